@@ -1,0 +1,62 @@
+# Assay. `make run` and `make test` need Go and make only.
+
+GO        ?= go
+PORT      ?= 8000
+VERSION   := 1.0.0
+COMMIT    := $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
+BUILD     := CGO_ENABLED=0 GOAMD64=v1 $(GO) build -trimpath -buildvcs=false
+LDFLAGS   := -X main.version=$(VERSION) -X main.commit=$(COMMIT)
+STRATEGIES := $(notdir $(patsubst %/,%,$(wildcard strategies/*/)))
+
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
+GOTESTSUM   := gotest.tools/gotestsum@v1.13.0
+
+# The race detector needs a C compiler; without one the tests run all the same.
+RACE := $(shell command -v gcc >/dev/null 2>&1 && echo -race)
+
+.PHONY: help build run test check fmt vet staticcheck proto generated tests fuzz bench soak clean
+
+help: ## this list
+	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+build: ## everything into bin/
+	@mkdir -p bin/strategies
+	$(BUILD) -ldflags '$(LDFLAGS)' -o bin/ ./cmd/assay ./cmd/lab
+	@for s in $(STRATEGIES); do echo "$(GO) build ./strategies/$$s" && $(BUILD) -o bin/strategies/$$s ./strategies/$$s || exit 1; done
+
+run: build ## build, start the service, run one demonstration backtest, go on serving
+	bin/assay --demo --port $(PORT)
+
+test: check tests ## everything that CI checks
+
+check: fmt vet staticcheck generated ## formatting, vet, staticcheck, generated code
+
+fmt:
+	@out=$$(gofmt -l .); test -z "$$out" || { echo "gofmt needed:"; echo "$$out"; exit 1; }
+
+vet:
+	$(GO) vet ./...
+
+staticcheck:
+	$(GO) run $(STATICCHECK) ./...
+
+proto: ## regenerate the protobuf code (needs protoc)
+	@scripts/proto.sh
+
+generated:
+	@scripts/check-generated.sh
+
+tests: build
+	$(GO) run $(GOTESTSUM) --format pkgname -- $(RACE) -shuffle=on -timeout 15m ./...
+
+fuzz: ## every fuzz target, FUZZTIME each (default 10m)
+	@scripts/fuzz.sh $(or $(FUZZTIME),10m)
+
+bench: build ## speed: in-process loop, co-simulation, lockstep, store, import
+	$(GO) run ./internal/bench
+
+soak: ## longer proofs
+	ASSAY_SOAK=1 $(GO) test -count=1 -timeout 60m -run Soak ./...
+
+clean: ## remove bin/
+	rm -rf bin

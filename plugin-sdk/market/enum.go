@@ -1,0 +1,171 @@
+package market
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// Side is buy or sell.
+type Side uint8
+
+// The sides.
+const (
+	Buy Side = iota
+	Sell
+)
+
+var sideNames = []string{"buy", "sell"}
+
+// String is the name used in JSON.
+func (s Side) String() string { return name(sideNames, int(s)) }
+
+// Opposite is the other side.
+func (s Side) Opposite() Side { return Sell - s }
+
+// OrderType says when and at which price an order fills.
+type OrderType uint8
+
+// The order types.
+const (
+	Market OrderType = iota
+	Limit
+	Stop
+	StopLimit
+	TrailingStop
+)
+
+var orderTypeNames = []string{"market", "limit", "stop", "stop_limit", "trailing_stop"}
+
+// String is the name used in JSON.
+func (t OrderType) String() string { return name(orderTypeNames, int(t)) }
+
+// NeedsLimit says whether the type has a limit price.
+func (t OrderType) NeedsLimit() bool { return t == Limit || t == StopLimit }
+
+// NeedsStop says whether the type has a stop price.
+func (t OrderType) NeedsStop() bool { return t == Stop || t == StopLimit }
+
+// TimeInForce says how long an order rests.
+type TimeInForce uint8
+
+// The times in force.
+const (
+	GTC TimeInForce = iota // until cancelled
+	GTD                    // for a number of candles of its symbol
+	IOC                    // the open of the first eligible candle only
+)
+
+var timeInForceNames = []string{"gtc", "gtd", "ioc"}
+
+// String is the name used in JSON.
+func (t TimeInForce) String() string { return name(timeInForceNames, int(t)) }
+
+// Role says what an order is for.
+type Role uint8
+
+// The roles.
+const (
+	RoleEntry Role = iota
+	RoleExit
+	RoleStopLoss
+	RoleTakeProfit
+	RoleEndOfData
+	RoleLiquidation
+)
+
+var roleNames = []string{"entry", "exit", "stop_loss", "take_profit", "end_of_data", "liquidation"}
+
+// String is the name used in JSON.
+func (r Role) String() string { return name(roleNames, int(r)) }
+
+// OrderStatus is where an order stands.
+type OrderStatus uint8
+
+// The order states.
+const (
+	StatusNew OrderStatus = iota
+	StatusOpen
+	StatusPartiallyFilled
+	StatusFilled
+	StatusCanceled
+	StatusRejected
+	StatusExpired
+)
+
+var orderStatusNames = []string{"new", "open", "partially_filled", "filled", "canceled", "rejected", "expired"}
+
+// String is the name used in JSON.
+func (s OrderStatus) String() string { return name(orderStatusNames, int(s)) }
+
+// Final says that the order cannot change any more.
+func (s OrderStatus) Final() bool { return s >= StatusFilled }
+
+// Liquidity says which fee a fill pays.
+type Liquidity uint8
+
+// The two sides of liquidity.
+const (
+	Taker Liquidity = iota
+	Maker
+)
+
+var liquidityNames = []string{"taker", "maker"}
+
+// String is the name used in JSON.
+func (l Liquidity) String() string { return name(liquidityNames, int(l)) }
+
+// Direction of a position or trade.
+type Direction uint8
+
+// The directions.
+const (
+	Long Direction = iota
+	Short
+)
+
+var directionNames = []string{"long", "short"}
+
+// String is the name used in JSON.
+func (d Direction) String() string { return name(directionNames, int(d)) }
+
+// ParseSide and its neighbours read the names used in JSON.
+func ParseSide(s string) (Side, error) { return parse[Side](sideNames, "side", s) }
+
+// ParseOrderType reads the name used in JSON.
+func ParseOrderType(s string) (OrderType, error) {
+	return parse[OrderType](orderTypeNames, "order type", s)
+}
+
+// ParseTimeInForce reads the name used in JSON.
+func ParseTimeInForce(s string) (TimeInForce, error) {
+	return parse[TimeInForce](timeInForceNames, "time in force", s)
+}
+
+// ParseRole reads the name used in JSON.
+func ParseRole(s string) (Role, error) { return parse[Role](roleNames, "role", s) }
+
+// ParseOrderStatus reads the name used in JSON.
+func ParseOrderStatus(s string) (OrderStatus, error) {
+	return parse[OrderStatus](orderStatusNames, "order status", s)
+}
+
+// ParseLiquidity reads the name used in JSON.
+func ParseLiquidity(s string) (Liquidity, error) {
+	return parse[Liquidity](liquidityNames, "liquidity", s)
+}
+
+func name(names []string, i int) string {
+	if i < len(names) {
+		return names[i]
+	}
+	return "unknown(" + strconv.Itoa(i) + ")"
+}
+
+func parse[T ~uint8](names []string, what, s string) (T, error) {
+	for i, n := range names {
+		if n == s {
+			return T(i), nil
+		}
+	}
+	return 0, fmt.Errorf("%q is not a known %s", s, what)
+}

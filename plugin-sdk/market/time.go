@@ -1,0 +1,65 @@
+package market
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// TimeLayout is how every time leaves the product: UTC with milliseconds.
+const TimeLayout = "2006-01-02T15:04:05.000Z"
+
+// Time is a moment in Unix milliseconds, UTC. The zero value means "no time".
+type Time int64
+
+// FromTime converts a time.Time, dropping everything below a millisecond.
+func FromTime(t time.Time) Time { return Time(t.UnixMilli()) }
+
+// Time converts to a time.Time in UTC.
+func (t Time) Time() time.Time { return time.UnixMilli(int64(t)).UTC() }
+
+// String formats the moment as 2024-01-01T00:00:00.000Z.
+func (t Time) String() string { return t.Time().Format(TimeLayout) }
+
+// Add returns the moment d later, to the millisecond.
+func (t Time) Add(d time.Duration) Time { return t + Time(d/time.Millisecond) }
+
+// MarshalJSON writes the moment as a string, and null for the zero value.
+func (t Time) MarshalJSON() ([]byte, error) {
+	if t == 0 {
+		return []byte("null"), nil
+	}
+	return json.Marshal(t.String())
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (t *Time) UnmarshalJSON(b []byte) error {
+	var s *string
+	if err := json.Unmarshal(b, &s); err != nil {
+		return err
+	}
+	if s == nil {
+		*t = 0
+		return nil
+	}
+	v, err := ParseTime(*s)
+	if err != nil {
+		return err
+	}
+	*t = v
+	return nil
+}
+
+// timeLayouts are the accepted spellings, most specific first. Without an offset
+// a time is UTC.
+var timeLayouts = []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02T15:04", "2006-01-02"}
+
+// ParseTime reads RFC 3339, the same without offset (UTC), or a date (00:00 UTC).
+func ParseTime(s string) (Time, error) {
+	for _, layout := range timeLayouts {
+		if t, err := time.Parse(layout, s); err == nil {
+			return FromTime(t), nil
+		}
+	}
+	return 0, fmt.Errorf("%q is not a time: write 2024-01-31T12:00:00Z, 2024-01-31T12:00:00 (UTC) or 2024-01-31", s)
+}

@@ -1,0 +1,11 @@
+#!/usr/bin/env bash
+# Runs every fuzz target of the tree for the given time each.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+grep -rlE '^func Fuzz' --include='*_test.go' . | while read -r file; do
+	dir=$(dirname "$file")
+	grep -oE '^func Fuzz[A-Za-z0-9_]*' "$file" | sed 's/^func //' | while read -r target; do
+		echo "$dir $target"
+		go test -run '^$' -fuzz "^$target\$" -fuzztime "$1" "$dir"
+	done
+done
