@@ -1,0 +1,58 @@
+package indicator
+
+// RSI is Wilder's relative strength index, 0 to 100. It needs n changes, so it is ready
+// with value number n+1. Without any loss in its memory it is 100; this includes a
+// price that has never moved, for which TA-Lib says 0.
+type RSI struct {
+	line
+	gain, loss wilder
+	last       Track
+}
+
+// NewRSI is an index over n changes, 1 to MaxPeriod; usually 14.
+func NewRSI(n int) RSI {
+	average := newWilder(checkPeriod("NewRSI", "n", n))
+	return RSI{gain: average, loss: average}
+}
+
+// Add takes the next value.
+func (r *RSI) Add(x float64) {
+	x = orNaN(x)
+	r.last.Add(x)
+	if r.last.count == 1 {
+		return
+	}
+	change := x - r.last.previous
+	r.gain.add(max(change, 0))
+	if !r.loss.add(max(-change, 0)) {
+		return
+	}
+	if r.loss.value == 0 {
+		r.set(100)
+		return
+	}
+	r.set(100 - 100/(1+r.gain.value/r.loss.value))
+}
+
+// wilder is the smoothing of RSI and ATR: the mean of the first n values, from then on
+// an average in which the newest counts 1/n.
+type wilder struct {
+	value, period float64
+	seen, need    int
+}
+
+func newWilder(n int) wilder { return wilder{period: float64(n), need: n} }
+
+// add reports whether there is a value.
+func (w *wilder) add(x float64) bool {
+	if w.need == 0 {
+		panic(notMade)
+	}
+	if w.seen < w.need {
+		w.value += x / w.period
+		w.seen++
+		return w.seen == w.need
+	}
+	w.value = (float64(w.value*(w.period-1)) + x) / w.period
+	return true
+}
