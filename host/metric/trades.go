@@ -1,0 +1,178 @@
+package metric
+
+import (
+	"math"
+
+	"github.com/govalues/decimal"
+
+	"github.com/assay-run/assay/plugin-sdk/market"
+)
+
+func tradeMetrics() []Metric {
+	return []Metric{
+		{
+			Key: "total_trades", Unit: Count,
+			Doc:  "Closed round trips, flat to flat.",
+			eval: func(f *facts) (float64, Reason) { return float64(f.trades.count), "" },
+		},
+		{
+			Key: "win_rate", Unit: Fraction, Estimate: true,
+			Doc:  "Share of closed trades with a profit after fees.",
+			eval: func(f *facts) (float64, Reason) { return f.trades.mean(float64(f.trades.wins)) },
+		},
+		{
+			Key: "profit_factor", Unit: Ratio, Estimate: true,
+			Doc:  "Sum of the winning trades' profits over the sum of the losing trades' losses.",
+			eval: func(f *facts) (float64, Reason) { return f.trades.profitFactor() },
+		},
+		{
+			Key: "expectancy", Unit: Quote, Estimate: true,
+			Doc:  "Mean profit of a closed trade.",
+			eval: func(f *facts) (float64, Reason) { return f.trades.mean(f.trades.pnl()) },
+		},
+		{
+			Key: "average_win", Unit: Quote, Estimate: true,
+			Doc:  "Mean profit of the winning trades.",
+			eval: func(f *facts) (float64, Reason) { return f.trades.averageWin() },
+		},
+		{
+			Key: "average_loss", Unit: Quote, Estimate: true,
+			Doc:  "Mean result of the losing trades, a negative number.",
+			eval: func(f *facts) (float64, Reason) { return f.trades.averageLoss() },
+		},
+		{
+			Key: "best_trade", Unit: Quote,
+			Doc:  "Largest profit of a closed trade.",
+			eval: func(f *facts) (float64, Reason) { return f.trades.extreme(f.trades.best) },
+		},
+		{
+			Key: "worst_trade", Unit: Quote,
+			Doc:  "Smallest profit of a closed trade, negative if it is a loss.",
+			eval: func(f *facts) (float64, Reason) { return f.trades.extreme(f.trades.worst) },
+		},
+		{
+			Key: "average_trade_return", Unit: Fraction, Estimate: true,
+			Doc:  "Mean over the closed trades of profit over opening notional.",
+			eval: func(f *facts) (float64, Reason) { return f.trades.mean(f.trades.returns.value()) },
+		},
+		{
+			Key: "average_candles_held", Unit: Candles, Estimate: true,
+			Doc:  "Mean number of candles from entry to exit; the same candle is 0.",
+			eval: func(f *facts) (float64, Reason) { return f.trades.mean(f.trades.held.value()) },
+		},
+		{
+			Key: "sqn", Unit: Ratio, Estimate: true,
+			Doc:  "System quality number: mean over standard deviation of the trades' profits, times the root of their number.",
+			eval: func(f *facts) (float64, Reason) { return f.trades.sqn(f.in.Trades) },
+		},
+	}
+}
+
+// tradeFacts is what one pass over the trades finds. Money is added exactly and
+// becomes float64 only as a finished sum.
+type tradeFacts struct {
+	count, wins, losses int
+	won, lost           Sum // lost is negative
+	best, worst         decimal.Decimal
+	returns, held       compensated
+}
+
+func newTradeFacts(trades []market.Trade) tradeFacts {
+	t := tradeFacts{count: len(trades)}
+	for i := range trades {
+		pnl := trades[i].PnL
+		switch pnl.Sign() {
+		case 1:
+			t.wins++
+			t.won.Add(pnl)
+		case -1:
+			t.losses++
+			t.lost.Add(pnl)
+		}
+		if i == 0 || pnl.Cmp(t.best) > 0 {
+			t.best = pnl
+		}
+		if i == 0 || pnl.Cmp(t.worst) < 0 {
+			t.worst = pnl
+		}
+		t.returns.add(trades[i].Return)
+		t.held.add(float64(trades[i].CandlesHeld))
+	}
+	return t
+}
+
+func (t *tradeFacts) pnl() float64 {
+	all := t.won
+	all.AddSum(&t.lost)
+	return all.Float64()
+}
+
+// mean divides a sum over all trades by their number.
+func (t *tradeFacts) mean(sum float64) (float64, Reason) {
+	if t.count == 0 {
+		return 0, NoTrades
+	}
+	return sum / float64(t.count), ""
+}
+
+func (t *tradeFacts) extreme(d decimal.Decimal) (float64, Reason) {
+	if t.count == 0 {
+		return 0, NoTrades
+	}
+	return toFloat(d), ""
+}
+
+func (t *tradeFacts) profitFactor() (float64, Reason) {
+	switch {
+	case t.count == 0:
+		return 0, NoTrades
+	case t.losses == 0:
+		return 0, NoLosses
+	}
+	return t.won.Float64() / -t.lost.Float64(), ""
+}
+
+func (t *tradeFacts) averageWin() (float64, Reason) {
+	switch {
+	case t.count == 0:
+		return 0, NoTrades
+	case t.wins == 0:
+		return 0, NoWins
+	}
+	return t.won.Float64() / float64(t.wins), ""
+}
+
+func (t *tradeFacts) averageLoss() (float64, Reason) {
+	switch {
+	case t.count == 0:
+		return 0, NoTrades
+	case t.losses == 0:
+		return 0, NoLosses
+	}
+	return t.lost.Float64() / float64(t.losses), ""
+}
+
+func (t *tradeFacts) sqn(trades []market.Trade) (float64, Reason) {
+	switch {
+	case t.count == 0:
+		return 0, NoTrades
+	case t.count == 1:
+		return 0, TooFewReturns
+	case t.best.Cmp(t.worst) == 0:
+		return 0, ZeroVariance
+	}
+	k := float64(t.count)
+	mean := t.pnl() / k
+	var squares compensated
+	for i := range trades {
+		d := toFloat(trades[i].PnL) - mean
+		squares.add(float64(d * d))
+	}
+	return math.Sqrt(k) * mean / math.Sqrt(squares.value()/(k-1)), ""
+}
+
+// toFloat is the float64 nearest to d.
+func toFloat(d decimal.Decimal) float64 {
+	f, _ := d.Float64()
+	return f
+}
