@@ -1,0 +1,262 @@
+package importer
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/assay-run/assay/plugin-sdk/market"
+)
+
+// tidy makes a series of the rows: ordered, one candle a time, consistent.
+func (r *run) tidy() error {
+	for u, n := range r.counts {
+		if n > 0 {
+			r.report.TimeUnits[unit(u).String()] = n
+		}
+	}
+	if r.noVolume > 0 {
+		r.report.warn(warnNoVolume, "%d rows have prices and no volume: it is stored as 0", r.noVolume)
+	}
+	if r.table.Len() == 0 {
+		return refuse(NoRows, "no candle found in %d rows", r.report.RowsRead)
+	}
+	r.order()
+	for _, step := range []func() error{r.duplicates, r.violations, r.timeframe} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	r.report.RowsKept = r.table.Len()
+	r.table.Symbol = r.opts.Symbol
+	return nil
+}
+
+// order sorts when a row comes before the one above it.
+func (r *run) order() {
+	for i := 1; i < r.table.Len(); i++ {
+		if r.table.Time[i] < r.table.Time[i-1] {
+			r.report.Reordered++
+		}
+	}
+	if r.report.Reordered > 0 {
+		r.table.sort()
+	}
+}
+
+// duplicates leaves one candle of each time.
+func (r *run) duplicates() error {
+	t := &r.table
+	resolved, kept := 0, 1
+	var e *Error
+	for i := 1; i < t.Len(); i++ {
+		last := kept - 1
+		if t.Time[i] != t.Time[last] {
+			if kept != i {
+				t.move(kept, i)
+			}
+			kept++
+			continue
+		}
+		r.report.DuplicatesDropped++
+		if sameCandle(&t.Series, i, &t.Series, last) {
+			continue
+		}
+		resolved++
+		switch r.opts.Duplicates {
+		case DuplicatesRefuse:
+			if e == nil {
+				e = refuse(ConflictingDuplicates, "several different candles of one time: give --duplicates first or last")
+			}
+			text := fmt.Sprintf("%s %s; line %d: %s", t.Time[i], describe(&t.Series, i), t.origins[last].line(), describe(&t.Series, last))
+			if e.addRow(r.report.Files, t.origins[i], text) {
+				return e
+			}
+		case DuplicatesLast:
+			t.move(last, i)
+		}
+	}
+	if e != nil {
+		return e
+	}
+	if resolved > 0 {
+		r.report.warn(warnResolved, "%d of several different candles of one time were left out (--duplicates %s)", resolved, r.opts.Duplicates)
+	}
+	t.cut(kept)
+	return nil
+}
+
+// violations deals with candles whose high or low does not enclose the rest.
+func (r *run) violations() error {
+	t := &r.table
+	e := refuse(OHLCViolations, "high below open or close, or low above: is the order of the columns right? Give --columns, or --ohlc-violations widen, drop or keep")
+	kept := 0
+	for i := range t.Len() {
+		top, bottom := max(t.Open[i], t.Close[i]), min(t.Open[i], t.Close[i])
+		if t.High[i] < top || t.Low[i] > bottom {
+			r.report.OHLCViolations++
+			switch r.opts.Violations {
+			case ViolationsRefuse:
+				e.addRow(r.report.Files, t.origins[i], describe(&t.Series, i))
+			case ViolationsDrop:
+				continue
+			case ViolationsWiden:
+				t.High[i], t.Low[i] = max(top, t.High[i]), min(bottom, t.Low[i])
+			}
+		}
+		if kept != i {
+			t.move(kept, i)
+		}
+		kept++
+	}
+	n := r.report.OHLCViolations
+	switch {
+	case n == 0:
+		return nil
+	case r.opts.Violations == ViolationsRefuse:
+		e.Message = fmt.Sprintf("%d of %d candles have a %s", n, t.Len(), e.Message)
+		return e
+	case r.opts.Violations == ViolationsKeep:
+		r.report.warn(warnKept, "%d candles with a high below or a low above open or close are kept as they are", n)
+	default:
+		r.report.warn(warnRepaired, "%d candles with a high below or a low above open or close (--ohlc-violations %s)", n, r.opts.Violations)
+	}
+	if kept == 0 {
+		return refuse(NoRows, "every candle was dropped")
+	}
+	t.cut(kept)
+	return nil
+}
+
+// timeframe finds the commonest step between candles and holds it against the one asked for.
+func (r *run) timeframe() error {
+	t := r.table.Time
+	want := r.opts.Timeframe
+	step, months := commonestStep(t)
+	found := stepTimeframe(step, months)
+	switch {
+	case want == (market.Timeframe{}) && step == 0:
+		return refuse(TimeframeMismatch, "one candle has no step to the next: give --timeframe")
+	case want == (market.Timeframe{}) && found == (market.Timeframe{}):
+		return refuse(TimeframeMismatch, "the commonest step, %d ms, is not a timeframe: give --timeframe", step)
+	case want == (market.Timeframe{}):
+		want = found
+	case step != 0 && found != normal(want) && !fewButMultiple(t, step, want):
+		return refuse(TimeframeMismatch, "--timeframe %s, but the commonest step between candles is %s", want, stepText(found, step))
+	}
+	r.table.Timeframe = want
+	short := 0
+	for i := 1; i < len(t); i++ {
+		if market.Time(float64(t[i]-t[i-1])*1.1) < market.Time(want.Approx().Milliseconds()) {
+			short++
+		}
+	}
+	if short > 0 {
+		r.report.warn(warnShortSteps, "%d candles begin well before the one before them ends (%s)", short, want)
+	}
+	return nil
+}
+
+// fewButMultiple forgives two candles around a gap: one step says nothing.
+func fewButMultiple(t []market.Time, step int64, want market.Timeframe) bool {
+	d := want.Duration().Milliseconds()
+	return len(t) == 2 && d > 0 && step%d == 0
+}
+
+// commonestStep is the step that occurs most often, the shortest of several; 0 for one
+// candle. months says that every step is that of whole months, give or take their
+// length, and step is then the commonest number of them.
+func commonestStep(t []market.Time) (step int64, months bool) {
+	counts := map[int64]int{}
+	month := map[int64]int{}
+	months = len(t) > 1
+	last, run := int64(0), 0
+	flush := func() {
+		if run == 0 {
+			return
+		}
+		counts[last] += run
+		n, ok := wholeMonths(last)
+		months = months && ok
+		month[n] += run
+	}
+	for i := 1; i < len(t); i++ {
+		if d := int64(t[i] - t[i-1]); d != last {
+			flush()
+			last, run = d, 0
+		}
+		run++
+	}
+	flush()
+	// Steps that are all alike are months only if the calendar says so: 30 days are not.
+	if n := commonest(month); months && (len(counts) > 1 || t[1] == (market.Timeframe{Count: int(n), Unit: 'M'}).Next(t[0])) {
+		return n, true
+	}
+	return commonest(counts), false
+}
+
+func commonest(counts map[int64]int) int64 {
+	best, most := int64(0), 0
+	for step, n := range counts {
+		if n > most || n == most && step < best {
+			best, most = step, n
+		}
+	}
+	return best
+}
+
+const dayMillis = 24 * 3600 * 1000
+
+// wholeMonths is how many calendar months a step may be.
+func wholeMonths(step int64) (n int64, ok bool) {
+	days := float64(step) / dayMillis
+	count := math.Round(days / 30.4375)
+	return int64(count), count >= 1 && math.Abs(days-count*30.4375) <= 2.6
+}
+
+// stepTimeframe is a step as a timeframe in its largest unit; zero if it is none.
+func stepTimeframe(step int64, months bool) market.Timeframe {
+	if months {
+		return fits(step, 'M')
+	}
+	for _, u := range []struct {
+		letter byte
+		millis int64
+	}{{'w', 7 * dayMillis}, {'d', dayMillis}, {'h', 3600000}, {'m', 60000}, {'s', 1000}} {
+		if step > 0 && step%u.millis == 0 {
+			return fits(step/u.millis, u.letter)
+		}
+	}
+	return market.Timeframe{}
+}
+
+func fits(count int64, letter byte) market.Timeframe {
+	if count < 1 || count > 9999 {
+		return market.Timeframe{}
+	}
+	return market.Timeframe{Count: int(count), Unit: letter}
+}
+
+// normal is a timeframe in its largest unit: 60m is 1h.
+func normal(tf market.Timeframe) market.Timeframe {
+	if tf.Unit == 'M' {
+		return tf
+	}
+	return stepTimeframe(tf.Duration().Milliseconds(), false)
+}
+
+func stepText(found market.Timeframe, step int64) string {
+	if found == (market.Timeframe{}) {
+		return fmt.Sprintf("%d ms", step)
+	}
+	return found.String()
+}
+
+// describe is a candle for a message.
+func describe(s *market.Series, i int) string {
+	return fmt.Sprintf("open %v, high %v, low %v, close %v, volume %v", s.Open[i], s.High[i], s.Low[i], s.Close[i], s.Volume[i])
+}
+
+// addRow keeps a row that was read as a case.
+func (e *Error) addRow(files []FileReport, from origin, text string) (full bool) {
+	return e.add(files[from.file()].Name, from.line(), text)
+}

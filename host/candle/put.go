@@ -1,0 +1,184 @@
+package candle
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"time"
+
+	"github.com/assay-run/assay/host/candle/importer"
+	"github.com/assay-run/assay/host/candle/sample"
+	"github.com/assay-run/assay/plugin-sdk/candlefile"
+	"github.com/assay-run/assay/plugin-sdk/market"
+)
+
+// PutRequest is candles to store.
+type PutRequest struct {
+	Exchange string
+	// Series with Symbol and Timeframe.
+	Series *market.Series
+	// Calendar as the user says; empty: detected.
+	Calendar Calendar
+	// VolumeUnit is base, quote, contracts or ticks; empty: base.
+	VolumeUnit string
+	// Report of the import, if there was one.
+	Report importer.Report
+}
+
+// Put stores candles and makes them the current dataset of their exchange, symbol and
+// timeframe. What is wrong with the request is an *importer.Error or *importer.OptionError.
+func (s *Store) Put(ctx context.Context, req PutRequest) (Dataset, error) {
+	if err := CheckExchange(req.Exchange); err != nil {
+		return Dataset{}, err
+	}
+	return s.put(ctx, req, nil)
+}
+
+// put stores candles under any exchange. from is what they were resampled from, or nil.
+func (s *Store) put(ctx context.Context, req PutRequest, from *Resampling) (Dataset, error) {
+	d, err := describe(req, from)
+	if err != nil {
+		return Dataset{}, err
+	}
+	sum, err := s.writeFile(req.Series)
+	if err != nil {
+		return Dataset{}, err
+	}
+	d.setHash(sum)
+	return d, s.insert(ctx, &d)
+}
+
+// describe is the dataset that the candles will be, all but the hash.
+func describe(req PutRequest, from *Resampling) (Dataset, error) {
+	c := req.Series
+	if err := candlefile.Validate(c); err != nil {
+		return Dataset{}, err
+	}
+	if _, err := market.ParseSymbol(string(c.Symbol)); err != nil {
+		return Dataset{}, &importer.OptionError{Flag: "--symbol", Message: err.Error()}
+	}
+	if err := checkVolumeUnit(req.VolumeUnit); err != nil {
+		return Dataset{}, err
+	}
+	if err := checkCalendar(req.Calendar); err != nil {
+		return Dataset{}, err
+	}
+	if req.Calendar == "" {
+		req.Calendar = DetectCalendar(c)
+	}
+	if req.VolumeUnit == "" {
+		req.VolumeUnit = "base"
+	}
+	d := Dataset{
+		Exchange: req.Exchange, Symbol: c.Symbol, Timeframe: c.Timeframe,
+		Rows: c.Len(), First: c.Time[0], Last: c.Time[c.Len()-1],
+		Calendar: req.Calendar, PriceStep: PriceStep(c), VolumeUnit: req.VolumeUnit,
+		Report:    Report{Report: req.Report, Gaps: Gaps(c, req.Calendar), Resampled: from},
+		CreatedAt: market.FromTime(time.Now()), Current: true,
+	}
+	if from != nil {
+		d.DerivedFrom = from.SourceSHA256
+	}
+	d.Report.fillEmpty()
+	return d, nil
+}
+
+// fillEmpty makes lists and maps that are nil empty ones, for the JSON.
+func (r *Report) fillEmpty() {
+	if r.Files == nil {
+		r.Files = []importer.FileReport{}
+	}
+	if r.Warnings == nil {
+		r.Warnings = []importer.Warning{}
+	}
+	if r.TimeUnits == nil {
+		r.TimeUnits = map[string]int{}
+	}
+	if r.Options == nil {
+		r.Options = map[string]string{}
+	}
+}
+
+func (d *Dataset) setHash(sum string) {
+	d.SHA256 = sum
+	d.Report.DatasetSHA256 = sum
+	d.ID = datasetID(d.Exchange, d.Symbol, d.Timeframe, sum)
+}
+
+// CheckExchange says whether candles may be stored under this exchange: a lower-case
+// name that is not reserved.
+func CheckExchange(exchange string) error {
+	switch {
+	case exchange == "":
+		return &importer.OptionError{Flag: "--exchange", Message: "is required: where the candles come from, for example --exchange binance"}
+	case !regexp.MustCompile(`^[a-z][a-z0-9_.-]{0,62}$`).MatchString(exchange):
+		return &importer.OptionError{Flag: "--exchange", Message: "must be lower-case letters, digits, dots, - and _, and begin with a letter"}
+	case exchange == sample.Exchange:
+		return &importer.Error{Code: importer.ReservedExchange, Message: "the exchange sample is reserved for the bundled candles: choose another name"}
+	}
+	return nil
+}
+
+func checkVolumeUnit(unit string) error {
+	switch unit {
+	case "", "base", "quote", "contracts", "ticks":
+		return nil
+	}
+	return &importer.OptionError{Flag: "--volume-unit", Message: "must be base, quote, contracts or ticks"}
+}
+
+func checkCalendar(c Calendar) error {
+	switch c {
+	case "", AllDays, Weekdays:
+		return nil
+	}
+	return &importer.OptionError{Flag: "--calendar", Message: "must be 24x7 or weekdays"}
+}
+
+// hashOf is the hash that the candle file of a series will have.
+func hashOf(c *market.Series) (string, error) {
+	h := sha256.New()
+	err := candlefile.Write(h, c)
+	return hex.EncodeToString(h.Sum(nil)), err
+}
+
+// writeFile writes the candle file and returns its hash. It appears under its final
+// name complete and synced; a damaged one of that name is replaced.
+func (s *Store) writeFile(c *market.Series) (sum string, err error) {
+	f, err := os.CreateTemp(s.dir, tempPrefix)
+	if err != nil {
+		return "", err
+	}
+	defer func() {
+		if err != nil {
+			_ = f.Close() // already closed after a late failure
+			_ = os.Remove(f.Name())
+		}
+	}()
+	h := sha256.New()
+	if err := candlefile.Write(io.MultiWriter(f, h), c); err != nil {
+		return "", err
+	}
+	if err := errors.Join(f.Chmod(0o400), f.Sync(), f.Close()); err != nil {
+		return "", err
+	}
+	sum = hex.EncodeToString(h.Sum(nil))
+	if err := os.Rename(f.Name(), s.Path(sum)); err != nil {
+		return "", err
+	}
+	return sum, syncDir(filepath.Dir(f.Name()))
+}
+
+// syncDir makes a rename last.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}

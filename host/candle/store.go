@@ -1,0 +1,125 @@
+package candle
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/assay-run/assay/host/sqlite"
+	"github.com/assay-run/assay/plugin-sdk/candlefile"
+)
+
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+const (
+	tempPrefix = ".tmp-"
+	fileSuffix = ".candles"
+	// tempAge is how old a temporary file must be to be nobody's any more.
+	tempAge = time.Hour
+)
+
+// Store is an open candle store. Its methods may be called from several goroutines.
+type Store struct {
+	dir string
+	db  *sqlite.DB
+
+	resampling sync.Mutex // one at a time: two callers often want the same
+
+	mu       sync.Mutex
+	verified map[string]bool // hashes whose file this process has hashed
+}
+
+// Open opens or creates the store below the state directory and installs the sample
+// candles where they are missing.
+func Open(ctx context.Context, stateDir string) (*Store, error) {
+	dir := filepath.Join(stateDir, "data")
+	files := filepath.Join(dir, "candles")
+	if err := os.MkdirAll(files, 0o700); err != nil {
+		return nil, err
+	}
+	schema, err := fs.Sub(migrations, "migrations")
+	if err != nil {
+		return nil, err
+	}
+	db, err := sqlite.Open(ctx, filepath.Join(dir, "catalog.sqlite3"), schema, sqlite.Normal)
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{dir: files, db: db, verified: map[string]bool{}}
+	if err := errors.Join(s.removeLeftovers(), s.installSample(ctx)); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return s, nil
+}
+
+// Close closes the catalogue. Files opened by OpenSeries stay open.
+func (s *Store) Close() error { return s.db.Close() }
+
+// Path is where the candle file with this hash is.
+func (s *Store) Path(sha256 string) string { return filepath.Join(s.dir, sha256+fileSuffix) }
+
+// removeLeftovers removes temporary files that a crash has left.
+func (s *Store) removeLeftovers() error {
+	entries, err := os.ReadDir(s.dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), tempPrefix) {
+			continue
+		}
+		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > tempAge {
+			_ = os.Remove(filepath.Join(s.dir, e.Name())) // the next Open tries again
+		}
+	}
+	return nil
+}
+
+// OpenSeries maps the candles of a dataset. Header and checksum are checked each
+// time, the hash of the whole file once per process. What does not fit is a
+// *candlefile.CorruptError; a missing file is one, too. The Series of the File has no
+// Symbol: take it from the dataset.
+func (s *Store) OpenSeries(d Dataset) (*candlefile.File, error) {
+	path := s.Path(d.SHA256)
+	f, err := candlefile.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, &candlefile.CorruptError{Path: path, Reason: "the file is gone: import the candles again"}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := s.verify(f, d); err != nil {
+		return nil, errors.Join(&candlefile.CorruptError{Path: path, Reason: err.Error()}, f.Close())
+	}
+	return f, nil
+}
+
+// verify holds an open file against its row in the catalogue.
+func (s *Store) verify(f *candlefile.File, d Dataset) error {
+	c := f.Series()
+	if c.Len() != d.Rows || c.Timeframe != d.Timeframe || c.Time[0] != d.First || c.Time[c.Len()-1] != d.Last {
+		return fmt.Errorf("it holds %d candles of %s from %s to %s, the catalogue says %d of %s from %s to %s",
+			c.Len(), c.Timeframe, c.Time[0], c.Time[c.Len()-1], d.Rows, d.Timeframe, d.First, d.Last)
+	}
+	s.mu.Lock()
+	known := s.verified[d.SHA256]
+	s.mu.Unlock()
+	if known {
+		return nil
+	}
+	if got := f.SHA256(); got != d.SHA256 {
+		return fmt.Errorf("its SHA-256 is %s", got)
+	}
+	s.mu.Lock()
+	s.verified[d.SHA256] = true
+	s.mu.Unlock()
+	return nil
+}
