@@ -1,0 +1,25 @@
+// Command lab turns a strategy into evidence: see package lab.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+	_ "time/tzdata" // --tz must work where the system has no zone files
+
+	"github.com/assay-run/assay/lab"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := lab.Main(ctx, os.Args[1:], lab.IO{Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv, Terminal: terminal(os.Stderr)})
+	stop()
+	os.Exit(code)
+}
+
+// terminal says that f is a character device, which is near enough for redrawing a line.
+func terminal(f *os.File) bool {
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}

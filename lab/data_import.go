@@ -1,0 +1,136 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/assay-run/assay/host/candle"
+	"github.com/assay-run/assay/host/candle/importer"
+	"github.com/assay-run/assay/plugin-sdk/market"
+)
+
+// dataImportOptions are the flags of data import as given.
+type dataImportOptions struct {
+	exchange, symbol, timeframe string
+	profile, columns, zone      string
+	violations, duplicates      string
+	calendar, volumeUnit        string
+	merge, dryRun               bool
+}
+
+func (a *app) dataImportCommand() *cobra.Command {
+	var o dataImportOptions
+	c := &cobra.Command{
+		Use:   "import FILE... --exchange NAME --symbol BASE/QUOTE",
+		Short: "Import candles from files",
+		Long: `Import reads one series of candles from one or more CSV files (.gz is unpacked), refuses
+what contradicts itself, and stores the rest with a report of what it did. Columns are
+found by the names in the header; --columns names them where there is none. Times are
+whole numbers (seconds, milli-, micro- or nanoseconds, told apart by their size), ISO
+8601 with an offset, or dates.`,
+		Example: examples(
+			"lab data import BTCUSDT_1h.csv --exchange binance --symbol BTC/USDT",
+			"lab data import 2023.csv.gz 2024.csv.gz --exchange kraken --symbol XBT/EUR --timeframe 1h",
+			"lab data import candles.csv --exchange bitfinex --symbol BTC/USD --columns time,open,close,high,low,volume",
+			"lab data import new.csv --exchange binance --symbol BTC/USDT --merge --duplicates last --dry-run",
+		),
+		Args: cobra.MinimumNArgs(1),
+	}
+	f := c.Flags()
+	f.StringVar(&o.exchange, "exchange", "", "where the candles come from, a lower-case name (required)")
+	f.StringVar(&o.symbol, "symbol", "", "what was traded, BASE/QUOTE (required)")
+	f.StringVar(&o.timeframe, "timeframe", "", "length of a candle, for example 1h (default: the commonest step)")
+	f.StringVar(&o.profile, "profile", "", "format of the files (default: recognised)")
+	f.StringVar(&o.columns, "columns", "", "names of the columns by position: time,open,high,low,close,volume in any order, other names are ignored")
+	f.StringVar(&o.zone, "tz", "", "time zone of times without offset, for example UTC or America/New_York")
+	f.StringVar(&o.violations, "ohlc-violations", "", "candles whose high or low does not enclose open and close: widen, drop or keep (default: refuse)")
+	f.StringVar(&o.duplicates, "duplicates", "", "of several different candles of one time take the first or last (default: refuse)")
+	f.StringVar(&o.calendar, "calendar", "", "24x7 or weekdays (default: detected)")
+	f.StringVar(&o.volumeUnit, "volume-unit", "", "base, quote, contracts or ticks (default base)")
+	f.BoolVar(&o.merge, "merge", false, "join with the stored candles of the same exchange, symbol and timeframe")
+	f.BoolVar(&o.dryRun, "dry-run", false, "do everything but store")
+	return a.action(c, func(ctx context.Context, args []string) (outcome, error) { return a.runDataImport(ctx, o, args) })
+}
+
+// request checks the flags and makes the request of them.
+func (o dataImportOptions) request(paths []string) (r candle.ImportRequest, err error) {
+	if err := candle.CheckExchange(o.exchange); err != nil {
+		return r, err
+	}
+	r = candle.ImportRequest{
+		Exchange: o.exchange, Calendar: candle.Calendar(o.calendar), VolumeUnit: o.volumeUnit, Merge: o.merge, DryRun: o.dryRun,
+		Options: importer.Options{
+			Symbol: market.Symbol(o.symbol), Profile: o.profile, Violations: o.violations, Duplicates: o.duplicates,
+		},
+	}
+	if o.timeframe != "" {
+		if r.Options.Timeframe, err = market.ParseTimeframe(o.timeframe); err != nil {
+			return r, usage("--timeframe", "--timeframe: %v", err)
+		}
+	}
+	if o.zone != "" {
+		if r.Options.Zone, err = time.LoadLocation(o.zone); err != nil || o.zone == "Local" {
+			return r, usage("--tz", "--tz %s is not a time zone: write UTC or a name like America/New_York", o.zone)
+		}
+	}
+	if r.Options.Columns, err = importer.ParseColumns(o.columns); err != nil {
+		return r, err
+	}
+	for _, path := range paths {
+		in, err := importer.File(path)
+		if err != nil {
+			return r, usage("FILE", "%v", err)
+		}
+		r.Files = append(r.Files, in)
+	}
+	return r, nil
+}
+
+func (a *app) runDataImport(ctx context.Context, o dataImportOptions, paths []string) (out outcome, err error) {
+	req, err := o.request(paths)
+	if err != nil {
+		return outcome{}, err
+	}
+	p := a.progress("importing")
+	req.Options.Progress = p.update
+	var d candle.Dataset
+	err = a.withStore(ctx, func(s *candle.Store) error {
+		d, err = s.Import(ctx, req)
+		return err
+	})
+	p.end()
+	if err != nil {
+		return outcome{}, err
+	}
+	a.logger.Debug("imported", "dataset", d.ID, "rows", d.Rows, "dry_run", o.dryRun)
+	for _, w := range d.Report.Warnings {
+		out.Warnings = append(out.Warnings, warning(w))
+	}
+	out.Result = map[string]any{"dataset": d, "stored": !o.dryRun}
+	out.Print = func(w io.Writer) { printImport(w, d, o.dryRun) }
+	return out, nil
+}
+
+func printImport(w io.Writer, d candle.Dataset, dryRun bool) {
+	verb := "stored"
+	if dryRun {
+		verb = "would store"
+	}
+	r, g := d.Report, d.Report.Gaps
+	fmt.Fprintf(w, "%s %s\n", verb, d.ID)
+	table(w, [][]string{
+		{"candles", fmt.Sprintf("%d of %s %s on %s", d.Rows, d.Symbol, d.Timeframe, d.Exchange)},
+		{"window", fmt.Sprintf("%s to %s", d.Start(), d.End())},
+		{"rows", fmt.Sprintf("%d read, %d skipped, %d duplicates dropped, %d reordered, %d OHLC violations",
+			r.RowsRead, r.Skipped, r.DuplicatesDropped, r.Reordered, r.OHLCViolations)},
+		{"gaps", fmt.Sprintf("%d with %d candles, the longest %d", g.GapCount, g.Missing, g.Longest)},
+		{"calendar", string(d.Calendar)},
+		{"price step", d.PriceStep.String()},
+		{"volume", fmt.Sprintf("in %s; %d candles without, %d flat", d.VolumeUnit, g.ZeroVolume, g.Flat)},
+		{"sha256", d.SHA256},
+	})
+}

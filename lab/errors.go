@@ -1,0 +1,113 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/assay-run/assay/host/candle"
+	"github.com/assay-run/assay/host/candle/importer"
+	"github.com/assay-run/assay/plugin-sdk/candlefile"
+)
+
+// Error is why a command failed: a code from the table of exit codes, a message that
+// says what to do, and details for programs.
+type Error struct {
+	Code    string
+	Message string
+	Details map[string]any
+}
+
+// Error is the message.
+func (e *Error) Error() string { return e.Message }
+
+// Codes that are not simply handed on from below.
+const (
+	codeUsage           = "USAGE"
+	codeCheckFailed     = "CHECK_FAILED"
+	codeDataUnavailable = "DATA_UNAVAILABLE"
+	codeInterrupted     = "INTERRUPTED"
+	codeInternal        = "INTERNAL"
+)
+
+// The exit codes.
+const (
+	exitDone = iota
+	exitFailed
+	exitRefused
+	exitOpen
+	exitInternal
+)
+
+// exitOf is the one table of codes and exits. What is not listed was refused, as
+// every import code is.
+func exitOf(code string) int {
+	switch code {
+	case codeCheckFailed:
+		return exitFailed
+	case codeInterrupted:
+		return exitOpen
+	case codeInternal:
+		return exitInternal
+	}
+	return exitRefused
+}
+
+// usage refuses an option. flag may be empty.
+func usage(flag, format string, args ...any) *Error {
+	e := &Error{Code: codeUsage, Message: fmt.Sprintf(format, args...)}
+	if flag != "" {
+		e.Details = map[string]any{"flag": flag}
+	}
+	return e
+}
+
+// classify turns the errors of the packages below into codes.
+func classify(err error) *Error {
+	var (
+		own      *Error
+		refused  *importer.Error
+		option   *importer.OptionError
+		notFound *candle.NotFoundError
+		corrupt  *candlefile.CorruptError
+	)
+	switch {
+	case errors.As(err, &own):
+		return own
+	case errors.As(err, &refused):
+		return importError(refused)
+	case errors.As(err, &option):
+		return usage(option.Flag, "%s %s", option.Flag, option.Message)
+	case errors.As(err, &notFound), errors.As(err, &corrupt):
+		return &Error{Code: codeDataUnavailable, Message: err.Error()}
+	case errors.Is(err, context.Canceled):
+		return &Error{Code: codeInterrupted, Message: "interrupted"}
+	}
+	return &Error{Code: codeInternal, Message: err.Error()}
+}
+
+// importError adds the cases, and the flag that would help where there is one.
+func importError(e *importer.Error) *Error {
+	cases := e.Cases
+	if cases == nil {
+		cases = []importer.Case{}
+	}
+	details := map[string]any{"cases": cases, "flag": "FILE"}
+	switch e.Code {
+	case importer.ReservedExchange:
+		details["flag"] = "--exchange"
+	case importer.SymbolRequired:
+		details["flag"] = "--symbol"
+	case importer.TimeframeMismatch:
+		details["flag"] = "--timeframe"
+	case importer.ColumnsRequired, importer.ColumnsMissing:
+		details["flag"] = "--columns"
+	case importer.TimezoneRequired:
+		details["flag"] = "--tz"
+	case importer.ConflictingDuplicates:
+		details["flag"] = "--duplicates"
+	case importer.OHLCViolations:
+		details["flag"] = "--ohlc-violations"
+	}
+	return &Error{Code: string(e.Code), Message: e.Message, Details: details}
+}

@@ -1,0 +1,107 @@
+package lab
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/assay-run/assay/host/candle/importer"
+)
+
+// outcome is what a command has found out.
+type outcome struct {
+	// Result is the object of --json.
+	Result any
+	// Print writes the same for people.
+	Print func(w io.Writer)
+	// Warnings are shown on stderr, and listed in the JSON.
+	Warnings []warning
+}
+
+type warning struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
+// envelope is the one object that --json prints.
+type envelope struct {
+	Command  string         `json:"command"`
+	OK       bool           `json:"ok"`
+	ExitCode int            `json:"exit_code"`
+	Result   any            `json:"result,omitempty"`
+	Warnings []warning      `json:"warnings,omitzero"`
+	Error    *envelopeError `json:"error,omitempty"`
+}
+
+type envelopeError struct {
+	Code    string         `json:"code"`
+	Message string         `json:"message"`
+	Details map[string]any `json:"details"`
+}
+
+// print writes the answer of a command and returns the exit code.
+func (a *app) print(command string) int {
+	var failure *Error
+	exit := exitDone
+	if a.answer.err != nil {
+		failure = classify(a.answer.err)
+		exit = exitOf(failure.Code)
+	}
+	if a.json {
+		return a.printJSON(command, failure, exit)
+	}
+	if a.answer.outcome.Print != nil {
+		a.answer.outcome.Print(a.io.Out)
+	}
+	for _, w := range a.answer.outcome.Warnings {
+		fmt.Fprintf(a.io.Err, "warning: %s: %s\n", w.Code, w.Message)
+	}
+	if failure != nil {
+		a.printFailure(command, failure)
+	}
+	return exit
+}
+
+func (a *app) printJSON(command string, failure *Error, exit int) int {
+	e := envelope{Command: command, OK: failure == nil, ExitCode: exit}
+	if failure == nil {
+		if e.Result, e.Warnings = a.answer.outcome.Result, a.answer.outcome.Warnings; e.Warnings == nil {
+			e.Warnings = []warning{}
+		}
+		if e.Result == nil {
+			e.Result = struct{}{}
+		}
+	} else {
+		e.Error = &envelopeError{Code: failure.Code, Message: failure.Message, Details: failure.Details}
+		if e.Error.Details == nil {
+			e.Error.Details = map[string]any{}
+		}
+	}
+	enc := json.NewEncoder(a.io.Out)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(e); err != nil {
+		fmt.Fprintf(a.io.Err, "lab %s: %s: %v\n", command, codeInternal, err)
+		return exitInternal
+	}
+	return exit
+}
+
+// printFailure is an error for people, with the cases that an import names.
+func (a *app) printFailure(command string, e *Error) {
+	fmt.Fprintf(a.io.Err, "%s: %s: %s\n", strings.TrimSpace("lab "+command), e.Code, e.Message)
+	cases, _ := e.Details["cases"].([]importer.Case)
+	for _, c := range cases {
+		fmt.Fprintf(a.io.Err, "  %s line %d: %s\n", c.File, c.Line, c.Text)
+	}
+}
+
+// table writes rows in columns; the first row is the header.
+func table(w io.Writer, rows [][]string) {
+	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	for _, r := range rows {
+		fmt.Fprintln(t, strings.TrimRight(strings.Join(r, "\t"), "\t"))
+	}
+	_ = t.Flush() // a closed stdout is nothing to report to
+}
