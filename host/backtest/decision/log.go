@@ -1,0 +1,269 @@
+// Package decision writes the decision lines of a run: every intent, order and fill
+// as one line of canonical JSON, and the hash over them that names what a strategy
+// decided.
+package decision
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"encoding/hex"
+	"hash"
+	"io"
+	"math"
+	"os"
+	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/govalues/decimal"
+
+	"github.com/assay-run/assay/plugin-sdk/market"
+)
+
+// Log writes the decision lines of a split: one event each, as canonical
+// JSON (RFC 8785), to a spool file and into a hash of the lines joined by newlines.
+// The file has no name once it is open, so that nothing is left behind by a crash.
+type Log struct {
+	split string
+	seq   int64
+	hash  hash.Hash
+	file  *os.File
+	out   *bufio.Writer
+	buf   []byte
+	err   error
+}
+
+// New makes the log of a split with its spool file in an existing folder.
+func New(dir, split string) (*Log, error) {
+	f, err := os.CreateTemp(dir, ".decisions-*")
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Remove(f.Name()); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return &Log{split: split, hash: sha256.New(), file: f, out: bufio.NewWriterSize(f, 1<<16)}, nil
+}
+
+// Sum is the hash of the lines so far.
+func (d *Log) Sum() string { return hex.EncodeToString(d.hash.Sum(nil)) }
+
+// WriteLines copies the lines so far, each ended by a newline.
+func (d *Log) WriteLines(w io.Writer) error {
+	if err := d.out.Flush(); err != nil {
+		return err
+	}
+	if d.err != nil {
+		return d.err
+	}
+	size, err := d.file.Seek(0, io.SeekCurrent)
+	if err != nil {
+		return err
+	}
+	if _, err = io.Copy(w, io.NewSectionReader(d.file, 0, size)); err != nil || d.seq == 0 {
+		return err
+	}
+	_, err = w.Write([]byte{'\n'})
+	return err
+}
+
+// Close frees the spool file. Lines and hash are gone.
+func (d *Log) Close() error { return d.file.Close() }
+
+// Keys come in the order of RFC 8785, so the members of every line are written in
+// alphabetical order by hand.
+
+func (d *Log) begin(step int64) {
+	if d.seq > 0 {
+		d.put([]byte{'\n'})
+	}
+	d.buf = strconv.AppendInt(append(d.buf[:0], `{"candle":`...), step, 10)
+}
+
+func (d *Log) end() {
+	d.buf = append(d.buf, '}')
+	d.put(d.buf)
+	d.seq++
+}
+
+func (d *Log) put(b []byte) {
+	d.hash.Write(b)
+	if _, err := d.out.Write(b); err != nil && d.err == nil {
+		d.err = err
+	}
+}
+
+func (d *Log) key(k string) {
+	d.buf = append(append(append(d.buf, ',', '"'), k...), '"', ':')
+}
+
+func (d *Log) text(k, v string) {
+	d.key(k)
+	// Strings of this product are valid UTF-8: the wire refuses others.
+	d.buf, _ = jsontext.AppendQuote(d.buf, v)
+}
+
+func (d *Log) number(k string, v float64) {
+	if v == 0 {
+		return
+	}
+	d.key(k)
+	d.buf = append(d.buf, '"')
+	format := byte('f')
+	if a := math.Abs(v); a < 1e-6 || a >= 1e21 {
+		format = 'g'
+	}
+	d.buf = append(strconv.AppendFloat(d.buf, v, format, -1, 64), '"')
+}
+
+func (d *Log) decimal(k string, v decimal.Decimal) {
+	d.key(k)
+	d.buf = append(d.buf, '"')
+	d.buf, _ = v.Trim(0).AppendText(d.buf) // writing to memory cannot fail
+	d.buf = append(d.buf, '"')
+}
+
+func (d *Log) optional(k string, v decimal.Decimal) {
+	if !v.IsZero() {
+		d.decimal(k, v)
+	}
+}
+
+func (d *Log) flag(k string, v bool) {
+	if v {
+		d.key(k)
+		d.buf = append(d.buf, "true"...)
+	}
+}
+
+func (d *Log) integer(k string, v int64) {
+	d.key(k)
+	d.buf = strconv.AppendInt(d.buf, v, 10)
+}
+
+// sequence writes the number of the line.
+func (d *Log) sequence() {
+	d.integer("seq", d.seq)
+}
+
+// Fill writes one execution. At is its time.
+func (d *Log) Fill(step int64, at market.Time, f *market.Fill) {
+	d.begin(step)
+	d.flag("ambiguous", f.Ambiguous)
+	d.decimal("fee", f.Fee)
+	d.text("fill_id", f.ID.String())
+	d.text("kind", "fill")
+	d.text("liquidity", f.Liquidity.String())
+	d.text("order_id", f.OrderID.String())
+	d.decimal("price", f.Price)
+	d.decimal("quantity", f.Quantity)
+	d.text("role", f.Role.String())
+	d.sequence()
+	d.text("side", f.Side.String())
+	d.decimal("slippage", f.Slippage)
+	d.text("split", d.split)
+	d.text("symbol", string(f.Symbol))
+	d.text("time", at.String())
+	d.end()
+}
+
+// Order writes the new state of an order.
+func (d *Log) Order(step int64, at market.Time, o *market.Order) {
+	d.begin(step)
+	d.text("kind", "order")
+	d.optional("limit_price", o.LimitPrice)
+	d.text("order_id", o.ID.String())
+	if o.ParentID != 0 {
+		d.text("parent_order_id", o.ParentID.String())
+	}
+	d.optional("quantity", o.Quantity)
+	if o.Reason != "" {
+		d.text("reason", o.Reason)
+	}
+	d.text("role", o.Role.String())
+	d.sequence()
+	d.text("side", o.Side.String())
+	d.text("split", d.split)
+	d.text("status", o.Status.String())
+	d.optional("stop_price", o.StopPrice)
+	d.text("symbol", string(o.Symbol))
+	d.text("time", at.String())
+	d.text("type", o.Type.String())
+	d.end()
+}
+
+// Intent writes what a strategy asked for; reason is set when it was refused without an order.
+func (d *Log) Intent(step int64, at market.Time, in *market.Intent, reason string) {
+	d.begin(step)
+	d.text("action", in.Action.String())
+	if in.Size.Kind == market.SizeCashFraction {
+		d.number("cash_fraction", in.Size.Value)
+	}
+	if in.ClientRef != "" {
+		d.text("client_ref", in.ClientRef)
+	}
+	if in.ExpireAfter != 0 {
+		d.integer("expire_after", int64(in.ExpireAfter))
+	}
+	kind := "intent"
+	if reason != "" {
+		kind = "reject"
+	}
+	d.text("kind", kind)
+	d.number("limit_price", in.LimitPrice)
+	if in.Size.Kind == market.SizeQuantity {
+		d.number("quantity", in.Size.Value)
+	}
+	if in.Size.Kind == market.SizeQuoteAmount {
+		d.number("quote_amount", in.Size.Value)
+	}
+	if reason != "" {
+		d.text("reason", reason)
+	}
+	d.flag("reduce_only", in.ReduceOnly)
+	if in.Ref != "" {
+		d.text("ref", in.Ref)
+	}
+	d.sequence()
+	submit := in.Action == market.Submit
+	if submit {
+		d.text("side", in.Side.String())
+	}
+	d.text("split", d.split)
+	d.child("stop_loss", in.StopLoss)
+	d.number("stop_price", in.StopPrice)
+	if in.Symbol != "" {
+		d.text("symbol", string(in.Symbol))
+	}
+	if in.Tag != "" {
+		d.text("tag", in.Tag)
+	}
+	d.child("take_profit", in.TakeProfit)
+	d.text("time", at.String())
+	if submit {
+		d.text("time_in_force", in.TimeInForce.String())
+	}
+	d.number("trail_amount", in.TrailAmount)
+	d.number("trail_percent", in.TrailPercent)
+	if submit {
+		d.text("type", in.Type.String())
+	}
+	d.end()
+}
+
+func (d *Log) child(k string, c *market.Child) {
+	if c == nil {
+		return
+	}
+	d.key(k)
+	d.buf = append(d.buf, '{')
+	start := len(d.buf)
+	d.number("percent", c.Percent)
+	d.number("price", c.Price)
+	d.number("trail_amount", c.TrailAmount)
+	d.number("trail_percent", c.TrailPercent)
+	if len(d.buf) > start { // every member was written with a leading comma
+		d.buf = append(d.buf[:start], d.buf[start+1:]...)
+	}
+	d.buf = append(d.buf, '}')
+}

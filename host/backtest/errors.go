@@ -1,0 +1,100 @@
+package backtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/assay-run/assay/host/backtest/link"
+	"github.com/assay-run/assay/host/result"
+	"github.com/assay-run/assay/plugin-sdk/candlefile"
+	"github.com/assay-run/assay/plugin-sdk/market"
+	"github.com/assay-run/assay/plugin-sdk/sim"
+	"github.com/assay-run/assay/plugin-sdk/wire"
+)
+
+// RequestError refuses a start. Code is one of section 7.1 of the API.
+type RequestError struct {
+	Code    string
+	Message string
+	// Fields are bad values by JSON pointer into the request.
+	Fields []FieldError
+	// Details go into the answer beside the message: available, symbols, reason, range, log_tail.
+	Details map[string]any
+	Cause   error
+}
+
+// FieldError is one bad value of a request.
+type FieldError struct{ Pointer, Message, Rule string }
+
+func (e *RequestError) Error() string { return e.Message }
+
+// Unwrap is the cause.
+func (e *RequestError) Unwrap() error { return e.Cause }
+
+func refuse(code string, details map[string]any, format string, args ...any) *RequestError {
+	return &RequestError{Code: code, Message: fmt.Sprintf(format, args...), Details: details}
+}
+
+// classify turns the error that ended a run into its failure. The exit code and
+// the log of the plugin are added by the caller.
+func classify(err error) *result.Failure {
+	f := &result.Failure{Code: "INTERNAL_ERROR", Message: err.Error(), Data: map[string]any{}}
+	var own *link.Fault
+	var ledger *sim.LedgerError
+	var intent *sim.IntentError
+	var protocol *wire.ProtocolError
+	var corrupt *candlefile.CorruptError
+	var late *link.DeadlineError
+	switch {
+	case errors.As(err, &own):
+		f.Code = own.Code
+		if own.Data != nil {
+			f.Data = own.Data
+		}
+	case errors.As(err, &ledger):
+		f.Code, f.Data = "DATA_ERROR", map[string]any{"reason": "ledger_overflow", "step": ledger.Step}
+	case errors.As(err, &corrupt):
+		f.Code, f.Data = "DATA_ERROR", map[string]any{"reason": "corrupt_dataset"}
+	case errors.As(err, &intent):
+		f.Code, f.Data = "PLUGIN_PROTOCOL_ERROR", map[string]any{"step": intent.Step}
+	case errors.As(err, &protocol):
+		f.Code = "PLUGIN_PROTOCOL_ERROR"
+	case errors.As(err, &late):
+		f.Code = "PLUGIN_TIMEOUT"
+	case errors.Is(err, io.EOF):
+		f.Code, f.Message = "PLUGIN_PROTOCOL_ERROR", "the plugin ended the stream before the run was over"
+	case isStreamError(err):
+		f.Code, f.Message = streamFailure(err)
+	}
+	return f
+}
+
+func isStreamError(err error) bool {
+	if errors.Is(err, context.Canceled) {
+		return false
+	}
+	_, ok := status.FromError(err)
+	return ok
+}
+
+// streamFailure reads a gRPC error: a message that is too large or malformed is the
+// plugin's breach of protocol, everything else means that it is gone.
+func streamFailure(err error) (code, message string) {
+	s, _ := status.FromError(err)
+	switch s.Code() {
+	case codes.ResourceExhausted, codes.InvalidArgument, codes.FailedPrecondition, codes.Unimplemented, codes.OutOfRange, codes.Internal:
+		return "PLUGIN_PROTOCOL_ERROR", "the plugin broke the protocol: " + s.Message()
+	}
+	return "PLUGIN_CRASHED", "the plugin process ended during the run"
+}
+
+// at adds the time of the candle to a failure.
+func at(f *result.Failure, phase string, t market.Time) *result.Failure {
+	f.Phase, f.CandleTime = phase, t
+	return f
+}

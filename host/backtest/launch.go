@@ -1,0 +1,302 @@
+package backtest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/assay-run/assay/host/backtest/decision"
+	"github.com/assay-run/assay/host/backtest/link"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/assay-run/assay/host/artifact"
+	"github.com/assay-run/assay/host/candle"
+	"github.com/assay-run/assay/host/catalog"
+	"github.com/assay-run/assay/host/metric"
+	"github.com/assay-run/assay/host/result"
+	"github.com/assay-run/assay/host/runner"
+	"github.com/assay-run/assay/plugin-sdk/market"
+	"github.com/assay-run/assay/plugin-sdk/sim"
+	"github.com/assay-run/assay/plugin-sdk/strategypb"
+	"github.com/assay-run/assay/plugin-sdk/wire"
+)
+
+// Limits of time.
+const (
+	launchLimit = 10 * time.Second
+	stepLimit   = 30 * time.Second
+	maxWarmup   = 1 << 24
+	serviceSeed = 1
+)
+
+// Options are what backtests need of the host.
+type Options struct {
+	Catalog  *catalog.Catalog
+	Store    *candle.Store
+	Logger   hclog.Logger
+	SpoolDir string // an existing folder for temporary files
+	Engine   artifact.Engine
+	// Mode forces a way to drive; Auto if zero.
+	Mode Mode
+	// StepLimit is how long the plugin may take to advance; 30 s if zero.
+	StepLimit time.Duration
+}
+
+// Launcher starts backtests.
+type Launcher struct{ opts Options }
+
+// NewLauncher fills in the defaults.
+func NewLauncher(o Options) *Launcher {
+	if o.StepLimit == 0 {
+		o.StepLimit = stepLimit
+	}
+	if o.Logger == nil {
+		o.Logger = hclog.NewNullLogger()
+	}
+	return &Launcher{o}
+}
+
+// Launch resolves a request, launches the plugin and has it accept its parameters.
+// A refusal is a *RequestError.
+func (l *Launcher) Launch(ctx context.Context, runID string, req runner.StartRequest) (runner.Execution, error) {
+	p, err := l.resolve(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	x, err := l.start(ctx, runID, p)
+	if err != nil {
+		p.release()
+		return nil, err
+	}
+	return x, nil
+}
+
+// start launches the process and makes the execution.
+func (l *Launcher) start(ctx context.Context, runID string, p *plan) (_ *Execution, err error) {
+	ctx, cancel := context.WithTimeout(ctx, launchLimit)
+	defer cancel()
+	x := &Execution{
+		log: l.opts.Logger.Named("backtest").With("run_id", runID), clock: time.Now, mode: l.mode(p.strategy),
+		stepLimit: l.opts.StepLimit, sources: p.sources, timeframe: p.timeframe, gate: &link.Gate{}, phase: "starting",
+	}
+	if x.proc, err = l.launchProcess(ctx, p, x); err != nil {
+		return nil, launchRefusal(err)
+	}
+	defer func() {
+		if err == nil {
+			return
+		}
+		x.proc.Kill("the start failed")
+		if x.stream != nil {
+			x.stream.Close()
+		}
+	}()
+	warmup, err := x.introduce(ctx, runID, p)
+	if err != nil {
+		return nil, err
+	}
+	if err := x.prepare(l.opts.SpoolDir, p, warmup); err != nil {
+		return nil, err
+	}
+	x.manifest = l.manifest(p, x)
+	return x, nil
+}
+
+func (l *Launcher) mode(s *catalog.Strategy) Mode {
+	if l.opts.Mode != Auto {
+		return l.opts.Mode
+	}
+	if s.SimID == sim.ID() {
+		return CoSimulation
+	}
+	return Lockstep
+}
+
+func (l *Launcher) launchProcess(ctx context.Context, p *plan, x *Execution) (*catalog.Process, error) {
+	o := catalog.LaunchOptions{Lockstep: x.mode == Lockstep}
+	if !o.Lockstep {
+		for _, s := range p.sources {
+			o.DatasetFiles = append(o.DatasetFiles, s.path)
+		}
+	}
+	return l.opts.Catalog.Launch(ctx, p.strategy, o)
+}
+
+func launchRefusal(err error) error {
+	var launch *catalog.LaunchError
+	if errors.As(err, &launch) {
+		return &RequestError{Code: "RUN_START_FAILED", Message: "The strategy's process could not be started: " + launch.Message,
+			Details: map[string]any{"reason": launch.Code, "log_tail": launch.LogTail}, Cause: err}
+	}
+	return &RequestError{Code: "RUN_START_FAILED", Message: fmt.Sprintf("The strategy's process could not be started: %v", err),
+		Details: map[string]any{"reason": err.Error(), "log_tail": []string{}}, Cause: err}
+}
+
+// introduce sends Start and waits until the strategy accepts its parameters. It
+// returns the warm-up that it wants.
+func (x *Execution) introduce(ctx context.Context, runID string, p *plan) (int, error) {
+	base, cancel := context.WithCancelCause(context.Background())
+	x.cancel = cancel
+	var err error
+	if x.stream, err = link.Open(base, x.proc.Client(), x.take); err != nil {
+		return 0, x.startFailed(err)
+	}
+	start := wire.Start{
+		RunID: runID, Mode: strategypb.DriveMode_DRIVE_MODE_CO_SIMULATION, Purpose: strategypb.Purpose_PURPOSE_BACKTEST,
+		Params: p.params, Symbols: p.symbols, Timeframe: p.timeframe, InitialCash: p.cash, Execution: p.executionJSON,
+		RootSeed: serviceSeed, LogLevel: "info",
+	}
+	if x.mode == Lockstep {
+		start.Mode = strategypb.DriveMode_DRIVE_MODE_LOCKSTEP
+	}
+	for _, s := range p.sources {
+		start.PriceSteps = append(start.PriceSteps, s.priceStep)
+	}
+	message := &strategypb.HostMessage{Message: &strategypb.HostMessage_Start{Start: wire.StartToProto(&start)}}
+	if err := x.stream.Send(message); err != nil {
+		return 0, x.startFailed(err)
+	}
+	deadline, stop := context.WithTimeout(ctx, launchLimit)
+	defer stop()
+	m, err := x.stream.Recv(timeOf(deadline), "it did not accept or refuse its parameters")
+	if err != nil {
+		return 0, x.startFailed(err)
+	}
+	return x.accepted(m)
+}
+
+// timeOf is a channel that delivers when the context ends.
+func timeOf(ctx context.Context) <-chan time.Time {
+	c := make(chan time.Time, 1)
+	context.AfterFunc(ctx, func() { c <- time.Time{} })
+	return c
+}
+
+func (x *Execution) startFailed(err error) error {
+	x.proc.Kill("the start failed")
+	return &RequestError{Code: "RUN_START_FAILED", Message: fmt.Sprintf("The strategy could not be started: %v", err),
+		Details: map[string]any{"reason": err.Error(), "log_tail": x.proc.LogTail()}, Cause: err}
+}
+
+func (x *Execution) accepted(m *strategypb.PluginMessage) (int, error) {
+	if failed := m.GetFailed(); failed != nil {
+		f, err := wire.FailureFromProto(failed)
+		if err != nil {
+			return 0, x.startFailed(err)
+		}
+		if f.Code != "INVALID_STRATEGY_PARAMS" {
+			return 0, x.startFailed(errors.New(f.Message))
+		}
+		refusal := &RequestError{Code: f.Code, Message: f.Message}
+		for _, e := range f.Errors {
+			refusal.Fields = append(refusal.Fields, FieldError{"/strategy_params" + e.Pointer, e.Message, "strategy"})
+		}
+		if len(refusal.Fields) == 0 {
+			refusal.Fields = []FieldError{{"/strategy_params", f.Message, "strategy"}}
+		}
+		return 0, refusal
+	}
+	ready := m.GetReady()
+	if ready == nil {
+		return 0, x.startFailed(fmt.Errorf("the plugin sent %T where Ready was due", m.GetMessage()))
+	}
+	if w := ready.GetWarmupCandles(); w >= 0 && w <= maxWarmup {
+		return int(w), nil
+	}
+	return 0, x.startFailed(fmt.Errorf("the plugin wants %d warm-up candles; at most %d are possible", ready.GetWarmupCandles(), maxWarmup))
+}
+
+// prepare lays the warm-up before the window and makes engine, recorder and decider.
+func (x *Execution) prepare(spool string, p *plan, warmup int) error {
+	x.layout = lay(p.sources, warmup)
+	cfg := sim.Config{
+		Symbols: p.symbols, Timeframe: p.timeframe, InitialCash: p.cash, Options: p.execution,
+		WarmupSteps: x.layout.warmup, WindowStep: x.layout.window,
+	}
+	series := make([]*market.Series, len(p.sources))
+	for i, s := range p.sources {
+		cfg.PriceSteps = append(cfg.PriceSteps, s.priceStep)
+		series[i] = s.run()
+	}
+	lines, err := decision.New(spool, "full")
+	if err != nil {
+		return &RequestError{Code: "RUN_START_FAILED", Message: fmt.Sprintf("No temporary file could be made: %v", err),
+			Details: map[string]any{"reason": err.Error(), "log_tail": []string{}}, Cause: err}
+	}
+	x.rec = newRecorder(lines, x.layout.total-x.layout.window)
+	x.rec.window, x.rec.closes = x.layout.window, make([]metric.Closes, len(p.symbols))
+	for i, s := range p.symbols {
+		x.rec.closes[i].Symbol = s
+	}
+	if x.engine, err = sim.NewEngine(cfg, x.rec); err != nil {
+		lines.Close()
+		return refuse("VALIDATION_FAILED", nil, "%v", err)
+	}
+	x.feed = &feed{Feed: sim.NewSeriesFeed(series), rec: x.rec}
+	if len(series) == 1 {
+		x.feed.single = series[0].Time
+	}
+	if x.mode == Lockstep {
+		x.decider = link.NewLockstep(x.stream, x.gate, p.symbols, x.stepLimit)
+	} else {
+		x.decider = link.NewCoSimulation(x.stream, x.gate, p.symbols, x.layout.total, x.stepLimit, x.engine.Digest())
+	}
+	x.note(p)
+	return nil
+}
+
+// note lists what the run assumes and what the user should know.
+func (x *Execution) note(p *plan) {
+	assume := func(code, format string, args ...any) {
+		x.assumptions = append(x.assumptions, result.Note{Code: code, Message: fmt.Sprintf(format, args...)})
+	}
+	assume("FULL_FILLS", "Every order fills whole, whatever the volume of the candle.")
+	if p.execution.AllowShort {
+		assume("NO_BORROW_COST", "Short positions pay no interest for what they borrow.")
+	}
+	missing := 0
+	for _, s := range p.sources {
+		missing += s.missing
+		if s.violations {
+			assume("OHLC_VIOLATIONS", "%s was imported with candles whose high or low does not contain open and close.", s.symbol)
+		}
+	}
+	if missing > 0 {
+		assume("GAPS", "%d candles are missing inside the window. Gaps are never filled: orders wait across them.", missing)
+	}
+	if x.layout.short > 0 {
+		assume("WARMUP_SHORT", "%d warm-up candles are not there before the window; its first candles were used, on which orders are rejected.", x.layout.short)
+	}
+	if x.mode == Lockstep && p.strategy.SimID != sim.ID() {
+		assume("LOCKSTEP", "The plugin was built with another simulator or none, so it was driven step by step.")
+	}
+	x.warnings = append(x.warnings, p.warnings...)
+}
+
+// manifest says exactly what is run.
+func (l *Launcher) manifest(p *plan, x *Execution) artifact.Manifest {
+	m := artifact.Manifest{
+		Request: artifact.Request{
+			Kind: artifact.KindService, StrategyName: p.strategy.Name, StrategyParams: p.params, Timeframe: p.timeframe.String(),
+			Exchange: p.exchange, InitialCash: json.RawMessage(p.cash.Trim(0).String()), Execution: p.executionJSON,
+		},
+		Strategy: artifact.Strategy{Name: p.strategy.Name, Version: p.strategy.Version},
+		Plugin: artifact.Plugin{
+			SHA256: p.strategy.SHA256, ProtocolVersion: p.strategy.ProtocolVersion, SDKVersion: p.strategy.SDKVersion,
+		},
+		Engine: l.opts.Engine, Sandbox: x.proc.Sandbox(), Debug: p.strategy.Debug,
+	}
+	w := x.window()
+	m.Request.StartDate, m.Request.EndDate = w.Start, w.End
+	for _, s := range p.sources {
+		m.Request.Symbols = append(m.Request.Symbols, string(s.symbol))
+		m.Data = append(m.Data, artifact.Dataset{
+			Symbol: string(s.symbol), Timeframe: p.timeframe.String(), SHA256: s.sha256, Rows: int64(s.to - s.from),
+			Start: s.series.Time[s.from], End: s.series.Time[s.to-1], ID: s.datasetID,
+		})
+	}
+	return m
+}

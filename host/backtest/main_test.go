@@ -1,0 +1,150 @@
+package backtest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"go.uber.org/goleak"
+
+	"github.com/assay-run/assay/host/artifact"
+	"github.com/assay-run/assay/host/candle"
+	"github.com/assay-run/assay/host/catalog"
+	"github.com/assay-run/assay/host/result"
+	"github.com/assay-run/assay/host/runner"
+	"github.com/assay-run/assay/plugin-sdk/market"
+	"github.com/assay-run/assay/plugin-sdk/sdktest"
+)
+
+// TestMain makes the test binary the sandbox's shim and every kind of plugin,
+// chosen by the name it runs under.
+func TestMain(m *testing.M) {
+	catalog.MaybeShim()
+	if play, ok := roles()[filepath.Base(os.Args[0])]; ok {
+		play()
+		return
+	}
+	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("database/sql.(*DB).connectionOpener"))
+}
+
+// install puts plugins into a folder: this test binary under each name, with the
+// name at its end so that each has a hash of its own.
+func install(t testing.TB, dir string, names ...string) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		src, err := os.Open(self)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dst, err := os.OpenFile(filepath.Join(dir, name), os.O_CREATE|os.O_WRONLY, 0o755)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.Copy(dst, io.MultiReader(src, strings.NewReader(name))); err != nil {
+			t.Fatal(err)
+		}
+		if err := dst.Close(); err != nil {
+			t.Fatal(err)
+		}
+		src.Close()
+	}
+}
+
+// lab is a host for tests: catalogue, candles and a launcher.
+type lab struct {
+	t        testing.TB
+	launcher *Launcher
+	catalog  *catalog.Catalog
+	store    *candle.Store
+	runs     int
+}
+
+const (
+	venue = "synth"
+	one   = "SYNTH42/USD"
+	two   = "OTHER/USD"
+)
+
+// newLab opens a host over the named plugins, with two synthetic series.
+func newLab(t testing.TB, candles int, names ...string) *lab {
+	t.Helper()
+	plugins, state := t.TempDir(), t.TempDir()
+	install(t, plugins, names...)
+	log := hclog.New(&hclog.LoggerOptions{Output: io.Discard, Level: hclog.Info})
+	c, err := catalog.Open(context.Background(), catalog.Options{Dir: plugins, StateDir: state, Logger: log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	store, err := candle.Open(context.Background(), state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { store.Close() })
+	start := market.FromTime(time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC))
+	for i, symbol := range []market.Symbol{one, two} {
+		s := sdktest.Synth(uint64(42+i), candles, start, time.Hour)
+		s.Symbol, s.Timeframe = symbol, market.MustTimeframe("1h")
+		if _, err := store.Put(context.Background(), candle.PutRequest{Exchange: venue, Series: s}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return &lab{t: t, catalog: c, store: store, launcher: NewLauncher(Options{
+		Catalog: c, Store: store, Logger: log, SpoolDir: state, StepLimit: 2 * time.Second, Engine: artifact.Engine{Name: "test"},
+	})}
+}
+
+func request(strategy string, params any, symbols ...string) runner.StartRequest {
+	raw, err := json.Marshal(params)
+	if err != nil {
+		panic(err)
+	}
+	if len(symbols) == 0 {
+		symbols = []string{one}
+	}
+	return runner.StartRequest{
+		Mode: "backtest", StrategyName: strategy, StrategyParams: raw, Symbols: symbols, Timeframe: "1h",
+		InitialCash: "10000", Exchange: venue, Execution: json.RawMessage(`{}`),
+	}
+}
+
+// run launches a request and drives it to its end.
+func (l *lab) run(ctx context.Context, req runner.StartRequest) (*Execution, runner.Outcome) {
+	l.t.Helper()
+	l.runs++
+	e, err := l.launcher.Launch(ctx, fmt.Sprintf("svc_test%d", l.runs), req)
+	if err != nil {
+		l.t.Fatalf("launch %s: %v", req.StrategyName, err)
+	}
+	x := e.(*Execution)
+	l.t.Cleanup(func() { x.Close() })
+	return x, x.Run(ctx)
+}
+
+// complete runs a request that must end at the end of the data.
+func (l *lab) complete(req runner.StartRequest) *result.Results {
+	l.t.Helper()
+	x, o := l.run(context.Background(), req)
+	if o.Failure != nil || o.Stopped {
+		l.t.Fatalf("%s: %+v %+v", req.StrategyName, o, o.Failure)
+	}
+	return x.Results()
+}
+
+// in drives like l, but in the given mode.
+func (l *lab) in(mode Mode) *lab {
+	opts := l.launcher.opts
+	opts.Mode = mode
+	return &lab{t: l.t, catalog: l.catalog, store: l.store, launcher: NewLauncher(opts)}
+}

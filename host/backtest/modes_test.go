@@ -1,0 +1,147 @@
+package backtest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"testing"
+
+	sdk "github.com/assay-run/assay/plugin-sdk"
+	"github.com/assay-run/assay/plugin-sdk/market"
+	"github.com/assay-run/assay/plugin-sdk/sdktest"
+)
+
+// fingerprint is everything about a run that must not depend on how it was driven.
+func fingerprint(t *testing.T, l *lab, params map[string]any, execution string, symbols ...string) (string, [32]byte, int) {
+	t.Helper()
+	req := request("randomly", params, symbols...)
+	req.Execution = json.RawMessage(execution)
+	x, o := l.run(context.Background(), req)
+	if o.Failure != nil {
+		t.Fatalf("%v: %s %s", params, o.Failure.Code, o.Failure.Message)
+	}
+	r := x.Results()
+	var lines bytes.Buffer
+	if err := x.WriteDecisions(&lines); err != nil {
+		t.Fatal(err)
+	}
+	metrics, err := json.Marshal(r.Metrics)
+	if err != nil {
+		t.Fatal(err)
+	}
+	digest := x.engine.Digest()
+	return fmt.Sprintf("%x %s %s %d %s", digest, r.DecisionHash, r.FinalValue, lines.Len(), metrics), digest, len(r.Fills)
+}
+
+// TestModesAgree drives random strategies in lockstep, in co-simulation and inside
+// this process: one set of books.
+func TestModesAgree(t *testing.T) {
+	seeds := 200
+	if testing.Short() {
+		seeds = 20
+	}
+	l := newLab(t, 600, "randomly")
+	executions := []string{
+		`{}`, `{"allow_short":true}`, `{"intrabar":"ohlc_color","allow_short":true,"close_at_end":true}`,
+		`{"profile":"compat:backtesting.py"}`, `{"profile":"compat:backtrader","quantity_step":1}`,
+		`{"intrabar":"target_first","protect_from":"next_candle","limit_touch":"through_tick","resting_gap":"open"}`,
+	}
+	fills := 0
+	for seed := 1; seed <= seeds; seed++ {
+		params := map[string]any{"seed": seed}
+		execution := executions[seed%len(executions)]
+		symbols := []string{one}
+		if seed%3 == 0 {
+			symbols = []string{one, two}
+		}
+		co, digest, n := fingerprint(t, l.in(CoSimulation), params, execution, symbols...)
+		step, _, _ := fingerprint(t, l.in(Lockstep), params, execution, symbols...)
+		if co != step {
+			t.Fatalf("seed %d %s: co-simulation\n%s\nlockstep\n%s", seed, execution, co, step)
+		}
+		if got := inProcess(t, l, seed, execution, symbols); got != digest {
+			t.Fatalf("seed %d %s: in this process %x, as a plugin %x", seed, execution, got, digest)
+		}
+		fills += n
+	}
+	if fills < seeds*10 {
+		t.Errorf("only %d fills in %d runs: the strategies do too little to prove anything", fills, seeds)
+	}
+}
+
+func inProcess(t *testing.T, l *lab, seed int, execution string, symbols []string) [32]byte {
+	t.Helper()
+	var series []*market.Series
+	var options []sdktest.Option
+	for _, symbol := range symbols {
+		d, err := l.store.Lookup(context.Background(), venue, market.Symbol(symbol), market.MustTimeframe("1h"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := l.store.OpenSeries(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { f.Close() })
+		s := f.Series()
+		s.Symbol = market.Symbol(symbol)
+		series = append(series, s)
+		options = append(options, func(o *sdktest.Options) { o.PriceSteps = append(o.PriceSteps, d.PriceStep) })
+	}
+	options = append(options, sdktest.Execution(execution), sdktest.More(series[1:]...))
+	strategy := sdktest.New(t, newRandom, fmt.Sprintf(`{"seed":%d}`, seed))
+	return sdktest.Backtest(t, strategy, series[0], options...).Digest
+}
+
+func TestProcessorsMakeNoDifference(t *testing.T) {
+	l := newLab(t, 600, "randomly")
+	params := map[string]any{"seed": 99}
+	before, _, _ := fingerprint(t, l, params, `{}`)
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	if after, _, _ := fingerprint(t, l, params, `{}`); after != before {
+		t.Errorf("one processor\n%s\nmany\n%s", after, before)
+	}
+}
+
+func TestWarmupComesFromBeforeTheWindow(t *testing.T) {
+	l := newLab(t, 600, "randomly")
+	req := request("randomly", nil)
+	start := "2020-01-05"
+	req.StartDate = &start
+	x, o := l.run(context.Background(), req)
+	if o.Failure != nil {
+		t.Fatal(o.Failure.Message)
+	}
+	if x.layout.window != 5 || x.layout.warmup != 5 {
+		t.Errorf("layout %+v", x.layout)
+	}
+	r := x.Results()
+	if int64(len(r.Equity.Time)) != r.Window.Candles || r.Window.Start.String() < "2020-01-05" {
+		t.Errorf("%d points, window %+v", len(r.Equity.Time), r.Window)
+	}
+	for _, n := range r.Assumptions {
+		if n.Code == "WARMUP_SHORT" {
+			t.Error("the warm-up was there, yet it is said to be short")
+		}
+	}
+	all := l.complete(request("randomly", nil))
+	if all.Assumptions[len(all.Assumptions)-1].Code != "WARMUP_SHORT" {
+		t.Errorf("assumptions %+v", all.Assumptions)
+	}
+}
+
+func TestForeignSimulatorRunsInLockstep(t *testing.T) {
+	l := newLab(t, 200, "foreign")
+	x, o := l.run(context.Background(), request("foreign", nil))
+	if o.Failure != nil || x.mode != Lockstep {
+		t.Fatalf("mode %d, %+v", x.mode, o.Failure)
+	}
+	last := x.Results().Assumptions
+	if last[len(last)-1].Code != "LOCKSTEP" {
+		t.Errorf("assumptions %+v", last)
+	}
+}
+
+var _ sdk.Warmer = (*random)(nil)

@@ -1,0 +1,74 @@
+package backtest
+
+import (
+	"github.com/govalues/decimal"
+
+	"github.com/assay-run/assay/plugin-sdk/market"
+	"github.com/assay-run/assay/plugin-sdk/sim"
+)
+
+// source is the candles of one symbol: the whole dataset and the rows of the window.
+type source struct {
+	symbol     market.Symbol
+	path       string
+	sha256     string
+	datasetID  string
+	calendar   string
+	priceStep  decimal.Decimal
+	series     *market.Series // all rows
+	from, to   int            // rows of the window
+	first      int            // first row of the run, warm-up included
+	missing    int            // candles missing inside the window
+	release    func() error
+	violations bool // imported with OHLC violations kept
+}
+
+func (s *source) run() *market.Series { return s.series.Slice(s.first, s.to) }
+
+// layout is how the steps of a run lie over its candles.
+type layout struct {
+	warmup, window, total int64 // steps: rejected below, recorded from, all
+	candles               int64 // of the window
+	short                 int   // warm-up candles missing before the window
+}
+
+// lay puts the warm-up before the window: as many candles as there are, the missing
+// ones come from the window's first candles.
+func lay(sources []*source, warmup int) layout {
+	var l layout
+	series := make([]*market.Series, len(sources))
+	start := sources[0].series.Time[sources[0].from]
+	for i, s := range sources {
+		s.first = max(0, s.from-warmup)
+		l.short = max(l.short, warmup-(s.from-s.first))
+		l.candles += int64(s.to - s.from)
+		start = min(start, s.series.Time[s.from])
+		series[i] = s.run()
+	}
+	if len(sources) == 1 {
+		l.total = int64(series[0].Len())
+		l.window = int64(sources[0].from - sources[0].first)
+	} else {
+		l.window, l.total = laySteps(series, start)
+	}
+	l.warmup = l.window + int64(l.short)
+	return l
+}
+
+// laySteps counts the steps of several symbols and those whose candles all opened
+// before the window.
+func laySteps(series []*market.Series, start market.Time) (window, total int64) {
+	f := sim.NewSeriesFeed(series)
+	b := sim.Batch{Candles: make([]market.Candle, len(series)), Closed: make([]bool, len(series))}
+	inside := false
+	for more, _ := f.Next(&b); more; more, _ = f.Next(&b) {
+		for i := range series {
+			inside = inside || (b.Closed[i] && b.Candles[i].OpenTime >= start)
+		}
+		if !inside {
+			window++
+		}
+		total++
+	}
+	return window, total
+}

@@ -1,0 +1,141 @@
+package backtest
+
+import (
+	"github.com/assay-run/assay/host/backtest/decision"
+	"github.com/assay-run/assay/host/metric"
+	"github.com/assay-run/assay/host/result"
+	"github.com/assay-run/assay/plugin-sdk/market"
+	"github.com/assay-run/assay/plugin-sdk/sim"
+)
+
+// recorder keeps what happens. It is written under the run's gate; what it has
+// appended is never written again, so that a reader may keep a slice of it.
+type recorder struct {
+	lines    *decision.Log
+	orders   []market.Order // by id; an open order changes in place
+	fills    []market.Fill
+	trades   []market.Trade
+	curve    result.EquityCurve
+	openTime []market.Time // of each step of the window; aliases the data in a run of one symbol
+	totals   metric.Totals
+	peak     float64
+	now      market.Time
+	closes   []metric.Closes
+	window   int64 // first step of the window
+	candles  int64 // of the window, done
+}
+
+func newRecorder(lines *decision.Log, steps int64) *recorder {
+	n := int(steps)
+	column := func() []float64 { return make([]float64, 0, n) }
+	return &recorder{lines: lines, curve: result.EquityCurve{
+		Time: make([]market.Time, 0, n), Equity: column(), Cash: column(), PositionValue: column(),
+		Drawdown: column(), Exposure: column(),
+	}}
+}
+
+// Intent implements sim.Recorder.
+func (r *recorder) Intent(step int64, in *market.Intent, reason string) {
+	if reason != "" {
+		r.totals.RejectedIntents++
+	}
+	r.lines.Intent(step, r.now, in, reason)
+}
+
+// Order implements sim.Recorder.
+func (r *recorder) Order(step int64, o *market.Order) {
+	if i := int(o.ID) - 1; i < len(r.orders) {
+		r.orders[i] = *o
+	} else {
+		r.orders = append(r.orders, *o)
+	}
+	r.lines.Order(step, o.UpdatedAt, o)
+}
+
+// Fill implements sim.Recorder.
+func (r *recorder) Fill(step int64, f *market.Fill) {
+	r.fills = append(r.fills, *f)
+	r.totals.AddFill(f)
+	r.lines.Fill(step, f.Time, f)
+}
+
+// Trade implements sim.Recorder.
+func (r *recorder) Trade(_ int64, t *market.Trade) { r.trades = append(r.trades, *t) }
+
+// Equity implements sim.Recorder. A second call for the same step replaces the
+// first: positions were closed at the end of the run.
+func (r *recorder) Equity(_ int64, m *sim.Mark) {
+	c := &r.curve
+	if n := len(c.Time); n > 0 && c.Time[n-1] == m.Time {
+		c.Time, c.Equity, c.Cash = c.Time[:n-1], c.Equity[:n-1], c.Cash[:n-1]
+		c.PositionValue, c.Drawdown, c.Exposure = c.PositionValue[:n-1], c.Drawdown[:n-1], c.Exposure[:n-1]
+	}
+	r.peak = max(r.peak, m.Equity)
+	drawdown, exposure := 0.0, 0.0
+	if r.peak > 0 {
+		drawdown = (r.peak - m.Equity) / r.peak
+	}
+	if m.Notional != 0 {
+		if exposure = m.Notional / m.Equity; m.Equity <= 0 {
+			exposure = 1
+		}
+	}
+	c.Time = append(c.Time, m.Time)
+	c.Equity = append(c.Equity, m.Equity)
+	c.Cash = append(c.Cash, m.Cash)
+	c.PositionValue = append(c.PositionValue, m.PositionValue)
+	c.Drawdown = append(c.Drawdown, drawdown)
+	c.Exposure = append(c.Exposure, exposure)
+}
+
+// feed wraps the run's feed to note what the recorder needs of each step: the open
+// time, the closes for buy_hold_return and the count of candles.
+type feed struct {
+	sim.Feed
+	rec    *recorder
+	single []market.Time // open times of all steps in a run of one symbol
+	step   int64
+}
+
+// Next implements sim.Feed.
+func (f *feed) Next(b *sim.Batch) (bool, error) {
+	more, err := f.Feed.Next(b)
+	if !more || err != nil {
+		return more, err
+	}
+	r := f.rec
+	r.now = b.CloseTime
+	if f.step >= r.window {
+		f.note(b)
+	}
+	f.step++
+	return true, nil
+}
+
+func (f *feed) note(b *sim.Batch) {
+	r := f.rec
+	if f.single != nil {
+		r.candles++
+		r.openTime = f.single[r.window : f.step+1]
+		c := &r.closes[0]
+		if c.First == 0 {
+			c.First = b.Candles[0].Close
+		}
+		c.Last = b.Candles[0].Close
+		return
+	}
+	open := b.CloseTime
+	for i := range b.Closed {
+		if !b.Closed[i] {
+			continue
+		}
+		r.candles++
+		open = min(open, b.Candles[i].OpenTime)
+		c := &r.closes[i]
+		if c.First == 0 {
+			c.First = b.Candles[i].Close
+		}
+		c.Last = b.Candles[i].Close
+	}
+	r.openTime = append(r.openTime, open)
+}

@@ -1,0 +1,367 @@
+package backtest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/govalues/decimal"
+
+	"github.com/assay-run/assay/host/candle"
+	"github.com/assay-run/assay/host/catalog"
+	"github.com/assay-run/assay/host/result"
+	"github.com/assay-run/assay/host/runner"
+	"github.com/assay-run/assay/plugin-sdk/candlefile"
+	"github.com/assay-run/assay/plugin-sdk/market"
+	"github.com/assay-run/assay/plugin-sdk/sim"
+)
+
+// DefaultExchange is the one that is tried first when a request names none: the
+// bundled sample candles.
+const DefaultExchange = "sample"
+
+// plan is a request whose every name has been looked up.
+type plan struct {
+	strategy      *catalog.Strategy
+	params        json.RawMessage // canonical, every default filled in
+	symbols       []market.Symbol
+	timeframe     market.Timeframe
+	exchange      string
+	cash          decimal.Decimal
+	execution     sim.Options
+	executionJSON json.RawMessage
+	sources       []*source
+	warnings      []result.Note
+}
+
+func (p *plan) release() {
+	for _, s := range p.sources {
+		_ = s.release() // a mapping that cannot be freed is no reason to refuse differently
+	}
+}
+
+// resolve looks everything up in the order of the API: strategy, parameters,
+// exchange, data, rules.
+func (l *Launcher) resolve(ctx context.Context, req runner.StartRequest) (_ *plan, err error) {
+	p := &plan{}
+	if err := l.resolveStrategy(p, req); err != nil {
+		return nil, err
+	}
+	if p.timeframe, err = market.ParseTimeframe(req.Timeframe); err != nil {
+		return nil, invalid("/timeframe", err)
+	}
+	for i, s := range req.Symbols {
+		symbol, err := market.ParseSymbol(s)
+		if err != nil {
+			return nil, invalid(fmt.Sprintf("/symbols/%d", i), err)
+		}
+		p.symbols = append(p.symbols, symbol)
+	}
+	if err := p.checkStrategyFits(req); err != nil {
+		return nil, err
+	}
+	if err := l.resolveExchange(ctx, p, req); err != nil {
+		return nil, err
+	}
+	if err := p.resolveRules(req); err != nil {
+		return nil, err
+	}
+	if err := l.resolveData(ctx, p, req); err != nil {
+		p.release()
+		return nil, err
+	}
+	return p, nil
+}
+
+func invalid(pointer string, err error) *RequestError {
+	return &RequestError{Code: "VALIDATION_FAILED", Message: "The request is not valid.", Fields: []FieldError{{pointer, err.Error(), "format"}}}
+}
+
+func (l *Launcher) resolveStrategy(p *plan, req runner.StartRequest) error {
+	s, err := l.opts.Catalog.Lookup(req.StrategyName)
+	var missing *catalog.NotFoundError
+	var broken *catalog.UnavailableError
+	switch {
+	case errors.As(err, &missing):
+		return &RequestError{Code: "STRATEGY_NOT_FOUND", Message: fmt.Sprintf("There is no strategy %q.", req.StrategyName),
+			Details: map[string]any{"available": nonNil(missing.Available)}, Cause: err}
+	case errors.As(err, &broken):
+		return &RequestError{Code: "STRATEGY_UNAVAILABLE", Message: fmt.Sprintf("The strategy %q cannot be used: %s", req.StrategyName, broken.Fault.Message),
+			Details: map[string]any{"reason": broken.Fault.Code}, Cause: err}
+	case err != nil:
+		return err
+	}
+	params, bad := s.ValidateParams(req.StrategyParams)
+	if len(bad) > 0 {
+		refusal := &RequestError{Code: "INVALID_STRATEGY_PARAMS", Message: fmt.Sprintf("The parameters do not fit strategy %q.", s.Name)}
+		for _, f := range bad {
+			refusal.Fields = append(refusal.Fields, FieldError{"/strategy_params" + f.Pointer, f.Message, f.Rule})
+		}
+		return refusal
+	}
+	p.strategy, p.params = s, params
+	return nil
+}
+
+func nonNil(list []string) []string { return append([]string{}, list...) }
+
+func (p *plan) checkStrategyFits(req runner.StartRequest) error {
+	s := p.strategy
+	if !s.SupportsMode(req.Mode) {
+		reason := fmt.Sprintf("strategy %q runs in %v only", s.Name, s.Modes)
+		return refuse("MODE_NOT_SUPPORTED", map[string]any{"reason": reason}, "The %s.", reason)
+	}
+	if !s.SupportsTimeframe(req.Timeframe) {
+		return refuse("UNSUPPORTED_TIMEFRAME", map[string]any{"available": nonNil(s.Timeframes)}, "Strategy %q does not work on %s.", s.Name, req.Timeframe)
+	}
+	if n := len(p.symbols); n < s.MinSymbols || n > s.MaxSymbols {
+		return refuse("UNSUPPORTED_SYMBOL", map[string]any{"symbols": req.Symbols, "available": []string{}},
+			"Strategy %q takes %d to %d symbols, not %d.", s.Name, s.MinSymbols, s.MaxSymbols, n)
+	}
+	for _, symbol := range p.symbols[1:] {
+		if symbol.Quote() != p.symbols[0].Quote() {
+			return refuse("UNSUPPORTED_SYMBOL", map[string]any{"symbols": []string{string(symbol)}, "available": []string{}},
+				"All symbols of a run need the same quote currency: %s and %s differ.", p.symbols[0], symbol)
+		}
+	}
+	return nil
+}
+
+// resolveRules reads money and execution options.
+func (p *plan) resolveRules(req runner.StartRequest) (err error) {
+	cash, err := decimal.Parse(string(req.InitialCash))
+	if err != nil {
+		f, ferr := req.InitialCash.Float64()
+		if ferr != nil {
+			return invalid("/initial_cash", errors.New("must be a number above 0 and at most 1e15"))
+		}
+		if cash, err = decimal.NewFromFloat64(f); err != nil {
+			return invalid("/initial_cash", errors.New("must be a number above 0 and at most 1e15"))
+		}
+	}
+	if p.cash = sim.RoundCash(cash); !p.cash.IsPos() {
+		return invalid("/initial_cash", fmt.Errorf("is 0 once rounded to the money unit"))
+	}
+	p.execution, err = sim.ResolveOptions(req.Execution, sim.DefaultFees())
+	var bad *sim.OptionError
+	if errors.As(err, &bad) {
+		refusal := &RequestError{Code: "VALIDATION_FAILED", Message: "The execution options are not valid.", Cause: err}
+		for _, f := range bad.Fields {
+			refusal.Fields = append(refusal.Fields, FieldError{"/execution" + f.Pointer, f.Message, f.Rule})
+		}
+		return refusal
+	}
+	if err != nil {
+		return err
+	}
+	p.executionJSON, err = json.Marshal(p.execution)
+	return err
+}
+
+// resolveExchange finds the exchange that was named, or the one that offers
+// everything: the default one first, then by id.
+func (l *Launcher) resolveExchange(ctx context.Context, p *plan, req runner.StartRequest) error {
+	all, err := l.opts.Store.Exchanges(ctx)
+	if err != nil {
+		return err
+	}
+	ids := []string{}
+	for _, e := range all {
+		ids = append(ids, e.ID)
+	}
+	if req.Exchange != "" {
+		i := slices.Index(ids, req.Exchange)
+		if i < 0 {
+			return refuse("EXCHANGE_NOT_FOUND", map[string]any{"available": ids}, "There is no exchange %q.", req.Exchange)
+		}
+		p.exchange = req.Exchange
+		return l.offers(ctx, all[i], p)
+	}
+	slices.SortStableFunc(all, func(a, b candle.Exchange) int { return isDefault(b) - isDefault(a) })
+	var refusal error
+	for _, e := range all {
+		err := l.offers(ctx, e, p)
+		if err == nil {
+			p.exchange = e.ID
+			return nil
+		}
+		if refusal == nil || codeOf(refusal) == "UNSUPPORTED_SYMBOL" {
+			refusal = err
+		}
+	}
+	if refusal == nil || codeOf(refusal) == "UNSUPPORTED_SYMBOL" {
+		return nowhere(all, p)
+	}
+	return refusal
+}
+
+func isDefault(e candle.Exchange) int {
+	if e.ID == DefaultExchange {
+		return 1
+	}
+	return 0
+}
+
+func codeOf(err error) string {
+	var r *RequestError
+	if errors.As(err, &r) {
+		return r.Code
+	}
+	return ""
+}
+
+// nowhere speaks for all exchanges where none was named and none has the symbols:
+// it lists what any of them has.
+func nowhere(all []candle.Exchange, p *plan) error {
+	known := map[market.Symbol]bool{}
+	available := []string{}
+	for _, e := range all {
+		for _, s := range e.Symbols {
+			if !known[s] {
+				known[s] = true
+				available = append(available, string(s))
+			}
+		}
+	}
+	unknown := []string{}
+	for _, s := range p.symbols {
+		if !known[s] {
+			unknown = append(unknown, string(s))
+		}
+	}
+	if len(unknown) == 0 {
+		unknown = texts(p.symbols)
+		return refuse("UNSUPPORTED_SYMBOL", map[string]any{"symbols": unknown, "available": available}, "No one exchange has candles of all of %v.", unknown)
+	}
+	return refuse("UNSUPPORTED_SYMBOL", map[string]any{"symbols": unknown, "available": available}, "No exchange has candles of %v.", unknown)
+}
+
+// offers says whether an exchange has candles of every symbol, or of a lower
+// timeframe that they can be made from.
+func (l *Launcher) offers(ctx context.Context, e candle.Exchange, p *plan) error {
+	unknown := []string{}
+	for _, s := range p.symbols {
+		if !slices.Contains(e.Symbols, s) {
+			unknown = append(unknown, string(s))
+		}
+	}
+	if len(unknown) > 0 {
+		return refuse("UNSUPPORTED_SYMBOL", map[string]any{"symbols": unknown, "available": texts(e.Symbols)}, "Exchange %q has no candles of %v.", e.ID, unknown)
+	}
+	for _, s := range p.symbols {
+		err := l.opts.Store.Offers(ctx, e.ID, s, p.timeframe)
+		var none *candle.NotFoundError
+		if errors.As(err, &none) {
+			return refuse("UNSUPPORTED_TIMEFRAME", map[string]any{"available": nonNil(none.Have)},
+				"Exchange %q has no %s candles of %s and none that they could be made from.", e.ID, p.timeframe, s)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func texts(list []market.Symbol) []string {
+	out := []string{}
+	for _, s := range list {
+		out = append(out, string(s))
+	}
+	return out
+}
+
+// resolveData opens the candles of every symbol and finds the rows of the window.
+func (l *Launcher) resolveData(ctx context.Context, p *plan, req runner.StartRequest) error {
+	start, end, err := dates(req)
+	if err != nil {
+		return err
+	}
+	for _, symbol := range p.symbols {
+		d, err := l.opts.Store.Lookup(ctx, p.exchange, symbol, p.timeframe)
+		if err != nil {
+			return dataRefusal(symbol, err)
+		}
+		f, err := l.opts.Store.OpenSeries(d)
+		if err != nil {
+			return dataRefusal(symbol, err)
+		}
+		s := &source{
+			symbol: symbol, path: l.opts.Store.Path(d.SHA256), sha256: d.SHA256, datasetID: d.ID, calendar: string(d.Calendar), priceStep: d.PriceStep,
+			series: f.Series(), release: f.Close, violations: keptViolations(d),
+		}
+		s.series.Symbol = symbol
+		p.sources = append(p.sources, s)
+		if err := s.cut(start, end, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// keptViolations says that the candles were imported although some contradict themselves.
+func keptViolations(d candle.Dataset) bool {
+	for _, w := range d.Report.Warnings {
+		if w.Code == "OHLC_VIOLATIONS_KEPT" {
+			return true
+		}
+	}
+	return false
+}
+
+func dataRefusal(symbol market.Symbol, err error) error {
+	var corrupt *candlefile.CorruptError
+	reason := "unreadable"
+	if errors.As(err, &corrupt) {
+		reason = "corrupt_dataset"
+	}
+	return &RequestError{Code: "DATA_UNAVAILABLE", Message: fmt.Sprintf("The candles of %s cannot be read: %v", symbol, err),
+		Details: map[string]any{"range": nil, "reason": reason}, Cause: err}
+}
+
+func dates(req runner.StartRequest) (start, end *market.Time, err error) {
+	read := func(pointer string, s *string) (*market.Time, error) {
+		if s == nil {
+			return nil, nil
+		}
+		t, err := market.ParseTime(*s)
+		if err != nil {
+			return nil, invalid(pointer, err)
+		}
+		return &t, nil
+	}
+	if start, err = read("/start_date", req.StartDate); err != nil {
+		return nil, nil, err
+	}
+	if end, err = read("/end_date", req.EndDate); err != nil {
+		return nil, nil, err
+	}
+	if start != nil && end != nil && *start >= *end {
+		return nil, nil, refuse("INVALID_DATE_RANGE", map[string]any{"start_date": *req.StartDate, "end_date": *req.EndDate}, "start_date must be before end_date.")
+	}
+	return start, end, nil
+}
+
+// cut finds the rows of the window [start, end) by open time.
+func (s *source) cut(start, end *market.Time, p *plan) error {
+	n := s.series.Len()
+	first, last := s.series.Time[0], s.series.CloseTime(n-1)
+	s.from, s.to = 0, n
+	if start != nil {
+		s.from = s.series.Search(*start)
+	}
+	if end != nil {
+		s.to = s.series.Search(*end)
+	}
+	if s.from >= s.to {
+		return refuse("DATA_UNAVAILABLE", map[string]any{"range": map[string]any{"symbol": s.symbol, "start": first, "end": last}},
+			"There is no %s candle of %s in the window; there are candles from %s to %s.", p.timeframe, s.symbol, first, last)
+	}
+	if (start != nil && *start < first) || (end != nil && *end > last) {
+		p.warnings = append(p.warnings, result.Note{Code: "WINDOW_CLIPPED",
+			Message: fmt.Sprintf("%s has candles from %s to %s: the window was cut to them.", s.symbol, first, last)})
+	}
+	s.missing = candle.Gaps(s.series.Slice(s.from, s.to), candle.Calendar(s.calendar)).Missing
+	return nil
+}

@@ -1,0 +1,225 @@
+package backtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/assay-run/assay/host/backtest/link"
+	"github.com/assay-run/assay/host/result"
+	"github.com/assay-run/assay/host/runner"
+	"github.com/assay-run/assay/plugin-sdk/market"
+	"github.com/assay-run/assay/plugin-sdk/sim"
+	"github.com/assay-run/assay/plugin-sdk/strategypb"
+)
+
+// graceAfterStop is how long a stopped plugin may take to end by itself.
+const graceAfterStop = time.Second
+
+// Run implements runner.Execution.
+func (x *Execution) Run(ctx context.Context) runner.Outcome {
+	x.stopWatch = context.AfterFunc(ctx, func() { x.cancel(context.Cause(ctx)) })
+	defer x.stopWatch()
+	x.begin()
+	err := x.loop()
+	outcome := x.outcome(err)
+	x.finish()
+	return outcome
+}
+
+// begin says that the candles start to flow.
+func (x *Execution) begin() {
+	x.gate.Lock()
+	defer x.gate.Unlock()
+	x.started = x.clock()
+	x.phase = "warming"
+}
+
+// loop drives the engine and waits for the orderly end of the plugin.
+func (x *Execution) loop() error {
+	if err := x.handOver(); err != nil {
+		return err
+	}
+	x.gate.Lock()
+	err := sim.Run(x.engine, x.feed, x.decider)
+	x.gate.Unlock()
+	if errors.Is(err, sim.ErrStop) || x.stopping(err) {
+		return x.stopPlugin(err)
+	}
+	if err != nil {
+		return err
+	}
+	return x.awaitEnd()
+}
+
+// handOver tells the plugin how much warm-up there is and, in co-simulation, where
+// the candles are.
+func (x *Execution) handOver() error {
+	begin := &strategypb.Begin{WarmupSteps: x.layout.warmup, WindowStep: x.layout.window, TotalSteps: x.layout.total}
+	if err := x.stream.Send(&strategypb.HostMessage{Message: &strategypb.HostMessage_Begin{Begin: begin}}); err != nil {
+		return err
+	}
+	if x.mode != CoSimulation {
+		return nil
+	}
+	set := &strategypb.Dataset{}
+	for _, s := range x.sources {
+		set.Files = append(set.Files, &strategypb.DatasetFile{Path: s.path, Sha256: s.sha256, FirstRow: int64(s.first), Rows: int64(s.to - s.first)})
+	}
+	return x.stream.Send(&strategypb.HostMessage{Message: &strategypb.HostMessage_Dataset{Dataset: set}})
+}
+
+// awaitEnd waits until the plugin has ended its stream in good order.
+func (x *Execution) awaitEnd() error {
+	finish := &strategypb.HostMessage{Message: &strategypb.HostMessage_Finish{Finish: &strategypb.Finish{}}}
+	if err := x.stream.Send(finish); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	timer := time.NewTimer(x.stepLimit)
+	defer timer.Stop()
+	for {
+		m, err := x.stream.Recv(timer.C, "it did not end after the last step")
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		case m.GetDecisions() != nil && x.engine.Bankrupt():
+			continue // its last batch: at the bankrupt step nobody was asked
+		}
+		if err := link.Answer(m); err != nil {
+			return err
+		}
+		return link.Failf("PLUGIN_PROTOCOL_ERROR", nil, "the plugin sent %T after the last step", m.GetMessage())
+	}
+}
+
+func (x *Execution) stopping(err error) bool {
+	return errors.Is(err, runner.ErrStopRequested) || errors.Is(err, runner.ErrShutdown)
+}
+
+// stopPlugin cancels open orders in the books, asks the plugin to end and gives it
+// a moment.
+func (x *Execution) stopPlugin(err error) error {
+	x.gate.Lock()
+	x.phase = "stopping"
+	finishErr := x.engine.Finish()
+	x.gate.Unlock()
+	if finishErr != nil {
+		return finishErr
+	}
+	stop := &strategypb.HostMessage{Message: &strategypb.HostMessage_Stop{Stop: &strategypb.Stop{Reason: err.Error()}}}
+	sent := make(chan struct{})
+	go func() {
+		defer close(sent)
+		x.stream.Post(stop)
+	}()
+	timer := time.NewTimer(graceAfterStop)
+	defer timer.Stop()
+	for {
+		select {
+		case _, ok := <-x.stream.Messages():
+			if ok {
+				continue
+			}
+			<-sent
+			return err
+		case <-timer.C:
+			x.killed = true
+			x.proc.Kill("it did not end after a stop")
+			<-sent
+			return err
+		}
+	}
+}
+
+// outcome names the end of the run.
+func (x *Execution) outcome(err error) runner.Outcome {
+	switch {
+	case err == nil:
+		o := runner.Outcome{}
+		if x.engine.Bankrupt() {
+			x.warn("BANKRUPT", fmt.Sprintf("equity was gone at %s: every position was closed there and the run ended", x.engine.Time()))
+			o.Message = "The account went bankrupt before the end of the data."
+		}
+		return o
+	case x.stopping(err):
+		o := runner.Outcome{Stopped: true}
+		if x.killed {
+			o.Message = "The plugin did not end by itself and was killed."
+		}
+		return o
+	}
+	return runner.Outcome{Failure: x.failure(err)}
+}
+
+// failure describes a fault with what the plugin left behind.
+func (x *Execution) failure(err error) *result.Failure {
+	f := at(classify(err), x.phaseNow(), x.engine.Time())
+	if f.Code == "PLUGIN_CRASHED" || f.Code == "PLUGIN_PROTOCOL_ERROR" && errors.Is(err, io.EOF) {
+		x.awaitExit(f)
+	}
+	if f.Code == "PLUGIN_CRASHED" && x.engine.Step() < 0 {
+		f.CandleTime = 0
+	}
+	x.proc.Kill(f.Code)
+	f.LogTail = x.proc.LogTail()
+	return f
+}
+
+// awaitExit adds the exit code. A stream that ended because the process died is a
+// crash, whatever the transport made of it.
+func (x *Execution) awaitExit(f *result.Failure) {
+	select {
+	case <-x.proc.Done():
+	case <-time.After(graceAfterStop):
+		return
+	}
+	code := x.proc.ExitCode()
+	f.PluginExitCode = &code
+	if code != 0 {
+		f.Code = "PLUGIN_CRASHED"
+	}
+	f.Message = "the plugin process ended during the run: " + x.proc.Exit()
+}
+
+// finish ends the process, the stream and the readers of the data.
+func (x *Execution) finish() {
+	x.proc.Kill("the run is over")
+	x.stream.Close()
+	x.gate.Lock()
+	x.ended = x.clock()
+	x.gate.Unlock()
+}
+
+func (x *Execution) phaseNow() string {
+	x.gate.Lock()
+	defer x.gate.Unlock()
+	return x.phaseLocked()
+}
+
+func (x *Execution) phaseLocked() string {
+	switch {
+	case x.phase == "stopping" || x.started.IsZero():
+		return x.phase
+	case x.engine.Step() >= x.layout.warmup:
+		return "trading"
+	}
+	return "warming"
+}
+
+func (x *Execution) warn(code, message string) {
+	x.gate.Lock()
+	defer x.gate.Unlock()
+	x.warnings = append(x.warnings, result.Note{Code: code, Message: message})
+}
+
+// lastCandle is the close time of the newest step, 0 before the first.
+func (x *Execution) lastCandle() market.Time {
+	if x.engine.Step() < 0 {
+		return 0
+	}
+	return x.engine.Time()
+}

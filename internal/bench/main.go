@@ -1,0 +1,133 @@
+// Bench measures what Assay promises about speed and memory, each figure beside the
+// in-process loop that it is a ratio of, all in one run. It needs what `make build`
+// puts into bin/. A digest of every trade shows that nothing changed on the way; the
+// program fails when the digests of the three ways to drive a strategy differ or
+// when those of the reference run R are not the known ones.
+//
+// Each size runs in a process of its own, so that one does not use the memory that
+// another left behind.
+package main
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+
+	"github.com/assay-run/assay/host/backtest"
+	"github.com/assay-run/assay/host/catalog"
+)
+
+func main() {
+	catalog.MaybeShim()
+	backtest.TuneMemory()
+	size := flag.Int("size", 0, "measure one size, in candles, and print JSON (used by the program itself)")
+	sizes := flag.String("sizes", "100000,1500000,10000000", "candles of each measurement")
+	strategies := flag.String("strategies", "bin/strategies", "the folder that make build fills")
+	flag.Parse()
+	if err := run(*size, *sizes, *strategies); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func run(size int, sizes, strategies string) error {
+	if size > 0 {
+		f, err := measure(size, strategies)
+		if err != nil {
+			return err
+		}
+		return json.NewEncoder(os.Stdout).Encode(f)
+	}
+	fmt.Printf("%s, %d processors, %s/%s\n", runtime.Version(), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH)
+	fmt.Println("R: sma_cross (stake 100) on Synth(1, n, 2017-01-01, 1m), cash 100,000, bar-v1")
+	var last figures
+	for _, text := range strings.Split(sizes, ",") {
+		f, err := inChild(text, strategies)
+		if err != nil {
+			return err
+		}
+		f.print()
+		if err := f.check(); err != nil {
+			return err
+		}
+		if last.Candles > 0 {
+			grew := float64(f.Candles) / float64(last.Candles)
+			fmt.Printf("  growth from the size before: candles x%.1f, co-simulation time x%.1f, plugin memory %+.1f MiB\n",
+				grew, f.CoSimulation/last.CoSimulation, f.PluginMiB-last.PluginMiB)
+		}
+		last = f
+	}
+	return nil
+}
+
+// inChild measures one size in a fresh process.
+func inChild(size, strategies string) (figures, error) {
+	var f figures
+	self, err := os.Executable()
+	if err != nil {
+		return f, err
+	}
+	cmd := exec.Command(self, "-size", size, "-strategies", strategies)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return f, fmt.Errorf("size %s: %w", size, err)
+	}
+	return f, json.Unmarshal(out, &f)
+}
+
+// figures are the measurements of one size; times in seconds.
+type figures struct {
+	Candles                      int
+	InProcess, Bare              float64
+	CoSimulation, FirstCandle    float64
+	Whole                        float64
+	LockstepSteps                int
+	Lockstep                     float64
+	Scan, Import                 float64
+	ImportRows                   int
+	HostMiB, PluginMiB           float64
+	Trades                       int
+	Final                        string
+	Digest, CoDigest, StepDigest string
+	StepReference                string
+}
+
+func (f *figures) print() {
+	rate := func(n int, s float64) string { return fmt.Sprintf("%8.2f M/s", float64(n)/s/1e6) }
+	row := func(name, value, note string) { fmt.Printf("  %-34s %14s  %s\n", name, value, note) }
+	fmt.Printf("\n%d candles, %d trades, final value %s, digest %.16s\n", f.Candles, f.Trades, f.Final, f.Digest)
+	row("in-process loop (sdktest.Run)", rate(f.Candles, f.InProcess), "ratio 1.00, everything recorded")
+	row("in-process loop, nothing recorded", rate(f.Candles, f.Bare), fmt.Sprintf("ratio %.2f", f.InProcess/f.Bare))
+	row("co-simulation, plugin process", rate(f.Candles, f.CoSimulation), fmt.Sprintf("ratio %.2f (floor 0.25, 2 M/s; goal 0.5, 10 M/s)", f.InProcess/f.CoSimulation))
+	row("  first candle after the request", fmt.Sprintf("%.0f ms", f.FirstCandle*1e3), "floor 150 ms")
+	row("  with start, metrics, artifacts", fmt.Sprintf("%.2f s", f.Whole), "floor 6 s at 1.5 M candles, goal 3 s")
+	row("  peak memory, host / plugin", fmt.Sprintf("%.0f / %.0f MiB", f.HostMiB, f.PluginMiB), "beside the mapped file; floor 192 / 64 at 1.5 M, goal 128 / 32")
+	row("lockstep, plugin process", fmt.Sprintf("%.1f k steps/s", float64(f.LockstepSteps)/f.Lockstep/1e3), fmt.Sprintf("over %d steps (floor 10 k)", f.LockstepSteps))
+	row("store: open (CRC) and scan", fmt.Sprintf("%.1f ms/M rows", f.Scan*1e3/float64(f.Candles)*1e6), "floor 10, goal 4")
+	row("CSV import, stored", rate(f.ImportRows, f.Import), fmt.Sprintf("over %d rows (floor 1 M/s, goal 2 M/s)", f.ImportRows))
+}
+
+// The known results of R at 1.5 million candles.
+const (
+	referenceCandles = 1_500_000
+	referenceTrades  = 33_055
+	referenceFinal   = "80013.167730478"
+)
+
+func (f *figures) check() error {
+	if f.Digest != f.CoDigest {
+		return fmt.Errorf("the books of co-simulation (%s) differ from those in process (%s)", f.CoDigest, f.Digest)
+	}
+	if f.StepDigest != f.StepReference {
+		return fmt.Errorf("the books of lockstep (%s) differ from those in process (%s)", f.StepDigest, f.StepReference)
+	}
+	if f.Candles == referenceCandles && (f.Trades != referenceTrades || f.Final != referenceFinal) {
+		return fmt.Errorf("R has %d trades and ends with %s, known are %d and %s", f.Trades, f.Final, referenceTrades, referenceFinal)
+	}
+	return nil
+}

@@ -1,0 +1,344 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strconv"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/assay-run/assay/host/artifact"
+	"github.com/assay-run/assay/host/backtest"
+	"github.com/assay-run/assay/host/candle"
+	"github.com/assay-run/assay/host/candle/importer"
+	"github.com/assay-run/assay/host/catalog"
+	"github.com/assay-run/assay/host/registry"
+	"github.com/assay-run/assay/host/runner"
+	sdk "github.com/assay-run/assay/plugin-sdk"
+	"github.com/assay-run/assay/plugin-sdk/indicator"
+	"github.com/assay-run/assay/plugin-sdk/market"
+	"github.com/assay-run/assay/plugin-sdk/sdktest"
+)
+
+const (
+	venue         = "bench"
+	maxLockstep   = 100_000
+	maxImportRows = 1_000_000
+)
+
+// bench is a host with one dataset.
+type bench struct {
+	dir      string
+	catalog  *catalog.Catalog
+	store    *candle.Store
+	launcher *backtest.Launcher
+	series   *market.Series
+	file     candle.Dataset
+	out      figures
+}
+
+// measure takes every figure of one size.
+func measure(n int, strategies string) (f figures, err error) {
+	dir, err := os.MkdirTemp("", "assay-bench-")
+	if err != nil {
+		return f, err
+	}
+	defer os.RemoveAll(dir)
+	b := &bench{dir: dir}
+	ctx := context.Background()
+	if b.catalog, err = catalog.Open(ctx, catalog.Options{Dir: strategies, StateDir: dir, Logger: hclog.NewNullLogger()}); err != nil {
+		return f, err
+	}
+	defer b.catalog.Close()
+	if b.store, err = candle.Open(ctx, dir); err != nil {
+		return f, err
+	}
+	defer b.store.Close()
+	if err := b.prepare(ctx, n); err != nil {
+		return f, err
+	}
+	for _, step := range []func(context.Context) error{b.coSimulate, b.scan, b.inProcess, b.lockstep, b.importCSV} {
+		if err := step(ctx); err != nil {
+			return f, err
+		}
+	}
+	return b.out, nil
+}
+
+// prepare stores the candles and forgets them: from here on they are mapped.
+func (b *bench) prepare(ctx context.Context, n int) error {
+	s := sdktest.Synth(1, n, market.FromTime(time.Date(2017, 1, 1, 0, 0, 0, 0, time.UTC)), time.Minute)
+	s.Symbol, s.Timeframe = "SYNTH/USD", market.MustTimeframe("1m")
+	d, err := b.store.Put(ctx, candle.PutRequest{Exchange: venue, Series: s})
+	if err != nil {
+		return err
+	}
+	b.file, b.out.Candles = d, n
+	b.launcher = backtest.NewLauncher(b.options(backtest.CoSimulation))
+	debug.FreeOSMemory() // what making the candles took is not the run's
+	return nil
+}
+
+func (b *bench) options(mode backtest.Mode) backtest.Options {
+	return backtest.Options{Catalog: b.catalog, Store: b.store, SpoolDir: b.dir, Mode: mode, Engine: artifact.Engine{Name: "bench"}}
+}
+
+func (b *bench) request() runner.StartRequest {
+	return runner.StartRequest{
+		Mode: "backtest", StrategyName: "sma_cross", StrategyParams: json.RawMessage(`{"stake":100}`), Symbols: []string{"SYNTH/USD"},
+		Timeframe: "1m", InitialCash: "100000", Exchange: venue, Execution: json.RawMessage(`{}`),
+	}
+}
+
+// coSimulate runs R as the service does: twice, first for speed and first-candle
+// time with memory watched, then whole with metrics and artifacts.
+func (b *bench) coSimulate(ctx context.Context) error {
+	begin := time.Now()
+	e, err := b.launcher.Launch(ctx, "svc_bench", b.request())
+	if err != nil {
+		return err
+	}
+	x := e.(*backtest.Execution)
+	watch := watchMemory(x.PID())
+	started := time.Now()
+	first := make(chan time.Time, 1)
+	go awaitCandle(x, first)
+	if o := x.Run(ctx); o.Failure != nil {
+		return fmt.Errorf("%s: %s", o.Failure.Code, o.Failure.Message)
+	}
+	b.out.CoSimulation = time.Since(started).Seconds()
+	b.out.FirstCandle = (<-first).Sub(begin).Seconds()
+	results := x.Results()
+	b.out.Trades, b.out.Final, b.out.CoDigest = len(results.Trades), results.FinalValue, x.Digest()
+	b.out.HostMiB, b.out.PluginMiB = watch()
+	if err := b.keep(ctx, x, begin); err != nil {
+		return err
+	}
+	return x.Close()
+}
+
+// awaitCandle notes when the first candles have gone through the books.
+func awaitCandle(x *backtest.Execution, first chan<- time.Time) {
+	for x.Progress().CandlesDone == 0 {
+		time.Sleep(200 * time.Microsecond)
+	}
+	first <- time.Now()
+}
+
+// keep writes artifacts and rows and takes the time since the request.
+func (b *bench) keep(ctx context.Context, x *backtest.Execution, begin time.Time) error {
+	store := artifact.NewStore(filepath.Join(b.dir, "runs"))
+	reg, err := registry.Open(ctx, store, nil)
+	if err != nil {
+		return err
+	}
+	defer reg.Close()
+	archive := &runner.Archive{Store: store, Registry: reg}
+	started := runner.Started{RunID: "svc_bench", Request: b.request(), StartTime: begin, Execution: x}
+	if err := archive.Begin(ctx, started); err != nil {
+		return err
+	}
+	_, err = archive.Finish(ctx, runner.Ended{
+		Started: started, Status: "completed", StopReason: "finished", EndTime: time.Now(), Results: x.Results(),
+	})
+	b.out.Whole = time.Since(begin).Seconds()
+	return err
+}
+
+// scan opens the file, which checks its CRC, and adds up every column.
+func (b *bench) scan(context.Context) error {
+	best := time.Hour
+	for range 5 {
+		begin := time.Now()
+		f, err := b.store.OpenSeries(b.file)
+		if err != nil {
+			return err
+		}
+		s, total := f.Series(), 0.0
+		for _, column := range [][]float64{s.Open, s.High, s.Low, s.Close, s.Volume} {
+			for _, v := range column {
+				total += v
+			}
+		}
+		for _, t := range s.Time {
+			total += float64(t)
+		}
+		best = min(best, time.Since(begin))
+		if total == 0 {
+			return fmt.Errorf("the sum of all columns is 0")
+		}
+		if err := f.Close(); err != nil {
+			return err
+		}
+	}
+	b.out.Scan = best.Seconds()
+	return nil
+}
+
+// smaCross is the rule of strategies/sma_cross with a fixed stake; equal digests show it.
+type smaCross struct{ fast, slow indicator.SMA }
+
+func (s *smaCross) Warmup() int { return 30 }
+
+func (s *smaCross) OnCandle(v sdk.View) ([]sdk.Intent, error) {
+	c := v.Candle().Close
+	s.fast.Add(c)
+	s.slow.Add(c)
+	switch {
+	case v.Flat() && s.fast.CrossedAbove(&s.slow):
+		return sdk.Buy(sdk.QuoteAmount(100)), nil
+	case v.Long() && s.fast.CrossedBelow(&s.slow):
+		return sdk.ClosePosition(), nil
+	}
+	return nil, nil
+}
+
+func newSMACross() sdk.Strategy {
+	return &smaCross{fast: indicator.NewSMA(10), slow: indicator.NewSMA(30)}
+}
+
+// inProcess is the loop without any process around it, the best of three each.
+func (b *bench) inProcess(context.Context) error {
+	f, err := b.store.OpenSeries(b.file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	s := f.Series()
+	s.Symbol = "SYNTH/USD"
+	loop := func(s *market.Series, bare bool) (best float64, digest string, err error) {
+		best = 1e9
+		for range 3 {
+			begin := time.Now()
+			r, err := sdktest.Run(s, newSMACross(), sdktest.Options{Cash: 100_000, Bare: bare})
+			if err != nil {
+				return 0, "", err
+			}
+			best, digest = min(best, time.Since(begin).Seconds()), fmt.Sprintf("%x", r.Digest)
+		}
+		return best, digest, nil
+	}
+	if b.out.InProcess, b.out.Digest, err = loop(s, false); err != nil {
+		return err
+	}
+	if b.out.Bare, _, err = loop(s, true); err != nil {
+		return err
+	}
+	_, b.out.StepReference, err = loop(s.Slice(0, min(s.Len(), maxLockstep)), true)
+	return err
+}
+
+// lockstep drives the plugin step by step over the first candles.
+func (b *bench) lockstep(ctx context.Context) error {
+	f, err := b.store.OpenSeries(b.file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	req := b.request()
+	if s := f.Series(); s.Len() > maxLockstep {
+		end := s.Time[maxLockstep].String()
+		req.EndDate = &end
+	}
+	e, err := backtest.NewLauncher(b.options(backtest.Lockstep)).Launch(ctx, "svc_lockstep", req)
+	if err != nil {
+		return err
+	}
+	x := e.(*backtest.Execution)
+	begin := time.Now()
+	if o := x.Run(ctx); o.Failure != nil {
+		return fmt.Errorf("%s: %s", o.Failure.Code, o.Failure.Message)
+	}
+	b.out.Lockstep = time.Since(begin).Seconds()
+	b.out.LockstepSteps, b.out.StepDigest = int(x.Progress().CandlesDone), x.Digest()
+	return x.Close()
+}
+
+// importCSV writes the candles as text and imports them again.
+func (b *bench) importCSV(ctx context.Context) error {
+	f, err := b.store.OpenSeries(b.file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	path := filepath.Join(b.dir, "candles.csv")
+	rows := min(f.Series().Len(), maxImportRows)
+	if err := writeCSV(path, f.Series(), rows); err != nil {
+		return err
+	}
+	input, err := importer.File(path)
+	if err != nil {
+		return err
+	}
+	begin := time.Now()
+	_, err = b.store.Import(ctx, candle.ImportRequest{
+		Files: []importer.Input{input}, Exchange: "csv", Options: importer.Options{Symbol: "SYNTH/USD"},
+	})
+	b.out.Import, b.out.ImportRows = time.Since(begin).Seconds(), rows
+	return err
+}
+
+func writeCSV(path string, s *market.Series, rows int) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	w := bufio.NewWriterSize(f, 1<<20)
+	w.WriteString("time_ms,open,high,low,close,volume\n")
+	var line []byte
+	for i := range rows {
+		line = strconv.AppendInt(line[:0], int64(s.Time[i]), 10)
+		for _, v := range [...]float64{s.Open[i], s.High[i], s.Low[i], s.Close[i], s.Volume[i]} {
+			line = strconv.AppendFloat(append(line, ','), v, 'f', -1, 64)
+		}
+		w.Write(append(line, '\n'))
+	}
+	return w.Flush()
+}
+
+// watchMemory samples the anonymous memory of this process and another and returns
+// the peaks in MiB: mapped files do not count.
+func watchMemory(pid int) func() (host, other float64) {
+	stop, done := make(chan struct{}), make(chan [2]float64)
+	go func() {
+		var peak [2]float64
+		for {
+			for i, p := range [...]int{os.Getpid(), pid} {
+				peak[i] = max(peak[i], anonymousMiB(p))
+			}
+			select {
+			case <-stop:
+				done <- peak
+				return
+			case <-time.After(2 * time.Millisecond):
+			}
+		}
+	}()
+	return func() (float64, float64) {
+		close(stop)
+		peak := <-done
+		return peak[0], peak[1]
+	}
+}
+
+func anonymousMiB(pid int) float64 {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0
+	}
+	_, rest, ok := bytes.Cut(text, []byte("RssAnon:"))
+	if !ok {
+		return 0
+	}
+	fields := bytes.Fields(rest)
+	kib, _ := strconv.ParseFloat(string(fields[0]), 64)
+	return kib / 1024
+}
