@@ -54,7 +54,7 @@ var allowed = []struct {
 	{"host/candle", []string{"host/digest", "host/sqlite", "plugin-sdk"}},
 	{"host/catalog", []string{"host/digest", "plugin-sdk"}},
 	{"host/artifact", []string{"host/digest", "host/metric", "host/result", "plugin-sdk"}},
-	{"host/registry", []string{"host/digest", "host/sqlite", "host/artifact", "plugin-sdk"}},
+	{"host/registry", []string{"host/digest", "host/sqlite", "host/artifact", "host/result", "plugin-sdk"}},
 	{"governance/bundle", []string{"host/digest", "host/sqlite"}},
 	{"governance/ledger", []string{"host/digest", "host/sqlite"}},
 	{"governance/client", []string{"governance/bundle", "host/digest"}},

@@ -61,6 +61,11 @@ type Execution struct {
 	said           said
 }
 
+var _ interface {
+	runner.Execution
+	runner.Described
+} = (*Execution)(nil)
+
 // Manifest implements runner.Described.
 func (x *Execution) Manifest() artifact.Manifest { return x.manifest }
 

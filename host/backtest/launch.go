@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
+	"strconv"
 	"time"
 
 	"github.com/assay-run/assay/host/backtest/decision"
@@ -281,7 +283,7 @@ func (l *Launcher) manifest(p *plan, x *Execution) artifact.Manifest {
 	m := artifact.Manifest{
 		Request: artifact.Request{
 			Kind: artifact.KindService, StrategyName: p.strategy.Name, StrategyParams: p.params, Timeframe: p.timeframe.String(),
-			Exchange: p.exchange, InitialCash: json.RawMessage(p.cash.Trim(0).String()), Execution: p.executionJSON,
+			Seed: strconv.Itoa(serviceSeed), Exchange: p.exchange, InitialCash: json.RawMessage(p.cash.Trim(0).String()), Execution: p.executionJSON,
 		},
 		Strategy: artifact.Strategy{Name: p.strategy.Name, Version: p.strategy.Version},
 		Plugin: artifact.Plugin{
@@ -289,6 +291,7 @@ func (l *Launcher) manifest(p *plan, x *Execution) artifact.Manifest {
 		},
 		Engine: l.opts.Engine, Sandbox: x.proc.Sandbox(), Debug: p.strategy.Debug,
 	}
+	m.Splits = artifact.FullSplit(x.closeTimes())
 	w := x.window()
 	m.Request.StartDate, m.Request.EndDate = w.Start, w.End
 	for _, s := range p.sources {
@@ -299,4 +302,24 @@ func (l *Launcher) manifest(p *plan, x *Execution) artifact.Manifest {
 		})
 	}
 	return m
+}
+
+// closeTimes are the close times of the steps of the window.
+func (x *Execution) closeTimes() iter.Seq[market.Time] {
+	return func(yield func(market.Time) bool) {
+		series := make([]*market.Series, len(x.sources))
+		for i, s := range x.sources {
+			series[i] = s.run()
+		}
+		f := sim.NewSeriesFeed(series)
+		b := sim.Batch{Candles: make([]market.Candle, len(series)), Closed: make([]bool, len(series))}
+		for step := int64(0); ; step++ {
+			if more, err := f.Next(&b); !more || err != nil {
+				return
+			}
+			if step >= x.layout.window && !yield(b.CloseTime) {
+				return
+			}
+		}
+	}
 }

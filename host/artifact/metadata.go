@@ -1,0 +1,207 @@
+package artifact
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/assay-run/assay/host/digest"
+	"github.com/assay-run/assay/host/metric"
+	"github.com/assay-run/assay/host/result"
+	"github.com/assay-run/assay/plugin-sdk/market"
+)
+
+const metadataSchema = "run-metadata/v1"
+
+// Metadata is metadata.json and the payload of a registry row: run-metadata/v1.
+type Metadata struct {
+	Schema                 string          `json:"schema"`
+	RunID                  string          `json:"run_id"`
+	RequestHash            string          `json:"request_hash"`
+	ResultHash             *string         `json:"result_hash"`
+	DecisionHash           *string         `json:"decision_hash"`
+	Kind                   string          `json:"kind"`
+	Slug                   string          `json:"slug"`
+	FamilyID               string          `json:"family_id"`
+	PlanID                 *string         `json:"plan_id"`
+	TrialIndex             *int64          `json:"trial_index"`
+	TrialKey               string          `json:"trial_key"`
+	Status                 string          `json:"status"`
+	Attempt                int             `json:"attempt"`
+	PostPeek               bool            `json:"post_peek"`
+	Deviation              bool            `json:"deviation"`
+	Debug                  bool            `json:"debug"`
+	ValidationContaminated bool            `json:"validation_contaminated"`
+	Params                 json.RawMessage `json:"params"`
+	Symbols                []string        `json:"symbols"`
+	Timeframe              string          `json:"timeframe"`
+	Exchange               string          `json:"exchange"`
+	StartDate              market.Time     `json:"start_date"`
+	EndDate                market.Time     `json:"end_date"`
+	Seed                   string          `json:"seed"`
+	Data                   []Dataset       `json:"data"`
+	Plugin                 Plugin          `json:"plugin"`
+	Engine                 Engine          `json:"engine"`
+	SplitsSHA256           string          `json:"splits_sha256"`
+	Execution              json.RawMessage `json:"execution"`
+	Summary                Summary         `json:"summary"`
+	Splits                 []SplitSummary  `json:"splits"`
+	Verdict                *string         `json:"verdict"`
+	Failure                *FailureNote    `json:"failure"`
+	Service                *ServiceNote    `json:"service,omitempty"`
+	// ArtifactLevel is full, or compact for trials.
+	ArtifactLevel string   `json:"artifact_level"`
+	Artifacts     []File   `json:"artifacts"`
+	Volatile      Volatile `json:"volatile"`
+}
+
+// File is one file of a run.
+type File struct {
+	Name      string `json:"name"`
+	SHA256    string `json:"sha256"`
+	Size      int64  `json:"size"`
+	MediaType string `json:"media_type"`
+}
+
+// Volatile is what differs between two runs of one request.
+type Volatile struct {
+	StartedAt   market.Time `json:"started_at"`
+	CompletedAt market.Time `json:"completed_at"`
+	DurationMS  int64       `json:"duration_ms"`
+	Origin      string      `json:"origin"`
+	Environment Environment `json:"environment"`
+}
+
+// Summary is the five numbers that runs are listed with; null when undefined.
+type Summary struct {
+	SharpeRatio *float64 `json:"sharpe_ratio"`
+	MaxDrawdown *float64 `json:"max_drawdown"`
+	TotalReturn *float64 `json:"total_return"`
+	TotalTrades *float64 `json:"total_trades"`
+	WinRate     *float64 `json:"win_rate"`
+	// StressFailed counts failed stress tests; absent where none was made.
+	StressFailed *int64 `json:"stress_failed,omitempty"`
+}
+
+// SplitSummary is the summary of one split.
+type SplitSummary struct {
+	ID      string  `json:"split_id"`
+	Kind    string  `json:"kind"`
+	Metrics Summary `json:"metrics"`
+}
+
+// FailureNote is a result.Failure whose message is shown.
+type FailureNote struct {
+	result.Failure
+	Message string `json:"message"`
+}
+
+// Fail makes m the row of a failed run.
+func (m *Metadata) Fail(f *result.Failure, at time.Time) {
+	m.Status, m.Failure = StatusFailed, &FailureNote{Failure: *f, Message: f.Message}
+	m.Volatile.CompletedAt = market.FromTime(at)
+	m.Volatile.DurationMS = max(int64(m.Volatile.CompletedAt-m.Volatile.StartedAt), 0)
+}
+
+// Begun is the metadata of a run that has just begun: its row until it has ended.
+// The run's Manifest must be complete.
+func Begun(run *Run) (*Metadata, error) {
+	begun := *run
+	begun.Status, begun.Splits, begun.CompletedAt = StatusRunning, nil, time.Time{}
+	return newMetadata(&begun, nil, nil)
+}
+
+// newMetadata is the metadata without files. The report is nil before the end.
+func newMetadata(run *Run, rep *Report, files []File) (*Metadata, error) {
+	man, req := &run.Manifest, &run.Manifest.Request
+	m := &Metadata{
+		Schema: metadataSchema, RunID: run.ID, Kind: req.Kind, Slug: man.Strategy.Slug, FamilyID: req.FamilyID,
+		Status: run.Status, Attempt: max(run.Attempt, 1), Debug: man.Debug, Params: req.StrategyParams, Symbols: req.Symbols,
+		Timeframe: req.Timeframe, Exchange: req.Exchange, StartDate: req.StartDate, EndDate: req.EndDate, Seed: req.Seed,
+		Data: man.Data, Plugin: man.Plugin, Engine: man.Engine, SplitsSHA256: req.Splits.SHA256, Execution: req.Execution,
+		Splits: []SplitSummary{}, Service: run.Service, ArtifactLevel: "full", Artifacts: append([]File{}, files...),
+		Volatile: Volatile{StartedAt: market.FromTime(run.StartedAt), Origin: run.Origin, Environment: run.Environment},
+	}
+	m.Volatile.Environment.Sandbox = cmp.Or(man.Sandbox, m.Volatile.Environment.Sandbox)
+	var err error
+	if m.RequestHash, err = req.Hash(); err != nil {
+		return nil, err
+	}
+	if m.TrialKey, err = req.TrialKey(); err != nil {
+		return nil, err
+	}
+	if !run.CompletedAt.IsZero() {
+		m.Volatile.CompletedAt = market.FromTime(run.CompletedAt)
+		m.Volatile.DurationMS = run.CompletedAt.Sub(run.StartedAt).Milliseconds()
+	}
+	if run.Failure != nil {
+		m.Fail(run.Failure, run.CompletedAt)
+	}
+	if rep != nil {
+		m.ResultHash, m.DecisionHash = &rep.ResultHash, &rep.DecisionHash
+		for _, s := range rep.Splits {
+			m.Splits = append(m.Splits, SplitSummary{ID: s.ID, Kind: s.Role, Metrics: summarise(s.Metrics)})
+			if s.ID == FullSplitID {
+				m.Summary = summarise(s.Metrics)
+			}
+		}
+	}
+	return m, nil
+}
+
+func summarise(v metric.Values) Summary {
+	get := func(key string) *float64 {
+		if x, defined := v.Get(key); defined {
+			return &x
+		}
+		return nil
+	}
+	return Summary{
+		SharpeRatio: get("sharpe_ratio"), MaxDrawdown: get("max_drawdown"), TotalReturn: get("total_return"),
+		TotalTrades: get("total_trades"), WinRate: get("win_rate"),
+	}
+}
+
+// executionSemantics is the profile of the execution options.
+func executionSemantics(execution json.RawMessage) string {
+	var o struct {
+		Profile string `json:"profile"`
+	}
+	if err := json.Unmarshal(execution, &o); err != nil || o.Profile == "" {
+		return "bar-v1"
+	}
+	return o.Profile
+}
+
+// Encode is the metadata as it is stored: indented, ended by a newline.
+func (m *Metadata) Encode() ([]byte, error) { return encode(m) }
+
+// DecodeMetadata reads what Encode has written. Unknown fields are allowed: a newer
+// program may have written them.
+func DecodeMetadata(text []byte) (*Metadata, error) {
+	if _, err := digest.CanonicalJSON(text); err != nil {
+		return nil, err
+	}
+	m := &Metadata{}
+	if err := json.Unmarshal(text, m); err != nil {
+		return nil, fmt.Errorf("metadata: %w", err)
+	}
+	switch {
+	case m.Schema != metadataSchema:
+		return nil, fmt.Errorf("metadata: schema %q is not %s", m.Schema, metadataSchema)
+	case m.RunID == "" || m.RequestHash == "":
+		return nil, fmt.Errorf("metadata: run_id and request_hash are needed")
+	}
+	return m, nil
+}
+
+func encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	err := e.Encode(v)
+	return b.Bytes(), err
+}

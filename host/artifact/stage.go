@@ -1,0 +1,161 @@
+package artifact
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+)
+
+const (
+	tmpPrefix = ".tmp-"
+	orphanDir = ".orphan"
+	dirMode   = 0o700
+	fileMode  = 0o600
+
+	// writeBuffer is how much of a file is gathered before it is written and hashed.
+	writeBuffer = 64 << 10
+)
+
+// stage is a folder in the making, beside the place that it will have.
+type stage struct {
+	root, dir string
+	// lock is held until the folder has its place, so that a sweep can tell a folder in
+	// the making from what a crash left behind.
+	lock  *dirLock
+	dirs  map[string]bool // folders made inside dir
+	files []File
+	// checkpoint, if set, is called after each step that changes the disk.
+	checkpoint func(string)
+}
+
+func newStage(root, runID string, checkpoint func(string)) (*stage, error) {
+	if err := os.MkdirAll(root, dirMode); err != nil {
+		return nil, err
+	}
+	// Held while the folder has no lock of its own yet.
+	gate, err := lockDir(root)
+	if err != nil {
+		return nil, err
+	}
+	defer gate.release()
+	dir, err := os.MkdirTemp(root, tmpPrefix+runID+"-")
+	if err != nil {
+		return nil, err
+	}
+	lock, err := lockDir(dir)
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	return &stage{root: root, dir: dir, lock: lock, dirs: map[string]bool{}, checkpoint: checkpoint}, nil
+}
+
+func (s *stage) reached(step string) {
+	if s.checkpoint != nil {
+		s.checkpoint(step)
+	}
+}
+
+// write makes one file, hashes it on the way and waits until it is on the disk.
+func (s *stage) write(name, mediaType string, content func(io.Writer) error) error {
+	if err := s.mkdir(path.Dir(name)); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(filepath.Join(s.dir, filepath.FromSlash(name)), os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode)
+	if err != nil {
+		return err
+	}
+	h := sha256.New()
+	counted := &counter{w: io.MultiWriter(f, h)}
+	buffered := bufio.NewWriterSize(counted, writeBuffer)
+	err = content(buffered)
+	if err == nil {
+		err = buffered.Flush()
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if err := errors.Join(err, f.Close()); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	s.files = append(s.files, File{Name: name, SHA256: hex.EncodeToString(h.Sum(nil)), Size: counted.n, MediaType: mediaType})
+	s.reached(name)
+	return nil
+}
+
+func (s *stage) writeBytes(name, mediaType string, b []byte) error {
+	return s.write(name, mediaType, func(w io.Writer) error {
+		_, err := w.Write(b)
+		return err
+	})
+}
+
+func (s *stage) mkdir(name string) error {
+	if name == "." || s.dirs[name] {
+		return nil
+	}
+	if err := s.mkdir(path.Dir(name)); err != nil {
+		return err
+	}
+	s.dirs[name] = true
+	return os.Mkdir(filepath.Join(s.dir, filepath.FromSlash(name)), dirMode)
+}
+
+// publish puts the folder in its place.
+func (s *stage) publish(runID string) error {
+	for name := range s.dirs {
+		if err := syncDir(filepath.Join(s.dir, filepath.FromSlash(name))); err != nil {
+			return err
+		}
+	}
+	if err := syncDir(s.dir); err != nil {
+		return err
+	}
+	s.reached("synced")
+	if err := moveInto(s.dir, filepath.Join(s.root, runID)); err != nil {
+		return err
+	}
+	s.reached("renamed")
+	return s.lock.release()
+}
+
+// discard removes the folder after an error.
+func (s *stage) discard() error {
+	return errors.Join(os.RemoveAll(s.dir), s.lock.release())
+}
+
+// moveInto renames a folder to a name that must be free, and syncs the parent.
+func moveInto(from, to string) error {
+	if _, err := os.Lstat(to); err == nil {
+		return fmt.Errorf("%s: %w", to, fs.ErrExist)
+	}
+	if err := os.Rename(from, to); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(to))
+}
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(syncHandle(d), d.Close())
+}
+
+type counter struct {
+	w io.Writer
+	n int64
+}
+
+func (c *counter) Write(b []byte) (int, error) {
+	n, err := c.w.Write(b)
+	c.n += int64(n)
+	return n, err
+}

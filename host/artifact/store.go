@@ -1,0 +1,179 @@
+package artifact
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"path/filepath"
+	"regexp"
+
+	"github.com/assay-run/assay/host/artifact/table"
+)
+
+const (
+	mediaJSON  = "application/json"
+	mediaJSONL = "application/jsonl"
+	mediaCSV   = "text/csv"
+
+	metadataName = "metadata.json"
+	requestName  = "request.json"
+	capsulesDir  = "capsules"
+)
+
+// Store is the folder of all runs, <state_dir>/runs.
+type Store struct {
+	root       string
+	checkpoint func(string) // for tests
+}
+
+// NewStore is the store at root, which is made when the first run is written.
+func NewStore(root string) *Store { return &Store{root: root} }
+
+// Root is the folder of all runs.
+func (s *Store) Root() string { return s.root }
+
+// Dir is the folder of a run.
+func (s *Store) Dir(runID string) string { return filepath.Join(s.root, runID) }
+
+// Written is a run as it has been stored.
+type Written struct {
+	Report   *Report
+	Metadata *Metadata
+	// Payload is the bytes of metadata.json.
+	Payload []byte
+}
+
+// Write stores a run that has ended; its Manifest must be complete. A folder of this
+// id must not be there yet. After an error nothing is left behind.
+func (s *Store) Write(run *Run) (*Written, error) {
+	if err := run.check(); err != nil {
+		return nil, err
+	}
+	st, err := newStage(s.root, run.ID, s.checkpoint)
+	if err != nil {
+		return nil, err
+	}
+	st.reached("folder")
+	w, err := st.fill(run)
+	if err == nil {
+		err = st.publish(run.ID)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("artifacts of %s: %w", run.ID, err), st.discard())
+	}
+	return w, nil
+}
+
+// runIDForm is what a run id looks like, here and in a bundle.
+var runIDForm = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,127}$`)
+
+func (run *Run) check() error {
+	if !runIDForm.MatchString(run.ID) {
+		return fmt.Errorf("run id %q is not of the form %s", run.ID, runIDForm)
+	}
+	if run.Status != StatusCompleted && run.Status != StatusFailed {
+		return fmt.Errorf("run %s: status %q is neither completed nor failed", run.ID, run.Status)
+	}
+	if run.Manifest.Request.Schema == "" {
+		return fmt.Errorf("run %s: its manifest is not complete", run.ID)
+	}
+	seen := map[string]bool{}
+	for i := range run.Splits {
+		id := run.Splits[i].ID
+		if !runIDForm.MatchString(id) || seen[id] {
+			return fmt.Errorf("run %s: splits[%d]: id %q is bad or comes twice", run.ID, i, id)
+		}
+		if run.Splits[i].Results == nil {
+			return fmt.Errorf("run %s: split %s has no results", run.ID, id)
+		}
+		seen[id] = true
+	}
+	return nil
+}
+
+// fill writes every file.
+func (st *stage) fill(run *Run) (*Written, error) {
+	request, err := run.Manifest.Request.Canonical()
+	if err != nil {
+		return nil, err
+	}
+	splits, err := run.Manifest.Splits.Canonical()
+	if err != nil {
+		return nil, err
+	}
+	if err := st.writeBytes(requestName, mediaJSON, request); err != nil {
+		return nil, err
+	}
+	if err := st.writeBytes("splits.json", mediaJSON, splits); err != nil {
+		return nil, err
+	}
+	hashes := make([]string, len(run.Splits))
+	for i := range run.Splits {
+		if hashes[i], err = st.writeSplit(&run.Splits[i]); err != nil {
+			return nil, err
+		}
+	}
+	w := &Written{}
+	if w.Report, err = newReport(run, st.files[0].SHA256, hashes); err != nil {
+		return nil, err
+	}
+	report, err := encode(w.Report)
+	if err != nil {
+		return nil, err
+	}
+	if err := st.writeBytes("report.json", mediaJSON, report); err != nil {
+		return nil, err
+	}
+	if w.Metadata, err = newMetadata(run, w.Report, st.files); err != nil {
+		return nil, err
+	}
+	if w.Payload, err = w.Metadata.Encode(); err != nil {
+		return nil, err
+	}
+	return w, st.writeBytes(metadataName, mediaJSON, w.Payload)
+}
+
+// writeSplit writes the files of one split and returns the hash of its decisions.
+func (st *stage) writeSplit(s *Split) (string, error) {
+	dir := "splits/" + s.ID + "/"
+	err := st.write(dir+"trades.csv", mediaCSV, func(w io.Writer) error { return table.WriteTrades(w, s.Results.Trades) })
+	if err != nil {
+		return "", err
+	}
+	err = st.write(dir+"equity_curve.csv", mediaCSV, func(w io.Writer) error { return table.WriteEquity(w, &s.Results.Equity) })
+	if err != nil {
+		return "", err
+	}
+	lines := newLineHash()
+	if s.Decisions != nil {
+		err = st.write(dir+"decisions.jsonl", mediaJSONL, func(w io.Writer) error { return s.Decisions(io.MultiWriter(w, lines)) })
+	}
+	return lines.sum(), err
+}
+
+// lineHash hashes lines joined by newlines: the newline after the last one is left out.
+type lineHash struct {
+	h    hash.Hash
+	held bool // a newline is waiting for a next line
+}
+
+func newLineHash() *lineHash { return &lineHash{h: sha256.New()} }
+
+func (l *lineHash) Write(b []byte) (int, error) {
+	if len(b) == 0 {
+		return 0, nil
+	}
+	if l.held {
+		l.h.Write([]byte{'\n'})
+	}
+	body, ends := bytes.CutSuffix(b, []byte{'\n'})
+	l.held = ends
+	l.h.Write(body)
+	return len(b), nil
+}
+
+func (l *lineHash) sum() string { return hex.EncodeToString(l.h.Sum(nil)) }

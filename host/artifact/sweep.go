@@ -1,0 +1,107 @@
+package artifact
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Folder is a folder in a Store that may have been left behind by a crash.
+type Folder struct {
+	// Name is its name in the Store: the run id, but for a Temporary one.
+	Name string
+	// Temporary says that the folder was never put in its place.
+	Temporary bool
+
+	store *Store
+	lock  *dirLock // of a temporary folder
+}
+
+// Sweep lists the folders of all runs, and those in the making that nobody is at work
+// on any more. Release every one of them.
+func (s *Store) Sweep() ([]*Folder, error) {
+	if _, err := os.Stat(s.root); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	gate, err := lockDir(s.root)
+	if err != nil {
+		return nil, err
+	}
+	defer gate.release()
+	entries, err := os.ReadDir(s.root)
+	if err != nil {
+		return nil, err
+	}
+	var folders []*Folder
+	for _, e := range entries {
+		temporary := strings.HasPrefix(e.Name(), tmpPrefix)
+		if !e.IsDir() || !temporary && strings.HasPrefix(e.Name(), ".") {
+			continue
+		}
+		f := &Folder{Name: e.Name(), Temporary: temporary, store: s}
+		if temporary {
+			if f.lock, err = tryLockDir(f.path()); err != nil {
+				return folders, err
+			}
+			if f.lock == nil {
+				continue
+			}
+		}
+		folders = append(folders, f)
+	}
+	return folders, nil
+}
+
+func (f *Folder) path() string { return filepath.Join(f.store.root, f.Name) }
+
+// Verify is Verify of the folder; besides, a folder in its place must have the name
+// of its run.
+func (f *Folder) Verify() (*Metadata, []byte, error) {
+	m, payload, err := Verify(f.path())
+	if err == nil && !f.Temporary && m.RunID != f.Name {
+		err = &MismatchError{RunID: f.Name, Problems: []string{"metadata.json is of run " + m.RunID}}
+	}
+	return m, payload, err
+}
+
+// HasMetadata says whether the folder was ever finished.
+func (f *Folder) HasMetadata() bool {
+	_, err := os.Lstat(filepath.Join(f.path(), metadataName))
+	return err == nil
+}
+
+// Place puts a temporary folder that has been verified in its place.
+func (f *Folder) Place(runID string) error {
+	if !runIDForm.MatchString(runID) {
+		return fmt.Errorf("run id %q is not of the form %s", runID, runIDForm)
+	}
+	return moveInto(f.path(), f.store.Dir(runID))
+}
+
+// Orphan moves the folder out of the way to .orphan/ and returns where it is now.
+func (f *Folder) Orphan() (string, error) {
+	dir := filepath.Join(f.store.root, orphanDir)
+	if err := os.MkdirAll(dir, dirMode); err != nil {
+		return "", err
+	}
+	base := strings.TrimPrefix(f.Name, ".")
+	to := filepath.Join(dir, base)
+	for i := 2; ; i++ {
+		err := moveInto(f.path(), to)
+		if !errors.Is(err, fs.ErrExist) || i > 1000 {
+			return to, err
+		}
+		to = filepath.Join(dir, fmt.Sprintf("%s.%d", base, i))
+	}
+}
+
+// Release gives the folder free.
+func (f *Folder) Release() error {
+	if f.lock == nil {
+		return nil
+	}
+	return f.lock.release()
+}

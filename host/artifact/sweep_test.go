@@ -1,0 +1,136 @@
+package artifact
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+const crashAt = "ASSAY_TEST_CRASH_AT"
+
+// TestMain makes the test binary its own victim: told so, it writes a run and kills
+// itself when it has come to a certain step.
+func TestMain(m *testing.M) {
+	step, root, crash := strings.Cut(os.Getenv(crashAt), "=")
+	if !crash {
+		goleak.VerifyTestMain(m)
+		return
+	}
+	store := NewStore(root)
+	store.checkpoint = func(reached string) {
+		if reached == step {
+			if self, err := os.FindProcess(os.Getpid()); err == nil {
+				_ = self.Kill()
+			}
+			select {}
+		}
+	}
+	if _, err := store.Write(fixtureRun(&testing.B{}, 5)); err != nil {
+		os.Exit(2)
+	}
+}
+
+// TestCrashAtEveryStep: whatever the step, a folder is there as a whole or not at
+// all, and a sweep finds the rest.
+func TestCrashAtEveryStep(t *testing.T) {
+	var steps []string
+	probe := NewStore(t.TempDir())
+	probe.checkpoint = func(s string) { steps = append(steps, s) }
+	run := fixtureRun(t, 5)
+	if _, err := probe.Write(run); err != nil {
+		t.Fatal(err)
+	}
+	if len(steps) != 10 {
+		t.Fatalf("steps: %v", steps)
+	}
+	for i, step := range steps {
+		t.Run(strings.ReplaceAll(step, "/", "_"), func(t *testing.T) {
+			t.Parallel()
+			root := t.TempDir()
+			cmd := exec.Command(os.Args[0])
+			cmd.Env = append(os.Environ(), crashAt+"="+step+"="+root)
+			if out, err := cmd.CombinedOutput(); cmd.ProcessState.ExitCode() != -1 {
+				t.Fatalf("it was not killed: %v\n%s", err, out)
+			}
+			folders, err := NewStore(root).Sweep()
+			if err != nil || len(folders) != 1 {
+				t.Fatalf("%v, %v", folders, err)
+			}
+			f := folders[0]
+			defer f.Release()
+			_, _, err = f.Verify()
+			if whole := i >= slices.Index(steps, "metadata.json"); whole != (err == nil) || f.HasMetadata() != whole {
+				t.Errorf("verify says %v", err)
+			}
+			if f.Temporary != (step != "renamed") {
+				t.Errorf("%s is temporary: %v", f.Name, f.Temporary)
+			}
+		})
+	}
+}
+
+func TestSweepSpares(t *testing.T) {
+	store := NewStore(t.TempDir())
+	var during []*Folder
+	store.checkpoint = func(step string) {
+		found, err := store.Sweep()
+		if err != nil {
+			t.Error(err)
+		}
+		if step != "renamed" {
+			during = append(during, found...)
+		}
+	}
+	if _, err := store.Write(fixtureRun(t, 5)); err != nil {
+		t.Fatal(err)
+	}
+	if len(during) != 0 {
+		t.Errorf("a sweep takes %s while it is written", during[0].Name)
+	}
+	if none, err := NewStore(filepath.Join(t.TempDir(), "none")).Sweep(); none != nil || err != nil {
+		t.Errorf("%v, %v", none, err)
+	}
+}
+
+func TestOrphanAndPlace(t *testing.T) {
+	root := t.TempDir()
+	store := NewStore(root)
+	for i := range 3 {
+		if err := os.Mkdir(filepath.Join(root, ".tmp-x"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		folders, err := store.Sweep()
+		if err != nil || len(folders) != 1 {
+			t.Fatalf("%v, %v", folders, err)
+		}
+		to, err := folders[0].Orphan()
+		if want := filepath.Join(root, ".orphan", []string{"tmp-x", "tmp-x.2", "tmp-x.3"}[i]); to != want || err != nil {
+			t.Errorf("%s, %v", to, err)
+		}
+		if err := folders[0].Release(); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := os.Mkdir(filepath.Join(root, ".tmp-y"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	folders, err := store.Sweep()
+	if err != nil || len(folders) != 1 {
+		t.Fatalf("%v, %v", folders, err)
+	}
+	defer folders[0].Release()
+	if err := folders[0].Place("../y"); err == nil {
+		t.Error("placed outside")
+	}
+	if err := folders[0].Place("y"); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(store.Dir("y")); err != nil {
+		t.Error(err)
+	}
+}

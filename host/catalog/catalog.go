@@ -1,0 +1,222 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sort"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/assay-run/assay/host/catalog/sandbox"
+)
+
+// The default limits of time.
+const (
+	DefaultProbeTimeout  = 5 * time.Second
+	DefaultLaunchTimeout = 10 * time.Second
+)
+
+// Options say where strategies are and how they are started.
+type Options struct {
+	Dir           string          // the strategies folder
+	StateDir      string          // holds plugins/ and plugins.lock.json
+	Sandbox       sandbox.Mode    // auto if empty
+	Limits        *sandbox.Limits // of one plugin process; sandbox.DefaultLimits if nil
+	Logger        hclog.Logger    // silent if nil
+	ProbeTimeout  time.Duration   // to start and describe itself; 5 s if zero
+	LaunchTimeout time.Duration   // to start for a run; 10 s if zero
+	// Reattach is the value of ASSAY_REATTACH_STRATEGIES: a JSON object from a name
+	// to {Protocol, ProtocolVersion, Pid, Test, Addr{Network, String}}.
+	Reattach string
+}
+
+// Catalog is the fixed set of strategies, and the processes started from it.
+type Catalog struct {
+	opts  Options
+	log   hclog.Logger
+	store store
+	list  []Strategy
+
+	mu     sync.Mutex
+	closed bool
+	live   map[*Process]struct{}
+}
+
+// MaybeShim must be the first call of main in every program that opens a catalogue,
+// and of TestMain in their tests: the sandbox starts the program again, and that
+// process never comes back from here.
+func MaybeShim() { sandbox.MaybeShim() }
+
+// Open looks at the strategies folder and probes what it does not know. A strategy
+// that cannot be used is listed as such; only a host that cannot work is an error.
+func Open(ctx context.Context, opts Options) (*Catalog, error) {
+	c, err := newCatalog(opts)
+	if err != nil {
+		return nil, err
+	}
+	debugged, err := parseReattach(opts.Reattach)
+	if err != nil {
+		return nil, err
+	}
+	files, err := c.scan()
+	if err != nil {
+		return nil, err
+	}
+	found := c.probeAll(ctx, files)
+	if err := ctx.Err(); err != nil {
+		return nil, context.Cause(ctx)
+	}
+	c.list = c.merge(found, c.reattachAll(ctx, debugged))
+	c.report()
+	return c, nil
+}
+
+func newCatalog(opts Options) (*Catalog, error) {
+	if sandbox.InShim() {
+		return nil, errors.New("catalog: MaybeShim must be the first call in main")
+	}
+	var err error
+	if opts.Sandbox, err = sandbox.ParseMode(string(opts.Sandbox)); err != nil {
+		return nil, err
+	}
+	if opts.StateDir, err = filepath.Abs(opts.StateDir); err != nil {
+		return nil, err
+	}
+	if opts.ProbeTimeout <= 0 {
+		opts.ProbeTimeout = DefaultProbeTimeout
+	}
+	if opts.LaunchTimeout <= 0 {
+		opts.LaunchTimeout = DefaultLaunchTimeout
+	}
+	if opts.Limits == nil {
+		limits := sandbox.DefaultLimits()
+		opts.Limits = &limits
+	}
+	if opts.Logger == nil {
+		opts.Logger = hclog.NewNullLogger()
+	}
+	s, err := openStore(opts.StateDir)
+	if err != nil {
+		return nil, err
+	}
+	return &Catalog{opts: opts, log: opts.Logger, store: s, live: map[*Process]struct{}{}}, nil
+}
+
+// scan lists the executable files of the folder in order of their names.
+func (c *Catalog) scan() ([]string, error) {
+	entries, err := os.ReadDir(c.opts.Dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		c.log.Warn("there is no strategies folder: the catalogue is empty", "dir", c.opts.Dir)
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the strategies folder: %w", err)
+	}
+	var files []string
+	for _, e := range entries {
+		if !e.Type().IsRegular() || strings.HasPrefix(e.Name(), ".") {
+			continue
+		}
+		if info, err := e.Info(); err == nil && info.Mode().Perm()&0o111 != 0 {
+			files = append(files, e.Name())
+		}
+	}
+	return files, nil
+}
+
+// merge makes the list: the first file with a name has it, and a strategy under a
+// debugger takes the place of every file with its name.
+func (c *Catalog) merge(files, debugged []Strategy) []Strategy {
+	list := debugged
+	owner := map[string]string{}
+	for _, s := range debugged {
+		owner[sameKey(s.Name)] = ""
+	}
+	for _, s := range files {
+		holder, taken := owner[sameKey(s.Name)]
+		switch {
+		case taken && holder == "":
+			continue
+		case s.Status == Available && taken:
+			sum := s.SHA256
+			s = unavailable(s.File, faultf(CodeDuplicateName, "the file %s already provides %q", holder, s.Name))
+			s.File, s.SHA256 = s.Name, sum
+		case s.Status == Available:
+			owner[sameKey(s.Name)] = s.File
+		}
+		list = append(list, s)
+	}
+	sort.SliceStable(list, func(i, j int) bool {
+		if list[i].Name != list[j].Name {
+			return list[i].Name < list[j].Name
+		}
+		return list[i].Status < list[j].Status
+	})
+	return list
+}
+
+func (c *Catalog) report() {
+	available, unavailable := c.Counts()
+	for _, s := range c.list {
+		if s.Error != nil {
+			c.log.Warn("strategy unavailable", "name", s.Name, "code", s.Error.Code, "reason", s.Error.Message)
+		}
+	}
+	c.log.Info("strategies", "dir", c.opts.Dir, "available", available, "unavailable", unavailable)
+}
+
+// Strategies lists every strategy, sorted by name, unavailable ones too.
+func (c *Catalog) Strategies() []Strategy { return append([]Strategy{}, c.list...) }
+
+// Counts says how many strategies can be used and how many cannot.
+func (c *Catalog) Counts() (available, unavailable int) {
+	for _, s := range c.list {
+		if s.Status == Available {
+			available++
+		} else {
+			unavailable++
+		}
+	}
+	return available, unavailable
+}
+
+// Lookup finds a strategy that can be used. Otherwise the error is a *NotFoundError
+// or an *UnavailableError.
+func (c *Catalog) Lookup(name string) (*Strategy, error) {
+	names := []string{}
+	var fault *Fault
+	for i := range c.list {
+		s := &c.list[i]
+		switch {
+		case s.Status == Available && s.Name == name:
+			return s, nil
+		case s.Status == Available:
+			names = append(names, s.Name)
+		case s.Name == name:
+			fault = s.Error
+		}
+	}
+	if fault != nil {
+		return nil, &UnavailableError{Name: name, Fault: *fault}
+	}
+	return nil, &NotFoundError{Name: name, Available: names}
+}
+
+// Close ends every process that was started and still runs.
+func (c *Catalog) Close() {
+	c.mu.Lock()
+	c.closed = true
+	var wg sync.WaitGroup
+	for p := range c.live {
+		wg.Go(func() { p.Kill("the host shuts down") })
+	}
+	c.mu.Unlock()
+	wg.Wait()
+}

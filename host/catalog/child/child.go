@@ -1,0 +1,293 @@
+package child
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/assay-run/assay/host/catalog/sandbox"
+)
+
+// ParentEnv names the environment variable with the descriptor of the pipe whose
+// end of file tells a plugin that its host is gone.
+const ParentEnv = "ASSAY_PARENT_FD"
+
+// Descriptors in the new process: the standard three, then these.
+const (
+	binaryFD = 3 + iota
+	parentFD
+	statusFD
+)
+
+// drainLimit is how long output is still read once the process is gone. Only a
+// descendant that left the process group can hold the pipes open for longer.
+const drainLimit = 250 * time.Millisecond
+
+// Config says what to start.
+type Config struct {
+	Binary    *os.File // the verified program; Start does not close it
+	Name      string   // its argv[0]
+	Env       []string // all of its environment but the variables of this package
+	SocketDir string   // private folder for its socket
+	ReadOnly  []string // dataset files that the sandbox leaves readable
+	Libraries bool     // it is linked dynamically
+	Sandbox   sandbox.Mode
+	Limits    sandbox.Limits
+	OnLine    func(string) // gets its stderr, rate-limited; may be nil
+}
+
+// ExecError says that the system would not execute the program.
+type ExecError struct {
+	Reason string
+	Errno  int
+}
+
+func (e *ExecError) Error() string { return "cannot execute the program: " + e.Reason }
+
+// SandboxError says that the sandbox was required and could not be had.
+type SandboxError struct{ Reason string }
+
+func (e *SandboxError) Error() string { return e.Reason }
+
+// Child is one process.
+type Child struct {
+	pid       int
+	level     string
+	handshake *io.PipeReader
+	tail      *tail
+	done      chan struct{}
+
+	mu     sync.Mutex
+	first  string // the first line on stdout
+	reaped bool
+	state  *os.ProcessState
+}
+
+// Start starts the process and returns as soon as the program runs; what it says
+// and whether it stays is seen later. The context bounds only the start.
+func Start(ctx context.Context, cfg Config) (*Child, error) {
+	p, err := openPipes(cfg.Sandbox != sandbox.Off && sandbox.Supported())
+	if err != nil {
+		return nil, fmt.Errorf("make the pipes of the plugin: %w", err)
+	}
+	c := &Child{done: make(chan struct{}), tail: newTail(cfg.OnLine), level: sandbox.LevelOff}
+	err = c.start(ctx, cfg, p)
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+func (c *Child) start(ctx context.Context, cfg Config, p *pipes) error {
+	started := make(chan error, 1)
+	exited := make(chan struct{})
+	go c.own(cfg, p, started, exited)
+	if err := <-started; err != nil {
+		p.closeAll()
+		return execError(err)
+	}
+	p.closeTheirs()
+	hello, say := io.Pipe()
+	c.handshake = hello
+	go c.collect(p, say, exited)
+	if p.status == nil {
+		return nil
+	}
+	if err := c.awaitShim(ctx, p.status); err != nil {
+		c.Kill()
+		_ = hello.Close()
+		<-c.done
+		return err
+	}
+	return nil
+}
+
+// own starts the process from a thread that lives as long as the process does, and
+// waits for it there.
+func (c *Child) own(cfg Config, p *pipes, started chan<- error, exited chan<- struct{}) {
+	defer close(exited)
+	unlock := lockThread()
+	defer unlock()
+	cmd, err := c.launch(cfg, p)
+	if err == nil {
+		c.pid = cmd.Process.Pid
+	}
+	started <- err
+	if err != nil {
+		return
+	}
+	awaitExit(cmd)
+	// The group is killed before its leader is reaped: until then nobody else can
+	// get the leader's number.
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	killGroup(c.pid)
+	_ = cmd.Wait() // the state says more than the error
+	c.reaped = true
+	c.state = cmd.ProcessState
+}
+
+// launch starts the program, or the shim that becomes it, in the best isolation
+// that the machine grants.
+func (c *Child) launch(cfg Config, p *pipes) (*exec.Cmd, error) {
+	if p.status == nil {
+		return startDirectly(cfg, p)
+	}
+	policy := sandbox.Policy{
+		Require: cfg.Sandbox == sandbox.Require, HostPID: os.Getpid(), Binary: binaryFD, Status: statusFD,
+		SocketDir: cfg.SocketDir, ReadOnly: cfg.ReadOnly, Libraries: cfg.Libraries, Limits: cfg.Limits,
+	}
+	var last error
+	for _, isolate := range append(sandbox.Isolation(), nil) {
+		policy.Network = isolate == nil
+		line, err := policy.Environ()
+		if err != nil {
+			return nil, err
+		}
+		cmd := command(sandbox.Executable(), cfg, p)
+		cmd.Env = append(cmd.Env, line)
+		cmd.ExtraFiles = append(cmd.ExtraFiles, p.statusTheirs)
+		if isolate != nil {
+			isolate(cmd.SysProcAttr)
+		}
+		if last = cmd.Start(); last == nil {
+			return cmd, nil
+		}
+	}
+	return nil, last
+}
+
+// startDirectly executes the program without a shim. It waits out a fork elsewhere
+// in the host that holds the program open for writing for a moment.
+func startDirectly(cfg Config, p *pipes) (*exec.Cmd, error) {
+	for range 20 {
+		cmd := command(executablePath(cfg.Binary), cfg, p)
+		if err := cmd.Start(); !errors.Is(err, syscall.ETXTBSY) {
+			return cmd, err
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	return nil, syscall.ETXTBSY
+}
+
+// command has everything that all ways of starting share. Stdin is closed: exec
+// gives a nil Stdin the null device.
+func command(path string, cfg Config, p *pipes) *exec.Cmd {
+	env := append([]string{}, cfg.Env...)
+	return &exec.Cmd{
+		Path:        path,
+		Args:        []string{cfg.Name},
+		Env:         append(env, ParentEnv+"="+strconv.Itoa(parentFD)),
+		Dir:         cfg.SocketDir,
+		Stdout:      p.stdoutTheirs,
+		Stderr:      p.stderrTheirs,
+		ExtraFiles:  []*os.File{cfg.Binary, p.parentTheirs},
+		SysProcAttr: processAttributes(),
+	}
+}
+
+// collect reads everything the process says until it is gone.
+func (c *Child) collect(p *pipes, say *io.PipeWriter, exited <-chan struct{}) {
+	var readers sync.WaitGroup
+	readers.Go(func() { c.readStdout(p.stdout, say) })
+	readers.Go(func() { c.tail.readFrom(p.stderr) })
+	<-exited
+	deadline := time.Now().Add(drainLimit)
+	_ = p.stdout.SetReadDeadline(deadline)
+	_ = p.stderr.SetReadDeadline(deadline)
+	unread := time.AfterFunc(drainLimit, func() { _ = c.handshake.Close() })
+	defer unread.Stop()
+	readers.Wait()
+	c.tail.flush()
+	p.closeOurs()
+	close(c.done)
+}
+
+// readStdout hands the first line to go-plugin and everything after it to the
+// tail: a plugin must never freeze because nobody reads what it prints.
+func (c *Child) readStdout(stdout io.Reader, say *io.PipeWriter) {
+	line, rest := firstLine(stdout)
+	c.mu.Lock()
+	c.first = line
+	c.mu.Unlock()
+	_, _ = io.WriteString(say, line+"\n")
+	_ = say.Close()
+	c.tail.write(rest)
+	c.tail.readFrom(stdout)
+}
+
+// Handshake is the process's stdout up to the end of its first line.
+func (c *Child) Handshake() io.ReadCloser { return c.handshake }
+
+// FirstLine is what the process printed first; "" as long as it has not.
+func (c *Child) FirstLine() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.first
+}
+
+// PID is the process's number, and that of its group.
+func (c *Child) PID() int { return c.pid }
+
+// Level is how well the sandbox closes it in.
+func (c *Child) Level() string { return c.level }
+
+// Done is closed when the process and its group are gone and all output is read.
+func (c *Child) Done() <-chan struct{} { return c.done }
+
+// Tail is the newest 64 KiB of what it said, in lines.
+func (c *Child) Tail() []string { return c.tail.lines() }
+
+// Write adds output of the process that reached the host another way.
+func (c *Child) Write(b []byte) (int, error) {
+	c.tail.write(b)
+	return len(b), nil
+}
+
+// ExitCode is the exit code: -1 as long as it runs, and when a signal ended it.
+func (c *Child) ExitCode() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.state == nil {
+		return -1
+	}
+	return c.state.ExitCode()
+}
+
+// Exit says in words how it ended, such as "signal: killed"; "" as long as it runs.
+func (c *Child) Exit() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.state == nil {
+		return ""
+	}
+	return c.state.String()
+}
+
+// Kill sends SIGKILL to the whole process group, at once and without waiting.
+func (c *Child) Kill() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.reaped && c.pid != 0 {
+		killGroup(c.pid)
+	}
+}
+
+// execError keeps the system's reason apart from Go's wrapping.
+func execError(err error) error {
+	e := &ExecError{Reason: err.Error()}
+	var errno syscall.Errno
+	if errors.As(err, &errno) {
+		e.Errno, e.Reason = int(errno), errno.Error()
+	}
+	return e
+}
+
+var errNoShim = errors.New("the sandbox helper did not answer: catalog.MaybeShim must be the first call in main")

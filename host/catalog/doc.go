@@ -1,0 +1,20 @@
+// Package catalog knows which strategies there are and starts them.
+//
+// Open looks once at the strategies folder. Every executable file in it is hashed
+// and copied to the state folder under its hash; only these copies are executed, and
+// each is hashed again, through the very descriptor that is executed, before it
+// runs. New ones are probed: started in the sandbox, asked to describe themselves,
+// ended. What they answer is checked, kept by hash in plugins.lock.json and listed
+// by Strategies; a file that fails is listed as unavailable with one of the Reasons.
+// The set then stays as it is until the next Open, whatever happens to the folder.
+//
+// Launch starts one process for one run and returns a Process with the generated
+// gRPC client. Process.Kill ends it within two seconds in every case. Strategies
+// named by ASSAY_REATTACH_STRATEGIES run under a debugger: they are connected to
+// instead of being started and carry the mark Debug.
+//
+// A program that opens a catalogue calls MaybeShim first in main. The package
+// imports the plugin SDK (wire, strategypb, market) and its own parts: child for
+// the operating system's side of a process, sandbox for what a process may do.
+// Packages backtest, live, runner, api and lab use it.
+package catalog

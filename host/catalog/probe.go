@@ -1,0 +1,145 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/assay-run/assay/plugin-sdk/strategypb"
+)
+
+// probers is how many plugins are probed side by side.
+const probers = 4
+
+// candidate is one file on its way into the list.
+type candidate struct {
+	file   string
+	binary binary
+	spec   *strategypb.Spec
+	fault  *Fault
+}
+
+// probeAll copies all files first, so that no program is open for writing while
+// another one is started, and then asks those that are not known yet.
+func (c *Catalog) probeAll(ctx context.Context, files []string) []Strategy {
+	lock, err := readLock(c.opts.StateDir)
+	if err != nil {
+		c.log.Warn("plugins.lock.json is begun anew", "error", err)
+	}
+	found := make([]candidate, len(files))
+	first := map[string]int{} // by hash: the same bytes are asked once
+	var ask []int
+	for i, file := range files {
+		found[i] = c.stage(file)
+		sum := found[i].binary.sha256
+		if _, seen := first[sum]; seen || found[i].fault != nil {
+			continue
+		}
+		first[sum] = i
+		if found[i].spec = lock.spec(sum); found[i].spec == nil {
+			ask = append(ask, i)
+		}
+	}
+	c.ask(ctx, found, ask)
+	for _, i := range ask {
+		if found[i].fault == nil {
+			if err := lock.set(found[i].binary.sha256, found[i].spec); err != nil {
+				c.log.Warn("a description is not kept", "file", files[i], "error", err)
+			}
+		}
+	}
+	if err := lock.save(c.store); err != nil {
+		c.log.Warn("plugins.lock.json is not written", "error", err)
+	}
+	return entries(found, first)
+}
+
+func (c *Catalog) stage(file string) candidate {
+	b, fault := c.store.add(filepath.Join(c.opts.Dir, file))
+	return candidate{file: file, binary: b, fault: fault}
+}
+
+// ask probes the candidates with these numbers.
+func (c *Catalog) ask(ctx context.Context, found []candidate, numbers []int) {
+	next := make(chan int)
+	var wg sync.WaitGroup
+	for range min(probers, len(numbers)) {
+		wg.Go(func() {
+			for i := range next {
+				found[i].spec, found[i].fault = c.probe(ctx, found[i])
+			}
+		})
+	}
+	for _, i := range numbers {
+		next <- i
+	}
+	close(next)
+	wg.Wait()
+}
+
+// probe starts a plugin, asks what it is and ends it.
+func (c *Catalog) probe(parent context.Context, cand candidate) (*strategypb.Spec, *Fault) {
+	ctx, cancel := context.WithTimeout(parent, c.opts.ProbeTimeout)
+	defer cancel()
+	p, err := c.start(parent, launch{name: cand.file, binary: cand.binary, timeout: c.opts.ProbeTimeout, mtls: true})
+	var failed *LaunchError
+	switch {
+	case errors.As(err, &failed):
+		return nil, &Fault{Code: failed.Code, Message: withLog(failed.Message, failed.LogTail)}
+	case err != nil:
+		return nil, faultf(CodeStartTimeout, "%v", err)
+	}
+	defer p.Kill("probed")
+	spec, err := p.Client().Describe(ctx, &strategypb.DescribeRequest{})
+	if err == nil {
+		return spec, nil
+	}
+	if ctx.Err() != nil || status.Code(err) == codes.DeadlineExceeded {
+		return nil, faultf(CodeStartTimeout, "did not describe itself within %s", c.opts.ProbeTimeout)
+	}
+	p.Kill("the description failed")
+	if p.ExitCode() > 0 {
+		return nil, &Fault{Code: CodeStartCrashed, Message: withLog("ended when asked what it is", p.LogTail())}
+	}
+	return nil, faultf(CodeWrongHandshake, "did not describe itself: %v", err)
+}
+
+// withLog adds the last lines of what the process said.
+func withLog(message string, tail []string) string {
+	const shown = 5
+	tail = tail[max(0, len(tail)-shown):]
+	for i, line := range tail {
+		if i == 0 {
+			message += "; it said: "
+		} else {
+			message += " / "
+		}
+		message += fmt.Sprintf("%.300s", line)
+	}
+	return message
+}
+
+// entries turns candidates into entries of the list.
+func entries(found []candidate, first map[string]int) []Strategy {
+	list := make([]Strategy, len(found))
+	for i, cand := range found {
+		if cand.fault == nil { // a file with the same bytes shares the answer
+			cand.spec, cand.fault = found[first[cand.binary.sha256]].spec, found[first[cand.binary.sha256]].fault
+		}
+		var s Strategy
+		if cand.fault == nil {
+			s, cand.fault = describe(cand.spec)
+		}
+		if cand.fault != nil {
+			s = unavailable(cand.file, cand.fault)
+		}
+		s.File, s.SHA256, s.binary = cand.file, cand.binary.sha256, cand.binary
+		list[i] = s
+	}
+	return list
+}

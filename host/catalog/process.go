@@ -1,0 +1,143 @@
+package catalog
+
+import (
+	"os"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-plugin"
+	"google.golang.org/grpc"
+
+	"github.com/assay-run/assay/host/catalog/sandbox"
+	"github.com/assay-run/assay/plugin-sdk/strategypb"
+)
+
+const (
+	killGrace = time.Second     // to end by itself when asked
+	killLimit = 2 * time.Second // Kill never takes longer
+)
+
+// Process is one running strategy, good for one run.
+type Process struct {
+	name    string
+	client  strategypb.StrategyClient
+	catalog *Catalog
+	kill    sync.Once
+	ended   chan struct{}
+
+	// Of a process that was started here.
+	adapter *adapter
+	plugin  *plugin.Client
+	folder  string
+
+	// Of a strategy under a debugger.
+	conn *grpc.ClientConn
+	pid  int
+}
+
+// Client is the generated client of the connection.
+func (p *Process) Client() strategypb.StrategyClient { return p.client }
+
+// PID is the process's number.
+func (p *Process) PID() int {
+	if p.adapter == nil {
+		return p.pid
+	}
+	return p.adapter.process.PID()
+}
+
+// Done is closed when the process, started here, is gone and its output is read.
+// With a debugger, where the process is not ours, it is closed by Kill. That a
+// process has crashed is seen first, and more reliably, at the context of the stream.
+func (p *Process) Done() <-chan struct{} {
+	if p.adapter == nil {
+		return p.ended
+	}
+	return p.adapter.process.Done()
+}
+
+// ExitCode is -1 as long as the process runs, when a signal ended it, and with a debugger.
+func (p *Process) ExitCode() int {
+	if p.adapter == nil {
+		return -1
+	}
+	return p.adapter.process.ExitCode()
+}
+
+// Exit says in words how the process ended, "" as long as it runs.
+func (p *Process) Exit() string {
+	if p.adapter == nil {
+		return ""
+	}
+	return p.adapter.process.Exit()
+}
+
+// LogTail is the newest 64 KiB of what the process printed, raw, in lines.
+func (p *Process) LogTail() []string {
+	if p.adapter == nil {
+		return []string{}
+	}
+	return p.adapter.process.Tail()
+}
+
+// Sandbox is the level to record with the run: full, partial:... or off.
+func (p *Process) Sandbox() string {
+	if p.adapter == nil {
+		return sandbox.LevelOff
+	}
+	return p.adapter.process.Level()
+}
+
+// Debug says that the strategy runs under a debugger.
+func (p *Process) Debug() bool { return p.adapter == nil }
+
+// Kill ends the process: it is asked to end, after one second its whole group is
+// killed, and after two Kill returns in any case. It can be called several times
+// and also when the process is gone: it closes the connection and removes the
+// socket. The reason goes to the log.
+func (p *Process) Kill(reason string) {
+	p.kill.Do(func() {
+		p.catalog.log.Debug("plugin ends", "strategy", p.name, "pid", p.PID(), "reason", reason)
+		go p.end(killGrace)
+	})
+	limit := time.NewTimer(killLimit)
+	defer limit.Stop()
+	select {
+	case <-p.ended:
+	case <-limit.C:
+	}
+}
+
+// abandon clears away a process that never answered.
+func (p *Process) abandon() {
+	p.kill.Do(func() { go p.end(0) })
+	<-p.ended
+}
+
+// end does the work of Kill. go-plugin's own Kill blocks as long as the process
+// lives, so it has a goroutine to itself.
+func (p *Process) end(grace time.Duration) {
+	defer close(p.ended)
+	defer p.catalog.forget(p)
+	if p.conn != nil {
+		_ = p.conn.Close()
+		return
+	}
+	defer os.RemoveAll(p.folder)
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		p.plugin.Kill()
+	}()
+	if process, _ := p.adapter.started(); process != nil {
+		asked := time.NewTimer(grace)
+		defer asked.Stop()
+		select {
+		case <-process.Done():
+		case <-asked.C:
+			process.Kill()
+		}
+		<-process.Done()
+	}
+	<-closed
+}

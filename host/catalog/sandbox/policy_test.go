@@ -1,0 +1,47 @@
+package sandbox
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+func TestParseMode(t *testing.T) {
+	for in, want := range map[string]Mode{"": Auto, "auto": Auto, "off": Off, "require": Require} {
+		if got, err := ParseMode(in); err != nil || got != want {
+			t.Errorf("%q: got %q, %v", in, got, err)
+		}
+	}
+	if _, err := ParseMode("On"); err == nil || !strings.Contains(err.Error(), "auto, off or require") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestLevel(t *testing.T) {
+	for want, missing := range map[string][]string{
+		"full":                    nil,
+		"partial:no_landlock":     {"no_landlock"},
+		"partial:no_rlimits,this": {"no_rlimits", "this"},
+	} {
+		if got := Level(missing); got != want {
+			t.Errorf("%v: got %q, want %q", missing, got, want)
+		}
+	}
+}
+
+func TestPolicyTravels(t *testing.T) {
+	p := Policy{
+		Require: true, HostPID: 7, Binary: 3, Status: 5, SocketDir: "/s", ReadOnly: []string{"/a", "/b c"},
+		Libraries: true, Network: true, Limits: DefaultLimits(),
+	}
+	line, err := p.Environ()
+	if err != nil {
+		t.Fatal(err)
+	}
+	name, value, _ := strings.Cut(line, "=")
+	var got Policy
+	if err := json.Unmarshal([]byte(value), &got); err != nil || name != envName || !reflect.DeepEqual(got, p) {
+		t.Errorf("got %s, %v", line, err)
+	}
+}

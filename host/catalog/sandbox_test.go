@@ -1,0 +1,122 @@
+package catalog
+
+import (
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/assay-run/assay/host/catalog/sandbox"
+)
+
+// denied says whether an answer is a refusal by the system.
+func denied(answer string) bool {
+	return strings.Contains(answer, "permission denied") || strings.Contains(answer, "operation not permitted")
+}
+
+func TestSandboxedFiles(t *testing.T) {
+	o := testOptions(t)
+	install(t, o.Dir, "good")
+	c := open(t, o)
+	data := t.TempDir()
+	dataset, other := writeFile(t, data, "a.col", "12345", 0o600), writeFile(t, data, "b.col", "1", 0o600)
+	lock := filepath.Join(o.StateDir, "plugins.lock.json")
+
+	run := func(files []string, lockstep bool, args ...string) string {
+		p := start(t, c, "good", LaunchOptions{Lockstep: lockstep, DatasetFiles: files, NoMTLS: true})
+		needFull(t, p)
+		defer p.Kill("seen")
+		return tell(t, p, args...)
+	}
+	if got := run([]string{dataset}, false, "read", dataset); got != "5" {
+		t.Errorf("co-simulation cannot read its dataset: %s", got)
+	}
+	for _, test := range []struct {
+		files    []string
+		lockstep bool
+		args     []string
+	}{
+		{nil, true, []string{"read", dataset}},
+		{[]string{dataset}, false, []string{"read", other}},
+		{[]string{dataset}, false, []string{"write", dataset}},
+		{[]string{dataset}, false, []string{"list", data}},
+		{nil, true, []string{"read", lock}},
+		{nil, true, []string{"write", lock}},
+		{nil, true, []string{"write", filepath.Join(o.Dir, "planted")}},
+		{nil, true, []string{"read", "/etc/passwd"}},
+		{nil, true, []string{"read", "/proc/self/environ"}},
+		{nil, true, []string{"list", "/"}},
+		{nil, true, []string{"run", "/bin/true"}},
+		{nil, true, []string{"signal", strconv.Itoa(os.Getpid())}},
+	} {
+		if got := run(test.files, test.lockstep, test.args...); !denied(got) {
+			t.Errorf("%v was not denied: %s", test.args, got)
+		}
+	}
+	if got := run(nil, true, "read", "/proc/self/exe"); strings.HasPrefix(got, "error") {
+		t.Errorf("its own program is not readable: %s", got)
+	}
+}
+
+func TestSandboxedNetwork(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	o := testOptions(t)
+	install(t, o.Dir, "good")
+	p := start(t, open(t, o), "good", LaunchOptions{})
+	needFull(t, p)
+	if got := tell(t, p, "dial", listener.Addr().String()); !strings.HasPrefix(got, "error") {
+		t.Errorf("it could connect: %s", got)
+	}
+	o.Sandbox = sandbox.Off
+	p = start(t, open(t, o), "good", LaunchOptions{})
+	if got := tell(t, p, "dial", listener.Addr().String()); got != "connected" {
+		t.Errorf("without a sandbox: %s", got)
+	}
+}
+
+func TestMissingDatasetFile(t *testing.T) {
+	c := openWith(t, "good")
+	needFull(t, start(t, c, "good", LaunchOptions{}))
+	_, err := c.Launch(t.Context(), lookup(t, c, "good"), LaunchOptions{DatasetFiles: []string{"/absent.col"}})
+	var failed *LaunchError
+	if !errors.As(err, &failed) || !strings.Contains(failed.Message, "/absent.col") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestRequiredSandbox(t *testing.T) {
+	o := testOptions(t)
+	o.Sandbox = sandbox.Require
+	install(t, o.Dir, "good")
+	s := open(t, o).Strategies()[0]
+	if s.Status == Unavailable && s.Error.Code != CodeSandboxUnavailable {
+		t.Errorf("got %+v", s.Error)
+	}
+	if runtime.GOOS != "linux" && s.Status == Available {
+		t.Error("there is no sandbox here")
+	}
+}
+
+// TestUnprivilegedHost is the usual case, which needs a user namespace.
+func TestUnprivilegedHost(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("the other tests run unprivileged already")
+	}
+	host, plugin, level := startHelper(t, sandbox.Auto, 65534)
+	if level != sandbox.LevelFull {
+		t.Skipf("unprivileged, this machine's sandbox is %q", level)
+	}
+	if err := host.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	waitGone(t, plugin, time.Second)
+}

@@ -1,0 +1,187 @@
+package catalog
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/assay-run/assay/plugin-sdk/market"
+	"github.com/assay-run/assay/plugin-sdk/strategypb"
+	"github.com/assay-run/assay/plugin-sdk/wire"
+)
+
+// Status says whether a strategy can be used.
+type Status string
+
+// The states of a strategy in the list.
+const (
+	Available   Status = "available"
+	Unavailable Status = "unavailable"
+)
+
+// Strategy is one entry of the list. Its JSON is the one of /strategies. It is
+// read-only: the catalogue hands out the same slices to everybody.
+type Strategy struct {
+	Name            string          `json:"name"` // the file's name if unavailable
+	DisplayName     string          `json:"display_name"`
+	Version         string          `json:"version"`
+	Description     string          `json:"description"`
+	Author          string          `json:"author"`
+	Language        string          `json:"language"`
+	SDKVersion      string          `json:"sdk_version"`
+	ProtocolVersion int             `json:"protocol_version"`
+	SimID           string          `json:"sim_id"`
+	SHA256          string          `json:"sha256"` // of the program; "" under a debugger
+	Modes           []string        `json:"modes"`
+	Timeframes      []string        `json:"timeframes"` // null: every one
+	MinSymbols      int             `json:"min_symbols"`
+	MaxSymbols      int             `json:"max_symbols"`
+	Supports        Supports        `json:"supports"`
+	ParamsSchema    json.RawMessage `json:"params_schema"`
+	DefaultParams   json.RawMessage `json:"default_params"`
+	Status          Status          `json:"status"`
+	Error           *Fault          `json:"error"`
+
+	// File is the name in the strategies folder; "" under a debugger.
+	File string `json:"-"`
+	// Debug marks a strategy that runs under a debugger. Its runs can never become
+	// a candidate.
+	Debug bool `json:"-"`
+
+	schema   *jsonschema.Schema
+	binary   binary
+	reattach *reattachment
+}
+
+// Supports says what a strategy can cope with.
+type Supports struct {
+	Short       bool `json:"short"`
+	MultiSymbol bool `json:"multi_symbol"`
+	ScaleFree   bool `json:"scale_free"`
+}
+
+// SupportsMode says whether the strategy may run in backtest, paper or live.
+func (s *Strategy) SupportsMode(mode string) bool { return contains(s.Modes, mode) }
+
+// SupportsTimeframe says whether the strategy works on the timeframe, such as 1h.
+func (s *Strategy) SupportsTimeframe(timeframe string) bool {
+	return s.Timeframes == nil || contains(s.Timeframes, timeframe)
+}
+
+func contains(list []string, x string) bool {
+	for _, s := range list {
+		if s == x {
+			return true
+		}
+	}
+	return false
+}
+
+// unavailable is the entry of a file or a debugged strategy that cannot be used.
+func unavailable(name string, fault *Fault) Strategy {
+	empty := json.RawMessage("{}")
+	return Strategy{
+		Name: name, DisplayName: name, Modes: []string{}, ParamsSchema: empty, DefaultParams: empty,
+		Status: Unavailable, Error: fault,
+	}
+}
+
+// ValidName says whether a strategy may have the name: ^[a-z][a-z0-9_-]{0,62}$.
+func ValidName(name string) bool {
+	if len(name) == 0 || len(name) > 63 || name[0] < 'a' || name[0] > 'z' {
+		return false
+	}
+	for _, c := range []byte(name) {
+		letter, digit := c >= 'a' && c <= 'z', c >= '0' && c <= '9'
+		if !letter && !digit && c != '_' && c != '-' {
+			return false
+		}
+	}
+	return true
+}
+
+// sameKey makes names equal that differ only in - and _.
+func sameKey(name string) string { return strings.ReplaceAll(name, "_", "-") }
+
+// describe turns what a plugin said about itself into its entry, or says what is
+// wrong with it.
+func describe(spec *strategypb.Spec) (Strategy, *Fault) {
+	s := Strategy{
+		Name: spec.GetName(), DisplayName: spec.GetDisplayName(), Version: spec.GetVersion(),
+		Description: spec.GetDescription(), Author: spec.GetAuthor(), Language: spec.GetLanguage(),
+		SDKVersion: spec.GetSdkVersion(), ProtocolVersion: int(spec.GetProtocolVersion()), SimID: spec.GetSimId(),
+		Modes: spec.GetModes(), Timeframes: spec.GetTimeframes(),
+		MinSymbols: max(1, int(spec.GetMinSymbols())), MaxSymbols: int(spec.GetMaxSymbols()),
+		Supports: Supports{
+			Short:       spec.GetSupports().GetShort(),
+			MultiSymbol: spec.GetSupports().GetMultiSymbol(),
+			ScaleFree:   spec.GetSupports().GetScaleFree(),
+		},
+		Status: Available,
+	}
+	if fault := s.complete(); fault != nil {
+		return s, fault
+	}
+	params, fault := compileParams(spec.GetParamsSchema(), spec.GetDefaultParams())
+	if fault != nil {
+		return s, fault
+	}
+	s.schema, s.ParamsSchema, s.DefaultParams = params.schema, params.raw, params.defaults
+	return s, nil
+}
+
+// complete fills in what a plugin may leave out and checks the rest.
+func (s *Strategy) complete() *Fault {
+	if !ValidName(s.Name) {
+		return faultf(CodeBadName, "the name %.80q is not ^[a-z][a-z0-9_-]{0,62}$", s.Name)
+	}
+	if s.ProtocolVersion == 0 {
+		s.ProtocolVersion = wire.ProtocolVersion
+	}
+	if s.ProtocolVersion != wire.ProtocolVersion {
+		return faultf(CodeWrongProtocol, "the strategy says protocol %d, the host speaks %d: build it with the host's SDK",
+			s.ProtocolVersion, wire.ProtocolVersion)
+	}
+	if s.DisplayName == "" {
+		s.DisplayName = s.Name
+	}
+	if s.Version == "" {
+		s.Version = "0.0.0"
+	}
+	if len(s.Modes) == 0 {
+		s.Modes = []string{"backtest", "paper", "live"}
+	}
+	if len(s.Timeframes) == 0 {
+		s.Timeframes = nil
+	}
+	if s.MaxSymbols == 0 {
+		s.MaxSymbols = s.MinSymbols
+	}
+	return s.checkSpec()
+}
+
+// maxText bounds every text of a description; the longest is shown as a paragraph.
+const maxText = 4096
+
+func (s *Strategy) checkSpec() *Fault {
+	for _, m := range s.Modes {
+		if m != "backtest" && m != "paper" && m != "live" {
+			return faultf(CodeBadSpec, "modes: %.40q is none of backtest, paper, live", m)
+		}
+	}
+	for _, t := range s.Timeframes {
+		if _, err := market.ParseTimeframe(t); err != nil {
+			return faultf(CodeBadSpec, "timeframes: %.200s", err.Error())
+		}
+	}
+	if s.MaxSymbols < s.MinSymbols {
+		return faultf(CodeBadSpec, "max_symbols is %d, below min_symbols %d", s.MaxSymbols, s.MinSymbols)
+	}
+	for _, text := range []string{s.DisplayName, s.Version, s.Description, s.Author, s.Language, s.SDKVersion, s.SimID} {
+		if len(text) > maxText {
+			return faultf(CodeBadSpec, "a text of the description has %d bytes, more than %d", len(text), maxText)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,69 @@
+package registry
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/assay-run/assay/host/artifact"
+	"github.com/assay-run/assay/host/sqlite"
+)
+
+//go:embed schema/*.sql
+var schema embed.FS
+
+// FileName is the database's name in the folder of runs.
+const FileName = "registry.sqlite3"
+
+// ErrNotFound says that there is no such run or request.
+var ErrNotFound = errors.New("not in the registry")
+
+// ExistsError says that a run id is taken.
+type ExistsError struct{ RunID string }
+
+// Error names the run.
+func (e *ExistsError) Error() string { return "run " + e.RunID + " is in the registry already" }
+
+// Registry is the open registry of one state directory.
+type Registry struct {
+	db    *sqlite.DB
+	store *artifact.Store
+	log   hclog.Logger
+	now   func() time.Time
+}
+
+// Open opens or creates the registry of a store and settles what a crash left
+// behind. The logger may be nil.
+func Open(ctx context.Context, store *artifact.Store, log hclog.Logger) (*Registry, error) {
+	if log == nil {
+		log = hclog.NewNullLogger()
+	}
+	migrations, err := fs.Sub(schema, "schema")
+	if err != nil {
+		return nil, err
+	}
+	db, err := sqlite.Open(ctx, filepath.Join(store.Root(), FileName), migrations, sqlite.Full)
+	if err != nil {
+		return nil, fmt.Errorf("registry: %w", err)
+	}
+	r := &Registry{db: db, store: store, log: log, now: time.Now}
+	if err := r.settle(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("registry: %w", err), db.Close())
+	}
+	return r, nil
+}
+
+// Close closes the database.
+func (r *Registry) Close() error { return r.db.Close() }
+
+// SchemaVersion reads the version of the tables: a cheap check that the registry answers.
+func (r *Registry) SchemaVersion(ctx context.Context) (version int, err error) {
+	err = r.db.Read().QueryRowContext(ctx, `SELECT value FROM registry_info WHERE key = 'schema_version'`).Scan(&version)
+	return version, err
+}

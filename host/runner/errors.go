@@ -1,0 +1,78 @@
+package runner
+
+import "fmt"
+
+// Code names a refusal.
+type Code string
+
+// The codes with which the runner refuses.
+const (
+	RunAlreadyActive Code = "RUN_ALREADY_ACTIVE"
+	RunNotActive     Code = "RUN_NOT_ACTIVE"
+	RunStillRunning  Code = "RUN_STILL_RUNNING"
+	NoRun            Code = "NO_RUN"
+	ResultsNotReady  Code = "RESULTS_NOT_READY"
+	RunStartFailed   Code = "RUN_START_FAILED"
+	ShuttingDown     Code = "SHUTTING_DOWN"
+	// Internal is an event that cannot happen in the state at hand: a bug.
+	Internal Code = "INTERNAL_ERROR"
+)
+
+// The codes of a failed run that the runner itself gives.
+const (
+	// CodeInternal: the execution panicked or broke its contract.
+	CodeInternal = "INTERNAL_ERROR"
+	// CodeArtifactWriteFailed: the run's files or row could not be written.
+	CodeArtifactWriteFailed = "ARTIFACT_WRITE_FAILED"
+	// CodeRunInterrupted: the service ended without warning while the run was on.
+	CodeRunInterrupted = "RUN_INTERRUPTED"
+)
+
+// Error is a refusal. Status, RunID and Mode are those of the run at hand; RunID and
+// Mode are empty when there is none.
+type Error struct {
+	Code                Code
+	Message             string
+	Status, RunID, Mode string
+	// Hint says in a few words what to do; it may be empty.
+	Hint string
+	// Cause is why a start failed: whatever the launch function returned.
+	Cause error
+}
+
+// Error is the message.
+func (e *Error) Error() string { return e.Message }
+
+// Unwrap is the cause of a failed start, so that errors.As finds it.
+func (e *Error) Unwrap() error { return e.Cause }
+
+// newError words a refusal. Cause is nil but for a failed start.
+func newError(c Code, now Snapshot, cause error) *Error {
+	e := &Error{Code: c, Status: now.Status, RunID: now.RunID, Mode: now.Mode, Cause: cause}
+	switch c {
+	case RunAlreadyActive:
+		e.Message = fmt.Sprintf("A run is already active (status: %s). Reset it before starting another.", now.Status)
+		e.Hint = "reset it"
+		if now.Status == StatusRunning {
+			e.Hint = "stop it, then reset"
+		}
+	case RunNotActive:
+		e.Message = fmt.Sprintf("No run is active (status: %s): there is nothing to stop.", now.Status)
+	case RunStillRunning:
+		e.Message = "The run is still running. Stop it before resetting it."
+		e.Hint = "stop it, then reset"
+	case NoRun:
+		e.Message = "There is no run. Start one first."
+		e.Hint = "start a run"
+	case ResultsNotReady:
+		e.Message = "The run is still running: its results are ready once it has ended."
+		e.Hint = "wait until status is completed or failed"
+	case RunStartFailed:
+		e.Message = fmt.Sprintf("The run could not be started: %v", cause)
+	case ShuttingDown:
+		e.Message = "The service is shutting down and starts no run."
+	default:
+		e.Message = fmt.Sprintf("unexpected event in status %s", now.Status)
+	}
+	return e
+}

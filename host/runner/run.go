@@ -1,0 +1,187 @@
+package runner
+
+import (
+	"context"
+	"time"
+
+	"github.com/assay-run/assay/host/result"
+)
+
+// run is one run, from its launch until it is reset.
+type run struct {
+	id      string
+	req     StartRequest
+	startAt time.Time
+	ctx     context.Context
+	cancel  context.CancelCauseFunc
+	// done is closed when the end is visible. After that nothing here changes.
+	done chan struct{}
+
+	// The rest is guarded by Runner.mu.
+
+	exec Execution // nil after the end
+	last Progress
+	// stopReason is set once somebody told the run to end.
+	stopReason string
+	// ended says that the outcome is decided: a stop from now on is late.
+	ended bool
+	// wasStopped says that a stop or shutdown, and not the execution itself, made the end.
+	wasStopped bool
+	report     Report
+}
+
+func newRun(id string, req StartRequest, exec Execution, now time.Time) *run {
+	r := &run{id: id, req: req, exec: exec, startAt: now, done: make(chan struct{})}
+	r.ctx, r.cancel = context.WithCancelCause(context.Background())
+	return r
+}
+
+// drive runs the execution to its end, has the results kept and shows the end.
+func (r *Runner) drive(run *run, exec Execution) {
+	outcome := r.await(run, exec)
+	run.cancel(nil)
+	end, event := r.settle(run, exec, outcome)
+	kept, err := guard(func() (Kept, error) { return r.opts.Recorder.Finish(context.Background(), end) })
+	if err != nil {
+		r.logPanic(run.id, err)
+		end.Failure = writeFailure(err, end.Failure)
+		end.Status, end.StopReason, event = StatusFailed, StopError, fault
+	}
+	r.conclude(run, event, end, kept)
+}
+
+// await is the outcome of the execution. A backtest that does not end soon after it
+// was told to is left behind.
+func (r *Runner) await(run *run, exec Execution) Outcome {
+	ended := make(chan Outcome, 1)
+	go func() { ended <- r.guardedRun(run, exec) }()
+	select {
+	case o := <-ended:
+		return o
+	case <-run.ctx.Done():
+	}
+	if run.req.Mode != ModeBacktest {
+		return <-ended
+	}
+	patience := time.NewTimer(r.opts.DetachAfter)
+	defer patience.Stop()
+	select {
+	case o := <-ended:
+		return o
+	case <-patience.C:
+		r.opts.Logger.Warn("execution does not end, going on without it", "run_id", run.id, "waited", r.opts.DetachAfter)
+		return Outcome{Stopped: true, Message: "The run did not end within " + r.opts.DetachAfter.String() + " of the stop and was left behind."}
+	}
+}
+
+func (r *Runner) guardedRun(run *run, exec Execution) Outcome {
+	o, err := guard(func() (Outcome, error) { return exec.Run(run.ctx), nil })
+	if err != nil {
+		r.logPanic(run.id, err)
+		o.Failure = internalFailure("The host failed internally during the run; the service's log has the details.")
+	}
+	return o
+}
+
+func (r *Runner) logPanic(runID string, err error) {
+	if p, ok := err.(*panicError); ok {
+		r.opts.Logger.Error("panic", "run_id", runID, "type", p.kind, "stack", string(p.stack))
+	}
+}
+
+// settle decides how the run ended: from here on a stop is late.
+func (r *Runner) settle(run *run, exec Execution, o Outcome) (Ended, event) {
+	at := r.opts.Now()
+	last, results, ok := picture(exec)
+	if !ok && o.Failure == nil {
+		o.Failure = internalFailure("The run ended, but the host cannot tell what it has produced.")
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	run.ended = true
+	run.wasStopped = o.Stopped && r.state == stopping
+	if ok {
+		run.last = last
+	}
+	if o.Stopped && !run.wasStopped && o.Failure == nil {
+		o.Failure = internalFailure("The run ended early although nobody had stopped it.")
+	}
+	end := Ended{
+		Started: run.started(exec), Status: StatusCompleted, StopReason: StopFinished,
+		Message: o.Message, EndTime: at, Results: results,
+	}
+	switch {
+	case o.Failure != nil:
+		end.Failure = complete(o.Failure)
+		end.Status, end.StopReason, end.Partial = StatusFailed, StopError, true
+		return end, fault
+	case run.wasStopped:
+		end.StopReason, end.Partial = run.stopReason, true
+		return end, stopped
+	}
+	return end, dataEnd
+}
+
+// conclude makes the end visible.
+func (r *Runner) conclude(run *run, e event, end Ended, kept Kept) {
+	results := *end.Results
+	results.RequestHash, results.ResultHash, results.DecisionHash = kept.RequestHash, kept.ResultHash, kept.DecisionHash
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := Snapshot{
+		Status: end.Status, RunID: run.id, Mode: run.req.Mode,
+		StartTime: run.startAt, EndTime: end.EndTime, UpdatedAt: end.EndTime, Runtime: end.EndTime.Sub(run.startAt),
+		Progress: run.last, StopReason: end.StopReason, Partial: end.Partial, Message: end.Message, Failure: end.Failure,
+	}
+	s.Progress.ETASeconds = 0
+	if end.Failure != nil {
+		s.Error = end.Failure.Message
+	}
+	run.report = Report{
+		Snapshot: s, Request: run.req, Manifest: manifestOf(run.exec), Results: &results, Artifacts: kept.Artifacts,
+	}
+	run.exec = nil
+	r.counters.add(s)
+	r.moveLocked(transitions[r.state][e].to)
+	run.report.Snapshot.Seq = r.seq
+	close(run.done)
+	r.opts.Logger.Info("run ended", "run_id", run.id, "status", s.Status, "stop_reason", s.StopReason,
+		"runtime", s.Runtime, "trades", s.Progress.TradeCount, "error", s.Error)
+}
+
+func (r *run) started(exec Execution) Started {
+	return Started{RunID: r.id, Request: r.req, StartTime: r.startAt, Execution: exec}
+}
+
+func internalFailure(message string) *result.Failure {
+	return complete(&result.Failure{Code: CodeInternal, Message: message})
+}
+
+// writeFailure is what becomes of a run whose files or row could not be written. How
+// the run itself failed, if it did, is kept beside it.
+func writeFailure(err error, before *result.Failure) *result.Failure {
+	f := &result.Failure{Code: CodeArtifactWriteFailed, Message: "The results could not be written: " + err.Error()}
+	if before != nil {
+		f.Phase, f.CandleTime, f.LogTail, f.PluginExitCode = before.Phase, before.CandleTime, before.LogTail, before.PluginExitCode
+		f.Data = map[string]any{"run_failure": map[string]any{"code": before.Code, "message": before.Message, "data": before.Data}}
+	}
+	return complete(f)
+}
+
+// complete is a copy of f that shows as JSON without nulls where lists are expected.
+func complete(f *result.Failure) *result.Failure {
+	c := *f
+	if c.Code == "" {
+		c.Code = CodeInternal
+	}
+	if c.Message == "" {
+		c.Message = c.Code
+	}
+	if c.LogTail == nil {
+		c.LogTail = []string{}
+	}
+	if c.Data == nil {
+		c.Data = map[string]any{}
+	}
+	return &c
+}

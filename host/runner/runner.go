@@ -1,0 +1,327 @@
+package runner
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/assay-run/assay/host/result"
+)
+
+// LaunchFunc launches the strategy and has its parameters accepted. It ends soon
+// after ctx is cancelled. The execution that it returns is always run.
+type LaunchFunc func(ctx context.Context, runID string) (Execution, error)
+
+// Options configure a Runner. Zero durations mean the defaults.
+type Options struct {
+	// Recorder keeps what runs produce. Required.
+	Recorder Recorder
+	Logger   hclog.Logger
+	// Now is the clock that is shown; nil is time.Now.
+	Now func() time.Time
+	// LaunchTimeout bounds a launch: 10 s.
+	LaunchTimeout time.Duration
+	// DetachAfter is how long a backtest that was told to stop may take before the runner goes on without it: 8 s.
+	DetachAfter time.Duration
+	// StopTimeout is how long Stop waits for the end before it answers "stopping": 10 s.
+	StopTimeout time.Duration
+	// ShutdownTimeout bounds Shutdown: 30 s.
+	ShutdownTimeout time.Duration
+}
+
+func (o Options) withDefaults() Options {
+	if o.Logger == nil {
+		o.Logger = hclog.NewNullLogger()
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	o.LaunchTimeout = cmp.Or(o.LaunchTimeout, 10*time.Second)
+	o.DetachAfter = cmp.Or(o.DetachAfter, 8*time.Second)
+	o.StopTimeout = cmp.Or(o.StopTimeout, 10*time.Second)
+	o.ShutdownTimeout = cmp.Or(o.ShutdownTimeout, 30*time.Second)
+	return o
+}
+
+// Runner is the run state machine of the service. Its methods may be called from
+// any goroutine. End it with Shutdown.
+type Runner struct {
+	opts Options
+	ids  idSource
+	feed feed
+	// turn is held by the start, stop or reset that is being decided.
+	turn chan struct{}
+	// closing is cancelled when Shutdown begins.
+	closing      context.Context
+	beginClosing context.CancelCauseFunc
+	wg           sync.WaitGroup
+
+	mu       sync.Mutex
+	state    state
+	seq      uint64
+	run      *run // nil when idle
+	counters Counters
+}
+
+// New makes an idle Runner.
+func New(opts Options) *Runner {
+	r := &Runner{opts: opts.withDefaults(), ids: idSource{random: rand.Reader}, turn: make(chan struct{}, 1)}
+	r.closing, r.beginClosing = context.WithCancelCause(context.Background())
+	return r
+}
+
+// enter waits for the caller's turn to start, stop or reset. Call leave afterwards.
+func (r *Runner) enter(ctx context.Context) error {
+	select {
+	case r.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (r *Runner) leave() { <-r.turn }
+
+// allowed is nil if the event may happen now.
+func (r *Runner) allowed(e event) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if code := transitions[r.state][e].refuse; code != "" {
+		return newError(code, r.snapshotLocked(), nil)
+	}
+	return nil
+}
+
+// Start launches a validated request and begins its run. A refusal is an *Error;
+// RUN_START_FAILED wraps what launch returned. While another start is launching this
+// one waits for its outcome. After an error nothing is active.
+func (r *Runner) Start(ctx context.Context, req StartRequest, launch LaunchFunc) (Snapshot, error) {
+	if r.closing.Err() != nil {
+		return Snapshot{}, newError(ShuttingDown, r.Status(), nil)
+	}
+	if err := r.enter(ctx); err != nil {
+		return Snapshot{}, err
+	}
+	defer r.leave()
+	if r.closing.Err() != nil {
+		return Snapshot{}, newError(ShuttingDown, r.Status(), nil)
+	}
+	if err := r.allowed(start); err != nil {
+		return Snapshot{}, err
+	}
+	run, err := r.launch(ctx, req, launch)
+	switch {
+	case err != nil && r.closing.Err() != nil:
+		return Snapshot{}, newError(ShuttingDown, r.Status(), nil)
+	case err != nil:
+		return Snapshot{}, newError(transitions[idle][launchFailed].refuse, r.Status(), err)
+	}
+	exec := run.exec
+	now := r.begin(run)
+	r.opts.Logger.Info("run started", "run_id", run.id, "mode", req.Mode, "strategy", req.StrategyName,
+		"symbols", req.Symbols, "timeframe", req.Timeframe)
+	r.wg.Go(func() { r.drive(run, exec) })
+	return now, nil
+}
+
+// launch makes the execution and its row.
+func (r *Runner) launch(ctx context.Context, req StartRequest, launch LaunchFunc) (*run, error) {
+	id, err := r.ids.next(r.opts.Now())
+	if err != nil {
+		return nil, err
+	}
+	lctx, cancel := context.WithTimeoutCause(ctx, r.opts.LaunchTimeout, errLaunchTimeout)
+	defer cancel()
+	defer context.AfterFunc(r.closing, cancel)()
+	exec, err := launch(lctx, id)
+	if err != nil {
+		if errors.Is(context.Cause(lctx), errLaunchTimeout) {
+			err = errors.Join(errLaunchTimeout, err)
+		}
+		return nil, err
+	}
+	run := newRun(id, req, exec, r.opts.Now())
+	if err := r.opts.Recorder.Begin(context.WithoutCancel(ctx), run.started(exec)); err != nil {
+		// The execution has a process by now, which only Run takes down.
+		run.cancel(ErrStopRequested)
+		r.wg.Go(func() { r.await(run, exec) })
+		return nil, err
+	}
+	return run, nil
+}
+
+var errLaunchTimeout = errors.New("the strategy was not ready in time")
+
+// begin makes the launched run the current one.
+func (r *Runner) begin(run *run) Snapshot {
+	run.last = run.exec.Progress()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.run = run
+	r.counters.RunsTotal++
+	r.moveLocked(transitions[r.state][start].to)
+	return r.snapshotLocked()
+}
+
+// moveLocked changes the state and tells the subscribers if the status changed.
+func (r *Runner) moveLocked(to state) {
+	from := r.state
+	r.state = to
+	if from.status() == to.status() {
+		return
+	}
+	r.seq++
+	r.feed.publish(Change{Previous: from.status(), Snapshot: r.snapshotLocked()})
+}
+
+// Stop ends the run and waits for its end, at most Options.StopTimeout: then the
+// answer is running, phase stopping. So it is at once when somebody else has stopped
+// the run before. A run that came to its end by itself before it noticed the stop is
+// not active any more: RUN_NOT_ACTIVE.
+func (r *Runner) Stop(ctx context.Context) (Snapshot, error) {
+	run, first, now, err := r.decideStop(ctx)
+	if err != nil || run == nil {
+		return now, err
+	}
+	timer := time.NewTimer(r.opts.StopTimeout)
+	defer timer.Stop()
+	select {
+	case <-run.done:
+	case <-timer.C:
+	case <-ctx.Done():
+		return Snapshot{}, context.Cause(ctx)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if now = run.report.Snapshot; now.Status == "" { // not at its end yet, so it is still the current run
+		now = r.snapshotLocked()
+	}
+	if first && (run.wasStopped || !run.ended) {
+		return now, nil
+	}
+	return Snapshot{}, newError(RunNotActive, now, nil)
+}
+
+// decideStop tells the run to end and returns it to wait for. First is false when
+// the run came to its end before and only its files are still being written. The
+// run is nil when it has been told to end already: the answer is the snapshot.
+func (r *Runner) decideStop(ctx context.Context) (_ *run, first bool, _ Snapshot, _ error) {
+	if err := r.enter(ctx); err != nil {
+		return nil, false, Snapshot{}, err
+	}
+	defer r.leave()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	t := transitions[r.state][stop]
+	switch {
+	case t.refuse != "":
+		return nil, false, Snapshot{}, newError(t.refuse, r.snapshotLocked(), nil)
+	case r.run.ended && !r.run.wasStopped:
+		return r.run, false, Snapshot{}, nil
+	case r.state == stopping:
+		return nil, false, r.snapshotLocked(), nil
+	}
+	r.moveLocked(t.to)
+	r.run.stopReason = StopStopped
+	r.run.cancel(ErrStopRequested)
+	return r.run, true, Snapshot{}, nil
+}
+
+// Reset forgets the ended run. The answer is idle with the id of the run that was
+// cleared, empty if there was none.
+func (r *Runner) Reset(ctx context.Context) (Snapshot, error) {
+	if err := r.enter(ctx); err != nil {
+		return Snapshot{}, err
+	}
+	defer r.leave()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	t := transitions[r.state][reset]
+	if t.refuse != "" {
+		return Snapshot{}, newError(t.refuse, r.snapshotLocked(), nil)
+	}
+	cleared := r.snapshotLocked().RunID
+	r.run = nil
+	r.moveLocked(t.to)
+	now := r.snapshotLocked()
+	now.RunID = cleared
+	return now, nil
+}
+
+// Shutdown refuses further starts, ends a run with stop reason shutdown, waits until
+// everything has been written and returns. The error says that the budget was not
+// enough, or that ctx was cancelled.
+func (r *Runner) Shutdown(ctx context.Context) error {
+	r.beginClosing(ErrShutdown)
+	ctx, cancel := context.WithTimeoutCause(ctx, r.opts.ShutdownTimeout, errShutdownTimeout)
+	defer cancel()
+	if err := r.enter(ctx); err != nil {
+		return err
+	}
+	r.endForShutdown()
+	r.leave()
+	done := make(chan struct{})
+	go func() {
+		r.wg.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+var errShutdownTimeout = errors.New("the run did not end in time for the shutdown")
+
+func (r *Runner) endForShutdown() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	from, to := r.state, transitions[r.state][shutdown].to
+	if from != running || r.run.ended {
+		return
+	}
+	r.moveLocked(to)
+	r.run.stopReason = StopShutdown
+	r.run.cancel(ErrShutdown)
+}
+
+// Restore shows a paper or live run that a crash of the service cut short: failed
+// until it is reset. The snapshot needs the run's id, mode, times and last progress;
+// the failure's code is RUN_INTERRUPTED if it has none.
+func (r *Runner) Restore(rep Report) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	t := transitions[r.state][interrupted]
+	if t.refuse != "" {
+		return newError(t.refuse, r.snapshotLocked(), nil)
+	}
+	s := &rep.Snapshot
+	f := result.Failure{}
+	if s.Failure != nil {
+		f = *s.Failure
+	}
+	f.Code = cmp.Or(f.Code, CodeRunInterrupted)
+	f.Message = cmp.Or(f.Message, "The service ended without warning while the run was on.")
+	s.Status, s.StopReason, s.Phase, s.Partial = t.to.status(), StopError, "", true
+	s.Failure, s.Error = complete(&f), f.Message
+	if rep.Results == nil {
+		rep.Results = &result.Results{}
+	}
+	done := make(chan struct{})
+	close(done)
+	r.run = &run{id: s.RunID, req: rep.Request, done: done, ended: true, report: rep}
+	r.moveLocked(t.to)
+	return nil
+}
+
+// Subscribe delivers every change of status from now on, in order, until the
+// returned function is called, which closes the channel. To begin without a gap,
+// subscribe first, then call Status, and skip changes up to its Seq.
+func (r *Runner) Subscribe() (<-chan Change, func()) { return r.feed.subscribe() }

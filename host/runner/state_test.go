@@ -1,0 +1,55 @@
+package runner
+
+import "testing"
+
+// TestTransitions spells out every state and event a second time.
+func TestTransitions(t *testing.T) {
+	ok := func(s state) string {
+		return [numStates]string{"idle", "running", "stopping", "completed", "failed"}[s]
+	}
+	want := map[event][numStates]string{
+		//             idle, running, stopping, completed, failed
+		start:        {"running", "RUN_ALREADY_ACTIVE", "RUN_ALREADY_ACTIVE", "RUN_ALREADY_ACTIVE", "RUN_ALREADY_ACTIVE"},
+		launchFailed: {"RUN_START_FAILED", "INTERNAL_ERROR", "INTERNAL_ERROR", "INTERNAL_ERROR", "INTERNAL_ERROR"},
+		stop:         {"RUN_NOT_ACTIVE", "stopping", "stopping", "RUN_NOT_ACTIVE", "RUN_NOT_ACTIVE"},
+		shutdown:     {"idle", "stopping", "stopping", "completed", "failed"},
+		reset:        {"idle", "RUN_STILL_RUNNING", "RUN_STILL_RUNNING", "idle", "idle"},
+		dataEnd:      {"INTERNAL_ERROR", "completed", "completed", "INTERNAL_ERROR", "INTERNAL_ERROR"},
+		stopped:      {"INTERNAL_ERROR", "INTERNAL_ERROR", "completed", "INTERNAL_ERROR", "INTERNAL_ERROR"},
+		fault:        {"INTERNAL_ERROR", "failed", "failed", "INTERNAL_ERROR", "INTERNAL_ERROR"},
+		interrupted:  {"failed", "INTERNAL_ERROR", "INTERNAL_ERROR", "INTERNAL_ERROR", "INTERNAL_ERROR"},
+		readResults:  {"NO_RUN", "RESULTS_NOT_READY", "RESULTS_NOT_READY", "completed", "failed"},
+	}
+	if len(want) != int(numEvents) {
+		t.Fatalf("%d of %d events are covered", len(want), numEvents)
+	}
+	for e, row := range want {
+		for s := range numStates {
+			got := string(transitions[s][e].refuse)
+			if got == "" {
+				got = ok(transitions[s][e].to)
+			}
+			if got != row[s] {
+				t.Errorf("event %d in %s: %s, want %s", e, ok(s), got, row[s])
+			}
+		}
+	}
+}
+
+func TestErrorTexts(t *testing.T) {
+	e := newError(RunAlreadyActive, Snapshot{Status: "completed", RunID: "svc_1", Mode: "backtest"}, nil)
+	if e.Error() != "A run is already active (status: completed). Reset it before starting another." {
+		t.Error(e)
+	}
+	if e.RunID != "svc_1" || e.Status != "completed" || e.Mode != "backtest" || e.Hint != "reset it" {
+		t.Errorf("%+v", e)
+	}
+	if h := newError(RunAlreadyActive, Snapshot{Status: "running"}, nil).Hint; h != "stop it, then reset" {
+		t.Error(h)
+	}
+	for _, c := range []Code{RunNotActive, RunStillRunning, NoRun, ResultsNotReady, RunStartFailed, ShuttingDown, Internal} {
+		if newError(c, Snapshot{Status: "idle"}, nil).Error() == "" {
+			t.Errorf("%s has no message", c)
+		}
+	}
+}

@@ -1,0 +1,211 @@
+package runner
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/assay-run/assay/host/artifact"
+	"github.com/assay-run/assay/host/result"
+)
+
+// The modes of a run.
+const (
+	ModeBacktest = "backtest"
+	ModePaper    = "paper"
+	ModeLive     = "live"
+)
+
+// phaseStopping is shown from the moment a stop is accepted, whatever the execution says.
+const phaseStopping = "stopping"
+
+// The stop reasons of a run that has ended.
+const (
+	StopFinished = "finished"
+	StopStopped  = "stopped"
+	StopShutdown = "shutdown"
+	StopError    = "error"
+)
+
+// Snapshot is where the service stands. When idle everything but Status and Seq is zero.
+type Snapshot struct {
+	// Seq counts the changes of status since the service started.
+	Seq    uint64
+	Status string
+	RunID  string
+	Mode   string
+	// Phase is empty unless the status is running.
+	Phase string
+	// StartTime is zero when idle, EndTime until the run has ended.
+	StartTime, EndTime, UpdatedAt time.Time
+	Runtime                       time.Duration
+	// Progress has the newest numbers; after the end the last ones.
+	Progress Progress
+	// StopReason is finished, stopped, shutdown or error; empty until the end.
+	StopReason string
+	// Partial says that the run ended before its data did.
+	Partial bool
+	// Message is for people; it may be empty.
+	Message string
+	// Error and Failure are set when the status is failed.
+	Error   string
+	Failure *result.Failure
+}
+
+// Report is a Snapshot with what the run was asked and what it has produced so far.
+type Report struct {
+	Snapshot Snapshot
+	Request  StartRequest
+	// Manifest says with which exact inputs the run was made; nil when idle and for executions without one.
+	Manifest *artifact.Manifest
+	// Results is never nil; when idle it is empty.
+	Results *result.Results
+	// Artifacts is the folder in the state directory, runs/<run_id>; empty until it is written.
+	Artifacts string
+}
+
+// Counters sum up the runs since the service started.
+type Counters struct {
+	// RunsTotal counts started runs, RunsFailed those of them that failed.
+	RunsTotal, RunsFailed int64
+	// LastRun is how long the newest ended run took.
+	LastRun time.Duration
+	// CandlesPerSecond is the rate of the current run, else of the last one.
+	CandlesPerSecond       float64
+	Candles, Orders, Fills int64
+	// Outcomes counts ended runs by mode and final status, ordered by both.
+	Outcomes []OutcomeCount
+}
+
+// OutcomeCount is how many runs of a mode ended in a status.
+type OutcomeCount struct {
+	Mode, Status string
+	Count        int64
+}
+
+// Status is where the service stands right now.
+func (r *Runner) Status() Snapshot {
+	exec, run := r.current()
+	if exec != nil {
+		// Outside the lock: an execution may take its own locks here.
+		p := exec.Progress()
+		r.mu.Lock()
+		if !run.ended && !p.UpdatedAt.Before(run.last.UpdatedAt) {
+			run.last = p
+		}
+		r.mu.Unlock()
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.snapshotLocked()
+}
+
+// current is the running execution and its run; nil when none is running.
+func (r *Runner) current() (Execution, *run) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.run == nil || r.run.exec == nil {
+		return nil, nil
+	}
+	return r.run.exec, r.run
+}
+
+func (r *Runner) snapshotLocked() Snapshot {
+	now := Snapshot{Seq: r.seq, Status: r.state.status()}
+	if r.state == idle {
+		return now
+	}
+	run := r.run
+	if r.state == completed || r.state == failed {
+		now = run.report.Snapshot
+		now.Seq = r.seq
+		return now
+	}
+	now.RunID, now.Mode, now.Phase = run.id, run.req.Mode, cmp.Or(run.last.Phase, "starting")
+	if r.state == stopping {
+		now.Phase = phaseStopping
+	}
+	now.StartTime, now.UpdatedAt = run.startAt, run.last.UpdatedAt
+	if now.UpdatedAt.IsZero() {
+		now.UpdatedAt = run.startAt
+	}
+	now.Runtime = max(r.opts.Now().Sub(run.startAt), 0)
+	now.Progress = run.last
+	return now
+}
+
+// Detail is the Report of any status: while a run is on, what it has produced so far.
+func (r *Runner) Detail() Report {
+	now := r.Status()
+	exec, run := r.current()
+	if exec != nil && run.id == now.RunID {
+		rep := Report{Snapshot: now, Request: run.req, Manifest: manifestOf(exec), Results: exec.Results()}
+		if rep.Results == nil {
+			rep.Results = &result.Results{}
+		}
+		return rep
+	}
+	// The run ended, or there was none, since the first look.
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.state == completed || r.state == failed {
+		return r.run.report
+	}
+	return Report{Snapshot: r.snapshotLocked(), Results: &result.Results{}}
+}
+
+// Results is the Report of a run that has ended. While it runs the error is
+// RESULTS_NOT_READY, without a run NO_RUN.
+func (r *Runner) Results() (Report, error) {
+	if err := r.allowed(readResults); err != nil {
+		return Report{}, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if t := transitions[r.state][readResults]; t.refuse != "" {
+		return Report{}, newError(t.refuse, r.snapshotLocked(), nil)
+	}
+	return r.run.report, nil
+}
+
+// Counters sum up the runs so far, the current one included.
+func (r *Runner) Counters() Counters {
+	r.Status() // brings the current run's numbers up to date
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c := r.counters
+	c.Outcomes = slices.Clone(c.Outcomes)
+	if r.run != nil && r.run.exec != nil {
+		c.CandlesPerSecond = r.run.last.CandlesPerSecond
+		c.Candles += r.run.last.CandlesDone
+		c.Orders += r.run.last.Orders
+		c.Fills += r.run.last.Fills
+	}
+	return c
+}
+
+// add counts a run that has ended.
+func (c *Counters) add(s Snapshot) {
+	if s.Status == StatusFailed {
+		c.RunsFailed++
+	}
+	c.LastRun, c.CandlesPerSecond = s.Runtime, s.Progress.CandlesPerSecond
+	c.Candles += s.Progress.CandlesDone
+	c.Orders += s.Progress.Orders
+	c.Fills += s.Progress.Fills
+	at, found := slices.BinarySearchFunc(c.Outcomes, s, func(o OutcomeCount, s Snapshot) int {
+		return cmp.Or(cmp.Compare(o.Mode, s.Mode), cmp.Compare(o.Status, s.Status))
+	})
+	if !found {
+		c.Outcomes = slices.Insert(c.Outcomes, at, OutcomeCount{Mode: s.Mode, Status: s.Status})
+	}
+	c.Outcomes[at].Count++
+}
+
+func manifestOf(exec Execution) *artifact.Manifest {
+	if d, ok := exec.(Described); ok {
+		m := d.Manifest()
+		return &m
+	}
+	return nil
+}
