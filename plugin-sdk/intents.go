@@ -1,0 +1,156 @@
+package sdk
+
+import "github.com/assay-run/assay/plugin-sdk/market"
+
+// Size is how much to trade.
+type Size = market.Size
+
+// AllCash spends all free cash, fee included.
+var AllCash = Size{Kind: market.SizeCashFraction, Value: 1}
+
+// Quantity is a size in units of the base.
+func Quantity(q float64) Size { return Size{Kind: market.SizeQuantity, Value: q} }
+
+// QuoteAmount spends this much quote currency, fee included.
+func QuoteAmount(amount float64) Size { return Size{Kind: market.SizeQuoteAmount, Value: amount} }
+
+// CashFraction spends this share, in (0, 1], of the free cash at the fill, fee included.
+func CashFraction(f float64) Size { return Size{Kind: market.SizeCashFraction, Value: f} }
+
+// Position is the size of the whole position at the fill; it makes the order reduce-only.
+var Position = Size{}
+
+// Intents is a list of intents with methods that change each of them, so that an
+// order reads as one sentence: sdk.Buy(sdk.AllCash).Limit(99).StopLoss(sdk.Percent(0.02)).
+type Intents []Intent
+
+// Buy is a market order to buy; Limit, Stop and their neighbours change its type.
+func Buy(size Size) Intents { return submit(market.Buy, size) }
+
+// Sell is a market order to sell.
+func Sell(size Size) Intents { return submit(market.Sell, size) }
+
+func submit(side market.Side, size Size) Intents {
+	return Intents{{Action: market.Submit, Side: side, Size: size, ReduceOnly: size == Position}}
+}
+
+// ClosePosition flattens a symbol (the run's first if none is named) with a
+// reduce-only market order. Resting entries stay.
+func ClosePosition(symbol ...Symbol) Intents {
+	return Intents{{Action: market.Close, Symbol: first(symbol)}}
+}
+
+// Cancel takes back the order with this client reference or order id.
+func Cancel(ref string) Intents { return Intents{{Action: market.Cancel, Ref: ref}} }
+
+// CancelAll takes back every open order of a symbol (the run's first if none is named).
+func CancelAll(symbol ...Symbol) Intents {
+	return Intents{{Action: market.Cancel, Symbol: first(symbol)}}
+}
+
+// Replace changes the open order with this client reference or order id. Set what
+// shall change with WithSize, Limit, Stop and ExpireAfter; the rest stays.
+func Replace(ref string) Intents { return Intents{{Action: market.Replace, Ref: ref}} }
+
+func first(symbol []Symbol) Symbol {
+	if len(symbol) == 0 {
+		return ""
+	}
+	return symbol[0]
+}
+
+// On names the symbol in a run of several.
+func (in Intents) On(symbol Symbol) Intents {
+	return in.each(func(i *Intent) { i.Symbol = symbol })
+}
+
+// WithSize sets the size, for Replace.
+func (in Intents) WithSize(size Size) Intents { return in.each(func(i *Intent) { i.Size = size }) }
+
+// Limit makes it a limit order, or a stop-limit order after Stop.
+func (in Intents) Limit(price float64) Intents {
+	return in.each(func(i *Intent) {
+		i.LimitPrice = price
+		if i.Type == market.Stop {
+			i.Type = market.StopLimit
+		} else {
+			i.Type = market.Limit
+		}
+	})
+}
+
+// Stop makes it a stop order, or a stop-limit order after Limit.
+func (in Intents) Stop(price float64) Intents {
+	return in.each(func(i *Intent) {
+		i.StopPrice = price
+		if i.Type == market.Limit {
+			i.Type = market.StopLimit
+		} else {
+			i.Type = market.Stop
+		}
+	})
+}
+
+// TrailPercent makes it a trailing stop that follows at this fraction, in (0, 1).
+func (in Intents) TrailPercent(f float64) Intents {
+	return in.each(func(i *Intent) { i.Type, i.TrailPercent = market.TrailingStop, f })
+}
+
+// TrailAmount makes it a trailing stop that follows at this distance in quote per unit.
+func (in Intents) TrailAmount(a float64) Intents {
+	return in.each(func(i *Intent) { i.Type, i.TrailAmount = market.TrailingStop, a })
+}
+
+// ExpireAfter lets the order live on n candles of its symbol.
+func (in Intents) ExpireAfter(n int) Intents {
+	return in.each(func(i *Intent) { i.TimeInForce, i.ExpireAfter = market.GTD, n })
+}
+
+// ImmediateOrCancel lets the order live on the next open only.
+func (in Intents) ImmediateOrCancel() Intents {
+	return in.each(func(i *Intent) { i.TimeInForce = market.IOC })
+}
+
+// ReduceOnly cuts the order to the position.
+func (in Intents) ReduceOnly() Intents { return in.each(func(i *Intent) { i.ReduceOnly = true }) }
+
+// Level is where a bracket child sits.
+type Level = market.Child
+
+// At is a child at an absolute price.
+func At(price float64) Level { return Level{Price: price} }
+
+// Percent is a child this fraction away from the fill price of its parent.
+func Percent(f float64) Level { return Level{Percent: f} }
+
+// TrailingPercent is a stop loss that follows at this fraction.
+func TrailingPercent(f float64) Level { return Level{TrailPercent: f} }
+
+// TrailingAmount is a stop loss that follows at this distance in quote per unit.
+func TrailingAmount(a float64) Level { return Level{TrailAmount: a} }
+
+// StopLoss adds a stop loss that is made when the order fills.
+func (in Intents) StopLoss(level Level) Intents {
+	return in.each(func(i *Intent) { l := level; i.StopLoss = &l })
+}
+
+// TakeProfit adds a take profit that is made when the order fills.
+func (in Intents) TakeProfit(level Level) Intents {
+	return in.each(func(i *Intent) { l := level; i.TakeProfit = &l })
+}
+
+// Tag labels orders, fills and trades.
+func (in Intents) Tag(tag string) Intents { return in.each(func(i *Intent) { i.Tag = tag }) }
+
+// Ref names the order for a later Cancel or Replace.
+func (in Intents) Ref(ref string) Intents { return in.each(func(i *Intent) { i.ClientRef = ref }) }
+
+// And appends further intents.
+func (in Intents) And(more Intents) Intents { return append(in, more...) }
+
+func (in Intents) each(change func(*Intent)) Intents {
+	for i := range in {
+		change(&in[i])
+	}
+	return in
+}

@@ -1,0 +1,125 @@
+package drive
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"runtime/debug"
+
+	sdk "github.com/assay-run/assay/plugin-sdk"
+	"github.com/assay-run/assay/plugin-sdk/market"
+	"github.com/assay-run/assay/plugin-sdk/sim"
+	"github.com/assay-run/assay/plugin-sdk/wire"
+)
+
+// MaxIntents bounds the intents of one step.
+const MaxIntents = 10_000
+
+// Setup is what does not change during a run.
+type Setup struct {
+	Symbols      []market.Symbol
+	QuantityStep float64
+	RootSeed     uint64
+	Sink         sdk.Sink // may be nil
+}
+
+// Author drives one strategy through one run.
+type Author struct {
+	strategy sdk.Strategy
+	fills    sdk.FillObserver // nil if the strategy is none
+	step     sdk.Step
+	view     sdk.View
+	engine   *sim.Engine
+	orders   orderBook
+	started  bool
+}
+
+// New prepares a strategy that was made for this run.
+func New(strategy sdk.Strategy, setup Setup) *Author {
+	n := len(setup.Symbols)
+	a := &Author{strategy: strategy, step: sdk.Step{
+		Index: -1, Symbols: setup.Symbols, Candles: make([]market.Candle, n), Closed: make([]bool, n),
+		Holdings: make([]sdk.Holding, n), QuantityStep: setup.QuantityStep,
+		Random: rand.New(Source(setup.RootSeed, "strategy", 0)), Sink: setup.Sink,
+	}}
+	a.fills, _ = strategy.(sdk.FillObserver)
+	a.view = sdk.NewView(&a.step)
+	return a
+}
+
+// Decide asks the strategy about the step that the engine has just matched. The
+// error is a *wire.Failure.
+func (a *Author) Decide(e *sim.Engine) ([]market.Intent, error) {
+	if a.engine != e {
+		a.engine = e
+		a.step.OpenOrders = func() []market.Order { return byID(e.OpenOrders()) }
+	}
+	s := &a.step
+	s.Index, s.Time, s.Warmup = e.Step(), e.Time(), e.Warmup()
+	s.Cash, s.Equity = e.Cash(), e.Equity()
+	for i := range s.Candles {
+		s.Closed[i] = e.Closed(i)
+		if s.Closed[i] {
+			s.Candles[i] = *e.Candle(i)
+		}
+		h := &s.Holdings[i]
+		h.Quantity, h.EntryPrice, h.CandlesHeld = e.Holding(i)
+	}
+	return a.ask(e.Fills())
+}
+
+// DecideStep asks the strategy about a step that came as a message. The error is a
+// *wire.Failure.
+func (a *Author) DecideStep(in *wire.Step) ([]market.Intent, error) {
+	a.orders.update(in.Orders)
+	s := &a.step
+	s.OpenOrders = a.orders.open
+	s.Index, s.Time, s.Warmup = in.Index, in.CloseTime, in.Warmup
+	s.Cash, s.Equity = in.Cash, in.Equity
+	copy(s.Candles, in.Candles)
+	copy(s.Closed, in.Closed)
+	copy(s.Holdings, in.Holdings)
+	return a.ask(in.Fills)
+}
+
+func (a *Author) ask(fills []market.Fill) (intents []market.Intent, err error) {
+	defer a.guard(&err)
+	if !a.started {
+		a.started = true
+		if s, ok := a.strategy.(sdk.Starter); ok {
+			s.OnStart(a.view)
+		}
+	}
+	if a.fills != nil {
+		for i := range fills {
+			a.fills.OnFill(a.view, fills[i])
+		}
+	}
+	if intents, err = a.strategy.OnCandle(a.view); err != nil {
+		return nil, a.failure(err.Error(), "")
+	}
+	if len(intents) > MaxIntents {
+		return nil, a.failure(fmt.Sprintf("%d intents at one step, at most %d are allowed", len(intents), MaxIntents), "")
+	}
+	return intents, nil
+}
+
+// Stop tells the strategy that no further step will come. It says nothing to a
+// strategy that was never asked. The error is a *wire.Failure.
+func (a *Author) Stop() (err error) {
+	defer a.guard(&err)
+	if s, ok := a.strategy.(sdk.Stopper); ok && a.started {
+		s.OnStop(a.view)
+	}
+	return nil
+}
+
+// guard turns a panic of the author's code into a failure.
+func (a *Author) guard(err *error) {
+	if p := recover(); p != nil {
+		*err = a.failure(fmt.Sprintf("panic: %v", p), string(debug.Stack()))
+	}
+}
+
+func (a *Author) failure(message, stack string) *wire.Failure {
+	return &wire.Failure{Code: wire.StrategyError, Message: message, Step: a.step.Index, Stack: stack}
+}

@@ -1,0 +1,132 @@
+package drive
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/assay-run/assay/plugin-sdk/market"
+	"github.com/assay-run/assay/plugin-sdk/wire"
+)
+
+// Limits bound what a Collector accepts.
+type Limits struct {
+	Lines  int // log lines until Refill
+	Points int // points of all series together until Refill
+	Series int // series of a whole run
+}
+
+// DefaultLimits hold for each chunk of steps.
+func DefaultLimits() Limits { return Limits{Lines: 200, Points: 5000, Series: 64} }
+
+// Collector is an sdk.Sink that holds log lines and points until they are taken.
+// What is beyond the limits is counted and left out. Taking does not renew the
+// limits, Refill does: when things are taken may depend on a clock, what is left
+// out must not.
+type Collector struct {
+	limits        Limits
+	level         hclog.Level
+	lines         []wire.LogLine
+	lineCount     int // since Refill
+	droppedLines  int64
+	byName        map[string]int
+	series        []wire.Series
+	pointCount    int // since Refill
+	droppedPoints int64
+}
+
+// NewCollector keeps lines of this level and above; an unknown level means info.
+func NewCollector(limits Limits, level string) *Collector {
+	l := hclog.LevelFromString(level)
+	if l == hclog.NoLevel {
+		l = hclog.Info
+	}
+	return &Collector{limits: limits, level: l, byName: map[string]int{}}
+}
+
+// Log implements sdk.Sink.
+func (c *Collector) Log(step int64, level, message string, keyvals []any) {
+	if hclog.LevelFromString(level) < c.level {
+		return
+	}
+	if c.lineCount >= c.limits.Lines {
+		c.droppedLines++
+		return
+	}
+	c.lineCount++
+	c.lines = append(c.lines, wire.LogLine{
+		Step: step, Level: level, Message: shorten(message, wire.MaxMessageText), Fields: fields(keyvals),
+	})
+}
+
+// fields pairs keys and values; a value without a partner gets the key "extra".
+func fields(keyvals []any) map[string]string {
+	if len(keyvals) == 0 {
+		return nil
+	}
+	m := make(map[string]string, (len(keyvals)+1)/2)
+	for i := 0; i < len(keyvals) && len(m) < wire.MaxLogFields; i += 2 {
+		key, value := any("extra"), keyvals[i]
+		if i+1 < len(keyvals) {
+			key, value = keyvals[i], keyvals[i+1]
+		}
+		m[shorten(fmt.Sprint(key), wire.MaxTextBytes)] = shorten(fmt.Sprint(value), wire.MaxMessageText)
+	}
+	return m
+}
+
+// shorten copies, so that a small line does not hold a large text of the author.
+func shorten(s string, limit int) string {
+	if len(s) > limit {
+		return strings.Clone(s[:limit])
+	}
+	return s
+}
+
+// Publish implements sdk.Sink. Points that are not finite, or have no name, are no points.
+func (c *Collector) Publish(_ int64, at market.Time, name string, value float64) {
+	if math.IsNaN(value) || math.IsInf(value, 0) || name == "" {
+		return
+	}
+	i, known := c.byName[name]
+	switch {
+	case c.pointCount >= c.limits.Points, !known && len(c.series) >= c.limits.Series, len(name) > wire.MaxTextBytes:
+		c.droppedPoints++
+		return
+	case !known:
+		i = len(c.series)
+		c.byName[name] = i
+		c.series = append(c.series, wire.Series{Name: name})
+	}
+	c.pointCount++
+	s := &c.series[i]
+	s.Times, s.Values = append(s.Times, at), append(s.Values, value)
+}
+
+// Refill renews the limits.
+func (c *Collector) Refill() { c.lineCount, c.pointCount = 0, 0 }
+
+// TakeLines hands over the lines and the number of those left out. They are valid
+// until the next Log.
+func (c *Collector) TakeLines() ([]wire.LogLine, int64) {
+	lines, dropped := c.lines, c.droppedLines
+	c.lines, c.droppedLines = c.lines[:0], 0
+	return lines, dropped
+}
+
+// TakeSeries hands over the series that have points and the number of points left
+// out. They are valid until the next Publish.
+func (c *Collector) TakeSeries() ([]wire.Series, int64) {
+	var taken []wire.Series
+	for i := range c.series {
+		if s := &c.series[i]; len(s.Values) > 0 {
+			taken = append(taken, *s)
+			s.Times, s.Values = s.Times[:0], s.Values[:0]
+		}
+	}
+	dropped := c.droppedPoints
+	c.droppedPoints = 0
+	return taken, dropped
+}

@@ -1,0 +1,321 @@
+package drive_test
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/govalues/decimal"
+
+	sdk "github.com/assay-run/assay/plugin-sdk"
+	"github.com/assay-run/assay/plugin-sdk/indicator"
+	"github.com/assay-run/assay/plugin-sdk/internal/drive"
+	"github.com/assay-run/assay/plugin-sdk/market"
+	"github.com/assay-run/assay/plugin-sdk/sdktest"
+	"github.com/assay-run/assay/plugin-sdk/sim"
+	"github.com/assay-run/assay/plugin-sdk/wire"
+)
+
+func engine(t testing.TB, s *market.Series) *sim.Engine {
+	t.Helper()
+	options, err := sim.ResolveOptions(nil, sim.DefaultFees())
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := sim.NewEngine(sim.Config{
+		Symbols: []market.Symbol{s.Symbol}, Timeframe: s.Timeframe, InitialCash: decimal.MustNew(10000, 0), Options: options,
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func candles(n int) *market.Series { return sdktest.Synth(1, n, 1577836800000, time.Hour) }
+
+func simulate(t testing.TB, s sdk.Strategy, n int, sink sdk.Sink) (*sim.Engine, *drive.Author, error) {
+	t.Helper()
+	series := candles(n)
+	e := engine(t, series)
+	a := drive.New(s, drive.Setup{Symbols: []market.Symbol{series.Symbol}, QuantityStep: 1e-8, RootSeed: 1, Sink: sink})
+	return e, a, sim.Run(e, sim.NewSeriesFeed([]*market.Series{series}), a)
+}
+
+// diary writes down every call.
+type diary struct {
+	calls  []string
+	orders int
+}
+
+func (d *diary) OnStart(v sdk.View) { d.note("start", v) }
+func (d *diary) OnStop(v sdk.View)  { d.note("stop", v) }
+
+func (d *diary) OnFill(v sdk.View, f sdk.Fill) { d.note("fill "+f.Role.String(), v) }
+
+func (d *diary) note(what string, v sdk.View) {
+	d.calls = append(d.calls, fmt.Sprintf("%d %s, %v, %d open", v.Index(), what, v.Long(), len(v.OpenOrders())))
+}
+
+func (d *diary) OnCandle(v sdk.View) ([]sdk.Intent, error) {
+	d.note("candle", v)
+	switch v.Index() {
+	case 0:
+		return sdk.Buy(sdk.AllCash).And(sdk.Buy(sdk.AllCash).Limit(1).Ref("low")), nil
+	case 2:
+		return sdk.ClosePosition(), nil
+	}
+	return nil, nil
+}
+
+func TestOrderOfCalls(t *testing.T) {
+	d := &diary{}
+	_, a, err := simulate(t, d, 4, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"0 start, false, 0 open", "0 candle, false, 0 open", "1 fill entry, true, 1 open", "1 candle, true, 1 open",
+		"2 candle, true, 1 open", "3 fill exit, false, 1 open", "3 candle, false, 1 open", "3 stop, false, 0 open",
+	}
+	if !reflect.DeepEqual(d.calls, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(d.calls, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// fault does something wrong at one step, or at the end.
+type fault struct {
+	at   int64
+	what func() ([]sdk.Intent, error)
+}
+
+func (f *fault) OnCandle(v sdk.View) ([]sdk.Intent, error) {
+	if v.Index() == f.at {
+		return f.what()
+	}
+	return nil, nil
+}
+
+func (f *fault) OnStop(sdk.View) {
+	if f.at < 0 {
+		_, _ = f.what()
+	}
+}
+
+func TestFaults(t *testing.T) {
+	var nothing map[string]int
+	cases := []struct {
+		name, message string
+		stack         bool
+		what          func() ([]sdk.Intent, error)
+	}{
+		{"error", "no data", false, func() ([]sdk.Intent, error) { return nil, errors.New("no data") }},
+		{"panic", "panic: boom", true, func() ([]sdk.Intent, error) { panic("boom") }},
+		{"nil map", "panic: assignment to entry in nil map", true, func() ([]sdk.Intent, error) { nothing["a"] = 1; return nil, nil }},
+		{"flood", "10001 intents at one step, at most 10000 are allowed", false, func() ([]sdk.Intent, error) { return make([]sdk.Intent, 10001), nil }},
+	}
+	for _, c := range cases {
+		_, _, err := simulate(t, &fault{3, c.what}, 10, nil)
+		var f *wire.Failure
+		if !errors.As(err, &f) || f.Code != wire.StrategyError || f.Step != 3 || f.Message != c.message {
+			t.Errorf("%s: got %+v", c.name, err)
+			continue
+		}
+		if c.stack != strings.Contains(f.Stack, "drive_test.go") {
+			t.Errorf("%s: stack %q", c.name, f.Stack)
+		}
+	}
+	_, a, err := simulate(t, &fault{-1, func() ([]sdk.Intent, error) { panic("late") }}, 5, nil)
+	var f *wire.Failure
+	if stop := a.Stop(); err != nil || !errors.As(stop, &f) || f.Step != 4 {
+		t.Errorf("got %v, %v", err, stop)
+	}
+}
+
+type tuned struct{ warmup int }
+
+func (tuned) OnCandle(sdk.View) ([]sdk.Intent, error) { return nil, nil }
+func (t tuned) Warmup() int                           { return t.warmup }
+
+type tuning struct {
+	N int `param:"n" default:"5" min:"-5"`
+}
+
+func TestBuild(t *testing.T) {
+	ok := func(p tuning) (sdk.Strategy, error) { return tuned{p.N}, nil }
+	if _, warmup, err := drive.Build(ok, []byte(`{"n":7}`)); err != nil || warmup != 7 {
+		t.Errorf("got %d, %v", warmup, err)
+	}
+	cases := []struct {
+		name, raw, message string
+		construct          func(tuning) (sdk.Strategy, error)
+	}{
+		{"bad value", `{"n":-6,"m":1}`, "invalid parameters: /n: must be at least -5; /m: is not a parameter of this strategy, which has n", ok},
+		{"bad warm-up", `{"n":-1}`, "invalid parameters: Warmup is -1, must be 0 to 100000000", ok},
+		{"refusal", `{}`, "invalid parameters: /n: is unlucky", func(tuning) (sdk.Strategy, error) { return nil, sdk.InvalidParam("n", "is unlucky") }},
+		{"nil", `{}`, "invalid parameters: the strategy's constructor returned nil", func(tuning) (sdk.Strategy, error) { return nil, nil }},
+		{"panic", `{}`, "invalid parameters: panic while the strategy was made: boom", func(tuning) (sdk.Strategy, error) { panic("boom") }},
+	}
+	for _, c := range cases {
+		s, _, err := drive.Build(c.construct, []byte(c.raw))
+		var f *wire.Failure
+		if s != nil || !errors.As(err, &f) || f.Code != wire.InvalidStrategyParams || f.Message != c.message || f.Step != -1 || len(f.Errors) == 0 {
+			t.Errorf("%s: got %+v", c.name, err)
+		}
+	}
+	bad := func(struct{ A int }) (sdk.Strategy, error) { return tuned{}, nil }
+	if _, _, err := drive.Build(bad, nil); err == nil {
+		t.Error("bad tags were not noticed")
+	}
+}
+
+// The stream of random numbers is part of a run's identity: it must never change.
+func TestSource(t *testing.T) {
+	a, b := rand.New(drive.Source(1, "strategy", 0)), rand.New(drive.Source(1, "strategy", 0))
+	first := a.Uint64()
+	if first != b.Uint64() || first != 0x117d7e468884325c {
+		t.Errorf("the first number is %#x", first)
+	}
+	for _, other := range []*rand.PCG{drive.Source(2, "strategy", 0), drive.Source(1, "noise", 0), drive.Source(1, "strategy", 1)} {
+		if rand.New(other).Uint64() == first {
+			t.Error("two streams are equal")
+		}
+	}
+}
+
+func TestOpenOrdersFromUpdates(t *testing.T) {
+	a := drive.New(tuned{}, drive.Setup{Symbols: []market.Symbol{"A/X"}})
+	order := func(id market.OrderID, s market.OrderStatus) market.Order { return market.Order{ID: id, Status: s} }
+	var seen sdk.View
+	watch := drive.New(watcher{func(v sdk.View) { seen = v }}, drive.Setup{Symbols: []market.Symbol{"A/X"}})
+	steps := []struct {
+		updates []market.Order
+		want    []market.OrderID
+	}{
+		{[]market.Order{order(2, market.StatusOpen), order(1, market.StatusOpen)}, []market.OrderID{1, 2}},
+		{[]market.Order{order(1, market.StatusPartiallyFilled), order(4, market.StatusRejected)}, []market.OrderID{1, 2}},
+		{[]market.Order{order(3, market.StatusNew), order(1, market.StatusFilled), order(2, market.StatusOpen)}, []market.OrderID{2, 3}},
+		{[]market.Order{order(5, market.StatusOpen), order(5, market.StatusExpired), order(2, market.StatusCanceled)}, []market.OrderID{3}},
+	}
+	for i, s := range steps {
+		if _, err := watch.DecideStep(&wire.Step{Index: int64(i), Orders: s.updates}); err != nil {
+			t.Fatal(err)
+		}
+		var got []market.OrderID
+		for _, o := range seen.OpenOrders() {
+			got = append(got, o.ID)
+		}
+		if !reflect.DeepEqual(got, s.want) {
+			t.Errorf("step %d: got %v, want %v", i, got, s.want)
+		}
+	}
+	if err := a.Stop(); err != nil {
+		t.Errorf("a strategy that was never asked has nothing to say at the end: %v", err)
+	}
+}
+
+type watcher struct{ on func(sdk.View) }
+
+func (w watcher) OnCandle(v sdk.View) ([]sdk.Intent, error) { w.on(v); return nil, nil }
+
+func TestCollector(t *testing.T) {
+	c := drive.NewCollector(drive.Limits{Lines: 2, Points: 3, Series: 2}, "info")
+	c.Log(1, "debug", "hidden", nil)
+	c.Log(1, "info", "one", []any{"a", 1, "b", 0.5, "alone"})
+	c.Log(2, "warn", strings.Repeat("x", 2*wire.MaxMessageText), nil)
+	c.Log(3, "error", "too many", nil)
+	lines, dropped := c.TakeLines()
+	if len(lines) != 2 || dropped != 1 || len(lines[1].Message) != wire.MaxMessageText {
+		t.Fatalf("%d lines, %d dropped", len(lines), dropped)
+	}
+	if want := map[string]string{"a": "1", "b": "0.5", "extra": "alone"}; !reflect.DeepEqual(lines[0].Fields, want) {
+		t.Errorf("fields %v", lines[0].Fields)
+	}
+	c.Log(4, "info", "taking does not renew the limit", nil)
+	if lines, dropped := c.TakeLines(); len(lines) != 0 || dropped != 1 {
+		t.Errorf("%d lines, %d dropped", len(lines), dropped)
+	}
+	c.Refill()
+	c.Log(5, "info", "again", nil)
+	if lines, dropped := c.TakeLines(); len(lines) != 1 || dropped != 0 {
+		t.Errorf("%d lines, %d dropped", len(lines), dropped)
+	}
+
+	for i, x := range []float64{1, math.NaN(), math.Inf(1), math.Inf(-1), 2} {
+		c.Publish(int64(i), market.Time(i), "a", x)
+	}
+	c.Publish(5, 5, "", 1)
+	c.Publish(5, 5, "b", 3)
+	c.Publish(5, 5, "c", 4) // a third series
+	c.Publish(6, 6, "a", 5) // a fourth point
+	series, left := c.TakeSeries()
+	want := []wire.Series{{Name: "a", Times: []market.Time{0, 4}, Values: []float64{1, 2}}, {Name: "b", Times: []market.Time{5}, Values: []float64{3}}}
+	if left != 2 || !reflect.DeepEqual(series, want) {
+		t.Errorf("%v, %d left out", series, left)
+	}
+	c.Refill()
+	c.Publish(7, 7, "b", 6)
+	if series, left := c.TakeSeries(); left != 0 || len(series) != 1 || series[0].Name != "b" || len(series[0].Values) != 1 {
+		t.Errorf("%v, %d left out", series, left)
+	}
+	if lines, _ := drive.NewCollector(drive.DefaultLimits(), "nonsense").TakeLines(); len(lines) != 0 {
+		t.Error("lines from nowhere")
+	}
+}
+
+// average is a strategy without orders, to measure what a step costs.
+type average struct{ fast, slow indicator.SMA }
+
+func (s *average) OnCandle(v sdk.View) ([]sdk.Intent, error) {
+	c := v.Candle()
+	s.fast.Add(c.Close)
+	s.slow.Add(c.Close)
+	if v.Long() && s.fast.CrossedBelow(&s.slow) {
+		return sdk.ClosePosition(), nil
+	}
+	return nil, nil
+}
+
+func newAverage() *average { return &average{indicator.NewSMA(10), indicator.NewSMA(30)} }
+
+func TestNoAllocationPerStep(t *testing.T) {
+	series := candles(2000)
+	e := engine(t, series)
+	a := drive.New(newAverage(), drive.Setup{Symbols: []market.Symbol{series.Symbol}, Sink: drive.NewCollector(drive.DefaultLimits(), "info")})
+	feed := sim.NewSeriesFeed([]*market.Series{series})
+	b := sim.Batch{Candles: make([]market.Candle, 1), Closed: make([]bool, 1)}
+	step := func() {
+		if more, err := feed.Next(&b); err != nil || !more {
+			t.Fatal(more, err)
+		}
+		if err := e.Match(&b); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := a.Decide(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	step()
+	if n := testing.AllocsPerRun(1000, step); n != 0 {
+		t.Errorf("%v allocations per step", n)
+	}
+}
+
+func BenchmarkStep(b *testing.B) {
+	series := candles(1 << 16)
+	for b.Loop() {
+		e := engine(b, series)
+		a := drive.New(newAverage(), drive.Setup{Symbols: []market.Symbol{series.Symbol}})
+		if err := sim.Run(e, sim.NewSeriesFeed([]*market.Series{series}), a); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.N)*float64(series.Len())/b.Elapsed().Seconds()/1e6, "Mcandles/s")
+}

@@ -1,0 +1,133 @@
+package sdk_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"testing"
+
+	sdk "github.com/assay-run/assay/plugin-sdk"
+	"github.com/assay-run/assay/plugin-sdk/market"
+)
+
+func TestIntents(t *testing.T) {
+	child := func(c market.Child) *market.Child { return &c }
+	cases := []struct {
+		name string
+		got  sdk.Intents
+		want market.Intent
+	}{
+		{"market", sdk.Buy(sdk.AllCash), market.Intent{Size: market.Size{Kind: market.SizeCashFraction, Value: 1}}},
+		{"limit", sdk.Buy(sdk.Quantity(2)).Limit(99), market.Intent{Type: market.Limit, LimitPrice: 99, Size: sdk.Quantity(2)}},
+		{"stop", sdk.Sell(sdk.QuoteAmount(5)).Stop(90), market.Intent{Side: market.Sell, Type: market.Stop, StopPrice: 90, Size: sdk.QuoteAmount(5)}},
+		{"stop limit", sdk.Buy(sdk.AllCash).Stop(101).Limit(102), market.Intent{Type: market.StopLimit, StopPrice: 101, LimitPrice: 102, Size: sdk.AllCash}},
+		{"limit stop", sdk.Buy(sdk.AllCash).Limit(102).Stop(101), market.Intent{Type: market.StopLimit, StopPrice: 101, LimitPrice: 102, Size: sdk.AllCash}},
+		{"position", sdk.Sell(sdk.Position), market.Intent{Side: market.Sell, ReduceOnly: true}},
+		{"trailing", sdk.Sell(sdk.Position).TrailPercent(0.1), market.Intent{Side: market.Sell, ReduceOnly: true, Type: market.TrailingStop, TrailPercent: 0.1}},
+		{"trailing amount", sdk.Sell(sdk.Position).TrailAmount(3), market.Intent{Side: market.Sell, ReduceOnly: true, Type: market.TrailingStop, TrailAmount: 3}},
+		{"bracket", sdk.Buy(sdk.CashFraction(0.5)).StopLoss(sdk.Percent(0.02)).TakeProfit(sdk.At(120)),
+			market.Intent{Size: sdk.CashFraction(0.5), StopLoss: child(market.Child{Percent: 0.02}), TakeProfit: child(market.Child{Price: 120})}},
+		{"trailing stop loss", sdk.Buy(sdk.AllCash).StopLoss(sdk.TrailingPercent(0.02)), market.Intent{Size: sdk.AllCash, StopLoss: child(market.Child{TrailPercent: 0.02})}},
+		{"trailing amount stop loss", sdk.Buy(sdk.AllCash).StopLoss(sdk.TrailingAmount(2)), market.Intent{Size: sdk.AllCash, StopLoss: child(market.Child{TrailAmount: 2})}},
+		{"life", sdk.Buy(sdk.AllCash).Limit(1).ExpireAfter(3), market.Intent{Size: sdk.AllCash, Type: market.Limit, LimitPrice: 1, TimeInForce: market.GTD, ExpireAfter: 3}},
+		{"at once", sdk.Buy(sdk.AllCash).ImmediateOrCancel().ReduceOnly(), market.Intent{Size: sdk.AllCash, TimeInForce: market.IOC, ReduceOnly: true}},
+		{"names", sdk.Buy(sdk.AllCash).On("A/B").Tag("t").Ref("r"), market.Intent{Symbol: "A/B", Size: sdk.AllCash, Tag: "t", ClientRef: "r"}},
+		{"cancel", sdk.Cancel("r"), market.Intent{Action: market.Cancel, Ref: "r"}},
+		{"cancel all", sdk.CancelAll("A/B"), market.Intent{Action: market.Cancel, Symbol: "A/B"}},
+		{"close", sdk.ClosePosition(), market.Intent{Action: market.Close}},
+		{"replace", sdk.Replace("r").WithSize(sdk.Quantity(1)).Limit(5), market.Intent{Action: market.Replace, Ref: "r", Size: sdk.Quantity(1), Type: market.Limit, LimitPrice: 5}},
+	}
+	for _, c := range cases {
+		if len(c.got) != 1 || !reflect.DeepEqual(c.got[0], c.want) {
+			t.Errorf("%s: got %+v, want %+v", c.name, c.got, c.want)
+		}
+	}
+	two := sdk.Cancel("a").And(sdk.Buy(sdk.AllCash)).Tag("both")
+	if len(two) != 2 || two[0].Tag != "both" || two[1].Tag != "both" {
+		t.Errorf("got %+v", two)
+	}
+}
+
+type sink struct{ lines []string }
+
+func (s *sink) Log(step int64, level, message string, keyvals []any) {
+	s.lines = append(s.lines, fmt.Sprint(step, level, message, keyvals))
+}
+
+func (s *sink) Publish(step int64, at market.Time, name string, value float64) {
+	s.lines = append(s.lines, fmt.Sprint(step, int64(at), name, value))
+}
+
+func TestView(t *testing.T) {
+	out := &sink{}
+	orders := []market.Order{{ID: 1, Symbol: "A/X"}, {ID: 2, Symbol: "B/X"}}
+	step := &sdk.Step{
+		Index: 7, Time: 3600000, Warmup: true, Symbols: []market.Symbol{"A/X", "B/X"},
+		Candles: []market.Candle{{Close: 1}, {Close: 2}}, Closed: []bool{false, true}, Cash: 10, Equity: 11,
+		Holdings: []sdk.Holding{{Quantity: 1}, {Quantity: -1}}, QuantityStep: 0.5,
+		OpenOrders: func() []market.Order { return orders }, Random: rand.New(rand.NewPCG(1, 2)), Sink: out,
+	}
+	v := sdk.NewView(step)
+	if v.Index() != 7 || v.Time() != 3600000 || !v.Warmup() || v.Cash() != 10 || v.Equity() != 11 || v.QuantityStep() != 0.5 || len(v.Symbols()) != 2 {
+		t.Error("a plain value is wrong")
+	}
+	if v.Candle().Close != 1 || v.Candle("B/X").Close != 2 || v.Closed() || !v.Closed("B/X") {
+		t.Error("a candle is wrong")
+	}
+	if !v.Long() || v.Short() || v.Flat() || !v.Short("B/X") || v.Long("B/X") || v.Flat("B/X") || v.Position("B/X").Quantity != -1 {
+		t.Error("a position is wrong")
+	}
+	if len(v.OpenOrders()) != 2 || len(v.OpenOrders("B/X")) != 1 || v.OpenOrders("B/X")[0].ID != 2 {
+		t.Error("open orders are wrong")
+	}
+	if v.Rand().Uint64() != rand.New(rand.NewPCG(1, 2)).Uint64() {
+		t.Error("another random source")
+	}
+	v.Log("a", "k", 1)
+	v.Warn("b")
+	v.Debug("c")
+	v.Publish("p", 1.5)
+	want := []string{"7infoa[k 1]", "7warnb[]", "7debugc[]", "7 3600000p1.5"}
+	if !reflect.DeepEqual(out.lines, want) {
+		t.Errorf("got %q, want %q", out.lines, want)
+	}
+	defer func() {
+		if p := recover(); p == nil {
+			t.Error("an unknown symbol must panic")
+		}
+	}()
+	v.Candle("C/X")
+}
+
+// A View without outlets, as in a simple test, is no reason to crash.
+func TestBareView(t *testing.T) {
+	v := sdk.NewView(&sdk.Step{Symbols: []market.Symbol{"A/X"}})
+	v.Log("a")
+	v.Publish("p", 1)
+	if v.OpenOrders() != nil {
+		t.Error("orders from nowhere")
+	}
+}
+
+func ExampleBuy() {
+	order := sdk.Buy(sdk.AllCash).Limit(99.5).ExpireAfter(3).StopLoss(sdk.Percent(0.02)).TakeProfit(sdk.At(120))
+	fmt.Println(order[0].Side, order[0].Type, order[0].LimitPrice, order[0].StopLoss.Percent, order[0].TakeProfit.Price)
+	// Output: buy limit 99.5 0.02 120
+}
+
+func ExampleParamsOf() {
+	type params struct {
+		Fast int `param:"fast" default:"10" min:"1" max:"500"`
+	}
+	p, err := sdk.ParamsOf[params]()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(string(p.Defaults()))
+	_, err = p.Decode([]byte(`{"fast": 0}`))
+	fmt.Println(err)
+	// Output:
+	// {"fast":10}
+	// /fast: must be at least 1
+}

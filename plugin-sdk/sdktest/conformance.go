@@ -1,0 +1,318 @@
+package sdktest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-plugin"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"go.uber.org/goleak"
+
+	sdk "github.com/assay-run/assay/plugin-sdk"
+	"github.com/assay-run/assay/plugin-sdk/candlefile"
+	"github.com/assay-run/assay/plugin-sdk/internal/drive"
+	"github.com/assay-run/assay/plugin-sdk/market"
+	"github.com/assay-run/assay/plugin-sdk/serve"
+	"github.com/assay-run/assay/plugin-sdk/sim"
+	"github.com/assay-run/assay/plugin-sdk/strategypb"
+	"github.com/assay-run/assay/plugin-sdk/wire"
+)
+
+const (
+	// conformanceCandles are more than one chunk, so that a run is cut somewhere.
+	conformanceCandles = wire.ChunkSteps + 1000
+	// lockstepCandles bound the slow way of driving.
+	lockstepCandles = 1500
+	// randomRuns is how many parameter sets are drawn.
+	randomRuns = 15
+)
+
+// Conformance checks what a host relies on, with candles from Synth and over the
+// same gRPC link that a host uses:
+//
+//   - the description is complete and the schema of the parameters is valid;
+//   - the defaults are valid, and bad parameters are refused with their pointers;
+//   - two runs are equal, and so are the runs in this process, in co-simulation
+//     (from a file and from messages) and in lockstep;
+//   - parameters drawn at random within their bounds are refused in good order or
+//     lead to a run without panic, error or impossible intent;
+//   - no goroutine is left.
+//
+// A strategy for several symbols gets as many as it wants at least.
+func Conformance[P any](t *testing.T, spec sdk.Spec, construct func(P) (sdk.Strategy, error)) {
+	t.Helper()
+	before := goleak.IgnoreCurrent()
+	server, err := serve.NewServer(spec, construct)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, closeLink := connect(t, server)
+	c := &conformance{client: client, build: func(raw string) (sdk.Strategy, error) {
+		s, _, err := drive.Build(construct, []byte(raw))
+		return s, err
+	}}
+	ok := t.Run("Description", c.description)
+	ok = ok && t.Run("BadParameters", c.badParameters)
+	ok = ok && t.Run("EqualRuns", c.equalRuns)
+	if ok {
+		t.Run("RandomParameters", c.randomParameters)
+	}
+	closeLink()
+	if err := goleak.Find(before); err != nil {
+		t.Errorf("after the runs: %v", err)
+	}
+}
+
+type conformance struct {
+	client  strategypb.StrategyClient
+	build   func(params string) (sdk.Strategy, error)
+	spec    wire.Description
+	schema  *jsonschema.Schema
+	ranges  map[string]property // of the parameters
+	symbols int
+	tf      string
+}
+
+// connect serves the strategy over an in-memory link like a plugin process does.
+func connect(t *testing.T, server strategypb.StrategyServer) (strategypb.StrategyClient, func()) {
+	t.Helper()
+	client, grpcServer := plugin.TestPluginGRPCConn(t, false, wire.VersionedPlugins(server)[wire.ProtocolVersion])
+	raw, err := client.Dispense(wire.PluginName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw.(strategypb.StrategyClient), func() {
+		// Closing also stops the server.
+		if err := client.Close(); err != nil {
+			t.Error(err)
+		}
+		<-grpcServer.DoneCh
+	}
+}
+
+func (c *conformance) description(t *testing.T) {
+	p, err := c.client.Describe(t.Context(), &strategypb.DescribeRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.spec, err = wire.SpecFromProto(p); err != nil {
+		t.Fatal(err)
+	}
+	c.symbols, c.tf = c.spec.MinSymbols, "1h"
+	if len(c.spec.Timeframes) > 0 {
+		c.tf = c.spec.Timeframes[0]
+	}
+	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(c.spec.ParamsSchema))
+	if err != nil {
+		t.Fatalf("schema of the parameters: %v", err)
+	}
+	compiler := jsonschema.NewCompiler()
+	if err := compiler.AddResource("params.json", document); err != nil {
+		t.Fatalf("schema of the parameters: %v", err)
+	}
+	if c.schema, err = compiler.Compile("params.json"); err != nil {
+		t.Fatalf("schema of the parameters: %v", err)
+	}
+	if c.ranges, err = properties(c.spec.ParamsSchema); err != nil {
+		t.Fatalf("schema of the parameters: %v", err)
+	}
+	if err := c.validate(string(c.spec.DefaultParams)); err != nil {
+		t.Errorf("the default parameters do not fit their own schema: %v", err)
+	}
+	for _, params := range []string{string(c.spec.DefaultParams), "{}"} {
+		if _, err := c.build(params); err != nil {
+			t.Errorf("the default parameters %s are refused: %v", params, err)
+		}
+	}
+}
+
+func (c *conformance) validate(params string) error {
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader([]byte(params)))
+	if err != nil {
+		return err
+	}
+	return c.schema.Validate(value)
+}
+
+// badParameters breaks each parameter in every way that the schema knows, and wants
+// a refusal that points at it.
+func (c *conformance) badParameters(t *testing.T) {
+	for _, bad := range badValues(c.ranges) {
+		if c.validate(bad.params) == nil {
+			t.Errorf("%s fits the schema of the parameters", bad.params)
+		}
+		_, err := c.open(t.Context(), strategypb.DriveMode_DRIVE_MODE_LOCKSTEP, bad.params, c.candles(10, 1))
+		var f *wire.Failure
+		if !errors.As(err, &f) || f.Code != wire.InvalidStrategyParams {
+			t.Errorf("%s: want a refusal, got %v", bad.params, err)
+			continue
+		}
+		pointers := map[string]bool{}
+		for _, e := range f.Errors {
+			pointers[e.Pointer] = true
+		}
+		for _, want := range bad.pointers {
+			if !pointers[want] {
+				t.Errorf("%s: no error points at %s: %v", bad.params, want, f.Errors)
+			}
+		}
+	}
+}
+
+// candles are series of equal length for every symbol that the strategy wants.
+func (c *conformance) candles(n int, seed uint64) []*market.Series {
+	step := market.MustTimeframe(c.tf).Approx().Truncate(time.Second)
+	series := make([]*market.Series, c.symbols)
+	for i := range series {
+		s := Synth(seed+uint64(i)*1000, n, 1577836800000, step)
+		s.Timeframe = market.MustTimeframe(c.tf)
+		if i > 0 {
+			s.Symbol = market.Symbol("SYNTH" + string(rune('A'+i%26)) + string(rune('A'+i/26%26)) + "/USD")
+		}
+		series[i] = s
+	}
+	return series
+}
+
+func (c *conformance) inProcess(params string, series []*market.Series) (outcome, error) {
+	s, err := c.build(params)
+	if err != nil {
+		return outcome{}, err
+	}
+	r, err := Run(series[0], s, Options{More: series[1:], Bare: true})
+	if err != nil {
+		return outcome{}, err
+	}
+	return outcome{r.Digest, r.Steps}, nil
+}
+
+func (c *conformance) equalRuns(t *testing.T) {
+	defaults := string(c.spec.DefaultParams)
+	for _, n := range []int{conformanceCandles, lockstepCandles} {
+		series := c.candles(n, 42)
+		want, err := c.inProcess(defaults, series)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ways := []struct {
+			name string
+			run  func(context.Context, string, []*market.Series) (outcome, error)
+		}{
+			{"a second time", func(_ context.Context, p string, s []*market.Series) (outcome, error) { return c.inProcess(p, s) }},
+			{"in co-simulation from messages", c.fromMessages},
+			{"in co-simulation from files", func(ctx context.Context, p string, s []*market.Series) (outcome, error) {
+				return c.fromFiles(ctx, t.TempDir(), p, s)
+			}},
+			{"in lockstep", c.inLockstep},
+		}
+		if n > lockstepCandles {
+			ways = ways[:3]
+		}
+		for _, way := range ways {
+			got, err := way.run(t.Context(), defaults, series)
+			if err != nil {
+				t.Errorf("%s: %v", way.name, err)
+			} else if got != want {
+				t.Errorf("the run of %d candles differs %s: %x after %d steps, want %x after %d",
+					n, way.name, got.digest[:4], got.steps, want.digest[:4], want.steps)
+			}
+		}
+	}
+}
+
+func (c *conformance) open(ctx context.Context, mode strategypb.DriveMode, params string, series []*market.Series) (*link, error) {
+	return open(ctx, c.client, mode, params, series)
+}
+
+func (c *conformance) fromMessages(ctx context.Context, params string, series []*market.Series) (outcome, error) {
+	l, err := c.open(ctx, strategypb.DriveMode_DRIVE_MODE_CO_SIMULATION, params, series)
+	if err != nil {
+		return outcome{}, err
+	}
+	wait := l.sendChunks()
+	defer wait()
+	return l.coSimulate()
+}
+
+func (c *conformance) fromFiles(ctx context.Context, dir, params string, series []*market.Series) (outcome, error) {
+	l, err := c.open(ctx, strategypb.DriveMode_DRIVE_MODE_CO_SIMULATION, params, series)
+	if err != nil {
+		return outcome{}, err
+	}
+	paths := make([]string, len(series))
+	for i, s := range series {
+		paths[i] = filepath.Join(dir, string(rune('a'+i%26))+string(rune('a'+i/26))+".candles")
+		if err := candlefile.Create(paths[i], s); err != nil {
+			return outcome{}, err
+		}
+	}
+	l.sendFiles(paths)
+	return l.coSimulate()
+}
+
+func (c *conformance) inLockstep(ctx context.Context, params string, series []*market.Series) (outcome, error) {
+	l, err := c.open(ctx, strategypb.DriveMode_DRIVE_MODE_LOCKSTEP, params, series)
+	if err != nil {
+		return outcome{}, err
+	}
+	return l.lockstep()
+}
+
+// randomParameters wants every parameter set within the bounds to be refused in
+// good order or to run, with equal results in this process and over the link.
+func (c *conformance) randomParameters(t *testing.T) {
+	draw := newDraw(7)
+	for i := range randomRuns {
+		params := draw.params(c.ranges)
+		if err := c.validate(params); err != nil {
+			t.Fatalf("%s: drawn within the bounds, but %v", params, err)
+		}
+		series := c.candles(lockstepCandles, uint64(i))
+		want, err := c.inProcess(params, series)
+		var f *wire.Failure
+		if errors.As(err, &f) && f.Code == wire.InvalidStrategyParams && f.Stack == "" {
+			continue
+		}
+		var overflow *sim.LedgerError
+		if errors.As(err, &overflow) {
+			continue // amounts that no ledger holds: a matter of the data and the cash
+		}
+		if err != nil {
+			t.Errorf("%s: %v", params, err)
+			continue
+		}
+		drive := c.fromMessages
+		if i%5 == 0 {
+			drive = c.inLockstep
+		}
+		got, err := drive(t.Context(), params, series)
+		if err != nil {
+			t.Errorf("%s: %v", params, err)
+		} else if got != want {
+			t.Errorf("%s: the run over the link differs from the one in this process", params)
+		}
+	}
+}
+
+// property is what the schema says of one parameter.
+type property struct {
+	Type             string   `json:"type"`
+	Enum             []any    `json:"enum"`
+	Minimum          *float64 `json:"minimum"`
+	Maximum          *float64 `json:"maximum"`
+	ExclusiveMinimum *float64 `json:"exclusiveMinimum"`
+	ExclusiveMaximum *float64 `json:"exclusiveMaximum"`
+	Default          any      `json:"default"`
+}
+
+func properties(schema json.RawMessage) (map[string]property, error) {
+	var s struct {
+		Properties map[string]property `json:"properties"`
+	}
+	return s.Properties, json.Unmarshal(schema, &s)
+}

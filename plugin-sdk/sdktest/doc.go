@@ -1,0 +1,20 @@
+// Package sdktest is for the tests of a strategy's author.
+//
+// Conformance checks in one line what a host relies on: a valid description and
+// schema, refusal of bad parameters, determinism, the same decisions in every way
+// of driving, no leaked goroutine. Backtest runs a strategy through the real
+// simulator, in the test's own process; Run does the same without a testing.TB.
+// Synth makes candles.
+//
+//	func TestConformance(t *testing.T) { sdktest.Conformance(t, spec, newSMACross) }
+//
+//	func TestBuysTheCross(t *testing.T) {
+//		candles := sdktest.Synth(42, 2000, 1577836800000, time.Hour)
+//		r := sdktest.Backtest(t, sdktest.New(t, newSMACross, `{"fast": 5}`), candles, sdktest.Cash(10_000))
+//		if len(r.Trades) == 0 {
+//			t.Error("no trades")
+//		}
+//	}
+//
+// The package imports sdk, market, sim, wire, serve, candlefile and internal/drive.
+package sdktest

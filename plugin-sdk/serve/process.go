@@ -1,0 +1,85 @@
+package serve
+
+import (
+	"os"
+	"runtime"
+	"strconv"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/assay-run/assay/plugin-sdk/wire"
+)
+
+// parentVariable names the file descriptor that ends when the host is gone.
+const parentVariable = "ASSAY_PARENT_FD"
+
+// lingering is how long the process outlives its run when the host does not end it.
+const lingering = 10 * time.Second
+
+// process is the operating system's side of a plugin. A nil process, that of a
+// test, does nothing.
+type process struct {
+	stderr *os.File // the original, from before go-plugin replaced os.Stderr
+	once   sync.Once
+	grpc   *grpc.Server
+}
+
+func newProcess() *process { return &process{stderr: os.Stderr} }
+
+func (p *process) newGRPC(opts []grpc.ServerOption) *grpc.Server {
+	p.grpc = grpc.NewServer(append(opts, wire.ServerOptions()...)...)
+	return p.grpc
+}
+
+// handshakeDone joins standard output to standard error: nobody reads it any more,
+// and a full pipe would hang the strategy.
+func (p *process) handshakeDone() {
+	if p == nil {
+		return
+	}
+	p.once.Do(func() {
+		os.Stdout, os.Stderr = p.stderr, p.stderr
+		joinStdout(p.stderr)
+	})
+}
+
+// oneThread makes a round trip of lockstep shorter.
+func (p *process) oneThread() {
+	if p != nil {
+		runtime.GOMAXPROCS(1)
+	}
+}
+
+// runDone lets the process end after its run. The host usually ends it before.
+func (p *process) runDone() {
+	if p != nil {
+		time.AfterFunc(lingering, p.grpc.Stop)
+	}
+}
+
+// watchParent ends the process at once when the host is gone: the host holds the
+// other end of the pipe, and the system closes it however the host ends.
+func watchParent() {
+	fd, err := strconv.Atoi(os.Getenv(parentVariable))
+	if err != nil || fd < 3 {
+		return
+	}
+	keepToOurselves(fd)
+	pipe := os.NewFile(uintptr(fd), "parent")
+	if pipe == nil {
+		return
+	}
+	if info, err := pipe.Stat(); err != nil || info.Mode()&(os.ModeNamedPipe|os.ModeSocket) == 0 {
+		return // not a pipe: someone else's number
+	}
+	go func() {
+		buf := make([]byte, 64)
+		for {
+			if _, err := pipe.Read(buf); err != nil {
+				os.Exit(1)
+			}
+		}
+	}()
+}

@@ -1,0 +1,135 @@
+package serve
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/go-plugin"
+	"google.golang.org/grpc"
+
+	sdk "github.com/assay-run/assay/plugin-sdk"
+	"github.com/assay-run/assay/plugin-sdk/strategypb"
+	"github.com/assay-run/assay/plugin-sdk/wire"
+)
+
+// Strategy serves the strategy that construct makes from parameters P. It is called
+// from main and returns when the host is done; it exits with status 1 when the
+// description or the tags of P are wrong, or when a person started the program.
+//
+// Standard output belongs to the handshake. Afterwards it is joined to standard
+// error, so that printing does no harm.
+//
+// Besides being started by a host the program understands --describe, which prints
+// the description as JSON, and --debug, which waits for a host to attach.
+func Strategy[P any](spec sdk.Spec, construct func(P) (sdk.Strategy, error)) {
+	server, err := newServer(spec, construct)
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "%s: %v\n", filepath.Base(os.Args[0]), err)
+		os.Exit(1)
+	}
+	cookie := wire.Handshake()
+	if os.Getenv(cookie.MagicCookieKey) == cookie.MagicCookieValue {
+		serveHost(server)
+		return
+	}
+	os.Exit(byHand(server, os.Args, os.Stdout, os.Stderr))
+}
+
+// NewServer is the gRPC service of a strategy without the process around it, for
+// tests. It serves any number of runs.
+func NewServer[P any](spec sdk.Spec, construct func(P) (sdk.Strategy, error)) (strategypb.StrategyServer, error) {
+	s, err := newServer(spec, construct)
+	if err != nil {
+		return nil, err
+	}
+	s.anyRuns = true
+	return s, nil
+}
+
+// serveHost serves the host that started this process.
+func serveHost(s *server) {
+	watchParent()
+	s.process = newProcess()
+	plugin.Serve(config(s, s.process.newGRPC))
+}
+
+func config(s *server, newGRPC func([]grpc.ServerOption) *grpc.Server) *plugin.ServeConfig {
+	return &plugin.ServeConfig{
+		HandshakeConfig:  wire.Handshake(),
+		VersionedPlugins: wire.VersionedPlugins(s),
+		GRPCServer:       newGRPC,
+		// Made before Serve replaces os.Stderr: a logger made later would be lost.
+		Logger: hclog.New(&hclog.LoggerOptions{Name: s.description.Name, Level: hclog.Warn, Output: os.Stderr}),
+	}
+}
+
+// byHand answers a person at a shell.
+func byHand(s *server, args []string, stdout, stderr io.Writer) int {
+	name := filepath.Base(args[0])
+	if len(args) == 2 {
+		switch args[1] {
+		case "--describe":
+			return describe(s, stdout, stderr)
+		case "--debug":
+			return debug(s, stdout)
+		}
+	}
+	fmt.Fprintf(stderr, `%[1]s is a trading strategy for Assay (%[2]s, version %[3]s) and is not started by hand.
+
+Put this file into the folder of strategies, which is the folder "strategies" beside
+the assay executable unless --strategies or SERVICE_STRATEGIES names another one, and
+restart assay: it appears under GET /api/v1/strategies as %[2]q.
+
+  %[1]s --describe   print the description and the schema of the parameters as JSON
+  %[1]s --debug      serve without a host, to be attached to from a debugger session
+`, name, s.description.Name, s.description.Version)
+	return 1
+}
+
+// description is the JSON of --describe, with the names used by the API.
+type description struct {
+	Name            string          `json:"name"`
+	DisplayName     string          `json:"display_name"`
+	Version         string          `json:"version"`
+	Description     string          `json:"description"`
+	Author          string          `json:"author"`
+	Language        string          `json:"language"`
+	SDKVersion      string          `json:"sdk_version"`
+	ProtocolVersion int             `json:"protocol_version"`
+	SimID           string          `json:"sim_id"`
+	Modes           []string        `json:"modes"`
+	Timeframes      []string        `json:"timeframes"`
+	MinSymbols      int             `json:"min_symbols"`
+	MaxSymbols      int             `json:"max_symbols"`
+	Supports        supports        `json:"supports"`
+	ParamsSchema    json.RawMessage `json:"params_schema"`
+	DefaultParams   json.RawMessage `json:"default_params"`
+}
+
+type supports struct {
+	Short       bool `json:"short"`
+	MultiSymbol bool `json:"multi_symbol"`
+	ScaleFree   bool `json:"scale_free"`
+}
+
+func describe(s *server, stdout, stderr io.Writer) int {
+	d := &s.description
+	e := json.NewEncoder(stdout)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	err := e.Encode(description{
+		Name: d.Name, DisplayName: d.DisplayName, Version: d.Version, Description: d.Spec.Description,
+		Author: d.Author, Language: d.Language, SDKVersion: d.SDKVersion, ProtocolVersion: d.ProtocolVersion,
+		SimID: d.SimID, Modes: d.Modes, Timeframes: d.Timeframes, MinSymbols: d.MinSymbols, MaxSymbols: d.MaxSymbols,
+		Supports: supports(d.Supports), ParamsSchema: d.ParamsSchema, DefaultParams: d.DefaultParams,
+	})
+	if err != nil {
+		fmt.Fprintln(stderr, err)
+		return 1
+	}
+	return 0
+}

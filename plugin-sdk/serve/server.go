@@ -1,0 +1,161 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"sync/atomic"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	sdk "github.com/assay-run/assay/plugin-sdk"
+	"github.com/assay-run/assay/plugin-sdk/internal/drive"
+	"github.com/assay-run/assay/plugin-sdk/market"
+	"github.com/assay-run/assay/plugin-sdk/sim"
+	"github.com/assay-run/assay/plugin-sdk/strategypb"
+	"github.com/assay-run/assay/plugin-sdk/wire"
+)
+
+// stream is the connection to the host during a run.
+type stream = grpc.BidiStreamingServer[strategypb.HostMessage, strategypb.PluginMessage]
+
+// server implements the gRPC service. It knows the author's strategy only through
+// build.
+type server struct {
+	strategypb.UnimplementedStrategyServer
+	description wire.Description
+	build       func(params []byte) (sdk.Strategy, int64, error)
+	anyRuns     bool     // for tests and debugging
+	process     *process // nil without a process of its own
+	ran         atomic.Bool
+}
+
+func newServer[P any](spec sdk.Spec, construct func(P) (sdk.Strategy, error)) (*server, error) {
+	params, err := sdk.ParamsOf[P]()
+	if err != nil {
+		return nil, err
+	}
+	if err := complete(&spec); err != nil {
+		return nil, err
+	}
+	return &server{
+		description: wire.Description{
+			Spec: spec, Language: "go", SDKVersion: sdk.Version, ProtocolVersion: wire.ProtocolVersion,
+			SimID: sim.ID(), ParamsSchema: params.Schema(), DefaultParams: params.Defaults(),
+		},
+		build: func(raw []byte) (sdk.Strategy, int64, error) { return drive.Build(construct, raw) },
+	}, nil
+}
+
+// complete fills in the defaults of a Spec and checks it.
+func complete(s *sdk.Spec) error {
+	if ok, _ := regexp.MatchString(`^[a-z][a-z0-9_-]{0,62}$`, s.Name); !ok {
+		return fmt.Errorf("Spec.Name %q must begin with a-z and go on with a-z, 0-9, _ and -, 63 characters at most", s.Name)
+	}
+	if s.DisplayName == "" {
+		s.DisplayName = s.Name
+	}
+	if s.Version == "" {
+		s.Version = "0.0.0"
+	}
+	modes := []string{"backtest", "paper", "live"}
+	for _, m := range s.Modes {
+		if !slices.Contains(modes, m) {
+			return fmt.Errorf("Spec.Modes: %q is none of backtest, paper, live", m)
+		}
+	}
+	if len(s.Modes) == 0 {
+		s.Modes = modes
+	}
+	for _, tf := range s.Timeframes {
+		if _, err := market.ParseTimeframe(tf); err != nil {
+			return fmt.Errorf("Spec.Timeframes: %w", err)
+		}
+	}
+	if s.MinSymbols == 0 {
+		s.MinSymbols = 1
+	}
+	if s.MaxSymbols == 0 {
+		s.MaxSymbols = s.MinSymbols
+	}
+	if s.MinSymbols < 1 || s.MaxSymbols < s.MinSymbols || s.MaxSymbols > wire.MaxSymbols {
+		return fmt.Errorf("Spec.MinSymbols %d and MaxSymbols %d must be a range within 1 to %d", s.MinSymbols, s.MaxSymbols, wire.MaxSymbols)
+	}
+	return nil
+}
+
+// Describe implements the service.
+func (s *server) Describe(context.Context, *strategypb.DescribeRequest) (*strategypb.Spec, error) {
+	s.process.handshakeDone()
+	return wire.SpecToProto(&s.description), nil
+}
+
+// Run implements the service.
+func (s *server) Run(st stream) error {
+	s.process.handshakeDone()
+	if s.ran.Swap(true) && !s.anyRuns {
+		return status.Error(codes.FailedPrecondition, "a plugin process serves one run: start another one")
+	}
+	defer s.process.runDone()
+	box := newInbox(st)
+	err := s.run(st, box)
+	var wrong *wire.ProtocolError
+	if errors.As(err, &wrong) {
+		return status.Error(codes.InvalidArgument, wrong.Error())
+	}
+	return err
+}
+
+// run takes the run from Start to the end of the stream.
+func (s *server) run(st stream, box *inbox) error {
+	opening, err := box.next()
+	if err != nil {
+		return err
+	}
+	if opening.GetStart() == nil {
+		return outOfOrder("Start", opening)
+	}
+	start, err := wire.StartFromProto(opening.GetStart())
+	if err != nil {
+		return err
+	}
+	options, err := sim.ResolveOptions(start.Execution, sim.DefaultFees())
+	if err != nil {
+		return &wire.ProtocolError{Field: "account.execution", Message: err.Error()}
+	}
+	strategy, warmup, err := s.build(start.Params)
+	if err != nil {
+		return sendFailure(st, err)
+	}
+	if err := st.Send(readyMessage(warmup)); err != nil {
+		return err
+	}
+	begin, ended, err := box.begin()
+	if err != nil || ended {
+		return err
+	}
+	r := newRun(st, box, start, options, strategy)
+	if start.Mode == strategypb.DriveMode_DRIVE_MODE_LOCKSTEP {
+		s.process.oneThread()
+		return r.lockstep()
+	}
+	return r.coSimulate(begin)
+}
+
+func readyMessage(warmup int64) *strategypb.PluginMessage {
+	return &strategypb.PluginMessage{Message: &strategypb.PluginMessage_Ready{Ready: &strategypb.Ready{WarmupCandles: warmup}}}
+}
+
+// sendFailure reports a strategy's own fault, which ends the run in good order. Any
+// other error is handed back.
+func sendFailure(st stream, err error) error {
+	var f *wire.Failure
+	if !errors.As(err, &f) {
+		return err
+	}
+	return st.Send(&strategypb.PluginMessage{Message: &strategypb.PluginMessage_Failed{Failed: wire.FailureToProto(f)}})
+}

@@ -1,0 +1,159 @@
+package wire
+
+import (
+	"maps"
+
+	sdk "github.com/assay-run/assay/plugin-sdk"
+	"github.com/assay-run/assay/plugin-sdk/market"
+	"github.com/assay-run/assay/plugin-sdk/strategypb"
+)
+
+// MaxLogFields bounds the fields of a log line.
+const MaxLogFields = 64
+
+// The codes of a Failure.
+const (
+	InvalidStrategyParams = "INVALID_STRATEGY_PARAMS"
+	StrategyError         = "STRATEGY_ERROR"
+)
+
+// LogLine is one line of a strategy's log.
+type LogLine struct {
+	Step           int64  // -1 before the first
+	Level, Message string // level: trace, debug, info, warn, error
+	Fields         map[string]string
+}
+
+// Series is new points of one named series for charts.
+type Series struct {
+	Name   string
+	Times  []market.Time // close times of steps
+	Values []float64
+}
+
+// Failure is why a strategy ended its run.
+type Failure struct {
+	Code    string // InvalidStrategyParams before Ready, then StrategyError
+	Message string
+	Step    int64  // -1 before the first
+	Stack   string // of a panic
+	Errors  []sdk.ParamError
+}
+
+// Error is the message.
+func (f *Failure) Error() string { return f.Message }
+
+// LogLinesToProto converts lines and the number of those left out before them.
+func LogLinesToProto(lines []LogLine, dropped int64) *strategypb.LogLines {
+	p := &strategypb.LogLines{Dropped: dropped}
+	for _, l := range lines {
+		one := &strategypb.LogLine{Step: l.Step, Level: l.Level, Message: cut(l.Message, MaxMessageText)}
+		if len(l.Fields) > 0 {
+			one.Fields = make(map[string]string, len(l.Fields))
+		}
+		for k, v := range l.Fields {
+			one.Fields[cut(k, MaxTextBytes)] = cut(v, MaxMessageText)
+		}
+		p.Lines = append(p.Lines, one)
+	}
+	return p
+}
+
+// LogLinesFromProto converts and checks lines.
+func LogLinesFromProto(p *strategypb.LogLines) (lines []LogLine, dropped int64, err error) {
+	var r reader
+	for i, l := range p.GetLines() {
+		field := at("lines", i)
+		switch l.GetLevel() {
+		case "trace", "debug", "info", "warn", "error":
+		default:
+			r.keep(wrong(field+".level", "%.40q is not a log level", l.GetLevel()))
+		}
+		if len(l.GetFields()) > MaxLogFields {
+			r.keep(wrong(field+".fields", "%d fields, at most %d are allowed", len(l.GetFields()), MaxLogFields))
+		}
+		for k, v := range l.GetFields() {
+			r.text(field+".fields", k, MaxTextBytes)
+			r.text(field+".fields", v, MaxMessageText)
+		}
+		lines = append(lines, LogLine{
+			Step: l.GetStep(), Level: l.GetLevel(),
+			Message: r.text(field+".message", l.GetMessage(), MaxMessageText), Fields: maps.Clone(l.GetFields()),
+		})
+	}
+	if p.GetDropped() < 0 {
+		r.keep(wrong("dropped", "%d is negative", p.GetDropped()))
+	}
+	return lines, p.GetDropped(), r.err
+}
+
+// AnnotationsToProto converts points and the number of those left out before them.
+func AnnotationsToProto(series []Series, dropped int64) *strategypb.Annotations {
+	p := &strategypb.Annotations{Dropped: dropped}
+	for _, s := range series {
+		one := &strategypb.AnnotationSeries{Name: cut(s.Name, MaxTextBytes), Values: s.Values}
+		for _, t := range s.Times {
+			one.Times = append(one.Times, int64(t))
+		}
+		p.Series = append(p.Series, one)
+	}
+	return p
+}
+
+// AnnotationsFromProto converts and checks points.
+func AnnotationsFromProto(p *strategypb.Annotations) (series []Series, dropped int64, err error) {
+	var r reader
+	for i, s := range p.GetSeries() {
+		field := at("series", i)
+		if len(s.GetTimes()) != len(s.GetValues()) {
+			r.keep(wrong(field, "%d times for %d values", len(s.GetTimes()), len(s.GetValues())))
+		}
+		one := Series{Name: r.text(field+".name", s.GetName(), MaxTextBytes), Values: s.GetValues()}
+		if one.Name == "" {
+			r.keep(wrong(field+".name", "is empty"))
+		}
+		for _, t := range s.GetTimes() {
+			one.Times = append(one.Times, market.Time(t))
+		}
+		for _, v := range s.GetValues() {
+			r.finite(field+".values", v)
+		}
+		series = append(series, one)
+	}
+	if p.GetDropped() < 0 {
+		r.keep(wrong("dropped", "%d is negative", p.GetDropped()))
+	}
+	return series, p.GetDropped(), r.err
+}
+
+// FailureToProto converts the end of a run by its strategy.
+func FailureToProto(f *Failure) *strategypb.Failed {
+	p := &strategypb.Failed{
+		Code: f.Code, Message: cut(f.Message, MaxMessageText), Step: f.Step, Stack: cut(f.Stack, MaxStackBytes),
+	}
+	for _, e := range f.Errors {
+		p.Errors = append(p.Errors, &strategypb.FieldError{
+			Pointer: cut(e.Pointer, MaxMessageText), Message: cut(e.Message, MaxMessageText),
+		})
+	}
+	return p
+}
+
+// FailureFromProto converts and checks the end of a run by its strategy.
+func FailureFromProto(p *strategypb.Failed) (Failure, error) {
+	var r reader
+	f := Failure{
+		Code: p.GetCode(), Message: r.text("message", p.GetMessage(), MaxMessageText), Step: p.GetStep(),
+		Stack: r.text("stack", p.GetStack(), MaxStackBytes),
+	}
+	if f.Code != InvalidStrategyParams && f.Code != StrategyError {
+		r.keep(wrong("code", "%.40q is not known", f.Code))
+	}
+	for i, e := range p.GetErrors() {
+		f.Errors = append(f.Errors, sdk.ParamError{
+			Pointer: r.text(at("errors", i)+".pointer", e.GetPointer(), MaxMessageText),
+			Message: r.text(at("errors", i)+".message", e.GetMessage(), MaxMessageText),
+		})
+	}
+	return f, r.err
+}
