@@ -1,0 +1,32 @@
+package main
+
+import (
+	"testing"
+
+	sdk "github.com/assay-run/assay/plugin-sdk"
+	"github.com/assay-run/assay/plugin-sdk/sdktest"
+	"github.com/assay-run/assay/strategies/internal/reference"
+)
+
+func TestConformance(t *testing.T) { sdktest.Conformance(t, spec(), newBuyHold) }
+
+func TestReference(t *testing.T) {
+	reference.Check(t, "buy_hold", func() sdk.Strategy { return sdktest.New(t, newBuyHold, "") })
+}
+
+func TestDocumentedResult(t *testing.T) {
+	reference.BarV1(t, sdktest.New(t, newBuyHold, ""), 0, 24705.9645484)
+}
+
+func TestRule(t *testing.T) {
+	candles := sdktest.Closes(10, 11, 12, 13)
+	for start, params := range map[int]string{1: "", 0: `{"start_candle":0}`} {
+		r := sdktest.Backtest(t, sdktest.New(t, newBuyHold, params), candles)
+		if len(r.Fills) != 1 || r.Fills[0].Time != candles.Time[start+1] || len(r.Positions) != 1 {
+			t.Errorf("start %d: fills %+v", start, r.Fills)
+		}
+	}
+	if r := sdktest.Backtest(t, sdktest.New(t, newBuyHold, `{"start_candle":4}`), candles); len(r.Orders) != 0 {
+		t.Errorf("orders %+v", r.Orders)
+	}
+}

@@ -1,0 +1,12 @@
+// Command limit_entry bids below the market every few candles, with a bracket around
+// the bid.
+//
+// It is a plugin: put the program into the folder of strategies. main.go serves it,
+// strategy.go decides. It imports plugin-sdk only.
+package main
+
+import "github.com/assay-run/assay/plugin-sdk/serve"
+
+func main() {
+	serve.Strategy(spec(), newLimitEntry)
+}
