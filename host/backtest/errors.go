@@ -68,6 +68,8 @@ func classify(err error) *result.Failure {
 		f.Code = "PLUGIN_TIMEOUT"
 	case errors.Is(err, io.EOF):
 		f.Code, f.Message = "PLUGIN_PROTOCOL_ERROR", "the plugin ended the stream before the run was over"
+	case status.Code(err) == codes.DataLoss:
+		f.Code, f.Data = "DATA_ERROR", map[string]any{"reason": "corrupt_dataset"}
 	case isStreamError(err):
 		f.Code, f.Message = streamFailure(err)
 	}

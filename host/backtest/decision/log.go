@@ -73,11 +73,12 @@ func (d *Log) Close() error { return d.file.Close() }
 // Keys come in the order of RFC 8785, so the members of every line are written in
 // alphabetical order by hand.
 
-func (d *Log) begin(step int64) {
+func (d *Log) begin() {
+	d.buf = d.buf[:0]
 	if d.seq > 0 {
-		d.put([]byte{'\n'})
+		d.buf = append(d.buf, '\n')
 	}
-	d.buf = strconv.AppendInt(append(d.buf[:0], `{"candle":`...), step, 10)
+	d.buf = append(d.buf, '{')
 }
 
 func (d *Log) end() {
@@ -94,7 +95,10 @@ func (d *Log) put(b []byte) {
 }
 
 func (d *Log) key(k string) {
-	d.buf = append(append(append(d.buf, ',', '"'), k...), '"', ':')
+	if d.buf[len(d.buf)-1] != '{' {
+		d.buf = append(d.buf, ',')
+	}
+	d.buf = append(append(append(d.buf, '"'), k...), '"', ':')
 }
 
 func (d *Log) text(k, v string) {
@@ -148,8 +152,9 @@ func (d *Log) sequence() {
 
 // Fill writes one execution. At is its time.
 func (d *Log) Fill(step int64, at market.Time, f *market.Fill) {
-	d.begin(step)
+	d.begin()
 	d.flag("ambiguous", f.Ambiguous)
+	d.integer("candle", step)
 	d.decimal("fee", f.Fee)
 	d.text("fill_id", f.ID.String())
 	d.text("kind", "fill")
@@ -169,7 +174,8 @@ func (d *Log) Fill(step int64, at market.Time, f *market.Fill) {
 
 // Order writes the new state of an order.
 func (d *Log) Order(step int64, at market.Time, o *market.Order) {
-	d.begin(step)
+	d.begin()
+	d.integer("candle", step)
 	d.text("kind", "order")
 	d.optional("limit_price", o.LimitPrice)
 	d.text("order_id", o.ID.String())
@@ -194,8 +200,9 @@ func (d *Log) Order(step int64, at market.Time, o *market.Order) {
 
 // Intent writes what a strategy asked for; reason is set when it was refused without an order.
 func (d *Log) Intent(step int64, at market.Time, in *market.Intent, reason string) {
-	d.begin(step)
+	d.begin()
 	d.text("action", in.Action.String())
+	d.integer("candle", step)
 	if in.Size.Kind == market.SizeCashFraction {
 		d.number("cash_fraction", in.Size.Value)
 	}
@@ -257,13 +264,9 @@ func (d *Log) child(k string, c *market.Child) {
 	}
 	d.key(k)
 	d.buf = append(d.buf, '{')
-	start := len(d.buf)
 	d.number("percent", c.Percent)
 	d.number("price", c.Price)
 	d.number("trail_amount", c.TrailAmount)
 	d.number("trail_percent", c.TrailPercent)
-	if len(d.buf) > start { // every member was written with a leading comma
-		d.buf = append(d.buf[:start], d.buf[start+1:]...)
-	}
 	d.buf = append(d.buf, '}')
 }
