@@ -6,7 +6,7 @@ VERSION   := 1.0.0
 COMMIT    := $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
 BUILD     := CGO_ENABLED=0 GOAMD64=v1 $(GO) build -trimpath -buildvcs=false
 LDFLAGS   := -X main.version=$(VERSION) -X main.commit=$(COMMIT)
-STRATEGIES := $(notdir $(patsubst %/,%,$(wildcard strategies/*/)))
+STRATEGIES := $(notdir $(patsubst %/main.go,%,$(wildcard strategies/*/main.go)))
 
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
 GOTESTSUM   := gotest.tools/gotestsum@v1.13.0

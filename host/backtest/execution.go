@@ -46,6 +46,9 @@ type Execution struct {
 	manifest  artifact.Manifest
 	timeframe market.Timeframe
 	killed    bool
+	splits    artifact.Splits
+	missing   int // candles inside the window
+	dataHash  string
 	feed      *feed
 	decider   sim.Decider
 
@@ -145,7 +148,7 @@ func (x *Execution) picture() (*result.Results, metric.Input) {
 		Trades: rec.trades[:len(rec.trades):len(rec.trades)], Equity: c,
 		InitialCash: x.engine.InitialCash().Trim(0).String(),
 		Assumptions: append([]result.Note{}, x.assumptions...), Warnings: append([]result.Note{}, x.warnings...),
-		DecisionHash: rec.lines.Sum(), Window: x.window(),
+		DecisionHash: rec.lines.Sum(), DataHash: x.dataHash, Window: x.window(),
 		Log: append([]result.LogLine{}, x.said.lines...), Annotations: x.said.annotations(),
 	}
 	r.Positions, r.FinalValue = x.positionsLocked()

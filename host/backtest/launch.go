@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
 	"strconv"
 	"time"
 
@@ -84,7 +83,12 @@ func (l *Launcher) start(ctx context.Context, runID string, p *plan) (_ *Executi
 		log: l.opts.Logger.Named("backtest").With("run_id", runID), clock: time.Now, mode: l.mode(p.strategy),
 		stepLimit: l.opts.StepLimit, sources: p.sources, timeframe: p.timeframe, gate: &link.Gate{}, phase: "starting",
 	}
-	if x.proc, err = l.launchProcess(ctx, p, x); err != nil {
+	// What a long series takes to read is done while the process starts.
+	described := make(chan struct{})
+	go func() { defer close(described); x.describe(p) }()
+	x.proc, err = l.launchProcess(ctx, p, x)
+	<-described
+	if err != nil {
 		return nil, launchRefusal(err)
 	}
 	defer func() {
@@ -104,6 +108,9 @@ func (l *Launcher) start(ctx context.Context, runID string, p *plan) (_ *Executi
 		return nil, err
 	}
 	x.manifest = l.manifest(p, x)
+	if x.dataHash, err = dataHash(x.manifest.Data); err != nil {
+		return nil, err
+	}
 	return x, nil
 }
 
@@ -259,15 +266,13 @@ func (x *Execution) note(p *plan) {
 	if p.execution.AllowShort {
 		assume("NO_BORROW_COST", "Short positions pay no interest for what they borrow.")
 	}
-	missing := 0
 	for _, s := range p.sources {
-		missing += s.missing
 		if s.violations {
 			assume("OHLC_VIOLATIONS", "%s was imported with candles whose high or low does not contain open and close.", s.symbol)
 		}
 	}
-	if missing > 0 {
-		assume("GAPS", "%d candles are missing inside the window. Gaps are never filled: orders wait across them.", missing)
+	if x.missing > 0 {
+		assume("GAPS", "%d candles are missing inside the window. Gaps are never filled: orders wait across them.", x.missing)
 	}
 	if x.layout.short > 0 {
 		assume("WARMUP_SHORT", "%d warm-up candles are not there before the window; its first candles were used, on which orders are rejected.", x.layout.short)
@@ -291,35 +296,35 @@ func (l *Launcher) manifest(p *plan, x *Execution) artifact.Manifest {
 		},
 		Engine: l.opts.Engine, Sandbox: x.proc.Sandbox(), Debug: p.strategy.Debug,
 	}
-	m.Splits = artifact.FullSplit(x.closeTimes())
+	m.Splits = x.splits
 	w := x.window()
 	m.Request.StartDate, m.Request.EndDate = w.Start, w.End
 	for _, s := range p.sources {
 		m.Request.Symbols = append(m.Request.Symbols, string(s.symbol))
 		m.Data = append(m.Data, artifact.Dataset{
 			Symbol: string(s.symbol), Timeframe: p.timeframe.String(), SHA256: s.sha256, Rows: int64(s.to - s.from),
-			Start: s.series.Time[s.from], End: s.series.Time[s.to-1], ID: s.datasetID,
+			Start: s.series.Time[s.from], End: s.series.CloseTime(s.to - 1), ID: s.datasetID,
 		})
 	}
 	return m
 }
 
-// closeTimes are the close times of the steps of the window.
-func (x *Execution) closeTimes() iter.Seq[market.Time] {
-	return func(yield func(market.Time) bool) {
-		series := make([]*market.Series, len(x.sources))
-		for i, s := range x.sources {
-			series[i] = s.run()
-		}
-		f := sim.NewSeriesFeed(series)
-		b := sim.Batch{Candles: make([]market.Candle, len(series)), Closed: make([]bool, len(series))}
-		for step := int64(0); ; step++ {
-			if more, err := f.Next(&b); !more || err != nil {
-				return
-			}
-			if step >= x.layout.window && !yield(b.CloseTime) {
-				return
-			}
-		}
+// describe reads the window for what the run says about its data: timeline and gaps.
+func (x *Execution) describe(p *plan) {
+	x.splits = artifact.FullSplit(windowCloses(p.sources))
+	for _, s := range p.sources {
+		x.missing += candle.Gaps(s.series.Slice(s.from, s.to), candle.Calendar(s.calendar)).Missing
 	}
+}
+
+func dataHash(data []artifact.Dataset) (string, error) {
+	windows := make([]candle.Window, len(data))
+	for i, d := range data {
+		tf, err := market.ParseTimeframe(d.Timeframe)
+		if err != nil {
+			return "", err
+		}
+		windows[i] = candle.Window{Symbol: market.Symbol(d.Symbol), Timeframe: tf, SHA256: d.SHA256, Start: d.Start, End: d.End}
+	}
+	return candle.DataHash(windows)
 }

@@ -1,6 +1,8 @@
 package backtest
 
 import (
+	"iter"
+
 	"github.com/govalues/decimal"
 
 	"github.com/assay-run/assay/plugin-sdk/market"
@@ -18,7 +20,6 @@ type source struct {
 	series     *market.Series // all rows
 	from, to   int            // rows of the window
 	first      int            // first row of the run, warm-up included
-	missing    int            // candles missing inside the window
 	release    func() error
 	violations bool // imported with OHLC violations kept
 }
@@ -71,4 +72,21 @@ func laySteps(series []*market.Series, start market.Time) (window, total int64) 
 		total++
 	}
 	return window, total
+}
+
+// windowCloses are the close times of the steps of the window.
+func windowCloses(sources []*source) iter.Seq[market.Time] {
+	return func(yield func(market.Time) bool) {
+		series := make([]*market.Series, len(sources))
+		for i, s := range sources {
+			series[i] = s.series.Slice(s.from, s.to)
+		}
+		f := sim.NewSeriesFeed(series)
+		b := sim.Batch{Candles: make([]market.Candle, len(series)), Closed: make([]bool, len(series))}
+		for more, err := f.Next(&b); more && err == nil; more, err = f.Next(&b) {
+			if !yield(b.CloseTime) {
+				return
+			}
+		}
+	}
 }

@@ -362,6 +362,5 @@ func (s *source) cut(start, end *market.Time, p *plan) error {
 		p.warnings = append(p.warnings, result.Note{Code: "WINDOW_CLIPPED",
 			Message: fmt.Sprintf("%s has candles from %s to %s: the window was cut to them.", s.symbol, first, last)})
 	}
-	s.missing = candle.Gaps(s.series.Slice(s.from, s.to), candle.Calendar(s.calendar)).Missing
 	return nil
 }

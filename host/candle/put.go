@@ -50,6 +50,9 @@ func (s *Store) put(ctx context.Context, req PutRequest, from *Resampling) (Data
 		return Dataset{}, err
 	}
 	d.setHash(sum)
+	s.mu.Lock()
+	s.verified[sum] = true // it was computed from what has just been written
+	s.mu.Unlock()
 	return d, s.insert(ctx, &d)
 }
 

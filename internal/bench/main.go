@@ -27,16 +27,17 @@ func main() {
 	size := flag.Int("size", 0, "measure one size, in candles, and print JSON (used by the program itself)")
 	sizes := flag.String("sizes", "100000,1500000,10000000", "candles of each measurement")
 	strategies := flag.String("strategies", "bin/strategies", "the folder that make build fills")
+	profile := flag.String("cpuprofile", "", "with -size: write a profile of co-simulation in the host")
 	flag.Parse()
-	if err := run(*size, *sizes, *strategies); err != nil {
+	if err := run(*size, *sizes, *strategies, *profile); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-func run(size int, sizes, strategies string) error {
+func run(size int, sizes, strategies, profile string) error {
 	if size > 0 {
-		f, err := measure(size, strategies)
+		f, err := measure(size, strategies, profile)
 		if err != nil {
 			return err
 		}

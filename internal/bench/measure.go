@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"runtime/pprof"
 	"strconv"
 	"time"
 
@@ -42,16 +43,17 @@ type bench struct {
 	series   *market.Series
 	file     candle.Dataset
 	out      figures
+	profile  string // path of a CPU profile to write, or empty
 }
 
 // measure takes every figure of one size.
-func measure(n int, strategies string) (f figures, err error) {
+func measure(n int, strategies, profile string) (f figures, err error) {
 	dir, err := os.MkdirTemp("", "assay-bench-")
 	if err != nil {
 		return f, err
 	}
 	defer os.RemoveAll(dir)
-	b := &bench{dir: dir}
+	b := &bench{dir: dir, profile: profile}
 	ctx := context.Background()
 	if b.catalog, err = catalog.Open(ctx, catalog.Options{Dir: strategies, StateDir: dir, Logger: hclog.NewNullLogger()}); err != nil {
 		return f, err
@@ -110,9 +112,14 @@ func (b *bench) coSimulate(ctx context.Context) error {
 	started := time.Now()
 	first := make(chan time.Time, 1)
 	go awaitCandle(x, first)
+	stopProfile, err := b.startProfile()
+	if err != nil {
+		return err
+	}
 	if o := x.Run(ctx); o.Failure != nil {
 		return fmt.Errorf("%s: %s", o.Failure.Code, o.Failure.Message)
 	}
+	stopProfile()
 	b.out.CoSimulation = time.Since(started).Seconds()
 	b.out.FirstCandle = (<-first).Sub(begin).Seconds()
 	results := x.Results()
@@ -122,6 +129,17 @@ func (b *bench) coSimulate(ctx context.Context) error {
 		return err
 	}
 	return x.Close()
+}
+
+func (b *bench) startProfile() (stop func(), err error) {
+	if b.profile == "" {
+		return func() {}, nil
+	}
+	f, err := os.Create(b.profile)
+	if err != nil {
+		return nil, err
+	}
+	return func() { pprof.StopCPUProfile(); f.Close() }, pprof.StartCPUProfile(f)
 }
 
 // awaitCandle notes when the first candles have gone through the books.

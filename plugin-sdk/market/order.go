@@ -1,7 +1,7 @@
 package market
 
 import (
-	"fmt"
+	"strconv"
 
 	"github.com/govalues/decimal"
 )
@@ -10,25 +10,30 @@ import (
 type OrderID int64
 
 // String is the id used in JSON: o-000143; "" for zero.
-func (id OrderID) String() string { return formatID("o", int64(id)) }
+func (id OrderID) String() string { return formatID('o', int64(id)) }
 
 // FillID numbers the fills of a run from 1.
 type FillID int64
 
 // String is the id used in JSON: f-000201; "" for zero.
-func (id FillID) String() string { return formatID("f", int64(id)) }
+func (id FillID) String() string { return formatID('f', int64(id)) }
 
 // TradeID numbers the trades of a run from 1 in the order in which they close.
 type TradeID int64
 
 // String is the id used in JSON: t-000071; "" for zero.
-func (id TradeID) String() string { return formatID("t", int64(id)) }
+func (id TradeID) String() string { return formatID('t', int64(id)) }
 
-func formatID(prefix string, n int64) string {
+func formatID(prefix byte, n int64) string {
 	if n == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s-%06d", prefix, n)
+	var buf [24]byte
+	b := append(buf[:0], prefix, '-')
+	for limit := int64(100_000); limit > n && limit > 1; limit /= 10 {
+		b = append(b, '0')
+	}
+	return string(strconv.AppendInt(b, n, 10))
 }
 
 // Order is an accepted (or rejected) Intent with id and state. Zero prices and

@@ -21,6 +21,9 @@ func (t Time) Time() time.Time { return time.UnixMilli(int64(t)).UTC() }
 // String formats the moment as 2024-01-01T00:00:00.000Z.
 func (t Time) String() string { return t.Time().Format(TimeLayout) }
 
+// AppendFormat is String without making one.
+func (t Time) AppendFormat(b []byte) []byte { return t.Time().AppendFormat(b, TimeLayout) }
+
 // Add returns the moment d later, to the millisecond.
 func (t Time) Add(d time.Duration) Time { return t + Time(d/time.Millisecond) }
 

@@ -30,6 +30,9 @@ type Log struct {
 	out   *bufio.Writer
 	buf   []byte
 	err   error
+
+	at     market.Time // of the newest line
+	atText []byte
 }
 
 // New makes the log of a split with its spool file in an existing folder.
@@ -140,6 +143,15 @@ func (d *Log) flag(k string, v bool) {
 	}
 }
 
+// moment writes a time; those of one step are formatted once.
+func (d *Log) moment(at market.Time) {
+	if at != d.at || len(d.atText) == 0 {
+		d.at, d.atText = at, at.AppendFormat(d.atText[:0])
+	}
+	d.key("time")
+	d.buf = append(append(append(d.buf, '"'), d.atText...), '"')
+}
+
 func (d *Log) integer(k string, v int64) {
 	d.key(k)
 	d.buf = strconv.AppendInt(d.buf, v, 10)
@@ -168,7 +180,7 @@ func (d *Log) Fill(step int64, at market.Time, f *market.Fill) {
 	d.decimal("slippage", f.Slippage)
 	d.text("split", d.split)
 	d.text("symbol", string(f.Symbol))
-	d.text("time", at.String())
+	d.moment(at)
 	d.end()
 }
 
@@ -193,7 +205,7 @@ func (d *Log) Order(step int64, at market.Time, o *market.Order) {
 	d.text("status", o.Status.String())
 	d.optional("stop_price", o.StopPrice)
 	d.text("symbol", string(o.Symbol))
-	d.text("time", at.String())
+	d.moment(at)
 	d.text("type", o.Type.String())
 	d.end()
 }
@@ -246,7 +258,7 @@ func (d *Log) Intent(step int64, at market.Time, in *market.Intent, reason strin
 		d.text("tag", in.Tag)
 	}
 	d.child("take_profit", in.TakeProfit)
-	d.text("time", at.String())
+	d.moment(at)
 	if submit {
 		d.text("time_in_force", in.TimeInForce.String())
 	}

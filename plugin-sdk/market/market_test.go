@@ -1,0 +1,146 @@
+package market
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+)
+
+func TestIDs(t *testing.T) {
+	for n, want := range map[int64]string{0: "", 1: "o-000001", 9: "o-000009", 10: "o-000010", 143: "o-000143", 99_999: "o-099999", 100_000: "o-100000", 1_234_567: "o-1234567"} {
+		if got := OrderID(n).String(); got != want {
+			t.Errorf("order %d is %q, want %q", n, got, want)
+		}
+	}
+	if FillID(201).String() != "f-000201" || TradeID(71).String() != "t-000071" {
+		t.Error("fills and trades have their own letters")
+	}
+}
+
+func TestTimeframes(t *testing.T) {
+	for text, want := range map[string]time.Duration{"1s": time.Second, "15m": 15 * time.Minute, "4h": 4 * time.Hour, "1d": 24 * time.Hour, "2w": 336 * time.Hour, "9999m": 9999 * time.Minute, "1M": 0} {
+		tf, err := ParseTimeframe(text)
+		if err != nil || tf.Duration() != want || tf.String() != text {
+			t.Errorf("%s: %v %s %s", text, err, tf.Duration(), tf)
+		}
+	}
+	for _, bad := range []string{"", "h", "0h", "01h", "1", "1H", "10000m", "-1h", "1.5h", "1hh", "1y", " 1h"} {
+		if _, err := ParseTimeframe(bad); err == nil {
+			t.Errorf("%q was taken", bad)
+		}
+	}
+	leap := FromTime(time.Date(2024, 1, 31, 0, 0, 0, 0, time.UTC))
+	if got := MustTimeframe("1M").Next(FromTime(time.Date(2024, 2, 1, 0, 0, 0, 0, time.UTC))); got.String() != "2024-03-01T00:00:00.000Z" {
+		t.Errorf("a month after February 2024 is %s", got)
+	}
+	if MustTimeframe("1d").Next(leap) != leap.Add(24*time.Hour) {
+		t.Error("a day is 24 hours")
+	}
+	if MustTimeframe("1M").Approx() <= MustTimeframe("4w").Approx() {
+		t.Error("a month is longer than four weeks")
+	}
+}
+
+func TestSymbols(t *testing.T) {
+	s, err := ParseSymbol("BTC/USDT")
+	if err != nil || s.Base() != "BTC" || s.Quote() != "USDT" {
+		t.Errorf("%v %s %s", err, s.Base(), s.Quote())
+	}
+	for _, bad := range []string{"", "BTCUSDT", "/USDT", "BTC/", "A/B/C", "A B/C", "A:B/C", "ABCDEFGHIJKLMNOPQRSTUVWXYZABCDEFG/USD"} {
+		if _, err := ParseSymbol(bad); err == nil {
+			t.Errorf("%q was taken", bad)
+		}
+	}
+}
+
+func TestTimes(t *testing.T) {
+	for text, want := range map[string]string{
+		"2024-01-31": "2024-01-31T00:00:00.000Z", "2024-01-31T12:30:00": "2024-01-31T12:30:00.000Z",
+		"2024-01-31T12:30:00+02:00": "2024-01-31T10:30:00.000Z", "2024-01-31T12:30:00.123456Z": "2024-01-31T12:30:00.123Z",
+		"2024-01-31T12:30": "2024-01-31T12:30:00.000Z",
+	} {
+		if got, err := ParseTime(text); err != nil || got.String() != want {
+			t.Errorf("%s is %s, %v; want %s", text, got, err, want)
+		}
+	}
+	for _, bad := range []string{"", "yesterday", "2024-02-30", "31.01.2024", "1706659200"} {
+		if got, err := ParseTime(bad); err == nil {
+			t.Errorf("%q is %s", bad, got)
+		}
+	}
+	b, err := json.Marshal([]Time{0, 1706659200123})
+	if err != nil || string(b) != `[null,"2024-01-31T00:00:00.123Z"]` {
+		t.Errorf("%s %v", b, err)
+	}
+	var back []Time
+	if err := json.Unmarshal(b, &back); err != nil || back[0] != 0 || back[1] != 1706659200123 {
+		t.Errorf("%v %v", back, err)
+	}
+}
+
+func TestNamesGoThereAndBack(t *testing.T) {
+	for i := range len(orderTypeNames) {
+		if got, err := ParseOrderType(OrderType(i).String()); err != nil || int(got) != i {
+			t.Errorf("order type %d: %v %v", i, got, err)
+		}
+	}
+	for i := range len(orderStatusNames) {
+		if got, err := ParseOrderStatus(OrderStatus(i).String()); err != nil || int(got) != i {
+			t.Errorf("status %d: %v %v", i, got, err)
+		}
+	}
+	for i := range len(roleNames) {
+		if got, err := ParseRole(Role(i).String()); err != nil || int(got) != i {
+			t.Errorf("role %d: %v %v", i, got, err)
+		}
+	}
+	if _, err := ParseSide("hold"); err == nil {
+		t.Error("hold is no side")
+	}
+	if got := Side(9).String(); got != "unknown(9)" {
+		t.Error(got)
+	}
+	if Buy.Opposite() != Sell || Sell.Opposite() != Buy {
+		t.Error("opposites")
+	}
+}
+
+func TestSeriesClosesAtTheNextOpenIfThatIsEarlier(t *testing.T) {
+	s := &Series{Symbol: "A/B", Timeframe: MustTimeframe("1h")}
+	for _, open := range []Time{0, 3_600_000, 5_400_000, 12_600_000} {
+		s.Append(Candle{OpenTime: open, Open: 1, High: 1, Low: 1, Close: 1})
+	}
+	for i, want := range []Time{3_600_000, 5_400_000, 9_000_000, 16_200_000} {
+		if got := s.At(i).CloseTime; got != want {
+			t.Errorf("candle %d closes at %d, want %d", i, got, want)
+		}
+	}
+	if s.Search(3_600_001) != 2 || s.Search(99_000_000) != 4 || s.Search(0) != 0 {
+		t.Error("search")
+	}
+	if cut := s.Slice(1, 3); cut.Len() != 2 || cut.At(0).OpenTime != 3_600_000 {
+		t.Error("slice")
+	}
+}
+
+func FuzzParseTime(f *testing.F) {
+	for _, seed := range []string{"2024-01-31", "2024-01-31T12:30:00+02:00", "", "0000-01-01", "9999-12-31T23:59:59.999Z"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		at, err := ParseTime(s)
+		if err != nil {
+			return
+		}
+		if again, err := ParseTime(at.String()); err == nil && again != at {
+			t.Errorf("%q is %s, which reads as %s", s, at, again)
+		}
+	})
+}
+
+func ExampleParseTimeframe() {
+	tf, err := ParseTimeframe("4h")
+	fmt.Println(tf.Duration(), err)
+	// Output: 4h0m0s <nil>
+}
