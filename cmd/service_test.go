@@ -1,0 +1,244 @@
+package cmd_test
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// programs are the real binaries, built once for all tests of this package.
+var programs struct {
+	once sync.Once
+	dir  string
+	err  error
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if programs.dir != "" {
+		os.RemoveAll(programs.dir)
+	}
+	os.Exit(code)
+}
+
+// bin is the folder with assay, lab and strategies, laid out as make build does.
+func bin(t testing.TB) string {
+	t.Helper()
+	programs.once.Do(func() {
+		if programs.dir, programs.err = os.MkdirTemp("", "assay-bin-"); programs.err == nil {
+			programs.err = buildAll(programs.dir)
+		}
+	})
+	if programs.err != nil {
+		t.Fatal(programs.err)
+	}
+	return programs.dir
+}
+
+func buildAll(dir string) error {
+	if err := goBuild(dir, "v1", "./cmd/assay", "./cmd/lab"); err != nil {
+		return err
+	}
+	folder := filepath.Join(dir, "strategies")
+	if err := os.Mkdir(folder, 0o755); err != nil {
+		return err
+	}
+	return goBuild(folder, "v1", "./strategies/sma_cross", "./strategies/buy_hold", "./strategies/rsi_bracket", "./strategies/limit_entry", "./strategies/breakout")
+}
+
+func goBuild(dir, amd64 string, packages ...string) error {
+	args := append([]string{"build", "-trimpath", "-buildvcs=false", "-o", dir + string(filepath.Separator)}, packages...)
+	cmd := exec.Command("go", args...)
+	cmd.Dir = ".."
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOAMD64="+amd64)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	return nil
+}
+
+// service is a running bin/assay.
+type service struct {
+	t      testing.TB
+	cmd    *exec.Cmd
+	url    string
+	stderr *lockedBuffer
+	exited chan struct{}
+}
+
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// serve starts the service on a free port and waits until it listens.
+func serve(t testing.TB, state string, args ...string) *service {
+	t.Helper()
+	s := &service{t: t, stderr: &lockedBuffer{}, exited: make(chan struct{})}
+	args = append([]string{"--port", "0", "--state-dir", state}, args...)
+	s.cmd = exec.Command(filepath.Join(bin(t), "assay"), args...)
+	s.cmd.Stderr = s.stderr
+	out, err := s.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := make(chan string, 16)
+	go func() {
+		defer close(s.exited)
+		for in := bufio.NewScanner(out); in.Scan(); {
+			select {
+			case lines <- in.Text():
+			default:
+			}
+		}
+		_ = s.cmd.Wait() // the exit code is asked for where it matters
+	}()
+	t.Cleanup(func() { s.end(syscall.SIGTERM) })
+	select {
+	case line := <-lines:
+		var ok bool
+		if s.url, ok = strings.CutPrefix(line, "assay listening on "); !ok {
+			t.Fatalf("the first line is %q", line)
+		}
+	case <-s.exited:
+		t.Fatalf("the service ended:\n%s", s.stderr)
+	case <-time.After(30 * time.Second):
+		t.Fatalf("the service does not listen:\n%s", s.stderr)
+	}
+	return s
+}
+
+// end signals the process, waits for it and returns its exit code.
+func (s *service) end(sig syscall.Signal) int {
+	s.t.Helper()
+	_ = s.cmd.Process.Signal(sig) // it may be gone already
+	select {
+	case <-s.exited:
+	case <-time.After(40 * time.Second):
+		_ = s.cmd.Process.Kill()
+		<-s.exited
+		s.t.Errorf("the service did not end:\n%s", s.stderr)
+	}
+	return s.cmd.ProcessState.ExitCode()
+}
+
+// call makes a request and decodes the answer into out if that is not nil.
+func (s *service) call(method, path string, body, out any) *http.Response {
+	s.t.Helper()
+	var in io.Reader
+	if body != nil {
+		b, err := json.Marshal(body)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		in = bytes.NewReader(b)
+	}
+	req, err := http.NewRequest(method, s.url+"/api/v1"+path, in)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		s.t.Fatalf("%s %s: %v\n%s", method, path, err, s.stderr)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if resp.Header.Get("X-Service-API-Version") != "v1" {
+		s.t.Errorf("%s %s: no version header", method, path)
+	}
+	if out != nil {
+		if err := json.Unmarshal(text, out); err != nil {
+			s.t.Fatalf("%s %s: %d %v\n%s", method, path, resp.StatusCode, err, text)
+		}
+	}
+	return resp
+}
+
+type object = map[string]any
+
+// backtest runs a request to its end, resets and returns the results.
+func (s *service) backtest(body object) object {
+	s.t.Helper()
+	var answer object
+	if resp := s.call("POST", "/run/backtest", body, &answer); resp.StatusCode != http.StatusOK {
+		s.t.Fatalf("start: %d %v", resp.StatusCode, answer)
+	}
+	s.await("completed", "failed")
+	var results object
+	if resp := s.call("GET", "/results", nil, &results); resp.StatusCode != http.StatusOK {
+		s.t.Fatalf("results: %d %v", resp.StatusCode, results)
+	}
+	if resp := s.call("DELETE", "/run/reset", nil, nil); resp.StatusCode != http.StatusOK {
+		s.t.Fatalf("reset: %d", resp.StatusCode)
+	}
+	return results
+}
+
+// await polls the status until it is one of those named.
+func (s *service) await(states ...string) object {
+	s.t.Helper()
+	for deadline := time.Now().Add(60 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+		var status object
+		s.call("GET", "/status", nil, &status)
+		for _, want := range states {
+			if status["status"] == want {
+				return status
+			}
+		}
+	}
+	s.t.Fatalf("the run does not become %v\n%s", states, s.stderr)
+	return nil
+}
+
+// lab runs the lab command and fails the test if that fails.
+func lab(t testing.TB, args ...string) string {
+	t.Helper()
+	out, err := exec.Command(filepath.Join(bin(t), "lab"), args...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("lab %v: %v\n%s", args, err, out)
+	}
+	return string(out)
+}
+
+// shared is a file beside the checkout; the test is skipped where it is not there.
+func shared(t testing.TB, path ...string) string {
+	t.Helper()
+	full := filepath.Join(append([]string{"..", "..", "shared"}, path...)...)
+	if _, err := os.Stat(full); err != nil {
+		t.Skipf("the reference data %s are not beside this checkout", filepath.Join(path...))
+	}
+	return full
+}
