@@ -1,0 +1,340 @@
+package sim
+
+import (
+	"github.com/assay-run/assay/plugin-sdk/market"
+)
+
+// fill executes an order at a reference price, or rejects or cancels it. An error
+// is an overflow of the ledger and ends the run.
+func (e *Engine) fill(o *order, ref dec, l market.Liquidity, x execution) error {
+	price, err := e.fillPrice(o, ref, l)
+	if err != nil {
+		return err
+	}
+	rate := e.opt.FeeTaker
+	if l == market.Maker {
+		rate = e.opt.FeeMaker
+	}
+	q, refusal, err := e.quantityFor(o, price, rate)
+	if err != nil {
+		return err
+	}
+	if refusal != "" {
+		status := market.StatusRejected
+		if refusal == "reduce_only_no_position" {
+			status = market.StatusCanceled
+		}
+		e.finish(o, status, refusal, x.at)
+		return nil
+	}
+	d := deal{order: o, price: price, ref: ref, rate: rate, liquidity: l, x: x}
+	if e.isExit(o) {
+		d.closing = minDec(q, e.ledger.books[o.sym].quantity.Abs())
+	}
+	if d.opening, err = q.Sub(d.closing); err != nil {
+		return err
+	}
+	return e.execute(&d)
+}
+
+// deal is a fill that is about to happen; one through zero closes, then opens.
+type deal struct {
+	order            *order
+	price, ref, rate dec
+	closing, opening dec // quantities
+	liquidity        market.Liquidity
+	x                execution
+	ambiguous        bool
+}
+
+// quantityFor is what an order trades at a price, or the code of its refusal.
+func (e *Engine) quantityFor(o *order, price, rate dec) (dec, string, error) {
+	if o.ReduceOnly {
+		if !e.reduces(o) {
+			return dec{}, "reduce_only_no_position", nil
+		}
+		held := e.ledger.books[o.sym].quantity.Abs()
+		if o.Quantity.IsZero() {
+			return held, "", nil
+		}
+		return minDec(o.Quantity, held), "", nil
+	}
+	if o.size.Kind == market.SizeQuantity {
+		return o.Quantity, "", nil
+	}
+	budget, err := e.budget(o)
+	if err != nil {
+		return dec{}, "", err
+	}
+	q, err := e.ledger.sizeByCash(budget, price, rate, e.opt.QuantityStep)
+	if err != nil && budget.Cmp(e.ledger.cash) > 0 {
+		return dec{}, "insufficient_cash", nil // an amount that the books cannot even write down
+	}
+	if err != nil {
+		return dec{}, "", err
+	}
+	if !q.IsPos() {
+		return dec{}, "quantity_below_step", nil
+	}
+	return q, "", nil
+}
+
+// reduces says that there is a position and the order is against it.
+func (e *Engine) reduces(o *order) bool {
+	q := e.ledger.books[o.sym].quantity
+	return (q.IsPos() && o.Side == market.Sell) || (q.IsNeg() && o.Side == market.Buy)
+}
+
+// budget is what a cash-sized order may spend, fee included; a share of the cash
+// is floored to the money unit.
+func (e *Engine) budget(o *order) (dec, error) {
+	value, err := toDecimal(o.size.Value)
+	if err != nil {
+		return dec{}, err
+	}
+	if o.size.Kind == market.SizeQuoteAmount {
+		return value, nil
+	}
+	free, err := e.ledger.free(e.opt.AllowShort)
+	if err != nil || !free.IsPos() {
+		return dec{}, err
+	}
+	return mulFloor(free, value, e.ledger.scale)
+}
+
+// execute checks the money, books the fill and everything that follows from it.
+func (e *Engine) execute(d *deal) error {
+	o := d.order
+	if d.opening.IsPos() {
+		if refusal, err := e.refuseOpening(d); err != nil || refusal != "" {
+			if refusal != "" {
+				e.finish(o, market.StatusRejected, refusal, d.x.at)
+			}
+			return err
+		}
+	}
+	o.FilledAt, o.AveragePrice = d.x.at, d.price
+	if d.closing.IsPos() {
+		o.Role = exitRole(o.Role)
+		if err := e.closePart(d); err != nil {
+			return err
+		}
+	}
+	if d.opening.IsPos() {
+		o.Role = market.RoleEntry
+		if err := e.openPart(d); err != nil {
+			return err
+		}
+	}
+	o.Quantity = o.FilledQuantity
+	e.close(o)
+	e.changed(o, market.StatusFilled, "", d.x.at)
+	return e.afterFill(d)
+}
+
+// exitRole is the role of an order that has reduced a position.
+func exitRole(r market.Role) market.Role {
+	if r == market.RoleEntry {
+		return market.RoleExit
+	}
+	return r
+}
+
+// refuseOpening checks the opening part against shorting rules and free cash, with
+// the closing part already done: all or nothing.
+func (e *Engine) refuseOpening(d *deal) (string, error) {
+	o, l := d.order, e.ledger
+	if o.Side == market.Sell && !e.opt.AllowShort {
+		return "short_not_allowed", nil
+	}
+	if d.closing.IsPos() {
+		undo := l.save(o.sym)
+		defer undo()
+		n, f, err := l.costOf(d.closing, d.price, d.rate)
+		if err != nil {
+			return "", err
+		}
+		if _, err := l.reduce(o.sym, d.closing, n, f); err != nil {
+			return "", err
+		}
+	}
+	n, f, err := l.costOf(d.opening, d.price, d.rate)
+	if err != nil {
+		return "insufficient_cash", nil // more than the ledger can write down is more than there is
+	}
+	free, err := l.free(e.opt.AllowShort)
+	if err != nil {
+		return "", err
+	}
+	need, err := n.Add(f)
+	if err != nil || need.Cmp(free) > 0 {
+		return "insufficient_cash", nil
+	}
+	return "", nil
+}
+
+func (e *Engine) closePart(d *deal) error {
+	o := d.order
+	n, f, err := e.ledger.costOf(d.closing, d.price, d.rate)
+	if err != nil {
+		return err
+	}
+	gross, err := e.ledger.reduce(o.sym, d.closing, n, f)
+	if err != nil {
+		return err
+	}
+	d.ambiguous = e.ambiguousExit(o, d.x)
+	fill, err := e.recordFill(d, d.closing, n, f, gross)
+	if err != nil {
+		return err
+	}
+	s := &e.symbols[o.sym]
+	if err := s.trade.addExit(o, fill, n); err != nil {
+		return err
+	}
+	if o.sibling != nil && !o.sibling.done {
+		e.finish(o.sibling, market.StatusCanceled, "oco", d.x.at)
+	}
+	if !e.ledger.books[o.sym].quantity.IsZero() {
+		return nil
+	}
+	for _, child := range e.live {
+		if child.sym == o.sym && child.isChild() && !child.done && child != o {
+			e.finish(child, market.StatusCanceled, "position_closed", d.x.at)
+		}
+	}
+	return e.closeTrade(s, o, d.x)
+}
+
+func (e *Engine) closeTrade(s *symbolState, o *order, x execution) error {
+	e.stats.Trades++
+	if e.rec == nil {
+		s.trade = openTrade{}
+		return nil
+	}
+	t, err := s.trade.closed(market.TradeID(e.stats.Trades), o, x.at, s.index, e.ledger.scale)
+	if err != nil {
+		return err
+	}
+	s.trade = openTrade{}
+	e.rec.Trade(e.step, t)
+	return nil
+}
+
+func (e *Engine) openPart(d *deal) error {
+	o := d.order
+	n, f, err := e.ledger.costOf(d.opening, d.price, d.rate)
+	if err != nil {
+		return err
+	}
+	if err := e.ledger.open(o.sym, o.Side, d.opening, n, f); err != nil {
+		return err
+	}
+	d.ambiguous = e.ambiguousEntry(d)
+	fill, err := e.recordFill(d, d.opening, n, f, dec{})
+	if err != nil {
+		return err
+	}
+	s := &e.symbols[o.sym]
+	return s.trade.addEntry(o, fill, n, s, d.x)
+}
+
+// afterFill makes the children of an order that opened and tests the stop loss of
+// one that filled inside right away.
+func (e *Engine) afterFill(d *deal) error {
+	o := d.order
+	if !d.opening.IsPos() || (o.stopLoss == nil && o.takeProfit == nil) {
+		return nil
+	}
+	first := len(e.live)
+	if err := e.makeChildren(o, d.opening, d.price, d.x); err != nil {
+		return err
+	}
+	if !d.x.inside || e.opt.Intrabar == "ohlc_color" || first == len(e.live) {
+		return nil
+	}
+	stop := e.live[first]
+	if !stop.active || stop.Role != market.RoleStopLoss {
+		return nil
+	}
+	stop.tested = true
+	if !e.reachedInside(stop, &e.symbols[o.sym].candle) {
+		return nil
+	}
+	return e.fillInside(stop, float(d.ref))
+}
+
+// recordFill writes one execution down.
+func (e *Engine) recordFill(d *deal, q, n, f, gross dec) (*market.Fill, error) {
+	o := d.order
+	var sum adder
+	diff := sum.sub(d.price, d.ref).Abs()
+	slippage, err := mulRound(diff, q, e.ledger.scale)
+	if err != nil {
+		return nil, err
+	}
+	e.stats.Fills++
+	e.stats.Fees = e.ledger.fees
+	e.stats.Slippage = sum.total(e.stats.Slippage, slippage)
+	e.stats.Notional = sum.total(e.stats.Notional, n)
+	o.Fee = sum.add(o.Fee, f)
+	o.FilledQuantity = sum.add(o.FilledQuantity, q)
+	if sum.err != nil {
+		return nil, sum.err
+	}
+	if d.ambiguous {
+		e.stats.AmbiguousFills++
+	}
+	e.fills = append(e.fills, market.Fill{
+		ID: market.FillID(e.stats.Fills), OrderID: o.ID, Symbol: o.Symbol, Side: o.Side, Role: o.Role,
+		Quantity: q, Price: d.price, ReferencePrice: d.ref, Slippage: slippage, Fee: f, Liquidity: d.liquidity,
+		Time: d.x.at, PositionAfter: e.ledger.books[o.sym].quantity, RealizedPnL: gross, Ambiguous: d.ambiguous, Tag: o.Tag,
+	})
+	fill := &e.fills[len(e.fills)-1]
+	e.digest.fill(e.step, fill, e.ledger.cash)
+	if e.rec != nil {
+		e.rec.Fill(e.step, fill)
+	}
+	return fill, nil
+}
+
+// ambiguousExit: the candle also touches the sibling of the child that filled
+// inside it, or the stop loss goes off in the candle inside which its stop-type
+// parent filled; the candle does not tell what came first.
+func (e *Engine) ambiguousExit(o *order, x execution) bool {
+	if !x.inside || !o.isChild() {
+		return false
+	}
+	s := &e.symbols[o.sym]
+	if o.sibling != nil && !o.sibling.done && touchesInside(o.sibling, &s.candle) {
+		return true
+	}
+	stopParent := o.parent.Type == market.Stop || o.parent.Type == market.StopLimit || o.parent.Type == market.TrailingStop
+	return o.Role == market.RoleStopLoss && o.bornAt == s.index && o.parentInside && stopParent
+}
+
+// ambiguousEntry: the candle inside which an entry filled touches its take profit too.
+func (e *Engine) ambiguousEntry(d *deal) bool {
+	o := d.order
+	if !d.x.inside || o.takeProfit == nil {
+		return false
+	}
+	exit := o.Side.Opposite()
+	target, err := childLevel(o.takeProfit, exit, false, d.price)
+	return err == nil && reached(exit, favourable(exit, &e.symbols[o.sym].candle), float(target))
+}
+
+// touchesInside says that the extremes of a candle reach a bracket child.
+func touchesInside(o *order, c *market.Candle) bool {
+	if o.isStop() {
+		return triggers(o.Side, adverse(o.Side, c), o.stopF)
+	}
+	return reached(o.Side, favourable(o.Side, c), o.limitF)
+}
+
+func minDec(a, b dec) dec {
+	if a.Cmp(b) < 0 {
+		return a
+	}
+	return b
+}

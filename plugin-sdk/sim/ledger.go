@@ -1,0 +1,336 @@
+package sim
+
+import (
+	"fmt"
+	"math/big"
+
+	"github.com/govalues/decimal"
+
+	"github.com/assay-run/assay/plugin-sdk/market"
+)
+
+// LedgerError says that an amount no longer fits into the ledger (DATA_ERROR,
+// reason ledger_overflow): prices and quantities are beyond what the chosen
+// initial cash leaves room for.
+type LedgerError struct {
+	Step int64
+	What string
+	Err  error
+}
+
+func (e *LedgerError) Error() string {
+	return fmt.Sprintf("ledger overflow at step %d: %s: %v; choose a smaller initial_cash or a larger quantity_step", e.Step, e.What, e.Err)
+}
+
+func (e *LedgerError) Unwrap() error { return e.Err }
+
+// ledger keeps exact books. For every symbol a signed quantity, a signed cost and
+// the realised gross profit; always cash + costs + fees = initial cash + realised.
+type ledger struct {
+	scale   int // decimals of the money unit
+	initial dec
+	cash    dec
+	fees    dec
+	books   []book
+	cashF   float64 // cached view
+	scratch struct{ num, den, tmp big.Int }
+}
+
+// book is the ledger of one symbol.
+type book struct {
+	quantity, cost, realised dec
+	quantityF, entryF        float64 // cached views
+}
+
+// moneyScale is the number of decimals of the money unit: clamp(15 - integer
+// digits of the initial cash, 0, 10).
+func moneyScale(initialCash dec) int {
+	digits := initialCash.Trunc(0).Prec()
+	return min(max(priceDigits-digits, 0), 10)
+}
+
+func newLedger(initialCash dec, symbols int) (*ledger, error) {
+	scale := moneyScale(initialCash)
+	cash := initialCash.Round(scale)
+	if !cash.IsPos() {
+		return nil, fmt.Errorf("initial_cash must be above 0, got %s", initialCash)
+	}
+	l := &ledger{scale: scale, initial: cash, cash: cash, books: make([]book, symbols)}
+	l.cashF = float(cash)
+	return l, nil
+}
+
+// save remembers cash, fees and one book; the returned function puts them back.
+func (l *ledger) save(sym int) func() {
+	cash, fees, cashF, book := l.cash, l.fees, l.cashF, l.books[sym]
+	return func() { l.cash, l.fees, l.cashF, l.books[sym] = cash, fees, cashF, book }
+}
+
+// notional is quantity x price, rounded half-even once to the money unit.
+func (l *ledger) notional(quantity, price dec) (dec, error) {
+	return mulRound(quantity, price, l.scale)
+}
+
+// free is the cash that an opening fill may spend: cash less twice the cost of
+// open shorts, whose proceeds and as much again are held as collateral.
+func (l *ledger) free(allowShort bool) (dec, error) {
+	free := l.cash
+	if !allowShort {
+		return free, nil
+	}
+	for i := range l.books {
+		if c := l.books[i].cost; c.IsNeg() {
+			for range 2 {
+				var err error
+				if free, err = free.Add(c); err != nil {
+					return dec{}, err
+				}
+			}
+		}
+	}
+	return free, nil
+}
+
+// open adds to a position (or starts one): n is the notional, f the fee.
+func (l *ledger) open(sym int, side market.Side, q, n, f dec) error {
+	b := &l.books[sym]
+	sum := adder{}
+	if side == market.Buy {
+		b.quantity, b.cost = sum.add(b.quantity, q), sum.add(b.cost, n)
+		l.cash = sum.sub(sum.sub(l.cash, n), f)
+	} else {
+		b.quantity, b.cost = sum.sub(b.quantity, q), sum.sub(b.cost, n)
+		l.cash = sum.sub(sum.add(l.cash, n), f)
+	}
+	return l.settle(b, f, &sum)
+}
+
+// reduce takes q (at most the whole) off a position and returns the gross profit.
+func (l *ledger) reduce(sym int, q, n, f dec) (dec, error) {
+	b := &l.books[sym]
+	sum := adder{}
+	held := b.quantity.Abs()
+	cost := b.cost
+	if q.Cmp(held) != 0 {
+		var err error
+		if cost, err = proportion(b.cost, q, held); err != nil {
+			return dec{}, err
+		}
+	}
+	var gross dec
+	if b.quantity.IsPos() {
+		gross = sum.sub(n, cost)
+		b.quantity = sum.sub(b.quantity, q)
+		l.cash = sum.sub(sum.add(l.cash, n), f)
+	} else {
+		gross = sum.sub(sum.sub(dec{}, n), cost)
+		b.quantity = sum.add(b.quantity, q)
+		l.cash = sum.sub(sum.sub(l.cash, n), f)
+	}
+	b.cost = sum.sub(b.cost, cost)
+	b.realised = sum.add(b.realised, gross)
+	return gross, l.settle(b, f, &sum)
+}
+
+// settle books the fee, refreshes the cached views and checks the bounds.
+func (l *ledger) settle(b *book, fee dec, sum *adder) error {
+	l.fees = sum.add(l.fees, fee)
+	if sum.err != nil {
+		return sum.err
+	}
+	for _, d := range [...]dec{l.cash, l.fees, b.cost, b.realised} {
+		if d.Scale() > l.scale {
+			return fmt.Errorf("%w: %s has more than %d decimals", errRange, d, l.scale)
+		}
+		if digits := d.Trunc(0).Prec(); digits > 19-l.scale {
+			return fmt.Errorf("%w: %s", errRange, d)
+		}
+	}
+	l.cashF, b.quantityF, b.entryF = float(l.cash), float(b.quantity), 0
+	if !b.quantity.IsZero() {
+		b.entryF = float(b.cost) / b.quantityF
+	}
+	return nil
+}
+
+// sizeByCash is floor(budget / (price x (1 + fee)) / step) x step, exactly. If
+// rounding makes cost and fee exceed the budget it is taken once more with the
+// budget less two money units.
+func (l *ledger) sizeByCash(budget, price, feeRate, step dec) (dec, error) {
+	q, err := l.affordable(budget, price, feeRate, step)
+	if err != nil || q.IsZero() {
+		return q, err
+	}
+	n, f, err := l.costOf(q, price, feeRate)
+	if err != nil {
+		return dec{}, err
+	}
+	total, err := n.Add(f)
+	if err != nil || total.Cmp(budget) <= 0 {
+		return q, err
+	}
+	two, err := fromCoef(false, 2, l.scale)
+	if err != nil {
+		return dec{}, err
+	}
+	if budget, err = budget.Sub(two); err != nil || !budget.IsPos() {
+		return dec{}, err
+	}
+	return l.affordable(budget, price, feeRate, step)
+}
+
+// costOf is the notional of a fill and its fee, each rounded once.
+func (l *ledger) costOf(q, price, feeRate dec) (n, f dec, err error) {
+	if n, err = l.notional(q, price); err != nil {
+		return n, f, err
+	}
+	f, err = mulRound(n, feeRate, l.scale)
+	return n, f, err
+}
+
+func (l *ledger) affordable(budget, price, feeRate, step dec) (dec, error) {
+	if !budget.IsPos() {
+		return dec{}, nil
+	}
+	gross, err := decOne.Add(feeRate)
+	if err != nil {
+		return dec{}, err
+	}
+	num, den, tmp := &l.scratch.num, &l.scratch.den, &l.scratch.tmp
+	num.SetUint64(budget.Coef())
+	den.SetUint64(price.Coef())
+	den.Mul(den, tmp.SetUint64(gross.Coef()))
+	den.Mul(den, tmp.SetUint64(step.Coef()))
+	shift := price.Scale() + gross.Scale() + step.Scale() - budget.Scale()
+	for up := shift; up > 0; up -= 19 {
+		num.Mul(num, tmp.SetUint64(pow10[min(up, 19)]))
+	}
+	for down := -shift; down > 0; down -= 19 {
+		den.Mul(den, tmp.SetUint64(pow10[min(down, 19)]))
+	}
+	num.Quo(num, den)
+	if !num.IsUint64() {
+		return dec{}, errRange
+	}
+	steps, err := fromCoef(false, num.Uint64(), 0)
+	if err != nil {
+		return dec{}, err
+	}
+	return mulRound(steps, step, step.Scale())
+}
+
+// adder sums decimals and keeps the first error, so that a chain reads as
+// arithmetic. Sums are exact: one that would lose a digit is an error.
+type adder struct{ err error }
+
+func (a *adder) add(x, y dec) dec {
+	z, err := x.AddExact(y, max(x.Scale(), y.Scale()))
+	if err != nil && a.err == nil {
+		a.err = err
+	}
+	return z
+}
+
+func (a *adder) sub(x, y dec) dec { return a.add(x, y.Neg()) }
+
+// total is a sum that is reported and no balance: beyond 19 digits it is rounded.
+func (a *adder) total(x, y dec) dec {
+	z, err := x.Add(y)
+	if err != nil && a.err == nil {
+		a.err = err
+	}
+	return z
+}
+
+// RoundCash rounds initial cash to the money unit that its size calls for; the
+// result may be 0, which no run can start with.
+func RoundCash(cash dec) dec { return cash.Round(moneyScale(cash)) }
+
+// InitialCash is the initial cash rounded to the money unit.
+func (e *Engine) InitialCash() decimal.Decimal { return e.ledger.initial }
+
+// CashExact is the cash in the books.
+func (e *Engine) CashExact() decimal.Decimal { return e.ledger.cash }
+
+// FinalValue is cash plus every position at its last close, rounded to the money unit.
+func (e *Engine) FinalValue() (decimal.Decimal, error) {
+	total := e.ledger.cash
+	for i := range e.ledger.books {
+		value, _, err := e.marketValue(i)
+		if err != nil {
+			return decimal.Decimal{}, err
+		}
+		if total, err = total.Add(value); err != nil {
+			return decimal.Decimal{}, err
+		}
+	}
+	return total, nil
+}
+
+// marketValue is the signed value of a position at its last close, and that close.
+func (e *Engine) marketValue(i int) (value, mark dec, err error) {
+	b := &e.ledger.books[i]
+	if b.quantity.IsZero() {
+		return dec{}, dec{}, nil
+	}
+	if mark, err = toDecimal(e.symbols[i].candle.Close); err != nil {
+		return value, mark, err
+	}
+	value, err = e.ledger.notional(b.quantity, mark)
+	return value, mark, err
+}
+
+// Positions are the open positions in request order.
+func (e *Engine) Positions() ([]market.Position, error) {
+	var out []market.Position
+	for i := range e.symbols {
+		b, t := &e.ledger.books[i], &e.symbols[i].trade
+		if b.quantity.IsZero() {
+			continue
+		}
+		value, mark, err := e.marketValue(i)
+		if err != nil {
+			return nil, err
+		}
+		unrealized, err := value.Sub(b.cost)
+		if err != nil {
+			return nil, err
+		}
+		entry, err := average(b.cost.Abs(), b.quantity.Abs())
+		if err != nil {
+			return nil, err
+		}
+		p := market.Position{
+			Symbol: e.cfg.Symbols[i], Direction: t.direction, Quantity: b.quantity, AverageEntryPrice: entry,
+			MarkPrice: mark, MarketValue: value, UnrealizedPnL: unrealized, RealizedPnL: t.gross, Fees: t.fees,
+			OpenedAt: t.entryTime, UpdatedAt: e.now,
+		}
+		for _, o := range e.live {
+			if o.sym != i || o.done || !o.isChild() {
+				continue
+			}
+			if o.Role == market.RoleStopLoss {
+				p.StopLoss = o.StopPrice
+			} else {
+				p.TakeProfit = o.LimitPrice
+			}
+		}
+		out = append(out, p)
+	}
+	return out, nil
+}
+
+// CheckBalance verifies the identity of the books: cash + costs + fees = initial
+// cash + realised, to the last digit.
+func (e *Engine) CheckBalance() error {
+	l := e.ledger
+	var sum adder
+	left, right := sum.add(l.cash, l.fees), l.initial
+	for i := range l.books {
+		left, right = sum.add(left, l.books[i].cost), sum.add(right, l.books[i].realised)
+	}
+	if sum.err == nil && left.Cmp(right) != 0 {
+		return &LedgerError{Step: e.step, What: "the books do not balance", Err: errRange}
+	}
+	return sum.err
+}

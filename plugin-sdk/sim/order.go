@@ -1,0 +1,253 @@
+package sim
+
+import (
+	"github.com/assay-run/assay/plugin-sdk/market"
+)
+
+// order is a market.Order with what matching needs to know of it.
+type order struct {
+	market.Order
+	sym             int
+	size            market.Size
+	limitF, stopF   float64 // the float64 nearest to the decimals: triggers compare float64
+	trailPercent    dec
+	trailAmount     dec
+	water           dec         // extreme that a trailing stop follows
+	since           market.Time // eligible on candles that open from then on
+	stopLoss        *market.Child
+	takeProfit      *market.Child
+	parent, sibling *order // of a bracket child
+	parentInside    bool   // the parent filled inside its candle
+	expireLeft      int    // candles, with gtd
+	delay           int    // candles to skip before the first eligible one
+	liveFrom        int64  // first candle index of the symbol it may fill on
+	bornAt          int64  // candle index in which a child was made; -1 otherwise
+	active          bool   // takes part in the current candle
+	opened, tested  bool   // seen by the open and the inside passes of this candle
+	arrived         bool   // rested through an earlier candle, or counts as resting
+	triggered       bool   // a stop_limit that has become a limit
+	justTriggered   bool   // ... on this candle
+	held            bool   // compat: give way to the stop loss on this candle
+	done            bool
+}
+
+// isStop says that the order waits for its stop price.
+func (o *order) isStop() bool {
+	switch o.Type {
+	case market.Stop, market.TrailingStop:
+		return true
+	case market.StopLimit:
+		return !o.triggered
+	}
+	return false
+}
+
+func (o *order) isChild() bool { return o.parent != nil }
+
+// newOrder gives an intent an id and a place in the queue. It is not announced yet.
+func (e *Engine) newOrder(sym int, in *market.Intent, at market.Time) *order {
+	e.stats.Orders++
+	o := &order{sym: sym, size: in.Size, stopLoss: in.StopLoss, takeProfit: in.TakeProfit, expireLeft: in.ExpireAfter, since: at, bornAt: -1}
+	o.Order = market.Order{
+		ID: market.OrderID(e.stats.Orders), Ref: in.ClientRef, Symbol: e.cfg.Symbols[sym], Side: in.Side, Type: in.Type,
+		TimeInForce: in.TimeInForce, ReduceOnly: in.ReduceOnly, Tag: in.Tag, CreatedAt: at, UpdatedAt: at,
+	}
+	if in.ReduceOnly || e.isExit(o) {
+		o.Role = market.RoleExit
+	}
+	return o
+}
+
+// enqueue puts an accepted order last in the queue.
+func (e *Engine) enqueue(o *order) {
+	e.live = append(e.live, o)
+	e.openings++
+	e.changed(o, market.StatusOpen, "", o.UpdatedAt)
+}
+
+// finish ends an order that did not fill.
+func (e *Engine) finish(o *order, status market.OrderStatus, reason string, at market.Time) {
+	if status == market.StatusRejected {
+		e.stats.RejectedOrders++
+	}
+	e.close(o)
+	e.changed(o, status, reason, at)
+}
+
+func (e *Engine) close(o *order) {
+	if !o.done {
+		o.done = true
+		e.openings--
+	}
+}
+
+// changed announces a new state.
+func (e *Engine) changed(o *order, status market.OrderStatus, reason string, at market.Time) {
+	o.Status, o.Reason, o.UpdatedAt = status, reason, at
+	e.digest.order(e.step, &o.Order)
+	e.updates = append(e.updates, o.Order)
+	if e.rec != nil {
+		e.rec.Order(e.step, &o.Order)
+	}
+}
+
+// makeChildren makes the bracket of a parent that has just opened quantity at price.
+func (e *Engine) makeChildren(parent *order, quantity, price dec, x execution) error {
+	var legs [2]*order
+	for i, spec := range [...]*market.Child{parent.stopLoss, parent.takeProfit} {
+		if spec == nil {
+			continue
+		}
+		leg, err := e.newChild(parent, spec, i == 0, quantity, price)
+		if err != nil {
+			return err
+		}
+		e.scheduleChild(leg, parent, i == 0, x)
+		legs[i] = leg
+	}
+	if legs[0] != nil && legs[1] != nil {
+		legs[0].sibling, legs[1].sibling = legs[1], legs[0]
+	}
+	for _, leg := range legs {
+		if leg != nil {
+			e.enqueue(leg)
+		}
+	}
+	return nil
+}
+
+func (e *Engine) newChild(parent *order, spec *market.Child, stop bool, quantity, price dec) (*order, error) {
+	in := market.Intent{Side: parent.Side.Opposite(), Type: market.Limit, ReduceOnly: true}
+	if stop {
+		in.Type = market.Stop
+	}
+	if spec.TrailPercent != 0 || spec.TrailAmount != 0 {
+		in.Type = market.TrailingStop
+	}
+	o := e.newOrder(parent.sym, &in, parent.FilledAt)
+	o.ParentID, o.parent, o.Role, o.Quantity = parent.ID, parent, market.RoleTakeProfit, quantity
+	if stop {
+		o.Role = market.RoleStopLoss
+	}
+	if in.Type == market.TrailingStop {
+		o.water = price
+		return o, e.setTrail(o, spec.TrailPercent, spec.TrailAmount)
+	}
+	level, err := childLevel(spec, o.Side, stop, price)
+	if err != nil {
+		return nil, err
+	}
+	if stop {
+		o.setStop(level)
+	} else {
+		o.setLimit(level)
+	}
+	return o, nil
+}
+
+// childLevel is the price of a leg: absolute, or a fraction of the parent's fill price.
+func childLevel(spec *market.Child, side market.Side, stop bool, price dec) (dec, error) {
+	if spec.Percent == 0 {
+		return toDecimal(spec.Price)
+	}
+	share, err := toDecimal(spec.Percent)
+	if err != nil {
+		return dec{}, err
+	}
+	// A stop loss that sells sits below the fill, a take profit that sells above it.
+	if (side == market.Sell) == stop {
+		share = share.Neg()
+	}
+	factor, err := decOne.Add(share)
+	if err != nil {
+		return dec{}, err
+	}
+	return mulPrice(price, factor)
+}
+
+// scheduleChild says from when on a leg is live (A6).
+func (e *Engine) scheduleChild(o, parent *order, stop bool, x execution) {
+	s := &e.symbols[o.sym]
+	o.bornAt, o.parentInside = s.index, x.inside
+	now := e.opt.ProtectFrom != "next_candle" && (!e.opt.compat() || parent.Type == market.Market)
+	if now && x.inside {
+		// Where the path of the candle is not walked, only the stop may be assumed to be reached after the fill.
+		now = stop || e.opt.Intrabar == "ohlc_color"
+	}
+	if x.end {
+		now = false
+	}
+	o.liveFrom, o.active = s.index, now
+	if !now {
+		o.liveFrom = s.index + 1
+		o.arrived = true // it rests when the next candle opens
+	}
+}
+
+func (o *order) setLimit(d dec) { o.LimitPrice, o.limitF = d, float(d) }
+
+func (o *order) setStop(d dec) { o.StopPrice, o.stopF = d, float(d) }
+
+// setTrail stores the distance and places the stop.
+func (e *Engine) setTrail(o *order, percent, amount float64) error {
+	var err error
+	if o.trailPercent, err = toDecimal(percent); err != nil {
+		return err
+	}
+	if o.trailAmount, err = toDecimal(amount); err != nil {
+		return err
+	}
+	return o.placeTrail()
+}
+
+// placeTrail computes the stop from the water: below it for a sell, above for a buy.
+func (o *order) placeTrail() error {
+	var level dec
+	var err error
+	sign := o.trailPercent
+	if o.Side == market.Sell {
+		sign = sign.Neg()
+	}
+	if !o.trailPercent.IsZero() {
+		factor, ferr := decOne.Add(sign)
+		if ferr != nil {
+			return ferr
+		}
+		level, err = mulPrice(o.water, factor)
+	} else if o.Side == market.Sell {
+		level, err = o.water.Sub(o.trailAmount)
+	} else {
+		level, err = o.water.Add(o.trailAmount)
+	}
+	if err != nil {
+		return err
+	}
+	o.setStop(level)
+	return nil
+}
+
+// trail moves the water after a candle: to its extreme, or only to its close after
+// the candle inside which the parent filled.
+func (e *Engine) trail(o *order, s *symbolState) error {
+	extreme := s.candle.High
+	if o.Side == market.Buy {
+		extreme = s.candle.Low
+	}
+	if o.bornAt == s.index && o.parentInside {
+		extreme = s.candle.Close
+	}
+	level, err := toDecimal(extreme)
+	if err != nil {
+		return err
+	}
+	if c := level.Cmp(o.water); (o.Side == market.Sell && c <= 0) || (o.Side == market.Buy && c >= 0) {
+		return nil
+	}
+	o.water = level
+	if err := o.placeTrail(); err != nil {
+		return err
+	}
+	o.UpdatedAt = e.now
+	e.updates = append(e.updates, o.Order)
+	return nil
+}

@@ -1,0 +1,265 @@
+package sim
+
+import (
+	"github.com/assay-run/assay/plugin-sdk/market"
+)
+
+// execution says where in a candle a fill happens.
+type execution struct {
+	at     market.Time // open time of the candle, or the close at the end of a run
+	inside bool        // after the open
+	end    bool        // at a close: end of data or liquidation
+}
+
+// reached says that a price is at or beyond a level in the direction of the order:
+// at or below for a buy, at or above for a sell.
+func reached(side market.Side, price, level float64) bool {
+	if side == market.Buy {
+		return price <= level
+	}
+	return price >= level
+}
+
+// triggers says that a price sets off a stop: at or above for a buy.
+func triggers(side market.Side, price, stop float64) bool {
+	return reached(side.Opposite(), price, stop)
+}
+
+// favourable is the candle's extreme that a limit order waits for; adverse the one
+// that sets off a stop.
+func favourable(side market.Side, c *market.Candle) float64 {
+	if side == market.Buy {
+		return c.Low
+	}
+	return c.High
+}
+
+func adverse(side market.Side, c *market.Candle) float64 { return favourable(side.Opposite(), c) }
+
+// inRange is false when no price of the candle reaches the order.
+func (o *order) inRange(c *market.Candle) bool {
+	if o.Type == market.Market {
+		return true
+	}
+	up := o.Side == market.Sell // waits for a price from below
+	level := o.limitF
+	if o.isStop() {
+		up, level = !up, o.stopF
+	}
+	if up {
+		return c.High >= level || c.Open >= level || c.Close >= level
+	}
+	return c.Low <= level || c.Open <= level || c.Close <= level
+}
+
+// touchLevel is the price that a resting limit must see: the limit, or one tick
+// through it.
+func (e *Engine) touchLevel(o *order) float64 {
+	if e.opt.LimitTouch != "through_tick" {
+		return o.limitF
+	}
+	tick := e.symbols[o.sym].tick
+	level, err := o.LimitPrice.Sub(tick)
+	if o.Side == market.Sell {
+		level, err = o.LimitPrice.Add(tick)
+	}
+	if err != nil {
+		return o.limitF
+	}
+	return float(level)
+}
+
+// tryOpen fills an order at the open if A5 says so.
+func (e *Engine) tryOpen(o *order) error {
+	s := &e.symbols[o.sym]
+	c := &s.candle
+	x := execution{at: c.OpenTime}
+	switch {
+	case o.Type == market.Market:
+		return e.fillAt(o, e.marketPrice(o, c), market.Taker, x)
+	case o.isStop():
+		if !triggers(o.Side, c.Open, o.stopF) {
+			return nil
+		}
+		return e.trigger(o, c.Open, x)
+	case !o.arrived:
+		if !reached(o.Side, c.Open, o.limitF) || e.givesWay(o, c) {
+			return nil
+		}
+		return e.fillAt(o, c.Open, market.Taker, x)
+	case !reached(o.Side, c.Open, e.touchLevel(o)) || e.givesWay(o, c):
+		return nil
+	case e.opt.RestingGap == "open":
+		return e.fillAt(o, c.Open, market.Maker, x)
+	}
+	return e.fill(o, o.LimitPrice, market.Maker, x)
+}
+
+// marketPrice is the open, or under stress the worse of open and close.
+func (e *Engine) marketPrice(o *order, c *market.Candle) float64 {
+	if e.cfg.WorstPrice && reached(o.Side, c.Open, c.Close) {
+		return c.Close
+	}
+	return c.Open
+}
+
+// givesWay: where other engines are reproduced, a take profit that the candle
+// opens through yields to the stop loss that the same candle touches.
+func (e *Engine) givesWay(o *order, c *market.Candle) bool {
+	sl := o.sibling
+	if !e.opt.compat() || o.Role != market.RoleTakeProfit || sl == nil || sl.done || !sl.active {
+		return false
+	}
+	o.held = triggers(sl.Side, adverse(sl.Side, c), sl.stopF)
+	return o.held
+}
+
+// tryInside fills an order inside the candle if its extremes reach it.
+func (e *Engine) tryInside(o *order) error {
+	c := &e.symbols[o.sym].candle
+	if !e.reachedInside(o, c) {
+		return nil
+	}
+	return e.fillInside(o, c.Open)
+}
+
+// reachedInside says that the candle reaches the order after its open.
+func (e *Engine) reachedInside(o *order, c *market.Candle) bool {
+	if o.TimeInForce == market.IOC || o.held || o.Type == market.Market {
+		return false
+	}
+	if o.isStop() {
+		return triggers(o.Side, adverse(o.Side, c), o.stopF)
+	}
+	return reached(o.Side, favourable(o.Side, c), e.touchLevel(o))
+}
+
+// fillInside fills an order at its own price, on the way from a price. A stop that
+// was made beyond that price already goes off there: it can fill no better.
+func (e *Engine) fillInside(o *order, from float64) error {
+	x := execution{at: e.symbols[o.sym].candle.OpenTime, inside: true}
+	switch {
+	case !o.isStop():
+		return e.fill(o, o.LimitPrice, market.Maker, x)
+	case triggers(o.Side, from, o.stopF):
+		return e.trigger(o, from, x)
+	}
+	return e.trigger(o, o.stopF, x)
+}
+
+// trigger sets off a stop at a price. A stop_limit beyond its limit becomes a limit
+// order that arrives at the next candle.
+func (e *Engine) trigger(o *order, price float64, x execution) error {
+	if o.Type == market.StopLimit && !reached(o.Side, price, o.limitF) {
+		o.triggered, o.justTriggered = true, true
+		o.arrived, o.tested = false, true
+		return nil
+	}
+	if price == o.stopF {
+		return e.fill(o, o.StopPrice, market.Taker, x)
+	}
+	return e.fillAt(o, price, market.Taker, x)
+}
+
+func (e *Engine) fillAt(o *order, price float64, l market.Liquidity, x execution) error {
+	ref, err := toDecimal(price)
+	if err != nil {
+		return err
+	}
+	return e.fill(o, ref, l, x)
+}
+
+// fillPrice adds slippage to a taker's reference price, never beyond a limit.
+func (e *Engine) fillPrice(o *order, ref dec, l market.Liquidity) (dec, error) {
+	if l == market.Maker || !e.slips {
+		return ref, nil
+	}
+	price, err := mulPrice(ref, e.taker[o.Side])
+	if err != nil || !o.Type.NeedsLimit() {
+		return price, err
+	}
+	if c := price.Cmp(o.LimitPrice); (o.Side == market.Buy && c > 0) || (o.Side == market.Sell && c < 0) {
+		return o.LimitPrice, nil
+	}
+	return price, nil
+}
+
+// walk is phase 4 along the supposed path of the candle: to the low first when it
+// closed at or above its open, else to the high first.
+func (e *Engine) walk(sym int) error {
+	c := &e.symbols[sym].candle
+	path := [...]float64{c.Open, c.Low, c.High, c.Close}
+	if c.Close < c.Open {
+		path[1], path[2] = c.High, c.Low
+	}
+	for leg := 1; leg < len(path); leg++ {
+		pos := path[leg-1]
+		for {
+			o, at := e.nextOnPath(sym, pos, path[leg])
+			if o == nil {
+				break
+			}
+			pos = at
+			if err := e.fillInside(o, at); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// nextOnPath is the order that a move from one price to another reaches first;
+// ties go by class as in stop_first, then by sequence number.
+func (e *Engine) nextOnPath(sym int, from, to float64) (*order, float64) {
+	var best *order
+	var bestAt float64
+	bestRank := 0
+	for _, o := range e.live {
+		if o.sym != sym || !o.active || o.done || o.justTriggered || o.held || o.TimeInForce == market.IOC || o.Type == market.Market {
+			continue
+		}
+		at, ok := e.onPath(o, from, to)
+		if !ok {
+			continue
+		}
+		rank := e.rank(o)
+		if best == nil || abs(at-from) < abs(bestAt-from) || (at == bestAt && rank < bestRank) {
+			best, bestAt, bestRank = o, at, rank
+		}
+	}
+	return best, bestAt
+}
+
+// onPath is where on the way from one price to another the order is reached.
+func (e *Engine) onPath(o *order, from, to float64) (float64, bool) {
+	level, hit := 0.0, reached
+	if o.isStop() {
+		level, hit = o.stopF, triggers
+	} else {
+		level = e.touchLevel(o)
+	}
+	switch {
+	case hit(o.Side, from, level):
+		return from, true
+	case hit(o.Side, to, level):
+		return level, true
+	}
+	return 0, false
+}
+
+func (e *Engine) rank(o *order) int {
+	switch {
+	case !o.isStop():
+		return 2
+	case e.isExit(o):
+		return 0
+	}
+	return 1
+}
+
+func abs(x float64) float64 {
+	if x < 0 {
+		return -x
+	}
+	return x
+}

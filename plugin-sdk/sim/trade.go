@@ -1,0 +1,179 @@
+package sim
+
+import (
+	"github.com/assay-run/assay/plugin-sdk/market"
+)
+
+// openTrade is the round trip of a symbol that has not come back to flat yet.
+type openTrade struct {
+	active              bool
+	whole               bool // the position is held from the open of the current candle
+	direction           market.Direction
+	opened, closedQty   dec // quantities
+	notional, exitValue dec
+	entryPrice          dec // of the first fill
+	exitPrice           dec
+	mixedEntry          bool // several entry prices
+	mixedExit           bool
+	gross, fees, slips  dec
+	entryTime           market.Time
+	entryIndex          int64
+	entryTag            string
+	low, high           float64 // extremes seen while held; meaningful once seen
+	seen                bool
+	orders              []market.OrderID
+	ambiguous           bool
+}
+
+// track widens the extremes by one price.
+func (t *openTrade) track(price float64) {
+	if !t.seen {
+		t.low, t.high, t.seen = price, price, true
+		return
+	}
+	if price < t.low {
+		t.low = price
+	} else if price > t.high {
+		t.high = price
+	}
+}
+
+// endCandle widens the extremes by a candle at whose close the position is still
+// held: the whole of it, or its close if the entry was inside.
+func (t *openTrade) endCandle(c *market.Candle) {
+	if t.whole {
+		t.track(c.Low)
+		t.track(c.High)
+		return
+	}
+	t.track(c.Close)
+}
+
+func (t *openTrade) addOrder(id market.OrderID) {
+	for _, have := range t.orders {
+		if have == id {
+			return
+		}
+	}
+	t.orders = append(t.orders, id)
+}
+
+func (t *openTrade) add(o *order, f *market.Fill) error {
+	var sum adder
+	t.fees, t.slips = sum.add(t.fees, f.Fee), sum.total(t.slips, f.Slippage)
+	t.gross = sum.add(t.gross, f.RealizedPnL)
+	t.ambiguous = t.ambiguous || f.Ambiguous
+	t.addOrder(o.ID)
+	return sum.err
+}
+
+func (t *openTrade) addEntry(o *order, f *market.Fill, notional dec, s *symbolState, x execution) error {
+	if !t.active {
+		*t = openTrade{active: true, whole: !x.inside, entryTime: f.Time, entryIndex: s.index, entryTag: o.Tag, entryPrice: f.Price}
+		if o.Side == market.Sell {
+			t.direction = market.Short
+		}
+		if t.whole {
+			t.track(s.candle.Open)
+		}
+	} else if f.Price.Cmp(t.entryPrice) != 0 {
+		t.mixedEntry = true
+	}
+	var sum adder
+	t.opened, t.notional = sum.total(t.opened, f.Quantity), sum.total(t.notional, notional)
+	if sum.err != nil {
+		return sum.err
+	}
+	return t.add(o, f)
+}
+
+func (t *openTrade) addExit(o *order, f *market.Fill, notional dec) error {
+	if t.closedQty.IsZero() {
+		t.exitPrice = f.Price
+	} else if f.Price.Cmp(t.exitPrice) != 0 {
+		t.mixedExit = true
+	}
+	var sum adder
+	t.closedQty, t.exitValue = sum.total(t.closedQty, f.Quantity), sum.total(t.exitValue, notional)
+	if sum.err != nil {
+		return sum.err
+	}
+	t.track(float(f.Price))
+	return t.add(o, f)
+}
+
+// closed makes the Trade of a position that has come back to flat.
+func (t *openTrade) closed(id market.TradeID, o *order, at market.Time, index int64, scale int) (*market.Trade, error) {
+	var sum adder
+	out := &market.Trade{
+		ID: id, Symbol: o.Symbol, Direction: t.direction, Quantity: t.opened, EntryTime: t.entryTime, ExitTime: at,
+		EntryPrice: t.entryPrice, ExitPrice: t.exitPrice, GrossPnL: t.gross, Fees: t.fees, Slippage: t.slips,
+		PnL: sum.sub(t.gross, t.fees), ExitReason: exitReason(o.Role), CandlesHeld: int(index - t.entryIndex),
+		EntryTag: t.entryTag, ExitTag: o.Tag, OrderIDs: t.orders, Ambiguous: t.ambiguous,
+	}
+	if sum.err != nil {
+		return nil, sum.err
+	}
+	var err error
+	if t.mixedEntry {
+		if out.EntryPrice, err = average(t.notional, t.opened); err != nil {
+			return nil, err
+		}
+	}
+	if t.mixedExit {
+		if out.ExitPrice, err = average(t.exitValue, t.closedQty); err != nil {
+			return nil, err
+		}
+	}
+	if n := float(t.notional); n != 0 {
+		out.Return = float(out.PnL) / n
+	}
+	worst, best := t.low, t.high
+	if t.direction == market.Short {
+		worst, best = best, worst
+	}
+	if out.MAE, err = t.excursion(worst, out.EntryPrice, scale); err != nil {
+		return nil, err
+	}
+	if out.MFE, err = t.excursion(best, out.EntryPrice, scale); err != nil {
+		return nil, err
+	}
+	out.MAE, out.MFE = minDec(out.MAE, dec{}), minDec(out.MFE.Neg(), dec{}).Neg()
+	return out, nil
+}
+
+// excursion is (extreme - entry price) x quantity, negated for a short.
+func (t *openTrade) excursion(extreme float64, entry dec, scale int) (dec, error) {
+	price, err := toDecimal(extreme)
+	if err != nil {
+		return dec{}, err
+	}
+	diff, err := price.Sub(entry)
+	if err != nil {
+		return dec{}, err
+	}
+	if t.direction == market.Short {
+		diff = diff.Neg()
+	}
+	if v, err := mulRound(diff, t.opened, scale); err == nil {
+		return v, nil
+	}
+	return diff.Mul(t.opened) // no balance: where the money unit does not fit, 19 digits do
+}
+
+// average is value / quantity to 15 significant digits.
+func average(value, quantity dec) (dec, error) {
+	q, err := value.Quo(quantity)
+	if err != nil {
+		return dec{}, err
+	}
+	return mulPrice(q, decOne)
+}
+
+func exitReason(r market.Role) string {
+	switch r {
+	case market.RoleEntry, market.RoleExit:
+		return "signal"
+	}
+	return r.String()
+}
