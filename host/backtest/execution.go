@@ -31,7 +31,8 @@ const (
 )
 
 // Execution is one backtest whose plugin has been launched and has accepted its
-// parameters. It implements runner.Execution and runner.Described.
+// parameters. It implements runner.Execution, runner.Described and
+// runner.Watched.
 type Execution struct {
 	log       hclog.Logger
 	clock     func() time.Time
@@ -51,6 +52,7 @@ type Execution struct {
 	dataHash  string
 	feed      *feed
 	decider   sim.Decider
+	data      dataGuard
 
 	// The rest is guarded by the gate.
 
@@ -67,6 +69,7 @@ type Execution struct {
 var _ interface {
 	runner.Execution
 	runner.Described
+	runner.Watched
 } = (*Execution)(nil)
 
 // Manifest implements runner.Described.
@@ -82,6 +85,7 @@ func (x *Execution) WriteDecisions(w io.Writer) error {
 // Close releases data and files. The results stay.
 func (x *Execution) Close() error {
 	x.proc.Kill("the run is over")
+	x.data.close()
 	err := x.rec.lines.Close()
 	for _, s := range x.sources {
 		if e := s.release(); err == nil {

@@ -13,12 +13,14 @@ import (
 type recorder struct {
 	lines    *decision.Log
 	orders   []market.Order // by id; an open order changes in place
+	changes  []int32        // index of an order, each time it is made or changed
 	fills    []market.Fill
 	trades   []market.Trade
 	curve    result.EquityCurve
 	openTime []market.Time // of each step of the window; aliases the data in a run of one symbol
 	totals   metric.Totals
-	peak     float64
+	peak     float64 // highest equity before the newest point
+	last     float64 // equity of the newest point
 	now      market.Time
 	closes   []metric.Closes
 	window   int64 // first step of the window
@@ -34,6 +36,15 @@ func newRecorder(lines *decision.Log, steps int64) *recorder {
 	}}
 }
 
+// roomy doubles a full slice: append would grow a large one by a quarter, and copy
+// it several times over in a long run.
+func roomy[T any](list []T) []T {
+	if len(list) < cap(list) {
+		return list
+	}
+	return append(make([]T, 0, max(1024, 2*len(list))), list...)
+}
+
 // Intent implements sim.Recorder.
 func (r *recorder) Intent(step int64, in *market.Intent, reason string) {
 	if reason != "" {
@@ -47,20 +58,21 @@ func (r *recorder) Order(step int64, o *market.Order) {
 	if i := int(o.ID) - 1; i < len(r.orders) {
 		r.orders[i] = *o
 	} else {
-		r.orders = append(r.orders, *o)
+		r.orders = append(roomy(r.orders), *o)
 	}
+	r.changes = append(r.changes, int32(o.ID)-1)
 	r.lines.Order(step, o.UpdatedAt, o)
 }
 
 // Fill implements sim.Recorder.
 func (r *recorder) Fill(step int64, f *market.Fill) {
-	r.fills = append(r.fills, *f)
+	r.fills = append(roomy(r.fills), *f)
 	r.totals.AddFill(f)
 	r.lines.Fill(step, f.Time, f)
 }
 
 // Trade implements sim.Recorder.
-func (r *recorder) Trade(_ int64, t *market.Trade) { r.trades = append(r.trades, *t) }
+func (r *recorder) Trade(_ int64, t *market.Trade) { r.trades = append(roomy(r.trades), *t) }
 
 // Equity implements sim.Recorder. A second call for the same step replaces the
 // first: positions were closed at the end of the run.
@@ -69,11 +81,14 @@ func (r *recorder) Equity(_ int64, m *sim.Mark) {
 	if n := len(c.Time); n > 0 && c.Time[n-1] == m.Time {
 		c.Time, c.Equity, c.Cash = c.Time[:n-1], c.Equity[:n-1], c.Cash[:n-1]
 		c.PositionValue, c.Drawdown, c.Exposure = c.PositionValue[:n-1], c.Drawdown[:n-1], c.Exposure[:n-1]
+	} else {
+		r.peak = max(r.peak, r.last)
 	}
-	r.peak = max(r.peak, m.Equity)
+	r.last = m.Equity
+	peak := max(r.peak, m.Equity)
 	drawdown, exposure := 0.0, 0.0
-	if r.peak > 0 {
-		drawdown = (r.peak - m.Equity) / r.peak
+	if peak > 0 {
+		drawdown = (peak - m.Equity) / peak
 	}
 	if m.Notional != 0 {
 		if exposure = m.Notional / m.Equity; m.Equity <= 0 {

@@ -21,6 +21,7 @@ const (
 // said collects the log lines and annotations of a run.
 type said struct {
 	lines   []result.LogLine
+	total   int64 // lines ever
 	series  []result.Annotation
 	dropped int64
 }
@@ -64,6 +65,7 @@ func (s *said) addLine(log hclog.Logger, l wire.LogLine) {
 	}
 	line.Fields["step"] = fmt.Sprint(l.Step)
 	s.lines = append(s.lines, line)
+	s.total++
 	log.Debug("strategy: "+l.Message, "level", l.Level, "step", l.Step)
 }
 

@@ -19,8 +19,9 @@ type run struct {
 
 	// The rest is guarded by Runner.mu.
 
-	exec Execution // nil after the end
-	last Progress
+	exec    Execution // nil after the end
+	watched Watched   // stays until the reset
+	last    Progress
 	// stopReason is set once somebody told the run to end.
 	stopReason string
 	// ended says that the outcome is decided: a stop from now on is late.
@@ -31,7 +32,7 @@ type run struct {
 }
 
 func newRun(id string, req StartRequest, exec Execution, now time.Time) *run {
-	r := &run{id: id, req: req, exec: exec, startAt: now, done: make(chan struct{})}
+	r := &run{id: id, req: req, exec: exec, watched: watchedOf(exec), startAt: now, done: make(chan struct{})}
 	r.ctx, r.cancel = context.WithCancelCause(context.Background())
 	return r
 }
@@ -102,6 +103,8 @@ func (r *Runner) settle(run *run, exec Execution, o Outcome) (Ended, event) {
 	run.wasStopped = o.Stopped && r.state == stopping
 	if ok {
 		run.last = last
+	} else {
+		run.watched = ofResults(&result.Results{})
 	}
 	if o.Stopped && !run.wasStopped && o.Failure == nil {
 		o.Failure = internalFailure("The run ended early although nobody had stopped it.")
@@ -141,6 +144,9 @@ func (r *Runner) conclude(run *run, e event, end Ended, kept Kept) {
 		Snapshot: s, Request: run.req, Manifest: manifestOf(run.exec), Results: &results, Artifacts: kept.Artifacts,
 	}
 	run.exec = nil
+	if _, follows := run.watched.(resultsView); follows {
+		run.watched = ofResults(&results)
+	}
 	r.counters.add(s)
 	r.moveLocked(transitions[r.state][e].to)
 	run.report.Snapshot.Seq = r.seq

@@ -316,7 +316,7 @@ func (r *Runner) Restore(rep Report) error {
 	}
 	done := make(chan struct{})
 	close(done)
-	r.run = &run{id: s.RunID, req: rep.Request, done: done, ended: true, report: rep}
+	r.run = &run{id: s.RunID, req: rep.Request, done: done, ended: true, report: rep, watched: ofResults(rep.Results)}
 	r.moveLocked(t.to)
 	return nil
 }

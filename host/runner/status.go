@@ -7,6 +7,7 @@ import (
 
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/result"
+	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
 // The modes of a run.
@@ -209,3 +210,57 @@ func manifestOf(exec Execution) *artifact.Manifest {
 	}
 	return nil
 }
+
+// Watch is the current run for those who follow it, also after its end, until it is
+// reset. False when idle.
+func (r *Runner) Watch() (Watch, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.run == nil {
+		return Watch{}, false
+	}
+	return Watch{Watched: r.run.watched, RunID: r.run.id, Request: r.run.req}, true
+}
+
+// resultsView follows a run through its results. It does not see how orders change.
+type resultsView func() *result.Results
+
+func ofResults(r *result.Results) resultsView { return func() *result.Results { return r } }
+
+func watchedOf(exec Execution) Watched {
+	if w, ok := exec.(Watched); ok {
+		return w
+	}
+	return resultsView(func() *result.Results {
+		if r := exec.Results(); r != nil {
+			return r
+		}
+		return &result.Results{}
+	})
+}
+
+// Look implements Watched.
+func (v resultsView) Look() Look {
+	r := v()
+	changes := make([]int32, len(r.Orders))
+	for i := range changes {
+		changes[i] = int32(i)
+	}
+	return Look{
+		Orders: len(r.Orders), Changes: changes, Fills: r.Fills, Trades: r.Trades, Positions: r.Positions,
+		Equity: r.Equity, Annotations: r.Annotations, Log: r.Log, LogTotal: int64(len(r.Log)),
+	}
+}
+
+// OrdersAt implements Watched.
+func (v resultsView) OrdersAt(indexes []int) []market.Order {
+	orders := v().Orders
+	out := make([]market.Order, len(indexes))
+	for i, at := range indexes {
+		out[i] = orders[at]
+	}
+	return out
+}
+
+// Candles implements Watched.
+func (v resultsView) Candles(market.Symbol, func(*market.Series)) bool { return false }

@@ -29,6 +29,41 @@ type Execution interface {
 	Results() *result.Results
 }
 
+// Watched is an Execution that can be followed at little cost, while it runs and
+// after it has ended. One that is not Watched is followed through its Results.
+type Watched interface {
+	// Look shows everything up to now; it copies next to nothing.
+	Look() Look
+	// OrdersAt copies orders by their index, 0 being the oldest.
+	OrdersAt(indexes []int) []market.Order
+	// Candles lets use read the candles of a symbol inside the run's window. They must
+	// not be kept. False means that there are none, or none any more.
+	Candles(symbol market.Symbol, use func(*market.Series)) bool
+}
+
+// Look is what a run has produced so far. What its slices hold is not written any more.
+type Look struct {
+	// Orders counts the orders; OrdersAt has them.
+	Orders int
+	// Changes has the index of an order for each time that it was made or changed.
+	Changes     []int32
+	Fills       []market.Fill
+	Trades      []market.Trade
+	Positions   []market.Position
+	Equity      result.EquityCurve
+	Annotations []result.Annotation
+	// Log has the newest lines, LogTotal counts all.
+	Log      []result.LogLine
+	LogTotal int64
+}
+
+// Watch is the run as those see it who follow it.
+type Watch struct {
+	Watched
+	RunID   string
+	Request StartRequest
+}
+
 // Outcome is how an Execution ended.
 type Outcome struct {
 	// Stopped says that the run ended early because its context was cancelled.

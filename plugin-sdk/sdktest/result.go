@@ -33,7 +33,7 @@ type Result struct {
 // recorder implements sim.Recorder.
 type recorder struct {
 	r    Result
-	peak float64
+	peak float64 // highest equity before the newest point
 }
 
 func newRecorder() *recorder { return &recorder{} }
@@ -66,15 +66,19 @@ func (c *recorder) Trade(_ int64, t *market.Trade) {
 // Equity implements sim.Recorder.
 func (c *recorder) Equity(_ int64, m *sim.Mark) {
 	p := market.EquityPoint{Time: m.Time, Equity: m.Equity, Cash: m.Cash, PositionValue: m.PositionValue}
-	c.peak = max(c.peak, m.Equity)
-	if c.peak > 0 {
-		p.Drawdown = (c.peak - m.Equity) / c.peak
+	n := len(c.r.Equity)
+	again := n > 0 && c.r.Equity[n-1].Time == m.Time // the close of the last step, once more after close_at_end
+	if n > 0 && !again {
+		c.peak = max(c.peak, c.r.Equity[n-1].Equity)
+	}
+	if peak := max(c.peak, m.Equity); peak > 0 {
+		p.Drawdown = (peak - m.Equity) / peak
 	}
 	if m.Equity > 0 {
 		p.Exposure = m.Notional / m.Equity
 	}
-	if n := len(c.r.Equity); n > 0 && c.r.Equity[n-1].Time == m.Time {
-		c.r.Equity[n-1] = p // the close of the last step, once more after close_at_end
+	if again {
+		c.r.Equity[n-1] = p
 		return
 	}
 	c.r.Equity = append(c.r.Equity, p)

@@ -296,9 +296,11 @@ func (e *Engine) Positions() ([]market.Position, error) {
 		if err != nil {
 			return nil, err
 		}
-		entry, err := average(b.cost.Abs(), b.quantity.Abs())
-		if err != nil {
-			return nil, err
+		entry := t.entryPrice
+		if t.mixedEntry {
+			if entry, err = average(b.cost.Abs(), b.quantity.Abs()); err != nil {
+				return nil, err
+			}
 		}
 		p := market.Position{
 			Symbol: e.cfg.Symbols[i], Direction: t.direction, Quantity: b.quantity, AverageEntryPrice: entry,

@@ -7,52 +7,174 @@ import (
 	"bufio"
 	"crypto/sha256"
 	"encoding/hex"
-	"hash"
+	"errors"
 	"io"
-	"math"
 	"os"
-	"strconv"
-
-	"github.com/go-json-experiment/json/jsontext"
-	"github.com/govalues/decimal"
 
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
-// Log writes the decision lines of a split: one event each, as canonical
-// JSON (RFC 8785), to a spool file and into a hash of the lines joined by newlines.
-// The file has no name once it is open, so that nothing is left behind by a crash.
+// Log writes the decision lines of a split: one event each, as canonical JSON
+// (RFC 8785), to a spool file and into a hash of the lines joined by newlines. The
+// file has no name once it is open, so that nothing is left behind by a crash.
+//
+// Lines are formatted by a goroutine of the Log, in the order of the calls, so that
+// the loop of a run does not wait for them. The methods are for one goroutine at a
+// time.
 type Log struct {
-	split string
-	seq   int64
-	hash  hash.Hash
-	file  *os.File
-	out   *bufio.Writer
-	buf   []byte
-	err   error
-
-	at     market.Time // of the newest line
-	atText []byte
+	writer  *writer
+	current *batch
+	full    chan *batch
+	empty   chan *batch
+	ended   chan struct{}
+	closed  bool
 }
 
-// New makes the log of a split with its spool file in an existing folder.
+const (
+	batchEvents = 512
+	batches     = 4
+)
+
+// kind of an event.
+type kind uint8
+
+const (
+	kindIntent kind = iota
+	kindOrder
+	kindFill
+)
+
+// batch is events on their way to the writer. Each kind has its own list.
+type batch struct {
+	events  []event
+	intents []intent
+	orders  []market.Order
+	fills   []market.Fill
+	settled chan<- struct{} // closed when everything up to here is written
+}
+
+type event struct {
+	kind kind
+	step int64
+	at   market.Time
+}
+
+type intent struct {
+	market.Intent
+	reason string
+}
+
+// New makes the log of a split with its spool file in an existing folder. Close ends it.
 func New(dir, split string) (*Log, error) {
 	f, err := os.CreateTemp(dir, ".decisions-*")
 	if err != nil {
 		return nil, err
 	}
 	if err := os.Remove(f.Name()); err != nil {
-		f.Close()
-		return nil, err
+		return nil, errors.Join(err, f.Close())
 	}
-	return &Log{split: split, hash: sha256.New(), file: f, out: bufio.NewWriterSize(f, 1<<16)}, nil
+	l := &Log{
+		writer:  &writer{split: split, hash: sha256.New(), file: f, out: bufio.NewWriterSize(f, 1<<16)},
+		current: &batch{}, full: make(chan *batch, batches), empty: make(chan *batch, batches), ended: make(chan struct{}),
+	}
+	for range batches {
+		l.empty <- &batch{}
+	}
+	go l.run()
+	return l, nil
+}
+
+// run writes batches until the channel is closed.
+func (l *Log) run() {
+	defer close(l.ended)
+	for b := range l.full {
+		b.write(l.writer)
+		if b.settled != nil {
+			close(b.settled)
+		}
+		b.reset()
+		l.empty <- b
+	}
+}
+
+func (b *batch) write(w *writer) {
+	intents, orders, fills := b.intents, b.orders, b.fills
+	for _, e := range b.events {
+		switch e.kind {
+		case kindIntent:
+			w.intent(e.step, e.at, &intents[0].Intent, intents[0].reason)
+			intents = intents[1:]
+		case kindOrder:
+			w.order(e.step, e.at, &orders[0])
+			orders = orders[1:]
+		case kindFill:
+			w.fill(e.step, e.at, &fills[0])
+			fills = fills[1:]
+		}
+	}
+}
+
+func (b *batch) reset() {
+	clear(b.intents) // they hold pointers
+	*b = batch{events: b.events[:0], intents: b.intents[:0], orders: b.orders[:0], fills: b.fills[:0]}
+}
+
+func (l *Log) add(k kind, step int64, at market.Time) {
+	l.current.events = append(l.current.events, event{k, step, at})
+}
+
+// handOver gives the batch to the writer when it is full.
+func (l *Log) handOver() {
+	if len(l.current.events) >= batchEvents {
+		l.full <- l.current
+		l.current = <-l.empty
+	}
+}
+
+// Intent notes what a strategy asked for; reason is set when it was refused without
+// an order. What it points to must not change any more.
+func (l *Log) Intent(step int64, at market.Time, in *market.Intent, reason string) {
+	l.add(kindIntent, step, at)
+	l.current.intents = append(l.current.intents, intent{*in, reason})
+	l.handOver()
+}
+
+// Order notes the new state of an order.
+func (l *Log) Order(step int64, at market.Time, o *market.Order) {
+	l.add(kindOrder, step, at)
+	l.current.orders = append(l.current.orders, *o)
+	l.handOver()
+}
+
+// Fill notes one execution. At is its time.
+func (l *Log) Fill(step int64, at market.Time, f *market.Fill) {
+	l.add(kindFill, step, at)
+	l.current.fills = append(l.current.fills, *f)
+	l.handOver()
+}
+
+// settle waits until every event so far is written. After Close it all is.
+func (l *Log) settle() {
+	if l.closed {
+		return
+	}
+	settled := make(chan struct{})
+	l.current.settled = settled
+	l.full <- l.current
+	l.current = <-l.empty
+	<-settled
 }
 
 // Sum is the hash of the lines so far.
-func (d *Log) Sum() string { return hex.EncodeToString(d.hash.Sum(nil)) }
+func (l *Log) Sum() string {
+	l.settle()
+	return hex.EncodeToString(l.writer.hash.Sum(nil))
+}
 
-// WriteLines copies the lines so far, each ended by a newline.
-func (d *Log) WriteLines(w io.Writer) error {
+// WriteLines copies the lines so far, each ended by a newline. It is an error after Close.
+func (l *Log) WriteLines(w io.Writer) error {
+	l.settle()
+	d := l.writer
 	if err := d.out.Flush(); err != nil {
 		return err
 	}
@@ -70,215 +192,14 @@ func (d *Log) WriteLines(w io.Writer) error {
 	return err
 }
 
-// Close frees the spool file. Lines and hash are gone.
-func (d *Log) Close() error { return d.file.Close() }
-
-// Keys come in the order of RFC 8785, so the members of every line are written in
-// alphabetical order by hand.
-
-func (d *Log) begin() {
-	d.buf = d.buf[:0]
-	if d.seq > 0 {
-		d.buf = append(d.buf, '\n')
+// Close ends the writer and frees the spool file. The hash stays.
+func (l *Log) Close() error {
+	if l.closed {
+		return nil
 	}
-	d.buf = append(d.buf, '{')
-}
-
-func (d *Log) end() {
-	d.buf = append(d.buf, '}')
-	d.put(d.buf)
-	d.seq++
-}
-
-func (d *Log) put(b []byte) {
-	d.hash.Write(b)
-	if _, err := d.out.Write(b); err != nil && d.err == nil {
-		d.err = err
-	}
-}
-
-func (d *Log) key(k string) {
-	if d.buf[len(d.buf)-1] != '{' {
-		d.buf = append(d.buf, ',')
-	}
-	d.buf = append(append(append(d.buf, '"'), k...), '"', ':')
-}
-
-func (d *Log) text(k, v string) {
-	d.key(k)
-	// Strings of this product are valid UTF-8: the wire refuses others.
-	d.buf, _ = jsontext.AppendQuote(d.buf, v)
-}
-
-func (d *Log) number(k string, v float64) {
-	if v == 0 {
-		return
-	}
-	d.key(k)
-	d.buf = append(d.buf, '"')
-	format := byte('f')
-	if a := math.Abs(v); a < 1e-6 || a >= 1e21 {
-		format = 'g'
-	}
-	d.buf = append(strconv.AppendFloat(d.buf, v, format, -1, 64), '"')
-}
-
-func (d *Log) decimal(k string, v decimal.Decimal) {
-	d.key(k)
-	d.buf = append(d.buf, '"')
-	d.buf, _ = v.Trim(0).AppendText(d.buf) // writing to memory cannot fail
-	d.buf = append(d.buf, '"')
-}
-
-func (d *Log) optional(k string, v decimal.Decimal) {
-	if !v.IsZero() {
-		d.decimal(k, v)
-	}
-}
-
-func (d *Log) flag(k string, v bool) {
-	if v {
-		d.key(k)
-		d.buf = append(d.buf, "true"...)
-	}
-}
-
-// moment writes a time; those of one step are formatted once.
-func (d *Log) moment(at market.Time) {
-	if at != d.at || len(d.atText) == 0 {
-		d.at, d.atText = at, at.AppendFormat(d.atText[:0])
-	}
-	d.key("time")
-	d.buf = append(append(append(d.buf, '"'), d.atText...), '"')
-}
-
-func (d *Log) integer(k string, v int64) {
-	d.key(k)
-	d.buf = strconv.AppendInt(d.buf, v, 10)
-}
-
-// sequence writes the number of the line.
-func (d *Log) sequence() {
-	d.integer("seq", d.seq)
-}
-
-// Fill writes one execution. At is its time.
-func (d *Log) Fill(step int64, at market.Time, f *market.Fill) {
-	d.begin()
-	d.flag("ambiguous", f.Ambiguous)
-	d.integer("candle", step)
-	d.decimal("fee", f.Fee)
-	d.text("fill_id", f.ID.String())
-	d.text("kind", "fill")
-	d.text("liquidity", f.Liquidity.String())
-	d.text("order_id", f.OrderID.String())
-	d.decimal("price", f.Price)
-	d.decimal("quantity", f.Quantity)
-	d.text("role", f.Role.String())
-	d.sequence()
-	d.text("side", f.Side.String())
-	d.decimal("slippage", f.Slippage)
-	d.text("split", d.split)
-	d.text("symbol", string(f.Symbol))
-	d.moment(at)
-	d.end()
-}
-
-// Order writes the new state of an order.
-func (d *Log) Order(step int64, at market.Time, o *market.Order) {
-	d.begin()
-	d.integer("candle", step)
-	d.text("kind", "order")
-	d.optional("limit_price", o.LimitPrice)
-	d.text("order_id", o.ID.String())
-	if o.ParentID != 0 {
-		d.text("parent_order_id", o.ParentID.String())
-	}
-	d.optional("quantity", o.Quantity)
-	if o.Reason != "" {
-		d.text("reason", o.Reason)
-	}
-	d.text("role", o.Role.String())
-	d.sequence()
-	d.text("side", o.Side.String())
-	d.text("split", d.split)
-	d.text("status", o.Status.String())
-	d.optional("stop_price", o.StopPrice)
-	d.text("symbol", string(o.Symbol))
-	d.moment(at)
-	d.text("type", o.Type.String())
-	d.end()
-}
-
-// Intent writes what a strategy asked for; reason is set when it was refused without an order.
-func (d *Log) Intent(step int64, at market.Time, in *market.Intent, reason string) {
-	d.begin()
-	d.text("action", in.Action.String())
-	d.integer("candle", step)
-	if in.Size.Kind == market.SizeCashFraction {
-		d.number("cash_fraction", in.Size.Value)
-	}
-	if in.ClientRef != "" {
-		d.text("client_ref", in.ClientRef)
-	}
-	if in.ExpireAfter != 0 {
-		d.integer("expire_after", int64(in.ExpireAfter))
-	}
-	kind := "intent"
-	if reason != "" {
-		kind = "reject"
-	}
-	d.text("kind", kind)
-	d.number("limit_price", in.LimitPrice)
-	if in.Size.Kind == market.SizeQuantity {
-		d.number("quantity", in.Size.Value)
-	}
-	if in.Size.Kind == market.SizeQuoteAmount {
-		d.number("quote_amount", in.Size.Value)
-	}
-	if reason != "" {
-		d.text("reason", reason)
-	}
-	d.flag("reduce_only", in.ReduceOnly)
-	if in.Ref != "" {
-		d.text("ref", in.Ref)
-	}
-	d.sequence()
-	submit := in.Action == market.Submit
-	if submit {
-		d.text("side", in.Side.String())
-	}
-	d.text("split", d.split)
-	d.child("stop_loss", in.StopLoss)
-	d.number("stop_price", in.StopPrice)
-	if in.Symbol != "" {
-		d.text("symbol", string(in.Symbol))
-	}
-	if in.Tag != "" {
-		d.text("tag", in.Tag)
-	}
-	d.child("take_profit", in.TakeProfit)
-	d.moment(at)
-	if submit {
-		d.text("time_in_force", in.TimeInForce.String())
-	}
-	d.number("trail_amount", in.TrailAmount)
-	d.number("trail_percent", in.TrailPercent)
-	if submit {
-		d.text("type", in.Type.String())
-	}
-	d.end()
-}
-
-func (d *Log) child(k string, c *market.Child) {
-	if c == nil {
-		return
-	}
-	d.key(k)
-	d.buf = append(d.buf, '{')
-	d.number("percent", c.Percent)
-	d.number("price", c.Price)
-	d.number("trail_amount", c.TrailAmount)
-	d.number("trail_percent", c.TrailPercent)
-	d.buf = append(d.buf, '}')
+	l.settle()
+	l.closed = true
+	close(l.full)
+	<-l.ended
+	return l.writer.file.Close()
 }

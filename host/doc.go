@@ -1,0 +1,59 @@
+// Package host holds no code. This comment tells the pipeline of the packages below
+// it, in the order in which a run goes through them.
+//
+// # Before a run
+//
+// Candles come in through candle.Store.Import (package candle/importer reads the
+// files), Put, or the bundled sample. Each series becomes an immutable column file
+// named by its hash and a row in a small catalogue. Strategies come in through
+// catalog.Open, which looks once at a folder, copies every program under its hash,
+// starts the unknown ones to hear what they are, and lists them all, usable or not.
+//
+// # The start
+//
+// The API, or the lab, has a request. runner.Runner.Start asks its table whether a
+// run may begin and calls the launch function that came with the request:
+// backtest.Launcher.Launch. That one resolves every name of the request (strategy,
+// parameters, exchange, symbols, window, rules), opens the candles, starts the
+// strategy's process through catalog.Launch and waits until it has accepted its
+// parameters. What can be refused is refused by now, as a backtest.RequestError, and
+// nothing counts as active. Then the runner's Recorder, which is runner.Archive in
+// the service, makes the row in the registry; the run exists.
+//
+// # The run
+//
+// runner drives the backtest.Execution on a goroutine. The execution feeds candles
+// into sim.Engine of the SDK, which matches orders and keeps the books, and at each
+// step asks a sim.Decider what the strategy wants. There are two, in backtest/link:
+// CoSimulation reads the stream of intents of a plugin that runs the same simulator
+// over the same files, and compares the books of both sides; Lockstep sends each
+// step and waits for the answer. Either way the books are the host's own.
+//
+// The engine reports every intent, order, fill, trade and equity mark to the
+// execution's recorder. That one appends them to columns and lists, and to the
+// decision lines (backtest/decision), whose hash names what was decided. Readers are
+// let in by link.Gate every few thousand steps; what was appended never changes.
+//
+// # The end
+//
+// The outcome is an end of data, a stop, or a result.Failure with a code. The
+// execution hands over result.Results, with the metric.Report that metric.Compute
+// makes of curve, trades and totals. runner.Archive has artifact.Store write the
+// folder of the run, hashed, synced and renamed into place, and registry complete
+// the row. Only then the runner shows the run as completed or failed.
+//
+// # Afterwards
+//
+// registry.ListMetadata enumerates runs, artifact.Verify proves that the files of
+// one have not changed. When a process was killed in between, the next
+// registry.Open settles what it left.
+//
+// # Who may import whom
+//
+// digest and sqlite are leaves. metric knows the SDK's nouns, result adds the plain
+// data of a run. candle stands on digest and sqlite; catalog on the SDK; artifact on
+// digest, metric and result; registry on artifact and sqlite. runner joins artifact,
+// registry and result and knows neither plugins nor the simulator. backtest joins
+// candle, catalog, metric, artifact and runner. Nothing here imports api, lab or
+// cmd; cmd/tree_test.go holds that.
+package host
