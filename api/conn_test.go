@@ -1,0 +1,94 @@
+package api
+
+import (
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/assay-run/assay/api/v1/problem"
+)
+
+func TestParserRefusal(t *testing.T) {
+	for text, want := range map[string]problem.Code{
+		"HTTP/1.1 400 Bad Request" + parserHeaders + "400 Bad Request":                                           problem.MalformedRequest,
+		"HTTP/1.1 400 Bad Request: malformed Host header" + parserHeaders + "x":                                  problem.MalformedRequest,
+		"HTTP/1.1 431 Request Header Fields Too Large" + parserHeaders:                                           problem.HeadersTooLarge,
+		"HTTP/1.1 501 Not Implemented" + parserHeaders + "Unsupported transfer encoding":                         problem.UnsupportedTransferEncoding,
+		"HTTP/1.1 505 HTTP Version Not Supported: unsupported protocol version" + parserHeaders:                  problem.HTTPVersionNotSupported,
+		"HTTP/1.1 417 Expectation Failed\r\nConnection: close\r\n\r\n":                                           problem.ExpectationFailed,
+		"HTTP/1.0 417 Expectation Failed\r\n\r\n":                                                                problem.ExpectationFailed,
+		"HTTP/1.1 400 Bad Request\r\nX-Service-API-Version: v1\r\n\r\n":                                          "",
+		"HTTP/1.1 200 OK" + parserHeaders:                                                                        "",
+		"HTTP/1.1 404 Not Found\r\nContent-Type: text/plain; charset=utf-8\r\nX: y\r\nConnection: close\r\n\r\n": "",
+		"HTTP/1.1 4": "", "": "", "{\"a\":\"HTTP/1.1 400 Bad Request\"}": "",
+	} {
+		if got, ok := parserRefusal([]byte(text)); got != want || ok != (want != "") {
+			t.Errorf("%.60q: %q", text, got)
+		}
+	}
+	if _, ok := parserRefusal(refusal(problem.MalformedRequest, "id", time.Now())); ok {
+		t.Error("our own refusal looks like net/http's")
+	}
+}
+
+func TestConnectionsAreLimited(t *testing.T) {
+	inner, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ln := Limit(inner, 1)
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") })}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(ln) }()
+	dial := func() net.Conn {
+		c, err := net.Dial("tcp", inner.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.WriteString(c, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+		return c
+	}
+	answered := func(c net.Conn, d time.Duration) bool {
+		_ = c.SetReadDeadline(time.Now().Add(d))
+		_, err := c.Read(make([]byte, 1))
+		return err == nil
+	}
+	first := dial()
+	if !answered(first, 5*time.Second) {
+		t.Fatal("the first connection is not served")
+	}
+	second := dial()
+	defer second.Close()
+	if answered(second, 100*time.Millisecond) {
+		t.Error("the second connection does not wait")
+	}
+	_ = first.Close()
+	if !answered(second, 5*time.Second) {
+		t.Error("the second connection is not served after the first")
+	}
+	third := dial()
+	defer third.Close()
+	_ = server.Close()
+	if err := <-served; err != http.ErrServerClosed {
+		t.Errorf("serve: %v", err)
+	}
+}
+
+func TestWritesKeepTheirOwnDeadline(t *testing.T) {
+	a, b := net.Pipe()
+	defer b.Close()
+	c := &conn{Conn: a, release: func() {}}
+	defer c.Close()
+	_ = c.SetWriteDeadline(time.Now().Add(20 * time.Millisecond))
+	if _, err := c.Write([]byte("x")); err == nil || !strings.Contains(err.Error(), "timeout") {
+		t.Errorf("nobody reads, but: %v", err)
+	}
+	_ = c.SetWriteDeadline(time.Time{})
+	go func() { _, _ = io.Copy(io.Discard, b) }()
+	if n, err := c.Write(make([]byte, 3*writeChunk+1)); err != nil || n != 3*writeChunk+1 {
+		t.Errorf("%d %v", n, err)
+	}
+}

@@ -1,0 +1,101 @@
+package v1
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/assay-run/assay/api/v1/problem"
+	"github.com/assay-run/assay/api/v1/schema"
+	"github.com/assay-run/assay/api/web"
+	"github.com/assay-run/assay/host/backtest"
+	"github.com/assay-run/assay/host/runner"
+)
+
+// maxShown keeps a long pointer from becoming a long message.
+const maxShown = 120
+
+// invalid is the answer to a body that does not match the schema.
+func invalid(list []schema.Violation) error {
+	list = schema.Sorted(list)
+	message := fmt.Sprintf("The request is not valid: %s.", describe(list[0]))
+	if len(list) > 1 {
+		message = fmt.Sprintf("The request is not valid: %s, and %d more.", describe(list[0]), len(list)-1)
+	}
+	return problem.Say(problem.ValidationFailed, message).With("errors", list)
+}
+
+func describe(v schema.Violation) string {
+	where := v.Pointer
+	switch {
+	case where == "":
+		where = "the body"
+	case len(where) > maxShown:
+		where = where[:maxShown] + "…"
+	}
+	return where + " " + v.Message
+}
+
+// translate turns an error of the host into the problem that the client sees, and
+// logs what the client is not told.
+func (a *API) translate(r *http.Request, err error) error {
+	var known *problem.Problem
+	var refused *backtest.RequestError
+	var state *runner.Error
+	switch {
+	case errors.As(err, &known):
+		return known
+	case errors.As(err, &refused):
+		return a.refusal(refused)
+	case errors.As(err, &state):
+		return a.stateProblem(r, state)
+	case errors.Is(err, context.Canceled), errors.Is(err, http.ErrServerClosed):
+		return problem.New(problem.ShuttingDown)
+	}
+	a.opts.Logger.Error("a request failed", "path", r.URL.Path, "request_id", web.From(r.Context()).RequestID, "error", err)
+	return problem.New(problem.InternalError).WithCause(err)
+}
+
+func (a *API) refusal(e *backtest.RequestError) error {
+	p := problem.Say(problem.Code(e.Code), e.Message).WithCause(e)
+	for k, v := range e.Details {
+		p.With(k, v)
+	}
+	if len(e.Fields) > 0 {
+		list := make([]schema.Violation, len(e.Fields))
+		for i, f := range e.Fields {
+			list[i] = schema.Violation{Pointer: f.Pointer, Message: f.Message, Rule: f.Rule}
+		}
+		p.With("errors", schema.Sorted(list))
+	}
+	if p.Code == problem.RunStartFailed {
+		a.opts.Logger.Warn("a run could not be started", "reason", e.Details["reason"])
+	}
+	return p
+}
+
+func (a *API) stateProblem(r *http.Request, e *runner.Error) error {
+	p := problem.Say(problem.Code(e.Code), e.Message).WithCause(e)
+	switch e.Code {
+	case runner.Internal:
+		a.opts.Logger.Error("the run machine refused an event", "path", r.URL.Path, "error", e)
+		return problem.New(problem.InternalError).WithCause(e)
+	case runner.RunStartFailed:
+		reason := ""
+		if e.Cause != nil {
+			reason = e.Cause.Error()
+		}
+		a.opts.Logger.Warn("a run could not be started", "reason", reason)
+		return p.With("reason", reason).With("log_tail", []string{})
+	case runner.ShuttingDown:
+		return p.WithHeader("Retry-After", "1")
+	case runner.ResultsNotReady:
+		p.WithHeader("Retry-After", "1")
+	}
+	p.With("status", e.Status).With("run_id", e.RunID).With("mode", e.Mode)
+	if e.Hint != "" {
+		p.With("hint", e.Hint)
+	}
+	return p
+}

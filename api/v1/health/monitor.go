@@ -1,0 +1,176 @@
+package health
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"runtime/metrics"
+	"sync"
+	"time"
+
+	"github.com/assay-run/assay/api/v1/view"
+	"github.com/assay-run/assay/host/runner"
+	"github.com/assay-run/assay/plugin-sdk/market"
+)
+
+// Interval is the time between background checks.
+const Interval = 10 * time.Second
+
+const (
+	diskWarn = 1 << 30
+	diskFail = 100 << 20
+)
+
+// Options say what to watch.
+type Options struct {
+	Status   func() runner.Snapshot
+	Counters func() runner.Counters
+	// Plugins counts strategies that can be used and that cannot.
+	Plugins func() (available, unavailable int)
+	// Registry gives the schema version of the registry, or says what is wrong with it.
+	Registry func(context.Context) (int, error)
+	// FreeBytes is the space left in the state directory.
+	FreeBytes func() (int64, error)
+	// Requests counts HTTP requests, Stream the clients connected and dropped. Nil means none.
+	Requests func() int64
+	Stream   func() (clients int, dropped int64)
+	Now      func() time.Time
+}
+
+// Monitor keeps the newest outcome of every background check.
+type Monitor struct {
+	opts    Options
+	started time.Time
+
+	mu       sync.Mutex
+	plugins  view.PluginsCheck
+	registry view.RegistryCheck
+	disk     view.DiskCheck
+}
+
+// NewMonitor makes a monitor and runs every check once.
+func NewMonitor(ctx context.Context, opts Options) *Monitor {
+	m := &Monitor{opts: opts, started: opts.Now()}
+	m.check(ctx)
+	return m
+}
+
+// Run repeats the checks until ctx is cancelled.
+func (m *Monitor) Run(ctx context.Context) {
+	tick := time.NewTicker(Interval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			m.check(ctx)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (m *Monitor) check(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, Interval/2)
+	defer cancel()
+	plugins, registry, disk := m.checkPlugins(), m.checkRegistry(ctx), m.checkDisk()
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.plugins, m.registry, m.disk = plugins, registry, disk
+}
+
+func (m *Monitor) outcome(status, message string) view.Check {
+	return view.Check{Status: status, Message: message, CheckedAt: market.FromTime(m.opts.Now())}
+}
+
+func (m *Monitor) checkPlugins() view.PluginsCheck {
+	ok, broken := m.opts.Plugins()
+	c := view.PluginsCheck{Available: ok, Unavailable: broken}
+	switch {
+	case ok+broken == 0:
+		c.Check = m.outcome(view.Warn, "no strategies found")
+	case broken > 0:
+		c.Check = m.outcome(view.Warn, fmt.Sprintf("%d of %d unavailable", broken, ok+broken))
+	default:
+		c.Check = m.outcome(view.Pass, "")
+	}
+	return c
+}
+
+func (m *Monitor) checkRegistry(ctx context.Context) view.RegistryCheck {
+	version, err := m.opts.Registry(ctx)
+	if err != nil {
+		return view.RegistryCheck{Check: m.outcome(view.Fail, "the registry cannot be read")}
+	}
+	return view.RegistryCheck{Check: m.outcome(view.Pass, ""), SchemaVersion: version}
+}
+
+func (m *Monitor) checkDisk() view.DiskCheck {
+	free, err := m.opts.FreeBytes()
+	c := view.DiskCheck{FreeBytes: free}
+	switch {
+	case errors.Is(err, errors.ErrUnsupported):
+		c.Check = m.outcome(view.Skip, "not known on this system")
+	case err != nil:
+		c.Check = m.outcome(view.Fail, "the state directory cannot be read")
+	case free < diskFail:
+		c.Check = m.outcome(view.Fail, "less than 100 MiB left")
+	case free < diskWarn:
+		c.Check = m.outcome(view.Warn, "less than 1 GiB left")
+	default:
+		c.Check = m.outcome(view.Pass, "")
+	}
+	return c
+}
+
+// Health is the current health.
+func (m *Monitor) Health() view.Health {
+	now := m.opts.Now()
+	s := m.opts.Status()
+	h := view.Health{APIVersion: "v1", Timestamp: market.FromTime(now)}
+	m.mu.Lock()
+	h.Checks.Plugins, h.Checks.Registry, h.Checks.Disk = m.plugins, m.registry, m.disk
+	m.mu.Unlock()
+	h.Checks.Runner = m.outcome(view.Pass, s.Status)
+	if s.Status == runner.StatusFailed {
+		h.Checks.Runner = m.outcome(view.Warn, "the run has failed: "+s.Error)
+	}
+	h.Checks.Exchange.Check = m.outcome(view.Skip, "no live or paper run")
+	h.Checks.Clock.Check = m.outcome(view.Skip, "")
+	h.Checks.Governance = m.outcome(view.Skip, "not configured")
+	h.Status = h.Checks.Overall()
+	h.Metrics = m.counters(now)
+	return h
+}
+
+func (m *Monitor) counters(now time.Time) view.HealthMetrics {
+	c := m.opts.Counters()
+	out := view.HealthMetrics{
+		UptimeSeconds: seconds(now.Sub(m.started)), RunsTotal: c.RunsTotal, RunsFailed: c.RunsFailed,
+		LastRunSeconds: seconds(c.LastRun), CandlesPerSecond: view.Number(int64(c.CandlesPerSecond)),
+		Goroutines: runtime.NumGoroutine(), HeapBytes: heapBytes(),
+	}
+	if m.opts.Requests != nil {
+		out.HTTPRequestsTotal = m.opts.Requests()
+	}
+	if m.opts.Stream != nil {
+		out.WSClients, out.WSDroppedTotal = m.opts.Stream()
+	}
+	return out
+}
+
+// seconds to the millisecond.
+func seconds(d time.Duration) view.Number { return view.Number(float64(d.Milliseconds()) / 1000) }
+
+// heapBytes reads the size of the heap without stopping the world.
+func heapBytes() int64 {
+	s := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	metrics.Read(s)
+	if s[0].Value.Kind() != metrics.KindUint64 {
+		return 0
+	}
+	return int64(s[0].Value.Uint64())
+}

@@ -1,0 +1,81 @@
+package health
+
+import (
+	"context"
+	"errors"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/assay-run/assay/api/v1/view"
+	"github.com/assay-run/assay/host/runner"
+)
+
+func options() Options {
+	return Options{
+		Status: func() runner.Snapshot { return runner.Snapshot{Status: runner.StatusIdle} }, Counters: func() runner.Counters { return runner.Counters{} },
+		Plugins: func() (int, int) { return 4, 0 }, Registry: func(context.Context) (int, error) { return 1, nil },
+		FreeBytes: func() (int64, error) { return diskWarn, nil }, Now: time.Now,
+	}
+}
+
+func TestOverall(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*Options)
+		want   string
+		look   func(view.Checks) string
+	}{
+		"all well":        {func(*Options) {}, "healthy", func(c view.Checks) string { return c.Runner.Message }},
+		"plugin broken":   {func(o *Options) { o.Plugins = func() (int, int) { return 3, 1 } }, "degraded", func(c view.Checks) string { return c.Plugins.Message }},
+		"no plugin":       {func(o *Options) { o.Plugins = func() (int, int) { return 0, 0 } }, "degraded", func(c view.Checks) string { return c.Plugins.Message }},
+		"registry broken": {func(o *Options) { o.Registry = func(context.Context) (int, error) { return 0, errors.New("x") } }, "unhealthy", func(c view.Checks) string { return c.Registry.Message }},
+		"disk low":        {func(o *Options) { o.FreeBytes = func() (int64, error) { return diskWarn - 1, nil } }, "degraded", func(c view.Checks) string { return c.Disk.Message }},
+		"disk full":       {func(o *Options) { o.FreeBytes = func() (int64, error) { return diskFail - 1, nil } }, "unhealthy", func(c view.Checks) string { return c.Disk.Message }},
+		"disk unknown":    {func(o *Options) { o.FreeBytes = func() (int64, error) { return 0, errors.ErrUnsupported } }, "healthy", func(c view.Checks) string { return c.Disk.Message }},
+		"run failed": {func(o *Options) {
+			o.Status = func() runner.Snapshot { return runner.Snapshot{Status: runner.StatusFailed, Error: "boom"} }
+		}, "degraded", func(c view.Checks) string { return c.Runner.Message }},
+	} {
+		o := options()
+		c.change(&o)
+		h := NewMonitor(t.Context(), o).Health()
+		if h.Status != c.want || c.look(h.Checks) == "" {
+			t.Errorf("%s: %s %q", name, h.Status, c.look(h.Checks))
+		}
+	}
+	o := options()
+	o.Plugins = func() (int, int) { return 3, 1 }
+	if got := NewMonitor(t.Context(), o).Health().Checks.Plugins.Message; got != "1 of 4 unavailable" {
+		t.Error(got)
+	}
+}
+
+func TestMetrics(t *testing.T) {
+	o := options()
+	o.Requests = func() int64 { return 7 }
+	o.Stream = func() (int, int64) { return 2, 3 }
+	o.Counters = func() runner.Counters {
+		return runner.Counters{RunsTotal: 4, RunsFailed: 1, LastRun: 12300 * time.Millisecond}
+	}
+	m := NewMonitor(t.Context(), o).Health().Metrics
+	if m.HTTPRequestsTotal != 7 || m.WSClients != 2 || m.WSDroppedTotal != 3 || m.RunsTotal != 4 || m.LastRunSeconds != 12.3 || m.Goroutines == 0 || m.HeapBytes == 0 {
+		t.Errorf("%+v", m)
+	}
+}
+
+func TestRunEnds(t *testing.T) {
+	m := NewMonitor(t.Context(), options())
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	m.Run(ctx)
+}
+
+func TestFreeBytes(t *testing.T) {
+	free, err := FreeBytes(t.TempDir())
+	if !errors.Is(err, errors.ErrUnsupported) && (err != nil || free <= 0) {
+		t.Errorf("%d %v", free, err)
+	}
+	if _, err := FreeBytes(t.TempDir() + "/none"); err == nil || !errors.Is(err, os.ErrNotExist) && !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("no folder: %v", err)
+	}
+}

@@ -1,0 +1,162 @@
+package v1
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/assay-run/assay/api/v1/problem"
+	"github.com/assay-run/assay/api/v1/schema"
+	"github.com/assay-run/assay/api/v1/strictjson"
+	"github.com/assay-run/assay/api/web"
+)
+
+// maxBody is the largest body.
+const maxBody = 1 << 20
+
+// request is a body that has passed every check but those of the host.
+type request[In any] struct {
+	*http.Request
+	in   In
+	body []byte
+}
+
+// checker is an In with rules that the schema cannot say.
+type checker interface{ check() []schema.Violation }
+
+// op makes a handler of an operation with a body: media type, size, JSON and schema
+// are checked before f is called.
+func op[In any](a *API, s *schema.Schema, f func(*request[In]) (*web.Answer, error)) http.Handler {
+	return a.handler(func(r *http.Request) (*web.Answer, error) {
+		body, err := readBody(r)
+		if err != nil {
+			return nil, err
+		}
+		if err := validate(s, body); err != nil {
+			return nil, err
+		}
+		req := &request[In]{Request: r, body: body}
+		if err := json.Unmarshal(body, &req.in); err != nil {
+			return nil, err // the schema has let something through that the type does not hold
+		}
+		if c, ok := any(&req.in).(checker); ok {
+			if bad := c.check(); len(bad) > 0 {
+				return nil, invalid(bad)
+			}
+		}
+		return f(req)
+	})
+}
+
+// bodiless makes a handler of an operation that accepts nothing, {} or null.
+func (a *API) bodiless(f func(*http.Request) (*web.Answer, error)) http.Handler {
+	return a.handler(func(r *http.Request) (*web.Answer, error) {
+		body, err := readBody(r)
+		if err != nil {
+			return nil, err
+		}
+		if len(body) > 0 {
+			if err := validate(a.schemas.empty, body); err != nil {
+				return nil, err
+			}
+		}
+		return f(r)
+	})
+}
+
+func (a *API) handler(f func(*http.Request) (*web.Answer, error)) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		answer, err := f(r)
+		if err == nil {
+			err = web.Send(w, r, answer)
+			if err != nil && answer.Stream != nil {
+				// The answer has begun: ending the connection is all that can be said.
+				a.opts.Logger.Debug("an answer was cut short", "path", r.URL.Path, "error", err)
+				panic(http.ErrAbortHandler)
+			}
+		}
+		if err != nil {
+			err = a.translate(r, err)
+			web.SendProblem(w, r, err)
+		}
+	})
+}
+
+// readBody reads the body; empty if there is none.
+func readBody(r *http.Request) ([]byte, error) {
+	info := web.From(r.Context())
+	var first [1]byte
+	n := 0
+	if r.ContentLength < 0 {
+		var err error
+		if n, err = io.ReadFull(r.Body, first[:]); err != nil && err != io.EOF {
+			return nil, unreadable(err)
+		}
+	}
+	if r.ContentLength == 0 || r.ContentLength < 0 && n == 0 {
+		info.BodyRead = true
+		return nil, nil
+	}
+	if !isJSON(r.Header) {
+		return nil, problem.New(problem.UnsupportedMediaType)
+	}
+	if r.ContentLength > maxBody {
+		return nil, tooLarge()
+	}
+	rest, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
+	if err != nil {
+		return nil, unreadable(err)
+	}
+	body := append(first[:n], rest...)
+	if len(body) > maxBody {
+		return nil, tooLarge()
+	}
+	info.BodyRead = true
+	if info.Writer != nil {
+		// From here on the deadline would only end the request itself.
+		_ = http.NewResponseController(info.Writer).SetReadDeadline(time.Time{})
+	}
+	return body, nil
+}
+
+func isJSON(h http.Header) bool {
+	types := h.Values("Content-Type")
+	if len(types) != 1 {
+		return false
+	}
+	if coding := strings.Join(h.Values("Content-Encoding"), ","); coding != "" && !strings.EqualFold(coding, "identity") {
+		return false
+	}
+	mediaType, _, err := mime.ParseMediaType(types[0])
+	return mediaType == "application/json" && (err == nil || errors.Is(err, mime.ErrInvalidMediaParameter))
+}
+
+func tooLarge() error {
+	return problem.New(problem.BodyTooLarge).With("limit_bytes", maxBody).WithClose()
+}
+
+func unreadable(err error) error {
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return problem.New(problem.RequestTimeout).WithClose()
+	}
+	return problem.Say(problem.MalformedRequest, "The body could not be read to its end.").WithCause(err).WithClose()
+}
+
+// validate checks JSON and schema.
+func validate(s *schema.Schema, body []byte) error {
+	tree, err := strictjson.Parse(body)
+	var bad *strictjson.Error
+	if errors.As(err, &bad) {
+		return problem.Say(problem.InvalidJSON, "The body is not valid JSON: "+bad.Error()+".").
+			With("offset", bad.Offset).With("line", bad.Line).With("reason", bad.Reason)
+	}
+	if violations := s.Validate(tree); len(violations) > 0 {
+		return invalid(violations)
+	}
+	return nil
+}

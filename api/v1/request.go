@@ -1,0 +1,110 @@
+package v1
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/assay-run/assay/api/v1/schema"
+	"github.com/assay-run/assay/host/runner"
+)
+
+// backtestRequest is the body of POST /run/backtest.
+type backtestRequest struct {
+	StrategyName   string          `json:"strategy_name"`
+	StrategyParams json.RawMessage `json:"strategy_params"`
+	Symbols        []string        `json:"symbols"`
+	Timeframe      string          `json:"timeframe"`
+	StartDate      *string         `json:"start_date"`
+	EndDate        *string         `json:"end_date"`
+	InitialCash    json.Number     `json:"initial_cash"`
+	Exchange       string          `json:"exchange"`
+	Execution      json.RawMessage `json:"execution"`
+}
+
+// liveRequest is the body of POST /run/live.
+type liveRequest struct {
+	StrategyName   string          `json:"strategy_name"`
+	StrategyParams json.RawMessage `json:"strategy_params"`
+	Symbols        []string        `json:"symbols"`
+	Timeframe      string          `json:"timeframe"`
+	Exchange       string          `json:"exchange"`
+	ExchangeConfig secret          `json:"exchange_config"`
+	Mode           string          `json:"mode"`
+	InitialCash    json.Number     `json:"initial_cash"`
+	Execution      json.RawMessage `json:"execution"`
+}
+
+// secret is JSON that must not be shown. The value is behind a pointer because fmt
+// prints unexported fields of values.
+type secret struct{ value *json.RawMessage }
+
+const redacted = "[redacted]"
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (s *secret) UnmarshalJSON(b []byte) error {
+	v := json.RawMessage(append([]byte(nil), b...))
+	s.value = &v
+	return nil
+}
+
+// MarshalJSON implements json.Marshaler.
+func (s secret) MarshalJSON() ([]byte, error) { return json.Marshal(redacted) }
+
+// String implements fmt.Stringer.
+func (s secret) String() string { return redacted }
+
+// Format implements fmt.Formatter for every verb.
+func (s secret) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(redacted)) }
+
+// check holds the rules between fields.
+func (r *liveRequest) check() []schema.Violation {
+	if r.Mode != runner.ModeLive {
+		return nil
+	}
+	var bad []schema.Violation
+	if r.Exchange == "" {
+		bad = append(bad, schema.Violation{Pointer: "/exchange", Message: "is missing: mode live needs an exchange", Rule: "required"})
+	}
+	if r.InitialCash != "" {
+		bad = append(bad, schema.Violation{Pointer: "/initial_cash", Message: "is for paper only: live trades the account's own cash", Rule: "paper_only"})
+	}
+	if r.Execution != nil {
+		bad = append(bad, schema.Violation{Pointer: "/execution", Message: "is for paper only: the exchange fills live orders", Rule: "paper_only"})
+	}
+	return bad
+}
+
+const defaultCash = json.Number("10000")
+
+func orEmpty(m json.RawMessage) json.RawMessage {
+	if m == nil {
+		return json.RawMessage("{}")
+	}
+	return m
+}
+
+func orDefault(n json.Number) json.Number {
+	if n == "" {
+		return defaultCash
+	}
+	return n
+}
+
+func (r *backtestRequest) start() runner.StartRequest {
+	return runner.StartRequest{
+		Mode: runner.ModeBacktest, StrategyName: r.StrategyName, StrategyParams: orEmpty(r.StrategyParams), Symbols: r.Symbols,
+		Timeframe: r.Timeframe, StartDate: r.StartDate, EndDate: r.EndDate, InitialCash: orDefault(r.InitialCash),
+		Exchange: r.Exchange, Execution: orEmpty(r.Execution),
+	}
+}
+
+func (r *liveRequest) start() runner.StartRequest {
+	mode := r.Mode
+	if mode == "" {
+		mode = runner.ModePaper
+	}
+	return runner.StartRequest{
+		Mode: mode, StrategyName: r.StrategyName, StrategyParams: orEmpty(r.StrategyParams), Symbols: r.Symbols,
+		Timeframe: r.Timeframe, InitialCash: orDefault(r.InitialCash), Exchange: r.Exchange, Execution: orEmpty(r.Execution),
+	}
+}

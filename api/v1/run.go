@@ -1,0 +1,89 @@
+package v1
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/assay-run/assay/api/v1/view"
+	"github.com/assay-run/assay/api/web"
+	"github.com/assay-run/assay/host/backtest"
+	"github.com/assay-run/assay/host/runner"
+)
+
+func (a *API) startBacktest(r *request[backtestRequest]) (*web.Answer, error) {
+	return a.start(r.Request, r.body, r.in.start(), a.opts.Backtests)
+}
+
+func (a *API) startLive(r *request[liveRequest]) (*web.Answer, error) {
+	return a.start(r.Request, r.body, r.in.start(), a.opts.Trading)
+}
+
+// start starts a run, or repeats the answer to an earlier start with the same key.
+func (a *API) start(r *http.Request, body []byte, req runner.StartRequest, by Launcher) (*web.Answer, error) {
+	key, err := keyOf(r.Header)
+	if err != nil {
+		return nil, err
+	}
+	return a.keys.once(key, r.URL.Path, body, func() (*web.Answer, error) {
+		// A client that hangs up does not take back its start.
+		s, err := a.opts.Control.Start(context.WithoutCancel(r.Context()), req, launch(req, by))
+		if err != nil {
+			return nil, err
+		}
+		answer, err := runAnswer(s, started(req))
+		if err == nil {
+			answer.Header = http.Header{"Location": {Base + "/status"}}
+		}
+		return answer, err
+	})
+}
+
+func launch(req runner.StartRequest, by Launcher) runner.LaunchFunc {
+	return func(ctx context.Context, runID string) (runner.Execution, error) {
+		if by == nil {
+			return nil, &backtest.RequestError{Code: "MODE_NOT_SUPPORTED",
+				Message: fmt.Sprintf("This service does not run mode %s.", req.Mode), Details: map[string]any{"reason": "mode"}}
+		}
+		return by.Launch(ctx, runID, req)
+	}
+}
+
+func started(req runner.StartRequest) string {
+	kind := map[string]string{runner.ModeBacktest: "Backtest", runner.ModePaper: "Paper run", runner.ModeLive: "Live run"}[req.Mode]
+	return fmt.Sprintf("%s of %s on %s %s started", kind, req.StrategyName, strings.Join(req.Symbols, ", "), req.Timeframe)
+}
+
+func (a *API) stop(r *http.Request) (*web.Answer, error) {
+	s, err := a.opts.Control.Stop(context.WithoutCancel(r.Context()))
+	if err != nil {
+		return nil, err
+	}
+	message := s.Message
+	switch {
+	case s.Status == runner.StatusRunning:
+		message = "The run is stopping"
+	case message == "":
+		message = "The run was stopped"
+	}
+	return runAnswer(s, message)
+}
+
+func (a *API) reset(r *http.Request) (*web.Answer, error) {
+	s, err := a.opts.Control.Reset(context.WithoutCancel(r.Context()))
+	if err != nil {
+		return nil, err
+	}
+	message := "The run was cleared; its files and its registry row stay"
+	if s.RunID == "" {
+		message = "There was no run to clear"
+	}
+	return runAnswer(s, message)
+}
+
+// runAnswer is encoded at once, so that it can be repeated byte by byte.
+func runAnswer(s runner.Snapshot, message string) (*web.Answer, error) {
+	body, err := web.Encode(view.RunResponse{RunID: s.RunID, Status: s.Status, Message: message})
+	return &web.Answer{Raw: body}, err
+}

@@ -1,0 +1,167 @@
+package schema
+
+import (
+	"errors"
+	"fmt"
+	"sort"
+	"strconv"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
+)
+
+// MaxViolations is how many are reported at most.
+const MaxViolations = 100
+
+// maxItems bounds how many elements of an array are looked at: a body of a
+// megabyte can hold half a million bad ones.
+const maxItems = 1000
+
+// Violation is one thing wrong with a value.
+type Violation struct {
+	Pointer string `json:"pointer"` // RFC 6901; of a missing field, where it should be
+	Message string `json:"message"`
+	Rule    string `json:"rule"`
+}
+
+// Schema is a compiled schema.
+type Schema struct{ compiled *jsonschema.Schema }
+
+// Validate returns every violation of a value as strictjson.Parse returns it, by
+// pointer, at most MaxViolations.
+func (s *Schema) Validate(v any) []Violation {
+	short, lengths := shorten(v)
+	err := s.compiled.Validate(short)
+	if err == nil {
+		return nil
+	}
+	var failed *jsonschema.ValidationError
+	if !errors.As(err, &failed) {
+		return []Violation{{Message: "cannot be checked", Rule: "schema"}}
+	}
+	c := collector{printer: message.NewPrinter(language.English), lengths: lengths}
+	c.walk(failed)
+	return Sorted(c.found)
+}
+
+// Sorted orders violations by pointer and cuts the list to MaxViolations.
+func Sorted(list []Violation) []Violation {
+	sort.SliceStable(list, func(i, j int) bool {
+		if list[i].Pointer != list[j].Pointer {
+			return list[i].Pointer < list[j].Pointer
+		}
+		return list[i].Rule < list[j].Rule
+	})
+	return list[:min(len(list), MaxViolations)]
+}
+
+// shorten cuts long top-level arrays and remembers their lengths by pointer.
+func shorten(v any) (any, map[string]int) {
+	object, ok := v.(map[string]any)
+	if !ok {
+		list, ok := v.([]any)
+		if ok && len(list) > maxItems {
+			return list[:maxItems], map[string]int{"": len(list)}
+		}
+		return v, nil
+	}
+	var lengths map[string]int
+	out := object
+	for k, e := range object {
+		list, ok := e.([]any)
+		if !ok || len(list) <= maxItems {
+			continue
+		}
+		if lengths == nil {
+			lengths = map[string]int{}
+			out = make(map[string]any, len(object))
+			for k, e := range object {
+				out[k] = e
+			}
+		}
+		out[k], lengths[Join("", k)] = list[:maxItems], len(list)
+	}
+	return out, lengths
+}
+
+type collector struct {
+	printer *message.Printer
+	lengths map[string]int
+	found   []Violation
+}
+
+func (c *collector) walk(e *jsonschema.ValidationError) {
+	at := ""
+	for _, token := range e.InstanceLocation {
+		at = Join(at, token)
+	}
+	switch k := e.ErrorKind.(type) {
+	case *kind.Required:
+		for _, name := range k.Missing {
+			c.add(Join(at, name), "is missing", "required")
+		}
+	case *kind.AdditionalProperties:
+		for _, name := range k.Properties {
+			c.add(Join(at, name), "is not a known field", "additionalProperties")
+		}
+	case *kind.AnyOf, *kind.OneOf:
+		c.leaf(at, e.ErrorKind)
+	default:
+		if len(e.Causes) == 0 {
+			c.leaf(at, e.ErrorKind)
+		}
+		for _, cause := range e.Causes {
+			c.walk(cause)
+		}
+	}
+}
+
+func (c *collector) leaf(at string, k jsonschema.ErrorKind) {
+	rule := "schema"
+	if path := k.KeywordPath(); len(path) > 0 {
+		rule = path[0]
+	}
+	c.add(at, c.text(at, k), rule)
+}
+
+func (c *collector) add(pointer, text, rule string) {
+	c.found = append(c.found, Violation{Pointer: pointer, Message: text, Rule: rule})
+}
+
+// text words a violation without repeating the value: it may be long.
+func (c *collector) text(at string, k jsonschema.ErrorKind) string {
+	switch k := k.(type) {
+	case *kind.Pattern:
+		return "does not match the pattern " + k.Want
+	case *kind.Format:
+		return "is not a time: write 2024-01-31T12:00:00Z, 2024-01-31T12:00:00 (UTC) or 2024-01-31"
+	case *kind.MaxItems:
+		got := k.Got
+		if n, ok := c.lengths[at]; ok {
+			got = n
+		}
+		return fmt.Sprintf("has %d items, at most %d are allowed", got, k.Want)
+	case *kind.MinItems:
+		return fmt.Sprintf("has %d items, at least %d are needed", k.Got, k.Want)
+	case *kind.UniqueItems:
+		return fmt.Sprintf("items %d and %d are equal", k.Duplicates[0], k.Duplicates[1])
+	case *kind.ExclusiveMinimum:
+		want, _ := k.Want.Float64()
+		return "must be greater than " + strconv.FormatFloat(want, 'g', -1, 64)
+	case *kind.Minimum:
+		want, _ := k.Want.Float64()
+		return "must be at least " + strconv.FormatFloat(want, 'g', -1, 64)
+	case *kind.Maximum:
+		want, _ := k.Want.Float64()
+		return "must be at most " + strconv.FormatFloat(want, 'g', -1, 64)
+	}
+	return k.LocalizedString(c.printer)
+}
+
+// Join appends a token to an RFC 6901 pointer.
+func Join(pointer, token string) string {
+	return pointer + "/" + strings.ReplaceAll(strings.ReplaceAll(token, "~", "~0"), "/", "~1")
+}

@@ -1,0 +1,166 @@
+package view
+
+import (
+	"encoding/json"
+
+	"github.com/assay-run/assay/host/metric"
+	"github.com/assay-run/assay/host/metric/sample"
+	"github.com/assay-run/assay/host/result"
+	"github.com/assay-run/assay/host/runner"
+	"github.com/assay-run/assay/plugin-sdk/market"
+)
+
+// The sizes of DetailedStatus unless a client prefers others.
+const (
+	DetailRows   = 100
+	DetailPoints = 2000
+)
+
+// DetailedStatus is the status with the newest entries.
+type DetailedStatus struct {
+	Status
+	RecentOrders         []Order       `json:"recent_orders"`
+	RecentFills          []Fill        `json:"recent_fills"`
+	RecentTrades         []Trade       `json:"recent_trades"`
+	Positions            []Position    `json:"positions"`
+	EquityCurve          Curve         `json:"equity_curve"`
+	EquityCurveSampling  sample.Info   `json:"equity_curve_sampling"`
+	RowsTotal            RowsTotal     `json:"rows_total"`
+	PerformanceMetrics   metric.Values `json:"performance_metrics"`
+	PerformanceUndefined []string      `json:"performance_metrics_undefined"`
+	MetricsMeta          metric.Meta   `json:"metrics_meta"`
+	Assumptions          []result.Note `json:"assumptions"`
+	Warnings             []result.Note `json:"warnings"`
+	Health               Health        `json:"health"`
+}
+
+// RowsTotal counts all entries, shown or not.
+type RowsTotal struct {
+	Orders int `json:"orders"`
+	Fills  int `json:"fills"`
+	Trades int `json:"trades"`
+}
+
+// DetailedOf shows a report with at most so many rows and points.
+func DetailedOf(rep runner.Report, health Health, rows, points int) DetailedStatus {
+	r := rep.Results
+	m := metricsOf(r)
+	curve, info := thinned(r.Equity, points)
+	return DetailedStatus{
+		Status:       StatusOf(rep.Snapshot),
+		RecentOrders: newest(r.Orders, rows, OrderOf), RecentFills: newest(r.Fills, rows, FillOf),
+		RecentTrades: newest(r.Trades, rows, TradeOf), Positions: list(r.Positions, PositionOf),
+		EquityCurve: curve, EquityCurveSampling: info, RowsTotal: rowsOf(r),
+		PerformanceMetrics: m.Metrics, PerformanceUndefined: m.Undefined, MetricsMeta: m.Meta,
+		Assumptions: notes(r.Assumptions), Warnings: notes(r.Warnings), Health: health,
+	}
+}
+
+func metricsOf(r *result.Results) metric.HTTP {
+	if r.Metrics == nil {
+		return metric.Idle()
+	}
+	return r.Metrics.HTTP()
+}
+
+func rowsOf(r *result.Results) RowsTotal {
+	return RowsTotal{Orders: len(r.Orders), Fills: len(r.Fills), Trades: len(r.Trades)}
+}
+
+func notes(n []result.Note) []result.Note {
+	if n == nil {
+		return []result.Note{}
+	}
+	return n
+}
+
+// thinned picks at most n points of the curve; n < 0 shows all.
+func thinned(e result.EquityCurve, n int) (Curve, sample.Info) {
+	if n < 0 || n >= len(e.Time) {
+		return Curve{Columns: e}, sample.Info{Method: sample.MethodNone, Points: len(e.Time), Of: len(e.Time)}
+	}
+	picked, info := sample.Equity(e.Time, e.Equity, n)
+	return Curve{Columns: e, Picked: picked}, info
+}
+
+// Results is everything that a run has produced. Its big arrays are last fields of
+// their kind and written by WriteTo without being built first.
+type Results struct {
+	RunID                string          `json:"run_id"`
+	Config               RunConfig       `json:"config"`
+	Status               string          `json:"status"`
+	StartTime            market.Time     `json:"start_time"`
+	EndTime              market.Time     `json:"end_time"`
+	Orders               []Order         `json:"orders"`
+	Trades               []Trade         `json:"trades"`
+	Positions            []Position      `json:"positions"`
+	EquityCurve          []EquityPoint   `json:"equity_curve"`
+	PerformanceMetrics   metric.Values   `json:"performance_metrics"`
+	FinalValue           Plain           `json:"final_value"`
+	Error                *string         `json:"error"`
+	Fills                []Fill          `json:"fills"`
+	Mode                 string          `json:"mode"`
+	StopReason           string          `json:"stop_reason"`
+	Partial              bool            `json:"partial"`
+	ErrorDetails         *FailureDetails `json:"error_details"`
+	InitialCash          Plain           `json:"initial_cash"`
+	PerformanceUndefined []string        `json:"performance_metrics_undefined"`
+	MetricsMeta          metric.Meta     `json:"metrics_meta"`
+	EquityCurveSampling  sample.Info     `json:"equity_curve_sampling"`
+	RowsTotal            RowsTotal       `json:"rows_total"`
+	Assumptions          []result.Note   `json:"assumptions"`
+	Warnings             []result.Note   `json:"warnings"`
+	RequestHash          string          `json:"request_hash"`
+	ResultHash           string          `json:"result_hash"`
+	Artifacts            string          `json:"artifacts"`
+}
+
+// RunConfig is the request with every default filled in, and what was run.
+type RunConfig struct {
+	StrategyName   string          `json:"strategy_name"`
+	StrategyParams json.RawMessage `json:"strategy_params"`
+	Symbols        []string        `json:"symbols"`
+	Timeframe      string          `json:"timeframe"`
+	StartDate      *string         `json:"start_date"`
+	EndDate        *string         `json:"end_date"`
+	InitialCash    Plain           `json:"initial_cash"`
+	Exchange       string          `json:"exchange"`
+	Execution      json.RawMessage `json:"execution"`
+	Mode           string          `json:"mode"`
+	Window         result.Window   `json:"window"`
+	Strategy       StrategyRef     `json:"strategy"`
+	Engine         EngineRef       `json:"engine"`
+	DataHash       string          `json:"data_hash"`
+	Risk           map[string]any  `json:"risk"`
+}
+
+// StrategyRef is the plugin that was run.
+type StrategyRef struct {
+	Version string `json:"version"`
+	SHA256  string `json:"sha256"`
+}
+
+// EngineRef is the host that ran it.
+type EngineRef struct {
+	Version string `json:"version"`
+	Commit  string `json:"commit"`
+}
+
+func configOf(rep runner.Report) RunConfig {
+	req := rep.Request
+	c := RunConfig{
+		StrategyName: req.StrategyName, StrategyParams: raw(req.StrategyParams), Symbols: req.Symbols, Timeframe: req.Timeframe,
+		StartDate: req.StartDate, EndDate: req.EndDate, InitialCash: Plain(req.InitialCash), Exchange: req.Exchange,
+		Execution: raw(req.Execution), Mode: req.Mode, Window: rep.Results.Window, DataHash: rep.Results.DataHash,
+	}
+	if c.Symbols == nil {
+		c.Symbols = []string{}
+	}
+	if m := rep.Manifest; m != nil {
+		c.StrategyParams, c.Execution = raw(m.Request.StrategyParams), raw(m.Request.Execution)
+		c.InitialCash, c.Exchange = Plain(m.Request.InitialCash), m.Request.Exchange
+		c.Strategy = StrategyRef{Version: m.Strategy.Version, SHA256: m.Plugin.SHA256}
+		c.Engine = EngineRef{Version: m.Engine.Version, Commit: m.Engine.Commit}
+	}
+	return c
+}

@@ -1,0 +1,176 @@
+package web
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/assay-run/assay/api/v1/problem"
+)
+
+func TestParsePrefer(t *testing.T) {
+	none := Prefer{Wait: -1, Points: -1, Rows: -1}
+	for text, want := range map[string]Prefer{
+		"":                             none,
+		"wait=10":                      {Wait: 10 * time.Second, Points: -1, Rows: -1},
+		"WAIT = 30 , points=2;x=1":     {Wait: 30 * time.Second, Points: 2, Rows: -1},
+		`points="4000", rows=0`:        {Wait: -1, Points: 4000, Rows: 0},
+		"wait=0, points=1, rows=1001":  none,
+		"wait=31, points=4001":         none,
+		"wait=5, wait=6":               {Wait: 5 * time.Second, Points: -1, Rows: -1},
+		"wait=x, wait=6":               none,
+		"wait=-1, rows=+1, points=1e2": none,
+		"return=minimal, rows=1000":    {Wait: -1, Points: -1, Rows: 1000},
+		"rows=99999999999999999999":    none,
+	} {
+		if got := ParsePrefer(http.Header{"Prefer": {text}}); got != want {
+			t.Errorf("%q: %+v", text, got)
+		}
+	}
+	p := ParsePrefer(http.Header{"Prefer": {"wait=1", "rows=2, points=3"}})
+	if p.AppliedWait() != "wait=1" || p.AppliedSampling() != "points=3, rows=2" || none.AppliedWait()+none.AppliedSampling() != "" {
+		t.Errorf("%+v", p)
+	}
+}
+
+func FuzzPrefer(f *testing.F) {
+	for _, s := range []string{"wait=5", "points=100, rows=1", `rows="7"`, ",;=,", "wait=\xff", "wait==5"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		p := ParsePrefer(http.Header{"Prefer": {text}})
+		if p.Wait != -1 && (p.Wait < time.Second || p.Wait > 30*time.Second) || p.Points != -1 && (p.Points < 2 || p.Points > 4000) || p.Rows < -1 || p.Rows > 1000 {
+			t.Fatalf("%q: %+v", text, p)
+		}
+		again := ParsePrefer(http.Header{"Prefer": {p.AppliedWait(), p.AppliedSampling()}})
+		if again != p {
+			t.Fatalf("%q: %+v is applied as %+v", text, p, again)
+		}
+	})
+}
+
+func TestAcceptsGzip(t *testing.T) {
+	for text, want := range map[string]bool{
+		"": false, "gzip": true, "GZIP": true, "br, gzip;q=0.5": true, "gzip;q=0": false, "gzip; q=0.000": false, "*": true,
+		"*;q=0": false, "gzip, *;q=0": true, "*, gzip;q=0": false, "identity": false, "x-gzip": false, "gzip;q=x": false,
+	} {
+		if got := AcceptsGzip(http.Header{"Accept-Encoding": {text}}); got != want {
+			t.Errorf("%q: %v", text, got)
+		}
+	}
+}
+
+func TestMatchesTag(t *testing.T) {
+	for text, want := range map[string]bool{
+		"": false, `"a"`: true, `W/"a"`: true, `"b", "a"`: true, `"a-gzip"`: true, "*": true, `"b"`: false, "a": true,
+	} {
+		if got := MatchesTag(http.Header{"If-None-Match": {text}}, "a"); got != want {
+			t.Errorf("%q: %v", text, got)
+		}
+	}
+}
+
+func TestRequestID(t *testing.T) {
+	for id, echoed := range map[string]bool{"a.B-9_": true, "": false, strings.Repeat("x", 64): true, strings.Repeat("x", 65): false, "a\n": false, "é": false} {
+		if got := RequestID(http.Header{"X-Request-Id": {id}}); (got == id) != echoed || !requestIDPattern.MatchString(got) {
+			t.Errorf("%q: %q", id, got)
+		}
+	}
+}
+
+func send(method string, a *Answer, headers ...string) *http.Response {
+	r := httptest.NewRequest(method, "/x", nil)
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	w := httptest.NewRecorder()
+	SetHeaders(w.Header(), "id")
+	if err := Send(w, r, a); err != nil {
+		SendProblem(w, r, err)
+	}
+	return w.Result()
+}
+
+func TestSend(t *testing.T) {
+	body := map[string]string{"a": strings.Repeat("<&>", 400)}
+	plain := send("GET", &Answer{Body: body, HashTag: true})
+	text, _ := io.ReadAll(plain.Body)
+	if !bytes.Contains(text, []byte("<&>")) || bytes.HasSuffix(text, []byte("\n")) || plain.Header.Get("Content-Length") != strconv.Itoa(len(text)) {
+		t.Errorf("%s", text)
+	}
+	zipped := send("GET", &Answer{Body: body, HashTag: true}, "Accept-Encoding", "gzip")
+	z, err := gzip.NewReader(zipped.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if un, _ := io.ReadAll(z); !bytes.Equal(un, text) || zipped.Header.Get("ETag") == plain.Header.Get("ETag") {
+		t.Error("gzip changes the body, or not the tag")
+	}
+	head := send("HEAD", &Answer{Body: body, HashTag: true})
+	if rest, _ := io.ReadAll(head.Body); len(rest) != 0 || head.Header.Get("Content-Length") != plain.Header.Get("Content-Length") {
+		t.Error("HEAD differs from GET")
+	}
+	if small := send("GET", &Answer{Body: 1}, "Accept-Encoding", "gzip"); small.Header.Get("Content-Encoding") != "" || small.Header.Get("Cache-Control") != "no-store" {
+		t.Error("a small body is compressed")
+	}
+	weak := send("GET", &Answer{Body: 1, WeakTag: "w"}, "If-None-Match", `W/"w"`)
+	if weak.StatusCode != 200 || weak.Header.Get("ETag") != `W/"w"` || weak.Header.Get("Cache-Control") != "no-store" {
+		t.Error("a weak tag must not lead to 304")
+	}
+	stream := send("GET", &Answer{Stream: func(w io.Writer) error { _, err := io.WriteString(w, "{}"); return err }, Tag: "t"}, "If-None-Match", `"t"`)
+	if stream.StatusCode != 304 || stream.Header.Get("Content-Type") != "" {
+		t.Errorf("stream: %d", stream.StatusCode)
+	}
+	bad := send("GET", &Answer{Body: func() {}})
+	if bad.StatusCode != 500 {
+		t.Errorf("what cannot be written: %d", bad.StatusCode)
+	}
+}
+
+func TestSendProblem(t *testing.T) {
+	r := httptest.NewRequest("POST", "/x", strings.NewReader("unread"))
+	lingered := false
+	info := &Info{RequestID: "id", Linger: func() { lingered = true }}
+	r = r.WithContext(With(r.Context(), NewShared(), info))
+	w := httptest.NewRecorder()
+	SendProblem(w, r, problem.New(problem.TooManyClients).WithHeader("Retry-After", "1").With("bad", func() {}))
+	if w.Code != 503 || w.Header().Get("Connection") != "close" || !lingered || w.Header().Get("Retry-After") != "1" || !strings.Contains(w.Body.String(), `"request_id":"id"`) {
+		t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
+	}
+	w = httptest.NewRecorder()
+	info.BodyRead = true
+	SendProblem(w, r, errors.New("secret cause"))
+	if w.Code != 500 || strings.Contains(w.Body.String(), "secret") || w.Header().Get("Connection") != "" {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
+
+func TestAsset(t *testing.T) {
+	a := NewAsset(bytes.Repeat([]byte("x"), 5000), http.Header{"Content-Type": {"text/plain"}, "Cache-Control": {"public, max-age=31536000, immutable"}})
+	get := func(headers ...string) *httptest.ResponseRecorder {
+		r := httptest.NewRequest("GET", "/x", nil)
+		for i := 0; i < len(headers); i += 2 {
+			r.Header.Set(headers[i], headers[i+1])
+		}
+		w := httptest.NewRecorder()
+		SetHeaders(w.Header(), "id")
+		a.ServeHTTP(w, r)
+		return w
+	}
+	plain, zipped := get(), get("Accept-Encoding", "gzip")
+	if plain.Body.Len() != 5000 || zipped.Body.Len() > 100 || zipped.Header().Get("Content-Encoding") != "gzip" || plain.Header().Get("Cache-Control") != "public, max-age=31536000, immutable" {
+		t.Errorf("%d and %d bytes", plain.Body.Len(), zipped.Body.Len())
+	}
+	for _, tag := range []string{plain.Header().Get("ETag"), zipped.Header().Get("ETag")} {
+		if w := get("If-None-Match", tag); w.Code != 304 {
+			t.Errorf("%s: %d", tag, w.Code)
+		}
+	}
+}

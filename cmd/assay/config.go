@@ -1,0 +1,187 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/spf13/cobra"
+
+	"github.com/assay-run/assay/api"
+	"github.com/assay-run/assay/host/catalog/sandbox"
+)
+
+// config is the effective configuration.
+type config struct {
+	bind       api.Bind
+	logLevel   hclog.Level
+	stateDir   string
+	strategies string
+	sandbox    sandbox.Mode
+	reattach   string
+	demo       bool
+}
+
+// usageError is a configuration that is refused.
+type usageError struct{ message string }
+
+func (e *usageError) Error() string { return e.message }
+
+func usagef(format string, args ...any) error {
+	return &usageError{fmt.Sprintf(format, args...)}
+}
+
+// setting is one option: a flag wins over its variable, the variable over the default.
+type setting struct {
+	flag, variable, fallback, help string
+	set                            func(*config, string) error
+}
+
+func settings() []setting {
+	return []setting{
+		{"host", "SERVICE_API_HOST", "127.0.0.1", "address or name to listen on", func(c *config, v string) error {
+			if v == "" {
+				return fmt.Errorf("is empty: write an address or a name")
+			}
+			c.bind.Host = v
+			return nil
+		}},
+		{"port", "SERVICE_API_PORT", "8000", "port to listen on; 0 takes any free one", setPort},
+		{"log-level", "SERVICE_LOG_LEVEL", "info", "trace, debug, info, warn or error", setLogLevel},
+		{"behind-proxy", "SERVICE_API_BEHIND_PROXY", "false", "an authenticating proxy stands in front: allow other than loopback addresses", func(c *config, v string) (err error) {
+			c.bind.BehindProxy, err = parseBool(v)
+			return err
+		}},
+		{"state-dir", "SERVICE_STATE_DIR", ".assay", "folder for candles, runs and the registry", func(c *config, v string) (err error) {
+			if v == "" {
+				return fmt.Errorf("is empty: write a folder")
+			}
+			c.stateDir, err = filepath.Abs(v)
+			return err
+		}},
+		{"strategies", "SERVICE_STRATEGIES", "", "folder of strategy plugins (default: strategies beside the executable)", setStrategies},
+		{"sandbox", "SERVICE_SANDBOX", "auto", "sandbox of plugins: auto, off or require", func(c *config, v string) (err error) {
+			c.sandbox, err = sandbox.ParseMode(v)
+			return err
+		}},
+	}
+}
+
+const (
+	allowedHostFlag     = "allowed-host"
+	allowedHostVariable = "SERVICE_API_ALLOWED_HOSTS"
+)
+
+func setPort(c *config, v string) error {
+	n, err := strconv.ParseUint(v, 10, 16)
+	if err != nil {
+		return fmt.Errorf("%q is not a port: write a number from 0 to 65535", v)
+	}
+	c.bind.Port = int(n)
+	return nil
+}
+
+func setLogLevel(c *config, v string) error {
+	switch v {
+	case "trace", "debug", "info", "warn", "error":
+		c.logLevel = hclog.LevelFromString(v)
+		return nil
+	}
+	return fmt.Errorf("%q is not a level: write trace, debug, info, warn or error", v)
+}
+
+func parseBool(v string) (bool, error) {
+	switch v {
+	case "1", "true":
+		return true, nil
+	case "0", "false":
+		return false, nil
+	}
+	return false, fmt.Errorf("%q is not 1, 0, true or false", v)
+}
+
+func setStrategies(c *config, v string) error {
+	if v != "" {
+		abs, err := filepath.Abs(v)
+		c.strategies = abs
+		return err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("the folder of the executable is not known (%w): name one", err)
+	}
+	c.strategies = filepath.Join(filepath.Dir(self), "strategies")
+	return nil
+}
+
+// readConfig reads flags and environment. Done says that help or version was
+// printed and nothing is to be run.
+func readConfig(args []string, w world) (cfg config, done bool, err error) {
+	ran := false
+	cmd := &cobra.Command{
+		Use: "assay", Short: "Runs trading strategies and tells you whether to believe them",
+		Long:          helpText,
+		Version:       strings.TrimSpace(version + " " + commit),
+		SilenceErrors: true, SilenceUsage: true, Args: cobra.NoArgs,
+		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ran = true
+			return cfg.fill(cmd, w)
+		},
+	}
+	cmd.SetArgs(args)
+	cmd.SetOut(w.out)
+	cmd.SetErr(w.err)
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	for _, s := range settings() {
+		flags.String(s.flag, s.fallback, s.help+" ["+s.variable+"]")
+	}
+	flags.Lookup("behind-proxy").NoOptDefVal = "true"
+	flags.StringArray(allowedHostFlag, nil, "name that the Host header may carry, repeatable ["+allowedHostVariable+", commas]")
+	flags.BoolVar(&cfg.demo, "demo", false, "run one demonstration backtest through the API, print it and go on serving")
+	if err := cmd.Execute(); err != nil {
+		if ran {
+			return cfg, false, err
+		}
+		return cfg, false, usagef("%v (see assay --help)", err)
+	}
+	return cfg, !ran, nil
+}
+
+// fill takes every option from its flag, its variable or its default.
+func (c *config) fill(cmd *cobra.Command, w world) error {
+	for _, s := range settings() {
+		value, source := s.fallback, "--"+s.flag
+		if v, ok := w.env(s.variable); ok && v != "" {
+			value, source = v, s.variable
+		}
+		if cmd.Flags().Changed(s.flag) {
+			value, source = cmd.Flag(s.flag).Value.String(), "--"+s.flag
+		}
+		if err := s.set(c, value); err != nil {
+			return usagef("%s: %v", source, err)
+		}
+	}
+	names, err := cmd.Flags().GetStringArray(allowedHostFlag)
+	if err != nil {
+		return err
+	}
+	if v, ok := w.env(allowedHostVariable); ok && v != "" && len(names) == 0 {
+		for _, name := range strings.Split(v, ",") {
+			names = append(names, strings.TrimSpace(name))
+		}
+	}
+	c.bind.AllowedHosts = names
+	c.reattach, _ = w.env("ASSAY_REATTACH_STRATEGIES")
+	return nil
+}
+
+const helpText = `Assay runs trading strategies and tells you whether to believe them.
+
+This is the run-control service: it serves the API under /api/v1 and the
+dashboard under /ui. Options come from flags, else from the environment, else
+from defaults; an empty variable counts as unset.`

@@ -1,0 +1,240 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/assay-run/assay/api"
+	v1 "github.com/assay-run/assay/api/v1"
+	"github.com/assay-run/assay/api/v1/health"
+	"github.com/assay-run/assay/host/artifact"
+	"github.com/assay-run/assay/host/backtest"
+	"github.com/assay-run/assay/host/candle"
+	"github.com/assay-run/assay/host/catalog"
+	"github.com/assay-run/assay/host/digest"
+	"github.com/assay-run/assay/host/registry"
+	"github.com/assay-run/assay/host/runner"
+)
+
+// shutdownTime is how long answers that are under way may take at the end.
+const shutdownTime = 5 * time.Second
+
+// serve runs the service until a signal ends it.
+func serve(ctx context.Context, cfg config, w world) error {
+	logger := hclog.New(&hclog.LoggerOptions{Name: "assay", Output: w.err, Level: cfg.logLevel})
+	addr, err := cfg.bind.Resolve(ctx)
+	if err != nil {
+		return err
+	}
+	ctx, signals := watchSignals(ctx)
+	defer signals.stop()
+	lock, err := lockState(cfg.stateDir)
+	if err != nil {
+		return err
+	}
+	defer lock.release()
+	ln, err := api.Open(ctx, addr)
+	if err != nil {
+		return err
+	}
+	cfg.log(logger, ln)
+	s, err := open(ctx, cfg, ln, logger)
+	if err != nil {
+		_ = ln.Close() // the error at hand is the one to report
+		if ctx.Err() != nil {
+			return nil
+		}
+		return err
+	}
+	fmt.Fprintf(w.out, "assay listening on %s\n", api.URL(ln))
+	return s.run(ctx, cfg, ln, w)
+}
+
+func (c config) log(logger hclog.Logger, ln net.Listener) {
+	logger.Info("configuration", "version", version, "commit", commit, "address", api.URL(ln), "host", c.bind.Host, "port", c.bind.Port,
+		"log_level", c.logLevel.String(), "behind_proxy", c.bind.BehindProxy, "allowed_hosts", c.bind.AllowedHosts,
+		"state_dir", c.stateDir, "strategies", c.strategies, "sandbox", string(c.sandbox), "demo", c.demo)
+}
+
+// service is everything that is open while the program serves.
+type service struct {
+	logger  hclog.Logger
+	runner  *runner.Runner
+	server  *api.Server
+	monitor *health.Monitor
+	closers []func() error // in the order of opening
+}
+
+// open opens the host and builds the API around it.
+func open(ctx context.Context, cfg config, ln net.Listener, logger hclog.Logger) (_ *service, err error) {
+	s := &service{logger: logger}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.close())
+		}
+	}()
+	candles, err := candle.Open(ctx, cfg.stateDir)
+	if err != nil {
+		return nil, fmt.Errorf("candle store: %w", err)
+	}
+	s.closers = append(s.closers, candles.Close)
+	store := artifact.NewStore(filepath.Join(cfg.stateDir, "runs"))
+	runs, err := s.openRegistry(ctx, store)
+	if err != nil {
+		return nil, err
+	}
+	strategies, err := catalog.Open(ctx, catalog.Options{
+		Dir: cfg.strategies, StateDir: cfg.stateDir, Sandbox: cfg.sandbox, Logger: logger.Named("catalog"), Reattach: cfg.reattach,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("strategies: %w", err)
+	}
+	s.closers = append(s.closers, func() error { strategies.Close(); return nil })
+	launcher, err := newLauncher(cfg, candles, strategies, logger)
+	if err != nil {
+		return nil, err
+	}
+	s.runner = runner.New(runner.Options{Recorder: &runner.Archive{Store: store, Registry: runs}, Logger: logger.Named("runner")})
+	return s, s.build(ctx, cfg, ln, parts{candles, strategies, runs, launcher})
+}
+
+// openRegistry opens the registry and settles runs that a crash cut short.
+func (s *service) openRegistry(ctx context.Context, store *artifact.Store) (*registry.Registry, error) {
+	runs, err := registry.Open(ctx, store, s.logger.Named("registry"))
+	if err != nil {
+		return nil, err
+	}
+	s.closers = append(s.closers, runs.Close)
+	interrupted, err := runs.InterruptService(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("registry: %w", err)
+	}
+	for _, m := range interrupted {
+		s.logger.Warn("a run was cut short by the end of the service", "run_id", m.RunID)
+	}
+	return runs, nil
+}
+
+func newLauncher(cfg config, candles *candle.Store, strategies *catalog.Catalog, logger hclog.Logger) (*backtest.Launcher, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	sum, err := digest.File(self)
+	if err != nil {
+		return nil, fmt.Errorf("hash of the executable: %w", err)
+	}
+	spool := filepath.Join(cfg.stateDir, "tmp", "service")
+	// What a crash left there belongs to nobody: no other service uses this folder.
+	if err := errors.Join(os.RemoveAll(spool), os.MkdirAll(spool, 0o700)); err != nil {
+		return nil, err
+	}
+	return backtest.NewLauncher(backtest.Options{
+		Catalog: strategies, Store: candles, Logger: logger, SpoolDir: spool,
+		Engine: artifact.Engine{Name: "assay", Version: version, Commit: commit, SHA256: sum},
+	}), nil
+}
+
+// parts are what the API is built from.
+type parts struct {
+	candles    *candle.Store
+	strategies *catalog.Catalog
+	runs       *registry.Registry
+	launcher   *backtest.Launcher
+}
+
+// build makes the server.
+func (s *service) build(ctx context.Context, cfg config, ln net.Listener, p parts) error {
+	retiring, err := v1.Deprecations()
+	if err != nil {
+		return err
+	}
+	id, err := serverID(time.Now())
+	if err != nil {
+		return err
+	}
+	var edge *api.Edge
+	s.monitor = health.NewMonitor(ctx, health.Options{
+		Status: s.runner.Status, Counters: s.runner.Counters, Plugins: p.strategies.Counts, Registry: p.runs.SchemaVersion,
+		FreeBytes: func() (int64, error) { return health.FreeBytes(cfg.stateDir) },
+		Requests:  func() int64 { return edge.Requests() }, Now: time.Now,
+	})
+	operations, err := v1.New(v1.Options{
+		Control: s.runner, State: s.runner, Backtests: p.launcher,
+		Strategies: p.strategies.Strategies, Exchanges: p.candles.Exchanges, Health: s.monitor.Health,
+		Deprecations: retiring, Logger: s.logger.Named("api"),
+		Version: version, Commit: commit, ServerID: id, StartedAt: time.Now(),
+	})
+	if err != nil {
+		return err
+	}
+	bound, _, err := net.SplitHostPort(ln.Addr().String())
+	if err != nil {
+		return err
+	}
+	edge, err = api.NewEdge(api.EdgeConfig{
+		Hosts:  api.NewHosts(append([]string{cfg.bind.Host, bound}, cfg.bind.AllowedHosts...)...),
+		Routes: append(api.Redirects(), operations.Routes()...), Deprecations: retiring, Logger: s.logger.Named("api"), Now: time.Now,
+	})
+	if err != nil {
+		return err
+	}
+	s.server = api.NewServer(edge, s.logger.Named("http"))
+	return nil
+}
+
+// run serves until ctx is cancelled, then ends the run and everything else.
+func (s *service) run(ctx context.Context, cfg config, ln net.Listener, w world) error {
+	var wg sync.WaitGroup
+	background, stop := context.WithCancel(ctx)
+	failed := make(chan error, 2)
+	wg.Go(func() { s.monitor.Run(background) })
+	wg.Go(func() {
+		if err := s.server.Serve(ln); err != nil {
+			failed <- fmt.Errorf("serve: %w", err)
+		}
+	})
+	if cfg.demo {
+		wg.Go(func() {
+			if err := demonstrate(background, api.URL(ln), w.out); err != nil && background.Err() == nil {
+				failed <- fmt.Errorf("demonstration: %w", err)
+			}
+		})
+	}
+	var err error
+	select {
+	case <-ctx.Done():
+		s.logger.Info("shutting down")
+	case err = <-failed:
+	}
+	// The run ends while the API still answers: starts get SHUTTING_DOWN.
+	if e := s.runner.Shutdown(context.WithoutCancel(ctx)); e != nil {
+		s.logger.Warn("the run did not end in time", "error", e)
+	}
+	stop()
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTime)
+	defer cancel()
+	if e := s.server.Shutdown(grace); e != nil {
+		s.logger.Debug("connections were cut", "error", e)
+	}
+	wg.Wait()
+	return errors.Join(err, s.close())
+}
+
+// close closes everything in reverse order.
+func (s *service) close() error {
+	var err error
+	for i := len(s.closers) - 1; i >= 0; i-- {
+		err = errors.Join(err, s.closers[i]())
+	}
+	s.closers = nil
+	return err
+}
