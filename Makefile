@@ -46,7 +46,9 @@ proto: ## regenerate the protobuf code (needs protoc)
 generated:
 	@scripts/check-generated.sh
 
+# First what is too slow under the race detector, then everything with it.
 tests: build
+	$(GO) test -count=1 -run 'TestModesAgree' ./host/backtest
 	$(GO) run $(GOTESTSUM) --format pkgname -- $(RACE) -shuffle=on -timeout 15m ./...
 
 fuzz: ## every fuzz target, FUZZTIME each (default 10m)

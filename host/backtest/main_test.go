@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 	catalog.MaybeShim()
 	if play, ok := roles()[filepath.Base(os.Args[0])]; ok {
 		play()
-		return
+		exit(0)
 	}
 	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("database/sql.(*DB).connectionOpener"))
 }

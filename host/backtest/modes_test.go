@@ -39,8 +39,8 @@ func fingerprint(t *testing.T, l *lab, params map[string]any, execution string, 
 // this process: one set of books.
 func TestModesAgree(t *testing.T) {
 	seeds := 200
-	if testing.Short() {
-		seeds = 20
+	if testing.Short() || raceDetector { // make test runs all of them once more without the detector
+		seeds = 24
 	}
 	l := newLab(t, 600, "randomly")
 	executions := []string{

@@ -103,7 +103,7 @@ func misdeeds() map[string]func(sdk.View) ([]sdk.Intent, error) {
 		}
 	}
 	return map[string]func(sdk.View) ([]sdk.Intent, error){
-		"exits":     at700(func() { fmt.Fprintln(os.Stderr, "last words"); os.Exit(3) }),
+		"exits":     at700(func() { fmt.Fprintln(os.Stderr, "last words"); exit(3) }),
 		"segfaults": at700(signal(syscall.SIGSEGV)),
 		"stops":     at700(signal(syscall.SIGSTOP)),
 		"hangs":     at700(func() { select {} }),
@@ -137,7 +137,7 @@ func misdeeds() map[string]func(sdk.View) ([]sdk.Intent, error) {
 // lateExit crashes after the last candle.
 type lateExit struct{ good }
 
-func (l *lateExit) OnStop(sdk.View) { os.Exit(4) }
+func (l *lateExit) OnStop(sdk.View) { exit(4) }
 
 // randomly draws its intents from a seed: every action, type, size and bracket.
 type randomParams struct {
