@@ -48,6 +48,7 @@ type Execution struct {
 	timeframe market.Timeframe
 	killed    bool
 	splits    artifact.Splits
+	window    result.Window
 	missing   int // candles inside the window
 	dataHash  string
 	feed      *feed
@@ -133,6 +134,11 @@ func (x *Execution) initialCash() float64 {
 // Results implements runner.Execution.
 func (x *Execution) Results() *result.Results {
 	r, input := x.picture()
+	x.data.mu.RLock() // the open times of one symbol are mapped
+	defer x.data.mu.RUnlock()
+	if x.data.closed {
+		return r
+	}
 	report, err := metric.Compute(input)
 	if err != nil {
 		x.log.Error("metrics cannot be computed", "error", err)
@@ -152,7 +158,7 @@ func (x *Execution) picture() (*result.Results, metric.Input) {
 		Trades: rec.trades[:len(rec.trades):len(rec.trades)], Equity: c,
 		InitialCash: x.engine.InitialCash().Trim(0).String(),
 		Assumptions: append([]result.Note{}, x.assumptions...), Warnings: append([]result.Note{}, x.warnings...),
-		DecisionHash: rec.lines.Sum(), DataHash: x.dataHash, Window: x.window(),
+		DecisionHash: rec.lines.Sum(), DataHash: x.dataHash, Window: x.window,
 		Log: append([]result.LogLine{}, x.said.lines...), Annotations: x.said.annotations(),
 	}
 	r.Positions, r.FinalValue = x.positionsLocked()
@@ -181,18 +187,6 @@ func (x *Execution) positionsLocked() ([]market.Position, string) {
 		value = x.engine.CashExact()
 	}
 	return positions, value.Trim(0).String()
-}
-
-func (x *Execution) window() result.Window {
-	w := result.Window{Candles: x.layout.candles}
-	for i, s := range x.sources {
-		first, last := s.series.Time[s.from], s.series.CloseTime(s.to-1)
-		if i == 0 || first < w.Start {
-			w.Start = first
-		}
-		w.End = max(w.End, last)
-	}
-	return w
 }
 
 // calendar is weekdays only when all datasets are.

@@ -221,6 +221,7 @@ func (x *Execution) accepted(m *strategypb.PluginMessage) (int, error) {
 // prepare lays the warm-up before the window and makes engine, recorder and decider.
 func (x *Execution) prepare(spool string, p *plan, warmup int) error {
 	x.layout = lay(p.sources, warmup)
+	x.window = windowOf(p.sources, x.layout.candles)
 	cfg := sim.Config{
 		Symbols: p.symbols, Timeframe: p.timeframe, InitialCash: p.cash, Options: p.execution,
 		WarmupSteps: x.layout.warmup, WindowStep: x.layout.window,
@@ -297,8 +298,7 @@ func (l *Launcher) manifest(p *plan, x *Execution) artifact.Manifest {
 		Engine: l.opts.Engine, Sandbox: x.proc.Sandbox(), Debug: p.strategy.Debug,
 	}
 	m.Splits = x.splits
-	w := x.window()
-	m.Request.StartDate, m.Request.EndDate = w.Start, w.End
+	m.Request.StartDate, m.Request.EndDate = x.window.Start, x.window.End
 	for _, s := range p.sources {
 		m.Request.Symbols = append(m.Request.Symbols, string(s.symbol))
 		m.Data = append(m.Data, artifact.Dataset{

@@ -145,3 +145,27 @@ func TestForeignSimulatorRunsInLockstep(t *testing.T) {
 }
 
 var _ sdk.Warmer = (*random)(nil)
+
+func TestCloseReleasesTheDataAndKeepsTheRest(t *testing.T) {
+	l := newLab(t, 300, "good")
+	x, o := l.run(context.Background(), request("good", nil))
+	if o.Failure != nil {
+		t.Fatal(o.Failure.Message)
+	}
+	trades := len(x.Results().Trades)
+	if !x.Candles(one, func(s *market.Series) { _ = s.Close[0] }) {
+		t.Error("the candles are gone before Close")
+	}
+	if err := x.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if x.Candles(one, func(*market.Series) {}) {
+		t.Error("candles after Close")
+	}
+	if r := x.Results(); len(r.Trades) != trades || r.DecisionHash == "" {
+		t.Errorf("%d trades after Close, %d before", len(r.Trades), trades)
+	}
+	if err := x.Close(); err != nil {
+		t.Errorf("a second Close: %v", err)
+	}
+}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/govalues/decimal"
 
+	"github.com/assay-run/assay/host/result"
 	"github.com/assay-run/assay/plugin-sdk/market"
 	"github.com/assay-run/assay/plugin-sdk/sim"
 )
@@ -89,4 +90,17 @@ func windowCloses(sources []*source) iter.Seq[market.Time] {
 			}
 		}
 	}
+}
+
+// windowOf is the part of the data that the rows of the sources cover.
+func windowOf(sources []*source, candles int64) result.Window {
+	w := result.Window{Candles: candles}
+	for i, s := range sources {
+		first, last := s.series.Time[s.from], s.series.CloseTime(s.to-1)
+		if i == 0 || first < w.Start {
+			w.Start = first
+		}
+		w.End = max(w.End, last)
+	}
+	return w
 }

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"io"
 	"time"
 
 	"github.com/assay-run/assay/host/result"
@@ -16,6 +17,10 @@ type run struct {
 	cancel  context.CancelCauseFunc
 	// done is closed when the end is visible. After that nothing here changes.
 	done chan struct{}
+	// returned is closed when the execution's Run has come back, which may be later.
+	returned chan struct{}
+	// closer is the execution if it holds more than memory; it is closed by release.
+	closer io.Closer
 
 	// The rest is guarded by Runner.mu.
 
@@ -32,9 +37,24 @@ type run struct {
 }
 
 func newRun(id string, req StartRequest, exec Execution, now time.Time) *run {
-	r := &run{id: id, req: req, exec: exec, watched: watchedOf(exec), startAt: now, done: make(chan struct{})}
+	r := &run{id: id, req: req, exec: exec, watched: watchedOf(exec), startAt: now, done: make(chan struct{}), returned: make(chan struct{})}
 	r.ctx, r.cancel = context.WithCancelCause(context.Background())
+	r.closer, _ = exec.(io.Closer)
 	return r
+}
+
+// release lets go of what an execution holds beyond memory, such as mapped candles,
+// once nothing of it runs any more.
+func (r *Runner) release(run *run) {
+	if run == nil || run.closer == nil {
+		return
+	}
+	r.wg.Go(func() {
+		<-run.returned
+		if err := run.closer.Close(); err != nil {
+			r.opts.Logger.Warn("what a run held could not be released", "run_id", run.id, "error", err)
+		}
+	})
 }
 
 // drive runs the execution to its end, has the results kept and shows the end.
@@ -55,7 +75,10 @@ func (r *Runner) drive(run *run, exec Execution) {
 // was told to is left behind.
 func (r *Runner) await(run *run, exec Execution) Outcome {
 	ended := make(chan Outcome, 1)
-	go func() { ended <- r.guardedRun(run, exec) }()
+	go func() {
+		defer close(run.returned)
+		ended <- r.guardedRun(run, exec)
+	}()
 	select {
 	case o := <-ended:
 		return o

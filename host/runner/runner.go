@@ -150,6 +150,7 @@ func (r *Runner) launch(ctx context.Context, req StartRequest, launch LaunchFunc
 		// The execution has a process by now, which only Run takes down.
 		run.cancel(ErrStopRequested)
 		r.wg.Go(func() { r.await(run, exec) })
+		r.release(run)
 		return nil, err
 	}
 	return run, nil
@@ -246,6 +247,7 @@ func (r *Runner) Reset(ctx context.Context) (Snapshot, error) {
 		return Snapshot{}, newError(t.refuse, r.snapshotLocked(), nil)
 	}
 	cleared := r.snapshotLocked().RunID
+	r.release(r.run)
 	r.run = nil
 	r.moveLocked(t.to)
 	now := r.snapshotLocked()
@@ -318,6 +320,7 @@ func (r *Runner) Restore(rep Report) error {
 	close(done)
 	r.run = &run{id: s.RunID, req: rep.Request, done: done, ended: true, report: rep, watched: ofResults(rep.Results)}
 	r.moveLocked(t.to)
+	r.run.report.Snapshot.Seq = r.seq
 	return nil
 }
 
