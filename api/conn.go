@@ -23,11 +23,12 @@ const (
 // Limit wraps a listener: at most n connections at a time, each with a limit on
 // write stalls and with refusals of net/http's parser in the form of this API.
 func Limit(ln net.Listener, n int) net.Listener {
-	return &listener{Listener: ln, slots: make(chan struct{}, n), done: make(chan struct{})}
+	return &listener{Listener: ln, stall: writeStall, slots: make(chan struct{}, n), done: make(chan struct{})}
 }
 
 type listener struct {
 	net.Listener
+	stall time.Duration
 	slots chan struct{}
 	done  chan struct{}
 	once  sync.Once
@@ -45,7 +46,7 @@ func (l *listener) Accept() (net.Conn, error) {
 		<-l.slots
 		return nil, err
 	}
-	return &conn{Conn: c, release: func() { <-l.slots }}, nil
+	return &conn{Conn: c, stall: l.stall, release: func() { <-l.slots }}, nil
 }
 
 // Close implements net.Listener.
@@ -56,6 +57,7 @@ func (l *listener) Close() error {
 
 type conn struct {
 	net.Conn
+	stall    time.Duration
 	release  func()
 	closing  sync.Once
 	closeErr error
@@ -81,7 +83,7 @@ func (c *conn) write(p []byte) (int, error) {
 	done := 0
 	for {
 		if !c.explicit.Load() {
-			if err := c.Conn.SetWriteDeadline(time.Now().Add(writeStall)); err != nil {
+			if err := c.Conn.SetWriteDeadline(time.Now().Add(c.stall)); err != nil {
 				return done, err
 			}
 		}

@@ -80,7 +80,7 @@ func TestConnectionsAreLimited(t *testing.T) {
 func TestWritesKeepTheirOwnDeadline(t *testing.T) {
 	a, b := net.Pipe()
 	defer b.Close()
-	c := &conn{Conn: a, release: func() {}}
+	c := &conn{Conn: a, stall: writeStall, release: func() {}}
 	defer c.Close()
 	_ = c.SetWriteDeadline(time.Now().Add(20 * time.Millisecond))
 	if _, err := c.Write([]byte("x")); err == nil || !strings.Contains(err.Error(), "timeout") {
@@ -90,5 +90,60 @@ func TestWritesKeepTheirOwnDeadline(t *testing.T) {
 	go func() { _, _ = io.Copy(io.Discard, b) }()
 	if n, err := c.Write(make([]byte, 3*writeChunk+1)); err != nil || n != 3*writeChunk+1 {
 		t.Errorf("%d %v", n, err)
+	}
+}
+
+// TestStalledReaderIsCut: a client that takes nothing in loses its connection, one
+// that is merely slow does not.
+func TestStalledReaderIsCut(t *testing.T) {
+	inner, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ln := Limit(inner, 8)
+	ln.(*listener).stall = 300 * time.Millisecond
+	const size = 32 << 20
+	ended := make(chan error, 2)
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, err := w.Write(make([]byte, size))
+		ended <- err
+	})}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(ln) }()
+	defer func() { _ = server.Close(); <-served }()
+	dial := func() net.Conn {
+		c, err := net.Dial("tcp", inner.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = c.(*net.TCPConn).SetReadBuffer(64 << 10)
+		_, _ = io.WriteString(c, "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+		return c
+	}
+	stalled := dial()
+	defer stalled.Close()
+	select {
+	case err := <-ended:
+		if err == nil {
+			t.Error("everything was written to a client that reads nothing")
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("the stalled connection is kept")
+	}
+	slow := dial()
+	defer slow.Close()
+	got, buf := 0, make([]byte, 1<<20)
+	for began := time.Now(); ; {
+		n, err := slow.Read(buf)
+		got += n
+		if err != nil {
+			break
+		}
+		if time.Since(began) < 900*time.Millisecond { // three times the limit, with progress
+			time.Sleep(20 * time.Millisecond)
+		}
+	}
+	if err := <-ended; err != nil || got < size {
+		t.Errorf("slow reader: %v after %d bytes", err, got)
 	}
 }

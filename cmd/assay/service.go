@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"sync"
@@ -13,8 +14,12 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/assay-run/assay/api"
+	"github.com/assay-run/assay/api/docs"
 	v1 "github.com/assay-run/assay/api/v1"
 	"github.com/assay-run/assay/api/v1/health"
+	"github.com/assay-run/assay/api/v1/metrics"
+	"github.com/assay-run/assay/api/v1/stream"
+	"github.com/assay-run/assay/api/web"
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/backtest"
 	"github.com/assay-run/assay/host/candle"
@@ -70,6 +75,7 @@ type service struct {
 	runner  *runner.Runner
 	server  *api.Server
 	monitor *health.Monitor
+	hub     *stream.Hub
 	closers []func() error // in the order of opening
 }
 
@@ -161,17 +167,22 @@ func (s *service) build(ctx context.Context, cfg config, ln net.Listener, p part
 	if err != nil {
 		return err
 	}
+	started := time.Now()
 	var edge *api.Edge
 	s.monitor = health.NewMonitor(ctx, health.Options{
 		Status: s.runner.Status, Counters: s.runner.Counters, Plugins: p.strategies.Counts, Registry: p.runs.SchemaVersion,
 		FreeBytes: func() (int64, error) { return health.FreeBytes(cfg.stateDir) },
 		Requests:  func() int64 { return edge.Requests() }, Now: time.Now,
+		Stream: func() (int, int64) { return s.hub.Counters() },
+	})
+	s.hub = stream.New(stream.Options{
+		State: s.runner, Health: s.monitor.Health, ServerID: id, Version: version, Logger: s.logger.Named("stream"),
 	})
 	operations, err := v1.New(v1.Options{
 		Control: s.runner, State: s.runner, Backtests: p.launcher,
 		Strategies: p.strategies.Strategies, Exchanges: p.candles.Exchanges, Health: s.monitor.Health,
 		Deprecations: retiring, Logger: s.logger.Named("api"),
-		Version: version, Commit: commit, ServerID: id, StartedAt: time.Now(),
+		Version: version, Commit: commit, ServerID: id, StartedAt: started,
 	})
 	if err != nil {
 		return err
@@ -180,9 +191,21 @@ func (s *service) build(ctx context.Context, cfg config, ln net.Listener, p part
 	if err != nil {
 		return err
 	}
+	pages, err := docs.New(docs.Options{Events: stream.Events(), Deprecations: retiring})
+	if err != nil {
+		return err
+	}
+	routes := append(api.Redirects(), operations.Routes()...)
+	routes = append(routes, web.Route{Method: http.MethodGet, Path: stream.Path, Handler: s.hub.Handler()})
+	routes = append(routes, pages.Routes()...)
+	numbers := metrics.New(metrics.Options{
+		Version: version, Commit: commit, StartedAt: started, Routes: routes, Status: s.runner.Status,
+		Counters: s.runner.Counters, Stream: s.hub.Counters, Plugins: p.strategies.Counts,
+	})
 	edge, err = api.NewEdge(api.EdgeConfig{
 		Hosts:  api.NewHosts(append([]string{cfg.bind.Host, bound}, cfg.bind.AllowedHosts...)...),
-		Routes: append(api.Redirects(), operations.Routes()...), Deprecations: retiring, Logger: s.logger.Named("api"), Now: time.Now,
+		Routes: append(routes, numbers.Routes()...), Deprecations: retiring, Logger: s.logger.Named("api"), Now: time.Now,
+		Observe: func(o api.Observation) { numbers.Observe(o.Route, o.Method, o.Status, o.Duration) },
 	})
 	if err != nil {
 		return err
@@ -195,8 +218,13 @@ func (s *service) build(ctx context.Context, cfg config, ln net.Listener, p part
 func (s *service) run(ctx context.Context, cfg config, ln net.Listener, w world) error {
 	var wg sync.WaitGroup
 	background, stop := context.WithCancel(ctx)
-	failed := make(chan error, 2)
+	failed := make(chan error, 3)
 	wg.Go(func() { s.monitor.Run(background) })
+	wg.Go(func() {
+		if err := s.hub.Run(background); err != nil && background.Err() == nil {
+			failed <- fmt.Errorf("stream: %w", err)
+		}
+	})
 	wg.Go(func() {
 		if err := s.server.Serve(ln); err != nil {
 			failed <- fmt.Errorf("serve: %w", err)
@@ -219,9 +247,12 @@ func (s *service) run(ctx context.Context, cfg config, ln net.Listener, w world)
 	if e := s.runner.Shutdown(context.WithoutCancel(ctx)); e != nil {
 		s.logger.Warn("the run did not end in time", "error", e)
 	}
-	stop()
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTime)
 	defer cancel()
+	if e := s.hub.Shutdown(grace); e != nil {
+		s.logger.Debug("stream clients were cut", "error", e)
+	}
+	stop()
 	if e := s.server.Shutdown(grace); e != nil {
 		s.logger.Debug("connections were cut", "error", e)
 	}

@@ -27,6 +27,11 @@ type Run struct {
 	once sync.Once
 }
 
+// NewRun is what a launch returns.
+func NewRun(id string, req runner.StartRequest) *Run {
+	return &Run{ID: id, Request: req, Picture: Picture(3000), end: make(chan runner.Outcome, 1)}
+}
+
 // End lets the data of the run end.
 func (r *Run) End() { r.finish(runner.Outcome{}) }
 

@@ -73,7 +73,7 @@ func Start(t testing.TB, o Options) *Service {
 	s.Addr = ln.Addr().String()
 	s.URL = "http://" + s.Addr
 	s.client = &http.Client{
-		Transport:     &http.Transport{DisableCompression: true},
+		Transport:     &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 32},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	served := make(chan error, 1)
@@ -134,7 +134,7 @@ func (l launcher) Launch(ctx context.Context, id string, req runner.StartRequest
 	if l.o.Launch != nil {
 		return l.o.Launch(ctx, id, req)
 	}
-	run := &Run{ID: id, Request: req, Picture: Picture(3000), end: make(chan runner.Outcome, 1)}
+	run := NewRun(id, req)
 	if l.o.Prepare != nil {
 		l.o.Prepare(run)
 	}

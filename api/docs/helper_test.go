@@ -1,0 +1,140 @@
+package docs_test
+
+import (
+	"context"
+	"flag"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/assay-run/assay/api"
+	"github.com/assay-run/assay/api/docs"
+	"github.com/assay-run/assay/api/v1/deprecation"
+	"github.com/assay-run/assay/api/v1/problem"
+	"github.com/assay-run/assay/api/v1/stream"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+const policy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; " +
+	"font-src 'self' data:; connect-src 'self'; worker-src 'self' blob:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+
+// pages are the HTML pages.
+func pages() []string {
+	return []string{"/docs", "/docs/errors", "/docs/events", "/docs/deprecations", "/docs/licenses"}
+}
+
+// serve shows the documentation behind the real edge on real TCP.
+func serve(t *testing.T, o docs.Options) string {
+	t.Helper()
+	d, err := docs.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	logger := hclog.NewNullLogger()
+	edge, err := api.NewEdge(api.EdgeConfig{Hosts: api.NewHosts(), Routes: d.Routes(), Logger: logger, Now: time.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := api.NewServer(edge, logger)
+	done := make(chan error, 1)
+	go func() { done <- server.Serve(ln) }()
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		_ = server.Shutdown(ctx)
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	return "http://" + ln.Addr().String()
+}
+
+// do sends one request; each header is "Name: value".
+func do(t *testing.T, method, url string, headers ...string) (*http.Response, []byte) {
+	t.Helper()
+	req, err := http.NewRequest(method, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, h := range headers {
+		k, v, _ := strings.Cut(h, ": ")
+		req.Header.Set(k, v)
+	}
+	client := &http.Client{Transport: &http.Transport{DisableCompression: true, DisableKeepAlives: true}}
+	resp, err := client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp, body
+}
+
+func get(t *testing.T, url string) string {
+	t.Helper()
+	resp, body := do(t, "GET", url)
+	if resp.StatusCode != http.StatusOK {
+		t.Fatalf("GET %s: %d %s", url, resp.StatusCode, body)
+	}
+	return string(body)
+}
+
+// sample is small and does not change when the tables of the service grow.
+func sample(t *testing.T) docs.Options {
+	t.Helper()
+	going, err := deprecation.Parse([]byte(`[
+		{"id":"2026-09-old","kind":"endpoint","method":"GET","path":"/api/v1/old","announced_at":"2026-09-01","deprecated_at":"2026-10-01","sunset_at":"2027-06-30T23:59:59Z",
+		 "replacement":{"method":"GET","path":"/api/v1/status"},"message":"Use the status instead."},
+		{"id":"2026-10-field","kind":"field","method":"GET","path":"/api/v1/status","field":"/eta","announced_at":"2026-10-01","deprecated_at":"2026-10-01","sunset_at":"2027-01-31","message":"It is <b>gone</b>."}]`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return docs.Options{
+		Spec: []byte(`{"openapi":"3.1.0"}`),
+		Errors: []problem.Entry{
+			{Code: "NO_RUN", Status: 409, Message: "There is no run yet.", Details: []string{"status", "hint"}, Advice: "Start one."},
+			{Code: "NOT_FOUND", Status: 404, Message: "There is nothing at this path.", Advice: "Look at <openapi.json>."},
+		},
+		Reasons: []docs.Reason{{Code: "DATA_ERROR", Meaning: "Bad candles.", Advice: "Import them again.", Data: []string{"reason"},
+			Kinds: []docs.Kind{{Value: "corrupt_dataset", Meaning: "The hash differs."}}}},
+		Events: []stream.EventDoc{
+			{Type: "status_update", Direction: "server", Clients: "plain", Summary: "The status.", Rate: "on connect", Example: []byte(`{"status":"idle","run_id":""}`)},
+			{Type: "status_update", Direction: "server", Clients: "rich", Summary: "A change.", Rate: "each change", Example: []byte(`{"status":"</pre><script>"}`),
+				Payload: []stream.FieldDoc{{Name: "status", Text: "the new <status>"}, {Name: "run_id"}}},
+			{Type: "heartbeat", Direction: "server", Clients: "rich", Rate: "every 15 s"},
+			{Type: "snapshot", Direction: "client", Clients: "rich", Summary: "Asks for a snapshot.", Rate: "after a gap in seq", Example: []byte(`{}`)},
+		},
+		Deprecations: going,
+	}
+}
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := "testdata/" + name
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("%s differs (go test -update):\n%s", path, got)
+	}
+}

@@ -1,0 +1,164 @@
+package stream_test
+
+import (
+	"net"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"github.com/assay-run/assay/api/v1/stream"
+)
+
+// A client that reads nothing for a while is closed with 4008; nobody else notices.
+func TestSlowReader(t *testing.T) {
+	s := start(t, setup{})
+	slow, _ := s.rich(t)
+	quick, first := s.rich(t)
+	const frames = 600
+	counted := make(chan int)
+	go func() {
+		n := 0
+		for seq := first.Seq + 1; n < frames; seq++ {
+			f, err := quick.read()
+			if err != nil || f.Seq != seq {
+				t.Errorf("frame %d: %v", n, err)
+				break
+			}
+			n++
+		}
+		counted <- n
+	}()
+	big, took := strings.Repeat("x", 64<<10), []time.Duration{}
+	for range frames {
+		begin := time.Now()
+		s.hub.Publish("log", big)
+		took = append(took, time.Since(begin))
+		time.Sleep(2 * time.Millisecond)
+	}
+	if n := <-counted; n != frames {
+		t.Errorf("the other client got %d frames", n)
+	}
+	if clients, dropped := s.hub.Counters(); clients != 1 || dropped != 1 {
+		t.Errorf("%d clients, %d dropped", clients, dropped)
+	}
+	if code := slow.closed(); code != 4008 {
+		t.Errorf("closed with %d", code)
+	}
+	slices.Sort(took)
+	t.Logf("publish p50 %v p99 %v", took[frames/2], took[frames*99/100])
+	if p99 := took[frames*99/100]; p99 > 50*time.Millisecond {
+		t.Errorf("publishing took %v", p99)
+	}
+}
+
+// One that never reads again is cut.
+func TestDeafClient(t *testing.T) {
+	s := start(t, setup{prepare: func(h *stream.Hub) { h.Patience(time.Minute, time.Minute, 50*time.Millisecond, 50*time.Millisecond) }})
+	deaf, _ := s.rich(t)
+	_ = deaf.conn.NetConn().(*net.TCPConn).SetReadBuffer(4096)
+	big := strings.Repeat("x", 1<<20)
+	for range 20 {
+		s.hub.Publish("log", big)
+	}
+	for end := time.Now().Add(5 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		clients, dropped := s.hub.Counters()
+		if clients == 0 && dropped == 1 {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%d clients, %d dropped", clients, dropped)
+		}
+	}
+}
+
+func TestBadClients(t *testing.T) {
+	s := start(t, setup{})
+	text := func(text string) func(*websocket.Conn) {
+		return func(c *websocket.Conn) { _ = c.WriteMessage(websocket.TextMessage, []byte(text)) }
+	}
+	flood := func(what string) func(*websocket.Conn) {
+		return func(c *websocket.Conn) {
+			for range 200 {
+				text(what)(c)
+			}
+		}
+	}
+	fragments := append([]byte{0x01, 0x80, 1, 2, 3, 4}, []byte(strings.Repeat("\x00\x80\x01\x02\x03\x04", 50_000))...)
+	for _, c := range []struct {
+		name  string
+		plain bool
+		code  int
+		act   func(*websocket.Conn)
+	}{
+		{"flood", false, 1008, flood(`{"type":"snapshot"}`)},
+		{"flood of plain", true, 1008, flood("x")},
+		{"flood of pings", true, 1008, func(c *websocket.Conn) {
+			for range 200 {
+				_ = c.WriteControl(websocket.PingMessage, nil, time.Now().Add(time.Second))
+			}
+		}},
+		{"flood of fragments", false, 1008, func(c *websocket.Conn) { _, _ = c.NetConn().Write(fragments) }},
+		{"1 MiB", false, 1009, text(strings.Repeat("x", 1<<20))},
+		{"1 MiB of plain", true, 1009, text(strings.Repeat("x", 1<<20))},
+		{"a byte too much", false, 1009, text(`"` + strings.Repeat("x", stream.MaxMessage-1) + `"`)},
+		{"no JSON", false, 1008, text("{")},
+		{"no object", false, 1008, text(`["snapshot"]`)},
+		{"no type", false, 1008, text(`{"payload":{}}`)},
+		{"payload is no object", false, 1008, text(`{"type":"snapshot","payload":[]}`)},
+		{"duplicate key", false, 1008, text(`{"type":"snapshot","type":"rows"}`)},
+		{"bad UTF-8", false, 1008, text("{\"type\":\"\xff\"}")},
+		{"binary", false, 1008, func(c *websocket.Conn) { _ = c.WriteMessage(websocket.BinaryMessage, []byte(`{"type":"snapshot"}`)) }},
+		{"no mask", false, 1002, func(c *websocket.Conn) { _, _ = c.NetConn().Write([]byte{0x81, 0x01, 'x'}) }},
+		{"reserved bits", false, 1002, func(c *websocket.Conn) { _, _ = c.NetConn().Write([]byte{0xf1, 0x80, 1, 2, 3, 4}) }},
+		{"orderly end", false, 1000, func(c *websocket.Conn) {
+			_ = c.WriteMessage(websocket.CloseMessage, websocket.FormatCloseMessage(1000, ""))
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var client *socket
+			if c.plain {
+				client = s.plain(t)
+			} else {
+				client, _ = s.rich(t)
+			}
+			go c.act(client.conn)
+			if code := client.closed(); code != c.code {
+				t.Errorf("closed with %d, want %d", code, c.code)
+			}
+			_ = client.conn.Close()
+		})
+	}
+	other, _ := s.rich(t)
+	other.send(`{"type":"rows","payload":{"table":"fills"}}`)
+	if f := other.next(); f.Type != "error" {
+		t.Errorf("got %s", f.text)
+	}
+}
+
+// A client that answers no ping is gone after the pong wait; one that does stays.
+func TestPings(t *testing.T) {
+	s := start(t, setup{prepare: func(h *stream.Hub) {
+		h.Patience(30*time.Millisecond, 200*time.Millisecond, time.Second, 50*time.Millisecond)
+	}})
+	alive := s.plain(t)
+	silent := s.plain(t)
+	silent.conn.SetPingHandler(func(string) error { return nil })
+	pings := make(chan struct{}, 1000)
+	answer := alive.conn.PingHandler()
+	alive.conn.SetPingHandler(func(data string) error {
+		pings <- struct{}{}
+		return answer(data)
+	})
+	go alive.closed()
+	silent.closed()
+	for len(pings) < 20 {
+		time.Sleep(10 * time.Millisecond)
+	}
+	if n, dropped := s.hub.Counters(); n != 1 || dropped != 0 {
+		t.Errorf("%d clients, %d dropped", n, dropped)
+	}
+	_ = alive.conn.Close()
+}

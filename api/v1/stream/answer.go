@@ -1,0 +1,180 @@
+package stream
+
+import (
+	"sort"
+	"strings"
+
+	"github.com/assay-run/assay/api/v1/problem"
+	"github.com/assay-run/assay/api/v1/view"
+	"github.com/assay-run/assay/host/metric"
+	"github.com/assay-run/assay/host/metric/sample"
+	"github.com/assay-run/assay/host/runner"
+	"github.com/assay-run/assay/plugin-sdk/market"
+)
+
+const annotationPrefix = "annotation:"
+
+type seriesResult struct {
+	ID     string `json:"id"`
+	Points points `json:"points"`
+	Method string `json:"method"`
+	Of     int    `json:"of"`
+}
+
+type rowsResult struct {
+	ID    string `json:"id"`
+	Items any    `json:"items"`
+	Of    int    `json:"of"`
+}
+
+// handle answers a message of a rich client.
+func (h *Hub) handle(c *client, text []byte) error {
+	r, refused, err := parse(text)
+	switch {
+	case err != nil:
+		return err
+	case refused != nil:
+	case r.kind == "snapshot":
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if !c.left {
+			h.wantSnapshot(c)
+		}
+		return nil
+	default:
+		refused = h.answer(c, r)
+	}
+	if refused != nil {
+		h.reply(c, "error", refused)
+	}
+	return nil
+}
+
+// answer reads what a request asks for. One request is answered at a time, so that
+// many clients cannot take the machine away from the run.
+func (h *Hub) answer(c *client, r request) *refusal {
+	select {
+	case h.heavy <- struct{}{}:
+	case <-c.bye:
+		return nil
+	}
+	defer func() { <-h.heavy }()
+	w, ok := h.opts.State.Watch()
+	if !ok {
+		return refuse(problem.NoRun, r.id, "there is no run")
+	}
+	if r.kind == "rows" {
+		h.reply(c, "rows_result", rowsOf(w, r))
+		return nil
+	}
+	result, refused := seriesOf(w, r)
+	if refused == nil {
+		h.reply(c, "series_result", result)
+	}
+	return refused
+}
+
+// rowsOf is a page of a table, newest first.
+func rowsOf(w runner.Watch, r request) rowsResult {
+	look := w.Look()
+	switch r.table {
+	case "orders":
+		return rowsResult{r.id, show(w.OrdersAt(page(look.Orders, r)), view.OrderOf), look.Orders}
+	case "fills":
+		return rowsResult{r.id, show(at(look.Fills, page(len(look.Fills), r)), view.FillOf), len(look.Fills)}
+	}
+	return rowsResult{r.id, show(at(look.Trades, page(len(look.Trades), r)), view.TradeOf), len(look.Trades)}
+}
+
+// page is the indexes of the entries asked for.
+func page(n int, r request) []int {
+	var indexes []int
+	for i := n - 1 - r.offset; i >= 0 && len(indexes) < r.limit; i-- {
+		indexes = append(indexes, i)
+	}
+	return indexes
+}
+
+func at[T any](all []T, indexes []int) []T {
+	out := make([]T, len(indexes))
+	for i, from := range indexes {
+		out[i] = all[from]
+	}
+	return out
+}
+
+func show[T, V any](in []T, as func(*T) V) []V {
+	out := make([]V, len(in))
+	for i := range in {
+		out[i] = as(&in[i])
+	}
+	return out
+}
+
+// seriesOf reads a series within [from, to).
+func seriesOf(w runner.Watch, r request) (seriesResult, *refusal) {
+	if r.series == "candles" {
+		return candlesOf(w, r)
+	}
+	look := w.Look()
+	e := look.Equity
+	name, annotation := strings.CutPrefix(r.series, annotationPrefix)
+	if !annotation {
+		from, to := within(e.Time, r)
+		if r.series == "equity" {
+			return seriesResult{r.id, equityPoints(slice(e, from, to), r.maxPoints), method(to-from, r.maxPoints), to - from}, nil
+		}
+		times, values := e.Time[from:to], e.Drawdown[from:to]
+		peak, trough := metric.WorstDrawdown(e.Equity[from:to])
+		return seriesResult{r.id, line(times, values, r.maxPoints, trough, peak), method(to-from, r.maxPoints), to - from}, nil
+	}
+	for _, a := range look.Annotations {
+		if a.Name == name {
+			from, to := within(a.Time, r)
+			times, values := a.Time[from:to], a.Values[from:to]
+			low, high := extremes(values)
+			return seriesResult{r.id, line(times, values, r.maxPoints, high, low), method(to-from, r.maxPoints), to - from}, nil
+		}
+	}
+	return seriesResult{}, refuse(problem.NotFound, r.id, "the run has no annotation of this name")
+}
+
+func candlesOf(w runner.Watch, r request) (seriesResult, *refusal) {
+	symbols := w.Request.Symbols
+	if r.symbol == "" && len(symbols) == 1 {
+		r.symbol = symbols[0]
+	}
+	result := seriesResult{ID: r.id}
+	known := w.Candles(market.Symbol(r.symbol), func(s *market.Series) {
+		from, to := within(s.Time, r)
+		result.Points, result.Of = aggregate(s, from, to, r.maxPoints), to-from
+		result.Method = sample.MethodNone
+		if result.Points.n < result.Of {
+			result.Method = methodAggregate
+		}
+	})
+	if !known {
+		return result, refuse(problem.UnsupportedSymbol, r.id, "the run has no candles of this symbol: use one of %s", strings.Join(symbols, ", "))
+	}
+	return result, nil
+}
+
+// within is the index range of the times in [from, to).
+func within(times []market.Time, r request) (from, to int) {
+	search := func(t market.Time) int { return sort.Search(len(times), func(i int) bool { return times[i] >= t }) }
+	to = len(times)
+	if r.from != 0 {
+		from = search(r.from)
+	}
+	if r.to != 0 {
+		to = search(r.to)
+	}
+	return from, to
+}
+
+func method(n, most int) string {
+	if n > most {
+		return sample.MethodLTTBExtremes
+	}
+	return sample.MethodNone
+}

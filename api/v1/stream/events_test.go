@@ -1,0 +1,98 @@
+package stream_test
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/assay-run/assay/api/v1/stream"
+	"github.com/assay-run/assay/host/runner"
+)
+
+// fieldsOf are the documented fields of each type that rich clients get.
+func fieldsOf(t *testing.T) map[string][]string {
+	t.Helper()
+	out := map[string][]string{}
+	for _, e := range stream.Events() {
+		var example map[string]any
+		if err := json.Unmarshal(e.Example, &example); err != nil {
+			t.Errorf("%s: %v", e.Type, err)
+		}
+		var names []string
+		for _, f := range e.Payload {
+			if f.Text == "" {
+				t.Errorf("%s: %s is not explained", e.Type, f.Name)
+			}
+			names = append(names, f.Name)
+		}
+		slices.Sort(names)
+		shown := slices.Sorted(maps.Keys(example))
+		if !slices.Equal(names, shown) && !slices.Contains(names, "…") {
+			t.Errorf("%s: documented %v, shown %v", e.Type, names, shown)
+		}
+		if e.Summary == "" || e.Rate == "" || e.Direction != stream.FromServer && e.Direction != stream.FromClient {
+			t.Errorf("%s is not documented", e.Type)
+		}
+		if e.Direction == stream.FromServer && e.Clients == "rich" {
+			out[e.Type] = names
+		}
+	}
+	return out
+}
+
+// Every frame that is sent is documented, field by field, and the other way round.
+func TestEvents(t *testing.T) {
+	documented := fieldsOf(t)
+	x := newScript()
+	s := start(t, setup{prepare: func(h *stream.Hub) { h.Hasten(20*time.Millisecond, 400*time.Millisecond) }})
+	c, _ := s.dial(t, stream.Subprotocol)
+	seen := map[string]bool{}
+	look := func(f frame) {
+		t.Helper()
+		seen[f.Type] = true
+		names, known := documented[f.Type]
+		if !known {
+			t.Fatalf("not documented: %s", f.text)
+		}
+		var p map[string]json.RawMessage
+		f.into(t, &p)
+		if got := slices.Sorted(maps.Keys(p)); !slices.Equal(got, names) && !slices.Contains(names, "…") {
+			t.Errorf("%s has %v, documented are %v", f.Type, got, names)
+		}
+	}
+	x.mode(t, s, runner.ModePaper)
+	x.trade(1)
+	x.say("word")
+	x.hold("1")
+	s.mu.Lock()
+	s.health.Checks.Disk.Message = "other"
+	s.mu.Unlock()
+	for _, q := range []string{`{"type":"rows","payload":{"table":"fills"}}`, `{"type":"series","payload":{"series":"equity"}}`, `{"type":"x"}`} {
+		c.send("%s", q)
+	}
+	told := false
+	for end := time.Now().Add(8 * time.Second); len(seen) < len(documented)-1 && time.Now().Before(end); {
+		look(c.next())
+		x.trade(1)
+		x.say("word")
+		if len(seen) > 5 && !told {
+			told = true
+			s.mu.Lock()
+			s.health.Checks.Disk.Message = "another"
+			s.mu.Unlock()
+			x.end <- runner.Outcome{}
+		}
+	}
+	go func() { _ = s.hub.Shutdown(t.Context()) }()
+	for !seen["server_shutdown"] {
+		look(c.next())
+	}
+	for kind := range documented {
+		if !seen[kind] {
+			t.Errorf("%s was never sent: %v", kind, strings.Join(slices.Sorted(maps.Keys(seen)), " "))
+		}
+	}
+}

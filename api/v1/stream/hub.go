@@ -1,0 +1,251 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/assay-run/assay/api/v1/view"
+	"github.com/assay-run/assay/host/runner"
+)
+
+// Path is where the stream is served.
+const Path = "/api/v1/ws/status"
+
+// Subprotocol makes a client a rich one.
+const Subprotocol = "assay.v1.rich"
+
+// MaxClients are connected at a time; more are refused.
+const MaxClients = 64
+
+// The limits of one client.
+const (
+	outboxFrames = 256
+	maxMessage   = 4 << 10
+	maxMessages  = 10 // a second
+)
+
+// State shows the one run. It is implemented by runner.Runner.
+type State interface {
+	Status() runner.Snapshot
+	Detail() runner.Report
+	Watch() (runner.Watch, bool)
+	Subscribe() (<-chan runner.Change, func())
+}
+
+// Options are what a Hub shows.
+type Options struct {
+	State  State
+	Health func() view.Health
+	// ServerID, Version, Risk and OnStop are told in the hello; Risk may be nil.
+	ServerID, Version string
+	Risk              any
+	// OnStop is what becomes of live orders and positions at a stop: cancel if empty.
+	OnStop string
+	// MaxClients is MaxClients if zero.
+	MaxClients int
+	Logger     hclog.Logger
+}
+
+// pace is every duration that a client can observe.
+type pace struct {
+	tick      time.Duration // between looks at the run
+	repeat    time.Duration // of the status to plain, of the heartbeat to rich clients
+	ping      time.Duration
+	pong      time.Duration // longest time without a pong
+	write     time.Duration // longest time for one frame
+	closeWait time.Duration // for the client's half of the closing handshake
+}
+
+func defaultPace() pace {
+	return pace{
+		tick: 250 * time.Millisecond, repeat: 15 * time.Second, ping: 20 * time.Second, pong: 45 * time.Second,
+		write: 5 * time.Second, closeWait: 2 * time.Second,
+	}
+}
+
+// Hub knows all clients and what they have been told. Run drives it.
+type Hub struct {
+	opts    Options
+	pace    pace
+	collect *collector
+	// want wakes the goroutine that makes snapshots.
+	want chan struct{}
+	// heavy is held by the one request that reads much.
+	heavy chan struct{}
+	ready chan struct{} // closed once the state of the run is known
+	stop  chan struct{} // closed by Shutdown
+	done  chan struct{} // closed at the end of Run
+	wg    sync.WaitGroup
+
+	mu       sync.Mutex
+	clients  map[*client]struct{} // who gets frames
+	open     map[*client]struct{} // whose connection is open, those on their way out included
+	taken    int                  // slots, those of unfinished handshakes included
+	dropped  int64
+	seq      uint64 // of the newest broadcast
+	now      runner.Snapshot
+	advanced chan struct{} // closed and replaced when now changes
+	started  bool
+	closing  bool
+}
+
+// New makes a Hub. It serves nobody before Run.
+func New(opts Options) *Hub {
+	if opts.MaxClients == 0 {
+		opts.MaxClients = MaxClients
+	}
+	if opts.OnStop == "" {
+		opts.OnStop = "cancel"
+	}
+	if opts.Logger == nil {
+		opts.Logger = hclog.NewNullLogger()
+	}
+	h := &Hub{
+		opts: opts, pace: defaultPace(), want: make(chan struct{}, 1), heavy: make(chan struct{}, 1),
+		ready: make(chan struct{}), stop: make(chan struct{}), done: make(chan struct{}),
+		clients: map[*client]struct{}{}, open: map[*client]struct{}{}, advanced: make(chan struct{}),
+	}
+	h.collect = newCollector(h)
+	return h
+}
+
+// Counters are the clients that are connected and those that were dropped because
+// they could not keep up.
+func (h *Hub) Counters() (clients int, dropped int64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.clients), h.dropped
+}
+
+// Run follows the runner until Shutdown or the end of ctx. Then it says goodbye to
+// the clients and waits until their connections are closed. It runs once.
+func (h *Hub) Run(ctx context.Context) error {
+	h.mu.Lock()
+	again := h.started
+	h.started = true
+	h.mu.Unlock()
+	if again {
+		return errors.New("stream: Run was called twice")
+	}
+	defer close(h.done)
+	changes, unsubscribe := h.opts.State.Subscribe()
+	defer unsubscribe()
+	h.mu.Lock()
+	h.now = h.opts.State.Status()
+	first := h.now.Seq
+	h.mu.Unlock()
+	close(h.ready)
+	ctx, cancel := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	wg.Go(func() { h.follow(ctx) })
+	wg.Go(func() { h.makeSnapshots(ctx) })
+	h.announce(ctx, changes, first)
+	h.sayGoodbye()
+	cancel()
+	wg.Wait()
+	h.wg.Wait()
+	return nil
+}
+
+// announce passes every change of status on, and repeats the status to plain clients.
+func (h *Hub) announce(ctx context.Context, changes <-chan runner.Change, first uint64) {
+	repeat := time.NewTicker(h.pace.repeat)
+	defer repeat.Stop()
+	for {
+		select {
+		case c := <-changes:
+			if c.Snapshot.Seq > first {
+				h.changed(c)
+			}
+		case <-repeat.C:
+			h.repeat()
+		case <-ctx.Done():
+			return
+		case <-h.stop:
+			return
+		}
+	}
+}
+
+// follow lets the collector look at the run at its pace. The next look begins a
+// whole tick after the end of the one before, which keeps the rates.
+func (h *Hub) follow(ctx context.Context) {
+	timer := time.NewTimer(h.pace.tick)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+		}
+		if h.followers() > 0 {
+			h.collect.tick()
+		}
+		timer.Reset(h.pace.tick)
+	}
+}
+
+// followers counts the clients that get broadcasts beside the status.
+func (h *Hub) followers() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	n := 0
+	for c := range h.clients {
+		if c.attached {
+			n++
+		}
+	}
+	return n
+}
+
+// Shutdown tells the clients that the service ends, closes their connections and
+// waits for Run to return. When ctx ends first the connections are cut.
+func (h *Hub) Shutdown(ctx context.Context) error {
+	h.mu.Lock()
+	h.beginClosing()
+	started := h.started
+	h.mu.Unlock()
+	if !started {
+		return nil
+	}
+	select {
+	case <-h.done:
+		return nil
+	case <-ctx.Done():
+	}
+	h.mu.Lock()
+	var left []*client
+	for c := range h.open {
+		left = append(left, c)
+	}
+	h.mu.Unlock()
+	for _, c := range left {
+		_ = c.conn.Close() // the client had its time
+	}
+	return context.Cause(ctx)
+}
+
+// beginClosing lets nobody in any more. It needs the lock.
+func (h *Hub) beginClosing() {
+	if !h.closing {
+		h.closing = true
+		close(h.stop)
+	}
+}
+
+// reconnectAfter is what clients are told to wait before they come back.
+const reconnectAfter = time.Second
+
+func (h *Hub) sayGoodbye() {
+	h.broadcast("server_shutdown", serverShutdown{reconnectAfter.Milliseconds()}, nil)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.beginClosing()
+	for c := range h.clients {
+		h.leave(c, closeGoingAway, "the service is shutting down")
+	}
+}

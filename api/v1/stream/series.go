@@ -1,0 +1,110 @@
+package stream
+
+import (
+	"math"
+	"strconv"
+
+	"github.com/assay-run/assay/api/v1/view"
+	"github.com/assay-run/assay/host/metric/sample"
+	"github.com/assay-run/assay/host/result"
+	"github.com/assay-run/assay/plugin-sdk/market"
+)
+
+// methodAggregate says that a point stands for several candles.
+const methodAggregate = "aggregate"
+
+// points is a list of [ms, value, …] that writes itself.
+type points struct {
+	n     int
+	point func(i int) (market.Time, []float64)
+}
+
+// MarshalJSON implements json.Marshaler.
+func (p points) MarshalJSON() ([]byte, error) {
+	b := append(make([]byte, 0, 2+48*p.n), '[')
+	for i := range p.n {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		at, values := p.point(i)
+		b = strconv.AppendInt(append(b, '['), int64(at), 10)
+		for _, v := range values {
+			b = view.AppendNumber(append(b, ','), v)
+		}
+		b = append(b, ']')
+	}
+	return append(b, ']'), nil
+}
+
+// slice is the points [from, to) of a curve without copying.
+func slice(e result.EquityCurve, from, to int) result.EquityCurve {
+	return result.EquityCurve{
+		Time: e.Time[from:to], Equity: e.Equity[from:to], Cash: e.Cash[from:to],
+		PositionValue: e.PositionValue[from:to], Drawdown: e.Drawdown[from:to], Exposure: e.Exposure[from:to],
+	}
+}
+
+// equityPoints are at most n points [ms, equity, cash, drawdown].
+func equityPoints(e result.EquityCurve, n int) points {
+	picked, _ := sample.Equity(e.Time, e.Equity, n)
+	values := make([]float64, 3)
+	return points{len(picked), func(i int) (market.Time, []float64) {
+		i = picked[i]
+		values[0], values[1], values[2] = e.Equity[i], e.Cash[i], e.Drawdown[i]
+		return e.Time[i], values
+	}}
+}
+
+// line is at most n points [ms, value], those to keep among them.
+func line(times []market.Time, values []float64, n int, keep ...int) points {
+	picked := sample.Indexes(times, values, n, keep...)
+	return points{len(picked), func(i int) (market.Time, []float64) {
+		return times[picked[i]], values[picked[i] : picked[i]+1]
+	}}
+}
+
+// extremes are the indexes of the lowest and the highest value.
+func extremes(values []float64) (low, high int) {
+	for i, v := range values {
+		if v < values[low] {
+			low = i
+		}
+		if v > values[high] {
+			high = i
+		}
+	}
+	return low, high
+}
+
+// aggregate is the candles [from, to) as at most n points [ms, open, high, low,
+// close, volume]. A point stands for k candles: the first open, the highest high,
+// the lowest low, the last close, the sum of the volumes. Points begin at multiples
+// of k counted from the begin of the window, so that they stay the same while a
+// viewer moves along.
+func aggregate(s *market.Series, from, to, n int) points {
+	k := max(1, (to-from+n-1)/n)
+	for to > from && (to-1)/k-from/k+1 > n {
+		k++
+	}
+	var out []market.Candle
+	for at := from; at < to; {
+		end := min(to, (at/k+1)*k)
+		out = append(out, merge(s, at, end))
+		at = end
+	}
+	values := make([]float64, 5)
+	return points{len(out), func(i int) (market.Time, []float64) {
+		c := &out[i]
+		values[0], values[1], values[2], values[3], values[4] = c.Open, c.High, c.Low, c.Close, c.Volume
+		return c.OpenTime, values
+	}}
+}
+
+func merge(s *market.Series, from, to int) market.Candle {
+	c := market.Candle{OpenTime: s.Time[from], Open: s.Open[from], High: math.Inf(-1), Low: math.Inf(1), Close: s.Close[to-1]}
+	for i := from; i < to; i++ {
+		c.High, c.Low = max(c.High, s.High[i]), min(c.Low, s.Low[i])
+		c.Volume += s.Volume[i]
+	}
+	return c
+}

@@ -1,0 +1,196 @@
+package stream
+
+import (
+	"context"
+	"time"
+
+	"github.com/assay-run/assay/api/v1/view"
+	"github.com/assay-run/assay/host/result"
+	"github.com/assay-run/assay/host/runner"
+)
+
+// snapshotLog is how many lines of the log a snapshot has.
+const snapshotLog = 200
+
+type hello struct {
+	ServerID       string `json:"server_id"`
+	ServiceVersion string `json:"service_version"`
+	Limits         limits `json:"limits"`
+	Risk           any    `json:"risk"`
+	OnStop         string `json:"on_stop"`
+}
+
+type limits struct {
+	Clients            int `json:"clients"`
+	MessageBytes       int `json:"message_bytes"`
+	MessagesPerSecond  int `json:"messages_per_second"`
+	BroadcastPerSecond int `json:"broadcasts_per_second"`
+	SeriesPoints       int `json:"series_points"`
+	Rows               int `json:"rows"`
+	OutboxFrames       int `json:"outbox_frames"`
+}
+
+type snapshot struct {
+	view.DetailedStatus
+	Log []result.LogLine `json:"log"`
+}
+
+func snapshotOf(rep runner.Report, health view.Health) snapshot {
+	lines := rep.Results.Log
+	lines = lines[max(0, len(lines)-snapshotLog):]
+	return snapshot{
+		DetailedStatus: view.DetailedOf(rep, health, view.DetailRows, view.DetailPoints),
+		Log:            append([]result.LogLine{}, lines...),
+	}
+}
+
+// catchUp waits until the hub knows every change that has happened up to now: a
+// client that starts a run and then connects must see that run.
+func (h *Hub) catchUp() {
+	want := h.opts.State.Status().Seq
+	for {
+		h.mu.Lock()
+		known, next := h.now.Seq, h.advanced
+		h.mu.Unlock()
+		if known >= want {
+			return
+		}
+		select {
+		case <-next:
+		case <-h.stop:
+			return
+		case <-h.done:
+			return
+		}
+	}
+}
+
+// welcome begins to serve a rich client. It needs the lock.
+func (h *Hub) welcome(c *client) {
+	b, ok := h.encode("hello", hello{
+		ServerID: h.opts.ServerID, ServiceVersion: h.opts.Version, Risk: h.opts.Risk, OnStop: h.opts.OnStop,
+		Limits: limits{
+			Clients: h.opts.MaxClients, MessageBytes: maxMessage, MessagesPerSecond: maxMessages,
+			BroadcastPerSecond: maxBroadcasts, SeriesPoints: maxSeriesPoints, Rows: maxRows, OutboxFrames: outboxFrames,
+		},
+	})
+	if ok {
+		h.enqueue(c, message{own: numbered(b, h.seq)})
+	}
+	h.wantSnapshot(c)
+}
+
+// wantSnapshot lets a client have a snapshot soon. It needs the lock.
+func (h *Hub) wantSnapshot(c *client) {
+	c.wants = true
+	select {
+	case h.want <- struct{}{}:
+	default:
+	}
+}
+
+// makeSnapshots serves all clients that want a snapshot with one, again and again.
+// It rests in between, so that asking for snapshots all the time costs the run
+// little.
+func (h *Hub) makeSnapshots(ctx context.Context) {
+	rest := time.NewTimer(0)
+	defer rest.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-rest.C:
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-h.want:
+		}
+		began := time.Now()
+		h.makeSnapshot()
+		rest.Reset(4 * time.Since(began))
+	}
+}
+
+// snapshotTries bounds how often a snapshot is made again because the status
+// changed meanwhile.
+const snapshotTries = 5
+
+// makeSnapshot serves the clients that want a snapshot now. The number that it
+// carries, and the moment from which on broadcasts are held back for behind it, are
+// fixed under one lock; the picture is taken after it. So nothing is missing
+// between the snapshot and the first frame behind it; entries may come twice, and
+// have ids.
+func (h *Hub) makeSnapshot() {
+	for try := 1; ; try++ {
+		clients, seq, status := h.begin()
+		if len(clients) == 0 {
+			return
+		}
+		rep, health := h.opts.State.Detail(), h.opts.Health()
+		h.collect.shown(rep.Results.Positions, health)
+		b, ok := h.encode("snapshot", snapshotOf(rep, health))
+		if !ok {
+			h.giveUp(clients)
+			return
+		}
+		fresh := rep.Snapshot.Seq == status || try == snapshotTries
+		if h.deliver(clients, share(numbered(b, seq)), fresh); fresh {
+			return
+		}
+		h.catchUp()
+	}
+}
+
+// begin finds the clients that want a snapshot and holds back what comes for them.
+func (h *Hub) begin() (clients []*client, seq, status uint64) {
+	h.collect.mu.Lock()
+	defer h.collect.mu.Unlock()
+	if h.followers() == 0 {
+		// Nobody has been told anything yet: what has happened is in the snapshot.
+		h.collect.skip()
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for c := range h.clients {
+		if c.wants {
+			c.holding = true
+			clients = append(clients, c)
+		}
+	}
+	for _, c := range clients {
+		c.attached = true
+	}
+	return clients, h.seq, h.now.Seq
+}
+
+// deliver hands out the snapshot and what was held behind it. If it is not fresh, the
+// status has changed while it was made: old clients get what was held and wait on,
+// new ones begin anew.
+func (h *Hub) deliver(clients []*client, m message, fresh bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, c := range clients {
+		held := c.held
+		c.held, c.holding = nil, false
+		if fresh {
+			c.wants = false
+			c.begun = true
+			h.enqueue(c, m)
+		} else if !c.begun {
+			held, c.attached = nil, false
+		}
+		for _, m := range held {
+			h.enqueue(c, m)
+		}
+	}
+}
+
+// giveUp closes clients that cannot be shown anything.
+func (h *Hub) giveUp(clients []*client) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, c := range clients {
+		h.leave(c, closeInternal, "no snapshot can be made")
+	}
+}
