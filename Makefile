@@ -57,8 +57,8 @@ fuzz: ## every fuzz target, FUZZTIME each (default 10m)
 bench: build ## speed: in-process loop, co-simulation, lockstep, store, import
 	$(GO) run ./internal/bench
 
-soak: ## longer proofs
-	ASSAY_SOAK=1 $(GO) test -count=1 -timeout 60m -run Soak ./...
+soak: ## longer proofs, MINUTES of them (default 10)
+	ASSAY_SOAK=$(or $(MINUTES),10) $(GO) test -count=1 -v -timeout 120m -run Soak ./cmd
 
 clean: ## remove bin/
 	rm -rf bin

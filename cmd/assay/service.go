@@ -119,12 +119,8 @@ func (s *service) openRegistry(ctx context.Context, store *artifact.Store) (*reg
 		return nil, err
 	}
 	s.closers = append(s.closers, runs.Close)
-	interrupted, err := runs.InterruptService(ctx)
-	if err != nil {
+	if _, err := runs.InterruptService(ctx); err != nil {
 		return nil, fmt.Errorf("registry: %w", err)
-	}
-	for _, m := range interrupted {
-		s.logger.Warn("a run was cut short by the end of the service", "run_id", m.RunID)
 	}
 	return runs, nil
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime"
 	"strconv"
 	"time"
 
@@ -293,6 +294,7 @@ func (l *Launcher) manifest(p *plan, x *Execution) artifact.Manifest {
 		},
 		Strategy: artifact.Strategy{Name: p.strategy.Name, Version: p.strategy.Version},
 		Plugin: artifact.Plugin{
+			Size: p.strategy.Program().Size, GoVersion: p.strategy.Program().GoVersion, OS: runtime.GOOS, Arch: runtime.GOARCH,
 			SHA256: p.strategy.SHA256, ProtocolVersion: p.strategy.ProtocolVersion, SDKVersion: p.strategy.SDKVersion,
 		},
 		Engine: l.opts.Engine, Sandbox: x.proc.Sandbox(), Debug: p.strategy.Debug,

@@ -103,7 +103,7 @@ func (c *Catalog) probe(parent context.Context, cand candidate) (*strategypb.Spe
 		return nil, faultf(CodeStartTimeout, "did not describe itself within %s", c.opts.ProbeTimeout)
 	}
 	p.Kill("the description failed")
-	if p.ExitCode() > 0 {
+	if p.ExitCode() > 0 && p.Exit() != "signal: killed" { // that would be our own
 		return nil, &Fault{Code: CodeStartCrashed, Message: withLog("ended when asked what it is", p.LogTail())}
 	}
 	return nil, faultf(CodeWrongHandshake, "did not describe itself: %v", err)

@@ -56,7 +56,8 @@ func (p *Process) Done() <-chan struct{} {
 	return p.adapter.process.Done()
 }
 
-// ExitCode is -1 as long as the process runs, when a signal ended it, and with a debugger.
+// ExitCode is -1 as long as the process runs and with a debugger, 128 and the number
+// of the signal when one ended it.
 func (p *Process) ExitCode() int {
 	if p.adapter == nil {
 		return -1

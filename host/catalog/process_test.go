@@ -106,7 +106,7 @@ func TestStoppedPluginIsKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	killTimed(t, p)
-	if p.Exit() != "signal: killed" || p.ExitCode() != -1 {
+	if p.Exit() != "signal: killed" || p.ExitCode() != 137 {
 		t.Errorf("it ended with %s", p.Exit())
 	}
 }

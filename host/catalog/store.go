@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"crypto/sha256"
+	"debug/buildinfo"
 	"debug/elf"
 	"encoding/hex"
 	"errors"
@@ -20,6 +21,13 @@ const maxProgramBytes = 1 << 30
 type binary struct {
 	sha256    string
 	libraries bool // linked dynamically
+	program   Program
+}
+
+// Program is what a strategy's file says about itself.
+type Program struct {
+	Size      int64  // bytes
+	GoVersion string // "" if it was not built by Go
 }
 
 // store holds the verified copies of programs, named by their hash.
@@ -47,6 +55,12 @@ func (s store) add(path string) (binary, *Fault) {
 		return b, faultf(CodeUnreadable, "%v", err)
 	}
 	defer f.Close()
+	if info, err := f.Stat(); err == nil {
+		b.program.Size = info.Size()
+	}
+	if built, err := buildinfo.Read(f); err == nil {
+		b.program.GoVersion = built.GoVersion
+	}
 	var fault *Fault
 	b.libraries, fault = inspect(f)
 	return b, fault

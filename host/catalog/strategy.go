@@ -61,6 +61,9 @@ type Supports struct {
 	ScaleFree   bool `json:"scale_free"`
 }
 
+// Program is what the strategy's file says about itself; empty under a debugger.
+func (s *Strategy) Program() Program { return s.binary.program }
+
 // SupportsMode says whether the strategy may run in backtest, paper or live.
 func (s *Strategy) SupportsMode(mode string) bool { return contains(s.Modes, mode) }
 

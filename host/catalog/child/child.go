@@ -251,12 +251,16 @@ func (c *Child) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// ExitCode is the exit code: -1 as long as it runs, and when a signal ended it.
+// ExitCode is the exit code: -1 as long as it runs, 128 and the number of the signal
+// when one ended it, as shells have it.
 func (c *Child) ExitCode() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.state == nil {
 		return -1
+	}
+	if status, ok := c.state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		return 128 + int(status.Signal())
 	}
 	return c.state.ExitCode()
 }

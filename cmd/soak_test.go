@@ -1,0 +1,47 @@
+package cmd_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+)
+
+// TestSoakRuns starts, ends and resets runs for a long time and looks at what the
+// service holds: ASSAY_SOAK is the number of minutes; without it the test is skipped.
+func TestSoakRuns(t *testing.T) {
+	minutes, _ := strconv.Atoi(os.Getenv("ASSAY_SOAK"))
+	if minutes == 0 {
+		t.Skip("make soak runs this for minutes")
+	}
+	s := serve(t, t.TempDir())
+	for range 5 { // what the first runs allocate for good is not growth
+		s.backtest(sample("sma_cross"))
+	}
+	goroutines, heap, files := s.holds(t)
+	runs := 0
+	for end := time.Now().Add(time.Duration(minutes) * time.Minute); time.Now().Before(end); runs++ {
+		s.backtest(sample([]string{"sma_cross", "breakout", "rsi_bracket", "limit_entry", "buy_hold"}[runs%5]))
+	}
+	time.Sleep(time.Second)
+	g, h, f := s.holds(t)
+	t.Logf("%d runs: goroutines %v to %v, heap %.1f to %.1f MiB, open files %d to %d", runs, goroutines, g, heap/(1<<20), h/(1<<20), files, f)
+	if g > goroutines+2 || f > files+2 || h > heap+16<<20 {
+		t.Error("the service grows")
+	}
+}
+
+// holds is goroutines, heap in bytes and open files of the service.
+func (s *service) holds(t *testing.T) (goroutines, heap float64, files int) {
+	t.Helper()
+	var health object
+	s.call("GET", "/health", nil, &health)
+	m := health["metrics"].(map[string]any)
+	open, err := os.ReadDir(filepath.Join("/proc", fmt.Sprint(s.cmd.Process.Pid), "fd"))
+	if err != nil {
+		t.Skip("this system does not show open files under /proc")
+	}
+	return m["goroutines"].(float64), m["heap_bytes"].(float64), len(open)
+}
