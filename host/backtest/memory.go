@@ -7,7 +7,7 @@ import (
 
 // gcPercent trades a little time for memory: most of what a run keeps are columns
 // of numbers, which cost the collector next to nothing to mark.
-const gcPercent = 30
+const gcPercent = 20
 
 // TuneMemory is called once by the main of a program that runs backtests. The
 // variable GOGC, if set, wins.
