@@ -14,7 +14,7 @@ GOTESTSUM   := gotest.tools/gotestsum@v1.13.0
 # The race detector needs a C compiler; without one the tests run all the same.
 RACE := $(shell command -v gcc >/dev/null 2>&1 && echo -race)
 
-.PHONY: help build run test check fmt vet staticcheck proto generated tests fuzz bench soak clean
+.PHONY: help build run test check fmt vet staticcheck proto generated tests fuzz bench bench-api soak clean
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -27,9 +27,9 @@ build: ## everything into bin/
 run: build ## build, start the service, run one demonstration backtest, go on serving
 	bin/assay --demo --port $(PORT)
 
-test: check tests ## everything that CI checks
+test: check ## everything that CI checks
 
-check: fmt vet staticcheck generated ## formatting, vet, staticcheck, generated code
+check: fmt vet staticcheck generated tests ## formatting, vet, staticcheck, generated code, all tests
 
 fmt:
 	@out=$$(gofmt -l .); test -z "$$out" || { echo "gofmt needed:"; echo "$$out"; exit 1; }
@@ -56,6 +56,9 @@ fuzz: ## every fuzz target, FUZZTIME each (default 10m)
 
 bench: build ## speed: in-process loop, co-simulation, lockstep, store, import
 	$(GO) run ./internal/bench
+
+bench-api: build ## speed: the API under load, over loopback
+	$(GO) run ./internal/benchapi $(BENCHFLAGS)
 
 soak: ## longer proofs, MINUTES of them (default 10)
 	ASSAY_SOAK=$(or $(MINUTES),10) $(GO) test -count=1 -v -timeout 120m -run Soak ./cmd

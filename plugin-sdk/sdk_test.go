@@ -50,7 +50,7 @@ func TestIntents(t *testing.T) {
 
 type sink struct{ lines []string }
 
-func (s *sink) Log(step int64, level, message string, keyvals []any) {
+func (s *sink) Log(step int64, _ market.Time, level, message string, keyvals []any) {
 	s.lines = append(s.lines, fmt.Sprint(step, level, message, keyvals))
 }
 

@@ -58,7 +58,7 @@ type Stopper interface {
 
 // Spec describes a strategy to the host. Only Name is required.
 type Spec struct {
-	// Name is ^[a-z][a-z0-9_-]{0,62}$ and equals the program's file name.
+	// Name is ^[a-z][a-z0-9_-]{0,62}$.
 	Name        string
 	DisplayName string // for people; Name if empty
 	Version     string // the author's own; "0.0.0" if empty

@@ -36,7 +36,7 @@ type Step struct {
 // Sink receives what a strategy says besides intents.
 type Sink interface {
 	// Log receives a line with level debug, info, warn or error and key/value pairs.
-	Log(step int64, level, message string, keyvals []any)
+	Log(step int64, at market.Time, level, message string, keyvals []any)
 	// Publish receives a point of a named series.
 	Publish(step int64, at market.Time, name string, value float64)
 }
@@ -136,7 +136,7 @@ func (v View) Debug(message string, keyvals ...any) { v.log("debug", message, ke
 
 func (v View) log(level, message string, keyvals []any) {
 	if v.s.Sink != nil {
-		v.s.Sink.Log(v.s.Index, level, message, keyvals)
+		v.s.Sink.Log(v.s.Index, v.s.Time, level, message, keyvals)
 	}
 }
 

@@ -141,7 +141,7 @@ func readConfig(args []string, w world) (cfg config, done bool, err error) {
 		flags.String(s.flag, s.fallback, s.help+" ["+s.variable+"]")
 	}
 	flags.Lookup("behind-proxy").NoOptDefVal = "true"
-	flags.StringArray(allowedHostFlag, nil, "name that the Host header may carry, repeatable ["+allowedHostVariable+", commas]")
+	flags.StringArrayVar(&cfg.bind.AllowedHosts, allowedHostFlag, nil, "name that the Host header may carry, repeatable ["+allowedHostVariable+", commas]")
 	flags.BoolVar(&cfg.demo, "demo", false, "run one demonstration backtest through the API, print it and go on serving")
 	if err := cmd.Execute(); err != nil {
 		if ran {
@@ -166,16 +166,11 @@ func (c *config) fill(cmd *cobra.Command, w world) error {
 			return usagef("%s: %v", source, err)
 		}
 	}
-	names, err := cmd.Flags().GetStringArray(allowedHostFlag)
-	if err != nil {
-		return err
-	}
-	if v, ok := w.env(allowedHostVariable); ok && v != "" && len(names) == 0 {
+	if v, ok := w.env(allowedHostVariable); ok && v != "" && len(c.bind.AllowedHosts) == 0 {
 		for _, name := range strings.Split(v, ",") {
-			names = append(names, strings.TrimSpace(name))
+			c.bind.AllowedHosts = append(c.bind.AllowedHosts, strings.TrimSpace(name))
 		}
 	}
-	c.bind.AllowedHosts = names
 	c.reattach, _ = w.env("ASSAY_REATTACH_STRATEGIES")
 	return nil
 }

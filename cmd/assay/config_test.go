@@ -43,6 +43,8 @@ func TestBadOptionsEndWithTwo(t *testing.T) {
 		{[]string{"--host", "0.0.0.0", "--allowed-host", "a.example"}, nil, refusal},
 		{nil, []string{"SERVICE_API_BEHIND_PROXY=yes"}, "SERVICE_API_BEHIND_PROXY"},
 		{[]string{"--allowed-host", "*.example"}, nil, "*.example"},
+		{[]string{"--allowed-host", ""}, nil, `allowed host ""`},
+		{nil, []string{"SERVICE_API_ALLOWED_HOSTS=,"}, `allowed host ""`},
 		{[]string{"--allowed-host", "http://a.example"}, nil, "exact name"},
 		{[]string{"--sandbox", "maybe"}, nil, "--sandbox"},
 		{[]string{"--state-dir", ""}, nil, "--state-dir"},

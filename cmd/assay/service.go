@@ -200,7 +200,7 @@ func (s *service) build(ctx context.Context, cfg config, ln net.Listener, p part
 	})
 	edge, err = api.NewEdge(api.EdgeConfig{
 		Hosts:  api.NewHosts(append([]string{cfg.bind.Host, bound}, cfg.bind.AllowedHosts...)...),
-		Routes: append(routes, numbers.Routes()...), Deprecations: retiring, Logger: s.logger.Named("api"), Now: time.Now,
+		Routes: append(routes, numbers.Routes()...), Deprecations: retiring, Logger: s.logger.Named("api"), Now: time.Now, NoBody: operations.NoBody,
 		Observe: func(o api.Observation) { numbers.Observe(o.Route, o.Method, o.Status, o.Duration) },
 	})
 	if err != nil {
@@ -213,7 +213,9 @@ func (s *service) build(ctx context.Context, cfg config, ln net.Listener, p part
 // run serves until ctx is cancelled, then ends the run and everything else.
 func (s *service) run(ctx context.Context, cfg config, ln net.Listener, w world) error {
 	var wg sync.WaitGroup
-	background, stop := context.WithCancel(ctx)
+	// The signal ends the demonstration at once, the rest only after the run has ended:
+	// clients of the stream are told how.
+	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	failed := make(chan error, 3)
 	wg.Go(func() { s.monitor.Run(background) })
 	wg.Go(func() {
@@ -228,7 +230,7 @@ func (s *service) run(ctx context.Context, cfg config, ln net.Listener, w world)
 	})
 	if cfg.demo {
 		wg.Go(func() {
-			if err := demonstrate(background, api.URL(ln), w.out); err != nil && background.Err() == nil {
+			if err := demonstrate(ctx, api.URL(ln), w.out); err != nil && ctx.Err() == nil {
 				failed <- fmt.Errorf("demonstration: %w", err)
 			}
 		})

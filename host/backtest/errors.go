@@ -31,6 +31,7 @@ type RequestError struct {
 // FieldError is one bad value of a request.
 type FieldError struct{ Pointer, Message, Rule string }
 
+// Error is the message.
 func (e *RequestError) Error() string { return e.Message }
 
 // Unwrap is the cause.

@@ -152,7 +152,7 @@ func (x *Execution) Results() *result.Results {
 func (x *Execution) picture() (*result.Results, metric.Input) {
 	x.gate.Lock()
 	defer x.gate.Unlock()
-	rec, c := x.rec, x.rec.curve
+	rec, c := x.rec, x.settledCurve()
 	r := &result.Results{
 		Orders: append([]market.Order{}, rec.orders...), Fills: rec.fills[:len(rec.fills):len(rec.fills)],
 		Trades: rec.trades[:len(rec.trades):len(rec.trades)], Equity: c,
@@ -171,7 +171,7 @@ func (x *Execution) picture() (*result.Results, metric.Input) {
 		Timeframe: x.timeframe, Calendar: x.calendar(), Trades: r.Trades, Totals: totals,
 		Curves: []metric.Curve{{
 			OpenTime: rec.openTime[:len(c.Time)], CloseTime: c.Time, Equity: c.Equity, Exposure: c.Exposure,
-			Closes: append([]metric.Closes{}, rec.closes...),
+			Closes: rec.seenCloses(),
 		}},
 	}
 }

@@ -79,6 +79,16 @@ func checkFailure(t *testing.T, l *lab, plugin, code, says string) {
 		t.Error("the process is still there")
 	}
 	r := x.Results()
+	// What came before the fault is kept where the strategy or its intents are at fault.
+	switch points := len(r.Equity.Time); plugin {
+	case "nan", "inf", "unknown", "panics", "errs":
+		if at, ok := f.Data["step"].(int64); !ok || at != misdeedStep || points < misdeedStep {
+			t.Errorf("data %v, %d points", f.Data, points)
+		}
+	}
+	if r.Metrics == nil {
+		t.Error("no metrics")
+	}
 	if len(r.Equity.Time) > 2000 || r.InitialCash != "10000" {
 		t.Errorf("results: %d points, cash %s", len(r.Equity.Time), r.InitialCash)
 	}
@@ -139,6 +149,7 @@ func TestStartRefusals(t *testing.T) {
 		{"parameter out of range", request("good", map[string]any{"every": 1}), "INVALID_STRATEGY_PARAMS", "/strategy_params/every"},
 		{"unknown parameter", request("good", map[string]any{"evry": 5}), "INVALID_STRATEGY_PARAMS", "/strategy_params/evry"},
 		{"the strategy's own rule", request("picky", nil), "INVALID_STRATEGY_PARAMS", "/strategy_params/every"},
+		{"parameters before the exchange", with(func(r *runner.StartRequest) { r.StrategyName, r.Exchange = "picky", "mtgox" }), "INVALID_STRATEGY_PARAMS", "/strategy_params/every"},
 		{"unknown exchange", with(func(r *runner.StartRequest) { r.Exchange = "mtgox" }), "EXCHANGE_NOT_FOUND", ""},
 		{"unknown symbol", request("good", nil, "XRP/USD"), "UNSUPPORTED_SYMBOL", ""},
 		{"too many symbols", request("good", nil, one, two), "UNSUPPORTED_SYMBOL", ""},

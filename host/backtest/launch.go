@@ -30,7 +30,7 @@ import (
 const (
 	launchLimit = 10 * time.Second
 	stepLimit   = 30 * time.Second
-	maxWarmup   = 1 << 24
+	maxWarmup   = 100_000_000 // as in the SDK
 	serviceSeed = 1
 )
 
@@ -64,7 +64,7 @@ func NewLauncher(o Options) *Launcher {
 // Launch resolves a request, launches the plugin and has it accept its parameters.
 // A refusal is a *RequestError.
 func (l *Launcher) Launch(ctx context.Context, runID string, req runner.StartRequest) (runner.Execution, error) {
-	p, err := l.resolve(ctx, req)
+	p, err := l.resolve(ctx, runID, req)
 	if err != nil {
 		return nil, err
 	}
@@ -186,6 +186,11 @@ func timeOf(ctx context.Context) <-chan time.Time {
 }
 
 func (x *Execution) startFailed(err error) error {
+	select {
+	case <-x.proc.Done():
+		err = fmt.Errorf("its process ended before it accepted its parameters: %s", x.proc.Exit())
+	case <-time.After(graceAfterStop):
+	}
 	x.proc.Kill("the start failed")
 	return &RequestError{Code: "RUN_START_FAILED", Message: fmt.Sprintf("The strategy could not be started: %v", err),
 		Details: map[string]any{"reason": err.Error(), "log_tail": x.proc.LogTail()}, Cause: err}

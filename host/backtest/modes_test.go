@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/assay-run/assay/host/candle"
 	sdk "github.com/assay-run/assay/plugin-sdk"
 	"github.com/assay-run/assay/plugin-sdk/market"
 	"github.com/assay-run/assay/plugin-sdk/sdktest"
@@ -167,5 +168,43 @@ func TestCloseReleasesTheDataAndKeepsTheRest(t *testing.T) {
 	}
 	if err := x.Close(); err != nil {
 		t.Errorf("a second Close: %v", err)
+	}
+}
+
+func TestARunThatEndsBeforeItsWindowHasMetrics(t *testing.T) {
+	l := newLab(t, 800, "errs")
+	req := request("errs", nil)
+	x, o := l.run(context.Background(), req)
+	if o.Failure == nil || x.Results().Metrics == nil {
+		t.Errorf("%+v", o)
+	}
+}
+
+// TestBankruptcyIsTheSameOnBothSides shorts everything into a rise of prices.
+func TestBankruptcyIsTheSameOnBothSides(t *testing.T) {
+	l := newLab(t, 100, "bear")
+	s := &market.Series{Symbol: "UP/USD", Timeframe: market.MustTimeframe("1h")}
+	for i := range 200 {
+		price := 100 * float64(1+i)
+		s.Append(market.Candle{OpenTime: market.Time(i+1) * 3_600_000, Open: price, High: price, Low: price, Close: price})
+	}
+	if _, err := l.store.Put(context.Background(), candle.PutRequest{Exchange: venue, Series: s}); err != nil {
+		t.Fatal(err)
+	}
+	digests := map[string]bool{}
+	for _, mode := range []Mode{CoSimulation, Lockstep} {
+		req := request("bear", nil, "UP/USD")
+		req.Execution = json.RawMessage(`{"allow_short":true}`)
+		x, o := l.in(mode).run(context.Background(), req)
+		if o.Failure != nil || !x.engine.Bankrupt() {
+			t.Fatalf("mode %d: %+v %+v", mode, o, o.Failure)
+		}
+		if n := x.Results().Warnings; len(n) != 1 || n[0].Code != "BANKRUPT" {
+			t.Errorf("warnings %v", n)
+		}
+		digests[x.Digest()] = true
+	}
+	if len(digests) != 1 {
+		t.Errorf("the books differ: %v", digests)
 	}
 }

@@ -154,3 +154,14 @@ func (f *feed) note(b *sim.Batch) {
 	}
 	r.openTime = append(r.openTime, open)
 }
+
+// seenCloses leaves out symbols that have had no candle in the window yet.
+func (r *recorder) seenCloses() []metric.Closes {
+	var seen []metric.Closes
+	for _, c := range r.closes {
+		if c.First > 0 {
+			seen = append(seen, c)
+		}
+	}
+	return seen
+}

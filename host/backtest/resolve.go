@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/govalues/decimal"
 
+	"github.com/assay-run/assay/host/backtest/link"
 	"github.com/assay-run/assay/host/candle"
 	"github.com/assay-run/assay/host/catalog"
 	"github.com/assay-run/assay/host/result"
@@ -44,35 +46,68 @@ func (p *plan) release() {
 
 // resolve looks everything up in the order of the API: strategy, parameters,
 // exchange, data, rules.
-func (l *Launcher) resolve(ctx context.Context, req runner.StartRequest) (_ *plan, err error) {
+func (l *Launcher) resolve(ctx context.Context, runID string, req runner.StartRequest) (*plan, error) {
 	p := &plan{}
-	if err := l.resolveStrategy(p, req); err != nil {
+	if err := l.resolveNames(p, req); err != nil {
 		return nil, err
 	}
+	if err := l.lookUp(ctx, p, req); err != nil {
+		p.release()
+		return nil, l.parametersFirst(ctx, runID, p, err)
+	}
+	return p, nil
+}
+
+// resolveNames reads what stands in the request itself.
+func (l *Launcher) resolveNames(p *plan, req runner.StartRequest) (err error) {
+	if err := l.resolveStrategy(p, req); err != nil {
+		return err
+	}
 	if p.timeframe, err = market.ParseTimeframe(req.Timeframe); err != nil {
-		return nil, invalid("/timeframe", err)
+		return invalid("/timeframe", err)
 	}
 	for i, s := range req.Symbols {
 		symbol, err := market.ParseSymbol(s)
 		if err != nil {
-			return nil, invalid(fmt.Sprintf("/symbols/%d", i), err)
+			return invalid(fmt.Sprintf("/symbols/%d", i), err)
 		}
 		p.symbols = append(p.symbols, symbol)
 	}
+	return p.resolveRules(req)
+}
+
+// lookUp finds what the request names besides the strategy: exchange and data.
+func (l *Launcher) lookUp(ctx context.Context, p *plan, req runner.StartRequest) error {
 	if err := p.checkStrategyFits(req); err != nil {
-		return nil, err
+		return err
 	}
 	if err := l.resolveExchange(ctx, p, req); err != nil {
-		return nil, err
+		return err
 	}
-	if err := p.resolveRules(req); err != nil {
-		return nil, err
+	return l.resolveData(ctx, p, req)
+}
+
+// parametersFirst answers for a failed look-up. Parameters come before exchange and
+// data, and only the strategy itself knows all rules about them, so it is asked.
+func (l *Launcher) parametersFirst(ctx context.Context, runID string, p *plan, failed error) error {
+	ctx, cancel := context.WithTimeout(ctx, launchLimit)
+	defer cancel()
+	x := &Execution{log: l.opts.Logger, clock: time.Now, mode: Lockstep, gate: &link.Gate{}}
+	p.sources = nil
+	var err error
+	if x.proc, err = l.launchProcess(ctx, p, x); err != nil {
+		return failed
 	}
-	if err := l.resolveData(ctx, p, req); err != nil {
-		p.release()
-		return nil, err
+	defer x.proc.Kill("the request was refused")
+	_, err = x.introduce(ctx, runID, p)
+	if x.stream != nil {
+		defer x.stream.Close()
 	}
-	return p, nil
+	var refusal *RequestError
+	if errors.As(err, &refusal) && refusal.Code == "INVALID_STRATEGY_PARAMS" {
+		return refusal
+	}
+	return failed
 }
 
 func invalid(pointer string, err error) *RequestError {
@@ -312,12 +347,17 @@ func keptViolations(d candle.Dataset) bool {
 
 func dataRefusal(symbol market.Symbol, err error) error {
 	var corrupt *candlefile.CorruptError
-	reason := "unreadable"
-	if errors.As(err, &corrupt) {
-		reason = "corrupt_dataset"
+	var none *candle.NotFoundError
+	switch {
+	case errors.As(err, &none):
+		return &RequestError{Code: "UNSUPPORTED_TIMEFRAME", Message: fmt.Sprintf("There are no such candles of %s: %s", symbol, none.Reason),
+			Details: map[string]any{"available": nonNil(none.Have)}, Cause: err}
+	case errors.As(err, &corrupt): // its text has a path, which is for the log
+		return &RequestError{Code: "DATA_UNAVAILABLE", Message: fmt.Sprintf("The candles of %s are corrupt: %s", symbol, corrupt.Reason),
+			Details: map[string]any{"range": nil, "reason": "corrupt_dataset"}, Cause: err}
 	}
-	return &RequestError{Code: "DATA_UNAVAILABLE", Message: fmt.Sprintf("The candles of %s cannot be read: %v", symbol, err),
-		Details: map[string]any{"range": nil, "reason": reason}, Cause: err}
+	return &RequestError{Code: "DATA_UNAVAILABLE", Message: fmt.Sprintf("The candles of %s cannot be read.", symbol),
+		Details: map[string]any{"range": nil, "reason": "unreadable"}, Cause: err}
 }
 
 func dates(req runner.StartRequest) (start, end *market.Time, err error) {

@@ -28,6 +28,7 @@ func roles() map[string]func() {
 	list := map[string]func(){
 		"good":     func() { serve.Strategy(sdk.Spec{Name: "good", Version: "1.2.3"}, newGood) },
 		"randomly": func() { serve.Strategy(randomSpec(), newRandom) },
+		"bear":     func() { serve.Strategy(sdk.Spec{Name: "bear", Supports: sdk.Supports{Short: true}}, newBear) },
 		"picky":    func() { serve.Strategy(sdk.Spec{Name: "picky"}, newPicky) },
 		"foreign":  func() { serveRaw("foreign", "other-sim/1", foreign) },
 		"lateexit": func() {
@@ -66,6 +67,18 @@ func (g *good) OnCandle(v sdk.View) ([]sdk.Intent, error) {
 		return sdk.Buy(sdk.CashFraction(0.5)).Tag("turn"), nil
 	}
 	return sdk.ClosePosition(), nil
+}
+
+// bear sells short with all it has, once.
+type bear struct{}
+
+func newBear(goodParams) (sdk.Strategy, error) { return bear{}, nil }
+
+func (bear) OnCandle(v sdk.View) ([]sdk.Intent, error) {
+	if v.Index() == 1 {
+		return sdk.Sell(sdk.CashFraction(1)), nil
+	}
+	return nil, nil
 }
 
 // picky refuses its parameters by its own rule.

@@ -7,9 +7,13 @@ import (
 	"io"
 	"time"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
 	"github.com/assay-run/assay/host/backtest/link"
 	"github.com/assay-run/assay/host/result"
 	"github.com/assay-run/assay/host/runner"
+	"github.com/assay-run/assay/plugin-sdk/candlefile"
 	"github.com/assay-run/assay/plugin-sdk/market"
 	"github.com/assay-run/assay/plugin-sdk/sim"
 	"github.com/assay-run/assay/plugin-sdk/strategypb"
@@ -44,6 +48,9 @@ func (x *Execution) loop() error {
 	}
 	x.gate.Lock()
 	err := sim.Run(x.engine, x.feed, x.decider)
+	if co, ok := x.decider.(*link.CoSimulation); ok && err == nil && x.engine.Bankrupt() {
+		err = co.Bankrupt(x.engine)
+	}
 	x.gate.Unlock()
 	if errors.Is(err, sim.ErrStop) || x.stopping(err) {
 		return x.stopPlugin(err)
@@ -86,8 +93,6 @@ func (x *Execution) awaitEnd() error {
 			return nil
 		case err != nil:
 			return err
-		case m.GetDecisions() != nil && x.engine.Bankrupt():
-			continue // its last batch: at the bankrupt step nobody was asked
 		}
 		if err := link.Answer(m); err != nil {
 			return err
@@ -158,6 +163,9 @@ func (x *Execution) outcome(err error) runner.Outcome {
 // failure describes a fault with what the plugin left behind.
 func (x *Execution) failure(err error) *result.Failure {
 	f := at(classify(err), x.phaseNow(), x.engine.Time())
+	if status.Code(err) == codes.DataLoss && x.dataIsSound() {
+		f.Code, f.Data = "PLUGIN_PROTOCOL_ERROR", map[string]any{}
+	}
 	if f.Code == "PLUGIN_CRASHED" || f.Code == "PLUGIN_PROTOCOL_ERROR" && errors.Is(err, io.EOF) {
 		x.awaitExit(f)
 	}
@@ -175,6 +183,9 @@ func (x *Execution) awaitExit(f *result.Failure) {
 	select {
 	case <-x.proc.Done():
 	case <-time.After(graceAfterStop):
+		if f.Code == "PLUGIN_CRASHED" { // it ended the stream, not itself
+			f.Code, f.Message = "PLUGIN_PROTOCOL_ERROR", "the plugin ended the stream before the run was over"
+		}
 		return
 	}
 	code := x.proc.ExitCode()
@@ -222,4 +233,17 @@ func (x *Execution) lastCandle() market.Time {
 		return 0
 	}
 	return x.engine.Time()
+}
+
+// dataIsSound checks the candle files once more: a plugin that says they are broken
+// may be wrong.
+func (x *Execution) dataIsSound() bool {
+	for _, s := range x.sources {
+		f, err := candlefile.Open(s.path)
+		if err != nil {
+			return false
+		}
+		_ = f.Close() // it was only read
+	}
+	return true
 }

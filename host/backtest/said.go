@@ -59,7 +59,7 @@ func (s *said) addLine(log hclog.Logger, l wire.LogLine) {
 	if len(s.lines) >= maxLogLines {
 		s.lines = append(s.lines[:0:0], s.lines[maxLogLines/10:]...)
 	}
-	line := result.LogLine{Level: l.Level, Source: "plugin", Message: l.Message, Fields: l.Fields}
+	line := result.LogLine{Time: l.Time, Level: l.Level, Source: "plugin", Message: l.Message, Fields: l.Fields}
 	if line.Fields == nil {
 		line.Fields = map[string]string{}
 	}

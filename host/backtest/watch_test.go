@@ -84,10 +84,14 @@ func checkCandles(t *testing.T, x *Execution) {
 	if x.Candles("NO/NE", count) {
 		t.Error("candles of an unknown symbol")
 	}
+	before := x.Results().Window
 	if err := x.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if x.Candles(two, count) {
 		t.Error("candles after Close")
+	}
+	if w := x.Results().Window; w != before || w.Candles != 40_000 {
+		t.Errorf("window %+v after Close, %+v before", w, before)
 	}
 }

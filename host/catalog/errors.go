@@ -58,6 +58,7 @@ type NotFoundError struct {
 	Available []string // names that can be used, sorted
 }
 
+// Error is the message.
 func (e *NotFoundError) Error() string {
 	if len(e.Available) == 0 {
 		return fmt.Sprintf("there is no strategy %q: the catalogue is empty", e.Name)
@@ -71,6 +72,7 @@ type UnavailableError struct {
 	Fault Fault
 }
 
+// Error is the message.
 func (e *UnavailableError) Error() string {
 	return fmt.Sprintf("strategy %q is unavailable: %s: %s", e.Name, e.Fault.Code, e.Fault.Message)
 }
@@ -83,6 +85,7 @@ type LaunchError struct {
 	LogTail  []string // the end of what the process said
 }
 
+// Error is the message.
 func (e *LaunchError) Error() string {
 	return fmt.Sprintf("start strategy %q: %s: %s", e.Strategy, e.Code, e.Message)
 }

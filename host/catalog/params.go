@@ -27,6 +27,7 @@ type FieldError struct {
 
 const (
 	maxFieldErrors = 100
+	maxParams      = 1000 // given at a time: more are refused before they cost anything
 	maxSchemaBytes = 256 << 10
 	maxExact       = 1 << 53 // below it a float64 holds every whole number
 )
@@ -163,6 +164,9 @@ func checkText(raw json.RawMessage) []FieldError {
 		if d.StackDepth() == 0 {
 			break
 		}
+		if _, n := d.StackIndex(1); n > 2*maxParams {
+			return []FieldError{{Message: fmt.Sprintf("there are more than %d parameters", maxParams), Rule: "maxProperties"}}
+		}
 	}
 	if rest := bytes.TrimSpace(raw[d.InputOffset():]); len(rest) > 0 {
 		bad = append(bad, FieldError{Message: "there is text after the object", Rule: "json"})
@@ -275,7 +279,7 @@ func pointer(location []string) string {
 	var b strings.Builder
 	for _, token := range location {
 		b.WriteByte('/')
-		b.WriteString(strings.NewReplacer("~", "~0", "/", "~1").Replace(token))
+		b.WriteString(strings.ReplaceAll(strings.ReplaceAll(token, "~", "~0"), "/", "~1"))
 	}
 	return b.String()
 }

@@ -139,3 +139,19 @@ func FuzzSchema(f *testing.F) {
 		}
 	})
 }
+
+func TestTooManyParams(t *testing.T) {
+	text := func(n int) json.RawMessage {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, `,"k%d":0`, i)
+		}
+		return json.RawMessage("{" + b.String()[1:] + "}")
+	}
+	if _, bad := goodParams(t).ValidateParams(text(maxParams)); len(bad) != maxFieldErrors {
+		t.Errorf("%d faults: %v", len(bad), bad)
+	}
+	if _, bad := goodParams(t).ValidateParams(text(maxParams + 1)); len(bad) != 1 || bad[0].Rule != "maxProperties" || bad[0].Pointer != "" {
+		t.Errorf("%v", bad)
+	}
+}

@@ -58,6 +58,10 @@ func newError(c Code, now Snapshot, cause error) *Error {
 		}
 	case RunNotActive:
 		e.Message = fmt.Sprintf("No run is active (status: %s): there is nothing to stop.", now.Status)
+		e.Hint = "start a run"
+		if now.Status != StatusIdle {
+			e.Hint = "read its results, then reset"
+		}
 	case RunStillRunning:
 		e.Message = "The run is still running. Stop it before resetting it."
 		e.Hint = "stop it, then reset"

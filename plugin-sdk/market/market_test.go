@@ -47,7 +47,8 @@ func TestSymbols(t *testing.T) {
 	if err != nil || s.Base() != "BTC" || s.Quote() != "USDT" {
 		t.Errorf("%v %s %s", err, s.Base(), s.Quote())
 	}
-	for _, bad := range []string{"", "BTCUSDT", "/USDT", "BTC/", "A/B/C", "A B/C", "A:B/C", "ABCDEFGHIJKLMNOPQRSTUVWXYZABCDEFG/USD"} {
+	for _, bad := range []string{"", "BTCUSDT", "/USDT", "BTC/", "A/B/C", "A B/C", "A:B/C", "ABCDEFGHIJKLMNOPQRSTUVWXYZABCDEFG/USD",
+		"A\u00a0B/C", "A/\u2003", "\ufeffA/B", "A\vB/C"} {
 		if _, err := ParseSymbol(bad); err == nil {
 			t.Errorf("%q was taken", bad)
 		}
@@ -58,13 +59,17 @@ func TestTimes(t *testing.T) {
 	for text, want := range map[string]string{
 		"2024-01-31": "2024-01-31T00:00:00.000Z", "2024-01-31T12:30:00": "2024-01-31T12:30:00.000Z",
 		"2024-01-31T12:30:00+02:00": "2024-01-31T10:30:00.000Z", "2024-01-31T12:30:00.123456Z": "2024-01-31T12:30:00.123Z",
-		"2024-01-31T12:30": "2024-01-31T12:30:00.000Z",
+		"2024-01-31T12:30": "2024-01-31T12:30:00.000Z", "2024-01-31T12:30Z": "2024-01-31T12:30:00.000Z", "2024-01-31T12:30-01:30": "2024-01-31T14:00:00.000Z",
+		"2024-01-31t12:30:00z": "2024-01-31T12:30:00.000Z", "2024-01-31t12:30": "2024-01-31T12:30:00.000Z", "2024-01-31T12:30:00.1234567890123": "2024-01-31T12:30:00.123Z",
 	} {
 		if got, err := ParseTime(text); err != nil || got.String() != want {
 			t.Errorf("%s is %s, %v; want %s", text, got, err, want)
 		}
 	}
-	for _, bad := range []string{"", "yesterday", "2024-02-30", "31.01.2024", "1706659200"} {
+	for _, bad := range []string{"", "yesterday", "2024-02-30", "31.01.2024", "1706659200",
+		"2024-01-31T12:30:00,5Z", "2024-01-31T12:30:00,5", "2024-01-31T12:30:00.Z", "2024-01-31T1:30:00Z", "2024-01-31T24:00:00Z", "2024-01-31T12:30:00+24:00",
+		"2024-01-31T12:30:00+02:60", "2024-01-31T12:30:00+0200", "2024-01-31 12:30:00", "2024-01-31Z", "2024-01-31T12Z", "0000-01-01T00:00:00+01:00",
+		"9999-12-31T23:59:59-01:00", "２０２４-01-31"} {
 		if got, err := ParseTime(bad); err == nil {
 			t.Errorf("%q is %s", bad, got)
 		}

@@ -10,7 +10,11 @@ import (
 // always a currency.
 type Symbol string
 
-var symbolPattern = regexp.MustCompile(`^[^/\s:]{1,32}/[^/\s:]{1,32}$`)
+// symbolPart leaves out slash, colon and every blank of Unicode, as \s of ECMA-262
+// does in the schema of requests.
+const symbolPart = `[^/:\t\n\v\f\r \x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}\x{feff}]{1,32}`
+
+var symbolPattern = regexp.MustCompile("^" + symbolPart + "/" + symbolPart + "$")
 
 // ParseSymbol checks the form BASE/QUOTE: two parts of 1 to 32 characters without
 // blanks, slashes and colons.

@@ -3,6 +3,8 @@ package market
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
+	"strings"
 	"time"
 )
 
@@ -53,14 +55,26 @@ func (t *Time) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// timeLayouts are the accepted spellings, most specific first. Without an offset
-// a time is UTC.
-var timeLayouts = []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02T15:04", "2006-01-02"}
+// timePattern is the accepted spelling. Package time alone would also take a comma
+// for the point and hours of one digit. Its groups are clock, seconds and offset.
+var timePattern = regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2}([Tt][0-9]{2}:[0-9]{2}(:[0-9]{2}(?:\.[0-9]+)?)?([Zz]|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])?)?$`)
 
 // ParseTime reads RFC 3339, the same without offset (UTC), or a date (00:00 UTC).
+// Seconds may be left out.
 func ParseTime(s string) (Time, error) {
-	for _, layout := range timeLayouts {
-		if t, err := time.Parse(layout, s); err == nil {
+	if part := timePattern.FindStringSubmatch(s); part != nil {
+		layout := "2006-01-02"
+		if part[1] != "" {
+			layout += "T15:04"
+		}
+		if part[2] != "" {
+			layout += ":05"
+		}
+		if part[3] != "" {
+			layout += "Z07:00"
+		}
+		// A year of other than four digits, behind an offset, could not be written again.
+		if t, err := time.Parse(layout, strings.ToUpper(s)); err == nil && t.UTC().Year() >= 0 && t.UTC().Year() <= 9999 {
 			return FromTime(t), nil
 		}
 	}

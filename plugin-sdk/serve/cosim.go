@@ -18,6 +18,9 @@ import (
 const (
 	// flushBytes keeps a batch far below wire.MaxMessageBytes.
 	flushBytes = 1 << 20
+	// earlyFlushes is how many batches are sent as soon as a step has intents, so that
+	// little is lost when a strategy crashes soon.
+	earlyFlushes = 256
 	// flushEvery is how long a slow strategy goes without a sign of life.
 	flushEvery = time.Second
 )
@@ -100,6 +103,7 @@ type decider struct {
 	step   int64 // newest decided step
 	sent   int64 // newest step the host knows to be decided
 	digest [sha256.Size]byte
+	early  int // batches sent before they were full
 }
 
 // Decide implements sim.Decider.
@@ -135,7 +139,20 @@ func (d *decider) Decide(e *sim.Engine) ([]market.Intent, error) {
 		d.run.box.signals.And(^signalFlush)
 		return intents, d.flush()
 	}
+	if d.wantsEarly(step, len(intents) > 0) {
+		return intents, d.flush()
+	}
 	return intents, nil
+}
+
+// wantsEarly: the first steps with intents, and steps 1, 2, 4, 8 and so on, do not
+// wait for the chunk to be full. The last step is sent by conclude.
+func (d *decider) wantsEarly(step int64, intents bool) bool {
+	if step == d.total-1 || (step&(step+1) != 0 && (!intents || d.early >= earlyFlushes)) {
+		return false
+	}
+	d.early++
+	return true
 }
 
 // decided notes that a step is decided, and the ledger digest before its intents.

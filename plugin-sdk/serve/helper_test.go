@@ -229,6 +229,14 @@ func (out *heard) take(m *strategypb.PluginMessage) {
 	}
 }
 
+// last is the newest batch of decisions, an empty one without any.
+func (h *heard) last() *strategypb.Decisions {
+	if len(h.decisions) == 0 {
+		return &strategypb.Decisions{Watermark: -1}
+	}
+	return h.decisions[len(h.decisions)-1]
+}
+
 // replay runs the host's ledger on the decisions that were heard, and compares.
 func (h *host) replay(out *heard) *sim.Engine {
 	h.t.Helper()

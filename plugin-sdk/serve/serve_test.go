@@ -172,7 +172,7 @@ func TestCoSimulation(t *testing.T) {
 func TestLastChunkIsWhole(t *testing.T) {
 	h := newHost(t, dial(t, testServer(t)), synth(wire.ChunkSteps))
 	h.say(h.start(cosim, `{}`), h.begin(wire.ChunkSteps), h.dataset())
-	if out := h.hear(); out.err != nil || len(out.decisions) != 1 || out.decisions[0].Watermark != wire.ChunkSteps-1 {
+	if out := h.hear(); out.err != nil || out.last().Watermark != wire.ChunkSteps-1 {
 		t.Errorf("%d messages, %v", len(out.decisions), out.err)
 	}
 }
@@ -231,12 +231,12 @@ func TestImpossibleIntentReachesTheHost(t *testing.T) {
 	h := newHost(t, dial(t, testServer(t)), synth(1000))
 	h.say(h.start(cosim, `{"at":500,"do":"nan"}`), h.begin(1000), h.dataset())
 	out := h.hear()
-	if out.err != nil || len(out.decisions) != 1 || out.decisions[0].Watermark != 500 {
+	if out.err != nil || out.last().Watermark != 500 {
 		t.Fatalf("got %+v", out)
 	}
-	_, err := wire.DecisionsFromProto(out.decisions[0], h.cfg.Symbols, -1, 1000)
-	if err == nil || !strings.Contains(err.Error(), "decisions[0].intents[0].quantity") {
-		t.Errorf("got %v", err)
+	last, err := wire.DecisionsFromProto(out.last(), h.cfg.Symbols, 499, 1000)
+	if err != nil || last.Broken == nil || last.BrokenStep != 500 || !strings.Contains(last.Broken.Error(), "decisions[0].intents[0].quantity") {
+		t.Errorf("got %+v, %v", last, err)
 	}
 }
 
@@ -257,11 +257,11 @@ func TestBankrupt(t *testing.T) {
 	h.cfg.Options = options
 	h.say(h.start(cosim, `{}`), h.begin(100), h.dataset())
 	out := h.hear()
-	if out.err != nil || out.failed != nil || len(out.decisions) != 1 || out.decisions[0].Watermark != 50 {
+	if out.err != nil || out.failed != nil || out.last().Watermark != 50 {
 		t.Fatalf("got %+v", out)
 	}
 	e := h.replay(out)
-	if !e.Bankrupt() || e.Step() != 50 || e.Digest() != [32]byte(out.decisions[0].Digest) {
+	if !e.Bankrupt() || e.Step() != 50 || e.Digest() != [32]byte(out.last().Digest) {
 		t.Errorf("the host is at step %d, bankrupt %v", e.Step(), e.Bankrupt())
 	}
 }

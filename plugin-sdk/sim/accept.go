@@ -18,6 +18,7 @@ type IntentError struct {
 	Reason string
 }
 
+// Error is the message.
 func (e *IntentError) Error() string {
 	return fmt.Sprintf("intent %d of step %d: %s", e.Index, e.Step, e.Reason)
 }
@@ -132,6 +133,9 @@ func (e *Engine) refuse(o *order, in *market.Intent) string {
 	if e.Warmup() {
 		return "warmup"
 	}
+	if o.Type == market.TrailingStop && e.symbols[o.sym].index < 0 {
+		return "invalid_price" // there is no price yet that it could follow
+	}
 	if reason := e.refuseSize(o, in); reason != "" {
 		return reason
 	}
@@ -233,6 +237,9 @@ func refuseBracket(o *order, in *market.Intent) string {
 	return ""
 }
 
+// maxChildPercent is the farthest a take profit may be from the fill: a million times its price.
+const maxChildPercent = 1e6
+
 func validChild(c *market.Child, stop bool, side market.Side) bool {
 	set := 0
 	for _, v := range [...]float64{c.Price, c.Percent, c.TrailPercent, c.TrailAmount} {
@@ -247,11 +254,11 @@ func validChild(c *market.Child, stop bool, side market.Side) bool {
 		return false
 	}
 	below := stop == (side == market.Buy) // this leg sits below the fill price
-	if below && c.Percent >= 1 {
+	if (below && c.Percent >= 1) || c.Percent > maxChildPercent {
 		return false
 	}
-	for _, v := range [...]float64{c.Price, c.Percent, c.TrailAmount} {
-		if _, err := toDecimal(v); err != nil {
+	for _, v := range [...]float64{c.Price, c.Percent, c.TrailPercent, c.TrailAmount} {
+		if d, err := toDecimal(v); err != nil || (v != 0 && !d.IsPos()) {
 			return false
 		}
 	}

@@ -309,7 +309,8 @@ func (e *Engine) ambiguousExit(o *order, x execution) bool {
 	if o.sibling != nil && !o.sibling.done && touchesInside(o.sibling, &s.candle) {
 		return true
 	}
-	stopParent := o.parent.Type == market.Stop || o.parent.Type == market.StopLimit || o.parent.Type == market.TrailingStop
+	kind := o.parent.Type
+	stopParent := kind == market.Stop || kind == market.TrailingStop || (kind == market.StopLimit && !o.parent.triggered)
 	return o.Role == market.RoleStopLoss && o.bornAt == s.index && o.parentInside && stopParent
 }
 

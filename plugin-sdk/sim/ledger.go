@@ -18,10 +18,12 @@ type LedgerError struct {
 	Err  error
 }
 
+// Error is the message.
 func (e *LedgerError) Error() string {
 	return fmt.Sprintf("ledger overflow at step %d: %s: %v; choose a smaller initial_cash or a larger quantity_step", e.Step, e.What, e.Err)
 }
 
+// Unwrap is the cause.
 func (e *LedgerError) Unwrap() error { return e.Err }
 
 // ledger keeps exact books. For every symbol a signed quantity, a signed cost and
@@ -207,6 +209,9 @@ func (l *ledger) affordable(budget, price, feeRate, step dec) (dec, error) {
 	}
 	for down := -shift; down > 0; down -= 19 {
 		den.Mul(den, tmp.SetUint64(pow10[min(down, 19)]))
+	}
+	if den.Sign() == 0 {
+		return dec{}, errRange
 	}
 	num.Quo(num, den)
 	if !num.IsUint64() {

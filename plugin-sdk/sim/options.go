@@ -58,6 +58,7 @@ type FieldError struct{ Pointer, Message, Rule string }
 // OptionError lists every bad option.
 type OptionError struct{ Fields []FieldError }
 
+// Error is the message.
 func (e *OptionError) Error() string {
 	parts := make([]string, len(e.Fields))
 	for i, f := range e.Fields {

@@ -52,10 +52,10 @@ func (o *order) inRange(c *market.Candle) bool {
 	return c.Low <= level || c.Open <= level || c.Close <= level
 }
 
-// touchLevel is the price that a resting limit must see: the limit, or one tick
-// through it.
+// touchLevel is the price that a limit must see: the limit, or one tick through it
+// once it has rested through an earlier candle.
 func (e *Engine) touchLevel(o *order) float64 {
-	if e.opt.LimitTouch != "through_tick" {
+	if e.opt.LimitTouch != "through_tick" || !o.arrived {
 		return o.limitF
 	}
 	tick := e.symbols[o.sym].tick
@@ -163,6 +163,9 @@ func (e *Engine) trigger(o *order, price float64, x execution) error {
 
 func (e *Engine) fillAt(o *order, price float64, l market.Liquidity, x execution) error {
 	ref, err := toDecimal(price)
+	if err == nil && !ref.IsPos() {
+		err = errRange // a price below what the ledger can write down
+	}
 	if err != nil {
 		return err
 	}

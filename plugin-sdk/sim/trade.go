@@ -139,6 +139,9 @@ func (t *openTrade) closed(id market.TradeID, o *order, at market.Time, index in
 		return nil, err
 	}
 	out.MAE, out.MFE = minDec(out.MAE, dec{}), minDec(out.MFE.Neg(), dec{}).Neg()
+	if !t.mixedExit { // it was rounded apart from the fills
+		out.MAE, out.MFE = minDec(out.MAE, t.gross), minDec(out.MFE.Neg(), t.gross.Neg()).Neg()
+	}
 	return out, nil
 }
 

@@ -2693,7 +2693,8 @@ type LogLine struct {
 	Level         string                 `protobuf:"bytes,1,opt,name=level,proto3" json:"level,omitempty"` // trace, debug, info, warn, error
 	Message       string                 `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
 	Fields        map[string]string      `protobuf:"bytes,3,rep,name=fields,proto3" json:"fields,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	Step          int64                  `protobuf:"varint,4,opt,name=step,proto3" json:"step,omitempty"` // -1 before the first
+	Step          int64                  `protobuf:"varint,4,opt,name=step,proto3" json:"step,omitempty"`  // -1 before the first
+	Time          int64                  `protobuf:"fixed64,5,opt,name=time,proto3" json:"time,omitempty"` // Unix ms, close time of the step; 0 before the first
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2752,6 +2753,13 @@ func (x *LogLine) GetFields() map[string]string {
 func (x *LogLine) GetStep() int64 {
 	if x != nil {
 		return x.Step
+	}
+	return 0
+}
+
+func (x *LogLine) GetTime() int64 {
+	if x != nil {
+		return x.Time
 	}
 	return 0
 }
@@ -3113,12 +3121,13 @@ const file_strategy_proto_rawDesc = "" +
 	"\x06values\x18\x03 \x03(\x01R\x06values\"V\n" +
 	"\bLogLines\x120\n" +
 	"\x05lines\x18\x01 \x03(\v2\x1a.assay.strategy.v1.LogLineR\x05lines\x12\x18\n" +
-	"\adropped\x18\x02 \x01(\x03R\adropped\"\xc8\x01\n" +
+	"\adropped\x18\x02 \x01(\x03R\adropped\"\xdc\x01\n" +
 	"\aLogLine\x12\x14\n" +
 	"\x05level\x18\x01 \x01(\tR\x05level\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12>\n" +
 	"\x06fields\x18\x03 \x03(\v2&.assay.strategy.v1.LogLine.FieldsEntryR\x06fields\x12\x12\n" +
-	"\x04step\x18\x04 \x01(\x03R\x04step\x1a9\n" +
+	"\x04step\x18\x04 \x01(\x03R\x04step\x12\x12\n" +
+	"\x04time\x18\x05 \x01(\x10R\x04time\x1a9\n" +
 	"\vFieldsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x97\x01\n" +

@@ -32,6 +32,9 @@ type Decisions struct {
 	Watermark int64
 	Digest    [sha256.Size]byte
 	Trace     []TracePoint
+	// Broken is why the intents of BrokenStep, which are left out, are none. What comes before it counts.
+	Broken     error
+	BrokenStep int64
 }
 
 // DecisionToProto converts the answer to one step.
@@ -122,11 +125,12 @@ func DecisionsFromProto(p *strategypb.Decisions, symbols []market.Symbol, previo
 	last := previous
 	for i, one := range p.GetDecisions() {
 		decision, err := DecisionFromProto(one, symbols)
-		if err != nil {
-			return d, under(at("decisions", i), err)
-		}
 		if decision.Step <= last || decision.Step > d.Watermark {
 			return d, wrong(at("decisions", i)+".step", "%d is not between %d and the watermark %d", decision.Step, last+1, d.Watermark)
+		}
+		if err != nil {
+			d.Broken, d.BrokenStep = under(at("decisions", i), err), decision.Step
+			break
 		}
 		last = decision.Step
 		d.Decisions = append(d.Decisions, decision)

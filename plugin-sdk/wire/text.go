@@ -19,8 +19,9 @@ const (
 
 // LogLine is one line of a strategy's log.
 type LogLine struct {
-	Step           int64  // -1 before the first
-	Level, Message string // level: trace, debug, info, warn, error
+	Step           int64       // -1 before the first
+	Time           market.Time // close time of the step; 0 before the first
+	Level, Message string      // level: trace, debug, info, warn, error
 	Fields         map[string]string
 }
 
@@ -47,7 +48,7 @@ func (f *Failure) Error() string { return f.Message }
 func LogLinesToProto(lines []LogLine, dropped int64) *strategypb.LogLines {
 	p := &strategypb.LogLines{Dropped: dropped}
 	for _, l := range lines {
-		one := &strategypb.LogLine{Step: l.Step, Level: l.Level, Message: cut(l.Message, MaxMessageText)}
+		one := &strategypb.LogLine{Step: l.Step, Time: int64(l.Time), Level: l.Level, Message: cut(l.Message, MaxMessageText)}
 		if len(l.Fields) > 0 {
 			one.Fields = make(map[string]string, len(l.Fields))
 		}
@@ -77,7 +78,7 @@ func LogLinesFromProto(p *strategypb.LogLines) (lines []LogLine, dropped int64, 
 			r.text(field+".fields", v, MaxMessageText)
 		}
 		lines = append(lines, LogLine{
-			Step: l.GetStep(), Level: l.GetLevel(),
+			Step: l.GetStep(), Time: market.Time(l.GetTime()), Level: l.GetLevel(),
 			Message: r.text(field+".message", l.GetMessage(), MaxMessageText), Fields: maps.Clone(l.GetFields()),
 		})
 	}

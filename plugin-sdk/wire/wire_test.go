@@ -176,7 +176,6 @@ func TestDecisionsOutOfOrder(t *testing.T) {
 		{"decisions[0].step", func(d *strategypb.Decisions) { d.Decisions[0].Step = 10 }},
 		{"decisions[1].step", func(d *strategypb.Decisions) { d.Decisions[1].Step = 11 }},
 		{"decisions[1].step", func(d *strategypb.Decisions) { d.Decisions[1].Step = 21 }},
-		{"decisions[1].intents[0].side", func(d *strategypb.Decisions) { d.Decisions[1].Intents = []*strategypb.Intent{{Side: 7}} }},
 		{"trace_digests", func(d *strategypb.Decisions) { d.TraceDigests = d.TraceDigests[1:] }},
 		{"trace_steps[1]", func(d *strategypb.Decisions) { d.TraceSteps[1] = 11 }},
 		{"trace_steps[1]", func(d *strategypb.Decisions) { d.TraceSteps[1] = 21 }},
@@ -189,6 +188,15 @@ func TestDecisionsOutOfOrder(t *testing.T) {
 	}
 	_, err := wire.DecisionsFromProto(nil, symbols(), -1, 1)
 	refused(t, "digest", err)
+
+	// An intent that is none does not take away the steps before it.
+	d := good()
+	d.Decisions[1].Intents = []*strategypb.Intent{{Side: 7}}
+	part, err := wire.DecisionsFromProto(d, symbols(), 10, 30)
+	if err != nil || len(part.Decisions) != 1 || part.BrokenStep != d.Decisions[1].Step {
+		t.Fatalf("%+v, %v", part, err)
+	}
+	refused(t, "decisions[1].intents[0].side", part.Broken)
 }
 
 func TestBadOpenings(t *testing.T) {

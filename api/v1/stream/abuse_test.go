@@ -1,7 +1,10 @@
 package stream_test
 
 import (
+	"errors"
+	"io"
 	"net"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -14,7 +17,7 @@ import (
 
 // A client that reads nothing for a while is closed with 4008; nobody else notices.
 func TestSlowReader(t *testing.T) {
-	s := start(t, setup{})
+	s := start(t, setup{prepare: func(h *stream.Hub) { h.Patience(time.Minute, time.Minute, time.Minute, 2*time.Second) }})
 	slow, _ := s.rich(t)
 	quick, first := s.rich(t)
 	const frames = 600
@@ -161,4 +164,29 @@ func TestPings(t *testing.T) {
 		t.Errorf("%d clients, %d dropped", n, dropped)
 	}
 	_ = alive.conn.Close()
+}
+
+// FuzzFrames sends anything behind a good handshake. The connection ends, and a
+// client beside it goes on.
+func FuzzFrames(f *testing.F) {
+	for _, seed := range []string{
+		"", "\x81\x80\x01\x02\x03\x04", "\x89\x80\x01\x02\x03\x04", "\x88\x82\x00\x00\x00\x00\x03\xe8", "\x81\xff\xff\xff\xff\xff\xff\xff\xff\xff",
+		"\x81\x95\x00\x00\x00\x00{\"type\":\"snapshot\"} ", "\x01\x81\x00\x00\x00\x00x\x89\x80\x00\x00\x00\x00\x80\x80\x00\x00\x00\x00", "GET / HTTP/1.1\r\n\r\n",
+	} {
+		f.Add([]byte(seed))
+	}
+	s := start(f, setup{max: 1000, prepare: func(h *stream.Hub) { h.Patience(time.Minute, time.Minute, time.Second, 100*time.Millisecond) }})
+	f.Fuzz(func(t *testing.T, frames []byte) {
+		c, _ := s.dial(t, stream.Subprotocol)
+		conn := c.conn.NetConn().(*net.TCPConn)
+		_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
+		_, _ = conn.Write(frames) // the other side may have had enough
+		_ = conn.CloseWrite()
+		if _, err := io.Copy(io.Discard, conn); errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Fatal("the connection was not ended")
+		}
+		witness := s.plain(t)
+		expect(t, witness.next(), "idle", "")
+		_ = witness.conn.Close()
+	})
 }

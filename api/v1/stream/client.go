@@ -151,8 +151,10 @@ func (c *client) failed(err error) {
 	var timeout net.Error
 	if errors.As(err, &timeout) && timeout.Timeout() && !c.left {
 		h.dropped++
+		h.leave(c, closeSlow, "it takes nothing") // for the log: no frame gets through any more
+		return
 	}
-	h.leave(c, closeNothing, "it takes nothing: "+err.Error())
+	h.leave(c, closeNothing, err.Error())
 }
 
 // close ends the connection: the close frame, a moment for the client's own, and

@@ -78,11 +78,10 @@ func runEvents() []EventDoc {
 	}
 	return []EventDoc{
 		server("progress", "Where the run stands.", "at most 4/s",
-			`{"progress":0.64,"candles_done":1681920,"candles_total":2628000,"candles_per_second":911610,"eta_seconds":1.04,"simulated_time":"2024-03-05T14:00:00.000Z","cash":1834.2,"value":14617.56,"pnl":4617.56,"trade_count":143,"phase":"trading"}`,
+			`{"progress":0.64,"candles_done":1681920,"candles_total":2628000,"candles_per_second":911610,"eta_seconds":1.04,"simulated_time":"2024-03-05T14:00:00.000Z","cash":1834.2,"value":14617.56,"pnl":4617.56,"trade_count":143}`,
 			FieldDoc{"progress", "0 to 1; null in paper and live"}, FieldDoc{"candles_done", "candles played so far"}, FieldDoc{"candles_total", "null in paper and live"},
 			FieldDoc{"candles_per_second", "average since the begin"}, FieldDoc{"eta_seconds", "null in paper and live"}, FieldDoc{"simulated_time", "close of the newest step"},
-			FieldDoc{"cash", "in quote currency"}, FieldDoc{"value", "equity"}, FieldDoc{"pnl", "equity minus the initial cash"}, FieldDoc{"trade_count", "closed round trips"},
-			FieldDoc{"phase", "as in status_update"}),
+			FieldDoc{"cash", "in quote currency"}, FieldDoc{"value", "equity"}, FieldDoc{"pnl", "equity minus the initial cash"}, FieldDoc{"trade_count", "closed round trips"}),
 		server("equity", "New points of the equity curve, thinned to 200 with the worst drawdown kept.", "at most 2/s",
 			`{"points":[[1709647200000,14617.56,5296.56,0.0123]]}`, FieldDoc{"points", "[ms, equity, cash, drawdown]"}),
 		list("order", "Orders that were made or changed, each as it is now.", `{"items":[],"omitted":0}`),

@@ -63,6 +63,8 @@ func TestEvents(t *testing.T) {
 			t.Errorf("%s has %v, documented are %v", f.Type, got, names)
 		}
 	}
+	look(c.next())
+	look(c.next())
 	x.mode(t, s, runner.ModePaper)
 	x.trade(1)
 	x.say("word")

@@ -16,6 +16,8 @@ import (
 type message struct {
 	shared *websocket.PreparedMessage
 	own    []byte
+	// status is the change of status that a frame announces, with its seq; else 0.
+	status, seq uint64
 }
 
 // statusPayload is all that a plain client gets.
@@ -91,13 +93,14 @@ func (h *Hub) broadcast(kind string, payload any, still func() bool) {
 	if still != nil && !still() {
 		return
 	}
-	h.spread(b)
+	h.spread(b, 0)
 }
 
 // spread is broadcast under the lock.
-func (h *Hub) spread(b []byte) {
+func (h *Hub) spread(b []byte, status uint64) {
 	h.seq++
 	m := share(numbered(b, h.seq))
+	m.status, m.seq = status, h.seq
 	for c := range h.clients {
 		if c.attached {
 			h.enqueue(c, m)
@@ -105,7 +108,7 @@ func (h *Hub) spread(b []byte) {
 	}
 }
 
-// changed tells everybody about a change of status.
+// changed tells everybody about a change of status that is not known yet.
 func (h *Hub) changed(c runner.Change) {
 	v := view.StatusOf(c.Snapshot)
 	plain := statusPayload{v.Status, v.RunID}
@@ -115,12 +118,15 @@ func (h *Hub) changed(c runner.Change) {
 	})
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if c.Snapshot.Seq <= h.now.Seq {
+		return
+	}
 	h.now = c.Snapshot
 	close(h.advanced)
 	h.advanced = make(chan struct{})
 	h.tellPlain()
 	if ok {
-		h.spread(rich)
+		h.spread(rich, c.Snapshot.Seq)
 	}
 }
 

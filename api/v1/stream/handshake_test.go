@@ -217,3 +217,21 @@ func TestNotRunning(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// How the run ended is told before the goodbye.
+func TestShutdownTellsTheEnd(t *testing.T) {
+	s := start(t, setup{})
+	c := s.plain(t)
+	expect(t, c.next(), "idle", "")
+	run := s.Begin(t)
+	expect(t, c.next(), "running", run.ID)
+	if err := s.Runner.Shutdown(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	go func() { _ = s.hub.Shutdown(context.WithoutCancel(t.Context())) }()
+	expect(t, c.next(), "completed", run.ID)
+	if code := c.closed(); code != websocket.CloseGoingAway {
+		t.Errorf("closed with %d", code)
+	}
+	_ = c.conn.Close()
+}

@@ -136,14 +136,13 @@ func (h *Hub) Run(ctx context.Context) error {
 	defer unsubscribe()
 	h.mu.Lock()
 	h.now = h.opts.State.Status()
-	first := h.now.Seq
 	h.mu.Unlock()
 	close(h.ready)
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	wg.Go(func() { h.follow(ctx) })
 	wg.Go(func() { h.makeSnapshots(ctx) })
-	h.announce(ctx, changes, first)
+	h.announce(ctx, changes)
 	h.sayGoodbye()
 	cancel()
 	wg.Wait()
@@ -152,23 +151,33 @@ func (h *Hub) Run(ctx context.Context) error {
 }
 
 // announce passes every change of status on, and repeats the status to plain clients.
-func (h *Hub) announce(ctx context.Context, changes <-chan runner.Change, first uint64) {
+func (h *Hub) announce(ctx context.Context, changes <-chan runner.Change) {
 	repeat := time.NewTicker(h.pace.repeat)
 	defer repeat.Stop()
 	for {
 		select {
 		case c := <-changes:
-			if c.Snapshot.Seq > first {
-				h.changed(c)
-			}
+			h.changed(c)
 		case <-repeat.C:
 			h.repeat()
 		case <-ctx.Done():
 			return
 		case <-h.stop:
+			// How the run ended by the shutdown is the last that clients hear.
+			for h.behind() {
+				h.changed(<-changes)
+			}
 			return
 		}
 	}
+}
+
+// behind says whether a change has happened that has not been announced yet.
+func (h *Hub) behind() bool {
+	happened := h.opts.State.Status().Seq
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.now.Seq < happened
 }
 
 // follow lets the collector look at the run at its pace. The next look begins a

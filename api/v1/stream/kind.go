@@ -59,7 +59,6 @@ type progress struct {
 	Value            view.Number  `json:"value"`
 	PnL              view.Number  `json:"pnl"`
 	TradeCount       int64        `json:"trade_count"`
-	Phase            string       `json:"phase"`
 }
 
 func (c *collector) progress(s *scene) any {
@@ -67,7 +66,7 @@ func (c *collector) progress(s *scene) any {
 	p := progress{
 		Progress: v.Progress, CandlesDone: v.CandlesDone, CandlesTotal: v.CandlesTotal, CandlesPerSecond: v.CandlesPerSecond,
 		ETASeconds: v.ETASeconds, SimulatedTime: v.SimulatedTime, Cash: v.Cash, Value: v.Value, PnL: v.PnL,
-		TradeCount: v.TradeCount, Phase: v.Phase,
+		TradeCount: v.TradeCount,
 	}
 	old := c.told.progress
 	c.told.progress = p

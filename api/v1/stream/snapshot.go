@@ -2,6 +2,7 @@ package stream
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/assay-run/assay/api/v1/view"
@@ -46,8 +47,10 @@ func snapshotOf(rep runner.Report, health view.Health) snapshot {
 
 // catchUp waits until the hub knows every change that has happened up to now: a
 // client that starts a run and then connects must see that run.
-func (h *Hub) catchUp() {
-	want := h.opts.State.Status().Seq
+func (h *Hub) catchUp() { h.awaitChange(h.opts.State.Status().Seq) }
+
+// awaitChange waits until the hub has announced a change of status.
+func (h *Hub) awaitChange(want uint64) {
 	for {
 		h.mu.Lock()
 		known, next := h.now.Seq, h.advanced
@@ -112,34 +115,28 @@ func (h *Hub) makeSnapshots(ctx context.Context) {
 	}
 }
 
-// snapshotTries bounds how often a snapshot is made again because the status
-// changed meanwhile.
-const snapshotTries = 5
-
-// makeSnapshot serves the clients that want a snapshot now. The number that it
-// carries, and the moment from which on broadcasts are held back for behind it, are
-// fixed under one lock; the picture is taken after it. So nothing is missing
-// between the snapshot and the first frame behind it; entries may come twice, and
-// have ids.
+// makeSnapshot serves the clients that want a snapshot now. From begin on everything
+// for them is held back, and the picture is taken after it, so that nothing is
+// missing between the snapshot and the first frame behind it. Entries may come
+// twice; they have ids.
 func (h *Hub) makeSnapshot() {
-	for try := 1; ; try++ {
-		clients, seq, status := h.begin()
-		if len(clients) == 0 {
-			return
-		}
-		rep, health := h.opts.State.Detail(), h.opts.Health()
-		h.collect.shown(rep.Results.Positions, health)
-		b, ok := h.encode("snapshot", snapshotOf(rep, health))
-		if !ok {
-			h.giveUp(clients)
-			return
-		}
-		fresh := rep.Snapshot.Seq == status || try == snapshotTries
-		if h.deliver(clients, share(numbered(b, seq)), fresh); fresh {
-			return
-		}
-		h.catchUp()
+	clients, seq, status := h.begin()
+	if len(clients) == 0 {
+		return
 	}
+	rep, health := h.opts.State.Detail(), h.opts.Health()
+	h.collect.shown(rep.Results.Positions, health)
+	b, ok := h.encode("snapshot", snapshotOf(rep, health))
+	if !ok {
+		h.giveUp(clients)
+		return
+	}
+	changed := uint64(0)
+	if rep.Snapshot.Seq != status {
+		changed = rep.Snapshot.Seq
+		h.awaitChange(changed)
+	}
+	h.deliver(clients, b, seq, changed)
 }
 
 // begin finds the clients that want a snapshot and holds back what comes for them.
@@ -164,25 +161,39 @@ func (h *Hub) begin() (clients []*client, seq, status uint64) {
 	return clients, h.seq, h.now.Seq
 }
 
-// deliver hands out the snapshot and what was held behind it. If it is not fresh, the
-// status has changed while it was made: old clients get what was held and wait on,
-// new ones begin anew.
-func (h *Hub) deliver(clients []*client, m message, fresh bool) {
+// deliver hands out the snapshot and what was held. If the status has changed while
+// the picture was taken, the snapshot belongs behind the frame that said so: clients
+// that have begun get the frames up to there first, new ones never.
+func (h *Hub) deliver(clients []*client, b []byte, seq, changed uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	var m message
 	for _, c := range clients {
-		held := c.held
-		c.held, c.holding = nil, false
-		if fresh {
-			c.wants = false
-			c.begun = true
-			h.enqueue(c, m)
-		} else if !c.begun {
-			held, c.attached = nil, false
+		before, behind := []message(nil), c.held
+		for i, held := range c.held {
+			if changed != 0 && held.status == changed {
+				seq, before, behind = held.seq, c.held[:i+1], c.held[i+1:]
+			}
 		}
-		for _, m := range held {
-			h.enqueue(c, m)
+		if m.shared == nil {
+			m = share(numbered(b, seq))
 		}
+		c.held, c.holding, c.wants = nil, false, false
+		if c.begun {
+			h.enqueueAll(c, before)
+		}
+		h.enqueue(c, m)
+		if !c.begun {
+			h.enqueueAll(c, slices.DeleteFunc(before, func(m message) bool { return m.own == nil }))
+		}
+		c.begun = true
+		h.enqueueAll(c, behind)
+	}
+}
+
+func (h *Hub) enqueueAll(c *client, frames []message) {
+	for _, m := range frames {
+		h.enqueue(c, m)
 	}
 }
 

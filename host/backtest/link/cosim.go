@@ -46,6 +46,9 @@ func (c *CoSimulation) Decide(e *sim.Engine) ([]market.Intent, error) {
 	if err := c.compare(step, e.Time(), digest); err != nil {
 		return nil, err
 	}
+	if c.batch.Broken != nil && step == c.batch.BrokenStep {
+		return nil, Failf("PLUGIN_PROTOCOL_ERROR", map[string]any{"step": step}, "%w", c.batch.Broken)
+	}
 	if c.next < len(c.batch.Decisions) && c.batch.Decisions[c.next].Step == step {
 		c.next++
 		return c.batch.Decisions[c.next-1].Intents, nil
@@ -105,4 +108,19 @@ func (c *CoSimulation) compare(step int64, at market.Time, digest [32]byte) erro
 func diverged(step int64, at market.Time) error {
 	return Failf("PLUGIN_DIVERGED", map[string]any{"step": step, "candle_time": at.String()},
 		"the plugin's books differ from the host's at step %d (%s): it was built with another simulator, or with fused multiply-add", step, at)
+}
+
+// Bankrupt checks the end of a run in which equity was gone: the plugin must have
+// come to the same end at the same step.
+func (c *CoSimulation) Bankrupt(e *sim.Engine) error {
+	step := e.Step()
+	for c.watermark < step {
+		if err := c.fetch(); err != nil {
+			return err
+		}
+	}
+	if c.watermark != step || c.batch.Digest != e.Digest() {
+		return diverged(step, e.Time())
+	}
+	return nil
 }

@@ -9,7 +9,10 @@ type Fault struct {
 	Err  error
 }
 
+// Error is the message.
 func (e *Fault) Error() string { return e.Err.Error() }
+
+// Unwrap is the cause.
 func (e *Fault) Unwrap() error { return e.Err }
 
 // Failf makes a Fault.
@@ -20,4 +23,5 @@ func Failf(code string, data map[string]any, format string, args ...any) *Fault 
 // DeadlineError says that the plugin did not answer in time.
 type DeadlineError struct{ What string }
 
+// Error is the message.
 func (e *DeadlineError) Error() string { return "the plugin did not answer in time: " + e.What }

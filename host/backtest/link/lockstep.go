@@ -73,5 +73,8 @@ func (l *Lockstep) ask(message *strategypb.HostMessage) ([]market.Intent, error)
 		return nil, Failf("PLUGIN_PROTOCOL_ERROR", map[string]any{"step": step}, "the plugin answered step %d where step %d was due", got, step)
 	}
 	d, err := wire.DecisionFromProto(m.GetDecision(), l.symbols)
-	return d.Intents, err
+	if err != nil {
+		return nil, Failf("PLUGIN_PROTOCOL_ERROR", map[string]any{"step": step}, "%w", err)
+	}
+	return d.Intents, nil
 }

@@ -49,11 +49,13 @@ type ExecError struct {
 	Errno  int
 }
 
+// Error is the message.
 func (e *ExecError) Error() string { return "cannot execute the program: " + e.Reason }
 
 // SandboxError says that the sandbox was required and could not be had.
 type SandboxError struct{ Reason string }
 
+// Error is the message.
 func (e *SandboxError) Error() string { return e.Reason }
 
 // Child is one process.

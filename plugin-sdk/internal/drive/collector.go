@@ -47,7 +47,7 @@ func NewCollector(limits Limits, level string) *Collector {
 }
 
 // Log implements sdk.Sink.
-func (c *Collector) Log(step int64, level, message string, keyvals []any) {
+func (c *Collector) Log(step int64, at market.Time, level, message string, keyvals []any) {
 	if hclog.LevelFromString(level) < c.level {
 		return
 	}
@@ -57,7 +57,7 @@ func (c *Collector) Log(step int64, level, message string, keyvals []any) {
 	}
 	c.lineCount++
 	c.lines = append(c.lines, wire.LogLine{
-		Step: step, Level: level, Message: shorten(message, wire.MaxMessageText), Fields: fields(keyvals),
+		Step: step, Time: at, Level: level, Message: shorten(message, wire.MaxMessageText), Fields: fields(keyvals),
 	})
 }
 

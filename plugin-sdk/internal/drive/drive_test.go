@@ -227,10 +227,10 @@ func (w watcher) OnCandle(v sdk.View) ([]sdk.Intent, error) { w.on(v); return ni
 
 func TestCollector(t *testing.T) {
 	c := drive.NewCollector(drive.Limits{Lines: 2, Points: 3, Series: 2}, "info")
-	c.Log(1, "debug", "hidden", nil)
-	c.Log(1, "info", "one", []any{"a", 1, "b", 0.5, "alone"})
-	c.Log(2, "warn", strings.Repeat("x", 2*wire.MaxMessageText), nil)
-	c.Log(3, "error", "too many", nil)
+	c.Log(1, 0, "debug", "hidden", nil)
+	c.Log(1, 0, "info", "one", []any{"a", 1, "b", 0.5, "alone"})
+	c.Log(2, 0, "warn", strings.Repeat("x", 2*wire.MaxMessageText), nil)
+	c.Log(3, 0, "error", "too many", nil)
 	lines, dropped := c.TakeLines()
 	if len(lines) != 2 || dropped != 1 || len(lines[1].Message) != wire.MaxMessageText {
 		t.Fatalf("%d lines, %d dropped", len(lines), dropped)
@@ -238,12 +238,12 @@ func TestCollector(t *testing.T) {
 	if want := map[string]string{"a": "1", "b": "0.5", "extra": "alone"}; !reflect.DeepEqual(lines[0].Fields, want) {
 		t.Errorf("fields %v", lines[0].Fields)
 	}
-	c.Log(4, "info", "taking does not renew the limit", nil)
+	c.Log(4, 0, "info", "taking does not renew the limit", nil)
 	if lines, dropped := c.TakeLines(); len(lines) != 0 || dropped != 1 {
 		t.Errorf("%d lines, %d dropped", len(lines), dropped)
 	}
 	c.Refill()
-	c.Log(5, "info", "again", nil)
+	c.Log(5, 0, "info", "again", nil)
 	if lines, dropped := c.TakeLines(); len(lines) != 1 || dropped != 0 {
 		t.Errorf("%d lines, %d dropped", len(lines), dropped)
 	}
