@@ -4,6 +4,9 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+go mod tidy -diff
+scripts/licenses.sh --check
+
 if ! command -v protoc >/dev/null; then
 	echo "protoc is not installed: generated protobuf code is not compared"
 	exit 0

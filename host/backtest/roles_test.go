@@ -90,7 +90,6 @@ func newPicky(goodParams) (sdk.Strategy, error) {
 const misdeedStep = 700
 
 type misbehaving struct {
-	good
 	act func(sdk.View) ([]sdk.Intent, error)
 }
 

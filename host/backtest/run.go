@@ -86,19 +86,17 @@ func (x *Execution) awaitEnd() error {
 	}
 	timer := time.NewTimer(x.stepLimit)
 	defer timer.Stop()
-	for {
-		m, err := x.stream.Recv(timer.C, "it did not end after the last step")
-		switch {
-		case errors.Is(err, io.EOF):
-			return nil
-		case err != nil:
-			return err
-		}
-		if err := link.Answer(m); err != nil {
-			return err
-		}
-		return link.Failf("PLUGIN_PROTOCOL_ERROR", nil, "the plugin sent %T after the last step", m.GetMessage())
+	m, err := x.stream.Recv(timer.C, "it did not end after the last step")
+	switch {
+	case errors.Is(err, io.EOF), x.stopping(err): // a stop that comes after the end of the data is late
+		return nil
+	case err != nil:
+		return err
 	}
+	if err := link.Answer(m); err != nil {
+		return err
+	}
+	return link.Failf("PLUGIN_PROTOCOL_ERROR", nil, "the plugin sent %T after the last step", m.GetMessage())
 }
 
 func (x *Execution) stopping(err error) bool {

@@ -128,7 +128,7 @@ func (f *figures) check() error {
 		return fmt.Errorf("the books of lockstep (%s) differ from those in process (%s)", f.StepDigest, f.StepReference)
 	}
 	if f.Candles == referenceCandles && (f.Trades != referenceTrades || f.Final != referenceFinal) {
-		return fmt.Errorf("R has %d trades and ends with %s, known are %d and %s", f.Trades, f.Final, referenceTrades, referenceFinal)
+		return fmt.Errorf("the run R has %d trades and ends with %s, known are %d and %s", f.Trades, f.Final, referenceTrades, referenceFinal)
 	}
 	return nil
 }

@@ -40,7 +40,6 @@ type bench struct {
 	catalog  *catalog.Catalog
 	store    *candle.Store
 	launcher *backtest.Launcher
-	series   *market.Series
 	file     candle.Dataset
 	out      figures
 	profile  string // path of a CPU profile to write, or empty

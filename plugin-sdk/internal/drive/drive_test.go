@@ -48,8 +48,7 @@ func simulate(t testing.TB, s sdk.Strategy, n int, sink sdk.Sink) (*sim.Engine, 
 
 // diary writes down every call.
 type diary struct {
-	calls  []string
-	orders int
+	calls []string
 }
 
 func (d *diary) OnStart(v sdk.View) { d.note("start", v) }
