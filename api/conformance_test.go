@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/assay-run/assay/api/v1/apitest"
+	"github.com/assay-run/assay/api/web"
 )
 
 const (
@@ -111,6 +112,11 @@ func TestBadField(t *testing.T) {
 		"cash 0":              {startPath, with(`"initial_cash":0`), "/initial_cash"},
 		"cash negative":       {startPath, with(`"initial_cash":-5`), "/initial_cash"},
 		"cash 1e16":           {startPath, with(`"initial_cash":1e16`), "/initial_cash"},
+		"cash rounds to 0":    {startPath, with(`"initial_cash":0.00000000001`), "/initial_cash"},
+		"tiny cash":           {startPath, with(`"initial_cash":1e-300`), "/initial_cash"},
+		"tiny cash on paper":  {livePath, with(`"initial_cash":1e-11`), "/initial_cash"},
+		"blanks in symbols":   {startPath, base(`["A\u00a0B/C","A/\u2003","\ufeffA/B"]`), "/symbols/0 /symbols/1 /symbols/2"},
+		"comma in a time":     {startPath, with(`"start_date":"2024-01-01T00:00:00,5Z"`), "/start_date"},
 		"unknown execution":   {startPath, with(`"execution":{"delay_candles":1}`), "/execution/delay_candles"},
 		"bad execution":       {startPath, with(`"execution":{"slippage_bps":1001,"intrabar":"x"}`), "/execution/intrabar /execution/slippage_bps"},
 		"execution in live":   {livePath, with(`"mode":"live","exchange":"x","execution":{}`), "/execution"},
@@ -136,6 +142,28 @@ func TestBadField(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestBodiesOfReads: a GET or HEAD accepts nothing, {} or null, whatever the route.
+func TestBodiesOfReads(t *testing.T) {
+	s := apitest.Start(t, apitest.Options{Routes: []web.Route{{Method: "GET", Path: "/other", Handler: http.HandlerFunc(
+		func(w http.ResponseWriter, r *http.Request) { _ = web.Send(w, r, &web.Answer{Body: 1}) })}}})
+	var cases []exchange
+	for path, right := range map[string]int{
+		"/api/v1/health": 200, status: 200, "/api/v1/status/detailed": 200, "/api/v1/strategies": 200, "/api/v1/exchanges": 200,
+		"/api/v1/meta": 200, "/openapi.json": 200, "/api/v1/openapi.json": 200, "/": 307, "/other": 200,
+	} {
+		cases = append(cases,
+			exchange{"{} to " + path, "GET", path, "{}", nil, right, ""},
+			exchange{"null to " + path, "GET", path, "null", nil, right, ""},
+			exchange{"a field to " + path, "GET", path, `{"x":1}`, nil, 400, "VALIDATION_FAILED"},
+			exchange{"half to " + path, "GET", path, `{`, nil, 400, "INVALID_JSON"},
+			exchange{"text to " + path, "GET", path, `x`, []string{"Content-Type: text/plain"}, 415, "UNSUPPORTED_MEDIA_TYPE"},
+			exchange{"much to " + path, "GET", path, strings.Repeat(" ", 2<<20), nil, 413, "BODY_TOO_LARGE"},
+			exchange{"HEAD of " + path, "HEAD", path, `[]`, nil, 400, ""},
+		)
+	}
+	play(t, s, cases)
 }
 
 func TestManyErrorsStaySmall(t *testing.T) {
@@ -190,6 +218,10 @@ func TestRoutes(t *testing.T) {
 	d := a.JSON(t)["error"].(map[string]any)["details"].(map[string]any)
 	if d["path"] != status || d["status_code"] != 405.0 || len(d["allow"].([]any)) != 2 {
 		t.Errorf("details of 405: %v", d)
+	}
+	e := s.Do(t, "GET", "/api/v1/%68ealth", "").JSON(t)["error"].(map[string]any)
+	if got := e["details"].(map[string]any)["path"]; got != "/api/v1/%68ealth" {
+		t.Errorf("the path was sent as /api/v1/%%68ealth, not %v", got)
 	}
 	if got := s.Do(t, "GET", "/", "").Header.Get("Location"); got != "/ui" {
 		t.Errorf("/ leads to %q", got)

@@ -62,8 +62,16 @@ type conn struct {
 	closing  sync.Once
 	closeErr error
 	linger   atomic.Bool
+	head     head
 	// explicit says that somebody above has set a write deadline of their own.
 	explicit atomic.Bool
+}
+
+// Read implements net.Conn.
+func (c *conn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	c.head.add(p[:n])
+	return n, err
 }
 
 // Write implements net.Conn.

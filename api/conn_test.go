@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
+
 	"github.com/assay-run/assay/api/v1/problem"
 )
 
@@ -145,5 +147,45 @@ func TestStalledReaderIsCut(t *testing.T) {
 	}
 	if err := <-ended; err != nil || got < size {
 		t.Errorf("slow reader: %v after %d bytes", err, got)
+	}
+}
+
+// TestSilentConnectionsDoNotDelayTheEnd: browsers open connections in advance.
+func TestSilentConnectionsDoNotDelayTheEnd(t *testing.T) {
+	inner, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	release := make(chan struct{})
+	server := NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		<-release
+		_, _ = io.WriteString(w, "ok")
+	}), hclog.NewNullLogger())
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(Limit(inner, 8)) }()
+	silent, err := net.Dial("tcp", inner.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	answers := make(chan error, 1)
+	go func() {
+		resp, err := http.Get("http://" + inner.Addr().String())
+		if err == nil {
+			err = resp.Body.Close()
+		}
+		answers <- err
+	}()
+	time.Sleep(100 * time.Millisecond)
+	time.AfterFunc(700*time.Millisecond, func() { close(release) }) // longer than a silent connection gets
+	began := time.Now()
+	if err := server.Shutdown(t.Context()); err != nil || time.Since(began) > 4*time.Second {
+		t.Errorf("%v after %s", err, time.Since(began))
+	}
+	if err := <-answers; err != nil {
+		t.Errorf("the answer under way: %v", err)
+	}
+	if err := <-served; err != nil {
+		t.Errorf("serve: %v", err)
 	}
 }

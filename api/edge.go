@@ -22,6 +22,8 @@ type EdgeConfig struct {
 	Routes       []web.Route
 	Deprecations *deprecation.Registry
 	Logger       hclog.Logger
+	// NoBody refuses the body of a GET or HEAD, on whatever route; it may be nil.
+	NoBody func(*http.Request) error
 	// Observe is told of each answered request; it may be nil.
 	Observe func(Observation)
 	// Now is the clock for sunsets.
@@ -97,6 +99,14 @@ func (e *Edge) ServeHTTP(inner http.ResponseWriter, r *http.Request) {
 	r = r.WithContext(web.With(r.Context(), e.shared, info))
 	w := &writer{ResponseWriter: inner}
 	web.SetHeaders(w.Header(), info.RequestID)
+	if len(r.TransferEncoding) > 0 {
+		// Whoever stands in front may have framed this body differently: what comes
+		// behind it is never taken for a request.
+		w.Header().Set("Connection", "close")
+		if info.Linger != nil {
+			info.Linger()
+		}
+	}
 	if r.ContentLength != 0 {
 		_ = http.NewResponseController(inner).SetReadDeadline(started.Add(bodyTime))
 	}
@@ -118,6 +128,11 @@ func (e *Edge) ServeHTTP(inner http.ResponseWriter, r *http.Request) {
 func (e *Edge) serve(w *writer, r *http.Request, info *web.Info) error {
 	if r.ProtoMajor != 1 {
 		return problem.New(problem.HTTPVersionNotSupported).WithClose()
+	}
+	if len(r.TransferEncoding) > 0 {
+		if c, ok := r.Context().Value(connKey{}).(*conn); ok && c.head.framedTwice(r.Method+" "+r.RequestURI+" ") {
+			return problem.Say(problem.MalformedRequest, "A request has either Content-Length or Transfer-Encoding, not both.").WithClose()
+		}
 	}
 	if !e.cfg.Hosts.Allows(r.Host) {
 		return problem.New(problem.HostForbidden)
@@ -148,6 +163,11 @@ func (e *Edge) serve(w *writer, r *http.Request, info *web.Info) error {
 	}
 	if gone != nil && gone.Gone(e.cfg.Now()) {
 		return problem.Say(problem.EndpointRemoved, gone.Message).With("documentation", gone.Documentation)
+	}
+	if method == http.MethodGet && e.cfg.NoBody != nil {
+		if err := e.cfg.NoBody(r); err != nil {
+			return err
+		}
 	}
 	handler.ServeHTTP(w, r)
 	return nil

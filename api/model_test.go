@@ -39,7 +39,7 @@ func histories() int {
 func TestModel(t *testing.T) {
 	m := newModel(t)
 	words := rapid.SampledFrom([]string{"start", "start", "start broken", "start invalid", "stop", "stop", "reset", "reset", "end", "end",
-		"crash", "results", "status", "detailed", "hang up", "half a request"})
+		"crash", "results", "status", "detailed", "connect", "hang up", "half a request"})
 	plans := rapid.SliceOfN(rapid.SliceOfN(words, 1, 2), 8, 8)
 	left := histories()
 	for left > 0 {
@@ -63,6 +63,7 @@ type model struct {
 	*apitest.Service
 	client  *http.Client
 	changes <-chan runner.Change
+	frames  *plainClient
 
 	mu     sync.Mutex
 	newest *apitest.Run
@@ -83,7 +84,7 @@ type observed struct {
 func newModel(t *testing.T) *model {
 	m := &model{client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 16}}}
 	t.Cleanup(m.client.CloseIdleConnections)
-	m.Service = apitest.Start(t, apitest.Options{Launch: func(_ context.Context, id string, req runner.StartRequest) (runner.Execution, error) {
+	m.Service = apitest.Start(t, apitest.Options{Extend: streaming(t), Launch: func(_ context.Context, id string, req runner.StartRequest) (runner.Execution, error) {
 		if req.StrategyName == "broken" {
 			return nil, errors.New("broken")
 		}
@@ -97,6 +98,10 @@ func newModel(t *testing.T) *model {
 	changes, cancel := m.Runner.Subscribe()
 	t.Cleanup(cancel)
 	m.changes = changes
+	m.frames = connect(t, m.Addr)
+	if f := m.frames.read(t); f.Status != "idle" {
+		t.Fatalf("the stream begins with %+v", f)
+	}
 	return m
 }
 
@@ -120,6 +125,9 @@ func (m *model) play(t *testing.T, plan [][]string) error {
 		c := <-m.changes
 		if before := states[len(states)-1]; c.Previous != before.Status || c.Snapshot.Seq != before.Seq+1 {
 			return fmt.Errorf("change %d is %s>%s after %d %s", c.Snapshot.Seq, c.Previous, c.Snapshot.Status, before.Seq, before.Status)
+		}
+		if f := m.frames.change(t); f.Status != c.Snapshot.Status || f.RunID != c.Snapshot.RunID {
+			return fmt.Errorf("the stream says %+v of change %d to %s %s", f, c.Snapshot.Seq, c.Snapshot.Status, c.Snapshot.RunID)
 		}
 		states = append(states, c.Snapshot)
 	}
@@ -159,12 +167,17 @@ func (m *model) do(t *testing.T, op string) {
 		"results": {"GET", results, ""}, "status": {"GET", status, ""}, "detailed": {"GET", status + "/detailed", ""},
 	}
 	r, ok := requests[op]
-	if !ok {
+	if !ok && op != "connect" {
 		m.disturb(op)
 		return
 	}
 	o := observed{op: op, from: m.Runner.Status().Seq}
-	a := m.ask(t, r[0], r[1], r[2])
+	var a answer
+	if ok {
+		a = m.ask(t, r[0], r[1], r[2])
+	} else {
+		a = m.look(t)
+	}
 	o.to = m.Runner.Status().Seq
 	o.ok, o.code, o.run, o.state, o.reason, o.phase = a.ok, a.code, a.RunID, a.Status, a.StopReason, a.Phase
 	m.mu.Lock()
@@ -280,6 +293,8 @@ func (o *observed) fitsIn(states []runner.Snapshot, at int, changed bool) bool {
 		return s.RunID == o.run && s.Status == o.state && (ended || o.state == "running")
 	case "reset":
 		return s.Status == "idle" && o.state == "idle" && (o.run == "" || changed && states[at-1].RunID == o.run)
+	case "connect":
+		return s.Status == o.state && s.RunID == o.run
 	case "results", "status", "detailed":
 		return s.Status == o.state && s.RunID == o.run && s.StopReason == o.reason && (o.phase != "") == (o.state == "running" && o.op != "results")
 	}

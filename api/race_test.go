@@ -113,6 +113,30 @@ func TestLongPollsAreLimited(t *testing.T) {
 	}
 }
 
+// TestAbandonedPollsFreeTheirPlaces: clients that hang up do not keep others from waiting.
+func TestAbandonedPollsFreeTheirPlaces(t *testing.T) {
+	s := apitest.Start(t, apitest.Options{})
+	tag := s.Do(t, "GET", status, "").Header.Get("ETag")
+	for range 32 {
+		c, err := net.Dial("tcp", s.Addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.WriteString(c, "GET "+status+" HTTP/1.1\r\nHost: localhost\r\nPrefer: wait=30\r\nIf-None-Match: "+tag+"\r\n\r\n")
+		defer c.Close()
+		time.AfterFunc(200*time.Millisecond, func() { c.Close() })
+	}
+	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); {
+		began := time.Now()
+		s.Do(t, "GET", status, "", "If-None-Match: "+tag, "Prefer: wait=1")
+		if time.Since(began) > 900*time.Millisecond {
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	t.Error("the places stay taken")
+}
+
 // TestManyConnections: 256 are served, the next waits until one of them ends.
 func TestManyConnections(t *testing.T) {
 	s := apitest.Start(t, apitest.Options{})

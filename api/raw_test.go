@@ -29,7 +29,12 @@ func TestRawSocket(t *testing.T) {
 		{"2 MiB header", get + "X: " + strings.Repeat("x", 2<<20) + "\r\n\r\n", 431, "HEADERS_TOO_LARGE"},
 		{"transfer encoding", "POST " + stopPath + " HTTP/1.1\r\n" + host + "Transfer-Encoding: gzip\r\n\r\n", 501, "UNSUPPORTED_TRANSFER_ENCODING"},
 		{"bad length", "POST " + stopPath + " HTTP/1.1\r\n" + host + "Content-Length: x\r\n\r\n", 400, "MALFORMED_REQUEST"},
-		{"length with chunked", "POST " + stopPath + " HTTP/1.1\r\n" + host + "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 409, "RUN_NOT_ACTIVE"},
+		{"length with chunked", "POST " + stopPath + " HTTP/1.1\r\n" + host + "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400, "MALFORMED_REQUEST"},
+		{"chunked with length", "GET /x HTTP/1.1\r\nTransfer-Encoding: chunked\r\n" + host + "content-LENGTH: 5\r\n\r\n0\r\n\r\n", 400, "MALFORMED_REQUEST"},
+		{"chunked, bare line ends", "POST " + stopPath + " HTTP/1.1\nHost: localhost\nContent-Length: 5\nTransfer-Encoding: chunked\n\n0\n\n", 400, "MALFORMED_REQUEST"},
+		{"chunked", "POST " + stopPath + " HTTP/1.1\r\n" + host + "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\nContent-Length: 5\r\n\r\n", 409, "RUN_NOT_ACTIVE"},
+		{"header of 64 KiB", get + "X: " + strings.Repeat("x", 64<<10-len(get)-len("X: \r\n\r\n")) + "\r\n\r\n", 200, ""},
+		{"header of 64 KiB and a byte", get + "X: " + strings.Repeat("x", 64<<10-len(get)-len("X: \r\n\r\n")+1) + "\r\n\r\n", 431, "HEADERS_TOO_LARGE"},
 		{"bad chunk", "POST " + stopPath + " HTTP/1.1\r\n" + host + "Transfer-Encoding: chunked\r\n\r\nzz\r\n", 400, "MALFORMED_REQUEST"},
 		{"expectation", get + "Expect: nonsense\r\n\r\n", 417, "EXPECTATION_FAILED"},
 		{"expectation 1.0", "GET " + status + " HTTP/1.0\r\n" + host + "Expect: nonsense\r\n\r\n", 417, "EXPECTATION_FAILED"},
@@ -81,6 +86,45 @@ func TestPipelining(t *testing.T) {
 	one := "GET " + status + " HTTP/1.1\r\nHost: localhost\r\n\r\n"
 	if got := raw(t, s, one+one+one, 3); len(got) != 3 {
 		t.Errorf("%d answers to 3 requests", len(got))
+	}
+}
+
+// TestFramedTwice: a request with two lengths is refused, also as the second of its
+// connection, and nothing behind a chunked body is taken for a request.
+func TestFramedTwice(t *testing.T) {
+	s := apitest.Start(t, apitest.Options{})
+	const host = " HTTP/1.1\r\nHost: localhost\r\n"
+	get, chunked := "GET "+status+host+"\r\n", "POST "+stopPath+host+"Transfer-Encoding: chunked\r\n"
+	for name, c := range map[string]struct {
+		text string
+		code string
+	}{
+		"chunked": {chunked + "\r\n0\r\n\r\n" + get, "RUN_NOT_ACTIVE"},
+		"both":    {chunked + "Content-Length: 5\r\n\r\n0\r\n\r\n" + get, "MALFORMED_REQUEST"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			conn, err := net.Dial("tcp", s.Addr)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
+			for _, length := range []string{"", "Content-Length: 2\r\n\r\n{}"} { // requests before
+				first := strings.Replace(get, "GET "+status, "POST "+stopPath, 1)
+				if length != "" {
+					first = strings.TrimSuffix(first, "\r\n") + "Content-Type: application/json\r\n" + length
+				}
+				_, _ = io.WriteString(conn, first)
+				if got := readAnswers(t, s, conn, 1); len(got) != 1 || got[0].Code() != "RUN_NOT_ACTIVE" {
+					t.Fatalf("before: %v", got)
+				}
+			}
+			_, _ = io.WriteString(conn, c.text)
+			got := readAnswers(t, s, conn, 2)
+			if len(got) != 1 || got[0].Code() != c.code || !got[0].Close {
+				t.Errorf("%d answers, the first %d %s", len(got), got[0].StatusCode, got[0].Body)
+			}
+		})
 	}
 }
 

@@ -65,6 +65,7 @@ func TestTransitions(t *testing.T) {
 		notActive, cleared,
 		{"live is not offered", "POST", livePath, apitest.Backtest, nil, 400, "MODE_NOT_SUPPORTED"},
 		start, refused, broken,
+		{"start with cash that rounds to 0", "POST", startPath, with(`"initial_cash":1e-11`), nil, 400, "VALIDATION_FAILED"},
 		{"reset while running", "DELETE", resetPath, "", nil, 409, "RUN_STILL_RUNNING"},
 		stopped, notActive, refused, cleared, start,
 		{"stop with {}", "POST", stopPath, "{}", nil, 200, ""},
@@ -180,7 +181,7 @@ func TestConditionalAndCompressed(t *testing.T) {
 			t.Errorf("%s: HEAD differs: %v", path, head.Header)
 		}
 	}
-	if a := s.Do(t, "GET", status, "", "Accept-Encoding: gzip;q=0"); a.Header.Get("Content-Encoding") != "" || !strings.HasPrefix(a.Header.Get("ETag"), `W/"`) {
+	if a := s.Do(t, "GET", status, "", "Accept-Encoding: gzip;q=0"); a.Header.Get("Content-Encoding") != "" || a.Header.Get("Cache-Control") != "no-cache" || !strings.HasPrefix(a.Header.Get("ETag"), `W/"`) {
 		t.Errorf("status: %v", a.Header)
 	}
 }

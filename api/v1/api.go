@@ -77,7 +77,7 @@ func New(opts Options) (*API, error) {
 // Routes are the operations with their paths.
 func (a *API) Routes() []web.Route {
 	get := func(path string, f func(*http.Request) (*web.Answer, error)) web.Route {
-		return web.Route{Method: http.MethodGet, Path: Base + path, Handler: a.bodiless(f)}
+		return web.Route{Method: http.MethodGet, Path: Base + path, Handler: a.handler(f)}
 	}
 	return append(documentRoutes(),
 		get("/health", a.health),

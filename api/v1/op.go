@@ -53,20 +53,24 @@ func op[In any](a *API, s *schema.Schema, f func(*request[In]) (*web.Answer, err
 	})
 }
 
-// bodiless makes a handler of an operation that accepts nothing, {} or null.
+// bodiless makes a handler of an operation that accepts nothing, {} or null. The edge
+// does the same for every GET.
 func (a *API) bodiless(f func(*http.Request) (*web.Answer, error)) http.Handler {
 	return a.handler(func(r *http.Request) (*web.Answer, error) {
-		body, err := readBody(r)
-		if err != nil {
+		if err := a.NoBody(r); err != nil {
 			return nil, err
-		}
-		if len(body) > 0 {
-			if err := validate(a.schemas.empty, body); err != nil {
-				return nil, err
-			}
 		}
 		return f(r)
 	})
+}
+
+// NoBody refuses a body other than nothing, {} or null.
+func (a *API) NoBody(r *http.Request) error {
+	body, err := readBody(r)
+	if err != nil || len(body) == 0 {
+		return err
+	}
+	return validate(a.schemas.empty, body)
 }
 
 func (a *API) handler(f func(*http.Request) (*web.Answer, error)) http.Handler {
@@ -98,8 +102,12 @@ func readBody(r *http.Request) ([]byte, error) {
 			return nil, unreadable(err)
 		}
 	}
-	if r.ContentLength == 0 || r.ContentLength < 0 && n == 0 {
+	if r.ContentLength == 0 {
 		info.BodyRead = true
+		return nil, nil
+	}
+	if r.ContentLength < 0 && n == 0 {
+		bodyRead(info)
 		return nil, nil
 	}
 	if !isJSON(r.Header) {
@@ -116,12 +124,16 @@ func readBody(r *http.Request) ([]byte, error) {
 	if len(body) > maxBody {
 		return nil, tooLarge()
 	}
+	bodyRead(info)
+	return body, nil
+}
+
+// bodyRead lifts the deadline of the body, which would only end the request itself now.
+func bodyRead(info *web.Info) {
 	info.BodyRead = true
 	if info.Writer != nil {
-		// From here on the deadline would only end the request itself.
 		_ = http.NewResponseController(info.Writer).SetReadDeadline(time.Time{})
 	}
-	return body, nil
 }
 
 func isJSON(h http.Header) bool {

@@ -33,8 +33,10 @@ func (a *API) status(r *http.Request) (*web.Answer, error) {
 	s := a.opts.State.Status()
 	header := http.Header{}
 	if prefer.Wait > 0 && r.Header.Get("If-None-Match") != "" {
-		header.Set("Preference-Applied", prefer.AppliedWait())
-		s = a.awaitNews(r, s, prefer.Wait)
+		var waited bool
+		if s, waited = a.awaitNews(r, s, prefer.Wait); waited {
+			header.Set("Preference-Applied", prefer.AppliedWait())
+		}
 	}
 	return &web.Answer{Body: view.StatusOf(s), WeakTag: a.tag(s), Header: header}, nil
 }
@@ -50,12 +52,13 @@ func hashTag(parts ...string) string {
 }
 
 // awaitNews waits until the client's tag is out of date, at most for the time given.
-func (a *API) awaitNews(r *http.Request, s runner.Snapshot, limit time.Duration) runner.Snapshot {
+// It says whether there was a place to wait in.
+func (a *API) awaitNews(r *http.Request, s runner.Snapshot, limit time.Duration) (_ runner.Snapshot, waited bool) {
 	select {
 	case a.polls <- struct{}{}:
 		defer func() { <-a.polls }()
 	default:
-		return s
+		return s, false
 	}
 	changes, cancel := a.opts.State.Subscribe()
 	defer cancel()
@@ -65,15 +68,15 @@ func (a *API) awaitNews(r *http.Request, s runner.Snapshot, limit time.Duration)
 	defer look.Stop()
 	for {
 		if s = a.opts.State.Status(); !web.MatchesTag(r.Header, a.tag(s)) {
-			return s
+			return s, true
 		}
 		select {
 		case <-changes:
 		case <-look.C:
 		case <-end.C:
-			return a.opts.State.Status()
+			return a.opts.State.Status(), true
 		case <-r.Context().Done():
-			return a.opts.State.Status()
+			return a.opts.State.Status(), true
 		}
 	}
 }

@@ -4,8 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/govalues/decimal"
+
 	"github.com/assay-run/assay/api/v1/schema"
 	"github.com/assay-run/assay/host/runner"
+	"github.com/assay-run/assay/plugin-sdk/sim"
 )
 
 // backtestRequest is the body of POST /run/backtest.
@@ -56,10 +59,29 @@ func (s secret) String() string { return redacted }
 // Format implements fmt.Formatter for every verb.
 func (s secret) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(redacted)) }
 
+// check holds the rules beyond the schema.
+func (r *backtestRequest) check() []schema.Violation { return checkCash(r.InitialCash) }
+
+// checkCash refuses what the schema takes and the ledger would round to nothing.
+func checkCash(n json.Number) []schema.Violation {
+	if n == "" {
+		return nil
+	}
+	cash, err := decimal.Parse(string(n))
+	if err != nil { // more digits or a smaller exponent than a decimal has
+		f, _ := n.Float64()
+		cash, err = decimal.NewFromFloat64(f)
+	}
+	if err == nil && sim.RoundCash(cash).IsPos() {
+		return nil
+	}
+	return []schema.Violation{{Pointer: "/initial_cash", Message: "is 0 once rounded to the money unit: write at least 1e-10", Rule: "exclusiveMinimum"}}
+}
+
 // check holds the rules between fields.
 func (r *liveRequest) check() []schema.Violation {
 	if r.Mode != runner.ModeLive {
-		return nil
+		return checkCash(r.InitialCash)
 	}
 	var bad []schema.Violation
 	if r.Exchange == "" {

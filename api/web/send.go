@@ -89,6 +89,9 @@ func Send(w http.ResponseWriter, r *http.Request, a *Answer) error {
 }
 
 func setTags(h http.Header, r *http.Request, tag, weak string, zip bool) (notModified bool) {
+	if (weak != "" || tag != "") && h.Get("Cache-Control") == "no-store" {
+		h.Set("Cache-Control", "no-cache")
+	}
 	if weak != "" {
 		h.Set("ETag", `W/"`+weak+`"`)
 	}
@@ -99,9 +102,6 @@ func setTags(h http.Header, r *http.Request, tag, weak string, zip bool) (notMod
 		h.Set("ETag", `"`+tag+`-gzip"`)
 	} else {
 		h.Set("ETag", `"`+tag+`"`)
-	}
-	if h.Get("Cache-Control") == "no-store" {
-		h.Set("Cache-Control", "no-cache")
 	}
 	return MatchesTag(r.Header, tag)
 }
@@ -165,7 +165,7 @@ func SendProblem(w http.ResponseWriter, r *http.Request, err error) {
 			info.Linger()
 		}
 	}
-	body := p.Envelope(info.RequestID, r.URL.Path)
+	body := p.Envelope(info.RequestID, r.URL.EscapedPath())
 	if len(body) >= gzipFrom && AcceptsGzip(r.Header) {
 		h.Set("Content-Encoding", "gzip")
 		body = info.shared.compress(body)

@@ -41,7 +41,7 @@ func demonstrate(ctx context.Context, base string, out io.Writer) error {
 	if err := results.print(out); err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "\ndashboard: %s/ui\n", base)
+	fmt.Fprintf(out, "\ndocumentation: %s/docs\ndashboard: %s/ui\n", base, base)
 	return nil
 }
 

@@ -44,6 +44,11 @@ func TestErrorTexts(t *testing.T) {
 	if e.RunID != "svc_1" || e.Status != "completed" || e.Mode != "backtest" || e.Hint != "reset it" {
 		t.Errorf("%+v", e)
 	}
+	for status, want := range map[string]string{"idle": "start a run", "completed": "read its results, then reset", "failed": "read its results, then reset"} {
+		if h := newError(RunNotActive, Snapshot{Status: status}, nil).Hint; h != want {
+			t.Errorf("hint %q, want %q", h, want)
+		}
+	}
 	if h := newError(RunAlreadyActive, Snapshot{Status: "running"}, nil).Hint; h != "stop it, then reset" {
 		t.Error(h)
 	}

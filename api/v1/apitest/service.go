@@ -32,7 +32,9 @@ type Options struct {
 	// Prepare is called with each scripted run before it begins.
 	Prepare func(*Run)
 	// Routes are added to the operations.
-	Routes       []web.Route
+	Routes []web.Route
+	// Extend adds routes that need the run machine; it may be nil.
+	Extend       func(*runner.Runner) []web.Route
 	Deprecations *deprecation.Registry
 	Strategies   []catalog.Strategy
 	Exchanges    []candle.Exchange
@@ -101,6 +103,9 @@ func (s *Service) edge(t testing.TB, o Options, logger hclog.Logger) *api.Edge {
 		FreeBytes: func() (int64, error) { return 1 << 40, nil },
 		Requests:  func() int64 { return edge.Requests() },
 	})
+	if o.Extend != nil {
+		o.Routes = append(o.Routes, o.Extend(s.Runner)...)
+	}
 	if o.Deprecations == nil {
 		o.Deprecations = &deprecation.Registry{}
 	}
@@ -116,7 +121,7 @@ func (s *Service) edge(t testing.TB, o Options, logger hclog.Logger) *api.Edge {
 	}
 	edge, err = api.NewEdge(api.EdgeConfig{
 		Hosts: api.NewHosts(), Routes: append(api.Redirects(), append(ops.Routes(), o.Routes...)...),
-		Deprecations: o.Deprecations, Logger: logger, Now: time.Now,
+		Deprecations: o.Deprecations, Logger: logger, Now: time.Now, NoBody: ops.NoBody,
 	})
 	if err != nil {
 		t.Fatal(err)

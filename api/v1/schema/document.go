@@ -38,6 +38,7 @@ func FromTree(root map[string]any) (*Document, error) {
 	c.UseLoader(noLoader{})
 	c.RegisterFormat(&jsonschema.Format{Name: "assay-time", Validate: validTime})
 	c.AssertFormat()
+	c.UseRegexpEngine(compilePattern)
 	if err := c.AddResource(documentURL, root); err != nil {
 		return nil, fmt.Errorf("openapi: %w", err)
 	}

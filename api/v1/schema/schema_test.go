@@ -129,3 +129,32 @@ func FuzzTimestamp(f *testing.F) {
 		}
 	})
 }
+
+// TestManyUnknownKeys: of a hundred thousand unknown keys the first by pointer are
+// reported, beside what is wrong with the known ones.
+func TestManyUnknownKeys(t *testing.T) {
+	s := compiled(t)
+	var text strings.Builder
+	text.WriteString(`{"b/c":"soon","in":{"~":1`)
+	for i := range 2000 {
+		fmt.Fprintf(&text, `,"%05d/":0`, i)
+	}
+	text.WriteString(`}`)
+	for i := range 100_000 {
+		fmt.Fprintf(&text, `,"k%05d":{}`, (i*7919)%100_000)
+	}
+	v, err := strictjson.Parse([]byte(text.String() + "}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := s.Validate(v)
+	if len(got) != MaxViolations || got[0].Pointer != "/a" || got[1].Pointer != "/b~1c" || got[2].Pointer != "/in/00000~1" || got[99].Pointer != "/in/00097~1" {
+		t.Errorf("%d violations: %v", len(got), got)
+	}
+	open := v.(map[string]any)
+	delete(open, "in")
+	got = s.Validate(open)
+	if len(got) != MaxViolations || got[2].Pointer != "/k00000" || got[99].Pointer != "/k00097" {
+		t.Errorf("%d violations: %v", len(got), got)
+	}
+}

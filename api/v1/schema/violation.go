@@ -16,10 +16,6 @@ import (
 // MaxViolations is how many are reported at most.
 const MaxViolations = 100
 
-// maxItems bounds how many elements of an array are looked at: a body of a
-// megabyte can hold half a million bad ones.
-const maxItems = 1000
-
 // Violation is one thing wrong with a value.
 type Violation struct {
 	Pointer string `json:"pointer"` // RFC 6901; of a missing field, where it should be
@@ -33,8 +29,8 @@ type Schema struct{ compiled *jsonschema.Schema }
 // Validate returns every violation of a value as strictjson.Parse returns it, by
 // pointer, at most MaxViolations.
 func (s *Schema) Validate(v any) []Violation {
-	short, lengths := shorten(v)
-	err := s.compiled.Validate(short)
+	cut := shortener{lengths: map[string]int{}}
+	err := s.compiled.Validate(cut.value(v, s.compiled, ""))
 	if err == nil {
 		return nil
 	}
@@ -42,7 +38,7 @@ func (s *Schema) Validate(v any) []Violation {
 	if !errors.As(err, &failed) {
 		return []Violation{{Message: "cannot be checked", Rule: "schema"}}
 	}
-	c := collector{printer: message.NewPrinter(language.English), lengths: lengths}
+	c := collector{printer: message.NewPrinter(language.English), lengths: cut.lengths}
 	c.walk(failed)
 	return Sorted(c.found)
 }
@@ -56,35 +52,6 @@ func Sorted(list []Violation) []Violation {
 		return list[i].Rule < list[j].Rule
 	})
 	return list[:min(len(list), MaxViolations)]
-}
-
-// shorten cuts long top-level arrays and remembers their lengths by pointer.
-func shorten(v any) (any, map[string]int) {
-	object, ok := v.(map[string]any)
-	if !ok {
-		list, ok := v.([]any)
-		if ok && len(list) > maxItems {
-			return list[:maxItems], map[string]int{"": len(list)}
-		}
-		return v, nil
-	}
-	var lengths map[string]int
-	out := object
-	for k, e := range object {
-		list, ok := e.([]any)
-		if !ok || len(list) <= maxItems {
-			continue
-		}
-		if lengths == nil {
-			lengths = map[string]int{}
-			out = make(map[string]any, len(object))
-			for k, e := range object {
-				out[k] = e
-			}
-		}
-		out[k], lengths[Join("", k)] = list[:maxItems], len(list)
-	}
-	return out, lengths
 }
 
 type collector struct {
@@ -148,6 +115,12 @@ func (c *collector) text(at string, k jsonschema.ErrorKind) string {
 		return fmt.Sprintf("has %d items, at least %d are needed", k.Got, k.Want)
 	case *kind.UniqueItems:
 		return fmt.Sprintf("items %d and %d are equal", k.Duplicates[0], k.Duplicates[1])
+	case *kind.MinLength:
+		return fmt.Sprintf("must have at least %s", characters(k.Want))
+	case *kind.MaxLength:
+		return fmt.Sprintf("has %s, at most %d are allowed", characters(k.Got), k.Want)
+	case *kind.Enum:
+		return "must be one of " + words(k.Want)
 	case *kind.ExclusiveMinimum:
 		want, _ := k.Want.Float64()
 		return "must be greater than " + strconv.FormatFloat(want, 'g', -1, 64)
@@ -159,6 +132,25 @@ func (c *collector) text(at string, k jsonschema.ErrorKind) string {
 		return "must be at most " + strconv.FormatFloat(want, 'g', -1, 64)
 	}
 	return k.LocalizedString(c.printer)
+}
+
+func characters(n int) string {
+	if n == 1 {
+		return "1 character"
+	}
+	return fmt.Sprintf("%d characters", n)
+}
+
+// words lists the values of an enum.
+func words(values []any) string {
+	list := make([]string, len(values))
+	for i, v := range values {
+		list[i] = "null"
+		if v != nil {
+			list[i] = fmt.Sprint(v)
+		}
+	}
+	return strings.Join(list, ", ")
 }
 
 // Join appends a token to an RFC 6901 pointer.

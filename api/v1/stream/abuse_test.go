@@ -91,42 +91,34 @@ func TestBadClients(t *testing.T) {
 	}
 	fragments := append([]byte{0x01, 0x80, 1, 2, 3, 4}, []byte(strings.Repeat("\x00\x80\x01\x02\x03\x04", 50_000))...)
 	for _, c := range []struct {
-		name  string
-		plain bool
-		code  int
-		act   func(*websocket.Conn)
+		name string
+		code int
+		act  func(*websocket.Conn)
 	}{
-		{"flood", false, 1008, flood(`{"type":"snapshot"}`)},
-		{"flood of plain", true, 1008, flood("x")},
-		{"flood of pings", true, 1008, func(c *websocket.Conn) {
+		{"flood", 1008, flood(`{"type":"snapshot"}`)},
+		{"flood of pings", 1008, func(c *websocket.Conn) {
 			for range 200 {
 				_ = c.WriteControl(websocket.PingMessage, nil, time.Now().Add(time.Second))
 			}
 		}},
-		{"flood of fragments", false, 1008, func(c *websocket.Conn) { _, _ = c.NetConn().Write(fragments) }},
-		{"1 MiB", false, 1009, text(strings.Repeat("x", 1<<20))},
-		{"1 MiB of plain", true, 1009, text(strings.Repeat("x", 1<<20))},
-		{"a byte too much", false, 1009, text(`"` + strings.Repeat("x", stream.MaxMessage-1) + `"`)},
-		{"no JSON", false, 1008, text("{")},
-		{"no object", false, 1008, text(`["snapshot"]`)},
-		{"no type", false, 1008, text(`{"payload":{}}`)},
-		{"payload is no object", false, 1008, text(`{"type":"snapshot","payload":[]}`)},
-		{"duplicate key", false, 1008, text(`{"type":"snapshot","type":"rows"}`)},
-		{"bad UTF-8", false, 1008, text("{\"type\":\"\xff\"}")},
-		{"binary", false, 1008, func(c *websocket.Conn) { _ = c.WriteMessage(websocket.BinaryMessage, []byte(`{"type":"snapshot"}`)) }},
-		{"no mask", false, 1002, func(c *websocket.Conn) { _, _ = c.NetConn().Write([]byte{0x81, 0x01, 'x'}) }},
-		{"reserved bits", false, 1002, func(c *websocket.Conn) { _, _ = c.NetConn().Write([]byte{0xf1, 0x80, 1, 2, 3, 4}) }},
-		{"orderly end", false, 1000, func(c *websocket.Conn) {
+		{"flood of fragments", 1008, func(c *websocket.Conn) { _, _ = c.NetConn().Write(fragments) }},
+		{"1 MiB", 1009, text(strings.Repeat("x", 1<<20))},
+		{"a byte too much", 1009, text(`"` + strings.Repeat("x", stream.MaxMessage-1) + `"`)},
+		{"no JSON", 1008, text("{")},
+		{"no object", 1008, text(`["snapshot"]`)},
+		{"no type", 1008, text(`{"payload":{}}`)},
+		{"payload is no object", 1008, text(`{"type":"snapshot","payload":[]}`)},
+		{"duplicate key", 1008, text(`{"type":"snapshot","type":"rows"}`)},
+		{"bad UTF-8", 1008, text("{\"type\":\"\xff\"}")},
+		{"binary", 1008, func(c *websocket.Conn) { _ = c.WriteMessage(websocket.BinaryMessage, []byte(`{"type":"snapshot"}`)) }},
+		{"no mask", 1002, func(c *websocket.Conn) { _, _ = c.NetConn().Write([]byte{0x81, 0x01, 'x'}) }},
+		{"reserved bits", 1002, func(c *websocket.Conn) { _, _ = c.NetConn().Write([]byte{0xf1, 0x80, 1, 2, 3, 4}) }},
+		{"orderly end", 1000, func(c *websocket.Conn) {
 			_ = c.WriteMessage(websocket.CloseMessage, websocket.FormatCloseMessage(1000, ""))
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			var client *socket
-			if c.plain {
-				client = s.plain(t)
-			} else {
-				client, _ = s.rich(t)
-			}
+			client, _ := s.rich(t)
 			go c.act(client.conn)
 			if code := client.closed(); code != c.code {
 				t.Errorf("closed with %d, want %d", code, c.code)
@@ -139,6 +131,38 @@ func TestBadClients(t *testing.T) {
 	if f := other.next(); f.Type != "error" {
 		t.Errorf("got %s", f.text)
 	}
+}
+
+// What a plain client sends is ignored, however much it is.
+func TestPlainClientMaySendAnything(t *testing.T) {
+	s := start(t, setup{})
+	c := s.plain(t)
+	expect(t, c.next(), "idle", "")
+	for range 200 {
+		c.send("x")
+		if err := c.conn.WriteControl(websocket.PingMessage, []byte("p"), time.Now().Add(5*time.Second)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.send("%s", strings.Repeat("x", 4<<20))
+	for _, message := range [][]byte{{0xff}, {}, []byte(`{"type":"snapshot","payload":{}}`)} {
+		if err := c.conn.WriteMessage(websocket.BinaryMessage, message); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fragments := append([]byte{0x01, 0x80, 1, 2, 3, 4}, []byte(strings.Repeat("\x00\x80\x01\x02\x03\x04", 50_000)+"\x80\x80\x01\x02\x03\x04")...)
+	if _, err := c.conn.NetConn().Write(fragments); err != nil {
+		t.Fatal(err)
+	}
+	run := s.Begin(t)
+	expect(t, c.next(), "running", run.ID)
+	if err := c.conn.WriteMessage(websocket.CloseMessage, websocket.FormatCloseMessage(1000, "")); err != nil {
+		t.Fatal(err)
+	}
+	if code := c.closed(); code != 1000 {
+		t.Errorf("closed with %d", code)
+	}
+	_ = c.conn.Close()
 }
 
 // A client that answers no ping is gone after the pong wait; one that does stays.

@@ -220,10 +220,13 @@ func (c *client) receive() {
 
 func (c *client) listen() error {
 	conn, alive := c.conn, c.hub.pace.pong
-	messages := newBucket(maxMessages, maxMessages)
-	conn.SetReadLimit(maxMessage)
 	extend := func(string) error { return conn.SetReadDeadline(time.Now().Add(alive)) }
 	conn.SetPongHandler(extend)
+	if !c.rich {
+		return c.ignore(extend)
+	}
+	messages := newBucket(maxMessages, maxMessages)
+	conn.SetReadLimit(maxMessage)
 	answer := conn.PingHandler()
 	conn.SetPingHandler(func(data string) error {
 		if !messages.take(1, time.Now()) {
@@ -252,15 +255,25 @@ func (c *client) listen() error {
 	}
 }
 
-// take handles one message. What a plain client sends is ignored.
+// ignore reads over whatever a plain client sends, of any length and number, without
+// keeping it.
+func (c *client) ignore(extend func(string) error) error {
+	for {
+		if err := extend(""); err != nil {
+			return err
+		}
+		if _, _, err := c.conn.NextReader(); err != nil {
+			return err
+		}
+	}
+}
+
+// take handles one message of a rich client.
 func (c *client) take(kind int, text []byte) error {
 	select {
 	case <-c.bye:
 		return nil
 	default:
-	}
-	if !c.rich {
-		return nil
 	}
 	if kind != websocket.TextMessage {
 		return errBadMessage

@@ -36,7 +36,8 @@ func (h *Hub) serve(w http.ResponseWriter, r *http.Request) {
 		CheckOrigin:  func(*http.Request) bool { return true }, // check has looked at it
 		Error:        func(_ http.ResponseWriter, _ *http.Request, _ int, reason error) { refused = reason },
 	}
-	conn, err := upgrader.Upgrade(&hijacker{w}, r, w.Header().Clone())
+	rich := slices.Contains(websocket.Subprotocols(r), Subprotocol)
+	conn, err := upgrader.Upgrade(&hijacker{w, rich}, r, w.Header().Clone())
 	if err != nil {
 		h.release()
 		if refused != nil {
@@ -132,7 +133,7 @@ func (h *Hub) release() {
 	h.taken--
 }
 
-// What a client may send, in bytes: the messages it is allowed to send with their
+// What a rich client may send, in bytes: the messages it is allowed to send with their
 // framing. It bounds what no count of messages sees, such as empty fragments.
 const (
 	byteBurst = 64 << 10
@@ -174,14 +175,17 @@ func (m *metered) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// hijacker hands out a metered connection.
-type hijacker struct{ http.ResponseWriter }
+// hijacker hands out the connection, that of a rich client metered.
+type hijacker struct {
+	http.ResponseWriter
+	rich bool
+}
 
 // Hijack implements http.Hijacker.
 func (h *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, buffers, err := http.NewResponseController(h.ResponseWriter).Hijack()
-	if err != nil {
-		return nil, nil, err
+	if err != nil || !h.rich {
+		return conn, buffers, err
 	}
 	return &metered{Conn: conn, bytes: newBucket(byteBurst, byteRate)}, buffers, nil
 }

@@ -127,8 +127,11 @@ func TestSwitchingProtocols(t *testing.T) {
 	if _, head := raw(t, s.Addr, "HTTP/1.0", upgrade...); !strings.HasPrefix(head, "HTTP/1.0 426") {
 		t.Errorf("HTTP/1.0: %s", head)
 	}
-	if _, head := raw(t, s.Addr, "HTTP/1.1", with("Content-Length: 3")...); !strings.HasPrefix(head, "HTTP/1.1 400") {
+	if _, head := raw(t, s.Addr, "HTTP/1.1", with("Content-Length: 3")...); !strings.HasPrefix(head, "HTTP/1.1 415") {
 		t.Errorf("with a body: %s", head)
+	}
+	if _, head := raw(t, s.Addr, "HTTP/1.1", with("Content-Type: application/json", "Content-Length: 2", "\r\n{}")...); !strings.HasPrefix(head, "HTTP/1.1 400") {
+		t.Errorf("with an empty object: %s", head)
 	}
 }
 

@@ -88,7 +88,8 @@ func Parse(text []byte) (any, error) {
 	if n := validPrefix(text); n < len(text) {
 		return nil, at(text, int64(n), InvalidUTF8)
 	}
-	p := parser{text: text, dec: jsontext.NewDecoder(bytes.NewBuffer(text))}
+	// Duplicate names are found on the way into the map, which is cheaper than twice.
+	p := parser{text: text, dec: jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowDuplicateNames(true))}
 	v, err := p.value(0)
 	if err != nil {
 		return nil, err
@@ -155,11 +156,15 @@ func (p *parser) value(depth int) (any, error) {
 func (p *parser) object(depth int) (any, error) {
 	out := map[string]any{}
 	for p.dec.PeekKind() != '}' {
+		before := p.dec.InputOffset()
 		key, err := p.dec.ReadToken()
 		if err != nil {
 			return nil, p.fault(err)
 		}
 		name := key.String()
+		if _, twice := out[name]; twice {
+			return nil, at(p.text, before+int64(bytes.IndexByte(p.text[before:], '"')), DuplicateKey)
+		}
 		v, err := p.value(depth)
 		if err != nil {
 			return nil, err
@@ -212,8 +217,6 @@ func (p *parser) fault(err error) *Error {
 		offset = syntactic.ByteOffset
 	}
 	switch {
-	case errors.Is(err, jsontext.ErrDuplicateName):
-		return at(p.text, offset, DuplicateKey)
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return at(p.text, int64(len(p.text)), Truncated)
 	case errors.Is(err, io.EOF):

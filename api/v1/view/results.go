@@ -146,11 +146,24 @@ type EngineRef struct {
 	Commit  string `json:"commit"`
 }
 
+// shown is a date of a request as every time is shown; nil if there is none.
+func shown(text *string) *string {
+	if text == nil {
+		return nil
+	}
+	t, err := market.ParseTime(*text)
+	if err != nil {
+		return text // what was no date has not started a run
+	}
+	s := t.String()
+	return &s
+}
+
 func configOf(rep runner.Report) RunConfig {
 	req := rep.Request
 	c := RunConfig{
 		StrategyName: req.StrategyName, StrategyParams: raw(req.StrategyParams), Symbols: req.Symbols, Timeframe: req.Timeframe,
-		StartDate: req.StartDate, EndDate: req.EndDate, InitialCash: Plain(req.InitialCash), Exchange: req.Exchange,
+		StartDate: shown(req.StartDate), EndDate: shown(req.EndDate), InitialCash: Plain(req.InitialCash), Exchange: req.Exchange,
 		Execution: raw(req.Execution), Mode: req.Mode, Window: rep.Results.Window, DataHash: rep.Results.DataHash,
 	}
 	if c.Symbols == nil {

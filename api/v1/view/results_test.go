@@ -89,6 +89,20 @@ func TestResultsDocument(t *testing.T) {
 	}
 }
 
+// Dates are shown as every other time, however they were written.
+func TestDatesOfTheRequest(t *testing.T) {
+	rep := report(0)
+	start, end := "2024-01-31", "2024-03-01T01:30+02:00"
+	rep.Request.StartDate, rep.Request.EndDate = &start, &end
+	var buf bytes.Buffer
+	if err := view.NewResultsDocument(rep, -1, -1).Write(&buf); err != nil {
+		t.Fatal(err)
+	}
+	if want := `"start_date":"2024-01-31T00:00:00.000Z","end_date":"2024-02-29T23:30:00.000Z"`; !strings.Contains(buf.String(), want) {
+		t.Errorf("%s is missing in %.600s", want, buf.String())
+	}
+}
+
 func TestStatusGolden(t *testing.T) {
 	for name, s := range map[string]runner.Snapshot{"status_idle.json": {Status: runner.StatusIdle}, "status_completed.json": report(0).Snapshot} {
 		text, err := web.Encode(view.StatusOf(s))
