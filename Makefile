@@ -10,11 +10,12 @@ STRATEGIES := $(notdir $(patsubst %/main.go,%,$(wildcard strategies/*/main.go)))
 
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
 GOTESTSUM   := gotest.tools/gotestsum@v1.13.0
+OASDIFF     := github.com/oasdiff/oasdiff@v1.32.1
 
 # The race detector needs a C compiler; without one the tests run all the same.
 RACE := $(shell command -v gcc >/dev/null 2>&1 && echo -race)
 
-.PHONY: help build run test check fmt vet staticcheck proto generated tests fuzz bench bench-api soak clean
+.PHONY: help build run test check fmt vet staticcheck proto generated contract tests fuzz bench bench-api soak clean
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -29,7 +30,7 @@ run: build ## build, start the service, run one demonstration backtest, go on se
 
 test: check ## everything that CI checks
 
-check: fmt vet staticcheck generated tests ## formatting, vet, staticcheck, generated code, all tests
+check: fmt vet staticcheck generated contract tests ## formatting, vet, staticcheck, generated code, API contract, all tests
 
 fmt:
 	@out=$$(gofmt -l .); test -z "$$out" || { echo "gofmt needed:"; echo "$$out"; exit 1; }
@@ -39,6 +40,11 @@ vet:
 
 staticcheck:
 	$(GO) run $(STATICCHECK) ./...
+
+# The document of the last release is api/v1/testdata/released.json: what it promises
+# stays, or is announced as deprecated for 90 days first.
+contract:
+	$(GO) run $(OASDIFF) breaking --deprecation-days-stable 90 --fail-on ERR api/v1/testdata/released.json api/v1/openapi.json
 
 proto: ## regenerate the protobuf code (needs protoc)
 	@scripts/proto.sh

@@ -103,7 +103,7 @@ func TestStalledReaderIsCut(t *testing.T) {
 		t.Fatal(err)
 	}
 	ln := Limit(inner, 8)
-	ln.(*listener).stall = 300 * time.Millisecond
+	ln.(*listener).stall = time.Second
 	const size = 32 << 20
 	ended := make(chan error, 2)
 	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -141,8 +141,8 @@ func TestStalledReaderIsCut(t *testing.T) {
 		if err != nil {
 			break
 		}
-		if time.Since(began) < 900*time.Millisecond { // three times the limit, with progress
-			time.Sleep(20 * time.Millisecond)
+		if time.Since(began) < 3*time.Second { // three times the limit, with progress
+			time.Sleep(5 * time.Millisecond)
 		}
 	}
 	if err := <-ended; err != nil || got < size {

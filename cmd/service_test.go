@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/assay-run/assay/api/v1/apitest"
 )
 
 // programs are the real binaries, built once for all tests of this package.
@@ -176,8 +178,11 @@ func (s *service) call(method, path string, body, out any) *http.Response {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	if resp.Header.Get("X-Service-API-Version") != "v1" {
-		s.t.Errorf("%s %s: no version header", method, path)
+	// Every answer is held against the OpenAPI document.
+	if recorder, err := recorded(); err != nil {
+		s.t.Fatal(err)
+	} else {
+		recorder.Check(s.t, method, "/api/v1"+path, resp, text)
 	}
 	if out != nil {
 		if err := json.Unmarshal(text, out); err != nil {
@@ -186,6 +191,9 @@ func (s *service) call(method, path string, body, out any) *http.Response {
 	}
 	return resp
 }
+
+// recorded reads the document once.
+var recorded = sync.OnceValues(apitest.NewRecorder)
 
 type object = map[string]any
 

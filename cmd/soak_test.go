@@ -5,8 +5,11 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/gorilla/websocket"
 )
 
 // TestSoakRuns starts, ends and resets runs for a long time and looks at what the
@@ -23,6 +26,7 @@ func TestSoakRuns(t *testing.T) {
 	goroutines, heap, files := s.holds(t)
 	runs := 0
 	for end := time.Now().Add(time.Duration(minutes) * time.Minute); time.Now().Before(end); runs++ {
+		s.listen(t)
 		s.backtest(sample([]string{"sma_cross", "breakout", "rsi_bracket", "limit_entry", "buy_hold"}[runs%5]))
 	}
 	time.Sleep(time.Second)
@@ -30,6 +34,19 @@ func TestSoakRuns(t *testing.T) {
 	t.Logf("%d runs: goroutines %v to %v, heap %.1f to %.1f MiB, open files %d to %d", runs, goroutines, g, heap/(1<<20), h/(1<<20), files, f)
 	if g > goroutines+2 || f > files+2 || h > heap+16<<20 {
 		t.Error("the service grows")
+	}
+}
+
+// listen connects to the status stream, reads the first message and leaves.
+func (s *service) listen(t *testing.T) {
+	t.Helper()
+	c, _, err := websocket.DefaultDialer.Dial("ws"+strings.TrimPrefix(s.url, "http")+"/api/v1/ws/status", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, text, err := c.ReadMessage(); err != nil || !strings.Contains(string(text), `"status_update"`) {
+		t.Fatalf("%s, %v", text, err)
 	}
 }
 

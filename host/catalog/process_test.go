@@ -105,10 +105,27 @@ func TestStoppedPluginIsKilled(t *testing.T) {
 	if err := syscall.Kill(p.PID(), syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
+	waitStopped(t, p.PID())
 	killTimed(t, p)
 	if p.Exit() != "signal: killed" || p.ExitCode() != 137 {
 		t.Errorf("it ended with %s", p.Exit())
 	}
+}
+
+// waitStopped waits until a signal has really stopped the process.
+func waitStopped(t *testing.T, pid int) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if err != nil {
+			time.Sleep(200 * time.Millisecond) // a system without /proc
+			return
+		}
+		if _, state, ok := strings.Cut(string(stat), ") "); ok && strings.HasPrefix(state, "T") {
+			return
+		}
+	}
+	t.Fatal("the process does not stop")
 }
 
 func TestGrandchildIsKilled(t *testing.T) {
@@ -171,7 +188,7 @@ func TestStderrIsPassedOn(t *testing.T) {
 func TestLaunchFails(t *testing.T) {
 	o := testOptions(t)
 	install(t, o.Dir, "good", "hang")
-	o.ProbeTimeout, o.LaunchTimeout = time.Second, 500*time.Millisecond
+	o.ProbeTimeout, o.LaunchTimeout = 5*time.Second, 500*time.Millisecond
 	c := open(t, o)
 	_, err := c.Launch(t.Context(), &c.Strategies()[1], LaunchOptions{})
 	var unavailable *UnavailableError
@@ -187,7 +204,7 @@ func TestLaunchFails(t *testing.T) {
 	begin := time.Now()
 	_, err = c.Launch(t.Context(), &hang, LaunchOptions{})
 	var failed *LaunchError
-	if !errors.As(err, &failed) || failed.Code != CodeStartTimeout || failed.LogTail == nil || time.Since(begin) > 2*time.Second {
+	if !errors.As(err, &failed) || failed.Code != CodeStartTimeout || failed.LogTail == nil || time.Since(begin) > 5*time.Second {
 		t.Errorf("hanging: %v after %s", err, time.Since(begin))
 	}
 	cause := errors.New("stop requested")
