@@ -8,7 +8,6 @@ import (
 	"os"
 
 	"github.com/assay-run/assay/api"
-	"github.com/assay-run/assay/host/backtest"
 	"github.com/assay-run/assay/host/catalog"
 )
 
@@ -28,7 +27,6 @@ const (
 
 func main() {
 	catalog.MaybeShim()
-	backtest.TuneMemory()
 	os.Exit(run(os.Args[1:], world{env: os.LookupEnv, out: os.Stdout, err: os.Stderr}))
 }
 

@@ -97,6 +97,9 @@ func (l *Launcher) start(ctx context.Context, runID string, p *plan) (_ *Executi
 			return
 		}
 		x.proc.Kill("the start failed")
+		if x.rec != nil {
+			x.rec.memory.lift()
+		}
 		if x.stream != nil {
 			x.stream.Close()
 		}

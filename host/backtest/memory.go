@@ -1,18 +1,49 @@
 package backtest
 
 import (
+	"math"
 	"os"
 	"runtime/debug"
+	"unsafe"
+
+	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
-// gcPercent trades a little time for memory: most of what a run keeps are columns
-// of numbers, which cost the collector next to nothing to mark.
-const gcPercent = 20
+// memorySlack is what a run may use beside what it keeps: garbage, buffers and the
+// rest of the service.
+const memorySlack = 32 << 20
 
-// TuneMemory is called once by the main of a program that runs backtests. The
-// variable GOGC, if set, wins.
-func TuneMemory() {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(gcPercent)
+// memoryLimit keeps the collector from letting garbage grow to the size of what a run
+// keeps, which is mostly columns of numbers. The limit follows what is kept, so that
+// it never makes the collector work against a run that really is large. It is set for
+// the whole process, for as long as a run records. GOGC and GOMEMLIMIT win.
+type memoryLimit struct {
+	off  bool
+	held int64
+}
+
+func newMemoryLimit() *memoryLimit {
+	return &memoryLimit{off: os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != ""}
+}
+
+// add says that so many bytes more are kept, less if negative.
+func (m *memoryLimit) add(bytes int64) {
+	m.held += bytes
+	if !m.off {
+		debug.SetMemoryLimit(m.held + m.held/8 + memorySlack)
 	}
 }
+
+// lift ends the limit.
+func (m *memoryLimit) lift() {
+	if !m.off {
+		debug.SetMemoryLimit(math.MaxInt64)
+	}
+}
+
+// The sizes of what is kept, without the little that strings and lists add.
+const (
+	orderBytes = int64(unsafe.Sizeof(market.Order{}))
+	fillBytes  = int64(unsafe.Sizeof(market.Fill{}))
+	tradeBytes = int64(unsafe.Sizeof(market.Trade{})) + 64
+)

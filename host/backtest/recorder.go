@@ -11,6 +11,7 @@ import (
 // recorder keeps what happens. It is written under the run's gate; what it has
 // appended is never written again, so that a reader may keep a slice of it.
 type recorder struct {
+	memory   *memoryLimit
 	lines    *decision.Log
 	orders   []market.Order // by id; an open order changes in place
 	changes  []int32        // index of an order, each time it is made or changed
@@ -30,7 +31,9 @@ type recorder struct {
 func newRecorder(lines *decision.Log, steps int64) *recorder {
 	n := int(steps)
 	column := func() []float64 { return make([]float64, 0, n) }
-	return &recorder{lines: lines, curve: result.EquityCurve{
+	memory := newMemoryLimit()
+	memory.add(int64(n) * 6 * 8)
+	return &recorder{memory: memory, lines: lines, curve: result.EquityCurve{
 		Time: make([]market.Time, 0, n), Equity: column(), Cash: column(), PositionValue: column(),
 		Drawdown: column(), Exposure: column(),
 	}}
@@ -38,11 +41,13 @@ func newRecorder(lines *decision.Log, steps int64) *recorder {
 
 // roomy doubles a full slice: append would grow a large one by a quarter, and copy
 // it several times over in a long run.
-func roomy[T any](list []T) []T {
+func roomy[T any](m *memoryLimit, size int64, list []T) []T {
 	if len(list) < cap(list) {
 		return list
 	}
-	return append(make([]T, 0, max(1024, 2*len(list))), list...)
+	more := max(1024, 2*len(list))
+	m.add(size * int64(more-cap(list)))
+	return append(make([]T, 0, more), list...)
 }
 
 // Intent implements sim.Recorder.
@@ -58,7 +63,7 @@ func (r *recorder) Order(step int64, o *market.Order) {
 	if i := int(o.ID) - 1; i < len(r.orders) {
 		r.orders[i] = *o
 	} else {
-		r.orders = append(roomy(r.orders), *o)
+		r.orders = append(roomy(r.memory, orderBytes, r.orders), *o)
 	}
 	r.changes = append(r.changes, int32(o.ID)-1)
 	r.lines.Order(step, o.UpdatedAt, o)
@@ -66,13 +71,15 @@ func (r *recorder) Order(step int64, o *market.Order) {
 
 // Fill implements sim.Recorder.
 func (r *recorder) Fill(step int64, f *market.Fill) {
-	r.fills = append(roomy(r.fills), *f)
+	r.fills = append(roomy(r.memory, fillBytes, r.fills), *f)
 	r.totals.AddFill(f)
 	r.lines.Fill(step, f.Time, f)
 }
 
 // Trade implements sim.Recorder.
-func (r *recorder) Trade(_ int64, t *market.Trade) { r.trades = append(roomy(r.trades), *t) }
+func (r *recorder) Trade(_ int64, t *market.Trade) {
+	r.trades = append(roomy(r.memory, tradeBytes, r.trades), *t)
+}
 
 // Equity implements sim.Recorder. A second call for the same step replaces the
 // first: positions were closed at the end of the run.

@@ -200,6 +200,7 @@ func (x *Execution) finish() {
 	x.stream.Close()
 	x.gate.Lock()
 	x.ended = x.clock()
+	x.rec.memory.lift()
 	x.gate.Unlock()
 }
 
