@@ -65,6 +65,7 @@ bench: build ## speed: in-process loop, co-simulation, lockstep, store, import
 
 bench-api: build ## speed: the API under load, over loopback
 	$(GO) run ./internal/benchapi $(BENCHFLAGS)
+	ASSAY_BENCH_SECONDS=$(or $(SECONDS),30) $(GO) test -run '^$$' -bench 'Hub|Deaf' -benchtime 1x ./api/v1/stream
 
 soak: ## longer proofs, MINUTES of them (default 10)
 	ASSAY_SOAK=$(or $(MINUTES),10) $(GO) test -count=1 -v -timeout 120m -run Soak ./cmd

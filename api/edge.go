@@ -95,6 +95,8 @@ func (e *Edge) ServeHTTP(inner http.ResponseWriter, r *http.Request) {
 	info := &web.Info{RequestID: web.RequestID(r.Header), Writer: inner}
 	if c, ok := r.Context().Value(connKey{}).(*conn); ok {
 		info.Linger = func() { c.linger.Store(true) }
+		// The end of the answer leaves after this: what is read later is the next request.
+		defer c.head.reset()
 	}
 	r = r.WithContext(web.With(r.Context(), e.shared, info))
 	w := &writer{ResponseWriter: inner}

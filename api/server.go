@@ -56,12 +56,8 @@ func NewServer(handler http.Handler, logger hclog.Logger) *Server {
 	return s
 }
 
-// note keeps the list of connections that say nothing, and lets each forget the
-// header of the request before.
+// note keeps the list of connections that say nothing.
 func (s *Server) note(c net.Conn, state http.ConnState) {
-	if own, ok := c.(*conn); ok && state == http.StateIdle {
-		own.head.reset()
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if state == http.StateNew {

@@ -115,9 +115,10 @@ func TestStop(t *testing.T) {
 	for _, plugin := range []string{"hangs", "stops"} {
 		for _, mode := range []Mode{CoSimulation, Lockstep} {
 			ctx, cancel := context.WithCancelCause(context.Background())
+			x := l.in(mode).launch(request(plugin, nil))
 			time.AfterFunc(500*time.Millisecond, func() { cancel(runner.ErrStopRequested) })
 			begin := time.Now()
-			x, o := l.in(mode).run(ctx, request(plugin, nil))
+			o := x.Run(ctx)
 			if !o.Stopped || o.Failure != nil || !strings.Contains(o.Message, "killed") {
 				t.Errorf("%s: %+v", plugin, o)
 			}

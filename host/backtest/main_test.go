@@ -119,16 +119,23 @@ func request(strategy string, params any, symbols ...string) runner.StartRequest
 	}
 }
 
-// run launches a request and drives it to its end.
-func (l *lab) run(ctx context.Context, req runner.StartRequest) (*Execution, runner.Outcome) {
+// launch launches a request.
+func (l *lab) launch(req runner.StartRequest) *Execution {
 	l.t.Helper()
 	l.runs++
-	e, err := l.launcher.Launch(ctx, fmt.Sprintf("svc_test%d", l.runs), req)
+	e, err := l.launcher.Launch(context.Background(), fmt.Sprintf("svc_test%d", l.runs), req)
 	if err != nil {
 		l.t.Fatalf("launch %s: %v", req.StrategyName, err)
 	}
 	x := e.(*Execution)
 	l.t.Cleanup(func() { x.Close() })
+	return x
+}
+
+// run launches a request and drives it to its end.
+func (l *lab) run(ctx context.Context, req runner.StartRequest) (*Execution, runner.Outcome) {
+	l.t.Helper()
+	x := l.launch(req)
 	return x, x.Run(ctx)
 }
 
