@@ -51,7 +51,7 @@ func TestStopAgainstNaturalEnd(t *testing.T) {
 // when the run ignores it, and further stops meanwhile get the same run.
 func TestStopOfARunThatHangs(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes eight seconds")
+		t.Skip("it waits eight seconds for a run that does not end: left out with -short")
 	}
 	t.Parallel()
 	s := apitest.Start(t, apitest.Options{Prepare: func(r *apitest.Run) { r.Hang = true }})

@@ -149,7 +149,7 @@ func TestNothingIsSmuggled(t *testing.T) {
 
 func TestSlowHeadersAreClosed(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes five seconds")
+		t.Skip("it waits five seconds for the header limit: left out with -short")
 	}
 	t.Parallel()
 	s := apitest.Start(t, apitest.Options{})
@@ -164,7 +164,7 @@ func TestSlowHeadersAreClosed(t *testing.T) {
 
 func TestSlowBodyTimesOut(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes fifteen seconds")
+		t.Skip("it waits fifteen seconds for the body limit: left out with -short")
 	}
 	t.Parallel()
 	s := apitest.Start(t, apitest.Options{})
