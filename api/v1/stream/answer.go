@@ -21,6 +21,12 @@ type seriesResult struct {
 	Of     int    `json:"of"`
 }
 
+type runResult struct {
+	ID          string         `json:"id"`
+	Config      view.RunConfig `json:"config"`
+	Annotations []string       `json:"annotations"`
+}
+
 type rowsResult struct {
 	ID    string `json:"id"`
 	Items any    `json:"items"`
@@ -63,8 +69,16 @@ func (h *Hub) answer(c *client, r request) *refusal {
 	if !ok {
 		return refuse(problem.NoRun, r.id, "there is no run")
 	}
-	if r.kind == "rows" {
+	switch r.kind {
+	case "rows":
 		h.reply(c, "rows_result", rowsOf(w, r))
+		return nil
+	case "run":
+		rep := h.opts.State.Detail()
+		if rep.Snapshot.RunID != w.RunID { // it was reset in between
+			return refuse(problem.NoRun, r.id, "there is no run")
+		}
+		h.reply(c, "run_result", runOf(w, rep, r))
 		return nil
 	}
 	result, refused := seriesOf(w, r)
@@ -72,6 +86,15 @@ func (h *Hub) answer(c *client, r request) *refusal {
 		h.reply(c, "series_result", result)
 	}
 	return refused
+}
+
+// runOf is what is run, as far as it is known.
+func runOf(w runner.Watch, rep runner.Report, r request) runResult {
+	result := runResult{ID: r.id, Config: view.ConfigOf(rep), Annotations: []string{}}
+	for _, a := range w.Look().Annotations {
+		result.Annotations = append(result.Annotations, a.Name)
+	}
+	return result
 }
 
 // rowsOf is a page of a table, newest first.
@@ -113,8 +136,11 @@ func show[T, V any](in []T, as func(*T) V) []V {
 
 // seriesOf reads a series within [from, to).
 func seriesOf(w runner.Watch, r request) (seriesResult, *refusal) {
-	if r.series == "candles" {
-		return candlesOf(w, r)
+	switch r.series {
+	case "candles":
+		return ofSymbol(w, r, candlesOf)
+	case "fills":
+		return ofSymbol(w, r, fillsOf)
 	}
 	look := w.Look()
 	e := look.Equity
@@ -139,24 +165,35 @@ func seriesOf(w runner.Watch, r request) (seriesResult, *refusal) {
 	return seriesResult{}, refuse(problem.NotFound, r.id, "the run has no annotation of this name")
 }
 
-func candlesOf(w runner.Watch, r request) (seriesResult, *refusal) {
+// ofSymbol answers from the candles of the symbol asked for.
+func ofSymbol(w runner.Watch, r request, answer func(runner.Watch, request, *market.Series) seriesResult) (seriesResult, *refusal) {
 	symbols := w.Request.Symbols
 	if r.symbol == "" && len(symbols) == 1 {
 		r.symbol = symbols[0]
 	}
-	result := seriesResult{ID: r.id}
-	known := w.Candles(market.Symbol(r.symbol), func(s *market.Series) {
-		from, to := within(s.Time, r)
-		result.Points, result.Of = aggregate(s, from, to, r.maxPoints), to-from
-		result.Method = sample.MethodNone
-		if result.Points.n < result.Of {
-			result.Method = methodAggregate
-		}
-	})
-	if !known {
-		return result, refuse(problem.UnsupportedSymbol, r.id, "the run has no candles of this symbol: use one of %s", strings.Join(symbols, ", "))
+	var result seriesResult
+	if w.Candles(market.Symbol(r.symbol), func(s *market.Series) { result = answer(w, r, s) }) {
+		return result, nil
 	}
-	return result, nil
+	return result, refuse(problem.UnsupportedSymbol, r.id, "the run has no candles of this symbol: use one of %s", strings.Join(symbols, ", "))
+}
+
+func candlesOf(_ runner.Watch, r request, s *market.Series) seriesResult {
+	from, to := within(s.Time, r)
+	result := seriesResult{ID: r.id, Points: aggregate(s, from, to, r.maxPoints), Method: sample.MethodNone, Of: to - from}
+	if result.Points.n < result.Of {
+		result.Method = methodAggregate
+	}
+	return result
+}
+
+func fillsOf(w runner.Watch, r request, s *market.Series) seriesResult {
+	marks, of := countFills(w.Look().Fills, s, r)
+	result := seriesResult{ID: r.id, Points: marksOf(marks), Method: sample.MethodNone, Of: of}
+	if len(marks) < of {
+		result.Method = methodAggregate
+	}
+	return result
 }
 
 // within is the index range of the times in [from, to).

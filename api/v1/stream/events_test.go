@@ -72,7 +72,7 @@ func TestEvents(t *testing.T) {
 	s.mu.Lock()
 	s.health.Checks.Disk.Message = "other"
 	s.mu.Unlock()
-	for _, q := range []string{`{"type":"rows","payload":{"table":"fills"}}`, `{"type":"series","payload":{"series":"equity"}}`, `{"type":"x"}`} {
+	for _, q := range []string{`{"type":"run","payload":{}}`, `{"type":"rows","payload":{"table":"fills"}}`, `{"type":"series","payload":{"series":"equity"}}`, `{"type":"x"}`} {
 		c.send("%s", q)
 	}
 	told := false

@@ -30,7 +30,7 @@ const (
 
 // request is a message of a client. Exactly the fields of its kind are set.
 type request struct {
-	kind string // snapshot, series, rows
+	kind string // snapshot, run, series, rows
 	id   string
 
 	series, symbol string
@@ -72,13 +72,13 @@ func parse(text []byte) (request, *refusal, error) {
 		}
 	}
 	switch kind {
-	case "snapshot":
+	case "snapshot", "run":
 	case "series":
 		f.series(&r)
 	case "rows":
 		f.rows(&r)
 	default:
-		return r, refuse(problem.ValidationFailed, r.id, "there is no message of type %q: use snapshot, series or rows", cut(kind)), nil
+		return r, refuse(problem.ValidationFailed, r.id, "there is no message of type %q: use snapshot, run, series or rows", cut(kind)), nil
 	}
 	if rest := slices.Sorted(maps.Keys(f.left)); len(rest) > 0 {
 		f.fault("payload.%s is not a field of %s", cut(rest[0]), kind)
@@ -161,8 +161,8 @@ func (f *fields) series(r *request) {
 	r.from, r.to = f.time("from"), f.time("to")
 	r.maxPoints = f.integer("max_points", defaultPoints, minPoints, maxSeriesPoints)
 	if _, annotation := strings.CutPrefix(r.series, annotationPrefix); !annotation &&
-		!slices.Contains([]string{"candles", "equity", "drawdown"}, r.series) {
-		f.fault("payload.series must be candles, equity, drawdown or annotation:<name>")
+		!slices.Contains([]string{"candles", "equity", "drawdown", "fills"}, r.series) {
+		f.fault("payload.series must be candles, equity, drawdown, fills or annotation:<name>")
 	}
 	if r.from != 0 && r.to != 0 && r.from >= r.to {
 		f.fault("payload.from must be before payload.to")

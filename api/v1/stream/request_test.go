@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -195,6 +196,67 @@ func TestSeqOfAnswers(t *testing.T) {
 				}
 				break
 			}
+		}
+	}
+}
+
+func TestRunRequest(t *testing.T) {
+	x := newScript()
+	x.say("one")
+	s := start(t, setup{api: launches(x), prepare: hasty})
+	c, _ := s.rich(t)
+	c.send(`{"type":"run","payload":{"id":"1"}}`)
+	if f := c.await("error"); !strings.Contains(string(f.Payload), `"code":"NO_RUN"`) {
+		t.Errorf("idle: %s", f.text)
+	}
+	s.post(t)
+	c.send(`{"type":"run","payload":{"id":"2"}}`)
+	f := c.await("run_result")
+	var got struct {
+		ID     string
+		Config struct {
+			Mode, Timeframe string
+			Symbols         []string
+		}
+		Annotations []string
+	}
+	f.into(t, &got)
+	if got.ID != "2" || got.Config.Mode != "backtest" || got.Config.Timeframe != "1h" ||
+		!slices.Equal(got.Config.Symbols, []string{"BTC/USDT"}) || !slices.Equal(got.Annotations, []string{"fast"}) {
+		t.Errorf("%s", f.text)
+	}
+	c.send(`{"type":"run","payload":{"id":"3","more":1}}`)
+	if f := c.await("error"); !strings.Contains(string(f.Payload), "payload.more is not a field of run") {
+		t.Errorf("%s", f.text)
+	}
+}
+
+func TestFillsSeries(t *testing.T) {
+	x := newScript()
+	x.trade(1000) // a buy and a sell in each of the first thousand candles
+	s := start(t, setup{api: launches(x), prepare: hasty})
+	s.post(t)
+	c, _ := s.rich(t)
+	for _, q := range []struct{ from, to, most, points, of, each int }{
+		{0, 20_000, 1000, 1000, 2000, 1}, {0, 20_000, 999, 500, 2000, 2}, {0, 20_000, 250, 250, 2000, 4},
+		{0, 20_000, 2, 2, 2000, 512}, {10, 20, 250, 10, 20, 1}, {990, 5000, 250, 10, 20, 1}, {2000, 3000, 250, 0, 0, 1},
+	} {
+		a := c.ask("series", fmt.Sprintf(`{"series":"fills","from":%q,"to":%q,"max_points":%d}`,
+			epoch.Add(time.Duration(q.from)*time.Hour), epoch.Add(time.Duration(q.to)*time.Hour), q.most))
+		if len(a.Points) != q.points || a.Of != q.of || (a.Method == "aggregate") != (q.of > q.points) {
+			t.Errorf("%+v: %d points of %d, %s", q, len(a.Points), a.Of, a.Method)
+		}
+		sum := 0.0
+		for i, p := range a.Points {
+			at := (q.from + i*q.each) / q.each * q.each
+			if p[0] != float64(epoch.Add(time.Duration(at)*time.Hour)) || p[1] != p[2] || p[3] != 0 {
+				t.Errorf("%+v: point %d is %v", q, i, p)
+				break
+			}
+			sum += p[1] + p[2]
+		}
+		if sum != float64(q.of) {
+			t.Errorf("%+v: %v fills counted", q, sum)
 		}
 	}
 }

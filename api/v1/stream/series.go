@@ -2,6 +2,7 @@ package stream
 
 import (
 	"math"
+	"sort"
 	"strconv"
 
 	"github.com/assay-run/assay/api/v1/view"
@@ -107,4 +108,85 @@ func merge(s *market.Series, from, to int) market.Candle {
 		c.Volume += s.Volume[i]
 	}
 	return c
+}
+
+// mark counts the fills that happened from a moment to the next mark.
+type mark struct {
+	at                     market.Time // open time of a candle
+	buys, sells, ambiguous int
+}
+
+// countFills counts the fills of the symbol within [from, to) on at most maxPoints
+// candles, each an open time of s. Where more candles than that have fills, each mark
+// stands for 2, 4, 8, … candles, counted from the begin of the window; no fill is
+// left out. It also says how many fills there are.
+func countFills(fills []market.Fill, s *market.Series, r request) ([]mark, int) {
+	at := func(t market.Time) int {
+		return sort.Search(len(fills), func(i int) bool { return fills[i].Time >= t })
+	}
+	first, end := 0, len(fills)
+	if r.from != 0 {
+		first = at(r.from)
+	}
+	if r.to != 0 {
+		end = at(r.to)
+	}
+	var marks []mark
+	var candles []int // of the marks
+	of := 0
+	for i := first; i < end; i++ {
+		f := &fills[i]
+		if string(f.Symbol) != r.symbol {
+			continue
+		}
+		of++
+		// The candle that is open at the time of the fill; live the time is the venue's.
+		c := max(0, sort.Search(s.Len(), func(i int) bool { return s.Time[i] > f.Time })-1)
+		if n := len(marks); n == 0 || candles[n-1] != c {
+			marks, candles = append(marks, mark{at: s.Time[c]}), append(candles, c)
+		}
+		marks[len(marks)-1].count(f)
+	}
+	for k := 2; len(marks) > r.maxPoints; k *= 2 {
+		marks, candles = join(marks, candles, k, s)
+	}
+	return marks, of
+}
+
+func (m *mark) count(f *market.Fill) {
+	if f.Side == market.Buy {
+		m.buys++
+	} else {
+		m.sells++
+	}
+	if f.Ambiguous {
+		m.ambiguous++
+	}
+}
+
+// join lets one mark stand for k candles.
+func join(marks []mark, candles []int, k int, s *market.Series) ([]mark, []int) {
+	n := 0
+	for i, m := range marks {
+		c := candles[i] / k * k
+		if n > 0 && candles[n-1] == c {
+			last := &marks[n-1]
+			last.buys, last.sells, last.ambiguous = last.buys+m.buys, last.sells+m.sells, last.ambiguous+m.ambiguous
+			continue
+		}
+		m.at = s.Time[c]
+		marks[n], candles[n] = m, c
+		n++
+	}
+	return marks[:n], candles[:n]
+}
+
+// marksOf are points [ms, buys, sells, ambiguous].
+func marksOf(marks []mark) points {
+	values := make([]float64, 3)
+	return points{len(marks), func(i int) (market.Time, []float64) {
+		m := &marks[i]
+		values[0], values[1], values[2] = float64(m.buys), float64(m.sells), float64(m.ambiguous)
+		return m.at, values
+	}}
 }

@@ -159,7 +159,8 @@ func shown(text *string) *string {
 	return &s
 }
 
-func configOf(rep runner.Report) RunConfig {
+// ConfigOf is the configuration of a run as far as it is known.
+func ConfigOf(rep runner.Report) RunConfig {
 	req := rep.Request
 	c := RunConfig{
 		StrategyName: req.StrategyName, StrategyParams: raw(req.StrategyParams), Symbols: req.Symbols, Timeframe: req.Timeframe,

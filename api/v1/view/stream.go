@@ -33,7 +33,7 @@ func (d *ResultsDocument) Write(out io.Writer) error {
 	m := metricsOf(r)
 	w := &fieldWriter{w: bufio.NewWriterSize(out, 64<<10)}
 	w.field("run_id", s.RunID)
-	w.field("config", configOf(d.rep))
+	w.field("config", ConfigOf(d.rep))
 	w.field("status", s.Status)
 	w.field("start_time", s.StartTime)
 	w.field("end_time", s.EndTime)
