@@ -76,6 +76,10 @@ var _ interface {
 // Manifest implements runner.Described.
 func (x *Execution) Manifest() artifact.Manifest { return x.manifest }
 
+// WarmupShort is how many candles of the window were used as warm-up because there
+// were none before it.
+func (x *Execution) WarmupShort() int { return x.layout.short }
+
 // WriteDecisions implements runner.Described.
 func (x *Execution) WriteDecisions(w io.Writer) error {
 	x.gate.Lock()

@@ -1,6 +1,7 @@
 package backtest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -64,7 +65,32 @@ func NewLauncher(o Options) *Launcher {
 // Launch resolves a request, launches the plugin and has it accept its parameters.
 // A refusal is a *RequestError.
 func (l *Launcher) Launch(ctx context.Context, runID string, req runner.StartRequest) (runner.Execution, error) {
-	p, err := l.resolve(ctx, runID, req)
+	x, err := l.LaunchSplit(ctx, runID, req, Split{})
+	if err != nil {
+		return nil, err // not x: an interface must not hold a nil pointer
+	}
+	return x, nil
+}
+
+// Split is what only the lab asks of a run, which is then one split of an evaluation.
+// Its window is that of the request; the zero value is the run of a service.
+type Split struct {
+	// ID names it in decision lines; full if empty.
+	ID string
+	// Seed is the root of the strategy's random numbers; 1 if zero.
+	Seed uint64
+	// Pins are the datasets to use by symbol, as SHA-256; the current one otherwise.
+	Pins map[market.Symbol]string
+	// DelayCandles and WorstPrice are stress, see sim.Config.
+	DelayCandles int
+	WorstPrice   bool
+}
+
+// LaunchSplit is Launch for one split of an evaluation.
+func (l *Launcher) LaunchSplit(ctx context.Context, runID string, req runner.StartRequest, split Split) (*Execution, error) {
+	split.ID = cmp.Or(split.ID, artifact.FullSplitID)
+	split.Seed = cmp.Or(split.Seed, serviceSeed)
+	p, err := l.resolve(ctx, runID, req, split)
 	if err != nil {
 		return nil, err
 	}
@@ -160,7 +186,7 @@ func (x *Execution) introduce(ctx context.Context, runID string, p *plan) (int, 
 	start := wire.Start{
 		RunID: runID, Mode: strategypb.DriveMode_DRIVE_MODE_CO_SIMULATION, Purpose: strategypb.Purpose_PURPOSE_BACKTEST,
 		Params: p.params, Symbols: p.symbols, Timeframe: p.timeframe, InitialCash: p.cash, Execution: p.executionJSON,
-		RootSeed: serviceSeed, LogLevel: "info",
+		RootSeed: p.split.Seed, DelayCandles: p.split.DelayCandles, WorstPrice: p.split.WorstPrice, LogLevel: "info",
 	}
 	if x.mode == Lockstep {
 		start.Mode = strategypb.DriveMode_DRIVE_MODE_LOCKSTEP
@@ -234,13 +260,14 @@ func (x *Execution) prepare(spool string, p *plan, warmup int) error {
 	cfg := sim.Config{
 		Symbols: p.symbols, Timeframe: p.timeframe, InitialCash: p.cash, Options: p.execution,
 		WarmupSteps: x.layout.warmup, WindowStep: x.layout.window,
+		DelayCandles: p.split.DelayCandles, WorstPrice: p.split.WorstPrice,
 	}
 	series := make([]*market.Series, len(p.sources))
 	for i, s := range p.sources {
 		cfg.PriceSteps = append(cfg.PriceSteps, s.priceStep)
 		series[i] = s.run()
 	}
-	lines, err := decision.New(spool, "full")
+	lines, err := decision.New(spool, p.split.ID)
 	if err != nil {
 		return &RequestError{Code: "RUN_START_FAILED", Message: fmt.Sprintf("No temporary file could be made: %v", err),
 			Details: map[string]any{"reason": err.Error(), "log_tail": []string{}}, Cause: err}
@@ -298,7 +325,7 @@ func (l *Launcher) manifest(p *plan, x *Execution) artifact.Manifest {
 	m := artifact.Manifest{
 		Request: artifact.Request{
 			Kind: artifact.KindService, StrategyName: p.strategy.Name, StrategyParams: p.params, Timeframe: p.timeframe.String(),
-			Seed: strconv.Itoa(serviceSeed), Exchange: p.exchange, InitialCash: json.RawMessage(p.cash.Trim(0).String()), Execution: p.executionJSON,
+			Seed: strconv.FormatUint(p.split.Seed, 10), Exchange: p.exchange, InitialCash: json.RawMessage(p.cash.Trim(0).String()), Execution: p.executionJSON,
 		},
 		Strategy: artifact.Strategy{Name: p.strategy.Name, Version: p.strategy.Version},
 		Plugin: artifact.Plugin{

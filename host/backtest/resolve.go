@@ -36,6 +36,7 @@ type plan struct {
 	executionJSON json.RawMessage
 	sources       []*source
 	warnings      []result.Note
+	split         Split
 }
 
 func (p *plan) release() {
@@ -46,8 +47,8 @@ func (p *plan) release() {
 
 // resolve looks everything up in the order of the API: strategy, parameters,
 // exchange, data, rules.
-func (l *Launcher) resolve(ctx context.Context, runID string, req runner.StartRequest) (*plan, error) {
-	p := &plan{}
+func (l *Launcher) resolve(ctx context.Context, runID string, req runner.StartRequest, split Split) (*plan, error) {
+	p := &plan{split: split}
 	if err := l.resolveNames(p, req); err != nil {
 		return nil, err
 	}
@@ -314,7 +315,7 @@ func (l *Launcher) resolveData(ctx context.Context, p *plan, req runner.StartReq
 		return err
 	}
 	for _, symbol := range p.symbols {
-		d, err := l.opts.Store.Lookup(ctx, p.exchange, symbol, p.timeframe)
+		d, err := l.dataset(ctx, p, symbol)
 		if err != nil {
 			return dataRefusal(symbol, err)
 		}
@@ -333,6 +334,14 @@ func (l *Launcher) resolveData(ctx context.Context, p *plan, req runner.StartReq
 		}
 	}
 	return nil
+}
+
+// dataset is the pinned one, else the current one.
+func (l *Launcher) dataset(ctx context.Context, p *plan, symbol market.Symbol) (candle.Dataset, error) {
+	if pin := p.split.Pins[symbol]; pin != "" {
+		return l.opts.Store.Pinned(ctx, p.exchange, symbol, p.timeframe, pin)
+	}
+	return l.opts.Store.Lookup(ctx, p.exchange, symbol, p.timeframe)
 }
 
 // keptViolations says that the candles were imported although some contradict themselves.

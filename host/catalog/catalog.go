@@ -26,6 +26,7 @@ const (
 // Options say where strategies are and how they are started.
 type Options struct {
 	Dir           string          // the strategies folder
+	Only          []string        // names of the files to look at; all if nil
 	StateDir      string          // holds plugins/ and plugins.lock.json
 	Sandbox       sandbox.Mode    // auto if empty
 	Limits        *sandbox.Limits // of one plugin process; sandbox.DefaultLimits if nil
@@ -111,6 +112,9 @@ func newCatalog(opts Options) (*Catalog, error) {
 
 // scan lists the executable files of the folder in order of their names.
 func (c *Catalog) scan() ([]string, error) {
+	if c.opts.Only != nil {
+		return c.opts.Only, nil
+	}
 	entries, err := os.ReadDir(c.opts.Dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		c.log.Warn("there is no strategies folder: the catalogue is empty", "dir", c.opts.Dir)

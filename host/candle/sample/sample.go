@@ -18,8 +18,14 @@ var btcusdt1h []byte
 //go:embed ETHUSDT_1d.csv.gz
 var ethusdt1d []byte
 
+//go:embed ATTRIBUTION.md
+var attribution string
+
 // Exchange is the id under which the sample is stored; nobody else may use it.
 const Exchange = "sample"
+
+// Attribution says where the candles come from and under which licences.
+func Attribution() string { return attribution }
 
 // Set is one series of the sample.
 type Set struct {
