@@ -141,14 +141,38 @@ func newMetadata(run *Run, rep *Report, files []File) (*Metadata, error) {
 	}
 	if rep != nil {
 		m.ResultHash, m.DecisionHash = &rep.ResultHash, &rep.DecisionHash
-		for _, s := range rep.Splits {
-			m.Splits = append(m.Splits, SplitSummary{ID: s.ID, Kind: s.Role, Metrics: summarise(s.Metrics)})
-			if s.ID == FullSplitID {
-				m.Summary = summarise(s.Metrics)
-			}
-		}
+		m.summarise(rep)
+	}
+	if e := run.Evaluation; e != nil {
+		m.PlanID, m.TrialIndex, m.Deviation, m.PostPeek, m.ValidationContaminated = e.PlanID, e.TrialIndex, e.Deviation, e.PostPeek, e.Contaminated
 	}
 	return m, nil
+}
+
+// summarise takes the five numbers of each split that is not locked, and of the
+// whole: the stitched walk-forward, or the only split.
+func (m *Metadata) summarise(rep *Report) {
+	for _, s := range rep.Splits {
+		if s.Status == splitLocked {
+			continue
+		}
+		m.Splits = append(m.Splits, SplitSummary{ID: s.ID, Kind: s.Role, Metrics: summarise(s.Metrics)})
+		if s.ID == FullSplitID {
+			m.Summary = summarise(s.Metrics)
+		}
+	}
+	if rep.WalkForward != nil {
+		m.Summary = summarise(rep.WalkForward.Metrics)
+	}
+	if len(rep.Stress) > 0 {
+		failed := int64(0)
+		for _, s := range rep.Stress {
+			if s.Verdict == "fail" {
+				failed++
+			}
+		}
+		m.Summary.StressFailed = &failed
+	}
 }
 
 func summarise(v metric.Values) Summary {

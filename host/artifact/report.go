@@ -27,8 +27,8 @@ type Report struct {
 		Statistics string `json:"statistics"`
 	} `json:"semantics"`
 	Splits         []SplitReport   `json:"splits"`
-	WalkForward    any             `json:"walk_forward"`
-	Stress         []any           `json:"stress"`
+	WalkForward    *WalkForward    `json:"walk_forward"`
+	Stress         []Stress        `json:"stress"`
 	Overfitting    any             `json:"overfitting"`
 	Falsification  any             `json:"falsification"`
 	FailureCapsule any             `json:"failure_capsule"`
@@ -53,7 +53,8 @@ type SplitReport struct {
 	To     int         `json:"to"`
 	TSFrom market.Time `json:"ts_from"`
 	TSTo   market.Time `json:"ts_to"`
-	// Status is ok, insufficient (too little to estimate ratios from) or failed.
+	// Status is ok, insufficient (too little to estimate ratios from), locked (its metrics
+	// are not shown here) or failed.
 	Status              string         `json:"status"`
 	Metrics             metric.Values  `json:"metrics"`
 	Meta                metric.Meta    `json:"metrics_meta"`
@@ -80,7 +81,7 @@ func newReport(run *Run, requestHash string, decisionHashes []string) (*Report, 
 	m := &run.Manifest
 	rep := &Report{
 		Schema: "report/v1", RunID: run.ID, RequestHash: requestHash, Kind: m.Request.Kind, Status: run.Status,
-		Splits: []SplitReport{}, Stress: []any{}, Assumptions: []result.Note{}, Warnings: []ReportWarning{},
+		Splits: []SplitReport{}, Stress: []Stress{}, Assumptions: []result.Note{}, Warnings: []ReportWarning{},
 	}
 	rep.Strategy.Name, rep.Strategy.Version, rep.Strategy.Params = m.Strategy.Name, m.Strategy.Version, m.Request.StrategyParams
 	rep.Semantics.Execution = executionSemantics(m.Request.Execution)
@@ -89,15 +90,30 @@ func newReport(run *Run, requestHash string, decisionHashes []string) (*Report, 
 	for i := range run.Splits {
 		s := newSplitReport(&run.Splits[i], m.Splits.find(run.Splits[i].ID), decisionHashes[i])
 		hashes[s.ID], portable[s.ID] = s.DecisionHash, metric.Report{Metrics: s.Metrics}.Portable()
+		if run.Splits[i].Locked && !run.Splits[i].Failed {
+			s.Status, s.Metrics, s.Meta = splitLocked, metric.Values{}, metric.Meta{Semantics: metric.Semantics, Undefined: map[string]metric.Reason{}}
+		}
 		rep.Splits = append(rep.Splits, s)
 		rep.note(run.Splits[i].Results)
 	}
+	rep.evaluate(run.Evaluation)
 	var err error
 	if rep.DecisionHash, err = digest.Of(hashes); err != nil {
 		return nil, err
 	}
 	rep.ResultHash, err = digest.Of(map[string]any{"decision_hash": rep.DecisionHash, "splits": portable})
 	return rep, err
+}
+
+// evaluate takes over what the lab has found out.
+func (rep *Report) evaluate(e *Evaluation) {
+	if e == nil {
+		return
+	}
+	rep.WalkForward, rep.Overfitting = e.WalkForward, e.Overfitting
+	rep.Stress = append(rep.Stress, e.Stress...)
+	rep.Falsification, rep.FailureCapsule = e.Falsification, e.FailureCapsule
+	rep.Warnings = append(rep.Warnings, e.Warnings...)
 }
 
 // note takes over what is remarked about a split, each remark once.

@@ -36,6 +36,60 @@ type Run struct {
 	StartedAt, CompletedAt time.Time
 	Origin                 string
 	Environment            Environment
+	// Evaluation is what only runs of the lab have.
+	Evaluation *Evaluation
+}
+
+// Evaluation is what the lab finds out about the splits of a run together. Its parts
+// go into report.json as they are.
+type Evaluation struct {
+	// WalkForward is the stitched walk-forward, nil when there is none.
+	WalkForward *WalkForward
+	Stress      []Stress
+	// Overfitting is nil where there is nothing to estimate it from.
+	Overfitting any
+	// Falsification and FailureCapsule are null in most reports.
+	Falsification, FailureCapsule any
+	Warnings                      []ReportWarning
+	// Files are written beside the rest, such as the locked metrics of the test split or
+	// a failure capsule; names are slash separated.
+	Files []ExtraFile
+	// Plan, Deviation, PostPeek and Contaminated are the standing of the run in its
+	// family.
+	PlanID                            *string
+	TrialIndex                        *int64
+	Deviation, PostPeek, Contaminated bool
+}
+
+// WalkForward is the test windows of a walk-forward as one series.
+type WalkForward struct {
+	Windows int           `json:"windows"`
+	Days    int           `json:"days"`
+	Metrics metric.Values `json:"metrics"`
+	Meta    metric.Meta   `json:"metrics_meta"`
+}
+
+// Stress is one repetition of a split under worse conditions.
+type Stress struct {
+	ID       string       `json:"id"`
+	SplitID  string       `json:"split_id"`
+	Base     StressResult `json:"base"`
+	Stressed StressResult `json:"stressed"`
+	// Verdict is pass, warn, fail or inconclusive; ReasonCode says why the last.
+	Verdict    string `json:"verdict"`
+	ReasonCode string `json:"reason_code"`
+}
+
+// StressResult is how a split went; NetPnL is a decimal in quote currency.
+type StressResult struct {
+	SharpeRatio *float64 `json:"sharpe_ratio"`
+	NetPnL      string   `json:"net_pnl"`
+}
+
+// ExtraFile is a file of a run that this package does not make itself.
+type ExtraFile struct {
+	Name, MediaType string
+	Content         []byte
 }
 
 // ServiceNote is what only runs of the service have.
@@ -52,6 +106,9 @@ type Split struct {
 	Results *result.Results
 	// Failed says that the split did not come to its end.
 	Failed bool
+	// Locked says that the metrics are not for the report: they stand in
+	// splits/<id>/metrics.json alone.
+	Locked bool
 	// WarmupInside counts the candles of the split that were used as warm-up,
 	// WarmupOrdersDropped the orders that were rejected during warm-up.
 	WarmupInside, WarmupOrdersDropped int
@@ -70,6 +127,7 @@ const (
 	splitOK           = "ok"
 	splitInsufficient = "insufficient"
 	splitFailed       = "failed"
+	splitLocked       = "locked"
 )
 
 // judge is the split's status and its metrics, without ratios when there is too

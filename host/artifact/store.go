@@ -12,6 +12,7 @@ import (
 	"regexp"
 
 	"github.com/assay-run/assay/host/artifact/table"
+	"github.com/assay-run/assay/host/metric"
 )
 
 const (
@@ -117,6 +118,13 @@ func (st *stage) fill(run *Run) (*Written, error) {
 			return nil, err
 		}
 	}
+	if run.Evaluation != nil {
+		for _, f := range run.Evaluation.Files {
+			if err := st.writeBytes(f.Name, f.MediaType, f.Content); err != nil {
+				return nil, err
+			}
+		}
+	}
 	w := &Written{}
 	if w.Report, err = newReport(run, st.files[0].SHA256, hashes); err != nil {
 		return nil, err
@@ -148,11 +156,33 @@ func (st *stage) writeSplit(s *Split) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if s.Locked {
+		if err := st.writeLocked(dir+"metrics.json", s); err != nil {
+			return "", err
+		}
+	}
 	lines := newLineHash()
 	if s.Decisions != nil {
 		err = st.write(dir+"decisions.jsonl", mediaJSONL, func(w io.Writer) error { return s.Decisions(io.MultiWriter(w, lines)) })
 	}
 	return lines.sum(), err
+}
+
+// LockedMetrics is splits/<id>/metrics.json of a locked split.
+type LockedMetrics struct {
+	SplitID string        `json:"split_id"`
+	Status  string        `json:"status"`
+	Metrics metric.Values `json:"metrics"`
+	Meta    metric.Meta   `json:"metrics_meta"`
+}
+
+func (st *stage) writeLocked(name string, s *Split) error {
+	status, rep := s.judge()
+	text, err := encode(LockedMetrics{SplitID: s.ID, Status: status, Metrics: rep.Metrics, Meta: rep.Meta})
+	if err != nil {
+		return err
+	}
+	return st.writeBytes(name, mediaJSON, text)
 }
 
 // lineHash hashes lines joined by newlines: the newline after the last one is left out.

@@ -1,0 +1,226 @@
+package project
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sort"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
+
+	"github.com/assay-run/assay/lab/split"
+)
+
+// FileName is the evaluation file of a strategy's folder.
+const FileName = "lab.json"
+
+// Schema is the JSON Schema of lab.json, also written beside it.
+//
+//go:embed lab.schema.json
+var Schema []byte
+
+// maxConfig bounds lab.json.
+const maxConfig = 1 << 20
+
+// Config is lab.json, every default filled in.
+type Config struct {
+	Schema     string `json:"schema"`
+	Slug       string `json:"slug"`
+	Title      string `json:"title"`
+	FamilyID   string `json:"family_id"`
+	Hypothesis string `json:"hypothesis"`
+	Plugin     struct {
+		Build string `json:"build"`
+		Path  string `json:"path"`
+	} `json:"plugin"`
+	Exchange  string   `json:"exchange"`
+	Symbols   []string `json:"symbols"`
+	Timeframe string   `json:"timeframe"`
+	Data      struct {
+		Start *string           `json:"start"`
+		End   *string           `json:"end"`
+		Pins  map[string]string `json:"pins"`
+	} `json:"data"`
+	InitialCash       json.RawMessage `json:"initial_cash"`
+	Execution         json.RawMessage `json:"execution"`
+	Splits            split.Scheme    `json:"splits"`
+	Stress            []string        `json:"stress"`
+	Seed              string          `json:"seed"`
+	Params            json.RawMessage `json:"params"`
+	MaxHoldingCandles int             `json:"max_holding_candles"`
+	// Family is what family plan registers, as it stands in the file.
+	Family json.RawMessage `json:"family"`
+}
+
+// Fault is one bad value of lab.json; Pointer is RFC 6901.
+type Fault struct {
+	Pointer string `json:"pointer"`
+	Message string `json:"message"`
+}
+
+// ConfigError lists everything that is wrong with a lab.json.
+type ConfigError struct {
+	File   string
+	Faults []Fault
+}
+
+// Error names the first fault and how many more there are.
+func (e *ConfigError) Error() string {
+	first := e.Faults[0]
+	text := fmt.Sprintf("%s: %s %s", e.File, first.Pointer, first.Message)
+	if first.Pointer == "" {
+		text = fmt.Sprintf("%s: %s", e.File, first.Message)
+	}
+	if n := len(e.Faults) - 1; n > 0 {
+		text += fmt.Sprintf(", and %d more", n)
+	}
+	return text
+}
+
+// Parse reads a lab.json strictly. The error is a *ConfigError with every fault.
+func Parse(file string, text []byte) (*Config, error) {
+	fail := func(faults ...Fault) error { return &ConfigError{File: file, Faults: faults} }
+	if len(text) > maxConfig {
+		return nil, fail(Fault{Message: fmt.Sprintf("has %d bytes, more than %d", len(text), maxConfig)})
+	}
+	raw := jsontext.Value(bytes.Clone(text))
+	if err := raw.Compact(); err != nil { // also refuses duplicate keys and bad UTF-8
+		return nil, fail(Fault{Message: "is not JSON: " + err.Error()})
+	}
+	faults, err := violations(raw)
+	if err != nil {
+		return nil, err
+	}
+	if len(faults) > 0 {
+		return nil, fail(faults...)
+	}
+	c := &Config{InitialCash: json.RawMessage("10000"), Seed: "1", MaxHoldingCandles: 1, Stress: []string{"cost_x2", "delay_1"}}
+	c.Splits.Scheme, c.Plugin.Build = split.Default, "go"
+	if err := json.Unmarshal(raw, c); err != nil {
+		return nil, fail(Fault{Message: err.Error()})
+	}
+	if c.Plugin.Path != "" {
+		c.Plugin.Build = ""
+	}
+	c.fill()
+	if faults := c.check(); len(faults) > 0 {
+		return nil, fail(faults...)
+	}
+	return c, nil
+}
+
+func (c *Config) fill() {
+	if c.FamilyID == "" {
+		c.FamilyID = strings.ReplaceAll(c.Slug, "_", "-")
+	}
+	if c.Title == "" {
+		c.Title = c.Slug
+	}
+	if len(c.Params) == 0 {
+		c.Params = json.RawMessage("{}")
+	}
+	if len(c.Execution) == 0 {
+		c.Execution = json.RawMessage("{}")
+	}
+}
+
+// check is what the schema cannot say.
+func (c *Config) check() []Fault {
+	var faults []Fault
+	if _, err := strconv.ParseUint(c.Seed, 10, 64); err != nil {
+		faults = append(faults, Fault{"/seed", "must be below 2^64"})
+	}
+	for symbol := range c.Data.Pins {
+		if !contains(c.Symbols, symbol) {
+			faults = append(faults, Fault{"/data/pins/" + escape(symbol), "is not one of the symbols"})
+		}
+	}
+	for _, err := range flatten(c.Splits.Validate()) {
+		var bad *split.FieldError
+		if errors.As(err, &bad) {
+			faults = append(faults, Fault{"/splits" + bad.Pointer, bad.Message})
+		}
+	}
+	sort.Slice(faults, func(i, j int) bool { return faults[i].Pointer < faults[j].Pointer })
+	return faults
+}
+
+func contains(list []string, want string) bool {
+	for _, s := range list {
+		if s == want {
+			return true
+		}
+	}
+	return false
+}
+
+func flatten(err error) []error {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		return joined.Unwrap()
+	}
+	if err == nil {
+		return nil
+	}
+	return []error{err}
+}
+
+// violations checks a text against the schema; the error is a broken schema.
+func violations(text []byte) ([]Fault, error) {
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(Schema))
+	if err != nil {
+		return nil, err
+	}
+	compiler := jsonschema.NewCompiler()
+	if err := compiler.AddResource("lab.schema.json", doc); err != nil {
+		return nil, err
+	}
+	schema, err := compiler.Compile("lab.schema.json")
+	if err != nil {
+		return nil, err
+	}
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		return []Fault{{Message: err.Error()}}, nil
+	}
+	var invalid *jsonschema.ValidationError
+	if err := schema.Validate(value); !errors.As(err, &invalid) {
+		return nil, err
+	}
+	var faults []Fault
+	collect(invalid, &faults)
+	sort.SliceStable(faults, func(i, j int) bool { return faults[i].Pointer < faults[j].Pointer })
+	return faults, nil
+}
+
+// collect takes the leaves: what stands above them only says that something below is
+// wrong.
+func collect(e *jsonschema.ValidationError, to *[]Fault) {
+	if len(e.Causes) > 0 {
+		for _, c := range e.Causes {
+			collect(c, to)
+		}
+		return
+	}
+	var pointer strings.Builder
+	for _, token := range e.InstanceLocation {
+		pointer.WriteString("/" + escape(token))
+	}
+	f := Fault{pointer.String(), e.ErrorKind.LocalizedString(message.NewPrinter(language.English))}
+	for _, known := range *to {
+		if known == f {
+			return
+		}
+	}
+	*to = append(*to, f)
+}
+
+func escape(token string) string {
+	return strings.NewReplacer("~", "~0", "/", "~1").Replace(token)
+}

@@ -1,0 +1,152 @@
+package project
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+// Module is the module of the checkout that strategies may live in.
+const Module = "github.com/assay-run/assay"
+
+var slugPattern = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,62}$`)
+
+// SlugError refuses a name.
+type SlugError struct{ Slug string }
+
+// Error says what a slug looks like.
+func (e *SlugError) Error() string {
+	return fmt.Sprintf("%q is no slug: begin with a small letter, then small letters, digits, _ and -, at most 63 in all", e.Slug)
+}
+
+// CheckSlug says whether a name can be a strategy's; the error is a *SlugError.
+func CheckSlug(slug string) error {
+	if !slugPattern.MatchString(slug) {
+		return &SlugError{slug}
+	}
+	return nil
+}
+
+// SameName says whether two names are one: - and _ count as equal.
+func SameName(a, b string) bool {
+	return strings.ReplaceAll(a, "-", "_") == strings.ReplaceAll(b, "-", "_")
+}
+
+// NotFoundError says where a strategy was looked for.
+type NotFoundError struct {
+	Slug    string
+	Tried   []string
+	Missing string // the file that is missing in a folder that was named
+}
+
+// Error says what to do.
+func (e *NotFoundError) Error() string {
+	if e.Missing != "" {
+		return fmt.Sprintf("there is no strategy %q: %s does not exist", e.Slug, e.Missing)
+	}
+	return fmt.Sprintf("there is no strategy %q: neither %s exists; make one with: lab init strategy %s", e.Slug, strings.Join(e.Tried, " nor "), e.Slug)
+}
+
+// Project is a strategy's folder.
+type Project struct {
+	Slug string
+	// Dir is absolute.
+	Dir    string
+	Config *Config
+	// Raw is the bytes of lab.json.
+	Raw []byte
+}
+
+// Find looks a strategy up: in dir if it is given, else in the working directory's
+// own lab.json, in strategies/ of the checkout around it, and in a folder of that name
+// in it. The error is a *SlugError, *NotFoundError or *ConfigError.
+func Find(slug, dir, working string) (*Project, error) {
+	if err := CheckSlug(slug); err != nil {
+		return nil, err
+	}
+	if dir != "" {
+		if !filepath.IsAbs(dir) {
+			dir = filepath.Join(working, dir)
+		}
+		p, err := open(slug, dir)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, &NotFoundError{Slug: slug, Missing: filepath.Join(dir, FileName)}
+		}
+		return p, err
+	}
+	missing := &NotFoundError{Slug: slug}
+	for _, place := range places(slug, working) {
+		p, err := open(slug, place.dir)
+		var other *ConfigError
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+		case place.own && err == nil && p.Config.Slug != slug:
+		case place.own && errors.As(err, &other) && !mentions(place.dir, slug):
+		default:
+			return p, err
+		}
+		missing.Tried = append(missing.Tried, filepath.Join(place.dir, FileName))
+	}
+	return nil, missing
+}
+
+type place struct {
+	dir string
+	own bool // counts only if its lab.json has the slug
+}
+
+func places(slug, working string) []place {
+	list := []place{{working, true}}
+	if root := Checkout(working); root != "" {
+		list = append(list, place{filepath.Join(root, "strategies", slug), false})
+	}
+	return append(list, place{filepath.Join(working, slug), false})
+}
+
+// mentions says whether a broken lab.json is meant for the slug.
+func mentions(dir, slug string) bool {
+	text, err := os.ReadFile(filepath.Join(dir, FileName))
+	return err == nil && strings.Contains(string(text), `"`+slug+`"`)
+}
+
+func open(slug, dir string) (*Project, error) {
+	file := filepath.Join(dir, FileName)
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	config, err := Parse(file, text)
+	if err != nil {
+		return nil, err
+	}
+	return &Project{Slug: slug, Dir: dir, Config: config, Raw: text}, nil
+}
+
+// Checkout is the root of the checkout around a folder, "" outside one.
+func Checkout(dir string) string {
+	for {
+		text, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+		if err == nil && declares(string(text), Module) {
+			return dir
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			return ""
+		}
+		dir = parent
+	}
+}
+
+// declares says whether the text of a go.mod is that of a module.
+func declares(text, module string) bool {
+	for line := range strings.Lines(text) {
+		if name, ok := strings.CutPrefix(strings.TrimSpace(line), "module "); ok {
+			return strings.Trim(strings.TrimSpace(name), `"`) == module
+		}
+	}
+	return false
+}
