@@ -11,6 +11,8 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+
+	"github.com/assay-run/assay/host/artifact/dirlock"
 )
 
 const (
@@ -28,7 +30,7 @@ type stage struct {
 	root, dir string
 	// lock is held until the folder has its place, so that a sweep can tell a folder in
 	// the making from what a crash left behind.
-	lock  *dirLock
+	lock  *dirlock.Lock
 	dirs  map[string]bool // folders made inside dir
 	files []File
 	// checkpoint, if set, is called after each step that changes the disk.
@@ -40,16 +42,16 @@ func newStage(root, runID string, checkpoint func(string)) (*stage, error) {
 		return nil, err
 	}
 	// Held while the folder has no lock of its own yet.
-	gate, err := lockDir(root)
+	gate, err := dirlock.Acquire(root)
 	if err != nil {
 		return nil, err
 	}
-	defer gate.release()
+	defer gate.Release()
 	dir, err := os.MkdirTemp(root, tmpPrefix+runID+"-")
 	if err != nil {
 		return nil, err
 	}
-	lock, err := lockDir(dir)
+	lock, err := dirlock.Acquire(dir)
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
@@ -122,12 +124,12 @@ func (s *stage) publish(runID string) error {
 		return err
 	}
 	s.reached("renamed")
-	return s.lock.release()
+	return s.lock.Release()
 }
 
 // discard removes the folder after an error.
 func (s *stage) discard() error {
-	return errors.Join(os.RemoveAll(s.dir), s.lock.release())
+	return errors.Join(os.RemoveAll(s.dir), s.lock.Release())
 }
 
 // moveInto renames a folder to a name that must be free, and syncs the parent.
@@ -146,7 +148,7 @@ func syncDir(dir string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(syncHandle(d), d.Close())
+	return errors.Join(dirlock.Sync(d), d.Close())
 }
 
 type counter struct {

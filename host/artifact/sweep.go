@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/assay-run/assay/host/artifact/dirlock"
 )
 
 // Folder is a folder in a Store that may have been left behind by a crash.
@@ -17,7 +19,7 @@ type Folder struct {
 	Temporary bool
 
 	store *Store
-	lock  *dirLock // of a temporary folder
+	lock  *dirlock.Lock // of a temporary folder
 }
 
 // Sweep lists the folders of all runs, and those in the making that nobody is at work
@@ -26,11 +28,11 @@ func (s *Store) Sweep() ([]*Folder, error) {
 	if _, err := os.Stat(s.root); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	gate, err := lockDir(s.root)
+	gate, err := dirlock.Acquire(s.root)
 	if err != nil {
 		return nil, err
 	}
-	defer gate.release()
+	defer gate.Release()
 	entries, err := os.ReadDir(s.root)
 	if err != nil {
 		return nil, err
@@ -43,7 +45,7 @@ func (s *Store) Sweep() ([]*Folder, error) {
 		}
 		f := &Folder{Name: e.Name(), Temporary: temporary, store: s}
 		if temporary {
-			if f.lock, err = tryLockDir(f.path()); err != nil {
+			if f.lock, err = dirlock.Try(f.path()); err != nil {
 				return folders, err
 			}
 			if f.lock == nil {
@@ -83,6 +85,10 @@ func (f *Folder) Place(runID string) error {
 
 // Orphan moves the folder out of the way to .orphan/ and returns where it is now.
 func (f *Folder) Orphan() (string, error) {
+	// Its writer may have put it in its place since it was listed.
+	if _, err := os.Lstat(f.path()); err != nil {
+		return "", err
+	}
 	dir := filepath.Join(f.store.root, orphanDir)
 	if err := os.MkdirAll(dir, dirMode); err != nil {
 		return "", err
@@ -103,5 +109,5 @@ func (f *Folder) Release() error {
 	if f.lock == nil {
 		return nil
 	}
-	return f.lock.release()
+	return f.lock.Release()
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/assay-run/assay/host/backtest/link"
@@ -150,6 +151,20 @@ func (x *Execution) Results() *result.Results {
 	}
 	r.Metrics = &report
 	return r
+}
+
+// Input is what the metrics of the run are computed from, for a series that is
+// stitched from several runs. It shares nothing with the candles, which Close gives
+// back. Call it before.
+func (x *Execution) Input() metric.Input {
+	_, in := x.picture()
+	x.data.mu.RLock()
+	defer x.data.mu.RUnlock()
+	if x.data.closed {
+		return metric.Input{}
+	}
+	in.Curves[0].OpenTime = slices.Clone(in.Curves[0].OpenTime)
+	return in
 }
 
 // picture copies what may still change and shares what is only appended to.

@@ -38,7 +38,8 @@ type Value struct {
 }
 
 // Values are metrics in the order of All. As JSON they are one object in that
-// order, null for what is undefined; read it back as map[string]*float64.
+// order, null for what is undefined; why it is undefined stands in Meta, and reading
+// gives such a metric the reason Unknown.
 type Values []Value
 
 // Get is the number of a metric; false if it is undefined or there is no such key.
@@ -75,6 +76,30 @@ func (v Values) MarshalJSON() ([]byte, error) {
 	}
 	b.WriteByte('}')
 	return b.Bytes(), nil
+}
+
+// Unknown is the reason of an undefined metric that was read from Values alone.
+const Unknown Reason = "unknown"
+
+// UnmarshalJSON reads what MarshalJSON has written; keys that this version does not
+// know are passed over.
+func (v *Values) UnmarshalJSON(text []byte) error {
+	var object map[string]*float64
+	if err := json.Unmarshal(text, &object); err != nil {
+		return err
+	}
+	*v = nil
+	for _, m := range All() {
+		number, present := object[m.Key]
+		switch {
+		case !present:
+		case number == nil:
+			*v = append(*v, Value{Key: m.Key, Reason: Unknown})
+		default:
+			*v = append(*v, Value{Key: m.Key, Number: *number})
+		}
+	}
+	return nil
 }
 
 // HTTP is a Report as the API shows it: the contract keys are numbers, 0 when

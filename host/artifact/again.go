@@ -1,0 +1,142 @@
+package artifact
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// ReadReport reads report.json of a run's folder.
+func ReadReport(dir string) (*Report, error) {
+	text, err := os.ReadFile(filepath.Join(dir, "report.json"))
+	if err != nil {
+		return nil, err
+	}
+	rep := &Report{}
+	if err := json.Unmarshal(text, rep); err != nil {
+		return nil, fmt.Errorf("report of %s: %w", filepath.Base(dir), err)
+	}
+	return rep, nil
+}
+
+// ResultError says that a run that was made again came to another result.
+type ResultError struct{ Before, Now string }
+
+// Error names both.
+func (e *ResultError) Error() string { return fmt.Sprintf("result hash %s became %s", e.Before, e.Now) }
+
+// Rehearse makes everything that Write would, and leaves nothing behind.
+func (s *Store) Rehearse(run *Run) (*Written, error) {
+	if err := run.check(); err != nil {
+		return nil, err
+	}
+	st, err := newStage(s.root, run.ID, nil)
+	if err != nil {
+		return nil, err
+	}
+	w, err := st.fill(run)
+	return w, errors.Join(err, st.discard())
+}
+
+// Renew makes a stored run again: if it has the same result hash as before, its
+// metadata.json gets the new times and nothing else changes. The error is a
+// *ResultError if it has not.
+func (s *Store) Renew(run *Run, before string) (*Written, error) {
+	w, err := s.Rehearse(run)
+	if err != nil {
+		return nil, err
+	}
+	if w.Report.ResultHash != before {
+		return nil, &ResultError{Before: before, Now: w.Report.ResultHash}
+	}
+	dir := s.Dir(run.ID)
+	temp, err := os.CreateTemp(dir, tmpPrefix+"metadata-")
+	if err != nil {
+		return nil, err
+	}
+	_, err = temp.Write(w.Payload)
+	err = errors.Join(err, temp.Sync(), temp.Close())
+	if err == nil {
+		err = os.Rename(temp.Name(), filepath.Join(dir, metadataName))
+	}
+	if err != nil {
+		return nil, errors.Join(err, os.Remove(temp.Name()))
+	}
+	return w, syncDir(dir)
+}
+
+// Replace is Write for a run whose folder an earlier attempt may have left: that one
+// moves to .orphan/, its capsules come along into the new one.
+func (s *Store) Replace(run *Run) (*Written, error) {
+	capsules, err := s.capsules(run.ID)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Discard(run.ID); err != nil {
+		return nil, err
+	}
+	w, err := s.Write(run)
+	if err != nil {
+		return nil, err
+	}
+	for name, content := range capsules {
+		err = errors.Join(err, s.AddCapsule(run.ID, name, content))
+	}
+	return w, err
+}
+
+// Discard moves a run's folder, if there is one, to .orphan/.
+func (s *Store) Discard(runID string) error {
+	f := &Folder{Name: runID, store: s}
+	if _, err := os.Lstat(f.path()); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	_, err := f.Orphan()
+	return err
+}
+
+// AddCapsule writes a failure capsule beside the files of a run; it is in no hash. An
+// existing one of the same name is replaced.
+func (s *Store) AddCapsule(runID, name string, content []byte) error {
+	dir := filepath.Join(s.Dir(runID), capsulesDir)
+	if err := os.MkdirAll(dir, dirMode); err != nil {
+		return err
+	}
+	temp, err := os.CreateTemp(dir, tmpPrefix)
+	if err != nil {
+		return err
+	}
+	_, err = temp.Write(content)
+	err = errors.Join(err, temp.Sync(), temp.Close())
+	if err == nil {
+		err = os.Rename(temp.Name(), filepath.Join(dir, name))
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(temp.Name()))
+	}
+	return syncDir(dir)
+}
+
+func (s *Store) capsules(runID string) (map[string][]byte, error) {
+	dir := filepath.Join(s.Dir(runID), capsulesDir)
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	out := map[string][]byte{}
+	for _, e := range entries {
+		if !e.Type().IsRegular() {
+			continue
+		}
+		if out[e.Name()], err = os.ReadFile(filepath.Join(dir, e.Name())); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,181 @@
+package registry
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/assay-run/assay/host/artifact"
+	"github.com/assay-run/assay/plugin-sdk/market"
+)
+
+// Lease is how long somebody who executes a request may be silent, and how often a
+// lease is renewed.
+const (
+	Lease      = 30 * time.Second
+	LeaseRenew = 10 * time.Second
+)
+
+// Standing is how it stands with a request that somebody wants answered.
+type Standing int
+
+// The standings of a request.
+const (
+	// Execute: nobody has answered it; the caller holds the lease now.
+	Execute Standing = iota
+	// Answered: a completed run is there.
+	Answered
+	// Busy: somebody else holds the lease.
+	Busy
+)
+
+// Claim is the answer to a wish to execute a request.
+type Claim struct {
+	Standing Standing
+	RunID    string
+	// Attempt counts from 1; it is the caller's if it may execute.
+	Attempt int
+	// Owner and Until are those of the lease that makes the request Busy.
+	Owner string
+	Until time.Time
+}
+
+// CollisionError says that a run id belongs to another request already.
+type CollisionError struct{ RunID, Want, Have string }
+
+// Error names both requests.
+func (e *CollisionError) Error() string {
+	return fmt.Sprintf("run id %s stands for request %s already, it cannot stand for %s too", e.RunID, e.Have, e.Want)
+}
+
+// Claim gives the caller the right to execute a request, from artifact.Begun, unless
+// it is answered or somebody else is at it. A lease that has expired, a failed run and
+// a row that was imported without its files are taken over as the next attempt. The
+// holder renews the lease every LeaseRenew and ends it through Complete, Fail or
+// Abandon.
+func (r *Registry) Claim(ctx context.Context, m *artifact.Metadata, owner string) (Claim, error) {
+	var c Claim
+	err := r.db.Tx(ctx, func(tx *sql.Tx) error {
+		now := r.now()
+		row, err := requestRow(ctx, tx, m.RequestHash)
+		if err != nil {
+			return err
+		}
+		if c = standingOf(row, m, now); c.Standing != Execute {
+			return nil
+		}
+		if err := noCollision(ctx, tx, m); err != nil {
+			return err
+		}
+		m.Attempt = c.Attempt
+		payload, err := m.Encode()
+		if err != nil {
+			return err
+		}
+		_, err = insertMetadata(ctx, tx, m, payload, `ON CONFLICT (run_id) DO UPDATE
+			SET status = excluded.status, completed_at = NULL, payload = excluded.payload, kind = excluded.kind, trial_key = excluded.trial_key`)
+		if err != nil {
+			return err
+		}
+		until, at := market.FromTime(now.Add(Lease)).String(), market.FromTime(now).String()
+		_, err = tx.ExecContext(ctx, `INSERT INTO request_runs (request_hash, run_id, kind, status, attempt, owner, lease_until, created_at, updated_at)
+			VALUES (?1, ?2, ?3, 'running', ?4, ?5, ?6, ?7, ?7) ON CONFLICT (request_hash) DO UPDATE
+			SET run_id = ?2, kind = ?3, status = 'running', attempt = ?4, owner = ?5, lease_until = ?6, updated_at = ?7`,
+			m.RequestHash, m.RunID, m.Kind, c.Attempt, owner, until, at)
+		return err
+	})
+	return c, err
+}
+
+// requestRow is the row of a request, nil if there is none.
+func requestRow(ctx context.Context, tx *sql.Tx, hash string) (*Request, error) {
+	q := &Request{}
+	err := tx.QueryRowContext(ctx, `SELECT request_hash, run_id, kind, status, attempt, COALESCE(owner, ''), COALESCE(lease_until, '')
+		FROM request_runs WHERE request_hash = ?`, hash).Scan(&q.RequestHash, &q.RunID, &q.Kind, &q.Status, &q.Attempt, &q.Owner, &q.LeaseUntil)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	return q, err
+}
+
+// KindLegacy is the kind of rows from the time before the registry.
+const KindLegacy = "legacy"
+
+func standingOf(row *Request, m *artifact.Metadata, now time.Time) Claim {
+	c := Claim{Standing: Execute, RunID: m.RunID, Attempt: 1}
+	if row == nil {
+		return c
+	}
+	until, err := market.ParseTime(row.LeaseUntil)
+	switch {
+	case row.Kind == KindLegacy:
+		return c
+	case row.Status == artifact.StatusCompleted:
+		return Claim{Standing: Answered, RunID: row.RunID, Attempt: row.Attempt}
+	case row.Status == artifact.StatusRunning && err == nil && until.Time().After(now):
+		return Claim{Standing: Busy, RunID: row.RunID, Attempt: row.Attempt, Owner: row.Owner, Until: until.Time()}
+	}
+	c.Attempt = row.Attempt + 1
+	return c
+}
+
+func noCollision(ctx context.Context, tx *sql.Tx, m *artifact.Metadata) error {
+	var have, kind string
+	err := tx.QueryRowContext(ctx, `SELECT request_hash, kind FROM run_metadata WHERE run_id = ?`, m.RunID).Scan(&have, &kind)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return nil
+	case err != nil:
+		return err
+	case have != m.RequestHash && kind != KindLegacy:
+		return &CollisionError{RunID: m.RunID, Want: m.RequestHash, Have: have}
+	}
+	return nil
+}
+
+// ErrLeaseLost says that somebody else executes the request by now.
+var ErrLeaseLost = errors.New("the lease of the request was lost: another process has taken it over")
+
+// Renew prolongs the owner's lease. The error is ErrLeaseLost if it is not the
+// owner's any more.
+func (r *Registry) Renew(ctx context.Context, requestHash, owner string) error {
+	return r.db.Tx(ctx, func(tx *sql.Tx) error {
+		n, err := affected(tx.ExecContext(ctx, `UPDATE request_runs SET lease_until = ?
+			WHERE request_hash = ? AND owner = ? AND status = 'running'`, market.FromTime(r.now().Add(Lease)).String(), requestHash, owner))
+		if err == nil && n == 0 {
+			err = ErrLeaseLost
+		}
+		return err
+	})
+}
+
+// Abandon takes back a claim of a run that leaves nothing behind, as when it was
+// interrupted: its rows go.
+func (r *Registry) Abandon(ctx context.Context, m *artifact.Metadata, owner string) error {
+	return r.db.Tx(ctx, func(tx *sql.Tx) error {
+		n, err := affected(tx.ExecContext(ctx, `DELETE FROM request_runs WHERE request_hash = ? AND owner = ? AND status = 'running'`, m.RequestHash, owner))
+		if err != nil || n == 0 {
+			return err
+		}
+		_, err = tx.ExecContext(ctx, `DELETE FROM run_metadata WHERE run_id = ? AND status = 'running'`, m.RunID)
+		return err
+	})
+}
+
+// Reopen lets a completed run be executed again, because its files are not what they
+// were. The next Claim gets it.
+func (r *Registry) Reopen(ctx context.Context, runID string) error {
+	return r.db.Tx(ctx, func(tx *sql.Tx) error {
+		for _, query := range []string{
+			`UPDATE request_runs SET status = 'failed', owner = NULL, lease_until = NULL WHERE run_id = ?`,
+			`UPDATE run_metadata SET status = 'failed' WHERE run_id = ?`,
+		} {
+			if _, err := tx.ExecContext(ctx, query, runID); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,12 @@
+// Package evaluate answers an evaluation request: the lab's core.
+//
+// A Question comes in: a built plugin, parameters, data, splits. Prepare looks
+// everything up and fixes it in a Manifest, whose canonical request has a hash and
+// with it the run's id: the same question has one answer. Run claims the request in
+// the registry (or finds the answer that is there), plays every split in a fresh
+// process through package backtest, repeats the search split under stress, stitches
+// the walk-forward windows, and writes the artifacts and the row.
+//
+// Splits are played side by side; their results are stored by index and reduced in
+// order, so that the number of workers cannot change a byte.
+package evaluate

@@ -1,0 +1,218 @@
+package evaluate
+
+import (
+	"context"
+	"encoding/base32"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/govalues/decimal"
+
+	"github.com/assay-run/assay/host/artifact"
+	"github.com/assay-run/assay/host/backtest"
+	"github.com/assay-run/assay/host/catalog"
+	"github.com/assay-run/assay/host/runner"
+	"github.com/assay-run/assay/lab/project"
+	"github.com/assay-run/assay/lab/split"
+	"github.com/assay-run/assay/plugin-sdk/market"
+	"github.com/assay-run/assay/plugin-sdk/sim"
+)
+
+// Question is what to evaluate. Its fields are those of lab.json; see there.
+type Question struct {
+	// Kind is run, trial or falsification.
+	Kind           string
+	Slug, FamilyID string
+	Plugin         project.Built
+	Params         json.RawMessage
+	Symbols        []string
+	Timeframe      string
+	Exchange       string
+	Start, End     *string
+	// Pins are symbol to sha256:<hex>.
+	Pins        map[string]string
+	InitialCash json.RawMessage
+	Execution   json.RawMessage
+	Splits      split.Scheme
+	// Holding is max_holding_candles.
+	Holding int
+	Stress  []string
+	Seed    uint64
+}
+
+// Ask is the question of a project's lab.json.
+func Ask(p *project.Project, built project.Built) Question {
+	c := p.Config
+	q := Question{
+		Kind: artifact.KindRun, Slug: c.Slug, FamilyID: c.FamilyID, Plugin: built, Params: c.Params, Symbols: c.Symbols,
+		Timeframe: c.Timeframe, Exchange: c.Exchange, Start: c.Data.Start, End: c.Data.End, Pins: c.Data.Pins,
+		InitialCash: c.InitialCash, Execution: c.Execution, Splits: c.Splits, Holding: c.MaxHoldingCandles, Stress: c.Stress,
+	}
+	_, _ = fmt.Sscan(c.Seed, &q.Seed) // project has checked it
+	return q
+}
+
+// Prepared is a question whose every name has been looked up and fixed.
+type Prepared struct {
+	Question Question
+	// Manifest is complete.
+	Manifest    artifact.Manifest
+	RequestHash string
+	RunID       string
+	Strategy    *catalog.Strategy
+
+	catalog  *catalog.Catalog
+	timeline timeline
+	request  runner.StartRequest // of the whole window
+	pins     map[market.Symbol]string
+}
+
+// Close ends what is left of the plugin.
+func (p *Prepared) Close() { p.catalog.Close() }
+
+// Prepare looks a question up; nothing is executed but the plugin's description of
+// itself.
+func (h *Host) Prepare(ctx context.Context, q Question) (_ *Prepared, err error) {
+	p := &Prepared{Question: q, pins: map[market.Symbol]string{}}
+	if p.catalog, err = h.openPlugin(ctx, q); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			p.Close()
+		}
+	}()
+	if p.Strategy, err = lookUp(p.catalog, q); err != nil {
+		return nil, err
+	}
+	params, bad := p.Strategy.ValidateParams(q.Params)
+	if len(bad) > 0 {
+		return nil, refuse("PARAMS_INVALID", "/params"+bad[0].Pointer, "/params%s %s", bad[0].Pointer, bad[0].Message)
+	}
+	cash, execution, err := rules(q)
+	if err != nil {
+		return nil, err
+	}
+	data, err := h.data(ctx, p, q)
+	if err != nil {
+		return nil, err
+	}
+	splits, err := q.Splits.Over(p.timeline.closes, q.Holding)
+	if err != nil {
+		return nil, splitError(err)
+	}
+	p.request = runner.StartRequest{
+		Mode: runner.ModeBacktest, StrategyName: p.Strategy.Name, StrategyParams: params, Symbols: q.Symbols, Timeframe: q.Timeframe,
+		StartDate: q.Start, EndDate: q.End, InitialCash: json.Number(cash), Exchange: q.Exchange, Execution: execution,
+	}
+	manifest := artifact.Manifest{
+		Request: artifact.Request{
+			Kind: q.Kind, FamilyID: q.FamilyID, StrategyName: p.Strategy.Name, StrategyParams: params, Symbols: q.Symbols, Timeframe: q.Timeframe,
+			Exchange: q.Exchange, StartDate: p.timeline.opens[0], EndDate: p.timeline.closes[len(p.timeline.closes)-1],
+			InitialCash: json.RawMessage(cash), Seed: fmt.Sprint(q.Seed), Execution: execution, Stress: q.Stress,
+		},
+		Splits: splits, Data: data, Engine: h.Engine, Sandbox: string(h.Sandbox),
+		Strategy: artifact.Strategy{Name: p.Strategy.Name, Version: p.Strategy.Version, Slug: q.Slug},
+		Plugin: artifact.Plugin{
+			SHA256: p.Strategy.SHA256, Size: p.Strategy.Program().Size, GoVersion: p.Strategy.Program().GoVersion, OS: runtime.GOOS, Arch: runtime.GOARCH,
+			ProtocolVersion: p.Strategy.ProtocolVersion, SDKVersion: p.Strategy.SDKVersion, SourceSHA256: q.Plugin.SourceSHA256,
+		},
+	}
+	manifest.Request.Splits.Purge = purgeOf(splits)
+	if p.Manifest, err = manifest.Complete(); err != nil {
+		return nil, err
+	}
+	if p.RequestHash, err = p.Manifest.Request.Hash(); err != nil {
+		return nil, err
+	}
+	p.RunID, err = RunID(p.RequestHash)
+	return p, err
+}
+
+// RunID is the name of the run that answers a request: run_ and the first 10 bytes of
+// its hash in lower-case base32.
+func RunID(requestHash string) (string, error) {
+	sum, err := hex.DecodeString(requestHash)
+	if err != nil || len(sum) != 32 {
+		return "", fmt.Errorf("%q is not a SHA-256", requestHash)
+	}
+	return "run_" + strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:10])), nil
+}
+
+func purgeOf(s artifact.Splits) int {
+	purge, _ := s.Params["purge"].(int)
+	return purge
+}
+
+func splitError(err error) error {
+	var short *split.TooShortError
+	var field *split.FieldError
+	switch {
+	case errors.As(err, &short):
+		return &Error{Code: "DATA_TOO_SHORT", Message: err.Error(), Details: map[string]any{"candles": short.Candles, "needed": short.Needed}, Cause: err}
+	case errors.As(err, &field):
+		return refuse("LAB_JSON_INVALID", "/splits"+field.Pointer, "/splits%s", field.Error())
+	}
+	return err
+}
+
+// openPlugin opens a catalogue of this one program.
+func (h *Host) openPlugin(ctx context.Context, q Question) (*catalog.Catalog, error) {
+	return catalog.Open(ctx, catalog.Options{
+		Dir: filepath.Dir(q.Plugin.Path), Only: []string{filepath.Base(q.Plugin.Path)}, StateDir: h.StateDir, Sandbox: h.Sandbox,
+		Logger: h.Logger.Named("catalog"),
+	})
+}
+
+// lookUp finds the strategy that the program says it is.
+func lookUp(c *catalog.Catalog, q Question) (*catalog.Strategy, error) {
+	list := c.Strategies()
+	if len(list) != 1 {
+		return nil, fmt.Errorf("%s holds %d strategies", q.Plugin.Path, len(list))
+	}
+	s := list[0]
+	if s.Error != nil {
+		return nil, &Error{
+			Code: "CHECK_FAILED", Message: fmt.Sprintf("the plugin cannot be used: %s", s.Error.Message),
+			Details: map[string]any{"reason": s.Error.Code},
+		}
+	}
+	if !project.SameName(s.Name, q.Slug) {
+		return nil, refuse("NAME_MISMATCH", "/slug", "the program calls its strategy %q, lab.json says %q: make them equal (- and _ count as equal)", s.Name, q.Slug)
+	}
+	return c.Lookup(s.Name)
+}
+
+// rules is money and execution options in canonical form.
+func rules(q Question) (cash string, execution json.RawMessage, err error) {
+	d, err := decimal.Parse(string(q.InitialCash))
+	if err != nil {
+		return "", nil, refuse("LAB_JSON_INVALID", "/initial_cash", "/initial_cash %v", err)
+	}
+	if d = sim.RoundCash(d); !d.IsPos() {
+		return "", nil, refuse("LAB_JSON_INVALID", "/initial_cash", "/initial_cash is 0 once rounded to the money unit")
+	}
+	options, err := sim.ResolveOptions(q.Execution, sim.DefaultFees())
+	var bad *sim.OptionError
+	if errors.As(err, &bad) {
+		f := bad.Fields[0]
+		return "", nil, refuse("LAB_JSON_INVALID", "/execution"+f.Pointer, "/execution%s %s", f.Pointer, f.Message)
+	}
+	if err != nil {
+		return "", nil, err
+	}
+	execution, err = json.Marshal(options)
+	return d.Trim(0).String(), execution, err
+}
+
+// launcher starts splits of a prepared question.
+func (h *Host) launcher(p *Prepared, spool string) *backtest.Launcher {
+	return backtest.NewLauncher(backtest.Options{
+		Catalog: p.catalog, Store: h.Candles, Logger: h.Logger, SpoolDir: spool, Engine: h.Engine, StepLimit: h.StepLimit,
+	})
+}
