@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/candle"
 	"github.com/assay-run/assay/host/candle/importer"
+	"github.com/assay-run/assay/lab/evaluate"
+	"github.com/assay-run/assay/lab/project"
 	"github.com/assay-run/assay/plugin-sdk/candlefile"
 )
 
@@ -43,11 +46,11 @@ const (
 // every import code is.
 func exitOf(code string) int {
 	switch code {
-	case codeCheckFailed:
+	case codeCheckFailed, "BUILD_FAILED", "RUN_FAILED", "NONDETERMINISM", "ARTIFACT_MISMATCH", "NOT_REPRODUCED", "FALSIFIED", "FAMILY_ABORTED", "INGEST_REFUSED":
 		return exitFailed
-	case codeInterrupted:
+	case codeInterrupted, "INCONCLUSIVE", "INCOMPARABLE", "CONTROL_UNREACHABLE":
 		return exitOpen
-	case codeInternal:
+	case codeInternal, "RUN_ID_COLLISION":
 		return exitInternal
 	}
 	return exitRefused
@@ -71,6 +74,9 @@ func classify(err error) *Error {
 		notFound *candle.NotFoundError
 		corrupt  *candlefile.CorruptError
 	)
+	if e := classifyProject(err); e != nil {
+		return e
+	}
 	switch {
 	case errors.As(err, &own):
 		return own
@@ -110,4 +116,36 @@ func importError(e *importer.Error) *Error {
 		details["flag"] = "--ohlc-violations"
 	}
 	return &Error{Code: string(e.Code), Message: e.Message, Details: details}
+}
+
+// classifyProject knows the errors of packages project and evaluate; nil for others.
+func classifyProject(err error) *Error {
+	var (
+		slug     *project.SlugError
+		missing  *project.NotFoundError
+		config   *project.ConfigError
+		build    *project.BuildError
+		refused  *evaluate.Error
+		differs  *evaluate.MismatchError
+		artifact *artifact.MismatchError
+	)
+	switch {
+	case errors.As(err, &slug):
+		return &Error{Code: "SLUG_INVALID", Message: err.Error()}
+	case errors.As(err, &missing):
+		return &Error{Code: "STRATEGY_NOT_FOUND", Message: err.Error(), Details: map[string]any{"tried": append([]string{}, missing.Tried...)}}
+	case errors.As(err, &config):
+		return &Error{Code: "LAB_JSON_INVALID", Message: err.Error(), Details: map[string]any{"pointer": config.Faults[0].Pointer, "errors": config.Faults}}
+	case errors.Is(err, project.ErrNoGo):
+		return &Error{Code: "GO_TOOL_MISSING", Message: err.Error()}
+	case errors.As(err, &build):
+		return &Error{Code: "BUILD_FAILED", Message: err.Error(), Details: map[string]any{"output": build.Output}}
+	case errors.As(err, &refused):
+		return &Error{Code: refused.Code, Message: refused.Message, Details: refused.Details}
+	case errors.As(err, &differs):
+		return &Error{Code: "NONDETERMINISM", Message: err.Error(), Details: map[string]any{"run_id": differs.RunID, "before": differs.Before, "now": differs.Now}}
+	case errors.As(err, &artifact):
+		return &Error{Code: "ARTIFACT_MISMATCH", Message: err.Error(), Details: map[string]any{"run_id": artifact.RunID, "problems": artifact.Problems}}
+	}
+	return nil
 }

@@ -18,6 +18,7 @@ type IO struct {
 	Getenv   func(string) string
 	// Terminal says that Err is one, where a line can be redrawn.
 	Terminal bool
+	Build    Build
 }
 
 // app is one invocation: the common flags and where output goes.
@@ -75,10 +76,10 @@ func (a *app) root() *cobra.Command {
 	f.BoolVar(&a.json, "json", false, "print exactly one JSON object")
 	f.BoolVar(&a.quiet, "quiet", false, "no progress on stderr")
 	f.BoolVar(&a.noColor, "no-color", false, "no colours (NO_COLOR)")
-	f.StringVar(&a.logLevel, "log-level", "", "trace, debug, info, warn or error (SERVICE_LOG_LEVEL, default info)")
+	f.StringVar(&a.logLevel, "log-level", "", "trace, debug, info, warn or error (SERVICE_LOG_LEVEL, default warn)")
 	f.StringVar(&a.sandbox, "sandbox", "auto", "run plugins in a sandbox: auto, off or require")
 	f.DurationVar(&a.pluginTimeout, "plugin-timeout", 30*time.Second, "how long a plugin may take for one answer")
-	c.AddCommand(a.dataCommand())
+	c.AddCommand(a.runCommand(), a.dataCommand())
 	return c
 }
 
@@ -106,7 +107,7 @@ func (a *app) action(c *cobra.Command, run func(ctx context.Context, args []stri
 // checks them all.
 func (a *app) configure() error {
 	a.stateDir = firstOf(a.stateDir, a.io.Getenv("SERVICE_STATE_DIR"), ".assay")
-	a.logLevel = firstOf(a.logLevel, a.io.Getenv("SERVICE_LOG_LEVEL"), "info")
+	a.logLevel = firstOf(a.logLevel, a.io.Getenv("SERVICE_LOG_LEVEL"), "warn")
 	a.noColor = a.noColor || a.io.Getenv("NO_COLOR") != ""
 	if !slices.Contains([]string{"trace", "debug", "info", "warn", "error"}, a.logLevel) {
 		return usage("--log-level", "%q is not one of trace, debug, info, warn, error", a.logLevel)

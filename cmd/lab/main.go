@@ -8,12 +8,17 @@ import (
 	"syscall"
 	_ "time/tzdata" // --tz must work where the system has no zone files
 
+	"github.com/assay-run/assay/host/catalog"
 	"github.com/assay-run/assay/lab"
 )
 
+// version and commit are set by the linker.
+var version, commit = "dev", "unknown"
+
 func main() {
+	catalog.MaybeShim()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := lab.Main(ctx, os.Args[1:], lab.IO{Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv, Terminal: terminal(os.Stderr)})
+	code := lab.Main(ctx, os.Args[1:], lab.IO{Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv, Terminal: terminal(os.Stderr), Build: lab.Build{Version: version, Commit: commit}})
 	stop()
 	os.Exit(code)
 }

@@ -46,7 +46,7 @@ var (
 // lab.json names. The error is ErrNoGo, a *BuildError or of the file system.
 func (p *Project) Build(ctx context.Context, stateDir string) (Built, error) {
 	if p.Config.Plugin.Path != "" {
-		return finished(filepath.Join(p.Dir, filepath.FromSlash(p.Config.Plugin.Path)))
+		return Finished(filepath.Join(p.Dir, filepath.FromSlash(p.Config.Plugin.Path)))
 	}
 	tool, err := exec.LookPath("go")
 	if err != nil {
@@ -85,13 +85,13 @@ func (p *Project) Build(ctx context.Context, stateDir string) (Built, error) {
 	if err := os.Rename(made, path); err != nil {
 		return Built{}, err
 	}
-	built, err := finished(path)
+	built, err := Finished(path)
 	built.SourceSHA256 = source
 	return built, err
 }
 
-// finished is a program that is there already.
-func finished(path string) (Built, error) {
+// Finished is a program that is there already. The error is a *BuildError if it is not.
+func Finished(path string) (Built, error) {
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:

@@ -1,0 +1,236 @@
+package lab
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/assay-run/assay/host/artifact"
+	"github.com/assay-run/assay/host/metric"
+	"github.com/assay-run/assay/lab/evaluate"
+	"github.com/assay-run/assay/lab/project"
+)
+
+// runOptions are the flags of lab run.
+type runOptions struct {
+	dir        string
+	set        []string
+	params     string
+	paramsFile string
+	seed       string
+	plugin     string
+	force      bool
+	noReuse    bool
+}
+
+func (a *app) runCommand() *cobra.Command {
+	var o runOptions
+	c := &cobra.Command{
+		Use:   "run <slug>",
+		Short: "Evaluate a strategy once: splits, walk-forward, stress",
+		Long: "Run builds the strategy, plays every split of lab.json in a process of its own, repeats the search\n" +
+			"split under stress and stores the result. The same question has one answer: asked again, nothing is\n" +
+			"executed. The metrics of the test split are locked.",
+		Example: examples(
+			"lab run sma_cross",
+			"lab run sma_cross --set fast=5 --set slow=40",
+			"lab run sma_cross --params '{\"fast\":5,\"slow\":40}' --json",
+			"lab run sma_cross --force    # execute again and compare the result",
+		),
+		Args: cobra.ExactArgs(1),
+	}
+	f := c.Flags()
+	f.StringVar(&o.dir, "dir", "", "folder of the strategy (default: looked up by slug)")
+	f.StringArrayVar(&o.set, "set", nil, "one parameter, key=value; may be repeated")
+	f.StringVar(&o.params, "params", "", "parameters as a JSON object, instead of those of lab.json")
+	f.StringVar(&o.paramsFile, "params-file", "", "a file with such an object, - for standard input")
+	f.StringVar(&o.seed, "seed", "", "root of all random numbers (default: that of lab.json)")
+	f.StringVar(&o.plugin, "plugin", "", "a finished program instead of building one")
+	f.BoolVar(&o.force, "force", false, "execute again what is answered; the result must be the same")
+	f.BoolVar(&o.noReuse, "no-reuse", false, "execute and store nothing, for timing")
+	return a.action(c, func(ctx context.Context, args []string) (outcome, error) { return a.run(ctx, args[0], o) })
+}
+
+func (a *app) run(ctx context.Context, slug string, o runOptions) (outcome, error) {
+	if o.force && o.noReuse {
+		return outcome{}, usage("--no-reuse", "--force and --no-reuse exclude each other")
+	}
+	p, err := a.project(slug, o.dir)
+	if err != nil {
+		return outcome{}, err
+	}
+	built, err := a.build(ctx, p, o.plugin)
+	if err != nil {
+		return outcome{}, err
+	}
+	q := evaluate.Ask(p, built)
+	if q.Params, err = o.parameters(p.Config.Params); err != nil {
+		return outcome{}, err
+	}
+	if o.seed != "" {
+		if q.Seed, err = strconv.ParseUint(o.seed, 10, 64); err != nil {
+			return outcome{}, usage("--seed", "%q is not a whole number below 2^64", o.seed)
+		}
+	}
+	var answer *evaluate.Answer
+	err = a.withHost(ctx, func(h *evaluate.Host) error {
+		prepared, err := h.Prepare(ctx, q)
+		if err != nil {
+			return err
+		}
+		defer prepared.Close()
+		bar := a.progress("run " + prepared.RunID)
+		defer bar.end()
+		answer, err = h.Run(ctx, prepared, evaluate.Options{
+			Force: o.force, NoReuse: o.noReuse, Progress: bar.update,
+			Waiting: func(owner string) { a.say("waiting for %s, which answers the same question", owner) },
+		})
+		return err
+	})
+	if err != nil {
+		return outcome{}, err
+	}
+	out := outcome{Result: runResult(answer), Print: func(w io.Writer) { printRun(w, answer) }}
+	if f := answer.Failure; f != nil {
+		return out, &Error{
+			Code: "RUN_FAILED", Message: fmt.Sprintf("split %s failed: %s: %s", f.SplitID, f.Code, f.Message),
+			Details: map[string]any{"run_id": answer.RunID, "split_id": f.SplitID, "code": f.Code, "log_tail": f.LogTail},
+		}
+	}
+	return out, nil
+}
+
+// say tells a person something on the way.
+func (a *app) say(format string, args ...any) {
+	if !a.quiet {
+		fmt.Fprintf(a.io.Err, format+"\n", args...)
+	}
+}
+
+func (a *app) project(slug, dir string) (*project.Project, error) {
+	working, err := os.Getwd()
+	if err != nil {
+		return nil, err
+	}
+	return project.Find(slug, dir, working)
+}
+
+// build makes the plugin, or takes the finished one.
+func (a *app) build(ctx context.Context, p *project.Project, plugin string) (project.Built, error) {
+	if plugin != "" {
+		return project.Finished(plugin)
+	}
+	return p.Build(ctx, a.stateDir)
+}
+
+// parameters are those of lab.json, replaced by --params or --params-file and changed
+// by --set.
+func (o *runOptions) parameters(base json.RawMessage) (json.RawMessage, error) {
+	text := base
+	switch {
+	case o.params != "" && o.paramsFile != "":
+		return nil, usage("--params-file", "--params and --params-file exclude each other")
+	case o.params != "":
+		text = json.RawMessage(o.params)
+	case o.paramsFile == "-":
+		b, err := io.ReadAll(io.LimitReader(os.Stdin, maxParams+1))
+		if err != nil {
+			return nil, err
+		}
+		text = b
+	case o.paramsFile != "":
+		b, err := os.ReadFile(o.paramsFile)
+		if err != nil {
+			return nil, usage("--params-file", "%v", err)
+		}
+		text = b
+	}
+	if len(o.set) == 0 {
+		return text, nil
+	}
+	params := map[string]json.RawMessage{}
+	if err := json.Unmarshal(text, &params); err != nil {
+		return nil, &Error{Code: "PARAMS_INVALID", Message: "the parameters are not a JSON object: " + err.Error(), Details: map[string]any{"pointer": ""}}
+	}
+	for _, s := range o.set {
+		key, value, ok := strings.Cut(s, "=")
+		if !ok || key == "" {
+			return nil, usage("--set", "%q is not of the form key=value", s)
+		}
+		params[key] = valueOf(value)
+	}
+	return json.Marshal(params)
+}
+
+// maxParams bounds what is read as parameters.
+const maxParams = 1 << 20
+
+// valueOf is JSON if it reads as such, else text.
+func valueOf(text string) json.RawMessage {
+	if json.Valid([]byte(text)) {
+		return json.RawMessage(text)
+	}
+	quoted, err := json.Marshal(text)
+	if err != nil { // a string always has a form
+		return json.RawMessage(`""`)
+	}
+	return quoted
+}
+
+// runAnswer is the result of lab run --json.
+type runAnswer struct {
+	RunID       string           `json:"run_id"`
+	RequestHash string           `json:"request_hash"`
+	ResultHash  string           `json:"result_hash"`
+	Reused      bool             `json:"reused"`
+	Status      string           `json:"status"`
+	Summary     artifact.Summary `json:"summary"`
+	Path        string           `json:"path"`
+}
+
+func runResult(x *evaluate.Answer) runAnswer {
+	return runAnswer{
+		RunID: x.RunID, RequestHash: x.RequestHash, ResultHash: x.Report.ResultHash, Reused: x.Reused, Status: x.Report.Status,
+		Summary: x.Metadata.Summary, Path: "runs/" + x.RunID,
+	}
+}
+
+// printRun is the table of a run: a line per split.
+func printRun(w io.Writer, x *evaluate.Answer) {
+	state := x.Report.Status
+	if x.Reused {
+		state += ", reused"
+	}
+	fmt.Fprintf(w, "%s  %s\n", x.RunID, state)
+	rows := [][]string{{"SPLIT", "FROM", "TO", "RETURN", "SHARPE", "MAX DRAWDOWN", "TRADES", "STATUS"}}
+	for _, s := range x.Report.Splits {
+		rows = append(rows, append([]string{s.ID, s.TSFrom.String()[:10], s.TSTo.String()[:10]}, append(metricCells(s.Metrics), s.Status)...))
+	}
+	if wf := x.Report.WalkForward; wf != nil {
+		rows = append(rows, append([]string{"walk-forward", fmt.Sprintf("%d windows", wf.Windows), fmt.Sprintf("%d days", wf.Days)}, append(metricCells(wf.Metrics), "")...))
+	}
+	table(w, rows)
+	for _, s := range x.Report.Stress {
+		fmt.Fprintf(w, "stress %s: %s (net %s, base %s)\n", s.ID, s.Verdict, s.Stressed.NetPnL, s.Base.NetPnL)
+	}
+}
+
+// metricCells are return, Sharpe ratio, drawdown and trades; n/a where undefined.
+func metricCells(v metric.Values) []string {
+	cell := func(key, format string, factor float64) string {
+		x, defined := v.Get(key)
+		if !defined {
+			return "n/a"
+		}
+		return fmt.Sprintf(format, factor*x)
+	}
+	return []string{
+		cell("total_return", "%+.2f %%", 100), cell("sharpe_ratio", "%.2f", 1), cell("max_drawdown", "%.2f %%", 100), cell("total_trades", "%.0f", 1),
+	}
+}
