@@ -75,7 +75,7 @@ func (noLoader) Load(url string) (any, error) {
 
 func compileSchema(text string) (*jsonschema.Schema, json.RawMessage, error) {
 	raw := jsontext.Value(text)
-	if err := raw.Compact(); err != nil { // also refuses duplicate keys and bad UTF-8
+	if err := raw.Compact(jsontext.AllowDuplicateNames(false), jsontext.AllowInvalidUTF8(false)); err != nil {
 		return nil, nil, err
 	}
 	if raw.Kind() != '{' {

@@ -36,6 +36,22 @@ type Registry struct {
 	store *artifact.Store
 	log   hclog.Logger
 	now   func() time.Time
+	// warnings are what a person should know since the registry was opened.
+	warnings []Warning
+}
+
+// Warning is something that a person should mend.
+type Warning struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
+// Warnings is what was found amiss when the registry was opened. Commands show it.
+func (r *Registry) Warnings() []Warning { return r.warnings }
+
+func (r *Registry) warn(code, message string) {
+	r.warnings = append(r.warnings, Warning{code, message})
+	r.log.Warn(message, "code", code)
 }
 
 // Open opens or creates the registry of a store and settles what a crash left
@@ -53,7 +69,7 @@ func Open(ctx context.Context, store *artifact.Store, log hclog.Logger) (*Regist
 		return nil, fmt.Errorf("registry: %w", err)
 	}
 	r := &Registry{db: db, store: store, log: log, now: time.Now}
-	if err := r.settle(ctx); err != nil {
+	if err := errors.Join(r.importLegacy(ctx), r.settle(ctx)); err != nil {
 		return nil, errors.Join(fmt.Errorf("registry: %w", err), db.Close())
 	}
 	return r, nil

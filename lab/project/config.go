@@ -91,7 +91,7 @@ func Parse(file string, text []byte) (*Config, error) {
 		return nil, fail(Fault{Message: fmt.Sprintf("has %d bytes, more than %d", len(text), maxConfig)})
 	}
 	raw := jsontext.Value(bytes.Clone(text))
-	if err := raw.Compact(); err != nil { // also refuses duplicate keys and bad UTF-8
+	if err := raw.Compact(jsontext.AllowDuplicateNames(false), jsontext.AllowInvalidUTF8(false)); err != nil {
 		return nil, fail(Fault{Message: "is not JSON: " + err.Error()})
 	}
 	faults, err := violations(raw)
