@@ -54,3 +54,6 @@ func (a *app) engine() (artifact.Engine, error) {
 	sum, err := digest.File(self)
 	return artifact.Engine{Name: "lab", Version: a.io.Build.Version, Commit: a.io.Build.Commit, SHA256: sum}, err
 }
+
+// runsDir is the folder of all runs.
+func (a *app) runsDir() string { return filepath.Join(a.stateDir, "runs") }

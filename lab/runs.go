@@ -1,0 +1,173 @@
+package lab
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/assay-run/assay/host/artifact"
+	"github.com/assay-run/assay/host/registry"
+	"github.com/assay-run/assay/lab/evaluate"
+)
+
+func (a *app) runsCommand() *cobra.Command {
+	return a.group("runs", "The registry of runs: list, show, verify", a.runsListCommand(), a.runsShowCommand(), a.runsVerifyCommand())
+}
+
+func (a *app) runsListCommand() *cobra.Command {
+	var f registry.Filter
+	c := &cobra.Command{
+		Use:   "list",
+		Short: "List every run, oldest first",
+		Long:  "List shows one line per run of the registry: those of the lab and those of the service. Numbers are of\nthe stitched walk-forward, or of the whole run where there is none.",
+		Example: examples(
+			"lab runs list",
+			"lab runs list --slug sma_cross --status completed --json",
+		),
+		Args: cobra.NoArgs,
+	}
+	c.Flags().StringVar(&f.Slug, "slug", "", "only runs of this strategy")
+	c.Flags().StringVar(&f.FamilyID, "family", "", "only runs of this family")
+	c.Flags().StringVar(&f.Kind, "kind", "", "only this kind: run, trial, falsification, service, legacy")
+	c.Flags().StringVar(&f.Status, "status", "", "only this status: running, completed, failed")
+	return a.action(c, func(ctx context.Context, _ []string) (outcome, error) { return a.runsList(ctx, f) })
+}
+
+// runRow is a run as it is listed.
+type runRow struct {
+	RunID       string           `json:"run_id"`
+	RequestHash string           `json:"request_hash"`
+	Slug        string           `json:"slug"`
+	FamilyID    string           `json:"family_id"`
+	Kind        string           `json:"kind"`
+	Status      string           `json:"status"`
+	CompletedAt *string          `json:"completed_at"`
+	Params      json.RawMessage  `json:"params"`
+	Summary     artifact.Summary `json:"summary"`
+}
+
+func rowOf(r registry.Run) runRow {
+	row := runRow{RunID: r.RunID, RequestHash: r.RequestHash, Slug: r.Slug, FamilyID: r.FamilyID, Kind: r.Kind, Status: r.Status, Params: json.RawMessage("{}")}
+	if r.CompletedAt != "" {
+		row.CompletedAt = &r.CompletedAt
+	}
+	if m, err := artifact.DecodeMetadata(r.Payload); err == nil { // a legacy payload may be anything
+		row.Summary = m.Summary
+		var compact bytes.Buffer
+		if json.Compact(&compact, m.Params) == nil {
+			row.Params = compact.Bytes()
+		}
+	}
+	return row
+}
+
+func (a *app) runsList(ctx context.Context, f registry.Filter) (outcome, error) {
+	rows := []runRow{}
+	var warnings []warning
+	err := a.withRegistry(ctx, func(_ *artifact.Store, reg *registry.Registry) error {
+		warnings = warningsOf(reg)
+		runs, err := reg.ListMetadata(ctx, f)
+		for _, r := range runs {
+			rows = append(rows, rowOf(r))
+		}
+		return err
+	})
+	return outcome{Result: map[string]any{"runs": rows}, Warnings: warnings, Print: func(w io.Writer) { printRows(w, rows) }}, err
+}
+
+func printRows(w io.Writer, rows []runRow) {
+	cells := [][]string{{"RUN", "STRATEGY", "KIND", "STATUS", "COMPLETED", "RETURN", "SHARPE", "MAX DRAWDOWN", "TRADES", "PARAMETERS"}}
+	for _, r := range rows {
+		completed := ""
+		if r.CompletedAt != nil {
+			completed = *r.CompletedAt
+		}
+		s := r.Summary
+		cells = append(cells, []string{
+			r.RunID, r.Slug, r.Kind, r.Status, completed, cell(s.TotalReturn, "%+.2f %%", 100), cell(s.SharpeRatio, "%.2f", 1),
+			cell(s.MaxDrawdown, "%.2f %%", 100), cell(s.TotalTrades, "%.0f", 1), string(r.Params),
+		})
+	}
+	table(w, cells)
+}
+
+// cell is a number as text; n/a if it is undefined.
+func cell(x *float64, format string, factor float64) string {
+	if x == nil {
+		return "n/a"
+	}
+	return fmt.Sprintf(format, factor**x)
+}
+
+func (a *app) runsShowCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:     "show <run>",
+		Short:   "Show one run: splits, stress, hashes",
+		Long:    "Show prints the report of a run. Metrics of a locked split are not shown.",
+		Example: examples("lab runs show run_6rvs7gxczpvrxcpd", "lab runs show run_6rvs7gxczpvrxcpd --json"),
+		Args:    cobra.ExactArgs(1),
+	}
+	return a.action(c, func(ctx context.Context, args []string) (outcome, error) { return a.runsShow(ctx, args[0]) })
+}
+
+func (a *app) runsShow(ctx context.Context, id string) (outcome, error) {
+	var out outcome
+	err := a.withRegistry(ctx, func(store *artifact.Store, reg *registry.Registry) error {
+		row, err := reg.Get(ctx, id)
+		if errors.Is(err, registry.ErrNotFound) {
+			return runNotFound(id)
+		}
+		if err != nil {
+			return err
+		}
+		out.Warnings = warningsOf(reg)
+		payload := json.RawMessage(row.Payload)
+		result := map[string]any{"run": rowOf(row), "metadata": payload, "report": nil}
+		out.Result = result
+		out.Print = func(w io.Writer) { printRows(w, []runRow{rowOf(row)}) }
+		report, err := artifact.ReadReport(store.Dir(id))
+		if err != nil {
+			return nil // a running, failed or legacy run may have no files
+		}
+		metadata, err := artifact.DecodeMetadata(row.Payload)
+		if err != nil {
+			return err
+		}
+		result["report"] = report
+		out.Print = func(w io.Writer) {
+			answer := &evaluate.Answer{RunID: id, RequestHash: row.RequestHash, Metadata: metadata, Report: report}
+			printRun(w, answer)
+			table(w, [][]string{{"request", row.RequestHash}, {"decisions", report.DecisionHash}, {"result", report.ResultHash}, {"plugin", metadata.Plugin.SHA256}, {"engine", metadata.Engine.SHA256}})
+		}
+		return nil
+	})
+	return out, err
+}
+
+func runNotFound(id string) *Error {
+	return &Error{Code: "RUN_NOT_FOUND", Message: fmt.Sprintf("there is no run %q: lab runs list shows what there is", id), Details: map[string]any{"run_id": id}}
+}
+
+// withRegistry opens the registry alone.
+func (a *app) withRegistry(ctx context.Context, use func(*artifact.Store, *registry.Registry) error) (err error) {
+	store := artifact.NewStore(a.runsDir())
+	reg, err := registry.Open(ctx, store, a.logger.Named("registry"))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, reg.Close()) }()
+	return use(store, reg)
+}
+
+func warningsOf(reg *registry.Registry) []warning {
+	list := []warning{}
+	for _, w := range reg.Warnings() {
+		list = append(list, warning(w))
+	}
+	return list
+}

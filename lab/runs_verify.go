@@ -1,0 +1,128 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+
+	"github.com/spf13/cobra"
+
+	"github.com/assay-run/assay/host/artifact"
+	"github.com/assay-run/assay/host/registry"
+)
+
+func (a *app) runsVerifyCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "verify [run...]",
+		Short: "Hash the artifacts of runs again",
+		Long:  "Verify hashes every file of the runs and compares it with what was stored; without an argument, of all\nruns that have ended.",
+		Example: examples(
+			"lab runs verify",
+			"lab runs verify run_6rvs7gxczpvrxcpd",
+		),
+	}
+	return a.action(c, func(ctx context.Context, args []string) (outcome, error) { return a.runsVerify(ctx, args) })
+}
+
+// verified is what the check of one run has found.
+type verified struct {
+	RunID    string   `json:"run_id"`
+	OK       bool     `json:"ok"`
+	Files    int      `json:"files"`
+	Problems []string `json:"problems"`
+}
+
+func (a *app) runsVerify(ctx context.Context, ids []string) (outcome, error) {
+	list, bad := []verified{}, 0
+	err := a.withRegistry(ctx, func(store *artifact.Store, reg *registry.Registry) error {
+		if len(ids) == 0 {
+			var err error
+			if ids, err = endedRuns(ctx, reg); err != nil {
+				return err
+			}
+		}
+		bar := a.progress("verify")
+		defer bar.end()
+		for i, id := range ids {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			v, err := verifyRun(ctx, store, reg, id)
+			if err != nil {
+				return err
+			}
+			if !v.OK {
+				bad++
+			}
+			list = append(list, v)
+			bar.update(int64(i+1), int64(len(ids)))
+		}
+		return nil
+	})
+	if err != nil {
+		return outcome{}, err
+	}
+	out := outcome{Result: map[string]any{"runs": list}, Print: func(w io.Writer) { printVerified(w, list) }}
+	if bad > 0 {
+		return out, &Error{
+			Code: "ARTIFACT_MISMATCH", Message: fmt.Sprintf("the files of %d of %d runs are not what was stored", bad, len(list)),
+			Details: map[string]any{"runs": list},
+		}
+	}
+	return out, nil
+}
+
+// endedRuns are those that should have files: completed ones that are not legacy.
+func endedRuns(ctx context.Context, reg *registry.Registry) ([]string, error) {
+	runs, err := reg.ListMetadata(ctx, registry.Filter{Status: artifact.StatusCompleted})
+	var ids []string
+	for _, r := range runs {
+		if r.Kind != registry.KindLegacy {
+			ids = append(ids, r.RunID)
+		}
+	}
+	return ids, err
+}
+
+func verifyRun(ctx context.Context, store *artifact.Store, reg *registry.Registry, id string) (verified, error) {
+	v := verified{RunID: id, Problems: []string{}}
+	row, err := reg.Get(ctx, id)
+	if errors.Is(err, registry.ErrNotFound) {
+		return v, runNotFound(id)
+	}
+	if err != nil {
+		return v, err
+	}
+	m, payload, err := artifact.Verify(store.Dir(id))
+	var changed *artifact.MismatchError
+	switch {
+	case errors.As(err, &changed):
+		v.Problems = changed.Problems
+	case errors.Is(err, fs.ErrNotExist):
+		v.Problems = []string{"metadata.json is missing"}
+	case err != nil:
+		v.Problems = []string{err.Error()}
+	case string(payload) != string(row.Payload):
+		v.Problems = []string{"metadata.json differs from the registry's row"}
+	default:
+		v.OK, v.Files = true, len(m.Artifacts)+1
+	}
+	return v, nil
+}
+
+func printVerified(w io.Writer, list []verified) {
+	rows := [][]string{{"RUN", "STATE", "FILES"}}
+	for _, v := range list {
+		state := "ok"
+		if !v.OK {
+			state = "changed: " + v.Problems[0]
+			if n := len(v.Problems) - 1; n > 0 {
+				state += fmt.Sprintf(", and %d more", n)
+			}
+		}
+		rows = append(rows, []string{v.RunID, state, fmt.Sprint(v.Files)})
+	}
+	table(w, rows)
+}
