@@ -4,7 +4,7 @@
 // schema, refusal of bad parameters, determinism, the same decisions in every way
 // of driving, no leaked goroutine. Backtest runs a strategy through the real
 // simulator, in the test's own process; Run does the same without a testing.TB.
-// Synth makes candles.
+// Synth makes candles, Sample are real ones.
 //
 //	func TestConformance(t *testing.T) { sdktest.Conformance(t, spec, newSMACross) }
 //
