@@ -10,6 +10,7 @@ import (
 	"github.com/assay-run/assay/host/candle/importer"
 	"github.com/assay-run/assay/lab/evaluate"
 	"github.com/assay-run/assay/lab/project"
+	"github.com/assay-run/assay/lab/project/scaffold"
 	"github.com/assay-run/assay/plugin-sdk/candlefile"
 )
 
@@ -122,6 +123,7 @@ func importError(e *importer.Error) *Error {
 func classifyProject(err error) *Error {
 	var (
 		slug     *project.SlugError
+		exists   *scaffold.ExistsError
 		missing  *project.NotFoundError
 		config   *project.ConfigError
 		build    *project.BuildError
@@ -132,6 +134,8 @@ func classifyProject(err error) *Error {
 	switch {
 	case errors.As(err, &slug):
 		return &Error{Code: "SLUG_INVALID", Message: err.Error()}
+	case errors.As(err, &exists):
+		return &Error{Code: "STRATEGY_EXISTS", Message: err.Error(), Details: map[string]any{"path": exists.Path}}
 	case errors.As(err, &missing):
 		return &Error{Code: "STRATEGY_NOT_FOUND", Message: err.Error(), Details: map[string]any{"tried": append([]string{}, missing.Tried...)}}
 	case errors.As(err, &config):
