@@ -1,0 +1,85 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/assay-run/assay/lab/check"
+	"github.com/assay-run/assay/lab/evaluate"
+)
+
+func (a *app) validateCommand() *cobra.Command {
+	var dir string
+	var noTest bool
+	c := &cobra.Command{
+		Use:   "validate <slug>",
+		Short: "Check everything that needs no full run",
+		Long: "Validate reads lab.json, builds the plugin, asks it to describe itself, checks parameters, data and\n" +
+			"splits, runs the author's tests, plays 2,000 candles twice and looks for what makes runs differ.\n" +
+			"It goes on after a failure.",
+		Example: examples(
+			"lab validate sma_cross",
+			"lab validate sma_cross --no-test --json",
+		),
+		Args: cobra.ExactArgs(1),
+	}
+	c.Flags().StringVar(&dir, "dir", "", "folder of the strategy (default: looked up by slug)")
+	c.Flags().BoolVar(&noTest, "no-test", false, "leave the author's tests out")
+	return a.action(c, func(ctx context.Context, args []string) (outcome, error) {
+		return a.validate(ctx, args[0], dir, noTest)
+	})
+}
+
+func (a *app) validate(ctx context.Context, slug, dir string, noTest bool) (outcome, error) {
+	if _, err := a.project(slug, dir); err != nil {
+		if e := classify(err); e.Code != "LAB_JSON_INVALID" {
+			return outcome{}, err // there is nothing to check
+		}
+	}
+	working, err := os.Getwd()
+	if err != nil {
+		return outcome{}, err
+	}
+	var list []check.Outcome
+	err = a.withHost(ctx, func(h *evaluate.Host) error {
+		s := &check.Subject{Slug: slug, Dir: dir, Working: working, Host: h, NoTest: noTest}
+		var err error
+		list, err = check.All(ctx, s, func(o check.Outcome) {
+			if !a.json {
+				fmt.Fprintln(a.io.Out, checkLine(o))
+			}
+		})
+		return err
+	})
+	if err != nil {
+		return outcome{}, err
+	}
+	out := outcome{Result: map[string]any{"checks": list}, Print: func(io.Writer) {}}
+	failed := 0
+	for i, o := range list {
+		switch o.Status {
+		case check.Failed:
+			failed++
+			// The code of what went wrong, also where only the text of the error is known.
+			if list[i].Code == "" {
+				list[i].Code = codeCheckFailed
+			}
+		case check.Warned:
+			out.Warnings = append(out.Warnings, warning{Code: strings.ToUpper(o.ID), Message: o.Message})
+		}
+	}
+	if failed > 0 {
+		return out, &Error{Code: codeCheckFailed, Message: fmt.Sprintf("%d of %d checks failed", failed, len(list)), Details: map[string]any{"checks": list}}
+	}
+	return out, nil
+}
+
+// checkLine is one line for people.
+func checkLine(o check.Outcome) string {
+	return fmt.Sprintf("%-8s %-12s %s", o.Status, o.ID, strings.ReplaceAll(o.Message, "\n", "\n                      "))
+}
