@@ -6,6 +6,8 @@ VERSION   := 1.0.0
 COMMIT    := $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
 BUILD     := CGO_ENABLED=0 GOAMD64=v1 $(GO) build -trimpath -buildvcs=false
 LDFLAGS   := -X main.version=$(VERSION) -X main.commit=$(COMMIT)
+# The builder of the dashboard is a module of its own: ./... does not reach it.
+UITOOL    := api/ui/tool
 STRATEGIES := $(notdir $(patsubst %/main.go,%,$(wildcard strategies/*/main.go)))
 
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
@@ -15,7 +17,7 @@ OASDIFF     := github.com/oasdiff/oasdiff@v1.32.1
 # The race detector needs a C compiler; without one the tests run all the same.
 RACE := $(shell command -v gcc >/dev/null 2>&1 && echo -race)
 
-.PHONY: help build run test check fmt vet staticcheck proto generated contract tests fuzz bench bench-api soak clean
+.PHONY: help build run test check fmt vet staticcheck proto ui screenshots generated contract tests fuzz bench bench-api soak clean
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -37,9 +39,11 @@ fmt:
 
 vet:
 	$(GO) vet ./...
+	$(GO) -C $(UITOOL) vet ./...
 
 staticcheck:
 	$(GO) run $(STATICCHECK) ./...
+	$(GO) -C $(UITOOL) run $(STATICCHECK) ./...
 
 # The document of the last release is api/v1/testdata/released.json: what it promises
 # stays, or is announced as deprecated for 90 days first.
@@ -49,12 +53,23 @@ contract:
 proto: ## regenerate the protobuf code (needs protoc)
 	@scripts/proto.sh
 
+ui: ## bundle the dashboard into api/ui/dist (its API types too where npm ci was run in api/ui)
+	$(GO) -C $(UITOOL) run . -gen
+	@if [ -d api/ui/node_modules ]; then \
+		echo "openapi-typescript -> api/ui/src/gen/api.ts" && cd api/ui && node_modules/.bin/openapi-typescript ../v1/openapi.json -o src/gen/api.ts; \
+	else echo "api/ui/src/gen/api.ts is left as it is: run npm ci in api/ui to regenerate it"; fi
+	$(GO) -C $(UITOOL) run .
+
+screenshots: build ## the dashboard in each state, both themes, two widths: images in OUT (default api/ui/e2e/screenshots)
+	ASSAY_SCREENSHOTS='$(abspath $(or $(OUT),api/ui/e2e/screenshots))' ASSAY_E2E=required $(GO) test -count=1 -timeout 30m -run Screenshots ./api/ui/e2e
+
 generated:
 	@scripts/check-generated.sh
 
 # First what is too slow under the race detector, then everything with it.
 tests: build
 	$(GO) test -count=1 -run 'TestModesAgree' ./host/backtest
+	$(GO) -C $(UITOOL) test -count=1 -shuffle=on ./...
 	$(GO) run $(GOTESTSUM) --format pkgname -- $(RACE) -shuffle=on -timeout 15m ./...
 
 fuzz: ## every fuzz target, FUZZTIME each (default 10m)

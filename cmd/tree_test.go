@@ -37,6 +37,7 @@ var allowed = []struct {
 }{
 	{"plugin-sdk/market", nil},
 	{"plugin-sdk/indicator", []string{"plugin-sdk/market"}},
+	{"plugin-sdk/sample", []string{"plugin-sdk/market"}},
 	{"plugin-sdk/candlefile", []string{"plugin-sdk/market"}},
 	{"plugin-sdk/strategypb", nil},
 	{"plugin-sdk/sim", []string{"plugin-sdk/market"}},
@@ -61,6 +62,8 @@ var allowed = []struct {
 	{"governance", []string{"governance", "host/digest", "host/sqlite"}},
 	{"api", []string{"api", "host", "plugin-sdk", "governance/client"}},
 	{"lab", []string{"lab", "host", "plugin-sdk", "governance/bundle", "governance/ledger", "governance/client"}},
+	{"api/ui", []string{"api/docs=", "api/web"}},
+	{"api/ui/tool", nil},
 	{"internal", []string{"host", "plugin-sdk", "internal", "api", "lab"}},
 	{"cmd", []string{"api", "lab", "governance", "host", "plugin-sdk", "cmd", "internal"}},
 }

@@ -2,17 +2,27 @@ package lab_test
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/assay-run/assay/host/catalog"
 	"github.com/assay-run/assay/lab"
 )
 
 // TestMain makes this binary the lab command of the scripts.
 func TestMain(m *testing.M) {
+	catalog.MaybeShim()
+	play(filepath.Base(os.Args[0]))
 	testscript.Main(m, map[string]func(){
 		"lab": func() {
 			os.Exit(lab.Main(context.Background(), os.Args[1:], lab.IO{Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv}))
@@ -23,12 +33,35 @@ func TestMain(m *testing.M) {
 // TestScripts runs testdata/*.txtar; exit codes are compared with the command exits.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
-		Dir: "testdata",
+		Dir:   "testdata",
+		Setup: goTool,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits":  exits,
 			"damage": damage,
+			"plugin": plugin,
+			"same":   same,
+			"field":  field,
 		},
 	})
+}
+
+// goTool lets scripts build with the modules and the cache of the machine, and never
+// from the network.
+func goTool(env *testscript.Env) error {
+	out, err := exec.Command("go", "env", "-json", "GOMODCACHE", "GOCACHE", "GOPATH").Output()
+	if err != nil {
+		return nil // without the tool its scripts say so
+	}
+	var have map[string]string
+	if err := json.Unmarshal(out, &have); err != nil {
+		return err
+	}
+	for name, value := range have {
+		env.Setenv(name, value)
+	}
+	env.Setenv("GOPROXY", "off")
+	env.Setenv("GOFLAGS", "")
+	return nil
 }
 
 // exits runs lab and wants an exit code: exits 2 data list --nonsense.
@@ -61,4 +94,59 @@ func damage(ts *testscript.TestScript, neg bool, args []string) {
 	b[len(b)/2] ^= 1
 	ts.Check(os.Remove(files[0]))
 	ts.Check(os.WriteFile(files[0], b, 0o400))
+}
+
+// plugin installs one of the roles of this binary: plugin crosser dir/bin/crosser.
+func plugin(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: plugin ROLE FILE")
+	}
+	to := ts.MkAbs(args[1])
+	ts.Check(os.MkdirAll(filepath.Dir(to), 0o755))
+	ts.Check(installPlugin(args[0], to))
+}
+
+// same wants two folders to have the same files with the same content, but for those
+// whose names follow.
+func same(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) < 2 {
+		ts.Fatalf("usage: same DIR DIR [but...]")
+	}
+	a, b := content(ts, args[0], args[2:]), content(ts, args[1], args[2:])
+	if equal := maps.Equal(a, b); equal == neg {
+		ts.Fatalf("%s (%d files) and %s (%d files): equal is %v", args[0], len(a), args[1], len(b), equal)
+	}
+}
+
+func content(ts *testscript.TestScript, dir string, but []string) map[string]string {
+	root := ts.MkAbs(dir)
+	files := map[string]string{}
+	ts.Check(filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || slices.Contains(but, d.Name()) {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		rel, _ := filepath.Rel(root, path)
+		files[rel] = string(text)
+		return err
+	}))
+	return files
+}
+
+// field sets a variable of the script from the JSON on stdout of the last command:
+// field RUN result.run_id.
+func field(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: field NAME PATH")
+	}
+	var value any
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile("stdout")), &value))
+	for _, key := range strings.Split(args[1], ".") {
+		object, ok := value.(map[string]any)
+		if !ok {
+			ts.Fatalf("no %s in %s", args[1], ts.ReadFile("stdout"))
+		}
+		value = object[key]
+	}
+	ts.Setenv(args[0], fmt.Sprint(value))
 }

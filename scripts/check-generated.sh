@@ -5,7 +5,9 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 go mod tidy -diff
+go -C api/ui/tool mod tidy -diff
 scripts/licenses.sh --check
+scripts/check-dashboard.sh
 
 if ! command -v protoc >/dev/null; then
 	echo "protoc is not installed: generated protobuf code is not compared"

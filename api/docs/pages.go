@@ -130,7 +130,7 @@ func licensesView(extra []Part) (licensesPage, error) {
 			vendored.Name, vendored.Version, vendored.Source), packages),
 	}}
 	if len(extra) > 0 {
-		v.Groups = append(v.Groups, group("parts", "Further parts", "Parts vendored by the dashboard and other packages.", extra))
+		v.Groups = append(v.Groups, group("parts", "Further parts", "Libraries inside the script of the dashboard, and data that the service brings along.", extra))
 	}
 	v.Texts = numberTexts(v.Groups)
 	return v, nil

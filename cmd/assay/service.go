@@ -15,7 +15,9 @@ import (
 
 	"github.com/assay-run/assay/api"
 	"github.com/assay-run/assay/api/docs"
+	"github.com/assay-run/assay/api/ui"
 	v1 "github.com/assay-run/assay/api/v1"
+	"github.com/assay-run/assay/api/v1/deprecation"
 	"github.com/assay-run/assay/api/v1/health"
 	"github.com/assay-run/assay/api/v1/metrics"
 	"github.com/assay-run/assay/api/v1/stream"
@@ -23,6 +25,7 @@ import (
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/backtest"
 	"github.com/assay-run/assay/host/candle"
+	"github.com/assay-run/assay/host/candle/sample"
 	"github.com/assay-run/assay/host/catalog"
 	"github.com/assay-run/assay/host/digest"
 	"github.com/assay-run/assay/host/registry"
@@ -187,13 +190,13 @@ func (s *service) build(ctx context.Context, cfg config, ln net.Listener, p part
 	if err != nil {
 		return err
 	}
-	pages, err := docs.New(docs.Options{Events: stream.Events(), Deprecations: retiring})
+	pages, err := pages(retiring)
 	if err != nil {
 		return err
 	}
 	routes := append(api.Redirects(), operations.Routes()...)
 	routes = append(routes, web.Route{Method: http.MethodGet, Path: stream.Path, Handler: s.hub.Handler()})
-	routes = append(routes, pages.Routes()...)
+	routes = append(routes, pages...)
 	numbers := metrics.New(metrics.Options{
 		Version: version, Commit: commit, StartedAt: started, Routes: routes, Status: s.runner.Status,
 		Counters: s.runner.Counters, Stream: s.hub.Counters, Plugins: p.strategies.Counts,
@@ -208,6 +211,23 @@ func (s *service) build(ctx context.Context, cfg config, ln net.Listener, p part
 	}
 	s.server = api.NewServer(edge, s.logger.Named("http"))
 	return nil
+}
+
+// pages are what people look at: the dashboard and the documentation, which lists the
+// licences of both and of the bundled candles.
+func pages(retiring *deprecation.Registry) ([]web.Route, error) {
+	dashboard, err := ui.New(ui.Options{Attribution: sample.Attribution()})
+	if err != nil {
+		return nil, err
+	}
+	candles := docs.Part{Name: "Bundled sample candles", License: "MIT", Texts: []string{sample.Attribution()}}
+	reference, err := docs.New(docs.Options{
+		Events: stream.Events(), Deprecations: retiring, Parts: append(dashboard.Parts(), candles),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return append(dashboard.Routes(), reference.Routes()...), nil
 }
 
 // run serves until ctx is cancelled, then ends the run and everything else.

@@ -6,12 +6,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 	"golang.org/x/text/language"
 	"golang.org/x/text/message"
 
@@ -138,7 +140,7 @@ func (c *Config) check() []Fault {
 		faults = append(faults, Fault{"/seed", "must be below 2^64"})
 	}
 	for symbol := range c.Data.Pins {
-		if !contains(c.Symbols, symbol) {
+		if !slices.Contains(c.Symbols, symbol) {
 			faults = append(faults, Fault{"/data/pins/" + escape(symbol), "is not one of the symbols"})
 		}
 	}
@@ -150,15 +152,6 @@ func (c *Config) check() []Fault {
 	}
 	sort.Slice(faults, func(i, j int) bool { return faults[i].Pointer < faults[j].Pointer })
 	return faults
-}
-
-func contains(list []string, want string) bool {
-	for _, s := range list {
-		if s == want {
-			return true
-		}
-	}
-	return false
 }
 
 func flatten(err error) []error {
@@ -200,7 +193,7 @@ func violations(text []byte) ([]Fault, error) {
 }
 
 // collect takes the leaves: what stands above them only says that something below is
-// wrong.
+// wrong. Unknown and missing fields get the pointer that they have or should have.
 func collect(e *jsonschema.ValidationError, to *[]Fault) {
 	if len(e.Causes) > 0 {
 		for _, c := range e.Causes {
@@ -212,13 +205,23 @@ func collect(e *jsonschema.ValidationError, to *[]Fault) {
 	for _, token := range e.InstanceLocation {
 		pointer.WriteString("/" + escape(token))
 	}
-	f := Fault{pointer.String(), e.ErrorKind.LocalizedString(message.NewPrinter(language.English))}
-	for _, known := range *to {
-		if known == f {
-			return
+	add := func(pointer, text string) {
+		if f := (Fault{pointer, text}); !slices.Contains(*to, f) {
+			*to = append(*to, f)
 		}
 	}
-	*to = append(*to, f)
+	switch k := e.ErrorKind.(type) {
+	case *kind.AdditionalProperties:
+		for _, name := range k.Properties {
+			add(pointer.String()+"/"+escape(name), "is not a known field")
+		}
+	case *kind.Required:
+		for _, name := range k.Missing {
+			add(pointer.String()+"/"+escape(name), "is missing")
+		}
+	default:
+		add(pointer.String(), e.ErrorKind.LocalizedString(message.NewPrinter(language.English)))
+	}
 }
 
 func escape(token string) string {

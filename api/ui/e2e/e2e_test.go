@@ -1,0 +1,115 @@
+// Package e2e_test tests the dashboard in a real headless Chromium against the real
+// service with real plugins. Each file of suites is one subtest; run.mjs runs it and
+// prints its findings. Where Chromium, Node or the packages of npm ci are absent the
+// tests are skipped, unless ASSAY_E2E=required.
+package e2e_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// finding is one line of run.mjs.
+type finding struct {
+	Name   string
+	OK     bool
+	Skip   string
+	Detail string
+}
+
+// TestDashboard runs every suite but those that have a test of their own. ASSAY_E2E_ONLY
+// is a regular expression of the tests inside the suites that are to run.
+func TestDashboard(t *testing.T) {
+	c := prepare(t)
+	files, err := filepath.Glob("suites/*.mjs")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no suites", err)
+	}
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".mjs")
+		if name == "screenshots" || name == "soak" {
+			continue
+		}
+		t.Run(name, func(t *testing.T) { c.run(t, name, 4*time.Minute) })
+	}
+}
+
+// TestScreenshots takes pictures of the states of the page: all of them into the folder
+// ASSAY_SCREENSHOTS where it is set, else a few that nobody keeps.
+func TestScreenshots(t *testing.T) {
+	c := prepare(t)
+	c.Screenshots = os.Getenv("ASSAY_SCREENSHOTS")
+	c.run(t, "screenshots", 5*time.Minute)
+}
+
+// TestSoak holds the page to its budget of memory for ASSAY_SOAK minutes, and to the
+// largest run and table.
+func TestSoak(t *testing.T) {
+	minutes, _ := strconv.Atoi(os.Getenv("ASSAY_SOAK"))
+	if minutes == 0 {
+		t.Skip("make soak runs this for minutes")
+	}
+	c := prepare(t)
+	c.Soak = minutes
+	c.run(t, "soak", time.Duration(minutes)*time.Minute+10*time.Minute)
+}
+
+// run runs one suite and makes each finding a subtest. A suite that breaks off has failed.
+func (c configuration) run(t *testing.T, suite string, limit time.Duration) {
+	c.Temp = t.TempDir()
+	text, err := json.Marshal(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "node", "run.mjs", suite, string(text))
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) } // service and browser end with it
+	cmd.WaitDelay = 20 * time.Second
+	stdin, err := cmd.StdinPipe() // closes when this process is gone, however it went
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stdin.Close()
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Errorf("%v (%v)\n%s", err, ctx.Err(), stderr.Bytes())
+	}
+	if last := judge(t, out); last != "end" {
+		t.Errorf("it broke off after %q\n%s", last, stderr.Bytes())
+	}
+}
+
+// judge makes a subtest of each finding and returns the last one's name.
+func judge(t *testing.T, out []byte) (last string) {
+	lines := bufio.NewScanner(bytes.NewReader(out))
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var f finding
+		if err := json.Unmarshal(lines.Bytes(), &f); err != nil {
+			t.Fatalf("%v in %s", err, lines.Bytes())
+		}
+		last = f.Name
+		t.Run(f.Name, func(t *testing.T) {
+			switch {
+			case f.Skip != "":
+				t.Skip(f.Skip)
+			case !f.OK:
+				t.Error(f.Detail)
+			}
+		})
+	}
+	return last
+}

@@ -1,0 +1,39 @@
+// WCAG 2.2 A and AA as far as a program can tell, and what axe-core does not look at:
+// scrolling sideways and text that is cut off.
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+
+const source = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8") + "\n;0";
+const tags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22a", "wcag22aa"];
+
+/** Every violation as one line. */
+export async function axe(page) {
+  await page.evaluate(source);
+  return page.evaluate(async (tags) => {
+    const { violations } = await globalThis.axe.run(document, { runOnly: { type: "tag", values: tags }, resultTypes: ["violations"] });
+    return violations.flatMap(({ id, nodes }) => nodes.map((node) => `${id} ${node.target.join(" ")}: ${node.failureSummary.replace(/\s+/g, " ")} ${node.html.slice(0, 160)}`));
+  }, tags);
+}
+
+/** What makes the page scroll sideways: elements that stick out and that nothing around them scrolls or clips. */
+export function sideways(page) {
+  return page.evaluate(() => {
+    const root = document.documentElement;
+    if (root.scrollWidth <= root.clientWidth) return [];
+    const clips = (e) => e && e !== document.body && e !== root && (getComputedStyle(e).overflowX !== "visible" || clips(e.parentElement));
+    const out = [...document.body.querySelectorAll("*")].filter((e) => e.getBoundingClientRect().right > root.clientWidth + 1 && !clips(e.parentElement));
+    return [`the page is ${root.scrollWidth} px wide in ${root.clientWidth}`, ...out.slice(0, 5).map((e) => e.outerHTML.slice(0, 120))];
+  });
+}
+
+/** Controls whose words do not fit: what cannot be read by scrolling either. */
+export function cut(page) {
+  return page.evaluate(() => {
+    const visible = (e) => e.checkVisibility({ visibilityProperty: true }) && e.getClientRects().length > 0;
+    const short = (e) => e.scrollHeight > e.clientHeight + 2 || e.scrollWidth > e.clientWidth + 2;
+    const hides = (e) => ["hidden", "clip"].includes(getComputedStyle(e).overflowX) || ["hidden", "clip"].includes(getComputedStyle(e).overflowY);
+    return [...document.querySelectorAll("button, label, legend, h1, h2, h3, [role=tab], [role=alert], [data-tile]")]
+      .filter((e) => visible(e) && short(e) && hides(e) && !e.title && !e.classList.contains("unseen"))
+      .map((e) => `cut off: ${e.outerHTML.slice(0, 120)}`);
+  });
+}

@@ -1,0 +1,26 @@
+// Waiting for what has no event of its own.
+
+/** Asks until the answer is truthy and returns it; says what was waited for when it never is. */
+export async function until(ask, what, { timeout = 20_000, every = 50 } = {}) {
+  const end = Date.now() + timeout;
+  for (let last; ; ) {
+    try {
+      const answer = await ask();
+      if (answer) return answer;
+      last = answer;
+    } catch (e) {
+      last = e;
+    }
+    if (Date.now() > end) throw new Error(`waited ${timeout / 1000} s for ${what}, last: ${last?.stack ?? JSON.stringify(last)}`);
+    await new Promise((done) => setTimeout(done, every));
+  }
+}
+
+/** The promise, or an error after that many milliseconds. */
+export function within(promise, milliseconds, what) {
+  let timer;
+  const late = new Promise((_, fail) => {
+    timer = setTimeout(() => fail(new Error(`${what} took more than ${milliseconds / 1000} s`)), milliseconds);
+  });
+  return Promise.race([promise, late]).finally(() => clearTimeout(timer));
+}

@@ -1,0 +1,153 @@
+package e2e_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// configuration is what run.mjs is told.
+type configuration struct {
+	Bin        string   `json:"bin"`        // folder of assay, lab, misbehave, widgets and strategies
+	Strategies []string `json:"strategies"` // the bundled ones
+	Chromium   string   `json:"chromium"`
+	Temp       string   `json:"temp"`     // for states and folders of strategies
+	Failures   string   `json:"failures"` // for pictures of what failed
+	Unit       string   `json:"unit"`     // the bundle of unit tests
+	Only       string   `json:"only"`
+	Verbose    bool     `json:"verbose"`
+	// Screenshots is the folder for all of them, empty for a few.
+	Screenshots string `json:"screenshots"`
+	Soak        int    `json:"soak"` // minutes
+}
+
+// programs are built once for all tests of this package.
+var programs struct {
+	once sync.Once
+	dir  string
+	err  error
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if programs.dir != "" {
+		os.RemoveAll(programs.dir)
+	}
+	os.Exit(code)
+}
+
+// prepare finds the browser and builds what the tests need, or skips the test and says
+// what is missing.
+func prepare(t *testing.T) configuration {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("a browser is slow")
+	}
+	c := configuration{Chromium: chromium(t), Only: os.Getenv("ASSAY_E2E_ONLY"), Verbose: os.Getenv("ASSAY_E2E_VERBOSE") != ""}
+	needsNode(t)
+	programs.once.Do(func() {
+		if programs.dir, programs.err = os.MkdirTemp("", "assay-e2e-"); programs.err == nil {
+			programs.err = buildAll(programs.dir)
+		}
+	})
+	if programs.err != nil {
+		t.Fatal(programs.err)
+	}
+	c.Bin, c.Unit = programs.dir, filepath.Join(programs.dir, "unit.js")
+	c.Failures = filepath.Join(os.TempDir(), "assay-e2e-failures")
+	if dir := os.Getenv("ASSAY_SCREENSHOTS"); dir != "" {
+		c.Failures = filepath.Join(dir, "failures")
+	}
+	for _, name := range bundled() {
+		c.Strategies = append(c.Strategies, filepath.Base(name))
+	}
+	return c
+}
+
+// skip ends the test because something is missing, as a failure where it must not be.
+func skip(t *testing.T, missing string) {
+	t.Helper()
+	line := "SKIP dashboard e2e: " + missing
+	if os.Getenv("ASSAY_E2E") == "required" {
+		t.Fatal(line)
+	}
+	fmt.Println(line)
+	t.SkipNow()
+}
+
+func chromium(t *testing.T) string {
+	t.Helper()
+	if path := os.Getenv("CHROMIUM"); path != "" {
+		if _, err := os.Stat(path); err != nil {
+			t.Fatalf("CHROMIUM: %v", err)
+		}
+		return path
+	}
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	skip(t, "no Chromium found (apt-get install chromium, or set CHROMIUM=/path/to/chromium)")
+	return ""
+}
+
+func needsNode(t *testing.T) {
+	t.Helper()
+	out, err := exec.Command("node", "--version").Output()
+	if err != nil {
+		skip(t, "no Node found (apt-get install nodejs npm)")
+	}
+	if major, err := strconv.Atoi(strings.Split(strings.TrimPrefix(string(out), "v"), ".")[0]); err != nil || major < 20 {
+		skip(t, fmt.Sprintf("playwright-core needs Node 20 or newer, this is %s", strings.TrimSpace(string(out))))
+	}
+	for _, name := range []string{"playwright-core", "axe-core"} {
+		if _, err := os.Stat(filepath.Join("..", "node_modules", name)); err != nil {
+			skip(t, name+" is not installed (npm ci in api/ui)")
+		}
+	}
+}
+
+// bundled is the packages of the strategies that make build builds.
+func bundled() []string {
+	names := []string{"sma_cross", "buy_hold", "rsi_bracket", "limit_entry", "breakout"}
+	for i, name := range names {
+		names[i] = "./strategies/" + name
+	}
+	return names
+}
+
+// buildAll lays the programs out as make build does and bundles the unit tests.
+func buildAll(dir string) error {
+	folder := filepath.Join(dir, "strategies")
+	if err := os.Mkdir(folder, 0o755); err != nil {
+		return err
+	}
+	if err := goBuild(dir, "./cmd/assay", "./cmd/lab", "./cmd/testdata/misbehave", "./api/ui/e2e/testdata/widgets"); err != nil {
+		return err
+	}
+	if err := goBuild(folder, bundled()...); err != nil {
+		return err
+	}
+	cmd := exec.Command("go", "run", ".", "-tests", filepath.Join(dir, "unit.js"))
+	cmd.Dir = filepath.Join("..", "tool")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("the unit tests of the dashboard: %w\n%s", err, out)
+	}
+	return nil
+}
+
+func goBuild(dir string, packages ...string) error {
+	cmd := exec.Command("go", append([]string{"build", "-trimpath", "-buildvcs=false", "-o", dir + string(filepath.Separator)}, packages...)...)
+	cmd.Dir = filepath.Join("..", "..", "..")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOAMD64=v1")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	return nil
+}

@@ -1,0 +1,67 @@
+// U13: what the pages ask for. Every visit of every suite is held to the same list; here
+// is the proof that the watch sees what it must, and the documentation's own page.
+import assert from "node:assert/strict";
+import { answered } from "../lib/watch.mjs";
+
+export default async function requests(t) {
+  const service = await t.service();
+
+  await t.test("the watch sees a foreign request, a script in the page and an error", async () => {
+    const visit = await t.visit(service.url);
+    await visit.page.evaluate(() => {
+      const image = new Image();
+      image.src = "http://foreign.test/pixel.png";
+      document.body.append(image);
+      const script = document.createElement("script");
+      try {
+        script.textContent = "1";
+      } catch {
+        // Trusted types refuse it, which is what is to be seen.
+      }
+      document.body.append(script);
+      console.error("an error");
+      setTimeout(() => { throw new Error("a page error"); });
+      void fetch("/api/v1/meta");
+    });
+    await visit.page.waitForResponse(/meta/).catch(() => {});
+    const problems = visit.watch.problems().join("\n");
+    for (const seen of [/CSP: img-src/, /CSP: (require-trusted-types-for|script-src)/, /console error: an error/, /page error: Error: a page error/, /not of the list: GET \/api\/v1\/meta/]) {
+      assert.match(problems, seen);
+    }
+    visit.watch.allow(/.*/s);
+  });
+
+  await t.test("the documentation asks for nothing but its own files and the request that is tried", async () => {
+    const visit = await t.visit(service.url, { path: "/docs", also: [/^GET \/(docs(\/(style\.css|init\.js|scalar\.js))?|openapi\.json)$/] });
+    await visit.page.getByRole("region", { name: "Where the run stands" }).waitFor();
+    await visit.button(/Test Request.*api\/v1\/status\)/).click();
+    const answer = visit.page.waitForResponse(/\/api\/v1\/status$/);
+    await visit.page.getByRole("dialog", { name: "API Client" }).getByRole("button", { name: /^Send get request/ }).click();
+    assert.equal((await answer).status(), 200);
+    const lines = visit.watch.requests.map(({ line }) => line);
+    assert.deepEqual([...new Set(lines)].sort(), ["GET /api/v1/status", "GET /docs", "GET /docs/init.js", "GET /docs/scalar.js", "GET /docs/style.css", "GET /openapi.json"]);
+    assert.deepEqual(visit.watch.console, [{ type: "info", text: "@scalar/api-reference@1.72.1" }]);
+  });
+
+  for (const path of ["errors", "events", "deprecations", "licenses"]) {
+    await t.test(`/docs/${path} asks for nothing but its own files`, async () => {
+      const visit = await t.visit(service.url, { path: "/docs/" + path, also: [/^GET \/docs\/(style\.css|errors|events|deprecations|licenses)$/] });
+      assert.equal(visit.watch.console.length, 0);
+    });
+  }
+
+  await t.test("the licences of the dashboard", async () => {
+    const visit = await t.visit(service.url, { path: "/ui/licenses", also: [/^GET \/ui\/licenses-[0-9a-f]{10}\.css$/] });
+    for (const name of [/preact/i, /lightweight.charts/i, /fancy-canvas/i, /TradingView/]) await visit.page.getByText(name).first().waitFor();
+  });
+
+  await t.test("an asset that does not exist is a 404 with the envelope", async () => {
+    const visit = await t.visit(service.url, { also: [/^GET \/ui\/app-0123456789\.js$/], allow: [answered(404)] });
+    const [status, body] = await visit.page.evaluate(async () => {
+      const answer = await fetch("/ui/app-0123456789.js");
+      return [answer.status, await answer.json()];
+    });
+    assert.equal(status, 404);
+    assert.equal(body.error.code, "NOT_FOUND");
+  });
+}

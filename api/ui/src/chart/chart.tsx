@@ -1,0 +1,83 @@
+// The chart of the run: candles with fills, equity with cash, drawdown, on one time axis.
+import { useEffect, useMemo, useRef } from "preact/hooks";
+import * as store from "../state/store.ts";
+import { DataTable, Summary } from "./data.tsx";
+import { unreachable } from "./library.ts";
+import { Legends } from "./legend.tsx";
+import { digestOf } from "./scene.ts";
+import { Stage, symbol } from "./stage.ts";
+import { Tools, panStep, zoomStep } from "./tools.tsx";
+
+export function Chart() {
+  const stage = useMemo(() => new Stage(), []);
+  const canvas = useRef<HTMLDivElement>(null), probe = useRef<HTMLSpanElement>(null), group = useRef<HTMLElement>(null);
+  useEffect(() => stage.mount(canvas.current!, probe.current!), []);
+  useEffect(() => stage.scene.subscribe(() => group.current && describe(group.current, stage)), []);
+  const name = symbol.value ? `Chart of ${symbol.value}, ${store.config.value?.timeframe ?? ""}` : "Chart";
+  return (
+    <section
+      class="panel chart" ref={group} role="group" tabIndex={0} aria-label={name} aria-describedby="chart-summary chart-keys"
+      onKeyDown={(e) => onKey(e, stage)}
+    >
+      <Tools stage={stage} />
+      <Notes stage={stage} />
+      <div class={stage.withCandles.value ? "chart-plot" : "chart-plot short"}>
+        <div class="chart-canvas" ref={canvas} aria-hidden="true" onDblClick={() => stage.show(null)} />
+        <Legends stage={stage} />
+        <span class="chart-utc caption" aria-hidden="true">UTC</span>
+        <Waiting stage={stage} />
+      </div>
+      <span class="chart-probe" ref={probe} aria-hidden="true" />
+      <div class="chart-foot">
+        <Summary stage={stage} id="chart-summary" />
+        <span id="chart-keys" class="unseen">Arrow keys move in time, plus and minus zoom, 0 shows all.</span>
+        <DataTable stage={stage} />
+      </div>
+    </section>
+  );
+}
+
+/** Why the candle pane is not there. */
+function Notes({ stage }: { stage: Stage }) {
+  if (stage.withCandles.value) return null;
+  return (
+    <p class="chart-note caption">
+      {stage.missing.value
+        ? "The candles of this run are not available any more: equity and drawdown only."
+        : "No candles: they come through the stream, which cannot be reached. Equity and drawdown come with /results."}
+    </p>
+  );
+}
+
+function Waiting({ stage }: { stage: Stage }) {
+  if (unreachable.value) return <p class="chart-waiting muted">The chart could not be fetched: reload the page.</p>;
+  if (stage.scene.value.axis.times.length) return null;
+  return <p class="chart-waiting muted">{stage.waiting.value ? "Waiting for data…" : "No data to show."}</p>;
+}
+
+/** What is drawn, as attributes: a canvas cannot be read. */
+function describe(group: HTMLElement, stage: Stage) {
+  const scene = stage.scene.value, digest = digestOf(scene);
+  Object.assign(group.dataset, {
+    points: scene.candles.length, equityPoints: scene.equity.length, fills: digest.fills, markers: digest.markers, ambiguous: digest.ambiguous,
+    worst: digest.worst ?? "", low: digest.low ?? "", high: digest.high ?? "", lines: [...scene.lines.keys()].join(),
+    from: scene.axis.times[0] ?? "", to: scene.axis.end || "", view: stage.view.peek() ? "part" : "all",
+  });
+}
+
+function onKey(e: KeyboardEvent, stage: Stage) {
+  const target = e.target as HTMLElement;
+  if (e.ctrlKey || e.metaKey || e.altKey || target.closest("select, input, textarea, .chart-data")) return;
+  const acts: Record<string, () => void> = {
+    ArrowLeft: () => stage.pan(e.shiftKey ? -1 : -panStep),
+    ArrowRight: () => stage.pan(e.shiftKey ? 1 : panStep),
+    "+": () => stage.zoom(zoomStep),
+    "=": () => stage.zoom(zoomStep),
+    "-": () => stage.zoom(1 / zoomStep),
+    "0": () => stage.show(null),
+  };
+  const act = acts[e.key];
+  if (!act) return;
+  e.preventDefault();
+  act();
+}

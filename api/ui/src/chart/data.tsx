@@ -1,0 +1,106 @@
+// The chart in words: a sentence, and the visible stretch as a table.
+import { useComputed, useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import * as format from "../state/format.ts";
+import * as store from "../state/store.ts";
+import { Throttle } from "./pace.ts";
+import { placesOf } from "./range.ts";
+import { axisNumber, moneyDigits, priceDigits } from "./scale.ts";
+import { tableRows } from "./scene.ts";
+import type { TableRow } from "./scene.ts";
+import { symbol } from "./stage.ts";
+import type { Stage } from "./stage.ts";
+
+const mostRows = 200, summaryEvery = 3000, tableEvery = 1000;
+
+/** Follows a value at a distance: what is read aloud or laid out anew must not change ten times a second. calm says when there is no need to wait. */
+function useSlowly<T>(ms: number, read: () => T, calm: () => boolean = () => false): { value: T } {
+  const slow = useSignal(read());
+  const value = useComputed(read);
+  useEffect(() => {
+    const throttle = new Throttle(ms, () => (slow.value = value.peek()));
+    const end = value.subscribe(() => (calm() ? throttle.now() : throttle.call()));
+    return () => {
+      end();
+      throttle.cancel();
+    };
+  }, []);
+  return slow;
+}
+
+export function Summary({ stage, id }: { stage: Stage; id: string }) {
+  const text = useSlowly(summaryEvery, () => summaryOf(stage), () => !store.running.peek());
+  return <p id={id} class="caption">{text.value}</p>;
+}
+
+function summaryOf(stage: Stage): string {
+  const config = store.config.value, points = store.equity.value;
+  if (!config || !points.length) return "Nothing to show yet.";
+  const unit = store.quote.value ? " " + store.quote.value : "";
+  const price = stage.price.value;
+  const worst = store.report.value.metrics?.max_drawdown ?? points.reduce((most, p) => Math.max(most, p[3]), 0);
+  const text = [
+    price && `${symbol.value} ${config.timeframe}: last price ${format.exact(price)}${unit}`,
+    `equity ${format.money(points.at(-1)![1])}${unit}`,
+    `worst drawdown ${format.percent(worst)}`,
+    `${format.count(store.recent.value.total.fills)} fills`,
+  ].filter(Boolean).join(", ");
+  return text.charAt(0).toUpperCase() + text.slice(1) + ".";
+}
+
+export function DataTable({ stage }: { stage: Stage }) {
+  const open = useSignal(false);
+  return (
+    <details class="chart-data" onToggle={(e) => (open.value = e.currentTarget.open)}>
+      <summary>Data as a table</summary>
+      {open.value && <Rows stage={stage} />}
+    </details>
+  );
+}
+
+function Rows({ stage }: { stage: Stage }) {
+  const table = useSlowly(tableEvery, () => {
+    const scene = stage.scene.value, view = stage.view.value;
+    const places = view ? placesOf(scene.axis, view) : { from: 0, to: scene.axis.times.length };
+    const money = moneyDigits(scene.equity.map((p) => p[1]));
+    return { rows: tableRows(scene, places.from, places.to, mostRows), price: priceDigits(scene.candles), money, slots: Math.min(places.to, scene.axis.times.length) - Math.max(places.from, 0) };
+  });
+  const { rows, price, money, slots } = table.value;
+  const unit = store.quote.value ? ", " + store.quote.value : "";
+  return (
+    <>
+      <p class="caption">
+        {format.count(rows.length)} rows of what is visible{slots > rows.length ? ", each for several points of the chart: first open, highest high, lowest low, last close and equity, worst drawdown" : ""}.
+      </p>
+      <div class="chart-rows" role="region" aria-label="Data of the chart" tabIndex={0}>
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">Time, UTC</th>
+              {["Open", "High", "Low", "Close", "Equity"].map((name) => <th key={name} scope="col" class="number">{name}{unit}</th>)}
+              <th scope="col" class="number">Drawdown</th>
+              <th scope="col" class="number">Fills</th>
+            </tr>
+          </thead>
+          <tbody>{rows.map((r) => <Row key={r.time} row={r} price={price} money={money} />)}</tbody>
+        </table>
+      </div>
+    </>
+  );
+}
+
+function Row({ row, price, money }: { row: TableRow; price: number; money: number }) {
+  const cell = (v: number | undefined, digits: number) => <td class="number">{v === undefined ? "–" : axisNumber(v, digits)}</td>;
+  return (
+    <tr>
+      <th scope="row">{format.time(row.time)}</th>
+      {cell(row.candle?.[1], price)}
+      {cell(row.candle?.[2], price)}
+      {cell(row.candle?.[3], price)}
+      {cell(row.candle?.[4], price)}
+      {cell(row.equity?.[1], money)}
+      <td class="number">{row.equity ? format.signedPercent(-row.equity[3]) : "–"}</td>
+      <td class="number">{format.count(row.fills)}</td>
+    </tr>
+  );
+}

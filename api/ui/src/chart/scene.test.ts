@@ -1,0 +1,67 @@
+import type { CandleTuple, EquityTuple } from "../api/types.ts";
+import { equal, ok, test } from "../testing.ts";
+import * as s from "./scene.ts";
+
+const candle = (t: number): CandleTuple => [t, 10, 10 + t, 5, 8, 1];
+const parts: s.Parts = {
+  candles: [candle(0), candle(10), candle(20), candle(30)], step: 10,
+  equity: [[10, 100, 50, 0], [20, 110, 50, 0], [40, 99, 40, 0.1]] as EquityTuple[],
+  fills: [[0, 1, 0, 0], [25, 1, 2, 1]], every: 1,
+  lines: new Map([["fast", [[10, 8], [20, 9], [30, 7]]]]),
+};
+
+test("chart: a scene has everything on one axis", () => {
+  const scene = s.sceneOf(parts);
+  equal(scene.axis.times, [0, 10, 20, 30]);
+  equal(scene.equity.map((p) => p[0]), [0, 10, 30]);
+  equal(scene.lines.get("fast"), [[0, 8], [10, 9], [20, 7]]);
+  equal(s.digestOf(scene), { fills: 4, markers: 3, ambiguous: 1, worst: 0.1, low: 5, high: 40 });
+  equal(s.digestOf(s.emptyScene), { fills: 0, markers: 0, ambiguous: 0, worst: null, low: null, high: null });
+});
+
+test("chart: what is not a number is not drawn", () => {
+  const scene = s.sceneOf({ ...parts, candles: [candle(0), [10, NaN, 1, 1, 1, 1], candle(20)], equity: [[10, null, 1, 0] as unknown as EquityTuple, [30, 5, 5, 0]] });
+  equal(scene.candles.length, 2);
+  equal(scene.equity.length, 1);
+});
+
+test("chart: what has not changed is taken over", () => {
+  const scene = s.sceneOf(parts);
+  const next = { ...parts, equity: [...parts.equity, [50, 90, 40, 0.2] as EquityTuple] };
+  const after = s.sceneOf(next, { parts, scene });
+  ok(after.candles === scene.candles && after.axis === scene.axis && after.marks === scene.marks, "candles and marks");
+  ok(after.lines.get("fast") === scene.lines.get("fast") && after.equity !== scene.equity, "lines, but not equity");
+  ok(s.sceneOf({ ...parts, candles: [...parts.candles] }, { parts, scene }).axis !== scene.axis, "other candles, other axis");
+});
+
+test("chart: lines of a wider view do not pile up at the ends", () => {
+  const narrow = s.sceneOf({ ...parts, candles: [candle(10), candle(20)] });
+  equal(narrow.lines.get("fast"), [[10, 9], [20, 7]]);
+});
+
+test("chart: a line breaks where there was nothing for long", () => {
+  const axis = s.sceneOf({ ...parts, candles: Array.from({ length: 100 }, (_, i) => candle(i * 10)) }).axis;
+  equal([...s.farApart([[0, 1], [10, 1], [20, 1], [500, 1], [510, 1]], axis)], [3]);
+  equal([...s.farApart([[0, 1], [300, 1], [600, 1]], axis)], []);
+  equal([...s.farApart([], axis)], []);
+});
+
+test("chart: the table merges exactly", () => {
+  const scene = s.sceneOf(parts);
+  equal(s.tableRows(scene, 0, 3, 200).length, 4);
+  const [first, second] = s.tableRows(scene, 0, 9, 2);
+  equal([first!.candle, first!.equity?.[1], first!.fills], [[0, 10, 20, 5, 8, 2], 110, 1]);
+  equal([second!.time, second!.equity?.[1], second!.equity?.[3], second!.fills], [20, 99, 0.1, 3]);
+  equal(s.tableRows(scene, 1.2, 2.1, 200).map((r) => r.time), [20]);
+  equal(s.tableRows(s.emptyScene, 0, 10, 200), []);
+});
+
+test("chart: readings say what held then and nothing beyond", () => {
+  const scene = s.sceneOf(parts);
+  equal(s.readingAt(scene, 2)!.equity?.[1], 110);
+  equal([...s.readingAt(scene, 3)!.lines], []);
+  equal(s.readingAt(scene, 2)!.mark?.sells, 2);
+  equal(s.readingAt(scene, 9), null);
+  equal(s.newestSlot(scene), 3);
+  equal(s.newestSlot(s.sceneOf({ ...parts, equity: parts.equity.slice(0, 2) })), 1);
+});

@@ -1,0 +1,344 @@
+// Brings together what is loaded, what is drawn and what the person looks at. One stage
+// lives as long as its element is on the page.
+import { batch, computed, effect, signal, untracked } from "@preact/signals";
+import { source } from "../state/source.ts";
+import * as store from "../state/store.ts";
+import { dark } from "../state/theme.ts";
+import { symbol as chosenSymbol } from "../state/view.ts";
+import { after, timeframeMs } from "./align.ts";
+import type { CandleTuple } from "../api/types.ts";
+import { Feed } from "./feed.ts";
+import { Gesture } from "./gesture.ts";
+import { fetchLibrary, library } from "./library.ts";
+import type { Library } from "./library.ts";
+import type { Wish } from "./feed.ts";
+import { Debounce, NextFrame, Throttle } from "./pace.ts";
+import { paletteOf } from "./palette.ts";
+import { Plot } from "./plot.ts";
+import type { Level, LineSpec } from "./plot.ts";
+import * as range from "./range.ts";
+import type { Span } from "./range.ts";
+import { amongPrices } from "./scale.ts";
+import { emptyScene, nothing, sceneOf } from "./scene.ts";
+import type { Scene } from "./scene.ts";
+
+/** So many published series are shown without being asked for. */
+const shownAtFirst = 6;
+const settle = 150, marksEvery = 1000, linesEvery = 3000, retryEvery = 1000, retries = 4;
+/** What changes within this time is answered by one load. */
+const together = 30;
+
+/** The symbol of the candle pane. */
+export const symbol = computed(() => {
+  const symbols = store.config.value?.symbols ?? [];
+  return symbols.includes(chosenSymbol.value) ? chosenSymbol.value : (symbols[0] ?? "");
+});
+const timeframe = computed(() => timeframeMs(store.config.value?.timeframe ?? ""));
+const polling = computed(() => store.connection.value.state === "polling");
+
+export class Stage {
+  readonly scene = signal<Scene>(emptyScene);
+  /** The slot under the crosshair. */
+  readonly pointed = signal<number | null>(null);
+  /** The visible stretch of time; null is everything. */
+  readonly view = signal<Span | null>(null);
+  /** Where the panes begin, pixels. */
+  readonly tops = signal<number[]>([]);
+  /** The service has no candles of this run. */
+  readonly missing = signal(false);
+  /** Whether the first answers are still awaited. */
+  readonly waiting = signal(true);
+  /** Names switched by hand, and to what. */
+  readonly switched = signal<ReadonlyMap<string, boolean>>(new Map());
+  readonly withCandles = computed(() => !polling.value && !this.missing.value);
+  readonly lines = computed(() => store.annotations.value.filter((name, i) => this.switched.value.get(name) ?? i < shownAtFirst));
+
+  /** The newest price that the run has seen. */
+  readonly price = signal<number | null>(null);
+
+  private element: HTMLElement | null = null;
+  private plot: Plot | null = null;
+  private readonly feed = new Feed(() => this.frame.call());
+  private readonly frame = new NextFrame(() => this.draw());
+  private readonly look = new Debounce(settle, () => this.refine());
+  private readonly again = new Debounce(retryEvery, () => void this.load());
+  private readonly marks = new Throttle(marksEvery, () => void this.feed.refreshMarks(this.wish(), this.view.peek()));
+  private readonly growth = new Throttle(linesEvery, () => void this.feed.refreshLines(this.wish()));
+  private readonly equity = new Throttle(500, () => this.feed.grow(store.equity.peek()));
+  private tries = 0;
+  private parts = nothing;
+  /** The library has not drawn yet what it was given: until then it reports stretches that nobody wanted. */
+  private drawing = false;
+  private readonly calm = new NextFrame(() => {
+    this.drawing = false;
+    if (this.plot?.places) this.moved(this.plot.places);
+  });
+  private gesture: Gesture | null = null;
+  /** What was last set to be visible: the library reports it back a frame later. */
+  private placed: Span | null = null;
+
+  /** Starts drawing into an element; what is returned ends it. */
+  mount(element: HTMLElement, probe: HTMLElement): () => void {
+    fetchLibrary();
+    const forced = matchMedia("(forced-colors: active)");
+    this.gesture = new Gesture(element, () => this.look.call());
+    this.element = element;
+    const recolor = () => this.plot?.color(paletteOf(probe));
+    forced.addEventListener("change", recolor);
+    const ends = [
+      effect(() => {
+        if (library.value) this.build(library.value, element, probe, this.withCandles.value);
+      }),
+      effect(() => {
+        void dark.value;
+        recolor();
+      }),
+      ...this.follow(),
+    ];
+    return () => {
+      forced.removeEventListener("change", recolor);
+      this.gesture?.end();
+      for (const end of ends) end();
+      for (const timer of [this.frame, this.calm, this.look, this.again, this.marks, this.growth, this.equity]) timer.cancel();
+      this.feed.clear();
+      this.plot?.remove();
+      this.plot = this.element = this.gesture = null;
+    };
+  }
+
+  private build(loaded: Library, element: HTMLElement, probe: HTMLElement, withCandles: boolean) {
+    untracked(() => {
+      this.plot?.remove();
+      this.plot = new Plot(loaded, element, paletteOf(probe), withCandles, {
+        moved: (places) => this.moved(places),
+        pointed: (slot) => (this.pointed.value = slot),
+        clicked: (slot) => this.clicked(slot),
+        resized: () => {
+          this.place(this.scene.peek());
+          this.measure();
+        },
+      });
+      this.plot.showLevels(levels.peek());
+      this.parts = nothing;
+      this.scene.value = emptyScene;
+      this.frame.call();
+    });
+  }
+
+  /** Everything that reacts to the state of the page. */
+  private follow(): (() => void)[] {
+    let run = store.generation.peek(), shown = symbol.peek();
+    return [
+      effect(() => {
+        const fresh = run !== store.generation.value;
+        // Candles of one symbol must not stand under the name of another.
+        if (fresh || shown !== symbol.value) this.feed.clear();
+        [run, shown] = [store.generation.value, symbol.value];
+        void [source.value, timeframe.value, store.ended.value, polling.value];
+        untracked(() => this.restart(fresh));
+      }),
+      effect(() => {
+        void store.equity.value;
+        this.equity.call();
+        if (store.running.peek()) this.growth.call();
+      }),
+      effect(() => {
+        if (store.revision.value && store.running.peek()) this.marks.call();
+      }),
+      effect(() => {
+        void this.lines.value;
+        untracked(() => {
+          void this.feed.addLines(this.wish());
+          this.frame.call();
+        });
+      }),
+      effect(() => {
+        const live = store.liveCandle.value;
+        if (live && live.symbol === symbol.value) untracked(() => this.push(live.candle as CandleTuple));
+      }),
+      effect(() => {
+        const now = levels.value;
+        this.plot?.showLevels(now);
+      }),
+      effect(() => {
+        const chosen = store.selection.value;
+        untracked(() => this.select(chosen));
+      }),
+    ];
+  }
+
+  private wish(): Wish {
+    return {
+      source: source.peek(), symbol: symbol.peek(), timeframe: timeframe.peek(), lines: this.lines.peek(),
+      width: this.plot?.width || this.element?.clientWidth || 800, candles: !polling.peek(), equity: store.equity.peek(),
+    };
+  }
+
+  /** The run, its symbol or the connection is another one, or the run ended: ask for everything again. */
+  private restart(fresh: boolean) {
+    this.tries = 0;
+    if (fresh) {
+      batch(() => {
+        this.view.value = this.pointed.value = null;
+        this.switched.value = new Map();
+        this.missing.value = false;
+        this.waiting.value = true;
+      });
+    }
+    this.frame.call();
+    this.again.call(together);
+  }
+
+  private async load() {
+    if (!store.status.peek().run_id) return;
+    const found = await this.feed.load(this.wish(), null, null);
+    this.waiting.value = false;
+    if (found) {
+      this.missing.value = false;
+      this.look.call(0);
+    } else if (store.running.peek() || ++this.tries < retries) {
+      this.waiting.value = true;
+      this.again.call();
+    } else if (store.ended.peek()) {
+      this.missing.value = true;
+    }
+  }
+
+  private push(candle: CandleTuple) {
+    const before = this.feed.overview?.span.to ?? 0;
+    this.feed.push(candle);
+    const grown = (this.feed.overview?.span.to ?? 0) - before, view = this.view.peek();
+    if (view && grown > 0 && view.to >= before) this.view.value = { from: view.from + grown, to: view.to + grown };
+  }
+
+  private draw() {
+    const plot = this.plot;
+    if (!plot) return;
+    const shown = this.feed.shown, before = this.scene.peek();
+    const parts = !shown ? nothing : this.withCandles.peek() ? shown.parts : { ...shown.parts, candles: nothing.candles };
+    const scene = sceneOf(parts, { parts: this.parts, scene: before });
+    this.parts = parts;
+    this.drawing = true;
+    plot.fix(this.edge("from"), this.edge("to"), scene);
+    plot.show(scene, this.specs(scene));
+    if (scene.axis !== before.axis || !this.gesture?.active) this.place(scene);
+    this.calm.call();
+    this.scene.value = scene;
+    this.price.value = this.feed.lastPrice();
+    this.mark();
+    this.measure();
+  }
+
+  private edge(end: "from" | "to"): boolean {
+    const { overview, shown } = this.feed;
+    return !shown || !overview || (end === "from" ? shown.span.from <= overview.span.from : shown.span.to >= overview.span.to);
+  }
+
+  /** How the lines are drawn; judged by the whole run, so that a line keeps its scale while zooming. */
+  private specs(scene: Scene): Map<string, LineSpec> {
+    const whole = this.feed.overview?.parts, shown = this.lines.peek();
+    const specs = new Map<string, LineSpec>();
+    store.annotations.peek().forEach((name, order) => {
+      if (!shown.includes(name)) return;
+      const points = whole?.lines.get(name) ?? scene.lines.get(name) ?? [];
+      specs.set(name, { order, shared: amongPrices(points, whole?.candles ?? scene.candles) });
+    });
+    return specs;
+  }
+
+  private place(scene: Scene) {
+    const view = this.view.peek();
+    if (!this.plot || !scene.axis.times.length) return;
+    this.placed = view ? range.placesOf(scene.axis, view) : range.everything(scene.axis);
+    this.plot.places = this.placed;
+  }
+
+  private measure() {
+    const tops = this.plot?.tops ?? [];
+    if (tops.join() !== this.tops.peek().join()) this.tops.value = tops;
+  }
+
+  private get full(): Span {
+    return this.feed.overview?.span ?? { from: 0, to: 0 };
+  }
+
+  private moved(places: Span) {
+    const axis = this.scene.peek().axis;
+    if (this.drawing || !this.gesture?.active || !axis.times.length || (this.placed && range.near(places, this.placed))) return;
+    const view = range.timesOf(axis, places);
+    this.placed = null;
+    this.view.value = range.showsAll(view, this.full) ? null : view;
+    if (!this.gesture.held) this.widen();
+    this.look.call();
+  }
+
+  /** Shows the whole run, from memory, when the loaded stretch ends within the view. */
+  private widen() {
+    const { detail } = this.feed, view = this.view.peek();
+    if (detail && (!view || !range.covers(detail.span, view, this.full))) this.feed.showOverview();
+  }
+
+  /** Loads what the view needs and does not have yet. */
+  private refine() {
+    const view = this.view.peek(), shown = this.feed.shown, full = this.full;
+    if (!shown || this.gesture?.held) return;
+    const span = view && range.plan(view, full, timeframe.peek() || this.candle);
+    if (!span) {
+      this.feed.showOverview();
+      void this.feed.addLines(this.wish());
+    } else if (!range.enough(shown, view, full)) {
+      void this.feed.load(this.wish(), span, view);
+    }
+  }
+
+  /** The length of a candle, ms. */
+  private get candle(): number {
+    return timeframe.peek() || this.feed.overview?.parts.step || 60_000;
+  }
+
+  /** Shows a stretch; null is everything. */
+  show(view: Span | null) {
+    this.view.value = view && range.showsAll(view, this.full) ? null : view;
+    if (!view) this.plot?.autoscale();
+    const { detail } = this.feed;
+    this.widen();
+    // Another axis is drawn in the next frame, with this view.
+    if (detail === this.feed.detail) this.place(this.scene.peek());
+    this.look.call(view ? 0 : undefined);
+  }
+
+  pan(share: number) {
+    this.show(range.pan(this.view.peek() ?? this.full, share, this.full));
+  }
+
+  zoom(factor: number) {
+    this.show(range.zoom(this.view.peek() ?? this.full, factor, this.full, this.candle));
+  }
+
+  switch(name: string) {
+    this.switched.value = new Map(this.switched.value).set(name, !this.lines.value.includes(name));
+  }
+
+  private clicked(slot: number) {
+    const time = this.scene.peek().axis.times[slot];
+    if (time !== undefined) store.selection.value = { time, id: "", from: "chart" };
+  }
+
+  private select(chosen: { time: number; from: string } | null) {
+    if (chosen?.from === "table" && this.feed.overview) this.show(range.reveal(this.view.peek() ?? this.full, chosen.time, this.full, this.candle));
+    this.mark();
+  }
+
+  private mark() {
+    const chosen = store.selection.peek(), axis = this.scene.peek().axis;
+    const inside = chosen && axis.times.length > 0 && chosen.time >= axis.times[0]! && chosen.time <= axis.end;
+    this.plot?.select(inside ? after(axis.times, chosen.time) - 1 : null, chosen?.time ?? 0);
+  }
+}
+
+/** Stop and target of the open position of the shown symbol. */
+export const levels = computed<Level[]>(() => {
+  const open = store.positions.value.find((p) => p.symbol === symbol.value);
+  const all: [string, number | null | undefined][] = [["stop", open?.stop_loss], ["target", open?.take_profit]];
+  return all.flatMap(([title, price]) => (typeof price === "number" ? [{ title, price }] : []));
+});

@@ -1,0 +1,40 @@
+import type { EquityTuple, Metrics, MetricsMeta } from "../api/types.ts";
+import { idle, type Report } from "../state/store.ts";
+import { equal, test } from "../testing.ts";
+import { tiles, undefinedReason } from "./numbers.ts";
+
+const meta: MetricsMeta = {
+  semantics: "metrics-v1", sample: "day", n_returns: 12, periods_per_year: 365, candle_periods_per_year: 8760, calendar: "24x7", ddof: 1, risk_free: 0,
+  undefined: { sharpe_ratio: "zero_variance", sqn: "of_a_newer_service" },
+};
+const metrics: Metrics = { sharpe_ratio: 0, max_drawdown: 0.0123456789, total_trades: 3, win_rate: 0.5, total_return: -0.1, sqn: null };
+const report: Report = { metrics, undefined: ["sharpe_ratio"], meta, assumptions: [], warnings: [] };
+const done = { ...idle, status: "completed" as const, value: 900, pnl: -100, trade_count: 3 };
+const byName = (list: ReturnType<typeof tiles>) => Object.fromEntries(list.map((t) => [t.name, t]));
+
+test("an undefined metric is n/a with its reason, never 0", () => {
+  equal(undefinedReason(report, "sharpe_ratio"), "returns do not vary");
+  equal(undefinedReason(report, "sqn"), "of a newer service");
+  equal(undefinedReason(report, "cagr"), "not known");
+  equal(undefinedReason(report, "win_rate"), null);
+  const { sharpe_ratio: t } = byName(tiles(done, report, [], "USDT", ""));
+  equal([t?.text, t?.value, t?.note], ["n/a", null, "returns do not vary"]);
+});
+
+test("tiles keep the exact values", () => {
+  const t = byName(tiles(done, report, [], "USDT", ""));
+  equal(t.max_drawdown?.value, 0.0123456789);
+  equal([t.pnl?.text, t.pnl?.note, t.pnl?.tone, t.pnl?.noteTone], ["\u2212100.00", "\u221210.00\u202f%", "down", "down"]);
+  equal([t.value?.text, t.value?.unit], ["900.00", "USDT"]);
+  equal(t.total_trades?.value, 3);
+});
+
+test("a run that goes on shows what is known so far", () => {
+  const curve: EquityTuple[] = [[1, 100, 100, 0.02], [2, 99, 99, 0.4]];
+  const now = { ...done, status: "running" as const, value: 1100, pnl: 100 };
+  const t = byName(tiles(now, report, curve, "", "at 2020-01-01"));
+  equal([t.max_drawdown?.value, t.max_drawdown?.note], [0.4, "so far"]);
+  equal([t.pnl?.text, t.pnl?.note], ["+100.00", "+10.00\u202f%"]);
+  equal([t.sharpe_ratio?.text, t.sharpe_ratio?.note], ["–", "not yet"]);
+  equal([t.win_rate?.text, t.win_rate?.note], ["50.00\u202f%", "at 2020-01-01"]);
+});

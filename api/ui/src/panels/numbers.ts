@@ -1,0 +1,87 @@
+// What the tiles say, from status, metrics and, while a run goes on, the equity curve.
+import type { EquityTuple, Metrics, Status } from "../api/types.ts";
+import * as f from "../state/format.ts";
+import type { Report } from "../state/store.ts";
+
+export interface Tile {
+  name: string;
+  label: string;
+  /** Unit beside the label. */
+  unit: string;
+  text: string;
+  /** Exactly as sent; null when there is no value. */
+  value: number | null;
+  tone: "up" | "down" | "";
+  note: string;
+  noteTone: "up" | "down" | "";
+}
+
+const reasons: Record<string, string> = {
+  too_few_returns: "too few returns",
+  zero_variance: "returns do not vary",
+  no_losses: "no losing trade",
+  no_trades: "no closed trade",
+  no_wins: "no winning trade",
+  window_too_short: "window too short",
+  zero_drawdown: "no drawdown",
+  insufficient: "sample too small",
+  not_applicable: "not applicable",
+};
+
+/** Why a metric has no value; null when it has one. */
+export function undefinedReason(report: Report, key: string): string | null {
+  const value = report.metrics?.[key as keyof Metrics];
+  if (value !== null && value !== undefined && !report.undefined.includes(key)) return null;
+  const reason = report.meta?.undefined[key];
+  return reason ? reasons[reason] ?? reason.replaceAll("_", " ") : "not known";
+}
+
+/** asOf is when the metrics of a run that goes on were taken, "" if they are final. */
+export function tiles(status: Status, report: Report, curve: EquityTuple[], quote: string, asOf: string): Tile[] {
+  return [
+    tile("value", "Value", status.value, f.money(status.value), quote),
+    pnl(status, report, quote),
+    drawdown(status, report, curve),
+    metric(status, report, "sharpe_ratio", "Sharpe", f.ratio, asOf || sampleWords(report)),
+    metric(status, report, "win_rate", "Win rate", f.percent, asOf),
+    tile("total_trades", "Trades", status.trade_count, f.count(status.trade_count)),
+  ];
+}
+
+function tile(name: string, label: string, value: number | null, text: string, unit = "", note = ""): Tile {
+  return { name, label, unit, text, value, tone: "", note, noteTone: "" };
+}
+
+function pnl(status: Status, report: Report, quote: string): Tile {
+  const initial = status.value - status.pnl;
+  const known = status.status === "running" ? null : report.metrics?.total_return;
+  const fraction = known ?? (initial > 0 ? status.pnl / initial : null);
+  return {
+    ...tile("pnl", "PnL", status.pnl, f.signedMoney(status.pnl), quote, f.signedPercent(fraction)),
+    tone: f.tone(status.pnl), noteTone: f.tone(fraction),
+  };
+}
+
+function drawdown(status: Status, report: Report, curve: EquityTuple[]): Tile {
+  if (status.status !== "running" || curve.length === 0) return metric(status, report, "max_drawdown", "Max drawdown", f.percent, "");
+  let worst = report.metrics?.max_drawdown ?? 0;
+  for (const point of curve) worst = Math.max(worst, point[3]);
+  return tile("max_drawdown", "Max drawdown", worst, f.percent(worst), "", "so far");
+}
+
+type Shown = "sharpe_ratio" | "win_rate" | "max_drawdown";
+
+function metric(status: Status, report: Report, name: Shown, label: string, format: (v: number) => string, note: string): Tile {
+  const why = undefinedReason(report, name);
+  if (why === null) {
+    const value = report.metrics?.[name] ?? 0;
+    return tile(name, label, value, format(value), "", note);
+  }
+  if (status.status === "running") return tile(name, label, null, "–", "", "not yet");
+  return tile(name, label, null, f.missing, "", why);
+}
+
+function sampleWords(report: Report): string {
+  const meta = report.meta;
+  return meta ? `${f.count(meta.n_returns)} ${meta.sample === "day" ? "days" : "candles"}` : "";
+}

@@ -1,0 +1,71 @@
+// What happens and what happened, in words.
+import type { RunConfig, Status } from "../api/types.ts";
+import { count, duration, percent, time } from "../state/format.ts";
+
+const phases: Record<Status["phase"], string> = {
+  "": "",
+  starting: "starting",
+  reconciling: "reconciling orders and positions with the venue",
+  warming: "warming up",
+  trading: "trading",
+  reducing: "reducing: only orders that shrink a position pass",
+  halted: "halted: only cancels pass",
+  stopping: "stopping",
+};
+
+export const phaseWords = (phase: Status["phase"]): string => phases[phase] ?? phase;
+
+/** The parts of the progress line of a backtest. */
+export function backtestWords(run: Status): string[] {
+  const parts = [percent(Math.floor((run.progress ?? 0) * 100) / 100, 0)];
+  if (run.phase !== "trading") parts.push(phaseWords(run.phase));
+  if (run.simulated_time) parts.push(time(run.simulated_time) + " UTC");
+  if (run.candles_per_second > 0) parts.push(count(Math.round(run.candles_per_second)) + " candles/s");
+  if (run.eta_seconds !== null) parts.push(duration(run.eta_seconds) + " left");
+  return parts.filter(Boolean);
+}
+
+/** The parts of the line that says how a run ended. */
+export function endWords(run: Status, config: RunConfig | null): string[] {
+  const parts: string[] = [];
+  if (run.stop_reason && run.stop_reason !== "error") parts.push(run.stop_reason);
+  if (config) parts.push(`${config.strategy_name} on ${symbols(config.symbols)} ${config.timeframe}`);
+  if (config?.window.start) parts.push(windowWords(config));
+  if (run.partial && run.progress !== null) parts.push(`${percent(Math.floor(run.progress * 1000) / 1000, 1)} done`);
+  parts.push(`took ${took(run.runtime_seconds)}`);
+  if (run.message) parts.push(run.message);
+  return parts;
+}
+
+function symbols(list: string[]): string {
+  return list.length > 3 ? `${list.slice(0, 2).join(", ")} and ${list.length - 2} more` : list.join(", ");
+}
+
+function windowWords(config: RunConfig): string {
+  const { start, end, candles } = config.window;
+  return `${time(start)} to ${time(end)} UTC, ${count(candles)} candles`;
+}
+
+/** Seconds with decimals while they are few. */
+export function took(seconds: number): string {
+  return seconds < 10 ? `${seconds.toFixed(2)} s` : duration(seconds);
+}
+
+/** How long ago a moment is: 4 s ago. */
+export function ageWords(moment: string, now: number): string {
+  const seconds = Math.max(0, Math.round((now - Date.parse(moment)) / 1000));
+  return seconds < 60 ? `${seconds} s ago` : `${duration(seconds)} ago`;
+}
+
+/** What a stop does to open orders and positions. */
+export function stopEffect(onStop: string, live: boolean): string {
+  const venue = live ? "" : " All of it happens on the simulated venue.";
+  switch (onStop) {
+    case "flatten":
+      return "No further order is sent, open orders are cancelled and positions are closed at the market." + venue;
+    case "leave":
+      return "No further order is sent. Open orders and positions stay as they are." + venue;
+    default:
+      return "No further order is sent and open orders are cancelled. Positions stay open." + venue;
+  }
+}

@@ -1,0 +1,85 @@
+// What a person can do, and how the page keeps up with the service. begin is called once.
+import { computed, effect } from "@preact/signals";
+import type { BacktestRequest, LiveRequest, RunResponse } from "../api/types.ts";
+import * as client from "../api/client.ts";
+import { backoff } from "../stream/backoff.ts";
+import { browser } from "../stream/env.ts";
+import { Link } from "../stream/link.ts";
+import { randomKey, repeated, sleep } from "./repeat.ts";
+import * as store from "./store.ts";
+
+const link = new Link(browser, { restarted: loadLists });
+let lists = 0;
+/** A list could not be loaded: it is tried again as soon as the service is known to answer. */
+let behind = false;
+const answering = computed(() => store.connection.value.state === "live" || store.connection.value.state === "polling");
+
+/** Loads the lists, opens the stream and keeps all signals of the store current. */
+export function begin(): void {
+  loadLists();
+  link.start();
+  effect(() => {
+    if (answering.value && behind) loadLists();
+  });
+  addEventListener("online", retryNow);
+  document.addEventListener("visibilitychange", () => {
+    if (!document.hidden && store.connection.peek().state === "down") retryNow();
+  });
+}
+
+function loadLists(): void {
+  const round = ++lists;
+  behind = false;
+  void load(round, client.getStrategies, (list) => (store.strategies.value = list));
+  void load(round, client.getExchanges, (list) => (store.exchanges.value = list));
+}
+
+/** Asks until an answer came or another round has begun. */
+async function load<T>(round: number, get: () => Promise<T>, take: (value: T) => void): Promise<void> {
+  for (let failures = 0; round === lists; failures++) {
+    try {
+      const value = await get();
+      if (round === lists) take(value);
+      return;
+    } catch {
+      behind = true;
+      await sleep(backoff(failures, Math.random()));
+    }
+  }
+}
+
+export type StartRequest = { mode: "backtest"; body: BacktestRequest } | { mode: "paper" | "live"; body: LiveRequest };
+
+/** Starts a run; throws ApiError. A lost answer is asked for again with the same idempotency key. */
+export async function start(request: StartRequest): Promise<RunResponse> {
+  const key = randomKey();
+  const post = () => (request.mode === "backtest" ? client.startBacktest(request.body, key) : client.startLive(request.body, key));
+  const answer = await repeated(post);
+  store.notice.value = "";
+  if (store.status.peek().run_id !== answer.run_id) link.adopt({ ...store.idle, ...answer, mode: request.mode });
+  return answer;
+}
+
+/** Resets the ended run, then starts; throws ApiError. */
+export async function resetAndStart(request: StartRequest): Promise<RunResponse> {
+  await reset();
+  return start(request);
+}
+
+export async function stop(): Promise<RunResponse> {
+  const answer = await client.stopRun();
+  const now = store.status.peek();
+  if (now.run_id === answer.run_id && now.status === "running") {
+    link.adopt({ ...now, status: answer.status, message: answer.message, phase: answer.status === "running" ? "stopping" : "" });
+  }
+  return answer;
+}
+
+export async function reset(): Promise<RunResponse> {
+  const answer = await client.resetRun();
+  if (answer.run_id !== "" && store.status.peek().run_id === answer.run_id) link.adopt(store.idle);
+  return answer;
+}
+
+/** Tries to connect now instead of waiting for the next attempt. */
+export const retryNow = (): void => link.retryNow();

@@ -1,0 +1,106 @@
+// The four tables of a run.
+import { computed, signal } from "@preact/signals";
+import { useEffect, useMemo } from "preact/hooks";
+import type { Position, TableName } from "../api/types.ts";
+import { count } from "../state/format.ts";
+import { ended, positions, quote, selection } from "../state/store.ts";
+import { announce } from "../state/view.ts";
+import { nextSort } from "./arrange.ts";
+import { Bar, whyFixed } from "./bar.tsx";
+import { choose } from "./choose.ts";
+import type { Listed, Spec } from "./columns.ts";
+import { Files } from "./files.tsx";
+import { GridTable } from "./grid.tsx";
+import { modelOf, type TableModel } from "./model.ts";
+import * as specs from "./specs.ts";
+import { noCell, type Grid, type View } from "./view.ts";
+
+/** Trades, orders or fills as a virtual grid. */
+export function RunTable({ table }: { table: TableName }) {
+  switch (table) {
+    case "trades":
+      return <Paged model={modelOf(table, specs.trades)} />;
+    case "orders":
+      return <Paged model={modelOf(table, specs.orders)} />;
+    case "fills":
+      return <Paged model={modelOf(table, specs.fills)} />;
+  }
+}
+
+function Paged<R extends Listed>({ model }: { model: TableModel<R> }) {
+  useEffect(() => model.begin(), [model]);
+  const money = quote.value;
+  const grid = useMemo(() => gridOf(model, money), [model, money]);
+  model.version.value;
+  const { total, known, error } = model.pages;
+  if (total === 0) {
+    const words = known ? none(model.spec) : error ? `Rows cannot be read: ${error}. Trying again.` : "Loading…";
+    return <Short words={words} name={model.name} spec={model.spec} rows={[]} />;
+  }
+  return (
+    <>
+      <Bar model={model} />
+      <GridTable grid={grid} />
+      {model.view.value.total === 0 && <p class="caption">No row passes the filter.</p>}
+    </>
+  );
+}
+
+function none<R>(spec: Spec<R>): string {
+  return ended.value ? spec.none.ended : spec.none.running;
+}
+
+function gridOf<R extends Listed>(model: TableModel<R>, money: string): Grid<R> {
+  const { spec, sort } = model;
+  const why = computed(() => (model.fixed.value ? whyFixed : ""));
+  const press = (column: string) => {
+    if (why.value) announce(why.value);
+    else sort.value = nextSort(sort.value, column);
+  };
+  return {
+    label: spec.title, columns: spec.columns, quote: money, view: model.view, selected: model.selected, active: model.active, target: model.target,
+    place: model.place, select: (row) => model.select(row), want: (first, end) => model.want(first, end),
+    arrangement: computed(() => JSON.stringify([sort.value, model.words.value.trim(), model.chip.value])), sorting: { now: sort, press, why },
+  };
+}
+
+/** Above a table that is here whole, or instead of one that is empty. */
+function Short<R>({ words, name, spec, rows }: { words: string; name: string; spec: Spec<R>; rows: R[] }) {
+  const sheet = () => ({ name, fields: spec.fields, rows: async () => rows, total: () => rows.length });
+  return (
+    <div class="table-bar">
+      <p class="caption">{words}</p>
+      <Files name={name} many={spec.many} empty={rows.length === 0} sheet={sheet} />
+    </div>
+  );
+}
+
+/** Open positions. */
+export function Positions() {
+  const money = quote.value, rows = positions.value;
+  const grid = useMemo(() => positionGrid(money), [money]);
+  const words = rows.length === 0 ? none(specs.positions) : `${count(rows.length)} open ${rows.length === 1 ? "position" : "positions"}`;
+  return (
+    <>
+      <Short words={words} name="positions" spec={specs.positions} rows={rows} />
+      {rows.length > 0 && <GridTable grid={grid} />}
+    </>
+  );
+}
+
+function positionGrid(money: string): Grid<Position> {
+  const { columns, title, id } = specs.positions;
+  const view = computed<View<Position>>(() => {
+    const rows = positions.value;
+    return { total: rows.length, row: (i) => i, index: (i) => i, get: (i) => rows[i], natural: false };
+  });
+  const selected = computed(() => {
+    const choice = selection.value;
+    return choice?.from === "table" ? positions.value.findIndex((p) => id(p) === choice.id) : -1;
+  });
+  const select = (i: number) => {
+    const row = positions.peek()[i];
+    if (row?.opened_at) choose(row, specs.positions);
+  };
+  return { label: title, columns, quote: money, view, selected, active: signal(noCell), target: signal(-1), place: { top: 0, left: 0 }, select };
+}

@@ -1,0 +1,129 @@
+package ui
+
+import (
+	"embed"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"path"
+	"regexp"
+
+	"github.com/assay-run/assay/api/docs"
+	"github.com/assay-run/assay/api/web"
+)
+
+//go:embed dist assets third_party/*/LICENSE third_party/*/NOTICE
+var files embed.FS
+
+// policy is the Content-Security-Policy of the pages and of everything they load.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; " +
+	"form-action 'self'; frame-ancestors 'none'; require-trusted-types-for 'script'"
+
+const (
+	forever    = "public, max-age=31536000, immutable"
+	revalidate = "no-cache"
+)
+
+// types are the kinds of file that the bundle may have.
+var types = map[string]string{
+	".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml", ".html": "text/html; charset=utf-8",
+}
+
+// hashed matches a name that changes with the contents.
+var hashed = regexp.MustCompile(`^[a-z]+-[0-9a-f]{10}\.(js|css|svg)$`)
+
+// references are the addresses below /ui/ in a page, imports the scripts that a script
+// fetches later.
+var (
+	references = regexp.MustCompile(`(?:href|src)="(/ui/[^"]*)"`)
+	imports    = regexp.MustCompile(`import\("\./([^"]*)"\)`)
+)
+
+// Options are what the page of licences tells besides the libraries.
+type Options struct {
+	// Attribution says where the bundled candles come from and under which licences.
+	Attribution string
+}
+
+// UI is the dashboard.
+type UI struct {
+	routes []web.Route
+	parts  []docs.Part
+}
+
+// New prepares every file. An error means that what is embedded does not fit together.
+func New(o Options) (*UI, error) {
+	u := &UI{}
+	names, err := fs.Glob(files, "dist/*")
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		data, err := files.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		switch base := path.Base(name); {
+		case base == "index.html":
+			page := asset(data, base, revalidate)
+			u.get("/ui", page)
+			u.get("/api/v1/ui", page)
+		case hashed.MatchString(base):
+			u.get("/ui/"+base, asset(data, base, forever))
+		default:
+			return nil, fmt.Errorf("ui: dist has %s, which make ui does not write", base)
+		}
+	}
+	if u.parts, err = libraries(); err != nil {
+		return nil, err
+	}
+	if err := u.addLicenses(o.Attribution); err != nil {
+		return nil, err
+	}
+	return u, u.check()
+}
+
+// Routes are the pages and files with their paths.
+func (u *UI) Routes() []web.Route { return append([]web.Route(nil), u.routes...) }
+
+// Parts are the libraries inside the script, for the list of all licences.
+func (u *UI) Parts() []docs.Part { return append([]docs.Part(nil), u.parts...) }
+
+func (u *UI) get(path string, h http.Handler) {
+	u.routes = append(u.routes, web.Route{Method: http.MethodGet, Path: path, Handler: h})
+}
+
+func asset(data []byte, name, cache string) *web.Asset {
+	return web.NewAsset(data, http.Header{
+		"Content-Type": {types[path.Ext(name)]}, "Content-Security-Policy": {policy}, "Cache-Control": {cache},
+	})
+}
+
+// check holds the page and its script against the files: a page whose script is missing
+// would be blank.
+func (u *UI) check() error {
+	served := map[string]bool{}
+	for _, r := range u.routes {
+		served[r.Path] = true
+	}
+	page, err := files.ReadFile("dist/index.html")
+	if err != nil {
+		return fmt.Errorf("ui: run make ui: %w", err)
+	}
+	for _, m := range references.FindAllSubmatch(page, -1) {
+		address := string(m[1])
+		if !served[address] {
+			return fmt.Errorf("ui: index.html refers to %s, which is not in dist: run make ui", address)
+		}
+		text, err := files.ReadFile("dist/" + path.Base(address))
+		if err != nil {
+			return err
+		}
+		for _, m := range imports.FindAllSubmatch(text, -1) {
+			if !served["/ui/"+string(m[1])] {
+				return fmt.Errorf("ui: %s imports %s, which is not in dist: run make ui", address, m[1])
+			}
+		}
+	}
+	return nil
+}

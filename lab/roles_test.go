@@ -1,0 +1,127 @@
+package lab_test
+
+import (
+	"errors"
+	"math"
+	"os"
+	"time"
+
+	sdk "github.com/assay-run/assay/plugin-sdk"
+	"github.com/assay-run/assay/plugin-sdk/indicator"
+	"github.com/assay-run/assay/plugin-sdk/serve"
+)
+
+// roles are the plugins of the scripts: this test binary plays each of them when it
+// runs under its name.
+func roles() map[string]func() {
+	return map[string]func(){
+		"crosser": func() { serve.Strategy(sdk.Spec{Name: "crosser", Version: "1.0.0"}, newCrosser) },
+		"clocked": func() { serve.Strategy(sdk.Spec{Name: "clocked"}, newClocked) },
+		"crasher": func() { serve.Strategy(sdk.Spec{Name: "crasher"}, newCrasher) },
+		"slow":    func() { serve.Strategy(sdk.Spec{Name: "slow"}, newSlow) },
+		"named":   func() { serve.Strategy(sdk.Spec{Name: "another_name"}, newCrosser) },
+	}
+}
+
+type crosserParams struct {
+	Fast int     `param:"fast" default:"10" min:"1" max:"500" doc:"Candles in the fast average"`
+	Slow int     `param:"slow" default:"30" min:"2" max:"1000" doc:"Candles in the slow average"`
+	Size float64 `param:"size" default:"0.5" above:"0" max:"1" doc:"Share of the cash"`
+}
+
+// crosser trades the cross of two averages.
+type crosser struct {
+	fast, slow indicator.SMA
+	warmup     int
+	size       sdk.Size
+}
+
+func newCrosser(p crosserParams) (sdk.Strategy, error) {
+	if p.Fast >= p.Slow {
+		return nil, sdk.InvalidParam("fast", "must be below slow")
+	}
+	return &crosser{indicator.NewSMA(p.Fast), indicator.NewSMA(p.Slow), p.Slow, sdk.CashFraction(p.Size)}, nil
+}
+
+func (s *crosser) Warmup() int { return s.warmup }
+
+func (s *crosser) OnCandle(v sdk.View) ([]sdk.Intent, error) {
+	s.fast.Add(v.Candle().Close)
+	s.slow.Add(v.Candle().Close)
+	switch {
+	case v.Flat() && s.fast.CrossedAbove(&s.slow):
+		return sdk.Buy(s.size), nil
+	case v.Long() && s.fast.CrossedBelow(&s.slow):
+		return sdk.ClosePosition(), nil
+	}
+	return nil, nil
+}
+
+type noParams struct{}
+
+// clocked decides by the wall clock.
+type clocked struct{}
+
+func newClocked(noParams) (sdk.Strategy, error) { return clocked{}, nil }
+
+func (clocked) OnCandle(v sdk.View) ([]sdk.Intent, error) {
+	switch {
+	case v.Flat() && time.Now().UnixNano()/1000%3 == 0:
+		return sdk.Buy(sdk.AllCash), nil
+	case v.Long() && time.Now().UnixNano()/1000%3 == 1:
+		return sdk.ClosePosition(), nil
+	}
+	return nil, nil
+}
+
+// crasher fails at a candle in the middle of the data.
+type crasher struct{}
+
+func newCrasher(noParams) (sdk.Strategy, error) { return crasher{}, nil }
+
+func (crasher) OnCandle(v sdk.View) ([]sdk.Intent, error) {
+	if v.Index() == 137 {
+		return nil, errors.New("no more")
+	}
+	return nil, nil
+}
+
+// slow takes its time when the environment of the tests says so.
+type slow struct{ *crosser }
+
+func newSlow(p crosserParams) (sdk.Strategy, error) {
+	s, err := newCrosser(p)
+	if err != nil {
+		return nil, err
+	}
+	return &slow{s.(*crosser)}, nil
+}
+
+func (s *slow) OnCandle(v sdk.View) ([]sdk.Intent, error) {
+	if math.Mod(float64(v.Index()), 100) == 0 {
+		time.Sleep(2 * time.Millisecond)
+	}
+	return s.crosser.OnCandle(v)
+}
+
+// play becomes a plugin if the binary runs under the name of one.
+func play(name string) {
+	if role, ok := roles()[name]; ok {
+		role()
+		exit(0)
+	}
+}
+
+// installPlugin copies this test binary, with the name at its end so that each has a
+// hash of its own.
+func installPlugin(name, to string) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	text, err := os.ReadFile(self)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(to, append(text, name...), 0o755)
+}
