@@ -24,11 +24,15 @@ type Built struct {
 	SHA256, SourceSHA256 string
 }
 
-// BuildError says that the Go tool refused; Output is what it printed.
-type BuildError struct{ Output string }
+// BuildError says that there is no plugin: the Go tool refused, and Output is what it
+// printed, or Problem says what is wrong with a finished program.
+type BuildError struct{ Output, Problem string }
 
-// Error is the tool's first lines.
+// Error is the problem, or the tool's first lines.
 func (e *BuildError) Error() string {
+	if e.Problem != "" {
+		return e.Problem
+	}
 	lines := strings.SplitN(strings.TrimSpace(e.Output), "\n", 12)
 	return "go build failed:\n" + strings.Join(lines[:min(len(lines), 11)], "\n")
 }
@@ -95,9 +99,9 @@ func Finished(path string) (Built, error) {
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
-		return Built{}, &BuildError{Output: fmt.Sprintf("the plugin %s cannot be read: %v", path, err)}
+		return Built{}, &BuildError{Problem: fmt.Sprintf("the plugin %s cannot be read: %v", path, err)}
 	case !info.Mode().IsRegular() || info.Mode().Perm()&0o111 == 0:
-		return Built{}, &BuildError{Output: fmt.Sprintf("%s is not an executable file", path)}
+		return Built{}, &BuildError{Problem: fmt.Sprintf("%s is not an executable file", path)}
 	}
 	sum, err := digest.File(path)
 	return Built{Path: path, SHA256: sum}, err
