@@ -59,6 +59,8 @@ func goTool(env *testscript.Env) error {
 	for name, value := range have {
 		env.Setenv(name, value)
 	}
+	// Where the lab of the scripts is, for one that must not find the Go tool.
+	env.Setenv("LABDIR", filepath.SplitList(os.Getenv("PATH"))[0])
 	env.Setenv("GOPROXY", "off")
 	env.Setenv("GOFLAGS", "")
 	return nil
