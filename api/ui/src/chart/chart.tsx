@@ -1,4 +1,5 @@
 // The chart of the run: candles with fills, equity with cash, drawdown, on one time axis.
+import { useSignalEffect } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import * as store from "../state/store.ts";
 import { DataTable, Summary } from "./data.tsx";
@@ -12,7 +13,7 @@ export function Chart() {
   const stage = useMemo(() => new Stage(), []);
   const canvas = useRef<HTMLDivElement>(null), probe = useRef<HTMLSpanElement>(null), group = useRef<HTMLElement>(null);
   useEffect(() => stage.mount(canvas.current!, probe.current!), []);
-  useEffect(() => stage.scene.subscribe(() => group.current && describe(group.current, stage)), []);
+  useSignalEffect(() => describe(group.current, stage));
   const name = symbol.value ? `Chart of ${symbol.value}, ${store.config.value?.timeframe ?? ""}` : "Chart";
   return (
     <section
@@ -43,7 +44,7 @@ function Notes({ stage }: { stage: Stage }) {
   return (
     <p class="chart-note caption">
       {stage.missing.value
-        ? "The candles of this run are not available any more: equity and drawdown only."
+        ? "The service has no candles of this run: equity and drawdown only."
         : "No candles: they come through the stream, which cannot be reached. Equity and drawdown come with /results."}
     </p>
   );
@@ -56,12 +57,12 @@ function Waiting({ stage }: { stage: Stage }) {
 }
 
 /** What is drawn, as attributes: a canvas cannot be read. */
-function describe(group: HTMLElement, stage: Stage) {
-  const scene = stage.scene.value, digest = digestOf(scene);
-  Object.assign(group.dataset, {
+function describe(group: HTMLElement | null, stage: Stage) {
+  const scene = stage.scene.value, digest = digestOf(scene), view = stage.view.value ? "part" : "all";
+  if (group) Object.assign(group.dataset, {
     points: scene.candles.length, equityPoints: scene.equity.length, fills: digest.fills, markers: digest.markers, ambiguous: digest.ambiguous,
     worst: digest.worst ?? "", low: digest.low ?? "", high: digest.high ?? "", lines: [...scene.lines.keys()].join(),
-    from: scene.axis.times[0] ?? "", to: scene.axis.end || "", view: stage.view.peek() ? "part" : "all",
+    from: scene.axis.times[0] ?? "", to: scene.axis.end || "", view,
   });
 }
 

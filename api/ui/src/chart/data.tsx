@@ -63,41 +63,38 @@ function Rows({ stage }: { stage: Stage }) {
     const scene = stage.scene.value, view = stage.view.value;
     const places = view ? placesOf(scene.axis, view) : { from: 0, to: scene.axis.times.length };
     const money = moneyDigits(scene.equity.map((p) => p[1]));
-    return { rows: tableRows(scene, places.from, places.to, mostRows), price: priceDigits(scene.candles), money, slots: Math.min(places.to, scene.axis.times.length) - Math.max(places.from, 0) };
+    return { candles: scene.candles.length > 0, rows: tableRows(scene, places.from, places.to, mostRows), price: priceDigits(scene.candles), money, slots: Math.min(places.to, scene.axis.times.length) - Math.max(places.from, 0) };
   });
-  const { rows, price, money, slots } = table.value;
+  const { rows, candles, price, money, slots } = table.value;
   const unit = store.quote.value ? ", " + store.quote.value : "";
   return (
     <>
       <p class="caption">
-        {format.count(rows.length)} rows of what is visible{slots > rows.length ? ", each for several points of the chart: first open, highest high, lowest low, last close and equity, worst drawdown" : ""}.
+        {format.count(rows.length)} rows of what is visible{slots > rows.length ? `, each for several points of the chart: ${candles ? "first open, highest high, lowest low, last close, " : ""}last equity, worst drawdown` : ""}.
       </p>
       <div class="chart-rows" role="region" aria-label="Data of the chart" tabIndex={0}>
         <table>
           <thead>
             <tr>
               <th scope="col">Time, UTC</th>
-              {["Open", "High", "Low", "Close", "Equity"].map((name) => <th key={name} scope="col" class="number">{name}{unit}</th>)}
+              {[...(candles ? ["Open", "High", "Low", "Close"] : []), "Equity"].map((name) => <th key={name} scope="col" class="number">{name}{unit}</th>)}
               <th scope="col" class="number">Drawdown</th>
               <th scope="col" class="number">Fills</th>
             </tr>
           </thead>
-          <tbody>{rows.map((r) => <Row key={r.time} row={r} price={price} money={money} />)}</tbody>
+          <tbody>{rows.map((r) => <Row key={r.time} row={r} candles={candles} price={price} money={money} />)}</tbody>
         </table>
       </div>
     </>
   );
 }
 
-function Row({ row, price, money }: { row: TableRow; price: number; money: number }) {
+function Row({ row, candles, price, money }: { row: TableRow; candles: boolean; price: number; money: number }) {
   const cell = (v: number | undefined, digits: number) => <td class="number">{v === undefined ? "–" : axisNumber(v, digits)}</td>;
   return (
     <tr>
       <th scope="row">{format.time(row.time)}</th>
-      {cell(row.candle?.[1], price)}
-      {cell(row.candle?.[2], price)}
-      {cell(row.candle?.[3], price)}
-      {cell(row.candle?.[4], price)}
+      {candles && [1, 2, 3, 4].map((i) => cell(row.candle?.[i], price))}
       {cell(row.equity?.[1], money)}
       <td class="number">{row.equity ? format.signedPercent(-row.equity[3]) : "–"}</td>
       <td class="number">{format.count(row.fills)}</td>

@@ -94,7 +94,7 @@ export class Feed {
     if (span) this.detail = load;
     else [this.overview, this.detail] = [load, null];
     this.changed();
-    await this.loadLines(wish, load, wish.lines, turn);
+    void this.loadLines(wish, load, wish.lines, turn);
     return candles !== null || !wish.candles;
   }
 

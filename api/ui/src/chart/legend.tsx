@@ -12,7 +12,7 @@ import { newestSlot, readingAt } from "./scene.ts";
 import type { Reading } from "./scene.ts";
 
 export function Legends({ stage }: { stage: Stage }) {
-  const reading = useComputed(() => readingAt(stage.scene.value, stage.pointed.value ?? restingSlot(stage)));
+  const reading = useComputed(() => readingAt(stage.scene.value, stage.pointed.value ?? restingSlot(stage)) ?? readingAt(stage.scene.value, restingSlot(stage)));
   const tops = stage.tops.value;
   const panes = stage.withCandles.value ? [PricePane, EquityPane, DrawdownPane] : [EquityPane, DrawdownPane];
   if (!reading.value) return null;

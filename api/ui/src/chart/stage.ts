@@ -25,6 +25,8 @@ import type { Scene } from "./scene.ts";
 /** So many published series are shown without being asked for. */
 const shownAtFirst = 6;
 const settle = 150, marksEvery = 1000, linesEvery = 3000, retryEvery = 1000, retries = 4;
+/** Candles that come by themselves are thinned by the service when they are so many. */
+const mostCandles = 3500;
 /** What changes within this time is answered by one load. */
 const together = 30;
 
@@ -208,6 +210,7 @@ export class Stage {
     const before = this.feed.overview?.span.to ?? 0;
     this.feed.push(candle);
     const grown = (this.feed.overview?.span.to ?? 0) - before, view = this.view.peek();
+    if ((this.feed.overview?.parts.candles.length ?? 0) > mostCandles) this.again.call(together);
     if (view && grown > 0 && view.to >= before) this.view.value = { from: view.from + grown, to: view.to + grown };
   }
 

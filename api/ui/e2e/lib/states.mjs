@@ -1,0 +1,233 @@
+// Every state that the page can be in, one after the other: each is reached as a person
+// would get there, looked at by the caller, and left again.
+import { answered, broken } from "./watch.mjs";
+import { interrupted, paper, withLive, withRisk } from "./venue.mjs";
+import { until } from "./wait.mjs";
+
+const noise = [broken, answered(409), answered(400), answered(502)];
+
+/** Yields {name, visit}; wanted decides by the name, so that what nobody wants is not set up. */
+export async function* states(t, wanted = () => true) {
+  const service = await t.service({ names: ["sma_cross", "breakout", "widgets", "sleeper", "exits"], scripts: { broken: "#!/bin/sh\nexit 7\n" } });
+  for (const [name, reach] of Object.entries(list)) {
+    if (!wanted(name)) continue;
+    await service.clear();
+    const stage = { t, service, visits: [], endings: [] };
+    const visit = await reach(stage);
+    yield { name, visit };
+    await t.leave(visit);
+    for (const end of stage.endings) await end();
+  }
+}
+
+const open = async (stage, url = stage.service.url, options = {}) => {
+  const visit = await stage.t.visit(url, { allow: noise, ...options });
+  await visit.page.getByRole("banner").waitFor();
+  return visit;
+};
+
+const sleeping = (service, sleep_ms = 5) => service.backtest("sleeper", { strategy_params: { sleep_ms } });
+
+const list = {
+  async idle(stage) {
+    const visit = await open(stage);
+    await visit.stream("live");
+    return visit;
+  },
+
+  async "no strategies"(stage) {
+    const bare = await stage.t.service({ names: [] });
+    stage.endings.push(() => bare.end());
+    const visit = await open(stage, bare.url);
+    await visit.page.getByRole("heading", { name: /No strategy/ }).waitFor();
+    return visit;
+  },
+
+  async "strategy unavailable"(stage) {
+    const visit = await open(stage);
+    await visit.form.getByText("1 unavailable").click();
+    await visit.button(/^plugins/).click();
+    return visit;
+  },
+
+  async "every kind of field"(stage) {
+    const visit = await open(stage);
+    await visit.stream("live");
+    await visit.fill({ strategy: "widgets" });
+    for (const name of ["Advanced", "Execution"]) await visit.form.getByText(name, { exact: true }).click();
+    return visit;
+  },
+
+  async "errors in the form"(stage) {
+    const visit = await open(stage);
+    await visit.stream("live");
+    await visit.fill({ strategy: "widgets", "Fast length": "0", Rules: "{broken", From: "yesterday", Cash: "-1" });
+    await visit.startButton.press("Enter");
+    await visit.form.getByRole("alert").waitFor();
+    return visit;
+  },
+
+  async "live form"(stage) {
+    const front = await stage.t.proxy(stage.service.url, { json: withLive(), frame: withRisk });
+    const visit = await open(stage, front.url);
+    await visit.stream("live");
+    await visit.form.getByRole("radio", { name: "Live" }).check();
+    await visit.form.getByRole("combobox", { name: "Exchange" }).selectOption("sample");
+    await visit.field("API key").fill("short");
+    await visit.startButton.press("Enter");
+    await visit.form.getByRole("alert").waitFor();
+    return visit;
+  },
+
+  async running(stage) {
+    await sleeping(stage.service);
+    const visit = await open(stage);
+    await visit.says("running");
+    await until(async () => (await visit.drawn()).fills > 4, "fills on the chart");
+    return visit;
+  },
+
+  async stopping(stage) {
+    await sleeping(stage.service);
+    const visit = await open(stage);
+    await visit.says("running");
+    await visit.context.route(/\/run\/stop$/, () => {}); // the answer never comes
+    await visit.button("Stop").click();
+    await visit.button(/^Stopping…/).waitFor();
+    return visit;
+  },
+
+  completed: (stage) => completed(stage, "Trades"),
+  orders: (stage) => completed(stage, "Orders"),
+  fills: (stage) => completed(stage, "Fills"),
+  positions: (stage) => completed(stage, "Positions"),
+  metrics: (stage) => completed(stage, "Metrics"),
+  evidence: (stage) => completed(stage, "Evidence"),
+
+  async "chart as a table"(stage) {
+    const visit = await completed(stage, "Trades");
+    await visit.page.getByText("Data as a table").click();
+    await visit.page.getByRole("region", { name: "Data of the chart" }).waitFor();
+    return visit;
+  },
+
+  async "partial, with its log"(stage) {
+    await sleeping(stage.service);
+    await until(async () => (await stage.service.status()).trade_count > 5, "some trades");
+    await stage.service.call("POST", "/run/stop");
+    const visit = await open(stage);
+    await visit.bar("partial").waitFor();
+    await visit.open("Log");
+    return visit;
+  },
+
+  async failed(stage) {
+    await stage.service.backtest("exits");
+    const visit = await open(stage);
+    await visit.says("failed");
+    await visit.page.getByRole("heading", { name: /PLUGIN_CRASHED/ }).waitFor();
+    return visit;
+  },
+
+  async interrupted(stage) {
+    await stage.service.backtest("sma_cross", { start_date: "2024-03-01" });
+    await stage.service.reaches("completed");
+    const front = await stage.t.proxy(stage.service.url, interrupted());
+    const visit = await open(stage, front.url);
+    await visit.says("failed");
+    await visit.page.getByRole("heading", { name: /RUN_INTERRUPTED/ }).waitFor();
+    return visit;
+  },
+
+  async "reset of an interrupted run"(stage) {
+    const visit = await list.interrupted(stage);
+    await visit.form.getByRole("button", { name: "Reset", exact: true }).click();
+    await visit.page.getByRole("dialog").waitFor();
+    return visit;
+  },
+
+  async "another client's run"(stage) {
+    const front = await stage.t.proxy(stage.service.url, { hold: false });
+    const visit = await open(stage, front.url);
+    await visit.stream("live");
+    await visit.fill({ strategy: "sma_cross" });
+    front.rules.hold = true;
+    await sleeping(stage.service);
+    await visit.startButton.click();
+    await visit.form.getByText(/already active/).waitFor();
+    return visit;
+  },
+
+  async "stop dialog"(stage) {
+    await sleeping(stage.service);
+    const front = await stage.t.proxy(stage.service.url, paper());
+    const visit = await open(stage, front.url);
+    await visit.says("running");
+    await visit.button("Stop").click();
+    await visit.page.getByRole("dialog").waitFor();
+    return visit;
+  },
+
+  async help(stage) {
+    const visit = await open(stage);
+    await visit.button("Help").click();
+    await visit.page.getByRole("dialog", { name: "Help" }).waitFor();
+    return visit;
+  },
+
+  async reconnecting(stage) {
+    await stage.service.backtest("sma_cross");
+    const front = await stage.t.proxy(stage.service.url, {});
+    const visit = await open(stage, front.url);
+    await visit.says("completed");
+    await visit.stream("live");
+    front.rules.stream = "hang";
+    front.cut();
+    await visit.bar("reconnecting").waitFor();
+    return visit;
+  },
+
+  async polling(stage) {
+    await stage.service.backtest("sma_cross");
+    const front = await stage.t.proxy(stage.service.url, { stream: "refuse" });
+    const visit = await open(stage, front.url);
+    await visit.bar("polling").waitFor();
+    await visit.says("completed");
+    return visit;
+  },
+
+  async "server restarted"(stage) {
+    const other = await stage.t.service({ names: ["sma_cross"] });
+    stage.endings.push(() => other.end());
+    const visit = await open(stage, other.url);
+    await visit.stream("live");
+    await other.end();
+    await other.begin();
+    await visit.bar("notice").getByText("The service restarted.").waitFor();
+    await visit.stream("live");
+    return visit;
+  },
+
+  async "server down"(stage) {
+    const front = await stage.t.proxy(stage.service.url, {});
+    await stage.service.backtest("sma_cross");
+    const visit = await open(stage, front.url);
+    await visit.says("completed");
+    await visit.has(await stage.service.results());
+    front.rules.dead = true;
+    front.cut();
+    await visit.bar("down").waitFor();
+    await visit.page.locator("main[data-stale]").waitFor();
+    return visit;
+  },
+};
+
+async function completed(stage, tab) {
+  await stage.service.backtest("breakout");
+  const visit = await open(stage);
+  await visit.says("completed");
+  await visit.has(await stage.service.results());
+  await visit.open(tab);
+  if (["Trades", "Orders", "Fills"].includes(tab)) await until(async () => (await visit.rows(tab)).length > 3, tab);
+  return visit;
+}
