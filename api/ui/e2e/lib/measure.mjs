@@ -20,7 +20,8 @@ export class Trace {
   constructor(events) {
     const [begin, end] = ["measure-begin", "measure-end"].map((name) => events.find((e) => e.name === name));
     this.events = events
-      .filter((e) => e.pid === begin.pid && e.tid === begin.tid && e.ph === "X" && e.ts >= begin.ts && e.ts <= end.ts)
+      .filter((e) => e.pid === begin.pid && e.tid === begin.tid && "XI".includes(e.ph) && e.ts >= begin.ts && e.ts <= end.ts)
+      .map((e) => ({ dur: 0, ...e }))
       .sort((a, b) => a.ts - b.ts || b.dur - a.dur);
   }
 
@@ -35,6 +36,14 @@ export class Trace {
       const inside = this.events.filter((e) => e.ts >= task.at && e.ts < task.at + task.clock * 1000 && cpu(e) > 5 && !e.name.endsWith("RunTask"));
       return `${task.ms.toFixed(0)} ms: ` + inside.slice(0, 8).map((e) => `${e.name} ${cpu(e).toFixed(0)} ${e.args?.data?.functionName ?? e.args?.data?.type ?? ""}`).join(", ");
     });
+  }
+
+  /** Milliseconds from the last message of the stream to the frame that it made. */
+  answerToPixels() {
+    const frames = this.events.filter((e) => e.name === "Commit");
+    const drawn = this.events.filter((e) => e.name === "WebSocketReceive").map((e) => [e, frames.find((frame) => frame.ts > e.ts)]);
+    const [message, frame] = drawn.filter(([, frame]) => frame).at(-1) ?? [];
+    return frame ? (frame.ts + frame.dur - message.ts) / 1000 : Infinity;
   }
 
   /** CPU time of scripts for each frame that was made. */

@@ -1,6 +1,7 @@
 // U13: what the pages ask for. Every visit of every suite is held to the same list; here
 // is the proof that the watch sees what it must, and the documentation's own page.
 import assert from "node:assert/strict";
+import { until } from "../lib/wait.mjs";
 import { answered } from "../lib/watch.mjs";
 
 export default async function requests(t) {
@@ -29,6 +30,26 @@ export default async function requests(t) {
       assert.match(problems, seen);
     }
     visit.watch.allow(/.*/s);
+  });
+
+  await t.test("a whole session asks for what is on the list and for nothing else", async () => {
+    const visit = await t.visit(service.url);
+    await visit.button("Run the sample").click();
+    await visit.agrees(await service.reaches("completed").then(service.results));
+    for (const name of ["Orders", "Fills", "Positions", "Metrics", "Evidence", "Log", "Trades"]) await visit.open(name);
+    for (const name of ["Zoom in", "Zoom in", "Earlier", "Show all"]) await visit.button(name).click();
+    await visit.button("Reset and start").click();
+    await until(async () => visit.watch.requests.filter(({ line }) => line.startsWith("POST")).length === 2, "the second start");
+    await service.reaches("completed");
+    await visit.says("completed");
+    await visit.form.getByRole("button", { name: "Reset", exact: true }).click();
+    await visit.says("idle");
+    const lines = visit.watch.requests.map(({ line }) => line.replace(/-[0-9a-f]{10}/, ""));
+    assert.deepEqual([...new Set(lines)].sort(), [
+      "DELETE /api/v1/run/reset", "GET /api/v1/exchanges", "GET /api/v1/health", "GET /api/v1/results", "GET /api/v1/status", "GET /api/v1/strategies", "GET /ui", "GET /ui/app.css",
+      "GET /ui/app.js", "GET /ui/charts.js", "GET /ui/icon.svg", "POST /api/v1/run/backtest", "WS /api/v1/ws/status",
+    ]);
+    assert.deepEqual(visit.watch.console, []);
   });
 
   await t.test("the documentation asks for nothing but its own files and the request that is tried", async () => {

@@ -16,7 +16,7 @@ const fewest = 24;
 /** Closer than this many slots nobody needs to look. */
 const closest = 8;
 /** What is asked for reaches this share of the visible stretch beyond both ends: more when it costs no detail. */
-const padding = 0.5, wide = 2;
+const padding = 0.25, wide = 2;
 const mostSlots = 2000;
 
 /** The time at a place; beyond the data it goes on at the mean pace. */

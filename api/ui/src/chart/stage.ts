@@ -68,6 +68,8 @@ export class Stage {
   private readonly growth = new Throttle(linesEvery, () => void this.feed.refreshLines(this.wish()));
   private readonly equity = new Throttle(500, () => this.feed.grow(store.equity.peek()));
   private tries = 0;
+  /** Counts what has made everything be asked for again. */
+  private asked = 0;
   private parts = nothing;
   /** The library has not drawn yet what it was given: until then it reports stretches that nobody wanted. */
   private drawing = false;
@@ -179,6 +181,7 @@ export class Stage {
   /** The run, its symbol or the connection is another one, or the run ended: ask for everything again. */
   private restart(fresh: boolean) {
     this.tries = 0;
+    this.asked++;
     if (fresh) {
       batch(() => {
         this.view.value = this.pointed.value = null;
@@ -193,7 +196,10 @@ export class Stage {
 
   private async load() {
     if (!store.status.peek().run_id) return;
+    const asked = this.asked;
     const found = await this.feed.load(this.wish(), null, null);
+    // A newer question is on its way: this answer must not put it off.
+    if (asked !== this.asked) return;
     this.waiting.value = false;
     if (found) {
       this.missing.value = false;
