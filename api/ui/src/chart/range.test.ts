@@ -24,7 +24,7 @@ test("chart: a view asks for more than is visible, for the whole run when that i
   const full = { from: 0, to: 100_000 };
   equal(r.plan({ from: 40_000, to: 60_000 }, full, 1), { from: 35_000, to: 65_000 });
   equal(r.plan({ from: 50_000, to: 50_100 }, full, 1), { from: 49_800, to: 50_300 }, "wide where it costs no detail");
-  equal(r.plan({ from: 95_000, to: 105_000 }, full, 1), { from: 90_000, to: 100_000 });
+  equal(r.plan({ from: 95_000, to: 105_000 }, full, 1), { from: 92_500, to: 100_000 });
   equal(r.plan({ from: 1000, to: 99_000 }, full, 1), null);
 });
 
