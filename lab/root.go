@@ -70,7 +70,7 @@ func (a *app) root() *cobra.Command {
 		Args:          cobra.NoArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	c.CompletionOptions.DisableDefaultCmd = true
+	c.CompletionOptions.HiddenDefaultCmd = false
 	f := c.PersistentFlags()
 	f.StringVar(&a.stateDir, "state-dir", "", "folder of everything that is stored (SERVICE_STATE_DIR, default .assay)")
 	f.BoolVar(&a.json, "json", false, "print exactly one JSON object")
@@ -79,7 +79,7 @@ func (a *app) root() *cobra.Command {
 	f.StringVar(&a.logLevel, "log-level", "", "trace, debug, info, warn or error (SERVICE_LOG_LEVEL, default warn)")
 	f.StringVar(&a.sandbox, "sandbox", "auto", "run plugins in a sandbox: auto, off or require")
 	f.DurationVar(&a.pluginTimeout, "plugin-timeout", 30*time.Second, "how long a plugin may take for one answer")
-	c.AddCommand(a.initCommand(), a.validateCommand(), a.runCommand(), a.runsCommand(), a.dataCommand())
+	c.AddCommand(a.initCommand(), a.validateCommand(), a.runCommand(), a.compareCommand(), a.runsCommand(), a.dataCommand(), a.statsCommand())
 	return c
 }
 
