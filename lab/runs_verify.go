@@ -11,19 +11,24 @@ import (
 
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/registry"
+	"github.com/assay-run/assay/lab/evaluate"
 )
 
 func (a *app) runsVerifyCommand() *cobra.Command {
+	var rerun bool
 	c := &cobra.Command{
 		Use:   "verify [run...]",
 		Short: "Hash the artifacts of runs again",
-		Long:  "Verify hashes every file of the runs and compares it with what was stored; without an argument, of all\nruns that have ended.",
+		Long: "Verify hashes every file of the runs and compares it with what was stored; without an argument, of all\n" +
+			"runs that have ended. With --rerun it also executes them, from exactly the plugin and the candles that\n" +
+			"they name, and compares the result hashes.",
 		Example: examples(
 			"lab runs verify",
-			"lab runs verify run_6rvs7gxczpvrxcpd",
+			"lab runs verify run_6rvs7gxczpvrxcpd --rerun",
 		),
 	}
-	return a.action(c, func(ctx context.Context, args []string) (outcome, error) { return a.runsVerify(ctx, args) })
+	c.Flags().BoolVar(&rerun, "rerun", false, "execute again and compare the result hash")
+	return a.action(c, func(ctx context.Context, args []string) (outcome, error) { return a.runsVerify(ctx, args, rerun) })
 }
 
 // verified is what the check of one run has found.
@@ -32,9 +37,11 @@ type verified struct {
 	OK       bool     `json:"ok"`
 	Files    int      `json:"files"`
 	Problems []string `json:"problems"`
+	// Reproduced is null unless the run was executed again.
+	Reproduced *bool `json:"reproduced"`
 }
 
-func (a *app) runsVerify(ctx context.Context, ids []string) (outcome, error) {
+func (a *app) runsVerify(ctx context.Context, ids []string, rerun bool) (outcome, error) {
 	list, bad := []verified{}, 0
 	err := a.withRegistry(ctx, func(store *artifact.Store, reg *registry.Registry) error {
 		if len(ids) == 0 {
@@ -71,7 +78,62 @@ func (a *app) runsVerify(ctx context.Context, ids []string) (outcome, error) {
 			Details: map[string]any{"runs": list},
 		}
 	}
+	if rerun {
+		return a.rerun(ctx, list)
+	}
 	return out, nil
+}
+
+// rerun executes runs whose files are sound and compares their results.
+func (a *app) rerun(ctx context.Context, list []verified) (outcome, error) {
+	out := outcome{Result: map[string]any{"runs": list}, Print: func(w io.Writer) { printVerified(w, list) }}
+	differ := 0
+	err := a.withHost(ctx, func(h *evaluate.Host) error {
+		for i := range list {
+			same, err := rerunOne(ctx, h, list[i].RunID)
+			if err != nil {
+				return err
+			}
+			if list[i].Reproduced = &same; !same {
+				differ++
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return outcome{}, err
+	}
+	if differ > 0 {
+		return out, &Error{
+			Code: "NOT_REPRODUCED", Message: fmt.Sprintf("%d of %d runs came to another result", differ, len(list)), Details: map[string]any{"runs": list},
+		}
+	}
+	return out, nil
+}
+
+func rerunOne(ctx context.Context, h *evaluate.Host, id string) (bool, error) {
+	stored, err := h.Stored(id)
+	if err != nil {
+		return false, err
+	}
+	scheme, err := evaluate.SchemeOf(stored.Splits)
+	if err != nil {
+		return false, err
+	}
+	q, err := h.Again(stored.Request, stored.Metadata.Slug, scheme, "")
+	if err != nil {
+		return false, err
+	}
+	p, err := h.Prepare(ctx, q)
+	if err != nil {
+		return false, err
+	}
+	defer p.Close()
+	answer, err := h.Run(ctx, p, evaluate.Options{NoReuse: true})
+	if err != nil {
+		return false, err
+	}
+	return answer.Report.ResultHash == stored.Report.ResultHash, nil
 }
 
 // endedRuns are those that should have files: completed ones that are not legacy.
@@ -121,6 +183,9 @@ func printVerified(w io.Writer, list []verified) {
 			if n := len(v.Problems) - 1; n > 0 {
 				state += fmt.Sprintf(", and %d more", n)
 			}
+		}
+		if v.Reproduced != nil {
+			state = map[bool]string{true: "ok, reproduced", false: "ok, another result"}[*v.Reproduced]
 		}
 		rows = append(rows, []string{v.RunID, state, fmt.Sprint(v.Files)})
 	}
