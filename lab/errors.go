@@ -147,7 +147,9 @@ func classifyProject(err error) *Error {
 	case errors.As(err, &refused):
 		return &Error{Code: refused.Code, Message: refused.Message, Details: refused.Details}
 	case errors.As(err, &differs):
-		return &Error{Code: "NONDETERMINISM", Message: err.Error(), Details: map[string]any{"run_id": differs.RunID, "before": differs.Before, "now": differs.Now}}
+		return &Error{Code: "NONDETERMINISM", Message: err.Error(), Details: map[string]any{
+			"run_id": differs.RunID, "before": differs.Before, "now": differs.Now, "failure_capsule": differs.Capsule,
+		}}
 	case errors.As(err, &artifact):
 		return &Error{Code: "ARTIFACT_MISMATCH", Message: err.Error(), Details: map[string]any{"run_id": artifact.RunID, "problems": artifact.Problems}}
 	}

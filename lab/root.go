@@ -79,7 +79,7 @@ func (a *app) root() *cobra.Command {
 	f.StringVar(&a.logLevel, "log-level", "", "trace, debug, info, warn or error (SERVICE_LOG_LEVEL, default warn)")
 	f.StringVar(&a.sandbox, "sandbox", "auto", "run plugins in a sandbox: auto, off or require")
 	f.DurationVar(&a.pluginTimeout, "plugin-timeout", 30*time.Second, "how long a plugin may take for one answer")
-	c.AddCommand(a.initCommand(), a.validateCommand(), a.runCommand(), a.compareCommand(), a.runsCommand(), a.dataCommand(), a.statsCommand())
+	c.AddCommand(a.initCommand(), a.validateCommand(), a.runCommand(), a.compareCommand(), a.replayCommand(), a.runsCommand(), a.dataCommand(), a.statsCommand())
 	return c
 }
 

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -13,8 +15,10 @@ import (
 
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/metric"
+	"github.com/assay-run/assay/host/registry"
 	"github.com/assay-run/assay/lab/evaluate"
 	"github.com/assay-run/assay/lab/project"
+	"github.com/assay-run/assay/lab/split"
 )
 
 // runOptions are the flags of lab run.
@@ -27,6 +31,7 @@ type runOptions struct {
 	plugin     string
 	force      bool
 	noReuse    bool
+	revealTest bool
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -42,6 +47,7 @@ func (a *app) runCommand() *cobra.Command {
 			"lab run sma_cross --set fast=5 --set slow=40",
 			"lab run sma_cross --params '{\"fast\":5,\"slow\":40}' --json",
 			"lab run sma_cross --force    # execute again and compare the result",
+			"lab run sma_cross --reveal-test    # show the test, which is then no longer clean",
 		),
 		Args: cobra.ExactArgs(1),
 	}
@@ -54,12 +60,16 @@ func (a *app) runCommand() *cobra.Command {
 	f.StringVar(&o.plugin, "plugin", "", "a finished program instead of building one")
 	f.BoolVar(&o.force, "force", false, "execute again what is answered; the result must be the same")
 	f.BoolVar(&o.noReuse, "no-reuse", false, "execute and store nothing, for timing")
+	f.BoolVar(&o.revealTest, "reveal-test", false, "show the locked test metrics; this is noted, and later new trials of the family are post_peek")
 	return a.action(c, func(ctx context.Context, args []string) (outcome, error) { return a.run(ctx, args[0], o) })
 }
 
 func (a *app) run(ctx context.Context, slug string, o runOptions) (outcome, error) {
 	if o.force && o.noReuse {
 		return outcome{}, usage("--no-reuse", "--force and --no-reuse exclude each other")
+	}
+	if o.revealTest && o.noReuse {
+		return outcome{}, usage("--reveal-test", "--reveal-test and --no-reuse exclude each other: nothing would be stored that could be shown")
 	}
 	p, err := a.project(slug, o.dir)
 	if err != nil {
@@ -79,6 +89,7 @@ func (a *app) run(ctx context.Context, slug string, o runOptions) (outcome, erro
 		}
 	}
 	var answer *evaluate.Answer
+	var test *artifact.LockedMetrics
 	err = a.withHost(ctx, func(h *evaluate.Host) error {
 		prepared, err := h.Prepare(ctx, q)
 		if err != nil {
@@ -91,19 +102,56 @@ func (a *app) run(ctx context.Context, slug string, o runOptions) (outcome, erro
 			Force: o.force, NoReuse: o.noReuse, Progress: bar.update,
 			Waiting: func(owner string) { a.say("waiting for %s, which answers the same question", owner) },
 		})
+		if err != nil || !o.revealTest || answer.Failure != nil {
+			return err
+		}
+		test, err = a.revealTest(ctx, h, answer)
 		return err
 	})
 	if err != nil {
 		return outcome{}, err
 	}
-	out := outcome{Result: runResult(answer), Print: func(w io.Writer) { printRun(w, answer) }}
+	out := outcome{Result: runResult(answer, test), Print: func(w io.Writer) { printRun(w, answer, test) }, Warnings: runWarnings(answer)}
+	if o.revealTest && test == nil && answer.Failure == nil {
+		out.Warnings = append(out.Warnings, warning{Code: "NO_TEST", Message: "the splits of this run have no test that could be revealed"})
+	}
 	if f := answer.Failure; f != nil {
+		if f.Capsule != nil {
+			a.say("repeat it with: lab replay %s", filepath.Join(a.runsDir(), answer.RunID, filepath.FromSlash(f.Capsule.Path)))
+		}
 		return out, &Error{
 			Code: "RUN_FAILED", Message: fmt.Sprintf("split %s failed: %s: %s", f.SplitID, f.Code, f.Message),
-			Details: map[string]any{"run_id": answer.RunID, "split_id": f.SplitID, "code": f.Code, "log_tail": f.LogTail},
+			Details: map[string]any{"run_id": answer.RunID, "split_id": f.SplitID, "code": f.Code, "log_tail": f.LogTail, "failure_capsule": f.Capsule},
 		}
 	}
 	return out, nil
+}
+
+// revealTest notes a look at the locked test metrics of a run, and then looks. It is nil
+// for a run without a test.
+func (a *app) revealTest(ctx context.Context, h *evaluate.Host, x *evaluate.Answer) (*artifact.LockedMetrics, error) {
+	if !slices.ContainsFunc(x.Report.Splits, func(s artifact.SplitReport) bool { return s.ID == split.RoleTest }) {
+		return nil, nil
+	}
+	peek := registry.Peek{RunID: x.RunID, FamilyID: x.Metadata.FamilyID, Command: "run", Author: a.author()}
+	if err := h.Registry.Peek(ctx, peek); err != nil {
+		return nil, err
+	}
+	return artifact.ReadLocked(h.Artifacts.Dir(x.RunID), split.RoleTest)
+}
+
+// author is who uses the command line, for what is noted about people.
+func (a *app) author() string {
+	return firstOf(a.io.Getenv("USER"), a.io.Getenv("USERNAME"), "unknown")
+}
+
+// runWarnings are those of the report.
+func runWarnings(x *evaluate.Answer) []warning {
+	list := []warning{}
+	for _, w := range x.Report.Warnings {
+		list = append(list, warning{Code: w.Code, Message: w.Message})
+	}
+	return list
 }
 
 // say tells a person something on the way.
@@ -191,25 +239,34 @@ type runAnswer struct {
 	Reused      bool             `json:"reused"`
 	Status      string           `json:"status"`
 	Summary     artifact.Summary `json:"summary"`
-	Path        string           `json:"path"`
+	PostPeek    bool             `json:"post_peek"`
+	// Test is null unless it was revealed.
+	Test *artifact.LockedMetrics `json:"test"`
+	Path string                  `json:"path"`
 }
 
-func runResult(x *evaluate.Answer) runAnswer {
+func runResult(x *evaluate.Answer, test *artifact.LockedMetrics) runAnswer {
 	return runAnswer{
 		RunID: x.RunID, RequestHash: x.RequestHash, ResultHash: x.Report.ResultHash, Reused: x.Reused, Status: x.Report.Status,
-		Summary: x.Metadata.Summary, Path: "runs/" + x.RunID,
+		Summary: x.Metadata.Summary, PostPeek: x.Metadata.PostPeek, Test: test, Path: "runs/" + x.RunID,
 	}
 }
 
-// printRun is the table of a run: a line per split.
-func printRun(w io.Writer, x *evaluate.Answer) {
+// printRun is the table of a run: a line per split. test is nil while it is locked.
+func printRun(w io.Writer, x *evaluate.Answer, test *artifact.LockedMetrics) {
 	state := x.Report.Status
 	if x.Reused {
 		state += ", reused"
 	}
+	if x.Metadata.PostPeek {
+		state += ", tried after the test was seen"
+	}
 	fmt.Fprintf(w, "%s  %s\n", x.RunID, state)
 	rows := [][]string{{"SPLIT", "FROM", "TO", "RETURN", "SHARPE", "MAX DRAWDOWN", "TRADES", "STATUS"}}
 	for _, s := range x.Report.Splits {
+		if test != nil && s.ID == test.SplitID {
+			s.Status, s.Metrics = test.Status+", revealed", test.Metrics
+		}
 		rows = append(rows, append([]string{s.ID, s.TSFrom.String()[:10], s.TSTo.String()[:10]}, append(metricCells(s.Metrics), s.Status)...))
 	}
 	if wf := x.Report.WalkForward; wf != nil {

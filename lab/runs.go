@@ -141,7 +141,7 @@ func (a *app) runsShow(ctx context.Context, id string) (outcome, error) {
 		result["report"] = report
 		out.Print = func(w io.Writer) {
 			answer := &evaluate.Answer{RunID: id, RequestHash: row.RequestHash, Metadata: metadata, Report: report}
-			printRun(w, answer)
+			printRun(w, answer, nil)
 			table(w, [][]string{{"request", row.RequestHash}, {"decisions", report.DecisionHash}, {"result", report.ResultHash}, {"plugin", metadata.Plugin.SHA256}, {"engine", metadata.Engine.SHA256}})
 		}
 		return nil

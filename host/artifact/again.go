@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // ReadReport reads report.json of a run's folder.
@@ -20,6 +21,20 @@ func ReadReport(dir string) (*Report, error) {
 		return nil, fmt.Errorf("report of %s: %w", filepath.Base(dir), err)
 	}
 	return rep, nil
+}
+
+// ReadLocked reads the locked metrics of a split. Whoever shows them notes that in the
+// registry first. The error is fs.ErrNotExist when the split is not locked.
+func ReadLocked(dir, splitID string) (*LockedMetrics, error) {
+	text, err := os.ReadFile(filepath.Join(dir, "splits", splitID, "metrics.json"))
+	if err != nil {
+		return nil, err
+	}
+	m := &LockedMetrics{}
+	if err := json.Unmarshal(text, m); err != nil {
+		return nil, fmt.Errorf("metrics of %s, split %s: %w", filepath.Base(dir), splitID, err)
+	}
+	return m, nil
 }
 
 // ResultError says that a run that was made again came to another result.
@@ -71,7 +86,7 @@ func (s *Store) Renew(run *Run, before string) (*Written, error) {
 // Replace is Write for a run whose folder an earlier attempt may have left: that one
 // moves to .orphan/, its capsules come along into the new one.
 func (s *Store) Replace(run *Run) (*Written, error) {
-	capsules, err := s.capsules(run.ID)
+	capsules, err := s.Capsules(run.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -79,20 +94,21 @@ func (s *Store) Replace(run *Run) (*Written, error) {
 		return nil, err
 	}
 	w, err := s.Write(run)
-	if err != nil {
-		return nil, err
-	}
 	for name, content := range capsules {
 		err = errors.Join(err, s.AddCapsule(run.ID, name, content))
 	}
 	return w, err
 }
 
-// Discard moves a run's folder, if there is one, to .orphan/.
+// Discard moves a run's folder, if there is one, to .orphan/. One that holds nothing but
+// capsules, which are read before, is removed.
 func (s *Store) Discard(runID string) error {
 	f := &Folder{Name: runID, store: s}
 	if _, err := os.Lstat(f.path()); errors.Is(err, fs.ErrNotExist) {
 		return nil
+	}
+	if f.onlyCapsules() {
+		return os.RemoveAll(f.path())
 	}
 	_, err := f.Orphan()
 	return err
@@ -120,7 +136,8 @@ func (s *Store) AddCapsule(runID, name string, content []byte) error {
 	return syncDir(dir)
 }
 
-func (s *Store) capsules(runID string) (map[string][]byte, error) {
+// Capsules are the failure capsules of a run by file name.
+func (s *Store) Capsules(runID string) (map[string][]byte, error) {
 	dir := filepath.Join(s.Dir(runID), capsulesDir)
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -131,7 +148,7 @@ func (s *Store) capsules(runID string) (map[string][]byte, error) {
 	}
 	out := map[string][]byte{}
 	for _, e := range entries {
-		if !e.Type().IsRegular() {
+		if !e.Type().IsRegular() || strings.HasPrefix(e.Name(), tmpPrefix) {
 			continue
 		}
 		if out[e.Name()], err = os.ReadFile(filepath.Join(dir, e.Name())); err != nil {

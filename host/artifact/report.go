@@ -29,7 +29,7 @@ type Report struct {
 	Splits         []SplitReport   `json:"splits"`
 	WalkForward    *WalkForward    `json:"walk_forward"`
 	Stress         []Stress        `json:"stress"`
-	Overfitting    any             `json:"overfitting"`
+	Overfitting    *Overfitting    `json:"overfitting"`
 	Falsification  any             `json:"falsification"`
 	FailureCapsule any             `json:"failure_capsule"`
 	DecisionHash   string          `json:"decision_hash"`

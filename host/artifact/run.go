@@ -47,7 +47,7 @@ type Evaluation struct {
 	WalkForward *WalkForward
 	Stress      []Stress
 	// Overfitting is nil where there is nothing to estimate it from.
-	Overfitting any
+	Overfitting *Overfitting
 	// Falsification and FailureCapsule are null in most reports.
 	Falsification, FailureCapsule any
 	Warnings                      []ReportWarning
@@ -67,6 +67,43 @@ type WalkForward struct {
 	Days    int           `json:"days"`
 	Metrics metric.Values `json:"metrics"`
 	Meta    metric.Meta   `json:"metrics_meta"`
+}
+
+// Overfitting is how far the Sharpe ratio of the stitched walk-forward can be trusted:
+// estimates over T returns, per return and not annualised. What is undefined is null
+// and has a reason in Undefined, by its JSON name.
+type Overfitting struct {
+	Basis string   `json:"basis"`
+	T     int      `json:"t"`
+	SR    *float64 `json:"sr"`
+	Skew  *float64 `json:"skew"`
+	// KurtRaw is 3 for a normal distribution.
+	KurtRaw *float64 `json:"kurt_raw"`
+	// PSR0 is the probability that the true ratio is above 0.
+	PSR0 *float64 `json:"psr0"`
+	SRSE *float64 `json:"sr_se"`
+	// SRCI95 is SR plus and minus what a normal estimate with this error strays in 95 of
+	// 100 cases.
+	SRCI95 *[2]float64 `json:"sr_ci95"`
+	// EtaLag1 is the autocorrelation of neighbouring returns, the rho of the correction
+	// eta of an annualised ratio.
+	EtaLag1 *float64 `json:"eta_lag1"`
+	// MinTRLDays is how many days of returns it takes until PSR0 reaches 0.95.
+	MinTRLDays *int64                   `json:"min_trl_days"`
+	Undefined  map[string]metric.Reason `json:"undefined"`
+	// Bootstrap is how these returns are to be resampled; nil where they cannot be.
+	Bootstrap *Bootstrap `json:"bootstrap"`
+	// Selection is what a search has done to the estimates; null unless there was one.
+	Selection any `json:"selection"`
+}
+
+// Bootstrap is how a series of returns is resampled: B replicas in blocks of a mean
+// length, in returns, by a rule, from a seed.
+type Bootstrap struct {
+	B         int     `json:"b"`
+	MeanBlock float64 `json:"mean_block"`
+	Rule      string  `json:"rule"`
+	Seed      string  `json:"seed"`
 }
 
 // Stress is one repetition of a split under worse conditions.

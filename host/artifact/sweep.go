@@ -44,6 +44,9 @@ func (s *Store) Sweep() ([]*Folder, error) {
 			continue
 		}
 		f := &Folder{Name: e.Name(), Temporary: temporary, store: s}
+		if !temporary && f.onlyCapsules() {
+			continue // of a run that was interrupted
+		}
 		if temporary {
 			if f.lock, err = dirlock.Try(f.path()); err != nil {
 				return folders, err
@@ -73,6 +76,12 @@ func (f *Folder) Verify() (*Metadata, []byte, error) {
 func (f *Folder) HasMetadata() bool {
 	_, err := os.Lstat(filepath.Join(f.path(), metadataName))
 	return err == nil
+}
+
+// onlyCapsules says that nothing but capsules was ever written there.
+func (f *Folder) onlyCapsules() bool {
+	entries, err := os.ReadDir(f.path())
+	return err == nil && len(entries) == 1 && entries[0].Name() == capsulesDir && entries[0].IsDir()
 }
 
 // Place puts a temporary folder that has been verified in its place.

@@ -134,10 +134,23 @@ type Returns struct {
 	// Sample is day or candle.
 	Sample         string
 	PeriodsPerYear float64
+	// Every is the time from one return to the next where none is missing.
+	Every time.Duration
 	// Time is 00:00 UTC of the day in which each return ends (day), or the open of the
 	// candle with whose close it ends (candle).
 	Time   []market.Time
 	Return []float64
+}
+
+// Days is how many days it takes until there are n returns, rounded up; on a calendar
+// of weekdays these are trading days unless a candle is longer. The reason is
+// NotApplicable where the number is too large to mean anything.
+func (r Returns) Days(n float64) (int64, Reason) {
+	days := math.Ceil(n * (float64(r.Every) / float64(24*time.Hour)))
+	if !(math.Abs(days) <= 1<<53) {
+		return 0, NotApplicable
+	}
+	return int64(days), ""
 }
 
 // MainReturns lists the returns of the main sample, curve after curve.
@@ -147,8 +160,11 @@ func MainReturns(in Input) (Returns, error) {
 	}
 	f := gather(&in)
 	out := Returns{
-		Sample: f.mainName, PeriodsPerYear: f.main.periods,
+		Sample: f.mainName, PeriodsPerYear: f.main.periods, Every: in.Timeframe.Approx(),
 		Time: make([]market.Time, 0, f.main.n), Return: make([]float64, 0, f.main.n),
+	}
+	if out.Sample == SampleDay {
+		out.Every = 24 * time.Hour
 	}
 	for i, levels := range f.main.levels {
 		levels = solvent(levels)

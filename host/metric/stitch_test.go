@@ -79,3 +79,26 @@ func TestMainReturnsOfDays(t *testing.T) {
 		t.Error("an empty input is accepted")
 	}
 }
+
+func TestDays(t *testing.T) {
+	day := 24 * time.Hour
+	for _, c := range []struct {
+		every time.Duration
+		n     float64
+		want  int64
+		why   Reason
+	}{
+		{day, 1080.65, 1081, ""}, {day, 3, 3, ""}, {7 * day, 2.5, 18, ""}, {time.Hour, 25, 2, ""}, {time.Hour, 24, 1, ""},
+		{day, 0x1p54, 0, NotApplicable}, {day, math.Inf(1), 0, NotApplicable}, {day, math.NaN(), 0, NotApplicable},
+	} {
+		if got, why := (Returns{Every: c.every}).Days(c.n); got != c.want || why != c.why {
+			t.Errorf("%v returns, one in %s: %d days, %q; want %d, %q", c.n, c.every, got, why, c.want, c.why)
+		}
+	}
+	for tf, want := range map[string]time.Duration{"1h": day, "1d": day, "1w": 7 * day} {
+		c := walk(1, 2000, market.MustTimeframe(tf).Duration())
+		if mr, err := MainReturns(Input{Timeframe: market.MustTimeframe(tf), Calendar: Calendar24x7, Curves: []Curve{c}}); err != nil || mr.Every != want {
+			t.Errorf("%s: one return in %s, want %s (%v)", tf, mr.Every, want, err)
+		}
+	}
+}

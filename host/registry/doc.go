@@ -5,6 +5,10 @@
 // transaction after package artifact has put its files in place. ListMetadata is the
 // one way to enumerate runs, for CLI, comparison, API and packing.
 //
+// It also counts what people should not have to be asked: Trials is what has been tried
+// in a family, Peeks who has looked at the locked test metrics, PostPeek whether a trial
+// comes after such a look.
+//
 // A crash can come between any two of these steps. The next Open settles it: a
 // folder that is whole but whose row is still running is verified and adopted, one
 // that does not verify moves to runs/.orphan/, and InterruptService marks the runs

@@ -1,6 +1,7 @@
 package evaluate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"sync"
 	"sync/atomic"
 
@@ -15,6 +17,8 @@ import (
 	"github.com/assay-run/assay/host/backtest"
 	"github.com/assay-run/assay/host/metric"
 	"github.com/assay-run/assay/host/result"
+	"github.com/assay-run/assay/lab/capsule"
+	"github.com/assay-run/assay/lab/capsule/stage"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
@@ -36,9 +40,14 @@ type played struct {
 	job     job
 	results *result.Results
 	// input is what the metrics were computed from, for stitching.
-	input     metric.Input
-	failure   *result.Failure
-	short     int // candles of the split used as warm-up
+	input   metric.Input
+	failure *result.Failure
+	// take is the play itself; scene is where it stood when it failed or was stopped, nil
+	// before the first candle.
+	take      capsule.Take
+	scene     *backtest.Scene
+	short     int   // candles of the split used as warm-up
+	lead      int64 // candles of warm-up before the split
 	decisions func(io.Writer) error
 	close     func() error
 }
@@ -47,13 +56,30 @@ type played struct {
 type Progress func(done, total int64)
 
 // play runs jobs side by side. The results have the order of the jobs; the error is
-// the first refusal in that order. A job whose plugin failed has a failure instead.
+// the first refusal in that order, an *interruption if ctx has ended. A job whose plugin
+// failed has a failure instead.
 func (h *Host) play(ctx context.Context, p *Prepared, jobs []job, progress Progress) ([]played, error) {
+	return h.perform(ctx, p, jobs, progress, &halt{first: len(jobs)})
+}
+
+// playToFailure is play that ends with the first job, in their order, whose plugin
+// fails: no later one is in the results.
+func (h *Host) playToFailure(ctx context.Context, p *Prepared, jobs []job, progress Progress) ([]played, error) {
+	stop := &halt{first: len(jobs), on: true}
+	results, err := h.perform(ctx, p, jobs, progress, stop)
+	if err != nil || stop.first == len(jobs) {
+		return results, err
+	}
+	closeAll(results[stop.first+1:])
+	return results[:stop.first+1], nil
+}
+
+func (h *Host) perform(ctx context.Context, p *Prepared, jobs []job, progress Progress, stop *halt) ([]played, error) {
 	spool := filepath.Join(h.StateDir, "tmp", "lab")
 	if err := os.MkdirAll(spool, 0o700); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithCancel(ctx)
+	work, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var total, done atomic.Int64
 	for _, j := range jobs {
@@ -66,11 +92,14 @@ func (h *Host) play(ctx context.Context, p *Prepared, jobs []job, progress Progr
 	for range min(h.workers(), len(jobs)) {
 		wg.Go(func() {
 			for i := range next {
-				results[i], errs[i] = h.playOne(ctx, launcher, p, jobs[i])
-				if errs[i] != nil {
+				own, end := stop.begin(work, i)
+				results[i], errs[i] = h.playOne(own, launcher, p, jobs[i])
+				whole := own.Err() == nil
+				if errs[i] != nil && whole {
 					cancel()
 				}
-				if progress != nil {
+				end(results[i].failure != nil)
+				if progress != nil && whole {
 					progress(done.Add(int64(jobs[i].to-jobs[i].from)), total.Load())
 				}
 			}
@@ -81,11 +110,74 @@ func (h *Host) play(ctx context.Context, p *Prepared, jobs []job, progress Progr
 	}
 	close(next)
 	wg.Wait()
-	if err := firstCause(errs); err != nil {
-		closeAll(results)
-		return nil, err
+	err := firstCause(errs[:min(stop.first+1, len(jobs))])
+	if err == nil {
+		return results, nil
 	}
-	return results, nil
+	closeAll(results)
+	if ctx.Err() != nil {
+		return nil, interrupted(results, err)
+	}
+	return nil, firstCause(errs)
+}
+
+// halt ends the jobs behind the first one that fails. Those before it go on, so that
+// what is left does not depend on which was faster.
+type halt struct {
+	on bool
+
+	mu      sync.Mutex
+	first   int // the first job that failed; the number of jobs if none has
+	running map[int]context.CancelFunc
+}
+
+// begin is the context of a job, and what to call with its outcome.
+func (h *halt) begin(ctx context.Context, i int) (context.Context, func(failed bool)) {
+	ctx, cancel := context.WithCancel(ctx)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.running == nil {
+		h.running = map[int]context.CancelFunc{}
+	}
+	h.running[i] = cancel
+	if i > h.first {
+		cancel()
+	}
+	return ctx, func(failed bool) {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if failed && h.on && i < h.first {
+			h.first = i
+			for k, end := range h.running {
+				if k > i {
+					end()
+				}
+			}
+		}
+		delete(h.running, i)
+		cancel()
+	}
+}
+
+// interruption says where the first job was that was under way when ctx ended.
+type interruption struct {
+	at  *played
+	err error
+}
+
+// Error is the cause's.
+func (e *interruption) Error() string { return e.err.Error() }
+
+// Unwrap is the cause.
+func (e *interruption) Unwrap() error { return e.err }
+
+func interrupted(results []played, err error) error {
+	for i := range results {
+		if results[i].scene != nil && results[i].failure == nil {
+			return &interruption{&results[i], err}
+		}
+	}
+	return err
 }
 
 // firstCause is the first error that is not only the others' cancellation.
@@ -123,29 +215,37 @@ func (h *Host) playOne(ctx context.Context, l *backtest.Launcher, p *Prepared, j
 	if err := ctx.Err(); err != nil {
 		return played{}, context.Cause(ctx)
 	}
-	req := p.request
-	req.StartDate, req.EndDate = p.timeline.dates(j.from, j.to)
-	if req.EndDate == nil {
-		req.EndDate = p.request.EndDate
-	}
-	if len(j.params) > 0 {
-		req.StrategyParams = j.params
-	}
-	var err error
-	if req.Execution, err = j.stress.execution(req.Execution); err != nil {
+	take, err := h.take(p, j)
+	if err != nil {
 		return played{}, err
 	}
-	x, err := l.LaunchSplit(ctx, p.RunID, req, backtest.Split{
-		ID: j.id, Seed: p.Question.Seed, Pins: p.pins, DelayCandles: j.stress.delay, WorstPrice: j.stress.worst,
-	})
+	asked, err := stage.Split(take, p.pins)
 	if err != nil {
+		return played{}, err
+	}
+	x, err := l.LaunchSplit(ctx, p.RunID, stage.Request(p.request, take), asked)
+	switch f := stage.StartFailure(err); {
+	case err != nil && ctx.Err() != nil:
+		return played{}, context.Cause(ctx)
+	case f != nil:
+		return played{job: j, take: take, failure: f}, nil
+	case err != nil:
 		return played{}, fromBacktest(err)
 	}
 	outcome := x.Run(ctx)
-	if outcome.Stopped || ctx.Err() != nil {
-		return played{}, errors.Join(context.Canceled, x.Close())
+	out := played{job: j, take: take, failure: outcome.Failure, short: x.WarmupShort(), lead: x.WindowStep(), decisions: x.WriteDecisions, close: x.Close}
+	stopped := outcome.Stopped || ctx.Err() != nil
+	if stopped || out.failure != nil {
+		scene, err := x.Scene(capsule.MaxEvents)
+		if err != nil {
+			return played{}, errors.Join(err, x.Close())
+		}
+		out.scene = &scene
 	}
-	out := played{job: j, results: x.Results(), input: x.Input(), failure: outcome.Failure, short: x.WarmupShort(), decisions: x.WriteDecisions, close: x.Close}
+	if stopped {
+		return played{job: j, take: take, scene: out.scene}, errors.Join(context.Canceled, x.Close())
+	}
+	out.results, out.input = x.Results(), x.Input()
 	if out.results.Metrics == nil && out.failure == nil {
 		return played{}, errors.Join(fmt.Errorf("split %s has no metrics", j.id), x.Close())
 	}
@@ -154,6 +254,30 @@ func (h *Host) playOne(ctx context.Context, l *backtest.Launcher, p *Prepared, j
 		return out, x.Close()
 	}
 	return out, nil
+}
+
+// take is a job as a play that can be repeated.
+func (h *Host) take(p *Prepared, j job) (capsule.Take, error) {
+	t := capsule.Take{
+		SplitID: j.id, StressID: j.stressID, Params: p.request.StrategyParams, Seed: strconv.FormatUint(p.Question.Seed, 10),
+		DelayCandles: j.stress.delay, WorstPrice: j.stress.worst, StepLimitMS: cmp.Or(h.StepLimit, backtest.DefaultStepLimit).Milliseconds(),
+	}
+	t.Start, t.End = p.window(j.from, j.to)
+	if len(j.params) > 0 {
+		t.Params = j.params
+	}
+	var err error
+	t.Execution, err = j.stress.execution(p.request.Execution)
+	return t, err
+}
+
+// window is the dates of a range of the timeline.
+func (p *Prepared) window(from, to int) (start, end *string) {
+	start, end = p.timeline.dates(from, to)
+	if end == nil {
+		end = p.request.EndDate
+	}
+	return start, end
 }
 
 // split is what the artifacts keep of a played one.

@@ -70,6 +70,7 @@ type Prepared struct {
 	timeline timeline
 	request  runner.StartRequest // of the whole window
 	pins     map[market.Symbol]string
+	postPeek bool // this is a new trial and the family's test has been seen
 }
 
 // Close ends what is left of the plugin.

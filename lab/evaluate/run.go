@@ -12,6 +12,7 @@ import (
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/registry"
 	"github.com/assay-run/assay/host/result"
+	"github.com/assay-run/assay/lab/capsule"
 	"github.com/assay-run/assay/lab/split"
 )
 
@@ -41,10 +42,16 @@ type Answer struct {
 type Failure struct {
 	SplitID string
 	*result.Failure
+	// Capsule is nil where none was kept.
+	Capsule *capsule.Note
 }
 
 // MismatchError says that executing a request again has given another result.
-type MismatchError struct{ RunID, Before, Now string }
+type MismatchError struct {
+	RunID, Before, Now string
+	// Capsule is nil where none was kept.
+	Capsule *capsule.Note
+}
 
 // Error names both results.
 func (e *MismatchError) Error() string {
@@ -60,8 +67,16 @@ func (h *Host) Run(ctx context.Context, p *Prepared, o Options) (*Answer, error)
 		return h.execute(ctx, p, o, 1, nil)
 	}
 	began := time.Now()
+	key, err := p.Manifest.Request.TrialKey()
+	if err != nil {
+		return nil, err
+	}
+	if p.postPeek, err = h.Registry.PostPeek(ctx, p.Manifest.Request.FamilyID, key); err != nil {
+		return nil, err
+	}
 	begun, err := artifact.Begun(&artifact.Run{
 		ID: p.RunID, Manifest: p.Manifest, StartedAt: began, Origin: artifact.OriginLab, Environment: artifact.HostEnvironment(),
+		Evaluation: &artifact.Evaluation{PostPeek: p.postPeek},
 	})
 	if err != nil {
 		return nil, err
@@ -81,6 +96,7 @@ func (h *Host) Run(ctx context.Context, p *Prepared, o Options) (*Answer, error)
 		if err := h.discard(ctx, claim.RunID); err != nil {
 			return nil, err
 		}
+		h.changed(p, claim.RunID, changed)
 		return h.Run(ctx, p, o)
 	case claim.Standing == registry.Answered:
 		return h.audit(ctx, p, o, claim)
@@ -160,7 +176,7 @@ func (h *Host) hold(ctx context.Context, p *Prepared, o Options, begun *artifact
 			err = errors.Join(err, h.Registry.Abandon(settle, begun, owner))
 		}
 	}()
-	return h.execute(work, p, o, attempt, func(run *artifact.Run) (*artifact.Written, error) {
+	return h.execute(work, p, o, attempt, func(run *artifact.Run, _ []played) (*artifact.Written, error) {
 		if err := h.Registry.Renew(work, p.RequestHash, owner); err != nil {
 			return nil, err
 		}
@@ -193,14 +209,20 @@ func (h *Host) renew(ctx context.Context, cancel context.CancelCauseFunc, hash, 
 // the times are new.
 func (h *Host) audit(ctx context.Context, p *Prepared, o Options, claim registry.Claim) (*Answer, error) {
 	before, err := h.stored(ctx, p, claim.RunID)
+	var changed *artifact.MismatchError
+	if errors.As(err, &changed) {
+		h.changed(p, claim.RunID, changed)
+	}
 	if err != nil {
 		return nil, err
 	}
-	return h.execute(ctx, p, o, claim.Attempt, func(run *artifact.Run) (*artifact.Written, error) {
+	return h.execute(ctx, p, o, claim.Attempt, func(run *artifact.Run, results []played) (*artifact.Written, error) {
 		written, err := h.Artifacts.Renew(run, before.Report.ResultHash)
 		var differs *artifact.ResultError
 		if errors.As(err, &differs) {
-			return nil, &MismatchError{RunID: run.ID, Before: differs.Before, Now: differs.Now}
+			return nil, &MismatchError{
+				RunID: run.ID, Before: differs.Before, Now: differs.Now, Capsule: h.nondeterminism(ctx, p, results, differs),
+			}
 		}
 		if err != nil {
 			return nil, err
@@ -209,11 +231,19 @@ func (h *Host) audit(ctx context.Context, p *Prepared, o Options, claim registry
 	})
 }
 
-// execute plays every split and hands the run to store; nil stores nothing.
-func (h *Host) execute(ctx context.Context, p *Prepared, o Options, attempt int, store func(*artifact.Run) (*artifact.Written, error)) (*Answer, error) {
+// storing keeps a run that has been played.
+type storing func(*artifact.Run, []played) (*artifact.Written, error)
+
+// execute plays every split, up to the first that fails, and hands the run to store;
+// nil stores nothing.
+func (h *Host) execute(ctx context.Context, p *Prepared, o Options, attempt int, store storing) (*Answer, error) {
 	began := time.Now()
 	jobs := p.jobs()
-	results, err := h.play(ctx, p, jobs, o.Progress)
+	results, err := h.playToFailure(ctx, p, jobs, o.Progress)
+	var stopped *interruption
+	if errors.As(err, &stopped) && errors.Is(err, context.Canceled) && store != nil {
+		h.stopped(p, stopped.at)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -225,20 +255,26 @@ func (h *Host) execute(ctx context.Context, p *Prepared, o Options, attempt int,
 	answer := &Answer{RunID: p.RunID, RequestHash: p.RequestHash}
 	for i := range results {
 		if r := &results[i]; r.failure != nil && answer.Failure == nil {
-			answer.Failure = &Failure{r.job.id, r.failure}
+			answer.Failure = &Failure{SplitID: r.job.id, Failure: r.failure}
+			if store != nil {
+				answer.Failure.Capsule = h.capture(ctx, p, r)
+			}
 			run.Status, run.Failure = artifact.StatusFailed, r.failure
 		}
-		if results[i].job.keep {
+		if results[i].job.keep && results[i].results != nil {
 			run.Splits = append(run.Splits, results[i].split(results[i].job.id == split.RoleTest))
 		}
 	}
 	if run.Evaluation, err = h.assess(p, results, answer.Failure == nil); err != nil {
 		return nil, err
 	}
-	if store == nil {
-		store = h.Artifacts.Rehearse
+	if answer.Failure != nil && answer.Failure.Capsule != nil {
+		run.Evaluation.FailureCapsule = answer.Failure.Capsule
 	}
-	written, err := store(run)
+	if store == nil {
+		store = func(run *artifact.Run, _ []played) (*artifact.Written, error) { return h.Artifacts.Rehearse(run) }
+	}
+	written, err := store(run, results)
 	if err != nil {
 		return nil, err
 	}

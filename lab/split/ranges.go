@@ -37,6 +37,15 @@ func (s *Scheme) Ranges(n, holding int) ([]Range, error) {
 	return defaults(n, purge)
 }
 
+// Windows are the pairs of a walk_forward scheme over n candles, however few: Ranges
+// without MinCandles. The errors are those of Ranges.
+func (s *Scheme) Windows(n, holding int) ([]Range, error) {
+	if err := s.Validate(); err != nil {
+		return nil, err
+	}
+	return s.walkForward(n, s.purge(holding))
+}
+
 // holdout is 60, 20 and 20 percent, rounded down but for the last.
 func holdout(n int) []Range {
 	train := 6 * n / 10

@@ -34,14 +34,15 @@ func UpperZ(q float64) float64 {
 	}
 	// The start is good to 4.5e-4 (Abramowitz and Stegun 26.2.23); each Halley step
 	// triples the digits.
-	t := math.Sqrt(-2 * math.Log(q))
+	// math.Log is wrong for subnormal numbers on some CPUs, hence the factor.
+	const factor = 0x1p100
+	t := math.Sqrt(-2 * (math.Log(q*factor) - math.Log(factor)))
 	z := t - (2.515517+t*(0.802853+t*0.010328))/(1+t*(1.432788+t*(0.189269+t*0.001308)))
+	if q < 1e-307 {
+		return z // densities are subnormal there and would only spoil the start
+	}
 	for range 3 {
-		density := Density(z)
-		if density == 0 {
-			break // q is subnormal and the start as good as it gets
-		}
-		e := (Upper(z) - q) / density
+		e := (Upper(z) - q) / Density(z)
 		z += e / (1 - z*e/2)
 	}
 	return z

@@ -41,18 +41,23 @@ func DSR2014(sr, t float64, f sharpe.Shape, trials Trials) (Deflated, stat.Reaso
 	return Deflated{benchmark, p}, why
 }
 
-// DSR2025 is PSR2025 with the benchmark sqrt(variance) * E[max of N] and the standard
-// error times the standard deviation of that maximum, both exact; unscaled is the
-// probability without the latter. Source: Lopez de Prado, Lipton and Zoonekynd (2025).
+// DSR2025 is PSR2025 with the benchmark sqrt(variance) * ExpectedMax(N), the approximation
+// as in the paper, and the standard error times the exact standard deviation of that
+// maximum; unscaled is the probability without the latter. Source: Lopez de Prado, Lipton
+// and Zoonekynd (2025).
 func DSR2025(sr, t float64, f sharpe.Shape, trials Trials) (d Deflated, unscaled float64, why stat.Reason) {
-	most, why := ExactMax(trials.N)
+	expected, why := ExpectedMax(trials.N)
 	if why == "" && !(trials.Variance >= 0) {
 		why = stat.NotApplicable
 	}
 	if why != "" {
 		return Deflated{}, 0, why
 	}
-	benchmark := math.Sqrt(trials.Variance) * most.Mean
+	most, why := ExactMax(trials.N)
+	if why != "" {
+		return Deflated{}, 0, why
+	}
+	benchmark := math.Sqrt(trials.Variance) * expected
 	p, why := sharpe.PSR2025Scaled(sr, benchmark, t, f, most.SD)
 	if why != "" {
 		return Deflated{}, 0, why

@@ -69,16 +69,15 @@ func meanCorrelation(rows [][]float64) float64 {
 const MostSeries = 512
 
 // EffectiveRank is exp of the entropy of the eigenvalues of a correlation matrix,
-// divided by their sum: 1 when all series are one, n when they are independent. What
-// rounding leaves below zero counts as zero. The reason is NotApplicable for a matrix
-// that is empty or has an eigenvalue clearly below zero. Source: Roy and Vetterli
-// (2007), The effective rank.
+// divided by their sum: 1 when all series are one, n when they are independent.
+// Eigenvalues below zero, which rounded or pairwise correlations may have, are left out.
+// The reason is NotApplicable for a matrix that is empty or larger than MostSeries.
+// Source: Roy and Vetterli (2007), The effective rank.
 func EffectiveRank(corr [][]float64) (float64, stat.Reason) {
-	values := stat.Eigenvalues(corr)
-	n := len(values)
-	if n == 0 || n > MostSeries || values[n-1] < -1e-6*float64(n) {
+	if len(corr) == 0 || len(corr) > MostSeries {
 		return 0, stat.NotApplicable
 	}
+	values := stat.Eigenvalues(corr)
 	var total, entropy stat.Accumulator
 	for _, v := range values {
 		total.Add(max(v, 0))

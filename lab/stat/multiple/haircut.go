@@ -20,14 +20,9 @@ type Haircut struct {
 }
 
 // MonthlySR corrects an annual Sharpe ratio of monthly returns for their first
-// autocorrelation rho. The reason is NotApplicable unless rho is inside (-1, 1). Source:
-// Harvey and Liu (2015), after Lo (2002).
+// autocorrelation rho. The reasons are those of sharpe.Corrected.
 func MonthlySR(annual, rho float64) (float64, stat.Reason) {
-	eta, why := sharpe.EtaAR1(monthsPerYear, rho)
-	if why != "" {
-		return 0, why
-	}
-	return stat.Finite(annual * (eta / math.Sqrt(monthsPerYear)))
+	return sharpe.Corrected(annual, monthsPerYear, rho)
 }
 
 // HaircutOf turns an annual Sharpe ratio of so many monthly returns into a two-sided p

@@ -25,3 +25,14 @@ func EtaAR1(q, rho float64) (float64, stat.Reason) {
 	}
 	return stat.Finite(math.Sqrt(q / bracket))
 }
+
+// Corrected is a ratio that was annualised over q periods as if rho were 0, corrected:
+// annual * EtaAR1(q, rho) / sqrt(q). The reasons are those of EtaAR1. Source: Harvey and
+// Liu (2015), after Lo (2002).
+func Corrected(annual, q, rho float64) (float64, stat.Reason) {
+	eta, why := EtaAR1(q, rho)
+	if why != "" {
+		return 0, why
+	}
+	return stat.Finite(annual * (eta / math.Sqrt(q)))
+}

@@ -1,0 +1,145 @@
+package registry
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/assay-run/assay/host/artifact"
+	"github.com/assay-run/assay/host/metric"
+	"github.com/assay-run/assay/host/result"
+	"github.com/assay-run/assay/plugin-sdk/market"
+)
+
+// newTrial is a run of the lab; runs with an equal parameter are one trial unless
+// change makes them differ.
+func newTrial(id, param string, change func(*artifact.Manifest)) *artifact.Run {
+	run := newRun(id, 1)
+	m := run.Manifest
+	m.Request.Kind = artifact.KindRun
+	m.Request.StrategyParams = json.RawMessage(`{"fast":` + param + `}`)
+	m.Data = []artifact.Dataset{{Symbol: "BTC/USDT", Timeframe: "1h", SHA256: "aa", Rows: 10, Start: 100, End: 200}}
+	if change != nil {
+		change(&m)
+	}
+	var err error
+	if run.Manifest, err = m.Complete(); err != nil {
+		panic(err)
+	}
+	run.Service, run.Origin = nil, artifact.OriginLab
+	return run
+}
+
+func store(t *testing.T, r *Registry, run *artifact.Run) {
+	t.Helper()
+	if err := errors.Join(begin(t.Context(), r, run), finish(t.Context(), r, run)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestTrials(t *testing.T) {
+	r := open(t, t.TempDir())
+	ctx := t.Context()
+	kind := func(k string) func(*artifact.Manifest) { return func(m *artifact.Manifest) { m.Request.Kind = k } }
+	store(t, r, newTrial("run_a", "1", nil))
+	store(t, r, newTrial("run_a2", "1", func(m *artifact.Manifest) { m.Request.Seed = "7" }))
+	store(t, r, newTrial("run_b", "2", kind(artifact.KindTrial)))
+	store(t, r, newTrial("run_f", "3", kind(artifact.KindFalsification)))
+	store(t, r, newTrial("run_s", "4", kind(artifact.KindService)))
+	store(t, r, newTrial("run_o", "5", func(m *artifact.Manifest) { m.Request.FamilyID = "other" }))
+	store(t, r, newTrial("run_later", "1", func(m *artifact.Manifest) { m.Data[0].Start, m.Data[0].End = 200, 300 }))
+	if err := begin(ctx, r, newTrial("run_running", "6", nil)); err != nil {
+		t.Fatal(err)
+	}
+	blank, measured := newTrial("run_blank", "7", nil), newTrial("run_measured", "8", nil)
+	for _, run := range []*artifact.Run{blank, measured} {
+		run.Status, run.Failure = artifact.StatusFailed, &result.Failure{Code: "PLUGIN_CRASHED"}
+	}
+	report, err := metric.Compute(metric.Input{Timeframe: market.MustTimeframe("1h"), Calendar: metric.Calendar24x7})
+	if err != nil {
+		t.Fatal(err)
+	}
+	measured.Splits[0].Results = &result.Results{Metrics: &report}
+	store(t, r, blank)
+	store(t, r, measured)
+
+	trials, err := r.Trials(ctx, "sma-cross")
+	var ids []string
+	for _, trial := range trials {
+		ids = append(ids, trial.RunID)
+	}
+	slices.Sort(ids)
+	if want := []string{"run_a", "run_b", "run_later", "run_measured"}; err != nil || !slices.Equal(ids, want) {
+		t.Errorf("%v, %v", ids, err)
+	}
+	window := func(symbol, timeframe string, start, end int64) []artifact.Dataset {
+		return []artifact.Dataset{{Symbol: symbol, Timeframe: timeframe, Start: market.Time(start), End: market.Time(end)}}
+	}
+	for _, c := range []struct {
+		data []artifact.Dataset
+		want int
+	}{
+		{window("BTC/USDT", "1h", 100, 200), 3},
+		{window("BTC/USDT", "1h", 150, 250), 4},
+		{window("BTC/USDT", "1h", 200, 201), 1},
+		{window("BTC/USDT", "1h", 0, 100), 0},
+		{window("BTC/USDT", "4h", 100, 200), 0},
+		{window("ETH/USDT", "1h", 100, 200), 0},
+		{append(window("ETH/USDT", "1h", 100, 200), window("BTC/USDT", "1h", 199, 200)...), 3},
+		{nil, 0},
+	} {
+		if got := CountTrials(trials, c.data); got != c.want {
+			t.Errorf("%+v: %d trials, want %d", c.data, got, c.want)
+		}
+	}
+}
+
+// TestOverlap compares with the definition: a millisecond that lies in both.
+func TestOverlap(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		window := func(name string) artifact.Dataset {
+			a := rapid.IntRange(0, 12).Draw(t, name+" start")
+			b := rapid.IntRange(a+1, 14).Draw(t, name+" end")
+			return artifact.Dataset{Symbol: "A/B", Timeframe: "1h", Start: market.Time(a), End: market.Time(b)}
+		}
+		a, b := window("a"), window("b")
+		want := false
+		for x := a.Start; x < a.End; x++ {
+			want = want || x >= b.Start && x < b.End
+		}
+		if got := CountTrials([]Trial{{Data: []artifact.Dataset{a}}}, []artifact.Dataset{b}) == 1; got != want {
+			t.Fatalf("%v and %v: %v", a, b, got)
+		}
+	})
+}
+
+func TestNewestPlan(t *testing.T) {
+	ctx := t.Context()
+	r := open(t, t.TempDir())
+	if id, err := r.NewestPlan(ctx, "sma_cross"); id != "" || err != nil {
+		t.Errorf("%q, %v", id, err)
+	}
+	for i, slug := range []string{"sma_cross", "sma_cross", "other"} {
+		at := time.Date(2026, 11, 20, 12, 0, i, 0, time.UTC).Format("2006-01-02T15:04:05.000Z")
+		if err := insertPlan(ctx, r, slug, "plan_"+string(rune('a'+i)), at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if id, err := r.NewestPlan(ctx, "sma_cross"); id != "plan_b" || err != nil {
+		t.Errorf("%q, %v", id, err)
+	}
+}
+
+func insertPlan(ctx context.Context, r *Registry, slug, id, at string) error {
+	return r.db.Tx(ctx, func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, `INSERT INTO plans (plan_hash, plan_id, slug, family_id, author, registered_at, payload)
+			VALUES (?, ?, ?, 'f', 'eve', ?, x'7b7d')`, id, id, slug, at)
+		return err
+	})
+}

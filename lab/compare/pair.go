@@ -1,0 +1,256 @@
+package compare
+
+import (
+	"context"
+	"math"
+	"runtime"
+	"strconv"
+	"sync"
+
+	"github.com/assay-run/assay/host/artifact"
+	"github.com/assay-run/assay/host/metric"
+	"github.com/assay-run/assay/lab/stat"
+	"github.com/assay-run/assay/lab/stat/bootstrap"
+	"github.com/assay-run/assay/lab/stat/random"
+	"github.com/assay-run/assay/lab/stat/sharpe"
+	"github.com/assay-run/assay/plugin-sdk/market"
+)
+
+// The conventions of the paired difference.
+const (
+	confidence = 0.95
+	replicas   = 999
+	// shortSample is the number of returns below which the probabilities are too kind.
+	shortSample = 120
+)
+
+// Pair says whether a run differs from the baseline by more than luck: the return of
+// the run less that of the baseline on every day that both have. What is undefined is
+// null and has a reason in Undefined.
+type Pair struct {
+	RunID string `json:"run_id"`
+	// MeanDifference is per return and not annualised, CI95 its percentile interval by the
+	// stationary bootstrap, P the two-sided p-value of no difference.
+	MeanDifference *float64    `json:"mean_difference"`
+	CI95           *[2]float64 `json:"ci95"`
+	P              *float64    `json:"p"`
+	// PSharpeBetter is the share of the replicas, both runs resampled by the same days, in
+	// which the run's Sharpe ratio is above the baseline's; equal ones count half.
+	PSharpeBetter *float64 `json:"p_sharpe_better"`
+	// DaysNeeded is the minimum track record of the difference: how many days of it are
+	// needed to say at 95 % that it is above 0. Days is how many there are.
+	DaysNeeded *int64                   `json:"days_needed"`
+	Days       int                      `json:"days"`
+	SmallestP  float64                  `json:"smallest_p"`
+	Undefined  map[string]metric.Reason `json:"undefined"`
+	// Bootstrap is how the days were resampled; nil where they could not be.
+	Bootstrap *artifact.Bootstrap `json:"bootstrap"`
+}
+
+// pairs compares each run but the baseline with it. The pairs are computed side by
+// side and stored by index: how many at once changes nothing.
+func pairs(ctx context.Context, runs []*loaded, base *loaded, splitID string) ([]Pair, error) {
+	mine, why, err := base.returns(splitID)
+	if err != nil {
+		return nil, err
+	}
+	var others []*loaded
+	for _, x := range runs {
+		if x != base {
+			others = append(others, x)
+		}
+	}
+	seed, err := strconv.ParseUint(base.meta.Seed, 10, 64)
+	if err != nil {
+		seed = 1 // the default, for rows that have none
+	}
+	out, errs := make([]Pair, len(others)), make([]error, len(others))
+	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
+	var wg sync.WaitGroup
+	for i, x := range others {
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			if errs[i] = ctx.Err(); errs[i] != nil {
+				return
+			}
+			out[i], errs[i] = pairOf(x, base, mine, why, splitID, seed)
+		})
+	}
+	wg.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func pairOf(x, base *loaded, mine metric.Returns, why metric.Reason, splitID string, seed uint64) (Pair, error) {
+	theirs, whyNot, err := x.returns(splitID)
+	if err != nil {
+		return Pair{}, err
+	}
+	p := newPair(x.row.RunID)
+	if why == "" {
+		why = whyNot
+	}
+	if why == "" && (theirs.Sample != mine.Sample || theirs.Every != mine.Every) {
+		why = metric.NotApplicable
+	}
+	if why != "" {
+		p.none(why, "mean_difference", "ci95", "p", "p_sharpe_better", "days_needed", "bootstrap")
+		return p, nil
+	}
+	a, b := common(theirs, mine)
+	p.compare(a, b, theirs, seed)
+	// A ratio that is not shown because the sample is too small is not compared either.
+	for _, r := range []*loaded{x, base} {
+		m, _ := r.measured(splitID)
+		if v := m.get("sharpe_ratio"); v.Reason != "" {
+			p.PSharpeBetter, p.DaysNeeded = nil, nil
+			p.none(v.Reason, "p_sharpe_better", "days_needed")
+		}
+	}
+	return p, nil
+}
+
+func newPair(runID string) Pair {
+	return Pair{RunID: runID, SmallestP: stat.SmallestP(replicas), Undefined: map[string]metric.Reason{}}
+}
+
+func (p *Pair) none(why metric.Reason, names ...string) {
+	for _, name := range names {
+		p.Undefined[name] = why
+	}
+}
+
+// common is the returns of two series at the times that both have. Overlapping windows
+// of a walk-forward repeat times: the first of one belongs to the first of the other.
+func common(x, y metric.Returns) (a, b []float64) {
+	type moment struct {
+		at  market.Time
+		nth int
+	}
+	number := func(times []market.Time) []moment {
+		seen := map[market.Time]int{}
+		out := make([]moment, len(times))
+		for i, t := range times {
+			out[i] = moment{t, seen[t]}
+			seen[t]++
+		}
+		return out
+	}
+	at := map[moment]float64{}
+	for i, m := range number(y.Time) {
+		at[m] = y.Return[i]
+	}
+	for i, m := range number(x.Time) {
+		if other, both := at[m]; both {
+			a, b = append(a, x.Return[i]), append(b, other)
+		}
+	}
+	return a, b
+}
+
+// compare fills the pair from the returns of the run, a, and those of the baseline, b,
+// on the same days.
+func (p *Pair) compare(a, b []float64, returns metric.Returns, seed uint64) {
+	p.Days = len(a)
+	if len(a) == 0 {
+		p.none(stat.TooFewReturns, "mean_difference", "ci95", "p", "p_sharpe_better", "days_needed", "bootstrap")
+		return
+	}
+	d := make([]float64, len(a))
+	for i := range a {
+		d[i] = a[i] - b[i]
+	}
+	p.MeanDifference = rounded(stat.Mean(d))
+	var why stat.Reason
+	if p.DaysNeeded, why = daysNeeded(d, returns); why != "" {
+		p.none(why, "days_needed")
+	}
+	block, why := bootstrap.PolitisWhite(d)
+	if why != "" {
+		p.none(why, "ci95", "p", "p_sharpe_better", "bootstrap")
+		return
+	}
+	plan := bootstrap.Plan{Seed: seed, B: replicas, MeanBlock: block.Stationary}
+	p.Bootstrap = &artifact.Bootstrap{B: replicas, MeanBlock: metric.Round(block.Stationary), Rule: "politis_white", Seed: strconv.FormatUint(seed, 10)}
+	interval, why := bootstrap.MeanInterval(d, plan, confidence)
+	if why != "" {
+		p.none(why, "ci95", "p")
+	} else {
+		p.CI95, p.P = &[2]float64{metric.Round(interval.Low), metric.Round(interval.High)}, rounded(interval.P)
+	}
+	if stat.AllEqual(a) || stat.AllEqual(b) {
+		p.none(stat.ZeroVariance, "p_sharpe_better")
+		return
+	}
+	p.PSharpeBetter = rounded(sharpeBetter(a, b, plan))
+}
+
+// daysNeeded is the minimum track record (2012) of a difference, at a benchmark of 0.
+func daysNeeded(d []float64, returns metric.Returns) (*int64, stat.Reason) {
+	m, why := stat.Of(d)
+	if why != "" {
+		return nil, why
+	}
+	n, why := sharpe.MinTRL2012(m.Mean/m.SD, 0, sharpe.ShapeOf(m), confidence)
+	if why != "" {
+		return nil, why
+	}
+	days, why := returns.Days(n)
+	if why != "" {
+		return nil, why
+	}
+	return &days, ""
+}
+
+// sharpeBetter is the share of the replicas in which the Sharpe ratio of a is above
+// that of b, both taken at the same indices.
+func sharpeBetter(a, b []float64, plan bootstrap.Plan) float64 {
+	wins := 0.0
+	for i := range plan.B {
+		var x, y moments
+		for _, at := range bootstrap.Indices(random.New(plan.Seed, random.Bootstrap, uint64(i)), len(a), plan.MeanBlock) {
+			x.add(a[at])
+			y.add(b[at])
+		}
+		switch p, q := x.ratio(), y.ratio(); {
+		case p > q:
+			wins++
+		case p == q:
+			wins += 0.5
+		}
+	}
+	return wins / float64(plan.B)
+}
+
+// moments are the sums that a Sharpe ratio needs.
+type moments struct{ n, sum, squares float64 }
+
+func (m *moments) add(x float64) {
+	m.n++
+	m.sum += x
+	m.squares += float64(x * x)
+}
+
+// ratio orders samples as their Sharpe ratios do; a sample without spread is as good
+// as its mean: better than all, worse than all, or nothing.
+func (m *moments) ratio() float64 {
+	mean := m.sum / m.n
+	variance := m.squares/m.n - float64(mean*mean)
+	if variance <= 0 {
+		if mean == 0 {
+			return 0
+		}
+		return math.Inf(int(math.Copysign(1, mean)))
+	}
+	return mean / math.Sqrt(variance)
+}
+
+func rounded(x float64) *float64 {
+	x = metric.Round(x)
+	return &x
+}

@@ -1,0 +1,354 @@
+package compare
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/assay-run/assay/host/metric"
+	"github.com/assay-run/assay/lab/split"
+)
+
+// Section is a part of a comparison for people: notes, then a table whose first row is
+// the header. It has nothing that the Comparison has not.
+type Section struct {
+	Title string
+	Notes []string
+	Rows  [][]string
+}
+
+// none is what is shown for null.
+const none = "n/a"
+
+// Sections is the comparison for people, part by part. What one run alone cannot have
+// is left out.
+func (c *Comparison) Sections() []Section {
+	list := []Section{c.runsSection()}
+	if len(c.Runs) > 1 || len(c.Pairs) > 0 {
+		list = append(list, c.comparabilitySection(), c.differsSection())
+	}
+	list = append(list, c.metricSections()...)
+	if len(c.Pairs) > 0 {
+		list = append(list, c.pairsSection())
+	}
+	return append(list, c.selectionSection(), c.falsificationSection(), c.provenanceSection())
+}
+
+// mark is a run's name with * for the baseline and ~ for one whose numbers mean
+// something else.
+func (c *Comparison) mark(runID string) string {
+	if runID == c.Baseline {
+		return "* " + runID
+	}
+	for _, r := range c.Runs {
+		if r.RunID == runID && !r.Comparable {
+			return "~ " + runID
+		}
+	}
+	return "  " + runID
+}
+
+func (c *Comparison) runsSection() Section {
+	s := Section{Title: "runs", Rows: [][]string{{"  RUN", "KIND", "STATUS", "COMPLETED", "PARAMETERS"}}}
+	for _, r := range c.Runs {
+		s.Rows = append(s.Rows, []string{c.mark(r.RunID), r.Kind, r.Status, orNone(r.Provenance.CompletedAt), string(r.Params)})
+	}
+	return s
+}
+
+func (c *Comparison) comparabilitySection() Section {
+	s := Section{Title: "comparability"}
+	if c.Comparability.Comparable {
+		s.Notes = []string{"data, splits, execution and metrics are equal in all runs"}
+	} else {
+		s.Notes = []string{"~ the numbers of these runs do not mean the same as those of the baseline " + c.Baseline}
+	}
+	if len(c.Comparability.Differences) == 0 {
+		return s
+	}
+	s.Rows = [][]string{{"  ASPECT", "OTHER THAN IN THE BASELINE"}}
+	for _, d := range c.Comparability.Differences {
+		sign := "! "
+		if d.strict {
+			sign = "~ "
+		}
+		var others []string
+		for _, r := range c.Runs {
+			if !bytes.Equal(d.Values[r.RunID], d.Values[c.Baseline]) {
+				others = append(others, r.RunID)
+			}
+		}
+		s.Rows = append(s.Rows, []string{sign + d.Aspect, strings.Join(others, " ")})
+	}
+	return s
+}
+
+func (c *Comparison) differsSection() Section {
+	s := Section{Title: "what differs", Notes: []string{"from the baseline " + c.Baseline}}
+	rows := [][]string{{"  RUN", "POINTER", "CHANGE"}}
+	for _, r := range c.Runs {
+		for _, d := range c.Differs {
+			if before, now := d.Values[c.Baseline], d.Values[r.RunID]; !bytes.Equal(before, now) {
+				rows = append(rows, []string{c.mark(r.RunID), d.Pointer, brief(before) + " -> " + brief(now)})
+			}
+		}
+	}
+	if len(rows) == 1 {
+		s.Notes = []string{"nothing"}
+		return s
+	}
+	s.Rows = rows
+	return s
+}
+
+// brief is a JSON value for a table: hashes with 8 characters, text without quotes.
+func brief(value json.RawMessage) string {
+	var text string
+	switch {
+	case len(value) == 0 || string(value) == "null":
+		return "none"
+	case json.Unmarshal(value, &text) != nil:
+		return string(value)
+	case strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }):
+		return string(value)
+	}
+	return short(text)
+}
+
+// short is a hash with 8 characters, any other text as it is.
+func short(text string) string {
+	if len(text) == 64 && strings.Trim(text, "0123456789abcdef") == "" {
+		return text[:8]
+	}
+	return text
+}
+
+// column is how a metric is shown.
+type column struct {
+	title, key, format string
+	factor             float64
+}
+
+func columns() []column {
+	return []column{
+		{"RETURN", "total_return", "%+.2f %%", 100}, {"SHARPE", "sharpe_ratio", "%.2f", 1}, {"MAX DRAWDOWN", "max_drawdown", "%.2f %%", 100},
+		{"WIN RATE", "win_rate", "%.1f %%", 100}, {"TRADES", "total_trades", "%.0f", 1}, {"EXPOSURE", "exposure", "%.2f", 1},
+		{"TURNOVER", "turnover", "%.1f", 1}, {"FEE SHARE", feeShare, "%.1f %%", 100},
+	}
+}
+
+// metricSections has the split of the comparison first, then those that every run has
+// by role; the windows of a walk-forward only if one was asked for.
+func (c *Comparison) metricSections() []Section {
+	ids := []string{c.Split}
+	for _, r := range c.Runs {
+		for _, s := range r.Splits {
+			window := s.Role == split.RoleWalkForward && s.ID != walkForward
+			if !window && !slices.Contains(ids, s.ID) {
+				ids = append(ids, s.ID)
+			}
+		}
+	}
+	var list []Section
+	for _, id := range ids {
+		list = append(list, c.metricSection(id))
+	}
+	return list
+}
+
+func (c *Comparison) metricSection(id string) Section {
+	s := Section{Title: "metrics: " + id}
+	used := c.columnsOf(id)
+	header := []string{"  RUN"}
+	for _, col := range used {
+		header = append(header, col.title)
+	}
+	s.Rows = [][]string{append(header, "STATUS")}
+	for _, r := range c.Runs {
+		at := slices.IndexFunc(r.Splits, func(m SplitMetrics) bool { return m.ID == id })
+		row := []string{c.mark(r.RunID)}
+		if at < 0 {
+			s.Rows = append(s.Rows, append(append(row, slices.Repeat([]string{none}, len(used))...), "missing"))
+			continue
+		}
+		m := r.Splits[at]
+		for _, col := range used {
+			row = append(row, col.cell(m, r.RunID != c.Baseline))
+		}
+		status := m.Status
+		if id == split.RoleValidation && r.Selection.ValidationContaminated {
+			status += ", contaminated"
+		}
+		s.Rows = append(s.Rows, append(row, status))
+	}
+	return s
+}
+
+// columnsOf are the columns whose metrics are there, and the one that was sorted by.
+func (c *Comparison) columnsOf(id string) []column {
+	present := map[string]bool{}
+	var extra []column
+	for _, r := range c.Runs {
+		for _, s := range r.Splits {
+			if s.ID != id {
+				continue
+			}
+			for _, v := range s.Metrics {
+				isNew := !present[v.Key] && !slices.Contains(shownKeys(), v.Key)
+				present[v.Key] = true
+				if isNew {
+					extra = append(extra, column{strings.ToUpper(v.Key), v.Key, "%.6g", 1})
+				}
+			}
+		}
+	}
+	kept := slices.DeleteFunc(columns(), func(col column) bool { return !present[col.key] })
+	return append(kept, extra...)
+}
+
+// cell is a number, for the Sharpe ratio with its standard error, and the difference to
+// the baseline.
+func (col column) cell(m SplitMetrics, delta bool) string {
+	x, defined := m.Metrics.Get(col.key)
+	if !defined {
+		return none
+	}
+	text := fmt.Sprintf(col.format, col.factor*x)
+	if se, has := m.Metrics.Get("sharpe_stderr"); has && col.key == "sharpe_ratio" {
+		text += fmt.Sprintf(" +- %.2f", se)
+	}
+	if d, has := m.Delta.Get(col.key); has && delta {
+		format := "%+" + strings.TrimPrefix(strings.TrimSuffix(col.format, " %%")[1:], "+")
+		text += fmt.Sprintf(" ("+format+")", col.factor*d)
+	}
+	return text
+}
+
+func (c *Comparison) pairsSection() Section {
+	s := Section{Title: "is it real", Rows: [][]string{{"  RUN", "DAYS", "MEAN DIFFERENCE", "CI 95 %", "P", "P(SHARPE BETTER)", "DAYS NEEDED"}}}
+	s.Notes = []string{fmt.Sprintf("daily return less that of %s on %s, %d replicas, smallest p %.3f", c.Baseline, c.Split, replicas, c.Pairs[0].SmallestP)}
+	for _, p := range c.Pairs {
+		if p.Days > 0 && p.Days < shortSample {
+			s.Notes = append(s.Notes, fmt.Sprintf("%s: only %d days, too few to rely on", p.RunID, p.Days))
+		}
+		ci, needed := none, none
+		if p.CI95 != nil {
+			ci = fmt.Sprintf("%+.4f .. %+.4f %%", 100*p.CI95[0], 100*p.CI95[1])
+		}
+		if p.DaysNeeded != nil {
+			needed = strconv.FormatInt(*p.DaysNeeded, 10)
+		} else if why := p.Undefined["days_needed"]; why != "" {
+			needed = none + " (" + string(why) + ")"
+		}
+		s.Rows = append(s.Rows, []string{
+			c.mark(p.RunID), strconv.Itoa(p.Days), number(p.MeanDifference, "%+.4f %%", 100), ci,
+			number(p.P, "%.3f", 1), number(p.PSharpeBetter, "%.3f", 1), needed,
+		})
+	}
+	return s
+}
+
+func (c *Comparison) selectionSection() Section {
+	s := Section{Title: "selection", Rows: [][]string{{"  RUN", "N", "N_EFF", "DSR 2014", "DSR 2025", "PBO", "PEEKS", "POST PEEK", "PLAN", "DEVIATION"}}}
+	for _, r := range c.Runs {
+		v := r.Selection
+		s.Rows = append(s.Rows, []string{
+			c.mark(r.RunID), strconv.Itoa(v.NTrials), number(v.NEff, "%.1f", 1), number(v.DSR2014, "%.3f", 1), number(v.DSR2025, "%.3f", 1),
+			number(v.PBO, "%.2f", 1), strconv.Itoa(v.TestPeeks), yes(v.PostPeek), orNone(v.PlanID), yes(v.Deviation),
+		})
+	}
+	return s
+}
+
+func (c *Comparison) falsificationSection() Section {
+	s := Section{Title: "falsification"}
+	header, overall, refuted := []string{"TEST"}, []string{"overall"}, []string{"first refuted"}
+	var ids []string
+	var attacked []*Falsification
+	for _, r := range c.Runs {
+		if r.Falsification == nil {
+			continue
+		}
+		attacked = append(attacked, r.Falsification)
+		header, overall = append(header, r.RunID), append(overall, r.Falsification.Overall)
+		refuted = append(refuted, orNone(r.Falsification.Refuted))
+		for _, t := range r.Falsification.Tests {
+			if !slices.Contains(ids, t.ID) {
+				ids = append(ids, t.ID)
+			}
+		}
+	}
+	if len(attacked) == 0 {
+		s.Notes = []string{"none of these runs has been falsified: lab falsify " + c.Slug}
+		return s
+	}
+	s.Rows = [][]string{header}
+	for _, id := range ids {
+		row := []string{id}
+		for _, f := range attacked {
+			verdict := "-"
+			for _, t := range f.Tests {
+				if t.ID == id {
+					verdict = t.Verdict
+				}
+			}
+			row = append(row, verdict)
+		}
+		s.Rows = append(s.Rows, row)
+	}
+	s.Rows = append(s.Rows, overall, refuted)
+	return s
+}
+
+func (c *Comparison) provenanceSection() Section {
+	s := Section{Title: "provenance", Rows: [][]string{{"  RUN", "ORIGIN", "SEED", "PLUGIN", "ENGINE", "DATA", "SPLITS", "REQUEST", "RESULT"}}}
+	for _, r := range c.Runs {
+		p := r.Provenance
+		var data []string
+		for _, d := range p.Data {
+			data = append(data, fmt.Sprintf("%s %s %s", d.Symbol, d.Timeframe, short(d.SHA256)))
+		}
+		result := none
+		if p.ResultHash != nil {
+			result = short(*p.ResultHash)
+		}
+		s.Rows = append(s.Rows, []string{
+			c.mark(r.RunID), p.Origin, p.Seed, short(p.PluginSHA256), short(p.Engine.SHA256), strings.Join(data, ", "), short(p.SplitsSHA256),
+			short(p.RequestHash), result,
+		})
+	}
+	return s
+}
+
+func number(x *float64, format string, factor float64) string {
+	if x == nil {
+		return none
+	}
+	return fmt.Sprintf(format, factor**x)
+}
+
+func orNone(s *string) string {
+	if s == nil {
+		return none
+	}
+	return *s
+}
+
+func yes(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}
+
+// find is a metric of a list as a number, nil if it is undefined.
+func find(values metric.Values, key string) *float64 {
+	if x, defined := values.Get(key); defined {
+		return &x
+	}
+	return nil
+}

@@ -1,0 +1,201 @@
+package evaluate
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/assay-run/assay/host/artifact"
+	"github.com/assay-run/assay/host/backtest"
+	"github.com/assay-run/assay/host/result"
+	"github.com/assay-run/assay/lab/capsule"
+	"github.com/assay-run/assay/lab/capsule/stage"
+	"github.com/assay-run/assay/plugin-sdk/market"
+	"github.com/assay-run/assay/plugin-sdk/sim"
+)
+
+// capture keeps a capsule of a play that failed. It is nil where there is no room for
+// it or it cannot be written: a run does not fail for that.
+func (h *Host) capture(ctx context.Context, p *Prepared, r *played) *capsule.Note {
+	about, err := h.about(p, r.take)
+	if err != nil {
+		return h.lost(p.RunID, err)
+	}
+	spool := filepath.Join(h.StateDir, "tmp", "lab")
+	s := &stage.Stage{
+		RunID: p.RunID, Base: p.request, Pins: p.pins, Module: stage.Module(stage.Program(h.StateDir, p.Strategy.SHA256)),
+		Launcher: func(mode backtest.Mode, limit time.Duration) *backtest.Launcher {
+			return backtest.NewLauncher(backtest.Options{
+				Catalog: p.catalog, Store: h.Candles, Logger: h.Logger, SpoolDir: spool, Engine: h.Engine, StepLimit: limit, Mode: mode,
+			})
+		},
+	}
+	c, err := s.Capture(ctx, stage.Captured{
+		Context: about, Played: stage.Played{Failure: r.failure, Scene: r.scene}, Lockstep: p.Strategy.SimID != sim.ID(),
+		Defaults: p.Strategy.DefaultParams, Exchange: p.request.Exchange, Candles: h.Candles,
+		Window: func(from, to int64) (start, end *string, ok bool) {
+			if from < 0 || from >= to || to > int64(r.job.to-r.job.from) {
+				return nil, nil, false
+			}
+			start, end = p.window(r.job.from+int(from), r.job.from+int(to))
+			return start, end, true
+		},
+		StartTime: func(index int64) market.Time { return p.timeline.opens[r.job.from+int(index)] },
+	})
+	if err != nil {
+		return h.lost(p.RunID, err)
+	}
+	return h.keep(p.RunID, c)
+}
+
+func (h *Host) lost(runID string, err error) *capsule.Note {
+	h.Logger.Warn("a failure capsule is not kept", "run_id", runID, "error", err)
+	return nil
+}
+
+// about is what every capsule of a question says.
+func (h *Host) about(p *Prepared, take capsule.Take) (stage.Context, error) {
+	request, err := p.Manifest.Request.Canonical()
+	c := stage.Context{Take: take, Environment: artifact.HostEnvironment(), Inputs: capsule.Inputs{
+		RequestHash: p.RequestHash, RunID: p.RunID, Request: request, Data: p.Manifest.Data, Plugin: &p.Manifest.Plugin, Engine: &p.Manifest.Engine,
+	}}
+	c.Environment.Sandbox = p.Manifest.Sandbox
+	var falsification struct {
+		Profile *string `json:"profile_sha256"`
+	}
+	if json.Unmarshal(p.Manifest.Request.Falsification, &falsification) == nil {
+		c.Inputs.ProfileSHA256 = falsification.Profile
+	}
+	return c, err
+}
+
+// keep writes a capsule to those of its run, a bare one if the whole cannot be.
+func (h *Host) keep(runID string, c *capsule.Capsule) *capsule.Note {
+	home, err := os.UserHomeDir()
+	if err != nil {
+		home = "" // then no text has it either
+	}
+	if err := c.Seal(capsule.NewRedactor(os.Environ(), home)); err != nil {
+		c = c.Bare()
+	}
+	shelf, err := h.Artifacts.Capsules(runID)
+	if err != nil {
+		return h.lost(runID, err)
+	}
+	if c, err = capsule.Shelve(shelf, c); err != nil {
+		return h.lost(runID, err)
+	}
+	for _, version := range []*capsule.Capsule{c, c.Bare()} {
+		var content []byte
+		if content, err = version.Encode(); err != nil {
+			continue
+		}
+		if err = h.Artifacts.AddCapsule(runID, c.FileName(), content); err == nil {
+			return capsule.NoteOf(c, content)
+		}
+	}
+	return h.lost(runID, err)
+}
+
+// stopped keeps a capsule of a run that somebody has interrupted.
+func (h *Host) stopped(p *Prepared, at *played) {
+	about, err := h.about(p, at.take)
+	if err != nil {
+		h.lost(p.RunID, err)
+		return
+	}
+	failure := &result.Failure{Code: codeInterrupted, Message: "somebody stopped it", Data: map[string]any{}}
+	c, err := stage.Draft(about, stage.Played{Failure: failure, Scene: at.scene}, capsule.Cancelled)
+	if err != nil {
+		h.lost(p.RunID, err)
+		return
+	}
+	h.keep(p.RunID, c)
+}
+
+// The codes of what no plugin did.
+const (
+	codeInterrupted    = "INTERRUPTED"
+	codeNondeterminism = "NONDETERMINISM"
+	codeArtifact       = "ARTIFACT_MISMATCH"
+)
+
+// nondeterminism keeps a capsule of the first split that was decided otherwise than it
+// is stored.
+func (h *Host) nondeterminism(ctx context.Context, p *Prepared, results []played, differs *artifact.ResultError) *capsule.Note {
+	for i := range results {
+		r := &results[i]
+		if !r.job.keep || r.decisions == nil {
+			continue
+		}
+		d, err := h.divergence(p.RunID, r)
+		if err != nil {
+			return h.lost(p.RunID, err)
+		}
+		if d == nil {
+			continue
+		}
+		about, err := h.about(p, r.take)
+		if err != nil {
+			return h.lost(p.RunID, err)
+		}
+		c, err := stage.Divergent(ctx, stage.Parted{
+			Context: about, Kind: capsule.Nondeterminism, Code: codeNondeterminism, At: *d, Lead: r.lead, Warmup: r.lead + int64(r.short),
+			CloseTime: func(index int64) market.Time { return p.closeTime(r.job, index) }, Exchange: p.request.Exchange, Candles: h.Candles,
+		})
+		if err != nil {
+			return h.lost(p.RunID, err)
+		}
+		return h.keep(p.RunID, c)
+	}
+	return h.lost(p.RunID, fmt.Errorf("every decision is the same: %w", differs))
+}
+
+// closeTime is the close of a candle of a job, 0 outside.
+func (p *Prepared) closeTime(j job, index int64) market.Time {
+	at := int64(j.from) + index
+	if at < 0 || at >= int64(len(p.timeline.closes)) {
+		return 0
+	}
+	return p.timeline.closes[at]
+}
+
+// divergence compares the decisions of a play with those that are stored.
+func (h *Host) divergence(runID string, r *played) (*stage.Divergence, error) {
+	before, err := os.ReadFile(filepath.Join(h.Artifacts.Dir(runID), "splits", r.job.id, "decisions.jsonl"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	var now strings.Builder
+	if err := r.decisions(&now); err != nil {
+		return nil, err
+	}
+	return stage.Diverge(before, []byte(now.String())), nil
+}
+
+// changed keeps a capsule of files that are not what was written.
+func (h *Host) changed(p *Prepared, runID string, what *artifact.MismatchError) *capsule.Note {
+	about, err := h.about(p, capsule.Take{})
+	if err != nil {
+		return h.lost(runID, err)
+	}
+	about.Inputs.RunID = runID
+	c := stage.Blank(about, capsule.ArtifactMismatch)
+	c.Error.Code, c.Error.Message, c.Error.Type = codeArtifact, what.Error(), "files"
+	c.Where.Phase = capsule.PhaseFinalize
+	if parts := strings.Split(what.Problems[0], "/"); len(parts) > 2 && parts[0] == "splits" {
+		c.Where.SplitID = parts[1]
+	}
+	c.Claim = capsule.Cut(fmt.Sprintf("Expected the files of run %s as they were written; %s", runID, what.Problems[0]), capsule.MaxClaim-1) + "."
+	if err := c.Name(""); err != nil {
+		return h.lost(runID, err)
+	}
+	stage.Finish(c)
+	return h.keep(runID, c)
+}

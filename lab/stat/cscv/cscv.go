@@ -1,0 +1,169 @@
+package cscv
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/assay-run/assay/lab/stat"
+)
+
+// Result is what all choices say together; slices have an entry per choice, in
+// lexicographic order of the blocks that are in sample.
+type Result struct {
+	// PBO is the share of choices whose logit is not above 0.
+	PBO float64
+	// Omega is the rank out of sample of the best in sample, over N + 1: 1/(N+1) for the
+	// worst. Ties share the mean of their ranks.
+	Omega, Logits []float64
+	// Pairs are the performance of the best in sample there and out of sample.
+	Pairs [][2]float64
+	// ProbLoss is the share of choices where the latter is below 0.
+	ProbLoss float64
+	// Slope is that of the regression of the latter on the former; SlopeReason says why
+	// there is none.
+	Slope       float64
+	SlopeReason stat.Reason
+	// Dropped are the oldest rows, which S does not divide.
+	Dropped int
+}
+
+// ArgumentError says which argument cannot be used, and why.
+type ArgumentError struct{ Argument, Message string }
+
+// Error names the argument.
+func (e *ArgumentError) Error() string { return e.Argument + " " + e.Message }
+
+// The arguments that an ArgumentError names.
+const (
+	ArgumentS      = "S"
+	ArgumentMatrix = "matrix_T_by_N"
+)
+
+// Run judges T rows of N columns in s blocks. The error is an *ArgumentError: s is odd,
+// below 2 or above MostBlocks, there are fewer than 2s rows or 2 columns, rows differ in
+// length, or a number is not finite. The reason is ZeroVariance when a Sharpe ratio does
+// not exist in some half.
+func Run(rows [][]float64, s int, metric Metric) (Result, stat.Reason, error) {
+	if err := check(rows, s); err != nil {
+		return Result{}, "", err
+	}
+	out := Result{Dropped: len(rows) % s}
+	blocks := cut(rows[out.Dropped:], s)
+	n := len(rows[0])
+	in, outside := make([]float64, n), make([]float64, n)
+	var why stat.Reason
+	halves(s, func(inside []bool) {
+		if why != "" {
+			return
+		}
+		for k := range n {
+			var a, b block
+			for i, isIn := range inside {
+				if isIn {
+					a = a.plus(blocks[k][i])
+				} else {
+					b = b.plus(blocks[k][i])
+				}
+			}
+			var whyA, whyB stat.Reason
+			in[k], whyA = metric.judge(a)
+			outside[k], whyB = metric.judge(b)
+			if why == "" && whyA != "" {
+				why = whyA
+			} else if why == "" {
+				why = whyB
+			}
+		}
+		out.add(in, outside)
+	})
+	if why != "" {
+		return Result{}, why, nil
+	}
+	out.finish()
+	return out, "", nil
+}
+
+func check(rows [][]float64, s int) error {
+	switch {
+	case s < 2 || s%2 != 0:
+		return &ArgumentError{ArgumentS, fmt.Sprintf("is %d: it must be even and at least 2", s)}
+	case s > MostBlocks:
+		return &ArgumentError{ArgumentS, fmt.Sprintf("is %d: at most %d blocks are computed", s, MostBlocks)}
+	case len(rows) < 2*s:
+		return &ArgumentError{ArgumentMatrix, fmt.Sprintf("has %d rows: at least 2S = %d are needed", len(rows), 2*s)}
+	case len(rows[0]) < 2:
+		return &ArgumentError{ArgumentMatrix, fmt.Sprintf("has %d columns: at least 2 trials are needed", len(rows[0]))}
+	}
+	for i, row := range rows {
+		if len(row) != len(rows[0]) {
+			return &ArgumentError{ArgumentMatrix, fmt.Sprintf("row %d has %d columns, the first %d", i, len(row), len(rows[0]))}
+		}
+		for _, v := range row {
+			if math.IsNaN(v) || math.IsInf(v, 0) {
+				return &ArgumentError{ArgumentMatrix, fmt.Sprintf("row %d has a number that is not finite", i)}
+			}
+		}
+	}
+	return nil
+}
+
+// cut is the blocks of every column.
+func cut(rows [][]float64, s int) [][]block {
+	size := len(rows) / s
+	out := make([][]block, len(rows[0]))
+	x := make([]float64, size)
+	for k := range out {
+		for i := range s {
+			for j := range x {
+				x[j] = rows[i*size+j][k]
+			}
+			out[k] = append(out[k], blockOf(x))
+		}
+	}
+	return out
+}
+
+// add is one choice: the performance of every trial in sample and outside.
+func (r *Result) add(in, outside []float64) {
+	best := 0
+	for k, v := range in {
+		if v > in[best] {
+			best = k
+		}
+	}
+	below, equal := 0, 0
+	for _, v := range outside {
+		switch {
+		case v < outside[best]:
+			below++
+		case v == outside[best]:
+			equal++
+		}
+	}
+	rank, n := float64(below)+float64(equal+1)/2, float64(len(in))
+	r.Omega = append(r.Omega, rank/(n+1))
+	r.Logits = append(r.Logits, math.Log(rank/(n+1-rank)))
+	r.Pairs = append(r.Pairs, [2]float64{in[best], outside[best]})
+}
+
+func (r *Result) finish() {
+	overfit, losses := 0, 0
+	x, y := make([]float64, len(r.Pairs)), make([]float64, len(r.Pairs))
+	for i, pair := range r.Pairs {
+		x[i], y[i] = pair[0], pair[1]
+		if r.Logits[i] <= 0 {
+			overfit++
+		}
+		if pair[1] < 0 {
+			losses++
+		}
+	}
+	count := float64(len(r.Pairs))
+	r.PBO, r.ProbLoss = float64(overfit)/count, float64(losses)/count
+	if stat.AllEqual(x) {
+		r.SlopeReason = stat.ZeroVariance
+		return
+	}
+	ex, ey := stat.Deviations(x), stat.Deviations(y)
+	r.Slope, r.SlopeReason = stat.Finite(stat.Dot(ex, ey) / stat.Dot(ex, ex))
+}
