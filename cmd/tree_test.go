@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -61,7 +62,10 @@ var allowed = []struct {
 	{"governance/client", []string{"governance/bundle", "host/digest"}},
 	{"governance", []string{"governance", "host/digest", "host/sqlite"}},
 	{"api", []string{"api", "host", "plugin-sdk", "governance/client"}},
+	{"lab/design", nil},
+	{"lab/stat", []string{"lab/split", "lab/design", "host/digest", "host/metric", "plugin-sdk/market"}},
 	{"lab", []string{"lab", "host", "plugin-sdk", "governance/bundle", "governance/ledger", "governance/client"}},
+	{"lab/columnar", []string{"host/candle/importer"}},
 	{"api/ui", []string{"api/docs=", "api/web"}},
 	{"api/ui/tool", nil},
 	{"internal", []string{"host", "plugin-sdk", "internal", "api", "lab"}},
@@ -129,6 +133,58 @@ func TestTheSDKIsSmall(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestOnlyTheLabReadsColumns keeps the Arrow library, which is larger than everything
+// else together, out of the other programs and of what authors link.
+func TestOnlyTheLabReadsColumns(t *testing.T) {
+	_, files := tree(t)
+	imports := map[string][]string{}
+	arrow := map[string]string{}
+	for _, f := range files {
+		if f.test {
+			continue
+		}
+		for _, spec := range f.file.Imports {
+			target, _ := strconv.Unquote(spec.Path.Value)
+			if strings.HasPrefix(target, "github.com/apache/arrow-go/") {
+				arrow[f.dir] = f.path
+			}
+			if own, is := strings.CutPrefix(target, module+"/"); is {
+				imports[f.dir] = append(imports[f.dir], own)
+			}
+		}
+	}
+	if _, ok := arrow["lab/columnar"]; !ok || len(arrow) != 1 {
+		t.Errorf("%v import the Arrow library, only lab/columnar may", arrow)
+	}
+	if !slices.Contains(linked("cmd/lab", imports), "lab/columnar") {
+		t.Error("cmd/lab does not link lab/columnar: does this test look in the right places?")
+	}
+	for dir := range imports {
+		program := within(dir, "cmd") && dir != "cmd/lab" || within(dir, "strategies")
+		if !program && !within(dir, "host") && !within(dir, "api") && !within(dir, "plugin-sdk") {
+			continue
+		}
+		for _, part := range linked(dir, imports) {
+			if path, ok := arrow[part]; ok {
+				t.Errorf("%s links the Arrow library through %s", dir, path)
+			}
+		}
+	}
+}
+
+// linked is a package with all that it imports of this module, near and far.
+func linked(dir string, imports map[string][]string) []string {
+	all := []string{dir}
+	for i := 0; i < len(all); i++ {
+		for _, next := range imports[all[i]] {
+			if !slices.Contains(all, next) {
+				all = append(all, next)
+			}
+		}
+	}
+	return all
 }
 
 func TestTheSimulatorIsPure(t *testing.T) {

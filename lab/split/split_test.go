@@ -59,6 +59,29 @@ func TestWalkForward(t *testing.T) {
 	}
 }
 
+// Windows are those of Ranges, and work on fewer candles than an evaluation may have.
+func TestWindows(t *testing.T) {
+	s := split.Scheme{Scheme: split.WalkForward, Train: 3, Test: 2, KeepPartial: true, Purge: new(int)}
+	got, err := s.Windows(6, 1)
+	if want := []string{"wf-00-train train 0 3", "wf-00 walk_forward 3 5", "wf-01-train train 2 5", "wf-01 walk_forward 5 6"}; err != nil || !slices.Equal(show(got), want) {
+		t.Errorf("%q %v", show(got), err)
+	}
+	long, err := s.Windows(200, 1)
+	ranges, other := s.Ranges(200, 1)
+	if err != nil || other != nil || !slices.Equal(show(long), show(ranges)) {
+		t.Error(err, other)
+	}
+	var short *split.TooShortError
+	if _, err := s.Windows(3, 1); !errors.As(err, &short) {
+		t.Error(err)
+	}
+	s.Train = 0
+	var field *split.FieldError
+	if _, err := s.Windows(6, 1); !errors.As(err, &field) || field.Pointer != "/train" {
+		t.Error(err)
+	}
+}
+
 func TestRefused(t *testing.T) {
 	one := 1
 	minus := -1

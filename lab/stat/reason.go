@@ -10,6 +10,10 @@ import (
 // is a new name.
 const Rules = "lab-stats/1"
 
+// ShortSample is the number of observations below which no verdict is better than a
+// warning: the asymptotic errors are too optimistic there.
+const ShortSample = 120
+
 // Reason says why a statistic has no value; "" means that it has one.
 type Reason = metric.Reason
 

@@ -24,7 +24,7 @@ func TestNEffOfSeries(t *testing.T) {
 		rows := make([][]float64, n)
 		for i := range rows {
 			for range m {
-				rows[i] = append(rows[i], rapid.Float64Range(-1, 1).Draw(t, "r"))
+				rows[i] = append(rows[i], float64(rapid.IntRange(-1000, 1000).Draw(t, "r"))/1000)
 			}
 		}
 		sum := 0.0
@@ -50,7 +50,7 @@ func correlation(rows [][]float64, a, b int) float64 {
 		return 0
 	}
 	x, y = stat.Deviations(x), stat.Deviations(y)
-	return stat.Dot(x, y) / math.Sqrt(stat.Dot(x, x)*stat.Dot(y, y))
+	return stat.Dot(x, y) / (math.Sqrt(stat.Dot(x, x)) * math.Sqrt(stat.Dot(y, y)))
 }
 
 func TestNEffWithoutSeries(t *testing.T) {

@@ -20,33 +20,29 @@ func TestExamples(t *testing.T) {
 	table := eval.New()
 	asked := map[string]bool{}
 	for _, c := range examples() {
-		var req struct{ Fn string }
-		if err := json.Unmarshal([]byte(c.request), &req); err != nil {
-			t.Fatalf("%s: %v", c.request, err)
-		}
-		asked[req.Fn] = true
-		a := ask(t, table, c.request)
+		asked[c.fn] = true
+		a := ask(t, table, c.request())
 		if reason, undefined := strings.CutPrefix(c.want, "null "); undefined {
 			if a.Value != nil || a.Reason != reason || a.Error != nil {
-				t.Errorf("%s: %+v", c.request, a)
+				t.Errorf("%s: %+v", c.request(), a)
 			}
 			continue
 		}
 		if code, wrong := strings.CutPrefix(c.want, "error "); wrong {
 			if a.Error == nil || a.Error.Code != code {
-				t.Errorf("%s: %+v", c.request, a)
+				t.Errorf("%s: %+v", c.request(), a)
 			}
 			continue
 		}
 		if a.Error != nil {
-			t.Errorf("%s: %+v", c.request, *a.Error)
+			t.Errorf("%s: %+v", c.request(), *a.Error)
 			continue
 		}
 		var want any
 		if err := json.Unmarshal([]byte(c.want), &want); err != nil {
 			t.Fatalf("%s: %v", c.want, err)
 		}
-		compare(t, req.Fn, a.Value, want, 1e-12)
+		compare(t, c.fn, a.Value, want, 1e-12)
 	}
 	for _, f := range eval.All() {
 		if !slices.ContainsFunc(f.Names, func(n string) bool { return asked[n] }) && f.Names[0] != "cscv argument checks" {
@@ -59,8 +55,8 @@ func TestExamples(t *testing.T) {
 func TestEveryInputIsChecked(t *testing.T) {
 	table := eval.New()
 	for _, c := range examples() {
-		for name := range inputsOf(t, c.request) {
-			req, inputs := request(t, c.request)
+		for name := range inputsOf(t, c.request()) {
+			req, inputs := request(t, c.request())
 			delete(inputs, name)
 			a := ask(t, table, req)
 			if name == "divide_by" {
@@ -68,7 +64,7 @@ func TestEveryInputIsChecked(t *testing.T) {
 					t.Errorf("%s without it: %+v", name, *a.Error)
 				}
 			} else if a.Error == nil || (a.Error.Code != "MISSING_INPUT" && a.Error.Code != "UNKNOWN_INPUT") || a.Error.Code == "MISSING_INPUT" && name != "returns" && a.Error.Pointer != "/inputs/"+name {
-				t.Errorf("%s without %s: %+v", c.request, name, a)
+				t.Errorf("%s without %s: %+v", c.request(), name, a)
 			}
 			for _, wrong := range []any{map[string]any{"x": 1}, nil, "?", []any{[]any{"?"}}, -1e308} {
 				inputs[name] = wrong
@@ -78,17 +74,17 @@ func TestEveryInputIsChecked(t *testing.T) {
 				}
 				if a.Error == nil && (wrong != -1e308 || a.Value != nil && name != "sr" && name != "rf" && name != "gross_pnl" && name != "target" && name != "threshold" &&
 					name != "sr_benchmark" && name != "sr0" && name != "sr1" && name != "skew" && name != "sr_annual") {
-					t.Errorf("%s with %s = %v: %+v", c.request, name, wrong, a)
+					t.Errorf("%s with %s = %v: %+v", c.request(), name, wrong, a)
 				}
 				if a.Error != nil && (a.Error.Code != "INVALID_ARGUMENT" || !strings.HasPrefix(a.Error.Pointer, "/inputs/")) {
-					t.Errorf("%s with %s = %v: %+v", c.request, name, wrong, *a.Error)
+					t.Errorf("%s with %s = %v: %+v", c.request(), name, wrong, *a.Error)
 				}
 			}
 		}
-		req, inputs := request(t, c.request)
+		req, inputs := request(t, c.request())
 		inputs["stranger"] = 1
 		if a := ask(t, table, req); a.Error == nil || a.Error.Code != "UNKNOWN_INPUT" || a.Error.Pointer != "/inputs/stranger" {
-			t.Errorf("%s: %+v", c.request, a)
+			t.Errorf("%s: %+v", c.request(), a)
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 // error, and nothing panics.
 func FuzzLine(f *testing.F) {
 	for _, c := range examples() {
-		f.Add([]byte(c.request))
+		f.Add([]byte(c.request()))
 	}
 	table := eval.New()
 	f.Fuzz(func(t *testing.T, text []byte) {
@@ -36,16 +36,9 @@ func FuzzInputs(f *testing.F) {
 		names = append(names, fn.Names[0])
 	}
 	for _, c := range examples() {
-		var req struct {
-			Fn     string
-			Inputs json.RawMessage
-		}
-		if err := json.Unmarshal([]byte(c.request), &req); err != nil {
-			f.Fatal(err)
-		}
 		for i, name := range names {
-			if name == req.Fn {
-				f.Add(uint8(i), string(req.Inputs))
+			if name == c.fn {
+				f.Add(uint8(i), c.inputs)
 			}
 		}
 	}

@@ -58,7 +58,8 @@ func stepUp(p []float64, order []int, factor, limit float64) []float64 {
 	least := limit
 	for rank := m; rank >= 1; rank-- {
 		i := order[rank-1]
-		least = min(least, p[i]*factor*float64(m)/float64(rank))
+		// The factor first, so that it is exactly 1 where it should be.
+		least = min(least, p[i]*(factor*float64(m)/float64(rank)))
 		out[i] = least
 	}
 	return out
