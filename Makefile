@@ -83,7 +83,7 @@ bench-api: build ## speed: the API under load, over loopback
 	ASSAY_BENCH_SECONDS=$(or $(SECONDS),30) $(GO) test -run '^$$' -bench 'Hub|Deaf' -benchtime 1x ./api/v1/stream
 
 soak: ## longer proofs, MINUTES of them (default 10)
-	ASSAY_SOAK=$(or $(MINUTES),10) $(GO) test -count=1 -v -timeout 120m -run Soak ./cmd
+	ASSAY_SOAK=$(or $(MINUTES),10) $(GO) test -count=1 -v -timeout 120m -p 1 -run Soak ./cmd ./api/ui/e2e
 
 clean: ## remove bin/
 	rm -rf bin

@@ -4,19 +4,24 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/assay-run/assay/host/candle"
 	"github.com/assay-run/assay/host/candle/importer"
+	"github.com/assay-run/assay/host/candle/importer/profile"
+	"github.com/assay-run/assay/lab/columnar"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
 // dataImportOptions are the flags of data import as given.
 type dataImportOptions struct {
 	exchange, symbol, timeframe string
-	profile, columns, zone      string
+	profile, columns, ticker    string
+	zone, stamp, dateOrder      string
 	violations, duplicates      string
 	calendar, volumeUnit        string
 	merge, dryRun               bool
@@ -27,14 +32,11 @@ func (a *app) dataImportCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "import FILE... --exchange NAME --symbol BASE/QUOTE",
 		Short: "Import candles from files",
-		Long: `Import reads one series of candles from one or more CSV files (.gz is unpacked), refuses
-what contradicts itself, and stores the rest with a report of what it did. Columns are
-found by the names in the header; --columns names them where there is none. Times are
-whole numbers (seconds, milli-, micro- or nanoseconds, told apart by their size), ISO
-8601 with an offset, or dates.`,
+		Long:  importHelp(),
 		Example: examples(
 			"lab data import BTCUSDT_1h.csv --exchange binance --symbol BTC/USDT",
 			"lab data import 2023.csv.gz 2024.csv.gz --exchange kraken --symbol XBT/EUR --timeframe 1h",
+			"lab data import BTC_USDT-1h.feather --exchange binance",
 			"lab data import candles.csv --exchange bitfinex --symbol BTC/USD --columns time,open,close,high,low,volume",
 			"lab data import new.csv --exchange binance --symbol BTC/USDT --merge --duplicates last --dry-run",
 		),
@@ -42,18 +44,42 @@ whole numbers (seconds, milli-, micro- or nanoseconds, told apart by their size)
 	}
 	f := c.Flags()
 	f.StringVar(&o.exchange, "exchange", "", "where the candles come from, a lower-case name (required)")
-	f.StringVar(&o.symbol, "symbol", "", "what was traded, BASE/QUOTE (required)")
-	f.StringVar(&o.timeframe, "timeframe", "", "length of a candle, for example 1h (default: the commonest step)")
+	f.StringVar(&o.symbol, "symbol", "", "what was traded, BASE/QUOTE (required unless the file names it)")
+	f.StringVar(&o.timeframe, "timeframe", "", "length of a candle, for example 1h (default: as the file names it, else the commonest step)")
 	f.StringVar(&o.profile, "profile", "", "format of the files (default: recognised)")
 	f.StringVar(&o.columns, "columns", "", "names of the columns by position: time,open,high,low,close,volume in any order, other names are ignored")
+	f.StringVar(&o.ticker, "ticker", "", "take the rows of this ticker only, where a file has several")
 	f.StringVar(&o.zone, "tz", "", "time zone of times without offset, for example UTC or America/New_York")
+	f.StringVar(&o.stamp, "stamp", "", "what a time says of its candle: its open or its close (default open)")
+	f.StringVar(&o.dateOrder, "date-order", "", "order of dates like 01/02/2024: mdy or dmy (default: as a part above 12 shows)")
 	f.StringVar(&o.violations, "ohlc-violations", "", "candles whose high or low does not enclose open and close: widen, drop or keep (default: refuse)")
 	f.StringVar(&o.duplicates, "duplicates", "", "of several different candles of one time take the first or last (default: refuse)")
 	f.StringVar(&o.calendar, "calendar", "", "24x7 or weekdays (default: detected)")
-	f.StringVar(&o.volumeUnit, "volume-unit", "", "base, quote, contracts or ticks (default base)")
+	f.StringVar(&o.volumeUnit, "volume-unit", "", "base, quote, contracts or ticks (default: as the format has it, else base)")
 	f.BoolVar(&o.merge, "merge", false, "join with the stored candles of the same exchange, symbol and timeframe")
 	f.BoolVar(&o.dryRun, "dry-run", false, "do everything but store")
 	return a.action(c, func(ctx context.Context, args []string) (outcome, error) { return a.runDataImport(ctx, o, args) })
+}
+
+// importHelp is what the command says of itself, with the formats as they describe
+// themselves.
+func importHelp() string {
+	var b strings.Builder
+	b.WriteString(`Import reads one series of candles from one or more files, refuses what contradicts
+itself, and stores the rest with a report of what it did: CSV and text (comma, semicolon
+or tab), JSON, each plain, .gz or in a .zip, Feather and Parquet. Columns are found by
+the names in the header; --columns names them where there is none. Times are whole
+numbers (seconds, milli-, micro- or nanoseconds, told apart by their size), ISO 8601
+with an offset, or dates.
+
+Formats that are recognised, or forced by --profile:
+`)
+	all := profile.All()
+	slices.SortFunc(all, func(a, b profile.Profile) int { return strings.Compare(a.Name, b.Name) })
+	for _, p := range all {
+		fmt.Fprintf(&b, "  %-18s  %s\n", p.Name, p.Doc)
+	}
+	return strings.TrimSuffix(b.String(), "\n")
 }
 
 // request checks the flags and makes the request of them.
@@ -64,7 +90,8 @@ func (o dataImportOptions) request(paths []string) (r candle.ImportRequest, err 
 	r = candle.ImportRequest{
 		Exchange: o.exchange, Calendar: candle.Calendar(o.calendar), VolumeUnit: o.volumeUnit, Merge: o.merge, DryRun: o.dryRun,
 		Options: importer.Options{
-			Symbol: market.Symbol(o.symbol), Profile: o.profile, Violations: o.violations, Duplicates: o.duplicates,
+			Symbol: market.Symbol(o.symbol), Profile: o.profile, Ticker: o.ticker, Stamp: o.stamp, DateOrder: o.dateOrder,
+			Violations: o.violations, Duplicates: o.duplicates, Formats: columnar.Formats(),
 		},
 	}
 	if o.timeframe != "" {
@@ -123,6 +150,7 @@ func printImport(w io.Writer, d candle.Dataset, dryRun bool) {
 	r, g := d.Report, d.Report.Gaps
 	fmt.Fprintf(w, "%s %s\n", verb, d.ID)
 	table(w, [][]string{
+		{"format", r.Profile},
 		{"candles", fmt.Sprintf("%d of %s %s on %s", d.Rows, d.Symbol, d.Timeframe, d.Exchange)},
 		{"window", fmt.Sprintf("%s to %s", d.Start(), d.End())},
 		{"rows", fmt.Sprintf("%d read, %d skipped, %d duplicates dropped, %d reordered, %d OHLC violations",

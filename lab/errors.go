@@ -7,7 +7,7 @@ import (
 
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/candle"
-	"github.com/assay-run/assay/host/candle/importer"
+	"github.com/assay-run/assay/host/candle/importer/refusal"
 	"github.com/assay-run/assay/lab/evaluate"
 	"github.com/assay-run/assay/lab/project"
 	"github.com/assay-run/assay/lab/project/scaffold"
@@ -70,8 +70,8 @@ func usage(flag, format string, args ...any) *Error {
 func classify(err error) *Error {
 	var (
 		own      *Error
-		refused  *importer.Error
-		option   *importer.OptionError
+		refused  *refusal.Error
+		option   *refusal.OptionError
 		notFound *candle.NotFoundError
 		corrupt  *candlefile.CorruptError
 	)
@@ -94,26 +94,30 @@ func classify(err error) *Error {
 }
 
 // importError adds the cases, and the flag that would help where there is one.
-func importError(e *importer.Error) *Error {
+func importError(e *refusal.Error) *Error {
 	cases := e.Cases
 	if cases == nil {
-		cases = []importer.Case{}
+		cases = []refusal.Case{}
 	}
 	details := map[string]any{"cases": cases, "flag": "FILE"}
 	switch e.Code {
-	case importer.ReservedExchange:
+	case refusal.ReservedExchange:
 		details["flag"] = "--exchange"
-	case importer.SymbolRequired:
+	case refusal.SymbolRequired:
 		details["flag"] = "--symbol"
-	case importer.TimeframeMismatch:
+	case refusal.TimeframeMismatch:
 		details["flag"] = "--timeframe"
-	case importer.ColumnsRequired, importer.ColumnsMissing:
+	case refusal.ColumnsRequired, refusal.ColumnsMissing:
 		details["flag"] = "--columns"
-	case importer.TimezoneRequired:
+	case refusal.TimezoneRequired:
 		details["flag"] = "--tz"
-	case importer.ConflictingDuplicates:
+	case refusal.DateOrderAmbiguous:
+		details["flag"] = "--date-order"
+	case refusal.MultipleTickers:
+		details["flag"] = "--ticker"
+	case refusal.ConflictingDuplicates:
 		details["flag"] = "--duplicates"
-	case importer.OHLCViolations:
+	case refusal.OHLCViolations:
 		details["flag"] = "--ohlc-violations"
 	}
 	return &Error{Code: string(e.Code), Message: e.Message, Details: details}

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -41,6 +42,8 @@ func TestScripts(t *testing.T) {
 			"plugin": plugin,
 			"same":   same,
 			"field":  field,
+			"json":   readJSON,
+			"misfit": installMisfit,
 		},
 	})
 }
@@ -141,14 +144,53 @@ func field(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: field NAME PATH")
 	}
-	var value any
-	ts.Check(json.Unmarshal([]byte(ts.ReadFile("stdout")), &value))
-	for _, key := range strings.Split(args[1], ".") {
-		object, ok := value.(map[string]any)
-		if !ok {
-			ts.Fatalf("no %s in %s", args[1], ts.ReadFile("stdout"))
-		}
-		value = object[key]
+	ts.Setenv(args[0], fmt.Sprint(valueAt(ts, "stdout", args[1])))
+}
+
+// readJSON wants values in a JSON file, which a pattern may name; a path that ends
+// in len is a length: json FILE PATH=VALUE...
+func readJSON(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: json FILE PATH=VALUE...")
 	}
-	ts.Setenv(args[0], fmt.Sprint(value))
+	files, err := filepath.Glob(ts.MkAbs(args[0]))
+	ts.Check(err)
+	if len(files) != 1 {
+		ts.Fatalf("%s names %d files", args[0], len(files))
+	}
+	for _, arg := range args[1:] {
+		path, want, _ := strings.Cut(arg, "=")
+		value := valueAt(ts, files[0], path)
+		got, ok := value.(string)
+		if !ok {
+			text, err := json.Marshal(value)
+			ts.Check(err)
+			got = string(text)
+		}
+		if got != want {
+			ts.Fatalf("%s: %s is %s, want %s", args[0], path, got, want)
+		}
+	}
+}
+
+// valueAt goes down a JSON file by keys and indices.
+func valueAt(ts *testscript.TestScript, file, path string) any {
+	var value any
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile(file)), &value))
+	for _, key := range strings.Split(path, ".") {
+		list, isList := value.([]any)
+		object, isObject := value.(map[string]any)
+		index, err := strconv.Atoi(key)
+		switch {
+		case isObject:
+			value = object[key]
+		case isList && key == "len":
+			value = len(list)
+		case isList && err == nil && index < len(list):
+			value = list[index]
+		default:
+			ts.Fatalf("no %s in %s", path, file)
+		}
+	}
+	return value
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/assay-run/assay/host/candle/importer"
+	"github.com/assay-run/assay/host/candle/importer/refusal"
 )
 
 // outcome is what a command has found out.
@@ -91,7 +91,7 @@ func (a *app) printJSON(command string, failure *Error, exit int) int {
 // printFailure is an error for people, with the cases that an import names.
 func (a *app) printFailure(command string, e *Error) {
 	fmt.Fprintf(a.io.Err, "%s: %s: %s\n", strings.TrimSpace("lab "+command), e.Code, e.Message)
-	cases, _ := e.Details["cases"].([]importer.Case)
+	cases, _ := e.Details["cases"].([]refusal.Case)
 	for _, c := range cases {
 		fmt.Fprintf(a.io.Err, "  %s line %d: %s\n", c.File, c.Line, c.Text)
 	}

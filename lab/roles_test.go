@@ -2,6 +2,7 @@ package lab_test
 
 import (
 	"errors"
+	"maps"
 	"math"
 	"os"
 	"time"
@@ -14,13 +15,15 @@ import (
 // roles are the plugins of the scripts: this test binary plays each of them when it
 // runs under its name.
 func roles() map[string]func() {
-	return map[string]func(){
+	list := map[string]func(){
 		"crosser": func() { serve.Strategy(sdk.Spec{Name: "crosser", Version: "1.0.0"}, newCrosser) },
 		"clocked": func() { serve.Strategy(sdk.Spec{Name: "clocked"}, newClocked) },
 		"crasher": func() { serve.Strategy(sdk.Spec{Name: "crasher"}, newCrasher) },
 		"slow":    func() { serve.Strategy(sdk.Spec{Name: "slow"}, newSlow) },
 		"named":   func() { serve.Strategy(sdk.Spec{Name: "another_name"}, newCrosser) },
 	}
+	maps.Copy(list, misfits())
+	return list
 }
 
 type crosserParams struct {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -36,6 +37,19 @@ func (e *RequestError) Error() string { return e.Message }
 
 // Unwrap is the cause.
 func (e *RequestError) Unwrap() error { return e.Cause }
+
+// StartError is the Cause of a refusal when the plugin itself failed between its start
+// and the first candle.
+type StartError struct {
+	Failure result.Failure
+	Err     error
+}
+
+// Error is the message.
+func (e *StartError) Error() string { return e.Err.Error() }
+
+// Unwrap is the cause.
+func (e *StartError) Unwrap() error { return e.Err }
 
 func refuse(code string, details map[string]any, format string, args ...any) *RequestError {
 	return &RequestError{Code: code, Message: fmt.Sprintf(format, args...), Details: details}
@@ -74,7 +88,27 @@ func classify(err error) *result.Failure {
 	case isStreamError(err):
 		f.Code, f.Message = streamFailure(err)
 	}
+	if path := fieldPath(err); path != "" {
+		f.Data["field_path"] = path
+	}
 	return f
+}
+
+// batchIndex is where a decision stood in its message, which says nothing to an author.
+var batchIndex = regexp.MustCompile(`^decisions\[[0-9]+\]\.`)
+
+// fieldPath is the place in what the strategy returned that made it none, such as
+// intents[0].quantity; "" if the fault is another one.
+func fieldPath(err error) string {
+	var protocol *wire.ProtocolError
+	var intent *sim.IntentError
+	switch {
+	case errors.As(err, &protocol):
+		return batchIndex.ReplaceAllString(protocol.Field, "")
+	case errors.As(err, &intent):
+		return fmt.Sprintf("intents[%d]", intent.Index)
+	}
+	return ""
 }
 
 func isStreamError(err error) bool {

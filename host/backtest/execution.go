@@ -62,6 +62,7 @@ type Execution struct {
 	engine         *sim.Engine
 	rec            *recorder
 	phase          string
+	over           bool // every step has been decided
 	assumptions    []result.Note
 	warnings       []result.Note
 	started, ended time.Time
@@ -80,6 +81,9 @@ func (x *Execution) Manifest() artifact.Manifest { return x.manifest }
 // WarmupShort is how many candles of the window were used as warm-up because there
 // were none before it.
 func (x *Execution) WarmupShort() int { return x.layout.short }
+
+// WindowStep is how many candles of warm-up lie before the window: its first step.
+func (x *Execution) WindowStep() int64 { return x.layout.window }
 
 // WriteDecisions implements runner.Described.
 func (x *Execution) WriteDecisions(w io.Writer) error {

@@ -30,10 +30,14 @@ import (
 // Limits of time.
 const (
 	launchLimit = 10 * time.Second
-	stepLimit   = 30 * time.Second
-	maxWarmup   = 100_000_000 // as in the SDK
-	serviceSeed = 1
+	// DefaultStepLimit is how long a plugin may take to advance.
+	DefaultStepLimit = 30 * time.Second
+	maxWarmup        = 100_000_000 // as in the SDK
+	serviceSeed      = 1
 )
+
+// phaseStarting is the phase of a run before its first candle.
+const phaseStarting = "starting"
 
 // Options are what backtests need of the host.
 type Options struct {
@@ -54,7 +58,7 @@ type Launcher struct{ opts Options }
 // NewLauncher fills in the defaults.
 func NewLauncher(o Options) *Launcher {
 	if o.StepLimit == 0 {
-		o.StepLimit = stepLimit
+		o.StepLimit = DefaultStepLimit
 	}
 	if o.Logger == nil {
 		o.Logger = hclog.NewNullLogger()
@@ -108,7 +112,7 @@ func (l *Launcher) start(ctx context.Context, runID string, p *plan) (_ *Executi
 	defer cancel()
 	x := &Execution{
 		log: l.opts.Logger.Named("backtest").With("run_id", runID), clock: time.Now, mode: l.mode(p.strategy),
-		stepLimit: l.opts.StepLimit, sources: p.sources, timeframe: p.timeframe, gate: &link.Gate{}, phase: "starting",
+		stepLimit: l.opts.StepLimit, sources: p.sources, timeframe: p.timeframe, gate: &link.Gate{}, phase: phaseStarting,
 	}
 	// What a long series takes to read is done while the process starts.
 	described := make(chan struct{})
@@ -167,8 +171,12 @@ func (l *Launcher) launchProcess(ctx context.Context, p *plan, x *Execution) (*c
 func launchRefusal(err error) error {
 	var launch *catalog.LaunchError
 	if errors.As(err, &launch) {
+		cause := err
+		if code := map[string]string{catalog.CodeStartCrashed: "PLUGIN_CRASHED", catalog.CodeStartTimeout: "PLUGIN_TIMEOUT"}[launch.Code]; code != "" {
+			cause = &StartError{Err: err, Failure: result.Failure{Code: code, Message: launch.Message, Phase: phaseStarting, LogTail: launch.LogTail, Data: map[string]any{}}}
+		}
 		return &RequestError{Code: "RUN_START_FAILED", Message: "The strategy's process could not be started: " + launch.Message,
-			Details: map[string]any{"reason": launch.Code, "log_tail": launch.LogTail}, Cause: err}
+			Details: map[string]any{"reason": launch.Code, "log_tail": launch.LogTail}, Cause: cause}
 	}
 	return &RequestError{Code: "RUN_START_FAILED", Message: fmt.Sprintf("The strategy's process could not be started: %v", err),
 		Details: map[string]any{"reason": err.Error(), "log_tail": []string{}}, Cause: err}
@@ -215,14 +223,21 @@ func timeOf(ctx context.Context) <-chan time.Time {
 }
 
 func (x *Execution) startFailed(err error) error {
+	f := at(classify(err), phaseStarting, 0)
+	if f.Code == "INTERNAL_ERROR" { // it said something that is due at another time
+		f.Code = "PLUGIN_PROTOCOL_ERROR"
+	}
 	select {
 	case <-x.proc.Done():
 		err = fmt.Errorf("its process ended before it accepted its parameters: %s", x.proc.Exit())
+		code := x.proc.ExitCode()
+		f.Code, f.PluginExitCode = "PLUGIN_CRASHED", &code
 	case <-time.After(graceAfterStop):
 	}
 	x.proc.Kill("the start failed")
+	f.Message, f.LogTail = err.Error(), x.proc.LogTail()
 	return &RequestError{Code: "RUN_START_FAILED", Message: fmt.Sprintf("The strategy could not be started: %v", err),
-		Details: map[string]any{"reason": err.Error(), "log_tail": x.proc.LogTail()}, Cause: err}
+		Details: map[string]any{"reason": err.Error(), "log_tail": f.LogTail}, Cause: &StartError{*f, err}}
 }
 
 func (x *Execution) accepted(m *strategypb.PluginMessage) (int, error) {
@@ -235,6 +250,12 @@ func (x *Execution) accepted(m *strategypb.PluginMessage) (int, error) {
 			return 0, x.startFailed(errors.New(f.Message))
 		}
 		refusal := &RequestError{Code: f.Code, Message: f.Message}
+		if f.Stack != "" {
+			refusal.Cause = &StartError{Err: &f, Failure: result.Failure{
+				Code: "STRATEGY_ERROR", Message: f.Message, Phase: phaseStarting, LogTail: x.proc.LogTail(),
+				Data: map[string]any{"step": f.Step, "stack": f.Stack, "type": f.Type},
+			}}
+		}
 		for _, e := range f.Errors {
 			refusal.Fields = append(refusal.Fields, FieldError{"/strategy_params" + e.Pointer, e.Message, "strategy"})
 		}

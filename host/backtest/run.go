@@ -58,6 +58,9 @@ func (x *Execution) loop() error {
 	if err != nil {
 		return err
 	}
+	x.gate.Lock()
+	x.over = true
+	x.gate.Unlock()
 	return x.awaitEnd()
 }
 

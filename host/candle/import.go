@@ -1,11 +1,14 @@
 package candle
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/assay-run/assay/host/candle/importer"
+	"github.com/assay-run/assay/host/candle/importer/refusal"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
@@ -23,8 +26,8 @@ type ImportRequest struct {
 	DryRun bool
 }
 
-// Import reads files and stores their candles. A refusal is an *importer.Error, an
-// impossible option an *importer.OptionError; nothing is stored then.
+// Import reads files and stores their candles. A refusal is a *refusal.Error, an
+// impossible option a *refusal.OptionError; nothing is stored then.
 func (s *Store) Import(ctx context.Context, req ImportRequest) (Dataset, error) {
 	err := errors.Join(CheckExchange(req.Exchange), checkCalendar(req.Calendar), checkVolumeUnit(req.VolumeUnit))
 	if err != nil {
@@ -32,7 +35,7 @@ func (s *Store) Import(ctx context.Context, req ImportRequest) (Dataset, error) 
 	}
 	if req.Options.Symbol != "" {
 		if _, err := market.ParseSymbol(string(req.Options.Symbol)); err != nil {
-			return Dataset{}, &importer.OptionError{Flag: "--symbol", Message: err.Error()}
+			return Dataset{}, &refusal.OptionError{Flag: "--symbol", Message: err.Error()}
 		}
 	}
 	result, err := importer.Read(ctx, req.Files, req.Options)
@@ -46,7 +49,7 @@ func (s *Store) Import(ctx context.Context, req ImportRequest) (Dataset, error) 
 	}
 	result.Report.Options = req.given()
 	put := PutRequest{
-		Exchange: req.Exchange, Series: result.Series, Calendar: req.Calendar, VolumeUnit: req.VolumeUnit, Report: result.Report,
+		Exchange: req.Exchange, Series: result.Series, Calendar: req.Calendar, VolumeUnit: cmp.Or(req.VolumeUnit, result.VolumeUnit), Report: result.Report,
 	}
 	if !req.DryRun {
 		return s.put(ctx, put, nil)
@@ -71,10 +74,15 @@ func (s *Store) merge(ctx context.Context, req ImportRequest, result *importer.R
 		if d.DerivedFrom != "" || d.Timeframe != result.Series.Timeframe {
 			continue
 		}
+		if unit := cmp.Or(req.VolumeUnit, result.VolumeUnit, d.VolumeUnit); unit != d.VolumeUnit {
+			return &refusal.OptionError{Flag: "--merge", Message: fmt.Sprintf("cannot join volumes in %s with the stored ones in %s", unit, d.VolumeUnit)}
+		}
+		result.VolumeUnit = d.VolumeUnit
 		f, err := s.OpenSeries(d)
 		if err != nil {
 			return err
 		}
+		result.Report.Inherit(d.Report.Report)
 		return errors.Join(result.Merge(f.Series(), req.Options.Duplicates), f.Close())
 	}
 	return nil
@@ -85,7 +93,8 @@ func (r ImportRequest) given() map[string]string {
 	o := r.Options
 	all := map[string]string{
 		"exchange": r.Exchange, "symbol": string(o.Symbol), "timeframe": o.Timeframe.String(), "profile": o.Profile,
-		"columns": strings.Join(o.Columns, ","), "ohlc_violations": o.Violations, "duplicates": o.Duplicates,
+		"columns": strings.Join(o.Columns, ","), "stamp": o.Stamp, "date_order": o.DateOrder, "ticker": o.Ticker,
+		"ohlc_violations": o.Violations, "duplicates": o.Duplicates,
 		"calendar": string(r.Calendar), "volume_unit": r.VolumeUnit,
 	}
 	if o.Zone != nil {

@@ -11,7 +11,10 @@ import (
 	"regexp"
 	"time"
 
+	"github.com/govalues/decimal"
+
 	"github.com/assay-run/assay/host/candle/importer"
+	"github.com/assay-run/assay/host/candle/importer/refusal"
 	"github.com/assay-run/assay/host/candle/sample"
 	"github.com/assay-run/assay/plugin-sdk/candlefile"
 	"github.com/assay-run/assay/plugin-sdk/market"
@@ -26,12 +29,15 @@ type PutRequest struct {
 	Calendar Calendar
 	// VolumeUnit is base, quote, contracts or ticks; empty: base.
 	VolumeUnit string
+	// PriceStep is the tick, as of the longer series that these candles are a part of;
+	// zero: detected, see PriceStep.
+	PriceStep decimal.Decimal
 	// Report of the import, if there was one.
 	Report importer.Report
 }
 
 // Put stores candles and makes them the current dataset of their exchange, symbol and
-// timeframe. What is wrong with the request is an *importer.Error or *importer.OptionError.
+// timeframe. What is wrong with the request is a *refusal.Error or *refusal.OptionError.
 func (s *Store) Put(ctx context.Context, req PutRequest) (Dataset, error) {
 	if err := CheckExchange(req.Exchange); err != nil {
 		return Dataset{}, err
@@ -63,7 +69,7 @@ func describe(req PutRequest, from *Resampling) (Dataset, error) {
 		return Dataset{}, err
 	}
 	if _, err := market.ParseSymbol(string(c.Symbol)); err != nil {
-		return Dataset{}, &importer.OptionError{Flag: "--symbol", Message: err.Error()}
+		return Dataset{}, &refusal.OptionError{Flag: "--symbol", Message: err.Error()}
 	}
 	if err := checkVolumeUnit(req.VolumeUnit); err != nil {
 		return Dataset{}, err
@@ -77,10 +83,13 @@ func describe(req PutRequest, from *Resampling) (Dataset, error) {
 	if req.VolumeUnit == "" {
 		req.VolumeUnit = "base"
 	}
+	if !req.PriceStep.IsPos() {
+		req.PriceStep = PriceStep(c)
+	}
 	d := Dataset{
 		Exchange: req.Exchange, Symbol: c.Symbol, Timeframe: c.Timeframe,
 		Rows: c.Len(), First: c.Time[0], Last: c.Time[c.Len()-1],
-		Calendar: req.Calendar, PriceStep: PriceStep(c), VolumeUnit: req.VolumeUnit,
+		Calendar: req.Calendar, PriceStep: req.PriceStep, VolumeUnit: req.VolumeUnit,
 		Report:    Report{Report: req.Report, Gaps: Gaps(c, req.Calendar), Resampled: from},
 		CreatedAt: market.FromTime(time.Now()), Current: true,
 	}
@@ -118,11 +127,11 @@ func (d *Dataset) setHash(sum string) {
 func CheckExchange(exchange string) error {
 	switch {
 	case exchange == "":
-		return &importer.OptionError{Flag: "--exchange", Message: "is required: where the candles come from, for example --exchange binance"}
+		return &refusal.OptionError{Flag: "--exchange", Message: "is required: where the candles come from, for example --exchange binance"}
 	case !regexp.MustCompile(`^[a-z][a-z0-9_.-]{0,62}$`).MatchString(exchange):
-		return &importer.OptionError{Flag: "--exchange", Message: "must be lower-case letters, digits, dots, - and _, and begin with a letter"}
+		return &refusal.OptionError{Flag: "--exchange", Message: "must be lower-case letters, digits, dots, - and _, and begin with a letter"}
 	case exchange == sample.Exchange:
-		return &importer.Error{Code: importer.ReservedExchange, Message: "the exchange sample is reserved for the bundled candles: choose another name"}
+		return &refusal.Error{Code: refusal.ReservedExchange, Message: "the exchange sample is reserved for the bundled candles: choose another name"}
 	}
 	return nil
 }
@@ -132,7 +141,7 @@ func checkVolumeUnit(unit string) error {
 	case "", "base", "quote", "contracts", "ticks":
 		return nil
 	}
-	return &importer.OptionError{Flag: "--volume-unit", Message: "must be base, quote, contracts or ticks"}
+	return &refusal.OptionError{Flag: "--volume-unit", Message: "must be base, quote, contracts or ticks"}
 }
 
 func checkCalendar(c Calendar) error {
@@ -140,7 +149,7 @@ func checkCalendar(c Calendar) error {
 	case "", AllDays, Weekdays:
 		return nil
 	}
-	return &importer.OptionError{Flag: "--calendar", Message: "must be 24x7 or weekdays"}
+	return &refusal.OptionError{Flag: "--calendar", Message: "must be 24x7 or weekdays"}
 }
 
 // hashOf is the hash that the candle file of a series will have.

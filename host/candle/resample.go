@@ -71,11 +71,10 @@ func (s *Store) resample(ctx context.Context, source Dataset, tf market.Timefram
 	}
 	info.SourceSHA256 = source.SHA256
 	series.Symbol = source.Symbol
+	report := importer.Report{Importer: resampleID, RowsRead: source.Rows, RowsKept: series.Len(), OHLCViolations: source.Report.OHLCViolations}
+	report.Inherit(source.Report.Report)
 	return s.put(ctx, PutRequest{
-		Exchange: source.Exchange, Series: series, Calendar: source.Calendar, VolumeUnit: source.VolumeUnit,
-		Report: importer.Report{
-			Importer: resampleID, RowsRead: source.Rows, RowsKept: series.Len(), OHLCViolations: source.Report.OHLCViolations,
-		},
+		Exchange: source.Exchange, Series: series, Calendar: source.Calendar, VolumeUnit: source.VolumeUnit, Report: report,
 	}, &info)
 }
 

@@ -15,8 +15,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/govalues/decimal"
+
 	"github.com/assay-run/assay/host/candle"
 	"github.com/assay-run/assay/host/candle/importer"
+	"github.com/assay-run/assay/host/candle/importer/refusal"
 	"github.com/assay-run/assay/host/digest"
 	"github.com/assay-run/assay/plugin-sdk/candlefile"
 	"github.com/assay-run/assay/plugin-sdk/market"
@@ -344,7 +347,7 @@ func TestImport(t *testing.T) {
 	}
 	d = lookup(t, s, "test", "BTC/USD", "1h")
 	r := d.Report
-	if d.VolumeUnit != "contracts" || r.Importer != "text-v1" || r.Profile != "by_name" || r.RowsKept != 500 || r.Gaps.Rows != 500 ||
+	if d.VolumeUnit != "contracts" || r.Importer != "import-v1" || r.Profile != "by_name" || r.RowsKept != 500 || r.Gaps.Rows != 500 ||
 		r.TimeUnits["ms"] != 500 || r.Options["volume_unit"] != "contracts" || r.Options["symbol"] != "BTC/USD" || r.Files[0].Name != "x.csv" {
 		t.Errorf("stored report %+v", r)
 	}
@@ -370,8 +373,8 @@ func TestImportRefusals(t *testing.T) {
 		req := request(good)
 		spoil(&req)
 		_, err := s.Import(t.Context(), req)
-		var refused *importer.Error
-		var option *importer.OptionError
+		var refused *refusal.Error
+		var option *refusal.OptionError
 		switch {
 		case errors.As(err, &refused) && string(refused.Code) == want:
 		case errors.As(err, &option) && option.Flag == strings.TrimSpace(want):
@@ -411,8 +414,8 @@ func TestImportMerges(t *testing.T) {
 	other.Open = []float64{other.High[0]}
 	req := request(string(csvOf(other)))
 	req.Merge, req.Options.Timeframe = true, tf("1h")
-	var refused *importer.Error
-	if _, err := s.Import(t.Context(), req); !errors.As(err, &refused) || refused.Code != importer.ConflictingDuplicates {
+	var refused *refusal.Error
+	if _, err := s.Import(t.Context(), req); !errors.As(err, &refused) || refused.Code != refusal.ConflictingDuplicates {
 		t.Errorf("got %v", err)
 	}
 }
@@ -503,5 +506,19 @@ func TestCanonicalFilesImport(t *testing.T) {
 		if err != nil || !strings.HasPrefix(d.SHA256, want.hash) || d.Timeframe.String() != want.timeframe || d.Calendar != want.calendar {
 			t.Errorf("%s: %s %s, %v", name, d.ID, d.Calendar, err)
 		}
+	}
+}
+
+func TestAPartKeepsTheTickOfTheWhole(t *testing.T) {
+	s := open(t, t.TempDir())
+	part := sdktest.Synth(1, 100, y2020, time.Hour)
+	part.Symbol, part.Timeframe = "PART/USD", tf("1h")
+	step := decimal.MustParse("0.00001")
+	d, err := s.Put(t.Context(), candle.PutRequest{Exchange: "test", Series: part, PriceStep: step})
+	if err != nil || d.PriceStep.Cmp(step) != 0 {
+		t.Errorf("%s, %v", d.PriceStep, err)
+	}
+	if got := lookup(t, s, "test", "PART/USD", "1h"); got.PriceStep.Cmp(step) != 0 {
+		t.Errorf("read back as %s", got.PriceStep)
 	}
 }

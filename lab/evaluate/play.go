@@ -11,7 +11,6 @@ import (
 	"runtime"
 	"strconv"
 	"sync"
-	"sync/atomic"
 
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/backtest"
@@ -52,7 +51,8 @@ type played struct {
 	close     func() error
 }
 
-// Progress hears how much of the candles of all splits is done, 0 to 1.
+// Progress hears how much of the candles of all splits is done, 0 to 1, one call at a
+// time.
 type Progress func(done, total int64)
 
 // play runs jobs side by side. The results have the order of the jobs; the error is
@@ -81,14 +81,15 @@ func (h *Host) perform(ctx context.Context, p *Prepared, jobs []job, progress Pr
 	}
 	work, cancel := context.WithCancel(ctx)
 	defer cancel()
-	var total, done atomic.Int64
+	var total, done int64
 	for _, j := range jobs {
-		total.Add(int64(j.to - j.from))
+		total += int64(j.to - j.from)
 	}
 	launcher := h.launcher(p, spool)
 	results, errs := make([]played, len(jobs)), make([]error, len(jobs))
 	next := make(chan int)
 	var wg sync.WaitGroup
+	var telling sync.Mutex
 	for range min(h.workers(), len(jobs)) {
 		wg.Go(func() {
 			for i := range next {
@@ -100,7 +101,10 @@ func (h *Host) perform(ctx context.Context, p *Prepared, jobs []job, progress Pr
 				}
 				end(results[i].failure != nil)
 				if progress != nil && whole {
-					progress(done.Add(int64(jobs[i].to-jobs[i].from)), total.Load())
+					telling.Lock()
+					done += int64(jobs[i].to - jobs[i].from)
+					progress(done, total)
+					telling.Unlock()
 				}
 			}
 		})

@@ -2772,6 +2772,7 @@ type Failed struct {
 	Step          int64                  `protobuf:"varint,3,opt,name=step,proto3" json:"step,omitempty"`      // -1 before the first
 	Stack         string                 `protobuf:"bytes,4,opt,name=stack,proto3" json:"stack,omitempty"`     // of a panic
 	Errors        []*FieldError          `protobuf:"bytes,5,rep,name=errors,proto3" json:"errors,omitempty"`   // parameters, by JSON pointer
+	Type          string                 `protobuf:"bytes,6,opt,name=type,proto3" json:"type,omitempty"`       // Go type of what was panicked with or returned, limit for too many intents; "" if unknown
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2839,6 +2840,13 @@ func (x *Failed) GetErrors() []*FieldError {
 		return x.Errors
 	}
 	return nil
+}
+
+func (x *Failed) GetType() string {
+	if x != nil {
+		return x.Type
+	}
+	return ""
 }
 
 // FieldError is one bad parameter.
@@ -3130,13 +3138,14 @@ const file_strategy_proto_rawDesc = "" +
 	"\x04time\x18\x05 \x01(\x10R\x04time\x1a9\n" +
 	"\vFieldsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x97\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xab\x01\n" +
 	"\x06Failed\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\tR\x04code\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12\x12\n" +
 	"\x04step\x18\x03 \x01(\x03R\x04step\x12\x14\n" +
 	"\x05stack\x18\x04 \x01(\tR\x05stack\x125\n" +
-	"\x06errors\x18\x05 \x03(\v2\x1d.assay.strategy.v1.FieldErrorR\x06errors\"@\n" +
+	"\x06errors\x18\x05 \x03(\v2\x1d.assay.strategy.v1.FieldErrorR\x06errors\x12\x12\n" +
+	"\x04type\x18\x06 \x01(\tR\x04type\"@\n" +
 	"\n" +
 	"FieldError\x12\x18\n" +
 	"\apointer\x18\x01 \x01(\tR\apointer\x12\x18\n" +

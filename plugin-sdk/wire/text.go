@@ -17,6 +17,10 @@ const (
 	StrategyError         = "STRATEGY_ERROR"
 )
 
+// FailureLimit is the Type of a Failure by which the SDK refuses what a strategy
+// wants; others are Go types.
+const FailureLimit = "limit"
+
 // LogLine is one line of a strategy's log.
 type LogLine struct {
 	Step           int64       // -1 before the first
@@ -38,7 +42,10 @@ type Failure struct {
 	Message string
 	Step    int64  // -1 before the first
 	Stack   string // of a panic
-	Errors  []sdk.ParamError
+	// Type is the Go type of the panic's value or of the returned error, such as
+	// runtime.boundsError; FailureLimit for too many intents; "" from an older SDK.
+	Type   string
+	Errors []sdk.ParamError
 }
 
 // Error is the message.
@@ -131,6 +138,7 @@ func AnnotationsFromProto(p *strategypb.Annotations) (series []Series, dropped i
 func FailureToProto(f *Failure) *strategypb.Failed {
 	p := &strategypb.Failed{
 		Code: f.Code, Message: cut(f.Message, MaxMessageText), Step: f.Step, Stack: cut(f.Stack, MaxStackBytes),
+		Type: cut(f.Type, MaxTextBytes),
 	}
 	for _, e := range f.Errors {
 		p.Errors = append(p.Errors, &strategypb.FieldError{
@@ -145,7 +153,7 @@ func FailureFromProto(p *strategypb.Failed) (Failure, error) {
 	var r reader
 	f := Failure{
 		Code: p.GetCode(), Message: r.text("message", p.GetMessage(), MaxMessageText), Step: p.GetStep(),
-		Stack: r.text("stack", p.GetStack(), MaxStackBytes),
+		Stack: r.text("stack", p.GetStack(), MaxStackBytes), Type: r.text("type", p.GetType(), MaxTextBytes),
 	}
 	if f.Code != InvalidStrategyParams && f.Code != StrategyError {
 		r.keep(wrong("code", "%.40q is not known", f.Code))

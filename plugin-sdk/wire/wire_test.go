@@ -49,7 +49,7 @@ func exampleOrder() market.Order {
 
 func exampleFailure() wire.Failure {
 	return wire.Failure{
-		Code: wire.StrategyError, Message: "panic: x", Step: 5, Stack: "goroutine 1",
+		Code: wire.StrategyError, Message: "panic: x", Step: 5, Stack: "goroutine 1", Type: "runtime.boundsError",
 		Errors: []sdk.ParamError{{Pointer: "/fast", Message: "must be below slow"}},
 	}
 }

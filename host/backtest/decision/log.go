@@ -5,6 +5,7 @@ package decision
 
 import (
 	"bufio"
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -190,6 +191,37 @@ func (l *Log) WriteLines(w io.Writer) error {
 	}
 	_, err = w.Write([]byte{'\n'})
 	return err
+}
+
+// tailBlock is how much of the end of the spool file is read at first.
+const tailBlock = 1 << 16
+
+// Tail is the newest n lines so far, oldest first, without newlines, and how many
+// lines there are in all. It is an error after Close.
+func (l *Log) Tail(n int) (lines [][]byte, total int64, err error) {
+	l.settle()
+	d := l.writer
+	if err := errors.Join(d.out.Flush(), d.err); err != nil {
+		return nil, 0, err
+	}
+	size, err := d.file.Seek(0, io.SeekCurrent)
+	if err != nil || size == 0 || n <= 0 {
+		return nil, d.seq, err
+	}
+	for block := int64(tailBlock); ; block *= 4 {
+		block = min(block, size)
+		text := make([]byte, block)
+		if _, err := d.file.ReadAt(text, size-block); err != nil {
+			return nil, 0, err
+		}
+		lines = bytes.Split(text, []byte{'\n'})
+		if block < size {
+			lines = lines[1:] // it may have begun before the block
+		}
+		if len(lines) >= n || block == size {
+			return lines[max(0, len(lines)-n):], d.seq, nil
+		}
+	}
 }
 
 // Close ends the writer and frees the spool file. The hash stays.

@@ -93,3 +93,37 @@ func TestNoLinesIsNoText(t *testing.T) {
 		t.Error("a folder that is not there was taken")
 	}
 }
+
+func TestTailIsTheEndOfTheLines(t *testing.T) {
+	l, err := New(t.TempDir(), "full")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if lines, total, err := l.Tail(5); len(lines) != 0 || total != 0 || err != nil {
+		t.Errorf("before the first: %d of %d, %v", len(lines), total, err)
+	}
+	for i := range 1500 {
+		l.Intent(int64(i), 1577836800000, &market.Intent{Tag: strings.Repeat("x", i)}, "")
+	}
+	var all bytes.Buffer
+	if err := l.WriteLines(&all); err != nil {
+		t.Fatal(err)
+	}
+	want := strings.Split(strings.TrimSuffix(all.String(), "\n"), "\n")
+	for _, n := range []int{0, 1, 7, 200, 1499, 1500, 5000} {
+		lines, total, err := l.Tail(n)
+		if err != nil || total != 1500 || len(lines) != min(n, 1500) {
+			t.Fatalf("%d: %d of %d, %v", n, len(lines), total, err)
+		}
+		for i, line := range lines {
+			if string(line) != want[1500-len(lines)+i] {
+				t.Fatalf("%d: line %d is %.80s", n, i, line)
+			}
+		}
+	}
+	l.Intent(1500, 1577836800000, &market.Intent{}, "")
+	if lines, total, err := l.Tail(1); err != nil || total != 1501 || !strings.Contains(string(lines[0]), `"candle":1500`) {
+		t.Errorf("after reading: %q, %d, %v", lines, total, err)
+	}
+}

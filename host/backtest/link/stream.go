@@ -120,6 +120,9 @@ func Answer(m *strategypb.PluginMessage) error {
 	if f.Stack != "" {
 		data["stack"] = f.Stack
 	}
+	if f.Type != "" {
+		data["type"] = f.Type
+	}
 	if f.Code == "PLUGIN_PROTOCOL_ERROR" {
 		return Failf(f.Code, data, "%s", f.Message)
 	}

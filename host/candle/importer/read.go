@@ -2,186 +2,238 @@ package importer
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 
+	"github.com/assay-run/assay/host/candle/importer/cell"
+	"github.com/assay-run/assay/host/candle/importer/profile"
+	"github.com/assay-run/assay/host/candle/importer/refusal"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
+
+// Input is one file to read.
+type Input struct {
+	// Name for messages and the report, without folder.
+	Name string
+	// Size in bytes; only the progress of plain text does without.
+	Size int64
+	// Open gives the content. Archives and tables of columns also want it to be an
+	// io.ReaderAt.
+	Open func() (io.ReadCloser, error)
+}
+
+// File is the Input at a path.
+func File(path string) (Input, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return Input{}, err
+	}
+	if info.IsDir() {
+		return Input{}, &os.PathError{Op: "import", Path: path, Err: errors.New("is a folder")}
+	}
+	return Input{
+		Name: filepath.Base(path), Size: info.Size(),
+		Open: func() (io.ReadCloser, error) { return os.Open(path) },
+	}, nil
+}
+
+// Bytes is an Input in memory.
+func Bytes(name string, content []byte) Input {
+	return Input{Name: name, Size: int64(len(content)), Open: func() (io.ReadCloser, error) {
+		return memory{bytes.NewReader(content)}, nil
+	}}
+}
+
+type memory struct{ *bytes.Reader }
+
+func (memory) Close() error { return nil }
 
 // Result is the candles of an import with the Report of how they came about.
 type Result struct {
 	Series *market.Series
 	Report Report
+	// VolumeUnit as the format knows it; empty: base.
+	VolumeUnit string
 
+	sources []string
 	origins []origin // of the candles, for Merge
 }
 
-// Read reads the files, together one series, and tidies what they hold. A refusal is
-// an *Error, an impossible option an *OptionError.
+// Read reads the files, together one series, and tidies what they hold. A refusal is a
+// *refusal.Error, an impossible option a *refusal.OptionError.
 func Read(ctx context.Context, files []Input, opts Options) (*Result, error) {
 	if err := opts.validate(); err != nil {
 		return nil, err
 	}
-	if opts.Symbol == "" {
-		return nil, refuse(SymbolRequired, "the file does not name what was traded: give --symbol, for example --symbol BTC/USDT")
-	}
 	if len(files) == 0 {
-		return nil, refuse(NoRows, "no file given")
+		return nil, refusal.New(refusal.NoRows, "no file given")
 	}
 	r := &run{opts: opts, report: Report{Importer: importerID, TimeUnits: map[string]int{}, Options: map[string]string{}, Warnings: []Warning{}}}
 	for _, f := range files {
 		r.total += f.Size
 	}
-	for i, f := range files {
-		if err := r.file(ctx, i, f); err != nil {
+	for _, f := range files {
+		if err := r.input(ctx, f); err != nil {
 			return nil, err
 		}
 	}
 	if err := r.tidy(); err != nil {
 		return nil, err
 	}
-	return &Result{Series: &r.table.Series, Report: r.report, origins: r.table.origins}, nil
+	return &Result{Series: &r.table.Series, Report: r.report, VolumeUnit: r.volumeUnit, sources: r.sources, origins: r.table.origins}, nil
 }
 
 // run is one import under way.
 type run struct {
-	opts   Options
-	report Report
-	table  table
+	opts    Options
+	report  Report
+	table   table
+	sources []string // files, and members of archives; an origin names one
+	// done of total bytes are read; so many have been unpacked.
+	done, total, unpacked int64
+	counts                [cell.Units]int
+	noVolume              int
+	tick                  []float64 // beside the table where a format has two volumes
+	tickers               tickers
+	// as the files name them
+	symbol     market.Symbol
+	timeframe  market.Timeframe
+	volumeUnit string
+	named      bool // volumeUnit is known
+
 	// of the file being read
-	src         *source
-	index       int
-	layout      Layout
-	comma       byte
-	cells       [][]byte
-	refusal     *Error
-	counts      [units]int
-	noVolume    int
-	done, total int64
+	src     *source
+	line    int // being read; a row where there are no lines
+	index   int
+	layout  profile.Layout
+	comma   byte
+	clock   *cell.Clock
+	cells   [][]byte
+	joined  []byte // date and clock of a row
+	pending []pendingDate
+	refusal *refusal.Error
 }
 
 // errEnough ends the reading of a file that has shown enough faults.
 var errEnough = errors.New("enough cases")
 
-// file reads one file into the table.
-func (r *run) file(ctx context.Context, index int, in Input) error {
-	src, err := openSource(in)
-	if err != nil {
-		return err
-	}
-	r.src, r.index, r.refusal = src, index, nil
-	err = r.blocks(ctx)
-	if errors.Is(err, errEnough) || err == nil && r.refusal != nil {
-		err = r.refusal
-	}
-	done, ferr := src.finish()
-	r.report.Files = append(r.report.Files, done)
-	r.done += in.Size
-	if err != nil {
-		return err
-	}
-	return ferr
+// start begins a source.
+func (r *run) start(name string) {
+	r.index = len(r.sources)
+	r.sources = append(r.sources, name)
+	r.refusal, r.pending = nil, nil
 }
 
-// blocks reads the file block by block.
-func (r *run) blocks(ctx context.Context) error {
-	begun := false
-	for {
-		block, err := r.src.next()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if err := ctx.Err(); err != nil {
-			return context.Cause(ctx)
-		}
-		if !begun {
-			if block, begun, err = r.begin(block); err != nil {
-				return err
-			}
-		}
-		if err := r.rows(block); err != nil {
-			return err
-		}
-		if r.table.Len() > maxRows {
-			return refuse(TooLarge, "more than %d rows: import them in parts", maxRows)
-		}
-		if r.opts.Progress != nil {
-			r.opts.Progress(r.done+r.src.raw.read, r.total)
-		}
+// end ends it: the faults that were found are the error.
+func (r *run) end(err error) error {
+	switch {
+	case errors.Is(err, errEnough), err == nil && r.refusal != nil:
+		return r.refusal
+	case err == nil:
+		return r.datesDecided()
+	}
+	return err
+}
+
+func (r *run) progress(read int64) {
+	if r.opts.Progress != nil {
+		r.opts.Progress(r.done+read, r.total)
 	}
 }
 
-// begin recognises the format from the first block that is not blank and returns the
-// block behind the header.
-func (r *run) begin(block []byte) (rest []byte, begun bool, err error) {
-	h := Head{Name: r.src.name}
-	for l := range bytes.Lines(block) {
-		l = bytes.TrimRight(l, "\r\n")
-		if len(h.Lines) == 0 && len(bytes.TrimSpace(l)) == 0 {
-			h.blank++
-			continue
-		}
-		if h.Lines = append(h.Lines, string(l)); len(h.Lines) == headLines {
-			break
-		}
-	}
-	if len(h.Lines) == 0 {
-		r.src.line += h.blank
-		return nil, false, nil
-	}
-	h.Comma = sniffComma(h.Lines[0])
-	name, layout, err := r.opts.layout(h)
+// recognise finds out what the cells of a source are and what it says about itself.
+func (r *run) recognise(h profile.Head) error {
+	name, l, err := r.opts.layout(h)
 	if err != nil {
-		return nil, true, err
+		return err
 	}
-	r.layout, r.comma, r.cells = layout, h.Comma, make([][]byte, 0, layout.last()+1)
-	if layout.Volume < 0 {
+	r.layout, r.comma, r.cells = l, h.Comma, make([][]byte, 0, l.Last()+1)
+	zone := r.opts.Zone
+	if zone == nil {
+		zone = l.Zone
+	}
+	r.clock = cell.NewClock(l.Times, zone, cmp.Or(cell.Order(r.opts.DateOrder), l.DateOrder))
+	if l.Volume < 0 {
 		r.report.warn(warnNoVolume, "%s has no volume: it is stored as 0", h.Name)
+	}
+	if l.EndStamps && r.opts.Stamp == "" {
+		r.report.warn(warnEndStamps, "files of this format often say when a candle ends: give --stamp close if these do, --stamp open if not")
+	}
+	for _, n := range l.Notes {
+		r.report.warn(n.Code, "%s", n.Message)
 	}
 	if !strings.Contains(","+r.report.Profile+",", ","+name+",") {
 		r.report.Profile = strings.TrimPrefix(r.report.Profile+","+name, ",")
 	}
-	for range h.blank + layout.Skip {
-		_, block, _ = bytes.Cut(block, []byte("\n"))
-		r.src.line++
+	r.tickers.used = r.tickers.used || l.Ticker >= 0 || l.Chosen
+	r.nameUnit()
+	if err := r.nameTimeframe(h.Name); err != nil {
+		return err
 	}
-	r.reserve(block)
-	return block, true, nil
+	return r.nameSymbol(h.Name)
 }
 
-// reserve makes room for the whole file, estimated from the first block.
-func (r *run) reserve(block []byte) {
-	lines := bytes.Count(block, []byte("\n"))
-	if lines == 0 || r.src.raw.read != r.src.read {
-		return // packed: the size says little
+// nameUnit takes the unit of the first file.
+func (r *run) nameUnit() {
+	if r.named && r.volumeUnit != r.layout.VolumeUnit {
+		r.report.warn(warnUnits, "the files count volume in different units: the first one's is stored, --volume-unit names another")
+		return
 	}
-	size := r.total - r.done
-	rows := int64(float64(size) / float64(len(block)) * float64(lines) * 1.1)
-	r.table.grow(int(min(rows, maxRows)))
+	r.volumeUnit, r.named = r.layout.VolumeUnit, true
 }
 
-// sniffComma is the delimiter that the line uses most.
-func sniffComma(line string) byte {
-	best, most := byte(','), 0
-	quoted := false
-	counts := map[byte]int{}
-	for i := range len(line) {
-		if line[i] == '"' {
-			quoted = !quoted
+// nameSymbol is what was traded: as the user says, else as the file does.
+func (r *run) nameSymbol(file string) error {
+	symbol := r.opts.Symbol
+	if symbol == "" {
+		symbol = r.layout.Symbol
+	}
+	if symbol == "" {
+		return refusal.New(refusal.SymbolRequired, "%s does not name what was traded: give --symbol, for example --symbol BTC/USDT", file)
+	}
+	if ours := renamed(symbol, r.layout.Alias); ours != symbol {
+		r.report.warn(warnRenamed, "%s is stored as %s", symbol, ours)
+		symbol = ours
+	}
+	if r.symbol != "" && r.symbol != symbol {
+		return refusal.New(refusal.MultipleTickers, "the files are about %s and %s by their names: import them one by one, or give --symbol if they are one series", r.symbol, symbol).
+			At(file, 1, "")
+	}
+	r.symbol = symbol
+	return nil
+}
+
+// renamed is a symbol with the names of currencies that are ours.
+func renamed(s market.Symbol, alias map[string]string) market.Symbol {
+	base, quote, ok := strings.Cut(string(s), "/")
+	if !ok {
+		return s
+	}
+	for theirs, ours := range alias {
+		if base == theirs {
+			base = ours
 		}
-		if !quoted {
-			counts[line[i]]++
+		if quote == theirs {
+			quote = ours
 		}
 	}
-	for _, c := range []byte{',', ';', '\t'} {
-		if counts[c] > most {
-			best, most = c, counts[c]
-		}
+	return market.Symbol(base + "/" + quote)
+}
+
+// nameTimeframe keeps what the files say; two that differ are two series.
+func (r *run) nameTimeframe(file string) error {
+	none := market.Timeframe{}
+	switch named := r.layout.Timeframe; {
+	case named == none || r.opts.Timeframe != none:
+	case r.timeframe != none && r.timeframe != named:
+		return refusal.New(refusal.TimeframeMismatch, "the files have candles of %s and %s: import them one by one", r.timeframe, named).At(file, 1, "")
+	default:
+		r.timeframe = named
 	}
-	return best
+	return nil
 }

@@ -1,7 +1,6 @@
 package importer
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/assay-run/assay/plugin-sdk/market"
@@ -104,47 +103,4 @@ func permuted[T any](column []T, order []int) []T {
 		out[i] = column[from]
 	}
 	return out
-}
-
-// Merge joins the candles with stored ones of the same timeframe. Where both have a
-// candle and they differ, duplicates says which to take: the stored one is the first.
-func (r *Result) Merge(stored *market.Series, duplicates string) error {
-	fresh := r.Series
-	joined := &market.Series{Symbol: fresh.Symbol, Timeframe: fresh.Timeframe}
-	e := refuse(ConflictingDuplicates, "stored candles differ from the new ones: give --duplicates first (keep them) or last (replace them)")
-	resolved, i, j := 0, 0, 0
-	for i < stored.Len() || j < fresh.Len() {
-		switch {
-		case j == fresh.Len() || i < stored.Len() && stored.Time[i] < fresh.Time[j]:
-			joined.Append(stored.At(i))
-			i++
-			continue
-		case i == stored.Len() || fresh.Time[j] < stored.Time[i]:
-			joined.Append(fresh.At(j))
-			j++
-			continue
-		}
-		take := fresh.At(j)
-		if !sameCandle(stored, i, fresh, j) {
-			resolved++
-			switch duplicates {
-			case DuplicatesRefuse:
-				e.addRow(r.Report.Files, r.origins[j], fmt.Sprintf("%s %s; stored: %s", fresh.Time[j], describe(fresh, j), describe(stored, i)))
-			case DuplicatesFirst:
-				take = stored.At(i)
-			}
-		}
-		joined.Append(take)
-		i++
-		j++
-	}
-	if len(e.Cases) > 0 {
-		e.Message = fmt.Sprintf("%d %s", resolved, e.Message)
-		return e
-	}
-	r.Series, r.Report.Merged = joined, stored.Len()
-	if resolved > 0 {
-		r.Report.warn(warnResolved, "%d stored candles differed from the new ones (--duplicates %s)", resolved, duplicates)
-	}
-	return nil
 }

@@ -2,8 +2,9 @@ package importer
 
 import (
 	"fmt"
-	"math"
 
+	"github.com/assay-run/assay/host/candle/importer/cell"
+	"github.com/assay-run/assay/host/candle/importer/refusal"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
@@ -11,24 +12,43 @@ import (
 func (r *run) tidy() error {
 	for u, n := range r.counts {
 		if n > 0 {
-			r.report.TimeUnits[unit(u).String()] = n
+			r.report.TimeUnits[cell.Unit(u).String()] = n
 		}
+	}
+	if err := r.tickerFound(); err != nil {
+		return err
 	}
 	if r.noVolume > 0 {
 		r.report.warn(warnNoVolume, "%d rows have prices and no volume: it is stored as 0", r.noVolume)
 	}
 	if r.table.Len() == 0 {
-		return refuse(NoRows, "no candle found in %d rows", r.report.RowsRead)
+		return refusal.New(refusal.NoRows, "no candle found in %d rows", r.report.RowsRead)
 	}
+	r.tickVolume()
 	r.order()
-	for _, step := range []func() error{r.duplicates, r.violations, r.timeframe} {
+	for _, step := range []func() error{r.duplicates, r.violations, r.setTimeframe, r.toOpen} {
 		if err := step(); err != nil {
 			return err
 		}
 	}
 	r.report.RowsKept = r.table.Len()
-	r.table.Symbol = r.opts.Symbol
+	r.table.Symbol = r.symbol
 	return nil
+}
+
+// tickVolume takes the count of price changes where nobody reports a volume.
+func (r *run) tickVolume() {
+	if r.tick == nil {
+		return
+	}
+	for _, v := range r.table.Volume {
+		if v != 0 {
+			return
+		}
+	}
+	copy(r.table.Volume, r.tick)
+	r.tick, r.volumeUnit = nil, "ticks"
+	r.report.warn(warnTickVolume, "the volume is 0 in every row: the number of ticks is stored instead")
 }
 
 // order sorts when a row comes before the one above it.
@@ -47,7 +67,7 @@ func (r *run) order() {
 func (r *run) duplicates() error {
 	t := &r.table
 	resolved, kept := 0, 1
-	var e *Error
+	var e *refusal.Error
 	for i := 1; i < t.Len(); i++ {
 		last := kept - 1
 		if t.Time[i] != t.Time[last] {
@@ -65,10 +85,10 @@ func (r *run) duplicates() error {
 		switch r.opts.Duplicates {
 		case DuplicatesRefuse:
 			if e == nil {
-				e = refuse(ConflictingDuplicates, "several different candles of one time: give --duplicates first or last")
+				e = refusal.New(refusal.ConflictingDuplicates, "several different candles of one time: give --duplicates first or last")
 			}
 			text := fmt.Sprintf("%s %s; line %d: %s", t.Time[i], describe(&t.Series, i), t.origins[last].line(), describe(&t.Series, last))
-			if e.addRow(r.report.Files, t.origins[i], text) {
+			if addRow(e, r.sources, t.origins[i], text) {
 				return e
 			}
 		case DuplicatesLast:
@@ -88,7 +108,7 @@ func (r *run) duplicates() error {
 // violations deals with candles whose high or low does not enclose the rest.
 func (r *run) violations() error {
 	t := &r.table
-	e := refuse(OHLCViolations, "high below open or close, or low above: is the order of the columns right? Give --columns, or --ohlc-violations widen, drop or keep")
+	e := refusal.New(refusal.OHLCViolations, "high below open or close, or low above: is the order of the columns right? Give --columns, or --ohlc-violations widen, drop or keep")
 	kept := 0
 	for i := range t.Len() {
 		top, bottom := max(t.Open[i], t.Close[i]), min(t.Open[i], t.Close[i])
@@ -96,7 +116,7 @@ func (r *run) violations() error {
 			r.report.OHLCViolations++
 			switch r.opts.Violations {
 			case ViolationsRefuse:
-				e.addRow(r.report.Files, t.origins[i], describe(&t.Series, i))
+				addRow(e, r.sources, t.origins[i], describe(&t.Series, i))
 			case ViolationsDrop:
 				continue
 			case ViolationsWiden:
@@ -121,134 +141,10 @@ func (r *run) violations() error {
 		r.report.warn(warnRepaired, "%d candles with a high below or a low above open or close (--ohlc-violations %s)", n, r.opts.Violations)
 	}
 	if kept == 0 {
-		return refuse(NoRows, "every candle was dropped")
+		return refusal.New(refusal.NoRows, "every candle was dropped")
 	}
 	t.cut(kept)
 	return nil
-}
-
-// timeframe finds the commonest step between candles and holds it against the one asked for.
-func (r *run) timeframe() error {
-	t := r.table.Time
-	want := r.opts.Timeframe
-	step, months := commonestStep(t)
-	found := stepTimeframe(step, months)
-	switch {
-	case want == (market.Timeframe{}) && step == 0:
-		return refuse(TimeframeMismatch, "one candle has no step to the next: give --timeframe")
-	case want == (market.Timeframe{}) && found == (market.Timeframe{}):
-		return refuse(TimeframeMismatch, "the commonest step, %d ms, is not a timeframe: give --timeframe", step)
-	case want == (market.Timeframe{}):
-		want = found
-	case step != 0 && found != normal(want) && !fewButMultiple(t, step, want):
-		return refuse(TimeframeMismatch, "--timeframe %s, but the commonest step between candles is %s", want, stepText(found, step))
-	}
-	r.table.Timeframe = want
-	short := 0
-	for i := 1; i < len(t); i++ {
-		if market.Time(float64(t[i]-t[i-1])*1.1) < market.Time(want.Approx().Milliseconds()) {
-			short++
-		}
-	}
-	if short > 0 {
-		r.report.warn(warnShortSteps, "%d candles begin well before the one before them ends (%s)", short, want)
-	}
-	return nil
-}
-
-// fewButMultiple forgives two candles around a gap: one step says nothing.
-func fewButMultiple(t []market.Time, step int64, want market.Timeframe) bool {
-	d := want.Duration().Milliseconds()
-	return len(t) == 2 && d > 0 && step%d == 0
-}
-
-// commonestStep is the step that occurs most often, the shortest of several; 0 for one
-// candle. months says that every step is that of whole months, give or take their
-// length, and step is then the commonest number of them.
-func commonestStep(t []market.Time) (step int64, months bool) {
-	counts := map[int64]int{}
-	month := map[int64]int{}
-	months = len(t) > 1
-	last, run := int64(0), 0
-	flush := func() {
-		if run == 0 {
-			return
-		}
-		counts[last] += run
-		n, ok := wholeMonths(last)
-		months = months && ok
-		month[n] += run
-	}
-	for i := 1; i < len(t); i++ {
-		if d := int64(t[i] - t[i-1]); d != last {
-			flush()
-			last, run = d, 0
-		}
-		run++
-	}
-	flush()
-	// Steps that are all alike are months only if the calendar says so: 30 days are not.
-	if n := commonest(month); months && (len(counts) > 1 || t[1] == (market.Timeframe{Count: int(n), Unit: 'M'}).Next(t[0])) {
-		return n, true
-	}
-	return commonest(counts), false
-}
-
-func commonest(counts map[int64]int) int64 {
-	best, most := int64(0), 0
-	for step, n := range counts {
-		if n > most || n == most && step < best {
-			best, most = step, n
-		}
-	}
-	return best
-}
-
-const dayMillis = 24 * 3600 * 1000
-
-// wholeMonths is how many calendar months a step may be.
-func wholeMonths(step int64) (n int64, ok bool) {
-	days := float64(step) / dayMillis
-	count := math.Round(days / 30.4375)
-	return int64(count), count >= 1 && math.Abs(days-count*30.4375) <= 2.6
-}
-
-// stepTimeframe is a step as a timeframe in its largest unit; zero if it is none.
-func stepTimeframe(step int64, months bool) market.Timeframe {
-	if months {
-		return fits(step, 'M')
-	}
-	for _, u := range []struct {
-		letter byte
-		millis int64
-	}{{'w', 7 * dayMillis}, {'d', dayMillis}, {'h', 3600000}, {'m', 60000}, {'s', 1000}} {
-		if step > 0 && step%u.millis == 0 {
-			return fits(step/u.millis, u.letter)
-		}
-	}
-	return market.Timeframe{}
-}
-
-func fits(count int64, letter byte) market.Timeframe {
-	if count < 1 || count > 9999 {
-		return market.Timeframe{}
-	}
-	return market.Timeframe{Count: int(count), Unit: letter}
-}
-
-// normal is a timeframe in its largest unit: 60m is 1h.
-func normal(tf market.Timeframe) market.Timeframe {
-	if tf.Unit == 'M' {
-		return tf
-	}
-	return stepTimeframe(tf.Duration().Milliseconds(), false)
-}
-
-func stepText(found market.Timeframe, step int64) string {
-	if found == (market.Timeframe{}) {
-		return fmt.Sprintf("%d ms", step)
-	}
-	return found.String()
 }
 
 // describe is a candle for a message.
@@ -257,6 +153,49 @@ func describe(s *market.Series, i int) string {
 }
 
 // addRow keeps a row that was read as a case.
-func (e *Error) addRow(files []FileReport, from origin, text string) (full bool) {
-	return e.add(files[from.file()].Name, from.line(), text)
+func addRow(e *refusal.Error, sources []string, from origin, text string) (full bool) {
+	return e.Add(sources[from.file()], from.line(), text)
+}
+
+// Merge joins the candles with stored ones of the same timeframe. Where both have a
+// candle and they differ, duplicates says which to take: the stored one is the first.
+func (r *Result) Merge(stored *market.Series, duplicates string) error {
+	fresh := r.Series
+	joined := &market.Series{Symbol: fresh.Symbol, Timeframe: fresh.Timeframe}
+	e := refusal.New(refusal.ConflictingDuplicates, "stored candles differ from the new ones: give --duplicates first (keep them) or last (replace them)")
+	resolved, i, j := 0, 0, 0
+	for i < stored.Len() || j < fresh.Len() {
+		switch {
+		case j == fresh.Len() || i < stored.Len() && stored.Time[i] < fresh.Time[j]:
+			joined.Append(stored.At(i))
+			i++
+			continue
+		case i == stored.Len() || fresh.Time[j] < stored.Time[i]:
+			joined.Append(fresh.At(j))
+			j++
+			continue
+		}
+		take := fresh.At(j)
+		if !sameCandle(stored, i, fresh, j) {
+			resolved++
+			switch duplicates {
+			case DuplicatesRefuse:
+				addRow(e, r.sources, r.origins[j], fmt.Sprintf("%s %s; stored: %s", fresh.Time[j], describe(fresh, j), describe(stored, i)))
+			case DuplicatesFirst:
+				take = stored.At(i)
+			}
+		}
+		joined.Append(take)
+		i++
+		j++
+	}
+	if len(e.Cases) > 0 {
+		e.Message = fmt.Sprintf("%d %s", resolved, e.Message)
+		return e
+	}
+	r.Series, r.Report.Merged = joined, stored.Len()
+	if resolved > 0 {
+		r.Report.warn(warnResolved, "%d stored candles differed from the new ones (--duplicates %s)", resolved, duplicates)
+	}
+	return nil
 }

@@ -95,10 +95,10 @@ func (a *Author) ask(fills []market.Fill) (intents []market.Intent, err error) {
 		}
 	}
 	if intents, err = a.strategy.OnCandle(a.view); err != nil {
-		return nil, a.failure(err.Error(), "")
+		return nil, a.failure(err.Error(), fmt.Sprintf("%T", err), "")
 	}
 	if len(intents) > MaxIntents {
-		return nil, a.failure(fmt.Sprintf("%d intents at one step, at most %d are allowed", len(intents), MaxIntents), "")
+		return nil, a.failure(fmt.Sprintf("%d intents at one step, at most %d are allowed", len(intents), MaxIntents), wire.FailureLimit, "")
 	}
 	return intents, nil
 }
@@ -116,10 +116,10 @@ func (a *Author) Stop() (err error) {
 // guard turns a panic of the author's code into a failure.
 func (a *Author) guard(err *error) {
 	if p := recover(); p != nil {
-		*err = a.failure(fmt.Sprintf("panic: %v", p), string(debug.Stack()))
+		*err = a.failure(fmt.Sprintf("panic: %v", p), fmt.Sprintf("%T", p), string(debug.Stack()))
 	}
 }
 
-func (a *Author) failure(message, stack string) *wire.Failure {
-	return &wire.Failure{Code: wire.StrategyError, Message: message, Step: a.step.Index, Stack: stack}
+func (a *Author) failure(message, kind, stack string) *wire.Failure {
+	return &wire.Failure{Code: wire.StrategyError, Message: message, Step: a.step.Index, Stack: stack, Type: kind}
 }

@@ -27,7 +27,9 @@ func Build[P any](construct func(P) (sdk.Strategy, error), raw []byte) (s sdk.St
 	defer func() {
 		if p := recover(); p != nil {
 			s, warmup = nil, 0
-			err = rejected(fmt.Errorf("panic while the strategy was made: %v", p), string(debug.Stack()))
+			failed := rejected(fmt.Errorf("panic while the strategy was made: %v", p), string(debug.Stack()))
+			failed.Type = fmt.Sprintf("%T", p)
+			err = failed
 		}
 	}()
 	if s, err = construct(values); err != nil {

@@ -111,19 +111,19 @@ func (f *fault) OnStop(sdk.View) {
 func TestFaults(t *testing.T) {
 	var nothing map[string]int
 	cases := []struct {
-		name, message string
-		stack         bool
-		what          func() ([]sdk.Intent, error)
+		name, message, kind string
+		stack               bool
+		what                func() ([]sdk.Intent, error)
 	}{
-		{"error", "no data", false, func() ([]sdk.Intent, error) { return nil, errors.New("no data") }},
-		{"panic", "panic: boom", true, func() ([]sdk.Intent, error) { panic("boom") }},
-		{"nil map", "panic: assignment to entry in nil map", true, func() ([]sdk.Intent, error) { nothing["a"] = 1; return nil, nil }},
-		{"flood", "10001 intents at one step, at most 10000 are allowed", false, func() ([]sdk.Intent, error) { return make([]sdk.Intent, 10001), nil }},
+		{"error", "no data", "*errors.errorString", false, func() ([]sdk.Intent, error) { return nil, errors.New("no data") }},
+		{"panic", "panic: boom", "string", true, func() ([]sdk.Intent, error) { panic("boom") }},
+		{"nil map", "panic: assignment to entry in nil map", "runtime.plainError", true, func() ([]sdk.Intent, error) { nothing["a"] = 1; return nil, nil }},
+		{"flood", "10001 intents at one step, at most 10000 are allowed", wire.FailureLimit, false, func() ([]sdk.Intent, error) { return make([]sdk.Intent, 10001), nil }},
 	}
 	for _, c := range cases {
 		_, _, err := simulate(t, &fault{3, c.what}, 10, nil)
 		var f *wire.Failure
-		if !errors.As(err, &f) || f.Code != wire.StrategyError || f.Step != 3 || f.Message != c.message {
+		if !errors.As(err, &f) || f.Code != wire.StrategyError || f.Step != 3 || f.Message != c.message || f.Type != c.kind {
 			t.Errorf("%s: got %+v", c.name, err)
 			continue
 		}
@@ -167,6 +167,9 @@ func TestBuild(t *testing.T) {
 		var f *wire.Failure
 		if s != nil || !errors.As(err, &f) || f.Code != wire.InvalidStrategyParams || f.Message != c.message || f.Step != -1 || len(f.Errors) == 0 {
 			t.Errorf("%s: got %+v", c.name, err)
+		}
+		if panicked := c.name == "panic"; panicked != (f.Type == "string") || panicked != (f.Stack != "") {
+			t.Errorf("%s: type %q, stack %q", c.name, f.Type, f.Stack)
 		}
 	}
 	bad := func(struct{ A int }) (sdk.Strategy, error) { return tuned{}, nil }

@@ -1,0 +1,169 @@
+package stage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/govalues/decimal"
+
+	"github.com/assay-run/assay/host/artifact"
+	"github.com/assay-run/assay/host/candle"
+	"github.com/assay-run/assay/lab/capsule"
+	"github.com/assay-run/assay/plugin-sdk/market"
+)
+
+// spot is a candle of a play: its index in the split, the close of its step, and how
+// much warm-up the strategy wanted.
+type spot struct {
+	index, warmup int64
+	at            market.Time
+}
+
+// cut takes the candles that led to a spot out of the store: the warm-up and SliceLead
+// more before the newest one of each symbol.
+func cut(ctx context.Context, store *candle.Store, exchange string, data []artifact.Dataset, s spot) (*capsule.Slice, error) {
+	out := &capsule.Slice{Inline: true, FromIndex: s.index, ToIndex: s.index, Warmup: s.warmup}
+	rows := 0
+	for i, d := range data {
+		one, err := series(ctx, store, exchange, d, s)
+		if err != nil {
+			return nil, err
+		}
+		if i == 0 {
+			out.FromIndex = s.index - int64(max(0, one.Rows-1))
+		}
+		rows += one.Rows
+		out.Timeframe, out.Series = d.Timeframe, append(out.Series, one)
+	}
+	if rows > capsule.MaxCandles {
+		out.Inline = false
+		for i := range out.Series {
+			out.Series[i].Candles = nil
+		}
+	}
+	return out, nil
+}
+
+func series(ctx context.Context, store *candle.Store, exchange string, d artifact.Dataset, s spot) (_ capsule.SliceSeries, err error) {
+	out := capsule.SliceSeries{Symbol: d.Symbol, SHA256: d.SHA256}
+	tf, err := market.ParseTimeframe(d.Timeframe)
+	if err != nil {
+		return out, err
+	}
+	stored, err := store.Pinned(ctx, exchange, market.Symbol(d.Symbol), tf, d.SHA256)
+	if err != nil {
+		return out, err
+	}
+	file, err := store.OpenSeries(stored)
+	if err != nil {
+		return out, err
+	}
+	all := file.Series()
+	to := closedBy(all, s.at)
+	from := max(0, to-1-int(min(s.warmup, int64(to)))-capsule.SliceLead)
+	out.Calendar, out.PriceStep, out.Rows = string(stored.Calendar), stored.PriceStep.String(), to-from
+	if out.Rows > 0 {
+		out.Start, out.End = all.Time[from], all.CloseTime(to-1)
+	}
+	if out.Rows <= capsule.MaxCandles {
+		out.Candles = capsule.RowsOf(all.Slice(from, to))
+	}
+	return out, file.Close()
+}
+
+// sliceExchange is where the candles of a capsule stand in a store of their own.
+const sliceExchange = "capsule"
+
+// ownStore makes a candle store in a folder of its own. The caller closes it and calls
+// the function that removes it.
+func ownStore(ctx context.Context, dir string) (_ *candle.Store, remove func() error, err error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, nil, err
+	}
+	temp, err := os.MkdirTemp(dir, "slice-")
+	if err != nil {
+		return nil, nil, err
+	}
+	remove = func() error { return os.RemoveAll(temp) }
+	store, err := candle.Open(ctx, temp)
+	if err != nil {
+		return nil, nil, errors.Join(err, remove())
+	}
+	return store, remove, nil
+}
+
+// unpack makes a store of a slice and returns the hashes of its files.
+func unpack(ctx context.Context, dir string, s *capsule.Slice) (_ *candle.Store, pins map[market.Symbol]string, remove func() error, err error) {
+	store, remove, err := ownStore(ctx, dir)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	pins = map[market.Symbol]string{}
+	for i := range s.Series {
+		one := &s.Series[i]
+		tf, err := market.ParseTimeframe(s.Timeframe)
+		if err == nil {
+			err = put(ctx, store, one.Columns(tf), one.Calendar, one.PriceStep, pins)
+		}
+		if err != nil {
+			return nil, nil, nil, errors.Join(err, store.Close(), remove())
+		}
+	}
+	return store, pins, remove, nil
+}
+
+// shorten makes a store of the candles of a stage that have closed by a time.
+func shorten(ctx context.Context, dir string, from *candle.Store, s *Stage, data []artifact.Dataset, end market.Time) (_ *candle.Store, pins map[market.Symbol]string, remove func() error, err error) {
+	store, remove, err := ownStore(ctx, dir)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	pins = map[market.Symbol]string{}
+	for _, d := range data {
+		if err := copyUntil(ctx, store, from, s, d, end, pins); err != nil {
+			return nil, nil, nil, errors.Join(err, store.Close(), remove())
+		}
+	}
+	return store, pins, remove, nil
+}
+
+func copyUntil(ctx context.Context, to, from *candle.Store, s *Stage, d artifact.Dataset, end market.Time, pins map[market.Symbol]string) error {
+	tf, err := market.ParseTimeframe(d.Timeframe)
+	if err != nil {
+		return err
+	}
+	symbol := market.Symbol(d.Symbol)
+	stored, err := from.Pinned(ctx, s.Base.Exchange, symbol, tf, s.Pins[symbol])
+	if err != nil {
+		return err
+	}
+	file, err := from.OpenSeries(stored)
+	if err != nil {
+		return err
+	}
+	all := file.Series()
+	part := all.Slice(0, closedBy(all, end))
+	part.Symbol = symbol
+	return errors.Join(put(ctx, to, part, string(stored.Calendar), stored.PriceStep.String(), pins), file.Close())
+}
+
+// closedBy counts the candles of a series that have closed by a time.
+func closedBy(s *market.Series, end market.Time) int {
+	n := s.Search(end) // one that opens later has not closed
+	for n > 0 && s.CloseTime(n-1) > end {
+		n--
+	}
+	return n
+}
+
+func put(ctx context.Context, store *candle.Store, s *market.Series, calendar, priceStep string, pins map[market.Symbol]string) error {
+	step, err := decimal.Parse(priceStep)
+	if err != nil {
+		return fmt.Errorf("price step: %w", err)
+	}
+	d, err := store.Put(ctx, candle.PutRequest{Exchange: sliceExchange, Series: s, Calendar: candle.Calendar(calendar), PriceStep: step})
+	pins[s.Symbol] = d.SHA256
+	return err
+}
