@@ -11,6 +11,7 @@ import (
 
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/registry"
+	"github.com/assay-run/assay/lab/cli"
 	"github.com/assay-run/assay/lab/compare"
 	"github.com/assay-run/assay/lab/project"
 )
@@ -39,7 +40,7 @@ func (a *app) compareCommand() *cobra.Command {
 			"baseline is more than luck, how many trials were made to find it and what a falsification said. Without\n" +
 			"runs it takes the newest 10 completed ones and the one that the newest plan has selected; the baseline\n" +
 			"is the oldest. Runs on other data, splits, execution or metrics are marked ~. Nothing is executed.",
-		Example: examples(
+		Example: cli.Examples(
 			"lab compare sma_cross",
 			"lab compare sma_cross run_6rvs7gxczpvrxcpd run_p7nuzqkypkht3b65 --only-changed",
 			"lab compare sma_cross --sort sharpe_ratio --top 5 --format md",
@@ -56,27 +57,27 @@ func (a *app) compareCommand() *cobra.Command {
 	f.StringVar(&o.format, "format", formatTable, "table, json, csv or md")
 	f.BoolVar(&o.RevealTest, "reveal-test", false, "show the locked test metrics; this is noted, and later new trials of the family are post_peek")
 	f.BoolVar(&o.failOnIncomparable, "fail-on-incomparable", false, "exit 3 if the numbers of the runs do not mean the same")
-	return a.action(c, func(ctx context.Context, args []string) (outcome, error) {
+	return a.Action(c, func(ctx context.Context, args []string) (cli.Outcome, error) {
 		if c.Flags().Changed("top") && o.Top < 1 {
-			return outcome{}, usage("--top", "must be at least 1")
+			return cli.Outcome{}, cli.Usage("--top", "must be at least 1")
 		}
 		o.Slug, o.Runs, o.Author = args[0], args[1:], a.author()
 		return a.compare(ctx, o)
 	})
 }
 
-func (a *app) compare(ctx context.Context, o compareOptions) (outcome, error) {
+func (a *app) compare(ctx context.Context, o compareOptions) (cli.Outcome, error) {
 	if !slices.Contains([]string{formatTable, formatJSON, formatCSV, formatMD}, o.format) {
-		return outcome{}, usage("--format", "%q is not one of table, json, csv, md", o.format)
+		return cli.Outcome{}, cli.Usage("--format", "%q is not one of table, json, csv, md", o.format)
 	}
-	if a.json && (o.format == formatCSV || o.format == formatMD) {
-		return outcome{}, usage("--format", "--json and --format %s exclude each other", o.format)
+	if a.JSON && (o.format == formatCSV || o.format == formatMD) {
+		return cli.Outcome{}, cli.Usage("--format", "--json and --format %s exclude each other", o.format)
 	}
 	if err := project.CheckSlug(o.Slug); err != nil {
-		return outcome{}, err
+		return cli.Outcome{}, err
 	}
 	var result *compare.Comparison
-	var warnings []warning
+	var warnings []cli.Warning
 	err := a.withRegistry(ctx, func(store *artifact.Store, reg *registry.Registry) error {
 		warnings = warningsOf(reg)
 		var err error
@@ -85,17 +86,17 @@ func (a *app) compare(ctx context.Context, o compareOptions) (outcome, error) {
 	})
 	var refused *compare.Error
 	if errors.As(err, &refused) {
-		return outcome{}, &Error{Code: refused.Code, Message: refused.Message, Details: refused.Details}
+		return cli.Outcome{}, &cli.Error{Code: refused.Code, Message: refused.Message, Details: refused.Details}
 	}
 	if err != nil {
-		return outcome{}, err
+		return cli.Outcome{}, err
 	}
 	for _, w := range result.Warnings {
-		warnings = append(warnings, warning(w))
+		warnings = append(warnings, cli.Warning(w))
 	}
-	out := outcome{Result: result, Warnings: warnings, Print: func(w io.Writer) { a.printComparison(w, result, o.format) }}
+	out := cli.Outcome{Result: result, Warnings: warnings, Print: func(w io.Writer) { a.printComparison(w, result, o.format) }}
 	if o.failOnIncomparable && !result.Comparability.Comparable {
-		return out, &Error{
+		return out, &cli.Error{
 			Code: "INCOMPARABLE", Message: "the runs differ in what has to be equal for their numbers to mean the same",
 			Details: map[string]any{"differences": result.Comparability.Differences, "baseline": result.Baseline},
 		}
@@ -121,10 +122,10 @@ func (a *app) printComparison(w io.Writer, c *compare.Comparison, format string)
 			for _, note := range s.Notes {
 				fmt.Fprintln(w, note)
 			}
-			table(w, s.Rows)
+			cli.Table(w, s.Rows)
 		}
 	}
 	if err != nil {
-		a.logger.Debug("the comparison was not written to its end", "error", err)
+		a.Logger.Debug("the comparison was not written to its end", "error", err)
 	}
 }

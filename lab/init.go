@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/assay-run/assay/lab/cli"
 	"github.com/assay-run/assay/lab/project/scaffold"
 )
 
@@ -19,14 +20,14 @@ func (a *app) initCommand() *cobra.Command {
 		Short: "Make the folder of a new strategy",
 		Long: "Inside a checkout the folder is strategies/<slug>; elsewhere it is ./<slug>, a Go module of its own\n" +
 			"with the SDK in the state directory. It builds and its tests pass. Nothing is overwritten.",
-		Example: examples(
+		Example: cli.Examples(
 			"lab init strategy my_first",
 			"lab init strategy my_first --json",
 		),
 		Args: cobra.ExactArgs(1),
 	}
-	a.action(c, func(_ context.Context, args []string) (outcome, error) { return a.initStrategy(args[0]) })
-	return a.group("init", "Make something new: a strategy", c)
+	a.Action(c, func(_ context.Context, args []string) (cli.Outcome, error) { return a.initStrategy(args[0]) })
+	return a.Group("init", "Make something new: a strategy", c)
 }
 
 // made is the result of lab init strategy.
@@ -38,14 +39,14 @@ type made struct {
 	Next       []string `json:"next"`
 }
 
-func (a *app) initStrategy(slug string) (outcome, error) {
+func (a *app) initStrategy(slug string) (cli.Outcome, error) {
 	working, err := os.Getwd()
 	if err != nil {
-		return outcome{}, err
+		return cli.Outcome{}, err
 	}
-	n, err := scaffold.Create(slug, working, a.stateDir)
+	n, err := scaffold.Create(slug, working, a.StateDir)
 	if err != nil {
-		return outcome{}, err
+		return cli.Outcome{}, err
 	}
 	m := made{Slug: slug, Path: n.Dir, StandAlone: n.Alone, Files: n.Files, Next: []string{
 		"go test " + shown(working, n.Dir), "lab validate " + slug, "lab run " + slug,
@@ -53,7 +54,7 @@ func (a *app) initStrategy(slug string) (outcome, error) {
 	if n.Alone {
 		m.Next[0] = "(cd " + slug + " && go test .)"
 	}
-	return outcome{Result: m, Print: func(w io.Writer) { printMade(w, m) }}, nil
+	return cli.Outcome{Result: m, Print: func(w io.Writer) { printMade(w, m) }}, nil
 }
 
 func printMade(w io.Writer, m made) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/assay-run/assay/lab/capsule"
 	"github.com/assay-run/assay/lab/capsule/stage"
+	"github.com/assay-run/assay/lab/cli"
 	"github.com/assay-run/assay/lab/evaluate"
 )
 
@@ -21,44 +22,44 @@ func (a *app) replayCommand() *cobra.Command {
 		Short: "Repeat the failure that a capsule tells of",
 		Long: "Replay plays what failed once more, with the plugin and the candles that the state directory has by their\n" +
 			"hashes, or else with the candles of the capsule, and compares the fingerprint of the failure.",
-		Example: examples(
+		Example: cli.Examples(
 			"lab replay .assay/runs/run_6rvs7gxczpvrxcpd/capsules/fc_0123456789abcdef.json",
 			"lab replay fc_0123456789abcdef.json --plugin bin/strategies/sma_cross    # is it mended?",
 		),
 		Args: cobra.ExactArgs(1),
 	}
 	c.Flags().StringVar(&plugin, "plugin", "", "a program to play instead of the one of the capsule")
-	return a.action(c, func(ctx context.Context, args []string) (outcome, error) {
+	return a.Action(c, func(ctx context.Context, args []string) (cli.Outcome, error) {
 		limit := c.Flags().Changed("plugin-timeout")
 		return a.replay(ctx, args[0], plugin, limit)
 	})
 }
 
-func (a *app) replay(ctx context.Context, file, plugin string, limited bool) (outcome, error) {
+func (a *app) replay(ctx context.Context, file, plugin string, limited bool) (cli.Outcome, error) {
 	c, err := readCapsule(file)
 	if err != nil {
-		return outcome{}, err
+		return cli.Outcome{}, err
 	}
 	var result *stage.Result
-	err = a.withHost(ctx, func(h *evaluate.Host) error {
+	err = a.WithHost(ctx, func(h *evaluate.Host) error {
 		host := stage.Host{
 			StateDir: h.StateDir, Candles: h.Candles, Artifacts: h.Artifacts, Engine: h.Engine, Sandbox: h.Sandbox, Logger: h.Logger,
 		}
 		if limited {
-			host.StepLimit = a.pluginTimeout
+			host.StepLimit = a.PluginTimeout
 		}
 		result, err = host.Replay(ctx, c, plugin)
 		return err
 	})
 	if err != nil {
-		return outcome{}, replayError(c, err)
+		return cli.Outcome{}, replayError(c, err)
 	}
-	out := outcome{Result: result, Print: func(w io.Writer) { printReplay(w, c, result) }}
+	out := cli.Outcome{Result: result, Print: func(w io.Writer) { printReplay(w, c, result) }}
 	for _, remark := range result.Remarks {
-		out.Warnings = append(out.Warnings, warning{Code: "REPLAY_DIFFERS", Message: remark})
+		out.Warnings = append(out.Warnings, cli.Warning{Code: "REPLAY_DIFFERS", Message: remark})
 	}
 	if !result.Reproduced {
-		return out, &Error{
+		return out, &cli.Error{
 			Code: "NOT_REPRODUCED", Message: fmt.Sprintf("capsule %s is not reproduced", c.ID),
 			Details: map[string]any{"capsule_id": c.ID, "expected_fingerprint": result.Expected, "fingerprint": result.Fingerprint, "differences": result.Differences},
 		}
@@ -70,12 +71,12 @@ func (a *app) replay(ctx context.Context, file, plugin string, limited bool) (ou
 func readCapsule(file string) (*capsule.Capsule, error) {
 	f, err := os.Open(file)
 	if err != nil {
-		return nil, usage("", "the capsule cannot be read: %v", err)
+		return nil, cli.Usage("", "the capsule cannot be read: %v", err)
 	}
 	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, capsule.MaxBytes+1))
 	if err != nil {
-		return nil, usage("", "the capsule cannot be read: %v", err)
+		return nil, cli.Usage("", "the capsule cannot be read: %v", err)
 	}
 	c, err := capsule.Decode(text)
 	return c, replayError(nil, err)
@@ -91,13 +92,13 @@ func replayError(c *capsule.Capsule, err error) error {
 	)
 	switch {
 	case errors.As(err, &missing):
-		return &Error{Code: "INPUTS_MISSING", Message: "the replay lacks: " + missing.List(), Details: map[string]any{"capsule_id": c.ID, "missing": missing.What}}
+		return &cli.Error{Code: "INPUTS_MISSING", Message: "the replay lacks: " + missing.List(), Details: map[string]any{"capsule_id": c.ID, "missing": missing.What}}
 	case errors.As(err, &name):
-		return &Error{Code: "NAME_MISMATCH", Message: err.Error(), Details: map[string]any{"flag": "--plugin"}}
+		return &cli.Error{Code: "NAME_MISMATCH", Message: err.Error(), Details: map[string]any{"flag": "--plugin"}}
 	case errors.As(err, &form):
-		return &Error{Code: codeUsage, Message: err.Error(), Details: map[string]any{"pointer": form.Pointer}}
+		return &cli.Error{Code: cli.CodeUsage, Message: err.Error(), Details: map[string]any{"pointer": form.Pointer}}
 	case errors.As(err, &changed):
-		return &Error{Code: "ARTIFACT_MISMATCH", Message: err.Error(), Details: map[string]any{"expected": changed.Want, "got": changed.Have}}
+		return &cli.Error{Code: "ARTIFACT_MISMATCH", Message: err.Error(), Details: map[string]any{"expected": changed.Want, "got": changed.Have}}
 	}
 	return err
 }
@@ -108,12 +109,12 @@ func printReplay(w io.Writer, c *capsule.Capsule, r *stage.Result) {
 		state = "not reproduced"
 	}
 	fmt.Fprintf(w, "%s  %s  %s\n%s\n", state, c.ID, c.Kind, c.Claim)
-	rows := [][]string{{"", "CAPSULE", "REPLAY"}, {"fingerprint", short(r.Expected), short(r.Fingerprint)}}
+	rows := [][]string{{"", "CAPSULE", "REPLAY"}, {"fingerprint", cli.Short(r.Expected), cli.Short(r.Fingerprint)}}
 	if r.Where != nil && r.Where.CandleIndex != nil && c.Where.CandleIndex != nil {
 		rows = append(rows, []string{"candle", fmt.Sprint(*c.Where.CandleIndex), fmt.Sprint(*r.Where.CandleIndex)})
 	}
 	for _, d := range r.Differences {
 		rows = append(rows, []string{d.Field, d.Expected, d.Got})
 	}
-	table(w, rows)
+	cli.Table(w, rows)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/metric"
 	"github.com/assay-run/assay/host/registry"
+	"github.com/assay-run/assay/lab/cli"
 	"github.com/assay-run/assay/lab/evaluate"
 	"github.com/assay-run/assay/lab/project"
 	"github.com/assay-run/assay/lab/split"
@@ -42,7 +43,7 @@ func (a *app) runCommand() *cobra.Command {
 		Long: "Run builds the strategy, plays every split of lab.json in a process of its own, repeats the search\n" +
 			"split under stress and stores the result. The same question has one answer: asked again, nothing is\n" +
 			"executed. The metrics of the test split are locked.",
-		Example: examples(
+		Example: cli.Examples(
 			"lab run sma_cross",
 			"lab run sma_cross --set fast=5 --set slow=40",
 			"lab run sma_cross --params '{\"fast\":5,\"slow\":40}' --json",
@@ -61,45 +62,45 @@ func (a *app) runCommand() *cobra.Command {
 	f.BoolVar(&o.force, "force", false, "execute again what is answered; the result must be the same")
 	f.BoolVar(&o.noReuse, "no-reuse", false, "execute and store nothing, for timing")
 	f.BoolVar(&o.revealTest, "reveal-test", false, "show the locked test metrics; this is noted, and later new trials of the family are post_peek")
-	return a.action(c, func(ctx context.Context, args []string) (outcome, error) { return a.run(ctx, args[0], o) })
+	return a.Action(c, func(ctx context.Context, args []string) (cli.Outcome, error) { return a.run(ctx, args[0], o) })
 }
 
-func (a *app) run(ctx context.Context, slug string, o runOptions) (outcome, error) {
+func (a *app) run(ctx context.Context, slug string, o runOptions) (cli.Outcome, error) {
 	if o.force && o.noReuse {
-		return outcome{}, usage("--no-reuse", "--force and --no-reuse exclude each other")
+		return cli.Outcome{}, cli.Usage("--no-reuse", "--force and --no-reuse exclude each other")
 	}
 	if o.revealTest && o.noReuse {
-		return outcome{}, usage("--reveal-test", "--reveal-test and --no-reuse exclude each other: nothing would be stored that could be shown")
+		return cli.Outcome{}, cli.Usage("--reveal-test", "--reveal-test and --no-reuse exclude each other: nothing would be stored that could be shown")
 	}
 	p, err := a.project(slug, o.dir)
 	if err != nil {
-		return outcome{}, err
+		return cli.Outcome{}, err
 	}
 	built, err := a.build(ctx, p, o.plugin)
 	if err != nil {
-		return outcome{}, err
+		return cli.Outcome{}, err
 	}
 	q := evaluate.Ask(p, built)
 	if q.Params, err = o.parameters(p.Config.Params); err != nil {
-		return outcome{}, err
+		return cli.Outcome{}, err
 	}
 	if o.seed != "" {
 		if q.Seed, err = strconv.ParseUint(o.seed, 10, 64); err != nil {
-			return outcome{}, usage("--seed", "%q is not a whole number below 2^64", o.seed)
+			return cli.Outcome{}, cli.Usage("--seed", "%q is not a whole number below 2^64", o.seed)
 		}
 	}
 	var answer *evaluate.Answer
 	var test *artifact.LockedMetrics
-	err = a.withHost(ctx, func(h *evaluate.Host) error {
+	err = a.WithHost(ctx, func(h *evaluate.Host) error {
 		prepared, err := h.Prepare(ctx, q)
 		if err != nil {
 			return err
 		}
 		defer prepared.Close()
-		bar := a.progress("run " + prepared.RunID)
-		defer bar.end()
+		bar := a.Progress("run " + prepared.RunID)
+		defer bar.End()
 		answer, err = h.Run(ctx, prepared, evaluate.Options{
-			Force: o.force, NoReuse: o.noReuse, Progress: bar.update,
+			Force: o.force, NoReuse: o.noReuse, Progress: bar.Update,
 			Waiting: func(owner string) { a.say("waiting for %s, which answers the same question", owner) },
 		})
 		if err != nil || !o.revealTest || answer.Failure != nil {
@@ -109,17 +110,17 @@ func (a *app) run(ctx context.Context, slug string, o runOptions) (outcome, erro
 		return err
 	})
 	if err != nil {
-		return outcome{}, err
+		return cli.Outcome{}, err
 	}
-	out := outcome{Result: runResult(answer, test), Print: func(w io.Writer) { printRun(w, answer, test) }, Warnings: runWarnings(answer)}
+	out := cli.Outcome{Result: runResult(answer, test), Print: func(w io.Writer) { printRun(w, answer, test) }, Warnings: runWarnings(answer)}
 	if o.revealTest && test == nil && answer.Failure == nil {
-		out.Warnings = append(out.Warnings, warning{Code: "NO_TEST", Message: "the splits of this run have no test that could be revealed"})
+		out.Warnings = append(out.Warnings, cli.Warning{Code: "NO_TEST", Message: "the splits of this run have no test that could be revealed"})
 	}
 	if f := answer.Failure; f != nil {
 		if f.Capsule != nil {
-			a.say("repeat it with: lab replay %s", filepath.Join(a.runsDir(), answer.RunID, filepath.FromSlash(f.Capsule.Path)))
+			a.say("repeat it with: lab replay %s", filepath.Join(a.RunsDir(), answer.RunID, filepath.FromSlash(f.Capsule.Path)))
 		}
-		return out, &Error{
+		return out, &cli.Error{
 			Code: "RUN_FAILED", Message: fmt.Sprintf("split %s failed: %s: %s", f.SplitID, f.Code, f.Message),
 			Details: map[string]any{"run_id": answer.RunID, "split_id": f.SplitID, "code": f.Code, "log_tail": f.LogTail, "failure_capsule": f.Capsule},
 		}
@@ -142,22 +143,22 @@ func (a *app) revealTest(ctx context.Context, h *evaluate.Host, x *evaluate.Answ
 
 // author is who uses the command line, for what is noted about people.
 func (a *app) author() string {
-	return firstOf(a.io.Getenv("USER"), a.io.Getenv("USERNAME"), "unknown")
+	return cli.FirstOf(a.IO.Getenv("USER"), a.IO.Getenv("USERNAME"), "unknown")
 }
 
 // runWarnings are those of the report.
-func runWarnings(x *evaluate.Answer) []warning {
-	list := []warning{}
+func runWarnings(x *evaluate.Answer) []cli.Warning {
+	list := []cli.Warning{}
 	for _, w := range x.Report.Warnings {
-		list = append(list, warning{Code: w.Code, Message: w.Message})
+		list = append(list, cli.Warning{Code: w.Code, Message: w.Message})
 	}
 	return list
 }
 
 // say tells a person something on the way.
 func (a *app) say(format string, args ...any) {
-	if !a.quiet {
-		fmt.Fprintf(a.io.Err, format+"\n", args...)
+	if !a.Quiet {
+		fmt.Fprintf(a.IO.Err, format+"\n", args...)
 	}
 }
 
@@ -174,7 +175,7 @@ func (a *app) build(ctx context.Context, p *project.Project, plugin string) (pro
 	if plugin != "" {
 		return project.Finished(plugin)
 	}
-	return p.Build(ctx, a.stateDir)
+	return p.Build(ctx, a.StateDir)
 }
 
 // parameters are those of lab.json, replaced by --params or --params-file and changed
@@ -183,7 +184,7 @@ func (o *runOptions) parameters(base json.RawMessage) (json.RawMessage, error) {
 	text := base
 	switch {
 	case o.params != "" && o.paramsFile != "":
-		return nil, usage("--params-file", "--params and --params-file exclude each other")
+		return nil, cli.Usage("--params-file", "--params and --params-file exclude each other")
 	case o.params != "":
 		text = json.RawMessage(o.params)
 	case o.paramsFile == "-":
@@ -195,7 +196,7 @@ func (o *runOptions) parameters(base json.RawMessage) (json.RawMessage, error) {
 	case o.paramsFile != "":
 		b, err := os.ReadFile(o.paramsFile)
 		if err != nil {
-			return nil, usage("--params-file", "%v", err)
+			return nil, cli.Usage("--params-file", "%v", err)
 		}
 		text = b
 	}
@@ -204,12 +205,12 @@ func (o *runOptions) parameters(base json.RawMessage) (json.RawMessage, error) {
 	}
 	params := map[string]json.RawMessage{}
 	if err := json.Unmarshal(text, &params); err != nil {
-		return nil, &Error{Code: "PARAMS_INVALID", Message: "the parameters are not a JSON object: " + err.Error(), Details: map[string]any{"pointer": ""}}
+		return nil, &cli.Error{Code: "PARAMS_INVALID", Message: "the parameters are not a JSON object: " + err.Error(), Details: map[string]any{"pointer": ""}}
 	}
 	for _, s := range o.set {
 		key, value, ok := strings.Cut(s, "=")
 		if !ok || key == "" {
-			return nil, usage("--set", "%q is not of the form key=value", s)
+			return nil, cli.Usage("--set", "%q is not of the form key=value", s)
 		}
 		params[key] = valueOf(value)
 	}
@@ -272,7 +273,7 @@ func printRun(w io.Writer, x *evaluate.Answer, test *artifact.LockedMetrics) {
 	if wf := x.Report.WalkForward; wf != nil {
 		rows = append(rows, append([]string{"walk-forward", fmt.Sprintf("%d windows", wf.Windows), fmt.Sprintf("%d days", wf.Days)}, append(metricCells(wf.Metrics), "")...))
 	}
-	table(w, rows)
+	cli.Table(w, rows)
 	for _, s := range x.Report.Stress {
 		fmt.Fprintf(w, "stress %s: %s (net %s, base %s)\n", s.ID, s.Verdict, s.Stressed.NetPnL, s.Base.NetPnL)
 	}

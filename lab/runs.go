@@ -12,11 +12,12 @@ import (
 
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/registry"
+	"github.com/assay-run/assay/lab/cli"
 	"github.com/assay-run/assay/lab/evaluate"
 )
 
 func (a *app) runsCommand() *cobra.Command {
-	return a.group("runs", "The registry of runs: list, show, verify", a.runsListCommand(), a.runsShowCommand(), a.runsVerifyCommand())
+	return a.Group("runs", "The registry of runs: list, show, verify", a.runsListCommand(), a.runsShowCommand(), a.runsVerifyCommand())
 }
 
 func (a *app) runsListCommand() *cobra.Command {
@@ -25,7 +26,7 @@ func (a *app) runsListCommand() *cobra.Command {
 		Use:   "list",
 		Short: "List every run, oldest first",
 		Long:  "List shows one line per run of the registry: those of the lab and those of the service. Numbers are of\nthe stitched walk-forward, or of the whole run where there is none.",
-		Example: examples(
+		Example: cli.Examples(
 			"lab runs list",
 			"lab runs list --slug sma_cross --status completed --json",
 		),
@@ -35,7 +36,7 @@ func (a *app) runsListCommand() *cobra.Command {
 	c.Flags().StringVar(&f.FamilyID, "family", "", "only runs of this family")
 	c.Flags().StringVar(&f.Kind, "kind", "", "only this kind: run, trial, falsification, service, legacy")
 	c.Flags().StringVar(&f.Status, "status", "", "only this status: running, completed, failed")
-	return a.action(c, func(ctx context.Context, _ []string) (outcome, error) { return a.runsList(ctx, f) })
+	return a.Action(c, func(ctx context.Context, _ []string) (cli.Outcome, error) { return a.runsList(ctx, f) })
 }
 
 // runRow is a run as it is listed.
@@ -66,9 +67,9 @@ func rowOf(r registry.Run) runRow {
 	return row
 }
 
-func (a *app) runsList(ctx context.Context, f registry.Filter) (outcome, error) {
+func (a *app) runsList(ctx context.Context, f registry.Filter) (cli.Outcome, error) {
 	rows := []runRow{}
-	var warnings []warning
+	var warnings []cli.Warning
 	err := a.withRegistry(ctx, func(_ *artifact.Store, reg *registry.Registry) error {
 		warnings = warningsOf(reg)
 		runs, err := reg.ListMetadata(ctx, f)
@@ -77,7 +78,7 @@ func (a *app) runsList(ctx context.Context, f registry.Filter) (outcome, error) 
 		}
 		return err
 	})
-	return outcome{Result: map[string]any{"runs": rows}, Warnings: warnings, Print: func(w io.Writer) { printRows(w, rows) }}, err
+	return cli.Outcome{Result: map[string]any{"runs": rows}, Warnings: warnings, Print: func(w io.Writer) { printRows(w, rows) }}, err
 }
 
 func printRows(w io.Writer, rows []runRow) {
@@ -93,7 +94,7 @@ func printRows(w io.Writer, rows []runRow) {
 			cell(s.MaxDrawdown, "%.2f %%", 100), cell(s.TotalTrades, "%.0f", 1), string(r.Params),
 		})
 	}
-	table(w, cells)
+	cli.Table(w, cells)
 }
 
 // cell is a number as text; n/a if it is undefined.
@@ -109,14 +110,14 @@ func (a *app) runsShowCommand() *cobra.Command {
 		Use:     "show <run>",
 		Short:   "Show one run: splits, stress, hashes",
 		Long:    "Show prints the report of a run. Metrics of a locked split are not shown.",
-		Example: examples("lab runs show run_6rvs7gxczpvrxcpd", "lab runs show run_6rvs7gxczpvrxcpd --json"),
+		Example: cli.Examples("lab runs show run_6rvs7gxczpvrxcpd", "lab runs show run_6rvs7gxczpvrxcpd --json"),
 		Args:    cobra.ExactArgs(1),
 	}
-	return a.action(c, func(ctx context.Context, args []string) (outcome, error) { return a.runsShow(ctx, args[0]) })
+	return a.Action(c, func(ctx context.Context, args []string) (cli.Outcome, error) { return a.runsShow(ctx, args[0]) })
 }
 
-func (a *app) runsShow(ctx context.Context, id string) (outcome, error) {
-	var out outcome
+func (a *app) runsShow(ctx context.Context, id string) (cli.Outcome, error) {
+	var out cli.Outcome
 	err := a.withRegistry(ctx, func(store *artifact.Store, reg *registry.Registry) error {
 		row, err := reg.Get(ctx, id)
 		if errors.Is(err, registry.ErrNotFound) {
@@ -142,21 +143,21 @@ func (a *app) runsShow(ctx context.Context, id string) (outcome, error) {
 		out.Print = func(w io.Writer) {
 			answer := &evaluate.Answer{RunID: id, RequestHash: row.RequestHash, Metadata: metadata, Report: report}
 			printRun(w, answer, nil)
-			table(w, [][]string{{"request", row.RequestHash}, {"decisions", report.DecisionHash}, {"result", report.ResultHash}, {"plugin", metadata.Plugin.SHA256}, {"engine", metadata.Engine.SHA256}})
+			cli.Table(w, [][]string{{"request", row.RequestHash}, {"decisions", report.DecisionHash}, {"result", report.ResultHash}, {"plugin", metadata.Plugin.SHA256}, {"engine", metadata.Engine.SHA256}})
 		}
 		return nil
 	})
 	return out, err
 }
 
-func runNotFound(id string) *Error {
-	return &Error{Code: "RUN_NOT_FOUND", Message: fmt.Sprintf("there is no run %q: lab runs list shows what there is", id), Details: map[string]any{"run_id": id}}
+func runNotFound(id string) *cli.Error {
+	return &cli.Error{Code: "RUN_NOT_FOUND", Message: fmt.Sprintf("there is no run %q: lab runs list shows what there is", id), Details: map[string]any{"run_id": id}}
 }
 
 // withRegistry opens the registry alone.
 func (a *app) withRegistry(ctx context.Context, use func(*artifact.Store, *registry.Registry) error) (err error) {
-	store := artifact.NewStore(a.runsDir())
-	reg, err := registry.Open(ctx, store, a.logger.Named("registry"))
+	store := artifact.NewStore(a.RunsDir())
+	reg, err := registry.Open(ctx, store, a.Logger.Named("registry"))
 	if err != nil {
 		return err
 	}
@@ -164,10 +165,10 @@ func (a *app) withRegistry(ctx context.Context, use func(*artifact.Store, *regis
 	return use(store, reg)
 }
 
-func warningsOf(reg *registry.Registry) []warning {
-	list := []warning{}
+func warningsOf(reg *registry.Registry) []cli.Warning {
+	list := []cli.Warning{}
 	for _, w := range reg.Warnings() {
-		list = append(list, warning(w))
+		list = append(list, cli.Warning(w))
 	}
 	return list
 }

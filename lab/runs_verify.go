@@ -11,6 +11,7 @@ import (
 
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/registry"
+	"github.com/assay-run/assay/lab/cli"
 	"github.com/assay-run/assay/lab/evaluate"
 )
 
@@ -22,13 +23,13 @@ func (a *app) runsVerifyCommand() *cobra.Command {
 		Long: "Verify hashes every file of the runs and compares it with what was stored; without an argument, of all\n" +
 			"runs that have ended. With --rerun it also executes them, from exactly the plugin and the candles that\n" +
 			"they name, and compares the result hashes.",
-		Example: examples(
+		Example: cli.Examples(
 			"lab runs verify",
 			"lab runs verify run_6rvs7gxczpvrxcpd --rerun",
 		),
 	}
 	c.Flags().BoolVar(&rerun, "rerun", false, "execute again and compare the result hash")
-	return a.action(c, func(ctx context.Context, args []string) (outcome, error) { return a.runsVerify(ctx, args, rerun) })
+	return a.Action(c, func(ctx context.Context, args []string) (cli.Outcome, error) { return a.runsVerify(ctx, args, rerun) })
 }
 
 // verified is what the check of one run has found.
@@ -41,7 +42,7 @@ type verified struct {
 	Reproduced *bool `json:"reproduced"`
 }
 
-func (a *app) runsVerify(ctx context.Context, ids []string, rerun bool) (outcome, error) {
+func (a *app) runsVerify(ctx context.Context, ids []string, rerun bool) (cli.Outcome, error) {
 	list, bad := []verified{}, 0
 	err := a.withRegistry(ctx, func(store *artifact.Store, reg *registry.Registry) error {
 		if len(ids) == 0 {
@@ -50,8 +51,8 @@ func (a *app) runsVerify(ctx context.Context, ids []string, rerun bool) (outcome
 				return err
 			}
 		}
-		bar := a.progress("verify")
-		defer bar.end()
+		bar := a.Progress("verify")
+		defer bar.End()
 		for i, id := range ids {
 			if err := ctx.Err(); err != nil {
 				return err
@@ -64,16 +65,16 @@ func (a *app) runsVerify(ctx context.Context, ids []string, rerun bool) (outcome
 				bad++
 			}
 			list = append(list, v)
-			bar.update(int64(i+1), int64(len(ids)))
+			bar.Update(int64(i+1), int64(len(ids)))
 		}
 		return nil
 	})
 	if err != nil {
-		return outcome{}, err
+		return cli.Outcome{}, err
 	}
-	out := outcome{Result: map[string]any{"runs": list}, Print: func(w io.Writer) { printVerified(w, list) }}
+	out := cli.Outcome{Result: map[string]any{"runs": list}, Print: func(w io.Writer) { printVerified(w, list) }}
 	if bad > 0 {
-		return out, &Error{
+		return out, &cli.Error{
 			Code: "ARTIFACT_MISMATCH", Message: fmt.Sprintf("the files of %d of %d runs are not what was stored", bad, len(list)),
 			Details: map[string]any{"runs": list},
 		}
@@ -85,10 +86,10 @@ func (a *app) runsVerify(ctx context.Context, ids []string, rerun bool) (outcome
 }
 
 // rerun executes runs whose files are sound and compares their results.
-func (a *app) rerun(ctx context.Context, list []verified) (outcome, error) {
-	out := outcome{Result: map[string]any{"runs": list}, Print: func(w io.Writer) { printVerified(w, list) }}
+func (a *app) rerun(ctx context.Context, list []verified) (cli.Outcome, error) {
+	out := cli.Outcome{Result: map[string]any{"runs": list}, Print: func(w io.Writer) { printVerified(w, list) }}
 	differ := 0
-	err := a.withHost(ctx, func(h *evaluate.Host) error {
+	err := a.WithHost(ctx, func(h *evaluate.Host) error {
 		for i := range list {
 			same, err := rerunOne(ctx, h, list[i].RunID)
 			if err != nil {
@@ -101,10 +102,10 @@ func (a *app) rerun(ctx context.Context, list []verified) (outcome, error) {
 		return nil
 	})
 	if err != nil {
-		return outcome{}, err
+		return cli.Outcome{}, err
 	}
 	if differ > 0 {
-		return out, &Error{
+		return out, &cli.Error{
 			Code: "NOT_REPRODUCED", Message: fmt.Sprintf("%d of %d runs came to another result", differ, len(list)), Details: map[string]any{"runs": list},
 		}
 	}
@@ -189,5 +190,5 @@ func printVerified(w io.Writer, list []verified) {
 		}
 		rows = append(rows, []string{v.RunID, state, fmt.Sprint(v.Files)})
 	}
-	table(w, rows)
+	cli.Table(w, rows)
 }

@@ -10,12 +10,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/assay-run/assay/lab/cli"
 	"github.com/assay-run/assay/lab/stat"
 	"github.com/assay-run/assay/lab/stat/eval"
 )
 
 func (a *app) statsCommand() *cobra.Command {
-	return a.group("stats", "Compute one statistic, or list them all", a.statsEvalCommand(), a.statsListCommand())
+	return a.Group("stats", "Compute one statistic, or list them all", a.statsEvalCommand(), a.statsListCommand())
 }
 
 func (a *app) statsEvalCommand() *cobra.Command {
@@ -25,22 +26,22 @@ func (a *app) statsEvalCommand() *cobra.Command {
 		Long: "Eval reads requests {\"fn\":NAME,\"inputs\":{...}} from standard input, one on a line, and answers each\n" +
 			"with a line in the same order: {\"value\":...}, {\"value\":null,\"reason\":...} or {\"error\":{...}}. An \"id\"\n" +
 			"comes back with its answer. The command fails if any line is an error.",
-		Example: examples(
+		Example: cli.Examples(
 			`echo '{"fn":"psr_2012","inputs":{"sr":0.458,"sr_benchmark":0,"T":24,"skew":-2.448,"kurt_raw":10.164}}' | lab stats eval`,
 			"lab stats eval < requests.jsonl > answers.jsonl",
 		),
 		Args: cobra.NoArgs,
 	}
-	return a.action(c, func(ctx context.Context, _ []string) (outcome, error) { return a.runStatsEval(ctx, c.InOrStdin()) })
+	return a.Action(c, func(ctx context.Context, _ []string) (cli.Outcome, error) { return a.runStatsEval(ctx, c.InOrStdin()) })
 }
 
 // runStatsEval writes answers as they are computed, but with --json, which prints one
 // object, all at the end.
-func (a *app) runStatsEval(ctx context.Context, in io.Reader) (outcome, error) {
-	out := bufio.NewWriter(a.io.Out)
+func (a *app) runStatsEval(ctx context.Context, in io.Reader) (cli.Outcome, error) {
+	out := bufio.NewWriter(a.IO.Out)
 	answers := []json.RawMessage{}
 	answer := func(text []byte) {
-		if a.json {
+		if a.JSON {
 			answers = append(answers, text)
 			return
 		}
@@ -48,13 +49,13 @@ func (a *app) runStatsEval(ctx context.Context, in io.Reader) (outcome, error) {
 	}
 	lines, failed, err := eval.New().Run(ctx, in, answer, out.Flush)
 	if err != nil {
-		return outcome{}, err
+		return cli.Outcome{}, err
 	}
 	result := map[string]any{"lines": lines, "errors": failed, "answers": answers}
 	if failed > 0 {
-		return outcome{}, &Error{Code: codeCheckFailed, Message: fmt.Sprintf("%d of %d lines could not be computed", failed, lines), Details: result}
+		return cli.Outcome{}, &cli.Error{Code: cli.CodeCheckFailed, Message: fmt.Sprintf("%d of %d lines could not be computed", failed, lines), Details: result}
 	}
-	return outcome{Result: result}, nil
+	return cli.Outcome{Result: result}, nil
 }
 
 func (a *app) statsListCommand() *cobra.Command {
@@ -62,15 +63,15 @@ func (a *app) statsListCommand() *cobra.Command {
 		Use:   "list",
 		Short: "List the statistics with their inputs and values",
 		Long:  "List shows every function of stats eval. Names and inputs are matched literally; square brackets are an\narray, answered element by element; several names in a row are one function.",
-		Example: examples(
+		Example: cli.Examples(
 			"lab stats list",
 			"lab stats list --json",
 		),
 		Args: cobra.NoArgs,
 	}
-	return a.action(c, func(context.Context, []string) (outcome, error) {
+	return a.Action(c, func(context.Context, []string) (cli.Outcome, error) {
 		list := eval.All()
-		return outcome{
+		return cli.Outcome{
 			Result: map[string]any{"rules": stat.Rules, "functions": list},
 			Print:  func(w io.Writer) { printStatistics(w, list) },
 		}, nil
@@ -82,5 +83,5 @@ func printStatistics(w io.Writer, list []eval.Function) {
 	for _, f := range list {
 		rows = append(rows, []string{strings.Join(f.Names, ", "), f.Inputs(), f.Value})
 	}
-	table(w, rows)
+	cli.Table(w, rows)
 }

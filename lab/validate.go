@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/assay-run/assay/lab/check"
+	"github.com/assay-run/assay/lab/cli"
 	"github.com/assay-run/assay/lab/evaluate"
 )
 
@@ -22,7 +23,7 @@ func (a *app) validateCommand() *cobra.Command {
 		Long: "Validate reads lab.json, builds the plugin, asks it to describe itself, checks parameters, data and\n" +
 			"splits, runs the author's tests, plays 2,000 candles twice and looks for what makes runs differ.\n" +
 			"It goes on after a failure.",
-		Example: examples(
+		Example: cli.Examples(
 			"lab validate sma_cross",
 			"lab validate sma_cross --no-test --json",
 		),
@@ -30,36 +31,36 @@ func (a *app) validateCommand() *cobra.Command {
 	}
 	c.Flags().StringVar(&dir, "dir", "", "folder of the strategy (default: looked up by slug)")
 	c.Flags().BoolVar(&noTest, "no-test", false, "leave the author's tests out")
-	return a.action(c, func(ctx context.Context, args []string) (outcome, error) {
+	return a.Action(c, func(ctx context.Context, args []string) (cli.Outcome, error) {
 		return a.validate(ctx, args[0], dir, noTest)
 	})
 }
 
-func (a *app) validate(ctx context.Context, slug, dir string, noTest bool) (outcome, error) {
+func (a *app) validate(ctx context.Context, slug, dir string, noTest bool) (cli.Outcome, error) {
 	if _, err := a.project(slug, dir); err != nil {
-		if e := classify(err); e.Code != "LAB_JSON_INVALID" {
-			return outcome{}, err // there is nothing to check
+		if e := cli.Classify(err); e.Code != "LAB_JSON_INVALID" {
+			return cli.Outcome{}, err // there is nothing to check
 		}
 	}
 	working, err := os.Getwd()
 	if err != nil {
-		return outcome{}, err
+		return cli.Outcome{}, err
 	}
 	var list []check.Outcome
-	err = a.withHost(ctx, func(h *evaluate.Host) error {
+	err = a.WithHost(ctx, func(h *evaluate.Host) error {
 		s := &check.Subject{Slug: slug, Dir: dir, Working: working, Host: h, NoTest: noTest}
 		var err error
 		list, err = check.All(ctx, s, func(o check.Outcome) {
-			if !a.json {
-				fmt.Fprintln(a.io.Out, checkLine(o))
+			if !a.JSON {
+				fmt.Fprintln(a.IO.Out, checkLine(o))
 			}
 		})
 		return err
 	})
 	if err != nil {
-		return outcome{}, err
+		return cli.Outcome{}, err
 	}
-	out := outcome{Result: map[string]any{"checks": list}, Print: func(io.Writer) {}}
+	out := cli.Outcome{Result: map[string]any{"checks": list}, Print: func(io.Writer) {}}
 	failed := 0
 	for i, o := range list {
 		switch o.Status {
@@ -67,14 +68,14 @@ func (a *app) validate(ctx context.Context, slug, dir string, noTest bool) (outc
 			failed++
 			// The code of what went wrong, also where only the text of the error is known.
 			if list[i].Code == "" {
-				list[i].Code = codeCheckFailed
+				list[i].Code = cli.CodeCheckFailed
 			}
 		case check.Warned:
-			out.Warnings = append(out.Warnings, warning{Code: strings.ToUpper(o.ID), Message: o.Message})
+			out.Warnings = append(out.Warnings, cli.Warning{Code: strings.ToUpper(o.ID), Message: o.Message})
 		}
 	}
 	if failed > 0 {
-		return out, &Error{Code: codeCheckFailed, Message: fmt.Sprintf("%d of %d checks failed", failed, len(list)), Details: map[string]any{"checks": list}}
+		return out, &cli.Error{Code: cli.CodeCheckFailed, Message: fmt.Sprintf("%d of %d checks failed", failed, len(list)), Details: map[string]any{"checks": list}}
 	}
 	return out, nil
 }

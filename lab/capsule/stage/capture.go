@@ -15,8 +15,8 @@ import (
 // Limits of time for what is found out after a failure. They bound how long a failed
 // run goes on; a capsule without a minimal play is complete all the same.
 const (
-	exactLimit   = 20 * time.Second
-	minimalLimit = 10 * time.Second
+	exactLimit   = 30 * time.Second
+	minimalLimit = 30 * time.Second
 	// hangingLimit is that of plays each of which may end in waiting.
 	hangingLimit = 6 * time.Second
 	// patience is how long a plugin that has failed to answer in time is waited for again.

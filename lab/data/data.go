@@ -1,4 +1,4 @@
-package lab
+package data
 
 import (
 	"context"
@@ -9,19 +9,25 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/assay-run/assay/host/candle"
+	"github.com/assay-run/assay/lab/cli"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
-func (a *app) dataCommand() *cobra.Command {
-	return a.group("data", "Import, list and check candles", a.dataImportCommand(), a.dataListCommand(), a.dataCheckCommand())
+// app is one invocation; each command is a method in a file of its own.
+type app struct{ *cli.App }
+
+// Command is the group of commands.
+func Command(shared *cli.App) *cobra.Command {
+	a := &app{shared}
+	return a.Group("data", "Import, list and check candles", a.dataImportCommand(), a.dataListCommand(), a.dataCheckCommand())
 }
 
 // withStore runs f with the candle store open.
 func (a *app) withStore(ctx context.Context, f func(*candle.Store) error) error {
-	if err := os.MkdirAll(a.stateDir, 0o700); err != nil {
-		return usage("--state-dir", "%v: choose another folder with --state-dir", err)
+	if err := os.MkdirAll(a.StateDir, 0o700); err != nil {
+		return cli.Usage("--state-dir", "%v: choose another folder with --state-dir", err)
 	}
-	s, err := candle.Open(ctx, a.stateDir)
+	s, err := candle.Open(ctx, a.StateDir)
 	if err != nil {
 		return err
 	}
@@ -57,8 +63,5 @@ func summaryOf(d candle.Dataset) datasetSummary {
 
 // day is a time as its date, for tables.
 func day(t market.Time) string { return t.String()[:len("2006-01-02")] }
-
-// short is the beginning of a hash, for tables.
-func short(sha256 string) string { return sha256[:min(len(sha256), 12)] }
 
 func count(n int) string { return strconv.Itoa(n) }

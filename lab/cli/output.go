@@ -1,4 +1,4 @@
-package lab
+package cli
 
 import (
 	"encoding/json"
@@ -10,17 +10,17 @@ import (
 	"github.com/assay-run/assay/host/candle/importer/refusal"
 )
 
-// outcome is what a command has found out.
-type outcome struct {
+// Outcome is what a command has found out.
+type Outcome struct {
 	// Result is the object of --json.
 	Result any
 	// Print writes the same for people.
 	Print func(w io.Writer)
 	// Warnings are shown on stderr, and listed in the JSON.
-	Warnings []warning
+	Warnings []Warning
 }
 
-type warning struct {
+type Warning struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
 }
@@ -31,7 +31,7 @@ type envelope struct {
 	OK       bool           `json:"ok"`
 	ExitCode int            `json:"exit_code"`
 	Result   any            `json:"result,omitempty"`
-	Warnings []warning      `json:"warnings,omitzero"`
+	Warnings []Warning      `json:"warnings,omitzero"`
 	Error    *envelopeError `json:"error,omitempty"`
 }
 
@@ -42,21 +42,21 @@ type envelopeError struct {
 }
 
 // print writes the answer of a command and returns the exit code.
-func (a *app) print(command string) int {
+func (a *App) print(command string) int {
 	var failure *Error
 	exit := exitDone
 	if a.answer.err != nil {
-		failure = classify(a.answer.err)
+		failure = Classify(a.answer.err)
 		exit = exitOf(failure.Code)
 	}
-	if a.json {
+	if a.JSON {
 		return a.printJSON(command, failure, exit)
 	}
 	if a.answer.outcome.Print != nil {
-		a.answer.outcome.Print(a.io.Out)
+		a.answer.outcome.Print(a.IO.Out)
 	}
 	for _, w := range a.answer.outcome.Warnings {
-		fmt.Fprintf(a.io.Err, "warning: %s: %s\n", w.Code, w.Message)
+		fmt.Fprintf(a.IO.Err, "warning: %s: %s\n", w.Code, w.Message)
 	}
 	if failure != nil {
 		a.printFailure(command, failure)
@@ -64,11 +64,11 @@ func (a *app) print(command string) int {
 	return exit
 }
 
-func (a *app) printJSON(command string, failure *Error, exit int) int {
+func (a *App) printJSON(command string, failure *Error, exit int) int {
 	e := envelope{Command: command, OK: failure == nil, ExitCode: exit}
 	if failure == nil {
 		if e.Result, e.Warnings = a.answer.outcome.Result, a.answer.outcome.Warnings; e.Warnings == nil {
-			e.Warnings = []warning{}
+			e.Warnings = []Warning{}
 		}
 		if e.Result == nil {
 			e.Result = struct{}{}
@@ -79,29 +79,32 @@ func (a *app) printJSON(command string, failure *Error, exit int) int {
 			e.Error.Details = map[string]any{}
 		}
 	}
-	enc := json.NewEncoder(a.io.Out)
+	enc := json.NewEncoder(a.IO.Out)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(e); err != nil {
-		fmt.Fprintf(a.io.Err, "lab %s: %s: %v\n", command, codeInternal, err)
+		fmt.Fprintf(a.IO.Err, "lab %s: %s: %v\n", command, CodeInternal, err)
 		return exitInternal
 	}
 	return exit
 }
 
 // printFailure is an error for people, with the cases that an import names.
-func (a *app) printFailure(command string, e *Error) {
-	fmt.Fprintf(a.io.Err, "%s: %s: %s\n", strings.TrimSpace("lab "+command), e.Code, e.Message)
+func (a *App) printFailure(command string, e *Error) {
+	fmt.Fprintf(a.IO.Err, "%s: %s: %s\n", strings.TrimSpace("lab "+command), e.Code, e.Message)
 	cases, _ := e.Details["cases"].([]refusal.Case)
 	for _, c := range cases {
-		fmt.Fprintf(a.io.Err, "  %s line %d: %s\n", c.File, c.Line, c.Text)
+		fmt.Fprintf(a.IO.Err, "  %s line %d: %s\n", c.File, c.Line, c.Text)
 	}
 }
 
-// table writes rows in columns; the first row is the header.
-func table(w io.Writer, rows [][]string) {
+// Table writes rows in columns; the first row is the header.
+func Table(w io.Writer, rows [][]string) {
 	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 	for _, r := range rows {
 		fmt.Fprintln(t, strings.TrimRight(strings.Join(r, "\t"), "\t"))
 	}
 	_ = t.Flush() // a closed stdout is nothing to report to
 }
+
+// Short is the beginning of a hash, for tables.
+func Short(sha256 string) string { return sha256[:min(len(sha256), 12)] }

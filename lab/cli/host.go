@@ -1,4 +1,4 @@
-package lab
+package cli
 
 import (
 	"context"
@@ -18,9 +18,9 @@ import (
 // Build says what this program is; cmd/lab sets it.
 type Build struct{ Version, Commit string }
 
-// withHost opens everything that evaluations need, and closes it after use.
-func (a *app) withHost(ctx context.Context, use func(*evaluate.Host) error) (err error) {
-	stateDir, err := filepath.Abs(a.stateDir)
+// WithHost opens everything that evaluations need, and closes it after use.
+func (a *App) WithHost(ctx context.Context, use func(*evaluate.Host) error) (err error) {
+	stateDir, err := filepath.Abs(a.StateDir)
 	if err != nil {
 		return err
 	}
@@ -34,26 +34,26 @@ func (a *app) withHost(ctx context.Context, use func(*evaluate.Host) error) (err
 	}
 	defer func() { err = errors.Join(err, candles.Close()) }()
 	store := artifact.NewStore(filepath.Join(stateDir, "runs"))
-	runs, err := registry.Open(ctx, store, a.logger.Named("registry"))
+	runs, err := registry.Open(ctx, store, a.Logger.Named("registry"))
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, runs.Close()) }()
 	return use(&evaluate.Host{
 		StateDir: stateDir, Candles: candles, Artifacts: store, Registry: runs, Engine: engine,
-		Sandbox: sandbox.Mode(a.sandbox), StepLimit: a.pluginTimeout, Logger: a.logger,
+		Sandbox: sandbox.Mode(a.Sandbox), StepLimit: a.PluginTimeout, Logger: a.Logger,
 	})
 }
 
 // engine is this program as requests name it.
-func (a *app) engine() (artifact.Engine, error) {
+func (a *App) engine() (artifact.Engine, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return artifact.Engine{}, err
 	}
 	sum, err := digest.File(self)
-	return artifact.Engine{Name: "lab", Version: a.io.Build.Version, Commit: a.io.Build.Commit, SHA256: sum}, err
+	return artifact.Engine{Name: "lab", Version: a.IO.Build.Version, Commit: a.IO.Build.Commit, SHA256: sum}, err
 }
 
-// runsDir is the folder of all runs.
-func (a *app) runsDir() string { return filepath.Join(a.stateDir, "runs") }
+// RunsDir is the folder of all runs.
+func (a *App) RunsDir() string { return filepath.Join(a.StateDir, "runs") }

@@ -1,4 +1,4 @@
-package lab
+package cli
 
 import (
 	"context"
@@ -27,11 +27,11 @@ func (e *Error) Error() string { return e.Message }
 
 // Codes that are not simply handed on from below.
 const (
-	codeUsage           = "USAGE"
-	codeCheckFailed     = "CHECK_FAILED"
-	codeDataUnavailable = "DATA_UNAVAILABLE"
-	codeInterrupted     = "INTERRUPTED"
-	codeInternal        = "INTERNAL"
+	CodeUsage           = "USAGE"
+	CodeCheckFailed     = "CHECK_FAILED"
+	CodeDataUnavailable = "DATA_UNAVAILABLE"
+	CodeInterrupted     = "INTERRUPTED"
+	CodeInternal        = "INTERNAL"
 )
 
 // The exit codes.
@@ -47,27 +47,27 @@ const (
 // every import code is.
 func exitOf(code string) int {
 	switch code {
-	case codeCheckFailed, "BUILD_FAILED", "RUN_FAILED", "NONDETERMINISM", "ARTIFACT_MISMATCH", "NOT_REPRODUCED", "FALSIFIED", "FAMILY_ABORTED", "INGEST_REFUSED":
+	case CodeCheckFailed, "BUILD_FAILED", "RUN_FAILED", "NONDETERMINISM", "ARTIFACT_MISMATCH", "NOT_REPRODUCED", "FALSIFIED", "FAMILY_ABORTED", "INGEST_REFUSED":
 		return exitFailed
-	case codeInterrupted, "INCONCLUSIVE", "INCOMPARABLE", "CONTROL_UNREACHABLE":
+	case CodeInterrupted, "INCONCLUSIVE", "INCOMPARABLE", "CONTROL_UNREACHABLE":
 		return exitOpen
-	case codeInternal, "RUN_ID_COLLISION":
+	case CodeInternal, "RUN_ID_COLLISION":
 		return exitInternal
 	}
 	return exitRefused
 }
 
-// usage refuses an option. flag may be empty.
-func usage(flag, format string, args ...any) *Error {
-	e := &Error{Code: codeUsage, Message: fmt.Sprintf(format, args...)}
+// Usage refuses an option. flag may be empty.
+func Usage(flag, format string, args ...any) *Error {
+	e := &Error{Code: CodeUsage, Message: fmt.Sprintf(format, args...)}
 	if flag != "" {
 		e.Details = map[string]any{"flag": flag}
 	}
 	return e
 }
 
-// classify turns the errors of the packages below into codes.
-func classify(err error) *Error {
+// Classify turns the errors of the packages below into codes.
+func Classify(err error) *Error {
 	var (
 		own      *Error
 		refused  *refusal.Error
@@ -84,13 +84,13 @@ func classify(err error) *Error {
 	case errors.As(err, &refused):
 		return importError(refused)
 	case errors.As(err, &option):
-		return usage(option.Flag, "%s %s", option.Flag, option.Message)
+		return Usage(option.Flag, "%s %s", option.Flag, option.Message)
 	case errors.As(err, &notFound), errors.As(err, &corrupt):
-		return &Error{Code: codeDataUnavailable, Message: err.Error()}
+		return &Error{Code: CodeDataUnavailable, Message: err.Error()}
 	case errors.Is(err, context.Canceled):
-		return &Error{Code: codeInterrupted, Message: "interrupted"}
+		return &Error{Code: CodeInterrupted, Message: "interrupted"}
 	}
-	return &Error{Code: codeInternal, Message: err.Error()}
+	return &Error{Code: CodeInternal, Message: err.Error()}
 }
 
 // importError adds the cases, and the flag that would help where there is one.

@@ -1,4 +1,4 @@
-package lab
+package data
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/assay-run/assay/host/candle"
+	"github.com/assay-run/assay/lab/cli"
 )
 
 // dataChecked is one dataset with what the check found.
@@ -24,17 +25,17 @@ func (a *app) dataCheckCommand() *cobra.Command {
 		Use:   "check",
 		Short: "Hash the stored candles again and report their gaps",
 		Long:  "Check reads every candle file, compares its hash and content with the catalogue, and counts\nthe candles that are missing in it. A damaged file makes the command fail.",
-		Example: examples(
+		Example: cli.Examples(
 			"lab data check",
 			"lab data check --exchange sample --json",
 		),
 		Args: cobra.NoArgs,
 	}
 	c.Flags().StringVar(&exchange, "exchange", "", "only this exchange")
-	return a.action(c, func(ctx context.Context, _ []string) (outcome, error) { return a.runDataCheck(ctx, exchange) })
+	return a.Action(c, func(ctx context.Context, _ []string) (cli.Outcome, error) { return a.runDataCheck(ctx, exchange) })
 }
 
-func (a *app) runDataCheck(ctx context.Context, exchange string) (outcome, error) {
+func (a *app) runDataCheck(ctx context.Context, exchange string) (cli.Outcome, error) {
 	list, bad := []dataChecked{}, 0
 	err := a.withStore(ctx, func(s *candle.Store) error {
 		datasets, err := s.List(ctx)
@@ -60,15 +61,15 @@ func (a *app) runDataCheck(ctx context.Context, exchange string) (outcome, error
 		return nil
 	})
 	if err != nil {
-		return outcome{}, err
+		return cli.Outcome{}, err
 	}
 	if len(list) == 0 && exchange != "" {
-		return outcome{}, &Error{Code: codeDataUnavailable, Message: "nothing is stored for the exchange " + exchange, Details: map[string]any{"flag": "--exchange"}}
+		return cli.Outcome{}, &cli.Error{Code: cli.CodeDataUnavailable, Message: "nothing is stored for the exchange " + exchange, Details: map[string]any{"flag": "--exchange"}}
 	}
-	out := outcome{Result: map[string]any{"datasets": list}, Print: func(w io.Writer) { printChecked(w, list) }}
+	out := cli.Outcome{Result: map[string]any{"datasets": list}, Print: func(w io.Writer) { printChecked(w, list) }}
 	if bad > 0 {
-		return out, &Error{
-			Code: codeCheckFailed, Message: fmt.Sprintf("%d of %d candle files are damaged: import them again", bad, len(list)),
+		return out, &cli.Error{
+			Code: cli.CodeCheckFailed, Message: fmt.Sprintf("%d of %d candle files are damaged: import them again", bad, len(list)),
 			Details: map[string]any{"datasets": list},
 		}
 	}
@@ -85,5 +86,5 @@ func printChecked(w io.Writer, list []dataChecked) {
 		g := c.Gaps
 		rows = append(rows, []string{c.ID, "ok", count(g.Rows), count(g.Missing), count(g.GapCount), count(g.Longest), count(g.ZeroVolume), count(g.Flat)})
 	}
-	table(w, rows)
+	cli.Table(w, rows)
 }

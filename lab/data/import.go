@@ -1,4 +1,4 @@
-package lab
+package data
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"github.com/assay-run/assay/host/candle"
 	"github.com/assay-run/assay/host/candle/importer"
 	"github.com/assay-run/assay/host/candle/importer/profile"
+	"github.com/assay-run/assay/lab/cli"
 	"github.com/assay-run/assay/lab/columnar"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
@@ -33,7 +34,7 @@ func (a *app) dataImportCommand() *cobra.Command {
 		Use:   "import FILE... --exchange NAME --symbol BASE/QUOTE",
 		Short: "Import candles from files",
 		Long:  importHelp(),
-		Example: examples(
+		Example: cli.Examples(
 			"lab data import BTCUSDT_1h.csv --exchange binance --symbol BTC/USDT",
 			"lab data import 2023.csv.gz 2024.csv.gz --exchange kraken --symbol XBT/EUR --timeframe 1h",
 			"lab data import BTC_USDT-1h.feather --exchange binance",
@@ -58,7 +59,7 @@ func (a *app) dataImportCommand() *cobra.Command {
 	f.StringVar(&o.volumeUnit, "volume-unit", "", "base, quote, contracts or ticks (default: as the format has it, else base)")
 	f.BoolVar(&o.merge, "merge", false, "join with the stored candles of the same exchange, symbol and timeframe")
 	f.BoolVar(&o.dryRun, "dry-run", false, "do everything but store")
-	return a.action(c, func(ctx context.Context, args []string) (outcome, error) { return a.runDataImport(ctx, o, args) })
+	return a.Action(c, func(ctx context.Context, args []string) (cli.Outcome, error) { return a.runDataImport(ctx, o, args) })
 }
 
 // importHelp is what the command says of itself, with the formats as they describe
@@ -96,12 +97,12 @@ func (o dataImportOptions) request(paths []string) (r candle.ImportRequest, err 
 	}
 	if o.timeframe != "" {
 		if r.Options.Timeframe, err = market.ParseTimeframe(o.timeframe); err != nil {
-			return r, usage("--timeframe", "--timeframe: %v", err)
+			return r, cli.Usage("--timeframe", "--timeframe: %v", err)
 		}
 	}
 	if o.zone != "" {
 		if r.Options.Zone, err = time.LoadLocation(o.zone); err != nil || o.zone == "Local" {
-			return r, usage("--tz", "--tz %s is not a time zone: write UTC or a name like America/New_York", o.zone)
+			return r, cli.Usage("--tz", "--tz %s is not a time zone: write UTC or a name like America/New_York", o.zone)
 		}
 	}
 	if r.Options.Columns, err = importer.ParseColumns(o.columns); err != nil {
@@ -110,32 +111,32 @@ func (o dataImportOptions) request(paths []string) (r candle.ImportRequest, err 
 	for _, path := range paths {
 		in, err := importer.File(path)
 		if err != nil {
-			return r, usage("FILE", "%v", err)
+			return r, cli.Usage("FILE", "%v", err)
 		}
 		r.Files = append(r.Files, in)
 	}
 	return r, nil
 }
 
-func (a *app) runDataImport(ctx context.Context, o dataImportOptions, paths []string) (out outcome, err error) {
+func (a *app) runDataImport(ctx context.Context, o dataImportOptions, paths []string) (out cli.Outcome, err error) {
 	req, err := o.request(paths)
 	if err != nil {
-		return outcome{}, err
+		return cli.Outcome{}, err
 	}
-	p := a.progress("importing")
-	req.Options.Progress = p.update
+	p := a.Progress("importing")
+	req.Options.Progress = p.Update
 	var d candle.Dataset
 	err = a.withStore(ctx, func(s *candle.Store) error {
 		d, err = s.Import(ctx, req)
 		return err
 	})
-	p.end()
+	p.End()
 	if err != nil {
-		return outcome{}, err
+		return cli.Outcome{}, err
 	}
-	a.logger.Debug("imported", "dataset", d.ID, "rows", d.Rows, "dry_run", o.dryRun)
+	a.Logger.Debug("imported", "dataset", d.ID, "rows", d.Rows, "dry_run", o.dryRun)
 	for _, w := range d.Report.Warnings {
-		out.Warnings = append(out.Warnings, warning(w))
+		out.Warnings = append(out.Warnings, cli.Warning(w))
 	}
 	out.Result = map[string]any{"dataset": d, "stored": !o.dryRun}
 	out.Print = func(w io.Writer) { printImport(w, d, o.dryRun) }
@@ -149,7 +150,7 @@ func printImport(w io.Writer, d candle.Dataset, dryRun bool) {
 	}
 	r, g := d.Report, d.Report.Gaps
 	fmt.Fprintf(w, "%s %s\n", verb, d.ID)
-	table(w, [][]string{
+	cli.Table(w, [][]string{
 		{"format", r.Profile},
 		{"candles", fmt.Sprintf("%d of %s %s on %s", d.Rows, d.Symbol, d.Timeframe, d.Exchange)},
 		{"window", fmt.Sprintf("%s to %s", d.Start(), d.End())},

@@ -1,4 +1,4 @@
-package lab
+package cli
 
 import (
 	"fmt"
@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// progress shows how far a command is: one line that is redrawn on a terminal, else a
+// Progress shows how far a command is: one line that is redrawn on a terminal, else a
 // plain line for every tenth of the way or every ten seconds.
-type progress struct {
+type Progress struct {
 	out      io.Writer // nil: quiet
 	terminal bool
 	what     string
@@ -18,16 +18,16 @@ type progress struct {
 	drawn    bool
 }
 
-func (a *app) progress(what string) *progress {
-	p := &progress{out: a.io.Err, terminal: a.io.Terminal, what: what, start: time.Now(), shown: time.Now()}
-	if a.quiet {
+func (a *App) Progress(what string) *Progress {
+	p := &Progress{out: a.IO.Err, terminal: a.IO.Terminal, what: what, start: time.Now(), shown: time.Now()}
+	if a.Quiet {
 		p.out = nil
 	}
 	return p
 }
 
-// update says that done of total is done.
-func (p *progress) update(done, total int64) {
+// Update says that done of total is done.
+func (p *Progress) Update(done, total int64) {
 	if p.out == nil || total <= 0 {
 		return
 	}
@@ -47,7 +47,7 @@ func (p *progress) update(done, total int64) {
 }
 
 // eta is the time that is left, when it is worth mentioning.
-func (p *progress) eta(now time.Time, done, total int64) string {
+func (p *Progress) eta(now time.Time, done, total int64) string {
 	gone := now.Sub(p.start)
 	if done <= 0 || done >= total || gone < time.Second {
 		return ""
@@ -56,8 +56,8 @@ func (p *progress) eta(now time.Time, done, total int64) string {
 	return ", " + left.Round(time.Second).String() + " left"
 }
 
-// end removes the redrawn line.
-func (p *progress) end() {
+// End removes the redrawn line.
+func (p *Progress) End() {
 	if p.drawn {
 		fmt.Fprint(p.out, "\r\x1b[K")
 	}

@@ -1,4 +1,4 @@
-package lab
+package data
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/assay-run/assay/host/candle"
+	"github.com/assay-run/assay/lab/cli"
 )
 
 func (a *app) dataListCommand() *cobra.Command {
@@ -15,17 +16,17 @@ func (a *app) dataListCommand() *cobra.Command {
 		Use:   "list",
 		Short: "List the stored candles",
 		Long:  "List shows the current dataset of every exchange, symbol and timeframe. Timeframes that divide\ninto a stored one are resampled when a run asks for them, and listed from then on.",
-		Example: examples(
+		Example: cli.Examples(
 			"lab data list",
 			"lab data list --all --json",
 		),
 		Args: cobra.NoArgs,
 	}
 	c.Flags().BoolVar(&all, "all", false, "earlier versions, too")
-	return a.action(c, func(ctx context.Context, _ []string) (outcome, error) { return a.runDataList(ctx, all) })
+	return a.Action(c, func(ctx context.Context, _ []string) (cli.Outcome, error) { return a.runDataList(ctx, all) })
 }
 
-func (a *app) runDataList(ctx context.Context, all bool) (outcome, error) {
+func (a *app) runDataList(ctx context.Context, all bool) (cli.Outcome, error) {
 	list := []datasetSummary{}
 	err := a.withStore(ctx, func(s *candle.Store) error {
 		datasets, err := s.List(ctx)
@@ -37,9 +38,9 @@ func (a *app) runDataList(ctx context.Context, all bool) (outcome, error) {
 		return err
 	})
 	if err != nil {
-		return outcome{}, err
+		return cli.Outcome{}, err
 	}
-	return outcome{
+	return cli.Outcome{
 		Result: map[string]any{"datasets": list},
 		Print:  func(w io.Writer) { printDatasets(w, list) },
 	}, nil
@@ -50,15 +51,15 @@ func printDatasets(w io.Writer, list []datasetSummary) {
 	for _, d := range list {
 		note := ""
 		if d.DerivedFrom != "" {
-			note = "resampled from " + short(d.DerivedFrom)
+			note = "resampled from " + cli.Short(d.DerivedFrom)
 		}
 		if !d.Current {
 			note = "earlier version"
 		}
 		rows = append(rows, []string{
 			d.Exchange, string(d.Symbol), d.Timeframe.String(), count(d.Rows), count(d.Missing),
-			day(d.Start), day(d.End), string(d.Calendar), short(d.SHA256), note,
+			day(d.Start), day(d.End), string(d.Calendar), cli.Short(d.SHA256), note,
 		})
 	}
-	table(w, rows)
+	cli.Table(w, rows)
 }

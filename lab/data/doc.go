@@ -1,0 +1,2 @@
+// Package data is lab data: import, list and check candles.
+package data
