@@ -1,7 +1,6 @@
 package docs_test
 
 import (
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -53,12 +52,8 @@ func TestDataPageIsComplete(t *testing.T) {
 
 // The options are those that the command declares.
 func TestDataPageHasTheOptions(t *testing.T) {
-	source, err := os.ReadFile("../lab/data_import.go")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var flags []string
-	for _, m := range regexp.MustCompile(`f\.\w+Var\(&o\.\w+, "([a-z-]+)"`).FindAllStringSubmatch(string(source), -1) {
+	for _, m := range regexp.MustCompile(`f\.\w+Var\(&o\.\w+, "([a-z-]+)"`).FindAllStringSubmatch(read(t, "../lab/data/import.go"), -1) {
 		flags = append(flags, "--"+m[1])
 	}
 	if len(flags) < 10 {

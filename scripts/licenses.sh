@@ -18,10 +18,11 @@ keep() {
 	echo "$name"
 }
 
-# identify prints the SPDX id of a text; an unknown text stops the script.
+# identify prints the SPDX id of a text by its beginning, for some name the licences of
+# their parts behind it; an unknown text stops the script.
 identify() {
 	local text
-	text=$(tr -s '[:space:]' ' ' <"$1")
+	text=$(head -c 1600 "$1" | tr -s '[:space:]' ' ')
 	case "$text" in
 	*"Mozilla Public License"*) echo MPL-2.0 ;;
 	*"Apache License"*"Version 2.0"*) echo Apache-2.0 ;;

@@ -44,6 +44,8 @@ func openParquetWithin(name string, f io.ReaderAt, size int64, most int) (import
 		}
 		props := parquet.NewReaderProperties(c.memory)
 		props.BufferedStreamEnabled = true // pages as they come, not whole columns
+		// Some writers make one page of a column: the budget is limit enough.
+		props.MaxCompressedPageSize, props.MaxUncompressedPageSize = min(size, int64(most)), int64(most)
 		c.file, err = file.NewParquetReader(seeker(f, size), file.WithReadProps(props))
 		return err
 	})

@@ -21,14 +21,16 @@ import (
 
 // finding is one line of run.mjs.
 type finding struct {
-	Name   string
-	OK     bool
-	Skip   string
-	Detail string
+	Name    string
+	OK      bool
+	Skip    string
+	Detail  string
+	Seconds float64
 }
 
-// TestDashboard runs every suite but those that have a test of their own. ASSAY_E2E_ONLY
-// is a regular expression of the tests inside the suites that are to run.
+// TestDashboard runs every suite but those that have a test of their own; each starts a
+// service and a browser for itself and mostly waits, so that they run side by side.
+// ASSAY_E2E_ONLY is a regular expression of the tests inside the suites that are to run.
 func TestDashboard(t *testing.T) {
 	c := prepare(t)
 	files, err := filepath.Glob("suites/*.mjs")
@@ -37,11 +39,19 @@ func TestDashboard(t *testing.T) {
 	}
 	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".mjs")
-		if name == "screenshots" || name == "soak" {
+		if name == "u15_budget" || name == "screenshots" || name == "soak" {
 			continue
 		}
-		t.Run(name, func(t *testing.T) { c.run(t, name, 4*time.Minute) })
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c.run(t, name, 6*time.Minute)
+		})
 	}
+}
+
+// TestBudget measures, and therefore runs alone.
+func TestBudget(t *testing.T) {
+	prepare(t).run(t, "u15_budget", 6*time.Minute)
 }
 
 // TestScreenshots takes pictures of the states of the page: all of them into the folder
@@ -103,6 +113,9 @@ func judge(t *testing.T, out []byte) (last string) {
 		}
 		last = f.Name
 		t.Run(f.Name, func(t *testing.T) {
+			if f.Seconds > 0 {
+				t.Logf("%.1f s", f.Seconds)
+			}
 			switch {
 			case f.Skip != "":
 				t.Skip(f.Skip)

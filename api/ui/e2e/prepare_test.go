@@ -20,7 +20,6 @@ type configuration struct {
 	Failures   string   `json:"failures"` // for pictures of what failed
 	Unit       string   `json:"unit"`     // the bundle of unit tests
 	Only       string   `json:"only"`
-	Verbose    bool     `json:"verbose"`
 	// Screenshots is the folder for all of them, empty for a few.
 	Screenshots string `json:"screenshots"`
 	Soak        int    `json:"soak"` // minutes
@@ -48,7 +47,7 @@ func prepare(t *testing.T) configuration {
 	if testing.Short() {
 		t.Skip("a browser is slow")
 	}
-	c := configuration{Chromium: chromium(t), Only: os.Getenv("ASSAY_E2E_ONLY"), Verbose: os.Getenv("ASSAY_E2E_VERBOSE") != ""}
+	c := configuration{Chromium: chromium(t), Only: os.Getenv("ASSAY_E2E_ONLY")}
 	needsNode(t)
 	programs.once.Do(func() {
 		if programs.dir, programs.err = os.MkdirTemp("", "assay-e2e-"); programs.err == nil {
@@ -69,6 +68,9 @@ func prepare(t *testing.T) configuration {
 	return c
 }
 
+// told is done when the reason of the skips has been printed.
+var told sync.Once
+
 // skip ends the test because something is missing, as a failure where it must not be.
 func skip(t *testing.T, missing string) {
 	t.Helper()
@@ -76,8 +78,8 @@ func skip(t *testing.T, missing string) {
 	if os.Getenv("ASSAY_E2E") == "required" {
 		t.Fatal(line)
 	}
-	fmt.Println(line)
-	t.SkipNow()
+	told.Do(func() { fmt.Println(line) })
+	t.Skip(missing)
 }
 
 func chromium(t *testing.T) string {

@@ -3,7 +3,6 @@ import { computed } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { Chart } from "./chart/chart.tsx";
 import { Form } from "./form/form.tsx";
-import { stale } from "./panels/banners.tsx";
 import { Dialogs } from "./panels/dialogs.tsx";
 import { Empty } from "./panels/empty.tsx";
 import { Failed } from "./panels/failed.tsx";
@@ -14,6 +13,7 @@ import { narrate } from "./panels/narrate.ts";
 import { Progress } from "./panels/progress.tsx";
 import { Tabs } from "./panels/tabs.tsx";
 import { Tiles } from "./panels/tiles.tsx";
+import { dated, stale } from "./state/fresh.ts";
 import { connection, status } from "./state/store.ts";
 import { announcement, formOpen } from "./state/view.ts";
 
@@ -63,7 +63,7 @@ const heard = computed(() => connection.value.lastData > 0);
 function Run() {
   if (!heard.value) return <main id="run" tabIndex={-1}><p class="panel none">Waiting for the service…</p></main>;
   return (
-    <main id="run" tabIndex={-1} data-stale={stale.value || undefined}>
+    <main id="run" tabIndex={-1} data-stale={stale.value || undefined} data-dated={dated.value || undefined}>
       {idle.value ? <Empty /> : (
         <>
           <Failed />

@@ -1,13 +1,19 @@
 // Every unit test of the pure modules; `go run ./tool -tests unit.js` bundles it.
 import { run } from "./testing.ts";
 import "./state/format.test.ts";
+import "./state/limits.test.ts";
+import "./state/bidi.test.ts";
 import "./form/schema.test.ts";
 import "./form/validate.test.ts";
+import "./form/hint.test.ts";
+import "./form/execution.test.ts";
 import "./form/pointer.test.ts";
 import "./form/basics.test.ts";
 import "./form/request.test.ts";
 import "./form/refusal.test.ts";
 import "./form/stored.test.ts";
+import "./form/terms.test.ts";
+import "./form/sample.test.ts";
 import "./form/offers.test.ts";
 import "./form/moment.test.ts";
 import "./table/window.test.ts";
@@ -29,5 +35,7 @@ import "./chart/range.test.ts";
 import "./chart/scale.test.ts";
 import "./chart/scene.test.ts";
 import "./chart/feed.test.ts";
+import "./state/fresh.test.ts";
+import "./panels/orders.test.ts";
 
 (globalThis as { unitTests?: typeof run }).unitTests = run;

@@ -6,13 +6,13 @@ import { createRequire } from "node:module";
 const source = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8") + "\n;0";
 const tags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22a", "wcag22aa"];
 
-/** Every violation as one line. */
-export async function axe(page) {
-  await page.evaluate(source);
-  return page.evaluate(async (tags) => {
-    const { violations } = await globalThis.axe.run(document, { runOnly: { type: "tag", values: tags }, resultTypes: ["violations"] });
+/** Every violation of the page, or of a part of it, as one line. */
+export async function axe(page, part) {
+  if (!(await page.evaluate(() => Boolean(globalThis.axe)))) await page.evaluate(source);
+  return page.evaluate(async ([tags, part]) => {
+    const { violations } = await globalThis.axe.run(part ?? document, { runOnly: { type: "tag", values: tags }, resultTypes: ["violations"] });
     return violations.flatMap(({ id, nodes }) => nodes.map((node) => `${id} ${node.target.join(" ")}: ${node.failureSummary.replace(/\s+/g, " ")} ${node.html.slice(0, 160)}`));
-  }, tags);
+  }, [tags, part]);
 }
 
 /** What makes the page scroll sideways: elements that stick out and that nothing around them scrolls or clips. */

@@ -6,18 +6,41 @@ import { until } from "./wait.mjs";
 
 const noise = [broken, answered(409), answered(400), answered(502)];
 
-/** Yields {name, visit}; wanted decides by the name, so that what nobody wants is not set up. */
-export async function* states(t, wanted = () => true) {
+/** Yields {name, visit, part} for these states, for all of them by default; part is what
+ *  differs from the state before, where it is not the whole page. */
+export async function* states(t, names = [...Object.keys(before), ...Object.keys(during)]) {
   const service = await t.service({ names: ["sma_cross", "breakout", "widgets", "sleeper", "exits"], scripts: { broken: "#!/bin/sh\nexit 7\n" } });
-  for (const [name, reach] of Object.entries(list)) {
-    if (!wanted(name)) continue;
+  for (const name of names) {
     await service.clear();
-    const stage = { t, service, visits: [], endings: [] };
-    const visit = await reach(stage);
+    const stage = { t, service, endings: [] };
+    const visit = await (before[name] ?? during[name])(stage);
     yield { name, visit };
+    // What the completed run has behind its tabs needs no page of its own.
+    for (const [tab, title] of name === "completed" ? Object.entries(behind) : []) {
+      await back(visit);
+      await show(visit, title);
+      yield { name: tab, visit, part: title === "Trades" ? "[role=group][aria-label^=Chart]" : "[role=tabpanel]" };
+    }
     await t.leave(visit);
     for (const end of stage.endings) await end();
   }
+}
+
+const behind = { orders: "Orders", fills: "Fills", positions: "Positions", metrics: "Metrics", evidence: "Evidence", "chart as a table": "Trades" };
+
+/** As the page was opened, whatever the caller did to it. */
+async function back(visit) {
+  await visit.page.setViewportSize({ width: 1440, height: 900 });
+  await visit.page.emulateMedia({ forcedColors: "none", colorScheme: "light" });
+  await visit.page.evaluate(() => (document.documentElement.style.fontSize = ""));
+}
+
+async function show(visit, title) {
+  await visit.open(title);
+  if (["Orders", "Fills"].includes(title)) await until(async () => (await visit.rows(title)).length > 3, title);
+  if (title !== "Trades") return;
+  await visit.page.getByText("Data as a table").click();
+  await visit.page.getByRole("region", { name: "Data of the chart" }).waitFor();
 }
 
 const open = async (stage, url = stage.service.url, options = {}) => {
@@ -28,7 +51,8 @@ const open = async (stage, url = stage.service.url, options = {}) => {
 
 const sleeping = (service, sleep_ms = 5) => service.backtest("sleeper", { strategy_params: { sleep_ms } });
 
-const list = {
+/** Nothing runs yet, or something stands in the way. */
+export const before = {
   async idle(stage) {
     const visit = await open(stage);
     await visit.stream("live");
@@ -79,6 +103,40 @@ const list = {
     return visit;
   },
 
+  async "another client's run"(stage) {
+    const front = await stage.t.proxy(stage.service.url, { hold: false });
+    const visit = await open(stage, front.url);
+    await visit.stream("live");
+    await visit.fill({ strategy: "sma_cross" });
+    front.rules.hold = true;
+    await sleeping(stage.service);
+    await visit.startButton.click();
+    await visit.form.getByText(/already active/).waitFor();
+    return visit;
+  },
+
+  async help(stage) {
+    const visit = await open(stage);
+    await visit.button("Help").click();
+    await visit.page.getByRole("dialog", { name: "Help" }).waitFor();
+    return visit;
+  },
+
+  async "server restarted"(stage) {
+    const other = await stage.t.service({ names: ["sma_cross"] });
+    stage.endings.push(() => other.end());
+    const visit = await open(stage, other.url);
+    await visit.stream("live");
+    await other.end();
+    await other.begin();
+    await visit.bar("notice").getByText("The service restarted.").waitFor();
+    await visit.stream("live");
+    return visit;
+  },
+};
+
+/** A run on its way or at its end. */
+export const during = {
   async running(stage) {
     await sleeping(stage.service);
     const visit = await open(stage);
@@ -97,17 +155,12 @@ const list = {
     return visit;
   },
 
-  completed: (stage) => completed(stage, "Trades"),
-  orders: (stage) => completed(stage, "Orders"),
-  fills: (stage) => completed(stage, "Fills"),
-  positions: (stage) => completed(stage, "Positions"),
-  metrics: (stage) => completed(stage, "Metrics"),
-  evidence: (stage) => completed(stage, "Evidence"),
-
-  async "chart as a table"(stage) {
-    const visit = await completed(stage, "Trades");
-    await visit.page.getByText("Data as a table").click();
-    await visit.page.getByRole("region", { name: "Data of the chart" }).waitFor();
+  async completed(stage) {
+    await stage.service.backtest("breakout");
+    const visit = await open(stage);
+    await visit.says("completed");
+    await visit.has(await stage.service.results());
+    await until(async () => (await visit.rows("Trades")).length > 3, "the trades");
     return visit;
   },
 
@@ -140,21 +193,9 @@ const list = {
   },
 
   async "reset of an interrupted run"(stage) {
-    const visit = await list.interrupted(stage);
+    const visit = await during.interrupted(stage);
     await visit.form.getByRole("button", { name: "Reset", exact: true }).click();
     await visit.page.getByRole("dialog").waitFor();
-    return visit;
-  },
-
-  async "another client's run"(stage) {
-    const front = await stage.t.proxy(stage.service.url, { hold: false });
-    const visit = await open(stage, front.url);
-    await visit.stream("live");
-    await visit.fill({ strategy: "sma_cross" });
-    front.rules.hold = true;
-    await sleeping(stage.service);
-    await visit.startButton.click();
-    await visit.form.getByText(/already active/).waitFor();
     return visit;
   },
 
@@ -165,13 +206,6 @@ const list = {
     await visit.says("running");
     await visit.button("Stop").click();
     await visit.page.getByRole("dialog").waitFor();
-    return visit;
-  },
-
-  async help(stage) {
-    const visit = await open(stage);
-    await visit.button("Help").click();
-    await visit.page.getByRole("dialog", { name: "Help" }).waitFor();
     return visit;
   },
 
@@ -196,18 +230,6 @@ const list = {
     return visit;
   },
 
-  async "server restarted"(stage) {
-    const other = await stage.t.service({ names: ["sma_cross"] });
-    stage.endings.push(() => other.end());
-    const visit = await open(stage, other.url);
-    await visit.stream("live");
-    await other.end();
-    await other.begin();
-    await visit.bar("notice").getByText("The service restarted.").waitFor();
-    await visit.stream("live");
-    return visit;
-  },
-
   async "server down"(stage) {
     const front = await stage.t.proxy(stage.service.url, {});
     await stage.service.backtest("sma_cross");
@@ -221,13 +243,3 @@ const list = {
     return visit;
   },
 };
-
-async function completed(stage, tab) {
-  await stage.service.backtest("breakout");
-  const visit = await open(stage);
-  await visit.says("completed");
-  await visit.has(await stage.service.results());
-  await visit.open(tab);
-  if (["Trades", "Orders", "Fills"].includes(tab)) await until(async () => (await visit.rows(tab)).length > 3, tab);
-  return visit;
-}

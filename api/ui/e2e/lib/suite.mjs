@@ -42,8 +42,7 @@ export class Suite {
       if (!visit.kept) await this.leave(visit);
     }
     if (problems.length) failure = [failure, ...new Set(problems)].filter(Boolean).join("\n");
-    if (this.config.verbose) process.stderr.write(`${((Date.now() - begin) / 1000).toFixed(1)} s  ${failure ? "FAIL" : "ok"}  ${name}\n`);
-    report(name, !failure, failure ?? "");
+    report(name, !failure, failure ?? "", (Date.now() - begin) / 1000);
   }
 
   async service(options = {}) {

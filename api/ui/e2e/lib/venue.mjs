@@ -20,7 +20,7 @@ export function withLive() {
 
 /** The limits that a service with live runs names in its hello; for proxy's rule frame. */
 export function withRisk(message) {
-  if (message.type === "hello") message.payload.risk = { "max-order-value": 250, "max-drawdown": 0.1 };
+  if (message.type === "hello") message.payload.risk = { "max-order-notional": 250, "max-drawdown": 0.1 };
   return [[0, message]];
 }
 

@@ -53,6 +53,25 @@ export default async function sample(t) {
     }
   });
 
+  await t.test("a row selects its time on the chart, and a click on the chart its row", async () => {
+    await visit.open("Trades");
+    const grid = visit.page.getByRole("grid", { name: "Trades" });
+    const chosen = async () => Number(await grid.getByRole("row", { selected: true }).getAttribute("aria-rowindex"));
+    await grid.getByRole("row").nth(4).click();
+    assert.equal(await chosen(), 5);
+    const time = Date.parse(results.trades.at(-4).exit_time);
+    await until(async () => {
+      const { view, from, to } = await visit.drawn();
+      return view === "part" && from <= time && time <= to;
+    }, "the time of the trade on the chart");
+    await visit.button("Show all").click();
+    await until(async () => (await visit.drawn()).fills === results.fills.length, "everything");
+    const canvas = visit.chart.locator("canvas").first();
+    const { x, y, width } = await canvas.boundingBox();
+    await visit.page.mouse.click(x + width * 0.3, y + 60);
+    await until(async () => (await chosen()) > 100, "a trade of long ago");
+  });
+
   await t.test("every metric stands with its exact value and its meaning", async () => {
     const panel = await visit.open("Metrics");
     const rows = await panel.evaluate((e) => [...e.querySelectorAll("[data-metric]")].map((row) => [row.dataset.metric, row.dataset.value, row.lastElementChild.textContent]));

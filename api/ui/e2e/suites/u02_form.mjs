@@ -105,6 +105,20 @@ export default async function form(t) {
     await service.clear();
   });
 
+  await t.test("each series that a strategy publishes can be switched off and on", async () => {
+    await service.backtest("widgets", { start_date: window.From, end_date: window.To });
+    const visit = await t.visit(service.url);
+    await visit.says("completed");
+    const switches = visit.page.getByRole("group", { name: "Series of the strategy" }).getByRole("button");
+    assert.deepEqual((await switches.allInnerTexts()).map((name) => name.trim()).sort(), ["hour", "middle"]);
+    await until(async () => (await visit.drawn()).lines.split(",").length === 2, "both lines");
+    await visit.button("hour", { pressed: true }).click();
+    await until(async () => (await visit.drawn()).lines === "middle", "one line");
+    await visit.button("hour", { pressed: false }).click();
+    await until(async () => (await visit.drawn()).lines.split(",").length === 2, "both lines again");
+  });
+
+  await service.clear();
   await t.test("theme, strategy and a reload leave everything where it is; a password is not kept", async () => {
     const visit = await open(t, service);
     const typed = { "Fast length": "12", Notes: "kept", ...window };

@@ -14,7 +14,7 @@ export default async function live(t) {
   await t.test("the form spells out real money, exchange, symbols and limits in a red frame", async () => {
     const { visit, money } = await open(t, front);
     const text = await money.innerText();
-    for (const part of ["real money", "Bundled sample candles", "BTC/USDT", "250", "When stopped"]) assert.ok(text.toLowerCase().includes(part.toLowerCase()), `${part} is not in\n${text}`);
+    for (const part of ["real money", "Bundled sample candles", "Moving average crossover", "Fast average 10 candles", "BTC/USDT", "250 USDT per order", "10\u202f% of the peak", "When stopped"]) assert.ok(text.toLowerCase().includes(part.toLowerCase()), `${part} is not in\n${text}`);
     const red = await visit.page.evaluate(() => getComputedStyle(document.documentElement).getPropertyValue("--down"));
     const frames = await money.evaluate((e, red) => {
       const probe = document.createElement("i");
@@ -43,6 +43,18 @@ export default async function live(t) {
       await until(async () => (await visit.field("To confirm").getAttribute("aria-invalid")) === "true", `${JSON.stringify(wrong)} to be refused`);
     }
     assert.equal(visit.watch.requests.some(({ line }) => line.startsWith("POST")), false);
+  });
+
+  await t.test("whatever changes what was confirmed asks for it anew", async () => {
+    const { visit } = await open(t, front);
+    const confirmation = visit.field("To confirm");
+    for (const change of [
+      () => visit.fill({ "Fast average": "11" }), () => visit.fill({ Timeframe: "4h" }), () => visit.button("Remove BTC/USDT").click(), () => visit.fill({ Subaccount: "x" }),
+    ]) {
+      await confirmation.fill("LIVE sample");
+      await change();
+      assert.equal(await confirmation.inputValue(), "", String(change));
+    }
   });
 
   await t.test("after the answer no trace of the credentials is left", async () => {

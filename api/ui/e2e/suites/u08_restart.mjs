@@ -27,7 +27,7 @@ export default async function restart(t) {
     assert.match(await visit.startButton.getAttribute("aria-disabled"), /true/);
 
     await service.begin();
-    await visit.button("Retry now").click().catch(() => {}); // it may have come back by itself
+    await visit.button("Retry now").click({ timeout: 1000 }).catch(() => {}); // it may have come back by itself
     await visit.stream("live");
     await visit.bar("notice").getByText("The service restarted.").waitFor();
     await visit.says("idle");
@@ -38,6 +38,20 @@ export default async function restart(t) {
     const results = await service.results();
     assert.equal(results.config.initial_cash, 1234);
     await visit.agrees(results);
+  });
+
+  await t.test("an ended run stays whole while the service is away", async () => {
+    const front = await t.proxy(service.url);
+    const visit = await t.visit(front.url, { allow: [broken] });
+    await visit.agrees(await service.results());
+    const [tiles, drawn] = [await visit.tiles(), await visit.drawn()];
+    front.rules.dead = true;
+    front.cut();
+    await visit.bar("down").waitFor();
+    await visit.page.locator("main[data-stale]").waitFor();
+    assert.deepEqual(await visit.tiles(), tiles);
+    assert.deepEqual(await visit.drawn(), drawn, "the chart is kept");
+    assert.ok((await visit.rows("Trades")).length > 3, "the rows are kept");
   });
 
   await t.test("a polite end is announced, and the page waits for the next service", async () => {

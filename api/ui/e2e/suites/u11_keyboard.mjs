@@ -126,7 +126,6 @@ export default async function keyboard(t) {
     await visit.says("running");
     await keyboard.press("s");
     await visit.says("completed");
-    await service.clear();
   });
 
   await t.test("the focus goes once around the page in reading order, always visible", async () => {

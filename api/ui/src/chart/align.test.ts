@@ -68,10 +68,14 @@ test("chart: lines keep the last value of a slot and their extremes", () => {
 });
 
 test("chart: no fill is lost", () => {
-  equal(a.alignFills(axis, [[0, 1, 0, 0], [1, 0, 1, 1], [hour, 2, 3, 0], [4 * hour, 0, 0, 0], [9 * hour, 1, 0, 0]]), [
-    { slot: 0, buys: 1, sells: 1, ambiguous: 1 }, { slot: 1, buys: 2, sells: 3, ambiguous: 0 }, { slot: 3, buys: 1, sells: 0, ambiguous: 0 },
+  const marks = a.alignFills(axis, [[0, 1, 0, 0], [1, 0, 1, 1], [hour, 2, 3, 0], [4 * hour, 0, 0, 0], [9 * hour, 1, 0, 0]]);
+  equal(marks, [
+    { slot: 0, last: 0, buys: 1, sells: 1, ambiguous: 1 }, { slot: 1, last: 1, buys: 2, sells: 3, ambiguous: 0 },
+    { slot: 3, last: 3, buys: 1, sells: 0, ambiguous: 0 },
   ]);
-  equal(a.alignFills(axis, [[0, 1, 0, 0], [hour, 2, 3, 0], [9 * hour, 1, 0, 0]], 2).map((m) => [m.slot, m.buys + m.sells]), [[0, 6], [3, 1]]);
+  equal(a.joined(marks, 2), [{ slot: 0, last: 1, buys: 3, sells: 4, ambiguous: 1 }, { slot: 3, last: 3, buys: 1, sells: 0, ambiguous: 0 }]);
+  equal(marks[0]!.buys, 1, "the single ones stay");
+  equal(a.alignFills(a.noAxis, [[0, 1, 0, 0]]), []);
 });
 
 test("chart: a live candle changes the last slot or opens one", () => {

@@ -11,9 +11,10 @@ export interface Axis {
   closing: boolean;
 }
 
-/** The fills of one slot. */
+/** The fills of a slot, or of several from slot to last. */
 export interface Mark {
   slot: number;
+  last: number;
   buys: number;
   sells: number;
   ambiguous: number;
@@ -107,19 +108,26 @@ export function alignLine(axis: Axis, points: readonly LineTuple[]): LineTuple[]
   return out;
 }
 
-/** Fills on slots, one mark for every so many; none is lost, those outside count for the outer slots. */
-export function alignFills(axis: Axis, points: readonly FillsTuple[], every = 1): Mark[] {
-  const out: Mark[] = [];
-  for (const [t, buys, sells, ambiguous] of points) {
+/** Fills on slots, one mark for each that has some; none is lost, those outside count for the outer slots. */
+export function alignFills(axis: Axis, points: readonly FillsTuple[]): Mark[] {
+  return joined(points.flatMap(([t, buys, sells, ambiguous]) => {
     const slot = slotOf(axis, t);
-    if (slot < 0 || buys + sells === 0) continue;
+    return slot < 0 || buys + sells === 0 ? [] : [{ slot, last: slot, buys, sells, ambiguous }];
+  }), 1);
+}
+
+/** One mark for every so many slots, where there are several. */
+export function joined(marks: readonly Mark[], every: number): Mark[] {
+  const out: Mark[] = [];
+  for (const mark of marks) {
     const last = out.at(-1);
-    if (last && Math.floor(last.slot / every) === Math.floor(slot / every)) {
-      last.buys += buys;
-      last.sells += sells;
-      last.ambiguous += ambiguous;
+    if (last && Math.floor(last.slot / every) === Math.floor(mark.slot / every)) {
+      last.last = mark.last;
+      last.buys += mark.buys;
+      last.sells += mark.sells;
+      last.ambiguous += mark.ambiguous;
     } else {
-      out.push({ slot, buys, sells, ambiguous });
+      out.push({ ...mark });
     }
   }
   return out;

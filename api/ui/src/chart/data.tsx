@@ -2,10 +2,12 @@
 import { useComputed, useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import * as format from "../state/format.ts";
+import { datedAt } from "../state/fresh.ts";
+import { decimals } from "../state/money.ts";
 import * as store from "../state/store.ts";
 import { Throttle } from "./pace.ts";
 import { placesOf } from "./range.ts";
-import { axisNumber, moneyDigits, priceDigits } from "./scale.ts";
+import { axisNumber } from "./scale.ts";
 import { tableRows } from "./scene.ts";
 import type { TableRow } from "./scene.ts";
 import { symbol } from "./stage.ts";
@@ -41,11 +43,12 @@ function summaryOf(stage: Stage): string {
   const worst = store.report.value.metrics?.max_drawdown ?? points.reduce((most, p) => Math.max(most, p[3]), 0);
   const text = [
     price && `${symbol.value} ${config.timeframe}: last price ${format.exact(price)}${unit}`,
-    `equity ${format.money(points.at(-1)![1])}${unit}`,
+    `equity ${format.money(points.at(-1)![1], decimals.value)}${unit}`,
     `worst drawdown ${format.percent(worst)}`,
-    `${format.count(store.recent.value.total.fills)} fills`,
+    `${format.count(store.recent.value.total.fills)} fills${config.symbols.length > 1 ? " in all symbols" : ""}`,
   ].filter(Boolean).join(", ");
-  return text.charAt(0).toUpperCase() + text.slice(1) + ".";
+  const when = datedAt.value && `as of ${datedAt.value}: `;
+  return (when + text).replace(/^./, (c) => c.toUpperCase()) + ".";
 }
 
 export function DataTable({ stage }: { stage: Stage }) {
@@ -62,15 +65,17 @@ function Rows({ stage }: { stage: Stage }) {
   const table = useSlowly(tableEvery, () => {
     const scene = stage.scene.value, view = stage.view.value;
     const places = view ? placesOf(scene.axis, view) : { from: 0, to: scene.axis.times.length };
-    const money = moneyDigits(scene.equity.map((p) => p[1]));
-    return { candles: scene.candles.length > 0, rows: tableRows(scene, places.from, places.to, mostRows), price: priceDigits(scene.candles), money, slots: Math.min(places.to, scene.axis.times.length) - Math.max(places.from, 0) };
+    const rows = tableRows(scene, places.from, places.to, mostRows);
+    const candles = scene.candles.length > 0;
+    return { candles, rows, counted: candles && scene.counted, digits: scene.digits, merged: (rows[0]?.slots ?? 1) > 1 };
   });
-  const { rows, candles, price, money, slots } = table.value;
+  const { rows, candles, counted, digits, merged } = table.value;
   const unit = store.quote.value ? ", " + store.quote.value : "";
   return (
     <>
       <p class="caption">
-        {format.count(rows.length)} rows of what is visible{slots > rows.length ? `, each for several points of the chart: ${candles ? "first open, highest high, lowest low, last close, " : ""}last equity, worst drawdown` : ""}.
+        {format.count(rows.length)} rows of what is visible{merged ? `, each for several points of the chart: ${candles ? "first open, highest high, lowest low, last close, " : ""}last equity, worst drawdown` : ""}.
+        {candles && !counted && " There are too many fills to count them row by row: zoom in."}
       </p>
       <div class="chart-rows" role="region" aria-label="Data of the chart" tabIndex={0}>
         <table>
@@ -79,17 +84,17 @@ function Rows({ stage }: { stage: Stage }) {
               <th scope="col">Time, UTC</th>
               {[...(candles ? ["Open", "High", "Low", "Close"] : []), "Equity"].map((name) => <th key={name} scope="col" class="number">{name}{unit}</th>)}
               <th scope="col" class="number">Drawdown</th>
-              <th scope="col" class="number">Fills</th>
+              {counted && <th scope="col" class="number">Fills</th>}
             </tr>
           </thead>
-          <tbody>{rows.map((r) => <Row key={r.time} row={r} candles={candles} price={price} money={money} />)}</tbody>
+          <tbody>{rows.map((r) => <Row key={r.time} row={r} candles={candles} counted={counted} {...digits} />)}</tbody>
         </table>
       </div>
     </>
   );
 }
 
-function Row({ row, candles, price, money }: { row: TableRow; candles: boolean; price: number; money: number }) {
+function Row({ row, candles, counted, price, money }: { row: TableRow; candles: boolean; counted: boolean; price: number; money: number }) {
   const cell = (v: number | undefined, digits: number) => <td class="number">{v === undefined ? "–" : axisNumber(v, digits)}</td>;
   return (
     <tr>
@@ -97,7 +102,7 @@ function Row({ row, candles, price, money }: { row: TableRow; candles: boolean; 
       {candles && [1, 2, 3, 4].map((i) => cell(row.candle?.[i], price))}
       {cell(row.equity?.[1], money)}
       <td class="number">{row.equity ? format.signedPercent(-row.equity[3]) : "–"}</td>
-      <td class="number">{format.count(row.fills)}</td>
+      {counted && <td class="number">{format.count(row.fills)}</td>}
     </tr>
   );
 }

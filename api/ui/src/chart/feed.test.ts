@@ -33,7 +33,7 @@ function service() {
 }
 
 function wishFor(source: Source, more: Partial<Wish> = {}): Wish {
-  return { source, symbol: "A/B", timeframe: hour, lines: [], width: 1000, candles: true, equity: [], ...more };
+  return { source, symbol: "A/B", timeframe: hour, lines: [], width: 1000, candles: true, ahead: false, until: null, equity: [], ...more };
 }
 
 test("chart: the whole run is loaded once and comes back from memory", async () => {
@@ -42,7 +42,7 @@ test("chart: the whole run is loaded once and comes back from memory", async () 
   const feed = new Feed(() => changes++);
   ok(await feed.load(wishFor(s.source, { lines: ["fast"] }), null, null), "candles were there");
   equal(s.asked.map((r) => r.series), ["candles", "equity", "fills", "annotation:fast"]);
-  ok(s.asked.every((r) => r.from === undefined && (r.maxPoints ?? 0) <= 2000), "all of it, bounded");
+  ok(s.asked.every((r) => r.from === undefined && (r.maxPoints ?? 0) <= 4000), "all of it, bounded");
   equal(feed.overview!.span, { from: 0, to: 100 * hour });
   await feed.load(wishFor(s.source), { from: 10 * hour, to: 20 * hour }, { from: 12 * hour, to: 18 * hour });
   equal([feed.shown!.parts.candles.length, feed.shown!.parts.equity.length], [10, 10]);
@@ -85,14 +85,62 @@ test("chart: what cannot be had leaves what came by itself", async () => {
 test("chart: fewer markers where there is less room, never more than 500", async () => {
   const s = service();
   const feed = new Feed(() => {});
-  const most = async (width: number) => {
-    s.asked.length = 0;
+  const every = async (width: number) => {
     await feed.load(wishFor(s.source, { width }), null, null);
-    return s.asked.find((r) => r.series === "fills")!.maxPoints!;
+    return feed.shown!.parts.every;
   };
-  equal([await most(220), await most(50_000), await most(0)], [10, 250, 2]);
+  equal([await every(220), await every(50_000), await every(0)], [10, 1, 50]);
+  ok(feed.shown!.exact === false, "closer there are more");
+  equal(s.asked.filter((r) => r.series === "fills").map((r) => r.maxPoints), [4000, 4000, 4000]);
+  ok(feed.shown!.parts.counted, "each candle has its own");
+});
+
+test("chart: markers stay when the connection is lost", async () => {
+  const s = service();
+  const feed = new Feed(() => {});
   await feed.load(wishFor(s.source, { width: 220 }), null, null);
-  equal(feed.shown!.parts.every, 10);
+  const before = feed.shown!.parts;
+  const gone: Source = { rows: () => Promise.reject(new Unavailable("")), series: () => Promise.reject(new Unavailable("")) };
+  await feed.load(wishFor(gone, { width: 220 }), null, null);
+  equal([feed.shown!.parts.fills.length, feed.shown!.parts.every, feed.shown!.parts.candles.length], [before.fills.length, 10, 100]);
+  await feed.load(wishFor(gone), { from: 10 * hour, to: 30 * hour }, null);
+  equal(feed.detail!.parts.fills.map((p) => p[0] / hour), [10, 20]);
+});
+
+test("chart: an ended run has no candles after its end, a running one sees as far as it got", async () => {
+  const s = service();
+  const feed = new Feed(() => {});
+  await feed.load(wishFor(s.source, { until: 40 * hour }), null, null);
+  equal([feed.shown!.parts.candles.length, feed.shown!.parts.now], [40, Infinity]);
+  await feed.load(wishFor(s.source, { until: 40 * hour }), { from: 30 * hour, to: 60 * hour }, null);
+  equal(feed.shown!.parts.candles.length, 10);
+  const equity: EquityTuple[] = [[20 * hour, 1, 1, 0]];
+  await feed.load(wishFor(s.source, { ahead: true, equity }), null, null);
+  equal([feed.shown!.parts.candles.length, feed.shown!.parts.now], [100, 20 * hour]);
+  feed.grow([...equity, [21 * hour, 1, 1, 0]]);
+  equal(feed.shown!.parts.now, 21 * hour);
+  feed.clear();
+  await feed.load(wishFor(s.source, { ahead: true }), null, null);
+  equal(feed.lastPrice(), null, "it has not begun");
+});
+
+test("chart: the merged candle that a run is within is asked for as far as it got", async () => {
+  const asked: SeriesRequest[] = [];
+  const source: Source = {
+    rows: () => Promise.reject(new Unavailable("")),
+    series: async (r) => {
+      asked.push(r);
+      if (r.series !== "candles") return { points: [], method: "none", of: 0 };
+      if (r.maxPoints === 1) return { points: [[r.from!, 1, 3, 1, 2, 1]], method: "aggregate", of: 2 };
+      return { points: [0, 3, 6, 9].map((t) => [t * hour, 1, 9, 0.5, 8, 1]), method: "aggregate", of: 10 };
+    },
+  };
+  const feed = new Feed(() => {});
+  const wish = wishFor(source, { ahead: true, equity: [[5 * hour, 1, 1, 0]] });
+  await feed.load(wish, null, null);
+  equal([feed.shown!.parts.each, feed.shown!.parts.step, feed.lastPrice()], [3, 3 * hour, 8]);
+  await feed.refreshHead(wish);
+  equal([asked.at(-1)!.from, asked.at(-1)!.to, feed.lastPrice()], [3 * hour, 5 * hour, 2]);
 });
 
 test("chart: candles and equity that come by themselves reach the end of the axis", async () => {

@@ -5,10 +5,12 @@ import type { Source } from "../state/source.ts";
 import { addCandle, withTail } from "./align.ts";
 import { length } from "./range.ts";
 import type { Loaded, Span } from "./range.ts";
-import { nothing } from "./scene.ts";
+import { lastPrice, nothing } from "./scene.ts";
 import type { Parts } from "./scene.ts";
 
 const mostPoints = 2000;
+/** Fills are counted in a table too: as finely as the service counts them. */
+const mostFills = 4000;
 /** Two markers each at most, and never closer than the eye tells apart. */
 const mostMarks = 250;
 const markWidth = 22;
@@ -25,6 +27,10 @@ export interface Wish {
   width: number;
   /** Polling has no candles. */
   candles: boolean;
+  /** The run has not seen all candles: a backtest that goes on, or got nowhere. */
+  ahead: boolean;
+  /** Only candles before this moment, the end of the run; null for all there are. */
+  until: number | null;
   /** What came by itself: more than the answers while a run goes on, all there is without a stream. */
   equity: EquityTuple[];
 }
@@ -40,6 +46,8 @@ export class Feed {
   /** The stretch that is shown instead, if any. */
   detail: Load | null = null;
   private turn = 0;
+  /** The turn whose answers are awaited. */
+  private loading = 0;
 
   /** changed is called when there is something new to draw. */
   constructor(private readonly changed: () => void) {}
@@ -48,12 +56,9 @@ export class Feed {
     return this.detail ?? this.overview;
   }
 
-  /** The price when equity was last known: a backtest knows all its candles from the begin. */
+  /** The newest price that the run has seen. */
   lastPrice(): number | null {
-    const { candles, equity } = this.overview?.parts ?? nothing;
-    const now = equity.at(-1)?.[0];
-    if (now === undefined) return null;
-    return candles.findLast((c) => c[0] < now)?.[4] ?? null;
+    return lastPrice(this.overview?.parts ?? nothing);
   }
 
   /** Forgets everything, answers under way too. */
@@ -72,25 +77,27 @@ export class Feed {
 
   /** Loads a stretch for a view, or with null the whole run. False: there was nothing to be had. */
   async load(wish: Wish, span: Span | null, view: Span | null): Promise<boolean> {
-    const turn = ++this.turn;
-    const before = this.shown?.parts ?? nothing;
+    const turn = (this.loading = ++this.turn);
+    const before = this.shown?.parts ?? nothing, whole = this.overview?.parts ?? nothing;
     const ask = asker(wish.source, span);
-    const many = marksFor(wish.width, span, view);
     const [candles, equity, fills] = await Promise.all([
-      wish.candles ? ask("candles", mostPoints, wish.symbol) : null,
+      wish.candles ? asker(wish.source, { from: span?.from, to: ending(span?.to, wish.until) })("candles", mostPoints, wish.symbol) : null,
       ask("equity", mostPoints),
-      wish.candles ? ask("fills", many, wish.symbol) : null,
+      wish.candles ? ask("fills", mostFills, wish.symbol) : null,
     ]);
     if (turn !== this.turn) return true;
+    this.loading = 0;
+    const bars = (candles?.points as CandleTuple[]) ?? (wish.candles ? before.candles : []);
     const parts: Parts = {
-      candles: (candles?.points as CandleTuple[]) ?? (wish.candles ? before.candles : []),
-      step: stepOf(candles, wish.timeframe) || before.step,
+      candles: bars,
+      ...(slotOf(candles, wish.timeframe) ?? { step: before.step, each: before.each }),
+      now: wish.ahead ? newest(wish.equity) : Infinity, head: null,
       equity: (equity?.points as EquityTuple[]) ?? inside(wish.equity, span),
-      fills: (fills?.points as FillsTuple[]) ?? [],
-      every: Math.max(1, Math.round((candles?.points.length ?? 0) / marksFor(wish.width, span, view))),
+      ...(fills ? fillsOf(fills) : { fills: happened(whole.fills, span), counted: whole.counted }),
+      every: Math.max(1, Math.ceil(bars.length / marksFor(wish.width, span, view))),
       lines: new Map([...before.lines].filter(([name]) => wish.lines.includes(name))),
     };
-    const load = loadOf(parts, span, view, candles, fills);
+    const load = loadOf(parts, span, view, candles);
     if (span) this.detail = load;
     else [this.overview, this.detail] = [load, null];
     this.changed();
@@ -119,27 +126,41 @@ export class Feed {
     }));
   }
 
+  /** The merged candle that the run is within, as far as it has got by now. */
+  async refreshHead(wish: Wish): Promise<void> {
+    const turn = this.turn;
+    // A question of the same kind would push aside those that a load waits for.
+    if (this.loading) return;
+    for (const load of [this.overview, this.detail]) {
+      if (!load || load.parts.each === 1 || load.parts.now === Infinity) continue;
+      const { now, candles } = load.parts, from = candles.findLast((c) => c[0] < now)?.[0];
+      if (from === undefined) continue;
+      const answer = await asker(wish.source, { from, to: now })("candles", 1, wish.symbol);
+      if (turn !== this.turn) return;
+      load.parts = { ...load.parts, head: (answer?.points[0] as CandleTuple) ?? null };
+    }
+    this.changed();
+  }
+
   /** The markers again: fills have come. */
-  async refreshMarks(wish: Wish, view: Span | null): Promise<void> {
+  async refreshMarks(wish: Wish): Promise<void> {
     const load = this.shown, turn = this.turn;
     if (!load || !wish.candles) return;
     const span = load === this.detail ? load.span : null;
-    const answer = await asker(wish.source, span)("fills", marksFor(wish.width, span, view), wish.symbol);
+    const answer = await asker(wish.source, span)("fills", mostFills, wish.symbol);
     if (!answer || turn !== this.turn || load !== this.shown) return;
-    load.parts = { ...load.parts, fills: answer.points as FillsTuple[] };
+    load.parts = { ...load.parts, ...fillsOf(answer) };
     this.changed();
   }
 
   /** Equity that came by itself. */
   grow(equity: EquityTuple[]) {
-    if (this.overview) {
-      this.overview.parts = { ...this.overview.parts, equity };
-      if (!this.overview.parts.candles.length) this.overview.span = spanOf(this.overview.parts);
+    for (const load of [this.overview, this.detail]) {
+      if (!load) continue;
+      const { parts } = load, now = parts.now === Infinity ? Infinity : newest(equity);
+      load.parts = { ...parts, now, equity: load === this.overview ? equity : withTail(parts.equity, inside(equity, load.span)) };
     }
-    if (this.detail) {
-      const parts = this.detail.parts;
-      this.detail.parts = { ...parts, equity: withTail(parts.equity, inside(equity, this.detail.span)) };
-    }
+    if (this.overview && !this.overview.parts.candles.length) this.overview.span = spanOf(this.overview.parts);
     this.changed();
   }
 
@@ -159,13 +180,14 @@ export class Feed {
 type Ask = (series: SeriesRequest["series"], maxPoints: number, symbol?: string) => Promise<SeriesResult | null>;
 
 /** Asks for series of a stretch; null for what cannot be had now. */
-function asker(source: Source, span: Span | null): Ask {
+function asker(source: Source, span: Partial<Span> | null): Ask {
   return async (series, maxPoints, symbol) => {
     const request: SeriesRequest = { series, maxPoints };
     if (symbol) request.symbol = symbol;
     // A close time belongs to the candle that it ends, so these stretches begin a moment later.
     const shift = series === "candles" || series === "fills" ? 0 : 1;
-    if (span) [request.from, request.to] = [span.from + shift, span.to + shift];
+    if (span?.from !== undefined) request.from = span.from + shift;
+    if (span?.to !== undefined) request.to = span.to + shift;
     try {
       return await source.series(request);
     } catch {
@@ -180,21 +202,38 @@ function marksFor(width: number, span: Span | null, view: Span | null): number {
   return Math.min(mostMarks, Math.max(2, Math.ceil((width / markWidth) * share)));
 }
 
-function stepOf(candles: SeriesResult | null, timeframe: number): number {
-  if (!candles?.points.length) return 0;
-  return timeframe ? Math.ceil(candles.of / candles.points.length) * timeframe : leastGap(candles.points);
+/** When equity was last known. */
+const newest = (equity: EquityTuple[]): number => equity.at(-1)?.[0] ?? 0;
+
+/** The earlier of two ends, where there are any. */
+function ending(to: number | undefined, until: number | null): number | undefined {
+  return until === null ? to : Math.min(to ?? until, until);
 }
 
-function leastGap(points: number[][]): number {
-  let least = Infinity;
-  for (let i = 1; i < points.length; i++) least = Math.min(least, points[i]![0]! - points[i - 1]![0]!);
-  return Number.isFinite(least) ? least : 60_000;
+/** How long a slot of these candles is, and of how many it is made. */
+function slotOf(candles: SeriesResult | null, timeframe: number): Pick<Parts, "step" | "each"> | null {
+  if (!candles?.points.length) return null;
+  const usual = usualGap(candles.points) || timeframe || 60_000;
+  if (candles.method === "none" || !timeframe) return { step: timeframe || usual, each: 1 };
+  // The first and the last may be of fewer candles, and the market may have been closed.
+  const each = Math.max(Math.ceil(candles.of / candles.points.length), Math.round(usual / timeframe));
+  return { step: each * timeframe, each };
 }
 
-function loadOf(parts: Parts, span: Span | null, view: Span | null, candles: SeriesResult | null, fills: SeriesResult | null): Load {
+function usualGap(points: number[][]): number {
+  const gaps = points.slice(1).map((p, i) => p[0]! - points[i]![0]!);
+  return gaps.sort((a, b) => a - b)[gaps.length >> 1] ?? 0;
+}
+
+/** More candles with fills than it was asked for are joined by the service, two and two until they are few enough. */
+function fillsOf({ points }: SeriesResult): Pick<Parts, "fills" | "counted"> {
+  return { fills: points as FillsTuple[], counted: points.length <= mostFills / 2 };
+}
+
+function loadOf(parts: Parts, span: Span | null, view: Span | null, candles: SeriesResult | null): Load {
   const whole = spanOf(parts);
-  const each = (r: SeriesResult | null) => !r || r.points.length === r.of || r.method === "none";
-  return { parts, span: span ?? whole, view: length(view ?? span ?? whole), exact: each(candles) && each(fills) };
+  const single = !candles || candles.points.length === candles.of || candles.method === "none";
+  return { parts, span: span ?? whole, view: length(view ?? span ?? whole), exact: single && parts.counted && parts.every === 1 };
 }
 
 function spanOf(parts: Parts): Span {
@@ -203,3 +242,4 @@ function spanOf(parts: Parts): Span {
 }
 
 const inside = (points: EquityTuple[], span: Span | null) => (span ? points.filter((p) => p[0] > span.from && p[0] <= span.to) : points);
+const happened = (points: FillsTuple[], span: Span | null) => (span ? points.filter((p) => p[0] >= span.from && p[0] < span.to) : points);

@@ -5,14 +5,16 @@ import type { ReadonlySignal } from "@preact/signals";
 import * as format from "../state/format.ts";
 import { quote, selection } from "../state/store.ts";
 import { slotOf } from "./align.ts";
+import type { Mark } from "./align.ts";
 import { levels, symbol } from "./stage.ts";
 import type { Stage } from "./stage.ts";
-import { axisNumber, moneyDigits, priceDigits } from "./scale.ts";
-import { newestSlot, readingAt } from "./scene.ts";
-import type { Reading } from "./scene.ts";
+import { axisNumber } from "./scale.ts";
+import type { LineLook } from "./scale.ts";
+import { readingAt, seenAt } from "./scene.ts";
+import type { Reading, Scene } from "./scene.ts";
 
 export function Legends({ stage }: { stage: Stage }) {
-  const reading = useComputed(() => readingAt(stage.scene.value, stage.pointed.value ?? restingSlot(stage)) ?? readingAt(stage.scene.value, restingSlot(stage)));
+  const reading = useComputed(() => (stage.pointed.value !== null && readingAt(stage.scene.value, stage.pointed.value)) || seenAt(stage.scene.value, restingSlot(stage)));
   const tops = stage.tops.value;
   const panes = stage.withCandles.value ? [PricePane, EquityPane, DrawdownPane] : [EquityPane, DrawdownPane];
   if (!reading.value) return null;
@@ -29,7 +31,7 @@ export function Legends({ stage }: { stage: Stage }) {
 
 function restingSlot(stage: Stage): number {
   const scene = stage.scene.value, view = stage.view.value, chosen = selection.value;
-  const last = view ? Math.min(newestSlot(scene), slotOf(scene.axis, view.to - 1)) : newestSlot(scene);
+  const last = view ? Math.min(scene.reach.slot, slotOf(scene.axis, view.to - 1)) : scene.reach.slot;
   const slot = chosen ? slotOf(scene.axis, chosen.time) : last;
   return slot <= last && slot >= (view ? slotOf(scene.axis, view.from) : 0) ? slot : last;
 }
@@ -43,7 +45,7 @@ interface ItemProps {
   name: string;
   value: string;
   tone?: string;
-  swatch?: string;
+  swatch?: LineLook;
   /** Left out where there is little room. */
   extra?: boolean;
 }
@@ -51,46 +53,49 @@ interface ItemProps {
 function Item({ name, value, tone, swatch, extra }: ItemProps) {
   return (
     <span class={extra ? "chart-extra" : undefined}>
-      {swatch && <Swatch token={swatch} />} <span class="muted">{name}</span> <span class={tone}>{value}</span>
+      {swatch && <Swatch look={swatch} />} <bdi class="muted">{name}</bdi> <span class={tone}>{value}</span>
     </span>
   );
 }
 
 function PricePane({ stage, reading }: PaneProps) {
-  const digits = useComputed(() => priceDigits(stage.scene.value.candles));
-  const now = reading.value;
+  const now = reading.value, scene = stage.scene.value;
   if (!now?.candle) return null;
-  const [, open, high, low, close] = now.candle;
-  const text = (v: number) => axisNumber(v, digits.value);
+  const [begin, open, high, low, close] = now.candle;
+  const text = (v: number) => axisNumber(v, scene.digits.price);
   return (
     <>
       <strong class="chart-extra">{symbol}</strong>
-      <span class="muted">{format.time(now.time)} UTC</span>
+      <span class="muted">{format.time(begin)} UTC</span>
+      {now.ahead && <span class="muted">not reached yet</span>}
       <Item name="O" value={text(open)} extra />
       <Item name="H" value={text(high)} extra />
       <Item name="L" value={text(low)} extra />
       <Item name="C" value={text(close)} tone={format.tone(close - open)} />
       <Item name="" value={format.signedPercent(close / open - 1)} tone={format.tone(close - open)} />
-      {now.mark && <span>{fillText(now.mark)}</span>}
-      {stage.lines.value.map((name) => now.lines.has(name) && <Item key={name} name={name} value={text(now.lines.get(name)!)} extra />)}
+      {now.mark && <span class="chart-fills">{fillText(now.mark, scene)}</span>}
       {levels.value.map((l) => <Item key={l.title} name={l.title} value={text(l.price)} />)}
+      {stage.lines.value.map((name) => now.lines.has(name) && <Item key={name} name={name} value={text(now.lines.get(name)!)} extra />)}
     </>
   );
 }
 
-function fillText(m: { buys: number; sells: number; ambiguous: number }): string {
-  const parts = [m.buys && `▲ ${format.count(m.buys)} bought`, m.sells && `▼ ${format.count(m.sells)} sold`, m.ambiguous && `${format.count(m.ambiguous)} ambiguous`];
-  return parts.filter(Boolean).join(", ");
+/** Fills of a slot, or of the several slots that share a marker. */
+function fillText({ slot, last, buys, sells, ambiguous }: Mark, { axis }: Scene): string {
+  const many = (n: number, sign: string, word: string) => (n ? `${sign} ${format.count(n)} ${word}${n === 1 ? "" : "s"}` : "");
+  const parts = [many(buys, "▲", "buy"), many(sells, "▼", "sell"), ambiguous && `${format.count(ambiguous)} ambiguous`].filter(Boolean).join(", ");
+  return last === slot ? parts : `${parts} from ${format.time(axis.times[slot])} to ${format.time(axis.times[last + 1] ?? axis.end)}`;
 }
 
+const equityLook: LineLook = { token: "accent", style: 0, width: 1 }, cashLook: LineLook = { token: "muted", style: 0, width: 1 };
+
 function EquityPane({ stage, reading }: PaneProps) {
-  const digits = useComputed(() => moneyDigits(stage.scene.value.equity.map((p) => p[1])));
   const now = reading.value?.equity;
-  const money = (v: number | undefined) => (v === undefined ? "–" : axisNumber(v, digits.value));
+  const money = (v: number | undefined) => (v === undefined ? "–" : axisNumber(v, stage.scene.value.digits.money));
   return (
     <>
-      <Item swatch="accent" name="Equity" value={money(now?.[1])} />
-      <Item swatch="muted" name="Cash" value={money(now?.[2])} />
+      <Item swatch={equityLook} name="Equity" value={money(now?.[1])} />
+      <Item swatch={cashLook} name="Cash" value={money(now?.[2])} />
       <span class="muted chart-extra">{quote}</span>
     </>
   );
@@ -101,13 +106,14 @@ function DrawdownPane({ reading }: PaneProps) {
   return <Item name="Drawdown" value={now ? format.signedPercent(-now[3]) : "–"} tone={now && now[3] > 0 ? "down" : ""} />;
 }
 
-const dashes = ["", "1 2", "4 3"];
+/** As the library draws its line styles. */
+const dashes = ["", "2 2", "4 4", "7 4", "2 5"];
 
 /** How a line looks, beside its name. */
-export function Swatch({ token, style = 0 }: { token: string; style?: number }) {
+export function Swatch({ look }: { look: LineLook }) {
   return (
-    <svg class={`chart-swatch ${token}`} width="16" height="8" viewBox="0 0 16 8" aria-hidden="true">
-      <line x1="0" y1="4" x2="16" y2="4" stroke-width="2" stroke-dasharray={dashes[style]} />
+    <svg class={`chart-swatch ${look.token}`} width="18" height="8" viewBox="0 0 18 8" aria-hidden="true">
+      <line x1="0" y1="4" x2="18" y2="4" stroke-width={2 * look.width} stroke-dasharray={dashes[look.style]} />
     </svg>
   );
 }

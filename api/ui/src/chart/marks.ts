@@ -1,5 +1,5 @@
-// Fill markers: ▲ below a candle for buys, ▼ above it for sells, with their count when it is
-// more than one. Hollow is ambiguous; a slot that is so in part is filled in part.
+// Fill markers: ▲ below a candle for buys, ▼ above it for sells. More than one have a bar,
+// and their count where there is room. Hollow is ambiguous; a slot that is so in part is filled in part.
 import type { CanvasRenderingTarget2D } from "fancy-canvas";
 import type { IPrimitivePaneView, ISeriesPrimitive, SeriesAttachedParameter, Time } from "lightweight-charts";
 import { count } from "../state/format.ts";
@@ -9,8 +9,10 @@ import type { Palette } from "./palette.ts";
 
 /** In parts of the text's size, so that markers grow with it. */
 const size = 0.42, gap = 0.42, font = 0.83;
+/** Pixels. */
+const bar = 2;
 /** Above and below the candles, so that no marker is cut off. */
-const room = 2;
+const room = 2.3;
 
 interface Drawn extends Mark {
   low: number;
@@ -85,11 +87,13 @@ export class FillMarks implements ISeriesPrimitive<Time> {
     context.strokeStyle = color;
     context.stroke();
     if (mark[side] < 2) return taken;
+    context.fillStyle = color;
+    context.fillRect(x - wide, buys ? base + bar : base - 2 * bar, 2 * wide, bar);
     const text = count(mark[side]), half = context.measureText(text).width / 2;
     if (x - half < taken + 2) return taken;
     context.fillStyle = this.palette.text;
     context.textBaseline = buys ? "top" : "bottom";
-    context.fillText(text, x, base + down * 2);
+    context.fillText(text, x, base + down * 3 * bar);
     return x + half;
   }
 }

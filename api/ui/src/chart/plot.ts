@@ -1,19 +1,20 @@
 // The chart library behind one small surface: panes, series, colours, the visible stretch.
 import type {
-  AutoscaleInfo, IChartApi, IPriceLine, ISeriesApi, ISeriesPrimitive, MouseEventParams, SeriesPartialOptionsMap, Time, UTCTimestamp,
+  AutoscaleInfo, IChartApi, IPriceLine, ISeriesApi, ISeriesPrimitive, MouseEventParams, SeriesDataItemTypeMap, SeriesPartialOptionsMap, Time, UTCTimestamp,
 } from "lightweight-charts";
-import type { EquityTuple } from "../api/types.ts";
 import { SelectedMoment } from "./cursor.ts";
 import type { Library } from "./library.ts";
 import { FillMarks } from "./marks.ts";
 import { NewestValue } from "./newest.ts";
+import type { Newest } from "./newest.ts";
 import { faded } from "./palette.ts";
 import type { Palette } from "./palette.ts";
 import { everything } from "./range.ts";
 import type { Span } from "./range.ts";
-import { axisDrawdown, axisNumber, axisTicks, axisTime, lookOf, moneyDigits, priceDigits, tickText } from "./scale.ts";
+import { axisDrawdown, axisNumber, axisTicks, axisTime, lookOf, tickText } from "./scale.ts";
 import { emptyScene, farApart } from "./scene.ts";
 import type { Scene } from "./scene.ts";
+import { Veil } from "./veil.ts";
 
 /** A price to mark: stop or target of the open position. */
 export interface Level {
@@ -36,6 +37,10 @@ export interface LineSpec {
   shared: boolean;
 }
 
+/** So far from a label's middle, in parts of the text's size, the numbers of an axis are under it. */
+const near = 1.35;
+/** Single points are changed up to so many; beyond, all are given anew. */
+const fewChanges = 8;
 /** The library counts from the middle of the first visible slot to the middle of the last. */
 const half = 0.5;
 const at = (ms: number) => (ms / 1000) as UTCTimestamp;
@@ -47,43 +52,53 @@ export class Plot {
   private readonly equity: ISeriesApi<"Line">;
   private readonly cash: ISeriesApi<"Line">;
   private readonly drawdown: ISeriesApi<"Baseline">;
+  /** What each pane's axis belongs to, from the top. */
+  private readonly hosts: (ISeriesApi<"Candlestick"> | ISeriesApi<"Line"> | ISeriesApi<"Baseline">)[];
   private readonly marks: FillMarks;
+  private readonly veil: Veil;
   private readonly moments: SelectedMoment[];
   private readonly newest: NewestValue[];
   private readonly lines = new Map<string, { series: ISeriesApi<"Line">; spec: LineSpec }>();
   private levels: { title: string; line: IPriceLine }[] = [];
   private shown = emptyScene;
+  /** Pixels of the text's size. */
+  private readonly em: number;
 
   constructor(private readonly library: Library, element: HTMLElement, private palette: Palette, withCandles: boolean, events: PlotEvents) {
     const { BaselineSeries, CandlestickSeries, LineSeries, createChart } = library;
-    const style = getComputedStyle(element), family = style.fontFamily, em = parseFloat(style.fontSize);
-    this.chart = createChart(element, layout(family, em));
+    const style = getComputedStyle(element), family = style.fontFamily;
+    this.em = parseFloat(style.fontSize);
+    this.chart = createChart(element, layout(family, this.em));
     const first = withCandles ? 1 : 0;
     this.candles = withCandles ? this.chart.addSeries(CandlestickSeries, { priceLineVisible: false, lastValueVisible: false, autoscaleInfoProvider: (base: () => AutoscaleInfo | null) => this.reach(base()) }, 0) : null;
     this.cash = this.chart.addSeries(LineSeries, line, first);
     this.equity = this.chart.addSeries(LineSeries, { ...line, lineWidth: 2 }, first);
     this.drawdown = this.chart.addSeries(BaselineSeries, drawdownLook, first + 1);
-    this.marks = new FillMarks(palette, family, em);
-    this.candles?.attachPrimitive(this.marks);
-    const hosts = [...(this.candles ? [this.candles] : []), this.equity, this.drawdown];
-    this.moments = hosts.map((host, i) => {
+    this.marks = new FillMarks(palette, family, this.em);
+    this.veil = new Veil(palette);
+    for (const part of [this.veil, this.marks]) this.candles?.attachPrimitive(part);
+    this.hosts = [...(this.candles ? [this.candles] : []), this.equity, this.drawdown];
+    this.moments = this.hosts.map((host, i) => {
       const moment = new SelectedMoment(palette, i === 0);
       host.attachPrimitive(moment as ISeriesPrimitive<Time>);
       return moment;
     });
-    this.newest = hosts.map((host) => {
-      const newest = new NewestValue(palette);
+    this.newest = this.hosts.map((host) => {
+      const newest = new NewestValue(palette, host === this.candles ? () => this.seen() : undefined);
       host.attachPrimitive(newest as ISeriesPrimitive<Time>);
       return newest;
     });
     this.chart.panes().forEach((pane, i) => {
-      const prices = withCandles && i === 0;
+      const prices = withCandles && i === 0, tickMarkDensity = i === first ? 0.9 : 1.4;
       pane.setStretchFactor(prices ? 5 : 2);
-      // Room for the legend.
-      pane.priceScale("right").applyOptions({ scaleMargins: prices ? { top: 0.12, bottom: 0.06 } : { top: 0.26, bottom: 0.08 } });
+      // Room for the legend; a low pane has its numbers closer together, so that there are some.
+      pane.priceScale("right").applyOptions(prices ? { scaleMargins: { top: 0.12, bottom: 0.06 } } : { scaleMargins: { top: 0.26, bottom: 0.12 }, tickMarkDensity });
     });
     this.color(palette);
-    this.chart.timeScale().subscribeVisibleLogicalRangeChange((range) => range && events.moved({ from: range.from - half, to: range.to + half }));
+    this.chart.timeScale().subscribeVisibleLogicalRangeChange((range) => {
+      this.number();
+      if (range) events.moved({ from: range.from - half, to: range.to + half });
+    });
     this.chart.timeScale().subscribeSizeChange(() => events.resized());
     this.chart.subscribeCrosshairMove((p) => events.pointed(slotAt(p, this.shown.axis.times.length)));
     this.chart.subscribeClick((p) => {
@@ -113,6 +128,7 @@ export class Plot {
     const fill = faded(palette.down, 0.25);
     this.drawdown.applyOptions({ bottomLineColor: palette.down, bottomFillColor1: fill, bottomFillColor2: fill, topLineColor: palette.down, topFillColor1: fill, topFillColor2: fill });
     for (const { series, spec } of this.lines.values()) series.applyOptions({ color: palette[lookOf(spec.order).token] });
+    this.veil.color(palette);
     this.levels.forEach(({ title, line: l }) => l.applyOptions(this.levelLook(title)));
     this.marks.color(palette);
     for (const part of [...this.moments, ...this.newest]) part.color(palette);
@@ -123,26 +139,48 @@ export class Plot {
     const old = this.shown;
     this.shown = scene;
     if (this.candles && scene.candles !== old.candles) {
-      this.candles.applyOptions({ priceFormat: numbers(priceDigits(scene.candles)) });
-      this.candles.setData(scene.candles.map((c) => ({ time: at(c[0]), open: c[1], high: c[2], low: c[3], close: c[4] })));
+      put(this.candles, scene.candles, old.candles, (c) => ({ time: at(c[0]), open: c[1], high: c[2], low: c[3], close: c[4] }));
     }
-    if (scene.equity !== old.equity) this.showEquity(scene.equity);
+    if (scene.equity !== old.equity) {
+      put(this.equity, scene.equity, old.equity, (p) => ({ time: at(p[0]), value: p[1] }));
+      put(this.cash, scene.equity, old.equity, (p) => ({ time: at(p[0]), value: p[2] }));
+      put(this.drawdown, scene.equity, old.equity, (p) => ({ time: at(p[0]), value: -p[3] }));
+    }
     this.showLines(scene, old, specs);
+    this.veil.set(scene.reach.priced + 1);
     if (scene.marks !== old.marks || scene.candles !== old.candles) {
       this.marks.set(scene.marks.flatMap((m) => {
         const candle = scene.candles[m.slot];
         return candle ? [{ ...m, low: candle[3], high: candle[2] }] : [];
       }));
     }
+    this.number();
   }
 
-  private showEquity(points: EquityTuple[]) {
-    const format = numbers(moneyDigits(points.map((p) => p[1])));
-    this.equity.applyOptions({ priceFormat: format });
-    this.cash.applyOptions({ priceFormat: format });
-    this.equity.setData(points.map((p) => ({ time: at(p[0]), value: p[1] })));
-    this.cash.setData(points.map((p) => ({ time: at(p[0]), value: p[2] })));
-    this.drawdown.setData(points.map((p) => ({ time: at(p[0]), value: -p[3] })));
+  /** The newest visible candle that the run has seen. */
+  private seen(): Newest | null {
+    const { candles, reach } = this.shown, range = this.chart.timeScale().getVisibleLogicalRange();
+    const candle = candles[Math.min(reach.priced, Math.ceil((range?.to ?? Infinity) - 0.01))];
+    return candle ? { price: candle[4], color: candle[4] < candle[1] ? this.palette.down : this.palette.up } : null;
+  }
+
+  /** Numbers the axes anew: the library would keep the numbers while a label moves over them. */
+  private number() {
+    const { price, money } = this.shown.digits;
+    const formats = [...(this.candles ? [numbers(price)] : []), numbers(money), drawdowns];
+    this.hosts.forEach((host, i) => {
+      const { tickmarksFormatter: ticks, ...format } = formats[i]!;
+      host.applyOptions({ priceFormat: { ...format, tickmarksFormatter: (values: number[]) => ticks(values).map((text, k) => (this.covered(i, values[k]!) ? "" : text)) } });
+    });
+    this.cash.applyOptions({ priceFormat: this.equity.options().priceFormat });
+  }
+
+  /** Whether a number on the axis of a host would be under a label. */
+  private covered(host: number, value: number): boolean {
+    const series = this.hosts[host]!, y = series.priceToCoordinate(value);
+    if (y === null) return false;
+    const prices = series === this.candles ? this.levels.map((l) => series.priceToCoordinate(l.line.options().price)) : [];
+    return [this.newest[host]!.coordinate, ...prices].some((label) => label !== null && Math.abs(label - y) < this.em * near);
   }
 
   private showLines(scene: Scene, old: Scene, specs: ReadonlyMap<string, LineSpec>) {
@@ -165,7 +203,7 @@ export class Plot {
   private addLine(name: string, spec: LineSpec): ISeriesApi<"Line"> {
     const look = lookOf(spec.order);
     const series = this.chart.addSeries(this.library.LineSeries, {
-      ...line, color: this.palette[look.token], lineStyle: look.style as number,
+      ...line, color: this.palette[look.token], lineStyle: look.style as number, lineWidth: look.width,
       ...(spec.shared ? {} : { priceScaleId: "own " + name }),
     }, 0);
     if (!spec.shared) series.priceScale().applyOptions({ scaleMargins: { top: 0.1, bottom: 0.1 } });
@@ -240,14 +278,26 @@ function slotAt(p: MouseEventParams<Time>, slots: number): number | null {
   return Math.min(Math.max(Math.round(p.logical), 0), slots - 1);
 }
 
+/** Gives a series its points: only those that are new or changed, while they are few. */
+function put<K extends "Candlestick" | "Line" | "Baseline", P extends number[]>(
+  series: ISeriesApi<K>, points: readonly P[], old: readonly P[], item: (p: P) => SeriesDataItemTypeMap<Time>[K],
+) {
+  const changed = points.flatMap((p, i) => (old[i]?.every((v, k) => v === p[k]) ? [] : [i]));
+  const few = old.length > 0 && points.length >= old.length && changed.length <= fewChanges;
+  if (!few || changed.some((i) => i < old.length && points[i]![0] !== old[i]![0])) return series.setData(points.map(item));
+  for (const i of changed) series.update(item(points[i]!), i < old.length - 1);
+}
+
 const numbers = (digits: number) => ({
   type: "custom" as const, minMove: 10 ** -digits, formatter: (v: number) => axisNumber(v, digits), tickmarksFormatter: (v: number[]) => axisTicks(v, digits),
 });
 
+const drawdowns = { type: "custom" as const, minMove: 0.0001, formatter: axisDrawdown, tickmarksFormatter: (v: number[]) => v.map((x) => (x > 0 ? "" : axisDrawdown(x))) };
+
 const drawdownLook: SeriesPartialOptionsMap["Baseline"] = {
   ...line,
   baseValue: { type: "price", price: 0 },
-  priceFormat: { type: "custom", minMove: 0.0001, formatter: axisDrawdown },
+  priceFormat: drawdowns,
   // Zero stays at the top; a curve without drawdown is not blown up to fill the pane.
   autoscaleInfoProvider: (base: () => AutoscaleInfo | null) => {
     const low = base()?.priceRange?.minValue ?? 0;

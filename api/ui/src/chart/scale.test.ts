@@ -43,7 +43,7 @@ test("chart: an average shares the scale of prices, an oscillator does not", () 
 });
 
 test("chart: lines look different", () => {
-  const looks = Array.from({ length: 10 }, (_, i) => s.lookOf(i));
-  equal(new Set(looks.map((l) => l.token + l.style)).size, 10);
-  equal(s.lookOf(12), s.lookOf(2));
+  const looks = Array.from({ length: 40 }, (_, i) => s.lookOf(i));
+  equal(new Set(looks.map((l) => l.token + l.style + l.width)).size, 40);
+  equal(s.lookOf(42), s.lookOf(2));
 });

@@ -77,15 +77,18 @@ export function amongPrices(line: readonly LineTuple[], candles: readonly Candle
 
 /** How published lines look, by their order. Up and down colours are for values. */
 export interface LineLook {
-  token: "accent" | "warn" | "text" | "muted";
-  /** The library's line styles: 0 solid, 1 dotted, 2 dashed. */
-  style: 0 | 1 | 2;
+  token: (typeof tokens)[number];
+  /** The library's line styles. */
+  style: 0 | 1 | 2 | 3 | 4;
+  width: 1 | 2;
 }
 
-const looks: LineLook[] = [
-  { token: "accent", style: 0 }, { token: "warn", style: 0 }, { token: "text", style: 2 }, { token: "accent", style: 2 },
-  { token: "warn", style: 2 }, { token: "text", style: 1 }, { token: "accent", style: 1 }, { token: "warn", style: 1 },
-  { token: "muted", style: 0 }, { token: "muted", style: 2 },
-];
+const tokens = ["accent", "warn", "text", "muted"] as const;
+/** Solid, dashed, dotted, long dashes, wide dots: as different as they can be, one after another. */
+const styles = [0, 2, 1, 3, 4] as const;
 
-export const lookOf = (order: number): LineLook => looks[order % looks.length]!;
+/** Forty looks before one comes again. */
+export function lookOf(order: number): LineLook {
+  const round = Math.floor(order / tokens.length);
+  return { token: tokens[order % tokens.length]!, style: styles[round % styles.length]!, width: Math.floor(round / styles.length) % 2 ? 2 : 1 };
+}

@@ -4,9 +4,9 @@ import * as s from "./scene.ts";
 
 const candle = (t: number): CandleTuple => [t, 10, 10 + t, 5, 8, 1];
 const parts: s.Parts = {
-  candles: [candle(0), candle(10), candle(20), candle(30)], step: 10,
+  candles: [candle(0), candle(10), candle(20), candle(30)], step: 10, each: 1, now: Infinity, head: null,
   equity: [[10, 100, 50, 0], [20, 110, 50, 0], [40, 99, 40, 0.1]] as EquityTuple[],
-  fills: [[0, 1, 0, 0], [25, 1, 2, 1]], every: 1,
+  fills: [[0, 1, 0, 0], [25, 1, 2, 1]], counted: true, every: 1,
   lines: new Map([["fast", [[10, 8], [20, 9], [30, 7]]]]),
 };
 
@@ -52,7 +52,11 @@ test("chart: the table merges exactly", () => {
   const [first, second] = s.tableRows(scene, 0, 9, 2);
   equal([first!.candle, first!.equity?.[1], first!.fills], [[0, 10, 20, 5, 8, 2], 110, 1]);
   equal([second!.time, second!.equity?.[1], second!.equity?.[3], second!.fills], [20, 99, 0.1, 3]);
+  equal([first!.slots, second!.slots], [2, 2]);
   equal(s.tableRows(scene, 1.2, 2.1, 200).map((r) => r.time), [20]);
+  const grouped = s.sceneOf({ ...parts, every: 4 });
+  equal([grouped.marks.length, grouped.marks[0]!.last], [1, 2]);
+  equal(s.tableRows(grouped, 0, 3, 200).map((r) => r.fills), [1, 0, 3, 0], "markers are grouped, counts are not");
   equal(s.tableRows(s.emptyScene, 0, 10, 200), []);
 });
 
@@ -62,6 +66,24 @@ test("chart: readings say what held then and nothing beyond", () => {
   equal([...s.readingAt(scene, 3)!.lines], []);
   equal(s.readingAt(scene, 2)!.mark?.sells, 2);
   equal(s.readingAt(scene, 9), null);
-  equal(s.newestSlot(scene), 3);
-  equal(s.newestSlot(s.sceneOf({ ...parts, equity: parts.equity.slice(0, 2) })), 1);
+  equal(s.readingAt(s.sceneOf({ ...parts, every: 4 }), 1)!.mark?.buys, 2, "between the fills of a marker");
+});
+
+test("chart: a run has not seen what comes after it", () => {
+  const at = (now: number, more: Partial<s.Parts> = {}) => s.sceneOf({ ...parts, now, ...more }).reach;
+  equal([at(Infinity), at(40), at(99)].map((r) => [r.slot, r.priced]), [[3, 3], [3, 3], [3, 3]]);
+  equal([at(0), at(-5), at(10), at(20), at(25)].map((r) => [r.slot, r.priced]), [[-1, -1], [-1, -1], [0, 0], [1, 1], [2, 1]]);
+  equal(s.sceneOf({ ...parts, now: 0, candles: [] }).reach.slot, 2, "without candles all is the run's");
+
+  const merged = { ...parts, now: 17, each: 5, equity: [[10, 100, 50, 0], [17, 110, 50, 0]] as EquityTuple[] };
+  const blind = s.sceneOf(merged);
+  equal([s.lastPrice(merged), s.seenAt(blind, 1)!.candle?.[0], s.seenAt(blind, 1)!.equity?.[1]], [8, 0, 110]);
+  equal([s.readingAt(blind, 1)!.ahead, s.readingAt(blind, 0)!.ahead], [true, false]);
+  equal(s.tableRows(blind, 0, 3, 200).map((r) => r.candle?.[4]), [8, undefined]);
+  const head: CandleTuple = [10, 10, 12, 7, 11, 1], next = { ...merged, head };
+  const scene = s.sceneOf(next, { parts: merged, scene: blind });
+  equal([scene.candles[1], scene.reach.priced, s.lastPrice(next), scene.axis === blind.axis], [head, 1, 11, true]);
+  const later = s.sceneOf({ ...next, now: 24 }, { parts: next, scene });
+  equal([later.candles[1], later.reach], [candle(10), { slot: 2, priced: 1, head: null }], "it is whole once the run is past it");
+  equal(s.seenAt(s.sceneOf({ ...parts, now: 0, equity: [] }), -1), null);
 });

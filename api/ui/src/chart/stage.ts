@@ -23,8 +23,8 @@ import { emptyScene, nothing, sceneOf } from "./scene.ts";
 import type { Scene } from "./scene.ts";
 
 /** So many published series are shown without being asked for. */
-const shownAtFirst = 6;
-const settle = 150, marksEvery = 1000, linesEvery = 3000, retryEvery = 1000, retries = 4;
+export const shownAtFirst = 6;
+const settle = 150, marksEvery = 1000, headEvery = 1000, linesEvery = 3000, retryEvery = 1000, retries = 4;
 /** Candles that come by themselves are thinned by the service when they are so many. */
 const mostCandles = 3500;
 /** What changes within this time is answered by one load. */
@@ -37,6 +37,9 @@ export const symbol = computed(() => {
 });
 const timeframe = computed(() => timeframeMs(store.config.value?.timeframe ?? ""));
 const polling = computed(() => store.connection.value.state === "polling");
+const backtest = computed(() => store.status.value.mode === "backtest");
+/** When a backtest ended, ms by its candles' clock; null while it goes on, or when it did not begin. */
+const until = computed(() => (backtest.value && store.ended.value && Date.parse(store.status.value.simulated_time ?? "")) || null);
 
 export class Stage {
   readonly scene = signal<Scene>(emptyScene);
@@ -64,7 +67,8 @@ export class Stage {
   private readonly frame = new NextFrame(() => this.draw());
   private readonly look = new Debounce(settle, () => this.refine());
   private readonly again = new Debounce(retryEvery, () => void this.load());
-  private readonly marks = new Throttle(marksEvery, () => void this.feed.refreshMarks(this.wish(), this.view.peek()));
+  private readonly marks = new Throttle(marksEvery, () => void this.feed.refreshMarks(this.wish()));
+  private readonly head = new Throttle(headEvery, () => void this.feed.refreshHead(this.wish()));
   private readonly growth = new Throttle(linesEvery, () => void this.feed.refreshLines(this.wish()));
   private readonly equity = new Throttle(500, () => this.feed.grow(store.equity.peek()));
   private tries = 0;
@@ -103,7 +107,7 @@ export class Stage {
       forced.removeEventListener("change", recolor);
       this.gesture?.end();
       for (const end of ends) end();
-      for (const timer of [this.frame, this.calm, this.look, this.again, this.marks, this.growth, this.equity]) timer.cancel();
+      for (const timer of [this.frame, this.calm, this.look, this.again, this.marks, this.head, this.growth, this.equity]) timer.cancel();
       this.feed.clear();
       this.plot?.remove();
       this.plot = this.element = this.gesture = null;
@@ -138,13 +142,15 @@ export class Stage {
         // Candles of one symbol must not stand under the name of another.
         if (fresh || shown !== symbol.value) this.feed.clear();
         [run, shown] = [store.generation.value, symbol.value];
-        void [source.value, timeframe.value, store.ended.value, polling.value];
+        void [source.value, timeframe.value, store.ended.value, until.value, polling.value];
         untracked(() => this.restart(fresh));
       }),
       effect(() => {
         void store.equity.value;
         this.equity.call();
-        if (store.running.peek()) this.growth.call();
+        if (!store.running.peek()) return;
+        this.growth.call();
+        this.head.call();
       }),
       effect(() => {
         if (store.revision.value && store.running.peek()) this.marks.call();
@@ -175,6 +181,7 @@ export class Stage {
     return {
       source: source.peek(), symbol: symbol.peek(), timeframe: timeframe.peek(), lines: this.lines.peek(),
       width: this.plot?.width || this.element?.clientWidth || 800, candles: !polling.peek(), equity: store.equity.peek(),
+      ahead: backtest.peek() && until.peek() === null, until: until.peek(),
     };
   }
 
@@ -196,6 +203,8 @@ export class Stage {
 
   private async load() {
     if (!store.status.peek().run_id) return;
+    // Nobody answers: what is drawn stays. The next source makes everything be asked for again.
+    if (this.feed.overview && ["reconnecting", "down"].includes(store.connection.peek().state)) return;
     const asked = this.asked;
     const found = await this.feed.load(this.wish(), null, null);
     // A newer question is on its way: this answer must not put it off.
@@ -330,7 +339,7 @@ export class Stage {
 
   private clicked(slot: number) {
     const time = this.scene.peek().axis.times[slot];
-    if (time !== undefined) store.selection.value = { time, id: "", from: "chart" };
+    if (time !== undefined) store.selection.value = { time, id: "", from: "chart", symbol: symbol.peek() };
   }
 
   private select(chosen: { time: number; from: string } | null) {

@@ -1,9 +1,10 @@
 // What can be chosen about the chart: symbol, published series, the visible stretch.
+import { count } from "../state/format.ts";
 import * as store from "../state/store.ts";
 import { symbol as chosenSymbol } from "../state/view.ts";
 import { Swatch } from "./legend.tsx";
 import { lookOf } from "./scale.ts";
-import { symbol } from "./stage.ts";
+import { shownAtFirst, symbol } from "./stage.ts";
 import type { Stage } from "./stage.ts";
 
 /** One press moves or zooms by this much. */
@@ -13,6 +14,7 @@ export function Tools({ stage }: { stage: Stage }) {
   return (
     <div class="chart-tools">
       <SymbolPicker />
+      <Merged stage={stage} />
       <LineSwitches stage={stage} />
       <div class="chart-move" role="group" aria-label="Visible time">
         <Move label="Earlier" sign="←" act={() => stage.pan(-panStep)} />
@@ -39,19 +41,30 @@ function SymbolPicker() {
   );
 }
 
+/** Says so when a candle of the chart is not one of the run. */
+function Merged({ stage }: { stage: Stage }) {
+  const { each, candles } = stage.scene.value;
+  return each > 1 && candles.length > 0 ? <span class="caption">each candle = {count(each)} × {store.config.value?.timeframe}</span> : null;
+}
+
+/** The first ones are there at once, the others behind their number: the chart is not to be pushed away. */
 function LineSwitches({ stage }: { stage: Stage }) {
   const names = store.annotations.value;
   if (!names.length || !stage.withCandles.value) return null;
+  const switches = names.map((name, i) => <LineSwitch key={name} stage={stage} name={name} order={i} />);
+  const more = switches.splice(shownAtFirst);
   return (
     <div class="chart-lines" role="group" aria-label="Series of the strategy">
-      {names.map((name, i) => {
-        const look = lookOf(i);
-        return (
-          <button key={name} type="button" class="quiet" aria-pressed={stage.lines.value.includes(name)} onClick={() => stage.switch(name)}>
-            <Swatch token={look.token} style={look.style} /> {name}
-          </button>
-        );
-      })}
+      {switches}
+      {more.length > 0 && <details><summary>{more.length} more</summary><div>{more}</div></details>}
     </div>
+  );
+}
+
+function LineSwitch({ stage, name, order }: { stage: Stage; name: string; order: number }) {
+  return (
+    <button type="button" class="quiet" title={name} aria-pressed={stage.lines.value.includes(name)} onClick={() => stage.switch(name)}>
+      <Swatch look={lookOf(order)} /> <bdi>{name}</bdi>
+    </button>
   );
 }

@@ -4,23 +4,27 @@ import { ApiError } from "../api/client.ts";
 import type { RunConfig } from "../api/types.ts";
 import { mayReset } from "../panels/reset.tsx";
 import * as session from "../state/session.ts";
-import { connection, ended, exchanges, running, strategies } from "../state/store.ts";
+import { isolated } from "../state/bidi.ts";
+import { connection, ended, exchanges, listProblems, results, running, status, strategies } from "../state/store.ts";
 import { announce, formOpen } from "../state/view.ts";
 import * as draft from "./draft.ts";
-import { refill, sample } from "./fill.ts";
-import { config, exchange, fills, findings, readings, setRaw } from "./model.ts";
+import { refill, showSample } from "./fill.ts";
+import { config, exchange, executionFields, findings, readings, setRaw } from "./model.ts";
 import type { Section } from "./model.ts";
-import { attempted, calls, clear, refuse, sending, sent } from "./outcome.ts";
+import { attempted, calls, clear, cleared, refuse, sending, sent } from "./outcome.ts";
 import { request } from "./request.ts";
+import { sampleOf } from "./sample.ts";
+
+const waiting = computed(() => (Object.values(listProblems.value).some(Boolean) ? "The service's lists could not be loaded." : "Waiting for the service's lists…"));
 
 /** Why Start does nothing now; "" if it starts. */
 export const whyNot = computed(() => {
   if (sending.value) return "Starting…";
   if (connection.value.state === "down") return "The service does not answer.";
   if (running.value) return "A run is active: stop it or wait.";
-  if (!strategies.value || !exchanges.value) return "Waiting for the service's lists…";
+  if (!strategies.value || !exchanges.value) return waiting.value;
   if (!strategies.value.length) return "There are no strategies: build one, then restart the service.";
-  const wrong = findings.value.filter((f) => f.certain).map((f) => f.label);
+  const wrong = findings.value.filter((f) => f.certain).map((f) => isolated(f.label));
   return wrong.length ? `Look at: ${wrong.slice(0, 3).join(", ")}${wrong.length > 3 ? ` and ${wrong.length - 3} more` : ""}.` : "";
 });
 
@@ -48,7 +52,7 @@ export async function submit(): Promise<void> {
     await send(again);
     showRun();
   } catch (e) {
-    refuse(known(e));
+    refuse(asApiError(e));
   }
 }
 
@@ -64,7 +68,9 @@ async function send(again: boolean): Promise<void> {
   sending.value = true;
   const start = filled(), settings = config.value;
   try {
-    await (again ? session.resetAndStart(start) : session.start(start));
+    if (again) await makeWay();
+    await session.start(start);
+    cleared.value = "";
   } finally {
     batch(() => {
       if (start.mode !== "backtest") start.body.exchange_config = {};
@@ -76,12 +82,19 @@ async function send(again: boolean): Promise<void> {
   }
 }
 
+/** Resets the ended run. Should the start be refused then, the form says where its result is. */
+async function makeWay(): Promise<void> {
+  const files = results.value?.artifacts || "runs/" + status.value.run_id;
+  await session.reset();
+  cleared.value = files;
+}
+
 /** Empties every credential; the other settings stay. */
 export function forget(settings: Section) {
   for (const f of settings.fields) if (f.secret) setRaw(settings, f, undefined);
 }
 
-const known = (e: unknown) => (e instanceof ApiError ? e : new ApiError("BROWSER", (e as Error).message, 0));
+export const asApiError = (e: unknown) => (e instanceof ApiError ? e : new ApiError("BROWSER", (e as Error).message, 0));
 
 /** The secondary button: resets the ended run and leaves the form alone. */
 export async function reset(): Promise<void> {
@@ -91,7 +104,7 @@ export async function reset(): Promise<void> {
   try {
     await session.reset();
   } catch (e) {
-    refuse(known(e));
+    refuse(asApiError(e));
   } finally {
     sending.value = false;
   }
@@ -102,19 +115,18 @@ export function fill(config: RunConfig): void {
   batch(() => {
     clear();
     attempted.value = false;
-    refill(config, strategies.value?.find((s) => s.name === config.strategy_name), exchanges.value?.find((e) => e.id === config.exchange), fills.value.fields);
+    refill(config, strategies.value?.find((s) => s.name === config.strategy_name), exchanges.value?.find((e) => e.id === config.exchange), executionFields);
   });
 }
 
-/** Fills the form with the bundled strategy on the bundled candles and starts it;
- *  throws ApiError, which is the caller's to show. */
+/** What "Run the sample" runs, or why it cannot. */
+export const sample = computed(() => (strategies.value && exchanges.value ? sampleOf(strategies.value, exchanges.value) : waiting.value));
+
+/** Fills the form with the sample and starts it; throws ApiError, which is the caller's to show. */
 export async function startSample(): Promise<void> {
-  const usable = (strategies.value ?? []).filter((s) => s.status === "available");
-  const venues = (exchanges.value ?? []).filter((e) => e.status === "available" && e.modes.includes("backtest"));
-  const strategy = usable.find((s) => s.name === "sma_cross") ?? usable[0];
-  const venue = venues.find((e) => e.id === "sample") ?? venues.find((e) => e.default) ?? venues[0];
+  const chosen = sample.value;
   if (sending.value) return;
-  if (!strategy || !venue) throw new ApiError("NOTHING_TO_RUN", strategy ? "No exchange here has candles." : "No strategy here can be started.", 0);
-  batch(() => sample(strategy.name, venue));
+  if (typeof chosen === "string") throw new ApiError("NOTHING_TO_RUN", chosen, 0);
+  batch(() => showSample(chosen));
   await send(false);
 }

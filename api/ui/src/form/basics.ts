@@ -1,6 +1,7 @@
 // What is wrong with the fields that every form has. The service's own rules; where the
 // lists may be incomplete the finding is not certain.
 import type { Exchange, Strategy } from "../api/types.ts";
+import { isolated } from "../state/bidi.ts";
 import type { FormMode } from "./draft.ts";
 import { moment, typed } from "./moment.ts";
 import { exchangeReason, modeReason, seconds } from "./offers.ts";
@@ -57,22 +58,22 @@ type Say = (message: string, certain?: boolean) => void;
 
 function strategyProblem(b: Basics): string {
   if (!b.strategyName) return "choose one";
-  if (!b.strategy) return `is not among the strategies of this service: ${b.strategyName}`;
-  return b.strategy.status === "available" ? "" : `is unavailable: ${b.strategy.error?.message ?? "unknown reason"}`;
+  if (!b.strategy) return `is not among the strategies of this service: ${isolated(b.strategyName)}`;
+  return b.strategy.status === "available" ? "" : `is unavailable: ${isolated(b.strategy.error?.message ?? "unknown reason")}`;
 }
 
 function symbolProblems(b: Basics, say: Say) {
   const n = b.symbols.length;
   const odd = b.symbols.find((s) => !isSymbol(s));
   if (!n) return say("add at least one, such as BTC/USDT");
-  if (odd) return say(`is no symbol: ${odd}; write BASE/QUOTE, such as BTC/USDT`);
+  if (odd) return say(`is no symbol: ${isolated(odd)}; write BASE/QUOTE, such as BTC/USDT`);
   const quotes = new Set(b.symbols.map((s) => s.split("/")[1]));
   if (quotes.size > 1) return say(`all symbols of a run need the same quote currency, not ${[...quotes].join(" and ")}`);
   const s = b.strategy;
-  if (s && (n < s.min_symbols || n > s.max_symbols)) return say(`${s.display_name || s.name} takes ${takes(s)}, not ${n}`);
+  if (s && (n < s.min_symbols || n > s.max_symbols)) return say(`${isolated(s.display_name || s.name)} takes ${takes(s)}, not ${n}`);
   const reasons = b.offering.map((e) => exchangeReason(e, b.mode, b.symbols, ""));
   if (!b.offering.length || !reasons.every(Boolean)) return;
-  say(b.offering.length === 1 ? `${b.offering[0]?.name} has ${reasons[0]}` : "no one exchange here has all of them", false);
+  say(b.offering.length === 1 ? `${isolated(b.offering[0]?.name ?? "")} has ${reasons[0]}` : "no one exchange here has all of them", false);
 }
 
 /** "1 symbol", "2 symbols", "2 to 10 symbols". */
@@ -85,7 +86,7 @@ function timeframeProblems(b: Basics, say: Say) {
   if (!b.timeframe) return say("choose one, such as 1h");
   if (!seconds(b.timeframe)) return say("write a count and one of s, m, h, d, w, M, such as 1h");
   const only = b.strategy?.timeframes;
-  if (only && !only.includes(b.timeframe)) return say(`${b.strategy?.display_name || b.strategyName} works on ${only.join(", ")} only`);
+  if (only && !only.includes(b.timeframe)) return say(`${isolated(b.strategy?.display_name || b.strategyName)} works on ${only.join(", ")} only`);
   const able = b.offering.filter((e) => exchangeReason(e, b.mode, b.symbols, "") === "");
   if (able.length && able.every((e) => exchangeReason(e, b.mode, b.symbols, b.timeframe))) say(`there are no ${b.timeframe} candles of ${b.symbols.join(", ")}`, false);
 }

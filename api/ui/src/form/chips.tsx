@@ -67,7 +67,7 @@ export function Chips({ aria, values, offers, placeholder, separators = never, s
         <ul class="chips" ref={list} aria-label="Chosen">
           {values.map((v, i) => (
             <li key={repeats ? i : v}>
-              <span>{show(v)}</span>
+              <bdi>{show(v)}</bdi>
               <button type="button" class="quiet" aria-label={`Remove ${show(v)}`} onClick={() => remove(i)}><Icon name="cross" /></button>
             </li>
           ))}

@@ -27,6 +27,8 @@ export function Combo(p: Props) {
   const list = p.offers.filter((o) => !filter.value || (o.text ?? o.value).toLowerCase().includes(filter.value.toLowerCase())).slice(0, most);
   const shown = open.value && list.length > 0;
   const at = Math.min(active.value, list.length - 1);
+  /** The list opens on what is already chosen. */
+  const here = list.findIndex((o) => o.value === p.value);
   const listId = p.aria.id + "-list";
 
   const show = (mark = -1) => {
@@ -44,7 +46,7 @@ export function Combo(p: Props) {
     p.onPick(offer.value);
   };
   const move = (by: number) => {
-    if (!shown) return show(by > 0 ? 0 : list.length - 1);
+    if (!shown) return show(here >= 0 ? here : by > 0 ? 0 : list.length - 1);
     active.value = (at + by + list.length) % list.length;
   };
   const key = (e: KeyboardEvent) => {
@@ -105,7 +107,7 @@ function List({ id, list, at, pick }: ListProps) {
           key={o.value} id={`${id}-${i}`} ref={i === at ? marked : null} role="option" aria-selected={i === at} aria-disabled={o.reason ? "true" : undefined}
           onClick={() => pick(o)}
         >
-          <span>{o.text ?? o.value}</span>
+          <bdi>{o.text ?? o.value}</bdi>
           {(o.reason || o.note) && <span class="caption">{o.reason || o.note}</span>}
         </li>
       ))}

@@ -1,12 +1,13 @@
 // Another run stands in the way of the start: which one, and what can be done about it
 // without leaving the form.
-import { ApiError } from "../api/client.ts";
+import type { ApiError } from "../api/client.ts";
 import { confirm } from "../panels/confirm.tsx";
+import { Problem } from "../panels/problem.tsx";
 import { mayReset } from "../panels/reset.tsx";
 import { askStop } from "../panels/stop.ts";
 import * as session from "../state/session.ts";
 import { config, running, status } from "../state/store.ts";
-import { submit } from "./actions.ts";
+import { asApiError, submit } from "./actions.ts";
 import { conflict, sending } from "./outcome.ts";
 
 export function Conflict() {
@@ -25,11 +26,11 @@ export function Conflict() {
   }
   return (
     <>
-      <p><strong>{c.message}</strong></p>
+      <p><strong>{c.failure ? <Problem error={c.failure} /> : c.message}</strong></p>
       <dl class="terms">
         <div><dt>Run</dt><dd class="mono">{run.id}</dd></div>
         <div><dt>Mode</dt><dd>{run.mode || "not known"}</dd></div>
-        {known && <div><dt>Strategy</dt><dd>{known.strategy_name} on {known.symbols.join(", ")} {known.timeframe}</dd></div>}
+        {known && <div><dt>Strategy</dt><dd><bdi>{known.strategy_name}</bdi> on {known.symbols.join(", ")} {known.timeframe}</dd></div>}
         <div><dt>Status</dt><dd>{run.status}{run.phase && `, ${run.phase}`}</dd></div>
       </dl>
       <div class="buttons">
@@ -58,15 +59,15 @@ async function change(to: string, act: () => Promise<{ status: string }>) {
   sending.value = true;
   try {
     const answer = await act();
-    update({ status: answer.status || to });
+    update({ status: answer.status || to, failure: undefined });
   } catch (e) {
-    const gone = e instanceof ApiError && e.code === "RUN_NOT_ACTIVE";
-    update(gone ? { status: "completed" } : { message: (e as Error).message });
+    const failure = asApiError(e);
+    update(failure.code === "RUN_NOT_ACTIVE" ? { status: "completed" } : { failure });
   } finally {
     sending.value = false;
   }
 }
 
-function update(by: { status?: string; message?: string }) {
+function update(by: { status?: string; failure?: ApiError | undefined }) {
   if (conflict.value) conflict.value = { ...conflict.value, ...by };
 }

@@ -33,9 +33,9 @@ export function Control({ pointer, label, unit, help, describedBy = "", required
   const { aria, note } = useAria(pointer, { help: Boolean(help), describedBy, required });
   return (
     <div class={inline ? "control inline" : "control"}>
-      <label for={aria.id}>{label}{unit && <span class="unit">{unit}</span>}</label>
+      <label for={aria.id}><bdi>{label}</bdi>{unit && <span class="unit"><bdi>{unit}</bdi></span>}</label>
       {children(aria)}
-      {help && <p id={aria.id + "-help"} class="caption">{help}</p>}
+      {help && <p id={aria.id + "-help"} class="caption"><bdi>{help}</bdi></p>}
       {note}
     </div>
   );

@@ -4,7 +4,8 @@ import * as draft from "./draft.ts";
 import type { Raw } from "./draft.ts";
 import { nameOf } from "./model.ts";
 import { typed } from "./moment.ts";
-import { firstChoice, seconds } from "./offers.ts";
+import { firstChoice } from "./offers.ts";
+import type { Sample } from "./sample.ts";
 import { fieldsOf } from "./schema.ts";
 import type { Field, Json } from "./schema.ts";
 import { toRaw } from "./validate.ts";
@@ -47,20 +48,17 @@ function defaultsOf(fills: Field[], config: RunConfig, venue: Exchange | undefin
   return { ...known, fee_maker: venue?.fees.maker ?? 0.001, fee_taker: venue?.fees.taker ?? 0.001 };
 }
 
-/** The bundled strategy with its defaults on everything that the exchange has of one symbol. */
-export function sample(strategy: string, venue: Exchange) {
-  const symbols = Object.keys(venue.date_range);
-  const symbol = symbols.includes("BTC/USDT") ? "BTC/USDT" : symbols[0];
-  const stored = Object.keys(venue.date_range[symbol ?? ""] ?? {}).sort((a, b) => seconds(a) - seconds(b));
+/** The sample: the strategy with its defaults on everything that the exchange has of one symbol. */
+export function showSample({ strategy, venue, symbol, timeframe }: Sample) {
   draft.mode.value = "backtest";
-  draft.strategy.value = strategy;
-  draft.symbols.value = symbol ? [symbol] : [];
-  draft.timeframe.value = stored.includes("1h") ? "1h" : (stored[0] ?? "");
+  draft.strategy.value = strategy.name;
+  draft.symbols.value = [symbol];
+  draft.timeframe.value = timeframe;
   draft.exchange.value = venue.id;
   draft.start.value = "";
   draft.end.value = "";
   draft.cash.value = "10000";
-  draft.setScope(draft.paramsScope(strategy), {});
+  draft.setScope(draft.paramsScope(strategy.name), {});
   draft.setScope(draft.executionScope, {});
 }
 

@@ -10,7 +10,7 @@ import { Execution, PaperSettings, Parameters } from "./sections.tsx";
 import { Start } from "./start.tsx";
 import { Mode, Strategy } from "./strategy.tsx";
 
-export { fill, startSample } from "./actions.ts";
+export { fill, sample, startSample } from "./actions.ts";
 
 /** The start form. */
 export function Form() {

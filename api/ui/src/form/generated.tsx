@@ -1,9 +1,12 @@
 // Fields that come from a schema: one component per kind of control.
 import { computed } from "@preact/signals";
+import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
+import { isolated } from "../state/bidi.ts";
 import { Chips } from "./chips.tsx";
 import { Control } from "./control.tsx";
 import type { Aria } from "./control.tsx";
+import { choice, hint } from "./hint.ts";
 import { pointerOf, quote, rawOf, setRaw } from "./model.ts";
 import type { Section } from "./model.ts";
 import { edited } from "./outcome.ts";
@@ -28,15 +31,16 @@ export interface Input {
 
 export function GeneratedField({ section, field }: Props) {
   const pointer = pointerOf(section, field);
-  const value = useMemo(() => computed(() => rawOf(section, field) ?? (section.blank ? (field.kind === "array" ? [] : "") : untouched(field))), [section, field]);
+  const raw = useMemo(() => computed(() => rawOf(section, field)), [section, field]).value;
   const set = (now: string | string[]) => {
     edited(pointer);
     setRaw(section, field, now);
   };
-  const now = value.value;
-  if (isCheckbox(section, field)) return <Checkbox pointer={pointer} field={field} help={help(section, field, now)} checked={now === "true"} set={set} />;
+  const now = raw ?? (section.blank ? (field.kind === "array" ? [] : "") : untouched(field));
+  const help = helpOf(field, section.blank ? "" : hint(field, raw));
+  if (isCheckbox(section, field)) return <Checkbox pointer={pointer} field={field} help={help} checked={now === "true"} set={set} />;
   return (
-    <Control pointer={pointer} label={field.title} unit={unitOf(field)} help={help(section, field, now)} required={needed(field)} inline={isShort(section, field)}>
+    <Control pointer={pointer} label={field.title} unit={unitOf(field)} help={help} required={needed(field)} inline={isShort(section, field)}>
       {(aria) => {
         if (Array.isArray(now)) return <List field={field} aria={aria} values={now} set={set} />;
         const input: Input = { field, aria, blank: section.blank, value: now, set };
@@ -61,16 +65,13 @@ function unitOf(f: Field): string {
 
 const needed = (f: Field) => f.required && f.initial === undefined && f.kind !== "boolean";
 
-/** The description, and the default where it does not stand in the field. */
-function help(s: Section, f: Field, now: string | string[]): string {
-  const plain = f.initial !== undefined && f.kind !== "json" && f.kind !== "array" && !f.secret;
-  const standard = !plain ? "" : f.kind === "boolean" ? (f.initial ? "yes" : "no") : String(f.initial);
-  const differs = standard && !s.blank && JSON.stringify(now) !== JSON.stringify(untouched(f));
-  const text = f.description && /[^.!?…]$/.test(f.description) ? f.description + "." : f.description;
-  return differs ? `${text} Default: ${standard}.`.trim() : text;
+/** The description, and what else is to be said of what stands in the field. */
+function helpOf({ description }: Field, more: string): ComponentChildren {
+  const text = /[^.!?…]$/.test(description) ? description + "." : description;
+  return (text || more) && <>{text && <bdi>{text}</bdi>}{text && " "}{more}</>;
 }
 
-function Text({ field, aria, value, set }: Input) {
+function Text({ field, aria, blank, value, set }: Input) {
   const long = field.kind === "json" || (field.widget === "textarea" && !field.secret);
   const onInput = (e: { currentTarget: { value: string } }) => set(e.currentTarget.value);
   const plain = { ...aria, spellcheck: false, autocomplete: "off", value, onInput };
@@ -81,21 +82,20 @@ function Text({ field, aria, value, set }: Input) {
     <input
       {...plain} type={(field.secret ? "password" : "text") as "text"} class={numeric ? "number" : undefined} autocapitalize="off"
       {...(numeric && positive ? { inputMode: field.kind === "integer" ? "numeric" as const : "decimal" as const } : {})}
-      placeholder={field.initial === undefined || field.secret ? undefined : String(field.initial)}
+      placeholder={field.initial === undefined || field.secret || !(numeric || blank) ? undefined : String(field.initial)}
     />
   );
 }
 
 function Select({ field, aria, blank, value, set }: Input) {
   const options = field.kind === "boolean" ? [true, false] : (field.options ?? []);
-  const name = (o: unknown) => (o === true ? "yes" : o === false ? "no" : o === null ? "none" : String(o));
-  const none = field.initial === undefined ? "not set" : `${name(field.initial)} (default)`;
+  const none = field.initial === undefined ? "not set" : `${choice(field.initial)} (default)`;
   const known = value === "" || options.some((o) => JSON.stringify(o) === value);
   return (
     <select {...aria} value={value} onChange={(e) => set(e.currentTarget.value)}>
       {(blank || field.initial === undefined || value === "") && <option value="">{none}</option>}
-      {!known && <option value={value}>{value}</option>}
-      {options.map((o) => <option key={JSON.stringify(o)} value={JSON.stringify(o)}>{name(o)}</option>)}
+      {!known && <option value={value}>{isolated(value)}</option>}
+      {options.map((o) => <option key={JSON.stringify(o)} value={JSON.stringify(o)}>{choice(o)}</option>)}
     </select>
   );
 }
@@ -103,7 +103,7 @@ function Select({ field, aria, blank, value, set }: Input) {
 interface CheckboxProps {
   pointer: string;
   field: Field;
-  help: string;
+  help: ComponentChildren;
   checked: boolean;
   set: (value: string) => void;
 }

@@ -1,5 +1,8 @@
 // Real money: what is about to be traded, within which limits, and the typed confirmation.
-import { words } from "../state/format.ts";
+import { computed, useSignalEffect } from "@preact/signals";
+import type { ComponentChildren } from "preact";
+import { stopEffect } from "../panels/sentences.ts";
+import { limits } from "../state/limits.ts";
 import { hello } from "../state/store.ts";
 import { Control } from "./control.tsx";
 import * as draft from "./draft.ts";
@@ -7,21 +10,31 @@ import * as model from "./model.ts";
 import type { Section } from "./model.ts";
 import { edited } from "./outcome.ts";
 import { Groups } from "./sections.tsx";
+import { terms } from "./terms.ts";
+
+/** What the service adds to the form. It may be another one behind the same address, such as after a restart. */
+const added = computed(() => JSON.stringify([model.strategy.value?.sha256, model.exchange.value?.version, hello.value?.risk, hello.value?.on_stop]));
 
 export function Live() {
+  useSignalEffect(() => {
+    void added.value;
+    draft.confirmation.value = "";
+  });
   if (draft.mode.value !== "live") return null;
-  const venue = model.exchange.value, section = model.config.value;
+  const venue = model.exchange.value, strategy = model.strategy.value, section = model.config.value;
   const secret = section.fields.some((f) => f.secret);
   return (
     <section class="real-money" aria-labelledby="real-money">
       <h3 id="real-money">Real money</h3>
-      <p>This run sends orders to {venue ? <strong>{venue.name || venue.id}</strong> : "the exchange"} and can lose real money on the account there.</p>
+      <p>This run sends orders to {venue ? <strong><bdi>{venue.name || venue.id}</bdi></strong> : "the exchange"} and can lose real money on the account there.</p>
       <dl class="terms">
-        <div><dt>Exchange</dt><dd>{venue ? `${venue.name} (${venue.id} ${venue.version})` : "not chosen"}</dd></div>
-        <div><dt>Symbols</dt><dd>{draft.symbols.value.join(", ") || "none"}</dd></div>
-        {venue && <div><dt>Certified</dt><dd>{venue.certified ? "yes" : "no: this service refuses real money there"}</dd></div>}
+        <Term name="Strategy">{strategy ? <><bdi>{strategy.display_name || strategy.name}</bdi> <bdi>{strategy.version}</bdi></> : "not chosen"}</Term>
+        <Term name="Parameters"><Parameters /></Term>
+        <Term name="Symbols"><bdi>{draft.symbols.value.join(", ") || "none"}</bdi>{draft.timeframe.value && <>, <bdi>{draft.timeframe.value}</bdi> candles</>}</Term>
+        <Term name="Exchange">{venue ? <><bdi>{venue.name}</bdi> (<bdi>{venue.id}</bdi> <bdi>{venue.version}</bdi>)</> : "not chosen"}</Term>
+        {venue && <Term name="Certified">{venue.certified ? "yes" : "no: this service refuses real money there"}</Term>}
         <Limits />
-        <div><dt>When stopped</dt><dd>{onStop(hello.value?.on_stop)}</dd></div>
+        <Term name="When stopped">{stopEffect(hello.value?.on_stop ?? "", true)}</Term>
       </dl>
       {sandbox(section) && <p><strong>Sandbox is on:</strong> the orders go to the test venue of the exchange.</p>}
       {section.fields.length > 0 && <Groups section={section} fields={section.fields} />}
@@ -31,34 +44,24 @@ export function Live() {
   );
 }
 
+const Term = ({ name, children }: { name: string; children: ComponentChildren }) => <div><dt>{name}</dt><dd>{children}</dd></div>;
+
 function sandbox(section: Section): boolean {
   const field = section.fields.find((f) => f.name === "sandbox" && f.kind === "boolean");
   return field !== undefined && model.rawOf(section, field) === "true";
 }
 
-/** The risk limits in force, as the service names them. */
+/** The risk limits in force. */
 function Limits() {
-  const risk = Object.entries(hello.value?.risk ?? {});
-  if (!risk.length) return <div><dt>Risk limits</dt><dd>the service names none</dd></div>;
-  return <>{risk.map(([name, value]) => <div key={name}><dt>{words(name.replaceAll("-", "_"))}</dt><dd>{limit(value)}</dd></div>)}</>;
+  const list = limits(hello.value?.risk, model.quote.value);
+  if (!list.length) return <Term name="Risk limits">the service names none</Term>;
+  return <>{list.map((l) => <Term key={l.key} name={l.name}>{l.text}</Term>)}</>;
 }
 
-function limit(value: unknown): string {
-  if (value === null || value === undefined) return "none";
-  return typeof value === "string" || typeof value === "number" ? String(value) : typeof value === "boolean" ? (value ? "yes" : "no") : JSON.stringify(value);
-}
-
-function onStop(policy: string | undefined): string {
-  switch (policy) {
-    case "cancel":
-      return "open orders are cancelled, positions are kept";
-    case "flatten":
-      return "open orders are cancelled, positions are sold at market";
-    case "leave":
-      return "open orders and positions are left as they are";
-    default:
-      return policy || "not known: the service has not said";
-  }
+function Parameters() {
+  const list = terms(model.params.value.fields, model.readings.params.value, model.quote.value);
+  if (!list.length) return <>none</>;
+  return <>{list.map((t, i) => <span key={i}>{i > 0 && ", "}<bdi>{t.name}</bdi> <strong><bdi>{t.text}</bdi></strong></span>)}</>;
 }
 
 function Confirmation() {

@@ -2,6 +2,7 @@
 import { useComputed } from "@preact/signals";
 import type { Signal } from "@preact/signals";
 import type { Exchange as Venue } from "../api/types.ts";
+import { isolated } from "../state/bidi.ts";
 import { exchanges } from "../state/store.ts";
 import { takes } from "./basics.ts";
 import { Chips } from "./chips.tsx";
@@ -53,14 +54,13 @@ export function Exchange() {
     forget(model.config.peek());
     edited("/exchange");
     draft.exchange.value = id;
-    draft.confirmation.value = "";
   };
   return (
     <Control pointer="/exchange" label="Exchange" help={model.exchange.value?.comment} required={live}>
       {(aria) => (
         <select {...aria} value={chosen} onChange={(e) => set(e.currentTarget.value)}>
-          <option value="" disabled={live}>{live ? "Choose one" : used && !chosen ? `Automatic: ${used.id}` : "Automatic"}</option>
-          {chosen && !all.some((e) => e.id === chosen) && <option value={chosen}>{chosen}</option>}
+          <option value="" disabled={live}>{live ? "Choose one" : used && !chosen ? `Automatic: ${isolated(used.id)}` : "Automatic"}</option>
+          {chosen && !all.some((e) => e.id === chosen) && <option value={chosen}>{isolated(chosen)}</option>}
           {all.map((e) => {
             const reason = exchangeReason(e, draft.mode.value, draft.symbols.value, draft.timeframe.value.trim());
             return <option key={e.id} value={e.id} disabled={reason !== "" && e.id !== chosen}>{nameOf(e)}{reason && ` (${reason})`}</option>;
@@ -72,7 +72,7 @@ export function Exchange() {
 }
 
 /** The id first, because a narrow select cuts off the end. */
-const nameOf = (e: Venue) => (e.name && e.name.toLowerCase() !== e.id ? `${e.id} · ${e.name}` : e.name || e.id);
+const nameOf = (e: Venue) => (e.name && e.name.toLowerCase() !== e.id ? `${isolated(e.id)} · ${isolated(e.name)}` : isolated(e.name || e.id));
 
 export function Dates() {
   const range = model.range.value;
@@ -113,7 +113,7 @@ function Time({ pointer, label, value, placeholder }: TimeProps) {
 
 export function Cash() {
   return (
-    <Control pointer="/initial_cash" label="Cash" unit={model.quote.value} inline>
+    <Control pointer="/initial_cash" label="Cash" unit={model.quote.value} help={draft.cash.value.trim() ? undefined : "Empty = 10000."} inline>
       {(aria) => (
         <input
           {...aria} type="text" inputMode="decimal" autocomplete="off" class="number" placeholder="10000" value={draft.cash.value}

@@ -7,6 +7,7 @@ import { basicFindings, labels as basicLabels } from "./basics.ts";
 import type { Finding } from "./basics.ts";
 import * as draft from "./draft.ts";
 import type { Raw } from "./draft.ts";
+import { applying } from "./execution.ts";
 import { automatic, candidates, windowOf } from "./offers.ts";
 import { pointer } from "./pointer.ts";
 import { fieldsOf } from "./schema.ts";
@@ -49,9 +50,13 @@ const fieldsOfStrategy = computed(() => {
 const fieldsOfVenue = computed(() => (exchange.value ? fieldsOf(exchange.value.config_schema) : none));
 
 export const params = computed<Section>(() => section("strategy_params", draft.paramsScope(draft.strategy.value), fieldsOfStrategy.value, false));
-const executionSection = section("execution", draft.executionScope, fieldsOf(execution), true);
+export const executionFields = fieldsOf(execution);
+const profile = computed(() => draft.raw(draft.executionScope, "profile"));
 /** Fill rules of backtests and paper runs; live orders are filled by the exchange. */
-export const fills = computed<Section>(() => (draft.mode.value === "live" ? { ...executionSection, fields: none } : executionSection));
+export const fills = computed<Section>(() => {
+  const wanted = draft.mode.value === "live" ? none : applying(executionFields, profile.value, used.value?.fees);
+  return section("execution", draft.executionScope, wanted, true);
+});
 /** Settings of the exchange; credentials in live only. */
 export const config = computed<Section>(() => {
   const wanted = draft.mode.value === "backtest" ? none : fieldsOfVenue.value.filter((f) => draft.mode.value === "live" || !f.secret);

@@ -1,6 +1,7 @@
 // What strategies and exchanges offer together, and in words why something is not
 // offered. Lists of the service in, plain values out.
 import type { Exchange, Strategy } from "../api/types.ts";
+import { isolated } from "../state/bidi.ts";
 import type { FormMode } from "./draft.ts";
 
 export interface Window {
@@ -24,7 +25,7 @@ export function modeReasons(modes: readonly FormMode[], strategy: Strategy | und
   const byStrategy = strategy?.status === "available" ? modes.filter((m) => !strategy.modes.includes(m)) : [];
   const byExchange = modes.filter((m) => !byStrategy.includes(m) && exchanges && !exchanges.some((e) => usable(e) && e.modes.includes(m)));
   const reasons = [];
-  if (byStrategy.length) reasons.push(`${strategy?.display_name || strategy?.name} does not run ${byStrategy.join(" or ")}.`);
+  if (byStrategy.length) reasons.push(`${isolated(strategy?.display_name || strategy?.name || "")} does not run ${byStrategy.join(" or ")}.`);
   if (byExchange.length) reasons.push(`No exchange here offers ${byExchange.join(" or ")}.`);
   return reasons;
 }
@@ -36,7 +37,7 @@ export function modeReason(mode: FormMode, strategy: Strategy | undefined, excha
 
 /** Why an exchange cannot be chosen for what else is chosen; "" if it can. */
 export function exchangeReason(e: Exchange, mode: FormMode, symbols: readonly string[], timeframe: string): string {
-  if (!usable(e)) return e.error?.message || "unavailable";
+  if (!usable(e)) return isolated(e.error?.message || "unavailable");
   if (!e.modes.includes(mode)) return `no ${mode}`;
   const without = symbols.filter((s) => !hasSymbol(e, s, mode));
   if (without.length) return `no ${without.join(", ")}`;
@@ -117,7 +118,7 @@ export function timeframeOffers(from: readonly Exchange[], symbols: readonly str
 }
 
 function timeframeReason(value: string, e: Exchange | undefined, symbols: readonly string[], strategy: Strategy | undefined): string {
-  if (strategy?.timeframes && !strategy.timeframes.includes(value)) return `not for ${strategy.display_name || strategy.name}`;
+  if (strategy?.timeframes && !strategy.timeframes.includes(value)) return `not for ${isolated(strategy.display_name || strategy.name)}`;
   return e ? "" : `no ${value} candles of ${symbols.join(", ")}`;
 }
 

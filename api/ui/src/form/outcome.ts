@@ -4,12 +4,15 @@ import type { ReadonlySignal } from "@preact/signals";
 import type { ApiError } from "../api/client.ts";
 import type { Status } from "../api/types.ts";
 import { status } from "../state/store.ts";
+import { confirmation } from "./draft.ts";
 import { findings, labels } from "./model.ts";
 import { land } from "./refusal.ts";
 
 /** A run that stands in the way of a start, as the refusal described it. */
 export interface Conflict {
   message: string;
+  /** Why the last attempt to stop or reset it failed. */
+  failure?: ApiError | undefined;
   runId: string;
   /** idle once it has been reset. */
   status: string;
@@ -20,8 +23,7 @@ export interface Conflict {
 
 /** A start that did not happen. */
 export interface Refusal {
-  code: string;
-  message: string;
+  error: ApiError;
   /** Reason and hint, where the service gives them. */
   more: string[];
   /** Mistakes that no field has. */
@@ -34,6 +36,8 @@ export const sending = signal(false);
 export const attempted = signal(false);
 export const conflict = signal<Conflict | null>(null);
 export const refusal = signal<Refusal | null>(null);
+/** Where the files are of a run that was reset for a start which has not happened yet. */
+export const cleared = signal("");
 /** What the service said about fields, until they change. */
 const landed = signal<ReadonlyMap<string, string>>(new Map());
 const left = signal<ReadonlySet<string>>(new Set());
@@ -71,6 +75,8 @@ const group = (pointer: string) => (together.includes(pointer) ? "" : pointer.sp
 
 /** To be called with every change by the person. */
 export function edited(pointer: string) {
+  // Real money is confirmed for the form as it stood.
+  if (pointer !== "/confirmation") confirmation.value = "";
   if (!landed.peek().size) return;
   landed.value = new Map([...landed.peek()].filter(([at]) => group(at) !== group(pointer)));
   // A refusal that was about nothing else is answered.
@@ -99,7 +105,7 @@ export function refuse(e: ApiError) {
     const { at, rest } = land(e, new Set(labels.peek().keys()));
     landed.value = at;
     const more = [text(d.reason), text(d.hint)].filter((t) => t && !e.message.includes(t));
-    refusal.value = { code: e.code, message: e.message, more, rest, logTail: Array.isArray(d.log_tail) ? d.log_tail.map(String) : [] };
+    refusal.value = { error: e, more, rest, logTail: Array.isArray(d.log_tail) ? d.log_tail.map(String) : [] };
   }
   calls.value++;
 }

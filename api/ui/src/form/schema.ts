@@ -134,7 +134,7 @@ function enumerable(values: unknown): boolean {
 }
 
 const isSecret = (node: Node) => node.format === "password" || node.writeOnly === true;
-const mentionsSecret = (node: Node) => /"format":"password"|"writeOnly":true/.test(JSON.stringify(node));
+export const mentionsSecret = (node: unknown) => /"format":"password"|"writeOnly":true/.test(JSON.stringify(node));
 
 function bounds(node: Node): Bounds {
   const out: Bounds = {};

@@ -1,6 +1,7 @@
 // The generated parts of the form: parameters, execution, settings of the exchange.
 import { useComputed } from "@preact/signals";
 import type { ComponentChildren } from "preact";
+import { announce } from "../state/view.ts";
 import * as draft from "./draft.ts";
 import { GeneratedField } from "./generated.tsx";
 import * as model from "./model.ts";
@@ -8,6 +9,7 @@ import type { Section } from "./model.ts";
 import { edited, mistakes } from "./outcome.ts";
 import { grouped } from "./schema.ts";
 import type { Field } from "./schema.ts";
+import { untouched } from "./validate.ts";
 
 export function Parameters() {
   const section = model.params.value, fields = section.fields;
@@ -55,7 +57,7 @@ export function PaperSettings() {
 /** Fields under the names of their groups. */
 export function Groups({ section, fields }: { section: Section; fields: Field[] }) {
   const list = (of: Field[]) => of.map((f) => <GeneratedField key={section.scope + model.pointerOf(section, f)} section={section} field={f} />);
-  return <>{grouped(fields).map(([name, of]) => (name ? <fieldset key={name} class="group"><legend>{name}</legend>{list(of)}</fieldset> : list(of)))}</>;
+  return <>{grouped(fields).map(([name, of]) => (name ? <fieldset key={name} class="group"><legend><bdi>{name}</bdi></legend>{list(of)}</fieldset> : list(of)))}</>;
 }
 
 interface FoldProps {
@@ -86,16 +88,19 @@ function Fold({ section, fields, title, children }: FoldProps) {
 
 function isSet(section: Section, f: Field): boolean {
   const raw = model.rawOf(section, f);
-  return raw !== undefined && raw.length > 0;
+  return raw !== undefined && (section.blank ? raw.length > 0 : JSON.stringify(raw) !== JSON.stringify(untouched(f)));
 }
 
 /** Undoes all changes of a section. */
 function Defaults({ section }: { section: Section }) {
   const touched = useComputed(() => section.fields.some((f) => model.rawOf(section, f) !== undefined));
   if (!touched.value) return null;
-  const back = () => {
+  const back = (e: { currentTarget: HTMLElement }) => {
+    // The button goes, and the focus with it.
+    e.currentTarget.closest("section, details")?.querySelector<HTMLElement>("input, select, textarea")?.focus();
     edited("/" + section.key);
     draft.setScope(section.scope, {});
+    announce("Default values again");
   };
   return <button type="button" class="quiet caption" onClick={back}>Defaults</button>;
 }

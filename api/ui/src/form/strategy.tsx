@@ -1,6 +1,7 @@
 // Mode and strategy: what the rest of the form depends on.
 import { batch } from "@preact/signals";
-import { exchanges, strategies } from "../state/store.ts";
+import { isolated } from "../state/bidi.ts";
+import { exchanges, listProblems, strategies } from "../state/store.ts";
 import { forget } from "./actions.ts";
 import { Control, useAria } from "./control.tsx";
 import * as draft from "./draft.ts";
@@ -61,11 +62,11 @@ export function Strategy() {
       <Control pointer="/strategy_name" label="Strategy" help={chosen?.description} required>
         {(aria) => (
           <select {...aria} value={name} onChange={(e) => set(e.currentTarget.value)}>
-            {!name && <option value="" disabled>{all ? (all.length ? "Choose one" : "No strategies") : "Loading…"}</option>}
-            {name && !chosen && <option value={name} disabled>{name}{all && " (not here)"}</option>}
+            {!name && <option value="" disabled selected>{all ? (all.length ? "Choose one" : "No strategies") : listProblems.value.strategies ? "Not loaded" : "Loading…"}</option>}
+            {name && !chosen && <option value={name} disabled>{isolated(name)}{all && " (not here)"}</option>}
             {all?.map((s) => (
               <option key={s.name} value={s.name} disabled={s.status !== "available"}>
-                {s.display_name || s.name} {s.version}{s.status !== "available" && " (unavailable)"}
+                {isolated(s.display_name || s.name)}{s.version && " " + isolated(s.version)}{s.status !== "available" && " (unavailable)"}
               </option>
             ))}
           </select>
@@ -74,7 +75,7 @@ export function Strategy() {
       {broken.length > 0 && (
         <details class="broken caption">
           <summary>{broken.length} unavailable</summary>
-          <dl>{broken.map((s) => <div key={s.name}><dt>{s.display_name || s.name}</dt><dd>{s.error?.message ?? "The reason is not known."}</dd></div>)}</dl>
+          <dl>{broken.map((s) => <div key={s.name}><dt><bdi>{s.display_name || s.name}</bdi></dt><dd><bdi>{s.error?.message ?? "The reason is not known."}</bdi></dd></div>)}</dl>
         </details>
       )}
     </>

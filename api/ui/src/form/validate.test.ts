@@ -42,11 +42,19 @@ test("validate: empty is absent, the default applies", () => {
   equal(reading({ ...integer, default: 7 }, undefined), 7);
   equal(reading({ ...integer, default: 7 }, "", true), undefined);
   equal(reading(integer, "  ", true), "is required");
-  equal(reading({ type: "string" }, "", true), "is required");
+  equal(reading({ type: "string" }, undefined, true), "is required");
   equal(reading({ type: "boolean" }, undefined), undefined);
   equal(reading({ type: "boolean" }, undefined, true), false);
   equal(reading({ type: "boolean", default: true }, undefined), true);
   equal(read(fieldOf("x", { type: "integer", default: 7 }), undefined, true), {}, "blank");
+});
+
+test("validate: an emptied text is sent as one", () => {
+  equal(reading({ type: "string", default: "abc" }, ""), "");
+  equal(reading({ type: "string", default: "abc" }, undefined), "abc");
+  equal(reading({ type: "string", default: "abc", minLength: 1 }, ""), "needs at least 1 character");
+  equal(read(fieldOf("x", { type: "string" }, true), ""), { value: "", problem: { message: "is empty", certain: false } });
+  equal(read(fieldOf("x", { type: "string", default: "abc" }), "", true), {}, "where untouched fields send nothing it is untouched");
 });
 
 test("validate: text and patterns", () => {

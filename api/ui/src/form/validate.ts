@@ -19,6 +19,7 @@ export interface Reading {
 
 const wrong = (message: string): Reading => ({ problem: { message, certain: true } });
 const maxExact = 2 ** 53;
+const counted = (n: number, what: string) => `${n} ${what}${n === 1 ? "" : "s"}`;
 
 /** What a field shows before anybody touches it. */
 export function untouched(field: Field): string | string[] {
@@ -43,11 +44,18 @@ const asText = (quoted: boolean, value: Json) => (typeof value === "string" && !
 
 /** Reads a field. blank: an untouched field sends nothing instead of its default. */
 export function read(field: Field, raw: Raw, blank = false): Reading {
+  if (raw === "" && field.kind === "string" && !blank) return emptied(field);
   const now = raw ?? (blank ? (field.kind === "array" ? [] : "") : untouched(field));
   const reading = Array.isArray(now) ? readList(field, now) : readText(field, now);
   const absent = reading.value === undefined && !reading.problem;
   if (!absent || !field.required || field.initial !== undefined) return reading;
   return field.kind === "boolean" ? { value: false } : wrong("is required");
+}
+
+/** A text that was emptied is an empty text: leaving it out would bring the default back. */
+function emptied(field: Field): Reading {
+  const reading = { value: "", ...checkText(field, "") };
+  return reading.problem || !field.required || field.initial !== undefined ? reading : { ...reading, problem: { message: "is empty", certain: false } };
 }
 
 function readText(field: Field, text: string): Reading {
@@ -115,8 +123,8 @@ function readJson(field: Field, text: string): Reading {
 
 function checkText(b: Bounds, text: string): Reading {
   const length = [...text].length;
-  if (b.minLength !== undefined && length < b.minLength) return wrong(`needs at least ${b.minLength} characters`);
-  if (b.maxLength !== undefined && length > b.maxLength) return wrong(`has ${length} characters, at most ${b.maxLength}`);
+  if (b.minLength !== undefined && length < b.minLength) return wrong(`needs at least ${counted(b.minLength, "character")}`);
+  if (b.maxLength !== undefined && length > b.maxLength) return wrong(`has ${counted(length, "character")}, at most ${b.maxLength}`);
   if (b.pattern !== undefined && mismatch(b.pattern, text)) return { problem: { message: `does not seem to match ${b.pattern}`, certain: false } };
   return {};
 }
@@ -146,8 +154,8 @@ function readList(field: Field, items: string[]): Reading {
 }
 
 function checkCount(field: Field, value: Json[]): Reading {
-  if (field.minItems !== undefined && value.length < field.minItems) return wrong(`needs at least ${field.minItems} items`);
-  if (field.maxItems !== undefined && value.length > field.maxItems) return wrong(`has ${value.length} items, at most ${field.maxItems}`);
+  if (field.minItems !== undefined && value.length < field.minItems) return wrong(`needs at least ${counted(field.minItems, "item")}`);
+  if (field.maxItems !== undefined && value.length > field.maxItems) return wrong(`has ${counted(value.length, "item")}, at most ${field.maxItems}`);
   const seen = new Set(value.map((v) => JSON.stringify(v)));
   return field.uniqueItems && seen.size < value.length ? wrong("has an item twice") : {};
 }

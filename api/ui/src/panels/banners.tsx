@@ -1,45 +1,31 @@
 // Bars below the header: what limits the worth of what is on the page.
-import { computed, signal, useSignalEffect } from "@preact/signals";
+import { computed } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import { useRef } from "preact/hooks";
-import { retryNow } from "../state/session.ts";
-import { connection, notice, report, status } from "../state/store.ts";
+import { useEffect, useRef } from "preact/hooks";
+import { awaiting, dated, datedAt, stale, watchFreshness } from "../state/fresh.ts";
+import { readResults, retryNow } from "../state/session.ts";
+import { connection, notice, report, resultsProblem, status } from "../state/store.ts";
 import { tab } from "../state/view.ts";
 import { useNow } from "./clock.ts";
 import { useKeepFocus } from "./focus.ts";
 import { Icon } from "./icon.tsx";
+import { Problem } from "./problem.tsx";
 import { phaseWords } from "./sentences.ts";
 import { stopProblem } from "./stop.ts";
-
-/** Whether the numbers are older than 5 s because the connection is broken. */
-export const stale = signal(false);
-const staleAfter = 5000;
 
 const link = computed(() => connection.value.state);
 
 export function Banners() {
-  useStale();
+  useEffect(watchFreshness, []);
   return (
     <div class="banners">
       <Link />
       <Notice />
       <Refused />
+      <Unread />
       <RunBanners />
     </div>
   );
-}
-
-/** Watches the age of the data with one timer, not with a clock. */
-function useStale() {
-  useSignalEffect(() => {
-    const { state, lastData } = connection.value;
-    const broken = state === "reconnecting" || state === "down" || state === "polling";
-    const left = broken ? staleAfter - (performance.now() - lastData) : Infinity;
-    stale.value = left <= 0 && lastData > 0;
-    if (left <= 0 || left === Infinity) return;
-    const timer = setTimeout(() => (stale.value = true), left);
-    return () => clearTimeout(timer);
-  });
 }
 
 function Bar({ kind, children }: { kind: string; children: ComponentChildren }) {
@@ -53,7 +39,7 @@ function Link() {
     case "reconnecting":
       return <Bar key="reconnecting" kind="reconnecting"><p>Reconnecting. <LastData /></p></Bar>;
     case "polling":
-      return <Bar key="polling" kind="polling"><p>Live updates are not available: asking every 2 s; no candles.</p></Bar>;
+      return <Bar key="polling" kind="polling"><p>Live updates are not available: asking every 2 s; no candles. <Rest /></p></Bar>;
     case "down":
       return (
         <Bar key="down" kind="down">
@@ -61,9 +47,18 @@ function Link() {
           <button type="button" onClick={retryNow}>Retry now</button>
         </Bar>
       );
+    case "live":
+      return stale.value ? <Bar key="silent" kind="silent"><p>The service is silent. <LastData /></p></Bar> : null;
     default:
       return null;
   }
+}
+
+/** How old is what the status does not tell. */
+function Rest() {
+  if (stale.value) return <LastData />;
+  if (!dated.value) return null;
+  return <>{datedAt.value ? `Chart, tables and log are as of ${datedAt.value}.` : "Chart, tables and log come at the end of the run."}</>;
 }
 
 function LastData() {
@@ -79,18 +74,34 @@ function Retry() {
 }
 
 function Notice() {
-  return notice.value ? <Dismissible kind="notice" text={notice.value} dismiss={() => (notice.value = "")} /> : null;
+  return notice.value ? <Dismissible kind="notice" dismiss={() => (notice.value = "")}>{notice.value}</Dismissible> : null;
 }
 
 function Refused() {
-  const text = stopProblem.value;
-  return <div role="alert">{text && <Dismissible kind="refused" text={text} dismiss={() => (stopProblem.value = "")} />}</div>;
+  const error = stopProblem.value;
+  return <div role="alert">{error && <Dismissible kind="refused" dismiss={() => (stopProblem.value = null)}><Problem error={error} /></Dismissible>}</div>;
 }
 
-function Dismissible({ kind, text, dismiss }: { kind: string; text: string; dismiss: () => void }) {
+// A service that does not answer at all has a bar of its own.
+const unread = computed(() => (awaiting.value && link.value !== "down" ? resultsProblem.value : null));
+
+function Unread() {
+  return (
+    <div role="alert">
+      {unread.value && (
+        <Bar kind="results">
+          <p>The results of the run cannot be read: <Problem error={unread.value} /></p>
+          <button type="button" onClick={readResults}>Retry</button>
+        </Bar>
+      )}
+    </div>
+  );
+}
+
+function Dismissible({ kind, dismiss, children }: { kind: string; dismiss: () => void; children: ComponentChildren }) {
   return (
     <Bar kind={kind}>
-      <p>{text}</p>
+      <p>{children}</p>
       <button type="button" class="quiet" aria-label="Dismiss" onClick={dismiss}><Icon name="cross" /></button>
     </Bar>
   );

@@ -1,9 +1,11 @@
 // A chip per health check; a press opens what the check says.
 import { computed, useSignal } from "@preact/signals";
 import { useEffect, useId, useRef } from "preact/hooks";
+import { lastKnown } from "../state/fresh.ts";
 import { health } from "../state/store.ts";
 import { chips, icons, type Chip } from "./health.ts";
 import { Icon } from "./icon.tsx";
+import { UnavailableList } from "./unavailable.tsx";
 
 const shown = computed(() => chips(health.value));
 
@@ -24,7 +26,8 @@ export function Checks() {
   }, [open.value]);
   if (shown.value.length === 0) return null;
   return (
-    <ul ref={root} class="checks" aria-label="Health checks">
+    <ul ref={root} class="checks" aria-label="Health checks" data-stale={lastKnown.value || undefined}>
+      {lastKnown.value && <li class="caption">Last known:</li>}
       {shown.value.map((chip) => (
         <Check key={chip.name} chip={chip} open={open.value === chip.name} toggle={() => (open.value = open.value === chip.name ? "" : chip.name)} />
       ))}
@@ -49,9 +52,10 @@ function Check({ chip, open, toggle }: { chip: Chip; open: boolean; toggle: () =
         {chip.state === "pass" ? null : <span class="unseen"> ({chip.state === "warn" ? "warning" : "failing"})</span>}
       </button>
       {open && (
-        <div id={id} class="panel popover">
-          <p>{chip.message}</p>
-          <dl class="facts">{chip.facts.map(([name, value]) => <div key={name}><dt>{name}</dt><dd>{value}</dd></div>)}</dl>
+        <div id={id} class="panel popover" role="group" aria-label={chip.name} tabIndex={0}>
+          <p><bdi>{chip.message}</bdi></p>
+          <dl class="facts">{chip.facts.map(([name, value]) => <div key={name}><dt>{name}</dt><dd><bdi>{value}</bdi></dd></div>)}</dl>
+          {chip.name === "plugins" && <UnavailableList />}
         </div>
       )}
     </li>

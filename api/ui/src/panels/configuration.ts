@@ -1,8 +1,13 @@
 // The run's configuration as rows, the values that equal their default marked.
 import type { Exchange, RunConfig, Strategy } from "../api/types.ts";
 import { exact, time, words } from "../state/format.ts";
+import { limits } from "../state/limits.ts";
+import { quoteOf } from "../state/store.ts";
+import { masked } from "./secrets.ts";
 
 export interface Row {
+  /** As the API names it. */
+  key: string;
   name: string;
   text: string;
   /** Whether leaving the value out of the request gives the same. */
@@ -11,21 +16,30 @@ export interface Row {
 
 /** What the request may leave out, besides what depends on strategy and exchange. */
 const cashDefault = 10000;
+/** As many significant digits as a number can have. */
+const everyDigit = 17;
 
-export function requestRows(c: RunConfig, strategies: Strategy[] | null, exchanges: Exchange[] | null): Row[] {
-  const defaults = strategies?.find((s) => s.name === c.strategy_name)?.default_params as Record<string, unknown> | undefined;
+export function requestRows(c: RunConfig, exchanges: Exchange[] | null): Row[] {
   const exchange = exchanges?.find((e) => e.id === c.exchange);
+  const cash = `${exact(c.initial_cash, everyDigit)} ${quoteOf(c.symbols)}`;
   return [
-    row("Strategy", c.strategy_name),
-    ...Object.entries(c.strategy_params).map(([key, value]) => row(words(key), value, same(value, defaults?.[key]))),
-    row("Mode", c.mode),
-    row("Exchange", c.exchange, exchange?.default === true),
-    row("Symbols", c.symbols.join(", ")),
-    row("Timeframe", c.timeframe),
-    row("From", c.start_date === null ? "first candle" : time(c.start_date) + " UTC", c.start_date === null),
-    row("To", c.end_date === null ? "after the last candle" : time(c.end_date) + " UTC", c.end_date === null),
-    row("Initial cash", c.initial_cash, c.initial_cash === cashDefault),
+    row("strategy_name", "Strategy", c.strategy_name),
+    row("mode", "Mode", c.mode),
+    row("exchange", "Exchange", c.exchange, exchange?.default === true),
+    row("symbols", "Symbols", c.symbols.join(", ")),
+    row("timeframe", "Timeframe", c.timeframe),
+    row("start_date", "From", c.start_date === null ? "first candle" : time(c.start_date) + " UTC", c.start_date === null),
+    row("end_date", "To", c.end_date === null ? "after the last candle" : time(c.end_date) + " UTC", c.end_date === null),
+    row("initial_cash", "Initial cash", cash, c.initial_cash === cashDefault),
   ];
+}
+
+/** The strategy's parameters as JSON has them, without their secrets. */
+export function parameterRows(c: RunConfig, strategies: Strategy[] | null): Row[] {
+  const strategy = strategies?.find((s) => s.name === c.strategy_name);
+  const defaults = strategy?.default_params as Record<string, unknown> | undefined;
+  return Object.entries(masked(c.strategy_params, strategy?.params_schema))
+    .map(([key, value]) => row(key, words(key), value, same(c.strategy_params[key], defaults?.[key])));
 }
 
 export function executionRows(c: RunConfig, schema: { readonly [keyword: string]: unknown }, exchanges: Exchange[] | null): Row[] {
@@ -35,21 +49,23 @@ export function executionRows(c: RunConfig, schema: { readonly [keyword: string]
   const known = c.execution.profile === "bar-v1";
   return Object.entries(c.execution).map(([key, value]) => {
     const standard = key === "fee_maker" ? fees?.maker ?? 0.001 : key === "fee_taker" ? fees?.taker ?? 0.001 : properties?.[key]?.default;
-    return row(words(key), value, known && same(value, standard));
+    const name = words(key.replace(/_bps$/, ""));
+    return row(key, name, key.startsWith("fee_") || key.endsWith("_bps") ? share(key, value) : value, known && same(value, standard));
   });
 }
 
 export function riskRows(c: RunConfig): Row[] {
-  return Object.entries(c.risk ?? {}).map(([key, value]) => row(words(key.replaceAll("-", "_")), value));
+  return limits(c.risk, quoteOf(c.symbols)).map((limit) => ({ ...limit, standard: false }));
 }
 
-function row(name: string, value: unknown, standard = false): Row {
-  return { name, text: text(value), standard };
+function row(key: string, name: string, value: unknown, standard = false): Row {
+  return { key, name, text: typeof value === "string" ? value : JSON.stringify(value), standard };
 }
 
-function text(value: unknown): string {
-  if (typeof value === "number") return exact(value);
-  return typeof value === "string" ? value : JSON.stringify(value);
+/** A fee is a fraction of the notional, slippage hundredths of a percent. */
+function share(key: string, value: unknown): unknown {
+  if (typeof value !== "number") return value;
+  return key.endsWith("_bps") ? `${exact(value)} bps` : `${exact(value * 100)}\u202f%`;
 }
 
 const same = (a: unknown, b: unknown): boolean => b !== undefined && JSON.stringify(a) === JSON.stringify(b);

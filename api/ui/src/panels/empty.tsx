@@ -1,32 +1,35 @@
 // What the page shows before the first run.
 import { computed, useSignal } from "@preact/signals";
-import type { Strategy } from "../api/types.ts";
-import { startSample } from "../form/form.tsx";
+import { Cleared } from "../form/cleared.tsx";
+import { sample, startSample } from "../form/form.tsx";
+import { ListProblems } from "../form/lists.tsx";
 import { strategies } from "../state/store.ts";
+import { Problem } from "./problem.tsx";
+import { unavailable, UnavailableList } from "./unavailable.tsx";
 
 const available = computed(() => strategies.value?.filter((s) => s.status === "available").length);
-const unavailable = computed(() => strategies.value?.filter((s) => s.status !== "available") ?? []);
 
 export function Empty() {
   return (
     <>
       {available.value === 0 ? <NoStrategies /> : <Steps />}
-      {unavailable.value.length > 0 && <Unavailable list={unavailable.value} />}
+      {unavailable.value.length > 0 && <Unavailable />}
     </>
   );
 }
 
 function Steps() {
+  const offer = sample.value, ready = typeof offer !== "string";
   const busy = useSignal(false);
-  const problem = useSignal("");
+  const problem = useSignal<Error | null>(null);
   const run = async () => {
-    if (busy.value) return;
+    if (busy.value || !ready) return;
     busy.value = true;
-    problem.value = "";
+    problem.value = null;
     try {
       await startSample();
     } catch (e) {
-      problem.value = (e as Error).message;
+      problem.value = e as Error;
     } finally {
       busy.value = false;
     }
@@ -34,14 +37,20 @@ function Steps() {
   return (
     <section class="panel empty" aria-labelledby="empty-title">
       <h2 id="empty-title">No run yet</h2>
+      <Cleared />
       <ol>
         <li><strong>Choose a strategy</strong> and its parameters in “New run”.</li>
         <li><strong>Choose market and window</strong>: symbols, timeframe, exchange, from and to.</li>
         <li><strong>Start</strong>: chart, tables and metrics fill while the run goes on.</li>
       </ol>
-      <p>Or see it at once: the bundled strategy on the bundled candles, BTC/USDT 1h.</p>
-      <p><button type="button" class="primary" aria-disabled={busy.value} onClick={run}>{busy.value ? "Starting…" : "Run the sample"}</button></p>
-      <div role="alert">{problem.value && <p class="problem">{problem.value}</p>}</div>
+      <p id="sample">
+        {ready ? (
+          <>Or see it at once: <bdi>{offer.strategy.display_name || offer.strategy.name}</bdi> on <bdi>{offer.venue.name || offer.venue.id}</bdi>, {offer.symbol} {offer.timeframe}.</>
+        ) : offer}
+      </p>
+      <ListProblems alert />
+      <p><button type="button" class="primary" aria-disabled={busy.value || !ready} aria-describedby="sample" onClick={run}>{busy.value ? "Starting…" : "Run the sample"}</button></p>
+      <div role="alert">{problem.value && <p class="problem"><Problem error={problem.value} /></p>}</div>
     </section>
   );
 }
@@ -59,13 +68,11 @@ function NoStrategies() {
   );
 }
 
-function Unavailable({ list }: { list: Strategy[] }) {
+function Unavailable() {
   return (
     <section class="panel empty" aria-labelledby="unavailable-title">
-      <h2 id="unavailable-title">Unavailable strategies ({list.length})</h2>
-      <ul class="open-list">
-        {list.map((s) => <li key={s.name}><strong>{s.display_name || s.name}</strong> <code>{s.error?.code}</code> {s.error?.message}</li>)}
-      </ul>
+      <h2 id="unavailable-title">Unavailable strategies ({unavailable.value.length})</h2>
+      <UnavailableList />
     </section>
   );
 }

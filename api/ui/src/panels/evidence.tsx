@@ -5,9 +5,10 @@ import type { Note, RunConfig } from "../api/types.ts";
 import { fill } from "../form/form.tsx";
 import { execution } from "../gen/contract.ts";
 import { time } from "../state/format.ts";
+import { awaiting } from "../state/fresh.ts";
 import { config, ended, exchanges, report, results, status, strategies } from "../state/store.ts";
 import { formOpen } from "../state/view.ts";
-import { executionRows, requestRows, riskRows, type Row } from "./configuration.ts";
+import { executionRows, parameterRows, requestRows, riskRows, type Row } from "./configuration.ts";
 import { Copy } from "./copy.tsx";
 
 export function Evidence() {
@@ -20,13 +21,16 @@ export function Evidence() {
       {c ? (
         <>
           <Group title="Request" action={<button type="button" onClick={() => again(c)}>Run this again</button>}>
-            <Rows rows={requestRows(c, strategies.value, exchanges.value)} />
+            <Rows rows={requestRows(c, exchanges.value)} />
+          </Group>
+          <Group title="Parameters">
+            {Object.keys(c.strategy_params).length === 0 ? <p class="muted">None.</p> : <Rows rows={parameterRows(c, strategies.value)} />}
           </Group>
           <Group title="Execution"><Rows rows={executionRows(c, execution, exchanges.value)} /></Group>
           {c.risk && <Group title="Risk limits"><Rows rows={riskRows(c)} /></Group>}
           <Group title="Identity" whole><Identity c={c} /></Group>
         </>
-      ) : <p class="muted">The configuration is known when the run has ended.</p>}
+      ) : <p class="muted">{awaiting.value ? "Loading…" : "The configuration is known when the run has ended."}</p>}
     </div>
   );
 }
@@ -57,7 +61,7 @@ function Notes({ title, list, none }: { title: string; list: Note[]; none: strin
   return (
     <Group title={`${title} (${list.length})`}>
       {list.length === 0 ? <p class="muted">{none}</p> : (
-        <ul class="notes">{list.map((note) => <li key={note.code + note.message}><code>{note.code}</code> {note.message}</li>)}</ul>
+        <ul class="notes">{list.map((note) => <li key={note.code + note.message}><code>{note.code}</code> <bdi>{note.message}</bdi></li>)}</ul>
       )}
     </Group>
   );
@@ -66,23 +70,24 @@ function Notes({ title, list, none }: { title: string; list: Note[]; none: strin
 function Rows({ rows }: { rows: Row[] }) {
   return (
     <dl class="rows">
-      {rows.map((r) => <div key={r.name}><dt>{r.name}</dt><dd>{r.text}{r.standard && <span class="mark">default</span>}</dd></div>)}
+      {rows.map((r) => <div key={r.key}><dt title={r.key}><bdi>{r.name}</bdi></dt><dd><bdi>{r.text}</bdi>{r.standard && <span class="mark">default</span>}</dd></div>)}
     </dl>
   );
 }
 
 function Identity({ c }: { c: RunConfig }) {
   const r = results.value;
-  const list: [string, string][] = [
+  // What is undefined comes with the results.
+  const list: [string, string | undefined][] = [
     ["Run id", status.value.run_id],
     ["Strategy version", c.strategy.version],
     ["Strategy sha256", c.strategy.sha256],
     ["Engine version", c.engine.version],
     ["Engine commit", c.engine.commit],
     ["Data hash", c.data_hash],
-    ["Request hash", r?.request_hash ?? ""],
-    ["Result hash", r?.result_hash ?? ""],
-    ["Artifacts", r?.artifacts ?? ""],
+    ["Request hash", r?.request_hash],
+    ["Result hash", r?.result_hash],
+    ["Artifacts", r?.artifacts],
   ];
   return (
     <dl class="rows">
@@ -90,7 +95,7 @@ function Identity({ c }: { c: RunConfig }) {
       {list.map(([name, value]) => (
         <div key={name}>
           <dt>{name}</dt>
-          <dd>{value ? <><code>{value}</code><Copy text={value} what={name.toLowerCase()} /></> : <span class="muted">{ended.value ? "none" : "after the end"}</span>}</dd>
+          <dd>{value ? <><code><bdi>{value}</bdi></code><Copy text={value} what={name.toLowerCase()} /></> : <span class="muted">{value === "" ? "none" : ended.value ? "loading…" : "after the end"}</span>}</dd>
         </div>
       ))}
     </dl>

@@ -2,6 +2,7 @@
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { computed } from "@preact/signals";
 import { shortId } from "../state/format.ts";
+import { lastKnown, stale } from "../state/fresh.ts";
 import { connection, running, status } from "../state/store.ts";
 import { nextTheme, theme } from "../state/theme.ts";
 import { dialog } from "../state/view.ts";
@@ -52,7 +53,7 @@ function useHeight(ref: { current: HTMLElement | null }) {
 const signs: Record<string, IconName> = { idle: "ring", running: "dot", completed: "check", failed: "cross" };
 // Computed, because status changes several times a second and these words rarely.
 const state = computed(() => status.value.status);
-const words = computed(() => status.value.status + (status.value.mode ? ` · ${status.value.mode}` : ""));
+const words = computed(() => [status.value.status, status.value.mode, lastKnown.value && connection.value.lastData > 0 && "last known"].filter(Boolean).join(" · "));
 const runId = computed(() => status.value.run_id);
 
 function State() {
@@ -72,11 +73,12 @@ function RunId() {
 const streams = {
   connecting: { icon: "ring", title: "Connecting to the service" },
   live: { icon: "dot", title: "Changes arrive as they happen" },
+  silent: { icon: "warn", title: "The service has not said anything for more than 5 s" },
   reconnecting: { icon: "warn", title: "The stream broke; the last data are kept" },
   polling: { icon: "warn", title: "No stream: the status is asked for every 2 s" },
   down: { icon: "cross", title: "The service does not answer" },
 } as const;
-const stream = computed(() => connection.value.state);
+const stream = computed(() => (connection.value.state === "live" && stale.value ? "silent" : connection.value.state));
 
 function Stream() {
   const { icon, title } = streams[stream.value];

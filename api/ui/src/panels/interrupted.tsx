@@ -1,6 +1,7 @@
 // Which run was cut short and what is known of its orders and positions.
+import { isolated } from "../state/bidi.ts";
 import { words } from "../state/format.ts";
-import { config, positions, recent, status } from "../state/store.ts";
+import { config, status } from "../state/store.ts";
 import { OpenOrders, OpenPositions } from "./open.tsx";
 import { phaseWords } from "./sentences.ts";
 
@@ -11,16 +12,16 @@ export function Interrupted() {
     <>
       <p>
         {run.mode === "live" ? "Live" : "Paper"} run <code>{run.run_id}</code>
-        {config.value && ` of ${config.value.strategy_name} on ${config.value.symbols.join(", ")}`}
+        {config.value && ` of ${isolated(config.value.strategy_name)} on ${config.value.symbols.join(", ")}`}
         {run.error_details?.phase && `, interrupted while ${phaseWords(run.error_details.phase as typeof run.phase)}`}. What is known of it comes from its
         journal; the venue has the last word.
       </p>
-      <OpenOrders orders={recent.value.orders} />
-      <OpenPositions positions={positions.value} />
+      <OpenOrders />
+      <OpenPositions />
       {data.length > 0 && (
         <dl class="facts">
           {data.map(([key, value]) => (
-            <div key={key}><dt>{words(key)}</dt><dd class="mono">{typeof value === "string" ? value : JSON.stringify(value)}</dd></div>
+            <div key={key}><dt>{words(key)}</dt><dd class="mono"><bdi>{typeof value === "string" ? value : JSON.stringify(value)}</bdi></dd></div>
           ))}
         </dl>
       )}

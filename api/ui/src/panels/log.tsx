@@ -94,7 +94,7 @@ function Line({ line }: { line: LogLine }) {
       <time dateTime={line.time ?? undefined} title={line.time ?? "no time"}>{clock(line.time)}</time>
       <span class="level">{line.level}</span>
       <span class="source">{line.source}</span>
-      <span class="message">{line.message}{fields.map(([key, value]) => <span key={key} class="muted"> {key}={value}</span>)}</span>
+      <span class="message"><bdi>{line.message}</bdi>{fields.map(([key, value]) => <span key={key} class="muted"> <bdi>{key}</bdi>=<bdi>{value}</bdi></span>)}</span>
     </li>
   );
 }

@@ -10,14 +10,14 @@ const signed: readonly string[] = [
   "total_return", "cagr", "cagr_candle", "buy_hold_return", "average_trade_return", "expectancy", "average_win", "average_loss", "best_trade", "worst_trade",
 ];
 
-export function metricText(metric: MetricDefinition, value: Value, quote: string): string {
+export function metricText(metric: MetricDefinition, value: Value, quote: string, decimals = 2): string {
   if (value === null || value === undefined) return f.missing;
   const plus = signed.includes(metric.name);
   switch (metric.unit) {
     case "fraction":
       return plus ? f.signedPercent(value) : f.percent(value);
     case "quote":
-      return `${plus ? f.signedMoney(value) : f.money(value)} ${quote}`.trim();
+      return `${plus ? f.signedMoney(value, decimals) : f.money(value, decimals)} ${quote}`.trim();
     case "seconds":
       return f.duration(value);
     case "candles":

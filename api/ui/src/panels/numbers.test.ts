@@ -1,7 +1,7 @@
 import type { EquityTuple, Metrics, MetricsMeta } from "../api/types.ts";
 import { idle, type Report } from "../state/store.ts";
 import { equal, test } from "../testing.ts";
-import { tiles, undefinedReason } from "./numbers.ts";
+import { tiles, undefinedReason, type Numbers } from "./numbers.ts";
 
 const meta: MetricsMeta = {
   semantics: "metrics-v1", sample: "day", n_returns: 12, periods_per_year: 365, candle_periods_per_year: 8760, calendar: "24x7", ddof: 1, risk_free: 0,
@@ -10,19 +10,20 @@ const meta: MetricsMeta = {
 const metrics: Metrics = { sharpe_ratio: 0, max_drawdown: 0.0123456789, total_trades: 3, win_rate: 0.5, total_return: -0.1, sqn: null };
 const report: Report = { metrics, undefined: ["sharpe_ratio"], meta, assumptions: [], warnings: [] };
 const done = { ...idle, status: "completed" as const, value: 900, pnl: -100, trade_count: 3 };
-const byName = (list: ReturnType<typeof tiles>) => Object.fromEntries(list.map((t) => [t.name, t]));
+const byName = (now: Partial<Numbers>) =>
+  Object.fromEntries(tiles({ status: done, report, curve: [], quote: "USDT", decimals: 2, dated: false, awaiting: false, ...now }).map((t) => [t.name, t]));
 
 test("an undefined metric is n/a with its reason, never 0", () => {
   equal(undefinedReason(report, "sharpe_ratio"), "returns do not vary");
   equal(undefinedReason(report, "sqn"), "of a newer service");
   equal(undefinedReason(report, "cagr"), "not known");
   equal(undefinedReason(report, "win_rate"), null);
-  const { sharpe_ratio: t } = byName(tiles(done, report, [], "USDT", ""));
+  const { sharpe_ratio: t } = byName({});
   equal([t?.text, t?.value, t?.note], ["n/a", null, "returns do not vary"]);
 });
 
 test("tiles keep the exact values", () => {
-  const t = byName(tiles(done, report, [], "USDT", ""));
+  const t = byName({});
   equal(t.max_drawdown?.value, 0.0123456789);
   equal([t.pnl?.text, t.pnl?.note, t.pnl?.tone, t.pnl?.noteTone], ["\u2212100.00", "\u221210.00\u202f%", "down", "down"]);
   equal([t.value?.text, t.value?.unit], ["900.00", "USDT"]);
@@ -31,10 +32,22 @@ test("tiles keep the exact values", () => {
 
 test("a run that goes on shows what is known so far", () => {
   const curve: EquityTuple[] = [[1, 100, 100, 0.02], [2, 99, 99, 0.4]];
-  const now = { ...done, status: "running" as const, value: 1100, pnl: 100 };
-  const t = byName(tiles(now, report, curve, "", "at 2020-01-01"));
+  const status = { ...done, status: "running" as const, value: 1100, pnl: 100 }, none = { ...report, metrics: null, meta: null };
+  const t = byName({ status, report: none, curve, quote: "" });
   equal([t.max_drawdown?.value, t.max_drawdown?.note], [0.4, "so far"]);
   equal([t.pnl?.text, t.pnl?.note], ["+100.00", "+10.00\u202f%"]);
   equal([t.sharpe_ratio?.text, t.sharpe_ratio?.note], ["–", "not yet"]);
-  equal([t.win_rate?.text, t.win_rate?.note], ["50.00\u202f%", "at 2020-01-01"]);
+  const polled = byName({ status, report: none, curve, dated: true });
+  equal([polled.max_drawdown?.value, polled.max_drawdown?.text, polled.value?.value], [null, "–", 1100], "an old drawdown is none");
+});
+
+test("metrics that are still to come are not n/a", () => {
+  const t = byName({ report: { ...report, metrics: null, meta: null }, awaiting: true });
+  equal([t.sharpe_ratio, t.max_drawdown, t.win_rate].map((x) => x?.note), ["loading…", "loading…", "loading…"]);
+  equal(byName({ awaiting: true }).win_rate?.text, "50.00\u202f%", "a snapshot may have had them");
+});
+
+test("small money keeps its digits", () => {
+  const t = byName({ status: { ...done, value: 0.005326, pnl: -0.00001 }, quote: "BTC", decimals: 7 });
+  equal([t.value?.text, t.pnl?.text], ["0.0053260", "\u22120.0000100"]);
 });

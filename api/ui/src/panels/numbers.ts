@@ -36,14 +36,28 @@ export function undefinedReason(report: Report, key: string): string | null {
   return reason ? reasons[reason] ?? reason.replaceAll("_", " ") : "not known";
 }
 
-/** asOf is when the metrics of a run that goes on were taken, "" if they are final. */
-export function tiles(status: Status, report: Report, curve: EquityTuple[], quote: string, asOf: string): Tile[] {
+/** What the tiles are made of. */
+export interface Numbers {
+  status: Status;
+  report: Report;
+  curve: EquityTuple[];
+  /** The money of the run and its decimals. */
+  quote: string;
+  decimals: number;
+  /** Whether only the status is known as it is now. */
+  dated: boolean;
+  /** Whether the run has ended and its results are still to come. */
+  awaiting: boolean;
+}
+
+export function tiles(now: Numbers): Tile[] {
+  const { status, quote, decimals } = now;
   return [
-    tile("value", "Value", status.value, f.money(status.value), quote),
-    pnl(status, report, quote),
-    drawdown(status, report, curve),
-    metric(status, report, "sharpe_ratio", "Sharpe", f.ratio, asOf || sampleWords(report)),
-    metric(status, report, "win_rate", "Win rate", f.percent, asOf),
+    tile("value", "Value", status.value, f.money(status.value, decimals), quote),
+    pnl(now),
+    drawdown(now),
+    metric(now, "sharpe_ratio", "Sharpe", f.ratio, sampleWords(now.report)),
+    metric(now, "win_rate", "Win rate", f.percent),
     tile("total_trades", "Trades", status.trade_count, f.count(status.trade_count)),
   ];
 }
@@ -52,32 +66,34 @@ function tile(name: string, label: string, value: number | null, text: string, u
   return { name, label, unit, text, value, tone: "", note, noteTone: "" };
 }
 
-function pnl(status: Status, report: Report, quote: string): Tile {
+function pnl({ status, report, quote, decimals }: Numbers): Tile {
   const initial = status.value - status.pnl;
   const known = status.status === "running" ? null : report.metrics?.total_return;
   const fraction = known ?? (initial > 0 ? status.pnl / initial : null);
   return {
-    ...tile("pnl", "PnL", status.pnl, f.signedMoney(status.pnl), quote, f.signedPercent(fraction)),
+    ...tile("pnl", "PnL", status.pnl, f.signedMoney(status.pnl, decimals), quote, f.signedPercent(fraction)),
     tone: f.tone(status.pnl), noteTone: f.tone(fraction),
   };
 }
 
-function drawdown(status: Status, report: Report, curve: EquityTuple[]): Tile {
-  if (status.status !== "running" || curve.length === 0) return metric(status, report, "max_drawdown", "Max drawdown", f.percent, "");
-  let worst = report.metrics?.max_drawdown ?? 0;
-  for (const point of curve) worst = Math.max(worst, point[3]);
+function drawdown(now: Numbers): Tile {
+  const going = now.status.status === "running";
+  if (going && now.dated) return tile("max_drawdown", "Max drawdown", null, "–", "", "no stream");
+  if (!going || now.curve.length === 0) return metric(now, "max_drawdown", "Max drawdown", f.percent);
+  const worst = now.curve.reduce((most, point) => Math.max(most, point[3]), 0);
   return tile("max_drawdown", "Max drawdown", worst, f.percent(worst), "", "so far");
 }
 
 type Shown = "sharpe_ratio" | "win_rate" | "max_drawdown";
 
-function metric(status: Status, report: Report, name: Shown, label: string, format: (v: number) => string, note: string): Tile {
+function metric({ status, report, awaiting }: Numbers, name: Shown, label: string, format: (v: number) => string, note = ""): Tile {
   const why = undefinedReason(report, name);
   if (why === null) {
     const value = report.metrics?.[name] ?? 0;
     return tile(name, label, value, format(value), "", note);
   }
   if (status.status === "running") return tile(name, label, null, "–", "", "not yet");
+  if (awaiting && !report.metrics) return tile(name, label, null, "–", "", "loading…");
   return tile(name, label, null, f.missing, "", why);
 }
 

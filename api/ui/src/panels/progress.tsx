@@ -1,8 +1,9 @@
 // One line: how far the run is, or how it ended.
 import { computed } from "@preact/signals";
-import { useRef } from "preact/hooks";
+import { serviceTime } from "../state/clock.ts";
 import { duration, time } from "../state/format.ts";
-import { config, status } from "../state/store.ts";
+import { lastKnown } from "../state/fresh.ts";
+import { config, connection, status } from "../state/store.ts";
 import { useNow } from "./clock.ts";
 import { Icon } from "./icon.tsx";
 import { ageWords, backtestWords, endWords, phaseWords } from "./sentences.ts";
@@ -34,19 +35,20 @@ function Backtest() {
   );
 }
 
+const heard = computed(() => !lastKnown.value && connection.value.state !== "reconnecting");
+
 /** Paper and live have no end to measure against. */
 function OpenEnded() {
-  const now = useNow(true);
-  const run = status.value;
-  const seen = useRef({ runtime: -1, at: 0 });
-  if (seen.current.runtime !== run.runtime_seconds) seen.current = { runtime: run.runtime_seconds, at: now };
-  const runtime = run.runtime_seconds + Math.max(0, now - seen.current.at) / 1000;
+  // Its clock stands still while nobody knows whether the run goes on.
+  const running = useNow(heard.value);
+  const now = serviceTime(heard.value ? running : connection.value.lastData), run = status.value;
+  const runtime = run.start_time ? Math.max(0, now - Date.parse(run.start_time)) / 1000 : run.runtime_seconds;
   return (
     <section class="panel progress" aria-label="Progress">
       <p>
         <span>{phaseWords(run.phase)}</span>
-        <span>running for {duration(runtime)}</span>
-        <span>{run.simulated_time ? `last candle closed ${time(run.simulated_time)} UTC, ${ageWords(run.simulated_time, Date.now())}` : "no candle yet"}</span>
+        <span>running for {duration(runtime)}{!heard.value && " when last heard of"}</span>
+        <span>{run.simulated_time ? `last candle closed ${time(run.simulated_time)} UTC, ${ageWords(run.simulated_time, now)}` : "no candle yet"}</span>
       </p>
     </section>
   );

@@ -17,6 +17,6 @@ export async function askReset(): Promise<void> {
   try {
     await session.reset();
   } catch (e) {
-    stopProblem.value = (e as Error).message;
+    stopProblem.value = e as Error;
   }
 }

@@ -1,5 +1,6 @@
 // What happens and what happened, in words.
 import type { RunConfig, Status } from "../api/types.ts";
+import { isolated } from "../state/bidi.ts";
 import { count, duration, percent, time } from "../state/format.ts";
 
 const phases: Record<Status["phase"], string> = {
@@ -29,11 +30,11 @@ export function backtestWords(run: Status): string[] {
 export function endWords(run: Status, config: RunConfig | null): string[] {
   const parts: string[] = [];
   if (run.stop_reason && run.stop_reason !== "error") parts.push(run.stop_reason);
-  if (config) parts.push(`${config.strategy_name} on ${symbols(config.symbols)} ${config.timeframe}`);
+  if (config) parts.push(`${isolated(config.strategy_name)} on ${symbols(config.symbols)} ${config.timeframe}`);
   if (config?.window.start) parts.push(windowWords(config));
   if (run.partial && run.progress !== null) parts.push(`${percent(Math.floor(run.progress * 1000) / 1000, 1)} done`);
   parts.push(`took ${took(run.runtime_seconds)}`);
-  if (run.message) parts.push(run.message);
+  if (run.message) parts.push(isolated(run.message));
   return parts;
 }
 
@@ -62,10 +63,12 @@ export function stopEffect(onStop: string, live: boolean): string {
   const venue = live ? "" : " All of it happens on the simulated venue.";
   switch (onStop) {
     case "flatten":
-      return "No further order is sent, open orders are cancelled and positions are closed at the market." + venue;
+      return "No further order is sent, open orders are cancelled and positions are closed at market." + venue;
     case "leave":
       return "No further order is sent. Open orders and positions stay as they are." + venue;
-    default:
+    case "cancel":
       return "No further order is sent and open orders are cancelled. Positions stay open." + venue;
+    default:
+      return "No further order is sent. What happens to open orders and positions is not known: the service has not said." + venue;
   }
 }

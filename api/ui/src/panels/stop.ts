@@ -9,8 +9,8 @@ const asking = signal(false);
 
 /** Whether a stop has been asked for and the run goes on. */
 export const stopping = computed(() => running.value && (asking.value || status.value.phase === "stopping"));
-/** Why the last stop was refused, "" when it was not. */
-export const stopProblem = signal("");
+/** Why the last stop or reset was refused. */
+export const stopProblem = signal<Error | null>(null);
 
 /** The Stop button and the key s. */
 export function askStop() {
@@ -22,12 +22,12 @@ export function askStop() {
 export async function stopNow() {
   if (stopping.value) return;
   asking.value = true;
-  stopProblem.value = "";
+  stopProblem.value = null;
   try {
     await session.stop();
   } catch (e) {
     // The run ended by itself in the meantime: that is what was wanted.
-    if (!(e instanceof ApiError && e.code === "RUN_NOT_ACTIVE")) stopProblem.value = (e as Error).message;
+    if (!(e instanceof ApiError && e.code === "RUN_NOT_ACTIVE")) stopProblem.value = e as Error;
   } finally {
     asking.value = false;
   }

@@ -2,7 +2,8 @@
 import { computed } from "@preact/signals";
 import { useRef } from "preact/hooks";
 import { count, words } from "../state/format.ts";
-import { connection, log, positions, recent, report, running, status } from "../state/store.ts";
+import { dated, datedAt } from "../state/fresh.ts";
+import { log, positions, recent, report, status } from "../state/store.ts";
 import { tab, tabs, type Tab } from "../state/view.ts";
 import { Positions, RunTable } from "../table/tables.tsx";
 import { Evidence } from "./evidence.tsx";
@@ -11,16 +12,14 @@ import { move } from "./keys.ts";
 import { LogPanel } from "./log.tsx";
 import { MetricsPanel } from "./metrics.tsx";
 
-// Without the stream nothing but the status is known of a run that goes on.
-const blind = computed(() => running.value && connection.value.state === "polling");
 const counts: Record<Tab, { value: number | null }> = {
   trades: computed(() => Math.max(recent.value.total.trades, status.value.trade_count)),
-  orders: computed(() => (blind.value ? null : recent.value.total.orders)),
-  fills: computed(() => (blind.value ? null : recent.value.total.fills)),
-  positions: computed(() => (blind.value ? null : positions.value.length)),
+  orders: computed(() => (dated.value ? null : recent.value.total.orders)),
+  fills: computed(() => (dated.value ? null : recent.value.total.fills)),
+  positions: computed(() => (dated.value ? null : positions.value.length)),
   metrics: computed(() => null),
   evidence: computed(() => report.value.warnings.length || null),
-  log: computed(() => (blind.value ? null : log.value.length)),
+  log: computed(() => (dated.value ? null : log.value.length)),
 };
 
 export function Tabs() {
@@ -65,10 +64,11 @@ function Warnings({ n }: { n: number }) {
 const texts: readonly Tab[] = ["metrics", "evidence"];
 
 function Panel() {
-  const name = tab.value;
+  const name = tab.value, blind = dated.value && !datedAt.value;
   return (
-    <div role="tabpanel" id={`panel-${name}`} aria-labelledby={`tab-${name}`} tabIndex={texts.includes(name) ? 0 : undefined}>
-      <Content name={name} />
+    <div role="tabpanel" id={`panel-${name}`} aria-labelledby={`tab-${name}`} tabIndex={blind || texts.includes(name) ? 0 : undefined}>
+      {dated.value && <p class="caption">{blind ? "Live updates are not available: this comes at the end of the run." : `As of ${datedAt.value}: live updates are not available.`}</p>}
+      {!blind && <Content name={name} />}
     </div>
   );
 }

@@ -1,17 +1,14 @@
 // The numbers that matter most. data-value holds each exactly as the service sent it.
-import { computed, effect, signal } from "@preact/signals";
-import { time } from "../state/format.ts";
+import { computed } from "@preact/signals";
+import { awaiting, dated } from "../state/fresh.ts";
+import { decimals } from "../state/money.ts";
 import { equity, quote, report, running, status } from "../state/store.ts";
 import { tiles, type Tile } from "./numbers.ts";
 
-// Metrics come with a snapshot and stay while the run goes on: their day stands beside them.
-const reported = signal("");
-effect(() => {
-  const known = report.value.metrics !== null;
-  reported.value = known ? time(status.peek().simulated_time).slice(0, 10) : "";
-});
-const asOf = computed(() => (running.value && reported.value ? `at ${reported.value}` : ""));
-const shown = computed(() => tiles(status.value, report.value, running.value ? equity.value : [], quote.value, asOf.value));
+const shown = computed(() => tiles({
+  status: status.value, report: report.value, curve: running.value ? equity.value : [], quote: quote.value, decimals: decimals.value,
+  dated: dated.value, awaiting: awaiting.value,
+}));
 
 export function Tiles() {
   return (

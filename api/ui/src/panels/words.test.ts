@@ -1,14 +1,15 @@
-import type { Health, LogLine, RunConfig } from "../api/types.ts";
+import type { Health, LogLine, RunConfig, Strategy } from "../api/types.ts";
 import { metrics } from "../gen/contract.ts";
 import { idle } from "../state/store.ts";
 import { equal, ok, test } from "../testing.ts";
 import { adviceFor, docsLink } from "./advice.ts";
-import { executionRows, requestRows } from "./configuration.ts";
+import { executionRows, parameterRows, requestRows } from "./configuration.ts";
 import { bytes, chips } from "./health.ts";
 import { clock, filtered } from "./lines.ts";
 import { metaWords, metricName, metricText } from "./metric.ts";
 import { changeWords, streamWords } from "./narrate.ts";
 import { failureReport, lineText, tail } from "./report.ts";
+import { masked } from "./secrets.ts";
 import { ageWords, backtestWords, endWords, stopEffect, took } from "./sentences.ts";
 
 const running = { ...idle, run_id: "svc_a", status: "running" as const, mode: "backtest" as const, phase: "trading" as const, eta_seconds: 2 };
@@ -44,9 +45,11 @@ test("progress and outcome in words", () => {
   equal(backtestWords(now), ["64\u202f%", "2024-03-05 14:00 UTC", "184\u202f000 candles/s", "00:02 left"]);
   const end = { ...running, status: "completed" as const, phase: "" as const, stop_reason: "stopped" as const, partial: true, progress: 0.5, runtime_seconds: 83 };
   equal(endWords(end, config), ["stopped", "sma_cross on BTC/USDT 1h", "2017-08-17 04:00 to 2024-01-01 00:00 UTC, 1\u202f000 candles", "50.0\u202f% done", "took 01:23"]);
+  ok(endWords(end, { ...config, strategy_name: "\u05d0" }).includes("\u2068\u05d0\u2069 on BTC/USDT 1h"), "a foreign name keeps its direction to itself");
   equal([took(0.04), took(75)], ["0.04 s", "01:15"]);
   equal(ageWords("2026-01-01T00:00:00Z", Date.parse("2026-01-01T00:02:05Z")), "02:05 ago");
   ok(stopEffect("flatten", true).includes("closed") && stopEffect("cancel", false).includes("simulated"), "the stop's effect is named");
+  for (const unknown of ["", "later"]) ok(stopEffect(unknown, true).includes("not known"), "no policy is made up");
 });
 
 test("what is announced", () => {
@@ -64,26 +67,47 @@ test("advice for every code, also an unknown one", () => {
   ok(adviceFor("RUN_INTERRUPTED").next !== "" && adviceFor("OF_TOMORROW").next !== "", "advice");
 });
 
+const secret = { type: "string", format: "password" };
+const strategy = {
+  name: "sma_cross", default_params: { fast: 10, slow: 30 },
+  params_schema: { type: "object", properties: { fast: { type: "integer" }, key: secret, nested: { type: "object", properties: { key: secret } } } },
+} as unknown as Strategy;
+
+test("what the schema calls secret is hidden", () => {
+  const params = { fast: 7, key: "k", nested: { key: "k" }, other: "o" };
+  equal(masked(params, strategy.params_schema), { fast: 7, key: "[hidden]", nested: "[hidden]", other: "o" });
+  equal(masked({ fast: 7, other: "o" }, undefined), { fast: "[hidden]", other: "[hidden]" }, "nothing is known of a strategy that is gone");
+  equal(masked({ key: "k" }, { $defs: { s: secret }, properties: { key: { $ref: "#/$defs/s" } } }), { key: "[hidden]" });
+});
+
 test("the report has the facts and no secret", () => {
   const line: LogLine = { time: null, level: "warn", source: "host", message: "low", fields: { a: "1" } };
   const details = { code: "PLUGIN_CRASHED" as const, phase: "trading", candle_time: null, plugin_exit_code: 3, log_tail: ["last words"], data: {} };
-  const text = failureReport({ ...running, status: "failed", error: "gone", error_details: details }, config, null, [line]);
+  const text = failureReport({ ...running, status: "failed", error: "gone", error_details: details }, { ...config, strategy_params: { key: "passphrase", fast: 7 } }, [strategy], null, [line]);
   for (const want of ["PLUGIN_CRASHED", "last words", "warn host low a=1", "sma_cross"]) ok(text.includes(want), want);
-  ok(!text.includes("canary"), "no exchange_config");
+  ok(!text.includes("canary") && !text.includes("passphrase"), "no exchange_config, no secret parameter");
+  equal(JSON.parse(text).config.strategy_params, { key: "[hidden]", fast: 7 });
   equal(tail(details, [line]), ["last words"]);
   equal(tail({ ...details, log_tail: [] }, [line]), [lineText(line)]);
   equal(tail({ ...details, log_tail: Array.from({ length: 60 }, (_, i) => String(i)) }, []).length, 50);
 });
 
 test("defaults are marked", () => {
-  const strategy = { name: "sma_cross", default_params: { fast: 10, slow: 30 } };
   const exchange = { id: "sample", default: true, fees: { maker: 0.001, taker: 0.001 } };
-  const standard = requestRows(config, [strategy] as never, [exchange] as never).filter((r) => r.standard).map((r) => r.name);
-  equal(standard, ["Fast", "Exchange", "From", "Initial cash"]);
+  const standard = [...requestRows(config, [exchange] as never), ...parameterRows(config, [strategy])].filter((r) => r.standard).map((r) => r.name);
+  equal(standard, ["Exchange", "From", "Initial cash", "Fast"]);
   const schema = { properties: { slippage_bps: { default: 5 }, profile: { default: "bar-v1" } } };
   equal(executionRows(config, schema, [exchange] as never).map((r) => r.standard), [true, false, true, true]);
+  equal(executionRows(config, schema, [exchange] as never).map((r) => `${r.key} ${r.name} ${r.text}`).slice(1),
+    ["fee_maker Fee maker 0.2\u202f%", "fee_taker Fee taker 0.1\u202f%", "slippage_bps Slippage 5 bps"]);
   const compat = { ...config, execution: { ...config.execution, profile: "compat:backtrader" } } as RunConfig;
   ok(executionRows(compat, schema, null).every((r) => !r.standard), "other profiles have other defaults");
+});
+
+test("values are as exact as they were sent", () => {
+  const odd = { ...config, initial_cash: 123456789012.34, strategy_params: { seed: 9007199254740881, Strategy: "x", tiny: 1e-7 } };
+  equal(requestRows(odd, null).at(-1)?.text, "123\u202f456\u202f789\u202f012.34 USDT");
+  equal(parameterRows(odd, [strategy]).map((r) => [r.key, r.text]), [["seed", "9007199254740881"], ["Strategy", "x"], ["tiny", "1e-7"]]);
 });
 
 test("log lines by level and source", () => {

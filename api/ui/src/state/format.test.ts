@@ -11,6 +11,13 @@ test("money groups thousands and says n/a", () => {
   equal(f.signedMoney(0), "0.00");
 });
 
+test("a run with little money shows more of its decimals", () => {
+  equal([10000, 100, 1, 0.9999999999, 0.01, 0, NaN].map(f.decimalsOf), [2, 2, 4, 4, 6, 2, 2]);
+  equal(f.money(0.005326, f.decimalsOf(0.005)), "0.0053260");
+  equal(f.signedMoney(-0.0000042, 7), "\u22120.0000042");
+  equal(f.signedMoney(0.00000004, 7), "0.0000000");
+});
+
 test("amounts of a row keep two digits below 1", () => {
   equal(f.amount(1834.204), "1\u202f834.20");
   equal(f.amount(0), "0.00");
@@ -40,6 +47,9 @@ test("prices keep their digits", () => {
   equal(f.exact(0.1 + 0.2), "0.3");
   equal(f.exact(64940.59), "64\u202f940.59");
   equal(f.exact(1.2345e-9), "0.0000000012345");
+  equal(f.exact(123456789012.34), "123\u202f456\u202f789\u202f012");
+  equal(f.exact(605152504.893745, 8), "605\u202f152\u202f505");
+  equal(f.exact(123456789012.34, 17), "123\u202f456\u202f789\u202f012.34");
 });
 
 test("times are UTC", () => {

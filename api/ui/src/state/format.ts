@@ -11,16 +11,18 @@ function fixed(value: number, digits: number): string {
 
 const known = (v: number | null | undefined): v is number => typeof v === "number" && Number.isFinite(v);
 
-/** Money with two decimals: 14 617.56. */
-export function money(value: number | null | undefined): string {
-  if (!known(value)) return missing;
-  return (Number(value.toFixed(2)) < 0 ? minus : "") + fixed(value, 2);
-}
+/** Money: 14 617.56. */
+export const money = (value: number | null | undefined, decimals = 2): string => ratio(value, decimals);
 
 /** Money with its sign, also when positive: +118.52. */
-export function signedMoney(value: number | null | undefined): string {
+export function signedMoney(value: number | null | undefined, decimals = 2): string {
   if (!known(value)) return missing;
-  return sign(Number(value.toFixed(2))) + fixed(value, 2);
+  return sign(Number(value.toFixed(decimals))) + fixed(value, decimals);
+}
+
+/** Decimals of the money of a run that began with so much: cents, more when all of it is small. */
+export function decimalsOf(cash: number): number {
+  return cash > 0 ? Math.min(12, Math.max(2, 4 - Math.floor(Math.log10(Number(cash.toPrecision(9)))))) : 2;
 }
 
 /** Money of a single row: two decimals, more below 1 so that a small amount does not read 0.00. */
@@ -59,10 +61,10 @@ export function count(value: number | null | undefined): string {
   return known(value) ? (value < 0 ? minus : "") + fixed(value, 0) : missing;
 }
 
-/** A price or quantity: all its digits up to ten significant ones, or fewer, grouped. */
+/** A price or quantity, grouped: its decimals up to ten significant digits, or fewer; digits before the point are never rounded away. */
 export function exact(value: number | null | undefined, significant = 10): string {
   if (!known(value)) return missing;
-  const rounded = Number(value.toPrecision(significant));
+  const rounded = Math.abs(value) >= 10 ** significant ? Math.round(value) : Number(value.toPrecision(significant));
   const [digits = "", power = "0"] = String(Math.abs(rounded)).split("e");
   const decimals = Math.max(0, (digits.split(".")[1]?.length ?? 0) - Number(power));
   return (value < 0 ? minus : "") + fixed(rounded, Math.min(decimals, 20));

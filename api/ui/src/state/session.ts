@@ -27,22 +27,27 @@ export function begin(): void {
   });
 }
 
-function loadLists(): void {
+/** Asks for the lists now, whatever waits for its next attempt. */
+export function loadLists(): void {
   const round = ++lists;
   behind = false;
-  void load(round, client.getStrategies, (list) => (store.strategies.value = list));
-  void load(round, client.getExchanges, (list) => (store.exchanges.value = list));
+  void load(round, "strategies", client.getStrategies, (list) => (store.strategies.value = list));
+  void load(round, "exchanges", client.getExchanges, (list) => (store.exchanges.value = list));
 }
 
 /** Asks until an answer came or another round has begun. */
-async function load<T>(round: number, get: () => Promise<T>, take: (value: T) => void): Promise<void> {
+async function load<T>(round: number, name: keyof typeof store.listProblems.value, get: () => Promise<T>, take: (value: T) => void): Promise<void> {
   for (let failures = 0; round === lists; failures++) {
     try {
       const value = await get();
-      if (round === lists) take(value);
+      if (round !== lists) return;
+      take(value);
+      store.listProblems.value = { ...store.listProblems.peek(), [name]: undefined };
       return;
-    } catch {
+    } catch (e) {
       behind = true;
+      const before = store.listProblems.peek();
+      if (round === lists) store.listProblems.value = { ...before, [name]: { error: e as client.ApiError, times: (before[name]?.times ?? 0) + 1 } };
       await sleep(backoff(failures, Math.random()));
     }
   }
@@ -60,12 +65,6 @@ export async function start(request: StartRequest): Promise<RunResponse> {
   return answer;
 }
 
-/** Resets the ended run, then starts; throws ApiError. */
-export async function resetAndStart(request: StartRequest): Promise<RunResponse> {
-  await reset();
-  return start(request);
-}
-
 export async function stop(): Promise<RunResponse> {
   const answer = await client.stopRun();
   const now = store.status.peek();
@@ -80,6 +79,9 @@ export async function reset(): Promise<RunResponse> {
   if (answer.run_id !== "" && store.status.peek().run_id === answer.run_id) link.adopt(store.idle);
   return answer;
 }
+
+/** Reads the results of the ended run now instead of waiting for the next attempt. */
+export const readResults = (): void => link.readResults();
 
 /** Tries to connect now instead of waiting for the next attempt. */
 export const retryNow = (): void => link.retryNow();

@@ -1,6 +1,7 @@
 // The state of the page: one signal per thing that changes by itself. Only stream/ and
 // state/session.ts write here; everything else reads and calls session.
 import { computed, signal } from "@preact/signals";
+import type { ApiError } from "../api/client.ts";
 import type {
   EquityTuple, Exchange, Fill, Health, Hello, LogLine, Metrics, MetricsMeta, Note, Order, Position, Results, RowsTotal, RunConfig,
   Status, Strategy, Trade,
@@ -19,6 +20,8 @@ export interface Connection {
   state: "connecting" | "live" | "reconnecting" | "polling" | "down";
   /** performance.now() when data last came; 0 = never. */
   lastData: number;
+  /** The same for the stream alone: what is not in /status is as old as this until /results are there. */
+  lastFrame: number;
   /** performance.now() of the next attempt, 0 = under way. */
   retryAt: number;
 }
@@ -41,7 +44,7 @@ export interface Report {
 }
 
 export const hello = signal<Hello | null>(null);
-export const connection = signal<Connection>({ state: "connecting", lastData: 0, retryAt: 0 });
+export const connection = signal<Connection>({ state: "connecting", lastData: 0, lastFrame: 0, retryAt: 0 });
 export const status = signal<Status>(idle);
 /** The run's configuration: from the snapshot, later from /results. */
 export const config = signal<RunConfig | null>(null);
@@ -57,14 +60,20 @@ export const log = signal<LogLine[]>([]);
 export const health = signal<Health | null>(null);
 export const strategies = signal<Strategy[] | null>(null);
 export const exchanges = signal<Exchange[] | null>(null);
+/** Lists that could not be loaded the last time: why, and how often in a row. They are asked for again and again. */
+export const listProblems = signal<{ [list in "strategies" | "exchanges"]?: { error: ApiError; times: number } }>({});
 /** /results of the ended run, thinned (points=2000, rows=500). */
 export const results = signal<Results | null>(null);
+/** Why the last attempt to read them failed; they are asked for again. */
+export const resultsProblem = signal<ApiError | null>(null);
+/** When the stream last said something while this run was shown, by the service's clock; "" = never. */
+export const asOf = signal("");
 /** A candle of a paper or live run that has just changed. */
 export const liveCandle = signal<{ symbol: string; timeframe: string; candle: number[]; closed: boolean } | null>(null);
 /** Says something to the person once, such as "the service restarted". */
 export const notice = signal<string>("");
-/** The moment that is selected on the chart or in a table, ms; id names the row if there is one. */
-export const selection = signal<{ time: number; id: string; from: "chart" | "table" } | null>(null);
+/** The moment that is selected on the chart or in a table, ms; id names the row if there is one, symbol the one whose rows are preferred. */
+export const selection = signal<{ time: number; id: string; from: "chart" | "table"; symbol?: string } | null>(null);
 /** Increases with every change of run or of server: caches of rows and series of before are void. */
 export const generation = signal(0);
 /** Increases when orders, fills or trades came. */

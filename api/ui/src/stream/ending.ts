@@ -1,6 +1,8 @@
 // Once a run has ended its last status and its /results are read, which are the truth:
 // they replace what frames have told.
+import { ApiError } from "../api/client.ts";
 import type { Results, Status } from "../api/types.ts";
+import * as store from "../state/store.ts";
 import { backoff } from "./backoff.ts";
 import { tuple } from "./curve.ts";
 import type { Env } from "./env.ts";
@@ -33,6 +35,7 @@ export class Ending {
   check(): void {
     const run = current(), id = run.status.run_id;
     if (!needed(run) || id === this.loading) return;
+    if (this.loading !== "") store.resultsProblem.value = null; // that was another run's
     this.loading = id;
     this.failures = 0;
     void this.load(id, ++this.round);
@@ -49,13 +52,16 @@ export class Ending {
     this.cancel();
     try {
       if (this.reachable()) await this.read(id);
-    } catch {
-      // RESULTS_NOT_READY, or the service is away for a moment.
+    } catch (e) {
+      // Results that are not ready come soon; anything else is worth a word.
+      const said = store.resultsProblem.peek()?.message;
+      if (round === this.round && e instanceof ApiError && e.code !== "RESULTS_NOT_READY" && e.message !== said) store.resultsProblem.value = e;
     }
     if (round !== this.round) return;
     const run = current();
     if (!needed(run) || run.status.run_id !== id) {
       this.loading = "";
+      store.resultsProblem.value = null;
       return this.check();
     }
     this.cancel = this.env.after(backoff(this.failures++, this.env.random()), () => void this.load(id, round));

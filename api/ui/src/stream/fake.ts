@@ -99,7 +99,7 @@ export function emptyPage(): void {
   put(blank(store.idle, null), true);
   store.hello.value = null;
   store.notice.value = "";
-  store.connection.value = { state: "connecting", lastData: 0, retryAt: 0 };
+  store.connection.value = { state: "connecting", lastData: 0, lastFrame: 0, retryAt: 0 };
 }
 
 const timestamp = "2026-11-20T12:00:01.000Z";

@@ -1,5 +1,6 @@
 import { equal, ok, test } from "../testing.ts";
 import type { Health, Results, Status } from "../api/types.ts";
+import { serviceTime } from "../state/clock.ts";
 import { source, Unavailable } from "../state/source.ts";
 import * as store from "../state/store.ts";
 import { emptyPage, FakeEnv, frame, hello, running, snapshot, trades, update } from "./fake.ts";
@@ -80,13 +81,37 @@ test("a lost frame is repaired by a snapshot, asked for once", async () => {
 
 test("quiet during a run is looked into", async () => {
   const { env } = await connected(running());
-  await env.pass(6500);
+  await env.pass(3500);
   equal(env.wire.asked("rows"), 1);
+  env.wire.says(frame("progress", 4, { progress: 0.2 }));
+  await env.pass(3500);
+  equal(env.wire.asked("rows"), 2, "again after the next quiet");
   const id = env.wire.sent.find((m) => m.type === "rows")?.payload.id;
-  env.wire.says(frame("rows_result", 4, { id, items: [], of: 0 }));
+  env.wire.says(frame("rows_result", 5, { id, items: [], of: 0 }));
   equal(env.wire.asked("snapshot"), 1, "the answer shows a loss");
   await env.pass(20_000);
   equal([env.wires[0]!.open, state() !== "live"], [false, true], "no answer at all: the connection is dead");
+});
+
+test("what is not in the status is as old as the stream's last word", async () => {
+  const { env } = await connected(running());
+  await env.pass(2500);
+  const at = env.time;
+  env.wire.says({ ...frame("heartbeat", 4), timestamp: "2026-11-20T12:00:07.000Z" });
+  await env.pass(20);
+  equal([store.connection.value.lastFrame, store.connection.value.lastData, store.asOf.value], [at, at, "2026-11-20T12:00:07.000Z"]);
+  equal(serviceTime(at), Date.parse("2026-11-20T12:00:07.000Z"), "its clock is known");
+  env.wire.breaks();
+  await env.pass(100);
+  ok(store.connection.value.lastData > at && store.connection.value.lastFrame === at, "the status was asked for");
+  const end = env.time;
+  await env.pass(500);
+  env.wire.says(hello(9));
+  await env.pass(20);
+  ok(store.connection.value.lastFrame === at, "a greeting says nothing of the run");
+  env.wire.says(snapshot(9, running("svc_2")));
+  await env.pass(20);
+  ok(store.connection.value.lastFrame > end, "a snapshot does");
 });
 
 test("a stream that breaks comes back", async () => {
@@ -187,6 +212,18 @@ test("results wait for a service that is away", async () => {
   equal([env.calls.results, store.results.value?.run_id], [1, "svc_1"]);
 });
 
+test("results that cannot be read are named, and read when asked for", async () => {
+  const { env, link } = await connected(running());
+  env.status = { ...running(), status: "completed" };
+  env.wire.says(update(4, "completed", "svc_1"));
+  await env.pass(20_000);
+  equal([store.resultsProblem.value?.code, store.results.value], ["NETWORK", null]);
+  env.results = resultsOf("svc_1");
+  link.readResults();
+  await env.pass(0);
+  equal([store.resultsProblem.value, store.results.value?.run_id], [null, "svc_1"]);
+});
+
 test("retrying by hand does not wait", async () => {
   const { env, link } = await connected();
   env.status = null;
@@ -214,6 +251,22 @@ test("another server is noticed, and its run is another one even under the same 
   env.wire.says(snapshot(0, running()));
   await env.pass(20);
   equal([store.notice.value, seen.restarts, store.recent.value.trades.length, store.generation.value - generation], ["The service restarted.", 1, 0, 1]);
+});
+
+test("a restart names the run that it took along", async () => {
+  const { env } = await connected(running());
+  await env.pass(6000);
+  env.wire.breaks();
+  await env.pass(600);
+  env.wire.says(hello(0, "b"), snapshot(0, store.idle));
+  await env.pass(20);
+  equal(store.notice.value, "The service restarted. Run svc_1 was lost.");
+  store.notice.value = "";
+  env.wire.says(update(1, "running", "svc_2"));
+  await env.pass(20);
+  env.wire.says(update(2, "idle", ""));
+  await env.pass(20);
+  equal(store.notice.value, "", "no restart, no loss");
 });
 
 test("a shutdown is said, and its wait is kept", async () => {
@@ -244,6 +297,12 @@ test("polling notices a restart by the service's age", async () => {
   env.health = health("2026-01-01T00:02:00.000Z", 3);
   await env.pass(12_000);
   equal([seen.restarts, store.notice.value], [1, "The service restarted."]);
+  env.status = running();
+  await env.pass(2_000);
+  env.status = store.idle;
+  env.health = health("2026-01-01T00:03:00.000Z", 1);
+  await env.pass(12_000);
+  equal([seen.restarts, store.notice.value], [2, "The service restarted. Run svc_1 was lost."]);
 });
 
 test("what an action was answered is shown at once and not undone by it later", async () => {

@@ -1,6 +1,7 @@
 // Keeps the page connected: the stream while it works, questions about the status while
 // it does not, and attempts to get it back.
 import type { Hello, Status } from "../api/types.ts";
+import { heardAt } from "../state/clock.ts";
 import { offlineSource, source, streamSource } from "../state/source.ts";
 import * as store from "../state/store.ts";
 import { backoff } from "./backoff.ts";
@@ -23,6 +24,7 @@ const lastDataStep = 1_000;
 /** More frames than a hidden tab should let pile up. */
 const mostQueued = 500;
 const leaving = "The service is shutting down.", returned = "The service restarted.";
+const lostWords = (run: string) => `${returned} Run ${run} was lost.`;
 
 type LiveCandle = NonNullable<(typeof store.liveCandle)["value"]>;
 
@@ -39,6 +41,8 @@ export class Link {
   private otherServer = false;
   private waitAtLeast = 0;
   private configAsked = "";
+  /** The run that went on when it was last heard of and is gone since. */
+  private gone = "";
   private cancel: () => void = () => {};
   private readonly ending: Ending;
   private readonly polling: Polling;
@@ -65,6 +69,11 @@ export class Link {
     this.connect();
   }
 
+  /** Reads the results now instead of waiting for the next attempt. */
+  readResults(): void {
+    this.ending.wake();
+  }
+
   /** The next attempt now. */
   retryNow(): void {
     if (this.stream === null) this.attempt();
@@ -78,8 +87,10 @@ export class Link {
   }
 
   private show(run: Run, otherServer = false): void {
-    const before = store.results.peek();
+    const before = store.results.peek(), was = store.status.peek();
+    if (was.status === "running" && run.status.run_id !== was.run_id) this.gone = was.run_id;
     put(run, otherServer);
+    this.complain();
     if (run.results !== before && this.phase.state !== "live") source.value = offlineSource(run.results);
     this.ending.check();
   }
@@ -88,7 +99,8 @@ export class Link {
     const before = this.phase.state;
     this.phase = next(this.phase, event);
     const { state } = this.phase;
-    this.tell({ state, retryAt, lastData: this.stream?.lastData || store.connection.peek().lastData });
+    const at = (before === "live" || state === "live") && this.stream?.lastData;
+    this.tell({ state, retryAt, ...(at ? { lastData: at, lastFrame: at } : {}) });
     if (before === "down" && state !== "down") this.ending.wake();
     if (state === "polling") this.polling.start();
     else this.polling.stop();
@@ -130,6 +142,7 @@ export class Link {
     this.configAsked = "";
     this.tell({ retryAt: 0 });
     this.stream = new Stream(this.env, {
+      heard: (timestamp) => this.fresh(timestamp),
       frames: (frames) => this.enqueue(frames),
       closed: () => void this.lost(),
       running: () => store.running.peek(),
@@ -172,6 +185,13 @@ export class Link {
     this.step("silent");
   }
 
+  /** Before its snapshot a connection says nothing about the run. */
+  private fresh(timestamp: string): void {
+    const now = this.env.now();
+    heardAt(timestamp, now);
+    if (this.phase.state === "live" && now - store.connection.peek().lastFrame >= lastDataStep) this.tell({ lastData: now, lastFrame: now });
+  }
+
   private enqueue(frames: Frame[]): void {
     this.queue.push(...frames);
     if (this.queue.length > mostQueued) return this.apply();
@@ -197,6 +217,7 @@ export class Link {
       }
       run = apply(run, frame);
     }
+    run = { ...run, asOf: frames.findLast((f) => f.type !== "hello")?.timestamp ?? run.asOf };
     try {
       this.show(run, other);
     } finally {
@@ -212,8 +233,7 @@ export class Link {
     const stream = this.stream;
     if (!stream) return;
     if (frames.some((f) => f.type === "snapshot") && this.phase.state !== "live") this.live(stream);
-    const { lastData } = store.connection.peek();
-    if (stream.lastData - lastData >= lastDataStep) this.tell({ lastData: stream.lastData });
+    this.gone = ""; // what goes from here on was taken away by somebody
     this.complete(stream);
   }
 
@@ -259,7 +279,13 @@ export class Link {
 
   private restarted(): void {
     store.notice.value = returned;
+    this.complain();
     this.hooks.restarted();
+  }
+
+  /** A restart takes the run along; which of the two is noticed first depends. */
+  private complain(): void {
+    if (this.gone !== "" && store.notice.peek() === returned) store.notice.value = lostWords(this.gone);
   }
 }
 

@@ -1,6 +1,7 @@
 // Without a stream the page asks. It also notices another process of the service then:
 // a later begin, as /health tells it.
 import type { Health, Status } from "../api/types.ts";
+import { heardAt } from "../state/clock.ts";
 import * as store from "../state/store.ts";
 import { answered, type Env } from "./env.ts";
 
@@ -53,6 +54,7 @@ export class Polling {
       const now = begun(health), before = this.begun;
       this.begun = now;
       store.health.value = health;
+      heardAt(health.timestamp, this.env.now());
       if (before > 0 && now - before > tolerance) this.listener.restarted();
     } catch {
       // Whoever asks for the status notices it too, and says so.

@@ -16,6 +16,8 @@ export interface Run {
   log: LogLine[];
   /** The truth about an ended run; frames do not change what it covers. */
   results: Results | null;
+  /** The stamp of the newest frame; "" before the first. */
+  asOf: string;
   health: Health | null;
   /** The next log lines may be some that a snapshot has had. */
   overlap: boolean;
@@ -27,7 +29,7 @@ let overlap = false;
 /** Nothing is known of a run, except how the service is. */
 export function blank(status: Status, health: Health | null): Run {
   return {
-    status, config: null, positions: [], equity: [], annotations: [], log: [], results: null, health, overlap: false,
+    status, config: null, positions: [], equity: [], annotations: [], log: [], results: null, asOf: "", health, overlap: false,
     report: { metrics: null, undefined: [], meta: null, assumptions: [], warnings: [] },
     recent: { orders: [], fills: [], trades: [], total: { orders: 0, fills: 0, trades: 0 } },
   };
@@ -38,7 +40,7 @@ export function current(): Run {
   return {
     status: store.status.peek(), config: store.config.peek(), report: store.report.peek(), recent: store.recent.peek(),
     positions: store.positions.peek(), equity: store.equity.peek(), annotations: store.annotations.peek(), log: store.log.peek(),
-    results: store.results.peek(), health: store.health.peek(), overlap,
+    results: store.results.peek(), asOf: store.asOf.peek(), health: store.health.peek(), overlap,
   };
 }
 
@@ -62,6 +64,7 @@ export function put(next: Run, otherServer = false): void {
     store.annotations.value = next.annotations;
     store.log.value = next.log;
     store.results.value = next.results;
+    store.asOf.value = next.asOf;
     store.health.value = next.health;
   });
 }

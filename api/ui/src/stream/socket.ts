@@ -10,10 +10,13 @@ const silence = 35_000;
 const noWord = 5_000, noSnapshot = 15_000;
 /** A snapshot that was asked for is asked for again. */
 const again = 3_000;
-/** A run without news for so long is asked whether some got lost; an answer that does not come is a dead connection. */
-const pulse = 5_000, noPulse = 5_000;
+/** A run without news for so long is asked whether some got lost; an answer that does not come is a dead connection.
+ *  Numbers older than 5 s turn grey, so the question goes out well before. */
+const pulse = 2_000, noPulse = 5_000;
 
 export interface Listener {
+  /** A message of whatever kind came, stamped by the service. */
+  heard(timestamp: string): void;
   /** Frames in order: hello first, then a snapshot. */
   frames(frames: Frame[]): void;
   /** Once at the end; code 0 if it was this side that gave up. */
@@ -65,6 +68,7 @@ export class Stream {
     if (this.lastData === 0) this.askedAt = this.env.now(); // the first comes unasked
     this.lastData = this.env.now();
     this.pulseAt = 0;
+    this.listener.heard(frame.timestamp);
     if (isReply(frame)) this.requests.answer(frame);
     const { apply, gap } = this.sequence.take(frame);
     if (frame.type === "snapshot" && apply.length > 0) {

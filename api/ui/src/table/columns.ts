@@ -93,10 +93,11 @@ export function yes<R>(key: string, label: string, about: string, value: Reader<
   return column(key, label, about, value, (row) => (value(row) ? "yes" : "no"));
 }
 
-/** Digits of prices and quantities; the CSV file has all of them. */
-const digits = 8;
-const exact = (n: number | null) => f.exact(n, digits);
-const signedExact = (n: number | null) => f.signedExact(n, digits);
+/** Digits of prices and quantities, and decimals that even a large one keeps; the CSV file has all of them. */
+const digits = 8, cents = 2;
+const digitsOf = (n: number | null) => Math.max(digits, Math.floor(Math.log10(Math.abs(n || 1))) + 1 + cents);
+const exact = (n: number | null) => f.exact(n, digitsOf(n));
+const signedExact = (n: number | null) => f.signedExact(n, digitsOf(n));
 
 /** A number of things or of the base currency. */
 export function quantity<R>(key: string, label: string, about: string, value: Numeric<R>, show: (n: number | null) => string = exact): Column<R> {

@@ -96,7 +96,9 @@ class Row<R> extends Component<RowProps<R>> {
   override shouldComponentUpdate(next: RowProps<R>) {
     const now = this.props;
     return next.value !== now.value || next.row !== now.row || next.place !== now.place || next.y !== now.y || next.selected !== now.selected
-      || next.active !== now.active || next.columns !== now.columns;
+      || next.active !== now.active || next.columns !== now.columns
+      // Other widths have not seen the texts of this row.
+      || next.widths !== now.widths;
   }
 
   override render() {
@@ -113,7 +115,7 @@ class Row<R> extends Component<RowProps<R>> {
 
   private cell(column: Column<R>, i: number, value: R | undefined, active: boolean) {
     const text = value === undefined ? "…" : column.text(value);
-    this.props.widths.seen(i, text.length);
+    this.props.widths.seen(i, text);
     const tone = value !== undefined && column.tone?.(value);
     const look = column.look === "right" ? "number" : column.look === "mono" ? "mono" : "";
     const note = (value !== undefined && column.note?.(value)) || (text === dash ? "none" : text.length > 20 ? text : undefined);

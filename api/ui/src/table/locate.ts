@@ -43,7 +43,21 @@ async function firstNotBefore(total: number, span: (row: number) => Promise<Span
   }
 }
 
-/** The same among rows that are all here, in any order: the place in the list. */
+/** The nearest of the rows around one that are wanted; itself when none of so many on either side is. */
+export async function beside(row: number, total: number, look: (row: number) => Promise<{ mine: boolean; distance: number }>, most = pageSize): Promise<number> {
+  let best = row, least = Infinity;
+  for (const way of [-1, 1]) {
+    for (let i = row, n = 0; i >= 0 && i < total && n <= most; i += way, n++) {
+      const { mine, distance } = await look(i);
+      if (!mine) continue;
+      if (distance < least) [best, least] = [i, distance];
+      break;
+    }
+  }
+  return best;
+}
+
+/** The row nearest to a moment among rows that are all here, in any order: the place in the list. */
 export function nearest(spans: readonly Span[], time: number): number {
   let best = -1, least = Infinity;
   spans.forEach((span, i) => {

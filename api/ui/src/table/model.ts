@@ -8,7 +8,7 @@ import { arrange, matches, mostArranged, type Sort } from "./arrange.ts";
 import { collect, type Progress } from "./collect.ts";
 import { choose, type Choice } from "./choose.ts";
 import type { Listed, Spec } from "./columns.ts";
-import { locate, nearest } from "./locate.ts";
+import { beside, distance, locate, nearest } from "./locate.ts";
 import { Pages, type Answer } from "./pages.ts";
 import { mostSaved, type Sheet } from "./save.ts";
 import { noCell, type Cell, type View } from "./view.ts";
@@ -185,7 +185,7 @@ export class TableModel<R extends Listed> {
   private async find(time: number, choice: Choice) {
     try {
       if (!this.pages.known) await this.pages.newest();
-      const row = await this.nearestTo(time);
+      const row = await this.nearestTo(time, choice.symbol);
       if (this.handled !== choice || row < 0) return;
       this.selected.value = row;
       this.active.value = { row, column: this.active.peek().column };
@@ -195,12 +195,19 @@ export class TableModel<R extends Listed> {
     }
   }
 
-  private async nearestTo(time: number): Promise<number> {
-    const { spec, pages } = this;
-    const order = this.order;
-    if (!order) return locate(pages.total, async (row) => spec.span(await pages.row(row)), time);
-    const at = nearest(order.map((row) => spec.span(pages.get(row) as R)), time);
-    return order[at] ?? -1;
+  /** The row nearest to a moment: of the symbol, if there is one that has such rows around. */
+  private async nearestTo(time: number, symbol = ""): Promise<number> {
+    const { spec, pages, order } = this;
+    if (!order) {
+      const row = await locate(pages.total, async (row) => spec.span(await pages.row(row)), time);
+      return beside(row, pages.total, async (i) => {
+        const value = await pages.row(i);
+        return { mine: !symbol || value.symbol === symbol, distance: distance(spec.span(value), time) };
+      });
+    }
+    const of = (row: number) => pages.get(row) as R;
+    const mine = order.filter((row) => of(row).symbol === symbol), rows = mine.length > 0 ? mine : order;
+    return rows[nearest(rows.map((row) => spec.span(of(row))), time)] ?? -1;
   }
 }
 

@@ -5,8 +5,9 @@ import { collect, type Progress } from "./collect.ts";
 import { dash, headOf } from "./columns.ts";
 import { cell, csv } from "./csv.ts";
 import { headRow, travel } from "./keys.ts";
-import { distance, locate, nearest } from "./locate.ts";
+import { beside, distance, locate, nearest } from "./locate.ts";
 import { fills, orders, positions, trades } from "./specs.ts";
+import { charactersOf } from "./widths.ts";
 
 const trade = (n: number, more: Partial<Trade> = {}): Trade => ({
   trade_id: "t-" + String(n).padStart(6, "0"), symbol: "BTC/USDT", direction: "long", quantity: 0.15, entry_time: "2024-03-05T14:00:00.000Z",
@@ -27,6 +28,11 @@ test("a trade in words", () => {
   equal(trades.columns.find((c) => c.key === "pnl")?.tone?.(trade(1, { pnl: -1 })), "down");
 });
 
+test("large numbers keep the digits before their point", () => {
+  const texts = [605152504.893745, 61975.123456, 0.123456789, 1e-9, 123456789012.3456].map((n) => textOf(trades, "entry_price", trade(1, { entry_price: n })));
+  equal(texts, ["605\u202f152\u202f504.89", "61\u202f975.123", "0.12345679", "0.000000001", "123\u202f456\u202f789\u202f012.35"]);
+});
+
 test("a missing value is a dash, never 0", () => {
   equal(["limit_price", "tag", "client_order_id", "quantity"].map((key) => textOf(orders, key, order)), [dash, dash, dash, dash]);
   equal(textOf(orders, "fee", order), "0.00");
@@ -41,6 +47,10 @@ test("each field of the API that a table names is in its file", () => {
     const keys: string[] = spec.columns.map((c) => c.key);
     equal(spec.fields.filter((field) => !keys.includes(field)), []);
   }
+});
+
+test("capital letters are wider than digits, and others may be", () => {
+  equal([charactersOf("2017-08-28 11:00"), charactersOf("long"), charactersOf("BTC/USDT"), charactersOf("漢字")], [16, 4, 10, 4]);
 });
 
 test("sorting goes round: ascending, descending, newest first", () => {
@@ -117,6 +127,13 @@ test("a moment within a trade is that trade", async () => {
   equal([await at(5), await at(20), await at(45), await at(62), await at(999)], [0, 0, 1, 2, 2]);
   equal([distance([50, 60], 55), distance([50, 60], 40), distance([50, 60], 61)], [0, 10, 1]);
   equal([nearest(spans, 45), nearest([], 1)], [1, -1]);
+});
+
+test("a row of the shown symbol is preferred to one that is a little nearer", async () => {
+  const rows = "AABBBBBBAB";
+  const of = (symbol: string, row: number, most?: number) => beside(row, rows.length, async (i) => ({ mine: rows[i] === symbol, distance: Math.abs(i - row) }), most);
+  equal([await of("A", 3), await of("A", 5), await of("B", 1), await of("A", 0), await of("C", 4)], [1, 8, 2, 0, 4]);
+  equal([await of("A", 5, 2), await of("A", 4, 3)], [5, 1]);
 });
 
 test("keys of a grid", () => {

@@ -6,6 +6,16 @@ import { headOf } from "./columns.ts";
 /** Free text beyond so many characters is cut; numbers never are. */
 const mostText = 28;
 
+/** In digits. */
+const widest = 2;
+
+/** The width of a text in digits, rounded up: capitals are wider, and letters of other alphabets may be twice as wide. */
+export function charactersOf(text: string): number {
+  let width = 0;
+  for (const c of text) width += c > "\u2fff" ? widest : c >= "A" && c <= "Z" ? 1.2 : 1;
+  return Math.ceil(width);
+}
+
 export class Widths {
   /** Characters of each column. */
   private readonly longest: number[];
@@ -19,9 +29,12 @@ export class Widths {
   }
 
   /** A text was drawn in a column. */
-  seen(column: number, length: number) {
-    const width = Math.min(length, this.most[column] ?? 0);
-    if (width <= (this.longest[column] ?? 0)) return;
+  seen(column: number, text: string) {
+    const longest = this.longest[column] ?? 0;
+    // Most are too short, however wide their characters are.
+    if (text.length * widest <= longest) return;
+    const width = Math.min(charactersOf(text), this.most[column] ?? 0);
+    if (width <= longest) return;
     this.longest[column] = width;
     this.grown = true;
   }

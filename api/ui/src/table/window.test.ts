@@ -76,11 +76,11 @@ test("the table takes what the screen has left, five rows at least", () => {
 test("columns grow with what is drawn, free text up to a bound", () => {
   const w = new Widths(trades.columns.slice(0, 4) as never, "USDT");
   ok(w.changed() !== null, "the heads at first");
-  w.seen(0, 3);
+  w.seen(0, "0".repeat(3));
   equal(w.changed(), null);
-  w.seen(3, 40);
-  w.seen(1, 90);
+  w.seen(3, "0".repeat(40));
+  w.seen(1, "0".repeat(90));
   equal(w.changed()?.tracks.match(/\d+ch/g), ["13ch", "28ch", "9ch", "40ch"]);
-  w.seen(3, 12);
+  w.seen(3, "0".repeat(12));
   equal(w.changed(), null);
 });

@@ -17,7 +17,7 @@ func (strategy) Describe(context.Context, *strategypb.DescribeRequest) (*strateg
 	}, nil
 }
 
-// Run implements strategypb.StrategyServer: it answers each step with nothing.
+// Run implements strategypb.StrategyServer: it decides nothing and publishes two series.
 func (strategy) Run(s stream) error {
 	first, err := s.Recv()
 	if err != nil {
@@ -39,9 +39,22 @@ func (strategy) Run(s stream) error {
 			return err
 		}
 		if step := message.GetStep(); step != nil {
-			if err := s.Send(&strategypb.PluginMessage{Message: &strategypb.PluginMessage_Decision{Decision: &strategypb.Decision{Step: step.GetIndex()}}}); err != nil {
+			if err := answer(s, step); err != nil {
 				return err
 			}
 		}
 	}
+}
+
+func answer(s stream, step *strategypb.Step) error {
+	if candles := step.GetCandles(); len(candles) > 0 {
+		at := []int64{step.GetCloseTime()}
+		if err := s.Send(&strategypb.PluginMessage{Message: &strategypb.PluginMessage_Annotations{Annotations: &strategypb.Annotations{Series: []*strategypb.AnnotationSeries{
+			{Name: "middle", Times: at, Values: []float64{(candles[0].GetHigh() + candles[0].GetLow()) / 2}},
+			{Name: "hour", Times: at, Values: []float64{float64(step.GetIndex() % 24)}},
+		}}}}); err != nil {
+			return err
+		}
+	}
+	return s.Send(&strategypb.PluginMessage{Message: &strategypb.PluginMessage_Decision{Decision: &strategypb.Decision{Step: step.GetIndex()}}})
 }

@@ -1,0 +1,39 @@
+// Risk limits in words. The service names them as its options and gives bare numbers:
+// what a number counts follows from the name.
+import { exact, words } from "./format.ts";
+
+/** "%" and "$" at the front: the number is a fraction, or money. */
+const counts: Readonly<Record<string, string>> = {
+  "max-order-notional": "$ per order", "max-order-fraction": "% of the start equity per order", "max-position-fraction": "% of the equity per symbol",
+  "max-gross-fraction": "% of the equity", "price-collar": "% from the last close", "max-candle-age": "timeframes", "orders-per-second": "orders per symbol",
+  burst: "orders per symbol", "orders-per-minute": "orders per symbol", "duplicates-per-candle": "equal orders", "fills-per-hour": "filled orders per symbol",
+  "max-rejects": "in a row", "max-daily-loss": "% of the equity at 00:00 UTC", "max-drawdown": "% of the peak", "stale-candles": "timeframes",
+};
+/** What the names of other limits end with. */
+const endings: readonly [RegExp, string][] = [[/-(notional|value|capital)$/, "$"], [/-(fraction|loss|drawdown)$/, "%"], [/-bps$/, "bps"]];
+
+export interface Limit {
+  /** As the service names it. */
+  key: string;
+  name: string;
+  text: string;
+}
+
+/** The limits with their units; quote is the currency of the run, "" if it is not known. */
+export function limits(risk: Readonly<Record<string, unknown>> | null | undefined, quote: string): Limit[] {
+  return Object.entries(risk ?? {}).map(([key, value]) => {
+    const option = key.replaceAll("_", "-");
+    const unit = (Object.hasOwn(counts, option) && counts[option]) || (endings.find(([end]) => end.test(option))?.[1] ?? "");
+    return { key, name: words(option.replaceAll("-", "_")), text: text(value, unit, quote || "of the quote currency") };
+  });
+}
+
+function text(value: unknown, unit: string, quote: string): string {
+  if (value === null || value === undefined) return "none";
+  if (typeof value === "boolean") return value ? "yes" : "no";
+  const n = typeof value === "string" && value.trim() !== "" ? Number(value) : value;
+  if (typeof n !== "number" || !Number.isFinite(n)) return typeof value === "string" ? value : JSON.stringify(value);
+  if (unit.startsWith("%")) return exact(n * 100) + "\u202f" + unit;
+  const of = unit.replace("$", quote);
+  return `${exact(n)} ${n === 1 ? of.replace(/(order|timeframe)s/, "$1") : of}`.trim();
+}
