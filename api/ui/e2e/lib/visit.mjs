@@ -112,19 +112,25 @@ export class Visit {
     if (candles) await until(async () => (await this.drawn()).fills === results.rows_total.fills, "the fills on the chart");
   }
 
-  /** Holds the tiles against GET /results; without a stream there are no candles to wait for. */
+  /** Holds the tiles against GET /results, which the page asks for when the run has ended; without a stream there are no candles to wait for. */
   async agrees(results, options) {
     await this.has(results, options);
-    const tiles = await this.tiles(), metrics = results.performance_metrics;
-    checkTile(tiles.value, results.final_value, 1);
-    checkTile(tiles.pnl, Number((results.final_value - results.initial_cash).toPrecision(12)), 1);
-    checkTile(tiles.total_trades, metrics.total_trades, 1);
-    for (const [name, scale] of [["max_drawdown", 100], ["sharpe_ratio", 1], ["win_rate", 100]]) {
-      if (results.performance_metrics_undefined.includes(name)) checkUndefined(name, tiles[name]);
-      else checkTile(tiles[name], metrics[name], scale);
-    }
-    if (!results.performance_metrics_undefined.includes("total_return")) close(number(tiles.pnl.note), metrics.total_return * 100, "return");
+    await until(async () => {
+      checkTiles(await this.tiles(), results);
+      return true;
+    }, "the tiles to equal /results");
   }
+}
+
+function checkTiles(tiles, { final_value: value, initial_cash: cash, performance_metrics: metrics, performance_metrics_undefined: missing }) {
+  checkTile(tiles.value, value, 1);
+  checkTile(tiles.pnl, Number((value - cash).toPrecision(12)), 1);
+  checkTile(tiles.total_trades, metrics.total_trades, 1);
+  for (const [name, scale] of [["max_drawdown", 100], ["sharpe_ratio", 1], ["win_rate", 100]]) {
+    if (missing.includes(name)) checkUndefined(name, tiles[name]);
+    else checkTile(tiles[name], metrics[name], scale);
+  }
+  if (!missing.includes("total_return")) close(number(tiles.pnl.note), metrics.total_return * 100, "return");
 }
 
 function checkTile(tile, want, scale) {

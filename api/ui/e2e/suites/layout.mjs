@@ -62,7 +62,9 @@ export default async function layout(t) {
     await visit.agrees(results);
     await visit.fill({ Cash: "4321" });
     await until(() => visit.page.evaluate(() => localStorage.getItem("assay.form")?.includes("4321")), "the form to be stored");
-    const kept = await visit.page.evaluate(async () => [Object.keys(localStorage).sort(), Object.keys(sessionStorage), document.cookie, (await indexedDB.databases()).length, location.search + location.hash]);
+    const kept = await visit.page.evaluate(async () => [
+      Object.keys(localStorage).sort(), Object.keys(sessionStorage), document.cookie, (await indexedDB.databases()).length, location.search + location.hash,
+    ]);
     assert.deepEqual(kept, [["assay.form", "assay.shortcuts", "assay.theme"], [], "", 0, ""]);
     assert.deepEqual(await visit.context.cookies(), []);
   });

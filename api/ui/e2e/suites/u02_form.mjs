@@ -39,7 +39,10 @@ export default async function form(t) {
     await visit.form.getByText("Execution", { exact: true }).click();
     const { components } = await (await fetch(service.url + "/openapi.json")).json();
     const names = Object.keys(components.schemas.ExecutionOptions.properties);
-    const count = await visit.form.evaluate((form) => [...form.querySelectorAll("details")].find((d) => d.querySelector("summary").textContent.startsWith("Execution")).querySelectorAll(".control").length);
+    const count = await visit.form.evaluate((form) => {
+      const part = [...form.querySelectorAll("details")].find((d) => d.querySelector("summary").textContent.startsWith("Execution"));
+      return part.querySelectorAll(".control").length;
+    });
     assert.equal(count, names.length, names.join());
   });
 
@@ -112,10 +115,14 @@ export default async function form(t) {
     const switches = visit.page.getByRole("group", { name: "Series of the strategy" }).getByRole("button");
     assert.deepEqual((await switches.allInnerTexts()).map((name) => name.trim()).sort(), ["hour", "middle"]);
     await until(async () => (await visit.drawn()).lines.split(",").length === 2, "both lines");
+    // What a canvas shows can only be compared.
+    const plot = () => visit.chart.locator("canvas").first().screenshot();
+    const both = await settled(plot);
     await visit.button("hour", { pressed: true }).click();
-    await until(async () => (await visit.drawn()).lines === "middle", "one line");
+    const one = await until(async () => !(await plot()).equals(both) && settled(plot), "a line to go");
     await visit.button("hour", { pressed: false }).click();
-    await until(async () => (await visit.drawn()).lines.split(",").length === 2, "both lines again");
+    await until(async () => (await plot()).equals(both), "the line to come back");
+    assert.equal(one.equals(both), false);
   });
 
   await service.clear();
@@ -152,6 +159,17 @@ export default async function form(t) {
     assert.equal((await service.status()).status, "idle");
     await visit.button("Remove DOGE/USDT").waitFor();
   });
+}
+
+/** A picture that is the same twice. */
+async function settled(picture) {
+  let last = await picture();
+  return until(async () => {
+    const now = await picture();
+    const same = now.equals(last);
+    last = now;
+    return same && now;
+  }, "a picture that stands still");
 }
 
 async function open(t, service, options) {

@@ -14,7 +14,7 @@ export default async function budget(t) {
   const extremes = await market(t.config, 500_000);
   const service = await t.service({ names: ["sma_cross", "sleeper"], state: extremes.state });
 
-  await t.test("first load: at most 100 KB in at most 5 requests, all from here", () => firstLoad(t, service));
+  await t.test("first load: at most 100 KB in at most 4 requests, all from here", () => firstLoad(t, service));
   await t.test("first paint: 500 ms warm, 1 s on a processor of a quarter the speed", () => firstPaint(t, service));
   await t.test("streaming at full rate: no task above 50 ms", () => streaming(t, service));
 
@@ -35,7 +35,7 @@ async function firstLoad(t, service) {
   await visit.stream("live");
   const assets = loaded.filter(({ url }) => /\/ui/.test(url));
   const bytes = assets.reduce((sum, { bytes }) => sum + bytes, 0);
-  assert.ok(assets.length <= 5, assets.map(({ url }) => url).join(" "));
+  assert.ok(assets.length <= 4, assets.map(({ url }) => url).join(" "));
   assert.ok(bytes > 20 * kilobyte && bytes <= 100 * kilobyte, `${bytes} bytes`);
 }
 
