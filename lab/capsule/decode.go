@@ -55,7 +55,6 @@ func Decode(text []byte) (*Capsule, error) {
 	if fault := c.check(); fault != nil {
 		return nil, fault
 	}
-	c.fill()
 	have, err := c.bodyHash()
 	if err != nil {
 		return nil, &FormatError{"", err.Error()}
@@ -63,6 +62,7 @@ func Decode(text []byte) (*Capsule, error) {
 	if have != c.Integrity.BodySHA256 {
 		return nil, &ChangedError{Want: c.Integrity.BodySHA256, Have: have}
 	}
+	c.fill()
 	return c, nil
 }
 

@@ -11,6 +11,7 @@ import (
 // Seal takes secrets out and binds the body to its hash: the last step before Encode.
 // What is sealed again keeps the redactions that it has.
 func (c *Capsule) Seal(r *Redactor) error {
+	c.fill()
 	before := c.Integrity.Redactions
 	if err := c.redact(r); err != nil {
 		return err

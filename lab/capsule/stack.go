@@ -94,7 +94,7 @@ func shortFile(file string) string {
 	if !path.IsAbs(file) && !strings.Contains(file, ":") {
 		return file
 	}
-	return path.Join(path.Base(path.Dir(file)), path.Base(file))
+	return strings.TrimPrefix(path.Join(path.Base(path.Dir(file)), path.Base(file)), "/")
 }
 
 // Type is the kind of cause without its values.

@@ -7,6 +7,10 @@
 // process through package backtest, repeats the search split under stress, stitches
 // the walk-forward windows, and writes the artifacts and the row.
 //
+// A plugin that fails ends the run: the splits before it are kept, and package capsule
+// tells what happened. So it does when a forced execution decides otherwise, when files
+// are not what was written, and when somebody interrupts.
+//
 // Splits are played side by side; their results are stored by index and reduced in
 // order, so that the number of workers cannot change a byte.
 package evaluate

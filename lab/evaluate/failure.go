@@ -38,6 +38,7 @@ func (h *Host) capture(ctx context.Context, p *Prepared, r *played) *capsule.Not
 	}
 	c, err := s.Capture(ctx, stage.Captured{
 		Context: about, Played: stage.Played{Failure: r.failure, Scene: r.scene}, Lockstep: p.Strategy.SimID != sim.ID(),
+		Brief:    p.Question.Kind == artifact.KindTrial, // a search has hundreds, and goes on
 		Defaults: p.Strategy.DefaultParams, Exchange: p.request.Exchange, Candles: h.Candles,
 		Window: func(from, to int64) (start, end *string, ok bool) {
 			if from < 0 || from >= to || to > int64(r.job.to-r.job.from) {

@@ -29,6 +29,8 @@ type Captured struct {
 	Played
 	// Lockstep says that the play was driven step by step: then it stands where it failed.
 	Lockstep bool
+	// Brief leaves the minimal play out, which takes up to 30 others.
+	Brief bool
 	// Defaults are the strategy's parameters, complete.
 	Defaults json.RawMessage
 	// Exchange is where the candles are from, Candles the store.
@@ -59,7 +61,9 @@ func (s *Stage) Capture(ctx context.Context, in Captured) (*capsule.Capsule, err
 		if slice, err := cut(ctx, in.Candles, in.Exchange, in.Inputs.Data, at); err == nil {
 			c.DataSlice = slice
 		}
-		c.Minimal = s.minimal(ctx, in, c)
+		if !in.Brief {
+			c.Minimal = s.minimal(ctx, in, c)
+		}
 	}
 	Finish(c)
 	return c, nil

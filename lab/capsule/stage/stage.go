@@ -46,10 +46,7 @@ type Played struct {
 	// Failure is nil if it came to the end.
 	Failure *result.Failure
 	// Scene is nil if it failed before the first candle.
-	Scene        *backtest.Scene
-	DecisionHash string
-	// Lines are the decision lines; only Decide keeps them.
-	Lines []byte
+	Scene *backtest.Scene
 }
 
 // Play plays a take. The error is a refusal or the end of ctx; a plugin that fails is
@@ -78,7 +75,7 @@ func (s *Stage) play(ctx context.Context, t capsule.Take, mode backtest.Mode, li
 	if ctx.Err() != nil {
 		return Played{}, context.Cause(ctx)
 	}
-	out := Played{Failure: outcome.Failure, DecisionHash: x.Results().DecisionHash}
+	out := Played{Failure: outcome.Failure}
 	scene, err := x.Scene(capsule.MaxEvents)
 	if err != nil {
 		return out, err
