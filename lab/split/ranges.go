@@ -101,7 +101,8 @@ func (s *Scheme) walkForward(n, purge int) ([]Range, error) {
 			train[0] = 0
 		}
 		test := [2]int{train[1] + purge, train[1] + purge + s.Test}
-		if test[1] > n && s.KeepPartial {
+		partial := test[1] > n && s.KeepPartial
+		if partial {
 			test[1] = n
 		}
 		if test[0] >= n || test[1] > n {
@@ -109,6 +110,9 @@ func (s *Scheme) walkForward(n, purge int) ([]Range, error) {
 		}
 		if out = append(out, pair(k, train, test)...); len(out) > 2*maxSplits {
 			return nil, bad("/step", "makes more than %d windows", maxSplits)
+		}
+		if partial { // only the last test may be shorter
+			break
 		}
 	}
 	if len(out) == 0 {

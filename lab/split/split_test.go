@@ -47,6 +47,7 @@ func TestWalkForward(t *testing.T) {
 		{split.Scheme{Train: 50, Test: 20}, 115, []string{"wf-00-train train 0 50", "wf-00 walk_forward 51 71", "wf-01-train train 20 70", "wf-01 walk_forward 71 91", "wf-02-train train 40 90", "wf-02 walk_forward 91 111"}},
 		{split.Scheme{Train: 50, Test: 20, Anchored: true, Purge: new(int)}, 100, []string{"wf-00-train train 0 50", "wf-00 walk_forward 50 70", "wf-01-train train 0 70", "wf-01 walk_forward 70 90"}},
 		{split.Scheme{Train: 60, Test: 30, Step: 30, KeepPartial: true, Purge: new(int)}, 100, []string{"wf-00-train train 0 60", "wf-00 walk_forward 60 90", "wf-01-train train 30 90", "wf-01 walk_forward 90 100"}},
+		{split.Scheme{Train: 60, Test: 30, Step: 10, KeepPartial: true, Purge: new(int)}, 100, []string{"wf-00-train train 0 60", "wf-00 walk_forward 60 90", "wf-01-train train 10 70", "wf-01 walk_forward 70 100", "wf-02-train train 20 80", "wf-02 walk_forward 80 100"}},
 	} {
 		c.scheme.Scheme = split.WalkForward
 		got, err := c.scheme.Ranges(c.n, 1)
