@@ -30,6 +30,7 @@ type runOptions struct {
 	paramsFile string
 	seed       string
 	plugin     string
+	request    string
 	force      bool
 	noReuse    bool
 	revealTest bool
@@ -47,6 +48,7 @@ func (a *app) runCommand() *cobra.Command {
 			"lab run sma_cross",
 			"lab run sma_cross --set fast=5 --set slow=40",
 			"lab run sma_cross --params '{\"fast\":5,\"slow\":40}' --json",
+			"lab run sma_cross --request request.json    # exactly this question",
 			"lab run sma_cross --force    # execute again and compare the result",
 			"lab run sma_cross --reveal-test    # show the test, which is then no longer clean",
 		),
@@ -59,6 +61,7 @@ func (a *app) runCommand() *cobra.Command {
 	f.StringVar(&o.paramsFile, "params-file", "", "a file with such an object, - for standard input")
 	f.StringVar(&o.seed, "seed", "", "root of all random numbers (default: that of lab.json)")
 	f.StringVar(&o.plugin, "plugin", "", "a finished program instead of building one")
+	f.StringVar(&o.request, "request", "", "a request.json: exactly its plugin, candles, parameters and rules instead of lab.json")
 	f.BoolVar(&o.force, "force", false, "execute again what is answered; the result must be the same")
 	f.BoolVar(&o.noReuse, "no-reuse", false, "execute and store nothing, for timing")
 	f.BoolVar(&o.revealTest, "reveal-test", false, "show the locked test metrics; this is noted, and later new trials of the family are post_peek")
@@ -72,27 +75,14 @@ func (a *app) run(ctx context.Context, slug string, o runOptions) (cli.Outcome, 
 	if o.revealTest && o.noReuse {
 		return cli.Outcome{}, cli.Usage("--reveal-test", "--reveal-test and --no-reuse exclude each other: nothing would be stored that could be shown")
 	}
-	p, err := a.project(slug, o.dir)
+	ask, err := a.question(ctx, slug, o)
 	if err != nil {
 		return cli.Outcome{}, err
-	}
-	built, err := a.build(ctx, p, o.plugin)
-	if err != nil {
-		return cli.Outcome{}, err
-	}
-	q := evaluate.Ask(p, built)
-	if q.Params, err = o.parameters(p.Config.Params); err != nil {
-		return cli.Outcome{}, err
-	}
-	if o.seed != "" {
-		if q.Seed, err = strconv.ParseUint(o.seed, 10, 64); err != nil {
-			return cli.Outcome{}, cli.Usage("--seed", "%q is not a whole number below 2^64", o.seed)
-		}
 	}
 	var answer *evaluate.Answer
 	var test *artifact.LockedMetrics
 	err = a.WithHost(ctx, func(h *evaluate.Host) error {
-		prepared, err := h.Prepare(ctx, q)
+		prepared, err := ask(h)
 		if err != nil {
 			return err
 		}
@@ -126,6 +116,73 @@ func (a *app) run(ctx context.Context, slug string, o runOptions) (cli.Outcome, 
 		}
 	}
 	return out, nil
+}
+
+// question finds out what is asked, from lab.json or from a request, before anything
+// is opened; the function that it returns looks it up.
+func (a *app) question(ctx context.Context, slug string, o runOptions) (func(*evaluate.Host) (*evaluate.Prepared, error), error) {
+	if o.request != "" {
+		return a.requested(ctx, slug, o)
+	}
+	p, err := a.project(slug, o.dir)
+	if err != nil {
+		return nil, err
+	}
+	built, err := a.build(ctx, p, o.plugin)
+	if err != nil {
+		return nil, err
+	}
+	q := evaluate.Ask(p, built)
+	if q.Params, err = o.parameters(p.Config.Params); err != nil {
+		return nil, err
+	}
+	if o.seed != "" {
+		if q.Seed, err = strconv.ParseUint(o.seed, 10, 64); err != nil {
+			return nil, cli.Usage("--seed", "%q is not a whole number below 2^64", o.seed)
+		}
+	}
+	return func(h *evaluate.Host) (*evaluate.Prepared, error) { return h.Prepare(ctx, q) }, nil
+}
+
+// requested is the question of a request file. Its splits are those of the splits.json
+// beside it, as in a run's folder, else made by the scheme that it names.
+func (a *app) requested(ctx context.Context, slug string, o runOptions) (func(*evaluate.Host) (*evaluate.Prepared, error), error) {
+	if len(o.set) > 0 || o.params != "" || o.paramsFile != "" || o.seed != "" {
+		return nil, cli.Usage("--request", "--request fixes everything: leave --set, --params, --params-file and --seed out")
+	}
+	if err := project.CheckSlug(slug); err != nil {
+		return nil, err
+	}
+	text, err := os.ReadFile(o.request)
+	if err != nil {
+		return nil, cli.Usage("--request", "%v", err)
+	}
+	r, err := evaluate.ReadRequest(text)
+	if err != nil {
+		return nil, err
+	}
+	scheme := split.Scheme{Scheme: r.Splits.Scheme}
+	if text, err := os.ReadFile(filepath.Join(filepath.Dir(o.request), "splits.json")); err == nil {
+		var s artifact.Splits
+		if err := json.Unmarshal(text, &s); err != nil {
+			return nil, cli.Usage("--request", "splits.json beside it cannot be read: %v", err)
+		}
+		if scheme, err = evaluate.SchemeOf(&s); err != nil {
+			return nil, cli.Usage("--request", "splits.json beside it: %v", err)
+		}
+	}
+	return func(h *evaluate.Host) (*evaluate.Prepared, error) {
+		q, err := h.Again(r, slug, scheme, o.plugin)
+		if err != nil {
+			return nil, err
+		}
+		prepared, err := h.Prepare(ctx, q)
+		if err == nil && prepared.Manifest.Request.Splits.SHA256 != r.Splits.SHA256 {
+			prepared.Close()
+			return nil, &cli.Error{Code: "INPUTS_MISSING", Message: "the splits of the request cannot be made again: put its splits.json beside it", Details: map[string]any{"pointer": "/splits"}}
+		}
+		return prepared, err
+	}, nil
 }
 
 // revealTest notes a look at the locked test metrics of a run, and then looks. It is nil

@@ -162,6 +162,9 @@ func (a *app) withRegistry(ctx context.Context, use func(*artifact.Store, *regis
 		return err
 	}
 	defer func() { err = errors.Join(err, reg.Close()) }()
+	for _, w := range reg.Warnings() {
+		a.Note(cli.Warning(w))
+	}
 	return use(store, reg)
 }
 

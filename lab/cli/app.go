@@ -33,6 +33,15 @@ type App struct {
 	PluginTimeout time.Duration
 	Logger        hclog.Logger
 	answer        *answer // of the command that ran
+	noted         []Warning
+}
+
+// Note keeps a warning that belongs to no command, such as one of the registry: it is
+// shown with the outcome of whichever ran.
+func (a *App) Note(w Warning) {
+	if !slices.Contains(a.noted, w) {
+		a.noted = append(a.noted, w)
+	}
 }
 
 // answer is what a command came back with.

@@ -39,6 +39,9 @@ func (a *App) WithHost(ctx context.Context, use func(*evaluate.Host) error) (err
 		return err
 	}
 	defer func() { err = errors.Join(err, runs.Close()) }()
+	for _, w := range runs.Warnings() {
+		a.Note(Warning(w))
+	}
 	return use(&evaluate.Host{
 		StateDir: stateDir, Candles: candles, Artifacts: store, Registry: runs, Engine: engine,
 		Sandbox: sandbox.Mode(a.Sandbox), StepLimit: a.PluginTimeout, Logger: a.Logger,

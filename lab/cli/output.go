@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -43,6 +44,11 @@ type envelopeError struct {
 
 // print writes the answer of a command and returns the exit code.
 func (a *App) print(command string) int {
+	for _, w := range a.noted {
+		if !slices.Contains(a.answer.outcome.Warnings, w) {
+			a.answer.outcome.Warnings = append(a.answer.outcome.Warnings, w)
+		}
+	}
 	var failure *Error
 	exit := exitDone
 	if a.answer.err != nil {
