@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/assay-run/assay/host/artifact"
+	"github.com/assay-run/assay/host/digest"
 	"github.com/assay-run/assay/host/metric"
 	"github.com/assay-run/assay/host/registry"
 	"github.com/assay-run/assay/lab/cli"
@@ -261,8 +262,11 @@ func (o *runOptions) parameters(base json.RawMessage) (json.RawMessage, error) {
 		return text, nil
 	}
 	params := map[string]json.RawMessage{}
-	if err := json.Unmarshal(text, &params); err != nil {
-		return nil, &cli.Error{Code: "PARAMS_INVALID", Message: "the parameters are not a JSON object: " + err.Error(), Details: map[string]any{"pointer": ""}}
+	if _, err := digest.CanonicalJSON(text); err != nil {
+		return nil, &cli.Error{Code: "PARAMS_INVALID", Message: "the parameters: " + err.Error(), Details: map[string]any{"pointer": ""}}
+	}
+	if err := json.Unmarshal(text, &params); err != nil || params == nil {
+		return nil, &cli.Error{Code: "PARAMS_INVALID", Message: "the parameters are not a JSON object", Details: map[string]any{"pointer": ""}}
 	}
 	for _, s := range o.set {
 		key, value, ok := strings.Cut(s, "=")

@@ -37,11 +37,18 @@ func ReadLocked(dir, splitID string) (*LockedMetrics, error) {
 	return m, nil
 }
 
-// ResultError says that a run that was made again came to another result.
-type ResultError struct{ Before, Now string }
+// ResultError says that a run that was made again came to another result. File is the
+// first file that differs, empty when the result hash does.
+type ResultError struct{ Before, Now, File string }
 
 // Error names both.
-func (e *ResultError) Error() string { return fmt.Sprintf("result hash %s became %s", e.Before, e.Now) }
+func (e *ResultError) Error() string {
+	what := "result hash"
+	if e.File != "" {
+		what = e.File
+	}
+	return fmt.Sprintf("%s %s became %s", what, e.Before, e.Now)
+}
 
 // Rehearse makes everything that Write would, and leaves nothing behind.
 func (s *Store) Rehearse(run *Run) (*Written, error) {
@@ -56,19 +63,35 @@ func (s *Store) Rehearse(run *Run) (*Written, error) {
 	return w, errors.Join(err, st.discard())
 }
 
-// Renew makes a stored run again: if it has the same result hash as before, its
-// metadata.json gets the new times and nothing else changes. The error is a
+// Renew makes a stored run again: if it has the same result hash and the same files as
+// before, its metadata.json gets the new times and nothing else changes. The error is a
 // *ResultError if it has not.
-func (s *Store) Renew(run *Run, before string) (*Written, error) {
+func (s *Store) Renew(run *Run, before *Metadata) (*Written, error) {
 	w, err := s.Rehearse(run)
 	if err != nil {
 		return nil, err
 	}
-	if w.Report.ResultHash != before {
-		return nil, &ResultError{Before: before, Now: w.Report.ResultHash}
+	if before.ResultHash != nil && w.Report.ResultHash != *before.ResultHash {
+		return nil, &ResultError{Before: *before.ResultHash, Now: w.Report.ResultHash}
+	}
+	known := map[string]string{}
+	for _, f := range before.Artifacts {
+		known[f.Name] = f.SHA256
+	}
+	for _, f := range w.Metadata.Artifacts {
+		if known[f.Name] != f.SHA256 {
+			return nil, &ResultError{Before: known[f.Name], Now: f.SHA256, File: f.Name}
+		}
+	}
+	renewed := *before
+	renewed.Volatile = w.Metadata.Volatile
+	w.Metadata = &renewed
+	if w.Payload, err = renewed.Encode(); err != nil {
+		return nil, err
 	}
 	dir := s.Dir(run.ID)
-	temp, err := os.CreateTemp(dir, tmpPrefix+"metadata-")
+	// Not in the folder: a crash must not leave a file there that nobody has listed.
+	temp, err := os.CreateTemp(s.root, tmpPrefix+"metadata-")
 	if err != nil {
 		return nil, err
 	}

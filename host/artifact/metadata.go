@@ -153,7 +153,7 @@ func newMetadata(run *Run, rep *Report, files []File) (*Metadata, error) {
 // whole: the stitched walk-forward, or the only split.
 func (m *Metadata) summarise(rep *Report) {
 	for _, s := range rep.Splits {
-		if s.Status == splitLocked {
+		if s.locked {
 			continue
 		}
 		m.Splits = append(m.Splits, SplitSummary{ID: s.ID, Kind: s.Role, Metrics: summarise(s.Metrics)})

@@ -63,6 +63,8 @@ type SplitReport struct {
 	AmbiguousFills      int            `json:"ambiguous_fills"`
 	OpenAtEnd           []OpenPosition `json:"open_at_end"`
 	DecisionHash        string         `json:"decision_hash"`
+
+	locked bool
 }
 
 // OpenPosition is a position that was still open at the end of a split. Quantities
@@ -90,11 +92,13 @@ func newReport(run *Run, requestHash string, decisionHashes []string) (*Report, 
 	for i := range run.Splits {
 		s := newSplitReport(&run.Splits[i], m.Splits.find(run.Splits[i].ID), decisionHashes[i])
 		hashes[s.ID], portable[s.ID] = s.DecisionHash, metric.Report{Metrics: s.Metrics}.Portable()
-		if run.Splits[i].Locked && !run.Splits[i].Failed {
-			s.Status, s.Metrics, s.Meta = splitLocked, metric.Values{}, metric.Meta{Semantics: metric.Semantics, Undefined: map[string]metric.Reason{}}
+		if run.Splits[i].Locked {
+			s.lock()
+		} else {
+			// What is remarked about a locked split may tell how it went.
+			rep.note(run.Splits[i].Results)
 		}
 		rep.Splits = append(rep.Splits, s)
-		rep.note(run.Splits[i].Results)
 	}
 	rep.evaluate(run.Evaluation)
 	var err error
@@ -103,6 +107,16 @@ func newReport(run *Run, requestHash string, decisionHashes []string) (*Report, 
 	}
 	rep.ResultHash, err = digest.Of(map[string]any{"decision_hash": rep.DecisionHash, "splits": portable})
 	return rep, err
+}
+
+// lock takes everything out that tells how the split went; it stands in
+// splits/<id>/metrics.json. That it failed is no secret.
+func (s *SplitReport) lock() {
+	if s.Status != splitFailed {
+		s.Status = splitLocked
+	}
+	s.Metrics, s.Meta = metric.Values{}, metric.Meta{Semantics: metric.Semantics, Undefined: map[string]metric.Reason{}}
+	s.WarmupOrdersDropped, s.AmbiguousFills, s.OpenAtEnd, s.locked = 0, 0, []OpenPosition{}, true
 }
 
 // evaluate takes over what the lab has found out.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/assay-run/assay/host/artifact/table"
 	"github.com/assay-run/assay/host/metric"
+	"github.com/assay-run/assay/host/result"
 )
 
 const (
@@ -174,11 +175,21 @@ type LockedMetrics struct {
 	Status  string        `json:"status"`
 	Metrics metric.Values `json:"metrics"`
 	Meta    metric.Meta   `json:"metrics_meta"`
+	// The rest is what report.json says of splits that are not locked.
+	WarmupOrdersDropped int            `json:"warmup_orders_dropped"`
+	AmbiguousFills      int            `json:"ambiguous_fills"`
+	OpenAtEnd           []OpenPosition `json:"open_at_end"`
+	Assumptions         []result.Note  `json:"assumptions"`
+	Warnings            []result.Note  `json:"warnings"`
 }
 
 func (st *stage) writeLocked(name string, s *Split) error {
-	status, rep := s.judge()
-	text, err := encode(LockedMetrics{SplitID: s.ID, Status: status, Metrics: rep.Metrics, Meta: rep.Meta})
+	r := newSplitReport(s, SplitRange{ID: s.ID}, "")
+	text, err := encode(LockedMetrics{
+		SplitID: s.ID, Status: r.Status, Metrics: r.Metrics, Meta: r.Meta, WarmupOrdersDropped: r.WarmupOrdersDropped,
+		AmbiguousFills: r.AmbiguousFills, OpenAtEnd: r.OpenAtEnd,
+		Assumptions: append([]result.Note{}, s.Results.Assumptions...), Warnings: append([]result.Note{}, s.Results.Warnings...),
+	})
 	if err != nil {
 		return err
 	}

@@ -75,7 +75,9 @@ func (r *Registry) Claim(ctx context.Context, m *artifact.Metadata, owner string
 			return err
 		}
 		_, err = insertMetadata(ctx, tx, m, payload, `ON CONFLICT (run_id) DO UPDATE
-			SET status = excluded.status, completed_at = NULL, payload = excluded.payload, kind = excluded.kind, trial_key = excluded.trial_key`)
+			SET status = excluded.status, completed_at = NULL, payload = excluded.payload, kind = excluded.kind, trial_key = excluded.trial_key,
+			request_hash = excluded.request_hash, slug = excluded.slug, family_id = excluded.family_id, plan_id = excluded.plan_id,
+			trial_index = excluded.trial_index`)
 		if err != nil {
 			return err
 		}

@@ -63,7 +63,7 @@ func Run(ctx context.Context, args []string, env IO, commands func(*App) []*cobr
 	if err != nil {
 		// Cobra refused before a command ran: flags may not have been read to the end.
 		a.JSON = a.JSON || slices.Contains(args, "--json")
-		a.answer = &answer{err: Usage(flagOf(err), "%s", err)}
+		a.answer = &answer{err: Usage(flagOf(err), "%s; see %s --help", err, cmd.CommandPath())}
 	}
 	if a.answer == nil {
 		return exitDone // help

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"time"
 
@@ -49,13 +50,19 @@ type Failure struct {
 // MismatchError says that executing a request again has given another result.
 type MismatchError struct {
 	RunID, Before, Now string
+	// File is the first file that differs, empty when the result hash does.
+	File string
 	// Capsule is nil where none was kept.
 	Capsule *capsule.Note
 }
 
 // Error names both results.
 func (e *MismatchError) Error() string {
-	return fmt.Sprintf("run %s is not deterministic: result %.12s before, %.12s now", e.RunID, e.Before, e.Now)
+	what := "result"
+	if e.File != "" {
+		what = e.File
+	}
+	return fmt.Sprintf("run %s is not deterministic: %s %.12s before, %.12s now", e.RunID, what, e.Before, e.Now)
 }
 
 // poll is how often somebody who waits looks whether the other one is done.
@@ -141,6 +148,10 @@ func (h *Host) claim(ctx context.Context, m *artifact.Metadata, owner string, o 
 // stored is the run that answers, every file hashed again.
 func (h *Host) stored(_ context.Context, p *Prepared, runID string) (*Answer, error) {
 	m, _, err := artifact.Verify(h.Artifacts.Dir(runID))
+	if errors.Is(err, fs.ErrNotExist) {
+		// The row says that the run is complete: its folder or metadata.json is gone.
+		return nil, &artifact.MismatchError{RunID: runID, Problems: []string{"metadata.json is missing"}}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -212,22 +223,26 @@ func (h *Host) audit(ctx context.Context, p *Prepared, o Options, claim registry
 	var changed *artifact.MismatchError
 	if errors.As(err, &changed) {
 		h.changed(p, claim.RunID, changed)
+		if err := h.discard(ctx, claim.RunID); err != nil {
+			return nil, err
+		}
+		return h.Run(ctx, p, o)
 	}
 	if err != nil {
 		return nil, err
 	}
 	return h.execute(ctx, p, o, claim.Attempt, func(run *artifact.Run, results []played) (*artifact.Written, error) {
-		written, err := h.Artifacts.Renew(run, before.Report.ResultHash)
+		written, err := h.Artifacts.Renew(run, before.Metadata)
 		var differs *artifact.ResultError
 		if errors.As(err, &differs) {
 			return nil, &MismatchError{
-				RunID: run.ID, Before: differs.Before, Now: differs.Now, Capsule: h.nondeterminism(ctx, p, results, differs),
+				RunID: run.ID, Before: differs.Before, Now: differs.Now, File: differs.File, Capsule: h.nondeterminism(ctx, p, results, differs),
 			}
 		}
 		if err != nil {
 			return nil, err
 		}
-		return written, h.Registry.Complete(ctx, written.Metadata, written.Payload)
+		return written, h.Registry.Complete(context.WithoutCancel(ctx), written.Metadata, written.Payload)
 	})
 }
 

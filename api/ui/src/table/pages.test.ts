@@ -240,3 +240,18 @@ test("a source that has only the newest rows says so", async () => {
   await b.answer();
   equal(b.pages.error, "only the newest rows can be had without the stream");
 });
+
+test("pages: what changed while the newest rows were on their way is asked for again", async () => {
+  const b = new Bench(66);
+  void b.pages.newest();
+  b.calls[0]?.answer();
+  b.rows = Array.from({ length: 1179 }, (_, i) => ({ n: i, open: false }));
+  b.pages.refresh(true); // the run ended before the answer was read
+  await new Promise((done) => setTimeout(done, 0));
+  equal(b.calls.length, 2, "asked again");
+  b.calls[1]?.answer();
+  await new Promise((done) => setTimeout(done, 0));
+  equal(b.pages.total, 1179);
+  b.pages.refresh(true);
+  equal(b.calls.length, 3);
+});

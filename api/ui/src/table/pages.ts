@@ -58,6 +58,8 @@ export class Pages<T> {
   private failures = 0;
   private asked = -Infinity;
   private cancel: (() => void) | null = null;
+  /** The newest rows were wanted while an older question about them was under way. */
+  private overdue = false;
 
   constructor(private readonly env: Env<T>) {}
 
@@ -89,8 +91,9 @@ export class Pages<T> {
   /** Rows may have changed: open ones in view are read again, the newest when newest says so. */
   refresh(newest: boolean) {
     this.revision++;
-    if (newest || !this.known) void this.newest();
-    else this.plan();
+    if (!newest && this.known) this.plan();
+    else if (this.flights.has(head)) this.overdue = true;
+    else void this.newest();
   }
 
   /** There are at least total rows. */
@@ -105,8 +108,11 @@ export class Pages<T> {
   retry() {
     Object.assign(this, { failures: 0, asked: -Infinity });
     this.stop();
-    if (this.known) this.plan();
-    else void this.newest();
+    if (this.known && !this.overdue) this.plan();
+    else {
+      this.overdue = false;
+      void this.newest();
+    }
   }
 
   /** Nothing is in view: nothing more is asked for. */
@@ -122,7 +128,7 @@ export class Pages<T> {
     this.stop();
     this.pages.clear();
     this.flights.clear();
-    Object.assign(this, { total: 0, known: false, error: "", every: false, failures: 0, asked: -Infinity, wanted: { low: 0, end: 0 } });
+    Object.assign(this, { total: 0, known: false, error: "", every: false, failures: 0, asked: -Infinity, wanted: { low: 0, end: 0 }, overdue: false });
     this.env.changed();
   }
 
@@ -225,10 +231,15 @@ export class Pages<T> {
         if (this.era !== era) return;
         land();
         this.take(answer, offset, limit, revision);
+        if (key === head && this.overdue) {
+          this.overdue = false;
+          void this.newest();
+        }
       },
       (e: unknown) => {
         if (this.era !== era) return;
         land();
+        if (key === head) this.overdue = true;
         this.fail(e instanceof Error ? e.message : String(e));
       },
     );
