@@ -223,10 +223,6 @@ func (h *Host) audit(ctx context.Context, p *Prepared, o Options, claim registry
 	var changed *artifact.MismatchError
 	if errors.As(err, &changed) {
 		h.changed(p, claim.RunID, changed)
-		if err := h.discard(ctx, claim.RunID); err != nil {
-			return nil, err
-		}
-		return h.Run(ctx, p, o)
 	}
 	if err != nil {
 		return nil, err
