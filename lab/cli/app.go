@@ -75,7 +75,7 @@ func (a *App) root() *cobra.Command {
 	c := &cobra.Command{
 		Use:           "lab",
 		Short:         "Turn a strategy into evidence",
-		Long:          "lab evaluates trading strategies, searches their parameters, tries to falsify what it finds\nand packs what is left for review.",
+		Long:          "lab evaluates trading strategies, compares runs with the uncertainty in view, and repeats failures.",
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cobra.NoArgs,

@@ -283,7 +283,7 @@ func (c *Comparison) falsificationSection() Section {
 		}
 	}
 	if len(attacked) == 0 {
-		s.Notes = []string{"none of these runs has been falsified: lab falsify " + c.Slug}
+		s.Notes = []string{"none of these runs has been falsified"}
 		return s
 	}
 	s.Rows = [][]string{header}
