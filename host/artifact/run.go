@@ -155,8 +155,8 @@ type Split struct {
 
 // The least that ratios can be estimated from.
 const (
-	sufficientTrades  = 30
-	sufficientCandles = 250
+	SufficientTrades  = 30
+	SufficientCandles = 250
 )
 
 // The statuses of a split.
@@ -174,7 +174,7 @@ func (s *Split) judge() (string, metric.Report) {
 	if s.Results.Metrics != nil {
 		rep = *s.Results.Metrics
 	}
-	few := len(s.Results.Trades) < sufficientTrades || len(s.Results.Equity.Time) < sufficientCandles
+	few := len(s.Results.Trades) < SufficientTrades || len(s.Results.Equity.Time) < SufficientCandles
 	if few && len(rep.Metrics) > 0 {
 		rep = rep.Insufficient()
 	}

@@ -23,6 +23,17 @@ type Results struct {
 	Annotations             []Annotation
 }
 
+// WarmupRejections counts the orders that were refused because the window had not begun.
+func (r *Results) WarmupRejections() int {
+	n := 0
+	for i := range r.Orders {
+		if r.Orders[i].Reason == "warmup" {
+			n++
+		}
+	}
+	return n
+}
+
 // EquityCurve is the equity at each step close of the window, as columns.
 type EquityCurve struct {
 	Time                        []market.Time

@@ -63,7 +63,7 @@ func (a *Archive) Finish(ctx context.Context, e Ended) (Kept, error) {
 	run.Service.StopReason, run.Service.Partial, run.Service.Message = e.StopReason, e.Partial, e.Message
 	run.Splits = []artifact.Split{{
 		ID: artifact.FullSplitID, Results: e.Results, Failed: e.Failure != nil,
-		WarmupOrdersDropped: warmupRejections(e), Decisions: func(w io.Writer) error { return d.WriteDecisions(w) },
+		WarmupOrdersDropped: e.Results.WarmupRejections(), Decisions: func(w io.Writer) error { return d.WriteDecisions(w) },
 	}}
 	written, err := a.Store.Write(run)
 	if err != nil {
@@ -84,15 +84,4 @@ func (a *Archive) fail(ctx context.Context, run *artifact.Run, e Ended, why erro
 		return err
 	}
 	return a.Registry.Fail(ctx, m, writeFailure(why, e.Failure))
-}
-
-// warmupRejections counts the orders that were refused because the window had not begun.
-func warmupRejections(e Ended) int {
-	n := 0
-	for i := range e.Results.Orders {
-		if e.Results.Orders[i].Reason == "warmup" {
-			n++
-		}
-	}
-	return n
 }

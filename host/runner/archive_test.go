@@ -164,7 +164,7 @@ func TestArchiveKeepsTheMode(t *testing.T) {
 	if hash(ModeBacktest) == hash(ModePaper) {
 		t.Error("a backtest and a paper run are one request")
 	}
-	if n := warmupRejections(Ended{Results: newDescribed().Results()}); n != 1 {
+	if n := newDescribed().Results().WarmupRejections(); n != 1 {
 		t.Errorf("%d warm-up rejections", n)
 	}
 }

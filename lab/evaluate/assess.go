@@ -76,16 +76,13 @@ func walkForward(in metric.Input) (*artifact.WalkForward, error) {
 	return &artifact.WalkForward{Windows: len(in.Curves), Days: rep.Meta.NReturns, Metrics: rep.Metrics, Meta: rep.Meta}, nil
 }
 
-// minSteps is the fewest candles that ratios are estimated from.
-const minSteps = 250
-
 // tooSmall says whether there are too few trades or candles to estimate ratios from.
 func tooSmall(in metric.Input) bool {
 	n := 0
 	for _, c := range in.Curves {
 		n += len(c.Equity)
 	}
-	return len(in.Trades) < minTrades || n < minSteps
+	return len(in.Trades) < artifact.SufficientTrades || n < artifact.SufficientCandles
 }
 
 // purgeShort warns when trades last longer than the gap between training and test:

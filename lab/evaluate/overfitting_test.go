@@ -39,7 +39,7 @@ func series(windows, days int, mean float64, noise func() float64) metric.Input 
 		}
 		in.Curves = append(in.Curves, c)
 	}
-	in.Trades = make([]market.Trade, minTrades)
+	in.Trades = make([]market.Trade, artifact.SufficientTrades)
 	return in
 }
 
@@ -133,7 +133,7 @@ func TestMinTRLDaysIsEnough(t *testing.T) {
 
 func TestOverfitUndefined(t *testing.T) {
 	few := series(5, 60, 0.002, coin(3, 0.04))
-	few.Trades = few.Trades[:minTrades-1]
+	few.Trades = few.Trades[:artifact.SufficientTrades-1]
 	flat := series(5, 60, 0, func() float64 { return 0 })
 	losing := series(5, 60, -0.01, coin(3, 0.02))
 	names := []string{"sr", "skew", "kurt_raw", "psr0", "sr_se", "sr_ci95", "eta_lag1", "min_trl_days", "bootstrap"}

@@ -18,7 +18,6 @@ import (
 	"github.com/assay-run/assay/host/result"
 	"github.com/assay-run/assay/lab/capsule"
 	"github.com/assay-run/assay/lab/capsule/stage"
-	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
 // job is one run of the plugin: a split, or the search split under stress.
@@ -288,16 +287,6 @@ func (p *Prepared) window(from, to int) (start, end *string) {
 func (r *played) split(locked bool) artifact.Split {
 	return artifact.Split{
 		ID: r.job.id, Results: r.results, Failed: r.failure != nil, Locked: locked, WarmupInside: min(r.short, r.job.to-r.job.from),
-		WarmupOrdersDropped: warmupOrders(r.results.Orders), Decisions: r.decisions,
+		WarmupOrdersDropped: r.results.WarmupRejections(), Decisions: r.decisions,
 	}
-}
-
-func warmupOrders(orders []market.Order) int {
-	n := 0
-	for i := range orders {
-		if orders[i].Reason == "warmup" {
-			n++
-		}
-	}
-	return n
 }

@@ -32,8 +32,6 @@ var stresses = map[string]stress{
 const (
 	delayPass = 0.5
 	delayWarn = 0.25
-	// minTrades is the fewest closed trades of the base that ratios are compared at.
-	minTrades = 30
 )
 
 // execution is the execution options with costs multiplied, within the bounds that
@@ -85,7 +83,7 @@ func judgeStress(id string, base, stressed *played) artifact.Stress {
 
 // judgeDelay compares Sharpe ratios, which needs enough trades to mean something.
 func judgeDelay(trades int, base, delayed *float64) (verdict, reason string) {
-	if trades < minTrades || base == nil || delayed == nil {
+	if trades < artifact.SufficientTrades || base == nil || delayed == nil {
 		return "inconclusive", "insufficient"
 	}
 	switch {
