@@ -11,7 +11,7 @@ import (
 // TestDistIsARebuild runs the builder, which is a module of its own.
 func TestDistIsARebuild(t *testing.T) {
 	if testing.Short() {
-		t.Skip("building the bundler is slow")
+		t.Skip("it compiles the bundler: left out with -short")
 	}
 	out := t.TempDir()
 	cmd := exec.Command("go", "run", ".", "-o", out)

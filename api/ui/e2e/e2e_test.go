@@ -67,7 +67,7 @@ func TestScreenshots(t *testing.T) {
 func TestSoak(t *testing.T) {
 	minutes, _ := strconv.Atoi(os.Getenv("ASSAY_SOAK"))
 	if minutes == 0 {
-		t.Skip("make soak runs this for minutes")
+		t.Skip("it takes minutes: make soak runs it (ASSAY_SOAK=minutes)")
 	}
 	c := prepare(t)
 	c.Soak = minutes

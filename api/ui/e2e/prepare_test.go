@@ -45,7 +45,7 @@ func TestMain(m *testing.M) {
 func prepare(t *testing.T) configuration {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("a browser is slow")
+		t.Skip("it starts a browser many times: left out with -short")
 	}
 	c := configuration{Chromium: chromium(t), Only: os.Getenv("ASSAY_E2E_ONLY")}
 	needsNode(t)
