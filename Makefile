@@ -67,12 +67,11 @@ generated:
 	@scripts/check-generated.sh
 
 # First what is too slow under the race detector, then the browser, which has the machine
-# to itself because it measures time, then everything else with the race detector. What
-# fails in the browser is tried once more: Chromium's own start can be late.
+# to itself because it measures time, then everything else with the race detector.
 tests: build
 	$(GO) test -count=1 -run 'TestModesAgree' ./host/backtest
 	$(GO) -C $(UITOOL) test -count=1 -shuffle=on ./...
-	$(GO) run $(GOTESTSUM) --format pkgname --rerun-fails=1 --packages ./api/ui/e2e -- -count=1 -timeout 15m
+	$(GO) run $(GOTESTSUM) --format pkgname -- -count=1 -timeout 15m ./api/ui/e2e
 	$(GO) run $(GOTESTSUM) --format pkgname -- $(RACE) -shuffle=on -timeout 15m $$($(GO) list ./... | grep -v /api/ui/e2e)
 
 fuzz: ## every fuzz target, FUZZTIME each (default 10m)
