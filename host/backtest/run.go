@@ -173,6 +173,7 @@ func (x *Execution) failure(err error) *result.Failure {
 	if f.Code == "PLUGIN_CRASHED" && x.engine.Step() < 0 {
 		f.CandleTime = 0
 	}
+	x.proc.Settle()
 	x.proc.Kill(f.Code)
 	f.LogTail = x.proc.LogTail()
 	return f

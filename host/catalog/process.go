@@ -15,6 +15,8 @@ import (
 const (
 	killGrace = time.Second     // to end by itself when asked
 	killLimit = 2 * time.Second // Kill never takes longer
+	tailQuiet = 250 * time.Millisecond
+	tailLimit = time.Second
 )
 
 // Process is one running strategy, good for one run.
@@ -79,6 +81,16 @@ func (p *Process) LogTail() []string {
 		return []string{}
 	}
 	return p.adapter.process.Tail()
+}
+
+// Settle gives the last words of a process that will be killed for a fault the time
+// to arrive: go-plugin brings what a strategy prints over a stream of its own, which
+// a fault that came over another one can overtake. It takes a quarter of a second,
+// four of them when the strategy goes on talking.
+func (p *Process) Settle() {
+	if p.adapter != nil {
+		p.adapter.process.Settle(tailQuiet, tailLimit)
+	}
 }
 
 // Sandbox is the level to record with the run: full, partial:... or off.

@@ -247,6 +247,10 @@ func (c *Child) Done() <-chan struct{} { return c.done }
 // Tail is the newest 64 KiB of what it said, in lines.
 func (c *Child) Tail() []string { return c.tail.lines() }
 
+// Settle waits until the process says nothing more for the time quiet, at most for
+// limit: what it has written may still be on its way.
+func (c *Child) Settle(quiet, limit time.Duration) { c.tail.settle(c.done, quiet, limit) }
+
 // Write adds output of the process that reached the host another way.
 func (c *Child) Write(b []byte) (int, error) {
 	c.tail.write(b)

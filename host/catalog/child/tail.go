@@ -28,6 +28,7 @@ type tail struct {
 	tokens  float64
 	filled  time.Time
 	dropped int
+	written int64 // bytes so far
 }
 
 func newTail(onLine func(string)) *tail {
@@ -51,6 +52,7 @@ func (t *tail) write(b []byte) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.written += int64(len(b))
 	t.ring = append(t.ring, b...)
 	// Moved only now and then, so that a flood costs little.
 	if len(t.ring) > 4*tailBytes {
@@ -135,4 +137,30 @@ func (t *tail) lines() []string {
 		return []string{}
 	}
 	return strings.Split(text, "\n")
+}
+
+// settle waits until nothing has come for the time quiet, or the process is gone, but
+// not longer than limit.
+func (t *tail) settle(done <-chan struct{}, quiet, limit time.Duration) {
+	end := time.NewTimer(limit)
+	defer end.Stop()
+	for before := int64(-1); ; {
+		t.mu.Lock()
+		now := t.written
+		t.mu.Unlock()
+		if now == before {
+			return
+		}
+		before = now
+		pause := time.NewTimer(quiet)
+		select {
+		case <-pause.C:
+		case <-done:
+			pause.Stop()
+			return
+		case <-end.C:
+			pause.Stop()
+			return
+		}
+	}
 }

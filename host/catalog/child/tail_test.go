@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -98,4 +99,38 @@ func TestFirstLine(t *testing.T) {
 	if line, _ := firstLine(strings.NewReader(long)); len(line) < maxFirstLine || len(line) > maxFirstLine+4096 {
 		t.Errorf("a long line was cut at %d", len(line))
 	}
+}
+
+// TestSettle: words on their way are waited for, a process that talks on is not
+// waited for for ever, and one that is gone not at all.
+func TestSettle(t *testing.T) {
+	tail := newTail(func(string) {})
+	running := make(chan struct{})
+	go func() {
+		time.Sleep(20 * time.Millisecond)
+		tail.write([]byte("late\n"))
+	}()
+	tail.settle(running, 200*time.Millisecond, time.Minute)
+	if got := tail.lines(); len(got) != 1 || got[0] != "late" {
+		t.Errorf("%q", got)
+	}
+	chatter, stop := newTail(func(string) {}), make(chan struct{})
+	var talk sync.WaitGroup
+	talk.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				chatter.write([]byte("and\n"))
+				time.Sleep(time.Millisecond)
+			}
+		}
+	})
+	chatter.settle(running, 100*time.Millisecond, 300*time.Millisecond) // returns at its limit
+	close(stop)
+	talk.Wait()
+	close(running)
+	tail.write([]byte("more\n"))
+	tail.settle(running, time.Hour, time.Hour)
 }
