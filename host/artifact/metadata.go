@@ -121,7 +121,7 @@ func newMetadata(run *Run, rep *Report, files []File) (*Metadata, error) {
 		Status: run.Status, Attempt: max(run.Attempt, 1), Debug: man.Debug, Params: req.StrategyParams, Symbols: req.Symbols,
 		Timeframe: req.Timeframe, Exchange: req.Exchange, StartDate: req.StartDate, EndDate: req.EndDate, Seed: req.Seed,
 		Data: man.Data, Plugin: man.Plugin, Engine: man.Engine, SplitsSHA256: req.Splits.SHA256, Execution: req.Execution,
-		Splits: []SplitSummary{}, Service: run.Service, ArtifactLevel: "full", Artifacts: append([]File{}, files...),
+		Splits: []SplitSummary{}, Service: run.Service, ArtifactLevel: run.level(), Artifacts: append([]File{}, files...),
 		Volatile: Volatile{StartedAt: market.FromTime(run.StartedAt), Origin: run.Origin, Environment: run.Environment},
 	}
 	m.Volatile.Environment.Sandbox = cmp.Or(man.Sandbox, m.Volatile.Environment.Sandbox)

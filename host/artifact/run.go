@@ -38,6 +38,22 @@ type Run struct {
 	Environment            Environment
 	// Evaluation is what only runs of the lab have.
 	Evaluation *Evaluation
+	// Compact keeps of each split the equity at the ends of UTC days and no decisions, as
+	// for the hundreds of trials of a search. Hashes and metrics are those of the full run.
+	Compact bool
+}
+
+// The artifact levels.
+const (
+	LevelFull    = "full"
+	LevelCompact = "compact"
+)
+
+func (run *Run) level() string {
+	if run.Compact {
+		return LevelCompact
+	}
+	return LevelFull
 }
 
 // Evaluation is what the lab finds out about the splits of a run together. Its parts

@@ -14,6 +14,7 @@ import (
 	"github.com/assay-run/assay/host/artifact/table"
 	"github.com/assay-run/assay/host/metric"
 	"github.com/assay-run/assay/host/result"
+	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
 const (
@@ -55,14 +56,23 @@ func (s *Store) Write(run *Run) (*Written, error) {
 	if err := run.check(); err != nil {
 		return nil, err
 	}
+	return s.store(run, nil, nil)
+}
+
+// store makes the folder of a run with the capsules of its earlier attempts. clear, if
+// set, frees its place.
+func (s *Store) store(run *Run, capsules map[string][]byte, clear func(runID string) error) (*Written, error) {
 	st, err := newStage(s.root, run.ID, s.checkpoint)
 	if err != nil {
 		return nil, err
 	}
 	st.reached("folder")
-	w, err := st.fill(run)
+	var w *Written
+	if err = st.carry(capsules); err == nil {
+		w, err = st.fill(run)
+	}
 	if err == nil {
-		err = st.publish(run.ID)
+		err = st.publish(run.ID, clear)
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("artifacts of %s: %w", run.ID, err), st.discard())
@@ -115,7 +125,7 @@ func (st *stage) fill(run *Run) (*Written, error) {
 	}
 	hashes := make([]string, len(run.Splits))
 	for i := range run.Splits {
-		if hashes[i], err = st.writeSplit(&run.Splits[i]); err != nil {
+		if hashes[i], err = st.writeSplit(run, &run.Splits[i]); err != nil {
 			return nil, err
 		}
 	}
@@ -147,13 +157,21 @@ func (st *stage) fill(run *Run) (*Written, error) {
 }
 
 // writeSplit writes the files of one split and returns the hash of its decisions.
-func (st *stage) writeSplit(s *Split) (string, error) {
+func (st *stage) writeSplit(run *Run, s *Split) (string, error) {
 	dir := "splits/" + s.ID + "/"
 	err := st.write(dir+"trades.csv", mediaCSV, func(w io.Writer) error { return table.WriteTrades(w, s.Results.Trades) })
 	if err != nil {
 		return "", err
 	}
-	err = st.write(dir+"equity_curve.csv", mediaCSV, func(w io.Writer) error { return table.WriteEquity(w, &s.Results.Equity) })
+	equity := &s.Results.Equity
+	if run.Compact {
+		tf, err := market.ParseTimeframe(run.Manifest.Request.Timeframe)
+		if err != nil {
+			return "", err
+		}
+		equity = dayEnds(equity, tf)
+	}
+	err = st.write(dir+"equity_curve.csv", mediaCSV, func(w io.Writer) error { return table.WriteEquity(w, equity) })
 	if err != nil {
 		return "", err
 	}
@@ -162,11 +180,38 @@ func (st *stage) writeSplit(s *Split) (string, error) {
 			return "", err
 		}
 	}
+	if run.Compact {
+		return s.Results.DecisionHash, nil
+	}
 	lines := newLineHash()
 	if s.Decisions != nil {
 		err = st.write(dir+"decisions.jsonl", mediaJSONL, func(w io.Writer) error { return s.Decisions(io.MultiWriter(w, lines)) })
 	}
 	return lines.sum(), err
+}
+
+// dayEnds is an equity curve with its first row and the last of each UTC day, days taken
+// from the opens of the candles as in metrics-v1.
+func dayEnds(c *result.EquityCurve, tf market.Timeframe) *result.EquityCurve {
+	if len(c.Time) == 0 || tf.Duration() == 0 { // a candle of months is longer than a day
+		return c
+	}
+	opens := make([]market.Time, len(c.Time))
+	for i, t := range c.Time {
+		opens[i] = t.Add(-tf.Duration())
+	}
+	rows := metric.DayEnds(opens)
+	if rows[0] != 0 {
+		rows = append([]int{0}, rows...)
+	}
+	out := &result.EquityCurve{}
+	for _, i := range rows {
+		out.Time = append(out.Time, c.Time[i])
+		out.Equity, out.Cash = append(out.Equity, c.Equity[i]), append(out.Cash, c.Cash[i])
+		out.PositionValue, out.Drawdown = append(out.PositionValue, c.PositionValue[i]), append(out.Drawdown, c.Drawdown[i])
+		out.Exposure = append(out.Exposure, c.Exposure[i])
+	}
+	return out
 }
 
 // LockedMetrics is splits/<id>/metrics.json of a locked split.

@@ -50,6 +50,12 @@ type Options struct {
 	Mode Mode
 	// StepLimit is how long the plugin may take to advance; 30 s if zero.
 	StepLimit time.Duration
+	// Plain leaves the connection to the plugin unencrypted: for many short plays in a
+	// row. The socket stays in a private folder.
+	Plain bool
+	// Chunked hands the candles of every co-simulation over in messages: for a host
+	// whose plugins cannot read its files.
+	Chunked bool
 }
 
 // Launcher starts backtests.
@@ -74,20 +80,6 @@ func (l *Launcher) Launch(ctx context.Context, runID string, req runner.StartReq
 		return nil, err // not x: an interface must not hold a nil pointer
 	}
 	return x, nil
-}
-
-// Split is what only the lab asks of a run, which is then one split of an evaluation.
-// Its window is that of the request; the zero value is the run of a service.
-type Split struct {
-	// ID names it in decision lines; full if empty.
-	ID string
-	// Seed is the root of the strategy's random numbers; 1 if zero.
-	Seed uint64
-	// Pins are the datasets to use by symbol, as SHA-256; the current one otherwise.
-	Pins map[market.Symbol]string
-	// DelayCandles and WorstPrice are stress, see sim.Config.
-	DelayCandles int
-	WorstPrice   bool
 }
 
 // LaunchSplit is Launch for one split of an evaluation.

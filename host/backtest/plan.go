@@ -10,6 +10,43 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/sim"
 )
 
+// Split is what only the lab asks of a run, which is then one split of an evaluation.
+// Its window is that of the request; the zero value is the run of a service.
+type Split struct {
+	// ID names it in decision lines; full if empty.
+	ID string
+	// Seed is the root of the strategy's random numbers; 1 if zero.
+	Seed uint64
+	// Pins are the datasets to use by symbol, as SHA-256; the current one otherwise.
+	Pins map[market.Symbol]string
+	// DelayCandles and WorstPrice are stress, see sim.Config.
+	DelayCandles int
+	WorstPrice   bool
+	// Drive is how the play is driven where that is not left to the host.
+	Drive Drive
+	// Series keeps every point that the strategy publishes inside the window, for
+	// Execution.Published.
+	Series bool
+}
+
+// Drive is how one play is driven: the same question must have the same answer in
+// each of these ways. The zero value drives as runs are driven.
+type Drive struct {
+	// Lockstep sends the candles one by one, whatever Options.Mode says.
+	Lockstep bool
+	// Chunked sends the candles of a co-simulation in messages: no dataset file is
+	// readable for the plugin. It has no meaning in lockstep.
+	Chunked bool
+	// Procs is GOMAXPROCS of the plugin's process; 0 leaves it to the plugin.
+	Procs int
+	// Warmup is how many candles lie before the window: 0 what the strategy asks for,
+	// k >= 1 k times as many, AllHistory all there are. Never more than there are.
+	Warmup int
+}
+
+// AllHistory as Drive.Warmup is every candle before the window.
+const AllHistory = -1
+
 // source is the candles of one symbol: the whole dataset and the rows of the window.
 type source struct {
 	symbol     market.Symbol

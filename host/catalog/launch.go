@@ -28,9 +28,9 @@ type LaunchOptions struct {
 	// DatasetFiles are the column files of a co-simulation; the sandbox makes
 	// exactly these readable. The paths are absolute.
 	DatasetFiles []string
-	// NoMTLS leaves the connection unencrypted: it saves some 20 ms and the socket is
+	// Plain leaves the connection unencrypted: it saves some 20 ms and the socket is
 	// in a private folder anyway. For many short runs in a row.
-	NoMTLS bool
+	Plain bool
 	// Stderr gets the lines that the process prints, not faster than a log can take.
 	// It is called from one goroutine at a time. Nil: the catalogue's log, at debug.
 	Stderr func(line string)
@@ -51,7 +51,7 @@ func (c *Catalog) Launch(ctx context.Context, s *Strategy, o LaunchOptions) (*Pr
 	}
 	return c.start(ctx, launch{
 		name: s.Name, binary: s.binary, timeout: c.opts.LaunchTimeout,
-		readOnly: o.DatasetFiles, mtls: !o.NoMTLS, onLine: o.Stderr,
+		readOnly: o.DatasetFiles, mtls: !o.Plain, onLine: o.Stderr,
 	})
 }
 

@@ -57,7 +57,7 @@ func killTimed(t testing.TB, p *Process) {
 
 func TestLaunchAndKill(t *testing.T) {
 	c := openWith(t, "good")
-	for _, o := range []LaunchOptions{{}, {NoMTLS: true}, {Lockstep: true}} {
+	for _, o := range []LaunchOptions{{}, {Plain: true}, {Lockstep: true}} {
 		p := start(t, c, "good", o)
 		if p.ExitCode() != -1 || p.Exit() != "" || p.Debug() {
 			t.Errorf("a running process: %d %q", p.ExitCode(), p.Exit())
@@ -277,7 +277,7 @@ func TestNoOrphansAfterManyLaunches(t *testing.T) {
 					t.Error(err)
 					continue
 				}
-				p, err := c.Launch(t.Context(), s, LaunchOptions{NoMTLS: i%10 != 0})
+				p, err := c.Launch(t.Context(), s, LaunchOptions{Plain: i%10 != 0})
 				if err != nil {
 					t.Error(err)
 					continue
@@ -307,7 +307,7 @@ func BenchmarkLaunch(b *testing.B) {
 		for _, plain := range []bool{true, false} {
 			b.Run(fmt.Sprintf("sandbox=%s/mtls=%t", mode, !plain), func(b *testing.B) {
 				for b.Loop() {
-					p, err := c.Launch(b.Context(), s, LaunchOptions{NoMTLS: plain})
+					p, err := c.Launch(b.Context(), s, LaunchOptions{Plain: plain})
 					if err != nil {
 						b.Fatal(err)
 					}

@@ -28,7 +28,7 @@ func TestSandboxedFiles(t *testing.T) {
 	lock := filepath.Join(o.StateDir, "plugins.lock.json")
 
 	run := func(files []string, lockstep bool, args ...string) string {
-		p := start(t, c, "good", LaunchOptions{Lockstep: lockstep, DatasetFiles: files, NoMTLS: true})
+		p := start(t, c, "good", LaunchOptions{Lockstep: lockstep, DatasetFiles: files, Plain: true})
 		needFull(t, p)
 		defer p.Kill("seen")
 		return tell(t, p, args...)

@@ -32,7 +32,7 @@ func (h *Host) capture(ctx context.Context, p *Prepared, r *played) *capsule.Not
 		RunID: p.RunID, Base: p.request, Pins: p.pins, Module: stage.Module(stage.Program(h.StateDir, p.Strategy.SHA256)),
 		Launcher: func(mode backtest.Mode, limit time.Duration) *backtest.Launcher {
 			return backtest.NewLauncher(backtest.Options{
-				Catalog: p.catalog, Store: h.Candles, Logger: h.Logger, SpoolDir: spool, Engine: h.Engine, StepLimit: limit, Mode: mode,
+				Catalog: p.catalog, Store: p.candles, Logger: h.Logger, SpoolDir: spool, Engine: h.Engine, StepLimit: limit, Mode: mode,
 			})
 		},
 	}

@@ -28,6 +28,8 @@ type Host struct {
 	StepLimit time.Duration
 	// Workers is how many splits are played side by side; the number of CPUs if 0.
 	Workers int
+	// Plain leaves out the encryption between host and plugins, as in a search.
+	Plain bool
 	Logger  hclog.Logger
 }
 

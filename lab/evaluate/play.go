@@ -26,6 +26,10 @@ type job struct {
 	from   int
 	to     int
 	params []byte // nil: those of the question
+	// execution and seed are the question's where nil and 0.
+	execution []byte
+	seed      uint64
+	drive     backtest.Drive
 	// stressID names the stress, "" without one.
 	stressID string
 	stress   stress
@@ -84,7 +88,7 @@ func (h *Host) perform(ctx context.Context, p *Prepared, jobs []job, progress Pr
 	for _, j := range jobs {
 		total += int64(j.to - j.from)
 	}
-	launcher := h.launcher(p, spool)
+	launcher := h.launcher(p, spool, h.Plain)
 	results, errs := make([]played, len(jobs)), make([]error, len(jobs))
 	next := make(chan int)
 	var wg sync.WaitGroup
@@ -226,6 +230,7 @@ func (h *Host) playOne(ctx context.Context, l *backtest.Launcher, p *Prepared, j
 	if err != nil {
 		return played{}, err
 	}
+	asked.Drive = j.drive
 	x, err := l.LaunchSplit(ctx, p.RunID, stage.Request(p.request, take), asked)
 	switch f := stage.StartFailure(err); {
 	case err != nil && ctx.Err() != nil:
@@ -269,8 +274,15 @@ func (h *Host) take(p *Prepared, j job) (capsule.Take, error) {
 	if len(j.params) > 0 {
 		t.Params = j.params
 	}
+	if j.seed != 0 {
+		t.Seed = strconv.FormatUint(j.seed, 10)
+	}
+	execution := p.request.Execution
+	if len(j.execution) > 0 {
+		execution = j.execution
+	}
 	var err error
-	t.Execution, err = j.stress.execution(p.request.Execution)
+	t.Execution, err = j.stress.execution(execution)
 	return t, err
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/backtest"
+	"github.com/assay-run/assay/host/candle"
 	"github.com/assay-run/assay/host/catalog"
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/lab/project"
@@ -43,6 +44,8 @@ type Question struct {
 	Holding int
 	Stress  []string
 	Seed    uint64
+	// Falsification is what a falsification depends on besides; nil otherwise.
+	Falsification json.RawMessage
 }
 
 // Ask is the question of a project's lab.json.
@@ -67,6 +70,9 @@ type Prepared struct {
 	Strategy    *catalog.Strategy
 
 	catalog  *catalog.Catalog
+	borrowed bool // the catalog is another question's
+	data     []artifact.Dataset
+	candles  *candle.Store
 	timeline timeline
 	request  runner.StartRequest // of the whole window
 	pins     map[market.Symbol]string
@@ -74,12 +80,16 @@ type Prepared struct {
 }
 
 // Close ends what is left of the plugin.
-func (p *Prepared) Close() { p.catalog.Close() }
+func (p *Prepared) Close() {
+	if !p.borrowed {
+		p.catalog.Close()
+	}
+}
 
 // Prepare looks a question up; nothing is executed but the plugin's description of
 // itself.
 func (h *Host) Prepare(ctx context.Context, q Question) (_ *Prepared, err error) {
-	p := &Prepared{Question: q, pins: map[market.Symbol]string{}}
+	p := &Prepared{Question: q, candles: h.Candles}
 	if p.catalog, err = h.openPlugin(ctx, q); err != nil {
 		return nil, err
 	}
@@ -91,21 +101,35 @@ func (h *Host) Prepare(ctx context.Context, q Question) (_ *Prepared, err error)
 	if p.Strategy, err = lookUp(p.catalog, q); err != nil {
 		return nil, err
 	}
+	if err := p.compose(h, func() error { return h.data(ctx, p) }); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// compose fixes everything but the program: parameters and rules first, then the data,
+// which look finds where it is not known yet, then what follows from them.
+func (p *Prepared) compose(h *Host, look func() error) error {
+	q := &p.Question
 	params, bad := p.Strategy.ValidateParams(q.Params)
 	if len(bad) > 0 {
-		return nil, refuse("PARAMS_INVALID", "/params"+bad[0].Pointer, "/params%s %s", bad[0].Pointer, bad[0].Message)
+		return refuse("PARAMS_INVALID", "/params"+bad[0].Pointer, "/params%s %s", bad[0].Pointer, bad[0].Message)
 	}
-	cash, execution, err := rules(q)
+	cash, execution, err := rules(*q)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	data, err := h.data(ctx, p, q)
-	if err != nil {
-		return nil, err
+	if err := look(); err != nil {
+		return err
 	}
 	splits, err := q.Splits.Over(p.timeline.closes, q.Holding)
 	if err != nil {
-		return nil, splitError(err)
+		return splitError(err)
+	}
+	if q.Kind == artifact.KindTrial {
+		if splits.Splits = trialSplits(splits.Splits, q.Splits.First); len(splits.Splits) == 0 {
+			return refuse("LAB_JSON_INVALID", "/splits/scheme", "/splits/scheme %s has no walk-forward windows to try parameters on: use default or walk_forward", splits.Scheme)
+		}
 	}
 	p.request = runner.StartRequest{
 		Mode: runner.ModeBacktest, StrategyName: p.Strategy.Name, StrategyParams: params, Symbols: q.Symbols, Timeframe: q.Timeframe,
@@ -117,7 +141,7 @@ func (h *Host) Prepare(ctx context.Context, q Question) (_ *Prepared, err error)
 			Exchange: q.Exchange, StartDate: p.timeline.opens[0], EndDate: p.timeline.closes[len(p.timeline.closes)-1],
 			InitialCash: json.RawMessage(cash), Seed: fmt.Sprint(q.Seed), Execution: execution, Stress: q.Stress,
 		},
-		Splits: splits, Data: data, Engine: h.Engine, Sandbox: string(h.Sandbox),
+		Splits: splits, Data: p.data, Engine: h.Engine, Sandbox: string(h.Sandbox),
 		Strategy: artifact.Strategy{Name: p.Strategy.Name, Version: p.Strategy.Version, Slug: q.Slug},
 		Plugin: artifact.Plugin{
 			SHA256: p.Strategy.SHA256, Size: p.Strategy.Program().Size, GoVersion: p.Strategy.Program().GoVersion, OS: runtime.GOOS, Arch: runtime.GOARCH,
@@ -125,14 +149,15 @@ func (h *Host) Prepare(ctx context.Context, q Question) (_ *Prepared, err error)
 		},
 	}
 	manifest.Request.Splits.Purge = purgeOf(splits)
+	manifest.Request.Falsification = q.Falsification
 	if p.Manifest, err = manifest.Complete(); err != nil {
-		return nil, err
+		return err
 	}
 	if p.RequestHash, err = p.Manifest.Request.Hash(); err != nil {
-		return nil, err
+		return err
 	}
 	p.RunID, err = RunID(p.RequestHash)
-	return p, err
+	return err
 }
 
 // RunID is the name of the run that answers a request: run_ and the first 10 bytes of
@@ -212,8 +237,9 @@ func rules(q Question) (cash string, execution json.RawMessage, err error) {
 }
 
 // launcher starts splits of a prepared question.
-func (h *Host) launcher(p *Prepared, spool string) *backtest.Launcher {
+func (h *Host) launcher(p *Prepared, spool string, plain bool) *backtest.Launcher {
 	return backtest.NewLauncher(backtest.Options{
-		Catalog: p.catalog, Store: h.Candles, Logger: h.Logger, SpoolDir: spool, Engine: h.Engine, StepLimit: h.StepLimit,
+		Catalog: p.catalog, Store: p.candles, Logger: h.Logger, SpoolDir: spool, Engine: h.Engine, StepLimit: h.StepLimit,
+		Plain: plain,
 	})
 }

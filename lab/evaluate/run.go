@@ -24,8 +24,33 @@ type Options struct {
 	// NoReuse executes and stores nothing.
 	NoReuse  bool
 	Progress Progress
+	// Compact keeps little of each split, as of a trial.
+	Compact bool
+	// Plan is the standing of the run in its family.
+	Plan Plan
 	// Waiting hears that another process is answering the same question.
 	Waiting func(owner string)
+}
+
+// Plan is what a run is in a family; the zero value for a run of its own.
+type Plan struct {
+	// ID is the plan's, "" for none; Index is that of the trial, -1 for a run that is none.
+	ID    string
+	Index int64
+	// Deviation says that the plan's rule did not select these parameters, Contaminated
+	// that they were chosen on data that the validation split is part of.
+	Deviation, Contaminated bool
+}
+
+// note puts the standing into a run.
+func (p Plan) note(e *artifact.Evaluation) {
+	if p.ID == "" {
+		return
+	}
+	e.PlanID, e.Deviation, e.Contaminated = &p.ID, p.Deviation, p.Contaminated
+	if p.Index >= 0 {
+		e.TrialIndex = &p.Index
+	}
 }
 
 // Answer is a run as it is stored now.
@@ -81,9 +106,11 @@ func (h *Host) Run(ctx context.Context, p *Prepared, o Options) (*Answer, error)
 	if p.postPeek, err = h.Registry.PostPeek(ctx, p.Manifest.Request.FamilyID, key); err != nil {
 		return nil, err
 	}
+	standing := &artifact.Evaluation{PostPeek: p.postPeek}
+	o.Plan.note(standing)
 	begun, err := artifact.Begun(&artifact.Run{
 		ID: p.RunID, Manifest: p.Manifest, StartedAt: began, Origin: artifact.OriginLab, Environment: artifact.HostEnvironment(),
-		Evaluation: &artifact.Evaluation{PostPeek: p.postPeek},
+		Evaluation: standing, Compact: o.Compact,
 	})
 	if err != nil {
 		return nil, err
@@ -261,7 +288,7 @@ func (h *Host) execute(ctx context.Context, p *Prepared, o Options, attempt int,
 	defer closeAll(results)
 	run := &artifact.Run{
 		ID: p.RunID, Manifest: p.Manifest, Status: artifact.StatusCompleted, Attempt: attempt, StartedAt: began, CompletedAt: time.Now(),
-		Origin: artifact.OriginLab, Environment: artifact.HostEnvironment(),
+		Origin: artifact.OriginLab, Environment: artifact.HostEnvironment(), Compact: o.Compact,
 	}
 	answer := &Answer{RunID: p.RunID, RequestHash: p.RequestHash}
 	for i := range results {
@@ -279,6 +306,7 @@ func (h *Host) execute(ctx context.Context, p *Prepared, o Options, attempt int,
 	if run.Evaluation, err = h.assess(p, results, answer.Failure == nil); err != nil {
 		return nil, err
 	}
+	o.Plan.note(run.Evaluation)
 	if answer.Failure != nil && answer.Failure.Capsule != nil {
 		run.Evaluation.FailureCapsule = answer.Failure.Capsule
 	}
@@ -298,7 +326,7 @@ func (p *Prepared) jobs() []job {
 	var jobs []job
 	var search job
 	for _, r := range p.Manifest.Splits.Splits {
-		if r.Train != nil && r.Role == split.RoleTrain {
+		if r.Train != nil && r.Role == split.RoleTrain && p.Question.Kind != artifact.KindTrial {
 			continue // train windows are for trials
 		}
 		jobs = append(jobs, job{id: r.ID, from: r.From, to: r.To, keep: true})

@@ -13,15 +13,15 @@ import (
 
 // stress is what makes a repetition harder than the base.
 type stress struct {
-	costs int64 // fees and slippage times this; 0: as they are
+	costs int64 // tenths of the fees and slippage; 0: as they are
 	delay int   // candles until an order is eligible
 	worst bool  // market fills at the worse of open and close
 }
 
 // stresses by id, as in lab.json.
 var stresses = map[string]stress{
-	"cost_x2":        {costs: 2},
-	"cost_x3":        {costs: 3},
+	"cost_x2":        {costs: 20},
+	"cost_x3":        {costs: 30},
 	"delay_1":        {delay: 1},
 	"delay_2":        {delay: 2},
 	"intrabar_worst": {worst: true},
@@ -37,14 +37,14 @@ const (
 // execution is the execution options with costs multiplied, within the bounds that
 // options have.
 func (s stress) execution(base json.RawMessage) (json.RawMessage, error) {
-	if s.costs == 0 {
+	if s.costs == 0 || s.costs == 10 {
 		return base, nil
 	}
 	options := map[string]json.RawMessage{}
 	if err := json.Unmarshal(base, &options); err != nil {
 		return nil, err
 	}
-	factor := decimal.MustNew(s.costs, 0)
+	factor := decimal.MustNew(s.costs, 1)
 	for _, key := range []string{"fee_maker", "fee_taker", "slippage_bps"} {
 		value, err := decimal.Parse(string(options[key]))
 		if err != nil {
@@ -56,7 +56,7 @@ func (s stress) execution(base json.RawMessage) (json.RawMessage, error) {
 		if value, err = value.Mul(factor); err != nil {
 			return nil, fmt.Errorf("%s: %w", key, err)
 		}
-		options[key] = json.RawMessage(value.String())
+		options[key] = json.RawMessage(value.Trim(0).String())
 	}
 	return json.Marshal(options)
 }

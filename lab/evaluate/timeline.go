@@ -28,29 +28,30 @@ func (t timeline) dates(from, to int) (start, end *string) {
 }
 
 // data finds the candles of every symbol, pins their files and lays the timeline.
-func (h *Host) data(ctx context.Context, p *Prepared, q Question) ([]artifact.Dataset, error) {
+func (h *Host) data(ctx context.Context, p *Prepared) error {
+	q := p.Question
+	p.pins, p.data, p.timeline = map[market.Symbol]string{}, nil, timeline{}
 	tf, err := market.ParseTimeframe(q.Timeframe)
 	if err != nil {
-		return nil, refuse("LAB_JSON_INVALID", "/timeframe", "/timeframe %v", err)
+		return refuse("LAB_JSON_INVALID", "/timeframe", "/timeframe %v", err)
 	}
 	start, end, err := window(q)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	var data []artifact.Dataset
 	byClose := map[market.Time]market.Time{}
 	for i, text := range q.Symbols {
 		symbol, err := market.ParseSymbol(text)
 		if err != nil {
-			return nil, refuse("LAB_JSON_INVALID", fmt.Sprintf("/symbols/%d", i), "/symbols/%d %v", i, err)
+			return refuse("LAB_JSON_INVALID", fmt.Sprintf("/symbols/%d", i), "/symbols/%d %v", i, err)
 		}
-		d, err := h.dataset(ctx, q, symbol, tf)
+		d, err := p.dataset(ctx, q, symbol, tf)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		file, err := h.Candles.OpenSeries(d)
+		file, err := p.candles.OpenSeries(d)
 		if err != nil {
-			return nil, unavailable(symbol, err)
+			return unavailable(symbol, err)
 		}
 		series := file.Series()
 		from, to := 0, series.Len()
@@ -64,17 +65,17 @@ func (h *Host) data(ctx context.Context, p *Prepared, q Question) ([]artifact.Da
 			err := refuse("DATA_UNAVAILABLE", "/data", "there is no %s candle of %s in the window; there are candles from %s to %s",
 				tf, symbol, series.Time[0], series.CloseTime(series.Len()-1))
 			_ = file.Close() // it was only read
-			return nil, err
+			return err
 		}
 		for i := from; i < to; i++ {
 			byClose[series.CloseTime(i)] = series.Time[i]
 		}
-		data = append(data, artifact.Dataset{
+		p.data = append(p.data, artifact.Dataset{
 			Symbol: text, Timeframe: q.Timeframe, SHA256: d.SHA256, Rows: int64(to - from), Start: series.Time[from], End: series.CloseTime(to - 1), ID: d.ID,
 		})
 		p.pins[symbol] = d.SHA256
 		if err := file.Close(); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	for c := range byClose {
@@ -84,25 +85,25 @@ func (h *Host) data(ctx context.Context, p *Prepared, q Question) ([]artifact.Da
 	for _, c := range p.timeline.closes {
 		p.timeline.opens = append(p.timeline.opens, byClose[c])
 	}
-	return data, nil
+	return nil
 }
 
 // dataset is the pinned one or the current one.
-func (h *Host) dataset(ctx context.Context, q Question, symbol market.Symbol, tf market.Timeframe) (candle.Dataset, error) {
+func (p *Prepared) dataset(ctx context.Context, q Question, symbol market.Symbol, tf market.Timeframe) (candle.Dataset, error) {
 	pin, pinned := strings.CutPrefix(q.Pins[string(symbol)], "sha256:")
 	if !pinned {
-		d, err := h.Candles.Lookup(ctx, q.Exchange, symbol, tf)
+		d, err := p.candles.Lookup(ctx, q.Exchange, symbol, tf)
 		if err != nil {
 			return d, unavailable(symbol, err)
 		}
 		return d, nil
 	}
-	d, err := h.Candles.Pinned(ctx, q.Exchange, symbol, tf, pin)
+	d, err := p.candles.Pinned(ctx, q.Exchange, symbol, tf, pin)
 	if err == nil {
 		return d, nil
 	}
 	have := "none"
-	if current, e := h.Candles.Lookup(ctx, q.Exchange, symbol, tf); e == nil {
+	if current, e := p.candles.Lookup(ctx, q.Exchange, symbol, tf); e == nil {
 		have = "sha256:" + current.SHA256
 	}
 	return d, &Error{

@@ -46,6 +46,9 @@ type Scheme struct {
 	// holds at most. Embargo follows a test block of cpcv; nil: ceil(n/100).
 	Purge   *int `json:"purge,omitempty"`
 	Embargo *int `json:"embargo,omitempty"`
+	// First is how many of the walk-forward windows are played, the first ones; 0: all.
+	// It is no field of lab.json: successive halving sets it for the trials of a rung.
+	First int `json:"windows,omitempty"`
 }
 
 // TooShortError says that there are too few candles for the scheme.

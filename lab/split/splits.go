@@ -27,6 +27,9 @@ func (s *Scheme) Over(closes []market.Time, holding int) (artifact.Splits, error
 // params are the numbers that the scheme was made with, defaults filled in.
 func (s *Scheme) params(n, holding int) map[string]any {
 	p := map[string]any{}
+	if s.First > 0 {
+		p["windows"] = s.First
+	}
 	switch s.Scheme {
 	case Default:
 		p["purge"] = s.purge(holding)

@@ -3,6 +3,7 @@ package sandbox
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -40,6 +41,25 @@ func Level(missing []string) string {
 		return LevelFull
 	}
 	return levelPartial + strings.Join(missing, ",")
+}
+
+// Weaker is the level of two processes together: what one of them was missing, both
+// count as missing. An empty level is that of no process.
+func Weaker(a, b string) string {
+	switch {
+	case a == "" || b == "":
+		return a + b
+	case a == LevelOff || b == LevelOff:
+		return LevelOff
+	}
+	var missing []string
+	for _, level := range []string{a, b} {
+		if parts, partial := strings.CutPrefix(level, levelPartial); partial {
+			missing = append(missing, strings.Split(parts, ",")...)
+		}
+	}
+	slices.Sort(missing)
+	return Level(slices.Compact(missing))
 }
 
 // Limits are the resource limits of one plugin process. A zero sets no limit.

@@ -1,0 +1,112 @@
+package evaluate
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+
+	"github.com/assay-run/assay/host/artifact"
+	"github.com/assay-run/assay/host/registry"
+	"github.com/assay-run/assay/lab/split"
+)
+
+// trialSplits are the splits that a search may look at: training and test window of each
+// walk-forward pair, never validation or test. windows limits them to the first pairs;
+// 0 is all.
+func trialSplits(all []artifact.SplitRange, windows int) []artifact.SplitRange {
+	var out []artifact.SplitRange
+	for _, r := range all {
+		if r.Train == nil || windows > 0 && len(out) == 2*windows {
+			continue
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// Windows is how many walk-forward windows a question has.
+func (p *Prepared) Windows() int {
+	n := 0
+	for _, r := range p.Manifest.Splits.Splits {
+		if r.Role == split.RoleWalkForward {
+			n++
+		}
+	}
+	return n
+}
+
+// Vary is the same question with something changed that concerns neither the program
+// nor the candles: parameters, kind, splits, execution, stress, seed. It shares the
+// program with the original, which must be closed last.
+func (h *Host) Vary(p *Prepared, change func(*Question)) (*Prepared, error) {
+	v := &Prepared{
+		Question: p.Question, Strategy: p.Strategy, catalog: p.catalog, borrowed: true, data: p.data, candles: p.candles, timeline: p.timeline, pins: p.pins,
+	}
+	change(&v.Question)
+	return v, v.compose(h, func() error { return nil })
+}
+
+// Known is the stored answer to a question, also where the plugin failed, when every
+// file of it verifies; nil when there is none, so that it is to be executed.
+func (h *Host) Known(ctx context.Context, p *Prepared) (*Answer, error) {
+	row, err := h.Registry.Get(ctx, p.RunID)
+	switch {
+	case errors.Is(err, registry.ErrNotFound):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case row.RequestHash != p.RequestHash || row.Status == artifact.StatusRunning:
+		return nil, nil
+	}
+	answer, err := h.stored(ctx, p, p.RunID)
+	var changed *artifact.MismatchError
+	switch {
+	case errors.As(err, &changed), errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	if f := answer.Metadata.Failure; f != nil {
+		failed := f.Failure
+		failed.Message = f.Message
+		answer.Failure = &Failure{SplitID: lastSplit(answer.Report), Failure: &failed}
+	}
+	return answer, nil
+}
+
+// lastSplit is where a failed run stopped.
+func lastSplit(r *artifact.Report) string {
+	if len(r.Splits) == 0 {
+		return ""
+	}
+	return r.Splits[len(r.Splits)-1].ID
+}
+
+// Upgrade executes a stored compact run in full and puts the full artifacts in its place.
+// The result must be the same, else the error is a *MismatchError. A run that is full
+// already is returned as it is, one that is not stored is executed.
+func (h *Host) Upgrade(ctx context.Context, p *Prepared, o Options) (*Answer, error) {
+	before, err := h.Known(ctx, p)
+	switch {
+	case err != nil:
+		return nil, err
+	case before == nil || before.Failure != nil:
+		return h.Run(ctx, p, o)
+	case before.Metadata.ArtifactLevel == artifact.LevelFull:
+		return before, nil
+	}
+	return h.execute(ctx, p, o, before.Metadata.Attempt, func(run *artifact.Run, results []played) (*artifact.Written, error) {
+		w, err := h.Artifacts.Rehearse(run)
+		if err != nil {
+			return nil, err
+		}
+		if w.Report.ResultHash != before.Report.ResultHash {
+			differs := &artifact.ResultError{Before: before.Report.ResultHash, Now: w.Report.ResultHash}
+			return nil, &MismatchError{RunID: run.ID, Before: differs.Before, Now: differs.Now, Capsule: h.nondeterminism(ctx, p, results, differs)}
+		}
+		if w, err = h.Artifacts.Replace(run); err != nil {
+			return nil, err
+		}
+		return w, h.Registry.Complete(context.WithoutCancel(ctx), w.Metadata, w.Payload)
+	})
+}
