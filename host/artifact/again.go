@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/assay-run/assay/host/artifact/dirlock"
 )
 
 // ReadReport reads report.json of a run's folder.
@@ -89,42 +91,99 @@ func (s *Store) Renew(run *Run, before *Metadata) (*Written, error) {
 	if w.Payload, err = renewed.Encode(); err != nil {
 		return nil, err
 	}
-	dir := s.Dir(run.ID)
-	// Not in the folder: a crash must not leave a file there that nobody has listed.
-	temp, err := os.CreateTemp(s.root, tmpPrefix+"metadata-")
+	return w, s.exchange(run.ID, w.Payload)
+}
+
+// exchange puts new metadata in the place of that of a run.
+func (s *Store) exchange(runID string, payload []byte) error {
+	// Made outside the folder: a crash must not leave a file there that nobody has listed.
+	st, err := newStage(s.root, runID, s.checkpoint)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	_, err = temp.Write(w.Payload)
-	err = errors.Join(err, temp.Sync(), temp.Close())
+	dir := s.Dir(runID)
+	err = st.writeBytes(metadataName, mediaJSON, payload)
 	if err == nil {
-		err = os.Rename(temp.Name(), filepath.Join(dir, metadataName))
+		err = os.Rename(filepath.Join(st.dir, metadataName), filepath.Join(dir, metadataName))
 	}
-	if err != nil {
-		return nil, errors.Join(err, os.Remove(temp.Name()))
+	if err == nil {
+		err = syncDir(dir)
+		st.reached("renewed")
 	}
-	return w, syncDir(dir)
+	return errors.Join(err, st.discard())
 }
 
 // Replace is Write for a run whose folder an earlier attempt may have left: that one
-// moves to .orphan/, its capsules come along into the new one.
+// moves to .orphan/, its capsules come along into the new one. The earlier folder goes
+// when the new one is whole; a crash between the two leaves that one to be adopted, and
+// its capsules to Rescue.
 func (s *Store) Replace(run *Run) (*Written, error) {
+	if err := run.check(); err != nil {
+		return nil, err
+	}
+	if err := s.Rescue(run.ID); err != nil {
+		return nil, err
+	}
 	capsules, err := s.Capsules(run.ID)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.Discard(run.ID); err != nil {
-		return nil, err
-	}
-	w, err := s.Write(run)
-	for name, content := range capsules {
-		err = errors.Join(err, s.AddCapsule(run.ID, name, content))
-	}
-	return w, err
+	return s.store(run, capsules, s.Discard)
 }
 
-// Discard moves a run's folder, if there is one, to .orphan/. One that holds nothing but
-// capsules, which are read before, is removed.
+// Rescue brings capsules back that a Replace which was cut short has left beside the
+// place of its run. Those that are there already win.
+func (s *Store) Rescue(runID string) error {
+	entries, err := os.ReadDir(s.root)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	have, err := s.Capsules(runID)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if !e.IsDir() || !strings.HasPrefix(e.Name(), tmpPrefix+runID+"-") {
+			continue
+		}
+		if err := s.rescue(runID, filepath.Join(s.root, e.Name()), have); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rescue takes the capsules of one folder, if nobody is at work on it.
+func (s *Store) rescue(runID, dir string, have map[string][]byte) error {
+	lock, err := dirlock.Try(dir)
+	if err != nil || lock == nil {
+		return err
+	}
+	defer lock.Release()
+	payload, err := os.ReadFile(filepath.Join(dir, metadataName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // it is written last: until then the place of the run has them all
+	}
+	if err != nil {
+		return err
+	}
+	if m, err := DecodeMetadata(payload); err != nil || m.RunID != runID {
+		return nil // of a run whose id begins alike
+	}
+	capsules, err := readCapsules(filepath.Join(dir, capsulesDir))
+	for name, content := range capsules {
+		if _, known := have[name]; !known {
+			err = errors.Join(err, s.AddCapsule(runID, name, content))
+		}
+	}
+	return err
+}
+
+// Discard moves a run's folder, if there is one, to .orphan/ with all that it holds. One
+// that holds nothing but capsules, which are read before, is removed.
 func (s *Store) Discard(runID string) error {
 	f := &Folder{Name: runID, store: s}
 	if _, err := os.Lstat(f.path()); errors.Is(err, fs.ErrNotExist) {
@@ -133,7 +192,7 @@ func (s *Store) Discard(runID string) error {
 	if f.onlyCapsules() {
 		return os.RemoveAll(f.path())
 	}
-	_, err := f.Orphan()
+	_, err := f.moveAway()
 	return err
 }
 
@@ -142,6 +201,9 @@ func (s *Store) Discard(runID string) error {
 func (s *Store) AddCapsule(runID, name string, content []byte) error {
 	dir := filepath.Join(s.Dir(runID), capsulesDir)
 	if err := os.MkdirAll(dir, dirMode); err != nil {
+		return err
+	}
+	if err := errors.Join(syncDir(s.root), syncDir(s.Dir(runID))); err != nil {
 		return err
 	}
 	temp, err := os.CreateTemp(dir, tmpPrefix)
@@ -161,7 +223,10 @@ func (s *Store) AddCapsule(runID, name string, content []byte) error {
 
 // Capsules are the failure capsules of a run by file name.
 func (s *Store) Capsules(runID string) (map[string][]byte, error) {
-	dir := filepath.Join(s.Dir(runID), capsulesDir)
+	return readCapsules(filepath.Join(s.Dir(runID), capsulesDir))
+}
+
+func readCapsules(dir string) (map[string][]byte, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil

@@ -83,6 +83,9 @@ type Summary struct {
 	WinRate     *float64 `json:"win_rate"`
 	// StressFailed counts failed stress tests; absent where none was made.
 	StressFailed *int64 `json:"stress_failed,omitempty"`
+	// GatesFailed counts the gates that a falsification has failed; absent while it is
+	// inconclusive and for other kinds.
+	GatesFailed *int64 `json:"gates_failed,omitempty"`
 }
 
 // SplitSummary is the summary of one split.
@@ -145,6 +148,9 @@ func newMetadata(run *Run, rep *Report, files []File) (*Metadata, error) {
 	}
 	if e := run.Evaluation; e != nil {
 		m.PlanID, m.TrialIndex, m.Deviation, m.PostPeek, m.ValidationContaminated = e.PlanID, e.TrialIndex, e.Deviation, e.PostPeek, e.Contaminated
+		if e.Verdict != "" {
+			m.Verdict, m.Summary.GatesFailed = &e.Verdict, e.GatesFailed
+		}
 	}
 	return m, nil
 }
@@ -164,7 +170,7 @@ func (m *Metadata) summarise(rep *Report) {
 	if rep.WalkForward != nil {
 		m.Summary = summarise(rep.WalkForward.Metrics)
 	}
-	if len(rep.Stress) > 0 {
+	if len(rep.Stress) > 0 && rep.Kind != KindFalsification { // which counts its gates
 		failed := int64(0)
 		for _, s := range rep.Stress {
 			if s.Verdict == "fail" {

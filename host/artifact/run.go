@@ -75,6 +75,10 @@ type Evaluation struct {
 	PlanID                            *string
 	TrialIndex                        *int64
 	Deviation, PostPeek, Contaminated bool
+	// Verdict is what a falsification has come to, "" for other kinds; GatesFailed counts
+	// its gates that failed, nil while it is inconclusive.
+	Verdict     string
+	GatesFailed *int64
 }
 
 // WalkForward is the test windows of a walk-forward as one series.

@@ -8,9 +8,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 
 	"github.com/assay-run/assay/host/artifact/dirlock"
 )
@@ -35,6 +37,8 @@ type stage struct {
 	files []File
 	// checkpoint, if set, is called after each step that changes the disk.
 	checkpoint func(string)
+	// needed says that nothing else has what is in the folder: it outlives an error.
+	needed bool
 }
 
 func newStage(root, runID string, checkpoint func(string)) (*stage, error) {
@@ -109,8 +113,20 @@ func (s *stage) mkdir(name string) error {
 	return os.Mkdir(filepath.Join(s.dir, filepath.FromSlash(name)), dirMode)
 }
 
-// publish puts the folder in its place.
-func (s *stage) publish(runID string) error {
+// carry writes the capsules of earlier attempts. They are no files of the run, so that
+// no hash has them.
+func (s *stage) carry(capsules map[string][]byte) error {
+	for _, name := range slices.Sorted(maps.Keys(capsules)) {
+		if err := s.writeBytes(capsulesDir+"/"+name, mediaJSON, capsules[name]); err != nil {
+			return err
+		}
+	}
+	s.files = nil
+	return nil
+}
+
+// publish puts the folder in its place, which clear, if set, frees at the last moment.
+func (s *stage) publish(runID string, clear func(runID string) error) error {
 	for name := range s.dirs {
 		if err := syncDir(filepath.Join(s.dir, filepath.FromSlash(name))); err != nil {
 			return err
@@ -119,7 +135,17 @@ func (s *stage) publish(runID string) error {
 	if err := syncDir(s.dir); err != nil {
 		return err
 	}
+	if err := syncDir(s.root); err != nil {
+		return err
+	}
 	s.reached("synced")
+	if clear != nil {
+		s.needed = true
+		if err := clear(runID); err != nil {
+			return err
+		}
+		s.reached("cleared")
+	}
 	if err := moveInto(s.dir, filepath.Join(s.root, runID)); err != nil {
 		return err
 	}
@@ -127,8 +153,11 @@ func (s *stage) publish(runID string) error {
 	return s.lock.Release()
 }
 
-// discard removes the folder after an error.
+// discard removes the folder after an error, unless the next sweep may need it.
 func (s *stage) discard() error {
+	if s.needed {
+		return s.lock.Release()
+	}
 	return errors.Join(os.RemoveAll(s.dir), s.lock.Release())
 }
 

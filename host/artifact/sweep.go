@@ -92,8 +92,21 @@ func (f *Folder) Place(runID string) error {
 	return moveInto(f.path(), f.store.Dir(runID))
 }
 
-// Orphan moves the folder out of the way to .orphan/ and returns where it is now.
+// Orphan moves the folder out of the way to .orphan/ and returns where it is now. The
+// capsules of a run stay in its place.
 func (f *Folder) Orphan() (string, error) {
+	to, err := f.moveAway()
+	if err != nil || f.Temporary {
+		return to, err
+	}
+	capsules, err := readCapsules(filepath.Join(to, capsulesDir))
+	for name, content := range capsules {
+		err = errors.Join(err, f.store.AddCapsule(f.Name, name, content))
+	}
+	return to, err
+}
+
+func (f *Folder) moveAway() (string, error) {
 	// Its writer may have put it in its place since it was listed.
 	if _, err := os.Lstat(f.path()); err != nil {
 		return "", err

@@ -1,6 +1,7 @@
 package artifact
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,10 +12,13 @@ import (
 	"go.uber.org/goleak"
 )
 
-const crashAt = "ASSAY_TEST_CRASH_AT"
+const (
+	crashAt   = "ASSAY_TEST_CRASH_AT"
+	crashWhat = "ASSAY_TEST_CRASH_WHAT"
+)
 
-// TestMain makes the test binary its own victim: told so, it writes a run and kills
-// itself when it has come to a certain step.
+// TestMain makes the test binary its own victim: told so, it writes, replaces or renews a
+// run and kills itself when it has come to a certain step.
 func TestMain(m *testing.M) {
 	step, root, crash := strings.Cut(os.Getenv(crashAt), "=")
 	if !crash {
@@ -22,6 +26,7 @@ func TestMain(m *testing.M) {
 		return
 	}
 	store := NewStore(root)
+	limitFiles(step)
 	store.checkpoint = func(reached string) {
 		if reached == step {
 			if self, err := os.FindProcess(os.Getpid()); err == nil {
@@ -30,8 +35,36 @@ func TestMain(m *testing.M) {
 			select {}
 		}
 	}
-	if _, err := store.Write(fixtureRun(&testing.B{}, 5)); err != nil {
+	if _, err := writers[os.Getenv(crashWhat)](store, fixtureRun(&testing.B{}, 5)); err != nil {
+		fmt.Fprintln(os.Stderr, err)
 		os.Exit(2)
+	}
+}
+
+// writers are the ways in which a run comes to the disk.
+var writers = map[string]func(*Store, *Run) (*Written, error){
+	"": (*Store).Write,
+	"replace": func(s *Store, run *Run) (*Written, error) {
+		run.Attempt = 2
+		return s.Replace(run)
+	},
+	"renew": func(s *Store, run *Run) (*Written, error) {
+		before, _, err := Verify(s.Dir(run.ID))
+		if err != nil {
+			return nil, err
+		}
+		run.CompletedAt = run.CompletedAt.Add(1e9)
+		return s.Renew(run, before)
+	},
+}
+
+// crash kills a process that writes to a store in some way when it comes to a step.
+func crash(t *testing.T, how, step, root string) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), crashAt+"="+step+"="+root, crashWhat+"="+how)
+	if out, err := cmd.CombinedOutput(); cmd.ProcessState.ExitCode() != -1 {
+		t.Fatalf("it was not killed: %v\n%s", err, out)
 	}
 }
 
@@ -52,11 +85,7 @@ func TestCrashAtEveryStep(t *testing.T) {
 		t.Run(strings.ReplaceAll(step, "/", "_"), func(t *testing.T) {
 			t.Parallel()
 			root := t.TempDir()
-			cmd := exec.Command(os.Args[0])
-			cmd.Env = append(os.Environ(), crashAt+"="+step+"="+root)
-			if out, err := cmd.CombinedOutput(); cmd.ProcessState.ExitCode() != -1 {
-				t.Fatalf("it was not killed: %v\n%s", err, out)
-			}
+			crash(t, "", step, root)
 			folders, err := NewStore(root).Sweep()
 			if err != nil || len(folders) != 1 {
 				t.Fatalf("%v, %v", folders, err)

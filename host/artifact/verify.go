@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -26,21 +27,29 @@ func (e *MismatchError) Error() string {
 }
 
 // Verify hashes every file of a run's folder again. It returns the metadata with its
-// bytes; a *MismatchError when a file is missing, changed or not listed; another
-// error when metadata.json cannot be read.
+// bytes; a *MismatchError when a file is missing, changed or not listed, or when
+// metadata.json is not what Encode writes; fs.ErrNotExist when there is none, and another
+// error when the folder cannot be read.
 func Verify(dir string) (*Metadata, []byte, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer root.Close()
+	info, err := root.Lstat(metadataName)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, nil, &MismatchError{RunID: filepath.Base(dir), Problems: []string{metadataName + " is not a plain file"}}
+	}
 	payload, err := root.ReadFile(metadataName)
 	if err != nil {
 		return nil, nil, err
 	}
 	m, err := DecodeMetadata(payload)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, &MismatchError{RunID: filepath.Base(dir), Problems: []string{metadataName + " is damaged: " + err.Error()}}
 	}
 	found, err := listFiles(root)
 	if err != nil {

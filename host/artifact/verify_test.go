@@ -34,6 +34,19 @@ func TestVerify(t *testing.T) {
 		"listed outside": {func(_ *testing.T, dir string) error {
 			return replaceIn(filepath.Join(dir, "metadata.json"), `"report.json"`, `"../report.json"`)
 		}, "is not a path inside"},
+		"metadata cut short": {func(_ *testing.T, dir string) error {
+			return os.Truncate(filepath.Join(dir, "metadata.json"), 100)
+		}, "metadata.json is damaged"},
+		"metadata empty": {func(_ *testing.T, dir string) error {
+			return os.Truncate(filepath.Join(dir, "metadata.json"), 0)
+		}, "metadata.json is damaged"},
+		"metadata of another kind": {func(_ *testing.T, dir string) error {
+			return os.WriteFile(filepath.Join(dir, "metadata.json"), []byte(`{"schema":"report/v1"}`), 0o600)
+		}, "metadata.json is damaged"},
+		"metadata is a folder": {func(_ *testing.T, dir string) error {
+			path := filepath.Join(dir, "metadata.json")
+			return errors.Join(os.Remove(path), os.Mkdir(path, 0o700))
+		}, "metadata.json is not a plain file"},
 		"other request": {func(_ *testing.T, dir string) error {
 			m, _, err := Verify(dir)
 			if err != nil {

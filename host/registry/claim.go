@@ -37,7 +37,8 @@ type Claim struct {
 	RunID    string
 	// Attempt counts from 1; it is the caller's if it may execute.
 	Attempt int
-	// Owner and Until are those of the lease that makes the request Busy.
+	// Owner and Until are those of the lease that makes the request Busy. Of an answered
+	// request that the caller has come to hold, Owner is who was cut short holding it.
 	Owner string
 	Until time.Time
 }
@@ -88,7 +89,7 @@ func (r *Registry) Claim(ctx context.Context, m *artifact.Metadata, owner string
 			m.RequestHash, m.RunID, m.Kind, c.Attempt, owner, until, at)
 		return err
 	})
-	return c, err
+	return c, because(err, r.store.Root())
 }
 
 // requestRow is the row of a request, nil if there is none.
@@ -145,10 +146,49 @@ var ErrLeaseLost = errors.New("the lease of the request was lost: another proces
 func (r *Registry) Renew(ctx context.Context, requestHash, owner string) error {
 	return r.db.Tx(ctx, func(tx *sql.Tx) error {
 		n, err := affected(tx.ExecContext(ctx, `UPDATE request_runs SET lease_until = ?
-			WHERE request_hash = ? AND owner = ? AND status = 'running'`, market.FromTime(r.now().Add(Lease)).String(), requestHash, owner))
+			WHERE request_hash = ? AND owner = ?`, market.FromTime(r.now().Add(Lease)).String(), requestHash, owner))
 		if err == nil && n == 0 {
 			err = ErrLeaseLost
 		}
+		return err
+	})
+}
+
+// Hold gives the caller the lease of a request that is answered, so that nobody else
+// writes to its run meanwhile; those who only read it are not kept waiting. The standing
+// is Answered when the caller has it, Busy when somebody else does, and Execute when
+// there is no answer, which is for Claim. The holder renews the lease every LeaseRenew
+// and ends it through Complete, Reopen or Release.
+func (r *Registry) Hold(ctx context.Context, requestHash, owner string) (Claim, error) {
+	var c Claim
+	err := r.db.Tx(ctx, func(tx *sql.Tx) error {
+		row, err := requestRow(ctx, tx, requestHash)
+		if err != nil {
+			return err
+		}
+		if row == nil || row.Kind == KindLegacy || row.Status != artifact.StatusCompleted {
+			c = Claim{Standing: Execute}
+			return nil
+		}
+		now := r.now()
+		c = Claim{Standing: Answered, RunID: row.RunID, Attempt: row.Attempt, Owner: row.Owner}
+		if until, err := market.ParseTime(row.LeaseUntil); err == nil && row.Owner != owner && until.Time().After(now) {
+			c.Standing, c.Until = Busy, until.Time()
+			return nil
+		}
+		_, err = tx.ExecContext(ctx, `UPDATE request_runs SET owner = ?, lease_until = ? WHERE request_hash = ?`,
+			owner, market.FromTime(now.Add(Lease)).String(), requestHash)
+		return err
+	})
+	return c, err
+}
+
+// Release ends the lease of somebody who holds an answered request. It does nothing when
+// the lease is not the owner's any more.
+func (r *Registry) Release(ctx context.Context, requestHash, owner string) error {
+	return r.db.Tx(ctx, func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, `UPDATE request_runs SET owner = NULL, lease_until = NULL
+			WHERE request_hash = ? AND owner = ? AND status = 'completed'`, requestHash, owner)
 		return err
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -66,13 +67,30 @@ func Open(ctx context.Context, store *artifact.Store, log hclog.Logger) (*Regist
 	}
 	db, err := sqlite.Open(ctx, filepath.Join(store.Root(), FileName), migrations, sqlite.Full)
 	if err != nil {
-		return nil, fmt.Errorf("registry: %w", err)
+		return nil, fmt.Errorf("registry: %w", because(err, store.Root()))
 	}
 	r := &Registry{db: db, store: store, log: log, now: time.Now}
 	if err := errors.Join(r.importLegacy(ctx), r.settle(ctx)); err != nil {
 		return nil, errors.Join(fmt.Errorf("registry: %w", err), db.Close())
 	}
 	return r, nil
+}
+
+// because adds what the system says where the folder of a database cannot be written to:
+// SQLite only says that it could not.
+func because(err error, dir string) error {
+	if err == nil {
+		return nil
+	}
+	f, cause := os.CreateTemp(dir, ".tmp-")
+	if cause == nil {
+		_, cause = f.Write(make([]byte, 4096)) // a full disk may still have room for a name
+		cause = errors.Join(cause, f.Close(), os.Remove(f.Name()))
+	}
+	if cause != nil {
+		return fmt.Errorf("%w: %w", err, cause)
+	}
+	return err
 }
 
 // Close closes the database.

@@ -1,6 +1,8 @@
 package evaluate
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,9 +10,11 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"time"
 
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/digest"
+	"github.com/assay-run/assay/host/registry"
 	"github.com/assay-run/assay/lab/project"
 	"github.com/assay-run/assay/lab/split"
 )
@@ -119,4 +123,109 @@ func (h *Host) Stored(runID string) (*Stored, error) {
 		return nil, err
 	}
 	return s, json.Unmarshal(text, s.Splits)
+}
+
+// review looks at an answered question under a lease: a forced one is audited, and one
+// whose files have changed is opened for another execution, with a capsule that says so.
+func (h *Host) review(ctx context.Context, a *asked, runID string) (*Answer, error) {
+	return h.holding(ctx, a, func(work context.Context, held registry.Claim) (*Answer, error) {
+		before, payload, err := h.look(work, a.Prepared, runID, held.Owner != "")
+		var changed *artifact.MismatchError
+		switch {
+		case errors.As(err, &changed):
+			return nil, h.reopen(work, a, runID, changed)
+		case err != nil:
+			return nil, err
+		case !a.options.Force: // it was only being written, or the row was left behind
+			return before, h.Registry.Complete(work, before.Metadata, payload)
+		}
+		return h.audit(work, a.Prepared, a.options, before)
+	})
+}
+
+// holding works under the lease of an answered question, so that nobody else writes to
+// its run. The error is errReopened where it is not answered any more.
+func (h *Host) holding(ctx context.Context, a *asked, do func(context.Context, registry.Claim) (*Answer, error)) (answer *Answer, err error) {
+	held, err := h.wait(ctx, a.options, func() (registry.Claim, error) { return h.Registry.Hold(ctx, a.RequestHash, a.owner) })
+	if err != nil {
+		return nil, err
+	}
+	if held.Standing != registry.Answered {
+		return nil, errReopened
+	}
+	err = h.leased(ctx, a, func(work context.Context) error {
+		answer, err = do(work, held)
+		return err
+	})
+	settle, done := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer done()
+	return answer, errors.Join(err, h.Registry.Release(settle, a.RequestHash, a.owner))
+}
+
+// reopen lets a run be executed again whose files are not what was written. Its folder
+// stays until it is replaced. The error is errReopened.
+func (h *Host) reopen(ctx context.Context, a *asked, runID string, changed *artifact.MismatchError) error {
+	row, err := h.Registry.Get(ctx, runID)
+	if err != nil {
+		return err
+	}
+	level := ""
+	if known, err := artifact.DecodeMetadata(row.Payload); err == nil {
+		level = known.Volatile.Environment.Sandbox
+		if a.options.Force && known.ResultHash != nil {
+			a.expected = *known.ResultHash
+		}
+	}
+	h.Logger.Warn("the run's files are not what they were: it is executed again", "run_id", runID, "problems", changed.Problems)
+	h.changed(a.Prepared, runID, level, changed)
+	if err := h.Registry.Renew(ctx, a.RequestHash, a.owner); err != nil {
+		return err
+	}
+	if err := h.Registry.Reopen(ctx, runID); err != nil {
+		return err
+	}
+	return errReopened
+}
+
+// audit executes an answered request again: the result must be the same. Then only
+// the times are new.
+func (h *Host) audit(ctx context.Context, p *Prepared, o Options, before *Answer) (*Answer, error) {
+	return h.execute(ctx, p, o, before.Metadata.Attempt, func(run *artifact.Run, results []played) (*artifact.Written, error) {
+		if leaseLost(ctx) {
+			return nil, registry.ErrLeaseLost
+		}
+		written, err := h.Artifacts.Renew(run, before.Metadata)
+		var differs *artifact.ResultError
+		if errors.As(err, &differs) {
+			return nil, &MismatchError{
+				RunID: run.ID, Before: differs.Before, Now: differs.Now, File: differs.File, Capsule: h.nondeterminism(ctx, p, results, differs),
+			}
+		}
+		if err != nil {
+			return nil, err
+		}
+		return written, h.Registry.Complete(context.WithoutCancel(ctx), written.Metadata, written.Payload)
+	})
+}
+
+// agree wants the folder of a run to be the answer to the question that the registry's
+// row has. Where the run is held, or a compact one has become a full one, only the result
+// must be the row's: somebody is between the files and the row, or was cut short there.
+func (h *Host) agree(ctx context.Context, p *Prepared, runID string, m *artifact.Metadata, payload []byte, held bool) error {
+	mismatch := func(problem string) error {
+		return &artifact.MismatchError{RunID: runID, Problems: []string{"metadata.json " + problem}}
+	}
+	if m.RunID != runID || m.RequestHash != p.RequestHash {
+		return mismatch("is of another run")
+	}
+	row, err := h.Registry.Get(ctx, runID)
+	if err != nil || bytes.Equal(row.Payload, payload) {
+		return err
+	}
+	known, err := artifact.DecodeMetadata(row.Payload)
+	same := err == nil && known.ResultHash != nil && m.ResultHash != nil && *known.ResultHash == *m.ResultHash
+	if !same || !held && known.ArtifactLevel == m.ArtifactLevel {
+		return mismatch("differs from the registry's row")
+	}
+	return nil
 }

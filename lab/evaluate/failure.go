@@ -1,6 +1,7 @@
 package evaluate
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/backtest"
+	"github.com/assay-run/assay/host/catalog/sandbox"
 	"github.com/assay-run/assay/host/result"
 	"github.com/assay-run/assay/lab/capsule"
 	"github.com/assay-run/assay/lab/capsule/stage"
@@ -23,7 +25,7 @@ import (
 // capture keeps a capsule of a play that failed. It is nil where there is no room for
 // it or it cannot be written: a run does not fail for that.
 func (h *Host) capture(ctx context.Context, p *Prepared, r *played) *capsule.Note {
-	about, err := h.about(p, r.take)
+	about, err := h.about(p, r.take, h.level(*r))
 	if err != nil {
 		return h.lost(p.RunID, err)
 	}
@@ -38,7 +40,7 @@ func (h *Host) capture(ctx context.Context, p *Prepared, r *played) *capsule.Not
 	}
 	c, err := s.Capture(ctx, stage.Captured{
 		Context: about, Played: stage.Played{Failure: r.failure, Scene: r.scene}, Lockstep: p.Strategy.SimID != sim.ID(),
-		Brief:    p.Question.Kind == artifact.KindTrial, // a search has hundreds, and goes on
+		Brief:    p.Question.Kind != artifact.KindRun, // of searches and batteries there are hundreds, and they go on
 		Defaults: p.Strategy.DefaultParams, Exchange: p.request.Exchange, Candles: h.Candles,
 		Window: func(from, to int64) (start, end *string, ok bool) {
 			if from < 0 || from >= to || to > int64(r.job.to-r.job.from) {
@@ -60,13 +62,14 @@ func (h *Host) lost(runID string, err error) *capsule.Note {
 	return nil
 }
 
-// about is what every capsule of a question says.
-func (h *Host) about(p *Prepared, take capsule.Take) (stage.Context, error) {
+// about is what every capsule of a question says; level is that of the sandbox that the
+// plugin was in.
+func (h *Host) about(p *Prepared, take capsule.Take, level string) (stage.Context, error) {
 	request, err := p.Manifest.Request.Canonical()
 	c := stage.Context{Take: take, Environment: artifact.HostEnvironment(), Inputs: capsule.Inputs{
 		RequestHash: p.RequestHash, RunID: p.RunID, Request: request, Data: p.Manifest.Data, Plugin: &p.Manifest.Plugin, Engine: &p.Manifest.Engine,
 	}}
-	c.Environment.Sandbox = p.Manifest.Sandbox
+	c.Environment.Sandbox = level
 	var falsification struct {
 		Profile *string `json:"profile_sha256"`
 	}
@@ -106,7 +109,7 @@ func (h *Host) keep(runID string, c *capsule.Capsule) *capsule.Note {
 
 // stopped keeps a capsule of a run that somebody has interrupted.
 func (h *Host) stopped(p *Prepared, at *played) {
-	about, err := h.about(p, at.take)
+	about, err := h.about(p, at.take, h.level(*at))
 	if err != nil {
 		h.lost(p.RunID, err)
 		return
@@ -127,8 +130,21 @@ const (
 	codeArtifact       = "ARTIFACT_MISMATCH"
 )
 
+// level is the weakest sandbox of these plays. Where none came to a process, only a
+// sandbox that was switched off is known.
+func (h *Host) level(results ...played) string {
+	level := ""
+	for i := range results {
+		level = sandbox.Weaker(level, results[i].sandbox)
+	}
+	if level == "" && h.Sandbox == sandbox.Off {
+		level = sandbox.LevelOff
+	}
+	return level
+}
+
 // nondeterminism keeps a capsule of the first split that was decided otherwise than it
-// is stored.
+// is stored; where the decisions are the same, of what differs instead.
 func (h *Host) nondeterminism(ctx context.Context, p *Prepared, results []played, differs *artifact.ResultError) *capsule.Note {
 	for i := range results {
 		r := &results[i]
@@ -142,21 +158,50 @@ func (h *Host) nondeterminism(ctx context.Context, p *Prepared, results []played
 		if d == nil {
 			continue
 		}
-		about, err := h.about(p, r.take)
+		about, err := h.about(p, r.take, h.level(*r))
 		if err != nil {
 			return h.lost(p.RunID, err)
 		}
 		c, err := stage.Divergent(ctx, stage.Parted{
 			Context: about, Kind: capsule.Nondeterminism, Code: codeNondeterminism, At: *d, Lead: r.lead, Warmup: r.lead + int64(r.short),
-			CloseTime: func(index int64) market.Time { return p.closeTime(r.job, index) }, Exchange: p.request.Exchange, Candles: h.Candles,
+			CloseTime: func(index int64) market.Time { return p.closeTime(r.job, index) }, Exchange: p.request.Exchange, Candles: p.candles,
 		})
 		if err != nil {
 			return h.lost(p.RunID, err)
 		}
 		return h.keep(p.RunID, c)
 	}
-	return h.lost(p.RunID, fmt.Errorf("every decision is the same: %w", differs))
+	return h.otherResult(p, results, h.level(results...), differs)
 }
+
+// otherResult keeps a capsule of a result that differs though no decision does, or
+// though the earlier decisions are not there any more. level is the sandbox of all plays.
+func (h *Host) otherResult(p *Prepared, results []played, level string, differs *artifact.ResultError) *capsule.Note {
+	var take capsule.Take
+	if parts := strings.Split(differs.File, "/"); len(parts) > 2 && parts[0] == "splits" {
+		if r := find(results, parts[1]); r != nil {
+			take, level = r.take, h.level(*r)
+		}
+	}
+	about, err := h.about(p, take, level)
+	if err != nil {
+		return h.lost(p.RunID, err)
+	}
+	c := stage.Blank(about, capsule.Nondeterminism)
+	what := cmp.Or(differs.File, "result_hash")
+	c.Error.Code, c.Error.Type = codeNondeterminism, "result"
+	c.Error.Message = fmt.Sprintf("%s was %s and is %s", what, cmp.Or(differs.Before, "missing"), differs.Now)
+	c.Where.Phase = capsule.PhaseFinalize
+	c.Claim = fmt.Sprintf("Expected %s of run %s to be the same again; it was %s and is %.12s.", what, p.RunID, cmp.Or(short(differs.Before), "missing"), differs.Now)
+	if err := c.Name(""); err != nil {
+		return h.lost(p.RunID, err)
+	}
+	stage.Finish(c)
+	return h.keep(p.RunID, c)
+}
+
+// short is the beginning of a hash.
+func short(hash string) string { return hash[:min(12, len(hash))] }
 
 // closeTime is the close of a candle of a job, 0 outside.
 func (p *Prepared) closeTime(j job, index int64) market.Time {
@@ -180,9 +225,10 @@ func (h *Host) divergence(runID string, r *played) (*stage.Divergence, error) {
 	return stage.Diverge(before, []byte(now.String())), nil
 }
 
-// changed keeps a capsule of files that are not what was written.
-func (h *Host) changed(p *Prepared, runID string, what *artifact.MismatchError) *capsule.Note {
-	about, err := h.about(p, capsule.Take{})
+// changed keeps a capsule of files that are not what was written. level is the sandbox
+// of the plays that wrote them.
+func (h *Host) changed(p *Prepared, runID, level string, what *artifact.MismatchError) *capsule.Note {
+	about, err := h.about(p, capsule.Take{}, level)
 	if err != nil {
 		return h.lost(runID, err)
 	}

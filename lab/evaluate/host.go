@@ -30,7 +30,9 @@ type Host struct {
 	Workers int
 	// Plain leaves out the encryption between host and plugins, as in a search.
 	Plain bool
-	Logger  hclog.Logger
+	// Procs is GOMAXPROCS of the plugins; 0 leaves it to them.
+	Procs  int
+	Logger hclog.Logger
 }
 
 // Error is why a question cannot be answered. Code is one of the lab's table.

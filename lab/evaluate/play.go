@@ -30,6 +30,7 @@ type job struct {
 	execution []byte
 	seed      uint64
 	drive     backtest.Drive
+	series    bool // keep what it publishes
 	// stressID names the stress, "" without one.
 	stressID string
 	stress   stress
@@ -46,10 +47,13 @@ type played struct {
 	failure *result.Failure
 	// take is the play itself; scene is where it stood when it failed or was stopped, nil
 	// before the first candle.
-	take      capsule.Take
-	scene     *backtest.Scene
+	take  capsule.Take
+	scene *backtest.Scene
+	// sandbox is the level that the process ran under, "" if there was none.
+	sandbox   string
 	short     int   // candles of the split used as warm-up
 	lead      int64 // candles of warm-up before the split
+	published backtest.Published
 	decisions func(io.Writer) error
 	close     func() error
 }
@@ -230,7 +234,8 @@ func (h *Host) playOne(ctx context.Context, l *backtest.Launcher, p *Prepared, j
 	if err != nil {
 		return played{}, err
 	}
-	asked.Drive = j.drive
+	asked.Drive, asked.Series = j.drive, j.series
+	asked.Drive.Procs = cmp.Or(asked.Drive.Procs, h.Procs)
 	x, err := l.LaunchSplit(ctx, p.RunID, stage.Request(p.request, take), asked)
 	switch f := stage.StartFailure(err); {
 	case err != nil && ctx.Err() != nil:
@@ -241,7 +246,7 @@ func (h *Host) playOne(ctx context.Context, l *backtest.Launcher, p *Prepared, j
 		return played{}, fromBacktest(err)
 	}
 	outcome := x.Run(ctx)
-	out := played{job: j, take: take, failure: outcome.Failure, short: x.WarmupShort(), lead: x.WindowStep(), decisions: x.WriteDecisions, close: x.Close}
+	out := played{job: j, take: take, sandbox: x.Manifest().Sandbox, failure: outcome.Failure, short: x.WarmupShort(), lead: x.WindowStep(), decisions: x.WriteDecisions, close: x.Close}
 	stopped := outcome.Stopped || ctx.Err() != nil
 	if stopped || out.failure != nil {
 		scene, err := x.Scene(capsule.MaxEvents)
@@ -251,9 +256,12 @@ func (h *Host) playOne(ctx context.Context, l *backtest.Launcher, p *Prepared, j
 		out.scene = &scene
 	}
 	if stopped {
-		return played{job: j, take: take, scene: out.scene}, errors.Join(context.Canceled, x.Close())
+		return played{job: j, take: take, sandbox: out.sandbox, scene: out.scene}, errors.Join(context.Canceled, x.Close())
 	}
 	out.results, out.input = x.Results(), x.Input()
+	if j.series {
+		out.published = x.Published()
+	}
 	if out.results.Metrics == nil && out.failure == nil {
 		return played{}, errors.Join(fmt.Errorf("split %s has no metrics", j.id), x.Close())
 	}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/govalues/decimal"
@@ -71,6 +72,7 @@ type Prepared struct {
 
 	catalog  *catalog.Catalog
 	borrowed bool // the catalog is another question's
+	whole    bool // the candles are not split
 	data     []artifact.Dataset
 	candles  *candle.Store
 	timeline timeline
@@ -122,7 +124,7 @@ func (p *Prepared) compose(h *Host, look func() error) error {
 	if err := look(); err != nil {
 		return err
 	}
-	splits, err := q.Splits.Over(p.timeline.closes, q.Holding)
+	splits, err := p.split()
 	if err != nil {
 		return splitError(err)
 	}
@@ -141,7 +143,7 @@ func (p *Prepared) compose(h *Host, look func() error) error {
 			Exchange: q.Exchange, StartDate: p.timeline.opens[0], EndDate: p.timeline.closes[len(p.timeline.closes)-1],
 			InitialCash: json.RawMessage(cash), Seed: fmt.Sprint(q.Seed), Execution: execution, Stress: q.Stress,
 		},
-		Splits: splits, Data: p.data, Engine: h.Engine, Sandbox: string(h.Sandbox),
+		Splits: splits, Data: p.data, Engine: h.Engine,
 		Strategy: artifact.Strategy{Name: p.Strategy.Name, Version: p.Strategy.Version, Slug: q.Slug},
 		Plugin: artifact.Plugin{
 			SHA256: p.Strategy.SHA256, Size: p.Strategy.Program().Size, GoVersion: p.Strategy.Program().GoVersion, OS: runtime.GOOS, Arch: runtime.GOARCH,
@@ -158,6 +160,13 @@ func (p *Prepared) compose(h *Host, look func() error) error {
 	}
 	p.RunID, err = RunID(p.RequestHash)
 	return err
+}
+
+func (p *Prepared) split() (artifact.Splits, error) {
+	if p.whole {
+		return artifact.FullSplit(slices.Values(p.timeline.closes)), nil
+	}
+	return p.Question.Splits.Over(p.timeline.closes, p.Question.Holding)
 }
 
 // RunID is the name of the run that answers a request: run_ and the first 10 bytes of

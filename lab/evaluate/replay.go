@@ -14,6 +14,7 @@ import (
 	"github.com/assay-run/assay/host/catalog"
 	"github.com/assay-run/assay/host/metric"
 	"github.com/assay-run/assay/host/result"
+	"github.com/assay-run/assay/lab/capsule"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
@@ -38,6 +39,8 @@ type Replay struct {
 	Drive backtest.Drive
 	// Lines keeps the decision lines.
 	Lines bool
+	// Series keeps every point that the strategy publishes.
+	Series bool
 }
 
 // Replayed is how a replay went.
@@ -45,6 +48,8 @@ type Replayed struct {
 	// Failure is why the plugin did not come to the end; the rest is what there was until
 	// then, Results nil where nothing was.
 	Failure *result.Failure
+	// Capsule is that of the failure, nil where none was asked for or kept.
+	Capsule *capsule.Note
 	Results *result.Results
 	// Input is what the metrics were computed from.
 	Input metric.Input
@@ -52,6 +57,10 @@ type Replayed struct {
 	Metrics metric.Values
 	// Lines are the decision lines, each ended by a newline.
 	Lines []byte
+	// Published is what the strategy published in the window.
+	Published backtest.Published
+	// Sandbox is the level that the process ran under, "" if there was none.
+	Sandbox string
 	// Lead is how many candles of warm-up lay before the window, Short how many of its own
 	// candles served as warm-up.
 	Lead  int64
@@ -64,6 +73,9 @@ type ReplayOptions struct {
 	Workers int
 	// Plain leaves out the encryption between host and plugin, as in a search.
 	Plain bool
+	// Capsules keeps a capsule of each replay whose plugin failed, with those of the
+	// question's run.
+	Capsules bool
 	// Done hears of each replay when it has ended, one at a time and in no order; the index
 	// is that of the list. An error ends the others.
 	Done func(i int, r *Replayed) error
@@ -99,12 +111,14 @@ func (p *Prepared) Datasets(ctx context.Context) ([]candle.Dataset, error) {
 func (p *Prepared) Store() *candle.Store { return p.candles }
 
 // On is the same question on other candles: those that a store has now of the symbols,
-// from the first to the last. It shares the program with the original, which must be
-// closed last.
+// from the first to the last, however few, and not split. It shares the program with the
+// original, which must be closed last, and its capsules go to the original's run.
 func (h *Host) On(ctx context.Context, p *Prepared, store *candle.Store, symbols []string) (*Prepared, error) {
-	v := &Prepared{Question: p.Question, Strategy: p.Strategy, catalog: p.catalog, borrowed: true, candles: store}
+	v := &Prepared{Question: p.Question, Strategy: p.Strategy, catalog: p.catalog, borrowed: true, candles: store, whole: true}
 	v.Question.Symbols, v.Question.Pins, v.Question.Start, v.Question.End = symbols, nil, nil, nil
-	return v, v.compose(h, func() error { return h.data(ctx, v) })
+	err := v.compose(h, func() error { return h.data(ctx, v) })
+	v.RunID = p.RunID
+	return v, err
 }
 
 // Replay makes replays side by side. The error is the first in the order of the list
@@ -128,7 +142,7 @@ func (h *Host) Replay(ctx context.Context, p *Prepared, list []Replay, o ReplayO
 	for range min(workers, len(list)) {
 		wg.Go(func() {
 			for i := range next {
-				r, err := h.replayOne(work, launcher, p, list[i])
+				r, err := h.replayOne(work, launcher, p, list[i], o)
 				if err == nil && o.Done != nil {
 					telling.Lock()
 					err = o.Done(i, r)
@@ -148,9 +162,9 @@ func (h *Host) Replay(ctx context.Context, p *Prepared, list []Replay, o ReplayO
 	return firstCause(errs)
 }
 
-func (h *Host) replayOne(ctx context.Context, l *backtest.Launcher, p *Prepared, r Replay) (*Replayed, error) {
+func (h *Host) replayOne(ctx context.Context, l *backtest.Launcher, p *Prepared, r Replay, o ReplayOptions) (*Replayed, error) {
 	j := job{
-		id: r.ID, from: r.From, to: r.To, params: r.Params, execution: r.Execution, seed: r.Seed, drive: r.Drive,
+		id: r.ID, from: r.From, to: r.To, params: r.Params, execution: r.Execution, seed: r.Seed, drive: r.Drive, series: r.Series,
 		stress: stress{costs: int64(r.CostTenths), delay: r.DelayCandles, worst: r.WorstPrice}, keep: true,
 	}
 	played, err := h.playOne(ctx, l, p, j)
@@ -162,6 +176,10 @@ func (h *Host) replayOne(ctx context.Context, l *backtest.Launcher, p *Prepared,
 	}
 	if out.Results != nil && out.Results.Metrics != nil {
 		out.Metrics = out.Results.Metrics.Metrics
+	}
+	out.Published, out.Sandbox = played.published, played.sandbox
+	if out.Failure != nil && o.Capsules {
+		out.Capsule = h.capture(ctx, p, &played)
 	}
 	if r.Lines && played.decisions != nil {
 		var b bytes.Buffer

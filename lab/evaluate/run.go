@@ -1,6 +1,7 @@
 package evaluate
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -28,8 +29,13 @@ type Options struct {
 	Compact bool
 	// Plan is the standing of the run in its family.
 	Plan Plan
+	// Make fills a run where its splits are not simply played, as for a falsification:
+	// Splits, Evaluation and Manifest.Sandbox. The rest of the run is there already.
+	Make func(ctx context.Context, run *artifact.Run) error
 	// Waiting hears that another process is answering the same question.
 	Waiting func(owner string)
+
+	renewal time.Duration // of the lease, for tests; registry.LeaseRenew if 0
 }
 
 // Plan is what a run is in a family; the zero value for a run of its own.
@@ -115,27 +121,61 @@ func (h *Host) Run(ctx context.Context, p *Prepared, o Options) (*Answer, error)
 	if err != nil {
 		return nil, err
 	}
-	owner := ownerName()
-	claim, err := h.claim(ctx, begun, owner, o)
-	switch {
-	case err != nil:
-		return nil, err
-	case claim.Standing == registry.Answered && !o.Force:
-		answer, err := h.stored(ctx, p, claim.RunID)
-		var changed *artifact.MismatchError
-		if !errors.As(err, &changed) {
+	a := &asked{Prepared: p, options: o, begun: begun, owner: ownerName()}
+	for {
+		answer, err := h.attempt(ctx, a)
+		switch {
+		case errors.Is(err, errReopened):
+		case errors.Is(err, registry.ErrLeaseLost) && ctx.Err() == nil:
+			h.Logger.Warn("another process has taken the run over: its answer is used", "run_id", p.RunID)
+			a.options.Force, a.expected = false, ""
+		default:
 			return answer, err
 		}
-		h.Logger.Warn("the run's files are not what they were: it is executed again", "run_id", claim.RunID, "problems", changed.Problems)
-		if err := h.discard(ctx, claim.RunID); err != nil {
-			return nil, err
-		}
-		h.changed(p, claim.RunID, changed)
-		return h.Run(ctx, p, o)
-	case claim.Standing == registry.Answered:
-		return h.audit(ctx, p, o, claim)
 	}
-	return h.hold(ctx, p, o, begun, owner, claim.Attempt)
+}
+
+// asked is a prepared question on its way to an answer.
+type asked struct {
+	*Prepared
+	options Options
+	begun   *artifact.Metadata
+	owner   string
+	// expected is the result that a forced run had whose files have changed since.
+	expected string
+}
+
+// errReopened says that there is no answer any more, so that the question is to be
+// claimed again.
+var errReopened = errors.New("the run is to be executed again")
+
+// attempt claims the question once. The error is registry.ErrLeaseLost or errReopened
+// where somebody else may have the answer now.
+func (h *Host) attempt(ctx context.Context, a *asked) (*Answer, error) {
+	claim, err := h.wait(ctx, a.options, func() (registry.Claim, error) { return h.Registry.Claim(ctx, a.begun, a.owner) })
+	var taken *registry.CollisionError
+	switch {
+	case errors.As(err, &taken):
+		return nil, &Error{Code: "RUN_ID_COLLISION", Message: err.Error(), Cause: err}
+	case err != nil:
+		return nil, err
+	case claim.Standing == registry.Execute:
+		answer, err := h.hold(ctx, a, claim.Attempt)
+		if err == nil && a.expected != "" && answer.Report.ResultHash != a.expected {
+			differs := &artifact.ResultError{Before: a.expected, Now: answer.Report.ResultHash}
+			note := h.otherResult(a.Prepared, nil, answer.Metadata.Volatile.Environment.Sandbox, differs)
+			return nil, &MismatchError{RunID: a.RunID, Before: differs.Before, Now: differs.Now, Capsule: note}
+		}
+		return answer, err
+	case a.options.Force:
+		return h.review(ctx, a, claim.RunID)
+	}
+	answer, err := h.stored(ctx, a.Prepared, claim.RunID)
+	var changed *artifact.MismatchError
+	if errors.As(err, &changed) {
+		return h.review(ctx, a, claim.RunID)
+	}
+	return answer, err
 }
 
 func ownerName() string {
@@ -148,15 +188,11 @@ func ownerName() string {
 	return fmt.Sprintf("%s:%d:%s", host, os.Getpid(), hex.EncodeToString(unique[:]))
 }
 
-// claim asks for the right to execute until it has it or the answer is there.
-func (h *Host) claim(ctx context.Context, m *artifact.Metadata, owner string, o Options) (registry.Claim, error) {
+// wait claims until nobody else is busy with the question.
+func (h *Host) wait(ctx context.Context, o Options, claim func() (registry.Claim, error)) (registry.Claim, error) {
 	told := false
 	for {
-		c, err := h.Registry.Claim(ctx, m, owner)
-		var taken *registry.CollisionError
-		if errors.As(err, &taken) {
-			return c, &Error{Code: "RUN_ID_COLLISION", Message: err.Error(), Cause: err}
-		}
+		c, err := claim()
 		if err != nil || c.Standing != registry.Busy {
 			return c, err
 		}
@@ -172,101 +208,100 @@ func (h *Host) claim(ctx context.Context, m *artifact.Metadata, owner string, o 
 	}
 }
 
-// stored is the run that answers, every file hashed again.
-func (h *Host) stored(_ context.Context, p *Prepared, runID string) (*Answer, error) {
-	m, _, err := artifact.Verify(h.Artifacts.Dir(runID))
-	if errors.Is(err, fs.ErrNotExist) {
-		// The row says that the run is complete: its folder or metadata.json is gone.
-		return nil, &artifact.MismatchError{RunID: runID, Problems: []string{"metadata.json is missing"}}
-	}
+// stored is the run that answers, every file hashed again. The error is an
+// *artifact.MismatchError when it is not the one of the registry's row.
+func (h *Host) stored(ctx context.Context, p *Prepared, runID string) (*Answer, error) {
+	request, err := h.Registry.GetRequest(ctx, p.RequestHash)
 	if err != nil {
 		return nil, err
+	}
+	answer, _, err := h.look(ctx, p, runID, request.Owner != "")
+	return answer, err
+}
+
+// look is stored for a run that somebody has or had the lease of, or has not. Besides, it
+// returns the bytes of metadata.json.
+func (h *Host) look(ctx context.Context, p *Prepared, runID string, held bool) (*Answer, []byte, error) {
+	m, payload, err := artifact.Verify(h.Artifacts.Dir(runID))
+	if errors.Is(err, fs.ErrNotExist) {
+		// The row says that the run is complete: its folder or metadata.json is gone.
+		return nil, nil, &artifact.MismatchError{RunID: runID, Problems: []string{"metadata.json is missing"}}
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := h.agree(ctx, p, runID, m, payload, held); err != nil {
+		return nil, nil, err
 	}
 	report, err := artifact.ReadReport(h.Artifacts.Dir(runID))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return &Answer{RunID: runID, RequestHash: p.RequestHash, Reused: true, Metadata: m, Report: report}, nil
+	return &Answer{RunID: runID, RequestHash: p.RequestHash, Reused: true, Metadata: m, Report: report}, payload, nil
 }
 
-// discard moves the files of a run out of the way and lets it be executed again.
-func (h *Host) discard(ctx context.Context, runID string) error {
-	if err := h.Artifacts.Discard(runID); err != nil {
+// hold executes under the lease.
+func (h *Host) hold(ctx context.Context, a *asked, attempt int) (answer *Answer, err error) {
+	err = h.leased(ctx, a, func(work context.Context) error {
+		// Before anything is added to them.
+		if err := h.Artifacts.Rescue(a.RunID); err != nil {
+			return err
+		}
+		answer, err = h.execute(work, a.Prepared, a.options, attempt, func(run *artifact.Run, _ []played) (*artifact.Written, error) {
+			if err := h.Registry.Renew(work, a.RequestHash, a.owner); err != nil {
+				return nil, err
+			}
+			written, err := h.Artifacts.Replace(run)
+			if err != nil {
+				return nil, err
+			}
+			// From here on the run is there, whatever happens: the next open adopts it.
+			return written, h.Registry.Complete(context.WithoutCancel(work), written.Metadata, written.Payload)
+		})
 		return err
+	})
+	if err == nil {
+		return answer, nil
 	}
-	return h.Registry.Reopen(ctx, runID)
+	settle, done := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer done()
+	return nil, errors.Join(err, h.Registry.Abandon(settle, a.begun, a.owner))
 }
 
-// hold executes under the lease, which is renewed meanwhile.
-func (h *Host) hold(ctx context.Context, p *Prepared, o Options, begun *artifact.Metadata, owner string, attempt int) (_ *Answer, err error) {
+// leased works while the lease is renewed. The error is registry.ErrLeaseLost, too, when
+// that is what has ended the work.
+func (h *Host) leased(ctx context.Context, a *asked, do func(context.Context) error) error {
 	work, cancel := context.WithCancelCause(ctx)
 	renewed := make(chan struct{})
 	go func() {
 		defer close(renewed)
-		h.renew(work, cancel, p.RequestHash, owner)
+		h.renew(work, cancel, a)
 	}()
-	defer func() {
-		cancel(nil)
-		<-renewed
-		if err != nil {
-			settle, done := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
-			defer done()
-			err = errors.Join(err, h.Registry.Abandon(settle, begun, owner))
-		}
-	}()
-	return h.execute(work, p, o, attempt, func(run *artifact.Run, _ []played) (*artifact.Written, error) {
-		if err := h.Registry.Renew(work, p.RequestHash, owner); err != nil {
-			return nil, err
-		}
-		written, err := h.Artifacts.Replace(run)
-		if err != nil {
-			return nil, err
-		}
-		// From here on the run is there, whatever happens: the next open adopts it.
-		return written, h.Registry.Complete(context.WithoutCancel(work), written.Metadata, written.Payload)
-	})
+	err := do(work)
+	if err != nil && leaseLost(work) {
+		err = errors.Join(registry.ErrLeaseLost, err)
+	}
+	cancel(nil)
+	<-renewed
+	return err
 }
 
-func (h *Host) renew(ctx context.Context, cancel context.CancelCauseFunc, hash, owner string) {
-	ticker := time.NewTicker(registry.LeaseRenew)
+func leaseLost(ctx context.Context) bool { return errors.Is(context.Cause(ctx), registry.ErrLeaseLost) }
+
+func (h *Host) renew(ctx context.Context, cancel context.CancelCauseFunc, a *asked) {
+	ticker := time.NewTicker(cmp.Or(a.options.renewal, registry.LeaseRenew))
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
-			if err := h.Registry.Renew(ctx, hash, owner); errors.Is(err, registry.ErrLeaseLost) {
+			if err := h.Registry.Renew(ctx, a.RequestHash, a.owner); errors.Is(err, registry.ErrLeaseLost) {
 				cancel(err)
 				return
 			}
 		}
 	}
-}
-
-// audit executes an answered request again: the result must be the same. Then only
-// the times are new.
-func (h *Host) audit(ctx context.Context, p *Prepared, o Options, claim registry.Claim) (*Answer, error) {
-	before, err := h.stored(ctx, p, claim.RunID)
-	var changed *artifact.MismatchError
-	if errors.As(err, &changed) {
-		h.changed(p, claim.RunID, changed)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return h.execute(ctx, p, o, claim.Attempt, func(run *artifact.Run, results []played) (*artifact.Written, error) {
-		written, err := h.Artifacts.Renew(run, before.Metadata)
-		var differs *artifact.ResultError
-		if errors.As(err, &differs) {
-			return nil, &MismatchError{
-				RunID: run.ID, Before: differs.Before, Now: differs.Now, File: differs.File, Capsule: h.nondeterminism(ctx, p, results, differs),
-			}
-		}
-		if err != nil {
-			return nil, err
-		}
-		return written, h.Registry.Complete(context.WithoutCancel(ctx), written.Metadata, written.Payload)
-	})
 }
 
 // storing keeps a run that has been played.
@@ -275,11 +310,14 @@ type storing func(*artifact.Run, []played) (*artifact.Written, error)
 // execute plays every split, up to the first that fails, and hands the run to store;
 // nil stores nothing.
 func (h *Host) execute(ctx context.Context, p *Prepared, o Options, attempt int, store storing) (*Answer, error) {
+	if o.Make != nil {
+		return h.made(ctx, p, o, attempt, store)
+	}
 	began := time.Now()
 	jobs := p.jobs()
 	results, err := h.playToFailure(ctx, p, jobs, o.Progress)
 	var stopped *interruption
-	if errors.As(err, &stopped) && errors.Is(err, context.Canceled) && store != nil {
+	if errors.As(err, &stopped) && errors.Is(err, context.Canceled) && store != nil && !leaseLost(ctx) {
 		h.stopped(p, stopped.at)
 	}
 	if err != nil {
@@ -290,6 +328,7 @@ func (h *Host) execute(ctx context.Context, p *Prepared, o Options, attempt int,
 		ID: p.RunID, Manifest: p.Manifest, Status: artifact.StatusCompleted, Attempt: attempt, StartedAt: began, CompletedAt: time.Now(),
 		Origin: artifact.OriginLab, Environment: artifact.HostEnvironment(), Compact: o.Compact,
 	}
+	run.Manifest.Sandbox = h.level(results...)
 	answer := &Answer{RunID: p.RunID, RequestHash: p.RequestHash}
 	for i := range results {
 		if r := &results[i]; r.failure != nil && answer.Failure == nil {

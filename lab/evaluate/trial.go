@@ -4,10 +4,14 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"time"
 
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/registry"
+	"github.com/assay-run/assay/lab/capsule"
+	"github.com/assay-run/assay/lab/capsule/stage"
 	"github.com/assay-run/assay/lab/split"
+	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
 // trialSplits are the splits that a search may look at: training and test window of each
@@ -95,6 +99,15 @@ func (h *Host) Upgrade(ctx context.Context, p *Prepared, o Options) (*Answer, er
 	case before.Metadata.ArtifactLevel == artifact.LevelFull:
 		return before, nil
 	}
+	a := &asked{Prepared: p, options: o, owner: ownerName()}
+	answer, err := h.holding(ctx, a, func(ctx context.Context, _ registry.Claim) (*Answer, error) { return h.upgrade(ctx, p, o, before) })
+	if errors.Is(err, errReopened) || errors.Is(err, registry.ErrLeaseLost) && ctx.Err() == nil {
+		return h.Upgrade(ctx, p, o) // somebody else was at it
+	}
+	return answer, err
+}
+
+func (h *Host) upgrade(ctx context.Context, p *Prepared, o Options, before *Answer) (*Answer, error) {
 	return h.execute(ctx, p, o, before.Metadata.Attempt, func(run *artifact.Run, results []played) (*artifact.Written, error) {
 		w, err := h.Artifacts.Rehearse(run)
 		if err != nil {
@@ -110,3 +123,67 @@ func (h *Host) Upgrade(ctx context.Context, p *Prepared, o Options) (*Answer, er
 		return w, h.Registry.Complete(context.WithoutCancel(ctx), w.Metadata, w.Payload)
 	})
 }
+
+// made is execute for a run that Options.Make fills.
+func (h *Host) made(ctx context.Context, p *Prepared, o Options, attempt int, store storing) (*Answer, error) {
+	run := &artifact.Run{
+		ID: p.RunID, Manifest: p.Manifest, Status: artifact.StatusCompleted, Attempt: attempt, StartedAt: time.Now(),
+		Origin: artifact.OriginLab, Environment: artifact.HostEnvironment(), Evaluation: &artifact.Evaluation{PostPeek: p.postPeek},
+	}
+	if err := o.Make(ctx, run); err != nil {
+		return nil, err
+	}
+	run.CompletedAt = time.Now()
+	if store == nil {
+		store = func(run *artifact.Run, _ []played) (*artifact.Written, error) { return h.Artifacts.Rehearse(run) }
+	}
+	written, err := store(run, nil)
+	if err != nil {
+		return nil, err
+	}
+	return &Answer{RunID: p.RunID, RequestHash: p.RequestHash, Metadata: written.Metadata, Report: written.Report}, nil
+}
+
+// Parting is two replays that should have decided alike and did not.
+type Parting struct {
+	// Kind is capsule.Nondeterminism or capsule.Lookahead.
+	Kind capsule.Kind
+	// Replay is how the second was played, Played how that went.
+	Replay Replay
+	Played *Replayed
+	// Before and Now are the decision lines of the two.
+	Before, Now []byte
+}
+
+// Part keeps a capsule of the first decision that differs, with those of the question's
+// run. It is nil where the lines are equal, or where no capsule can be kept.
+func (h *Host) Part(ctx context.Context, p *Prepared, in Parting) *capsule.Note {
+	at := stage.Diverge(in.Before, in.Now)
+	if at == nil {
+		return nil
+	}
+	j := job{id: in.Replay.ID, from: in.Replay.From, to: in.Replay.To, params: in.Replay.Params, seed: in.Replay.Seed}
+	take, err := h.take(p, j)
+	if err != nil {
+		return h.lost(p.RunID, err)
+	}
+	about, err := h.about(p, take, in.Played.Sandbox)
+	if err != nil {
+		return h.lost(p.RunID, err)
+	}
+	code := codeNondeterminism
+	if in.Kind == capsule.Lookahead {
+		code = codeLookahead
+	}
+	c, err := stage.Divergent(ctx, stage.Parted{
+		Context: about, Kind: in.Kind, Code: code, At: *at, Lead: in.Played.Lead, Warmup: in.Played.Lead + int64(in.Played.Short),
+		CloseTime: func(index int64) market.Time { return p.closeTime(j, index) }, Exchange: p.request.Exchange, Candles: p.candles,
+	})
+	if err != nil {
+		return h.lost(p.RunID, err)
+	}
+	return h.keep(p.RunID, c)
+}
+
+// codeLookahead is the code of decisions that have needed later candles.
+const codeLookahead = "LOOKAHEAD"
