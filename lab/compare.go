@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -57,9 +56,14 @@ func (a *app) compareCommand() *cobra.Command {
 	f.StringVar(&o.format, "format", formatTable, "table, json, csv or md")
 	f.BoolVar(&o.RevealTest, "reveal-test", false, "show the locked test metrics; this is noted, and later new trials of the family are post_peek")
 	f.BoolVar(&o.failOnIncomparable, "fail-on-incomparable", false, "exit 3 if the numbers of the runs do not mean the same")
+	a.Arguments(c, a.AskedSlugs, a.RunsOf)
+	a.Offer(c, "baseline", a.RunsOf)
+	a.Offer(c, "split", a.Splits)
+	a.Offer(c, "sort", func([]string) []string { return compare.Metrics() })
+	a.OneOf(c, "format", formatTable, formatJSON, formatCSV, formatMD)
 	return a.Action(c, func(ctx context.Context, args []string) (cli.Outcome, error) {
 		if c.Flags().Changed("top") && o.Top < 1 {
-			return cli.Outcome{}, cli.Usage("--top", "must be at least 1")
+			return cli.Outcome{}, cli.Usage("--top", "--top must be at least 1")
 		}
 		o.Slug, o.Runs, o.Author = args[0], args[1:], a.author()
 		return a.compare(ctx, o)
@@ -67,9 +71,6 @@ func (a *app) compareCommand() *cobra.Command {
 }
 
 func (a *app) compare(ctx context.Context, o compareOptions) (cli.Outcome, error) {
-	if !slices.Contains([]string{formatTable, formatJSON, formatCSV, formatMD}, o.format) {
-		return cli.Outcome{}, cli.Usage("--format", "%q is not one of table, json, csv, md", o.format)
-	}
 	if a.JSON && (o.format == formatCSV || o.format == formatMD) {
 		return cli.Outcome{}, cli.Usage("--format", "--json and --format %s exclude each other", o.format)
 	}

@@ -26,8 +26,11 @@ func (a *app) initCommand() *cobra.Command {
 		),
 		Args: cobra.ExactArgs(1),
 	}
+	a.Arguments(c) // a new name is nothing that could be offered
 	a.Action(c, func(_ context.Context, args []string) (cli.Outcome, error) { return a.initStrategy(args[0]) })
-	return a.Group("init", "Make something new: a strategy", c)
+	g := a.Group("init", "Make something new: a strategy", c)
+	g.Long = "Init makes what a person then writes in: so far the folder of a strategy."
+	return g
 }
 
 // made is the result of lab init strategy.

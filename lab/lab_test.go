@@ -1,7 +1,6 @@
 package lab_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"io/fs"
@@ -17,7 +16,6 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/assay-run/assay/host/catalog"
-	"github.com/assay-run/assay/lab"
 )
 
 // TestMain makes this binary the lab command of the scripts.
@@ -26,7 +24,7 @@ func TestMain(m *testing.M) {
 	play(filepath.Base(os.Args[0]))
 	testscript.Main(m, map[string]func(){
 		"lab": func() {
-			os.Exit(lab.Main(context.Background(), os.Args[1:], lab.IO{Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv}))
+			os.Exit(checkedMain(os.Args[1:]))
 		},
 	})
 }
@@ -37,13 +35,15 @@ func TestScripts(t *testing.T) {
 		Dir:   "testdata",
 		Setup: goTool,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits":  exits,
-			"damage": damage,
-			"plugin": plugin,
-			"same":   same,
-			"field":  field,
-			"json":   readJSON,
-			"misfit": installMisfit,
+			"exits":      exits,
+			"await":      await,
+			"damage":     damage,
+			"plugin":     plugin,
+			"same":       same,
+			"field":      field,
+			"json":       readJSON,
+			"jsonschema": jsonSchema,
+			"misfit":     installMisfit,
 		},
 	})
 }

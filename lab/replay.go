@@ -28,6 +28,7 @@ func (a *app) replayCommand() *cobra.Command {
 		),
 		Args: cobra.ExactArgs(1),
 	}
+	a.CapsuleFile(c)
 	c.Flags().StringVar(&plugin, "plugin", "", "a program to play instead of the one of the capsule")
 	return a.Action(c, func(ctx context.Context, args []string) (cli.Outcome, error) {
 		limit := c.Flags().Changed("plugin-timeout")
@@ -71,12 +72,12 @@ func (a *app) replay(ctx context.Context, file, plugin string, limited bool) (cl
 func readCapsule(file string) (*capsule.Capsule, error) {
 	f, err := os.Open(file)
 	if err != nil {
-		return nil, cli.Usage("", "the capsule cannot be read: %v", err)
+		return nil, cli.Usage("<capsule>", "the capsule cannot be read: %v", err)
 	}
 	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, capsule.MaxBytes+1))
 	if err != nil {
-		return nil, cli.Usage("", "the capsule cannot be read: %v", err)
+		return nil, cli.Usage("<capsule>", "the capsule cannot be read: %v", err)
 	}
 	c, err := capsule.Decode(text)
 	return c, replayError(nil, err)

@@ -23,6 +23,7 @@ func roles() map[string]func() {
 		"named":   func() { serve.Strategy(sdk.Spec{Name: "another_name"}, newCrosser) },
 	}
 	maps.Copy(list, misfits())
+	maps.Copy(list, searched())
 	return list
 }
 

@@ -19,11 +19,14 @@ type Build = cli.Build
 type app struct{ *cli.App }
 
 // Main runs the command line and returns the exit code.
-func Main(ctx context.Context, args []string, env IO) int {
-	return cli.Run(ctx, args, env, func(shared *cli.App) []*cobra.Command {
-		a := &app{shared}
-		return []*cobra.Command{
-			a.initCommand(), a.validateCommand(), a.runCommand(), a.compareCommand(), a.replayCommand(), a.runsCommand(), data.Command(shared), a.statsCommand(),
-		}
-	})
+func Main(ctx context.Context, args []string, env IO) int { return cli.Run(ctx, args, env, commands) }
+
+// Commands is the tree of commands, for those who describe it; nothing of it is run.
+func Commands(env IO) *cobra.Command { return cli.Commands(env, commands) }
+
+func commands(shared *cli.App) []*cobra.Command {
+	a := &app{shared}
+	return []*cobra.Command{
+		a.initCommand(), a.validateCommand(), a.runCommand(), a.familyCommand(), a.compareCommand(), a.falsifyCommand(), a.replayCommand(), a.runsCommand(), data.Command(shared), a.statsCommand(),
+	}
 }

@@ -3,6 +3,7 @@ package lab
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -32,6 +33,7 @@ type runOptions struct {
 	seed       string
 	plugin     string
 	request    string
+	trial      string
 	force      bool
 	noReuse    bool
 	revealTest bool
@@ -50,6 +52,7 @@ func (a *app) runCommand() *cobra.Command {
 			"lab run sma_cross --set fast=5 --set slow=40",
 			"lab run sma_cross --params '{\"fast\":5,\"slow\":40}' --json",
 			"lab run sma_cross --request request.json    # exactly this question",
+			"lab run sma_cross --trial plan_6rvs7gxczpvrxcpd:12    # a trial of a search, in full",
 			"lab run sma_cross --force    # execute again and compare the result",
 			"lab run sma_cross --reveal-test    # show the test, which is then no longer clean",
 		),
@@ -63,9 +66,12 @@ func (a *app) runCommand() *cobra.Command {
 	f.StringVar(&o.seed, "seed", "", "root of all random numbers (default: that of lab.json)")
 	f.StringVar(&o.plugin, "plugin", "", "a finished program instead of building one")
 	f.StringVar(&o.request, "request", "", "a request.json: exactly its plugin, candles, parameters and rules instead of lab.json")
+	f.StringVar(&o.trial, "trial", "", "PLAN:INDEX, a trial of a search: executed in full, its result must be the same")
 	f.BoolVar(&o.force, "force", false, "execute again what is answered; the result must be the same")
 	f.BoolVar(&o.noReuse, "no-reuse", false, "execute and store nothing, for timing")
 	f.BoolVar(&o.revealTest, "reveal-test", false, "show the locked test metrics; this is noted, and later new trials of the family are post_peek")
+	a.Arguments(c, a.Slugs)
+	a.Folder(c, "dir")
 	return a.Action(c, func(ctx context.Context, args []string) (cli.Outcome, error) { return a.run(ctx, args[0], o) })
 }
 
@@ -75,6 +81,9 @@ func (a *app) run(ctx context.Context, slug string, o runOptions) (cli.Outcome, 
 	}
 	if o.revealTest && o.noReuse {
 		return cli.Outcome{}, cli.Usage("--reveal-test", "--reveal-test and --no-reuse exclude each other: nothing would be stored that could be shown")
+	}
+	if o.trial != "" {
+		return a.runTrial(ctx, slug, o)
 	}
 	ask, err := a.question(ctx, slug, o)
 	if err != nil {
@@ -88,7 +97,7 @@ func (a *app) run(ctx context.Context, slug string, o runOptions) (cli.Outcome, 
 			return err
 		}
 		defer prepared.Close()
-		bar := a.Progress("run " + prepared.RunID)
+		bar := a.Progress("run "+prepared.RunID).Count("candles", 0)
 		defer bar.End()
 		answer, err = h.Run(ctx, prepared, evaluate.Options{
 			Force: o.force, NoReuse: o.noReuse, Progress: bar.Update,
@@ -97,14 +106,19 @@ func (a *app) run(ctx context.Context, slug string, o runOptions) (cli.Outcome, 
 		if err != nil || !o.revealTest || answer.Failure != nil {
 			return err
 		}
-		test, err = a.revealTest(ctx, h, answer)
+		test, err = a.revealTest(ctx, h, answer, "run")
 		return err
 	})
 	if err != nil {
 		return cli.Outcome{}, err
 	}
+	return a.runOutcome(answer, test, o.revealTest)
+}
+
+// runOutcome is an answer as a command gives it, with the error of one that has failed.
+func (a *app) runOutcome(answer *evaluate.Answer, test *artifact.LockedMetrics, reveal bool) (cli.Outcome, error) {
 	out := cli.Outcome{Result: runResult(answer, test), Print: func(w io.Writer) { printRun(w, answer, test) }, Warnings: runWarnings(answer)}
-	if o.revealTest && test == nil && answer.Failure == nil {
+	if reveal && test == nil && answer.Failure == nil {
 		out.Warnings = append(out.Warnings, cli.Warning{Code: "NO_TEST", Message: "the splits of this run have no test that could be revealed"})
 	}
 	if f := answer.Failure; f != nil {
@@ -188,11 +202,11 @@ func (a *app) requested(ctx context.Context, slug string, o runOptions) (func(*e
 
 // revealTest notes a look at the locked test metrics of a run, and then looks. It is nil
 // for a run without a test.
-func (a *app) revealTest(ctx context.Context, h *evaluate.Host, x *evaluate.Answer) (*artifact.LockedMetrics, error) {
+func (a *app) revealTest(ctx context.Context, h *evaluate.Host, x *evaluate.Answer, command string) (*artifact.LockedMetrics, error) {
 	if !slices.ContainsFunc(x.Report.Splits, func(s artifact.SplitReport) bool { return s.ID == split.RoleTest }) {
 		return nil, nil
 	}
-	peek := registry.Peek{RunID: x.RunID, FamilyID: x.Metadata.FamilyID, Command: "run", Author: a.author()}
+	peek := registry.Peek{RunID: x.RunID, FamilyID: x.Metadata.FamilyID, Command: command, Author: a.author()}
 	if err := h.Registry.Peek(ctx, peek); err != nil {
 		return nil, err
 	}
@@ -225,7 +239,32 @@ func (a *app) project(slug, dir string) (*project.Project, error) {
 	if err != nil {
 		return nil, err
 	}
-	return project.Find(slug, dir, working)
+	p, err := project.Find(slug, dir, working)
+	var missing *project.NotFoundError
+	switch {
+	case errors.As(err, &missing) && dir == "":
+		return nil, notFound(missing, working)
+	case err == nil && p.Config.Slug != slug:
+		return nil, &cli.Error{
+			Code: "NAME_MISMATCH", Message: fmt.Sprintf("%s has the slug %q, not %q", filepath.Join(p.Dir, project.FileName), p.Config.Slug, slug),
+			Details: map[string]any{"pointer": "/slug"},
+		}
+	}
+	return p, err
+}
+
+// notFound names the strategies that there are and whose names are alike.
+func notFound(missing *project.NotFoundError, working string) error {
+	e := cli.Classify(missing)
+	var names []string
+	for _, n := range project.List(working) {
+		names = append(names, n.Slug)
+	}
+	if alike := cli.Nearest(missing.Slug, names); len(alike) > 0 {
+		e.Message = fmt.Sprintf("did you mean %s? %s", strings.Join(alike, " or "), e.Message)
+		e.Details["suggestions"] = alike
+	}
+	return e
 }
 
 // build makes the plugin, or takes the finished one.

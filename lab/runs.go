@@ -17,7 +17,9 @@ import (
 )
 
 func (a *app) runsCommand() *cobra.Command {
-	return a.Group("runs", "The registry of runs: list, show, verify", a.runsListCommand(), a.runsShowCommand(), a.runsVerifyCommand())
+	c := a.Group("runs", "The registry of runs: list, show, verify", a.runsListCommand(), a.runsShowCommand(), a.runsVerifyCommand())
+	c.Long = "The registry holds a row for every run of the lab and of the service that shares the state directory."
+	return c
 }
 
 func (a *app) runsListCommand() *cobra.Command {
@@ -36,6 +38,10 @@ func (a *app) runsListCommand() *cobra.Command {
 	c.Flags().StringVar(&f.FamilyID, "family", "", "only runs of this family")
 	c.Flags().StringVar(&f.Kind, "kind", "", "only this kind: run, trial, falsification, service, legacy")
 	c.Flags().StringVar(&f.Status, "status", "", "only this status: running, completed, failed")
+	a.Offer(c, "slug", a.AskedSlugs)
+	a.Offer(c, "family", a.Families)
+	a.OneOf(c, "kind", artifact.KindRun, artifact.KindTrial, artifact.KindFalsification, artifact.KindService, registry.KindLegacy)
+	a.OneOf(c, "status", artifact.StatusRunning, artifact.StatusCompleted, artifact.StatusFailed)
 	return a.Action(c, func(ctx context.Context, _ []string) (cli.Outcome, error) { return a.runsList(ctx, f) })
 }
 
@@ -113,6 +119,7 @@ func (a *app) runsShowCommand() *cobra.Command {
 		Example: cli.Examples("lab runs show run_6rvs7gxczpvrxcpd", "lab runs show run_6rvs7gxczpvrxcpd --json"),
 		Args:    cobra.ExactArgs(1),
 	}
+	a.Arguments(c, a.Runs)
 	return a.Action(c, func(ctx context.Context, args []string) (cli.Outcome, error) { return a.runsShow(ctx, args[0]) })
 }
 
@@ -151,7 +158,7 @@ func (a *app) runsShow(ctx context.Context, id string) (cli.Outcome, error) {
 }
 
 func runNotFound(id string) *cli.Error {
-	return &cli.Error{Code: "RUN_NOT_FOUND", Message: fmt.Sprintf("there is no run %q: lab runs list shows what there is", id), Details: map[string]any{"run_id": id}}
+	return &cli.Error{Code: "RUN_NOT_FOUND", Message: fmt.Sprintf("there is no run %q: lab runs list shows what there is", id), Details: map[string]any{"flag": "run", "run_id": id}}
 }
 
 // withRegistry opens the registry alone.

@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/registry"
+	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/lab/cli"
 	"github.com/assay-run/assay/lab/evaluate"
 )
@@ -21,148 +23,107 @@ func (a *app) runsVerifyCommand() *cobra.Command {
 		Use:   "verify [run...]",
 		Short: "Hash the artifacts of runs again",
 		Long: "Verify hashes every file of the runs and compares it with what was stored; without an argument, of all\n" +
-			"runs that have ended. With --rerun it also executes them, from exactly the plugin and the candles that\n" +
-			"they name, and compares the result hashes.",
+			"runs that have ended, failed ones too. With --rerun it also executes those that were completed, from\n" +
+			"exactly the plugin and the candles that they name, and compares the result hashes. It goes on after a\n" +
+			"run that cannot be executed. Paper and live runs and failed ones are only hashed.",
 		Example: cli.Examples(
 			"lab runs verify",
 			"lab runs verify run_6rvs7gxczpvrxcpd --rerun",
 		),
 	}
+	a.Arguments(c, a.Runs)
 	c.Flags().BoolVar(&rerun, "rerun", false, "execute again and compare the result hash")
 	return a.Action(c, func(ctx context.Context, args []string) (cli.Outcome, error) { return a.runsVerify(ctx, args, rerun) })
 }
 
 // verified is what the check of one run has found.
 type verified struct {
-	RunID    string   `json:"run_id"`
+	RunID  string `json:"run_id"`
+	Kind   string `json:"kind"`
+	Status string `json:"status"`
+	// OK says that every file is what was stored; Files counts them, metadata.json included.
 	OK       bool     `json:"ok"`
 	Files    int      `json:"files"`
 	Problems []string `json:"problems"`
-	// Reproduced is null unless the run was executed again.
+	// Reproduced is null unless the run was executed again to its end.
 	Reproduced *bool `json:"reproduced"`
+	// Rerun says why it was not, null if it was or was not asked for.
+	Rerun *withheld `json:"rerun"`
+
+	mode string // paper or live, else empty
 }
 
+// withheld is why a run was not executed again: a code of the table of exits, or
+// SKIPPED where a run of its kind never is.
+type withheld struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
+const skipped = "SKIPPED"
+
 func (a *app) runsVerify(ctx context.Context, ids []string, rerun bool) (cli.Outcome, error) {
-	list, bad := []verified{}, 0
+	list := []verified{}
 	err := a.withRegistry(ctx, func(store *artifact.Store, reg *registry.Registry) error {
-		if len(ids) == 0 {
-			var err error
-			if ids, err = endedRuns(ctx, reg); err != nil {
-				return err
-			}
+		rows, err := rowsToVerify(ctx, reg, ids)
+		if err != nil {
+			return err
 		}
-		bar := a.Progress("verify")
+		bar := a.Progress("verify").Count("runs", 0)
 		defer bar.End()
-		for i, id := range ids {
+		for i, row := range rows {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			v, err := verifyRun(ctx, store, reg, id)
-			if err != nil {
-				return err
-			}
-			if !v.OK {
-				bad++
-			}
-			list = append(list, v)
-			bar.Update(int64(i+1), int64(len(ids)))
+			list = append(list, verifyRun(store, row))
+			bar.Update(int64(i+1), int64(len(rows)))
 		}
 		return nil
 	})
+	if err == nil && rerun {
+		err = a.rerun(ctx, list)
+	}
 	if err != nil {
 		return cli.Outcome{}, err
 	}
-	out := cli.Outcome{Result: map[string]any{"runs": list}, Print: func(w io.Writer) { printVerified(w, list) }}
-	if bad > 0 {
-		return out, &cli.Error{
-			Code: "ARTIFACT_MISMATCH", Message: fmt.Sprintf("the files of %d of %d runs are not what was stored", bad, len(list)),
-			Details: map[string]any{"runs": list},
-		}
-	}
-	if rerun {
-		return a.rerun(ctx, list)
-	}
-	return out, nil
+	return cli.Outcome{Result: map[string]any{"runs": list}, Print: func(w io.Writer) { printVerified(w, list) }}, verdict(list)
 }
 
-// rerun executes runs whose files are sound and compares their results.
-func (a *app) rerun(ctx context.Context, list []verified) (cli.Outcome, error) {
-	out := cli.Outcome{Result: map[string]any{"runs": list}, Print: func(w io.Writer) { printVerified(w, list) }}
-	differ := 0
-	err := a.WithHost(ctx, func(h *evaluate.Host) error {
-		for i := range list {
-			same, err := rerunOne(ctx, h, list[i].RunID)
-			if err != nil {
-				return err
-			}
-			if list[i].Reproduced = &same; !same {
-				differ++
-			}
+// rowsToVerify are the rows of runs that were named, before anything is done for any of
+// them; else of all that have ended and should have files, which legacy ones do not.
+func rowsToVerify(ctx context.Context, reg *registry.Registry, ids []string) ([]registry.Run, error) {
+	var rows []registry.Run
+	for _, id := range ids {
+		row, err := reg.Get(ctx, id)
+		if errors.Is(err, registry.ErrNotFound) {
+			return nil, runNotFound(id)
 		}
-		return nil
-	})
-	if err != nil {
-		return cli.Outcome{}, err
-	}
-	if differ > 0 {
-		return out, &cli.Error{
-			Code: "NOT_REPRODUCED", Message: fmt.Sprintf("%d of %d runs came to another result", differ, len(list)), Details: map[string]any{"runs": list},
+		if err != nil {
+			return nil, err
 		}
+		rows = append(rows, row)
 	}
-	return out, nil
-}
-
-func rerunOne(ctx context.Context, h *evaluate.Host, id string) (bool, error) {
-	stored, err := h.Stored(id)
-	if err != nil {
-		return false, err
+	if len(ids) > 0 {
+		return rows, nil
 	}
-	scheme, err := evaluate.SchemeOf(stored.Splits)
-	if err != nil {
-		return false, err
-	}
-	q, err := h.Again(stored.Request, stored.Metadata.Slug, scheme, "")
-	if err != nil {
-		return false, err
-	}
-	p, err := h.Prepare(ctx, q)
-	if err != nil {
-		return false, err
-	}
-	defer p.Close()
-	answer, err := h.Run(ctx, p, evaluate.Options{NoReuse: true})
-	if err != nil {
-		return false, err
-	}
-	return answer.Report.ResultHash == stored.Report.ResultHash, nil
-}
-
-// endedRuns are those that should have files: completed ones that are not legacy.
-func endedRuns(ctx context.Context, reg *registry.Registry) ([]string, error) {
-	runs, err := reg.ListMetadata(ctx, registry.Filter{Status: artifact.StatusCompleted})
-	var ids []string
-	for _, r := range runs {
-		if r.Kind != registry.KindLegacy {
-			ids = append(ids, r.RunID)
+	all, err := reg.ListMetadata(ctx, registry.Filter{})
+	for _, r := range all {
+		if r.Kind != registry.KindLegacy && r.Status != artifact.StatusRunning {
+			rows = append(rows, r)
 		}
 	}
-	return ids, err
+	return rows, err
 }
 
-func verifyRun(ctx context.Context, store *artifact.Store, reg *registry.Registry, id string) (verified, error) {
-	v := verified{RunID: id, Problems: []string{}}
-	row, err := reg.Get(ctx, id)
-	if errors.Is(err, registry.ErrNotFound) {
-		return v, runNotFound(id)
-	}
-	if err != nil {
-		return v, err
-	}
-	m, payload, err := artifact.Verify(store.Dir(id))
+func verifyRun(store *artifact.Store, row registry.Run) verified {
+	v := verified{RunID: row.RunID, Kind: row.Kind, Status: row.Status, Problems: []string{}}
+	m, payload, err := artifact.Verify(store.Dir(row.RunID))
 	var changed *artifact.MismatchError
 	switch {
 	case errors.As(err, &changed):
 		v.Problems = changed.Problems
+	case errors.Is(err, fs.ErrNotExist) && !keepsFiles(row):
+		v.OK = true // there is nothing that could have changed
 	case errors.Is(err, fs.ErrNotExist):
 		v.Problems = []string{"metadata.json is missing"}
 	case err != nil:
@@ -172,23 +133,165 @@ func verifyRun(ctx context.Context, store *artifact.Store, reg *registry.Registr
 	default:
 		v.OK, v.Files = true, len(m.Artifacts)+1
 	}
-	return v, nil
+	if m != nil && m.Service != nil && m.Service.Mode != runner.ModeBacktest {
+		v.mode = m.Service.Mode
+	}
+	return v
+}
+
+// keepsFiles says whether a run has a folder by what its row tells: one that is running,
+// was never finished or is from before the registry has none.
+func keepsFiles(row registry.Run) bool {
+	if row.Status == artifact.StatusCompleted {
+		return row.Kind != registry.KindLegacy
+	}
+	m, err := artifact.DecodeMetadata(row.Payload)
+	return err == nil && len(m.Artifacts) > 0
+}
+
+// verdict is the worst that was found: changed files before other results, other results
+// before what could not be tried.
+func verdict(list []verified) error {
+	var changed, differ, withheld int
+	for _, v := range list {
+		switch {
+		case !v.OK:
+			changed++
+		case v.Reproduced != nil && !*v.Reproduced:
+			differ++
+		case v.Rerun != nil && v.Rerun.Code != skipped:
+			withheld++
+		}
+	}
+	fail := func(code, format string, n int) error {
+		return &cli.Error{Code: code, Message: fmt.Sprintf(format, n, len(list)), Details: map[string]any{"runs": list}}
+	}
+	switch {
+	case changed > 0:
+		return fail("ARTIFACT_MISMATCH", "the files of %d of %d runs are not what was stored", changed)
+	case differ > 0:
+		return fail("NOT_REPRODUCED", "%d of %d runs came to another result", differ)
+	case withheld > 0:
+		return fail("INPUTS_MISSING", "%d of %d runs could not be executed again", withheld)
+	}
+	return nil
+}
+
+// rerun executes the runs whose files are sound and that have a result to reach, and
+// notes of each how it went; what cannot be tried does not keep the others from it.
+func (a *app) rerun(ctx context.Context, list []verified) error {
+	return a.WithHost(ctx, func(h *evaluate.Host) error {
+		bar := a.Progress("rerun").Count("runs", 0)
+		defer bar.End()
+		failed := 0
+		for i := range list {
+			v := &list[i]
+			if v.Rerun = notRerun(v); v.Rerun == nil {
+				same, why, err := rerunOne(ctx, h, v.RunID)
+				if ctx.Err() != nil {
+					return context.Cause(ctx)
+				}
+				if err != nil {
+					known := cli.Classify(err)
+					v.Rerun = &withheld{known.Code, known.Message}
+				} else if v.Reproduced = &same; !same {
+					v.Problems = append(v.Problems, why)
+					failed++
+				}
+			}
+			bar.Show(cli.State{Done: int64(i + 1), Total: int64(len(list)), Failed: failed})
+		}
+		return nil
+	})
+}
+
+// notRerun is why a run is not even tried; nil if it is.
+func notRerun(v *verified) *withheld {
+	switch {
+	case !v.OK:
+		return &withheld{"ARTIFACT_MISMATCH", "its files have changed"}
+	case v.Kind == registry.KindLegacy:
+		return &withheld{skipped, "a legacy run has no request"}
+	case v.Status != artifact.StatusCompleted:
+		return &withheld{skipped, "it is " + v.Status + " and has no result to reach"}
+	case v.mode != "":
+		return &withheld{skipped, v.mode + " runs depend on the venue"}
+	case v.Kind == artifact.KindFalsification:
+		return &withheld{skipped, "lab falsify --force repeats a falsification"}
+	}
+	return nil
+}
+
+// rerunOne executes one run from its request and says whether it reaches its result,
+// and if not, why.
+func rerunOne(ctx context.Context, h *evaluate.Host, id string) (same bool, why string, err error) {
+	stored, err := h.Stored(id)
+	if err != nil {
+		return false, "", err
+	}
+	scheme, err := evaluate.SchemeOf(stored.Splits)
+	if err != nil {
+		return false, "", err
+	}
+	q, err := h.Again(stored.Request, stored.Metadata.Slug, scheme, "")
+	if err != nil {
+		return false, "", err
+	}
+	p, err := h.Prepare(ctx, q)
+	if err != nil {
+		return false, "", err
+	}
+	defer p.Close()
+	if p.Manifest.Request.Splits.SHA256 != stored.Request.Splits.SHA256 {
+		return false, "", &cli.Error{Code: "INPUTS_MISSING", Message: "its splits cannot be made again"}
+	}
+	answer, err := h.Run(ctx, p, evaluate.Options{NoReuse: true})
+	switch {
+	case err != nil:
+		return false, "", err
+	case answer.Failure != nil:
+		return false, fmt.Sprintf("split %s failed: %s: %s", answer.Failure.SplitID, answer.Failure.Code, answer.Failure.Message), nil
+	case answer.Report.ResultHash != stored.Report.ResultHash:
+		return false, fmt.Sprintf("result %s, stored %s", cli.Short(answer.Report.ResultHash), cli.Short(stored.Report.ResultHash)), nil
+	}
+	return true, "", nil
 }
 
 func printVerified(w io.Writer, list []verified) {
-	rows := [][]string{{"RUN", "STATE", "FILES"}}
+	rows := [][]string{{"RUN", "KIND", "STATUS", "STATE", "FILES", "WHAT IS WRONG"}}
 	for _, v := range list {
-		state := "ok"
-		if !v.OK {
-			state = "changed: " + v.Problems[0]
-			if n := len(v.Problems) - 1; n > 0 {
-				state += fmt.Sprintf(", and %d more", n)
-			}
-		}
-		if v.Reproduced != nil {
-			state = map[bool]string{true: "ok, reproduced", false: "ok, another result"}[*v.Reproduced]
-		}
-		rows = append(rows, []string{v.RunID, state, fmt.Sprint(v.Files)})
+		rows = append(rows, []string{v.RunID, v.Kind, v.Status, stateOf(v), fmt.Sprint(v.Files), wrongWith(v)})
 	}
 	cli.Table(w, rows)
+}
+
+func stateOf(v verified) string {
+	switch {
+	case !v.OK:
+		return "changed"
+	case v.Reproduced != nil && *v.Reproduced:
+		return "ok, reproduced"
+	case v.Reproduced != nil:
+		return "ok, not reproduced"
+	case v.Rerun != nil:
+		return "ok, not rerun"
+	}
+	return "ok"
+}
+
+// wrongWith is the first problem of a run and how many more there are, or why it was
+// not executed again.
+func wrongWith(v verified) string {
+	text := ""
+	switch n := len(v.Problems); {
+	case n == 1:
+		text = v.Problems[0]
+	case n > 1:
+		text = fmt.Sprintf("%s, and %d more", v.Problems[0], n-1)
+	case v.Rerun != nil && v.Rerun.Code == skipped:
+		text = v.Rerun.Message
+	case v.Rerun != nil:
+		text = v.Rerun.Code + ": " + v.Rerun.Message
+	}
+	return strings.Join(strings.Fields(text), " ")
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -16,7 +17,9 @@ import (
 )
 
 func (a *app) statsCommand() *cobra.Command {
-	return a.Group("stats", "Compute one statistic, or list them all", a.statsEvalCommand(), a.statsListCommand())
+	c := a.Group("stats", "Compute one statistic, or list them all", a.statsEvalCommand(), a.statsListCommand())
+	c.Long = "The statistics are those that reports and comparisons are made of, each with the inputs that it names."
+	return c
 }
 
 func (a *app) statsEvalCommand() *cobra.Command {
@@ -60,22 +63,65 @@ func (a *app) runStatsEval(ctx context.Context, in io.Reader) (cli.Outcome, erro
 
 func (a *app) statsListCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use:   "list",
+		Use:   "list [function...]",
 		Short: "List the statistics with their inputs and values",
-		Long:  "List shows every function of stats eval. Names and inputs are matched literally; square brackets are an\narray, answered element by element; several names in a row are one function.",
+		Long: "List shows every function of stats eval, or those that are named. Names and inputs are matched literally;\n" +
+			"square brackets are an array, answered element by element; several names in a row are one function.",
 		Example: cli.Examples(
 			"lab stats list",
+			"lab stats list psr_2012 min_trl_2025",
 			"lab stats list --json",
 		),
-		Args: cobra.NoArgs,
 	}
-	return a.Action(c, func(context.Context, []string) (cli.Outcome, error) {
-		list := eval.All()
+	a.Arguments(c, statisticNames)
+	return a.Action(c, func(_ context.Context, args []string) (cli.Outcome, error) {
+		list, err := statistics(args)
+		if err != nil {
+			return cli.Outcome{}, err
+		}
 		return cli.Outcome{
 			Result: map[string]any{"rules": stat.Rules, "functions": list},
 			Print:  func(w io.Writer) { printStatistics(w, list) },
 		}, nil
 	})
+}
+
+// statistics are the functions of these names, in the order of the catalogue; all
+// without names.
+func statistics(names []string) ([]eval.Function, error) {
+	all := eval.All()
+	if len(names) == 0 {
+		return all, nil
+	}
+	var list []eval.Function
+	found := map[string]bool{}
+	for _, f := range all {
+		wanted := false
+		for _, name := range names {
+			if slices.Contains(f.Names, name) {
+				wanted, found[name] = true, true
+			}
+		}
+		if wanted {
+			list = append(list, f)
+		}
+	}
+	for _, name := range names {
+		if !found[name] {
+			return nil, cli.Unknown("function", name, statisticNames(nil))
+		}
+	}
+	return list, nil
+}
+
+func statisticNames([]string) []string {
+	var names []string
+	for _, f := range eval.All() {
+		for _, name := range f.Names {
+			names = append(names, cobra.CompletionWithDesc(name, f.Doc))
+		}
+	}
+	return names
 }
 
 func printStatistics(w io.Writer, list []eval.Function) {

@@ -31,6 +31,8 @@ func (a *app) validateCommand() *cobra.Command {
 	}
 	c.Flags().StringVar(&dir, "dir", "", "folder of the strategy (default: looked up by slug)")
 	c.Flags().BoolVar(&noTest, "no-test", false, "leave the author's tests out")
+	a.Arguments(c, a.Slugs)
+	a.Folder(c, "dir")
 	return a.Action(c, func(ctx context.Context, args []string) (cli.Outcome, error) {
 		return a.validate(ctx, args[0], dir, noTest)
 	})
@@ -38,7 +40,7 @@ func (a *app) validateCommand() *cobra.Command {
 
 func (a *app) validate(ctx context.Context, slug, dir string, noTest bool) (cli.Outcome, error) {
 	if _, err := a.project(slug, dir); err != nil {
-		if e := cli.Classify(err); e.Code != "LAB_JSON_INVALID" {
+		if e := cli.Classify(err); e.Code != "LAB_JSON_INVALID" && e.Code != "NAME_MISMATCH" {
 			return cli.Outcome{}, err // there is nothing to check
 		}
 	}

@@ -17,13 +17,17 @@ const datasetColumns = `id, exchange, symbol, timeframe, sha256, rows, first_ms,
 // List gives every dataset, earlier versions included, ordered by exchange, symbol,
 // timeframe and age, newest first.
 func (s *Store) List(ctx context.Context) ([]Dataset, error) {
-	list, err := s.query(ctx, `SELECT `+datasetColumns+` FROM datasets`)
+	list, err := s.query(ctx, func(*Dataset) bool { return true }, `SELECT `+datasetColumns+` FROM datasets`)
 	sortDatasets(list)
 	return list, err
 }
 
 // query reads datasets. The catalogue is read anew each time: other processes write it.
-func (s *Store) query(ctx context.Context, query string, args ...any) ([]Dataset, error) {
+// keep says the same as the query does, for a store that has its catalogue in memory.
+func (s *Store) query(ctx context.Context, keep func(*Dataset) bool, query string, args ...any) ([]Dataset, error) {
+	if s.db == nil {
+		return s.held(keep), ctx.Err()
+	}
 	rows, err := s.db.Read().QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, err
@@ -67,6 +71,10 @@ func scan(rows *sql.Rows) (d Dataset, err error) {
 // with the same candles is renewed. What was resampled never displaces what was
 // imported, which can only happen when both arrive at once.
 func (s *Store) insert(ctx context.Context, d *Dataset) error {
+	if s.db == nil {
+		s.hold(*d)
+		return ctx.Err()
+	}
 	report, err := json.Marshal(d.Report)
 	if err != nil {
 		return err

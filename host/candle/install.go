@@ -14,7 +14,8 @@ import (
 // installSample stores the sets of the sample that are not there. Later starts only
 // look: one query, and the size of each file.
 func (s *Store) installSample(ctx context.Context) error {
-	stored, err := s.query(ctx, `SELECT `+datasetColumns+` FROM datasets WHERE exchange = ? AND current = 1`, sample.Exchange)
+	bundled := func(d *Dataset) bool { return d.Exchange == sample.Exchange && d.Current }
+	stored, err := s.query(ctx, bundled, `SELECT `+datasetColumns+` FROM datasets WHERE exchange = ? AND current = 1`, sample.Exchange)
 	if err != nil {
 		return err
 	}

@@ -33,7 +33,10 @@ func (s *Store) Offers(ctx context.Context, exchange string, symbol market.Symbo
 
 // Pinned finds a dataset, current or not, by the hash of its file.
 func (s *Store) Pinned(ctx context.Context, exchange string, symbol market.Symbol, tf market.Timeframe, sha256 string) (Dataset, error) {
-	list, err := s.query(ctx, `SELECT `+datasetColumns+` FROM datasets
+	pinned := func(d *Dataset) bool {
+		return d.Exchange == exchange && d.Symbol == symbol && d.Timeframe == tf && d.SHA256 == sha256
+	}
+	list, err := s.query(ctx, pinned, `SELECT `+datasetColumns+` FROM datasets
 		WHERE exchange = ? AND symbol = ? AND timeframe = ? AND sha256 = ?`, exchange, symbol, tf.String(), sha256)
 	if err != nil {
 		return Dataset{}, err
@@ -46,7 +49,8 @@ func (s *Store) Pinned(ctx context.Context, exchange string, symbol market.Symbo
 
 // current is the current datasets of a symbol.
 func (s *Store) current(ctx context.Context, exchange string, symbol market.Symbol) ([]Dataset, error) {
-	return s.query(ctx, `SELECT `+datasetColumns+` FROM datasets
+	keep := func(d *Dataset) bool { return d.Exchange == exchange && d.Symbol == symbol && d.Current }
+	return s.query(ctx, keep, `SELECT `+datasetColumns+` FROM datasets
 		WHERE exchange = ? AND symbol = ? AND current = 1`, exchange, symbol)
 }
 
@@ -130,7 +134,8 @@ type Range struct {
 
 // Exchanges lists what is stored, by exchange.
 func (s *Store) Exchanges(ctx context.Context) ([]Exchange, error) {
-	list, err := s.query(ctx, `SELECT `+datasetColumns+` FROM datasets WHERE current = 1 AND derived_from = ''`)
+	imported := func(d *Dataset) bool { return d.Current && d.DerivedFrom == "" }
+	list, err := s.query(ctx, imported, `SELECT `+datasetColumns+` FROM datasets WHERE current = 1 AND derived_from = ''`)
 	if err != nil {
 		return nil, err
 	}

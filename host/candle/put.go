@@ -160,7 +160,8 @@ func hashOf(c *market.Series) (string, error) {
 }
 
 // writeFile writes the candle file and returns its hash. It appears under its final
-// name complete and synced; a damaged one of that name is replaced.
+// name complete and, but for a temporary store, synced; a damaged one of that name is
+// replaced.
 func (s *Store) writeFile(c *market.Series) (sum string, err error) {
 	f, err := os.CreateTemp(s.dir, tempPrefix)
 	if err != nil {
@@ -176,12 +177,16 @@ func (s *Store) writeFile(c *market.Series) (sum string, err error) {
 	if err := candlefile.Write(io.MultiWriter(f, h), c); err != nil {
 		return "", err
 	}
-	if err := errors.Join(f.Chmod(0o400), f.Sync(), f.Close()); err != nil {
+	lasting := s.db != nil // a crash takes a temporary store away as a whole
+	if err = f.Chmod(0o400); err == nil && lasting {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
 		return "", err
 	}
 	sum = hex.EncodeToString(h.Sum(nil))
-	if err := os.Rename(f.Name(), s.Path(sum)); err != nil {
-		return "", err
+	if err := os.Rename(f.Name(), s.Path(sum)); err != nil || !lasting {
+		return sum, err
 	}
 	return sum, syncDir(filepath.Dir(f.Name()))
 }

@@ -29,12 +29,13 @@ const (
 // Store is an open candle store. Its methods may be called from several goroutines.
 type Store struct {
 	dir string
-	db  *sqlite.DB
+	db  *sqlite.DB // nil: the catalogue is memory
 
 	resampling sync.Mutex // one at a time: two callers often want the same
 
 	mu       sync.Mutex
 	verified map[string]bool // hashes whose file this process has hashed
+	memory   []Dataset
 }
 
 // Open opens or creates the store below the state directory and installs the sample
@@ -61,7 +62,12 @@ func Open(ctx context.Context, stateDir string) (*Store, error) {
 }
 
 // Close closes the catalogue. Files opened by OpenSeries stay open.
-func (s *Store) Close() error { return s.db.Close() }
+func (s *Store) Close() error {
+	if s.db == nil {
+		return nil
+	}
+	return s.db.Close()
+}
 
 // Path is where the candle file with this hash is.
 func (s *Store) Path(sha256 string) string { return filepath.Join(s.dir, sha256+fileSuffix) }

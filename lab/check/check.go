@@ -7,6 +7,7 @@ import (
 
 	"github.com/assay-run/assay/host/candle"
 	"github.com/assay-run/assay/lab/evaluate"
+	"github.com/assay-run/assay/lab/family/plan"
 	"github.com/assay-run/assay/lab/project"
 	"github.com/assay-run/assay/lab/project/scaffold"
 )
@@ -171,15 +172,19 @@ func (s *Subject) parameters(ctx context.Context) (string, error) {
 			Code: "PARAMS_INVALID", Message: fmt.Sprintf("/params%s %s", bad[0].Pointer, bad[0].Message), Details: map[string]any{"pointer": "/params" + bad[0].Pointer},
 		}
 	}
-	n, err := checkSpace(s.project.Config.Family, strategy)
+	message := string(params)
+	family := s.project.Config.Family
+	if family == nil || family.Space.Len() == 0 {
+		return message, nil
+	}
+	if err := Space(family, strategy, strategy.ParamsSchema); err != nil {
+		return "", err
+	}
+	points, err := plan.Points(*family, params, q.Seed)
 	if err != nil {
 		return "", err
 	}
-	message := string(params)
-	if n > 0 {
-		message += fmt.Sprintf("; %d in the space of the family", n)
-	}
-	return message, nil
+	return message + fmt.Sprintf("; %d in the space of the family, %d points", family.Space.Len(), len(points.Params)), nil
 }
 
 func (s *Subject) data(ctx context.Context) (string, error) {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -32,8 +33,13 @@ type App struct {
 	Sandbox       string
 	PluginTimeout time.Duration
 	Logger        hclog.Logger
-	answer        *answer // of the command that ran
-	noted         []Warning
+
+	answer  *answer        // of the command that ran
+	running *cobra.Command // the command that runs
+	noted   []Warning
+	offered map[*cobra.Command][]choice
+	screen  *screen
+	now     func() time.Time
 }
 
 // Note keeps a warning that belongs to no command, such as one of the registry: it is
@@ -53,29 +59,59 @@ type answer struct {
 // Run makes the program from its commands, runs the command line and returns the exit
 // code.
 func Run(ctx context.Context, args []string, env IO, commands func(*App) []*cobra.Command) int {
-	a := &App{IO: env, Logger: hclog.NewNullLogger()}
-	root := a.root()
-	root.AddCommand(commands(a)...)
+	a, root := assemble(env, commands)
 	root.SetArgs(args)
-	root.SetOut(env.Out)
-	root.SetErr(env.Err)
-	cmd, err := root.ExecuteContextC(ctx)
+	cmd, err := a.execute(ctx, root)
 	if err != nil {
 		// Cobra refused before a command ran: flags may not have been read to the end.
 		a.JSON = a.JSON || slices.Contains(args, "--json")
-		a.answer = &answer{err: Usage(flagOf(err), "%s; see %s --help", err, cmd.CommandPath())}
+		var own *Error
+		if !errors.As(err, &own) {
+			own = Usage(flagOf(err), "%s; see %s --help", err, cmd.CommandPath())
+		}
+		a.answer = &answer{err: own}
 	}
 	if a.answer == nil {
 		return exitDone // help
 	}
-	return a.print(strings.TrimPrefix(strings.TrimPrefix(cmd.CommandPath(), "lab"), " "))
+	return a.show(strings.TrimPrefix(strings.TrimPrefix(cmd.CommandPath(), "lab"), " "))
+}
+
+// Commands is the tree of commands as Run makes it, for those who look at it without
+// running anything.
+func Commands(env IO, commands func(*App) []*cobra.Command) *cobra.Command {
+	_, root := assemble(env, commands)
+	return root
+}
+
+func assemble(env IO, commands func(*App) []*cobra.Command) (*App, *cobra.Command) {
+	a := &App{IO: env, Logger: hclog.NewNullLogger(), offered: map[*cobra.Command][]choice{}, screen: &screen{w: env.Err}, now: time.Now}
+	a.IO.Err = a.screen
+	root := a.root()
+	root.AddCommand(commands(a)...)
+	root.AddCommand(a.completionCommand())
+	root.SetHelpCommand(a.helpCommand())
+	root.InitDefaultHelpCmd()
+	root.SetHelpFunc(func(c *cobra.Command, _ []string) { a.help(c) })
+	root.SetOut(a.IO.Out)
+	root.SetErr(a.IO.Err)
+	describe(root)
+	guard(root)
+	return a, root
 }
 
 func (a *App) root() *cobra.Command {
 	c := &cobra.Command{
-		Use:           "lab",
-		Short:         "Turn a strategy into evidence",
-		Long:          "lab evaluates trading strategies, compares runs with the uncertainty in view, and repeats failures.",
+		Use:   "lab",
+		Short: "Turn a strategy into evidence",
+		Long:  "lab evaluates trading strategies, compares runs with the uncertainty in view, and repeats failures.",
+		Example: Examples(
+			"lab init strategy my_first",
+			"lab validate my_first",
+			"lab run my_first",
+			"lab run my_first --set period=400",
+			"lab compare my_first",
+		),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cobra.NoArgs,
@@ -89,10 +125,15 @@ func (a *App) root() *cobra.Command {
 	f.StringVar(&a.LogLevel, "log-level", "", "trace, debug, info, warn or error (SERVICE_LOG_LEVEL, default warn)")
 	f.StringVar(&a.Sandbox, "sandbox", "auto", "run plugins in a sandbox: auto, off or require")
 	f.DurationVar(&a.PluginTimeout, "plugin-timeout", 30*time.Second, "how long a plugin may take for one answer")
+	a.offer(c, "log-level", logLevels)
+	a.offer(c, "sandbox", sandboxLevels)
+	a.Folder(c, "state-dir")
+	c.CompletionOptions.DisableDefaultCmd = true // there is one of our own
 	return c
 }
 
-// Group is a command that only holds others.
+// Group is a command that only holds others. Its examples are the first of each of
+// theirs, unless it is given some.
 func (a *App) Group(use, short string, commands ...*cobra.Command) *cobra.Command {
 	c := &cobra.Command{Use: use, Short: short, Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
 	c.AddCommand(commands...)
@@ -103,8 +144,8 @@ func (a *App) Group(use, short string, commands ...*cobra.Command) *cobra.Comman
 // a failure has a table to show.
 func (a *App) Action(c *cobra.Command, run func(ctx context.Context, args []string) (Outcome, error)) *cobra.Command {
 	c.RunE = func(cmd *cobra.Command, args []string) error {
-		a.answer = &answer{}
-		if a.answer.err = a.configure(); a.answer.err == nil {
+		a.answer, a.running = &answer{}, cmd
+		if a.answer.err = a.configure(cmd); a.answer.err == nil {
 			a.answer.outcome, a.answer.err = run(cmd.Context(), args)
 		}
 		return nil
@@ -112,24 +153,42 @@ func (a *App) Action(c *cobra.Command, run func(ctx context.Context, args []stri
 	return c
 }
 
+// The levels of the common options.
+var (
+	logLevels     = []string{"trace", "debug", "info", "warn", "error"}
+	sandboxLevels = []string{"auto", "off", "require"}
+)
+
 // configure fills the common options that were not given from the environment and
-// checks them all.
-func (a *App) configure() error {
-	a.StateDir = FirstOf(a.StateDir, a.IO.Getenv("SERVICE_STATE_DIR"), ".assay")
+// checks them all, and then the values of the command's own flags that were declared.
+func (a *App) configure(c *cobra.Command) error {
+	a.StateDir = a.stateDir()
 	a.LogLevel = FirstOf(a.LogLevel, a.IO.Getenv("SERVICE_LOG_LEVEL"), "warn")
 	a.NoColor = a.NoColor || a.IO.Getenv("NO_COLOR") != ""
-	if !slices.Contains([]string{"trace", "debug", "info", "warn", "error"}, a.LogLevel) {
-		return Usage("--log-level", "%q is not one of trace, debug, info, warn, error", a.LogLevel)
+	if err := oneOf("--log-level", a.LogLevel, logLevels); err != nil {
+		return err
 	}
-	if !slices.Contains([]string{"auto", "off", "require"}, a.Sandbox) {
-		return Usage("--sandbox", "%q is not one of auto, off, require", a.Sandbox)
+	if err := oneOf("--sandbox", a.Sandbox, sandboxLevels); err != nil {
+		return err
 	}
 	if a.PluginTimeout <= 0 {
-		return Usage("--plugin-timeout", "must be above zero, for example 30s")
+		return Usage("--plugin-timeout", "--plugin-timeout must be above zero, for example 30s")
 	}
 	a.Logger = hclog.New(&hclog.LoggerOptions{Name: "lab", Level: hclog.LevelFromString(a.LogLevel), Output: a.IO.Err})
+	for _, o := range a.offered[c] {
+		if f := c.Flag(o.flag); f.Changed {
+			if err := oneOf("--"+o.flag, f.Value.String(), o.values); err != nil {
+				return err
+			}
+		}
+	}
 	a.Logger.Debug("configured", "state_dir", a.StateDir, "sandbox", a.Sandbox, "plugin_timeout", a.PluginTimeout)
 	return nil
+}
+
+// stateDir is the folder of everything that is stored: flag, environment, default.
+func (a *App) stateDir() string {
+	return FirstOf(a.StateDir, a.IO.Getenv("SERVICE_STATE_DIR"), ".assay")
 }
 
 // FirstOf is the first value that is not empty.

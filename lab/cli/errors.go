@@ -57,7 +57,10 @@ func exitOf(code string) int {
 	return exitRefused
 }
 
-// Usage refuses an option. flag may be empty.
+// slugArgument is the argument that names a strategy, in usage lines and details.
+const slugArgument = "<slug>"
+
+// Usage refuses a flag or an argument, named as in the usage line; it may be empty.
 func Usage(flag, format string, args ...any) *Error {
 	e := &Error{Code: CodeUsage, Message: fmt.Sprintf(format, args...)}
 	if flag != "" {
@@ -137,15 +140,19 @@ func classifyProject(err error) *Error {
 	)
 	switch {
 	case errors.As(err, &slug):
-		return &Error{Code: "SLUG_INVALID", Message: err.Error()}
+		return &Error{Code: "SLUG_INVALID", Message: err.Error(), Details: map[string]any{"flag": slugArgument}}
 	case errors.As(err, &exists):
-		return &Error{Code: "STRATEGY_EXISTS", Message: err.Error(), Details: map[string]any{"path": exists.Path}}
+		return &Error{Code: "STRATEGY_EXISTS", Message: err.Error(), Details: map[string]any{"flag": slugArgument, "path": exists.Path}}
 	case errors.As(err, &missing):
-		return &Error{Code: "STRATEGY_NOT_FOUND", Message: err.Error(), Details: map[string]any{"tried": append([]string{}, missing.Tried...)}}
+		flag := slugArgument
+		if missing.Missing != "" {
+			flag = "--dir"
+		}
+		return &Error{Code: "STRATEGY_NOT_FOUND", Message: err.Error(), Details: map[string]any{"flag": flag, "tried": append([]string{}, missing.Tried...)}}
 	case errors.As(err, &config):
 		return &Error{Code: "LAB_JSON_INVALID", Message: err.Error(), Details: map[string]any{"pointer": config.Faults[0].Pointer, "errors": config.Faults}}
 	case errors.Is(err, project.ErrNoGo):
-		return &Error{Code: "GO_TOOL_MISSING", Message: err.Error()}
+		return &Error{Code: "GO_TOOL_MISSING", Message: err.Error(), Details: map[string]any{"pointer": "/plugin"}}
 	case errors.As(err, &build):
 		return &Error{Code: "BUILD_FAILED", Message: err.Error(), Details: map[string]any{"output": build.Output}}
 	case errors.As(err, &refused):

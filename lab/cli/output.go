@@ -21,6 +21,7 @@ type Outcome struct {
 	Warnings []Warning
 }
 
+// Warning is something that a person should know or mend, with a code for programs.
 type Warning struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`

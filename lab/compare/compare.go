@@ -132,10 +132,10 @@ func Compare(ctx context.Context, store *artifact.Store, reg *registry.Registry,
 
 func (o *Options) check() error {
 	if o.Sort != "" && !known(o.Sort) {
-		return usage("--sort", "%q is no metric: use one of %s", o.Sort, strings.Join(sortable(), ", "))
+		return usage("--sort", "%q is no metric: use one of %s", o.Sort, strings.Join(Metrics(), ", "))
 	}
 	if o.Top < 0 {
-		return usage("--top", "must be at least 1")
+		return usage("--top", "--top must be at least 1")
 	}
 	return nil
 }

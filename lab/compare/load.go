@@ -69,7 +69,7 @@ func older(a, b registry.Run) int {
 func (l *loader) rows(ctx context.Context) ([]registry.Run, error) {
 	var rows []registry.Run
 	for _, id := range l.o.Runs {
-		row, err := l.row(ctx, id, "")
+		row, err := l.row(ctx, id, "run")
 		if err != nil {
 			return nil, err
 		}
@@ -91,10 +91,7 @@ func (l *loader) rows(ctx context.Context) ([]registry.Run, error) {
 // row is a run that somebody has named.
 func (l *loader) row(ctx context.Context, id, flag string) (registry.Run, error) {
 	row, err := l.reg.Get(ctx, id)
-	details := map[string]any{"run_id": id}
-	if flag != "" {
-		details["flag"] = flag
-	}
+	details := map[string]any{"flag": flag, "run_id": id}
 	switch {
 	case errors.Is(err, registry.ErrNotFound):
 		return row, &Error{Code: "RUN_NOT_FOUND", Message: fmt.Sprintf("there is no run %q: lab runs list --slug %s shows what there is", id, l.o.Slug), Details: details}
@@ -115,7 +112,7 @@ func (l *loader) newest(ctx context.Context) ([]registry.Run, error) {
 	if len(rows) == 0 {
 		return nil, &Error{
 			Code: "RUN_NOT_FOUND", Message: fmt.Sprintf("there is no completed run of %s: lab run %s makes one", l.o.Slug, l.o.Slug),
-			Details: map[string]any{"slug": l.o.Slug},
+			Details: map[string]any{"flag": "<slug>", "slug": l.o.Slug},
 		}
 	}
 	cut := max(len(rows)-newest, 0)

@@ -40,8 +40,8 @@ func metricKeys(sortBy string) []string {
 	return keys
 }
 
-// sortable are the metrics that runs can be ordered by.
-func sortable() []string {
+// Metrics are the keys of the metrics that runs can be ordered by.
+func Metrics() []string {
 	var keys []string
 	for _, m := range metric.All() {
 		keys = append(keys, m.Key)
@@ -49,7 +49,7 @@ func sortable() []string {
 	return append(keys, feeShare)
 }
 
-func known(key string) bool { return slices.Contains(sortable(), key) }
+func known(key string) bool { return slices.Contains(Metrics(), key) }
 
 // lessIsBetter are the metrics whose smallest value is the best.
 func lessIsBetter(key string) bool {

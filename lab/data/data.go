@@ -19,7 +19,9 @@ type app struct{ *cli.App }
 // Command is the group of commands.
 func Command(shared *cli.App) *cobra.Command {
 	a := &app{shared}
-	return a.Group("data", "Import, list and check candles", a.dataImportCommand(), a.dataListCommand(), a.dataCheckCommand())
+	c := a.Group("data", "Import, list and check candles", a.dataImportCommand(), a.dataListCommand(), a.dataCheckCommand())
+	c.Long = "The candle store of the state directory: every series has the hash of its content, which runs name."
+	return c
 }
 
 // withStore runs f with the candle store open.

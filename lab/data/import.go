@@ -59,7 +59,27 @@ func (a *app) dataImportCommand() *cobra.Command {
 	f.StringVar(&o.volumeUnit, "volume-unit", "", "base, quote, contracts or ticks (default: as the format has it, else base)")
 	f.BoolVar(&o.merge, "merge", false, "join with the stored candles of the same exchange, symbol and timeframe")
 	f.BoolVar(&o.dryRun, "dry-run", false, "do everything but store")
+	a.offerImport(c)
 	return a.Action(c, func(ctx context.Context, args []string) (cli.Outcome, error) { return a.runDataImport(ctx, o, args) })
+}
+
+// offerImport completes the flags whose values are known; the importer checks them.
+func (a *app) offerImport(c *cobra.Command) {
+	a.Arguments(c, nil) // files
+	for flag, values := range map[string][]string{
+		"stamp": {"open", "close"}, "date-order": {"mdy", "dmy"}, "ohlc-violations": {"widen", "drop", "keep"}, "duplicates": {"first", "last"},
+		"calendar": {"24x7", "weekdays"}, "volume-unit": {"base", "quote", "contracts", "ticks"},
+	} {
+		a.Offer(c, flag, func([]string) []string { return values })
+	}
+	a.Offer(c, "profile", func([]string) []string {
+		var list []string
+		for _, p := range profile.All() {
+			list = append(list, cobra.CompletionWithDesc(p.Name, p.Doc))
+		}
+		slices.Sort(list)
+		return list
+	})
 }
 
 // importHelp is what the command says of itself, with the formats as they describe
@@ -123,7 +143,7 @@ func (a *app) runDataImport(ctx context.Context, o dataImportOptions, paths []st
 	if err != nil {
 		return cli.Outcome{}, err
 	}
-	p := a.Progress("importing")
+	p := a.Progress("importing").Count("bytes", 0)
 	req.Options.Progress = p.Update
 	var d candle.Dataset
 	err = a.withStore(ctx, func(s *candle.Store) error {

@@ -1,5 +1,13 @@
-// Package design holds the designs of a parameter search as far as they are arithmetic:
-// the Sobol sequence, the cartesian grid and the rungs of successive halving. What a
-// point means in a space of parameters is not decided here. It imports nothing but the
-// standard library and draws nothing: a random shift is handed in.
+// Package design is the design of a parameter search: the space of parameters, which
+// of its points are allowed, and the points that a method picks, all of them before
+// anything is evaluated. Section 7 of lab-stats/1 has the rules.
+//
+// A Space and its Constraints come in as JSON, from lab.json or a registered plan; every
+// fault is a *FieldError with the place. Design.Enumerate gives the points: parameters
+// as canonical JSON, in an order that depends on nothing but the design. Rungs says how
+// successive halving goes through them, Space.Position where given parameters lie in
+// the unit cube. Package neighbour below this one makes small changes to parameters.
+//
+// It imports the random streams and the canonical JSON, and nothing else of this
+// module: what a strategy makes of a point is not decided here.
 package design

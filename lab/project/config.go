@@ -17,6 +17,7 @@ import (
 	"golang.org/x/text/language"
 	"golang.org/x/text/message"
 
+	"github.com/assay-run/assay/lab/design"
 	"github.com/assay-run/assay/lab/split"
 )
 
@@ -57,8 +58,8 @@ type Config struct {
 	Seed              string          `json:"seed"`
 	Params            json.RawMessage `json:"params"`
 	MaxHoldingCandles int             `json:"max_holding_candles"`
-	// Family is what family plan registers, as it stands in the file.
-	Family json.RawMessage `json:"family"`
+	// Family is what family plan registers, nil if the file has none.
+	Family *Family `json:"-"`
 }
 
 // Fault is one bad value of lab.json; Pointer is RFC 6901.
@@ -105,14 +106,18 @@ func Parse(file string, text []byte) (*Config, error) {
 	}
 	c := &Config{InitialCash: json.RawMessage("10000"), Seed: "1", MaxHoldingCandles: 1, Stress: []string{"cost_x2", "delay_1"}}
 	c.Splits.Scheme, c.Plugin.Build = split.Default, "go"
-	if err := json.Unmarshal(raw, c); err != nil {
+	whole := struct {
+		*Config
+		Family json.RawMessage `json:"family"`
+	}{Config: c}
+	if err := json.Unmarshal(raw, &whole); err != nil {
 		return nil, fail(Fault{Message: err.Error()})
 	}
 	if c.Plugin.Path != "" {
 		c.Plugin.Build = ""
 	}
 	c.fill()
-	if faults := c.check(); len(faults) > 0 {
+	if faults := c.check(whole.Family); len(faults) > 0 {
 		return nil, fail(faults...)
 	}
 	return c, nil
@@ -133,9 +138,15 @@ func (c *Config) fill() {
 	}
 }
 
-// check is what the schema cannot say.
-func (c *Config) check() []Fault {
+// check is what the schema cannot say. It reads the family block.
+func (c *Config) check(family json.RawMessage) []Fault {
 	var faults []Fault
+	if len(family) > 0 {
+		var err error
+		if c.Family, err = ParseFamily(family); err != nil {
+			faults = append(faults, familyFaults(err)...)
+		}
+	}
 	if _, err := strconv.ParseUint(c.Seed, 10, 64); err != nil {
 		faults = append(faults, Fault{"/seed", "must be below 2^64"})
 	}
@@ -150,8 +161,20 @@ func (c *Config) check() []Fault {
 			faults = append(faults, Fault{"/splits" + bad.Pointer, bad.Message})
 		}
 	}
-	sort.Slice(faults, func(i, j int) bool { return faults[i].Pointer < faults[j].Pointer })
+	sort.SliceStable(faults, func(i, j int) bool { return faults[i].Pointer < faults[j].Pointer })
 	return faults
+}
+
+func familyFaults(err error) []Fault {
+	list := design.FieldErrors(err)
+	if list == nil {
+		return []Fault{{"/family", err.Error()}}
+	}
+	out := make([]Fault, len(list))
+	for i, f := range list {
+		out[i] = Fault{"/family" + f.Pointer, f.Message}
+	}
+	return out
 }
 
 func flatten(err error) []error {

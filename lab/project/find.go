@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -92,6 +93,52 @@ func Find(slug, dir, working string) (*Project, error) {
 		missing.Tried = append(missing.Tried, filepath.Join(place.dir, FileName))
 	}
 	return nil, missing
+}
+
+// Name is a strategy that can be asked for.
+type Name struct{ Slug, Title string }
+
+// List is the strategies around a folder: its own, those of the checkout that it lies
+// in, and those of the folders in it, sorted. One whose lab.json is broken has the name
+// of its folder and no title.
+func List(working string) []Name {
+	files := []string{filepath.Join(working, FileName)}
+	if root := Checkout(working); root != "" {
+		files = append(files, inFolders(filepath.Join(root, "strategies"))...)
+	}
+	files = append(files, inFolders(working)...)
+	var list []Name
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			continue
+		}
+		n := Name{Slug: filepath.Base(filepath.Dir(file))}
+		if c, err := Parse(file, text); err == nil {
+			n = Name{c.Slug, c.Title}
+		}
+		known := slices.ContainsFunc(list, func(have Name) bool { return have.Slug == n.Slug })
+		if CheckSlug(n.Slug) == nil && !known {
+			list = append(list, n)
+		}
+	}
+	slices.SortFunc(list, func(a, b Name) int { return strings.Compare(a.Slug, b.Slug) })
+	return list
+}
+
+// inFolders is where the lab.json of each folder in a folder would be.
+func inFolders(dir string) []string {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil
+	}
+	var files []string
+	for _, e := range entries {
+		if e.IsDir() && !strings.HasPrefix(e.Name(), ".") {
+			files = append(files, filepath.Join(dir, e.Name(), FileName))
+		}
+	}
+	return files
 }
 
 type place struct {

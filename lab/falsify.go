@@ -1,0 +1,253 @@
+package lab
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/assay-run/assay/host/artifact"
+	"github.com/assay-run/assay/lab/cli"
+	"github.com/assay-run/assay/lab/evaluate"
+	"github.com/assay-run/assay/lab/falsify"
+	"github.com/assay-run/assay/lab/falsify/judge"
+	"github.com/assay-run/assay/lab/falsify/profile"
+	"github.com/assay-run/assay/lab/project"
+)
+
+// falsifyOptions are the flags of lab falsify.
+type falsifyOptions struct {
+	dir, plugin  string
+	run          string
+	profile      string
+	printProfile bool
+	full         bool
+	only, skip   []string
+	force        bool
+	revealTest   bool
+	workers      int
+}
+
+func (a *app) falsifyCommand() *cobra.Command {
+	var o falsifyOptions
+	var tests []string
+	for _, e := range judge.Catalogue() {
+		tests = append(tests, e.ID)
+	}
+	c := &cobra.Command{
+		Use:   "falsify <slug>",
+		Short: "Attack a run with a battery of tests",
+		Long: "Falsify plays a completed run again and again: repeated, candle by candle, without the candles to come,\n" +
+			"at higher costs, later, on noisy, shuffled and reversed prices, beside its parameters, and against chance\n" +
+			"and holding. Each test attacks one claim. A gate that fails refutes the run and the exit code is 1; with\n" +
+			"a gate that says nothing it is 3. The run itself is not touched, and its test split is never played.",
+		Example: cli.Examples(
+			"lab falsify sma_cross    # the run that was completed last; there is one first if there is none",
+			"lab falsify sma_cross --run run_6rvs7gxczpvrxcpd --full",
+			"lab falsify sma_cross --only cost_stress --only delay_stress",
+			"lab falsify sma_cross --skip permuted_candles --workers 1",
+			"lab falsify sma_cross --print-profile > strict.json    # change it, then: --profile strict.json",
+		),
+		Args: cobra.ExactArgs(1),
+	}
+	f := c.Flags()
+	f.StringVar(&o.dir, "dir", "", "folder of the strategy, where it has to be run first (default: looked up by slug)")
+	f.StringVar(&o.plugin, "plugin", "", "a finished program instead of building one, where it has to be run first")
+	f.StringVar(&o.run, "run", "", "the run to attack (default: the one that was completed last)")
+	f.StringVar(&o.profile, "profile", "", "a file with other counts and thresholds than falsify-profile/1")
+	f.BoolVar(&o.printProfile, "print-profile", false, "print the profile that would be used, and attack nothing")
+	f.BoolVar(&o.full, "full", false, "999 replays instead of 199, and the whole search on shuffled candles")
+	f.StringSliceVar(&o.only, "only", nil, "make this test alone; may be repeated")
+	f.StringSliceVar(&o.skip, "skip", nil, "leave this test out; may be repeated")
+	f.BoolVar(&o.force, "force", false, "attack again what was attacked; the result must be the same")
+	f.BoolVar(&o.revealTest, "reveal-test", false, "show the locked test metrics of the run; this is noted, and later new trials of the family are post_peek")
+	f.IntVar(&o.workers, "workers", 0, "how many replays are made side by side (default: number of CPUs)")
+	a.Arguments(c, a.Slugs)
+	a.Folder(c, "dir")
+	return a.Action(c, func(ctx context.Context, args []string) (cli.Outcome, error) { return a.falsify(ctx, args[0], o) })
+}
+
+func (a *app) falsify(ctx context.Context, slug string, o falsifyOptions) (cli.Outcome, error) {
+	if err := project.CheckSlug(slug); err != nil {
+		return cli.Outcome{}, err
+	}
+	if o.workers < 0 {
+		return cli.Outcome{}, cli.Usage("--workers", "--workers must be at least 1, or 0 for the number of CPUs")
+	}
+	p, err := o.chosen()
+	if err != nil {
+		return cli.Outcome{}, err
+	}
+	if o.printProfile {
+		text, err := json.MarshalIndent(p, "", "  ")
+		return cli.Outcome{Result: p, Print: func(w io.Writer) { fmt.Fprintf(w, "%s\n", text) }}, err
+	}
+	var result *falsify.Result
+	var test *artifact.LockedMetrics
+	err = a.WithHost(ctx, func(h *evaluate.Host) error {
+		h.Workers = o.workers
+		base, err := a.baseOf(ctx, h, slug, o)
+		if err != nil {
+			return err
+		}
+		bar := a.Progress("falsify "+base.RunID).Count("replays", 0)
+		defer bar.End()
+		result, err = falsify.Run(ctx, h, base, falsify.Options{
+			Profile: p, Force: o.force,
+			Progress: func(done, planned int64, failed int) { bar.Show(cli.State{Done: done, Total: planned, Failed: failed}) },
+			Waiting:  func(owner string) { a.say("waiting for %s, which attacks the same run", owner) },
+		})
+		if err != nil || !o.revealTest {
+			return err
+		}
+		test, err = a.revealTest(ctx, h, &evaluate.Answer{RunID: base.RunID, Metadata: base.Metadata, Report: base.Report}, "falsify")
+		return err
+	})
+	if err != nil {
+		return cli.Outcome{}, err
+	}
+	out := cli.Outcome{Result: falsifyResult(result, test), Print: func(w io.Writer) { printFalsified(w, result, test) }, Warnings: runWarnings(result.Answer)}
+	return out, falsifyVerdict(result, test)
+}
+
+// chosen is the profile of the options: the default or a file, changed by the flags.
+func (o *falsifyOptions) chosen() (profile.Profile, error) {
+	p := profile.Default()
+	var bad *profile.FieldError
+	if o.profile != "" {
+		f, err := os.Open(o.profile)
+		if err != nil {
+			return p, cli.Usage("--profile", "%v", err)
+		}
+		text, err := io.ReadAll(io.LimitReader(f, profile.MaxBytes+1))
+		if err = errors.Join(err, f.Close()); err != nil {
+			return p, cli.Usage("--profile", "%v", err)
+		}
+		if len(text) > profile.MaxBytes {
+			return p, cli.Usage("--profile", "%s is larger than %d bytes", o.profile, profile.MaxBytes)
+		}
+		if p, err = profile.Decode(text); errors.As(err, &bad) {
+			refused := cli.Usage("--profile", "%s: %s", o.profile, bad.Error())
+			refused.Details["pointer"] = bad.Pointer
+			return p, refused
+		}
+		if err != nil {
+			return p, err
+		}
+	}
+	for _, list := range []struct {
+		flag string
+		ids  []string
+	}{{"--only", o.only}, {"--skip", o.skip}} {
+		for _, id := range list.ids {
+			if _, ok := judge.Find(id); !ok {
+				refused := cli.Unknown("test", id, testIDs())
+				refused.Details["flag"] = list.flag
+				return p, refused
+			}
+		}
+	}
+	return p.With(profile.Options{Full: o.full, Only: o.only, Skip: o.skip})
+}
+
+func testIDs() []string {
+	var ids []string
+	for _, e := range judge.Catalogue() {
+		ids = append(ids, e.ID)
+	}
+	return ids
+}
+
+// baseOf is the run that was named, else the one that was completed last, else one that
+// is made now as lab run would.
+func (a *app) baseOf(ctx context.Context, h *evaluate.Host, slug string, o falsifyOptions) (*falsify.Base, error) {
+	id := o.run
+	if id == "" {
+		var err error
+		if id, err = falsify.Newest(ctx, h, slug); err != nil {
+			return nil, err
+		}
+	}
+	if id == "" {
+		ask, err := a.question(ctx, slug, runOptions{dir: o.dir, plugin: o.plugin})
+		if err != nil {
+			return nil, err
+		}
+		prepared, err := ask(h)
+		if err != nil {
+			return nil, err
+		}
+		defer prepared.Close()
+		bar := a.Progress("run "+prepared.RunID).Count("candles", 0)
+		defer bar.End()
+		answer, err := h.Run(ctx, prepared, evaluate.Options{Progress: bar.Update})
+		if err != nil {
+			return nil, err
+		}
+		if f := answer.Failure; f != nil {
+			return nil, &cli.Error{
+				Code: "RUN_FAILED", Message: fmt.Sprintf("split %s failed: %s: %s", f.SplitID, f.Code, f.Message),
+				Details: map[string]any{"run_id": answer.RunID, "split_id": f.SplitID, "code": f.Code, "failure_capsule": f.Capsule},
+			}
+		}
+		id = answer.RunID
+	}
+	return falsify.Open(ctx, h, slug, id)
+}
+
+// falsifyAnswer is the result of lab falsify --json.
+type falsifyAnswer struct {
+	RunID       string           `json:"run_id"`
+	RequestHash string           `json:"request_hash"`
+	ResultHash  string           `json:"result_hash"`
+	Reused      bool             `json:"reused"`
+	Summary     *falsify.Summary `json:"summary"`
+	// FailureCapsule is null unless a plugin failed or decided otherwise.
+	FailureCapsule any `json:"failure_capsule"`
+	// Test is null unless it was revealed.
+	Test *artifact.LockedMetrics `json:"test"`
+	Path string                  `json:"path"`
+}
+
+func falsifyResult(r *falsify.Result, test *artifact.LockedMetrics) falsifyAnswer {
+	return falsifyAnswer{
+		RunID: r.RunID, RequestHash: r.RequestHash, ResultHash: r.Report.ResultHash, Reused: r.Reused, Summary: r.Summary,
+		FailureCapsule: r.Report.FailureCapsule, Test: test, Path: "runs/" + r.RunID,
+	}
+}
+
+// falsifyVerdict is the error of a run that was refuted, or about which nothing can be
+// said.
+func falsifyVerdict(r *falsify.Result, test *artifact.LockedMetrics) error {
+	details := map[string]any{
+		"run_id": r.RunID, "request_hash": r.RequestHash, "result_hash": r.Report.ResultHash, "reused": r.Reused, "summary": r.Summary,
+		"failure_capsule": r.Report.FailureCapsule, "test": test, "path": "runs/" + r.RunID,
+	}
+	switch r.Summary.Overall {
+	case judge.Fail:
+		return &cli.Error{Code: "FALSIFIED", Message: "Refuted: " + strings.Join(r.Summary.Refuted, "; "), Details: details}
+	case judge.Inconclusive:
+		return &cli.Error{Code: "INCONCLUSIVE", Message: "not refuted, but these gates say nothing: " + strings.Join(r.Summary.Open(), ", "), Details: details}
+	}
+	return nil
+}
+
+// printFalsified is the table of a falsification: a line per test.
+func printFalsified(w io.Writer, r *falsify.Result, test *artifact.LockedMetrics) {
+	state := "completed"
+	if r.Reused {
+		state += ", reused"
+	}
+	fmt.Fprintf(w, "%s  %s, base %s, profile %s\n", r.RunID, state, r.Summary.BaseRunID, r.Summary.Profile.ID)
+	cli.Table(w, r.Summary.Table())
+	if test != nil {
+		fmt.Fprintf(w, "test of %s, revealed: %s\n", r.Summary.BaseRunID, strings.Join(metricCells(test.Metrics), ", "))
+	}
+	fmt.Fprintln(w, r.Summary.Conclusion())
+	fmt.Fprintf(w, "thresholds are policy; page: %s\n", "runs/"+r.RunID+"/falsify/summary.html")
+}

@@ -1,0 +1,179 @@
+package judge
+
+import (
+	"fmt"
+
+	"github.com/assay-run/assay/lab/falsify/judge/null"
+	"github.com/assay-run/assay/lab/stat"
+	"github.com/assay-run/assay/lab/stat/multiple"
+)
+
+// Random judges random_entry by the Sharpe ratios of the same holdings at random times;
+// why is the reason that null.NewRandomEntry gave.
+func (j *Judge) Random(replicas []*float64, why stat.Reason) *Test {
+	t := j.begin(RandomEntry, len(replicas), j.levels())
+	if j.tooLittle(t) {
+		return withoutP(t, stat.Insufficient)
+	}
+	if why != "" {
+		return withoutP(t, why).end(Inconclusive, string(why), "the holdings cannot be placed")
+	}
+	return j.byChance(t, values(replicas), 0)
+}
+
+// Permuted judges permuted_candles. base is the Sharpe ratio on the train part as it was,
+// trades its closed trades.
+func (j *Judge) Permuted(base *float64, trades int, joint bool, list []Replay) *Test {
+	t := j.begin(PermutedCandles, len(list), j.levels())
+	t.Params["joint"] = joint
+	if len(list) == 0 || broken(list) {
+		return withoutP(t, "").end(Error, HostError, "a replay could not be made")
+	}
+	own := Judge{Base: j.Base, Policy: j.Policy}
+	own.Base.Sharpe, own.Base.Trades, own.Base.Undefined = base, trades, stat.NotApplicable
+	if own.tooLittle(t) {
+		return withoutP(t, stat.Insufficient)
+	}
+	return own.byChance(t, ratios(list), failed(list))
+}
+
+// PermutedPlan judges permuted_selection by the best objective of the plan on each
+// permutation; best is that on the real candles, larger being better, nil where it is
+// undefined.
+func (j *Judge) PermutedPlan(best *float64, replicas []*float64) *Test {
+	t := j.begin(PermutedSelection, len(replicas), j.levels())
+	if best == nil || len(replicas) == 0 {
+		return withoutP(t, stat.Insufficient).end(Inconclusive, string(stat.Insufficient), "the plan has no best objective")
+	}
+	own := Judge{Base: j.Base, Policy: j.Policy}
+	own.Base.Sharpe = best
+	own.byChance(t, values(replicas), 0)
+	t.Statistic.Name = "best_objective"
+	return t
+}
+
+func (j *Judge) levels() map[string]any {
+	return map[string]any{"p_pass": j.Policy.PPass, "p_warn": j.Policy.PWarn}
+}
+
+// values are ratios with 0 for what has none: nothing was traded.
+func values(list []*float64) []float64 {
+	out := make([]float64, len(list))
+	for i, x := range list {
+		if x != nil {
+			out[i] = *x
+		}
+	}
+	return out
+}
+
+func withoutP(t *Test, why stat.Reason) *Test {
+	t.measure("sharpe_ratio", nil, why, ">", nil)
+	t.undefined("p_value", why)
+	return t
+}
+
+// byChance judges the p-value of the base among replicas without what is claimed. Those
+// that failed, at their place in the list with any value, count as having reached it. The
+// threshold is the value that the base must exceed for a pass.
+func (j *Judge) byChance(t *Test, replicas []float64, failures int) *Test {
+	base, reached := *j.Base.Sharpe, 0
+	for _, x := range replicas {
+		if x >= base {
+			reached++
+		}
+	}
+	reached = min(reached+failures, len(replicas))
+	p := stat.ResampledP(reached, len(replicas))
+	threshold, _ := stat.Quantile(replicas, 1-j.Policy.PPass) // there is at least one
+	t.measure("sharpe_ratio", &base, "", ">", &threshold)
+	t.PValue = rounded(&p)
+	t.Params["smallest_p"] = stat.SmallestP(len(replicas))
+	detail := fmt.Sprintf("p = %.2g, %d of %d by chance", p, reached, len(replicas))
+	switch {
+	case p <= j.Policy.PPass:
+		t.end(Pass, "", "")
+	case p <= j.Policy.PWarn:
+		t.end(Warn, PNotSmall, detail)
+	default:
+		t.end(Fail, PNotSmall, detail)
+	}
+	return j.capped(t)
+}
+
+// Holding judges buy_and_hold by the interval of the mean difference; why is the reason
+// that null.AgainstHolding gave.
+func (j *Judge) Holding(b *null.Benchmark, why stat.Reason) *Test {
+	t := j.begin(BuyAndHold, 0, nil)
+	t.Params["confidence"] = null.Confidence
+	if why == "" && j.Base.Fills == 0 {
+		why = stat.NoTrades
+	}
+	if why != "" {
+		t.measure("mean_difference", nil, why, ">", number(0))
+		t.undefined("p_value", why)
+		return t.end(Inconclusive, string(why), "nothing to compare")
+	}
+	t.Params["b"], t.Params["mean_block"], t.Params["exposure"] = b.B, rounded(&b.MeanBlock), rounded(&b.Exposure)
+	t.Params["ci_low"], t.Params["ci_high"], t.Params["smallest_p"] = rounded(&b.Low), rounded(&b.High), b.SmallestP
+	t.measure("mean_difference", &b.Mean, "", ">", number(0))
+	t.PValue = rounded(&b.P)
+	detail := fmt.Sprintf("daily difference %s to %s", tiny(b.Low), tiny(b.High))
+	switch {
+	case b.Low > 0:
+		t.end(Pass, "", "")
+	case b.High < 0:
+		t.end(Fail, BelowZero, detail)
+	default:
+		t.end(Warn, ContainsZero, detail)
+	}
+	return j.capped(t)
+}
+
+func tiny(x float64) string { return fmt.Sprintf("%.3f %%", 100*x) }
+
+// Selected is the verdict of package selection on the search that found the base.
+type Selected struct {
+	Verdict Verdict
+	Reason  string
+	// DSR is the deflated Sharpe ratio of 2025, nil where it is undefined, and then Undefined has the reason.
+	DSR       *float64
+	Undefined stat.Reason
+	// PSidak is the p-value after Sidak; nil as DSR.
+	PSidak *float64
+	Trials int
+	// Strong says that the ratio of 2014 passes, too.
+	Strong bool
+	// Threshold is the ratio that a pass needs.
+	Threshold float64
+}
+
+// Selection takes the verdict of selection_bias over.
+func (j *Judge) Selection(s Selected) *Test {
+	t := j.begin(SelectionBias, 0, nil)
+	t.Params["n_trials"], t.Params["strong"] = s.Trials, s.Strong
+	t.measure("dsr_2025", s.DSR, s.Undefined, ">=", &s.Threshold)
+	if t.PValue = rounded(s.PSidak); t.PValue == nil {
+		t.undefined("p_value", s.Undefined)
+	}
+	detail := ""
+	if s.DSR != nil {
+		detail = fmt.Sprintf("deflated Sharpe ratio %s after %s", two(*s.DSR), plural(s.Trials, "trial"))
+	}
+	return j.capped(t.end(s.Verdict, s.Reason, detail))
+}
+
+// Holm adjusts the p-values of random_entry, permuted_candles and buy_and_hold for each
+// other; those of the three that have none are left out.
+func Holm(tests []*Test) {
+	var with []*Test
+	var p []float64
+	for _, t := range tests {
+		if (t.ID == RandomEntry || t.ID == PermutedCandles || t.ID == BuyAndHold) && t.PValue != nil {
+			with, p = append(with, t), append(p, *t.PValue)
+		}
+	}
+	for i, adjusted := range multiple.Adjust(p).Holm {
+		with[i].PHolm = rounded(&adjusted)
+	}
+}

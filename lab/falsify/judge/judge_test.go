@@ -1,0 +1,415 @@
+package judge_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/govalues/decimal"
+	"pgregory.net/rapid"
+
+	"github.com/assay-run/assay/lab/falsify/judge"
+	"github.com/assay-run/assay/lab/falsify/judge/null"
+	"github.com/assay-run/assay/lab/stat"
+	"github.com/assay-run/assay/plugin-sdk/market"
+)
+
+func f(x float64) *float64 { return &x }
+
+// good is a judge of a base with a Sharpe ratio of 1 and enough of everything.
+func good() *judge.Judge {
+	return &judge.Judge{Policy: judge.DefaultPolicy(), Base: judge.Base{Sharpe: f(1), Trades: 40, Fills: 80, T: 500, Cash: 10000}}
+}
+
+// replays completed with these Sharpe ratios; NaN has none, -Inf is a crash.
+func replays(sharpe ...float64) []judge.Replay {
+	var out []judge.Replay
+	for i, x := range sharpe {
+		r := judge.Replay{Replica: i, Status: judge.Completed, Sharpe: f(x), NetPnL: "1"}
+		if math.IsNaN(x) {
+			r.Sharpe = nil
+		}
+		if math.IsInf(x, -1) {
+			r.Status, r.Sharpe, r.NetPnL = judge.Failed, nil, ""
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+var (
+	none  = math.NaN()
+	crash = math.Inf(-1)
+)
+
+func want(t *testing.T, what string, got *judge.Test, v judge.Verdict, reason string) {
+	t.Helper()
+	if got.Verdict != v || got.ReasonCode != reason {
+		t.Errorf("%s: %s %q (%s), want %s %q", what, got.Verdict, got.ReasonCode, got.Detail, v, reason)
+	}
+	if got.Statistic.Value == nil && got.Verdict != judge.Skipped && got.Verdict != judge.Error && got.Undefined["value"] == "" {
+		t.Errorf("%s: no value and no reason", what)
+	}
+	if _, err := json.Marshal(got); err != nil {
+		t.Errorf("%s: %v", what, err)
+	}
+}
+
+func TestCatalogue(t *testing.T) {
+	classes := ""
+	for i, e := range judge.Catalogue() {
+		classes += string(e.Class)
+		if e.Number != i+1 || e.Claim == "" || e.Method == "" {
+			t.Errorf("%+v", e)
+		}
+		if found, ok := judge.Find(e.ID); !ok || found != e {
+			t.Error(e.ID, " is not found")
+		}
+	}
+	if classes != "GGGGGGGWWWGWWWGGGGDWDGG" {
+		t.Error(classes)
+	}
+	if _, ok := judge.Find("luck"); ok {
+		t.Error("an unknown test is found")
+	}
+}
+
+func TestEqual(t *testing.T) {
+	same := judge.Comparison{Variant: "plain", Want: "a", Got: "a", Status: judge.Completed}
+	other, dead, late, lost := same, same, same, same
+	other.Got = "b"
+	dead.Got, dead.Status = "", judge.Failed
+	late.Status = judge.Failed // behind the cut
+	lost.Status = judge.Broken
+	for _, id := range []string{judge.Determinism, judge.LockstepReplay, judge.LookaheadPrefix, judge.DataEndProbe} {
+		want(t, id, good().Equal(id, []judge.Comparison{same, same, late}), judge.Pass, "")
+		want(t, id, good().Equal(id, []judge.Comparison{same, other, dead}), judge.Fail, judge.DecisionsDiffer)
+		want(t, id, good().Equal(id, []judge.Comparison{same, dead}), judge.Fail, judge.PluginFailed)
+		want(t, id, good().Equal(id, []judge.Comparison{lost, other}), judge.Error, judge.HostError)
+		want(t, id, good().Equal(id, nil), judge.Error, judge.HostError)
+	}
+	if got := good().Equal(judge.Determinism, []judge.Comparison{same, other}); *got.Statistic.Value != 1 || got.NReplays != 2 {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestMetamorphic(t *testing.T) {
+	base := []float64{.01, -.02}
+	near := judge.Transformed{Variant: "scale", Want: base, Got: []float64{.01 + 9e-10, -.02}, Status: judge.Completed}
+	far, short, dead, odd := near, near, near, near
+	far.Got = []float64{.01, -.02 - 2e-9}
+	short.Got = base[:1]
+	dead.Status = judge.Failed
+	odd.Got = []float64{math.NaN(), 0}
+	want(t, "near", good().Metamorphic([]judge.Transformed{near}), judge.Pass, "")
+	for what, x := range map[string]judge.Transformed{"far": far, "short": short, "NaN": odd} {
+		want(t, what, good().Metamorphic([]judge.Transformed{near, x}), judge.Fail, judge.ReturnsDiffer)
+	}
+	want(t, "dead", good().Metamorphic([]judge.Transformed{dead}), judge.Fail, judge.PluginFailed)
+	want(t, "nothing", good().Metamorphic(nil), judge.Error, judge.HostError)
+}
+
+func TestWarmup(t *testing.T) {
+	at := func(multiple, differing int, drift float64) judge.Drift {
+		return judge.Drift{Multiple: multiple, Status: judge.Completed, Decisions: 200, Differing: differing, Series: []judge.SeriesDrift{{"ema", drift}}}
+	}
+	for _, c := range []struct {
+		what   string
+		list   []judge.Drift
+		v      judge.Verdict
+		reason string
+	}{
+		{"forgets", []judge.Drift{at(1, 0, 9e-5), at(2, 0, 1e-6), at(4, 0, 0)}, judge.Pass, ""},
+		{"EMA 20 with 20", []judge.Drift{at(1, 0, 1.6e-3), at(2, 0, 1e-4), at(4, 0, 1e-8)}, judge.Warn, judge.SeriesDiffer},
+		{"two decisions", []judge.Drift{at(1, 2, 1e-5), at(2, 0, 0), at(4, 0, 0)}, judge.Warn, judge.DecisionsDiffer},
+		{"three decisions", []judge.Drift{at(1, 3, 1e-5), at(2, 0, 0), at(4, 0, 0)}, judge.Fail, judge.DecisionsDiffer},
+		{"one at four times", []judge.Drift{at(1, 1, 0), at(4, 1, 0), at(2, 1, 0)}, judge.Fail, judge.DecisionsDiffer},
+		{"VWAP since the beginning", []judge.Drift{at(1, 0, .3), at(2, 0, .3), at(4, 0, .2)}, judge.Fail, judge.SeriesDiffer},
+		{"crash", []judge.Drift{{Multiple: 1, Status: judge.Failed}}, judge.Fail, judge.PluginFailed},
+		{"host", []judge.Drift{{Status: judge.Broken}}, judge.Error, judge.HostError},
+		{"nothing", nil, judge.Error, judge.HostError},
+	} {
+		want(t, c.what, good().Warmup(c.list), c.v, c.reason)
+	}
+	for _, c := range []struct {
+		a, b []float64
+		want float64
+	}{{[]float64{100, 2}, []float64{101, 2}, .01}, {[]float64{0}, []float64{5}, 1}, {[]float64{0}, []float64{0}, 0}, {nil, []float64{1}, 1}, {[]float64{-4}, []float64{-5}, .25}} {
+		if got := judge.Relative(c.a, c.b); math.Abs(got-c.want) > 1e-15 {
+			t.Errorf("%v and %v: %v", c.a, c.b, got)
+		}
+	}
+}
+
+func level(multiple float64, net string) null.Cost {
+	return null.Cost{Multiplier: multiple, Net: decimal.MustParse(net), BreakEvenBps: f(25)}
+}
+
+func TestCosts(t *testing.T) {
+	j := good()
+	want(t, "x2", j.Costs([]null.Cost{level(1, "500"), level(1.5, "300"), level(2, "1"), level(3, "-1")}), judge.Pass, "")
+	want(t, "x1.5", j.Costs([]null.Cost{level(1, "500"), level(1.5, "1"), level(2, "-180"), level(3, "-1")}), judge.Warn, judge.NetLoss)
+	refuted := j.Costs([]null.Cost{level(1, "500"), level(1.5, "0"), level(2, "-180"), level(3, "-1")})
+	want(t, "x1", refuted, judge.Fail, judge.NetLoss)
+	if got := refuted.Refutation(); got != "Refuted: survives costs (net -1.8 % at doubled costs)" {
+		t.Error(got)
+	}
+	if refuted.Params["policy"] == nil || *refuted.Params["break_even_bps"].(*float64) != 25 {
+		t.Errorf("%v", refuted.Params)
+	}
+	want(t, "crash", j.Costs([]null.Cost{level(1, "5")}), judge.Fail, judge.PluginFailed)
+	if got := j.Costs([]null.Cost{level(2, "-0.1")}); !strings.Contains(got.Detail, "net 0.0 %") {
+		t.Error(got.Detail)
+	}
+	j.Base.Fills = 0
+	want(t, "idle", j.Costs([]null.Cost{level(2, "0")}), judge.Inconclusive, "no_trades")
+
+	worst := func(net string, s judge.Status) *judge.Test {
+		return good().Worst(judge.Replay{NetPnL: net, Status: s})
+	}
+	want(t, "worst", worst("0.01", judge.Completed), judge.Pass, "")
+	want(t, "worst", worst("0", judge.Completed), judge.Fail, judge.NetLoss)
+	want(t, "worst", worst("", judge.Failed), judge.Fail, judge.PluginFailed)
+	want(t, "worst", worst("", judge.Completed), judge.Error, judge.HostError)
+
+	want(t, "outliers", good().Outliers(null.Outliers{Removed: 2, Net: decimal.MustParse("1")}), judge.Pass, "")
+	want(t, "outliers", good().Outliers(null.Outliers{Removed: 2}), judge.Fail, judge.NetLoss)
+	j.Base.Trades = 0
+	want(t, "outliers", j.Outliers(null.Outliers{}), judge.Inconclusive, "no_trades")
+}
+
+func TestDelayed(t *testing.T) {
+	for _, c := range []struct {
+		base, late float64
+		v          judge.Verdict
+		reason     string
+	}{
+		{1, .5, judge.Pass, ""}, {1, .4999, judge.Warn, judge.SharpeFalls}, {1, .25, judge.Warn, judge.SharpeFalls}, {1, .2499, judge.Fail, judge.SharpeFalls},
+		{-1, -.1, judge.Fail, judge.SharpeFalls}, {-1, .1, judge.Pass, ""}, {0, 0, judge.Fail, judge.SharpeFalls},
+		{1, none, judge.Fail, judge.SharpeFalls}, {1, crash, judge.Fail, judge.PluginFailed},
+	} {
+		j := good()
+		j.Base.Sharpe = f(c.base)
+		want(t, "late", j.Delayed(replays(c.late)[0], 2), c.v, c.reason)
+	}
+	j := good()
+	j.Base.T = 119
+	want(t, "short", j.Delayed(replays(1)[0], 2), judge.Warn, judge.ShortSample)
+	want(t, "short", j.Delayed(replays(0)[0], 2), judge.Fail, judge.SharpeFalls)
+	j.Base.Trades = 29
+	want(t, "few", j.Delayed(replays(0)[0], 2), judge.Inconclusive, "insufficient")
+	j.Base.Trades = 0
+	want(t, "none", j.Delayed(replays(none)[0], 2), judge.Inconclusive, "no_trades")
+	want(t, "host", j.Delayed(judge.Replay{Status: judge.Broken}, 2), judge.Error, judge.HostError)
+}
+
+func TestNoiseAndGaps(t *testing.T) {
+	// Ten values: the median is the fifth.
+	fine := replays(-1, -1, .5, .5, .5, .9, 1, 1, 1, 2)
+	few := replays(-1, -1, none, .5, .5, .9, 1, 1, 1, 2)
+	low := replays(.1, .1, .1, .1, .49, .9, 1, 1, 1, 2)
+	want(t, "80 % above 0", good().Noise(fine), judge.Pass, "")
+	want(t, "70 % above 0", good().Noise(few), judge.Fail, judge.SharpeNegative)
+	want(t, "median", good().Noise(low), judge.Fail, judge.SharpeFalls)
+	want(t, "crash", good().Noise(replays(1, crash)), judge.Fail, judge.PluginFailed)
+	want(t, "gaps", good().Missing(few), judge.Pass, "")
+	want(t, "gaps", good().Missing(low), judge.Fail, judge.SharpeFalls)
+	j := good()
+	j.Base.Trades = 5
+	if got := j.Missing(replays(1, crash)); got.Class != judge.Gate || got.Verdict != judge.Fail {
+		t.Errorf("a crash on gaps: %+v", got)
+	}
+	want(t, "few", j.Missing(fine), judge.Inconclusive, "insufficient")
+	if got := j.Missing(fine); got.Class != judge.Warning {
+		t.Error(got.Class)
+	}
+	want(t, "nothing", j.Noise(nil), judge.Error, judge.HostError)
+}
+
+func TestNeighbours(t *testing.T) {
+	want(t, "plateau", good().Neighbours(replays(.5, .5, .5, .6, .7, .8, 1, -1, -1, 0)), judge.Pass, "")
+	want(t, "60 % above 0", good().Neighbours(replays(.5, .5, .5, .6, .7, .8, 0, -1, -1, 0)), judge.Warn, judge.SharpeNegative)
+	want(t, "low but above", good().Neighbours(replays(.1, .1, .1, .1, .2)), judge.Warn, judge.SharpeFalls)
+	want(t, "knife edge", good().Neighbours(replays(-1, -1, 0, .2, .9)), judge.Fail, judge.SharpeFalls)
+	want(t, "one of many", good().Neighbours(replays(-1, -1, 0, .2, 1.1)), judge.Warn, judge.SharpeFalls)
+	want(t, "crashes", good().Neighbours(replays(crash, crash, crash, .9, .9)), judge.Fail, judge.SharpeFalls)
+	want(t, "reversed", good().Reversed(replays(-.4)[0]), judge.Pass, "")
+	want(t, "reversed", good().Reversed(replays(none)[0]), judge.Inconclusive, "not_applicable")
+}
+
+func TestSymbols(t *testing.T) {
+	out := func(share, without float64) judge.LeftOut {
+		x := judge.LeftOut{Symbol: null.Symbol{Symbol: market.Symbol("A/Q"), Share: f(share)}, Without: replays(without)[0]}
+		if math.IsNaN(share) {
+			x.Share = nil
+		}
+		return x
+	}
+	want(t, "spread", good().Symbols([]judge.LeftOut{out(.8, .1), out(.1, 1), out(.1, 1)}), judge.Pass, "")
+	want(t, "one", good().Symbols([]judge.LeftOut{out(.81, .1), out(.1, 1), out(.09, 1)}), judge.Fail, judge.Concentrated)
+	want(t, "two may", good().Symbols([]judge.LeftOut{out(.9, .1), out(.1, 1)}), judge.Pass, "")
+	want(t, "without", good().Symbols([]judge.LeftOut{out(.5, 0), out(.5, 1)}), judge.Fail, judge.SharpeNegative)
+	want(t, "no profit", good().Symbols([]judge.LeftOut{out(none, 1), out(none, 1), out(none, 1)}), judge.Fail, judge.NoProfit)
+	want(t, "single", good().Symbols([]judge.LeftOut{out(1, 1)}), judge.Skipped, judge.SingleSymbol)
+}
+
+func TestRegimes(t *testing.T) {
+	r := func(total float64, terciles []float64, years ...float64) *null.Regimes {
+		out := &null.Regimes{Total: total}
+		for _, x := range terciles {
+			out.Terciles = append(out.Terciles, null.Regime{PnL: x})
+		}
+		for _, x := range years {
+			out.Years = append(out.Years, null.Regime{Name: "2020", PnL: x})
+		}
+		return out
+	}
+	want(t, "spread", good().Regimes(r(10, []float64{-1, 5, 6}, 6, 4)), judge.Pass, "")
+	want(t, "one year", good().Regimes(r(10, []float64{-1, 5, 6}, 6.1, 3.9)), judge.Fail, judge.Concentrated)
+	want(t, "one tercile", good().Regimes(r(10, []float64{0, -5, 15}, 6, 4)), judge.Fail, judge.Concentrated)
+	want(t, "loss", good().Regimes(r(-1, []float64{1, 1, -3}, 6, -7)), judge.Fail, judge.NoProfit)
+	want(t, "a year only", good().Regimes(r(10, []float64{1, 1, 8}, 10)), judge.Inconclusive, "insufficient")
+	want(t, "no volatility", good().Regimes(r(10, nil, 5, 5)), judge.Inconclusive, "too_few_returns")
+}
+
+func TestChance(t *testing.T) {
+	replicas := func(reached, all int) (out []*float64) {
+		for i := range all {
+			x := f(0)
+			if i < reached {
+				x = f(1)
+			}
+			out = append(out, x)
+		}
+		return out
+	}
+	for _, c := range []struct {
+		reached int
+		v       judge.Verdict
+		reason  string
+	}{{0, judge.Pass, ""}, {9, judge.Pass, ""}, {10, judge.Warn, judge.PNotSmall}, {19, judge.Warn, judge.PNotSmall}, {20, judge.Fail, judge.PNotSmall}} {
+		got := good().Random(replicas(c.reached, 199), "")
+		want(t, "random", got, c.v, c.reason)
+		if *got.PValue != float64(1+c.reached)/200 || got.Params["smallest_p"] != .005 {
+			t.Errorf("%v %v", *got.PValue, got.Params)
+		}
+		want(t, "plan", good().PermutedPlan(f(1), replicas(c.reached, 199)), c.v, c.reason)
+	}
+	want(t, "no place", good().Random(nil, stat.NotApplicable), judge.Inconclusive, "not_applicable")
+	j := good()
+	j.Base.Trades = 29
+	want(t, "few", j.Random(replicas(0, 199), ""), judge.Inconclusive, "insufficient")
+	want(t, "no objective", j.PermutedPlan(nil, replicas(0, 99)), judge.Inconclusive, "insufficient")
+
+	list := replays(make([]float64, 19)...)
+	want(t, "permuted", good().Permuted(f(1), 30, true, list), judge.Pass, "")
+	want(t, "permuted", good().Permuted(f(1), 29, true, list), judge.Inconclusive, "insufficient")
+	want(t, "permuted", good().Permuted(nil, 30, true, list), judge.Inconclusive, "not_applicable")
+	list[3] = replays(crash)[0] // counts as having reached it
+	if got := good().Permuted(f(1), 30, true, list); *got.PValue != .1 {
+		t.Error(*got.PValue)
+	}
+}
+
+func TestHolding(t *testing.T) {
+	b := func(low, high float64) *null.Benchmark { return &null.Benchmark{Low: low, High: high, P: .2, B: 999} }
+	want(t, "better", good().Holding(b(1e-9, 1), ""), judge.Pass, "")
+	want(t, "as good", good().Holding(b(0, 1), ""), judge.Warn, judge.ContainsZero)
+	want(t, "as good", good().Holding(b(-1, 0), ""), judge.Warn, judge.ContainsZero)
+	want(t, "worse", good().Holding(b(-1, -1e-9), ""), judge.Fail, judge.BelowZero)
+	want(t, "short", good().Holding(nil, stat.TooFewReturns), judge.Inconclusive, "too_few_returns")
+	j := good()
+	j.Base.T = 100
+	want(t, "short", j.Holding(b(1, 2), ""), judge.Warn, judge.ShortSample)
+	j.Base.Fills = 0
+	want(t, "idle", j.Holding(b(0, 0), ""), judge.Inconclusive, "no_trades")
+}
+
+func TestTheOthers(t *testing.T) {
+	want(t, "capacity", good().Capacity(&null.Capacity{Within: .99}, ""), judge.Pass, "")
+	want(t, "capacity", good().Capacity(&null.Capacity{Within: .98}, ""), judge.Fail, judge.AboveLimit)
+	want(t, "capacity", good().Capacity(nil, stat.NotApplicable), judge.Skipped, judge.NoVolume)
+	want(t, "capacity", good().Capacity(nil, stat.NoTrades), judge.Inconclusive, "no_trades")
+	want(t, "shuffle", good().Shuffled(&null.Drawdowns{P95: .4}, ""), judge.Pass, "")
+	want(t, "shuffle", good().Shuffled(nil, stat.NoTrades), judge.Inconclusive, "no_trades")
+	want(t, "selection", good().Selection(judge.Selected{Verdict: judge.Fail, Reason: "dsr", DSR: f(.3), Trials: 12}), judge.Fail, "dsr")
+	want(t, "selection", good().Selection(judge.Selected{Verdict: judge.Inconclusive, Reason: "insufficient", Undefined: stat.Insufficient}), judge.Inconclusive, "insufficient")
+	want(t, "broke", judge.Broke(judge.CapacityTest, "disk"), judge.Error, judge.HostError)
+}
+
+func TestHolm(t *testing.T) {
+	tests := []*judge.Test{
+		{ID: judge.RandomEntry, PValue: f(.02)}, {ID: judge.SelectionBias, PValue: f(.001)}, {ID: judge.PermutedCandles}, {ID: judge.BuyAndHold, PValue: f(.03)},
+	}
+	judge.Holm(tests)
+	if *tests[0].PHolm != .04 || tests[1].PHolm != nil || tests[2].PHolm != nil || *tests[3].PHolm != .04 {
+		t.Errorf("%v %v", *tests[0].PHolm, *tests[3].PHolm)
+	}
+	judge.Holm(nil)
+}
+
+// The JSON of an entry is that of summary.json, field by field.
+func TestJSON(t *testing.T) {
+	got, err := json.Marshal(good().Outliers(null.Outliers{Removed: 2, Net: decimal.MustParse("12.5")}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const text = `{"id":"outlier_trades","version":1,"class":"W","claim":"not a few trades","method":"best 5 % (\u003e= 1) removed",` +
+		`"params":{"removed":2},"n_replays":0,"statistic":{"name":"net_return","value":0.00125,"threshold":0,"direction":"\u003e"},` +
+		`"p_value":null,"p_holm":null,"verdict":"pass","reason_code":"","evidence":[]}`
+	if !bytes.Equal(got, []byte(text)) {
+		t.Errorf("%s\nwant\n%s", got, text)
+	}
+}
+
+func TestConclude(t *testing.T) {
+	of := func(class judge.Class, v judge.Verdict, reason string) *judge.Test {
+		return &judge.Test{Class: class, Verdict: v, ReasonCode: reason, Claim: "c", Detail: "d"}
+	}
+	pass, gateFail, open := of(judge.Gate, judge.Pass, ""), of(judge.Gate, judge.Fail, ""), of(judge.Gate, judge.Inconclusive, "")
+	for _, c := range []struct {
+		tests []*judge.Test
+		v     judge.Verdict
+		exit  int
+	}{
+		{[]*judge.Test{pass}, judge.Pass, 0},
+		{[]*judge.Test{pass, of(judge.Warning, judge.Fail, "")}, judge.Warn, 0},
+		{[]*judge.Test{pass, of(judge.Gate, judge.Warn, "")}, judge.Warn, 0},
+		{[]*judge.Test{pass, of(judge.Description, judge.Fail, "")}, judge.Pass, 0},
+		{[]*judge.Test{pass, of(judge.Warning, judge.Inconclusive, "")}, judge.Pass, 0},
+		{[]*judge.Test{pass, open, of(judge.Warning, judge.Fail, "")}, judge.Inconclusive, 3},
+		{[]*judge.Test{pass, of(judge.Gate, judge.Error, "")}, judge.Inconclusive, 3},
+		{[]*judge.Test{pass, of(judge.Gate, judge.Skipped, judge.SkippedByUser)}, judge.Inconclusive, 3},
+		{[]*judge.Test{pass, of(judge.Gate, judge.Skipped, judge.NoParameters)}, judge.Pass, 0},
+		{[]*judge.Test{open, gateFail, of(judge.Gate, judge.Skipped, judge.UpstreamFailure)}, judge.Fail, 1},
+	} {
+		got := judge.Conclude(c.tests)
+		if got.Verdict != c.v || got.ExitCode() != c.exit || got.Refuted == nil {
+			t.Errorf("%+v, want %s", got, c.v)
+		}
+	}
+	if got := judge.Conclude([]*judge.Test{gateFail, open}); got.GatesFailed != 1 || !slices.Equal(got.Refuted, []string{"c (d)"}) {
+		t.Errorf("%+v", got)
+	}
+	if !judge.Upstream([]*judge.Test{{ID: judge.LookaheadPrefix, Verdict: judge.Fail}}) || judge.Upstream([]*judge.Test{{ID: judge.DataEndProbe, Verdict: judge.Fail}}) {
+		t.Error("upstream")
+	}
+}
+
+// A better run is never judged worse, and every verdict of the rules is one of the six.
+func TestRulesAreMonotone(t *testing.T) {
+	rank := map[judge.Verdict]int{judge.Fail: 0, judge.Warn: 1, judge.Pass: 2}
+	rapid.Check(t, func(t *rapid.T) {
+		values := rapid.SliceOfN(rapid.Float64Range(-2, 2), 1, 30).Draw(t, "values")
+		better := slices.Clone(values)
+		better[rapid.IntRange(0, len(values)-1).Draw(t, "which")] += rapid.Float64Range(0, 2).Draw(t, "by")
+		for _, rule := range []func([]judge.Replay) *judge.Test{good().Noise, good().Missing, good().Neighbours} {
+			if a, b := rule(replays(values...)), rule(replays(better...)); rank[a.Verdict] > rank[b.Verdict] {
+				t.Fatalf("%s became %s", a.Verdict, b.Verdict)
+			}
+		}
+	})
+}

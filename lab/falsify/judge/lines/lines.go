@@ -1,0 +1,178 @@
+// Package lines compares what two plays have decided, from their decision lines: whether
+// they agree up to a cut, how many decisions differ, and where the first difference is.
+//
+// Lines are those of package host/backtest/decision, joined by line feeds: canonical JSON
+// objects with the fields kind and time among others. A decision is a line of kind intent
+// or reject: what the strategy wanted. Orders and fills follow from it.
+//
+// It imports host/digest and the market nouns.
+package lines
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/assay-run/assay/host/digest"
+	"github.com/assay-run/assay/plugin-sdk/market"
+)
+
+// Inside a JSON string quotes are escaped, so these stand for nothing else.
+var (
+	intent = []byte(`"kind":"intent"`)
+	reject = []byte(`"kind":"reject"`)
+	moment = []byte(`"time":"`)
+)
+
+// split is the lines of a text; none of an empty one.
+func split(text []byte) [][]byte {
+	text = bytes.TrimSuffix(text, []byte("\n"))
+	if len(text) == 0 {
+		return nil
+	}
+	return bytes.Split(text, []byte("\n"))
+}
+
+func isDecision(line []byte) bool {
+	return bytes.Contains(line, intent) || bytes.Contains(line, reject)
+}
+
+// timeOf is the time of a line.
+func timeOf(line []byte) (market.Time, error) {
+	at := bytes.Index(line, moment)
+	if at < 0 {
+		return 0, fmt.Errorf("a decision line without a time: %.100q", line)
+	}
+	text := line[at+len(moment):]
+	end := bytes.IndexByte(text, '"')
+	if end < 0 {
+		return 0, fmt.Errorf("a decision line that is cut off: %.100q", line)
+	}
+	return market.ParseTime(string(text[:end]))
+}
+
+// decisions are the lines of decisions in [from, to], in their order.
+func decisions(text []byte, from, to market.Time) ([][]byte, []market.Time, error) {
+	var out [][]byte
+	var times []market.Time
+	for _, line := range split(text) {
+		if !isDecision(line) {
+			continue
+		}
+		t, err := timeOf(line)
+		if err != nil {
+			return nil, nil, err
+		}
+		if t >= from && t <= to {
+			out, times = append(out, line), append(times, t)
+		}
+	}
+	return out, times, nil
+}
+
+// forever is later than any line.
+const forever = market.Time(1<<63 - 1)
+
+// Times are the distinct times of the decisions from a time on, ascending.
+func Times(text []byte, from market.Time) ([]market.Time, error) {
+	_, times, err := decisions(text, from, forever)
+	slices.Sort(times)
+	return slices.Compact(times), err
+}
+
+// Prefix is the SHA-256 of the decisions up to and at the cut, the close time of a step.
+// How the run ends is not in it: orders cancelled at the end of the data are no decisions.
+func Prefix(text []byte, cut market.Time) (string, error) {
+	list, _, err := decisions(text, -forever, cut)
+	if err != nil {
+		return "", err
+	}
+	return digest.SHA256Hex(bytes.Join(list, []byte("\n"))), nil
+}
+
+// Differing compares the decisions of two plays from a time on, whatever came before: how
+// many the first makes, and how many of either are not the other's, the larger of both
+// counts. What merely numbers a decision (seq, candle, client_ref, ref) does not count.
+func Differing(want, got []byte, from market.Time) (all, differing int, err error) {
+	a, err := essence(want, from)
+	if err != nil {
+		return 0, 0, err
+	}
+	b, err := essence(got, from)
+	if err != nil {
+		return 0, 0, err
+	}
+	return len(a), max(surplus(a, b), surplus(b, a)), nil
+}
+
+// essence is the decisions without their numbers, sorted.
+func essence(text []byte, from market.Time) ([]string, error) {
+	list, _, err := decisions(text, from, forever)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]string, len(list))
+	for i, line := range list {
+		fields := map[string]json.RawMessage{}
+		if err := json.Unmarshal(line, &fields); err != nil {
+			return nil, fmt.Errorf("a decision line that is no JSON: %w", err)
+		}
+		for _, number := range []string{"seq", "candle", "client_ref", "ref"} {
+			delete(fields, number)
+		}
+		text, err := json.Marshal(fields) // sorts the keys
+		if err != nil {
+			return nil, err
+		}
+		out[i] = string(text)
+	}
+	slices.Sort(out)
+	return out, nil
+}
+
+// surplus counts what of a sorted list is not in another, equal entries one by one.
+func surplus(a, b []string) int {
+	n := 0
+	for _, x := range a {
+		for len(b) > 0 && b[0] < x {
+			b = b[1:]
+		}
+		if len(b) > 0 && b[0] == x {
+			b = b[1:]
+			continue
+		}
+		n++
+	}
+	return n
+}
+
+// Diff is the first difference of two texts with its surroundings.
+type Diff struct {
+	// Line is the number of the first line that differs, from 0.
+	Line int
+	// Want and Got are up to ten lines of each: five before, then from Line on.
+	Want, Got [][]byte
+}
+
+const (
+	context = 10
+	leading = 5
+)
+
+// First is where two texts begin to differ; false if they do not.
+func First(want, got []byte) (Diff, bool) {
+	a, b := split(want), split(got)
+	at := 0
+	for at < len(a) && at < len(b) && bytes.Equal(a[at], b[at]) {
+		at++
+	}
+	if at == len(a) && at == len(b) {
+		return Diff{}, false
+	}
+	part := func(list [][]byte) [][]byte {
+		from := max(at-leading, 0)
+		return list[from:min(from+context, len(list))]
+	}
+	return Diff{Line: at, Want: part(a), Got: part(b)}, true
+}

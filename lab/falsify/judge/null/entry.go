@@ -1,0 +1,189 @@
+package null
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/assay-run/assay/lab/stat"
+	"github.com/assay-run/assay/lab/stat/random"
+)
+
+// RandomEntry is the null model "same holdings at random times". The closed trades of a
+// run give per symbol a number of holdings: direction, candles held, share of equity, and
+// what they cost, fees and slippage over what was turned over. A replica puts them at
+// other times, so that every arrangement without overlap is equally likely, and enters
+// and leaves at opens, never at the first, which no decision comes before.
+type RandomEntry struct {
+	grid  *grid
+	books []book
+}
+
+// book is the holdings of one symbol and the candles that are free of them.
+type book struct {
+	holdings []holding
+	free     int
+}
+
+type holding struct {
+	sign    float64 // 1 long, -1 short
+	candles int
+	share   float64 // of the equity before
+	cost    float64 // of the notional, each way
+}
+
+// NewRandomEntry takes the holdings of a run. The reasons are NoTrades, and NotApplicable
+// when the holdings do not fit in beside each other: a trade that was entered and left in
+// one candle is held for one here.
+func NewRandomEntry(r *Run) (*RandomEntry, stat.Reason, error) {
+	g, err := newGrid(r)
+	if err != nil {
+		return nil, "", err
+	}
+	m := &RandomEntry{grid: g, books: make([]book, len(r.Candles))}
+	for i, s := range r.Candles {
+		b := &m.books[i]
+		b.free = len(g.steps[i]) - 2 // the candles between the second open and the last
+		for k := range r.Input.Trades {
+			t := &r.Input.Trades[k]
+			if t.Symbol != s.Symbol {
+				continue
+			}
+			h := holding{sign: 1, candles: max(t.CandlesHeld, 1)}
+			if t.Direction != 0 {
+				h.sign = -1
+			}
+			quantity := float(t.Quantity)
+			entry, exit := quantity*float(t.EntryPrice), quantity*float(t.ExitPrice)
+			h.share = entry / g.before(t.EntryTime)
+			h.cost = (float(t.Fees) + float(t.Slippage)) / (entry + exit)
+			b.holdings = append(b.holdings, h)
+			b.free -= h.candles
+		}
+		if len(b.holdings) > 0 && b.free < 0 {
+			return nil, stat.NotApplicable, nil
+		}
+	}
+	if !slices.ContainsFunc(m.books, func(b book) bool { return len(b.holdings) > 0 }) {
+		return nil, stat.NoTrades, nil
+	}
+	return m, "", nil
+}
+
+// Sharpes are the Sharpe ratios of so many replicas; nil where one is undefined. Stream:
+// random_entry.
+func (m *RandomEntry) Sharpes(seed uint64, replicas int) []*float64 {
+	out := make([]*float64, replicas)
+	for i := range out {
+		out[i] = m.grid.annual(m.play(m.arrange(random.New(seed, random.RandomEntry, uint64(i)))))
+	}
+	return out
+}
+
+// event is an entry or exit at the open of the candle that closes in a step.
+type event struct {
+	step, symbol int
+	open         float64
+	enter        bool
+	of           holding
+}
+
+// arrange draws one arrangement: per symbol an order of the holdings, then how many free
+// candles there are before each.
+func (m *RandomEntry) arrange(s *random.Stream) []event {
+	var out []event
+	for i, b := range m.books {
+		if len(b.holdings) == 0 {
+			continue
+		}
+		series, steps := m.grid.run.Candles[i], m.grid.steps[i]
+		order, before := s.Perm(len(b.holdings)), multiset(s, len(b.holdings), b.free)
+		held := 0
+		for k, which := range order {
+			h := b.holdings[which]
+			from := 1 + before[k] + held
+			to := from + h.candles
+			held += h.candles
+			out = append(out,
+				event{steps[from], i, series.Open[from], true, h},
+				event{steps[to], i, series.Open[to], false, h})
+		}
+	}
+	// Stable, and exits first where several happen at one open: the money is free then.
+	slices.SortStableFunc(out, func(a, b event) int {
+		if by := cmp.Compare(a.step, b.step); by != 0 || a.enter == b.enter {
+			return by
+		}
+		if a.enter {
+			return 1
+		}
+		return -1
+	})
+	return out
+}
+
+// multiset draws n ascending integers of [0, most], every such list equally likely. Drawn
+// one by one and sorted, lists with equal numbers would be too rare; n distinct ones of
+// [0, most + n), each less the number of those below it, are not. Source: stars and bars,
+// with the distinct ones by Floyd (1987).
+func multiset(s *random.Stream, n, most int) []int {
+	taken := make(map[int]bool, n)
+	out := make([]int, 0, n)
+	for j := most; j < most+n; j++ {
+		k := s.IntN(j + 1)
+		if taken[k] {
+			k = j
+		}
+		taken[k] = true
+		out = append(out, k)
+	}
+	slices.Sort(out)
+	for i := range out {
+		out[i] -= i
+	}
+	return out
+}
+
+// play keeps the books over the events and returns the returns of the main sample. An
+// account at 0 or below is over: its last return is the one that took it there.
+func (m *RandomEntry) play(events []event) []float64 {
+	g := m.grid
+	cash, quantity := g.curve.Equity[0], make([]float64, len(g.marks))
+	equity := func(step int) float64 {
+		sum := cash
+		for i, q := range quantity {
+			if q != 0 {
+				sum += float64(q * g.marks[i][step])
+			}
+		}
+		return sum
+	}
+	var returns []float64
+	last := 0.0
+	// Shares are of the equity at the close before, whatever else happens at the open.
+	step, have := -1, 0.0
+	for _, level := range g.levels {
+		for ; len(events) > 0 && events[0].step <= level; events = events[1:] {
+			e := events[0]
+			if e.step != step {
+				step, have = e.step, equity(e.step-1)
+			}
+			if !e.enter {
+				notional := quantity[e.symbol] * e.open
+				cash += notional - float64(e.of.cost*max(notional, -notional))
+				quantity[e.symbol] = 0
+			} else if have > 0 {
+				notional := e.of.share * have
+				quantity[e.symbol] = e.of.sign * notional / e.open
+				cash -= float64(e.of.sign*notional) + float64(e.of.cost*notional)
+			}
+		}
+		now := equity(level)
+		if last > 0 {
+			returns = append(returns, now/last-1)
+		}
+		if last = now; last <= 0 {
+			break
+		}
+	}
+	return returns
+}

@@ -1,0 +1,131 @@
+package judge_test
+
+import (
+	"encoding/json"
+	"reflect"
+	"testing"
+
+	"github.com/assay-run/assay/lab/falsify/judge"
+	"github.com/assay-run/assay/lab/falsify/judge/null"
+)
+
+// Every threshold has a value and survives the profile's JSON.
+func TestPolicyIsComplete(t *testing.T) {
+	p := judge.DefaultPolicy()
+	fields := reflect.ValueOf(p)
+	for i := range fields.NumField() {
+		if fields.Field(i).IsZero() {
+			t.Error(fields.Type().Field(i).Name, " is 0")
+		}
+	}
+	text, err := json.Marshal(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var back judge.Policy
+	if err := json.Unmarshal(text, &back); err != nil || back != p {
+		t.Errorf("%+v, %v", back, err)
+	}
+}
+
+// rules are all rules that rest on Sharpe ratios or p-values, with what passes.
+func rules(j *judge.Judge) map[string]*judge.Test {
+	list := replays(1, 1, 1)
+	zeros := make([]*float64, 199)
+	spread := &null.Regimes{Total: 10, Terciles: []null.Regime{{PnL: 3}, {PnL: 3}, {PnL: 4}}, Years: []null.Regime{{PnL: 5}, {PnL: 5}}}
+	return map[string]*judge.Test{
+		judge.DelayStress:       j.Delayed(list[0], 2),
+		judge.PriceNoise:        j.Noise(list),
+		judge.MissingCandles:    j.Missing(list),
+		judge.ParamNeighbours:   j.Neighbours(list),
+		judge.SymbolHoldout:     j.Symbols([]judge.LeftOut{{Without: list[0]}, {Without: list[1]}}),
+		judge.RegimeTest:        j.Regimes(spread),
+		judge.RandomEntry:       j.Random(zeros, ""),
+		judge.PermutedCandles:   j.Permuted(f(1), 40, true, replays(make([]float64, 199)...)),
+		judge.PermutedSelection: j.PermutedPlan(f(1), zeros),
+		judge.BuyAndHold:        j.Holding(&null.Benchmark{Low: 1, High: 2}, ""),
+		judge.SelectionBias:     j.Selection(judge.Selected{Verdict: judge.Pass, DSR: f(.99), PSidak: f(.01)}),
+	}
+}
+
+// A sample of 119 returns warns where one of 120 passes, whatever the rule.
+func TestShortSamplesNeverPass(t *testing.T) {
+	j := good()
+	j.Base.T = 120
+	for id, got := range rules(j) {
+		want(t, id, got, judge.Pass, "")
+		if got.ID != id || got.Class == "" || got.Claim == "" || got.Version != 1 || got.Evidence == nil || got.Params == nil {
+			t.Errorf("%s: %+v", id, got)
+		}
+	}
+	j.Base.T = 119
+	for id, got := range rules(j) {
+		want(t, id, got, judge.Warn, judge.ShortSample)
+	}
+}
+
+// A strategy that never trades is neither good nor bad: no gate may fail because of it,
+// and the whole is inconclusive.
+func TestNoTradesAreInconclusive(t *testing.T) {
+	j := good()
+	j.Base = judge.Base{Undefined: "zero_variance", T: 500, Cash: 10000}
+	all := rules(j)
+	delete(all, judge.PermutedSelection)
+	delete(all, judge.SelectionBias)
+	all[judge.PermutedCandles] = j.Permuted(nil, 0, true, replays(none, none))
+	all[judge.CostStress] = j.Costs([]null.Cost{level(1, "0"), level(2, "0")})
+	all[judge.IntrabarWorst] = j.Worst(judge.Replay{Status: judge.Completed, NetPnL: "0"})
+	all[judge.OutlierTrades] = j.Outliers(null.Outliers{})
+	all[judge.TradeShuffle] = j.Shuffled(nil, "no_trades")
+	all[judge.CapacityTest] = j.Capacity(nil, "no_trades")
+	var list []*judge.Test
+	for id, got := range all {
+		if got.Verdict != judge.Inconclusive || got.ReasonCode != "no_trades" {
+			t.Errorf("%s: %s %s", id, got.Verdict, got.ReasonCode)
+		}
+		list = append(list, got)
+	}
+	if o := judge.Conclude(list); o.ExitCode() != 3 || o.Verdict != judge.Inconclusive {
+		t.Errorf("%+v", o)
+	}
+}
+
+// What the host has broken is an error and never a verdict on the strategy.
+func TestBrokenReplays(t *testing.T) {
+	lost := []judge.Replay{{Status: judge.Broken}, replays(1)[0]}
+	j := good()
+	for id, got := range map[string]*judge.Test{
+		judge.DelayStress: j.Delayed(lost[0], 2), judge.PriceNoise: j.Noise(lost), judge.MissingCandles: j.Missing(append(replays(crash), lost...)),
+		judge.ParamNeighbours: j.Neighbours(lost), judge.PermutedCandles: j.Permuted(f(1), 40, true, lost), judge.TimeReversal: j.Reversed(lost[0]),
+		judge.SymbolHoldout: j.Symbols([]judge.LeftOut{{Without: lost[0]}, {Without: lost[1]}}), judge.IntrabarWorst: j.Worst(lost[0]),
+		judge.Metamorphic: j.Metamorphic([]judge.Transformed{{Status: judge.Broken}}),
+	} {
+		want(t, id, got, judge.Error, judge.HostError)
+	}
+}
+
+// Of the base's thresholds, those that a rule used stand in its entry, marked.
+func TestThresholdsAreShown(t *testing.T) {
+	j := good()
+	j.Policy.Keep, j.Policy.PPass = .9, .001
+	noise := j.Noise(replays(.8, .8, .8))
+	want(t, "a policy of its own", noise, judge.Fail, judge.SharpeFalls)
+	if p := noise.Params["policy"].(map[string]any); p["keep"] != .9 || *noise.Statistic.Threshold != .9 {
+		t.Errorf("%v, %v", p, *noise.Statistic.Threshold)
+	}
+	want(t, "a policy of its own", j.Random(make([]*float64, 199), ""), judge.Warn, judge.PNotSmall)
+	text, err := json.Marshal(noise)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var back judge.Test
+	if err := json.Unmarshal(text, &back); err != nil || back.Verdict != noise.Verdict || *back.Statistic.Value != .8 {
+		t.Errorf("%s, %v", text, err)
+	}
+	if got := noise.Refutation(); got != "Refuted: not fitted to exact prices (median Sharpe ratio 0.80, 1.00 of the base)" {
+		t.Error(got)
+	}
+	if got := judge.Skip(judge.CapacityTest, judge.NoVolume); got.Verdict != judge.Skipped || got.ReasonCode != "no_volume" || got.Refutation() != "Refuted: tradable at size" {
+		t.Errorf("%+v", got)
+	}
+}

@@ -1,0 +1,131 @@
+package judge
+
+import (
+	"fmt"
+
+	"github.com/assay-run/assay/lab/stat"
+)
+
+// Delayed judges delay_stress by the replay one candle late; what two do is evidence.
+func (j *Judge) Delayed(one Replay, replays int) *Test {
+	p := j.Policy
+	t := j.begin(DelayStress, replays, map[string]any{"delay_pass": p.DelayPass, "delay_warn": p.DelayWarn})
+	if one.Status == Broken {
+		return t.end(Error, HostError, "the replay could not be made")
+	}
+	if j.tooLittle(t) {
+		t.measure("sharpe_ratio", one.Sharpe, stat.Insufficient, ">=", nil)
+		return t
+	}
+	base := *j.Base.Sharpe
+	if one.Status == Failed {
+		t.measure("sharpe_ratio", nil, "", ">=", number(p.DelayPass*base))
+		return t.end(Fail, PluginFailed, "the plugin failed one candle late")
+	}
+	late := ratios([]Replay{one})[0]
+	t.measure("sharpe_ratio", &late, "", ">=", number(p.DelayPass*base))
+	detail := fmt.Sprintf("Sharpe ratio %s one candle late, %s in time", two(late), two(base))
+	switch {
+	case late > 0 && late >= p.DelayPass*base:
+		t.end(Pass, "", "")
+	case late > 0 && late >= p.DelayWarn*base:
+		t.end(Warn, SharpeFalls, detail)
+	default:
+		t.end(Fail, SharpeFalls, detail)
+	}
+	return j.capped(t)
+}
+
+// Noise judges price_noise.
+func (j *Judge) Noise(list []Replay) *Test {
+	p := j.Policy
+	t := j.begin(PriceNoise, len(list), map[string]any{"keep": p.Keep, "noise_positive": p.NoisePositive})
+	if j.unready(t, list) {
+		return t
+	}
+	if n := failed(list); n > 0 {
+		t.measure("median_sharpe_ratio", nil, "", ">=", nil)
+		return t.end(Fail, PluginFailed, fmt.Sprintf("the plugin failed on %d of %d series", n, len(list)))
+	}
+	return j.kept(t, ratios(list), p.NoisePositive)
+}
+
+// Missing judges missing_candles. A strategy that crashes on a gap is refuted: there will
+// be gaps.
+func (j *Judge) Missing(list []Replay) *Test {
+	t := j.begin(MissingCandles, len(list), map[string]any{"keep": j.Policy.Keep})
+	if n := failed(list); n > 0 && !broken(list) {
+		t.Class = Gate
+		t.measure("median_sharpe_ratio", nil, "", ">=", nil)
+		return t.end(Fail, PluginFailed, fmt.Sprintf("the plugin failed on %d of %d series", n, len(list)))
+	}
+	if j.unready(t, list) {
+		return t
+	}
+	return j.kept(t, ratios(list), 0)
+}
+
+// Neighbours judges param_neighbourhood: parameters beside the base's do about as well.
+func (j *Judge) Neighbours(list []Replay) *Test {
+	p := j.Policy
+	t := j.begin(ParamNeighbours, len(list), map[string]any{
+		"keep": p.Keep, "neighbour_positive": p.NeighbourPositive, "neighbour_peak": p.NeighbourPeak,
+	})
+	if j.unready(t, list) {
+		return t
+	}
+	values := ratios(list)
+	peak, _ := stat.Quantile(values, p.NeighbourPeak) // there is at least one
+	if m := median(values); *j.Base.Sharpe > peak && m <= 0 {
+		t.measure("median_sharpe_ratio", &m, "", ">=", number(p.Keep**j.Base.Sharpe))
+		return t.end(Fail, SharpeFalls, fmt.Sprintf("median Sharpe ratio %s of the neighbours, %s of the base", two(m), two(*j.Base.Sharpe)))
+	}
+	if j.kept(t, values, p.NeighbourPositive); t.Verdict == Fail {
+		t.Verdict = Warn
+	}
+	return t
+}
+
+// Reversed describes time_reversal.
+func (j *Judge) Reversed(r Replay) *Test {
+	t := j.begin(TimeReversal, 1, nil)
+	t.measure("sharpe_ratio", r.Sharpe, stat.NotApplicable, ">", nil)
+	switch {
+	case r.Status == Broken:
+		return t.end(Error, HostError, "the replay could not be made")
+	case r.Status == Failed:
+		return t.end(Fail, PluginFailed, "the plugin failed")
+	case r.Sharpe == nil:
+		return t.end(Inconclusive, string(stat.NotApplicable), "no Sharpe ratio on reversed returns")
+	}
+	return t.end(Pass, "", "Sharpe ratio "+two(*r.Sharpe)+" on reversed returns")
+}
+
+// unready ends a test of changed series or parameters that cannot be judged.
+func (j *Judge) unready(t *Test, list []Replay) bool {
+	t.measure("median_sharpe_ratio", nil, stat.Insufficient, ">=", nil)
+	switch {
+	case len(list) == 0 || broken(list):
+		t.end(Error, HostError, "a replay could not be made")
+	case !j.tooLittle(t):
+		t.Undefined = nil
+		return false
+	}
+	return true
+}
+
+// kept wants the median to reach a share of the base, and a share of the values above 0.
+func (j *Judge) kept(t *Test, values []float64, above float64) *Test {
+	m, base, share := median(values), *j.Base.Sharpe, positive(values)
+	t.measure("median_sharpe_ratio", &m, "", ">=", number(j.Policy.Keep*base))
+	t.Params["share_positive"] = rounded(&share)
+	switch {
+	case m < j.Policy.Keep*base:
+		t.end(Fail, SharpeFalls, fmt.Sprintf("median Sharpe ratio %s, %s of the base", two(m), two(base)))
+	case share < above:
+		t.end(Fail, SharpeNegative, fmt.Sprintf("a Sharpe ratio above 0 in only %s", percent(share)))
+	default:
+		t.end(Pass, "", "")
+	}
+	return j.capped(t)
+}

@@ -1,0 +1,185 @@
+package judge
+
+import (
+	"slices"
+
+	"github.com/assay-run/assay/host/metric"
+	"github.com/assay-run/assay/lab/stat"
+)
+
+// Verdict is how a test, or the battery, has ended.
+type Verdict string
+
+// The verdicts. Error is the host's own failure, Skipped has a reason.
+const (
+	Pass         Verdict = "pass"
+	Warn         Verdict = "warn"
+	Fail         Verdict = "fail"
+	Inconclusive Verdict = "inconclusive"
+	Error        Verdict = "error"
+	Skipped      Verdict = "skipped"
+)
+
+// Class says what a failed test counts for: a Gate refutes, a Warning warns, a
+// Description says something about the run and never counts.
+type Class string
+
+// The classes.
+const (
+	Gate        Class = "G"
+	Warning     Class = "W"
+	Description Class = "D"
+)
+
+// The reason codes of tests. A pass has none.
+const (
+	// Why a test was not made.
+	SkippedByUser   = "skipped_by_user"
+	UpstreamFailure = "upstream_failure"
+	SingleSymbol    = "single_symbol"
+	NoParameters    = "no_parameters"
+	NoVolume        = "no_volume"
+	NotDeclared     = "not_declared"
+	OnlyWithFull    = "only_with_full"
+
+	// Why it says nothing, or less than its numbers.
+	HostError   = "host_error"
+	ShortSample = "short_sample"
+
+	// What was found.
+	DecisionsDiffer = "decisions_differ"
+	ReturnsDiffer   = "returns_differ"
+	SeriesDiffer    = "series_differ"
+	PluginFailed    = "plugin_failed"
+	NetLoss         = "net_loss"
+	SharpeFalls     = "sharpe_falls"
+	SharpeNegative  = "sharpe_not_positive"
+	Concentrated    = "concentrated"
+	PNotSmall       = "p_not_small"
+	ContainsZero    = "interval_contains_zero"
+	BelowZero       = "interval_below_zero"
+	AboveLimit      = "above_limit"
+	NoProfit        = "no_profit"
+)
+
+// Test is an entry of summary.json. What is undefined is null, with a reason in Undefined.
+type Test struct {
+	ID      string `json:"id"`
+	Version int    `json:"version"`
+	// Class is that of the catalogue; a crash of the plugin in missing_candles makes a gate of it.
+	Class  Class  `json:"class"`
+	Claim  string `json:"claim"`
+	Method string `json:"method"`
+	// Params are what the test was made with and, under policy, the thresholds.
+	Params     map[string]any           `json:"params"`
+	NReplays   int                      `json:"n_replays"`
+	Statistic  Statistic                `json:"statistic"`
+	PValue     *float64                 `json:"p_value"`
+	PHolm      *float64                 `json:"p_holm"`
+	Verdict    Verdict                  `json:"verdict"`
+	ReasonCode string                   `json:"reason_code"`
+	Undefined  map[string]metric.Reason `json:"undefined,omitempty"`
+	Evidence   []Evidence               `json:"evidence"`
+
+	// Detail is what a reader should know of the verdict, a few words with a number.
+	Detail string `json:"-"`
+}
+
+// Statistic is the number that a test looks at. Direction is how the value must stand to
+// the threshold for a pass: >=, >, <= or <.
+type Statistic struct {
+	Name      string   `json:"name"`
+	Value     *float64 `json:"value"`
+	Threshold *float64 `json:"threshold"`
+	Direction string   `json:"direction"`
+}
+
+// Evidence is a file that a verdict rests on: its path in the run's folder, its hash and
+// its rows or lines, a header not counted.
+type Evidence struct {
+	Path   string `json:"path"`
+	SHA256 string `json:"sha256"`
+	Rows   int    `json:"rows"`
+}
+
+// Refutation is the sentence about a failed test: "Refuted: survives costs (net -1.8 % at
+// doubled costs)".
+func (t *Test) Refutation() string { return "Refuted: " + t.refuted() }
+
+func (t *Test) refuted() string {
+	if t.Detail == "" {
+		return t.Claim
+	}
+	return t.Claim + " (" + t.Detail + ")"
+}
+
+// measure sets the statistic; a nil value needs a reason.
+func (t *Test) measure(name string, value *float64, why metric.Reason, direction string, threshold *float64) {
+	t.Statistic = Statistic{name, rounded(value), rounded(threshold), direction}
+	if value == nil {
+		t.undefined("value", why)
+	}
+}
+
+func (t *Test) undefined(name string, why metric.Reason) {
+	if t.Undefined == nil {
+		t.Undefined = map[string]metric.Reason{}
+	}
+	if why == "" {
+		why = stat.NotApplicable
+	}
+	t.Undefined[name] = why
+}
+
+// end is the verdict with its reason and detail.
+func (t *Test) end(v Verdict, reason, detail string) *Test {
+	t.Verdict, t.ReasonCode, t.Detail = v, reason, detail
+	return t
+}
+
+func rounded(x *float64) *float64 {
+	if x == nil {
+		return nil
+	}
+	r := metric.Round(*x)
+	return &r
+}
+
+func number(x float64) *float64 { return &x }
+
+// Replay is how one replay has gone, a row of replays.csv. What is undefined is nil.
+type Replay struct {
+	Variant string
+	Replica int
+	Status  Status
+	// Sharpe is the annual ratio of the main sample.
+	Sharpe, TotalReturn, MaxDrawdown *float64
+	Trades                           int
+	// NetPnL is a plain decimal in the quote currency, empty unless completed.
+	NetPnL       string
+	DecisionHash string
+}
+
+// Status is how a replay has ended.
+type Status string
+
+// The states. Failed is the plugin's failure, Broken the host's.
+const (
+	Completed Status = "completed"
+	Failed    Status = "failed"
+	Broken    Status = "error"
+)
+
+func broken(list []Replay) bool {
+	return slices.ContainsFunc(list, func(r Replay) bool { return r.Status == Broken })
+}
+
+func failed(list []Replay) int {
+	n := 0
+	for i := range list {
+		if list[i].Status == Failed {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,119 @@
+package replay
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/assay-run/assay/host/artifact/dirlock"
+	"github.com/assay-run/assay/host/candle"
+	"github.com/assay-run/assay/plugin-sdk/market"
+)
+
+// Room is the folder of one process in which changed candles become files. Its methods
+// may be called from several goroutines, but for Close.
+type Room struct {
+	dir  string
+	lock *dirlock.Lock
+}
+
+// Enter makes a room below the state directory and removes those that killed processes
+// have left.
+func Enter(stateDir string) (_ *Room, err error) {
+	root := filepath.Join(stateDir, "tmp", "falsify")
+	if err := os.MkdirAll(root, 0o700); err != nil {
+		return nil, err
+	}
+	// Between its making and its lock a room looks like one that nobody is in.
+	gate, err := dirlock.Acquire(root)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, gate.Release()) }()
+	if err := sweep(root); err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp(root, "room-")
+	if err != nil {
+		return nil, err
+	}
+	lock, err := dirlock.Acquire(dir)
+	if err != nil {
+		return nil, errors.Join(err, os.Remove(dir))
+	}
+	return &Room{dir, lock}, nil
+}
+
+// sweep removes the rooms that nobody has locked.
+func sweep(root string) error {
+	entries, err := os.ReadDir(root)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if !e.IsDir() {
+			continue
+		}
+		path := filepath.Join(root, e.Name())
+		lock, err := dirlock.Try(path)
+		if err != nil {
+			return err
+		}
+		if lock == nil {
+			continue
+		}
+		if err := errors.Join(os.RemoveAll(path), lock.Release()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// Close removes the room with all that is still in it.
+func (r *Room) Close() error { return errors.Join(os.RemoveAll(r.dir), r.lock.Release()) }
+
+// Store is the candles of one set, as a store that a run can be played on.
+type Store struct {
+	*candle.Store
+	// Pins are the hashes of the files by symbol.
+	Pins map[market.Symbol]string
+	dir  string
+}
+
+// Put writes the set. Close the store when its runs are over.
+func (r *Room) Put(ctx context.Context, set Set) (_ *Store, err error) {
+	dir, err := os.MkdirTemp(r.dir, "set-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.RemoveAll(dir))
+		}
+	}()
+	requests := make([]candle.PutRequest, len(set))
+	for i, c := range set {
+		requests[i] = candle.PutRequest{
+			Exchange: c.Dataset.Exchange, Series: c.Series, Calendar: c.Dataset.Calendar, VolumeUnit: c.Dataset.VolumeUnit, PriceStep: c.Dataset.PriceStep,
+		}
+		requests[i].Report.Inherit(c.Dataset.Report.Report)
+	}
+	store, err := candle.Temporary(ctx, dir, requests)
+	if err != nil {
+		return nil, err
+	}
+	out := &Store{Store: store, Pins: map[market.Symbol]string{}, dir: dir}
+	for _, c := range set {
+		d, err := store.Lookup(ctx, c.Dataset.Exchange, c.Series.Symbol, c.Series.Timeframe)
+		if err != nil {
+			return nil, err
+		}
+		out.Pins[c.Series.Symbol] = d.SHA256
+	}
+	return out, nil
+}
+
+// Close removes the files.
+func (s *Store) Close() error { return errors.Join(s.Store.Close(), os.RemoveAll(s.dir)) }
