@@ -1,0 +1,24 @@
+// Package selection says what a search has done to the numbers of the run that it chose.
+//
+// The registry and the artifacts come in. Read counts every trial of the family on
+// overlapping data and stitches the walk-forward returns of each: the Ledger. Its Digest
+// goes into the request of a falsification, because it is what the answer depends on
+// besides. Select judges one run against the others: the deflated Sharpe ratios, Sidak's p
+// and the haircuts for the number of trials, the probability of backtest overfitting, and
+// the tests for superior ability over holding; with the verdict of selection_bias.
+//
+// Which trials stand side by side. The rows of the matrix are the dates of the judged
+// run. A trial with a return on every one of them is a column; a trial on other windows,
+// one that went bankrupt, and one whose files are gone or have changed is none: it counts
+// as one more independent trial. The union would need returns that nobody has made, the
+// intersection would let one odd trial empty the matrix for all. Trials of one plan, and
+// runs on the same data, always line up.
+//
+// Trials are ordered by their key, so that neither clocks nor the order in which workers
+// finished show in a result. Nothing here is run in parallel but the reading: for 200
+// trials over 1,217 days everything else takes a fraction of a second.
+//
+// Formulas: sections 4 and 6 of lab-stats/1. Sharpe ratios are per observation. Package
+// series reads and stitches, surface describes how an objective lies over a search space.
+// The package imports host artifact, metric and registry, and lab/stat.
+package selection
