@@ -94,6 +94,10 @@ func (s *Store) Renew(run *Run, before *Metadata) (*Written, error) {
 	return w, s.exchange(run.ID, w.Payload)
 }
 
+// Annotate puts new metadata.json in the place of that of a stored run; its files must be
+// those of before.
+func (s *Store) Annotate(runID string, payload []byte) error { return s.exchange(runID, payload) }
+
 // exchange puts new metadata in the place of that of a run.
 func (s *Store) exchange(runID string, payload []byte) error {
 	// Made outside the folder: a crash must not leave a file there that nobody has listed.

@@ -40,6 +40,8 @@ type Execution struct {
 	mode      Mode
 	proc      *catalog.Process
 	stream    *link.Stream
+	chunked   bool
+	candles   *link.Candles           // of a chunked co-simulation
 	cancel    context.CancelCauseFunc // of the stream's context
 	stopWatch func() bool
 	stepLimit time.Duration
@@ -48,6 +50,7 @@ type Execution struct {
 	manifest  artifact.Manifest
 	timeframe market.Timeframe
 	killed    bool
+	endless   bool // the plugin is not told how many steps there are, as in a live run
 	splits    artifact.Splits
 	window    result.Window
 	missing   int // candles inside the window

@@ -50,8 +50,9 @@ type Options struct {
 	Mode Mode
 	// StepLimit is how long the plugin may take to advance; 30 s if zero.
 	StepLimit time.Duration
-	// Plain leaves the connection to the plugin unencrypted: for many short plays in a
-	// row. The socket stays in a private folder.
+	// Plain is for many short plays, also side by side: the connection to the plugin is
+	// not encrypted, its socket is in a private folder all the same, and no run limits
+	// the memory of the host.
 	Plain bool
 	// Chunked hands the candles of every co-simulation over in messages: for a host
 	// whose plugins cannot read its files.
@@ -59,7 +60,10 @@ type Options struct {
 }
 
 // Launcher starts backtests.
-type Launcher struct{ opts Options }
+type Launcher struct {
+	opts   Options
+	pinned pinned
+}
 
 // NewLauncher fills in the defaults.
 func NewLauncher(o Options) *Launcher {
@@ -69,7 +73,7 @@ func NewLauncher(o Options) *Launcher {
 	if o.Logger == nil {
 		o.Logger = hclog.NewNullLogger()
 	}
-	return &Launcher{o}
+	return &Launcher{opts: o}
 }
 
 // Launch resolves a request, launches the plugin and has it accept its parameters.
@@ -86,10 +90,14 @@ func (l *Launcher) Launch(ctx context.Context, runID string, req runner.StartReq
 func (l *Launcher) LaunchSplit(ctx context.Context, runID string, req runner.StartRequest, split Split) (*Execution, error) {
 	split.ID = cmp.Or(split.ID, artifact.FullSplitID)
 	split.Seed = cmp.Or(split.Seed, serviceSeed)
+	if d := split.Drive; d.Procs < 0 || d.Warmup < AllHistory {
+		return nil, fmt.Errorf("no play can be driven like %+v", d)
+	}
 	p, err := l.resolve(ctx, runID, req, split)
 	if err != nil {
 		return nil, err
 	}
+	p.many = l.opts.Plain
 	x, err := l.start(ctx, runID, p)
 	if err != nil {
 		p.release()
@@ -103,8 +111,14 @@ func (l *Launcher) start(ctx context.Context, runID string, p *plan) (_ *Executi
 	ctx, cancel := context.WithTimeout(ctx, launchLimit)
 	defer cancel()
 	x := &Execution{
-		log: l.opts.Logger.Named("backtest").With("run_id", runID), clock: time.Now, mode: l.mode(p.strategy),
+		log: l.opts.Logger.Named("backtest").With("run_id", runID), clock: time.Now, mode: l.mode(p),
 		stepLimit: l.opts.StepLimit, sources: p.sources, timeframe: p.timeframe, gate: &link.Gate{}, phase: phaseStarting,
+	}
+	x.chunked = x.mode == CoSimulation && (l.opts.Chunked || p.split.Drive.Chunked || p.strategy.Remote())
+	x.endless = p.split.Drive.Lockstep
+	x.said.limits = chartLimits()
+	if p.split.Series {
+		x.said.limits = seriesLimits()
 	}
 	// What a long series takes to read is done while the process starts.
 	described := make(chan struct{})
@@ -140,19 +154,21 @@ func (l *Launcher) start(ctx context.Context, runID string, p *plan) (_ *Executi
 	return x, nil
 }
 
-func (l *Launcher) mode(s *catalog.Strategy) Mode {
-	if l.opts.Mode != Auto {
+func (l *Launcher) mode(p *plan) Mode {
+	switch {
+	case p.split.Drive.Lockstep:
+		return Lockstep
+	case l.opts.Mode != Auto:
 		return l.opts.Mode
-	}
-	if s.SimID == sim.ID() {
+	case p.strategy.SimID == sim.ID():
 		return CoSimulation
 	}
 	return Lockstep
 }
 
 func (l *Launcher) launchProcess(ctx context.Context, p *plan, x *Execution) (*catalog.Process, error) {
-	o := catalog.LaunchOptions{Lockstep: x.mode == Lockstep}
-	if !o.Lockstep {
+	o := catalog.LaunchOptions{Lockstep: x.mode == Lockstep, Plain: l.opts.Plain, Procs: p.split.Drive.Procs}
+	if !o.Lockstep && !x.chunked {
 		for _, s := range p.sources {
 			o.DatasetFiles = append(o.DatasetFiles, s.path)
 		}
@@ -187,6 +203,7 @@ func (x *Execution) introduce(ctx context.Context, runID string, p *plan) (int, 
 		RunID: runID, Mode: strategypb.DriveMode_DRIVE_MODE_CO_SIMULATION, Purpose: strategypb.Purpose_PURPOSE_BACKTEST,
 		Params: p.params, Symbols: p.symbols, Timeframe: p.timeframe, InitialCash: p.cash, Execution: p.executionJSON,
 		RootSeed: p.split.Seed, DelayCandles: p.split.DelayCandles, WorstPrice: p.split.WorstPrice, LogLevel: "info",
+		AllPoints: p.split.Series,
 	}
 	if x.mode == Lockstep {
 		start.Mode = strategypb.DriveMode_DRIVE_MODE_LOCKSTEP
@@ -268,7 +285,7 @@ func (x *Execution) accepted(m *strategypb.PluginMessage) (int, error) {
 
 // prepare lays the warm-up before the window and makes engine, recorder and decider.
 func (x *Execution) prepare(spool string, p *plan, warmup int) error {
-	x.layout = lay(p.sources, warmup)
+	x.layout = lay(p.sources, warmup, p.split.Drive)
 	x.window = windowOf(p.sources, x.layout.candles)
 	cfg := sim.Config{
 		Symbols: p.symbols, Timeframe: p.timeframe, InitialCash: p.cash, Options: p.execution,
@@ -285,7 +302,7 @@ func (x *Execution) prepare(spool string, p *plan, warmup int) error {
 		return &RequestError{Code: "RUN_START_FAILED", Message: fmt.Sprintf("No temporary file could be made: %v", err),
 			Details: map[string]any{"reason": err.Error(), "log_tail": []string{}}, Cause: err}
 	}
-	x.rec = newRecorder(lines, x.layout.total-x.layout.window)
+	x.rec = newRecorder(lines, x.layout.total-x.layout.window, newMemoryLimit(p.many))
 	x.rec.window, x.rec.closes = x.layout.window, make([]metric.Closes, len(p.symbols))
 	for i, s := range p.symbols {
 		x.rec.closes[i].Symbol = s

@@ -16,14 +16,15 @@ const memorySlack = 32 << 20
 // memoryLimit keeps the collector from letting garbage grow to the size of what a run
 // keeps, which is mostly columns of numbers. The limit follows what is kept, so that
 // it never makes the collector work against a run that really is large. It is set for
-// the whole process, for as long as a run records. GOGC and GOMEMLIMIT win.
+// the whole process, for as long as a run records: a host that plays several runs side
+// by side or keeps results must not set it. GOGC and GOMEMLIMIT win.
 type memoryLimit struct {
 	off  bool
 	held int64
 }
 
-func newMemoryLimit() *memoryLimit {
-	return &memoryLimit{off: os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != ""}
+func newMemoryLimit(off bool) *memoryLimit {
+	return &memoryLimit{off: off || os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != ""}
 }
 
 // add says that so many bytes more are kept, less if negative.

@@ -2,9 +2,11 @@ package backtest
 
 import (
 	"iter"
+	"sync"
 
 	"github.com/govalues/decimal"
 
+	"github.com/assay-run/assay/host/candle"
 	"github.com/assay-run/assay/host/result"
 	"github.com/assay-run/assay/plugin-sdk/market"
 	"github.com/assay-run/assay/plugin-sdk/sim"
@@ -32,7 +34,8 @@ type Split struct {
 // Drive is how one play is driven: the same question must have the same answer in
 // each of these ways. The zero value drives as runs are driven.
 type Drive struct {
-	// Lockstep sends the candles one by one, whatever Options.Mode says.
+	// Lockstep sends the candles one by one, whatever Options.Mode says, and does not tell
+	// how many there will be.
 	Lockstep bool
 	// Chunked sends the candles of a co-simulation in messages: no dataset file is
 	// readable for the plugin. It has no meaning in lockstep.
@@ -71,15 +74,26 @@ type layout struct {
 	short                 int   // warm-up candles missing before the window
 }
 
-// lay puts the warm-up before the window: as many candles as there are, the missing
-// ones come from the window's first candles.
-func lay(sources []*source, warmup int) layout {
+// lead is how many candles to load before the window where the strategy asks for warmup
+// of them and there are have: no more than there are.
+func (d Drive) lead(warmup, have int) int {
+	switch {
+	case d.Warmup == AllHistory, d.Warmup > 1 && warmup > have/d.Warmup:
+		return have
+	}
+	return min(have, warmup*max(1, d.Warmup))
+}
+
+// lay puts the warm-up before the window: as many candles as there are, those missing of
+// what the strategy asks for come from the window's first candles. More warm-up than it
+// asks for moves neither the window nor the first step whose orders count.
+func lay(sources []*source, warmup int, drive Drive) layout {
 	var l layout
 	series := make([]*market.Series, len(sources))
 	start := sources[0].series.Time[sources[0].from]
 	for i, s := range sources {
-		s.first = max(0, s.from-warmup)
-		l.short = max(l.short, warmup-(s.from-s.first))
+		s.first = s.from - drive.lead(warmup, s.from)
+		l.short = max(l.short, warmup-s.from)
 		l.candles += int64(s.to - s.from)
 		start = min(start, s.series.Time[s.from])
 		series[i] = s.run()
@@ -140,4 +154,39 @@ func windowOf(sources []*source, candles int64) result.Window {
 		w.End = max(w.End, last)
 	}
 	return w
+}
+
+// pinned remembers datasets that were named by their hash, which are what they are: for
+// many plays of the same candles.
+type pinned struct {
+	mu   sync.Mutex
+	sets map[pin]candle.Dataset
+}
+
+type pin struct {
+	exchange, timeframe, sha256 string
+	symbol                      market.Symbol
+}
+
+func (p *pinned) get(k pin) (candle.Dataset, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	d, ok := p.sets[k]
+	return d, ok
+}
+
+func (p *pinned) put(k pin, d candle.Dataset) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.sets == nil || len(p.sets) >= maxPinned {
+		p.sets = map[pin]candle.Dataset{}
+	}
+	p.sets[k] = d
+}
+
+// maxPinned is far more than an evaluation has.
+const maxPinned = 4096
+
+func (p *plan) pin(exchange string, symbol market.Symbol) pin {
+	return pin{exchange, p.timeframe.String(), p.split.Pins[symbol], symbol}
 }

@@ -28,10 +28,9 @@ type recorder struct {
 	candles  int64 // of the window, done
 }
 
-func newRecorder(lines *decision.Log, steps int64) *recorder {
+func newRecorder(lines *decision.Log, steps int64, memory *memoryLimit) *recorder {
 	n := int(steps)
 	column := func() []float64 { return make([]float64, 0, n) }
-	memory := newMemoryLimit()
 	memory.add(int64(n) * 6 * 8)
 	return &recorder{memory: memory, lines: lines, curve: result.EquityCurve{
 		Time: make([]market.Time, 0, n), Equity: column(), Cash: column(), PositionValue: column(),

@@ -37,6 +37,7 @@ type plan struct {
 	sources       []*source
 	warnings      []result.Note
 	split         Split
+	many          bool // one of many plays
 }
 
 func (p *plan) release() {
@@ -199,6 +200,10 @@ func (p *plan) resolveRules(req runner.StartRequest) (err error) {
 // resolveExchange finds the exchange that was named, or the one that offers
 // everything: the default one first, then by id.
 func (l *Launcher) resolveExchange(ctx context.Context, p *plan, req runner.StartRequest) error {
+	if l.known(p, req.Exchange) {
+		p.exchange = req.Exchange
+		return nil
+	}
 	all, err := l.opts.Store.Exchanges(ctx)
 	if err != nil {
 		return err
@@ -231,6 +236,16 @@ func (l *Launcher) resolveExchange(ctx context.Context, p *plan, req runner.Star
 		return nowhere(all, p)
 	}
 	return refusal
+}
+
+// known says that the exchange has every symbol, as an earlier play has found.
+func (l *Launcher) known(p *plan, exchange string) bool {
+	for _, s := range p.symbols {
+		if _, ok := l.pinned.get(p.pin(exchange, s)); !ok {
+			return false
+		}
+	}
+	return true
 }
 
 func isDefault(e candle.Exchange) int {
@@ -338,8 +353,17 @@ func (l *Launcher) resolveData(ctx context.Context, p *plan, req runner.StartReq
 
 // dataset is the pinned one, else the current one.
 func (l *Launcher) dataset(ctx context.Context, p *plan, symbol market.Symbol) (candle.Dataset, error) {
-	if pin := p.split.Pins[symbol]; pin != "" {
-		return l.opts.Store.Pinned(ctx, p.exchange, symbol, p.timeframe, pin)
+	if sum := p.split.Pins[symbol]; sum != "" {
+		k := p.pin(p.exchange, symbol)
+		d, ok := l.pinned.get(k)
+		if ok {
+			return d, nil
+		}
+		d, err := l.opts.Store.Pinned(ctx, p.exchange, symbol, p.timeframe, sum)
+		if err == nil {
+			l.pinned.put(k, d)
+		}
+		return d, err
 	}
 	return l.opts.Store.Lookup(ctx, p.exchange, symbol, p.timeframe)
 }

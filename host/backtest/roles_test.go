@@ -29,6 +29,7 @@ func roles() map[string]func() {
 		"good":     func() { serve.Strategy(sdk.Spec{Name: "good", Version: "1.2.3"}, newGood) },
 		"randomly": func() { serve.Strategy(randomSpec(), newRandom) },
 		"bear":     func() { serve.Strategy(sdk.Spec{Name: "bear", Supports: sdk.Supports{Short: true}}, newBear) },
+		"probe":    func() { serve.Strategy(sdk.Spec{Name: "probe"}, newProbe) },
 		"picky":    func() { serve.Strategy(sdk.Spec{Name: "picky"}, newPicky) },
 		"foreign":  func() { serveRaw("foreign", "other-sim/1", foreign) },
 		"lateexit": func() {
@@ -299,8 +300,12 @@ func lies() map[string]lie {
 	}
 }
 
-// foreign has no simulator of ours, so it is driven step by step. It answers nothing.
-func foreign(_ int64, s grpc.BidiStreamingServer[strategypb.HostMessage, strategypb.PluginMessage]) error {
+// foreign has no simulator of ours, so it is driven step by step. It answers nothing,
+// and must not be told how many steps there will be.
+func foreign(total int64, s grpc.BidiStreamingServer[strategypb.HostMessage, strategypb.PluginMessage]) error {
+	if total != 0 {
+		return fmt.Errorf("the host said that there would be %d steps", total)
+	}
 	for {
 		m, err := s.Recv()
 		if errors.Is(err, io.EOF) || (err == nil && m.GetStep() == nil) {

@@ -68,10 +68,17 @@ func (x *Execution) loop() error {
 // the candles are.
 func (x *Execution) handOver() error {
 	begin := &strategypb.Begin{WarmupSteps: x.layout.warmup, WindowStep: x.layout.window, TotalSteps: x.layout.total}
+	if x.endless {
+		begin.TotalSteps = 0
+	}
 	if err := x.stream.Send(&strategypb.HostMessage{Message: &strategypb.HostMessage_Begin{Begin: begin}}); err != nil {
 		return err
 	}
 	if x.mode != CoSimulation {
+		return nil
+	}
+	if x.chunked {
+		x.sendCandles()
 		return nil
 	}
 	set := &strategypb.Dataset{}
@@ -81,17 +88,36 @@ func (x *Execution) handOver() error {
 	return x.stream.Send(&strategypb.HostMessage{Message: &strategypb.HostMessage_Dataset{Dataset: set}})
 }
 
+// sendCandles begins to send the candles themselves. The plugin's end has a feed of its
+// own: it may be ahead of the host's.
+func (x *Execution) sendCandles() {
+	series := make([]*market.Series, len(x.sources))
+	for i, s := range x.sources {
+		series[i] = s.run()
+	}
+	x.candles = link.SendCandles(x.stream, sim.NewSeriesFeed(series), len(series), x.layout.total)
+	x.decider.(*link.CoSimulation).Advanced = x.candles.Advanced
+}
+
+// stopCandles sends no more candles.
+func (x *Execution) stopCandles() {
+	if x.candles != nil {
+		x.candles.Stop()
+	}
+}
+
 // awaitEnd waits until the plugin has ended its stream in good order.
 func (x *Execution) awaitEnd() error {
-	finish := &strategypb.HostMessage{Message: &strategypb.HostMessage_Finish{Finish: &strategypb.Finish{}}}
-	if err := x.stream.Send(finish); err != nil && !errors.Is(err, io.EOF) {
-		return err
-	}
+	x.stopCandles() // a bankrupt account needs no more of them
+	x.stream.Post(&strategypb.HostMessage{Message: &strategypb.HostMessage_Finish{Finish: &strategypb.Finish{}}})
 	timer := time.NewTimer(x.stepLimit)
 	defer timer.Stop()
 	m, err := x.stream.Recv(timer.C, "it did not end after the last step")
 	switch {
-	case errors.Is(err, io.EOF), x.stopping(err): // a stop that comes after the end of the data is late
+	case errors.Is(err, io.EOF):
+		x.proc.Finish()
+		return nil
+	case x.stopping(err): // a stop that comes after the end of the data is late
 		return nil
 	case err != nil:
 		return err
@@ -116,12 +142,8 @@ func (x *Execution) stopPlugin(err error) error {
 	if finishErr != nil {
 		return finishErr
 	}
-	stop := &strategypb.HostMessage{Message: &strategypb.HostMessage_Stop{Stop: &strategypb.Stop{Reason: err.Error()}}}
-	sent := make(chan struct{})
-	go func() {
-		defer close(sent)
-		x.stream.Post(stop)
-	}()
+	x.stopCandles()
+	x.stream.Post(&strategypb.HostMessage{Message: &strategypb.HostMessage_Stop{Stop: &strategypb.Stop{Reason: err.Error()}}})
 	timer := time.NewTimer(graceAfterStop)
 	defer timer.Stop()
 	for {
@@ -130,12 +152,10 @@ func (x *Execution) stopPlugin(err error) error {
 			if ok {
 				continue
 			}
-			<-sent
 			return err
 		case <-timer.C:
 			x.killed = true
 			x.proc.Kill("it did not end after a stop")
-			<-sent
 			return err
 		}
 	}
@@ -200,8 +220,12 @@ func (x *Execution) awaitExit(f *result.Failure) {
 
 // finish ends the process, the stream and the readers of the data.
 func (x *Execution) finish() {
+	x.stopCandles()
 	x.proc.Kill("the run is over")
 	x.stream.Close()
+	if x.candles != nil {
+		x.candles.Wait()
+	}
 	x.gate.Lock()
 	x.ended = x.clock()
 	x.rec.memory.lift()

@@ -27,6 +27,7 @@ import (
 type adapter struct {
 	config child.Config
 	mtls   bool
+	procs  int
 	limit  context.Context // of the start
 
 	mu      sync.Mutex
@@ -42,6 +43,9 @@ func (a *adapter) prepare(_ hclog.Logger, cmd *exec.Cmd, dir string) (runner.Run
 	env := []string{"TZ=UTC", "LANG=C"}
 	if path, ok := os.LookupEnv("PATH"); ok {
 		env = append(env, "PATH="+path)
+	}
+	if a.procs > 0 {
+		env = append(env, "GOMAXPROCS="+strconv.Itoa(a.procs))
 	}
 	env = append(env, sandbox.BuildEnviron()...)
 	a.config.Env = append(env, cmd.Env...)

@@ -31,6 +31,9 @@ type LaunchOptions struct {
 	// Plain leaves the connection unencrypted: it saves some 20 ms and the socket is
 	// in a private folder anyway. For many short runs in a row.
 	Plain bool
+	// Procs is GOMAXPROCS of the process; 0 leaves it to the Go runtime. In lockstep the
+	// SDK uses one processor all the same.
+	Procs int
 	// Stderr gets the lines that the process prints, not faster than a log can take.
 	// It is called from one goroutine at a time. Nil: the catalogue's log, at debug.
 	Stderr func(line string)
@@ -51,7 +54,7 @@ func (c *Catalog) Launch(ctx context.Context, s *Strategy, o LaunchOptions) (*Pr
 	}
 	return c.start(ctx, launch{
 		name: s.Name, binary: s.binary, timeout: c.opts.LaunchTimeout,
-		readOnly: o.DatasetFiles, mtls: !o.Plain, onLine: o.Stderr,
+		readOnly: o.DatasetFiles, mtls: !o.Plain, procs: o.Procs, onLine: o.Stderr,
 	})
 }
 
@@ -62,6 +65,7 @@ type launch struct {
 	timeout  time.Duration
 	readOnly []string
 	mtls     bool
+	procs    int // GOMAXPROCS; 0 unset
 	onLine   func(string)
 }
 
@@ -79,7 +83,7 @@ func (c *Catalog) start(ctx context.Context, l launch) (*Process, error) {
 		log := c.log.With("strategy", l.name)
 		l.onLine = func(line string) { log.Debug("plugin says", "line", line) }
 	}
-	adapter := &adapter{mtls: l.mtls, config: child.Config{
+	adapter := &adapter{mtls: l.mtls, procs: l.procs, config: child.Config{
 		Binary: program, Name: l.name, Libraries: l.binary.libraries, ReadOnly: l.readOnly,
 		Sandbox: c.opts.Sandbox, Limits: *c.opts.Limits, OnLine: l.onLine,
 	}}

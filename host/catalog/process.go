@@ -108,10 +108,16 @@ func (p *Process) Debug() bool { return p.adapter == nil }
 // killed, and after two Kill returns in any case. It can be called several times
 // and also when the process is gone: it closes the connection and removes the
 // socket. The reason goes to the log.
-func (p *Process) Kill(reason string) {
+func (p *Process) Kill(reason string) { p.stop(reason, killGrace) }
+
+// Finish is Kill for a process that has ended its run in good order and has nothing
+// left to do or to say: it is not asked to end first.
+func (p *Process) Finish() { p.stop("it is done", 0) }
+
+func (p *Process) stop(reason string, grace time.Duration) {
 	p.kill.Do(func() {
 		p.catalog.log.Debug("plugin ends", "strategy", p.name, "pid", p.PID(), "reason", reason)
-		go p.end(killGrace)
+		go p.end(grace)
 	})
 	limit := time.NewTimer(killLimit)
 	defer limit.Stop()
@@ -137,12 +143,19 @@ func (p *Process) end(grace time.Duration) {
 		return
 	}
 	defer os.RemoveAll(p.folder)
+	process, _ := p.adapter.started()
+	if process != nil && grace == 0 {
+		process.Kill()
+		<-process.Done()
+		p.plugin.Kill() // closes the connection; nobody is left to be waited for
+		return
+	}
 	closed := make(chan struct{})
 	go func() {
 		defer close(closed)
 		p.plugin.Kill()
 	}()
-	if process, _ := p.adapter.started(); process != nil {
+	if process != nil {
 		asked := time.NewTimer(grace)
 		defer asked.Stop()
 		select {

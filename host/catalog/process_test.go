@@ -100,6 +100,34 @@ func TestSurroundings(t *testing.T) {
 	}
 }
 
+// TestProcs: what a run asks for is one more variable, and no other.
+func TestProcs(t *testing.T) {
+	p := start(t, openWith(t, "good"), "good", LaunchOptions{Plain: true, Procs: 3})
+	got := strings.Replace(tell(t, p, "surroundings"), "GORACE ", "", 1)
+	if want := "ASSAY_PARENT_FD ASSAY_PLUGIN GOMAXPROCS LANG PATH PLUGIN_MAX_PORT "; !strings.HasPrefix(got, want) {
+		t.Errorf("got %s", got)
+	}
+}
+
+// TestFinishLeavesNothing: a process that is done goes at once, and its folder with it.
+func TestFinishLeavesNothing(t *testing.T) {
+	c := openWith(t, "good")
+	for _, plain := range []bool{true, false} {
+		p := start(t, c, "good", LaunchOptions{Plain: plain})
+		tell(t, p, "list", ".")
+		begin := time.Now()
+		p.Finish()
+		if took := time.Since(begin); took > killGrace {
+			t.Errorf("it took %s", took)
+		}
+		waitGone(t, p.PID(), time.Second)
+		if _, err := os.Stat(p.folder); err == nil {
+			t.Error("the socket folder is still there")
+		}
+		p.Kill("a second time")
+	}
+}
+
 func TestStoppedPluginIsKilled(t *testing.T) {
 	p := start(t, openWith(t, "good"), "good", LaunchOptions{})
 	if err := syscall.Kill(p.PID(), syscall.SIGSTOP); err != nil {

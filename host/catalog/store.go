@@ -11,7 +11,11 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"sync"
 	"syscall"
+	"time"
+
+	"github.com/assay-run/assay/host/catalog/child"
 )
 
 // maxProgramBytes keeps a stray disk image from being copied.
@@ -31,10 +35,42 @@ type Program struct {
 }
 
 // store holds the verified copies of programs, named by their hash.
-type store struct{ dir string }
+type store struct {
+	dir   string
+	known *known
+}
+
+// known remembers which copies were hashed, so that many short runs of a large program
+// do not hash it again and again. A copy is known by what the system changes at every
+// write and lets nobody set: see child.Identity.
+type known struct {
+	mu     sync.Mutex
+	copies map[string]child.Identity // by hash
+}
+
+// settled is how old the last change of a copy must be when its hashing begins: a
+// change within one tick of the file system's clock could not be told from the one
+// before.
+const settled = 2 * time.Second
+
+func (k *known) has(sum string, f *os.File) bool {
+	id, ok := child.Identify(f)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return ok && k.copies[sum] == id
+}
+
+// add remembers a copy that was hashed from began on, if it was the same before and after.
+func (k *known) add(sum string, before child.Identity, began time.Time, f *os.File) {
+	if after, ok := child.Identify(f); ok && after == before && began.Sub(before.Changed()) > settled {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		k.copies[sum] = after
+	}
+}
 
 func openStore(stateDir string) (store, error) {
-	s := store{dir: filepath.Join(stateDir, "plugins")}
+	s := store{dir: filepath.Join(stateDir, "plugins"), known: &known{copies: map[string]child.Identity{}}}
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return s, fmt.Errorf("make the folder for copies of plugins: %w", err)
 	}
@@ -119,13 +155,22 @@ func (s store) has(sum string) bool {
 	return err == nil
 }
 
-// open returns the copy, after hashing it through the descriptor it returns.
+// open returns the copy, after hashing it through the descriptor it returns, unless it
+// is the very file that was hashed before and nobody has touched it since.
 func (s store) open(sum string) (*os.File, error) {
 	f, err := openRegular(s.path(sum))
 	if err != nil {
 		return nil, err
 	}
+	if s.known.has(sum, f) {
+		return f, nil
+	}
+	before, _ := child.Identify(f)
+	began := time.Now()
 	got, err := hashFile(f)
+	if err == nil && got == sum {
+		s.known.add(sum, before, began, f)
+	}
 	if err == nil && got != sum {
 		err = fmt.Errorf("the copy %s in the state folder was changed: start the program again to renew it", sum)
 	}

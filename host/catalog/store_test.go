@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 func testStore(t *testing.T) store {
@@ -56,6 +57,58 @@ func TestStoreCopiesOnce(t *testing.T) {
 	entries, err := os.ReadDir(s.dir)
 	if err != nil || len(entries) != 1 {
 		t.Errorf("the store has %v, %v", entries, err)
+	}
+}
+
+// TestStoreNoticesEveryChange: a copy that was hashed is not hashed again, but whatever
+// is done to it is seen, also when its size and its time of writing are put back.
+func TestStoreNoticesEveryChange(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("copies are hashed at every start")
+	}
+	s := testStore(t)
+	b, err := s.copy(writeFile(t, t.TempDir(), "x", "content", 0o755))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := s.path(b.sha256)
+	reopen := func() (known bool) {
+		f, err := s.open(b.sha256)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		return s.known.has(b.sha256, f)
+	}
+	if reopen() {
+		t.Error("a copy that has just been written is taken for settled")
+	}
+	time.Sleep(settled + 100*time.Millisecond)
+	for range 2 {
+		if !reopen() {
+			t.Error("a copy is hashed again and again")
+		}
+	}
+	written, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(path, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, s.dir, b.sha256, "c0ntent", 0o700)
+	if err := os.Chtimes(path, written.ModTime(), written.ModTime()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.open(b.sha256); err == nil || !strings.Contains(err.Error(), "was changed") {
+		t.Errorf("a copy that was changed in place: %v", err)
+	}
+	other := writeFile(t, s.dir, "other", "Content", 0o700)
+	if err := os.Rename(other, path); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.open(b.sha256); err == nil || !strings.Contains(err.Error(), "was changed") {
+		t.Errorf("a copy that was replaced: %v", err)
 	}
 }
 

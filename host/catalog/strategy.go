@@ -64,6 +64,10 @@ type Supports struct {
 // Program is what the strategy's file says about itself; empty under a debugger.
 func (s *Strategy) Program() Program { return s.binary.program }
 
+// Remote says that the strategy runs under a debugger which is reached over the network:
+// it may be on another machine, where the host's files are not.
+func (s *Strategy) Remote() bool { return s.reattach != nil && s.reattach.Addr.Network == "tcp" }
+
 // SupportsMode says whether the strategy may run in backtest, paper or live.
 func (s *Strategy) SupportsMode(mode string) bool { return contains(s.Modes, mode) }
 

@@ -48,7 +48,8 @@ func (r *Registry) Fail(ctx context.Context, m *artifact.Metadata, why *result.F
 
 func end(ctx context.Context, tx *sql.Tx, m *artifact.Metadata, payload []byte) error {
 	_, err := insertMetadata(ctx, tx, m, payload, `ON CONFLICT (run_id) DO UPDATE
-		SET status = excluded.status, completed_at = excluded.completed_at, payload = excluded.payload`)
+		SET status = excluded.status, completed_at = excluded.completed_at, payload = excluded.payload,
+		plan_id = excluded.plan_id, trial_index = excluded.trial_index`)
 	if err != nil {
 		return err
 	}

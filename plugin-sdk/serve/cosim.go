@@ -46,6 +46,9 @@ func (r *run) coSimulate(begin *strategypb.Begin) error {
 	stopTicker := r.tick()
 	defer stopTicker()
 	d := &decider{run: r, total: begin.GetTotalSteps(), step: -1, sent: -1, digest: engine.Digest()}
+	if chunks, ok := feed.(*chunkFeed); ok {
+		chunks.before = d.flush
+	}
 	return r.conclude(engine, d, sim.Run(engine, feed, d))
 }
 
@@ -132,7 +135,8 @@ func (d *decider) Decide(e *sim.Engine) ([]market.Intent, error) {
 		d.batch.Add(step, intents, d.run.start.Symbols)
 	}
 	// The last step is sent by conclude.
-	if last := step == d.total-1; signals&signalFlush != 0 || d.batch.Bytes() > flushBytes || ((step+1)%wire.ChunkSteps == 0 && !last) {
+	full := d.batch.Bytes() > flushBytes || d.run.notes.Pending() >= notePoints
+	if last := step == d.total-1; full || signals&signalFlush != 0 || ((step+1)%wire.ChunkSteps == 0 && !last) {
 		if last {
 			return intents, nil
 		}

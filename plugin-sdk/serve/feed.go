@@ -58,6 +58,7 @@ type chunkFeed struct {
 	box    *inbox
 	reader *wire.CandlesReader
 	last   bool
+	before func() error // of waiting for a chunk: the host sends no more until it knows how far we are
 }
 
 func newChunkFeed(box *inbox, first *strategypb.Candles, symbols int) (*chunkFeed, error) {
@@ -83,6 +84,9 @@ func (f *chunkFeed) Next(b *sim.Batch) (bool, error) {
 }
 
 func (f *chunkFeed) load() error {
+	if err := f.before(); err != nil {
+		return err
+	}
 	m, err := f.box.next()
 	switch {
 	case errors.Is(err, io.EOF):

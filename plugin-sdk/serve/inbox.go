@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/assay-run/assay/plugin-sdk/strategypb"
+	"github.com/assay-run/assay/plugin-sdk/wire"
 )
 
 // The signals that a running simulation looks at before each step.
@@ -19,9 +20,10 @@ const (
 	signalGone                     // the stream is broken
 )
 
-// inboxDepth is how many messages may wait. The host's flow control counts what is
-// not taken out, so that memory stays bounded.
-const inboxDepth = 2
+// inboxDepth is how many messages may wait: the chunks that the host may be ahead,
+// and a Stop behind them that must be seen at once. The transport's flow control
+// counts what does not fit, so that memory stays bounded.
+const inboxDepth = wire.ChunksAhead + 2
 
 // inbox receives messages while the simulation runs, so that Stop is seen at once.
 type inbox struct {

@@ -25,12 +25,19 @@ type run struct {
 }
 
 func newRun(st stream, box *inbox, start wire.Start, options sim.Options, strategy sdk.Strategy) *run {
-	notes := drive.NewCollector(drive.DefaultLimits(), start.LogLevel)
+	limits := drive.DefaultLimits()
+	if start.AllPoints {
+		limits = drive.AllPoints()
+	}
+	notes := drive.NewCollector(limits, start.LogLevel)
 	step, _ := options.QuantityStep.Float64()
 	return &run{stream: st, box: box, start: start, options: options, notes: notes, author: drive.New(strategy, drive.Setup{
 		Symbols: start.Symbols, QuantityStep: step, RootSeed: start.RootSeed, Sink: notes,
 	})}
 }
+
+// notePoints is how many points a message has at most: some 1 MiB of them.
+const notePoints = 1 << 16
 
 // sendNotes sends the log lines and points that have come together.
 func (r *run) sendNotes() error {
@@ -40,11 +47,16 @@ func (r *run) sendNotes() error {
 			return err
 		}
 	}
-	if series, dropped := r.notes.TakeSeries(); len(series) > 0 || dropped > 0 {
+	for {
+		series, dropped := r.notes.TakePoints(notePoints)
+		if len(series) == 0 && dropped == 0 {
+			return nil
+		}
 		m := &strategypb.PluginMessage_Annotations{Annotations: wire.AnnotationsToProto(series, dropped)}
-		return r.stream.Send(&strategypb.PluginMessage{Message: m})
+		if err := r.stream.Send(&strategypb.PluginMessage{Message: m}); err != nil {
+			return err
+		}
 	}
-	return nil
 }
 
 // finish tells the strategy that it is over and sends what it says then.

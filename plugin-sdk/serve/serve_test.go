@@ -286,6 +286,41 @@ func TestNotesAreBounded(t *testing.T) {
 	}
 }
 
+// A host that asks for all points gets them, in messages that it can take.
+func TestAllPoints(t *testing.T) {
+	h := newHost(t, dial(t, testServer(t)), synth(40_000))
+	start := h.start(cosim, `{"do":"log"}`)
+	start.GetStart().AllPoints = true
+	h.say(start, h.begin(40_000), h.dataset())
+	out := h.hear()
+	if out.err != nil || out.points != 3*40_000 {
+		t.Errorf("%d points, %v", out.points, out.err)
+	}
+}
+
+// A host that waits for the watermark before it sends more gets it at the end of each
+// chunk, however small.
+func TestEachChunkIsAnswered(t *testing.T) {
+	h := newHost(t, dial(t, testServer(t)), synth(1000))
+	h.say(h.start(cosim, `{"every":7}`), h.begin(1000))
+	var w wire.CandlesWriter
+	out := &heard{}
+	for from := 0; from < 1000; from += 100 {
+		h.say(h.chunk(&w, from, from+100, from == 900))
+		for out.last().Watermark < int64(from+99) {
+			m, err := h.stream.Recv()
+			if err != nil {
+				t.Fatalf("chunk from %d: %v", from, err)
+			}
+			out.take(m)
+		}
+	}
+	if rest := h.hear(); rest.err != nil || rest.failed != nil {
+		t.Errorf("%v %v", rest.err, rest.failed)
+	}
+	h.replay(out)
+}
+
 // A strategy that takes long for a chunk shows that it is alive.
 func TestSlowStrategySendsEarly(t *testing.T) {
 	h := newHost(t, dial(t, testServer(t)), synth(1000))

@@ -768,6 +768,7 @@ type Start struct {
 	Account       *Account               `protobuf:"bytes,7,opt,name=account,proto3" json:"account,omitempty"`                                 // money and rules
 	RootSeed      string                 `protobuf:"bytes,8,opt,name=root_seed,json=rootSeed,proto3" json:"root_seed,omitempty"`               // decimal; every random number of the run derives from it
 	LogLevel      string                 `protobuf:"bytes,9,opt,name=log_level,json=logLevel,proto3" json:"log_level,omitempty"`               // trace, debug, info, warn, error
+	AllPoints     bool                   `protobuf:"varint,10,opt,name=all_points,json=allPoints,proto3" json:"all_points,omitempty"`          // send every published point, not only what charts need
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -863,6 +864,13 @@ func (x *Start) GetLogLevel() string {
 		return x.LogLevel
 	}
 	return ""
+}
+
+func (x *Start) GetAllPoints() bool {
+	if x != nil {
+		return x.AllPoints
+	}
+	return false
 }
 
 // Account is the money and the rules of the simulated venue.
@@ -2952,7 +2960,7 @@ const file_strategy_proto_rawDesc = "" +
 	"\vannotations\x18\x04 \x01(\v2\x1e.assay.strategy.v1.AnnotationsH\x00R\vannotations\x12:\n" +
 	"\tlog_lines\x18\x05 \x01(\v2\x1b.assay.strategy.v1.LogLinesH\x00R\blogLines\x123\n" +
 	"\x06failed\x18\x06 \x01(\v2\x19.assay.strategy.v1.FailedH\x00R\x06failedB\t\n" +
-	"\amessage\"\xc6\x02\n" +
+	"\amessage\"\xe5\x02\n" +
 	"\x05Start\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x120\n" +
 	"\x04mode\x18\x02 \x01(\x0e2\x1c.assay.strategy.v1.DriveModeR\x04mode\x124\n" +
@@ -2962,7 +2970,10 @@ const file_strategy_proto_rawDesc = "" +
 	"\ttimeframe\x18\x06 \x01(\tR\ttimeframe\x124\n" +
 	"\aaccount\x18\a \x01(\v2\x1a.assay.strategy.v1.AccountR\aaccount\x12\x1b\n" +
 	"\troot_seed\x18\b \x01(\tR\brootSeed\x12\x1b\n" +
-	"\tlog_level\x18\t \x01(\tR\blogLevel\"\xb1\x01\n" +
+	"\tlog_level\x18\t \x01(\tR\blogLevel\x12\x1d\n" +
+	"\n" +
+	"all_points\x18\n" +
+	" \x01(\bR\tallPoints\"\xb1\x01\n" +
 	"\aAccount\x12!\n" +
 	"\finitial_cash\x18\x01 \x01(\tR\vinitialCash\x12\x1c\n" +
 	"\texecution\x18\x02 \x01(\tR\texecution\x12\x1f\n" +

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"encoding/binary"
 	"math"
 
@@ -11,10 +12,17 @@ import (
 // ChunkSteps is how many steps a chunk has, the last one excepted.
 const ChunkSteps = 16384
 
+// ChunksAhead is how many chunks a host sends beyond the plugin's watermark.
+const ChunksAhead = 8
+
 const valueBytes = 8
 
-// CandlesWriter packs steps into chunks of at most ChunkSteps.
+// CandlesWriter packs steps into chunks.
 type CandlesWriter struct {
+	// Steps is how many steps a chunk has room for; ChunkSteps if zero. A run of many
+	// symbols has smaller chunks, so that a message stays below MaxMessageBytes.
+	Steps int
+
 	next    int64 // step
 	times   []int64
 	columns []columns
@@ -27,7 +35,7 @@ type columns struct {
 	values  [6][]byte // in the order of the message
 }
 
-// Add appends a step, at most ChunkSteps of them between two calls of Message. The
+// Add appends a step, at most Steps of them between two calls of Message. The
 // slices are indexed like the run's symbols; candles[i] counts only when closed[i]
 // is set.
 func (w *CandlesWriter) Add(closeTime market.Time, candles []market.Candle, closed []bool) {
@@ -46,11 +54,12 @@ func (w *CandlesWriter) Add(closeTime market.Time, candles []market.Candle, clos
 
 // begin makes room for a whole chunk, in one piece of memory per symbol.
 func (w *CandlesWriter) begin(symbols int) {
-	const size = ChunkSteps * valueBytes
-	w.times, w.columns = make([]int64, 0, ChunkSteps), make([]columns, symbols)
+	steps := cmp.Or(w.Steps, ChunkSteps)
+	size := steps * valueBytes
+	w.times, w.columns = make([]int64, 0, steps), make([]columns, symbols)
 	for i := range w.columns {
 		c := &w.columns[i]
-		c.present = make([]byte, ChunkSteps/8)
+		c.present = make([]byte, (steps+7)/8)
 		room := make([]byte, len(c.values)*size)
 		for k := range c.values {
 			c.values[k] = room[k*size : (k+1)*size]

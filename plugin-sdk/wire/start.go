@@ -29,13 +29,15 @@ type Start struct {
 	WorstPrice   bool
 	RootSeed     uint64
 	LogLevel     string
+	// AllPoints asks for every published point, not only for what charts need.
+	AllPoints bool
 }
 
 // StartToProto converts the opening of a run.
 func StartToProto(s *Start) *strategypb.Start {
 	p := &strategypb.Start{
 		RunId: text(s.RunID), Mode: s.Mode, Purpose: s.Purpose, Params: string(s.Params),
-		Timeframe: s.Timeframe.String(), RootSeed: strconv.FormatUint(s.RootSeed, 10), LogLevel: s.LogLevel,
+		Timeframe: s.Timeframe.String(), RootSeed: strconv.FormatUint(s.RootSeed, 10), LogLevel: s.LogLevel, AllPoints: s.AllPoints,
 		Account: &strategypb.Account{
 			InitialCash: formatDecimal(s.InitialCash), Execution: string(s.Execution),
 			DelayCandles: int32(s.DelayCandles), WorstPrice: s.WorstPrice,
@@ -59,7 +61,7 @@ func StartFromProto(p *strategypb.Start) (Start, error) {
 		Params:       json.RawMessage(r.text("params", p.GetParams(), MaxDocumentBytes)),
 		Execution:    json.RawMessage(r.text("account.execution", account.GetExecution(), MaxDocumentBytes)),
 		DelayCandles: int(account.GetDelayCandles()), WorstPrice: account.GetWorstPrice(),
-		LogLevel: r.text("log_level", p.GetLogLevel(), MaxTextBytes),
+		LogLevel: r.text("log_level", p.GetLogLevel(), MaxTextBytes), AllPoints: p.GetAllPoints(),
 	}
 	var err error
 	if s.InitialCash, err = parseDecimal("account.initial_cash", account.GetInitialCash()); err != nil {

@@ -60,7 +60,7 @@ func exampleStart() wire.Start {
 		Params: []byte(`{"fast":10}`), Symbols: symbols(), Timeframe: market.MustTimeframe("4h"),
 		InitialCash: dec("10000"), Execution: []byte(`{"slippage_bps":5}`),
 		PriceSteps: []decimal.Decimal{dec("0.01"), dec("0.001")}, DelayCandles: 1, WorstPrice: true,
-		RootSeed: math.MaxUint64, LogLevel: "debug",
+		RootSeed: math.MaxUint64, LogLevel: "debug", AllPoints: true,
 	}
 }
 

@@ -1,10 +1,8 @@
 package decision
 
 import (
-	"bufio"
 	"hash"
 	"math"
-	"os"
 	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -18,8 +16,7 @@ type writer struct {
 	split string
 	seq   int64
 	hash  hash.Hash
-	file  *os.File
-	out   *bufio.Writer
+	spool spool
 	buf   []byte
 	err   error
 
@@ -43,7 +40,7 @@ func (d *writer) end() {
 
 func (d *writer) put(b []byte) {
 	d.hash.Write(b)
-	if _, err := d.out.Write(b); err != nil && d.err == nil {
+	if err := d.spool.write(b); err != nil && d.err == nil {
 		d.err = err
 	}
 }

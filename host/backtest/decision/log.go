@@ -4,20 +4,19 @@
 package decision
 
 import (
-	"bufio"
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"io"
 	"os"
+	"syscall"
 
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
 // Log writes the decision lines of a split: one event each, as canonical JSON
-// (RFC 8785), to a spool file and into a hash of the lines joined by newlines. The
-// file has no name once it is open, so that nothing is left behind by a crash.
+// (RFC 8785), to a spool and into a hash of the lines joined by newlines.
 //
 // Lines are formatted by a goroutine of the Log, in the order of the calls, so that
 // the loop of a run does not wait for them. The methods are for one goroutine at a
@@ -65,17 +64,17 @@ type intent struct {
 	reason string
 }
 
-// New makes the log of a split with its spool file in an existing folder. Close ends it.
+// New makes the log of a split, whose spool file comes into an existing folder when the
+// lines no longer fit into memory. Close ends it.
 func New(dir, split string) (*Log, error) {
-	f, err := os.CreateTemp(dir, ".decisions-*")
-	if err != nil {
+	switch info, err := os.Stat(dir); {
+	case err != nil:
 		return nil, err
-	}
-	if err := os.Remove(f.Name()); err != nil {
-		return nil, errors.Join(err, f.Close())
+	case !info.IsDir():
+		return nil, &os.PathError{Op: "spool to", Path: dir, Err: syscall.ENOTDIR}
 	}
 	l := &Log{
-		writer:  &writer{split: split, hash: sha256.New(), file: f, out: bufio.NewWriterSize(f, 1<<16)},
+		writer:  &writer{split: split, hash: sha256.New(), spool: spool{dir: dir}},
 		current: &batch{}, full: make(chan *batch, batches), empty: make(chan *batch, batches), ended: make(chan struct{}),
 	}
 	for range batches {
@@ -176,24 +175,17 @@ func (l *Log) Sum() string {
 func (l *Log) WriteLines(w io.Writer) error {
 	l.settle()
 	d := l.writer
-	if err := d.out.Flush(); err != nil {
-		return err
-	}
 	if d.err != nil {
 		return d.err
 	}
-	size, err := d.file.Seek(0, io.SeekCurrent)
-	if err != nil {
+	if err := d.spool.copy(w); err != nil || d.seq == 0 {
 		return err
 	}
-	if _, err = io.Copy(w, io.NewSectionReader(d.file, 0, size)); err != nil || d.seq == 0 {
-		return err
-	}
-	_, err = w.Write([]byte{'\n'})
+	_, err := w.Write([]byte{'\n'})
 	return err
 }
 
-// tailBlock is how much of the end of the spool file is read at first.
+// tailBlock is how much of the end of the spool is read at first.
 const tailBlock = 1 << 16
 
 // Tail is the newest n lines so far, oldest first, without newlines, and how many
@@ -201,17 +193,17 @@ const tailBlock = 1 << 16
 func (l *Log) Tail(n int) (lines [][]byte, total int64, err error) {
 	l.settle()
 	d := l.writer
-	if err := errors.Join(d.out.Flush(), d.err); err != nil {
-		return nil, 0, err
+	size, err := d.spool.size, d.err
+	if err != nil || d.spool.closed {
+		return nil, 0, cmp.Or(err, os.ErrClosed)
 	}
-	size, err := d.file.Seek(0, io.SeekCurrent)
-	if err != nil || size == 0 || n <= 0 {
-		return nil, d.seq, err
+	if size == 0 || n <= 0 {
+		return nil, d.seq, nil
 	}
 	for block := int64(tailBlock); ; block *= 4 {
 		block = min(block, size)
 		text := make([]byte, block)
-		if _, err := d.file.ReadAt(text, size-block); err != nil {
+		if err := d.spool.readAt(text, size-block); err != nil {
 			return nil, 0, err
 		}
 		lines = bytes.Split(text, []byte{'\n'})
@@ -224,7 +216,7 @@ func (l *Log) Tail(n int) (lines [][]byte, total int64, err error) {
 	}
 }
 
-// Close ends the writer and frees the spool file. The hash stays.
+// Close ends the writer and frees the spool. The hash stays.
 func (l *Log) Close() error {
 	if l.closed {
 		return nil
@@ -233,5 +225,5 @@ func (l *Log) Close() error {
 	l.closed = true
 	close(l.full)
 	<-l.ended
-	return l.writer.file.Close()
+	return l.writer.spool.close()
 }

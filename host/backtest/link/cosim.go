@@ -24,6 +24,9 @@ type CoSimulation struct {
 	trace     int   // of batch.Trace
 	watermark int64 // last step decided; -1 before the first batch
 	before    [32]byte
+
+	// Advanced, if set, hears of every new watermark.
+	Advanced func(watermark int64)
 }
 
 // NewCoSimulation reads the intents of a run of total steps over symbols. The
@@ -67,6 +70,9 @@ func (c *CoSimulation) fetch() (err error) {
 	c.next, c.trace = 0, 0
 	if err == nil {
 		c.watermark = c.batch.Watermark
+		if c.Advanced != nil {
+			c.Advanced(c.watermark)
+		}
 	}
 	return err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"sync"
 	"time"
 
 	"github.com/assay-run/assay/plugin-sdk/strategypb"
@@ -23,6 +24,9 @@ type Stream struct {
 	err    error // why in was closed; io.EOF after an orderly end
 	done   chan struct{}
 	side   func(*strategypb.PluginMessage) error // annotations and log lines
+
+	sending sync.Mutex     // one message at a time
+	posts   sync.WaitGroup // messages whose outcome nobody waits for
 }
 
 // Open starts the Run call and its reader. side gets annotations and log
@@ -62,13 +66,21 @@ func (s *Stream) read(ctx context.Context) {
 // calls Recv.
 func (s *Stream) Messages() <-chan *strategypb.PluginMessage { return s.in }
 
-// Post sends without looking at the outcome: the process is ended next.
-func (s *Stream) Post(m *strategypb.HostMessage) { _ = s.rpc.Send(m) }
+// Post sends without waiting for it: a plugin that takes nothing any more holds a
+// message up. What became of it shows in what the plugin says.
+func (s *Stream) Post(m *strategypb.HostMessage) {
+	s.posts.Go(func() {
+		s.sending.Lock()
+		defer s.sending.Unlock()
+		_ = s.rpc.Send(m)
+	})
+}
 
-// Close ends the call and waits for the reader.
+// Close ends the call and waits for the reader and for what was posted.
 func (s *Stream) Close() {
 	s.cancel()
 	<-s.done
+	s.posts.Wait()
 }
 
 // Recv returns the next message that is an answer. It fails when the deadline
@@ -98,7 +110,9 @@ func (s *Stream) Recv(deadline <-chan time.Time, what string) (*strategypb.Plugi
 // Send gives the plugin a message. A failed send means that the stream is broken;
 // the reader knows why.
 func (s *Stream) Send(m *strategypb.HostMessage) error {
+	s.sending.Lock()
 	err := s.rpc.Send(m)
+	s.sending.Unlock()
 	if !errors.Is(err, io.EOF) {
 		return err
 	}

@@ -154,7 +154,7 @@ func (c *Child) launch(cfg Config, p *pipes) (*exec.Cmd, error) {
 			return nil, err
 		}
 		cmd := command(sandbox.Executable(), cfg, p)
-		cmd.Env = append(cmd.Env, line)
+		cmd.Env = append(cmd.Env, line, sandbox.ShimEnviron)
 		cmd.ExtraFiles = append(cmd.ExtraFiles, p.statusTheirs)
 		if isolate != nil {
 			isolate(cmd.SysProcAttr)

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"runtime"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -36,3 +37,31 @@ func awaitExit(cmd *exec.Cmd) {
 }
 
 func killGroup(pid int) { _ = syscall.Kill(-pid, syscall.SIGKILL) }
+
+// Identity is a file as it was at a moment. Any change of what it contains changes it:
+// the kernel sets the time of the last change at every write, change of mode or of
+// name, and offers no way to set it back.
+type Identity struct {
+	device, inode uint64
+	size          int64
+	written       int64 // ns, by the file system's clock
+	changed       int64
+}
+
+// Changed is when the file or what is known about it was last changed.
+func (i Identity) Changed() time.Time { return time.Unix(0, i.changed) }
+
+// Identify looks at an open file; false says that this system cannot tell.
+func Identify(f *os.File) (Identity, bool) {
+	info, err := f.Stat()
+	if err != nil {
+		return Identity{}, false
+	}
+	s, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return Identity{}, false
+	}
+	return Identity{
+		device: uint64(s.Dev), inode: s.Ino, size: s.Size, written: s.Mtim.Nano(), changed: s.Ctim.Nano(),
+	}, true
+}

@@ -97,6 +97,10 @@ type Policy struct {
 // envName carries the Policy from the host to the shim.
 const envName = "ASSAY_SANDBOX_SHIM"
 
+// ShimEnviron is for the shim alone and is not handed on to the plugin: a process that
+// lives for some milliseconds collects no garbage.
+const ShimEnviron = "GOGC=off"
+
 // Environ is the line of the environment that turns the host's executable into the shim.
 func (p Policy) Environ() (string, error) {
 	b, err := json.Marshal(p)

@@ -30,6 +30,17 @@ func TestLevel(t *testing.T) {
 	}
 }
 
+func TestWeaker(t *testing.T) {
+	for _, c := range [][3]string{
+		{"", "", ""}, {"full", "", "full"}, {"", "off", "off"}, {"full", "full", "full"}, {"full", "off", "off"}, {"partial:a", "off", "off"},
+		{"full", "partial:a", "partial:a"}, {"partial:b,c", "partial:a,b", "partial:a,b,c"},
+	} {
+		if ab, ba := Weaker(c[0], c[1]), Weaker(c[1], c[0]); ab != c[2] || ba != c[2] {
+			t.Errorf("%q and %q: %q, %q, want %q", c[0], c[1], ab, ba, c[2])
+		}
+	}
+}
+
 func TestPolicyTravels(t *testing.T) {
 	p := Policy{
 		Require: true, HostPID: 7, Binary: 3, Status: 5, SocketDir: "/s", ReadOnly: []string{"/a", "/b c"},

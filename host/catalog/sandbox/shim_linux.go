@@ -90,7 +90,7 @@ func become(p Policy, status *os.File) Report {
 func execute(binary int) error {
 	var env []string
 	for _, kv := range os.Environ() {
-		if !strings.HasPrefix(kv, envName+"=") {
+		if !strings.HasPrefix(kv, envName+"=") && kv != ShimEnviron {
 			env = append(env, kv)
 		}
 	}

@@ -21,6 +21,14 @@ type Limits struct {
 // DefaultLimits hold for each chunk of steps.
 func DefaultLimits() Limits { return Limits{Lines: 200, Points: 5000, Series: 64} }
 
+// AllPoints are limits that leave room for a point of every series at every step of
+// a chunk.
+func AllPoints() Limits {
+	l := DefaultLimits()
+	l.Points = l.Series * wire.ChunkSteps
+	return l
+}
+
 // Collector is an sdk.Sink that holds log lines and points until they are taken.
 // What is beyond the limits is counted and left out. Taking does not renew the
 // limits, Refill does: when things are taken may depend on a clock, what is left
@@ -34,6 +42,7 @@ type Collector struct {
 	byName        map[string]int
 	series        []wire.Series
 	pointCount    int // since Refill
+	pending       int // points not taken yet
 	droppedPoints int64
 }
 
@@ -101,6 +110,7 @@ func (c *Collector) Publish(_ int64, at market.Time, name string, value float64)
 		c.series = append(c.series, wire.Series{Name: name})
 	}
 	c.pointCount++
+	c.pending++
 	s := &c.series[i]
 	s.Times, s.Values = append(s.Times, at), append(s.Values, value)
 }
@@ -116,15 +126,29 @@ func (c *Collector) TakeLines() ([]wire.LogLine, int64) {
 	return lines, dropped
 }
 
+// Pending is how many points wait to be taken.
+func (c *Collector) Pending() int { return c.pending }
+
 // TakeSeries hands over the series that have points and the number of points left
 // out. They are valid until the next Publish.
-func (c *Collector) TakeSeries() ([]wire.Series, int64) {
+func (c *Collector) TakeSeries() ([]wire.Series, int64) { return c.TakePoints(c.pending) }
+
+// TakePoints is TakeSeries for at most limit points.
+func (c *Collector) TakePoints(limit int) ([]wire.Series, int64) {
 	var taken []wire.Series
 	for i := range c.series {
-		if s := &c.series[i]; len(s.Values) > 0 {
-			taken = append(taken, *s)
-			s.Times, s.Values = s.Times[:0], s.Values[:0]
+		s := &c.series[i]
+		n := min(len(s.Values), limit)
+		if n == 0 {
+			continue
 		}
+		limit -= n
+		c.pending -= n
+		taken = append(taken, wire.Series{Name: s.Name, Times: s.Times[:n], Values: s.Values[:n]})
+		if n == len(s.Values) {
+			n, s.Times, s.Values = 0, s.Times[:0], s.Values[:0]
+		}
+		s.Times, s.Values = s.Times[n:], s.Values[n:]
 	}
 	dropped := c.droppedPoints
 	c.droppedPoints = 0

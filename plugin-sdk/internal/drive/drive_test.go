@@ -272,6 +272,42 @@ func TestCollector(t *testing.T) {
 	}
 }
 
+// TestTakePoints: what is taken in pieces is what was published, each point once.
+func TestTakePoints(t *testing.T) {
+	c := drive.NewCollector(drive.AllPoints(), "info")
+	got := map[string][]float64{}
+	for i := range 3*wire.ChunkSteps + 1000 {
+		if i%wire.ChunkSteps == 0 {
+			c.Refill()
+		}
+		c.Publish(int64(i), market.Time(i), "a", float64(i))
+		c.Publish(int64(i), market.Time(i), "b", float64(-i))
+		for c.Pending() >= 1000 {
+			series, left := c.TakePoints(300)
+			n := 0
+			for _, s := range series {
+				n += len(s.Times)
+				got[s.Name] = append(got[s.Name], s.Values...)
+			}
+			if n != 300 || left != 0 {
+				t.Fatalf("%d points taken, %d left out", n, left)
+			}
+		}
+	}
+	series, _ := c.TakeSeries()
+	for _, s := range series {
+		got[s.Name] = append(got[s.Name], s.Values...)
+	}
+	for i := range 3*wire.ChunkSteps + 1000 {
+		if got["a"][i] != float64(i) || got["b"][i] != float64(-i) {
+			t.Fatalf("point %d is %v and %v", i, got["a"][i], got["b"][i])
+		}
+	}
+	if c.Pending() != 0 || len(got["a"]) != len(got["b"]) || len(got["a"]) != 3*wire.ChunkSteps+1000 {
+		t.Errorf("%d and %d points, %d pending", len(got["a"]), len(got["b"]), c.Pending())
+	}
+}
+
 // average is a strategy without orders, to measure what a step costs.
 type average struct{ fast, slow indicator.SMA }
 
