@@ -35,10 +35,6 @@ type falsifyOptions struct {
 
 func (a *app) falsifyCommand() *cobra.Command {
 	var o falsifyOptions
-	var tests []string
-	for _, e := range judge.Catalogue() {
-		tests = append(tests, e.ID)
-	}
 	c := &cobra.Command{
 		Use:   "falsify <slug>",
 		Short: "Attack a run with a battery of tests",

@@ -259,7 +259,7 @@ func (a *app) familyRun(ctx context.Context, slug string, o familyOptions) (cli.
 		}
 		done, total := 0, len(s.Plan.Trials)
 		outcome, run, err := a.search(ctx, s, o, &done, &total)
-		if errors.Is(err, context.Canceled) {
+		if err != nil && (ctx.Err() != nil || errors.Is(err, context.Canceled)) {
 			return &cli.Error{
 				Code: cli.CodeInterrupted, Message: fmt.Sprintf("interrupted after %d of %d trials; go on with: %s", done, total, resume),
 				Details: map[string]any{"plan_id": s.ID, "done": done, "total": total, "resume": resume},

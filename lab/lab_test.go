@@ -44,6 +44,9 @@ func TestScripts(t *testing.T) {
 			"json":       readJSON,
 			"jsonschema": jsonSchema,
 			"misfit":     installMisfit,
+			"candles":    makeCandles,
+			"between":    between,
+			"firstdiff":  firstDiff,
 		},
 	})
 }

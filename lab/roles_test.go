@@ -19,11 +19,15 @@ func roles() map[string]func() {
 		"crosser": func() { serve.Strategy(sdk.Spec{Name: "crosser", Version: "1.0.0"}, newCrosser) },
 		"clocked": func() { serve.Strategy(sdk.Spec{Name: "clocked"}, newClocked) },
 		"crasher": func() { serve.Strategy(sdk.Spec{Name: "crasher"}, newCrasher) },
+		"gapshy":  func() { serve.Strategy(sdk.Spec{Name: "gapshy"}, newGapshy) },
+		"basket":  func() { serve.Strategy(basketSpec(), newBasket) },
 		"slow":    func() { serve.Strategy(sdk.Spec{Name: "slow"}, newSlow) },
 		"named":   func() { serve.Strategy(sdk.Spec{Name: "another_name"}, newCrosser) },
 	}
 	maps.Copy(list, misfits())
 	maps.Copy(list, searched())
+	maps.Copy(list, cheats())
+	maps.Copy(list, worthless())
 	return list
 }
 
@@ -88,6 +92,64 @@ func (crasher) OnCandle(v sdk.View) ([]sdk.Intent, error) {
 		return nil, errors.New("no more")
 	}
 	return nil, nil
+}
+
+// gapshy trades as crosser does and is lost when an hour is missing.
+type gapshy struct {
+	*crosser
+	last int64
+}
+
+func newGapshy(noParams) (sdk.Strategy, error) {
+	s, err := newCrosser(crosserParams{Fast: 5, Slow: 15, Size: 0.5})
+	if err != nil {
+		return nil, err
+	}
+	return &gapshy{crosser: s.(*crosser)}, nil
+}
+
+func (s *gapshy) OnCandle(v sdk.View) ([]sdk.Intent, error) {
+	now := int64(v.Time())
+	if s.last != 0 && now-s.last != 3_600_000 {
+		panic("an hour is missing")
+	}
+	s.last = now
+	return s.crosser.OnCandle(v)
+}
+
+// basket trades the cross of two averages of each of its symbols, and publishes one.
+type basket struct{ fast, slow []indicator.SMA }
+
+func basketSpec() sdk.Spec {
+	return sdk.Spec{Name: "basket", MinSymbols: 1, MaxSymbols: 4, Supports: sdk.Supports{MultiSymbol: true, ScaleFree: true}}
+}
+
+func newBasket(noParams) (sdk.Strategy, error) { return &basket{}, nil }
+
+func (s *basket) Warmup() int { return 12 }
+
+func (s *basket) OnCandle(v sdk.View) ([]sdk.Intent, error) {
+	var out sdk.Intents
+	for i, symbol := range v.Symbols() {
+		if i == len(s.fast) {
+			s.fast, s.slow = append(s.fast, indicator.NewSMA(4)), append(s.slow, indicator.NewSMA(12))
+		}
+		if !v.Closed(symbol) {
+			continue
+		}
+		s.fast[i].Add(v.Candle(symbol).Close)
+		s.slow[i].Add(v.Candle(symbol).Close)
+		switch {
+		case v.Flat(symbol) && s.fast[i].CrossedAbove(&s.slow[i]):
+			out = append(out, sdk.Buy(sdk.CashFraction(0.3)).On(symbol)...)
+		case v.Long(symbol) && s.fast[i].CrossedBelow(&s.slow[i]):
+			out = append(out, sdk.ClosePosition(symbol)...)
+		}
+		if i == 0 {
+			v.Publish("slow", s.slow[i].Value())
+		}
+	}
+	return out, nil
 }
 
 // slow takes its time when the environment of the tests says so.

@@ -187,3 +187,29 @@ func (h *Host) Part(ctx context.Context, p *Prepared, in Parting) *capsule.Note 
 
 // codeLookahead is the code of decisions that have needed later candles.
 const codeLookahead = "LOOKAHEAD"
+
+// Enlist gives a stored run another standing in a family, as when the parameters that a
+// search selects were evaluated before: its record says so from then on. What the run has
+// found out stays as it is.
+func (h *Host) Enlist(ctx context.Context, p *Prepared, plan Plan) (*Answer, error) {
+	a := &asked{Prepared: p, owner: ownerName()}
+	return h.holding(ctx, a, func(work context.Context, held registry.Claim) (*Answer, error) {
+		before, _, err := h.look(work, p, p.RunID, held.Owner != "")
+		if err != nil {
+			return nil, err
+		}
+		standing := &artifact.Evaluation{}
+		plan.note(standing)
+		m := *before.Metadata
+		m.PlanID, m.TrialIndex, m.Deviation, m.ValidationContaminated = standing.PlanID, standing.TrialIndex, standing.Deviation, standing.Contaminated
+		payload, err := m.Encode()
+		if err != nil {
+			return nil, err
+		}
+		if err := h.Artifacts.Annotate(p.RunID, payload); err != nil {
+			return nil, err
+		}
+		before.Metadata = &m
+		return before, h.Registry.Complete(context.WithoutCancel(work), &m, payload)
+	})
+}

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+)
+
+// The figures of a search: what is to be reached, and what is red, in seconds for so many
+// trials with two workers, and as the ratio of the times of one worker and two.
+const (
+	familyTrials                 = 200
+	familyReach, familyRed       = 30.0, 60.0
+	speedupReach, speedupRed     = 1.7, 1.4
+	familyWindow                 = "BTC/USDT 1h, 58,419 candles"
+	familyProject, familyProgram = "family", "sma_cross"
+)
+
+// familyJSON is SMA cross on the bundled candles, with a space of which nearly all points
+// trade often enough to be measured.
+const familyJSON = `{"schema":"lab/v1","slug":"sma_cross","hypothesis":"It is only measured.","exchange":"sample","symbols":["BTC/USDT"],"timeframe":"1h",
+"plugin":{"path":%q},"family":{"space":{"fast":{"type":"int","low":5,"high":40},"slow":{"type":"int","low":50,"high":200}},"max_trials":%d}}`
+
+// measureFamily times lab family run, with two workers and with one, each from nothing;
+// what comes out must be the same bytes.
+func measureFamily(lab, strategies string, trials int) error {
+	fmt.Printf("\nlab family run, %d trials of %s, sobol, %s\n", trials, familyProgram, familyWindow)
+	dir, err := os.MkdirTemp("", "assay-bench-family-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	program, err := filepath.Abs(filepath.Join(strategies, familyProgram))
+	if err != nil {
+		return err
+	}
+	project := filepath.Join(dir, familyProject)
+	if err := os.Mkdir(project, 0o755); err != nil {
+		return err
+	}
+	relative, err := filepath.Rel(project, program)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(project, "lab.json"), fmt.Appendf(nil, familyJSON, relative, trials), 0o644); err != nil {
+		return err
+	}
+	var seconds [3]float64 // by number of workers
+	var out [3][]byte
+	for _, workers := range []int{2, 1} {
+		state := filepath.Join(dir, fmt.Sprint(workers))
+		if seconds[workers], out[workers], err = runFamily(lab, project, state, workers); err != nil {
+			return err
+		}
+	}
+	if !bytes.Equal(out[1], out[2]) {
+		return fmt.Errorf("one worker and two do not give the same family_result.json")
+	}
+	whole, ratio := seconds[2]*float64(familyTrials)/float64(trials), seconds[1]/seconds[2]
+	fmt.Printf("  %-34s %14s  reach %.0f s, red %.0f s: %s\n", "2 workers", fmt.Sprintf("%.1f s", seconds[2]), familyReach, familyRed, light(whole <= familyReach, whole <= familyRed))
+	fmt.Printf("  %-34s %14s  reach %.1fx, red %.1fx: %s\n", "2 workers against 1", fmt.Sprintf("%.2fx", ratio), speedupReach, speedupRed, light(ratio >= speedupReach, ratio >= speedupRed))
+	return nil
+}
+
+func light(reached, bearable bool) string {
+	switch {
+	case reached:
+		return "reached"
+	case bearable:
+		return "not reached"
+	}
+	return "RED"
+}
+
+// runFamily plans, which is not timed, and runs. It returns the seconds and the result.
+func runFamily(lab, project, state string, workers int) (float64, []byte, error) {
+	call := func(args ...string) ([]byte, error) {
+		cmd := exec.Command(lab, append(args, "--dir", project, "--state-dir", state, "--quiet", "--json")...)
+		cmd.Stderr = os.Stderr
+		out, err := cmd.Output()
+		if err != nil {
+			err = fmt.Errorf("lab %v: %w: %s", args, err, out)
+		}
+		return out, err
+	}
+	out, err := call("family", "plan", familyProgram)
+	if err != nil {
+		return 0, nil, err
+	}
+	var planned struct {
+		Result struct {
+			PlanID string `json:"plan_id"`
+		} `json:"result"`
+	}
+	if err := json.Unmarshal(out, &planned); err != nil {
+		return 0, nil, err
+	}
+	begin := time.Now()
+	if _, err := call("family", "run", familyProgram, "--workers", fmt.Sprint(workers)); err != nil {
+		return 0, nil, err
+	}
+	seconds := time.Since(begin).Seconds()
+	result, err := os.ReadFile(filepath.Join(state, "families", familyProgram, planned.Result.PlanID, "family_result.json"))
+	return seconds, result, err
+}

@@ -1,0 +1,109 @@
+package page
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/assay-run/assay/lab/family"
+	"github.com/assay-run/assay/lab/selection"
+)
+
+// Number is a value with four significant digits, n/a where it is undefined.
+func Number(x *float64) string {
+	if x == nil {
+		return "n/a"
+	}
+	if a := math.Abs(*x); a != 0 && (a < 1e-3 || a >= 1e6) {
+		return strconv.FormatFloat(*x, 'e', 2, 64)
+	}
+	if a := math.Abs(*x); a >= 1000 {
+		return strconv.FormatFloat(*x, 'f', 0, 64)
+	}
+	return strconv.FormatFloat(*x, 'g', 4, 64)
+}
+
+// Percent is a fraction as a percentage, n/a where it is undefined.
+func Percent(x *float64) string {
+	if x == nil {
+		return "n/a"
+	}
+	return strconv.FormatFloat(100**x, 'f', 1, 64) + " %"
+}
+
+// Words says what the search has done to the numbers of the selected trial, one sentence
+// each; the first is the verdict.
+func Words(o *family.Outcome) []string {
+	s := o.Result.Selection
+	if s == nil || o.Verdict == nil {
+		return []string{noSelection(o)}
+	}
+	list := []string{verdict(o.Verdict)}
+	say := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
+	if s.NTrials == 1 {
+		say("One trial was made, so nothing was chosen among others.")
+	} else if s.NEff != nil {
+		say("%d trials of this family were made on these candles; they are so alike that they count as %s independent ones.", s.NTrials, Number(s.NEff))
+	}
+	if s.DSR2025 != nil && s.DSR2014 != nil {
+		say("The chance that its true Sharpe ratio is above what the best of so many trials reaches by luck: %s (deflated Sharpe ratio of 2025), %s by the stricter form of 2014.",
+			Percent(s.DSR2025), Percent(s.DSR2014))
+	}
+	if s.PSidak != nil {
+		say("If no trial had any skill, a search like this would show a ratio as good in %s of all cases.", Percent(s.PSidak))
+	}
+	if s.PBO.Value != nil {
+		say("When the best trial is chosen on one half of the days, it is below the median of all trials on the other half in %s of the ways to halve them (PBO; chance gives 50 %%).", Percent(s.PBO.Value))
+	}
+	if h := s.Haircut.Holm; h != nil {
+		say("Counting the trials takes %s off its Sharpe ratio (Holm).", Percent(h))
+	}
+	if s.MinBTLYears != nil {
+		say("A backtest must be %s years long before the best of %d trials is not expected to reach this ratio by luck.", Number(s.MinBTLYears), s.NTrials)
+	}
+	if p := s.SPAP.Consistent; p != nil {
+		say("Whether any trial beats holding at the same exposure: p = %s (Hansen), at least %s is possible; %d trials do so one by one (Romano and Wolf).",
+			Number(p), Number(&o.SmallestP), len(o.Result.StepM.Rejected))
+	}
+	if s.TestPeeks > 0 {
+		say("Somebody has looked at the test of this family %d times.", s.TestPeeks)
+	}
+	say("The parameters were chosen on candles that validation is part of: only test is clean.")
+	return list
+}
+
+// reasons are those of a verdict in words.
+var reasons = map[string]string{
+	selection.ReasonDSR2025: "the deflated Sharpe ratio of 2025 is below 0.95",
+	selection.ReasonSidak:   "the p-value over the effective number of trials is above 0.05",
+	selection.ReasonDSR2014: "it is more likely than not that the search alone explains the ratio",
+	selection.ReasonPBO:     "choosing the best overfits too often",
+	selection.ReasonPBOHigh: "choosing the best overfits more often than not",
+	selection.ReasonShort:   "there are too few days for more",
+}
+
+func verdict(v *selection.Verdict) string {
+	why, known := reasons[v.ReasonCode]
+	if !known {
+		why = v.ReasonCode
+	}
+	switch v.Verdict {
+	case selection.Pass:
+		if v.Strong {
+			return "The selected trial survives the search (pass, strong)."
+		}
+		return "The selected trial survives the search (pass)."
+	case selection.Warn:
+		return "It is not certain that the selected trial is more than the luck of the search (warn): " + why + "."
+	case selection.Fail:
+		return "The search explains the selected trial (fail): " + why + "."
+	}
+	return "Whether the selected trial is more than luck cannot be said (inconclusive): " + why + "."
+}
+
+func noSelection(o *family.Outcome) string {
+	if o.Aborted != "" {
+		return "The family was ended by its stop rule: nothing is selected."
+	}
+	return "No trial has an objective: nothing is selected."
+}
