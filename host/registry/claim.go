@@ -52,7 +52,8 @@ func (e *CollisionError) Error() string {
 }
 
 // Claim gives the caller the right to execute a request, from artifact.Begun, unless
-// it is answered or somebody else is at it. A lease that has expired, a failed run and
+// it is answered or somebody else is at it. A lease that has expired or whose holder has
+// ended, a failed run and
 // a row that was imported without its files are taken over as the next attempt. The
 // holder renews the lease every LeaseRenew and ends it through Complete, Fail or
 // Abandon.
@@ -117,7 +118,7 @@ func standingOf(row *Request, m *artifact.Metadata, now time.Time) Claim {
 		return c
 	case row.Status == artifact.StatusCompleted:
 		return Claim{Standing: Answered, RunID: row.RunID, Attempt: row.Attempt}
-	case row.Status == artifact.StatusRunning && err == nil && until.Time().After(now):
+	case row.Status == artifact.StatusRunning && err == nil && until.Time().After(now) && !gone(row.Owner):
 		return Claim{Standing: Busy, RunID: row.RunID, Attempt: row.Attempt, Owner: row.Owner, Until: until.Time()}
 	}
 	c.Attempt = row.Attempt + 1
@@ -172,7 +173,7 @@ func (r *Registry) Hold(ctx context.Context, requestHash, owner string) (Claim, 
 		}
 		now := r.now()
 		c = Claim{Standing: Answered, RunID: row.RunID, Attempt: row.Attempt, Owner: row.Owner}
-		if until, err := market.ParseTime(row.LeaseUntil); err == nil && row.Owner != owner && until.Time().After(now) {
+		if until, err := market.ParseTime(row.LeaseUntil); err == nil && row.Owner != owner && until.Time().After(now) && !gone(row.Owner) {
 			c.Standing, c.Until = Busy, until.Time()
 			return nil
 		}

@@ -182,6 +182,6 @@ func (r *Registry) standing(ctx context.Context, runID string) (standing, error)
 		return standing{}, nil
 	}
 	s.running = status == artifact.StatusRunning
-	s.leased = lease > market.FromTime(r.now()).String()
+	s.leased = lease > market.FromTime(r.now()).String() && !gone(s.owner)
 	return s, err
 }

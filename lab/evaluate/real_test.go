@@ -141,7 +141,9 @@ func TestTrial(t *testing.T) {
 	b := newBench(t)
 	ctx := t.Context()
 	base := b.prepare(t)
-	trial, err := b.Vary(base, func(q *evaluate.Question) { q.Kind, q.Params = artifact.KindTrial, json.RawMessage(`{"fast":5,"slow":40}`) })
+	trial, err := b.Vary(base, func(q *evaluate.Question) {
+		q.Kind, q.Params = artifact.KindTrial, json.RawMessage(`{"fast":5,"slow":40}`)
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

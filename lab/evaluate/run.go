@@ -3,12 +3,9 @@ package evaluate
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"time"
 
 	"github.com/assay-run/assay/host/artifact"
@@ -121,7 +118,7 @@ func (h *Host) Run(ctx context.Context, p *Prepared, o Options) (*Answer, error)
 	if err != nil {
 		return nil, err
 	}
-	a := &asked{Prepared: p, options: o, begun: begun, owner: ownerName()}
+	a := &asked{Prepared: p, options: o, begun: begun, owner: registry.NewOwner()}
 	for {
 		answer, err := h.attempt(ctx, a)
 		switch {
@@ -176,16 +173,6 @@ func (h *Host) attempt(ctx context.Context, a *asked) (*Answer, error) {
 		return h.review(ctx, a, claim.RunID)
 	}
 	return answer, err
-}
-
-func ownerName() string {
-	host, err := os.Hostname()
-	if err != nil {
-		host = "unknown"
-	}
-	var unique [4]byte
-	_, _ = rand.Read(unique[:]) // never fails
-	return fmt.Sprintf("%s:%d:%s", host, os.Getpid(), hex.EncodeToString(unique[:]))
 }
 
 // wait claims until nobody else is busy with the question.

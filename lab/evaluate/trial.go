@@ -99,7 +99,7 @@ func (h *Host) Upgrade(ctx context.Context, p *Prepared, o Options) (*Answer, er
 	case before.Metadata.ArtifactLevel == artifact.LevelFull:
 		return before, nil
 	}
-	a := &asked{Prepared: p, options: o, owner: ownerName()}
+	a := &asked{Prepared: p, options: o, owner: registry.NewOwner()}
 	answer, err := h.holding(ctx, a, func(ctx context.Context, _ registry.Claim) (*Answer, error) { return h.upgrade(ctx, p, o, before) })
 	if errors.Is(err, errReopened) || errors.Is(err, registry.ErrLeaseLost) && ctx.Err() == nil {
 		return h.Upgrade(ctx, p, o) // somebody else was at it
@@ -192,7 +192,7 @@ const codeLookahead = "LOOKAHEAD"
 // search selects were evaluated before: its record says so from then on. What the run has
 // found out stays as it is.
 func (h *Host) Enlist(ctx context.Context, p *Prepared, plan Plan) (*Answer, error) {
-	a := &asked{Prepared: p, owner: ownerName()}
+	a := &asked{Prepared: p, owner: registry.NewOwner()}
 	return h.holding(ctx, a, func(work context.Context, held registry.Claim) (*Answer, error) {
 		before, _, err := h.look(work, p, p.RunID, held.Owner != "")
 		if err != nil {
