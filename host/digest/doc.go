@@ -5,7 +5,8 @@
 // ECMAScript writes them. Reading is strict, because a hash must not depend on how a
 // parser resolves what is ambiguous: duplicate names, bad UTF-8, NaN, numbers beyond
 // float64 and integers beyond 2^53 (which float64 rounds) are refused. Larger
-// integers travel as strings.
+// integers travel as strings. Strict reads for the control plane, which names every
+// such fault by a code of its own and bounds how deep values nest.
 //
 // It is a leaf: it imports nothing of this module. Requests, reports, candle
 // windows and bundles come here for their hashes.

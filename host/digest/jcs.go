@@ -18,10 +18,11 @@ import (
 const maxInteger = 1 << 53
 
 // JSONError says why a text or value has no canonical JSON. Pointer is the JSON
-// pointer of the place, empty for the whole text.
+// pointer of the place, empty for the whole text. Fault is set by Strict only.
 type JSONError struct {
 	Pointer string
 	Reason  string
+	Fault   Fault
 }
 
 // Error names the place and the reason.

@@ -1,0 +1,207 @@
+package bundle
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/assay-run/assay/governance/bundle/dsse"
+	"github.com/assay-run/assay/governance/bundle/field"
+	"github.com/assay-run/assay/host/digest"
+)
+
+// Attestation is a statement that a trusted key signed. One envelope with the
+// signatures of two trusted keys is two attestations.
+type Attestation struct {
+	Envelope dsse.Envelope
+	// PAESHA256 and KeyID name the attestation: the same payload by the same key is
+	// the same.
+	PAESHA256 string
+	KeyID     string
+	Principal string
+	Roles     []string // of the key, at this time
+	Said      *Said
+	Pointer   string // of its envelope in the body
+}
+
+// Judge is what attestations are judged by.
+type Judge struct {
+	Trust  *Trust // nil: open mode
+	Now    time.Time
+	Origin string // the name of this log
+	// Excluded are principals that may not approve besides owner, requested_by and
+	// whoever signs the bundle in the same body: those that packed it before.
+	Excluded []string
+}
+
+// Attestations is step 5 of the ingest: each attestation of the body is read and judged
+// in order, and the first fault refuses the body.
+func (p *Post) Attestations(j Judge) ([]Attestation, *Error) {
+	if !p.signed {
+		return nil, nil
+	}
+	r := &field.Reader{}
+	var all []Attestation
+	body := r.Free(map[string]any{"attestations": p.envelopes}, "")
+	body.Each("attestations", MaxAttestations, func(_ int, v any, at string) {
+		if r.Failed() {
+			return
+		}
+		list, err := j.attestation(p, v, at)
+		if err != nil {
+			r.Stop(err)
+			return
+		}
+		all = append(all, list...)
+	})
+	if r.Failed() {
+		return nil, r.Err()
+	}
+	if err := j.selfApproval(p, all); err != nil {
+		return nil, err
+	}
+	return all, nil
+}
+
+func (j Judge) attestation(p *Post, v any, at string) ([]Attestation, *Error) {
+	r := &field.Reader{As: field.InvalidAttestation}
+	signed := dsse.Read(r, v, at)
+	if r.Failed() {
+		return nil, r.Err()
+	}
+	if signed.Envelope.PayloadType != PayloadInToto {
+		return nil, field.Refuse(field.InvalidAttestation, at+"/payloadType", "must be %s", PayloadInToto)
+	}
+	signers := j.Trust.Signers(signed, j.Now)
+	if len(signers) == 0 {
+		return nil, field.Refuse(field.InvalidSignature, at+"/signatures", "no trusted key made any of the signatures")
+	}
+	inside := at + "/payload"
+	said, err := ReadStatement(signed.Payload)
+	if err != nil {
+		// The pointer inside of the payload is no pointer of the body.
+		return nil, field.Refuse(field.InvalidAttestation, inside, "the statement: %s", err.Error())
+	}
+	if !said.Names(p.FileSHA256) {
+		return nil, field.Refuse(field.AttestationMismatch, inside, "the bundle of this body is none of the subjects")
+	}
+	if j.Trust.Expired(j.Now) && !said.stops() {
+		return nil, field.Refuse(field.InvalidSignature, at+"/signatures", "trust.json has expired: only stops are taken")
+	}
+	if err := j.common(said, p.Bundle.CandidateRevisionID, inside); err != nil {
+		return nil, err
+	}
+	var list []Attestation
+	sum := digest.SHA256Hex(signed.PAE())
+	for _, k := range signers {
+		if !said.within(k.Roles) {
+			return nil, refuseAttestation(field.ReasonRole, inside, "the key has no role for this")
+		}
+		list = append(list, Attestation{
+			Envelope: signed.Envelope, PAESHA256: sum, KeyID: k.KeyID, Principal: k.Principal,
+			Roles: slices.Clone(k.Roles), Said: said, Pointer: at,
+		})
+	}
+	return list, nil
+}
+
+func refuseAttestation(reason, at, format string, args ...any) *Error {
+	err := field.Refuse(field.InvalidAttestation, at, format, args...)
+	err.Reason = reason
+	return err
+}
+
+// common checks what all statements but that about a bundle carry: for whom it is, and
+// from when until when it holds.
+func (j Judge) common(said *Said, id, at string) *Error {
+	c := said.Common
+	if c == nil {
+		return nil
+	}
+	if c.LogOrigin != j.Origin || c.CandidateRevisionID != id {
+		return refuseAttestation(field.ReasonAudience, at, "the statement is for another log or revision")
+	}
+	made, _ := field.ParseTime(c.MadeAt)
+	until, _ := field.ParseTime(c.ExpiresAt)
+	switch _, waiver := said.Predicate.(*Waiver); {
+	case !j.Now.Before(until):
+		return refuseAttestation(field.ReasonExpired, at, "the statement has expired")
+	case made.Sub(j.Now) > MaxAhead:
+		return refuseAttestation(field.ReasonExpired, at, "the statement is dated more than 5 minutes ahead")
+	case waiver && until.Sub(made) > MaxWaiver:
+		return refuseAttestation(field.ReasonExpired, at, "a waiver holds for at most 7 days")
+	}
+	return nil
+}
+
+// stops says whether the statement only stops something: that works also when trust.json
+// has expired.
+func (s *Said) stops() bool {
+	switch p := s.Predicate.(type) {
+	case *Suspension, *Ending:
+		return true
+	case *Incident:
+		return p.Event == "open"
+	}
+	return false
+}
+
+// within says whether a key with these roles may make the statement. Types that count
+// for nothing may come from any key.
+func (s *Said) within(roles []string) bool {
+	any := func(of ...string) bool {
+		return slices.ContainsFunc(roles, func(r string) bool { return slices.Contains(of, r) })
+	}
+	switch p := s.Predicate.(type) {
+	case *Replay:
+		return any(TrustLab, TrustReplay)
+	case *Approval:
+		return slices.Contains(roles, p.Role)
+	case *Waiver:
+		return any(TrustRisk)
+	case *Drill:
+		return any(TrustOperator, TrustHost)
+	case *Incident:
+		return p.Event == "open" || any(TrustRisk, TrustOperator)
+	case *Ending:
+		return any(TrustRisk, TrustApprover, TrustOperator)
+	}
+	return s.Statement.PredicateType != TypeBundle || any(TrustLab)
+}
+
+// selfApproval refuses approvals by whoever wants them. It looks at the whole body, so
+// that the order of its attestations does not matter.
+func (j Judge) selfApproval(p *Post, all []Attestation) *Error {
+	own := append([]string{p.Bundle.Candidate.Owner, p.Bundle.SealRequest.RequestedBy}, j.Excluded...)
+	for _, a := range all {
+		if a.Said.Statement.PredicateType == TypeBundle {
+			own = append(own, a.Principal)
+		}
+	}
+	for _, a := range all {
+		if _, ok := a.Said.Predicate.(*Approval); ok && slices.ContainsFunc(own, func(s string) bool { return SamePrincipal(s, a.Principal) }) {
+			return refuseAttestation(field.ReasonSelfApproval, a.Pointer+"/payload", "owner, requester and packer may not approve")
+		}
+	}
+	return nil
+}
+
+// SamePrincipal says whether two names are of one person: case and blanks around them
+// make no difference.
+func SamePrincipal(a, b string) bool {
+	return strings.EqualFold(strings.TrimSpace(a), strings.TrimSpace(b))
+}
+
+// CheckSigned holds a new bundle to trust.json's require_signature: somebody who packs
+// must have signed it.
+func (t *Trust) CheckSigned(list []Attestation) *Error {
+	if t == nil || !t.RequireSignature {
+		return nil
+	}
+	for _, a := range list {
+		if a.Said.Statement.PredicateType == TypeBundle {
+			return nil
+		}
+	}
+	return field.Refuse(field.SignatureRequired, "/attestations", "trust.json asks for a signed bundle")
+}

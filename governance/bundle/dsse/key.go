@@ -1,0 +1,141 @@
+package dsse
+
+import (
+	"bytes"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+
+	"github.com/assay-run/assay/host/digest"
+)
+
+const (
+	blockPrivate = "PRIVATE KEY"
+	blockPublic  = "PUBLIC KEY"
+)
+
+// Generate makes a new P-256 key from the system's randomness.
+func Generate() (*ecdsa.PrivateKey, error) { return ecdsa.GenerateKey(elliptic.P256(), rand.Reader) }
+
+// KeyID is the name of a public key: the SHA-256 of its PKIX DER form, in hex.
+func KeyID(pub crypto.PublicKey) (string, error) {
+	der, err := PublicDER(pub)
+	if err != nil {
+		return "", err
+	}
+	return digest.SHA256Hex(der), nil
+}
+
+// PublicDER is the PKIX DER form of a public key, P-256 or Ed25519.
+func PublicDER(pub crypto.PublicKey) ([]byte, error) {
+	if err := supported(pub); err != nil {
+		return nil, err
+	}
+	return x509.MarshalPKIXPublicKey(pub)
+}
+
+// PublicPEM is a public key as text.
+func PublicPEM(pub crypto.PublicKey) ([]byte, error) {
+	der, err := PublicDER(pub)
+	if err != nil {
+		return nil, err
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: blockPublic, Bytes: der}), nil
+}
+
+// ParsePublic reads the text of one public key, P-256 or Ed25519, and nothing besides.
+func ParsePublic(text []byte) (crypto.PublicKey, error) {
+	der, err := only(text, blockPublic)
+	if err != nil {
+		return nil, err
+	}
+	pub, err := x509.ParsePKIXPublicKey(der)
+	if err != nil {
+		return nil, fmt.Errorf("public key: %w", err)
+	}
+	// Names are hashes of the DER form: a second spelling would be a second name.
+	again, err := PublicDER(pub)
+	if err != nil {
+		return nil, err
+	}
+	if !bytes.Equal(again, der) {
+		return nil, errors.New("public key: not in its DER form")
+	}
+	return pub, nil
+}
+
+// ParseP256 reads the text of one public P-256 key.
+func ParseP256(text []byte) (*ecdsa.PublicKey, error) {
+	pub, err := ParsePublic(text)
+	if err != nil {
+		return nil, err
+	}
+	key, ok := pub.(*ecdsa.PublicKey)
+	if !ok {
+		return nil, errors.New("public key: not a P-256 key")
+	}
+	return key, nil
+}
+
+// PrivatePEM is a private key as text, in PKCS#8.
+func PrivatePEM(key crypto.Signer) ([]byte, error) {
+	if err := supported(key.Public()); err != nil {
+		return nil, err
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return nil, fmt.Errorf("private key: %w", err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: blockPrivate, Bytes: der}), nil
+}
+
+// ParsePrivate reads the text of one private key in PKCS#8: *ecdsa.PrivateKey on P-256
+// or ed25519.PrivateKey. Its errors never quote the text.
+func ParsePrivate(text []byte) (crypto.Signer, error) {
+	der, err := only(text, blockPrivate)
+	if err != nil {
+		return nil, err
+	}
+	key, err := x509.ParsePKCS8PrivateKey(der)
+	if err != nil {
+		return nil, errors.New("private key: not in PKCS#8")
+	}
+	signer, ok := key.(crypto.Signer)
+	if !ok {
+		return nil, errors.New("private key: neither P-256 nor Ed25519")
+	}
+	if err := supported(signer.Public()); err != nil {
+		return nil, err
+	}
+	return signer, nil
+}
+
+// only is the content of the one PEM block of a text.
+func only(text []byte, kind string) ([]byte, error) {
+	text = bytes.TrimSpace(text)
+	block, rest := pem.Decode(text)
+	if block == nil || block.Type != kind || len(block.Headers) > 0 || len(rest) > 0 || !bytes.HasPrefix(text, []byte("-----BEGIN")) {
+		return nil, fmt.Errorf("not one PEM block of type %s", kind)
+	}
+	return block.Bytes, nil
+}
+
+func supported(pub crypto.PublicKey) error {
+	switch pub := pub.(type) {
+	case *ecdsa.PublicKey:
+		if pub != nil && pub.Curve == elliptic.P256() {
+			return nil
+		}
+	case ed25519.PublicKey:
+		if len(pub) == ed25519.PublicKeySize {
+			return nil
+		}
+	}
+	return errors.New("key: neither P-256 nor Ed25519")
+}

@@ -1,0 +1,109 @@
+package field
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/assay-run/assay/host/digest"
+)
+
+// Code is why something is refused: a code of the control plane's table.
+type Code string
+
+// The codes of documents. Those of transport, lookups and state belong to the plane.
+const (
+	MalformedJSON    Code = "MALFORMED_JSON"
+	DuplicateKey     Code = "DUPLICATE_KEY"
+	InvalidUnicode   Code = "INVALID_UNICODE"
+	NumberOutOfRange Code = "NUMBER_OUT_OF_RANGE"
+	JSONTooDeep      Code = "JSON_TOO_DEEP"
+
+	InvalidBundle     Code = "INVALID_BUNDLE"
+	UnsupportedSchema Code = "UNSUPPORTED_SCHEMA"
+	UnknownField      Code = "UNKNOWN_FIELD"
+	MissingField      Code = "MISSING_FIELD"
+	SecretInBundle    Code = "SECRET_IN_BUNDLE"
+
+	InvalidIdentifier   Code = "INVALID_IDENTIFIER"
+	UnknownRunReference Code = "UNKNOWN_RUN_REFERENCE"
+	InvalidArtifactPath Code = "INVALID_ARTIFACT_PATH"
+	DuplicateItem       Code = "DUPLICATE_ITEM"
+	TooManyItems        Code = "TOO_MANY_ITEMS"
+	InvalidField        Code = "INVALID_FIELD"
+	InvalidDigest       Code = "INVALID_DIGEST"
+	InvalidDecimal      Code = "INVALID_DECIMAL"
+	InvalidTimestamp    Code = "INVALID_TIMESTAMP"
+
+	RevisionMismatch   Code = "CANDIDATE_REVISION_MISMATCH"
+	RevisionConflict   Code = "CANDIDATE_REVISION_CONFLICT"
+	RevisionRejected   Code = "CANDIDATE_REVISION_REJECTED"
+	ParamsHashMismatch Code = "PARAMS_HASH_MISMATCH"
+
+	InvalidSubjectType     Code = "INVALID_SUBJECT_TYPE"
+	InvalidStage           Code = "INVALID_STAGE"
+	SealSubjectMismatch    Code = "SEAL_SUBJECT_MISMATCH"
+	SealDigestMismatch     Code = "SEAL_DIGEST_MISMATCH"
+	SealAudienceMismatch   Code = "SEAL_AUDIENCE_MISMATCH"
+	SealRequestExpired     Code = "SEAL_REQUEST_EXPIRED"
+	SealRequestNotYetValid Code = "SEAL_REQUEST_NOT_YET_VALID"
+
+	InvalidAttestation  Code = "INVALID_ATTESTATION"
+	InvalidSignature    Code = "INVALID_SIGNATURE"
+	AttestationMismatch Code = "ATTESTATION_SUBJECT_MISMATCH"
+	SignatureRequired   Code = "SIGNATURE_REQUIRED"
+)
+
+// The reasons of an InvalidAttestation.
+const (
+	ReasonAudience     = "audience"
+	ReasonExpired      = "expired"
+	ReasonRole         = "role"
+	ReasonSelfApproval = "self_approval"
+)
+
+// Error is a refusal. Pointer is the RFC 6901 pointer of the field at fault, "" for the
+// whole document. Messages never quote the document.
+type Error struct {
+	Code    Code
+	Pointer string
+	Message string
+	// Reason is the reason of an InvalidAttestation where it has one, else "".
+	Reason string
+	// RevisionID is, with RevisionMismatch only, the id that the bundle claims: when
+	// the plane knows it already, the refusal is a RevisionConflict.
+	RevisionID string
+}
+
+// Error is the message with its pointer.
+func (e *Error) Error() string {
+	if e.Pointer == "" {
+		return e.Message
+	}
+	return e.Pointer + ": " + e.Message
+}
+
+// Refuse makes an Error.
+func Refuse(code Code, pointer, format string, args ...any) *Error {
+	return &Error{Code: code, Pointer: pointer, Message: fmt.Sprintf(format, args...)}
+}
+
+var faults = map[digest.Fault]Code{
+	digest.FaultSyntax:    MalformedJSON,
+	digest.FaultDuplicate: DuplicateKey,
+	digest.FaultUnicode:   InvalidUnicode,
+	digest.FaultRange:     NumberOutOfRange,
+	digest.FaultDepth:     JSONTooDeep,
+}
+
+// MaxDepth is how deep a value may be nested in a document; the top has depth 0.
+const MaxDepth = 32
+
+// Parse reads a text strictly into the types of digest.Strict.
+func Parse(text []byte) (any, *Error) {
+	v, err := digest.Strict(text, MaxDepth)
+	var fault *digest.JSONError
+	if errors.As(err, &fault) {
+		return nil, Refuse(faults[fault.Fault], fault.Pointer, "%s", fault.Reason)
+	}
+	return v, nil
+}

@@ -1,0 +1,161 @@
+package bundle
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/assay-run/assay/governance/bundle/field"
+	"github.com/assay-run/assay/host/digest"
+)
+
+// MaxBody is the largest body of an ingest, in bytes; the edge holds it.
+const MaxBody = 4 << 20
+
+// The most items that a list may have.
+const (
+	MaxRuns         = 1000
+	MaxSymbols      = 1000
+	MaxData         = 1000
+	MaxArtifacts    = 10_000
+	MaxAttestations = 64
+)
+
+// Document is a bundle that was read, with what its bytes come to.
+type Document struct {
+	Bundle Bundle
+	// Canonical is the canonical form: what candidate_bundle.json holds.
+	Canonical []byte
+	// FileSHA256 is the SHA-256 of Canonical in hex: the subject of statements.
+	FileSHA256 string
+}
+
+// Post is a body of the ingest: a bare bundle, or one with attestations.
+type Post struct {
+	Document
+	at        string // the pointer of the bundle in the body
+	signed    bool   // is there a member "attestations"?
+	envelopes any    // its value, not looked at yet
+}
+
+// Decode reads the text of one bare bundle: steps 1 to 3 of the ingest as far as they
+// concern the bytes. The first fault is the error.
+func Decode(text []byte) (*Document, *Error) {
+	v, err := field.Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	return readDocument(v, "")
+}
+
+// ReadPost reads a body of the ingest like Decode. Its attestations are read later,
+// after the times of the seal request: see Attestations.
+func ReadPost(body []byte) (*Post, *Error) {
+	v, err := field.Parse(body)
+	if err != nil {
+		return nil, err
+	}
+	o, ok := v.(map[string]any)
+	if !ok {
+		return nil, field.Refuse(field.InvalidBundle, "", "must be an object")
+	}
+	post := &Post{}
+	_, inside := o["bundle"]
+	_, bare := o["schema"]
+	post.envelopes, post.signed = o["attestations"]
+	if inside || post.signed && !bare {
+		r := &field.Reader{}
+		r.Object(v, "", field.Names("bundle"), field.Names("attestations"))
+		if r.Failed() {
+			return nil, r.Err()
+		}
+		v, post.at = o["bundle"], "/bundle"
+	}
+	d, err := readDocument(v, post.at)
+	if err != nil {
+		return nil, err
+	}
+	post.Document = *d
+	return post, nil
+}
+
+var (
+	topNeed = field.Names("schema candidate_revision_id candidate strategy engine data runs artifacts limits seal_request")
+	topMay  = field.Names("trials known_limitations extensions")
+)
+
+func readDocument(v any, at string) (*Document, *Error) {
+	tree, ok := v.(map[string]any)
+	if !ok {
+		return nil, field.Refuse(field.InvalidBundle, at, "must be an object")
+	}
+	r := &field.Reader{}
+	top := r.Free(v, at)
+	top.Schema("schema", SchemaBundle)
+	r.Object(v, at, topNeed, topMay)
+	secrets(r, v, at)
+	id := top.Revision("candidate_revision_id")
+	if r.Failed() {
+		return nil, r.Err()
+	}
+	core := coreDigest(tree)
+	if id != RevisionPrefix+core {
+		err := field.Refuse(field.RevisionMismatch, top.At("candidate_revision_id"), "the core of the bundle is %s%s", RevisionPrefix, core)
+		err.RevisionID = id
+		return nil, err
+	}
+	b := Bundle{Schema: SchemaBundle, CandidateRevisionID: id}
+	readSections(r, top, &b)
+	if r.Failed() {
+		return nil, r.Err()
+	}
+	d := &Document{Bundle: b, Canonical: digest.Tree(v)}
+	d.FileSHA256 = digest.SHA256Hex(d.Canonical)
+	return d, nil
+}
+
+// coreDigest is the SHA-256 of the core: the bundle without its own id and without the
+// request, so that the same evidence can be submitted again for another stage.
+func coreDigest(tree map[string]any) string {
+	core := maps.Clone(tree)
+	delete(core, "candidate_revision_id")
+	delete(core, "seal_request")
+	return digest.SHA256Hex(digest.Tree(core))
+}
+
+var (
+	secretName = regexp.MustCompile(`(?i)^(api_?key|api_?secret|secret|password|passphrase|private_?key|token)$`)
+	privatePEM = regexp.MustCompile(`-----BEGIN [A-Z0-9 ]*PRIVATE KEY( BLOCK)?-----`)
+)
+
+// secrets looks through everything, also what is free of form, for what must never be
+// handed over. What it finds is not quoted.
+func secrets(r *field.Reader, v any, at string) {
+	if r.Failed() {
+		return
+	}
+	switch v := v.(type) {
+	case string:
+		if holdsKey(v) {
+			r.Fail(field.SecretInBundle, at, "holds a private key")
+		}
+	case []any:
+		for i, e := range v {
+			secrets(r, e, at+"/"+digits(i))
+		}
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			below := at + "/" + digest.PointerStep(name)
+			if secretName.MatchString(name) {
+				r.Fail(field.SecretInBundle, below, "this name is one of a secret")
+			}
+			if holdsKey(name) {
+				r.Fail(field.SecretInBundle, at, "holds a private key")
+			}
+			secrets(r, v[name], below)
+		}
+	}
+}
+
+func holdsKey(s string) bool { return strings.Contains(s, "PRIVATE KEY") && privatePEM.MatchString(s) }

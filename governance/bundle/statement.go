@@ -1,0 +1,201 @@
+package bundle
+
+import (
+	"time"
+
+	"github.com/assay-run/assay/governance/bundle/field"
+	"github.com/assay-run/assay/host/digest"
+)
+
+// maxSubjects is how many subjects a statement may have.
+const maxSubjects = 1024
+
+// MaxWaiver is how long a waiver may hold.
+const MaxWaiver = 7 * 24 * time.Hour
+
+// Said is what a statement says, read strictly.
+type Said struct {
+	Statement Statement
+	// Predicate is *Replay, *Approval, *Waiver, *Drill, *Incident, *Suspension or
+	// *Ending; nil for candidate-bundle and for types that are not known here.
+	Predicate any
+	// Common points into Predicate; nil where that is nil.
+	Common *Common
+}
+
+// Known says whether the statement's type counts for something.
+func (s *Said) Known() bool { return s.Common != nil || s.Statement.PredicateType == TypeBundle }
+
+// Names says whether one of the subjects has this SHA-256.
+func (s *Said) Names(sha256 string) bool {
+	for _, subject := range s.Statement.Subject {
+		if subject.Digest["sha256"] == sha256 {
+			return true
+		}
+	}
+	return false
+}
+
+// ReadStatement reads the payload of an attestation: an in-toto statement, whose
+// predicate is checked where its type is known. Every refusal is an InvalidAttestation
+// whose pointer is one inside the payload. No signature is looked at here.
+func ReadStatement(payload []byte) (*Said, *Error) {
+	v, err := field.Parse(payload)
+	if err != nil {
+		err.Code = field.InvalidAttestation
+		return nil, err
+	}
+	r := &field.Reader{As: field.InvalidAttestation}
+	o := r.Object(v, "", field.Names("_type subject predicateType"), field.Names("predicate"))
+	said := &Said{Statement: Statement{
+		Type: o.OneOf("_type", field.InvalidAttestation, StatementType), PredicateType: o.Filled("predicateType"),
+	}}
+	n := o.Each("subject", maxSubjects, func(_ int, v any, at string) {
+		said.Statement.Subject = append(said.Statement.Subject, readSubject(r, v, at))
+	})
+	if n == 0 {
+		o.Fail(field.InvalidAttestation, "subject", "must not be empty")
+	}
+	if o.Has("predicate") && !r.Failed() {
+		said.Statement.Predicate = digest.Tree(o.Raw("predicate"))
+	}
+	readPredicate(r, o, said)
+	if r.Failed() {
+		return nil, r.Err()
+	}
+	return said, nil
+}
+
+func readSubject(r *field.Reader, v any, at string) Subject {
+	o := r.Object(v, at, field.Names("digest"), field.Names("name"))
+	s := Subject{Name: o.Text("name"), Digest: map[string]string{}}
+	digests, _ := o.Raw("digest").(map[string]any)
+	if len(digests) == 0 {
+		o.Fail(field.InvalidAttestation, "digest", "must be an object with digests")
+	}
+	all := o.Open("digest")
+	for name := range digests {
+		s.Digest[name] = all.Text(name)
+	}
+	return s
+}
+
+var commonNeed = field.Names("log_origin candidate_revision_id made_at expires_at reason")
+
+// predicate opens the predicate: common members, and those of its own.
+func predicate(r *field.Reader, statement field.Object, need, may string) (field.Object, Common) {
+	if !statement.Has("predicate") {
+		statement.Fail(field.MissingField, "predicate", "this field is required")
+	}
+	o := statement.Child("predicate", append(field.Names(need), commonNeed...), field.Names(may))
+	c := Common{LogOrigin: o.Text("log_origin"), CandidateRevisionID: o.Revision("candidate_revision_id"), Reason: o.Text("reason")}
+	var from, to time.Time
+	c.MadeAt, from = o.Time("made_at")
+	c.ExpiresAt, to = o.Time("expires_at")
+	if !to.After(from) {
+		o.Fail(field.InvalidTimestamp, "expires_at", "is not after made_at")
+	}
+	return o, c
+}
+
+func readPredicate(r *field.Reader, s field.Object, said *Said) {
+	switch said.Statement.PredicateType {
+	case TypeReplay:
+		o, c := predicate(r, s, "runs", "parent_revision_id")
+		p := &Replay{Common: c, Runs: readReplayed(r, o)}
+		if o.Raw("parent_revision_id") != nil {
+			parent := o.Revision("parent_revision_id")
+			p.ParentRevisionID = &parent
+		}
+		said.Predicate, said.Common = p, &p.Common
+	case TypeApproval:
+		p := readApproval(r, s)
+		said.Predicate, said.Common = p, &p.Common
+	case TypeWaiver:
+		o, c := predicate(r, s, "stage gate_id", "")
+		p := &Waiver{Common: c, Stage: stage(o, "stage", Paper, Canary, Live), GateID: o.Identifier("gate_id")}
+		said.Predicate, said.Common = p, &p.Common
+	case TypeDrill:
+		o, c := predicate(r, s, "drill result run_id done_at", "")
+		p := &Drill{
+			Common: c, Drill: o.OneOf("drill", field.InvalidField, "kill_switch"),
+			Result: o.OneOf("result", field.InvalidField, "pass", "fail"), RunID: o.Identifier("run_id"),
+		}
+		p.DoneAt, _ = o.Time("done_at")
+		said.Predicate, said.Common = p, &p.Common
+	case TypeIncident:
+		o, c := predicate(r, s, "incident_id event", "severity")
+		p := &Incident{
+			Common: c, IncidentID: o.Identifier("incident_id"), Event: o.OneOf("event", field.InvalidField, "open", "close"),
+			Severity: o.OneOf("severity", field.InvalidField, "warning", "critical"),
+		}
+		if p.Event == "open" && !o.Has("severity") {
+			o.Fail(field.MissingField, "severity", "this field is required")
+		}
+		said.Predicate, said.Common = p, &p.Common
+	case TypeSuspension:
+		o, c := predicate(r, s, "kill", "to_stage")
+		p := &Suspension{Common: c, ToStage: stage(o, "to_stage", Research, Paper, Canary)}
+		if kill := o.Bool("kill"); kill != nil {
+			p.Kill = *kill
+		}
+		said.Predicate, said.Common = p, &p.Common
+	case TypeRejection, TypeRetirement:
+		o, c := predicate(r, s, "", "replaced_by")
+		p := &Ending{Common: c, ReplacedBy: o.Revision("replaced_by")}
+		said.Predicate, said.Common = p, &p.Common
+	}
+}
+
+// readApproval reads an approval. Who promotes names the plan, who resumes the stop.
+func readApproval(r *field.Reader, s field.Object) *Approval {
+	o, c := predicate(r, s, "action stage role", "plan_digest suspension_id")
+	p := &Approval{
+		Common: c, Action: o.OneOf("action", field.InvalidField, "promote", "resume"), Stage: stage(o, "stage", Paper, Canary, Live),
+		Role: o.OneOf("role", field.InvalidField, TrustRisk, TrustApprover), PlanDigest: o.Digest("plan_digest"),
+		SuspensionID: o.Match("suspension_id", field.InvalidDigest,
+			func(s string) bool { return field.IsSHA256(s) || field.IsDigest(s) }, "a fact_id"),
+	}
+	switch {
+	case p.Action == "promote" && !o.Has("plan_digest"):
+		o.Fail(field.MissingField, "plan_digest", "this field is required")
+	case p.Action == "promote" && o.Has("suspension_id"):
+		o.Fail(field.UnknownField, "suspension_id", "only a resumption names a stop")
+	case p.Action == "resume" && !o.Has("suspension_id"):
+		o.Fail(field.MissingField, "suspension_id", "this field is required")
+	}
+	return p
+}
+
+func readReplayed(r *field.Reader, o field.Object) []ReplayedRun {
+	var runs []ReplayedRun
+	n := o.Each("runs", MaxRuns, func(_ int, v any, at string) {
+		one := r.Object(v, at, field.Names("run_id request_hash report_sha256 trades"), nil)
+		run := ReplayedRun{
+			RunID: one.Identifier("run_id"), RequestHash: one.SHA256("request_hash"), ReportSHA256: one.SHA256("report_sha256"),
+			Trades: []SplitTrades{},
+		}
+		one.Each("trades", 0, func(_ int, v any, at string) {
+			split := r.Object(v, at, field.Names("split_id sha256"), nil)
+			run.Trades = append(run.Trades, SplitTrades{SplitID: split.Identifier("split_id"), SHA256: split.SHA256("sha256")})
+		})
+		for _, before := range runs {
+			if before.RunID == run.RunID {
+				one.Fail(field.DuplicateItem, "run_id", "this run stands twice in the replay")
+			}
+		}
+		runs = append(runs, run)
+	})
+	if n == 0 {
+		o.Fail(field.MissingField, "runs", "at least one run is required")
+	}
+	return runs
+}
+
+func stage(o field.Object, name string, allowed ...Stage) Stage {
+	names := make([]string, len(allowed))
+	for i, s := range allowed {
+		names[i] = string(s)
+	}
+	return Stage(o.OneOf(name, field.InvalidStage, names...))
+}
