@@ -58,7 +58,7 @@ var allowed = []struct {
 	{"host/artifact", []string{"host/digest", "host/metric", "host/result", "plugin-sdk"}},
 	{"host/registry", []string{"host/digest", "host/sqlite", "host/artifact", "host/result", "plugin-sdk"}},
 	{"governance/bundle", []string{"host/digest", "host/sqlite"}},
-	{"governance/ledger", []string{"host/digest", "host/sqlite"}},
+	{"governance/ledger", []string{"governance/bundle", "host/digest", "host/sqlite"}},
 	{"governance/client", []string{"governance/bundle", "host/digest"}},
 	{"governance", []string{"governance", "host/digest", "host/sqlite"}},
 	{"api", []string{"api", "host", "plugin-sdk", "governance/client"}},

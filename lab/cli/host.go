@@ -9,6 +9,7 @@ import (
 
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/candle"
+	"github.com/assay-run/assay/host/catalog"
 	"github.com/assay-run/assay/host/catalog/sandbox"
 	"github.com/assay-run/assay/host/digest"
 	"github.com/assay-run/assay/host/registry"
@@ -45,6 +46,7 @@ func (a *App) WithHost(ctx context.Context, use func(*evaluate.Host) error) (err
 	return use(&evaluate.Host{
 		StateDir: stateDir, Candles: candles, Artifacts: store, Registry: runs, Engine: engine,
 		Sandbox: sandbox.Mode(a.Sandbox), StepLimit: a.PluginTimeout, Logger: a.Logger,
+		Reattach: a.IO.Getenv(catalog.ReattachEnv),
 	})
 }
 

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/host/artifact"
+	"github.com/assay-run/assay/host/catalog"
 	"github.com/assay-run/assay/host/digest"
 	"github.com/assay-run/assay/host/registry"
 	"github.com/assay-run/assay/lab/project"
@@ -44,7 +45,10 @@ func (h *Host) Again(r *artifact.Request, slug string, scheme split.Scheme, plug
 		Kind: r.Kind, Slug: slug, FamilyID: r.FamilyID, Params: r.StrategyParams, Symbols: r.Symbols, Timeframe: r.Timeframe, Exchange: r.Exchange,
 		InitialCash: r.InitialCash, Execution: r.Execution, Splits: scheme, Holding: r.Splits.Purge, Stress: r.Stress, Pins: map[string]string{},
 	}
-	var err error
+	attached, err := catalog.Attached(h.Reattach, slug)
+	if err != nil {
+		return q, err
+	}
 	if q.Seed, err = strconv.ParseUint(r.Seed, 10, 64); err != nil {
 		return q, refuse("USAGE", "/seed", "/seed %v", err)
 	}
@@ -53,6 +57,10 @@ func (h *Host) Again(r *artifact.Request, slug string, scheme split.Scheme, plug
 	}
 	start, end := r.StartDate.String(), r.EndDate.String()
 	q.Start, q.End = &start, &end
+	if plugin == "" && attached != "" {
+		q.Plugin.SHA256 = r.Inputs.PluginSHA256 // no file is read
+		return q, nil
+	}
 	if plugin == "" {
 		plugin = filepath.Join(h.StateDir, "plugins", r.Inputs.PluginSHA256)
 	}

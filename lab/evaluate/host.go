@@ -33,6 +33,10 @@ type Host struct {
 	// Procs is GOMAXPROCS of the plugins; 0 leaves it to them.
 	Procs  int
 	Logger hclog.Logger
+	// Reattach is the value of ASSAY_REATTACH_STRATEGIES: strategies under a debugger,
+	// which are connected to instead of being started. Runs of them are marked debug and
+	// can never be packed.
+	Reattach string
 }
 
 // Error is why a question cannot be answered. Code is one of the lab's table.

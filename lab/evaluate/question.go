@@ -143,7 +143,7 @@ func (p *Prepared) compose(h *Host, look func() error) error {
 			Exchange: q.Exchange, StartDate: p.timeline.opens[0], EndDate: p.timeline.closes[len(p.timeline.closes)-1],
 			InitialCash: json.RawMessage(cash), Seed: fmt.Sprint(q.Seed), Execution: execution, Stress: q.Stress,
 		},
-		Splits: splits, Data: p.data, Engine: h.Engine,
+		Splits: splits, Data: p.data, Engine: h.Engine, Debug: p.Strategy.Debug,
 		Strategy: artifact.Strategy{Name: p.Strategy.Name, Version: p.Strategy.Version, Slug: q.Slug},
 		Plugin: artifact.Plugin{
 			SHA256: p.Strategy.SHA256, Size: p.Strategy.Program().Size, GoVersion: p.Strategy.Program().GoVersion, OS: runtime.GOOS, Arch: runtime.GOARCH,
@@ -196,12 +196,18 @@ func splitError(err error) error {
 	return err
 }
 
-// openPlugin opens a catalogue of this one program.
+// openPlugin opens a catalogue of this one program, or of the strategy under a debugger
+// that takes its place.
 func (h *Host) openPlugin(ctx context.Context, q Question) (*catalog.Catalog, error) {
-	return catalog.Open(ctx, catalog.Options{
-		Dir: filepath.Dir(q.Plugin.Path), Only: []string{filepath.Base(q.Plugin.Path)}, StateDir: h.StateDir, Sandbox: h.Sandbox,
-		Logger: h.Logger.Named("catalog"),
-	})
+	attached, err := catalog.Attached(h.Reattach, q.Slug)
+	if err != nil {
+		return nil, err
+	}
+	o := catalog.Options{StateDir: h.StateDir, Sandbox: h.Sandbox, Logger: h.Logger.Named("catalog"), Reattach: attached, Only: []string{}}
+	if attached == "" {
+		o.Dir, o.Only = filepath.Dir(q.Plugin.Path), []string{filepath.Base(q.Plugin.Path)}
+	}
+	return catalog.Open(ctx, o)
 }
 
 // lookUp finds the strategy that the program says it is.
@@ -220,7 +226,14 @@ func lookUp(c *catalog.Catalog, q Question) (*catalog.Strategy, error) {
 	if !project.SameName(s.Name, q.Slug) {
 		return nil, refuse("NAME_MISMATCH", "/slug", "the program calls its strategy %q, lab.json says %q: make them equal (- and _ count as equal)", s.Name, q.Slug)
 	}
-	return c.Lookup(s.Name)
+	found, err := c.Lookup(s.Name)
+	if err != nil || !found.Debug {
+		return found, err
+	}
+	// What is under a debugger has no file: the one that it stands for names the request.
+	stands := *found
+	stands.SHA256 = q.Plugin.SHA256
+	return &stands, nil
 }
 
 // rules is money and execution options in canonical form.

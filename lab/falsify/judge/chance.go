@@ -158,7 +158,7 @@ func (j *Judge) Selection(s Selected) *Test {
 	}
 	detail := ""
 	if s.DSR != nil {
-		detail = fmt.Sprintf("deflated Sharpe ratio %s after %s", two(*s.DSR), plural(s.Trials, "trial"))
+		detail = fmt.Sprintf("deflated Sharpe ratio %s, trials: %d", two(*s.DSR), s.Trials)
 	}
 	return j.capped(t.end(s.Verdict, s.Reason, detail))
 }

@@ -14,7 +14,7 @@ const Confidence = 0.95
 type Benchmark struct {
 	Time                          []market.Time
 	Strategy, Holding, Difference []float64
-	Exposure                      float64 // mean over all steps of position value / equity
+	Exposure                      float64 // mean of position value / equity over the steps of the returns
 	Mean, Low, High, P, SmallestP float64
 	B                             int
 	MeanBlock                     float64
@@ -63,14 +63,20 @@ func AgainstHolding(r *Run, seed uint64, b int) (*Benchmark, stat.Reason, error)
 	return out, "", nil
 }
 
-// exposure is the mean of position value over equity, short positions negative.
+// exposure is the mean of position value over equity, short positions negative, over the
+// steps at which the returns of the main sample are earned: not those before the first
+// level, where a run that is always invested is not yet.
 func (g *grid) exposure() float64 {
 	c := &g.run.Results.Equity
+	if len(g.levels) < 2 {
+		return 0
+	}
+	first, last := g.levels[0], g.levels[len(g.levels)-1]
 	var sum stat.Accumulator
-	for i, e := range c.Equity {
-		if e > 0 {
+	for i := first; i < last; i++ {
+		if e := c.Equity[i]; e > 0 {
 			sum.Add(c.PositionValue[i] / e)
 		}
 	}
-	return sum.Value() / float64(max(len(c.Equity), 1))
+	return sum.Value() / float64(last-first)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/assay-run/assay/host/result"
 	"github.com/assay-run/assay/lab/falsify/judge/null"
 	"github.com/assay-run/assay/lab/stat"
+	"github.com/assay-run/assay/lab/stat/random"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
@@ -30,6 +31,24 @@ func TestHoldingAgainstItself(t *testing.T) {
 	near(t, "a day's difference", b.Difference[100], b.Strategy[100]-b.Exposure*(candles[0].Close[101]/candles[0].Close[100]-1), 1e-15)
 }
 
+// Who buys in the first hour of a market that rises has held it, no more: that hour is
+// in no daily return, so it must not be in the exposure either.
+func TestAlwaysInvestedIsHolding(t *testing.T) {
+	candles, moves := walk("A/Q", 24*100, 4), random.New(1, random.Calibrate, 2)
+	candles.Timeframe = market.MustTimeframe("1h")
+	price := 100.0
+	for i := range candles.Time {
+		candles.Time[i] = y2020.Add(time.Duration(i) * time.Hour)
+		candles.Open[i] = price
+		price *= 1.001 + .002*moves.Normal()
+		candles.Close[i] = price
+	}
+	b, why, err := null.AgainstHolding(play(t, []*market.Series{candles}, []hold{{0, 1, 0, 1, .99999}}, 0), 1, 999)
+	if why != "" || err != nil || b.Low > 0 || b.High < 0 || len(b.Difference) != 99 {
+		t.Errorf("%+v, %s, %v", [...]float64{b.Mean, b.Low, b.High, b.P, b.Exposure}, why, err)
+	}
+}
+
 func TestHoldingByHand(t *testing.T) {
 	a, b := walk("A/Q", 40, 1), walk("B/Q", 40, 2)
 	r := play(t, []*market.Series{a, b}, []hold{{0, 10, 20, -1, .5}}, 0)
@@ -38,8 +57,8 @@ func TestHoldingByHand(t *testing.T) {
 		t.Fatal(why, err)
 	}
 	exposure := 0.0
-	for i, e := range r.Results.Equity.Equity {
-		exposure += r.Results.Equity.PositionValue[i] / e / 40
+	for i, e := range r.Results.Equity.Equity[:39] {
+		exposure += r.Results.Equity.PositionValue[i] / e / 39
 	}
 	near(t, "exposure", got.Exposure, exposure, 1e-12)
 	equal := ((a.Close[6]/a.Close[5] - 1) + (b.Close[6]/b.Close[5] - 1)) / 2

@@ -1,0 +1,121 @@
+package ledger
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/pem"
+	"errors"
+	"fmt"
+
+	"golang.org/x/mod/sumdb/tlog"
+
+	"github.com/assay-run/assay/governance/bundle/dsse"
+)
+
+// Entry is one statement of the log: a DSSE payload and the one signature over it.
+type Entry struct {
+	PayloadType string
+	Payload     []byte
+	Signature   []byte // ECDSA P-256 over SHA-256 of the PAE, ASN.1 DER
+}
+
+// EntryOf is the entry of an envelope that the plane has signed: exactly one signature,
+// without a key id.
+func EntryOf(env dsse.Envelope) (Entry, error) {
+	if len(env.Signatures) != 1 || env.Signatures[0].KeyID != "" {
+		return Entry{}, errors.New("an entry has one signature and no keyid")
+	}
+	payload, err := decode64(env.Payload)
+	if err != nil {
+		return Entry{}, fmt.Errorf("payload: %w", err)
+	}
+	sig, err := decode64(env.Signatures[0].Sig)
+	if err != nil {
+		return Entry{}, fmt.Errorf("sig: %w", err)
+	}
+	return Entry{PayloadType: env.PayloadType, Payload: payload, Signature: sig}, nil
+}
+
+// Digest is the SHA-256 of the entry's PAE.
+func (e Entry) Digest() [sha256.Size]byte { return sha256.Sum256(dsse.PAE(e.PayloadType, e.Payload)) }
+
+// Key is the public key of statements: P-256, with its SubjectPublicKeyInfo.
+type Key struct {
+	Public *ecdsa.PublicKey
+	DER    []byte
+}
+
+// NewKey is a key with its DER form. The error says that it is not on P-256.
+func NewKey(public *ecdsa.PublicKey) (*Key, error) {
+	if public == nil || public.Curve != elliptic.P256() {
+		return nil, errors.New("the statement key is not a P-256 key")
+	}
+	der, err := x509.MarshalPKIXPublicKey(public)
+	if err != nil {
+		return nil, err
+	}
+	return &Key{Public: public, DER: der}, nil
+}
+
+// ParseKey reads governance.pub: one PEM block with a P-256 key in its only DER form.
+func ParseKey(text []byte) (*Key, error) {
+	public, err := dsse.ParseP256(text)
+	if err != nil {
+		return nil, err
+	}
+	return NewKey(public)
+}
+
+// PEM is the key as governance.pub holds it.
+func (k *Key) PEM() []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: k.DER})
+}
+
+// ID is the SHA-256 of the DER form in lower-case hex.
+func (k *Key) ID() string {
+	sum := sha256.Sum256(k.DER)
+	return hex.EncodeToString(sum[:])
+}
+
+// hint is the key's id as a Sigstore bundle writes it.
+func (k *Key) hint() string {
+	sum := sha256.Sum256(k.DER)
+	return encode64(sum[:])
+}
+
+// Signed says whether the key made the entry's signature.
+func (k *Key) Signed(e Entry) bool {
+	sum := e.Digest()
+	return ecdsa.VerifyASN1(k.Public, sum[:], e.Signature)
+}
+
+// Leaf is the text of an entry's leaf: the canonical JSON of the Rekor v2 log entry
+// hashedrekord 0.0.2 that says who signed what with which signature. The data digest is
+// that of the PAE, as rekor-tiles and sigstore-go have it for DSSE envelopes.
+func Leaf(e Entry, key *Key) []byte {
+	sum := e.Digest()
+	// Written in the order that RFC 8785 sorts to; base64 needs no escapes.
+	out := make([]byte, 0, 480)
+	out = append(out, `{"apiVersion":"`+entryVersion+`","kind":"`+entryKind+`","spec":{"hashedRekordV002":{"data":{"algorithm":"SHA2_256","digest":"`...)
+	out = base64.StdEncoding.AppendEncode(out, sum[:])
+	out = append(out, `"},"signature":{"content":"`...)
+	out = base64.StdEncoding.AppendEncode(out, e.Signature)
+	out = append(out, `","verifier":{"keyDetails":"`+statementKeyDetails+`","publicKey":{"rawBytes":"`...)
+	out = base64.StdEncoding.AppendEncode(out, key.DER)
+	return append(out, `"}}}}}}`...)
+}
+
+// LeafHash is the hash that stands for a leaf in the tree: SHA-256(0x00 || leaf), RFC
+// 6962 section 2.1. leaf_sha256 and leaf_hash are this, not the plain SHA-256.
+func LeafHash(leaf []byte) tlog.Hash { return tlog.RecordHash(leaf) }
+
+// What a Rekor v2 entry of ours says about itself.
+const (
+	entryKind           = "hashedrekord"
+	entryVersion        = "0.0.2"
+	statementKeyDetails = "PKIX_ECDSA_P256_SHA_256"
+)

@@ -1,0 +1,169 @@
+package ledger
+
+import (
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"iter"
+	"sync"
+
+	"golang.org/x/mod/sumdb/tlog"
+)
+
+// Log is the log of a running plane in memory: tree, head and the keys that sign. One
+// writer prepares and commits; any number of readers take views.
+type Log struct {
+	statement *Key
+	private   ed25519.PrivateKey
+
+	mu       sync.RWMutex
+	view     View
+	prepared *Batch // the batch that may be committed
+}
+
+// View is the log at one size: it does not change when the log grows.
+type View struct {
+	Key  LogKey
+	Head Checkpoint
+	// Note is the signed checkpoint of Head, "" while the log is empty.
+	Note string
+
+	statement *Key
+	tree      Tree
+}
+
+// NewLog takes the tree over. It continues a log from its tree and the note of its last checkpoint, or begins
+// one with an empty tree and no note. The error says that the keys do not fit or that
+// the note is not the log's signature of exactly this tree.
+func NewLog(origin string, statement *Key, private ed25519.PrivateKey, tree *Tree, noteText string) (*Log, error) {
+	if len(private) != ed25519.PrivateKeySize || statement == nil {
+		return nil, errors.New("a log needs an Ed25519 key and a statement key")
+	}
+	key, err := NewLogKey(origin, private.Public().(ed25519.PublicKey))
+	if err != nil {
+		return nil, err
+	}
+	root, err := tree.Root(tree.size)
+	if err != nil {
+		return nil, err
+	}
+	head := Checkpoint{Origin: origin, Size: tree.size, Root: root}
+	if noteText != "" || tree.size > 0 {
+		last, err := OpenCheckpoint(noteText, key)
+		if err != nil {
+			return nil, fmt.Errorf("last checkpoint: %w", err)
+		}
+		if *last != head {
+			return nil, fmt.Errorf("the last checkpoint is %s, the entries make %s", last, head)
+		}
+	}
+	view := View{Key: key, Head: head, Note: noteText, statement: statement, tree: *tree}
+	return &Log{statement: statement, private: private, view: view}, nil
+}
+
+// View is the log as it was committed last.
+func (l *Log) View() View {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return l.view
+}
+
+// Batch is what a number of entries adds to the log: to be stored, then committed.
+type Batch struct {
+	Leaves []NewLeaf
+	Nodes  []Node
+	// View is the log after the batch, with the one checkpoint that it makes.
+	View View
+	base Checkpoint
+}
+
+// NewLeaf is an entry's place: its index and the hash of its leaf.
+type NewLeaf struct {
+	Index int64
+	Hash  tlog.Hash
+}
+
+// Node is a stored hash of the tree with its index by x/mod.
+type Node struct {
+	Index int64
+	Hash  tlog.Hash
+}
+
+// Prepare computes what the entries add without changing the log; it is for one writer,
+// and voids the batch that was prepared before and not committed. An entry that the
+// statement key has not signed is an error: it would make every proof of it worthless.
+func (l *Log) Prepare(entries ...Entry) (*Batch, error) {
+	if len(entries) == 0 {
+		return nil, errors.New("a batch of no entries")
+	}
+	l.mu.Lock()
+	view := l.view
+	batch := &Batch{base: view.Head}
+	// Nodes are appended behind those that views hold, where a batch that was dropped
+	// may have left its own: only the last one prepared has its nodes there.
+	l.prepared = batch
+	l.mu.Unlock()
+	for i, e := range entries {
+		if !l.statement.Signed(e) {
+			return nil, fmt.Errorf("entry %d of the batch is not signed by the statement key", i)
+		}
+		index := view.tree.size
+		leaf := LeafHash(Leaf(e, l.statement))
+		fresh, err := view.tree.Append(leaf)
+		if err != nil {
+			return nil, err
+		}
+		batch.Leaves = append(batch.Leaves, NewLeaf{Index: index, Hash: leaf})
+		first := tlog.StoredHashIndex(0, index)
+		for k, h := range fresh {
+			batch.Nodes = append(batch.Nodes, Node{Index: first + int64(k), Hash: h})
+		}
+	}
+	root, err := view.tree.Root(view.tree.size)
+	if err != nil {
+		return nil, err
+	}
+	view.Head = Checkpoint{Origin: view.Key.Origin, Size: view.tree.size, Root: root}
+	if view.Note, err = SignCheckpoint(view.Head, l.private); err != nil {
+		return nil, err
+	}
+	batch.View = view
+	return batch, nil
+}
+
+// Commit adopts the batch prepared last, once it is on disk. Another batch is an error:
+// two heads of one size would fork the log.
+func (l *Log) Commit(b *Batch) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if b != l.prepared || b.base != l.view.Head {
+		return fmt.Errorf("the batch continues %s, the log is at %s or has prepared another", b.base, l.view.Head)
+	}
+	l.view, l.prepared = b.View, nil
+	return nil
+}
+
+// Inclusion is the proof that the entry of this index is in the view.
+func (v View) Inclusion(index int64) ([]tlog.Hash, error) {
+	return v.tree.Inclusion(index, v.Head.Size)
+}
+
+// Consistency is the proof that the view continues the log of old leaves.
+func (v View) Consistency(old int64) ([]tlog.Hash, error) {
+	return v.tree.Consistency(old, v.Head.Size)
+}
+
+// Recompute makes the tree again from nothing but the entries: their stored leaf hashes
+// and nodes are not asked.
+func Recompute(entries iter.Seq2[Entry, error], statement *Key) (*Tree, error) {
+	tree := &Tree{}
+	for e, err := range entries {
+		if err != nil {
+			return nil, err
+		}
+		if _, err := tree.Append(LeafHash(Leaf(e, statement))); err != nil {
+			return nil, err
+		}
+	}
+	return tree, nil
+}

@@ -1,0 +1,88 @@
+package verify
+
+import (
+	"errors"
+	"iter"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/assay-run/assay/governance/bundle"
+	"github.com/assay-run/assay/governance/ledger"
+)
+
+// each gives values without errors.
+func each[T any](values []T) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for _, v := range values {
+			if !yield(v, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (s *sample) whole(entries []ledger.Entry, notes []string) *Report {
+	return Log(each(entries), each(notes), LogOptions{Statement: s.key, Log: s.log.View().Key})
+}
+
+func TestWholeLog(t *testing.T) {
+	s := newSample(t)
+	if report := s.whole(s.entries, s.notes); !report.OK() || len(report.NotChecked) == 0 {
+		t.Error(lines(report))
+	}
+	older := s.log.View()
+	older.Head.Size--
+	fork, err := ledger.SignCheckpoint(older.Head, s.logKey)
+	check(t, err)
+	swapped := slices.Clone(s.entries)
+	swapped[1], swapped[2] = swapped[2], swapped[1]
+	unsigned := slices.Clone(s.entries)
+	unsigned[2].Signature = s.entries[1].Signature
+	started := slices.Clone(s.entries)
+	started[0] = s.sign(bundle.TypeLogStart, subject("log", strings.Repeat("0", 64)), object{"origin": "other.lab.example"})
+	cases := map[string]struct {
+		entries []ledger.Entry
+		notes   []string
+		fails   string
+	}{
+		"no entry":            {nil, nil, "signatures of 0 statements"},
+		"no checkpoint":       {s.entries, nil, "0 checkpoints signed and consistent"},
+		"an entry cut off":    {s.entries[:5], s.notes, "checkpoint 4"},
+		"a checkpoint less":   {s.entries, s.notes[:4], "the last checkpoint covers the log"},
+		"two entries swapped": {swapped, s.notes, "checkpoint 1"},
+		"a signature swapped": {unsigned, s.notes, "signature of entry 2"},
+		"another start":       {started, s.notes, "log start"},
+		"a fork":              {s.entries, append(slices.Clone(s.notes[:4]), fork), "checkpoint 4"},
+		"a checkpoint twice":  {s.entries, append(slices.Clone(s.notes), s.notes[4]), "checkpoint 5"},
+		"not a checkpoint":    {s.entries, append(slices.Clone(s.notes), "x"), "checkpoint 5"},
+	}
+	for what, c := range cases {
+		if report := s.whole(c.entries, c.notes); report.OK() || !slices.Contains(report.Failed(), c.fails) {
+			t.Errorf("%s, want %q:\n%s", what, c.fails, lines(report))
+		}
+	}
+}
+
+func TestLogThatCannotBeRead(t *testing.T) {
+	s := newSample(t)
+	broken := func(yield func(ledger.Entry, error) bool) {
+		_ = yield(s.entries[0], nil) && yield(ledger.Entry{}, errors.New("disk"))
+	}
+	report := Log(broken, each(s.notes), LogOptions{Statement: s.key, Log: s.log.View().Key})
+	if !slices.Contains(report.Failed(), "read entry 1") {
+		t.Error(lines(report))
+	}
+}
+
+// TestManyFailures: a log full of faults does not print a line for each.
+func TestManyFailures(t *testing.T) {
+	s := newSample(t)
+	var entries []ledger.Entry
+	for range 100 {
+		entries = append(entries, ledger.Entry{Payload: []byte("{}"), Signature: []byte("x")})
+	}
+	if report := s.whole(entries, nil); report.OK() || len(report.Steps) > 20 {
+		t.Errorf("%d steps", len(report.Steps))
+	}
+}

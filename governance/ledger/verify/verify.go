@@ -1,0 +1,194 @@
+package verify
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/assay-run/assay/governance/bundle"
+	"github.com/assay-run/assay/governance/ledger"
+	"github.com/assay-run/assay/host/digest"
+)
+
+// Options are the trusted values of a verification, each the content of the file that an
+// option of the command names; nil where the option was not given.
+type Options struct {
+	Key         []byte // --key: governance.pub, PEM
+	TrustedRoot []byte // --trusted-root: trusted_root.json
+	Trust       []byte // --trust: trust.json
+	// ArtifactRoot is the folder that holds runs/, "" to leave artifacts unread.
+	ArtifactRoot string
+}
+
+// verifier is one verification under way.
+type verifier struct {
+	*Report
+	opts  Options
+	key   *ledger.Key
+	logs  []ledger.TrustedLog
+	trust *bundle.Trust
+
+	bundles   []*candidate
+	unread    bool // a bundle was given that cannot be read
+	seals     []*sealed
+	proofs    []File
+	envelopes []File
+	artifacts []File
+}
+
+// Verify checks the files against each other and against the trusted values of the
+// options. All steps are taken, whatever fails before.
+func Verify(files []File, opts Options) *Report {
+	v := &verifier{Report: &Report{}, opts: opts}
+	v.readTrusted()
+	for _, f := range files {
+		v.read(f)
+	}
+	for _, c := range v.bundles {
+		v.checkBundle(c)
+	}
+	for _, s := range v.seals {
+		v.checkSeal(s)
+	}
+	v.checkProofFiles()
+	v.checkArtifactFiles()
+	v.checkAttestations()
+	v.checkUse()
+	v.limits()
+	return v.Report
+}
+
+// readTrusted reads what the caller trusts. A value that cannot be read fails: to go on
+// as if it had not been given would check less than was asked for.
+func (v *verifier) readTrusted() {
+	var err error
+	if v.opts.Key != nil {
+		if v.key, err = ledger.ParseKey(v.opts.Key); err != nil {
+			v.step("read --key", mismatch("", "a P-256 public key in PEM", err.Error()))
+		}
+	}
+	if v.opts.TrustedRoot != nil {
+		if v.logs, err = ledger.ParseTrustedRoot(v.opts.TrustedRoot); err != nil {
+			v.step("read --trusted-root", mismatch("", "a Sigstore trusted root", err.Error()))
+		}
+	}
+	if v.opts.Trust != nil {
+		trust, refused := bundle.ParseTrust(v.opts.Trust)
+		if v.trust = trust; refused != nil {
+			v.step("read --trust", mismatch("", bundle.SchemaTrust, refused.Error()))
+		}
+	}
+}
+
+// read parses one file strictly and keeps it with its kind.
+func (v *verifier) read(f File) {
+	var err error
+	name := "strict parse " + f.Name
+	switch kindOf(f) {
+	case bundleFile:
+		var c *candidate
+		if c, err = readCandidate(f); c != nil {
+			v.bundles = append(v.bundles, c)
+		} else {
+			v.unread = true
+		}
+	case receiptFile:
+		var s *sealed
+		if s, err = readReceipt(f); err == nil {
+			v.seals = append(v.seals, s)
+		}
+	case sealFile:
+		var seal *ledger.Seal
+		if seal, err = ledger.ParseSeal(f.Data); err == nil {
+			v.seals = append(v.seals, &sealed{name: f.Name, seal: seal, sigstore: &seal.Sigstore})
+		}
+	case sigstoreFile:
+		var s *ledger.Sigstore
+		if s, err = ledger.ParseSigstore(f.Data); err == nil {
+			v.seals = append(v.seals, &sealed{name: f.Name, sigstore: s})
+		}
+	case proofFile:
+		_, err = ledger.ParseProof(string(f.Data))
+		v.proofs = append(v.proofs, f)
+	case envelopeFile:
+		_, err = readEnvelope(f.Data)
+		v.envelopes = append(v.envelopes, f)
+	default:
+		v.artifacts = append(v.artifacts, f)
+		return
+	}
+	if err != nil {
+		err = mismatch("", "a well-formed file", err.Error())
+	}
+	v.step(name, err)
+}
+
+// checkProofFiles compares each tlog-proof with the seals that were given.
+func (v *verifier) checkProofFiles() {
+	for _, f := range v.proofs {
+		err := error(mismatch("", "a seal or Sigstore bundle of the entry that it proves", "none"))
+		for _, s := range v.seals {
+			if err = v.checkProof(s, string(f.Data)); err == nil {
+				break
+			}
+		}
+		v.step("tlog-proof agrees "+f.Name, err)
+	}
+}
+
+// checkArtifactFiles looks a file of any other kind up among the subjects of the seals.
+func (v *verifier) checkArtifactFiles() {
+	for _, f := range v.artifacts {
+		sum := digest.SHA256Hex(f.Data)
+		err := error(mismatch("", "a subject of a seal", "sha256 "+sum))
+		for _, s := range v.seals {
+			if s.statement != nil && s.verified && s.statement.Names(sum) {
+				err = nil
+			}
+		}
+		v.step("sealed artifact "+f.Name, err)
+	}
+}
+
+// checkUse fails when keys were given that nothing could be checked with: whoever gives
+// them expects a seal to be verified.
+func (v *verifier) checkUse() {
+	if len(v.seals) == 0 && (v.opts.Key != nil || v.opts.TrustedRoot != nil) {
+		v.step("seal", mismatch("", "a receipt, seal or Sigstore bundle", "none that can be read"))
+	}
+	if len(v.Steps) == 0 {
+		v.step("files", errors.New("no file was given"))
+	}
+}
+
+// limits says what nothing above can show.
+func (v *verifier) limits() {
+	if len(v.bundles) == 0 {
+		v.skip("the candidate bundle: none was given that can be read")
+	}
+	if len(v.seals) == 0 {
+		v.skip("that a control plane accepted anything: no seal was given that can be read")
+	}
+	for _, c := range v.bundles {
+		if v.opts.ArtifactRoot == "" && len(c.artifacts) > 0 {
+			v.skip("%s of %s: no --artifact-root was given", plural(len(c.artifacts), "artifact"), c.name)
+		}
+	}
+	if slices.ContainsFunc(v.seals, func(s *sealed) bool { return s.receipt != nil }) {
+		v.skip("the receipt's facts, rungs, warnings and promotion state: only its seal is signed")
+	}
+	if len(v.envelopes) == 0 {
+		v.skip("who signed the candidate: no attestation was given")
+	} else {
+		v.skip("that attestations were made when they say, and are in force today")
+	}
+	v.skip("that others see the same log")
+	v.skip("that the runs are true: a seal says which bytes were accepted, not that they are right")
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

@@ -1,0 +1,109 @@
+package falsify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/assay-run/assay/host/artifact"
+	"github.com/assay-run/assay/host/registry"
+	"github.com/assay-run/assay/lab/evaluate"
+	"github.com/assay-run/assay/lab/falsify/battery"
+	"github.com/assay-run/assay/lab/split"
+)
+
+// Base is a completed run that can be attacked.
+type Base struct {
+	RunID string
+	*evaluate.Stored
+	search, train, validation battery.Part
+}
+
+// Newest is the run of a strategy that was completed last, "" if there is none.
+func Newest(ctx context.Context, h *evaluate.Host, slug string) (string, error) {
+	rows, err := h.Registry.ListMetadata(ctx, registry.Filter{Slug: slug, Kind: artifact.KindRun, Status: artifact.StatusCompleted})
+	if err != nil || len(rows) == 0 {
+		return "", err
+	}
+	return rows[len(rows)-1].RunID, nil
+}
+
+// Open reads a run, every file hashed again. The error is an *evaluate.Error when it
+// cannot be attacked, and an *artifact.MismatchError when its files have changed.
+func Open(ctx context.Context, h *evaluate.Host, slug, runID string) (*Base, error) {
+	row, err := h.Registry.Get(ctx, runID)
+	switch {
+	case errors.Is(err, registry.ErrNotFound):
+		return nil, refuse("RUN_NOT_FOUND", "there is no run %s: lab runs list shows what there is", runID)
+	case err != nil:
+		return nil, err
+	case row.Slug != slug:
+		return nil, refuse("RUN_NOT_FOUND", "run %s is of %s, not of %s", runID, row.Slug, slug)
+	case row.Kind != artifact.KindRun:
+		return nil, refuse("RUN_NOT_FOUND", "run %s is of kind %s: only a run of lab run can be attacked", runID, row.Kind)
+	case row.Status != artifact.StatusCompleted:
+		return nil, refuse("RUN_NOT_FOUND", "run %s is %s: only a completed one can be attacked", runID, row.Status)
+	}
+	b := &Base{RunID: runID}
+	if b.Stored, err = h.Stored(runID); errors.Is(err, fs.ErrNotExist) {
+		return nil, &artifact.MismatchError{RunID: runID, Problems: []string{"metadata.json is missing"}}
+	}
+	if err != nil {
+		return nil, err
+	}
+	for role, part := range map[string]*battery.Part{split.RoleSearch: &b.search, split.RoleTrain: &b.train, split.RoleValidation: &b.validation} {
+		for _, r := range b.Splits.Splits {
+			if r.ID == role {
+				*part = battery.Part{From: r.From, To: r.To}
+			}
+		}
+		if part.To == 0 {
+			return nil, &evaluate.Error{
+				Code: "LAB_JSON_INVALID", Details: map[string]any{"pointer": "/splits/scheme"},
+				Message: fmt.Sprintf("/splits/scheme run %s has no split %s: lab falsify attacks runs whose scheme is default", runID, role),
+			}
+		}
+	}
+	return b, nil
+}
+
+func refuse(code, format string, args ...any) *evaluate.Error {
+	return &evaluate.Error{Code: code, Message: fmt.Sprintf(format, args...), Details: map[string]any{"flag": "--run"}}
+}
+
+// ask is the question of the base, looked up again with exactly its inputs.
+func (b *Base) ask(ctx context.Context, h *evaluate.Host, slug string) (*evaluate.Prepared, error) {
+	scheme, err := evaluate.SchemeOf(b.Splits)
+	if err != nil {
+		return nil, err
+	}
+	q, err := h.Again(b.Request, slug, scheme, "")
+	if err != nil {
+		return nil, err
+	}
+	q.Plugin.SourceSHA256 = b.Metadata.Plugin.SourceSHA256
+	p, err := h.Prepare(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	if p.Manifest.Request.Splits.SHA256 != b.Request.Splits.SHA256 {
+		p.Close()
+		return nil, &evaluate.Error{Code: "INPUTS_MISSING", Message: "the splits of run " + b.RunID + " cannot be made again"}
+	}
+	return p, nil
+}
+
+// decided is the decision hash of the base's search split; "" where another engine has
+// made it, whose word this one does not have to keep.
+func (b *Base) decided(engine artifact.Engine) string {
+	if b.Request.Inputs.Engine.SHA256 != engine.SHA256 {
+		return ""
+	}
+	for _, s := range b.Report.Splits {
+		if s.ID == split.RoleSearch {
+			return s.DecisionHash
+		}
+	}
+	return ""
+}

@@ -1,0 +1,99 @@
+package page
+
+import (
+	"bytes"
+	"encoding/xml"
+	"strings"
+	"testing"
+
+	"github.com/assay-run/assay/lab/falsify/judge"
+)
+
+func number(x float64) *float64 { return &x }
+
+func sample() Falsification {
+	tests := []*judge.Test{}
+	for _, e := range judge.Catalogue() {
+		tests = append(tests, judge.Skip(e.ID, judge.NoParameters))
+	}
+	cost := tests[5]
+	cost.Verdict, cost.ReasonCode, cost.PValue, cost.PHolm = judge.Fail, judge.NetLoss, number(0.031), number(0.062)
+	cost.Statistic = judge.Statistic{Name: "net_return", Value: number(-0.0181), Threshold: number(0), Direction: ">"}
+	cost.Evidence = []judge.Evidence{{Path: "falsify/cost_stress/costs.csv", Rows: 4}}
+	noise := []judge.Replay{}
+	for i := range 20 {
+		noise = append(noise, judge.Replay{Replica: i, Sharpe: number(float64(i) / 10)})
+	}
+	return Falsification{
+		RunID: "run_a", BaseRunID: "run_b", Strategy: `<script>alert("x")</script>`, Params: `{"fast":10}`, From: "2020-01-01", To: "2020-12-31",
+		Profile: "falsify-profile/1", Overall: judge.Fail, Conclusion: "fail", Refuted: []string{"survives costs (net -1.8 % at doubled costs)"},
+		Tests: tests, Replays: map[string][]judge.Replay{judge.PriceNoise: noise, judge.Determinism: noise}, Sharpe: number(1),
+		Equity: []float64{10000, 10100, 9900, 10300}, Trials: 3,
+	}
+}
+
+func TestThePageNeedsNothingElse(t *testing.T) {
+	text, err := Render(sample())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, bad := range []string{"http:", "https:", "<script", "src=", "url(", "@import", "javascript:"} {
+		if bytes.Contains(text, []byte(bad)) {
+			t.Errorf("the page has %s", bad)
+		}
+	}
+	for _, want := range []string{
+		"default-src 'none'", "prefers-color-scheme: dark", "Refuted: survives costs (net -1.8 % at doubled costs)", "✗ fail: 1 of its claims is refuted",
+		"&lt;script&gt;", `<a href="cost_stress/costs.csv">`, "-0.0181", "&gt; 0", "0.031 (0.062)", "net loss", "no parameters", "3 trials in the ledger",
+	} {
+		if !bytes.Contains(text, []byte(want)) {
+			t.Errorf("the page lacks %s", want)
+		}
+	}
+	if n := bytes.Count(text, []byte(`<svg class="strip"`)); n != 1 {
+		t.Errorf("%d strips, want that of price_noise", n)
+	}
+	again, err := Render(sample())
+	if err != nil || !bytes.Equal(text, again) {
+		t.Error("the page differs from itself", err)
+	}
+}
+
+func TestChartsAreWellFormed(t *testing.T) {
+	list := []judge.Replay{{Sharpe: number(-1)}, {}, {Sharpe: number(0)}, {Sharpe: number(0)}, {Sharpe: number(2)}, {Sharpe: number(1)}}
+	for name, svg := range map[string]string{
+		"strip": string(strip(list, number(1.5))), "flat": string(curve([]float64{5, 5, 5})), "curve": string(curve(make([]float64, 5000))),
+	} {
+		d := xml.NewDecoder(strings.NewReader(svg))
+		elements := 0
+		for {
+			token, err := d.Token()
+			if token == nil {
+				break
+			}
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			if _, start := token.(xml.StartElement); start {
+				elements++
+			}
+		}
+		if elements < 2 || strings.Contains(svg, "NaN") || strings.Contains(svg, "Inf") {
+			t.Errorf("%s: %d elements: %.200s", name, elements, svg)
+		}
+	}
+	if strip(list[:3], number(1)) != "" || strip(list, nil) != "" || curve([]float64{1}) != "" {
+		t.Error("something is drawn from nothing")
+	}
+}
+
+func TestNumbersAreShort(t *testing.T) {
+	for want, x := range map[string]float64{"0.5217": 0.521714916994, "-12346": -12345.6, "1e-09": 1e-9, "0": 0, "9999": 9999.4, "2.303": 2.3028397278} {
+		if got := Number(&x); got != want {
+			t.Errorf("%v is %s, want %s", x, got, want)
+		}
+	}
+	if Number(nil) != "" {
+		t.Error("nothing is a number")
+	}
+}

@@ -1,0 +1,235 @@
+package profile
+
+import (
+	"bytes"
+	_ "embed" // the default profile
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/assay-run/assay/host/digest"
+	"github.com/assay-run/assay/lab/falsify/judge"
+)
+
+// Schema names the format.
+const Schema = "falsify-profile/1"
+
+// Profile is how a falsification is made. Counts are replays unless they say otherwise.
+type Profile struct {
+	Schema string `json:"schema"`
+	// ID is what reports call it.
+	ID string `json:"id"`
+	// Replicas are those of random_entry and permuted_candles, Noise and Gaps those of
+	// price_noise and missing_candles.
+	Replicas int `json:"replicas"`
+	Noise    int `json:"noise"`
+	Gaps     int `json:"gaps"`
+	// Orders are those of the trades that trade_shuffle draws, Bootstrap the resamples of
+	// buy_and_hold, Selections the permutations of permuted_selection.
+	Orders     int `json:"orders"`
+	Bootstrap  int `json:"bootstrap"`
+	Selections int `json:"selections"`
+	// Full says that permuted_selection is made, too. FullReplicas takes the place of
+	// Replicas then.
+	Full         bool `json:"full"`
+	FullReplicas int  `json:"full_replicas"`
+	// Only and Skip are ids of tests: those that alone are made, and those that are not.
+	Only   []string     `json:"only"`
+	Skip   []string     `json:"skip"`
+	Policy judge.Policy `json:"policy"`
+}
+
+//go:embed default.json
+var defaultText []byte
+
+// Default is falsify-profile/1.
+func Default() Profile {
+	p := Profile{Only: []string{}, Skip: []string{}}
+	if err := json.Unmarshal(defaultText, &p); err != nil {
+		panic(err) // a test reads the embedded file
+	}
+	return p
+}
+
+// DefaultText is the default profile as a file that a user can begin with.
+func DefaultText() []byte { return bytes.Clone(defaultText) }
+
+// FieldError is a bad value of a profile, by JSON pointer.
+type FieldError struct{ Pointer, Message string }
+
+// Error says what is wrong with which field.
+func (e *FieldError) Error() string { return strings.TrimSpace(e.Pointer + " " + e.Message) }
+
+// MaxBytes is the size of the largest profile that is read.
+const MaxBytes = 1 << 20
+
+// Decode reads a profile strictly; what it does not name is as in the default. The error
+// is a *FieldError.
+func Decode(text []byte) (Profile, error) {
+	p := Default()
+	canonical, err := digest.CanonicalJSON(text)
+	if err != nil {
+		return p, &FieldError{"", "the profile is not canonical JSON: " + err.Error()}
+	}
+	if len(canonical) == 0 || canonical[0] != '{' {
+		return p, &FieldError{"", "the profile is not a JSON object"}
+	}
+	if err := known("", canonical, reflect.TypeFor[Profile]()); err != nil {
+		return p, err
+	}
+	if err := json.Unmarshal(canonical, &p); err != nil {
+		if bad, ok := err.(*json.UnmarshalTypeError); ok {
+			return p, &FieldError{"/" + strings.ReplaceAll(bad.Field, ".", "/"), "must not be a " + bad.Value}
+		}
+		return p, &FieldError{"", err.Error()}
+	}
+	return p, p.check()
+}
+
+// known refuses members that the type has no field for, and null.
+func known(pointer string, text []byte, t reflect.Type) error {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(text, &members); err != nil {
+		return &FieldError{pointer, "must be an object"}
+	}
+	fields := map[string]reflect.Type{}
+	for i := range t.NumField() {
+		fields[t.Field(i).Tag.Get("json")] = t.Field(i).Type
+	}
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		at := pointer + "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
+		field, ok := fields[name]
+		switch {
+		case !ok:
+			return &FieldError{at, "is not a field of " + Schema}
+		case string(members[name]) == "null":
+			return &FieldError{at, "must not be null"}
+		case field.Kind() == reflect.Struct:
+			if err := known(at, members[name], field); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// The fewest replays that p = 0.05 can come of, and the most that anybody waits for.
+const (
+	leastReplicas = 19
+	mostReplicas  = 99_999
+)
+
+func (p *Profile) check() error {
+	if p.Schema != Schema {
+		return &FieldError{"/schema", fmt.Sprintf("must be %q", Schema)}
+	}
+	if p.ID == "" || len(p.ID) > 128 {
+		return &FieldError{"/id", "must have 1 to 128 characters"}
+	}
+	for _, c := range []struct {
+		pointer      string
+		value, least int
+	}{
+		{"/replicas", p.Replicas, leastReplicas}, {"/full_replicas", p.FullReplicas, leastReplicas}, {"/bootstrap", p.Bootstrap, leastReplicas},
+		{"/selections", p.Selections, leastReplicas}, {"/noise", p.Noise, 1}, {"/gaps", p.Gaps, 1}, {"/orders", p.Orders, 1},
+	} {
+		if c.value < c.least || c.value > mostReplicas {
+			return &FieldError{c.pointer, fmt.Sprintf("must be from %d to %d", c.least, mostReplicas)}
+		}
+	}
+	for _, list := range []struct {
+		pointer string
+		ids     []string
+	}{{"/only", p.Only}, {"/skip", p.Skip}} {
+		for i, id := range list.ids {
+			if _, ok := judge.Find(id); !ok {
+				return &FieldError{fmt.Sprintf("%s/%d", list.pointer, i), fmt.Sprintf("there is no test %q", id)}
+			}
+		}
+	}
+	return checkPolicy(&p.Policy)
+}
+
+// checkPolicy wants thresholds that can be reached and stand in the right order.
+func checkPolicy(p *judge.Policy) error {
+	for _, c := range []struct {
+		name      string
+		value     float64
+		low, high float64
+	}{
+		{"warmup_drift", p.WarmupDrift, 0, 1}, {"warmup_drift_warn", p.WarmupDriftWarn, p.WarmupDrift, 1}, {"warmup_decisions_warn", p.WarmupDecisionsWarn, 0, 1},
+		{"delay_pass", p.DelayPass, 0, 1}, {"delay_warn", p.DelayWarn, 0, p.DelayPass}, {"keep", p.Keep, 0, 1},
+		{"noise_positive", p.NoisePositive, 0, 1}, {"neighbour_positive", p.NeighbourPositive, 0, 1}, {"neighbour_peak", p.NeighbourPeak, 0, 1},
+		{"symbol_share", p.SymbolShare, 0, 1}, {"year_share", p.YearShare, 0, 1}, {"terciles", float64(p.Terciles), 0, 3},
+		{"p_pass", p.PPass, 0, 1}, {"p_warn", p.PWarn, p.PPass, 1}, {"participation", p.Participation, 0, 1},
+		{"participation_fills", p.ParticipationFills, 0, 1}, {"same_return", p.SameReturn, 0, 1},
+	} {
+		if !(c.value >= c.low && c.value <= c.high) {
+			return &FieldError{"/policy/" + c.name, fmt.Sprintf("must be from %g to %g", c.low, c.high)}
+		}
+	}
+	for _, c := range []struct {
+		name  string
+		value float64
+	}{{"cost_pass", p.CostPass}, {"cost_warn", p.CostWarn}} {
+		if c.value != 1.5 && c.value != 2 && c.value != 3 {
+			return &FieldError{"/policy/" + c.name, "must be 1.5, 2 or 3: what is played"}
+		}
+	}
+	if p.CostWarn > p.CostPass {
+		return &FieldError{"/policy/cost_warn", "must not be above cost_pass"}
+	}
+	return nil
+}
+
+// Options change a profile from the command line.
+type Options struct {
+	Full       bool
+	Only, Skip []string
+}
+
+// With is the profile with options. Ids come out in the order of the catalogue, each
+// once. The error is a *FieldError about an id that no test has.
+func (p Profile) With(o Options) (Profile, error) {
+	p.Only, p.Skip = slices.Concat(p.Only, o.Only), slices.Concat(p.Skip, o.Skip)
+	if err := p.check(); err != nil {
+		return p, err
+	}
+	p.Full = p.Full || o.Full
+	p.Only, p.Skip = ordered(p.Only), ordered(p.Skip)
+	return p, nil
+}
+
+func ordered(ids []string) []string {
+	out := []string{}
+	for _, e := range judge.Catalogue() {
+		if slices.Contains(ids, e.ID) {
+			out = append(out, e.ID)
+		}
+	}
+	return out
+}
+
+// Selects says whether a test is made as far as the user is concerned.
+func (p *Profile) Selects(id string) bool {
+	return (len(p.Only) == 0 || slices.Contains(p.Only, id)) && !slices.Contains(p.Skip, id)
+}
+
+// Permutations is how many replays random_entry and permuted_candles make.
+func (p *Profile) Permutations() int {
+	if p.Full {
+		return p.FullReplicas
+	}
+	return p.Replicas
+}
+
+// Canonical is the profile as canonical JSON, with its SHA-256 in lower-case hex.
+func (p *Profile) Canonical() (text []byte, sha256 string, err error) {
+	if text, err = digest.JCS(p); err != nil {
+		return nil, "", err
+	}
+	return text, digest.SHA256Hex(text), nil
+}

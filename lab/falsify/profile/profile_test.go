@@ -1,0 +1,133 @@
+package profile
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/assay-run/assay/lab/falsify/judge"
+)
+
+func TestTheDefaultIsThatOfThePage(t *testing.T) {
+	p := Default()
+	if err := p.check(); err != nil {
+		t.Fatal(err)
+	}
+	want := Profile{
+		Schema: "falsify-profile/1", ID: "falsify-profile/1", Replicas: 199, Noise: 20, Gaps: 10, Orders: 999, Bootstrap: 999,
+		Selections: 99, FullReplicas: 999, Only: []string{}, Skip: []string{}, Policy: judge.DefaultPolicy(),
+	}
+	a, err := json.Marshal(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := json.Marshal(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(a) != string(b) {
+		t.Errorf("%s\nwant %s", a, b)
+	}
+	again, err := Decode(DefaultText())
+	if err != nil || again.Policy != want.Policy || again.ID != want.ID {
+		t.Errorf("%+v, %v", again, err)
+	}
+}
+
+func TestAFileChangesWhatItNames(t *testing.T) {
+	p, err := Decode([]byte(`{"policy":{"cost_pass":3},"id":"strict","schema":"falsify-profile/1","replicas":499}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.ID != "strict" || p.Replicas != 499 || p.Policy.CostPass != 3 || p.Policy.CostWarn != 1.5 || p.Noise != 20 {
+		t.Errorf("%+v", p)
+	}
+}
+
+func TestWhatIsWrongIsNamed(t *testing.T) {
+	for text, pointer := range map[string]string{
+		`[]`: "", `{"id":"a","id":"b"}`: "", `{"schema":"x"}`: "/schema", `{"id":""}`: "/id", `{"noise":0}`: "/noise",
+		`{"replicas":18}`: "/replicas", `{"replicas":100000}`: "/replicas", `{"replicas":1.5}`: "/replicas", `{"selections":1}`: "/selections",
+		`{"luck":1}`: "/luck", `{"a/b":1}`: "/a~1b", `{"policy":{"luck":1}}`: "/policy/luck", `{"policy":[]}`: "/policy", `{"policy":null}`: "/policy",
+		`{"skip":["luck"]}`: "/skip/0", `{"only":["regime","luck"]}`: "/only/1", `{"only":"regime"}`: "/only",
+		`{"policy":{"p_pass":0.2}}`: "/policy/p_warn", `{"policy":{"p_warn":2}}`: "/policy/p_warn", `{"policy":{"delay_warn":0.6}}`: "/policy/delay_warn",
+		`{"policy":{"cost_pass":4}}`: "/policy/cost_pass", `{"policy":{"cost_warn":3}}`: "/policy/cost_warn", `{"policy":{"keep":"half"}}`: "/policy/keep",
+		`{"policy":{"terciles":4}}`: "/policy/terciles", `{"policy":{"warmup_drift_warn":0}}`: "/policy/warmup_drift_warn",
+	} {
+		_, err := Decode([]byte(text))
+		if strings.HasPrefix(text, `{"`) && !strings.Contains(text, `"schema"`) && pointer != "" {
+			_, err = Decode([]byte(`{"schema":"falsify-profile/1",` + text[1:]))
+		}
+		var bad *FieldError
+		if !errors.As(err, &bad) || bad.Pointer != pointer || bad.Error() == "" {
+			t.Errorf("%s: %v, want a fault at %q", text, err, pointer)
+		}
+	}
+}
+
+func TestOptionsComeOnTop(t *testing.T) {
+	p, err := Default().With(Options{Full: true, Only: []string{"regime", "determinism", "regime"}, Skip: []string{"capacity"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !p.Full || p.Permutations() != 999 || !slices.Equal(p.Only, []string{"determinism", "regime"}) || !slices.Equal(p.Skip, []string{"capacity"}) {
+		t.Errorf("%+v", p)
+	}
+	if !p.Selects("regime") || p.Selects("capacity") || p.Selects("cost_stress") {
+		t.Error("the wrong tests are selected")
+	}
+	var bad *FieldError
+	if _, err := Default().With(Options{Skip: []string{"luck"}}); !errors.As(err, &bad) {
+		t.Error(err)
+	}
+	if plain := Default(); plain.Permutations() != 199 || !plain.Selects("capacity") {
+		t.Error("the default selects")
+	}
+}
+
+func TestEqualProfilesHaveEqualHashes(t *testing.T) {
+	one, err := Decode([]byte(`{"schema":"falsify-profile/1","id":"x","noise":5,"policy":{"p_pass":0.01}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	two, err := Decode([]byte(`{ "policy": {"p_pass": 1e-2}, "noise": 5.0e0, "id": "x", "schema": "falsify-profile/1" }`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, a, err := one.Canonical()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, b, err := two.Canonical()
+	if err != nil || a != b {
+		t.Errorf("%s, %s, %v", a, b, err)
+	}
+	two.Skip = []string{"capacity"}
+	if _, c, _ := two.Canonical(); c == a {
+		t.Error("what is skipped is not hashed")
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	f.Add(DefaultText())
+	f.Add([]byte(`{"schema":"falsify-profile/1","id":"x","only":["regime"],"policy":{"keep":0.1}}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		p, err := Decode(text)
+		if err != nil {
+			return
+		}
+		canonical, sum, err := p.Canonical()
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := Decode(canonical)
+		if err != nil {
+			t.Fatalf("%s: %v", canonical, err)
+		}
+		if _, other, _ := again.Canonical(); other != sum {
+			t.Errorf("%s reads as another", canonical)
+		}
+	})
+}

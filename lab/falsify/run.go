@@ -1,0 +1,252 @@
+package falsify
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/assay-run/assay/host/artifact"
+	"github.com/assay-run/assay/host/digest"
+	"github.com/assay-run/assay/host/registry"
+	"github.com/assay-run/assay/lab/evaluate"
+	"github.com/assay-run/assay/lab/falsify/battery"
+	"github.com/assay-run/assay/lab/falsify/judge"
+	"github.com/assay-run/assay/lab/falsify/page"
+	"github.com/assay-run/assay/lab/falsify/profile"
+	"github.com/assay-run/assay/lab/family/plan"
+	"github.com/assay-run/assay/lab/selection"
+	"github.com/assay-run/assay/lab/selection/series"
+	"github.com/assay-run/assay/lab/split"
+	"github.com/assay-run/assay/lab/stat"
+)
+
+// Options of one falsification.
+type Options struct {
+	Profile profile.Profile
+	// Force makes the battery again where there is an answer; the result must be the same.
+	Force bool
+	// Progress hears how many replays have been made, how many are known to be wanted, and
+	// how many plugins have failed, one call at a time.
+	Progress func(done, planned int64, failed int)
+	// Waiting hears that another process is answering the same question.
+	Waiting func(owner string)
+}
+
+// Result is a falsification as it is stored now.
+type Result struct {
+	*evaluate.Answer
+	Summary *Summary
+	// Warnings are those about the ledger of trials.
+	Warnings []artifact.ReportWarning
+}
+
+// depends is what a falsification depends on besides the question of its base.
+type depends struct {
+	BaseRequestHash string           `json:"base_request_hash"`
+	BaseResultHash  string           `json:"base_result_hash"`
+	ProfileSHA256   string           `json:"profile_sha256"`
+	Ledger          selection.Digest `json:"ledger"`
+}
+
+// Run attacks a base. The errors are those of evaluate.Host.Run.
+func Run(ctx context.Context, h *evaluate.Host, base *Base, o Options) (*Result, error) {
+	ledger, err := selection.Read(ctx, h.Registry, h.Artifacts, base.RunID)
+	if err != nil {
+		return nil, err
+	}
+	text, sum, err := o.Profile.Canonical()
+	if err != nil {
+		return nil, err
+	}
+	original, err := base.ask(ctx, h, base.Metadata.Slug)
+	if err != nil {
+		return nil, err
+	}
+	defer original.Close()
+	on := depends{base.Report.RequestHash, base.Report.ResultHash, sum, ledger.Digest()}
+	falsification, err := digest.JCS(on)
+	if err != nil {
+		return nil, err
+	}
+	question, err := h.Vary(original, func(q *evaluate.Question) {
+		q.Kind, q.Falsification = artifact.KindFalsification, falsification
+	})
+	if err != nil {
+		return nil, err
+	}
+	a := &attack{host: h, base: base, options: o, question: question, ledger: ledger, depends: on, profile: text}
+	answer, err := h.Run(ctx, question, evaluate.Options{Force: o.Force, Waiting: o.Waiting, Make: a.make})
+	if err != nil {
+		return nil, err
+	}
+	summary, err := ReadSummary(h.Artifacts.Dir(answer.RunID))
+	if err != nil {
+		return nil, err
+	}
+	return &Result{Answer: answer, Summary: summary, Warnings: ledger.Warnings}, nil
+}
+
+// attack is a question on its way to an answer.
+type attack struct {
+	host     *evaluate.Host
+	base     *Base
+	options  Options
+	question *evaluate.Prepared
+	ledger   *selection.Ledger
+	depends  depends
+	profile  []byte // canonical
+}
+
+// make fills the run of the falsification.
+func (a *attack) make(ctx context.Context, run *artifact.Run) error {
+	seed := a.question.Question.Seed
+	chosen, err := a.ledger.Select(ctx, series.NewCandles(a.host.Candles), seed)
+	if err != nil {
+		return err
+	}
+	planned, err := a.plan(ctx)
+	if err != nil {
+		return err
+	}
+	b := battery.Base{
+		Host: a.host, Question: a.question, Search: a.base.search, Train: a.base.train, Validation: a.base.validation,
+		Selection: chosen, Plan: planned, Profile: a.options.Profile, Seed: seed, Progress: a.options.Progress,
+	}
+	if b.Decided = a.base.decided(a.host.Engine); b.Decided != "" {
+		if b.Lines, err = os.ReadFile(filepath.Join(a.host.Artifacts.Dir(a.base.RunID), "splits", split.RoleSearch, "decisions.jsonl")); err != nil {
+			return err
+		}
+	}
+	found, err := battery.Run(ctx, b)
+	if err != nil {
+		return err
+	}
+	return a.fill(run, found, chosen)
+}
+
+// plan is the one that the base was selected by, nil for a run of its own and for one
+// whose plan is not there any more.
+func (a *attack) plan(ctx context.Context) (*battery.Plan, error) {
+	id := a.base.Metadata.PlanID
+	if id == nil || !a.options.Profile.Full {
+		return nil, nil
+	}
+	row, err := a.host.Registry.FindPlan(ctx, a.base.Metadata.Slug, *id)
+	if errors.Is(err, registry.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	file, err := plan.Parse(row.Payload)
+	if err != nil {
+		return nil, err
+	}
+	out := &battery.Plan{Metric: file.Plan.Objective.Metric, Minimise: file.Plan.Objective.Direction == "min"}
+	for _, t := range file.Plan.Trials {
+		params, err := file.Plan.Params(t.Index)
+		if err != nil {
+			return nil, err
+		}
+		out.Params = append(out.Params, params)
+	}
+	return out, nil
+}
+
+// fill puts what was found into the run.
+func (a *attack) fill(run *artifact.Run, found *battery.Outcome, chosen *selection.Result) error {
+	run.Manifest.Sandbox = found.Sandbox
+	if p := found.Played; p.Results != nil {
+		run.Splits = []artifact.Split{{
+			ID: split.RoleSearch, Results: p.Results, Failed: p.Failure != nil, WarmupInside: min(p.Short, a.base.search.To-a.base.search.From),
+			WarmupOrdersDropped: p.Results.WarmupRejections(),
+			Decisions: func(w io.Writer) error {
+				_, err := io.Copy(w, bytes.NewReader(p.Lines))
+				return err
+			},
+		}}
+	}
+	summary := a.summary(found)
+	e := run.Evaluation
+	e.Stress, e.Warnings = found.Stress, append(append(e.Warnings, a.ledger.Warnings...), chosen.Warnings...)
+	e.Overfitting = &artifact.Overfitting{Basis: split.RoleWalkForward, Undefined: map[string]stat.Reason{}}
+	if a.base.Report.Overfitting != nil {
+		own := *a.base.Report.Overfitting
+		e.Overfitting = &own
+	}
+	e.Overfitting.Selection = chosen.Selection
+	e.Falsification = summary.brief()
+	if found.Capsule != nil {
+		e.FailureCapsule = found.Capsule
+	}
+	e.Verdict = string(summary.Overall)
+	if summary.Overall != judge.Inconclusive {
+		n := int64(found.Overall.GatesFailed)
+		e.GatesFailed = &n
+	}
+	text, err := summary.encode()
+	if err != nil {
+		return err
+	}
+	html, err := page.Render(a.page(run, summary, found))
+	if err != nil {
+		return err
+	}
+	e.Files = append(e.Files,
+		artifact.ExtraFile{Name: summaryName, MediaType: mediaJSON, Content: text},
+		artifact.ExtraFile{Name: "falsify/summary.html", MediaType: "text/html", Content: html},
+		artifact.ExtraFile{Name: "falsify/profile.json", MediaType: mediaJSON, Content: a.profile},
+	)
+	for _, f := range found.Files {
+		e.Files = append(e.Files, artifact.ExtraFile{Name: f.Path, MediaType: mediaOf(f.Path), Content: f.Content})
+	}
+	return nil
+}
+
+func (a *attack) page(run *artifact.Run, s *Summary, found *battery.Outcome) page.Falsification {
+	m := a.base.Metadata
+	f := page.Falsification{
+		RunID: run.ID, BaseRunID: a.base.RunID, Strategy: m.Slug, Params: string(a.question.Manifest.Request.StrategyParams), Profile: s.Profile.ID, Checksum: s.Profile.SHA256,
+		From: a.question.OpenAt(a.base.search.From).String()[:10], To: a.question.OpenAt(a.base.search.To - 1).String()[:10],
+		Overall: s.Overall, Conclusion: s.Conclusion(), Refuted: s.Refuted, Tests: s.Tests, Replays: found.Rows, Trials: s.Ledger.NTrials,
+	}
+	if r := found.Played; r.Results != nil && r.Failure == nil {
+		f.Equity = r.Results.Equity.Equity
+		if x, defined := r.Metrics.Get("sharpe_ratio"); defined {
+			f.Sharpe = &x
+		}
+	}
+	return f
+}
+
+func (a *attack) summary(found *battery.Outcome) *Summary {
+	return &Summary{
+		Schema: summarySchema, BaseRunID: a.base.RunID, BaseRequestHash: a.depends.BaseRequestHash,
+		Profile: ProfileRef{ID: a.options.Profile.ID, SHA256: a.depends.ProfileSHA256}, Seed: strconv.FormatUint(a.question.Question.Seed, 10),
+		Tests: found.Tests, Overall: found.Overall.Verdict, Refuted: found.Overall.Refuted, Ledger: a.depends.Ledger,
+	}
+}
+
+const mediaJSON = "application/json"
+
+func mediaOf(path string) string {
+	if filepath.Ext(path) == ".csv" {
+		return "text/csv"
+	}
+	return "application/jsonl"
+}
+
+// ReadSummary reads falsify/summary.json in the folder of a run.
+func ReadSummary(dir string) (*Summary, error) {
+	text, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(summaryName)))
+	if err != nil {
+		return nil, err
+	}
+	s := &Summary{}
+	return s, json.Unmarshal(text, s)
+}
