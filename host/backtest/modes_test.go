@@ -134,7 +134,8 @@ func TestWarmupComesFromBeforeTheWindow(t *testing.T) {
 }
 
 func TestForeignSimulatorRunsInLockstep(t *testing.T) {
-	l := newLab(t, 200, "foreign")
+	l := newLab(t, 200, "foreign", "untold")
+	l.driven(request("untold", nil), Split{Drive: Drive{Lockstep: true}})
 	x, o := l.run(context.Background(), request("foreign", nil))
 	if o.Failure != nil || x.mode != Lockstep {
 		t.Fatalf("mode %d, %+v", x.mode, o.Failure)

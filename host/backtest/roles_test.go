@@ -32,6 +32,7 @@ func roles() map[string]func() {
 		"probe":    func() { serve.Strategy(sdk.Spec{Name: "probe"}, newProbe) },
 		"picky":    func() { serve.Strategy(sdk.Spec{Name: "picky"}, newPicky) },
 		"foreign":  func() { serveRaw("foreign", "other-sim/1", foreign) },
+		"untold":   func() { serveRaw("untold", "other-sim/1", untold) },
 		"lateexit": func() {
 			serve.Strategy(sdk.Spec{Name: "lateexit"}, func(goodParams) (sdk.Strategy, error) { return &lateExit{good{50}}, nil })
 		},
@@ -300,12 +301,17 @@ func lies() map[string]lie {
 	}
 }
 
-// foreign has no simulator of ours, so it is driven step by step. It answers nothing,
-// and must not be told how many steps there will be.
-func foreign(total int64, s grpc.BidiStreamingServer[strategypb.HostMessage, strategypb.PluginMessage]) error {
+// untold is foreign that does not want to know how many steps there are.
+func untold(total int64, s grpc.BidiStreamingServer[strategypb.HostMessage, strategypb.PluginMessage]) error {
 	if total != 0 {
 		return fmt.Errorf("the host said that there would be %d steps", total)
 	}
+	return foreign(total, s)
+}
+
+// foreign has no simulator of ours, so it is driven step by step. It answers nothing,
+// and must not be told how many steps there will be.
+func foreign(_ int64, s grpc.BidiStreamingServer[strategypb.HostMessage, strategypb.PluginMessage]) error {
 	for {
 		m, err := s.Recv()
 		if errors.Is(err, io.EOF) || (err == nil && m.GetStep() == nil) {

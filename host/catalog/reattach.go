@@ -57,6 +57,22 @@ func parseReattach(value string) ([]reattachment, error) {
 	return list, nil
 }
 
+// Attached is the part of a value of ASSAY_REATTACH_STRATEGIES that is about one
+// strategy, "" if it is not in there. In names - and _ count as equal.
+func Attached(value, name string) (string, error) {
+	list, err := parseReattach(value)
+	if err != nil {
+		return "", err
+	}
+	for _, r := range list {
+		if sameKey(r.name) == sameKey(name) {
+			text, err := json.Marshal(map[string]reattachment{r.name: r})
+			return string(text), err
+		}
+	}
+	return "", nil
+}
+
 // reattachAll asks every strategy under a debugger what it is.
 func (c *Catalog) reattachAll(ctx context.Context, debugged []reattachment) []Strategy {
 	var list []Strategy

@@ -25,9 +25,19 @@ func main() {
 	size := flag.Int("size", 0, "measure one size, in candles, and print JSON (used by the program itself)")
 	sizes := flag.String("sizes", "100000,1500000,10000000", "candles of each measurement")
 	strategies := flag.String("strategies", "bin/strategies", "the folder that make build fills")
+	lab := flag.String("lab", "bin/lab", "the lab that make build makes")
+	trials := flag.Int("trials", familyTrials, "trials of the search; 0 leaves it out")
+	attack := flag.Bool("falsify", true, "time lab falsify")
 	profile := flag.String("cpuprofile", "", "with -size: write a profile of co-simulation in the host")
 	flag.Parse()
-	if err := run(*size, *sizes, *strategies, *profile); err != nil {
+	err := run(*size, *sizes, *strategies, *profile)
+	if err == nil && *size == 0 && *trials > 0 {
+		err = measureFamily(*lab, *strategies, *trials)
+	}
+	if err == nil && *size == 0 && *attack {
+		err = measureFalsify(*lab, *strategies)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
@@ -44,7 +54,10 @@ func run(size int, sizes, strategies, profile string) error {
 	fmt.Printf("%s, %d processors, %s/%s\n", runtime.Version(), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH)
 	fmt.Println("R: sma_cross (stake 100) on Synth(1, n, 2017-01-01, 1m), cash 100,000, bar-v1")
 	var last figures
-	for _, text := range strings.Split(sizes, ",") {
+	for text := range strings.SplitSeq(sizes, ",") {
+		if text == "" {
+			continue // nothing but the search
+		}
 		f, err := inChild(text, strategies)
 		if err != nil {
 			return err

@@ -59,6 +59,11 @@ func Run(ctx context.Context, h *evaluate.Host, base *Base, o Options) (*Result,
 	if err != nil {
 		return nil, err
 	}
+	planned, hash, err := planOf(ctx, h, base, o.Profile.Full)
+	if err != nil {
+		return nil, err
+	}
+	o.Profile.Plan = hash
 	text, sum, err := o.Profile.Canonical()
 	if err != nil {
 		return nil, err
@@ -79,7 +84,7 @@ func Run(ctx context.Context, h *evaluate.Host, base *Base, o Options) (*Result,
 	if err != nil {
 		return nil, err
 	}
-	a := &attack{host: h, base: base, options: o, question: question, ledger: ledger, depends: on, profile: text}
+	a := &attack{host: h, base: base, options: o, question: question, ledger: ledger, planned: planned, depends: on, profile: text}
 	answer, err := h.Run(ctx, question, evaluate.Options{Force: o.Force, Waiting: o.Waiting, Make: a.make})
 	if err != nil {
 		return nil, err
@@ -98,6 +103,7 @@ type attack struct {
 	options  Options
 	question *evaluate.Prepared
 	ledger   *selection.Ledger
+	planned  *battery.Plan
 	depends  depends
 	profile  []byte // canonical
 }
@@ -109,13 +115,9 @@ func (a *attack) make(ctx context.Context, run *artifact.Run) error {
 	if err != nil {
 		return err
 	}
-	planned, err := a.plan(ctx)
-	if err != nil {
-		return err
-	}
 	b := battery.Base{
 		Host: a.host, Question: a.question, Search: a.base.search, Train: a.base.train, Validation: a.base.validation,
-		Selection: chosen, Plan: planned, Profile: a.options.Profile, Seed: seed, Progress: a.options.Progress,
+		Selection: chosen, Plan: a.planned, Profile: a.options.Profile, Seed: seed, Progress: a.options.Progress,
 	}
 	if b.Decided = a.base.decided(a.host.Engine); b.Decided != "" {
 		if b.Lines, err = os.ReadFile(filepath.Join(a.host.Artifacts.Dir(a.base.RunID), "splits", split.RoleSearch, "decisions.jsonl")); err != nil {
@@ -129,33 +131,33 @@ func (a *attack) make(ctx context.Context, run *artifact.Run) error {
 	return a.fill(run, found, chosen)
 }
 
-// plan is the one that the base was selected by, nil for a run of its own and for one
-// whose plan is not there any more.
-func (a *attack) plan(ctx context.Context) (*battery.Plan, error) {
-	id := a.base.Metadata.PlanID
-	if id == nil || !a.options.Profile.Full {
-		return nil, nil
+// planOf is the plan that the base was selected by with its hash, nil for a run of its own,
+// for one whose plan is not there any more, and where nobody asks for it.
+func planOf(ctx context.Context, h *evaluate.Host, base *Base, full bool) (*battery.Plan, string, error) {
+	id := base.Metadata.PlanID
+	if id == nil || !full {
+		return nil, "", nil
 	}
-	row, err := a.host.Registry.FindPlan(ctx, a.base.Metadata.Slug, *id)
+	row, err := h.Registry.FindPlan(ctx, base.Metadata.Slug, *id)
 	if errors.Is(err, registry.ErrNotFound) {
-		return nil, nil
+		return nil, "", nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	file, err := plan.Parse(row.Payload)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	out := &battery.Plan{Metric: file.Plan.Objective.Metric, Minimise: file.Plan.Objective.Direction == "min"}
 	for _, t := range file.Plan.Trials {
 		params, err := file.Plan.Params(t.Index)
 		if err != nil {
-			return nil, err
+			return nil, "", err
 		}
 		out.Params = append(out.Params, params)
 	}
-	return out, nil
+	return out, row.Hash, nil
 }
 
 // fill puts what was found into the run.

@@ -40,6 +40,9 @@ type Profile struct {
 	Only   []string     `json:"only"`
 	Skip   []string     `json:"skip"`
 	Policy judge.Policy `json:"policy"`
+	// Plan is the hash of the plan that permuted_selection repeats, which makes it part of
+	// what is asked. No file has it: it is that of the run under attack.
+	Plan string `json:"plan,omitempty"`
 }
 
 //go:embed default.json
