@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/backtest"
@@ -139,6 +140,9 @@ func (o *Optimised) efficiency() {
 	}
 	if len(train) == 0 {
 		o.Undefined["efficiency"] = ReasonNoTrial
+		if slices.ContainsFunc(o.Windows, func(w Choice) bool { return w.ChosenTrial != nil }) {
+			o.Undefined["efficiency"] = stat.Insufficient // no window has enough to judge the chosen one on
+		}
 		return
 	}
 	// A share of something that is not above 0 says nothing.

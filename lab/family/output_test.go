@@ -204,3 +204,21 @@ func TestSamePlan(t *testing.T) {
 		}
 	}
 }
+
+// TestEfficiencySaysWhy: nothing chosen and nothing to judge by are two reasons.
+func TestEfficiencySaysWhy(t *testing.T) {
+	one := 1
+	for _, c := range []struct {
+		windows []Choice
+		want    stat.Reason
+	}{
+		{[]Choice{{}, {}}, ReasonNoTrial},
+		{[]Choice{{}, {ChosenTrial: &one, TrainObjective: number(1)}}, stat.Insufficient},
+		{[]Choice{{ChosenTrial: &one, TrainObjective: number(-1), TestObjective: number(1)}}, stat.NotApplicable},
+	} {
+		o := &Optimised{Windows: c.windows, Undefined: map[string]stat.Reason{}}
+		if o.efficiency(); o.Undefined["efficiency"] != c.want || o.Efficiency != nil {
+			t.Errorf("%+v: %v", c.windows, o.Undefined)
+		}
+	}
+}
