@@ -92,7 +92,7 @@ func (t tapped) Recv() (*strategypb.HostMessage, error) {
 
 // since compares the close with the volume-weighted average of all that it has ever seen,
 // and asks for fifty candles of it.
-type since struct{ money, volume, was float64 }
+type since struct{ money, volume float64 }
 
 func newSince(noParams) (sdk.Strategy, error) { return &since{}, nil }
 
