@@ -1,0 +1,206 @@
+package fact
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/assay-run/assay/governance/bundle"
+	"github.com/assay-run/assay/governance/bundle/field"
+	"github.com/assay-run/assay/host/digest"
+)
+
+// Entry is one statement of the log with what it names.
+type Entry struct {
+	Seq  int64 // 0-based place in the log
+	Type string
+	// Subject are the files that the statement is about: of a seal the bundle, then its
+	// verified artifacts; of attestations and decisions the revision; else none.
+	Subject []bundle.Subject
+	// Predicate is *LogStart, *Seal, *Recorded, *StageDecision or *Text, by Type.
+	Predicate any
+	// Document is the bundle that a Seal accepts; it need not be given with other
+	// entries, nor with a seal's parts behind the first.
+	Document *bundle.Document
+	// Said is the attestation of a Recorded.
+	Said *bundle.Said
+}
+
+// RevisionSubject is the subject of statements about a revision: its id, and the digest
+// of its core.
+func RevisionSubject(revision string) bundle.Subject {
+	return bundle.FileSubject(revision, revision[len(bundle.RevisionPrefix):])
+}
+
+// Revision is the candidate_revision_id that the entry is about, "" for those about the
+// log itself.
+func (e *Entry) Revision() string {
+	if s, ok := e.Predicate.(*Seal); ok {
+		return s.CandidateRevisionID
+	}
+	for _, s := range e.Subject {
+		if field.IsRevision(s.Name) {
+			return s.Name
+		}
+	}
+	return ""
+}
+
+// At is when the entry was made, as it says itself.
+func (e *Entry) At() (time.Time, error) {
+	var text string
+	switch p := e.Predicate.(type) {
+	case *LogStart:
+		text = p.RecordedAt
+	case *Seal:
+		text = p.ReceivedAt
+	case *Recorded:
+		text = p.RecordedAt
+	case *StageDecision:
+		text = p.EvaluatedAt
+	case *Text:
+		text = p.RecordedAt
+	default:
+		return time.Time{}, fmt.Errorf("entry %d: no predicate of a known type", e.Seq)
+	}
+	t, ok := field.ParseTime(text)
+	if !ok {
+		return time.Time{}, fmt.Errorf("entry %d: its time is not RFC 3339", e.Seq)
+	}
+	return t, nil
+}
+
+// Payload is the canonical text of the entry's statement: what is signed.
+func (e *Entry) Payload() ([]byte, error) {
+	subjects := e.Subject
+	if subjects == nil {
+		subjects = []bundle.Subject{}
+	}
+	return bundle.NewStatement(e.Type, subjects, e.Predicate)
+}
+
+// Read reads the payload of an entry of this log: strictly, because a log may have been
+// edited. Document and Said are left to the caller.
+func Read(seq int64, payload []byte) (*Entry, error) {
+	v, refused := field.Parse(payload)
+	if refused != nil {
+		return nil, fmt.Errorf("entry %d: %w", seq, refused)
+	}
+	r := &field.Reader{}
+	o := r.Object(v, "", field.Names("_type subject predicateType predicate"), nil)
+	e := &Entry{Seq: seq, Type: o.Filled("predicateType")}
+	o.OneOf("_type", field.InvalidField, bundle.StatementType)
+	o.Each("subject", maxSubjects, func(_ int, v any, at string) {
+		one := r.Object(v, at, field.Names("name digest"), nil)
+		sum := one.Child("digest", field.Names("sha256"), nil)
+		e.Subject = append(e.Subject, bundle.FileSubject(one.Text("name"), sum.SHA256("sha256")))
+	})
+	if !r.Failed() {
+		e.Predicate = readPredicate(r, e.Type, o)
+	}
+	if r.Failed() {
+		return nil, fmt.Errorf("entry %d: %w", seq, r.Err())
+	}
+	again, err := e.Payload()
+	if err != nil || !slices.Equal(again, payload) {
+		return nil, fmt.Errorf("entry %d: its text is not canonical", seq)
+	}
+	return e, nil
+}
+
+// maxSubjects is how many subjects a statement may have.
+const maxSubjects = 1024
+
+const maxVersion = 1<<53 - 1
+
+func readPredicate(r *field.Reader, kind string, o field.Object) any {
+	child := func(need, may string) field.Object {
+		return o.Child("predicate", field.Names(need), field.Names(may))
+	}
+	switch kind {
+	case bundle.TypeLogStart:
+		p := child("origin public_keys recorded_at", "")
+		keys := p.Child("public_keys", field.Names("statement log"), nil)
+		at, _ := p.Time("recorded_at")
+		return &LogStart{Origin: p.Filled("origin"), RecordedAt: at, PublicKeys: PublicKeys{Statement: keys.Text("statement"), Log: keys.Text("log")}}
+	case bundle.TypeSeal:
+		return readSeal(r, child("candidate_revision_id family_id requested_stage received_at rungs policy_digest trust_digest seal_request part parts", ""))
+	case bundle.TypeRecorded:
+		p := child("pae_sha256 type key_id principal roles recorded_at", "")
+		at, _ := p.Time("recorded_at")
+		return &Recorded{
+			PAESHA256: p.SHA256("pae_sha256"), Type: p.Filled("type"), KeyID: p.SHA256("key_id"),
+			Principal: p.Filled("principal"), Roles: p.Texts("roles", 0, nil), RecordedAt: at,
+		}
+	case bundle.TypeStageDecision:
+		return readDecision(child("from to cause plan_digest policy_digest evaluated_at", "related_revision_id"))
+	case bundle.TypePolicy, bundle.TypeTrust:
+		p := child("digest version text recorded_at", "")
+		at, _ := p.Time("recorded_at")
+		text, _ := p.Raw("text").(string) // may be longer than other texts
+		if digest.SHA256Hex([]byte(text)) != trimDigest(p.Digest("digest")) {
+			p.Fail(field.InvalidDigest, "digest", "is not that of the text")
+		}
+		return &Text{Digest: p.Digest("digest"), Version: p.Integer("version", 0, maxVersion), Text: text, RecordedAt: at}
+	}
+	o.Fail(field.InvalidField, "predicateType", "is no type of an entry")
+	return nil
+}
+
+func readSeal(r *field.Reader, p field.Object) *Seal {
+	at, _ := p.Time("received_at")
+	s := &Seal{
+		CandidateRevisionID: p.Revision("candidate_revision_id"), FamilyID: p.Identifier("family_id"),
+		RequestedStage: bundle.Stage(p.OneOf("requested_stage", field.InvalidStage, stageNames(PromotionStages())...)), ReceivedAt: at,
+		Rungs: p.Texts("rungs", len(Rungs()), nil), PolicyDigest: p.Digest("policy_digest"), TrustDigest: nullable(p, "trust_digest"),
+		Part: int(p.Integer("part", 1, maxSubjects)), Parts: int(p.Integer("parts", 1, maxSubjects)),
+	}
+	q := p.Child("seal_request", field.Names("schema subject_type subject_id bundle_digest requested_stage requested_by requested_at expires_at log_origin"), nil)
+	requested, _ := q.Time("requested_at")
+	expires, _ := q.Time("expires_at")
+	s.SealRequest = bundle.SealRequest{
+		Schema: q.Text("schema"), SubjectType: q.Text("subject_type"), SubjectID: q.Revision("subject_id"), BundleDigest: q.Digest("bundle_digest"),
+		RequestedStage: bundle.Stage(q.Text("requested_stage")), RequestedBy: q.Text("requested_by"), RequestedAt: requested, ExpiresAt: expires,
+		LogOrigin: q.Text("log_origin"),
+	}
+	if s.SealRequest.SubjectID != s.CandidateRevisionID && !r.Failed() {
+		q.Fail(field.SealSubjectMismatch, "subject_id", "is not the sealed revision")
+	}
+	return s
+}
+
+func readDecision(p field.Object) *StageDecision {
+	at, _ := p.Time("evaluated_at")
+	d := &StageDecision{
+		To: p.Text("to"), PlanDigest: nullable(p, "plan_digest"), PolicyDigest: p.Digest("policy_digest"), EvaluatedAt: at,
+		RelatedRevisionID: p.Revision("related_revision_id"),
+	}
+	d.Cause = Cause(p.OneOf("cause", field.InvalidField, string(CauseFirst), string(CauseInherited), string(CausePromoted),
+		string(CauseSuperseded), string(CauseResumed), string(CauseResubmitted), string(CauseFailed)))
+	if _, err := ParsePlace(d.To); err != nil {
+		p.Fail(field.InvalidStage, "to", "%s", err)
+	}
+	if p.Raw("from") != nil {
+		from := p.Text("from")
+		d.From = &from
+		if _, err := ParsePlace(from); err != nil {
+			p.Fail(field.InvalidStage, "from", "%s", err)
+		}
+	}
+	return d
+}
+
+func nullable(o field.Object, name string) *string {
+	if o.Raw(name) == nil {
+		return nil
+	}
+	s := o.Digest(name)
+	return &s
+}
+
+func trimDigest(s string) string {
+	if len(s) <= len(bundle.DigestPrefix) {
+		return ""
+	}
+	return s[len(bundle.DigestPrefix):]
+}

@@ -1,0 +1,68 @@
+package fact
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/assay-run/assay/governance/bundle"
+)
+
+// Status is how a revision stands in its stage.
+type Status string
+
+// The statuses. Eligible and Expired are derived when a state is read: a decision never
+// names them.
+const (
+	Pending    Status = "pending"
+	Active     Status = "active"
+	Suspended  Status = "suspended"
+	Rejected   Status = "rejected"
+	Superseded Status = "superseded"
+	Retired    Status = "retired"
+
+	Eligible Status = "eligible" // only people are missing
+	Expired  Status = "expired"  // a gate of the stage ran out
+)
+
+// Terminal says whether nothing changes this status any more.
+func (s Status) Terminal() bool { return s == Rejected || s == Retired }
+
+// Place is where a revision stands. Its text is "stage/status".
+type Place struct {
+	Stage  bundle.Stage
+	Status Status
+}
+
+// String is the text of a place.
+func (p Place) String() string { return string(p.Stage) + "/" + string(p.Status) }
+
+// ParsePlace reads the text of a place.
+func ParsePlace(s string) (Place, error) {
+	stage, status, _ := strings.Cut(s, "/")
+	p := Place{bundle.Stage(stage), Status(status)}
+	known := Rank(p.Stage) >= 0 && slices.Contains([]Status{Pending, Active, Suspended, Rejected, Superseded, Retired}, p.Status)
+	if !known {
+		return Place{}, fmt.Errorf("%q is no stage with a status", s)
+	}
+	return p, nil
+}
+
+// PromotionStages are the stages that can be asked for, lowest first.
+func PromotionStages() []bundle.Stage {
+	return []bundle.Stage{bundle.Research, bundle.Paper, bundle.Canary, bundle.Live}
+}
+
+// Rank is the place of a stage on the path: 0 for research, 4 for retired, -1 for what is
+// no stage.
+func Rank(s bundle.Stage) int {
+	return slices.Index(append(PromotionStages(), bundle.Retired), s)
+}
+
+func stageNames(stages []bundle.Stage) []string {
+	names := make([]string, len(stages))
+	for i, s := range stages {
+		names[i] = string(s)
+	}
+	return names
+}

@@ -1,0 +1,245 @@
+package promotion
+
+import (
+	"slices"
+	"time"
+
+	"github.com/assay-run/assay/governance/bundle"
+	"github.com/assay-run/assay/governance/fact"
+	"github.com/assay-run/assay/governance/promotion/gate"
+	"github.com/assay-run/assay/governance/promotion/policy"
+	"github.com/assay-run/assay/host/digest"
+)
+
+// judged is a plan as the machine sees it.
+type judged struct {
+	stage   bundle.Stage
+	verdict gate.Verdict
+	digest  string
+	gates   []policy.Gate
+	results []gate.Result // one for each gate
+}
+
+// validUntil is when the plan stops holding by time alone; zero if it does not.
+func (j *judged) validUntil() time.Time {
+	var first time.Time
+	for _, r := range j.results {
+		if !r.ValidUntil.IsZero() && (first.IsZero() || r.ValidUntil.Before(first)) {
+			first = r.ValidUntil
+		}
+	}
+	return first
+}
+
+func (j *judged) has(v gate.Verdict) bool {
+	return slices.ContainsFunc(j.results, func(r gate.Result) bool { return r.Verdict == v })
+}
+
+// judge works out the plan of a revision for a stage: fail wins, then pending or expired.
+// While nobody's approval counts, the stages for real money wait.
+func (w *World) judge(r *revision, stage bundle.Stage, now time.Time) *judged {
+	j := &judged{stage: stage, verdict: gate.Pass, gates: w.policy.Stage(stage).Gates}
+	e := w.evidence(r)
+	for i := range j.gates {
+		g := &j.gates[i]
+		result := w.waive(r, stage, g, gate.Judge(g, stage, e, now), now)
+		j.results = append(j.results, result)
+		switch result.Verdict {
+		case gate.Fail:
+			j.verdict = gate.Fail
+		case gate.Pending, gate.Expired:
+			if j.verdict == gate.Pass {
+				j.verdict = gate.Pending
+			}
+		}
+	}
+	if j.verdict == gate.Pass && fact.Rank(stage) >= fact.Rank(bundle.Canary) && !w.peopleMayStart(now) {
+		j.verdict = gate.Pending
+	}
+	j.digest = w.planDigest(r, j)
+	return j
+}
+
+// waive lets a gate that does not pass be, while a waiver for it counts: that which lasts
+// longest.
+func (w *World) waive(r *revision, stage bundle.Stage, g *policy.Gate, result gate.Result, now time.Time) gate.Result {
+	if result.Verdict == gate.Pass || result.Verdict == gate.NotApplicable || !g.Waivable() {
+		return result
+	}
+	var best *waiver
+	for i := range r.waivers {
+		x := &r.waivers[i]
+		if x.Stage != stage || x.GateID != g.ID || !now.Before(x.expires) || !w.counts(x.By, bundle.TrustRisk) || r.excludes(x.Principal) {
+			continue
+		}
+		if best == nil || x.expires.After(best.expires) || x.expires.Equal(best.expires) && x.PAESHA256 < best.PAESHA256 {
+			best = x
+		}
+	}
+	if best == nil {
+		return result
+	}
+	result.Verdict, result.ValidUntil, result.Blame = gate.Waived, best.expires, ""
+	result.Evidence = append(result.Evidence, gate.Piece{Seq: best.seq, SHA256: best.PAESHA256})
+	result.Reason = "waived by " + best.Principal + ": " + best.Reason + " (" + result.Reason + ")"
+	return result
+}
+
+// planDigest is the plan_digest: "sha256:" and the SHA-256 of the canonical JSON of
+// verdicts and evidence. A changed plan has another one, and voids approvals.
+func (w *World) planDigest(r *revision, j *judged) string {
+	gates := make([]any, len(j.gates))
+	for i := range j.gates {
+		sums := make([]string, 0, len(j.results[i].Evidence))
+		for _, p := range j.results[i].Evidence {
+			sums = append(sums, p.SHA256)
+		}
+		slices.Sort(sums)
+		list := make([]any, len(sums))
+		for k, s := range sums {
+			list[k] = s
+		}
+		gates[i] = map[string]any{"gate_id": j.gates[i].ID, "verdict": string(j.results[i].Verdict), "evidence": list}
+	}
+	return bundle.DigestPrefix + digest.SHA256Hex(digest.Tree(map[string]any{
+		"schema": "promotion-plan-digest/v1", "candidate_revision_id": r.id, "stage": string(j.stage),
+		"policy_digest": w.policy.Digest, "gates": gates,
+	}))
+}
+
+// SchemaPlan is the schema of a plan.
+const SchemaPlan = "promotion-plan/v1"
+
+// Plan is promotion-plan/v1: what a revision lacks for a stage.
+type Plan struct {
+	Head
+	ResolvedRevisionID string       `json:"resolved_revision_id"`
+	Stage              bundle.Stage `json:"stage"`
+	FromStage          *string      `json:"from_stage"` // null for research
+	Verdict            gate.Verdict `json:"verdict"`
+	PlanDigest         string       `json:"plan_digest"`
+	Policy             PolicyName   `json:"policy"`
+	Gates              []PlanGate   `json:"gates"`
+	Approvals          Approvals    `json:"approvals"`
+}
+
+// PolicyName says which policy a plan is by.
+type PolicyName struct {
+	ID      string `json:"id"`
+	Version int64  `json:"version"`
+	Digest  string `json:"digest"`
+}
+
+// PlanGate is one gate of a plan. Times are RFC 3339.
+type PlanGate struct {
+	GateID       string       `json:"gate_id"`
+	Kind         string       `json:"kind"`
+	Required     bool         `json:"required"`
+	Verdict      gate.Verdict `json:"verdict"`
+	Observed     any          `json:"observed"`
+	Op           *string      `json:"op"`
+	Threshold    any          `json:"threshold"`
+	ValidUntil   *string      `json:"valid_until"`
+	Evidence     []Evidence   `json:"evidence"`
+	Reason       string       `json:"reason"`
+	Refs         []string     `json:"refs"`
+	ExperimentID *string      `json:"experiment_id"` // null where nothing is missing
+}
+
+// Evidence is one piece of evidence of a gate.
+type Evidence struct {
+	Seq    int64   `json:"seq"`
+	RunID  *string `json:"run_id"` // null where it is no run
+	SHA256 string  `json:"sha256"`
+}
+
+// Approvals is who must agree and who has.
+type Approvals struct {
+	Required []policy.Requirement `json:"required"`
+	Excluded []string             `json:"excluded"`
+	Granted  []Granted            `json:"granted"`
+	Missing  int                  `json:"missing"`
+}
+
+// Granted is one approval that counts.
+type Granted struct {
+	Principal string `json:"principal"`
+	Role      string `json:"role"`
+	Seq       int64  `json:"seq"`
+	ExpiresAt string `json:"expires_at"`
+}
+
+// Plan is the plan of a subject for a stage; of a candidate, family or strategy that of
+// its newest revision that has not ended.
+func (w *World) Plan(subjectType, subjectID, stage string, now time.Time) (*Plan, *bundle.Error) {
+	list, refused := w.subject(subjectType, subjectID)
+	if refused != nil {
+		return nil, refused
+	}
+	s, refused := readStage(stage)
+	if refused != nil {
+		return nil, refused
+	}
+	at := w.asOf(now)
+	r := newest(list)
+	j := w.judge(r, s, at)
+	p := &Plan{
+		Head: w.head(SchemaPlan, subjectType, subjectID, at), ResolvedRevisionID: r.id, Stage: s, Verdict: j.verdict, PlanDigest: j.digest,
+		Policy: PolicyName{w.policy.ID, w.policy.Version, w.policy.Digest}, Gates: []PlanGate{}, Approvals: w.approvalsOf(r, j, at),
+	}
+	if i := fact.Rank(s); i > 0 {
+		from := string(fact.PromotionStages()[i-1])
+		p.FromStage = &from
+	}
+	for i := range j.gates {
+		p.Gates = append(p.Gates, planGate(r, s, &j.gates[i], &j.results[i]))
+	}
+	return p, nil
+}
+
+func (w *World) approvalsOf(r *revision, j *judged, at time.Time) Approvals {
+	required := w.policy.Stage(j.stage).Approvals
+	granted := w.promoteApprovals(r, j.stage, j.digest, at)
+	a := Approvals{Required: append([]policy.Requirement{}, required...), Excluded: r.excluded(), Granted: []Granted{}, Missing: missing(required, granted)}
+	for _, g := range granted {
+		a.Granted = append(a.Granted, Granted{g.Principal, g.Approval.Approval.Role, g.seq, g.ExpiresAt})
+	}
+	return a
+}
+
+func planGate(r *revision, stage bundle.Stage, g *policy.Gate, result *gate.Result) PlanGate {
+	p := PlanGate{
+		GateID: g.ID, Kind: g.Kind, Required: true, Verdict: result.Verdict, Observed: result.Observed, Op: orNull(result.Op),
+		Threshold: result.Threshold, ValidUntil: timeOrNull(result.ValidUntil), Evidence: []Evidence{}, Reason: result.Reason,
+		Refs: append([]string{}, g.Refs...),
+	}
+	for _, piece := range result.Evidence {
+		p.Evidence = append(p.Evidence, Evidence{piece.Seq, orNull(piece.RunID), piece.SHA256})
+	}
+	if open(result.Verdict) {
+		id := experimentID(r.id, stage, g.ID)
+		p.ExperimentID = &id
+	}
+	return p
+}
+
+// open says whether something must still be done about a gate.
+func open(v gate.Verdict) bool { return v == gate.Fail || v == gate.Pending || v == gate.Expired }
+
+func orNull(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+func timeOrNull(t time.Time) *string {
+	if t.IsZero() {
+		return nil
+	}
+	s := stamp(t)
+	return &s
+}
+
+// stamp writes a time as RFC 3339 in UTC.
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }

@@ -1,0 +1,204 @@
+package policy
+
+import (
+	"encoding/json"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/assay-run/assay/governance/bundle"
+	"github.com/assay-run/assay/governance/bundle/field"
+	"github.com/assay-run/assay/governance/fact"
+	"github.com/assay-run/assay/host/digest"
+)
+
+// The kinds of gates.
+const (
+	Integrity       = "integrity"
+	Requested       = "requested"
+	LineageClean    = "lineage"
+	LimitsDeclared  = "limits_declared"
+	EvidencePresent = "evidence_present"
+	Metric          = "metric"
+	Freshness       = "freshness"
+	Soak            = "soak"
+	Replay          = "replay"
+	Assurance       = "assurance"
+	NoOpenIncident  = "no_open_incident"
+)
+
+// kinds lists the fields of each kind: those it needs, and those it may have.
+var kinds = map[string][2]string{
+	Integrity:       {"", "verified"},
+	Requested:       {"", ""},
+	LineageClean:    {"", ""},
+	LimitsDeclared:  {"", ""},
+	EvidencePresent: {"", "roles split_kinds pointer min"},
+	Metric:          {"roles metric op", "split_kinds value value_from"},
+	Freshness:       {"max_age", "roles drill"},
+	Soak:            {"role seconds", ""},
+	Replay:          {"roles", ""},
+	Assurance:       {"rungs", ""},
+	NoOpenIncident:  {"", ""},
+}
+
+// Gate is one condition. Which fields count depends on the kind.
+type Gate struct {
+	ID   string
+	Kind string
+	// Refs are rules that the gate supports evidence for; it does not claim to comply
+	// with them.
+	Refs []string
+	// Spec is the gate's own fields as they stand in the policy, canonical JSON.
+	Spec json.RawMessage
+
+	Roles      []bundle.Role
+	Role       bundle.Role // of Soak
+	SplitKinds []string
+	Pointer    string // RFC 6901, into the bundle
+	Min        float64
+	Metric     string // its name in summary or in a split's metrics
+	Op         string // == != < <= > >=
+	Value      float64
+	ValueFrom  string // a pointer, "" where Value counts
+	Drill      string
+	MaxAge     time.Duration
+	Seconds    float64
+	Rungs      []string
+	Verified   bool
+}
+
+// Waivable says whether people may let the gate pass for a time.
+func (g *Gate) Waivable() bool {
+	switch g.Kind {
+	case Integrity, Requested, LineageClean, Assurance, NoOpenIncident:
+		return false
+	}
+	return true
+}
+
+var ops = []string{"==", "!=", "<", "<=", ">", ">="}
+
+var roleNames = []string{
+	string(bundle.RoleBaseline), string(bundle.RoleOOS), string(bundle.RoleStress), string(bundle.RoleFalsification),
+	string(bundle.RoleReplay), string(bundle.RolePaper), string(bundle.RoleCanary), string(bundle.RoleLive),
+}
+
+var splitKinds = []string{"train", "validation", "test", "search", "walk_forward", "full"}
+
+// readable are the parts of a bundle that a pointer may lead into: runs and artifacts are
+// judged by role, not by place.
+var readable = []string{"candidate", "strategy", "engine", "data", "trials", "limits", "known_limitations", "extensions"}
+
+func readGate(r *field.Reader, v any, at string) Gate {
+	open := r.Free(v, at)
+	kind := open.Text("kind")
+	fields, ok := kinds[kind]
+	if !ok {
+		open.Fail(field.InvalidField, "kind", "is no kind of gate")
+		return Gate{}
+	}
+	o := r.Object(v, at, append(field.Names("id kind"), field.Names(fields[0])...), append(field.Names("refs"), field.Names(fields[1])...))
+	g := Gate{
+		ID: o.Identifier("id"), Kind: kind, Refs: o.Texts("refs", maxGates, nil), Spec: spec(v),
+		SplitKinds: oneOfEach(o, "split_kinds", splitKinds), Rungs: oneOfEach(o, "rungs", fact.Rungs()),
+		Pointer: pointer(o, "pointer"), ValueFrom: pointer(o, "value_from"), Metric: o.Filled("metric"), Min: 1, Seconds: o.Number("seconds", 1),
+		Role: bundle.Role(o.OneOf("role", field.InvalidField, string(bundle.RolePaper), string(bundle.RoleCanary), string(bundle.RoleLive))),
+		Op:   o.OneOf("op", field.InvalidField, ops...), Drill: o.OneOf("drill", field.InvalidField, "kill_switch"),
+		Value: o.Number("value", math.Inf(-1)), MaxAge: age(o, "max_age"),
+	}
+	for _, role := range oneOfEach(o, "roles", roleNames) {
+		g.Roles = append(g.Roles, bundle.Role(role))
+	}
+	if o.Has("min") {
+		g.Min = o.Number("min", 0)
+	}
+	if verified := o.Bool("verified"); verified != nil {
+		g.Verified = *verified
+	}
+	switch kind {
+	case Metric:
+		exactlyOne(o, "value", "value_from")
+	case Freshness:
+		exactlyOne(o, "roles", "drill")
+	case EvidencePresent:
+		exactlyOne(o, "roles", "pointer")
+		if o.Has("split_kinds") && !o.Has("roles") {
+			o.Fail(field.InvalidField, "split_kinds", "needs roles")
+		}
+	}
+	return g
+}
+
+func exactlyOne(o field.Object, a, b string) {
+	if o.Has(a) == o.Has(b) {
+		o.Fail(field.InvalidField, a, "exactly one of %s and %s is needed", a, b)
+	}
+}
+
+// oneOfEach is a list of different known words, not empty where it is there.
+func oneOfEach(o field.Object, name string, known []string) []string {
+	list := o.Texts(name, len(known), func(s string) string {
+		if !slices.Contains(known, s) {
+			return "must be one of " + strings.Join(known, ", ")
+		}
+		return ""
+	})
+	if o.Has(name) && len(list) == 0 {
+		o.Fail(field.InvalidField, name, "must not be empty")
+	}
+	for i, s := range list {
+		if slices.Contains(list[:i], s) {
+			o.Fail(field.DuplicateItem, name, "has %s twice", s)
+		}
+	}
+	return list
+}
+
+func pointer(o field.Object, name string) string {
+	s := o.Text(name)
+	if !o.Has(name) {
+		return ""
+	}
+	first, _, _ := strings.Cut(strings.TrimPrefix(s, "/"), "/")
+	if !strings.HasPrefix(s, "/") || !slices.Contains(readable, first) {
+		o.Fail(field.InvalidField, name, "must be a pointer into %s", strings.Join(readable, ", "))
+	}
+	return s
+}
+
+var agePattern = regexp.MustCompile(`^([1-9][0-9]{0,5})([smhd])$`)
+
+// age is a duration like 90d or 12h.
+func age(o field.Object, name string) time.Duration {
+	s := o.Text(name)
+	if !o.Has(name) {
+		return 0
+	}
+	parts := agePattern.FindStringSubmatch(s)
+	if parts == nil {
+		o.Fail(field.InvalidField, name, "must be a number with s, m, h or d, like 90d")
+		return 0
+	}
+	n, _ := strconv.Atoi(parts[1]) // the pattern admits six digits
+	unit := map[string]time.Duration{"s": time.Second, "m": time.Minute, "h": time.Hour, "d": 24 * time.Hour}[parts[2]]
+	if n > int(math.MaxInt64/int64(unit)) {
+		o.Fail(field.InvalidField, name, "is too long")
+	}
+	return time.Duration(n) * unit
+}
+
+// spec is the gate without what every gate has.
+func spec(v any) json.RawMessage {
+	members, _ := v.(map[string]any)
+	own := map[string]any{}
+	for name, value := range members {
+		if name != "id" && name != "kind" && name != "refs" {
+			own[name] = value
+		}
+	}
+	return digest.Tree(own)
+}

@@ -1,0 +1,181 @@
+package promotion
+
+import (
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/assay-run/assay/governance/bundle"
+	"github.com/assay-run/assay/governance/bundle/dsse"
+	"github.com/assay-run/assay/governance/bundle/field"
+	"github.com/assay-run/assay/governance/fact"
+	"github.com/assay-run/assay/governance/promotion/policy"
+	"github.com/assay-run/assay/host/digest"
+)
+
+// SchemaRegistry is the schema of a deployable registry.
+const SchemaRegistry = "deployable-registry/v1"
+
+// RegistryLifetime is how long a registry is valid, RegistryReissue how old it may get
+// before another one is signed although nothing has changed. Retired entries stay for
+// RegistryMemory.
+const (
+	RegistryLifetime = 24 * time.Hour
+	RegistryReissue  = time.Hour
+	RegistryMemory   = 30 * 24 * time.Hour
+)
+
+// The statuses of entries.
+const (
+	EntryActive    = "active"
+	EntrySuspended = "suspended"
+	EntryRevoked   = "revoked"
+)
+
+// Registry is deployable-registry/v1: what a host may run of a family, as it is before it
+// is signed. Version is the size of the log. Times are RFC 3339.
+type Registry struct {
+	Schema    string          `json:"schema"`
+	FamilyID  string          `json:"family_id"`
+	Version   int64           `json:"registry_version"`
+	IssuedAt  string          `json:"issued_at"`
+	ExpiresAt string          `json:"expires_at"`
+	Entries   []RegistryEntry `json:"entries"`
+	// Attestation is the signature over Payload.
+	Attestation *dsse.Envelope `json:"attestation,omitempty"`
+}
+
+// RegistryEntry is one deployable_id that ever reached paper. Only status active lets it
+// start; Kill stops what runs.
+type RegistryEntry struct {
+	DeployableID        string          `json:"deployable_id"`
+	CandidateRevisionID string          `json:"candidate_revision_id"`
+	Status              string          `json:"status"`
+	Reason              string          `json:"reason"`
+	Stage               bundle.Stage    `json:"stage"`
+	Modes               []string        `json:"modes"`
+	StrategyName        string          `json:"strategy_name"`
+	PluginSHA256        string          `json:"plugin_sha256"`
+	ParamsSHA256        string          `json:"params_sha256"`
+	Params              json.RawMessage `json:"params"`
+	Symbols             []string        `json:"symbols"`
+	Timeframes          []string        `json:"timeframes"`
+	Exchanges           []string        `json:"exchanges"`
+	Limits              bundle.Limits   `json:"limits"`
+	Owner               string          `json:"owner"`
+	ApprovedAt          *string         `json:"approved_at"`
+	ApprovedBy          []string        `json:"approved_by"`
+	ExpiresAt           *string         `json:"expires_at"`
+	Kill                bool            `json:"kill"`
+	SealLogIndex        int64           `json:"seal_log_index"`
+}
+
+// Payload is what is signed: the canonical JSON of the registry without its attestation.
+func (r *Registry) Payload() ([]byte, error) {
+	bare := *r
+	bare.Attestation = nil
+	return digest.JCS(bare)
+}
+
+// Registry is the registry of a family at the moment it is issued. Its version is the
+// number of entries that the facts come from.
+func (w *World) Registry(family string, issued time.Time) (*Registry, *bundle.Error) {
+	if !field.IsIdentifier(family) {
+		return nil, field.Refuse(field.InvalidIdentifier, "", "this is no id of a family")
+	}
+	list, ok := w.byFamily[family]
+	if !ok {
+		return nil, field.Refuse(FamilyNotFound, "", "no family with this id is in the log")
+	}
+	issued = issued.UTC()
+	reg := &Registry{
+		Schema: SchemaRegistry, FamilyID: family, Version: w.seq + 1, IssuedAt: stamp(issued),
+		ExpiresAt: stamp(issued.Add(RegistryLifetime)), Entries: []RegistryEntry{},
+	}
+	best := map[string]*revision{}
+	for _, r := range list {
+		if r.wasPaper && (best[r.bundle.DeployableID] == nil || r.tells(best[r.bundle.DeployableID])) {
+			best[r.bundle.DeployableID] = r
+		}
+	}
+	for _, r := range best {
+		if r.Status == fact.Retired && issued.Sub(r.endedAt) > RegistryMemory {
+			continue
+		}
+		reg.Entries = append(reg.Entries, w.entry(r, issued))
+	}
+	slices.SortFunc(reg.Entries, func(a, b RegistryEntry) int { return compareText(a.DeployableID, b.DeployableID) })
+	return reg, nil
+}
+
+// precedence of what revisions that would run the same thing say about it: what is active,
+// then why it may not run, the firmer word first.
+func (r *revision) precedence() int {
+	switch {
+	case r.active() && !r.demoted:
+		return 6
+	case r.Status == fact.Rejected:
+		return 5
+	case r.Status == fact.Suspended:
+		return 4
+	case r.demoted:
+		return 3
+	case r.Status == fact.Retired:
+		return 1
+	}
+	return 2
+}
+
+// tells says whether the entry is about r rather than o.
+func (r *revision) tells(o *revision) bool {
+	switch a, b := r.precedence(), o.precedence(); {
+	case a != b:
+		return a > b
+	case r.Stage != o.Stage:
+		return fact.Rank(r.Stage) > fact.Rank(o.Stage)
+	}
+	return r.enteredSeq >= o.enteredSeq
+}
+
+func (w *World) entry(r *revision, at time.Time) RegistryEntry {
+	s := r.bundle.Strategy
+	e := RegistryEntry{
+		DeployableID: r.bundle.DeployableID, CandidateRevisionID: r.id, Stage: r.Stage, Modes: modes(r.Stage),
+		StrategyName: s.Name, PluginSHA256: s.Plugin.SHA256, ParamsSHA256: s.ParamsSHA256, Params: s.Params,
+		Symbols: append([]string{}, s.Symbols...), Timeframes: append([]string{}, s.Timeframes...), Exchanges: append([]string{}, s.Exchanges...),
+		Limits: policy.Scale(r.limits, w.policy.Stage(r.Stage).CapitalScale), Owner: r.bundle.Candidate.Owner,
+		ApprovedAt: timeOrNull(r.approvedAt), ApprovedBy: append([]string{}, r.approvedBy...),
+		ExpiresAt: timeOrNull(w.judge(r, r.Stage, at).validUntil()), SealLogIndex: r.sealSeq,
+	}
+	if e.ApprovedAt == nil {
+		e.ApprovedAt = timeOrNull(r.entered[r.Stage])
+	}
+	e.Status, e.Reason = r.entryStatus()
+	e.Kill = w.deployable(e.DeployableID).openCritical() || r.stop != nil && r.stop.kill
+	return e
+}
+
+func (r *revision) entryStatus() (status, reason string) {
+	switch {
+	case r.Status == fact.Rejected:
+		return EntryRevoked, "rejected: " + r.endReason
+	case r.Status == fact.Retired:
+		return EntryRevoked, "retired: " + r.endReason
+	case r.demoted:
+		return EntryRevoked, "demoted to " + string(r.Stage) + r.stopReason()
+	case r.active():
+		return EntryActive, ""
+	case r.Status == fact.Suspended:
+		return EntrySuspended, "suspended" + r.stopReason()
+	case r.Status == fact.Superseded:
+		return EntrySuspended, "superseded" + r.stopReason()
+	}
+	return EntrySuspended, "back in " + string(r.Stage)
+}
+
+func (r *revision) stopReason() string {
+	if r.stop == nil || r.stop.reason == "" {
+		return ""
+	}
+	return ": " + r.stop.reason
+}

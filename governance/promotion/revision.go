@@ -1,0 +1,202 @@
+package promotion
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/assay-run/assay/governance/bundle"
+	"github.com/assay-run/assay/governance/bundle/field"
+	"github.com/assay-run/assay/governance/fact"
+	"github.com/assay-run/assay/governance/promotion/gate"
+	"github.com/assay-run/assay/host/digest"
+)
+
+// revision is one candidate_revision_id: its bundle, what was said about it, and where it
+// stands.
+type revision struct {
+	id       string
+	index    int   // place among all revisions
+	seq      int64 // of the first submission
+	sealSeq  int64 // of the newest submission
+	bundle   *fact.Ingested
+	limits   bundle.Limits
+	runs     []gate.Run
+	trades   []trades
+	parent   string // "" for the first
+	declared string
+	target   bundle.Stage // of the newest submission
+	verified bool         // a submission's artifacts were read
+	lookup   func(pointer string) (any, bool)
+
+	requestedBy []string
+	signed      []said
+	approvals   []approval
+	waivers     []waiver
+
+	fact.Place
+	fresh       bool // not placed yet
+	resubmitted bool // submitted again since it was superseded
+	// held says that people lowered the revision to research: it does not rise until it is
+	// asked for again by a further submission.
+	held       bool
+	demoted    bool  // it came to its stage from above
+	heldSeq    int64 // approvals up to this entry do not count any more
+	enteredSeq int64
+	entered    map[bundle.Stage]time.Time
+	stop       *stop
+	heir       string // the revision that inherited its place
+	approvedBy []string
+	approvedAt time.Time
+	wasPaper   bool
+	endedAt    time.Time
+	endReason  string
+	history    []Event
+}
+
+// stop is the newest stop: what a resumption names.
+type stop struct {
+	id     string // its fact_id
+	seq    int64
+	kill   bool
+	reason string
+}
+
+type approval struct {
+	fact.Approval
+	seq     int64
+	expires time.Time
+}
+
+type waiver struct {
+	fact.Waiver
+	seq     int64
+	expires time.Time
+}
+
+// trades is the hash of a trades.csv that the bundle lists.
+type trades struct{ run, split, sha256 string }
+
+// packers are the principals that signed the bundle, or who asked for it while nobody
+// did. Whether their keys still count does not matter.
+func (r *revision) packers() []string {
+	var list []string
+	for _, s := range r.signed {
+		list = append(list, s.Principal)
+	}
+	if len(list) == 0 {
+		list = append(list, r.requestedBy...)
+	}
+	return list
+}
+
+// excluded are the principals that may not approve the revision, sorted.
+func (r *revision) excluded() []string {
+	list := append([]string{r.bundle.Candidate.Owner}, r.requestedBy...)
+	list = append(list, r.packers()...)
+	slices.Sort(list)
+	return slices.CompactFunc(list, bundle.SamePrincipal)
+}
+
+func (r *revision) excludes(principal string) bool {
+	return slices.ContainsFunc(r.excluded(), func(p string) bool { return bundle.SamePrincipal(p, principal) })
+}
+
+// active says whether the revision stands in a stage of the path.
+func (r *revision) active() bool { return r.Status == fact.Active }
+
+// evidence is what gates look at.
+func (w *World) evidence(r *revision) *gate.Evidence {
+	e := &gate.Evidence{
+		Seq: r.seq, CoreSHA256: r.id[len(bundle.RevisionPrefix):], Target: r.target, Verified: r.verified,
+		Parent: r.parent, ParentSeq: -1, Limits: r.limits, Runs: r.runs, Lookup: r.lookup, Packers: r.packers(),
+	}
+	if p, ok := w.revisions[r.parent]; ok {
+		e.ParentSeq = p.seq
+	}
+	d := w.deployable(r.bundle.DeployableID)
+	for _, twin := range d.rejected {
+		if twin != r && twin.bundle.Candidate.FamilyID == r.bundle.Candidate.FamilyID {
+			e.RejectedTwin = &gate.Piece{Seq: twin.seq, SHA256: twin.id[len(bundle.RevisionPrefix):]}
+			break
+		}
+	}
+	for _, s := range r.signed {
+		if w.counts(s.By, bundle.TrustLab) {
+			e.Signatures = append(e.Signatures, gate.Signature{Piece: gate.Piece{Seq: s.seq, SHA256: s.PAESHA256}, Principal: s.Principal})
+		}
+	}
+	for i, said := range d.replays {
+		if w.counts(said.By, bundle.TrustLab, bundle.TrustReplay) {
+			e.Replays = append(e.Replays, replayOf(said, d.replaySeq[i]))
+		}
+	}
+	for i, drill := range d.drills {
+		if w.counts(d.drillBy[i], bundle.TrustOperator, bundle.TrustHost) {
+			e.Drills = append(e.Drills, drill)
+		}
+	}
+	for _, i := range d.openIncidents() {
+		e.Incidents = append(e.Incidents, gate.Incident{Piece: gate.Piece{Seq: i.opened.seq, SHA256: i.opened.PAESHA256}, ID: i.id, Critical: i.critical})
+	}
+	return e
+}
+
+func replayOf(said fact.Replay, seq int64) gate.Replay {
+	r := gate.Replay{Piece: gate.Piece{Seq: seq, SHA256: said.PAESHA256}, Principal: said.Principal, Runs: said.Runs}
+	r.Made, _ = field.ParseTime(said.MadeAt)
+	if said.ParentRevisionID != nil {
+		r.Parent = *said.ParentRevisionID
+	}
+	return r
+}
+
+// openIncidents are the open incidents by id.
+func (d *deployable) openIncidents() []*incident {
+	var list []*incident
+	for _, i := range d.incidents {
+		if i.open() {
+			list = append(list, i)
+		}
+	}
+	slices.SortFunc(list, func(a, b *incident) int {
+		if a.id < b.id {
+			return -1
+		}
+		return 1
+	})
+	return list
+}
+
+// openCritical says whether a critical incident is open.
+func (d *deployable) openCritical() bool {
+	return slices.ContainsFunc(d.openIncidents(), func(i *incident) bool { return i.critical })
+}
+
+// lookups finds values of a bundle by pointer; its tree is made when it is first needed.
+func lookups(b *fact.Ingested, limits func() bundle.Limits) func(string) (any, bool) {
+	tree := sync.OnceValue(func() any {
+		doc := map[string]any{
+			"candidate": b.Candidate, "strategy": b.Strategy, "engine": b.Engine, "data": b.Data, "limits": limits(),
+		}
+		if b.Trials != nil {
+			doc["trials"] = b.Trials
+		}
+		if b.Limitations != nil {
+			doc["known_limitations"] = b.Limitations
+		}
+		if b.Extensions != nil {
+			doc["extensions"] = b.Extensions
+		}
+		text, err := digest.JCS(doc)
+		if err != nil {
+			return nil
+		}
+		v, err := digest.Strict(text, field.MaxDepth+1)
+		if err != nil {
+			return nil
+		}
+		return v
+	})
+	return func(pointer string) (any, bool) { return gate.Find(tree(), pointer) }
+}
