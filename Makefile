@@ -17,7 +17,7 @@ OASDIFF     := github.com/oasdiff/oasdiff@v1.32.1
 # The race detector needs a C compiler; without one the tests run all the same.
 RACE := $(shell command -v gcc >/dev/null 2>&1 && echo -race)
 
-.PHONY: help build run test check fmt vet staticcheck proto ui screenshots generated contract tests fuzz bench bench-api soak clean
+.PHONY: help build run test check fmt vet staticcheck proto ui screenshots generated contract tests fuzz bench bench-api calibrate soak clean
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -85,6 +85,9 @@ bench: build ## speed: in-process loop, co-simulation, lockstep, store, import
 bench-api: build ## speed: the API under load, over loopback
 	$(GO) run ./internal/benchapi $(BENCHFLAGS)
 	ASSAY_BENCH_SECONDS=$(or $(SECONDS),30) $(GO) test -run '^$$' -bench 'Hub|Deaf' -benchtime 1x ./api/v1/stream
+
+calibrate: ## false-positive and detection rates of lab falsify, into docs/calibration.md (CALIBRATEFLAGS: see go run ./internal/calibrate -h)
+	$(GO) run ./internal/calibrate -o docs/calibration.md $(CALIBRATEFLAGS)
 
 soak: ## longer proofs, MINUTES of them (default 10)
 	ASSAY_SOAK=$(or $(MINUTES),10) $(GO) test -count=1 -v -timeout 120m -p 1 -run Soak ./cmd ./api/ui/e2e

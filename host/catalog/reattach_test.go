@@ -82,6 +82,27 @@ func TestReattach(t *testing.T) {
 	}
 }
 
+func TestAttachedIsOneOfSeveral(t *testing.T) {
+	one := `{"Protocol":"grpc","ProtocolVersion":1,"Addr":{"Network":"unix","String":"/x"}}`
+	value := fmt.Sprintf(`{"dip_buyer":%s,"other":%s}`, one, one)
+	for name, want := range map[string]string{"dip_buyer": "dip_buyer", "dip-buyer": "dip_buyer", "third": ""} {
+		part, err := Attached(value, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list, err := parseReattach(part)
+		if err != nil || (want == "") != (len(list) == 0) || len(list) > 1 || want != "" && list[0].name != want {
+			t.Errorf("%s: %s, %v", name, part, err)
+		}
+	}
+	if part, err := Attached("", "x"); part != "" || err != nil {
+		t.Errorf("%q, %v", part, err)
+	}
+	if _, err := Attached("{", "x"); err == nil {
+		t.Error("nonsense is read")
+	}
+}
+
 func TestReattachVariable(t *testing.T) {
 	good := `"Protocol":"grpc","ProtocolVersion":1,"Addr":{"Network":"unix","String":"/x"}`
 	for value, want := range map[string]string{

@@ -18,7 +18,7 @@ func (j *Judge) Random(replicas []*float64, why stat.Reason) *Test {
 	if why != "" {
 		return withoutP(t, why).end(Inconclusive, string(why), "the holdings cannot be placed")
 	}
-	return j.byChance(t, values(replicas), 0)
+	return j.byChance(t, values(replicas), nil)
 }
 
 // Permuted judges permuted_candles. base is the Sharpe ratio on the train part as it was,
@@ -34,7 +34,7 @@ func (j *Judge) Permuted(base *float64, trades int, joint bool, list []Replay) *
 	if own.tooLittle(t) {
 		return withoutP(t, stat.Insufficient)
 	}
-	return own.byChance(t, ratios(list), failed(list))
+	return own.byChance(t, ratios(list), list)
 }
 
 // PermutedPlan judges permuted_selection by the best objective of the plan on each
@@ -47,7 +47,7 @@ func (j *Judge) PermutedPlan(best *float64, replicas []*float64) *Test {
 	}
 	own := Judge{Base: j.Base, Policy: j.Policy}
 	own.Base.Sharpe = best
-	own.byChance(t, values(replicas), 0)
+	own.byChance(t, values(replicas), nil)
 	t.Statistic.Name = "best_objective"
 	return t
 }
@@ -73,17 +73,17 @@ func withoutP(t *Test, why stat.Reason) *Test {
 	return t
 }
 
-// byChance judges the p-value of the base among replicas without what is claimed. Those
-// that failed, at their place in the list with any value, count as having reached it. The
-// threshold is the value that the base must exceed for a pass.
-func (j *Judge) byChance(t *Test, replicas []float64, failures int) *Test {
+// byChance judges the p-value of the base among replicas without what is claimed. The
+// replays behind them, nil where none can fail, are in the same order: one that failed
+// counts as having reached the base, whatever its value. The threshold is the value that
+// the base must exceed for a pass.
+func (j *Judge) byChance(t *Test, replicas []float64, behind []Replay) *Test {
 	base, reached := *j.Base.Sharpe, 0
-	for _, x := range replicas {
-		if x >= base {
+	for i, x := range replicas {
+		if x >= base || behind != nil && behind[i].Status == Failed {
 			reached++
 		}
 	}
-	reached = min(reached+failures, len(replicas))
 	p := stat.ResampledP(reached, len(replicas))
 	threshold, _ := stat.Quantile(replicas, 1-j.Policy.PPass) // there is at least one
 	t.measure("sharpe_ratio", &base, "", ">", &threshold)
@@ -102,7 +102,9 @@ func (j *Judge) byChance(t *Test, replicas []float64, failures int) *Test {
 }
 
 // Holding judges buy_and_hold by the interval of the mean difference; why is the reason
-// that null.AgainstHolding gave.
+// that null.AgainstHolding gave. A bound no further from 0 than the returns of two equal
+// runs may be from each other is 0: the rest of a long sum of rounded products is no
+// difference.
 func (j *Judge) Holding(b *null.Benchmark, why stat.Reason) *Test {
 	t := j.begin(BuyAndHold, 0, nil)
 	t.Params["confidence"] = null.Confidence
@@ -117,12 +119,16 @@ func (j *Judge) Holding(b *null.Benchmark, why stat.Reason) *Test {
 	t.Params["b"], t.Params["mean_block"], t.Params["exposure"] = b.B, rounded(&b.MeanBlock), rounded(&b.Exposure)
 	t.Params["ci_low"], t.Params["ci_high"], t.Params["smallest_p"] = rounded(&b.Low), rounded(&b.High), b.SmallestP
 	t.measure("mean_difference", &b.Mean, "", ">", number(0))
-	t.PValue = rounded(&b.P)
+	p, dust := b.P, j.Policy.SameReturn
+	if b.Low >= -dust && b.High <= dust {
+		p = 1 // there is nothing that chance would have to reach
+	}
+	t.PValue = rounded(&p)
 	detail := fmt.Sprintf("daily difference %s to %s", tiny(b.Low), tiny(b.High))
 	switch {
-	case b.Low > 0:
+	case b.Low > dust:
 		t.end(Pass, "", "")
-	case b.High < 0:
+	case b.High < -dust:
 		t.end(Fail, BelowZero, detail)
 	default:
 		t.end(Warn, ContainsZero, detail)

@@ -63,14 +63,15 @@ func (d Drift) worst() float64 {
 }
 
 // Warmup judges whether the declared warm-up suffices. A pass needs it of every multiple;
-// a warning allows a few decisions to differ as long as four times the warm-up has none.
+// a warning allows a share of the decisions to differ with the declared warm-up, the
+// smallest multiple, as long as with the largest none does.
 func (j *Judge) Warmup(list []Drift) *Test {
 	p := j.Policy
 	t := j.begin(WarmupRecursive, len(list), map[string]any{
 		"warmup_drift": p.WarmupDrift, "warmup_drift_warn": p.WarmupDriftWarn, "warmup_decisions_warn": p.WarmupDecisionsWarn,
 	})
-	longest, differing, share, series := 0, 0, 0.0, 0.0
-	last := Drift{}
+	differing, series := 0, 0.0
+	var first, last Drift
 	for _, d := range list {
 		switch d.Status {
 		case Broken:
@@ -79,11 +80,13 @@ func (j *Judge) Warmup(list []Drift) *Test {
 			t.measure("max_relative", nil, "", "<=", &p.WarmupDrift)
 			return t.end(Fail, PluginFailed, fmt.Sprintf("the plugin failed with %d times its warm-up", d.Multiple))
 		}
-		if d.Multiple >= longest {
-			longest, last = d.Multiple, d
+		if first.Multiple == 0 || d.Multiple < first.Multiple {
+			first = d
 		}
-		differing = max(differing, d.Differing)
-		share, series = max(share, d.share()), max(series, d.worst())
+		if d.Multiple >= last.Multiple {
+			last = d
+		}
+		differing, series = max(differing, d.Differing), max(series, d.worst())
 	}
 	if len(list) == 0 {
 		return t.end(Error, HostError, "no replay was made")
@@ -93,12 +96,12 @@ func (j *Judge) Warmup(list []Drift) *Test {
 	switch {
 	case differing == 0 && series <= p.WarmupDrift:
 		return t.end(Pass, "", "")
-	case share <= p.WarmupDecisionsWarn && last.Differing == 0 && series <= p.WarmupDriftWarn:
+	case first.share() <= p.WarmupDecisionsWarn && last.Differing == 0 && series <= p.WarmupDriftWarn:
 		return t.end(Warn, j.driftReason(differing), fmt.Sprintf("series differ by up to %.2g, %d decisions", series, differing))
 	case series > p.WarmupDriftWarn:
 		return t.end(Fail, SeriesDiffer, fmt.Sprintf("published series differ by up to %.2g", series))
 	}
-	return t.end(Fail, DecisionsDiffer, fmt.Sprintf("%s of the decisions differ, %d with %d times the warm-up", percent(share), last.Differing, longest))
+	return t.end(Fail, DecisionsDiffer, fmt.Sprintf("%s of the decisions differ, %d with %d times the warm-up", percent(first.share()), last.Differing, last.Multiple))
 }
 
 func (j *Judge) driftReason(differing int) string {

@@ -115,6 +115,7 @@ func (j *Judge) unready(t *Test, list []Replay) bool {
 }
 
 // kept wants the median to reach a share of the base, and a share of the values above 0.
+// The median itself must be, too: a share of a loss is a threshold that losses reach.
 func (j *Judge) kept(t *Test, values []float64, above float64) *Test {
 	m, base, share := median(values), *j.Base.Sharpe, positive(values)
 	t.measure("median_sharpe_ratio", &m, "", ">=", number(j.Policy.Keep*base))
@@ -122,6 +123,8 @@ func (j *Judge) kept(t *Test, values []float64, above float64) *Test {
 	switch {
 	case m < j.Policy.Keep*base:
 		t.end(Fail, SharpeFalls, fmt.Sprintf("median Sharpe ratio %s, %s of the base", two(m), two(base)))
+	case m <= 0:
+		t.end(Fail, SharpeNegative, fmt.Sprintf("median Sharpe ratio %s", two(m)))
 	case share < above:
 		t.end(Fail, SharpeNegative, fmt.Sprintf("a Sharpe ratio above 0 in only %s", percent(share)))
 	default:

@@ -17,7 +17,7 @@ type Benchmark struct {
 	Exposure                      float64 // mean of position value / equity over the steps of the returns
 	Mean, Low, High, P, SmallestP float64
 	B                             int
-	MeanBlock                     float64
+	MeanBlock                     float64 // of the resampling, at least 1
 }
 
 // AgainstHolding resamples the mean difference b times in blocks of the length of Politis
@@ -37,7 +37,7 @@ func AgainstHolding(r *Run, seed uint64, b int) (*Benchmark, stat.Reason, error)
 	block, why := bootstrap.PolitisWhite(out.Difference)
 	switch why {
 	case "":
-		out.MeanBlock = block.Stationary
+		out.MeanBlock = max(block.Stationary, 1) // no block is shorter than a return
 	case stat.TooFewReturns:
 		return out, why, nil
 	default: // nothing hangs together

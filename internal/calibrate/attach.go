@@ -1,0 +1,80 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+
+	"google.golang.org/grpc"
+
+	sdk "github.com/assay-run/assay/plugin-sdk"
+	"github.com/assay-run/assay/plugin-sdk/serve"
+	"github.com/assay-run/assay/plugin-sdk/strategypb"
+	"github.com/assay-run/assay/plugin-sdk/wire"
+)
+
+// strategies serves the strategies of this program, each at a socket of its own.
+type strategies struct {
+	servers []*grpc.Server
+	// reattach is the value of ASSAY_REATTACH_STRATEGIES that leads to them.
+	reattach string
+}
+
+type address struct{ Network, String string }
+
+type attachment struct {
+	Protocol        string
+	ProtocolVersion int
+	Pid             int
+	Test            bool
+	Addr            address
+}
+
+// serveAll serves every strategy below a folder.
+func serveAll(dir string) (_ *strategies, err error) {
+	out := &strategies{}
+	defer func() {
+		if err != nil {
+			out.stop()
+		}
+	}()
+	at := map[string]attachment{}
+	add := func(name string, server strategypb.StrategyServer, err error) error {
+		if err != nil {
+			return err
+		}
+		listener, err := net.Listen("unix", filepath.Join(dir, name+".sock"))
+		if err != nil {
+			return err
+		}
+		g := grpc.NewServer(wire.ServerOptions()...)
+		strategypb.RegisterStrategyServer(g, server)
+		out.servers = append(out.servers, g)
+		go func() { _ = g.Serve(listener) }() // ends by stop; until then calls would fail
+		at[name] = attachment{"grpc", wire.ProtocolVersion, os.Getpid(), true, address{"unix", listener.Addr().String()}}
+		return nil
+	}
+	honest, e1 := serve.NewServer(sdk.Spec{Name: noiseName, Supports: sdk.Supports{ScaleFree: true}}, newNoise)
+	edge, e2 := serve.NewServer(sdk.Spec{Name: plantedName}, newPlanted)
+	clock, e3 := serve.NewServer(sdk.Spec{Name: "clocked"}, newClocked)
+	sums, e4 := serve.NewServer(sdk.Spec{Name: "summer"}, newSummer)
+	counts, e5 := newCounting()
+	remembers, e6 := serve.NewServer(sdk.Spec{Name: "since"}, newSince)
+	if err := errors.Join(
+		add(noiseName, honest, e1), add(plantedName, edge, e2), add("clocked", clock, e3), add("summer", sums, e4),
+		add("counter", counts, e5), add("since", remembers, e6),
+	); err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal(at)
+	out.reattach = string(text)
+	return out, err
+}
+
+func (s *strategies) stop() {
+	for _, g := range s.servers {
+		g.Stop()
+	}
+}

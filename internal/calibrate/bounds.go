@@ -1,0 +1,107 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/assay-run/assay/lab/falsify/judge"
+)
+
+// bound is a rate with what section 9 of lab-stats/1 asks of it.
+type bound struct {
+	rate
+	what, bound string
+	met         bool
+	few         bool // only the limit is not met, as with few cases
+	// note stands for met where nothing is asked.
+	note string
+}
+
+// The bounds.
+const (
+	noisePass, noiseUpper       = 0.05, 0.10
+	selectionPass, edgeSurvives = 0.70, 0.60
+	falseAlarm, falseAlarmAlpha = 0.05, 0.01
+	boundSharpe                 = 3
+)
+
+// bounds are all of them over what was found.
+func (c *calibration) bounds() []bound {
+	var list []bound
+	for _, trials := range plannedFamilies() {
+		r := c.count(func(s *setting) bool { return s.isNoise() && s.Free && s.Trials == trials }, passes)
+		list = append(list, bound{
+			rate: r, what: fmt.Sprintf("noise with overall `pass`, zero costs, best of %d", trials), bound: "<= 5 %, upper limit <= 10 %",
+			met: r.value() <= noisePass && r.high <= noiseUpper, few: r.value() <= noisePass,
+		})
+	}
+	all := c.count(func(s *setting) bool { return s.isNoise() && s.Free }, passes)
+	list = append(list, bound{
+		rate: all, what: "noise with overall `pass`, zero costs, all families", bound: "<= 5 %, upper limit <= 10 %",
+		met: all.value() <= noisePass && all.high <= noiseUpper, few: all.value() <= noisePass,
+	})
+	for _, id := range []string{judge.RandomEntry, judge.PermutedCandles} {
+		for _, free := range []bool{true, false} {
+			list = append(list, c.alone(id, free))
+		}
+	}
+	for _, ratio := range []float64{1, 2, boundSharpe} {
+		of := func(s *setting) bool { return s.Sharpe == ratio }
+		chosen := c.count(of, func(v *verdict) bool { return v.of(judge.SelectionBias).Verdict == judge.Pass })
+		survives := c.count(of, func(v *verdict) bool { return passes(v) || v.Overall == judge.Warn })
+		one := bound{rate: chosen, what: fmt.Sprintf("planted, Sharpe ratio %g, N = 10, selection_bias `pass`", ratio), bound: ">= 70 %", met: chosen.value() >= selectionPass}
+		two := bound{rate: survives, what: fmt.Sprintf("planted, Sharpe ratio %g, N = 10, overall `pass` or `warn`", ratio), bound: ">= 60 %", met: survives.value() >= edgeSurvives}
+		if ratio != boundSharpe {
+			one.bound, two.bound, one.note, two.note = "none", "none", "published", "published"
+		}
+		list = append(list, one, two)
+	}
+	for _, name := range cheatNames() {
+		r := c.count(func(s *setting) bool { return s.Strategy == name }, func(v *verdict) bool { return v.Overall == judge.Fail })
+		list = append(list, bound{rate: r, what: "cheat " + name + " refuted", bound: "100 %", met: r.n > 0 && r.k == r.n})
+	}
+	return list
+}
+
+func passes(v *verdict) bool { return v.Overall == judge.Pass }
+
+// alone is how often one test with a p-value passes noise that nobody has selected.
+func (c *calibration) alone(id string, free bool) bound {
+	k, n := 0, 0
+	for at, s := range c.Settings {
+		if !s.isNoise() || s.Trials != 1 || s.Free != free || s.Sample {
+			continue
+		}
+		for _, v := range c.Verdicts[at] {
+			if p := v.of(id).PValue; p != nil {
+				if n++; *p <= falseAlarm {
+					k++
+				}
+			}
+		}
+	}
+	costs := "default costs"
+	if free {
+		costs = "zero costs"
+	}
+	least, most := binomialInterval(n, falseAlarm, falseAlarmAlpha)
+	return bound{
+		rate: rateOf(k, n), what: fmt.Sprintf("%s alone, p <= 0.05 of noise, %s", id, costs), bound: fmt.Sprintf("%d to %d of %d (99 %% interval around 5 %%)", least, most, n),
+		met: k >= least && k <= most,
+	}
+}
+
+// count is how many cases of some settings are so.
+func (c *calibration) count(of func(*setting) bool, so func(*verdict) bool) rate {
+	k, n := 0, 0
+	for at, s := range c.Settings {
+		if !of(s) {
+			continue
+		}
+		for _, v := range c.Verdicts[at] {
+			if n++; so(v) {
+				k++
+			}
+		}
+	}
+	return rateOf(k, n)
+}

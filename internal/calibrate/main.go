@@ -1,0 +1,241 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/assay-run/assay/host/artifact"
+	"github.com/assay-run/assay/host/catalog"
+	"github.com/assay-run/assay/host/digest"
+	"github.com/assay-run/assay/lab/falsify/profile"
+	"github.com/assay-run/assay/lab/project"
+)
+
+// options are the flags.
+type options struct {
+	sizes
+	replays, workers int
+	seed             uint64
+	out, save, from  string
+}
+
+func main() {
+	catalog.MaybeShim()
+	var o options
+	flag.IntVar(&o.Noise, "noise", 200, "cases of noise per setting, families of 1 and 10")
+	flag.IntVar(&o.Hundred, "hundred", 200, "cases of noise per setting, families of 100")
+	flag.IntVar(&o.Sample, "sample", 20, "cases of noise on BTC/USDT 1h")
+	flag.IntVar(&o.Planted, "planted", 200, "cases of each planted edge")
+	flag.IntVar(&o.Seeds, "seeds", 20, "cases of each cheat")
+	flag.IntVar(&o.replays, "replays", 0, "replays of random_entry and permuted_candles (default: those of falsify-profile/1)")
+	flag.IntVar(&o.workers, "workers", runtime.NumCPU(), "cases side by side; changes nothing but the time")
+	flag.Uint64Var(&o.seed, "seed", 1, "root of all random numbers")
+	flag.StringVar(&o.out, "o", "", "file for the page (default: standard output)")
+	flag.StringVar(&o.save, "save", "", "file for the verdicts, from which -from makes the page again")
+	flag.StringVar(&o.from, "from", "", "verdicts of an earlier run: nothing is played, and the sizes are those of that run")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := calibrate(ctx, o)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "calibrate:", err)
+		os.Exit(1)
+	}
+}
+
+// memory is a file system that needs no syncing to be durable, where there is one.
+const memory = "/dev/shm"
+
+// calibration is what a run has found: the file of -save.
+type calibration struct {
+	Sizes    sizes        `json:"sizes"`
+	Seed     uint64       `json:"seed"`
+	Replays  int          `json:"replays"`
+	Profile  string       `json:"profile"`
+	Settings []*setting   `json:"settings"`
+	Verdicts [][]*verdict `json:"verdicts"`
+}
+
+// calibrate plays or reads a calibration, and writes what is wanted of it.
+func calibrate(ctx context.Context, o options) error {
+	c := &calibration{}
+	if o.from != "" {
+		text, err := os.ReadFile(o.from)
+		if err != nil {
+			return err
+		}
+		if err := json.Unmarshal(text, c); err != nil {
+			return fmt.Errorf("%s: %w", o.from, err)
+		}
+	} else {
+		var err error
+		if c, err = run(ctx, o); err != nil {
+			return err
+		}
+	}
+	if o.save != "" {
+		text, err := json.Marshal(c)
+		if err == nil {
+			err = os.WriteFile(o.save, text, 0o644)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if o.out == "" {
+		fmt.Print(c.page())
+		return nil
+	}
+	return os.WriteFile(o.out, []byte(c.page()), 0o644)
+}
+
+// run makes the calibration of the options.
+func run(ctx context.Context, o options) (_ *calibration, err error) {
+	parent := ""
+	if info, err := os.Stat(memory); err == nil && info.IsDir() {
+		parent = memory
+	}
+	dir, err := os.MkdirTemp(parent, "assay-calibrate-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	w, err := newWorld(dir, o)
+	if err != nil {
+		return nil, err
+	}
+	served, err := serveAll(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer served.stop()
+	w.reattach = served.reattach
+	list := settings(o.sizes)
+	for _, s := range list {
+		if s.Sharpe > 0 {
+			if s.Drift, err = driftFor(o.seed, s.Sharpe); err != nil {
+				return nil, err
+			}
+		}
+	}
+	c := &calibration{Sizes: o.sizes, Seed: o.seed, Replays: w.profile.Replicas, Profile: w.profile.ID, Settings: list}
+	c.Verdicts, err = w.all(ctx, list, o.workers)
+	return c, err
+}
+
+// newWorld is this program with its profile. The program is engine and strategies at
+// once, so its hash names both.
+func newWorld(dir string, o options) (*world, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	sum, err := digest.File(self)
+	if err != nil {
+		return nil, err
+	}
+	p := profile.Default()
+	if o.replays > 0 && o.replays != p.Replicas {
+		p.ID, p.Replicas = fmt.Sprintf("falsify-profile/1 with %d replays", o.replays), o.replays
+	}
+	if p, err = p.With(profile.Options{}); err != nil {
+		return nil, err
+	}
+	return &world{
+		dir: dir, seed: o.seed, profile: p, plugin: project.Built{Path: self, SHA256: sum},
+		engine: artifact.Engine{Name: "calibrate", Version: "1", SHA256: sum},
+	}, nil
+}
+
+// task is one case of all.
+type task struct {
+	setting *setting
+	at, i   int
+}
+
+// all makes every case, side by side, and returns the verdicts by setting and case.
+func (w *world) all(ctx context.Context, list []*setting, workers int) ([][]*verdict, error) {
+	found := make([][]*verdict, len(list))
+	var tasks []task
+	for at, s := range list {
+		found[at] = make([]*verdict, s.Cases)
+		for i := range s.Cases {
+			tasks = append(tasks, task{s, at, i})
+		}
+	}
+	work, cancel := context.WithCancel(ctx)
+	defer cancel()
+	began, done := time.Now(), 0
+	errs := make([]error, len(tasks))
+	next := make(chan int)
+	var wg sync.WaitGroup
+	var telling sync.Mutex
+	for range max(1, min(workers, len(tasks))) {
+		wg.Go(func() {
+			for n := range next {
+				t := tasks[n]
+				v, err := w.judge(work, t.setting, t.i, fmt.Sprint(n))
+				if found[t.at][t.i], errs[n] = v, err; err != nil {
+					errs[n] = fmt.Errorf("%s, case %d: %w", t.setting.Name, t.i, err)
+					cancel()
+				}
+				telling.Lock()
+				if done++; done%10 == 0 || done == len(tasks) {
+					left := time.Since(began) / time.Duration(done) * time.Duration(len(tasks)-done)
+					fmt.Fprintf(os.Stderr, "%d of %d cases, about %s left, at %q\n", done, len(tasks), left.Round(time.Second), t.setting.Name)
+				}
+				telling.Unlock()
+			}
+		})
+	}
+	for n := range tasks {
+		next <- n
+	}
+	close(next)
+	wg.Wait()
+	return found, firstCause(errs)
+}
+
+// firstCause is the first error that is not only the others' cancellation.
+func firstCause(errs []error) error {
+	var cancelled error
+	for _, err := range errs {
+		switch {
+		case err == nil:
+		case errors.Is(err, context.Canceled):
+			cancelled = err
+		default:
+			return err
+		}
+	}
+	return cancelled
+}
+
+// caseNumber is the number of the stream that a case's market is drawn from: of the
+// setting and the case, so that the cases of a small run are the first of a large one. It depends
+// on the strategy, the family and the edge, and not on costs: with and without them noise
+// is thrown on the same markets.
+func caseNumber(s *setting, i int) uint64 {
+	kind := uint64(0)
+	switch {
+	case s.Sample:
+		kind = 1
+	case s.Strategy == plantedName:
+		kind = 2 + uint64(s.Sharpe)
+	case s.isCheat():
+		for k, name := range cheatNames() {
+			if name == s.Strategy {
+				kind = 10 + uint64(k)
+			}
+		}
+	}
+	return (kind*1000+uint64(s.Trials))*1_000_000 + uint64(i)
+}

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/assay-run/assay/lab/falsify/judge"
+)
+
+// setting is cases of one kind.
+type setting struct {
+	Name string
+	// Strategy is what is judged, Trials how many there are in its family, itself included:
+	// of noise the best of them is judged, of an edge the edge.
+	Strategy string
+	Trials   int
+	// Free is without fees and slippage.
+	Free bool
+	// Sharpe is the true net annual ratio of the edge, 0 for none.
+	Sharpe float64
+	// Sample is BTC/USDT 1h instead of the market of the calibration.
+	Sample bool
+	Cases  int
+
+	// Drift is e, a day.
+	Drift float64
+}
+
+// The kinds of settings.
+func (s *setting) isNoise() bool { return s.Strategy == noiseName }
+func (s *setting) isCheat() bool { return s.Strategy != noiseName && s.Strategy != plantedName }
+
+// sizes are how many cases are asked for.
+type sizes struct{ Noise, Hundred, Sample, Planted, Seeds int }
+
+// plannedFamilies are the trials that noise is the best of.
+func plannedFamilies() []int { return []int{1, 10, 100} }
+
+// settings are those of section 9 of lab-stats/1 with other counts, those without cases
+// left out.
+func settings(n sizes) []*setting {
+	var list []*setting
+	add := func(s setting) {
+		if s.Cases > 0 {
+			list = append(list, &s)
+		}
+	}
+	for _, free := range []bool{true, false} {
+		for _, trials := range plannedFamilies() {
+			cases, costs := n.Noise, "default costs"
+			if trials == 100 {
+				cases = n.Hundred
+			}
+			if free {
+				costs = "zero costs"
+			}
+			add(setting{Name: fmt.Sprintf("noise, best of %d, %s", trials, costs), Strategy: noiseName, Trials: trials, Free: free, Cases: cases})
+		}
+	}
+	add(setting{Name: "noise, BTC/USDT 1h, default costs", Strategy: noiseName, Trials: 1, Sample: true, Cases: n.Sample})
+	for _, ratio := range []float64{1, 2, 3} {
+		add(setting{Name: fmt.Sprintf("planted, true Sharpe ratio %g, with 9 noise trials", ratio), Strategy: plantedName, Trials: 10, Sharpe: ratio, Cases: n.Planted})
+	}
+	for i, name := range cheatNames() {
+		add(setting{Name: fmt.Sprintf("cheat B-%02d, %s", i+2, name), Strategy: name, Trials: 1, Cases: n.Seeds})
+	}
+	return list
+}
+
+// verdict is what the battery has said about one case.
+type verdict struct {
+	Overall judge.Verdict
+	Tests   []*judge.Test
+}
+
+func (v *verdict) of(id string) *judge.Test {
+	for _, t := range v.Tests {
+		if t.ID == id {
+			return t
+		}
+	}
+	return judge.Skip(id, "")
+}

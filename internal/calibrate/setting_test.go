@@ -1,0 +1,59 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/assay-run/assay/lab/falsify/judge"
+)
+
+func TestTheFullSizeIsThatOfThePage(t *testing.T) {
+	var noise, edges, cheats []int
+	sample := 0
+	for _, s := range settings(sizes{Noise: 200, Hundred: 200, Sample: 20, Planted: 200, Seeds: 20}) {
+		switch {
+		case s.Sample:
+			sample += s.Cases
+		case s.isCheat():
+			cheats = append(cheats, s.Cases)
+		case s.isNoise():
+			noise = append(noise, s.Trials)
+			if s.Cases != 200 {
+				t.Errorf("%s has %d cases", s.Name, s.Cases)
+			}
+		default:
+			edges = append(edges, int(s.Sharpe))
+			if s.Trials != 10 || s.Free {
+				t.Errorf("%s: %+v", s.Name, s)
+			}
+		}
+	}
+	if !slices.Equal(noise, []int{1, 10, 100, 1, 10, 100}) || !slices.Equal(edges, []int{1, 2, 3}) || !slices.Equal(cheats, []int{20, 20, 20, 20}) || sample != 20 {
+		t.Errorf("noise %v, edges %v, cheats %v, sample %d", noise, edges, cheats, sample)
+	}
+	if left := settings(sizes{Seeds: 1}); len(left) != 4 {
+		t.Errorf("%d settings have cases", len(left))
+	}
+}
+
+func TestATestThatIsNotThereWasSkipped(t *testing.T) {
+	v := &verdict{Tests: []*judge.Test{judge.Broke(judge.CostStress, "x")}}
+	if v.of(judge.CostStress).Verdict != judge.Error || v.of(judge.Metamorphic).Verdict != judge.Skipped {
+		t.Errorf("%+v", v)
+	}
+}
+
+func TestTheFirstCauseIsNoCancellation(t *testing.T) {
+	broken := errors.New("broken")
+	if err := firstCause([]error{nil, context.Canceled, broken}); !errors.Is(err, broken) {
+		t.Error(err)
+	}
+	if err := firstCause([]error{nil, context.Canceled}); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if err := firstCause([]error{nil, nil}); err != nil {
+		t.Error(err)
+	}
+}
