@@ -152,7 +152,7 @@ func history(rt *rapid.T, p *plane, n int) {
 // revisions active in a stage, and nobody is in canary or live without two people.
 func TestIncrementalEqualsFromScratch(t *testing.T) {
 	n := 1000
-	if testing.Short() {
+	if testing.Short() || raced {
 		n = 100
 	}
 	done := 0
