@@ -173,6 +173,9 @@ func (a *app) requested(ctx context.Context, slug string, o runOptions) (func(*e
 		return nil, cli.Usage("--request", "%v", err)
 	}
 	r, err := evaluate.ReadRequest(text)
+	if err == nil {
+		err = evaluate.OfRun(r)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -221,6 +224,9 @@ func (a *app) author() string {
 // runWarnings are those of the report.
 func runWarnings(x *evaluate.Answer) []cli.Warning {
 	list := []cli.Warning{}
+	if x.Withheld {
+		list = append(list, cli.Warning{Code: "METRICS_WITHHELD", Message: "no metrics are shown: nothing was stored and these parameters are not counted as a trial of the family; run them without --no-reuse"})
+	}
 	for _, w := range x.Report.Warnings {
 		list = append(list, cli.Warning{Code: w.Code, Message: w.Message})
 	}
@@ -334,27 +340,48 @@ func valueOf(text string) json.RawMessage {
 
 // runAnswer is the result of lab run --json.
 type runAnswer struct {
-	RunID       string           `json:"run_id"`
-	RequestHash string           `json:"request_hash"`
-	ResultHash  string           `json:"result_hash"`
-	Reused      bool             `json:"reused"`
-	Status      string           `json:"status"`
-	Summary     artifact.Summary `json:"summary"`
-	PostPeek    bool             `json:"post_peek"`
+	RunID       string `json:"run_id"`
+	RequestHash string `json:"request_hash"`
+	ResultHash  string `json:"result_hash"`
+	Reused      bool   `json:"reused"`
+	Status      string `json:"status"`
+	// Summary is null where nothing was stored and nothing like it is counted.
+	Summary  *artifact.Summary `json:"summary"`
+	PostPeek bool              `json:"post_peek"`
 	// Test is null unless it was revealed.
 	Test *artifact.LockedMetrics `json:"test"`
 	Path string                  `json:"path"`
 }
 
 func runResult(x *evaluate.Answer, test *artifact.LockedMetrics) runAnswer {
-	return runAnswer{
+	out := runAnswer{
 		RunID: x.RunID, RequestHash: x.RequestHash, ResultHash: x.Report.ResultHash, Reused: x.Reused, Status: x.Report.Status,
-		Summary: x.Metadata.Summary, PostPeek: x.Metadata.PostPeek, Test: test, Path: "runs/" + x.RunID,
+		PostPeek: x.Metadata.PostPeek, Test: test, Path: "runs/" + x.RunID,
 	}
+	if !x.Withheld {
+		out.Summary = &x.Metadata.Summary
+	}
+	return out
+}
+
+// printTimed is the table of a run whose numbers are withheld: how long it took, and what
+// it was, split by split.
+func printTimed(w io.Writer, x *evaluate.Answer) {
+	v := x.Metadata.Volatile
+	fmt.Fprintf(w, "%s  %s, not stored, %v, result %s\n", x.RunID, x.Report.Status, v.CompletedAt.Time().Sub(v.StartedAt.Time()), cli.Short(x.Report.ResultHash))
+	rows := [][]string{{"SPLIT", "FROM", "TO", "CANDLES", "DECISIONS"}}
+	for _, s := range x.Report.Splits {
+		rows = append(rows, []string{s.ID, s.TSFrom.String()[:10], s.TSTo.String()[:10], fmt.Sprint(s.To - s.From), cli.Short(s.DecisionHash)})
+	}
+	cli.Table(w, rows)
 }
 
 // printRun is the table of a run: a line per split. test is nil while it is locked.
 func printRun(w io.Writer, x *evaluate.Answer, test *artifact.LockedMetrics) {
+	if x.Withheld {
+		printTimed(w, x)
+		return
+	}
 	state := x.Report.Status
 	if x.Reused {
 		state += ", reused"

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,6 +16,7 @@ import (
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/lab/cli"
 	"github.com/assay-run/assay/lab/evaluate"
+	"github.com/assay-run/assay/lab/falsify"
 )
 
 func (a *app) runsVerifyCommand() *cobra.Command {
@@ -50,7 +52,8 @@ type verified struct {
 	// Rerun says why it was not, null if it was or was not asked for.
 	Rerun *withheld `json:"rerun"`
 
-	mode string // paper or live, else empty
+	mode   string // paper or live, else empty
+	repeat string // of a falsification, the command that makes it again
 }
 
 // withheld is why a run was not executed again: a code of the table of exits, or
@@ -83,10 +86,11 @@ func (a *app) runsVerify(ctx context.Context, ids []string, rerun bool) (cli.Out
 	if err == nil && rerun {
 		err = a.rerun(ctx, list)
 	}
+	named := rerun && len(ids) > 0
 	if err != nil {
 		return cli.Outcome{}, err
 	}
-	return cli.Outcome{Result: map[string]any{"runs": list}, Print: func(w io.Writer) { printVerified(w, list) }}, verdict(list)
+	return cli.Outcome{Result: map[string]any{"runs": list}, Print: func(w io.Writer) { printVerified(w, list) }}, verdict(list, named)
 }
 
 // rowsToVerify are the rows of runs that were named, before anything is done for any of
@@ -136,7 +140,20 @@ func verifyRun(store *artifact.Store, row registry.Run) verified {
 	if m != nil && m.Service != nil && m.Service.Mode != runner.ModeBacktest {
 		v.mode = m.Service.Mode
 	}
+	if row.Kind == artifact.KindFalsification {
+		v.repeat = repeatOf(store.Dir(row.RunID), row.Slug)
+	}
 	return v
+}
+
+// repeatOf is the command that makes a falsification again, with the profile that is in
+// its folder. A base that its files do not tell is left to the reader.
+func repeatOf(dir, slug string) string {
+	base := "RUN"
+	if s, err := falsify.ReadSummary(dir); err == nil && s.BaseRunID != "" {
+		base = s.BaseRunID
+	}
+	return fmt.Sprintf("lab falsify %s --run %s --profile runs/%s/falsify/profile.json --force", slug, base, filepath.Base(dir))
 }
 
 // keepsFiles says whether a run has a folder by what its row tells: one that is running,
@@ -150,15 +167,18 @@ func keepsFiles(row registry.Run) bool {
 }
 
 // verdict is the worst that was found: changed files before other results, other results
-// before what could not be tried.
-func verdict(list []verified) error {
-	var changed, differ, withheld int
+// before what could not be tried. Of runs that were named to be executed again, at least
+// one must have been.
+func verdict(list []verified, named bool) error {
+	var changed, differ, withheld, reproduced int
 	for _, v := range list {
 		switch {
 		case !v.OK:
 			changed++
 		case v.Reproduced != nil && !*v.Reproduced:
 			differ++
+		case v.Reproduced != nil:
+			reproduced++
 		case v.Rerun != nil && v.Rerun.Code != skipped:
 			withheld++
 		}
@@ -173,6 +193,8 @@ func verdict(list []verified) error {
 		return fail("NOT_REPRODUCED", "%d of %d runs came to another result", differ)
 	case withheld > 0:
 		return fail("INPUTS_MISSING", "%d of %d runs could not be executed again", withheld)
+	case named && reproduced == 0:
+		return fail("INCONCLUSIVE", "none of the runs is of a kind that is executed again: %d of %d were only hashed", len(list))
 	}
 	return nil
 }
@@ -217,7 +239,7 @@ func notRerun(v *verified) *withheld {
 	case v.mode != "":
 		return &withheld{skipped, v.mode + " runs depend on the venue"}
 	case v.Kind == artifact.KindFalsification:
-		return &withheld{skipped, "lab falsify --force repeats a falsification"}
+		return &withheld{skipped, "lab falsify repeats it: " + v.repeat}
 	}
 	return nil
 }

@@ -40,16 +40,19 @@ func TestTheVerdictIsTheWorst(t *testing.T) {
 	other := verified{OK: true, Reproduced: &no, Problems: []string{"result a, stored b"}}
 	changed := verified{Problems: []string{"request.json is missing"}}
 	for _, c := range []struct {
-		list []verified
-		code string
+		list  []verified
+		named bool
+		code  string
 	}{
-		{nil, ""},
-		{[]verified{good, only}, ""},
-		{[]verified{good, gone, only}, "INPUTS_MISSING"},
-		{[]verified{gone, other, good}, "NOT_REPRODUCED"},
-		{[]verified{other, gone, changed}, "ARTIFACT_MISMATCH"},
+		{nil, false, ""},
+		{[]verified{good, only}, true, ""},
+		{[]verified{only}, false, ""},
+		{[]verified{only, only}, true, "INCONCLUSIVE"},
+		{[]verified{good, gone, only}, true, "INPUTS_MISSING"},
+		{[]verified{gone, other, good}, true, "NOT_REPRODUCED"},
+		{[]verified{other, gone, changed}, true, "ARTIFACT_MISMATCH"},
 	} {
-		err := verdict(c.list)
+		err := verdict(c.list, c.named)
 		var known *cli.Error
 		if errors.As(err, &known) != (c.code != "") || known != nil && known.Code != c.code {
 			t.Errorf("%+v: %v, want %q", c.list, err, c.code)

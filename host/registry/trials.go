@@ -52,6 +52,34 @@ func (r *Registry) Trials(ctx context.Context, familyID string) (trials []Trial,
 	return trials, rows.Err()
 }
 
+// PlannedTrial is a trial of a registered plan.
+type PlannedTrial struct {
+	// PlanID names the plan of the strategy Slug, Index the trial in it.
+	PlanID, Slug string
+	Index        int64
+}
+
+// Planned lists the trials of a family's plans that have a trial key, oldest first: each
+// that was begun, however it went.
+func (r *Registry) Planned(ctx context.Context, familyID, trialKey string) (list []PlannedTrial, err error) {
+	rows, err := r.db.Read().QueryContext(ctx, `SELECT m.plan_id, m.slug, m.trial_index FROM run_metadata m
+		WHERE m.family_id = ? AND m.trial_key = ? AND m.kind = 'trial' AND m.trial_index IS NOT NULL
+			AND m.plan_id IN (SELECT plan_id FROM plans)
+		ORDER BY m.completed_at, m.run_id`, familyID, trialKey)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var t PlannedTrial
+		if err := rows.Scan(&t.PlanID, &t.Slug, &t.Index); err != nil {
+			return nil, err
+		}
+		list = append(list, t)
+	}
+	return list, rows.Err()
+}
+
 // tried is what the count needs of a metadata.json: its data, and whether any split has
 // metrics. A payload that cannot be read has neither.
 func tried(payload []byte) (data []artifact.Dataset, measured bool) {

@@ -143,3 +143,37 @@ func insertPlan(ctx context.Context, r *Registry, slug, id, at string) error {
 		return err
 	})
 }
+
+// TestPlanned: trials of registered plans are found by their key; runs, other keys, other
+// families and plans that nobody has registered are not.
+func TestPlanned(t *testing.T) {
+	r := open(t, t.TempDir())
+	key := ""
+	add := func(id, param, kind, plan string, index int64) {
+		t.Helper()
+		run := newTrial(id, param, func(m *artifact.Manifest) { m.Request.Kind = kind })
+		run.Evaluation = &artifact.Evaluation{PlanID: &plan, TrialIndex: &index}
+		store(t, r, run)
+		if id == "run_first" {
+			var err error
+			if key, err = run.Manifest.Request.TrialKey(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	family := newTrial("run_x", "1", nil).Manifest.Request.FamilyID
+	if _, err := r.RegisterPlan(t.Context(), Plan{Hash: "aa", ID: "plan_a", Slug: "sma-cross", FamilyID: family, Author: "eve", Payload: []byte("{}")}); err != nil {
+		t.Fatal(err)
+	}
+	add("run_first", "1", artifact.KindTrial, "plan_a", 3)
+	add("run_other", "2", artifact.KindTrial, "plan_a", 4)
+	add("run_run", "1", artifact.KindRun, "plan_a", 5)
+	add("run_wild", "1", artifact.KindTrial, "plan_unknown", 6)
+	list, err := r.Planned(t.Context(), family, key)
+	if err != nil || len(list) != 1 || list[0].PlanID != "plan_a" || list[0].Index != 3 || list[0].Slug == "" {
+		t.Errorf("%+v, %v", list, err)
+	}
+	if list, err = r.Planned(t.Context(), "elsewhere", key); err != nil || len(list) != 0 {
+		t.Errorf("%+v, %v", list, err)
+	}
+}

@@ -284,3 +284,26 @@ func FuzzDecode(f *testing.F) {
 		_ = c.Bare()
 	})
 }
+
+// TestLock: what is left of a capsule of a locked split does not tell how it went there.
+func TestLock(t *testing.T) {
+	c := example()
+	c.Kind = Nondeterminism
+	c.State = &State{Cash: "1", Equity: "123456789"}
+	c.LastEvents, c.DroppedBefore = []json.RawMessage{json.RawMessage(`{"close":"123456789"}`)}, 4
+	c.DataSlice = &Slice{Inline: true, Series: []SliceSeries{{Symbol: "BTC/USDT"}}}
+	c.Error.Message = "decision line 3 was 123456789 and is missing"
+	where, id := c.Where, c.ID
+	c.Lock()
+	c.Claim = ""
+	text, err := json.Marshal(c)
+	if err != nil || strings.Contains(string(text), "123456789") {
+		t.Errorf("%s, %v", text, err)
+	}
+	if c.State != nil || c.DataSlice != nil || c.LastEvents == nil || len(c.LastEvents) != 0 || c.DroppedBefore != 5 {
+		t.Errorf("%+v", c)
+	}
+	if c.Where.SplitID != where.SplitID || c.ID != id {
+		t.Errorf("the place is lost: %+v", c.Where)
+	}
+}

@@ -61,6 +61,17 @@ func (c *Capsule) Encode() ([]byte, error) {
 	return c.Bare().Encode()
 }
 
+// Lock takes out what tells how the strategy did on a split that is locked: the account,
+// the events and the candles, and the decisions that two plays did not share. What is left
+// can be replayed with the candles of the store. It comes before Seal.
+func (c *Capsule) Lock() {
+	c.State, c.DataSlice = nil, nil
+	c.dropEvents()
+	if c.Kind == Nondeterminism || c.Kind == Lookahead {
+		c.Error.Message = "the decisions differ; those of a locked split are not told"
+	}
+}
+
 func (c *Capsule) dropCandles() {
 	if c.DataSlice != nil {
 		c.DataSlice.drop()

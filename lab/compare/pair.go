@@ -175,8 +175,9 @@ func (p *Pair) compare(a, b []float64, returns metric.Returns, seed uint64) {
 		p.none(why, "ci95", "p", "p_sharpe_better", "bootstrap")
 		return
 	}
-	plan := bootstrap.Plan{Seed: seed, B: replicas, MeanBlock: block.Stationary}
-	p.Bootstrap = &artifact.Bootstrap{B: replicas, MeanBlock: metric.Round(block.Stationary), Rule: "politis_white", Seed: strconv.FormatUint(seed, 10)}
+	mean := max(block.Stationary, 1) // no block is shorter than a return
+	plan := bootstrap.Plan{Seed: seed, B: replicas, MeanBlock: mean}
+	p.Bootstrap = &artifact.Bootstrap{B: replicas, MeanBlock: metric.Round(mean), Rule: "politis_white", Seed: strconv.FormatUint(seed, 10)}
 	interval, why := bootstrap.MeanInterval(d, plan, confidence)
 	if why != "" {
 		p.none(why, "ci95", "p")

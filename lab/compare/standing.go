@@ -10,20 +10,24 @@ import (
 )
 
 // Selection is what a search has done to the numbers of a run: N and the looks at the
-// test are counted from the registry, the rest is taken from the run's report or from
-// that of its falsification. What is undefined is null and has a reason in Undefined.
+// test belong to the other numbers: all are taken from the run's report or from that of
+// its falsification, where there is one, else the two are counted from the registry. What
+// is undefined is null and has a reason in Undefined.
 type Selection struct {
-	// NTrials is the number of trials of the family on overlapping data.
+	// NTrials is the number of trials of the family on overlapping data, NTrialsNow what it
+	// is today: more, where something was tried since the other numbers were computed.
 	NTrials       int      `json:"n_trials"`
+	NTrialsNow    int      `json:"n_trials_now"`
 	NTrialsSource string   `json:"n_trials_source"`
 	NEff          *float64 `json:"n_eff"`
 	DSR2014       *float64 `json:"dsr_2014"`
 	DSR2025       *float64 `json:"dsr_2025"`
 	PBO           *float64 `json:"pbo"`
-	// TestPeeks counts the looks at the family's test, PostPeek says that the run was
-	// tried after the first of them.
-	TestPeeks int  `json:"test_peeks"`
-	PostPeek  bool `json:"post_peek"`
+	// TestPeeks counts the looks at the family's test, TestPeeksNow those until today;
+	// PostPeek says that the run was tried after the first of them.
+	TestPeeks    int  `json:"test_peeks"`
+	TestPeeksNow int  `json:"test_peeks_now"`
+	PostPeek     bool `json:"post_peek"`
 	// PlanID is the plan that the run belongs to, null without one; Deviation says that it
 	// is not the run that the plan's rule selects.
 	PlanID                 *string                  `json:"plan_id"`
@@ -87,17 +91,19 @@ func (l *loader) standings(ctx context.Context, runs []*loaded) ([]standing, err
 
 func (x *loaded) selection(trials, peeks int, a *attack) Selection {
 	s := Selection{
-		NTrials: trials, NTrialsSource: "registry", TestPeeks: peeks, PostPeek: x.meta.PostPeek,
+		NTrials: trials, NTrialsNow: trials, NTrialsSource: "registry", TestPeeks: peeks, TestPeeksNow: peeks, PostPeek: x.meta.PostPeek,
 		Deviation: x.meta.Deviation, ValidationContaminated: x.meta.ValidationContaminated, Undefined: map[string]metric.Reason{},
 	}
 	if x.row.PlanID != "" {
 		s.PlanID = &x.row.PlanID
 	}
 	var found struct {
-		NEff    *float64 `json:"n_eff"`
-		DSR2014 *float64 `json:"dsr_2014"`
-		DSR2025 *float64 `json:"dsr_2025"`
-		PBO     struct {
+		NTrials   *int     `json:"n_trials"`
+		TestPeeks *int     `json:"test_peeks"`
+		NEff      *float64 `json:"n_eff"`
+		DSR2014   *float64 `json:"dsr_2014"`
+		DSR2025   *float64 `json:"dsr_2025"`
+		PBO       struct {
 			Value *float64 `json:"value"`
 		} `json:"pbo"`
 	}
@@ -109,6 +115,12 @@ func (x *loaded) selection(trials, peeks int, a *attack) Selection {
 		if rep != nil && rep.Overfitting != nil && rep.Overfitting.Selection != nil && decode(rep.Overfitting.Selection, &found) {
 			break
 		}
+	}
+	if found.NTrials != nil {
+		s.NTrials, s.NTrialsSource = *found.NTrials, "falsification"
+	}
+	if found.TestPeeks != nil {
+		s.TestPeeks = *found.TestPeeks
 	}
 	s.NEff, s.DSR2014, s.DSR2025, s.PBO = found.NEff, found.DSR2014, found.DSR2025, found.PBO.Value
 	for name, value := range map[string]*float64{"n_eff": s.NEff, "dsr_2014": s.DSR2014, "dsr_2025": s.DSR2025, "pbo": s.PBO} {

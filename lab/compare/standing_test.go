@@ -42,6 +42,31 @@ func TestSelectionIsCounted(t *testing.T) {
 	}
 }
 
+// TestNumbersOfOneLedger: N and the looks are those that the deflated numbers were computed
+// with, and what they are now is beside them.
+func TestNumbersOfOneLedger(t *testing.T) {
+	w := three(t)
+	w.add(spec{id: "run_f", params: `{"n":1}`, noise: 9, change: func(r *artifact.Run) {
+		r.Manifest.Request.Kind = artifact.KindFalsification
+		r.Evaluation.Falsification = json.RawMessage(`{"base_run_id":"run_base","overall":"pass","refuted":[],"tests":[]}`)
+		r.Evaluation.Overfitting = &artifact.Overfitting{Selection: json.RawMessage(`{"n_trials":2,"n_eff":1.5,"dsr_2014":0.9,"test_peeks":0}`)}
+	}})
+	if err := w.reg.Peek(t.Context(), registry.Peek{RunID: "run_base", FamilyID: "sma-cross", Command: "run", Author: "eve"}); err != nil {
+		t.Fatal(err)
+	}
+	c := w.compare(Options{})
+	s := c.must(t, "run_base").Selection
+	if s.NTrials != 2 || s.NTrialsNow != 3 || s.TestPeeks != 0 || s.TestPeeksNow != 1 || s.NTrialsSource != "falsification" {
+		t.Errorf("%+v", s)
+	}
+	if s = c.must(t, "run_better").Selection; s.NTrials != 3 || s.NTrialsNow != 3 || s.TestPeeks != 1 || s.NTrialsSource != "registry" {
+		t.Errorf("%+v", s)
+	}
+	if line := "run_base | 2 (now 3) | 1.5 | 0.900 | "; !strings.Contains(text(c), line) {
+		t.Errorf("%q is not in\n%s", line, text(c))
+	}
+}
+
 // TestFalsifications: each run gets the newest that attacked it; running ones and those
 // of other runs do not count.
 func TestFalsifications(t *testing.T) {

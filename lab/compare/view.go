@@ -257,11 +257,20 @@ func (c *Comparison) selectionSection() Section {
 	for _, r := range c.Runs {
 		v := r.Selection
 		s.Rows = append(s.Rows, []string{
-			c.mark(r.RunID), strconv.Itoa(v.NTrials), number(v.NEff, "%.1f", 1), number(v.DSR2014, "%.3f", 1), number(v.DSR2025, "%.3f", 1),
-			number(v.PBO, "%.2f", 1), strconv.Itoa(v.TestPeeks), yes(v.PostPeek), orNone(v.PlanID), yes(v.Deviation),
+			c.mark(r.RunID), counted(v.NTrials, v.NTrialsNow), number(v.NEff, "%.1f", 1), number(v.DSR2014, "%.3f", 1), number(v.DSR2025, "%.3f", 1),
+			number(v.PBO, "%.2f", 1), counted(v.TestPeeks, v.TestPeeksNow), yes(v.PostPeek), orNone(v.PlanID), yes(v.Deviation),
 		})
 	}
 	return s
+}
+
+// counted is a count that the numbers beside it were computed with, and what it is now
+// where that is another.
+func counted(then, now int) string {
+	if then == now {
+		return strconv.Itoa(then)
+	}
+	return fmt.Sprintf("%d (now %d)", then, now)
 }
 
 func (c *Comparison) falsificationSection() Section {

@@ -36,6 +36,19 @@ func ReadRequest(text []byte) (*artifact.Request, error) {
 	return r, nil
 }
 
+// OfRun wants a request that somebody may ask by a file: one of kind run. A run of any
+// other kind would not be counted among the trials of its family, or not be one that
+// somebody can choose by. The error is USAGE.
+func OfRun(r *artifact.Request) error {
+	if r.Kind != artifact.KindRun {
+		return refuse("USAGE", "/kind", "/kind is %.40q: only a request of kind run can be asked again; a trial is executed with --trial", r.Kind)
+	}
+	if len(r.Falsification) > 0 && string(r.Falsification) != "null" {
+		return refuse("USAGE", "/falsification", "/falsification must be null in a request of kind run: lab falsify attacks a run")
+	}
+	return nil
+}
+
 // Again is the question that a request has asked, with exactly its inputs: the plugin
 // by its hash from the state directory unless another path is given, the candles by
 // theirs. What is not there any more is INPUTS_MISSING. The answer has the same request

@@ -168,7 +168,7 @@ func overfit(in metric.Input, seed uint64) (*artifact.Overfitting, error) {
 		o.Undefined["bootstrap"] = why
 		return o, nil
 	}
-	o.Bootstrap = &artifact.Bootstrap{B: replicas, MeanBlock: metric.Round(block.Stationary), Rule: rulePolitisW, Seed: strconv.FormatUint(seed, 10)}
+	o.Bootstrap = &artifact.Bootstrap{B: replicas, MeanBlock: metric.Round(max(block.Stationary, 1)), Rule: rulePolitisW, Seed: strconv.FormatUint(seed, 10)}
 	return o, nil
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/assay-run/assay/host/result"
 	"github.com/assay-run/assay/lab/capsule"
 	"github.com/assay-run/assay/lab/capsule/stage"
+	"github.com/assay-run/assay/lab/split"
 	"github.com/assay-run/assay/plugin-sdk/market"
 	"github.com/assay-run/assay/plugin-sdk/sim"
 )
@@ -81,6 +82,9 @@ func (h *Host) about(p *Prepared, take capsule.Take, level string) (stage.Contex
 
 // keep writes a capsule to those of its run, a bare one if the whole cannot be.
 func (h *Host) keep(runID string, c *capsule.Capsule) *capsule.Note {
+	if c.Where.SplitID == split.RoleTest {
+		c.Lock()
+	}
 	home, err := os.UserHomeDir()
 	if err != nil {
 		home = "" // then no text has it either

@@ -14,6 +14,7 @@ import (
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/lab/capsule"
 	"github.com/assay-run/assay/lab/capsule/stage"
+	"github.com/assay-run/assay/lab/split"
 )
 
 func failed(t *testing.T, kind string) *capsule.Capsule {
@@ -52,6 +53,19 @@ func TestCapsulesOfARunAreKept(t *testing.T) {
 	}
 	if note := h.keep("run_x", failed(t, "one too many")); note != nil {
 		t.Errorf("%+v", note)
+	}
+	// Of the locked split a capsule tells the place and not how it went.
+	secret := failed(t, "locked")
+	secret.Where.SplitID, secret.State = split.RoleTest, &capsule.State{Equity: "123456789"}
+	if err := secret.Name(""); err != nil {
+		t.Fatal(err)
+	}
+	note := h.keep("run_locked", secret)
+	if note == nil {
+		t.Fatal("no capsule is kept")
+	}
+	if text, err = os.ReadFile(filepath.Join(root, "run_locked", filepath.FromSlash(note.Path))); err != nil || strings.Contains(string(text), "123456789") {
+		t.Errorf("%v, %s", err, text)
 	}
 	// A run does not fail because its capsule cannot be written.
 	if err := os.WriteFile(filepath.Join(root, "run_y"), nil, 0o600); err != nil {

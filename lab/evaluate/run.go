@@ -65,6 +65,9 @@ type Answer struct {
 	Report   *artifact.Report
 	// Failure is why the plugin did not come to the end of a split.
 	Failure *Failure
+	// Withheld says that the metrics were taken out: nothing was stored, and nobody may
+	// choose by numbers of parameters that are not counted.
+	Withheld bool
 }
 
 // Failure is the first split that failed.
@@ -98,13 +101,18 @@ const poll = 250 * time.Millisecond
 
 // Run answers a prepared question: with the run that is there, or by executing it.
 func (h *Host) Run(ctx context.Context, p *Prepared, o Options) (*Answer, error) {
-	if o.NoReuse {
-		return h.execute(ctx, p, o, 1, nil)
-	}
-	began := time.Now()
 	key, err := p.Manifest.Request.TrialKey()
 	if err != nil {
 		return nil, err
+	}
+	if o.NoReuse {
+		return h.rehearse(ctx, p, o, key)
+	}
+	began := time.Now()
+	if o.Plan.ID == "" && p.Question.Kind == artifact.KindRun {
+		if o.Plan, err = h.standing(ctx, p, key); err != nil {
+			return nil, err
+		}
 	}
 	if p.postPeek, err = h.Registry.PostPeek(ctx, p.Manifest.Request.FamilyID, key); err != nil {
 		return nil, err

@@ -8,7 +8,10 @@ import (
 
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/result"
+	"github.com/assay-run/assay/lab/falsify/judge"
+	"github.com/assay-run/assay/lab/falsify/judge/null"
 	"github.com/assay-run/assay/lab/split"
+	"github.com/assay-run/assay/lab/stat"
 )
 
 // stress is what makes a repetition harder than the base.
@@ -26,13 +29,6 @@ var stresses = map[string]stress{
 	"delay_2":        {delay: 2},
 	"intrabar_worst": {worst: true},
 }
-
-// Thresholds of the verdicts: shares of the base's Sharpe ratio that must be left
-// after a delay. They are policy.
-const (
-	delayPass = 0.5
-	delayWarn = 0.25
-)
 
 // execution is the execution options with costs multiplied, within the bounds that
 // options have.
@@ -61,38 +57,44 @@ func (s stress) execution(base json.RawMessage) (json.RawMessage, error) {
 	return json.Marshal(options)
 }
 
-// judgeStress compares a repetition with the base. The verdicts are those of the
-// tests cost_stress, delay_stress and intrabar_worst.
+// judgeStress compares a repetition with the base by the rules of the tests cost_stress,
+// delay_stress and intrabar_worst. There is no run at one and a half times the costs here,
+// so that a loss at twice them is not softened to a warning; three times is for
+// information and judged like twice.
 func judgeStress(id string, base, stressed *played) artifact.Stress {
 	out := artifact.Stress{ID: id, SplitID: split.RoleSearch, Base: stressResult(base.results), Stressed: stressResult(stressed.results)}
-	switch kind := stresses[id]; {
-	case stressed.failure != nil:
-		out.Verdict, out.ReasonCode = "fail", "plugin_failed"
-	case kind.delay > 0:
-		out.Verdict, out.ReasonCode = judgeDelay(len(base.results.Trades), out.Base.SharpeRatio, out.Stressed.SharpeRatio)
-	default:
-		out.Verdict = "fail"
-		if net, err := decimal.Parse(out.Stressed.NetPnL); err == nil && net.IsPos() {
-			out.Verdict = "pass"
-		} else {
-			out.ReasonCode = "net_loss"
-		}
+	replay := judge.Replay{Status: judge.Completed, Sharpe: out.Stressed.SharpeRatio, NetPnL: out.Stressed.NetPnL}
+	if stressed.failure != nil {
+		replay.Status = judge.Failed
 	}
+	rules := judge.Judge{Base: judgedBase(base), Policy: judge.DefaultPolicy()}
+	var test *judge.Test
+	switch kind := stresses[id]; {
+	case kind.delay > 0:
+		test = rules.Delayed(replay, 1)
+	case kind.worst:
+		test = rules.Worst(replay)
+	default:
+		rules.Policy.CostPass = float64(kind.costs) / 10
+		var levels []null.Cost
+		if net, err := decimal.Parse(replay.NetPnL); err == nil && replay.Status == judge.Completed {
+			levels = append(levels, null.Cost{Multiplier: rules.Policy.CostPass, Net: net})
+		}
+		test = rules.Costs(levels)
+	}
+	out.Verdict, out.ReasonCode = string(test.Verdict), test.ReasonCode
 	return out
 }
 
-// judgeDelay compares Sharpe ratios, which needs enough trades to mean something.
-func judgeDelay(trades int, base, delayed *float64) (verdict, reason string) {
-	if trades < artifact.SufficientTrades || base == nil || delayed == nil {
-		return "inconclusive", "insufficient"
+// judgedBase is what the rules need to know of the search split.
+func judgedBase(p *played) judge.Base {
+	r := p.results
+	base := judge.Base{Sharpe: stressResult(r).SharpeRatio, Undefined: stat.NotApplicable, Trades: len(r.Trades), Fills: len(r.Fills)}
+	if r.Metrics != nil {
+		base.Undefined, base.T = r.Metrics.Meta.Undefined["sharpe_ratio"], r.Metrics.Meta.NReturns
 	}
-	switch {
-	case *delayed > 0 && *delayed >= delayPass**base:
-		return "pass", ""
-	case *delayed > 0 && *delayed >= delayWarn**base:
-		return "warn", "sharpe_falls"
-	}
-	return "fail", "sharpe_falls"
+	base.Cash = 1 // only the words of a verdict divide by the cash, and none are used here
+	return base
 }
 
 // stressResult is the two numbers of a run. Net profit is its final value less the

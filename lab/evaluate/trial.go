@@ -2,11 +2,16 @@ package evaluate
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/assay-run/assay/host/artifact"
+	"github.com/assay-run/assay/host/metric"
 	"github.com/assay-run/assay/host/registry"
 	"github.com/assay-run/assay/lab/capsule"
 	"github.com/assay-run/assay/lab/capsule/stage"
@@ -100,15 +105,23 @@ func (h *Host) Upgrade(ctx context.Context, p *Prepared, o Options) (*Answer, er
 		return before, nil
 	}
 	a := &asked{Prepared: p, options: o, owner: registry.NewOwner()}
-	answer, err := h.holding(ctx, a, func(ctx context.Context, _ registry.Claim) (*Answer, error) { return h.upgrade(ctx, p, o, before) })
+	answer, err := h.holding(ctx, a, func(work context.Context, held registry.Claim) (*Answer, error) {
+		// Whoever held it before may have done it.
+		now, _, err := h.look(work, p, p.RunID, held.Owner != "")
+		if err != nil || now.Metadata.ArtifactLevel == artifact.LevelFull {
+			return now, err
+		}
+		return h.upgrade(work, a, now)
+	})
 	if errors.Is(err, errReopened) || errors.Is(err, registry.ErrLeaseLost) && ctx.Err() == nil {
 		return h.Upgrade(ctx, p, o) // somebody else was at it
 	}
 	return answer, err
 }
 
-func (h *Host) upgrade(ctx context.Context, p *Prepared, o Options, before *Answer) (*Answer, error) {
-	return h.execute(ctx, p, o, before.Metadata.Attempt, func(run *artifact.Run, results []played) (*artifact.Written, error) {
+func (h *Host) upgrade(ctx context.Context, a *asked, before *Answer) (*Answer, error) {
+	p := a.Prepared
+	return h.execute(ctx, p, a.options, before.Metadata.Attempt, func(run *artifact.Run, results []played) (*artifact.Written, error) {
 		w, err := h.Artifacts.Rehearse(run)
 		if err != nil {
 			return nil, err
@@ -116,6 +129,9 @@ func (h *Host) upgrade(ctx context.Context, p *Prepared, o Options, before *Answ
 		if w.Report.ResultHash != before.Report.ResultHash {
 			differs := &artifact.ResultError{Before: before.Report.ResultHash, Now: w.Report.ResultHash}
 			return nil, &MismatchError{RunID: run.ID, Before: differs.Before, Now: differs.Now, Capsule: h.nondeterminism(ctx, p, results, differs)}
+		}
+		if err := h.Registry.Renew(ctx, a.RequestHash, a.owner); err != nil {
+			return nil, err // somebody else writes by now
 		}
 		if w, err = h.Artifacts.Replace(run); err != nil {
 			return nil, err
@@ -130,6 +146,7 @@ func (h *Host) made(ctx context.Context, p *Prepared, o Options, attempt int, st
 		ID: p.RunID, Manifest: p.Manifest, Status: artifact.StatusCompleted, Attempt: attempt, StartedAt: time.Now(),
 		Origin: artifact.OriginLab, Environment: artifact.HostEnvironment(), Evaluation: &artifact.Evaluation{PostPeek: p.postPeek},
 	}
+	o.Plan.note(run.Evaluation)
 	if err := o.Make(ctx, run); err != nil {
 		return nil, err
 	}
@@ -212,4 +229,78 @@ func (h *Host) Enlist(ctx context.Context, p *Prepared, plan Plan) (*Answer, err
 		before.Metadata = &m
 		return before, h.Registry.Complete(context.WithoutCancel(work), &m, payload)
 	})
+}
+
+// rehearse executes and stores nothing. Its metrics are those of a trial, so they are
+// shown only where the registry counts one with this trial key.
+func (h *Host) rehearse(ctx context.Context, p *Prepared, o Options, key string) (*Answer, error) {
+	answer, err := h.execute(ctx, p, o, 1, nil)
+	if err != nil {
+		return nil, err
+	}
+	trials, err := h.Registry.Trials(ctx, p.Manifest.Request.FamilyID)
+	if err != nil {
+		return nil, err
+	}
+	if !slices.ContainsFunc(trials, func(t registry.Trial) bool { return t.Key == key }) {
+		answer.withhold()
+	}
+	return answer, nil
+}
+
+// withhold takes everything out that somebody could choose by; hashes, times and what
+// was played stay.
+func (a *Answer) withhold() {
+	report, meta := *a.Report, *a.Metadata
+	report.WalkForward, report.Overfitting, report.Stress, report.Warnings = nil, nil, nil, nil
+	report.Splits = slices.Clone(report.Splits)
+	for i := range report.Splits {
+		s := &report.Splits[i]
+		s.Metrics, s.Meta = metric.Values{}, metric.Meta{}
+	}
+	meta.Summary, meta.Splits = artifact.Summary{}, nil
+	a.Report, a.Metadata, a.Withheld = &report, &meta, true
+}
+
+// standing is what the parameters of a run are in the family's searches: nothing, or a
+// trial of a registered plan. A trial that the rule of its plan has selected comes before
+// others, then the one that was tried last.
+func (h *Host) standing(ctx context.Context, p *Prepared, key string) (Plan, error) {
+	planned, err := h.Registry.Planned(ctx, p.Manifest.Request.FamilyID, key)
+	if err != nil {
+		return Plan{}, err
+	}
+	out := Plan{}
+	for _, t := range planned {
+		selected, err := h.selected(t)
+		if err != nil {
+			return Plan{}, err
+		}
+		out = Plan{ID: t.PlanID, Index: t.Index, Contaminated: true, Deviation: !selected}
+		if selected {
+			return out, nil
+		}
+	}
+	return out, nil
+}
+
+// selected says whether the rule of its plan has selected a trial. Before the search has
+// ended it has selected none.
+func (h *Host) selected(t registry.PlannedTrial) (bool, error) {
+	text, err := os.ReadFile(filepath.Join(h.StateDir, "families", t.Slug, t.PlanID, "family_result.json"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	var result struct {
+		Selected *struct {
+			TrialIndex int64 `json:"trial_index"`
+		} `json:"selected"`
+	}
+	if err := json.Unmarshal(text, &result); err != nil {
+		return false, err
+	}
+	return result.Selected != nil && result.Selected.TrialIndex == t.Index, nil
 }

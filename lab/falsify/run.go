@@ -85,7 +85,7 @@ func Run(ctx context.Context, h *evaluate.Host, base *Base, o Options) (*Result,
 		return nil, err
 	}
 	a := &attack{host: h, base: base, options: o, question: question, ledger: ledger, planned: planned, depends: on, profile: text}
-	answer, err := h.Run(ctx, question, evaluate.Options{Force: o.Force, Waiting: o.Waiting, Make: a.make})
+	answer, err := h.Run(ctx, question, evaluate.Options{Force: o.Force, Waiting: o.Waiting, Make: a.make, Plan: standingOf(base.Metadata)})
 	if err != nil {
 		return nil, err
 	}
@@ -94,6 +94,19 @@ func Run(ctx context.Context, h *evaluate.Host, base *Base, o Options) (*Result,
 		return nil, err
 	}
 	return &Result{Answer: answer, Summary: summary, Warnings: ledger.Warnings}, nil
+}
+
+// standingOf is that of the base in its family: what is found out about it is no cleaner
+// than it is.
+func standingOf(m *artifact.Metadata) evaluate.Plan {
+	if m.PlanID == nil {
+		return evaluate.Plan{}
+	}
+	p := evaluate.Plan{ID: *m.PlanID, Index: -1, Deviation: m.Deviation, Contaminated: m.ValidationContaminated}
+	if m.TrialIndex != nil {
+		p.Index = *m.TrialIndex
+	}
+	return p
 }
 
 // attack is a question on its way to an answer.
@@ -175,6 +188,7 @@ func (a *attack) fill(run *artifact.Run, found *battery.Outcome, chosen *selecti
 	}
 	summary := a.summary(found)
 	e := run.Evaluation
+	e.PostPeek = e.PostPeek || a.base.Metadata.PostPeek
 	e.Stress, e.Warnings = found.Stress, append(append(e.Warnings, a.ledger.Warnings...), chosen.Warnings...)
 	e.Overfitting = &artifact.Overfitting{Basis: split.RoleWalkForward, Undefined: map[string]stat.Reason{}}
 	if a.base.Report.Overfitting != nil {

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/assay-run/assay/host/artifact"
+	"github.com/assay-run/assay/lab/evaluate"
 	"github.com/assay-run/assay/lab/falsify/judge"
 )
 
@@ -102,5 +104,24 @@ func TestASummaryIsReadAsItWasWritten(t *testing.T) {
 func TestEvidenceHasItsMediaType(t *testing.T) {
 	if mediaOf("falsify/regime/regimes.csv") != "text/csv" || mediaOf("falsify/determinism/first_diff.jsonl") != "application/jsonl" {
 		t.Error("wrong media types")
+	}
+}
+
+func TestTheStandingIsThatOfTheBase(t *testing.T) {
+	plan, index := "plan_x", int64(3)
+	for _, c := range []struct {
+		base artifact.Metadata
+		want evaluate.Plan
+	}{
+		{artifact.Metadata{}, evaluate.Plan{}},
+		{artifact.Metadata{PlanID: &plan}, evaluate.Plan{ID: plan, Index: -1}},
+		{
+			artifact.Metadata{PlanID: &plan, TrialIndex: &index, Deviation: true, ValidationContaminated: true},
+			evaluate.Plan{ID: plan, Index: 3, Deviation: true, Contaminated: true},
+		},
+	} {
+		if got := standingOf(&c.base); got != c.want {
+			t.Errorf("%+v, want %+v", got, c.want)
+		}
 	}
 }

@@ -143,7 +143,14 @@ func (x sample) deflated(variance, n, nEff float64) (of2014, of2025 answer) {
 	old, why := deflate.DSR2014(x.ratio, x.t, x.shape, deflate.Trials{Variance: variance, N: n})
 	of2014 = answer{old.Probability, why}
 	now, _, why := deflate.DSR2025(x.ratio, x.t, x.shape, deflate.Trials{Variance: variance, N: nEff})
-	return of2014, answer{now.Probability, why}
+	if why != "" {
+		return of2014, answer{why: why}
+	}
+	// Barely above one trial the formula's expected maximum is held at 0 while the standard
+	// deviation of the maximum has already fallen below that of one, so the probability
+	// would rise with trials. No search makes a ratio more credible than no search.
+	alone, _, why := deflate.DSR2025(x.ratio, x.t, x.shape, deflate.Trials{Variance: variance, N: 1})
+	return of2014, answer{min(now.Probability, alone.Probability), why}
 }
 
 func rounded(x float64) *float64 {

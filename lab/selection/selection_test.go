@@ -33,6 +33,28 @@ func TestPublishedDeflation(t *testing.T) {
 	}
 }
 
+// A search does not make a ratio more credible: between one trial and the 1.32 at which
+// the formula begins to expect a maximum above 0, the deflated ratio stays that of one.
+func TestFewTrialsDeflateNothing(t *testing.T) {
+	x := sample{.1, 400, sharpe.Shape{Skew: 0, Kurt: 3}}
+	_, alone := x.deflated(.002, 1, 1)
+	last := alone.value
+	for _, n := range []float64{1.01, 1.1, 1.2, 1.3, 1.4, 1.6, 2, 5, 20} {
+		_, now := x.deflated(.002, 20, n)
+		if now.why != "" || now.value > last {
+			t.Errorf("%v trials: %v after %v", n, now, last)
+		}
+		last = now.value
+		plain, _, _ := deflate.DSR2025(x.ratio, x.t, x.shape, deflate.Trials{Variance: .002, N: n})
+		if n <= 1.2 && !(plain.Probability > alone.value && now.value == alone.value) || n >= 2 && now.value != plain.Probability {
+			t.Errorf("%v trials: %v, by the formula %v, alone %v", n, now, plain, alone)
+		}
+	}
+	if !(last < alone.value) {
+		t.Error("twenty trials take nothing")
+	}
+}
+
 // TestSelectionByItsParts computes every number again from the returns.
 func TestSelectionByItsParts(t *testing.T) {
 	l := search(3, 12, 400, 1.5)

@@ -14,12 +14,19 @@ type params struct {
 	StartCandle int64 `param:"start_candle" default:"1" min:"0" max:"100000" unit:"candles" title:"Start candle" search:"off" doc:"Candle, counted from 0, at whose close the order is placed"`
 }
 
-type buyHold struct{ start int64 }
+// buyHold counts the candles of the window itself: View.Index counts those of the
+// warm-up, too, and how much history there is must not move the order.
+type buyHold struct{ start, seen int64 }
 
-func newBuyHold(p params) (sdk.Strategy, error) { return &buyHold{p.StartCandle}, nil }
+func newBuyHold(p params) (sdk.Strategy, error) { return &buyHold{start: p.StartCandle}, nil }
 
 func (s *buyHold) OnCandle(v sdk.View) ([]sdk.Intent, error) {
-	if v.Index() == s.start {
+	if v.Warmup() {
+		return nil, nil
+	}
+	candle := s.seen
+	s.seen++
+	if candle == s.start {
 		return sdk.Buy(sdk.AllCash), nil
 	}
 	return nil, nil

@@ -26,6 +26,13 @@ func TestRule(t *testing.T) {
 			t.Errorf("start %d: fills %+v", start, r.Fills)
 		}
 	}
+	// However much history there is, the candles that count are those of the window.
+	for history := range int64(3) {
+		r := sdktest.Backtest(t, sdktest.New(t, newBuyHold, `{"start_candle":0}`), candles, sdktest.History(history))
+		if len(r.Fills) != 1 || r.Fills[0].Time != candles.Time[history+1] {
+			t.Errorf("%d candles of history: fills %+v", history, r.Fills)
+		}
+	}
 	if r := sdktest.Backtest(t, sdktest.New(t, newBuyHold, `{"start_candle":4}`), candles); len(r.Orders) != 0 {
 		t.Errorf("orders %+v", r.Orders)
 	}

@@ -24,12 +24,21 @@ type params struct {
 	Fraction   float64 `param:"equity_fraction" default:"0.5" above:"0" max:"1" search:"off" title:"Equity fraction" doc:"Share of the equity to buy for"`
 }
 
-type limitEntry struct{ params }
+// limitEntry counts the candles of the window itself: View.Index counts those of the
+// warm-up, too, and how much history there is must not move the orders.
+type limitEntry struct {
+	params
+	seen int64
+}
 
-func newLimitEntry(p params) (sdk.Strategy, error) { return &limitEntry{p}, nil }
+func newLimitEntry(p params) (sdk.Strategy, error) { return &limitEntry{params: p}, nil }
 
 func (s *limitEntry) OnCandle(v sdk.View) ([]sdk.Intent, error) {
-	i := v.Index()
+	if v.Warmup() {
+		return nil, nil
+	}
+	i := s.seen
+	s.seen++
 	if i < 1 || i%s.Every != 0 || !v.Flat() || len(v.OpenOrders()) > 0 {
 		return nil, nil
 	}

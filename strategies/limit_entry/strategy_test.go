@@ -35,6 +35,13 @@ func TestRule(t *testing.T) {
 		entry.Quantity.Trim(0).String() != "50" || stop.StopPrice.String() != "96.03" || target.LimitPrice.String() != "100.98" {
 		t.Errorf("entry %+v, stop %s, target %s", entry, stop.StopPrice, target.LimitPrice)
 	}
+	// However much history there is, the candles that count are those of the window.
+	for history := range int64(3) {
+		r := sdktest.Backtest(t, sdktest.New(t, newLimitEntry, `{"every":2,"ttl":2}`), candles, sdktest.History(history))
+		if len(r.Orders) == 0 || r.Orders[0].CreatedAt != candles.CloseTime(int(2+history)) {
+			t.Errorf("%d candles of history: orders %+v", history, r.Orders)
+		}
+	}
 	// Less than one step is no order.
 	if r := sdktest.Backtest(t, sdktest.New(t, newLimitEntry, ""), candles, sdktest.Execution(`{"quantity_step":1000}`)); len(r.Orders) != 0 {
 		t.Errorf("orders %+v", r.Orders)

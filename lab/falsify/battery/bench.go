@@ -39,7 +39,9 @@ type bench struct {
 }
 
 // open plays the base and takes its candles: those of the search split with the warm-up
-// before them, so that none of the test split can get into a replay.
+// before them, so that none of the test split can get into a replay on changed candles.
+// A replay on the candles as they are has the data set of the base: the host takes no
+// decision behind the split, but the file that the plugin may read goes on.
 func (b *bench) open(ctx context.Context) (err error) {
 	b.workers = b.Host.Workers
 	if b.workers <= 0 {

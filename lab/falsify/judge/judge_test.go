@@ -126,6 +126,7 @@ func TestWarmup(t *testing.T) {
 		{"EMA 20 with 20", []judge.Drift{at(1, 0, 1.6e-3), at(2, 0, 1e-4), at(4, 0, 1e-8)}, judge.Warn, judge.SeriesDiffer},
 		{"two decisions", []judge.Drift{at(1, 2, 1e-5), at(2, 0, 0), at(4, 0, 0)}, judge.Warn, judge.DecisionsDiffer},
 		{"three decisions", []judge.Drift{at(1, 3, 1e-5), at(2, 0, 0), at(4, 0, 0)}, judge.Fail, judge.DecisionsDiffer},
+		{"few at once, many at twice", []judge.Drift{at(2, 9, 0), at(1, 2, 0), at(4, 0, 0)}, judge.Warn, judge.DecisionsDiffer},
 		{"one at four times", []judge.Drift{at(1, 1, 0), at(4, 1, 0), at(2, 1, 0)}, judge.Fail, judge.DecisionsDiffer},
 		{"VWAP since the beginning", []judge.Drift{at(1, 0, .3), at(2, 0, .3), at(4, 0, .2)}, judge.Fail, judge.SeriesDiffer},
 		{"crash", []judge.Drift{{Multiple: 1, Status: judge.Failed}}, judge.Fail, judge.PluginFailed},
@@ -218,6 +219,11 @@ func TestNoiseAndGaps(t *testing.T) {
 	want(t, "gaps", good().Missing(few), judge.Pass, "")
 	want(t, "gaps", good().Missing(low), judge.Fail, judge.SharpeFalls)
 	j := good()
+	j.Base.Sharpe = f(-1)
+	want(t, "half of a loss", j.Missing(replays(-.4, -.3, -.2)), judge.Fail, judge.SharpeNegative)
+	want(t, "nothing traded", j.Missing(replays(none, none, none)), judge.Fail, judge.SharpeNegative)
+	want(t, "better on gaps", j.Missing(replays(.1, .2, -.3)), judge.Pass, "")
+	j = good()
 	j.Base.Trades = 5
 	if got := j.Missing(replays(1, crash)); got.Class != judge.Gate || got.Verdict != judge.Fail {
 		t.Errorf("a crash on gaps: %+v", got)
@@ -312,14 +318,27 @@ func TestChance(t *testing.T) {
 	if got := good().Permuted(f(1), 30, true, list); *got.PValue != .1 {
 		t.Error(*got.PValue)
 	}
+	// Of a base that lost, the 0 of a crash has reached it already: once is enough.
+	list = replays(-2, -2, -2, -2, -2, -2, -2, -2, crash)
+	if got := good().Permuted(f(-1), 30, true, list); *got.PValue != .2 {
+		t.Error(*got.PValue)
+	}
 }
 
 func TestHolding(t *testing.T) {
 	b := func(low, high float64) *null.Benchmark { return &null.Benchmark{Low: low, High: high, P: .2, B: 999} }
-	want(t, "better", good().Holding(b(1e-9, 1), ""), judge.Pass, "")
+	want(t, "better", good().Holding(b(2e-9, 1), ""), judge.Pass, "")
 	want(t, "as good", good().Holding(b(0, 1), ""), judge.Warn, judge.ContainsZero)
 	want(t, "as good", good().Holding(b(-1, 0), ""), judge.Warn, judge.ContainsZero)
-	want(t, "worse", good().Holding(b(-1, -1e-9), ""), judge.Fail, judge.BelowZero)
+	want(t, "worse", good().Holding(b(-1, -2e-9), ""), judge.Fail, judge.BelowZero)
+	// The rounding of a clone is no difference, on whichever side of 0 it lies.
+	for _, x := range []float64{-5e-12, 5e-12, -1e-9, 1e-9} {
+		got := good().Holding(b(x, x), "")
+		want(t, "a clone", got, judge.Warn, judge.ContainsZero)
+		if *got.PValue != 1 {
+			t.Errorf("%g: p = %g", x, *got.PValue)
+		}
+	}
 	want(t, "short", good().Holding(nil, stat.TooFewReturns), judge.Inconclusive, "too_few_returns")
 	j := good()
 	j.Base.T = 100

@@ -87,8 +87,8 @@ func TestHoldingIsCalibrated(t *testing.T) {
 	for k := range uint64(runs) {
 		candles := []*market.Series{walk("A/Q", 250, 1000+k)}
 		b, why, err := null.AgainstHolding(play(t, candles, noise(candles, k), 0), k, 99)
-		if why != "" || err != nil {
-			t.Fatal(why, err)
+		if why != "" || err != nil || b.MeanBlock < 1 {
+			t.Fatal(why, err, b.MeanBlock)
 		}
 		if b.P <= .05 {
 			small++
