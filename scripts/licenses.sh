@@ -46,10 +46,10 @@ row() {
 	printf '%s\t%s\t%s\t%s\n' "$name" "$version" "$id" "$texts"
 }
 
-# api is named because a program of cmd links it whole.
+# api is named because a program of cmd links it whole, governance because one will.
 packages=$({
 	go list -f '{{if eq .Name "main"}}{{.ImportPath}}{{end}}' ./cmd/... ./strategies/...
-	go list ./api/... | grep -v 'test$'
+	go list ./api/... ./governance/... | grep -v 'test$'
 })
 {
 	row "Assay" "" .
