@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	v1 "github.com/assay-run/assay/api/v1"
@@ -21,6 +22,7 @@ import (
 type Recorder struct {
 	doc     map[string]any
 	strict  *schema.Document
+	mu      sync.Mutex // guards what follows: tests that run side by side share one
 	schemas map[string]*schema.Schema
 }
 
@@ -193,14 +195,24 @@ func (r *Recorder) operationFaults(method, path string, operation map[string]any
 	return append(faults, r.match(pointer, body)...)
 }
 
-func (r *Recorder) match(pointer string, body []byte) []string {
-	s := r.schemas[pointer]
-	if s == nil {
-		var err error
-		if s, err = r.strict.Compile(pointer); err != nil {
-			return []string{err.Error()}
-		}
+// schema compiles the schema at a pointer once.
+func (r *Recorder) schema(pointer string) (*schema.Schema, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if s := r.schemas[pointer]; s != nil {
+		return s, nil
+	}
+	s, err := r.strict.Compile(pointer)
+	if err == nil {
 		r.schemas[pointer] = s
+	}
+	return s, err
+}
+
+func (r *Recorder) match(pointer string, body []byte) []string {
+	s, err := r.schema(pointer)
+	if err != nil {
+		return []string{err.Error()}
 	}
 	var v any
 	dec := json.NewDecoder(strings.NewReader(string(body)))
