@@ -15,6 +15,7 @@ import (
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/catalog"
 	"github.com/assay-run/assay/host/digest"
+	"github.com/assay-run/assay/lab/evaluate"
 	"github.com/assay-run/assay/lab/falsify/profile"
 	"github.com/assay-run/assay/lab/project"
 )
@@ -201,22 +202,7 @@ func (w *world) all(ctx context.Context, list []*setting, workers int) ([][]*ver
 	}
 	close(next)
 	wg.Wait()
-	return found, firstCause(errs)
-}
-
-// firstCause is the first error that is not only the others' cancellation.
-func firstCause(errs []error) error {
-	var cancelled error
-	for _, err := range errs {
-		switch {
-		case err == nil:
-		case errors.Is(err, context.Canceled):
-			cancelled = err
-		default:
-			return err
-		}
-	}
-	return cancelled
+	return found, evaluate.FirstCause(errs)
 }
 
 // caseNumber is the number of the stream that a case's market is drawn from: of the

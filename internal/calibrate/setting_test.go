@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/assay-run/assay/lab/evaluate"
 	"github.com/assay-run/assay/lab/falsify/judge"
 )
 
@@ -47,13 +48,13 @@ func TestATestThatIsNotThereWasSkipped(t *testing.T) {
 
 func TestTheFirstCauseIsNoCancellation(t *testing.T) {
 	broken := errors.New("broken")
-	if err := firstCause([]error{nil, context.Canceled, broken}); !errors.Is(err, broken) {
+	if err := evaluate.FirstCause([]error{nil, context.Canceled, broken}); !errors.Is(err, broken) {
 		t.Error(err)
 	}
-	if err := firstCause([]error{nil, context.Canceled}); !errors.Is(err, context.Canceled) {
+	if err := evaluate.FirstCause([]error{nil, context.Canceled}); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	if err := firstCause([]error{nil, nil}); err != nil {
+	if err := evaluate.FirstCause([]error{nil, nil}); err != nil {
 		t.Error(err)
 	}
 }

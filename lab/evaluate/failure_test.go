@@ -130,7 +130,7 @@ func TestFirstCause(t *testing.T) {
 		{[]error{nil, context.Canceled, cause}, []error{cause}},
 		{[]error{nil, context.Canceled}, []error{context.Canceled}},
 	} {
-		if got := firstCause(c.list); got != c.want[0] {
+		if got := FirstCause(c.list); got != c.want[0] {
 			t.Errorf("%v: %v", c.list, got)
 		}
 	}

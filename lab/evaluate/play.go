@@ -121,7 +121,7 @@ func (h *Host) perform(ctx context.Context, p *Prepared, jobs []job, progress Pr
 	}
 	close(next)
 	wg.Wait()
-	err := firstCause(errs[:min(stop.first+1, len(jobs))])
+	err := FirstCause(errs[:min(stop.first+1, len(jobs))])
 	if err == nil {
 		return results, nil
 	}
@@ -129,7 +129,7 @@ func (h *Host) perform(ctx context.Context, p *Prepared, jobs []job, progress Pr
 	if ctx.Err() != nil {
 		return nil, interrupted(results, err)
 	}
-	return nil, firstCause(errs)
+	return nil, FirstCause(errs)
 }
 
 // halt ends the jobs behind the first one that fails. Those before it go on, so that
@@ -191,8 +191,9 @@ func interrupted(results []played, err error) error {
 	return err
 }
 
-// firstCause is the first error that is not only the others' cancellation.
-func firstCause(errs []error) error {
+// FirstCause is the first error, in the order of the work, that is not only the others'
+// cancellation; that one where there is no other, nil without any.
+func FirstCause(errs []error) error {
 	var cancelled error
 	for _, err := range errs {
 		switch {

@@ -159,7 +159,7 @@ func (h *Host) Replay(ctx context.Context, p *Prepared, list []Replay, o ReplayO
 	}
 	close(next)
 	wg.Wait()
-	return firstCause(errs)
+	return FirstCause(errs)
 }
 
 func (h *Host) replayOne(ctx context.Context, l *backtest.Launcher, p *Prepared, r Replay, o ReplayOptions) (*Replayed, error) {

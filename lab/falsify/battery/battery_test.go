@@ -212,13 +212,13 @@ func TestSeriesAreComparedAtTheirTimes(t *testing.T) {
 
 func TestTheFirstErrorCountsThatIsNoCancellation(t *testing.T) {
 	disk := errors.New("the disk is full")
-	if err := firstCause([]error{nil, context.Canceled, disk, errors.New("later")}); !errors.Is(err, disk) {
+	if err := evaluate.FirstCause([]error{nil, context.Canceled, disk, errors.New("later")}); !errors.Is(err, disk) {
 		t.Error(err)
 	}
-	if err := firstCause([]error{nil, context.Canceled}); !errors.Is(err, context.Canceled) {
+	if err := evaluate.FirstCause([]error{nil, context.Canceled}); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	if err := firstCause([]error{nil, nil}); err != nil {
+	if err := evaluate.FirstCause([]error{nil, nil}); err != nil {
 		t.Error(err)
 	}
 }

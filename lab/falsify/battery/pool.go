@@ -77,7 +77,7 @@ func (b *bench) play(ctx context.Context, list []*play) error {
 	}
 	close(next)
 	wg.Wait()
-	return firstCause(errs)
+	return evaluate.FirstCause(errs)
 }
 
 // refuse notes why a replay of a test is not possible; the first reason by text stays,
@@ -86,21 +86,6 @@ func (b *bench) refuse(test string, why *evaluate.Error) {
 	if have := b.refused[test]; have == "" || why.Message < have {
 		b.refused[test] = why.Message
 	}
-}
-
-// firstCause is the first error that is not only the others' cancellation.
-func firstCause(errs []error) error {
-	var cancelled error
-	for _, err := range errs {
-		switch {
-		case err == nil:
-		case errors.Is(err, context.Canceled):
-			cancelled = err
-		default:
-			return err
-		}
-	}
-	return cancelled
 }
 
 // playOne makes one replay, with the candles that it needs and no longer. keep keeps a
