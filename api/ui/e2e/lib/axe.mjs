@@ -9,10 +9,26 @@ const tags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22a", "wcag22aa"]
 /** Every violation of the page, or of a part of it, as one line. */
 export async function axe(page, part) {
   if (!(await page.evaluate(() => Boolean(globalThis.axe)))) await page.evaluate(source);
+  await page.evaluate(painted);
   return page.evaluate(async ([tags, part]) => {
     const { violations } = await globalThis.axe.run(part ?? document, { runOnly: { type: "tag", values: tags }, resultTypes: ["violations"] });
     return violations.flatMap(({ id, nodes }) => nodes.map((node) => `${id} ${node.target.join(" ")}: ${node.failureSummary.replace(/\s+/g, " ")} ${node.html.slice(0, 160)}`));
   }, [tags, part]);
+}
+
+/** Another theme or forced colours reach the page over a few frames: returns when no colour has changed for six of them. */
+async function painted() {
+  const colours = () => [...document.querySelectorAll("body, h1, h2, p, button, td, label")].map((e) => {
+    const { color, backgroundColor } = getComputedStyle(e);
+    return color + backgroundColor;
+  }).join();
+  const frame = () => new Promise((done) => requestAnimationFrame(done));
+  for (let last = "", same = 0, frames = 0; same < 6 && frames < 300; frames++) {
+    await frame();
+    const now = colours();
+    same = now === last ? same + 1 : 0;
+    last = now;
+  }
 }
 
 /** What makes the page scroll sideways: elements that stick out and that nothing around them scrolls or clips. */

@@ -66,11 +66,17 @@ export default async function sample(t) {
       return view === "part" && from <= time && time <= to;
     }, "the time of the trade on the chart");
     await visit.button("Show all").click();
-    await until(async () => (await visit.drawn()).fills === results.fills.length, "everything");
+    await until(async () => {
+      const { view, fills } = await visit.drawn();
+      return view !== "part" && fills === results.fills.length;
+    }, "everything");
     const canvas = visit.chart.locator("canvas").first();
-    const { x, y, width } = await canvas.boundingBox();
-    await visit.page.mouse.click(x + width * 0.3, y + 60);
-    await until(async () => (await chosen()) > 100, "a trade of long ago");
+    // The attributes of the chart tell of a view a moment before the library has drawn it.
+    await until(async () => {
+      const { x, y, width } = await canvas.boundingBox();
+      await visit.page.mouse.click(x + width * 0.3, y + 60);
+      return until(async () => (await chosen()) > 100, "a trade of long ago", { timeout: 2_000 });
+    }, "a click on the chart to choose its trade");
   });
 
   await t.test("every metric stands with its exact value and its meaning", async () => {
