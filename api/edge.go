@@ -14,11 +14,12 @@ import (
 	"github.com/assay-run/assay/api/v1/deprecation"
 	"github.com/assay-run/assay/api/v1/problem"
 	"github.com/assay-run/assay/api/web"
+	"github.com/assay-run/assay/host/listen"
 )
 
 // EdgeConfig is what the edge is made of.
 type EdgeConfig struct {
-	Hosts        Hosts
+	Hosts        listen.Hosts
 	Routes       []web.Route
 	Deprecations *deprecation.Registry
 	Logger       hclog.Logger
@@ -93,10 +94,9 @@ const bodyTime = 15 * time.Second
 func (e *Edge) ServeHTTP(inner http.ResponseWriter, r *http.Request) {
 	started := time.Now()
 	info := &web.Info{RequestID: web.RequestID(r.Header), Writer: inner}
-	if c, ok := r.Context().Value(connKey{}).(*conn); ok {
-		info.Linger = func() { c.linger.Store(true) }
-		// The end of the answer leaves after this: what is read later is the next request.
-		defer c.head.reset()
+	if c := listen.Of(r.Context()); c != nil {
+		info.Linger = c.Linger
+		defer c.Answered() // the end of the answer leaves after this
 	}
 	r = r.WithContext(web.With(r.Context(), e.shared, info))
 	w := &writer{ResponseWriter: inner}
@@ -132,7 +132,7 @@ func (e *Edge) serve(w *writer, r *http.Request, info *web.Info) error {
 		return problem.New(problem.HTTPVersionNotSupported).WithClose()
 	}
 	if len(r.TransferEncoding) > 0 {
-		if c, ok := r.Context().Value(connKey{}).(*conn); ok && c.head.framedTwice(r.Method+" "+r.RequestURI+" ") {
+		if c := listen.Of(r.Context()); c != nil && c.FramedTwice(r.Method+" "+r.RequestURI+" ") {
 			return problem.Say(problem.MalformedRequest, "A request has either Content-Length or Transfer-Encoding, not both.").WithClose()
 		}
 	}

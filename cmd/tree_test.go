@@ -51,6 +51,10 @@ var allowed = []struct {
 	{"host", []string{"host", "plugin-sdk"}},
 	{"host/digest", nil},
 	{"host/sqlite", nil},
+	{"host/listen", nil},
+	{"host/statelock", nil},
+	{"governance/store", []string{"governance/bundle", "governance/ledger", "governance/fact", "governance/promotion", "host/digest", "host/sqlite", "host/statelock"}},
+	{"governance/control", []string{"governance", "host/digest", "host/sqlite", "host/listen"}},
 	{"host/metric", []string{"plugin-sdk/market"}},
 	{"host/result", []string{"host/metric", "plugin-sdk/market"}},
 	{"host/candle", []string{"host/digest", "host/sqlite", "plugin-sdk"}},
@@ -71,7 +75,7 @@ var allowed = []struct {
 	{"lab/columnar", []string{"host/candle/importer"}},
 	{"api/ui", []string{"api/docs=", "api/web"}},
 	{"api/ui/tool", nil},
-	{"internal", []string{"host", "plugin-sdk", "internal", "api", "lab"}},
+	{"internal", []string{"host", "plugin-sdk", "internal", "api", "lab", "governance"}},
 	{"cmd", []string{"api", "lab", "governance", "host", "plugin-sdk", "cmd", "internal"}},
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/assay-run/assay/api/v1/deprecation"
 	"github.com/assay-run/assay/api/v1/problem"
 	"github.com/assay-run/assay/api/v1/stream"
+	"github.com/assay-run/assay/host/listen"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -38,7 +39,7 @@ func serve(t *testing.T, o docs.Options) string {
 		t.Fatal(err)
 	}
 	logger := hclog.NewNullLogger()
-	edge, err := api.NewEdge(api.EdgeConfig{Hosts: api.NewHosts(), Routes: d.Routes(), Logger: logger, Now: time.Now})
+	edge, err := api.NewEdge(api.EdgeConfig{Hosts: listen.NewHosts(), Routes: d.Routes(), Logger: logger, Now: time.Now})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +47,7 @@ func serve(t *testing.T, o docs.Options) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := api.NewServer(edge, logger)
+	server := listen.NewServer(edge, logger)
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(ln) }()
 	t.Cleanup(func() {

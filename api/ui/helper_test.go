@@ -14,6 +14,7 @@ import (
 
 	"github.com/assay-run/assay/api"
 	"github.com/assay-run/assay/api/ui"
+	"github.com/assay-run/assay/host/listen"
 )
 
 // attribution needs escaping, as any text may.
@@ -27,7 +28,7 @@ func serve(t *testing.T) string {
 		t.Fatal(err)
 	}
 	logger := hclog.NewNullLogger()
-	edge, err := api.NewEdge(api.EdgeConfig{Hosts: api.NewHosts(), Routes: append(api.Redirects(), u.Routes()...), Logger: logger, Now: time.Now})
+	edge, err := api.NewEdge(api.EdgeConfig{Hosts: listen.NewHosts(), Routes: append(api.Redirects(), u.Routes()...), Logger: logger, Now: time.Now})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +36,7 @@ func serve(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := api.NewServer(edge, logger)
+	server := listen.NewServer(edge, logger)
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(ln) }()
 	t.Cleanup(func() {

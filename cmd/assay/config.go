@@ -10,13 +10,13 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/spf13/cobra"
 
-	"github.com/assay-run/assay/api"
 	"github.com/assay-run/assay/host/catalog/sandbox"
+	"github.com/assay-run/assay/host/listen"
 )
 
 // config is the effective configuration.
 type config struct {
-	bind       api.Bind
+	bind       listen.Bind
 	logLevel   hclog.Level
 	stateDir   string
 	strategies string
@@ -120,6 +120,7 @@ func setStrategies(c *config, v string) error {
 // readConfig reads flags and environment. Done says that help or version was
 // printed and nothing is to be run.
 func readConfig(args []string, w world) (cfg config, done bool, err error) {
+	cfg.bind.Prefix = "SERVICE_API"
 	ran := false
 	cmd := &cobra.Command{
 		Use: "assay", Short: "Runs trading strategies and tells you whether to believe them",

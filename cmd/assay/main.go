@@ -7,8 +7,8 @@ import (
 	"io"
 	"os"
 
-	"github.com/assay-run/assay/api"
 	"github.com/assay-run/assay/host/catalog"
+	"github.com/assay-run/assay/host/listen"
 )
 
 // Set by the linker.
@@ -45,7 +45,7 @@ func run(args []string, w world) int {
 		err = serve(context.Background(), cfg, w)
 	}
 	var usage *usageError
-	var bind *api.BindError
+	var bind *listen.BindError
 	switch {
 	case err == nil:
 		return exitDone

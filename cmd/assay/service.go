@@ -28,8 +28,10 @@ import (
 	"github.com/assay-run/assay/host/candle/sample"
 	"github.com/assay-run/assay/host/catalog"
 	"github.com/assay-run/assay/host/digest"
+	"github.com/assay-run/assay/host/listen"
 	"github.com/assay-run/assay/host/registry"
 	"github.com/assay-run/assay/host/runner"
+	"github.com/assay-run/assay/host/statelock"
 )
 
 // shutdownTime is how long answers that are under way may take at the end.
@@ -44,12 +46,12 @@ func serve(ctx context.Context, cfg config, w world) error {
 	}
 	ctx, signals := watchSignals(ctx)
 	defer signals.stop()
-	lock, err := lockState(cfg.stateDir)
+	lock, err := statelock.Acquire(cfg.stateDir, "service.lock")
 	if err != nil {
 		return err
 	}
-	defer lock.release()
-	ln, err := api.Open(ctx, addr)
+	defer lock.Release()
+	ln, err := listen.Open(ctx, addr, api.Refuse)
 	if err != nil {
 		return err
 	}
@@ -62,12 +64,12 @@ func serve(ctx context.Context, cfg config, w world) error {
 		}
 		return err
 	}
-	fmt.Fprintf(w.out, "assay listening on %s\n", api.URL(ln))
+	fmt.Fprintf(w.out, "assay listening on %s\n", listen.URL(ln))
 	return s.run(ctx, cfg, ln, w)
 }
 
 func (c config) log(logger hclog.Logger, ln net.Listener) {
-	logger.Info("configuration", "version", version, "commit", commit, "address", api.URL(ln), "host", c.bind.Host, "port", c.bind.Port,
+	logger.Info("configuration", "version", version, "commit", commit, "address", listen.URL(ln), "host", c.bind.Host, "port", c.bind.Port,
 		"log_level", c.logLevel.String(), "behind_proxy", c.bind.BehindProxy, "allowed_hosts", c.bind.AllowedHosts,
 		"state_dir", c.stateDir, "strategies", c.strategies, "sandbox", string(c.sandbox), "demo", c.demo)
 }
@@ -76,7 +78,7 @@ func (c config) log(logger hclog.Logger, ln net.Listener) {
 type service struct {
 	logger  hclog.Logger
 	runner  *runner.Runner
-	server  *api.Server
+	server  *listen.Server
 	monitor *health.Monitor
 	hub     *stream.Hub
 	closers []func() error // in the order of opening
@@ -202,14 +204,14 @@ func (s *service) build(ctx context.Context, cfg config, ln net.Listener, p part
 		Counters: s.runner.Counters, Stream: s.hub.Counters, Plugins: p.strategies.Counts,
 	})
 	edge, err = api.NewEdge(api.EdgeConfig{
-		Hosts:  api.NewHosts(append([]string{cfg.bind.Host, bound}, cfg.bind.AllowedHosts...)...),
+		Hosts:  listen.NewHosts(append([]string{cfg.bind.Host, bound}, cfg.bind.AllowedHosts...)...),
 		Routes: append(routes, numbers.Routes()...), Deprecations: retiring, Logger: s.logger.Named("api"), Now: time.Now, NoBody: operations.NoBody,
 		Observe: func(o api.Observation) { numbers.Observe(o.Route, o.Method, o.Status, o.Duration) },
 	})
 	if err != nil {
 		return err
 	}
-	s.server = api.NewServer(edge, s.logger.Named("http"))
+	s.server = listen.NewServer(edge, s.logger.Named("http"))
 	return nil
 }
 
@@ -250,7 +252,7 @@ func (s *service) run(ctx context.Context, cfg config, ln net.Listener, w world)
 	})
 	if cfg.demo {
 		wg.Go(func() {
-			if err := demonstrate(ctx, api.URL(ln), w.out); err != nil && ctx.Err() == nil {
+			if err := demonstrate(ctx, listen.URL(ln), w.out); err != nil && ctx.Err() == nil {
 				failed <- fmt.Errorf("demonstration: %w", err)
 			}
 		})

@@ -22,6 +22,7 @@ import (
 	"github.com/assay-run/assay/api/web"
 	"github.com/assay-run/assay/host/candle"
 	"github.com/assay-run/assay/host/catalog"
+	"github.com/assay-run/assay/host/listen"
 	"github.com/assay-run/assay/host/runner"
 )
 
@@ -71,7 +72,7 @@ func Start(t testing.TB, o Options) *Service {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := api.NewServer(edge, logger)
+	server := listen.NewServer(edge, logger)
 	s.Addr = ln.Addr().String()
 	s.URL = "http://" + s.Addr
 	s.client = &http.Client{
@@ -79,7 +80,7 @@ func Start(t testing.TB, o Options) *Service {
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	served := make(chan error, 1)
-	go func() { served <- server.Serve(api.Limit(ln, api.MaxConnections)) }()
+	go func() { served <- server.Serve(listen.Limit(ln, listen.MaxConnections, api.Refuse)) }()
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
@@ -120,7 +121,7 @@ func (s *Service) edge(t testing.TB, o Options, logger hclog.Logger) *api.Edge {
 		t.Fatal(err)
 	}
 	edge, err = api.NewEdge(api.EdgeConfig{
-		Hosts: api.NewHosts(), Routes: append(api.Redirects(), append(ops.Routes(), o.Routes...)...),
+		Hosts: listen.NewHosts(), Routes: append(api.Redirects(), append(ops.Routes(), o.Routes...)...),
 		Deprecations: o.Deprecations, Logger: logger, Now: time.Now, NoBody: ops.NoBody,
 	})
 	if err != nil {

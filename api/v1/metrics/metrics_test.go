@@ -22,6 +22,7 @@ import (
 	"github.com/assay-run/assay/api"
 	"github.com/assay-run/assay/api/v1/metrics"
 	"github.com/assay-run/assay/api/web"
+	"github.com/assay-run/assay/host/listen"
 	"github.com/assay-run/assay/host/runner"
 )
 
@@ -238,7 +239,7 @@ func serve(t *testing.T) string {
 	routes := []web.Route{page("/docs")}
 	r := metrics.New(metrics.Options{Version: "1.0.0", Commit: "abc", StartedAt: started(), Routes: routes})
 	edge, err := api.NewEdge(api.EdgeConfig{
-		Hosts: api.NewHosts(), Routes: append(routes, r.Routes()...), Logger: hclog.NewNullLogger(), Now: time.Now,
+		Hosts: listen.NewHosts(), Routes: append(routes, r.Routes()...), Logger: hclog.NewNullLogger(), Now: time.Now,
 		Observe: func(o api.Observation) { r.Observe(o.Route, o.Method, o.Status, o.Duration) },
 	})
 	if err != nil {
@@ -248,7 +249,7 @@ func serve(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := api.NewServer(edge, hclog.NewNullLogger())
+	server := listen.NewServer(edge, hclog.NewNullLogger())
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(ln) }()
 	t.Cleanup(func() {

@@ -1,4 +1,4 @@
-package api
+package listen
 
 import (
 	"io"
@@ -9,29 +9,31 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-hclog"
-
-	"github.com/assay-run/assay/api/v1/problem"
 )
 
+func plain(status int, _ time.Time) (int, http.Header, []byte) {
+	return status, http.Header{"Content-Type": {"text/plain"}}, []byte("no")
+}
+
 func TestParserRefusal(t *testing.T) {
-	for text, want := range map[string]problem.Code{
-		"HTTP/1.1 400 Bad Request" + parserHeaders + "400 Bad Request":                                           problem.MalformedRequest,
-		"HTTP/1.1 400 Bad Request: malformed Host header" + parserHeaders + "x":                                  problem.MalformedRequest,
-		"HTTP/1.1 431 Request Header Fields Too Large" + parserHeaders:                                           problem.HeadersTooLarge,
-		"HTTP/1.1 501 Not Implemented" + parserHeaders + "Unsupported transfer encoding":                         problem.UnsupportedTransferEncoding,
-		"HTTP/1.1 505 HTTP Version Not Supported: unsupported protocol version" + parserHeaders:                  problem.HTTPVersionNotSupported,
-		"HTTP/1.1 417 Expectation Failed\r\nConnection: close\r\n\r\n":                                           problem.ExpectationFailed,
-		"HTTP/1.0 417 Expectation Failed\r\n\r\n":                                                                problem.ExpectationFailed,
-		"HTTP/1.1 400 Bad Request\r\nX-Service-API-Version: v1\r\n\r\n":                                          "",
-		"HTTP/1.1 200 OK" + parserHeaders:                                                                        "",
-		"HTTP/1.1 404 Not Found\r\nContent-Type: text/plain; charset=utf-8\r\nX: y\r\nConnection: close\r\n\r\n": "",
-		"HTTP/1.1 4": "", "": "", "{\"a\":\"HTTP/1.1 400 Bad Request\"}": "",
+	for text, want := range map[string]int{
+		"HTTP/1.1 400 Bad Request" + parserHeaders + "400 Bad Request":                                           400,
+		"HTTP/1.1 400 Bad Request: malformed Host header" + parserHeaders + "x":                                  400,
+		"HTTP/1.1 431 Request Header Fields Too Large" + parserHeaders:                                           431,
+		"HTTP/1.1 501 Not Implemented" + parserHeaders + "Unsupported transfer encoding":                         501,
+		"HTTP/1.1 505 HTTP Version Not Supported: unsupported protocol version" + parserHeaders:                  505,
+		"HTTP/1.1 417 Expectation Failed\r\nConnection: close\r\n\r\n":                                           417,
+		"HTTP/1.0 417 Expectation Failed\r\n\r\n":                                                                417,
+		"HTTP/1.1 400 Bad Request\r\nX-Service-API-Version: v1\r\n\r\n":                                          0,
+		"HTTP/1.1 200 OK" + parserHeaders:                                                                        0,
+		"HTTP/1.1 404 Not Found\r\nContent-Type: text/plain; charset=utf-8\r\nX: y\r\nConnection: close\r\n\r\n": 0,
+		"HTTP/1.1 4": 0, "": 0, "{\"a\":\"HTTP/1.1 400 Bad Request\"}": 0,
 	} {
-		if got, ok := parserRefusal([]byte(text)); got != want || ok != (want != "") {
-			t.Errorf("%.60q: %q", text, got)
+		if got, ok := parserRefusal([]byte(text)); got != want || ok != (want != 0) {
+			t.Errorf("%.60q: %d", text, got)
 		}
 	}
-	if _, ok := parserRefusal(refusal(problem.MalformedRequest, "id", time.Now())); ok {
+	if _, ok := parserRefusal(Answer(plain(400, time.Now()))); ok {
 		t.Error("our own refusal looks like net/http's")
 	}
 }
@@ -41,7 +43,7 @@ func TestConnectionsAreLimited(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ln := Limit(inner, 1)
+	ln := Limit(inner, 1, plain)
 	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") })}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(ln) }()
@@ -82,7 +84,7 @@ func TestConnectionsAreLimited(t *testing.T) {
 func TestWritesKeepTheirOwnDeadline(t *testing.T) {
 	a, b := net.Pipe()
 	defer b.Close()
-	c := &conn{Conn: a, stall: writeStall, release: func() {}}
+	c := &Conn{Conn: a, stall: writeStall, release: func() {}}
 	defer c.Close()
 	_ = c.SetWriteDeadline(time.Now().Add(20 * time.Millisecond))
 	if _, err := c.Write([]byte("x")); err == nil || !strings.Contains(err.Error(), "timeout") {
@@ -102,7 +104,7 @@ func TestStalledReaderIsCut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ln := Limit(inner, 8)
+	ln := Limit(inner, 8, plain)
 	ln.(*listener).stall = time.Second
 	const size = 32 << 20
 	ended := make(chan error, 2)
@@ -162,7 +164,7 @@ func TestSilentConnectionsDoNotDelayTheEnd(t *testing.T) {
 		_, _ = io.WriteString(w, "ok")
 	}), hclog.NewNullLogger())
 	served := make(chan error, 1)
-	go func() { served <- server.Serve(Limit(inner, 8)) }()
+	go func() { served <- server.Serve(Limit(inner, 8, plain)) }()
 	silent, err := net.Dial("tcp", inner.Addr().String())
 	if err != nil {
 		t.Fatal(err)

@@ -1,4 +1,4 @@
-package main
+package statelock
 
 import (
 	"errors"
@@ -11,7 +11,7 @@ func lockFile(f *os.File) error {
 	err := windows.LockFileEx(windows.Handle(f.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY,
 		0, 1, 0, &windows.Overlapped{})
 	if errors.Is(err, windows.ERROR_LOCK_VIOLATION) {
-		return errLocked
+		return ErrHeld
 	}
 	return err
 }

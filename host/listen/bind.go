@@ -1,4 +1,4 @@
-package api
+package listen
 
 import (
 	"context"
@@ -15,6 +15,8 @@ type Bind struct {
 	Port         int
 	BehindProxy  bool
 	AllowedHosts []string
+	// Prefix begins the environment variables that a refusal tells of, such as SERVICE_API.
+	Prefix string
 }
 
 // BindError is a configuration that is refused. It is not a failure of the system.
@@ -43,7 +45,7 @@ func (b Bind) Resolve(ctx context.Context) (netip.AddrPort, error) {
 	for _, a := range addrs {
 		if !a.Unmap().IsLoopback() && !(b.BehindProxy && len(b.AllowedHosts) > 0) {
 			return netip.AddrPort{}, &BindError{fmt.Sprintf("refusing to listen on %s: the API has no authentication. "+
-				"Put an authenticating proxy in front and set SERVICE_API_BEHIND_PROXY=1 and SERVICE_API_ALLOWED_HOSTS=<its name>", b.Host)}
+				"Put an authenticating proxy in front and set %s_BEHIND_PROXY=1 and %[2]s_ALLOWED_HOSTS=<its name>", b.Host, b.Prefix)}
 		}
 	}
 	// Of a name with addresses of both kinds the older one: more programs try it.
@@ -79,14 +81,14 @@ func network(a netip.AddrPort) string {
 	return "tcp6"
 }
 
-// Open opens the listener with the limits of the edge.
-func Open(ctx context.Context, addr netip.AddrPort) (net.Listener, error) {
+// Open opens the listener with all limits.
+func Open(ctx context.Context, addr netip.AddrPort, refuse Refuse) (net.Listener, error) {
 	var lc net.ListenConfig
 	ln, err := lc.Listen(ctx, network(addr), addr.String())
 	if err != nil {
 		return nil, fmt.Errorf("listen on %s: %w", addr, err)
 	}
-	return Limit(ln, MaxConnections), nil
+	return Limit(ln, MaxConnections, refuse), nil
 }
 
 // URL is the address of a listener as people type it.

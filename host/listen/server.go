@@ -1,4 +1,4 @@
-package api
+package listen
 
 import (
 	"context"
@@ -19,7 +19,7 @@ const (
 	headerSlop = 4096
 )
 
-// Server is the HTTP server with the limits of the edge.
+// Server is an HTTP server with the limits of this package.
 type Server struct {
 	http *http.Server
 	base context.CancelCauseFunc
@@ -32,7 +32,7 @@ type Server struct {
 // opened for. Browsers open some in advance.
 const silentTime = 250 * time.Millisecond
 
-// NewServer makes a server around a handler, which is an Edge in production.
+// NewServer makes a server around a handler.
 // Requests that are waiting for news end when stop is called.
 func NewServer(handler http.Handler, logger hclog.Logger) *Server {
 	ctx, cancel := context.WithCancelCause(context.Background())

@@ -1,13 +1,12 @@
-package api
+package listen
 
 import (
+	"context"
 	"io"
 	"net"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/assay-run/assay/api/web"
 )
 
 // MaxConnections are served at a time; more wait to be accepted.
@@ -21,17 +20,18 @@ const (
 )
 
 // Limit wraps a listener: at most n connections at a time, each with a limit on
-// write stalls and with refusals of net/http's parser in the form of this API.
-func Limit(ln net.Listener, n int) net.Listener {
-	return &listener{Listener: ln, stall: writeStall, slots: make(chan struct{}, n), done: make(chan struct{})}
+// write stalls and with refusals of net/http's parser in the form that refuse gives.
+func Limit(ln net.Listener, n int, refuse Refuse) net.Listener {
+	return &listener{Listener: ln, stall: writeStall, refuse: refuse, slots: make(chan struct{}, n), done: make(chan struct{})}
 }
 
 type listener struct {
 	net.Listener
-	stall time.Duration
-	slots chan struct{}
-	done  chan struct{}
-	once  sync.Once
+	stall  time.Duration
+	refuse Refuse
+	slots  chan struct{}
+	done   chan struct{}
+	once   sync.Once
 }
 
 // Accept implements net.Listener.
@@ -46,7 +46,7 @@ func (l *listener) Accept() (net.Conn, error) {
 		<-l.slots
 		return nil, err
 	}
-	return &conn{Conn: c, stall: l.stall, release: func() { <-l.slots }}, nil
+	return &Conn{Conn: c, stall: l.stall, refuse: l.refuse, release: func() { <-l.slots }}, nil
 }
 
 // Close implements net.Listener.
@@ -55,9 +55,11 @@ func (l *listener) Close() error {
 	return l.Listener.Close()
 }
 
-type conn struct {
+// Conn is one connection of a limited listener.
+type Conn struct {
 	net.Conn
 	stall    time.Duration
+	refuse   Refuse
 	release  func()
 	closing  sync.Once
 	closeErr error
@@ -67,18 +69,38 @@ type conn struct {
 	explicit atomic.Bool
 }
 
+// Of is the connection that a request came by, nil outside of a Server.
+func Of(ctx context.Context) *Conn {
+	c, _ := ctx.Value(connKey{}).(*Conn)
+	return c
+}
+
+// Linger makes Close take in the rest of an unread body first, so that the client gets
+// to read the answer.
+func (c *Conn) Linger() { c.linger.Store(true) }
+
+// Answered says that the answer to the request at hand is about to end: what is read
+// from now on is the next request.
+func (c *Conn) Answered() { c.head.reset() }
+
+// FramedTwice says whether the request at hand, which begins with start, came with a
+// Content-Length although net/http does not tell: beside a Transfer-Encoding. Of a
+// request that was sent before the answer to the one ahead of it too little is known:
+// the answer is no.
+func (c *Conn) FramedTwice(start string) bool { return c.head.framedTwice(start) }
+
 // Read implements net.Conn.
-func (c *conn) Read(p []byte) (int, error) {
+func (c *Conn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	c.head.add(p[:n])
 	return n, err
 }
 
 // Write implements net.Conn.
-func (c *conn) Write(p []byte) (int, error) {
-	if code, ok := parserRefusal(p); ok {
+func (c *Conn) Write(p []byte) (int, error) {
+	if status, ok := parserRefusal(p); ok {
 		c.linger.Store(true)
-		answer := refusal(code, web.NewRequestID(), time.Now())
+		answer := Answer(c.refuse(status, time.Now()))
 		if _, err := c.write(answer); err != nil {
 			return 0, err
 		}
@@ -87,7 +109,7 @@ func (c *conn) Write(p []byte) (int, error) {
 	return c.write(p)
 }
 
-func (c *conn) write(p []byte) (int, error) {
+func (c *Conn) write(p []byte) (int, error) {
 	done := 0
 	for {
 		if !c.explicit.Load() {
@@ -104,19 +126,19 @@ func (c *conn) write(p []byte) (int, error) {
 }
 
 // SetWriteDeadline implements net.Conn.
-func (c *conn) SetWriteDeadline(t time.Time) error {
+func (c *Conn) SetWriteDeadline(t time.Time) error {
 	c.explicit.Store(!t.IsZero())
 	return c.Conn.SetWriteDeadline(t)
 }
 
 // SetDeadline implements net.Conn.
-func (c *conn) SetDeadline(t time.Time) error {
+func (c *Conn) SetDeadline(t time.Time) error {
 	c.explicit.Store(!t.IsZero())
 	return c.Conn.SetDeadline(t)
 }
 
 // CloseWrite lets net/http end its half of the connection first.
-func (c *conn) CloseWrite() error {
+func (c *Conn) CloseWrite() error {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()
 	}
@@ -126,7 +148,7 @@ func (c *conn) CloseWrite() error {
 // Close implements net.Conn. After an answer to a request that was not read to its
 // end it takes in the rest first: closing with unread data resets the connection,
 // and the client would lose the answer.
-func (c *conn) Close() error {
+func (c *Conn) Close() error {
 	c.closing.Do(func() {
 		if c.linger.Load() {
 			_ = c.CloseWrite()
