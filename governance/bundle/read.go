@@ -159,3 +159,6 @@ func secrets(r *field.Reader, v any, at string) {
 }
 
 func holdsKey(s string) bool { return strings.Contains(s, "PRIVATE KEY") && privatePEM.MatchString(s) }
+
+// Pointer is where a member of the bundle stands in the body.
+func (p *Post) Pointer(inBundle string) string { return p.at + inBundle }

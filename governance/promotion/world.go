@@ -222,3 +222,13 @@ func (w *World) Holds(revision string) []string {
 	e := w.evidence(r)
 	return e.Rungs()
 }
+
+// Place is where a revision stands by what was decided, without what time derives; false
+// for one that is not in the log.
+func (w *World) Place(revision string) (fact.Place, bool) {
+	r, ok := w.revisions[revision]
+	if !ok {
+		return fact.Place{}, false
+	}
+	return r.Place, true
+}

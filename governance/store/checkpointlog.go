@@ -1,0 +1,141 @@
+package store
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"golang.org/x/mod/sumdb/tlog"
+
+	"github.com/assay-run/assay/governance/ledger"
+)
+
+// checkpointFile remembers outside of the database how far the log had come: a database
+// that is behind it is a restored copy.
+const checkpointFile = "checkpoints.log"
+
+// syncEvery is how often the file is brought to disk.
+const syncEvery = time.Second
+
+type checkpointLog struct {
+	file *os.File
+
+	mu    sync.Mutex
+	dirty bool
+	stop  chan struct{}
+	done  chan struct{}
+}
+
+// checkpointLine is "<size> <root> <unix>": entries, hex, seconds.
+type checkpointLine struct {
+	size int64
+	root string
+}
+
+// readCheckpointLog reads the lines and where the last whole one ends; what a crash left
+// of the line behind it is no line.
+func readCheckpointLog(dir string) (lines []checkpointLine, end int64, err error) {
+	text, err := os.ReadFile(filepath.Join(dir, checkpointFile))
+	if os.IsNotExist(err) {
+		return nil, 0, nil
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	end = int64(bytes.LastIndexByte(text, '\n') + 1)
+	scan := bufio.NewScanner(bytes.NewReader(text[:end]))
+	for n := 1; scan.Scan(); n++ {
+		var l checkpointLine
+		var unix int64
+		if got, err := fmt.Sscanf(scan.Text(), "%d %64s %d", &l.size, &l.root, &unix); err != nil || got != 3 || scan.Text() != l.text(unix) {
+			return nil, 0, &DamageError{Corrupt, fmt.Sprintf("%s: line %d is no checkpoint", checkpointFile, n)}
+		}
+		lines = append(lines, l)
+	}
+	return lines, end, scan.Err()
+}
+
+func (l checkpointLine) text(unix int64) string { return fmt.Sprintf("%d %s %d", l.size, l.root, unix) }
+
+// checkCheckpointLog compares the lines with the roots that the entries make at the sizes
+// of their checkpoints.
+func checkCheckpointLog(lines []checkpointLine, size int64, roots map[int64]tlog.Hash) error {
+	last := int64(0)
+	for _, l := range lines {
+		root, ok := roots[l.size]
+		switch {
+		case l.size > size:
+			return &DamageError{Rollback, fmt.Sprintf("%s knows %d entries, the database has %d", checkpointFile, l.size, size)}
+		case !ok || ledger.Hex(root) != l.root:
+			return &DamageError{Corrupt, fmt.Sprintf("%s has another root at %d entries", checkpointFile, l.size)}
+		case l.size <= last:
+			return &DamageError{Corrupt, fmt.Sprintf("%s goes back to %d entries", checkpointFile, l.size)}
+		}
+		last = l.size
+	}
+	return nil
+}
+
+// openCheckpointLog opens the file for writing behind its last whole line.
+func openCheckpointLog(dir string, end int64) (*checkpointLog, error) {
+	f, err := os.OpenFile(filepath.Join(dir, checkpointFile), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.Truncate(end); err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	if _, err := f.Seek(end, 0); err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	c := &checkpointLog{file: f, stop: make(chan struct{}), done: make(chan struct{})}
+	go c.run()
+	return c, nil
+}
+
+// write appends a line. It is not on disk yet: a database that is ahead of the file is fine.
+func (c *checkpointLog) write(head ledger.Checkpoint, now time.Time) error {
+	line := checkpointLine{head.Size, ledger.Hex(head.Root)}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.dirty = true
+	_, err := c.file.WriteString(line.text(now.Unix()) + "\n")
+	return err
+}
+
+func (c *checkpointLog) run() {
+	defer close(c.done)
+	tick := time.NewTicker(syncEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			c.sync()
+		case <-c.stop:
+			c.sync()
+			return
+		}
+	}
+}
+
+func (c *checkpointLog) sync() {
+	c.mu.Lock()
+	dirty := c.dirty
+	c.dirty = false
+	c.mu.Unlock()
+	if dirty {
+		_ = c.file.Sync() // the database is the record; this is a second witness of it
+	}
+}
+
+func (c *checkpointLog) close() error {
+	close(c.stop)
+	<-c.done
+	return c.file.Close()
+}

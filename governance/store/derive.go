@@ -1,0 +1,326 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"fmt"
+	"reflect"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/mod/sumdb/tlog"
+
+	"github.com/assay-run/assay/governance/bundle"
+	"github.com/assay-run/assay/governance/fact"
+	"github.com/assay-run/assay/governance/ledger"
+	"github.com/assay-run/assay/governance/promotion"
+)
+
+// attestationKey names an attestation: the same payload by the same key is the same.
+type attestationKey struct{ pae, key string }
+
+// derived is everything that follows from the truth, in memory.
+type derived struct {
+	tree  *ledger.Tree
+	world *promotion.World
+	size  int64
+	last  string // recorded_at of the newest entry
+	note  string // of the newest checkpoint
+	roots map[int64]tlog.Hash
+	// files and attested say at which entry something was taken.
+	files     map[string]int64
+	attested  map[attestationKey]int64
+	revisions map[string]*revision
+	twins     map[string][]string // revisions by deployable_id
+}
+
+func newDerived() *derived {
+	return &derived{
+		tree: &ledger.Tree{}, world: promotion.New(), roots: map[int64]tlog.Hash{}, files: map[string]int64{},
+		attested: map[attestationKey]int64{}, revisions: map[string]*revision{}, twins: map[string][]string{},
+	}
+}
+
+// add takes in what an entry said, after its facts were applied.
+func (d *derived) add(e *fact.Entry, facts []fact.Fact) {
+	d.size, d.last = e.Seq+1, recordedAt(e)
+	for i := range facts {
+		in, ok := facts[i].Fields.(*fact.Ingested)
+		if !ok {
+			continue
+		}
+		d.files[in.FileSHA256] = e.Seq
+		r := d.revisions[facts[i].Revision]
+		if r == nil {
+			r = &revision{
+				id: facts[i].Revision, candidate: in.Candidate.CandidateID, family: in.Candidate.FamilyID, strategy: in.Strategy.Name,
+				deployable: in.DeployableID, first: e.Seq,
+			}
+			d.revisions[r.id] = r
+			d.twins[r.deployable] = append(d.twins[r.deployable], r.id)
+		}
+		r.newest = e.Seq
+	}
+	if p, ok := e.Predicate.(*fact.Recorded); ok {
+		d.attested[attestationKey{p.PAESHA256, p.KeyID}] = e.Seq
+	}
+}
+
+// chunkSize is how many entries are read at a time.
+const chunkSize = 512
+
+// observer is told of the rows of the facts of each entry, in order.
+type observer func(facts [][]any) error
+
+// chunk is some entries with their proofs, read and checked by themselves.
+type chunk struct {
+	rows   []*row
+	proofs *proofs
+	err    error
+}
+
+// derive goes through the truth from its beginning, checks each column of it against what
+// the payloads say, and folds the facts. The error is what does not hold together.
+func derive(ctx context.Context, db *sql.DB, origin string, keys *Keys, observe observer) (*derived, error) {
+	d := newDerived()
+	ctx, cancel := context.WithCancel(ctx)
+	chunks := make(chan chunk, 1)
+	go readChunks(ctx, db, origin, keys, chunks)
+	defer func() {
+		cancel()
+		for range chunks { // until the reader has ended
+		}
+	}()
+	for c := range chunks {
+		if c.err != nil {
+			return d, c.err
+		}
+		for _, r := range c.rows {
+			if err := d.fold(r, keys, origin, c.proofs, observe); err != nil {
+				return d, fmt.Errorf("entry %d: %w", r.seq, err)
+			}
+		}
+	}
+	d.world.Settle()
+	return d, d.checkCounts(ctx, db)
+}
+
+// readChunks reads ahead of the fold, until there is nothing left.
+func readChunks(ctx context.Context, db *sql.DB, origin string, keys *Keys, out chan<- chunk) {
+	defer close(out)
+	for from := int64(0); ; from += chunkSize {
+		var c chunk
+		if c.rows, c.err = readRows(ctx, db, from); c.err == nil && len(c.rows) == 0 {
+			return
+		}
+		if c.err == nil {
+			eachRow(c.rows, func(r *row) { r.read(origin, keys.Public) })
+			c.proofs, c.err = readProofs(ctx, db, from, from+chunkSize)
+		}
+		select {
+		case out <- c:
+		case <-ctx.Done():
+			return
+		}
+		if c.err != nil {
+			return
+		}
+	}
+}
+
+func readRows(ctx context.Context, db *sql.DB, from int64) ([]*row, error) {
+	found, err := db.QueryContext(ctx, rowsQuery, from, from+chunkSize)
+	if err != nil {
+		return nil, err
+	}
+	defer found.Close()
+	var rows []*row
+	for found.Next() {
+		r := &row{}
+		if err := r.scan(found.Scan); err != nil {
+			return nil, err
+		}
+		rows = append(rows, r)
+	}
+	return rows, found.Err()
+}
+
+// eachRow works on all processors.
+func eachRow(rows []*row, work func(*row)) {
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(rows)) {
+		wg.Go(func() {
+			for i := next.Add(1) - 1; i < int64(len(rows)); i = next.Add(1) - 1 {
+				work(rows[i])
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// fold takes one entry in.
+func (d *derived) fold(r *row, keys *Keys, origin string, proofs *proofs, observe observer) error {
+	if r.fault != nil {
+		return r.fault
+	}
+	if r.seq != d.size {
+		return fmt.Errorf("entry %d is missing", d.size)
+	}
+	if err := r.checkSigner(d.world.Trust()); err != nil {
+		return err
+	}
+	if err := d.judge(r.entry); err != nil {
+		return err
+	}
+	if err := d.world.Apply(r.facts...); err != nil {
+		return err
+	}
+	fresh, err := d.tree.Append(r.hash)
+	if err != nil {
+		return err
+	}
+	d.add(r.entry, r.facts)
+	if err := proofs.checkNodes(r.seq, fresh); err != nil {
+		return err
+	}
+	if err := d.checkCheckpoint(proofs, keys, origin); err != nil {
+		return err
+	}
+	if observe == nil {
+		return nil
+	}
+	return observe(r.factRows)
+}
+
+// judge makes a decision of the log again, by the policy and the facts of its moment.
+func (d *derived) judge(e *fact.Entry) error {
+	said, ok := e.Predicate.(*fact.StageDecision)
+	if !ok {
+		return nil
+	}
+	at, err := time.Parse(time.RFC3339Nano, said.EvaluatedAt)
+	if err != nil {
+		return err
+	}
+	made, ok := d.world.NextFor(e.Revision(), at)
+	if !ok || !reflect.DeepEqual(made.StageDecision, *said) {
+		return fmt.Errorf("the decision is not the one that the facts before it lead to")
+	}
+	return nil
+}
+
+// proofs are tree nodes and checkpoints of some entries.
+type proofs struct {
+	nodes       map[int64][]byte
+	checkpoints map[int64]checkpointRow
+}
+
+type checkpointRow struct {
+	root            []byte
+	note, createdAt string
+}
+
+func readProofs(ctx context.Context, db *sql.DB, from, until int64) (*proofs, error) {
+	p := &proofs{nodes: map[int64][]byte{}, checkpoints: map[int64]checkpointRow{}}
+	nodes, err := db.QueryContext(ctx, `SELECT idx, hash FROM tree_nodes WHERE idx >= ? AND idx < ?`, tlog.StoredHashCount(from), tlog.StoredHashCount(until))
+	if err != nil {
+		return nil, err
+	}
+	defer nodes.Close()
+	for nodes.Next() {
+		var idx int64
+		var hash []byte
+		if err := nodes.Scan(&idx, &hash); err != nil {
+			return nil, err
+		}
+		p.nodes[idx] = hash
+	}
+	if err := nodes.Err(); err != nil {
+		return nil, err
+	}
+	heads, err := db.QueryContext(ctx, `SELECT size, root, note, created_at FROM checkpoints WHERE size > ? AND size <= ?`, from, until)
+	if err != nil {
+		return nil, err
+	}
+	defer heads.Close()
+	for heads.Next() {
+		var size int64
+		var c checkpointRow
+		if err := heads.Scan(&size, &c.root, &c.note, &c.createdAt); err != nil {
+			return nil, err
+		}
+		p.checkpoints[size] = c
+	}
+	return p, heads.Err()
+}
+
+func (p *proofs) checkNodes(seq int64, fresh []tlog.Hash) error {
+	first := tlog.StoredHashIndex(0, seq)
+	for i, h := range fresh {
+		if !bytes.Equal(p.nodes[first+int64(i)], h[:]) {
+			return fmt.Errorf("tree node %d is another one", first+int64(i))
+		}
+	}
+	return nil
+}
+
+// checkCheckpoint compares the checkpoint at this size, if there is one, with the one that
+// the log key makes of the entries: a signature depends on key and text alone.
+func (d *derived) checkCheckpoint(p *proofs, keys *Keys, origin string) error {
+	c, ok := p.checkpoints[d.size]
+	if !ok {
+		return nil
+	}
+	root, err := d.tree.Root(d.size)
+	if err != nil {
+		return err
+	}
+	note, err := ledger.SignCheckpoint(ledger.Checkpoint{Origin: origin, Size: d.size, Root: root}, keys.Log)
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(c.root, root[:]) || c.note != note || c.createdAt != d.last {
+		return fmt.Errorf("the checkpoint of %d entries is another one", d.size)
+	}
+	d.roots[d.size], d.note = root, note
+	return nil
+}
+
+// checkCounts finds what no entry knows of.
+func (d *derived) checkCounts(ctx context.Context, db *sql.DB) error {
+	if _, ok := d.roots[d.size]; !ok && d.size > 0 {
+		return fmt.Errorf("no checkpoint covers all %d entries", d.size)
+	}
+	for _, c := range []struct {
+		table string
+		want  int64
+	}{
+		{"ledger", d.size}, {"tree_nodes", tlog.StoredHashCount(d.size)}, {"checkpoints", int64(len(d.roots))},
+		{"submissions", int64(len(d.files))}, {"attestations", int64(len(d.attested))},
+	} {
+		var n int64
+		if err := db.QueryRowContext(ctx, `SELECT count(*) FROM `+c.table).Scan(&n); err != nil {
+			return err
+		}
+		if n != c.want {
+			return fmt.Errorf("table %s has %d rows, the log makes %d", c.table, n, c.want)
+		}
+	}
+	return nil
+}
+
+// trustDigest is the digest of the trust in force, "" in open mode.
+func (d *derived) trustDigest() string { return d.world.Trust().Digest() }
+
+// sealTrust is the same as seals have it: null in open mode.
+func sealTrust(t *bundle.Trust) *string {
+	if t == nil {
+		return nil
+	}
+	s := t.Digest()
+	return &s
+}

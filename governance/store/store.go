@@ -1,0 +1,251 @@
+package store
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/assay-run/assay/governance/bundle"
+	"github.com/assay-run/assay/governance/fact"
+	"github.com/assay-run/assay/governance/ledger"
+	"github.com/assay-run/assay/governance/promotion"
+	"github.com/assay-run/assay/governance/promotion/policy"
+	"github.com/assay-run/assay/host/sqlite"
+	"github.com/assay-run/assay/host/statelock"
+)
+
+// DatabaseFile is the name of the database in the state directory.
+const DatabaseFile = "governance.sqlite3"
+
+// DefaultOrigin names a log where nobody has given it a name.
+const DefaultOrigin = "governance.local"
+
+const lockFile = "governance.lock"
+
+//go:embed schema/*.sql
+var schema embed.FS
+
+func migrations() fs.FS {
+	dir, err := fs.Sub(schema, "schema")
+	if err != nil {
+		panic(err) // the folder is part of the program
+	}
+	return dir
+}
+
+// Options are what a store is opened with.
+type Options struct {
+	Dir string // the state directory
+	// Origin is the log's name, fixed at its first start: "" takes what it has, or
+	// DefaultOrigin.
+	Origin string
+	// Policy is the policy to be in force, nil for the one that is built in. Trust is
+	// trust.json, nil for open mode.
+	Policy *policy.Policy
+	Trust  *bundle.Trust
+	Now    func() time.Time
+	// At is told where a write has come to; tests end the process there. It may be nil.
+	At func(point string)
+}
+
+// Store is an open log. Any number of readers and one writer at a time may use it.
+type Store struct {
+	opts   Options
+	lock   *statelock.Lock
+	db     *sqlite.DB
+	keys   *Keys
+	origin string
+	heads  *checkpointLog
+
+	mu     sync.RWMutex
+	d      *derived
+	log    *ledger.Log
+	damage *DamageError
+	closed bool
+}
+
+// Open opens or begins the log of a state directory, derives everything from the truth,
+// and logs policy and trust where they have changed. The error is a *ConfigError where
+// the configuration is at fault. A damaged log opens for reading: see Damage.
+func Open(ctx context.Context, opts Options) (_ *Store, err error) {
+	if opts.At == nil {
+		opts.At = func(string) {}
+	}
+	s := &Store{opts: opts}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.Close())
+		}
+	}()
+	if s.lock, err = statelock.Acquire(opts.Dir, lockFile); err != nil {
+		return nil, err
+	}
+	if s.db, err = sqlite.Open(ctx, filepath.Join(opts.Dir, DatabaseFile), migrations(), sqlite.Full); err != nil {
+		return nil, err
+	}
+	if err := s.identify(ctx); err != nil {
+		return nil, err
+	}
+	if err := s.load(ctx); err != nil {
+		return nil, err
+	}
+	if s.damage != nil {
+		return s, nil
+	}
+	if err := s.configure(ctx); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Close ends the store after what is under way; once more does nothing.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil
+	}
+	s.closed = true
+	var err error
+	if s.heads != nil {
+		err = s.heads.close()
+	}
+	if s.db != nil {
+		err = errors.Join(err, s.db.Close())
+	}
+	if s.lock != nil {
+		s.lock.Release()
+	}
+	return err
+}
+
+// Keys are the plane's keys.
+func (s *Store) Keys() *Keys { return s.keys }
+
+// Origin is the log's name.
+func (s *Store) Origin() string { return s.origin }
+
+// LogKey is the key of its checkpoints.
+func (s *Store) LogKey() ledger.LogKey {
+	key, _ := ledger.NewLogKey(s.origin, publicOf(s.keys.Log)) // was made before
+	return key
+}
+
+// Damage is what does not hold together about the log, nil if all does.
+func (s *Store) Damage() *DamageError {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.damage
+}
+
+// Size is the number of entries.
+func (s *Store) Size() int64 {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.d.size
+}
+
+// Look lets f read what the log comes to; no write happens meanwhile. The error is a
+// *DamageError when the log is so damaged that it comes to nothing.
+func (s *Store) Look(f func(w *promotion.World, log ledger.View) error) error {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.log == nil {
+		return s.damage
+	}
+	return f(s.d.world, s.log.View())
+}
+
+// Submission says at which entry a bundle was taken, by the SHA-256 of its file.
+func (s *Store) Submission(fileSHA256 string) (seq int64, ok bool) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	seq, ok = s.d.files[fileSHA256]
+	return seq, ok
+}
+
+// Known says whether a candidate_revision_id is in the log.
+func (s *Store) Known(revision string) bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.d.revisions[revision] != nil
+}
+
+// Reconfigure puts another policy and trust in force, logged and judged at once. The
+// error is a *ConfigError when they may not follow those in force; then nothing changes.
+func (s *Store) Reconfigure(ctx context.Context, p *policy.Policy, t *bundle.Trust) error {
+	s.mu.Lock()
+	s.opts.Policy, s.opts.Trust = p, t
+	s.mu.Unlock()
+	return s.configure(ctx)
+}
+
+// configure logs the start of the log, policy and trust as far as the log has not said so.
+func (s *Store) configure(ctx context.Context) error {
+	p, t := s.opts.Policy, s.opts.Trust
+	if p == nil {
+		p = policy.Default()
+	}
+	_, err := s.Update(ctx, func(tx *Tx) error {
+		first := s.d.size == 0
+		if first {
+			if err := tx.start(); err != nil {
+				return err
+			}
+		} else if err := follows(tx.World(), p, t); err != nil {
+			return err
+		}
+		if first || tx.World().Policy().Digest != p.Digest {
+			if err := tx.text(bundle.TypePolicy, p.Digest, p.Version, p.Text); err != nil {
+				return err
+			}
+		}
+		if t == nil || t.Digest() == tx.World().Trust().Digest() {
+			return nil
+		}
+		text, err := t.Encode()
+		if err != nil {
+			return err
+		}
+		return tx.text(bundle.TypeTrust, t.Digest(), t.Version, text)
+	})
+	return err
+}
+
+// follows says why policy and trust may not follow those in force: whoever can write the
+// files could else go back to weaker ones.
+func follows(w *promotion.World, p *policy.Policy, t *bundle.Trust) error {
+	if old := w.Policy(); old.Digest != p.Digest && p.Version <= old.Version {
+		return &ConfigError{fmt.Sprintf("the policy has changed, but its version %d is not above %d, which is in the log", p.Version, old.Version)}
+	}
+	old := w.Trust()
+	switch {
+	case old == nil:
+		return nil
+	case t == nil:
+		return &ConfigError{fmt.Sprintf("there is no trust.json, but version %d is in the log: put it back, or a higher version in its place", old.Version)}
+	}
+	if err := t.Follows(old.Version, old.Digest()); err != nil {
+		return &ConfigError{err.Error()}
+	}
+	return nil
+}
+
+// start begins the log.
+func (t *Tx) start() error {
+	_, err := t.Append(&fact.Entry{Type: bundle.TypeLogStart, Predicate: &fact.LogStart{
+		Origin: t.s.origin, RecordedAt: t.Stamp(),
+		PublicKeys: fact.PublicKeys{Statement: string(t.s.keys.Public.PEM()), Log: t.s.LogKey().VKey()},
+	}})
+	return err
+}
+
+func (t *Tx) text(kind, digest string, version int64, text []byte) error {
+	_, err := t.Append(&fact.Entry{Type: kind, Predicate: &fact.Text{Digest: digest, Version: version, Text: string(text), RecordedAt: t.Stamp()}})
+	return err
+}

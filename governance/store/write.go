@@ -1,0 +1,309 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/assay-run/assay/governance/bundle"
+	"github.com/assay-run/assay/governance/bundle/dsse"
+	"github.com/assay-run/assay/governance/fact"
+	"github.com/assay-run/assay/governance/ledger"
+	"github.com/assay-run/assay/governance/promotion"
+	"github.com/assay-run/assay/host/digest"
+)
+
+// Tx is one write, as its caller says it. It holds the store's only writing place.
+type Tx struct {
+	s       *Store
+	now     time.Time
+	entries []appended
+	bodies  [][]any // rows of submissions
+	proofs  [][]any // rows of attestations
+	changed map[string]bool
+}
+
+// appended is one new entry, signed.
+type appended struct {
+	entry  *fact.Entry
+	signed ledger.Entry
+	facts  []fact.Fact
+}
+
+// Outcome is what a write has come to, on disk. It is empty where nothing was to be written.
+type Outcome struct {
+	Facts []fact.Fact
+	// Entries are the new ones, from First on.
+	Entries []ledger.Entry
+	First   int64
+	// View is the log with the write's own checkpoint.
+	View ledger.View
+}
+
+// Update runs f, lets the machine decide what follows, and writes all of it in one
+// transaction with one checkpoint. When f returns an error, or appends nothing, nothing is
+// written. The error is a *DamageError when the log cannot be continued.
+func (s *Store) Update(ctx context.Context, f func(*Tx) error) (*Outcome, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.opts.At("update.locked")
+	if s.damage != nil {
+		return nil, s.damage
+	}
+	t := &Tx{s: s, now: s.opts.Now().UTC().Truncate(time.Millisecond), changed: map[string]bool{}}
+	// A write is not broken off half way because nobody waits for its answer any more.
+	ctx = context.WithoutCancel(ctx)
+	written := false
+	defer func() {
+		if !written && len(t.entries) > 0 { // also after a panic
+			s.reload(ctx)
+		}
+	}()
+	if err := s.perform(ctx, t, f); err != nil {
+		return nil, err
+	}
+	written = true
+	out := &Outcome{View: s.log.View(), First: s.d.size - int64(len(t.entries))}
+	for _, a := range t.entries {
+		out.Entries = append(out.Entries, a.signed)
+		out.Facts = append(out.Facts, a.facts...)
+	}
+	return out, nil
+}
+
+func (s *Store) perform(ctx context.Context, t *Tx, f func(*Tx) error) error {
+	if err := f(t); err != nil {
+		return err
+	}
+	s.opts.At("update.said")
+	if len(t.entries) == 0 {
+		return nil
+	}
+	if err := t.decide(); err != nil {
+		return err
+	}
+	s.opts.At("update.decided")
+	return s.commit(ctx, t)
+}
+
+// reload forgets what a failed write has left in memory.
+func (s *Store) reload(ctx context.Context) {
+	if err := s.load(ctx); err != nil {
+		s.damage = &DamageError{Corrupt, err.Error()}
+	}
+}
+
+// World is what the log comes to, with what this write has appended.
+func (t *Tx) World() *promotion.World { return t.s.d.world }
+
+// Now is the time of the write, Stamp as entries have it.
+func (t *Tx) Now() time.Time { return t.now }
+
+// Stamp is Now in RFC 3339.
+func (t *Tx) Stamp() string { return t.now.Format(time.RFC3339Nano) }
+
+// Submission says at which entry a bundle was taken, by the SHA-256 of its file.
+func (t *Tx) Submission(fileSHA256 string) (seq int64, ok bool) {
+	seq, ok = t.s.d.files[fileSHA256]
+	return seq, ok
+}
+
+// Attested says at which entry an attestation was recorded.
+func (t *Tx) Attested(a *bundle.Attestation) (seq int64, ok bool) {
+	seq, ok = t.s.d.attested[attestationKey{a.PAESHA256, a.KeyID}]
+	return seq, ok
+}
+
+// Seal accepts a bundle: a seal in as many parts as its verified artifacts need.
+func (t *Tx) Seal(doc *bundle.Document, rungs []string, verified []bundle.Subject) error {
+	b := &doc.Bundle
+	const most = 1023 // subjects beside the bundle
+	parts := max(1, (len(verified)+most-1)/most)
+	t.bodies = append(t.bodies, []any{doc.FileSHA256, b.CandidateRevisionID, t.s.d.size, doc.Canonical})
+	for part := 1; part <= parts; part++ {
+		subjects := append([]bundle.Subject{bundle.FileSubject(bundle.FileName, doc.FileSHA256)}, verified[:min(most, len(verified))]...)
+		verified = verified[min(most, len(verified)):]
+		_, err := t.Append(&fact.Entry{Type: bundle.TypeSeal, Subject: subjects, Document: doc, Predicate: &fact.Seal{
+			CandidateRevisionID: b.CandidateRevisionID, FamilyID: b.Candidate.FamilyID, RequestedStage: b.SealRequest.RequestedStage,
+			ReceivedAt: t.Stamp(), Rungs: rungs, PolicyDigest: t.World().Policy().Digest, TrustDigest: sealTrust(t.World().Trust()),
+			SealRequest: b.SealRequest, Part: part, Parts: parts,
+		}})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Record records an attestation about a revision that is in the log.
+func (t *Tx) Record(revision string, a *bundle.Attestation) error {
+	own, err := onlySignature(a, t.World().Trust())
+	if err != nil {
+		return err
+	}
+	text, err := digest.JCS(own)
+	if err != nil {
+		return err
+	}
+	t.proofs = append(t.proofs, []any{a.PAESHA256, a.KeyID, t.s.d.size, string(text)})
+	_, err = t.Append(&fact.Entry{Type: bundle.TypeRecorded, Subject: []bundle.Subject{fact.RevisionSubject(revision)}, Said: a.Said, Predicate: &fact.Recorded{
+		PAESHA256: a.PAESHA256, Type: a.Said.Statement.PredicateType, KeyID: a.KeyID, Principal: a.Principal, Roles: a.Roles, RecordedAt: t.Stamp(),
+	}})
+	return err
+}
+
+// onlySignature is the envelope with nothing but the signature that counts, so that no
+// byte of what is kept is unproven.
+func onlySignature(a *bundle.Attestation, trust *bundle.Trust) (dsse.Envelope, error) {
+	key := trustedKey(trust, a.KeyID)
+	for _, sig := range a.Envelope.Signatures {
+		one := dsse.Envelope{Payload: a.Envelope.Payload, PayloadType: a.Envelope.PayloadType, Signatures: []dsse.Signature{{Sig: sig.Sig}}}
+		text, err := digest.JCS(one)
+		if err != nil {
+			return one, err
+		}
+		if signed, refused := dsse.Decode(text); refused == nil && key != nil && len(signed.Verify(key)) == 1 {
+			return one, nil
+		}
+	}
+	return dsse.Envelope{}, fmt.Errorf("no signature of the attestation is by key %s", a.KeyID)
+}
+
+// Append signs an entry and folds its facts. After an error the write is to be given up.
+func (t *Tx) Append(e *fact.Entry) ([]fact.Fact, error) {
+	s := t.s
+	e.Seq = s.d.size
+	payload, err := e.Payload()
+	if err != nil {
+		return nil, err
+	}
+	env, err := dsse.Sign(bundle.PayloadInToto, payload, s.keys.Statement)
+	if err != nil {
+		return nil, err
+	}
+	signed, err := ledger.EntryOf(env)
+	if err != nil {
+		return nil, err
+	}
+	facts, err := fact.Of(e)
+	if err != nil {
+		return nil, err
+	}
+	t.entries = append(t.entries, appended{e, signed, facts})
+	if err := s.d.world.Apply(facts...); err != nil {
+		return nil, err
+	}
+	s.d.add(e, facts)
+	t.touch(e.Revision(), facts)
+	s.opts.At("append." + kindOf(e.Type))
+	return facts, nil
+}
+
+// kindOf is the last word but one of a predicate type: what it is, without its version.
+func kindOf(predicateType string) string {
+	kind := predicateType[len(bundle.URIBase):]
+	return kind[:len(kind)-len("/v1")]
+}
+
+// touch notes which revisions may stand elsewhere now: an incident concerns all that would
+// run the same thing.
+func (t *Tx) touch(id string, facts []fact.Fact) {
+	if id == "" {
+		return
+	}
+	t.changed[id] = true
+	for i := range facts {
+		if facts[i].Type == fact.IncidentOpened {
+			for _, twin := range t.s.d.twins[t.s.d.revisions[id].deployable] {
+				t.changed[twin] = true
+			}
+		}
+	}
+}
+
+// decide logs what the machine decides until it has nothing more to decide.
+func (t *Tx) decide() error {
+	for {
+		d, ok := t.World().Next(t.now)
+		if !ok {
+			return nil
+		}
+		if _, err := t.Append(d.Entry(t.s.d.size)); err != nil {
+			return err
+		}
+	}
+}
+
+// commit brings a write to disk and adopts it.
+func (s *Store) commit(ctx context.Context, t *Tx) error {
+	entries := make([]ledger.Entry, len(t.entries))
+	for i, a := range t.entries {
+		entries[i] = a.signed
+	}
+	batch, err := s.log.Prepare(entries...)
+	if err != nil {
+		return err
+	}
+	s.opts.At("commit.prepared")
+	if err := s.db.Tx(ctx, func(tx *sql.Tx) error { return t.write(ctx, tx, batch) }); err != nil {
+		return err
+	}
+	s.opts.At("commit.done")
+	if err := s.log.Commit(batch); err != nil {
+		return err
+	}
+	s.d.roots[batch.View.Head.Size], s.d.note = batch.View.Head.Root, batch.View.Note
+	s.opts.At("commit.adopted")
+	if err := s.heads.write(batch.View.Head, t.now); err != nil {
+		return errors.Join(err, errWitness)
+	}
+	s.opts.At("commit.witnessed")
+	return nil
+}
+
+// errWitness says that a write is on disk although its answer is an error.
+var errWitness = errors.New("the checkpoint is on disk, but not in " + checkpointFile)
+
+// write is the rows of a write.
+func (t *Tx) write(ctx context.Context, tx *sql.Tx, batch *ledger.Batch) error {
+	var rows, nodes, facts [][]any
+	for i, a := range t.entries {
+		subjectType, subjectID := subjectOf(a.entry, t.s.origin)
+		rows = append(rows, []any{a.entry.Seq, a.entry.Type, subjectType, subjectID, a.signed.Payload, a.signed.Signature,
+			batch.Leaves[i].Hash[:], recordedAt(a.entry)})
+		more, err := factRows(a.facts)
+		if err != nil {
+			return err
+		}
+		facts = append(facts, more...)
+	}
+	for _, n := range batch.Nodes {
+		nodes = append(nodes, []any{n.Index, n.Hash[:]})
+	}
+	head := batch.View.Head
+	checkpoint := [][]any{{head.Size, head.Root[:], batch.View.Note, recordedAt(t.entries[len(t.entries)-1].entry)}}
+	var revisions, states [][]any
+	for id := range t.changed {
+		revisions = append(revisions, t.s.d.revisions[id].row())
+		states = append(states, stateRow(t.World(), id))
+	}
+	t.s.opts.At("write.begun")
+	for _, part := range []struct {
+		table string
+		rows  [][]any
+	}{
+		{"ledger", rows}, {"tree_nodes", nodes}, {"checkpoints", checkpoint}, {"submissions", t.bodies}, {"attestations", t.proofs},
+		{"facts", facts}, {"revisions", revisions}, {"promotion_state", states}, {"projection", t.s.d.heads()},
+	} {
+		if err := put(ctx, tx, part.table, part.rows); err != nil {
+			return err
+		}
+		t.s.opts.At("write." + part.table)
+	}
+	return nil
+}
+
+// Next is the place of the entry that is appended next.
+func (t *Tx) Next() int64 { return t.s.d.size }
