@@ -24,7 +24,7 @@ help: ## this list
 
 build: ## everything into bin/
 	@mkdir -p bin/strategies
-	$(BUILD) -ldflags '$(LDFLAGS)' -o bin/ ./cmd/assay ./cmd/lab
+	$(BUILD) -ldflags '$(LDFLAGS)' -o bin/ ./cmd/assay ./cmd/lab ./cmd/governance
 	@for s in $(STRATEGIES); do echo "$(GO) build ./strategies/$$s" && $(BUILD) -o bin/strategies/$$s ./strategies/$$s || exit 1; done
 
 run: build ## build, start the service, run one demonstration backtest, go on serving
@@ -89,8 +89,11 @@ bench-api: build ## speed: the API under load, over loopback
 calibrate: ## false-positive and detection rates of lab falsify, into docs/calibration.md (CALIBRATEFLAGS: see go run ./internal/calibrate -h)
 	$(GO) run ./internal/calibrate -o docs/calibration.md $(CALIBRATEFLAGS)
 
+bench-governance: ## speed: ingests, known posts and reads of the control plane, its start and rebuild
+	$(GO) run ./internal/benchgovernance $(BENCHFLAGS)
+
 soak: ## longer proofs, MINUTES of them (default 10)
-	ASSAY_SOAK=$(or $(MINUTES),10) $(GO) test -count=1 -v -timeout 120m -p 1 -run Soak ./cmd ./api/ui/e2e
+	ASSAY_SOAK=$(or $(MINUTES),10) $(GO) test -count=1 -v -timeout 120m -p 1 -run Soak ./cmd ./api/ui/e2e ./governance/control ./governance/store
 
 clean: ## remove bin/
 	rm -rf bin

@@ -1,0 +1,112 @@
+package command
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/assay-run/assay/governance/bundle"
+	"github.com/assay-run/assay/governance/promotion"
+)
+
+type approveOptions struct {
+	signing
+	stage, role, waive string
+	resume             bool
+}
+
+func approveCommand(w World) *cobra.Command {
+	o := &approveOptions{signing: signing{w: w}}
+	cmd := &cobra.Command{
+		Use: "approve CR", Short: "Agree that a revision enters a stage, goes on, or passes a gate for some days", Args: cobra.ExactArgs(1),
+		Long: "Shows the plan, asks, signs and posts.\n\n  approve CR --stage canary --role risk\n  approve CR --resume --role risk\n  approve CR --stage canary --waive soak.paper --reason TEXT",
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args[0]) },
+	}
+	cmd.Flags().StringVar(&o.stage, "stage", "", "paper, canary or live")
+	cmd.Flags().StringVar(&o.role, "role", "", "risk or approver")
+	cmd.Flags().BoolVar(&o.resume, "resume", false, "let a stopped revision go on")
+	cmd.Flags().StringVar(&o.waive, "waive", "", "let this gate pass for at most 7 days; needs --reason")
+	o.register(cmd, validApproval)
+	return cmd
+}
+
+func (o *approveOptions) check() error {
+	switch {
+	case o.resume && (o.waive != ""):
+		return usagef("--resume and --waive are two statements")
+	case !o.resume && o.stage == "":
+		return usagef("--stage is missing: paper, canary or live")
+	case o.waive == "" && o.role == "":
+		return usagef("--role is missing: risk or approver")
+	case o.waive != "" && o.reason == "":
+		return usagef("--reason is missing: a waiver says why")
+	}
+	return nil
+}
+
+func (o *approveOptions) run(cmd *cobra.Command, id string) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	c, key, err := o.open(cmd, id)
+	if err != nil {
+		return err
+	}
+	ctx := cmd.Context()
+	sub, err := c.subject(ctx, id)
+	if err != nil {
+		return err
+	}
+	stage, stop := o.stage, ""
+	if o.resume {
+		state, err := c.state(ctx, id)
+		if err != nil {
+			return err
+		}
+		if state.SuspensionID == nil {
+			return refusef("%s is %s/%s: there is nothing to resume from", id, state.Stage, state.StageStatus)
+		}
+		stop = *state.SuspensionID
+		if stage = cmp.Or(stage, string(state.Stage)); stage == string(bundle.Research) {
+			stage = string(bundle.Paper)
+		}
+	}
+	plan, err := c.plan(ctx, id, stage)
+	if err != nil {
+		return err
+	}
+	showPlan(o.w.Out, sub, plan)
+	if o.waive != "" {
+		if err := o.confirm(fmt.Sprintf("Waive gate %s of %s?", o.waive, stage)); err != nil {
+			return err
+		}
+		return o.post(ctx, c, sub, bundle.TypeWaiver, bundle.Waiver{Common: o.common(sub), Stage: bundle.Stage(stage), GateID: o.waive}, key)
+	}
+	approval := bundle.Approval{Common: o.common(sub), Action: "promote", Stage: bundle.Stage(stage), Role: o.role, PlanDigest: plan.PlanDigest}
+	if o.resume {
+		approval.Action, approval.SuspensionID = "resume", stop
+	}
+	if err := o.confirm(fmt.Sprintf("Approve to %s in %s as %s?", approval.Action, stage, o.role)); err != nil {
+		return err
+	}
+	return o.post(ctx, c, sub, bundle.TypeApproval, approval, key)
+}
+
+// showPlan prints what is about to be signed.
+func showPlan(out io.Writer, sub *subject, p *promotion.Plan) {
+	b := &sub.doc.Bundle
+	fmt.Fprintf(out, "%s (%s, owner %s)\nplan for %s: %s, policy %s v%d\nplan_digest %s\n\n", b.CandidateRevisionID, b.Candidate.CandidateID,
+		b.Candidate.Owner, p.Stage, p.Verdict, p.Policy.ID, p.Policy.Version, p.PlanDigest)
+	tab := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
+	for _, g := range p.Gates {
+		fmt.Fprintf(tab, "%s\t%s\t%s\n", g.Verdict, g.GateID, g.Reason)
+	}
+	_ = tab.Flush() // to people: nothing is left to be done about it
+	for _, g := range p.Approvals.Granted {
+		fmt.Fprintf(out, "approved by %s (%s) until %s\n", g.Principal, g.Role, g.ExpiresAt)
+	}
+	fmt.Fprintf(out, "approvals missing: %d\n\n", p.Approvals.Missing)
+}

@@ -1,0 +1,135 @@
+package command
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/assay-run/assay/governance/bundle"
+	"github.com/assay-run/assay/governance/ledger"
+	"github.com/assay-run/assay/governance/promotion"
+)
+
+var controlURL = setting{"control-url", "SERVICE_CONTROL_URL", "http://127.0.0.1:8010", "address of the control plane"}
+
+// client talks to a plane. Nothing of its answers is trusted but what people look at and
+// what is signed again.
+type client struct {
+	base string
+	http *http.Client
+}
+
+const (
+	callTime  = 30 * time.Second
+	maxAnswer = 64 << 20
+)
+
+func newClient(cmd *cobra.Command, env func(string) (string, bool)) (*client, error) {
+	base, source := controlURL.value(cmd, env)
+	u, err := url.Parse(base)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return nil, usagef("%s: %q is no address such as http://127.0.0.1:8010", source, base)
+	}
+	return &client{strings.TrimSuffix(base, "/"), &http.Client{Timeout: callTime}}, nil
+}
+
+// call sends a request and returns the body of a success.
+func (c *client) call(ctx context.Context, method, path string, body []byte) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return nil, &unreachable{err}
+	}
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	if err != nil {
+		return nil, &unreachable{err}
+	}
+	if resp.StatusCode/100 == 2 {
+		return answer, nil
+	}
+	var refused struct {
+		Error struct {
+			Code    string
+			Message string
+			Details struct{ Pointer, Reason string }
+		}
+	}
+	if json.Unmarshal(answer, &refused) != nil || refused.Error.Code == "" {
+		return nil, &unreachable{fmt.Errorf("%s %s: %s", method, path, resp.Status)}
+	}
+	e := refused.Error
+	return nil, refusef("%s: %s%s", e.Code, e.Message, strings.TrimRight(" "+e.Details.Reason+" "+e.Details.Pointer, " "))
+}
+
+func (c *client) get(ctx context.Context, path string, into any) error {
+	body, err := c.call(ctx, http.MethodGet, path, nil)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(body, into); err != nil {
+		return &unreachable{fmt.Errorf("GET %s: no control plane answers like this: %w", path, err)}
+	}
+	return nil
+}
+
+// subject is a revision as the plane has it.
+type subject struct {
+	doc    *bundle.Document
+	origin string
+}
+
+// subject fetches what a statement about a revision must name. The bundle is checked to be
+// the one with this id, so that nobody signs something else than what they mean.
+func (c *client) subject(ctx context.Context, id string) (*subject, error) {
+	text, err := c.call(ctx, http.MethodGet, "/candidate-bundles/"+id, nil)
+	if err != nil {
+		return nil, err
+	}
+	doc, refused := bundle.Decode(text)
+	if refused != nil || doc.Bundle.CandidateRevisionID != id {
+		return nil, errors.Join(refusef("the control plane's bundle is not %s", id), asError(refused))
+	}
+	text, err = c.call(ctx, http.MethodGet, "/trust/log.json", nil)
+	if err != nil {
+		return nil, err
+	}
+	info, err := ledger.ParseInfo(text)
+	if err != nil {
+		return nil, refusef("log.json: %v", err)
+	}
+	return &subject{doc, info.Origin}, nil
+}
+
+// asError keeps a nil refusal from becoming an error that is not nil.
+func asError(refused *bundle.Error) error {
+	if refused == nil {
+		return nil
+	}
+	return refused
+}
+
+func (c *client) state(ctx context.Context, id string) (*promotion.State, error) {
+	s := &promotion.State{}
+	return s, c.get(ctx, "/promotion-state/"+bundle.SubjectRevision+"/"+id, s)
+}
+
+func (c *client) plan(ctx context.Context, id, stage string) (*promotion.Plan, error) {
+	p := &promotion.Plan{}
+	return p, c.get(ctx, "/promotion-plans/"+bundle.SubjectRevision+"/"+id+"/"+stage, p)
+}

@@ -1,0 +1,81 @@
+package command
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/assay-run/assay/governance/bundle"
+)
+
+type incidentOptions struct {
+	signing
+	open, close, severity  string
+	drill, run, result, at string
+}
+
+func incidentCommand(w World) *cobra.Command {
+	o := &incidentOptions{signing: signing{w: w}}
+	cmd := &cobra.Command{
+		Use: "incident CR", Short: "Open or close an incident, or record a drill", Args: cobra.ExactArgs(1),
+		Long: "  incident CR --open ID --severity warning|critical\n  incident CR --close ID\n  incident CR --drill kill_switch --run ID --result pass|fail",
+		RunE: func(cmd *cobra.Command, args []string) error { return o.tell(cmd, args[0]) },
+	}
+	cmd.Flags().StringVar(&o.open, "open", "", "id of the incident to open")
+	cmd.Flags().StringVar(&o.severity, "severity", "", "warning, or critical: stops everything that runs the same")
+	cmd.Flags().StringVar(&o.close, "close", "", "id of the incident to close")
+	cmd.Flags().StringVar(&o.drill, "drill", "", "kill_switch")
+	cmd.Flags().StringVar(&o.run, "run", "", "the run that the drill was done on")
+	cmd.Flags().StringVar(&o.result, "result", "", "pass or fail")
+	cmd.Flags().StringVar(&o.at, "done-at", "", "when the drill was done, RFC 3339 with Z (default now)")
+	o.register(cmd, validStop)
+	return cmd
+}
+
+func (o *incidentOptions) check() error {
+	given := slices.DeleteFunc([]string{o.open, o.close, o.drill}, func(s string) bool { return s == "" })
+	switch {
+	case len(given) != 1:
+		return usagef("one of --open, --close and --drill is needed")
+	case o.open != "" && o.severity != "warning" && o.severity != "critical":
+		return usagef("--severity: warning or critical")
+	case o.drill != "" && (o.drill != "kill_switch" || o.run == "" || o.result != "pass" && o.result != "fail"):
+		return usagef("a drill is --drill kill_switch --run ID --result pass|fail")
+	}
+	return nil
+}
+
+func (o *incidentOptions) tell(cmd *cobra.Command, id string) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	c, key, err := o.signing.open(cmd, id)
+	if err != nil {
+		return err
+	}
+	sub, err := c.subject(cmd.Context(), id)
+	if err != nil {
+		return err
+	}
+	kind, question := bundle.TypeIncident, "Open incident "+o.open+"?"
+	o.reason = cmp.Or(o.reason, "by the command line")
+	var predicate any
+	common := o.common(sub)
+	switch {
+	case o.open != "":
+		predicate = bundle.Incident{Common: common, IncidentID: o.open, Event: "open", Severity: o.severity}
+	case o.close != "":
+		question = "Close incident " + o.close + "?"
+		predicate = bundle.Incident{Common: common, IncidentID: o.close, Event: "close"}
+	default:
+		kind, question = bundle.TypeDrill, "Record the drill as "+o.result+"?"
+		done := cmp.Or(o.at, o.w.Now().UTC().Truncate(time.Second).Format(time.RFC3339))
+		predicate = bundle.Drill{Common: common, Drill: o.drill, Result: o.result, RunID: o.run, DoneAt: done}
+	}
+	if err := o.confirm(question); err != nil {
+		return err
+	}
+	return o.post(cmd.Context(), c, sub, kind, predicate, key)
+}

@@ -1,0 +1,105 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/assay-run/assay/governance/store"
+	"github.com/assay-run/assay/host/listen"
+)
+
+// The exit codes.
+const (
+	ExitDone        = 0
+	ExitRefused     = 1
+	ExitUsage       = 2
+	ExitUnreachable = 3
+	exitSignals     = 130
+)
+
+// World is what the program sees of its surroundings.
+type World struct {
+	Env      func(string) (string, bool)
+	In       io.Reader
+	Out, Err io.Writer
+	Now      func() time.Time
+	Version  string
+}
+
+// usageError is a command line that is refused; refusal says that the answer is no;
+// unreachable that there was none.
+type usageError struct{ message string }
+
+func (e *usageError) Error() string { return e.message }
+
+func usagef(format string, args ...any) error { return &usageError{fmt.Sprintf(format, args...)} }
+
+type refusal struct{ message string }
+
+func (e *refusal) Error() string { return e.message }
+
+func refusef(format string, args ...any) error { return &refusal{fmt.Sprintf(format, args...)} }
+
+type unreachable struct{ cause error }
+
+func (e *unreachable) Error() string {
+	return fmt.Sprintf("the control plane does not answer: %v", e.cause)
+}
+
+// Run runs a command line and returns its exit code.
+func Run(ctx context.Context, args []string, w World) int {
+	ran := false
+	root := &cobra.Command{
+		Use: "governance", Short: "Records candidate bundles and decides how far each may go",
+		Version: w.Version, SilenceErrors: true, SilenceUsage: true,
+		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
+		PersistentPreRun:  func(*cobra.Command, []string) { ran = true },
+	}
+	root.SetArgs(args)
+	root.SetIn(w.In)
+	root.SetOut(w.Out)
+	root.SetErr(w.Err)
+	root.AddCommand(serveCommand(w), approveCommand(w), rejectCommand(w), suspendCommand(w), retireCommand(w), incidentCommand(w),
+		verifyCommand(w), rebuildCommand(w), keysCommand(w))
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return ExitDone
+	}
+	fmt.Fprintf(w.Err, "governance: %v\n", err)
+	var usage *usageError
+	var config *store.ConfigError
+	var bind *listen.BindError
+	var away *unreachable
+	switch {
+	case !ran, errors.As(err, &usage), errors.As(err, &config), errors.As(err, &bind):
+		return ExitUsage
+	case errors.As(err, &away):
+		return ExitUnreachable
+	}
+	return ExitRefused
+}
+
+// setting is one option: a flag wins over its variable, the variable over the default.
+type setting struct {
+	flag, variable, fallback, help string
+}
+
+func (s setting) register(cmd *cobra.Command) {
+	cmd.Flags().String(s.flag, s.fallback, s.help+" ["+s.variable+"]")
+}
+
+// value is what a setting comes to, and where it is from.
+func (s setting) value(cmd *cobra.Command, env func(string) (string, bool)) (value, source string) {
+	if cmd.Flags().Changed(s.flag) {
+		return cmd.Flag(s.flag).Value.String(), "--" + s.flag
+	}
+	if v, ok := env(s.variable); ok && v != "" {
+		return v, s.variable
+	}
+	return s.fallback, "--" + s.flag
+}

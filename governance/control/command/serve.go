@@ -1,0 +1,275 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/spf13/cobra"
+
+	"github.com/assay-run/assay/governance/bundle"
+	"github.com/assay-run/assay/governance/control"
+	"github.com/assay-run/assay/governance/promotion/policy"
+	"github.com/assay-run/assay/governance/store"
+	"github.com/assay-run/assay/host/listen"
+)
+
+const variables = "SERVICE_GOVERNANCE"
+
+// stateDir is the option of all commands that work on the files of a plane.
+var stateDir = setting{"state-dir", variables + "_STATE_DIR", filepath.Join(".assay", "governance"), "folder of the log, the keys, policy.json and trust.json"}
+
+func serveSettings() []setting {
+	return []setting{
+		{"host", variables + "_HOST", "127.0.0.1", "address or name to listen on"},
+		{"port", variables + "_PORT", "8010", "port to listen on; 0 takes any free one"},
+		{"log-level", variables + "_LOG_LEVEL", "info", "trace, debug, info, warn or error"},
+		stateDir,
+		{"log-origin", variables + "_LOG_ORIGIN", "", "the log's name, a DNS name; fixed at the first start (default " + store.DefaultOrigin + ")"},
+		{"artifact-root", variables + "_ARTIFACT_ROOT", "auto", "folder that holds runs/; auto is the state folder's parent if it does, off reads none"},
+		{"policy", variables + "_POLICY", "", "promotion policy (default policy.json in the state folder, else the one that is built in)"},
+		{"trust", variables + "_TRUST", "", "whose signatures count (default trust.json in the state folder, else nobody's)"},
+		{"behind-proxy", variables + "_BEHIND_PROXY", "false", "an authenticating proxy stands in front: allow other than loopback addresses"},
+	}
+}
+
+const (
+	allowedHostFlag     = "allowed-host"
+	allowedHostVariable = variables + "_ALLOWED_HOSTS"
+)
+
+// serveConfig is the effective configuration.
+type serveConfig struct {
+	bind                                              listen.Bind
+	level                                             hclog.Level
+	stateDir, origin, artifactRoot, policy, trustFile string
+}
+
+func serveCommand(w World) *cobra.Command {
+	var hosts []string
+	cmd := &cobra.Command{
+		Use: "serve", Short: "Run the control plane", Args: cobra.NoArgs,
+		Long: "Run the control plane until a signal ends it. SIGHUP reads policy and trust again.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg, err := readServe(cmd, w, hosts)
+			if err != nil {
+				return err
+			}
+			return serve(cmd.Context(), cfg, w)
+		},
+	}
+	cmd.Flags().SortFlags = false
+	for _, s := range serveSettings() {
+		s.register(cmd)
+	}
+	cmd.Flags().Lookup("behind-proxy").NoOptDefVal = "true"
+	cmd.Flags().StringArrayVar(&hosts, allowedHostFlag, nil, "name that the Host header may carry, repeatable ["+allowedHostVariable+", commas]")
+	return cmd
+}
+
+func readServe(cmd *cobra.Command, w World, hosts []string) (cfg serveConfig, err error) {
+	cfg.bind.Prefix, cfg.bind.AllowedHosts = variables, hosts
+	set := map[string]func(string) error{
+		"host": func(v string) error { cfg.bind.Host = v; return notEmpty(v) },
+		"port": func(v string) error {
+			n, err := strconv.ParseUint(v, 10, 16)
+			cfg.bind.Port = int(n)
+			if err != nil {
+				return fmt.Errorf("%q is not a port: write a number from 0 to 65535", v)
+			}
+			return nil
+		},
+		"log-level": func(v string) error {
+			cfg.level = hclog.LevelFromString(v)
+			if !slices.Contains([]string{"trace", "debug", "info", "warn", "error"}, v) {
+				return fmt.Errorf("%q is not a level: write trace, debug, info, warn or error", v)
+			}
+			return nil
+		},
+		"state-dir":     func(v string) error { cfg.stateDir, err = filepath.Abs(v); return errors.Join(err, notEmpty(v)) },
+		"log-origin":    func(v string) error { cfg.origin = v; return nil },
+		"artifact-root": func(v string) error { cfg.artifactRoot = v; return notEmpty(v) },
+		"policy":        func(v string) error { cfg.policy = v; return nil },
+		"trust":         func(v string) error { cfg.trustFile = v; return nil },
+		"behind-proxy": func(v string) (err error) {
+			switch v {
+			case "1", "true":
+				cfg.bind.BehindProxy = true
+			case "0", "false":
+			default:
+				err = fmt.Errorf("%q is not 1, 0, true or false", v)
+			}
+			return err
+		},
+	}
+	for _, s := range serveSettings() {
+		value, source := s.value(cmd, w.Env)
+		if err := set[s.flag](value); err != nil {
+			return cfg, usagef("%s: %v", source, err)
+		}
+	}
+	if v, ok := w.Env(allowedHostVariable); ok && v != "" && len(hosts) == 0 {
+		for _, name := range strings.Split(v, ",") {
+			cfg.bind.AllowedHosts = append(cfg.bind.AllowedHosts, strings.TrimSpace(name))
+		}
+	}
+	return cfg, cfg.findArtifacts()
+}
+
+func notEmpty(v string) error {
+	if v == "" {
+		return errors.New("is empty")
+	}
+	return nil
+}
+
+// findArtifacts resolves auto and off.
+func (c *serveConfig) findArtifacts() error {
+	switch c.artifactRoot {
+	case "off":
+		c.artifactRoot = ""
+	case "auto":
+		c.artifactRoot = ""
+		parent := filepath.Dir(c.stateDir)
+		if info, err := os.Stat(filepath.Join(parent, "runs")); err == nil && info.IsDir() {
+			c.artifactRoot = parent
+		}
+	default:
+		info, err := os.Stat(c.artifactRoot)
+		if err != nil || !info.IsDir() {
+			return usagef("--artifact-root: %s is not a folder", c.artifactRoot)
+		}
+		c.artifactRoot, err = filepath.Abs(c.artifactRoot)
+		return err
+	}
+	return nil
+}
+
+// rules reads policy and trust. A file that an option names must be there; the ones in the
+// state folder need not.
+func (c *serveConfig) rules() (p *policy.Policy, t *bundle.Trust, err error) {
+	text, err := readRule(c.policy, filepath.Join(c.stateDir, "policy.json"))
+	if err != nil {
+		return nil, nil, usagef("policy: %v", err)
+	}
+	if text != nil {
+		if p, err = policy.Parse(text); err != nil {
+			return nil, nil, usagef("policy: %v", err)
+		}
+	}
+	if text, err = readRule(c.trustFile, filepath.Join(c.stateDir, "trust.json")); err != nil {
+		return nil, nil, usagef("trust: %v", err)
+	}
+	if text != nil {
+		var refused *bundle.Error
+		if t, refused = bundle.ParseTrust(text); refused != nil {
+			return nil, nil, usagef("trust: %v", refused)
+		}
+	}
+	return p, t, nil
+}
+
+func readRule(named, fallback string) ([]byte, error) {
+	if named != "" {
+		return os.ReadFile(named)
+	}
+	text, err := os.ReadFile(fallback)
+	if os.IsNotExist(err) {
+		return nil, nil
+	}
+	return text, err
+}
+
+// serve runs the plane until a signal ends it.
+func serve(ctx context.Context, cfg serveConfig, w World) error {
+	logger := hclog.New(&hclog.LoggerOptions{Name: "governance", Output: w.Err, Level: cfg.level})
+	addr, err := cfg.bind.Resolve(ctx)
+	if err != nil {
+		return err
+	}
+	rulesOf, trust, err := cfg.rules()
+	if err != nil {
+		return err
+	}
+	s, err := store.Open(ctx, store.Options{Dir: cfg.stateDir, Origin: cfg.origin, Policy: rulesOf, Trust: trust, Now: w.Now})
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err := s.Close(); err != nil {
+			logger.Error("the log did not close cleanly", "error", err)
+		}
+	}()
+	ln, err := listen.Open(ctx, addr, control.Refuse)
+	if err != nil {
+		return err
+	}
+	cfg.report(logger, ln.Addr().String(), s)
+	host, _, _ := strings.Cut(strings.TrimPrefix(listen.URL(ln), "http://"), ":")
+	plane := control.New(control.Options{
+		Store: s, ArtifactRoot: cfg.artifactRoot, Hosts: append([]string{cfg.bind.Host, host}, cfg.bind.AllowedHosts...), Now: w.Now, Logger: logger,
+	})
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	stop := watch(end, func() { cfg.reload(ctx, s, logger) })
+	defer stop()
+	fmt.Fprintf(w.Out, "governance listening on %s\n", listen.URL(ln))
+	return plane.Serve(ctx, ln)
+}
+
+func (c *serveConfig) report(logger hclog.Logger, addr string, s *store.Store) {
+	logger.Info("configuration", "address", addr, "state_dir", c.stateDir, "log_origin", s.Origin(), "log_size", s.Size(),
+		"artifact_root", c.artifactRoot, "policy", c.policy, "trust", c.trustFile, "log_level", c.level.String(),
+		"behind_proxy", c.bind.BehindProxy, "allowed_hosts", c.bind.AllowedHosts)
+	if d := s.Damage(); d != nil {
+		logger.Error("the log is read only", "code", d.Code, "detail", d.Detail)
+	}
+}
+
+// reload reads policy and trust again. What may not follow what is in force changes nothing.
+func (c *serveConfig) reload(ctx context.Context, s *store.Store, logger hclog.Logger) {
+	p, t, err := c.rules()
+	if err == nil {
+		err = s.Reconfigure(ctx, p, t)
+	}
+	if err != nil {
+		logger.Error("policy and trust stay as they are", "error", err)
+		return
+	}
+	logger.Info("policy and trust were read again", "log_size", s.Size())
+}
+
+// watch calls end at the first SIGINT or SIGTERM, ends the process at the second, and calls
+// reload at each SIGHUP.
+func watch(end context.CancelFunc, reload func()) (stop func()) {
+	events, done := make(chan os.Signal, 4), make(chan struct{})
+	signal.Notify(events, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	go func() {
+		defer close(done)
+		ending := false
+		for event := range events {
+			switch {
+			case event == syscall.SIGHUP:
+				reload()
+			case ending:
+				os.Exit(exitSignals)
+			default:
+				ending = true
+				end()
+			}
+		}
+	}()
+	return func() {
+		signal.Stop(events)
+		close(events)
+		<-done
+	}
+}

@@ -1,0 +1,133 @@
+package command
+
+import (
+	"bufio"
+	"context"
+	"crypto/ecdsa"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/assay-run/assay/governance/bundle"
+	"github.com/assay-run/assay/governance/bundle/dsse"
+	"github.com/assay-run/assay/governance/bundle/field"
+)
+
+// signing is what all commands that sign have in common.
+type signing struct {
+	w       World
+	keyFile string
+	reason  string
+	valid   string
+	yes     bool
+}
+
+// valid is for how long a statement holds where nobody says: stops have their effect when
+// they arrive, approvals wait for others.
+const (
+	validApproval = "7d"
+	validStop     = "1d"
+)
+
+func (s *signing) register(cmd *cobra.Command, valid string) {
+	controlURL.register(cmd)
+	cmd.Flags().StringVar(&s.keyFile, "key", "", "file of your private key")
+	cmd.Flags().StringVar(&s.reason, "reason", "", "why, for the log")
+	cmd.Flags().StringVar(&s.valid, "valid", valid, "how long the statement holds, such as 12h or 7d")
+	cmd.Flags().BoolVar(&s.yes, "yes", false, "do not ask")
+}
+
+// open reads the arguments that every such command has.
+func (s *signing) open(cmd *cobra.Command, id string) (*client, *ecdsa.PrivateKey, error) {
+	if !field.IsRevision(id) {
+		return nil, nil, usagef("%q is no candidate_revision_id: it begins with cr-", id)
+	}
+	if s.keyFile == "" {
+		return nil, nil, usagef("--key is missing: the file of your private key")
+	}
+	if _, err := parseValid(s.valid); err != nil {
+		return nil, nil, usagef("--valid: %v", err)
+	}
+	key, err := dsse.ReadP256(s.keyFile)
+	if err != nil {
+		return nil, nil, usagef("--key: %v", err)
+	}
+	c, err := newClient(cmd, s.w.Env)
+	return c, key, err
+}
+
+func parseValid(s string) (time.Duration, error) {
+	if days, ok := strings.CutSuffix(s, "d"); ok {
+		n, err := strconv.Atoi(days)
+		if err != nil || n <= 0 || n > 3650 {
+			return 0, fmt.Errorf("%q is no number of days", s)
+		}
+		return time.Duration(n) * 24 * time.Hour, nil
+	}
+	d, err := time.ParseDuration(s)
+	if err != nil || d <= 0 {
+		return 0, fmt.Errorf("%q is no duration such as 12h or 7d", s)
+	}
+	return d, nil
+}
+
+// common is what all statements carry.
+func (s *signing) common(sub *subject) bundle.Common {
+	now := s.w.Now().UTC()
+	valid, _ := parseValid(s.valid) // was checked
+	return bundle.Common{
+		LogOrigin: sub.origin, CandidateRevisionID: sub.doc.Bundle.CandidateRevisionID, MadeAt: now.Format(time.RFC3339Nano),
+		ExpiresAt: bundle.FormatTime(now.Add(valid)), Reason: s.reason,
+	}
+}
+
+// confirm asks, unless --yes is given; no answer is no.
+func (s *signing) confirm(question string) error {
+	if s.yes {
+		return nil
+	}
+	fmt.Fprintf(s.w.Out, "%s [y/N] ", question)
+	line, _ := bufio.NewReader(s.w.In).ReadString('\n')
+	switch strings.ToLower(strings.TrimSpace(line)) {
+	case "y", "yes":
+		return nil
+	}
+	return refusef("nothing was signed")
+}
+
+// post signs a predicate about a bundle and says what it has come to.
+func (s *signing) post(ctx context.Context, c *client, sub *subject, kind string, predicate any, key *ecdsa.PrivateKey) error {
+	env, err := sub.doc.Attest(kind, predicate, key)
+	if err != nil {
+		return usagef("the statement: %v", err)
+	}
+	body, err := bundle.EncodePost(sub.doc.Canonical, env)
+	if err != nil {
+		return err
+	}
+	answer, err := c.call(ctx, http.MethodPost, "/candidate-bundles/ingest", body)
+	if err != nil {
+		return err
+	}
+	var rec struct {
+		Duplicate bool
+		State     struct {
+			Stage       string
+			StageStatus string `json:"stage_status"`
+		} `json:"promotion_state"`
+		Warnings []struct{ Code, Message string }
+	}
+	if err := json.Unmarshal(answer, &rec); err != nil {
+		return &unreachable{err}
+	}
+	for _, warning := range rec.Warnings {
+		fmt.Fprintf(s.w.Err, "warning: %s: %s\n", warning.Code, warning.Message)
+	}
+	fmt.Fprintf(s.w.Out, "%s %s/%s\n", sub.doc.Bundle.CandidateRevisionID, rec.State.Stage, rec.State.StageStatus)
+	return nil
+}

@@ -1,0 +1,80 @@
+package command
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/assay-run/assay/governance/bundle"
+)
+
+// stopOptions are those of reject, suspend and retire.
+type stopOptions struct {
+	signing
+	to, replacedBy string
+	kill           bool
+}
+
+func rejectCommand(w World) *cobra.Command {
+	o := &stopOptions{signing: signing{w: w}}
+	cmd := &cobra.Command{
+		Use: "reject CR", Short: "Refuse a revision for good", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return o.run(cmd, args[0], "Reject it for good?", bundle.TypeRejection, func(c bundle.Common) any { return bundle.Ending{Common: c, ReplacedBy: o.replacedBy} })
+		},
+	}
+	o.register(cmd, validStop)
+	return cmd
+}
+
+func retireCommand(w World) *cobra.Command {
+	o := &stopOptions{signing: signing{w: w}}
+	cmd := &cobra.Command{
+		Use: "retire CR", Short: "End a revision that has done its work", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return o.run(cmd, args[0], "Retire it for good?", bundle.TypeRetirement, func(c bundle.Common) any { return bundle.Ending{Common: c, ReplacedBy: o.replacedBy} })
+		},
+	}
+	cmd.Flags().StringVar(&o.replacedBy, "replaced-by", "", "the revision that takes its place")
+	o.register(cmd, validStop)
+	return cmd
+}
+
+func suspendCommand(w World) *cobra.Command {
+	o := &stopOptions{signing: signing{w: w}}
+	cmd := &cobra.Command{
+		Use: "suspend CR", Short: "Stop a revision until people agree again, or lower it", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return o.run(cmd, args[0], "Stop it?", bundle.TypeSuspension, func(c bundle.Common) any {
+				return bundle.Suspension{Common: c, ToStage: bundle.Stage(o.to), Kill: o.kill}
+			})
+		},
+	}
+	cmd.Flags().StringVar(&o.to, "to", "", "lower it to this stage instead: research, paper or canary")
+	cmd.Flags().BoolVar(&o.kill, "kill", false, "end its runs at once")
+	o.register(cmd, validStop)
+	return cmd
+}
+
+func (o *stopOptions) run(cmd *cobra.Command, id, question, kind string, predicate func(bundle.Common) any) error {
+	if o.reason == "" {
+		return usagef("--reason is missing: a stop says why")
+	}
+	c, key, err := o.open(cmd, id)
+	if err != nil {
+		return err
+	}
+	sub, err := c.subject(cmd.Context(), id)
+	if err != nil {
+		return err
+	}
+	state, err := c.state(cmd.Context(), id)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(o.w.Out, "%s (%s) is %s/%s\n", id, sub.doc.Bundle.Candidate.CandidateID, state.Stage, state.StageStatus)
+	if err := o.confirm(question); err != nil {
+		return err
+	}
+	return o.post(cmd.Context(), c, sub, kind, predicate(o.common(sub)), key)
+}

@@ -1,0 +1,235 @@
+package control
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/assay-run/assay/governance/bundle"
+	"github.com/assay-run/assay/governance/bundle/field"
+	"github.com/assay-run/assay/governance/fact"
+	"github.com/assay-run/assay/governance/ledger"
+	"github.com/assay-run/assay/governance/promotion"
+	"github.com/assay-run/assay/governance/store"
+)
+
+// ingest is POST /candidate-bundles/ingest: the checks in their order, then one write.
+func (p *Plane) ingest(r *request) (*answer, error) {
+	if err := p.damaged(); err != nil {
+		return nil, err
+	}
+	body, err := readBody(r)
+	if err != nil {
+		return nil, err
+	}
+	p.opts.At("ingest.read")
+	post, refused := bundle.ReadPost(body)
+	if refused != nil {
+		if refused.Code == field.RevisionMismatch && p.store.Known(refused.RevisionID) {
+			refused.Code = field.RevisionConflict
+		}
+		return nil, refused
+	}
+	p.opts.At("ingest.parsed")
+	in := &submission{p: p, post: post, id: post.Bundle.CandidateRevisionID}
+	if err := in.judge(); err != nil {
+		return nil, err
+	}
+	p.opts.At("ingest.judged")
+	out := &store.Outcome{}
+	if in.fresh || len(in.list) > 0 {
+		if out, err = p.store.Update(r.Context(), in.write); err != nil {
+			return nil, err
+		}
+	}
+	p.opts.At("ingest.written")
+	return in.receipt(r, out)
+}
+
+// readBody reads a body that says it is JSON and is not too large.
+func readBody(r *request) ([]byte, error) {
+	if r.Header.Get("Content-Encoding") != "" {
+		return nil, say(codeEncoding, "Send the body without a content encoding.")
+	}
+	if !isJSON(r.Header) {
+		return nil, say(codeMediaType, "Send the body as application/json.")
+	}
+	tooLarge := &problem{code: codeTooLarge, message: fmt.Sprintf("A body has at most %d bytes.", bundle.MaxBody), close: true}
+	if r.ContentLength > bundle.MaxBody {
+		return nil, tooLarge
+	}
+	// Only the innermost writer can tell the server to close the connection.
+	_ = http.NewResponseController(r.inner).SetReadDeadline(time.Now().Add(bodyTime))
+	body, err := io.ReadAll(http.MaxBytesReader(r.inner, r.Body, bundle.MaxBody))
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
+		return nil, tooLarge
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return nil, &problem{code: codeTimeout, message: "The body did not arrive in time.", close: true}
+	case err != nil:
+		return nil, &problem{code: codeMalformedRequest, message: "The body ended too early or is badly framed.", close: true}
+	}
+	r.read = true
+	return body, nil
+}
+
+func isJSON(h http.Header) bool {
+	if len(h.Values("Content-Type")) != 1 {
+		return false
+	}
+	kind, params, err := mime.ParseMediaType(h.Get("Content-Type"))
+	charset, named := params["charset"]
+	return err == nil && kind == "application/json" && (!named || strings.EqualFold(charset, "utf-8"))
+}
+
+// submission is one ingest on its way.
+type submission struct {
+	p    *Plane
+	post *bundle.Post
+	id   string
+
+	fresh     bool // is the file new to the log?
+	list      []bundle.Attestation
+	trust     *bundle.Trust // what list was judged by
+	excluded  []string
+	artifacts artifacts
+	warnings  []warning
+
+	seal  int64   // the entry that accepts the file
+	added []int64 // the entries of its attestations, whether they are new or not
+}
+
+// judge is everything that needs no place in the log: steps 4 to 6.
+func (s *submission) judge() error {
+	_, known := s.p.store.Submission(s.post.FileSHA256)
+	s.fresh = !known
+	err := s.p.store.Look(func(w *promotion.World, _ ledger.View) error {
+		s.trust, s.excluded = w.Trust(), w.Excluded(s.id)
+		if s.fresh {
+			return s.mayBegin(w)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if err := s.attest(); err != nil {
+		return err
+	}
+	s.p.opts.At("ingest.attested")
+	if !s.fresh || s.p.opts.ArtifactRoot == "" {
+		return nil
+	}
+	found, err := readArtifacts(s.p.opts.ArtifactRoot, s.post)
+	s.artifacts = found
+	s.p.opts.At("ingest.artifacts")
+	return err
+}
+
+// mayBegin is step 4: may this file be taken as a new one?
+func (s *submission) mayBegin(w *promotion.World) error {
+	if refused := s.post.CheckSeal(s.p.opts.Now(), s.p.store.Origin()); refused != nil {
+		return refused
+	}
+	if w.Ended(s.id) {
+		return field.Refuse(field.RevisionRejected, s.post.Pointer("/candidate_revision_id"), "this revision was rejected or retired for good")
+	}
+	return nil
+}
+
+// attest is step 5.
+func (s *submission) attest() error {
+	list, refused := s.post.Attestations(bundle.Judge{Trust: s.trust, Now: s.p.opts.Now(), Origin: s.p.store.Origin(), Excluded: s.excluded})
+	if refused != nil {
+		return refused
+	}
+	s.list = list
+	if s.fresh {
+		if refused := s.trust.CheckSigned(list); refused != nil {
+			return refused
+		}
+	}
+	return nil
+}
+
+// write appends what is new. What may have changed since it was judged is judged again.
+func (s *submission) write(t *store.Tx) error {
+	w := t.World()
+	if w.Trust() != s.trust || !slices.Equal(w.Excluded(s.id), s.excluded) {
+		s.trust, s.excluded = w.Trust(), w.Excluded(s.id)
+		if err := s.attest(); err != nil {
+			return err
+		}
+	}
+	seq, known := t.Submission(s.post.FileSHA256)
+	if s.seal = seq; !known {
+		// Known to be new when it was judged, so step 4 was taken then; but it may have ended.
+		if err := s.mayBegin(w); err != nil {
+			return err
+		}
+		s.seal = t.Next()
+		if err := t.Seal(&s.post.Document, s.rungs(w), s.artifacts.verified); err != nil {
+			return err
+		}
+	}
+	for i := range s.list {
+		if _, ok := t.Attested(&s.list[i]); ok {
+			continue
+		}
+		if err := t.Record(s.id, &s.list[i]); err != nil {
+			return err
+		}
+	}
+	for i := range s.list {
+		if at, ok := t.Attested(&s.list[i]); ok && !slices.Contains(s.added, at) {
+			s.added = append(s.added, at)
+		}
+	}
+	s.warnPlans(w, t.Now())
+	return nil
+}
+
+// rungs are those that the seal says: what is known when the bundle is taken.
+func (s *submission) rungs(w *promotion.World) []string {
+	held := append(w.Holds(s.id), fact.RungClaimed)
+	if s.artifacts.all && len(s.post.Bundle.Artifacts) > 0 {
+		held = append(held, fact.RungVerified)
+	}
+	for i := range s.list {
+		if s.list[i].Said.Statement.PredicateType == bundle.TypeBundle {
+			held = append(held, fact.RungSigned)
+		}
+	}
+	var rungs []string
+	for _, r := range fact.Rungs() {
+		if slices.Contains(held, r) {
+			rungs = append(rungs, r)
+		}
+	}
+	return rungs
+}
+
+// warnPlans warns of approvals of a plan that is not the one at hand.
+func (s *submission) warnPlans(w *promotion.World, now time.Time) {
+	for i := range s.list {
+		a, ok := s.list[i].Said.Predicate.(*bundle.Approval)
+		if !ok || a.Action != "promote" {
+			continue
+		}
+		plan, refused := w.Plan(bundle.SubjectRevision, s.id, string(a.Stage), now)
+		if refused != nil || plan.PlanDigest != a.PlanDigest {
+			s.warn("APPROVAL_PLAN_DIFFERS", "the approval is of another plan than the one at hand and does not count", s.list[i].Pointer)
+		}
+	}
+}
+
+func (s *submission) warn(code, message, pointer string) {
+	s.warnings = append(s.warnings, warning{code, message, pointer})
+}

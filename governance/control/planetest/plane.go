@@ -1,0 +1,155 @@
+package planetest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/assay-run/assay/governance/bundle"
+	"github.com/assay-run/assay/governance/bundle/dsse"
+	"github.com/assay-run/assay/governance/control"
+	"github.com/assay-run/assay/governance/promotion/policy"
+	"github.com/assay-run/assay/governance/store"
+	"github.com/assay-run/assay/host/listen"
+)
+
+// Options are what a plane is started with.
+type Options struct {
+	Dir          string // the state directory
+	Policy       *policy.Policy
+	Trust        *bundle.Trust
+	ArtifactRoot string
+	At           func(point string)
+	// RealTime takes the system's clock instead of one that stands at Start.
+	RealTime bool
+}
+
+// Plane is a running plane.
+type Plane struct {
+	Store *store.Store
+	URL   string
+	Addr  string
+
+	offset atomic.Int64
+	real   bool
+	cancel context.CancelFunc
+	ended  chan error
+	client *http.Client
+}
+
+// Open starts a plane on a free port of loopback.
+func Open(o Options) (*Plane, error) {
+	p := &Plane{real: o.RealTime, ended: make(chan error, 1), client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64, DisableCompression: true}}}
+	var err error
+	if p.Store, err = store.Open(context.Background(), store.Options{
+		Dir: o.Dir, Origin: Origin, Policy: o.Policy, Trust: o.Trust, Now: p.Now, At: o.At,
+	}); err != nil {
+		return nil, err
+	}
+	inner, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, errors.Join(err, p.Store.Close())
+	}
+	ln := listen.Limit(inner, listen.MaxConnections, control.Refuse)
+	p.URL, p.Addr = listen.URL(inner), inner.Addr().String()
+	plane := control.New(control.Options{Store: p.Store, ArtifactRoot: o.ArtifactRoot, Now: p.Now, Logger: hclog.NewNullLogger(), At: o.At})
+	ctx, cancel := context.WithCancel(context.Background())
+	p.cancel = cancel
+	go func() { p.ended <- plane.Serve(ctx, ln) }()
+	return p, nil
+}
+
+// Close ends the plane.
+func (p *Plane) Close() error {
+	p.client.CloseIdleConnections()
+	p.cancel()
+	return errors.Join(<-p.ended, p.Store.Close())
+}
+
+// Now is the plane's time.
+func (p *Plane) Now() time.Time {
+	if p.real {
+		return time.Now()
+	}
+	return Start.Add(time.Duration(p.offset.Load()))
+}
+
+// Advance lets time pass.
+func (p *Plane) Advance(d time.Duration) { p.offset.Add(int64(d)) }
+
+// Answer is what the plane said.
+type Answer struct {
+	Status int
+	Header http.Header
+	Body   []byte
+}
+
+// Code is the error code of a refusal, "" of a success.
+func (a Answer) Code() string {
+	var e struct{ Error struct{ Code string } }
+	_ = json.Unmarshal(a.Body, &e) // of what is no envelope there is no code
+	return e.Error.Code
+}
+
+// Decode reads the body.
+func (a Answer) Decode(into any) error { return json.Unmarshal(a.Body, into) }
+
+// Do sends a request.
+func (p *Plane) Do(method, path string, body []byte, header http.Header) (Answer, error) {
+	req, err := http.NewRequest(method, p.URL+path, bytes.NewReader(body))
+	if err != nil {
+		return Answer{}, err
+	}
+	for k, v := range header {
+		req.Header[k] = v
+	}
+	resp, err := p.client.Do(req)
+	if err != nil {
+		return Answer{}, err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	return Answer{resp.StatusCode, resp.Header, text}, err
+}
+
+// Get reads a path.
+func (p *Plane) Get(path string) (Answer, error) { return p.Do(http.MethodGet, path, nil, nil) }
+
+// Post posts bytes to the ingest.
+func (p *Plane) Post(body []byte) (Answer, error) {
+	return p.Do(http.MethodPost, "/candidate-bundles/ingest", body, http.Header{"Content-Type": {"application/json"}})
+}
+
+// Said is what somebody signs.
+type Said struct {
+	By, Type  string
+	Predicate any
+}
+
+// Submit posts a bundle with statements about it.
+func (p *Plane) Submit(doc *bundle.Document, said ...Said) (Answer, error) {
+	var list []dsse.Envelope
+	for _, s := range said {
+		env, err := doc.Attest(s.Type, s.Predicate, Key(s.By))
+		if err != nil {
+			return Answer{}, err
+		}
+		list = append(list, env)
+	}
+	body, err := bundle.EncodePost(doc.Canonical, list...)
+	if err != nil {
+		return Answer{}, err
+	}
+	return p.Post(body)
+}
+
+// Signed is the packer's signature of a bundle.
+func Signed() Said { return Said{"packer", bundle.TypeBundle, map[string]any{}} }

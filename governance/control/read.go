@@ -1,0 +1,197 @@
+package control
+
+import (
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/assay-run/assay/governance/bundle"
+	"github.com/assay-run/assay/governance/bundle/dsse"
+	"github.com/assay-run/assay/governance/bundle/field"
+	"github.com/assay-run/assay/governance/fact"
+	"github.com/assay-run/assay/governance/ledger"
+	"github.com/assay-run/assay/governance/promotion"
+)
+
+// subjectTypes are what states, plans and experiments can be asked of.
+var subjectTypes = []string{bundle.SubjectRevision, bundle.SubjectCandidate, bundle.SubjectFamily, bundle.SubjectStrategy}
+
+// checkSubject checks the path before anything is looked up. A percent sign is in no
+// identifier: what is encoded is refused rather than decoded.
+func checkSubject(kind, id, stage string) error {
+	if !slices.Contains(subjectTypes, kind) {
+		return field.Refuse(field.InvalidSubjectType, "", "subject type: one of candidate_revision, candidate, family, strategy")
+	}
+	if !field.IsIdentifier(id) || kind == bundle.SubjectRevision && !field.IsRevision(id) {
+		return field.Refuse(field.InvalidIdentifier, "", "this is no id of this kind of subject")
+	}
+	if stage != "" && !slices.Contains(fact.PromotionStages(), bundle.Stage(stage)) {
+		return field.Refuse(field.InvalidStage, "", "stage: one of research, paper, canary, live")
+	}
+	return nil
+}
+
+// look makes an answer of a body of package promotion.
+func (p *Plane) look(body func(w *promotion.World) (any, *bundle.Error)) (*answer, error) {
+	var out any
+	err := p.store.Look(func(w *promotion.World, _ ledger.View) error {
+		var refused *bundle.Error
+		if out, refused = body(w); refused != nil {
+			return refused
+		}
+		return nil
+	})
+	return &answer{body: out, tag: true}, err
+}
+
+func (p *Plane) getState(r *request) (*answer, error) {
+	kind, id := r.params[0], r.params[1]
+	if err := checkSubject(kind, id, ""); err != nil {
+		return nil, err
+	}
+	return p.look(func(w *promotion.World) (any, *bundle.Error) { return w.State(kind, id, p.opts.Now()) })
+}
+
+func (p *Plane) getPlan(r *request) (*answer, error) {
+	kind, id, stage := r.params[0], r.params[1], r.params[2]
+	if err := checkSubject(kind, id, stage); err != nil {
+		return nil, err
+	}
+	return p.look(func(w *promotion.World) (any, *bundle.Error) { return w.Plan(kind, id, stage, p.opts.Now()) })
+}
+
+// getExperiments takes the stage as a further segment or as ?stage=.
+func (p *Plane) getExperiments(r *request) (*answer, error) {
+	kind, id, stage := r.params[0], r.params[1], ""
+	if len(r.params) > 2 {
+		stage = r.params[2]
+	} else if q := r.URL.Query(); q.Has("stage") {
+		if stage = q.Get("stage"); stage == "" {
+			return nil, field.Refuse(field.InvalidStage, "", "stage: one of research, paper, canary, live")
+		}
+	}
+	if err := checkSubject(kind, id, stage); err != nil {
+		return nil, err
+	}
+	return p.look(func(w *promotion.World) (any, *bundle.Error) { return w.Experiments(kind, id, stage, p.opts.Now()) })
+}
+
+func (p *Plane) getBundle(r *request) (*answer, error) {
+	id := r.params[0]
+	if !field.IsRevision(id) {
+		return nil, field.Refuse(field.InvalidIdentifier, "", "this is no candidate_revision_id")
+	}
+	body, err := p.store.Bundle(r.Context(), id)
+	return &answer{raw: body, tag: true}, err
+}
+
+// factBody is one entry: what was signed, what it means, and the proof that it is in the log.
+type factBody struct {
+	Seq      int64         `json:"seq"`
+	Envelope dsse.Envelope `json:"envelope"`
+	Facts    []rawFact     `json:"facts"`
+	Seal     *ledger.Seal  `json:"seal"` // with the newest checkpoint
+}
+
+// rawFact is canonical JSON.
+type rawFact []byte
+
+// MarshalJSON implements json.Marshaler.
+func (f rawFact) MarshalJSON() ([]byte, error) { return f, nil }
+
+func (p *Plane) getFact(r *request) (*answer, error) {
+	seq, err := strconv.ParseInt(r.params[0], 10, 64)
+	if err != nil || seq < 0 || strconv.FormatInt(seq, 10) != r.params[0] {
+		return nil, field.Refuse(field.InvalidIdentifier, "", "the place of an entry is a number from 0")
+	}
+	entry, err := p.store.Entry(r.Context(), seq)
+	if err != nil {
+		return nil, err
+	}
+	body := factBody{Seq: seq, Facts: []rawFact{}}
+	for _, f := range entry.Facts {
+		text, err := f.Encode()
+		if err != nil {
+			return nil, err
+		}
+		body.Facts = append(body.Facts, text)
+	}
+	err = p.store.Look(func(_ *promotion.World, log ledger.View) (err error) {
+		body.Seal, err = log.Seal(seq, entry.Entry)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	signed := body.Seal.Sigstore.Envelope
+	body.Envelope = dsse.Envelope{Payload: signed.Payload, PayloadType: signed.PayloadType, Signatures: []dsse.Signature{{Sig: signed.Signatures[0].Sig}}}
+	return &answer{body: body, tag: true}, nil
+}
+
+func (p *Plane) getCheckpoint(*request) (*answer, error) {
+	var note string
+	err := p.store.Look(func(_ *promotion.World, log ledger.View) error {
+		note = log.Note
+		return nil
+	})
+	return &answer{raw: []byte(note), contentType: "text/plain; charset=utf-8", tag: true}, err
+}
+
+func (p *Plane) getTrustedRoot(r *request) (*answer, error) {
+	at, err := p.store.Started(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	start, err := time.Parse(time.RFC3339Nano, at)
+	if err != nil {
+		return nil, err
+	}
+	body, err := ledger.TrustedRoot(p.store.LogKey(), start)
+	return &answer{raw: body, tag: true}, err
+}
+
+func (p *Plane) getStatementKey(*request) (*answer, error) {
+	return &answer{raw: p.store.Keys().Public.PEM(), contentType: "application/x-pem-file", tag: true}, nil
+}
+
+func (p *Plane) getLogKey(*request) (*answer, error) {
+	return &answer{raw: []byte(p.store.LogKey().VKey() + "\n"), contentType: "text/plain; charset=utf-8", tag: true}, nil
+}
+
+func (p *Plane) getLogInfo(*request) (*answer, error) {
+	var info ledger.Info
+	err := p.store.Look(func(_ *promotion.World, log ledger.View) error {
+		info = log.Info()
+		return nil
+	})
+	return &answer{body: info, tag: true}, err
+}
+
+// getHealth says whether the log holds together and who may sign; it is always 200.
+func (p *Plane) getHealth(*request) (*answer, error) {
+	type check struct {
+		Status  string `json:"status"`
+		Message string `json:"message"`
+	}
+	now := p.opts.Now().UTC()
+	log, trust, status := check{"pass", ""}, check{"pass", ""}, "healthy"
+	var size int64
+	err := p.store.Look(func(w *promotion.World, view ledger.View) error {
+		size = view.Head.Size
+		switch t := w.Trust(); {
+		case t == nil:
+			trust, status = check{"warn", "open mode: no trust.json, nothing goes beyond paper"}, "degraded"
+		case t.Expired(now):
+			trust, status = check{"warn", "trust.json has expired: only stops are taken"}, "degraded"
+		}
+		return nil
+	})
+	if d := p.store.Damage(); d != nil || err != nil {
+		log, status = check{"fail", damageText[d.Code]}, "unhealthy"
+	}
+	return &answer{status: http.StatusOK, body: map[string]any{
+		"status": status, "service": "governance", "api_version": "v1", "timestamp": now.Format("2006-01-02T15:04:05.000Z"),
+		"log_origin": p.store.Origin(), "log_size": size, "checks": map[string]check{"ledger": log, "trust": trust},
+	}}, nil
+}
