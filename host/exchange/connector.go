@@ -1,0 +1,140 @@
+package exchange
+
+import (
+	"context"
+	"time"
+
+	"github.com/assay-run/assay/plugin-sdk/market"
+)
+
+// Connection is one connector, ready to be opened. All parts belong to the same session
+// and may be called from any goroutine.
+type Connection struct {
+	Session Session
+	Data    Data
+	Trader  Trader
+	Account Account
+	Safety  Safety
+}
+
+// Session opens and closes the connector for one run.
+type Session interface {
+	// Describe says what the venue offers; it needs no network. Deadline 5 s.
+	Describe(ctx context.Context) (Description, error)
+	// Open takes the credentials and connects. It is called once; a second call is refused. Deadline 30 s.
+	Open(ctx context.Context, req OpenRequest) (Opened, error)
+	// Markets are the rules of the symbols of the session. An unknown symbol is absent. Deadline 10 s.
+	Markets(ctx context.Context) ([]Market, error)
+	// Close ends the session; with cancelOpen this run's open orders are cancelled first and
+	// those that could not be confirmed as gone are returned by client order id. Deadline 30 s.
+	// A second call does nothing.
+	Close(ctx context.Context, cancelOpen bool) (unconfirmed []string, err error)
+}
+
+// Data is the public market data.
+type Data interface {
+	// Candles are closed candles that open in [From, To), ascending, at most Limit. Deadline 10 s.
+	Candles(ctx context.Context, q CandleQuery) ([]market.Candle, error)
+	// StreamCandles calls back with every candle that closes and every change of the
+	// connection, from one goroutine, until ctx ends (it returns nil) or it gives up. A slow callback
+	// holds the stream up; nothing is dropped.
+	StreamCandles(ctx context.Context, on func(CandleEvent)) error
+}
+
+// Trader sends orders. None of the methods tries again by itself.
+type Trader interface {
+	// Submit sends one order. Deadline 10 s. The Result tells what became of it; an Order
+	// stands beside an Accepted one.
+	Submit(ctx context.Context, req OrderRequest) (Result, Order)
+	// SubmitPair sends a limit and a stop exit of which one cancels the other.
+	SubmitPair(ctx context.Context, req PairRequest) (Result, [2]Order)
+	// Cancel takes an order back. Accepted: it is canceled. NotOpen: ask. Deadline 10 s.
+	Cancel(ctx context.Context, ref OrderRef) (Result, Order)
+	// Query asks for one order. NotFound is the venue's definite word. Deadline 5 s.
+	Query(ctx context.Context, ref OrderRef) (Result, Order)
+}
+
+// Account is what the venue keeps for the credentials.
+type Account interface {
+	// OpenOrders are all orders that are open on the symbols of the session, foreign ones too.
+	OpenOrders(ctx context.Context) ([]Order, error)
+	// Fills of a symbol since a time, ascending by trade.
+	Fills(ctx context.Context, symbol market.Symbol, since market.Time) (Fills, error)
+	// Balances of the account, by asset.
+	Balances(ctx context.Context) ([]Balance, error)
+	// StreamAccount calls back from one goroutine until ctx ends (it returns nil) or it gives
+	// up. The first event is a State connected, or it returns an error: never silence.
+	StreamAccount(ctx context.Context, on func(AccountEvent)) error
+}
+
+// Safety ends orders when the host is gone.
+type Safety interface {
+	// ArmDeadMan asks the venue itself to cancel the orders of the session unless it is asked
+	// again within ttl; errors.ErrUnsupported where it cannot.
+	ArmDeadMan(ctx context.Context, ttl time.Duration) error
+	// Beat tells the connector that the host lives. When none came for the lease's time it
+	// refuses submits (NotSent), cancels the run's open orders, writes lease.json and ends.
+	Beat(ctx context.Context, seq int64) (openOrders int, err error)
+}
+
+// OpenRequest is what a session is opened with.
+type OpenRequest struct {
+	RunID string
+	// RunTag is the six characters of this run in its client order ids.
+	RunTag string
+	// Trading is false for paper: the connector makes no keyed request then.
+	Trading   bool
+	Symbols   []market.Symbol
+	Timeframe market.Timeframe
+	Config    Config
+	// LeaseTTL is how long the connector lets orders stand without a Beat.
+	LeaseTTL time.Duration
+	// LeaseFile is where it writes what it did when the lease was lost; empty: nowhere.
+	LeaseFile string
+	// Endpoint replaces the venue's base URL; only a server option sets it.
+	Endpoint string
+}
+
+// Opened is the answer to Open.
+type Opened struct {
+	// AccountID is the venue's own id of the account, never derived from a key; the run id for paper.
+	AccountID string
+	// ClockOffset is the venue's clock minus ours.
+	ClockOffset time.Duration
+}
+
+// CandleQuery asks for history.
+type CandleQuery struct {
+	Symbol market.Symbol
+	// From and To bound the open times; To is exclusive.
+	From, To market.Time
+	// Limit is at most 1000.
+	Limit int
+}
+
+// LinkState is how a stream stands.
+type LinkState string
+
+// The states. After Reconnecting and Gap something may have been missed.
+const (
+	Connected    LinkState = "connected"
+	Reconnecting LinkState = "reconnecting"
+	Gap          LinkState = "gap"
+)
+
+// CandleEvent is a closed candle, or a change of the stream's state when State is set.
+type CandleEvent struct {
+	State  LinkState
+	Reason string // of a state, for people
+	Symbol market.Symbol
+	Candle market.Candle
+}
+
+// AccountEvent has exactly one of its fields set.
+type AccountEvent struct {
+	State   LinkState
+	Reason  string // of a state, for people
+	Order   *Order
+	Fill    *Fill
+	Balance *Balance
+}
