@@ -18,6 +18,7 @@ import (
 	"github.com/assay-run/assay/host/candle"
 	"github.com/assay-run/assay/host/catalog"
 	"github.com/assay-run/assay/host/catalog/sandbox"
+	"github.com/assay-run/assay/host/play"
 	"github.com/assay-run/assay/host/runner"
 	sdk "github.com/assay-run/assay/plugin-sdk"
 	"github.com/assay-run/assay/plugin-sdk/market"
@@ -159,8 +160,8 @@ func TestDriveReachesTheProcess(t *testing.T) {
 	if readable, procs := facts(t, x); !readable || procs != runtime.NumCPU() {
 		t.Errorf("driven as runs are: readable %v, %d processors", readable, procs)
 	}
-	if x.proc.Sandbox() != sandbox.LevelFull {
-		t.Skipf("this machine's sandbox is %q, not full", x.proc.Sandbox())
+	if x.plugin.Proc.Sandbox() != sandbox.LevelFull {
+		t.Skipf("this machine's sandbox is %q, not full", x.plugin.Proc.Sandbox())
 	}
 	for _, d := range []Drive{{Chunked: true, Procs: 1}, {Lockstep: true}} {
 		if readable, procs := facts(t, l.driven(req, Split{Drive: d})); readable || procs != 1 {
@@ -249,7 +250,7 @@ func TestWarmupMovesNothing(t *testing.T) {
 // than what is asked for and there.
 func TestLeadIsBounded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		asked, have := rapid.IntRange(0, maxWarmup).Draw(t, "asked"), rapid.IntRange(0, maxWarmup).Draw(t, "have")
+		asked, have := rapid.IntRange(0, play.MaxWarmup).Draw(t, "asked"), rapid.IntRange(0, play.MaxWarmup).Draw(t, "have")
 		times := rapid.IntRange(AllHistory, 1<<62).Draw(t, "times")
 		got := Drive{Warmup: times}.lead(asked, have)
 		if got > have || got < min(asked, have) {
@@ -291,20 +292,7 @@ func TestPublishedIsComplete(t *testing.T) {
 	many := request("probe", map[string]any{"series": 70})
 	end := "2020-01-03"
 	many.EndDate = &end
-	if got := l.driven(many, Split{Series: true}).Published(); got.Complete || len(got.Series) != publishedSeries {
+	if got := l.driven(many, Split{Series: true}).Published(); got.Complete || len(got.Series) != play.SeriesLimits().Series {
 		t.Errorf("more series than there is room for: complete %v, %d series", got.Complete, len(got.Series))
-	}
-}
-
-func TestPublishedIsBounded(t *testing.T) {
-	s := said{limits: limits{series: 2, each: 5, all: 8}}
-	points := func(name string, n int) wire.Series {
-		return wire.Series{Name: name, Times: make([]market.Time, n), Values: make([]float64, n)}
-	}
-	for _, p := range []wire.Series{points("a", 4), points("a", 4), points("b", 4), points("c", 1)} {
-		s.addPoints(p)
-	}
-	if len(s.series) != 2 || len(s.series[0].Time) != 5 || len(s.series[1].Time) != 3 || s.lost != 5 {
-		t.Errorf("%d series, %d points, %d lost", len(s.series), s.points, s.lost)
 	}
 }

@@ -1,7 +1,6 @@
 package backtest
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"slices"
@@ -12,8 +11,8 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/assay-run/assay/host/artifact"
-	"github.com/assay-run/assay/host/catalog"
 	"github.com/assay-run/assay/host/metric"
+	"github.com/assay-run/assay/host/play"
 	"github.com/assay-run/assay/host/result"
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/plugin-sdk/market"
@@ -38,11 +37,9 @@ type Execution struct {
 	log       hclog.Logger
 	clock     func() time.Time
 	mode      Mode
-	proc      *catalog.Process
-	stream    *link.Stream
+	plugin    *play.Plugin
 	chunked   bool
-	candles   *link.Candles           // of a chunked co-simulation
-	cancel    context.CancelCauseFunc // of the stream's context
+	candles   *link.Candles // of a chunked co-simulation
 	stopWatch func() bool
 	stepLimit time.Duration
 	sources   []*source
@@ -55,7 +52,7 @@ type Execution struct {
 	window    result.Window
 	missing   int // candles inside the window
 	dataHash  string
-	feed      *feed
+	feed      *play.Feed
 	decider   sim.Decider
 	data      dataGuard
 
@@ -63,13 +60,13 @@ type Execution struct {
 
 	gate           *link.Gate
 	engine         *sim.Engine
-	rec            *recorder
+	rec            *play.Record
 	phase          string
 	over           bool // every step has been decided
 	assumptions    []result.Note
 	warnings       []result.Note
 	started, ended time.Time
-	said           said
+	said           play.Said
 }
 
 var _ interface {
@@ -92,14 +89,14 @@ func (x *Execution) WindowStep() int64 { return x.layout.window }
 func (x *Execution) WriteDecisions(w io.Writer) error {
 	x.gate.Lock()
 	defer x.gate.Unlock()
-	return x.rec.lines.WriteLines(w)
+	return x.rec.Lines().WriteLines(w)
 }
 
 // Close releases data and files. The results stay.
 func (x *Execution) Close() error {
-	x.proc.Kill("the run is over")
+	x.plugin.Proc.Kill("the run is over")
 	x.data.close()
-	err := x.rec.lines.Close()
+	err := x.rec.Lines().Close()
 	for _, s := range x.sources {
 		if e := s.release(); err == nil {
 			err = e
@@ -114,7 +111,7 @@ func (x *Execution) Progress() runner.Progress {
 	defer x.gate.Unlock()
 	stats := x.engine.Stats()
 	p := runner.Progress{
-		Phase: x.phaseLocked(), CandlesDone: x.rec.candles, CandlesTotal: x.layout.candles,
+		Phase: x.phaseLocked(), CandlesDone: x.rec.Candles(), CandlesTotal: x.layout.candles,
 		SimulatedTime: x.lastCandle(), Cash: x.engine.Cash(), Equity: x.engine.Equity(),
 		InitialCash: x.initialCash(), TradeCount: stats.Trades, Orders: stats.Orders, Fills: stats.Fills,
 		UpdatedAt: x.clock(),
@@ -174,45 +171,18 @@ func (x *Execution) Input() metric.Input {
 	return in
 }
 
-// picture copies what may still change and shares what is only appended to.
+// picture is everything so far, and what the metrics are computed from.
 func (x *Execution) picture() (*result.Results, metric.Input) {
 	x.gate.Lock()
 	defer x.gate.Unlock()
-	rec, c := x.rec, x.settledCurve()
-	r := &result.Results{
-		Orders: append([]market.Order{}, rec.orders...), Fills: rec.fills[:len(rec.fills):len(rec.fills)],
-		Trades: rec.trades[:len(rec.trades):len(rec.trades)], Equity: c,
-		InitialCash: x.engine.InitialCash().Trim(0).String(),
-		Assumptions: append([]result.Note{}, x.assumptions...), Warnings: append([]result.Note{}, x.warnings...),
-		DecisionHash: rec.lines.Sum(), DataHash: x.dataHash, Window: x.window,
-		Log: append([]result.LogLine{}, x.said.lines...), Annotations: x.said.annotations(),
-	}
-	r.Positions, r.FinalValue = x.positionsLocked()
-	totals := rec.totals
-	for i := range rec.orders {
-		totals.AddOrder(&rec.orders[i])
-	}
-	totals.OpenTrades = len(r.Positions)
-	return r, metric.Input{
-		Timeframe: x.timeframe, Calendar: x.calendar(), Trades: r.Trades, Totals: totals,
-		Curves: []metric.Curve{{
-			OpenTime: rec.openTime[:len(c.Time)], CloseTime: c.Time, Equity: c.Equity, Exposure: c.Exposure,
-			Closes: rec.seenCloses(),
-		}},
-	}
-}
-
-func (x *Execution) positionsLocked() ([]market.Position, string) {
-	positions, err := x.engine.Positions()
-	if err != nil {
-		x.log.Error("positions cannot be valued", "error", err)
-	}
-	value, err := x.engine.FinalValue()
-	if err != nil {
+	r, in, bad := x.rec.Picture(x.engine, &x.said, !x.ended.IsZero())
+	for _, err := range bad {
 		x.log.Error("the account cannot be valued", "error", err)
-		value = x.engine.CashExact()
 	}
-	return positions, value.Trim(0).String()
+	r.Assumptions, r.Warnings = append([]result.Note{}, x.assumptions...), append([]result.Note{}, x.warnings...)
+	r.DataHash, r.Window = x.dataHash, x.window
+	in.Timeframe, in.Calendar = x.timeframe, x.calendar()
+	return r, in
 }
 
 // calendar is weekdays only when all datasets are.
@@ -226,7 +196,7 @@ func (x *Execution) calendar() string {
 }
 
 // PID is the number of the plugin's process.
-func (x *Execution) PID() int { return x.proc.PID() }
+func (x *Execution) PID() int { return x.plugin.Proc.PID() }
 
 // Digest is the hash of everything in the books so far, in hex.
 func (x *Execution) Digest() string {

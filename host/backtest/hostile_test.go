@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/assay-run/assay/host/play"
 	"github.com/assay-run/assay/host/runner"
 )
 
@@ -74,7 +75,7 @@ func checkFailure(t *testing.T, l *lab, plugin, code, says string) {
 		t.Errorf("exit code %v", f.PluginExitCode)
 	}
 	select {
-	case <-x.proc.Done():
+	case <-x.plugin.Proc.Done():
 	case <-time.After(3 * time.Second):
 		t.Error("the process is still there")
 	}
@@ -102,7 +103,7 @@ func TestFloodsThatAreOnlyNoise(t *testing.T) {
 			if o.Failure != nil {
 				t.Errorf("%s: %s %s", plugin, o.Failure.Code, o.Failure.Message)
 			}
-			if r := x.Results(); len(r.Log) > maxLogLines || len(r.Annotations) > maxSeries {
+			if r := x.Results(); len(r.Log) > play.MaxLogLines || len(r.Annotations) > play.MaxSeries {
 				t.Errorf("%s: %d lines, %d series kept", plugin, len(r.Log), len(r.Annotations))
 			}
 		}

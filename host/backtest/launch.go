@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"runtime"
 	"strconv"
@@ -18,7 +17,7 @@ import (
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/candle"
 	"github.com/assay-run/assay/host/catalog"
-	"github.com/assay-run/assay/host/metric"
+	"github.com/assay-run/assay/host/play"
 	"github.com/assay-run/assay/host/result"
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/plugin-sdk/market"
@@ -29,15 +28,10 @@ import (
 
 // Limits of time.
 const (
-	launchLimit = 10 * time.Second
 	// DefaultStepLimit is how long a plugin may take to advance.
 	DefaultStepLimit = 30 * time.Second
-	maxWarmup        = 100_000_000 // as in the SDK
 	serviceSeed      = 1
 )
-
-// phaseStarting is the phase of a run before its first candle.
-const phaseStarting = "starting"
 
 // Options are what backtests need of the host.
 type Options struct {
@@ -108,36 +102,33 @@ func (l *Launcher) LaunchSplit(ctx context.Context, runID string, req runner.Sta
 
 // start launches the process and makes the execution.
 func (l *Launcher) start(ctx context.Context, runID string, p *plan) (_ *Execution, err error) {
-	ctx, cancel := context.WithTimeout(ctx, launchLimit)
+	ctx, cancel := context.WithTimeout(ctx, play.LaunchLimit)
 	defer cancel()
 	x := &Execution{
 		log: l.opts.Logger.Named("backtest").With("run_id", runID), clock: time.Now, mode: l.mode(p),
-		stepLimit: l.opts.StepLimit, sources: p.sources, timeframe: p.timeframe, gate: &link.Gate{}, phase: phaseStarting,
+		stepLimit: l.opts.StepLimit, sources: p.sources, timeframe: p.timeframe, gate: &link.Gate{}, phase: play.PhaseStarting,
 	}
 	x.chunked = x.mode == CoSimulation && (l.opts.Chunked || p.split.Drive.Chunked || p.strategy.Remote())
 	x.endless = p.split.Drive.Lockstep
-	x.said.limits = chartLimits()
+	x.said.Limits = play.ChartLimits()
 	if p.split.Series {
-		x.said.limits = seriesLimits()
+		x.said.Limits = play.SeriesLimits()
 	}
 	// What a long series takes to read is done while the process starts.
 	described := make(chan struct{})
 	go func() { defer close(described); x.describe(p) }()
-	x.proc, err = l.launchProcess(ctx, p, x)
+	x.plugin, err = l.launchProcess(ctx, p, x)
 	<-described
 	if err != nil {
-		return nil, launchRefusal(err)
+		return nil, err
 	}
 	defer func() {
 		if err == nil {
 			return
 		}
-		x.proc.Kill("the start failed")
+		x.plugin.Close("the start failed")
 		if x.rec != nil {
-			x.rec.memory.lift()
-		}
-		if x.stream != nil {
-			x.stream.Close()
+			x.rec.Lift()
 		}
 	}()
 	warmup, err := x.introduce(ctx, runID, p)
@@ -166,39 +157,19 @@ func (l *Launcher) mode(p *plan) Mode {
 	return Lockstep
 }
 
-func (l *Launcher) launchProcess(ctx context.Context, p *plan, x *Execution) (*catalog.Process, error) {
+func (l *Launcher) launchProcess(ctx context.Context, p *plan, x *Execution) (*play.Plugin, error) {
 	o := catalog.LaunchOptions{Lockstep: x.mode == Lockstep, Plain: l.opts.Plain, Procs: p.split.Drive.Procs}
 	if !o.Lockstep && !x.chunked {
 		for _, s := range p.sources {
 			o.DatasetFiles = append(o.DatasetFiles, s.path)
 		}
 	}
-	return l.opts.Catalog.Launch(ctx, p.strategy, o)
-}
-
-func launchRefusal(err error) error {
-	var launch *catalog.LaunchError
-	if errors.As(err, &launch) {
-		cause := err
-		if code := map[string]string{catalog.CodeStartCrashed: "PLUGIN_CRASHED", catalog.CodeStartTimeout: "PLUGIN_TIMEOUT"}[launch.Code]; code != "" {
-			cause = &StartError{Err: err, Failure: result.Failure{Code: code, Message: launch.Message, Phase: phaseStarting, LogTail: launch.LogTail, Data: map[string]any{}}}
-		}
-		return &RequestError{Code: "RUN_START_FAILED", Message: "The strategy's process could not be started: " + launch.Message,
-			Details: map[string]any{"reason": launch.Code, "log_tail": launch.LogTail}, Cause: cause}
-	}
-	return &RequestError{Code: "RUN_START_FAILED", Message: fmt.Sprintf("The strategy's process could not be started: %v", err),
-		Details: map[string]any{"reason": err.Error(), "log_tail": []string{}}, Cause: err}
+	return play.Launch(ctx, l.opts.Catalog, p.strategy, o)
 }
 
 // introduce sends Start and waits until the strategy accepts its parameters. It
 // returns the warm-up that it wants.
 func (x *Execution) introduce(ctx context.Context, runID string, p *plan) (int, error) {
-	base, cancel := context.WithCancelCause(context.Background())
-	x.cancel = cancel
-	var err error
-	if x.stream, err = link.Open(base, x.proc.Client(), x.take); err != nil {
-		return 0, x.startFailed(err)
-	}
 	start := wire.Start{
 		RunID: runID, Mode: strategypb.DriveMode_DRIVE_MODE_CO_SIMULATION, Purpose: strategypb.Purpose_PURPOSE_BACKTEST,
 		Params: p.params, Symbols: p.symbols, Timeframe: p.timeframe, InitialCash: p.cash, Execution: p.executionJSON,
@@ -211,76 +182,7 @@ func (x *Execution) introduce(ctx context.Context, runID string, p *plan) (int, 
 	for _, s := range p.sources {
 		start.PriceSteps = append(start.PriceSteps, s.priceStep)
 	}
-	message := &strategypb.HostMessage{Message: &strategypb.HostMessage_Start{Start: wire.StartToProto(&start)}}
-	if err := x.stream.Send(message); err != nil {
-		return 0, x.startFailed(err)
-	}
-	deadline, stop := context.WithTimeout(ctx, launchLimit)
-	defer stop()
-	m, err := x.stream.Recv(timeOf(deadline), "it did not accept or refuse its parameters")
-	if err != nil {
-		return 0, x.startFailed(err)
-	}
-	return x.accepted(m)
-}
-
-// timeOf is a channel that delivers when the context ends.
-func timeOf(ctx context.Context) <-chan time.Time {
-	c := make(chan time.Time, 1)
-	context.AfterFunc(ctx, func() { c <- time.Time{} })
-	return c
-}
-
-func (x *Execution) startFailed(err error) error {
-	f := at(classify(err), phaseStarting, 0)
-	if f.Code == "INTERNAL_ERROR" { // it said something that is due at another time
-		f.Code = "PLUGIN_PROTOCOL_ERROR"
-	}
-	select {
-	case <-x.proc.Done():
-		err = fmt.Errorf("its process ended before it accepted its parameters: %s", x.proc.Exit())
-		code := x.proc.ExitCode()
-		f.Code, f.PluginExitCode = "PLUGIN_CRASHED", &code
-	case <-time.After(graceAfterStop):
-	}
-	x.proc.Kill("the start failed")
-	f.Message, f.LogTail = err.Error(), x.proc.LogTail()
-	return &RequestError{Code: "RUN_START_FAILED", Message: fmt.Sprintf("The strategy could not be started: %v", err),
-		Details: map[string]any{"reason": err.Error(), "log_tail": f.LogTail}, Cause: &StartError{*f, err}}
-}
-
-func (x *Execution) accepted(m *strategypb.PluginMessage) (int, error) {
-	if failed := m.GetFailed(); failed != nil {
-		f, err := wire.FailureFromProto(failed)
-		if err != nil {
-			return 0, x.startFailed(err)
-		}
-		if f.Code != "INVALID_STRATEGY_PARAMS" {
-			return 0, x.startFailed(errors.New(f.Message))
-		}
-		refusal := &RequestError{Code: f.Code, Message: f.Message}
-		if f.Stack != "" {
-			refusal.Cause = &StartError{Err: &f, Failure: result.Failure{
-				Code: "STRATEGY_ERROR", Message: f.Message, Phase: phaseStarting, LogTail: x.proc.LogTail(),
-				Data: map[string]any{"step": f.Step, "stack": f.Stack, "type": f.Type},
-			}}
-		}
-		for _, e := range f.Errors {
-			refusal.Fields = append(refusal.Fields, FieldError{"/strategy_params" + e.Pointer, e.Message, "strategy"})
-		}
-		if len(refusal.Fields) == 0 {
-			refusal.Fields = []FieldError{{"/strategy_params", f.Message, "strategy"}}
-		}
-		return 0, refusal
-	}
-	ready := m.GetReady()
-	if ready == nil {
-		return 0, x.startFailed(fmt.Errorf("the plugin sent %T where Ready was due", m.GetMessage()))
-	}
-	if w := ready.GetWarmupCandles(); w >= 0 && w <= maxWarmup {
-		return int(w), nil
-	}
-	return 0, x.startFailed(fmt.Errorf("the plugin wants %d warm-up candles; at most %d are possible", ready.GetWarmupCandles(), maxWarmup))
+	return x.plugin.Introduce(ctx, &start, x.take)
 }
 
 // prepare lays the warm-up before the window and makes engine, recorder and decider.
@@ -302,23 +204,21 @@ func (x *Execution) prepare(spool string, p *plan, warmup int) error {
 		return &RequestError{Code: "RUN_START_FAILED", Message: fmt.Sprintf("No temporary file could be made: %v", err),
 			Details: map[string]any{"reason": err.Error(), "log_tail": []string{}}, Cause: err}
 	}
-	x.rec = newRecorder(lines, x.layout.total-x.layout.window, newMemoryLimit(p.many))
-	x.rec.window, x.rec.closes = x.layout.window, make([]metric.Closes, len(p.symbols))
-	for i, s := range p.symbols {
-		x.rec.closes[i].Symbol = s
-	}
+	x.rec = play.NewRecord(play.RecordOptions{
+		Symbols: p.symbols, Lines: lines, Steps: x.layout.total - x.layout.window, Window: x.layout.window, Free: p.many,
+	})
 	if x.engine, err = sim.NewEngine(cfg, x.rec); err != nil {
 		lines.Close()
-		return refuse("VALIDATION_FAILED", nil, "%v", err)
+		return play.Refuse("VALIDATION_FAILED", nil, "%v", err)
 	}
-	x.feed = &feed{Feed: sim.NewSeriesFeed(series), rec: x.rec}
+	x.feed = &play.Feed{Feed: sim.NewSeriesFeed(series), Record: x.rec}
 	if len(series) == 1 {
-		x.feed.single = series[0].Time
+		x.feed.Single = series[0].Time
 	}
 	if x.mode == Lockstep {
-		x.decider = link.NewLockstep(x.stream, x.gate, p.symbols, x.stepLimit)
+		x.decider = link.NewLockstep(x.plugin.Stream, x.gate, p.symbols, x.stepLimit)
 	} else {
-		x.decider = link.NewCoSimulation(x.stream, x.gate, p.symbols, x.layout.total, x.stepLimit, x.engine.Digest())
+		x.decider = link.NewCoSimulation(x.plugin.Stream, x.gate, p.symbols, x.layout.total, x.stepLimit, x.engine.Digest())
 	}
 	x.note(p)
 	return nil
@@ -362,7 +262,7 @@ func (l *Launcher) manifest(p *plan, x *Execution) artifact.Manifest {
 			Size: p.strategy.Program().Size, GoVersion: p.strategy.Program().GoVersion, OS: runtime.GOOS, Arch: runtime.GOARCH,
 			SHA256: p.strategy.SHA256, ProtocolVersion: p.strategy.ProtocolVersion, SDKVersion: p.strategy.SDKVersion,
 		},
-		Engine: l.opts.Engine, Sandbox: x.proc.Sandbox(), Debug: p.strategy.Debug,
+		Engine: l.opts.Engine, Sandbox: x.plugin.Proc.Sandbox(), Debug: p.strategy.Debug,
 	}
 	m.Splits = x.splits
 	m.Request.StartDate, m.Request.EndDate = x.window.Start, x.window.End

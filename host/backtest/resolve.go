@@ -13,6 +13,7 @@ import (
 	"github.com/assay-run/assay/host/backtest/link"
 	"github.com/assay-run/assay/host/candle"
 	"github.com/assay-run/assay/host/catalog"
+	"github.com/assay-run/assay/host/play"
 	"github.com/assay-run/assay/host/result"
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/plugin-sdk/candlefile"
@@ -92,19 +93,16 @@ func (l *Launcher) lookUp(ctx context.Context, p *plan, req runner.StartRequest)
 // parametersFirst answers for a failed look-up. Parameters come before exchange and
 // data, and only the strategy itself knows all rules about them, so it is asked.
 func (l *Launcher) parametersFirst(ctx context.Context, runID string, p *plan, failed error) error {
-	ctx, cancel := context.WithTimeout(ctx, launchLimit)
+	ctx, cancel := context.WithTimeout(ctx, play.LaunchLimit)
 	defer cancel()
 	x := &Execution{log: l.opts.Logger, clock: time.Now, mode: Lockstep, gate: &link.Gate{}}
 	p.sources = nil
 	var err error
-	if x.proc, err = l.launchProcess(ctx, p, x); err != nil {
+	if x.plugin, err = l.launchProcess(ctx, p, x); err != nil {
 		return failed
 	}
-	defer x.proc.Kill("the request was refused")
+	defer func() { x.plugin.Close("the request was refused") }()
 	_, err = x.introduce(ctx, runID, p)
-	if x.stream != nil {
-		defer x.stream.Close()
-	}
 	var refusal *RequestError
 	if errors.As(err, &refusal) && refusal.Code == "INVALID_STRATEGY_PARAMS" {
 		return refusal
@@ -113,7 +111,7 @@ func (l *Launcher) parametersFirst(ctx context.Context, runID string, p *plan, f
 }
 
 func invalid(pointer string, err error) *RequestError {
-	return &RequestError{Code: "VALIDATION_FAILED", Message: "The request is not valid.", Fields: []FieldError{{pointer, err.Error(), "format"}}}
+	return &RequestError{Code: "VALIDATION_FAILED", Message: "The request is not valid.", Fields: []FieldError{{Pointer: pointer, Message: err.Error(), Rule: "format"}}}
 }
 
 func (l *Launcher) resolveStrategy(p *plan, req runner.StartRequest) error {
@@ -134,7 +132,7 @@ func (l *Launcher) resolveStrategy(p *plan, req runner.StartRequest) error {
 	if len(bad) > 0 {
 		refusal := &RequestError{Code: "INVALID_STRATEGY_PARAMS", Message: fmt.Sprintf("The parameters do not fit strategy %q.", s.Name)}
 		for _, f := range bad {
-			refusal.Fields = append(refusal.Fields, FieldError{"/strategy_params" + f.Pointer, f.Message, f.Rule})
+			refusal.Fields = append(refusal.Fields, FieldError{Pointer: "/strategy_params" + f.Pointer, Message: f.Message, Rule: f.Rule})
 		}
 		return refusal
 	}
@@ -148,18 +146,18 @@ func (p *plan) checkStrategyFits(req runner.StartRequest) error {
 	s := p.strategy
 	if !s.SupportsMode(req.Mode) {
 		reason := fmt.Sprintf("strategy %q runs in %v only", s.Name, s.Modes)
-		return refuse("MODE_NOT_SUPPORTED", map[string]any{"reason": reason}, "The %s.", reason)
+		return play.Refuse("MODE_NOT_SUPPORTED", map[string]any{"reason": reason}, "The %s.", reason)
 	}
 	if !s.SupportsTimeframe(req.Timeframe) {
-		return refuse("UNSUPPORTED_TIMEFRAME", map[string]any{"available": nonNil(s.Timeframes)}, "Strategy %q does not work on %s.", s.Name, req.Timeframe)
+		return play.Refuse("UNSUPPORTED_TIMEFRAME", map[string]any{"available": nonNil(s.Timeframes)}, "Strategy %q does not work on %s.", s.Name, req.Timeframe)
 	}
 	if n := len(p.symbols); n < s.MinSymbols || n > s.MaxSymbols {
-		return refuse("UNSUPPORTED_SYMBOL", map[string]any{"symbols": req.Symbols, "available": []string{}},
+		return play.Refuse("UNSUPPORTED_SYMBOL", map[string]any{"symbols": req.Symbols, "available": []string{}},
 			"Strategy %q takes %d to %d symbols, not %d.", s.Name, s.MinSymbols, s.MaxSymbols, n)
 	}
 	for _, symbol := range p.symbols[1:] {
 		if symbol.Quote() != p.symbols[0].Quote() {
-			return refuse("UNSUPPORTED_SYMBOL", map[string]any{"symbols": []string{string(symbol)}, "available": []string{}},
+			return play.Refuse("UNSUPPORTED_SYMBOL", map[string]any{"symbols": []string{string(symbol)}, "available": []string{}},
 				"All symbols of a run need the same quote currency: %s and %s differ.", p.symbols[0], symbol)
 		}
 	}
@@ -186,7 +184,7 @@ func (p *plan) resolveRules(req runner.StartRequest) (err error) {
 	if errors.As(err, &bad) {
 		refusal := &RequestError{Code: "VALIDATION_FAILED", Message: "The execution options are not valid.", Cause: err}
 		for _, f := range bad.Fields {
-			refusal.Fields = append(refusal.Fields, FieldError{"/execution" + f.Pointer, f.Message, f.Rule})
+			refusal.Fields = append(refusal.Fields, FieldError{Pointer: "/execution" + f.Pointer, Message: f.Message, Rule: f.Rule})
 		}
 		return refusal
 	}
@@ -215,7 +213,7 @@ func (l *Launcher) resolveExchange(ctx context.Context, p *plan, req runner.Star
 	if req.Exchange != "" {
 		i := slices.Index(ids, req.Exchange)
 		if i < 0 {
-			return refuse("EXCHANGE_NOT_FOUND", map[string]any{"available": ids}, "There is no exchange %q.", req.Exchange)
+			return play.Refuse("EXCHANGE_NOT_FOUND", map[string]any{"available": ids}, "There is no exchange %q.", req.Exchange)
 		}
 		p.exchange = req.Exchange
 		return l.offers(ctx, all[i], p)
@@ -284,9 +282,9 @@ func nowhere(all []candle.Exchange, p *plan) error {
 	}
 	if len(unknown) == 0 {
 		unknown = texts(p.symbols)
-		return refuse("UNSUPPORTED_SYMBOL", map[string]any{"symbols": unknown, "available": available}, "No one exchange has candles of all of %v.", unknown)
+		return play.Refuse("UNSUPPORTED_SYMBOL", map[string]any{"symbols": unknown, "available": available}, "No one exchange has candles of all of %v.", unknown)
 	}
-	return refuse("UNSUPPORTED_SYMBOL", map[string]any{"symbols": unknown, "available": available}, "No exchange has candles of %v.", unknown)
+	return play.Refuse("UNSUPPORTED_SYMBOL", map[string]any{"symbols": unknown, "available": available}, "No exchange has candles of %v.", unknown)
 }
 
 // offers says whether an exchange has candles of every symbol, or of a lower
@@ -299,13 +297,13 @@ func (l *Launcher) offers(ctx context.Context, e candle.Exchange, p *plan) error
 		}
 	}
 	if len(unknown) > 0 {
-		return refuse("UNSUPPORTED_SYMBOL", map[string]any{"symbols": unknown, "available": texts(e.Symbols)}, "Exchange %q has no candles of %v.", e.ID, unknown)
+		return play.Refuse("UNSUPPORTED_SYMBOL", map[string]any{"symbols": unknown, "available": texts(e.Symbols)}, "Exchange %q has no candles of %v.", e.ID, unknown)
 	}
 	for _, s := range p.symbols {
 		err := l.opts.Store.Offers(ctx, e.ID, s, p.timeframe)
 		var none *candle.NotFoundError
 		if errors.As(err, &none) {
-			return refuse("UNSUPPORTED_TIMEFRAME", map[string]any{"available": nonNil(none.Have)},
+			return play.Refuse("UNSUPPORTED_TIMEFRAME", map[string]any{"available": nonNil(none.Have)},
 				"Exchange %q has no %s candles of %s and none that they could be made from.", e.ID, p.timeframe, s)
 		}
 		if err != nil {
@@ -411,7 +409,7 @@ func dates(req runner.StartRequest) (start, end *market.Time, err error) {
 		return nil, nil, err
 	}
 	if start != nil && end != nil && *start >= *end {
-		return nil, nil, refuse("INVALID_DATE_RANGE", map[string]any{"start_date": *req.StartDate, "end_date": *req.EndDate}, "start_date must be before end_date.")
+		return nil, nil, play.Refuse("INVALID_DATE_RANGE", map[string]any{"start_date": *req.StartDate, "end_date": *req.EndDate}, "start_date must be before end_date.")
 	}
 	return start, end, nil
 }
@@ -428,7 +426,7 @@ func (s *source) cut(start, end *market.Time, p *plan) error {
 		s.to = s.series.Search(*end)
 	}
 	if s.from >= s.to {
-		return refuse("DATA_UNAVAILABLE", map[string]any{"range": map[string]any{"symbol": s.symbol, "start": first, "end": last}},
+		return play.Refuse("DATA_UNAVAILABLE", map[string]any{"range": map[string]any{"symbol": s.symbol, "start": first, "end": last}},
 			"There is no %s candle of %s in the window; there are candles from %s to %s.", p.timeframe, s.symbol, first, last)
 	}
 	if (start != nil && *start < first) || (end != nil && *end > last) {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -19,12 +17,9 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/strategypb"
 )
 
-// graceAfterStop is how long a stopped plugin may take to end by itself.
-const graceAfterStop = time.Second
-
 // Run implements runner.Execution.
 func (x *Execution) Run(ctx context.Context) runner.Outcome {
-	x.stopWatch = context.AfterFunc(ctx, func() { x.cancel(context.Cause(ctx)) })
+	x.stopWatch = x.plugin.Watch(ctx)
 	defer x.stopWatch()
 	x.begin()
 	err := x.loop()
@@ -71,7 +66,7 @@ func (x *Execution) handOver() error {
 	if x.endless {
 		begin.TotalSteps = 0
 	}
-	if err := x.stream.Send(&strategypb.HostMessage{Message: &strategypb.HostMessage_Begin{Begin: begin}}); err != nil {
+	if err := x.plugin.Stream.Send(&strategypb.HostMessage{Message: &strategypb.HostMessage_Begin{Begin: begin}}); err != nil {
 		return err
 	}
 	if x.mode != CoSimulation {
@@ -85,7 +80,7 @@ func (x *Execution) handOver() error {
 	for _, s := range x.sources {
 		set.Files = append(set.Files, &strategypb.DatasetFile{Path: s.path, Sha256: s.sha256, FirstRow: int64(s.first), Rows: int64(s.to - s.first)})
 	}
-	return x.stream.Send(&strategypb.HostMessage{Message: &strategypb.HostMessage_Dataset{Dataset: set}})
+	return x.plugin.Stream.Send(&strategypb.HostMessage{Message: &strategypb.HostMessage_Dataset{Dataset: set}})
 }
 
 // sendCandles begins to send the candles themselves. The plugin's end has a feed of its
@@ -95,7 +90,7 @@ func (x *Execution) sendCandles() {
 	for i, s := range x.sources {
 		series[i] = s.run()
 	}
-	x.candles = link.SendCandles(x.stream, sim.NewSeriesFeed(series), len(series), x.layout.total)
+	x.candles = link.SendCandles(x.plugin.Stream, sim.NewSeriesFeed(series), len(series), x.layout.total)
 	x.decider.(*link.CoSimulation).Advanced = x.candles.Advanced
 }
 
@@ -108,24 +103,11 @@ func (x *Execution) stopCandles() {
 
 // awaitEnd waits until the plugin has ended its stream in good order.
 func (x *Execution) awaitEnd() error {
-	x.stopCandles() // a bankrupt account needs no more of them
-	x.stream.Post(&strategypb.HostMessage{Message: &strategypb.HostMessage_Finish{Finish: &strategypb.Finish{}}})
-	timer := time.NewTimer(x.stepLimit)
-	defer timer.Stop()
-	m, err := x.stream.Recv(timer.C, "it did not end after the last step")
-	switch {
-	case errors.Is(err, io.EOF):
-		x.proc.Finish()
-		return nil
-	case x.stopping(err): // a stop that comes after the end of the data is late
-		return nil
-	case err != nil:
+	x.stopCandles()                                                          // a bankrupt account needs no more of them
+	if err := x.plugin.Finish(x.stepLimit); err != nil && !x.stopping(err) { // a stop that comes after the end of the data is late
 		return err
 	}
-	if err := link.Answer(m); err != nil {
-		return err
-	}
-	return link.Failf("PLUGIN_PROTOCOL_ERROR", nil, "the plugin sent %T after the last step", m.GetMessage())
+	return nil
 }
 
 func (x *Execution) stopping(err error) bool {
@@ -143,22 +125,8 @@ func (x *Execution) stopPlugin(err error) error {
 		return finishErr
 	}
 	x.stopCandles()
-	x.stream.Post(&strategypb.HostMessage{Message: &strategypb.HostMessage_Stop{Stop: &strategypb.Stop{Reason: err.Error()}}})
-	timer := time.NewTimer(graceAfterStop)
-	defer timer.Stop()
-	for {
-		select {
-		case _, ok := <-x.stream.Messages():
-			if ok {
-				continue
-			}
-			return err
-		case <-timer.C:
-			x.killed = true
-			x.proc.Kill("it did not end after a stop")
-			return err
-		}
-	}
+	x.killed = x.plugin.Stop(err.Error())
+	return err
 }
 
 // outcome names the end of the run.
@@ -183,52 +151,23 @@ func (x *Execution) outcome(err error) runner.Outcome {
 
 // failure describes a fault with what the plugin left behind.
 func (x *Execution) failure(err error) *result.Failure {
-	f := at(classify(err), x.phaseNow(), x.engine.Time())
-	if status.Code(err) == codes.DataLoss && x.dataIsSound() {
-		f.Code, f.Data = "PLUGIN_PROTOCOL_ERROR", map[string]any{}
-	}
-	if f.Code == "PLUGIN_CRASHED" || f.Code == "PLUGIN_PROTOCOL_ERROR" && errors.Is(err, io.EOF) {
-		x.awaitExit(f)
-	}
-	if f.Code == "PLUGIN_CRASHED" && x.engine.Step() < 0 {
-		f.CandleTime = 0
-	}
-	x.proc.Settle()
-	x.proc.Kill(f.Code)
-	f.LogTail = x.proc.LogTail()
-	return f
-}
-
-// awaitExit adds the exit code. A stream that ended because the process died is a
-// crash, whatever the transport made of it.
-func (x *Execution) awaitExit(f *result.Failure) {
-	select {
-	case <-x.proc.Done():
-	case <-time.After(graceAfterStop):
-		if f.Code == "PLUGIN_CRASHED" { // it ended the stream, not itself
-			f.Code, f.Message = "PLUGIN_PROTOCOL_ERROR", "the plugin ended the stream before the run was over"
+	return x.plugin.Failure(err, x.phaseNow(), x.lastCandle(), func(f *result.Failure) {
+		if status.Code(err) == codes.DataLoss && x.dataIsSound() {
+			f.Code, f.Data = "PLUGIN_PROTOCOL_ERROR", map[string]any{}
 		}
-		return
-	}
-	code := x.proc.ExitCode()
-	f.PluginExitCode = &code
-	if code != 0 {
-		f.Code = "PLUGIN_CRASHED"
-	}
-	f.Message = "the plugin process ended during the run: " + x.proc.Exit()
+	})
 }
 
 // finish ends the process, the stream and the readers of the data.
 func (x *Execution) finish() {
 	x.stopCandles()
-	x.proc.Kill("the run is over")
-	x.stream.Close()
+	x.plugin.Close("the run is over")
 	if x.candles != nil {
 		x.candles.Wait()
 	}
 	x.gate.Lock()
 	x.ended = x.clock()
-	x.rec.memory.lift()
+	x.rec.Lift()
 	x.gate.Unlock()
 }
 

@@ -54,7 +54,7 @@ func (x *Execution) Scene(events int) (Scene, error) {
 	if s.Positions, err = x.engine.Positions(); err != nil {
 		s.Positions = nil
 	}
-	if s.Lines, s.LinesTotal, err = x.rec.lines.Tail(events); err != nil {
+	if s.Lines, s.LinesTotal, err = x.rec.Lines().Tail(events); err != nil {
 		return s, err
 	}
 	return s, x.newestCandles(&s, events)

@@ -3,7 +3,6 @@ package backtest
 import (
 	"sync"
 
-	"github.com/assay-run/assay/host/result"
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
@@ -26,42 +25,14 @@ func (g *dataGuard) close() {
 func (x *Execution) Look() runner.Look {
 	x.gate.Lock()
 	defer x.gate.Unlock()
-	rec := x.rec
-	positions, err := x.engine.Positions()
-	if err != nil {
-		positions = nil // Results reports it
-	}
-	return runner.Look{
-		Orders: len(rec.orders), Changes: rec.changes[:len(rec.changes):len(rec.changes)],
-		Fills: rec.fills[:len(rec.fills):len(rec.fills)], Trades: rec.trades[:len(rec.trades):len(rec.trades)],
-		Positions: positions, Equity: x.settledCurve(), Annotations: x.said.annotations(),
-		Log: x.said.lines[:len(x.said.lines):len(x.said.lines)], LogTotal: x.said.total,
-	}
-}
-
-// settledCurve leaves out the newest point while the run is on: closing all
-// positions at the end of the data replaces it.
-func (x *Execution) settledCurve() result.EquityCurve {
-	c := x.rec.curve
-	n := len(c.Time)
-	if n > 0 && x.ended.IsZero() {
-		n--
-	}
-	return result.EquityCurve{
-		Time: c.Time[:n:n], Equity: c.Equity[:n:n], Cash: c.Cash[:n:n],
-		PositionValue: c.PositionValue[:n:n], Drawdown: c.Drawdown[:n:n], Exposure: c.Exposure[:n:n],
-	}
+	return x.rec.Look(x.engine, &x.said, !x.ended.IsZero())
 }
 
 // OrdersAt implements runner.Watched.
 func (x *Execution) OrdersAt(indexes []int) []market.Order {
 	x.gate.Lock()
 	defer x.gate.Unlock()
-	out := make([]market.Order, len(indexes))
-	for i, at := range indexes {
-		out[i] = x.rec.orders[at]
-	}
-	return out
+	return x.rec.OrdersAt(indexes)
 }
 
 // Candles implements runner.Watched.

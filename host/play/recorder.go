@@ -1,4 +1,4 @@
-package backtest
+package play
 
 import (
 	"github.com/assay-run/assay/host/backtest/decision"
@@ -8,9 +8,10 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/sim"
 )
 
-// recorder keeps what happens. It is written under the run's gate; what it has
-// appended is never written again, so that a reader may keep a slice of it.
-type recorder struct {
+// Record is what a run has produced: the books as they were written. It is a
+// sim.Recorder, written under the run's gate; what it has appended is never written
+// again, so that a reader may keep a slice of it.
+type Record struct {
 	memory   *memoryLimit
 	lines    *decision.Log
 	orders   []market.Order // by id; an open order changes in place
@@ -28,15 +29,43 @@ type recorder struct {
 	candles  int64 // of the window, done
 }
 
-func newRecorder(lines *decision.Log, steps int64, memory *memoryLimit) *recorder {
-	n := int(steps)
-	column := func() []float64 { return make([]float64, 0, n) }
-	memory.add(int64(n) * 6 * 8)
-	return &recorder{memory: memory, lines: lines, curve: result.EquityCurve{
-		Time: make([]market.Time, 0, n), Equity: column(), Cash: column(), PositionValue: column(),
-		Drawdown: column(), Exposure: column(),
-	}}
+// RecordOptions are what a Record is made for.
+type RecordOptions struct {
+	Symbols []market.Symbol
+	// Lines get the decisions.
+	Lines *decision.Log
+	// Steps is how many points of equity to expect, 0 if nobody knows; Window the first step that counts.
+	Steps, Window int64
+	// Free sets no limit to the memory of the process: for plays side by side and runs without an end.
+	Free bool
 }
+
+// NewRecord is an empty one.
+func NewRecord(o RecordOptions) *Record {
+	n := int(o.Steps)
+	column := func() []float64 { return make([]float64, 0, n) }
+	r := &Record{
+		memory: newMemoryLimit(o.Free), lines: o.Lines, window: o.Window, closes: make([]metric.Closes, len(o.Symbols)),
+		curve: result.EquityCurve{
+			Time: make([]market.Time, 0, n), Equity: column(), Cash: column(), PositionValue: column(),
+			Drawdown: column(), Exposure: column(),
+		},
+	}
+	for i, s := range o.Symbols {
+		r.closes[i].Symbol = s
+	}
+	r.memory.add(int64(n) * 6 * 8)
+	return r
+}
+
+// Lines are the decisions.
+func (r *Record) Lines() *decision.Log { return r.lines }
+
+// Candles counts those of the window.
+func (r *Record) Candles() int64 { return r.candles }
+
+// Lift ends the limit of memory: nothing is recorded any more.
+func (r *Record) Lift() { r.memory.lift() }
 
 // roomy doubles a full slice: append would grow a large one by a quarter, and copy
 // it several times over in a long run.
@@ -50,7 +79,7 @@ func roomy[T any](m *memoryLimit, size int64, list []T) []T {
 }
 
 // Intent implements sim.Recorder.
-func (r *recorder) Intent(step int64, in *market.Intent, reason string) {
+func (r *Record) Intent(step int64, in *market.Intent, reason string) {
 	if reason != "" {
 		r.totals.RejectedIntents++
 	}
@@ -58,7 +87,7 @@ func (r *recorder) Intent(step int64, in *market.Intent, reason string) {
 }
 
 // Order implements sim.Recorder.
-func (r *recorder) Order(step int64, o *market.Order) {
+func (r *Record) Order(step int64, o *market.Order) {
 	if i := int(o.ID) - 1; i < len(r.orders) {
 		r.orders[i] = *o
 	} else {
@@ -69,20 +98,20 @@ func (r *recorder) Order(step int64, o *market.Order) {
 }
 
 // Fill implements sim.Recorder.
-func (r *recorder) Fill(step int64, f *market.Fill) {
+func (r *Record) Fill(step int64, f *market.Fill) {
 	r.fills = append(roomy(r.memory, fillBytes, r.fills), *f)
 	r.totals.AddFill(f)
 	r.lines.Fill(step, f.Time, f)
 }
 
 // Trade implements sim.Recorder.
-func (r *recorder) Trade(_ int64, t *market.Trade) {
+func (r *Record) Trade(_ int64, t *market.Trade) {
 	r.trades = append(roomy(r.memory, tradeBytes, r.trades), *t)
 }
 
 // Equity implements sim.Recorder. A second call for the same step replaces the
 // first: positions were closed at the end of the run.
-func (r *recorder) Equity(_ int64, m *sim.Mark) {
+func (r *Record) Equity(_ int64, m *sim.Mark) {
 	c := &r.curve
 	if n := len(c.Time); n > 0 && c.Time[n-1] == m.Time {
 		c.Time, c.Equity, c.Cash = c.Time[:n-1], c.Equity[:n-1], c.Cash[:n-1]
@@ -109,22 +138,23 @@ func (r *recorder) Equity(_ int64, m *sim.Mark) {
 	c.Exposure = append(c.Exposure, exposure)
 }
 
-// feed wraps the run's feed to note what the recorder needs of each step: the open
+// Feed wraps the feed of a run to note what the record needs of each step: the open
 // time, the closes for buy_hold_return and the count of candles.
-type feed struct {
+type Feed struct {
 	sim.Feed
-	rec    *recorder
-	single []market.Time // open times of all steps in a run of one symbol
+	Record *Record
+	// Single are the open times of all steps of a run of one symbol, where they are known: they are shared then.
+	Single []market.Time
 	step   int64
 }
 
 // Next implements sim.Feed.
-func (f *feed) Next(b *sim.Batch) (bool, error) {
+func (f *Feed) Next(b *sim.Batch) (bool, error) {
 	more, err := f.Feed.Next(b)
 	if !more || err != nil {
 		return more, err
 	}
-	r := f.rec
+	r := f.Record
 	r.now = b.CloseTime
 	if f.step >= r.window {
 		f.note(b)
@@ -133,11 +163,11 @@ func (f *feed) Next(b *sim.Batch) (bool, error) {
 	return true, nil
 }
 
-func (f *feed) note(b *sim.Batch) {
-	r := f.rec
-	if f.single != nil {
+func (f *Feed) note(b *sim.Batch) {
+	r := f.Record
+	if f.Single != nil {
 		r.candles++
-		r.openTime = f.single[r.window : f.step+1]
+		r.openTime = f.Single[r.window : f.step+1]
 		c := &r.closes[0]
 		if c.First == 0 {
 			c.First = b.Candles[0].Close
@@ -162,7 +192,7 @@ func (f *feed) note(b *sim.Batch) {
 }
 
 // seenCloses leaves out symbols that have had no candle in the window yet.
-func (r *recorder) seenCloses() []metric.Closes {
+func (r *Record) seenCloses() []metric.Closes {
 	var seen []metric.Closes
 	for _, c := range r.closes {
 		if c.First > 0 {

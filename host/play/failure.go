@@ -1,4 +1,4 @@
-package backtest
+package play
 
 import (
 	"context"
@@ -51,13 +51,14 @@ func (e *StartError) Error() string { return e.Err.Error() }
 // Unwrap is the cause.
 func (e *StartError) Unwrap() error { return e.Err }
 
-func refuse(code string, details map[string]any, format string, args ...any) *RequestError {
+// Refuse is a RequestError with a formatted message.
+func Refuse(code string, details map[string]any, format string, args ...any) *RequestError {
 	return &RequestError{Code: code, Message: fmt.Sprintf(format, args...), Details: details}
 }
 
-// classify turns the error that ended a run into its failure. The exit code and
+// Classify turns the error that ended a run into its failure. The exit code and
 // the log of the plugin are added by the caller.
-func classify(err error) *result.Failure {
+func Classify(err error) *result.Failure {
 	f := &result.Failure{Code: "INTERNAL_ERROR", Message: err.Error(), Data: map[string]any{}}
 	var own *link.Fault
 	var ledger *sim.LedgerError
@@ -130,8 +131,8 @@ func streamFailure(err error) (code, message string) {
 	return "PLUGIN_CRASHED", "the plugin process ended during the run"
 }
 
-// at adds the time of the candle to a failure.
-func at(f *result.Failure, phase string, t market.Time) *result.Failure {
+// At adds the time of the candle to a failure.
+func At(f *result.Failure, phase string, t market.Time) *result.Failure {
 	f.Phase, f.CandleTime = phase, t
 	return f
 }

@@ -1,0 +1,161 @@
+package play
+
+import (
+	"fmt"
+	"sort"
+	"sync"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/assay-run/assay/host/result"
+	"github.com/assay-run/assay/plugin-sdk/market"
+	"github.com/assay-run/assay/plugin-sdk/strategypb"
+	"github.com/assay-run/assay/plugin-sdk/wire"
+)
+
+// What a strategy says besides intents is bounded: the newest log lines are kept,
+// and of each series the first points.
+const (
+	MaxLogLines     = 1000
+	MaxSeries       = 32
+	maxSeriesPoints = 200_000
+	// maxPublished are the points of all series together where every one is asked for.
+	maxPublished    = 4 << 20
+	publishedSeries = 64 // as many as the SDK lets through
+)
+
+// Limits are what is kept of the published series: points of each, and of all.
+type Limits struct{ Series, Each, All int }
+
+// ChartLimits are those of a chart.
+func ChartLimits() Limits { return Limits{MaxSeries, maxSeriesPoints, MaxSeries * maxSeriesPoints} }
+
+// SeriesLimits are those of a run whose series are asked for.
+func SeriesLimits() Limits { return Limits{publishedSeries, maxPublished, maxPublished} }
+
+// Said collects the log lines and annotations of a run. It is guarded by the run's gate.
+type Said struct {
+	lines []result.LogLine
+	total int64 // lines ever
+	// Limits are what is kept.
+	Limits  Limits
+	series  []result.Annotation
+	points  int   // of all series
+	dropped int64 // lines and points
+	lost    int64 // points among them
+}
+
+// Take reads one message of annotations or log lines, with the gate held while it keeps
+// them: whoever waits for the plugin has it open.
+func (s *Said) Take(m *strategypb.PluginMessage, gate sync.Locker, log hclog.Logger) error {
+	if m.GetLogLines() != nil {
+		lines, dropped, err := wire.LogLinesFromProto(m.GetLogLines())
+		if err != nil {
+			return err
+		}
+		gate.Lock()
+		defer gate.Unlock()
+		for _, l := range lines {
+			s.addLine(log, l)
+		}
+		s.dropped += dropped
+		return nil
+	}
+	series, dropped, err := wire.AnnotationsFromProto(m.GetAnnotations())
+	if err != nil {
+		return err
+	}
+	gate.Lock()
+	defer gate.Unlock()
+	for _, p := range series {
+		s.addPoints(p)
+	}
+	s.lose(dropped)
+	return nil
+}
+
+// Host adds a line of the host's own.
+func (s *Said) Host(at market.Time, level, message string, fields map[string]string) {
+	s.add(result.LogLine{Time: at, Level: level, Source: "host", Message: message, Fields: fields})
+}
+
+func (s *Said) addLine(log hclog.Logger, l wire.LogLine) {
+	line := result.LogLine{Time: l.Time, Level: l.Level, Source: "plugin", Message: l.Message, Fields: l.Fields}
+	if line.Fields == nil {
+		line.Fields = map[string]string{}
+	}
+	line.Fields["step"] = fmt.Sprint(l.Step)
+	s.add(line)
+	log.Debug("strategy: "+l.Message, "level", l.Level, "step", l.Step)
+}
+
+func (s *Said) add(line result.LogLine) {
+	if len(s.lines) >= MaxLogLines {
+		s.lines = append(s.lines[:0:0], s.lines[MaxLogLines/10:]...)
+	}
+	if line.Fields == nil {
+		line.Fields = map[string]string{}
+	}
+	s.lines = append(s.lines, line)
+	s.total++
+}
+
+func (s *Said) addPoints(p wire.Series) {
+	for i := range s.series {
+		if have := &s.series[i]; have.Name == p.Name {
+			s.extend(have, p)
+			return
+		}
+	}
+	if len(s.series) == s.Limits.Series {
+		s.lose(int64(len(p.Times)))
+		return
+	}
+	s.series = append(s.series, result.Annotation{Name: p.Name})
+	s.extend(&s.series[len(s.series)-1], p)
+}
+
+func (s *Said) extend(a *result.Annotation, p wire.Series) {
+	n := min(len(p.Times), s.Limits.Each-len(a.Time), s.Limits.All-s.points)
+	a.Time, a.Values = append(a.Time, p.Times[:n]...), append(a.Values, p.Values[:n]...)
+	s.points += n
+	s.lose(int64(len(p.Times) - n))
+}
+
+func (s *Said) lose(points int64) {
+	s.dropped += points
+	s.lost += points
+}
+
+// Annotations is a copy whose points are shared: they are only appended to.
+func (s *Said) Annotations() []result.Annotation { return append([]result.Annotation{}, s.series...) }
+
+// Points are one published series. Time has close times of steps, ascending unless the
+// strategy published a name twice at a step.
+type Points struct {
+	Time   []market.Time
+	Values []float64
+}
+
+// Published is what a strategy published in a run whose Split.Series is set.
+type Published struct {
+	// Series are the points inside the window by name. What is not finite is no point.
+	Series map[string]Points
+	// Complete is false when points were left out: beyond 64 series, or beyond
+	// 4,194,304 points of all series together, warm-up included, or of a plugin whose SDK
+	// does not know how to send them all; and where Split.Series is not set.
+	Complete bool
+}
+
+// Published is what the strategy published after the start of a window.
+func (s *Said) Published(start market.Time) Published {
+	p := Published{Series: map[string]Points{}, Complete: s.Limits == SeriesLimits() && s.lost == 0}
+	for _, a := range s.series {
+		// A step of the window has a candle that opened in it, so it closes after its start.
+		from := sort.Search(len(a.Time), func(i int) bool { return a.Time[i] > start })
+		if from < len(a.Time) {
+			p.Series[a.Name] = Points{Time: a.Time[from:len(a.Time):len(a.Time)], Values: a.Values[from:len(a.Values):len(a.Values)]}
+		}
+	}
+	return p
+}
