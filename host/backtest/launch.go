@@ -106,9 +106,9 @@ func (l *Launcher) start(ctx context.Context, runID string, p *plan) (_ *Executi
 	defer cancel()
 	x := &Execution{
 		log: l.opts.Logger.Named("backtest").With("run_id", runID), clock: time.Now, mode: l.mode(p),
-		stepLimit: l.opts.StepLimit, sources: p.sources, timeframe: p.timeframe, gate: &link.Gate{}, phase: play.PhaseStarting,
+		stepLimit: l.opts.StepLimit, sources: p.sources, timeframe: p.Timeframe, gate: &link.Gate{}, phase: play.PhaseStarting,
 	}
-	x.chunked = x.mode == CoSimulation && (l.opts.Chunked || p.split.Drive.Chunked || p.strategy.Remote())
+	x.chunked = x.mode == CoSimulation && (l.opts.Chunked || p.split.Drive.Chunked || p.Strategy.Remote())
 	x.endless = p.split.Drive.Lockstep
 	x.said.Limits = play.ChartLimits()
 	if p.split.Series {
@@ -151,7 +151,7 @@ func (l *Launcher) mode(p *plan) Mode {
 		return Lockstep
 	case l.opts.Mode != Auto:
 		return l.opts.Mode
-	case p.strategy.SimID == sim.ID():
+	case p.Strategy.SimID == sim.ID():
 		return CoSimulation
 	}
 	return Lockstep
@@ -164,7 +164,7 @@ func (l *Launcher) launchProcess(ctx context.Context, p *plan, x *Execution) (*p
 			o.DatasetFiles = append(o.DatasetFiles, s.path)
 		}
 	}
-	return play.Launch(ctx, l.opts.Catalog, p.strategy, o)
+	return play.Launch(ctx, l.opts.Catalog, p.Strategy, o)
 }
 
 // introduce sends Start and waits until the strategy accepts its parameters. It
@@ -172,7 +172,7 @@ func (l *Launcher) launchProcess(ctx context.Context, p *plan, x *Execution) (*p
 func (x *Execution) introduce(ctx context.Context, runID string, p *plan) (int, error) {
 	start := wire.Start{
 		RunID: runID, Mode: strategypb.DriveMode_DRIVE_MODE_CO_SIMULATION, Purpose: strategypb.Purpose_PURPOSE_BACKTEST,
-		Params: p.params, Symbols: p.symbols, Timeframe: p.timeframe, InitialCash: p.cash, Execution: p.executionJSON,
+		Params: p.Params, Symbols: p.Symbols, Timeframe: p.Timeframe, InitialCash: p.Cash, Execution: p.ExecutionJSON,
 		RootSeed: p.split.Seed, DelayCandles: p.split.DelayCandles, WorstPrice: p.split.WorstPrice, LogLevel: "info",
 		AllPoints: p.split.Series,
 	}
@@ -190,7 +190,7 @@ func (x *Execution) prepare(spool string, p *plan, warmup int) error {
 	x.layout = lay(p.sources, warmup, p.split.Drive)
 	x.window = windowOf(p.sources, x.layout.candles)
 	cfg := sim.Config{
-		Symbols: p.symbols, Timeframe: p.timeframe, InitialCash: p.cash, Options: p.execution,
+		Symbols: p.Symbols, Timeframe: p.Timeframe, InitialCash: p.Cash, Options: p.Execution,
 		WarmupSteps: x.layout.warmup, WindowStep: x.layout.window,
 		DelayCandles: p.split.DelayCandles, WorstPrice: p.split.WorstPrice,
 	}
@@ -205,7 +205,7 @@ func (x *Execution) prepare(spool string, p *plan, warmup int) error {
 			Details: map[string]any{"reason": err.Error(), "log_tail": []string{}}, Cause: err}
 	}
 	x.rec = play.NewRecord(play.RecordOptions{
-		Symbols: p.symbols, Lines: lines, Steps: x.layout.total - x.layout.window, Window: x.layout.window, Free: p.many,
+		Symbols: p.Symbols, Lines: lines, Steps: x.layout.total - x.layout.window, Window: x.layout.window, Free: p.many,
 	})
 	if x.engine, err = sim.NewEngine(cfg, x.rec); err != nil {
 		lines.Close()
@@ -216,9 +216,9 @@ func (x *Execution) prepare(spool string, p *plan, warmup int) error {
 		x.feed.Single = series[0].Time
 	}
 	if x.mode == Lockstep {
-		x.decider = link.NewLockstep(x.plugin.Stream, x.gate, p.symbols, x.stepLimit)
+		x.decider = link.NewLockstep(x.plugin.Stream, x.gate, p.Symbols, x.stepLimit)
 	} else {
-		x.decider = link.NewCoSimulation(x.plugin.Stream, x.gate, p.symbols, x.layout.total, x.stepLimit, x.engine.Digest())
+		x.decider = link.NewCoSimulation(x.plugin.Stream, x.gate, p.Symbols, x.layout.total, x.stepLimit, x.engine.Digest())
 	}
 	x.note(p)
 	return nil
@@ -230,7 +230,7 @@ func (x *Execution) note(p *plan) {
 		x.assumptions = append(x.assumptions, result.Note{Code: code, Message: fmt.Sprintf(format, args...)})
 	}
 	assume("FULL_FILLS", "Every order fills whole, whatever the volume of the candle.")
-	if p.execution.AllowShort {
+	if p.Execution.AllowShort {
 		assume("NO_BORROW_COST", "Short positions pay no interest for what they borrow.")
 	}
 	for _, s := range p.sources {
@@ -244,7 +244,7 @@ func (x *Execution) note(p *plan) {
 	if x.layout.short > 0 {
 		assume("WARMUP_SHORT", "%d warm-up candles are not there before the window; its first candles were used, on which orders are rejected.", x.layout.short)
 	}
-	if x.mode == Lockstep && p.strategy.SimID != sim.ID() {
+	if x.mode == Lockstep && p.Strategy.SimID != sim.ID() {
 		assume("LOCKSTEP", "The plugin was built with another simulator or none, so it was driven step by step.")
 	}
 	x.warnings = append(x.warnings, p.warnings...)
@@ -254,22 +254,22 @@ func (x *Execution) note(p *plan) {
 func (l *Launcher) manifest(p *plan, x *Execution) artifact.Manifest {
 	m := artifact.Manifest{
 		Request: artifact.Request{
-			Kind: artifact.KindService, StrategyName: p.strategy.Name, StrategyParams: p.params, Timeframe: p.timeframe.String(),
-			Seed: strconv.FormatUint(p.split.Seed, 10), Exchange: p.exchange, InitialCash: json.RawMessage(p.cash.Trim(0).String()), Execution: p.executionJSON,
+			Kind: artifact.KindService, StrategyName: p.Strategy.Name, StrategyParams: p.Params, Timeframe: p.Timeframe.String(),
+			Seed: strconv.FormatUint(p.split.Seed, 10), Exchange: p.exchange, InitialCash: json.RawMessage(p.Cash.Trim(0).String()), Execution: p.ExecutionJSON,
 		},
-		Strategy: artifact.Strategy{Name: p.strategy.Name, Version: p.strategy.Version},
+		Strategy: artifact.Strategy{Name: p.Strategy.Name, Version: p.Strategy.Version},
 		Plugin: artifact.Plugin{
-			Size: p.strategy.Program().Size, GoVersion: p.strategy.Program().GoVersion, OS: runtime.GOOS, Arch: runtime.GOARCH,
-			SHA256: p.strategy.SHA256, ProtocolVersion: p.strategy.ProtocolVersion, SDKVersion: p.strategy.SDKVersion,
+			Size: p.Strategy.Program().Size, GoVersion: p.Strategy.Program().GoVersion, OS: runtime.GOOS, Arch: runtime.GOARCH,
+			SHA256: p.Strategy.SHA256, ProtocolVersion: p.Strategy.ProtocolVersion, SDKVersion: p.Strategy.SDKVersion,
 		},
-		Engine: l.opts.Engine, Sandbox: x.plugin.Proc.Sandbox(), Debug: p.strategy.Debug,
+		Engine: l.opts.Engine, Sandbox: x.plugin.Proc.Sandbox(), Debug: p.Strategy.Debug,
 	}
 	m.Splits = x.splits
 	m.Request.StartDate, m.Request.EndDate = x.window.Start, x.window.End
 	for _, s := range p.sources {
 		m.Request.Symbols = append(m.Request.Symbols, string(s.symbol))
 		m.Data = append(m.Data, artifact.Dataset{
-			Symbol: string(s.symbol), Timeframe: p.timeframe.String(), SHA256: s.sha256, Rows: int64(s.to - s.from),
+			Symbol: string(s.symbol), Timeframe: p.Timeframe.String(), SHA256: s.sha256, Rows: int64(s.to - s.from),
 			Start: s.series.Time[s.from], End: s.series.CloseTime(s.to - 1), ID: s.datasetID,
 		})
 	}

@@ -188,5 +188,5 @@ func (p *pinned) put(k pin, d candle.Dataset) {
 const maxPinned = 4096
 
 func (p *plan) pin(exchange string, symbol market.Symbol) pin {
-	return pin{exchange, p.timeframe.String(), p.split.Pins[symbol], symbol}
+	return pin{exchange, p.Timeframe.String(), p.split.Pins[symbol], symbol}
 }

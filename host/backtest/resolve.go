@@ -2,23 +2,18 @@ package backtest
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"time"
 
-	"github.com/govalues/decimal"
-
 	"github.com/assay-run/assay/host/backtest/link"
 	"github.com/assay-run/assay/host/candle"
-	"github.com/assay-run/assay/host/catalog"
 	"github.com/assay-run/assay/host/play"
 	"github.com/assay-run/assay/host/result"
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/plugin-sdk/candlefile"
 	"github.com/assay-run/assay/plugin-sdk/market"
-	"github.com/assay-run/assay/plugin-sdk/sim"
 )
 
 // DefaultExchange is the one that is tried first when a request names none: the
@@ -27,18 +22,12 @@ const DefaultExchange = "sample"
 
 // plan is a request whose every name has been looked up.
 type plan struct {
-	strategy      *catalog.Strategy
-	params        json.RawMessage // canonical, every default filled in
-	symbols       []market.Symbol
-	timeframe     market.Timeframe
-	exchange      string
-	cash          decimal.Decimal
-	execution     sim.Options
-	executionJSON json.RawMessage
-	sources       []*source
-	warnings      []result.Note
-	split         Split
-	many          bool // one of many plays
+	play.Plan
+	exchange string
+	sources  []*source
+	warnings []result.Note
+	split    Split
+	many     bool // one of many plays
 }
 
 func (p *plan) release() {
@@ -51,7 +40,7 @@ func (p *plan) release() {
 // exchange, data, rules.
 func (l *Launcher) resolve(ctx context.Context, runID string, req runner.StartRequest, split Split) (*plan, error) {
 	p := &plan{split: split}
-	if err := l.resolveNames(p, req); err != nil {
+	if err := p.Read(l.opts.Catalog, req); err != nil {
 		return nil, err
 	}
 	if err := l.lookUp(ctx, p, req); err != nil {
@@ -61,27 +50,9 @@ func (l *Launcher) resolve(ctx context.Context, runID string, req runner.StartRe
 	return p, nil
 }
 
-// resolveNames reads what stands in the request itself.
-func (l *Launcher) resolveNames(p *plan, req runner.StartRequest) (err error) {
-	if err := l.resolveStrategy(p, req); err != nil {
-		return err
-	}
-	if p.timeframe, err = market.ParseTimeframe(req.Timeframe); err != nil {
-		return invalid("/timeframe", err)
-	}
-	for i, s := range req.Symbols {
-		symbol, err := market.ParseSymbol(s)
-		if err != nil {
-			return invalid(fmt.Sprintf("/symbols/%d", i), err)
-		}
-		p.symbols = append(p.symbols, symbol)
-	}
-	return p.resolveRules(req)
-}
-
 // lookUp finds what the request names besides the strategy: exchange and data.
 func (l *Launcher) lookUp(ctx context.Context, p *plan, req runner.StartRequest) error {
-	if err := p.checkStrategyFits(req); err != nil {
+	if err := p.CheckFits(req); err != nil {
 		return err
 	}
 	if err := l.resolveExchange(ctx, p, req); err != nil {
@@ -108,91 +79,6 @@ func (l *Launcher) parametersFirst(ctx context.Context, runID string, p *plan, f
 		return refusal
 	}
 	return failed
-}
-
-func invalid(pointer string, err error) *RequestError {
-	return &RequestError{Code: "VALIDATION_FAILED", Message: "The request is not valid.", Fields: []FieldError{{Pointer: pointer, Message: err.Error(), Rule: "format"}}}
-}
-
-func (l *Launcher) resolveStrategy(p *plan, req runner.StartRequest) error {
-	s, err := l.opts.Catalog.Lookup(req.StrategyName)
-	var missing *catalog.NotFoundError
-	var broken *catalog.UnavailableError
-	switch {
-	case errors.As(err, &missing):
-		return &RequestError{Code: "STRATEGY_NOT_FOUND", Message: fmt.Sprintf("There is no strategy %q.", req.StrategyName),
-			Details: map[string]any{"available": nonNil(missing.Available)}, Cause: err}
-	case errors.As(err, &broken):
-		return &RequestError{Code: "STRATEGY_UNAVAILABLE", Message: fmt.Sprintf("The strategy %q cannot be used: %s", req.StrategyName, broken.Fault.Message),
-			Details: map[string]any{"reason": broken.Fault.Code}, Cause: err}
-	case err != nil:
-		return err
-	}
-	params, bad := s.ValidateParams(req.StrategyParams)
-	if len(bad) > 0 {
-		refusal := &RequestError{Code: "INVALID_STRATEGY_PARAMS", Message: fmt.Sprintf("The parameters do not fit strategy %q.", s.Name)}
-		for _, f := range bad {
-			refusal.Fields = append(refusal.Fields, FieldError{Pointer: "/strategy_params" + f.Pointer, Message: f.Message, Rule: f.Rule})
-		}
-		return refusal
-	}
-	p.strategy, p.params = s, params
-	return nil
-}
-
-func nonNil(list []string) []string { return append([]string{}, list...) }
-
-func (p *plan) checkStrategyFits(req runner.StartRequest) error {
-	s := p.strategy
-	if !s.SupportsMode(req.Mode) {
-		reason := fmt.Sprintf("strategy %q runs in %v only", s.Name, s.Modes)
-		return play.Refuse("MODE_NOT_SUPPORTED", map[string]any{"reason": reason}, "The %s.", reason)
-	}
-	if !s.SupportsTimeframe(req.Timeframe) {
-		return play.Refuse("UNSUPPORTED_TIMEFRAME", map[string]any{"available": nonNil(s.Timeframes)}, "Strategy %q does not work on %s.", s.Name, req.Timeframe)
-	}
-	if n := len(p.symbols); n < s.MinSymbols || n > s.MaxSymbols {
-		return play.Refuse("UNSUPPORTED_SYMBOL", map[string]any{"symbols": req.Symbols, "available": []string{}},
-			"Strategy %q takes %d to %d symbols, not %d.", s.Name, s.MinSymbols, s.MaxSymbols, n)
-	}
-	for _, symbol := range p.symbols[1:] {
-		if symbol.Quote() != p.symbols[0].Quote() {
-			return play.Refuse("UNSUPPORTED_SYMBOL", map[string]any{"symbols": []string{string(symbol)}, "available": []string{}},
-				"All symbols of a run need the same quote currency: %s and %s differ.", p.symbols[0], symbol)
-		}
-	}
-	return nil
-}
-
-// resolveRules reads money and execution options.
-func (p *plan) resolveRules(req runner.StartRequest) (err error) {
-	cash, err := decimal.Parse(string(req.InitialCash))
-	if err != nil {
-		f, ferr := req.InitialCash.Float64()
-		if ferr != nil {
-			return invalid("/initial_cash", errors.New("must be a number above 0 and at most 1e15"))
-		}
-		if cash, err = decimal.NewFromFloat64(f); err != nil {
-			return invalid("/initial_cash", errors.New("must be a number above 0 and at most 1e15"))
-		}
-	}
-	if p.cash = sim.RoundCash(cash); !p.cash.IsPos() {
-		return invalid("/initial_cash", fmt.Errorf("is 0 once rounded to the money unit"))
-	}
-	p.execution, err = sim.ResolveOptions(req.Execution, sim.DefaultFees())
-	var bad *sim.OptionError
-	if errors.As(err, &bad) {
-		refusal := &RequestError{Code: "VALIDATION_FAILED", Message: "The execution options are not valid.", Cause: err}
-		for _, f := range bad.Fields {
-			refusal.Fields = append(refusal.Fields, FieldError{Pointer: "/execution" + f.Pointer, Message: f.Message, Rule: f.Rule})
-		}
-		return refusal
-	}
-	if err != nil {
-		return err
-	}
-	p.executionJSON, err = json.Marshal(p.execution)
-	return err
 }
 
 // resolveExchange finds the exchange that was named, or the one that offers
@@ -238,7 +124,7 @@ func (l *Launcher) resolveExchange(ctx context.Context, p *plan, req runner.Star
 
 // known says that the exchange has every symbol, as an earlier play has found.
 func (l *Launcher) known(p *plan, exchange string) bool {
-	for _, s := range p.symbols {
+	for _, s := range p.Symbols {
 		if _, ok := l.pinned.get(p.pin(exchange, s)); !ok {
 			return false
 		}
@@ -275,13 +161,13 @@ func nowhere(all []candle.Exchange, p *plan) error {
 		}
 	}
 	unknown := []string{}
-	for _, s := range p.symbols {
+	for _, s := range p.Symbols {
 		if !known[s] {
 			unknown = append(unknown, string(s))
 		}
 	}
 	if len(unknown) == 0 {
-		unknown = texts(p.symbols)
+		unknown = texts(p.Symbols)
 		return play.Refuse("UNSUPPORTED_SYMBOL", map[string]any{"symbols": unknown, "available": available}, "No one exchange has candles of all of %v.", unknown)
 	}
 	return play.Refuse("UNSUPPORTED_SYMBOL", map[string]any{"symbols": unknown, "available": available}, "No exchange has candles of %v.", unknown)
@@ -291,7 +177,7 @@ func nowhere(all []candle.Exchange, p *plan) error {
 // timeframe that they can be made from.
 func (l *Launcher) offers(ctx context.Context, e candle.Exchange, p *plan) error {
 	unknown := []string{}
-	for _, s := range p.symbols {
+	for _, s := range p.Symbols {
 		if !slices.Contains(e.Symbols, s) {
 			unknown = append(unknown, string(s))
 		}
@@ -299,12 +185,12 @@ func (l *Launcher) offers(ctx context.Context, e candle.Exchange, p *plan) error
 	if len(unknown) > 0 {
 		return play.Refuse("UNSUPPORTED_SYMBOL", map[string]any{"symbols": unknown, "available": texts(e.Symbols)}, "Exchange %q has no candles of %v.", e.ID, unknown)
 	}
-	for _, s := range p.symbols {
-		err := l.opts.Store.Offers(ctx, e.ID, s, p.timeframe)
+	for _, s := range p.Symbols {
+		err := l.opts.Store.Offers(ctx, e.ID, s, p.Timeframe)
 		var none *candle.NotFoundError
 		if errors.As(err, &none) {
-			return play.Refuse("UNSUPPORTED_TIMEFRAME", map[string]any{"available": nonNil(none.Have)},
-				"Exchange %q has no %s candles of %s and none that they could be made from.", e.ID, p.timeframe, s)
+			return play.Refuse("UNSUPPORTED_TIMEFRAME", map[string]any{"available": append([]string{}, none.Have...)},
+				"Exchange %q has no %s candles of %s and none that they could be made from.", e.ID, p.Timeframe, s)
 		}
 		if err != nil {
 			return err
@@ -327,7 +213,7 @@ func (l *Launcher) resolveData(ctx context.Context, p *plan, req runner.StartReq
 	if err != nil {
 		return err
 	}
-	for _, symbol := range p.symbols {
+	for _, symbol := range p.Symbols {
 		d, err := l.dataset(ctx, p, symbol)
 		if err != nil {
 			return dataRefusal(symbol, err)
@@ -357,13 +243,13 @@ func (l *Launcher) dataset(ctx context.Context, p *plan, symbol market.Symbol) (
 		if ok {
 			return d, nil
 		}
-		d, err := l.opts.Store.Pinned(ctx, p.exchange, symbol, p.timeframe, sum)
+		d, err := l.opts.Store.Pinned(ctx, p.exchange, symbol, p.Timeframe, sum)
 		if err == nil {
 			l.pinned.put(k, d)
 		}
 		return d, err
 	}
-	return l.opts.Store.Lookup(ctx, p.exchange, symbol, p.timeframe)
+	return l.opts.Store.Lookup(ctx, p.exchange, symbol, p.Timeframe)
 }
 
 // keptViolations says that the candles were imported although some contradict themselves.
@@ -382,7 +268,7 @@ func dataRefusal(symbol market.Symbol, err error) error {
 	switch {
 	case errors.As(err, &none):
 		return &RequestError{Code: "UNSUPPORTED_TIMEFRAME", Message: fmt.Sprintf("There are no such candles of %s: %s", symbol, none.Reason),
-			Details: map[string]any{"available": nonNil(none.Have)}, Cause: err}
+			Details: map[string]any{"available": append([]string{}, none.Have...)}, Cause: err}
 	case errors.As(err, &corrupt): // its text has a path, which is for the log
 		return &RequestError{Code: "DATA_UNAVAILABLE", Message: fmt.Sprintf("The candles of %s are corrupt: %s", symbol, corrupt.Reason),
 			Details: map[string]any{"range": nil, "reason": "corrupt_dataset"}, Cause: err}
@@ -398,7 +284,7 @@ func dates(req runner.StartRequest) (start, end *market.Time, err error) {
 		}
 		t, err := market.ParseTime(*s)
 		if err != nil {
-			return nil, invalid(pointer, err)
+			return nil, play.Invalid(pointer, err)
 		}
 		return &t, nil
 	}
@@ -427,7 +313,7 @@ func (s *source) cut(start, end *market.Time, p *plan) error {
 	}
 	if s.from >= s.to {
 		return play.Refuse("DATA_UNAVAILABLE", map[string]any{"range": map[string]any{"symbol": s.symbol, "start": first, "end": last}},
-			"There is no %s candle of %s in the window; there are candles from %s to %s.", p.timeframe, s.symbol, first, last)
+			"There is no %s candle of %s in the window; there are candles from %s to %s.", p.Timeframe, s.symbol, first, last)
 	}
 	if (start != nil && *start < first) || (end != nil && *end > last) {
 		p.warnings = append(p.warnings, result.Note{Code: "WINDOW_CLIPPED",
