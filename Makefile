@@ -71,6 +71,7 @@ generated:
 # have no memory in common, and the calibration, which is slow, then everything else with the race detector.
 tests: build
 	$(GO) test -count=1 -run 'TestModesAgree' ./host/backtest
+	$(GO) test -count=1 -run 'TestHistories|TestTampering|TestKill' ./governance/store ./governance/control
 	$(GO) -C $(UITOOL) test -count=1 -shuffle=on ./...
 	$(GO) run $(GOTESTSUM) --format pkgname -- -count=1 -timeout 15m ./api/ui/e2e
 	$(GO) run $(GOTESTSUM) --format pkgname -- -count=1 -shuffle=on -timeout 15m ./lab ./internal/calibrate
@@ -93,7 +94,7 @@ bench-governance: ## speed: ingests, known posts and reads of the control plane,
 	$(GO) run ./internal/benchgovernance $(BENCHFLAGS)
 
 soak: ## longer proofs, MINUTES of them (default 10)
-	ASSAY_SOAK=$(or $(MINUTES),10) $(GO) test -count=1 -v -timeout 120m -p 1 -run Soak ./cmd ./api/ui/e2e ./governance/control ./governance/store
+	ASSAY_SOAK=$(or $(MINUTES),10) $(GO) test -count=1 -v -timeout 120m -p 1 -run Soak ./cmd ./api/ui/e2e ./governance/control ./governance/store ./host/live/journal
 
 clean: ## remove bin/
 	rm -rf bin

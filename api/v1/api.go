@@ -10,8 +10,8 @@ import (
 	"github.com/assay-run/assay/api/v1/deprecation"
 	"github.com/assay-run/assay/api/v1/view"
 	"github.com/assay-run/assay/api/web"
-	"github.com/assay-run/assay/host/candle"
 	"github.com/assay-run/assay/host/catalog"
+	"github.com/assay-run/assay/host/live"
 	"github.com/assay-run/assay/host/runner"
 )
 
@@ -45,7 +45,7 @@ type Options struct {
 	// Backtests launches backtests, Trading paper and live runs; without Trading those are not supported.
 	Backtests, Trading Launcher
 	Strategies         func() []catalog.Strategy
-	Exchanges          func(context.Context) ([]candle.Exchange, error)
+	Exchanges          func(context.Context) ([]live.Entry, error)
 	Health             func() view.Health
 	Deprecations       *deprecation.Registry
 	Logger             hclog.Logger

@@ -10,6 +10,7 @@ import (
 	"github.com/assay-run/assay/api/v1/schema"
 	"github.com/assay-run/assay/api/web"
 	"github.com/assay-run/assay/host/backtest"
+	"github.com/assay-run/assay/host/deploy"
 	"github.com/assay-run/assay/host/runner"
 )
 
@@ -42,12 +43,15 @@ func describe(v schema.Violation) string {
 func (a *API) translate(r *http.Request, err error) error {
 	var known *problem.Problem
 	var refused *backtest.RequestError
+	var gate *deploy.Refusal
 	var state *runner.Error
 	switch {
 	case errors.As(err, &known):
 		return known
 	case errors.As(err, &refused):
 		return a.refusal(refused)
+	case errors.As(err, &gate):
+		return deployment(gate)
 	case errors.As(err, &state):
 		return a.stateProblem(r, state)
 	case errors.Is(err, context.Canceled), errors.Is(err, http.ErrServerClosed):
@@ -71,6 +75,15 @@ func (a *API) refusal(e *backtest.RequestError) error {
 	}
 	if p.Code == problem.RunStartFailed {
 		a.opts.Logger.Warn("a run could not be started", "reason", e.Details["reason"])
+	}
+	return p
+}
+
+// deployment is the answer to a start that the deployment policy refuses.
+func deployment(r *deploy.Refusal) error {
+	p := problem.Say(problem.Code(r.Code), r.Message).WithCause(r)
+	for k, v := range r.Details {
+		p.With(k, v)
 	}
 	return p
 }

@@ -8,16 +8,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/govalues/decimal"
 
 	"github.com/assay-run/assay/api/v1/strictjson"
 	"github.com/assay-run/assay/api/v1/view"
 	"github.com/assay-run/assay/api/web"
-	"github.com/assay-run/assay/host/backtest"
-	"github.com/assay-run/assay/host/candle"
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/plugin-sdk/market"
-	"github.com/assay-run/assay/plugin-sdk/sim"
 )
 
 func (a *API) health(*http.Request) (*web.Answer, error) {
@@ -125,25 +121,15 @@ func (a *API) strategies(*http.Request) (*web.Answer, error) {
 }
 
 func (a *API) exchanges(r *http.Request) (*web.Answer, error) {
-	stored, err := a.opts.Exchanges(r.Context())
+	all, err := a.opts.Exchanges(r.Context())
 	if err != nil {
 		return nil, err
 	}
-	out := make([]view.Exchange, len(stored))
-	for i, e := range stored {
-		out[i] = a.exchange(e)
+	out := make([]view.Exchange, len(all))
+	for i, e := range all {
+		out[i] = view.NewExchange(e, a.opts.Version)
 	}
 	return &web.Answer{Body: out, HashTag: true}, nil
-}
-
-func (a *API) exchange(e candle.Exchange) view.Exchange {
-	fees := sim.DefaultFees()
-	name, isDefault := "Imported candles of "+e.ID, e.ID == backtest.DefaultExchange
-	if isDefault {
-		name = "Bundled sample candles"
-	}
-	return view.StoredExchange(e, name, a.opts.Version, isDefault,
-		view.Fees{Maker: view.Money(decimal.Decimal(fees.Maker)), Taker: view.Money(decimal.Decimal(fees.Taker))})
 }
 
 func (a *API) meta(*http.Request) (*web.Answer, error) {

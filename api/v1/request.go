@@ -7,6 +7,7 @@ import (
 	"github.com/govalues/decimal"
 
 	"github.com/assay-run/assay/api/v1/schema"
+	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/plugin-sdk/sim"
 )
@@ -48,6 +49,14 @@ func (s *secret) UnmarshalJSON(b []byte) error {
 	v := json.RawMessage(append([]byte(nil), b...))
 	s.value = &v
 	return nil
+}
+
+// handOver is the raw text for whoever knows its schema.
+func (s secret) handOver() exchange.Secret {
+	if s.value == nil {
+		return exchange.Secret{}
+	}
+	return exchange.NewSecret(string(*s.value))
 }
 
 // MarshalJSON implements json.Marshaler.
@@ -128,5 +137,6 @@ func (r *liveRequest) start() runner.StartRequest {
 	return runner.StartRequest{
 		Mode: mode, StrategyName: r.StrategyName, StrategyParams: orEmpty(r.StrategyParams), Symbols: r.Symbols,
 		Timeframe: r.Timeframe, InitialCash: orDefault(r.InitialCash), Exchange: r.Exchange, Execution: orEmpty(r.Execution),
+		ExchangeConfig: r.ExchangeConfig.handOver(),
 	}
 }

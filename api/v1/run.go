@@ -32,7 +32,7 @@ func (a *API) start(r *http.Request, body []byte, req runner.StartRequest, by La
 		if err != nil {
 			return nil, err
 		}
-		answer, err := runAnswer(s, started(req))
+		answer, err := runAnswer(s, started(req, s.Ungated))
 		if err == nil {
 			answer.Header = http.Header{"Location": {Base + "/status"}}
 		}
@@ -50,9 +50,13 @@ func launch(req runner.StartRequest, by Launcher) runner.LaunchFunc {
 	}
 }
 
-func started(req runner.StartRequest) string {
+// started is the message of a start, with why it is ungated, if it is.
+func started(req runner.StartRequest, ungated string) string {
+	if ungated != "" {
+		ungated = ". " + ungated
+	}
 	kind := map[string]string{runner.ModeBacktest: "Backtest", runner.ModePaper: "Paper run", runner.ModeLive: "Live run"}[req.Mode]
-	return fmt.Sprintf("%s of %s on %s %s started", kind, req.StrategyName, strings.Join(req.Symbols, ", "), req.Timeframe)
+	return fmt.Sprintf("%s of %s on %s %s started%s", kind, req.StrategyName, strings.Join(req.Symbols, ", "), req.Timeframe, ungated)
 }
 
 func (a *API) stop(r *http.Request) (*web.Answer, error) {

@@ -21,6 +21,7 @@ type config struct {
 	stateDir   string
 	strategies string
 	sandbox    sandbox.Mode
+	control    control
 	reattach   string
 	demo       bool
 }
@@ -67,6 +68,10 @@ func settings() []setting {
 			c.sandbox, err = sandbox.ParseMode(v)
 			return err
 		}},
+		{"control-url", "SERVICE_CONTROL_URL", "", "address of the governance control plane (default " + defaultControlURL + " with a control key)", setControlURL},
+		{"control-key", "SERVICE_CONTROL_KEY", "", "file of the control plane's public key, its governance.pub", setControlKey},
+		{"deployment-policy", "SERVICE_DEPLOYMENT_POLICY", "auto", "what real money needs: enforce an entry of the deployable registry, warn, off, or auto: enforce with a control plane, else warn", setPolicy},
+		{"control-sign-key", "SERVICE_CONTROL_SIGN_KEY", "", "file of this host's private key (role host): a risk kill opens a critical incident", setSignKey},
 	}
 }
 
@@ -143,6 +148,7 @@ func readConfig(args []string, w world) (cfg config, done bool, err error) {
 	}
 	flags.Lookup("behind-proxy").NoOptDefVal = "true"
 	flags.StringArrayVar(&cfg.bind.AllowedHosts, allowedHostFlag, nil, "name that the Host header may carry, repeatable ["+allowedHostVariable+", commas]")
+	flags.StringArrayVar(&cfg.control.given, familyFlag, nil, "family of a strategy at the control plane, name=family, repeatable (default the name with - for _) ["+familyVariable+", commas]")
 	flags.BoolVar(&cfg.demo, "demo", false, "run one demonstration backtest through the API, print it and go on serving")
 	if err := cmd.Execute(); err != nil {
 		if ran {
@@ -173,7 +179,7 @@ func (c *config) fill(cmd *cobra.Command, w world) error {
 		}
 	}
 	c.reattach, _ = w.env("ASSAY_REATTACH_STRATEGIES")
-	return nil
+	return c.control.complete(w)
 }
 
 const helpText = `Assay runs trading strategies and tells you whether to believe them.

@@ -27,8 +27,11 @@ import (
 	"github.com/assay-run/assay/host/candle"
 	"github.com/assay-run/assay/host/candle/sample"
 	"github.com/assay-run/assay/host/catalog"
+	"github.com/assay-run/assay/host/deploy"
 	"github.com/assay-run/assay/host/digest"
 	"github.com/assay-run/assay/host/listen"
+	"github.com/assay-run/assay/host/live"
+	"github.com/assay-run/assay/host/live/journal"
 	"github.com/assay-run/assay/host/registry"
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/host/statelock"
@@ -72,6 +75,7 @@ func (c config) log(logger hclog.Logger, ln net.Listener) {
 	logger.Info("configuration", "version", version, "commit", commit, "address", listen.URL(ln), "host", c.bind.Host, "port", c.bind.Port,
 		"log_level", c.logLevel.String(), "behind_proxy", c.bind.BehindProxy, "allowed_hosts", c.bind.AllowedHosts,
 		"state_dir", c.stateDir, "strategies", c.strategies, "sandbox", string(c.sandbox), "demo", c.demo)
+	c.control.log(logger)
 }
 
 // service is everything that is open while the program serves.
@@ -81,6 +85,7 @@ type service struct {
 	server  *listen.Server
 	monitor *health.Monitor
 	hub     *stream.Hub
+	policy  *deploy.Policy // asked before real money is traded
 	closers []func() error // in the order of opening
 }
 
@@ -113,8 +118,22 @@ func open(ctx context.Context, cfg config, ln net.Listener, logger hclog.Logger)
 	if err != nil {
 		return nil, err
 	}
+	if s.policy, err = s.openPolicy(cfg); err != nil {
+		return nil, err
+	}
 	s.runner = runner.New(runner.Options{Recorder: &runner.Archive{Store: store, Registry: runs}, Logger: logger.Named("runner")})
-	return s, s.build(ctx, cfg, ln, parts{candles, strategies, runs, launcher})
+	book, err := s.openJournal(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	exchanges := &live.Exchanges{Store: candles}
+	trading := live.NewLauncher(live.Options{
+		Catalog: strategies, Venues: exchanges, Journal: book, Policy: s.policy, Logger: logger, SpoolDir: launcher.SpoolDir(), Engine: launcher.Engine(),
+	})
+	if err := s.restore(ctx, trading); err != nil {
+		return nil, err
+	}
+	return s, s.build(ctx, cfg, ln, parts{candles, strategies, runs, launcher, exchanges, trading})
 }
 
 // openRegistry opens the registry and settles runs that a crash cut short.
@@ -128,6 +147,32 @@ func (s *service) openRegistry(ctx context.Context, store *artifact.Store) (*reg
 		return nil, fmt.Errorf("registry: %w", err)
 	}
 	return runs, nil
+}
+
+// openJournal opens the journal of paper and live runs. Damage is told and set aside.
+func (s *service) openJournal(ctx context.Context, cfg config) (*journal.Journal, error) {
+	book, err := journal.Open(ctx, filepath.Join(cfg.stateDir, "live"), journal.Options{})
+	if err != nil {
+		return nil, fmt.Errorf("journal: %w", err)
+	}
+	s.closers = append(s.closers, book.Close)
+	if q := book.Quarantined; q != nil {
+		s.logger.Error("the journal was damaged and set aside; a new one was begun", "file", q.Path, "reason", q.Reason, "runs", q.Runs)
+	}
+	return book.Journal, nil
+}
+
+// restore shows a paper or live run that a crash cut short, until it is reset.
+func (s *service) restore(ctx context.Context, trading *live.Launcher) error {
+	rep, cleared, err := trading.Interrupted(ctx)
+	if err != nil {
+		return fmt.Errorf("journal: %w", err)
+	}
+	if rep == nil {
+		return nil
+	}
+	s.logger.Warn("a run was cut short by the end of the service", "run_id", rep.Snapshot.RunID, "mode", rep.Snapshot.Mode, "phase", rep.Snapshot.Failure.Phase)
+	return s.runner.Restore(*rep, cleared)
 }
 
 func newLauncher(cfg config, candles *candle.Store, strategies *catalog.Catalog, logger hclog.Logger) (*backtest.Launcher, error) {
@@ -156,6 +201,8 @@ type parts struct {
 	strategies *catalog.Catalog
 	runs       *registry.Registry
 	launcher   *backtest.Launcher
+	exchanges  *live.Exchanges
+	trading    *live.Launcher
 }
 
 // build makes the server.
@@ -174,14 +221,15 @@ func (s *service) build(ctx context.Context, cfg config, ln net.Listener, p part
 		Status: s.runner.Status, Counters: s.runner.Counters, Plugins: p.strategies.Counts, Registry: p.runs.SchemaVersion,
 		FreeBytes: func() (int64, error) { return health.FreeBytes(cfg.stateDir) },
 		Requests:  func() int64 { return edge.Requests() }, Now: time.Now,
-		Stream: func() (int, int64) { return s.hub.Counters() },
+		Stream:     func() (int, int64) { return s.hub.Counters() },
+		Governance: s.policy.Health,
 	})
 	s.hub = stream.New(stream.Options{
 		State: s.runner, Health: s.monitor.Health, ServerID: id, Version: version, Logger: s.logger.Named("stream"),
 	})
 	operations, err := v1.New(v1.Options{
-		Control: s.runner, State: s.runner, Backtests: p.launcher,
-		Strategies: p.strategies.Strategies, Exchanges: p.candles.Exchanges, Health: s.monitor.Health,
+		Control: s.runner, State: s.runner, Backtests: p.launcher, Trading: p.trading,
+		Strategies: p.strategies.Strategies, Exchanges: p.exchanges.List, Health: s.monitor.Health,
 		Deprecations: retiring, Logger: s.logger.Named("api"),
 		Version: version, Commit: commit, ServerID: id, StartedAt: started,
 	})

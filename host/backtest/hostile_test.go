@@ -3,6 +3,7 @@ package backtest
 import (
 	"context"
 	"errors"
+	"github.com/assay-run/assay/host/play/playtest"
 	"strings"
 	"testing"
 	"time"
@@ -83,7 +84,7 @@ func checkFailure(t *testing.T, l *lab, plugin, code, says string) {
 	// What came before the fault is kept where the strategy or its intents are at fault.
 	switch points := len(r.Equity.Time); plugin {
 	case "nan", "inf", "unknown", "panics", "errs":
-		if at, ok := f.Data["step"].(int64); !ok || at != misdeedStep || points < misdeedStep {
+		if at, ok := f.Data["step"].(int64); !ok || at != playtest.MisdeedStep || points < playtest.MisdeedStep {
 			t.Errorf("data %v, %d points", f.Data, points)
 		}
 	}

@@ -70,6 +70,12 @@ func NewLauncher(o Options) *Launcher {
 	return &Launcher{opts: o}
 }
 
+// SpoolDir and Engine are what the launcher was made with.
+func (l *Launcher) SpoolDir() string { return l.opts.SpoolDir }
+
+// Engine is what runs name as their engine.
+func (l *Launcher) Engine() artifact.Engine { return l.opts.Engine }
+
 // Launch resolves a request, launches the plugin and has it accept its parameters.
 // A refusal is a *RequestError.
 func (l *Launcher) Launch(ctx context.Context, runID string, req runner.StartRequest) (runner.Execution, error) {

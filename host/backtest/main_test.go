@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -17,6 +16,7 @@ import (
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/candle"
 	"github.com/assay-run/assay/host/catalog"
+	"github.com/assay-run/assay/host/play/playtest"
 	"github.com/assay-run/assay/host/result"
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/plugin-sdk/market"
@@ -32,33 +32,6 @@ func TestMain(m *testing.M) {
 		exit(0)
 	}
 	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("database/sql.(*DB).connectionOpener"))
-}
-
-// install puts plugins into a folder: this test binary under each name, with the
-// name at its end so that each has a hash of its own.
-func install(t testing.TB, dir string, names ...string) {
-	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range names {
-		src, err := os.Open(self)
-		if err != nil {
-			t.Fatal(err)
-		}
-		dst, err := os.OpenFile(filepath.Join(dir, name), os.O_CREATE|os.O_WRONLY, 0o755)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := io.Copy(dst, io.MultiReader(src, strings.NewReader(name))); err != nil {
-			t.Fatal(err)
-		}
-		if err := dst.Close(); err != nil {
-			t.Fatal(err)
-		}
-		src.Close()
-	}
 }
 
 // lab is a host for tests: catalogue, candles and a launcher.
@@ -80,7 +53,7 @@ const (
 func newLab(t testing.TB, candles int, names ...string) *lab {
 	t.Helper()
 	plugins, state := t.TempDir(), t.TempDir()
-	install(t, plugins, names...)
+	playtest.Install(t, plugins, names...)
 	log := hclog.New(&hclog.LoggerOptions{Output: io.Discard, Level: hclog.Info})
 	c, err := catalog.Open(context.Background(), catalog.Options{Dir: plugins, StateDir: state, Logger: log})
 	if err != nil {

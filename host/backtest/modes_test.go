@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/assay-run/assay/host/candle"
+	"github.com/assay-run/assay/host/play/playtest"
 	sdk "github.com/assay-run/assay/plugin-sdk"
 	"github.com/assay-run/assay/plugin-sdk/market"
 	"github.com/assay-run/assay/plugin-sdk/sdktest"
@@ -92,7 +93,7 @@ func inProcess(t *testing.T, l *lab, seed int, execution string, symbols []strin
 		options = append(options, func(o *sdktest.Options) { o.PriceSteps = append(o.PriceSteps, d.PriceStep) })
 	}
 	options = append(options, sdktest.Execution(execution), sdktest.More(series[1:]...))
-	strategy := sdktest.New(t, newRandom, fmt.Sprintf(`{"seed":%d}`, seed))
+	strategy := sdktest.New(t, playtest.NewRandom, fmt.Sprintf(`{"seed":%d}`, seed))
 	return sdktest.Backtest(t, strategy, series[0], options...).Digest
 }
 
@@ -146,7 +147,7 @@ func TestForeignSimulatorRunsInLockstep(t *testing.T) {
 	}
 }
 
-var _ sdk.Warmer = (*random)(nil)
+var _ sdk.Warmer = (*playtest.Random)(nil)
 
 func TestCloseReleasesTheDataAndKeepsTheRest(t *testing.T) {
 	l := newLab(t, 300, "good")

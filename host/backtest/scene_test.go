@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"github.com/assay-run/assay/host/play/playtest"
 	"slices"
 	"testing"
 
@@ -25,7 +26,7 @@ func TestSceneOfAFailure(t *testing.T) {
 				t.Fatal(err)
 			}
 			exact := c.plugin != "exits" || mode == Lockstep // what a dying process had in hand is lost
-			if exact && s.Step != misdeedStep || !exact && s.Step > misdeedStep || s.Over {
+			if exact && s.Step != playtest.MisdeedStep || !exact && s.Step > playtest.MisdeedStep || s.Over {
 				t.Errorf("%s in mode %d: step %d", c.plugin, mode, s.Step)
 			}
 			n := len(s.Candles)

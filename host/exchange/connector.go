@@ -15,6 +15,9 @@ type Connection struct {
 	Trader  Trader
 	Account Account
 	Safety  Safety
+	// Clock is set where the venue's time does not pass as ours does; nil: the wall clock
+	// and Opened.ClockOffset.
+	Clock VenueClock
 }
 
 // Session opens and closes the connector for one run.
@@ -37,7 +40,7 @@ type Data interface {
 	Candles(ctx context.Context, q CandleQuery) ([]market.Candle, error)
 	// StreamCandles calls back with every candle that closes and every change of the
 	// connection, from one goroutine, until ctx ends (it returns nil) or it gives up. A slow callback
-	// holds the stream up; nothing is dropped.
+	// holds the stream up; nothing is dropped. ErrEnded: there are no more candles.
 	StreamCandles(ctx context.Context, on func(CandleEvent)) error
 }
 

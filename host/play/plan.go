@@ -39,7 +39,7 @@ func (p *Plan) Read(c *catalog.Catalog, req runner.StartRequest) (err error) {
 		}
 		p.Symbols = append(p.Symbols, symbol)
 	}
-	return p.resolveRules(req)
+	return p.ReadRules(req)
 }
 
 // Invalid is a VALIDATION_FAILED at one field.
@@ -99,8 +99,8 @@ func (p *Plan) CheckFits(req runner.StartRequest) error {
 	return nil
 }
 
-// resolveRules reads money and execution options.
-func (p *Plan) resolveRules(req runner.StartRequest) (err error) {
+// ReadRules reads money and execution options.
+func (p *Plan) ReadRules(req runner.StartRequest) (err error) {
 	cash, err := decimal.Parse(string(req.InitialCash))
 	if err != nil {
 		f, ferr := req.InitialCash.Float64()

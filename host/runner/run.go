@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/assay-run/assay/host/result"
@@ -13,6 +14,7 @@ type run struct {
 	id      string
 	req     StartRequest
 	startAt time.Time
+	ungated string // see Gated
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
 	// done is closed when the end is visible. After that nothing here changes.
@@ -40,6 +42,9 @@ func newRun(id string, req StartRequest, exec Execution, now time.Time) *run {
 	r := &run{id: id, req: req, exec: exec, watched: watchedOf(exec), startAt: now, done: make(chan struct{}), returned: make(chan struct{})}
 	r.ctx, r.cancel = context.WithCancelCause(context.Background())
 	r.closer, _ = exec.(io.Closer)
+	if g, ok := exec.(Gated); ok {
+		r.ungated = g.Ungated()
+	}
 	return r
 }
 
@@ -134,7 +139,7 @@ func (r *Runner) settle(run *run, exec Execution, o Outcome) (Ended, event) {
 	}
 	end := Ended{
 		Started: run.started(exec), Status: StatusCompleted, StopReason: StopFinished,
-		Message: o.Message, EndTime: at, Results: results,
+		Message: strings.TrimSpace(o.Message + " " + run.ungated), EndTime: at, Results: results,
 	}
 	switch {
 	case o.Failure != nil:
@@ -157,7 +162,7 @@ func (r *Runner) conclude(run *run, e event, end Ended, kept Kept) {
 	s := Snapshot{
 		Status: end.Status, RunID: run.id, Mode: run.req.Mode,
 		StartTime: run.startAt, EndTime: end.EndTime, UpdatedAt: end.EndTime, Runtime: end.EndTime.Sub(run.startAt),
-		Progress: run.last, StopReason: end.StopReason, Partial: end.Partial, Message: end.Message, Failure: end.Failure,
+		Progress: run.last, StopReason: end.StopReason, Partial: end.Partial, Message: end.Message, Failure: end.Failure, Ungated: run.ungated,
 	}
 	s.Progress.ETASeconds = 0
 	if end.Failure != nil {

@@ -296,8 +296,8 @@ func (r *Runner) endForShutdown() {
 
 // Restore shows a paper or live run that a crash of the service cut short: failed
 // until it is reset. The snapshot needs the run's id, mode, times and last progress;
-// the failure's code is RUN_INTERRUPTED if it has none.
-func (r *Runner) Restore(rep Report) error {
+// the failure's code is RUN_INTERRUPTED if it has none. Cleared is called at the reset; it may be nil.
+func (r *Runner) Restore(rep Report, cleared func() error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	t := transitions[r.state][interrupted]
@@ -318,11 +318,20 @@ func (r *Runner) Restore(rep Report) error {
 	}
 	done := make(chan struct{})
 	close(done)
-	r.run = &run{id: s.RunID, req: rep.Request, done: done, ended: true, report: rep, watched: ofResults(rep.Results)}
+	r.run = &run{id: s.RunID, req: rep.Request, done: done, returned: done, ended: true, report: rep, watched: ofResults(rep.Results)}
+	if cleared != nil {
+		r.run.closer = closerFunc(cleared)
+	}
 	r.moveLocked(t.to)
 	r.run.report.Snapshot.Seq = r.seq
 	return nil
 }
+
+// closerFunc is an io.Closer.
+type closerFunc func() error
+
+// Close implements io.Closer.
+func (f closerFunc) Close() error { return f() }
 
 // Subscribe delivers every change of status from now on, in order, until the
 // returned function is called, which closes the channel. To begin without a gap,

@@ -255,7 +255,7 @@ func TestNothingIsVisibleBeforeItIsWritten(t *testing.T) {
 func TestRestore(t *testing.T) {
 	r := newRunner(t, Options{})
 	at := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-	err := r.Restore(Report{Snapshot: Snapshot{RunID: "svc_x", Mode: ModeLive, StartTime: at, Progress: Progress{TradeCount: 3}}})
+	err := r.Restore(Report{Snapshot: Snapshot{RunID: "svc_x", Mode: ModeLive, StartTime: at, Progress: Progress{TradeCount: 3}}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -266,7 +266,7 @@ func TestRestore(t *testing.T) {
 	if _, err := r.Results(); err != nil {
 		t.Error(err)
 	}
-	wantCode(t, r.Restore(Report{}), Internal)
+	wantCode(t, r.Restore(Report{}, nil), Internal)
 	_, err = r.Stop(t.Context())
 	wantCode(t, err, RunNotActive)
 	if c, err := r.Reset(t.Context()); err != nil || c.RunID != "svc_x" {

@@ -46,6 +46,9 @@ type Snapshot struct {
 	StopReason string
 	// Partial says that the run ended before its data did.
 	Partial bool
+	// Ungated is why the run trades real money although no deployment policy has let it, see
+	// Gated; empty for all other runs.
+	Ungated string
 	// Message is for people; it may be empty.
 	Message string
 	// Error and Failure are set when the status is failed.
@@ -132,6 +135,7 @@ func (r *Runner) snapshotLocked() Snapshot {
 	}
 	now.Runtime = max(r.opts.Now().Sub(run.startAt), 0)
 	now.Progress = run.last
+	now.Ungated, now.Message = run.ungated, run.ungated
 	return now
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/host/result"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
@@ -39,6 +40,13 @@ type Watched interface {
 	// Candles lets use read the candles of a symbol inside the run's window. They must
 	// not be kept. False means that there are none, or none any more.
 	Candles(symbol market.Symbol, use func(*market.Series)) bool
+}
+
+// Gated is an Execution about real money, which a deployment policy was asked about.
+type Gated interface {
+	// Ungated is why real money is traded although no policy has let it, for people; ""
+	// where one has. It does not change.
+	Ungated() string
 }
 
 // Look is what a run has produced so far. What its slices hold is not written any more.
@@ -98,4 +106,7 @@ type StartRequest struct {
 	InitialCash    json.Number     `json:"initial_cash"`
 	Exchange       string          `json:"exchange"`
 	Execution      json.RawMessage `json:"execution"`
+	// ExchangeConfig is the raw exchange_config of a paper or live run: it may hold
+	// credentials, so that it is shown nowhere.
+	ExchangeConfig exchange.Secret `json:"-"`
 }

@@ -62,7 +62,7 @@ func TestWatch(t *testing.T) {
 func TestWatchRestored(t *testing.T) {
 	r := newRunner(t, Options{})
 	rep := Report{Snapshot: Snapshot{RunID: "svc_x", Mode: ModeLive}, Results: &result.Results{Fills: []market.Fill{{ID: 1}}}}
-	if err := r.Restore(rep); err != nil {
+	if err := r.Restore(rep, nil); err != nil {
 		t.Fatal(err)
 	}
 	w, ok := r.Watch()

@@ -18,12 +18,22 @@ import (
 // Synchronous is when SQLite waits for the disk.
 type Synchronous string
 
-// The two levels in use: Normal survives a crash of the process and may lose the
-// newest transactions in a power cut; Full loses none.
+// The levels in use: Normal survives a crash of the process and may lose the newest
+// transactions in a power cut; Full loses none; Durable is Full where the disk's own
+// cache must be told as well (fullfsync, macOS).
 const (
-	Normal Synchronous = "NORMAL"
-	Full   Synchronous = "FULL"
+	Normal  Synchronous = "NORMAL"
+	Full    Synchronous = "FULL"
+	Durable Synchronous = "DURABLE"
 )
+
+// query is the level as parameters of a connection.
+func (s Synchronous) query() string {
+	if s == Durable {
+		return "_synchronous=FULL&_pragma=fullfsync(1)"
+	}
+	return "_synchronous=" + string(s)
+}
 
 const (
 	busyTimeout = 5 * time.Second
@@ -89,8 +99,8 @@ func create(path string) error {
 
 func connect(path string, level Synchronous, extra string, conns int) (*sql.DB, error) {
 	name := url.URL{Path: filepath.ToSlash(path)}
-	dsn := fmt.Sprintf("file:%s?_busy_timeout=%d&_foreign_keys=1&_synchronous=%s&_dqs=0&%s",
-		name.EscapedPath(), busyTimeout.Milliseconds(), level, extra)
+	dsn := fmt.Sprintf("file:%s?_busy_timeout=%d&_foreign_keys=1&_dqs=0&%s&%s",
+		name.EscapedPath(), busyTimeout.Milliseconds(), level.query(), extra)
 	db, err := sql.Open("sqlite", dsn)
 	if err != nil {
 		return nil, err

@@ -23,6 +23,7 @@ import (
 	"github.com/assay-run/assay/host/candle"
 	"github.com/assay-run/assay/host/catalog"
 	"github.com/assay-run/assay/host/listen"
+	"github.com/assay-run/assay/host/live"
 	"github.com/assay-run/assay/host/runner"
 )
 
@@ -30,6 +31,10 @@ import (
 type Options struct {
 	// Launch replaces the scripted launch.
 	Launch func(context.Context, string, runner.StartRequest) (runner.Execution, error)
+	// Trading launches paper and live runs; nil: they are not supported.
+	Trading v1.Launcher
+	// Governance is what health says of the deployment policy; it may be nil.
+	Governance func(ungated string) (status, message string)
 	// Prepare is called with each scripted run before it begins.
 	Prepare func(*Run)
 	// Routes are added to the operations.
@@ -102,7 +107,7 @@ func (s *Service) edge(t testing.TB, o Options, logger hclog.Logger) *api.Edge {
 		Plugins:   func() (int, int) { return len(o.Strategies), 0 },
 		Registry:  func(context.Context) (int, error) { return 1, nil },
 		FreeBytes: func() (int64, error) { return 1 << 40, nil },
-		Requests:  func() int64 { return edge.Requests() },
+		Requests:  func() int64 { return edge.Requests() }, Governance: o.Governance,
 	})
 	if o.Extend != nil {
 		o.Routes = append(o.Routes, o.Extend(s.Runner)...)
@@ -111,10 +116,16 @@ func (s *Service) edge(t testing.TB, o Options, logger hclog.Logger) *api.Edge {
 		o.Deprecations = &deprecation.Registry{}
 	}
 	ops, err := v1.New(v1.Options{
-		Control: s.Runner, State: s.Runner, Backtests: launcher{s, o},
+		Control: s.Runner, State: s.Runner, Backtests: launcher{s, o}, Trading: o.Trading,
 		Strategies: func() []catalog.Strategy { return o.Strategies },
-		Exchanges:  func(context.Context) ([]candle.Exchange, error) { return o.Exchanges, nil },
-		Health:     monitor.Health, Deprecations: o.Deprecations, Logger: logger,
+		Exchanges: func(context.Context) ([]live.Entry, error) {
+			var all []live.Entry
+			for _, e := range o.Exchanges {
+				all = append(all, live.Stored(nil, e))
+			}
+			return all, nil
+		},
+		Health: monitor.Health, Deprecations: o.Deprecations, Logger: logger,
 		Version: "1.0.0", ServerID: "01test", StartedAt: time.Now(),
 	})
 	if err != nil {

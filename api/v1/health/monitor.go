@@ -35,7 +35,10 @@ type Options struct {
 	// Requests counts HTTP requests, Stream the clients connected and dropped. Nil means none.
 	Requests func() int64
 	Stream   func() (clients int, dropped int64)
-	Now      func() time.Time
+	// Governance is the outcome of the deployment policy for a run that is ungated for a
+	// reason, or "". Nil: not configured.
+	Governance func(ungated string) (status, message string)
+	Now        func() time.Time
 }
 
 // Monitor keeps the newest outcome of every background check.
@@ -141,6 +144,9 @@ func (m *Monitor) Health() view.Health {
 	h.Checks.Exchange.Check = m.outcome(view.Skip, "no live or paper run")
 	h.Checks.Clock.Check = m.outcome(view.Skip, "")
 	h.Checks.Governance = m.outcome(view.Skip, "not configured")
+	if m.opts.Governance != nil {
+		h.Checks.Governance = m.outcome(m.opts.Governance(s.Ungated))
+	}
 	h.Status = h.Checks.Overall()
 	h.Metrics = m.counters(now)
 	return h

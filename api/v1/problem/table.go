@@ -1,6 +1,9 @@
 package problem
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Code is what clients branch on.
 type Code string
@@ -33,6 +36,18 @@ const (
 	NoRun                       Code = "NO_RUN"
 	ResultsNotReady             Code = "RESULTS_NOT_READY"
 	IdempotencyKeyReused        Code = "IDEMPOTENCY_KEY_REUSED"
+	RegistryInvalid             Code = "REGISTRY_INVALID"
+	RegistryUnsigned            Code = "REGISTRY_UNSIGNED"
+	RegistrySignatureInvalid    Code = "REGISTRY_SIGNATURE_INVALID"
+	RegistryFamilyMismatch      Code = "REGISTRY_FAMILY_MISMATCH"
+	RegistryExpired             Code = "REGISTRY_EXPIRED"
+	RegistryRollback            Code = "REGISTRY_ROLLBACK"
+	RegistryUnavailable         Code = "REGISTRY_UNAVAILABLE"
+	DeploymentNotApproved       Code = "DEPLOYMENT_NOT_APPROVED"
+	DeploymentRevoked           Code = "DEPLOYMENT_REVOKED"
+	DeploymentExpired           Code = "DEPLOYMENT_EXPIRED"
+	DeploymentModeNotAllowed    Code = "DEPLOYMENT_MODE_NOT_ALLOWED"
+	DeploymentLimitExceeded     Code = "DEPLOYMENT_LIMIT_EXCEEDED"
 	EndpointRemoved             Code = "ENDPOINT_REMOVED"
 	BodyTooLarge                Code = "BODY_TOO_LARGE"
 	UnsupportedMediaType        Code = "UNSUPPORTED_MEDIA_TYPE"
@@ -74,7 +89,7 @@ func Lookup(code Code) Entry {
 
 // Table is every code, by status and then in the order of the design.
 func Table() []Entry {
-	return append(append(requestTable(), stateTable()...), serverTable()...)
+	return slices.Concat(requestTable(), stateTable(), deploymentTable(), serverTable())
 }
 
 func requestTable() []Entry {
@@ -118,6 +133,28 @@ func stateTable() []Entry {
 		{NoRun, 409, "There is no run yet.", run, "Start one with POST /api/v1/run/backtest."},
 		{ResultsNotReady, 409, "The run has not ended yet.", run, "Wait for completed or failed; /status/detailed shows the results so far."},
 		{IdempotencyKeyReused, 409, "This Idempotency-Key was used with another body.", nil, "Use a new key for a new request."},
+	}
+}
+
+// deploymentTable is what the host's deployment policy says to live starts with real money.
+func deploymentTable() []Entry {
+	registry := func(more ...string) []string { return append([]string{"family"}, more...) }
+	entry := func(more ...string) []string {
+		return append([]string{"family", "registry_version", "plugin_sha256", "params_sha256", "deployable_id", "candidate_revision_id"}, more...)
+	}
+	return []Entry{
+		{RegistryInvalid, 409, "The deployable registry cannot be read.", registry("reason"), "Find out what answers at --control-url: it is no control plane of this version."},
+		{RegistryUnsigned, 409, "The deployable registry has no signed payload.", registry(), "Only what the control plane has signed counts. Check --control-url."},
+		{RegistrySignatureInvalid, 409, "The deployable registry is not signed by the pinned key.", registry("reason"), "Compare --control-key with the control plane's governance.pub, over a way that you trust."},
+		{RegistryFamilyMismatch, 409, "The deployable registry is that of another family.", registry(), "Name the strategy's family with --strategy-family, or find out what answers in the control plane's place."},
+		{RegistryExpired, 409, "The deployable registry has expired.", registry("registry_version", "expires_at"), "The control plane issues one an hour and with every change: see to it, and to this machine's clock."},
+		{RegistryRollback, 409, "The deployable registry is older than one that was seen before.", registry("registry_version", "highest_version", "reason"), "Somebody shows an old one, or the control plane was restored from a backup: settle which before anything trades."},
+		{RegistryUnavailable, 409, "The control plane does not answer, and no cached registry is valid.", registry("registry_version", "expires_at", "reason"), "Start the control plane or mend --control-url; a registry that was seen before helps until it expires."},
+		{DeploymentNotApproved, 409, "No entry of the registry is for this program with these parameters and markets.", entry("reason"), "Start what was approved, or pack and promote a candidate of exactly this."},
+		{DeploymentRevoked, 409, "The deployment is not active.", entry("reason"), "Suspended: two approvals resume it. Revoked: another revision has to be promoted."},
+		{DeploymentExpired, 409, "The evidence for the deployment has expired.", entry("expires_at"), "Renew it as the pending experiments of the control plane say, and submit it."},
+		{DeploymentModeNotAllowed, 409, "The deployment is not approved for this mode.", entry("reason"), "Have it promoted to canary or live first, or run it in mode paper."},
+		{DeploymentLimitExceeded, 409, "The start exceeds a limit of the deployment.", entry("reason"), "Trade fewer symbols or in the quote currency of its limits."},
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"github.com/assay-run/assay/api/v1/deprecation"
 	"github.com/assay-run/assay/host/candle"
 	"github.com/assay-run/assay/host/catalog"
+	"github.com/assay-run/assay/host/live"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
@@ -107,13 +108,27 @@ type Links struct {
 	Metrics string `json:"metrics"`
 }
 
-// StoredExchange shows an exchange of the candle store.
-func StoredExchange(e candle.Exchange, name, version string, isDefault bool, fees Fees) Exchange {
-	return Exchange{
-		ID: e.ID, Name: name, Aliases: []string{}, Default: isDefault, Status: "available", Connector: "store", Version: version,
-		Certified: true, Modes: []string{"backtest"}, TradingModes: []TradingMode{{"spot", "none"}},
-		Symbols: e.Symbols, Timeframes: e.Timeframes, DateRange: e.DateRange,
-		OrderTypes: []string{"market", "limit", "stop", "stop_limit", "trailing_stop"}, Fees: fees,
-		DeadMan: "none", ConfigSchema: json.RawMessage(`{"type":"object","properties":{},"additionalProperties":false}`),
+// NewExchange shows an entry of the exchanges.
+func NewExchange(e live.Entry, version string) Exchange {
+	x := Exchange{
+		ID: e.ID, Name: e.Name, Aliases: append([]string{}, e.Aliases...), Default: e.Default, Status: "available", Error: e.Fault,
+		Connector: e.Kind, Version: e.Version, Certified: e.Certified, Sandbox: e.Sandbox, Modes: append([]string{}, e.Modes...),
+		TradingModes: []TradingMode{{"spot", "none"}}, Symbols: e.Symbols, Timeframes: append([]market.Timeframe{}, e.Timeframes...),
+		DateRange: e.DateRange, OrderTypes: append([]string{}, e.OrderTypes...), Fees: Fees{Maker: Money(e.MakerFee), Taker: Money(e.TakerFee)},
+		RequiresCredentials: e.RequiresCredentials, RateLimitMS: Number(e.RateLimitMS), DeadMan: e.DeadMan, Comment: e.Comment, ConfigSchema: e.ConfigSchema,
 	}
+	if e.Fault != nil {
+		x.Status = "unavailable"
+	}
+	if e.Kind == "store" {
+		x.Version = version
+		x.OrderTypes = []string{"market", "limit", "stop", "stop_limit", "trailing_stop"}
+	}
+	if x.DateRange == nil {
+		x.DateRange = map[market.Symbol]map[string]candle.Range{}
+	}
+	if x.ConfigSchema == nil {
+		x.ConfigSchema = json.RawMessage("{}")
+	}
+	return x
 }

@@ -63,7 +63,7 @@ func StatusOf(s runner.Snapshot) Status {
 		Cash:           Number(p.Cash), Value: Number(p.Equity), PnL: Difference(p.Equity, p.InitialCash),
 		TradeCount: p.TradeCount, SimulatedTime: p.SimulatedTime, CandlesDone: p.CandlesDone,
 		CandlesPerSecond: rounded(p.CandlesPerSecond, 0),
-		StopReason:       text(s.StopReason), Partial: s.Partial, Message: s.Message,
+		StopReason:       text(s.StopReason), Partial: s.Partial, Ungated: s.Ungated != "", Message: s.Message,
 		Error: text(s.Error), ErrorDetails: failureOf(s.Failure),
 	}
 	if s.Mode == runner.ModePaper || s.Mode == runner.ModeLive {

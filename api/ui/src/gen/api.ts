@@ -175,7 +175,7 @@ export interface paths {
         put?: never;
         /**
          * Start a paper or live run
-         * @description mode is paper unless the request says live.
+         * @description mode is paper unless the request says live. A start with real money that the deployment policy of the service does not let happen answers 409 REGISTRY_* or DEPLOYMENT_*; no exchange is contacted then.
          */
         post: operations["startLive"];
         delete?: never;
@@ -292,7 +292,7 @@ export interface components {
          * @description What clients branch on. Meaning and advice: /docs/errors.
          * @enum {string}
          */
-        ErrorCode: "MALFORMED_REQUEST" | "INVALID_JSON" | "VALIDATION_FAILED" | "STRATEGY_NOT_FOUND" | "STRATEGY_UNAVAILABLE" | "INVALID_STRATEGY_PARAMS" | "EXCHANGE_NOT_FOUND" | "EXCHANGE_UNAVAILABLE" | "UNSUPPORTED_TIMEFRAME" | "UNSUPPORTED_SYMBOL" | "INVALID_DATE_RANGE" | "DATA_UNAVAILABLE" | "MODE_NOT_SUPPORTED" | "CREDENTIALS_REQUIRED" | "BAD_HANDSHAKE" | "HOST_FORBIDDEN" | "ORIGIN_FORBIDDEN" | "NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "ENDPOINT_REMOVED" | "BODY_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "EXPECTATION_FAILED" | "UPGRADE_REQUIRED" | "HEADERS_TOO_LARGE" | "RUN_ALREADY_ACTIVE" | "RUN_NOT_ACTIVE" | "RUN_STILL_RUNNING" | "NO_RUN" | "RESULTS_NOT_READY" | "IDEMPOTENCY_KEY_REUSED" | "INTERNAL_ERROR" | "RUN_START_FAILED" | "UNSUPPORTED_TRANSFER_ENCODING" | "HTTP_VERSION_NOT_SUPPORTED" | "SHUTTING_DOWN" | "TOO_MANY_CLIENTS";
+        ErrorCode: "MALFORMED_REQUEST" | "INVALID_JSON" | "VALIDATION_FAILED" | "STRATEGY_NOT_FOUND" | "STRATEGY_UNAVAILABLE" | "INVALID_STRATEGY_PARAMS" | "EXCHANGE_NOT_FOUND" | "EXCHANGE_UNAVAILABLE" | "UNSUPPORTED_TIMEFRAME" | "UNSUPPORTED_SYMBOL" | "INVALID_DATE_RANGE" | "DATA_UNAVAILABLE" | "MODE_NOT_SUPPORTED" | "CREDENTIALS_REQUIRED" | "BAD_HANDSHAKE" | "HOST_FORBIDDEN" | "ORIGIN_FORBIDDEN" | "NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "ENDPOINT_REMOVED" | "BODY_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "EXPECTATION_FAILED" | "UPGRADE_REQUIRED" | "HEADERS_TOO_LARGE" | "RUN_ALREADY_ACTIVE" | "RUN_NOT_ACTIVE" | "RUN_STILL_RUNNING" | "NO_RUN" | "RESULTS_NOT_READY" | "IDEMPOTENCY_KEY_REUSED" | "REGISTRY_INVALID" | "REGISTRY_UNSIGNED" | "REGISTRY_SIGNATURE_INVALID" | "REGISTRY_FAMILY_MISMATCH" | "REGISTRY_EXPIRED" | "REGISTRY_ROLLBACK" | "REGISTRY_UNAVAILABLE" | "DEPLOYMENT_NOT_APPROVED" | "DEPLOYMENT_REVOKED" | "DEPLOYMENT_EXPIRED" | "DEPLOYMENT_MODE_NOT_ALLOWED" | "DEPLOYMENT_LIMIT_EXCEEDED" | "INTERNAL_ERROR" | "RUN_START_FAILED" | "UNSUPPORTED_TRANSFER_ENCODING" | "HTTP_VERSION_NOT_SUPPORTED" | "SHUTTING_DOWN" | "TOO_MANY_CLIENTS";
         /** @description One field that does not match. */
         FieldError: {
             /** @description JSON Pointer (RFC 6901) to the field; a missing field has the pointer it should have. */
@@ -360,6 +360,25 @@ export interface components {
             hint?: string;
             /** @description Last lines that the plugin wrote. */
             log_tail?: string[];
+            /** @description Id of the strategy's family at the control plane (REGISTRY_*, DEPLOYMENT_*). */
+            family?: string;
+            /** @description Version of the deployable registry that was looked at. */
+            registry_version?: number;
+            /** @description The highest version that was ever seen (REGISTRY_ROLLBACK). */
+            highest_version?: number;
+            /**
+             * @description When the registry or the evidence expired.
+             * @example 2026-11-20T12:00:00.000Z
+             */
+            expires_at?: string;
+            /** @description SHA-256 of the program that was to run. */
+            plugin_sha256?: string;
+            /** @description SHA-256 of its parameters as canonical JSON, every default filled in. */
+            params_sha256?: string;
+            /** @description The entry of the registry that was looked at. */
+            deployable_id?: string;
+            /** @description The revision that the entry is from. */
+            candidate_revision_id?: string;
             /** @description The limit that was exceeded. */
             limit_bytes?: number;
             /** @description Where to read on. */
@@ -1804,7 +1823,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description RUN_ALREADY_ACTIVE, RUN_NOT_ACTIVE, RUN_STILL_RUNNING, NO_RUN, RESULTS_NOT_READY, IDEMPOTENCY_KEY_REUSED */
+        /** @description RUN_ALREADY_ACTIVE, RUN_NOT_ACTIVE, RUN_STILL_RUNNING, NO_RUN, RESULTS_NOT_READY, IDEMPOTENCY_KEY_REUSED; live starts refused by the deployment policy: REGISTRY_*, DEPLOYMENT_* */
         Error409: {
             headers: {
                 "X-Service-API-Version": components["headers"]["X-Service-API-Version"];

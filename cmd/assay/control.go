@@ -1,0 +1,125 @@
+package main
+
+import (
+	"crypto/ecdsa"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/assay-run/assay/governance/bundle/dsse"
+	"github.com/assay-run/assay/host/deploy"
+	"github.com/assay-run/assay/host/deploy/plane"
+)
+
+const (
+	familyFlag     = "strategy-family"
+	familyVariable = "SERVICE_STRATEGY_FAMILY"
+	// defaultControlURL is where a control plane listens that was told nothing else.
+	defaultControlURL = "http://127.0.0.1:8010"
+)
+
+// control is what is configured of the control plane.
+type control struct {
+	url, keyFile, signFile string
+	key                    *ecdsa.PublicKey
+	signKey                *ecdsa.PrivateKey
+	policy                 deploy.Mode
+	given                  []string // values of --strategy-family
+	families               deploy.Families
+}
+
+func setControlURL(c *config, v string) (err error) {
+	if v != "" {
+		c.control.url, err = plane.ParseURL(v)
+	}
+	return err
+}
+
+func setControlKey(c *config, v string) error {
+	c.control.keyFile = v
+	if v == "" {
+		return nil
+	}
+	pub, err := dsse.ReadPublic(v)
+	if err != nil {
+		return err
+	}
+	var ok bool
+	if c.control.key, ok = pub.(*ecdsa.PublicKey); !ok {
+		return errors.New("is not a P-256 key: name the control plane's governance.pub")
+	}
+	return nil
+}
+
+func setPolicy(c *config, v string) (err error) {
+	c.control.policy, err = deploy.ParseMode(v)
+	return err
+}
+
+func setSignKey(c *config, v string) (err error) {
+	if c.control.signFile = v; v != "" {
+		c.control.signKey, err = dsse.ReadP256(v)
+	}
+	return err
+}
+
+// complete checks what the options say together.
+func (c *control) complete(w world) (err error) {
+	source := "--" + familyFlag
+	if v, ok := w.env(familyVariable); ok && v != "" && len(c.given) == 0 {
+		source = familyVariable
+		for _, one := range strings.Split(v, ",") {
+			c.given = append(c.given, strings.TrimSpace(one))
+		}
+	}
+	if c.families, err = deploy.ParseFamilies(c.given); err != nil {
+		return usagef("%s: %v", source, err)
+	}
+	const key = "--control-key (SERVICE_CONTROL_KEY), the file of the control plane's public key"
+	switch {
+	case c.url != "" && c.key == nil:
+		return usagef("--control-url (SERVICE_CONTROL_URL) needs %s: an answer that nobody is known to have signed is worth nothing", key)
+	case c.policy == deploy.Enforce && c.key == nil:
+		return usagef("--deployment-policy enforce (SERVICE_DEPLOYMENT_POLICY) needs --control-url (SERVICE_CONTROL_URL) and %s", key)
+	case c.signKey != nil && c.key == nil:
+		return usagef("--control-sign-key (SERVICE_CONTROL_SIGN_KEY) needs --control-url (SERVICE_CONTROL_URL) and %s: there is nobody to tell", key)
+	}
+	if c.key != nil && c.url == "" {
+		c.url = defaultControlURL
+	}
+	return nil
+}
+
+// log shows the configuration; keys are shown by their names alone.
+func (c *control) log(logger hclog.Logger) {
+	var families []string
+	for name, family := range c.families {
+		families = append(families, name+"="+family)
+	}
+	slices.Sort(families)
+	keyID := ""
+	if c.key != nil {
+		keyID, _ = dsse.KeyID(c.key) // it was read from its encoded form
+	}
+	logger.Info("deployment policy", "deployment_policy", string(c.policy), "effective", string(c.policy.Effective(c.key != nil)),
+		"control_url", c.url, "control_key", c.keyFile, "control_key_id", keyID, "strategy_families", families, "control_sign_key", c.signFile)
+}
+
+// openPolicy makes the deployment policy.
+func (s *service) openPolicy(cfg config) (*deploy.Policy, error) {
+	c := cfg.control
+	o := deploy.Options{Mode: c.policy, StateDir: cfg.stateDir, Families: c.families, Logger: s.logger.Named("deploy")}
+	if c.key != nil {
+		transport := http.DefaultTransport.(*http.Transport).Clone()
+		p := plane.New(c.url, transport)
+		s.closers = append(s.closers, func() error { p.Close(); return nil })
+		o.Source, o.Key = p, c.key
+		if c.signKey != nil {
+			o.Reporter = &reporter{plane: p, key: c.signKey}
+		}
+	}
+	return deploy.New(o)
+}

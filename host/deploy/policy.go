@@ -1,0 +1,261 @@
+package deploy
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/assay-run/assay/plugin-sdk/market"
+)
+
+// Source fetches the registry of a family as the control plane answers it, unread. An error
+// means that there was no answer to read; ErrUnknownFamily that the plane has no such family.
+type Source interface {
+	Registry(ctx context.Context, family string) ([]byte, error)
+}
+
+// ErrUnknownFamily is a Source's error where the control plane says that it has no such family.
+var ErrUnknownFamily = errors.New("the control plane knows no such family")
+
+// askTimeout bounds one question: a start has ten seconds in all.
+const askTimeout = 4 * time.Second
+
+// Options are what a Policy is made of.
+type Options struct {
+	Mode Mode
+	// Source is where registries come from; nil where no control plane is configured.
+	Source Source
+	// Key is the pinned key of the control plane, P-256.
+	Key *ecdsa.PublicKey
+	// StateDir is the service's; the highest versions seen are kept in its folder control.
+	StateDir string
+	Families Families
+	// Reporter sends incidents; nil where no signing key is configured.
+	Reporter Reporter
+	// Now is the clock that expiry is judged by; nil is time.Now.
+	Now    func() time.Time
+	Logger hclog.Logger
+}
+
+// Policy decides about starts with real money. Its methods may be called from any goroutine.
+type Policy struct {
+	opts   Options
+	mode   Mode
+	memory *Memory
+
+	mu   sync.Mutex
+	last Notice // of the newest question; zero if it was answered well, or there was none
+}
+
+// New makes a policy. To enforce one takes a Source and a Key.
+func New(o Options) (*Policy, error) {
+	p := &Policy{opts: o, mode: o.Mode.Effective(o.Source != nil), memory: NewMemory(filepath.Join(o.StateDir, "control"))}
+	if p.opts.Now == nil {
+		p.opts.Now = time.Now
+	}
+	if p.opts.Logger == nil {
+		p.opts.Logger = hclog.NewNullLogger()
+	}
+	if o.Source != nil && o.Key == nil {
+		return nil, errors.New("deployment policy: a control plane is of no use without its pinned key")
+	}
+	if p.mode == Enforce && o.Source == nil {
+		return nil, errors.New("deployment policy: nothing can be enforced without a control plane and its key")
+	}
+	return p, nil
+}
+
+// Mode is what the policy does: off, warn or enforce.
+func (p *Policy) Mode() Mode { return p.mode }
+
+// Admission is a yes. Its zero value is the yes for what is not about real money.
+type Admission struct {
+	// Ungated is why real money is traded although no registry lets it, for people; "" where
+	// one does, and where the money is not real.
+	Ungated string
+	// Limits are the entry's. What holds is the smaller of these and the server's, see
+	// Limits.Tighten. They are empty when Ungated.
+	Limits Limits
+	// The entry that lets the run be; empty where none is.
+	Family, DeployableID, CandidateRevisionID, Stage, Owner string
+	RegistryVersion                                         int64
+	// Notices are for the run's warnings: that the registry is a cached one.
+	Notices []Notice
+
+	request Request
+	watched bool
+}
+
+// Gated says whether an entry of an enforced registry stands behind the run.
+func (a *Admission) Gated() bool { return a.watched && a.Ungated == "" }
+
+// Admit says whether a start may happen. The error is a *Refusal; another one means that the
+// host itself failed, and the start may not happen either.
+func (p *Policy) Admit(ctx context.Context, r Request) (Admission, error) {
+	if !r.RealMoney() {
+		return Admission{}, nil
+	}
+	if p.mode == Off || p.opts.Source == nil {
+		return Admission{Ungated: p.ungated("no deployable registry was asked")}, nil
+	}
+	a, err := p.admit(ctx, r)
+	switch {
+	case err == nil && p.mode == Enforce:
+		p.opts.Logger.Info("deployment admitted", "family", a.Family, "registry_version", a.RegistryVersion, "deployable_id", a.DeployableID, "stage", a.Stage)
+	case p.mode == Enforce:
+		p.opts.Logger.Warn("deployment refused", "strategy", r.Strategy, "family", p.opts.Families.Of(r.Strategy), "reason", err)
+		return Admission{}, err
+	case err == nil:
+		a.Ungated, a.Limits = p.ungated("the registry would let this start"), Limits{}
+	default:
+		a.Ungated = p.ungated("the registry would refuse this start: " + said(err))
+	}
+	return a, nil
+}
+
+func (p *Policy) ungated(why string) string {
+	return fmt.Sprintf("Ungated: real money is traded, the deployment policy is %s; %s.", p.mode, why)
+}
+
+// said is an error with its code, without a point at the end.
+func said(err error) string {
+	var r *Refusal
+	if errors.As(err, &r) {
+		return string(r.Code)
+	}
+	return err.Error()
+}
+
+func (p *Policy) admit(ctx context.Context, r Request) (Admission, error) {
+	a := Admission{Family: p.opts.Families.Of(r.Strategy), watched: true}
+	if err := r.prepare(); err != nil {
+		return a, err
+	}
+	a.request = r
+	got, err := p.ask(ctx, a.Family)
+	if err != nil {
+		return a, err
+	}
+	if got.notKept != nil {
+		return a, got.notKept
+	}
+	if got.away != nil {
+		a.Notices = append(a.Notices, notice(got.away))
+	}
+	a.RegistryVersion = got.registry.Version
+	e, refused := got.registry.judge(&r, p.opts.Now())
+	if e != nil { // also of a refused one, for whoever only warns
+		a.DeployableID, a.CandidateRevisionID, a.Stage, a.Owner = e.DeployableID, e.CandidateRevisionID, e.Stage, e.Owner
+	}
+	if refused != nil {
+		return a, refused
+	}
+	a.Limits = e.Limits
+	return a, nil
+}
+
+// answer is a registry that may be acted upon.
+type answer struct {
+	registry *Registry
+	// away says that it is the cached one, because the plane does not answer.
+	away *Refusal
+	// notKept says that its version could not be written down.
+	notKept error
+}
+
+// ask is the newest registry of a family that is signed, valid and not older than one seen
+// before. The error is a *Refusal, or that of the context.
+func (p *Policy) ask(ctx context.Context, family string) (answer, error) {
+	a, err := p.question(ctx, family)
+	if ctx.Err() != nil {
+		return a, context.Cause(ctx)
+	}
+	var refused *Refusal
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case errors.As(err, &refused) && refused.Code != DeploymentNotApproved:
+		p.last = notice(refused)
+	case a.away != nil:
+		p.last = notice(a.away)
+	case a.notKept != nil:
+		p.last = Notice{RegistryNotKept, a.notKept.Error()}
+	default:
+		p.last = Notice{}
+	}
+	return a, err
+}
+
+func (p *Policy) question(ctx context.Context, family string) (answer, error) {
+	asking, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	body, err := p.opts.Source.Registry(asking, family)
+	if err != nil {
+		return p.cached(family, err)
+	}
+	r, refused := Open(body, p.opts.Key, family)
+	if refused != nil {
+		return answer{}, refused
+	}
+	if !r.ValidAt(p.opts.Now()) {
+		return answer{}, refuse(RegistryExpired, "The registry of %s expired at %s: the control plane has not issued another one, or this "+
+			"machine's clock is wrong.", family, r.ExpiresAt.Format(time.RFC3339)).
+			with("family", family).with("registry_version", r.Version).with("expires_at", market.FromTime(r.ExpiresAt))
+	}
+	var older *rollbackError
+	var damaged *damagedError
+	err = p.memory.See(r)
+	switch {
+	case errors.As(err, &older):
+		return answer{}, refuse(RegistryRollback, "The registry of %s is version %d, but version %d was seen before. Somebody shows an old one, "+
+			"or the control plane was restored from a backup: settle which before anything trades.", family, r.Version, older.seen).
+			with("family", family).with("registry_version", r.Version).with("highest_version", older.seen)
+	case errors.As(err, &damaged):
+		return answer{}, p.damaged(family, damaged)
+	}
+	return answer{registry: r, notKept: err}, nil
+}
+
+func (p *Policy) damaged(family string, err *damagedError) *Refusal {
+	return refuse(RegistryRollback, "Which registry of %s was seen before cannot be told: %v. Restore the file in the state directory from a "+
+		"backup, or remove it if you are sure of the control plane.", family, err).with("family", family).with("reason", err.reason)
+}
+
+// cached is what is left when the plane does not answer: the newest registry that was seen,
+// until it expires.
+func (p *Policy) cached(family string, cause error) (answer, error) {
+	sealed, err := p.memory.Last(family)
+	var damaged *damagedError
+	if errors.As(err, &damaged) {
+		return answer{}, p.damaged(family, damaged)
+	}
+	if sealed == nil && errors.Is(cause, ErrUnknownFamily) {
+		return answer{}, refuse(DeploymentNotApproved, "The control plane knows no family %s. Pack and submit a candidate of it, or name the "+
+			"strategy's family with --strategy-family.", family).with("family", family).with("reason", "family_not_found")
+	}
+	away := func(rest string) *Refusal {
+		r := refuse(RegistryUnavailable, "The control plane does not answer (%v)%s", cause, rest).with("family", family).with("reason", cause.Error())
+		r.Cause = cause
+		return r
+	}
+	if sealed == nil {
+		return answer{}, away(", and no registry of this family was seen before. Start it, or mend --control-url.")
+	}
+	// It is verified again: the file may have been changed, the pinned key may be another one.
+	r, refused := Open(sealed, p.opts.Key, family)
+	if refused != nil {
+		return answer{}, away(", and the cached registry does not stand: " + refused.Message)
+	}
+	until := r.ExpiresAt.Format(time.RFC3339)
+	if !r.ValidAt(p.opts.Now()) {
+		return answer{}, away(fmt.Sprintf(", and the cached registry expired at %s. Start it, or mend --control-url.", until)).
+			with("expires_at", market.FromTime(r.ExpiresAt)).with("registry_version", r.Version)
+	}
+	return answer{registry: r, away: away(fmt.Sprintf(": its registry of version %d holds until %s.", r.Version, until))}, nil
+}

@@ -1,0 +1,32 @@
+package exchange
+
+import (
+	"errors"
+	"time"
+
+	"github.com/assay-run/assay/plugin-sdk/market"
+)
+
+// ErrEnded is what StreamCandles returns when the market has no more candles: the end of
+// a replay. It is no fault.
+var ErrEnded = errors.New("the candles of the replay have ended")
+
+// VenueClock is the time of a venue. Limits in candles, hours and days go by it; time-outs
+// and leases do not.
+type VenueClock interface {
+	// Now is the venue's time.
+	Now() market.Time
+	// Wall is how long a stretch of the venue's time lasts on this machine, at the
+	// present pace.
+	Wall(d time.Duration) time.Duration
+}
+
+// WallClock is the clock of a venue whose time passes as ours does; its value is the
+// venue's clock minus ours.
+type WallClock time.Duration
+
+// Now is this machine's time, corrected.
+func (c WallClock) Now() market.Time { return market.FromTime(time.Now().Add(time.Duration(c))) }
+
+// Wall is d itself.
+func (WallClock) Wall(d time.Duration) time.Duration { return d }

@@ -1,0 +1,371 @@
+package desk
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/govalues/decimal"
+
+	"github.com/assay-run/assay/host/exchange"
+	"github.com/assay-run/assay/host/live/order"
+	"github.com/assay-run/assay/plugin-sdk/market"
+)
+
+// dec is short for what prices, quantities and amounts are.
+type dec = decimal.Decimal
+
+// Config is what a desk is opened with, once the venue's rules are known.
+type Config struct {
+	RunID   string
+	Symbols []market.Symbol
+	// Markets are the rules, one per symbol in the same order.
+	Markets []exchange.Market
+	// OrderTypes are those of the venue's description.
+	OrderTypes []string
+	// Cash is the free quote balance at start.
+	Cash dec
+}
+
+// Desk is the orders of one run. It is not safe for concurrent use.
+type Desk struct {
+	cfg    Config
+	book   *order.Book
+	ledger *order.Ledger
+	sym    []symbol
+	orders []*public
+	live   []*public          // those that are not done
+	byID   map[string]*public // by client order id
+	groups []*bracket
+	// proposed is what was handed out and neither committed nor denied: exposure like an order.
+	proposed []order.Spec
+	seq      int64
+	step     int64
+	now      market.Time // of the run's clock
+	out      Result
+	// what the strategy has not been told yet
+	updates []market.Order
+	fills   []market.Fill
+	trades  []market.Trade
+}
+
+// symbol is what the desk knows of one.
+type symbol struct {
+	rules order.Rules
+	last  dec  // close
+	free  dec  // of the base, as far as known
+	known bool // free was told by the venue
+}
+
+// Proposal is an order, or the two legs of a pair, that may be written down.
+type Proposal struct {
+	Specs []order.Spec
+	// Shrinks says that it can only make a position smaller, Protects that it is a leg of a bracket.
+	Shrinks, Protects bool
+}
+
+// Result is what the engine has to do.
+type Result struct {
+	Effects   []order.Effect
+	Proposals []Proposal
+}
+
+// IntentError says that an intent is not one at all; the run ends (PLUGIN_PROTOCOL_ERROR).
+type IntentError struct {
+	Step   int64
+	Index  int
+	Reason string
+}
+
+// Error is the message.
+func (e *IntentError) Error() string {
+	return fmt.Sprintf("intent %d of step %d: %s", e.Index, e.Step, e.Reason)
+}
+
+// New opens a desk: flat, with cash.
+func New(cfg Config) (*Desk, error) {
+	if len(cfg.Markets) != len(cfg.Symbols) {
+		return nil, errors.New("a desk needs the rules of every symbol")
+	}
+	ledger, err := order.NewLedger(cfg.Cash, cfg.Symbols)
+	if err != nil {
+		return nil, err
+	}
+	d := &Desk{cfg: cfg, book: order.NewBook(), ledger: ledger, byID: map[string]*public{}, sym: make([]symbol, len(cfg.Symbols))}
+	for i := range d.sym {
+		d.sym[i].rules = order.Rules{Market: cfg.Markets[i]}
+	}
+	return d, nil
+}
+
+// Book and Ledger are those behind the desk, for reading.
+func (d *Desk) Book() *order.Book { return d.book }
+
+// Ledger is the books of the run.
+func (d *Desk) Ledger() *order.Ledger { return d.ledger }
+
+// SetMarket changes the rules of a symbol, or says that it is halted.
+func (d *Desk) SetMarket(m exchange.Market) {
+	if i := d.index(m.Symbol); i >= 0 {
+		d.sym[i].rules = order.Rules{Market: m}
+	}
+}
+
+// SetFree tells the free balance of an asset. Until it is told, and between two tellings, the desk counts itself.
+func (d *Desk) SetFree(asset string, free dec) {
+	for i, s := range d.cfg.Symbols {
+		if s.Base() == asset {
+			d.sym[i].free, d.sym[i].known = free, true
+		}
+	}
+}
+
+func (d *Desk) index(s market.Symbol) int {
+	if s == "" && len(d.cfg.Symbols) == 1 {
+		return 0
+	}
+	return slices.Index(d.cfg.Symbols, s)
+}
+
+// take ends a call: what came together is handed out.
+func (d *Desk) take() Result {
+	out := d.out
+	d.out = Result{}
+	return out
+}
+
+// Apply takes an event of one order.
+func (d *Desk) Apply(ev order.Event, at time.Time) (Result, error) {
+	effects, err := d.book.Apply(ev, at)
+	d.absorb(effects, at)
+	d.work(at)
+	return d.take(), err
+}
+
+// FillsPage and OpenList are those of the Book.
+func (d *Desk) FillsPage(s market.Symbol, page exchange.Fills, since, asked, at time.Time) (Result, []exchange.Fill) {
+	effects, foreign := d.book.FillsPage(s, page, since, asked, at)
+	d.absorb(effects, at)
+	d.work(at)
+	return d.take(), foreign
+}
+
+// OpenList takes an answer to OpenOrders.
+func (d *Desk) OpenList(orders []exchange.Order, asked, at time.Time) (Result, []exchange.Order) {
+	effects, foreign := d.book.OpenList(orders, asked, at)
+	d.absorb(effects, at)
+	d.work(at)
+	return d.take(), foreign
+}
+
+// Due is what time calls for.
+func (d *Desk) Due(at time.Time) Result {
+	d.absorb(d.book.Due(at), at)
+	d.work(at)
+	return d.take()
+}
+
+// Commit takes a proposal that the journal has committed; the effects send it.
+func (d *Desk) Commit(p Proposal, at time.Time) (Result, error) {
+	d.answered(p)
+	var effects []order.Effect
+	var err error
+	if len(p.Specs) == 2 {
+		effects, err = d.book.CommitPair(p.Specs[0], p.Specs[1], at)
+	} else {
+		effects, err = d.book.Commit(p.Specs[0], at)
+	}
+	if err != nil {
+		return Result{}, err
+	}
+	for i, s := range p.Specs {
+		if s.Side == market.Sell && i == 0 {
+			d.lock(s.Symbol, s.Quantity)
+		}
+	}
+	d.absorb(effects, at)
+	for _, s := range p.Specs {
+		if o := d.byID[s.ClientOrderID]; o != nil && (o.ending != "" || o.change != nil) {
+			d.cancelID(s.ClientOrderID, at) // was asked for while the proposal was out
+		}
+	}
+	return d.take(), nil
+}
+
+// answered takes a proposal off those that are out.
+func (d *Desk) answered(p Proposal) {
+	d.proposed = slices.DeleteFunc(d.proposed, func(s order.Spec) bool {
+		return slices.ContainsFunc(p.Specs, func(o order.Spec) bool { return o.Seq == s.Seq })
+	})
+}
+
+// Deny takes a proposal that risk refused. The exits of a bracket wait and are proposed again.
+func (d *Desk) Deny(p Proposal, code string, at time.Time) (Result, error) {
+	d.answered(p)
+	if p.Protects {
+		d.byID[p.Specs[0].ClientOrderID].group.denied(d, p, code, at)
+		return d.take(), nil
+	}
+	var errs []error
+	for _, s := range p.Specs {
+		effects, err := d.book.Deny(s, code, at)
+		errs = append(errs, err)
+		d.absorb(effects, at)
+	}
+	d.work(at)
+	return d.take(), errors.Join(errs...)
+}
+
+// Barrier ends the sending: what waits ends here, and nothing is placed any more.
+func (d *Desk) Barrier(at time.Time) Result {
+	for _, p := range d.working() {
+		if p.waiting {
+			p.end(d, market.StatusCanceled, "end_of_data")
+		}
+		p.change = nil
+	}
+	for _, g := range d.groups {
+		g.renewing = false
+	}
+	d.groups = nil
+	d.absorb(d.book.Barrier(at), at)
+	return d.take()
+}
+
+// Flatten sells what is held at the market, after the barrier and once every order is confirmed to be gone.
+func (d *Desk) Flatten(at time.Time) Result {
+	d.book.Flatten()
+	for i, s := range d.cfg.Symbols {
+		if !d.ledger.Flat(s) {
+			d.submit(i, market.Intent{Action: market.Close}, false)
+		}
+	}
+	d.work(at)
+	return d.take()
+}
+
+// CancelAll cancels every order that may be at the venue.
+func (d *Desk) CancelAll(at time.Time) Result {
+	for _, s := range d.book.Pending() {
+		if p := d.byID[s.Spec.ClientOrderID]; p != nil && p.ending == "" {
+			p.ending = "end_of_data"
+		}
+		d.cancelID(s.Spec.ClientOrderID, at)
+	}
+	return d.take()
+}
+
+func (d *Desk) cancelID(id string, at time.Time) {
+	effects, err := d.book.Apply(order.Event{Kind: order.CancelAsked, Source: order.FromLocal, ClientOrderID: id}, at)
+	if err == nil {
+		d.absorb(effects, at)
+	}
+}
+
+// absorb looks through the effects of the book: fills go into the ledger, changes to the strategy's orders.
+func (d *Desk) absorb(effects []order.Effect, at time.Time) {
+	d.out.Effects = append(d.out.Effects, effects...)
+	for _, e := range effects {
+		p := d.byID[e.Order]
+		if p == nil {
+			continue
+		}
+		switch e.Do {
+		case order.Count:
+			d.filled(p, e)
+		case order.Tell:
+			s, _ := d.book.Get(e.Order)
+			if s.Spec.Side == market.Sell && s.State.Terminal() && !e.From.Terminal() && d.leads(s.Spec) {
+				d.lock(e.Symbol, order.Minus(s.Filled, s.Spec.Quantity)) // what did not fill is free again
+			}
+			p.sync(d)
+		}
+	}
+}
+
+// leads says that an order locks its quantity alone, or for the pair.
+func (d *Desk) leads(s order.Spec) bool { return s.Sibling == "" || s.Type == market.Limit }
+
+// lock counts base that an order holds.
+func (d *Desk) lock(s market.Symbol, quantity dec) {
+	if i := d.index(s); i >= 0 {
+		d.sym[i].free = order.Minus(d.sym[i].free, quantity)
+	}
+}
+
+// filled books a trade.
+func (d *Desk) filled(p *public, e order.Effect) {
+	s, _ := d.book.Get(e.Order)
+	reference := s.Spec.Reference
+	switch {
+	case s.Spec.StopPrice.IsPos():
+		reference = s.Spec.StopPrice
+	case s.Spec.LimitPrice.IsPos():
+		reference = dec{}
+	}
+	f, closed, err := d.ledger.Fill(e.Fill, order.Origin{Order: p.ID, Role: p.Role, Tag: p.Tag, Reference: reference})
+	if err != nil {
+		d.out.Effects = append(d.out.Effects, order.Effect{Do: order.Alarm, Order: e.Order, Symbol: e.Symbol, Code: order.CodeOrderConflict, Message: err.Error()})
+		return
+	}
+	d.fills = append(d.fills, f)
+	if closed != nil {
+		d.trades = append(d.trades, *closed)
+	}
+	p.Fee = order.Plus(p.Fee, f.Fee)
+	p.FilledAt = f.Time
+	net := e.Fill.Quantity
+	if e.Fill.FeeAsset == e.Symbol.Base() {
+		net = order.Minus(net, e.Fill.Fee)
+	}
+	if e.Fill.Side == market.Sell && !d.leads(s.Spec) {
+		d.lock(e.Symbol, e.Fill.Quantity) // its pair will be said to be free
+	}
+	if e.Fill.Side == market.Buy {
+		d.lock(e.Symbol, net.Neg())
+		d.protect(p, net, f.Price)
+	}
+	p.sync(d)
+	if p.group != nil && e.Fill.Side == market.Sell {
+		p.group.held = order.Minus(p.group.held, e.Fill.Quantity)
+		for _, other := range [...]*public{p.group.stop, p.group.aim} {
+			if other != nil && other != p {
+				other.sync(d) // its cancel may have come first: now it is known what for
+			}
+		}
+	}
+}
+
+// Candle tells a closed candle, before the strategy is asked: gtd orders run out, trailing stops follow.
+func (d *Desk) Candle(s market.Symbol, c market.Candle, at time.Time) Result {
+	i := d.index(s)
+	last, err := order.FromFloat(c.Close)
+	if i < 0 || err != nil {
+		return Result{}
+	}
+	d.sym[i].last = last
+	d.ledger.OnCandle(s, c)
+	d.absorb(d.book.WithdrawUnsent(s, at), at)
+	for _, p := range d.working() {
+		if p.Symbol == s && !p.done {
+			p.candle(d, c, at)
+		}
+	}
+	d.work(at)
+	return d.take()
+}
+
+// NextDue is the earliest time at which Due has something to do; zero: none.
+func (d *Desk) NextDue() time.Time {
+	next := d.book.NextDue()
+	for _, g := range d.groups {
+		if t := g.nextDue(); !t.IsZero() && (next.IsZero() || t.Before(next)) {
+			next = t
+		}
+	}
+	return next
+}
+
+// Begin starts a step at the run's clock; intents of it become orders.
+func (d *Desk) Begin(step int64, now market.Time) { d.step, d.now = step, now }

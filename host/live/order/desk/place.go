@@ -1,0 +1,200 @@
+package desk
+
+import (
+	"slices"
+	"time"
+
+	"github.com/govalues/decimal"
+
+	"github.com/assay-run/assay/host/live/order"
+	"github.com/assay-run/assay/plugin-sdk/market"
+)
+
+// work does what has become possible: orders that waited are proposed, replaced ones placed anew,
+// brackets renewed, rests settled.
+func (d *Desk) work(at time.Time) {
+	for _, g := range d.groups {
+		if g.renewing {
+			g.back(d)
+		}
+	}
+	for _, p := range d.working() {
+		if p.change != nil && !p.waiting {
+			d.changed(p)
+		}
+		if p.waiting && p.group == nil {
+			d.place(p, at)
+		}
+	}
+	for i, s := range d.cfg.Symbols {
+		if d.book.Exposure(s).Sell.IsZero() {
+			if t := d.ledger.Settle(s, d.sym[i].rules, d.sym[i].last); t != nil {
+				d.trades = append(d.trades, *t)
+			}
+		}
+	}
+	d.groups = slices.DeleteFunc(d.groups, func(g *bracket) bool { return len(g.legs()) == 0 })
+	for _, g := range d.groups {
+		g.work(d, at)
+	}
+}
+
+// changed looks whether the cancel of a replaced order is confirmed, and what it left.
+func (d *Desk) changed(p *public) {
+	s, _ := d.book.Get(p.live())
+	if !s.State.Terminal() || !s.Settled {
+		return
+	}
+	in := p.change
+	p.change = nil
+	if s.State != order.Canceled {
+		p.sync(d) // it ended otherwise: there is nothing to replace
+		return
+	}
+	p.apply(d, in)
+	if p.Quantity.IsPos() && p.FilledQuantity.Cmp(p.Quantity) >= 0 {
+		p.end(d, market.StatusFilled, "")
+		return
+	}
+	p.waiting = true
+}
+
+// place proposes an order, once nothing holds back what it needs.
+func (d *Desk) place(p *public, at time.Time) {
+	if p.Side == market.Sell && d.makeRoom(p, at) {
+		return
+	}
+	spec, reason := d.spec(p)
+	if reason == "" && p.Side == market.Buy && d.book.Unresolved(p.Symbol) {
+		reason = order.CodeUnresolved
+	}
+	if reason == "" {
+		reason = d.sym[p.sym].rules.Check(spec, d.sym[p.sym].last)
+	}
+	if reason != "" {
+		p.end(d, market.StatusRejected, reason)
+		return
+	}
+	p.waiting = false
+	d.propose(Proposal{Specs: []order.Spec{spec}, Shrinks: p.Side == market.Sell}, p)
+}
+
+// propose hands the specs out and ties them to the orders they are of.
+func (d *Desk) propose(proposal Proposal, orders ...*public) {
+	for i, s := range proposal.Specs {
+		d.byID[s.ClientOrderID] = orders[i]
+		orders[i].ids = append(orders[i].ids, s.ClientOrderID)
+	}
+	d.proposed = append(d.proposed, proposal.Specs...)
+	d.out.Proposals = append(d.out.Proposals, proposal)
+}
+
+// next is a spec with the next number.
+func (d *Desk) next(p *public) order.Spec {
+	d.seq++
+	s := order.Spec{
+		Seq: d.seq, ClientOrderID: order.ClientID(d.cfg.RunID, d.seq), Symbol: p.Symbol, Side: p.Side, Type: p.Type,
+		LimitPrice: p.LimitPrice, StopPrice: p.StopPrice, Reference: d.sym[p.sym].last, Exit: p.Side == market.Sell, Public: p.ID, Step: d.step,
+	}
+	if p.Type == market.TrailingStop {
+		s.Type = market.Stop
+	}
+	if p.TimeInForce == market.IOC {
+		s.TimeInForce = market.IOC // gtd is counted here: the venue knows no candles
+	}
+	return s
+}
+
+// spec sizes an order for the venue.
+func (d *Desk) spec(p *public) (order.Spec, string) {
+	s, rules := d.next(p), d.sym[p.sym].rules
+	rest := order.Minus(p.Quantity, p.FilledQuantity)
+	switch {
+	case p.Side == market.Sell:
+		wanted := d.ledger.Quantity(p.Symbol)
+		if p.intent.Size.Kind == market.SizeQuantity {
+			wanted = wanted.Min(rest)
+		}
+		s.Quantity = rules.ExitQuantity(s.Type, wanted, d.available(p.sym))
+		p.Quantity = order.Plus(s.Quantity, p.FilledQuantity)
+	case p.intent.Size.Kind == market.SizeQuantity:
+		s.Quantity = rules.RoundQuantity(s.Type, rest)
+		if rules.Affordable(s.Type, d.freeCash(), s.Price()).Cmp(s.Quantity) < 0 {
+			return s, "insufficient_cash" // the venue would say no, and rejects count
+		}
+	case !d.budget(p).IsPos():
+		return s, "insufficient_cash"
+	case p.Type == market.Market:
+		s.QuoteAmount = rules.Spendable(d.budget(p))
+	default:
+		s.Quantity = rules.Affordable(s.Type, d.budget(p), s.Price())
+		p.Quantity = s.Quantity
+	}
+	switch {
+	case s.Quantity.IsPos() || s.QuoteAmount.IsPos():
+	case p.Side == market.Sell && !d.ledger.Quantity(p.Symbol).IsPos():
+		return s, "reduce_only_no_position"
+	default:
+		return s, order.CodeBelowMinimum
+	}
+	return s, ""
+}
+
+// budget of a buy that is sized by cash: never more than the cash that no working order may spend.
+func (d *Desk) budget(p *public) dec {
+	free := d.freeCash()
+	v, _ := order.FromFloat(p.intent.Size.Value)
+	if p.intent.Size.Kind == market.SizeCashFraction {
+		return order.Times(free, v)
+	}
+	return v.Min(free)
+}
+
+// freeCash is the cash that no working order may spend.
+func (d *Desk) freeCash() dec {
+	free := d.ledger.Cash()
+	for _, s := range d.cfg.Symbols {
+		free = order.Minus(free, d.book.Exposure(s).BuyValue)
+	}
+	for _, s := range d.proposed {
+		if s.Side == market.Buy {
+			free = order.Minus(free, s.QuoteAmount.Max(order.Times(s.Quantity, s.Price())))
+		}
+	}
+	return free
+}
+
+// available is the base that no order of ours holds: at most what the run holds.
+func (d *Desk) available(sym int) dec {
+	held := order.Minus(d.ledger.Quantity(d.cfg.Symbols[sym]), d.book.Exposure(d.cfg.Symbols[sym]).Sell)
+	out := dec{}
+	for _, s := range d.proposed {
+		if s.Side == market.Sell && s.Symbol == d.cfg.Symbols[sym] && d.leads(s) {
+			out = order.Plus(out, s.Quantity)
+		}
+	}
+	held = order.Minus(held, out)
+	if d.sym[sym].known {
+		held = held.Min(order.Minus(d.sym[sym].free, out))
+	}
+	return held.Max(decimal.Zero)
+}
+
+// makeRoom takes back the exits of brackets that hold what an order wants to sell. True: wait for them.
+func (d *Desk) makeRoom(p *public, at time.Time) bool {
+	wanted := d.ledger.Quantity(p.Symbol)
+	if p.intent.Size.Kind == market.SizeQuantity {
+		wanted = wanted.Min(p.Quantity)
+	}
+	if d.available(p.sym).Cmp(wanted) >= 0 {
+		return false
+	}
+	wait := false
+	for _, g := range d.groups {
+		if g.parent.Symbol == p.Symbol && g.placed() {
+			wait = true
+			g.takeBack(d, at)
+		}
+	}
+	return wait
+}

@@ -1,0 +1,296 @@
+package desk
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/assay-run/assay/host/live/order"
+	"github.com/assay-run/assay/plugin-sdk/market"
+)
+
+// public is an order as the strategy knows it, with the orders of the venue behind it.
+type public struct {
+	market.Order
+	sym    int
+	intent market.Intent
+	ids    []string // the last is the one that counts
+	// waiting says that it has no order at the venue yet, or none any more, and wants one.
+	waiting bool
+	change  *market.Intent // a replace whose cancel is not confirmed
+	ending  string         // the reason of a cancel that was asked for
+	expired bool           // ... by the expiry of a gtd order
+	left    int            // candles of a gtd order
+	trail   trail
+	group   *bracket // of a leg
+	parent  *public
+	taken   bool // a leg whose cancel was asked for to place it anew
+	done    bool
+}
+
+// trail is how a trailing stop follows.
+type trail struct {
+	percent, amount, water dec
+}
+
+func (t trail) on() bool { return t.percent.IsPos() || t.amount.IsPos() }
+
+// stop is the trigger of a sell that trails below the water, or of a buy above it.
+func (t trail) stop(side market.Side) dec {
+	away := t.amount
+	if t.percent.IsPos() {
+		away = order.Times(t.water, t.percent)
+	}
+	if side == market.Sell {
+		return order.Minus(t.water, away)
+	}
+	return order.Plus(t.water, away)
+}
+
+func (p *public) live() string {
+	if len(p.ids) == 0 {
+		return ""
+	}
+	return p.ids[len(p.ids)-1]
+}
+
+// end finishes an order that has nothing at the venue.
+func (p *public) end(d *Desk, status market.OrderStatus, reason string) {
+	p.Status, p.Reason, p.UpdatedAt = status, reason, d.now
+	p.waiting, p.done = false, true
+	d.tell(p)
+}
+
+// working is the orders that are not done, in order of acceptance.
+func (d *Desk) working() []*public {
+	d.live = slices.DeleteFunc(d.live, func(p *public) bool { return p.done })
+	return slices.Clone(d.live)
+}
+
+// reopen puts an order back among the working ones.
+func (d *Desk) reopen(p *public) {
+	p.done = false
+	i, found := slices.BinarySearchFunc(d.live, p, func(a, b *public) int { return cmp.Compare(a.ID, b.ID) })
+	if !found {
+		d.live = slices.Insert(d.live, i, p)
+	}
+}
+
+func (d *Desk) tell(p *public) { d.updates = append(d.updates, p.Order) }
+
+// sync brings the order up to what the book says of those behind it.
+func (p *public) sync(d *Desk) {
+	before := p.Order
+	filled, spent := dec{}, dec{}
+	settled := true
+	for _, id := range p.ids {
+		s, _ := d.book.Get(id)
+		filled, spent = order.Plus(filled, s.Filled), order.Plus(spent, s.Spent)
+		settled = settled && s.Settled
+	}
+	p.FilledQuantity, p.AveragePrice = filled, order.Share(spent, filled)
+	s, ok := d.book.Get(p.live())
+	if !ok || p.waiting {
+		return
+	}
+	if p.group != nil && s.State == order.Rejected && (s.Reason == order.CodeNotSent || s.Reason == order.CodeNeverReached) {
+		p.waiting = true // the position still needs it
+		return
+	}
+	if p.group != nil && s.State == order.Canceled && settled && !p.taken && p.ending == "" && p.group.halfFired(p) {
+		// The venue ended it with the first trade of the other exit; what that one leaves still needs it.
+		d.reopen(p)
+		p.waiting, p.group.renew = true, true
+		if p.Status != market.StatusOpen {
+			p.Status, p.Reason, p.UpdatedAt = market.StatusOpen, "", d.now
+			d.tell(p)
+		}
+		return
+	}
+	d.reopen(p) // a late fill does
+	status, reason := Status(s.State), s.Reason
+	switch {
+	case s.State.Terminal() && !settled, s.State.Terminal() && p.renews(s.State):
+		// Trades are missing, or the next order of the venue's is about to follow: it is still at work.
+		status, reason = market.StatusOpen, ""
+	case s.State.Terminal():
+		p.done = true
+		status, reason = p.verdict(s.State, status, reason)
+	}
+	if status == market.StatusOpen && filled.IsPos() {
+		status = market.StatusPartiallyFilled
+	}
+	if p.intent.Size.Kind != market.SizeQuantity && status == market.StatusFilled && p.group == nil {
+		p.Quantity = filled
+	}
+	if status != market.StatusRejected && status != market.StatusCanceled && status != market.StatusExpired {
+		reason = ""
+	}
+	p.Status, p.Reason = status, reason
+	if p.group != nil && status == market.StatusRejected {
+		p.group.refuse(d, reason)
+	}
+	if p.Order != before {
+		p.UpdatedAt = d.now
+		d.tell(p)
+	}
+}
+
+// renews says that the end of the venue's order is not that of the strategy's.
+func (p *public) renews(s order.State) bool {
+	if s != order.Canceled {
+		return false
+	}
+	return p.change != nil || (p.group != nil && p.taken && p.ending == "")
+}
+
+// verdict is how an end is shown: by why it was asked for.
+func (p *public) verdict(s order.State, status market.OrderStatus, reason string) (market.OrderStatus, string) {
+	switch {
+	case s == order.Canceled && p.expired:
+		return market.StatusExpired, "gtd"
+	case s == order.Canceled && p.ending != "":
+		return status, p.ending
+	case s == order.Canceled && p.group != nil && p.group.fired(p):
+		return status, "oco"
+	case s == order.Expired && p.TimeInForce == market.IOC:
+		return status, "ioc"
+	}
+	return status, reason
+}
+
+// Status is how a state is shown in public.
+func Status(s order.State) market.OrderStatus {
+	switch s {
+	case order.Open:
+		return market.StatusOpen
+	case order.Partial:
+		return market.StatusPartiallyFilled
+	case order.Filled:
+		return market.StatusFilled
+	case order.Canceled:
+		return market.StatusCanceled
+	case order.Rejected, order.Denied:
+		return market.StatusRejected
+	case order.Expired:
+		return market.StatusExpired
+	}
+	return market.StatusNew
+}
+
+// cancel takes the order back, for a reason.
+func (p *public) cancel(d *Desk, reason string, at time.Time) {
+	p.change = nil
+	if p.waiting {
+		p.end(d, market.StatusCanceled, reason)
+		return
+	}
+	p.ending = reason
+	d.cancelID(p.live(), at)
+}
+
+// candle lets a gtd order run out and a trailing stop follow.
+func (p *public) candle(d *Desk, c market.Candle, at time.Time) {
+	if c.OpenTime < p.CreatedAt {
+		return
+	}
+	if p.TimeInForce == market.GTD {
+		if p.left--; p.left <= 0 && !p.expired {
+			if p.waiting {
+				p.end(d, market.StatusExpired, "gtd")
+				return
+			}
+			p.expired = true
+			p.cancel(d, "gtd", at)
+			return
+		}
+	}
+	if !p.trail.on() || p.expired || p.ending != "" {
+		return
+	}
+	extreme := c.High
+	if p.Side == market.Buy {
+		extreme = c.Low
+	}
+	level, err := order.FromFloat(extreme)
+	if n := level.Cmp(p.trail.water); err != nil || (p.Side == market.Sell && n <= 0) || (p.Side == market.Buy && n >= 0) {
+		return
+	}
+	p.trail.water = level
+	stop := d.sym[p.sym].rules.RoundPrice(p.Side, p.trail.stop(p.Side))
+	if stop.Cmp(p.StopPrice) == 0 {
+		return
+	}
+	p.StopPrice, p.UpdatedAt = stop, d.now
+	d.tell(p)
+	if p.group != nil {
+		p.group.renew = true
+	} else if p.change == nil && !p.waiting {
+		p.change = &market.Intent{Action: market.Replace}
+		d.cancelID(p.live(), at)
+	}
+}
+
+// Drain hands out what the strategy has not been told: the changes of orders and the fills since the last
+// call, in order, and the round trips that closed.
+func (d *Desk) Drain() (updates []market.Order, fills []market.Fill, trades []market.Trade) {
+	updates, fills, trades = d.updates, d.fills, d.trades
+	d.updates, d.fills, d.trades = nil, nil, nil
+	return updates, fills, trades
+}
+
+// OpenOrders of the strategy, in order of acceptance, those on their way included.
+func (d *Desk) OpenOrders() []market.Order {
+	var list []market.Order
+	for _, p := range d.working() {
+		if !p.done {
+			list = append(list, p.Order)
+		}
+	}
+	return list
+}
+
+// Orders is every order of the strategy, as of now.
+func (d *Desk) Orders() []market.Order {
+	list := make([]market.Order, len(d.orders))
+	for i, p := range d.orders {
+		list[i] = p.Order
+	}
+	return list
+}
+
+// Positions that are open, marked at the last close, in request order.
+func (d *Desk) Positions() []market.Position {
+	var list []market.Position
+	for i, s := range d.cfg.Symbols {
+		p := d.ledger.Position(s, d.sym[i].last, d.now)
+		if p == nil {
+			continue
+		}
+		for _, o := range d.working() {
+			if o.Symbol == s && !o.done && o.Role == market.RoleStopLoss {
+				p.StopLoss = o.StopPrice
+			}
+			if o.Symbol == s && !o.done && o.Role == market.RoleTakeProfit {
+				p.TakeProfit = o.LimitPrice
+			}
+		}
+		list = append(list, *p)
+	}
+	return list
+}
+
+// Equity is cash and positions at the last close.
+func (d *Desk) Equity() dec {
+	return d.ledger.Equity(func(s market.Symbol) dec { return d.sym[d.index(s)].last })
+}
+
+// find is the newest open order with this client reference, or the one with this id.
+func (d *Desk) find(ref string) *public {
+	for _, p := range slices.Backward(d.working()) {
+		if ref != "" && !p.done && (p.Ref == ref || p.ID.String() == ref) {
+			return p
+		}
+	}
+	return nil
+}

@@ -1,0 +1,153 @@
+package order
+
+import (
+	"time"
+
+	"github.com/assay-run/assay/host/exchange"
+	"github.com/assay-run/assay/plugin-sdk/market"
+)
+
+// Spec is an order as it was written down: what the journal keeps as the intent's body.
+type Spec struct {
+	Seq           int64
+	ClientOrderID string
+	// ListID and Sibling name the pair that the order is a leg of; empty otherwise.
+	ListID, Sibling string
+	Symbol          market.Symbol
+	Side            market.Side
+	Type            market.OrderType
+	TimeInForce     market.TimeInForce
+	// Exactly one of Quantity (base) and QuoteAmount is above 0. Prices are 0 where the type has none.
+	Quantity, QuoteAmount dec
+	LimitPrice, StopPrice dec
+	// Reference is the price that risk values the order at: the last close where it has no price of its own.
+	Reference dec
+	// Exit says that the order can only shrink the position.
+	Exit bool
+	// Public is the order that the strategy sees; several of the venue's may stand behind it.
+	Public market.OrderID
+	Step   int64
+}
+
+// Request is the order for Trader.Submit.
+func (s Spec) Request() exchange.OrderRequest {
+	return exchange.OrderRequest{
+		ClientOrderID: s.ClientOrderID, Symbol: s.Symbol, Side: s.Side, Type: s.Type, TimeInForce: s.TimeInForce,
+		Quantity: s.Quantity, QuoteAmount: s.QuoteAmount, LimitPrice: s.LimitPrice, StopPrice: s.StopPrice,
+	}
+}
+
+// Ref names the order for Cancel and Query.
+func (s Spec) Ref() exchange.OrderRef {
+	return exchange.OrderRef{ClientOrderID: s.ClientOrderID, Symbol: s.Symbol}
+}
+
+// Source is where an event came from: the column of the journal.
+type Source string
+
+// The sources.
+const (
+	FromReply  Source = "reply"
+	FromStream Source = "stream"
+	FromQuery  Source = "query"
+	FromFills  Source = "fills"
+	FromList   Source = "list" // OpenOrders; never the source of a terminal verdict
+	FromLocal  Source = "local"
+)
+
+// Kind is what happened.
+type Kind string
+
+// The kinds of events.
+const (
+	// Handed: the connector is about to get the order; the journal has its intent.
+	Handed Kind = "sent"
+	// SubmitReply: Submit or SubmitPair returned, or its deadline passed (Outcome Unknown). Attempt tells which try.
+	SubmitReply Kind = "submit"
+	// CancelAsked: the strategy, the engine or the end of the run wants it back.
+	CancelAsked Kind = "cancel_wanted"
+	// CancelReply and QueryReply: Cancel, Query returned. AskedAt is when they were called.
+	CancelReply Kind = "cancel"
+	QueryReply  Kind = "query"
+	// OrderSeen: the account stream or OpenOrders showed it.
+	OrderSeen Kind = "order"
+	// FillSeen: the stream or Fills told of a trade.
+	FillSeen Kind = "fill"
+	// NotSendable: the next close or a barrier came before it could be sent.
+	NotSendable Kind = "not_sendable"
+	// HostRestarted: the order is of a process that is gone.
+	HostRestarted Kind = "restart"
+)
+
+// Event is one thing that happened to one order.
+type Event struct {
+	Kind          Kind
+	Source        Source
+	ClientOrderID string
+	// Attempt of a SubmitReply counts from 1; 0 is the latest.
+	Attempt int
+	Result  exchange.Result
+	// Order of a reply or a sight, Fill of a trade.
+	Order exchange.Order
+	Fill  exchange.Fill
+	// AskedAt is when the request behind a reply was made; zero: when the event is applied.
+	AskedAt time.Time
+}
+
+// Ask is what the engine has to do.
+type Ask string
+
+// What is asked. Everything about an order names it in Effect.Order.
+const (
+	// Send: apply Handed, and when that is no error call Submit and apply SubmitReply. When Pair is
+	// set: Handed once (it is for both legs), SubmitPair, SubmitReply for both with the one Result.
+	Send Ask = "send"
+	// Query and Cancel: call it, apply the reply, whatever it is: no second one is asked for before.
+	Query  Ask = "query"
+	Cancel Ask = "cancel"
+	// FetchFills: call Fills(Symbol, Since - clock offset), hand the page to FillsPage.
+	FetchFills Ask = "fetch_fills"
+	// Tell: the order changed; From is what it was.
+	Tell Ask = "tell"
+	// Count: a trade counts for the first time; Fill is set.
+	Count Ask = "count"
+	// Alarm: a warning of the run and a line of its log, with Code.
+	Alarm Ask = "alarm"
+	// Reduce: the run may only shrink positions from now on.
+	Reduce Ask = "reduce"
+	// Halt and Resume: cancels only, because of an order of unknown fate; until it is known.
+	Halt   Ask = "halt"
+	Resume Ask = "resume"
+)
+
+// Effect is one thing that the engine has to do, in the order of the list.
+type Effect struct {
+	Do     Ask
+	Order  string // client order id
+	Symbol market.Symbol
+	// Attempt of a Send, for its reply.
+	Attempt int
+	Pair    *exchange.PairRequest
+	Since   time.Time
+	From    State
+	Fill    exchange.Fill
+	// Code of an alarm, or the reason of a Halt or Reduce; Message is for people.
+	Code, Message string
+}
+
+// The codes of alarms and of reasons.
+const (
+	CodeLateFill     = "LATE_FILL"
+	CodeOverfill     = "OVERFILL"
+	CodeFillConflict = "FILL_CONFLICT"
+	// CodeOrderConflict: a message says what cannot be: an order lives that was rejected, say.
+	CodeOrderConflict    = "ORDER_CONFLICT"
+	CodeUnresolved       = "SYMBOL_UNRESOLVED"
+	CodeUnknownOrder     = "ORDER_UNKNOWN"
+	CodeNeverReached     = "NEVER_REACHED_VENUE"
+	CodeNotSent          = "EXPIRED_BEFORE_SEND"
+	CodeTypeUnsupported  = "ORDER_TYPE_UNSUPPORTED"
+	CodeBelowMinimum     = "BELOW_MINIMUM"
+	CodeMarketHalted     = "MARKET_HALTED"
+	CodeUnresolvedTooOld = "ORDER_FATE_UNKNOWN"
+)

@@ -1,0 +1,252 @@
+package order
+
+import (
+	"fmt"
+	"math/big"
+	"slices"
+
+	"github.com/assay-run/assay/host/exchange"
+	"github.com/assay-run/assay/plugin-sdk/market"
+)
+
+// maxMoneyScale and priceDigits fix the money unit as in a backtest.
+const (
+	maxMoneyScale = 10
+	priceDigits   = 15
+)
+
+// Ledger is the books of a run: cash in quote, one position a symbol, fees. It starts flat with
+// the cash there was; what the account holds besides is not its business. Nothing in it is
+// rounded but the cost of a part that is sold, to the money unit, so that always exactly
+//
+//	cash + costs + fees = start cash + realised.
+//
+// A fee in quote is paid from cash. A fee in the base makes the position smaller, as if so much of it had
+// been sold at the price of the fill to pay it. A fee in a third asset has a ledger of its own.
+type Ledger struct {
+	quote               string
+	scale               int
+	initial, cash, fees *big.Rat
+	books               []*book
+	third               map[string]*big.Rat
+	fills, trades       int64
+}
+
+// book is one symbol.
+type book struct {
+	symbol                   market.Symbol
+	quantity, cost, realised *big.Rat
+	dust                     bool // what is left is too small to sell: shown flat
+	trip                     *trip
+}
+
+// NewLedger begins the books. All symbols have the same quote currency.
+func NewLedger(cash dec, symbols []market.Symbol) (*Ledger, error) {
+	if len(symbols) == 0 || cash.IsNeg() {
+		return nil, fmt.Errorf("a ledger needs symbols and cash of at least 0, it has %d and %s", len(symbols), cash)
+	}
+	l := &Ledger{
+		quote: symbols[0].Quote(), scale: min(max(priceDigits-cash.Trunc(0).Prec(), 0), maxMoneyScale),
+		initial: exact(cash), cash: exact(cash), fees: ratZero, third: map[string]*big.Rat{},
+	}
+	for _, s := range symbols {
+		if s.Quote() != l.quote {
+			return nil, fmt.Errorf("%s and %s have different quote currencies", symbols[0], s)
+		}
+		l.books = append(l.books, &book{symbol: s, quantity: ratZero, cost: ratZero, realised: ratZero})
+	}
+	return l, nil
+}
+
+func (l *Ledger) book(s market.Symbol) *book {
+	for _, b := range l.books {
+		if b.symbol == s {
+			return b
+		}
+	}
+	return nil
+}
+
+// Origin is what a fill belongs to: the order that the strategy sees.
+type Origin struct {
+	Order market.OrderID
+	Role  market.Role
+	Tag   string
+	// Reference is the price that was expected: of the stop, or the last close of a market order; 0 for limits.
+	Reference dec
+}
+
+// Fill books a trade and returns it as the strategy and the results see it, with the round
+// trip that it closed. Whether the trade is new is the Book's business.
+func (l *Ledger) Fill(f exchange.Fill, o Origin) (market.Fill, *market.Trade, error) {
+	b := l.book(f.Symbol)
+	if b == nil {
+		return market.Fill{}, nil, fmt.Errorf("a fill of %s, which is not part of the run", f.Symbol)
+	}
+	q, n := exact(f.Quantity), value(f)
+	fee := l.feeInQuote(f)
+	wasFlat := b.flat()
+	realised := ratZero
+	l.fees = plus(l.fees, fee)
+	if f.FeeAsset == l.quote || fee.Sign() == 0 {
+		l.cash = minus(l.cash, fee)
+	}
+	if f.Side == market.Buy {
+		b.quantity, b.cost = plus(b.quantity, q), plus(b.cost, n)
+		l.cash = minus(l.cash, n)
+		b.dust = false
+	} else {
+		realised = b.sell(q, n, l.scale)
+		l.cash = plus(l.cash, n)
+	}
+	if f.FeeAsset == f.Symbol.Base() && fee.Sign() != 0 {
+		realised = plus(realised, b.sell(exact(f.Fee), fee, l.scale))
+	}
+	if third := f.FeeAsset; third != "" && third != l.quote && third != f.Symbol.Base() {
+		l.third[third] = plus(l.thirdOf(third), exact(f.Fee))
+	}
+	l.fills++
+	out := l.shown(f, o, b, fee, realised)
+	if wasFlat && !b.flat() {
+		b.trip = newTrip(f, o)
+	}
+	var closed *market.Trade
+	if b.trip != nil {
+		b.trip.fill(f, o, fee, realised)
+		if b.quantity.Sign() == 0 {
+			closed = l.close(b)
+		}
+	}
+	return out, closed, nil
+}
+
+// sell takes q off the position for proceeds and returns the gross profit.
+func (b *book) sell(q, proceeds *big.Rat, scale int) *big.Rat {
+	cost := b.cost
+	if b.quantity.Cmp(q) != 0 && b.quantity.Sign() != 0 {
+		cost = rounded(new(big.Rat).Quo(times(b.cost, q), b.quantity), scale)
+	}
+	gross := minus(proceeds, cost)
+	b.quantity, b.cost, b.realised = minus(b.quantity, q), minus(b.cost, cost), plus(b.realised, gross)
+	return gross
+}
+
+// flat is how the position is shown.
+func (b *book) flat() bool { return b.quantity.Sign() == 0 || b.dust }
+
+// feeInQuote is the fee, valued at the price of the fill when it is in the base; a third asset has no value here.
+func (l *Ledger) feeInQuote(f exchange.Fill) *big.Rat {
+	switch f.FeeAsset {
+	case l.quote:
+		return exact(f.Fee)
+	case f.Symbol.Base():
+		return times(exact(f.Fee), exact(f.Price))
+	}
+	return ratZero
+}
+
+func (l *Ledger) thirdOf(asset string) *big.Rat {
+	if r := l.third[asset]; r != nil {
+		return r
+	}
+	return ratZero
+}
+
+func (l *Ledger) shown(f exchange.Fill, o Origin, b *book, fee, realised *big.Rat) market.Fill {
+	reference, slipped := f.Price, ratZero
+	if o.Reference.IsPos() {
+		reference = o.Reference
+		slipped = times(new(big.Rat).Abs(minus(exact(f.Price), exact(reference))), exact(f.Quantity))
+	}
+	return market.Fill{
+		ID: market.FillID(l.fills), OrderID: o.Order, Symbol: f.Symbol, Side: f.Side, Role: o.Role, Quantity: f.Quantity,
+		Price: f.Price, ReferencePrice: reference, Slippage: toDec(slipped), Fee: toDec(fee), Liquidity: f.Liquidity, Time: f.Time,
+		PositionAfter: toDec(b.quantity), RealizedPnL: toDec(realised), Tag: o.Tag,
+	}
+}
+
+// Settle looks at what is left of a symbol once nothing of it is being sold: a rest that the market
+// does not take is dust, shown flat, and closes the round trip. It stays in the books.
+func (l *Ledger) Settle(symbol market.Symbol, rules Rules, price dec) *market.Trade {
+	b := l.book(symbol)
+	if b == nil || b.flat() || b.trip == nil || !b.trip.reduced || !rules.Dust(toDec(b.quantity), price) {
+		return nil
+	}
+	b.dust = true
+	return l.close(b)
+}
+
+// Check verifies the identity of the books.
+func (l *Ledger) Check() error {
+	left, right := plus(l.cash, l.fees), l.initial
+	for _, b := range l.books {
+		left, right = plus(left, b.cost), plus(right, b.realised)
+	}
+	if left.Cmp(right) != 0 {
+		return fmt.Errorf("the books do not balance: %s is not %s", left.FloatString(20), right.FloatString(20))
+	}
+	return nil
+}
+
+// Cash in quote. Initial is what the run began with.
+func (l *Ledger) Cash() dec { return toDec(l.cash) }
+
+// Initial cash in quote.
+func (l *Ledger) Initial() dec { return toDec(l.initial) }
+
+// Fees paid in quote and in the base, in quote.
+func (l *Ledger) Fees() dec { return toDec(l.fees) }
+
+// AssetAmount is an amount of one asset.
+type AssetAmount struct {
+	Asset  string
+	Amount dec
+}
+
+// ThirdFees are the fees paid in other assets than base and quote, by asset.
+func (l *Ledger) ThirdFees() []AssetAmount {
+	list := make([]AssetAmount, 0, len(l.third))
+	for asset, r := range l.third {
+		list = append(list, AssetAmount{asset, toDec(r)})
+	}
+	slices.SortFunc(list, func(a, b AssetAmount) int {
+		if a.Asset < b.Asset {
+			return -1
+		}
+		return 1
+	})
+	return list
+}
+
+// Quantity that is held of a symbol, dust included.
+func (l *Ledger) Quantity(symbol market.Symbol) dec {
+	if b := l.book(symbol); b != nil {
+		return toDec(b.quantity)
+	}
+	return dec{}
+}
+
+// Flat says that nothing but dust is held.
+func (l *Ledger) Flat(symbol market.Symbol) bool {
+	b := l.book(symbol)
+	return b == nil || b.flat()
+}
+
+// Dust is what is held and too small to be sold.
+func (l *Ledger) Dust(symbol market.Symbol) dec {
+	if b := l.book(symbol); b != nil && b.dust {
+		return toDec(b.quantity)
+	}
+	return dec{}
+}
+
+// Equity is the cash and every position at a price, dust included.
+func (l *Ledger) Equity(price func(market.Symbol) dec) dec {
+	sum := l.cash
+	for _, b := range l.books {
+		if b.quantity.Sign() != 0 {
+			sum = plus(sum, times(b.quantity, exact(price(b.symbol))))
+		}
+	}
+	return toDec(sum)
+}

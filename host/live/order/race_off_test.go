@@ -1,0 +1,5 @@
+//go:build !race
+
+package order
+
+const raced = 1

@@ -1,0 +1,130 @@
+package order
+
+import (
+	"math/big"
+	"slices"
+
+	"github.com/assay-run/assay/host/exchange"
+	"github.com/assay-run/assay/plugin-sdk/market"
+)
+
+// trip is a round trip that is under way: from flat to flat.
+type trip struct {
+	symbol                market.Symbol
+	opened, closed        market.Time
+	bought, boughtFor     *big.Rat
+	sold, soldFor         *big.Rat
+	fees, slippage, gross *big.Rat
+	low, high             *big.Rat // of the prices while it was held
+	candles               int
+	entryTag, exitTag     string
+	exit                  market.Role
+	orders                []market.OrderID
+	reduced               bool
+}
+
+func newTrip(f exchange.Fill, o Origin) *trip {
+	return &trip{
+		symbol: f.Symbol, opened: f.Time, bought: ratZero, boughtFor: ratZero, sold: ratZero, soldFor: ratZero, fees: ratZero,
+		slippage: ratZero, gross: ratZero, low: exact(f.Price), high: exact(f.Price), entryTag: o.Tag,
+	}
+}
+
+func (t *trip) fill(f exchange.Fill, o Origin, fee, realised *big.Rat) {
+	t.fees = plus(t.fees, fee)
+	t.gross = plus(t.gross, realised)
+	if o.Reference.IsPos() {
+		t.slippage = plus(t.slippage, times(new(big.Rat).Abs(minus(exact(f.Price), exact(o.Reference))), exact(f.Quantity)))
+	}
+	if !slices.Contains(t.orders, o.Order) {
+		t.orders = append(t.orders, o.Order)
+	}
+	t.closed = max(t.closed, f.Time)
+	t.extreme(exact(f.Price), exact(f.Price))
+	if f.Side == market.Buy {
+		t.bought, t.boughtFor = plus(t.bought, exact(f.Quantity)), plus(t.boughtFor, value(f))
+		return
+	}
+	t.reduced = true
+	t.sold, t.soldFor = plus(t.sold, exact(f.Quantity)), plus(t.soldFor, value(f))
+	t.exit, t.exitTag = o.Role, o.Tag
+}
+
+func (t *trip) extreme(low, high *big.Rat) {
+	t.low, t.high = least(t.low, low), largest(t.high, high)
+}
+
+// OnCandle counts the candle for the round trips that are under way. Of the one in which a trip
+// began only the close is known to be after it.
+func (l *Ledger) OnCandle(symbol market.Symbol, c market.Candle) {
+	b := l.book(symbol)
+	if b == nil || b.trip == nil || b.flat() || c.CloseTime <= b.trip.opened {
+		return
+	}
+	low, lowErr := fromFloat(c.Low)
+	high, highErr := fromFloat(c.High)
+	last, lastErr := fromFloat(c.Close)
+	if lowErr != nil || highErr != nil || lastErr != nil {
+		return // the feed drops such candles
+	}
+	if c.OpenTime <= b.trip.opened {
+		b.trip.extreme(exact(last), exact(last))
+		return
+	}
+	b.trip.candles++
+	b.trip.extreme(exact(low), exact(high))
+}
+
+// CandlesHeld counts candles since the one in which the position was opened.
+func (l *Ledger) CandlesHeld(symbol market.Symbol) int {
+	if b := l.book(symbol); b != nil && b.trip != nil {
+		return b.trip.candles
+	}
+	return 0
+}
+
+// close ends the round trip of a symbol.
+func (l *Ledger) close(b *book) *market.Trade {
+	t := b.trip
+	b.trip = nil
+	l.trades++
+	entry := new(big.Rat).Quo(t.boughtFor, t.bought)
+	exit := ratZero
+	if t.sold.Sign() != 0 {
+		exit = new(big.Rat).Quo(t.soldFor, t.sold)
+	}
+	pnl := minus(t.gross, t.fees)
+	share, _ := new(big.Rat).Quo(pnl, t.boughtFor).Float64()
+	return &market.Trade{
+		ID: market.TradeID(l.trades), Symbol: t.symbol, Direction: market.Long, Quantity: toDec(t.bought), EntryTime: t.opened, ExitTime: t.closed,
+		EntryPrice: toDec(entry), ExitPrice: toDec(exit), GrossPnL: toDec(t.gross), Fees: toDec(t.fees), Slippage: toDec(t.slippage), PnL: toDec(pnl),
+		Return: share, ExitReason: exitReason(t.exit), CandlesHeld: t.candles,
+		MAE: toDec(least(ratZero, times(minus(t.low, entry), t.bought))), MFE: toDec(largest(ratZero, times(minus(t.high, entry), t.bought))),
+		EntryTag: t.entryTag, ExitTag: t.exitTag, OrderIDs: t.orders,
+	}
+}
+
+// exitReason is the role of the closing order; an order of the strategy is a signal.
+func exitReason(r market.Role) string {
+	if r == market.RoleEntry || r == market.RoleExit {
+		return "signal"
+	}
+	return r.String()
+}
+
+// Position of a symbol at a price; nil when it is shown flat.
+func (l *Ledger) Position(symbol market.Symbol, price dec, at market.Time) *market.Position {
+	b := l.book(symbol)
+	if b == nil || b.flat() {
+		return nil
+	}
+	held := times(b.quantity, exact(price))
+	p := &market.Position{
+		Symbol: symbol, Direction: market.Long, Quantity: toDec(b.quantity), MarkPrice: price, MarketValue: toDec(held),
+		AverageEntryPrice: toDec(new(big.Rat).Quo(b.cost, b.quantity)), UnrealizedPnL: toDec(minus(held, b.cost)), UpdatedAt: at,
+	}
+	if t := b.trip; t != nil {
+		p.RealizedPnL, p.Fees, p.OpenedAt = toDec(t.gross), toDec(t.fees), t.opened
+	}
+	return p
+}

@@ -1,0 +1,271 @@
+package live
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/assay-run/assay/host/exchange"
+	"github.com/assay-run/assay/host/live/feed"
+	"github.com/assay-run/assay/host/live/journal"
+	"github.com/assay-run/assay/host/live/order"
+	"github.com/assay-run/assay/host/result"
+	"github.com/assay-run/assay/host/runner"
+	"github.com/assay-run/assay/plugin-sdk/market"
+)
+
+// The phases of a run, in the order of a good one.
+const (
+	phaseReconciling = "reconciling"
+	phaseWarming     = "warming"
+	phaseTrading     = "trading"
+	phaseStopping    = "stopping"
+)
+
+// ExchangeError ends a run: EXCHANGE_ERROR with a reason of live.md.
+type ExchangeError struct {
+	// Reason is unreachable, symbol, reconcile, clock_skew, connector_crashed or subscription_refused.
+	Reason, Message string
+	Data            map[string]any
+	Err             error
+}
+
+// Error is the message.
+func (e *ExchangeError) Error() string { return e.Message }
+
+// Unwrap is the cause.
+func (e *ExchangeError) Unwrap() error { return e.Err }
+
+func exchangeError(reason string, err error, format string, args ...any) *ExchangeError {
+	return &ExchangeError{Reason: reason, Message: fmt.Sprintf(format, args...), Err: err}
+}
+
+// Run implements runner.Execution.
+func (x *Execution) Run(ctx context.Context) runner.Outcome {
+	defer x.plugin.Watch(ctx)()
+	err := x.begin()
+	if err == nil {
+		err = x.trade(ctx)
+	}
+	outcome := x.outcome(err)
+	x.plugin.Close("the run is over")
+	x.writeEnd(outcome)
+	x.gate.Lock()
+	x.ended = x.clock()
+	x.gate.Unlock()
+	return outcome
+}
+
+// begin writes the run down before it touches the network.
+func (x *Execution) begin() error {
+	req := x.req // as it was understood
+	req.StrategyParams, req.Execution, req.Exchange = x.plan.Params, x.plan.ExecutionJSON, x.venue.ID
+	text, err := json.Marshal(req)
+	if err != nil {
+		return err
+	}
+	x.journal, err = x.opts.Journal.Begin(context.Background(), journal.Info{
+		RunID: x.runID, RunTag: order.Tag(x.runID), Mode: x.req.Mode, Exchange: x.venue.ID, Symbols: x.plan.Symbols, Timeframe: x.plan.Timeframe,
+		Request: text, StrategySHA256: x.plan.Strategy.SHA256, StartedAt: market.FromTime(x.started),
+	})
+	return err
+}
+
+// writeEnd writes how the run ended. A run without it was interrupted.
+func (x *Execution) writeEnd(o runner.Outcome) {
+	if x.journal == nil {
+		return
+	}
+	end := journal.End{Status: journal.Completed, StopReason: runner.StopFinished, At: market.FromTime(x.clock())}
+	if o.Stopped {
+		end.StopReason = runner.StopStopped
+	}
+	if o.Failure != nil {
+		end.Status, end.StopReason = journal.Failed, runner.StopError
+		text, err := json.Marshal(map[string]any{"code": o.Failure.Code, "message": o.Failure.Message, "data": o.Failure.Data})
+		if err == nil {
+			end.Error = text
+		}
+	}
+	if err := x.journal.End(context.Background(), end); err != nil {
+		x.log.Error("the end of the run cannot be written into the journal", "error", err)
+	}
+}
+
+// trade is the run from the connection to its end.
+func (x *Execution) trade(ctx context.Context) error {
+	conn, err := x.connect(ctx)
+	if err != nil {
+		return x.stopped(ctx, err)
+	}
+	defer func() {
+		// Of a run that is over: nothing of it is open there any more.
+		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
+		defer cancel()
+		if _, err := conn.Session.Close(closing, false); err != nil {
+			x.log.Warn("the connector did not close in good order", "error", err)
+		}
+	}()
+	x.enter(phaseReconciling)
+	markets, err := x.markets(ctx, conn)
+	if err != nil {
+		return x.stopped(ctx, err)
+	}
+	x.enter(phaseWarming)
+	err = x.steps(ctx, conn, markets)
+	return x.stopped(ctx, err)
+}
+
+// connect opens the connector, again and again while the venue is out of reach.
+func (x *Execution) connect(ctx context.Context) (*exchange.Connection, error) {
+	conn, err := x.venue.Connect(ctx)
+	if err != nil {
+		return nil, exchangeError("connector_crashed", err, "the connector of %s could not be started: %v", x.venue.ID, err)
+	}
+	limit, cancel := context.WithTimeout(ctx, x.opts.ConnectLimit)
+	defer cancel()
+	for {
+		_, err := conn.Session.Open(limit, x.openRequest())
+		var answer *exchange.Error
+		switch {
+		case err == nil:
+			return conn, nil
+		case errors.As(err, &answer) && answer.Result.Outcome == exchange.AuthFailed:
+			return nil, err
+		}
+		x.log.Warn("the exchange cannot be reached", "exchange", x.venue.ID, "error", err)
+		select {
+		case <-time.After(time.Second):
+		case <-limit.Done():
+			return nil, exchangeError("unreachable", err, "%s could not be reached within %s: %v", x.venue.ID, x.opts.ConnectLimit, err)
+		}
+	}
+}
+
+func (x *Execution) openRequest() exchange.OpenRequest {
+	return exchange.OpenRequest{
+		RunID: x.runID, Trading: x.req.Mode == runner.ModeLive, Symbols: x.plan.Symbols, Timeframe: x.plan.Timeframe,
+		Config: x.config,
+	}
+}
+
+// markets are the rules of the run's symbols, in their order.
+func (x *Execution) markets(ctx context.Context, conn *exchange.Connection) ([]exchange.Market, error) {
+	all, err := conn.Session.Markets(ctx)
+	if err != nil {
+		return nil, exchangeError("unreachable", err, "%s does not say which markets it has: %v", x.venue.ID, err)
+	}
+	known := map[market.Symbol]exchange.Market{}
+	for _, m := range all {
+		known[m.Symbol] = m
+	}
+	out := make([]exchange.Market, 0, len(x.plan.Symbols))
+	for _, s := range x.plan.Symbols {
+		m, ok := known[s]
+		if !ok || !m.Trading {
+			e := exchangeError("symbol", nil, "%s does not trade %s", x.venue.ID, s)
+			e.Data = map[string]any{"symbol": s}
+			return nil, e
+		}
+		out = append(out, m)
+	}
+	return out, nil
+}
+
+// stopped lets a stop win over the errors that it causes.
+func (x *Execution) stopped(ctx context.Context, err error) error {
+	if err == nil || ctx.Err() == nil {
+		return err
+	}
+	return context.Cause(ctx)
+}
+
+func isStop(err error) bool {
+	return errors.Is(err, runner.ErrStopRequested) || errors.Is(err, runner.ErrShutdown)
+}
+
+// outcome names the end of the run.
+func (x *Execution) outcome(err error) runner.Outcome {
+	switch {
+	case err == nil:
+		o := runner.Outcome{}
+		if x.engine != nil && x.engine.Bankrupt() {
+			x.warn("BANKRUPT", fmt.Sprintf("equity was gone at %s: every position was closed there and the run ended", x.engine.Time()))
+			o.Message = "The account went bankrupt."
+		}
+		return o
+	case isStop(err):
+		return runner.Outcome{Stopped: true, Message: x.stopMessage()}
+	}
+	return runner.Outcome{Failure: x.failure(err)}
+}
+
+// stopMessage says what a stop has left: positions are kept.
+func (x *Execution) stopMessage() string {
+	var parts []string
+	if x.killed {
+		parts = append(parts, "The plugin did not end by itself and was killed.")
+	}
+	x.gate.Lock()
+	defer x.gate.Unlock()
+	books, _ := x.booksLocked()
+	positions, _ := books.Positions()
+	for _, p := range positions {
+		parts = append(parts, fmt.Sprintf("Kept: %s of %s.", p.Quantity.Trim(0), p.Symbol))
+	}
+	return strings.Join(parts, " ")
+}
+
+// failure describes a fault.
+func (x *Execution) failure(err error) *result.Failure {
+	x.gate.Lock()
+	phase, at := x.phase, x.lastStepLocked()
+	x.gate.Unlock()
+	return x.plugin.Failure(err, phase, at, func(f *result.Failure) {
+		var venue *ExchangeError
+		var data *feed.DataError
+		var answer *exchange.Error
+		switch {
+		case errors.As(err, new(*journal.WriteError)):
+			f.Code, f.Data = "ARTIFACT_WRITE_FAILED", map[string]any{"file": journal.FileName}
+		case errors.As(err, &venue):
+			f.Code, f.Data = "EXCHANGE_ERROR", map[string]any{"reason": venue.Reason}
+			for k, v := range venue.Data {
+				f.Data[k] = v
+			}
+		case errors.As(err, &data):
+			f.Code, f.Data = "DATA_ERROR", map[string]any{"reason": "invalid_candles", "symbol": data.Symbol, "open_time": data.OpenTime}
+		case errors.As(err, &answer) && answer.Result.Outcome == exchange.AuthFailed:
+			f.Code, f.Data = "EXCHANGE_AUTH_FAILED", map[string]any{"venue_code": answer.Result.VenueCode}
+		}
+	})
+}
+
+func (x *Execution) lastStepLocked() market.Time {
+	if x.engine == nil || x.engine.Step() < 0 {
+		return 0
+	}
+	return x.engine.Time()
+}
+
+// Stop asks the plugin to end; open orders are cancelled in the books.
+func (x *Execution) stopPlugin(cause error) error {
+	x.enter(phaseStopping)
+	x.gate.Lock()
+	err := error(nil)
+	if x.engine != nil {
+		err = x.engine.Finish()
+	}
+	x.gate.Unlock()
+	if err != nil {
+		return err
+	}
+	x.killed = x.plugin.Stop(cause.Error())
+	return cause
+}
+
+// candleAlarm keeps what the user should know about the candles.
+func (x *Execution) candleAlarm(a feed.Alarm) { x.warn(a.Code, a.Message) }

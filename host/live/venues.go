@@ -1,0 +1,203 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/assay-run/assay/host/backtest"
+	"github.com/assay-run/assay/host/candle"
+	"github.com/assay-run/assay/host/catalog"
+	"github.com/assay-run/assay/host/exchange"
+	"github.com/assay-run/assay/host/exchange/sim"
+	"github.com/assay-run/assay/host/play"
+	"github.com/assay-run/assay/host/runner"
+	"github.com/assay-run/assay/plugin-sdk/market"
+)
+
+// Connector is an executable connector that was found at the start.
+type Connector struct {
+	Description exchange.Description
+	// Fault says why it cannot be used; nil when it can.
+	Fault *catalog.Fault
+	// Certified connectors may trade real money.
+	Certified bool
+	Connect   func(context.Context) (*exchange.Connection, error)
+}
+
+// Exchanges are all exchanges of a service: those of the candle store, the simulated
+// market, and the connectors.
+type Exchanges struct {
+	Store      *candle.Store
+	Connectors []Connector
+}
+
+// Entry is one exchange of GET /exchanges.
+type Entry struct {
+	exchange.Description
+	Default, Certified bool
+	Fault              *catalog.Fault
+	// DateRange has the stored candles, by symbol and timeframe.
+	DateRange map[market.Symbol]map[string]candle.Range
+	connect   func(context.Context) (*exchange.Connection, error)
+}
+
+// List is every exchange: stored ones by id, then sim, then connectors by id. A connector whose id
+// the store holds candles under is one entry, which can do both.
+func (e *Exchanges) List(ctx context.Context) ([]Entry, error) {
+	stored, err := e.Store.Exchanges(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var list []Entry
+	taken := map[string]candle.Exchange{}
+	for _, s := range stored {
+		if s.ID == sim.ID || slices.ContainsFunc(e.Connectors, func(c Connector) bool { return c.Description.ID == s.ID }) {
+			taken[s.ID] = s
+			continue
+		}
+		list = append(list, Stored(e.Store, s))
+	}
+	own := Entry{Description: sim.Describe(), Certified: true, connect: func(context.Context) (*exchange.Connection, error) {
+		c := sim.New(e.Store)
+		return &c, nil
+	}}
+	list = append(list, own)
+	for _, c := range e.Connectors {
+		list = append(list, Entry{Description: c.Description, Certified: c.Certified, Fault: c.Fault, connect: c.Connect})
+	}
+	for i := range list {
+		if s, ok := taken[list[i].ID]; ok {
+			list[i].Modes = append([]string{runner.ModeBacktest}, list[i].Modes...)
+			list[i].DateRange = s.DateRange
+		}
+	}
+	return list, nil
+}
+
+// Stored is the entry of a stored exchange, whose paper runs replay the store.
+func Stored(store *candle.Store, s candle.Exchange) Entry {
+	d := sim.DescribeStore(s)
+	d.Sandbox = false
+	d.Name = "Imported candles of " + s.ID
+	if s.ID == backtest.DefaultExchange {
+		d.Name = "Bundled sample candles"
+	}
+	d.Modes = append([]string{runner.ModeBacktest}, d.Modes...)
+	return Entry{Description: d, Default: s.ID == backtest.DefaultExchange, Certified: true, DateRange: s.DateRange,
+		connect: func(context.Context) (*exchange.Connection, error) {
+			c := sim.NewStore(store, s)
+			return &c, nil
+		}}
+}
+
+// Choose implements Venues: the exchange that was named, or, for paper, the first that
+// offers everything, the default one before the others.
+func (e *Exchanges) Choose(ctx context.Context, req runner.StartRequest, p *play.Plan) (Venue, error) {
+	all, err := e.List(ctx)
+	if err != nil {
+		return Venue{}, err
+	}
+	if req.Exchange != "" {
+		i := slices.IndexFunc(all, func(x Entry) bool { return x.ID == req.Exchange || slices.Contains(x.Aliases, req.Exchange) })
+		if i < 0 {
+			ids := []string{}
+			for _, x := range all {
+				ids = append(ids, x.ID)
+			}
+			return Venue{}, play.Refuse("EXCHANGE_NOT_FOUND", map[string]any{"available": ids}, "There is no exchange %q.", req.Exchange)
+		}
+		return all[i].venue(req, p)
+	}
+	slices.SortStableFunc(all, func(a, b Entry) int { return rank(b) - rank(a) })
+	var refusal error
+	for _, x := range all {
+		v, err := x.venue(req, p)
+		if err == nil {
+			return v, nil
+		}
+		if refusal == nil {
+			refusal = err
+		}
+	}
+	return Venue{}, refusal
+}
+
+func rank(e Entry) int {
+	if e.Default {
+		return 1
+	}
+	return 0
+}
+
+// venue says whether an exchange can do what a request asks for.
+func (e Entry) venue(req runner.StartRequest, p *play.Plan) (Venue, error) {
+	switch {
+	case e.Fault != nil:
+		return Venue{}, play.Refuse("EXCHANGE_UNAVAILABLE", map[string]any{"reason": e.Fault.Code}, "The exchange %q cannot be used: %s", e.ID, e.Fault.Message)
+	case !slices.Contains(e.Modes, req.Mode):
+		return Venue{}, play.Refuse("MODE_NOT_SUPPORTED", map[string]any{"reason": "mode"}, "Exchange %q offers %v, not %s.", e.ID, e.Modes, req.Mode)
+	case !slices.Contains(e.Timeframes, p.Timeframe):
+		return Venue{}, play.Refuse("UNSUPPORTED_TIMEFRAME", map[string]any{"available": names(e.Timeframes)}, "Exchange %q has no %s candles.", e.ID, p.Timeframe)
+	}
+	if unknown := e.unknown(p.Symbols); len(unknown) > 0 {
+		return Venue{}, play.Refuse("UNSUPPORTED_SYMBOL", map[string]any{"symbols": unknown, "available": e.Symbols}, "Exchange %q has no candles of %v.", e.ID, unknown)
+	}
+	config, err := e.config(req)
+	if err != nil {
+		return Venue{}, err
+	}
+	return Venue{ID: e.ID, Description: e.Description, Config: config, Certified: e.Certified, Connect: e.connect}, nil
+}
+
+func names(list []market.Timeframe) []string {
+	out := []string{}
+	for _, t := range list {
+		out = append(out, t.String())
+	}
+	return out
+}
+
+func (e Entry) unknown(symbols []market.Symbol) []market.Symbol {
+	var unknown []market.Symbol
+	for _, s := range symbols {
+		if e.Symbols != nil && !slices.Contains(e.Symbols, s) {
+			unknown = append(unknown, s)
+		}
+	}
+	return unknown
+}
+
+// config decodes exchange_config. Paper keeps no credentials.
+func (e Entry) config(req runner.StartRequest) (exchange.Config, error) {
+	c, err := exchange.DecodeConfig(e.ConfigSchema, []byte(req.ExchangeConfig.Reveal()))
+	var bad *exchange.ConfigError
+	switch {
+	case errors.As(err, &bad):
+		return c, &play.RequestError{Code: "VALIDATION_FAILED", Message: "The request is not valid.",
+			Fields: []play.FieldError{{Pointer: bad.Pointer(), Message: bad.Error(), Rule: bad.Rule}}}
+	case err != nil:
+		return c, fmt.Errorf("exchange %s: %w", e.ID, err)
+	case c.Sandbox && !e.Sandbox:
+		return c, play.Refuse("MODE_NOT_SUPPORTED", map[string]any{"reason": "sandbox"}, "Exchange %q has no sandbox.", e.ID)
+	}
+	if req.Mode != runner.ModeLive {
+		c.APIKey.Wipe()
+		c.Secret.Wipe()
+		c.Password.Wipe()
+		c.APIKey, c.Secret, c.Password = exchange.Secret{}, exchange.Secret{}, exchange.Secret{}
+		return c, nil
+	}
+	missing := []string{}
+	if e.RequiresCredentials && c.APIKey.Empty() {
+		missing = append(missing, "apiKey")
+	}
+	if e.RequiresCredentials && c.Secret.Empty() {
+		missing = append(missing, "secret")
+	}
+	if len(missing) > 0 {
+		return c, play.Refuse("CREDENTIALS_REQUIRED", map[string]any{"missing": missing}, "Live trading on %q needs %v in exchange_config.", e.ID, missing)
+	}
+	return c, nil
+}

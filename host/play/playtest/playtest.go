@@ -1,0 +1,222 @@
+// Package playtest is what tests of runs share: strategies that do everything and
+// strategies that do what they must not. The test binary plays each of them when it runs
+// under its name.
+package playtest
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	sdk "github.com/assay-run/assay/plugin-sdk"
+	"github.com/assay-run/assay/plugin-sdk/market"
+	"github.com/assay-run/assay/plugin-sdk/serve"
+)
+
+// Roles are the strategies by name. Exit ends a process as a crash does.
+func Roles(exit func(int)) map[string]func() {
+	list := map[string]func(){
+		"good":     func() { serve.Strategy(sdk.Spec{Name: "good", Version: "1.2.3"}, NewGood) },
+		"randomly": func() { serve.Strategy(randomSpec(), NewRandom) },
+	}
+	for name, act := range misdeeds(exit) {
+		list[name] = func() {
+			serve.Strategy(sdk.Spec{Name: name}, func(GoodParams) (sdk.Strategy, error) { return &misbehaving{act: act}, nil })
+		}
+	}
+	return list
+}
+
+// Install puts plugins into a folder: this test binary under each name, with the
+// name at its end so that each has a hash of its own.
+func Install(t testing.TB, dir string, names ...string) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		src, err := os.Open(self)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dst, err := os.OpenFile(filepath.Join(dir, name), os.O_CREATE|os.O_WRONLY, 0o755)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.Copy(dst, io.MultiReader(src, strings.NewReader(name))); err != nil {
+			t.Fatal(err)
+		}
+		if err := dst.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := src.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// GoodParams are those of Good.
+type GoodParams struct {
+	Every int `param:"every" default:"50" min:"2" max:"10000" doc:"Candles between trades"`
+}
+
+// Good buys and sells in turn.
+type Good struct {
+	Step int64
+}
+
+// NewGood is the constructor that the SDK serves.
+func NewGood(p GoodParams) (sdk.Strategy, error) { return &Good{int64(p.Every)}, nil }
+
+// OnCandle implements sdk.Strategy.
+func (g *Good) OnCandle(v sdk.View) ([]sdk.Intent, error) {
+	if v.Index()%g.Step != 0 {
+		return nil, nil
+	}
+	v.Publish("close", v.Candle().Close)
+	if v.Flat() {
+		v.Log("buy", "close", v.Candle().Close)
+		return sdk.Buy(sdk.CashFraction(0.5)).Tag("turn"), nil
+	}
+	return sdk.ClosePosition(), nil
+}
+
+// MisdeedStep is the step at which plugins misbehave.
+const MisdeedStep = 700
+
+type misbehaving struct {
+	act func(sdk.View) ([]sdk.Intent, error)
+}
+
+func (m *misbehaving) OnCandle(v sdk.View) ([]sdk.Intent, error) { return m.act(v) }
+
+func at700(act func()) func(sdk.View) ([]sdk.Intent, error) {
+	return func(v sdk.View) ([]sdk.Intent, error) {
+		if v.Index() == MisdeedStep {
+			act()
+		}
+		return nil, nil
+	}
+}
+
+func misdeeds(exit func(int)) map[string]func(sdk.View) ([]sdk.Intent, error) {
+	signal := func(s syscall.Signal) func() { return func() { _ = syscall.Kill(os.Getpid(), s); select {} } }
+	intent := func(in sdk.Intents) func(sdk.View) ([]sdk.Intent, error) {
+		return func(v sdk.View) ([]sdk.Intent, error) {
+			if v.Index() == MisdeedStep {
+				return in, nil
+			}
+			return nil, nil
+		}
+	}
+	return map[string]func(sdk.View) ([]sdk.Intent, error){
+		"exits":     at700(func() { fmt.Fprintln(os.Stderr, "last words"); exit(3) }),
+		"segfaults": at700(signal(syscall.SIGSEGV)),
+		"stops":     at700(signal(syscall.SIGSTOP)),
+		"hangs":     at700(func() { select {} }),
+		"panics":    at700(func() { panic("no idea") }),
+		"errs": func(v sdk.View) ([]sdk.Intent, error) {
+			if v.Index() == MisdeedStep {
+				return nil, errors.New("the feed of my dreams is gone")
+			}
+			return nil, nil
+		},
+		"nan":     intent(sdk.Buy(sdk.Quantity(math.NaN()))),
+		"inf":     intent(sdk.Buy(sdk.Quantity(1)).Limit(math.Inf(1))),
+		"unknown": intent(sdk.Buy(sdk.Quantity(1)).On("NO/SUCH")),
+		"chatty": func(v sdk.View) ([]sdk.Intent, error) {
+			for i := range 300 {
+				v.Log("flood", "i", i, "text", strings.Repeat("x", 200))
+				v.Publish(fmt.Sprint("series", i%100), float64(i))
+			}
+			return nil, nil
+		},
+		"prints": at700(func() {
+			block := strings.Repeat("y", 1<<20)
+			for range 8 {
+				fmt.Print(block)
+				fmt.Fprint(os.Stderr, block)
+			}
+		}),
+	}
+}
+
+// RandomParams are those of the strategy that draws its intents from a seed: every action,
+// type, size and bracket.
+type RandomParams struct {
+	Seed int `param:"seed" default:"1" min:"1" max:"1000000" doc:"Seed"`
+}
+
+func randomSpec() sdk.Spec {
+	return sdk.Spec{Name: "randomly", MaxSymbols: 4, Supports: sdk.Supports{Short: true, MultiSymbol: true}}
+}
+
+// Random is the strategy.
+type Random struct {
+	r    *rand.Rand
+	seen int64
+}
+
+// NewRandom is the constructor that the SDK serves.
+func NewRandom(p RandomParams) (sdk.Strategy, error) {
+	return &Random{r: rand.New(rand.NewPCG(uint64(p.Seed), 7))}, nil
+}
+
+func (s *Random) Warmup() int { return 5 }
+
+func (s *Random) OnFill(sdk.View, sdk.Fill) { s.seen++ }
+
+func (s *Random) OnCandle(v sdk.View) ([]sdk.Intent, error) {
+	if s.r.IntN(4) != 0 {
+		return nil, nil
+	}
+	symbols := v.Symbols()
+	symbol := symbols[s.r.IntN(len(symbols))]
+	c := v.Candle(symbol)
+	near := c.Close * (0.97 + 0.06*s.r.Float64())
+	var in sdk.Intents
+	side := sdk.Buy
+	if s.r.IntN(2) == 0 {
+		side = sdk.Sell
+	}
+	size := sdk.CashFraction(0.05 + 0.9*s.r.Float64())
+	if s.r.IntN(2) == 0 {
+		size = sdk.Quantity(s.r.Float64() * v.Equity() / c.Close)
+	}
+	switch s.r.IntN(9) {
+	case 0:
+		in = sdk.ClosePosition(symbol)
+	case 1:
+		in = sdk.CancelAll(symbol)
+	case 2:
+		in = sdk.Replace("r").Limit(near)
+	case 3:
+		in = side(size).Stop(near)
+	case 4:
+		in = side(size).Limit(near).ExpireAfter(1 + s.r.IntN(5)).StopLoss(sdk.Percent(0.02)).TakeProfit(sdk.Percent(0.02)).Ref("r")
+	case 5:
+		in = side(size).TrailPercent(0.02)
+	case 6:
+		in = side(size).Stop(near).Limit(near * 1.001)
+	case 7:
+		in = side(sdk.Position)
+	default:
+		in = side(size).StopLoss(sdk.TrailingPercent(0.03)).TakeProfit(sdk.At(near * 1.02)).Tag(fmt.Sprint(s.seen))
+	}
+	// What a strategy sees must be equal in all modes, so it goes into the intents.
+	if len(v.OpenOrders()) > 3 || v.Position(symbol).CandlesHeld > 40 {
+		in = append(in, sdk.CancelAll(symbol).And(sdk.ClosePosition(symbol))...)
+	}
+	if in[0].Action != market.Replace && in[0].Action != market.Cancel {
+		in = in.On(symbol)
+	}
+	return in, nil
+}
