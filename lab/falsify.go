@@ -24,6 +24,7 @@ import (
 type falsifyOptions struct {
 	dir, plugin  string
 	run          string
+	candidate    string
 	profile      string
 	printProfile bool
 	full         bool
@@ -45,6 +46,7 @@ func (a *app) falsifyCommand() *cobra.Command {
 		Example: cli.Examples(
 			"lab falsify sma_cross    # the run that was completed last; there is one first if there is none",
 			"lab falsify sma_cross --run run_6rvs7gxczpvrxcpd --full",
+			"lab falsify sma_cross --candidate CR    # the baseline of a candidate",
 			"lab falsify sma_cross --only cost_stress --only delay_stress",
 			"lab falsify sma_cross --skip permuted_candles --workers 1",
 			"lab falsify sma_cross --print-profile > strict.json    # change it, then: --profile strict.json",
@@ -55,6 +57,7 @@ func (a *app) falsifyCommand() *cobra.Command {
 	f.StringVar(&o.dir, "dir", "", "folder of the strategy, where it has to be run first (default: looked up by slug)")
 	f.StringVar(&o.plugin, "plugin", "", "a finished program instead of building one, where it has to be run first")
 	f.StringVar(&o.run, "run", "", "the run to attack (default: the one that was completed last)")
+	f.StringVar(&o.candidate, "candidate", "", "a packed revision: its baseline is attacked")
 	f.StringVar(&o.profile, "profile", "", "a file with other counts and thresholds than falsify-profile/1")
 	f.BoolVar(&o.printProfile, "print-profile", false, "print the profile that would be used, and attack nothing")
 	f.BoolVar(&o.full, "full", false, "999 replays instead of 199, and the whole search on shuffled candles")
@@ -65,6 +68,7 @@ func (a *app) falsifyCommand() *cobra.Command {
 	f.IntVar(&o.workers, "workers", 0, "how many replays are made side by side (default: number of CPUs)")
 	a.Arguments(c, a.Slugs)
 	a.Folder(c, "dir")
+	a.Offer(c, "candidate", a.candidates)
 	return a.Action(c, func(ctx context.Context, args []string) (cli.Outcome, error) { return a.falsify(ctx, args[0], o) })
 }
 
@@ -74,6 +78,9 @@ func (a *app) falsify(ctx context.Context, slug string, o falsifyOptions) (cli.O
 	}
 	if o.workers < 0 {
 		return cli.Outcome{}, cli.Usage("--workers", "--workers must be at least 1, or 0 for the number of CPUs")
+	}
+	if o.candidate != "" && (o.run != "" || o.plugin != "" || o.dir != "") {
+		return cli.Outcome{}, cli.Usage("--candidate", "--candidate names the run: leave --run, --plugin and --dir out")
 	}
 	p, err := o.chosen()
 	if err != nil {
@@ -163,8 +170,13 @@ func testIDs() []string {
 // is made now as lab run would.
 func (a *app) baseOf(ctx context.Context, h *evaluate.Host, slug string, o falsifyOptions) (*falsify.Base, error) {
 	id := o.run
+	var err error
+	if o.candidate != "" {
+		if id, err = a.baselineOf(ctx, h, slug, o.candidate); err != nil {
+			return nil, err
+		}
+	}
 	if id == "" {
-		var err error
 		if id, err = falsify.Newest(ctx, h, slug); err != nil {
 			return nil, err
 		}

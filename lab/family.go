@@ -468,8 +468,8 @@ func (a *app) runTrial(ctx context.Context, slug string, o runOptions) (cli.Outc
 	if !ok || name == "" || err != nil || index < 0 {
 		return cli.Outcome{}, cli.Usage("--trial", "%q is not of the form PLAN:INDEX, for example plan_6rvs7gxczpvrxcpd:12", o.trial)
 	}
-	if len(o.set) > 0 || o.params != "" || o.paramsFile != "" || o.seed != "" || o.request != "" || o.force || o.noReuse || o.revealTest {
-		return cli.Outcome{}, cli.Usage("--trial", "--trial fixes everything, and a trial has no test: leave --set, --params, --params-file, --seed, --request, --force, --no-reuse and --reveal-test out")
+	if len(o.set) > 0 || o.params != "" || o.paramsFile != "" || o.seed != "" || o.request != "" || o.candidate != "" || o.force || o.noReuse || o.revealTest {
+		return cli.Outcome{}, cli.Usage("--trial", "--trial fixes everything, and a trial has no test: leave --set, --params, --params-file, --seed, --request, --candidate, --force, --no-reuse and --reveal-test out")
 	}
 	var answer *evaluate.Answer
 	err = a.withSearch(ctx, slug, familyOptions{dir: o.dir, plugin: o.plugin, plan: name}, func(_ *evaluate.Host, s *family.Search) error {

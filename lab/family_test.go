@@ -193,6 +193,7 @@ func TestWorkersChangeNothing(t *testing.T) {
 					t.Error(out)
 				}
 				files := outputs(t, state)
+				files["registry"] = tried(t, state)
 				if first == nil {
 					first = files
 					checkTrials(t, name, files["trials.csv"])
@@ -205,6 +206,20 @@ func TestWorkersChangeNothing(t *testing.T) {
 			}
 		})
 	}
+}
+
+// tried is how many runs and trials the registry has: whoever counts trials later counts
+// them.
+func tried(t *testing.T, state string) string {
+	t.Helper()
+	code, out := labIn(t.Context(), t, io.Discard, "runs", "list", "--state-dir", state, "--json")
+	var list struct {
+		Result struct{ Runs []json.RawMessage }
+	}
+	if err := json.Unmarshal([]byte(out), &list); err != nil || code != 0 || len(list.Result.Runs) == 0 {
+		t.Fatalf("exit %d, %v: %s", code, err, out)
+	}
+	return strconv.Itoa(len(list.Result.Runs))
 }
 
 // checkTrials looks at the rows that each of these families must have.

@@ -21,10 +21,11 @@ const (
 )
 
 // makeCandles writes so many candles from 2021 on: candles walk 1000 1d FILE. A walk goes
-// up and down by chance, stairs go up and down by turns.
+// up and down by chance, stairs go up and down by turns. Tides rise after much volume and
+// fall after little, which is an edge that is there.
 func makeCandles(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 4 {
-		ts.Fatalf("usage: candles walk|stairs COUNT 1h|1d FILE")
+		ts.Fatalf("usage: candles walk|stairs|tides COUNT 1h|1d FILE")
 	}
 	n, err := strconv.Atoi(args[1])
 	ts.Check(err)
@@ -33,8 +34,9 @@ func makeCandles(ts *testscript.TestScript, neg bool, args []string) {
 	var b bytes.Buffer
 	b.WriteString("time,open,high,low,close,volume\n")
 	open, at := 1000.0, time.Date(2021, 1, 1, 0, 0, 0, 0, time.UTC)
+	loud := true
 	for i := range n {
-		next := 0.0
+		next, volume := 0.0, 1000.5
 		switch args[0] {
 		case "walk":
 			next = open * (1 + 0.03*random.NormFloat64())
@@ -43,10 +45,15 @@ func makeCandles(ts *testscript.TestScript, neg bool, args []string) {
 				open = stairHigh
 			}
 			next = stairLow + stairHigh - open
+		case "tides":
+			loud = loud != (random.Float64() < 0.12)
+			drift := map[bool]float64{true: 0.0022, false: -0.0022}[loud]
+			next = open * (1 + drift + 0.004*random.NormFloat64())
+			volume = map[bool]float64{true: 1.5e6, false: 5e5}[loud] + float64(random.IntN(1000))
 		default:
 			ts.Fatalf("there are no candles of kind %s", args[0])
 		}
-		fmt.Fprintf(&b, "%s,%.2f,%.2f,%.2f,%.2f,1000.5\n", at.Format(time.RFC3339), open, max(open, next)+0.07, min(open, next)-0.07, next)
+		fmt.Fprintf(&b, "%s,%.2f,%.2f,%.2f,%.2f,%g\n", at.Format(time.RFC3339), open, max(open, next)+0.07, min(open, next)-0.07, next, volume)
 		open, at = next, at.Add(step)
 	}
 	ts.Check(os.WriteFile(ts.MkAbs(args[3]), b.Bytes(), 0o644))

@@ -26,6 +26,7 @@ func TestMain(m *testing.M) {
 		"lab": func() {
 			os.Exit(checkedMain(os.Args[1:]))
 		},
+		"governance": governanceMain,
 	})
 }
 
@@ -47,6 +48,9 @@ func TestScripts(t *testing.T) {
 			"candles":    makeCandles,
 			"between":    between,
 			"firstdiff":  firstDiff,
+			"plane":      startPlane,
+			"keys":       makeKeys,
+			"fetch":      fetchPath,
 		},
 	})
 }

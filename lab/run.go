@@ -34,6 +34,7 @@ type runOptions struct {
 	plugin     string
 	request    string
 	trial      string
+	candidate  string
 	force      bool
 	noReuse    bool
 	revealTest bool
@@ -53,6 +54,7 @@ func (a *app) runCommand() *cobra.Command {
 			"lab run sma_cross --params '{\"fast\":5,\"slow\":40}' --json",
 			"lab run sma_cross --request request.json    # exactly this question",
 			"lab run sma_cross --trial plan_6rvs7gxczpvrxcpd:12    # a trial of a search, in full",
+			"lab run sma_cross --candidate CR --force    # what a candidate pins, with new times",
 			"lab run sma_cross --force    # execute again and compare the result",
 			"lab run sma_cross --reveal-test    # show the test, which is then no longer clean",
 		),
@@ -67,11 +69,13 @@ func (a *app) runCommand() *cobra.Command {
 	f.StringVar(&o.plugin, "plugin", "", "a finished program instead of building one")
 	f.StringVar(&o.request, "request", "", "a request.json: exactly its plugin, candles, parameters and rules instead of lab.json")
 	f.StringVar(&o.trial, "trial", "", "PLAN:INDEX, a trial of a search: executed in full, its result must be the same")
+	f.StringVar(&o.candidate, "candidate", "", "a packed revision: exactly its program, parameters, candles and rules")
 	f.BoolVar(&o.force, "force", false, "execute again what is answered; the result must be the same")
 	f.BoolVar(&o.noReuse, "no-reuse", false, "execute and store nothing, for timing")
 	f.BoolVar(&o.revealTest, "reveal-test", false, "show the locked test metrics; this is noted, and later new trials of the family are post_peek")
 	a.Arguments(c, a.Slugs)
 	a.Folder(c, "dir")
+	a.Offer(c, "candidate", a.candidates)
 	return a.Action(c, func(ctx context.Context, args []string) (cli.Outcome, error) { return a.run(ctx, args[0], o) })
 }
 
@@ -136,6 +140,9 @@ func (a *app) runOutcome(answer *evaluate.Answer, test *artifact.LockedMetrics, 
 // question finds out what is asked, from lab.json or from a request, before anything
 // is opened; the function that it returns looks it up.
 func (a *app) question(ctx context.Context, slug string, o runOptions) (func(*evaluate.Host) (*evaluate.Prepared, error), error) {
+	if o.candidate != "" {
+		return a.candidateQuestion(ctx, slug, o)
+	}
 	if o.request != "" {
 		return a.requested(ctx, slug, o)
 	}

@@ -155,6 +155,15 @@ type ServiceNote struct {
 	StopReason string `json:"stop_reason"`
 	Partial    bool   `json:"partial"`
 	Message    string `json:"message"`
+	// Stage is the stage that the registry of deployables had for a paper or live run when
+	// it began, empty where none was asked.
+	Stage string `json:"stage,omitempty"`
+	// CoveredSeconds is how long a paper or live run was really at work; nil where nobody
+	// has measured.
+	CoveredSeconds *float64 `json:"covered_seconds,omitempty"`
+	// DivergingFills counts the fills of a paper or live run that a backtest over its
+	// recorded candles does not reproduce; nil where nobody has compared.
+	DivergingFills *int64 `json:"diverging_fills,omitempty"`
 }
 
 // Split is what one split has produced. Its id is one of Manifest.Splits.

@@ -185,6 +185,7 @@ func (f *Feed) offer(ctx context.Context, t *track, c market.Candle) error {
 		// Fetched anew; when history does not have it yet, the waiting of steps does the rest.
 		return f.fill(ctx, t, max(f.edge(), f.slotEnd(&c)), t.next)
 	}
+	t.bad = 0
 	if !t.old(&c) && c.OpenTime > t.next {
 		if err := f.fill(ctx, t, c.OpenTime, c.OpenTime); err != nil {
 			return err

@@ -68,6 +68,7 @@ type script struct {
 	faults map[string]int
 	span   market.Time
 	quiet  [2]int // candles of a symbol still to be swallowed
+	broken [2]int // candles of a symbol since one was sent whole
 	held   [2]*exchange.CandleEvent
 }
 
@@ -193,7 +194,8 @@ func (s *script) send(i int, e exchange.CandleEvent) {
 	case 7:
 		s.faults["broken"]++
 		s.v.events <- s.breakCandle(e)
-		if s.r.IntN(2) == 0 {
+		if s.broken[i]++; s.r.IntN(2) == 0 || s.broken[i] == 2 { // a third in a row would end the run
+			s.broken[i] = 0
 			s.v.events <- e
 		}
 	case 8:
@@ -220,7 +222,7 @@ func (s *script) breakCandle(e exchange.CandleEvent) exchange.CandleEvent {
 	case 4:
 		c.Low = -c.Low
 	default:
-		c.OpenTime, c.CloseTime = c.OpenTime+10*s.span, c.CloseTime+10*s.span // not closed
+		c.OpenTime, c.CloseTime = c.OpenTime+1000*s.span, c.CloseTime+1000*s.span // not closed
 	}
 	return e
 }

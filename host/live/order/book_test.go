@@ -44,7 +44,6 @@ func TestEventPermutations(t *testing.T) {
 							h.apply(events[i], at)
 						}
 					}
-					// A reply of NOT_FOUND or UNKNOWN may have come last; a time-out before any news is news in no order.
 					got := fingerprint(h.status())
 					if want == "" {
 						want = got

@@ -81,6 +81,7 @@ func (d *Desk) tell(p *public) { d.updates = append(d.updates, p.Order) }
 // sync brings the order up to what the book says of those behind it.
 func (p *public) sync(d *Desk) {
 	before := p.Order
+	p.taken = p.taken && !p.done // an exit that ended is not being placed anew
 	filled, spent := dec{}, dec{}
 	settled := true
 	for _, id := range p.ids {
@@ -101,6 +102,9 @@ func (p *public) sync(d *Desk) {
 		// The venue ended it with the first trade of the other exit; what that one leaves still needs it.
 		d.reopen(p)
 		p.waiting, p.group.renew = true, true
+		if !slices.Contains(d.groups, p.group) {
+			d.groups = append(d.groups, p.group)
+		}
 		if p.Status != market.StatusOpen {
 			p.Status, p.Reason, p.UpdatedAt = market.StatusOpen, "", d.now
 			d.tell(p)

@@ -1,0 +1,198 @@
+package client
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/assay-run/assay/governance/bundle"
+	"github.com/assay-run/assay/governance/ledger"
+)
+
+// DefaultURL is where `governance serve` listens unless it is told otherwise.
+const DefaultURL = "http://127.0.0.1:8010"
+
+// DefaultTimeout is how long one request may take.
+const DefaultTimeout = 30 * time.Second
+
+// maxAnswer bounds what is read of one answer, in bytes.
+const maxAnswer = 64 << 20
+
+// Options say which plane a client talks to.
+type Options struct {
+	// URL is the plane's address, DefaultURL if empty; a path in it is kept as a prefix.
+	URL string
+	// HTTP makes the requests; http.DefaultClient if nil. Redirects are never followed.
+	HTTP *http.Client
+	// Timeout is for each request; DefaultTimeout if zero.
+	Timeout time.Duration
+	// Key is the plane's statement key, the text of governance.pub. Empty takes the one that
+	// the plane publishes, which shows that its answers agree with each other, no more.
+	Key []byte
+}
+
+// Client talks to one plane. It may be used by several goroutines.
+type Client struct {
+	base    *url.URL
+	http    *http.Client
+	timeout time.Duration
+	key     []byte
+}
+
+// New checks the options; nothing is sent yet.
+func New(o Options) (*Client, error) {
+	base, err := url.Parse(cmp.Or(o.URL, DefaultURL))
+	switch {
+	case err != nil:
+		return nil, errors.New("the address of the control plane is no URL: write one such as " + DefaultURL)
+	case base.Scheme != "http" && base.Scheme != "https", base.Host == "", base.RawQuery != "", base.Fragment != "":
+		return nil, fmt.Errorf("%s is no address of a control plane: write one such as %s", base.Redacted(), DefaultURL)
+	}
+	if len(o.Key) > 0 {
+		if _, err := ledger.ParseKey(o.Key); err != nil {
+			return nil, fmt.Errorf("the control plane's key: %w", err)
+		}
+	}
+	own := *cmp.Or(o.HTTP, http.DefaultClient)
+	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &Client{base: base, http: &own, timeout: cmp.Or(o.Timeout, DefaultTimeout), key: o.Key}, nil
+}
+
+// URL is the plane's address without credentials.
+func (c *Client) URL() string { return c.base.Redacted() }
+
+// call sends one request and returns the body of a success.
+func (c *Client) call(ctx context.Context, method string, body []byte, path ...string) ([]byte, error) {
+	limited, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	target := c.base.JoinPath(path...)
+	req, err := http.NewRequestWithContext(limited, method, target.String(), bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Accept", "application/json")
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return nil, c.unreachable(ctx, err)
+	}
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	switch {
+	case err != nil:
+		return nil, c.unreachable(ctx, err)
+	case len(answer) > maxAnswer:
+		return nil, c.unreachable(ctx, fmt.Errorf("/%s answered with more than %d bytes", strings.Join(path, "/"), maxAnswer))
+	case resp.StatusCode/100 == 2:
+		return answer, nil
+	}
+	if refused := readRefusal(resp.StatusCode, answer); refused != nil {
+		return nil, refused
+	}
+	return nil, c.unreachable(ctx, fmt.Errorf("%s /%s was answered with %s, which is not how a control plane refuses", method, strings.Join(path, "/"), resp.Status))
+}
+
+// unreachable leaves what the caller has ended to the caller. An *url.Error would repeat
+// the address, with credentials.
+func (c *Client) unreachable(ctx context.Context, cause error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	var wrapped *url.Error
+	if errors.As(cause, &wrapped) {
+		cause = wrapped.Err
+	}
+	return &UnreachableError{URL: c.URL(), Cause: cause}
+}
+
+// readRefusal is nil for a body that is no error envelope.
+func readRefusal(status int, body []byte) *RefusedError {
+	var envelope struct {
+		Error *struct {
+			Code    string `json:"code"`
+			Message string `json:"message"`
+			Details struct {
+				Pointer   string `json:"pointer"`
+				Reason    string `json:"reason"`
+				RequestID string `json:"request_id"`
+			} `json:"details"`
+		} `json:"error"`
+	}
+	if json.Unmarshal(body, &envelope) != nil || envelope.Error == nil || envelope.Error.Code == "" {
+		return nil
+	}
+	e := envelope.Error
+	return &RefusedError{
+		Status: status, Code: e.Code, Message: e.Message, Pointer: e.Details.Pointer, Reason: e.Details.Reason, RequestID: e.Details.RequestID,
+	}
+}
+
+// get reads a body that has a schema.
+func (c *Client) get(ctx context.Context, schema string, into any, path ...string) error {
+	body, err := c.call(ctx, http.MethodGet, nil, path...)
+	if err != nil {
+		return err
+	}
+	var head struct {
+		Schema string `json:"schema"`
+	}
+	if err := json.Unmarshal(body, &head); err != nil || head.Schema != schema {
+		return c.unreachable(ctx, fmt.Errorf("/%s is not %s", strings.Join(path, "/"), schema))
+	}
+	if err := json.Unmarshal(body, into); err != nil {
+		return c.unreachable(ctx, fmt.Errorf("/%s: %w", strings.Join(path, "/"), err))
+	}
+	return nil
+}
+
+// Log is the plane's log: its name, size and root. It is not signed; a seal is.
+func (c *Client) Log(ctx context.Context) (*ledger.Info, error) {
+	body, err := c.call(ctx, http.MethodGet, nil, "trust", "log.json")
+	if err != nil {
+		return nil, err
+	}
+	info, err := ledger.ParseInfo(body)
+	if err != nil {
+		return nil, c.unreachable(ctx, err)
+	}
+	return info, nil
+}
+
+// Trust is what answers are checked by: the pinned key, or else the published one, and the
+// published trusted root.
+func (c *Client) Trust(ctx context.Context) (key, trustedRoot []byte, err error) {
+	if key = c.key; len(key) == 0 {
+		if key, err = c.call(ctx, http.MethodGet, nil, "trust", "governance.pub"); err != nil {
+			return nil, nil, err
+		}
+	}
+	trustedRoot, err = c.call(ctx, http.MethodGet, nil, "trust", "trusted_root.json")
+	return key, trustedRoot, err
+}
+
+// Bundle is the newest submission of a revision. It is proven to be the one that the id
+// names, the seal request apart, which is not part of the id.
+func (c *Client) Bundle(ctx context.Context, revision string) (*bundle.Document, error) {
+	body, err := c.call(ctx, http.MethodGet, nil, "candidate-bundles", revision)
+	if err != nil {
+		return nil, err
+	}
+	doc, refused := bundle.Decode(body)
+	switch {
+	case refused != nil:
+		return nil, &UntrustedError{What: "the bundle of " + revision, Problems: []string{refused.Error()}}
+	case doc.Bundle.CandidateRevisionID != revision:
+		return nil, &UntrustedError{What: "the bundle of " + revision, Problems: []string{"it is " + doc.Bundle.CandidateRevisionID}}
+	}
+	return doc, nil
+}

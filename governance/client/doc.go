@@ -1,0 +1,12 @@
+// Package client talks to a control plane over HTTP: what the lab and the service link.
+//
+// Nothing that a plane answers is believed as it comes. Ingest checks the receipt's seal
+// with package ledger/verify, against the statement key that the caller has pinned or else
+// against the keys that the plane publishes under /trust; a bundle that is fetched must be
+// the one that its id names; a registry counts only as the payload that was signed.
+//
+// Errors are of four types: *UnreachableError when nobody answers as a plane does,
+// *RefusedError with the code of the plane's error envelope, *UntrustedError when an answer
+// does not hold, and those of ctx. The package imports governance/bundle, governance/ledger
+// and host/digest; the http.Client is its caller's.
+package client

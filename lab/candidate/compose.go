@@ -1,0 +1,296 @@
+package candidate
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/assay-run/assay/governance/bundle"
+	"github.com/assay-run/assay/host/artifact"
+	"github.com/assay-run/assay/host/metric"
+	"github.com/assay-run/assay/lab/selection"
+	"github.com/assay-run/assay/lab/split"
+)
+
+// subject is what a bundle says of its candidate besides the runs.
+type subject struct {
+	family, owner, title, description string
+	limits                            bundle.Limits
+}
+
+// compose maps the evidence to the core of a bundle, without lineage.
+func compose(e *collected, s subject, ledger selection.Digest) (bundle.Bundle, error) {
+	m := e.base.meta
+	extensions, err := extensionsOf(e, ledger)
+	if err != nil {
+		return bundle.Bundle{}, err
+	}
+	b := bundle.Bundle{
+		Candidate: bundle.Candidate{
+			CandidateID: candidateID(s.family, m.Symbols, m.Timeframe), FamilyID: s.family, Slug: m.Slug, Owner: s.owner, Title: s.title, Description: s.description,
+		},
+		Strategy: bundle.Strategy{
+			Name: e.base.report.Strategy.Name, Version: e.base.report.Strategy.Version, Params: m.Params, Symbols: m.Symbols,
+			Timeframes: []string{m.Timeframe}, Exchanges: exchanges(m.Exchange), Plugin: pluginOf(m.Plugin),
+		},
+		Engine: bundle.Engine{Name: m.Engine.Name, Version: m.Engine.Version}, Trials: &bundle.Trials{FamilyTrials: int64(ledger.NTrials)},
+		Limits: s.limits, KnownLimitations: limitations(e.base.report), Extensions: extensions,
+	}
+	if m.PlanID != nil {
+		b.Candidate.Lineage.FamilyRunID = *m.PlanID
+	}
+	for _, x := range e.items {
+		b.Runs = append(b.Runs, runOf(x))
+		b.Data = addData(b.Data, x.meta.Data)
+		for _, f := range x.meta.Artifacts {
+			b.Artifacts = append(b.Artifacts, bundle.Artifact{
+				Name: "runs/" + x.meta.RunID + "/" + f.Name, SHA256: f.SHA256, Size: f.Size, RunID: x.meta.RunID, MediaType: f.MediaType,
+			})
+		}
+	}
+	return b, nil
+}
+
+// candidateID is family, first symbol and timeframe, such as sma-cross.btc-usdt-1h. A month
+// is mo, since m is a minute.
+func candidateID(family string, symbols []string, timeframe string) string {
+	symbol := ""
+	if len(symbols) > 0 {
+		symbol = strings.ReplaceAll(strings.ToLower(symbols[0]), "/", "-")
+	}
+	return family + "." + symbol + "-" + strings.ReplaceAll(timeframe, "M", "mo")
+}
+
+func exchanges(id string) []string {
+	if id == "" {
+		return nil
+	}
+	return []string{id}
+}
+
+func pluginOf(p artifact.Plugin) bundle.Plugin {
+	return bundle.Plugin{
+		SHA256: p.SHA256, Size: p.Size, OS: p.OS, Arch: p.Arch, ProtocolVersion: p.ProtocolVersion, SDKVersion: p.SDKVersion,
+		GoVersion: p.GoVersion, SourceSHA256: p.SourceSHA256,
+	}
+}
+
+// limitations are what the simulation assumed.
+func limitations(r *artifact.Report) []string {
+	var list []string
+	for _, n := range r.Assumptions {
+		list = append(list, n.Code+": "+n.Message)
+	}
+	return list
+}
+
+// addData adds the candles that are not listed yet.
+func addData(list []bundle.Dataset, data []artifact.Dataset) []bundle.Dataset {
+	for _, d := range data {
+		one := bundle.Dataset{DatasetID: d.ID, SHA256: d.SHA256, Rows: d.Rows, Start: d.Start.String(), End: d.End.String()}
+		if !slices.Contains(list, one) {
+			list = append(list, one)
+		}
+	}
+	return list
+}
+
+func runOf(x *item) bundle.Run {
+	v := x.meta.Volatile
+	r := bundle.Run{
+		RunID: x.meta.RunID, Role: x.role, RequestHash: x.meta.RequestHash, ReportSHA256: reportHash(x.meta), MetadataSHA256: x.metaHash,
+		StartedAt: v.StartedAt.String(), CompletedAt: v.CompletedAt.String(), Summary: summaryOf(x), Splits: splitsOf(x),
+	}
+	if x.meta.Kind == artifact.KindService {
+		seconds := covered(x.meta)
+		r.CoveredSeconds = &seconds
+	}
+	return r
+}
+
+func reportHash(m *artifact.Metadata) string { return fileHash(m, "report.json") }
+
+func fileHash(m *artifact.Metadata, name string) string {
+	for _, f := range m.Artifacts {
+		if f.Name == name {
+			return f.SHA256
+		}
+	}
+	return ""
+}
+
+// covered is how long a paper or live run was at work, in whole seconds: as its host has
+// measured, and never longer than from its start to its end.
+func covered(m *artifact.Metadata) float64 {
+	from := m.Volatile.CompletedAt.Time().Sub(m.Volatile.StartedAt.Time())
+	seconds := math.Floor(max(from, 0).Seconds())
+	if s := m.Service; s != nil && s.CoveredSeconds != nil {
+		seconds = min(seconds, math.Floor(max(*s.CoveredSeconds, 0)))
+	}
+	return seconds
+}
+
+// summaryOf is the numbers that gates look at first.
+func summaryOf(x *item) map[string]float64 {
+	out := map[string]float64{}
+	count := func(name string, n *int64) {
+		if n != nil {
+			out[name] = float64(*n)
+		}
+	}
+	switch {
+	case x.role == bundle.RoleFalsification:
+		count("gates_failed", x.meta.Summary.GatesFailed)
+		return out
+	case x.locked != nil:
+		out = defined(x.locked.Metrics)
+	default:
+		out = defined(whole(x.report))
+	}
+	if x.role == bundle.RoleBaseline {
+		count("stress_failed", x.meta.Summary.StressFailed)
+	}
+	if s := x.meta.Service; s != nil {
+		count("diverging_fills", s.DivergingFills)
+	}
+	return out
+}
+
+// whole is the metrics of a run that has no locked test: of its one split, else of the
+// stitched walk-forward.
+func whole(r *artifact.Report) metric.Values {
+	for _, s := range r.Splits {
+		if s.ID == artifact.FullSplitID {
+			return s.Metrics
+		}
+	}
+	if r.WalkForward != nil {
+		return r.WalkForward.Metrics
+	}
+	return nil
+}
+
+// defined is the metrics that are numbers: null is left out.
+func defined(v metric.Values) map[string]float64 {
+	out := map[string]float64{}
+	for _, x := range v {
+		if x.Reason == "" && !math.IsNaN(x.Number) && !math.IsInf(x.Number, 0) {
+			out[x.Key] = x.Number
+		}
+	}
+	return out
+}
+
+// splitKinds are the kinds that a bundle knows.
+var splitKinds = []string{split.RoleTrain, split.RoleValidation, split.RoleTest, split.RoleSearch, split.RoleWalkForward, artifact.FullSplitID}
+
+func splitsOf(x *item) []bundle.Split {
+	var list []bundle.Split
+	for _, s := range x.report.Splits {
+		values := s.Metrics
+		if x.locked != nil && s.ID == x.locked.SplitID {
+			values = x.locked.Metrics
+		}
+		if slices.Contains(splitKinds, s.Role) {
+			list = append(list, bundle.Split{SplitID: s.ID, Kind: s.Role, Metrics: defined(values)})
+		}
+	}
+	return list
+}
+
+// standing is what the lab knows of a run besides what the contract has fields for.
+type standing struct {
+	ResultHash            string `json:"result_hash,omitempty"`
+	PostPeek              bool   `json:"post_peek"`
+	Deviation             bool   `json:"deviation"`
+	ValidationContaminate bool   `json:"validation_contaminated"`
+	// Of falsifications.
+	BaseRunID string `json:"base_run_id,omitempty"`
+	Overall   string `json:"overall,omitempty"`
+	ProfileID string `json:"profile_id,omitempty"`
+	Profile   string `json:"profile_sha256,omitempty"`
+}
+
+func standingOf(x *item) standing {
+	s := standing{PostPeek: x.meta.PostPeek, Deviation: x.meta.Deviation, ValidationContaminate: x.meta.ValidationContaminated}
+	if x.meta.ResultHash != nil {
+		s.ResultHash = *x.meta.ResultHash
+	}
+	if f := x.summary; f != nil {
+		s.BaseRunID, s.Overall, s.ProfileID, s.Profile = f.BaseRunID, string(f.Overall), f.Profile.ID, f.Profile.SHA256
+	}
+	return s
+}
+
+// extensionsOf is the baseline's standing with that of the search that found it, and the
+// standing of every run.
+func extensionsOf(e *collected, ledger selection.Digest) (json.RawMessage, error) {
+	out := struct {
+		standing
+		NEff      *float64            `json:"n_eff,omitempty"`
+		TestPeeks int                 `json:"test_peeks"`
+		Runs      map[string]standing `json:"runs"`
+	}{standing: standingOf(e.base), TestPeeks: ledger.TestPeeks, Runs: map[string]standing{}}
+	if n := ledger.NEff; !math.IsNaN(n) && !math.IsInf(n, 0) {
+		out.NEff = &n
+	}
+	for _, x := range e.items {
+		out.Runs[x.meta.RunID] = standingOf(x)
+	}
+	text, err := json.Marshal(out)
+	if err != nil {
+		return nil, fmt.Errorf("extensions: %w", err)
+	}
+	return text, nil
+}
+
+// lineage is where a bundle comes from: nowhere, or the revision that was packed last.
+func lineage(b *bundle.Bundle, parent *bundle.Document) {
+	l := &b.Candidate.Lineage
+	if parent == nil {
+		l.ParentRevisionID, l.ChangeClass = nil, bundle.ChangeInitial
+		return
+	}
+	id := parent.Bundle.CandidateRevisionID
+	l.ParentRevisionID, l.ChangeClass = &id, changeClass(b, &parent.Bundle)
+}
+
+// changeClass is what the change comes to as far as the lab can tell; the control plane
+// computes its own. b is not sealed yet, so that its parameters have no hash.
+func changeClass(b, parent *bundle.Bundle) string {
+	s, p := &b.Strategy, &parent.Strategy
+	if looser(&b.Limits, &parent.Limits) || !sameJSON(s.Params, p.Params) || !slices.Equal(s.Symbols, p.Symbols) ||
+		!slices.Equal(s.Timeframes, p.Timeframes) || !slices.Equal(s.Exchanges, p.Exchanges) {
+		return bundle.ChangeMaterial
+	}
+	if s.Plugin.SHA256 == p.Plugin.SHA256 || sameTrades(b, parent) {
+		return bundle.ChangeNonMaterial
+	}
+	return bundle.ChangeMaterial
+}
+
+// sameTrades says whether every trades.csv of the parent's baselines is in a bundle, by
+// split and hash.
+func sameTrades(b, parent *bundle.Bundle) bool {
+	own, before := trades(b), trades(parent)
+	for name := range before {
+		if !own[name] {
+			return false
+		}
+	}
+	return len(before) > 0
+}
+
+func trades(b *bundle.Bundle) map[string]bool {
+	out := map[string]bool{}
+	for _, a := range b.Artifacts {
+		at := slices.IndexFunc(b.Runs, func(r bundle.Run) bool { return r.RunID == a.RunID })
+		file := strings.TrimPrefix(a.Name, "runs/"+a.RunID+"/")
+		if at >= 0 && b.Runs[at].Role == bundle.RoleBaseline && strings.HasSuffix(file, "/trades.csv") {
+			out[file+" "+a.SHA256] = true
+		}
+	}
+	return out
+}

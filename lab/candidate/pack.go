@@ -1,0 +1,292 @@
+package candidate
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/ecdsa"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/assay-run/assay/governance/bundle"
+	"github.com/assay-run/assay/governance/bundle/dsse"
+	"github.com/assay-run/assay/host/digest"
+	"github.com/assay-run/assay/lab/evaluate"
+	"github.com/assay-run/assay/lab/selection"
+)
+
+// DefaultValid is how long a seal request is valid unless somebody says otherwise;
+// bundle.MaxValidity is the longest.
+const DefaultValid = 30 * 24 * time.Hour
+
+// DefaultOrigin is the name of a control plane's log unless it was given another one.
+const DefaultOrigin = "governance.local"
+
+// ParseValid reads how long a request is valid: a duration such as 12h, or days such as 30d.
+func ParseValid(text string) (time.Duration, error) {
+	d, err := time.ParseDuration(text)
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		var n uint64
+		n, err = strconv.ParseUint(days, 10, 16)
+		d = time.Duration(n) * 24 * time.Hour
+	}
+	if err != nil || d < time.Second || d > bundle.MaxValidity {
+		return 0, fmt.Errorf("%q is no duration such as 12h or 30d, from 1s to 90d", text)
+	}
+	return d, nil
+}
+
+// Options of one pack. What is empty takes what the revision that is packed again has, else
+// the default.
+type Options struct {
+	Slug string
+	// RunID is the baseline; empty takes the newest plan's selected run, else the newest.
+	RunID string
+	// Again is a revision to pack again with what was run since; nil for none.
+	Again *bundle.Document
+	// Stage is asked for: paper if empty. Family is that of the baseline if empty.
+	Stage         bundle.Stage
+	Owner, Family string
+	// Title and Description are for people.
+	Title, Description string
+	// Limits is the content of --limits, nil for none.
+	Limits []byte
+	// Valid is DefaultValid if zero.
+	Valid time.Duration
+	// LogOrigin is the log that is asked to accept the bundle.
+	LogOrigin string
+	// Author is who packs: requested_by, and the author of the look at the test.
+	Author string
+	// Key signs the bundle; nil leaves it unsigned.
+	Key *ecdsa.PrivateKey
+	Now func() time.Time
+}
+
+// Packed is a candidate as it is kept now.
+type Packed struct {
+	*bundle.Document
+	Dir string
+	// Reused says that candidate_bundle.json was there and still holds: it was left alone.
+	Reused bool
+	// Envelope is the signature over the bundle, nil without one.
+	Envelope *dsse.Envelope
+	// Skipped are failed paper and live runs, which are no evidence.
+	Skipped []string
+	shelf   *Shelf
+}
+
+// Pack makes the bundle of a candidate and keeps it. The error is an *evaluate.Error
+// RUN_NOT_FOUND or RUN_NOT_PACKABLE, or an *artifact.MismatchError when a file of a run has
+// changed. The locked test of the runs is revealed, which is noted once for each.
+func Pack(ctx context.Context, h *evaluate.Host, o Options) (*Packed, error) {
+	shelf := NewShelf(h.StateDir)
+	lock, err := shelf.lock()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = lock.Release() }() // the process's end would do it, too
+	p := &packer{host: h, shelf: shelf, Options: o}
+	evidence, err := p.evidence(ctx)
+	if err != nil {
+		return nil, err
+	}
+	core, err := p.core(ctx, evidence)
+	if err != nil {
+		return nil, err
+	}
+	out, err := p.settle(core)
+	if err != nil {
+		return nil, err
+	}
+	out.Skipped = evidence.skipped
+	return out, nil
+}
+
+type packer struct {
+	Options
+	host  *evaluate.Host
+	shelf *Shelf
+}
+
+// evidence finds and reveals the runs.
+func (p *packer) evidence(ctx context.Context) (*collected, error) {
+	c := &collector{h: p.host, slug: p.Slug}
+	var pinned *bundle.Bundle
+	runID := p.RunID
+	if p.Again != nil {
+		pinned = &p.Again.Bundle
+		if pinned.Candidate.Slug != p.Slug {
+			return nil, refuse(codeNotFound, "--candidate", "%s is of %s, not of %s", pinned.CandidateRevisionID, pinned.Candidate.Slug, p.Slug)
+		}
+		base, err := Baseline(pinned)
+		if err != nil {
+			return nil, err
+		}
+		runID = base.RunID
+	}
+	row, err := c.base(ctx, runID)
+	if err != nil {
+		return nil, err
+	}
+	found, err := c.collect(ctx, row, pinned)
+	if err != nil {
+		return nil, err
+	}
+	return found, c.reveal(ctx, found.items, cmp.Or(p.Author, "unknown"))
+}
+
+// Baseline is the run that a revision stands on: its first with that role.
+func Baseline(b *bundle.Bundle) (bundle.Run, error) {
+	for _, r := range b.Runs {
+		if r.Role == bundle.RoleBaseline {
+			return r, nil
+		}
+	}
+	return bundle.Run{}, refuse(codeNotPackable, "--candidate", "%s has no baseline run", b.CandidateRevisionID)
+}
+
+// core is the bundle without lineage and seal request.
+func (p *packer) core(ctx context.Context, e *collected) (bundle.Bundle, error) {
+	m := e.base.meta
+	ledger, err := selection.Read(ctx, p.host.Registry, p.host.Artifacts, m.RunID)
+	if err != nil {
+		return bundle.Bundle{}, err
+	}
+	s := subject{family: p.Family, owner: p.Owner, title: p.Title, description: p.Description}
+	if p.Again != nil {
+		before := p.Again.Bundle.Candidate
+		s.family, s.owner = cmp.Or(s.family, before.FamilyID), cmp.Or(s.owner, before.Owner)
+		s.title, s.description, s.limits = before.Title, before.Description, p.Again.Bundle.Limits
+	} else if s.limits, err = defaultLimits(e.base.request.InitialCash, m.Symbols); err != nil {
+		return bundle.Bundle{}, err
+	}
+	s.family, s.owner = cmp.Or(s.family, m.FamilyID), cmp.Or(s.owner, p.Author, "unknown")
+	if p.Limits != nil {
+		if s.limits, err = LimitsOver(s.limits, p.Limits); err != nil {
+			return bundle.Bundle{}, err
+		}
+	}
+	return compose(e, s, ledger.Digest())
+}
+
+// settle gives the core its lineage and request, and keeps it unless that was done.
+func (p *packer) settle(core bundle.Bundle) (*Packed, error) {
+	core.SealRequest = p.request()
+	known, err := p.shelf.ofCandidate(core.Candidate.CandidateID)
+	if err != nil {
+		return nil, err
+	}
+	doc, old, err := p.seal(core, known)
+	if err != nil {
+		return nil, err
+	}
+	out := &Packed{Document: doc, Dir: p.shelf.Dir(doc.Bundle.CandidateRevisionID), shelf: p.shelf}
+	if old != nil && p.holds(old) {
+		out.Document, out.Reused = old, true
+	}
+	return out, p.store(out)
+}
+
+// seal completes a core. old is the revision that it is already: one that differs in
+// nothing but the lineage, which then stays.
+func (p *packer) seal(core bundle.Bundle, known []*bundle.Document) (doc, old *bundle.Document, err error) {
+	tip := last(known)
+	for _, k := range known {
+		same := core
+		same.Candidate.Lineage = k.Bundle.Candidate.Lineage
+		if doc, err = sealed(same); err != nil {
+			return nil, nil, err
+		}
+		if doc.Bundle.CandidateRevisionID != k.Bundle.CandidateRevisionID {
+			continue
+		}
+		if p.Stage == "" || p.LogOrigin == "" { // nobody asked for another
+			same.SealRequest.RequestedStage = cmp.Or(p.Stage, k.Bundle.SealRequest.RequestedStage)
+			same.SealRequest.LogOrigin = cmp.Or(p.LogOrigin, k.Bundle.SealRequest.LogOrigin)
+			doc, err = sealed(same)
+		}
+		return doc, k, err
+	}
+	lineage(&core, tip)
+	doc, err = sealed(core)
+	return doc, nil, err
+}
+
+// sealed turns the contract's refusals into the lab's.
+func sealed(b bundle.Bundle) (*bundle.Document, error) {
+	doc, err := bundle.Seal(b)
+	var refused *bundle.Error
+	if errors.As(err, &refused) {
+		return nil, notPackable(refused)
+	}
+	return doc, err
+}
+
+// notPackable says which option mends a refusal, where one does.
+func notPackable(e *bundle.Error) error {
+	out := &evaluate.Error{
+		Code: codeNotPackable, Message: fmt.Sprintf("the bundle would be refused: %s", e.Error()),
+		Details: map[string]any{"pointer": e.Pointer, "reason": string(e.Code)},
+	}
+	for prefix, flag := range map[string]string{"/limits": "--limits", "/candidate/owner": "--owner", "/candidate/family_id": "--family", "/seal_request/log_origin": "--log-origin"} {
+		if rest, ok := bytes.CutPrefix([]byte(e.Pointer), []byte(prefix)); ok && (len(rest) == 0 || rest[0] == '/') {
+			out.Code, out.Details["flag"] = "USAGE", flag
+		}
+	}
+	return out
+}
+
+func (p *packer) request() bundle.SealRequest {
+	now := p.Now()
+	return bundle.SealRequest{
+		RequestedStage: cmp.Or(p.Stage, bundle.Paper), RequestedBy: cmp.Or(p.Author, "unknown"), RequestedAt: bundle.FormatTime(now),
+		ExpiresAt: bundle.FormatTime(now.Add(cmp.Or(p.Valid, DefaultValid))), LogOrigin: cmp.Or(p.LogOrigin, DefaultOrigin),
+	}
+}
+
+// holds says whether the request of a kept bundle is what is asked for, and in force.
+func (p *packer) holds(old *bundle.Document) bool {
+	s := old.Bundle.SealRequest
+	until, err := time.Parse(time.RFC3339, s.ExpiresAt)
+	return err == nil && p.Now().Before(until) && (p.Stage == "" || s.RequestedStage == p.Stage) &&
+		(p.LogOrigin == "" || s.LogOrigin == p.LogOrigin)
+}
+
+// store writes what is not there: bundle and signature.
+func (p *packer) store(out *Packed) error {
+	var envelope []byte
+	if p.Key != nil {
+		signed, err := out.Attest(bundle.TypeBundle, map[string]any{"candidate_revision_id": out.Bundle.CandidateRevisionID}, p.Key)
+		if err != nil {
+			return err
+		}
+		if envelope, err = digest.JCS(signed); err != nil {
+			return err
+		}
+		out.Envelope = &signed
+	}
+	if !out.Reused {
+		return p.shelf.keep(out.Document, envelope)
+	}
+	path := filepath.Join(out.Dir, EnvelopeName)
+	have, err := os.ReadFile(path)
+	switch {
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return err
+	case envelope != nil && !bytes.Equal(have, envelope):
+		return put(out.Dir, EnvelopeName, envelope)
+	case envelope == nil && err == nil: // signed before
+		signed, refused := dsse.Decode(have)
+		if refused != nil {
+			return &evaluate.Error{Code: "ARTIFACT_MISMATCH", Message: path + " is no signature any more: remove it, and pack with --sign-key"}
+		}
+		out.Envelope = &signed.Envelope
+	}
+	return nil
+}

@@ -1,0 +1,243 @@
+package candidate
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/assay-run/assay/governance/bundle"
+	"github.com/assay-run/assay/governance/bundle/dsse"
+	"github.com/assay-run/assay/governance/client"
+	"github.com/assay-run/assay/host/artifact"
+	"github.com/assay-run/assay/host/digest"
+	"github.com/assay-run/assay/lab/evaluate"
+	"github.com/assay-run/assay/lab/falsify"
+)
+
+// replayValid is how long the statement of a replay holds.
+const replayValid = 90 * 24 * time.Hour
+
+// Verdict is how a replayed run compares.
+type Verdict string
+
+// The verdicts.
+const (
+	Equal     Verdict = "equal"
+	Different Verdict = "different"
+	NotRun    Verdict = "not_run"
+)
+
+// Outcome is how one pinned run went.
+type Outcome struct {
+	RunID   string      `json:"run_id"`
+	Role    bundle.Role `json:"role"`
+	Verdict Verdict     `json:"verdict"`
+	// Code and Reason say why it was not run or what differs; empty where it is equal. Code
+	// is SKIPPED for what no replay could repeat: runs at a venue.
+	Code   string `json:"code"`
+	Reason string `json:"reason"`
+	// ReportSHA256 is what the replay came to, Expected what is pinned.
+	ReportSHA256 string `json:"report_sha256"`
+	Expected     string `json:"expected_report_sha256"`
+	// Trades are the hashes of trades.csv by split.
+	Trades []bundle.SplitTrades `json:"trades"`
+	hash   string
+}
+
+const codeSkipped = "SKIPPED"
+
+// ReplayOptions are how a replay is made.
+type ReplayOptions struct {
+	// Plugin is a program built here, "" for the copy in the state directory. Either must
+	// have the pinned hash.
+	Plugin string
+	// Begin hears of each run before it is executed; Progress of candles or replays in it.
+	Begin    func(runID string)
+	Progress func(done, total int64)
+}
+
+// Replay executes every pinned run of a revision again and compares the hashes. Nothing is
+// stored. Runs at a venue cannot be repeated and are skipped. An error is one that ends it
+// all, such as an interruption; what concerns one run is in its Outcome.
+func Replay(ctx context.Context, h *evaluate.Host, b *bundle.Bundle, o ReplayOptions) ([]Outcome, error) {
+	list := make([]Outcome, 0, len(b.Runs))
+	for _, run := range b.Runs {
+		if o.Begin != nil {
+			o.Begin(run.RunID)
+		}
+		out := Outcome{RunID: run.RunID, Role: run.Role, Expected: run.ReportSHA256, Trades: []bundle.SplitTrades{}, hash: run.RequestHash}
+		err := replayOne(ctx, h, b, run, o, &out)
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if err != nil {
+			out.Verdict, out.Code, out.Reason = NotRun, codeOf(err), strings.TrimPrefix(err.Error(), "run "+run.RunID+": ")
+		}
+		list = append(list, out)
+	}
+	return list, nil
+}
+
+func codeOf(err error) string {
+	var own *evaluate.Error
+	var changed *artifact.MismatchError
+	switch {
+	case errors.As(err, &own):
+		return own.Code
+	case errors.As(err, &changed):
+		return "ARTIFACT_MISMATCH"
+	}
+	return "INTERNAL"
+}
+
+func replayOne(ctx context.Context, h *evaluate.Host, b *bundle.Bundle, run bundle.Run, o ReplayOptions, out *Outcome) error {
+	switch run.Role {
+	case bundle.RolePaper, bundle.RoleCanary, bundle.RoleLive:
+		return &evaluate.Error{Code: codeSkipped, Message: "runs at a venue cannot be repeated"}
+	}
+	answer, err := execute(ctx, h, b, run, o)
+	if err != nil {
+		return err
+	}
+	out.compare(b, run, answer)
+	return nil
+}
+
+// execute runs the pinned question and stores nothing.
+func execute(ctx context.Context, h *evaluate.Host, b *bundle.Bundle, run bundle.Run, o ReplayOptions) (*evaluate.Answer, error) {
+	r, _, err := pinned(h, run)
+	if err != nil {
+		return nil, err
+	}
+	if r.Inputs.Engine.SHA256 != h.Engine.SHA256 {
+		return nil, inputsMissing(run, "it was made by another lab, sha256 %.12s…, this one is %.12s…: build the same version, and name the same folder of candles and runs",
+			r.Inputs.Engine.SHA256, h.Engine.SHA256)
+	}
+	if r.Kind == artifact.KindFalsification {
+		return falsify.Again(ctx, h, b.Candidate.Slug, run.RunID, r, func(done, planned int64, _ int) { o.progress(done, planned) })
+	}
+	p, err := Ask(ctx, h, b, run, o.Plugin)
+	if err != nil {
+		return nil, err
+	}
+	defer p.Close()
+	if p.RequestHash != run.RequestHash {
+		return nil, inputsMissing(run, "its question cannot be asked again: the program describes itself otherwise")
+	}
+	return h.Run(ctx, p, evaluate.Options{NoReuse: true, Progress: o.progress})
+}
+
+func (o *ReplayOptions) progress(done, total int64) {
+	if o.Progress != nil {
+		o.Progress(done, total)
+	}
+}
+
+// compare holds what was made against what is pinned.
+func (out *Outcome) compare(b *bundle.Bundle, run bundle.Run, answer *evaluate.Answer) {
+	out.ReportSHA256 = reportHash(answer.Metadata)
+	for _, f := range answer.Metadata.Artifacts {
+		if path.Base(f.Name) == "trades.csv" {
+			out.Trades = append(out.Trades, bundle.SplitTrades{SplitID: path.Base(path.Dir(f.Name)), SHA256: f.SHA256})
+		}
+	}
+	differs := differing(b, run, answer.Metadata)
+	switch {
+	case answer.Failure != nil:
+		out.Verdict, out.Code = Different, "RUN_FAILED"
+		out.Reason = fmt.Sprintf("split %s failed: %s: %s", answer.Failure.SplitID, answer.Failure.Code, answer.Failure.Message)
+	case out.ReportSHA256 != run.ReportSHA256 || len(differs) > 0:
+		out.Verdict, out.Code, out.Reason = Different, "NOT_REPRODUCED", "other content: "+strings.Join(differs, ", ")
+	default:
+		out.Verdict = Equal
+	}
+}
+
+// differing are the pinned files of a run that were made otherwise, at most a few.
+func differing(b *bundle.Bundle, run bundle.Run, m *artifact.Metadata) []string {
+	const most = 5
+	var list []string
+	for _, a := range b.Artifacts {
+		name, own := strings.CutPrefix(a.Name, "runs/"+run.RunID+"/")
+		if own && fileHash(m, name) != a.SHA256 {
+			if list = append(list, name); len(list) == most {
+				return append(list, "and more")
+			}
+		}
+	}
+	if len(list) == 0 && reportHash(m) != run.ReportSHA256 {
+		list = append(list, "report.json")
+	}
+	return list
+}
+
+// Count is how many outcomes have a verdict.
+func Count(list []Outcome, v Verdict) int {
+	n := 0
+	for _, o := range list {
+		if o.Verdict == v {
+			n++
+		}
+	}
+	return n
+}
+
+// Unrepeated are the runs that a replay should have repeated and could not.
+func Unrepeated(list []Outcome) []Outcome {
+	return slices.DeleteFunc(slices.Clone(list), func(o Outcome) bool { return o.Verdict != NotRun || o.Code == codeSkipped })
+}
+
+// Attest signs what a replay has found: a replay/v1 statement about the bundle with the
+// runs that were executed, also those that came to something else. origin is the log that
+// it is for.
+func Attest(doc *bundle.Document, list []Outcome, origin string, key *ecdsa.PrivateKey, now time.Time) (dsse.Envelope, error) {
+	said := bundle.Replay{
+		Common: bundle.Common{
+			LogOrigin: origin, CandidateRevisionID: doc.Bundle.CandidateRevisionID, MadeAt: now.UTC().Format(time.RFC3339Nano),
+			ExpiresAt: bundle.FormatTime(now.Add(replayValid)),
+			Reason:    fmt.Sprintf("%d of %d runs executed again, %d equal", Count(list, Equal)+Count(list, Different), len(list), Count(list, Equal)),
+		},
+		ParentRevisionID: doc.Bundle.Candidate.Lineage.ParentRevisionID,
+	}
+	for _, o := range list {
+		if o.Verdict != NotRun {
+			said.Runs = append(said.Runs, bundle.ReplayedRun{RunID: o.RunID, RequestHash: o.hash, ReportSHA256: o.ReportSHA256, Trades: o.Trades})
+		}
+	}
+	if len(said.Runs) == 0 {
+		return dsse.Envelope{}, &evaluate.Error{Code: "INPUTS_MISSING", Message: "none of the runs could be executed again: there is nothing to sign"}
+	}
+	return doc.Attest(bundle.TypeReplay, said, key)
+}
+
+// KeepReplay puts a signed replay beside the candidate, by the key that signed it. It does
+// nothing for a revision that is not on the shelf.
+func (s *Shelf) KeepReplay(doc *bundle.Document, envelope dsse.Envelope, key *ecdsa.PrivateKey) (string, error) {
+	id, err := dsse.KeyID(key.Public())
+	if err != nil {
+		return "", err
+	}
+	if _, err := s.Load(doc.Bundle.CandidateRevisionID); missing(err) {
+		return "", nil
+	}
+	text, err := digest.JCS(envelope)
+	if err != nil {
+		return "", err
+	}
+	name := "replay-" + id[:16] + ".dsse.json"
+	return name, put(s.Dir(doc.Bundle.CandidateRevisionID), name, text)
+}
+
+// SubmitReplay posts a signed replay with the bundle that it is about.
+func SubmitReplay(ctx context.Context, plane *client.Client, doc *bundle.Document, envelope dsse.Envelope) (*client.Receipt, error) {
+	receipt, err := plane.Ingest(ctx, doc, envelope)
+	if err != nil {
+		return nil, PlaneError(err)
+	}
+	return receipt, nil
+}
