@@ -110,11 +110,16 @@ func FormatTime(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 // NewStatement is the canonical text of a statement about files: subjects with name and
 // SHA-256. The predicate is one of this package's types, or any other value.
 func NewStatement(predicateType string, subjects []Subject, predicate any) ([]byte, error) {
-	body, err := digest.JCS(predicate)
+	text, err := digest.Value(struct {
+		Type          string    `json:"_type"`
+		Subject       []Subject `json:"subject"`
+		PredicateType string    `json:"predicateType"`
+		Predicate     any       `json:"predicate"`
+	}{StatementType, subjects, predicateType, predicate})
 	if err != nil {
-		return nil, fmt.Errorf("predicate: %w", err)
+		return nil, fmt.Errorf("statement: %w", err)
 	}
-	return digest.JCS(Statement{Type: StatementType, Subject: subjects, PredicateType: predicateType, Predicate: body})
+	return text, nil
 }
 
 // FileSubject is the subject of a file.

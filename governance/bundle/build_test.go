@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -283,4 +284,28 @@ func FuzzPost(f *testing.F) {
 		}
 		_, _ = p.Attestations(j)
 	})
+}
+
+// TestAccepted: what was taken once reads the same by its hash alone, and nothing else
+// reads by it.
+func TestAccepted(t *testing.T) {
+	doc := sealed(t)
+	again, refused := bundle.Accepted(doc.Canonical, doc.FileSHA256)
+	if refused != nil {
+		t.Fatal(refused)
+	}
+	if !reflect.DeepEqual(again, doc) {
+		t.Errorf("%+v\n%+v", again, doc)
+	}
+	for i := range doc.Canonical {
+		bad := slices.Clone(doc.Canonical)
+		bad[i] ^= 1
+		if _, refused := bundle.Accepted(bad, doc.FileSHA256); refused == nil {
+			t.Fatalf("byte %d can be another one", i)
+		}
+	}
+	other := []byte(`{"schema":"candidate-bundle/v1"}`)
+	if _, refused := bundle.Accepted(other, digest.SHA256Hex(other)); refused == nil {
+		t.Error("what is no bundle was read by its hash")
+	}
 }

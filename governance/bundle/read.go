@@ -46,7 +46,26 @@ func Decode(text []byte) (*Document, *Error) {
 	if err != nil {
 		return nil, err
 	}
-	return readDocument(v, "")
+	return readDocument(v, "", "")
+}
+
+// Accepted reads a bundle that a plane has taken before, by the SHA-256 of its text: text
+// with this hash is what was read by Decode then, so that its id and its form need not be
+// worked out again. The error is an *Error; of text with another hash, INVALID_DIGEST.
+func Accepted(text []byte, fileSHA256 string) (*Document, *Error) {
+	if digest.SHA256Hex(text) != fileSHA256 {
+		return nil, field.Refuse(field.InvalidDigest, "", "the text is not the one that was accepted")
+	}
+	v, err := field.Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	d, err := readDocument(v, "", fileSHA256)
+	if err != nil {
+		return nil, err
+	}
+	d.Canonical = text
+	return d, nil
 }
 
 // ReadPost reads a body of the ingest like Decode. Its attestations are read later,
@@ -72,7 +91,7 @@ func ReadPost(body []byte) (*Post, *Error) {
 		}
 		v, post.at = o["bundle"], "/bundle"
 	}
-	d, err := readDocument(v, post.at)
+	d, err := readDocument(v, post.at, "")
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +104,9 @@ var (
 	topMay  = field.Names("trials known_limitations extensions")
 )
 
-func readDocument(v any, at string) (*Document, *Error) {
+// readDocument reads a bundle; accepted is the SHA-256 of its text where that is known to
+// be its canonical form.
+func readDocument(v any, at, accepted string) (*Document, *Error) {
 	tree, ok := v.(map[string]any)
 	if !ok {
 		return nil, field.Refuse(field.InvalidBundle, at, "must be an object")
@@ -94,24 +115,30 @@ func readDocument(v any, at string) (*Document, *Error) {
 	top := r.Free(v, at)
 	top.Schema("schema", SchemaBundle)
 	r.Object(v, at, topNeed, topMay)
-	secrets(r, v, at)
+	if accepted == "" {
+		secrets(r, v, at)
+	}
 	id := top.Revision("candidate_revision_id")
 	if r.Failed() {
 		return nil, r.Err()
 	}
-	core := coreDigest(tree)
-	if id != RevisionPrefix+core {
-		err := field.Refuse(field.RevisionMismatch, top.At("candidate_revision_id"), "the core of the bundle is %s%s", RevisionPrefix, core)
-		err.RevisionID = id
-		return nil, err
+	if accepted == "" {
+		if core := coreDigest(tree); id != RevisionPrefix+core {
+			err := field.Refuse(field.RevisionMismatch, top.At("candidate_revision_id"), "the core of the bundle is %s%s", RevisionPrefix, core)
+			err.RevisionID = id
+			return nil, err
+		}
 	}
 	b := Bundle{Schema: SchemaBundle, CandidateRevisionID: id}
 	readSections(r, top, &b)
 	if r.Failed() {
 		return nil, r.Err()
 	}
-	d := &Document{Bundle: b, Canonical: digest.Tree(v)}
-	d.FileSHA256 = digest.SHA256Hex(d.Canonical)
+	d := &Document{Bundle: b, FileSHA256: accepted}
+	if accepted == "" {
+		d.Canonical = digest.Tree(v)
+		d.FileSHA256 = digest.SHA256Hex(d.Canonical)
+	}
 	return d, nil
 }
 

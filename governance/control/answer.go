@@ -24,7 +24,8 @@ type answer struct {
 	raw         []byte
 	contentType string // application/json if empty
 	location    string
-	tag         bool // with an ETag of the body
+	tag         bool   // with an ETag of the body
+	sum         string // the ETag where it is known
 }
 
 // gzipFrom is the size from which a body is compressed on request.
@@ -84,7 +85,10 @@ func (a *answer) send(w http.ResponseWriter, r *http.Request) error {
 		h.Set("Location", a.location)
 	}
 	if a.tag {
-		tag := digest.SHA256Hex(body)[:16]
+		tag := a.sum
+		if tag == "" {
+			tag = tagOf(body)
+		}
 		h.Set("Cache-Control", "no-cache")
 		h.Set("ETag", `"`+tag+`"`)
 		if matches(r.Header, tag) {
@@ -103,15 +107,15 @@ func (a *answer) send(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// tagOf is the ETag of a body: 16 hex digits of its SHA-256.
+func tagOf(body []byte) string { return digest.SHA256Hex(body)[:16] }
+
 func write(w http.ResponseWriter, r *http.Request, status int, contentType string, body []byte) {
 	h := w.Header()
 	h.Set("Content-Type", contentType)
 	if len(body) >= gzipFrom && acceptsGzip(r.Header) {
 		body = compress(body)
 		h.Set("Content-Encoding", "gzip")
-		if tag := h.Get("ETag"); tag != "" {
-			h.Set("ETag", strings.TrimSuffix(tag, `"`)+`-gzip"`)
-		}
 	}
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
@@ -151,7 +155,8 @@ func acceptsGzip(h http.Header) bool {
 	return accepted
 }
 
-// matches says whether If-None-Match names the tag, in any encoding.
+// matches says whether If-None-Match names the tag, also as what proxies make of it that
+// compress: the tag names the content, whatever its coding.
 func matches(h http.Header, tag string) bool {
 	for _, item := range strings.Split(strings.Join(h.Values("If-None-Match"), ","), ",") {
 		item = strings.TrimSpace(item)

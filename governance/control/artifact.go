@@ -1,6 +1,7 @@
 package control
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -25,14 +26,18 @@ type artifacts struct {
 
 // readArtifacts reads the artifacts below a folder, from which no link leads out. A file
 // that is not there is missing; one that is another is refused.
-func readArtifacts(folder string, post *bundle.Post) (artifacts, error) {
+func readArtifacts(ctx context.Context, folder string, post *bundle.Post) (artifacts, error) {
 	found := artifacts{all: true}
 	root, err := os.OpenRoot(folder)
-	if err != nil {
-		return found, err
+	if err != nil { // the folder is away: none of its files is there
+		root = nil
+	} else {
+		defer root.Close()
 	}
-	defer root.Close()
 	for i, a := range post.Bundle.Artifacts {
+		if err := ctx.Err(); err != nil {
+			return found, err // nobody waits for the answer any more
+		}
 		sum, size, err := hashFile(root, a.Name, a.Size)
 		switch {
 		case err != nil:
@@ -53,6 +58,9 @@ var errNotRegular = errors.New("not a regular file")
 
 // hashFile reads a file, but nothing of one that has another size than it should.
 func hashFile(root *os.Root, name string, want int64) (sum string, size int64, err error) {
+	if root == nil {
+		return "", 0, fs.ErrNotExist
+	}
 	info, err := root.Stat(name)
 	if err != nil {
 		return "", 0, err

@@ -168,7 +168,7 @@ func (e *edge) serve(r *request, conn *listen.Conn) (*answer, error) {
 		return nil, say(codeOriginForbidden, "Another site may not do this.")
 	}
 	a, err := routes[i].handle(r)
-	if err == nil && !r.read && a.status == 0 && method == http.MethodGet {
+	if err == nil && !r.read && method == http.MethodGet {
 		return nil, &problem{code: codeMalformedRequest, message: "This operation takes no body.", close: true}
 	}
 	return a, err

@@ -1,35 +1,16 @@
 package control_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"maps"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/hashicorp/go-hclog"
-
-	"github.com/assay-run/assay/governance/control"
 	"github.com/assay-run/assay/governance/control/planetest"
-	"github.com/assay-run/assay/governance/store"
 )
-
-// handler is a plane without a socket.
-func handler(f *testing.F) (http.Handler, *store.Store) {
-	f.Helper()
-	now := func() time.Time { return planetest.Start }
-	s, err := store.Open(f.Context(), store.Options{Dir: filepath.Join(f.TempDir(), "g"), Origin: planetest.Origin, Trust: planetest.Trust(1), Now: now})
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Cleanup(func() { _ = s.Close() })
-	return control.New(control.Options{Store: s, Now: now, Logger: hclog.NewNullLogger()}).Handler(), s
-}
 
 // answered checks that an answer is a success or an envelope, and never an accident.
 func answered(t *testing.T, w *httptest.ResponseRecorder) {
@@ -57,18 +38,14 @@ func answered(t *testing.T, w *httptest.ResponseRecorder) {
 
 // FuzzIngest: whatever is posted is answered, and makes the log grow only with a 201.
 func FuzzIngest(f *testing.F) {
-	h, s := handler(f)
+	h, s := handler(f, planetest.Trust(1))
 	doc := planetest.Good(planetest.Start)
 	f.Add(doc.Canonical)
 	f.Add([]byte(`{"bundle":` + string(doc.Canonical) + `,"attestations":[{"payload":"","payloadType":"","signatures":[]}]}`))
 	f.Add([]byte(`[]`))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		before := s.Size()
-		r := httptest.NewRequest(http.MethodPost, "/candidate-bundles/ingest", bytes.NewReader(body))
-		r.Host = "localhost"
-		r.Header.Set("Content-Type", "application/json")
-		w := httptest.NewRecorder()
-		h.ServeHTTP(w, r)
+		w := posted(h, body)
 		answered(t, w)
 		if grown := s.Size() > before; grown != (w.Code == http.StatusCreated) {
 			t.Fatalf("%d, and the log went from %d to %d", w.Code, before, s.Size())
@@ -78,7 +55,7 @@ func FuzzIngest(f *testing.F) {
 
 // FuzzPath: every path is answered, and no read changes anything.
 func FuzzPath(f *testing.F) {
-	h, s := handler(f)
+	h, s := handler(f, planetest.Trust(1))
 	for _, path := range []string{"/promotion-state/family/x", "/api/v1/facts/0", "/%2e%2e/x", "/pending-experiments/family/a?stage=%00", "//", "/trust/log.json/"} {
 		f.Add("GET", path)
 	}

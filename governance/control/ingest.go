@@ -1,6 +1,7 @@
 package control
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -38,7 +39,7 @@ func (p *Plane) ingest(r *request) (*answer, error) {
 	}
 	p.opts.At("ingest.parsed")
 	in := &submission{p: p, post: post, id: post.Bundle.CandidateRevisionID}
-	if err := in.judge(); err != nil {
+	if err := in.judge(r.Context()); err != nil {
 		return nil, err
 	}
 	p.opts.At("ingest.judged")
@@ -107,7 +108,7 @@ type submission struct {
 }
 
 // judge is everything that needs no place in the log: steps 4 to 6.
-func (s *submission) judge() error {
+func (s *submission) judge(ctx context.Context) error {
 	_, known := s.p.store.Submission(s.post.FileSHA256)
 	s.fresh = !known
 	err := s.p.store.Look(func(w *promotion.World, _ ledger.View) error {
@@ -127,7 +128,7 @@ func (s *submission) judge() error {
 	if !s.fresh || s.p.opts.ArtifactRoot == "" {
 		return nil
 	}
-	found, err := readArtifacts(s.p.opts.ArtifactRoot, s.post)
+	found, err := readArtifacts(ctx, s.p.opts.ArtifactRoot, s.post)
 	s.artifacts = found
 	s.p.opts.At("ingest.artifacts")
 	return err

@@ -33,6 +33,8 @@ type Plane struct {
 
 	mu         sync.Mutex
 	registries map[string]issued // by family
+
+	bodies bodies
 }
 
 // New makes a plane. The store stays its caller's to close.

@@ -1,7 +1,6 @@
 package control
 
 import (
-	"net/http"
 	"slices"
 	"strconv"
 	"time"
@@ -32,25 +31,12 @@ func checkSubject(kind, id, stage string) error {
 	return nil
 }
 
-// look makes an answer of a body of package promotion.
-func (p *Plane) look(body func(w *promotion.World) (any, *bundle.Error)) (*answer, error) {
-	var out any
-	err := p.store.Look(func(w *promotion.World, _ ledger.View) error {
-		var refused *bundle.Error
-		if out, refused = body(w); refused != nil {
-			return refused
-		}
-		return nil
-	})
-	return &answer{body: out, tag: true}, err
-}
-
 func (p *Plane) getState(r *request) (*answer, error) {
 	kind, id := r.params[0], r.params[1]
 	if err := checkSubject(kind, id, ""); err != nil {
 		return nil, err
 	}
-	return p.look(func(w *promotion.World) (any, *bundle.Error) { return w.State(kind, id, p.opts.Now()) })
+	return p.look(func(w *promotion.World, now time.Time) (any, *bundle.Error) { return w.State(kind, id, now) }, "state", kind, id)
 }
 
 func (p *Plane) getPlan(r *request) (*answer, error) {
@@ -58,7 +44,7 @@ func (p *Plane) getPlan(r *request) (*answer, error) {
 	if err := checkSubject(kind, id, stage); err != nil {
 		return nil, err
 	}
-	return p.look(func(w *promotion.World) (any, *bundle.Error) { return w.Plan(kind, id, stage, p.opts.Now()) })
+	return p.look(func(w *promotion.World, now time.Time) (any, *bundle.Error) { return w.Plan(kind, id, stage, now) }, "plan", kind, id, stage)
 }
 
 // getExperiments takes the stage as a further segment or as ?stage=.
@@ -74,7 +60,9 @@ func (p *Plane) getExperiments(r *request) (*answer, error) {
 	if err := checkSubject(kind, id, stage); err != nil {
 		return nil, err
 	}
-	return p.look(func(w *promotion.World) (any, *bundle.Error) { return w.Experiments(kind, id, stage, p.opts.Now()) })
+	return p.look(func(w *promotion.World, now time.Time) (any, *bundle.Error) {
+		return w.Experiments(kind, id, stage, now)
+	}, "experiments", kind, id, stage)
 }
 
 func (p *Plane) getBundle(r *request) (*answer, error) {
@@ -190,7 +178,7 @@ func (p *Plane) getHealth(*request) (*answer, error) {
 	if d := p.store.Damage(); d != nil || err != nil {
 		log, status = check{"fail", damageText[d.Code]}, "unhealthy"
 	}
-	return &answer{status: http.StatusOK, body: map[string]any{
+	return &answer{body: map[string]any{
 		"status": status, "service": "governance", "api_version": "v1", "timestamp": now.Format("2006-01-02T15:04:05.000Z"),
 		"log_origin": p.store.Origin(), "log_size": size, "checks": map[string]check{"ledger": log, "trust": trust},
 	}}, nil

@@ -31,3 +31,31 @@ func BenchmarkState(b *testing.B) {
 		b.Fatal(err)
 	}
 }
+
+// BenchmarkFamily is a read of a family of a thousand revisions, BenchmarkRegistry what is
+// signed for one.
+func BenchmarkFamily(b *testing.B) {
+	p := thousand(b)
+	for b.Loop() {
+		if _, err := p.w.State(bundle.SubjectFamily, "sma-cross", p.now); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkRegistry(b *testing.B) {
+	p := thousand(b)
+	for b.Loop() {
+		if _, err := p.w.Registry("sma-cross", p.now); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func thousand(b *testing.B) *plane {
+	p := trusted(b)
+	for i := range 1000 {
+		p.submit(p.good(params(fmt.Sprintf(`{"fast":%d}`, i)), func(c *bundle.Bundle) { c.Candidate.CandidateID = fmt.Sprintf("sma-cross.c%d", i) }))
+	}
+	return p
+}

@@ -73,6 +73,24 @@ func TestPlanDigestAsThePageSaysIt(t *testing.T) {
 	if err != nil || plan.PlanDigest != "sha256:"+sum {
 		t.Errorf("%s, not %s (%v)", plan.PlanDigest, sum, err)
 	}
+	if plan.Digest() != plan.PlanDigest {
+		t.Errorf("from the body: %s", plan.Digest())
+	}
+	for what, change := range map[string]func(*promotion.Plan){
+		"verdict":  func(p *promotion.Plan) { p.Gates[0].Verdict = "fail" },
+		"evidence": func(p *promotion.Plan) { p.Gates[0].Evidence = nil },
+		"gate":     func(p *promotion.Plan) { p.Gates = p.Gates[1:] },
+		"stage":    func(p *promotion.Plan) { p.Stage = bundle.Live },
+		"revision": func(p *promotion.Plan) { p.ResolvedRevisionID = "cr-x" },
+		"policy":   func(p *promotion.Plan) { p.Policy.Digest = "x" },
+	} {
+		other := *plan
+		other.Gates = slices.Clone(plan.Gates)
+		change(&other)
+		if other.Digest() == plan.PlanDigest {
+			t.Errorf("another %s has the same digest", what)
+		}
+	}
 }
 
 func TestRefusedReads(t *testing.T) {

@@ -38,7 +38,7 @@ func (w *World) Next(now time.Time) (Decision, bool) {
 			return d, true
 		}
 	}
-	w.Settle()
+	clear(w.due)
 	return Decision{}, false
 }
 
@@ -184,7 +184,8 @@ func (w *World) failed(r *revision, now time.Time) (fact.StageDecision, bool) {
 			continue
 		}
 		d := to(stages[i], standing(stages[i]), fact.CauseFailed)
-		d.PlanDigest = &own.digest
+		sum := w.planDigest(r, own)
+		d.PlanDigest = &sum
 		return d, true
 	}
 	return fact.StageDecision{}, false
@@ -201,12 +202,13 @@ func (w *World) promoted(r *revision, now time.Time) (fact.StageDecision, bool) 
 	if plan.verdict != gate.Pass {
 		return fact.StageDecision{}, false
 	}
-	granted := w.promoteApprovals(r, next, plan.digest, now)
+	sum := w.planDigest(r, plan)
+	granted := w.promoteApprovals(r, next, sum, now)
 	if missing(rules.Approvals, granted) > 0 || len(granted) == 0 && !rules.Auto {
 		return fact.StageDecision{}, false
 	}
 	d := to(next, fact.Active, fact.CausePromoted)
-	d.PlanDigest = &plan.digest
+	d.PlanDigest = &sum
 	return d, true
 }
 

@@ -15,7 +15,6 @@ import (
 type judged struct {
 	stage   bundle.Stage
 	verdict gate.Verdict
-	digest  string
 	gates   []policy.Gate
 	results []gate.Result // one for each gate
 }
@@ -56,7 +55,6 @@ func (w *World) judge(r *revision, stage bundle.Stage, now time.Time) *judged {
 	if j.verdict == gate.Pass && fact.Rank(stage) >= fact.Rank(bundle.Canary) && !w.peopleMayStart(now) {
 		j.verdict = gate.Pending
 	}
-	j.digest = w.planDigest(r, j)
 	return j
 }
 
@@ -85,25 +83,43 @@ func (w *World) waive(r *revision, stage bundle.Stage, g *policy.Gate, result ga
 	return result
 }
 
-// planDigest is the plan_digest: "sha256:" and the SHA-256 of the canonical JSON of
-// verdicts and evidence. A changed plan has another one, and voids approvals.
+// planDigest is the plan_digest of a plan.
 func (w *World) planDigest(r *revision, j *judged) string {
-	gates := make([]any, len(j.gates))
+	gates := make([]PlanGate, len(j.gates))
 	for i := range j.gates {
-		sums := make([]string, 0, len(j.results[i].Evidence))
+		gates[i] = PlanGate{GateID: j.gates[i].ID, Verdict: j.results[i].Verdict}
 		for _, p := range j.results[i].Evidence {
-			sums = append(sums, p.SHA256)
+			gates[i].Evidence = append(gates[i].Evidence, Evidence{SHA256: p.SHA256})
+		}
+	}
+	return digestOf(r.id, j.stage, w.policy.Digest, gates)
+}
+
+// Digest works the plan_digest out again from what the plan says: who signs a plan that
+// somebody else has worked out signs what they were shown.
+func (p *Plan) Digest() string {
+	return digestOf(p.ResolvedRevisionID, p.Stage, p.Policy.Digest, p.Gates)
+}
+
+// digestOf is "sha256:" and the SHA-256 of the canonical JSON of verdicts and evidence. A
+// changed plan has another one, and voids approvals.
+func digestOf(revision string, stage bundle.Stage, policyDigest string, plan []PlanGate) string {
+	gates := make([]any, len(plan))
+	for i := range plan {
+		sums := make([]string, 0, len(plan[i].Evidence))
+		for _, e := range plan[i].Evidence {
+			sums = append(sums, e.SHA256)
 		}
 		slices.Sort(sums)
 		list := make([]any, len(sums))
 		for k, s := range sums {
 			list[k] = s
 		}
-		gates[i] = map[string]any{"gate_id": j.gates[i].ID, "verdict": string(j.results[i].Verdict), "evidence": list}
+		gates[i] = map[string]any{"gate_id": plan[i].GateID, "verdict": string(plan[i].Verdict), "evidence": list}
 	}
 	return bundle.DigestPrefix + digest.SHA256Hex(digest.Tree(map[string]any{
-		"schema": "promotion-plan-digest/v1", "candidate_revision_id": r.id, "stage": string(j.stage),
-		"policy_digest": w.policy.Digest, "gates": gates,
+		"schema": "promotion-plan-digest/v1", "candidate_revision_id": revision, "stage": string(stage),
+		"policy_digest": policyDigest, "gates": gates,
 	}))
 }
 
@@ -184,7 +200,7 @@ func (w *World) Plan(subjectType, subjectID, stage string, now time.Time) (*Plan
 	r := newest(list)
 	j := w.judge(r, s, at)
 	p := &Plan{
-		Head: w.head(SchemaPlan, subjectType, subjectID, at), ResolvedRevisionID: r.id, Stage: s, Verdict: j.verdict, PlanDigest: j.digest,
+		Head: w.head(SchemaPlan, subjectType, subjectID, at), ResolvedRevisionID: r.id, Stage: s, Verdict: j.verdict, PlanDigest: w.planDigest(r, j),
 		Policy: PolicyName{w.policy.ID, w.policy.Version, w.policy.Digest}, Gates: []PlanGate{}, Approvals: w.approvalsOf(r, j, at),
 	}
 	if i := fact.Rank(s); i > 0 {
@@ -199,7 +215,7 @@ func (w *World) Plan(subjectType, subjectID, stage string, now time.Time) (*Plan
 
 func (w *World) approvalsOf(r *revision, j *judged, at time.Time) Approvals {
 	required := w.policy.Stage(j.stage).Approvals
-	granted := w.promoteApprovals(r, j.stage, j.digest, at)
+	granted := w.promoteApprovals(r, j.stage, w.planDigest(r, j), at)
 	a := Approvals{Required: append([]policy.Requirement{}, required...), Excluded: r.excluded(), Granted: []Granted{}, Missing: missing(required, granted)}
 	for _, g := range granted {
 		a.Granted = append(a.Granted, Granted{g.Principal, g.Approval.Approval.Role, g.seq, g.ExpiresAt})

@@ -2,6 +2,7 @@ package promotion
 
 import (
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -173,30 +174,54 @@ func (d *deployable) openCritical() bool {
 	return slices.ContainsFunc(d.openIncidents(), func(i *incident) bool { return i.critical })
 }
 
-// lookups finds values of a bundle by pointer; its tree is made when it is first needed.
+// lookups finds values of a bundle by pointer. The short sections that policies ask for are
+// kept once they were looked at; of all revisions the others would be much.
 func lookups(b *fact.Ingested, limits func() bundle.Limits) func(string) (any, bool) {
-	tree := sync.OnceValue(func() any {
-		doc := map[string]any{
-			"candidate": b.Candidate, "strategy": b.Strategy, "engine": b.Engine, "data": b.Data, "limits": limits(),
+	short := map[string]func() any{
+		"limits": sync.OnceValue(func() any { return treeOf(map[string]any{"limits": limits()}) }),
+		"trials": sync.OnceValue(func() any { return treeOf(sections(b, "trials")) }),
+	}
+	return func(pointer string) (any, bool) {
+		first, _, _ := strings.Cut(strings.TrimPrefix(pointer, "/"), "/")
+		if kept, ok := short[first]; ok {
+			return gate.Find(kept(), pointer)
 		}
-		if b.Trials != nil {
-			doc["trials"] = b.Trials
+		doc := sections(b, first)
+		if pointer == "" {
+			doc["limits"] = limits()
 		}
-		if b.Limitations != nil {
-			doc["known_limitations"] = b.Limitations
+		return gate.Find(treeOf(doc), pointer)
+	}
+}
+
+// sections are those members of a bundle that are no facts of their own: one, or all of
+// them by the name "".
+func sections(b *fact.Ingested, only string) map[string]any {
+	doc := map[string]any{}
+	add := func(name string, v any, has bool) {
+		if has && (only == "" || name == only) {
+			doc[name] = v
 		}
-		if b.Extensions != nil {
-			doc["extensions"] = b.Extensions
-		}
-		text, err := digest.JCS(doc)
-		if err != nil {
-			return nil
-		}
-		v, err := digest.Strict(text, field.MaxDepth+1)
-		if err != nil {
-			return nil
-		}
-		return v
-	})
-	return func(pointer string) (any, bool) { return gate.Find(tree(), pointer) }
+	}
+	add("candidate", b.Candidate, true)
+	add("strategy", b.Strategy, true)
+	add("engine", b.Engine, true)
+	add("data", b.Data, true)
+	add("trials", b.Trials, b.Trials != nil)
+	add("known_limitations", b.Limitations, b.Limitations != nil)
+	add("extensions", b.Extensions, b.Extensions != nil)
+	return doc
+}
+
+// treeOf is a value as gates look at it, nil if it has none.
+func treeOf(v any) any {
+	text, err := digest.Value(v)
+	if err != nil {
+		return nil
+	}
+	tree, err := digest.Strict(text, field.MaxDepth+1)
+	if err != nil {
+		return nil
+	}
+	return tree
 }

@@ -79,10 +79,6 @@ func (w *World) Policy() *policy.Policy { return w.policy }
 // Trust is the trust.json in force, nil in open mode.
 func (w *World) Trust() *bundle.Trust { return w.trust }
 
-// Settle takes all facts so far as judged: after the facts of a log were applied that has
-// the decisions among them.
-func (w *World) Settle() { clear(w.due) }
-
 // Apply folds facts in, in the order of the log. An error says that the log is not one
 // that this package could have led to; the World is then of no further use.
 func (w *World) Apply(facts ...fact.Fact) error {
@@ -156,6 +152,10 @@ func (w *World) counts(by fact.By, roles ...string) bool {
 
 // peopleMayStart says whether anybody's approval counts at this time.
 func (w *World) peopleMayStart(now time.Time) bool { return w.trust != nil && !w.trust.Expired(now) }
+
+// AsOf is the moment that reads are worked out for at a time: two reads with the same AsOf
+// of the same log are the same.
+func (w *World) AsOf(now time.Time) time.Time { return w.asOf(now) }
 
 // asOf is the moment that reads are worked out for: the later of the newest entry and of
 // the minute, so that an answer stays the same for that long.

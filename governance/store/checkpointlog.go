@@ -36,27 +36,30 @@ type checkpointLine struct {
 	root string
 }
 
-// readCheckpointLog reads the lines and where the last whole one ends; what a crash left
-// of the line behind it is no line.
-func readCheckpointLog(dir string) (lines []checkpointLine, end int64, err error) {
+// witness is how far the file has come: the size that its last whole line names, and where
+// that line ends.
+type witness struct{ size, end int64 }
+
+// readCheckpointLog reads the lines; what a crash left of the one behind them is no line.
+func readCheckpointLog(dir string) (lines []checkpointLine, known witness, err error) {
 	text, err := os.ReadFile(filepath.Join(dir, checkpointFile))
 	if os.IsNotExist(err) {
-		return nil, 0, nil
+		return nil, known, nil
 	}
 	if err != nil {
-		return nil, 0, err
+		return nil, known, err
 	}
-	end = int64(bytes.LastIndexByte(text, '\n') + 1)
-	scan := bufio.NewScanner(bytes.NewReader(text[:end]))
+	known.end = int64(bytes.LastIndexByte(text, '\n') + 1)
+	scan := bufio.NewScanner(bytes.NewReader(text[:known.end]))
 	for n := 1; scan.Scan(); n++ {
 		var l checkpointLine
 		var unix int64
 		if got, err := fmt.Sscanf(scan.Text(), "%d %64s %d", &l.size, &l.root, &unix); err != nil || got != 3 || scan.Text() != l.text(unix) {
-			return nil, 0, &DamageError{Corrupt, fmt.Sprintf("%s: line %d is no checkpoint", checkpointFile, n)}
+			return nil, known, &DamageError{Corrupt, fmt.Sprintf("%s: line %d is no checkpoint", checkpointFile, n)}
 		}
-		lines = append(lines, l)
+		lines, known.size = append(lines, l), l.size
 	}
-	return lines, end, scan.Err()
+	return lines, known, scan.Err()
 }
 
 func (l checkpointLine) text(unix int64) string { return fmt.Sprintf("%d %s %d", l.size, l.root, unix) }

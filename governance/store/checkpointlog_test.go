@@ -23,7 +23,7 @@ func FuzzCheckpointLog(f *testing.F) {
 		if err := os.WriteFile(filepath.Join(dir, checkpointFile), text, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		lines, end, err := readCheckpointLog(dir)
+		lines, known, err := readCheckpointLog(dir)
 		var damage *DamageError
 		if err != nil && !errors.As(err, &damage) {
 			t.Skip(err) // a line longer than any
@@ -31,8 +31,8 @@ func FuzzCheckpointLog(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if n := strings.Count(string(text[:end]), "\n"); n != len(lines) || strings.Contains(string(text[end:]), "\n") {
-			t.Fatalf("%d lines of %d, up to %d", len(lines), n, end)
+		if n := strings.Count(string(text[:known.end]), "\n"); n != len(lines) || strings.Contains(string(text[known.end:]), "\n") {
+			t.Fatalf("%d lines of %d, up to %d", len(lines), n, known.end)
 		}
 	})
 }

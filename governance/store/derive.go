@@ -104,7 +104,6 @@ func derive(ctx context.Context, db *sql.DB, origin string, keys *Keys, observe 
 			}
 		}
 	}
-	d.world.Settle()
 	return d, d.checkCounts(ctx, db)
 }
 
@@ -287,6 +286,19 @@ func (d *derived) checkCheckpoint(p *proofs, keys *Keys, origin string) error {
 		return fmt.Errorf("the checkpoint of %d entries is another one", d.size)
 	}
 	d.roots[d.size], d.note = root, note
+	return d.settle()
+}
+
+// settle ends what was written at once: a plane decides all there is to decide before it
+// signs a checkpoint, so a decision that is still due has been held back.
+func (d *derived) settle() error {
+	at, err := time.Parse(time.RFC3339Nano, d.last)
+	if err != nil {
+		return err
+	}
+	if due, ok := d.world.Next(at); ok {
+		return fmt.Errorf("%s had to become %s here, and did not", due.Revision, due.To)
+	}
 	return nil
 }
 

@@ -16,7 +16,15 @@ import (
 
 // TestHistories: after whatever was said, a start derives from the log what the running
 // plane had made of it step by step, and a rebuild changes nothing.
-func TestHistories(t *testing.T) { histories(t, 20) }
+//
+// With the race detector it is a few; make test runs it without, too.
+func TestHistories(t *testing.T) {
+	if racing {
+		histories(t, 6)
+		return
+	}
+	histories(t, 100)
+}
 
 // TestSoakHistories does so a thousand times.
 func TestSoakHistories(t *testing.T) {

@@ -5,13 +5,16 @@ import (
 	"crypto/ecdsa"
 	"crypto/ed25519"
 	"crypto/rand"
+	"database/sql"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 
+	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/governance/bundle/dsse"
+	"github.com/assay-run/assay/governance/fact"
 	"github.com/assay-run/assay/governance/ledger"
 	"github.com/assay-run/assay/host/sqlite"
 )
@@ -81,6 +84,38 @@ func makeKeys(dir string) error {
 	return nil
 }
 
+// LastTrust is the newest trust.json that a log has, nil where it has none. The log is not
+// checked: the plane that reads the text again is what checks both.
+func LastTrust(ctx context.Context, dir string) (text []byte, err error) {
+	db, err := openForReading(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	var seq int64
+	var payload []byte
+	err = db.Read().QueryRowContext(ctx, `SELECT seq, payload FROM ledger WHERE statement_type = ? ORDER BY seq DESC LIMIT 1`, bundle.TypeTrust).Scan(&seq, &payload)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	e, err := fact.Read(seq, payload)
+	if err != nil {
+		return nil, err
+	}
+	return []byte(e.Predicate.(*fact.Text).Text), nil // by its type
+}
+
+func openForReading(ctx context.Context, dir string) (*sqlite.DB, error) {
+	path := filepath.Join(dir, DatabaseFile)
+	if _, err := os.Stat(path); err != nil {
+		return nil, &ConfigError{fmt.Sprintf("there is no log in %s: name the state folder of a plane with --state-dir", dir)}
+	}
+	return sqlite.Open(ctx, path, migrations(), sqlite.Full)
+}
+
 // Identity is what a log was begun with: its name and public keys.
 type Identity struct {
 	Origin       string
@@ -90,11 +125,7 @@ type Identity struct {
 
 // ReadIdentity reads it from the log of a state directory, also while a plane is running.
 func ReadIdentity(ctx context.Context, dir string) (id *Identity, err error) {
-	path := filepath.Join(dir, DatabaseFile)
-	if _, err := os.Stat(path); err != nil {
-		return nil, &ConfigError{fmt.Sprintf("there is no log in %s", dir)}
-	}
-	db, err := sqlite.Open(ctx, path, migrations(), sqlite.Full)
+	db, err := openForReading(ctx, dir)
 	if err != nil {
 		return nil, err
 	}

@@ -117,6 +117,13 @@ func OpenAudit(ctx context.Context, dir string) (*Audit, error) {
 // Close gives the log back.
 func (a *Audit) Close() error { return a.s.Close() }
 
+// Compare says where the projections differ from what the log makes. The error is a
+// *DamageError when the log itself does not hold together.
+func (a *Audit) Compare(ctx context.Context) (different []string, err error) {
+	_, different, err = a.s.compareAll(ctx)
+	return different, err
+}
+
 // Entries are all entries in their order.
 func (a *Audit) Entries(ctx context.Context) iter.Seq2[ledger.Entry, error] {
 	return func(yield func(ledger.Entry, error) bool) {

@@ -16,7 +16,7 @@ import (
 func (s *Store) openExisting(ctx context.Context) (err error) {
 	path := filepath.Join(s.opts.Dir, DatabaseFile)
 	if _, err := os.Stat(path); err != nil {
-		return &ConfigError{fmt.Sprintf("there is no log in %s", s.opts.Dir)}
+		return &ConfigError{fmt.Sprintf("there is no log in %s: name the state folder of a plane with --state-dir", s.opts.Dir)}
 	}
 	if s.lock, err = statelock.Acquire(s.opts.Dir, lockFile); err != nil {
 		return err

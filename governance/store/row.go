@@ -96,11 +96,15 @@ func (r *row) checkSubmission() error {
 	if !is {
 		return nil
 	}
-	doc, refused := bundle.Decode(r.body)
+	// The payload, which the leaf proves, names the hash of the bytes that were accepted.
+	if len(r.entry.Subject) == 0 || r.entry.Subject[0].Digest["sha256"] != *r.fileSHA {
+		return fmt.Errorf("its submission is of another file")
+	}
+	doc, refused := bundle.Accepted(r.body, *r.fileSHA)
 	if refused != nil {
 		return fmt.Errorf("its submission: %w", refused)
 	}
-	if !bytes.Equal(doc.Canonical, r.body) || doc.FileSHA256 != *r.fileSHA || doc.Bundle.CandidateRevisionID != *r.submissionID {
+	if doc.Bundle.CandidateRevisionID != *r.submissionID || *r.submissionID != seal.CandidateRevisionID {
 		return fmt.Errorf("its submission is another one")
 	}
 	r.entry.Document = doc

@@ -88,7 +88,7 @@ func readMeta(ctx context.Context, db *sql.DB) (map[string]string, error) {
 // load derives everything from the truth and compares what else is on disk with it. What
 // does not hold together becomes the store's damage.
 func (s *Store) load(ctx context.Context) error {
-	d, end, err := s.examine(ctx)
+	d, known, err := s.examine(ctx)
 	var damage *DamageError
 	switch {
 	case ctx.Err() != nil:
@@ -111,37 +111,53 @@ func (s *Store) load(ctx context.Context) error {
 	if damage != nil || s.heads != nil {
 		return nil
 	}
-	if s.heads, err = openCheckpointLog(s.opts.Dir, end); err != nil {
+	if s.heads, err = openCheckpointLog(s.opts.Dir, known.end); err != nil {
 		return err
+	}
+	if known.size < d.size { // the process ended between the two
+		return s.heads.write(s.log.View().Head, s.opts.Now())
 	}
 	return nil
 }
 
 // examine is everything that a start checks. Where the log has another fault than being
 // behind its witness, what was derived is not whole.
-func (s *Store) examine(ctx context.Context) (d *derived, end int64, err error) {
-	var verdict string
-	if err := s.db.Read().QueryRowContext(ctx, `PRAGMA quick_check(1)`).Scan(&verdict); err != nil {
-		return nil, 0, err
-	}
-	if verdict != "ok" {
-		return nil, 0, fmt.Errorf("quick_check: %s", verdict)
-	}
-	lines, end, err := readCheckpointLog(s.opts.Dir)
+func (s *Store) examine(ctx context.Context) (d *derived, known witness, err error) {
+	// Beside the rest: it reads all pages once more, which takes as long as all else.
+	quick := make(chan error, 1)
+	go func() { quick <- s.quickCheck(ctx) }()
+	defer func() {
+		if broken := <-quick; broken != nil {
+			d, err = nil, broken
+		}
+	}()
+	lines, known, err := readCheckpointLog(s.opts.Dir)
 	if err != nil {
-		return nil, 0, err
+		return nil, known, err
 	}
 	d, different, err := compare(ctx, s.db.Read(), s.origin, s.keys)
 	if err != nil {
-		return d, end, err
+		return d, known, err
 	}
 	if err := checkCheckpointLog(lines, d.size, d.roots); err != nil {
-		return d, end, err
+		return d, known, err
 	}
 	if d.size > 0 && len(different) > 0 {
-		return d, end, fmt.Errorf("the projections differ from the log (governance rebuild makes them again): %v", different)
+		return d, known, fmt.Errorf("the projections differ from the log (governance rebuild makes them again): %v", different)
 	}
-	return d, end, nil
+	return d, known, nil
+}
+
+// quickCheck has SQLite look through its file.
+func (s *Store) quickCheck(ctx context.Context) error {
+	var verdict string
+	if err := s.db.Read().QueryRowContext(ctx, `PRAGMA quick_check(1)`).Scan(&verdict); err != nil {
+		return err
+	}
+	if verdict != "ok" {
+		return fmt.Errorf("quick_check: %s", verdict)
+	}
+	return nil
 }
 
 // Rebuild makes the projections of a state directory again from its log, or with check only
@@ -153,16 +169,22 @@ func Rebuild(ctx context.Context, dir string, check bool) (different []string, e
 	if err := s.openExisting(ctx); err != nil {
 		return nil, err
 	}
-	d, different, err := compare(ctx, s.db.Read(), s.origin, s.keys)
-	if err != nil {
-		return nil, &DamageError{Corrupt, err.Error()}
-	}
-	lines, _, err := readCheckpointLog(dir)
-	if err == nil {
-		err = checkCheckpointLog(lines, d.size, d.roots)
-	}
+	d, different, err := s.compareAll(ctx)
 	if err != nil || check {
 		return different, err
 	}
 	return different, s.rewrite(ctx, d)
+}
+
+// compareAll derives everything and compares all that is kept of it. The error is a
+// *DamageError.
+func (s *Store) compareAll(ctx context.Context) (d *derived, different []string, err error) {
+	if d, different, err = compare(ctx, s.db.Read(), s.origin, s.keys); err != nil {
+		return d, different, &DamageError{Corrupt, err.Error()}
+	}
+	lines, _, err := readCheckpointLog(s.opts.Dir)
+	if err != nil {
+		return d, different, err
+	}
+	return d, different, checkCheckpointLog(lines, d.size, d.roots)
 }

@@ -97,7 +97,7 @@ func Open(ctx context.Context, opts Options) (_ *Store, err error) {
 	if s.damage != nil {
 		return s, nil
 	}
-	if err := s.configure(ctx); err != nil {
+	if err := s.configure(ctx, opts.Policy, opts.Trust); err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -179,15 +179,11 @@ func (s *Store) Known(revision string) bool {
 // Reconfigure puts another policy and trust in force, logged and judged at once. The
 // error is a *ConfigError when they may not follow those in force; then nothing changes.
 func (s *Store) Reconfigure(ctx context.Context, p *policy.Policy, t *bundle.Trust) error {
-	s.mu.Lock()
-	s.opts.Policy, s.opts.Trust = p, t
-	s.mu.Unlock()
-	return s.configure(ctx)
+	return s.configure(ctx, p, t)
 }
 
 // configure logs the start of the log, policy and trust as far as the log has not said so.
-func (s *Store) configure(ctx context.Context) error {
-	p, t := s.opts.Policy, s.opts.Trust
+func (s *Store) configure(ctx context.Context, p *policy.Policy, t *bundle.Trust) error {
 	if p == nil {
 		p = policy.Default()
 	}
@@ -228,7 +224,7 @@ func follows(w *promotion.World, p *policy.Policy, t *bundle.Trust) error {
 	case old == nil:
 		return nil
 	case t == nil:
-		return &ConfigError{fmt.Sprintf("there is no trust.json, but version %d is in the log: put it back, or a higher version in its place", old.Version)}
+		return &ConfigError{fmt.Sprintf("there is no trust.json, but version %d is in the log: put it back, or a higher version in its place (governance keys trust --restore writes the one that is in the log)", old.Version)}
 	}
 	if err := t.Follows(old.Version, old.Digest()); err != nil {
 		return &ConfigError{err.Error()}

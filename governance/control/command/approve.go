@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/governance/promotion"
+	"github.com/assay-run/assay/governance/promotion/gate"
 )
 
 type approveOptions struct {
@@ -22,7 +24,9 @@ func approveCommand(w World) *cobra.Command {
 	o := &approveOptions{signing: signing{w: w}}
 	cmd := &cobra.Command{
 		Use: "approve CR", Short: "Agree that a revision enters a stage, goes on, or passes a gate for some days", Args: cobra.ExactArgs(1),
-		Long: "Shows the plan, asks, signs and posts.\n\n  approve CR --stage canary --role risk\n  approve CR --resume --role risk\n  approve CR --stage canary --waive soak.paper --reason TEXT",
+		Long: "Shows the plan, asks, signs and posts. An approval is of the plan that was shown: when the plan changes, it counts no more.",
+		Example: "  governance approve cr-... --stage canary --role risk --key rita.key\n  governance approve cr-... --resume --role approver --key anna.key\n" +
+			"  governance approve cr-... --stage canary --waive soak.paper --reason \"ran on the old host\" --key rita.key",
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args[0]) },
 	}
 	cmd.Flags().StringVar(&o.stage, "stage", "", "paper, canary or live")
@@ -30,6 +34,8 @@ func approveCommand(w World) *cobra.Command {
 	cmd.Flags().BoolVar(&o.resume, "resume", false, "let a stopped revision go on")
 	cmd.Flags().StringVar(&o.waive, "waive", "", "let this gate pass for at most 7 days; needs --reason")
 	o.register(cmd, validApproval)
+	complete(cmd, "stage", "paper", "canary", "live")
+	complete(cmd, "role", bundle.TrustRisk, bundle.TrustApprover)
 	return cmd
 }
 
@@ -37,6 +43,10 @@ func (o *approveOptions) check() error {
 	switch {
 	case o.resume && (o.waive != ""):
 		return usagef("--resume and --waive are two statements")
+	case o.stage != "" && !slices.Contains([]string{"paper", "canary", "live"}, o.stage):
+		return usagef("--stage: paper, canary or live")
+	case o.role != "" && o.role != bundle.TrustRisk && o.role != bundle.TrustApprover:
+		return usagef("--role: risk or approver")
 	case !o.resume && o.stage == "":
 		return usagef("--stage is missing: paper, canary or live")
 	case o.waive == "" && o.role == "":
@@ -78,7 +88,10 @@ func (o *approveOptions) run(cmd *cobra.Command, id string) error {
 	if err != nil {
 		return err
 	}
-	showPlan(o.w.Out, sub, plan)
+	if plan.ResolvedRevisionID != id || string(plan.Stage) != stage || plan.Digest() != plan.PlanDigest {
+		return refusef("the control plane's plan is not what its plan_digest names: nothing was signed")
+	}
+	showPlan(o.out(), sub, plan)
 	if o.waive != "" {
 		if err := o.confirm(fmt.Sprintf("Waive gate %s of %s?", o.waive, stage)); err != nil {
 			return err
@@ -109,4 +122,7 @@ func showPlan(out io.Writer, sub *subject, p *promotion.Plan) {
 		fmt.Fprintf(out, "approved by %s (%s) until %s\n", g.Principal, g.Role, g.ExpiresAt)
 	}
 	fmt.Fprintf(out, "approvals missing: %d\n\n", p.Approvals.Missing)
+	if p.Verdict != gate.Pass {
+		fmt.Fprint(out, "This plan does not pass. It changes when its gates do, and approvals of it do not count then.\n\n")
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -74,7 +75,21 @@ func (c *client) call(ctx context.Context, method, path string, body []byte) ([]
 		return nil, &unreachable{fmt.Errorf("%s %s: %s", method, path, resp.Status)}
 	}
 	e := refused.Error
-	return nil, refusef("%s: %s%s", e.Code, e.Message, strings.TrimRight(" "+e.Details.Reason+" "+e.Details.Pointer, " "))
+	text := strings.Join(slices.DeleteFunc([]string{e.Message, e.Details.Reason, e.Details.Pointer}, func(s string) bool { return s == "" }), " ")
+	if hint := hints[e.Code+e.Details.Reason]; hint != "" {
+		text += "; " + hint
+	}
+	return nil, refusef("%s: %s", e.Code, text)
+}
+
+// hints say what to do about a refusal, by its code and reason.
+var hints = map[string]string{
+	"INVALID_SIGNATURE":                "the plane does not count this key, or counts nobody's: whoever runs it enters it with governance keys trust, and sends a SIGHUP",
+	"INVALID_ATTESTATIONself_approval": "somebody else has to sign",
+	"INVALID_ATTESTATIONrole":          "trust.json does not give this key the role that this takes",
+	"INVALID_ATTESTATIONexpired":       "look at --valid and at this machine's clock",
+	"LEDGER_CORRUPT":                   "whoever runs the plane looks at its log with governance verify --log",
+	"LEDGER_ROLLBACK":                  "whoever runs the plane puts the newest copy of its log back",
 }
 
 func (c *client) get(ctx context.Context, path string, into any) error {

@@ -20,7 +20,9 @@ func incidentCommand(w World) *cobra.Command {
 	o := &incidentOptions{signing: signing{w: w}}
 	cmd := &cobra.Command{
 		Use: "incident CR", Short: "Open or close an incident, or record a drill", Args: cobra.ExactArgs(1),
-		Long: "  incident CR --open ID --severity warning|critical\n  incident CR --close ID\n  incident CR --drill kill_switch --run ID --result pass|fail",
+		Long: "A critical incident stops everything that runs the same, until it is closed and two people let it go on.",
+		Example: "  governance incident cr-... --open inc-1 --severity critical --reason \"fills nobody ordered\" --key host.key\n" +
+			"  governance incident cr-... --close inc-1 --key otto.key\n  governance incident cr-... --drill kill_switch --run svc_01 --result pass --key otto.key",
 		RunE: func(cmd *cobra.Command, args []string) error { return o.tell(cmd, args[0]) },
 	}
 	cmd.Flags().StringVar(&o.open, "open", "", "id of the incident to open")
@@ -31,6 +33,9 @@ func incidentCommand(w World) *cobra.Command {
 	cmd.Flags().StringVar(&o.result, "result", "", "pass or fail")
 	cmd.Flags().StringVar(&o.at, "done-at", "", "when the drill was done, RFC 3339 with Z (default now)")
 	o.register(cmd, validStop)
+	complete(cmd, "severity", "warning", "critical")
+	complete(cmd, "drill", "kill_switch")
+	complete(cmd, "result", "pass", "fail")
 	return cmd
 }
 

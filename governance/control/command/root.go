@@ -48,7 +48,7 @@ func refusef(format string, args ...any) error { return &refusal{fmt.Sprintf(for
 type unreachable struct{ cause error }
 
 func (e *unreachable) Error() string {
-	return fmt.Sprintf("the control plane does not answer: %v", e.cause)
+	return fmt.Sprintf("the control plane does not answer (is governance serve running there? --control-url or SERVICE_CONTROL_URL says where): %v", e.cause)
 }
 
 // Run runs a command line and returns its exit code.
@@ -56,9 +56,13 @@ func Run(ctx context.Context, args []string, w World) int {
 	ran := false
 	root := &cobra.Command{
 		Use: "governance", Short: "Records candidate bundles and decides how far each may go",
+		Long: "Records candidate bundles in a log that cannot be rewritten unnoticed, and decides how far each may go.\n" +
+			"Anyone may stop, two must agree to start.\n\n" +
+			"Exit codes: 0 done, 1 refused, 2 usage or configuration, 3 the control plane does not answer.",
+		Example: "  governance serve\n  governance keys new rita\n  governance keys trust --pub rita.pub --principal rita@example.com --role risk\n" +
+			"  governance approve cr-... --stage canary --role risk --key rita.key",
 		Version: w.Version, SilenceErrors: true, SilenceUsage: true,
-		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
-		PersistentPreRun:  func(*cobra.Command, []string) { ran = true },
+		PersistentPreRun: func(*cobra.Command, []string) { ran = true },
 	}
 	root.SetArgs(args)
 	root.SetIn(w.In)
@@ -71,6 +75,9 @@ func Run(ctx context.Context, args []string, w World) int {
 		return ExitDone
 	}
 	fmt.Fprintf(w.Err, "governance: %v\n", err)
+	if !ran {
+		fmt.Fprintln(w.Err, "governance: --help says what each command takes")
+	}
 	var usage *usageError
 	var config *store.ConfigError
 	var bind *listen.BindError

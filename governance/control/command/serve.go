@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,12 +12,15 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/spf13/cobra"
 
 	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/governance/control"
+	"github.com/assay-run/assay/governance/ledger"
+	"github.com/assay-run/assay/governance/promotion"
 	"github.com/assay-run/assay/governance/promotion/policy"
 	"github.com/assay-run/assay/governance/store"
 	"github.com/assay-run/assay/host/listen"
@@ -57,7 +61,9 @@ func serveCommand(w World) *cobra.Command {
 	var hosts []string
 	cmd := &cobra.Command{
 		Use: "serve", Short: "Run the control plane", Args: cobra.NoArgs,
-		Long: "Run the control plane until a signal ends it. SIGHUP reads policy and trust again.",
+		Long: "Run the control plane until a signal ends it. SIGHUP reads policy and trust again.\n" +
+			"Options win over their variables, variables over defaults; an empty variable counts as unset.",
+		Example: "  governance serve\n  governance serve --state-dir /var/lib/governance --log-origin log.example.com --artifact-root off",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := readServe(cmd, w, hosts)
 			if err != nil {
@@ -71,6 +77,7 @@ func serveCommand(w World) *cobra.Command {
 		s.register(cmd)
 	}
 	cmd.Flags().Lookup("behind-proxy").NoOptDefVal = "true"
+	complete(cmd, "log-level", "trace", "debug", "info", "warn", "error")
 	cmd.Flags().StringArrayVar(&hosts, allowedHostFlag, nil, "name that the Host header may carry, repeatable ["+allowedHostVariable+", commas]")
 	return cmd
 }
@@ -212,7 +219,9 @@ func serve(ctx context.Context, cfg serveConfig, w World) error {
 	if err != nil {
 		return err
 	}
-	cfg.report(logger, ln.Addr().String(), s)
+	if err := cfg.report(logger, listen.URL(ln), s, w.Now()); err != nil {
+		return err
+	}
 	host, _, _ := strings.Cut(strings.TrimPrefix(listen.URL(ln), "http://"), ":")
 	plane := control.New(control.Options{
 		Store: s, ArtifactRoot: cfg.artifactRoot, Hosts: append([]string{cfg.bind.Host, host}, cfg.bind.AllowedHosts...), Now: w.Now, Logger: logger,
@@ -225,13 +234,29 @@ func serve(ctx context.Context, cfg serveConfig, w World) error {
 	return plane.Serve(ctx, ln)
 }
 
-func (c *serveConfig) report(logger hclog.Logger, addr string, s *store.Store) {
-	logger.Info("configuration", "address", addr, "state_dir", c.stateDir, "log_origin", s.Origin(), "log_size", s.Size(),
-		"artifact_root", c.artifactRoot, "policy", c.policy, "trust", c.trustFile, "log_level", c.level.String(),
+// report says what the plane came up with: where it is, and by whose word it goes.
+func (c *serveConfig) report(logger hclog.Logger, url string, s *store.Store, now time.Time) error {
+	logger.Info("configuration", "state_dir", c.stateDir, "artifact_root", cmp.Or(c.artifactRoot, "off"), "log_level", c.level.String(),
 		"behind_proxy", c.bind.BehindProxy, "allowed_hosts", c.bind.AllowedHosts)
 	if d := s.Damage(); d != nil {
-		logger.Error("the log is read only", "code", d.Code, "detail", d.Detail)
+		logger.Error("the log is read only: nothing is taken and no registry is given", "code", d.Code, "detail", d.Detail,
+			"hint", "governance verify --log; rebuild helps where only projections differ")
+		return nil
 	}
+	return s.Look(func(w *promotion.World, log ledger.View) error {
+		p := w.Policy()
+		logger.Info("control plane", "address", url, "log_origin", s.Origin(), "log_size", log.Head.Size,
+			"policy", fmt.Sprintf("%s v%d %s", p.ID, p.Version, p.Digest))
+		switch t := w.Trust(); {
+		case t == nil:
+			logger.Warn("open mode: nobody's signature counts, nothing goes beyond paper", "hint", "governance keys trust")
+		case t.Expired(now):
+			logger.Warn("trust.json has expired: only stops are taken", "version", t.Version, "expired_at", t.ExpiresAt)
+		default:
+			logger.Info("trust.json is in force", "version", t.Version, "keys", len(t.Keys), "expires_at", t.ExpiresAt)
+		}
+		return nil
+	})
 }
 
 // reload reads policy and trust again. What may not follow what is in force changes nothing.

@@ -1,3 +1,5 @@
+//go:build unix
+
 package command_test
 
 import (
@@ -100,6 +102,7 @@ func TestServe(t *testing.T) {
 	handedOver(t, url, files, doc.Canonical, rec.Seal)
 	stop()
 
+	whole(t, dir, files)
 	for _, args := range [][]string{{"rebuild", "--check"}, {"rebuild"}, {"verify", "--log"}} {
 		if code, out, errs := run(t, time.Now, "", append(args, "--state-dir", dir)...); code != 0 {
 			t.Errorf("%v: exit %d %s%s", args, code, out, errs)
@@ -113,6 +116,44 @@ func TestServe(t *testing.T) {
 	}
 	if code, _, errs := run(t, time.Now, "", "serve", "--port", "0", "--state-dir", dir); code != 2 || !strings.Contains(errs, "trust.json") {
 		t.Errorf("back to open mode: exit %d %s", code, errs)
+	}
+	if code, _, errs := run(t, time.Now, "", "keys", "trust", "--restore", "--pub", "x", "--state-dir", dir); code != 2 {
+		t.Errorf("restore with a key: exit %d %s", code, errs)
+	}
+	if code, out, errs := run(t, time.Now, "", "keys", "trust", "--restore", "--state-dir", dir); code != 0 || !strings.Contains(out, "version 2, 1 keys") {
+		t.Errorf("restore: exit %d %s%s", code, out, errs)
+	}
+	if code, _, errs := run(t, time.Now, "", "keys", "trust", "--restore", "--state-dir", dir); code != 1 {
+		t.Errorf("restore over a file: exit %d %s", code, errs)
+	}
+	_, stop = serving(t, "--state-dir", dir)
+	stop()
+}
+
+// whole checks a log by keys that were fetched before, and by those of another plane.
+func whole(t *testing.T, dir, files string) {
+	t.Helper()
+	other := filepath.Join(t.TempDir(), "other")
+	url, stop := serving(t, "--state-dir", other, "--log-origin", planetest.Origin)
+	foreign := write(t, filepath.Join(files, "foreign.pub"), fetch(t, url+"/trust/governance.pub"))
+	foreignRoot := write(t, filepath.Join(files, "foreign.root.json"), fetch(t, url+"/trust/trusted_root.json"))
+	stop()
+	key, root := filepath.Join(files, "governance.pub"), filepath.Join(files, "trusted_root.json")
+	for _, c := range []struct {
+		key, root string
+		want      int
+		says      string
+	}{
+		{key, root, 0, `"ok": true`}, {foreign, root, 1, `"name": "signature of entry 0"`}, {key, foreignRoot, 1, `"name": "checkpoint 0"`},
+		{root, root, 2, ""}, {key, key, 2, ""},
+	} {
+		code, out, errs := run(t, time.Now, "", "verify", "--log", "--json", "--state-dir", dir, "--key", c.key, "--trusted-root", c.root)
+		if code != c.want || !strings.Contains(out, c.says) {
+			t.Errorf("%s %s: exit %d %s%s", filepath.Base(c.key), filepath.Base(c.root), code, out, errs)
+		}
+	}
+	if code, out, _ := run(t, time.Now, "", "verify", "--log", "--state-dir", dir); code != 0 || !strings.Contains(out, "not checked: that the keys") {
+		t.Errorf("by its own keys: exit %d %s", code, out)
 	}
 }
 
@@ -181,7 +222,7 @@ func TestServeRefusals(t *testing.T) {
 			t.Errorf("%v: exit %d %s%s", args, code, out, errs)
 		}
 	}
-	for _, args := range [][]string{{"verify"}, {"verify", filepath.Join(dir, "none")}, {"verify", "--log", "x"}, {"keys", "trust"}, {"rebuild", "x"}} {
+	for _, args := range [][]string{{"verify"}, {"verify", filepath.Join(dir, "none")}, {"verify", "--log", "x"}, {"verify", "--log", "--trust", "x"}, {"keys", "x"}, {"keys", "trust"}, {"rebuild", "x"}} {
 		if code, _, errs := run(t, time.Now, "", args...); code != 2 {
 			t.Errorf("%v: exit %d %s", args, code, errs)
 		}

@@ -6,6 +6,7 @@ import (
 	"crypto/ecdsa"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -25,6 +26,7 @@ type signing struct {
 	reason  string
 	valid   string
 	yes     bool
+	json    bool
 }
 
 // valid is for how long a statement holds where nobody says: stops have their effect when
@@ -40,6 +42,15 @@ func (s *signing) register(cmd *cobra.Command, valid string) {
 	cmd.Flags().StringVar(&s.reason, "reason", "", "why, for the log")
 	cmd.Flags().StringVar(&s.valid, "valid", valid, "how long the statement holds, such as 12h or 7d")
 	cmd.Flags().BoolVar(&s.yes, "yes", false, "do not ask")
+	cmd.Flags().BoolVar(&s.json, "json", false, "print the plane's receipt as JSON; what people read goes to the error stream")
+}
+
+// out is where people read.
+func (s *signing) out() io.Writer {
+	if s.json {
+		return s.w.Err
+	}
+	return s.w.Out
 }
 
 // open reads the arguments that every such command has.
@@ -48,7 +59,7 @@ func (s *signing) open(cmd *cobra.Command, id string) (*client, *ecdsa.PrivateKe
 		return nil, nil, usagef("%q is no candidate_revision_id: it begins with cr-", id)
 	}
 	if s.keyFile == "" {
-		return nil, nil, usagef("--key is missing: the file of your private key")
+		return nil, nil, usagef("--key is missing: the file of your private key (governance keys new NAME makes one)")
 	}
 	if _, err := parseValid(s.valid); err != nil {
 		return nil, nil, usagef("--valid: %v", err)
@@ -91,13 +102,13 @@ func (s *signing) confirm(question string) error {
 	if s.yes {
 		return nil
 	}
-	fmt.Fprintf(s.w.Out, "%s [y/N] ", question)
+	fmt.Fprintf(s.out(), "%s [y/N] ", question)
 	line, _ := bufio.NewReader(s.w.In).ReadString('\n')
 	switch strings.ToLower(strings.TrimSpace(line)) {
 	case "y", "yes":
 		return nil
 	}
-	return refusef("nothing was signed")
+	return refusef("nothing was signed: answer y, or give --yes")
 }
 
 // post signs a predicate about a bundle and says what it has come to.
@@ -127,6 +138,10 @@ func (s *signing) post(ctx context.Context, c *client, sub *subject, kind string
 	}
 	for _, warning := range rec.Warnings {
 		fmt.Fprintf(s.w.Err, "warning: %s: %s\n", warning.Code, warning.Message)
+	}
+	if s.json {
+		_, err := fmt.Fprintf(s.w.Out, "%s\n", answer)
+		return err
 	}
 	fmt.Fprintf(s.w.Out, "%s %s/%s\n", sub.doc.Bundle.CandidateRevisionID, rec.State.Stage, rec.State.StageStatus)
 	return nil

@@ -5,53 +5,67 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 
+	"github.com/assay-run/assay/governance/ledger"
 	"github.com/assay-run/assay/governance/ledger/verify"
 	"github.com/assay-run/assay/governance/store"
 )
 
+type verifyOptions struct {
+	w                           World
+	key, root, trust, artifacts string
+	log, json                   bool
+}
+
 func verifyCommand(w World) *cobra.Command {
-	var key, root, trust, artifacts string
-	var log bool
+	o := &verifyOptions{w: w}
 	cmd := &cobra.Command{
 		Use: "verify FILE...", Short: "Check files of a hand-over, or a whole log, without asking anybody",
 		Long: "Checks files against each other and against the keys that the options name; nothing in the files is trusted.\n" +
 			"With --log checks the log of --state-dir, on which no plane may be running.",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if log {
-				if len(args) > 0 {
-					return usagef("--log takes no files")
-				}
-				dir, _ := stateDir.value(cmd, w.Env)
-				return verifyLog(cmd.Context(), dir, w)
-			}
-			if len(args) == 0 {
-				return usagef("name the files to verify, or --log")
-			}
-			return verifyFiles(args, key, root, trust, artifacts, w)
-		},
+		Example: "  governance verify candidate_bundle.json candidate_bundle.sigstore.json --key governance.pub --trusted-root trusted_root.json\n" +
+			"  governance verify candidate_bundle.json candidate_bundle.dsse.json --trust trust.json --artifact-root .assay\n" +
+			"  governance verify --log --key governance.pub --trusted-root trusted_root.json",
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
 	}
-	cmd.Flags().StringVar(&key, "key", "", "governance.pub: the plane's statement key")
-	cmd.Flags().StringVar(&root, "trusted-root", "", "trusted_root.json: the log's key")
-	cmd.Flags().StringVar(&trust, "trust", "", "trust.json: whose attestations count")
-	cmd.Flags().StringVar(&artifacts, "artifact-root", "", "folder that holds runs/")
-	cmd.Flags().BoolVar(&log, "log", false, "check a whole log instead of files")
+	cmd.Flags().StringVar(&o.key, "key", "", "governance.pub: the plane's statement key")
+	cmd.Flags().StringVar(&o.root, "trusted-root", "", "trusted_root.json: the log's key")
+	cmd.Flags().StringVar(&o.trust, "trust", "", "trust.json: whose attestations count")
+	cmd.Flags().StringVar(&o.artifacts, "artifact-root", "", "folder that holds runs/")
+	cmd.Flags().BoolVar(&o.log, "log", false, "check a whole log instead of files")
+	cmd.Flags().BoolVar(&o.json, "json", false, jsonHelp)
 	stateDir.register(cmd)
 	return cmd
 }
 
-func verifyFiles(names []string, key, root, trust, artifacts string, w World) error {
-	opts := verify.Options{ArtifactRoot: artifacts}
-	for name, into := range map[string]*[]byte{key: &opts.Key, root: &opts.TrustedRoot, trust: &opts.Trust} {
-		if name == "" {
+func (o *verifyOptions) run(cmd *cobra.Command, names []string) error {
+	switch {
+	case o.log && len(names) > 0:
+		return usagef("--log takes no files")
+	case o.log && (o.trust != "" || o.artifacts != ""):
+		return usagef("--log takes --key and --trusted-root only: a log has its own trust.json, and no artifacts")
+	case !o.log && len(names) == 0:
+		return usagef("name the files to verify, or --log")
+	}
+	opts := verify.Options{ArtifactRoot: o.artifacts}
+	for _, f := range []struct {
+		name string
+		into *[]byte
+	}{{o.key, &opts.Key}, {o.root, &opts.TrustedRoot}, {o.trust, &opts.Trust}} {
+		if f.name == "" {
 			continue
 		}
 		var err error
-		if *into, err = os.ReadFile(name); err != nil {
+		if *f.into, err = os.ReadFile(f.name); err != nil {
 			return usagef("%v", err)
 		}
+	}
+	if o.log {
+		dir, _ := stateDir.value(cmd, o.w.Env)
+		return o.verifyLog(cmd.Context(), dir, opts)
 	}
 	var files []verify.File
 	for _, name := range names {
@@ -61,64 +75,95 @@ func verifyFiles(names []string, key, root, trust, artifacts string, w World) er
 		}
 		files = append(files, verify.File{Name: name, Data: data})
 	}
-	report := verify.Verify(files, opts)
-	if err := report.Write(w.Out); err != nil {
-		return err
-	}
-	if !report.OK() {
-		return refusef("not everything holds")
-	}
-	return nil
+	return o.tell(verify.Verify(files, opts))
 }
 
-func verifyLog(ctx context.Context, dir string, w World) error {
+// tell prints a report; the error says that something does not hold.
+func (o *verifyOptions) tell(report *verify.Report) error {
+	var err error
+	if o.json {
+		err = printJSON(o.w.Out, struct {
+			OK bool `json:"ok"`
+			*verify.Report
+		}{report.OK(), report})
+	} else {
+		err = report.Write(o.w.Out)
+	}
+	if err == nil && !report.OK() {
+		err = refusef("not everything holds")
+	}
+	return err
+}
+
+// verifyLog checks a log by the keys that the options name. Where they name none it goes by
+// those beside the log, and says so: whoever wrote both would not be found out.
+func (o *verifyOptions) verifyLog(ctx context.Context, dir string, trusted verify.Options) (err error) {
 	audit, err := store.OpenAudit(ctx, dir)
 	if err != nil {
 		return err
 	}
-	report := verify.Log(audit.Entries(ctx), audit.Notes(ctx), verify.LogOptions{Statement: audit.Statement, Log: audit.Log})
-	if err := errors.Join(report.Write(w.Out), audit.Close()); err != nil {
-		return err
+	defer func() { err = errors.Join(err, audit.Close()) }()
+	opts := verify.LogOptions{Statement: audit.Statement, Log: audit.Log, Projections: func() ([]string, error) { return audit.Compare(ctx) }}
+	if trusted.Key != nil {
+		if opts.Statement, err = ledger.ParseKey(trusted.Key); err != nil {
+			return usagef("--key: %v", err)
+		}
 	}
-	different, err := store.Rebuild(ctx, dir, true)
-	if err != nil {
-		return err
+	if trusted.TrustedRoot != nil {
+		logs, err := ledger.ParseTrustedRoot(trusted.TrustedRoot)
+		if err != nil {
+			return usagef("--trusted-root: %v", err)
+		}
+		i := slices.IndexFunc(logs, func(l ledger.TrustedLog) bool { return l.Origin == audit.Log.Origin })
+		if i < 0 {
+			return usagef("--trusted-root: names no log %s", audit.Log.Origin)
+		}
+		opts.Log = logs[i].LogKey
 	}
-	for _, d := range different {
-		fmt.Fprintf(w.Out, "FAIL %s\n", d)
+	report := verify.Log(audit.Entries(ctx), audit.Notes(ctx), opts)
+	if trusted.Key == nil || trusted.TrustedRoot == nil {
+		report.Skip("that the keys in the state folder are the plane's: give --key and --trusted-root")
 	}
-	if !report.OK() || len(different) > 0 {
-		return refusef("not everything holds")
-	}
-	fmt.Fprintln(w.Out, "ok: the projections are those that the log makes")
-	return nil
+	return o.tell(report)
 }
 
 func rebuildCommand(w World) *cobra.Command {
-	var check bool
+	var check, asJSON bool
 	cmd := &cobra.Command{
 		Use: "rebuild", Short: "Make what follows from the log again; no plane may be running", Args: cobra.NoArgs,
+		Long:    "Makes facts, revisions and states again from the signed statements, and judges each decision once more.\nThe log itself is never changed.",
+		Example: "  governance rebuild --check\n  governance rebuild --state-dir /var/lib/governance",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			dir, _ := stateDir.value(cmd, w.Env)
 			different, err := store.Rebuild(cmd.Context(), dir, check)
 			if err != nil {
 				return err
 			}
-			for _, d := range different {
-				fmt.Fprintln(w.Out, d)
+			if asJSON {
+				err = printJSON(w.Out, map[string]any{"rebuilt": !check, "different": append([]string{}, different...)})
+			} else {
+				tellRebuilt(w, different, check)
 			}
-			switch {
-			case check && len(different) > 0:
-				return refusef("the projections differ from the log")
-			case check:
-				fmt.Fprintln(w.Out, "the projections are those that the log makes")
-			default:
-				fmt.Fprintln(w.Out, "rebuilt")
+			if err == nil && check && len(different) > 0 {
+				err = refusef("the projections differ from the log: governance rebuild makes them again")
 			}
-			return nil
+			return err
 		},
 	}
 	cmd.Flags().BoolVar(&check, "check", false, "change nothing; exit 1 on a difference")
+	cmd.Flags().BoolVar(&asJSON, "json", false, jsonHelp)
 	stateDir.register(cmd)
 	return cmd
+}
+
+func tellRebuilt(w World, different []string, check bool) {
+	for _, d := range different {
+		fmt.Fprintln(w.Out, d)
+	}
+	switch {
+	case !check:
+		fmt.Fprintln(w.Out, "rebuilt")
+	case len(different) == 0:
+		fmt.Fprintln(w.Out, "the projections are those that the log makes")
+	}
 }

@@ -3,6 +3,7 @@ package verify
 import (
 	"fmt"
 	"iter"
+	"strings"
 
 	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/governance/ledger"
@@ -12,6 +13,9 @@ import (
 type LogOptions struct {
 	Statement *ledger.Key
 	Log       ledger.LogKey
+	// Projections says what differs between what follows from the log and what was kept of
+	// it; nil to leave that unchecked.
+	Projections func() (different []string, err error)
 }
 
 // maxReported is how many failures of one kind get a line of their own.
@@ -27,6 +31,15 @@ func Log(entries iter.Seq2[ledger.Entry, error], notes iter.Seq2[string, error],
 	r := &Report{}
 	tree := r.logEntries(entries, opts)
 	r.logCheckpoints(tree, notes, opts)
+	if opts.Projections == nil {
+		r.skip("that facts, states and decisions are those that the log makes")
+	} else {
+		different, err := opts.Projections()
+		if err == nil && len(different) > 0 {
+			err = mismatch("", "no difference", strings.Join(different, "; "))
+		}
+		r.step("facts, states and decisions are those that the log makes", err)
+	}
 	r.skip("that others see the same log")
 	r.skip("that the runs are true: the log says what was accepted, not that it is right")
 	return r

@@ -86,3 +86,27 @@ func TestManyFailures(t *testing.T) {
 		t.Errorf("%d steps", len(report.Steps))
 	}
 }
+
+// TestProjectionsAreAStep: what was kept of a log is compared where that is asked for, and
+// told as not checked where it is not.
+func TestProjectionsAreAStep(t *testing.T) {
+	s := newSample(t)
+	opts := LogOptions{Statement: s.key, Log: s.log.View().Key}
+	told := func(f func() ([]string, error)) (*Report, string) {
+		opts.Projections = f
+		report := Log(each(s.entries), each(s.notes), opts)
+		return report, lines(report)
+	}
+	if report, text := told(nil); !report.OK() || !strings.Contains(text, "not checked: that facts") {
+		t.Error(text)
+	}
+	if report, text := told(func() ([]string, error) { return nil, nil }); !report.OK() || strings.Contains(text, "not checked: that facts") {
+		t.Error(text)
+	}
+	if report, text := told(func() ([]string, error) { return []string{"facts: 3/0 differs"}, nil }); report.OK() || !strings.Contains(text, "3/0 differs") {
+		t.Error(text)
+	}
+	if report, _ := told(func() ([]string, error) { return nil, errors.New("x") }); report.OK() {
+		t.Error("an error is no failure")
+	}
+}
