@@ -66,16 +66,8 @@ screenshots: build ## the dashboard in each state, both themes, two widths: imag
 generated:
 	@scripts/check-generated.sh
 
-# First what is too slow under the race detector, then the browser, which has the machine
-# to itself because it measures time, then the lab's scripts, whose hundreds of processes
-# have no memory in common, and the calibration, which is slow, then everything else with the race detector.
 tests: build
-	$(GO) test -count=1 -run 'TestModesAgree' ./host/backtest
-	$(GO) test -count=1 -run 'TestHistories|TestTampering|TestKill' ./governance/store ./governance/control
-	$(GO) -C $(UITOOL) test -count=1 -shuffle=on ./...
-	$(GO) run $(GOTESTSUM) --format pkgname -- -count=1 -timeout 15m ./api/ui/e2e
-	$(GO) run $(GOTESTSUM) --format pkgname -- -count=1 -shuffle=on -timeout 15m ./lab ./internal/calibrate
-	$(GO) run $(GOTESTSUM) --format pkgname -- $(RACE) -shuffle=on -timeout 15m $$($(GO) list ./... | grep -v -e /api/ui/e2e -e /assay/lab$$ -e /internal/calibrate)
+	@scripts/tests.sh '$(GO)' '$(GOTESTSUM)' '$(RACE)'
 
 fuzz: ## every fuzz target, FUZZTIME each (default 10m)
 	@scripts/fuzz.sh $(or $(FUZZTIME),10m)

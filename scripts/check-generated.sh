@@ -16,16 +16,11 @@ if ! command -v protoc >/dev/null; then
 fi
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
-GOBIN=$tmp/bin go install google.golang.org/protobuf/cmd/protoc-gen-go@v1.36.12
-GOBIN=$tmp/bin go install google.golang.org/grpc/cmd/protoc-gen-go-grpc@v1.6.2
-mkdir "$tmp/out"
-PATH=$tmp/bin:$PATH protoc -I plugin-sdk/strategypb \
-	--go_out="$tmp/out" --go_opt=paths=source_relative \
-	--go-grpc_out="$tmp/out" --go-grpc_opt=paths=source_relative strategy.proto
-for f in strategy.pb.go strategy_grpc.pb.go; do
+scripts/proto.sh "$tmp"
+for f in plugin-sdk/strategypb/strategy{,_grpc}.pb.go host/exchange/connectorpb/connector{,_grpc}.pb.go; do
 	# The compiler's own version is in a comment and may differ.
-	if ! diff <(grep -v '^//.*protoc ' "$tmp/out/$f") <(grep -v '^//.*protoc ' "plugin-sdk/strategypb/$f"); then
-		echo "plugin-sdk/strategypb/$f is stale: run make proto"
+	if ! diff <(grep -v '^//.*protoc ' "$tmp/$f") <(grep -v '^//.*protoc ' "$f"); then
+		echo "$f is stale: run make proto"
 		exit 1
 	fi
 done
