@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-
 	"github.com/assay-run/assay/api/v1/strictjson"
 	"github.com/assay-run/assay/api/v1/view"
 	"github.com/assay-run/assay/api/web"

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -51,7 +52,7 @@ type desk struct {
 	backtests *backtest.Launcher
 	store     *candle.Store
 	journal   *journal.Journal
-	runs      int
+	runs      atomic.Int64
 }
 
 // newDesk opens a host over the named plugins, with two synthetic series.
@@ -118,8 +119,7 @@ func request(strategy string, params any, config string, symbols ...string) runn
 
 func (d *desk) launch(req runner.StartRequest) *Execution {
 	d.t.Helper()
-	d.runs++
-	e, err := d.launcher.Launch(context.Background(), fmt.Sprintf("svc_test%d", d.runs), req)
+	e, err := d.launcher.Launch(context.Background(), fmt.Sprintf("svc_test%d", d.runs.Add(1)), req)
 	if err != nil {
 		d.t.Fatalf("launch %s: %v", req.StrategyName, err)
 	}
