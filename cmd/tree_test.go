@@ -68,6 +68,7 @@ var allowed = []struct {
 	{"host/live/journal", []string{"host/digest", "host/sqlite", "host/statelock", "host/live/crash", "host/exchange", "plugin-sdk/market"}},
 	{"host/live/order", []string{"host/exchange=", "plugin-sdk/market"}},
 	{"host/live/risk", []string{"host/exchange=", "plugin-sdk/market"}},
+	{"host/live/engine", []string{"host/exchange=", "host/live/crash", "host/live/journal", "host/live/order", "host/live/risk", "host/live/feed", "plugin-sdk/market", "plugin-sdk/sim"}},
 	{"host/live/feed", []string{"host/exchange=", "plugin-sdk/market", "plugin-sdk/sim"}},
 	{"host/metric", []string{"plugin-sdk/market"}},
 	{"host/result", []string{"host/metric", "plugin-sdk/market"}},

@@ -18,6 +18,12 @@ type Connection struct {
 	// Clock is set where the venue's time does not pass as ours does; nil: the wall clock
 	// and Opened.ClockOffset.
 	Clock VenueClock
+	// Gone is closed when the connector's process is gone although nobody here ended it, or was
+	// killed because it broke the protocol; nil where there is no process.
+	Gone <-chan struct{}
+	// Release ends what stands behind the connection, once its session is closed or it is gone;
+	// nil: nothing. It may be called more than once.
+	Release func()
 }
 
 // Session opens and closes the connector for one run.

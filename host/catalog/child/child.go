@@ -41,6 +41,7 @@ type Config struct {
 	Sandbox   sandbox.Mode
 	Limits    sandbox.Limits
 	OnLine    func(string) // gets its stderr, rate-limited; may be nil
+	Survives  bool         // it lives on when its host is gone, and ends by itself
 }
 
 // ExecError says that the system would not execute the program.
@@ -191,7 +192,7 @@ func command(path string, cfg Config, p *pipes) *exec.Cmd {
 		Stdout:      p.stdoutTheirs,
 		Stderr:      p.stderrTheirs,
 		ExtraFiles:  []*os.File{cfg.Binary, p.parentTheirs},
-		SysProcAttr: processAttributes(),
+		SysProcAttr: processAttributes(cfg.Survives),
 	}
 }
 

@@ -19,7 +19,10 @@ func lockThread() (unlock func()) {
 	return runtime.UnlockOSThread
 }
 
-func processAttributes() *syscall.SysProcAttr {
+func processAttributes(survives bool) *syscall.SysProcAttr {
+	if survives {
+		return &syscall.SysProcAttr{Setpgid: true}
+	}
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 

@@ -11,7 +11,7 @@ import (
 
 func lockThread() (unlock func()) { return func() {} }
 
-func processAttributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
+func processAttributes(bool) *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
 // executablePath is the verified copy's path: nothing here executes an open file.
 func executablePath(binary *os.File) string { return binary.Name() }

@@ -1,0 +1,366 @@
+package conformance
+
+import (
+	"context"
+	"time"
+
+	"github.com/govalues/decimal"
+
+	"github.com/assay-run/assay/host/exchange"
+	"github.com/assay-run/assay/plugin-sdk/market"
+)
+
+var submitCards = []card{
+	{"market", marketOrder},
+	{"by quote amount", byQuoteAmount},
+	{"limit rests", limitRests},
+	{"limit crosses", limitCrosses},
+	{"stop", func(x *examiner) { stopOrder(x, market.Stop) }},
+	{"stop-limit", func(x *examiner) { stopOrder(x, market.StopLimit) }},
+	{"exit pair", exitPair},
+	{"definite rejects", definiteRejects},
+	{"no balance", noBalance},
+	{"below minimum", belowMinimum},
+	{"duplicate open id", duplicateID},
+}
+
+var faultCards = []card{
+	{"cut before accept", func(x *examiner) { x.ambiguous(false, CutBefore) }},
+	{"cut after", func(x *examiner) { x.ambiguous(true, CutAfter) }},
+	{"hang after", hangAfter},
+	{"garbage 200", func(x *examiner) { x.ambiguous(true, HTML, Empty, Truncated, ForeignID) }},
+	{"5xx", func(x *examiner) { x.ambiguous(true, Status500, Status503) }},
+	{"throttled", func(x *examiner) { x.unexecuted(Status429, exchange.Throttled, true) }},
+	{"banned", func(x *examiner) { x.unexecuted(Status418, exchange.Banned, true) }},
+	{"clock", func(x *examiner) { x.unexecuted(WrongClock, exchange.Clock, false) }},
+	{"one request per Submit", oneRequest},
+}
+
+// filled waits for the fill of an order and checks its sums.
+func (s *session) filled(q exchange.OrderRequest) exchange.Order {
+	s.Helper()
+	o := s.reaches(ref(q), exchange.OrderFilled)
+	if !o.CumQuantity.IsPos() || !o.AveragePrice.IsPos() || q.Quantity.IsPos() && o.CumQuantity.Cmp(q.Quantity) != 0 {
+		s.Errorf("a filled order of %s: %s at %s", q.Quantity, o.CumQuantity, o.AveragePrice)
+	}
+	var sum decimal.Decimal
+	for _, f := range s.fills(ref(q)) {
+		sum = s.sum(sum, f.Quantity)
+		if f.Side != q.Side || !f.Price.IsPos() || f.FeeAsset == "" || f.Time == 0 {
+			s.Errorf("fill %+v", f)
+		}
+	}
+	if sum.Cmp(o.CumQuantity) != 0 {
+		s.Errorf("the fills sum up to %s, the order has %s", sum, o.CumQuantity)
+	}
+	return o
+}
+
+func marketOrder(x *examiner) {
+	s := x.open()
+	q := s.market()
+	s.submit(q)
+	s.filled(q)
+	s.until("the fill on the stream", func() bool {
+		for _, e := range s.events() {
+			if e.Fill != nil && e.Fill.ClientOrderID == q.ClientOrderID {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+func byQuoteAmount(x *examiner) {
+	s := x.open()
+	s.offers("market_quote")
+	q := s.market()
+	q.Quantity, q.QuoteAmount = decimal.Decimal{}, decimal.MustNew(50, 0)
+	s.submit(q)
+	o := s.filled(q)
+	spent, err := o.CumQuantity.Mul(o.AveragePrice)
+	if err != nil {
+		x.Fatal(err)
+	}
+	if spent.Cmp(decimal.MustNew(505, 1)) > 0 || spent.Cmp(decimal.MustNew(45, 0)) < 0 {
+		x.Errorf("%s of 50 was spent", spent)
+	}
+}
+
+func limitRests(x *examiner) {
+	s := x.open()
+	q := s.limit(80)
+	if o := s.submit(q); o.Status != exchange.OrderOpen || !o.CumQuantity.IsZero() {
+		x.Errorf("a resting order: %+v", o)
+	}
+	if o := s.query(ref(q)); o.Status != exchange.OrderOpen || o.VenueOrderID == "" || o.Side != q.Side || o.Type != q.Type {
+		x.Errorf("a resting order: %+v", o)
+	}
+	s.until("the order on the stream", func() bool { return s.streamed(q.ClientOrderID, exchange.OrderOpen) })
+}
+
+func (s *session) streamed(id string, status exchange.OrderStatus) bool {
+	for _, e := range s.events() {
+		if e.Order != nil && e.Order.ClientOrderID == id && e.Order.Status == status {
+			return true
+		}
+	}
+	return false
+}
+
+func limitCrosses(x *examiner) {
+	s := x.open()
+	q := s.limit(110)
+	s.submit(q)
+	if o := s.filled(q); o.AveragePrice.Cmp(q.LimitPrice) > 0 {
+		x.Errorf("bought at %s with a limit of %s", o.AveragePrice, q.LimitPrice)
+	}
+}
+
+// near says that the venue cannot be told where to trade: triggers then lie one tick off
+// the market, and the card waits until it gets there.
+func (s *session) near() bool {
+	return !s.can(FaultPrice, string(s.symbol()), s.last(s.symbol()).String())
+}
+
+// above is a price that the market gets to by reach.
+func (s *session) above(near bool) decimal.Decimal {
+	s.Helper()
+	if near {
+		return s.sum(s.price(s.symbol(), 100), s.rules[s.symbol()].PriceTick)
+	}
+	return s.price(s.symbol(), 104)
+}
+
+func (s *session) reach(near bool) {
+	s.Helper()
+	if !near {
+		s.fault(FaultPrice, string(s.symbol()), s.price(s.symbol(), 106).String())
+	}
+}
+
+func stopOrder(x *examiner, kind market.OrderType) {
+	s := x.open()
+	s.offers(kind.String())
+	near := s.near()
+	q := s.market()
+	q.Type, q.StopPrice = kind, s.above(near)
+	if kind == market.StopLimit {
+		q.LimitPrice = s.price(q.Symbol, 110)
+	}
+	s.submit(q)
+	if o := s.query(ref(q)); o.Status != exchange.OrderOpen && !near || o.StopPrice.Cmp(q.StopPrice) != 0 {
+		x.Errorf("a stop that waits: %+v", o)
+	}
+	s.reach(near)
+	s.filled(q)
+}
+
+func exitPair(x *examiner) {
+	s := x.open()
+	s.offers("exit_pair")
+	q := s.market()
+	s.submit(q)
+	s.filled(q)
+	near := s.near()
+	pair := exchange.PairRequest{
+		ListID: s.id(), LimitID: s.id(), StopID: s.id(), Symbol: q.Symbol, Side: market.Sell,
+		Quantity: s.onGrid(s.free(q.Symbol.Base()), s.rules[q.Symbol].QuantityStep), LimitPrice: s.above(near), StopPrice: s.price(q.Symbol, 90),
+	}
+	r, legs := s.Trader.SubmitPair(x.Context(), pair)
+	if r.Outcome != exchange.Accepted || legs[0].ClientOrderID != pair.LimitID || legs[1].ClientOrderID != pair.StopID {
+		x.Fatalf("SubmitPair: %+v %+v", r, legs)
+	}
+	limit, stop := exchange.OrderRef{ClientOrderID: pair.LimitID, Symbol: q.Symbol}, exchange.OrderRef{ClientOrderID: pair.StopID, Symbol: q.Symbol}
+	for _, leg := range []exchange.OrderRef{limit, stop} {
+		if o := s.query(leg); o.Status != exchange.OrderOpen && !near {
+			x.Errorf("a leg that waits: %+v", o)
+		}
+	}
+	s.reach(near)
+	s.reaches(limit, exchange.OrderFilled)
+	s.until("the end of the other leg", func() bool {
+		status := s.query(stop).Status
+		return status == exchange.OrderCanceled || status == exchange.OrderExpired
+	})
+}
+
+// free is the free balance of an asset.
+func (s *session) free(asset string) decimal.Decimal {
+	s.Helper()
+	list, err := s.Account.Balances(s.Context())
+	if err != nil {
+		s.Fatalf("Balances: %v", err)
+	}
+	for _, b := range list {
+		if b.Asset == asset {
+			return b.Free
+		}
+	}
+	return decimal.Decimal{}
+}
+
+// refused wants an order to be rejected by the venue's own word, and gone.
+func (s *session) refused(q exchange.OrderRequest) {
+	s.Helper()
+	if r := s.outcome(q, exchange.Rejected); r.VenueCode == "" || r.Message == "" {
+		s.Errorf("a reject carries the exchange's code and word: %+v", r)
+	}
+	s.absent(ref(q))
+}
+
+func definiteRejects(x *examiner) {
+	s := x.open()
+	m := s.rules[s.symbol()]
+	half := decimal.MustNew(5, 1)
+	q := s.limit(80)
+	q.LimitPrice = s.sum(q.LimitPrice, s.product(m.PriceTick, half))
+	s.refused(q)
+	q = s.limit(80)
+	q.Quantity = s.sum(q.Quantity, s.product(m.QuantityStep, half))
+	s.refused(q)
+}
+
+func (s *session) product(a, b decimal.Decimal) decimal.Decimal {
+	s.Helper()
+	c, err := a.Mul(b)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return c
+}
+
+func noBalance(x *examiner) {
+	s := x.open()
+	q := s.limit(80)
+	cash, err := s.free(q.Symbol.Quote()).Mul(decimal.MustNew(2, 0))
+	if err != nil {
+		x.Fatal(err)
+	}
+	quantity, err := cash.Quo(q.LimitPrice)
+	if err != nil {
+		x.Fatal(err)
+	}
+	q.Quantity = s.onGrid(quantity.Trunc(12), s.rules[q.Symbol].QuantityStep)
+	s.refused(q)
+}
+
+func belowMinimum(x *examiner) {
+	s := x.open()
+	m := s.rules[s.symbol()]
+	if !m.MinNotional.IsPos() {
+		x.skip("the market has no least notional")
+	}
+	q := s.limit(80)
+	quantity, err := m.MinNotional.Quo(s.product(q.LimitPrice, decimal.MustNew(2, 0)))
+	if err != nil {
+		x.Fatal(err)
+	}
+	q.Quantity = s.onGrid(quantity.Trunc(12), m.QuantityStep)
+	s.refused(q)
+}
+
+func duplicateID(x *examiner) {
+	s := x.open()
+	q := s.limit(80)
+	first := s.submit(q)
+	s.outcome(q, exchange.Duplicate)
+	if o := s.query(ref(q)); o.VenueOrderID != first.VenueOrderID || o.Status != exchange.OrderOpen {
+		x.Errorf("the first order: %+v", o)
+	}
+	n := 0
+	for _, o := range s.openOrders() {
+		if o.ClientOrderID == q.ClientOrderID {
+			n++
+		}
+	}
+	if n != 1 {
+		x.Errorf("%d orders are open under the id", n)
+	}
+}
+
+// openOrders are the open orders of the account.
+func (s *session) openOrders() []exchange.Order {
+	s.Helper()
+	list, err := s.Account.OpenOrders(s.Context())
+	if err != nil {
+		s.Fatalf("OpenOrders: %v", err)
+	}
+	return list
+}
+
+// ambiguous submits into faults that leave open what became of the order.
+func (x *examiner) ambiguous(executed bool, actions ...string) {
+	s := x.open()
+	for _, action := range actions {
+		q := s.limit(80)
+		x.fault(FaultSubmit, action)
+		s.outcome(q, exchange.Unknown)
+		if !executed {
+			s.absent(ref(q))
+			continue
+		}
+		if o := s.query(ref(q)); o.Status != exchange.OrderOpen {
+			x.Errorf("%s: the order is %+v", action, o)
+		}
+	}
+}
+
+func hangAfter(x *examiner) {
+	s := x.open()
+	q := s.limit(80)
+	x.fault(FaultSubmit, HangAfter)
+	ctx, cancel := context.WithTimeout(x.Context(), 300*time.Millisecond)
+	defer cancel()
+	begin := time.Now()
+	if r, _ := s.Trader.Submit(ctx, q); r.Outcome != exchange.Unknown {
+		x.Errorf("a venue that hangs: %+v", r)
+	}
+	if took := time.Since(begin); took > 3*time.Second {
+		x.Errorf("the deadline was 300 ms, it took %s", took)
+	}
+	s.query(ref(q))
+}
+
+// unexecuted submits into an answer that says that nothing was done. The same id may be
+// sent again.
+func (x *examiner) unexecuted(action string, want exchange.Outcome, wait bool) {
+	s := x.open()
+	q := s.limit(80)
+	x.fault(FaultSubmit, action)
+	r := s.outcome(q, want)
+	if wait && (r.RetryAfterMS < 1000 || r.RetryAfterMS > 3000) {
+		x.Errorf("Retry-After is two seconds, the result says %d ms", r.RetryAfterMS)
+	}
+	var last exchange.Result
+	s.await("the same id", func() bool {
+		last, _ = s.Trader.Submit(x.Context(), q)
+		if last.Outcome != exchange.Accepted && last.Outcome != exchange.NotSent && last.Outcome != want {
+			x.Fatalf("the same id again: %+v", last)
+		}
+		if last.Outcome != exchange.Accepted {
+			time.Sleep(100 * time.Millisecond)
+		}
+		return last.Outcome == exchange.Accepted
+	}, false)
+	s.query(ref(q))
+}
+
+func oneRequest(x *examiner) {
+	if x.venue.Count(CountSubmit) < 0 {
+		x.skip("the venue does not count requests")
+	}
+	s := x.open()
+	for _, action := range []string{CutBefore, CutAfter, HTML, Truncated, Status500, Status503, HangBefore} {
+		q := s.limit(80)
+		x.fault(FaultSubmit, action)
+		before := x.venue.Count(CountSubmit)
+		ctx, cancel := context.WithTimeout(x.Context(), 500*time.Millisecond)
+		r, _ := s.Trader.Submit(ctx, q)
+		cancel()
+		time.Sleep(50 * time.Millisecond)
+		if n := x.venue.Count(CountSubmit) - before; n != 1 {
+			x.Errorf("%s: %d requests for one Submit (%s)", action, n, r.Outcome)
+		}
+	}
+}

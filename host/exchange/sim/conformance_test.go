@@ -1,0 +1,69 @@
+package sim_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/assay-run/assay/host/exchange"
+	"github.com/assay-run/assay/host/exchange/conformance"
+	"github.com/assay-run/assay/host/exchange/sim"
+	"github.com/assay-run/assay/host/exchange/wire/wiretest"
+	"github.com/assay-run/assay/plugin-sdk/market"
+)
+
+// simVenue lets its own time pass. It never misbehaves, so that the cards about faults
+// are skipped.
+type simVenue struct {
+	t    testing.TB
+	wrap func(testing.TB, exchange.Connection) exchange.Connection
+	exchange.VenueClock
+}
+
+func (v *simVenue) Connect() exchange.Connection {
+	c := sim.New(nil)
+	v.VenueClock = c.Clock
+	return v.wrap(v.t, c)
+}
+
+func (*simVenue) Request() exchange.OpenRequest {
+	return exchange.OpenRequest{
+		Symbols: []market.Symbol{"BTC/USDT", "X/USDT"}, Timeframe: market.MustTimeframe("1m"),
+		Config: exchange.Config{Settings: json.RawMessage(`{"candles_per_second":200}`)},
+	}
+}
+
+func (*simVenue) Fault(name string, _ ...string) error {
+	if name == conformance.FaultStep {
+		return nil
+	}
+	return conformance.ErrCannot
+}
+
+func (*simVenue) Count(string) int { return -1 }
+
+func simHarness(wrap func(testing.TB, exchange.Connection) exchange.Connection) conformance.Harness {
+	return conformance.Harness{
+		Patience: 20 * time.Second,
+		Start:    func(t testing.TB) conformance.Venue { return &simVenue{t: t, wrap: wrap} },
+		Skip:     map[int]string{12: "the synthetic market has every symbol"},
+	}
+}
+
+// cardsOfSim are those that a venue without faults, credentials and an account that
+// outlives its session can have.
+const cardsOfSim = 30
+
+func TestConformance(t *testing.T) {
+	r := conformance.Run(t, simHarness(func(_ testing.TB, c exchange.Connection) exchange.Connection { return c }))
+	if r.Passed != cardsOfSim {
+		t.Errorf("%s: %v", r, r.Skipped)
+	}
+}
+
+func TestConformanceOverTheWire(t *testing.T) {
+	r := conformance.Run(t, simHarness(wiretest.Over))
+	if r.Passed != cardsOfSim {
+		t.Errorf("%s: %v", r, r.Skipped)
+	}
+}

@@ -1,0 +1,285 @@
+package testvenue
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/govalues/decimal"
+
+	"github.com/assay-run/assay/plugin-sdk/market"
+	"github.com/assay-run/assay/plugin-sdk/sim"
+)
+
+// The credentials of the one account, unless Options say otherwise.
+const (
+	DefaultKey    = "testvenue-api-key"
+	DefaultSecret = "testvenue-secret"
+)
+
+// Options are what a venue is started with; zero values are defaults.
+type Options struct {
+	// Address and ScriptAddress to listen on, loopback only; default a free port.
+	Address, ScriptAddress string
+	Key, Secret            string
+	Seed                   string // of the synthetic market; "1"
+	// Start is the market's time when it opens, to the minute; default now.
+	Start time.Time
+	// Speed is market time per real time. 0: the market stands still until Step.
+	Speed float64
+	// History is how many minutes there are before Start; 20000.
+	History int
+	// Cash in USDT; 10000.
+	Cash string
+	// Ping is how often WebSockets are pinged; 20 s.
+	Ping time.Duration
+}
+
+// Venue is a running test venue.
+type Venue struct {
+	opts    Options
+	servers []*http.Server
+	urls    []string
+	done    chan struct{}
+	wg      sync.WaitGroup
+	spans   map[string]market.Time
+
+	mu       sync.Mutex
+	symbols  []*symbol
+	engine   *sim.Engine
+	account  account
+	offset   time.Duration // of the clock that requests are judged by
+	scripts  []*pending
+	counts   map[string]int
+	weights  weights
+	clients  map[*client]struct{}
+	trouble  trouble
+	readOnly bool
+	opened   time.Time // when the market began to move
+	first    market.Time
+}
+
+// Start opens the market and its three listeners: the exchange, the test network, which is
+// the same exchange under a second address, and the scripts.
+func Start(o Options) (*Venue, error) {
+	o.Address, o.ScriptAddress = cmp.Or(o.Address, "127.0.0.1:0"), cmp.Or(o.ScriptAddress, "127.0.0.1:0")
+	o.Key, o.Secret, o.Seed = cmp.Or(o.Key, DefaultKey), cmp.Or(o.Secret, DefaultSecret), cmp.Or(o.Seed, "1")
+	o.History, o.Cash, o.Ping = cmp.Or(o.History, 20000), cmp.Or(o.Cash, "10000"), cmp.Or(o.Ping, 20*time.Second)
+	if o.Start.IsZero() {
+		o.Start = time.Now()
+	}
+	if o.Speed < 0 || o.Speed > 100_000 || o.History < 1 || o.History > 5_000_000 {
+		return nil, errors.New("speed is from 0 to 100000, history from 1 to 5000000 minutes")
+	}
+	v := &Venue{opts: o, done: make(chan struct{}), spans: spans(), counts: map[string]int{}, clients: map[*client]struct{}{}}
+	if err := v.openMarket(); err != nil {
+		return nil, err
+	}
+	for i, address := range []string{o.Address, "127.0.0.1:0", o.ScriptAddress} {
+		handler := []http.Handler{v.api(false), v.api(true), v.desk()}[i]
+		if err := v.listen(address, handler); err != nil {
+			return nil, errors.Join(err, v.Close())
+		}
+	}
+	if o.Speed > 0 {
+		v.wg.Go(v.run)
+	}
+	return v, nil
+}
+
+func (v *Venue) openMarket() error {
+	cash, err := decimal.Parse(v.opts.Cash)
+	if err != nil || !cash.IsPos() {
+		return fmt.Errorf("cash %q is not an amount above 0", v.opts.Cash)
+	}
+	start := market.FromTime(v.opts.Start)
+	v.first = start - start%minute
+	v.symbols = listed()
+	cfg := sim.Config{Timeframe: market.MustTimeframe("1m"), InitialCash: decimal.MustNew(1_000_000_000, 0)}
+	if cfg.Options, err = sim.ResolveOptions([]byte(`{"allow_short":true}`), sim.Fees{}); err != nil {
+		return err
+	}
+	for _, s := range v.symbols {
+		s.tape = newTape(v.opts.Seed, s.name, v.first-market.Time(v.opts.History)*minute, s.price)
+		for range v.opts.History {
+			s.tape.draw()
+		}
+		cfg.Symbols = append(cfg.Symbols, s.pair)
+		cfg.PriceSteps = append(cfg.PriceSteps, s.tick)
+	}
+	v.account = account{balances: map[string]decimal.Decimal{"USDT": cash}}
+	if v.engine, err = sim.NewEngine(cfg, recorder{v}); err != nil {
+		return err
+	}
+	v.opened = time.Now()
+	return v.engine.Match(v.batch(func(s *symbol) market.Candle { return s.tape.candles[len(s.tape.candles)-1] }))
+}
+
+// batch is one step of the simulator.
+func (v *Venue) batch(candle func(*symbol) market.Candle) *sim.Batch {
+	b := &sim.Batch{}
+	for _, s := range v.symbols {
+		c := candle(s)
+		b.CloseTime = c.CloseTime
+		b.Candles, b.Closed = append(b.Candles, c), append(b.Closed, true)
+	}
+	return b
+}
+
+func (v *Venue) listen(address string, h http.Handler) error {
+	ln, err := net.Listen("tcp", address)
+	if err != nil {
+		return err
+	}
+	if tcp, ok := ln.Addr().(*net.TCPAddr); !ok || !tcp.IP.IsLoopback() {
+		return errors.Join(fmt.Errorf("%s is not a loopback address", address), ln.Close())
+	}
+	s := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second}
+	v.servers, v.urls = append(v.servers, s), append(v.urls, "http://"+ln.Addr().String())
+	v.wg.Go(func() { _ = s.Serve(ln) })
+	return nil
+}
+
+// URL is the exchange's address, for REST and WebSockets.
+func (v *Venue) URL() string { return v.urls[0] }
+
+// SandboxURL is the address of the test network.
+func (v *Venue) SandboxURL() string { return v.urls[1] }
+
+// ScriptURL is where scripts are posted to, one JSON object each, at /scripts.
+func (v *Venue) ScriptURL() string { return v.urls[2] }
+
+// Close ends everything and waits for it.
+func (v *Venue) Close() error {
+	close(v.done)
+	var err error
+	for _, s := range v.servers {
+		err = errors.Join(err, s.Close())
+	}
+	v.mu.Lock()
+	for c := range v.clients {
+		c.cut()
+	}
+	v.mu.Unlock()
+	v.wg.Wait()
+	return err
+}
+
+// Count is how many requests of a kind have arrived: submit, cancel, query, keyed, sandbox,
+// or any "METHOD /path".
+func (v *Venue) Count(kind string) int {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.counts[kind]
+}
+
+// Now is the market's time.
+func (v *Venue) Now() market.Time {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.now()
+}
+
+func (v *Venue) now() market.Time {
+	next := v.symbols[0].tape.next()
+	if v.opts.Speed == 0 {
+		return next
+	}
+	moved := market.Time(float64(time.Since(v.opened).Milliseconds()) * v.opts.Speed)
+	begun := v.first
+	if v.opts.Speed == 1 {
+		begun = market.FromTime(v.opts.Start)
+	}
+	return max(next, min(begun+moved, next+minute-1))
+}
+
+// Wall is how long a stretch of the market's time lasts.
+func (v *Venue) Wall(d time.Duration) time.Duration {
+	if v.opts.Speed == 0 {
+		return d
+	}
+	return time.Duration(float64(d) / v.opts.Speed)
+}
+
+// server is the time by which requests are judged.
+func (v *Venue) server() time.Time { return time.Now().Add(v.offset) }
+
+// run lets the market's time pass.
+func (v *Venue) run() {
+	begun := market.FromTime(v.opts.Start)
+	if v.opts.Speed != 1 {
+		begun = v.first
+	}
+	for n := market.Time(1); ; n++ {
+		due := v.opened.Add(v.Wall(time.Duration(v.first+n*minute-begun) * time.Millisecond))
+		timer := time.NewTimer(time.Until(due))
+		select {
+		case <-v.done:
+			timer.Stop()
+			return
+		case <-timer.C:
+		}
+		if err := v.Step(); err != nil {
+			return
+		}
+	}
+}
+
+// Step closes the next minute of every symbol: orders match, then the streams tell.
+func (v *Venue) Step() error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	b := v.batch(func(s *symbol) market.Candle { return s.tape.draw() })
+	losers := v.account.losers(b, v)
+	for _, o := range losers {
+		v.withdraw(o)
+	}
+	if err := v.engine.Match(b); err != nil {
+		return err
+	}
+	for _, o := range losers {
+		v.end(o, statusExpired)
+	}
+	v.account.settle(v)
+	v.publishCandles()
+	return nil
+}
+
+// desk takes scripts.
+func (v *Venue) desk() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /scripts", func(w http.ResponseWriter, r *http.Request) {
+		var s Script
+		d := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<16))
+		d.DisallowUnknownFields()
+		err := d.Decode(&s)
+		if err == nil {
+			err = v.Do(s)
+		}
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		w.WriteHeader(http.StatusNoContent)
+	})
+	mux.HandleFunc("GET /counts", func(w http.ResponseWriter, _ *http.Request) {
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		_ = json.NewEncoder(w).Encode(v.counts)
+	})
+	return mux
+}
+
+// wait is for a request that hangs.
+func (v *Venue) wait(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+	case <-v.done:
+	}
+}

@@ -1,0 +1,402 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/assay-run/assay/host/exchange"
+	"github.com/assay-run/assay/host/exchange/connectorpb"
+	"github.com/assay-run/assay/plugin-sdk/market"
+)
+
+// The deadlines of the calls.
+const (
+	shortLimit = 5 * time.Second  // Describe, Query, ArmDeadMan
+	callLimit  = 10 * time.Second // everything else but
+	openLimit  = 30 * time.Second // Open, Close, the first message of StreamAccount
+	maxCandles = 1000             // of one page
+)
+
+// ClientOptions are what a client needs besides its connection.
+type ClientOptions struct {
+	// Broken is called once, when the connector has broken the protocol; it should kill the
+	// process. Nil: nobody is told.
+	Broken func(error)
+	// Redactor takes credentials out of what comes back. It learns them in Open. Nil: one of its own.
+	Redactor *Redactor
+}
+
+// Client is the host's side of a connector: it implements all interfaces of package
+// exchange and may be used from any goroutine.
+type Client struct {
+	rpc    connectorpb.ConnectorClient
+	broken func(error)
+	redact *Redactor
+	life   context.Context // of the lease's stream
+	end    context.CancelFunc
+
+	mu    sync.Mutex
+	known map[market.Symbol]bool // of the session
+	fault error                  // the protocol was broken
+	lease *leaseStream
+}
+
+var _ interface {
+	exchange.Session
+	exchange.Data
+	exchange.Trader
+	exchange.Account
+	exchange.Safety
+} = (*Client)(nil)
+
+// NewClient speaks to a connector over a connection, which stays the caller's.
+func NewClient(cc grpc.ClientConnInterface, o ClientOptions) *Client {
+	c := &Client{rpc: connectorpb.NewConnectorClient(cc), broken: o.Broken, redact: o.Redactor}
+	if c.redact == nil {
+		c.redact = &Redactor{}
+	}
+	c.life, c.end = context.WithCancel(context.Background())
+	return c
+}
+
+// Connection is the client in the form in which runs use it.
+func (c *Client) Connection() exchange.Connection {
+	return exchange.Connection{Session: c, Data: c, Trader: c, Account: c, Safety: c}
+}
+
+// Release ends the lease's stream and waits for it. A connector whose session is open
+// takes that for the loss of its host.
+func (c *Client) Release() {
+	c.end()
+	c.mu.Lock()
+	lease := c.lease
+	c.mu.Unlock()
+	if lease != nil {
+		<-lease.done
+	}
+}
+
+// Fault is the *ProtocolError that made the connector useless; nil as long as there is none.
+func (c *Client) Fault() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.fault
+}
+
+// reader checks a message against the symbols of the session.
+func (c *Client) reader() *reader {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r := &reader{known: c.known}
+	errors.As(c.fault, &r.fault) // after one lie nothing is believed
+	return r
+}
+
+// judged keeps the first fault of a message and tells about it.
+func (c *Client) judged(err error) error {
+	if err == nil {
+		return nil
+	}
+	var fault *ProtocolError
+	if !errors.As(err, &fault) {
+		return err
+	}
+	fault = &ProtocolError{Field: fault.Field, Message: c.redact.Text(fault.Message)}
+	c.mu.Lock()
+	first := c.fault == nil
+	if first {
+		c.fault = fault
+	}
+	c.mu.Unlock()
+	if first && c.broken != nil {
+		c.broken(fault)
+	}
+	return fault
+}
+
+// transport is an error of gRPC as the contract has it.
+func (c *Client) transport(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &exchange.Error{Result: exchange.Result{Outcome: exchange.Unknown, Message: clip(c.redact.Text(transportText(err)))}}
+}
+
+func transportText(err error) string {
+	s, _ := status.FromError(err)
+	switch s.Code() {
+	case codes.DeadlineExceeded:
+		return "the connector did not answer in time"
+	case codes.Canceled:
+		return "the call was given up"
+	case codes.Unavailable:
+		return "the connector is gone"
+	}
+	return "the connector failed: " + s.Message()
+}
+
+// verdict is the error of a read whose reply has arrived.
+func (c *Client) verdict(r *reader, p *connectorpb.Result) error {
+	result := resultFromProto(r, p)
+	if err := c.judged(r.err()); err != nil {
+		return err
+	}
+	if result.Outcome != exchange.Accepted {
+		return &exchange.Error{Result: c.redact.Result(result)}
+	}
+	return nil
+}
+
+// Describe implements exchange.Session.
+func (c *Client) Describe(ctx context.Context) (exchange.Description, error) {
+	ctx, cancel := context.WithTimeout(ctx, shortLimit)
+	defer cancel()
+	p, err := c.rpc.Describe(ctx, &connectorpb.DescribeRequest{})
+	if err != nil {
+		return exchange.Description{}, c.transport(err)
+	}
+	d, err := descriptionFromProto(p)
+	return d, c.judged(err)
+}
+
+// Open implements exchange.Session.
+func (c *Client) Open(ctx context.Context, req exchange.OpenRequest) (exchange.Opened, error) {
+	ctx, cancel := context.WithTimeout(ctx, openLimit)
+	defer cancel()
+	c.redact.Add(req.Config.APIKey, req.Config.Secret, req.Config.Password)
+	known := map[market.Symbol]bool{}
+	for _, s := range req.Symbols {
+		known[s] = true
+	}
+	c.mu.Lock()
+	before := c.known
+	c.mu.Unlock()
+	p, err := c.rpc.Open(ctx, openRequestToProto(req))
+	if err != nil {
+		return exchange.Opened{}, c.transport(err)
+	}
+	r := c.reader()
+	out := exchange.Opened{AccountID: r.text("account_id", p.GetAccountId()), ClockOffset: time.Duration(p.GetClockOffsetMs()) * time.Millisecond}
+	if err := c.verdict(r, p.GetResult()); err != nil {
+		return exchange.Opened{}, err
+	}
+	if before == nil {
+		c.mu.Lock()
+		c.known = known
+		c.mu.Unlock()
+	}
+	return out, nil
+}
+
+// Markets implements exchange.Session.
+func (c *Client) Markets(ctx context.Context) ([]exchange.Market, error) {
+	ctx, cancel := context.WithTimeout(ctx, callLimit)
+	defer cancel()
+	p, err := c.rpc.Markets(ctx, &connectorpb.MarketsRequest{})
+	if err != nil {
+		return nil, c.transport(err)
+	}
+	r := c.reader()
+	list := listFromProto(r, "markets", p.GetMarkets(), marketFromProto)
+	return whole(list, c.verdict(r, p.GetResult()))
+}
+
+// whole is a list, or none with the error.
+func whole[T any](list []T, err error) ([]T, error) {
+	if err != nil {
+		return nil, err
+	}
+	return list, nil
+}
+
+// Close implements exchange.Session. The lease ends with the session.
+func (c *Client) Close(ctx context.Context, cancelOpen bool) ([]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, openLimit)
+	defer cancel()
+	p, err := c.rpc.Close(ctx, &connectorpb.CloseRequest{CancelOpen: cancelOpen})
+	if err != nil {
+		return nil, c.transport(err)
+	}
+	r := c.reader()
+	left := r.list("unconfirmed", p.GetUnconfirmed())
+	if err := c.verdict(r, p.GetResult()); err != nil {
+		return left, err
+	}
+	c.Release()
+	if len(left) == 0 {
+		left = nil
+	}
+	return left, nil
+}
+
+// Candles implements exchange.Data.
+func (c *Client) Candles(ctx context.Context, q exchange.CandleQuery) ([]market.Candle, error) {
+	ctx, cancel := context.WithTimeout(ctx, callLimit)
+	defer cancel()
+	p, err := c.rpc.Candles(ctx, &connectorpb.CandlesRequest{Symbol: string(q.Symbol), From: int64(q.From), To: int64(q.To), Limit: int32(min(q.Limit, maxCandles))})
+	if err != nil {
+		return nil, c.transport(err)
+	}
+	r := c.reader()
+	if n := len(p.GetCandles()); n > maxCandles {
+		r.wrong("candles", "%d candles, at most %d are allowed", n, maxCandles)
+	}
+	list := listFromProto(r, "candles", p.GetCandles(), candleFromProto)
+	return whole(list, c.verdict(r, p.GetResult()))
+}
+
+// Submit implements exchange.Trader. Without a reply that can be understood the outcome
+// is Unknown.
+func (c *Client) Submit(ctx context.Context, req exchange.OrderRequest) (exchange.Result, exchange.Order) {
+	ctx, cancel := context.WithTimeout(ctx, callLimit)
+	defer cancel()
+	p, err := c.rpc.Submit(ctx, submitToProto(req))
+	return c.order(exchange.OrderRef{ClientOrderID: req.ClientOrderID, Symbol: req.Symbol}, p, err)
+}
+
+// order reads the reply to a call about one order.
+func (c *Client) order(ref exchange.OrderRef, p *connectorpb.OrderReply, err error) (exchange.Result, exchange.Order) {
+	if err != nil {
+		return c.unknown(c.transport(err)), exchange.Order{}
+	}
+	r := c.reader()
+	result := resultFromProto(r, p.GetResult())
+	order := c.echoed(r, "order", ref, result, p.GetOrder())
+	if err := c.judged(r.err()); err != nil {
+		return c.unknown(err), exchange.Order{}
+	}
+	return c.redact.Result(result), order
+}
+
+// unknown is the result of a call that failed on the way.
+func (c *Client) unknown(err error) exchange.Result {
+	var answer *exchange.Error
+	if errors.As(err, &answer) {
+		return answer.Result
+	}
+	return exchange.Result{Outcome: exchange.Unknown, Message: clip(err.Error())}
+}
+
+// echoed reads an order that must be the one asked for. Accepted needs one.
+func (c *Client) echoed(r *reader, field string, ref exchange.OrderRef, result exchange.Result, p *connectorpb.Order) (o exchange.Order) {
+	if p == nil {
+		if result.Outcome == exchange.Accepted {
+			r.wrong(field, "is missing in an ACCEPTED reply")
+		}
+		return o
+	}
+	r.within(field, func() {
+		o = orderFromProto(r, p)
+		if o.ClientOrderID != ref.ClientOrderID {
+			r.wrong("client_order_id", "%.40q is not the order that was asked for", o.ClientOrderID)
+		}
+		if o.Symbol != ref.Symbol {
+			r.wrong("symbol", "%.40q is not the symbol that was asked for", o.Symbol)
+		}
+	})
+	o.Reason = c.redact.Text(o.Reason)
+	return o
+}
+
+// SubmitPair implements exchange.Trader.
+func (c *Client) SubmitPair(ctx context.Context, req exchange.PairRequest) (exchange.Result, [2]exchange.Order) {
+	ctx, cancel := context.WithTimeout(ctx, callLimit)
+	defer cancel()
+	p, err := c.rpc.SubmitPair(ctx, pairToProto(req))
+	if err != nil {
+		return c.unknown(c.transport(err)), [2]exchange.Order{}
+	}
+	r := c.reader()
+	result := resultFromProto(r, p.GetResult())
+	legs := [2]exchange.Order{
+		c.echoed(r, "limit", exchange.OrderRef{ClientOrderID: req.LimitID, Symbol: req.Symbol}, result, p.GetLimit()),
+		c.echoed(r, "stop", exchange.OrderRef{ClientOrderID: req.StopID, Symbol: req.Symbol}, result, p.GetStop()),
+	}
+	if err := c.judged(r.err()); err != nil {
+		return c.unknown(err), [2]exchange.Order{}
+	}
+	return c.redact.Result(result), legs
+}
+
+// Cancel implements exchange.Trader.
+func (c *Client) Cancel(ctx context.Context, ref exchange.OrderRef) (exchange.Result, exchange.Order) {
+	ctx, cancel := context.WithTimeout(ctx, callLimit)
+	defer cancel()
+	p, err := c.rpc.Cancel(ctx, refToProto(ref))
+	return c.order(ref, p, err)
+}
+
+// Query implements exchange.Trader.
+func (c *Client) Query(ctx context.Context, ref exchange.OrderRef) (exchange.Result, exchange.Order) {
+	ctx, cancel := context.WithTimeout(ctx, shortLimit)
+	defer cancel()
+	p, err := c.rpc.Query(ctx, refToProto(ref))
+	return c.order(ref, p, err)
+}
+
+// OpenOrders implements exchange.Account.
+func (c *Client) OpenOrders(ctx context.Context) ([]exchange.Order, error) {
+	ctx, cancel := context.WithTimeout(ctx, callLimit)
+	defer cancel()
+	p, err := c.rpc.OpenOrders(ctx, &connectorpb.OpenOrdersRequest{})
+	if err != nil {
+		return nil, c.transport(err)
+	}
+	r := c.reader()
+	list := listFromProto(r, "orders", p.GetOrders(), orderFromProto)
+	return whole(list, c.verdict(r, p.GetResult()))
+}
+
+// Fills implements exchange.Account.
+func (c *Client) Fills(ctx context.Context, symbol market.Symbol, since market.Time) (exchange.Fills, error) {
+	ctx, cancel := context.WithTimeout(ctx, callLimit)
+	defer cancel()
+	p, err := c.rpc.Fills(ctx, &connectorpb.FillsRequest{Symbol: string(symbol), Since: int64(since)})
+	if err != nil {
+		return exchange.Fills{}, c.transport(err)
+	}
+	r := c.reader()
+	list := listFromProto(r, "fills", p.GetFills(), fillFromProto)
+	for i, f := range list {
+		if f.Symbol != symbol {
+			r.wrong(at("fills", i)+".symbol", "%.40q is not the symbol that was asked for", f.Symbol)
+		}
+	}
+	if err := c.verdict(r, p.GetResult()); err != nil {
+		return exchange.Fills{}, err
+	}
+	return exchange.Fills{Fills: list, Complete: p.GetComplete()}, nil
+}
+
+// Balances implements exchange.Account.
+func (c *Client) Balances(ctx context.Context) ([]exchange.Balance, error) {
+	ctx, cancel := context.WithTimeout(ctx, callLimit)
+	defer cancel()
+	p, err := c.rpc.Balances(ctx, &connectorpb.BalancesRequest{})
+	if err != nil {
+		return nil, c.transport(err)
+	}
+	r := c.reader()
+	list := listFromProto(r, "balances", p.GetBalances(), balanceFromProto)
+	return whole(list, c.verdict(r, p.GetResult()))
+}
+
+// ArmDeadMan implements exchange.Safety.
+func (c *Client) ArmDeadMan(ctx context.Context, ttl time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, shortLimit)
+	defer cancel()
+	p, err := c.rpc.ArmDeadMan(ctx, &connectorpb.ArmDeadManRequest{TtlMs: ttl.Milliseconds()})
+	if status.Code(err) == codes.Unimplemented {
+		return errors.ErrUnsupported
+	}
+	if err != nil {
+		return c.transport(err)
+	}
+	return c.verdict(c.reader(), p.GetResult())
+}

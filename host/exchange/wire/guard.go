@@ -1,0 +1,341 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/assay-run/assay/host/exchange"
+	"github.com/assay-run/assay/plugin-sdk/market"
+)
+
+// Codes of what the guard refuses by itself; venues have their own.
+const (
+	codeNotOpen     = "NOT_OPEN"
+	codeAlreadyOpen = "ALREADY_OPEN"
+	codeClosed      = "CLOSED"
+	codeNotTrading  = "NOT_TRADING"
+	codeLeaseLost   = "LEASE_LOST"
+)
+
+// sessionState is where a session stands. It only moves forward, but that a failed Open
+// may be tried again.
+type sessionState int
+
+const (
+	fresh sessionState = iota
+	opening
+	opened
+	closing // no submits any more
+	lost    // the host is gone: no submits any more
+	closed
+)
+
+// guard is a connection that keeps the contract for its connector.
+type guard struct {
+	inner  exchange.Connection
+	redact *Redactor
+	ended  func()
+	orders tracker
+
+	mu    sync.Mutex
+	state sessionState
+	req   exchange.OpenRequest
+	beat  time.Time     // the last one, or Open
+	broke chan string   // why the lease's stream ended
+	stop  chan struct{} // closed by Close
+	kept  chan struct{} // closed when the keeper is gone
+
+	closing  sync.Mutex // one Close at a time
+	sweeping sync.Mutex // one sweep at a time
+}
+
+// Guard puts the contract around a connection: a session is opened once, nothing is
+// traded without a session, texts hold no credentials, and when no Beat comes for the
+// lease's time the run's open orders are cancelled. After that ended is called, if it is
+// not nil; the session is over then. Close with cancelOpen cancels the run's orders here
+// and calls the connection's own Close with false.
+//
+// Serve does this for a connector's process.
+func Guard(conn exchange.Connection, ended func()) exchange.Connection {
+	g := newGuard(conn, ended)
+	return exchange.Connection{Session: g, Data: g, Trader: g, Account: g, Safety: g, Clock: conn.Clock}
+}
+
+func newGuard(conn exchange.Connection, ended func()) *guard {
+	return &guard{inner: conn, redact: &Redactor{}, ended: ended}
+}
+
+func refusal(code, message string) exchange.Result {
+	return exchange.Result{Outcome: exchange.NotSent, VenueCode: code, Message: message}
+}
+
+// may says why a call cannot be made now; an empty outcome: it can.
+func (g *guard) mayLocked(keyed bool) exchange.Result {
+	switch {
+	case g.state == fresh || g.state == opening:
+		return refusal(codeNotOpen, "the session is not open")
+	case g.state == closed:
+		return refusal(codeClosed, "the session is closed")
+	case keyed && !g.req.Trading:
+		return refusal(codeNotTrading, "the session was opened for paper: it makes no request with credentials")
+	}
+	return exchange.Result{}
+}
+
+func (g *guard) may(keyed bool) exchange.Result {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.mayLocked(keyed)
+}
+
+// read makes a call that has an error.
+func read[T any](g *guard, keyed bool, call func() (T, error)) (T, error) {
+	if no := g.may(keyed); no.Outcome != "" {
+		var none T
+		return none, &exchange.Error{Result: no}
+	}
+	v, err := call()
+	return v, g.redact.Error(err)
+}
+
+func (g *guard) tag() string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.req.RunTag
+}
+
+// Describe implements exchange.Session.
+func (g *guard) Describe(ctx context.Context) (exchange.Description, error) {
+	d, err := g.inner.Session.Describe(ctx)
+	return d, g.redact.Error(err)
+}
+
+// Open implements exchange.Session. After a failure it may be called again.
+func (g *guard) Open(ctx context.Context, req exchange.OpenRequest) (exchange.Opened, error) {
+	g.mu.Lock()
+	if g.state != fresh {
+		g.mu.Unlock()
+		return exchange.Opened{}, &exchange.Error{Result: exchange.Result{
+			Outcome: exchange.Rejected, VenueCode: codeAlreadyOpen, Message: "the session has been opened already; a run needs a new one",
+		}}
+	}
+	g.state = opening
+	g.redact.Add(req.Config.APIKey, req.Config.Secret, req.Config.Password)
+	g.mu.Unlock()
+	done := false
+	defer func() {
+		if !done { // a panic of the connector
+			g.mu.Lock()
+			defer g.mu.Unlock()
+			g.state = fresh
+		}
+	}()
+	out, err := g.inner.Session.Open(ctx, req)
+	done = true
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if err != nil {
+		g.state = fresh
+		return exchange.Opened{}, g.redact.Error(err)
+	}
+	g.state, g.req = opened, req
+	g.begin()
+	return out, nil
+}
+
+// Markets implements exchange.Session.
+func (g *guard) Markets(ctx context.Context) ([]exchange.Market, error) {
+	return read(g, false, func() ([]exchange.Market, error) { return g.inner.Session.Markets(ctx) })
+}
+
+// Close implements exchange.Session. The lease is kept until it is done: a host that dies
+// in the middle leaves no orders behind.
+func (g *guard) Close(ctx context.Context, cancelOpen bool) (unconfirmed []string, err error) {
+	g.closing.Lock()
+	defer g.closing.Unlock()
+	g.mu.Lock()
+	if g.state == opened {
+		g.state = closing
+	}
+	state, trading := g.state, g.req.Trading
+	g.mu.Unlock()
+	if state != closing {
+		return nil, nil
+	}
+	if cancelOpen && trading {
+		limited, cancel := context.WithTimeout(ctx, sweepLimit)
+		g.sweeping.Lock()
+		_, left := g.sweep(limited)
+		g.sweeping.Unlock()
+		cancel()
+		unconfirmed = append(unconfirmed, left...) // nil for none
+		if ctx.Err() != nil {
+			return unconfirmed, g.redact.Error(ctx.Err()) // the lease goes on, and so may another Close
+		}
+	}
+	close(g.stop)
+	<-g.kept
+	g.mu.Lock()
+	gone := g.state != closing
+	g.mu.Unlock()
+	if gone {
+		return unconfirmed, &exchange.Error{Result: refusal(codeLeaseLost, "the lease was lost meanwhile")}
+	}
+	return unconfirmed, g.finish(ctx)
+}
+
+// finish ends the session of the connection itself.
+func (g *guard) finish(ctx context.Context) error {
+	_, err := g.inner.Session.Close(ctx, false)
+	err = g.redact.Error(err)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.state, g.req.Config = closed, exchange.Config{}
+	return err
+}
+
+// Candles implements exchange.Data.
+func (g *guard) Candles(ctx context.Context, q exchange.CandleQuery) ([]market.Candle, error) {
+	return read(g, false, func() ([]market.Candle, error) { return g.inner.Data.Candles(ctx, q) })
+}
+
+// StreamCandles implements exchange.Data.
+func (g *guard) StreamCandles(ctx context.Context, on func(exchange.CandleEvent)) error {
+	_, err := read(g, false, func() (struct{}, error) {
+		return struct{}{}, g.inner.Data.StreamCandles(ctx, func(e exchange.CandleEvent) {
+			e.Reason = clip(g.redact.Text(e.Reason))
+			on(e)
+		})
+	})
+	return err
+}
+
+// sending admits a submit. It and the loss of the lease exclude each other: what is
+// admitted is known to the sweep.
+func (g *guard) sending(refs ...exchange.OrderRef) exchange.Result {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if no := g.mayLocked(true); no.Outcome != "" {
+		return no
+	}
+	switch {
+	case g.state == lost || time.Since(g.beat) > g.ttl():
+		return refusal(codeLeaseLost, "the host has been silent for too long")
+	case g.state == closing:
+		return refusal(codeClosed, "the session is being closed")
+	}
+	g.orders.sending(refs...)
+	return exchange.Result{}
+}
+
+// Submit implements exchange.Trader.
+func (g *guard) Submit(ctx context.Context, req exchange.OrderRequest) (exchange.Result, exchange.Order) {
+	ref := exchange.OrderRef{ClientOrderID: req.ClientOrderID, Symbol: req.Symbol}
+	if no := g.sending(ref); no.Outcome != "" {
+		return no, exchange.Order{}
+	}
+	outcome := exchange.Unknown // of a panic too
+	defer func() { g.orders.answered(outcome, ref) }()
+	r, o := g.inner.Trader.Submit(ctx, req)
+	outcome = r.Outcome
+	return g.answer(r, o)
+}
+
+// SubmitPair implements exchange.Trader.
+func (g *guard) SubmitPair(ctx context.Context, req exchange.PairRequest) (exchange.Result, [2]exchange.Order) {
+	refs := []exchange.OrderRef{{ClientOrderID: req.LimitID, Symbol: req.Symbol}, {ClientOrderID: req.StopID, Symbol: req.Symbol}}
+	if no := g.sending(refs...); no.Outcome != "" {
+		return no, [2]exchange.Order{}
+	}
+	outcome := exchange.Unknown
+	defer func() { g.orders.answered(outcome, refs...) }()
+	r, legs := g.inner.Trader.SubmitPair(ctx, req)
+	outcome = r.Outcome
+	for i := range legs {
+		_, legs[i] = g.answer(r, legs[i])
+	}
+	return g.redact.Result(r), legs
+}
+
+// Cancel implements exchange.Trader.
+func (g *guard) Cancel(ctx context.Context, ref exchange.OrderRef) (exchange.Result, exchange.Order) {
+	if no := g.may(true); no.Outcome != "" {
+		return no, exchange.Order{}
+	}
+	return g.answer(g.inner.Trader.Cancel(ctx, ref))
+}
+
+// Query implements exchange.Trader.
+func (g *guard) Query(ctx context.Context, ref exchange.OrderRef) (exchange.Result, exchange.Order) {
+	if no := g.may(true); no.Outcome != "" {
+		return no, exchange.Order{}
+	}
+	r, o := g.inner.Trader.Query(ctx, ref)
+	switch r.Outcome {
+	case exchange.NotFound:
+		g.orders.missing(ref.ClientOrderID)
+	case exchange.Accepted:
+		g.orders.found(ref.ClientOrderID)
+	}
+	return g.answer(r, o)
+}
+
+// answer redacts what a venue said and notes where the order stands.
+func (g *guard) answer(r exchange.Result, o exchange.Order) (exchange.Result, exchange.Order) {
+	return g.redact.Result(r), g.seen(o)
+}
+
+func (g *guard) seen(o exchange.Order) exchange.Order {
+	o.Reason = clip(g.redact.Text(o.Reason))
+	if o.ClientOrderID != "" && o.Status != "" {
+		g.orders.saw(o, g.ours)
+	}
+	return o
+}
+
+// OpenOrders implements exchange.Account.
+func (g *guard) OpenOrders(ctx context.Context) ([]exchange.Order, error) {
+	list, err := read(g, true, func() ([]exchange.Order, error) { return g.inner.Account.OpenOrders(ctx) })
+	for i := range list {
+		list[i] = g.seen(list[i])
+	}
+	return list, err
+}
+
+// Fills implements exchange.Account.
+func (g *guard) Fills(ctx context.Context, symbol market.Symbol, since market.Time) (exchange.Fills, error) {
+	return read(g, true, func() (exchange.Fills, error) { return g.inner.Account.Fills(ctx, symbol, since) })
+}
+
+// Balances implements exchange.Account.
+func (g *guard) Balances(ctx context.Context) ([]exchange.Balance, error) {
+	return read(g, true, func() ([]exchange.Balance, error) { return g.inner.Account.Balances(ctx) })
+}
+
+// StreamAccount implements exchange.Account.
+func (g *guard) StreamAccount(ctx context.Context, on func(exchange.AccountEvent)) error {
+	_, err := read(g, true, func() (struct{}, error) {
+		return struct{}{}, g.inner.Account.StreamAccount(ctx, func(e exchange.AccountEvent) {
+			e.Reason = clip(g.redact.Text(e.Reason))
+			if e.Order != nil {
+				o := g.seen(*e.Order)
+				e.Order = &o
+			}
+			on(e)
+		})
+	})
+	return err
+}
+
+// ArmDeadMan implements exchange.Safety.
+func (g *guard) ArmDeadMan(ctx context.Context, ttl time.Duration) error {
+	_, err := read(g, true, func() (struct{}, error) {
+		if g.inner.Safety == nil {
+			return struct{}{}, errors.ErrUnsupported
+		}
+		return struct{}{}, g.inner.Safety.ArmDeadMan(ctx, ttl)
+	})
+	return err
+}

@@ -1,0 +1,34 @@
+package nodump_test
+
+import (
+	"os"
+	"os/exec"
+	"runtime"
+	"testing"
+
+	"github.com/assay-run/assay/host/exchange/wire/nodump"
+)
+
+// TestSet runs in a process of its own: it cannot be taken back where root tests.
+func TestSet(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("Linux only")
+	}
+	if os.Getenv("NODUMP_CHILD") == "" {
+		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestSet$")
+		cmd.Env = append(os.Environ(), "NODUMP_CHILD=1")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		return
+	}
+	if err := nodump.Set(); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat("/proc/self/environ"); err == nil && info.Mode().Perm()&0o077 != 0 {
+		t.Errorf("mode %v", info.Mode())
+	}
+	if got, err := dumpable(); err != nil || got != 0 {
+		t.Errorf("dumpable is %d, %v", got, err)
+	}
+}

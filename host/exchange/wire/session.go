@@ -1,0 +1,221 @@
+package wire
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/assay-run/assay/host/exchange"
+	"github.com/assay-run/assay/host/exchange/connectorpb"
+	"github.com/assay-run/assay/plugin-sdk/market"
+)
+
+// outcomes in the order of the enum; what is not in it is a fault.
+var outcomes = [...]exchange.Outcome{
+	connectorpb.Outcome_OUTCOME_UNKNOWN:     exchange.Unknown,
+	connectorpb.Outcome_OUTCOME_ACCEPTED:    exchange.Accepted,
+	connectorpb.Outcome_OUTCOME_REJECTED:    exchange.Rejected,
+	connectorpb.Outcome_OUTCOME_DUPLICATE:   exchange.Duplicate,
+	connectorpb.Outcome_OUTCOME_NOT_OPEN:    exchange.NotOpen,
+	connectorpb.Outcome_OUTCOME_NOT_FOUND:   exchange.NotFound,
+	connectorpb.Outcome_OUTCOME_NOT_SENT:    exchange.NotSent,
+	connectorpb.Outcome_OUTCOME_THROTTLED:   exchange.Throttled,
+	connectorpb.Outcome_OUTCOME_BANNED:      exchange.Banned,
+	connectorpb.Outcome_OUTCOME_CLOCK:       exchange.Clock,
+	connectorpb.Outcome_OUTCOME_AUTH_FAILED: exchange.AuthFailed,
+}
+
+func resultToProto(r exchange.Result) *connectorpb.Result {
+	p := &connectorpb.Result{
+		VenueCode: valid(r.VenueCode), HttpStatus: int32(r.HTTPStatus), RetryAfterMs: r.RetryAfterMS,
+		Message: clip(r.Message), RawSha256: valid(r.RawSHA256), RequestSha256: valid(r.RequestSHA256),
+	}
+	for i, o := range outcomes {
+		if o == r.Outcome { // a name that nobody knows stays UNKNOWN
+			p.Outcome = connectorpb.Outcome(i)
+		}
+	}
+	return p
+}
+
+// resultFromProto: without a Result the outcome is Unknown.
+func resultFromProto(r *reader, p *connectorpb.Result) exchange.Result {
+	out := exchange.Result{
+		Outcome: exchange.Unknown, VenueCode: r.text("result.venue_code", p.GetVenueCode()), HTTPStatus: r.count("result.http_status", p.GetHttpStatus()),
+		RetryAfterMS: p.GetRetryAfterMs(), Message: clip(p.GetMessage()),
+		RawSHA256: r.text("result.raw_sha256", p.GetRawSha256()), RequestSHA256: r.text("result.request_sha256", p.GetRequestSha256()),
+	}
+	if out.RetryAfterMS < 0 {
+		r.wrong("result.retry_after_ms", "%d is negative", out.RetryAfterMS)
+	}
+	if o := int(p.GetOutcome()); o < 0 || o >= len(outcomes) {
+		r.wrong("result.outcome", "%d is not known", o)
+	} else {
+		out.Outcome = outcomes[o]
+	}
+	return out
+}
+
+func texts[T ~string](list []T) []string {
+	if list == nil {
+		return nil
+	}
+	out := make([]string, len(list))
+	for i, s := range list {
+		out[i] = valid(string(s))
+	}
+	return out
+}
+
+func descriptionToProto(d exchange.Description) *connectorpb.Description {
+	p := &connectorpb.Description{
+		Id: valid(d.ID), Name: valid(d.Name), Aliases: texts(d.Aliases), Version: valid(d.Version), Kind: valid(d.Kind), Sandbox: d.Sandbox,
+		Modes: texts(d.Modes), Symbols: texts(d.Symbols), SymbolsListed: d.Symbols != nil, OrderTypes: texts(d.OrderTypes),
+		MakerFee: number(d.MakerFee), TakerFee: number(d.TakerFee), RequiresCredentials: d.RequiresCredentials,
+		RateLimitMs: int32(d.RateLimitMS), DeadMan: valid(d.DeadMan), Comment: valid(d.Comment), ConfigSchema: valid(string(d.ConfigSchema)),
+	}
+	for _, t := range d.Timeframes {
+		p.Timeframes = append(p.Timeframes, t.String())
+	}
+	return p
+}
+
+func descriptionFromProto(p *connectorpb.Description) (exchange.Description, error) {
+	r := &reader{}
+	d := exchange.Description{
+		ID: r.name("id", p.GetId()), Name: r.name("name", p.GetName()), Aliases: r.list("aliases", p.GetAliases()), Version: r.text("version", p.GetVersion()),
+		Kind: oneOf(r, "kind", p.GetKind(), "store", "sim", "native", "bridge"), Sandbox: p.GetSandbox(), Modes: r.list("modes", p.GetModes()),
+		OrderTypes: r.list("order_types", p.GetOrderTypes()), MakerFee: r.signed("maker_fee", p.GetMakerFee()), TakerFee: r.signed("taker_fee", p.GetTakerFee()),
+		RequiresCredentials: p.GetRequiresCredentials(), RateLimitMS: r.count("rate_limit_ms", p.GetRateLimitMs()),
+		DeadMan: oneOf(r, "dead_man", p.GetDeadMan(), "lease", "native", "none"), Comment: p.GetComment(), ConfigSchema: json.RawMessage(p.GetConfigSchema()),
+	}
+	for i, mode := range d.Modes {
+		oneOf(r, at("modes", i), mode, "paper", "live")
+	}
+	if p.GetSymbolsListed() {
+		d.Symbols = make([]market.Symbol, 0, len(p.GetSymbols()))
+	}
+	for i, s := range p.GetSymbols() {
+		d.Symbols = append(d.Symbols, parse(r, at("symbols", i), s, market.ParseSymbol))
+	}
+	for i, t := range p.GetTimeframes() {
+		d.Timeframes = append(d.Timeframes, parse(r, at("timeframes", i), t, market.ParseTimeframe))
+	}
+	if len(d.ConfigSchema) > maxDocument || !json.Valid(d.ConfigSchema) {
+		r.wrong("config_schema", "is not a JSON document of at most %d bytes", maxDocument)
+	}
+	if len(d.Comment) > maxDocument {
+		r.wrong("comment", "is too long")
+	}
+	return d, r.err()
+}
+
+func (r *reader) list(field string, list []string) []string {
+	out := make([]string, len(list))
+	for i, s := range list {
+		out[i] = r.name(at(field, i), s)
+	}
+	return out
+}
+
+// openRequestToProto reveals the secrets: this is the one place where they leave memory.
+func openRequestToProto(q exchange.OpenRequest) *connectorpb.OpenRequest {
+	c := q.Config
+	return &connectorpb.OpenRequest{
+		RunId: q.RunID, RunTag: q.RunTag, Trading: q.Trading, Symbols: texts(q.Symbols), Timeframe: q.Timeframe.String(),
+		LeaseTtlMs: q.LeaseTTL.Milliseconds(), LeaseFile: q.LeaseFile, Endpoint: q.Endpoint,
+		Config: &connectorpb.Config{
+			ApiKey: c.APIKey.Reveal(), Secret: c.Secret.Reveal(), Password: c.Password.Reveal(), Sandbox: c.Sandbox,
+			RateLimitMs: int32(c.RateLimitMS), Unspaced: c.Unspaced, Settings: string(c.Settings),
+		},
+	}
+}
+
+func openRequestFromProto(p *connectorpb.OpenRequest) (exchange.OpenRequest, error) {
+	r := &reader{}
+	c := p.GetConfig()
+	q := exchange.OpenRequest{
+		RunID: r.text("run_id", p.GetRunId()), RunTag: r.text("run_tag", p.GetRunTag()), Trading: p.GetTrading(),
+		Timeframe: parse(r, "timeframe", p.GetTimeframe(), market.ParseTimeframe),
+		LeaseTTL:  time.Duration(p.GetLeaseTtlMs()) * time.Millisecond, LeaseFile: p.GetLeaseFile(), Endpoint: p.GetEndpoint(),
+		Config: exchange.Config{
+			APIKey: exchange.NewSecret(c.GetApiKey()), Secret: exchange.NewSecret(c.GetSecret()), Password: exchange.NewSecret(c.GetPassword()),
+			Sandbox: c.GetSandbox(), RateLimitMS: r.count("config.rate_limit_ms", c.GetRateLimitMs()), Unspaced: c.GetUnspaced(),
+		},
+	}
+	if c.GetSettings() != "" {
+		q.Config.Settings = json.RawMessage(c.GetSettings())
+	}
+	for i, s := range p.GetSymbols() {
+		q.Symbols = append(q.Symbols, parse(r, at("symbols", i), s, market.ParseSymbol))
+	}
+	return q, r.err()
+}
+
+func marketToProto(m exchange.Market) *connectorpb.Market {
+	return &connectorpb.Market{
+		Symbol: valid(string(m.Symbol)), Trading: m.Trading, Status: valid(m.Status), PriceTick: number(m.PriceTick), QuantityStep: number(m.QuantityStep),
+		MinQuantity: number(m.MinQuantity), MaxQuantity: number(m.MaxQuantity), MarketMinQuantity: number(m.MarketMinQuantity),
+		MarketMaxQuantity: number(m.MarketMaxQuantity), MarketQuantityStep: number(m.MarketQuantityStep), MinNotional: number(m.MinNotional),
+		MaxNotional: number(m.MaxNotional), PercentPriceUp: number(m.PercentPriceUp), PercentPriceDown: number(m.PercentPriceDown),
+		MakerFee: number(m.MakerFee), TakerFee: number(m.TakerFee),
+	}
+}
+
+func marketFromProto(r *reader, p *connectorpb.Market) exchange.Market {
+	return exchange.Market{
+		Symbol: r.symbol("symbol", p.GetSymbol()), Trading: p.GetTrading(), Status: r.text("status", p.GetStatus()),
+		PriceTick: r.amount("price_tick", p.GetPriceTick()), QuantityStep: r.amount("quantity_step", p.GetQuantityStep()),
+		MinQuantity: r.amount("min_quantity", p.GetMinQuantity()), MaxQuantity: r.amount("max_quantity", p.GetMaxQuantity()),
+		MarketMinQuantity: r.amount("market_min_quantity", p.GetMarketMinQuantity()), MarketMaxQuantity: r.amount("market_max_quantity", p.GetMarketMaxQuantity()),
+		MarketQuantityStep: r.amount("market_quantity_step", p.GetMarketQuantityStep()), MinNotional: r.amount("min_notional", p.GetMinNotional()),
+		MaxNotional: r.amount("max_notional", p.GetMaxNotional()), PercentPriceUp: r.amount("percent_price_up", p.GetPercentPriceUp()),
+		PercentPriceDown: r.amount("percent_price_down", p.GetPercentPriceDown()),
+		MakerFee:         r.signed("maker_fee", p.GetMakerFee()), TakerFee: r.signed("taker_fee", p.GetTakerFee()),
+	}
+}
+
+func candleToProto(c market.Candle) *connectorpb.Candle {
+	return &connectorpb.Candle{
+		OpenTime: int64(c.OpenTime), CloseTime: int64(c.CloseTime), Open: c.Open, High: c.High, Low: c.Low, Close: c.Close, Volume: c.Volume,
+	}
+}
+
+// candleFromProto leaves to the feed what a venue itself can get wrong: order, grid, high
+// below low. A number that is none is the connector's own fault.
+func candleFromProto(r *reader, p *connectorpb.Candle) market.Candle {
+	return market.Candle{
+		OpenTime: r.time("open_time", p.GetOpenTime()), CloseTime: r.time("close_time", p.GetCloseTime()),
+		Open: r.finite("open", p.GetOpen()), High: r.finite("high", p.GetHigh()), Low: r.finite("low", p.GetLow()),
+		Close: r.finite("close", p.GetClose()), Volume: r.finite("volume", p.GetVolume()),
+	}
+}
+
+func candleEventToProto(e exchange.CandleEvent) *connectorpb.CandleEvent {
+	if e.State != "" {
+		return &connectorpb.CandleEvent{Event: &connectorpb.CandleEvent_State{State: linkToProto(e.State, e.Reason)}}
+	}
+	c := &connectorpb.SymbolCandle{Symbol: valid(string(e.Symbol)), Candle: candleToProto(e.Candle)}
+	return &connectorpb.CandleEvent{Event: &connectorpb.CandleEvent_Candle{Candle: c}}
+}
+
+// candleEventFromProto reads a candle or a state.
+func candleEventFromProto(r *reader, p *connectorpb.CandleEvent) (e exchange.CandleEvent) {
+	switch x := p.GetEvent().(type) {
+	case *connectorpb.CandleEvent_Candle:
+		e.Symbol = r.symbol("candle.symbol", x.Candle.GetSymbol())
+		r.within("candle.candle", func() { e.Candle = candleFromProto(r, x.Candle.GetCandle()) })
+	case *connectorpb.CandleEvent_State:
+		e.State, e.Reason = linkFromProto(r, x.State)
+	default:
+		r.wrong("event", "is missing")
+	}
+	return e
+}
+
+func linkToProto(s exchange.LinkState, reason string) *connectorpb.Link {
+	return &connectorpb.Link{State: valid(string(s)), Reason: clip(reason)}
+}
+
+func linkFromProto(r *reader, p *connectorpb.Link) (exchange.LinkState, string) {
+	return oneOf(r, "state.state", p.GetState(), exchange.Connected, exchange.Reconnecting, exchange.Gap), clip(p.GetReason())
+}
