@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -137,7 +138,7 @@ func (a *app) candidates([]string) []string {
 func (a *app) packOptions(slug string, o *candidateOptions) (candidate.Options, error) {
 	out := candidate.Options{
 		Slug: slug, RunID: o.run, Stage: bundle.Stage(o.stage), Owner: o.owner, Family: o.family, LogOrigin: o.logOrigin,
-		Author: a.author(), Now: time.Now,
+		Author: a.user(), Now: time.Now,
 	}
 	if err := project.CheckSlug(slug); err != nil {
 		return out, err
@@ -189,6 +190,7 @@ func (a *app) candidatePack(ctx context.Context, slug string, o candidateOptions
 	}
 	var packed *candidate.Packed
 	var receipt *client.Receipt
+	var warnings []cli.Warning
 	err = a.WithHost(ctx, func(h *evaluate.Host) error {
 		if o.candidate != "" {
 			if options.Again, err = candidate.Find(ctx, candidate.NewShelf(h.StateDir), plane, o.candidate); err != nil {
@@ -202,7 +204,11 @@ func (a *app) candidatePack(ctx context.Context, slug string, o candidateOptions
 				options.LogOrigin = info.Origin
 			}
 		}
-		if packed, err = candidate.Pack(ctx, h, options); err != nil || !o.submit {
+		packed, err = candidate.Pack(ctx, h, options)
+		if err == nil && options.Key != nil {
+			warnings = ownerWarning(candidate.Trust(ctx, h.StateDir, plane), packed.Bundle.Candidate.Owner)
+		}
+		if err != nil || !o.submit {
 			return err
 		}
 		if away != nil { // what was packed stays
@@ -215,12 +221,21 @@ func (a *app) candidatePack(ctx context.Context, slug string, o candidateOptions
 		return cli.Outcome{}, err
 	}
 	out := candidate.ResultOf(packed, receipt)
-	outcome := cli.Outcome{Result: out, Print: out.Print, Warnings: packWarnings(packed, receipt)}
+	outcome := cli.Outcome{Result: out, Print: out.Print, Warnings: append(warnings, packWarnings(packed, receipt)...)}
 	var failed *evaluate.Error
 	if errors.As(err, &failed) && failed.Details != nil {
 		failed.Details["candidate_revision_id"], failed.Details["path"] = out.CandidateRevisionID, out.Path
 	}
 	return outcome, err
+}
+
+// ownerWarning warns of an owner whom trust.json does not know: the rule that owners do not
+// approve what is theirs then keeps nobody from it.
+func ownerWarning(t *bundle.Trust, owner string) []cli.Warning {
+	if t == nil || slices.ContainsFunc(t.Keys, func(k bundle.TrustKey) bool { return bundle.SamePrincipal(k.Principal, owner) }) {
+		return nil
+	}
+	return []cli.Warning{{Code: "OWNER_NOT_TRUSTED", Message: fmt.Sprintf("the owner %q is no principal of trust.json, so this keeps nobody from approving it: name one with --owner", owner)}}
 }
 
 func packWarnings(p *candidate.Packed, r *client.Receipt) []cli.Warning {

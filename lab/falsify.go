@@ -49,7 +49,7 @@ func (a *app) falsifyCommand() *cobra.Command {
 			"lab falsify sma_cross --candidate CR    # the baseline of a candidate",
 			"lab falsify sma_cross --only cost_stress --only delay_stress",
 			"lab falsify sma_cross --skip permuted_candles --workers 1",
-			"lab falsify sma_cross --print-profile > strict.json    # change it, then: --profile strict.json",
+			"lab falsify sma_cross --print-profile > strict.json    # change it and its id, then: --profile strict.json",
 		),
 		Args: cobra.ExactArgs(1),
 	}
@@ -155,7 +155,13 @@ func (o *falsifyOptions) chosen() (profile.Profile, error) {
 			}
 		}
 	}
-	return p.With(profile.Options{Full: o.full, Only: o.only, Skip: o.skip})
+	chosen, err := p.With(profile.Options{Full: o.full, Only: o.only, Skip: o.skip})
+	if errors.As(err, &bad) {
+		refused := cli.Usage("--skip", "%s", bad.Message)
+		refused.Details["pointer"] = bad.Pointer
+		return p, refused
+	}
+	return chosen, err
 }
 
 func testIDs() []string {
@@ -240,7 +246,7 @@ func falsifyVerdict(r *falsify.Result, test *artifact.LockedMetrics) error {
 	case judge.Fail:
 		return &cli.Error{Code: "FALSIFIED", Message: "Refuted: " + strings.Join(r.Summary.Refuted, "; "), Details: details}
 	case judge.Inconclusive:
-		return &cli.Error{Code: "INCONCLUSIVE", Message: "not refuted, but these gates say nothing: " + strings.Join(r.Summary.Open(), ", "), Details: details}
+		return &cli.Error{Code: "INCONCLUSIVE", Message: "not refuted, but " + r.Summary.Doubt(), Details: details}
 	}
 	return nil
 }
@@ -257,5 +263,8 @@ func printFalsified(w io.Writer, r *falsify.Result, test *artifact.LockedMetrics
 		fmt.Fprintf(w, "test of %s, revealed: %s\n", r.Summary.BaseRunID, strings.Join(metricCells(test.Metrics), ", "))
 	}
 	fmt.Fprintln(w, r.Summary.Conclusion())
+	for _, reason := range r.Summary.Reasons {
+		fmt.Fprintf(w, "%s: %s\n", reason.Code, reason.Message)
+	}
 	fmt.Fprintf(w, "thresholds are policy; page: %s\n", "runs/"+r.RunID+"/falsify/summary.html")
 }

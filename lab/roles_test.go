@@ -28,6 +28,7 @@ func roles() map[string]func() {
 	maps.Copy(list, searched())
 	maps.Copy(list, cheats())
 	maps.Copy(list, worthless())
+	maps.Copy(list, seers())
 	list["tide"] = func() { serve.Strategy(tideSpec(), newTide) }
 	return list
 }

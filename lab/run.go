@@ -225,8 +225,11 @@ func (a *app) revealTest(ctx context.Context, h *evaluate.Host, x *evaluate.Answ
 
 // author is who uses the command line, for what is noted about people.
 func (a *app) author() string {
-	return cli.FirstOf(a.IO.Getenv("USER"), a.IO.Getenv("USERNAME"), "unknown")
+	return cli.FirstOf(a.user(), "unknown")
 }
+
+// user is who the environment says uses the command line, "" where it does not.
+func (a *app) user() string { return cli.FirstOf(a.IO.Getenv("USER"), a.IO.Getenv("USERNAME")) }
 
 // runWarnings are those of the report.
 func runWarnings(x *evaluate.Answer) []cli.Warning {

@@ -151,7 +151,7 @@ func TestDefinedMetrics(t *testing.T) {
 func TestChangeClasses(t *testing.T) {
 	parent := composed(t)
 	lineage(&parent, nil)
-	parent.SealRequest = (&packer{Options: Options{Now: fixed}}).request()
+	parent.SealRequest = (&packer{Options: Options{Author: "olga", Now: fixed}}).request()
 	doc, err := sealed(parent)
 	if err != nil {
 		t.Fatal(err)

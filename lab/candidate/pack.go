@@ -61,7 +61,8 @@ type Options struct {
 	Valid time.Duration
 	// LogOrigin is the log that is asked to accept the bundle.
 	LogOrigin string
-	// Author is who packs: requested_by, and the author of the look at the test.
+	// Author is who packs: requested_by, and the author of the look at the test. Owner if
+	// empty; Pack refuses where neither is given.
 	Author string
 	// Key signs the bundle; nil leaves it unsigned.
 	Key *ecdsa.PrivateKey
@@ -85,6 +86,10 @@ type Packed struct {
 // RUN_NOT_FOUND or RUN_NOT_PACKABLE, or an *artifact.MismatchError when a file of a run has
 // changed. The locked test of the runs is revealed, which is noted once for each.
 func Pack(ctx context.Context, h *evaluate.Host, o Options) (*Packed, error) {
+	// Owner and requester may not approve: under a name that is nobody's they could.
+	if o.Author = cmp.Or(o.Author, o.Owner); o.Author == "" {
+		return nil, refuse("USAGE", "--owner", "nobody answers for it: USER is not set, so give --owner")
+	}
 	shelf := NewShelf(h.StateDir)
 	lock, err := shelf.lock()
 	if err != nil {
@@ -138,7 +143,7 @@ func (p *packer) evidence(ctx context.Context) (*collected, error) {
 	if err != nil {
 		return nil, err
 	}
-	return found, c.reveal(ctx, found.items, cmp.Or(p.Author, "unknown"))
+	return found, c.reveal(ctx, found.items, p.Author)
 }
 
 // Baseline is the run that a revision stands on: its first with that role.
@@ -166,7 +171,7 @@ func (p *packer) core(ctx context.Context, e *collected) (bundle.Bundle, error) 
 	} else if s.limits, err = defaultLimits(e.base.request.InitialCash, m.Symbols); err != nil {
 		return bundle.Bundle{}, err
 	}
-	s.family, s.owner = cmp.Or(s.family, m.FamilyID), cmp.Or(s.owner, p.Author, "unknown")
+	s.family, s.owner = cmp.Or(s.family, m.FamilyID), cmp.Or(s.owner, p.Author)
 	if p.Limits != nil {
 		if s.limits, err = LimitsOver(s.limits, p.Limits); err != nil {
 			return bundle.Bundle{}, err
@@ -245,7 +250,7 @@ func notPackable(e *bundle.Error) error {
 func (p *packer) request() bundle.SealRequest {
 	now := p.Now()
 	return bundle.SealRequest{
-		RequestedStage: cmp.Or(p.Stage, bundle.Paper), RequestedBy: cmp.Or(p.Author, "unknown"), RequestedAt: bundle.FormatTime(now),
+		RequestedStage: cmp.Or(p.Stage, bundle.Paper), RequestedBy: p.Author, RequestedAt: bundle.FormatTime(now),
 		ExpiresAt: bundle.FormatTime(now.Add(cmp.Or(p.Valid, DefaultValid))), LogOrigin: cmp.Or(p.LogOrigin, DefaultOrigin),
 	}
 }

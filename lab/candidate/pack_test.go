@@ -24,6 +24,9 @@ func packing(t *testing.T, o Options) *packer {
 	if o.Now == nil {
 		o.Now = fixed
 	}
+	if o.Author == "" {
+		o.Author = "olga"
+	}
 	p := &packer{shelf: NewShelf(t.TempDir()), Options: o}
 	lock, err := p.shelf.lock() // which makes the folder
 	if err != nil {
@@ -46,6 +49,19 @@ func settle(t *testing.T, p *packer, b bundle.Bundle) *Packed {
 		t.Fatalf("on the shelf is something else: %v", err)
 	}
 	return out
+}
+
+// TestSomebodyAnswers: a bundle of nobody is refused before anything is looked at.
+func TestSomebodyAnswers(t *testing.T) {
+	h := &evaluate.Host{StateDir: t.TempDir()}
+	_, err := Pack(t.Context(), h, Options{Slug: "crosser", Now: fixed})
+	var refused *evaluate.Error
+	if !errors.As(err, &refused) || refused.Code != "USAGE" || refused.Details["flag"] != "--owner" {
+		t.Fatalf("%v", err)
+	}
+	if entries, err := os.ReadDir(h.StateDir); err != nil || len(entries) > 0 {
+		t.Errorf("%v %v", entries, err)
+	}
 }
 
 func TestPackingTwiceGivesOneID(t *testing.T) {

@@ -3,6 +3,8 @@ package candidate
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 
 	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/governance/bundle/dsse"
@@ -78,6 +80,22 @@ func PlaneError(err error) error {
 		}
 	}
 	return err
+}
+
+// Trust is the trust.json that counts for what is packed: that of the plane where one is given,
+// else that of a plane with its folder in the state directory. It is nil where none can be had,
+// since it is only asked to warn.
+func Trust(ctx context.Context, stateDir string, plane *client.Client) *bundle.Trust {
+	if plane != nil {
+		t, _ := plane.TrustFile(ctx)
+		return t
+	}
+	text, err := os.ReadFile(filepath.Join(stateDir, "governance", "trust.json"))
+	if err != nil {
+		return nil
+	}
+	t, _ := bundle.ParseTrust(text)
+	return t
 }
 
 // Find is a revision of the shelf, else of the plane where one is given.

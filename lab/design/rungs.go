@@ -32,3 +32,21 @@ func Rungs(trials, eta, least, all int) ([]Rung, error) {
 	}
 	return out, nil
 }
+
+// Halving are the Rungs of a search, which has to end with trials that have seen
+// everything: where nobody would be left for the whole budget, the best one goes on to
+// it; one that is alone goes there at once, as there is nobody to compare it with.
+func Halving(trials, eta, least, all int) ([]Rung, error) {
+	out, err := Rungs(trials, eta, least, all)
+	if err != nil {
+		return nil, err
+	}
+	switch last := &out[len(out)-1]; {
+	case last.Budget == all:
+	case last.Trials == 1:
+		last.Budget = all
+	default:
+		out = append(out, Rung{1, all})
+	}
+	return out, nil
+}

@@ -31,6 +31,26 @@ func TestRungs(t *testing.T) {
 	}
 }
 
+func TestHalvingEndsWithEverything(t *testing.T) {
+	for _, c := range []struct {
+		n, eta, least, all int
+		want               []design.Rung
+	}{
+		{27, 3, 1, 5, []design.Rung{{Trials: 27, Budget: 1}, {Trials: 9, Budget: 3}, {Trials: 3, Budget: 5}}},
+		{8, 3, 1, 5, []design.Rung{{Trials: 8, Budget: 1}, {Trials: 2, Budget: 3}, {Trials: 1, Budget: 5}}},
+		{10, 3, 1, 100, []design.Rung{{Trials: 10, Budget: 1}, {Trials: 3, Budget: 3}, {Trials: 1, Budget: 100}}},
+		{2, 3, 1, 5, []design.Rung{{Trials: 2, Budget: 1}, {Trials: 1, Budget: 5}}},
+		{1, 3, 1, 5, []design.Rung{{Trials: 1, Budget: 5}}},
+	} {
+		if got, err := design.Halving(c.n, c.eta, c.least, c.all); err != nil || !slices.Equal(got, c.want) {
+			t.Errorf("%+v: %v %v", c, got, err)
+		}
+	}
+	if got, err := design.Halving(0, 3, 1, 5); err == nil {
+		t.Error(got)
+	}
+}
+
 func TestRungsShrinkAndGrow(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n, eta := rapid.IntRange(1, 1<<53).Draw(t, "n"), rapid.IntRange(2, 1<<53).Draw(t, "eta")
@@ -43,6 +63,15 @@ func TestRungsShrinkAndGrow(t *testing.T) {
 		for i, r := range rungs {
 			if r.Trials < 1 || r.Budget < least || r.Budget > all || i > 0 && (r.Trials >= rungs[i-1].Trials || r.Budget <= rungs[i-1].Budget) {
 				t.Fatal(rungs)
+			}
+		}
+		whole, err := design.Halving(n, eta, least, all)
+		if last := whole[len(whole)-1]; err != nil || last.Budget != all || last.Trials < 1 {
+			t.Fatal(whole, err)
+		}
+		for i, r := range whole[:len(whole)-1] {
+			if r != rungs[i] || whole[i+1].Trials >= r.Trials || whole[i+1].Budget <= r.Budget {
+				t.Fatal(whole, rungs)
 			}
 		}
 	})

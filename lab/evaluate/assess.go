@@ -14,8 +14,8 @@ import (
 )
 
 // assess is what the splits say together. Of a run that failed only the splits that
-// were finished are kept.
-func (h *Host) assess(p *Prepared, results []played, whole bool) (*artifact.Evaluation, error) {
+// were finished are kept. half is the run at one and a half times the costs, nil without.
+func (h *Host) assess(p *Prepared, results []played, half *played, whole bool) (*artifact.Evaluation, error) {
 	e := &artifact.Evaluation{PostPeek: p.postPeek}
 	if !whole {
 		return e, nil
@@ -23,7 +23,7 @@ func (h *Host) assess(p *Prepared, results []played, whole bool) (*artifact.Eval
 	base := find(results, split.RoleSearch)
 	for i := range results {
 		if id := results[i].job.stressID; id != "" {
-			e.Stress = append(e.Stress, judgeStress(id, base, &results[i]))
+			e.Stress = append(e.Stress, judgeStress(id, base, &results[i], half))
 		}
 	}
 	if train := find(results, split.RoleTrain); train != nil {

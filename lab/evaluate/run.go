@@ -319,6 +319,10 @@ func (h *Host) execute(ctx context.Context, p *Prepared, o Options, attempt int,
 		return nil, err
 	}
 	defer closeAll(results)
+	half, err := h.halfwayOf(ctx, p, results)
+	if err != nil {
+		return nil, err
+	}
 	run := &artifact.Run{
 		ID: p.RunID, Manifest: p.Manifest, Status: artifact.StatusCompleted, Attempt: attempt, StartedAt: began, CompletedAt: time.Now(),
 		Origin: artifact.OriginLab, Environment: artifact.HostEnvironment(), Compact: o.Compact,
@@ -337,7 +341,7 @@ func (h *Host) execute(ctx context.Context, p *Prepared, o Options, attempt int,
 			run.Splits = append(run.Splits, results[i].split(results[i].job.id == split.RoleTest))
 		}
 	}
-	if run.Evaluation, err = h.assess(p, results, answer.Failure == nil); err != nil {
+	if run.Evaluation, err = h.assess(p, results, half, answer.Failure == nil); err != nil {
 		return nil, err
 	}
 	o.Plan.note(run.Evaluation)

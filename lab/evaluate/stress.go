@@ -1,6 +1,7 @@
 package evaluate
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 
@@ -57,11 +58,38 @@ func (s stress) execution(base json.RawMessage) (json.RawMessage, error) {
 	return json.Marshal(options)
 }
 
+// halfway is played when a profit does not survive doubled costs: one that survives half as
+// much again is a warning.
+var halfway = stress{costs: 15}
+
+// halfwayOf plays the search split at one and a half times the costs if cost_x2 leaves no
+// profit and nothing has failed; else it is nil.
+func (h *Host) halfwayOf(ctx context.Context, p *Prepared, results []played) (*played, error) {
+	for i := range results {
+		if results[i].failure != nil {
+			return nil, nil
+		}
+	}
+	base := find(results, split.RoleSearch)
+	for i := range results {
+		r := &results[i]
+		if s := stresses[r.job.stressID]; s.costs != 20 || judgeStress(r.job.stressID, base, r, nil).ReasonCode != judge.NetLoss {
+			continue
+		}
+		list, err := h.play(ctx, p, []job{{id: r.job.id, from: r.job.from, to: r.job.to, stress: halfway, stressID: "cost_x1.5"}}, nil)
+		if err != nil {
+			return nil, err
+		}
+		return &list[0], nil
+	}
+	return nil, nil
+}
+
 // judgeStress compares a repetition with the base by the rules of the tests cost_stress,
-// delay_stress and intrabar_worst. There is no run at one and a half times the costs here,
-// so that a loss at twice them is not softened to a warning; three times is for
-// information and judged like twice.
-func judgeStress(id string, base, stressed *played) artifact.Stress {
+// delay_stress and intrabar_worst. half is the run at one and a half times the costs, nil
+// where none was made. What is left at three times is for information, as in cost_stress:
+// a loss there is a warning at most.
+func judgeStress(id string, base, stressed, half *played) artifact.Stress {
 	out := artifact.Stress{ID: id, SplitID: split.RoleSearch, Base: stressResult(base.results), Stressed: stressResult(stressed.results)}
 	replay := judge.Replay{Status: judge.Completed, Sharpe: out.Stressed.SharpeRatio, NetPnL: out.Stressed.NetPnL}
 	if stressed.failure != nil {
@@ -76,14 +104,28 @@ func judgeStress(id string, base, stressed *played) artifact.Stress {
 		test = rules.Worst(replay)
 	default:
 		rules.Policy.CostPass = float64(kind.costs) / 10
-		var levels []null.Cost
-		if net, err := decimal.Parse(replay.NetPnL); err == nil && replay.Status == judge.Completed {
-			levels = append(levels, null.Cost{Multiplier: rules.Policy.CostPass, Net: net})
+		levels := costLevel(nil, rules.Policy.CostPass, stressed)
+		if half != nil && kind.costs == 20 {
+			levels = costLevel(levels, float64(halfway.costs)/10, half)
 		}
-		test = rules.Costs(levels)
+		if test = rules.Costs(levels); kind.costs > 20 && test.ReasonCode == judge.NetLoss {
+			test.Verdict = judge.Warn
+		}
 	}
 	out.Verdict, out.ReasonCode = string(test.Verdict), test.ReasonCode
 	return out
+}
+
+// costLevel adds what is left at a multiple of the costs, unless the plugin failed.
+func costLevel(levels []null.Cost, multiple float64, r *played) []null.Cost {
+	if r.failure != nil {
+		return levels
+	}
+	net, err := decimal.Parse(stressResult(r.results).NetPnL)
+	if err != nil {
+		return levels
+	}
+	return append(levels, null.Cost{Multiplier: multiple, Net: net})
 }
 
 // judgedBase is what the rules need to know of the search split.

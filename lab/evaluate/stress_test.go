@@ -31,7 +31,8 @@ func TestJudgeStress(t *testing.T) {
 		{"profit at twice", "cost_x2", won, won, "pass", ""},
 		{"loss at twice", "cost_x2", won, lost, "fail", "net_loss"},
 		{"profit at three times", "cost_x3", won, won, "pass", ""},
-		{"loss at three times", "cost_x3", won, lost, "fail", "net_loss"},
+		{"loss at three times", "cost_x3", won, lost, "warn", "net_loss"},
+		{"crash at three times", "cost_x3", won, crashed, "fail", "plugin_failed"},
 		{"crash at twice", "cost_x2", won, crashed, "fail", "plugin_failed"},
 		{"no fills at twice", "cost_x2", ended(0, 0, nil, "100"), ended(0, 0, nil, "100"), "inconclusive", "no_trades"},
 		{"worst with a profit", "intrabar_worst", won, won, "pass", ""},
@@ -44,13 +45,23 @@ func TestJudgeStress(t *testing.T) {
 		{"few trades", "delay_1", ended(29, 58, &one, "101"), won, "inconclusive", "insufficient"},
 		{"no trades", "delay_1", ended(0, 0, nil, "100"), won, "inconclusive", "no_trades"},
 	} {
-		got := judgeStress(c.id, c.base, c.stressed)
+		got := judgeStress(c.id, c.base, c.stressed, nil)
 		if got.Verdict != c.verdict || got.ReasonCode != c.reason {
 			t.Errorf("%s: %s %q, want %s %q", c.what, got.Verdict, got.ReasonCode, c.verdict, c.reason)
 		}
 	}
 	won.results.Metrics.Meta.NReturns = 120
-	if got := judgeStress("delay_1", won, won); got.Verdict != "pass" || got.ReasonCode != "" || got.ID != "delay_1" || got.Stressed.NetPnL != "1" {
+	if got := judgeStress("delay_1", won, won, nil); got.Verdict != "pass" || got.ReasonCode != "" || got.ID != "delay_1" || got.Stressed.NetPnL != "1" {
 		t.Errorf("%+v", got)
+	}
+	// A profit at one and a half times the costs softens a loss at twice them, and no other.
+	for _, c := range []struct {
+		id   string
+		half *played
+		want string
+	}{{"cost_x2", won, "warn"}, {"cost_x2", lost, "fail"}, {"cost_x2", crashed, "fail"}, {"cost_x3", lost, "warn"}, {"intrabar_worst", won, "fail"}} {
+		if got := judgeStress(c.id, won, lost, c.half); got.Verdict != c.want || got.ReasonCode != "net_loss" || got.Stressed.NetPnL != "-1" {
+			t.Errorf("%s with %s at half: %+v", c.id, c.half.results.FinalValue, got)
+		}
 	}
 }

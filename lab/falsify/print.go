@@ -43,16 +43,43 @@ func (s *Summary) Conclusion() string {
 	case judge.Fail:
 		return "fail: Refuted: " + strings.Join(s.Refuted, "; ")
 	case judge.Inconclusive:
-		return "inconclusive: " + strings.Join(s.Open(), ", ")
+		return "inconclusive: " + strings.Join(append(s.Open(), s.loosened()...), ", ")
 	case judge.Warn:
 		return "warn: no gate failed, " + strings.Join(s.warned(), ", ") + " warn"
 	}
 	return "pass: no claim is refuted"
 }
 
+// Doubt says why nothing can be concluded.
+func (s *Summary) Doubt() string {
+	var parts []string
+	if open := s.Open(); len(open) > 0 {
+		parts = append(parts, "these gates say nothing: "+strings.Join(open, ", "))
+	}
+	if loose := s.loosened(); len(loose) > 0 {
+		parts = append(parts, "these thresholds are looser than the default's: "+strings.Join(loose, ", "))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// loosened are the thresholds by which nothing passes, as the profile names them.
+func (s *Summary) loosened() []string {
+	var out []string
+	for _, r := range s.Reasons {
+		if r.Code == judge.LooserThreshold {
+			name, _, _ := strings.Cut(r.Message, " ")
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
 func (s *Summary) warned() []string {
 	var ids []string
 	for _, t := range s.Tests {
+		if t.Class == judge.Warning && t.Verdict == judge.Skipped && t.ReasonCode == judge.SkippedByUser {
+			ids = append(ids, t.ID+" (left out)")
+		}
 		if t.Class != judge.Description && (t.Verdict == judge.Warn || t.Class == judge.Warning && t.Verdict == judge.Fail) {
 			ids = append(ids, t.ID)
 		}

@@ -5,10 +5,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/digest"
@@ -51,6 +54,8 @@ type depends struct {
 	BaseResultHash  string           `json:"base_result_hash"`
 	ProfileSHA256   string           `json:"profile_sha256"`
 	Ledger          selection.Digest `json:"ledger"`
+	// PlanHash is that of the plan of the base, whose steps param_neighbourhood takes.
+	PlanHash string `json:"plan_hash,omitempty"`
 }
 
 // Run attacks a base. The errors are those of evaluate.Host.Run.
@@ -63,7 +68,12 @@ func Run(ctx context.Context, h *evaluate.Host, base *Base, o Options) (*Result,
 	if err != nil {
 		return nil, err
 	}
-	o.Profile.Plan = hash
+	if o.Profile.Plan = ""; o.Profile.Full {
+		o.Profile.Plan = hash
+	}
+	if err := affordable(planned, &o.Profile); err != nil {
+		return nil, err
+	}
 	text, sum, err := o.Profile.Canonical()
 	if err != nil {
 		return nil, err
@@ -73,7 +83,7 @@ func Run(ctx context.Context, h *evaluate.Host, base *Base, o Options) (*Result,
 		return nil, err
 	}
 	defer original.Close()
-	on := depends{base.Report.RequestHash, base.Report.ResultHash, sum, ledger.Digest()}
+	on := depends{base.Report.RequestHash, base.Report.ResultHash, sum, ledger.Digest(), hash}
 	falsification, err := digest.JCS(on)
 	if err != nil {
 		return nil, err
@@ -85,8 +95,14 @@ func Run(ctx context.Context, h *evaluate.Host, base *Base, o Options) (*Result,
 		return nil, err
 	}
 	a := &attack{host: h, base: base, options: o, question: question, ledger: ledger, planned: planned, depends: on, profile: text}
-	answer, err := h.Run(ctx, question, evaluate.Options{Force: o.Force, Waiting: o.Waiting, Make: a.make, Plan: standingOf(base.Metadata)})
+	if !o.Force {
+		a.journal = journalOf(h, question.RunID)
+	}
+	answer, err := h.Run(ctx, question, evaluate.Options{Force: o.Force, Waiting: o.Waiting, Make: a.make, Plan: a.standing()})
 	if err != nil {
+		return nil, err
+	}
+	if err := os.Remove(journalOf(h, answer.RunID)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	summary, err := ReadSummary(h.Artifacts.Dir(answer.RunID))
@@ -96,8 +112,50 @@ func Run(ctx context.Context, h *evaluate.Host, base *Base, o Options) (*Result,
 	return &Result{Answer: answer, Summary: summary, Warnings: ledger.Warnings}, nil
 }
 
-// standingOf is that of the base in its family: what is found out about it is no cleaner
-// than it is.
+// affordable refuses a search that nobody would wait for to be repeated.
+func affordable(planned *battery.Plan, p *profile.Profile) error {
+	if planned == nil || !p.Full || !p.Selects(judge.PermutedSelection) {
+		return nil
+	}
+	if n := len(planned.Params) * (p.Selections + 1); n > battery.MostSearched {
+		return &evaluate.Error{
+			Code: "PLAN_TOO_LARGE", Details: map[string]any{"flag": "--full", "pointer": "/selections"},
+			Message: fmt.Sprintf("permuted_selection would play %d trials on %d shuffled trains and the real one, %d in all, and %d is the most: "+
+				"leave it out with --skip permuted_selection, or give a profile fewer /selections", len(planned.Params), p.Selections, n, battery.MostSearched),
+		}
+	}
+	return nil
+}
+
+// journalOf is where a falsification that is interrupted leaves what permuted_selection
+// has finished.
+func journalOf(h *evaluate.Host, runID string) string {
+	return filepath.Join(h.StateDir, "tmp", "falsify", runID+".jsonl")
+}
+
+// standing is that of the base in its family: what is found out about it is no cleaner
+// than it is, and a profile that its plan does not name is another deviation.
+func (a *attack) standing() evaluate.Plan {
+	p := standingOf(a.base.Metadata)
+	p.Deviation = p.Deviation || a.deviates()
+	return p
+}
+
+// deviates says that the base's plan names another profile.
+func (a *attack) deviates() bool {
+	return a.planned != nil && a.planned.Profile != a.options.Profile.ID
+}
+
+// seed is the root of the battery's random numbers: that of the plan, which was fixed
+// before anything was known, else that of the base.
+func (a *attack) seed() uint64 {
+	if a.planned != nil {
+		return a.planned.Seed
+	}
+	return a.question.Question.Seed
+}
+
+// standingOf is the standing of a base.
 func standingOf(m *artifact.Metadata) evaluate.Plan {
 	if m.PlanID == nil {
 		return evaluate.Plan{}
@@ -119,18 +177,20 @@ type attack struct {
 	planned  *battery.Plan
 	depends  depends
 	profile  []byte // canonical
+	// journal keeps the finished part of a search that is repeated, "" for none.
+	journal string
 }
 
 // make fills the run of the falsification.
 func (a *attack) make(ctx context.Context, run *artifact.Run) error {
-	seed := a.question.Question.Seed
+	seed := a.seed()
 	chosen, err := a.ledger.Select(ctx, series.NewCandles(a.host.Candles), seed)
 	if err != nil {
 		return err
 	}
 	b := battery.Base{
 		Host: a.host, Question: a.question, Search: a.base.search, Train: a.base.train, Validation: a.base.validation,
-		Selection: chosen, Plan: a.planned, Profile: a.options.Profile, Seed: seed, Progress: a.options.Progress,
+		Selection: chosen, Plan: a.planned, Profile: a.options.Profile, Seed: seed, Progress: a.options.Progress, Journal: a.journal,
 	}
 	if b.Decided = a.base.decided(a.host.Engine); b.Decided != "" {
 		if b.Lines, err = os.ReadFile(filepath.Join(a.host.Artifacts.Dir(a.base.RunID), "splits", split.RoleSearch, "decisions.jsonl")); err != nil {
@@ -144,11 +204,12 @@ func (a *attack) make(ctx context.Context, run *artifact.Run) error {
 	return a.fill(run, found, chosen)
 }
 
-// planOf is the plan that the base was selected by with its hash, nil for a run of its own,
-// for one whose plan is not there any more, and where nobody asks for it.
+// planOf is the plan that the base was selected by with its hash, nil for a run of its own
+// and for one whose plan is not there any more. Its trials are there where full asks for
+// them.
 func planOf(ctx context.Context, h *evaluate.Host, base *Base, full bool) (*battery.Plan, string, error) {
 	id := base.Metadata.PlanID
-	if id == nil || !full {
+	if id == nil {
 		return nil, "", nil
 	}
 	row, err := h.Registry.FindPlan(ctx, base.Metadata.Slug, *id)
@@ -162,7 +223,17 @@ func planOf(ctx context.Context, h *evaluate.Host, base *Base, full bool) (*batt
 	if err != nil {
 		return nil, "", err
 	}
-	out := &battery.Plan{Metric: file.Plan.Objective.Metric, Minimise: file.Plan.Objective.Direction == "min"}
+	seed, err := strconv.ParseUint(file.Plan.Seed, 10, 64)
+	if err != nil {
+		return nil, "", fmt.Errorf("the seed of plan %s: %w", file.ID, err)
+	}
+	out := &battery.Plan{
+		Space: file.Plan.Space, Metric: file.Plan.Objective.Metric, Minimise: file.Plan.Objective.Direction == "min",
+		Profile: file.Plan.FalsifyProfile, Seed: seed,
+	}
+	if !full {
+		return out, row.Hash, nil
+	}
 	for _, t := range file.Plan.Trials {
 		params, err := file.Plan.Params(t.Index)
 		if err != nil {
@@ -190,6 +261,11 @@ func (a *attack) fill(run *artifact.Run, found *battery.Outcome, chosen *selecti
 	e := run.Evaluation
 	e.PostPeek = e.PostPeek || a.base.Metadata.PostPeek
 	e.Stress, e.Warnings = found.Stress, append(append(e.Warnings, a.ledger.Warnings...), chosen.Warnings...)
+	for _, r := range summary.Reasons {
+		if r.Code != judge.SkippedByUser { // which the tests show
+			e.Warnings = append(e.Warnings, artifact.ReportWarning{Code: strings.ToUpper(r.Code), Message: r.Message, Pointer: "/falsification/profile"})
+		}
+	}
 	e.Overfitting = &artifact.Overfitting{Basis: split.RoleWalkForward, Undefined: map[string]stat.Reason{}}
 	if a.base.Report.Overfitting != nil {
 		own := *a.base.Report.Overfitting
@@ -229,7 +305,7 @@ func (a *attack) page(run *artifact.Run, s *Summary, found *battery.Outcome) pag
 	f := page.Falsification{
 		RunID: run.ID, BaseRunID: a.base.RunID, Strategy: m.Slug, Params: string(a.question.Manifest.Request.StrategyParams), Profile: s.Profile.ID, Checksum: s.Profile.SHA256,
 		From: a.question.OpenAt(a.base.search.From).String()[:10], To: a.question.OpenAt(a.base.search.To - 1).String()[:10],
-		Overall: s.Overall, Conclusion: s.Conclusion(), Refuted: s.Refuted, Tests: s.Tests, Replays: found.Rows, Trials: s.Ledger.NTrials,
+		Overall: s.Overall, Conclusion: s.Conclusion(), Refuted: s.Refuted, Reasons: s.Reasons, Tests: s.Tests, Replays: found.Rows, Trials: s.Ledger.NTrials,
 	}
 	if r := found.Played; r.Results != nil && r.Failure == nil {
 		f.Equity = r.Results.Equity.Equity
@@ -241,11 +317,19 @@ func (a *attack) page(run *artifact.Run, s *Summary, found *battery.Outcome) pag
 }
 
 func (a *attack) summary(found *battery.Outcome) *Summary {
-	return &Summary{
+	s := &Summary{
 		Schema: summarySchema, BaseRunID: a.base.RunID, BaseRequestHash: a.depends.BaseRequestHash,
-		Profile: ProfileRef{ID: a.options.Profile.ID, SHA256: a.depends.ProfileSHA256}, Seed: strconv.FormatUint(a.question.Question.Seed, 10),
-		Tests: found.Tests, Overall: found.Overall.Verdict, Refuted: found.Overall.Refuted, Ledger: a.depends.Ledger,
+		Profile: ProfileRef{ID: a.options.Profile.ID, SHA256: a.depends.ProfileSHA256}, Seed: strconv.FormatUint(a.seed(), 10),
+		Tests: found.Tests, Overall: found.Overall.Verdict, Refuted: found.Overall.Refuted, Reasons: found.Overall.Reasons, Ledger: a.depends.Ledger,
 	}
+	if a.deviates() {
+		s.Profile.Planned = a.planned.Profile
+		s.Reasons = append(s.Reasons, judge.Reason{
+			Code:    judge.ProfileDeviation,
+			Message: fmt.Sprintf("the plan of the run names the profile %s, and it was attacked with %s", a.planned.Profile, s.Profile.ID),
+		})
+	}
+	return s
 }
 
 const mediaJSON = "application/json"

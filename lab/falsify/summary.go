@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 
+	"github.com/assay-run/assay/host/metric"
 	"github.com/assay-run/assay/lab/falsify/judge"
 	"github.com/assay-run/assay/lab/selection"
 )
@@ -25,6 +26,9 @@ type Summary struct {
 	Overall judge.Verdict `json:"overall"`
 	// Refuted are the claims of the gates that failed, with what was found; never null.
 	Refuted []string `json:"refuted"`
+	// Reasons are why the verdict is not better, beside the tests, and how the profile
+	// deviates from the plan; absent where there is nothing to say.
+	Reasons []judge.Reason `json:"reasons,omitempty"`
 	// Ledger is the search that found the base.
 	Ledger selection.Digest `json:"ledger"`
 }
@@ -33,6 +37,9 @@ type Summary struct {
 type ProfileRef struct {
 	ID     string `json:"id"`
 	SHA256 string `json:"sha256"`
+	// Planned is the profile that the plan of the base names where it is another one: a
+	// deviation.
+	Planned string `json:"planned,omitempty"`
 }
 
 func (s *Summary) encode() ([]byte, error) {
@@ -51,7 +58,9 @@ type Brief struct {
 	Profile         ProfileRef    `json:"profile"`
 	Overall         judge.Verdict `json:"overall"`
 	Refuted         []string      `json:"refuted"`
-	Tests           []BriefTest   `json:"tests"`
+	// Reasons are those of the summary.
+	Reasons []judge.Reason `json:"reasons,omitempty"`
+	Tests   []BriefTest    `json:"tests"`
 }
 
 // BriefTest is one test in a report.
@@ -63,12 +72,20 @@ type BriefTest struct {
 	ReasonCode string        `json:"reason_code"`
 	PValue     *float64      `json:"p_value"`
 	PHolm      *float64      `json:"p_holm"`
+	// Undefined has the reason of each p-value that is null.
+	Undefined map[string]metric.Reason `json:"undefined,omitempty"`
 }
 
 func (s *Summary) brief() Brief {
-	b := Brief{BaseRunID: s.BaseRunID, BaseRequestHash: s.BaseRequestHash, Profile: s.Profile, Overall: s.Overall, Refuted: s.Refuted, Tests: []BriefTest{}}
+	b := Brief{BaseRunID: s.BaseRunID, BaseRequestHash: s.BaseRequestHash, Profile: s.Profile, Overall: s.Overall, Refuted: s.Refuted, Reasons: s.Reasons, Tests: []BriefTest{}}
 	for _, t := range s.Tests {
-		b.Tests = append(b.Tests, BriefTest{t.ID, t.Class, t.Claim, t.Verdict, t.ReasonCode, t.PValue, t.PHolm})
+		why := map[string]metric.Reason{}
+		for _, name := range []string{"p_value", "p_holm"} {
+			if r := t.Undefined[name]; r != "" {
+				why[name] = r
+			}
+		}
+		b.Tests = append(b.Tests, BriefTest{t.ID, t.Class, t.Claim, t.Verdict, t.ReasonCode, t.PValue, t.PHolm, why})
 	}
 	return b
 }

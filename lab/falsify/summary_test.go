@@ -1,6 +1,8 @@
 package falsify
 
 import (
+	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -8,7 +10,9 @@ import (
 
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/lab/evaluate"
+	"github.com/assay-run/assay/lab/falsify/battery"
 	"github.com/assay-run/assay/lab/falsify/judge"
+	"github.com/assay-run/assay/lab/falsify/profile"
 )
 
 func number(x float64) *float64 { return &x }
@@ -34,6 +38,9 @@ func TestTheConclusionNamesWhatMatters(t *testing.T) {
 		"warn: no gate failed, delay_stress, capacity warn": func(t map[string]*judge.Test) {
 			t[judge.DelayStress].Verdict, t[judge.CapacityTest].Verdict, t[judge.TimeReversal].Verdict = judge.Warn, judge.Fail, judge.Fail
 		},
+		"warn: no gate failed, capacity (left out) warn": func(t map[string]*judge.Test) {
+			t[judge.CapacityTest].Verdict, t[judge.CapacityTest].ReasonCode = judge.Skipped, judge.SkippedByUser
+		},
 		"inconclusive: cost_stress, metamorphic": func(t map[string]*judge.Test) {
 			t[judge.CostStress].Verdict, t[judge.CostStress].ReasonCode = judge.Skipped, judge.SkippedByUser
 			t[judge.Metamorphic].Verdict, t[judge.PriceNoise].Verdict = judge.Inconclusive, judge.Inconclusive
@@ -47,6 +54,21 @@ func TestTheConclusionNamesWhatMatters(t *testing.T) {
 		if got := summaryOf(change).Conclusion(); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
+	}
+}
+
+func TestADoubtNamesItsReasons(t *testing.T) {
+	s := summaryOf(func(t map[string]*judge.Test) { t[judge.CostStress].Verdict = judge.Inconclusive })
+	loose := judge.DefaultPolicy()
+	loose.PPass, loose.PWarn = 1, 1
+	o := judge.Conclude(s.Tests)
+	o.Cap(loose.LooserThan(judge.DefaultPolicy()))
+	s.Reasons = o.Reasons
+	if got, want := s.Doubt(), "these gates say nothing: cost_stress; these thresholds are looser than the default's: /policy/p_pass, /policy/p_warn"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got, want := s.Conclusion(), "inconclusive: cost_stress, /policy/p_pass, /policy/p_warn"; got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 
@@ -123,5 +145,50 @@ func TestTheStandingIsThatOfTheBase(t *testing.T) {
 		if got := standingOf(&c.base); got != c.want {
 			t.Errorf("%+v, want %+v", got, c.want)
 		}
+	}
+}
+
+// A profile that the plan of the base does not name is a deviation in everything that is
+// kept of the attack, and the plan's seed rules.
+func TestAnotherProfileThanThePlansIsADeviation(t *testing.T) {
+	plan := "plan_x"
+	for _, c := range []struct {
+		planned *battery.Plan
+		want    bool
+		seed    string
+	}{
+		{nil, false, "7"},
+		{&battery.Plan{Profile: "falsify-profile/1", Seed: 3}, false, "3"},
+		{&battery.Plan{Profile: "strict", Seed: 3}, true, "3"},
+	} {
+		a := &attack{
+			base: &Base{RunID: "run_a", Stored: &evaluate.Stored{Metadata: &artifact.Metadata{PlanID: &plan}}}, options: Options{Profile: profile.Default()},
+			question: &evaluate.Prepared{Question: evaluate.Question{Seed: 7}}, planned: c.planned,
+		}
+		s := a.summary(&battery.Outcome{})
+		deviates := s.Profile.Planned != "" && len(s.Reasons) == 1 && s.Reasons[0].Code == judge.ProfileDeviation && len(s.brief().Reasons) == 1
+		if a.standing().Deviation != c.want || deviates != c.want || s.Seed != c.seed {
+			t.Errorf("%+v: %+v, %+v", c.planned, a.standing(), s)
+		}
+	}
+}
+
+func TestASearchThatIsTooLargeIsRefused(t *testing.T) {
+	p := profile.Default()
+	planned := &battery.Plan{Params: make([]json.RawMessage, battery.MostSearched/100+1)}
+	if err := affordable(planned, &p); err != nil {
+		t.Error("nothing of it would be played: ", err)
+	}
+	p.Full = true
+	var refused *evaluate.Error
+	if err := affordable(planned, &p); !errors.As(err, &refused) || refused.Code != "PLAN_TOO_LARGE" || !strings.Contains(refused.Message, "--skip permuted_selection") {
+		t.Error(err)
+	}
+	if err := affordable(&battery.Plan{Params: planned.Params[1:]}, &p); err != nil {
+		t.Error(err)
+	}
+	p.Skip = []string{judge.PermutedSelection}
+	if err := affordable(planned, &p); err != nil {
+		t.Error(err)
 	}
 }

@@ -55,6 +55,40 @@ func TestStopRule(t *testing.T) {
 	}
 }
 
+// TestRoom: as many trials may be begun as the rule counts whatever becomes of them, and
+// no more; so it never ends a family before one that has been begun.
+func TestRoom(t *testing.T) {
+	for trials, want := range map[string]int{"": 20, ".": 19, "xxxxxxxxxxxxxxxxxxx": 1, "xxxxx.": 14, ".x.x.x.x.x.x.x.x.x.x": 1, "..........": 11} {
+		tl := tally{rule: plan.DefaultStopRule()}
+		for _, r := range trials {
+			tl.add(r == 'x')
+		}
+		if got := tl.room(100); got != want {
+			t.Errorf("%q: %d, want %d", trials, got, want)
+		}
+		if got := tl.room(1); got != 1 {
+			t.Errorf("%q: %d of 1", trials, got)
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		tl := tally{rule: plan.StopRule{MaxFailures: rapid.IntRange(1, 9).Draw(t, "failures"), MaxFailureShare: rapid.Float64Range(.1, 1).Draw(t, "share")}}
+		begun := 0
+		for i := range 60 {
+			if reach := i + tl.room(1000); reach < begun {
+				t.Fatalf("trial %d was begun, and from %d on only %d count", begun-1, i, reach)
+			} else {
+				begun = reach
+			}
+			if tl.add(rapid.Bool().Draw(t, "fails")) != "" {
+				if begun > i+1 {
+					t.Fatalf("ended by trial %d, %d were begun", i, begun)
+				}
+				return
+			}
+		}
+	})
+}
+
 func TestPromote(t *testing.T) {
 	s := searchFor(project.Maximise, project.RuleBest)
 	failed := done(4, nil, 0)

@@ -102,7 +102,7 @@ func (s *Search) selection(ctx context.Context, out *Outcome, best *Trial) error
 		return err
 	}
 	out.Result.Selection, out.Verdict = &found.Selection, &found.Verdict
-	out.Series, out.Days, out.SmallestP = found.Series, found.T, found.SmallestP
+	out.Series, out.Days, out.SmallestP, out.Again = found.Series, found.T, found.SmallestP, found.Again
 	out.Warnings = append(ledger.Warnings, found.Warnings...)
 	if found.StepM.Why != "" {
 		out.Result.Undefined["stepm"] = found.StepM.Why

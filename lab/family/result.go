@@ -98,10 +98,12 @@ type Outcome struct {
 	Result *Result
 	// Verdict is what selection_bias says of the selected trial, nil without one. Series
 	// counts the trials that line up with it, Days its returns; SmallestP is the least that
-	// the p-values of the tests against holding can be.
+	// the p-values of the tests against holding can be. Again counts the runs of the same
+	// parameters under other seeds or on other splits, which are no part of N.
 	Verdict      *selection.Verdict
 	Series, Days int
 	SmallestP    float64
+	Again        int
 	// Equity is the stitched walk-forward of the selected trial: one unit of money, day by
 	// day.
 	Equity   []Level

@@ -3,6 +3,7 @@ package family
 import (
 	"context"
 	"errors"
+	"iter"
 	"runtime"
 	"slices"
 	"sync"
@@ -132,8 +133,10 @@ type round struct {
 	windows int
 	slots   []slot // of the list
 	settled int    // of the slots, in order
+	flying  int    // of the slots: begun and not ended
 	late    []int  // of the slots: another process is at them
 
+	moved  chan struct{} // one of the above has changed
 	stop   chan struct{} // nothing more is to be begun
 	once   sync.Once
 	cancel context.CancelFunc
@@ -147,20 +150,25 @@ type slot struct {
 }
 
 // play plays trials over the first windows. What it returns is in the order of the list,
-// cut where the stop rule has ended the family: what was in flight behind that stays in
-// the store and counts for nothing here. Trials that another process is at come last: by
-// then it has answered them, or its lease has run out.
+// cut where the stop rule has ended the family. Nothing is begun that the rule could keep
+// from counting, so that what is left in the registry is the same however many are played
+// at once. Trials that another process is at come last: by then it has answered them, or
+// its lease has run out.
 func (g *generation) play(ctx context.Context, list []int, windows int) ([]*Trial, error) {
 	work, cancel := context.WithCancel(ctx)
 	defer cancel()
-	r := &round{generation: g, list: list, windows: windows, slots: make([]slot, len(list)), stop: make(chan struct{}), cancel: cancel}
-	all := make([]int, len(list))
-	for i := range all {
-		all[i] = i
+	r := &round{
+		generation: g, list: list, windows: windows, slots: make([]slot, len(list)),
+		moved: make(chan struct{}, 1), stop: make(chan struct{}), cancel: cancel,
 	}
-	r.pass(work, all, false)
-	slices.Sort(r.late)
-	r.pass(work, r.late, true)
+	for begun := 0; ; {
+		r.pass(work, r.fresh(work, &begun), false)
+		late := slices.Sorted(slices.Values(r.late))
+		if r.late = nil; len(late) == 0 {
+			break
+		}
+		r.pass(work, slices.Values(late), true)
+	}
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -174,12 +182,45 @@ func (g *generation) play(ctx context.Context, list []int, windows int) ([]*Tria
 	return out, nil
 }
 
+// fresh gives the slots from begun on, each as soon as it may be begun. It ends early when
+// all that it waits for is late.
+func (r *round) fresh(work context.Context, begun *int) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for *begun < len(r.list) && r.await(work, *begun) {
+			*begun++
+			if !yield(*begun - 1) {
+				return
+			}
+		}
+	}
+}
+
+// await waits until a slot counts whatever becomes of those before it; false if nothing
+// that is on its way can bring that about.
+func (r *round) await(work context.Context, i int) bool {
+	for {
+		r.mu.Lock()
+		counts, idle := i < r.settled+r.tally.room(len(r.list)), r.flying == 0
+		r.mu.Unlock()
+		if counts || idle {
+			return counts
+		}
+		select {
+		case <-r.moved:
+		case <-r.stop:
+			return false
+		case <-work.Done():
+			return false
+		}
+	}
+}
+
 // pass plays the trials of some slots side by side. Unless it is patient it passes over
 // those that another process is at.
-func (r *round) pass(work context.Context, which []int, patient bool) {
+func (r *round) pass(work context.Context, which iter.Seq[int], patient bool) {
 	next := make(chan int)
 	var wg sync.WaitGroup
-	for range min(r.workers(), len(which)) {
+	for range min(r.workers(), len(r.list)) {
 		wg.Go(func() {
 			for i := range next {
 				r.one(work, i, patient)
@@ -188,7 +229,10 @@ func (r *round) pass(work context.Context, which []int, patient bool) {
 	}
 	defer wg.Wait()
 	defer close(next)
-	for _, i := range which {
+	for i := range which {
+		r.mu.Lock()
+		r.flying++
+		r.mu.Unlock()
 		select {
 		case next <- i:
 		case <-r.stop:
@@ -205,7 +249,14 @@ func (r *round) one(work context.Context, i int, patient bool) {
 	r.mu.Unlock()
 	t, fresh, err := r.search.play(work, r.list[i], r.windows, patient, r.options.Waiting)
 	r.mu.Lock()
-	defer r.mu.Unlock()
+	defer func() {
+		r.flying--
+		r.mu.Unlock()
+		select {
+		case r.moved <- struct{}{}:
+		default: // somebody has been told already
+		}
+	}()
 	r.state.Running--
 	if errors.Is(err, errBusy) {
 		r.late = append(r.late, i)
@@ -309,4 +360,13 @@ func (t *tally) add(failed bool) (why string) {
 		return "failure_share"
 	}
 	return ""
+}
+
+// room is how many trials, at least 1 and at most limit, the rule counts for sure: as many
+// as it would let fail one after the other, the one included that it ends the family with.
+func (t tally) room(limit int) int {
+	n := 1
+	for ; n < limit && t.add(true) == ""; n++ {
+	}
+	return n
 }

@@ -3,6 +3,8 @@ package selection
 import (
 	"testing"
 	"time"
+
+	"github.com/assay-run/assay/lab/selection/series"
 )
 
 // The budget of section 9 of lab-stats/1: CSCV with S = 10 and SPA with B = 999 over 1,217
@@ -16,11 +18,15 @@ const (
 // yardstick is arithmetic of the kind that the budget is spent on: as many additions as
 // the means of 999 replicas take. It says how fast this machine is just now.
 func yardstick(l *Ledger) (time.Duration, float64) {
-	m := l.matrix()
+	var all []*series.Series
+	for i := range l.Trials {
+		all = append(all, l.Trials[i].Series)
+	}
+	rows := rowsOf(all, l.days())
 	begun := time.Now()
-	sums := make([]float64, len(m.columns))
+	sums := make([]float64, len(all))
 	for range replicas {
-		for _, row := range m.rows {
+		for _, row := range rows {
 			for k, v := range row {
 				sums[k] += v
 			}

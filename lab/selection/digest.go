@@ -1,6 +1,7 @@
 package selection
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -24,11 +25,12 @@ type Digest struct {
 
 // Digest condenses the ledger.
 func (l *Ledger) Digest() Digest {
+	m, _ := l.matrix(context.Background()) // it takes as long as reading the returns a few times
 	d := Digest{
-		NTrials: len(l.Trials), NEff: metric.Round(l.matrix().nEff), ReturnsSHA256: l.returnsSHA256(), TestPeeks: l.TestPeeks, PostPeek: l.PostPeek,
+		NTrials: len(l.Trials), NEff: metric.Round(m.nEff), ReturnsSHA256: l.returnsSHA256(), TestPeeks: l.TestPeeks, PostPeek: l.PostPeek,
 	}
-	if v, why := l.trialVariance(); why == "" {
-		v = metric.Round(v)
+	if m.why == "" {
+		v := metric.Round(m.variance)
 		d.TrialSRVariance = &v
 	}
 	return d

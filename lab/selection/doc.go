@@ -7,12 +7,15 @@
 // and the haircuts for the number of trials, the probability of backtest overfitting, and
 // the tests for superior ability over holding; with the verdict of selection_bias.
 //
-// Which trials stand side by side. The rows of the matrix are the dates of the judged
-// run. A trial with a return on every one of them is a column; a trial on other windows,
-// one that went bankrupt, and one whose files are gone or have changed is none: it counts
-// as one more independent trial. The union would need returns that nobody has made, the
-// intersection would let one odd trial empty the matrix for all. Trials of one plan, and
-// runs on the same data, always line up.
+// Which trials stand side by side. What counts is the dates of the judged run. Trials that
+// share enough of them, as the rungs of a search do, are compared pair by pair on what both
+// have: for how alike they are, and for how much their ratios differ. A trial on other
+// windows, and one whose files are gone or have changed, counts as one more independent
+// trial. The tests against holding take the trials with a return on every date, PBO the
+// most dates on which ten trials have one.
+//
+// Counting too many is the safe side: every trial is in N, and copies of one never raise a
+// deflated ratio.
 //
 // Trials are ordered by their key, so that neither clocks nor the order in which workers
 // finished show in a result. Nothing here is run in parallel but the reading: for 200

@@ -41,6 +41,11 @@ type Ledger struct {
 	// run was first tried after one.
 	TestPeeks int
 	PostPeek  bool
+	// Again counts the runs with the key of the judged one under another seed or on other
+	// splits: no part of N, because a key is one trial, but something to choose from all the
+	// same. Those that belong to the plan of the judged run, and what is asked twice, do not
+	// count.
+	Again int
 	// Warnings are the trials whose files could not be used.
 	Warnings []artifact.ReportWarning
 }
@@ -70,6 +75,7 @@ func Read(ctx context.Context, reg *registry.Registry, store *artifact.Store, ru
 	}
 	l := &Ledger{TestPeeks: len(peeks), PostPeek: judged.PostPeek, Trials: make([]Trial, len(groups))}
 	l.Judged = slices.IndexFunc(groups, func(g group) bool { return g.key == judged.TrialKey })
+	l.Again = groups[l.Judged].again(judged)
 	if err := l.standing(store, judged); err != nil {
 		return nil, err
 	}
@@ -143,6 +149,18 @@ func groupsOf(ctx context.Context, reg *registry.Registry, judged *artifact.Meta
 	}
 	slices.SortFunc(out, func(a, b group) int { return strings.Compare(a.key, b.key) })
 	return out, nil
+}
+
+// again is the Again of a ledger.
+func (g group) again(judged *artifact.Metadata) int {
+	type question struct{ seed, splits string }
+	asked := map[question]bool{{judged.Seed, judged.SplitsSHA256}: true}
+	for _, m := range g.runs {
+		if judged.PlanID == nil || m.PlanID == nil || *m.PlanID != *judged.PlanID {
+			asked[question{m.Seed, m.SplitsSHA256}] = true
+		}
+	}
+	return len(asked) - 1
 }
 
 // first orders what is true before what is not.

@@ -1,8 +1,13 @@
 package selection
 
 import (
+	"fmt"
+	"slices"
+
+	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/lab/stat"
 	"github.com/assay-run/assay/lab/stat/cscv"
+	"github.com/assay-run/assay/lab/stat/deflate"
 )
 
 // PBO is the probability of backtest overfitting by CSCV over S blocks.
@@ -25,19 +30,30 @@ const (
 	pboUndefined = stat.Insufficient
 )
 
+// CodeCommonDays is the code of a warning about a PBO over fewer days than the rest.
+const CodeCommonDays = "PBO_ON_COMMON_DAYS"
+
 // overfitting cross-validates the choice of the best Sharpe ratio. Trials that are
 // constant but not 0 have no ratio and would leave none to the rest: they are no columns
-// here. Source: Bailey, Borwein, Lopez de Prado and Zhu (2017).
-func (e estimates) overfitting(m *matrix) {
+// here. A search in rungs leaves fewer than ten trials with all days; then the choice is
+// that of the longest rung that has ten. Source: Bailey, Borwein, Lopez de Prado and Zhu
+// (2017).
+func (e estimates) overfitting(l *Ledger, m *matrix, out *Result) {
 	p := &e.of.PBO
 	p.S = pboBlocks
 	all := []string{"pbo.value", "pbo.n_splits", "pbo.prob_oos_loss", "pbo.slope"}
-	rows := m.varying(func(x []float64) bool { return !stat.AllEqual(x) || x[0] == 0 })
-	if len(rows) < pboShortest || len(rows[0]) < pboTrials {
+	columns := m.widest()
+	if columns == nil {
 		e.none(pboUndefined, all...)
 		return
 	}
-	r, why, err := cscv.Run(rows, pboBlocks, cscv.Sharpe)
+	if days := len(columns[0]); days < l.days() {
+		out.Warnings = append(out.Warnings, artifact.ReportWarning{
+			Code: CodeCommonDays, Pointer: "/overfitting/selection/pbo",
+			Message: fmt.Sprintf("pbo is over %d of the %d days: fewer than %d trials have seen more of them, %d have seen these", days, l.days(), pboTrials, len(columns)),
+		})
+	}
+	r, why, err := cscv.RunColumns(columns, pboBlocks, cscv.Sharpe)
 	if err != nil { // a return that is no number: no series has one
 		why = stat.NotApplicable
 	}
@@ -52,14 +68,17 @@ func (e estimates) overfitting(m *matrix) {
 	e.number("pbo.slope", &p.Slope)(r.Slope, r.SlopeReason)
 }
 
-// varying is the rows with those columns only that keep accepts.
-func (m *matrix) varying(keep func(column []float64) bool) [][]float64 {
-	kept := *m
-	kept.series = nil
-	for _, s := range m.series {
-		if keep(s.Return) {
-			kept.series = append(kept.series, s)
+// widest is the columns of the trials that have a return on each of the most days on which
+// ten have, nil if PBO has not enough of either.
+func (m *matrix) widest() [][]float64 {
+	for _, rows := range deflate.RowSets(m.shared) {
+		if len(rows) < pboShortest {
+			break
+		}
+		columns := slices.DeleteFunc(deflate.On(m.shared, rows), func(x []float64) bool { return stat.AllEqual(x) && x[0] != 0 })
+		if len(columns) >= pboTrials {
+			return columns
 		}
 	}
-	return rowsOf(kept.series, len(m.rows), returnsOf)
+	return nil
 }

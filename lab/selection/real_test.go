@@ -183,9 +183,12 @@ func TestRealRuns(t *testing.T) {
 	}
 	// Whatever else has been run with its parameters, a judged run stands for itself.
 	for _, a := range []*evaluate.Answer{other, reseeded} {
-		if of := th.ledger(a.RunID); of.Trials[of.Judged].RunID != a.RunID || len(of.Trials) != 3 {
-			t.Errorf("%s is judged as %s", a.RunID, of.Trials[of.Judged].RunID)
+		if of := th.ledger(a.RunID); of.Trials[of.Judged].RunID != a.RunID || len(of.Trials) != 3 || of.Again != 1 {
+			t.Errorf("%s is judged as %s, beside %d others", a.RunID, of.Trials[of.Judged].RunID, of.Again)
 		}
+	}
+	if l.Again != 0 || th.ledger(trial.RunID).Again != 1 { // the rung has other splits
+		t.Errorf("%d runs of the judged key besides", l.Again)
 	}
 	holding := series.NewCandles(th.host.Candles)
 	r, err := l.Select(t.Context(), holding, 1)

@@ -46,7 +46,9 @@ type Result struct {
 	// number of its returns. SmallestP is the least that RCP and SPAP can be.
 	Series, T int
 	SmallestP float64
-	Warnings  []artifact.ReportWarning
+	// Again is that of the Ledger.
+	Again    int
+	Warnings []artifact.ReportWarning
 }
 
 // Source says where the number of trials comes from.
@@ -62,18 +64,21 @@ type Holding interface {
 // holding resample with it. The error is only that of ctx: a trial whose candles cannot be
 // had is left out of these tests with a warning.
 func (l *Ledger) Select(ctx context.Context, holding Holding, seed uint64) (*Result, error) {
-	m := l.matrix()
+	m, err := l.matrix(ctx)
+	if err != nil {
+		return nil, err
+	}
 	out := &Result{
 		Selection: Selection{
 			NTrials: len(l.Trials), NTrialsSource: Source, NEff: rounded(m.nEff), TestPeeks: l.TestPeeks, PostPeek: l.PostPeek,
 			Undefined: map[string]stat.Reason{},
 		},
-		Series: len(m.columns), T: l.days(), SmallestP: stat.SmallestP(replicas),
+		Series: len(m.columns), T: l.days(), SmallestP: stat.SmallestP(replicas), Again: l.Again,
 	}
-	e := estimates{&out.Selection}
+	e := estimates{&out.Selection, mostCells}
 	e.deflate(l, m)
 	e.haircut(l)
-	e.overfitting(m)
+	e.overfitting(l, m, out)
 	if err := e.superior(ctx, l, m, holding, seed, out); err != nil {
 		return nil, err
 	}
@@ -81,8 +86,12 @@ func (l *Ledger) Select(ctx context.Context, holding Holding, seed uint64) (*Res
 	return out, nil
 }
 
-// estimates fills a Selection and notes what is undefined.
-type estimates struct{ of *Selection }
+// estimates fills a Selection and notes what is undefined. The tests against holding take
+// so many cells of trials times days.
+type estimates struct {
+	of    *Selection
+	cells int
+}
 
 // number takes a statistic as it comes, a number or a reason.
 func (e estimates) number(name string, into **float64) func(float64, stat.Reason) {
@@ -108,7 +117,7 @@ func (e estimates) none(why stat.Reason, names ...string) {
 // of lab-stats/1 (MinBTL, DSR 2014 over N, DSR 2025 over N_eff, Sidak over N_eff).
 func (e estimates) deflate(l *Ledger, m *matrix) {
 	s := e.of
-	variance, whyNot := l.trialVariance()
+	variance, whyNot := m.variance, m.why
 	e.number("trial_sr_variance", &s.TrialSRVariance)(variance, whyNot)
 	x, why := l.judged()
 	if why != "" {

@@ -31,19 +31,37 @@ const (
 	alpha    = 0.05
 )
 
-// CodeNoHolding is the code of a warning about a trial that cannot be compared with
-// holding.
-const CodeNoHolding = "HOLDING_UNKNOWN"
+// The codes of warnings about the tests against holding: a trial cannot be compared with
+// it, or there are more trials than the tests take.
+const (
+	CodeNoHolding = "HOLDING_UNKNOWN"
+	CodeTooLarge  = "TESTS_TOO_LARGE"
+)
+
+// mostCells bounds trials times days of the tests against holding: 3,443 trials over
+// 1,218 days, which take some 10 s and 0.1 GB. A sample of the trials would be no way out:
+// fewer trials make the best of them look better.
+const mostCells = 1 << 22
 
 // superior tests the differences of all trials that line up against holding at their own
 // mean net exposure. A trial whose difference is constant, such as one that never trades,
 // cannot beat anything and is no column: it would have no deviation to be studentised by.
-// The mean block is that of Politis and White for the judged difference. Sources: White
+// The mean block is that of Politis and White for the judged difference. More returns
+// than the estimates take are not tested. Sources: White
 // (2000), Hansen (2005), Romano and Wolf (2005).
 func (e estimates) superior(ctx context.Context, l *Ledger, m *matrix, holding Holding, seed uint64, out *Result) error {
 	none := func(why stat.Reason) {
 		e.none(why, "rc_p", "spa_p.lower", "spa_p.consistent", "spa_p.upper")
 		out.StepM = StepM{Rejected: []string{}, Why: why}
+	}
+	if cells := len(m.columns) * l.days(); cells > e.cells {
+		out.Warnings = append(out.Warnings, artifact.ReportWarning{
+			Code: CodeTooLarge, Pointer: "/overfitting/selection",
+			Message: fmt.Sprintf("%d trials over %d days are more than the %d returns that the tests against holding take: rc_p, spa_p and stepm are left out; the deflated ratios and pbo are not",
+				len(m.columns), l.days(), e.cells),
+		})
+		none(stat.NotApplicable)
+		return nil
 	}
 	d, err := l.differences(ctx, m, holding, out)
 	if err != nil {
@@ -58,16 +76,25 @@ func (e estimates) superior(ctx context.Context, l *Ledger, m *matrix, holding H
 		none(why)
 		return nil
 	}
-	panel := superior.NewPanel(d.rows(), bootstrap.Replicas(seed, replicas, len(d.judged), block.Stationary))
+	panel, err := superior.NewPanel(ctx, rowsOf(d.list, len(d.judged)), bootstrap.Replicas(seed, replicas, len(d.judged), block.Stationary))
+	if err != nil {
+		return err
+	}
 	_, rc := panel.RealityCheck()
 	e.of.RCP = rounded(rc.P)
-	spa, why := panel.SPA(block.Stationary)
+	spa, why, err := panel.SPA(ctx, block.Stationary)
+	if err != nil {
+		return err
+	}
 	if why != "" {
 		e.none(why, "spa_p.lower", "spa_p.consistent", "spa_p.upper")
 	} else {
 		e.of.SPAP = SPA{rounded(spa.Lower.P), rounded(spa.Consistent.P), rounded(spa.Upper.P)}
 	}
-	step, why := panel.StepM(block.Stationary, alpha)
+	step, why, err := panel.StepM(ctx, block.Stationary, alpha)
+	if err != nil {
+		return err
+	}
 	out.StepM = StepM{Rejected: []string{}, Why: why}
 	for _, k := range step.Rejected {
 		out.StepM.Rejected = append(out.StepM.Rejected, l.Trials[d.columns[k]].Key)
@@ -82,10 +109,6 @@ type differences struct {
 	// judged is the difference of the judged run, nil if it has none.
 	judged []float64
 }
-
-func (d *differences) rows() [][]float64 { return rowsOf(d.list, len(d.judged), returnsOf) }
-
-func returnsOf(s *series.Series) []float64 { return s.Return }
 
 // differences asks for what holding has returned at the dates of each column.
 func (l *Ledger) differences(ctx context.Context, m *matrix, holding Holding, out *Result) (*differences, error) {

@@ -48,9 +48,12 @@ func TestTheDifferenceIsTested(t *testing.T) {
 		judged = append(judged, rows[i][2])
 	}
 	block, _ := bootstrap.PolitisWhite(judged)
-	p := superior.NewPanel(rows, bootstrap.Replicas(7, 999, 300, block.Stationary))
+	p, err := superior.NewPanel(t.Context(), rows, bootstrap.Replicas(7, 999, 300, block.Stationary))
+	if err != nil {
+		t.Fatal(err)
+	}
 	_, rc := p.RealityCheck()
-	spa, _ := p.SPA(block.Stationary)
+	spa, _, _ := p.SPA(t.Context(), block.Stationary)
 	near(t, "rc_p", r.Selection.RCP, rc.P)
 	near(t, "spa_p.lower", r.Selection.SPAP.Lower, spa.Lower.P)
 	near(t, "spa_p.consistent", r.Selection.SPAP.Consistent, spa.Consistent.P)
@@ -88,4 +91,26 @@ func TestHoldingUnknown(t *testing.T) {
 		t.Errorf("%+v, %v", r, err)
 	}
 	checkNulls(t, &r.Selection)
+}
+
+// Too many returns are refused and said so.
+func TestTooManyForTheTests(t *testing.T) {
+	l := search(6, 12, 300, 2)
+	m, err := l.matrix(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, most := range []int{12 * 300, 12*300 - 1} {
+		s, out := Selection{Undefined: map[string]stat.Reason{}}, &Result{}
+		if err := (estimates{&s, most}).superior(t.Context(), l, m, flat{}, 1, out); err != nil {
+			t.Fatal(err)
+		}
+		tested := most == 12*300
+		if tested != (s.RCP != nil) || tested == (s.Undefined["spa_p.upper"] == stat.NotApplicable) || tested == (out.StepM.Why == stat.NotApplicable) {
+			t.Errorf("at most %d: %+v, %+v", most, s, out)
+		}
+		if !tested && (len(out.Warnings) != 1 || out.Warnings[0].Code != CodeTooLarge || !strings.Contains(out.Warnings[0].Message, "12 trials over 300 days are more than the 3599 returns")) {
+			t.Error(out.Warnings)
+		}
+	}
 }

@@ -46,15 +46,19 @@ type Verdict struct {
 }
 
 // Judge is the verdict over t returns: by the deflated ratios and Sidak's p, then the
-// worse of that and PBO where there is one; with fewer than stat.ShortSample returns
-// never better than a warning. The ratio of 2025 and Sidak's p come first: where they
-// pass, which takes many trials that are nearly one, the ratio of 2014 can no longer fail.
+// worse of that and PBO where there is one, so that PBO fails a run whose ratios are
+// undefined as well; with fewer than stat.ShortSample returns never better than a
+// warning. The ratio of 2025 and Sidak's p come first: where they pass, which takes many
+// trials that are nearly one, the ratio of 2014 can no longer fail.
 func Judge(s *Selection, t int) Verdict {
 	for _, x := range []struct {
 		name  string
 		value *float64
 	}{{"dsr_2025", s.DSR2025}, {"p_sidak", s.PSidak}, {"dsr_2014", s.DSR2014}} {
 		if x.value == nil {
+			if pbo := s.PBO.Value; pbo != nil && *pbo > PBOWarn {
+				return Verdict{Verdict: Fail, ReasonCode: ReasonPBOHigh}
+			}
 			return Verdict{Verdict: Inconclusive, ReasonCode: string(s.Undefined[x.name])}
 		}
 	}

@@ -63,8 +63,16 @@ func TestJudgeOfWhatIsUndefined(t *testing.T) {
 			s.PSidak = nil
 		}
 		s.Undefined = map[string]stat.Reason{name: stat.ZeroVariance}
-		if got := Judge(s, 500); got != (Verdict{Inconclusive, false, "zero_variance"}) {
-			t.Errorf("%s: %+v", name, got)
+		for _, c := range []struct {
+			pbo  float64
+			want Verdict
+		}{{-1, Verdict{Inconclusive, false, "zero_variance"}}, {.5, Verdict{Inconclusive, false, "zero_variance"}}, {.51, Verdict{Fail, false, ReasonPBOHigh}}} {
+			if s.PBO.Value = &c.pbo; c.pbo < 0 {
+				s.PBO.Value = nil
+			}
+			if got := Judge(s, 500); got != c.want {
+				t.Errorf("%s, PBO %v: %+v", name, c.pbo, got)
+			}
 		}
 	}
 }

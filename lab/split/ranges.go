@@ -73,11 +73,25 @@ func defaults(n, purge int) ([]Range, error) {
 	if purge >= defaultTrain*m {
 		return nil, &TooShortError{n, 10 * (purge/defaultTrain + 1), fmt.Sprintf("a purge of %d candles", purge)}
 	}
-	for k := range defaultWindows {
-		at := (k + defaultTrain) * m
-		out = append(out, pair(k, [2]int{k * m, at - purge}, [2]int{at, at + m})...)
+	for k, test := range Tests(s) {
+		out = append(out, pair(k, [2]int{k * m, test[0] - purge}, test)...)
 	}
 	return out, nil
+}
+
+// Tests are the test windows of the default walk-forward over n candles of search. There
+// are none that are empty.
+func Tests(n int) [][2]int {
+	m := n / defaultParts
+	if m == 0 {
+		return nil
+	}
+	out := make([][2]int, defaultWindows)
+	for k := range out {
+		at := (k + defaultTrain) * m
+		out[k] = [2]int{at, at + m}
+	}
+	return out
 }
 
 // pair is the two ranges of a walk-forward window.

@@ -33,6 +33,8 @@ type Base struct {
 	Plan      *Plan
 	Profile   profile.Profile
 	Seed      uint64
+	// Journal is a file for what permuted_selection has finished, "" for none.
+	Journal string
 	// Progress hears how many replays have been made and are known to be wanted, one call
 	// at a time.
 	Progress func(done, planned int64, failed int)
@@ -120,6 +122,9 @@ func (b *bench) begin(ctx context.Context, list []judge.Entry) (rest *group, err
 		return nil, err
 	}
 	b.planned = b.done + int64(len(first.plays)+len(rest.plays))
+	for _, c := range rest.checks {
+		b.planned += c.later
+	}
 	return rest, b.make(ctx, first)
 }
 
@@ -254,7 +259,9 @@ func (b *bench) outcome(list []judge.Entry) *Outcome {
 		}
 	}
 	judge.Holm(out.Tests)
+	judge.Explain(out.Tests)
 	out.Overall = judge.Conclude(out.Tests)
+	out.Overall.Cap(b.Profile.Looser())
 	own := judge.Replay{NetPnL: "0"}
 	if b.base.Failure == nil {
 		own = rowOf("", 0, b.base)

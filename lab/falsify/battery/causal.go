@@ -269,6 +269,7 @@ func (b *bench) drifts(all *warm, list []*warm) (*finding, error) {
 		drifts[i], rows = d, append(rows, w.row)
 	}
 	f := &finding{Test: b.judge.Warmup(drifts)}
+	f.NReplays = len(list) + 1 // that with all history, which the others are compared with
 	f.replays(append(rows, all.row))
 	f.add(evidence.Drifts(drifts))
 	f.stressed, f.beside, f.on = &list[0].row, &all.row, split.RoleValidation

@@ -10,9 +10,11 @@ import (
 	"github.com/assay-run/assay/host/metric"
 	"github.com/assay-run/assay/lab/evaluate"
 	"github.com/assay-run/assay/lab/falsify/judge"
+	"github.com/assay-run/assay/lab/falsify/judge/lines"
 	"github.com/assay-run/assay/lab/falsify/replay"
 	"github.com/assay-run/assay/lab/split"
 	"github.com/assay-run/assay/lab/stat"
+	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
 // on is a play on changed candles; the row that becomes of it goes into its place.
@@ -117,14 +119,15 @@ type transformed struct {
 	judge.Transformed
 	row   judge.Replay
 	lines []byte
+	view  lines.View
 }
 
 // metamorphic plays on other units, another time and other names.
 func (b *bench) metamorphic() (check, error) {
 	var list []*transformed
 	var plays []*play
-	add := func(variant string, p *play) {
-		x := &transformed{Transformed: judge.Transformed{Variant: variant}}
+	add := func(variant string, view lines.View, p *play) {
+		x := &transformed{Transformed: judge.Transformed{Variant: variant}, view: view}
 		p.part, p.how.ID, p.how.Drive, p.how.Lines = b.Search, split.RoleSearch, quick, true
 		p.done = func(r *evaluate.Replayed) error {
 			x.row, x.lines = rowOf(variant, 0, r), r.Lines
@@ -144,14 +147,20 @@ func (b *bench) metamorphic() (check, error) {
 		if err != nil {
 			return check{}, err
 		}
-		add(unscaled, &play{how: evaluate.Replay{Execution: coarse}})
-		add(scaled, &play{on: func() (replay.Set, error) { return replay.Scale(b.source.Set) }, how: evaluate.Replay{Execution: fine}})
+		add(unscaled, lines.View{Scale: 1}, &play{how: evaluate.Replay{Execution: coarse}})
+		add(scaled, lines.View{Scale: replay.ScaleFactor}, &play{
+			on: func() (replay.Set, error) { return replay.Scale(b.source.Set) }, how: evaluate.Replay{Execution: fine},
+		})
 	}
-	add("shifted", &play{on: func() (replay.Set, error) { return replay.Shift(b.source.Set), nil }, at: replay.Shifted})
-	add("renamed", &play{on: func() (replay.Set, error) {
-		out, _ := replay.Rename(b.source.Set)
-		return out, nil
-	}})
+	add("shifted", lines.View{Time: replay.Unshifted}, &play{
+		on: func() (replay.Set, error) { return replay.Shift(b.source.Set), nil }, at: replay.Shifted,
+	})
+	renamed, names := replay.Rename(b.source.Set)
+	old := map[market.Symbol]market.Symbol{}
+	for symbol, name := range names {
+		old[name] = symbol
+	}
+	add("renamed", lines.View{Names: old}, &play{on: func() (replay.Set, error) { return renamed, nil }})
 	return check{plays: plays, judge: func(context.Context) (*finding, error) { return b.sameReturns(list) }}, nil
 }
 
@@ -176,29 +185,35 @@ func (b *bench) sameReturns(list []*transformed) (*finding, error) {
 		compared = append(compared, x.Transformed)
 	}
 	f := &finding{Test: b.judge.Metamorphic(compared)}
+	f.NReplays = len(list)
 	f.Params["scale_free"] = b.Question.Strategy.Supports.ScaleFree
 	f.stressed = &all[len(all)-1]
 	f.replays(all)
 	if f.Verdict != judge.Fail {
 		return f, nil
 	}
-	return f, b.diverging(f, list)
+	variant := compared[judge.Breaking(compared)].Variant
+	broke := list[slices.IndexFunc(list, func(x *transformed) bool { return x.Variant == variant })]
+	f.stressed = &broke.row
+	return f, b.diverging(f, broke, list)
 }
 
-// diverging adds the first decision of the last view that differs from the base's, with
-// the times and names of the base put back.
-func (b *bench) diverging(f *finding, list []*transformed) error {
-	for _, x := range list {
-		if x.Variant == unscaled || x.Status == judge.Completed && slices.Equal(x.Want, x.Got) {
-			continue
-		}
-		base := b.base.Lines
-		if x.Variant == scaled {
-			base = list[0].lines
-		}
-		return f.firstDiff(x.Variant, base, x.lines)
+// diverging adds the first line of the view that broke the test that differs from the
+// base's, with the times, names, prices and quantities of the base put back.
+func (b *bench) diverging(f *finding, broke *transformed, list []*transformed) error {
+	text, as := b.base.Lines, lines.View{}
+	if broke.Variant == scaled { // beside the base with steps that can be divided
+		text, as = list[0].lines, list[0].view
 	}
-	return nil
+	want, err := as.Restored(text)
+	if err != nil {
+		return err
+	}
+	got, err := broke.view.Restored(broke.lines)
+	if err != nil {
+		return err
+	}
+	return f.firstDiff(broke.Variant, want, got)
 }
 
 // The views whose returns are compared with each other.

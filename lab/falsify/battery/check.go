@@ -20,6 +20,8 @@ import (
 type check struct {
 	plays []*play
 	judge func(context.Context) (*finding, error)
+	// later is how many replays judge makes itself.
+	later int64
 	// skip is the reason for which the test does not apply, "" if it does.
 	skip string
 }

@@ -16,6 +16,9 @@ func (b *bench) paramNeighbourhood() (check, error) {
 	if err != nil {
 		return check{}, err
 	}
+	if b.Plan != nil {
+		ranges = neighbour.WithSpace(ranges, b.Plan.Space)
+	}
 	points, err := neighbour.Around(b.Question.Manifest.Request.StrategyParams, ranges, b.Seed)
 	if err != nil {
 		return check{}, err

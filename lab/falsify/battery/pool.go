@@ -23,6 +23,8 @@ type play struct {
 	test string
 	// on makes the candles that it is played on; nil: those of the base, untouched.
 	on func() (replay.Set, error)
+	// market is changed candles that are there already, nil without.
+	market *evaluate.Prepared
 	// part is the window, on the timeline of the base.
 	part Part
 	// at moves the window in time, nil: where it is. open lets it run to the last candle
@@ -96,24 +98,22 @@ func (b *bench) playOne(ctx context.Context, p *play, keep bool) (_ *evaluate.Re
 	}
 	question, r := b.Question, p.how
 	r.From, r.To = p.part.From, p.part.To
-	if p.on != nil {
+	switch {
+	case p.market != nil:
+		question = p.market
+	case p.on != nil:
 		set, err := p.on()
 		if err != nil {
 			return nil, err
 		}
-		store, err := b.room.Put(ctx, set)
+		m, err := b.enter(ctx, set)
 		if err != nil {
 			return nil, err
 		}
-		defer func() { err = errors.Join(err, store.Close()) }()
-		symbols := make([]string, len(set))
-		for i := range set {
-			symbols[i] = string(set[i].Series.Symbol)
-		}
-		if question, err = b.Host.On(ctx, b.Question, store.Store, symbols); err != nil {
-			return nil, err
-		}
-		defer question.Close()
+		defer func() { err = errors.Join(err, m.close()) }()
+		question = m.question
+	}
+	if question != b.Question {
 		if r.From, r.To, err = p.window(b.Question, question); err != nil {
 			return nil, err
 		}
@@ -132,6 +132,34 @@ func (b *bench) playOne(ctx context.Context, p *play, keep bool) (_ *evaluate.Re
 		return &evaluate.Replayed{}, nil // a point that the strategy does not have
 	}
 	return out, err
+}
+
+// changed is the base's question on other candles.
+type changed struct {
+	store    *replay.Store
+	question *evaluate.Prepared
+}
+
+// enter writes changed candles down to be played on.
+func (b *bench) enter(ctx context.Context, set replay.Set) (*changed, error) {
+	store, err := b.room.Put(ctx, set)
+	if err != nil {
+		return nil, err
+	}
+	symbols := make([]string, len(set))
+	for i := range set {
+		symbols[i] = string(set[i].Series.Symbol)
+	}
+	question, err := b.Host.On(ctx, b.Question, store.Store, symbols)
+	if err != nil {
+		return nil, errors.Join(err, store.Close())
+	}
+	return &changed{store, question}, nil
+}
+
+func (c *changed) close() error {
+	c.question.Close()
+	return c.store.Close()
 }
 
 // window finds the part of the base on other candles.

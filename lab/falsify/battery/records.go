@@ -2,7 +2,9 @@ package battery
 
 import (
 	"context"
+	"strconv"
 
+	"github.com/assay-run/assay/host/metric"
 	"github.com/assay-run/assay/lab/falsify/judge"
 	"github.com/assay-run/assay/lab/falsify/judge/evidence"
 	"github.com/assay-run/assay/lab/falsify/judge/null"
@@ -77,7 +79,7 @@ func (b *bench) outlierTrades() (check, error) {
 		}
 		f := &finding{Test: b.judge.Outliers(o)}
 		if b.judge.Base.Trades > 0 {
-			f.stressed = &judge.Replay{NetPnL: o.Net.Trim(0).String()}
+			f.stressed = &judge.Replay{NetPnL: money(o.Net * b.judge.Base.Cash)}
 		}
 		return f, nil
 	})
@@ -93,14 +95,20 @@ func (b *bench) randomEntry() (check, error) {
 		var ratios []*float64
 		var list []judge.Replay
 		if why == "" {
-			ratios = m.Sharpes(b.Seed, b.Profile.Permutations())
-		}
-		for i, s := range ratios {
-			list = append(list, judge.Replay{Variant: "random", Replica: i, Status: judge.Completed, Sharpe: s, Trades: b.judge.Base.Trades})
+			for i, d := range m.Draw(b.Seed, b.Profile.Permutations()) {
+				ratios = append(ratios, d.Sharpe)
+				list = append(list, judge.Replay{
+					Variant: "random", Replica: i, Status: judge.Completed, Sharpe: d.Sharpe, TotalReturn: &d.Return, MaxDrawdown: &d.MaxDrawdown,
+					Trades: b.judge.Base.Trades, NetPnL: money(d.NetMoney),
+				})
+			}
 		}
 		return b.spread(b.judge.Random(ratios, why), list), nil
 	})
 }
+
+// money is an amount of the quote currency as a plain decimal of 12 digits.
+func money(x float64) string { return strconv.FormatFloat(metric.Round(x), 'f', -1, 64) }
 
 func (b *bench) buyAndHold() (check, error) {
 	return own(func(context.Context) (*finding, error) {

@@ -37,18 +37,41 @@ func (j *Judge) Permuted(base *float64, trades int, joint bool, list []Replay) *
 	return own.byChance(t, ratios(list), list)
 }
 
+// leastObjectives is the fewest permutations with an objective that p = 0.05 can come of.
+const leastObjectives = 19
+
 // PermutedPlan judges permuted_selection by the best objective of the plan on each
-// permutation; best is that on the real candles, larger being better, nil where it is
-// undefined.
-func (j *Judge) PermutedPlan(best *float64, replicas []*float64) *Test {
+// permutation; best is that on the real candles, nil where it is undefined. Less is better
+// where the plan minimises. A permutation on which no trial has an objective has no best
+// one: it neither reaches the base nor counts.
+func (j *Judge) PermutedPlan(best *float64, replicas []*float64, minimise bool) *Test {
 	t := j.begin(PermutedSelection, len(replicas), j.levels())
-	if best == nil || len(replicas) == 0 {
-		return withoutP(t, stat.Insufficient).end(Inconclusive, string(stat.Insufficient), "the plan has no best objective")
+	sign, direction := 1.0, ">"
+	if minimise {
+		sign, direction = -1, "<"
+	}
+	var found []float64
+	for _, x := range replicas {
+		if x != nil {
+			found = append(found, sign**x)
+		}
+	}
+	t.Params["with_objective"] = len(found)
+	none := func(detail string) *Test {
+		t.measure("best_objective", best, stat.Insufficient, direction, nil)
+		t.undefined("p_value", stat.Insufficient)
+		return t.end(Inconclusive, string(stat.Insufficient), detail)
+	}
+	switch {
+	case best == nil:
+		return none("no trial of the plan has an objective on train")
+	case len(found) < leastObjectives:
+		return none(fmt.Sprintf("%d of %d permutations have an objective, %d are needed", len(found), len(replicas), leastObjectives))
 	}
 	own := Judge{Base: j.Base, Policy: j.Policy}
-	own.Base.Sharpe = best
-	own.byChance(t, values(replicas), nil)
-	t.Statistic.Name = "best_objective"
+	own.Base.Sharpe = number(sign * *best)
+	own.byChance(t, found, nil)
+	t.measure("best_objective", best, "", direction, number(sign**t.Statistic.Threshold))
 	return t
 }
 

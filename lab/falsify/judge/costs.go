@@ -70,7 +70,8 @@ func (j *Judge) Worst(r Replay) *Test {
 	return t.end(Fail, NetLoss, "net "+percent(net)+" at the worse of open and close")
 }
 
-// Outliers judges what is left without the best trades.
+// Outliers judges what is left without the best trades, each earning on the account as it
+// would have stood without them.
 func (j *Judge) Outliers(o null.Outliers) *Test {
 	t := j.begin(OutlierTrades, 0, nil)
 	t.Params["removed"] = o.Removed
@@ -78,12 +79,11 @@ func (j *Judge) Outliers(o null.Outliers) *Test {
 		t.measure("net_return", nil, "no_trades", ">", number(0))
 		return t.end(Inconclusive, "no_trades", "no closed trades")
 	}
-	net := j.netReturn(o.Net)
-	t.measure("net_return", &net, "", ">", number(0))
-	if o.Net.IsPos() {
+	t.measure("net_return", &o.Net, "", ">", number(0))
+	if o.Net > 0 {
 		return t.end(Pass, "", "")
 	}
-	return t.end(Fail, NetLoss, "net "+percent(net)+" without the best "+plural(o.Removed, "trade"))
+	return t.end(Fail, NetLoss, "net "+percent(o.Net)+" without the best "+plural(o.Removed, "trade"))
 }
 
 func (j *Judge) netReturn(money decimal.Decimal) float64 {

@@ -86,23 +86,35 @@ func (j *Judge) Metamorphic(list []Transformed) *Test {
 	if len(list) == 0 || slices.ContainsFunc(list, func(x Transformed) bool { return x.Status == Broken }) {
 		return t.end(Error, HostError, "a replay could not be made")
 	}
-	worst, at := -1.0, 0
-	for i, x := range list {
-		if x.Status == Failed {
-			t.measure("max_return_difference", nil, "", "<=", &j.Policy.SameReturn)
-			return t.end(Fail, PluginFailed, "the plugin failed: "+x.Variant)
-		}
-		if d := x.distance(); !(d <= worst) {
-			worst, at = d, i
-		}
-	}
-	if math.IsInf(worst, 1) || math.IsNaN(worst) {
+	at := Breaking(list)
+	x := list[at]
+	worst := x.distance()
+	switch {
+	case x.Status == Failed:
 		t.measure("max_return_difference", nil, "", "<=", &j.Policy.SameReturn)
-		return t.end(Fail, ReturnsDiffer, list[at].Variant+" has other returns")
+		return t.end(Fail, PluginFailed, "the plugin failed: "+x.Variant)
+	case math.IsInf(worst, 1) || math.IsNaN(worst):
+		t.measure("max_return_difference", nil, "", "<=", &j.Policy.SameReturn)
+		return t.end(Fail, ReturnsDiffer, x.Variant+" has other returns")
 	}
 	t.measure("max_return_difference", &worst, "", "<=", &j.Policy.SameReturn)
 	if worst <= j.Policy.SameReturn {
 		return t.end(Pass, "", "")
 	}
-	return t.end(Fail, ReturnsDiffer, fmt.Sprintf("returns differ by up to %.2g: %s", worst, list[at].Variant))
+	return t.end(Fail, ReturnsDiffer, fmt.Sprintf("returns differ by up to %.2g: %s", worst, x.Variant))
+}
+
+// Breaking is the view that the verdict of Metamorphic rests on: the first whose plugin
+// failed, else the one whose returns are furthest from the base's. There is at least one.
+func Breaking(list []Transformed) int {
+	worst, at := -1.0, 0
+	for i, x := range list {
+		if x.Status == Failed {
+			return i
+		}
+		if d := x.distance(); !(d <= worst) {
+			worst, at = d, i
+		}
+	}
+	return at
 }

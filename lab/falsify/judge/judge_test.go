@@ -3,6 +3,7 @@ package judge_test
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -176,7 +177,7 @@ func TestCosts(t *testing.T) {
 	want(t, "worst", worst("", judge.Failed), judge.Fail, judge.PluginFailed)
 	want(t, "worst", worst("", judge.Completed), judge.Error, judge.HostError)
 
-	want(t, "outliers", good().Outliers(null.Outliers{Removed: 2, Net: decimal.MustParse("1")}), judge.Pass, "")
+	want(t, "outliers", good().Outliers(null.Outliers{Removed: 2, Net: .01}), judge.Pass, "")
 	want(t, "outliers", good().Outliers(null.Outliers{Removed: 2}), judge.Fail, judge.NetLoss)
 	j.Base.Trades = 0
 	want(t, "outliers", j.Outliers(null.Outliers{}), judge.Inconclusive, "no_trades")
@@ -220,9 +221,18 @@ func TestNoiseAndGaps(t *testing.T) {
 	want(t, "gaps", good().Missing(low), judge.Fail, judge.SharpeFalls)
 	j := good()
 	j.Base.Sharpe = f(-1)
-	want(t, "half of a loss", j.Missing(replays(-.4, -.3, -.2)), judge.Fail, judge.SharpeNegative)
-	want(t, "nothing traded", j.Missing(replays(none, none, none)), judge.Fail, judge.SharpeNegative)
-	want(t, "better on gaps", j.Missing(replays(.1, .2, -.3)), judge.Pass, "")
+	// There is nothing to keep of a loss, whatever the series come to.
+	want(t, "half of a loss", j.Missing(replays(-.4, -.3, -.2)), judge.Inconclusive, judge.BaseNotPositive)
+	want(t, "better on noise", j.Noise(replays(.1, .2, .3)), judge.Inconclusive, judge.BaseNotPositive)
+	want(t, "better beside it", j.Neighbours(replays(.1, .2, .3)), judge.Inconclusive, judge.BaseNotPositive)
+	want(t, "a knife edge of losses", j.Neighbours(replays(-3, -2, -2)), judge.Fail, judge.SharpeFalls)
+	j.Base.Sharpe = f(1)
+	j.Policy.Keep = 0
+	lost := j.Missing(replays(none, none, none))
+	want(t, "nothing traded", lost, judge.Fail, judge.SharpeNegative)
+	if policy := lost.Params["policy"].(map[string]any); policy["median_above"] != 0.0 {
+		t.Errorf("a median above 0 is policy: %v", policy)
+	}
 	j = good()
 	j.Base.Trades = 5
 	if got := j.Missing(replays(1, crash)); got.Class != judge.Gate || got.Verdict != judge.Fail {
@@ -302,13 +312,13 @@ func TestChance(t *testing.T) {
 		if *got.PValue != float64(1+c.reached)/200 || got.Params["smallest_p"] != .005 {
 			t.Errorf("%v %v", *got.PValue, got.Params)
 		}
-		want(t, "plan", good().PermutedPlan(f(1), replicas(c.reached, 199)), c.v, c.reason)
+		want(t, "plan", good().PermutedPlan(f(1), replicas(c.reached, 199), false), c.v, c.reason)
 	}
 	want(t, "no place", good().Random(nil, stat.NotApplicable), judge.Inconclusive, "not_applicable")
 	j := good()
 	j.Base.Trades = 29
 	want(t, "few", j.Random(replicas(0, 199), ""), judge.Inconclusive, "insufficient")
-	want(t, "no objective", j.PermutedPlan(nil, replicas(0, 99)), judge.Inconclusive, "insufficient")
+	want(t, "no objective", j.PermutedPlan(nil, replicas(0, 99), false), judge.Inconclusive, "insufficient")
 
 	list := replays(make([]float64, 19)...)
 	want(t, "permuted", good().Permuted(f(1), 30, true, list), judge.Pass, "")
@@ -322,6 +332,54 @@ func TestChance(t *testing.T) {
 	list = replays(-2, -2, -2, -2, -2, -2, -2, -2, crash)
 	if got := good().Permuted(f(-1), 30, true, list); *got.PValue != .2 {
 		t.Error(*got.PValue)
+	}
+}
+
+// Of a metric that is minimised less is better, and a permutation without an objective has
+// reached nothing, whatever the direction.
+func TestPlansThatMinimise(t *testing.T) {
+	replicas := make([]*float64, 99)
+	for i := range replicas[:39] {
+		replicas[i] = f(.3)
+	}
+	got := good().PermutedPlan(f(.1), replicas, true)
+	want(t, "a drawdown that chance does not reach", got, judge.Pass, "")
+	if *got.PValue != 1.0/40 || *got.Statistic.Value != .1 || *got.Statistic.Threshold != .3 || got.Statistic.Direction != "<" || got.Params["with_objective"] != 39 || got.NReplays != 99 {
+		t.Errorf("%v %+v %v", *got.PValue, got.Statistic, got.Params)
+	}
+	for i := range replicas[:20] {
+		replicas[i] = f(.05)
+	}
+	want(t, "a drawdown that chance betters", good().PermutedPlan(f(.1), replicas, true), judge.Fail, judge.PNotSmall)
+	want(t, "a return that chance does not reach", good().PermutedPlan(f(.4), replicas, false), judge.Pass, "")
+	few := append(make([]*float64, 81), replicas[:18]...)
+	want(t, "nothing to compare with", good().PermutedPlan(f(.1), few, true), judge.Inconclusive, "insufficient")
+}
+
+// Whatever is null says why.
+func TestNullsAreExplained(t *testing.T) {
+	list := []*judge.Test{
+		judge.Skip(judge.CapacityTest, judge.NoVolume), good().Random(nil, stat.TooFewReturns), good().Noise(replays(1, 1)),
+		good().Shuffled(&null.Drawdowns{Orders: 999, P95: .4}, ""), judge.Broke(judge.Determinism, "disk"),
+	}
+	judge.Explain(list)
+	for i, want := range []map[string]string{
+		{"value": "not_applicable", "threshold": "not_applicable", "p_value": "not_applicable", "p_holm": "not_applicable"},
+		{"value": "too_few_returns", "threshold": "not_applicable", "p_value": "too_few_returns", "p_holm": "not_applicable"},
+		{"p_value": "not_applicable", "p_holm": "not_applicable"},
+		{"threshold": "not_applicable", "p_value": "not_applicable", "p_holm": "not_applicable"},
+		{"value": "not_applicable", "threshold": "not_applicable", "p_value": "not_applicable", "p_holm": "not_applicable"},
+	} {
+		got := map[string]string{}
+		for k, v := range list[i].Undefined {
+			got[k] = string(v)
+		}
+		if !maps.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", list[i].ID, got, want)
+		}
+	}
+	if n := list[3].NReplays; n != 999 {
+		t.Errorf("%d orders of the trades, want 999", n)
 	}
 }
 
@@ -372,7 +430,7 @@ func TestHolm(t *testing.T) {
 
 // The JSON of an entry is that of summary.json, field by field.
 func TestJSON(t *testing.T) {
-	got, err := json.Marshal(good().Outliers(null.Outliers{Removed: 2, Net: decimal.MustParse("12.5")}))
+	got, err := json.Marshal(good().Outliers(null.Outliers{Removed: 2, Net: .00125}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -403,6 +461,9 @@ func TestConclude(t *testing.T) {
 		{[]*judge.Test{pass, of(judge.Gate, judge.Error, "")}, judge.Inconclusive, 3},
 		{[]*judge.Test{pass, of(judge.Gate, judge.Skipped, judge.SkippedByUser)}, judge.Inconclusive, 3},
 		{[]*judge.Test{pass, of(judge.Gate, judge.Skipped, judge.NoParameters)}, judge.Pass, 0},
+		{[]*judge.Test{pass, of(judge.Warning, judge.Skipped, judge.SkippedByUser)}, judge.Warn, 0},
+		{[]*judge.Test{pass, of(judge.Warning, judge.Skipped, judge.NoVolume)}, judge.Pass, 0},
+		{[]*judge.Test{pass, of(judge.Description, judge.Skipped, judge.SkippedByUser)}, judge.Pass, 0},
 		{[]*judge.Test{open, gateFail, of(judge.Gate, judge.Skipped, judge.UpstreamFailure)}, judge.Fail, 1},
 	} {
 		got := judge.Conclude(c.tests)
@@ -415,6 +476,30 @@ func TestConclude(t *testing.T) {
 	}
 	if !judge.Upstream([]*judge.Test{{ID: judge.LookaheadPrefix, Verdict: judge.Fail}}) || judge.Upstream([]*judge.Test{{ID: judge.DataEndProbe, Verdict: judge.Fail}}) {
 		t.Error("upstream")
+	}
+}
+
+// What thresholds looser than the default's have let through has not passed.
+func TestLooserThresholdsPassNothing(t *testing.T) {
+	loose := judge.DefaultPolicy()
+	loose.PPass, loose.PWarn, loose.Terciles, loose.CostPass = 1, 1, 0, 3 // three times the costs is stricter
+	looser := loose.LooserThan(judge.DefaultPolicy())
+	var names []string
+	for _, l := range looser {
+		names = append(names, l.Name)
+	}
+	if !slices.Equal(names, []string{"terciles", "p_pass", "p_warn"}) {
+		t.Error(names)
+	}
+	for _, c := range []struct{ before, after judge.Verdict }{{judge.Pass, judge.Inconclusive}, {judge.Warn, judge.Inconclusive}, {judge.Fail, judge.Fail}} {
+		o := judge.Overall{Verdict: c.before}
+		if o.Cap(looser); o.Verdict != c.after || len(o.Reasons) != 3 || o.Reasons[1].Code != judge.LooserThreshold || !strings.Contains(o.Reasons[1].Message, "/policy/p_pass is 1") {
+			t.Errorf("%s: %+v", c.before, o)
+		}
+		o = judge.Overall{Verdict: c.before}
+		if o.Cap(nil); o.Verdict != c.before {
+			t.Errorf("%+v", o)
+		}
 	}
 }
 

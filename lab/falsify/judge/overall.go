@@ -8,24 +8,46 @@ type Overall struct {
 	Refuted []string
 	// GatesFailed counts them.
 	GatesFailed int
+	// Reasons are why the verdict is not better than it is, beside what the tests have
+	// found; never nil.
+	Reasons []Reason
 }
+
+// Reason is why a verdict is not better, for people and for programs.
+type Reason struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
+// The codes of reasons: SkippedByUser of a test of class W, and
+const (
+	// LooserThreshold is of a threshold that lets more through than that of the default
+	// profile.
+	LooserThreshold = "looser_threshold"
+	// ProfileDeviation is of a profile that is not the one of the base's plan.
+	ProfileDeviation = "profile_deviation"
+)
 
 // Conclude reduces the tests: a failed gate refutes; else a gate that says nothing, or
 // that the user left out, leaves it open; else a warning warns. A failed test of class W
-// is a warning, one of class D nothing. A gate that does not apply does not count.
+// is a warning, one of class D nothing. One of class W that the user left out might have
+// failed, so it is a warning, too. A gate that does not apply does not count.
 func Conclude(tests []*Test) Overall {
-	out := Overall{Verdict: Pass, Refuted: []string{}}
+	out := Overall{Verdict: Pass, Refuted: []string{}, Reasons: []Reason{}}
 	open, warned := false, false
 	for _, t := range tests {
 		switch {
 		case t.Class == Description:
 		case t.Verdict == Warn || t.Class == Warning && t.Verdict == Fail:
 			warned = true
+		case t.Class == Warning && t.skippedByUser():
+			warned = true
+			out.Reasons = append(out.Reasons, Reason{SkippedByUser, t.ID + " was left out, which counts as a warning"})
 		case t.Class != Gate:
 		case t.Verdict == Fail:
 			out.GatesFailed++
 			out.Refuted = append(out.Refuted, t.refuted())
-		case t.Verdict == Inconclusive, t.Verdict == Error, t.Verdict == Skipped && t.ReasonCode == SkippedByUser:
+		case t.Verdict == Inconclusive, t.Verdict == Error, t.skippedByUser():
 			open = true
 		}
 	}
@@ -38,6 +60,19 @@ func Conclude(tests []*Test) Overall {
 		out.Verdict = Warn
 	}
 	return out
+}
+
+func (t *Test) skippedByUser() bool { return t.Verdict == Skipped && t.ReasonCode == SkippedByUser }
+
+// Cap makes an open verdict of one that thresholds looser than the default's have let
+// through. What they refute stays refuted.
+func (o *Overall) Cap(looser []Loosened) {
+	for _, l := range looser {
+		o.Reasons = append(o.Reasons, Reason{LooserThreshold, l.String()})
+	}
+	if len(looser) > 0 && o.Verdict != Fail {
+		o.Verdict = Inconclusive
+	}
 }
 
 // ExitCode is that of `lab falsify`: 0, 1 when refuted, 3 when open.

@@ -1,5 +1,7 @@
 package judge
 
+import "fmt"
+
 // Policy is the thresholds of the tests, a part of the profile. None of them is a law:
 // where a rule speaks of the base, it is of the base's Sharpe ratio. All are fractions.
 type Policy struct {
@@ -49,4 +51,52 @@ func DefaultPolicy() Policy {
 		Participation: 0.10, ParticipationFills: 0.99,
 		SameReturn: 1e-9,
 	}
+}
+
+// Loosened is a threshold of a policy that lets more through than another one's.
+type Loosened struct {
+	// Name is that of the field in the profile.
+	Name           string
+	Value, Default float64
+}
+
+// String says it in words.
+func (l Loosened) String() string {
+	return fmt.Sprintf("/policy/%s is %g, looser than the %g of the default: nothing passes by it", l.Name, l.Value, l.Default)
+}
+
+// LooserThan lists the thresholds that let more through than those of another policy, in
+// the order of the fields.
+func (p *Policy) LooserThan(d Policy) []Loosened {
+	var out []Loosened
+	for _, c := range []struct {
+		name       string
+		own, other float64
+		atMost     bool // what is measured must be at most the threshold, else at least
+	}{
+		{"warmup_drift", p.WarmupDrift, d.WarmupDrift, true},
+		{"warmup_drift_warn", p.WarmupDriftWarn, d.WarmupDriftWarn, true},
+		{"warmup_decisions_warn", p.WarmupDecisionsWarn, d.WarmupDecisionsWarn, true},
+		{"cost_pass", p.CostPass, d.CostPass, false},
+		{"cost_warn", p.CostWarn, d.CostWarn, false},
+		{"delay_pass", p.DelayPass, d.DelayPass, false},
+		{"delay_warn", p.DelayWarn, d.DelayWarn, false},
+		{"keep", p.Keep, d.Keep, false},
+		{"noise_positive", p.NoisePositive, d.NoisePositive, false},
+		{"neighbour_positive", p.NeighbourPositive, d.NeighbourPositive, false},
+		{"neighbour_peak", p.NeighbourPeak, d.NeighbourPeak, true},
+		{"symbol_share", p.SymbolShare, d.SymbolShare, true},
+		{"year_share", p.YearShare, d.YearShare, true},
+		{"terciles", float64(p.Terciles), float64(d.Terciles), false},
+		{"p_pass", p.PPass, d.PPass, true},
+		{"p_warn", p.PWarn, d.PWarn, true},
+		{"participation", p.Participation, d.Participation, true},
+		{"participation_fills", p.ParticipationFills, d.ParticipationFills, false},
+		{"same_return", p.SameReturn, d.SameReturn, true},
+	} {
+		if c.own != c.other && (c.own > c.other) == c.atMost {
+			out = append(out, Loosened{c.name, c.own, c.other})
+		}
+	}
+	return out
 }

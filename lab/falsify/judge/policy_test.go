@@ -3,6 +3,7 @@ package judge_test
 import (
 	"encoding/json"
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/assay-run/assay/lab/falsify/judge"
@@ -31,7 +32,7 @@ func TestPolicyIsComplete(t *testing.T) {
 // rules are all rules that rest on Sharpe ratios or p-values, with what passes.
 func rules(j *judge.Judge) map[string]*judge.Test {
 	list := replays(1, 1, 1)
-	zeros := make([]*float64, 199)
+	zeros, objectives := make([]*float64, 199), slices.Repeat([]*float64{f(0)}, 199)
 	spread := &null.Regimes{Total: 10, Terciles: []null.Regime{{PnL: 3}, {PnL: 3}, {PnL: 4}}, Years: []null.Regime{{PnL: 5}, {PnL: 5}}}
 	return map[string]*judge.Test{
 		judge.DelayStress:       j.Delayed(list[0], 2),
@@ -42,7 +43,7 @@ func rules(j *judge.Judge) map[string]*judge.Test {
 		judge.RegimeTest:        j.Regimes(spread),
 		judge.RandomEntry:       j.Random(zeros, ""),
 		judge.PermutedCandles:   j.Permuted(f(1), 40, true, replays(make([]float64, 199)...)),
-		judge.PermutedSelection: j.PermutedPlan(f(1), zeros),
+		judge.PermutedSelection: j.PermutedPlan(f(1), objectives, false),
 		judge.BuyAndHold:        j.Holding(&null.Benchmark{Low: 1, High: 2}, ""),
 		judge.SelectionBias:     j.Selection(judge.Selected{Verdict: judge.Pass, DSR: f(.99), PSidak: f(.01)}),
 	}
@@ -127,5 +128,30 @@ func TestThresholdsAreShown(t *testing.T) {
 	}
 	if got := judge.Skip(judge.CapacityTest, judge.NoVolume); got.Verdict != judge.Skipped || got.ReasonCode != "no_volume" || got.Refutation() != "Refuted: tradable at size" {
 		t.Errorf("%+v", got)
+	}
+}
+
+// Every threshold is either looser or stricter when it is another one: none is forgotten
+// where profiles are compared.
+func TestEveryThresholdCanBeLooser(t *testing.T) {
+	d := judge.DefaultPolicy()
+	for i := range reflect.TypeFor[judge.Policy]().NumField() {
+		found := 0
+		for _, by := range []float64{-1, 1} {
+			p := d
+			field := reflect.ValueOf(&p).Elem().Field(i)
+			if field.CanInt() {
+				field.SetInt(field.Int() + int64(by))
+			} else {
+				field.SetFloat(field.Float() + by)
+			}
+			name := reflect.TypeFor[judge.Policy]().Field(i).Tag.Get("json")
+			if l := p.LooserThan(d); len(l) == 1 && l[0].Name == name {
+				found++
+			}
+		}
+		if found != 1 {
+			t.Errorf("field %d is looser in %d directions", i, found)
+		}
 	}
 }

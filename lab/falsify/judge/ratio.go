@@ -76,7 +76,7 @@ func (j *Judge) Neighbours(list []Replay) *Test {
 	}
 	values := ratios(list)
 	peak, _ := stat.Quantile(values, p.NeighbourPeak) // there is at least one
-	if m := median(values); *j.Base.Sharpe > peak && m <= 0 {
+	if m := median(values); *j.Base.Sharpe > peak && m <= medianAbove {
 		t.measure("median_sharpe_ratio", &m, "", ">=", number(p.Keep**j.Base.Sharpe))
 		return t.end(Fail, SharpeFalls, fmt.Sprintf("median Sharpe ratio %s of the neighbours, %s of the base", two(m), two(*j.Base.Sharpe)))
 	}
@@ -114,16 +114,27 @@ func (j *Judge) unready(t *Test, list []Replay) bool {
 	return true
 }
 
+// medianAbove is what the median of changed series or parameters must exceed, whatever
+// share of the base it is. It is policy, shown as such, and no field of the profile: there
+// is nothing else to take.
+const medianAbove = 0.0
+
 // kept wants the median to reach a share of the base, and a share of the values above 0.
-// The median itself must be, too: a share of a loss is a threshold that losses reach.
+// The median itself must be, too. A share of a base that is not above 0 is a threshold
+// that losses reach: nothing can be said of it.
 func (j *Judge) kept(t *Test, values []float64, above float64) *Test {
 	m, base, share := median(values), *j.Base.Sharpe, positive(values)
 	t.measure("median_sharpe_ratio", &m, "", ">=", number(j.Policy.Keep*base))
 	t.Params["share_positive"] = rounded(&share)
+	if policy, ok := t.Params["policy"].(map[string]any); ok {
+		policy["median_above"] = medianAbove
+	}
 	switch {
+	case base <= 0:
+		return t.end(Inconclusive, BaseNotPositive, fmt.Sprintf("Sharpe ratio %s of the base: there is nothing to keep", two(base)))
 	case m < j.Policy.Keep*base:
 		t.end(Fail, SharpeFalls, fmt.Sprintf("median Sharpe ratio %s, %s of the base", two(m), two(base)))
-	case m <= 0:
+	case m <= medianAbove:
 		t.end(Fail, SharpeNegative, fmt.Sprintf("median Sharpe ratio %s", two(m)))
 	case share < above:
 		t.end(Fail, SharpeNegative, fmt.Sprintf("a Sharpe ratio above 0 in only %s", percent(share)))

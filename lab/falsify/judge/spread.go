@@ -126,6 +126,7 @@ func (j *Judge) Shuffled(d *null.Drawdowns, why stat.Reason) *Test {
 		t.measure("drawdown_p95", nil, why, "<=", nil)
 		return t.end(Inconclusive, string(why), "no closed trades")
 	}
+	t.NReplays = d.Orders
 	t.Params["orders"], t.Params["observed"] = d.Orders, rounded(&d.Observed)
 	t.Params["p50"], t.Params["p99"], t.Params["p_drawdown_50"] = rounded(&d.P50), rounded(&d.P99), rounded(&d.Half)
 	t.measure("drawdown_p95", &d.P95, "", "<=", nil)

@@ -43,8 +43,9 @@ const (
 	OnlyWithFull    = "only_with_full"
 
 	// Why it says nothing, or less than its numbers.
-	HostError   = "host_error"
-	ShortSample = "short_sample"
+	HostError       = "host_error"
+	ShortSample     = "short_sample"
+	BaseNotPositive = "base_not_positive"
 
 	// What was found.
 	DecisionsDiffer = "decisions_differ"
@@ -129,6 +130,23 @@ func (t *Test) undefined(name string, why metric.Reason) {
 		why = stat.NotApplicable
 	}
 	t.Undefined[name] = why
+}
+
+// Explain gives every null of the tests a reason: what has none yet is not applicable.
+func Explain(tests []*Test) {
+	for _, t := range tests {
+		for _, x := range []struct {
+			name string
+			of   *float64
+		}{{"value", t.Statistic.Value}, {"threshold", t.Statistic.Threshold}, {"p_value", t.PValue}, {"p_holm", t.PHolm}} {
+			switch {
+			case x.of != nil:
+				delete(t.Undefined, x.name)
+			case t.Undefined[x.name] == "":
+				t.undefined(x.name, "")
+			}
+		}
+	}
 }
 
 // end is the verdict with its reason and detail.

@@ -22,6 +22,7 @@ type Falsification struct {
 	Overall           judge.Verdict
 	Conclusion        string
 	Refuted           []string
+	Reasons           []judge.Reason
 	Tests             []*judge.Test
 	// Replays are those of each test, by its id.
 	Replays map[string][]judge.Replay
@@ -80,8 +81,12 @@ func Render(f Falsification) ([]byte, error) {
 		if x.ID == judge.PermutedCandles { // whose base is the train split
 			base = x.Statistic.Value
 		}
+		spread := f.Replays[x.ID]
+		if x.ID == judge.PermutedSelection && len(spread) > 0 { // the first is the search on train as it is
+			base, spread = spread[0].Sharpe, spread[1:]
+		}
 		if i >= firstSpread { // before it, a ratio says nothing about the verdict
-			r.Strip = strip(f.Replays[x.ID], base)
+			r.Strip = strip(spread, base)
 		}
 		for _, e := range x.Evidence {
 			e.Path = strings.TrimPrefix(e.Path, "falsify/") // beside the page

@@ -27,7 +27,8 @@ func sample() Falsification {
 	return Falsification{
 		RunID: "run_a", BaseRunID: "run_b", Strategy: `<script>alert("x")</script>`, Params: `{"fast":10}`, From: "2020-01-01", To: "2020-12-31",
 		Profile: "falsify-profile/1", Overall: judge.Fail, Conclusion: "fail", Refuted: []string{"survives costs (net -1.8 % at doubled costs)"},
-		Tests: tests, Replays: map[string][]judge.Replay{judge.PriceNoise: noise, judge.Determinism: noise}, Sharpe: number(1),
+		Reasons: []judge.Reason{{Code: judge.ProfileDeviation, Message: "the plan of the run names another profile"}},
+		Tests:   tests, Replays: map[string][]judge.Replay{judge.PriceNoise: noise, judge.Determinism: noise}, Sharpe: number(1),
 		Equity: []float64{10000, 10100, 9900, 10300}, Trials: 3,
 	}
 }
@@ -44,7 +45,7 @@ func TestThePageNeedsNothingElse(t *testing.T) {
 	}
 	for _, want := range []string{
 		"default-src 'none'", "prefers-color-scheme: dark", "Refuted: survives costs (net -1.8 % at doubled costs)", "✗ fail: 1 of its claims is refuted",
-		"&lt;script&gt;", `<a href="cost_stress/costs.csv">`, "-0.0181", "&gt; 0", "0.031 (0.062)", "net loss", "no parameters", "3 trials in the ledger",
+		"&lt;script&gt;", `<a href="cost_stress/costs.csv">`, "-0.0181", "&gt; 0", "0.031 (0.062)", "net loss", "no parameters", "3 trials in the ledger", "the plan of the run names another profile.",
 	} {
 		if !bytes.Contains(text, []byte(want)) {
 			t.Errorf("the page lacks %s", want)

@@ -41,7 +41,7 @@ type Profile struct {
 	Skip   []string     `json:"skip"`
 	Policy judge.Policy `json:"policy"`
 	// Plan is the hash of the plan that permuted_selection repeats, which makes it part of
-	// what is asked. No file has it: it is that of the run under attack.
+	// what is asked. It is that of the run under attack, whatever a file says.
 	Plan string `json:"plan,omitempty"`
 }
 
@@ -100,7 +100,8 @@ func known(pointer string, text []byte, t reflect.Type) error {
 	}
 	fields := map[string]reflect.Type{}
 	for i := range t.NumField() {
-		fields[t.Field(i).Tag.Get("json")] = t.Field(i).Type
+		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+		fields[name] = t.Field(i).Type
 	}
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		at := pointer + "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
@@ -153,7 +154,38 @@ func (p *Profile) check() error {
 			}
 		}
 	}
-	return checkPolicy(&p.Policy)
+	for i, id := range p.Skip {
+		if slices.Contains(p.Only, id) {
+			return &FieldError{fmt.Sprintf("/skip/%d", i), fmt.Sprintf("%s is in only, too: take it out of one of them", id)}
+		}
+	}
+	if err := checkPolicy(&p.Policy); err != nil {
+		return err
+	}
+	return p.checkName()
+}
+
+// checkName keeps the id of the default for the default: who reads it has to know what was
+// asked. What is made of it by With keeps it, as the choice of tests shows in each of them.
+func (p *Profile) checkName() error {
+	d := Default()
+	if p.ID != d.ID {
+		return nil
+	}
+	own := *p
+	own.Full, own.Only, own.Skip, own.Plan = d.Full, d.Only, d.Skip, d.Plan
+	_, a, err := own.Canonical()
+	if err != nil {
+		return err
+	}
+	_, b, err := d.Canonical()
+	if err != nil {
+		return err
+	}
+	if a != b {
+		return &FieldError{"/id", fmt.Sprintf("is that of the default profile, whose counts and thresholds are others: give this one an id of its own, such as %q", "strict")}
+	}
+	return nil
 }
 
 // checkPolicy wants thresholds that can be reached and stand in the right order.
@@ -220,6 +252,10 @@ func ordered(ids []string) []string {
 func (p *Profile) Selects(id string) bool {
 	return (len(p.Only) == 0 || slices.Contains(p.Only, id)) && !slices.Contains(p.Skip, id)
 }
+
+// Looser lists the thresholds that let more through than those of the default. Nothing
+// passes by such a profile.
+func (p *Profile) Looser() []judge.Loosened { return p.Policy.LooserThan(Default().Policy) }
 
 // Permutations is how many replays random_entry and permuted_candles make.
 func (p *Profile) Permutations() int {

@@ -54,16 +54,47 @@ func TestWhatIsWrongIsNamed(t *testing.T) {
 		`{"skip":["luck"]}`: "/skip/0", `{"only":["regime","luck"]}`: "/only/1", `{"only":"regime"}`: "/only",
 		`{"policy":{"p_pass":0.2}}`: "/policy/p_warn", `{"policy":{"p_warn":2}}`: "/policy/p_warn", `{"policy":{"delay_warn":0.6}}`: "/policy/delay_warn",
 		`{"policy":{"cost_pass":4}}`: "/policy/cost_pass", `{"policy":{"cost_warn":3}}`: "/policy/cost_warn", `{"policy":{"keep":"half"}}`: "/policy/keep",
-		`{"policy":{"terciles":4}}`: "/policy/terciles", `{"policy":{"warmup_drift_warn":0}}`: "/policy/warmup_drift_warn",
+		`{"only":["regime"],"skip":["capacity","regime"]}`: "/skip/1", `{"id":"falsify-profile/1","replicas":198}`: "/id",
+		`{"id":"falsify-profile/1","policy":{"p_pass":1,"p_warn":1}}`: "/id", `{"policy":{"terciles":4}}`: "/policy/terciles", `{"policy":{"warmup_drift_warn":0}}`: "/policy/warmup_drift_warn",
 	} {
 		_, err := Decode([]byte(text))
 		if strings.HasPrefix(text, `{"`) && !strings.Contains(text, `"schema"`) && pointer != "" {
-			_, err = Decode([]byte(`{"schema":"falsify-profile/1",` + text[1:]))
+			text = `{"schema":"falsify-profile/1",` + text[1:]
+			if !strings.Contains(text, `"id"`) {
+				text = `{"id":"x",` + text[1:]
+			}
+			_, err = Decode([]byte(text))
 		}
 		var bad *FieldError
 		if !errors.As(err, &bad) || bad.Pointer != pointer || bad.Error() == "" {
 			t.Errorf("%s: %v, want a fault at %q", text, err, pointer)
 		}
+	}
+}
+
+// The id of the default says what was asked: other counts and thresholds have another one.
+func TestTheIDOfTheDefaultIsItsOwn(t *testing.T) {
+	for _, text := range []string{`{"schema":"falsify-profile/1","noise":1}`, `{"schema":"falsify-profile/1","policy":{"keep":0.6}}`} {
+		var bad *FieldError
+		if _, err := Decode([]byte(text)); !errors.As(err, &bad) || bad.Pointer != "/id" {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	// With the options of the command line it stays the default, also as the stored file
+	// of a falsification that names its plan.
+	p, err := Decode([]byte(`{"schema":"falsify-profile/1","full":true,"skip":["capacity"],"plan":"abc","noise":2e1}`))
+	if err != nil || !p.Full || p.Plan != "abc" || len(p.Looser()) != 0 {
+		t.Errorf("%+v, %v", p, err)
+	}
+}
+
+func TestLooserThresholdsAreFound(t *testing.T) {
+	p, err := Decode([]byte(`{"schema":"falsify-profile/1","id":"easy","replicas":99999,"policy":{"p_warn":1,"keep":0.9,"year_share":0.7}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l := p.Looser(); len(l) != 2 || l[0].Name != "year_share" || l[1].Name != "p_warn" {
+		t.Error(l)
 	}
 }
 
@@ -80,6 +111,9 @@ func TestOptionsComeOnTop(t *testing.T) {
 	}
 	var bad *FieldError
 	if _, err := Default().With(Options{Skip: []string{"luck"}}); !errors.As(err, &bad) {
+		t.Error(err)
+	}
+	if _, err := Default().With(Options{Only: []string{"regime"}, Skip: []string{"regime"}}); !errors.As(err, &bad) || bad.Pointer != "/skip/0" {
 		t.Error(err)
 	}
 	if plain := Default(); plain.Permutations() != 199 || !plain.Selects("capacity") {

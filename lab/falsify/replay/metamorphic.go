@@ -54,6 +54,9 @@ func Shift(set Set) Set {
 // Shifted is a moment as Shift moves it, for the window of the run.
 func Shifted(t market.Time) market.Time { return t.Add(shiftDays * 24 * time.Hour) }
 
+// Unshifted is the moment that Shifted has moved.
+func Unshifted(t market.Time) market.Time { return t.Add(-shiftDays * 24 * time.Hour) }
+
 // Rename gives the symbols names that say nothing; all keep one quote currency. names
 // maps the old to the new ones.
 func Rename(set Set) (_ Set, names map[market.Symbol]market.Symbol) {

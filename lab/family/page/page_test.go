@@ -100,6 +100,13 @@ func TestWords(t *testing.T) {
 			t.Errorf("%s, want %s", got, c.want)
 		}
 	}
+	if strings.Contains(strings.Join(Words(o), " "), "differ only") {
+		t.Error("runs that nobody made are told of")
+	}
+	o.Again = 4
+	if got := Words(o)[2]; !strings.HasPrefix(got, "Besides, 4 runs of the selected parameters differ only in their seed or splits") {
+		t.Error(got)
+	}
 	o.Verdict, o.Result.Selection = nil, nil
 	if got := Words(o); len(got) != 1 || !strings.Contains(got[0], "No trial has an objective") {
 		t.Error(got)

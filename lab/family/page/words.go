@@ -45,6 +45,9 @@ func Words(o *family.Outcome) []string {
 	} else if s.NEff != nil {
 		say("%d trials of this family were made on these candles; they are so alike that they count as %s independent ones.", s.NTrials, Number(s.NEff))
 	}
+	if o.Again > 0 {
+		say("Besides, %d runs of the selected parameters differ only in their seed or splits: they are one trial in this count, so choosing among them is not paid for.", o.Again)
+	}
 	if s.DSR2025 != nil && s.DSR2014 != nil {
 		say("The chance that its true Sharpe ratio is above what the best of so many trials reaches by luck: %s (deflated Sharpe ratio of 2025), %s by the stricter form of 2014.",
 			Percent(s.DSR2025), Percent(s.DSR2014))

@@ -104,6 +104,15 @@ func TestSHA(t *testing.T) {
 	if want := []design.Rung{{Trials: 27, Budget: 1}, {Trials: 9, Budget: 3}, {Trials: 3, Budget: 5}}; err != nil || !slices.Equal(rungs, want) {
 		t.Error(rungs, err)
 	}
+	// Eight are too few for three rungs of a third each: one of them sees all windows anyhow.
+	few, err := plan.Make(subject(t, family), plan.Options{Method: "sha", MaxTrials: to(8)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rungs, err = few.Plan.Rungs(5)
+	if want := []design.Rung{{Trials: 8, Budget: 1}, {Trials: 2, Budget: 3}, {Trials: 1, Budget: 5}}; err != nil || !slices.Equal(rungs, want) {
+		t.Error(rungs, err)
+	}
 	if rungs, err := make8(t).Plan.Rungs(5); err != nil || !slices.Equal(rungs, []design.Rung{{Trials: 8, Budget: 5}}) {
 		t.Error(rungs, err)
 	}

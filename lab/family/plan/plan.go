@@ -122,13 +122,13 @@ func (p *Plan) Params(index int) (json.RawMessage, error) {
 	return design.Merge(fixed, p.Trials[index].Params)
 }
 
-// Rungs are the rounds of successive halving over so many walk-forward windows; one
-// round of everything with another method.
+// Rungs are the rounds of successive halving over so many walk-forward windows, the last
+// of them over all; one round of everything with another method.
 func (p *Plan) Rungs(windows int) ([]design.Rung, error) {
 	if p.SHA == nil {
 		return []design.Rung{{Trials: len(p.Trials), Budget: windows}}, nil
 	}
-	return design.Rungs(len(p.Trials), p.SHA.Eta, p.SHA.MinWindows, windows)
+	return design.Halving(len(p.Trials), p.SHA.Eta, p.SHA.MinWindows, windows)
 }
 
 // Parse reads plan.json strictly: the canonical bytes of a good plan and nothing else.

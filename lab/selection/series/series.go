@@ -1,6 +1,9 @@
 package series
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/assay-run/assay/host/metric"
 	"github.com/assay-run/assay/lab/stat"
 	"github.com/assay-run/assay/plugin-sdk/market"
@@ -93,6 +96,47 @@ type moment struct {
 	nth int
 }
 
+// Places is where dates stand in a series.
+type Places struct {
+	of    *Series
+	index map[moment]int
+}
+
+// Places makes the series ready to be asked for dates.
+func (s *Series) Places() *Places {
+	p := &Places{of: s, index: make(map[moment]int, len(s.Date))}
+	for i, m := range s.moments() {
+		p.index[m] = i
+	}
+	return p
+}
+
+// Shared is which of its dates another series has a return on: where they stand, ascending,
+// and the returns of the other one there.
+func (p *Places) Shared(other *Series) (at []int, returns []float64) {
+	if slices.Equal(p.of.Date, other.Date) {
+		for i := range other.Date {
+			at = append(at, i)
+		}
+		return at, other.Return
+	}
+	type entry struct {
+		at int
+		r  float64
+	}
+	var list []entry
+	for i, m := range other.moments() {
+		if k, has := p.index[m]; has {
+			list = append(list, entry{k, other.Return[i]})
+		}
+	}
+	slices.SortFunc(list, func(a, b entry) int { return cmp.Compare(a.at, b.at) })
+	for _, e := range list {
+		at, returns = append(at, e.at), append(returns, e.r)
+	}
+	return at, returns
+}
+
 func (s *Series) moments() []moment {
 	seen := make(map[market.Time]int, len(s.Date))
 	out := make([]moment, len(s.Date))
@@ -107,6 +151,9 @@ func (s *Series) moments() []moment {
 // one at each of them, the nth at the nth repetition of a date. covers is false
 // otherwise. The net exposure stays that of the whole.
 func (s *Series) On(other *Series) (_ *Series, covers bool) {
+	if slices.Equal(s.Date, other.Date) {
+		return s, true
+	}
 	index := make(map[moment]int, len(s.Date))
 	for i, m := range s.moments() {
 		index[m] = i

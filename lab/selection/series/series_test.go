@@ -292,3 +292,31 @@ func TestHolding(t *testing.T) {
 		}
 	}
 }
+
+// TestShared: what another series has on these dates, by the nth repetition of each, in
+// the order of these.
+func TestShared(t *testing.T) {
+	dated := func(dates ...market.Time) *series.Series {
+		s := &series.Series{Date: dates}
+		for i := range dates {
+			s.Return = append(s.Return, float64(10*len(dates)+i))
+		}
+		return s
+	}
+	places := dated(1, 2, 3, 2, 4).Places()
+	for _, c := range []struct {
+		other   *series.Series
+		at      []int
+		returns []float64
+	}{
+		{dated(1, 2, 3, 2, 4), []int{0, 1, 2, 3, 4}, []float64{50, 51, 52, 53, 54}},
+		{dated(1, 2), []int{0, 1}, []float64{20, 21}},
+		{dated(2, 2, 9, 1), []int{0, 1, 3}, []float64{43, 40, 41}},
+		{dated(7, 8), nil, nil},
+		{dated(), nil, nil},
+	} {
+		if at, returns := places.Shared(c.other); !slices.Equal(at, c.at) || !slices.Equal(returns, c.returns) {
+			t.Errorf("%v: %v, %v", c.other.Date, at, returns)
+		}
+	}
+}

@@ -44,12 +44,60 @@ const (
 // length, or a number is not finite. The reason is ZeroVariance when a Sharpe ratio does
 // not exist in some half.
 func Run(rows [][]float64, s int, metric Metric) (Result, stat.Reason, error) {
-	if err := check(rows, s); err != nil {
+	n := 0
+	if len(rows) > 0 {
+		n = len(rows[0])
+	}
+	if err := check(len(rows), n, s); err != nil {
 		return Result{}, "", err
 	}
-	out := Result{Dropped: len(rows) % s}
-	blocks := cut(rows[out.Dropped:], s)
-	n := len(rows[0])
+	for i, row := range rows {
+		if len(row) != n {
+			return Result{}, "", &ArgumentError{ArgumentMatrix, fmt.Sprintf("row %d has %d columns, the first %d", i, len(row), n)}
+		}
+		if !finite(row) {
+			return Result{}, "", &ArgumentError{ArgumentMatrix, fmt.Sprintf("row %d has a number that is not finite", i)}
+		}
+	}
+	x := make([]float64, len(rows))
+	out, why := run(len(rows), n, s, metric, func(k int) []float64 {
+		for i, row := range rows {
+			x[i] = row[k]
+		}
+		return x
+	})
+	return out, why, nil
+}
+
+// RunColumns is Run for columns, which need not be written down as a matrix: they have
+// one length.
+func RunColumns(columns [][]float64, s int, metric Metric) (Result, stat.Reason, error) {
+	t := 0
+	if len(columns) > 0 {
+		t = len(columns[0])
+	}
+	if err := check(t, len(columns), s); err != nil {
+		return Result{}, "", err
+	}
+	for k, x := range columns {
+		if len(x) != t {
+			return Result{}, "", &ArgumentError{ArgumentMatrix, fmt.Sprintf("column %d has %d rows, the first %d", k, len(x), t)}
+		}
+		if !finite(x) {
+			return Result{}, "", &ArgumentError{ArgumentMatrix, fmt.Sprintf("column %d has a number that is not finite", k)}
+		}
+	}
+	out, why := run(t, len(columns), s, metric, func(k int) []float64 { return columns[k] })
+	return out, why, nil
+}
+
+// run judges n columns of t rows.
+func run(t, n, s int, metric Metric, column func(k int) []float64) (Result, stat.Reason) {
+	out := Result{Dropped: t % s}
+	blocks := make([][]block, n)
+	for k := range blocks {
+		blocks[k] = cut(column(k)[out.Dropped:], s)
+	}
 	in, outside := make([]float64, n), make([]float64, n)
 	var why stat.Reason
 	halves(s, func(inside []bool) {
@@ -77,48 +125,41 @@ func Run(rows [][]float64, s int, metric Metric) (Result, stat.Reason, error) {
 		out.add(in, outside)
 	})
 	if why != "" {
-		return Result{}, why, nil
+		return Result{}, why
 	}
 	out.finish()
-	return out, "", nil
+	return out, ""
 }
 
-func check(rows [][]float64, s int) error {
+func check(t, n, s int) error {
 	switch {
 	case s < 2 || s%2 != 0:
 		return &ArgumentError{ArgumentS, fmt.Sprintf("is %d: it must be even and at least 2", s)}
 	case s > MostBlocks:
 		return &ArgumentError{ArgumentS, fmt.Sprintf("is %d: at most %d blocks are computed", s, MostBlocks)}
-	case len(rows) < 2*s:
-		return &ArgumentError{ArgumentMatrix, fmt.Sprintf("has %d rows: at least 2S = %d are needed", len(rows), 2*s)}
-	case len(rows[0]) < 2:
-		return &ArgumentError{ArgumentMatrix, fmt.Sprintf("has %d columns: at least 2 trials are needed", len(rows[0]))}
-	}
-	for i, row := range rows {
-		if len(row) != len(rows[0]) {
-			return &ArgumentError{ArgumentMatrix, fmt.Sprintf("row %d has %d columns, the first %d", i, len(row), len(rows[0]))}
-		}
-		for _, v := range row {
-			if math.IsNaN(v) || math.IsInf(v, 0) {
-				return &ArgumentError{ArgumentMatrix, fmt.Sprintf("row %d has a number that is not finite", i)}
-			}
-		}
+	case t < 2*s:
+		return &ArgumentError{ArgumentMatrix, fmt.Sprintf("has %d rows: at least 2S = %d are needed", t, 2*s)}
+	case n < 2:
+		return &ArgumentError{ArgumentMatrix, fmt.Sprintf("has %d columns: at least 2 trials are needed", n)}
 	}
 	return nil
 }
 
-// cut is the blocks of every column.
-func cut(rows [][]float64, s int) [][]block {
-	size := len(rows) / s
-	out := make([][]block, len(rows[0]))
-	x := make([]float64, size)
-	for k := range out {
-		for i := range s {
-			for j := range x {
-				x[j] = rows[i*size+j][k]
-			}
-			out[k] = append(out[k], blockOf(x))
+func finite(x []float64) bool {
+	for _, v := range x {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return false
 		}
+	}
+	return true
+}
+
+// cut is the blocks of a column.
+func cut(x []float64, s int) []block {
+	size := len(x) / s
+	out := make([]block, s)
+	for i := range out {
+		out[i] = blockOf(x[i*size : (i+1)*size])
 	}
 	return out
 }

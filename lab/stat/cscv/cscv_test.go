@@ -3,6 +3,7 @@ package cscv_test
 import (
 	"errors"
 	"math"
+	"reflect"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -198,5 +199,27 @@ func BenchmarkCSCV(b *testing.B) {
 	rows := noise(1, 1217, 200)
 	for b.Loop() {
 		_, _, _ = cscv.Run(rows, 10, cscv.Sharpe)
+	}
+}
+
+// Columns are judged as the matrix of them is, and refused for the same.
+func TestColumns(t *testing.T) {
+	rows := [][]float64{{1, 2}, {3, 1}, {2, 5}, {4, 4}, {0, 1}, {7, 3}, {1, 1}, {5, 2}, {9, 9}}
+	columns := make([][]float64, 2)
+	for _, row := range rows {
+		for k, v := range row {
+			columns[k] = append(columns[k], v)
+		}
+	}
+	a, whyA, errA := cscv.Run(rows, 4, cscv.Sharpe)
+	b, whyB, errB := cscv.RunColumns(columns, 4, cscv.Sharpe)
+	if errA != nil || errB != nil || whyA != whyB || !reflect.DeepEqual(a, b) {
+		t.Errorf("%+v, by columns %+v", a, b)
+	}
+	for _, bad := range [][][]float64{nil, columns[:1], {columns[0], columns[1][:8]}, {columns[0], {1, 2, 3, 4, 5, 6, 7, 8, math.NaN()}}} {
+		var refused *cscv.ArgumentError
+		if _, _, err := cscv.RunColumns(bad, 4, cscv.Sharpe); !errors.As(err, &refused) || refused.Argument != cscv.ArgumentMatrix {
+			t.Errorf("%v: %v", bad, err)
+		}
 	}
 }

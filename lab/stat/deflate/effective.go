@@ -1,6 +1,7 @@
 package deflate
 
 import (
+	"context"
 	"math"
 
 	"github.com/assay-run/assay/lab/stat"
@@ -10,58 +11,32 @@ import (
 // their series: rho + (1 - rho) m, with rho clipped to [0, 1]. Source: Bailey and Lopez
 // de Prado (2014), appendix 3.
 func NEff(m, rho float64) float64 {
-	rho = min(max(rho, 0), 1)
+	rho = clip(rho)
 	return rho + float64((1-rho)*m)
 }
 
-// NEffOf is NEff of trial series of one length, rows by observation and columns by
-// trial, plus one for each trial that has no series. Constant series correlate with
-// nothing. The reason is TooFewReturns when there are no trials at all.
-func NEffOf(rows [][]float64, without int) (float64, stat.Reason) {
-	if len(rows) == 0 || len(rows[0]) == 0 {
-		if without == 0 {
-			return 0, stat.TooFewReturns
-		}
-		return float64(without), ""
+// NEffOf is NEff of trial series, plus one for each trial that has none. The mean
+// correlation is that over all pairs, on the rows that two trials share: pairs that share
+// too few, and constant series, correlate with nothing. The reason is TooFewReturns when
+// there are no trials at all, the error only that of ctx.
+func NEffOf(ctx context.Context, columns []Column, without int) (float64, stat.Reason, error) {
+	m := len(columns)
+	if m+without == 0 {
+		return 0, stat.TooFewReturns, nil
 	}
-	m := len(rows[0])
-	if m == 1 {
-		return float64(1 + without), ""
+	if m < 2 {
+		return float64(m + without), "", nil
 	}
-	return NEff(float64(m), meanCorrelation(rows)) + float64(without), ""
-}
-
-// meanCorrelation is the mean over all pairs of columns. The correlations of all pairs
-// add up to the squared length of the sum of the standardised columns, less the columns
-// themselves: no pair is looked at.
-func meanCorrelation(rows [][]float64) float64 {
-	m := len(rows[0])
-	sum := make([]stat.Accumulator, len(rows))
-	column := make([]float64, len(rows))
-	varying := 0
-	for k := range m {
-		for i, row := range rows {
-			column[i] = row[k]
-		}
-		if stat.AllEqual(column) {
-			continue
-		}
-		e := stat.Deviations(column)
-		length := math.Sqrt(stat.Dot(e, e))
-		if length == 0 {
-			continue
-		}
-		varying++
-		for i := range e {
-			sum[i].Add(e[i] / length)
-		}
+	var sum stat.Accumulator
+	err := meet(ctx, columns, groupsOf(columns), func(pair meeting) error {
+		correlation, err := pair.correlation(ctx)
+		sum.Add(correlation)
+		return err
+	})
+	if err != nil {
+		return 0, "", err
 	}
-	var squares stat.Accumulator
-	for i := range sum {
-		v := sum[i].Value()
-		squares.Add(float64(v * v))
-	}
-	return (squares.Value() - float64(varying)) / float64(m*(m-1))
+	return NEff(float64(m), sum.Value()/(float64(m)*float64(m-1)/2)) + float64(without), "", nil
 }
 
 // MostSeries is the largest correlation matrix of EffectiveRank, whose cost grows with

@@ -34,11 +34,30 @@ func TestNEffOfSeries(t *testing.T) {
 			}
 		}
 		rho := sum / float64(m*(m-1)/2)
-		got, why := deflate.NEffOf(rows, 3)
-		if want := deflate.NEff(float64(m), rho) + 3; why != "" || math.Abs(got-want) > 1e-9 {
+		got, why, err := deflate.NEffOf(t.Context(), columnsOf(rows), 3)
+		if want := deflate.NEff(float64(m), rho) + 3; err != nil || why != "" || math.Abs(got-want) > 1e-9 {
 			t.Fatalf("%v %s, want %v", got, why, want)
 		}
 	})
+}
+
+// columnsOf are trials at the same rows.
+func columnsOf(rows [][]float64) []deflate.Column {
+	if len(rows) == 0 {
+		return nil
+	}
+	all := make([]int, len(rows))
+	out := make([]deflate.Column, len(rows[0]))
+	for i, row := range rows {
+		all[i] = i
+		for k, v := range row {
+			out[k].Returns = append(out[k].Returns, v)
+		}
+	}
+	for k := range out {
+		out[k].Rows = all
+	}
+	return out
 }
 
 func correlation(rows [][]float64, a, b int) float64 {
@@ -62,13 +81,13 @@ func TestNEffWithoutSeries(t *testing.T) {
 		{nil, 4, 4}, {[][]float64{{}, {}}, 4, 4}, {[][]float64{{1}, {2}}, 4, 5}, {[][]float64{{1, 1}, {1, 2}, {1, 3}}, 0, 2},
 		{[][]float64{{1, 2}, {2, 4}, {3, 6}}, 1, 2},
 	} {
-		got, why := deflate.NEffOf(c.rows, c.without)
-		if near(t, "n_eff", got, c.want, 1e-12); why != "" {
-			t.Error(why)
+		got, why, err := deflate.NEffOf(t.Context(), columnsOf(c.rows), c.without)
+		if near(t, "n_eff", got, c.want, 1e-12); why != "" || err != nil {
+			t.Error(why, err)
 		}
 	}
-	if _, why := deflate.NEffOf(nil, 0); why != stat.TooFewReturns {
-		t.Error(why)
+	if _, why, err := deflate.NEffOf(t.Context(), nil, 0); why != stat.TooFewReturns || err != nil {
+		t.Error(why, err)
 	}
 }
 

@@ -15,10 +15,10 @@ const MostTrials = 1e15
 
 // ExpectedMax is the expected maximum of n independent standard normals, approximately:
 // (1 - gamma) Z(1 - 1/n) + gamma Z(1 - 1/(n e)), and 0 for n = 1. It overstates by 2 %
-// at n = 10. Below n = 1.32 the formula falls under 0, which no expected maximum does and
-// which would make a benchmark easier than none: there it is 0. n is in [1, MostTrials],
-// else the reason is NotApplicable. Source: Bailey and Lopez de Prado (2014), The
-// Deflated Sharpe Ratio.
+// at n = 10. Between 1 and 1.32 the formula falls under 0, which no expected maximum
+// does; who judges by it must not let that make a benchmark easier than none. n is in
+// [1, MostTrials], else the reason is NotApplicable. Source: Bailey and Lopez de Prado
+// (2014), The Deflated Sharpe Ratio.
 func ExpectedMax(n float64) (float64, stat.Reason) {
 	switch {
 	case !(n >= 1 && n <= MostTrials):
@@ -26,7 +26,7 @@ func ExpectedMax(n float64) (float64, stat.Reason) {
 	case n == 1:
 		return 0, ""
 	}
-	return stat.Finite(max(0, (1-gamma)*stat.UpperZ(1/n)+gamma*stat.UpperZ(1/(n*math.E))))
+	return stat.Finite((1-gamma)*stat.UpperZ(1/n) + gamma*stat.UpperZ(1/(n*math.E)))
 }
 
 // Maximum is the distribution of the maximum of N independent standard normals.

@@ -60,7 +60,7 @@ func TestMaximumRises(t *testing.T) {
 		}
 		x, _ := deflate.ExpectedMax(n)
 		y, _ := deflate.ExpectedMax(more)
-		if y < x || x < 0 {
+		if n > 1 && y <= x || n > 1.33 && x < 0 {
 			t.Fatalf("%v: %v, %v: %v", n, x, more, y)
 		}
 	})
@@ -71,8 +71,9 @@ func TestExpectedMax(t *testing.T) {
 	if near(t, "of one", one, 0, 0); why != "" {
 		t.Error(why)
 	}
-	barely, _ := deflate.ExpectedMax(1.05)
-	near(t, "of hardly more than one", barely, 0, 0)
+	// The formula as it is printed, also where it makes no sense.
+	barely, _ := deflate.ExpectedMax(1.1)
+	near(t, "of hardly more than one", barely, -.318, 5e-4)
 	ten, _ := deflate.ExpectedMax(10)
 	exact, _ := deflate.ExactMax(10)
 	near(t, "overstatement at 10", ten/exact.Mean, 1.0233, 1e-3)

@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"context"
 	"slices"
 
 	"github.com/assay-run/assay/lab/stat"
@@ -184,7 +185,7 @@ func superiorFunctions() []Function {
 					if bad != nil {
 						return bad
 					}
-					r, why := p.SPA(block)
+					r, why, _ := p.SPA(context.Background(), block)
 					if why != "" {
 						return line.Undefined{Reason: why}
 					}
@@ -202,7 +203,7 @@ func superiorFunctions() []Function {
 					if bad != nil {
 						return bad
 					}
-					r, why := p.StepM(block, alpha)
+					r, why, _ := p.StepM(context.Background(), block, alpha)
 					if why != "" {
 						return line.Undefined{Reason: why}
 					}
@@ -250,6 +251,8 @@ func panel(in *line.Inputs) func() (*superior.Panel, *line.Error) {
 		if t*k*b > mostPanelWork || t*t*k > mostLagWork {
 			return nil, tooMuch("bootstrap_indices", "%v replicas of %v rows and %v columns are too many", b, t, k)
 		}
-		return superior.NewPanel(rows, indices), nil
+		// The work of a line is bounded, so nobody has to interrupt it.
+		p, _ := superior.NewPanel(context.Background(), rows, indices)
+		return p, nil
 	}
 }

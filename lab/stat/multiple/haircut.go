@@ -28,7 +28,8 @@ func MonthlySR(annual, rho float64) (float64, stat.Reason) {
 // HaircutOf turns an annual Sharpe ratio of so many monthly returns into a two-sided p
 // (Student's t with months - 1 degrees of freedom), lets adjust raise it, and turns it
 // back. The reason is NotApplicable when the ratio is not above 0: there is nothing to
-// cut; T and the p-values are set all the same. Source: Harvey and Liu (2015).
+// cut; T and the p-values are set all the same. A p that is not raised cuts nothing.
+// Source: Harvey and Liu (2015).
 func HaircutOf(annual, months float64, adjust func(p float64) float64) (Haircut, stat.Reason) {
 	df := months - 1
 	return haircut(annual, months, adjust,
@@ -53,10 +54,16 @@ func haircut(annual, months float64, adjust, twoSided, inverse func(float64) flo
 	if !(annual > 0) {
 		return h, stat.NotApplicable
 	}
-	if _, why := stat.Finite(inverse(h.AdjustedP)); why != "" {
+	t, why := stat.Finite(inverse(h.AdjustedP))
+	if why != "" {
 		return h, why
 	}
-	h.HaircutSR = inverse(h.AdjustedP) / perT
+	// The way to the p-value and back leaves a trace of rounding: a p that is not raised
+	// gives the ratio back as it was, and none makes it larger.
+	h.HaircutSR = annual
+	if h.AdjustedP != h.P {
+		h.HaircutSR = min(annual, t/perT)
+	}
 	h.Haircut = 1 - h.HaircutSR/annual
 	return h, ""
 }

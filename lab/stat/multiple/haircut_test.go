@@ -1,6 +1,7 @@
 package multiple_test
 
 import (
+	"math"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -38,7 +39,12 @@ func TestHaircutAtTheEnds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sr, months := rapid.Float64Range(.01, 3).Draw(t, "sr"), rapid.Float64Range(2, 1000).Draw(t, "months")
 		h, why := multiple.HaircutOf(sr, months, same)
-		if why != "" || h.Haircut > 1e-9 || h.Haircut < -1e-9 {
+		if why != "" || h.Haircut != 0 || h.HaircutSR != sr {
+			t.Fatalf("%+v %s", h, why)
+		}
+		// However little the p is raised, nothing is given.
+		h, why = multiple.HaircutOf(sr, months, func(p float64) float64 { return math.Nextafter(p, 1) })
+		if why != "" || h.Haircut < 0 || h.HaircutSR > sr {
 			t.Fatalf("%+v %s", h, why)
 		}
 		h, why = multiple.HaircutOf(sr, months, func(float64) float64 { return 7 })

@@ -1,6 +1,7 @@
 package superior
 
 import (
+	"context"
 	"math"
 
 	"github.com/assay-run/assay/lab/stat"
@@ -20,16 +21,16 @@ type SPA struct {
 // ways: lower by max(d, 0), upper by d, consistent by d unless that is below the
 // threshold, then not at all; their p-values ascend in the order lower, consistent,
 // upper. The reasons are TooFewReturns below three rows, where ln ln T has no root, and
-// ZeroVariance when a column is constant. Source: Hansen (2005), A Test for Superior
-// Predictive Ability.
-func (p *Panel) SPA(meanBlock float64) (SPA, stat.Reason) {
+// ZeroVariance when a column is constant, the error is only that of ctx. Source: Hansen
+// (2005), A Test for Superior Predictive Ability.
+func (p *Panel) SPA(ctx context.Context, meanBlock float64) (SPA, stat.Reason, error) {
 	n := float64(len(p.rows))
 	if n < 3 {
-		return SPA{}, stat.TooFewReturns
+		return SPA{}, stat.TooFewReturns, nil
 	}
-	omega, why := p.deviations(meanBlock)
-	if why != "" {
-		return SPA{}, why
+	omega, why, err := p.deviations(ctx, meanBlock)
+	if why != "" || err != nil {
+		return SPA{}, why, err
 	}
 	out := SPA{Omega: omega, Threshold: make([]float64, len(omega))}
 	root, width := p.root(), math.Sqrt(2*math.Log(math.Log(n))/n)
@@ -52,5 +53,5 @@ func (p *Panel) SPA(meanBlock float64) (SPA, stat.Reason) {
 		})
 	}
 	out.Lower, out.Consistent, out.Upper = around(lower), around(consistent), around(p.means)
-	return out, ""
+	return out, "", nil
 }

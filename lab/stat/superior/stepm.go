@@ -1,6 +1,7 @@
 package superior
 
 import (
+	"context"
 	"math"
 	"slices"
 
@@ -21,12 +22,12 @@ type StepM struct {
 // StepM finds the columns that beat the benchmark with a familywise error of at most
 // alpha: reject every t_k above the critical value, the quantile 1 - alpha of the
 // largest studentised and recentred replica among the columns that are left, and repeat
-// until nothing is rejected. The reasons are those of SPA. Source: Romano and Wolf
+// until nothing is rejected. The reasons and the error are those of SPA. Source: Romano and Wolf
 // (2005), Stepwise Multiple Testing as Formalized Data Snooping.
-func (p *Panel) StepM(meanBlock, alpha float64) (StepM, stat.Reason) {
-	omega, why := p.deviations(meanBlock)
-	if why != "" {
-		return StepM{}, why
+func (p *Panel) StepM(ctx context.Context, meanBlock, alpha float64) (StepM, stat.Reason, error) {
+	omega, why, err := p.deviations(ctx, meanBlock)
+	if why != "" || err != nil {
+		return StepM{}, why, err
 	}
 	out := StepM{Rejected: []int{}}
 	root := p.root()
@@ -36,6 +37,9 @@ func (p *Panel) StepM(meanBlock, alpha float64) (StepM, stat.Reason) {
 		left = append(left, k)
 	}
 	for len(left) > 0 {
+		if ctx.Err() != nil {
+			return StepM{}, "", context.Cause(ctx)
+		}
 		maxima := make([]float64, len(p.replicas))
 		for b, means := range p.replicas {
 			maxima[b] = math.Inf(-1)
@@ -58,5 +62,5 @@ func (p *Panel) StepM(meanBlock, alpha float64) (StepM, stat.Reason) {
 		}
 	}
 	slices.Sort(out.Rejected)
-	return out, ""
+	return out, "", nil
 }

@@ -1,6 +1,8 @@
 package superior_test
 
 import (
+	"context"
+	"errors"
 	"math"
 	"slices"
 	"testing"
@@ -20,6 +22,31 @@ func near(t *testing.T, what string, got, want, tolerance float64) {
 	}
 }
 
+// panelOf, spa and stepM are for panels that nobody interrupts.
+func panelOf(rows [][]float64, drawn [][]int) *superior.Panel {
+	p, err := superior.NewPanel(context.Background(), rows, drawn)
+	if err != nil {
+		panic(err)
+	}
+	return p
+}
+
+func spa(p *superior.Panel, block float64) (superior.SPA, stat.Reason) {
+	r, why, err := p.SPA(context.Background(), block)
+	if err != nil {
+		panic(err)
+	}
+	return r, why
+}
+
+func stepM(p *superior.Panel, block, alpha float64) (superior.StepM, stat.Reason) {
+	r, why, err := p.StepM(context.Background(), block, alpha)
+	if err != nil {
+		panic(err)
+	}
+	return r, why
+}
+
 // noise is a panel of n observations whose column k has the mean means[k].
 func noise(seed uint64, n int, means ...float64) [][]float64 {
 	s := random.New(seed, random.Noise, 0)
@@ -35,7 +62,7 @@ func noise(seed uint64, n int, means ...float64) [][]float64 {
 // Two rows and hand-made replicas: every number can be followed.
 func TestRealityCheckByHand(t *testing.T) {
 	rows := [][]float64{{1, 0}, {3, 1}}
-	p := superior.NewPanel(rows, [][]int{{0, 0}, {1, 1}, {0, 1}, {1, 0}})
+	p := panelOf(rows, [][]int{{0, 0}, {1, 1}, {0, 1}, {1, 0}})
 	statistic, test := p.RealityCheck()
 	// Means 2 and 0.5. The replicas are off by (-1, -.5), (1, .5), (0, 0), (0, 0).
 	near(t, "statistic", statistic, 2*math.Sqrt2, 1e-15)
@@ -43,7 +70,7 @@ func TestRealityCheckByHand(t *testing.T) {
 		t.Errorf("%+v", test)
 	}
 	// A best strategy that loses is reached by every replica that does not fall further.
-	p = superior.NewPanel([][]float64{{-1, -2}, {-3, -2}}, [][]int{{0, 0}, {1, 1}, {0, 1}, {1, 0}})
+	p = panelOf([][]float64{{-1, -2}, {-3, -2}}, [][]int{{0, 0}, {1, 1}, {0, 1}, {1, 0}})
 	if statistic, test := p.RealityCheck(); statistic != -2*math.Sqrt2 || test.AsExtreme != 4 || test.P != 1 {
 		t.Errorf("%v %+v", statistic, test)
 	}
@@ -51,8 +78,8 @@ func TestRealityCheckByHand(t *testing.T) {
 
 func TestSPAFindsWhatIsThere(t *testing.T) {
 	rows := noise(1, 300, 0, .3, -.2, 0)
-	p := superior.NewPanel(rows, bootstrap.Replicas(1, 199, 300, 3))
-	r, why := p.SPA(3)
+	p := panelOf(rows, bootstrap.Replicas(1, 199, 300, 3))
+	r, why := spa(p, 3)
 	if why != "" {
 		t.Fatal(why)
 	}
@@ -75,11 +102,11 @@ func TestSPAFindsWhatIsThere(t *testing.T) {
 func TestPoorColumnsDoNotCount(t *testing.T) {
 	rows := noise(7, 300, .1, -9, -9, -9, -9, -9, -9, -9, -9)
 	drawn := bootstrap.Replicas(1, 499, 300, 2)
-	all, _ := superior.NewPanel(rows, drawn).SPA(2)
+	all, _ := spa(panelOf(rows, drawn), 2)
 	for i := range rows {
 		rows[i] = rows[i][:1]
 	}
-	alone, _ := superior.NewPanel(rows, drawn).SPA(2)
+	alone, _ := spa(panelOf(rows, drawn), 2)
 	if all.Consistent != alone.Consistent || all.Upper.AsExtreme <= all.Consistent.AsExtreme {
 		t.Errorf("with %+v, alone %+v", all, alone)
 	}
@@ -95,8 +122,8 @@ func TestTheRecentringsAreOrdered(t *testing.T) {
 				rows[i] = append(rows[i], rapid.Float64Range(-1, 1).Draw(t, "d"))
 			}
 		}
-		p := superior.NewPanel(rows, bootstrap.Replicas(rapid.Uint64().Draw(t, "seed"), 49, n, 2))
-		r, why := p.SPA(2)
+		p := panelOf(rows, bootstrap.Replicas(rapid.Uint64().Draw(t, "seed"), 49, n, 2))
+		r, why := spa(p, 2)
 		if why != "" {
 			return
 		}
@@ -111,8 +138,8 @@ func TestTheRecentringsAreOrdered(t *testing.T) {
 
 func TestStepM(t *testing.T) {
 	rows := noise(2, 400, 0, .5, -.1, .4, .01)
-	p := superior.NewPanel(rows, bootstrap.Replicas(1, 499, 400, 2))
-	r, why := p.StepM(2, .05)
+	p := panelOf(rows, bootstrap.Replicas(1, 499, 400, 2))
+	r, why := stepM(p, 2, .05)
 	if why != "" || !slices.Equal(r.Rejected, []int{1, 3}) {
 		t.Fatalf("%+v %s", r, why)
 	}
@@ -132,7 +159,7 @@ func TestStepM(t *testing.T) {
 	}
 	// When all are rejected there is no step without a rejection.
 	good := noise(3, 400, 2, 3)
-	r, _ = superior.NewPanel(good, bootstrap.Replicas(1, 99, 400, 2)).StepM(2, .1)
+	r, _ = stepM(panelOf(good, bootstrap.Replicas(1, 99, 400, 2)), 2, .1)
 	if !slices.Equal(r.Rejected, []int{0, 1}) || len(r.CriticalValues) != 1 {
 		t.Errorf("%+v", r)
 	}
@@ -143,8 +170,8 @@ func TestStepMHoldsItsLevel(t *testing.T) {
 	const trials = 200
 	wrong := 0
 	for k := range uint64(trials) {
-		p := superior.NewPanel(noise(k, 100, make([]float64, 10)...), bootstrap.Replicas(k, 99, 100, 1))
-		if r, _ := p.StepM(1, .1); len(r.Rejected) > 0 {
+		p := panelOf(noise(k, 100, make([]float64, 10)...), bootstrap.Replicas(k, 99, 100, 1))
+		if r, _ := stepM(p, 1, .1); len(r.Rejected) > 0 {
 			wrong++
 		}
 	}
@@ -154,19 +181,64 @@ func TestStepMHoldsItsLevel(t *testing.T) {
 }
 
 func TestNothingToTest(t *testing.T) {
-	flat := superior.NewPanel([][]float64{{1, 2}, {1, 3}, {1, 5}}, [][]int{{0, 1, 2}})
-	if _, why := flat.SPA(2); why != stat.ZeroVariance {
+	flat := panelOf([][]float64{{1, 2}, {1, 3}, {1, 5}}, [][]int{{0, 1, 2}})
+	if _, why := spa(flat, 2); why != stat.ZeroVariance {
 		t.Error(why)
 	}
-	if _, why := flat.StepM(2, .1); why != stat.ZeroVariance {
+	if _, why := stepM(flat, 2, .1); why != stat.ZeroVariance {
 		t.Error(why)
 	}
-	short := superior.NewPanel([][]float64{{1}, {2}}, [][]int{{0, 1}})
-	if _, why := short.SPA(2); why != stat.TooFewReturns {
+	short := panelOf([][]float64{{1}, {2}}, [][]int{{0, 1}})
+	if _, why := spa(short, 2); why != stat.TooFewReturns {
 		t.Error(why)
 	}
-	if _, why := superior.NewPanel([][]float64{{1}}, [][]int{{0}}).StepM(2, .1); why != stat.TooFewReturns {
+	if _, why := stepM(panelOf([][]float64{{1}}, [][]int{{0}}), 2, .1); why != stat.TooFewReturns {
 		t.Error(why)
+	}
+}
+
+// stopping is a context that is done after it has been asked so many times.
+type stopping struct {
+	context.Context
+	left *int
+}
+
+func (s stopping) Err() error {
+	if *s.left--; *s.left < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// Whoever has had enough is heard between replicas, columns and steps, wherever that is.
+func TestPanelsAreInterrupted(t *testing.T) {
+	rows := noise(2, 60, 0, .5, -.1)
+	drawn := bootstrap.Replicas(1, 9, 60, 2)
+	work := func(ctx context.Context) error {
+		p, err := superior.NewPanel(ctx, rows, drawn)
+		if err != nil {
+			return err
+		}
+		if _, _, err := p.SPA(ctx, 2); err != nil {
+			return err
+		}
+		// The deviations are there already, but those of another block are not.
+		_, _, err = p.StepM(ctx, 3, .05)
+		return err
+	}
+	asked := 0
+	for ; ; asked++ {
+		left := asked
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := work(stopping{ctx, &left}); err == nil {
+			break
+		} else if !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+	}
+	if asked < 9+3+3+1 {
+		t.Errorf("%d chances to stop", asked)
 	}
 }
 
@@ -175,6 +247,6 @@ func BenchmarkSPA(b *testing.B) {
 	rows := noise(1, 1217, make([]float64, 200)...)
 	drawn := bootstrap.Replicas(1, 999, 1217, 7)
 	for b.Loop() {
-		superior.NewPanel(rows, drawn).SPA(7)
+		spa(panelOf(rows, drawn), 7)
 	}
 }

@@ -58,3 +58,25 @@ func Costs(levels []null.Cost) File {
 	}
 	return s.file()
 }
+
+// Objective is the best one of a search: the trial that has it, and its value. Without one
+// the trial is -1 and the value nil.
+type Objective struct {
+	Variant string
+	Replica int
+	Trial   int
+	Value   *float64
+}
+
+// Objectives is objectives.csv of permuted_selection: a row per search.
+func Objectives(list []Objective) File {
+	s := newSheet(judge.PermutedSelection, "objectives.csv", "variant", "replica", "trial_index", "objective")
+	for _, o := range list {
+		trial := ""
+		if o.Trial >= 0 {
+			trial = strconv.Itoa(o.Trial)
+		}
+		s.row(o.Variant, strconv.Itoa(o.Replica), trial, optional(o.Value))
+	}
+	return s.file()
+}

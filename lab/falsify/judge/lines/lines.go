@@ -5,7 +5,9 @@
 // objects with the fields kind and time among others. A decision is a line of kind intent
 // or reject: what the strategy wanted. Orders and fills follow from it.
 //
-// It imports host/digest and the market nouns.
+// A View takes the lines of a market that was seen otherwise back to the market as it was.
+//
+// It imports host/digest, host/metric for its rounding, and the market nouns.
 package lines
 
 import (

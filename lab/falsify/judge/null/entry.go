@@ -69,12 +69,20 @@ func NewRandomEntry(r *Run) (*RandomEntry, stat.Reason, error) {
 	return m, "", nil
 }
 
-// Sharpes are the Sharpe ratios of so many replicas; nil where one is undefined. Stream:
-// random_entry.
-func (m *RandomEntry) Sharpes(seed uint64, replicas int) []*float64 {
-	out := make([]*float64, replicas)
+// Drawn is how one replica has done: its Sharpe ratio, nil where it is undefined, its
+// return and its largest drawdown, fractions, and its profit in the quote currency.
+type Drawn struct {
+	Sharpe                        *float64
+	Return, MaxDrawdown, NetMoney float64
+}
+
+// Draw plays so many replicas. Stream: random_entry.
+func (m *RandomEntry) Draw(seed uint64, replicas int) []Drawn {
+	out := make([]Drawn, replicas)
+	cash := m.grid.curve.Equity[0]
 	for i := range out {
-		out[i] = m.grid.annual(m.play(m.arrange(random.New(seed, random.RandomEntry, uint64(i)))))
+		b := m.play(m.arrange(random.New(seed, random.RandomEntry, uint64(i))))
+		out[i] = Drawn{m.grid.annual(b.returns), b.last/cash - 1, b.drawdown, b.last - cash}
 	}
 	return out
 }
@@ -143,9 +151,16 @@ func multiset(s *random.Stream, n, most int) []int {
 	return out
 }
 
-// play keeps the books over the events and returns the returns of the main sample. An
-// account at 0 or below is over: its last return is the one that took it there.
-func (m *RandomEntry) play(events []event) []float64 {
+// books are those of one replica: the returns of the main sample, the equity at its end and
+// the largest drawdown of the steps.
+type books struct {
+	returns        []float64
+	last, drawdown float64
+}
+
+// play keeps the books over the events. An account at 0 or below is over: its last return
+// is the one that took it there.
+func (m *RandomEntry) play(events []event) books {
 	g := m.grid
 	cash, quantity := g.curve.Equity[0], make([]float64, len(g.marks))
 	equity := func(step int) float64 {
@@ -157,33 +172,37 @@ func (m *RandomEntry) play(events []event) []float64 {
 		}
 		return sum
 	}
-	var returns []float64
-	last := 0.0
-	// Shares are of the equity at the close before, whatever else happens at the open.
-	step, have := -1, 0.0
+	var out books
+	peak, last, at := cash, 0.0, 0
 	for _, level := range g.levels {
-		for ; len(events) > 0 && events[0].step <= level; events = events[1:] {
-			e := events[0]
-			if e.step != step {
-				step, have = e.step, equity(e.step-1)
+		for ; at <= level; at++ {
+			// Shares are of the equity at the close before, whatever else happens at the open.
+			have := 0.0
+			if len(events) > 0 && events[0].step <= at {
+				have = equity(at - 1)
 			}
-			if !e.enter {
-				notional := quantity[e.symbol] * e.open
-				cash += notional - float64(e.of.cost*max(notional, -notional))
-				quantity[e.symbol] = 0
-			} else if have > 0 {
-				notional := e.of.share * have
-				quantity[e.symbol] = e.of.sign * notional / e.open
-				cash -= float64(e.of.sign*notional) + float64(e.of.cost*notional)
+			for ; len(events) > 0 && events[0].step <= at; events = events[1:] {
+				e := events[0]
+				if !e.enter {
+					notional := quantity[e.symbol] * e.open
+					cash += notional - float64(e.of.cost*max(notional, -notional))
+					quantity[e.symbol] = 0
+				} else if have > 0 {
+					notional := e.of.share * have
+					quantity[e.symbol] = e.of.sign * notional / e.open
+					cash -= float64(e.of.sign*notional) + float64(e.of.cost*notional)
+				}
 			}
+			out.last = equity(at)
+			peak = max(peak, out.last)
+			out.drawdown = max(out.drawdown, 1-out.last/peak)
 		}
-		now := equity(level)
 		if last > 0 {
-			returns = append(returns, now/last-1)
+			out.returns = append(out.returns, out.last/last-1)
 		}
-		if last = now; last <= 0 {
+		if last = out.last; last <= 0 {
 			break
 		}
 	}
-	return returns
+	return out
 }

@@ -26,7 +26,7 @@ func TestRandomEntryWithoutRoomIsTheRun(t *testing.T) {
 		if why != "" || err != nil {
 			t.Fatal(why, err)
 		}
-		for _, sr := range m.Sharpes(1, 3) {
+		for _, sr := range sharpes(m, 1, 3) {
 			near(t, "Sharpe ratio", *sr, sharpeOf(t, r), 1e-6) // the books round to cents of cents
 		}
 	}
@@ -51,7 +51,7 @@ func TestNoRandomEntry(t *testing.T) {
 	}
 	whole.Candles = []*market.Series{walk("A/Q", 80, 1)}
 	got, _, err := null.NewRandomEntry(whole)
-	if err != nil || *got.Sharpes(1, 1)[0] != *want.Sharpes(1, 1)[0] {
+	if err != nil || *sharpes(got, 1, 1)[0] != *sharpes(want, 1, 1)[0] {
 		t.Error("candles behind the end matter: ", err)
 	}
 	strange := walk("A/Q", 60, 1)
@@ -83,7 +83,7 @@ func TestEveryArrangementIsEquallyLikely(t *testing.T) {
 	}
 	const draws = 12000
 	counts := map[float64]int{}
-	for _, sr := range m.Sharpes(5, draws) {
+	for _, sr := range sharpes(m, 5, draws) {
 		counts[math.Round(*sr*1e9)]++
 	}
 	// 5 intervals, 2 holdings: C(5, 2) places times 2 orders.
@@ -111,7 +111,7 @@ func TestReplicasStandAlone(t *testing.T) {
 		if why != "" || err != nil {
 			rt.Skip(why, err)
 		}
-		many, few := m.Sharpes(seed, 5), m.Sharpes(seed, 2)
+		many, few := sharpes(m, seed, 5), sharpes(m, seed, 2)
 		for i := range few {
 			if (few[i] == nil) != (many[i] == nil) || few[i] != nil && *few[i] != *many[i] {
 				rt.Fatal("replica ", i)
@@ -132,7 +132,7 @@ func TestRandomEntryIsCalibrated(t *testing.T) {
 			t.Fatal(why, err)
 		}
 		reached, base := 0, sharpeOf(t, r)
-		for _, sr := range m.Sharpes(k, replicas) {
+		for _, sr := range sharpes(m, k, replicas) {
 			if *sr >= base {
 				reached++
 			}
@@ -172,6 +172,6 @@ func BenchmarkRandomEntry(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		m.Sharpes(1, 199)
+		sharpes(m, 1, 199)
 	}
 }

@@ -154,3 +154,12 @@ func noise(candles []*market.Series, seed uint64) []hold {
 	}
 	return out
 }
+
+// sharpes are the Sharpe ratios of replicas.
+func sharpes(m *null.RandomEntry, seed uint64, replicas int) []*float64 {
+	var out []*float64
+	for _, d := range m.Draw(seed, replicas) {
+		out = append(out, d.Sharpe)
+	}
+	return out
+}

@@ -197,24 +197,89 @@ func TestBySymbol(t *testing.T) {
 
 func TestWithoutBest(t *testing.T) {
 	run := func(n int) *null.Run {
-		r := &null.Run{Results: &result.Results{InitialCash: "1000", FinalValue: "1100"}}
+		candles := []*market.Series{walk("A/Q", 2*n+3, 1)}
+		var holds []hold
 		for i := range n {
-			r.Results.Trades = append(r.Results.Trades, market.Trade{PnL: decimal.MustNew(int64(i*7%n), 0)})
+			holds = append(holds, hold{0, 1 + 2*i, 2 + 2*i, 1, .9})
 		}
-		return r
+		return play(t, candles, holds, .001)
 	}
-	for _, c := range []struct {
-		trades, removed int
-		net             string
-	}{{1, 1, "100"}, {19, 1, "82"}, {39, 1, "62"}, {40, 2, "23"}} {
-		o, why, err := null.WithoutBest(run(c.trades))
-		if why != "" || err != nil || o.Removed != c.removed || o.Net.String() != c.net {
+	for _, c := range []struct{ trades, removed int }{{1, 1}, {19, 1}, {39, 1}, {40, 2}} {
+		r := run(c.trades)
+		o, why, err := null.WithoutBest(r)
+		if why != "" || err != nil || o.Removed != c.removed {
 			t.Errorf("%d trades: %+v, %s, %v", c.trades, o, why, err)
 		}
+		// One after the other, so that each has multiplied the account.
+		var factors []float64
+		equity, left := float64(cash), 1.0
+		for i := range r.Results.Trades {
+			pnl, _ := r.Results.Trades[i].PnL.Float64()
+			factors = append(factors, 1+pnl/equity)
+			equity += pnl
+		}
+		slices.Sort(factors)
+		for _, f := range factors[:len(factors)-c.removed] {
+			left *= f
+		}
+		near(t, "net return", o.Net, left-1, 1e-9)
 	}
 	if _, why, err := null.WithoutBest(run(0)); why != stat.NoTrades || err != nil {
 		t.Error(why, err)
 	}
+}
+
+// An account that has grown a thousandfold and is given its last, best trade back in money
+// would owe eighteen times what it began with. In proportion it has what the others made.
+func TestWithoutBestOfAGrownAccount(t *testing.T) {
+	s := &market.Series{Symbol: "A/Q", Timeframe: market.MustTimeframe("1d")}
+	price := 1.0
+	var holds []hold
+	for i := range 24 {
+		next := price
+		if i%2 == 1 {
+			next = price * 2 // each trade doubles
+		}
+		if i == 21 {
+			next = price * 2.5 // the best, when there is most
+		}
+		s.Append(market.Candle{OpenTime: y2020.Add(time.Duration(i) * 24 * time.Hour), Open: price, Close: next, High: next, Low: price, Volume: 1})
+		if price = next; i%2 == 1 && i < 23 {
+			holds = append(holds, hold{0, i, i + 1, 1, 1})
+		}
+	}
+	r := play(t, []*market.Series{s}, holds, 0)
+	o, why, err := null.WithoutBest(r)
+	if why != "" || err != nil || o.Removed != 1 {
+		t.Fatal(o, why, err)
+	}
+	near(t, "net return", o.Net, 1<<10-1, 1e-6)
+	// What is still open at the end stays in, a loss as well as a win.
+	r = play(t, []*market.Series{s}, append(holds[:10:10], hold{0, 21, 0, 1, .5}), 0)
+	if o, _, err = null.WithoutBest(r); err != nil {
+		t.Fatal(err)
+	}
+	near(t, "net return with an open position", o.Net, math.Pow(2, 9)*(1+.5*(2.5*2-1))-1, 1e-6)
+}
+
+// A replica has the numbers of a run: its return, its drawdown and its money, too.
+func TestReplicasHaveAllNumbers(t *testing.T) {
+	candles := []*market.Series{walk("A/Q", 60, 1)}
+	r := play(t, candles, []hold{{0, 1, 59, 1, .9}}, .002) // there is one place for it
+	m, why, err := null.NewRandomEntry(r)
+	if why != "" || err != nil {
+		t.Fatal(why, err)
+	}
+	report, err := metric.Compute(r.Input)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := m.Draw(1, 1)[0]
+	for key, x := range map[string]float64{"total_return": got.Return, "max_drawdown": got.MaxDrawdown} {
+		want, _ := report.Metrics.Get(key)
+		near(t, key, x, want, 1e-6)
+	}
+	near(t, "net", got.NetMoney, got.Return*cash, 1e-6)
 }
 
 func TestCostOf(t *testing.T) {

@@ -30,11 +30,7 @@ func ShuffleTrades(r *Run, seed uint64, orders int) (*Drawdowns, stat.Reason, er
 	if err != nil {
 		return nil, "", err
 	}
-	factors := make([]float64, len(r.Input.Trades))
-	for i := range factors {
-		t := &r.Input.Trades[i]
-		factors[i] = max(1+float(t.PnL)/g.before(t.EntryTime), 0)
-	}
+	factors := g.factors()
 	if len(factors) == 0 || orders < 1 {
 		return nil, stat.NoTrades, nil
 	}

@@ -1,6 +1,7 @@
 package null
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/govalues/decimal"
@@ -58,32 +59,65 @@ const outlierShare = 20
 // Outliers is a run without its best trades.
 type Outliers struct {
 	Removed int
-	// Net is the net profit without them.
-	Net decimal.Decimal
+	// Net is the return without them, a fraction of the initial cash.
+	Net float64
 }
 
-// WithoutBest takes the profit of the best 5 % of the closed trades, rounded down but at
-// least one, out of the net profit. The reason is NoTrades.
+// WithoutBest leaves the best 5 % of the closed trades out, rounded down but at least one,
+// and compounds what the others have earned in proportion to the equity before each, as
+// ShuffleTrades does: in money, what a grown account has won with one trade is more than
+// the small one that it would have been. What is still open counts as a trade that has not
+// ended and is never left out. The reason is NoTrades.
 func WithoutBest(r *Run) (Outliers, stat.Reason, error) {
-	best := make([]decimal.Decimal, 0, len(r.Results.Trades))
-	for i := range r.Results.Trades {
-		best = append(best, r.Results.Trades[i].PnL)
-	}
-	if len(best) == 0 {
+	if len(r.Input.Trades) == 0 {
 		return Outliers{}, stat.NoTrades, nil
 	}
-	slices.SortFunc(best, func(a, b decimal.Decimal) int { return b.Cmp(a) })
-	out := Outliers{Removed: max(len(best)/outlierShare, 1)}
-	lost, err := sum(best[:out.Removed]...)
+	g, err := newGrid(r)
 	if err != nil {
 		return Outliers{}, "", err
 	}
-	all, err := r.Net()
+	factors := g.factors()
+	slices.SortFunc(factors, func(a, b float64) int { return cmp.Compare(b, a) })
+	out := Outliers{Removed: max(len(factors)/outlierShare, 1)}
+	left, err := g.open()
 	if err != nil {
 		return Outliers{}, "", err
 	}
-	out.Net, err = all.Sub(lost)
-	return out, "", err
+	for _, f := range factors[out.Removed:] {
+		left *= f
+	}
+	out.Net = left - 1
+	return out, "", nil
+}
+
+// factors are what each closed trade has multiplied the equity before it with, at least 0.
+func (g *grid) factors() []float64 {
+	out := make([]float64, len(g.run.Input.Trades))
+	for i := range out {
+		t := &g.run.Input.Trades[i]
+		out[i] = max(1+float(t.PnL)/g.before(t.EntryTime), 0)
+	}
+	return out
+}
+
+// open is what the positions that are left have multiplied the equity with that would be
+// there without them, at least 0.
+func (g *grid) open() (float64, error) {
+	var parts []decimal.Decimal
+	for i := range g.run.Results.Positions {
+		p := &g.run.Results.Positions[i]
+		parts = append(parts, p.UnrealizedPnL, p.RealizedPnL, p.Fees.Neg())
+	}
+	pnl, err := sum(parts...)
+	if err != nil || pnl.IsZero() {
+		return 1, err
+	}
+	final := g.curve.Equity[len(g.curve.Equity)-1]
+	before := final - float(pnl)
+	if before <= 0 {
+		return 1, nil // they are all there is
+	}
+	return max(final/before, 0), nil
 }
 
 func sum(parts ...decimal.Decimal) (total decimal.Decimal, err error) {

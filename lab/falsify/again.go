@@ -1,0 +1,81 @@
+package falsify
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+
+	"github.com/assay-run/assay/host/artifact"
+	"github.com/assay-run/assay/host/digest"
+	"github.com/assay-run/assay/lab/evaluate"
+	"github.com/assay-run/assay/lab/falsify/profile"
+	"github.com/assay-run/assay/lab/selection"
+)
+
+// Again attacks once more as a stored falsification did: the same base, profile and ledger
+// of trials. Nothing is stored. The error is an *evaluate.Error INPUTS_MISSING when one of
+// them is not what it was, so that the same question cannot be asked any more.
+func Again(ctx context.Context, h *evaluate.Host, slug, runID string, r *artifact.Request, progress func(done, planned int64, failed int)) (*evaluate.Answer, error) {
+	missing := func(message string) error {
+		return &evaluate.Error{Code: "INPUTS_MISSING", Message: "run " + runID + ": " + message, Details: map[string]any{"run_id": runID}}
+	}
+	var on depends
+	if err := json.Unmarshal(r.Falsification, &on); err != nil {
+		return nil, missing("its request is of no falsification")
+	}
+	dir := h.Artifacts.Dir(runID)
+	summary, err := ReadSummary(dir)
+	if err != nil {
+		return nil, missing("its falsify/summary.json cannot be read")
+	}
+	base, err := Open(ctx, h, slug, summary.BaseRunID)
+	if err != nil {
+		return nil, err
+	}
+	if base.Report.RequestHash != on.BaseRequestHash || base.Report.ResultHash != on.BaseResultHash {
+		return nil, missing("its base " + base.RunID + " is another run now")
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "falsify", "profile.json"))
+	if err != nil || digest.SHA256Hex(text) != on.ProfileSHA256 {
+		return nil, missing("its falsify/profile.json is not the profile of the request")
+	}
+	var p profile.Profile
+	if err := json.Unmarshal(text, &p); err != nil {
+		return nil, err
+	}
+	ledger, err := selection.Read(ctx, h.Registry, h.Artifacts, base.RunID)
+	if err != nil {
+		return nil, err
+	}
+	// Who has looked at the test since does not change what was asked then.
+	ledger.TestPeeks, ledger.PostPeek = on.Ledger.TestPeeks, on.Ledger.PostPeek
+	if !sameLedger(ledger.Digest(), on.Ledger) {
+		return nil, missing("more has been tried in the family since: its ledger of trials is another")
+	}
+	planned, hash, err := planOf(ctx, h, base, p.Full)
+	if err != nil {
+		return nil, err
+	}
+	if hash != on.PlanHash {
+		return nil, missing("its base is of another plan now")
+	}
+	original, err := base.ask(ctx, h, slug)
+	if err != nil {
+		return nil, err
+	}
+	defer original.Close()
+	question, err := h.Vary(original, func(q *evaluate.Question) { q.Kind, q.Falsification = artifact.KindFalsification, r.Falsification })
+	if err != nil {
+		return nil, err
+	}
+	a := &attack{host: h, base: base, options: Options{Profile: p, Progress: progress}, question: question, ledger: ledger, planned: planned, depends: on, profile: text}
+	return h.Run(ctx, question, evaluate.Options{NoReuse: true, Make: a.make, Plan: a.standing()})
+}
+
+// sameLedger compares by value what has a pointer in it.
+func sameLedger(a, b selection.Digest) bool {
+	x, errX := digest.Of(a)
+	y, errY := digest.Of(b)
+	return errX == nil && errY == nil && x == y
+}
