@@ -22,6 +22,8 @@ type Attestation struct {
 	Roles     []string // of the key, at this time
 	Said      *Said
 	Pointer   string // of its envelope in the body
+	// Known says that it was recorded before.
+	Known bool
 }
 
 // Judge is what attestations are judged by.
@@ -32,6 +34,10 @@ type Judge struct {
 	// Excluded are principals that may not approve besides owner, requested_by and
 	// whoever signs the bundle in the same body: those that packed it before.
 	Excluded []string
+	// Recorded says whether an attestation of this bundle was taken before, by its
+	// PAESHA256 and KeyID; nil where none was. What was taken is not judged again: who
+	// posts the same body later gets the same answer.
+	Recorded func(paeSHA256, keyID string) bool
 }
 
 // Attestations is step 5 of the ingest: each attestation of the body is read and judged
@@ -72,8 +78,11 @@ func (j Judge) attestation(p *Post, v any, at string) ([]Attestation, *Error) {
 	if signed.Envelope.PayloadType != PayloadInToto {
 		return nil, field.Refuse(field.InvalidAttestation, at+"/payloadType", "must be %s", PayloadInToto)
 	}
+	sum := digest.SHA256Hex(signed.PAE())
+	known := j.known(signed, sum)
 	signers := j.Trust.Signers(signed, j.Now)
-	if len(signers) == 0 {
+	signers = slices.DeleteFunc(signers, func(k TrustKey) bool { return within(known, k.KeyID) })
+	if len(signers)+len(known) == 0 {
 		return nil, field.Refuse(field.InvalidSignature, at+"/signatures", "no trusted key made any of the signatures")
 	}
 	inside := at + "/payload"
@@ -85,24 +94,37 @@ func (j Judge) attestation(p *Post, v any, at string) ([]Attestation, *Error) {
 	if !said.Names(p.FileSHA256) {
 		return nil, field.Refuse(field.AttestationMismatch, inside, "the bundle of this body is none of the subjects")
 	}
-	if j.Trust.Expired(j.Now) && !said.stops() {
+	if len(signers) > 0 && j.Trust.Expired(j.Now) && !said.stops() {
 		return nil, field.Refuse(field.InvalidSignature, at+"/signatures", "trust.json has expired: only stops are taken")
 	}
-	if err := j.common(said, p.Bundle.CandidateRevisionID, inside); err != nil {
+	if err := j.common(said, p.Bundle.CandidateRevisionID, inside, len(signers) > 0); err != nil {
 		return nil, err
 	}
 	var list []Attestation
-	sum := digest.SHA256Hex(signed.PAE())
-	for _, k := range signers {
-		if !said.within(k.Roles) {
+	for i, k := range append(known, signers...) {
+		old := i < len(known)
+		if !old && !said.within(k.Roles) {
 			return nil, refuseAttestation(field.ReasonRole, inside, "the key has no role for this")
 		}
 		list = append(list, Attestation{
 			Envelope: signed.Envelope, PAESHA256: sum, KeyID: k.KeyID, Principal: k.Principal,
-			Roles: slices.Clone(k.Roles), Said: said, Pointer: at,
+			Roles: slices.Clone(k.Roles), Said: said, Pointer: at, Known: old,
 		})
 	}
 	return list, nil
+}
+
+// known are the signers whose attestation was recorded before, also where their keys have
+// run out since. A key that was revoked says nothing any more, not even once more.
+func (j Judge) known(signed *dsse.Signed, sum string) []TrustKey {
+	if j.Recorded == nil {
+		return nil
+	}
+	return j.Trust.signers(signed, func(k *TrustKey) bool { return k.Status == KeyActive && j.Recorded(sum, k.KeyID) })
+}
+
+func within(keys []TrustKey, id string) bool {
+	return slices.ContainsFunc(keys, func(k TrustKey) bool { return k.KeyID == id })
 }
 
 func refuseAttestation(reason, at, format string, args ...any) *Error {
@@ -111,15 +133,18 @@ func refuseAttestation(reason, at, format string, args ...any) *Error {
 	return err
 }
 
-// common checks what all statements but that about a bundle carry: for whom it is, and
-// from when until when it holds.
-func (j Judge) common(said *Said, id, at string) *Error {
+// common checks what all statements but that about a bundle carry: for whom it is, and,
+// where it is new, from when until when it holds.
+func (j Judge) common(said *Said, id, at string, fresh bool) *Error {
 	c := said.Common
 	if c == nil {
 		return nil
 	}
 	if c.LogOrigin != j.Origin || c.CandidateRevisionID != id {
 		return refuseAttestation(field.ReasonAudience, at, "the statement is for another log or revision")
+	}
+	if !fresh {
+		return nil
 	}
 	made, _ := field.ParseTime(c.MadeAt)
 	until, _ := field.ParseTime(c.ExpiresAt)
@@ -179,7 +204,7 @@ func (j Judge) selfApproval(p *Post, all []Attestation) *Error {
 		}
 	}
 	for _, a := range all {
-		if _, ok := a.Said.Predicate.(*Approval); ok && slices.ContainsFunc(own, func(s string) bool { return SamePrincipal(s, a.Principal) }) {
+		if _, ok := a.Said.Predicate.(*Approval); ok && !a.Known && slices.ContainsFunc(own, func(s string) bool { return SamePrincipal(s, a.Principal) }) {
 			return refuseAttestation(field.ReasonSelfApproval, a.Pointer+"/payload", "owner, requester and packer may not approve")
 		}
 	}

@@ -170,14 +170,21 @@ func (t *Trust) Expired(now time.Time) bool {
 
 // Signers are the keys that count at this time and signed, in the order of trust.json.
 func (t *Trust) Signers(s *dsse.Signed, now time.Time) []TrustKey {
+	return t.signers(s, func(k *TrustKey) bool {
+		return k.Status == KeyActive && !now.Before(k.from) && now.Before(k.until)
+	})
+}
+
+// signers are the keys that are wanted and signed.
+func (t *Trust) signers(s *dsse.Signed, wanted func(*TrustKey) bool) []TrustKey {
 	if t == nil {
 		return nil
 	}
 	var usable []TrustKey
 	var keys []*ecdsa.PublicKey
-	for _, k := range t.Keys {
-		if k.Status == KeyActive && !now.Before(k.from) && now.Before(k.until) {
-			usable, keys = append(usable, k), append(keys, k.key)
+	for i := range t.Keys {
+		if k := &t.Keys[i]; wanted(k) {
+			usable, keys = append(usable, *k), append(keys, k.key)
 		}
 	}
 	var signers []TrustKey

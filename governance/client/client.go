@@ -180,6 +180,23 @@ func (c *Client) Trust(ctx context.Context) (key, trustedRoot []byte, err error)
 	return key, trustedRoot, err
 }
 
+// TrustFile is the trust.json that the plane has in force, nil in open mode. It is not signed.
+func (c *Client) TrustFile(ctx context.Context) (*bundle.Trust, error) {
+	body, err := c.call(ctx, http.MethodGet, nil, "trust", "trust.json")
+	var refused *RefusedError
+	if errors.As(err, &refused) && refused.Status == http.StatusNotFound {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	trust, no := bundle.ParseTrust(body)
+	if no != nil {
+		return nil, c.unreachable(ctx, no)
+	}
+	return trust, nil
+}
+
 // Bundle is the newest submission of a revision. It is proven to be the one that the id
 // names, the seal request apart, which is not part of the id.
 func (c *Client) Bundle(ctx context.Context, revision string) (*bundle.Document, error) {

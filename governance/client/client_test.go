@@ -68,6 +68,9 @@ func TestIngestAndRead(t *testing.T) {
 	if err != nil || info.Origin != planetest.Origin {
 		t.Fatalf("%+v, %v", info, err)
 	}
+	if trust, err := c.TrustFile(ctx); err != nil || trust.Digest() != planetest.Trust(1).Digest() {
+		t.Errorf("%+v, %v", trust, err)
+	}
 	doc := planetest.Good(p.Now())
 	r, err := c.Ingest(ctx, doc, attest(t, doc, bundle.TypeBundle, map[string]any{}, "packer"))
 	if err != nil {

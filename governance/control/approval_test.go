@@ -182,3 +182,39 @@ func TestEnvelopeOfTwo(t *testing.T) {
 		t.Errorf("%s", text)
 	}
 }
+
+// TestAcceptedBodyAgain: a body that was taken is a duplicate for ever, also after its statements
+// have expired, and still a new statement must hold now and each signature must be one.
+func TestAcceptedBodyAgain(t *testing.T) {
+	p := plane(t, planetest.Options{Trust: planetest.Trust(1, func(tr *bundle.Trust) {
+		for i := range tr.Keys {
+			if tr.Keys[i].Principal == "replayer" { // the key runs out on the way, too
+				tr.Keys[i].ValidUntil = bundle.FormatTime(planetest.Start.Add(24 * time.Hour))
+			}
+		}
+	})})
+	doc := planetest.Good(p.Now(), planetest.WithSoaks(p.Now()))
+	replay := planetest.Said{By: "replayer", Type: bundle.TypeReplay, Predicate: planetest.Replay(doc, p.Now())}
+	submit(t, p, http.StatusCreated, doc, planetest.Signed(), replay)
+	agree := approval(t, p, doc, "rita", "risk")
+	submit(t, p, http.StatusCreated, doc, agree)
+	size := p.Store.Size()
+	for _, later := range []time.Duration{0, 2 * 24 * time.Hour, 100 * 24 * time.Hour} {
+		p.Advance(later)
+		a := submit(t, p, http.StatusOK, doc, planetest.Signed(), replay, agree)
+		var rec struct{ Duplicate bool }
+		if err := a.Decode(&rec); err != nil || !rec.Duplicate || p.Store.Size() != size {
+			t.Errorf("after %v: %v, %d entries, want %d: %s", later, err, p.Store.Size(), size, a.Body)
+		}
+	}
+	// The same words, said now by somebody else, have expired.
+	again := agree
+	again.By = "ruth"
+	refusedFor(t, p, doc, again, "INVALID_ATTESTATION", "expired")
+	env := must[dsse.Envelope](t)(doc.Attest(replay.Type, replay.Predicate, planetest.Key("replayer")))
+	env.Signatures[0].Sig = must[dsse.Envelope](t)(doc.Attest(bundle.TypeBundle, map[string]any{}, planetest.Key("replayer"))).Signatures[0].Sig
+	body := must[[]byte](t)(bundle.EncodePost(doc.Canonical, env))
+	if a := must[planetest.Answer](t)(p.Post(body)); a.Code() != "INVALID_SIGNATURE" {
+		t.Errorf("another signature over what was recorded: %d %s", a.Status, a.Code())
+	}
+}

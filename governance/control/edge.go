@@ -58,6 +58,7 @@ func newEdge(p *Plane, hosts listen.Hosts) *edge {
 	add(http.MethodGet, "/trust/governance.pub", p.getStatementKey)
 	add(http.MethodGet, "/trust/log.vkey", p.getLogKey)
 	add(http.MethodGet, "/trust/log.json", p.getLogInfo)
+	add(http.MethodGet, "/trust/trust.json", p.getTrust)
 	return e
 }
 

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -117,7 +118,7 @@ func TestReads(t *testing.T) {
 		"/promotion-state/strategy/sma_cross", "/promotion-plans/family/sma-cross/live", "/pending-experiments/candidate_revision/" + id,
 		"/pending-experiments/candidate_revision/" + id + "/canary", "/pending-experiments/strategy/sma_cross?stage=canary",
 		"/deployable-registry/sma-cross", "/candidate-bundles/" + id, "/facts/0", "/facts/3", "/checkpoint",
-		"/trust/trusted_root.json", "/trust/governance.pub", "/trust/log.vkey", "/trust/log.json",
+		"/trust/trusted_root.json", "/trust/governance.pub", "/trust/log.vkey", "/trust/log.json", "/trust/trust.json",
 	} {
 		a := get(t, p, path, nil)
 		everyAnswer(t, a)
@@ -175,6 +176,31 @@ func TestRegistryIsReissued(t *testing.T) {
 	submit(t, p, http.StatusCreated, planetest.Good(p.Now(), planetest.Params(`{"fast":11}`)))
 	if _, grown := read(); grown.Version != p.Store.Size() || len(grown.Entries) != 2 {
 		t.Errorf("version %d with %d entries", grown.Version, len(grown.Entries))
+	}
+}
+
+// TestRegistryNeverGoesBack: a slow request does not answer an older version than was given
+// out meanwhile, which a service would take for a rollback.
+func TestRegistryNeverGoesBack(t *testing.T) {
+	var p *planetest.Plane
+	var met atomic.Bool
+	var quick promotion.Registry
+	p = plane(t, planetest.Options{At: func(point string) {
+		if point != "registry.signed" || !met.CompareAndSwap(false, true) {
+			return
+		}
+		if _, err := p.Submit(planetest.Good(p.Now(), planetest.Params(`{"fast":11}`))); err != nil {
+			t.Error(err)
+		}
+		if a, err := p.Get("/deployable-registry/sma-cross"); err != nil || a.Decode(&quick) != nil {
+			t.Errorf("%v %s", err, a.Body)
+		}
+	}})
+	submit(t, p, http.StatusCreated, planetest.Good(planetest.Start))
+	var slow promotion.Registry
+	get(t, p, "/deployable-registry/sma-cross", &slow)
+	if quick.Version == 0 || slow.Version != quick.Version {
+		t.Errorf("version %d after %d was given out", slow.Version, quick.Version)
 	}
 }
 

@@ -121,7 +121,7 @@ func (s *submission) judge(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.attest(); err != nil {
+	if err := s.attest(s.p.store.Attested); err != nil {
 		return err
 	}
 	s.p.opts.At("ingest.attested")
@@ -145,9 +145,14 @@ func (s *submission) mayBegin(w *promotion.World) error {
 	return nil
 }
 
-// attest is step 5.
-func (s *submission) attest() error {
-	list, refused := s.post.Attestations(bundle.Judge{Trust: s.trust, Now: s.p.opts.Now(), Origin: s.p.store.Origin(), Excluded: s.excluded})
+// attest is step 5. Of a file that is known, what was recorded is not judged again.
+func (s *submission) attest(recorded func(paeSHA256, keyID string) bool) error {
+	if s.fresh {
+		recorded = nil
+	}
+	list, refused := s.post.Attestations(bundle.Judge{
+		Trust: s.trust, Now: s.p.opts.Now(), Origin: s.p.store.Origin(), Excluded: s.excluded, Recorded: recorded,
+	})
 	if refused != nil {
 		return refused
 	}
@@ -165,7 +170,11 @@ func (s *submission) write(t *store.Tx) error {
 	w := t.World()
 	if w.Trust() != s.trust || !slices.Equal(w.Excluded(s.id), s.excluded) {
 		s.trust, s.excluded = w.Trust(), w.Excluded(s.id)
-		if err := s.attest(); err != nil {
+		recorded := func(paeSHA256, keyID string) bool {
+			_, ok := t.Attested(&bundle.Attestation{PAESHA256: paeSHA256, KeyID: keyID})
+			return ok
+		}
+		if err := s.attest(recorded); err != nil {
 			return err
 		}
 	}

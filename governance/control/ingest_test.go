@@ -106,11 +106,14 @@ func TestFurtherSubmission(t *testing.T) {
 	if second.Bundle.CandidateRevisionID != first.Bundle.CandidateRevisionID {
 		t.Fatal("another core")
 	}
-	submit(t, p, http.StatusCreated, second)
+	submit(t, p, http.StatusCreated, second, planetest.Signed())
 	stands(t, p, first, "paper/active")
 	size := p.Store.Size()
-	submit(t, p, http.StatusCreated, second, planetest.Signed())
-	submit(t, p, http.StatusOK, second, planetest.Signed())
+	drill := planetest.Said{By: "otto", Type: bundle.TypeDrill, Predicate: bundle.Drill{
+		Common: planetest.Common(second, p.Now()), Drill: "kill_switch", Result: "pass", RunID: "drill-1", DoneAt: bundle.FormatTime(p.Now()),
+	}}
+	submit(t, p, http.StatusCreated, second, drill)
+	submit(t, p, http.StatusOK, second, drill, planetest.Signed())
 	if got := p.Store.Size(); got != size+1 {
 		t.Errorf("the log has %d entries, want %d", got, size+1)
 	}

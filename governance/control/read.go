@@ -156,6 +156,24 @@ func (p *Plane) getLogInfo(*request) (*answer, error) {
 	return &answer{body: info, tag: true}, err
 }
 
+// getTrust is the trust.json in force, which the log has as well: whose keys count, and for
+// what. There is none in open mode.
+func (p *Plane) getTrust(*request) (*answer, error) {
+	var trust *bundle.Trust
+	err := p.store.Look(func(w *promotion.World, _ ledger.View) error {
+		trust = w.Trust()
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if trust == nil {
+		return nil, say(codeNotFound, "Open mode: there is no trust.json.")
+	}
+	text, err := trust.Encode()
+	return &answer{raw: text, tag: true}, err
+}
+
 // getHealth says whether the log holds together and who may sign; it is always 200.
 func (p *Plane) getHealth(*request) (*answer, error) {
 	type check struct {

@@ -53,15 +53,15 @@ func (p *Plane) getRegistry(r *request) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
+	p.opts.At("registry.signed")
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	// Two requests may have come here at once: both get the one that is kept.
-	if old, ok := p.registries[family]; ok && old.fresh(size, now) {
+	// Another request may have come here first: its answer is given where it is as good, or
+	// of a longer log, since who has seen that takes an older one for a rollback.
+	if old, ok := p.registries[family]; ok && (old.size > size || old.fresh(size, now)) {
 		return &answer{raw: old.body, tag: true}, nil
 	}
-	if old := p.registries[family]; old.size <= size {
-		p.registries[family] = issued{size, now, body}
-	}
+	p.registries[family] = issued{size, now, body}
 	return &answer{raw: body, tag: true}, nil
 }
 

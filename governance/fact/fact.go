@@ -110,7 +110,7 @@ var fieldTypes = map[Type]reflect.Type{
 	LimitsDeclared:    reflect.TypeFor[bundle.Limits](),
 	LineageComputed:   reflect.TypeFor[Lineage](),
 	AttestationAdded:  reflect.TypeFor[Recorded](),
-	BundleSigned:      reflect.TypeFor[By](),
+	BundleSigned:      reflect.TypeFor[Signature](),
 	ReplayVerified:    reflect.TypeFor[Replay](),
 	ApprovalGranted:   reflect.TypeFor[Approval](),
 	WaiverGranted:     reflect.TypeFor[Waiver](),

@@ -29,12 +29,20 @@ type Lineage struct {
 	DeclaredChangeClass string  `json:"declared_change_class"`
 }
 
-// By is who signed an attestation; it is all that bundle_signed has.
+// By is who signed an attestation.
 type By struct {
 	PAESHA256 string   `json:"pae_sha256"`
 	KeyID     string   `json:"key_id"`
 	Principal string   `json:"principal"`
 	Roles     []string `json:"roles"`
+}
+
+// Signature are the fields of bundle_signed. Files are the SHA-256 of the files that the
+// statement names, sorted: a revision may be submitted in several, and which of them
+// somebody stands for matters.
+type Signature struct {
+	By
+	Files []string `json:"files"`
 }
 
 // Replay are the fields of replay_verified, Approval of approval_granted, and so on: the

@@ -2,6 +2,7 @@ package fact
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/assay-run/assay/governance/bundle"
 )
@@ -126,10 +127,20 @@ func (m *maker) recorded(e *Entry, p *Recorded) error {
 		m.add(kind, "", &Ending{by, *said})
 	case nil:
 		if p.Type == bundle.TypeBundle {
-			m.add(BundleSigned, "", &by)
+			m.add(BundleSigned, "", &Signature{by, files(e.Said.Statement.Subject)})
 		}
 	}
 	return nil
+}
+
+// files are the digests of subjects, sorted, each once.
+func files(subjects []bundle.Subject) []string {
+	list := make([]string, 0, len(subjects))
+	for _, s := range subjects {
+		list = append(list, s.Digest["sha256"])
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
 }
 
 // decision says which stage was left and entered; a change of status only is a fact of

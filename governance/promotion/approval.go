@@ -19,7 +19,7 @@ const (
 // stop. By order of the log.
 func (w *World) promoteApprovals(r *revision, stage bundle.Stage, planDigest string, now time.Time) []approval {
 	return w.valid(r, now, func(a *approval) bool {
-		return a.Action == actionPromote && a.Stage == stage && a.PlanDigest == planDigest && a.seq > r.heldSeq
+		return planDigest != "" && a.Action == actionPromote && a.Stage == stage && a.PlanDigest == planDigest && a.seq > r.heldSeq
 	})
 }
 
@@ -44,11 +44,13 @@ func (w *World) valid(r *revision, now time.Time, fits func(*approval) bool) []a
 		return nil
 	}
 	var list []approval
+	excluded := r.excluded()
 	for i := range r.approvals {
 		a := &r.approvals[i]
 		role := a.Approval.Approval.Role
 		if fits(a) && now.Before(a.expires) && (role == bundle.TrustRisk || role == bundle.TrustApprover) &&
-			w.counts(a.By, role) && !r.excludes(a.Principal) {
+			w.counts(a.By, role) &&
+			!slices.ContainsFunc(excluded, func(p string) bool { return bundle.SamePrincipal(p, a.Principal) }) {
 			list = append(list, *a)
 		}
 	}
@@ -102,17 +104,27 @@ func assign(i int, people []person, slots []string, taken []int, tried []bool) b
 	return false
 }
 
-// approvers are the principals whose approvals let the revision into a stage.
-func (w *World) approvers(r *revision, stage bundle.Stage, planDigest *string, at time.Time) []string {
+// agreed notes by whose approvals a revision enters a stage or goes on. Where people have
+// agreed, what was stopped for all that run the same is no longer.
+func (w *World) agreed(r *revision, by []approval, at time.Time) {
 	names := []string{}
-	if planDigest == nil {
-		return names
-	}
-	for _, a := range w.promoteApprovals(r, stage, *planDigest, at) {
+	for _, a := range by {
 		names = appendNew(names, a.Principal)
 	}
 	slices.Sort(names)
-	return names
+	r.grants, r.approvedBy, r.approvedAt = by, names, at
+	if len(by) > 0 {
+		d := w.deployable(r.bundle.DeployableID)
+		d.halted, d.kill = nil, false
+	}
+}
+
+// approvalsStand says whether the approvals that a place rests on still do: as many as were
+// given are of keys that still count. That one has expired since does not matter.
+func (w *World) approvalsStand(r *revision) bool {
+	required := w.policy.Stage(r.Stage).Approvals
+	left := slices.DeleteFunc(slices.Clone(r.grants), func(a approval) bool { return !w.counts(a.By, a.Approval.Approval.Role) })
+	return missing(required, left) <= missing(required, r.grants)
 }
 
 // mayResume says whether people have agreed to let the revision go on.

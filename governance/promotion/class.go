@@ -1,10 +1,13 @@
 package promotion
 
 import (
+	"fmt"
 	"math/big"
 	"slices"
+	"time"
 
 	"github.com/assay-run/assay/governance/bundle"
+	"github.com/assay-run/assay/governance/fact"
 	"github.com/assay-run/assay/governance/promotion/gate"
 )
 
@@ -85,4 +88,78 @@ func noLooser(a, b *bundle.Limits) bool {
 		atMost(a.MaxPositionValue, b.MaxPositionValue) && atMost(a.MaxDrawdown, b.MaxDrawdown) && atMost(a.MaxDailyLoss, b.MaxDailyLoss) &&
 		a.MaxOrdersPerMinute <= b.MaxOrdersPerMinute && a.MaxInstruments <= b.MaxInstruments && a.MaxVenues <= b.MaxVenues &&
 		collar && (b.QuoteCurrency == "" || a.QuoteCurrency == b.QuoteCurrency)
+}
+
+// vouched says whether somebody stands for the revision: a lab whose key is trusted has
+// signed it. Before there is any trust nobody can, and nobody has to.
+func (w *World) vouched(r *revision) bool {
+	return w.trust == nil || slices.ContainsFunc(r.signed, func(s signature) bool { return w.counts(s.By, bundle.TrustLab) })
+}
+
+// rivals are the other revisions of the same candidate of the same family.
+func (w *World) rivals(r *revision) []*revision {
+	var list []*revision
+	for _, other := range w.byCandidate[r.bundle.Candidate.CandidateID] {
+		if other != r && other.bundle.Candidate.FamilyID == r.bundle.Candidate.FamilyID {
+			list = append(list, other)
+		}
+	}
+	return list
+}
+
+// barred says whether a revision that nobody stands for would take the place of another:
+// an anonymous post moves nothing that is active.
+func (w *World) barred(r *revision, stage bundle.Stage) bool {
+	return !w.vouched(r) && slices.ContainsFunc(w.rivals(r), func(o *revision) bool { return o.active() && o.Stage == stage })
+}
+
+// mayInherit says whether a new revision takes its parent's place. The same thing within
+// limits no looser does when somebody stands for it who was not among those that approved
+// the parent: with the place it gets their approvals, and nobody approves their own. Another
+// plugin does so only if it could stand there by itself: all that is missing for it are
+// people, and two of them have said that it is the same, who signed it and who re-ran it.
+func (w *World) mayInherit(r, parent *revision, now time.Time) bool {
+	if !onPath(parent) || !w.vouched(r) || ownGrant(r, parent.grants) {
+		return false
+	}
+	switch w.changeClass(r) {
+	case bundle.ChangeEvidenceOnly:
+		return true
+	case bundle.ChangeNonMaterial:
+		return w.judge(r, parent.Stage, now).verdict == gate.Pass
+	}
+	return false
+}
+
+// ownGrant says whether one of the approvals is of somebody that r is of.
+func ownGrant(r *revision, grants []approval) bool {
+	own := r.belongsTo()
+	return slices.ContainsFunc(grants, func(a approval) bool {
+		return slices.ContainsFunc(own, func(s string) bool { return bundle.SamePrincipal(s, a.Principal) })
+	})
+}
+
+// inherit gives a revision what its parent had: the way there, the approvals that the
+// place rests on, and the stop if it is suspended. Who approved is said again only where
+// the same thing runs.
+func (w *World) inherit(r *revision, parent string) error {
+	p, ok := w.revisions[parent]
+	if !ok {
+		return fmt.Errorf("%s inherits from a revision that is not in the log", r.id)
+	}
+	for stage, at := range p.entered {
+		if _, ok := r.entered[stage]; !ok {
+			r.entered[stage] = at
+		}
+	}
+	r.from, r.grants, r.demoted, r.wasPaper = p, p.grants, p.demoted, true
+	if r.bundle.DeployableID == p.bundle.DeployableID {
+		r.approvedBy, r.approvedAt = p.approvedBy, p.approvedAt
+	}
+	if r.Status == fact.Suspended && r.stop == nil {
+		r.stop = p.stop
+	}
+	p.heir = r.id
+	w.due[p] = true
+	return nil
 }

@@ -46,7 +46,7 @@ func TestChangeClasses(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			p := trusted(t)
 			parent := p.canary()
-			id := p.submit(p.proven(append([]func(*bundle.Bundle){version("1.1"), child(parent, c.declared)}, c.edits...)...))
+			id := p.submit(p.proven(append([]func(*bundle.Bundle){version("1.1"), child(parent, c.declared)}, c.edits...)...), signature("packer"))
 			class, differs := p.w.ChangeClass(id)
 			if class != c.class || differs != c.differs {
 				t.Errorf("%s, %v", class, differs)
@@ -90,7 +90,7 @@ func TestAnotherPluginWithTheSameTrades(t *testing.T) {
 			replay := statement{c.by, bundle.TypeReplay, bundle.Replay{ParentRevisionID: &parent, Runs: []bundle.ReplayedRun{{
 				RunID: "base", RequestHash: next.Runs[0].RequestHash, ReportSHA256: next.Runs[0].ReportSHA256, Trades: c.trades,
 			}}}}
-			id := p.submit(next, signature("packer"), replay)
+			id := p.submit(next, signature("packer"), replay, drill("otto", "pass"))
 			if class, _ := p.w.ChangeClass(id); class != c.class {
 				t.Error(class)
 			}

@@ -109,14 +109,13 @@ func to(stage bundle.Stage, status fact.Status, cause fact.Cause) fact.StageDeci
 	return fact.StageDecision{To: fact.Place{Stage: stage, Status: status}.String(), Cause: cause}
 }
 
-// first places a new revision: where its parent stands if the change is not material, else
-// in research. What was stopped before it had a place stays so.
-func (w *World) first(r *revision, _ time.Time) (fact.StageDecision, bool) {
+// first places a new revision: where its parent stands if it may inherit that, else in
+// research. What was stopped before it had a place stays so.
+func (w *World) first(r *revision, now time.Time) (fact.StageDecision, bool) {
 	if !r.fresh {
 		return fact.StageDecision{}, false
 	}
-	class := w.changeClass(r)
-	if p, ok := w.revisions[r.parent]; ok && (class == bundle.ChangeEvidenceOnly || class == bundle.ChangeNonMaterial) && onPath(p) {
+	if p, ok := w.revisions[r.parent]; ok && w.mayInherit(r, p, now) {
 		status := p.Status
 		if r.Status == fact.Suspended {
 			status = fact.Suspended
@@ -138,8 +137,8 @@ func onPath(r *revision) bool {
 func (w *World) superseded(r *revision, _ time.Time) (fact.StageDecision, bool) {
 	by := r.heir
 	if by == "" && r.active() {
-		for _, other := range w.byCandidate[r.bundle.Candidate.CandidateID] {
-			if other != r && other.active() && other.Stage == r.Stage && other.enteredSeq > r.enteredSeq {
+		for _, other := range w.rivals(r) {
+			if other.active() && other.Stage == r.Stage && other.enteredSeq > r.enteredSeq {
 				by = other.id
 			}
 		}
@@ -194,7 +193,7 @@ func (w *World) failed(r *revision, now time.Time) (fact.StageDecision, bool) {
 // promoted raises a revision by one stage when the plan passes and people have agreed.
 func (w *World) promoted(r *revision, now time.Time) (fact.StageDecision, bool) {
 	next := nextStage(r)
-	if next == "" || fact.Rank(r.target) < fact.Rank(next) || r.held {
+	if next == "" || fact.Rank(r.target) < fact.Rank(next) || r.held || w.barred(r, next) {
 		return fact.StageDecision{}, false
 	}
 	rules := w.policy.Stage(next)

@@ -36,17 +36,49 @@ func (w *World) ingest(f *fact.Fact, b *fact.Ingested) error {
 		}
 		d := w.deployable(b.DeployableID)
 		d.revisions = append(d.revisions, r)
+		if d.halted != nil { // what runs is stopped, by whatever name it comes
+			r.Status, r.stop = fact.Suspended, d.halted
+		}
 		w.touch(w.byParent[r.id])
 	}
 	w.due[r] = true
-	r.sealSeq, r.target = f.Seq, b.SealRequest.RequestedStage
-	r.requestedBy = appendNew(r.requestedBy, b.SealRequest.RequestedBy)
 	r.verified = r.verified || slices.Contains(b.Rungs, fact.RungVerified)
-	if known {
+	s := submission{file: b.FileSHA256, requestedBy: b.SealRequest.RequestedBy, seq: f.Seq, stage: b.SealRequest.RequestedStage}
+	if !known || w.trust == nil || slices.ContainsFunc(r.signed, func(sig signature) bool { return sig.covers(s.file) }) {
+		r.ask(&s)
+	}
+	r.submissions = append(r.submissions, s)
+	return nil
+}
+
+// ask makes a submission count: it says how far the revision shall go, and who wants it.
+func (r *revision) ask(s *submission) {
+	s.counts = true
+	r.requestedBy = appendNew(r.requestedBy, s.requestedBy)
+	if s.seq >= r.sealSeq {
+		r.sealSeq, r.target = s.seq, s.stage
+	}
+	if s.seq != r.seq {
 		r.held = false
 		r.resubmitted = r.Status == fact.Superseded
 	}
-	return nil
+}
+
+// covers says whether a lab has signed this file. Whether its key still counts does not
+// matter: the request was made.
+func (s *signature) covers(file string) bool {
+	return slices.Contains(s.Roles, bundle.TrustLab) && slices.Contains(s.files, file)
+}
+
+// sign folds a signature; the submissions that it covers count from now on.
+func (r *revision) sign(f *fact.Fact, p *fact.Signature) {
+	sig := signature{said{By: p.By, seq: f.Seq, at: f.At}, p.Files}
+	r.signed = append(r.signed, sig)
+	for i := range r.submissions {
+		if s := &r.submissions[i]; !s.counts && sig.covers(s.file) {
+			r.ask(s)
+		}
+	}
 }
 
 // fold is what each fact about a revision does to it. Facts that change nothing in the
@@ -59,8 +91,8 @@ func (w *World) fold(r *revision, f *fact.Fact) error {
 			r.part(f)
 		}
 	case *fact.Lineage, *fact.Recorded:
-	case *fact.By:
-		r.signed = append(r.signed, said{By: *fields, seq: f.Seq, at: f.At})
+	case *fact.Signature:
+		r.sign(f, fields)
 	case *fact.Replay:
 		d.replays, d.replaySeq = append(d.replays, *fields), append(d.replaySeq, f.Seq)
 		w.touch(d.revisions)
@@ -78,8 +110,7 @@ func (w *World) fold(r *revision, f *fact.Fact) error {
 	case *fact.Incident:
 		w.foldIncident(d, f, fields)
 	case *fact.Suspension:
-		r.suspend(f, fields)
-		w.touchRivals(r)
+		w.suspend(d, f, fields)
 	case *fact.Ending:
 		w.end(r, d, f, fields)
 	case *fact.StageDecision:
@@ -157,44 +188,51 @@ func (w *World) foldIncident(d *deployable, f *fact.Fact, p *fact.Incident) {
 	if p.Severity != "critical" {
 		return
 	}
+	d.kill = true
+	d.halt(f, p.Principal, "incident "+p.IncidentID+": "+p.Reason)
+}
+
+// halt suspends all revisions that have not ended, and those that are still to come until
+// one of them is resumed: who stops one of them means what it runs.
+func (d *deployable) halt(f *fact.Fact, by, reason string) {
+	d.halted = &stop{id: f.ID, seq: f.Seq, reason: reason}
 	for _, r := range d.revisions {
-		r.halt(f, p.Principal, "incident "+p.IncidentID+": "+p.Reason, true)
+		if r.Status.Terminal() {
+			continue
+		}
+		r.Status, r.resubmitted = fact.Suspended, false
+		r.stop, r.heldSeq = d.halted, f.Seq
+		r.note(f, r.Stage, by, reason, nil)
 	}
 }
 
-// halt suspends a revision that has not ended.
-func (r *revision) halt(f *fact.Fact, by, reason string, kill bool) {
-	if r.Status.Terminal() {
-		return
-	}
-	// A stop that kills goes on doing so until the revision is resumed.
-	kill = kill || r.Status == fact.Suspended && r.stop != nil && r.stop.kill
-	r.Status, r.resubmitted = fact.Suspended, false
-	r.stop, r.heldSeq = &stop{id: f.ID, seq: f.Seq, kill: kill, reason: reason}, f.Seq
-	r.note(f, r.Stage, by, reason, nil)
-}
-
-// suspend is a suspension: without a stage to go to it stops the revision where it
-// stands; with a lower one it lowers it, and what is suspended stays so.
-func (r *revision) suspend(f *fact.Fact, p *fact.Suspension) {
+// suspend is a suspension of whatever runs the same: without a stage to go to it stops it
+// where it stands; with a lower one it lowers it. A kill holds until two people have agreed
+// that it goes on.
+func (w *World) suspend(d *deployable, f *fact.Fact, p *fact.Suspension) {
+	d.kill = d.kill || p.Kill
+	w.touch(d.revisions)
 	if p.ToStage == "" {
-		r.halt(f, p.Principal, p.Reason, p.Kill)
+		d.halt(f, p.Principal, p.Reason)
 		return
 	}
+	for _, r := range d.revisions {
+		r.lower(f, p)
+		w.touchRivals(r)
+	}
+}
+
+// lower takes a revision to a lower stage; what is suspended stays so.
+func (r *revision) lower(f *fact.Fact, p *fact.Suspension) {
 	if (r.Status != fact.Active && r.Status != fact.Suspended) || fact.Rank(p.ToStage) >= fact.Rank(r.Stage) {
 		return
 	}
 	from := r.Stage
 	r.enter(f, p.ToStage)
 	r.demoted, r.held, r.heldSeq = true, p.ToStage == bundle.Research, f.Seq
-	switch {
-	case r.Status == fact.Suspended:
-		if r.stop != nil {
-			r.stop.kill = r.stop.kill || p.Kill
-		}
-	default:
+	if r.Status != fact.Suspended {
 		r.Status = standing(p.ToStage)
-		r.stop = &stop{id: f.ID, seq: f.Seq, kill: p.Kill, reason: p.Reason}
+		r.stop = &stop{id: f.ID, seq: f.Seq, reason: p.Reason}
 	}
 	r.note(f, from, p.Principal, p.Reason, nil)
 }
@@ -244,12 +282,13 @@ func (w *World) place(r *revision, f *fact.Fact, p *fact.StageDecision) error {
 		r.stop = &stop{id: f.ID, seq: f.Seq, reason: "superseded by " + p.RelatedRevisionID}
 		r.heldSeq = f.Seq
 	case fact.CauseResumed:
+		w.agreed(r, w.resumeApprovals(r, f.At), f.At)
 		r.Status, r.stop, r.demoted = to.Status, nil, false
 		r.enteredSeq = f.Seq
 	default:
 		r.enter(f, to.Stage)
 		if p.Cause == fact.CausePromoted {
-			r.approvedBy, r.approvedAt = w.approvers(r, to.Stage, p.PlanDigest, f.At), f.At
+			w.agreed(r, w.promoteApprovals(r, to.Stage, deref(p.PlanDigest), f.At), f.At)
 			r.stop = nil
 		}
 		if r.demoted = p.Cause == fact.CauseFailed; r.demoted {
@@ -268,27 +307,6 @@ func (w *World) place(r *revision, f *fact.Fact, p *fact.StageDecision) error {
 	if wasFresh {
 		ev.From = nil
 	}
-	return nil
-}
-
-// inherit gives a revision what its parent had: the way there, who approved it, and the
-// stop if it is suspended.
-func (w *World) inherit(r *revision, parent string) error {
-	p, ok := w.revisions[parent]
-	if !ok {
-		return fmt.Errorf("%s inherits from a revision that is not in the log", r.id)
-	}
-	for stage, at := range p.entered {
-		if _, ok := r.entered[stage]; !ok {
-			r.entered[stage] = at
-		}
-	}
-	r.approvedBy, r.approvedAt, r.demoted, r.wasPaper = p.approvedBy, p.approvedAt, p.demoted, true
-	if r.Status == fact.Suspended && r.stop == nil {
-		r.stop = p.stop
-	}
-	p.heir = r.id
-	w.due[p] = true
 	return nil
 }
 
@@ -311,8 +329,8 @@ func (w *World) touchRivals(r *revision) {
 	if !r.active() {
 		return
 	}
-	for _, other := range w.byCandidate[r.bundle.Candidate.CandidateID] {
-		if other != r && other.Place == r.Place {
+	for _, other := range w.rivals(r) {
+		if other.Place == r.Place {
 			w.due[other] = true
 		}
 	}

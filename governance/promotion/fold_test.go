@@ -37,11 +37,11 @@ func TestStoppedInTheSamePost(t *testing.T) {
 	}
 	p := trusted(t)
 	parent := p.canary()
-	id := p.submit(p.proven(version("2"), child(parent, "non_material")), suspension("", false))
+	id := p.submit(p.proven(version("2"), child(parent, "non_material")), signature("packer"), suspension("", false))
 	p.stands(id, "canary/suspended")
 	p.stands(parent, "canary/superseded")
 	p.say(id, p.resume("rita", "risk", id), p.resume("anna", "approver", id))
-	p.stands(id, "canary/active")
+	p.stands(id, "canary/eligible")
 }
 
 func TestHistoriesThatCannotBe(t *testing.T) {

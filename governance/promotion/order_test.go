@@ -248,7 +248,7 @@ func TestIdleDaysPromoteNothing(t *testing.T) {
 		p := trusted(t)
 		// A run dated ahead: time makes its gate pass, and nothing comes of it.
 		ahead := p.submit(p.good(func(b *bundle.Bundle) {
-			b.Candidate.CandidateID = "sma-cross.ahead"
+			b.Candidate.CandidateID, b.Strategy.Params = "sma-cross.ahead", json.RawMessage(`{"fast":7}`)
 			b.Runs[0].CompletedAt = p.now.Add(10 * day).Format(time.RFC3339)
 		}))
 		id := place.come(p)

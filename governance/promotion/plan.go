@@ -19,21 +19,6 @@ type judged struct {
 	results []gate.Result // one for each gate
 }
 
-// validUntil is when the plan stops holding by time alone; zero if it does not.
-func (j *judged) validUntil() time.Time {
-	var first time.Time
-	for _, r := range j.results {
-		if !r.ValidUntil.IsZero() && (first.IsZero() || r.ValidUntil.Before(first)) {
-			first = r.ValidUntil
-		}
-	}
-	return first
-}
-
-func (j *judged) has(v gate.Verdict) bool {
-	return slices.ContainsFunc(j.results, func(r gate.Result) bool { return r.Verdict == v })
-}
-
 // judge works out the plan of a revision for a stage: fail wins, then pending or expired.
 // While nobody's approval counts, the stages for real money wait.
 func (w *World) judge(r *revision, stage bundle.Stage, now time.Time) *judged {
@@ -59,7 +44,8 @@ func (w *World) judge(r *revision, stage bundle.Stage, now time.Time) *judged {
 }
 
 // waive lets a gate that does not pass be, while a waiver for it counts: that which lasts
-// longest.
+// longest. When that has run out the gate is expired since then, unless it fails by what
+// has come to light after the waiver was given.
 func (w *World) waive(r *revision, stage bundle.Stage, g *policy.Gate, result gate.Result, now time.Time) gate.Result {
 	if result.Verdict == gate.Pass || result.Verdict == gate.NotApplicable || !g.Waivable() {
 		return result
@@ -67,7 +53,7 @@ func (w *World) waive(r *revision, stage bundle.Stage, g *policy.Gate, result ga
 	var best *waiver
 	for i := range r.waivers {
 		x := &r.waivers[i]
-		if x.Stage != stage || x.GateID != g.ID || !now.Before(x.expires) || !w.counts(x.By, bundle.TrustRisk) || r.excludes(x.Principal) {
+		if x.Stage != stage || x.GateID != g.ID || !w.counts(x.By, bundle.TrustRisk) || r.excludes(x.Principal) {
 			continue
 		}
 		if best == nil || x.expires.After(best.expires) || x.expires.Equal(best.expires) && x.PAESHA256 < best.PAESHA256 {
@@ -77,9 +63,23 @@ func (w *World) waive(r *revision, stage bundle.Stage, g *policy.Gate, result ga
 	if best == nil {
 		return result
 	}
+	if !now.Before(best.expires) {
+		return ranOut(result, best)
+	}
 	result.Verdict, result.ValidUntil, result.Blame = gate.Waived, best.expires, ""
 	result.Evidence = append(result.Evidence, gate.Piece{Seq: best.seq, SHA256: best.PAESHA256})
 	result.Reason = "waived by " + best.Principal + ": " + best.Reason + " (" + result.Reason + ")"
+	return result
+}
+
+func ranOut(result gate.Result, x *waiver) gate.Result {
+	result.ValidUntil = x.expires
+	news := func(p gate.Piece) bool { return p.Seq > x.seq }
+	if result.Verdict == gate.Fail && slices.ContainsFunc(result.Evidence, news) {
+		return result
+	}
+	result.Verdict = gate.Expired
+	result.Reason = "the waiver of " + x.Principal + " has run out: " + result.Reason
 	return result
 }
 
@@ -214,8 +214,16 @@ func (w *World) Plan(subjectType, subjectID, stage string, now time.Time) (*Plan
 }
 
 func (w *World) approvalsOf(r *revision, j *judged, at time.Time) Approvals {
-	required := w.policy.Stage(j.stage).Approvals
-	granted := w.promoteApprovals(r, j.stage, w.planDigest(r, j), at)
+	return toldApprovals(r, w.policy.Stage(j.stage).Approvals, w.promoteApprovals(r, j.stage, w.planDigest(r, j), at))
+}
+
+// resumption is who must agree that a stopped revision goes on, and who has.
+func (w *World) resumption(r *revision, at time.Time) *Approvals {
+	a := toldApprovals(r, w.policy.Stage(bundle.Canary).Approvals, w.resumeApprovals(r, at))
+	return &a
+}
+
+func toldApprovals(r *revision, required []policy.Requirement, granted []approval) Approvals {
 	a := Approvals{Required: append([]policy.Requirement{}, required...), Excluded: r.excluded(), Granted: []Granted{}, Missing: missing(required, granted)}
 	for _, g := range granted {
 		a.Granted = append(a.Granted, Granted{g.Principal, g.Approval.Approval.Role, g.seq, g.ExpiresAt})
@@ -247,6 +255,13 @@ func orNull(s string) *string {
 		return nil
 	}
 	return &s
+}
+
+func deref(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
 }
 
 func timeOrNull(t time.Time) *string {

@@ -240,13 +240,19 @@ func (p *plane) submit(b bundle.Bundle, statements ...statement) string {
 	return id
 }
 
-// again is the same core with another request.
+// again is the same core with another request, signed.
 func (p *plane) again(id string, s bundle.Stage) {
 	p.t.Helper()
+	p.repost(id, s, "requester@example.com", signature("packer"))
+}
+
+// repost is the same core with another request.
+func (p *plane) repost(id string, s bundle.Stage, by string, statements ...statement) {
+	p.t.Helper()
 	b := p.files[id].Bundle
-	b.SealRequest.RequestedStage = s
+	b.SealRequest.RequestedStage, b.SealRequest.RequestedBy = s, by
 	b.SealRequest.RequestedAt, b.SealRequest.ExpiresAt = p.now.Format(time.RFC3339), p.now.Add(30*day).Format(time.RFC3339)
-	if got := p.submit(b); got != id {
+	if got := p.submit(b, statements...); got != id {
 		p.t.Fatalf("another core: %s, %s", got, id)
 	}
 }
@@ -272,6 +278,9 @@ func (p *plane) record(id string, s statement) []fact.Fact {
 	p.t.Helper()
 	common := bundle.Common{LogOrigin: origin, CandidateRevisionID: id, MadeAt: p.stamp(), ExpiresAt: p.now.Add(5 * day).Format(time.RFC3339Nano), Reason: "because"}
 	said := &bundle.Said{Statement: bundle.Statement{PredicateType: s.kind}, Predicate: s.predicate}
+	if doc, ok := p.files[id]; ok {
+		said.Statement.Subject = []bundle.Subject{bundle.FileSubject(bundle.FileName, doc.FileSHA256)}
+	}
 	fill := func(c *bundle.Common) {
 		if c.MadeAt == "" {
 			*c = common
@@ -312,7 +321,7 @@ func (p *plane) record(id string, s statement) []fact.Fact {
 	return p.append(&fact.Entry{
 		Type: bundle.TypeRecorded, Subject: []bundle.Subject{fact.RevisionSubject(id)}, Said: said,
 		Predicate: &fact.Recorded{
-			PAESHA256: digest.SHA256Hex(fmt.Appendf(nil, "%s %s %s %+v", s.by, s.kind, id, said.Predicate)), Type: s.kind,
+			PAESHA256: digest.SHA256Hex(fmt.Appendf(nil, "%s %s %s %+v %v", s.by, s.kind, id, said.Predicate, said.Statement.Subject)), Type: s.kind,
 			KeyID: k.KeyID, Principal: k.Principal, Roles: k.Roles, RecordedAt: p.stamp(),
 		},
 	})

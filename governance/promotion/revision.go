@@ -19,19 +19,20 @@ type revision struct {
 	id       string
 	index    int   // place among all revisions
 	seq      int64 // of the first submission
-	sealSeq  int64 // of the newest submission
+	sealSeq  int64 // of the newest submission that counts
 	bundle   *fact.Ingested
 	limits   bundle.Limits
 	runs     []gate.Run
 	trades   []trades
 	parent   string // "" for the first
 	declared string
-	target   bundle.Stage // of the newest submission
+	target   bundle.Stage // of the newest submission that counts
 	verified bool         // a submission's artifacts were read
 	lookup   func(pointer string) (any, bool)
 
-	requestedBy []string
-	signed      []said
+	submissions []submission
+	requestedBy []string // by the submissions that count
+	signed      []signature
 	approvals   []approval
 	waivers     []waiver
 
@@ -46,7 +47,11 @@ type revision struct {
 	enteredSeq int64
 	entered    map[bundle.Stage]time.Time
 	stop       *stop
-	heir       string // the revision that inherited its place
+	heir       string    // the revision that inherited its place
+	from       *revision // the one that it inherited its own from
+	// grants are the approvals that its place rests on, approvedBy those who gave them to
+	// what runs now: who agreed to another plugin did not agree to this one.
+	grants     []approval
 	approvedBy []string
 	approvedAt time.Time
 	wasPaper   bool
@@ -59,8 +64,22 @@ type revision struct {
 type stop struct {
 	id     string // its fact_id
 	seq    int64
-	kill   bool
 	reason string
+}
+
+// submission is one file that asked for the revision. Once there is trust, only the first
+// and those that a lab has signed count: anybody can post a core that is known.
+type submission struct {
+	file, requestedBy string
+	seq               int64
+	stage             bundle.Stage
+	counts            bool
+}
+
+// signature is a signature of some of the revision's files.
+type signature struct {
+	said
+	files []string
 }
 
 type approval struct {
@@ -91,10 +110,19 @@ func (r *revision) packers() []string {
 	return list
 }
 
-// excluded are the principals that may not approve the revision, sorted.
-func (r *revision) excluded() []string {
+// belongsTo are the principals that the revision is of: owner, requesters and packers.
+func (r *revision) belongsTo() []string {
 	list := append([]string{r.bundle.Candidate.Owner}, r.requestedBy...)
-	list = append(list, r.packers()...)
+	return append(list, r.packers()...)
+}
+
+// excluded are the principals that may not approve the revision, sorted: those that it is
+// of, or one of those that its place comes from.
+func (r *revision) excluded() []string {
+	var list []string
+	for x := r; x != nil; x = x.from {
+		list = append(list, x.belongsTo()...)
+	}
 	slices.Sort(list)
 	return slices.CompactFunc(list, bundle.SamePrincipal)
 }

@@ -34,7 +34,8 @@ type State struct {
 	Stages              map[string]StageInfo `json:"stages"`
 	DeployableModes     []string             `json:"deployable_modes"`
 	Suspended           bool                 `json:"suspended"`
-	SuspensionID        *string              `json:"suspension_id"` // what a resumption names
+	SuspensionID        *string              `json:"suspension_id"`    // what a resumption names
+	Resume              *Approvals           `json:"resume,omitempty"` // who must agree to it and has
 	EvidenceValidUntil  *string              `json:"evidence_valid_until"`
 	OpenIncidents       []OpenIncident       `json:"open_incidents"`
 	PolicyDigest        string               `json:"policy_digest"`
@@ -112,7 +113,7 @@ func (w *World) State(subjectType, subjectID string, now time.Time) (*State, *bu
 		Head: w.head(SchemaState, subjectType, subjectID, at), CandidateRevisionID: r.id, DeployableID: r.bundle.DeployableID,
 		Stage: r.Stage, StageStatus: status, TargetStage: r.target, NextStage: orNull(string(nextStage(r))),
 		Assurance: rungs[len(rungs)-1], Rungs: rungs, ChangeClass: w.changeClass(r), Stages: w.stages(r, e, at),
-		DeployableModes: []string{}, Suspended: r.Status == fact.Suspended, EvidenceValidUntil: timeOrNull(own.validUntil()),
+		DeployableModes: []string{}, Suspended: r.Status == fact.Suspended, EvidenceValidUntil: timeOrNull(w.holdsUntil(r, own)),
 		OpenIncidents: []OpenIncident{}, PolicyDigest: w.policy.Digest,
 	}
 	if subjectType == bundle.SubjectRevision || subjectType == bundle.SubjectCandidate {
@@ -125,7 +126,7 @@ func (w *World) State(subjectType, subjectID string, now time.Time) (*State, *bu
 		s.DeployableModes = modes(r.Stage)
 	}
 	if r.stop != nil && (r.Status == fact.Suspended || r.Status == fact.Superseded) {
-		s.SuspensionID = &r.stop.id
+		s.SuspensionID, s.Resume = &r.stop.id, w.resumption(r, at)
 	}
 	w.incidents(s, list)
 	s.tell(list)
@@ -138,7 +139,9 @@ func (w *World) State(subjectType, subjectID string, now time.Time) (*State, *bu
 // derived is the status with what only a reader needs to be told: that evidence has run
 // out, or that only people are missing.
 func (w *World) derived(r *revision, own *judged, at time.Time) fact.Status {
-	if r.active() && own.has(gate.Expired) {
+	ranOut := slices.ContainsFunc(own.results, func(g gate.Result) bool { return g.Verdict == gate.Expired })
+	untrusted := onTrial(r.Stage) && (!w.approvalsStand(r) || fact.Rank(r.Stage) >= fact.Rank(bundle.Canary) && !w.peopleMayStart(at))
+	if r.active() && (ranOut || untrusted) {
 		return fact.Expired
 	}
 	next := nextStage(r)
@@ -146,7 +149,7 @@ func (w *World) derived(r *revision, own *judged, at time.Time) fact.Status {
 		return r.Status
 	}
 	rules := w.policy.Stage(next)
-	if len(rules.Approvals) == 0 && rules.Auto {
+	if len(rules.Approvals) == 0 && rules.Auto && !w.barred(r, next) {
 		return r.Status
 	}
 	plan := w.judge(r, next, at)

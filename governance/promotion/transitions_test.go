@@ -34,7 +34,11 @@ var places = []struct {
 	}},
 	{"canary/suspended", func(p *plane) string { id := p.canary(); p.say(id, suspension("", false)); return id }},
 	{"live/suspended", func(p *plane) string { id := p.live(); p.say(id, suspension("", true)); return id }},
-	{"paper/superseded", func(p *plane) string { id := p.submit(p.proven()); p.submit(p.good(params(`{"fast":11}`))); return id }},
+	{"paper/superseded", func(p *plane) string {
+		id := p.submit(p.proven())
+		p.submit(p.good(params(`{"fast":11}`)), signature("packer"))
+		return id
+	}},
 	{"canary/superseded", func(p *plane) string { id := p.canary(); p.canary(params(`{"fast":11}`)); return id }},
 	{"live/superseded", func(p *plane) string { id := p.live(); p.live(params(`{"fast":11}`)); return id }},
 	{"paper/rejected", func(p *plane) string { id := p.submit(p.proven()); p.say(id, rejection()); return id }},
@@ -81,11 +85,11 @@ var events = []struct {
 		case bundle.Live:
 			p.live(params(`{"fast":12}`))
 		default:
-			p.submit(p.good(params(`{"fast":12}`)))
+			p.submit(p.good(params(`{"fast":12}`)), signature("packer"))
 		}
 	}},
 	{"child with more evidence", func(p *plane, id string) {
-		p.submit(p.proven(version("1.0.1"), child(id, bundle.ChangeNonMaterial)))
+		p.submit(p.proven(version("1.0.1"), child(id, bundle.ChangeNonMaterial)), signature("packer"))
 	}},
 	{"drill failed", func(p *plane, id string) { p.say(id, drill("otto", "fail")) }},
 	{"replay", func(p *plane, id string) { p.say(id, p.replay("replayer", id)) }},

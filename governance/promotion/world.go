@@ -39,6 +39,10 @@ type deployable struct {
 	drillBy   []fact.By
 	incidents map[string]*incident
 	rejected  []*revision
+	// halted is the newest stop that reached all revisions, nil once one was resumed; kill
+	// says that a stop asked to end their runs, and nobody has agreed that they go on.
+	halted *stop
+	kill   bool
 }
 
 // incident is the last that was said of an incident, in the order of the signers' clocks.

@@ -3,7 +3,10 @@ package store
 import (
 	"bufio"
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"sync"
@@ -22,12 +25,21 @@ const checkpointFile = "checkpoints.log"
 const syncEvery = time.Second
 
 type checkpointLog struct {
-	file *os.File
+	file checkpointWriter
+	end  int64 // of the last whole line
 
 	mu    sync.Mutex
 	dirty bool
 	stop  chan struct{}
 	done  chan struct{}
+}
+
+// checkpointWriter is what is asked of the file.
+type checkpointWriter interface {
+	io.WriterAt
+	io.Closer
+	Truncate(size int64) error
+	Sync() error
 }
 
 // checkpointLine is "<size> <root> <unix>": entries, hex, seconds.
@@ -65,8 +77,13 @@ func readCheckpointLog(dir string) (lines []checkpointLine, known witness, err e
 func (l checkpointLine) text(unix int64) string { return fmt.Sprintf("%d %s %d", l.size, l.root, unix) }
 
 // checkCheckpointLog compares the lines with the roots that the entries make at the sizes
-// of their checkpoints.
+// of their checkpoints. The first line is on disk before a second checkpoint is made, so
+// only a log with one checkpoint may be without: anything older is without its witness.
 func checkCheckpointLog(lines []checkpointLine, size int64, roots map[int64]tlog.Hash) error {
+	if len(lines) == 0 && len(roots) > 1 {
+		return &DamageError{Rollback, fmt.Sprintf("%s is missing or empty, and the log has %d checkpoints: nothing shows that this is its newest copy. "+
+			"Put the file back; where it is lost for good, governance rebuild --accept-checkpoints makes it anew", checkpointFile, len(roots))}
+	}
 	last := int64(0)
 	for _, l := range lines {
 		root, ok := roots[l.size]
@@ -93,23 +110,29 @@ func openCheckpointLog(dir string, end int64) (*checkpointLog, error) {
 		_ = f.Close()
 		return nil, err
 	}
-	if _, err := f.Seek(end, 0); err != nil {
-		_ = f.Close()
-		return nil, err
-	}
-	c := &checkpointLog{file: f, stop: make(chan struct{}), done: make(chan struct{})}
+	c := &checkpointLog{file: f, end: end, stop: make(chan struct{}), done: make(chan struct{})}
 	go c.run()
 	return c, nil
 }
 
-// write appends a line. It is not on disk yet: a database that is ahead of the file is fine.
+// write appends a line. It is not on disk yet: a database that is ahead of the file is fine,
+// but for the first line, without which the file could as well have been taken away.
 func (c *checkpointLog) write(head ledger.Checkpoint, now time.Time) error {
 	line := checkpointLine{head.Size, ledger.Hex(head.Root)}
+	text := line.text(now.Unix()) + "\n"
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if _, err := c.file.WriteAt([]byte(text), c.end); err != nil {
+		// Half a line must not become the beginning of the next one.
+		return errors.Join(err, c.file.Truncate(c.end))
+	}
+	first := c.end == 0
+	c.end += int64(len(text))
+	if first {
+		return c.file.Sync()
+	}
 	c.dirty = true
-	_, err := c.file.WriteString(line.text(now.Unix()) + "\n")
-	return err
+	return nil
 }
 
 func (c *checkpointLog) run() {
@@ -141,4 +164,35 @@ func (c *checkpointLog) close() error {
 	close(c.stop)
 	<-c.done
 	return c.file.Close()
+}
+
+// AcceptCheckpoints makes the file anew where it is missing or empty, from the log as it is:
+// whoever asks for it answers for the log being the newest copy. No plane may be running. It
+// says how many entries the log has. A file with anything in it is left alone, since it would
+// tell of a rollback: the error then is a *ConfigError.
+func AcceptCheckpoints(ctx context.Context, dir string) (size int64, err error) {
+	s := &Store{opts: Options{Dir: dir, Now: time.Now}}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	if err := s.openExisting(ctx); err != nil {
+		return 0, err
+	}
+	switch lines, _, err := readCheckpointLog(dir); {
+	case err != nil:
+		return 0, err
+	case len(lines) > 0:
+		return 0, &ConfigError{checkpointFile + " is there and has lines: it is the witness of this log, and is not made anew"}
+	}
+	d, _, err := compare(ctx, s.db.Read(), s.origin, s.keys)
+	if err != nil {
+		return 0, &DamageError{Corrupt, err.Error()}
+	}
+	root, ok := d.roots[d.size]
+	if !ok {
+		return 0, &DamageError{Corrupt, "the last entry has no checkpoint"}
+	}
+	c, err := openCheckpointLog(dir, 0)
+	if err != nil {
+		return 0, err
+	}
+	return d.size, errors.Join(c.write(ledger.Checkpoint{Size: d.size, Root: root}, s.opts.Now()), c.close())
 }

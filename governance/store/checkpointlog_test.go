@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/mod/sumdb/tlog"
 
@@ -45,7 +46,7 @@ func TestCheckpointLogAgainstRoots(t *testing.T) {
 		lines []checkpointLine
 		want  string
 	}{
-		"none": {nil, ""}, "some": {[]checkpointLine{{3, good}}, ""}, "all": {[]checkpointLine{{3, good}, {5, good}}, ""},
+		"none": {nil, Rollback}, "some": {[]checkpointLine{{3, good}}, ""}, "all": {[]checkpointLine{{3, good}, {5, good}}, ""},
 		"ahead": {[]checkpointLine{{3, good}, {6, good}}, Rollback}, "other root": {[]checkpointLine{{3, strings.Repeat("0", 64)}}, Corrupt},
 		"no checkpoint": {[]checkpointLine{{4, good}}, Corrupt}, "back": {[]checkpointLine{{5, good}, {3, good}}, Corrupt},
 	} {
@@ -54,5 +55,57 @@ func TestCheckpointLogAgainstRoots(t *testing.T) {
 		if got := errors.As(err, &damage); got != (c.want != "") || got && damage.Code != c.want {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+	// A crash after the first checkpoint is before the file's first line.
+	if err := checkCheckpointLog(nil, 3, map[int64]tlog.Hash{3: root}); err != nil {
+		t.Error(err)
+	}
+}
+
+// fullDisk takes at most room bytes, as a disk does that is full.
+type fullDisk struct {
+	*os.File
+	room int
+}
+
+var errFull = errors.New("no space left")
+
+func (d *fullDisk) WriteAt(p []byte, at int64) (int, error) {
+	n, err := d.File.WriteAt(p[:min(len(p), d.room)], at)
+	if d.room -= n; err == nil && n < len(p) {
+		err = errFull
+	}
+	return n, err
+}
+
+// TestShortWrite: what a failed write leaves is no beginning of the next line.
+func TestShortWrite(t *testing.T) {
+	dir, now := t.TempDir(), time.Unix(1_700_000_000, 0)
+	c, err := openCheckpointLog(dir, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := c.file.(*os.File)
+	if err := c.write(ledger.Checkpoint{Size: 3}, now); err != nil {
+		t.Fatal(err)
+	}
+	c.file = &fullDisk{file, 7}
+	if err := c.write(ledger.Checkpoint{Size: 4}, now); !errors.Is(err, errFull) {
+		t.Fatalf("error %v", err)
+	}
+	if lines, known, err := readCheckpointLog(dir); err != nil || len(lines) != 1 {
+		t.Fatalf("%v %v %v", lines, known, err)
+	} else if info, err := file.Stat(); err != nil || info.Size() != known.end {
+		t.Errorf("%d bytes are left, %d are whole lines: %v", info.Size(), known.end, err)
+	}
+	c.file = file
+	if err := c.write(ledger.Checkpoint{Size: 5}, now); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.close(); err != nil {
+		t.Fatal(err)
+	}
+	if lines, _, err := readCheckpointLog(dir); err != nil || len(lines) != 2 || lines[1].size != 5 {
+		t.Errorf("%v %v", lines, err)
 	}
 }

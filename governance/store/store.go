@@ -169,6 +169,15 @@ func (s *Store) Submission(fileSHA256 string) (seq int64, ok bool) {
 	return seq, ok
 }
 
+// Attested says whether an attestation is in the log, by the SHA-256 of what was signed and
+// the key.
+func (s *Store) Attested(paeSHA256, keyID string) bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	_, ok := s.d.attested[attestationKey{paeSHA256, keyID}]
+	return ok
+}
+
 // Known says whether a candidate_revision_id is in the log.
 func (s *Store) Known(revision string) bool {
 	s.mu.RLock()

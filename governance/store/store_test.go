@@ -333,7 +333,8 @@ func TestWitness(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"half a line":        {string(whole) + "99 abc", ""},
 		"a line is missing":  {strings.Join(lines[:len(lines)-2], ""), ""},
-		"gone":               {"", ""},
+		"empty":              {"", store.Rollback},
+		"nothing whole":      {lines[0][:20], store.Rollback},
 		"another root":       {strings.Replace(string(whole), lines[0][:10], lines[0][:2]+"00000000", 1), store.Corrupt},
 		"nonsense":           {"nonsense\n", store.Corrupt},
 		"ahead":              {string(whole) + "99 " + strings.Repeat("0", 64) + " 1\n", store.Rollback},
@@ -345,5 +346,34 @@ func TestWitness(t *testing.T) {
 		if got := damage(t, dir); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
+	}
+}
+
+// TestMissingWitness: an old copy of the database whose checkpoints.log was taken away would
+// fork the log. It only reads, until an operator answers for it.
+func TestMissingWitness(t *testing.T) {
+	dir := filled(t)
+	path := filepath.Join(dir, "checkpoints.log")
+	if _, err := store.AcceptCheckpoints(t.Context(), dir); err == nil {
+		t.Fatal("a witness that is there was made anew")
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // and a start does not mend it
+		if got := damage(t, dir); got != store.Rollback {
+			t.Fatalf("%q, want %q", got, store.Rollback)
+		}
+	}
+	var found *store.DamageError
+	if _, err := store.Rebuild(t.Context(), dir, true); !errors.As(err, &found) || found.Code != store.Rollback {
+		t.Errorf("rebuild --check: %v", err)
+	}
+	size, err := store.AcceptCheckpoints(t.Context(), dir)
+	if err != nil || size == 0 {
+		t.Fatalf("%d entries, %v", size, err)
+	}
+	if got := damage(t, dir); got != "" {
+		t.Errorf("after the operator: %s", got)
 	}
 }

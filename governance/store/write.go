@@ -207,15 +207,16 @@ func kindOf(predicateType string) string {
 	return kind[:len(kind)-len("/v1")]
 }
 
-// touch notes which revisions may stand elsewhere now: an incident concerns all that would
-// run the same thing.
+// touch notes which revisions may stand elsewhere now: an incident or a stop concerns all
+// that would run the same thing.
 func (t *Tx) touch(id string, facts []fact.Fact) {
 	if id == "" {
 		return
 	}
 	t.changed[id] = true
 	for i := range facts {
-		if facts[i].Type == fact.IncidentOpened {
+		switch facts[i].Type {
+		case fact.IncidentOpened, fact.RevisionSuspended, fact.RevisionDemoted:
 			for _, twin := range t.s.d.twins[t.s.d.revisions[id].deployable] {
 				t.changed[twin] = true
 			}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -12,6 +13,7 @@ import (
 	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/governance/promotion"
 	"github.com/assay-run/assay/governance/promotion/gate"
+	"github.com/assay-run/assay/governance/promotion/policy"
 )
 
 type approveOptions struct {
@@ -30,7 +32,7 @@ func approveCommand(w World) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args[0]) },
 	}
 	cmd.Flags().StringVar(&o.stage, "stage", "", "paper, canary or live")
-	cmd.Flags().StringVar(&o.role, "role", "", "risk or approver")
+	cmd.Flags().StringVar(&o.role, "role", "", "risk or approver; with --resume by default the one that trust.json gives the key")
 	cmd.Flags().BoolVar(&o.resume, "resume", false, "let a stopped revision go on")
 	cmd.Flags().StringVar(&o.waive, "waive", "", "let this gate pass for at most 7 days; needs --reason")
 	o.register(cmd, validApproval)
@@ -49,7 +51,7 @@ func (o *approveOptions) check() error {
 		return usagef("--role: risk or approver")
 	case !o.resume && o.stage == "":
 		return usagef("--stage is missing: paper, canary or live")
-	case o.waive == "" && o.role == "":
+	case o.waive == "" && !o.resume && o.role == "":
 		return usagef("--role is missing: risk or approver")
 	case o.waive != "" && o.reason == "":
 		return usagef("--reason is missing: a waiver says why")
@@ -70,7 +72,13 @@ func (o *approveOptions) run(cmd *cobra.Command, id string) error {
 	if err != nil {
 		return err
 	}
+	if o.role == "" && o.resume {
+		if o.role, err = c.approvesAs(ctx, key.Public()); err != nil {
+			return err
+		}
+	}
 	stage, stop := o.stage, ""
+	var resume *promotion.Approvals
 	if o.resume {
 		state, err := c.state(ctx, id)
 		if err != nil {
@@ -79,7 +87,7 @@ func (o *approveOptions) run(cmd *cobra.Command, id string) error {
 		if state.SuspensionID == nil {
 			return refusef("%s is %s/%s: there is nothing to resume from", id, state.Stage, state.StageStatus)
 		}
-		stop = *state.SuspensionID
+		stop, resume = *state.SuspensionID, state.Resume
 		if stage = cmp.Or(stage, string(state.Stage)); stage == string(bundle.Research) {
 			stage = string(bundle.Paper)
 		}
@@ -91,7 +99,10 @@ func (o *approveOptions) run(cmd *cobra.Command, id string) error {
 	if plan.ResolvedRevisionID != id || string(plan.Stage) != stage || plan.Digest() != plan.PlanDigest {
 		return refusef("the control plane's plan is not what its plan_digest names: nothing was signed")
 	}
-	showPlan(o.out(), sub, plan)
+	if err := mayWaive(plan, o.waive); err != nil {
+		return err
+	}
+	showPlan(o.out(), sub, plan, resume)
 	if o.waive != "" {
 		if err := o.confirm(fmt.Sprintf("Waive gate %s of %s?", o.waive, stage)); err != nil {
 			return err
@@ -108,8 +119,29 @@ func (o *approveOptions) run(cmd *cobra.Command, id string) error {
 	return o.post(ctx, c, sub, bundle.TypeApproval, approval, key)
 }
 
-// showPlan prints what is about to be signed.
-func showPlan(out io.Writer, sub *subject, p *promotion.Plan) {
+// mayWaive refuses a waiver that would count for nothing.
+func mayWaive(p *promotion.Plan, id string) error {
+	if id == "" {
+		return nil
+	}
+	var may []string
+	for _, g := range p.Gates {
+		waivable := (&policy.Gate{Kind: g.Kind}).Waivable()
+		switch {
+		case g.GateID != id && waivable:
+			may = append(may, g.GateID)
+		case g.GateID == id && !waivable:
+			return usagef("--waive: nobody may waive %s, it is of kind %s", id, g.Kind)
+		case g.GateID == id:
+			return nil
+		}
+	}
+	return usagef("--waive: the plan for %s has no gate %q that can be waived; it has %s", p.Stage, id, strings.Join(may, ", "))
+}
+
+// showPlan prints what is about to be signed. Who resumes agrees to another thing than who
+// promotes: resume is who has done that, nil where it is not about that.
+func showPlan(out io.Writer, sub *subject, p *promotion.Plan, resume *promotion.Approvals) {
 	b := &sub.doc.Bundle
 	fmt.Fprintf(out, "%s (%s, owner %s)\nplan for %s: %s, policy %s v%d\nplan_digest %s\n\n", b.CandidateRevisionID, b.Candidate.CandidateID,
 		b.Candidate.Owner, p.Stage, p.Verdict, p.Policy.ID, p.Policy.Version, p.PlanDigest)
@@ -118,10 +150,14 @@ func showPlan(out io.Writer, sub *subject, p *promotion.Plan) {
 		fmt.Fprintf(tab, "%s\t%s\t%s\n", g.Verdict, g.GateID, g.Reason)
 	}
 	_ = tab.Flush() // to people: nothing is left to be done about it
-	for _, g := range p.Approvals.Granted {
-		fmt.Fprintf(out, "approved by %s (%s) until %s\n", g.Principal, g.Role, g.ExpiresAt)
+	a, what := &p.Approvals, "approv"
+	if resume != nil {
+		a, what = resume, "resumption approv"
 	}
-	fmt.Fprintf(out, "approvals missing: %d\n\n", p.Approvals.Missing)
+	for _, g := range a.Granted {
+		fmt.Fprintf(out, "%sed by %s (%s) until %s\n", what, g.Principal, g.Role, g.ExpiresAt)
+	}
+	fmt.Fprintf(out, "%sals missing: %d\n\n", what, a.Missing)
 	if p.Verdict != gate.Pass {
 		fmt.Fprint(out, "This plan does not pass. It changes when its gates do, and approvals of it do not count then.\n\n")
 	}

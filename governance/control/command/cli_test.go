@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -72,6 +73,45 @@ func TestJSON(t *testing.T) {
 	_, out, _ = run(t, time.Now, "", "keys", "trust", "--pub", name+".pub", "--principal", "n", "--role", "lab", "--state-dir", t.TempDir(), "--json")
 	if json.Unmarshal([]byte(out), &entered) != nil || entered["version"] != 1.0 {
 		t.Errorf("keys trust: %s", out)
+	}
+}
+
+// TestTrustSettings: what is of no one key is changed without naming one.
+func TestTrustSettings(t *testing.T) {
+	dir, now := t.TempDir(), func() time.Time { return time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC) }
+	trust := func(want int, args ...string) string {
+		t.Helper()
+		code, out, errs := run(t, now, "", append([]string{"keys", "trust", "--state-dir", dir}, args...)...)
+		if code != want {
+			t.Fatalf("%v: exit %d, want %d\n%s%s", args, code, want, out, errs)
+		}
+		return out + errs
+	}
+	if out := trust(2, "--require-signature", "true"); !strings.Contains(out, "enter a key first") {
+		t.Errorf("%s", out)
+	}
+	name := filepath.Join(dir, "new")
+	run(t, now, "", "keys", "new", name)
+	trust(0, "--pub", name+".pub", "--principal", "n", "--role", "lab")
+	trust(0, "--require-signature", "true")
+	if out := trust(0, "--expires", "10d", "--valid", "20d"); !strings.Contains(out, "version 3, 1 keys, expires 2026-03-11T00:00:00Z") {
+		t.Errorf("%s", out)
+	}
+	trust(2, "--require-signature", "yes")
+	trust(2, "--expires", "soon")
+	trust(2, "--restore", "--expires", "10d")
+	trust(2, "--principal", "n", "--expires", "10d")
+	text, err := os.ReadFile(filepath.Join(dir, "trust.json"))
+	if err != nil || !strings.Contains(string(text), `"require_signature":true`) || !strings.Contains(string(text), `"version":3`) {
+		t.Errorf("%v %s", err, text)
+	}
+}
+
+// TestKeysNeedAFolder: a key is not put into a folder that nobody has made.
+func TestKeysNeedAFolder(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "keys", "olga")
+	if code, _, errs := run(t, time.Now, "", "keys", "new", name); code != 2 || !strings.Contains(errs, "mkdir -p "+filepath.Dir(name)) {
+		t.Errorf("exit %d %s", code, errs)
 	}
 }
 

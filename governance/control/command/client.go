@@ -3,6 +3,7 @@ package command
 import (
 	"bytes"
 	"context"
+	"crypto"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/assay-run/assay/governance/bundle"
+	"github.com/assay-run/assay/governance/bundle/dsse"
 	"github.com/assay-run/assay/governance/ledger"
 	"github.com/assay-run/assay/governance/promotion"
 )
@@ -137,6 +139,38 @@ func asError(refused *bundle.Error) error {
 		return nil
 	}
 	return refused
+}
+
+// approvesAs is the role in which a key approves, where trust.json gives it just one.
+func (c *client) approvesAs(ctx context.Context, pub crypto.PublicKey) (string, error) {
+	id, err := dsse.KeyID(pub)
+	if err != nil {
+		return "", err
+	}
+	text, err := c.call(ctx, http.MethodGet, "/trust/trust.json", nil)
+	var away *unreachable
+	if errors.As(err, &away) {
+		return "", err
+	} else if err != nil {
+		return "", usagef("--role is missing: write --role risk or --role approver (the plane does not say which this key has: %v)", err)
+	}
+	trust, refused := bundle.ParseTrust(text)
+	if refused != nil {
+		return "", refusef("the control plane's trust.json: %v", refused)
+	}
+	var roles []string
+	for _, k := range trust.Keys {
+		if k.KeyID == id && k.Status == bundle.KeyActive {
+			roles = slices.DeleteFunc(k.Roles, func(r string) bool { return r != bundle.TrustRisk && r != bundle.TrustApprover })
+		}
+	}
+	switch len(roles) {
+	case 0:
+		return "", refusef("trust.json gives this key neither risk nor approver: it cannot approve")
+	case 1:
+		return roles[0], nil
+	}
+	return "", usagef("--role is missing: this key has two, so write --role risk or --role approver")
 }
 
 func (c *client) state(ctx context.Context, id string) (*promotion.State, error) {

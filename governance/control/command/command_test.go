@@ -138,9 +138,15 @@ func TestToLiveAndBack(t *testing.T) {
 	if e := d.entry(); e.Status != "suspended" || !e.Kill {
 		t.Errorf("%+v", e)
 	}
-	d.as("rita", 0, "approve", id, "--resume", "--role", "risk")
+	if out := d.as("rita", 0, "approve", id, "--resume"); !strings.Contains(out, "resumption approvals missing: 2") { // the role is that of her key
+		t.Errorf("%s", out)
+	}
 	d.stands(id, "live/suspended")
-	d.as("anna", 0, "approve", id, "--resume", "--role", "approver")
+	d.as("otto", 1, "approve", id, "--resume") // an operator has no role for it
+	out = d.as("anna", 0, "approve", id, "--resume", "--role", "approver")
+	if !strings.Contains(out, "resumption approved by rita (risk)") || !strings.Contains(out, "resumption approvals missing: 1") {
+		t.Errorf("%s", out)
+	}
 	d.stands(id, "live/active")
 
 	d.as("host", 0, "incident", id, "--open", "inc-1", "--severity", "critical")

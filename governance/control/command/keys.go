@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -33,6 +34,8 @@ func keysNew(w World) *cobra.Command {
 			}
 			if err := dsse.WriteKey(path, key); errors.Is(err, fs.ErrExist) {
 				return refusef("%s is there already: choose another name, no key is ever overwritten", path)
+			} else if dir := filepath.Dir(path); errors.Is(err, fs.ErrNotExist) {
+				return usagef("there is no folder %s for %s: make it first (mkdir -p %s)", dir, filepath.Base(path), dir)
 			} else if err != nil {
 				return err
 			}

@@ -108,6 +108,7 @@ func TestServe(t *testing.T) {
 			t.Errorf("%v: exit %d %s%s", args, code, out, errs)
 		}
 	}
+	lostWitness(t, dir)
 	if code, _, errs := run(t, time.Now, "", "serve", "--port", "0", "--state-dir", dir, "--log-origin", "other.example"); code != 2 {
 		t.Errorf("another name: exit %d %s", code, errs)
 	}
@@ -128,6 +129,31 @@ func TestServe(t *testing.T) {
 	}
 	_, stop = serving(t, "--state-dir", dir)
 	stop()
+}
+
+// lostWitness takes checkpoints.log away, and brings the log back as an operator does.
+func lostWitness(t *testing.T, dir string) {
+	t.Helper()
+	rebuild := func(want int, args ...string) string {
+		t.Helper()
+		code, out, errs := run(t, time.Now, "", append([]string{"rebuild", "--state-dir", dir}, args...)...)
+		if code != want {
+			t.Errorf("rebuild %v: exit %d, want %d: %s%s", args, code, want, out, errs)
+		}
+		return out + errs
+	}
+	rebuild(2, "--accept-checkpoints") // it is there
+	if err := os.Remove(filepath.Join(dir, "checkpoints.log")); err != nil {
+		t.Fatal(err)
+	}
+	if out := rebuild(1, "--check"); !strings.Contains(out, "LEDGER_ROLLBACK") || !strings.Contains(out, "--accept-checkpoints") {
+		t.Errorf("%s", out)
+	}
+	rebuild(2, "--check", "--accept-checkpoints")
+	if out := rebuild(0, "--accept-checkpoints"); !strings.Contains(out, "begins anew at") {
+		t.Errorf("%s", out)
+	}
+	rebuild(0, "--check")
 }
 
 // whole checks a log by keys that were fetched before, and by those of another plane.

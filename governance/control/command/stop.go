@@ -8,6 +8,7 @@ import (
 
 	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/governance/bundle/field"
+	"github.com/assay-run/assay/governance/promotion"
 )
 
 // stopOptions are those of reject, suspend and retire.
@@ -85,8 +86,29 @@ func (o *stopOptions) run(cmd *cobra.Command, id, question, kind string, predica
 		return err
 	}
 	fmt.Fprintf(o.out(), "%s (%s) is %s/%s\n", id, sub.doc.Bundle.Candidate.CandidateID, state.Stage, state.StageStatus)
+	if kind == bundle.TypeSuspension {
+		if err := o.holder(cmd, c, sub, state.DeployableID); err != nil {
+			return err
+		}
+	}
 	if err := o.confirm(question); err != nil {
 		return err
 	}
 	return o.post(cmd.Context(), c, sub, kind, predicate(o.common(sub)), key)
+}
+
+// holder says which other revision the registry lets run the same, as far as it is of the
+// same family: a stop reaches that one too.
+func (o *stopOptions) holder(cmd *cobra.Command, c *client, sub *subject, deployable string) error {
+	b := &sub.doc.Bundle
+	reg := &promotion.Registry{}
+	if err := c.get(cmd.Context(), "/deployable-registry/"+b.Candidate.FamilyID, reg); err != nil {
+		return err
+	}
+	for _, e := range reg.Entries {
+		if e.DeployableID == deployable && e.CandidateRevisionID != b.CandidateRevisionID {
+			fmt.Fprintf(o.out(), "%s runs the same and holds the place: %s in %s. It is stopped with it.\n", e.CandidateRevisionID, e.Status, e.Stage)
+		}
+	}
+	return nil
 }

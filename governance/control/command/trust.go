@@ -19,6 +19,7 @@ import (
 
 type trustOptions struct {
 	pub, principal, file, valid string
+	expires                     string
 	roles                       []string
 	revoke, restore, json       bool
 	require                     string
@@ -32,7 +33,8 @@ func keysTrust(w World) *cobra.Command {
 			"A running plane reads the file when it gets a SIGHUP, and refuses one whose version is not higher.",
 		Example: "  governance keys trust --pub rita.pub --principal rita@example.com --role risk\n" +
 			"  governance keys trust --pub host.pub --principal host-1 --role host --valid 90d\n" +
-			"  governance keys trust --pub rita.pub --revoke\n  governance keys trust --restore",
+			"  governance keys trust --pub rita.pub --revoke\n  governance keys trust --require-signature true --expires 365d\n" +
+			"  governance keys trust --restore",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			dir, _ := stateDir.value(cmd, w.Env)
 			if o.file == "" {
@@ -49,7 +51,8 @@ func keysTrust(w World) *cobra.Command {
 	cmd.Flags().StringSliceVar(&o.roles, "role", nil, "lab, replay, risk, approver, operator or host, repeatable")
 	cmd.Flags().StringVar(&o.valid, "valid", "365d", "how long the key counts")
 	cmd.Flags().BoolVar(&o.revoke, "revoke", false, "let the key count no more")
-	cmd.Flags().StringVar(&o.require, "require-signature", "", "true or false: must bundles be signed?")
+	cmd.Flags().StringVar(&o.require, "require-signature", "", "true or false: must bundles be signed? Needs no --pub")
+	cmd.Flags().StringVar(&o.expires, "expires", "", "how long trust.json as a whole counts from now, such as 365d; needs no --pub")
 	cmd.Flags().StringVar(&o.file, "file", "", "the file to edit (default trust.json in the state folder)")
 	cmd.Flags().BoolVar(&o.restore, "restore", false, "write the newest trust.json of the log, where the file is lost")
 	cmd.Flags().BoolVar(&o.json, "json", false, jsonHelp)
@@ -62,7 +65,7 @@ func keysTrust(w World) *cobra.Command {
 // putBack writes the trust.json that the log has. It is in force already: nothing changes
 // but that a plane starts again.
 func (o *trustOptions) putBack(ctx context.Context, dir string, w World) error {
-	if o.pub != "" || o.principal != "" || len(o.roles) > 0 || o.revoke || o.require != "" {
+	if o.pub != "" || o.principal != "" || len(o.roles) > 0 || o.revoke || o.require != "" || o.expires != "" {
 		return usagef("--restore takes no key: put the file back first, then change it")
 	}
 	if _, err := os.Lstat(o.file); err == nil {
@@ -87,8 +90,11 @@ func (o *trustOptions) run(w World) error {
 	if err != nil {
 		return usagef("--valid: %v", err)
 	}
+	if o.pub == "" && o.principal == "" && len(o.roles) == 0 && !o.revoke && (o.require != "" || o.expires != "") {
+		return o.settings(w, valid)
+	}
 	if o.pub == "" || !o.revoke && (o.principal == "" || len(o.roles) == 0) {
-		return usagef("--pub, --principal and --role are needed, or --pub and --revoke, or --restore")
+		return usagef("--pub, --principal and --role are needed, or --pub and --revoke, or --require-signature, --expires, or --restore")
 	}
 	pub, err := dsse.ReadPublic(o.pub)
 	if err != nil {
@@ -126,6 +132,19 @@ func (o *trustOptions) run(w World) error {
 	return o.write(t, w)
 }
 
+// settings changes what is of no one key. There must be a file: one without keys would end
+// open mode with nobody who can sign.
+func (o *trustOptions) settings(w World, valid time.Duration) error {
+	if _, err := os.Stat(o.file); errors.Is(err, fs.ErrNotExist) {
+		return usagef("there is no %s: enter a key first, by --pub, --principal and --role", o.file)
+	}
+	t, err := o.read(w.Now().UTC(), valid)
+	if err != nil {
+		return err
+	}
+	return o.write(t, w)
+}
+
 // read is trust.json as it is, or a new one; its version goes up.
 func (o *trustOptions) read(now time.Time, valid time.Duration) (*bundle.Trust, error) {
 	t := &bundle.Trust{Schema: bundle.SchemaTrust, ExpiresAt: bundle.FormatTime(now.Add(valid)), Keys: []bundle.TrustKey{}}
@@ -141,6 +160,13 @@ func (o *trustOptions) read(now time.Time, valid time.Duration) (*bundle.Trust, 
 		}
 	}
 	t.Version++
+	if o.expires != "" {
+		left, err := parseValid(o.expires)
+		if err != nil {
+			return nil, usagef("--expires: %v", err)
+		}
+		t.ExpiresAt = bundle.FormatTime(now.Add(left))
+	}
 	switch o.require {
 	case "":
 	case "true", "false":

@@ -128,13 +128,24 @@ func (o *verifyOptions) verifyLog(ctx context.Context, dir string, trusted verif
 }
 
 func rebuildCommand(w World) *cobra.Command {
-	var check, asJSON bool
+	var check, accept, asJSON bool
 	cmd := &cobra.Command{
 		Use: "rebuild", Short: "Make what follows from the log again; no plane may be running", Args: cobra.NoArgs,
-		Long:    "Makes facts, revisions and states again from the signed statements, and judges each decision once more.\nThe log itself is never changed.",
-		Example: "  governance rebuild --check\n  governance rebuild --state-dir /var/lib/governance",
+		Long: "Makes facts, revisions and states again from the signed statements, and judges each decision once more.\nThe log itself is never changed.\n" +
+			"With --accept-checkpoints, where checkpoints.log is lost, makes it anew first: do that only when you are sure\nthat the database is the newest copy, since an older one would fork the log.",
+		Example: "  governance rebuild --check\n  governance rebuild --state-dir /var/lib/governance\n  governance rebuild --accept-checkpoints",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			dir, _ := stateDir.value(cmd, w.Env)
+			if check && accept {
+				return usagef("--check changes nothing: it goes without --accept-checkpoints")
+			}
+			if accept {
+				size, err := store.AcceptCheckpoints(cmd.Context(), dir)
+				if err != nil {
+					return err
+				}
+				fmt.Fprintf(w.Err, "checkpoints.log begins anew at %d entries\n", size)
+			}
 			different, err := store.Rebuild(cmd.Context(), dir, check)
 			if err != nil {
 				return err
@@ -151,6 +162,7 @@ func rebuildCommand(w World) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&check, "check", false, "change nothing; exit 1 on a difference")
+	cmd.Flags().BoolVar(&accept, "accept-checkpoints", false, "make a lost checkpoints.log anew from the log as it is")
 	cmd.Flags().BoolVar(&asJSON, "json", false, jsonHelp)
 	stateDir.register(cmd)
 	return cmd
