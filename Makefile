@@ -9,6 +9,7 @@ LDFLAGS   := -X main.version=$(VERSION) -X main.commit=$(COMMIT)
 # The builder of the dashboard is a module of its own: ./... does not reach it.
 UITOOL    := api/ui/tool
 STRATEGIES := $(notdir $(patsubst %/main.go,%,$(wildcard strategies/*/main.go)))
+CONNECTORS := $(notdir $(patsubst %/main.go,%,$(wildcard cmd/connectors/*/main.go)))
 
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
 GOTESTSUM   := gotest.tools/gotestsum@v1.13.0
@@ -23,9 +24,11 @@ help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## everything into bin/
-	@mkdir -p bin/strategies
+	@mkdir -p bin/strategies bin/connectors bin/tools
 	$(BUILD) -ldflags '$(LDFLAGS)' -o bin/ ./cmd/assay ./cmd/lab ./cmd/governance
 	@for s in $(STRATEGIES); do echo "$(GO) build ./strategies/$$s" && $(BUILD) -o bin/strategies/$$s ./strategies/$$s || exit 1; done
+	@for c in $(CONNECTORS); do echo "$(GO) build ./cmd/connectors/$$c" && $(BUILD) -o bin/connectors/$$c ./cmd/connectors/$$c || exit 1; done
+	$(BUILD) -o bin/tools/testvenue ./cmd/testvenue
 
 run: build ## build, start the service, run one demonstration backtest, go on serving
 	bin/assay --demo --port $(PORT)
@@ -86,7 +89,7 @@ bench-governance: ## speed: ingests, known posts and reads of the control plane,
 	$(GO) run ./internal/benchgovernance $(BENCHFLAGS)
 
 soak: ## longer proofs, MINUTES of them (default 10)
-	ASSAY_SOAK=$(or $(MINUTES),10) $(GO) test -count=1 -v -timeout 120m -p 1 -run Soak ./cmd ./api/ui/e2e ./governance/control ./governance/store ./host/live/journal
+	ASSAY_SOAK=$(or $(MINUTES),10) $(GO) test -count=1 -v -timeout 120m -p 1 -run Soak ./cmd ./api/ui/e2e ./governance/control ./governance/store ./host/live/journal ./host/exchange/binance
 
 clean: ## remove bin/
 	rm -rf bin

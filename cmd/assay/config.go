@@ -22,6 +22,8 @@ type config struct {
 	strategies string
 	sandbox    sandbox.Mode
 	control    control
+	trading    trading
+	connectors connectors
 	reattach   string
 	demo       bool
 }
@@ -42,7 +44,7 @@ type setting struct {
 }
 
 func settings() []setting {
-	return []setting{
+	return append([]setting{
 		{"host", "SERVICE_API_HOST", "127.0.0.1", "address or name to listen on", func(c *config, v string) error {
 			if v == "" {
 				return fmt.Errorf("is empty: write an address or a name")
@@ -64,6 +66,7 @@ func settings() []setting {
 			return err
 		}},
 		{"strategies", "SERVICE_STRATEGIES", "", "folder of strategy plugins (default: strategies beside the executable)", setStrategies},
+		{"connectors", "SERVICE_CONNECTORS", "", "folder of exchange connectors (default: connectors beside the executable)", setConnectors},
 		{"sandbox", "SERVICE_SANDBOX", "auto", "sandbox of plugins: auto, off or require", func(c *config, v string) (err error) {
 			c.sandbox, err = sandbox.ParseMode(v)
 			return err
@@ -72,7 +75,7 @@ func settings() []setting {
 		{"control-key", "SERVICE_CONTROL_KEY", "", "file of the control plane's public key, its governance.pub", setControlKey},
 		{"deployment-policy", "SERVICE_DEPLOYMENT_POLICY", "auto", "what real money needs: enforce an entry of the deployable registry, warn, off, or auto: enforce with a control plane, else warn", setPolicy},
 		{"control-sign-key", "SERVICE_CONTROL_SIGN_KEY", "", "file of this host's private key (role host): a risk kill opens a critical incident", setSignKey},
-	}
+	}, tradingSettings()...)
 }
 
 const (
@@ -149,6 +152,7 @@ func readConfig(args []string, w world) (cfg config, done bool, err error) {
 	flags.Lookup("behind-proxy").NoOptDefVal = "true"
 	flags.StringArrayVar(&cfg.bind.AllowedHosts, allowedHostFlag, nil, "name that the Host header may carry, repeatable ["+allowedHostVariable+", commas]")
 	flags.StringArrayVar(&cfg.control.given, familyFlag, nil, "family of a strategy at the control plane, name=family, repeatable (default the name with - for _) ["+familyVariable+", commas]")
+	flags.StringArrayVar(&cfg.connectors.given, endpointFlag, nil, "base URL of a connector instead of its exchange's, id=url, repeatable; https unless on loopback ["+endpointVariable+", commas]")
 	flags.BoolVar(&cfg.demo, "demo", false, "run one demonstration backtest through the API, print it and go on serving")
 	if err := cmd.Execute(); err != nil {
 		if ran {
@@ -179,6 +183,9 @@ func (c *config) fill(cmd *cobra.Command, w world) error {
 		}
 	}
 	c.reattach, _ = w.env("ASSAY_REATTACH_STRATEGIES")
+	if err := c.connectors.complete(w); err != nil {
+		return err
+	}
 	return c.control.complete(w)
 }
 

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 
@@ -118,7 +119,7 @@ func (s *service) openPolicy(cfg config) (*deploy.Policy, error) {
 		s.closers = append(s.closers, func() error { p.Close(); return nil })
 		o.Source, o.Key = p, c.key
 		if c.signKey != nil {
-			o.Reporter = &reporter{plane: p, key: c.signKey}
+			o.Reporter = &reporter{plane: p, key: c.signKey, now: time.Now}
 		}
 	}
 	return deploy.New(o)

@@ -136,7 +136,7 @@ func newDesk(t *testing.T) *desk {
 	}
 	if d.policy, err = deploy.New(deploy.Options{
 		Mode: deploy.Enforce, Source: source, Key: &p.Store.Keys().Statement.PublicKey, StateDir: t.TempDir(), Now: p.Now,
-		Reporter: &reporter{plane: source, key: planetest.Key("host")},
+		Reporter: &reporter{plane: source, key: planetest.Key("host"), now: p.Now},
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -242,23 +242,37 @@ func TestRealPlane(t *testing.T) {
 	}
 }
 
-// TestReporterIsRefused: what the plane refuses for good is not tried again.
+// TestReporterIsRefused: what the plane refuses for good is not tried again, and for a day
+// what people can mend is.
 func TestReporterIsRefused(t *testing.T) {
 	d := newDesk(t)
 	d.submit()
 	source := plane.New(d.p.URL, &http.Transport{})
 	defer source.Close()
+	at := d.p.Now()
 	report := func(key, id string) error {
-		r := &reporter{plane: source, key: planetest.Key(key)}
-		return r.Report(t.Context(), deploy.Incident{ID: "risk-kill.x", CandidateRevisionID: id, RunID: "x", Reason: "r", At: d.p.Now()})
+		r := &reporter{plane: source, key: planetest.Key(key), now: d.p.Now}
+		return r.Report(t.Context(), deploy.Incident{ID: "risk-kill.x", CandidateRevisionID: id, RunID: "x", Reason: "r", At: at})
 	}
-	if err := report("nobody", d.id); !errors.Is(err, deploy.ErrRefused) || !strings.Contains(err.Error(), "INVALID_SIGNATURE") {
-		t.Errorf("a key that nobody trusts: %v", err)
+	untrusted := func(final bool) {
+		t.Helper()
+		if err := report("nobody", d.id); errors.Is(err, deploy.ErrRefused) != final || !strings.Contains(err.Error(), "INVALID_SIGNATURE") {
+			t.Errorf("a key that nobody trusts: %v", err)
+		}
+	}
+	untrusted(false)
+	d.p.Advance(23 * time.Hour)
+	untrusted(false)
+	d.p.Advance(2 * time.Hour)
+	untrusted(true)
+	size := d.p.Store.Size()
+	if err := report("host", d.id); err != nil || d.p.Store.Size() == size { // said at the time of the incident it would have expired
+		t.Errorf("a day late: %v", err)
 	}
 	if err := report("host", "cr-"+strings.Repeat("0", 64)); !errors.Is(err, deploy.ErrRefused) {
 		t.Errorf("no such revision: %v", err)
 	}
-	away := &reporter{plane: plane.New("http://127.0.0.1:1", &http.Transport{}), key: planetest.Key("host")}
+	away := &reporter{plane: plane.New("http://127.0.0.1:1", &http.Transport{}), key: planetest.Key("host"), now: d.p.Now}
 	if err := away.Report(t.Context(), deploy.Incident{CandidateRevisionID: d.id}); err == nil || errors.Is(err, deploy.ErrRefused) {
 		t.Errorf("nobody there: %v", err)
 	}

@@ -74,7 +74,7 @@ func serve(ctx context.Context, cfg config, w world) error {
 func (c config) log(logger hclog.Logger, ln net.Listener) {
 	logger.Info("configuration", "version", version, "commit", commit, "address", listen.URL(ln), "host", c.bind.Host, "port", c.bind.Port,
 		"log_level", c.logLevel.String(), "behind_proxy", c.bind.BehindProxy, "allowed_hosts", c.bind.AllowedHosts,
-		"state_dir", c.stateDir, "strategies", c.strategies, "sandbox", string(c.sandbox), "demo", c.demo)
+		"state_dir", c.stateDir, "strategies", c.strategies, "connectors", c.connectors.dir, "connector_endpoints", len(c.connectors.endpoints), "sandbox", string(c.sandbox), "demo", c.demo)
 	c.control.log(logger)
 }
 
@@ -126,9 +126,14 @@ func open(ctx context.Context, cfg config, ln net.Listener, logger hclog.Logger)
 	if err != nil {
 		return nil, err
 	}
-	exchanges := &live.Exchanges{Store: candles}
+	found, err := s.openConnectors(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	exchanges := &live.Exchanges{Store: candles, Connectors: found}
 	trading := live.NewLauncher(live.Options{
 		Catalog: strategies, Venues: exchanges, Journal: book, Policy: s.policy, Logger: logger, SpoolDir: launcher.SpoolDir(), Engine: launcher.Engine(),
+		Risk: cfg.trading.risk, OnStop: cfg.trading.onStop, LiveDir: filepath.Join(cfg.stateDir, "live"),
 	})
 	if err := s.restore(ctx, trading); err != nil {
 		return nil, err
@@ -222,10 +227,11 @@ func (s *service) build(ctx context.Context, cfg config, ln net.Listener, p part
 		FreeBytes: func() (int64, error) { return health.FreeBytes(cfg.stateDir) },
 		Requests:  func() int64 { return edge.Requests() }, Now: time.Now,
 		Stream:     func() (int, int64) { return s.hub.Counters() },
-		Governance: s.policy.Health,
+		Governance: s.policy.Health, Link: s.runner.Link,
 	})
 	s.hub = stream.New(stream.Options{
 		State: s.runner, Health: s.monitor.Health, ServerID: id, Version: version, Logger: s.logger.Named("stream"),
+		Risk: cfg.trading.limits(), OnStop: string(cfg.trading.onStop),
 	})
 	operations, err := v1.New(v1.Options{
 		Control: s.runner, State: s.runner, Backtests: p.launcher, Trading: p.trading,

@@ -23,16 +23,18 @@ const (
 // that every venue accepts, whether it uses them or not, and the venue's own, by name. An
 // own field holds no secret.
 func ConfigSchema(own map[string]any) json.RawMessage {
-	secret := func(text string) map[string]any {
-		return map[string]any{"type": "string", "maxLength": maxConfigText, "writeOnly": true, "format": "password", "description": text}
+	secret := func(order int, text string) map[string]any {
+		return map[string]any{"type": "string", "maxLength": maxConfigText, "writeOnly": true, "format": "password", "description": text, "x-ui": map[string]any{"order": order}}
 	}
+	// In a form credentials come first and the rest of what all venues have behind the venue's own.
+	last := func(unit string) map[string]any { return map[string]any{"order": 100, "unit": unit} }
 	properties := map[string]any{
-		"apiKey":          secret("The API key of the account."),
-		"secret":          secret("The secret of the API key."),
-		"password":        secret("The passphrase of the API key, where the exchange has one."),
-		"sandbox":         map[string]any{"type": "boolean", "default": false, "description": "Use the test network of the exchange."},
-		"rateLimit":       map[string]any{"type": "integer", "minimum": minRateLimitMS, "maximum": maxRateLimitMS, "description": "Least time between two requests, in milliseconds."},
-		"enableRateLimit": map[string]any{"type": "boolean", "default": true, "description": "false drops the time between requests, never the waiting that the exchange asks for."},
+		"apiKey":          secret(-3, "The API key of the account."),
+		"secret":          secret(-2, "The secret of the API key."),
+		"password":        secret(-1, "The passphrase of the API key, where the exchange has one."),
+		"sandbox":         map[string]any{"type": "boolean", "default": false, "description": "Use the test network of the exchange.", "x-ui": last("")},
+		"rateLimit":       map[string]any{"type": "integer", "minimum": minRateLimitMS, "maximum": maxRateLimitMS, "description": "Least time between two requests, in milliseconds.", "x-ui": last("ms")},
+		"enableRateLimit": map[string]any{"type": "boolean", "default": true, "description": "false drops the time between requests, never the waiting that the exchange asks for.", "x-ui": last("")},
 	}
 	for name, schema := range own {
 		properties[name] = schema

@@ -5,9 +5,13 @@ import (
 	"encoding/json"
 	"strconv"
 
+	"github.com/govalues/decimal"
+
+	"github.com/assay-run/assay/host/live/engine"
 	"github.com/assay-run/assay/host/live/feed"
 	"github.com/assay-run/assay/host/live/journal"
 	"github.com/assay-run/assay/host/live/order"
+	"github.com/assay-run/assay/host/live/risk"
 	"github.com/assay-run/assay/plugin-sdk/market"
 	"github.com/assay-run/assay/plugin-sdk/sim"
 )
@@ -31,6 +35,7 @@ type diary struct {
 	batch journal.Batch
 	known market.OrderID // orders written down
 	step  *feed.Step
+	watch *shadow
 }
 
 // Order implements sim.Recorder. The number of an order is its seq.
@@ -75,6 +80,7 @@ func stateOf(s market.OrderStatus) journal.State {
 // Fill implements sim.Recorder.
 func (d *diary) Fill(step int64, f *market.Fill) {
 	d.Recorder.Fill(step, f)
+	d.verdicts(d.watch.filled(f))
 	d.batch.Fills = append(d.batch.Fills, journal.Fill{
 		Symbol: f.Symbol, TradeID: strconv.FormatInt(int64(f.ID), 10), ClientOrderID: order.ClientID(d.x.runID, int64(f.OrderID)),
 		Side: f.Side, Quantity: f.Quantity, Price: f.Price, Fee: f.Fee, FeeAsset: f.Symbol.Quote(), Liquidity: f.Liquidity, At: f.Time,
@@ -84,6 +90,7 @@ func (d *diary) Fill(step int64, f *market.Fill) {
 // took notes the step that the simulator is about to match.
 func (d *diary) took(s *feed.Step, index int64) {
 	d.step = s
+	d.watch.took(s)
 	for i := range s.Closed {
 		if s.Closed[i] {
 			d.batch.Candles = append(d.batch.Candles, journal.Candle{
@@ -97,6 +104,7 @@ func (d *diary) took(s *feed.Step, index int64) {
 func (d *diary) Decide(e *sim.Engine) ([]market.Intent, error) {
 	if value, err := e.FinalValue(); err == nil && e.Step() >= d.x.layout.window {
 		d.batch.Equity = append(d.batch.Equity, journal.Equity{At: e.Time(), Equity: value, Cash: e.CashExact()})
+		d.verdicts(d.watch.guard.OnStep(e.Time(), value))
 	}
 	if err := d.commit(); err != nil {
 		return nil, err
@@ -105,6 +113,7 @@ func (d *diary) Decide(e *sim.Engine) ([]market.Intent, error) {
 	if err != nil || len(intents) == 0 {
 		return intents, err
 	}
+	intents = d.judge(e, intents)
 	texts := make([]intentText, len(intents))
 	for i := range intents {
 		texts[i] = toText(&intents[i])
@@ -112,7 +121,147 @@ func (d *diary) Decide(e *sim.Engine) ([]market.Intent, error) {
 	d.batch.Entries = append(d.batch.Entries, journal.Entry{
 		Kind: logIntents, Data: map[string]any{"step": e.Step(), "intents": texts},
 	})
-	return intents, d.commit()
+	if err := d.commit(); err != nil {
+		return nil, err
+	}
+	if d.watch.guard.Killed() {
+		return nil, &engine.Fault{Code: engine.CodeRiskKill, Message: "The drawdown limit ended the run.", Data: map[string]any{}}
+	}
+	return intents, nil
+}
+
+// judge has the limits look at the orders of a step. In shadow all pass; enforced, those that
+// break a limit are refused.
+func (d *diary) judge(e *sim.Engine, intents []market.Intent) []market.Intent {
+	if e.Warmup() {
+		return intents
+	}
+	account, positions := d.watch.account(e), map[market.Symbol]decimal.Decimal{}
+	for _, s := range account.Symbols {
+		positions[s.Symbol] = s.Position
+	}
+	kept := intents[:0:0]
+	for i := range intents {
+		o, ok := d.watch.order(e, &intents[i], positions)
+		if !ok {
+			kept = append(kept, intents[i])
+			continue
+		}
+		verdicts, allowed := d.watch.guard.Check(o, account)
+		d.verdicts(verdicts)
+		if allowed {
+			kept = append(kept, intents[i])
+		} else {
+			d.Recorder.Intent(e.Step(), &intents[i], string(verdicts[0].Code))
+		}
+	}
+	return kept
+}
+
+// verdicts writes breaches down and tells the first of each kind.
+func (d *diary) verdicts(list []risk.Verdict) {
+	for _, v := range list {
+		d.batch.Entries = append(d.batch.Entries, journal.Entry{Kind: engine.LogRisk, Data: map[string]any{
+			"code": v.Code, "symbol": v.Symbol, "value": v.Value, "limit": v.Limit, "message": v.Message, "shadow": v.Shadow,
+		}})
+		if key := string(v.Code) + "\n" + string(v.Symbol); !d.watch.told[key] {
+			d.watch.told[key] = true
+			d.x.warnLocked(string(v.Code), v.Message)
+		}
+	}
+}
+
+// shadow is the risk limits beside a paper run.
+type shadow struct {
+	guard   *risk.Guard
+	symbols []risk.Symbol
+	orders  map[market.OrderID]bool // that filled
+	told    map[string]bool
+}
+
+func (x *Execution) newShadow() (*shadow, error) {
+	guard, err := risk.NewGuard(risk.Setup{
+		Limits: x.bounds, Mode: x.riskMode(), Timeframe: x.plan.Timeframe, StartEquity: x.plan.Cash, Start: 0,
+	})
+	w := &shadow{guard: guard, orders: map[market.OrderID]bool{}, told: map[string]bool{}}
+	for _, s := range x.plan.Symbols {
+		w.symbols = append(w.symbols, risk.Symbol{Symbol: s})
+	}
+	return w, err
+}
+
+// took notes the candles of a step.
+func (w *shadow) took(s *feed.Step) {
+	for i := range s.Closed {
+		if last, err := order.FromFloat(s.Candles[i].Close); s.Closed[i] && err == nil {
+			w.symbols[i].LastClose, w.symbols[i].LastCandle, w.symbols[i].Backfilled = last, s.CloseTime, s.Sources[i] == feed.Backfill
+		}
+	}
+}
+
+// filled counts an order once.
+func (w *shadow) filled(f *market.Fill) []risk.Verdict {
+	if w.orders[f.OrderID] {
+		return nil
+	}
+	w.orders[f.OrderID] = true
+	return w.guard.OnFill(f.Symbol, f.Time)
+}
+
+// account is how the books stand.
+func (w *shadow) account(e *sim.Engine) risk.Account {
+	held, _ := e.Positions() // what cannot be valued ends the run elsewhere
+	open := e.OpenOrders()
+	for i := range w.symbols {
+		s := &w.symbols[i]
+		s.Position, s.Working = decimal.Zero, decimal.Zero
+		for _, p := range held {
+			if p.Symbol == s.Symbol {
+				s.Position = p.Quantity
+			}
+		}
+		for _, o := range open {
+			if o.Symbol != s.Symbol || o.Side != market.Buy || o.ReduceOnly {
+				continue
+			}
+			price := o.LimitPrice.Max(o.StopPrice)
+			if price.IsZero() {
+				price = s.LastClose
+			}
+			s.Working = order.Plus(s.Working, order.Times(order.Minus(o.Quantity, o.FilledQuantity), price))
+		}
+	}
+	return risk.Account{Now: e.Time(), Symbols: w.symbols}
+}
+
+// order is what an intent asks for; false when it is none that a limit is about.
+func (w *shadow) order(e *sim.Engine, in *market.Intent, held map[market.Symbol]decimal.Decimal) (risk.Order, bool) {
+	symbol := in.Symbol
+	if symbol == "" {
+		symbol = w.symbols[0].Symbol
+	}
+	o := risk.Order{Symbol: symbol, Side: in.Side}
+	if in.Action != market.Submit {
+		return o, false
+	}
+	size, err := order.FromFloat(in.Size.Value)
+	if err != nil {
+		return o, false
+	}
+	switch in.Size.Kind {
+	case market.SizeQuantity:
+		o.Quantity = size
+	case market.SizeQuoteAmount:
+		o.QuoteAmount = size
+	case market.SizeCashFraction:
+		o.QuoteAmount = order.Times(size, e.CashExact())
+	}
+	o.LimitPrice, _ = order.FromFloat(in.LimitPrice) // 0 where there is none
+	o.StopPrice, _ = order.FromFloat(in.StopPrice)
+	position := held[symbol]
+	o.Shrinks = in.ReduceOnly || (position.IsPos() && in.Side == market.Sell && o.Quantity.Cmp(position) <= 0) ||
+		(position.IsNeg() && in.Side == market.Buy && o.Quantity.IsPos() && o.Quantity.Cmp(position.Abs()) <= 0)
+	return o, true
 }
 
 // commit writes what has gathered, outside the gate.

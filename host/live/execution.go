@@ -15,7 +15,9 @@ import (
 	"github.com/assay-run/assay/host/backtest/link"
 	"github.com/assay-run/assay/host/deploy"
 	"github.com/assay-run/assay/host/exchange"
+	"github.com/assay-run/assay/host/live/engine"
 	"github.com/assay-run/assay/host/live/journal"
+	"github.com/assay-run/assay/host/live/risk"
 	"github.com/assay-run/assay/host/metric"
 	"github.com/assay-run/assay/host/play"
 	"github.com/assay-run/assay/host/result"
@@ -43,6 +45,9 @@ type Execution struct {
 	started  time.Time
 	// admission is what the deployment policy said; its zero value where no real money is traded.
 	admission deploy.Admission
+	// bounds are the limits that hold, risk is how they are shown.
+	bounds risk.Limits
+	risk   map[string]any
 
 	journal *journal.Run // from Run on
 
@@ -56,10 +61,14 @@ type Execution struct {
 	window      result.Window
 	candles     []*market.Series // by symbol, of the window
 	layout      layout
-	engine      *sim.Engine // nil until the warm-up is here
+	engine      *sim.Engine    // of paper; nil until the warm-up is here
+	trading     *engine.Engine // of live
 	diary       *diary
 	rec         *play.Record
 	ended       time.Time
+	trades      time.Time     // since when the phase is trading; zero in another one
+	traded      time.Duration // before that
+	link        runner.Link
 	killed      bool
 }
 
@@ -72,6 +81,7 @@ var _ interface {
 	runner.Execution
 	runner.Described
 	runner.Watched
+	runner.Linked
 	io.Closer
 } = (*Execution)(nil)
 
@@ -86,6 +96,20 @@ func (x *Execution) WriteDecisions(w io.Writer) error {
 	x.gate.Lock()
 	defer x.gate.Unlock()
 	return x.lines.WriteLines(w)
+}
+
+// Link implements runner.Linked.
+func (x *Execution) Link() runner.Link {
+	x.gate.Lock()
+	defer x.gate.Unlock()
+	return x.link
+}
+
+// linkUp notes how the connection of a paper run stands.
+func (x *Execution) linkUp(up bool) {
+	x.gate.Lock()
+	defer x.gate.Unlock()
+	x.link.Up, x.link.LastMessage = up, x.clock()
 }
 
 // Close releases files. The results stay.
@@ -104,6 +128,11 @@ func (u unopened) FinalValue() (decimal.Decimal, error)  { return u.cash, nil }
 
 // books are the account, with the record of it.
 func (x *Execution) booksLocked() (play.Books, *play.Record) {
+	if x.rec != nil && x.trading != nil {
+		if books, ok := x.trading.Books(); ok {
+			return books, x.rec
+		}
+	}
 	if x.engine == nil {
 		return unopened{x.plan.Cash}, play.NewRecord(play.RecordOptions{Symbols: x.plan.Symbols, Lines: x.lines, Free: true})
 	}
@@ -116,6 +145,10 @@ func (x *Execution) Progress() runner.Progress {
 	defer x.gate.Unlock()
 	cash, _ := x.plan.Cash.Float64()
 	p := runner.Progress{Phase: x.phase, Cash: cash, Equity: cash, InitialCash: cash, UpdatedAt: x.clock()}
+	if x.trading != nil {
+		x.liveProgress(&p)
+		return p
+	}
 	if x.engine == nil || x.engine.Step() < 0 {
 		return p
 	}
@@ -132,7 +165,7 @@ func (x *Execution) Results() *result.Results {
 	books, rec := x.booksLocked()
 	r, in, bad := rec.Picture(books, &x.said, true)
 	r.Assumptions, r.Warnings = slices.Clone(x.assumptions), slices.Clone(x.warnings)
-	r.Window = x.window
+	r.Window, r.Risk = x.window, x.risk
 	x.gate.Unlock()
 	for _, err := range bad {
 		x.log.Error("the account cannot be valued", "error", err)
@@ -177,10 +210,27 @@ func (x *Execution) Candles(symbol market.Symbol, use func(*market.Series)) bool
 	return true
 }
 
+// Served implements runner.Measured: the time in phase trading counts.
+func (x *Execution) Served() (stage string, covered time.Duration) {
+	x.gate.Lock()
+	defer x.gate.Unlock()
+	if covered = x.traded; !x.trades.IsZero() {
+		covered += x.clock().Sub(x.trades)
+	}
+	return x.admission.Stage, covered
+}
+
 // enter begins a phase. The journal has it too, so that a crash is known by its phase.
 func (x *Execution) enter(phase string) {
 	x.gate.Lock()
 	x.phase = phase
+	now := x.clock()
+	if !x.trades.IsZero() {
+		x.traded, x.trades = x.traded+now.Sub(x.trades), time.Time{}
+	}
+	if phase == phaseTrading {
+		x.trades = now
+	}
 	x.gate.Unlock()
 	x.tell(logPhase, map[string]any{"phase": phase})
 	x.log.Info("phase", "phase", phase)
@@ -199,14 +249,15 @@ func (x *Execution) tell(kind string, data any) {
 // warn shows an alarm in the run's warnings, its log and the journal.
 func (x *Execution) warn(code, message string) {
 	x.gate.Lock()
-	x.warnings = append(x.warnings, result.Note{Code: code, Message: message})
-	at := market.Time(0)
-	if x.engine != nil && x.engine.Step() >= 0 {
-		at = x.engine.Time()
-	}
-	x.said.Host(at, "warn", message, map[string]string{"code": code})
+	x.warnLocked(code, message)
 	x.gate.Unlock()
 	x.tell(logAlarm, map[string]any{"code": code, "message": message})
+}
+
+// warnLocked is warn without the journal.
+func (x *Execution) warnLocked(code, message string) {
+	x.warnings = append(x.warnings, result.Note{Code: code, Message: message})
+	x.said.Host(x.lastStepLocked(), "warn", message, map[string]string{"code": code})
 }
 
 // assume says what the run assumes.
@@ -214,8 +265,10 @@ func (x *Execution) assume(short int) {
 	note := func(code, message string) {
 		x.assumptions = append(x.assumptions, result.Note{Code: code, Message: message})
 	}
-	note("FULL_FILLS", "Every order fills whole, whatever the volume of the candle.")
-	if x.plan.Execution.AllowShort {
+	if x.trading == nil {
+		note("FULL_FILLS", "Every order fills whole, whatever the volume of the candle.")
+	}
+	if x.trading == nil && x.plan.Execution.AllowShort {
 		note("NO_BORROW_COST", "Short positions pay no interest for what they borrow.")
 	}
 	if short > 0 {

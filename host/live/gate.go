@@ -1,11 +1,19 @@
 package live
 
 import (
+	"bytes"
+	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
+	"time"
 
 	"github.com/assay-run/assay/host/deploy"
-	"github.com/assay-run/assay/host/exchange/sim"
+	"github.com/assay-run/assay/host/live/engine"
+	"github.com/assay-run/assay/host/live/risk"
+	"github.com/assay-run/assay/host/play"
 	"github.com/assay-run/assay/host/result"
+	"github.com/assay-run/assay/host/runner"
 )
 
 // Policy is asked before real money is traded; *deploy.Policy is the one of the service. Its
@@ -24,15 +32,128 @@ func (x *Execution) admit(ctx context.Context) (err error) {
 		}
 	}
 	x.admission, err = policy.Admit(ctx, deploy.Request{
-		Mode: x.req.Mode, Pretend: x.config.Sandbox || x.venue.ID == sim.ID,
+		Mode: x.req.Mode, Pretend: x.config.Sandbox || x.venue.Pretend,
 		Strategy: x.plan.Strategy.Name, PluginSHA256: x.plan.Strategy.SHA256, Params: x.plan.Params,
 		Symbols: x.plan.Symbols, Timeframe: x.plan.Timeframe, Exchange: x.venue.ID,
 	})
+	if err != nil {
+		return err
+	}
 	for _, n := range x.admission.Notices {
 		x.warnings = append(x.warnings, result.Note{Code: string(n.Code), Message: n.Message})
 	}
-	return err
+	return x.bound()
+}
+
+// bound fixes the limits of the run. Real money needs a cap on one order, or an entry that is
+// enforced.
+func (x *Execution) bound() error {
+	x.bounds = x.limits()
+	if x.realMoney() && !x.bounds.Capped() && !x.admission.Gated() {
+		return play.Refuse("MODE_NOT_SUPPORTED", map[string]any{"reason": "risk_limit_required"},
+			"Real money is traded only with a cap on one order: start the service with --risk-max-order-notional.")
+	}
+	x.risk = ShowLimits(x.bounds, x.riskMode())
+	return nil
+}
+
+// riskMode is what a breach does.
+func (x *Execution) riskMode() risk.Mode {
+	if x.req.Mode == runner.ModeLive {
+		return risk.Enforce
+	}
+	return cmp.Or(x.opts.Risk.Paper, risk.Shadow)
+}
+
+// ShowLimits is limits as results and streams show them, with what a breach does.
+func ShowLimits(l risk.Limits, mode risk.Mode) map[string]any {
+	text, err := json.Marshal(l)
+	if err != nil { // numbers and their names: it cannot be
+		return nil
+	}
+	shown := shownLimits(text)
+	shown["mode"] = string(mode)
+	return shown
+}
+
+// shownLimits reads what limits were written as, every number as it stands; nil if it is none.
+func shownLimits(text []byte) map[string]any {
+	var shown map[string]any
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	if d.Decode(&shown) != nil {
+		return nil
+	}
+	return shown
 }
 
 // Ungated implements runner.Gated.
 func (x *Execution) Ungated() string { return x.admission.Ungated }
+
+// realMoney says that orders cost money: mode live, but for the simulated venue, a sandbox and
+// an endpoint on this machine.
+func (x *Execution) realMoney() bool {
+	return x.req.Mode == runner.ModeLive && !x.config.Sandbox && !x.venue.Pretend
+}
+
+// limits are the risk limits of the run: those of the server, and of the deployment entry where
+// they are smaller.
+func (x *Execution) limits() risk.Limits {
+	entry := x.admission.Limits
+	own := risk.Limits{
+		MaxOrderNotional: entry.OrderValue, MaxPositionNotional: entry.PositionValue, MaxGrossNotional: entry.Capital,
+		MaxDailyLossAmount: entry.DailyLoss,
+	}
+	if entry.Drawdown != nil {
+		own.MaxDrawdown = *entry.Drawdown
+	}
+	if entry.PriceCollar != nil {
+		own.PriceCollar = *entry.PriceCollar
+	}
+	if entry.OrdersPerMinute != nil {
+		own.OrdersPerMinute = int(*entry.OrdersPerMinute)
+	}
+	return x.opts.Risk.For(x.realMoney()).Tighten(own)
+}
+
+// errRevoked is the end of a run that its deployment ended.
+var errRevoked = errors.New("the deployment does not allow the run any more")
+
+// watchDeployment follows the entry that lets the run be, until ctx ends.
+func (x *Execution) watchDeployment(ctx context.Context, e *engine.Engine) {
+	policy, ok := x.opts.Policy.(*deploy.Policy)
+	if !ok || !x.realMoney() {
+		return
+	}
+	w := deploy.Watch{Policy: policy, Admission: x.admission, On: func(ev deploy.Event) {
+		switch ev.Act {
+		case deploy.Stop:
+			x.warn(string(ev.Code), ev.Message)
+			e.Stop(errRevoked)
+		case deploy.Reduce:
+			x.warn(string(ev.Code), ev.Message)
+			e.Restrict(string(ev.Code), ev.Message, true)
+		case deploy.Resume:
+			e.Restrict(string(ev.Code), ev.Message, false)
+		case deploy.Alarm:
+			x.warn(string(ev.Code), ev.Message)
+		}
+	}}
+	w.Run(ctx)
+}
+
+// killReportTime bounds how long the control plane is tried to be told of a risk kill.
+const killReportTime = 10 * time.Second
+
+// reportKill opens an incident where a limit ended a run of a deployment.
+func (x *Execution) reportKill(reason string) {
+	policy, ok := x.opts.Policy.(*deploy.Policy)
+	if !ok {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), killReportTime)
+	defer cancel()
+	if err := policy.RiskKill(ctx, &x.admission, x.runID, reason); err != nil {
+		x.log.Error("the control plane could not be told of the risk kill", "error", err)
+	}
+}

@@ -7,8 +7,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/govalues/decimal"
+
 	"github.com/assay-run/assay/host/catalog"
 	"github.com/assay-run/assay/host/deploy"
+	"github.com/assay-run/assay/host/live/risk"
 	"github.com/assay-run/assay/host/play"
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/plugin-sdk/market"
@@ -19,8 +22,22 @@ type policyFunc func(deploy.Request) (deploy.Admission, error)
 
 func (f policyFunc) Admit(_ context.Context, r deploy.Request) (deploy.Admission, error) { return f(r) }
 
+// capped is the options with a cap on one order; none for "".
+func capped(amount string) risk.Options {
+	o, err := risk.Parse(func(o risk.Option) (string, string) {
+		if o.Name == "max-order-notional" {
+			return amount, o.Flag()
+		}
+		return "", ""
+	})
+	if err != nil {
+		panic(err)
+	}
+	return o
+}
+
 func gated(mode, venue string, sandbox bool, p Policy) *Execution {
-	x := &Execution{opts: &Options{Policy: p}, req: runner.StartRequest{Mode: mode}, venue: Venue{ID: venue}}
+	x := &Execution{opts: &Options{Policy: p, Risk: capped("100")}, req: runner.StartRequest{Mode: mode}, venue: Venue{ID: venue, Pretend: venue == "sim"}}
 	x.config.Sandbox = sandbox
 	x.plan = play.Plan{
 		Strategy: &catalog.Strategy{Name: "sma_cross", SHA256: "ab"}, Params: json.RawMessage(`{"fast":10}`),
@@ -60,5 +77,41 @@ func TestWhatIsRealMoney(t *testing.T) {
 	err := gated("live", "binance", false, policyFunc(func(deploy.Request) (deploy.Admission, error) { return deploy.Admission{}, no })).admit(t.Context())
 	if !errors.Is(err, no) {
 		t.Error(err)
+	}
+}
+
+// TestRealMoneyNeedsACap: without a largest order, or an entry that is enforced, a start is refused.
+func TestRealMoneyNeedsACap(t *testing.T) {
+	yes := policyFunc(func(deploy.Request) (deploy.Admission, error) { return deploy.Admission{}, nil })
+	for _, c := range []struct {
+		mode, venue, amount string
+		sandbox             bool
+		want                bool
+	}{
+		{"live", "binance", "", false, false}, {"live", "binance", "50", false, true}, {"live", "binance", "", true, true},
+		{"live", "sim", "", false, true}, {"paper", "binance", "", false, true},
+	} {
+		x := gated(c.mode, c.venue, c.sandbox, yes)
+		x.opts.Risk = capped(c.amount)
+		err := x.admit(t.Context())
+		var refusal *play.RequestError
+		switch {
+		case c.want && err != nil:
+			t.Errorf("%+v: %v", c, err)
+		case !c.want && (!errors.As(err, &refusal) || refusal.Code != "MODE_NOT_SUPPORTED" || refusal.Details["reason"] != "risk_limit_required"):
+			t.Errorf("%+v: %v", c, err)
+		}
+		if c.want && (x.risk["max_order_fraction"] == nil || x.risk["mode"] == "") {
+			t.Errorf("%+v: %v", c, x.risk)
+		}
+	}
+	ten := capped("1000")
+	x := gated("live", "binance", false, policyFunc(func(deploy.Request) (deploy.Admission, error) {
+		small := decimal.MustParse("10")
+		return deploy.Admission{Limits: deploy.Limits{OrderValue: &small}}, nil
+	}))
+	x.opts.Risk = ten
+	if err := x.admit(t.Context()); err != nil || x.risk["max_order_notional"] != json.Number("10") {
+		t.Errorf("the smaller does not win: %v %v", x.risk, err)
 	}
 }

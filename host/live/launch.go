@@ -15,7 +15,9 @@ import (
 	"github.com/assay-run/assay/host/backtest/link"
 	"github.com/assay-run/assay/host/catalog"
 	"github.com/assay-run/assay/host/exchange"
+	"github.com/assay-run/assay/host/live/engine"
 	"github.com/assay-run/assay/host/live/journal"
+	"github.com/assay-run/assay/host/live/risk"
 	"github.com/assay-run/assay/host/play"
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/plugin-sdk/market"
@@ -40,6 +42,10 @@ type Venue struct {
 	Config exchange.Config
 	// Certified: the connector may trade real money.
 	Certified bool
+	// Pretend says that no money is traded there: the simulated venue, or an endpoint on this machine.
+	Pretend bool
+	// Endpoint replaces the venue's base URL; only a server option sets it.
+	Endpoint string
 	// Connect makes the connection of one run; it is not opened yet.
 	Connect func(context.Context) (*exchange.Connection, error)
 }
@@ -54,11 +60,16 @@ type Options struct {
 	Catalog *catalog.Catalog
 	Venues  Venues
 	// Journal is where every run writes what it decides.
-	Journal  *journal.Journal
-	Policy   Policy // nil: real money is traded ungated
+	Journal *journal.Journal
+	Policy  Policy // nil: real money is traded ungated
+	// Risk are the limits of the server, OnStop what a stop does to live orders and positions.
+	Risk     risk.Options
+	OnStop   engine.OnStop
 	Logger   hclog.Logger
 	SpoolDir string // an existing folder for temporary files
-	Engine   artifact.Engine
+	// LiveDir is <state_dir>/live, where connectors leave what they did when they lost their host.
+	LiveDir string
+	Engine  artifact.Engine
 	// StepLimit and ConnectLimit: the defaults if zero.
 	StepLimit, ConnectLimit time.Duration
 }
@@ -95,7 +106,7 @@ func (l *Launcher) launch(ctx context.Context, runID string, req runner.StartReq
 		log: l.opts.Logger.Named("live").With("run_id", runID), clock: time.Now, opts: &l.opts, plan: p, req: req, venue: venue, config: venue.Config, runID: runID,
 		gate: &link.Gate{}, phase: play.PhaseStarting,
 	}
-	x.said.Limits = play.ChartLimits()
+	x.said.Limits, x.link.Exchange = play.ChartLimits(), venue.ID
 	if x.plugin, err = play.Launch(ctx, l.opts.Catalog, p.Strategy, catalog.LaunchOptions{Lockstep: true}); err != nil {
 		if refusal != nil {
 			err = refusal

@@ -81,7 +81,11 @@ func (x *Execution) prepare(warm []*feed.Step, markets []exchange.Market) error 
 		x.candles = append(x.candles, &market.Series{Symbol: m.Symbol, Timeframe: x.plan.Timeframe})
 	}
 	x.rec = play.NewRecord(play.RecordOptions{Symbols: x.plan.Symbols, Lines: x.lines, Window: x.layout.window, Free: true})
-	x.diary = &diary{Recorder: x.rec, x: x, run: x.journal}
+	watch, err := x.newShadow()
+	if err != nil {
+		return err
+	}
+	x.diary = &diary{Recorder: x.rec, x: x, run: x.journal, watch: watch}
 	engine, err := sim.NewEngine(cfg, x.diary)
 	if err != nil {
 		return err
@@ -129,6 +133,7 @@ func (a *arriving) Next(b *sim.Batch) (bool, error) {
 		return false, err
 	}
 	*b = next.Batch
+	x.link.LastMessage = x.clock()
 	x.diary.took(next, a.step)
 	a.step++
 	x.note(b)

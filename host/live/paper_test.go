@@ -88,6 +88,9 @@ func TestPaperStops(t *testing.T) {
 	d := newDesk(t, 300, "good", "hangs")
 	for _, name := range []string{"good"} {
 		x := d.launch(request(name, nil, `{"candles_per_second":20}`))
+		if _, covered := x.Served(); covered != 0 {
+			t.Errorf("before it trades %v count", covered)
+		}
 		ctx, cancel := context.WithCancelCause(context.Background())
 		go func() {
 			for x.Progress().CandlesDone < 3 {
@@ -101,6 +104,11 @@ func TestPaperStops(t *testing.T) {
 		}
 		if p := x.Progress(); p.Phase != phaseStopping || p.CandlesDone < 3 {
 			t.Errorf("%+v", p)
+		}
+		_, covered := x.Served()
+		time.Sleep(20 * time.Millisecond)
+		if stage, later := x.Served(); covered <= 0 || covered > x.ended.Sub(x.started) || later != covered || stage != "" {
+			t.Errorf("%v counts, later %v in stage %q, of %v", covered, later, stage, x.ended.Sub(x.started))
 		}
 	}
 }

@@ -5,11 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 
 	"github.com/govalues/decimal"
 
 	"github.com/assay-run/assay/host/backtest/decision"
 	"github.com/assay-run/assay/host/exchange"
+	"github.com/assay-run/assay/host/live/engine"
 	"github.com/assay-run/assay/host/live/journal"
 	"github.com/assay-run/assay/host/metric"
 	"github.com/assay-run/assay/host/play"
@@ -64,11 +67,15 @@ func (l *Launcher) readBack(ctx context.Context, info journal.Info) (*runner.Rep
 		return nil, err
 	}
 	failure.Data["open_orders"], failure.Data["unknown_orders"] = ordersOf(open)
-	if info.Mode == journal.Paper {
-		if err := l.replay(ctx, info, rep); err != nil {
-			l.opts.Logger.Warn("the results of an interrupted run cannot be read back", "run_id", info.RunID, "error", err)
-		}
+	read := l.replay
+	if info.Mode == journal.Live {
+		read = l.replayLive
+		failure.Data["lease"] = l.lease(info.RunID)
 	}
+	if err := read(ctx, info, rep); err != nil {
+		l.opts.Logger.Warn("the results of an interrupted run cannot be read back", "run_id", info.RunID, "error", err)
+	}
+	rep.Results.Risk = shownLimits(info.Risk)
 	positions := map[string]string{}
 	for _, p := range rep.Results.Positions {
 		positions[string(p.Symbol)] = p.Quantity.Trim(0).String()
@@ -83,7 +90,7 @@ func (l *Launcher) readBack(ctx context.Context, info journal.Info) (*runner.Rep
 // lastWord is when the journal last heard of a run.
 func (l *Launcher) lastWord(ctx context.Context, info journal.Info) market.Time {
 	last := info.StartedAt
-	for _, kind := range []string{logPhase, logAlarm, logIntents, logLayout} {
+	for _, kind := range []string{logPhase, logAlarm, logIntents, logLayout, engine.LogOrders} {
 		if e, ok, err := l.opts.Journal.LastLog(ctx, info.RunID, kind); err == nil && ok {
 			last = max(last, e.At)
 		}
@@ -160,6 +167,64 @@ func (l *Launcher) replay(ctx context.Context, info journal.Info, rep *runner.Re
 		InitialCash: cash, TradeCount: stats.Trades, Orders: stats.Orders, Fills: stats.Fills, UpdatedAt: rep.Snapshot.EndTime,
 	}
 	return nil
+}
+
+// replayLive reads back what a live run had: its books are those of the fills.
+func (l *Launcher) replayLive(ctx context.Context, info journal.Info, rep *runner.Report) error {
+	recorded, err := l.recorded(ctx, info)
+	if err != nil {
+		return err
+	}
+	lines, err := decision.New(l.opts.SpoolDir, "full")
+	if err != nil {
+		return err
+	}
+	defer lines.Close()
+	rec := play.NewRecord(play.RecordOptions{Symbols: info.Symbols, Lines: lines, Window: recorded.layout.window, Free: true})
+	next := &oneStep{}
+	notes := &play.Feed{Feed: next, Record: rec}
+	books, err := engine.ReadBack(ctx, l.opts.Journal, info, recorded.layout.window, recorded.steps, rec, func(_ int64, b *sim.Batch) {
+		next.batch = b
+		_, _ = notes.Next(new(sim.Batch)) // oneStep always has one
+	})
+	if err != nil || books == nil {
+		return err
+	}
+	results, in, _ := rec.Picture(books, &play.Said{}, true)
+	in.Timeframe, in.Calendar = info.Timeframe, metric.Calendar24x7
+	if report, err := metric.Compute(in); err == nil {
+		results.Metrics = &report
+	}
+	results.Window = recorded.window
+	rep.Results = results
+	cash, _ := books.CashExact().Float64()
+	value, _ := books.FinalValue()
+	equity, _ := value.Float64()
+	initial, _ := books.InitialCash().Float64()
+	rep.Snapshot.Progress = runner.Progress{
+		Phase: rep.Snapshot.Failure.Phase, CandlesDone: rec.Candles(), SimulatedTime: recorded.window.End, Cash: cash, Equity: equity, InitialCash: initial,
+		TradeCount: int64(len(results.Trades)), Orders: int64(len(results.Orders)), Fills: int64(len(results.Fills)), UpdatedAt: rep.Snapshot.EndTime,
+	}
+	return nil
+}
+
+// lease is what the connector wrote when it lost its host; nil when it wrote nothing.
+func (l *Launcher) lease(runID string) json.RawMessage {
+	text, err := os.ReadFile(l.leaseFile(runID))
+	if err != nil || !json.Valid(text) {
+		return nil
+	}
+	return text
+}
+
+// leaseFile is where a connector writes what it did when it lost its host.
+func (l *Launcher) leaseFile(runID string) string { return leaseFile(l.opts.LiveDir, runID) }
+
+func leaseFile(dir, runID string) string {
+	if dir == "" {
+		return ""
+	}
+	return filepath.Join(dir, runID, "lease.json")
 }
 
 // errRecordEnds is where the journal ends.

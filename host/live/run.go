@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/host/exchange"
+	"github.com/assay-run/assay/host/live/engine"
 	"github.com/assay-run/assay/host/live/feed"
 	"github.com/assay-run/assay/host/live/journal"
 	"github.com/assay-run/assay/host/live/order"
@@ -47,11 +48,14 @@ func exchangeError(reason string, err error, format string, args ...any) *Exchan
 func (x *Execution) Run(ctx context.Context) runner.Outcome {
 	defer x.plugin.Watch(ctx)()
 	err := x.begin()
-	if err == nil {
+	if err == nil && x.req.Mode == runner.ModeLive {
+		err = x.tradeLive(ctx)
+	} else if err == nil {
 		err = x.trade(ctx)
 	}
 	outcome := x.outcome(err)
 	x.plugin.Close("the run is over")
+	x.wipe()
 	x.writeEnd(outcome)
 	x.gate.Lock()
 	x.ended = x.clock()
@@ -67,9 +71,13 @@ func (x *Execution) begin() error {
 	if err != nil {
 		return err
 	}
+	limits, err := json.Marshal(x.risk)
+	if err != nil {
+		return err
+	}
 	x.journal, err = x.opts.Journal.Begin(context.Background(), journal.Info{
 		RunID: x.runID, RunTag: order.Tag(x.runID), Mode: x.req.Mode, Exchange: x.venue.ID, Symbols: x.plan.Symbols, Timeframe: x.plan.Timeframe,
-		Request: text, StrategySHA256: x.plan.Strategy.SHA256, StartedAt: market.FromTime(x.started),
+		Risk: limits, Request: text, StrategySHA256: x.plan.Strategy.SHA256, StartedAt: market.FromTime(x.started),
 	})
 	return err
 }
@@ -128,10 +136,15 @@ func (x *Execution) connect(ctx context.Context) (*exchange.Connection, error) {
 	limit, cancel := context.WithTimeout(ctx, x.opts.ConnectLimit)
 	defer cancel()
 	for {
-		_, err := conn.Session.Open(limit, x.openRequest())
+		asked := time.Now()
+		opened, err := conn.Session.Open(limit, x.openRequest())
 		var answer *exchange.Error
 		switch {
 		case err == nil:
+			x.gate.Lock()
+			x.link.Latency, x.link.Offset, x.link.Synthetic = time.Since(asked), opened.ClockOffset, conn.Clock != nil
+			x.gate.Unlock()
+			x.linkUp(true)
 			return conn, nil
 		case errors.As(err, &answer) && answer.Result.Outcome == exchange.AuthFailed:
 			return nil, err
@@ -148,7 +161,7 @@ func (x *Execution) connect(ctx context.Context) (*exchange.Connection, error) {
 func (x *Execution) openRequest() exchange.OpenRequest {
 	return exchange.OpenRequest{
 		RunID: x.runID, Trading: x.req.Mode == runner.ModeLive, Symbols: x.plan.Symbols, Timeframe: x.plan.Timeframe,
-		Config: x.config,
+		Config: x.config, RunTag: order.Tag(x.runID), Endpoint: x.venue.Endpoint, LeaseFile: leaseFile(x.opts.LiveDir, x.runID),
 	}
 }
 
@@ -184,7 +197,7 @@ func (x *Execution) stopped(ctx context.Context, err error) error {
 }
 
 func isStop(err error) bool {
-	return errors.Is(err, runner.ErrStopRequested) || errors.Is(err, runner.ErrShutdown)
+	return errors.Is(err, runner.ErrStopRequested) || errors.Is(err, runner.ErrShutdown) || errors.Is(err, errRevoked)
 }
 
 // outcome names the end of the run.
@@ -197,6 +210,8 @@ func (x *Execution) outcome(err error) runner.Outcome {
 			o.Message = "The account went bankrupt."
 		}
 		return o
+	case errors.Is(err, errRevoked):
+		return runner.Outcome{Message: strings.TrimSpace("The deployment of the strategy was ended. " + x.stopMessage())}
 	case isStop(err):
 		return runner.Outcome{Stopped: true, Message: x.stopMessage()}
 	}
@@ -211,6 +226,9 @@ func (x *Execution) stopMessage() string {
 	}
 	x.gate.Lock()
 	defer x.gate.Unlock()
+	if x.trading != nil {
+		return strings.Join(append(parts, x.trading.Kept()), " ")
+	}
 	books, _ := x.booksLocked()
 	positions, _ := books.Positions()
 	for _, p := range positions {
@@ -226,11 +244,14 @@ func (x *Execution) failure(err error) *result.Failure {
 	x.gate.Unlock()
 	return x.plugin.Failure(err, phase, at, func(f *result.Failure) {
 		var venue *ExchangeError
+		var fault *engine.Fault
 		var data *feed.DataError
 		var answer *exchange.Error
 		switch {
 		case errors.As(err, new(*journal.WriteError)):
 			f.Code, f.Data = "ARTIFACT_WRITE_FAILED", map[string]any{"file": journal.FileName}
+		case errors.As(err, &fault):
+			f.Code, f.Data = fault.Code, fault.Data
 		case errors.As(err, &venue):
 			f.Code, f.Data = "EXCHANGE_ERROR", map[string]any{"reason": venue.Reason}
 			for k, v := range venue.Data {
@@ -245,7 +266,10 @@ func (x *Execution) failure(err error) *result.Failure {
 }
 
 func (x *Execution) lastStepLocked() market.Time {
-	if x.engine == nil || x.engine.Step() < 0 {
+	switch {
+	case x.trading != nil:
+		return x.window.End
+	case x.engine == nil || x.engine.Step() < 0:
 		return 0
 	}
 	return x.engine.Time()

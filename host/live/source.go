@@ -37,6 +37,7 @@ func (x *Execution) listen(conn *exchange.Connection) (*source, error) {
 		Symbols: x.plan.Symbols, Timeframe: x.plan.Timeframe, Clock: conn.Clock, Stored: kind == "sim" || kind == "store",
 		Step: s.take, Alarm: x.candleAlarm,
 		State: func(state exchange.LinkState, reason string) {
+			x.linkUp(state == exchange.Connected)
 			x.log.Debug("candle stream", "state", string(state), "reason", reason)
 		},
 	})

@@ -23,7 +23,10 @@ type Connector struct {
 	Fault *catalog.Fault
 	// Certified connectors may trade real money.
 	Certified bool
-	Connect   func(context.Context) (*exchange.Connection, error)
+	// Endpoint replaces the exchange's base URL. On loopback no real money is traded there.
+	Endpoint         string
+	LoopbackEndpoint bool
+	Connect          func(context.Context) (*exchange.Connection, error)
 }
 
 // Exchanges are all exchanges of a service: those of the candle store, the simulated
@@ -41,6 +44,8 @@ type Entry struct {
 	// DateRange has the stored candles, by symbol and timeframe.
 	DateRange map[market.Symbol]map[string]candle.Range
 	connect   func(context.Context) (*exchange.Connection, error)
+	endpoint  string
+	loopback  bool // of the endpoint
 }
 
 // List is every exchange: stored ones by id, then sim, then connectors by id. A connector whose id
@@ -65,7 +70,7 @@ func (e *Exchanges) List(ctx context.Context) ([]Entry, error) {
 	}}
 	list = append(list, own)
 	for _, c := range e.Connectors {
-		list = append(list, Entry{Description: c.Description, Certified: c.Certified, Fault: c.Fault, connect: c.Connect})
+		list = append(list, Entry{Description: c.Description, Certified: c.Certified, Fault: c.Fault, connect: c.Connect, endpoint: c.Endpoint, loopback: c.LoopbackEndpoint})
 	}
 	for i := range list {
 		if s, ok := taken[list[i].ID]; ok {
@@ -148,8 +153,14 @@ func (e Entry) venue(req runner.StartRequest, p *play.Plan) (Venue, error) {
 	if err != nil {
 		return Venue{}, err
 	}
-	return Venue{ID: e.ID, Description: e.Description, Config: config, Certified: e.Certified, Connect: e.connect}, nil
+	if pretend := e.pretends() || config.Sandbox; req.Mode == runner.ModeLive && !e.Certified && !pretend {
+		return Venue{}, play.Refuse("MODE_NOT_SUPPORTED", map[string]any{"reason": "uncertified"}, "The connector of %q is not certified: it trades no real money.", e.ID)
+	}
+	return Venue{ID: e.ID, Description: e.Description, Config: config, Certified: e.Certified, Pretend: e.pretends(), Endpoint: e.endpoint, Connect: e.connect}, nil
 }
+
+// pretends says that no real money is there, whatever the request says.
+func (e Entry) pretends() bool { return e.Kind == "sim" || e.Kind == "store" || e.loopback }
 
 func names(list []market.Timeframe) []string {
 	out := []string{}

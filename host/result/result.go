@@ -21,6 +21,8 @@ type Results struct {
 	Window                  Window
 	Log                     []LogLine
 	Annotations             []Annotation
+	// Risk is the limits that held, by the names of their options with _ for -; nil in backtests.
+	Risk map[string]any
 }
 
 // WarmupRejections counts the orders that were refused because the window had not begun.

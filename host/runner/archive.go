@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"time"
 
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/registry"
@@ -52,6 +53,13 @@ func (a *Archive) run(s Started) (*artifact.Run, Described, error) {
 	}, d, nil
 }
 
+// Measured is an Execution that knows how long it was really at work.
+type Measured interface {
+	// Served is the stage that the registry of deployables had when the run began, "" where it
+	// was not asked, and for how long the run has traded.
+	Served() (stage string, covered time.Duration)
+}
+
 // Finish writes the files, then completes the rows. When the files cannot be
 // written it tries to mark the rows as failed.
 func (a *Archive) Finish(ctx context.Context, e Ended) (Kept, error) {
@@ -60,6 +68,11 @@ func (a *Archive) Finish(ctx context.Context, e Ended) (Kept, error) {
 		return Kept{}, err
 	}
 	run.Status, run.Failure, run.CompletedAt = e.Status, e.Failure, e.EndTime
+	if m, ok := e.Execution.(Measured); ok && e.Request.Mode != ModeBacktest {
+		stage, covered := m.Served()
+		seconds := max(covered, 0).Seconds()
+		run.Service.Stage, run.Service.CoveredSeconds = stage, &seconds
+	}
 	run.Service.StopReason, run.Service.Partial, run.Service.Message = e.StopReason, e.Partial, e.Message
 	run.Splits = []artifact.Split{{
 		ID: artifact.FullSplitID, Results: e.Results, Failed: e.Failure != nil,

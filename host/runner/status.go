@@ -104,6 +104,15 @@ func (r *Runner) Status() Snapshot {
 	return r.snapshotLocked()
 }
 
+// Link is the connection of the current run to its exchange; false when it has none.
+func (r *Runner) Link() (Link, bool) {
+	exec, _ := r.current()
+	if l, ok := exec.(Linked); ok {
+		return l.Link(), true
+	}
+	return Link{}, false
+}
+
 // current is the running execution and its run; nil when none is running.
 func (r *Runner) current() (Execution, *run) {
 	r.mu.Lock()

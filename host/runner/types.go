@@ -49,6 +49,25 @@ type Gated interface {
 	Ungated() string
 }
 
+// Linked is an Execution that is connected to an exchange.
+type Linked interface {
+	// Link is how the connection stands; it is cheap.
+	Link() Link
+}
+
+// Link is how the connection of a paper or live run stands.
+type Link struct {
+	Exchange string
+	// Up says that its streams are connected and have missed nothing, as far as is known.
+	Up bool
+	// Latency is that of the last request, 0 before the first; LastMessage is when something came.
+	Latency     time.Duration
+	LastMessage time.Time
+	// Offset is the exchange's clock minus ours; Synthetic says that it has a time of its own.
+	Offset    time.Duration
+	Synthetic bool
+}
+
 // Look is what a run has produced so far. What its slices hold is not written any more.
 type Look struct {
 	// Orders counts the orders; OrdersAt has them.

@@ -38,7 +38,9 @@ type Options struct {
 	// Governance is the outcome of the deployment policy for a run that is ungated for a
 	// reason, or "". Nil: not configured.
 	Governance func(ungated string) (status, message string)
-	Now        func() time.Time
+	// Link is the connection of a paper or live run to its exchange; false: there is none. Nil: never.
+	Link func() (runner.Link, bool)
+	Now  func() time.Time
 }
 
 // Monitor keeps the newest outcome of every background check.
@@ -141,8 +143,7 @@ func (m *Monitor) Health() view.Health {
 	if s.Status == runner.StatusFailed {
 		h.Checks.Runner = m.outcome(view.Warn, "the run has failed: "+s.Error)
 	}
-	h.Checks.Exchange.Check = m.outcome(view.Skip, "no live or paper run")
-	h.Checks.Clock.Check = m.outcome(view.Skip, "")
+	m.checkLink(&h.Checks, s)
 	h.Checks.Governance = m.outcome(view.Skip, "not configured")
 	if m.opts.Governance != nil {
 		h.Checks.Governance = m.outcome(m.opts.Governance(s.Ungated))
@@ -150,6 +151,47 @@ func (m *Monitor) Health() view.Health {
 	h.Status = h.Checks.Overall()
 	h.Metrics = m.counters(now)
 	return h
+}
+
+// maxSkew is how far the clocks may be apart before it is told.
+const maxSkew = 500 * time.Millisecond
+
+// checkLink looks at the exchange of a paper or live run, and at its clock.
+func (m *Monitor) checkLink(c *view.Checks, s runner.Snapshot) {
+	c.Exchange.Check = m.outcome(view.Skip, "no live or paper run")
+	c.Clock.Check = m.outcome(view.Skip, "")
+	if m.opts.Link == nil || s.Status != runner.StatusRunning || s.Mode == runner.ModeBacktest {
+		return
+	}
+	l, ok := m.opts.Link()
+	if !ok {
+		return
+	}
+	c.Exchange.Exchange = &l.Exchange
+	if l.Latency > 0 {
+		ms := view.Number(float64(l.Latency.Microseconds()) / 1000)
+		c.Exchange.LatencyMS = &ms
+	}
+	if !l.LastMessage.IsZero() {
+		c.Exchange.LastMessageAt = market.FromTime(l.LastMessage)
+	}
+	switch {
+	case s.Phase == "halted":
+		c.Exchange.Check = m.outcome(view.Warn, "the run is halted")
+	case !l.Up:
+		c.Exchange.Check = m.outcome(view.Warn, "not connected")
+	default:
+		c.Exchange.Check = m.outcome(view.Pass, "")
+	}
+	if !l.Up || l.Synthetic {
+		return // no clock to compare with, or one of the exchange's own
+	}
+	ms := view.Number(float64(l.Offset.Microseconds()) / 1000)
+	c.Clock.OffsetMS = &ms
+	c.Clock.Check = m.outcome(view.Pass, "")
+	if l.Offset.Abs() > maxSkew {
+		c.Clock.Check = m.outcome(view.Warn, fmt.Sprintf("this machine's clock is %s off that of %s", l.Offset, l.Exchange))
+	}
 }
 
 func (m *Monitor) counters(now time.Time) view.HealthMetrics {

@@ -79,3 +79,43 @@ func TestFreeBytes(t *testing.T) {
 		t.Errorf("no folder: %v", err)
 	}
 }
+
+// TestLink: a paper or live run tells of its exchange and of the clocks.
+func TestLink(t *testing.T) {
+	link := runner.Link{Exchange: "binance", Up: true, Latency: 12500 * time.Microsecond, LastMessage: time.Unix(1700000000, 0), Offset: 100 * time.Millisecond}
+	look := func(mode, phase string, change func(*runner.Link)) view.Health {
+		o := options()
+		o.Status = func() runner.Snapshot {
+			return runner.Snapshot{Status: runner.StatusRunning, Mode: mode, Phase: phase}
+		}
+		o.Link = func() (runner.Link, bool) {
+			l := link
+			change(&l)
+			return l, true
+		}
+		return NewMonitor(t.Context(), o).Health()
+	}
+	as := func(*runner.Link) {}
+	h := look("live", "trading", as)
+	x := h.Checks.Exchange
+	if x.Status != view.Pass || *x.Exchange != "binance" || *x.LatencyMS != 12.5 || x.LastMessageAt == 0 || h.Checks.Clock.Status != view.Pass || *h.Checks.Clock.OffsetMS != 100 || h.Status != "healthy" {
+		t.Errorf("%+v %+v", x, h.Checks.Clock)
+	}
+	for name, c := range map[string]struct {
+		mode, phase string
+		change      func(*runner.Link)
+		exchange    string
+		clock       string
+	}{
+		"backtest":  {"backtest", "trading", as, view.Skip, view.Skip},
+		"halted":    {"live", "halted", as, view.Warn, view.Pass},
+		"down":      {"paper", "trading", func(l *runner.Link) { l.Up = false }, view.Warn, view.Skip},
+		"skew":      {"paper", "trading", func(l *runner.Link) { l.Offset = -time.Second }, view.Pass, view.Warn},
+		"synthetic": {"live", "trading", func(l *runner.Link) { l.Synthetic = true }, view.Pass, view.Skip},
+	} {
+		h := look(c.mode, c.phase, c.change)
+		if h.Checks.Exchange.Status != c.exchange || h.Checks.Clock.Status != c.clock {
+			t.Errorf("%s: %+v %+v", name, h.Checks.Exchange, h.Checks.Clock)
+		}
+	}
+}

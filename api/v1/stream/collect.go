@@ -91,6 +91,7 @@ func (c *collector) skip() {
 		k.sent = c.ticks
 	}
 	c.health = checksOf(c.hub.opts.Health().Checks)
+	c.hub.knowPhase()
 	w, ok := c.hub.opts.State.Watch()
 	if !ok {
 		c.forget("")
@@ -113,6 +114,9 @@ func (c *collector) tick() {
 	c.ticks++
 	s := c.see()
 	busy := s.status.Status == runner.StatusRunning
+	if s.on && busy && s.status.Mode != runner.ModeBacktest {
+		c.hub.entered(s.status)
+	}
 	for _, k := range c.due(&s) {
 		for again := true; again; {
 			now := time.Now()

@@ -130,6 +130,35 @@ func (h *Hub) changed(c runner.Change) {
 	}
 }
 
+// entered tells rich clients that a paper or live run is in another phase than they have
+// been told: it may last for days, and what passes depends on it. A
+// change of status that they do not know yet has the phase with it, and goes first.
+func (h *Hub) entered(s runner.Snapshot) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if s.Seq != h.now.Seq || s.Phase == h.now.Phase {
+		return
+	}
+	v := view.StatusOf(s)
+	b, ok := h.encode("status_update", statusUpdate{
+		statusPayload: statusPayload{v.Status, v.RunID}, Mode: v.Mode, Phase: v.Phase, PreviousStatus: v.Status,
+	})
+	if ok {
+		h.now.Phase = s.Phase
+		h.spread(b, 0)
+	}
+}
+
+// knowPhase takes the phase as told.
+func (h *Hub) knowPhase() {
+	s := h.opts.State.Status()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if s.Seq == h.now.Seq {
+		h.now.Phase = s.Phase
+	}
+}
+
 // repeat sends the status to plain clients again.
 func (h *Hub) repeat() {
 	h.mu.Lock()

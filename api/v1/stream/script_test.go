@@ -1,6 +1,7 @@
 package stream_test
 
 import (
+	"cmp"
 	"context"
 	"math/rand/v2"
 	"sync"
@@ -25,6 +26,7 @@ type script struct {
 	r      result.Results
 	change []int32
 	log    int64
+	phase  string // trading if empty
 }
 
 func newScript() *script {
@@ -94,6 +96,13 @@ func (s *script) hold(quantity string) {
 	}
 }
 
+// enter begins a phase.
+func (s *script) enter(phase string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.phase = phase
+}
+
 // Run implements runner.Execution.
 func (s *script) Run(ctx context.Context) runner.Outcome {
 	select {
@@ -109,7 +118,7 @@ func (s *script) Progress() runner.Progress {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return runner.Progress{
-		Phase: "trading", CandlesDone: int64(len(s.r.Equity.Time)), CandlesTotal: 20_000, Cash: 5000, Equity: 10_000, InitialCash: 10_000,
+		Phase: cmp.Or(s.phase, "trading"), CandlesDone: int64(len(s.r.Equity.Time)), CandlesTotal: 20_000, Cash: 5000, Equity: 10_000, InitialCash: 10_000,
 		TradeCount: int64(len(s.r.Trades)), CandlesPerSecond: 1000, ETASeconds: 1, UpdatedAt: time.Now(),
 	}
 }

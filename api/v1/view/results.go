@@ -166,6 +166,7 @@ func ConfigOf(rep runner.Report) RunConfig {
 		StrategyName: req.StrategyName, StrategyParams: raw(req.StrategyParams), Symbols: req.Symbols, Timeframe: req.Timeframe,
 		StartDate: shown(req.StartDate), EndDate: shown(req.EndDate), InitialCash: Plain(req.InitialCash), Exchange: req.Exchange,
 		Execution: raw(req.Execution), Mode: req.Mode, Window: rep.Results.Window, DataHash: rep.Results.DataHash,
+		Risk: rep.Results.Risk,
 	}
 	if c.Symbols == nil {
 		c.Symbols = []string{}

@@ -34,8 +34,13 @@ func NewLockstep(s *Stream, g *Gate, symbols []market.Symbol, limit time.Duratio
 // Decide implements sim.Decider.
 func (l *Lockstep) Decide(e *sim.Engine) (intents []market.Intent, err error) {
 	message := l.message(e)
-	l.gate.Outside(func() { intents, err = l.ask(message) })
+	l.gate.Outside(func() { intents, err = l.ask(message, l.step.Index) })
 	return intents, err
+}
+
+// Ask is Decide for an account that is no simulator's. It is called without the gate.
+func (l *Lockstep) Ask(s *wire.Step) ([]market.Intent, error) {
+	return l.ask(&strategypb.HostMessage{Message: &strategypb.HostMessage_Step{Step: wire.StepToProto(s, l.symbols)}}, s.Index)
 }
 
 func (l *Lockstep) message(e *sim.Engine) *strategypb.HostMessage {
@@ -53,12 +58,11 @@ func (l *Lockstep) message(e *sim.Engine) *strategypb.HostMessage {
 	return &strategypb.HostMessage{Message: &strategypb.HostMessage_Step{Step: wire.StepToProto(s, l.symbols)}}
 }
 
-func (l *Lockstep) ask(message *strategypb.HostMessage) ([]market.Intent, error) {
+func (l *Lockstep) ask(message *strategypb.HostMessage, step int64) ([]market.Intent, error) {
 	if err := l.stream.Send(message); err != nil {
 		return nil, err
 	}
 	l.timer.Reset(l.stepLimit)
-	step := l.step.Index
 	m, err := l.stream.Recv(l.timer.C, fmt.Sprintf("step %d was not decided within %s", step, l.stepLimit))
 	if err != nil {
 		return nil, err

@@ -49,28 +49,35 @@ type settings struct {
 // schema describes the settings; for a stored exchange without what only the synthetic
 // market and a live account use.
 func schema(store string) json.RawMessage {
-	pace := map[string]any{"type": "number", "minimum": minPace, "maximum": maxPace, "default": defaultPace,
-		"description": "Candles that close in a second of wall time, as long as the strategy keeps up."}
+	pace := field(5, map[string]any{"type": "number", "minimum": minPace, "maximum": maxPace, "default": defaultPace,
+		"description": "Candles that close in a second of wall time, as long as the strategy keeps up."})
 	moment := []any{map[string]any{"format": "date-time"}, map[string]any{"format": "date"}}
 	if store != "" {
 		return exchange.ConfigSchema(map[string]any{
-			"market":             map[string]any{"const": replaying, "default": replaying},
+			"market": field(1, map[string]any{"enum": []any{replaying}, "default": replaying, "description": "The stored candles."}),
+			"source": field(2, map[string]any{"enum": []any{store}, "default": store, "description": "The stored exchange to replay: this one."}),
+			"start": field(3, map[string]any{"type": "string", "anyOf": moment,
+				"description": "When the replay begins; without it early in the candles, with some before it to warm up on."}),
 			"candles_per_second": pace,
-			"start": map[string]any{"type": "string", "anyOf": moment,
-				"description": "When the replay begins; without it early in the candles, with some before it to warm up on."},
-			"source": map[string]any{"const": store, "default": store},
 		})
 	}
 	return exchange.ConfigSchema(map[string]any{
-		"market": map[string]any{"enum": []any{synthetically, replaying}, "default": synthetically,
-			"description": "Random candles, or the stored ones of source."},
-		"seed":               map[string]any{"type": "string", "minLength": 1, "maxLength": 64, "pattern": `^[^\x00-\x1f]+$`, "default": defaultSeed, "description": "Of the synthetic market: the same seed, the same candles."},
+		"market": field(1, map[string]any{"enum": []any{synthetically, replaying}, "default": synthetically,
+			"description": "Random candles, or the stored ones of source."}),
+		"source": field(2, map[string]any{"type": "string", "pattern": `^[a-z0-9][a-z0-9_-]{0,62}$`, "default": sample.Exchange, "description": "The stored exchange to replay."}),
+		"start": field(3, map[string]any{"type": "string", "anyOf": moment, "default": defaultStart,
+			"description": "When the clock of the venue begins. A replay whose candles do not reach so far begins early in them unless start is given."}),
+		"seed":               field(4, map[string]any{"type": "string", "minLength": 1, "maxLength": 64, "pattern": `^[^\x00-\x1f]+$`, "default": defaultSeed, "description": "Of the synthetic market: the same seed, the same candles."}),
 		"candles_per_second": pace,
-		"start": map[string]any{"type": "string", "anyOf": moment, "default": defaultStart,
-			"description": "When the clock of the venue begins. A replay whose candles do not reach so far begins early in them unless start is given."},
-		"cash":   map[string]any{"type": "number", "exclusiveMinimum": 0, "maximum": maxCash, "default": defaultCash, "description": "Of a live account, in quote currency."},
-		"source": map[string]any{"type": "string", "pattern": `^[a-z0-9][a-z0-9_-]{0,62}$`, "default": sample.Exchange, "description": "The stored exchange to replay."},
+		"cash": field(6, map[string]any{"type": "number", "exclusiveMinimum": 0, "maximum": maxCash, "default": defaultCash, "title": "Account cash",
+			"description": "Of a live account, in quote currency; paper runs have their own."}),
 	})
+}
+
+// field puts a setting at its place in a form.
+func field(order int, schema map[string]any) map[string]any {
+	schema["x-ui"] = map[string]any{"order": order}
+	return schema
 }
 
 // Describe is the venue's entry: any symbol, paper and live.

@@ -36,12 +36,12 @@ type order struct {
 func (o *order) open() bool { return o.status == statusNew || o.status == statusPartly }
 
 type trade struct {
-	id, order          int64
-	symbol             *symbol
-	price, qty, fee    decimal.Decimal
-	feeAsset           string
-	time               market.Time
-	buyer, maker, ours bool
+	id, order       int64
+	symbol          *symbol
+	price, qty, fee decimal.Decimal
+	feeAsset        string
+	time            market.Time
+	buyer, maker    bool
 }
 
 // account is the one account of the venue.

@@ -131,3 +131,16 @@ func (j *Journal) NotOurs(ctx context.Context, ids []string) ([]string, error) {
 	}
 	return foreign, nil
 }
+
+// RunOf is the run that wrote an order down; "" when none did.
+func (j *Journal) RunOf(ctx context.Context, clientOrderID string) (runID string, err error) {
+	q, err := j.read()
+	if err != nil {
+		return "", err
+	}
+	err = q.QueryRowContext(ctx, "SELECT run_id FROM intents WHERE client_order_id = ?", clientOrderID).Scan(&runID)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", nil
+	}
+	return runID, err
+}

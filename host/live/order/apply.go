@@ -162,8 +162,9 @@ func (a *action) unsent(res exchange.Result) {
 		return // the fate is being looked for, or known: a late word of the connector changes nothing
 	}
 	a.step(Unsent)
-	if a.book.closed(a.r.spec) {
-		a.tooLate()
+	other := a.book.byID[a.r.spec.Sibling]
+	if a.book.closed(a.r.spec) || a.r.cancel.wanted || (other != nil && other.state.Terminal()) {
+		a.tooLate() // nobody wants it any more, or it is half a pair
 		return
 	}
 	a.r.resendAt = a.at.Add(max(resendAgain, time.Duration(res.RetryAfterMS)*time.Millisecond))
@@ -418,6 +419,7 @@ func (a *action) send() {
 	if r.spec.ListID != "" {
 		other := a.book.byID[r.spec.Sibling]
 		if other == nil || other.state != Intent {
+			r.resendAt = a.at.Add(resendAgain)
 			return // the legs are sent together or not at all
 		}
 		e.Pair = pairOf(r.spec, other.spec)
@@ -443,7 +445,7 @@ func (a *action) cancelNow() {
 	if c.inFlight || a.at.Before(c.again) {
 		return
 	}
-	c.inFlight, c.again = true, a.at.Add(cancelAgain)
+	c.inFlight, c.asked, c.again = true, a.at, a.at.Add(cancelAgain)
 	a.do(Effect{Do: Cancel})
 }
 

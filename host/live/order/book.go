@@ -357,13 +357,15 @@ type Status struct {
 	CancelWanted bool
 	Attempts     int
 	Fills        []exchange.Fill
+	// Written is when the intent was committed.
+	Written time.Time
 }
 
 func (r *record) status() Status {
 	s := Status{
 		Spec: r.spec, State: r.state, Reason: r.reason, VenueOrderID: r.venueID, Filled: toDec(r.sum), Reported: toDec(r.reported),
 		Spent: toDec(r.spent), AveragePrice: r.average, Settled: r.settled(), CancelWanted: r.cancel.wanted, Attempts: r.attempt,
-		Fills: r.tradeList(),
+		Fills: r.tradeList(), Written: r.written,
 	}
 	if r.sum.Sign() > 0 {
 		s.AveragePrice = toDec(new(big.Rat).Quo(r.spent, r.sum))

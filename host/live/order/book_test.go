@@ -392,3 +392,43 @@ func TestExposure(t *testing.T) {
 		t.Errorf("the stop is %s: a pair is handed over as one", b.State)
 	}
 }
+
+// TestUnsentAndUnwanted: what did not leave, and was meanwhile to be taken back or lost its other leg, ends here.
+func TestUnsentAndUnwanted(t *testing.T) {
+	h := sentOrder(t)
+	h.apply(Event{Kind: CancelAsked, ClientOrderID: id1}, 0.1)
+	h.apply(reply(1, exchange.NotSent), 0.2)
+	if h.is(Rejected); h.status().Reason != CodeNotSent {
+		t.Errorf("%s", h.status().Reason)
+	}
+
+	limit, stop := buy(1), buy(2)
+	limit.ListID, limit.Sibling, stop.ListID, stop.Sibling = "list", stop.ClientOrderID, "list", limit.ClientOrderID
+	stop.LimitPrice, stop.StopPrice = dec{}, d("110")
+	h = &harness{t: t, book: NewBook()}
+	h.take(h.book.CommitPair(limit, stop, day0))
+	h.apply(Event{Kind: Handed, ClientOrderID: id1}, 0)
+	h.apply(reply(2, exchange.NotSent), 0.1)
+	h.apply(Event{Kind: CancelAsked, ClientOrderID: stop.ClientOrderID}, 0.2)
+	h.apply(reply(1, exchange.NotSent), 0.3)
+	if h.is(Rejected); !h.book.NextDue().IsZero() {
+		t.Errorf("due at %s", h.book.NextDue())
+	}
+}
+
+// TestUnansweredCalls: a call that the engine forgot does not stand in the way of the next one.
+func TestUnansweredCalls(t *testing.T) {
+	h := sentOrder(t)
+	h.apply(accepted(1, exchange.OrderOpen, "0"), 0.1)
+	h.apply(Event{Kind: CancelAsked, ClientOrderID: id1}, 1)
+	if due := h.book.NextDue(); !due.Equal(sec(31)) {
+		t.Fatalf("due at %s", due)
+	}
+	before := len(h.all)
+	h.take(h.book.Due(sec(31)), nil)
+	if h.codes() != CodeUnanswered || count(h.all[before:], Cancel) != 1 {
+		t.Errorf("%s", show(h.all[before:]))
+	}
+	h.apply(found(1, exchange.OrderCanceled, "0"), 32)
+	h.is(Canceled)
+}

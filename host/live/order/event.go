@@ -102,7 +102,8 @@ const (
 	// Send: apply Handed, and when that is no error call Submit and apply SubmitReply. When Pair is
 	// set: Handed once (it is for both legs), SubmitPair, SubmitReply for both with the one Result.
 	Send Ask = "send"
-	// Query and Cancel: call it, apply the reply, whatever it is: no second one is asked for before.
+	// Query and Cancel: call it, apply the reply, whatever it is: no second one is asked for before. One that is
+	// not answered at all is an alarm, CALL_UNANSWERED, and asked for again.
 	Query  Ask = "query"
 	Cancel Ask = "cancel"
 	// FetchFills: call Fills(Symbol, Since - clock offset), hand the page to FillsPage.
@@ -150,4 +151,6 @@ const (
 	CodeBelowMinimum     = "BELOW_MINIMUM"
 	CodeMarketHalted     = "MARKET_HALTED"
 	CodeUnresolvedTooOld = "ORDER_FATE_UNKNOWN"
+	// CodeUnanswered: the engine was asked for a Query or a Cancel and never said what became of it.
+	CodeUnanswered = "CALL_UNANSWERED"
 )

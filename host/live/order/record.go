@@ -49,7 +49,7 @@ type verdict struct {
 // cancelling is how far a wanted cancel is.
 type cancelling struct {
 	wanted, inFlight bool
-	again            time.Time // not before
+	asked, again     time.Time // when last, and not before
 }
 
 func newRecord(spec Spec, at time.Time) *record {

@@ -97,11 +97,29 @@ func (a *action) due() {
 	case r.inFlight() && !a.at.Before(later(r.handed, r.queried).Add(inFlightLimit)):
 		a.query()
 	}
+	a.unanswered()
 	if r.cancel.wanted && r.state.Working() {
 		a.cancelNow()
 	}
 	if !r.settled() && a.at.Sub(r.fetched) >= fetchAgain {
 		a.fetch()
+	}
+}
+
+// answerLimit is how long the engine may take to answer a Query or Cancel, which is longer than any deadline. Then
+// the call is taken as lost, so that it does not hold back the next one for ever.
+const answerLimit = 30 * time.Second
+
+// unanswered gives calls up of which nobody says what became of them.
+func (a *action) unanswered() {
+	r := a.r
+	if r.cancel.inFlight && a.at.Sub(r.cancel.asked) >= answerLimit {
+		r.cancel.inFlight = false
+		a.alarm(CodeUnanswered, "a cancel of the order was never answered")
+	}
+	if r.querying && a.at.Sub(r.queried) >= answerLimit {
+		r.querying = false
+		a.alarm(CodeUnanswered, "a query of the order was never answered")
 	}
 }
 
@@ -121,8 +139,13 @@ func (r *record) nextDue() time.Time {
 	case r.inFlight():
 		soonest(later(r.handed, r.queried).Add(inFlightLimit))
 	}
-	if r.cancel.wanted && !r.cancel.inFlight && r.state.Working() {
+	if r.cancel.inFlight {
+		soonest(r.cancel.asked.Add(answerLimit))
+	} else if r.cancel.wanted && r.state.Working() {
 		soonest(r.cancel.again)
+	}
+	if r.querying {
+		soonest(r.queried.Add(answerLimit))
 	}
 	if !r.settled() {
 		soonest(r.fetched.Add(fetchAgain))

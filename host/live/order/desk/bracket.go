@@ -1,6 +1,7 @@
 package desk
 
 import (
+	"slices"
 	"time"
 
 	"github.com/assay-run/assay/host/live/order"
@@ -13,24 +14,24 @@ const renewEvery = 2 * time.Second
 // bracket is the exits of one entry: a stop loss, a take profit, or a pair of both.
 type bracket struct {
 	parent    *public
-	stop, aim *public // nil where there is none, or none any more
-	held      dec     // what the entry brought and no exit has sold
-	size      dec     // of the exits at the venue
-	renew     bool    // a price or the quantity changed
-	renewing  bool    // the exits are being taken back
-	since     time.Time
+	stop, aim *public   // nil where there is none, or none any more
+	held      dec       // what the entry brought and no exit has sold
+	renew     bool      // a price or the quantity changed
+	renewing  bool      // the exits are being taken back
+	next      time.Time // no exits are placed before
 	warned    bool
-	lame      bool // one exit waits because the price is beyond its level
+	refused   string // why nothing could be placed: something has to happen first
+	lame      string // why only one exit of two was placed
 }
 
 // protect makes or grows the bracket of an entry that filled.
 func (d *Desk) protect(p *public, net, price dec) {
-	if p.intent.StopLoss == nil && p.intent.TakeProfit == nil {
+	if d.barred || (p.intent.StopLoss == nil && p.intent.TakeProfit == nil) {
 		return
 	}
 	var g *bracket
 	for _, x := range d.groups {
-		if x.parent == p && len(x.legs()) > 0 {
+		if x.parent == p && x.lives() {
 			g = x
 		}
 	}
@@ -42,7 +43,7 @@ func (d *Desk) protect(p *public, net, price dec) {
 	}
 	g.held, g.renew = order.Plus(g.held, net), true
 	for _, leg := range g.legs() {
-		leg.Quantity = g.held
+		leg.Quantity = order.Plus(g.held, leg.FilledQuantity)
 	}
 }
 
@@ -94,6 +95,11 @@ func (g *bracket) legs() []*public {
 	return list
 }
 
+// lives says that an exit is at work and not about to end.
+func (g *bracket) lives() bool {
+	return slices.ContainsFunc(g.legs(), func(p *public) bool { return p.ending == "" })
+}
+
 // placed says that exits are, or may be, at the venue.
 func (g *bracket) placed() bool {
 	for _, p := range g.legs() {
@@ -142,6 +148,27 @@ func (g *bracket) halfFired(p *public) bool {
 	return false
 }
 
+// rest says that something is held that can be sold.
+func (g *bracket) rest(d *Desk) bool {
+	sym := d.sym[g.parent.sym]
+	return !sym.rules.Dust(g.held.Min(d.ledger.Quantity(g.parent.Symbol)), sym.last)
+}
+
+// ended says that no exit is left. When the venue ended the last one, and something is held, that is an alarm.
+func (g *bracket) ended(d *Desk) bool {
+	if len(g.legs()) > 0 {
+		return false
+	}
+	for _, p := range [...]*public{g.stop, g.aim} {
+		if p != nil && p.ending == "" && !d.ledger.Flat(p.Symbol) && g.rest(d) {
+			g.warned = false
+			g.refuse(d, p.Status.String()+" "+p.Reason)
+			break
+		}
+	}
+	return true
+}
+
 // takeBack cancels the exits; they are placed anew when it is confirmed.
 func (g *bracket) takeBack(d *Desk, at time.Time) {
 	g.renew = true
@@ -185,29 +212,15 @@ func (g *bracket) work(d *Desk, at time.Time) {
 		return
 	}
 	if g.placed() {
-		if g.lame && !g.beyond(d, g.stop) && !g.beyond(d, g.aim) {
-			g.renew = true
-		}
-		if g.renew && at.Sub(g.since) >= renewEvery {
+		g.renew = g.renew || g.grows(d)
+		if g.renew && !at.Before(g.next) && d.sym[g.parent.sym].rules.Trading {
 			g.takeBack(d, at)
 		}
 		return
 	}
-	if at.Sub(g.since) >= renewEvery || g.since.IsZero() {
+	if !at.Before(g.next) {
 		g.place(d, at)
 	}
-}
-
-// beyond says that the last close has reached the level of an exit.
-func (g *bracket) beyond(d *Desk, p *public) bool {
-	if p == nil || p.done {
-		return false
-	}
-	last := d.sym[p.sym].last
-	if p == g.stop {
-		return last.Cmp(p.StopPrice) <= 0
-	}
-	return last.Cmp(p.LimitPrice) >= 0
 }
 
 // back says that the venue confirmed the end of all exits; those that only made room wait again.
@@ -222,104 +235,11 @@ func (g *bracket) back(d *Desk) bool {
 	}
 	g.renewing = false
 	for _, p := range g.legs() {
-		if s, _ := d.book.Get(p.live()); p.waiting || !p.taken || s.State != order.Canceled || p.ending != "" {
+		if s, _ := d.book.Get(p.live()); !p.taken || s.State != order.Canceled || p.ending != "" {
 			p.sync(d)
 			continue
 		}
 		p.waiting = true
 	}
 	return true
-}
-
-// place proposes the exits for what is held and free, rounded down.
-func (g *bracket) place(d *Desk, at time.Time) {
-	legs := g.legs()
-	if len(legs) == 0 || d.selling(g.parent.sym) {
-		return
-	}
-	sym := &d.sym[g.parent.sym]
-	typ := market.Limit
-	if g.stop != nil && !g.stop.done {
-		typ = market.Stop
-	}
-	// The price is beyond a level already: no venue takes that as a stop or in a pair. The stop
-	// sells at once, as it would have; the aim sells at its limit or better.
-	reached := false
-	g.lame = false
-	for _, p := range [...]*public{g.aim, g.stop} {
-		if g.beyond(d, p) {
-			reached, g.lame = p == g.stop, len(legs) == 2
-			legs = []*public{p}
-		}
-	}
-	quantity := sym.rules.ExitQuantity(typ, g.held, d.available(g.parent.sym))
-	specs := make([]order.Spec, len(legs))
-	for i, p := range legs {
-		specs[i] = d.next(p)
-		specs[i].Quantity = quantity
-		if reached {
-			specs[i].Type, specs[i].StopPrice = market.Market, dec{}
-		}
-		if code := sym.rules.Check(specs[i], sym.last); code != "" {
-			g.refuse(d, code)
-			return
-		}
-	}
-	if len(specs) == 2 {
-		list := order.ListID(d.cfg.RunID, specs[0].Seq)
-		specs[0].ListID, specs[1].ListID = list, list
-		specs[0].Sibling, specs[1].Sibling = specs[1].ClientOrderID, specs[0].ClientOrderID
-	}
-	for _, p := range legs {
-		p.waiting, p.taken = false, false
-		p.Quantity = order.Plus(quantity, p.FilledQuantity)
-	}
-	g.size, g.since, g.renew, g.warned = quantity, at, false, false
-	d.propose(Proposal{Specs: specs, Shrinks: true, Protects: true}, legs...)
-}
-
-// nextDue is when the exits may be placed again.
-func (g *bracket) nextDue() time.Time {
-	if len(g.legs()) == 0 || g.since.IsZero() || g.renewing || (g.placed() && !g.renew) {
-		return time.Time{}
-	}
-	return g.since.Add(renewEvery)
-}
-
-// deniedAgain is how long exits that risk refused wait longer.
-const deniedAgain = 8 * time.Second
-
-// denied puts exits back that risk refused: a halt does not last for ever, the position may.
-func (g *bracket) denied(d *Desk, p Proposal, code string, at time.Time) {
-	for _, s := range p.Specs {
-		leg := d.byID[s.ClientOrderID]
-		delete(d.byID, s.ClientOrderID)
-		leg.ids = leg.ids[:len(leg.ids)-1]
-		leg.waiting = true
-	}
-	g.since = at.Add(deniedAgain)
-	g.refuse(d, code)
-}
-
-// refuse leaves the exits waiting: more may fill, or the price come nearer. The position is without them meanwhile.
-func (g *bracket) refuse(d *Desk, code string) {
-	if g.warned {
-		return
-	}
-	g.warned = true
-	d.out.Effects = append(d.out.Effects, order.Effect{Do: order.Alarm, Symbol: g.parent.Symbol, Code: CodeUnprotected,
-		Message: "the exits of order " + g.parent.ID.String() + " cannot be placed (" + code + ")"})
-}
-
-// CodeUnprotected is the alarm of a bracket whose exits the market does not take.
-const CodeUnprotected = "EXIT_NOT_PLACED"
-
-// selling says that an order of the strategy's is about to sell the symbol.
-func (d *Desk) selling(sym int) bool {
-	for _, p := range d.working() {
-		if p.sym == sym && p.Side == market.Sell && p.group == nil && !p.done && (p.waiting || p.Type == market.Market) {
-			return true
-		}
-	}
-	return false
 }

@@ -28,7 +28,16 @@ type Config struct {
 	Cash dec
 }
 
-// Desk is the orders of one run. It is not safe for concurrent use.
+// Desk is the orders of one run. It is not safe for concurrent use. It counts on an engine that
+//
+//   - answers every Proposal once, as it is, with Commit or Deny; anything else is ErrNotProposed. A Barrier takes
+//     back those that are out.
+//   - answers every Send that it handed over, every Query and every Cancel with its event, also when the call failed (Outcome
+//     Unknown) and when the venue has nothing under the id: a cancel that overtakes its order finds nothing. Exits
+//     that are being taken back are placed anew only when their end is known, so a forgotten answer would leave a position
+//     without them; after 30 s it is an alarm (CALL_UNANSWERED) and asked for again.
+//   - does what follows from a Result after the call that returned it, in any order, but Handed before Submit; and
+//     calls Due at NextDue.
 type Desk struct {
 	cfg    Config
 	book   *order.Book
@@ -40,6 +49,8 @@ type Desk struct {
 	groups []*bracket
 	// proposed is what was handed out and neither committed nor denied: exposure like an order.
 	proposed []order.Spec
+	barred   bool // nothing is placed any more, but, when the run is flattened, exits
+	flatten  bool
 	seq      int64
 	step     int64
 	now      market.Time // of the run's clock
@@ -168,7 +179,9 @@ func (d *Desk) Due(at time.Time) Result {
 
 // Commit takes a proposal that the journal has committed; the effects send it.
 func (d *Desk) Commit(p Proposal, at time.Time) (Result, error) {
-	d.answered(p)
+	if err := d.answered(p); err != nil {
+		return Result{}, err
+	}
 	var effects []order.Effect
 	var err error
 	if len(p.Specs) == 2 {
@@ -190,21 +203,35 @@ func (d *Desk) Commit(p Proposal, at time.Time) (Result, error) {
 			d.cancelID(s.ClientOrderID, at) // was asked for while the proposal was out
 		}
 	}
+	d.work(at)
 	return d.take(), nil
 }
 
+// ErrNotProposed says that a proposal was changed, was answered before, or that a barrier ended it.
+var ErrNotProposed = errors.New("only what the desk proposed, and did not take back, can be committed or denied, and only once")
+
 // answered takes a proposal off those that are out.
-func (d *Desk) answered(p Proposal) {
-	d.proposed = slices.DeleteFunc(d.proposed, func(s order.Spec) bool {
-		return slices.ContainsFunc(p.Specs, func(o order.Spec) bool { return o.Seq == s.Seq })
-	})
+func (d *Desk) answered(p Proposal) error {
+	if len(p.Specs) == 0 {
+		return ErrNotProposed
+	}
+	for _, s := range p.Specs {
+		if !slices.Contains(d.proposed, s) {
+			return fmt.Errorf("order %s (seq %d): %w", s.ClientOrderID, s.Seq, ErrNotProposed)
+		}
+	}
+	d.proposed = slices.DeleteFunc(d.proposed, func(s order.Spec) bool { return slices.Contains(p.Specs, s) })
+	return nil
 }
 
 // Deny takes a proposal that risk refused. The exits of a bracket wait and are proposed again.
 func (d *Desk) Deny(p Proposal, code string, at time.Time) (Result, error) {
-	d.answered(p)
+	if err := d.answered(p); err != nil {
+		return Result{}, err
+	}
 	if p.Protects {
 		d.byID[p.Specs[0].ClientOrderID].group.denied(d, p, code, at)
+		d.work(at)
 		return d.take(), nil
 	}
 	var errs []error
@@ -215,45 +242,6 @@ func (d *Desk) Deny(p Proposal, code string, at time.Time) (Result, error) {
 	}
 	d.work(at)
 	return d.take(), errors.Join(errs...)
-}
-
-// Barrier ends the sending: what waits ends here, and nothing is placed any more.
-func (d *Desk) Barrier(at time.Time) Result {
-	for _, p := range d.working() {
-		if p.waiting {
-			p.end(d, market.StatusCanceled, "end_of_data")
-		}
-		p.change = nil
-	}
-	for _, g := range d.groups {
-		g.renewing = false
-	}
-	d.groups = nil
-	d.absorb(d.book.Barrier(at), at)
-	return d.take()
-}
-
-// Flatten sells what is held at the market, after the barrier and once every order is confirmed to be gone.
-func (d *Desk) Flatten(at time.Time) Result {
-	d.book.Flatten()
-	for i, s := range d.cfg.Symbols {
-		if !d.ledger.Flat(s) {
-			d.submit(i, market.Intent{Action: market.Close}, false)
-		}
-	}
-	d.work(at)
-	return d.take()
-}
-
-// CancelAll cancels every order that may be at the venue.
-func (d *Desk) CancelAll(at time.Time) Result {
-	for _, s := range d.book.Pending() {
-		if p := d.byID[s.Spec.ClientOrderID]; p != nil && p.ending == "" {
-			p.ending = "end_of_data"
-		}
-		d.cancelID(s.Spec.ClientOrderID, at)
-	}
-	return d.take()
 }
 
 func (d *Desk) cancelID(id string, at time.Time) {
@@ -326,9 +314,11 @@ func (d *Desk) filled(p *public, e order.Effect) {
 		d.lock(e.Symbol, net.Neg())
 		d.protect(p, net, f.Price)
 	}
-	p.sync(d)
-	if p.group != nil && e.Fill.Side == market.Sell {
+	if p.group != nil {
 		p.group.held = order.Minus(p.group.held, e.Fill.Quantity)
+	}
+	p.sync(d)
+	if p.group != nil {
 		for _, other := range [...]*public{p.group.stop, p.group.aim} {
 			if other != nil && other != p {
 				other.sync(d) // its cancel may have come first: now it is known what for
@@ -360,7 +350,7 @@ func (d *Desk) Candle(s market.Symbol, c market.Candle, at time.Time) Result {
 func (d *Desk) NextDue() time.Time {
 	next := d.book.NextDue()
 	for _, g := range d.groups {
-		if t := g.nextDue(); !t.IsZero() && (next.IsZero() || t.Before(next)) {
+		if t := g.nextDue(d); !t.IsZero() && (next.IsZero() || t.Before(next)) {
 			next = t
 		}
 	}

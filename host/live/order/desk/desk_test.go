@@ -2,257 +2,15 @@ package desk
 
 import (
 	"errors"
-	"fmt"
 	"math"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/govalues/decimal"
-
 	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/host/live/order"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
-
-const btc = market.Symbol("BTC/USDT")
-
-var day0 = time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
-
-func d(s string) dec { return decimal.MustParse(s) }
-
-// shop is a desk with an engine and a venue around it, as small as they can be.
-type shop struct {
-	t      *testing.T
-	desk   *Desk
-	at     time.Time
-	step   int64
-	open   []exchange.Order // at the venue, with pairs by list
-	pairs  map[string]string
-	trades int
-	alarms []string
-	sent   []order.Spec
-	fee    func(side market.Side, q, p dec) (dec, string)
-	hold   bool // the venue confirms cancels only when told
-	held   []string
-	deny   string
-	split  int // market orders fill in so many trades
-}
-
-func newShop(t *testing.T) *shop {
-	t.Helper()
-	m := exchange.Market{Symbol: btc, Trading: true, PriceTick: d("0.01"), QuantityStep: d("0.0001"), MinNotional: d("5"), TakerFee: d("0.001"), MakerFee: d("0.001")}
-	k, err := New(Config{
-		RunID: "svc_test", Symbols: []market.Symbol{btc}, Markets: []exchange.Market{m}, Cash: d("10000"),
-		OrderTypes: []string{"market", "market_quote", "limit", "stop", "stop_limit", "exit_pair"},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &shop{t: t, desk: k, at: day0, pairs: map[string]string{}, split: 1}
-	s.fee = func(_ market.Side, q, p dec) (dec, string) { return order.Times(order.Times(q, p), d("0.001")), "USDT" }
-	s.candle(100, 100, 100)
-	return s
-}
-
-// run does what the desk wants until it wants nothing.
-func (s *shop) run(r Result, err error) {
-	s.t.Helper()
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	for _, e := range r.Effects {
-		s.effect(e)
-	}
-	for _, p := range r.Proposals {
-		if s.deny != "" {
-			s.run(s.desk.Deny(p, s.deny, s.at))
-			continue
-		}
-		s.sent = append(s.sent, p.Specs...)
-		s.run(s.desk.Commit(p, s.at))
-	}
-	if err := s.desk.Ledger().Check(); err != nil {
-		s.t.Fatal(err)
-	}
-}
-
-func (s *shop) effect(e order.Effect) {
-	s.t.Helper()
-	switch e.Do {
-	case order.Alarm:
-		s.alarms = append(s.alarms, e.Code)
-	case order.Send:
-		ids := []string{e.Order}
-		if e.Pair != nil {
-			ids = []string{e.Pair.LimitID, e.Pair.StopID}
-			s.pairs[ids[0]], s.pairs[ids[1]] = ids[1], ids[0]
-		}
-		r, err := s.desk.Apply(order.Event{Kind: order.Handed, ClientOrderID: e.Order}, s.at)
-		if s.run(r, nil); err != nil {
-			return // it was taken back in the meantime: it must not be sent
-		}
-		for _, id := range ids {
-			s.accept(id)
-		}
-	case order.Cancel:
-		s.held = append(s.held, e.Order)
-		if !s.hold {
-			s.release()
-		}
-	}
-}
-
-func (s *shop) apply(ev order.Event) {
-	s.t.Helper()
-	s.run(s.desk.Apply(ev, s.at))
-}
-
-func (s *shop) accept(id string) {
-	s.t.Helper()
-	st, _ := s.desk.Book().Get(id)
-	o := exchange.Order{ClientOrderID: id, Symbol: btc, Side: st.Spec.Side, Type: st.Spec.Type, Status: exchange.OrderOpen, Quantity: st.Spec.Quantity, LimitPrice: st.Spec.LimitPrice, StopPrice: st.Spec.StopPrice}
-	s.apply(order.Event{Kind: order.SubmitReply, ClientOrderID: id, Result: exchange.Result{Outcome: exchange.Accepted}, Order: o})
-	if st.Spec.Type == market.Market {
-		q := st.Spec.Quantity
-		if st.Spec.QuoteAmount.IsPos() {
-			q = order.Share(st.Spec.QuoteAmount, s.desk.sym[0].last).Floor(4)
-		}
-		o.Quantity = q
-		for i := range s.split {
-			part := order.Share(q, decimal.MustNew(int64(s.split), 0)).Floor(4)
-			if i == s.split-1 {
-				part = order.Minus(q, order.Times(part, decimal.MustNew(int64(s.split-1), 0)))
-			}
-			s.fill(o, part, s.desk.sym[0].last)
-		}
-		o.Status, o.CumQuantity = exchange.OrderFilled, q
-		s.apply(order.Event{Kind: order.OrderSeen, Source: order.FromStream, ClientOrderID: id, Order: o})
-		return
-	}
-	s.open = append(s.open, o)
-}
-
-// release confirms the cancels that were asked for.
-func (s *shop) release() {
-	s.t.Helper()
-	list := s.held
-	s.held = nil
-	for _, id := range list {
-		s.end(id, exchange.OrderCanceled)
-		if other := s.pairs[id]; other != "" {
-			s.end(other, exchange.OrderCanceled)
-		}
-	}
-}
-
-func (s *shop) end(id string, status exchange.OrderStatus) {
-	s.t.Helper()
-	for i, o := range s.open {
-		if o.ClientOrderID == id {
-			s.open = append(s.open[:i:i], s.open[i+1:]...)
-			o.Status = status
-			s.apply(order.Event{Kind: order.OrderSeen, Source: order.FromStream, ClientOrderID: id, Order: o})
-			return
-		}
-	}
-}
-
-func (s *shop) fill(o exchange.Order, q, p dec) {
-	s.t.Helper()
-	s.trades++
-	fee, asset := s.fee(o.Side, q, p)
-	s.apply(order.Event{Kind: order.FillSeen, Source: order.FromStream, ClientOrderID: o.ClientOrderID, Fill: exchange.Fill{
-		TradeID: fmt.Sprint(s.trades), ClientOrderID: o.ClientOrderID, Symbol: btc, Side: o.Side, Quantity: q, Price: p, Fee: fee, FeeAsset: asset, Time: market.FromTime(s.at),
-	}})
-}
-
-// price fills in full what a price reaches, and ends the other leg of a pair.
-func (s *shop) price(p string) {
-	s.t.Helper()
-	for _, o := range append([]exchange.Order(nil), s.open...) {
-		level, up := o.LimitPrice, o.Side == market.Sell
-		if o.StopPrice.IsPos() {
-			level, up = o.StopPrice, o.Side == market.Buy
-		}
-		if c := d(p).Cmp(level); (up && c < 0) || (!up && c > 0) || !s.has(o.ClientOrderID) {
-			continue
-		}
-		for i := range s.open {
-			if s.open[i].ClientOrderID == o.ClientOrderID {
-				s.open = append(s.open[:i:i], s.open[i+1:]...)
-				break
-			}
-		}
-		if other := s.pairs[o.ClientOrderID]; other != "" {
-			s.end(other, exchange.OrderCanceled)
-		}
-		s.fill(o, o.Quantity, level)
-	}
-}
-
-func (s *shop) has(id string) bool {
-	for _, o := range s.open {
-		if o.ClientOrderID == id {
-			return true
-		}
-	}
-	return false
-}
-
-func (s *shop) candle(high, low, last float64) {
-	s.t.Helper()
-	s.at = s.at.Add(time.Minute)
-	s.step++
-	now := market.FromTime(s.at)
-	s.desk.Begin(s.step, now)
-	s.run(s.desk.Candle(btc, market.Candle{OpenTime: now - 60_000, CloseTime: now, Open: last, High: high, Low: low, Close: last}, s.at), nil)
-}
-
-func (s *shop) decide(list ...market.Intent) []string {
-	s.t.Helper()
-	r, refused, err := s.desk.Intents(list, false, s.at)
-	s.run(r, err)
-	return refused
-}
-
-func (s *shop) wait(by time.Duration) {
-	s.t.Helper()
-	s.at = s.at.Add(by)
-	s.run(s.desk.Due(s.at), nil)
-}
-
-// shows is the orders of the strategy, one word each.
-func (s *shop) shows() string {
-	var words []string
-	for _, o := range s.desk.Orders() {
-		w := fmt.Sprintf("%s:%s:%s", o.Role, o.Status, o.FilledQuantity)
-		if o.Reason != "" {
-			w += ":" + o.Reason
-		}
-		words = append(words, w)
-	}
-	return strings.Join(words, " ")
-}
-
-// stands is what rests at the venue.
-func (s *shop) stands() string {
-	var words []string
-	for _, o := range s.open {
-		words = append(words, fmt.Sprintf("%s %s@%s/%s", o.Side, o.Quantity, o.LimitPrice, o.StopPrice))
-	}
-	return strings.Join(words, ", ")
-}
-
-func (s *shop) expect(orders, venue string) {
-	s.t.Helper()
-	if got := s.shows(); got != orders {
-		s.t.Errorf("the strategy sees %q, want %q", got, orders)
-	}
-	if got := s.stands(); got != venue {
-		s.t.Errorf("at the venue %q, want %q", got, venue)
-	}
-}
 
 var all = market.Size{Kind: market.SizeCashFraction, Value: 1}
 
@@ -298,7 +56,7 @@ func TestBracketPair(t *testing.T) {
 func TestBracketIsRenewedAtMostEveryTwoSeconds(t *testing.T) {
 	s := newShop(t)
 	s.decide(market.Intent{Type: market.Limit, LimitPrice: 99, Size: quantity(3), StopLoss: &market.Child{Percent: 0.05}})
-	entry := s.open[0]
+	entry := s.open[0].ClientOrderID
 	var placed []time.Duration
 	for i := range 30 {
 		if i < 20 {
@@ -353,9 +111,7 @@ func TestReplaceIsCancelConfirmNew(t *testing.T) {
 		t.Fatal(r)
 	}
 	s.expect("entry:open:0", "buy 2@99/0")
-	entry := s.open[0]
-	s.fill(entry, d("0.5"), d("99")) // before the venue saw the cancel
-	s.open[0].CumQuantity = d("0.5")
+	s.part(0, d("0.5")) // before the venue saw the cancel
 	s.hold = false
 	s.release()
 	s.expect("entry:partially_filled:0.5", "buy 2.5@98/0")
@@ -570,14 +326,10 @@ func TestLevelsThatThePriceHasPassed(t *testing.T) {
 func TestEntryKeepsFillingAfterItsExitDid(t *testing.T) {
 	s := newShop(t)
 	s.decide(market.Intent{Type: market.Limit, LimitPrice: 99, Size: quantity(3), StopLoss: &market.Child{Price: 95}})
-	entry := s.open[0]
-	s.fill(entry, d("1"), d("99"))
+	s.part(0, d("1"))
 	s.wait(2 * time.Second)
-	stop := s.open[1]
-	s.open = s.open[:1]
-	s.fill(stop, d("1"), d("95"))
-	s.open = nil
-	s.fill(entry, d("2"), d("99"))
+	s.part(1, d("1"))
+	s.part(0, d("2"))
 	s.wait(2 * time.Second)
 	s.expect("entry:filled:3 stop_loss:filled:1 stop_loss:open:0", "sell 2@0/95")
 }

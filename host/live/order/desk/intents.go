@@ -101,6 +101,8 @@ func (d *Desk) newOrder(sym int, in market.Intent) *public {
 func (d *Desk) refuse(p *public) string {
 	in, s := p.intent, &d.sym[p.sym]
 	switch {
+	case d.barred && !(d.flatten && in.ReduceOnly):
+		return endOfRun
 	case in.Side == market.Sell && d.ledger.Flat(p.Symbol):
 		if in.ReduceOnly {
 			return "reduce_only_no_position"
@@ -258,7 +260,7 @@ func (d *Desk) cancel(sym int, in *market.Intent, at time.Time) string {
 		return ""
 	}
 	for _, p := range d.working() {
-		if p.sym == sym && !p.done {
+		if p.sym == sym && !p.done && p.ending == "" {
 			d.cancelOrder(p, at)
 		}
 	}
@@ -278,7 +280,10 @@ func (d *Desk) cancelOrder(p *public, at time.Time) {
 // replace keeps the order's id: cancel, confirm, new.
 func (d *Desk) replace(in *market.Intent, at time.Time) string {
 	p := d.find(in.Ref)
-	if p == nil {
+	switch {
+	case d.barred:
+		return endOfRun
+	case p == nil:
 		return "unknown_order"
 	}
 	if p.Type == market.Market {
@@ -287,19 +292,49 @@ func (d *Desk) replace(in *market.Intent, at time.Time) string {
 	if reason := p.checkChange(in); reason != "" {
 		return reason
 	}
+	if in.Size.Kind == market.SizeQuantity {
+		if v, err := order.FromFloat(in.Size.Value); err != nil || !d.sym[p.sym].rules.RoundQuantity(p.Type, v).IsPos() {
+			return order.CodeBelowMinimum
+		}
+	}
 	change := *in
 	if p.group != nil {
 		p.apply(d, &change)
 		p.group.renew = true
+		d.tell(p)
 		return ""
 	}
 	if p.waiting {
 		p.apply(d, &change)
+		d.tell(p)
 		return ""
+	}
+	if p.change != nil {
+		change = merged(*p.change, change)
 	}
 	p.change = &change
 	d.cancelID(p.live(), at)
 	return ""
+}
+
+// merged is two changes as one, of which the later counts.
+func merged(a, b market.Intent) market.Intent {
+	if b.Size.Kind == market.SizeNone {
+		b.Size = a.Size
+	}
+	if b.LimitPrice == 0 {
+		b.LimitPrice = a.LimitPrice
+	}
+	if b.StopPrice == 0 {
+		b.StopPrice = a.StopPrice
+	}
+	if b.TrailPercent == 0 && b.TrailAmount == 0 {
+		b.TrailPercent, b.TrailAmount = a.TrailPercent, a.TrailAmount
+	}
+	if b.ExpireAfter == 0 {
+		b.ExpireAfter = a.ExpireAfter
+	}
+	return b
 }
 
 func (p *public) checkChange(in *market.Intent) string {

@@ -8,125 +8,195 @@ import (
 	"github.com/govalues/decimal"
 	"pgregory.net/rapid"
 
-	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/host/live/order"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
-// part fills so much of a resting order; the other leg of a pair ends with the first trade.
-func (s *shop) part(i int, q dec) {
-	o := s.open[i]
-	left := order.Minus(o.Quantity, o.CumQuantity)
-	q = q.Min(left)
-	o.CumQuantity = order.Plus(o.CumQuantity, q)
-	if o.CumQuantity.Cmp(o.Quantity) == 0 {
-		s.open = append(s.open[:i:i], s.open[i+1:]...)
-	} else {
-		s.open[i] = o
-	}
-	if other := s.pairs[o.ClientOrderID]; other != "" {
-		s.end(other, exchange.OrderCanceled)
-	}
-	price := o.LimitPrice
-	if !price.IsPos() {
-		price = o.StopPrice
-	}
-	s.fill(o, q, price)
+// moves are what happens in a random history.
+var moves = []string{
+	"enter", "enter", "limit", "exit", "target", "close", "trail", "cancel", "all", "replace", "fill", "fill", "fill", "time", "time",
+	"candle", "hold", "release", "deny", "allow", "reconcile", "balance",
 }
 
-// offered is what the venue may sell of ours: one leg of a pair cancels the other.
-func (s *shop) offered() dec {
-	sum := dec{}
-	for _, o := range s.open {
-		if o.Side == market.Sell && (s.pairs[o.ClientOrderID] == "" || o.LimitPrice.IsPos() || !s.has(s.pairs[o.ClientOrderID])) {
-			sum = order.Plus(sum, order.Minus(o.Quantity, o.CumQuantity))
+// move does one of them.
+func (s *shop) move(rt *rapid.T, what string) {
+	ref := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(rt, "ref")
+	size := quantity(float64(rapid.IntRange(1, 300).Draw(rt, "hundredths")) / 100)
+	switch what {
+	case "enter":
+		s.decide(market.Intent{Size: size, StopLoss: &market.Child{Percent: 0.05}, TakeProfit: &market.Child{Percent: 0.1}})
+	case "limit":
+		s.decide(market.Intent{Type: market.Limit, LimitPrice: 99, Size: size, ClientRef: ref, StopLoss: &market.Child{TrailPercent: 0.05}})
+	case "exit":
+		s.decide(market.Intent{Side: market.Sell, Size: size})
+	case "target":
+		s.decide(market.Intent{Side: market.Sell, Type: market.Limit, LimitPrice: 108, ReduceOnly: true, Size: size, ClientRef: ref})
+	case "close":
+		s.decide(market.Intent{Action: market.Close})
+	case "trail":
+		s.decide(market.Intent{Side: market.Sell, Type: market.TrailingStop, ReduceOnly: true, TrailPercent: 0.05, Size: size, ClientRef: ref})
+	case "cancel":
+		s.decide(market.Intent{Action: market.Cancel, Ref: ref})
+	case "all":
+		s.decide(market.Intent{Action: market.Cancel})
+	case "replace":
+		s.decide(market.Intent{Action: market.Replace, Ref: ref, Size: size})
+	case "fill":
+		if n := len(s.open); n > 0 {
+			s.part(rapid.IntRange(0, n-1).Draw(rt, "which"), decimal.MustNew(int64(rapid.IntRange(1, 200).Draw(rt, "part")), 2))
 		}
-	}
-	return sum
-}
-
-// TestNeverSellsMoreThanItHolds decides, fills, cancels and replaces at random: what is offered for sale is
-// never more than what is held, and the books balance. In soak: in the end what brackets hold is protected.
-func TestNeverSellsMoreThanItHolds(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
-		s := newShop(t)
-		s.fee = func(side market.Side, q, p dec) (dec, string) {
-			if side == market.Buy && s.trades%2 == 0 {
-				return order.Times(q, d("0.001")), "BTC"
-			}
-			return order.Times(order.Times(q, p), d("0.001")), "USDT"
-		}
-		refs := []string{"a", "b"}
-		for range rapid.IntRange(1, 40).Draw(rt, "steps") {
-			ref := rapid.SampledFrom(refs).Draw(rt, "ref")
-			size := quantity(float64(rapid.IntRange(1, 300).Draw(rt, "hundredths")) / 100)
-			switch rapid.SampledFrom([]string{"enter", "enter", "limit", "exit", "close", "trail", "cancel", "all", "replace", "fill", "fill", "fill", "time", "time", "candle", "hold", "release"}).Draw(rt, "what") {
-			case "enter":
-				s.decide(market.Intent{Size: size, StopLoss: &market.Child{Percent: 0.05}, TakeProfit: &market.Child{Percent: 0.1}})
-			case "limit":
-				s.decide(market.Intent{Type: market.Limit, LimitPrice: 99, Size: size, ClientRef: ref, StopLoss: &market.Child{TrailPercent: 0.05}})
-			case "exit":
-				s.decide(market.Intent{Side: market.Sell, Size: size})
-			case "close":
-				s.decide(market.Intent{Action: market.Close})
-			case "trail":
-				s.decide(market.Intent{Side: market.Sell, Type: market.TrailingStop, ReduceOnly: true, TrailPercent: 0.05, Size: size, ClientRef: ref})
-			case "cancel":
-				s.decide(market.Intent{Action: market.Cancel, Ref: ref})
-			case "all":
-				s.decide(market.Intent{Action: market.Cancel})
-			case "replace":
-				s.decide(market.Intent{Action: market.Replace, Ref: ref, Size: size})
-			case "fill":
-				if n := len(s.open); n > 0 {
-					s.part(rapid.IntRange(0, n-1).Draw(rt, "which"), decimal.MustNew(int64(rapid.IntRange(1, 200).Draw(rt, "part")), 2))
-				}
-			case "time":
-				s.wait(time.Duration(rapid.IntRange(1, 3000).Draw(rt, "ms")) * time.Millisecond)
-			case "candle":
-				p := float64(rapid.IntRange(97, 104).Draw(rt, "price"))
-				s.candle(p+1, p-1, p)
-			case "hold":
-				s.hold = true
-			case "release":
-				s.hold = false
-				s.release()
-			}
-			s.within(rt)
-		}
+	case "time":
+		s.wait(time.Duration(rapid.IntRange(1, 3000).Draw(rt, "ms")) * time.Millisecond)
+	case "candle":
+		p := float64(rapid.IntRange(97, 104).Draw(rt, "price"))
+		s.candle(p+1, p-1, p)
+	case "hold":
+		s.hold = true
+	case "release":
 		s.hold = false
 		s.release()
-		for range 10 {
-			s.wait(3 * time.Second)
-			s.release()
-			s.within(rt)
-		}
-		if os.Getenv("ASSAY_SOAK") != "" {
-			s.protected(rt)
-		}
-	})
+		s.work(1 << 20)
+	case "deny":
+		s.deny = "STATE_HALTED"
+	case "allow":
+		s.deny = ""
+	case "reconcile":
+		s.reconcile()
+	case "balance":
+		s.balance()
+	}
 }
 
-func (s *shop) within(rt *rapid.T) {
-	if held := s.desk.Ledger().Quantity(btc); s.offered().Cmp(held) > 0 {
-		rt.Fatalf("%s is offered for sale and %s held: %s", s.offered(), held, s.stands())
+// history is a random run that comes to rest in the end: every call works, what was lost is asked for.
+func history(rt *rapid.T, s *shop, bad bool) {
+	s.fee = func(side market.Side, q, p dec) (dec, string) {
+		if side == market.Buy && len(s.trades)%2 == 0 {
+			return order.Times(q, d("0.001")), "BTC"
+		}
+		return order.Times(order.Times(q, p), d("0.001")), "USDT"
 	}
+	if bad {
+		s.wild = func(what string, n int) int { return rapid.IntRange(0, n-1).Draw(rt, what) }
+	}
+	for range rapid.IntRange(1, 40).Draw(rt, "steps") {
+		s.move(rt, rapid.SampledFrom(moves).Draw(rt, "what"))
+		s.sound(rt)
+	}
+	s.hold, s.deny, s.wild = false, "", nil
+	s.work(1 << 20)
+	s.release()
+	s.balance()
+	for quiet, rounds := 0, 0; quiet < 2; quiet++ {
+		if rounds++; rounds > 100 {
+			rt.Fatalf("no rest: due at %s, now %s: %+v", s.desk.NextDue(), s.at, s.desk.Book().Pending())
+		}
+		s.wait(3 * time.Second)
+		s.reconcile()
+		s.balance()
+		if s.sound(rt); !s.desk.NextDue().IsZero() {
+			quiet = -1
+		}
+	}
+}
+
+// sound is what is true at every moment.
+func (s *shop) sound(rt *rapid.T) {
 	if s.t.Failed() {
 		rt.FailNow()
 	}
+	if s.offered().Cmp(s.base) > 0 {
+		rt.Fatalf("%s is offered for sale and %s held: %s", s.offered(), s.base, s.stands())
+	}
+	for range 3 { // the engine calls Due when it is due: that must end
+		if t := s.desk.NextDue(); s.wild == nil && !t.IsZero() && !t.After(s.at) {
+			s.wait(0)
+		}
+	}
+	if t := s.desk.NextDue(); s.wild == nil && !t.IsZero() && !t.After(s.at) {
+		rt.Fatalf("due at %s for ever; the book: %s, pending %+v", t, s.desk.Book().NextDue(), s.desk.Book().Pending())
+	}
 }
 
-// protected checks that exits which the strategy sees as open stand at the venue.
-func (s *shop) protected(rt *rapid.T) {
-	if len(s.alarms) > 0 {
-		return // the market takes no exit that small
+// atRest is what is true once everything was answered: the strategy sees what is, what it sees as open stands
+// at the venue, and brackets cover what they hold.
+func (s *shop) atRest(rt interface{ Fatalf(string, ...any) }) {
+	const least = "0.06" // the market takes nothing smaller
+	k := s.desk
+	if held := k.Ledger().Quantity(btc); held.Cmp(s.base) != 0 {
+		rt.Fatalf("the books have %s, the venue %s", held, s.base)
 	}
-	for _, p := range s.desk.working() {
-		if p.waiting && !(p.group != nil && p.group.lame) && s.desk.available(0).Cmp(d("0.1")) > 0 {
-			rt.Fatalf("%s %s waits with %s free; at the venue: %s", p.Role, p.ID, s.desk.available(0), s.stands())
+	for _, p := range k.orders {
+		sum := dec{}
+		for _, id := range p.ids {
+			sum = order.Plus(sum, s.seen[id].CumQuantity)
 		}
-		if !p.waiting && !s.has(p.live()) {
+		if p.FilledQuantity.Cmp(sum) != 0 {
+			rt.Fatalf("%s %s shows %s, %s filled", p.Role, p.ID, p.FilledQuantity, sum)
+		}
+		switch {
+		case p.done != p.Status.Final():
+			rt.Fatalf("%s %s is done (%t) and %s", p.Role, p.ID, p.done, p.Status)
+		case !p.done && !p.waiting && !s.has(p.live()):
 			rt.Fatalf("%s %s is %s and not at the venue", p.Role, p.ID, p.Status)
+		case !p.done && p.ending != "":
+			rt.Fatalf("%s %s is %s, and was to end by %q", p.Role, p.ID, p.Status, p.ending)
+		case !p.done && p.waiting && p.group == nil:
+			rt.Fatalf("%s %s waits; at the venue: %s", p.Role, p.ID, s.stands())
+		case p.done && s.has(p.live()):
+			rt.Fatalf("%s %s is %s and at the venue", p.Role, p.ID, p.Status)
 		}
 	}
+	free, bare := order.Minus(s.base, s.offered()), dec{}
+	for _, g := range k.groups {
+		short := g.held
+		for _, p := range g.legs() {
+			if !p.waiting {
+				o := s.seen[p.live()]
+				short = order.Minus(g.held, order.Minus(o.Quantity, o.CumQuantity))
+				break
+			}
+		}
+		if bare = bare.Max(short); g.lame == "" && len(g.legs()) == 2 && g.legs()[0].waiting != g.legs()[1].waiting {
+			rt.Fatalf("half a pair: %s", s.stands())
+		}
+	}
+	if bare.Min(free).Cmp(d(least)) > 0 {
+		rt.Fatalf("%s is without its exits, %s is free; at the venue: %s", bare, free, s.stands())
+	}
+}
+
+// histories is how many a test runs.
+func histories(t *testing.T, each func(*rapid.T)) {
+	rounds := 10 / raced
+	switch {
+	case os.Getenv("ASSAY_SOAK") != "":
+		rounds = 1000 // 100,000 of each kind
+	case testing.Short():
+		rounds = 2
+	}
+	for range rounds {
+		if rapid.Check(t, each); t.Failed() { // 100 histories
+			return
+		}
+	}
+}
+
+// TestNeverSellsMoreThanItHolds decides, fills, cancels and replaces at random: what is offered for sale is
+// never more than what is held, the books balance, and in the end what brackets hold is protected.
+func TestNeverSellsMoreThanItHolds(t *testing.T) {
+	histories(t, func(rt *rapid.T) {
+		s := newShop(t)
+		history(rt, s, false)
+		s.atRest(rt)
+	})
+}
+
+// TestBadNetwork is the same where calls are lost on the way there or back, and messages come late, in
+// any order or not at all.
+func TestBadNetwork(t *testing.T) {
+	histories(t, func(rt *rapid.T) {
+		s := newShop(t)
+		history(rt, s, true)
+		s.atRest(rt)
+	})
 }

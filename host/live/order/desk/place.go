@@ -33,7 +33,7 @@ func (d *Desk) work(at time.Time) {
 			}
 		}
 	}
-	d.groups = slices.DeleteFunc(d.groups, func(g *bracket) bool { return len(g.legs()) == 0 })
+	d.groups = slices.DeleteFunc(d.groups, func(g *bracket) bool { return g.ended(d) })
 	for _, g := range d.groups {
 		g.work(d, at)
 	}
@@ -47,7 +47,7 @@ func (d *Desk) changed(p *public) {
 	}
 	in := p.change
 	p.change = nil
-	if s.State != order.Canceled {
+	if s.State != order.Canceled && !withdrawn(s) {
 		p.sync(d) // it ended otherwise: there is nothing to replace
 		return
 	}
@@ -67,6 +67,9 @@ func (d *Desk) place(p *public, at time.Time) {
 	spec, reason := d.spec(p)
 	if reason == "" && p.Side == market.Buy && d.book.Unresolved(p.Symbol) {
 		reason = order.CodeUnresolved
+	}
+	if reason == "" && p.Side == market.Buy && !d.sym[p.sym].rules.Trading {
+		reason = order.CodeMarketHalted
 	}
 	if reason == "" {
 		reason = d.sym[p.sym].rules.Check(spec, d.sym[p.sym].last)
@@ -92,9 +95,17 @@ func (d *Desk) propose(proposal Proposal, orders ...*public) {
 // next is a spec with the next number.
 func (d *Desk) next(p *public) order.Spec {
 	d.seq++
+	s := d.draft(p)
+	s.Seq, s.ClientOrderID = d.seq, order.ClientID(d.cfg.RunID, d.seq)
+	return s
+}
+
+// draft is a spec without a number, on the ticks of today.
+func (d *Desk) draft(p *public) order.Spec {
+	rules := d.sym[p.sym].rules
 	s := order.Spec{
-		Seq: d.seq, ClientOrderID: order.ClientID(d.cfg.RunID, d.seq), Symbol: p.Symbol, Side: p.Side, Type: p.Type,
-		LimitPrice: p.LimitPrice, StopPrice: p.StopPrice, Reference: d.sym[p.sym].last, Exit: p.Side == market.Sell, Public: p.ID, Step: d.step,
+		Symbol: p.Symbol, Side: p.Side, Type: p.Type, LimitPrice: rules.RoundPrice(p.Side, p.LimitPrice), StopPrice: rules.RoundPrice(p.Side, p.StopPrice),
+		Reference: d.sym[p.sym].last, Exit: p.Side == market.Sell, Public: p.ID, Step: d.step,
 	}
 	if p.Type == market.TrailingStop {
 		s.Type = market.Stop
@@ -184,7 +195,7 @@ func (d *Desk) available(sym int) dec {
 func (d *Desk) makeRoom(p *public, at time.Time) bool {
 	wanted := d.ledger.Quantity(p.Symbol)
 	if p.intent.Size.Kind == market.SizeQuantity {
-		wanted = wanted.Min(p.Quantity)
+		wanted = wanted.Min(order.Minus(p.Quantity, p.FilledQuantity))
 	}
 	if d.available(p.sym).Cmp(wanted) >= 0 {
 		return false

@@ -94,32 +94,19 @@ func (p *public) sync(d *Desk) {
 	if !ok || p.waiting {
 		return
 	}
-	if p.group != nil && s.State == order.Rejected && (s.Reason == order.CodeNotSent || s.Reason == order.CodeNeverReached) {
-		p.waiting = true // the position still needs it
-		return
-	}
-	if p.group != nil && s.State == order.Canceled && settled && !p.taken && p.ending == "" && p.group.halfFired(p) {
-		// The venue ended it with the first trade of the other exit; what that one leaves still needs it.
-		d.reopen(p)
-		p.waiting, p.group.renew = true, true
-		if !slices.Contains(d.groups, p.group) {
-			d.groups = append(d.groups, p.group)
-		}
-		if p.Status != market.StatusOpen {
-			p.Status, p.Reason, p.UpdatedAt = market.StatusOpen, "", d.now
-			d.tell(p)
-		}
+	if p.needed(d, s, settled) {
+		p.again(d)
 		return
 	}
 	d.reopen(p) // a late fill does
 	status, reason := Status(s.State), s.Reason
 	switch {
-	case s.State.Terminal() && !settled, s.State.Terminal() && p.renews(s.State):
+	case s.State.Terminal() && !settled, s.State.Terminal() && p.renews(s):
 		// Trades are missing, or the next order of the venue's is about to follow: it is still at work.
 		status, reason = market.StatusOpen, ""
 	case s.State.Terminal():
 		p.done = true
-		status, reason = p.verdict(s.State, status, reason)
+		status, reason = p.verdict(s, status, reason)
 	}
 	if status == market.StatusOpen && filled.IsPos() {
 		status = market.StatusPartiallyFilled
@@ -131,33 +118,67 @@ func (p *public) sync(d *Desk) {
 		reason = ""
 	}
 	p.Status, p.Reason = status, reason
-	if p.group != nil && status == market.StatusRejected {
-		p.group.refuse(d, reason)
-	}
 	if p.Order != before {
 		p.UpdatedAt = d.now
 		d.tell(p)
 	}
 }
 
+// needed says that an exit ended and what it protected still needs it: it never came to the venue, it was
+// for less than is held, or the venue ended it with the first trade of the other exit, which leaves a part.
+func (p *public) needed(d *Desk, s order.Status, settled bool) bool {
+	switch {
+	case p.group == nil, p.ending != "", d.barred:
+		return false
+	case s.State == order.Rejected:
+		return s.Reason == order.CodeNotSent || s.Reason == order.CodeNeverReached
+	case s.State == order.Filled:
+		return settled && p.group.rest(d)
+	}
+	return s.State == order.Canceled && settled && !p.taken && p.group.halfFired(p)
+}
+
+// again lets an exit wait to be placed anew.
+func (p *public) again(d *Desk) {
+	d.reopen(p)
+	p.waiting, p.group.renew = true, true
+	p.Quantity = order.Plus(p.group.held, p.FilledQuantity)
+	if !slices.Contains(d.groups, p.group) {
+		d.groups = append(d.groups, p.group)
+	}
+	if p.Status.Final() {
+		p.Status, p.Reason, p.UpdatedAt = market.StatusOpen, "", d.now
+		if p.FilledQuantity.IsPos() {
+			p.Status = market.StatusPartiallyFilled
+		}
+		d.tell(p)
+	}
+}
+
+// withdrawn says that the order ended here, before it was sent.
+func withdrawn(s order.Status) bool {
+	return s.State == order.Rejected && s.Reason == order.CodeNotSent
+}
+
 // renews says that the end of the venue's order is not that of the strategy's.
-func (p *public) renews(s order.State) bool {
-	if s != order.Canceled {
+func (p *public) renews(s order.Status) bool {
+	if s.State != order.Canceled && !withdrawn(s) {
 		return false
 	}
 	return p.change != nil || (p.group != nil && p.taken && p.ending == "")
 }
 
 // verdict is how an end is shown: by why it was asked for.
-func (p *public) verdict(s order.State, status market.OrderStatus, reason string) (market.OrderStatus, string) {
+func (p *public) verdict(s order.Status, status market.OrderStatus, reason string) (market.OrderStatus, string) {
+	back := s.State == order.Canceled || (withdrawn(s) && p.ending != "")
 	switch {
-	case s == order.Canceled && p.expired:
+	case back && p.expired:
 		return market.StatusExpired, "gtd"
-	case s == order.Canceled && p.ending != "":
-		return status, p.ending
-	case s == order.Canceled && p.group != nil && p.group.fired(p):
+	case back && p.ending != "":
+		return market.StatusCanceled, p.ending
+	case back && p.group != nil && p.group.fired(p):
 		return status, "oco"
-	case s == order.Expired && p.TimeInForce == market.IOC:
+	case s.State == order.Expired && p.TimeInForce == market.IOC:
 		return status, "ioc"
 	}
 	return status, reason
@@ -185,12 +206,17 @@ func Status(s order.State) market.OrderStatus {
 // cancel takes the order back, for a reason.
 func (p *public) cancel(d *Desk, reason string, at time.Time) {
 	p.change = nil
-	if p.waiting {
+	switch {
+	case p.waiting && p.group != nil && p.FilledQuantity.IsPos() && p.FilledQuantity.Cmp(p.Quantity) >= 0:
+		p.end(d, market.StatusFilled, "") // a late trade was its last
+		return
+	case p.waiting:
 		p.end(d, market.StatusCanceled, reason)
 		return
 	}
 	p.ending = reason
 	d.cancelID(p.live(), at)
+	p.sync(d) // it may have ended already, to be placed anew
 }
 
 // candle lets a gtd order run out and a trailing stop follow.
@@ -289,10 +315,10 @@ func (d *Desk) Equity() dec {
 	return d.ledger.Equity(func(s market.Symbol) dec { return d.sym[d.index(s)].last })
 }
 
-// find is the newest open order with this client reference, or the one with this id.
+// find is the newest open order, of which no end is wanted, with this client reference, or the one with this id.
 func (d *Desk) find(ref string) *public {
 	for _, p := range slices.Backward(d.working()) {
-		if ref != "" && !p.done && (p.Ref == ref || p.ID.String() == ref) {
+		if ref != "" && !p.done && p.ending == "" && (p.Ref == ref || p.ID.String() == ref) {
 			return p
 		}
 	}

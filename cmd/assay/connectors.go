@@ -1,0 +1,172 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/assay-run/assay/host/catalog"
+	"github.com/assay-run/assay/host/exchange"
+	"github.com/assay-run/assay/host/exchange/wire"
+	children "github.com/assay-run/assay/host/exchange/wire/launch"
+	"github.com/assay-run/assay/host/live"
+)
+
+// connectors is what the operator says about executable connectors.
+type connectors struct {
+	dir       string
+	given     []string // values of --connector-endpoint
+	endpoints map[string]string
+}
+
+const (
+	endpointFlag     = "connector-endpoint"
+	endpointVariable = "SERVICE_CONNECTOR_ENDPOINTS"
+)
+
+// certified are the connectors that may trade real money: each passes every card of
+// host/exchange/conformance that it can have.
+func certified(id string) bool { return id == "binance" }
+
+func setConnectors(c *config, v string) error {
+	if v == "" {
+		self, err := os.Executable()
+		if err != nil {
+			return fmt.Errorf("the folder of the executable is not known (%w): name one", err)
+		}
+		v = filepath.Join(filepath.Dir(self), "connectors")
+	}
+	abs, err := filepath.Abs(v)
+	c.connectors.dir = abs
+	return err
+}
+
+// complete reads the endpoints.
+func (c *connectors) complete(w world) error {
+	source := "--" + endpointFlag
+	if v, ok := w.env(endpointVariable); ok && v != "" && len(c.given) == 0 {
+		source = endpointVariable
+		c.given = strings.Split(v, ",")
+	}
+	c.endpoints = map[string]string{}
+	for _, one := range c.given {
+		id, address, found := strings.Cut(strings.TrimSpace(one), "=")
+		if !found || id == "" {
+			return usagef("%s: %q is not id=url", source, one)
+		}
+		if _, twice := c.endpoints[id]; twice {
+			return usagef("%s: %q is given twice", source, id)
+		}
+		u, err := url.Parse(address)
+		switch {
+		case err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || (u.Scheme != "http" && u.Scheme != "https"):
+			return usagef("%s: %q has no base URL: write %s=https://host", source, one, id)
+		case u.Scheme == "http" && !onLoopback(u.Hostname()):
+			return usagef("%s: %q is plain http and not on loopback: use https", source, one)
+		}
+		c.endpoints[id] = strings.TrimRight(address, "/")
+	}
+	return nil
+}
+
+func onLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// openConnectors probes the folder and lists what is there.
+func (s *service) openConnectors(ctx context.Context, cfg config) ([]live.Connector, error) {
+	m, err := children.Open(ctx, children.Options{Dir: cfg.connectors.dir, StateDir: cfg.stateDir, Logger: s.logger.Named("connectors")})
+	if err != nil {
+		return nil, fmt.Errorf("connectors: %w", err)
+	}
+	s.closers = append(s.closers, func() error { m.Close(); return nil })
+	var list []live.Connector
+	unknown := maps.Clone(cfg.connectors.endpoints)
+	for _, c := range m.Connectors() {
+		entry := live.Connector{Description: c.Description, Certified: certified(c.ID), Endpoint: cfg.connectors.endpoints[c.ID]}
+		entry.LoopbackEndpoint = endpointOnLoopback(entry.Endpoint)
+		delete(unknown, c.ID)
+		if c.Fault != nil {
+			entry.Description = exchange.Description{ID: c.ID, Name: c.File, Kind: "native", DeadMan: "lease", ConfigSchema: exchange.ConfigSchema(nil)}
+			entry.Fault, entry.Certified = &catalog.Fault{Code: c.Fault.Code, Message: c.Fault.Message}, false
+		}
+		entry.Connect = func(ctx context.Context) (*exchange.Connection, error) { return connect(ctx, m, c.ID) }
+		list = append(list, entry)
+	}
+	if len(unknown) > 0 {
+		return nil, usagef("--%s: there is no connector %s in %s", endpointFlag, strings.Join(slices.Sorted(maps.Keys(unknown)), ", "), cfg.connectors.dir)
+	}
+	return list, nil
+}
+
+func endpointOnLoopback(address string) bool {
+	u, err := url.Parse(address)
+	return err == nil && address != "" && onLoopback(u.Hostname())
+}
+
+// connect starts a process for one run. Closing the session ends it.
+func connect(ctx context.Context, m *children.Manager, id string) (*exchange.Connection, error) {
+	p, err := m.Launch(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	conn := p.Connection()
+	conn.Gone, conn.Release = p.Crashed(), p.End
+	conn.Session = &ownedSession{Session: conn.Session, safety: conn.Safety, process: p}
+	return &conn, nil
+}
+
+// ownedSession is the session of a process that is there for it alone.
+type ownedSession struct {
+	exchange.Session
+	safety  exchange.Safety
+	process *children.Process
+	stop    context.CancelFunc
+	beats   sync.WaitGroup
+}
+
+// Open implements exchange.Session. A paper run has no orders to keep a lease for: the
+// connector is told here that its host lives, a live run does that itself.
+func (s *ownedSession) Open(ctx context.Context, req exchange.OpenRequest) (exchange.Opened, error) {
+	out, err := s.Session.Open(ctx, req)
+	if err != nil || req.Trading {
+		return out, err
+	}
+	beating, stop := context.WithCancel(context.Background())
+	s.stop = stop
+	s.beats.Go(func() {
+		tick := time.NewTicker(wire.BeatEvery)
+		defer tick.Stop()
+		for seq := int64(1); ; seq++ {
+			_, _ = s.safety.Beat(beating, seq) // the connector counts those that come
+			select {
+			case <-tick.C:
+			case <-beating.Done():
+				return
+			case <-s.process.Done():
+				return
+			}
+		}
+	})
+	return out, nil
+}
+
+// Close implements exchange.Session.
+func (s *ownedSession) Close(ctx context.Context, cancelOpen bool) ([]string, error) {
+	left, err := s.Session.Close(ctx, cancelOpen)
+	if s.stop != nil {
+		s.stop()
+		s.beats.Wait()
+	}
+	s.process.End()
+	return left, err
+}

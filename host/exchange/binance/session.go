@@ -1,0 +1,411 @@
+package binance
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log"
+	"maps"
+	"math/rand/v2"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	gb "github.com/adshao/go-binance/v2"
+	"github.com/govalues/decimal"
+
+	"github.com/assay-run/assay/host/exchange"
+	"github.com/assay-run/assay/plugin-sdk/market"
+)
+
+// ID is the id of the exchange.
+const ID = "binance"
+
+const (
+	version      = "1.0.0"
+	recvWindow   = 5000
+	spacing      = 50 * time.Millisecond
+	maxMessage   = 200             // characters of a Result
+	banTime      = 2 * time.Minute // of a 418 that does not say how long
+	throttleTime = 10 * time.Second
+	clockSamples = 5
+	clockEvery   = 10 * time.Minute
+)
+
+// Endpoints are the base URLs of one network: REST, streams, and the WebSocket API.
+type Endpoints struct{ REST, Streams, API string }
+
+// Production and Testnet are Binance's own.
+func Production() Endpoints {
+	return Endpoints{"https://api.binance.com", "wss://stream.binance.com:9443", "wss://ws-api.binance.com:443"}
+}
+
+// Testnet is the spot test network.
+func Testnet() Endpoints {
+	return Endpoints{"https://testnet.binance.vision", "wss://stream.testnet.binance.vision", "wss://ws-api.testnet.binance.vision"}
+}
+
+// At are the endpoints of a venue that serves everything under one URL.
+func At(base string) Endpoints {
+	ws := "ws" + strings.TrimPrefix(strings.TrimRight(base, "/"), "http")
+	return Endpoints{strings.TrimRight(base, "/"), ws, ws}
+}
+
+// session is one run's connection.
+type session struct {
+	networks [2]Endpoints // production, testnet
+	tuning   tuning
+
+	mu     sync.Mutex
+	state  int // fresh, opened, closed
+	req    exchange.OpenRequest
+	names  map[string]market.Symbol // BTCUSDT -> BTC/USDT
+	ours   map[int64]string         // client order id by the venue's id; "": certainly not ours
+	maker  decimal.Decimal
+	taker  decimal.Decimal
+	offset atomic.Int64 // milliseconds: the venue's clock minus ours
+	at     Endpoints
+	http   transport
+	queue  *queue
+	stop   context.CancelFunc
+	resync chan struct{}
+	wg     sync.WaitGroup
+}
+
+const (
+	fresh = iota
+	opened
+	closed
+)
+
+// New is the connector on Binance's networks, not opened yet.
+func New() exchange.Connection { return NewAt(Production(), Testnet()) }
+
+// NewAt is the connector on other networks, for tests.
+func NewAt(production, testnet Endpoints) exchange.Connection {
+	return connection(&session{networks: [2]Endpoints{production, testnet}, tuning: defaults()})
+}
+
+func connection(s *session) exchange.Connection {
+	return exchange.Connection{Session: s, Data: s, Trader: s, Account: s, Safety: s}
+}
+
+// Describe implements exchange.Session.
+func (*session) Describe(context.Context) (exchange.Description, error) {
+	fee := decimal.MustNew(1, 3)
+	d := exchange.Description{
+		ID: ID, Name: "Binance", Aliases: []string{}, Version: version, Kind: "native", Sandbox: true, Modes: []string{"paper", "live"},
+		OrderTypes: []string{"market", "market_quote", "limit", "stop", "stop_limit", "exit_pair"}, MakerFee: fee, TakerFee: fee,
+		RequiresCredentials: true, RateLimitMS: int(spacing.Milliseconds()), DeadMan: "lease", ConfigSchema: exchange.ConfigSchema(nil),
+	}
+	for _, name := range []string{"1m", "3m", "5m", "15m", "30m", "1h", "2h", "4h", "6h", "8h", "12h", "1d"} {
+		d.Timeframes = append(d.Timeframes, market.MustTimeframe(name))
+	}
+	return d, nil
+}
+
+// failed is an error with a Result.
+func failed(o exchange.Outcome, message string) error {
+	return &exchange.Error{Result: exchange.Result{Outcome: o, Message: clip(message)}}
+}
+
+func clip(s string) string {
+	if r := []rune(s); len(r) > maxMessage {
+		return string(r[:maxMessage])
+	}
+	return s
+}
+
+// Open implements exchange.Session: it takes the time, and with credentials the account.
+func (s *session) Open(ctx context.Context, req exchange.OpenRequest) (exchange.Opened, error) {
+	s.mu.Lock()
+	if s.state != fresh {
+		s.mu.Unlock()
+		return exchange.Opened{}, failed(exchange.Rejected, "the session has been opened already; a run needs a new one")
+	}
+	s.state = opened
+	s.mu.Unlock()
+	out, err := s.begin(ctx, req)
+	if err != nil {
+		s.end()
+		s.mu.Lock()
+		s.state = fresh
+		s.mu.Unlock()
+	}
+	return out, err
+}
+
+func (s *session) begin(ctx context.Context, req exchange.OpenRequest) (exchange.Opened, error) {
+	s.at = s.networks[0]
+	if req.Config.Sandbox {
+		s.at = s.networks[1]
+	}
+	if req.Endpoint != "" {
+		if err := checkEndpoint(req.Endpoint); err != nil {
+			return exchange.Opened{}, failed(exchange.Rejected, err.Error())
+		}
+		s.at = At(req.Endpoint)
+	}
+	if !req.Trading {
+		req.Config.APIKey, req.Config.Secret = exchange.Secret{}, exchange.Secret{}
+	}
+	s.req, s.http, s.queue, s.resync = req, newTransport(), &queue{spacing: spacing}, make(chan struct{}, 1)
+	s.names, s.ours = map[string]market.Symbol{}, map[int64]string{}
+	s.maker, s.taker = decimal.MustNew(1, 3), decimal.MustNew(1, 3)
+	for _, symbol := range req.Symbols {
+		s.names[venueName(symbol)] = symbol
+	}
+	if req.Config.RateLimitMS > 0 {
+		s.queue.spacing = time.Duration(req.Config.RateLimitMS) * time.Millisecond
+	}
+	if req.Config.Unspaced {
+		s.queue.spacing = 0
+	}
+	if err := s.takeTime(ctx); err != nil {
+		return exchange.Opened{}, err
+	}
+	id := req.RunID
+	if req.Trading {
+		account, r := call(s, ctx, reading, queries, 20, func(ctx context.Context, c *gb.Client) (*gb.Account, error) {
+			return c.NewGetAccountService().Do(ctx, gb.WithRecvWindow(recvWindow))
+		})
+		switch {
+		case r.Outcome != exchange.Accepted:
+			return exchange.Opened{}, &exchange.Error{Result: r}
+		case !account.CanTrade:
+			return exchange.Opened{}, failed(exchange.AuthFailed, "the key may not trade: allow spot trading for it at the exchange")
+		}
+		id = strconv.FormatInt(account.UID, 10)
+		if m, err := decimal.Parse(account.CommissionRates.Maker); err == nil {
+			s.maker = m.Trim(0)
+		}
+		if t, err := decimal.Parse(account.CommissionRates.Taker); err == nil {
+			s.taker = t.Trim(0)
+		}
+	}
+	background, stop := context.WithCancel(context.Background())
+	s.stop = stop
+	s.wg.Go(func() { s.keepTime(background) })
+	return exchange.Opened{AccountID: id, ClockOffset: time.Duration(s.offset.Load()) * time.Millisecond}, nil
+}
+
+// checkEndpoint allows plain HTTP on loopback only.
+func checkEndpoint(text string) error {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "":
+		return errors.New("the endpoint is not a base URL")
+	case u.Scheme == "https":
+		return nil
+	case u.Scheme == "http" && loopback(u.Hostname()):
+		return nil
+	}
+	return errors.New("an endpoint needs https unless it is on loopback")
+}
+
+func venueName(s market.Symbol) string { return s.Base() + s.Quote() }
+
+// end forgets the session's resources.
+func (s *session) end() {
+	if s.stop != nil {
+		s.stop()
+	}
+	s.wg.Wait()
+	if s.queue != nil {
+		s.queue.close()
+	}
+	if s.http.base != nil {
+		s.http.base.CloseIdleConnections()
+	}
+}
+
+// Close implements exchange.Session. The guard around a connector sweeps the orders of the
+// run; here the open ones that carry the run's tag are cancelled.
+func (s *session) Close(ctx context.Context, cancelOpen bool) ([]string, error) {
+	s.mu.Lock()
+	if s.state != opened {
+		s.mu.Unlock()
+		return nil, nil
+	}
+	trading := s.req.Trading
+	s.mu.Unlock()
+	var left []string
+	var err error
+	if cancelOpen && trading {
+		left, err = s.sweep(ctx)
+	}
+	s.mu.Lock()
+	s.state = closed
+	s.mu.Unlock()
+	s.end()
+	return left, err
+}
+
+// sweep cancels the run's open orders and confirms each by a query.
+func (s *session) sweep(ctx context.Context) (left []string, err error) {
+	open, err := s.OpenOrders(ctx)
+	for _, o := range open {
+		if !strings.HasPrefix(o.ClientOrderID, "as"+s.req.RunTag) {
+			continue
+		}
+		ref := exchange.OrderRef{ClientOrderID: o.ClientOrderID, Symbol: o.Symbol}
+		s.Cancel(ctx, ref)
+		if r, seen := s.Query(ctx, ref); r.Outcome != exchange.Accepted || seen.Status == exchange.OrderOpen || seen.Status == exchange.OrderPartiallyFilled {
+			left = append(left, o.ClientOrderID)
+		}
+	}
+	return left, err
+}
+
+// ready says why a call cannot be made now.
+func (s *session) ready(keyed bool) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.state != opened:
+		return "the session is not open"
+	case keyed && !s.req.Trading:
+		return "the session was opened for paper: it makes no request with credentials"
+	}
+	return ""
+}
+
+// call makes one request, once.
+func call[T any](s *session, ctx context.Context, k kind, p priority, weight int, do func(context.Context, *gb.Client) (T, error)) (T, exchange.Result) {
+	var none T
+	if err := s.queue.enter(ctx, p, weight); err != nil {
+		r := exchange.Result{Outcome: exchange.NotSent, Message: clip(err.Error())}
+		if quiet := new(silence); errors.As(err, &quiet) {
+			r.RetryAfterMS = max(1, quiet.left.Milliseconds())
+		}
+		return none, r
+	}
+	// A client of its own: the library's writes to its fields without a lock.
+	c := gb.NewClient(s.req.Config.APIKey.Reveal(), s.req.Config.Secret.Reveal())
+	c.BaseURL, c.HTTPClient, c.TimeOffset, c.Logger = s.at.REST, s.http.client(), -s.offset.Load(), log.New(io.Discard, "", 0)
+	ctx, e := withEvidence(ctx)
+	out, err := do(ctx, c)
+	r := s.judge(k, e, err)
+	if r.Outcome != exchange.Accepted {
+		return none, r
+	}
+	return out, r
+}
+
+// judge is what the evidence says.
+func (s *session) judge(k kind, e *evidence, err error) exchange.Result {
+	r := exchange.Result{Outcome: exchange.Unknown, RequestSHA256: e.requestSHA, HTTPStatus: e.status}
+	if e.body != nil {
+		r.RawSHA256 = fingerprint(e.body)
+	}
+	switch {
+	case err == nil && e.whole && e.status == 200:
+		r.Outcome = exchange.Accepted
+		return r
+	case !e.connected.Load():
+		r.Outcome, r.Message = exchange.NotSent, "no connection: "+plain(err)
+		return r
+	case !e.whole:
+		r.Message = "no whole answer: " + plain(err)
+		return r
+	case e.status == 200:
+		r.Message = "the answer is not what it should be"
+		return r
+	}
+	code, message, ok := refusal(e.body)
+	if ok {
+		r.VenueCode, r.Message = strconv.Itoa(code), clip(message)
+	} else {
+		r.Message = "an error without a code of the exchange"
+	}
+	r.Outcome = classify(k, e.status, code, message)
+	s.heed(&r, e, code)
+	return r
+}
+
+// heed does what the exchange asks for beside the request.
+func (s *session) heed(r *exchange.Result, e *evidence, code int) {
+	switch {
+	case e.status == 418:
+		d := e.retryAfter
+		if d == 0 {
+			d = banTime
+		}
+		r.RetryAfterMS = d.Milliseconds()
+		s.queue.hush(d, false)
+	case e.status == 429:
+		d := e.retryAfter
+		if d == 0 {
+			d = throttleTime
+		}
+		r.RetryAfterMS = d.Milliseconds()
+		s.queue.hush(d, code == -1015)
+	case r.Outcome == exchange.Clock:
+		select {
+		case s.resync <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// plain is an error without the URL, which is signed.
+func plain(err error) string {
+	if err == nil {
+		return ""
+	}
+	if u := new(url.Error); errors.As(err, &u) {
+		err = u.Err
+	}
+	return clip(err.Error())
+}
+
+// takeTime measures the clock: the median of five.
+func (s *session) takeTime(ctx context.Context) error {
+	var offsets []int64
+	for range clockSamples {
+		var sent time.Time
+		at, r := call(s, ctx, reading, data, 1, func(ctx context.Context, c *gb.Client) (int64, error) {
+			sent = time.Now()
+			return c.NewServerTimeService().Do(ctx)
+		})
+		if r.Outcome != exchange.Accepted {
+			return &exchange.Error{Result: r}
+		}
+		took := time.Since(sent)
+		offsets = append(offsets, at-sent.Add(took/2).UnixMilli())
+	}
+	slices.Sort(offsets)
+	s.offset.Store(offsets[clockSamples/2])
+	return nil
+}
+
+// keepTime measures it again every ten minutes, and when the exchange complained.
+func (s *session) keepTime(ctx context.Context) {
+	for {
+		timer := time.NewTimer(clockEvery - time.Duration(rand.Int64N(int64(time.Minute))))
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		case <-s.resync:
+			timer.Stop()
+		case <-timer.C:
+		}
+		limited, cancel := context.WithTimeout(ctx, 10*time.Second)
+		_ = s.takeTime(limited) // the old offset stays
+		cancel()
+	}
+}
+
+// symbols are the session's, by the venue's name.
+func (s *session) symbols() []string { return slices.Sorted(maps.Keys(s.names)) }
+
+// ArmDeadMan implements exchange.Safety: spot has none.
+func (*session) ArmDeadMan(context.Context, time.Duration) error { return errors.ErrUnsupported }
+
+// Beat implements exchange.Safety: the lease is kept by the guard around the connector.
+func (*session) Beat(context.Context, int64) (int, error) { return 0, errors.ErrUnsupported }

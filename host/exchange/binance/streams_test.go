@@ -1,0 +1,192 @@
+package binance
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/assay-run/assay/host/exchange"
+	"github.com/assay-run/assay/host/exchange/testvenue"
+	"github.com/assay-run/assay/plugin-sdk/market"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// heard collects the candle events of a session.
+type heard struct {
+	mu     sync.Mutex
+	events []exchange.CandleEvent
+}
+
+func (h *heard) add(e exchange.CandleEvent) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.events = append(h.events, e)
+}
+
+func (h *heard) split() (states []exchange.LinkState, candles []market.Candle) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, e := range h.events {
+		if e.State != "" {
+			states = append(states, e.State)
+		} else if e.Symbol == "BTC/USDT" {
+			candles = append(candles, e.Candle)
+		}
+	}
+	return states, candles
+}
+
+// openedSession is an open session at a venue whose market moves by steps.
+func openedSession(t *testing.T, b *bench, times tuning) *session {
+	t.Helper()
+	s := &session{networks: [2]Endpoints{At(b.URL()), At(b.SandboxURL())}, tuning: times}
+	req := b.Request()
+	req.RunID, req.RunTag, req.Trading = "svc_streams", "aaaaaa", true
+	if _, err := s.Open(t.Context(), req); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if _, err := s.Close(context.WithoutCancel(t.Context()), false); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+func plainWrap(_ testing.TB, c exchange.Connection) exchange.Connection { return c }
+
+// TestStreams: a connection that grows old, or is announced to end, is replaced by an
+// overlapping one, without a candle lost or told twice and without a word about it.
+func TestStreams(t *testing.T) {
+	for name, trouble := range map[string]func(*bench) error{
+		"24 hours":       nil,
+		"serverShutdown": func(b *bench) error { return b.Do(testvenue.Script{Action: "server_shutdown"}) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, plainWrap)
+			times := brisk
+			if trouble == nil {
+				times.age = 60 * time.Millisecond
+			}
+			s := openedSession(t, b, times)
+			var h heard
+			var wg sync.WaitGroup
+			stop, cancel := context.WithCancel(t.Context())
+			wg.Go(func() {
+				if err := s.StreamCandles(stop, h.add); err != nil {
+					t.Error(err)
+				}
+			})
+			for end := time.Now().Add(time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+				if states, _ := h.split(); len(states) == 0 {
+					continue
+				}
+				if trouble != nil && time.Until(end) < 800*time.Millisecond {
+					if err := trouble(b); err != nil {
+						t.Fatal(err)
+					}
+					trouble = func(*bench) error { return nil }
+				}
+				if err := b.Step(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			time.Sleep(50 * time.Millisecond)
+			cancel()
+			wg.Wait()
+			states, candles := h.split()
+			if !slices.Equal(states, []exchange.LinkState{exchange.Connected}) {
+				t.Errorf("states %v", states)
+			}
+			if len(candles) < 20 {
+				t.Fatalf("%d candles", len(candles))
+			}
+			for i := 1; i < len(candles); i++ {
+				if candles[i].OpenTime != candles[i-1].CloseTime {
+					t.Errorf("%s after %s", candles[i].OpenTime, candles[i-1].OpenTime)
+				}
+			}
+		})
+	}
+}
+
+func TestARefusedSubscriptionIsTold(t *testing.T) {
+	b := newBench(t, plainWrap)
+	s := openedSession(t, b, brisk)
+	if err := b.Do(testvenue.Script{Action: "refuse_user_stream"}); err != nil {
+		t.Fatal(err)
+	}
+	err := s.StreamAccount(t.Context(), func(exchange.AccountEvent) { t.Error("an event of a refused stream") })
+	var refused *exchange.Error
+	if !errors.As(err, &refused) || refused.Result.Outcome != exchange.Rejected || !strings.Contains(refused.Error(), "refused") {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestBackoffSilence: 0 requests in the window that the exchange asked for.
+func TestBackoffSilence(t *testing.T) {
+	for action, want := range map[string]exchange.Outcome{"429": exchange.Throttled, "418": exchange.Banned} {
+		b := newBench(t, plainWrap)
+		s := openedSession(t, b, brisk)
+		if err := b.Do(testvenue.Script{Match: "GET /api/v3/account", Action: action}); err != nil {
+			t.Fatal(err)
+		}
+		var e *exchange.Error
+		if _, err := s.Balances(t.Context()); !errors.As(err, &e) || e.Result.Outcome != want || e.Result.RetryAfterMS != 2000 {
+			t.Fatalf("%s: %v", action, err)
+		}
+		paths := []string{"GET /api/v3/account", "GET /api/v3/order", "DELETE /api/v3/order", "POST /api/v3/order", "GET /api/v3/openOrders", "GET /api/v3/klines"}
+		count := func() (n int) {
+			for _, p := range paths {
+				n += b.Count(p)
+			}
+			return n
+		}
+		before := count()
+		ref := exchange.OrderRef{ClientOrderID: "asaaaaaa0000000001", Symbol: "BTC/USDT"}
+		for end := time.Now().Add(300 * time.Millisecond); time.Now().Before(end); {
+			if r, _ := s.Cancel(t.Context(), ref); r.Outcome != exchange.NotSent || r.RetryAfterMS <= 0 {
+				t.Fatalf("%s: a cancel in the window: %+v", action, r)
+			}
+			_, err := s.Candles(t.Context(), exchange.CandleQuery{Symbol: "BTC/USDT", From: 1, To: 2, Limit: 1})
+			if !errors.As(err, &e) || e.Result.Outcome != exchange.NotSent {
+				t.Fatalf("%s: candles in the window: %v", action, err)
+			}
+		}
+		if n := count() - before; n != 0 {
+			t.Errorf("%s: %d requests in the window", action, n)
+		}
+	}
+}
+
+func FuzzClosedCandle(f *testing.F) {
+	s := &session{names: map[string]market.Symbol{"BTCUSDT": "BTC/USDT"}, req: exchange.OpenRequest{Timeframe: market.MustTimeframe("1m")}}
+	f.Add([]byte(`{"stream":"x","data":{"e":"kline","E":1,"s":"BTCUSDT","k":{"t":60000,"T":119999,"s":"BTCUSDT","i":"1m","o":"1","c":"1","h":"1","l":"1","v":"1","x":true}}}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		symbol, c, ok := s.closedCandle(text)
+		if ok && (symbol != "BTC/USDT" || c.CloseTime != s.req.Timeframe.Next(c.OpenTime)) {
+			t.Errorf("%s %+v", symbol, c)
+		}
+		leaving(text)
+	})
+}
+
+func FuzzAccountEvent(f *testing.F) {
+	s := &session{names: map[string]market.Symbol{"BTCUSDT": "BTC/USDT"}, ours: map[int64]string{}}
+	f.Add([]byte(`{"subscriptionId":0,"event":{"e":"executionReport","E":1,"s":"BTCUSDT","c":"asaaaaaa0000000001","S":"BUY","o":"LIMIT","q":"1","p":"2","P":"0","x":"TRADE","X":"FILLED","i":7,"l":"1","z":"1","L":"2","n":"0.1","N":"BNB","T":5,"t":9,"Z":"2"}}`))
+	f.Add([]byte(`{"event":{"e":"outboundAccountPosition","B":[{"a":"BTC","f":"1","l":"0"}]}}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		s.accountEvent(text, func(e exchange.AccountEvent) {
+			if e.Fill != nil && (e.Fill.Quantity.IsNeg() || e.Fill.Price.IsNeg()) || e.Order != nil && e.Order.Status == "" {
+				t.Errorf("%+v", e)
+			}
+		})
+	})
+}

@@ -1,0 +1,306 @@
+package binance
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	gb "github.com/adshao/go-binance/v2"
+	"github.com/adshao/go-binance/v2/common"
+	"github.com/govalues/decimal"
+
+	"github.com/assay-run/assay/host/exchange"
+	"github.com/assay-run/assay/plugin-sdk/market"
+)
+
+// The deadlines of the contract, for callers that have none.
+const (
+	tradeDeadline = 10 * time.Second
+	queryDeadline = 5 * time.Second
+)
+
+func unsent(message string) exchange.Result {
+	return exchange.Result{Outcome: exchange.NotSent, Message: message}
+}
+
+// Submit implements exchange.Trader: one request at most.
+func (s *session) Submit(ctx context.Context, q exchange.OrderRequest) (exchange.Result, exchange.Order) {
+	ctx, cancel := context.WithTimeout(ctx, tradeDeadline)
+	defer cancel()
+	if why := s.ready(true); why != "" {
+		return unsent(why), exchange.Order{}
+	}
+	kind, ok := typeName(q.Type)
+	if !ok {
+		return unsent("the exchange has no order type " + q.Type.String()), exchange.Order{}
+	}
+	got, r := call(s, ctx, submitting, submits, 1, func(ctx context.Context, c *gb.Client) (*gb.CreateOrderResponse, error) {
+		o := c.NewCreateOrderService().Symbol(venueName(q.Symbol)).Side(sideName(q.Side)).Type(kind).NewClientOrderID(q.ClientOrderID).
+			NewOrderRespType(gb.NewOrderRespTypeRESULT)
+		if q.Type.NeedsLimit() {
+			o.TimeInForce(gb.TimeInForceType(tifName(q.TimeInForce))).Price(q.LimitPrice.String())
+		}
+		if q.Type.NeedsStop() {
+			o.StopPrice(q.StopPrice.String())
+		}
+		if q.QuoteAmount.IsPos() {
+			o.QuoteOrderQty(q.QuoteAmount.String())
+		} else {
+			o.Quantity(q.Quantity.String())
+		}
+		return o.Do(ctx, gb.WithRecvWindow(recvWindow))
+	})
+	if r.Outcome != exchange.Accepted {
+		return r, exchange.Order{}
+	}
+	return s.echoed(r, exchange.OrderRef{ClientOrderID: q.ClientOrderID, Symbol: q.Symbol}, &gb.Order{
+		Symbol: got.Symbol, OrderID: got.OrderID, ClientOrderID: got.ClientOrderID, Price: got.Price, OrigQuantity: got.OrigQuantity,
+		ExecutedQuantity: got.ExecutedQuantity, CummulativeQuoteQuantity: got.CummulativeQuoteQuantity, Status: got.Status, Type: got.Type,
+		Side: got.Side, StopPrice: q.StopPrice.String(), UpdateTime: got.TransactTime,
+	})
+}
+
+// echoed is an accepted answer that is about the order that was meant; any other is Unknown.
+func (s *session) echoed(r exchange.Result, ref exchange.OrderRef, got *gb.Order) (exchange.Result, exchange.Order) {
+	o, err := s.order(got)
+	if err == nil && (got.ClientOrderID != ref.ClientOrderID || got.Symbol != venueName(ref.Symbol)) {
+		err = fmt.Errorf("the answer is about another order")
+	}
+	if err != nil {
+		r.Outcome, r.Message = exchange.Unknown, clip(err.Error())
+		return r, exchange.Order{}
+	}
+	o.Symbol = ref.Symbol
+	s.learn(got.OrderID, ref.ClientOrderID)
+	return r, o
+}
+
+// SubmitPair implements exchange.Trader with an OCO list, which the library does not know
+// under its present address.
+func (s *session) SubmitPair(ctx context.Context, q exchange.PairRequest) (exchange.Result, [2]exchange.Order) {
+	var none [2]exchange.Order
+	ctx, cancel := context.WithTimeout(ctx, tradeDeadline)
+	defer cancel()
+	if why := s.ready(true); why != "" {
+		return unsent(why), none
+	}
+	form := url.Values{
+		"symbol": {venueName(q.Symbol)}, "side": {string(sideName(q.Side))}, "quantity": {q.Quantity.String()}, "listClientOrderId": {q.ListID},
+		"newOrderRespType": {"RESULT"}, "recvWindow": {strconv.Itoa(recvWindow)},
+	}
+	limit, stop := "above", "below"
+	if q.Side == market.Buy {
+		limit, stop = stop, limit
+	}
+	form.Set(limit+"Type", "LIMIT_MAKER")
+	form.Set(limit+"Price", q.LimitPrice.String())
+	form.Set(limit+"ClientOrderId", q.LimitID)
+	form.Set(stop+"Type", "STOP_LOSS")
+	form.Set(stop+"StopPrice", q.StopPrice.String())
+	form.Set(stop+"ClientOrderId", q.StopID)
+	reports, r := call(s, ctx, submitting, submits, 1, func(ctx context.Context, c *gb.Client) ([]*gb.Order, error) {
+		return postPair(ctx, c, form)
+	})
+	if r.Outcome != exchange.Accepted {
+		return r, none
+	}
+	var legs [2]exchange.Order
+	for i, id := range []string{q.LimitID, q.StopID} {
+		found := &gb.Order{}
+		for _, o := range reports {
+			if o.ClientOrderID == id {
+				found = o
+			}
+		}
+		echo, o := s.echoed(r, exchange.OrderRef{ClientOrderID: id, Symbol: q.Symbol}, found)
+		if echo.Outcome != exchange.Accepted {
+			return echo, none
+		}
+		legs[i] = o
+	}
+	return r, legs
+}
+
+// postPair signs the percent-encoded form and sends it.
+func postPair(ctx context.Context, c *gb.Client, form url.Values) ([]*gb.Order, error) {
+	form.Set("timestamp", strconv.FormatInt(time.Now().UnixMilli()-c.TimeOffset, 10))
+	payload := form.Encode()
+	signature, err := common.Hmac(c.SecretKey, payload)
+	if err != nil {
+		return nil, err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.BaseURL+"/api/v3/orderList/oco", strings.NewReader(payload+"&signature="+*signature))
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	req.Header.Set("X-MBX-APIKEY", c.APIKey)
+	resp, err := c.HTTPClient.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("status %d", resp.StatusCode)
+	}
+	var out struct {
+		OrderReports []*gb.Order `json:"orderReports"`
+	}
+	if err := json.NewDecoder(resp.Body).Decode(&out); err != nil {
+		return nil, err
+	}
+	return out.OrderReports, nil
+}
+
+// Cancel implements exchange.Trader.
+func (s *session) Cancel(ctx context.Context, ref exchange.OrderRef) (exchange.Result, exchange.Order) {
+	ctx, cancel := context.WithTimeout(ctx, tradeDeadline)
+	defer cancel()
+	if why := s.ready(true); why != "" {
+		return unsent(why), exchange.Order{}
+	}
+	got, r := call(s, ctx, canceling, cancels, 1, func(ctx context.Context, c *gb.Client) (*gb.CancelOrderResponse, error) {
+		return c.NewCancelOrderService().Symbol(venueName(ref.Symbol)).OrigClientOrderID(ref.ClientOrderID).Do(ctx, gb.WithRecvWindow(recvWindow))
+	})
+	if r.Outcome != exchange.Accepted {
+		return r, exchange.Order{}
+	}
+	if got.Symbol == "" { // of an order list: what became of the order is for a Query to say
+		r.Outcome, r.Message = exchange.Unknown, "the answer is not about one order"
+		return r, exchange.Order{}
+	}
+	return s.echoed(r, ref, &gb.Order{
+		Symbol: got.Symbol, OrderID: got.OrderID, ClientOrderID: got.OrigClientOrderID, Price: got.Price, OrigQuantity: got.OrigQuantity,
+		ExecutedQuantity: got.ExecutedQuantity, CummulativeQuoteQuantity: got.CummulativeQuoteQuantity, Status: got.Status, Type: got.Type,
+		Side: got.Side, UpdateTime: got.TransactTime,
+	})
+}
+
+// Query implements exchange.Trader.
+func (s *session) Query(ctx context.Context, ref exchange.OrderRef) (exchange.Result, exchange.Order) {
+	ctx, cancel := context.WithTimeout(ctx, queryDeadline)
+	defer cancel()
+	if why := s.ready(true); why != "" {
+		return unsent(why), exchange.Order{}
+	}
+	got, r := call(s, ctx, querying, queries, 4, func(ctx context.Context, c *gb.Client) (*gb.Order, error) {
+		return c.NewGetOrderService().Symbol(venueName(ref.Symbol)).OrigClientOrderID(ref.ClientOrderID).Do(ctx, gb.WithRecvWindow(recvWindow))
+	})
+	if r.Outcome != exchange.Accepted {
+		return r, exchange.Order{}
+	}
+	return s.echoed(r, ref, got)
+}
+
+// The venue's words.
+
+func typeName(t market.OrderType) (gb.OrderType, bool) {
+	switch t {
+	case market.Market:
+		return gb.OrderTypeMarket, true
+	case market.Limit:
+		return gb.OrderTypeLimit, true
+	case market.Stop:
+		return gb.OrderTypeStopLoss, true
+	case market.StopLimit:
+		return gb.OrderTypeStopLossLimit, true
+	}
+	return "", false
+}
+
+func sideName(s market.Side) gb.SideType {
+	if s == market.Sell {
+		return gb.SideTypeSell
+	}
+	return gb.SideTypeBuy
+}
+
+func tifName(t market.TimeInForce) string {
+	if t == market.IOC {
+		return "IOC"
+	}
+	return "GTC"
+}
+
+// order reads the venue's order; a word or a number that is not known is an error.
+func (s *session) order(g *gb.Order) (exchange.Order, error) {
+	o := exchange.Order{
+		ClientOrderID: g.ClientOrderID, VenueOrderID: strconv.FormatInt(g.OrderID, 10), Symbol: s.names[g.Symbol], UpdatedAt: market.Time(g.UpdateTime),
+	}
+	var known bool
+	if o.Status, known = status(string(g.Status)); !known {
+		return o, fmt.Errorf("an order has the status %q", g.Status)
+	}
+	switch g.Side {
+	case gb.SideTypeBuy:
+	case gb.SideTypeSell:
+		o.Side = market.Sell
+	default:
+		return o, fmt.Errorf("an order has the side %q", g.Side)
+	}
+	o.Type = orderType(string(g.Type))
+	r := numbers{}
+	o.Quantity, o.CumQuantity = r.read("origQty", g.OrigQuantity), r.read("executedQty", g.ExecutedQuantity)
+	o.LimitPrice, o.StopPrice = r.read("price", g.Price), r.read("stopPrice", g.StopPrice)
+	spent := r.read("cummulativeQuoteQty", g.CummulativeQuoteQuantity)
+	if r.err == nil && o.CumQuantity.IsPos() && spent.IsPos() {
+		o.AveragePrice, r.err = spent.Quo(o.CumQuantity)
+		o.AveragePrice = o.AveragePrice.Round(12).Trim(0)
+	}
+	return o, r.err
+}
+
+func orderType(name string) market.OrderType {
+	switch name {
+	case "LIMIT", "LIMIT_MAKER":
+		return market.Limit
+	case "STOP_LOSS", "TAKE_PROFIT":
+		return market.Stop
+	case "STOP_LOSS_LIMIT", "TAKE_PROFIT_LIMIT":
+		return market.StopLimit
+	}
+	return market.Market
+}
+
+func status(name string) (exchange.OrderStatus, bool) {
+	switch name {
+	case "NEW", "PENDING_NEW", "PENDING_CANCEL":
+		return exchange.OrderOpen, true
+	case "PARTIALLY_FILLED":
+		return exchange.OrderPartiallyFilled, true
+	case "FILLED":
+		return exchange.OrderFilled, true
+	case "CANCELED":
+		return exchange.OrderCanceled, true
+	case "REJECTED":
+		return exchange.OrderRejected, true
+	case "EXPIRED", "EXPIRED_IN_MATCH":
+		return exchange.OrderExpired, true
+	}
+	return "", false
+}
+
+// numbers reads decimals and keeps the first error.
+type numbers struct{ err error }
+
+func (n *numbers) read(name, text string) decimal.Decimal {
+	if text == "" {
+		return decimal.Decimal{}
+	}
+	d, err := decimal.Parse(text)
+	if err == nil && d.IsNeg() {
+		err = fmt.Errorf("it is negative")
+	}
+	if err != nil {
+		if n.err == nil {
+			n.err = fmt.Errorf("%s is no amount: %w", name, err)
+		}
+		return decimal.Decimal{}
+	}
+	return d.Trim(0)
+}

@@ -1,0 +1,133 @@
+package binance
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"crypto/tls"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+const maxBody = 16 << 20 // exchangeInfo of all symbols has some megabytes
+
+// evidence is what is known of one request.
+type evidence struct {
+	connected  atomic.Bool // a connection was obtained: bytes may have been sent
+	whole      bool        // an answer was read to its end
+	status     int
+	retryAfter time.Duration
+	body       []byte
+	requestSHA string
+}
+
+type evidenceKey struct{}
+
+// transport keeps the evidence of every request. It follows no redirect and asks no proxy.
+type transport struct{ base *http.Transport }
+
+func newTransport() transport {
+	var p http.Protocols
+	p.SetHTTP1(true)
+	return transport{&http.Transport{
+		Protocols: &p, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12}, MaxIdleConnsPerHost: 8, IdleConnTimeout: 60 * time.Second,
+		TLSHandshakeTimeout: 10 * time.Second,
+	}}
+}
+
+func (t transport) client() *http.Client {
+	return &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+}
+
+// nothing is a body without bytes, which cannot be read again: net/http would repeat a GET by
+// itself when a kept connection breaks, and what the first one met would not be known. Of
+// a POST it only repeats what has not written a byte.
+type nothing struct{}
+
+func (nothing) Read([]byte) (int, error) { return 0, io.EOF }
+func (nothing) Close() error             { return nil }
+
+// RoundTrip implements http.RoundTripper.
+func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	e, _ := req.Context().Value(evidenceKey{}).(*evidence)
+	if e == nil {
+		return nil, errors.New("a request without a place for its evidence")
+	}
+	e.requestSHA = fingerprint(unsigned(req))
+	ctx := httptrace.WithClientTrace(req.Context(), &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { e.connected.Store(true) }})
+	once := req.Clone(ctx)
+	if once.Body == nil || once.Body == http.NoBody {
+		once.Body, once.GetBody = nothing{}, nil
+	}
+	resp, err := t.base.RoundTrip(once)
+	if err != nil {
+		return nil, err
+	}
+	e.status = resp.StatusCode
+	e.retryAfter = retryAfter(resp.Header.Get("Retry-After"))
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxBody+1))
+	if closing := resp.Body.Close(); err == nil {
+		err = closing
+	}
+	if err == nil && len(body) > maxBody {
+		err = fmt.Errorf("the answer has more than %d bytes", maxBody)
+	}
+	e.body = body
+	if err != nil {
+		return nil, err
+	}
+	e.whole = true
+	resp.Body = io.NopCloser(bytes.NewReader(body))
+	return resp, nil
+}
+
+// retryAfter reads seconds or a date.
+func retryAfter(text string) time.Duration {
+	if n, err := strconv.Atoi(text); err == nil && n >= 0 && n <= 7*24*3600 {
+		return time.Duration(n) * time.Second
+	}
+	if at, err := http.ParseTime(text); err == nil {
+		return max(0, time.Until(at))
+	}
+	return 0
+}
+
+// unsigned is the request without its signature.
+func unsigned(req *http.Request) []byte {
+	text := []byte(req.Method + " " + req.URL.Path + "?" + withoutSignature(req.URL.RawQuery) + "\n")
+	if req.GetBody != nil {
+		if r, err := req.GetBody(); err == nil {
+			body, _ := io.ReadAll(r)
+			text = append(text, withoutSignature(string(body))...)
+		}
+	}
+	return text
+}
+
+func withoutSignature(query string) string {
+	var parts []string
+	for part := range strings.SplitSeq(query, "&") {
+		if !strings.HasPrefix(part, "signature=") {
+			parts = append(parts, part)
+		}
+	}
+	return strings.Join(parts, "&")
+}
+
+func fingerprint(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
+
+func withEvidence(ctx context.Context) (context.Context, *evidence) {
+	e := &evidence{}
+	return context.WithValue(ctx, evidenceKey{}, e), e
+}

@@ -1,0 +1,233 @@
+package testvenue
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/govalues/decimal"
+)
+
+// Script is something that goes wrong. With Match it waits for requests; without, it
+// happens at once.
+type Script struct {
+	// Match is the beginning of "METHOD /path", such as "POST /api/v3/order".
+	Match string `json:"match"`
+	// Nth is the first request that is meant, from 1; Times how many from there; 1 if zero.
+	Nth   int `json:"nth"`
+	Times int `json:"times"`
+	// Action is one of those in Actions.
+	Action string   `json:"action"`
+	Args   []string `json:"args,omitempty"`
+}
+
+// pending is a script that waits for its requests.
+type pending struct {
+	Script
+	seen int
+}
+
+// The actions on requests: what is done before, and what after it was executed.
+const (
+	cutBefore, cutAfter   = "cut_before", "cut_after"
+	hangBefore, hangAfter = "hang_before", "hang_after"
+	actHTML, actEmpty     = "html", "empty"
+	truncated, foreignID  = "truncated", "foreign_id"
+	act500, act503        = "500", "503"
+	act429, act418        = "429", "418"
+	actClock, actEcho     = "clock", "echo"
+	latency               = "latency"
+)
+
+func requestActions() []string {
+	return []string{cutBefore, cutAfter, hangBefore, hangAfter, actHTML, actEmpty, truncated, foreignID, act500, act503, act429, act418, actClock, actEcho, latency}
+}
+
+// trouble is what is to happen to the streams.
+type trouble struct {
+	drop, double, late, corrected, reorder bool          // the next candles
+	refuse                                 bool          // the next subscription to user data
+	delay                                  time.Duration // of all account events from now on
+	dropUser, doubleUser                   int           // account events
+	held                                   []frame
+}
+
+// effects are the actions that happen at once, with the arguments that they take.
+func effects() map[string]func(*Venue, []string) error {
+	kind := func(act func(*client)) func(*Venue, []string) error {
+		return func(v *Venue, args []string) error {
+			for c := range v.clients {
+				if args[0] == "all" || c.user == (args[0] == "user") {
+					act(c)
+				}
+			}
+			return nil
+		}
+	}
+	flag := func(set func(*trouble)) func(*Venue, []string) error {
+		return func(v *Venue, _ []string) error { set(&v.trouble); return nil }
+	}
+	return map[string]func(*Venue, []string) error{
+		"stream_cut/1":       kind(func(c *client) { c.cut() }),
+		"stream_silence/1":   kind(func(c *client) { c.silent.Store(true) }),
+		"server_shutdown/0":  func(v *Venue, _ []string) error { v.announceShutdown(); return nil },
+		"candle_skip/0":      flag(func(t *trouble) { t.drop = true }),
+		"candle_duplicate/0": flag(func(t *trouble) { t.double = true }),
+		"candle_late/0":      flag(func(t *trouble) { t.late = true }),
+		"candle_corrected/0": flag(func(t *trouble) { t.corrected = true }),
+		"stream_drop/0":      flag(func(t *trouble) { t.dropUser++ }),
+		"stream_duplicate/0": flag(func(t *trouble) { t.doubleUser++ }),
+		"stream_delay/1": func(v *Venue, a []string) error {
+			ms, err := strconv.ParseUint(a[0], 10, 16)
+			v.trouble.delay = time.Duration(ms) * time.Millisecond
+			return err
+		},
+		"stream_reorder/0":     flag(func(t *trouble) { t.reorder = true }),
+		"refuse_user_stream/0": flag(func(t *trouble) { t.refuse = true }),
+		"permission/0":         func(v *Venue, _ []string) error { v.readOnly = true; return nil },
+		"clock_offset/1":       (*Venue).setOffset,
+		"halt/1":               func(v *Venue, a []string) error { return v.halt(a[0], true) },
+		"resume/1":             func(v *Venue, a []string) error { return v.halt(a[0], false) },
+		"rules/3":              (*Venue).setRules,
+		"price/2":              (*Venue).setPrice,
+		"split/1":              func(v *Venue, a []string) (err error) { v.account.split, err = strconv.Atoi(a[0]); return err },
+		"overfill/0":           func(v *Venue, _ []string) error { v.account.over = true; return nil },
+		"fee_asset/1":          (*Venue).setFeeAsset,
+		"balance/2":            (*Venue).changeBalance,
+		"foreign_order/1":      func(v *Venue, a []string) error { return v.foreign(a[0], false) },
+		"foreign_fill/1":       func(v *Venue, a []string) error { return v.foreign(a[0], true) },
+		"manual_cancel/1":      func(v *Venue, a []string) error { return v.byClient(a[0], v.cancel) },
+		"late_fill/1":          func(v *Venue, a []string) error { return v.byClient(a[0], v.lateFill) },
+	}
+}
+
+// Do takes a script.
+func (v *Venue) Do(s Script) error {
+	if s.Match != "" {
+		for _, known := range requestActions() {
+			if s.Action == known {
+				v.mu.Lock()
+				defer v.mu.Unlock()
+				s.Nth, s.Times = max(s.Nth, 1), max(s.Times, 1)
+				v.scripts = append(v.scripts, &pending{Script: s})
+				return nil
+			}
+		}
+		return fmt.Errorf("action %q is not one on requests: %s", s.Action, strings.Join(requestActions(), ", "))
+	}
+	if s.Action == "step" {
+		return v.Step()
+	}
+	act := effects()[fmt.Sprintf("%s/%d", s.Action, len(s.Args))]
+	if act == nil {
+		return fmt.Errorf("there is no action %q with %d args, and without match it must be one that happens at once", s.Action, len(s.Args))
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return act(v, s.Args)
+}
+
+// script is what is to happen to a request.
+func (v *Venue) script(request string) *Script {
+	var found *Script
+	for _, p := range v.scripts {
+		if !strings.HasPrefix(request, p.Match) {
+			continue
+		}
+		if p.seen++; found == nil && p.seen >= p.Nth && p.seen < p.Nth+p.Times {
+			found = &p.Script
+		}
+	}
+	return found
+}
+
+func (v *Venue) setOffset(args []string) error {
+	ms, err := strconv.ParseInt(args[0], 10, 32)
+	v.offset = time.Duration(ms) * time.Millisecond
+	return err
+}
+
+func (v *Venue) symbolOf(name string, use func(*symbol) error) error {
+	s := v.find(name)
+	if s == nil {
+		return fmt.Errorf("there is no symbol %q", name)
+	}
+	return use(s)
+}
+
+func (v *Venue) halt(name string, halted bool) error {
+	return v.symbolOf(name, func(s *symbol) error { s.halted = halted; return nil })
+}
+
+func (v *Venue) setRules(args []string) error {
+	return v.symbolOf(args[0], func(s *symbol) (err error) {
+		if s.tick, err = decimal.Parse(args[1]); err == nil {
+			s.step, err = decimal.Parse(args[2])
+			s.minimum = s.step
+		}
+		return err
+	})
+}
+
+func (v *Venue) setPrice(args []string) error {
+	return v.symbolOf(args[0], func(s *symbol) (err error) {
+		s.tape.through, err = strconv.ParseFloat(args[1], 64)
+		return err
+	})
+}
+
+// setFeeAsset makes the account rich enough in a third asset to pay fees in it.
+func (v *Venue) setFeeAsset(args []string) error {
+	v.account.feeAsset = args[0]
+	if v.account.balances[args[0]].IsZero() {
+		v.account.balances[args[0]] = decimal.MustNew(1, 0)
+	}
+	return nil
+}
+
+func (v *Venue) changeBalance(args []string) error {
+	d, err := decimal.Parse(args[1])
+	if err != nil {
+		return err
+	}
+	v.account.balances[args[0]] = plus(v.account.balances[args[0]], d)
+	v.pushUser(map[string]any{"e": "balanceUpdate", "E": int64(v.now()), "a": args[0], "d": fixed(d), "T": int64(v.now())})
+	v.publishBalances()
+	return nil
+}
+
+// foreign is an order of somebody else with the same account.
+func (v *Venue) foreign(name string, filled bool) error {
+	return v.symbolOf(name, func(s *symbol) error {
+		half := floorTo(times(s.last(), decimal.MustNew(5, 1)), s.tick)
+		least, _ := decimal.MustNew(20, 0).Quo(half)
+		o := &order{symbol: s, list: -1, client: fmt.Sprintf("web_%d", len(v.account.orders)+1), side: "BUY", kind: "LIMIT", tif: "GTC", qty: floorTo(least.Trunc(8), s.step), price: half}
+		if refusal := v.take(o); refusal != nil {
+			return refusal
+		}
+		if filled {
+			v.withdraw(o)
+			v.execute(o, s.last(), o.qty)
+			v.publishBalances()
+		}
+		return nil
+	})
+}
+
+func (v *Venue) byClient(client string, act func(*order)) error {
+	for _, s := range v.symbols {
+		if o := v.account.find(s, 0, client); o != nil {
+			act(o)
+			return nil
+		}
+	}
+	return fmt.Errorf("there is no order %q", client)
+}
+
+// lateFill fills an order although it is canceled.
+func (v *Venue) lateFill(o *order) {
+	v.withdraw(o)
+	v.execute(o, o.symbol.last(), minus(o.qty, o.cum))
+	v.publishBalances()
+}

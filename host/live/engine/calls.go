@@ -1,0 +1,285 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/assay-run/assay/host/exchange"
+	"github.com/assay-run/assay/host/live/crash"
+	"github.com/assay-run/assay/host/live/order"
+	"github.com/assay-run/assay/host/live/order/desk"
+	"github.com/assay-run/assay/plugin-sdk/market"
+)
+
+// The deadlines of calls, and the least time between two queries.
+const (
+	callLimit    = 10 * time.Second
+	queryLimit   = 5 * time.Second
+	querySpacing = 100 * time.Millisecond
+)
+
+// pass is the lock that hands out submits. After close nothing passes but what is let.
+type pass struct {
+	mu           sync.Mutex
+	closed, exit bool
+}
+
+// leave says whether an order may go to the connector now.
+func (p *pass) leave(exit bool) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return !p.closed || (p.exit && exit)
+}
+
+func (p *pass) close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = true
+}
+
+// letExits lets orders pass that shrink a position.
+func (p *pass) letExits() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.exit = true
+}
+
+// calls is what is under way at the venue.
+type calls struct {
+	flight int       // calls without an answer; of the engine's goroutine
+	silent time.Time // no request before: the venue has banned us
+	slot   time.Time // of the next query
+}
+
+// do is one thing that the desk wants of the venue.
+func (e *Engine) do(f order.Effect) {
+	switch f.Do {
+	case order.Send:
+		e.send(f)
+	case order.Query:
+		e.query(f)
+	case order.Cancel:
+		e.cancel(f)
+	case order.FetchFills:
+		e.fetch(f)
+	}
+}
+
+// call runs f beside the loop and its answer in it. While the venue wants silence, or there
+// is none, refused is the answer. Limit is the deadline, after is when to begin.
+func (e *Engine) call(limit time.Duration, after time.Time, f func(context.Context, *exchange.Connection) exchange.Result, answer func(exchange.Result, time.Time)) {
+	asked := time.Now()
+	if r, no := e.refused(asked); no {
+		answer(r, asked)
+		return
+	}
+	l := e.link
+	e.calls.flight++
+	e.running.Go(func() {
+		if wait := time.Until(after); wait > 0 {
+			pause(l.ctx, wait)
+		}
+		ctx, cancel := context.WithTimeout(l.ctx, limit)
+		defer cancel()
+		sent := time.Now()
+		r := f(ctx, l.conn)
+		took := time.Since(sent)
+		e.inbox.post(func() {
+			e.calls.flight--
+			if r.Outcome != exchange.Unknown && r.Outcome != exchange.NotSent {
+				e.tellLink(took)
+			}
+			if r.Outcome == exchange.Banned {
+				e.silence(r)
+			}
+			answer(r, sent)
+		})
+	})
+}
+
+// tellLink says how the connection stands, with what came of it just now.
+func (e *Engine) tellLink(latency time.Duration) {
+	if e.cfg.Link == nil {
+		return
+	}
+	l := Link{Latency: latency}
+	if e.link != nil {
+		l.Up, l.Offset, l.Synthetic = e.recon.synced, e.link.offset, e.link.conn.Clock != nil
+	}
+	e.cfg.Link(l)
+}
+
+// refused is the answer to a request that is not made.
+func (e *Engine) refused(now time.Time) (exchange.Result, bool) {
+	switch {
+	case e.link == nil || e.link.down:
+		return exchange.Result{Outcome: exchange.NotSent, Message: "there is no connector", RetryAfterMS: 1000}, true
+	case now.Before(e.calls.silent):
+		return exchange.Result{Outcome: exchange.Banned, Message: "the venue wants silence", RetryAfterMS: e.calls.silent.Sub(now).Milliseconds() + 1}, true
+	}
+	return exchange.Result{}, false
+}
+
+// silence begins the time in which nothing is asked.
+func (e *Engine) silence(r exchange.Result) {
+	until := time.Now().Add(max(time.Duration(r.RetryAfterMS)*time.Millisecond, time.Second))
+	if until.After(e.calls.silent) {
+		e.calls.silent = until
+	}
+	e.warn(string(exchange.Banned), "the venue refuses all requests for a while: "+r.Message)
+}
+
+// pause waits; false: the context ended first.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// send hands an order, or a pair, to the connector.
+func (e *Engine) send(f order.Effect) {
+	s, ok := e.desk.Book().Get(f.Order)
+	if !ok {
+		return
+	}
+	if err := e.apply(order.Event{Kind: order.Handed, Source: order.FromLocal, ClientOrderID: f.Order}); err != nil {
+		return // taken back in the meantime, or the barrier fell
+	}
+	if !e.commit() {
+		// It is written down as an intent, which is what counts; but nothing more leaves.
+		e.replied(f, exchange.Result{Outcome: exchange.NotSent, Message: "the journal failed"}, [2]exchange.Order{})
+		return
+	}
+	var orders [2]exchange.Order
+	exit := s.Spec.Exit
+	e.call(callLimit, time.Time{}, func(ctx context.Context, c *exchange.Connection) (r exchange.Result) {
+		crash.Point(crash.SubmitBeforeWrite)
+		if !e.pass.leave(exit) {
+			return exchange.Result{Outcome: exchange.NotSent, Message: "the run is ending"}
+		}
+		if f.Pair != nil {
+			r, orders = c.Trader.SubmitPair(ctx, *f.Pair)
+		} else {
+			r, orders[0] = c.Trader.Submit(ctx, s.Spec.Request())
+		}
+		crash.Point(crash.SubmitAfterWrite)
+		return r
+	}, func(r exchange.Result, _ time.Time) {
+		crash.Point(crash.SubmitReplyRead)
+		e.replied(f, r, orders)
+	})
+}
+
+// replied takes the answer to a submit. An order that the connector did not take because it is
+// gone may have reached it before.
+func (e *Engine) replied(f order.Effect, r exchange.Result, orders [2]exchange.Order) {
+	if r.Outcome == exchange.AuthFailed {
+		e.fail(&exchange.Error{Result: r})
+	}
+	ids := []string{f.Order}
+	if f.Pair != nil {
+		ids = []string{f.Pair.LimitID, f.Pair.StopID}
+	}
+	for i, id := range ids {
+		_ = e.apply(order.Event{Kind: order.SubmitReply, Source: order.FromReply, ClientOrderID: id, Attempt: f.Attempt, Result: r, Order: orders[i]})
+	}
+}
+
+func (e *Engine) query(f order.Effect) {
+	s, ok := e.desk.Book().Get(f.Order)
+	if !ok {
+		return
+	}
+	now := time.Now()
+	if e.calls.slot.Before(now) {
+		e.calls.slot = now
+	}
+	at := e.calls.slot
+	e.calls.slot = at.Add(querySpacing)
+	var got exchange.Order
+	e.call(queryLimit, at, func(ctx context.Context, c *exchange.Connection) (r exchange.Result) {
+		crash.Point(crash.QueryBefore)
+		r, got = c.Trader.Query(ctx, s.Spec.Ref())
+		crash.Point(crash.QueryAfter)
+		return r
+	}, func(r exchange.Result, asked time.Time) {
+		_ = e.apply(order.Event{Kind: order.QueryReply, Source: order.FromQuery, ClientOrderID: f.Order, Result: r, Order: got, AskedAt: asked})
+	})
+}
+
+func (e *Engine) cancel(f order.Effect) {
+	s, ok := e.desk.Book().Get(f.Order)
+	if !ok {
+		return
+	}
+	if e.stopped {
+		crash.Point(crash.StopCancelling)
+	}
+	var got exchange.Order
+	e.call(callLimit, time.Time{}, func(ctx context.Context, c *exchange.Connection) (r exchange.Result) {
+		crash.Point(crash.CancelBeforeWrite)
+		r, got = c.Trader.Cancel(ctx, s.Spec.Ref())
+		crash.Point(crash.CancelAfterWrite)
+		return r
+	}, func(r exchange.Result, asked time.Time) {
+		_ = e.apply(order.Event{Kind: order.CancelReply, Source: order.FromReply, ClientOrderID: f.Order, Result: r, Order: got, AskedAt: asked})
+	})
+}
+
+// fetch asks for the fills of a symbol.
+func (e *Engine) fetch(f order.Effect) {
+	e.fetchFills(f.Symbol, f.Since, nil)
+}
+
+// fetchFills asks for the fills of a symbol since a time of ours; done hears whether they came.
+func (e *Engine) fetchFills(symbol market.Symbol, since time.Time, done func(error)) {
+	var page exchange.Fills
+	var err error
+	from := e.venueTime(since)
+	e.call(callLimit, time.Time{}, func(ctx context.Context, c *exchange.Connection) exchange.Result {
+		page, err = c.Account.Fills(ctx, symbol, from)
+		return resultOf(err)
+	}, func(r exchange.Result, asked time.Time) {
+		if err == nil && r.Outcome != exchange.Accepted {
+			err = &exchange.Error{Result: r}
+		}
+		if err == nil {
+			_ = e.change(note{source: order.FromFills}, func() (desk.Result, error) {
+				r, _ := e.desk.FillsPage(symbol, page, since, asked, time.Now())
+				return r, nil
+			})
+		}
+		if done != nil {
+			done(err)
+		}
+	})
+}
+
+// venueTime is a moment of ours at the venue, with room for what the clocks are apart. A venue
+// with a time of its own is asked for everything.
+func (e *Engine) venueTime(t time.Time) market.Time {
+	if e.link == nil || e.link.conn.Clock != nil {
+		return 0
+	}
+	return market.FromTime(t.Add(e.link.offset - clockMargin))
+}
+
+const clockMargin = 5 * time.Second
+
+// resultOf is the outcome of a read.
+func resultOf(err error) exchange.Result {
+	if err == nil {
+		return exchange.Result{Outcome: exchange.Accepted}
+	}
+	if own, ok := errors.AsType[*exchange.Error](err); ok {
+		return own.Result
+	}
+	return exchange.Result{Outcome: exchange.Unknown, Message: err.Error()}
+}

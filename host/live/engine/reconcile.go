@@ -1,0 +1,314 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/govalues/decimal"
+
+	"github.com/assay-run/assay/host/exchange"
+	"github.com/assay-run/assay/host/live/journal"
+	"github.com/assay-run/assay/host/live/order"
+	"github.com/assay-run/assay/host/live/order/desk"
+	"github.com/assay-run/assay/host/live/risk"
+)
+
+// The pace of reconciling, and what a balance may be off by: venues round what they charge.
+const (
+	ordersEvery = 30 * time.Second
+	moneyEvery  = 60 * time.Second
+)
+
+var driftBound = decimal.MustNew(1, 6)
+
+// recon is what is known of how the books and the venue agree.
+type recon struct {
+	synced bool // the account stream has missed nothing, as far as is known
+	round  int  // of the resync that counts
+	// orders and money are when the next look is due.
+	orders, money time.Time
+	// base is the whole balance of each asset when the run began.
+	base map[string]dec
+	// suspect is the trades counted when the balances were off; -1: they were not.
+	suspect int
+	told    bool // that they are off
+}
+
+// accountEvent takes one message of the account stream.
+func (e *Engine) accountEvent(l *link, ev exchange.AccountEvent) {
+	if l != e.link || e.desk == nil {
+		return // of a connection that is gone
+	}
+	defer e.tellLink(0)
+	switch {
+	case ev.Order != nil:
+		err := e.apply(order.Event{Kind: order.OrderSeen, Source: order.FromStream, ClientOrderID: ev.Order.ClientOrderID, Order: *ev.Order})
+		if unknownOrder(err) {
+			e.foreign(ev.Order.ClientOrderID)
+		}
+	case ev.Fill != nil:
+		err := e.apply(order.Event{Kind: order.FillSeen, Source: order.FromStream, ClientOrderID: ev.Fill.ClientOrderID, Fill: *ev.Fill})
+		if unknownOrder(err) {
+			e.foreign(ev.Fill.ClientOrderID)
+		}
+	case ev.Balance != nil:
+		e.free(*ev.Balance)
+	case ev.State == exchange.Reconnecting, ev.State == exchange.Gap:
+		e.recon.synced = false
+		e.recon.round++
+		if ev.State == exchange.Gap {
+			e.resync(nil) // the stream itself goes on
+		}
+	case ev.State == exchange.Connected:
+		e.resync(nil)
+	}
+}
+
+// foreign tells of an order that is not of this run, once. Nothing is done about it.
+func (e *Engine) foreign(id string) {
+	if id == "" {
+		id = "without a client order id"
+	}
+	e.warn(CodeForeignOrders, fmt.Sprintf("the account has an order that is not of this run: %s", id))
+}
+
+// free takes a balance as far as it bounds what can be sold.
+func (e *Engine) free(b exchange.Balance) {
+	e.cfg.Gate.Lock()
+	e.desk.SetFree(b.Asset, b.Free)
+	e.cfg.Gate.Unlock()
+}
+
+// resync reads open orders, fills and balances again; no order leaves until they are in.
+func (e *Engine) resync(then func()) {
+	e.recon.synced = false
+	e.recon.round++
+	round := e.recon.round
+	e.readOrders(func(err error) {
+		if e.again(err, round, then) {
+			return
+		}
+		e.readMoney(func(err error) {
+			if e.again(err, round, then) {
+				return
+			}
+			e.recon.synced = true
+			e.tellLink(0)
+			e.batch.Entries = append(e.batch.Entries, journal.Entry{Kind: LogReconcile, Data: map[string]any{"after": "stream"}})
+			if then != nil {
+				then()
+			}
+		})
+	})
+}
+
+// again says that a round is over: it is of yesterday, or it failed and is begun anew in a while.
+func (e *Engine) again(err error, round int, then func()) bool {
+	if round != e.recon.round {
+		return true
+	}
+	if err == nil {
+		return false
+	}
+	e.later(time.Second, func() {
+		if round == e.recon.round && e.link != nil {
+			e.resync(then)
+		}
+	})
+	return true
+}
+
+// later does something in a while, if the run is still on.
+func (e *Engine) later(d time.Duration, f func()) {
+	e.running.Go(func() {
+		if pause(e.life, d) {
+			e.inbox.post(f)
+		}
+	})
+}
+
+// reconcileWhenDue looks at the venue in its turn.
+func (e *Engine) reconcileWhenDue(now time.Time) {
+	if !e.recon.synced || e.link == nil {
+		return
+	}
+	if !now.Before(e.recon.orders) {
+		e.recon.orders = now.Add(ordersEvery)
+		e.readOrders(nil)
+	}
+	if !now.Before(e.recon.money) {
+		e.recon.money = now.Add(moneyEvery)
+		e.readMoney(nil)
+		e.readMarkets()
+	}
+}
+
+// readOrders takes a list of the open orders. What it lacks is asked for.
+func (e *Engine) readOrders(done func(error)) {
+	var list []exchange.Order
+	var err error
+	e.call(callLimit, time.Time{}, func(ctx context.Context, c *exchange.Connection) exchange.Result {
+		list, err = c.Account.OpenOrders(ctx)
+		return resultOf(err)
+	}, func(r exchange.Result, asked time.Time) {
+		if err == nil && r.Outcome != exchange.Accepted {
+			err = &exchange.Error{Result: r}
+		}
+		if err == nil {
+			var foreign []exchange.Order
+			_ = e.change(note{source: order.FromList}, func() (r desk.Result, _ error) {
+				r, foreign = e.desk.OpenList(list, asked, time.Now())
+				return r, nil
+			})
+			for _, o := range foreign {
+				e.foreign(o.ClientOrderID)
+			}
+		}
+		if done != nil {
+			done(err)
+		}
+	})
+}
+
+// readMoney takes the fills of all symbols, then the balances.
+func (e *Engine) readMoney(done func(error)) {
+	since := time.Now().Add(-2 * moneyEvery)
+	for _, s := range e.desk.Book().Pending() {
+		if s.Written.Before(since) {
+			since = s.Written
+		}
+	}
+	left := len(e.cfg.Symbols)
+	var failed error
+	for _, s := range e.cfg.Symbols {
+		e.fetchFills(s, since, func(err error) {
+			if left--; err != nil {
+				failed = err
+			}
+			switch {
+			case left > 0:
+			case failed != nil:
+				if done != nil {
+					done(failed)
+				}
+			default:
+				e.readBalances(done)
+			}
+		})
+	}
+}
+
+func (e *Engine) readBalances(done func(error)) {
+	var list []exchange.Balance
+	var err error
+	trades := e.trades
+	e.call(callLimit, time.Time{}, func(ctx context.Context, c *exchange.Connection) exchange.Result {
+		list, err = c.Account.Balances(ctx)
+		return resultOf(err)
+	}, func(r exchange.Result, _ time.Time) {
+		if err == nil && r.Outcome != exchange.Accepted {
+			err = &exchange.Error{Result: r}
+		}
+		if err == nil {
+			for _, b := range list {
+				e.free(b)
+			}
+			if trades == e.trades {
+				e.compare(list)
+			}
+		}
+		if done != nil {
+			done(err)
+		}
+	})
+}
+
+// compare holds the balances against what the fills explain. Off once may be a trade that is
+// on its way; off twice with the same trades is drift.
+func (e *Engine) compare(list []exchange.Balance) {
+	for _, s := range e.desk.Book().Pending() {
+		if !s.Settled || s.State == order.Lost || s.State == order.Sent {
+			return // something is open: the next look tells
+		}
+	}
+	off := e.drift(list)
+	if off == "" {
+		e.recon.suspect = -1
+		return
+	}
+	if e.recon.suspect != e.trades {
+		e.recon.suspect = e.trades
+		e.recon.money = time.Now().Add(5 * time.Second)
+		return
+	}
+	if e.recon.told {
+		return
+	}
+	e.recon.told = true
+	e.warn(CodeBalanceDrift, off)
+	e.guard.Raise(risk.Reason{Code: CodeBalanceDrift, State: risk.Reducing, Clears: risk.AtEnd, Since: e.now(), Message: off})
+}
+
+// drift says which balance the run's fills do not explain; "" when none.
+func (e *Engine) drift(list []exchange.Balance) string {
+	have := totals(list)
+	want := map[string]dec{}
+	ledger := e.desk.Ledger()
+	quote := e.cfg.Symbols[0].Quote()
+	want[quote] = order.Plus(e.recon.base[quote], order.Minus(ledger.Cash(), ledger.Initial()))
+	assets := []string{quote}
+	for _, s := range e.cfg.Symbols {
+		want[s.Base()] = order.Plus(e.recon.base[s.Base()], ledger.Quantity(s))
+		assets = append(assets, s.Base())
+	}
+	for _, f := range ledger.ThirdFees() {
+		if _, ok := want[f.Asset]; !ok {
+			want[f.Asset] = e.recon.base[f.Asset]
+			assets = append(assets, f.Asset)
+		}
+		want[f.Asset] = order.Minus(want[f.Asset], f.Amount)
+	}
+	for _, a := range assets {
+		if d := order.Minus(have[a], want[a]); d.Abs().Cmp(driftBound) > 0 {
+			return fmt.Sprintf("the account has %s %s more than the run's fills explain", d.Trim(0), a)
+		}
+	}
+	return ""
+}
+
+func totals(list []exchange.Balance) map[string]dec {
+	sum := map[string]dec{}
+	for _, b := range list {
+		sum[b.Asset] = order.Plus(sum[b.Asset], order.Plus(b.Free, b.Locked))
+	}
+	return sum
+}
+
+// readMarkets keeps the rules: a symbol that is halted takes no entries until it trades again.
+func (e *Engine) readMarkets() {
+	var list []exchange.Market
+	var err error
+	e.call(callLimit, time.Time{}, func(ctx context.Context, c *exchange.Connection) exchange.Result {
+		list, err = c.Session.Markets(ctx)
+		return resultOf(err)
+	}, func(r exchange.Result, _ time.Time) {
+		if err != nil || r.Outcome != exchange.Accepted {
+			return
+		}
+		for _, m := range list {
+			i := slices.IndexFunc(e.markets, func(have exchange.Market) bool { return have.Symbol == m.Symbol })
+			if i < 0 {
+				continue
+			}
+			if e.markets[i].Trading != m.Trading {
+				e.warn("MARKET_STATUS", fmt.Sprintf("%s is %s", m.Symbol, m.Status))
+			}
+			e.markets[i] = m
+			e.cfg.Gate.Lock()
+			e.desk.SetMarket(m)
+			e.cfg.Gate.Unlock()
+		}
+	})
+}

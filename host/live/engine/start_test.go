@@ -1,0 +1,225 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/assay-run/assay/host/exchange"
+	"github.com/assay-run/assay/host/live/journal"
+	"github.com/assay-run/assay/host/live/order"
+	"github.com/assay-run/assay/plugin-sdk/market"
+)
+
+// TestStartFaults: what a start fails by, with the reason that it is told with.
+func TestStartFaults(t *testing.T) {
+	for _, c := range []struct {
+		name, reason string
+		change       func(*venue)
+	}{
+		{"symbol", "symbol", func(v *venue) { v.halted = true }},
+		{"clock", "clock_skew", func(v *venue) { v.offset = -3 * time.Second }},
+		{"refused", "subscription_refused", func(v *venue) { v.refusal = exchange.Rejected }},
+		{"out of reach", "unreachable", func(v *venue) {
+			v.wrong = func(call string, _ int) act {
+				if call == "open" {
+					return act(exchange.Unknown)
+				}
+				return fine
+			}
+		}},
+		{"stream out of reach", "unreachable", func(v *venue) { v.refusal = exchange.Unknown }},
+		{"no list", "reconcile", func(v *venue) {
+			v.wrong = func(call string, _ int) act {
+				if call == "orders" {
+					return cutBefore
+				}
+				return fine
+			}
+		}},
+		{"no cash", "reconcile", func(v *venue) { v.cash = dec{} }},
+		{"bad key", "", func(v *venue) {
+			v.wrong = func(call string, _ int) act {
+				if call == "open" {
+					return act(exchange.AuthFailed)
+				}
+				return fine
+			}
+		}},
+		{"key without rights", "", func(v *venue) { v.refusal = exchange.AuthFailed }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, b *bench) {
+				c.change(b.venue)
+				b.start()
+				err := b.wait()
+				b.check(err)
+				answer, auth := errors.AsType[*exchange.Error](err)
+				f, ok := errors.AsType[*Fault](err)
+				switch {
+				case c.reason == "" && (!auth || answer.Result.Outcome != exchange.AuthFailed || ok):
+					t.Error(err)
+				case c.reason != "" && (!ok || f.Code != CodeExchange || f.Reason != c.reason || f.Data["reason"] != c.reason):
+					t.Errorf("%v %+v", err, f)
+				}
+				if b.calls["submit"]+b.calls["cancel"] > 0 {
+					t.Error("something left")
+				}
+			})
+		})
+	}
+}
+
+// earlier writes an order of an earlier run down, with the state that the journal has of it.
+func (b *bench) earlier(n int64, state journal.State) order.Spec {
+	b.t.Helper()
+	id := "svc_before"
+	run, err := b.book.Resume(b.t.Context(), id)
+	if errors.Is(err, journal.ErrNotFound) {
+		run, err = b.book.Begin(b.t.Context(), journal.Info{RunID: id, RunTag: order.Tag(id), Mode: journal.Live, Exchange: "fake", AccountID: "acc-1", Symbols: []market.Symbol{btc}, Timeframe: market.MustTimeframe("1m"), Request: json.RawMessage(`{}`)})
+	}
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	s := order.Spec{Seq: n, ClientOrderID: order.ClientID(id, n), Symbol: btc, Type: market.Limit, Quantity: d("1"), LimitPrice: d("50"), Public: market.OrderID(n)}
+	body, err := json.Marshal(bodyOf(s))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if err := run.Intent(b.t.Context(), journal.Intent{Seq: n, ClientOrderID: s.ClientOrderID, Symbol: btc, Body: body, CreatedAt: market.FromTime(time.Now())}); err != nil {
+		b.t.Fatal(err)
+	}
+	if state != journal.StateIntent {
+		if err := run.Events(b.t.Context(), journal.Event{ClientOrderID: s.ClientOrderID, Kind: string(state), Source: "reply", At: market.FromTime(time.Now())}); err != nil {
+			b.t.Fatal(err)
+		}
+	}
+	return s
+}
+
+// TestReconcileStart: orders of an earlier run are found out about, and taken back, before this
+// one trades. Some never reached the venue, some rest there, some filled while nobody looked.
+func TestReconcileStart(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bench) {
+		never := b.earlier(1, journal.StateIntent)
+		open := b.earlier(2, journal.StateUnknown)
+		filled := b.earlier(3, journal.StateSent)
+		believed := b.earlier(4, journal.StateCanceled) // the journal has its end, the venue does not
+		b.venue.mu.Lock()
+		for _, s := range []order.Spec{open, filled, believed} {
+			b.venue.take(s.Request())
+		}
+		b.venue.fill(b.venue.find(filled.ClientOrderID), d("50"))
+		b.venue.mu.Unlock()
+		b.start()
+		b.sleep(2 * minute)
+		if b.phase() != Trading {
+			t.Fatalf("%v %v", b.phases, b.warnings)
+		}
+		err := b.stop()
+		b.check(err)
+		left, err := b.book.OpenOrders(t.Context(), "svc_before")
+		if err != nil || len(left) != 0 {
+			t.Errorf("not settled: %+v %v", left, err)
+		}
+		for _, o := range b.held {
+			if o.Status == exchange.OrderOpen {
+				t.Errorf("%s is open", o.ClientOrderID)
+			}
+		}
+		fills, err := b.book.Fills(t.Context(), "svc_before", journal.Page{})
+		if err != nil || len(fills.Items) != 1 || fills.Items[0].ClientOrderID != filled.ClientOrderID {
+			t.Errorf("%+v %v", fills, err)
+		}
+		events, _ := b.book.Events(t.Context(), "svc_before", journal.Page{})
+		last := map[string]string{}
+		for _, e := range events.Items {
+			last[e.ClientOrderID] = e.Kind
+		}
+		want := map[string]string{never.ClientOrderID: "rejected", open.ClientOrderID: "canceled", filled.ClientOrderID: "filled", believed.ClientOrderID: "canceled"}
+		if fmt.Sprint(last) != fmt.Sprint(want) {
+			t.Errorf("%v, want %v", last, want)
+		}
+		if have := b.engine.desk.Ledger().Quantity(btc); !have.IsZero() {
+			t.Errorf("the run began with %s that it did not buy", have)
+		}
+	})
+}
+
+// TestTenRestarts runs over and over on one account. Each begins flat and ends with nothing open.
+func TestTenRestarts(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bench) {
+		b.decide = func(v *View) ([]market.Intent, error) {
+			return []market.Intent{buy(0.1), {Type: market.Limit, LimitPrice: 60, Size: market.Size{Kind: market.SizeQuantity, Value: 0.1}}}, nil
+		}
+		for range 10 {
+			b.start()
+			b.sleep(4*minute + 30*time.Second)
+			err := b.stop()
+			b.check(err)
+			if !errors.Is(err, errStop) || len(b.fills) == 0 {
+				t.Fatalf("%v %v", err, b.warnings)
+			}
+		}
+		if len(b.warnings) > 0 {
+			t.Error(b.warnings)
+		}
+	})
+}
+
+// TestStrangeOrders: an id of this product that the journal does not know ends the start, a
+// foreign one is told and left alone.
+func TestStrangeOrders(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bench) {
+		b.venue.mu.Lock()
+		b.venue.take(exchange.OrderRequest{ClientOrderID: "manual-1", Symbol: btc, Type: market.Limit, Quantity: d("1"), LimitPrice: d("50")})
+		b.venue.mu.Unlock()
+		b.start()
+		b.sleep(minute)
+		if !b.warned(CodeForeignOrders) || b.phase() != Trading {
+			t.Errorf("%v %v", b.warnings, b.phases)
+		}
+		b.check(b.stop())
+		if b.venue.find("manual-1").Status != exchange.OrderOpen || b.calls["cancel"] != 0 {
+			t.Error("a foreign order was touched")
+		}
+		strange := order.ClientID("svc_elsewhere", 1)
+		b.venue.mu.Lock()
+		b.venue.take(exchange.OrderRequest{ClientOrderID: strange, Symbol: btc, Type: market.Limit, Quantity: d("1"), LimitPrice: d("50")})
+		b.venue.mu.Unlock()
+		b.start()
+		f, ok := errors.AsType[*Fault](b.wait())
+		if !ok || f.Reason != "reconcile" || !slices.Equal(f.Data["orders"].([]string), []string{strange}) {
+			t.Errorf("%+v", f)
+		}
+	})
+}
+
+// TestStopWhileStarting: a stop is heard wherever the start waits.
+func TestStopWhileStarting(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bench) {
+		b.venue.wrong = func(call string, n int) act {
+			if call == "orders" || call == "open" && n < 4 {
+				return act(exchange.Unknown)
+			}
+			return fine
+		}
+		for _, wait := range []time.Duration{0, time.Second, 5 * time.Second} {
+			b.start()
+			time.Sleep(wait)
+			began := time.Now()
+			if err := b.stop(); !errors.Is(err, errStop) && !errors.Is(err, context.Canceled) {
+				if _, fault := errors.AsType[*Fault](err); !fault {
+					t.Error(err)
+				}
+			}
+			if took := time.Since(began); took > 10*time.Second {
+				t.Errorf("after %s it took %s", wait, took)
+			}
+		}
+	})
+}

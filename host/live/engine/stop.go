@@ -1,0 +1,185 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/assay-run/assay/host/live/crash"
+	"github.com/assay-run/assay/host/live/journal"
+	"github.com/assay-run/assay/host/live/order"
+	"github.com/assay-run/assay/host/live/order/desk"
+	"github.com/assay-run/assay/plugin-sdk/market"
+)
+
+// Limits of a stop: until the orders are confirmed to be gone, and until what is held is sold.
+const (
+	unconfirmedAfter = 20 * time.Second
+	flattenFor       = 20 * time.Second
+)
+
+// stop ends the trading for a reason: the barrier, then the cancels until they are confirmed,
+// then what the operator wants of the positions. It returns the reason, or what the stop itself
+// failed by.
+func (e *Engine) stop(cause error) error {
+	e.stopped = true
+	if e.steps.cancel != nil {
+		e.steps.cancel()
+	}
+	e.enter(Stopping)
+	e.pass.close()
+	if e.desk == nil {
+		return e.ended(cause)
+	}
+	e.failure = nil // what fails from here on does so by itself
+	_ = e.change(note{source: order.FromLocal}, func() (desk.Result, error) { return e.desk.Barrier(time.Now()), nil })
+	crash.Point(crash.StopBarrier)
+	e.proposals = nil
+	e.takeBack(cause)
+	e.work()
+	left := e.settle(unconfirmedAfter, func() []order.Status { return e.toConfirm(cause) })
+	if len(left) == 0 && e.cfg.OnStop == Flatten && e.asked(cause) {
+		left = e.flatten()
+	}
+	if len(left) > 0 {
+		return e.unconfirmed(cause, left)
+	}
+	return e.ended(cause)
+}
+
+// ended is the reason of the end, unless the journal failed on the way.
+func (e *Engine) ended(cause error) error {
+	if cause == nil || errors.Is(cause, errFinished) {
+		if write, ok := errors.AsType[*journal.WriteError](e.failure); ok {
+			return write
+		}
+		return nil
+	}
+	return cause
+}
+
+// asked says that somebody wanted this end, so that --on-stop holds: not when the strategy or the
+// venue failed.
+func (e *Engine) asked(cause error) bool {
+	if f, ok := errors.AsType[*Fault](cause); ok {
+		return f.Code == CodeRiskKill
+	}
+	return cause != nil && e.cfg.Orderly != nil && e.cfg.Orderly(cause)
+}
+
+// leaves says that an order stays at the venue after the run.
+func (e *Engine) leaves(cause error, s order.Spec) bool {
+	return e.cfg.OnStop == Leave && s.Exit && e.asked(cause)
+}
+
+// takeBack cancels the orders of the run.
+func (e *Engine) takeBack(cause error) {
+	if e.cfg.OnStop != Leave || !e.asked(cause) {
+		_ = e.change(note{source: order.FromLocal}, func() (desk.Result, error) { return e.desk.CancelAll(time.Now()), nil })
+		return
+	}
+	for _, s := range e.desk.Book().Pending() {
+		if !s.Spec.Exit {
+			_ = e.apply(order.Event{Kind: order.CancelAsked, Source: order.FromLocal, ClientOrderID: s.Spec.ClientOrderID})
+		}
+	}
+}
+
+// toConfirm is the orders whose end, or whose rest, is not known.
+func (e *Engine) toConfirm(cause error) []order.Status {
+	var list []order.Status
+	for _, s := range e.desk.Book().Pending() {
+		if e.leaves(cause, s.Spec) && s.Settled && (s.State == order.Open || s.State == order.Partial) {
+			continue
+		}
+		list = append(list, s)
+	}
+	return list
+}
+
+// settle goes on with everything but steps until nothing is left, and returns what is at the
+// end of the time.
+func (e *Engine) settle(limit time.Duration, left func() []order.Status) []order.Status {
+	over := make(chan struct{})
+	late := time.AfterFunc(limit, func() { close(over) })
+	defer late.Stop()
+	for {
+		e.drain()
+		list := left()
+		if len(list) == 0 && e.calls.flight == 0 {
+			return nil
+		}
+		select {
+		case <-over:
+			return list
+		default:
+			e.wait(over, nil)
+		}
+	}
+}
+
+// flatten sells what is held, at the market.
+func (e *Engine) flatten() []order.Status {
+	e.pass.letExits()
+	_ = e.change(note{source: order.FromLocal}, func() (desk.Result, error) { return e.desk.Flatten(time.Now()), nil })
+	e.work()
+	return e.settle(flattenFor, e.desk.Book().Pending)
+}
+
+// unconfirmed is a stop that leaves orders of which nobody knows.
+func (e *Engine) unconfirmed(cause error, left []order.Status) error {
+	if e.link != nil {
+		e.hangUp(e.link, true) // the connector tries once more
+		e.link = nil
+	}
+	ids := idsOf(left)
+	f := &Fault{
+		Code: CodeUnconfirmed, Data: map[string]any{"orders": ids}, Err: cause,
+		Message: fmt.Sprintf("%d orders could not be confirmed as gone within %s: look at them at %s", len(ids), unconfirmedAfter, e.cfg.Venue.ID),
+	}
+	if cause != nil && !e.asked(cause) && !errors.Is(cause, errFinished) {
+		f.Data["cause"] = cause.Error()
+	}
+	return f
+}
+
+// Kept is what the run leaves at the venue, for people; "" when nothing. Call it with the gate held.
+func (e *Engine) Kept() string {
+	if e.desk == nil {
+		return ""
+	}
+	var parts []string
+	for _, p := range e.desk.Positions() {
+		parts = append(parts, fmt.Sprintf("Kept: %s of %s.", p.Quantity.Trim(0), p.Symbol))
+	}
+	for _, s := range e.desk.Book().Pending() {
+		if s.State == order.Open || s.State == order.Partial {
+			parts = append(parts, fmt.Sprintf("Left open: %s.", s.Spec.ClientOrderID))
+		}
+	}
+	return strings.Join(parts, " ")
+}
+
+// Books is the account as results show it, with the gate held; false before it is known.
+func (e *Engine) Books() (Books, bool) { return Books{e.desk}, e.desk != nil }
+
+// Books are the books of a live run. They implement play.Books; call them with the gate held.
+type Books struct{ desk *desk.Desk }
+
+// InitialCash is the free quote balance at the start.
+func (b Books) InitialCash() dec { return b.desk.Ledger().Initial() }
+
+// CashExact is the cash of the run.
+func (b Books) CashExact() dec { return b.desk.Ledger().Cash() }
+
+// Positions are the open ones, in request order.
+func (b Books) Positions() ([]market.Position, error) {
+	return append([]market.Position{}, b.desk.Positions()...), nil
+}
+
+// Equity is cash plus every position at its last close.
+func (b Books) Equity() dec { return b.desk.Equity() }
+
+// FinalValue is cash plus every position at its last close.
+func (b Books) FinalValue() (dec, error) { return b.desk.Equity(), nil }

@@ -1,0 +1,52 @@
+package desk
+
+import (
+	"time"
+
+	"github.com/assay-run/assay/plugin-sdk/market"
+)
+
+// endOfRun is the reason of what the end of the run ends, as in a backtest.
+const endOfRun = "end_of_data"
+
+// Barrier ends the sending: what waits, or is proposed and not committed, ends here, and nothing is placed any more.
+func (d *Desk) Barrier(at time.Time) Result {
+	d.barred = true
+	for _, s := range d.proposed {
+		d.byID[s.ClientOrderID].waiting = true
+	}
+	d.proposed = nil
+	for _, p := range d.working() {
+		if p.waiting {
+			p.end(d, market.StatusCanceled, endOfRun)
+		}
+		p.change, p.taken = nil, false
+	}
+	d.groups = nil
+	d.absorb(d.book.Barrier(at), at)
+	return d.take()
+}
+
+// Flatten sells what is held at the market, after the barrier and once every order is confirmed to be gone.
+func (d *Desk) Flatten(at time.Time) Result {
+	d.book.Flatten()
+	d.flatten = true
+	for i, s := range d.cfg.Symbols {
+		if !d.ledger.Flat(s) {
+			d.submit(i, market.Intent{Action: market.Close}, false)
+		}
+	}
+	d.work(at)
+	return d.take()
+}
+
+// CancelAll cancels every order that may be at the venue.
+func (d *Desk) CancelAll(at time.Time) Result {
+	for _, s := range d.book.Pending() {
+		if p := d.byID[s.Spec.ClientOrderID]; p != nil && p.ending == "" {
+			p.ending = endOfRun
+		}
+		d.cancelID(s.Spec.ClientOrderID, at)
+	}
+	return d.take()
+}
