@@ -31,7 +31,9 @@ func TestItServes(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	r, w := io.Pipe()
 	ended := make(chan int, 1)
-	go func() { ended <- run(ctx, []string{"--speed", "60", "--history", "100", "--start", "2025-01-01T00:00:00Z"}, w, io.Discard) }()
+	go func() {
+		ended <- run(ctx, []string{"--speed", "60", "--history", "100", "--start", "2025-01-01T00:00:00Z"}, w, io.Discard)
+	}()
 	line := make([]byte, 4096)
 	n, err := r.Read(line)
 	if err != nil {

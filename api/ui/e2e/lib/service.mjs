@@ -64,6 +64,12 @@ export class Service {
     return this.#child.pid;
   }
 
+  /** How the process ended; "" while it runs. */
+  get fallen() {
+    const { exitCode, signalCode } = this.#child;
+    return exitCode === null && signalCode === null ? "" : `the service has ended: ${exitCode ?? signalCode}\n`;
+  }
+
   get log() {
     return this.#stderr;
   }
@@ -104,6 +110,15 @@ export class Service {
   /** Starts a backtest on the bundled candles, as another client would. */
   async backtest(strategy_name, more = {}) {
     const answer = await this.call("POST", "/run/backtest", { strategy_name, symbols: ["BTC/USDT"], timeframe: "1h", ...more });
+    if (answer.status !== 200) throw new Error(`start: ${answer.status} ${JSON.stringify(answer.body)}`);
+    return answer.body;
+  }
+
+  /** Starts a paper run on the simulated market, as another client would. */
+  async paper(strategy_name, { config = {}, ...more } = {}) {
+    const answer = await this.call("POST", "/run/live", {
+      strategy_name, symbols: ["BTC/USDT"], timeframe: "1m", exchange: "sim", exchange_config: { candles_per_second: 100, ...config }, ...more,
+    });
     if (answer.status !== 200) throw new Error(`start: ${answer.status} ${JSON.stringify(answer.body)}`);
     return answer.body;
   }

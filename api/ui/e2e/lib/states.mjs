@@ -1,7 +1,7 @@
 // Every state that the page can be in, one after the other: each is reached as a person
 // would get there, looked at by the caller, and left again.
 import { answered, broken } from "./watch.mjs";
-import { interrupted, paper, withLive, withRisk } from "./venue.mjs";
+import { alarming, withLive, withRisk } from "./venue.mjs";
 import { until } from "./wait.mjs";
 
 const noise = [broken, answered(409), answered(400), answered(502)];
@@ -51,6 +51,12 @@ const open = async (stage, url = stage.service.url, options = {}) => {
 
 const sleeping = (service, sleep_ms = 5) => service.backtest("sleeper", { strategy_params: { sleep_ms } });
 
+/** A paper run that has traded. */
+async function trading(service) {
+  await service.paper("sleeper", { strategy_params: { sleep_ms: 0 }, config: { candles_per_second: 40 } });
+  await until(async () => (await service.status()).trade_count > 2, "some trades");
+}
+
 /** Nothing runs yet, or something stands in the way. */
 export const before = {
   async idle(stage) {
@@ -86,6 +92,18 @@ export const before = {
     const visit = await open(stage);
     await visit.stream("live");
     await visit.fill({ strategy: "widgets", "Fast length": "0", Rules: "{broken", From: "yesterday", Cash: "-1" });
+    await visit.startButton.press("Enter");
+    await visit.form.getByRole("alert").waitFor();
+    return visit;
+  },
+
+  async "paper form"(stage) {
+    const visit = await open(stage);
+    await visit.stream("live");
+    await visit.form.getByRole("radio", { name: "Paper" }).check();
+    await visit.form.getByRole("combobox", { name: "Exchange" }).selectOption("sim");
+    await visit.form.getByText("Exchange settings").click();
+    await visit.fill({ "Candles per second": "1000" });
     await visit.startButton.press("Enter");
     await visit.form.getByRole("alert").waitFor();
     return visit;
@@ -182,13 +200,24 @@ export const during = {
     return visit;
   },
 
-  async interrupted(stage) {
-    await stage.service.backtest("sma_cross", { start_date: "2024-03-01" });
-    await stage.service.reaches("completed");
-    const front = await stage.t.proxy(stage.service.url, interrupted());
+  async "paper run"(stage) {
+    await trading(stage.service);
+    const front = await stage.t.proxy(stage.service.url, { frame: alarming() });
     const visit = await open(stage, front.url);
+    await visit.says("running");
+    await visit.bar("warnings").waitFor();
+    await until(async () => (await visit.drawn()).fills > 4, "fills on the chart");
+    return visit;
+  },
+
+  async interrupted(stage) {
+    await trading(stage.service);
+    await stage.service.end("SIGKILL");
+    await stage.service.begin();
+    const visit = await open(stage);
     await visit.says("failed");
     await visit.page.getByRole("heading", { name: /RUN_INTERRUPTED/ }).waitFor();
+    await visit.page.getByText("The service has no candles of this run").waitFor();
     return visit;
   },
 
@@ -200,12 +229,11 @@ export const during = {
   },
 
   async "stop dialog"(stage) {
-    await sleeping(stage.service);
-    const front = await stage.t.proxy(stage.service.url, paper());
-    const visit = await open(stage, front.url);
+    await trading(stage.service);
+    const visit = await open(stage);
     await visit.says("running");
     await visit.button("Stop").click();
-    await visit.page.getByRole("dialog").waitFor();
+    await visit.page.getByRole("dialog").getByText(/^long /).waitFor();
     return visit;
   },
 

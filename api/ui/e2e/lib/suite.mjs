@@ -99,6 +99,8 @@ export class Suite {
       const text = await visit.page.locator("body").ariaSnapshot({ timeout: 3000 }).catch((e) => String(e));
       parts.push(`\nscreenshot: ${file}\n${text.slice(0, 2500)}`);
     }
+    // How a service fell, and what it last said.
+    for (const service of this.#services) if (service.log) parts.push(`\n${service.fallen}${service.log.slice(-4000)}`);
     return parts.join("\n");
   }
 }

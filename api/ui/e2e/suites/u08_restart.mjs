@@ -1,5 +1,5 @@
-// U8: the service is killed during a run and started again. A backtest is lost with it;
-// that a paper run comes back as RUN_INTERRUPTED waits for paper runs.
+// U8: the service is killed during a run and started again. A backtest is lost with it; a
+// paper run comes back as RUN_INTERRUPTED, with what its journal has.
 import assert from "node:assert/strict";
 import { answered, broken } from "../lib/watch.mjs";
 import { until } from "../lib/wait.mjs";
@@ -87,5 +87,59 @@ export default async function restart(t) {
     await service.clear();
   });
 
-  t.skip("a paper run that was cut short is RUN_INTERRUPTED until the reset", "the service has no paper runs yet");
+  await t.test("a paper run that was cut short is RUN_INTERRUPTED until the reset, and nothing typed is lost", async () => {
+    await service.clear();
+    const { run_id } = await service.paper("sleeper", { strategy_params: { sleep_ms: 0 } });
+    const visit = await t.visit(service.url, { allow: [broken] });
+    await visit.says("running · paper");
+    await visit.fill({ strategy: "sma_cross", "Fast average": "12", Cash: "4321" });
+    await until(async () => (await service.status()).trade_count > 2 && Number((await visit.tiles()).total_trades.value) > 0, "trades");
+
+    await service.end("SIGKILL");
+    await visit.bar("down").getByText(/The service does not answer/).waitFor();
+    assert.ok(Number((await visit.tiles()).total_trades.value) > 0, "the numbers stay");
+    await service.begin();
+    await back(visit);
+    await interrupted(visit, run_id);
+    await visit.bar("notice").getByText("The service restarted.").waitFor();
+    const results = await service.results();
+    assert.ok(results.rows_total.fills > 4 && results.positions.length < 2, "from the journal");
+    await visit.agrees(results, { candles: false });
+    await visit.page.getByText("The service has no candles of this run").waitFor();
+
+    await service.end(); // a polite restart does not end it either
+    await service.begin();
+    await back(visit);
+    await interrupted(visit, run_id);
+    const late = await t.visit(service.url, { allow: [broken] });
+    await interrupted(late, run_id);
+
+    await visit.form.getByRole("button", { name: "Reset", exact: true }).click();
+    const dialog = visit.page.getByRole("dialog", { name: "Reset the interrupted run?" });
+    for (const text of [run_id, "Orders that the venue may or may not have"]) await dialog.getByText(text).waitFor();
+    await dialog.getByRole("button", { name: "Cancel" }).click();
+    assert.equal((await service.status()).status, "failed", "not without a yes");
+    await visit.form.getByRole("button", { name: "Reset", exact: true }).click();
+    await dialog.getByRole("button", { name: "Reset" }).click();
+    for (const page of [visit, late]) await page.says("idle");
+    for (const [label, text] of [["Fast average", "12"], ["Cash", "4321"]]) assert.equal(await visit.field(label).inputValue(), text, label);
+
+    await service.end("SIGKILL");
+    await service.begin();
+    assert.equal((await service.status()).status, "idle", "what was reset does not come back");
+  });
+}
+
+/** Waits until the page has found the service again. */
+async function back(visit) {
+  await visit.button("Retry now").click({ timeout: 1000 }).catch(() => {}); // it may have come back by itself
+  await visit.stream("live");
+}
+
+/** The red panel, naming the run and what is known of it. */
+async function interrupted(visit, run_id) {
+  await visit.says("failed · paper");
+  await visit.page.getByRole("heading", { name: /RUN_INTERRUPTED/ }).waitFor();
+  const text = await visit.page.locator(".failed").innerText();
+  for (const part of [run_id, "of sleeper on BTC/USDT", "interrupted while trading", "Open orders", "Positions", "In the journal"]) assert.ok(text.includes(part), `${part} is not in\n${text}`);
 }

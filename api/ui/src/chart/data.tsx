@@ -13,15 +13,16 @@ import type { TableRow } from "./scene.ts";
 import { symbol } from "./stage.ts";
 import type { Stage } from "./stage.ts";
 
+const nothingYet = "Nothing to show yet.";
 const mostRows = 200, summaryEvery = 3000, tableEvery = 1000;
 
-/** Follows a value at a distance: what is read aloud or laid out anew must not change ten times a second. calm says when there is no need to wait. */
-function useSlowly<T>(ms: number, read: () => T, calm: () => boolean = () => false): { value: T } {
+/** Follows a value at a distance: what is read aloud or laid out anew must not change ten times a second. calm says when there is no need to wait, by what is shown. */
+function useSlowly<T>(ms: number, read: () => T, calm: (shown: T) => boolean = () => false): { value: T } {
   const slow = useSignal(read());
   const value = useComputed(read);
   useEffect(() => {
     const throttle = new Throttle(ms, () => (slow.value = value.peek()));
-    const end = value.subscribe(() => (calm() ? throttle.now() : throttle.call()));
+    const end = value.subscribe(() => (calm(slow.peek()) ? throttle.now() : throttle.call()));
     return () => {
       end();
       throttle.cancel();
@@ -31,13 +32,13 @@ function useSlowly<T>(ms: number, read: () => T, calm: () => boolean = () => fal
 }
 
 export function Summary({ stage, id }: { stage: Stage; id: string }) {
-  const text = useSlowly(summaryEvery, () => summaryOf(stage), () => !store.running.peek());
+  const text = useSlowly(summaryEvery, () => summaryOf(stage), (shown) => shown === nothingYet || !store.running.peek());
   return <p id={id} class="caption">{text.value}</p>;
 }
 
 function summaryOf(stage: Stage): string {
   const config = store.config.value, points = store.equity.value;
-  if (!config || !points.length) return "Nothing to show yet.";
+  if (!config || !points.length) return nothingYet;
   const unit = store.quote.value ? " " + store.quote.value : "";
   const price = stage.price.value;
   const worst = store.report.value.metrics?.max_drawdown ?? points.reduce((most, p) => Math.max(most, p[3]), 0);

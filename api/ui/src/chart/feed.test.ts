@@ -12,9 +12,9 @@ const hour = 3_600_000;
 function service() {
   const asked: SeriesRequest[] = [];
   const held: (() => void)[] = [];
-  const state = { hold: false, candles: true };
+  const state = { hold: false, candles: true, more: 0, many: false };
   const points = (r: SeriesRequest): number[][] => {
-    const all = Array.from({ length: 100 }, (_, i) => i * hour).filter((t) => t >= (r.from ?? 0) && t < (r.to ?? Infinity));
+    const all = Array.from({ length: 100 + state.more }, (_, i) => i * hour).filter((t) => t >= (r.from ?? 0) && t < (r.to ?? Infinity));
     if (r.series === "candles") return all.map((t) => [t, 1, 2, 0.5, 1.5, 1]);
     if (r.series === "equity") return all.map((t) => [t + hour, 100, 50, 0]);
     if (r.series === "fills") return all.filter((_, i) => i % 10 === 0).map((t) => [t, 1, 0, 0]);
@@ -25,7 +25,7 @@ function service() {
     series: (r) => {
       asked.push(r);
       if (r.series === "candles" && !state.candles) return Promise.reject(new Unavailable("no candles"));
-      const result: SeriesResult = { points: points(r), method: "none", of: points(r).length };
+      const result: SeriesResult = { points: points(r), method: state.many ? "aggregate" : "none", of: points(r).length };
       return state.hold ? new Promise((done) => held.push(() => done(result))) : Promise.resolve(result);
     },
   };
@@ -148,11 +148,57 @@ test("chart: candles and equity that come by themselves reach the end of the axi
   const feed = new Feed(() => {});
   await feed.load(wishFor(s.source), null, null);
   await feed.load(wishFor(s.source), { from: 0, to: 20 * hour }, { from: 0, to: 10 * hour });
-  feed.push([100 * hour, 1, 1, 1, 7, 1]);
+  ok(feed.push([100 * hour, 1, 1, 1, 7, 1], hour), "the next one");
   equal([feed.overview!.parts.candles.length, feed.detail!.parts.candles.length], [101, 20]);
   equal(feed.overview!.span.to, 101 * hour);
   feed.grow([[101 * hour, 9, 9, 0]]);
   equal([feed.detail!.parts.equity.length, feed.lastPrice()], [20, 7]);
+});
+
+test("chart: candles that did not come by themselves are asked for, and none is left out", async () => {
+  const s = service();
+  const feed = new Feed(() => {});
+  await feed.load(wishFor(s.source), null, null);
+  const opened = () => feed.overview!.parts.candles.map((c) => c[0] / hour);
+  ok(!feed.push([103 * hour, 1, 1, 1, 7, 1], hour), "three are missing");
+  equal([opened().length, opened().at(-1)], [100, 99]);
+  s.state.more = 5;
+  equal(await feed.catchUp(wishFor(s.source)), "done");
+  equal([s.asked.at(-1)!.from, opened().slice(98)], [99 * hour, [98, 99, 100, 101, 102, 103, 104]]);
+  equal(feed.overview!.span.to, 105 * hour);
+  ok(feed.push([105 * hour, 1, 1, 1, 7, 1], hour), "one after the other again");
+  s.state.many = true;
+  ok(!feed.push([5000 * hour, 1, 1, 1, 7, 1], hour), "very many are missing");
+  equal(await feed.catchUp(wishFor(s.source)), "anew");
+});
+
+test("chart: the first candles of a run may come after the answer that had none", async () => {
+  const s = service();
+  const empty: Source = { ...s.source, series: async () => ({ points: [], method: "none", of: 0 }) };
+  const feed = new Feed(() => {});
+  equal(await feed.catchUp(wishFor(empty)), "later", "nothing is loaded yet");
+  await feed.load(wishFor(empty), null, null);
+  ok(!feed.push([0, 1, 1, 1, 1, 1], hour), "it is not known what was before");
+  equal([feed.overview!.parts.candles.length, await feed.catchUp(wishFor(s.source))], [0, "anew"]);
+  s.state.hold = true;
+  const load = feed.load(wishFor(s.source), null, null);
+  equal(await feed.catchUp(wishFor(s.source)), "later", "a load is under way");
+  s.release();
+  await load;
+  equal(feed.overview!.parts.candles.length, 100);
+});
+
+test("chart: merged candles take the newest price along and say that they are not exact", async () => {
+  const source: Source = {
+    rows: () => Promise.reject(new Unavailable("")),
+    series: async (r) => (r.series === "candles" ? { points: [0, 3, 6].map((t) => [t * hour, 1, 9, 0.5, 8, 1]), method: "aggregate", of: 9 } : { points: [], method: "none", of: 0 }),
+  };
+  const feed = new Feed(() => {});
+  await feed.load(wishFor(source), null, null);
+  ok(feed.push([9 * hour, 8, 8, 8, 8, 1], hour), "the next one");
+  ok(!feed.push([11 * hour, 8, 8, 8, 7, 1], hour), "one is missing");
+  equal([feed.overview!.parts.candles.length, feed.lastPrice()], [4, 7]);
+  equal(await feed.catchUp(wishFor(source)), "anew", "only the service can merge them");
 });
 
 test("chart: a throttle acts at once and then waits", async () => {

@@ -46,6 +46,8 @@ export class Feed {
   /** The stretch that is shown instead, if any. */
   detail: Load | null = null;
   private turn = 0;
+  /** When the newest candle opened that is known for sure, ms; 0 before the first. */
+  private newest = 0;
   /** The turn whose answers are awaited. */
   private loading = 0;
 
@@ -64,6 +66,7 @@ export class Feed {
   /** Forgets everything, answers under way too. */
   clear() {
     this.turn++;
+    this.newest = 0;
     this.overview = this.detail = null;
   }
 
@@ -99,7 +102,7 @@ export class Feed {
     };
     const load = loadOf(parts, span, view, candles);
     if (span) this.detail = load;
-    else [this.overview, this.detail] = [load, null];
+    else [this.overview, this.detail, this.newest] = [load, null, newestOf(parts, wish.timeframe)];
     this.changed();
     void this.loadLines(wish, load, wish.lines, turn);
     return candles !== null || !wish.candles;
@@ -164,16 +167,40 @@ export class Feed {
     this.changed();
   }
 
-  /** A candle that came by itself. */
-  push(candle: CandleTuple) {
-    for (const load of [this.overview, this.detail]) {
-      const atEnd = load && load.parts.candles.length > 0 && load.span.to >= (this.overview?.span.to ?? 0);
-      if (!atEnd) continue;
-      const { parts, span } = load;
-      load.parts = { ...parts, candles: addCandle(parts.candles, candle, parts.step) };
-      load.span = { from: span.from, to: Math.max(span.to, candle[0] + parts.step) };
+  /** A candle that came by itself. False: there may be others before it, which the service does not send when they are many. */
+  push(candle: CandleTuple, timeframe: number): boolean {
+    const known = this.overview?.parts, next = this.newest + (timeframe || known?.step || 0);
+    const whole = candle[0] <= next && known !== undefined && known.candles.length > 0;
+    for (const load of this.ends()) {
+      // A candle on a slot of its own would leave no room for those before it.
+      if (whole || load.parts.each > 1) extend(load, [candle]);
     }
+    if (whole || (known && known.each > 1)) this.newest = Math.max(this.newest, candle[0]);
     this.changed();
+    return whole;
+  }
+
+  /** The candles since the newest one. later: not now; anew: everything has to be asked for again. */
+  async catchUp(wish: Wish): Promise<"done" | "later" | "anew"> {
+    const turn = this.turn, ends = this.ends(), whole = this.overview?.parts;
+    // A question of the same kind would push aside those that a load waits for.
+    if (this.loading || !whole) return "later";
+    if (!whole.candles.length) return "anew";
+    // A merged candle can only be had from the service; a stretch that is looked at stays.
+    if (whole.each > 1) return this.detail ? "done" : "anew";
+    const answer = await asker(wish.source, { from: Math.min(...ends.map((load) => load.parts.candles.at(-1)![0])) })("candles", mostPoints, wish.symbol);
+    if (!answer || turn !== this.turn) return "later";
+    if (answer.method !== "none") return "anew";
+    for (const load of ends) extend(load, answer.points as CandleTuple[]);
+    this.newest = Math.max(this.newest, answer.points.at(-1)?.[0] ?? 0);
+    this.changed();
+    return "done";
+  }
+
+  /** What is loaded up to the newest candle. */
+  private ends(): Load[] {
+    const to = this.overview?.span.to ?? 0;
+    return [this.overview, this.detail].filter((load): load is Load => load !== null && load.parts.candles.length > 0 && load.span.to >= to);
   }
 }
 
@@ -235,6 +262,17 @@ function loadOf(parts: Parts, span: Span | null, view: Span | null, candles: Ser
   const single = !candles || candles.points.length === candles.of || candles.method === "none";
   return { parts, span: span ?? whole, view: length(view ?? span ?? whole), exact: single && parts.counted && parts.every === 1 };
 }
+
+/** More candles at the end, those that are there already among them. */
+function extend(load: Load, candles: readonly CandleTuple[]) {
+  const { parts, span } = load;
+  const all = candles.reduce<CandleTuple[]>((list, c) => addCandle(list, c, parts.step), parts.candles);
+  load.parts = { ...parts, candles: all };
+  load.span = { from: span.from, to: Math.max(span.to, (all.at(-1)?.[0] ?? 0) + parts.step) };
+}
+
+/** Where the last of these candles opened, which may stand for several. */
+const newestOf = ({ candles, each }: Parts, timeframe: number): number => (candles.at(-1)?.[0] ?? 0) + (each - 1) * timeframe;
 
 function spanOf(parts: Parts): Span {
   const points: number[][] = parts.candles.length ? parts.candles : parts.equity;

@@ -24,7 +24,7 @@ import type { Scene } from "./scene.ts";
 
 /** So many published series are shown without being asked for. */
 export const shownAtFirst = 6;
-const settle = 150, marksEvery = 1000, headEvery = 1000, linesEvery = 3000, retryEvery = 1000, retries = 4;
+const settle = 150, marksEvery = 1000, headEvery = 1000, linesEvery = 3000, retryEvery = 1000, retries = 4, holesEvery = 1000, wholeEvery = 5000;
 /** Candles that come by themselves are thinned by the service when they are so many. */
 const mostCandles = 3500;
 /** What changes within this time is answered by one load. */
@@ -70,6 +70,8 @@ export class Stage {
   private readonly marks = new Throttle(marksEvery, () => void this.feed.refreshMarks(this.wish()));
   private readonly head = new Throttle(headEvery, () => void this.feed.refreshHead(this.wish()));
   private readonly growth = new Throttle(linesEvery, () => void this.feed.refreshLines(this.wish()));
+  private readonly holes = new Throttle(holesEvery, () => void this.catchUp());
+  private readonly whole = new Throttle(wholeEvery, () => this.again.call(together));
   private readonly equity = new Throttle(500, () => this.feed.grow(store.equity.peek()));
   private tries = 0;
   /** Counts what has made everything be asked for again. */
@@ -79,6 +81,7 @@ export class Stage {
   private drawing = false;
   private readonly calm = new NextFrame(() => {
     this.drawing = false;
+    this.measure(); // the library lays its panes out when it draws
     if (this.plot?.places) this.moved(this.plot.places);
   });
   private gesture: Gesture | null = null;
@@ -107,7 +110,7 @@ export class Stage {
       forced.removeEventListener("change", recolor);
       this.gesture?.end();
       for (const end of ends) end();
-      for (const timer of [this.frame, this.calm, this.look, this.again, this.marks, this.head, this.growth, this.equity]) timer.cancel();
+      for (const timer of [this.frame, this.calm, this.look, this.again, this.marks, this.head, this.growth, this.holes, this.whole, this.equity]) timer.cancel();
       this.feed.clear();
       this.plot?.remove();
       this.plot = this.element = this.gesture = null;
@@ -222,10 +225,25 @@ export class Stage {
   }
 
   private push(candle: CandleTuple) {
-    const before = this.feed.overview?.span.to ?? 0;
-    this.feed.push(candle);
-    const grown = (this.feed.overview?.span.to ?? 0) - before, view = this.view.peek();
+    const before = this.full.to;
+    if (!this.feed.push(candle, timeframe.peek())) this.holes.call();
     if ((this.feed.overview?.parts.candles.length ?? 0) > mostCandles) this.again.call(together);
+    this.keepUp(before);
+  }
+
+  /** More candles than the service sends by themselves are asked for, so that none is left out. */
+  private async catchUp() {
+    const before = this.full.to;
+    if (!store.running.peek()) return; // the end makes everything be asked for again
+    const outcome = await this.feed.catchUp(this.wish());
+    if (outcome === "later") this.holes.call();
+    if (outcome === "anew") this.whole.call();
+    this.keepUp(before);
+  }
+
+  /** A view up to the end of the run stays at the end. */
+  private keepUp(before: number) {
+    const grown = this.full.to - before, view = this.view.peek();
     if (view && grown > 0 && view.to >= before) this.view.value = { from: view.from + grown, to: view.to + grown };
   }
 

@@ -22,22 +22,28 @@ export function Live() {
   });
   if (draft.mode.value !== "live") return null;
   const venue = model.exchange.value, strategy = model.strategy.value, section = model.config.value;
-  const secret = section.fields.some((f) => f.secret);
+  // Credentials are for nothing where there is no account.
+  const play = venue?.connector === "sim", fields = play ? section.fields.filter((f) => !f.secret) : section.fields;
+  const secret = fields.some((f) => f.secret);
   return (
     <section class="real-money" aria-labelledby="real-money">
-      <h3 id="real-money">Real money</h3>
-      <p>This run sends orders to {venue ? <strong><bdi>{venue.name || venue.id}</bdi></strong> : "the exchange"} and can lose real money on the account there.</p>
+      <h3 id="real-money">{play ? "Live, without real money" : "Real money"}</h3>
+      <p>
+        This run sends orders to {venue ? <strong><bdi>{venue.name || venue.id}</bdi></strong> : "the exchange"}
+        {play ? ", a market inside this service: no real money can be lost there." : " and can lose real money on the account there."}
+      </p>
       <dl class="terms">
         <Term name="Strategy">{strategy ? <><bdi>{strategy.display_name || strategy.name}</bdi> <bdi>{strategy.version}</bdi></> : "not chosen"}</Term>
         <Term name="Parameters"><Parameters /></Term>
         <Term name="Symbols"><bdi>{draft.symbols.value.join(", ") || "none"}</bdi>{draft.timeframe.value && <>, <bdi>{draft.timeframe.value}</bdi> candles</>}</Term>
         <Term name="Exchange">{venue ? <><bdi>{venue.name}</bdi> (<bdi>{venue.id}</bdi> <bdi>{venue.version}</bdi>)</> : "not chosen"}</Term>
         {venue && <Term name="Certified">{venue.certified ? "yes" : "no: this service refuses real money there"}</Term>}
+        {play && <Term name="Size">as below where the service was told so, else all of the cash: the limits are those of real money</Term>}
         <Limits />
         <Term name="When stopped">{stopEffect(hello.value?.on_stop ?? "", true)}</Term>
       </dl>
       {sandbox(section) && <p><strong>Sandbox is on:</strong> the orders go to the test venue of the exchange.</p>}
-      {section.fields.length > 0 && <Groups section={section} fields={section.fields} />}
+      {fields.length > 0 && <Groups section={section} fields={fields} />}
       {secret && <p class="caption">Credentials are kept in this page only until Start has been answered, whatever the answer. They are never stored.</p>}
       <Confirmation />
     </section>

@@ -92,3 +92,9 @@ test("schema: hostile ones give a form", () => {
   equal([f.title, f.description.length, f.minimum, f.maximum, f.multipleOf], ["X", 600, undefined, undefined, undefined]);
   equal(JSON.stringify(dictionary([["__proto__", 1]])), '{"__proto__":1}');
 });
+
+test("schema: a text of several formats is a text, any other choice is JSON", () => {
+  equal(kind({ type: "string", anyOf: [{ format: "date-time" }, { format: "date" }] }), "string");
+  equal(kind({ type: "string", anyOf: [{ format: "date" }, { pattern: "^now$" }] }), "json");
+  equal(kind({ anyOf: [{ format: "date-time" }, { format: "date" }] }), "json");
+});

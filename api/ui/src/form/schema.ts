@@ -111,7 +111,7 @@ function list(field: Field, node: Node) {
 }
 
 function kindOf(node: Node): Kind {
-  if (structural.some((k) => node[k] !== undefined)) return "json";
+  if (structural.some((k) => node[k] !== undefined && !(k === "anyOf" && formats(node)))) return "json";
   if (node.enum !== undefined) return enumerable(node.enum) ? "enum" : "json";
   switch (node.type) {
     case "integer": case "number": case "string": case "boolean":
@@ -121,6 +121,11 @@ function kindOf(node: Node): Kind {
     default:
       return "json";
   }
+}
+
+/** A text that may be written in several formats is a text: the service knows them. */
+function formats({ type, anyOf }: Node): boolean {
+  return type === "string" && Array.isArray(anyOf) && anyOf.every((n) => isObject(n) && Object.keys(n).every((k) => k === "format"));
 }
 
 function listable(node: Node): boolean {

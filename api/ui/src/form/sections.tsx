@@ -49,6 +49,7 @@ export function PaperSettings() {
   return (
     <>
       <p class="caption">A paper run trades against the simulated venue of this service: credentials are not needed and not asked for.</p>
+      {!model.exchange.value && <p class="caption">Choose an exchange to see its settings, such as the pace of a replay.</p>}
       {section.fields.length > 0 && <Fold section={section} fields={section.fields} title="Exchange settings"><Groups section={section} fields={section.fields} /></Fold>}
     </>
   );

@@ -3,8 +3,9 @@ import { computed } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { awaiting, dated, datedAt, stale, watchFreshness } from "../state/fresh.ts";
+import { isLimit } from "../state/limits.ts";
 import { readResults, retryNow } from "../state/session.ts";
-import { connection, notice, report, resultsProblem, status } from "../state/store.ts";
+import { config, connection, notice, report, resultsProblem, running, status } from "../state/store.ts";
 import { tab } from "../state/view.ts";
 import { useNow } from "./clock.ts";
 import { useKeepFocus } from "./focus.ts";
@@ -112,6 +113,9 @@ const ungated = computed(() => status.value.ungated);
 const partial = computed(() => status.value.status === "completed" && status.value.partial);
 const phase = computed(() => status.value.phase);
 const warnings = computed(() => report.value.warnings.length);
+const newest = computed(() => report.value.warnings.at(-1));
+/** Warnings of a paper or live run come as it goes on: the newest is what there is to act on. */
+const open = computed(() => running.value && status.value.mode !== "backtest");
 
 function RunBanners() {
   const n = warnings.value;
@@ -122,12 +126,20 @@ function RunBanners() {
       {partial.value && <Bar kind="partial"><p>Stopped before the end: not evidence.</p></Bar>}
       {n > 0 && (
         <Bar kind="warnings">
-          <p>{n === 1 ? "1 warning" : `${n} warnings`} about these numbers.</p>
+          <p>{warningWords(n, open.value)}{open.value && <> <code>{newest.value?.code}</code> <bdi>{newest.value?.message}</bdi></>}{shadowed.value && <> Nothing is blocked: in this paper run the limits only watch.</>}</p>
           <button type="button" onClick={showEvidence}>Show in Evidence</button>
         </Bar>
       )}
     </div>
   );
+}
+
+/** A paper run goes past its limits, unless the service enforces them there, too. */
+const shadowed = computed(() => open.value && config.value?.risk?.mode === "shadow" && isLimit(newest.value?.code ?? ""));
+
+function warningWords(n: number, open: boolean): string {
+  if (open) return n === 1 ? "Warning:" : `${n} warnings, the newest:`;
+  return `${n === 1 ? "1 warning" : `${n} warnings`} about these numbers.`;
 }
 
 function showEvidence() {

@@ -28,8 +28,11 @@ export function requestRows(c: RunConfig, exchanges: Exchange[] | null): Row[] {
     row("exchange", "Exchange", c.exchange, exchange?.default === true),
     row("symbols", "Symbols", c.symbols.join(", ")),
     row("timeframe", "Timeframe", c.timeframe),
-    row("start_date", "From", c.start_date === null ? "first candle" : time(c.start_date) + " UTC", c.start_date === null),
-    row("end_date", "To", c.end_date === null ? "after the last candle" : time(c.end_date) + " UTC", c.end_date === null),
+    // Paper and live run from their start until they are stopped.
+    ...(c.mode === "backtest" ? [
+      row("start_date", "From", c.start_date === null ? "first candle" : time(c.start_date) + " UTC", c.start_date === null),
+      row("end_date", "To", c.end_date === null ? "after the last candle" : time(c.end_date) + " UTC", c.end_date === null),
+    ] : []),
     row("initial_cash", "Initial cash", cash, c.initial_cash === cashDefault),
   ];
 }

@@ -1,13 +1,12 @@
 // Which run was cut short and what is known of its orders and positions.
 import { isolated } from "../state/bidi.ts";
-import { words } from "../state/format.ts";
 import { config, status } from "../state/store.ts";
 import { OpenOrders, OpenPositions } from "./open.tsx";
-import { phaseWords } from "./sentences.ts";
+import { journalWords, phaseWords } from "./sentences.ts";
 
 export function Interrupted() {
   const run = status.value;
-  const data = Object.entries(run.error_details?.data ?? {});
+  const data = journalWords(run.error_details?.data ?? {});
   return (
     <>
       <p>
@@ -19,11 +18,10 @@ export function Interrupted() {
       <OpenOrders />
       <OpenPositions />
       {data.length > 0 && (
-        <dl class="facts">
-          {data.map(([key, value]) => (
-            <div key={key}><dt>{words(key)}</dt><dd class="mono"><bdi>{typeof value === "string" ? value : JSON.stringify(value)}</bdi></dd></div>
-          ))}
-        </dl>
+        <>
+          <h3>In the journal</h3>
+          <dl class="facts">{data.map(([name, text]) => <div key={name}><dt>{name}</dt><dd class="mono"><bdi>{text}</bdi></dd></div>)}</dl>
+        </>
       )}
     </>
   );

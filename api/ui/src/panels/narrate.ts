@@ -4,7 +4,7 @@ import { effect } from "@preact/signals";
 import type { Status } from "../api/types.ts";
 import { signedMoney } from "../state/format.ts";
 import { decimals } from "../state/money.ts";
-import { connection, notice, quote, status, type Connection } from "../state/store.ts";
+import { connection, notice, quote, report, status, type Connection } from "../state/store.ts";
 import { announce } from "../state/view.ts";
 import { phaseWords } from "./sentences.ts";
 
@@ -42,11 +42,19 @@ export function narrate(): () => void {
     say(now === stream ? "" : streamWords(stream, now));
     stream = now;
   });
+  let warned = new Set<string>(), warnedRun = "";
+  const endWarnings = effect(() => {
+    const list = report.value.warnings, { run_id, mode, status: now } = status.peek();
+    const fresh = list.filter((w) => !warned.has(w.code));
+    // Each kind once: some come with every candle.
+    if (now === "running" && mode !== "backtest" && run_id === warnedRun) for (const w of fresh.slice(-1)) say(`Warning: ${w.message}`);
+    [warned, warnedRun] = [new Set(list.map((w) => w.code)), run_id];
+  });
   const endNotice = effect(() => {
     if (notice.value !== noticed) soon();
   });
   return () => {
-    for (const end of [endStatus, endStream, endNotice, () => clearTimeout(timer)]) end();
+    for (const end of [endStatus, endStream, endWarnings, endNotice, () => clearTimeout(timer)]) end();
   };
 }
 

@@ -1,12 +1,14 @@
 // One line: how far the run is, or how it ended.
 import { computed } from "@preact/signals";
+import { useRef } from "preact/hooks";
+import type { Status } from "../api/types.ts";
 import { serviceTime } from "../state/clock.ts";
-import { duration, time } from "../state/format.ts";
+import { duration } from "../state/format.ts";
 import { lastKnown } from "../state/fresh.ts";
-import { config, connection, status } from "../state/store.ts";
+import { config, connection, exchanges, status } from "../state/store.ts";
 import { useNow } from "./clock.ts";
 import { Icon } from "./icon.tsx";
-import { ageWords, backtestWords, endWords, phaseWords } from "./sentences.ts";
+import { backtestWords, candleWords, endWords, phaseWords } from "./sentences.ts";
 
 const view = computed(() => (status.value.status !== "running" ? "ended" : status.value.mode === "backtest" ? "backtest" : "open"));
 
@@ -35,6 +37,19 @@ function Backtest() {
   );
 }
 
+/** The venue's clock may be of its own making: then only how long ago a candle came tells its age. */
+const simulated = computed(() => ["sim", "store"].includes(exchanges.value?.find((e) => e.id === config.value?.exchange)?.connector ?? ""));
+
+/** When the newest candle came, by performance.now(); 0 while that is not known. */
+function useArrival(run: Status): number {
+  const last = useRef({ id: run.run_id, time: run.simulated_time, at: 0 });
+  const { id, time } = last.current;
+  if (id !== run.run_id || time !== run.simulated_time) {
+    last.current = { id: run.run_id, time: run.simulated_time, at: id === run.run_id ? performance.now() : 0 };
+  }
+  return last.current.at;
+}
+
 const heard = computed(() => !lastKnown.value && connection.value.state !== "reconnecting");
 
 /** Paper and live have no end to measure against. */
@@ -42,13 +57,14 @@ function OpenEnded() {
   // Its clock stands still while nobody knows whether the run goes on.
   const running = useNow(heard.value);
   const now = serviceTime(heard.value ? running : connection.value.lastData), run = status.value;
+  const came = useArrival(run), known = simulated.value && came > 0 ? serviceTime(came) : null;
   const runtime = run.start_time ? Math.max(0, now - Date.parse(run.start_time)) / 1000 : run.runtime_seconds;
   return (
     <section class="panel progress" aria-label="Progress">
       <p>
         <span>{phaseWords(run.phase)}</span>
         <span>running for {duration(runtime)}{!heard.value && " when last heard of"}</span>
-        <span>{run.simulated_time ? `last candle closed ${time(run.simulated_time)} UTC, ${ageWords(run.simulated_time, now)}` : "no candle yet"}</span>
+        <span>{candleWords(run, simulated.value, known, now)}</span>
       </p>
     </section>
   );

@@ -1,7 +1,7 @@
 // What happens and what happened, in words.
 import type { RunConfig, Status } from "../api/types.ts";
 import { isolated } from "../state/bidi.ts";
-import { count, duration, percent, time } from "../state/format.ts";
+import { count, duration, percent, time, words } from "../state/format.ts";
 
 const phases: Record<Status["phase"], string> = {
   "": "",
@@ -52,9 +52,16 @@ export function took(seconds: number): string {
   return seconds < 10 ? `${seconds.toFixed(2)} s` : duration(seconds);
 }
 
+/** The newest candle of a run and its age; simulated: by a clock of the venue's own, came being when it arrived here, if that is known. */
+export function candleWords({ simulated_time: closed }: Status, simulated: boolean, came: number | null, now: number): string {
+  if (!closed) return "no candle yet";
+  if (!simulated) return `last candle closed ${time(closed)} UTC, ${ageWords(Date.parse(closed), now)}`;
+  return `last candle closed ${time(closed)} UTC by the venue's clock${came === null ? "" : `, came ${ageWords(came, now)}`}`;
+}
+
 /** How long ago a moment is: 4 s ago. */
-export function ageWords(moment: string, now: number): string {
-  const seconds = Math.max(0, Math.round((now - Date.parse(moment)) / 1000));
+export function ageWords(moment: number, now: number): string {
+  const seconds = Math.max(0, Math.round((now - moment) / 1000));
   return seconds < 60 ? `${seconds} s ago` : `${duration(seconds)} ago`;
 }
 
@@ -71,4 +78,19 @@ export function stopEffect(onStop: string, live: boolean): string {
     default:
       return "No further order is sent. What happens to open orders and positions is not known: the service has not said." + venue;
   }
+}
+
+const journalNames: Record<string, string> = { open_orders: "Open orders", unknown_orders: "Orders that the venue may or may not have", positions: "Positions" };
+
+/** What an interrupted run's journal knows, by name. */
+export function journalWords(data: Readonly<Record<string, unknown>>): [name: string, text: string][] {
+  return Object.entries(data).map(([key, value]) => [journalNames[key] ?? words(key), listed(value)]);
+}
+
+function listed(value: unknown): string {
+  if (value === null || value === undefined || value === "") return "none";
+  if (typeof value !== "object") return String(value);
+  const deep = (v: unknown) => (typeof v === "object" && v !== null ? JSON.stringify(v) : String(v));
+  const parts = Array.isArray(value) ? value.map(deep) : Object.entries(value).map(([key, v]) => `${key} ${deep(v)}`);
+  return parts.join(", ") || "none";
 }

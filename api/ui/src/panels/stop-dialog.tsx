@@ -1,6 +1,6 @@
 // The question before a paper or live run is stopped.
 import { useEffect } from "preact/hooks";
-import { config, hello, running, status } from "../state/store.ts";
+import { config, exchanges, hello, running, status } from "../state/store.ts";
 import { dialog } from "../state/view.ts";
 import { Modal } from "./modal.tsx";
 import { Age, OpenOrders, OpenPositions } from "./open.tsx";
@@ -11,6 +11,7 @@ const close = () => (dialog.value = null);
 
 export function StopDialog() {
   const live = status.value.mode === "live", run = config.value;
+  const play = exchanges.value?.find((e) => e.id === run?.exchange)?.connector === "sim";
   // The run may end while the question stands.
   const on = running.value;
   useEffect(() => {
@@ -21,7 +22,7 @@ export function StopDialog() {
     void stopNow();
   };
   return (
-    <Modal title={live ? "Stop the live run? It trades real money" : "Stop the paper run?"} onClose={close}>
+    <Modal title={live ? `Stop the live run?${play ? "" : " It trades real money"}` : "Stop the paper run?"} onClose={close}>
       <div class="dialog-body">
         {run && <p><bdi>{run.strategy_name}</bdi> on <bdi>{run.exchange || "its exchange"}</bdi>: {run.symbols.join(", ")}.</p>}
         <p>{stopEffect(hello.value?.on_stop ?? "", live)}</p>

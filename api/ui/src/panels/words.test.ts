@@ -10,7 +10,7 @@ import { metaWords, metricName, metricText } from "./metric.ts";
 import { changeWords, streamWords } from "./narrate.ts";
 import { failureReport, lineText, tail } from "./report.ts";
 import { masked } from "./secrets.ts";
-import { ageWords, backtestWords, endWords, stopEffect, took } from "./sentences.ts";
+import { ageWords, backtestWords, candleWords, endWords, journalWords, stopEffect, took } from "./sentences.ts";
 
 const running = { ...idle, run_id: "svc_a", status: "running" as const, mode: "backtest" as const, phase: "trading" as const, eta_seconds: 2 };
 const config = {
@@ -47,9 +47,24 @@ test("progress and outcome in words", () => {
   equal(endWords(end, config), ["stopped", "sma_cross on BTC/USDT 1h", "2017-08-17 04:00 to 2024-01-01 00:00 UTC, 1\u202f000 candles", "50.0\u202f% done", "took 01:23"]);
   ok(endWords(end, { ...config, strategy_name: "\u05d0" }).includes("\u2068\u05d0\u2069 on BTC/USDT 1h"), "a foreign name keeps its direction to itself");
   equal([took(0.04), took(75)], ["0.04 s", "01:15"]);
-  equal(ageWords("2026-01-01T00:00:00Z", Date.parse("2026-01-01T00:02:05Z")), "02:05 ago");
+  equal(ageWords(Date.parse("2026-01-01T00:00:00Z"), Date.parse("2026-01-01T00:02:05Z")), "02:05 ago");
   ok(stopEffect("flatten", true).includes("closed") && stopEffect("cancel", false).includes("simulated"), "the stop's effect is named");
   for (const unknown of ["", "later"]) ok(stopEffect(unknown, true).includes("not known"), "no policy is made up");
+});
+
+test("the age of the newest candle, by the clock that it belongs to", () => {
+  const run = { ...running, simulated_time: "2025-01-01T05:00:00.000Z" }, now = Date.parse("2025-01-01T05:00:07Z");
+  equal(candleWords({ ...run, simulated_time: null }, false, null, now), "no candle yet");
+  equal(candleWords(run, false, null, now), "last candle closed 2025-01-01 05:00 UTC, 7 s ago");
+  equal(candleWords(run, true, now - 2000, now), "last candle closed 2025-01-01 05:00 UTC by the venue's clock, came 2 s ago");
+  equal(candleWords(run, true, null, now), "last candle closed 2025-01-01 05:00 UTC by the venue's clock");
+});
+
+test("what a journal knows of an interrupted run", () => {
+  equal(journalWords({ open_orders: ["as1", "as2"], unknown_orders: [], positions: { "BTC/USDT": "0.15" }, lease: { reason: "host gone", cancelled: ["as3"] } }), [
+    ["Open orders", "as1, as2"], ["Orders that the venue may or may not have", "none"], ["Positions", "BTC/USDT 0.15"], ["Lease", 'reason host gone, cancelled ["as3"]'],
+  ]);
+  equal(journalWords({ open_orders: 1, note: null, lease: {} }), [["Open orders", "1"], ["Note", "none"], ["Lease", "none"]]);
 });
 
 test("what is announced", () => {

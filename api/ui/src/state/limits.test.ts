@@ -1,5 +1,5 @@
 import { equal, test } from "../testing.ts";
-import { limits } from "./limits.ts";
+import { isLimit, limits } from "./limits.ts";
 
 const shown = (risk: Record<string, unknown>, quote = "USDT") => limits(risk, quote).map((l) => `${l.name}: ${l.text}`);
 
@@ -20,4 +20,15 @@ test("limits: other names by their ending, else as they come", () => {
     "Max order notional: none", "Paper: shadow", "Enforced: yes", "Max venues: 1", "Constructor: 3", "Windows: [1]",
   ]);
   equal(limits(null, "USDT"), []);
+});
+
+test("limits: those of several steps", () => {
+  equal(shown({ max_rejects: { in_row: 3, in_10_minutes: 5 }, stale_candles: { reducing: 3, halted: 10 }, max_daily_loss_amount: 40 }), [
+    "Max rejects: 3 in a row, 5 in 10 minutes", "Stale candles: reducing after 3 timeframes, halted after 10 timeframes", "Max daily loss amount: 40 USDT",
+  ]);
+});
+
+test("limits: their codes among those of alarms", () => {
+  for (const code of ["DAILY_LOSS_EXCEEDED", "STATE_REDUCING", "RISK_KILL", "ORDER_DUPLICATE", "PRICE_OUTSIDE_COLLAR", "CANDLE_STALE"]) equal(isLimit(code), true, code);
+  for (const code of ["CANDLE_MISSING", "CANDLE_CORRECTED", "BALANCE_DRIFT", "WINDOW_CLIPPED", ""]) equal(isLimit(code), false, code);
 });

@@ -115,3 +115,17 @@ test("broken and unknown frames change nothing", () => {
     }
   }
 });
+
+test("an alarm of a paper run is a warning at once, and once", () => {
+  const alarm = (message: string, more = {}) => ({ time: null, level: "warn", source: "host", message, fields: { code: "CANDLE_MISSING" }, ...more });
+  const said = (run: Run) => run.report.warnings.map((w) => `${w.code} ${w.message}`);
+  let run = apply(start(), frame("log", 2, { lines: [alarm("of a backtest")], suppressed: 0 }));
+  equal(said(run), []);
+  run = apply(run, frame("status_update", 3, { status: "running", run_id: run.status.run_id, mode: "paper", phase: "trading" }));
+  for (const lines of [[alarm("one"), line("two")], [alarm("one"), alarm("three"), alarm("four", { source: "plugin" }), alarm("five", { fields: null })]]) {
+    run = apply(run, frame("log", 4, { lines, suppressed: 0 }));
+  }
+  equal(said(run), ["CANDLE_MISSING one", "CANDLE_MISSING three"]);
+  const { report } = run;
+  ok(apply(run, frame("log", 5, { lines: [line("six")], suppressed: 0 })).report === report, "nothing new, nothing to draw");
+});

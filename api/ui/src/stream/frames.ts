@@ -74,12 +74,22 @@ function ofHealth(run: Run, p: Payload): Run {
 }
 
 /** Lines that the stream left out are named where they were. */
-function ofLog(run: Run, p: Payload): Run {
+function ofLog(before: Run, p: Payload): Run {
   const lines = list<LogLine>(p.lines).filter(isObject) as unknown as LogLine[];
+  const run = alarmed(before, lines);
   const all = run.overlap ? joined(run.log, lines) : null;
   if (all) return { ...run, log: all, overlap: all === run.log };
   const left = Number(p.suppressed) || 0;
   return { ...run, log: bounded([...run.log, ...(left > 0 ? [gap(left)] : []), ...lines]), overlap: false };
+}
+
+/** The alarms of paper and live are lines of the host with a code, and warnings of the run from that moment on. */
+function alarmed(run: Run, lines: LogLine[]): Run {
+  if (run.results || run.status.mode === "backtest") return run;
+  const notes = lines.filter((l) => l.source === "host" && l.level !== "info" && l.fields?.code).map((l) => ({ code: String(l.fields!.code), message: l.message }));
+  const warnings = [...run.report.warnings];
+  for (const note of notes) if (!warnings.some((w) => w.code === note.code && w.message === note.message)) warnings.push(note);
+  return warnings.length === run.report.warnings.length ? run : { ...run, report: { ...run.report, warnings } };
 }
 
 function ofRows<K extends keyof RowsTotal>(run: Run, table: K, items: Recent[K], omitted: unknown, id: (row: Recent[K][number]) => string): Run {
