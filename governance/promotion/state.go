@@ -139,9 +139,7 @@ func (w *World) State(subjectType, subjectID string, now time.Time) (*State, *bu
 // derived is the status with what only a reader needs to be told: that evidence has run
 // out, or that only people are missing.
 func (w *World) derived(r *revision, own *judged, at time.Time) fact.Status {
-	ranOut := slices.ContainsFunc(own.results, func(g gate.Result) bool { return g.Verdict == gate.Expired })
-	untrusted := onTrial(r.Stage) && (!w.approvalsStand(r) || fact.Rank(r.Stage) >= fact.Rank(bundle.Canary) && !w.peopleMayStart(at))
-	if r.active() && (ranOut || untrusted) {
+	if r.active() && w.lapse(r, own, at) != "" {
 		return fact.Expired
 	}
 	next := nextStage(r)
