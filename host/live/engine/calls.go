@@ -49,8 +49,29 @@ func (p *pass) letExits() {
 // calls is what is under way at the venue.
 type calls struct {
 	flight int       // calls without an answer; of the engine's goroutine
+	slot   time.Time // of the next query; likewise
+
+	mu     sync.Mutex
 	silent time.Time // no request before: the venue has banned us
-	slot   time.Time // of the next query
+}
+
+// silence is the answer to a request while the venue wants none.
+func (c *calls) silence(now time.Time) (exchange.Result, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !now.Before(c.silent) {
+		return exchange.Result{}, false
+	}
+	return exchange.Result{Outcome: exchange.Banned, Message: "the venue wants silence", RetryAfterMS: c.silent.Sub(now).Milliseconds() + 1}, true
+}
+
+// banned begins the time in which nothing is asked.
+func (c *calls) banned(r exchange.Result) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if until := time.Now().Add(max(time.Duration(r.RetryAfterMS)*time.Millisecond, time.Second)); until.After(c.silent) {
+		c.silent = until
+	}
 }
 
 // do is one thing that the desk wants of the venue.
@@ -84,15 +105,20 @@ func (e *Engine) call(limit time.Duration, after time.Time, f func(context.Conte
 		ctx, cancel := context.WithTimeout(l.ctx, limit)
 		defer cancel()
 		sent := time.Now()
-		r := f(ctx, l.conn)
+		r, no := e.calls.silence(sent) // it may have begun while this one waited for its turn
+		if !no {
+			if r = f(ctx, l.conn); r.Outcome == exchange.Banned {
+				e.calls.banned(r)
+			}
+		}
 		took := time.Since(sent)
 		e.inbox.post(func() {
 			e.calls.flight--
 			if r.Outcome != exchange.Unknown && r.Outcome != exchange.NotSent {
 				e.tellLink(took)
 			}
-			if r.Outcome == exchange.Banned {
-				e.silence(r)
+			if r.Outcome == exchange.Banned && !no {
+				e.warn(string(exchange.Banned), "the venue refuses all requests for a while: "+r.Message)
 			}
 			answer(r, sent)
 		})
@@ -113,22 +139,10 @@ func (e *Engine) tellLink(latency time.Duration) {
 
 // refused is the answer to a request that is not made.
 func (e *Engine) refused(now time.Time) (exchange.Result, bool) {
-	switch {
-	case e.link == nil || e.link.down:
+	if e.link == nil || e.link.down {
 		return exchange.Result{Outcome: exchange.NotSent, Message: "there is no connector", RetryAfterMS: 1000}, true
-	case now.Before(e.calls.silent):
-		return exchange.Result{Outcome: exchange.Banned, Message: "the venue wants silence", RetryAfterMS: e.calls.silent.Sub(now).Milliseconds() + 1}, true
 	}
-	return exchange.Result{}, false
-}
-
-// silence begins the time in which nothing is asked.
-func (e *Engine) silence(r exchange.Result) {
-	until := time.Now().Add(max(time.Duration(r.RetryAfterMS)*time.Millisecond, time.Second))
-	if until.After(e.calls.silent) {
-		e.calls.silent = until
-	}
-	e.warn(string(exchange.Banned), "the venue refuses all requests for a while: "+r.Message)
+	return e.calls.silence(now)
 }
 
 // pause waits; false: the context ended first.
