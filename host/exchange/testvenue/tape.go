@@ -71,14 +71,17 @@ func (t *tape) between(span, from, to market.Time, limit int) []market.Candle {
 	return list
 }
 
-// whole is the candle of an interval that opens at a time, as far as it has got.
+// whole is the candle of an interval that opens at a time, as far as it has got. The
+// interval that the tape begins in has what there is of it.
 func (t *tape) whole(at, span market.Time) market.Candle {
-	first := int((at - t.start) / minute)
+	have := len(t.candles)
+	first := int((max(at, t.start) - t.start) / minute)
+	end := max(0, int((at+span-t.start)/minute))
 	c := t.forming()
-	if first < len(t.candles) {
+	if first < have {
 		c = t.candles[first]
 	}
-	for _, m := range t.candles[min(first+1, len(t.candles)):min(first+int(span/minute), len(t.candles))] {
+	for _, m := range t.candles[min(first+1, have, end):min(end, have)] {
 		c.High, c.Low, c.Close, c.Volume = max(c.High, m.High), min(c.Low, m.Low), m.Close, c.Volume+m.Volume
 	}
 	c.OpenTime, c.CloseTime = at, at+span
