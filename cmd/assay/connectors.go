@@ -32,9 +32,10 @@ const (
 	endpointVariable = "SERVICE_CONNECTOR_ENDPOINTS"
 )
 
-// certified are the connectors that may trade real money: each passes every card of
-// host/exchange/conformance that it can have.
-func certified(id string) bool { return id == "binance" }
+// certified are the connectors that may trade real money. None is yet: binance passes every
+// card of the conformance suite, but not every row of the fault matrix has been proved with the
+// whole service. Paper, its sandbox and endpoints on loopback need no certificate.
+func certified(string) bool { return false }
 
 func setConnectors(c *config, v string) error {
 	if v == "" {
