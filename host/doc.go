@@ -24,15 +24,25 @@
 //
 // runner drives the backtest.Execution on a goroutine. The execution feeds candles
 // into sim.Engine of the SDK, which matches orders and keeps the books, and at each
-// step asks a sim.Decider what the strategy wants. There are two, in backtest/link:
+// step asks a sim.Decider what the strategy wants. There are two, in play/link:
 // CoSimulation reads the stream of intents of a plugin that runs the same simulator
 // over the same files, and compares the books of both sides; Lockstep sends each
 // step and waits for the answer. Either way the books are the host's own.
 //
 // The engine reports every intent, order, fill, trade and equity mark to the
-// execution's recorder. That one appends them to columns and lists, and to the
-// decision lines (backtest/decision), whose hash names what was decided. Readers are
+// play.Record. That one appends them to columns and lists, and to the
+// decision lines (play/decision), whose hash names what was decided. Readers are
 // let in by link.Gate every few thousand steps; what was appended never changes.
+//
+// # Paper and live
+//
+// live.Launcher.Launch takes the place of the backtest's: live.Exchanges finds the venue,
+// host/deploy says whether real money may be traded, and the network comes only after
+// the start was answered. Candles arrive through live/feed from a connector of package
+// exchange and are asked about in lockstep. Paper fills orders in the same sim.Engine, so that the
+// same candles give the same run; live hands them to live/engine, which writes each into
+// live/journal before it is sent. Both write the journal, and a run that a crash cut
+// short is read back from it at the next start.
 //
 // # The end
 //
@@ -53,7 +63,8 @@
 // digest and sqlite are leaves. metric knows the SDK's nouns, result adds the plain
 // data of a run. candle stands on digest and sqlite; catalog on the SDK; artifact on
 // digest, metric and result; registry on artifact and sqlite. runner joins artifact,
-// registry and result and knows neither plugins nor the simulator. backtest joins
-// candle, catalog, metric, artifact and runner. Nothing here imports api, lab or
+// registry and result and knows neither plugins nor the simulator. play joins catalog,
+// metric and runner for every kind of run; backtest adds candle and artifact, live adds
+// exchange, deploy and its own parts. Nothing here imports api, lab, governance or
 // cmd; cmd/tree_test.go holds that.
 package host

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/assay-run/assay/host/backtest/link"
+	"github.com/assay-run/assay/host/play/link"
 
 	"github.com/hashicorp/go-hclog"
 

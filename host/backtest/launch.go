@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/assay-run/assay/host/backtest/decision"
-	"github.com/assay-run/assay/host/backtest/link"
+	"github.com/assay-run/assay/host/play/decision"
+	"github.com/assay-run/assay/host/play/link"
 
 	"github.com/hashicorp/go-hclog"
 

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/assay-run/assay/host/backtest/link"
 	"github.com/assay-run/assay/host/candle"
 	"github.com/assay-run/assay/host/play"
+	"github.com/assay-run/assay/host/play/link"
 	"github.com/assay-run/assay/host/result"
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/plugin-sdk/candlefile"

@@ -11,8 +11,6 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/assay-run/assay/host/artifact"
-	"github.com/assay-run/assay/host/backtest/decision"
-	"github.com/assay-run/assay/host/backtest/link"
 	"github.com/assay-run/assay/host/deploy"
 	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/host/live/engine"
@@ -20,6 +18,8 @@ import (
 	"github.com/assay-run/assay/host/live/risk"
 	"github.com/assay-run/assay/host/metric"
 	"github.com/assay-run/assay/host/play"
+	"github.com/assay-run/assay/host/play/decision"
+	"github.com/assay-run/assay/host/play/link"
 	"github.com/assay-run/assay/host/result"
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/plugin-sdk/market"

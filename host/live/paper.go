@@ -7,11 +7,11 @@ import (
 
 	"github.com/govalues/decimal"
 
-	"github.com/assay-run/assay/host/backtest/link"
 	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/host/live/feed"
 	"github.com/assay-run/assay/host/live/journal"
 	"github.com/assay-run/assay/host/play"
+	"github.com/assay-run/assay/host/play/link"
 	"github.com/assay-run/assay/plugin-sdk/market"
 	"github.com/assay-run/assay/plugin-sdk/sim"
 	"github.com/assay-run/assay/plugin-sdk/strategypb"

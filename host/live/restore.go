@@ -10,12 +10,12 @@ import (
 
 	"github.com/govalues/decimal"
 
-	"github.com/assay-run/assay/host/backtest/decision"
 	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/host/live/engine"
 	"github.com/assay-run/assay/host/live/journal"
 	"github.com/assay-run/assay/host/metric"
 	"github.com/assay-run/assay/host/play"
+	"github.com/assay-run/assay/host/play/decision"
 	"github.com/assay-run/assay/host/result"
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/plugin-sdk/market"

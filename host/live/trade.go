@@ -7,9 +7,9 @@ import (
 
 	sdk "github.com/assay-run/assay/plugin-sdk"
 
-	"github.com/assay-run/assay/host/backtest/link"
 	"github.com/assay-run/assay/host/live/engine"
 	"github.com/assay-run/assay/host/play"
+	"github.com/assay-run/assay/host/play/link"
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/plugin-sdk/market"
 	"github.com/assay-run/assay/plugin-sdk/sim"

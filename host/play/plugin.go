@@ -7,8 +7,8 @@ import (
 	"io"
 	"time"
 
-	"github.com/assay-run/assay/host/backtest/link"
 	"github.com/assay-run/assay/host/catalog"
+	"github.com/assay-run/assay/host/play/link"
 	"github.com/assay-run/assay/host/result"
 	"github.com/assay-run/assay/plugin-sdk/market"
 	"github.com/assay-run/assay/plugin-sdk/strategypb"

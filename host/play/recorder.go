@@ -1,8 +1,8 @@
 package play
 
 import (
-	"github.com/assay-run/assay/host/backtest/decision"
 	"github.com/assay-run/assay/host/metric"
+	"github.com/assay-run/assay/host/play/decision"
 	"github.com/assay-run/assay/host/result"
 	"github.com/assay-run/assay/plugin-sdk/market"
 	"github.com/assay-run/assay/plugin-sdk/sim"
