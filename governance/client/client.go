@@ -137,24 +137,6 @@ func readRefusal(status int, body []byte) *RefusedError {
 	}
 }
 
-// get reads a body that has a schema.
-func (c *Client) get(ctx context.Context, schema string, into any, path ...string) error {
-	body, err := c.call(ctx, http.MethodGet, nil, path...)
-	if err != nil {
-		return err
-	}
-	var head struct {
-		Schema string `json:"schema"`
-	}
-	if err := json.Unmarshal(body, &head); err != nil || head.Schema != schema {
-		return c.unreachable(ctx, fmt.Errorf("/%s is not %s", strings.Join(path, "/"), schema))
-	}
-	if err := json.Unmarshal(body, into); err != nil {
-		return c.unreachable(ctx, fmt.Errorf("/%s: %w", strings.Join(path, "/"), err))
-	}
-	return nil
-}
-
 // Log is the plane's log: its name, size and root. It is not signed; a seal is.
 func (c *Client) Log(ctx context.Context) (*ledger.Info, error) {
 	body, err := c.call(ctx, http.MethodGet, nil, "trust", "log.json")
