@@ -1,16 +1,11 @@
 package catalog
 
 import (
-	"context"
 	"errors"
-	"fmt"
-	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -25,15 +20,9 @@ import (
 // adapter lets go-plugin drive a child: go-plugin speaks the handshake, the child
 // is started, watched and killed our way.
 type adapter struct {
-	config child.Config
-	mtls   bool
-	procs  int
-	limit  context.Context // of the start
-
-	mu      sync.Mutex
-	process *child.Child
-	err     error
-	aborted bool
+	child.Runner
+	mtls  bool
+	procs int
 }
 
 var _ runner.Runner = (*adapter)(nil)
@@ -48,92 +37,9 @@ func (a *adapter) prepare(_ hclog.Logger, cmd *exec.Cmd, dir string) (runner.Run
 		env = append(env, "GOMAXPROCS="+strconv.Itoa(a.procs))
 	}
 	env = append(env, sandbox.BuildEnviron()...)
-	a.config.Env = append(env, cmd.Env...)
-	a.config.SocketDir = dir
+	a.Config.Env = append(env, cmd.Env...)
+	a.Config.SocketDir = dir
 	return a, nil
-}
-
-// Start starts the process.
-func (a *adapter) Start(context.Context) error {
-	process, err := child.Start(a.limit, a.config)
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.process, a.err = process, err
-	if process != nil && a.aborted {
-		process.Kill()
-	}
-	return err
-}
-
-// abort ends a start that took too long, whether or not there is a process yet.
-func (a *adapter) abort() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.aborted = true
-	if a.process != nil {
-		a.process.Kill()
-	}
-}
-
-func (a *adapter) started() (*child.Child, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.process, a.err
-}
-
-// Stdout is the handshake only; the child reads what follows itself.
-func (a *adapter) Stdout() io.ReadCloser { return a.process.Handshake() }
-
-// Stderr is nothing: the child keeps it, raw.
-func (a *adapter) Stderr() io.ReadCloser { return io.NopCloser(strings.NewReader("")) }
-
-// Name is the strategy's.
-func (a *adapter) Name() string { return a.config.Name }
-
-// ID is the process's number.
-func (a *adapter) ID() string {
-	if p, _ := a.started(); p != nil {
-		return strconv.Itoa(p.PID())
-	}
-	return ""
-}
-
-// Wait returns when the process is gone.
-func (a *adapter) Wait(context.Context) error {
-	<-a.process.Done()
-	return nil
-}
-
-// Kill kills the process group.
-func (a *adapter) Kill(context.Context) error {
-	if p, _ := a.started(); p != nil {
-		p.Kill()
-	}
-	return nil
-}
-
-// Diagnose has nothing to add: explain looks at the process itself.
-func (a *adapter) Diagnose(context.Context) string { return "" }
-
-// PluginToHost accepts only a socket in the process's own folder.
-func (a *adapter) PluginToHost(network, address string) (string, string, error) {
-	if network != "unix" || filepath.Dir(filepath.Clean(address)) != filepath.Clean(a.config.SocketDir) {
-		return "", "", fmt.Errorf("the address %s %.200q is not in the socket folder", network, address)
-	}
-	return network, address, nil
-}
-
-// HostToPlugin leaves addresses as they are: both sides see the same files.
-func (a *adapter) HostToPlugin(network, address string) (string, string, error) {
-	return network, address, nil
-}
-
-// Write adds output that came over the wire to what the process printed itself.
-func (a *adapter) Write(b []byte) (int, error) {
-	if p, _ := a.started(); p != nil {
-		return p.Write(b)
-	}
-	return len(b), nil
 }
 
 // exitWait is how long a process that closed its stdout may take to be gone.
@@ -141,7 +47,7 @@ const exitWait = 300 * time.Millisecond
 
 // explain finds the reason why a start failed from what the process did.
 func (a *adapter) explain(err error, timedOut bool, timeout time.Duration) *LaunchError {
-	process, startErr := a.started()
+	process, startErr := a.Started()
 	var notRun *child.ExecError
 	var noSandbox *child.SandboxError
 	var fault *Fault

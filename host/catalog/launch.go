@@ -83,10 +83,10 @@ func (c *Catalog) start(ctx context.Context, l launch) (*Process, error) {
 		log := c.log.With("strategy", l.name)
 		l.onLine = func(line string) { log.Debug("plugin says", "line", line) }
 	}
-	adapter := &adapter{mtls: l.mtls, procs: l.procs, config: child.Config{
+	adapter := &adapter{mtls: l.mtls, procs: l.procs, Runner: child.Runner{Config: child.Config{
 		Binary: program, Name: l.name, Libraries: l.binary.libraries, ReadOnly: l.readOnly,
 		Sandbox: c.opts.Sandbox, Limits: *c.opts.Limits, OnLine: l.onLine,
-	}}
+	}}}
 	client := plugin.NewClient(clientConfig(adapter, l, folder))
 	p := &Process{catalog: c, name: l.name, adapter: adapter, plugin: client, folder: folder, ended: make(chan struct{})}
 	if err := p.connect(ctx, l.timeout); err != nil {
@@ -163,8 +163,8 @@ func (p *Process) connect(ctx context.Context, timeout time.Duration) error {
 	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	// go-plugin does not know contexts; it returns when the process is gone.
-	stop := context.AfterFunc(limited, p.adapter.abort)
-	p.adapter.limit = limited
+	stop := context.AfterFunc(limited, p.adapter.Abort)
+	p.adapter.Limit = limited
 	client, err := dispense(p.plugin)
 	if inTime := stop(); err == nil && inTime {
 		p.client = client

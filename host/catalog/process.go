@@ -45,7 +45,7 @@ func (p *Process) PID() int {
 	if p.adapter == nil {
 		return p.pid
 	}
-	return p.adapter.process.PID()
+	return p.adapter.Child().PID()
 }
 
 // Done is closed when the process, started here, is gone and its output is read.
@@ -55,7 +55,7 @@ func (p *Process) Done() <-chan struct{} {
 	if p.adapter == nil {
 		return p.ended
 	}
-	return p.adapter.process.Done()
+	return p.adapter.Child().Done()
 }
 
 // ExitCode is -1 as long as the process runs and with a debugger, 128 and the number
@@ -64,7 +64,7 @@ func (p *Process) ExitCode() int {
 	if p.adapter == nil {
 		return -1
 	}
-	return p.adapter.process.ExitCode()
+	return p.adapter.Child().ExitCode()
 }
 
 // Exit says in words how the process ended, "" as long as it runs.
@@ -72,7 +72,7 @@ func (p *Process) Exit() string {
 	if p.adapter == nil {
 		return ""
 	}
-	return p.adapter.process.Exit()
+	return p.adapter.Child().Exit()
 }
 
 // LogTail is the newest 64 KiB of what the process printed, raw, in lines.
@@ -80,7 +80,7 @@ func (p *Process) LogTail() []string {
 	if p.adapter == nil {
 		return []string{}
 	}
-	return p.adapter.process.Tail()
+	return p.adapter.Child().Tail()
 }
 
 // Settle gives the last words of a process that will be killed for a fault the time
@@ -89,7 +89,7 @@ func (p *Process) LogTail() []string {
 // four of them when the strategy goes on talking.
 func (p *Process) Settle() {
 	if p.adapter != nil {
-		p.adapter.process.Settle(tailQuiet, tailLimit)
+		p.adapter.Child().Settle(tailQuiet, tailLimit)
 	}
 }
 
@@ -98,7 +98,7 @@ func (p *Process) Sandbox() string {
 	if p.adapter == nil {
 		return sandbox.LevelOff
 	}
-	return p.adapter.process.Level()
+	return p.adapter.Child().Level()
 }
 
 // Debug says that the strategy runs under a debugger.
@@ -143,7 +143,7 @@ func (p *Process) end(grace time.Duration) {
 		return
 	}
 	defer os.RemoveAll(p.folder)
-	process, _ := p.adapter.started()
+	process, _ := p.adapter.Started()
 	if process != nil && grace == 0 {
 		process.Kill()
 		<-process.Done()

@@ -71,7 +71,7 @@ func TestMergePrefersTheFirstFileAndTheDebugger(t *testing.T) {
 
 func TestJudge(t *testing.T) {
 	a := &adapter{mtls: true}
-	a.config.SocketDir = "/tmp/as-1/plugin-dir2"
+	a.Config.SocketDir = "/tmp/as-1/plugin-dir2"
 	cert := "|" + strings.Repeat("A", 60)
 	for line, want := range map[string]string{
 		"": "",

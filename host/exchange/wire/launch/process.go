@@ -87,12 +87,12 @@ func (m *Manager) start(ctx context.Context, c Connector, timeout time.Duration)
 		manager: m, id: c.ID, redact: &wire.Redactor{}, folder: folder, crashed: make(chan struct{}), ended: make(chan struct{}),
 	}
 	log := m.log.With("connector", c.ID)
-	p.runner = &runner{limit: ctx, config: child.Config{
+	p.runner = &runner{child.Runner{Limit: ctx, Config: child.Config{
 		Binary: program, Name: c.File, Sandbox: sandbox.Off, Survives: true,
 		OnLine: func(line string) { log.Info("connector says", "line", p.redact.Text(line)) },
-	}}
+	}}}
 	p.plugin = plugin.NewClient(clientConfig(p.runner, folder, timeout))
-	stop := context.AfterFunc(ctx, p.runner.abort)
+	stop := context.AfterFunc(ctx, p.runner.Abort)
 	conn, err := dispense(p.plugin)
 	if inTime := stop(); err != nil || !inTime {
 		fault := p.runner.explain(err, !inTime, timeout)
@@ -205,12 +205,12 @@ func (p *Process) broken(fault error) {
 		p.cause = &CrashError{ID: p.id, Cause: fault}
 	}
 	p.mu.Unlock()
-	p.runner.abort()
+	p.runner.Abort()
 }
 
 // watch waits for the end of the process and clears away after it.
 func (p *Process) watch() {
-	<-p.runner.done()
+	<-p.runner.Done()
 	p.mu.Lock()
 	if !p.wanted {
 		crash, _ := p.cause.(*CrashError)
@@ -229,8 +229,8 @@ func (p *Process) watch() {
 // discard clears away a process that is gone or never answered.
 func (p *Process) discard() {
 	p.clear.Do(func() {
-		p.runner.abort()
-		<-p.runner.done()
+		p.runner.Abort()
+		<-p.runner.Done()
 		if p.client != nil {
 			p.client.Release()
 		}
@@ -257,7 +257,7 @@ func (p *Process) want(reason string) {
 // time and more than once.
 func (p *Process) Kill(reason string) {
 	p.want(reason)
-	p.runner.abort()
+	p.runner.Abort()
 	p.discard()
 }
 
@@ -269,7 +269,7 @@ func (p *Process) End() {
 	grace := time.NewTimer(endGrace)
 	defer grace.Stop()
 	select {
-	case <-p.runner.done():
+	case <-p.runner.Done():
 	case <-grace.C:
 	}
 	p.discard()
