@@ -57,13 +57,14 @@ func serveAll(dir string) (_ *strategies, err error) {
 		return nil
 	}
 	honest, e1 := serve.NewServer(sdk.Spec{Name: noiseName, Supports: sdk.Supports{ScaleFree: true}}, newNoise)
+	knife, e7 := serve.NewServer(sdk.Spec{Name: numberedName, Supports: sdk.Supports{ScaleFree: true}}, newNumbered)
 	edge, e2 := serve.NewServer(sdk.Spec{Name: plantedName}, newPlanted)
 	clock, e3 := serve.NewServer(sdk.Spec{Name: "clocked"}, newClocked)
 	sums, e4 := serve.NewServer(sdk.Spec{Name: "summer"}, newSummer)
 	counts, e5 := newCounting()
 	remembers, e6 := serve.NewServer(sdk.Spec{Name: "since"}, newSince)
 	if err := errors.Join(
-		add(noiseName, honest, e1), add(plantedName, edge, e2), add("clocked", clock, e3), add("summer", sums, e4),
+		add(noiseName, honest, e1), add(numberedName, knife, e7), add(plantedName, edge, e2), add("clocked", clock, e3), add("summer", sums, e4),
 		add("counter", counts, e5), add("since", remembers, e6),
 	); err != nil {
 		return nil, err

@@ -54,7 +54,7 @@ func trueSharpe(seed uint64, drift, cost float64) float64 {
 			growth *= 1 + r
 		}
 		sum, squares = sum+growth-1, squares+float64((growth-1)*(growth-1))
-		wanted = isLoud && !rests(day)
+		wanted = isLoud && !rests(day, restEvery)
 	}
 	mean := sum / longDays
 	return mean / math.Sqrt((squares-float64(sum*mean))/(longDays-1)) * math.Sqrt(daysInYear)

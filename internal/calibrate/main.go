@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -34,13 +33,14 @@ func main() {
 	flag.IntVar(&o.Noise, "noise", 200, "cases of noise per setting, families of 1 and 10")
 	flag.IntVar(&o.Hundred, "hundred", 200, "cases of noise per setting, families of 100")
 	flag.IntVar(&o.Sample, "sample", 20, "cases of noise on BTC/USDT 1h")
+	flag.IntVar(&o.Numbered, "numbered", 40, "cases of noise whose coins are numbers, best of 10")
 	flag.IntVar(&o.Planted, "planted", 200, "cases of each planted edge")
 	flag.IntVar(&o.Seeds, "seeds", 20, "cases of each cheat")
 	flag.IntVar(&o.replays, "replays", 0, "replays of random_entry and permuted_candles (default: those of falsify-profile/1)")
 	flag.IntVar(&o.workers, "workers", runtime.NumCPU(), "cases side by side; changes nothing but the time")
 	flag.Uint64Var(&o.seed, "seed", 1, "root of all random numbers")
 	flag.StringVar(&o.out, "o", "", "file for the page (default: standard output)")
-	flag.StringVar(&o.save, "save", "", "file for the verdicts, from which -from makes the page again")
+	flag.StringVar(&o.save, "save", "", "file for the verdicts: a run that was ended goes on from it, and -from makes the page again")
 	flag.StringVar(&o.from, "from", "", "verdicts of an earlier run: nothing is played, and the sizes are those of that run")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -55,47 +55,69 @@ func main() {
 // memory is a file system that needs no syncing to be durable, where there is one.
 const memory = "/dev/shm"
 
-// calibration is what a run has found: the file of -save.
+// calibration is what a run has found.
 type calibration struct {
-	Sizes    sizes        `json:"sizes"`
-	Seed     uint64       `json:"seed"`
-	Replays  int          `json:"replays"`
-	Profile  string       `json:"profile"`
-	Settings []*setting   `json:"settings"`
-	Verdicts [][]*verdict `json:"verdicts"`
+	head
+	Settings []*setting
+	Verdicts [][]*verdict // by setting and case
 }
 
 // calibrate plays or reads a calibration, and writes what is wanted of it.
 func calibrate(ctx context.Context, o options) error {
-	c := &calibration{}
+	play := run
 	if o.from != "" {
-		text, err := os.ReadFile(o.from)
-		if err != nil {
-			return err
-		}
-		if err := json.Unmarshal(text, c); err != nil {
-			return fmt.Errorf("%s: %w", o.from, err)
-		}
-	} else {
-		var err error
-		if c, err = run(ctx, o); err != nil {
-			return err
-		}
+		play = again
 	}
-	if o.save != "" {
-		text, err := json.Marshal(c)
-		if err == nil {
-			err = os.WriteFile(o.save, text, 0o644)
-		}
-		if err != nil {
-			return err
-		}
+	c, err := play(ctx, o)
+	if err != nil {
+		return err
 	}
 	if o.out == "" {
 		fmt.Print(c.page())
 		return nil
 	}
 	return os.WriteFile(o.out, []byte(c.page()), 0o644)
+}
+
+// again is the calibration of -from.
+func again(_ context.Context, o options) (*calibration, error) {
+	file, err := os.Open(o.from)
+	if err != nil {
+		return nil, err
+	}
+	h, known, _, err := readSaved(file)
+	if err = errors.Join(err, file.Close()); err != nil {
+		return nil, fmt.Errorf("%s: %w", o.from, err)
+	}
+	c := &calibration{head: h}
+	if c.Settings, err = drifting(h.Sizes, h.Seed); err != nil {
+		return nil, err
+	}
+	for _, s := range c.Settings {
+		list := []*verdict{}
+		for i := range s.Cases {
+			v := known[place{s.Name, i}]
+			if v == nil {
+				return nil, fmt.Errorf("%s: case %d of %q is missing: the run was ended, go on with it by -save %s", o.from, i, s.Name, o.from)
+			}
+			list = append(list, v)
+		}
+		c.Verdicts = append(c.Verdicts, list)
+	}
+	return c, nil
+}
+
+// drifting are the settings of some sizes, with the drifts of their edges.
+func drifting(n sizes, seed uint64) (_ []*setting, err error) {
+	list := settings(n)
+	for _, s := range list {
+		if s.Sharpe > 0 {
+			if s.Drift, err = driftFor(seed, s.Sharpe); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return list, nil
 }
 
 // run makes the calibration of the options.
@@ -119,16 +141,15 @@ func run(ctx context.Context, o options) (_ *calibration, err error) {
 	}
 	defer served.stop()
 	w.reattach = served.reattach
-	list := settings(o.sizes)
-	for _, s := range list {
-		if s.Sharpe > 0 {
-			if s.Drift, err = driftFor(o.seed, s.Sharpe); err != nil {
-				return nil, err
-			}
-		}
+	c := &calibration{head: head{Sizes: o.sizes, Seed: o.seed, Replays: w.profile.Replicas, Profile: w.profile.ID, Program: w.plugin.SHA256}}
+	if c.Settings, err = drifting(o.sizes, o.seed); err != nil {
+		return nil, err
 	}
-	c := &calibration{Sizes: o.sizes, Seed: o.seed, Replays: w.profile.Replicas, Profile: w.profile.ID, Settings: list}
-	c.Verdicts, err = w.all(ctx, list, o.workers)
+	if w.saved, err = openSaved(o.save, c.head); err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, w.saved.close()) }()
+	c.Verdicts, err = w.all(ctx, c.Settings, o.workers)
 	return c, err
 }
 
@@ -162,6 +183,18 @@ type task struct {
 	at, i   int
 }
 
+// finished is the verdict of a task, of this run or of one that this one goes on from.
+func (w *world) finished(ctx context.Context, t task, folder string) (*verdict, error) {
+	if v := w.saved.of(t.setting.Name, t.i); v != nil {
+		return v, nil
+	}
+	v, err := w.judge(ctx, t.setting, t.i, folder)
+	if err != nil {
+		return nil, err
+	}
+	return v, w.saved.add(t.setting.Name, t.i, v)
+}
+
 // all makes every case, side by side, and returns the verdicts by setting and case.
 func (w *world) all(ctx context.Context, list []*setting, workers int) ([][]*verdict, error) {
 	found := make([][]*verdict, len(list))
@@ -183,7 +216,7 @@ func (w *world) all(ctx context.Context, list []*setting, workers int) ([][]*ver
 		wg.Go(func() {
 			for n := range next {
 				t := tasks[n]
-				v, err := w.judge(work, t.setting, t.i, fmt.Sprint(n))
+				v, err := w.finished(work, t, fmt.Sprint(n))
 				if found[t.at][t.i], errs[n] = v, err; err != nil {
 					errs[n] = fmt.Errorf("%s, case %d: %w", t.setting.Name, t.i, err)
 					cancel()
@@ -214,6 +247,8 @@ func caseNumber(s *setting, i int) uint64 {
 	switch {
 	case s.Sample:
 		kind = 1
+	case s.Strategy == numberedName:
+		kind = 6
 	case s.Strategy == plantedName:
 		kind = 2 + uint64(s.Sharpe)
 	case s.isCheat():

@@ -47,7 +47,7 @@ func TestEachCaseHasAMarketOfItsOwn(t *testing.T) {
 		t.Error("markets do not go by seed and number")
 	}
 	seen := map[uint64]string{}
-	for _, s := range settings(sizes{Noise: 200, Hundred: 200, Sample: 20, Planted: 200, Seeds: 20}) {
+	for _, s := range settings(fullSize()) {
 		if s.isNoise() && !s.Free && !s.Sample {
 			continue // on purpose those without costs
 		}
@@ -107,7 +107,7 @@ func TestNoiseHoldsHalfOfTheTime(t *testing.T) {
 	stream := random.New(1, random.Calibrate, 0)
 	from := int64(stream.IntN(20000))
 	for day := from; day < from+7; day++ {
-		if rests(day) {
+		if rests(day, restEvery) {
 			rests7++
 		}
 	}

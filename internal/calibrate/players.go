@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
 
@@ -10,8 +11,9 @@ import (
 
 // The names of the strategies.
 const (
-	noiseName   = "noise"
-	plantedName = "planted"
+	noiseName    = "noise"
+	numberedName = "numbered"
+	plantedName  = "planted"
 )
 
 // A coin of noise lasts so many candles, and the coins repeat after 364 days: moved by
@@ -37,9 +39,24 @@ type noise struct {
 }
 
 func newNoise(p noiseParams) (sdk.Strategy, error) {
+	return noise{coinOf(p.Coin), market.MustTimeframe(p.Timeframe).Duration().Milliseconds()}, nil
+}
+
+func coinOf(name string) uint64 {
 	h := fnv.New64a()
-	_, _ = h.Write([]byte(p.Coin)) // never fails
-	return noise{h.Sum64(), market.MustTimeframe(p.Timeframe).Duration().Milliseconds()}, nil
+	_, _ = h.Write([]byte(name)) // never fails
+	return h.Sum64()
+}
+
+// numberedParams are those of noise whose coins lie side by side, as the values of a number
+// do that says nothing: what is best among them is a knife edge.
+type numberedParams struct {
+	Market string `param:"market" default:"0" doc:"Which market the coins are for"`
+	Coin   int    `param:"coin" default:"500" min:"0" max:"1000" doc:"Which of the coins is thrown"`
+}
+
+func newNumbered(p numberedParams) (sdk.Strategy, error) {
+	return noise{coinOf(fmt.Sprintf("%s/%d", p.Market, p.Coin)), dayMs}, nil
 }
 
 func (n noise) OnCandle(v sdk.View) ([]sdk.Intent, error) { return hold(v, n.heads(v.Time())) }
@@ -54,16 +71,25 @@ const dayMs = 86_400_000
 // planted holds while volume is loud: the days that follow drift up, as long as the
 // regime does not turn. On one day of the week it is out, whatever the volume: regimes last
 // twenty days, and one holding for each would be too few trades for most of the battery.
-type planted struct{}
+type planted struct{ every int64 }
 
-func newPlanted(struct{}) (sdk.Strategy, error) { return planted{}, nil }
+// restEvery is the default of plantedParams.Rest, of which the true Sharpe ratio is.
+const restEvery = 7
 
-func (planted) OnCandle(v sdk.View) ([]sdk.Intent, error) {
-	return hold(v, v.Candle().Volume > (loud+quiet)/2 && !rests(int64(v.Time())/dayMs))
+// plantedParams has a number with honest neighbours: two days more or less are a little
+// more or less time in the market.
+type plantedParams struct {
+	Rest int `param:"rest" default:"7" min:"5" max:"9" doc:"Out of the market on one of so many days"`
+}
+
+func newPlanted(p plantedParams) (sdk.Strategy, error) { return planted{int64(p.Rest)}, nil }
+
+func (p planted) OnCandle(v sdk.View) ([]sdk.Intent, error) {
+	return hold(v, v.Candle().Volume > (loud+quiet)/2 && !rests(int64(v.Time())/dayMs, p.every))
 }
 
 // rests says whether planted is out after a day, counted from 1970.
-func rests(day int64) bool { return day%7 == 0 }
+func rests(day, every int64) bool { return day%every == 0 }
 
 // hold brings the account to where it is wanted.
 func hold(v sdk.View, wanted bool) ([]sdk.Intent, error) {

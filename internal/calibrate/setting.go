@@ -27,10 +27,17 @@ type setting struct {
 
 // The kinds of settings.
 func (s *setting) isNoise() bool { return s.Strategy == noiseName }
-func (s *setting) isCheat() bool { return s.Strategy != noiseName && s.Strategy != plantedName }
+func (s *setting) isCheat() bool {
+	return s.Strategy != noiseName && s.Strategy != numberedName && s.Strategy != plantedName
+}
 
 // sizes are how many cases are asked for.
-type sizes struct{ Noise, Hundred, Sample, Planted, Seeds int }
+type sizes struct{ Noise, Hundred, Sample, Numbered, Planted, Seeds int }
+
+// fullSize is that of section 9 of lab-stats/1, with the numbered coins that it does not ask for.
+func fullSize() sizes {
+	return sizes{Noise: 200, Hundred: 200, Sample: 20, Numbered: 40, Planted: 200, Seeds: 20}
+}
 
 // plannedFamilies are the trials that noise is the best of.
 func plannedFamilies() []int { return []int{1, 10, 100} }
@@ -57,6 +64,7 @@ func settings(n sizes) []*setting {
 		}
 	}
 	add(setting{Name: "noise, BTC/USDT 1h, default costs", Strategy: noiseName, Trials: 1, Sample: true, Cases: n.Sample})
+	add(setting{Name: "noise of numbered coins, best of 10, zero costs", Strategy: numberedName, Trials: 10, Free: true, Cases: n.Numbered})
 	for _, ratio := range []float64{1, 2, 3} {
 		add(setting{Name: fmt.Sprintf("planted, true Sharpe ratio %g, with 9 noise trials", ratio), Strategy: plantedName, Trials: 10, Sharpe: ratio, Cases: n.Planted})
 	}

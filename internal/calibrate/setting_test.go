@@ -12,11 +12,13 @@ import (
 
 func TestTheFullSizeIsThatOfThePage(t *testing.T) {
 	var noise, edges, cheats []int
-	sample := 0
-	for _, s := range settings(sizes{Noise: 200, Hundred: 200, Sample: 20, Planted: 200, Seeds: 20}) {
+	sample, numbered := 0, 0
+	for _, s := range settings(fullSize()) {
 		switch {
 		case s.Sample:
 			sample += s.Cases
+		case s.Strategy == numberedName:
+			numbered += s.Cases
 		case s.isCheat():
 			cheats = append(cheats, s.Cases)
 		case s.isNoise():
@@ -31,8 +33,8 @@ func TestTheFullSizeIsThatOfThePage(t *testing.T) {
 			}
 		}
 	}
-	if !slices.Equal(noise, []int{1, 10, 100, 1, 10, 100}) || !slices.Equal(edges, []int{1, 2, 3}) || !slices.Equal(cheats, []int{20, 20, 20, 20}) || sample != 20 {
-		t.Errorf("noise %v, edges %v, cheats %v, sample %d", noise, edges, cheats, sample)
+	if !slices.Equal(noise, []int{1, 10, 100, 1, 10, 100}) || !slices.Equal(edges, []int{1, 2, 3}) || !slices.Equal(cheats, []int{20, 20, 20, 20}) || sample != 20 || numbered != 40 {
+		t.Errorf("noise %v, edges %v, cheats %v, sample %d, numbered %d", noise, edges, cheats, sample, numbered)
 	}
 	if left := settings(sizes{Seeds: 1}); len(left) != 4 {
 		t.Errorf("%d settings have cases", len(left))

@@ -30,6 +30,7 @@ type world struct {
 	plugin   project.Built
 	seed     uint64
 	profile  profile.Profile
+	saved    *saved
 }
 
 // The money and the names of the calibrated market. So little cash against the volume
@@ -38,7 +39,10 @@ const (
 	cash     = "100"
 	exchange = "calibration"
 	symbol   = market.Symbol("SIM/USDT")
-	noCosts  = `{"fee_maker":0,"fee_taker":0,"slippage_bps":0}`
+	// The coins of a family of numbered noise, too far apart to be neighbours.
+	numberedFirst, numberedApart = 50, 100
+
+	noCosts = `{"fee_maker":0,"fee_taker":0,"slippage_bps":0}`
 )
 
 // judge makes case i of a setting in a folder of its own.
@@ -93,12 +97,13 @@ func (w *world) open(ctx context.Context, s *setting, dir string, index uint64) 
 // search tries what the setting wants and returns the run that is to be judged.
 func (w *world) search(ctx context.Context, h *evaluate.Host, s *setting, i int) (string, error) {
 	first := 0 // the first coin of noise; an edge is a trial of its own
-	if !s.isNoise() {
-		first = 1
+	rivals := s.Strategy
+	if !s.isNoise() && s.Strategy != numberedName {
+		first, rivals = 1, noiseName
 	}
 	best, ratio := 0, -1e9
 	for k := first; k < s.Trials && s.Trials > 1; k++ {
-		q := w.question(s, noiseName, i, k)
+		q := w.question(s, rivals, i, k)
 		q.Kind = artifact.KindTrial
 		a, err := answer(ctx, h, q, true)
 		if err != nil {
@@ -145,6 +150,9 @@ func (w *world) question(s *setting, name string, i, k int) evaluate.Question {
 	}
 	if name == noiseName {
 		q.Params = fmt.Appendf(nil, `{"coin":"%d/%d","timeframe":%q}`, i, k, q.Timeframe)
+	}
+	if name == numberedName {
+		q.Params = fmt.Appendf(nil, `{"market":"%d","coin":%d}`, i, numberedFirst+k*numberedApart)
 	}
 	return q
 }
