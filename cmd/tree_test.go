@@ -90,6 +90,7 @@ var allowed = []struct {
 	{"lab/columnar", []string{"host/candle/importer"}},
 	{"api/ui", []string{"api/docs=", "api/web"}},
 	{"api/ui/tool", nil},
+	{"internal/soak", nil},
 	{"internal", []string{"host", "plugin-sdk", "internal", "api", "lab", "governance"}},
 	{"cmd", []string{"api", "lab", "governance", "host", "plugin-sdk", "cmd", "internal"}},
 }
