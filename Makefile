@@ -18,7 +18,7 @@ OASDIFF     := github.com/oasdiff/oasdiff@v1.32.1
 # The race detector needs a C compiler; without one the tests run all the same.
 RACE := $(shell command -v gcc >/dev/null 2>&1 && echo -race)
 
-.PHONY: help build run test check fmt vet staticcheck proto ui screenshots generated contract tests fuzz bench bench-api calibrate soak clean
+.PHONY: help build run demo-live test check fmt vet staticcheck proto ui screenshots generated contract tests fuzz bench bench-api calibrate soak clean
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -63,6 +63,9 @@ ui: ## bundle the dashboard into api/ui/dist (its API types too where npm ci was
 	else echo "api/ui/src/gen/api.ts is left as it is: run npm ci in api/ui to regenerate it"; fi
 	$(GO) -C $(UITOOL) run .
 
+demo-live: build ## a live run on the test venue whose host is killed: what the connector does then, and what the next start knows
+	$(GO) run ./internal/demolive
+
 screenshots: build ## the dashboard in each state, both themes, two widths: images in OUT (default api/ui/e2e/screenshots)
 	ASSAY_SCREENSHOTS='$(abspath $(or $(OUT),api/ui/e2e/screenshots))' ASSAY_E2E=required $(GO) test -count=1 -timeout 30m -run Screenshots ./api/ui/e2e
 
@@ -72,8 +75,8 @@ generated:
 tests: build
 	@scripts/tests.sh '$(GO)' '$(GOTESTSUM)' '$(RACE)'
 
-fuzz: ## every fuzz target, FUZZTIME each (default 10m)
-	@scripts/fuzz.sh $(or $(FUZZTIME),10m)
+fuzz: ## every fuzz target, FUZZTIME each (default 5s; 100000000x is so many executions), FUZZ: those whose path or name match
+	@scripts/fuzz.sh '$(or $(FUZZTIME),5s)' '$(FUZZ)'
 
 bench: build ## speed: in-process loop, co-simulation, lockstep, store, import
 	$(GO) run ./internal/bench
@@ -88,8 +91,8 @@ calibrate: ## false-positive and detection rates of lab falsify, into docs/calib
 bench-governance: ## speed: ingests, known posts and reads of the control plane, its start and rebuild
 	$(GO) run ./internal/benchgovernance $(BENCHFLAGS)
 
-soak: ## longer proofs, MINUTES of them (default 10)
-	ASSAY_SOAK=$(or $(MINUTES),10) $(GO) test -count=1 -v -timeout 120m -p 1 -run Soak ./cmd ./api/ui/e2e ./governance/control ./governance/store ./host/live/journal ./host/exchange/binance
+soak: ## the long form of every proof, MINUTES of what goes on for a time (default 10); the figures go into OUT (soak.json)
+	@scripts/soak.sh '$(GO)' '$(or $(MINUTES),10)' '$(COMMIT)' '$(or $(OUT),soak.json)'
 
 clean: ## remove bin/
 	rm -rf bin

@@ -100,9 +100,18 @@ func (l *lockedBuffer) String() string {
 // serve starts the service on a free port and waits until it listens.
 func serve(t testing.TB, state string, args ...string) *service {
 	t.Helper()
+	return serveWith(t, state, filepath.Join(bin(t), "assay"), nil, args...)
+}
+
+// serveWith starts a program of the service; prepare may change the command before.
+func serveWith(t testing.TB, state, program string, prepare func(*exec.Cmd), args ...string) *service {
+	t.Helper()
 	s := &service{t: t, stderr: &lockedBuffer{}, exited: make(chan struct{})}
 	args = append([]string{"--port", "0", "--state-dir", state}, args...)
-	s.cmd = exec.Command(filepath.Join(bin(t), "assay"), args...)
+	s.cmd = exec.Command(program, args...)
+	if prepare != nil {
+		prepare(s.cmd)
+	}
 	s.cmd.Stderr = s.stderr
 	out, err := s.cmd.StdoutPipe()
 	if err != nil {

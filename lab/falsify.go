@@ -100,6 +100,7 @@ func (a *app) falsify(ctx context.Context, slug string, o falsifyOptions) (cli.O
 		}
 		bar := a.Progress("falsify "+base.RunID).Count("replays", 0)
 		defer bar.End()
+		defer a.Employ(o.workers, base.Candles())()
 		result, err = falsify.Run(ctx, h, base, falsify.Options{
 			Profile: p, Force: o.force,
 			Progress: func(done, planned int64, failed int) { bar.Show(cli.State{Done: done, Total: planned, Failed: failed}) },
@@ -114,7 +115,7 @@ func (a *app) falsify(ctx context.Context, slug string, o falsifyOptions) (cli.O
 	if err != nil {
 		return cli.Outcome{}, err
 	}
-	out := cli.Outcome{Result: falsifyResult(result, test), Print: func(w io.Writer) { printFalsified(w, result, test) }, Warnings: runWarnings(result.Answer)}
+	out := cli.Outcome{Result: falsifyResult(result, test), Print: func(w io.Writer) { printFalsified(w, result, test) }, Warnings: falsifyWarnings(result)}
 	return out, falsifyVerdict(result, test)
 }
 
@@ -233,6 +234,17 @@ func falsifyResult(r *falsify.Result, test *artifact.LockedMetrics) falsifyAnswe
 		RunID: r.RunID, RequestHash: r.RequestHash, ResultHash: r.Report.ResultHash, Reused: r.Reused, Summary: r.Summary,
 		FailureCapsule: r.Report.FailureCapsule, Test: test, Path: "runs/" + r.RunID,
 	}
+}
+
+// falsifyWarnings are those of the report, and one of runs that the count of trials does
+// not see.
+func falsifyWarnings(r *falsify.Result) []cli.Warning {
+	list := runWarnings(r.Answer)
+	if r.Again > 0 {
+		list = append(list, cli.Warning{Code: "SAME_TRIAL_AGAIN", Message: fmt.Sprintf(
+			"other runs of the base's parameters that differ only in their seed or splits: %d. They are one trial in the ledger, so choosing among them is not paid for", r.Again)})
+	}
+	return list
 }
 
 // falsifyVerdict is the error of a run that was refuted, or about which nothing can be

@@ -285,6 +285,7 @@ func (a *app) familyRun(ctx context.Context, slug string, o familyOptions) (cli.
 func (a *app) search(ctx context.Context, s *family.Search, o familyOptions, done, total *int) (*family.Outcome, *evaluate.Answer, error) {
 	bar := a.Progress("family "+s.ID).Count("trials", 0)
 	defer bar.End()
+	defer a.Employ(o.workers, s.Candles())()
 	begun := false
 	searched, err := s.Run(ctx, family.Options{
 		Workers: o.workers,

@@ -200,6 +200,59 @@ func TestInvalidParam(t *testing.T) {
 	}
 }
 
+func TestParameterNames(t *testing.T) {
+	type longest struct {
+		A int `param:"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"`
+	}
+	for name, err := range map[string]error{
+		"a": errorOf[struct {
+			A int `param:"a"`
+		}](),
+		"a_9": errorOf[struct {
+			A int `param:"a_9"`
+		}](),
+		"a__": errorOf[struct {
+			A int `param:"a__"`
+		}](),
+		"63": errorOf[longest](),
+	} {
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	type tooLong struct {
+		A int `param:"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"`
+	}
+	for name, err := range map[string]error{
+		"": errorOf[struct {
+			A int `param:""`
+		}](),
+		"9a": errorOf[struct {
+			A int `param:"9a"`
+		}](),
+		"_a": errorOf[struct {
+			A int `param:"_a"`
+		}](),
+		"aB": errorOf[struct {
+			A int `param:"aB"`
+		}](),
+		"a-b": errorOf[struct {
+			A int `param:"a-b"`
+		}](),
+		"a b": errorOf[struct {
+			A int `param:"a b"`
+		}](),
+		"a\u00e4": errorOf[struct {
+			A int `param:"aä"`
+		}](),
+		"64": errorOf[tooLong](),
+	} {
+		if err == nil {
+			t.Errorf("%s is taken", name)
+		}
+	}
+}
+
 func TestBadTags(t *testing.T) {
 	type embedded struct{ *common }
 	cases := map[string]error{

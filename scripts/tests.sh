@@ -10,20 +10,22 @@ go=$1 sum=$2 race=${3:-}
 
 processes=(./cmd ./lab ./lab/candidate ./lab/check ./lab/evaluate ./internal/calibrate)
 left_out=$(printf '%s\n' "${processes[@]#.}" /api/ui/e2e | sed 's#^#/assay#; s#$#$#')
-browser_log=$(mktemp)
-trap 'rm -f "$browser_log"' EXIT
+browser_log=$(mktemp) figures=$(mktemp)
+trap 'rm -f "$browser_log" "$figures"' EXIT
+export ASSAY_FIGURES=$figures
 
 # Each part's own summary, and the failure of any of them at the end of the part.
 run() { "$go" run "$sum" --format pkgname -- -count=1 "$@"; }
 
-# In full here, in part with the detector below.
-"$go" test -count=1 -run TestModesAgree ./host/backtest
-"$go" test -count=1 -run 'TestHistories|TestTampering|TestKill' ./governance/store ./governance/control
-"$go" -C api/ui/tool test -count=1 -shuffle=on ./...
-
 run -timeout 15m -skip TestBudget ./api/ui/e2e >"$browser_log" 2>&1 &
 browser=$!
 status=0
+
+# In full here, in part with the detector below.
+run -timeout 15m -run 'TestModesAgree|TestHistories|TestTampering|TestKill|TestPaperEqualsBacktest|TestMonthOfMinutes' \
+	./host/backtest ./governance/store ./governance/control ./host/live || status=$?
+"$go" -C api/ui/tool test -count=1 -shuffle=on ./... || status=$?
+
 run -shuffle=on -timeout 15m "${processes[@]}" || status=$?
 wait "$browser" || status=$?
 cat "$browser_log"
@@ -32,3 +34,6 @@ cat "$browser_log"
 run -timeout 5m -run TestBudget ./api/ui/e2e
 # shellcheck disable=SC2046
 run $race -shuffle=on -timeout 15m $("$go" list ./... | grep -v -f <(echo "$left_out"))
+# How often the proofs of live trading were really done: silent when it was often enough, so
+# that the summary of the tests is the last line.
+report=$("$go" run ./internal/soak/report -check 2>&1) || { echo "$report"; exit 1; }

@@ -32,11 +32,6 @@ const (
 	endpointVariable = "SERVICE_CONNECTOR_ENDPOINTS"
 )
 
-// certified are the connectors that may trade real money. None is yet: binance passes every
-// card of the conformance suite, but not every row of the fault matrix has been proved with the
-// whole service. Paper, its sandbox and endpoints on loopback need no certificate.
-func certified(string) bool { return false }
-
 func setConnectors(c *config, v string) error {
 	if v == "" {
 		self, err := os.Executable()
@@ -93,7 +88,7 @@ func (s *service) openConnectors(ctx context.Context, cfg config) ([]live.Connec
 	var list []live.Connector
 	unknown := maps.Clone(cfg.connectors.endpoints)
 	for _, c := range m.Connectors() {
-		entry := live.Connector{Description: c.Description, Certified: certified(c.ID), Endpoint: cfg.connectors.endpoints[c.ID]}
+		entry := live.Connector{Description: c.Description, Certified: exchange.Certified(c.Description), Endpoint: cfg.connectors.endpoints[c.ID]}
 		entry.LoopbackEndpoint = endpointOnLoopback(entry.Endpoint)
 		delete(unknown, c.ID)
 		if c.Fault != nil {

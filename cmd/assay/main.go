@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"github.com/assay-run/assay/host/catalog"
+	"github.com/assay-run/assay/host/exchange/wire/nodump"
 	"github.com/assay-run/assay/host/listen"
 )
 
@@ -27,6 +28,11 @@ const (
 
 func main() {
 	catalog.MaybeShim()
+	// Credentials of live runs pass through this memory.
+	if err := nodump.Set(); err != nil {
+		fmt.Fprintf(os.Stderr, "assay: %v\n", err)
+		os.Exit(exitFailed)
+	}
 	os.Exit(run(os.Args[1:], world{env: os.LookupEnv, out: os.Stdout, err: os.Stderr}))
 }
 

@@ -86,7 +86,9 @@ type service struct {
 	monitor *health.Monitor
 	hub     *stream.Hub
 	policy  *deploy.Policy // asked before real money is traded
-	closers []func() error // in the order of opening
+	// noJournal is why paper and live runs cannot start; nil: they can.
+	noJournal error
+	closers   []func() error // in the order of opening
 }
 
 // open opens the host and builds the API around it.
@@ -103,7 +105,7 @@ func open(ctx context.Context, cfg config, ln net.Listener, logger hclog.Logger)
 	}
 	s.closers = append(s.closers, candles.Close)
 	store := artifact.NewStore(filepath.Join(cfg.stateDir, "runs"))
-	runs, err := s.openRegistry(ctx, store)
+	runs, cut, err := s.openRegistry(ctx, store)
 	if err != nil {
 		return nil, err
 	}
@@ -122,61 +124,83 @@ func open(ctx context.Context, cfg config, ln net.Listener, logger hclog.Logger)
 		return nil, err
 	}
 	s.runner = runner.New(runner.Options{Recorder: &runner.Archive{Store: store, Registry: runs}, Logger: logger.Named("runner")})
-	book, err := s.openJournal(ctx, cfg)
-	if err != nil {
-		return nil, err
-	}
+	book := s.openJournal(ctx, cfg)
 	found, err := s.openConnectors(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
 	exchanges := &live.Exchanges{Store: candles, Connectors: found}
 	trading := live.NewLauncher(live.Options{
-		Catalog: strategies, Venues: exchanges, Journal: book, Policy: s.policy, Logger: logger, SpoolDir: launcher.SpoolDir(), Engine: launcher.Engine(),
+		Catalog: strategies, Venues: exchanges, Journal: book.Journal, NoJournal: s.noJournal, Policy: s.policy, Logger: logger, SpoolDir: launcher.SpoolDir(), Engine: launcher.Engine(),
 		Risk: cfg.trading.risk, OnStop: cfg.trading.onStop, LiveDir: filepath.Join(cfg.stateDir, "live"),
 	})
-	if err := s.restore(ctx, trading); err != nil {
+	s.closers = append(s.closers, trading.Close)
+	if err := s.restore(ctx, trading, book.Quarantined, runs, cut); err != nil {
 		return nil, err
 	}
 	return s, s.build(ctx, cfg, ln, parts{candles, strategies, runs, launcher, exchanges, trading})
 }
 
-// openRegistry opens the registry and settles runs that a crash cut short.
-func (s *service) openRegistry(ctx context.Context, store *artifact.Store) (*registry.Registry, error) {
+// openRegistry opens the registry and settles runs that a crash cut short, which it returns.
+func (s *service) openRegistry(ctx context.Context, store *artifact.Store) (*registry.Registry, []*artifact.Metadata, error) {
 	runs, err := registry.Open(ctx, store, s.logger.Named("registry"))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	s.closers = append(s.closers, runs.Close)
-	if _, err := runs.InterruptService(ctx); err != nil {
-		return nil, fmt.Errorf("registry: %w", err)
+	cut, err := runs.InterruptService(ctx)
+	if err != nil {
+		return nil, nil, fmt.Errorf("registry: %w", err)
 	}
-	return runs, nil
+	return runs, cut, nil
 }
 
-// openJournal opens the journal of paper and live runs. Damage is told and set aside.
-func (s *service) openJournal(ctx context.Context, cfg config) (*journal.Journal, error) {
+// openJournal opens the journal of paper and live runs. Damage is told and set aside; where it cannot be opened
+// at all (the disk is full, rights are missing) the service runs without such runs.
+func (s *service) openJournal(ctx context.Context, cfg config) *journal.Opened {
 	book, err := journal.Open(ctx, filepath.Join(cfg.stateDir, "live"), journal.Options{})
 	if err != nil {
-		return nil, fmt.Errorf("journal: %w", err)
+		s.noJournal = err
+		s.logger.Error("paper and live runs cannot start: their journal cannot be opened", "error", err)
+		return &journal.Opened{}
 	}
 	s.closers = append(s.closers, book.Close)
 	if q := book.Quarantined; q != nil {
 		s.logger.Error("the journal was damaged and set aside; a new one was begun", "file", q.Path, "reason", q.Reason, "runs", q.Runs)
 	}
-	return book.Journal, nil
+	return book
 }
 
-// restore shows a paper or live run that a crash cut short, until it is reset.
-func (s *service) restore(ctx context.Context, trading *live.Launcher) error {
+// journalTrouble is why there is no journal; "" where there is one.
+func (s *service) journalTrouble() string {
+	if s.noJournal == nil {
+		return ""
+	}
+	return s.noJournal.Error()
+}
+
+// restore shows a paper or live run that a crash cut short, until it is reset; also one whose journal was damaged.
+func (s *service) restore(ctx context.Context, trading *live.Launcher, q *journal.Quarantined, runs *registry.Registry, cut []*artifact.Metadata) error {
+	if q != nil {
+		for _, id := range q.Interrupted {
+			if row, err := runs.Get(ctx, id); err == nil {
+				if m, err := artifact.DecodeMetadata(row.Payload); err == nil {
+					cut = append(cut, m)
+				}
+			}
+		}
+		if err := trading.Quarantined(ctx, q, cut); err != nil {
+			s.logger.Error("the runs of the damaged journal are not known any more", "error", err)
+		}
+	}
 	rep, cleared, err := trading.Interrupted(ctx)
-	if err != nil {
-		return fmt.Errorf("journal: %w", err)
+	if err != nil { // no reason not to serve
+		s.logger.Error("it cannot be told whether a run was cut short", "error", err)
 	}
 	if rep == nil {
 		return nil
 	}
-	s.logger.Warn("a run was cut short by the end of the service", "run_id", rep.Snapshot.RunID, "mode", rep.Snapshot.Mode, "phase", rep.Snapshot.Failure.Phase)
+	s.logger.Warn("a run was cut short by the end of the service", "run_id", rep.Snapshot.RunID, "mode", rep.Snapshot.Mode, "code", rep.Snapshot.Failure.Code, "phase", rep.Snapshot.Failure.Phase)
 	return s.runner.Restore(*rep, cleared)
 }
 
@@ -223,7 +247,7 @@ func (s *service) build(ctx context.Context, cfg config, ln net.Listener, p part
 	started := time.Now()
 	var edge *api.Edge
 	s.monitor = health.NewMonitor(ctx, health.Options{
-		Status: s.runner.Status, Counters: s.runner.Counters, Plugins: p.strategies.Counts, Registry: p.runs.SchemaVersion,
+		Status: s.runner.Status, Counters: s.runner.Counters, Plugins: p.strategies.Counts, Registry: p.runs.SchemaVersion, Journal: s.journalTrouble,
 		FreeBytes: func() (int64, error) { return health.FreeBytes(cfg.stateDir) },
 		Requests:  func() int64 { return edge.Requests() }, Now: time.Now,
 		Stream:     func() (int, int64) { return s.hub.Counters() },

@@ -85,11 +85,12 @@ func (x *Execution) WarmupShort() int { return x.layout.short }
 // WindowStep is how many candles of warm-up lie before the window: its first step.
 func (x *Execution) WindowStep() int64 { return x.layout.window }
 
-// WriteDecisions implements runner.Described.
+// WriteDecisions implements runner.Described. Whoever asks for the status does not wait for the disk.
 func (x *Execution) WriteDecisions(w io.Writer) error {
 	x.gate.Lock()
-	defer x.gate.Unlock()
-	return x.rec.Lines().WriteLines(w)
+	write := x.rec.Lines().Settled()
+	x.gate.Unlock()
+	return write(w)
 }
 
 // Close releases data and files. The results stay.

@@ -15,6 +15,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/assay-run/assay/host/catalog/sandbox"
+	_ "github.com/assay-run/assay/host/catalog/sandbox/early" // the shim needs nothing of the host
 )
 
 // The default limits of time.

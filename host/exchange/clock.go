@@ -30,3 +30,29 @@ func (c WallClock) Now() market.Time { return market.FromTime(time.Now().Add(tim
 
 // Wall is d itself.
 func (WallClock) Wall(d time.Duration) time.Duration { return d }
+
+// PacedClock is the clock of a venue whose time passes so many times as fast as ours, such as
+// an accelerated test venue.
+type PacedClock struct {
+	// Then is the venue's time at our Since.
+	Then  market.Time
+	Since time.Time
+	// Pace is above 0: seconds of the venue in one of ours.
+	Pace float64
+}
+
+// The bounds of a Pace.
+const (
+	LeastPace = 0.001
+	MostPace  = 1_000_000
+)
+
+// Now is the venue's time.
+func (c PacedClock) Now() market.Time {
+	return c.Then.Add(time.Duration(float64(time.Since(c.Since)) * c.Pace))
+}
+
+// Wall is d at the pace.
+func (c PacedClock) Wall(d time.Duration) time.Duration {
+	return time.Duration(float64(d) / c.Pace)
+}

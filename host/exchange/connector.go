@@ -110,6 +110,9 @@ type Opened struct {
 	AccountID string
 	// ClockOffset is the venue's clock minus ours.
 	ClockOffset time.Duration
+	// Clock is set where the time of the candles does not pass as ours does, which only a venue
+	// behind OpenRequest.Endpoint may say; ClockOffset is that of requests then.
+	Clock *PacedClock
 }
 
 // CandleQuery asks for history.

@@ -42,6 +42,9 @@ type diary struct {
 func (d *diary) Order(step int64, o *market.Order) {
 	d.Recorder.Order(step, o)
 	id := order.ClientID(d.x.runID, int64(o.ID))
+	if o.Status.Final() {
+		delete(d.watch.amounts, o.ID)
+	}
 	if o.ID > d.known {
 		d.known = o.ID
 		body, err := json.Marshal(map[string]any{
@@ -80,7 +83,7 @@ func stateOf(s market.OrderStatus) journal.State {
 // Fill implements sim.Recorder.
 func (d *diary) Fill(step int64, f *market.Fill) {
 	d.Recorder.Fill(step, f)
-	d.verdicts(d.watch.filled(f))
+	d.verdicts(0, d.watch.filled(f))
 	d.batch.Fills = append(d.batch.Fills, journal.Fill{
 		Symbol: f.Symbol, TradeID: strconv.FormatInt(int64(f.ID), 10), ClientOrderID: order.ClientID(d.x.runID, int64(f.OrderID)),
 		Side: f.Side, Quantity: f.Quantity, Price: f.Price, Fee: f.Fee, FeeAsset: f.Symbol.Quote(), Liquidity: f.Liquidity, At: f.Time,
@@ -104,66 +107,69 @@ func (d *diary) took(s *feed.Step, index int64) {
 func (d *diary) Decide(e *sim.Engine) ([]market.Intent, error) {
 	if value, err := e.FinalValue(); err == nil && e.Step() >= d.x.layout.window {
 		d.batch.Equity = append(d.batch.Equity, journal.Equity{At: e.Time(), Equity: value, Cash: e.CashExact()})
-		d.verdicts(d.watch.guard.OnStep(e.Time(), value))
+		d.verdicts(0, d.watch.guard.OnStep(e.Time(), value))
 	}
-	if err := d.commit(); err != nil {
-		return nil, err
-	}
-	intents, err := d.asks.Decide(e)
-	if err != nil || len(intents) == 0 {
-		return intents, err
-	}
-	intents = d.judge(e, intents)
-	texts := make([]intentText, len(intents))
-	for i := range intents {
-		texts[i] = toText(&intents[i])
-	}
-	d.batch.Entries = append(d.batch.Entries, journal.Entry{
-		Kind: logIntents, Data: map[string]any{"step": e.Step(), "intents": texts},
-	})
 	if err := d.commit(); err != nil {
 		return nil, err
 	}
 	if d.watch.guard.Killed() {
-		return nil, &engine.Fault{Code: engine.CodeRiskKill, Message: "The drawdown limit ended the run.", Data: map[string]any{}}
+		return nil, &engine.Fault{Code: engine.CodeRiskKill, Message: "The drawdown limit ended the run: " + d.watch.killed, Data: map[string]any{}}
 	}
+	d.showState()
+	intents, err := d.asks.Decide(e)
+	if err != nil || len(intents) == 0 {
+		return intents, err
+	}
+	texts := make([]intentText, len(intents))
+	for i := range intents {
+		texts[i] = toText(&intents[i])
+	}
+	// It is written with the orders that come of it, before the next candle is waited for.
+	d.batch.Entries = append(d.batch.Entries, journal.Entry{
+		Kind: logIntents, Data: map[string]any{"step": e.Step(), "intents": texts},
+	})
 	return intents, nil
 }
 
-// judge has the limits look at the orders of a step. In shadow all pass; enforced, those that
-// break a limit are refused.
-func (d *diary) judge(e *sim.Engine, intents []market.Intent) []market.Intent {
-	if e.Warmup() {
-		return intents
+// showState tells by the phase what enforced limits allow.
+func (d *diary) showState() {
+	phase := d.x.phase
+	if phase != engine.Trading && phase != engine.Reducing && phase != engine.Halted {
+		return
 	}
-	account, positions := d.watch.account(e), map[market.Symbol]decimal.Decimal{}
-	for _, s := range account.Symbols {
-		positions[s.Symbol] = s.Position
+	now := map[risk.State]string{risk.Active: engine.Trading, risk.Reducing: engine.Reducing, risk.Halted: engine.Halted}[d.watch.guard.State()]
+	if now != phase {
+		d.x.gate.Outside(func() { d.x.enter(now) })
 	}
-	kept := intents[:0:0]
-	for i := range intents {
-		o, ok := d.watch.order(e, &intents[i], positions)
-		if !ok {
-			kept = append(kept, intents[i])
-			continue
-		}
-		verdicts, allowed := d.watch.guard.Check(o, account)
-		d.verdicts(verdicts)
-		if allowed {
-			kept = append(kept, intents[i])
-		} else {
-			d.Recorder.Intent(e.Step(), &intents[i], string(verdicts[0].Code))
-		}
-	}
-	return kept
 }
 
-// verdicts writes breaches down and tells the first of each kind.
-func (d *diary) verdicts(list []risk.Verdict) {
+// judge has the limits look at an order that the simulator would accept; it is the simulator's Judge. In
+// shadow every order passes; enforced, one that breaks a limit is rejected by its code.
+func (d *diary) judge(o *market.Order, in *market.Intent) string {
+	ask, ok := d.watch.order(d.x.engine, o, in)
+	if !ok {
+		return ""
+	}
+	verdicts, allowed := d.watch.guard.Check(ask, d.watch.account(d.x.engine, o.ID))
+	d.verdicts(o.ID, verdicts)
+	if !allowed {
+		return string(verdicts[0].Code)
+	}
+	if ask.QuoteAmount.IsPos() {
+		d.watch.amounts[o.ID] = ask.QuoteAmount
+	}
+	return ""
+}
+
+// verdicts writes breaches down, of an order or (0) of the account, and tells the first of each kind.
+func (d *diary) verdicts(id market.OrderID, list []risk.Verdict) {
 	for _, v := range list {
 		d.batch.Entries = append(d.batch.Entries, journal.Entry{Kind: engine.LogRisk, Data: map[string]any{
-			"code": v.Code, "symbol": v.Symbol, "value": v.Value, "limit": v.Limit, "message": v.Message, "shadow": v.Shadow,
+			"code": v.Code, "symbol": v.Symbol, "value": v.Value, "limit": v.Limit, "message": v.Message, "shadow": v.Shadow, "order_id": id.String(), "step": d.x.engine.Step(),
 		}})
+		if v.Code == risk.Kill {
+			d.watch.killed = v.Message
+		}
 		if key := string(v.Code) + "\n" + string(v.Symbol); !d.watch.told[key] {
 			d.watch.told[key] = true
 			d.x.warnLocked(string(v.Code), v.Message)
@@ -175,15 +181,17 @@ func (d *diary) verdicts(list []risk.Verdict) {
 type shadow struct {
 	guard   *risk.Guard
 	symbols []risk.Symbol
-	orders  map[market.OrderID]bool // that filled
+	orders  map[market.OrderID]bool            // that filled
+	amounts map[market.OrderID]decimal.Decimal // what orders that are sized by cash may spend
 	told    map[string]bool
+	killed  string // why the drawdown ends the run
 }
 
 func (x *Execution) newShadow() (*shadow, error) {
 	guard, err := risk.NewGuard(risk.Setup{
 		Limits: x.bounds, Mode: x.riskMode(), Timeframe: x.plan.Timeframe, StartEquity: x.plan.Cash, Start: 0,
 	})
-	w := &shadow{guard: guard, orders: map[market.OrderID]bool{}, told: map[string]bool{}}
+	w := &shadow{guard: guard, orders: map[market.OrderID]bool{}, amounts: map[market.OrderID]decimal.Decimal{}, told: map[string]bool{}}
 	for _, s := range x.plan.Symbols {
 		w.symbols = append(w.symbols, risk.Symbol{Symbol: s})
 	}
@@ -208,8 +216,8 @@ func (w *shadow) filled(f *market.Fill) []risk.Verdict {
 	return w.guard.OnFill(f.Symbol, f.Time)
 }
 
-// account is how the books stand.
-func (w *shadow) account(e *sim.Engine) risk.Account {
+// account is how the books stand, without one order: a change of it is judged in its place.
+func (w *shadow) account(e *sim.Engine, but market.OrderID) risk.Account {
 	held, _ := e.Positions() // what cannot be valued ends the run elsewhere
 	open := e.OpenOrders()
 	for i := range w.symbols {
@@ -221,47 +229,41 @@ func (w *shadow) account(e *sim.Engine) risk.Account {
 			}
 		}
 		for _, o := range open {
-			if o.Symbol != s.Symbol || o.Side != market.Buy || o.ReduceOnly {
+			if o.Symbol != s.Symbol || o.Side != market.Buy || o.ReduceOnly || o.ID == but {
 				continue
 			}
 			price := o.LimitPrice.Max(o.StopPrice)
 			if price.IsZero() {
 				price = s.LastClose
 			}
-			s.Working = order.Plus(s.Working, order.Times(order.Minus(o.Quantity, o.FilledQuantity), price))
+			value := order.Times(order.Minus(o.Quantity, o.FilledQuantity), price)
+			s.Working = order.Plus(s.Working, value.Max(w.amounts[o.ID]))
 		}
 	}
 	return risk.Account{Now: e.Time(), Symbols: w.symbols}
 }
 
-// order is what an intent asks for; false when it is none that a limit is about.
-func (w *shadow) order(e *sim.Engine, in *market.Intent, held map[market.Symbol]decimal.Decimal) (risk.Order, bool) {
-	symbol := in.Symbol
-	if symbol == "" {
-		symbol = w.symbols[0].Symbol
-	}
-	o := risk.Order{Symbol: symbol, Side: in.Side}
-	if in.Action != market.Submit {
-		return o, false
-	}
+// order is what an order asks for; false when it is none that a limit is about: it closes what is not there.
+func (w *shadow) order(e *sim.Engine, o *market.Order, in *market.Intent) (risk.Order, bool) {
+	ask := risk.Order{Symbol: o.Symbol, Side: o.Side, Quantity: o.Quantity, LimitPrice: o.LimitPrice, StopPrice: o.StopPrice}
 	size, err := order.FromFloat(in.Size.Value)
-	if err != nil {
-		return o, false
+	switch {
+	case err != nil: // the simulator has refused it
+	case in.Size.Kind == market.SizeQuoteAmount:
+		ask.QuoteAmount = size
+	case in.Size.Kind == market.SizeCashFraction:
+		ask.QuoteAmount = order.Times(size, e.CashExact())
 	}
-	switch in.Size.Kind {
-	case market.SizeQuantity:
-		o.Quantity = size
-	case market.SizeQuoteAmount:
-		o.QuoteAmount = size
-	case market.SizeCashFraction:
-		o.QuoteAmount = order.Times(size, e.CashExact())
+	position := decimal.Zero
+	held, _ := e.Positions()
+	for _, p := range held {
+		if p.Symbol == o.Symbol {
+			position = p.Quantity
+		}
 	}
-	o.LimitPrice, _ = order.FromFloat(in.LimitPrice) // 0 where there is none
-	o.StopPrice, _ = order.FromFloat(in.StopPrice)
-	position := held[symbol]
-	o.Shrinks = in.ReduceOnly || (position.IsPos() && in.Side == market.Sell && o.Quantity.Cmp(position) <= 0) ||
-		(position.IsNeg() && in.Side == market.Buy && o.Quantity.IsPos() && o.Quantity.Cmp(position.Abs()) <= 0)
-	return o, true
+	ask.Shrinks = o.ReduceOnly || (position.IsPos() && o.Side == market.Sell && o.Quantity.IsPos() && o.Quantity.Cmp(position) <= 0) ||
+		(position.IsNeg() && o.Side == market.Buy && o.Quantity.IsPos() && o.Quantity.Cmp(position.Abs()) <= 0)
+	return ask, !o.ReduceOnly || !position.IsZero()
 }
 
 // commit writes what has gathered, outside the gate.

@@ -50,6 +50,7 @@ type Execution struct {
 	risk   map[string]any
 
 	journal *journal.Run // from Run on
+	ending  error        // what ended the run
 
 	// The rest is guarded by the gate.
 
@@ -91,11 +92,12 @@ func (x *Execution) take(m *strategypb.PluginMessage) error { return x.said.Take
 // Manifest implements runner.Described.
 func (x *Execution) Manifest() artifact.Manifest { return x.manifest }
 
-// WriteDecisions implements runner.Described.
+// WriteDecisions implements runner.Described. Whoever asks for the status does not wait for the disk.
 func (x *Execution) WriteDecisions(w io.Writer) error {
 	x.gate.Lock()
-	defer x.gate.Unlock()
-	return x.lines.WriteLines(w)
+	write := x.lines.Settled()
+	x.gate.Unlock()
+	return write(w)
 }
 
 // Link implements runner.Linked.
@@ -134,7 +136,11 @@ func (x *Execution) booksLocked() (play.Books, *play.Record) {
 		}
 	}
 	if x.engine == nil {
-		return unopened{x.plan.Cash}, play.NewRecord(play.RecordOptions{Symbols: x.plan.Symbols, Lines: x.lines, Free: true})
+		cash := x.plan.Cash
+		if x.req.Mode == runner.ModeLive {
+			cash = decimal.Zero // it is the account's, and not known yet
+		}
+		return unopened{cash}, play.NewRecord(play.RecordOptions{Symbols: x.plan.Symbols, Lines: x.lines, Free: true})
 	}
 	return x.engine, x.rec
 }

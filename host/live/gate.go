@@ -6,6 +6,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"sync"
 	"time"
 
 	"github.com/assay-run/assay/host/deploy"
@@ -117,7 +119,7 @@ func (x *Execution) limits() risk.Limits {
 }
 
 // errRevoked is the end of a run that its deployment ended.
-var errRevoked = errors.New("the deployment does not allow the run any more")
+var errRevoked = errors.New("the deployment policy stopped the run")
 
 // watchDeployment follows the entry that lets the run be, until ctx ends.
 func (x *Execution) watchDeployment(ctx context.Context, e *engine.Engine) {
@@ -125,35 +127,70 @@ func (x *Execution) watchDeployment(ctx context.Context, e *engine.Engine) {
 	if !ok || !x.realMoney() {
 		return
 	}
-	w := deploy.Watch{Policy: policy, Admission: x.admission, On: func(ev deploy.Event) {
-		switch ev.Act {
-		case deploy.Stop:
-			x.warn(string(ev.Code), ev.Message)
-			e.Stop(errRevoked)
-		case deploy.Reduce:
-			x.warn(string(ev.Code), ev.Message)
-			e.Restrict(string(ev.Code), ev.Message, true)
-		case deploy.Resume:
-			e.Restrict(string(ev.Code), ev.Message, false)
-		case deploy.Alarm:
-			x.warn(string(ev.Code), ev.Message)
-		}
-	}}
+	w := deploy.Watch{Policy: policy, Admission: x.admission, On: func(ev deploy.Event) { x.onDeployment(e, ev) }}
 	w.Run(ctx)
 }
 
-// killReportTime bounds how long the control plane is tried to be told of a risk kill.
-const killReportTime = 10 * time.Second
+// onDeployment does what a change of the deployment asks for.
+func (x *Execution) onDeployment(e *engine.Engine, ev deploy.Event) {
+	switch ev.Act {
+	case deploy.Stop:
+		x.warn(string(ev.Code), ev.Message)
+		e.Stop(fmt.Errorf("%w: %s", errRevoked, ev.Message))
+	case deploy.Reduce:
+		x.warn(string(ev.Code), ev.Message)
+		e.Restrict(string(ev.Code), ev.Message, true)
+	case deploy.Resume:
+		e.Restrict(string(ev.Code), ev.Message, false)
+	case deploy.Alarm:
+		x.warn(string(ev.Code), ev.Message)
+	}
+}
 
-// reportKill opens an incident where a limit ended a run of a deployment.
+// killReportTime is how long the control plane is tried to be told of a risk kill: as long as a statement
+// about it holds. Nobody waits for it but the end of the service, and that for killReportGrace.
+const (
+	killReportTime  = 24 * time.Hour
+	killReportGrace = 5 * time.Second
+)
+
+// reportKill opens an incident where a limit ended a run of a deployment, beside the end of the run.
 func (x *Execution) reportKill(reason string) {
-	policy, ok := x.opts.Policy.(*deploy.Policy)
+	policy, ok := x.opts.Policy.(interface {
+		RiskKill(ctx context.Context, a *deploy.Admission, runID, reason string) error
+	})
 	if !ok {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), killReportTime)
-	defer cancel()
-	if err := policy.RiskKill(ctx, &x.admission, x.runID, reason); err != nil {
-		x.log.Error("the control plane could not be told of the risk kill", "error", err)
-	}
+	admission, log := x.admission, x.log
+	x.opts.beside.run(func(ctx context.Context) {
+		ctx, cancel := context.WithTimeout(ctx, killReportTime)
+		defer cancel()
+		if err := policy.RiskKill(ctx, &admission, x.runID, reason); err != nil {
+			log.Error("the control plane was not told of the risk kill: open the incident by hand", "candidate_revision_id", admission.CandidateRevisionID, "error", err)
+		}
+	})
+}
+
+// beside is what goes on when a run has ended.
+type beside struct {
+	ctx context.Context
+	end context.CancelFunc
+	wg  sync.WaitGroup
+}
+
+func newBeside() *beside {
+	b := &beside{}
+	b.ctx, b.end = context.WithCancel(context.Background())
+	return b
+}
+
+func (b *beside) run(f func(context.Context)) { b.wg.Go(func() { f(b.ctx) }) }
+
+// close gives what goes on a moment, then ends it.
+func (b *beside) close(grace time.Duration) {
+	late := time.AfterFunc(grace, b.end)
+	b.wg.Wait()
+	late.Stop()
+	b.end()
 }

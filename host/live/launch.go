@@ -59,9 +59,10 @@ type Venues interface {
 type Options struct {
 	Catalog *catalog.Catalog
 	Venues  Venues
-	// Journal is where every run writes what it decides.
-	Journal *journal.Journal
-	Policy  Policy // nil: real money is traded ungated
+	// Journal is where every run writes what it decides. Without one nothing starts, for the reason in NoJournal.
+	Journal   *journal.Journal
+	NoJournal error
+	Policy    Policy // nil: real money is traded ungated
 	// Risk are the limits of the server, OnStop what a stop does to live orders and positions.
 	Risk     risk.Options
 	OnStop   engine.OnStop
@@ -72,6 +73,8 @@ type Options struct {
 	Engine  artifact.Engine
 	// StepLimit and ConnectLimit: the defaults if zero.
 	StepLimit, ConnectLimit time.Duration
+
+	beside *beside // of the launcher
 }
 
 // Launcher starts paper and live runs.
@@ -83,7 +86,15 @@ func NewLauncher(o Options) *Launcher {
 	if o.Logger == nil {
 		o.Logger = hclog.NewNullLogger()
 	}
+	o.beside = newBeside()
 	return &Launcher{o}
+}
+
+// Close ends what goes on beside runs that have ended: the report of a risk kill that the control plane has not
+// taken yet.
+func (l *Launcher) Close() error {
+	l.opts.beside.close(killReportGrace)
+	return nil
 }
 
 // Launch reads a request, launches the plugin and has it accept its parameters. The
@@ -127,6 +138,11 @@ func (l *Launcher) launch(ctx context.Context, runID string, req runner.StartReq
 	}
 	if err := x.admit(ctx); err != nil {
 		return nil, err
+	}
+	if l.opts.Journal == nil {
+		return nil, &play.RequestError{Code: "RUN_START_FAILED", Cause: l.opts.NoJournal,
+			Message: fmt.Sprintf("Paper and live runs need their journal, which could not be opened: %v. Mend that and start the service again.", l.opts.NoJournal),
+			Details: map[string]any{"reason": fmt.Sprint(l.opts.NoJournal), "log_tail": []string{}}}
 	}
 	if x.lines, err = decision.New(l.opts.SpoolDir, artifact.FullSplitID); err != nil {
 		return nil, &play.RequestError{Code: "RUN_START_FAILED", Message: fmt.Sprintf("No temporary file could be made: %v", err),

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -52,16 +53,37 @@ type desk struct {
 	backtests *backtest.Launcher
 	store     *candle.Store
 	journal   *journal.Journal
+	liars     *liars
 	runs      atomic.Int64
+}
+
+// deskOptions are what a host for tests is made of.
+type deskOptions struct {
+	candles  int      // of each of two synthetic series
+	names    []string // of plugins that the test binary plays
+	plugins  string   // a folder that has others; empty: one for names is made
+	reattach string   // what catalog.Options has
+	disk     bool     // the state is where temporary files are, not in memory
 }
 
 // newDesk opens a host over the named plugins, with two synthetic series.
 func newDesk(t testing.TB, candles int, names ...string) *desk {
+	return openDesk(t, deskOptions{candles: candles, names: names, disk: true})
+}
+
+func openDesk(t testing.TB, o deskOptions) *desk {
 	t.Helper()
-	plugins, state := t.TempDir(), t.TempDir()
-	playtest.Install(t, plugins, names...)
+	plugins, state, candles := o.plugins, t.TempDir(), o.candles
+	if plugins == "" {
+		plugins = t.TempDir()
+	}
+	limit := 2 * time.Second
+	if !o.disk { // long runs, many at once: how fast this machine is proves nothing
+		state, limit = memory(t), 30*time.Second
+	}
+	playtest.Install(t, plugins, o.names...)
 	log := hclog.New(&hclog.LoggerOptions{Output: io.Discard, Level: hclog.Info})
-	c, err := catalog.Open(t.Context(), catalog.Options{Dir: plugins, StateDir: state, Logger: log})
+	c, err := catalog.Open(t.Context(), catalog.Options{Dir: plugins, StateDir: state, Logger: log, Reattach: o.reattach})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,14 +114,17 @@ func newDesk(t testing.TB, candles int, names ...string) *desk {
 		}
 	})
 	engine := artifact.Engine{Name: "test"}
-	return &desk{t: t, store: store, journal: book.Journal,
+	venues := &liars{Venues: &Exchanges{Store: store}, faults: map[string]int{}}
+	d := &desk{t: t, store: store, journal: book.Journal, liars: venues,
 		launcher: NewLauncher(Options{
-			Catalog: c, Venues: &Exchanges{Store: store}, Journal: book.Journal, Logger: log, SpoolDir: state, Engine: engine, StepLimit: 2 * time.Second,
+			Catalog: c, Venues: venues, Journal: book.Journal, Logger: log, SpoolDir: state, Engine: engine, StepLimit: limit,
 		}),
 		backtests: backtest.NewLauncher(backtest.Options{
-			Catalog: c, Store: store, Logger: log, SpoolDir: state, Engine: engine, Mode: backtest.Lockstep,
+			Catalog: c, Store: store, Logger: log, SpoolDir: state, Engine: engine,
 		}),
 	}
+	venues.desk = d
+	return d
 }
 
 // request is a paper run on the stored exchange at full pace.
@@ -117,13 +142,41 @@ func request(strategy string, params any, config string, symbols ...string) runn
 	}
 }
 
+func (d *desk) start(req runner.StartRequest) (*Execution, error) {
+	e, err := d.launcher.Launch(context.Background(), fmt.Sprintf("svc_test%d", d.runs.Add(1)), req)
+	if err != nil {
+		return nil, err
+	}
+	return e.(*Execution), nil
+}
+
 func (d *desk) launch(req runner.StartRequest) *Execution {
 	d.t.Helper()
-	e, err := d.launcher.Launch(context.Background(), fmt.Sprintf("svc_test%d", d.runs.Add(1)), req)
+	x, err := d.start(req)
 	if err != nil {
 		d.t.Fatalf("launch %s: %v", req.StrategyName, err)
 	}
-	x := e.(*Execution)
 	d.t.Cleanup(func() { x.Close() })
 	return x
+}
+
+// memory is a temporary folder in memory where the system has such a place: what is written
+// there is not waited for.
+func memory(t testing.TB) string {
+	t.Helper()
+	const enough = 4 << 30
+	var fs syscall.Statfs_t
+	if err := syscall.Statfs("/dev/shm", &fs); err != nil || uint64(fs.Bavail)*uint64(fs.Bsize) < enough {
+		return t.TempDir()
+	}
+	dir, err := os.MkdirTemp("/dev/shm", "assay-test-")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
 }

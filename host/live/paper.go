@@ -8,6 +8,7 @@ import (
 	"github.com/govalues/decimal"
 
 	"github.com/assay-run/assay/host/exchange"
+	"github.com/assay-run/assay/host/live/engine"
 	"github.com/assay-run/assay/host/live/feed"
 	"github.com/assay-run/assay/host/live/journal"
 	"github.com/assay-run/assay/host/play"
@@ -49,6 +50,9 @@ func (x *Execution) steps(ctx context.Context, conn *exchange.Connection, market
 		if cause := context.Cause(ctx); cause != nil {
 			return x.stopPlugin(cause)
 		}
+		if fault, ok := errors.AsType[*engine.Fault](err); ok && fault.Code == engine.CodeRiskKill {
+			return errors.Join(err, x.endBooks())
+		}
 		return err
 	}
 	return x.plugin.Finish(x.opts.StepLimit)
@@ -86,11 +90,10 @@ func (x *Execution) prepare(warm []*feed.Step, markets []exchange.Market) error 
 		return err
 	}
 	x.diary = &diary{Recorder: x.rec, x: x, run: x.journal, watch: watch}
-	engine, err := sim.NewEngine(cfg, x.diary)
-	if err != nil {
+	cfg.Judge = x.diary.judge
+	if x.engine, err = sim.NewEngine(cfg, x.diary); err != nil {
 		return err
 	}
-	x.engine = engine
 	x.diary.batch.Entries = append(x.diary.batch.Entries, journal.Entry{
 		Kind: logLayout, Data: map[string]any{"window": x.layout.window, "warmup": x.layout.warmup},
 	})
@@ -118,7 +121,10 @@ func (a *arriving) Next(b *sim.Batch) (bool, error) {
 		return true, nil
 	}
 	var next *feed.Step
-	var err error
+	err := x.diary.commit() // the orders of the step before
+	if err != nil {
+		return false, err
+	}
 	begins := a.step >= x.layout.warmup && x.phase == phaseWarming
 	x.gate.Outside(func() {
 		if begins {

@@ -7,80 +7,62 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/assay-run/assay/host/play"
-	"github.com/assay-run/assay/host/result"
 	"github.com/assay-run/assay/host/runner"
 )
 
-// picture is everything about a run that must not depend on where its candles came from.
-func picture(t *testing.T, r *result.Results, x runner.Described) string {
-	t.Helper()
-	var lines bytes.Buffer
-	if err := x.WriteDecisions(&lines); err != nil {
-		t.Error(err)
+// TestPaperOfDerivedCandles: a stored exchange offers paper the timeframes that it offers
+// backtests, those that are put together from smaller candles too.
+func TestPaperOfDerivedCandles(t *testing.T) {
+	d := newDesk(t, 480, "randomly")
+	start := "2020-01-06T00:00:00Z"
+	req := request("randomly", map[string]any{"seed": 3}, fmt.Sprintf(`{"candles_per_second":200,"start":%q}`, start), one, two)
+	req.Timeframe = "4h"
+	x := d.launch(req)
+	if o := x.Run(context.Background()); o.Failure != nil || o.Stopped {
+		t.Fatalf("%+v %+v", o, o.Failure)
 	}
-	text, err := json.Marshal([]any{r.Metrics, r.Trades, r.Fills, r.Orders, r.Equity, r.FinalValue, r.DecisionHash, r.Window})
+	req.Mode, req.StartDate = runner.ModeBacktest, &start
+	b, err := d.backtests.Launch(context.Background(), "svc_back", req)
 	if err != nil {
-		t.Error(err)
+		t.Fatal(err)
 	}
-	return lines.String() + string(text)
-}
-
-// TestPaperEqualsBacktest plays the same candles as a backtest and as they come.
-func TestPaperEqualsBacktest(t *testing.T) {
-	d := newDesk(t, 400, "randomly")
-	executions := []string{
-		`{}`, `{"allow_short":true}`, `{"intrabar":"ohlc_color","allow_short":true,"close_at_end":true}`,
-		`{"profile":"compat:backtesting.py"}`, `{"profile":"compat:backtrader","quantity_step":1}`,
+	defer b.(io.Closer).Close()
+	if o := b.Run(context.Background()); o.Failure != nil {
+		t.Fatalf("%+v", o.Failure)
 	}
-	seeds := 20
-	if testing.Short() {
-		seeds = 5
+	got, err := picture(x.Results(), x)
+	want, err2 := picture(b.Results(), b.(runner.Described))
+	if err != nil || err2 != nil || got != want || len(x.Results().Fills) < 5 {
+		t.Errorf("%v %v %d fills\n%s", err, err2, len(x.Results().Fills), apart(got, want))
 	}
-	// They mostly wait for their candles, so they run side by side.
-	var fills atomic.Int64
-	var all sync.WaitGroup
-	for seed := 1; seed <= seeds; seed++ {
-		start := "2020-01-03T00:00:00Z"
-		symbols := []string{one}
-		if seed%3 == 0 {
-			symbols = []string{one, two}
+	// The other way there is nothing to make candles from.
+	for timeframe, symbol := range map[string]string{"30m": one, "90m": one, "4h": "NO/SUCH"} {
+		req := request("randomly", nil, `{}`, symbol)
+		req.Timeframe = timeframe
+		_, err := d.launcher.Launch(context.Background(), "svc_no", req)
+		var refusal *play.RequestError
+		if want := map[bool]string{true: "UNSUPPORTED_TIMEFRAME", false: "UNSUPPORTED_SYMBOL"}[symbol == one]; !errors.As(err, &refusal) || refusal.Code != want {
+			t.Errorf("%s %s: %v, want %s", symbol, timeframe, err, want)
 		}
-		req := request("randomly", map[string]any{"seed": seed}, fmt.Sprintf(`{"candles_per_second":200,"start":%q}`, start), symbols...)
-		req.Execution = json.RawMessage(executions[seed%len(executions)])
-		x := d.launch(req)
-		all.Go(func() {
-			if o := x.Run(context.Background()); o.Failure != nil || o.Stopped {
-				t.Errorf("seed %d: %+v %+v", seed, o, o.Failure)
-				return
-			}
-			req.Mode, req.StartDate = runner.ModeBacktest, &start
-			e, err := d.backtests.Launch(context.Background(), fmt.Sprint("svc_back", seed), req)
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			if o := e.Run(context.Background()); o.Failure != nil {
-				t.Errorf("seed %d: %+v", seed, o.Failure)
-			}
-			r := x.Results()
-			if got, want := picture(t, r, x), picture(t, e.Results(), e.(runner.Described)); got != want {
-				t.Errorf("seed %d: paper\n%.2000s\nbacktest\n%.2000s", seed, got, want)
-			}
-			fills.Add(int64(len(r.Fills)))
-			if err := e.(io.Closer).Close(); err != nil {
-				t.Error(err)
-			}
-		})
 	}
-	all.Wait()
-	if n := fills.Load(); n < int64(seeds)*5 {
-		t.Errorf("only %d fills in %d runs: the strategies do too little to prove anything", n, seeds)
+	// Nor does the simulated market replay what is not there.
+	for _, c := range []struct{ timeframe, symbol, source, code string }{
+		{"30m", one, stored, "UNSUPPORTED_TIMEFRAME"}, {"4h", "NO/SUCH", stored, "UNSUPPORTED_SYMBOL"}, {"4h", one, "nowhere", "VALIDATION_FAILED"}, {"4h", one, stored, ""},
+	} {
+		req := request("randomly", nil, fmt.Sprintf(`{"market":"replay","source":%q}`, c.source), c.symbol)
+		req.Exchange, req.Timeframe = "sim", c.timeframe
+		x, err := d.start(req)
+		if err == nil {
+			x.Close()
+		}
+		refusal, _ := errors.AsType[*play.RequestError](err)
+		if (err == nil) != (c.code == "") || err != nil && (refusal == nil || refusal.Code != c.code) {
+			t.Errorf("%+v: %v", c, err)
+		}
 	}
 }
 

@@ -1,18 +1,22 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/govalues/decimal"
 
+	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/host/live/engine"
 	"github.com/assay-run/assay/host/live/journal"
+	"github.com/assay-run/assay/host/live/order"
 	"github.com/assay-run/assay/host/metric"
 	"github.com/assay-run/assay/host/play"
 	"github.com/assay-run/assay/host/play/decision"
@@ -26,21 +30,24 @@ import (
 // is reset; nil when there is none. Cleared, called at the reset, writes its end. Older ones are ended
 // here: nobody can look at them any more.
 func (l *Launcher) Interrupted(ctx context.Context) (rep *runner.Report, cleared func() error, err error) {
+	if l.opts.Journal == nil {
+		return nil, nil, nil
+	}
 	runs, err := l.opts.Journal.Interrupted(ctx)
 	if err != nil || len(runs) == 0 {
 		return nil, nil, err
 	}
-	end := func(info journal.Info) error {
+	end := func(info journal.Info, code string) error {
 		run, err := l.opts.Journal.Resume(context.WithoutCancel(ctx), info.RunID)
 		if err != nil {
 			return err
 		}
-		text, _ := json.Marshal(map[string]string{"code": runner.CodeRunInterrupted}) // a map of strings has no error
+		text, _ := json.Marshal(map[string]string{"code": code}) // a map of strings has no error
 		return run.End(context.WithoutCancel(ctx), journal.End{Status: journal.Failed, StopReason: runner.StopError, Error: text, At: l.lastWord(context.WithoutCancel(ctx), info)})
 	}
 	for _, old := range runs[:len(runs)-1] {
-		if err := end(old); err != nil {
-			return nil, nil, err
+		if err := end(old, runner.CodeRunInterrupted); err != nil {
+			l.opts.Logger.Error("the end of an interrupted run cannot be written", "run_id", old.RunID, "error", err)
 		}
 	}
 	info := runs[len(runs)-1]
@@ -48,7 +55,75 @@ func (l *Launcher) Interrupted(ctx context.Context) (rep *runner.Report, cleared
 	if err != nil {
 		return nil, nil, err
 	}
-	return rep, func() error { return end(info) }, nil
+	return rep, func() error { return end(info, rep.Snapshot.Failure.Code) }, nil
+}
+
+// codeQuarantined is the failure of a run whose journal was damaged, logQuarantined what says so in the new one.
+const (
+	codeQuarantined = "JOURNAL_QUARANTINED"
+	logQuarantined  = "quarantined"
+)
+
+// Quarantined writes into the new journal of which interrupted runs the damaged one was, so that they are shown
+// until they are reset, through any restart. Rows are the registry's of runs that were cut short: what the
+// damaged journal does not tell any more is taken from there.
+func (l *Launcher) Quarantined(ctx context.Context, q *journal.Quarantined, rows []*artifact.Metadata) error {
+	left := slices.Clone(q.Left)
+	for _, m := range rows {
+		if slices.ContainsFunc(left, func(i journal.Info) bool { return i.RunID == m.RunID }) || m.Service == nil || m.Service.Mode == runner.ModeBacktest {
+			continue
+		}
+		info, err := infoOf(m)
+		if err != nil {
+			return err
+		}
+		left = append(left, info)
+	}
+	slices.SortFunc(left, func(a, b journal.Info) int { return cmp.Compare(a.RunID, b.RunID) })
+	for _, info := range left {
+		_, err := l.opts.Journal.Begin(ctx, info, journal.Entry{Kind: logQuarantined, Data: map[string]any{"file": filepath.Base(q.Path), "reason": q.Reason}})
+		if err != nil && !errors.Is(err, journal.ErrExists) {
+			return err
+		}
+	}
+	return nil
+}
+
+// infoOf is the row of a run as far as the registry knows it.
+func infoOf(m *artifact.Metadata) (info journal.Info, err error) {
+	req := runner.StartRequest{
+		Mode: m.Service.Mode, StrategyName: m.Slug, StrategyParams: m.Params, Symbols: m.Symbols, Timeframe: m.Timeframe, InitialCash: "0",
+		Exchange: m.Exchange, Execution: m.Execution,
+	}
+	info = journal.Info{
+		RunID: m.RunID, RunTag: order.Tag(m.RunID), Mode: req.Mode, Exchange: m.Exchange, StrategySHA256: m.Plugin.SHA256, StartedAt: m.Volatile.StartedAt,
+	}
+	for _, s := range m.Symbols {
+		info.Symbols = append(info.Symbols, market.Symbol(s))
+	}
+	if info.Timeframe, err = market.ParseTimeframe(m.Timeframe); err != nil {
+		return info, err
+	}
+	info.Request, err = json.Marshal(req)
+	return info, err
+}
+
+// quarantined says that the journal of a run was damaged: nothing is known of it but that it was.
+func (l *Launcher) quarantined(ctx context.Context, info journal.Info, f *result.Failure) bool {
+	e, ok, err := l.opts.Journal.LastLog(ctx, info.RunID, logQuarantined)
+	raw, is := e.Data.(json.RawMessage)
+	var body struct{ File, Reason string }
+	if err != nil || !ok || !is || json.Unmarshal(raw, &body) != nil {
+		return false
+	}
+	f.Code, f.Phase = codeQuarantined, ""
+	f.Message = "The journal of the run was damaged and set aside as " + body.File + ": what the run did, and which orders it left open, is not known here."
+	if info.Mode == journal.Live {
+		f.Message += " Look at its orders at " + info.Exchange + " before you trade again."
+		f.Data["lease"] = l.lease(info.RunID)
+	}
+	f.Data["file"], f.Data["reason"] = body.File, body.Reason
+	return true
 }
 
 // readBack is what the journal knows of a run.
@@ -60,7 +135,11 @@ func (l *Launcher) readBack(ctx context.Context, info journal.Info) (*runner.Rep
 	failure := &result.Failure{Code: runner.CodeRunInterrupted, Message: "The service ended without warning while the run was on.", Data: map[string]any{}}
 	s := &rep.Snapshot
 	s.RunID, s.Mode, s.Failure = info.RunID, info.Mode, failure
-	s.StartTime, s.EndTime = info.StartedAt.Time(), info.StartedAt.Time()
+	s.StartTime, s.EndTime, s.UpdatedAt = info.StartedAt.Time(), info.StartedAt.Time(), info.StartedAt.Time()
+	if l.quarantined(ctx, info, failure) {
+		rep.Results.Risk = shownLimits(info.Risk)
+		return rep, nil
+	}
 	failure.Phase = l.lastPhase(ctx, info.RunID)
 	open, err := l.opts.Journal.OpenOrders(ctx, info.RunID)
 	if err != nil {
@@ -144,8 +223,11 @@ func (l *Launcher) replay(ctx context.Context, info journal.Info, rep *runner.Re
 		Symbols: plan.Symbols, Timeframe: plan.Timeframe, InitialCash: plan.Cash, Options: plan.Execution,
 		WarmupSteps: recorded.layout.warmup, WindowStep: recorded.layout.window, PriceSteps: recorded.ticks,
 	}
-	engine, err := sim.NewEngine(cfg, rec)
-	if err != nil {
+	var engine *sim.Engine
+	cfg.Judge = func(o *market.Order, _ *market.Intent) string {
+		return recorded.denied[denial{o.ID.String(), engine.Step()}]
+	}
+	if engine, err = sim.NewEngine(cfg, rec); err != nil {
 		return err
 	}
 	// The end of the record is a stop in the middle, not the end of the data: nothing is closed there.
@@ -236,8 +318,15 @@ type recording struct {
 	ticks   []decimal.Decimal
 	steps   []sim.Batch
 	intents map[int64][]market.Intent
+	denied  map[denial]string // by which code limits refused an order, or the change of one
 	window  result.Window
 	feed    recordFeed
+}
+
+// denial is an order that was refused at a step.
+type denial struct {
+	order string
+	step  int64
 }
 
 type recordFeed struct{ left []sim.Batch }
@@ -255,7 +344,7 @@ func (f *recordFeed) Next(b *sim.Batch) (bool, error) {
 func (r *recording) Decide(e *sim.Engine) ([]market.Intent, error) { return r.intents[e.Step()], nil }
 
 func (l *Launcher) recorded(ctx context.Context, info journal.Info) (*recording, error) {
-	r := &recording{intents: map[int64][]market.Intent{}, ticks: make([]decimal.Decimal, len(info.Symbols))}
+	r := &recording{intents: map[int64][]market.Intent{}, denied: map[denial]string{}, ticks: make([]decimal.Decimal, len(info.Symbols))}
 	var markets []exchange.Market
 	if info.Markets != nil {
 		if err := json.Unmarshal(info.Markets, &markets); err != nil {
@@ -307,35 +396,51 @@ func (r *recording) add(i, symbols int, c journal.Candle) {
 
 func (l *Launcher) recordedLog(ctx context.Context, runID string, r *recording) error {
 	for page := (journal.Page{}); ; {
-		rows, err := l.opts.Journal.Log(ctx, runID, page, logLayout, logIntents)
+		rows, err := l.opts.Journal.Log(ctx, runID, page, logLayout, logIntents, engine.LogRisk)
 		if err != nil {
 			return err
 		}
 		for _, e := range rows.Items {
-			raw, _ := e.Data.(json.RawMessage)
-			var body struct {
-				Window  int64             `json:"window"`
-				Warmup  int64             `json:"warmup"`
-				Step    int64             `json:"step"`
-				Intents []json.RawMessage `json:"intents"`
-			}
-			if err := json.Unmarshal(raw, &body); err != nil {
+			if err := r.entry(e); err != nil {
 				return err
-			}
-			if e.Kind == logLayout {
-				r.layout = layout{window: body.Window, warmup: body.Warmup}
-				continue
-			}
-			for _, text := range body.Intents {
-				in, err := fromText(text)
-				if err != nil {
-					return err
-				}
-				r.intents[body.Step] = append(r.intents[body.Step], in)
 			}
 		}
 		if page.After = rows.Next; rows.Next == 0 {
 			return nil
 		}
 	}
+}
+
+// entry takes a line of the log.
+func (r *recording) entry(e journal.Entry) error {
+	raw, _ := e.Data.(json.RawMessage)
+	var body struct {
+		Window  int64             `json:"window"`
+		Warmup  int64             `json:"warmup"`
+		Step    int64             `json:"step"`
+		Intents []json.RawMessage `json:"intents"`
+		Code    string            `json:"code"`
+		Shadow  bool              `json:"shadow"`
+		OrderID string            `json:"order_id"`
+	}
+	if err := json.Unmarshal(raw, &body); err != nil {
+		return err
+	}
+	switch e.Kind {
+	case logLayout:
+		r.layout = layout{window: body.Window, warmup: body.Warmup}
+	case engine.LogRisk:
+		if at := (denial{body.OrderID, body.Step}); !body.Shadow && body.OrderID != "" && r.denied[at] == "" {
+			r.denied[at] = body.Code
+		}
+	default:
+		for _, text := range body.Intents {
+			in, err := fromText(text)
+			if err != nil {
+				return err
+			}
+			r.intents[body.Step] = append(r.intents[body.Step], in)
+		}
+	}
+	return nil
 }

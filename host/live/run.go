@@ -53,6 +53,7 @@ func (x *Execution) Run(ctx context.Context) runner.Outcome {
 	} else if err == nil {
 		err = x.trade(ctx)
 	}
+	x.ending = err
 	outcome := x.outcome(err)
 	x.plugin.Close("the run is over")
 	x.wipe()
@@ -90,6 +91,9 @@ func (x *Execution) writeEnd(o runner.Outcome) {
 	end := journal.End{Status: journal.Completed, StopReason: runner.StopFinished, At: market.FromTime(x.clock())}
 	if o.Stopped {
 		end.StopReason = runner.StopStopped
+	}
+	if o.Stopped && errors.Is(x.ending, runner.ErrShutdown) {
+		end.StopReason = runner.StopShutdown
 	}
 	if o.Failure != nil {
 		end.Status, end.StopReason = journal.Failed, runner.StopError
@@ -141,6 +145,9 @@ func (x *Execution) connect(ctx context.Context) (*exchange.Connection, error) {
 		var answer *exchange.Error
 		switch {
 		case err == nil:
+			if conn.Clock == nil && opened.Clock != nil {
+				conn.Clock = opened.Clock
+			}
 			x.gate.Lock()
 			x.link.Latency, x.link.Offset, x.link.Synthetic = time.Since(asked), opened.ClockOffset, conn.Clock != nil
 			x.gate.Unlock()
@@ -196,7 +203,11 @@ func (x *Execution) stopped(ctx context.Context, err error) error {
 	return context.Cause(ctx)
 }
 
+// isStop says that somebody wanted the end. A fault on the way to it is none.
 func isStop(err error) bool {
+	if _, fault := errors.AsType[*engine.Fault](err); fault {
+		return false
+	}
 	return errors.Is(err, runner.ErrStopRequested) || errors.Is(err, runner.ErrShutdown) || errors.Is(err, errRevoked)
 }
 
@@ -211,7 +222,7 @@ func (x *Execution) outcome(err error) runner.Outcome {
 		}
 		return o
 	case errors.Is(err, errRevoked):
-		return runner.Outcome{Message: strings.TrimSpace("The deployment of the strategy was ended. " + x.stopMessage())}
+		return runner.Outcome{Stopped: true, Withdrawn: true, Message: strings.TrimSpace("Stopped by the deployment policy: " + strings.TrimPrefix(err.Error(), errRevoked.Error()+": ") + " " + x.stopMessage())}
 	case isStop(err):
 		return runner.Outcome{Stopped: true, Message: x.stopMessage()}
 	}
@@ -275,20 +286,24 @@ func (x *Execution) lastStepLocked() market.Time {
 	return x.engine.Time()
 }
 
-// Stop asks the plugin to end; open orders are cancelled in the books.
+// stopPlugin cancels open orders in the books of a paper run and asks the plugin to end.
 func (x *Execution) stopPlugin(cause error) error {
 	x.enter(phaseStopping)
-	x.gate.Lock()
-	err := error(nil)
-	if x.engine != nil {
-		err = x.engine.Finish()
-	}
-	x.gate.Unlock()
-	if err != nil {
+	if err := x.endBooks(); err != nil {
 		return err
 	}
 	x.killed = x.plugin.Stop(cause.Error())
 	return cause
+}
+
+// endBooks cancels what is open in the books of a paper run, and writes that down.
+func (x *Execution) endBooks() error {
+	x.gate.Lock()
+	defer x.gate.Unlock()
+	if x.engine == nil {
+		return nil
+	}
+	return errors.Join(x.engine.Finish(), x.diary.commit())
 }
 
 // candleAlarm keeps what the user should know about the candles.

@@ -222,7 +222,7 @@ func TestDeploymentEnds(t *testing.T) {
 		e.Stop(errRevoked)
 	}()
 	o := x.Run(context.Background())
-	if o.Failure != nil || o.Stopped || !strings.Contains(o.Message, "deployment") {
+	if o.Failure != nil || !o.Stopped || !o.Withdrawn || !strings.Contains(o.Message, "deployment") {
 		t.Errorf("%+v %+v", o, o.Failure)
 	}
 }

@@ -44,8 +44,12 @@ type Entry struct {
 	// DateRange has the stored candles, by symbol and timeframe.
 	DateRange map[market.Symbol]map[string]candle.Range
 	connect   func(context.Context) (*exchange.Connection, error)
-	endpoint  string
-	loopback  bool // of the endpoint
+	// offers says whether stored candles of a symbol are there in a timeframe or can be put together to it.
+	offers func(context.Context, market.Symbol, market.Timeframe) error
+	// replays refuses settings of the simulated market that replay candles which are not there.
+	replays  func(context.Context, exchange.Config, *play.Plan) error
+	endpoint string
+	loopback bool // of the endpoint
 }
 
 // List is every exchange: stored ones by id, then sim, then connectors by id. A connector whose id
@@ -64,7 +68,7 @@ func (e *Exchanges) List(ctx context.Context) ([]Entry, error) {
 		}
 		list = append(list, Stored(e.Store, s))
 	}
-	own := Entry{Description: sim.Describe(), Certified: true, connect: func(context.Context) (*exchange.Connection, error) {
+	own := Entry{Description: sim.Describe(), Certified: true, replays: e.replays, connect: func(context.Context) (*exchange.Connection, error) {
 		c := sim.New(e.Store)
 		return &c, nil
 	}}
@@ -91,6 +95,9 @@ func Stored(store *candle.Store, s candle.Exchange) Entry {
 	}
 	d.Modes = append([]string{runner.ModeBacktest}, d.Modes...)
 	return Entry{Description: d, Default: s.ID == backtest.DefaultExchange, Certified: true, DateRange: s.DateRange,
+		offers: func(ctx context.Context, symbol market.Symbol, tf market.Timeframe) error {
+			return store.Offers(ctx, s.ID, symbol, tf)
+		},
 		connect: func(context.Context) (*exchange.Connection, error) {
 			c := sim.NewStore(store, s)
 			return &c, nil
@@ -113,12 +120,12 @@ func (e *Exchanges) Choose(ctx context.Context, req runner.StartRequest, p *play
 			}
 			return Venue{}, play.Refuse("EXCHANGE_NOT_FOUND", map[string]any{"available": ids}, "There is no exchange %q.", req.Exchange)
 		}
-		return all[i].venue(req, p)
+		return all[i].venue(ctx, req, p)
 	}
 	slices.SortStableFunc(all, func(a, b Entry) int { return rank(b) - rank(a) })
 	var refusal error
 	for _, x := range all {
-		v, err := x.venue(req, p)
+		v, err := x.venue(ctx, req, p)
 		if err == nil {
 			return v, nil
 		}
@@ -137,13 +144,17 @@ func rank(e Entry) int {
 }
 
 // venue says whether an exchange can do what a request asks for.
-func (e Entry) venue(req runner.StartRequest, p *play.Plan) (Venue, error) {
+func (e Entry) venue(ctx context.Context, req runner.StartRequest, p *play.Plan) (Venue, error) {
+	offered, err := e.offered(ctx, p)
+	if err != nil {
+		return Venue{}, err
+	}
 	switch {
 	case e.Fault != nil:
 		return Venue{}, play.Refuse("EXCHANGE_UNAVAILABLE", map[string]any{"reason": e.Fault.Code}, "The exchange %q cannot be used: %s", e.ID, e.Fault.Message)
 	case !slices.Contains(e.Modes, req.Mode):
 		return Venue{}, play.Refuse("MODE_NOT_SUPPORTED", map[string]any{"reason": "mode"}, "Exchange %q offers %v, not %s.", e.ID, e.Modes, req.Mode)
-	case !slices.Contains(e.Timeframes, p.Timeframe):
+	case !offered:
 		return Venue{}, play.Refuse("UNSUPPORTED_TIMEFRAME", map[string]any{"available": names(e.Timeframes)}, "Exchange %q has no %s candles.", e.ID, p.Timeframe)
 	}
 	if unknown := e.unknown(p.Symbols); len(unknown) > 0 {
@@ -153,10 +164,59 @@ func (e Entry) venue(req runner.StartRequest, p *play.Plan) (Venue, error) {
 	if err != nil {
 		return Venue{}, err
 	}
+	if e.replays != nil {
+		if err := e.replays(ctx, config, p); err != nil {
+			return Venue{}, err
+		}
+	}
 	if pretend := e.pretends() || config.Sandbox; req.Mode == runner.ModeLive && !e.Certified && !pretend {
 		return Venue{}, play.Refuse("MODE_NOT_SUPPORTED", map[string]any{"reason": "uncertified"}, "The connector of %q is not certified: it trades no real money.", e.ID)
 	}
 	return Venue{ID: e.ID, Description: e.Description, Config: config, Certified: e.Certified, Pretend: e.pretends(), Endpoint: e.endpoint, Connect: e.connect}, nil
+}
+
+// offered says whether the exchange has the timeframe. Stored candles are put together to one
+// that is not listed, as for a backtest. A symbol that is not there is refused as such.
+func (e Entry) offered(ctx context.Context, p *play.Plan) (bool, error) {
+	if e.offers == nil {
+		return slices.Contains(e.Timeframes, p.Timeframe), nil
+	}
+	for _, s := range p.Symbols {
+		err := e.offers(ctx, s, p.Timeframe)
+		none, missing := errors.AsType[*candle.NotFoundError](err)
+		switch {
+		case missing && none.What != "symbol":
+			return false, nil
+		case err != nil && !missing:
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// replays says whether the candles are there that the simulated market is to replay.
+func (e *Exchanges) replays(ctx context.Context, c exchange.Config, p *play.Plan) error {
+	source := sim.Replayed(c.Settings)
+	if source == "" {
+		return nil
+	}
+	for _, s := range p.Symbols {
+		err := e.Store.Offers(ctx, source, s, p.Timeframe)
+		none, missing := errors.AsType[*candle.NotFoundError](err)
+		switch {
+		case err == nil:
+		case !missing:
+			return err
+		case none.What == "symbol":
+			return play.Refuse("UNSUPPORTED_SYMBOL", map[string]any{"symbols": []market.Symbol{s}, "available": none.Have}, "The replayed exchange has no candles of %s.", s)
+		case none.What == "timeframe":
+			return play.Refuse("UNSUPPORTED_TIMEFRAME", map[string]any{"available": append([]string{}, none.Have...)},
+				"The replayed exchange has no %s candles of %s and none that they could be made from.", p.Timeframe, s)
+		default:
+			return play.Invalid("/exchange_config", errors.New("there are no stored candles under the source"))
+		}
+	}
+	return nil
 }
 
 // pretends says that no real money is there, whatever the request says.

@@ -134,7 +134,7 @@ func (r *Runner) settle(run *run, exec Execution, o Outcome) (Ended, event) {
 	} else {
 		run.watched = ofResults(&result.Results{})
 	}
-	if o.Stopped && !run.wasStopped && o.Failure == nil {
+	if o.Stopped && !run.wasStopped && !o.Withdrawn && o.Failure == nil {
 		o.Failure = internalFailure("The run ended early although nobody had stopped it.")
 	}
 	end := Ended{
@@ -149,6 +149,9 @@ func (r *Runner) settle(run *run, exec Execution, o Outcome) (Ended, event) {
 	case run.wasStopped:
 		end.StopReason, end.Partial = run.stopReason, true
 		return end, stopped
+	case o.Withdrawn:
+		end.StopReason, end.Partial = StopStopped, true
+		return end, withdrawn
 	}
 	return end, dataEnd
 }

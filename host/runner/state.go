@@ -37,6 +37,7 @@ const (
 	reset                     // a client wants to forget the run
 	dataEnd                   // the execution came to the end of its data
 	stopped                   // the execution ended because it was told to
+	withdrawn                 // the execution ended because it may not go on
 	fault                     // the execution failed, or its files could not be written
 	interrupted               // a run that a crash of the service cut short is found at the next start
 	readResults               // a client wants the results
@@ -62,6 +63,7 @@ var transitions = [numStates][numEvents]transition{
 		reset:        goTo(idle),
 		dataEnd:      refuse(Internal),
 		stopped:      refuse(Internal),
+		withdrawn:    refuse(Internal),
 		fault:        refuse(Internal),
 		interrupted:  goTo(failed),
 		readResults:  refuse(NoRun),
@@ -74,6 +76,7 @@ var transitions = [numStates][numEvents]transition{
 		reset:        refuse(RunStillRunning),
 		dataEnd:      goTo(completed),
 		stopped:      refuse(Internal),
+		withdrawn:    goTo(completed),
 		fault:        goTo(failed),
 		interrupted:  refuse(Internal),
 		readResults:  refuse(ResultsNotReady),
@@ -86,6 +89,7 @@ var transitions = [numStates][numEvents]transition{
 		reset:        refuse(RunStillRunning),
 		dataEnd:      goTo(completed), // the end was faster than the stop
 		stopped:      goTo(completed),
+		withdrawn:    goTo(completed),
 		fault:        goTo(failed),
 		interrupted:  refuse(Internal),
 		readResults:  refuse(ResultsNotReady),
@@ -98,6 +102,7 @@ var transitions = [numStates][numEvents]transition{
 		reset:        goTo(idle),
 		dataEnd:      refuse(Internal),
 		stopped:      refuse(Internal),
+		withdrawn:    refuse(Internal),
 		fault:        refuse(Internal),
 		interrupted:  refuse(Internal),
 		readResults:  goTo(completed),
@@ -110,6 +115,7 @@ var transitions = [numStates][numEvents]transition{
 		reset:        goTo(idle),
 		dataEnd:      refuse(Internal),
 		stopped:      refuse(Internal),
+		withdrawn:    refuse(Internal),
 		fault:        refuse(Internal),
 		interrupted:  refuse(Internal),
 		readResults:  goTo(failed),

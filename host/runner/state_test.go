@@ -16,6 +16,7 @@ func TestTransitions(t *testing.T) {
 		reset:        {"idle", "RUN_STILL_RUNNING", "RUN_STILL_RUNNING", "idle", "idle"},
 		dataEnd:      {"INTERNAL_ERROR", "completed", "completed", "INTERNAL_ERROR", "INTERNAL_ERROR"},
 		stopped:      {"INTERNAL_ERROR", "INTERNAL_ERROR", "completed", "INTERNAL_ERROR", "INTERNAL_ERROR"},
+		withdrawn:    {"INTERNAL_ERROR", "completed", "completed", "INTERNAL_ERROR", "INTERNAL_ERROR"},
 		fault:        {"INTERNAL_ERROR", "failed", "failed", "INTERNAL_ERROR", "INTERNAL_ERROR"},
 		interrupted:  {"failed", "INTERNAL_ERROR", "INTERNAL_ERROR", "INTERNAL_ERROR", "INTERNAL_ERROR"},
 		readResults:  {"NO_RUN", "RESULTS_NOT_READY", "RESULTS_NOT_READY", "completed", "failed"},

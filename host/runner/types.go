@@ -95,6 +95,9 @@ type Watch struct {
 type Outcome struct {
 	// Stopped says that the run ended early because its context was cancelled.
 	Stopped bool
+	// Withdrawn says that the run was stopped in good order although its context was not cancelled: whoever
+	// lets it be does so no more. It ends as if somebody had stopped it.
+	Withdrawn bool
 	// Message is shown to people, for example that a hanging plugin was killed.
 	Message string
 	// Failure is set when the run failed.

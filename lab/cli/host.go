@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
+	"runtime/debug"
 
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/candle"
@@ -58,6 +60,39 @@ func (a *App) engine() (artifact.Engine, error) {
 	}
 	sum, err := digest.File(self)
 	return artifact.Engine{Name: "lab", Version: a.IO.Build.Version, Commit: a.IO.Build.Commit, SHA256: sum}, err
+}
+
+// How a command that plays very many small runs collects garbage, and up to how many
+// candles of all its workers together: several times what they keep is then little.
+const (
+	lazyPercent = 400
+	lazyCandles = 1_000_000
+)
+
+// Employ gives a command that plays many runs over so many candles as many processors as
+// it has workers, 0 being all of them, and lets garbage grow where what is kept is small.
+// So a single worker leaves the other processors alone, for which a plugin, too, has but
+// one. GOMAXPROCS, GOGC and GOMEMLIMIT win. The function that it returns undoes it.
+func (a *App) Employ(workers, candles int) (undo func()) {
+	procs, percent := 0, -1
+	if workers > 0 && workers < runtime.GOMAXPROCS(0) && a.IO.Getenv("GOMAXPROCS") == "" {
+		procs = runtime.GOMAXPROCS(workers)
+	}
+	busy := workers
+	if busy == 0 {
+		busy = runtime.NumCPU()
+	}
+	if candles <= lazyCandles/busy && a.IO.Getenv("GOGC") == "" && a.IO.Getenv("GOMEMLIMIT") == "" {
+		percent = debug.SetGCPercent(lazyPercent)
+	}
+	return func() {
+		if procs > 0 {
+			runtime.GOMAXPROCS(procs)
+		}
+		if percent >= 0 {
+			debug.SetGCPercent(percent)
+		}
+	}
 }
 
 // RunsDir is the folder of all runs.

@@ -41,7 +41,8 @@ func (h *Host) capture(ctx context.Context, p *Prepared, r *played) *capsule.Not
 	}
 	c, err := s.Capture(ctx, stage.Captured{
 		Context: about, Played: stage.Played{Failure: r.failure, Scene: r.scene}, Lockstep: p.Strategy.SimID != sim.ID(),
-		Brief:    p.Question.Kind != artifact.KindRun, // of searches and batteries there are hundreds, and they go on
+		Brief:    p.Question.Kind == artifact.KindTrial,         // a search can have hundreds, and goes on
+		Patient:  p.Question.Kind == artifact.KindFalsification, // its report names the capsule by hash
 		Defaults: p.Strategy.DefaultParams, Exchange: p.request.Exchange, Candles: p.candles,
 		Window: func(from, to int64) (start, end *string, ok bool) {
 			if from < 0 || from >= to || to > int64(r.job.to-r.job.from) {

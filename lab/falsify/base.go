@@ -20,6 +20,9 @@ type Base struct {
 	search, train, validation battery.Part
 }
 
+// Candles is how many there are from the first to the last of the run.
+func (b *Base) Candles() int { return b.Splits.Candles }
+
 // Newest is the run of a strategy that was completed last, "" if there is none.
 func Newest(ctx context.Context, h *evaluate.Host, slug string) (string, error) {
 	rows, err := h.Registry.ListMetadata(ctx, registry.Filter{Slug: slug, Kind: artifact.KindRun, Status: artifact.StatusCompleted})

@@ -46,6 +46,9 @@ type Result struct {
 	Summary *Summary
 	// Warnings are those about the ledger of trials.
 	Warnings []artifact.ReportWarning
+	// Again is that of the ledger. It is no input of the question, so nothing that is stored
+	// may have it.
+	Again int
 }
 
 // depends is what a falsification depends on besides the question of its base.
@@ -109,7 +112,7 @@ func Run(ctx context.Context, h *evaluate.Host, base *Base, o Options) (*Result,
 	if err != nil {
 		return nil, err
 	}
-	return &Result{Answer: answer, Summary: summary, Warnings: ledger.Warnings}, nil
+	return &Result{Answer: answer, Summary: summary, Warnings: ledger.Warnings, Again: ledger.Again}, nil
 }
 
 // affordable refuses a search that nobody would wait for to be repeated.

@@ -116,6 +116,9 @@ func Open(ctx context.Context, h *evaluate.Host, p *project.Project, built proje
 	return s, err
 }
 
+// Candles is how many there are from the first to the last of the search.
+func (s *Search) Candles() int { return s.root.Manifest.Splits.Candles }
+
 // Close ends what is left of the plugin.
 func (s *Search) Close() { s.base.Close() }
 

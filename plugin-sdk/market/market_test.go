@@ -3,6 +3,8 @@ package market
 import (
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
+	"regexp"
 	"testing"
 	"time"
 )
@@ -52,6 +54,32 @@ func TestSymbols(t *testing.T) {
 		if _, err := ParseSymbol(bad); err == nil {
 			t.Errorf("%q was taken", bad)
 		}
+	}
+}
+
+// TestSymbolsAgreeWithThePattern compares with the expression of the document, \s as in
+// ECMA-262, over texts of letters, separators, blanks and bytes that are no UTF-8.
+func TestSymbolsAgreeWithThePattern(t *testing.T) {
+	const part = `[^/:\t\n\v\f\r \x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}\x{feff}]{1,32}`
+	pattern := regexp.MustCompile("^" + part + "/" + part + "$")
+	pieces := []string{"A", "BTC", "ABCDEFGH", "\u00e9", "\U0001f600", "\xff", "\ufffd", "1", "-", "/", "/", "/", ":", " ", "\n", "\u2009", "\u200b", "\x85"}
+	r := rand.New(rand.NewPCG(1, 1))
+	taken := 0
+	for range 20_000 {
+		text := ""
+		for range r.IntN(9) {
+			text += pieces[r.IntN(len(pieces))]
+		}
+		_, err := ParseSymbol(text)
+		if pattern.MatchString(text) != (err == nil) {
+			t.Fatalf("%q: %v", text, err)
+		}
+		if err == nil {
+			taken++
+		}
+	}
+	if taken < 500 {
+		t.Errorf("only %d of the texts were symbols", taken)
 	}
 }
 

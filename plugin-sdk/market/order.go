@@ -58,6 +58,9 @@ type Order struct {
 	// Reason is the code of a rejected, canceled or expired order.
 	Reason string
 	Tag    string
+	// ExchangeID is what an exchange calls the newest order that it has behind this one; "" without one.
+	// It is for people who look at the exchange: strategies are not told it.
+	ExchangeID string
 	// CreatedAt is the close time of the candle that led to the order; FilledAt the open time of the candle of the fill.
 	CreatedAt, UpdatedAt, FilledAt Time
 }

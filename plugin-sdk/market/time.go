@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -56,13 +57,16 @@ func (t *Time) UnmarshalJSON(b []byte) error {
 }
 
 // timePattern is the accepted spelling. Package time alone would also take a comma
-// for the point and hours of one digit. Its groups are clock, seconds and offset.
-var timePattern = regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2}([Tt][0-9]{2}:[0-9]{2}(:[0-9]{2}(?:\.[0-9]+)?)?([Zz]|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])?)?$`)
+// for the point and hours of one digit. Its groups are clock, seconds and offset. It is
+// compiled when it is needed first: most plugins never read a time.
+var timePattern = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2}([Tt][0-9]{2}:[0-9]{2}(:[0-9]{2}(?:\.[0-9]+)?)?([Zz]|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])?)?$`)
+})
 
 // ParseTime reads RFC 3339, the same without offset (UTC), or a date (00:00 UTC).
 // Seconds may be left out.
 func ParseTime(s string) (Time, error) {
-	if part := timePattern.FindStringSubmatch(s); part != nil {
+	if part := timePattern().FindStringSubmatch(s); part != nil {
 		layout := "2006-01-02"
 		if part[1] != "" {
 			layout += "T15:04"

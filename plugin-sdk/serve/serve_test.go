@@ -59,6 +59,17 @@ func TestBadSpecs(t *testing.T) {
 	}
 }
 
+func TestNames(t *testing.T) {
+	long := strings.Repeat("a", 63)
+	for name, good := range map[string]bool{
+		"a": true, "a-b_c9": true, long: true, "": false, "9a": false, "_a": false, "-a": false, "aB": false, "a b": false, "a\n": false, "\u00e4": false, "a\u00e4": false, long + "a": false,
+	} {
+		if _, err := serve.NewServer(sdk.Spec{Name: name}, newScript); good != (err == nil) {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+}
+
 func TestBadParametersAreRefused(t *testing.T) {
 	h := newHost(t, dial(t, testServer(t)), synth(10))
 	h.say(h.start(cosim, `{"do":"refuse"}`))

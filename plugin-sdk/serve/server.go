@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"sync/atomic"
 
@@ -51,9 +50,19 @@ func newServer[P any](spec sdk.Spec, construct func(P) (sdk.Strategy, error)) (*
 	}, nil
 }
 
+// validName is ^[a-z][a-z0-9_-]{0,62}$.
+func validName(s string) bool {
+	for i, c := range []byte(s) {
+		if letter := c >= 'a' && c <= 'z'; !letter && (i == 0 || c != '_' && c != '-' && (c < '0' || c > '9')) {
+			return false
+		}
+	}
+	return s != "" && len(s) <= 63
+}
+
 // complete fills in the defaults of a Spec and checks it.
 func complete(s *sdk.Spec) error {
-	if ok, _ := regexp.MatchString(`^[a-z][a-z0-9_-]{0,62}$`, s.Name); !ok {
+	if !validName(s.Name) {
 		return fmt.Errorf("Spec.Name %q must begin with a-z and go on with a-z, 0-9, _ and -, 63 characters at most", s.Name)
 	}
 	if s.DisplayName == "" {

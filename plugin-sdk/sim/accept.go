@@ -151,7 +151,15 @@ func (e *Engine) refuse(o *order, in *market.Intent) string {
 	if e.openings >= maxOpenOrders {
 		return "too_many_open_orders"
 	}
-	return ""
+	return e.judged(o, in)
+}
+
+// judged is the code of whoever may refuse besides.
+func (e *Engine) judged(o *order, in *market.Intent) string {
+	if e.cfg.Judge == nil {
+		return ""
+	}
+	return e.cfg.Judge(&o.Order, in)
 }
 
 func (e *Engine) refuseSize(o *order, in *market.Intent) string {
@@ -336,6 +344,10 @@ func (e *Engine) replace(in *market.Intent) string {
 	}
 	changed := *o
 	if reason := e.replaceFields(&changed, in); reason != "" {
+		return reason
+	}
+	as := market.Intent{Symbol: o.Symbol, Side: o.Side, Type: o.Type, Size: changed.size, ReduceOnly: o.ReduceOnly}
+	if reason := e.judged(&changed, &as); reason != "" {
 		return reason
 	}
 	next := &changed

@@ -26,6 +26,9 @@ type Config struct {
 	// later; market fills take the worse of open and close.
 	DelayCandles int
 	WorstPrice   bool
+	// Judge may refuse, by a code, an order that would be accepted, or the change of one: limits of whoever runs
+	// the simulator. Its order is as it would be accepted. Nil: nobody refuses more than the simulator.
+	Judge func(*market.Order, *market.Intent) string
 }
 
 // Stats counts what happened.

@@ -30,6 +30,8 @@ type Options struct {
 	Plugins func() (available, unavailable int)
 	// Registry gives the schema version of the registry, or says what is wrong with it.
 	Registry func(context.Context) (int, error)
+	// Journal is why paper and live runs cannot be written down, for people; "" while they can. Nil: they can.
+	Journal func() string
 	// FreeBytes is the space left in the state directory.
 	FreeBytes func() (int64, error)
 	// Requests counts HTTP requests, Stream the clients connected and dropped. Nil means none.
@@ -109,6 +111,11 @@ func (m *Monitor) checkRegistry(ctx context.Context) view.RegistryCheck {
 	version, err := m.opts.Registry(ctx)
 	if err != nil {
 		return view.RegistryCheck{Check: m.outcome(view.Fail, "the registry cannot be read")}
+	}
+	if m.opts.Journal != nil {
+		if why := m.opts.Journal(); why != "" {
+			return view.RegistryCheck{Check: m.outcome(view.Warn, "no paper or live run can start, their journal cannot be opened: "+why), SchemaVersion: version}
+		}
 	}
 	return view.RegistryCheck{Check: m.outcome(view.Pass, ""), SchemaVersion: version}
 }

@@ -42,7 +42,7 @@ func OrderOf(o *market.Order) Order {
 		Quantity: Money(o.Quantity), FilledQuantity: Money(o.FilledQuantity),
 		LimitPrice: price(o.LimitPrice), StopPrice: price(o.StopPrice), AveragePrice: price(o.AveragePrice),
 		Status: o.Status.String(), Fee: Money(o.Fee), FeeCurrency: o.Symbol.Quote(), ReduceOnly: o.ReduceOnly,
-		ParentOrderID: text(o.ParentID.String()), Tag: text(o.Tag), RejectReason: text(o.Reason),
+		ParentOrderID: text(o.ParentID.String()), Tag: text(o.Tag), RejectReason: text(o.Reason), ExchangeOrderID: text(o.ExchangeID),
 		CreatedAt: o.CreatedAt, UpdatedAt: o.UpdatedAt, FilledAt: o.FilledAt,
 	}
 }

@@ -177,5 +177,8 @@ func ConfigOf(rep runner.Report) RunConfig {
 		c.Strategy = StrategyRef{Version: m.Strategy.Version, SHA256: m.Plugin.SHA256}
 		c.Engine = EngineRef{Version: m.Engine.Version, Commit: m.Engine.Commit}
 	}
+	if cash := rep.Results.InitialCash; req.Mode == runner.ModeLive && cash != "" {
+		c.InitialCash = Plain(cash) // no request says it: it is what the account had
+	}
 	return c
 }

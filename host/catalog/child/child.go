@@ -160,7 +160,7 @@ func (c *Child) launch(cfg Config, p *pipes) (*exec.Cmd, error) {
 		if isolate != nil {
 			isolate(cmd.SysProcAttr)
 		}
-		if last = cmd.Start(); last == nil {
+		if last = sandbox.Start(cmd); last == nil {
 			return cmd, nil
 		}
 	}

@@ -2,7 +2,10 @@
 
 package sandbox
 
-import "syscall"
+import (
+	"os/exec"
+	"syscall"
+)
 
 // Supported says whether this system has a sandbox.
 func Supported() bool { return false }
@@ -15,6 +18,9 @@ func InShim() bool { return false }
 
 // Executable is the program to start as the shim.
 func Executable() string { return "" }
+
+// Start starts a command.
+func Start(cmd *exec.Cmd) error { return cmd.Start() }
 
 // Isolation has the namespaces to try; this system has none.
 func Isolation() []func(*syscall.SysProcAttr) { return nil }

@@ -1,7 +1,6 @@
 package binance
 
 import (
-	"os"
 	"testing"
 	"time"
 
@@ -10,6 +9,7 @@ import (
 	"github.com/assay-run/assay/host/exchange/testvenue"
 	"github.com/assay-run/assay/host/exchange/wire"
 	"github.com/assay-run/assay/host/exchange/wire/wiretest"
+	"github.com/assay-run/assay/internal/soak"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
@@ -92,20 +92,25 @@ func harness(wrap func(testing.TB, exchange.Connection) exchange.Connection) con
 	return conformance.Harness{Patience: 10 * time.Second, Start: func(t testing.TB) conformance.Venue { return newBench(t, wrap) }}
 }
 
+// TestConformance is what lets this version of the connector trade real money.
 func TestConformance(t *testing.T) {
-	r := conformance.Run(t, harness(func(_ testing.TB, c exchange.Connection) exchange.Connection { return wire.Guard(c, nil) }))
-	if r.Passed != conformance.Cards {
-		t.Errorf("%s: skipped %v, failed %v", r, r.Skipped, r.Failed)
+	passed, rounds := 0, soak.Size(1, 20)
+	for range rounds {
+		r := conformance.Run(t, harness(func(_ testing.TB, c exchange.Connection) exchange.Connection { return wire.Guard(c, nil) }))
+		conformance.Certify(t, New(), r)
+		passed += r.Passed
 	}
+	soak.Count(t, "conformance cards, binance", passed, rounds*conformance.Cards)
 }
 
-// TestSoakConformanceOverTheWire plays the same cards through gRPC.
-func TestSoakConformanceOverTheWire(t *testing.T) {
-	if os.Getenv("ASSAY_SOAK") == "" {
-		t.Skip("the same cards once more: set ASSAY_SOAK")
+// TestConformanceOverTheWire plays the same cards through gRPC, in make soak.
+func TestConformanceOverTheWire(t *testing.T) {
+	if !soak.Long() {
+		t.Skip("the same cards once more: make soak plays them")
 	}
 	r := conformance.Run(t, harness(wiretest.Over))
 	if r.Passed != conformance.Cards {
 		t.Errorf("%s: skipped %v, failed %v", r, r.Skipped, r.Failed)
 	}
+	soak.Count(t, "conformance cards, binance over the wire", r.Passed, conformance.Cards)
 }

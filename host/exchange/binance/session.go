@@ -2,11 +2,13 @@ package binance
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"log"
 	"maps"
 	"math/rand/v2"
+	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -67,7 +69,8 @@ type session struct {
 	ours   map[int64]string         // client order id by the venue's id; "": certainly not ours
 	maker  decimal.Decimal
 	taker  decimal.Decimal
-	offset atomic.Int64 // milliseconds: the venue's clock minus ours
+	offset atomic.Int64         // milliseconds: the venue's clock minus ours
+	market *exchange.PacedClock // of a venue on loopback whose candles have a time of their own
 	at     Endpoints
 	http   transport
 	queue  *queue
@@ -187,10 +190,13 @@ func (s *session) begin(ctx context.Context, req exchange.OpenRequest) (exchange
 			s.taker = t.Trim(0)
 		}
 	}
+	if err := s.takeMarketTime(ctx); err != nil {
+		return exchange.Opened{}, err
+	}
 	background, stop := context.WithCancel(context.Background())
 	s.stop = stop
 	s.wg.Go(func() { s.keepTime(background) })
-	return exchange.Opened{AccountID: id, ClockOffset: time.Duration(s.offset.Load()) * time.Millisecond}, nil
+	return exchange.Opened{AccountID: id, ClockOffset: s.clockOffset(), Clock: s.market}, nil
 }
 
 // checkEndpoint allows plain HTTP on loopback only.
@@ -380,6 +386,39 @@ func (s *session) takeTime(ctx context.Context) error {
 	}
 	slices.Sort(offsets)
 	s.offset.Store(offsets[clockSamples/2])
+	return nil
+}
+
+// takeMarketTime asks a venue on loopback, which is none of Binance's, whether its candles have a
+// time of their own: Binance's answer has neither member.
+func (s *session) takeMarketTime(ctx context.Context) error {
+	s.market = nil
+	if u, err := url.Parse(s.req.Endpoint); err != nil || !loopback(u.Hostname()) {
+		return nil
+	}
+	if err := s.queue.enter(ctx, data, 1); err != nil {
+		return failed(exchange.NotSent, err.Error())
+	}
+	ctx, _ = withEvidence(ctx)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.at.REST+"/api/v3/time", nil)
+	if err != nil {
+		return failed(exchange.NotSent, plain(err))
+	}
+	resp, err := s.http.client().Do(req)
+	if err != nil {
+		return failed(exchange.Unknown, "the venue's time: "+plain(err))
+	}
+	defer resp.Body.Close()
+	var at struct {
+		MarketTime int64   `json:"marketTime"`
+		MarketPace float64 `json:"marketPace"`
+	}
+	switch err := json.NewDecoder(io.LimitReader(resp.Body, 1<<16)).Decode(&at); {
+	case err != nil || resp.StatusCode != http.StatusOK:
+		return failed(exchange.Unknown, "the venue's time could not be read")
+	case at.MarketPace >= exchange.LeastPace && at.MarketPace <= exchange.MostPace && at.MarketTime > 0:
+		s.market = &exchange.PacedClock{Then: market.Time(at.MarketTime), Since: time.Now(), Pace: at.MarketPace}
+	}
 	return nil
 }
 

@@ -3,12 +3,14 @@ package binance
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/govalues/decimal"
 	"go.uber.org/goleak"
 
 	"github.com/assay-run/assay/host/exchange"
@@ -114,6 +116,73 @@ func TestStreams(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestAccountStreamIsReplaced: the same of the account, while orders are sent: each is heard of, and
+// nothing is said of a break that there was not.
+func TestAccountStreamIsReplaced(t *testing.T) {
+	for _, announced := range []bool{false, true} {
+		b := newBench(t, plainWrap)
+		times := brisk
+		if !announced {
+			times.age = 60 * time.Millisecond
+		}
+		s := openedSession(t, b, times)
+		var mu sync.Mutex
+		var states []exchange.LinkState
+		seen := map[string]int{}
+		stop, cancel := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			err := s.StreamAccount(stop, func(e exchange.AccountEvent) {
+				mu.Lock()
+				defer mu.Unlock()
+				if e.State != "" {
+					states = append(states, e.State)
+				}
+				if e.Order != nil {
+					seen[e.Order.ClientOrderID]++
+				}
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+		for deadline := time.Now().Add(10 * time.Second); b.Listeners(true) == 0 && time.Now().Before(deadline); {
+			time.Sleep(5 * time.Millisecond)
+		}
+		const orders = 30
+		for i := range orders {
+			if announced && i%10 == 5 {
+				if err := b.Do(testvenue.Script{Action: "server_shutdown"}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			r, _ := s.Submit(t.Context(), exchange.OrderRequest{
+				ClientOrderID: fmt.Sprintf("asaaaaaa00000000%02d", i), Symbol: "BTC/USDT", Type: market.Limit, Quantity: decimal.MustParse("0.001"), LimitPrice: decimal.MustParse("20000"),
+			})
+			if r.Outcome != exchange.Accepted {
+				t.Fatalf("%+v", r)
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+		heard := func() int {
+			mu.Lock()
+			defer mu.Unlock()
+			return len(seen)
+		}
+		for deadline := time.Now().Add(10 * time.Second); heard() < orders && time.Now().Before(deadline); {
+			time.Sleep(5 * time.Millisecond)
+		}
+		cancel()
+		wg.Wait()
+		if len(seen) != orders || !slices.Equal(states, []exchange.LinkState{exchange.Connected}) {
+			t.Errorf("announced %v: heard of %d orders of %d, states %v", announced, len(seen), orders, states)
+		}
+		if n := b.Count("subscribe"); n < 2 {
+			t.Errorf("announced %v: %d connections", announced, n)
+		}
 	}
 }
 

@@ -111,6 +111,21 @@ func (r Report) String() string {
 	return fmt.Sprintf("%d of %d cards, %d skipped", r.Passed, Cards, len(r.Skipped))
 }
 
+// Certify holds a report against the compiled list of connectors that may trade real money:
+// the connector is there with its version, and has passed every card.
+func Certify(t testing.TB, c exchange.Connection, r Report) {
+	t.Helper()
+	d, err := c.Session.Describe(t.Context())
+	switch {
+	case err != nil:
+		t.Errorf("the connector does not describe itself: %v", err)
+	case !exchange.Certified(d):
+		t.Errorf("%s %s is not the version in the list of package exchange: it trades no real money before it is there", d.ID, d.Version)
+	case r.Passed != Cards:
+		t.Errorf("%s %s is in the list of package exchange and passes %s: failed %v, skipped %v", d.ID, d.Version, r, r.Failed, r.Skipped)
+	}
+}
+
 // card is one thing that the host relies on.
 type card struct {
 	name string

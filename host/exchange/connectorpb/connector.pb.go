@@ -618,7 +618,11 @@ type OpenReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Result        *Result                `protobuf:"bytes,1,opt,name=result,proto3" json:"result,omitempty"`
 	AccountId     string                 `protobuf:"bytes,2,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
-	ClockOffsetMs int64                  `protobuf:"varint,3,opt,name=clock_offset_ms,json=clockOffsetMs,proto3" json:"clock_offset_ms,omitempty"` // the exchange's clock minus ours
+	ClockOffsetMs int64                  `protobuf:"varint,3,opt,name=clock_offset_ms,json=clockOffsetMs,proto3" json:"clock_offset_ms,omitempty"` // the exchange's clock minus ours, by which requests are judged
+	// The time of the candles and how many times as fast as ours it passes, where it does not pass
+	// as ours does. Only an exchange behind OpenRequest.endpoint may say so. 0: it passes as ours.
+	MarketTimeMs  int64   `protobuf:"varint,4,opt,name=market_time_ms,json=marketTimeMs,proto3" json:"market_time_ms,omitempty"`
+	MarketPace    float64 `protobuf:"fixed64,5,opt,name=market_pace,json=marketPace,proto3" json:"market_pace,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -670,6 +674,20 @@ func (x *OpenReply) GetAccountId() string {
 func (x *OpenReply) GetClockOffsetMs() int64 {
 	if x != nil {
 		return x.ClockOffsetMs
+	}
+	return 0
+}
+
+func (x *OpenReply) GetMarketTimeMs() int64 {
+	if x != nil {
+		return x.MarketTimeMs
+	}
+	return 0
+}
+
+func (x *OpenReply) GetMarketPace() float64 {
+	if x != nil {
+		return x.MarketPace
 	}
 	return 0
 }
@@ -2924,12 +2942,15 @@ const file_connector_proto_rawDesc = "" +
 	"\asandbox\x18\x04 \x01(\bR\asandbox\x12\"\n" +
 	"\rrate_limit_ms\x18\x05 \x01(\x05R\vrateLimitMs\x12\x1a\n" +
 	"\bunspaced\x18\x06 \x01(\bR\bunspaced\x12\x1a\n" +
-	"\bsettings\x18\a \x01(\tR\bsettings\"\x86\x01\n" +
+	"\bsettings\x18\a \x01(\tR\bsettings\"\xcd\x01\n" +
 	"\tOpenReply\x122\n" +
 	"\x06result\x18\x01 \x01(\v2\x1a.assay.connector.v1.ResultR\x06result\x12\x1d\n" +
 	"\n" +
 	"account_id\x18\x02 \x01(\tR\taccountId\x12&\n" +
-	"\x0fclock_offset_ms\x18\x03 \x01(\x03R\rclockOffsetMs\"\x10\n" +
+	"\x0fclock_offset_ms\x18\x03 \x01(\x03R\rclockOffsetMs\x12$\n" +
+	"\x0emarket_time_ms\x18\x04 \x01(\x03R\fmarketTimeMs\x12\x1f\n" +
+	"\vmarket_pace\x18\x05 \x01(\x01R\n" +
+	"marketPace\"\x10\n" +
 	"\x0eMarketsRequest\"x\n" +
 	"\fMarketsReply\x122\n" +
 	"\x06result\x18\x01 \x01(\v2\x1a.assay.connector.v1.ResultR\x06result\x124\n" +

@@ -9,6 +9,7 @@ import (
 	"github.com/assay-run/assay/host/exchange/conformance"
 	"github.com/assay-run/assay/host/exchange/sim"
 	"github.com/assay-run/assay/host/exchange/wire/wiretest"
+	"github.com/assay-run/assay/internal/soak"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
@@ -54,16 +55,24 @@ func simHarness(wrap func(testing.TB, exchange.Connection) exchange.Connection) 
 // outlives its session can have.
 const cardsOfSim = 30
 
-func TestConformance(t *testing.T) {
-	r := conformance.Run(t, simHarness(func(_ testing.TB, c exchange.Connection) exchange.Connection { return c }))
-	if r.Passed != cardsOfSim {
-		t.Errorf("%s: %v", r, r.Skipped)
+// play plays all sixty cards and counts those that the market can have; the others are skipped,
+// each with its reason.
+func play(t *testing.T, figure string, h conformance.Harness) {
+	t.Helper()
+	passed, rounds := 0, soak.Size(1, 20)
+	for range rounds {
+		r := conformance.Run(t, h)
+		if passed += r.Passed; r.Passed != cardsOfSim || r.Passed+len(r.Skipped) != conformance.Cards {
+			t.Fatalf("%s: %v", r, r.Skipped)
+		}
 	}
+	soak.Count(t, figure, passed, rounds*cardsOfSim)
+}
+
+func TestConformance(t *testing.T) {
+	play(t, "conformance cards, sim", simHarness(func(_ testing.TB, c exchange.Connection) exchange.Connection { return c }))
 }
 
 func TestConformanceOverTheWire(t *testing.T) {
-	r := conformance.Run(t, simHarness(wiretest.Over))
-	if r.Passed != cardsOfSim {
-		t.Errorf("%s: %v", r, r.Skipped)
-	}
+	play(t, "conformance cards, sim over the wire", simHarness(wiretest.Over))
 }

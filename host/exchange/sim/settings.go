@@ -157,5 +157,15 @@ func readSettings(text json.RawMessage, store string) (settings, error) {
 	return s, nil
 }
 
+// Replayed is the stored exchange whose candles the settings ask the exchange sim to replay;
+// empty where they ask for none.
+func Replayed(text json.RawMessage) string {
+	s, err := readSettings(text, "")
+	if err != nil || s.Market != replaying {
+		return ""
+	}
+	return s.Source
+}
+
 // period is the wall time between two candles.
 func (s *settings) period() time.Duration { return time.Duration(float64(time.Second) / s.Pace) }

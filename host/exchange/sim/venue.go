@@ -26,6 +26,12 @@ func NewStore(store *candle.Store, stored candle.Exchange) exchange.Connection {
 	return connect(&venue{store: store, replayed: &stored})
 }
 
+// NewUnpaced is New without a pace: a candle closes as soon as the one before has been
+// answered. It is for measurements and tests of months.
+func NewUnpaced(store *candle.Store) exchange.Connection {
+	return connect(&venue{store: store, unpaced: true})
+}
+
 func connect(v *venue) exchange.Connection {
 	return exchange.Connection{Session: v, Data: v, Trader: v, Account: v, Safety: v, Clock: v}
 }
@@ -34,6 +40,7 @@ func connect(v *venue) exchange.Connection {
 type venue struct {
 	store    *candle.Store
 	replayed *candle.Exchange // set: the session of a stored exchange
+	unpaced  bool
 
 	req   exchange.OpenRequest
 	conf  settings
@@ -126,6 +133,9 @@ func (v *venue) prepare(ctx context.Context, req exchange.OpenRequest) error {
 		}
 	}
 	v.pace = pace{last: v.conf.start, next: v.nextClose(), period: v.conf.period()}
+	if v.unpaced {
+		v.pace.period = 1
+	}
 	if req.Trading {
 		v.account, err = newAccount(v)
 	}

@@ -73,7 +73,7 @@ func endpoints() map[string]endpoint {
 	return map[string]endpoint{
 		"GET /api/v3/ping": {1, false, "", func(*Venue, request) (any, *apiError) { return struct{}{}, nil }},
 		"GET /api/v3/time": {1, false, "", func(v *Venue, _ request) (any, *apiError) {
-			return map[string]int64{"serverTime": v.server().UnixMilli()}, nil
+			return v.timeInfo(), nil
 		}},
 		"GET /api/v3/exchangeInfo":    {20, false, "", (*Venue).exchangeInfo},
 		"GET /api/v3/klines":          {2, false, "", (*Venue).klines},
@@ -107,12 +107,19 @@ func (v *Venue) answer(w http.ResponseWriter, r *http.Request, pattern string, e
 	if err != nil {
 		return
 	}
+	if v.away(w) {
+		return
+	}
 	q := read(r, string(body))
 	v.mu.Lock()
+	v.counts["all"]++
 	v.counts[pattern]++
 	v.counts[e.kind]++
 	if e.keyed {
 		v.counts["keyed"]++
+	}
+	if q.key != "" || q.Has("signature") {
+		v.counts["credentials"]++
 	}
 	if sandbox {
 		v.counts["sandbox"]++

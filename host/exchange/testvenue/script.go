@@ -2,6 +2,7 @@ package testvenue
 
 import (
 	"fmt"
+	"net/http"
 	"strconv"
 	"strings"
 	"time"
@@ -51,6 +52,7 @@ type trouble struct {
 	delay                                  time.Duration // of all account events from now on
 	dropUser, doubleUser                   int           // account events
 	held                                   []frame
+	offline                                time.Time // until then nothing gets through
 }
 
 // effects are the actions that happen at once, with the arguments that they take.
@@ -71,6 +73,7 @@ func effects() map[string]func(*Venue, []string) error {
 	return map[string]func(*Venue, []string) error{
 		"stream_cut/1":       kind(func(c *client) { c.cut() }),
 		"stream_silence/1":   kind(func(c *client) { c.silent.Store(true) }),
+		"offline/1":          (*Venue).setOffline,
 		"server_shutdown/0":  func(v *Venue, _ []string) error { v.announceShutdown(); return nil },
 		"candle_skip/0":      flag(func(t *trouble) { t.drop = true }),
 		"candle_duplicate/0": flag(func(t *trouble) { t.double = true }),
@@ -146,6 +149,28 @@ func (v *Venue) setOffset(args []string) error {
 	ms, err := strconv.ParseInt(args[0], 10, 32)
 	v.offset = time.Duration(ms) * time.Millisecond
 	return err
+}
+
+// setOffline pulls the plug for some seconds of the market's time: connections are cut, and so
+// is every request.
+func (v *Venue) setOffline(args []string) error {
+	seconds, err := strconv.ParseUint(args[0], 10, 16)
+	v.trouble.offline = time.Now().Add(v.Wall(time.Duration(seconds) * time.Second))
+	for c := range v.clients {
+		c.cut()
+	}
+	return err
+}
+
+// away cuts a request while the venue is offline; true: it did.
+func (v *Venue) away(w http.ResponseWriter) bool {
+	v.mu.Lock()
+	is := time.Now().Before(v.trouble.offline)
+	v.mu.Unlock()
+	if is {
+		cut(w)
+	}
+	return is
 }
 
 func (v *Venue) symbolOf(name string, use func(*symbol) error) error {

@@ -53,6 +53,9 @@ func (c *client) send(message any) {
 
 // accept serves a connection until it ends; hear takes what it says.
 func (v *Venue) accept(w http.ResponseWriter, r *http.Request, streams string, combined bool, hear func(*client, []byte)) {
+	if v.away(w) {
+		return
+	}
 	ws, err := upgrader.Upgrade(w, r, nil)
 	if err != nil {
 		return
@@ -166,6 +169,9 @@ func (v *Venue) hearAPI(c *client, text []byte) {
 	answer := func(status int, name string, body any) {
 		c.send(map[string]any{"id": q.ID, "status": status, name: body})
 	}
+	if q.Params["apiKey"] != nil || q.Params["signature"] != nil {
+		v.counts["credentials"]++
+	}
 	switch q.Method {
 	case "ping":
 		answer(200, "result", struct{}{})
@@ -173,6 +179,7 @@ func (v *Venue) hearAPI(c *client, text []byte) {
 		answer(200, "result", map[string]int64{"serverTime": v.server().UnixMilli()})
 	case "userDataStream.subscribe.signature":
 		v.counts["keyed"]++
+		v.counts["subscribe"]++
 		if e := v.maySubscribe(q.Params); e != nil {
 			answer(e.status, "error", map[string]any{"code": e.code, "msg": e.text})
 			return
@@ -188,7 +195,10 @@ func (v *Venue) maySubscribe(params map[string]any) *apiError {
 	values := url.Values{}
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(params)) {
-		text := strings.Trim(encode(params[name]), `"`)
+		text, is := params[name].(string)
+		if !is {
+			text = encode(params[name])
+		}
 		values.Set(name, text)
 		if name != "signature" {
 			parts = append(parts, name+"="+text)

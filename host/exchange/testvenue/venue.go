@@ -49,6 +49,7 @@ type Venue struct {
 	done    chan struct{}
 	wg      sync.WaitGroup
 	spans   map[string]market.Time
+	own     bool // the market's time is not the day's
 
 	mu       sync.Mutex
 	symbols  []*symbol
@@ -71,13 +72,14 @@ func Start(o Options) (*Venue, error) {
 	o.Address, o.ScriptAddress = cmp.Or(o.Address, "127.0.0.1:0"), cmp.Or(o.ScriptAddress, "127.0.0.1:0")
 	o.Key, o.Secret, o.Seed = cmp.Or(o.Key, DefaultKey), cmp.Or(o.Secret, DefaultSecret), cmp.Or(o.Seed, "1")
 	o.History, o.Cash, o.Ping = cmp.Or(o.History, 20000), cmp.Or(o.Cash, "10000"), cmp.Or(o.Ping, 20*time.Second)
+	own := o.Speed != 1 || !o.Start.IsZero()
 	if o.Start.IsZero() {
 		o.Start = time.Now()
 	}
 	if o.Speed < 0 || o.Speed > 100_000 || o.History < 1 || o.History > 5_000_000 {
 		return nil, errors.New("speed is from 0 to 100000, history from 1 to 5000000 minutes")
 	}
-	v := &Venue{opts: o, done: make(chan struct{}), spans: spans(), counts: map[string]int{}, clients: map[*client]struct{}{}}
+	v := &Venue{opts: o, done: make(chan struct{}), spans: spans(), counts: map[string]int{}, clients: map[*client]struct{}{}, own: own}
 	if err := v.openMarket(); err != nil {
 		return nil, err
 	}
@@ -171,8 +173,8 @@ func (v *Venue) Close() error {
 	return err
 }
 
-// Count is how many requests of a kind have arrived: submit, cancel, query, keyed, sandbox,
-// or any "METHOD /path".
+// Count is how many requests of a kind have arrived: submit, cancel, query, subscribe, keyed, sandbox, all,
+// credentials (a key or a signature came with it), or any "METHOD /path".
 func (v *Venue) Count(kind string) int {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -205,6 +207,15 @@ func (v *Venue) Wall(d time.Duration) time.Duration {
 		return d
 	}
 	return time.Duration(float64(d) / v.opts.Speed)
+}
+
+// timeInfo is the answer to time. Binance's has no market time: there it passes as everywhere.
+func (v *Venue) timeInfo() map[string]any {
+	m := map[string]any{"serverTime": v.server().UnixMilli()}
+	if v.opts.Speed > 0 && v.own {
+		m["marketTime"], m["marketPace"] = int64(v.now()), v.opts.Speed
+	}
+	return m
 }
 
 // server is the time by which requests are judged.

@@ -182,7 +182,7 @@ func (c *Client) Open(ctx context.Context, req exchange.OpenRequest) (exchange.O
 		return exchange.Opened{}, c.transport(err)
 	}
 	r := c.reader()
-	out := exchange.Opened{AccountID: r.text("account_id", p.GetAccountId()), ClockOffset: time.Duration(p.GetClockOffsetMs()) * time.Millisecond}
+	out := openedFromProto(r, p, req.Endpoint)
 	if err := c.verdict(r, p.GetResult()); err != nil {
 		return exchange.Opened{}, err
 	}

@@ -92,7 +92,7 @@ func shifted(e *base64.Encoding, value string, before int) string {
 	text := e.EncodeToString(append(make([]byte, before), value...))
 	first := []int{0, 2, 3}[before] // characters that the bytes before take part in
 	last := len(text)
-	if (before+len(value))%3 != 0 && before > 0 {
+	if (before+len(value))%3 != 0 {
 		last-- // what follows takes part in the last character
 	}
 	return text[first:max(first, last)]

@@ -60,9 +60,7 @@ func (s *server) Open(ctx context.Context, p *connectorpb.OpenRequest) (*connect
 		return nil, invalid(err)
 	}
 	out, err := s.guard.Open(ctx, q)
-	return &connectorpb.OpenReply{
-		Result: outcome(err), AccountId: valid(out.AccountID), ClockOffsetMs: out.ClockOffset.Milliseconds(),
-	}, nil
+	return openedToProto(out, err), nil
 }
 
 // Markets implements connectorpb.ConnectorServer.

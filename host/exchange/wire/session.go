@@ -151,6 +151,31 @@ func openRequestFromProto(p *connectorpb.OpenRequest) (exchange.OpenRequest, err
 	return q, r.err()
 }
 
+func openedToProto(o exchange.Opened, err error) *connectorpb.OpenReply {
+	p := &connectorpb.OpenReply{Result: outcome(err), AccountId: valid(o.AccountID), ClockOffsetMs: o.ClockOffset.Milliseconds()}
+	if o.Clock != nil {
+		p.MarketTimeMs, p.MarketPace = int64(o.Clock.Now()), o.Clock.Pace
+	}
+	return p
+}
+
+// openedFromProto reads where the session is. A time of its own is believed of nothing but what
+// the operator has put in an exchange's place.
+func openedFromProto(r *reader, p *connectorpb.OpenReply, endpoint string) exchange.Opened {
+	o := exchange.Opened{AccountID: r.text("account_id", p.GetAccountId()), ClockOffset: time.Duration(p.GetClockOffsetMs()) * time.Millisecond}
+	pace := p.GetMarketPace()
+	switch {
+	case pace == 0:
+	case endpoint == "":
+		r.wrong("market_pace", "%g: an exchange has no time of its own", pace)
+	case !(pace >= exchange.LeastPace && pace <= exchange.MostPace): // NaN too
+		r.wrong("market_pace", "%g is not from %g to %d", pace, exchange.LeastPace, exchange.MostPace)
+	default:
+		o.Clock = &exchange.PacedClock{Then: r.time("market_time_ms", p.GetMarketTimeMs()), Since: time.Now(), Pace: pace}
+	}
+	return o
+}
+
 func marketToProto(m exchange.Market) *connectorpb.Market {
 	return &connectorpb.Market{
 		Symbol: valid(string(m.Symbol)), Trading: m.Trading, Status: valid(m.Status), PriceTick: number(m.PriceTick), QuantityStep: number(m.QuantityStep),

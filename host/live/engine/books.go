@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -207,6 +208,7 @@ func (e *Engine) commit(intents ...journal.Intent) bool {
 	}
 	outcomes, err := e.cfg.Run.Commit(context.Background(), b)
 	if err != nil {
+		e.unwritten = cmp.Or(e.unwritten, err)
 		e.fail(err)
 		return false
 	}

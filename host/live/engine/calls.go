@@ -120,6 +120,9 @@ func (e *Engine) call(limit time.Duration, after time.Time, f func(context.Conte
 			if r.Outcome == exchange.Banned && !no {
 				e.warn(string(exchange.Banned), "the venue refuses all requests for a while: "+r.Message)
 			}
+			if r.Outcome == exchange.AuthFailed {
+				e.fail(&exchange.Error{Result: r}) // whatever was asked: these keys open nothing any more
+			}
 			answer(r, sent)
 		})
 	})
@@ -132,7 +135,7 @@ func (e *Engine) tellLink(latency time.Duration) {
 	}
 	l := Link{Latency: latency}
 	if e.link != nil {
-		l.Up, l.Offset, l.Synthetic = e.recon.synced, e.link.offset, e.link.conn.Clock != nil
+		l.Up, l.Offset, l.Synthetic = e.recon.synced, e.link.offset, e.link.own
 	}
 	e.cfg.Link(l)
 }
@@ -194,9 +197,6 @@ func (e *Engine) send(f order.Effect) {
 // replied takes the answer to a submit. An order that the connector did not take because it is
 // gone may have reached it before.
 func (e *Engine) replied(f order.Effect, r exchange.Result, orders [2]exchange.Order) {
-	if r.Outcome == exchange.AuthFailed {
-		e.fail(&exchange.Error{Result: r})
-	}
 	ids := []string{f.Order}
 	if f.Pair != nil {
 		ids = []string{f.Pair.LimitID, f.Pair.StopID}
@@ -279,7 +279,7 @@ func (e *Engine) fetchFills(symbol market.Symbol, since time.Time, done func(err
 // venueTime is a moment of ours at the venue, with room for what the clocks are apart. A venue
 // with a time of its own is asked for everything.
 func (e *Engine) venueTime(t time.Time) market.Time {
-	if e.link == nil || e.link.conn.Clock != nil {
+	if e.link == nil || e.link.own {
 		return 0
 	}
 	return market.FromTime(t.Add(e.link.offset - clockMargin))

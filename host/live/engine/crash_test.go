@@ -1,133 +1,267 @@
 package engine
 
 import (
-	"bufio"
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/govalues/decimal"
+
 	"github.com/assay-run/assay/host/exchange"
+	"github.com/assay-run/assay/host/exchange/binance"
 	"github.com/assay-run/assay/host/exchange/sim"
+	"github.com/assay-run/assay/host/exchange/testvenue"
+	"github.com/assay-run/assay/host/exchange/wire"
 	"github.com/assay-run/assay/host/live/crash"
 	"github.com/assay-run/assay/host/live/journal"
 	"github.com/assay-run/assay/host/live/order"
+	"github.com/assay-run/assay/internal/soak"
 	"github.com/assay-run/assay/plugin-sdk/market"
 	simulator "github.com/assay-run/assay/plugin-sdk/sim"
 )
 
-// childDir makes the test binary a run on the simulated market that uses a folder.
-const childDir = "ASSAY_TEST_ENGINE_CHILD"
+// childDir makes the test binary a run that uses a folder, on the simulated market, or, when
+// childVenue is set, on a test venue: its address, that of its scripts and its time.
+const (
+	childDir   = "ASSAY_TEST_ENGINE_CHILD"
+	childVenue = "ASSAY_TEST_ENGINE_VENUE"
+)
 
 const submitsName = "submits"
 
-// TestCrashPoints kills a run at every labelled place, twice, by SIGKILL: what the venue was sent was
-// written down before, the journal is whole, and the next run begins and ends in good order.
+// series is runs in one folder on one venue, which are killed at one place, one after the other.
+type series struct {
+	t      *testing.T
+	binary string
+	label  crash.Label
+	venue  *testvenue.Venue // nil: the simulated market
+	dir    string
+	kills  int
+}
+
+// TestCrashPoints kills runs at every labelled place by SIGKILL, on the simulated market and, by the
+// connector for Binance, on a test venue that lives on: what the venue was sent was written down before,
+// nothing was sent twice, the journal is whole, and the next run begins and ends in good order, with
+// nothing of the earlier ones left open.
 func TestCrashPoints(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds a program and kills it 40 times")
 	}
+	t.Parallel()
 	binary := filepath.Join(t.TempDir(), "engine.test")
 	if out, err := exec.CommandContext(t.Context(), "go", "test", "-c", "-tags", "crashpoints", "-o", binary, ".").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
+	var list []*series
 	for _, label := range crash.Labels() {
-		t.Run(string(label), func(t *testing.T) {
-			t.Parallel()
-			dir := t.TempDir()
-			for _, n := range []int{1, 2} {
-				if label == crash.MidReconcile || label == crash.StopBarrier {
-					n = 1 // a run passes there once
-				}
-				err := runChild(t, binary, dir, fmt.Sprintf("%s:%d", label, n))
-				var exit *exec.ExitError
-				if !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
-					t.Fatalf("it was not killed: %v", err)
-				}
-				inspect(t, dir)
+		list = append(list, &series{t: t, binary: binary, label: label, dir: t.TempDir()})
+		v, err := testvenue.Start(testvenue.Options{Start: far, History: 30, Cash: "10000000"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() {
+			if err := v.Close(); err != nil {
+				t.Error(err)
 			}
-			if err := runChild(t, binary, dir, ""); err != nil {
-				t.Errorf("the run after the crash: %v", err)
-			}
+		}()
+		list = append(list, &series{t: t, binary: binary, label: label, dir: t.TempDir(), venue: v})
+	}
+	var wg sync.WaitGroup
+	turns := make(chan struct{}, 6)
+	for _, s := range list {
+		wg.Go(func() {
+			turns <- struct{}{}
+			defer func() { <-turns }()
+			s.run(soak.Size(1, 50))
 		})
+	}
+	wg.Wait()
+	kills := 0
+	for _, s := range list {
+		kills += s.kills
+	}
+	if !t.Failed() {
+		soak.Count(t, "SIGKILLs at labels", kills, soak.Size(40, 2000))
 	}
 }
 
-func runChild(t *testing.T, binary, dir, at string) error {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+func (s *series) errorf(format string, args ...any) {
+	s.t.Errorf("%s on %s: %s", s.label, s.where(), fmt.Sprintf(format, args...))
+}
+
+func (s *series) where() string {
+	if s.venue == nil {
+		return sim.ID
+	}
+	return binance.ID
+}
+
+func (s *series) run(kills int) {
+	for k := range kills {
+		n := 1 + k%2
+		if s.label == crash.MidReconcile || s.label == crash.StopBarrier {
+			n = 1 // a run passes there once
+		}
+		out, err := s.child(fmt.Sprintf("%s:%d", s.label, n))
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
+			s.errorf("it was not killed: %v\n%s", err, out)
+			return
+		}
+		s.kills++
+		if err := s.inspect(); err != nil {
+			s.errorf("%v", err)
+			return
+		}
+	}
+	if out, err := s.child(""); err != nil {
+		s.errorf("the run after the crash: %v\n%s", err, out)
+		return
+	}
+	if err := s.atRest(); err != nil {
+		s.errorf("after the last run: %v", err)
+	}
+}
+
+func (s *series) child(at string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(s.t.Context(), 2*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, binary)
-	cmd.Env = append(os.Environ(), childDir+"="+dir)
+	cmd := exec.CommandContext(ctx, s.binary)
+	cmd.Env = append(os.Environ(), childDir+"="+s.dir)
+	if s.venue != nil {
+		cmd.Env = append(cmd.Env, fmt.Sprintf("%s=%s %s %d", childVenue, s.venue.URL(), s.venue.ScriptURL(), s.venue.Now()))
+	}
 	if at != "" {
 		cmd.Env = append(cmd.Env, crash.Env+"="+at)
 	}
-	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &out
-	err := cmd.Run()
-	if out.Len() > 0 {
-		t.Logf("%s", out.Bytes())
+	return cmd.CombinedOutput()
+}
+
+// inspect opens what a killed run left, as the next start of the service does.
+func (s *series) inspect() error {
+	ctx := s.t.Context()
+	book, err := journal.Open(ctx, filepath.Join(s.dir, "live"), journal.Options{})
+	if err != nil {
+		return err
+	}
+	defer book.Close()
+	if book.Quarantined != nil {
+		return fmt.Errorf("the journal is damaged: %+v", book.Quarantined)
+	}
+	if err := s.sent(book.Journal); err != nil {
+		return err
+	}
+	runs, err := book.Interrupted(ctx)
+	if err != nil || len(runs) != 1 {
+		return fmt.Errorf("%d interrupted runs %w", len(runs), err)
+	}
+	info := runs[0]
+	if _, err := ReadBack(ctx, book.Journal, info, 0, nil, nothing{}, func(int64, *simulator.Batch) {}); err != nil {
+		return err
+	}
+	run, err := book.Resume(ctx, info.RunID)
+	if err != nil {
+		return err
+	}
+	return run.End(ctx, journal.End{Status: journal.Failed, StopReason: "error", At: market.FromTime(time.Now())})
+}
+
+// sent holds what was handed to the connector, and what the venue has, against the journal.
+func (s *series) sent(book *journal.Journal) error {
+	ids, err := submits(s.dir)
+	if err != nil {
+		return err
+	}
+	if twice := repeated(ids); len(twice) > 0 {
+		return fmt.Errorf("an order was sent twice: %v", twice)
+	}
+	if s.venue != nil {
+		var there []string
+		for _, o := range s.venue.Orders() {
+			there = append(there, o.Client)
+		}
+		if twice := repeated(there); len(twice) > 0 {
+			return fmt.Errorf("an order was accepted twice: %v", twice)
+		}
+		ids = append(ids, there...)
+	}
+	strange, err := book.NotOurs(s.t.Context(), ids)
+	if err == nil && len(strange) > 0 {
+		err = fmt.Errorf("at the venue and not written down: %v", strange)
 	}
 	return err
 }
 
-// inspect opens what a killed run left, as the next start of the service does.
-func inspect(t *testing.T, dir string) {
-	t.Helper()
-	book, err := journal.Open(t.Context(), filepath.Join(dir, "live"), journal.Options{})
+func repeated(ids []string) []string {
+	seen := map[string]bool{}
+	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool {
+		before := seen[id]
+		seen[id] = true
+		return !before
+	})
+}
+
+// atRest: after a run that ended in good order nothing is open, there or in the journal.
+func (s *series) atRest() error {
+	book, err := journal.Open(s.t.Context(), filepath.Join(s.dir, "live"), journal.Options{})
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
 	defer book.Close()
-	if book.Quarantined != nil {
-		t.Fatalf("the journal is damaged: %+v", book.Quarantined)
+	if err := s.sent(book.Journal); err != nil || s.venue == nil {
+		return err
 	}
-	sent := submits(t, dir)
-	if strange, err := book.NotOurs(t.Context(), sent); err != nil || len(strange) > 0 {
-		t.Errorf("sent and not written down: %v %v", strange, err)
+	trades := map[string]decimal.Decimal{}
+	for _, x := range s.venue.Trades() {
+		trades[x.Client] = order.Plus(trades[x.Client], x.Quantity)
 	}
-	slices.Sort(sent)
-	if len(slices.Compact(slices.Clone(sent))) != len(sent) {
-		t.Errorf("an order was sent twice: %v", sent)
+	for _, o := range s.venue.Orders() {
+		if o.Open {
+			return fmt.Errorf("%s is open at the venue", o.Client)
+		}
 	}
-	runs, err := book.Interrupted(t.Context())
-	if err != nil || len(runs) != 1 {
-		t.Fatalf("%d interrupted runs %v", len(runs), err)
-	}
-	info := runs[0]
-	if _, err := ReadBack(t.Context(), book.Journal, info, 0, nil, nothing{}, func(int64, *simulator.Batch) {}); err != nil {
-		t.Error(err)
-	}
-	run, err := book.Resume(t.Context(), info.RunID)
-	if err == nil {
-		err = run.End(t.Context(), journal.End{Status: journal.Failed, StopReason: "error", At: market.FromTime(time.Now())})
-	}
+	runs, err := book.Runs(s.t.Context())
 	if err != nil {
-		t.Error(err)
+		return err
 	}
+	for _, run := range runs {
+		left, err := book.EarlierOpenOrders(s.t.Context(), run.Exchange, run.AccountID, "svc_nobody")
+		if err != nil || len(left) > 0 {
+			return fmt.Errorf("%d orders are open in the journal %w", len(left), err)
+		}
+		fills, err := book.Fills(s.t.Context(), run.RunID, journal.Page{})
+		if err != nil {
+			return err
+		}
+		for _, f := range fills.Items {
+			trades[f.ClientOrderID] = order.Minus(trades[f.ClientOrderID], f.Quantity)
+		}
+	}
+	for id, rest := range trades {
+		if !rest.IsZero() {
+			return fmt.Errorf("%s of %s filled there and not in the journal", rest, id)
+		}
+	}
+	return nil
 }
 
 // submits are the client order ids that were handed to the venue.
-func submits(t *testing.T, dir string) []string {
-	t.Helper()
+func submits(dir string) ([]string, error) {
 	text, err := os.ReadFile(filepath.Join(dir, submitsName))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		t.Fatal(err)
+		return nil, err
 	}
-	var ids []string
-	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
-		ids = append(ids, lines.Text())
-	}
-	return ids
+	return strings.Fields(string(text)), nil
 }
 
 // nothing records nothing.
@@ -183,7 +317,7 @@ func (s *scribe) SubmitPair(ctx context.Context, req exchange.PairRequest) (exch
 	return s.Trader.SubmitPair(ctx, req)
 }
 
-// child is one run on the simulated market; it stops by itself.
+// child is one run; it stops by itself.
 func child(dir string) error {
 	ctx := context.Background()
 	book, err := journal.Open(ctx, filepath.Join(dir, "live"), journal.Options{})
@@ -195,31 +329,39 @@ func child(dir string) error {
 		return err
 	}
 	id := fmt.Sprintf("svc_child%d", len(all)+1)
-	run, err := book.Begin(ctx, journal.Info{RunID: id, RunTag: order.Tag(id), Mode: journal.Live, Exchange: sim.ID, Symbols: []market.Symbol{btc}, Timeframe: market.MustTimeframe("1m"), Request: json.RawMessage(`{}`)})
-	if err != nil {
-		return err
-	}
 	file, err := os.OpenFile(filepath.Join(dir, submitsName), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
-	config, err := exchange.DecodeConfig(sim.Describe().ConfigSchema, []byte(`{"candles_per_second":100}`))
+	ctx, cancel := context.WithCancelCause(ctx)
+	host := &busy{cancel: cancel, last: 160}
+	cfg := Config{
+		RunID: id, Symbols: []market.Symbol{btc}, Timeframe: market.MustTimeframe("1m"), Journal: book.Journal,
+		Limits: loose(), Orderly: func(err error) bool { return errors.Is(err, errStop) }, Gate: &sync.Mutex{}, Host: host,
+	}
+	var dial func() exchange.Connection
+	if text := os.Getenv(childVenue); text != "" {
+		dial, err = onVenue(&cfg, host, text)
+	} else {
+		dial, err = onSim(&cfg)
+	}
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	e := New(Config{
-		RunID: id, Symbols: []market.Symbol{btc}, Timeframe: market.MustTimeframe("1m"), Venue: sim.Describe(), Journal: book.Journal, Run: run,
-		Open: exchange.OpenRequest{RunID: id, RunTag: order.Tag(id), Trading: true, Symbols: []market.Symbol{btc}, Timeframe: market.MustTimeframe("1m"), Config: config},
-		Connect: func(context.Context) (*exchange.Connection, error) {
-			c := sim.New(nil)
-			s := &scribe{Trader: c.Trader, Account: c.Account, file: file, lost: map[string]bool{}}
-			c.Trader, c.Account = s, s
-			return &c, nil
-		},
-		Limits: loose(), Orderly: func(err error) bool { return errors.Is(err, errStop) }, Gate: &sync.Mutex{}, Host: &busy{cancel: cancel},
-	})
-	if err := e.Run(ctx); !errors.Is(err, errStop) {
+	cfg.Connect = func(context.Context) (*exchange.Connection, error) {
+		c := dial()
+		s := &scribe{Trader: c.Trader, Account: c.Account, file: file, lost: map[string]bool{}}
+		c.Trader, c.Account = s, s
+		return &c, nil
+	}
+	info := infoOf(id)
+	info.Exchange = cfg.Venue.ID
+	run, err := book.Begin(ctx, info)
+	if err != nil {
+		return err
+	}
+	cfg.Run = run
+	if err := New(cfg).Run(ctx); !errors.Is(err, errStop) {
 		return fmt.Errorf("the run ended by %w", err)
 	}
 	if err := run.End(context.Background(), journal.End{Status: journal.Completed, StopReason: "stopped", At: market.FromTime(time.Now())}); err != nil {
@@ -228,10 +370,77 @@ func child(dir string) error {
 	return book.Close()
 }
 
+func onSim(cfg *Config) (func() exchange.Connection, error) {
+	config, err := exchange.DecodeConfig(sim.Describe().ConfigSchema, []byte(`{"candles_per_second":100}`))
+	if err != nil {
+		return nil, err
+	}
+	cfg.Venue = sim.Describe()
+	cfg.Open = exchange.OpenRequest{RunID: cfg.RunID, RunTag: order.Tag(cfg.RunID), Trading: true, Symbols: cfg.Symbols, Timeframe: cfg.Timeframe, Config: config}
+	return func() exchange.Connection { return sim.New(nil) }, nil
+}
+
+// onVenue is a run on a test venue whose candles close when the strategy has answered.
+func onVenue(cfg *Config, host *busy, text string) (func() exchange.Connection, error) {
+	var url, scripts string
+	at := &marked{}
+	if _, err := fmt.Sscan(text, &url, &scripts, &at.time); err != nil {
+		return nil, err
+	}
+	cfg.Venue, cfg.Open = offered(), request(cfg.RunID)
+	host.last, host.answered = 120, make(chan struct{}, 1)
+	go at.pass(scripts+"/scripts", host.answered)
+	return func() exchange.Connection {
+		ends := binance.At(url)
+		c := wire.Guard(binance.NewAt(ends, ends), nil)
+		c.Clock = at
+		return c
+	}, nil
+}
+
+// marked is the clock of a venue whose time is moved from here.
+type marked struct {
+	mu   sync.Mutex
+	time market.Time
+}
+
+// Now implements exchange.VenueClock.
+func (m *marked) Now() market.Time {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.time
+}
+
+// Wall implements exchange.VenueClock.
+func (*marked) Wall(d time.Duration) time.Duration { return d }
+
+// pass closes a candle whenever the last one was answered, or nothing has come of it for a while.
+func (m *marked) pass(address string, answered <-chan struct{}) {
+	for {
+		select {
+		case <-answered:
+			time.Sleep(15 * time.Millisecond)
+		case <-time.After(time.Second):
+		}
+		m.mu.Lock()
+		m.time += market.Time(time.Minute / time.Millisecond)
+		m.mu.Unlock()
+		resp, err := http.Post(address, "application/json", strings.NewReader(`{"action":"step"}`)) //nolint:noctx // loopback
+		if err == nil {
+			err = resp.Body.Close()
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
+	}
+}
+
 // busy trades a little of everything and has the run stopped in the end.
 type busy struct {
 	nothing
-	cancel context.CancelCauseFunc
+	cancel   context.CancelCauseFunc
+	last     int64         // step; at 100 a second the lost answers have been asked for by then
+	answered chan struct{} // nil: nobody waits
 }
 
 func (b *busy) Begin(Layout) (simulator.Recorder, error) { return b, nil }
@@ -240,16 +449,21 @@ func (b *busy) Phase(string)                             {}
 func (b *busy) Warn(string, string)                      {}
 
 func (b *busy) Decide(v *View) ([]market.Intent, error) {
-	last := v.Candles[0].Close
-	low := limit(market.Buy, 0.01, last*0.97)
+	if b.answered != nil {
+		select {
+		case b.answered <- struct{}{}:
+		default:
+		}
+	}
+	low := limit(market.Buy, 0.01, v.Candles[0].Close*0.97)
 	switch n := v.Step; {
-	case n == 240: // at 100 a second: the lost answers have been asked for
+	case n == b.last:
 		b.cancel(errStop)
 	case n%12 == 0:
 		return []market.Intent{buy(0.02)}, nil
 	case n%12 == 2:
 		return []market.Intent{low, low}, nil
-	case n%12 == 5 && n < 230:
+	case n%12 == 5 && n < b.last-10:
 		return []market.Intent{{Action: market.Cancel, Symbol: btc}}, nil
 	case n%12 == 8:
 		return []market.Intent{{Action: market.Close}}, nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/govalues/decimal"
@@ -38,6 +39,7 @@ type Engine struct {
 	running sync.WaitGroup // every goroutine of the run
 	pass    pass
 	calls   calls
+	coming  atomic.Pointer[link] // a new connection that is not in use yet
 
 	// What follows is of the goroutine in Run.
 
@@ -48,7 +50,10 @@ type Engine struct {
 	account string // its id
 	phase   string
 	failure error // ends the run
-	stopped bool  // no step is taken any more
+	// unwritten is the first commit that failed.
+	unwritten error
+	stopped   bool // no step is taken any more
+	ticked    time.Time
 
 	// The desk exists from the snapshot on; others read it with the gate held.
 	desk      *desk.Desk
@@ -92,6 +97,9 @@ func (e *Engine) Run(ctx context.Context) error {
 	e.leave()
 	end()
 	e.running.Wait()
+	if l := e.coming.Load(); l != nil && l.conn.Release != nil {
+		l.conn.Release() // it came when nobody took it any more
+	}
 	return err
 }
 
@@ -145,7 +153,12 @@ func (e *Engine) trade(ctx context.Context) error {
 
 // wait is one turn of the loop: whatever comes first.
 func (e *Engine) wait(done <-chan struct{}, steps <-chan offer) {
-	timer := time.NewTimer(e.sleep())
+	rest := e.sleep()
+	if rest <= 0 { // also where something always comes first
+		e.tick()
+		return
+	}
+	timer := time.NewTimer(rest)
 	defer timer.Stop()
 	var gone <-chan struct{}
 	if e.link != nil {
@@ -166,22 +179,31 @@ func (e *Engine) wait(done <-chan struct{}, steps <-chan offer) {
 
 // sleep is how long nothing is due.
 func (e *Engine) sleep() time.Duration {
-	wait := tickEvery
+	since := time.Since(e.ticked)
+	wait := tickEvery - since
 	if e.desk != nil {
-		if due := e.desk.NextDue(); !due.IsZero() {
-			wait = min(wait, time.Until(due))
+		if due := e.nextDue(); !due.IsZero() {
+			wait = min(wait, max(time.Until(due), leastWait-since))
 		}
 	}
-	return max(wait, leastWait)
+	return wait
+}
+
+// nextDue is when time calls for something. The desk tidies up as it looks, and others look at it too.
+func (e *Engine) nextDue() time.Time {
+	e.cfg.Gate.Lock()
+	defer e.cfg.Gate.Unlock()
+	return e.desk.NextDue()
 }
 
 // tick is what time calls for.
 func (e *Engine) tick() {
+	now := time.Now()
+	e.ticked = now
 	if e.desk == nil {
 		return
 	}
-	now := time.Now()
-	if due := e.desk.NextDue(); !due.IsZero() && !due.After(now) {
+	if due := e.nextDue(); !due.IsZero() && !due.After(now) {
 		e.change(note{source: order.FromLocal}, func() (desk.Result, error) { return e.desk.Due(now), nil })
 	}
 	if !e.stopped {

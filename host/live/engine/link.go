@@ -33,8 +33,10 @@ type link struct {
 	ctx    context.Context // of everything that uses it
 	end    context.CancelFunc
 	offset time.Duration // the venue's clock minus ours
-	id     string        // the account
-	down   bool          // it is gone; of the engine's goroutine
+	clock  exchange.VenueClock
+	own    bool   // the venue has a time of its own
+	id     string // the account
+	down   bool   // it is gone; of the engine's goroutine
 }
 
 // dial starts the connector and opens its session, again and again while the venue is out of reach.
@@ -92,6 +94,14 @@ func jitter(d time.Duration) time.Duration {
 
 func (e *Engine) linked(conn *exchange.Connection, opened exchange.Opened) (*link, error) {
 	l := &link{conn: conn, offset: opened.ClockOffset, id: opened.AccountID}
+	l.clock, l.own = conn.Clock, conn.Clock != nil || opened.Clock != nil
+	switch {
+	case conn.Clock != nil:
+	case opened.Clock != nil:
+		l.clock = opened.Clock
+	default:
+		l.clock = exchange.WallClock(l.offset)
+	}
 	l.ctx, l.end = context.WithCancel(e.life)
 	e.running.Go(func() { e.keepLease(l) })
 	switch skew := opened.ClockOffset.Abs(); {
@@ -307,11 +317,15 @@ func (e *Engine) relaunch() {
 				e.hangUp(l, false)
 			}
 		}
+		if err == nil {
+			e.coming.Store(l)
+		}
 		e.inbox.post(func() {
 			if err != nil {
 				e.fail(err)
 				return
 			}
+			e.coming.Store(nil)
 			e.back(l)
 		})
 	})
@@ -326,10 +340,7 @@ func (e *Engine) sameAccount(l *link) error {
 
 // back takes the new connection into use.
 func (e *Engine) back(l *link) {
-	e.link = l
-	if l.conn.Clock == nil {
-		e.clock = exchange.WallClock(l.offset)
-	}
+	e.link, e.clock = l, l.clock
 	e.resync(func() {
 		e.guard.Clear(CodeConnectorCrashed)
 		e.warn(CodeConnectorBack, "the connector of "+e.cfg.Venue.ID+" is back")

@@ -56,6 +56,7 @@ func (e *Engine) accountEvent(l *link, ev exchange.AccountEvent) {
 	case ev.Balance != nil:
 		e.free(*ev.Balance)
 	case ev.State == exchange.Reconnecting, ev.State == exchange.Gap:
+		e.warn(CodeStreamReconciling, "the stream of the account was interrupted: no order leaves before open orders, fills and balances were read again")
 		e.recon.synced = false
 		e.recon.round++
 		if ev.State == exchange.Gap {
@@ -87,7 +88,7 @@ func (e *Engine) resync(then func()) {
 	e.recon.round++
 	round := e.recon.round
 	e.readOrders(func(err error) {
-		if e.again(err, round, then) {
+		if e.again(err, round, then) || e.failure != nil {
 			return
 		}
 		e.readMoney(func(err error) {
@@ -165,11 +166,40 @@ func (e *Engine) readOrders(done func(error)) {
 			for _, o := range foreign {
 				e.foreign(o.ClientOrderID)
 			}
+			if done != nil && err == nil {
+				e.strange(foreign)
+			}
 		}
 		if done != nil {
 			done(err)
 		}
 	})
+}
+
+// strange ends the run where orders of another state folder came onto its symbols while nobody listened.
+func (e *Engine) strange(open []exchange.Order) {
+	var ids []string
+	for _, o := range open {
+		if order.Ours(o.ClientOrderID) && slices.Contains(e.cfg.Symbols, o.Symbol) {
+			ids = append(ids, o.ClientOrderID)
+		}
+	}
+	if len(ids) == 0 || e.stopped {
+		return
+	}
+	unknown, err := e.cfg.Journal.NotOurs(e.life, ids)
+	switch {
+	case err != nil:
+		e.fail(err)
+	case len(unknown) > 0:
+		e.fail(strangers(e.cfg.Venue.ID, unknown))
+	}
+}
+
+func strangers(venue string, ids []string) *Fault {
+	f := exchangeFault("reconcile", nil, "%s has open orders with ids of this product that the journal does not know: cancel them there, or use the state folder that they are of", venue)
+	f.Data["orders"] = ids
+	return f
 }
 
 // readMoney takes the fills of all symbols, then the balances.

@@ -150,7 +150,7 @@ func (p *replay) fill(i int64, wanted func(journal.Fill) bool) error {
 		f := p.fills[0]
 		p.fills = p.fills[1:]
 		b := p.bodies[f.ClientOrderID]
-		origin := order.Origin{Reference: b.Reference}
+		origin := order.Origin{Manual: b.Manual, Reference: b.Reference}
 		if o, ok := p.orders[b.OrderID]; ok {
 			origin.Order, origin.Role, origin.Tag = o.ID, o.Role, o.Tag
 		}

@@ -171,6 +171,7 @@ type intentBody struct {
 	StopPrice   decimal.Decimal `json:"stop_price"`
 	Reference   decimal.Decimal `json:"reference"`
 	Exit        bool            `json:"exit"`
+	Manual      bool            `json:"manual,omitempty"`
 	ListID      string          `json:"list_id,omitempty"`
 	Sibling     string          `json:"sibling,omitempty"`
 }
@@ -179,7 +180,7 @@ func bodyOf(s order.Spec) intentBody {
 	return intentBody{
 		OrderID: s.Public.String(), Side: s.Side.String(), Type: s.Type.String(), TimeInForce: s.TimeInForce.String(),
 		Quantity: s.Quantity, QuoteAmount: s.QuoteAmount, LimitPrice: s.LimitPrice, StopPrice: s.StopPrice, Reference: s.Reference,
-		Exit: s.Exit, ListID: s.ListID, Sibling: s.Sibling,
+		Exit: s.Exit, Manual: s.Manual, ListID: s.ListID, Sibling: s.Sibling,
 	}
 }
 

@@ -32,10 +32,7 @@ func (e *Engine) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	e.link, e.account, e.clock = l, l.id, exchange.VenueClock(exchange.WallClock(l.offset))
-	if l.conn.Clock != nil {
-		e.clock = l.conn.Clock
-	}
+	e.link, e.account, e.clock = l, l.id, l.clock
 	e.enter(Reconciling)
 	if err := e.readRules(ctx); err != nil {
 		return err
@@ -182,9 +179,7 @@ func (e *Engine) settleOpen(ctx context.Context) error {
 		return err
 	}
 	if len(strange) > 0 {
-		f := exchangeFault("reconcile", nil, "%s has open orders with ids of this product that the journal does not know: cancel them there, or use the state folder that they are of", e.cfg.Venue.ID)
-		f.Data["orders"] = strange
-		return f
+		return strangers(e.cfg.Venue.ID, strange)
 	}
 	return e.settleListed(ctx, open, ids)
 }
@@ -207,11 +202,16 @@ func (e *Engine) settleListed(ctx context.Context, open []exchange.Order, ids []
 	return s.run(ctx)
 }
 
-// settleEarlier finds out what became of the orders that earlier runs left on the account, and
-// takes back those that are open. It returns since when their fills matter; zero: there are none.
+// settleEarlier finds out what became of the orders that earlier runs left on the account, and of those
+// of which not every fill was heard, and takes back those that are open. It returns since when their fills matter; zero: there are none.
 func (e *Engine) settleEarlier(ctx context.Context) (since market.Time, err error) {
-	left, err := e.cfg.Journal.EarlierOpenOrders(ctx, e.cfg.Run.Info().Exchange, e.account, e.cfg.RunID)
-	if err != nil || len(left) == 0 {
+	venue := e.cfg.Run.Info().Exchange
+	left, err := e.cfg.Journal.EarlierOpenOrders(ctx, venue, e.account, e.cfg.RunID)
+	if err != nil {
+		return 0, err
+	}
+	short, err := e.cfg.Journal.EarlierUnfilled(ctx, venue, e.account, e.cfg.RunID)
+	if left = append(left, short...); err != nil || len(left) == 0 {
 		return 0, err
 	}
 	s := e.newSettling()

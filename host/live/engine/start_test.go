@@ -94,7 +94,11 @@ func (b *bench) earlier(n int64, state journal.State) order.Spec {
 		b.t.Fatal(err)
 	}
 	if state != journal.StateIntent {
-		if err := run.Events(b.t.Context(), journal.Event{ClientOrderID: s.ClientOrderID, Kind: string(state), Source: "reply", At: market.FromTime(time.Now())}); err != nil {
+		ev := journal.Event{ClientOrderID: s.ClientOrderID, Kind: string(state), Source: "reply", At: market.FromTime(time.Now())}
+		if state == journal.StateFilled {
+			ev.CumQuantity = s.Quantity
+		}
+		if err := run.Events(b.t.Context(), ev); err != nil {
 			b.t.Fatal(err)
 		}
 	}
@@ -109,11 +113,13 @@ func TestReconcileStart(t *testing.T) {
 		open := b.earlier(2, journal.StateUnknown)
 		filled := b.earlier(3, journal.StateSent)
 		believed := b.earlier(4, journal.StateCanceled) // the journal has its end, the venue does not
+		heard := b.earlier(5, journal.StateFilled)      // the journal has its end, and not its fill
 		b.venue.mu.Lock()
-		for _, s := range []order.Spec{open, filled, believed} {
+		for _, s := range []order.Spec{open, filled, believed, heard} {
 			b.venue.take(s.Request())
 		}
 		b.venue.fill(b.venue.find(filled.ClientOrderID), d("50"))
+		b.venue.fill(b.venue.find(heard.ClientOrderID), d("50"))
 		b.venue.mu.Unlock()
 		b.start()
 		b.sleep(2 * minute)
@@ -132,7 +138,7 @@ func TestReconcileStart(t *testing.T) {
 			}
 		}
 		fills, err := b.book.Fills(t.Context(), "svc_before", journal.Page{})
-		if err != nil || len(fills.Items) != 1 || fills.Items[0].ClientOrderID != filled.ClientOrderID {
+		if err != nil || len(fills.Items) != 2 || fills.Items[0].ClientOrderID != filled.ClientOrderID || fills.Items[1].ClientOrderID != heard.ClientOrderID {
 			t.Errorf("%+v %v", fills, err)
 		}
 		events, _ := b.book.Events(t.Context(), "svc_before", journal.Page{})
@@ -140,7 +146,7 @@ func TestReconcileStart(t *testing.T) {
 		for _, e := range events.Items {
 			last[e.ClientOrderID] = e.Kind
 		}
-		want := map[string]string{never.ClientOrderID: "rejected", open.ClientOrderID: "canceled", filled.ClientOrderID: "filled", believed.ClientOrderID: "canceled"}
+		want := map[string]string{never.ClientOrderID: "rejected", open.ClientOrderID: "canceled", filled.ClientOrderID: "filled", believed.ClientOrderID: "canceled", heard.ClientOrderID: "filled"}
 		if fmt.Sprint(last) != fmt.Sprint(want) {
 			t.Errorf("%v, want %v", last, want)
 		}

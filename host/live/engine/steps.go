@@ -156,6 +156,11 @@ func (e *Engine) lay(warm []*feed.Step) error {
 
 // step takes a step: the books first, then the journal, then the strategy is asked.
 func (e *Engine) step(o offer) {
+	if e.stopped {
+		e.steps.taken = o.done
+		e.release()
+		return
+	}
 	s := o.step
 	crash.Point(crash.CandleRead)
 	i := e.steps.index
@@ -292,6 +297,11 @@ func (e *Engine) answer() {
 		return
 	}
 	e.steps.answering = false
+	e.release()
+}
+
+// release lets the feed go on.
+func (e *Engine) release() {
 	if e.steps.taken != nil {
 		close(e.steps.taken)
 		e.steps.taken = nil

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/host/live/crash"
-	"github.com/assay-run/assay/host/live/journal"
 	"github.com/assay-run/assay/host/live/order"
 	"github.com/assay-run/assay/host/live/order/desk"
 	"github.com/assay-run/assay/plugin-sdk/market"
@@ -24,8 +23,9 @@ const (
 // failed by.
 func (e *Engine) stop(cause error) error {
 	e.stopped = true
-	if e.steps.cancel != nil {
-		e.steps.cancel()
+	flat := e.cfg.OnStop == Flatten && e.asked(cause) && e.desk != nil
+	if !flat || !e.held() { // where time waits for answers nothing fills without candles
+		e.endCandles()
 	}
 	e.enter(Stopping)
 	e.pass.close()
@@ -38,22 +38,32 @@ func (e *Engine) stop(cause error) error {
 	e.proposals = nil
 	e.takeBack(cause)
 	e.work()
-	left := e.settle(unconfirmedAfter, func() []order.Status { return e.toConfirm(cause) })
-	if len(left) == 0 && e.cfg.OnStop == Flatten && e.asked(cause) {
+	left := e.settle(unconfirmedAfter, nil, func() []order.Status { return e.toConfirm(cause) })
+	if len(left) == 0 && flat {
 		left = e.flatten()
 	}
+	e.endCandles()
 	if len(left) > 0 {
 		return e.unconfirmed(cause, left)
 	}
 	return e.ended(cause)
 }
 
+// endCandles ends the stream of candles.
+func (e *Engine) endCandles() {
+	if e.steps.cancel != nil {
+		e.steps.cancel()
+	}
+}
+
 // ended is the reason of the end, unless the journal failed on the way.
 func (e *Engine) ended(cause error) error {
-	if cause == nil || errors.Is(cause, errFinished) {
-		if write, ok := errors.AsType[*journal.WriteError](e.failure); ok {
-			return write
-		}
+	_, fault := errors.AsType[*Fault](cause)
+	finished := cause == nil || errors.Is(cause, errFinished)
+	switch {
+	case e.unwritten != nil && !fault && (finished || e.asked(cause)):
+		return e.unwritten // what the stop did is not all written down
+	case finished:
 		return nil
 	}
 	return cause
@@ -98,9 +108,9 @@ func (e *Engine) toConfirm(cause error) []order.Status {
 	return list
 }
 
-// settle goes on with everything but steps until nothing is left, and returns what is at the
-// end of the time.
-func (e *Engine) settle(limit time.Duration, left func() []order.Status) []order.Status {
+// settle goes on with everything but steps, which pass undecided if there is a channel of them, until nothing is
+// left, and returns what is at the end of the time.
+func (e *Engine) settle(limit time.Duration, steps <-chan offer, left func() []order.Status) []order.Status {
 	over := make(chan struct{})
 	late := time.AfterFunc(limit, func() { close(over) })
 	defer late.Stop()
@@ -114,7 +124,7 @@ func (e *Engine) settle(limit time.Duration, left func() []order.Status) []order
 		case <-over:
 			return list
 		default:
-			e.wait(over, nil)
+			e.wait(over, steps)
 		}
 	}
 }
@@ -124,7 +134,8 @@ func (e *Engine) flatten() []order.Status {
 	e.pass.letExits()
 	_ = e.change(note{source: order.FromLocal}, func() (desk.Result, error) { return e.desk.Flatten(time.Now()), nil })
 	e.work()
-	return e.settle(flattenFor, e.desk.Book().Pending)
+	e.release()
+	return e.settle(flattenFor, e.steps.offers, e.desk.Book().Pending)
 }
 
 // unconfirmed is a stop that leaves orders of which nobody knows.
@@ -144,7 +155,7 @@ func (e *Engine) unconfirmed(cause error, left []order.Status) error {
 	return f
 }
 
-// Kept is what the run leaves at the venue, for people; "" when nothing. Call it with the gate held.
+// Kept is what the run leaves at the venue, for people; "" when nothing. Call it once Run has returned, with the gate held.
 func (e *Engine) Kept() string {
 	if e.desk == nil {
 		return ""

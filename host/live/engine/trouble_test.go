@@ -409,3 +409,53 @@ func TestJournalFails(t *testing.T) {
 		}
 	})
 }
+
+// TestMarketStatus: a symbol that is halted while a run trades takes no entries, whatever protects or
+// ends a position is left to go on, and it resumes by itself; rules that change hold for the next order.
+func TestMarketStatus(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bench) {
+		b.decide = func(v *View) ([]market.Intent, error) {
+			switch v.Step {
+			case 1, 4, 8, 11:
+				return []market.Intent{buy(1.2345)}, nil
+			case 2:
+				return []market.Intent{limit(market.Buy, 1, 60)}, nil
+			case 5:
+				return []market.Intent{{Action: market.Cancel, Symbol: btc}}, nil
+			}
+			return nil, nil
+		}
+		b.start()
+		rules := func(halted bool, step string) {
+			b.venue.mu.Lock()
+			defer b.venue.mu.Unlock()
+			b.venue.halted, b.venue.step = halted, d(step)
+		}
+		upTo := func(step int) {
+			for b.look(); len(b.views) <= step; b.look() {
+				time.Sleep(time.Second)
+			}
+			b.sleep(30 * time.Second)
+		}
+		upTo(2)
+		rules(true, "0.0001")
+		upTo(5)
+		if b.orders[0].Status != market.StatusFilled || b.orders[2].Status != market.StatusRejected || b.orders[2].Reason == "" || b.calls["submit"] != 2 {
+			t.Errorf("while it is halted: %+v, %d submits", b.orders, b.calls["submit"])
+		}
+		if b.orders[1].Status != market.StatusCanceled || b.phase() != Trading || !b.warned("MARKET_STATUS") {
+			t.Errorf("the cancel: %+v %v %v", b.orders[1], b.phases, b.warnings)
+		}
+		rules(false, "0.0001")
+		upTo(8)
+		rules(false, "0.01")
+		upTo(11)
+		if len(b.orders) != 5 || b.orders[3].Status != market.StatusFilled || b.orders[3].FilledQuantity.Cmp(d("1.2345")) != 0 {
+			t.Fatalf("after it: %+v", b.orders)
+		}
+		if b.orders[4].Status != market.StatusFilled || b.orders[4].FilledQuantity.Cmp(d("1.23")) != 0 {
+			t.Errorf("with the new rules: %+v", b.orders[4])
+		}
+		b.check(b.stop())
+	})
+}

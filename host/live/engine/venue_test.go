@@ -62,7 +62,9 @@ type venue struct {
 	offset    time.Duration
 	refusal   exchange.Outcome // of the account stream
 	halted    bool
+	step      dec // of quantities; 0.0001 when zero
 	opens     int
+	peak      dec // the most that was held or could still be bought, at any time
 }
 
 type held struct {
@@ -116,7 +118,14 @@ func (v *venue) Open(context.Context, exchange.OpenRequest) (exchange.Opened, er
 func (v *venue) Markets(context.Context) ([]exchange.Market, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return []exchange.Market{{Symbol: btc, Trading: !v.halted, Status: "TRADING", PriceTick: d("0.01"), QuantityStep: d("0.0001"), MinNotional: d("5"), MakerFee: d("0.001"), TakerFee: d("0.001")}}, nil
+	status, step := "TRADING", d("0.0001")
+	if v.halted {
+		status = "HALT"
+	}
+	if v.step.IsPos() {
+		step = v.step
+	}
+	return []exchange.Market{{Symbol: btc, Trading: !v.halted, Status: status, PriceTick: d("0.01"), QuantityStep: step, MinNotional: d("5"), MakerFee: d("0.001"), TakerFee: d("0.001")}}, nil
 }
 
 func (v *venue) Close(context.Context, bool) ([]string, error) { return nil, nil }
@@ -304,6 +313,13 @@ func (v *venue) take(req exchange.OrderRequest) *held {
 		Status: exchange.OrderOpen, Quantity: req.Quantity, LimitPrice: req.LimitPrice, StopPrice: req.StopPrice,
 	}}
 	v.orders = append(v.orders, o)
+	could := v.coins
+	for _, o := range v.orders {
+		if o.Status == exchange.OrderOpen && o.Side == market.Buy {
+			could = order.Plus(could, order.Minus(o.Quantity, o.CumQuantity))
+		}
+	}
+	v.peak = v.peak.Max(could)
 	v.show(o)
 	return o
 }

@@ -3,7 +3,6 @@ package feed_test
 import (
 	"context"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -16,6 +15,8 @@ import (
 
 	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/host/live/feed"
+	"github.com/assay-run/assay/host/live/feed/feedtest"
+	"github.com/assay-run/assay/internal/soak"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
@@ -24,18 +25,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // TestFeedScripts runs seeded scripts of gaps of 1 to 500 candles, duplicates, late,
 // corrected, reordered and broken candles, silence, cuts and failing requests. What is
 // delivered is the venue's history, each candle once and in order.
-func TestFeedScripts(t *testing.T) { runScripts(t, 200) }
-
-// TestFeedScriptsSoak is the same many times over.
-func TestFeedScriptsSoak(t *testing.T) {
-	if os.Getenv("ASSAY_SOAK") == "" {
-		t.Skip("set ASSAY_SOAK")
-	}
-	runScripts(t, 5000)
-}
-
-func runScripts(t *testing.T, n int) {
-	first := uint64(1)
+func TestFeedScripts(t *testing.T) {
+	first, n, done := uint64(1), soak.Size(200, 5000), 0
 	if text := os.Getenv("FEED_SCRIPT"); text != "" {
 		seed, err := strconv.ParseUint(text, 10, 64)
 		if err != nil {
@@ -49,27 +40,37 @@ func runScripts(t *testing.T, n int) {
 		if t.Failed() {
 			t.Fatalf("script %d; run it alone with FEED_SCRIPT=%d", seed, seed)
 		}
+		done++
 	}
-	if n >= 200 {
-		t.Log(faults)
-		for _, name := range []string{"gap", "long gap", "duplicate", "late", "corrected", "silence", "reorder", "broken", "cut", "hole"} {
-			if faults[name] == 0 {
-				t.Errorf("no script had the fault %q", name)
-			}
+	if n == 1 {
+		return
+	}
+	for _, name := range append(feedtest.Kinds(), "hole") {
+		if faults[name] == 0 {
+			t.Errorf("no script had the fault %q", name)
 		}
 	}
+	t.Log(faults)
+	soak.Count(t, "feed scripts", done, n)
 }
 
 // script is the stream of one run as it is written while the venue's clock goes on.
 type script struct {
-	t      *testing.T
-	r      *rand.Rand
-	v      *fakeVenue
-	faults map[string]int
-	span   market.Time
-	quiet  [2]int // candles of a symbol still to be swallowed
-	broken [2]int // candles of a symbol since one was sent whole
-	held   [2]*exchange.CandleEvent
+	feedtest.Script
+	v *fakeVenue
+}
+
+func newScript(r *rand.Rand, v *fakeVenue, span market.Time, faults map[string]int) *script {
+	s := &script{v: v}
+	s.Script = feedtest.Script{Random: r, Span: span, LongGap: 500, Odds: 16, Faults: faults,
+		Send: func(e exchange.CandleEvent) { v.events <- e },
+		Later: func(wait market.Time, e exchange.CandleEvent) {
+			go func() {
+				time.Sleep(time.Duration(wait) * time.Millisecond)
+				v.events <- e
+			}()
+		}}
+	return s
 }
 
 var scriptSymbols = []market.Symbol{"A/USD", "B/USD"}
@@ -88,7 +89,7 @@ func runScript(t *testing.T, seed uint64, faults map[string]int) {
 	span := market.Time(timeframe.Duration() / time.Millisecond)
 	begun -= begun % span
 	v := &fakeVenue{history: map[market.Symbol][]market.Candle{}, events: make(chan exchange.CandleEvent, 64)}
-	s := &script{t: t, r: r, v: v, span: span, faults: faults}
+	s := newScript(r, v, span, faults)
 	for _, symbol := range symbols {
 		v.history[symbol] = makeSpans(r, begun-market.Time(before)*span, span, before+length, func(i int) bool {
 			if i > before && r.IntN(60) == 0 {
@@ -139,92 +140,13 @@ func (s *script) play(symbols []market.Symbol, begun market.Time, length int) {
 		}
 	}
 	for n := 1; n <= length; n++ {
-		sleepUntil(begun + market.Time(n)*s.span)
+		sleepUntil(begun + market.Time(n)*s.Span)
 		for i, symbol := range symbols {
-			if c, ok := at[symbol][begun+market.Time(n)*s.span]; ok {
-				s.send(i, exchange.CandleEvent{Symbol: symbol, Candle: c})
+			if c, ok := at[symbol][begun+market.Time(n)*s.Span]; ok {
+				s.Candle(i, exchange.CandleEvent{Symbol: symbol, Candle: c})
 			}
 		}
 	}
-}
-
-func (s *script) send(i int, e exchange.CandleEvent) {
-	if s.quiet[i] > 0 {
-		s.quiet[i]--
-		return
-	}
-	if h := s.held[i]; h != nil {
-		s.held[i] = nil
-		s.v.events <- e
-		s.v.events <- *h
-		return
-	}
-	switch s.r.IntN(16) {
-	case 0:
-		s.faults["gap"]++
-		s.quiet[i] = s.r.IntN(5)
-	case 1:
-		if s.r.IntN(4) == 0 {
-			s.faults["long gap"]++
-			s.quiet[i] = s.r.IntN(500)
-		}
-	case 2:
-		s.faults["duplicate"]++
-		for range 1 + s.r.IntN(3) {
-			s.v.events <- e
-		}
-		s.v.events <- e
-	case 3:
-		s.faults["late"]++
-		go func(d time.Duration) {
-			time.Sleep(d)
-			s.v.events <- e
-		}(time.Duration(s.r.Int64N(int64(s.span)*3/2)) * time.Millisecond)
-	case 4:
-		s.faults["corrected"]++
-		s.v.events <- e
-		e.Candle.High += 7
-		s.v.events <- e
-	case 5:
-		s.faults["silence"]++
-		s.quiet = [2]int{s.r.IntN(8), s.r.IntN(8)}
-	case 6:
-		s.faults["reorder"]++
-		s.held[i] = &e
-	case 7:
-		s.faults["broken"]++
-		s.v.events <- s.breakCandle(e)
-		if s.broken[i]++; s.r.IntN(2) == 0 || s.broken[i] == 2 { // a third in a row would end the run
-			s.broken[i] = 0
-			s.v.events <- e
-		}
-	case 8:
-		s.faults["cut"]++
-		s.v.events <- exchange.CandleEvent{State: exchange.Reconnecting, Reason: "cut"}
-		s.quiet[i] = s.r.IntN(3)
-		s.v.events <- exchange.CandleEvent{State: exchange.Connected}
-	default:
-		s.v.events <- e
-	}
-}
-
-func (s *script) breakCandle(e exchange.CandleEvent) exchange.CandleEvent {
-	c := &e.Candle
-	switch s.r.IntN(6) {
-	case 0:
-		c.Close = math.NaN()
-	case 1:
-		c.High, c.Low = c.Low, c.High
-	case 2:
-		c.Volume = -1
-	case 3:
-		c.OpenTime += 500
-	case 4:
-		c.Low = -c.Low
-	default:
-		c.OpenTime, c.CloseTime = c.OpenTime+1000*s.span, c.CloseTime+1000*s.span // not closed
-	}
-	return e
 }
 
 // checkTruth holds the steps against the history of the venue.

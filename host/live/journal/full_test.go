@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/assay-run/assay/internal/soak"
 )
 
 // fullChild writes until a limit on the size of files, set after some operations, makes a
@@ -87,19 +89,10 @@ func limitFiles(dir string, room int) (release func() error, err error) {
 	return func() error { return syscall.Setrlimit(syscall.RLIMIT_FSIZE, &old) }, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit)
 }
 
-// TestDiskFull: 12 writers whose disk is full at some place. What was acknowledged is
+// TestDiskFull: writers whose disk is full at some place. What was acknowledged is
 // there, what failed is not, nothing is damaged.
-func TestDiskFull(t *testing.T) { testDiskFull(t, 12) }
-
-// TestDiskFullSoak is 50 of them.
-func TestDiskFullSoak(t *testing.T) {
-	if os.Getenv("ASSAY_SOAK") == "" {
-		t.Skip("make soak runs it (ASSAY_SOAK=minutes)")
-	}
-	testDiskFull(t, 50)
-}
-
-func testDiskFull(t *testing.T, faults int) {
+func TestDiskFull(t *testing.T) {
+	faults := soak.Size(12, 50)
 	random := rand.New(rand.NewPCG(3, 4))
 	dir := t.TempDir()
 	for k := range faults {
@@ -124,6 +117,7 @@ func testDiskFull(t *testing.T, faults int) {
 		}
 		afterFull(t, dir, k, acked)
 	}
+	soak.Count(t, "disk faults", faults, faults)
 }
 
 func afterFull(t *testing.T, dir string, run, acked int) {

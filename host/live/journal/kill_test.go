@@ -7,11 +7,12 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/assay-run/assay/internal/soak"
 )
 
 // writeChild writes a run, and says after each commit that it is done, until it is killed.
@@ -37,19 +38,10 @@ func writeChild(ctx context.Context, args []string) error {
 	}
 }
 
-// TestKill: 50 processes are killed in the middle of writes. Whatever was acknowledged is
+// TestKill: processes are killed in the middle of writes. Whatever was acknowledged is
 // there, at most one commit more is, and the chain verifies each time.
-func TestKill(t *testing.T) { testKill(t, 50) }
-
-// TestKillSoak is 1,000 of them.
-func TestKillSoak(t *testing.T) {
-	if os.Getenv("ASSAY_SOAK") == "" {
-		t.Skip("it takes minutes: make soak runs it (ASSAY_SOAK=minutes)")
-	}
-	testKill(t, 1000)
-}
-
-func testKill(t *testing.T, kills int) {
+func TestKill(t *testing.T) {
+	kills := soak.Size(50, 1000)
 	random := rand.New(rand.NewPCG(1, 2))
 	const perJournal = 6
 	dir := ""
@@ -66,6 +58,7 @@ func testKill(t *testing.T, kills int) {
 		total, extra = total+acked, extra+more
 	}
 	t.Logf("%d kills, %d acknowledged commits, 0 lost, %d committed and not acknowledged", kills, total, extra)
+	soak.Count(t, "SIGKILLs in the journal", kills, kills)
 }
 
 // killOne starts a writer and kills it a moment after it acknowledged some operations. It

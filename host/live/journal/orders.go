@@ -37,14 +37,30 @@ func (j *Journal) LastSeq(ctx context.Context, runID string) (seq int64, err err
 
 // OpenOrders are the orders of a run that are not terminal, by sequence number.
 func (j *Journal) OpenOrders(ctx context.Context, runID string) ([]Order, error) {
-	return j.openOrders(ctx, "WHERE i.run_id = ?", runID)
+	return j.openOrders(ctx, "WHERE i.run_id = ? AND "+notTerminal, runID)
 }
 
 // EarlierOpenOrders are the orders on an account that are not terminal, but for those of
 // one run: what a new run must settle before it trades. The oldest run comes first.
 func (j *Journal) EarlierOpenOrders(ctx context.Context, exchange, accountID, exceptRun string) ([]Order, error) {
-	return j.openOrders(ctx, "JOIN runs r ON r.run_id = i.run_id WHERE r.exchange = ? AND r.account_id = ? AND r.run_id <> ?", exchange, accountID, exceptRun)
+	return j.openOrders(ctx, ofAccount+notTerminal, exchange, accountID, exceptRun)
 }
+
+// EarlierUnfilled are the orders on an account that are terminal and lack executions: the venue
+// said how much had filled, and the process ended before it heard of each fill.
+func (j *Journal) EarlierUnfilled(ctx context.Context, exchange, accountID, exceptRun string) ([]Order, error) {
+	return j.openOrders(ctx, filledOf+ofAccount+"NOT "+notTerminal+" AND "+lacksFills, exchange, accountID, exchange, accountID, exceptRun)
+}
+
+const (
+	ofAccount   = "JOIN runs r ON r.run_id = i.run_id WHERE r.exchange = ? AND r.account_id = ? AND r.run_id <> ? AND "
+	notTerminal = "(state NOT IN ('filled', 'canceled', 'rejected', 'expired', 'denied'))"
+	filledOf    = `LEFT JOIN (SELECT client_order_id AS id, sum(CAST(quantity AS REAL)) AS filled FROM fills
+		WHERE exchange = ? AND account_id = ? GROUP BY client_order_id) f ON f.id = i.client_order_id `
+	// The sums are rounded, by less than the smallest step of any venue.
+	lacksFills = `coalesce(f.filled, 0) < 0.999999999 *
+		(SELECT coalesce(max(CAST(e.cum_quantity AS REAL)), 0) FROM order_events e WHERE e.client_order_id = i.client_order_id)`
+)
 
 // stateOf is the last state of intent i. An event of another kind changes none.
 const stateOf = `coalesce((SELECT e.kind FROM order_events e WHERE e.client_order_id = i.client_order_id
@@ -57,7 +73,7 @@ func (j *Journal) openOrders(ctx context.Context, where string, args ...any) ([]
 		return nil, err
 	}
 	rows, err := q.QueryContext(ctx, `SELECT i.run_id, i.seq, i.client_order_id, i.step, i.symbol, i.body, i.created_at, `+stateOf+` AS state
-		FROM intents i `+where+` AND state NOT IN ('filled', 'canceled', 'rejected', 'expired', 'denied') ORDER BY i.rowid`, args...)
+		FROM intents i `+where+` ORDER BY i.rowid`, args...)
 	if err != nil {
 		return nil, err
 	}

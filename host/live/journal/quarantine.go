@@ -21,12 +21,14 @@ type Quarantined struct {
 	Reason string
 	// Runs are the ids that could be read, Interrupted those of them without an end.
 	Runs, Interrupted []string
+	// Left are the rows of interrupted runs that could be read whole.
+	Left []Info
 }
 
 // quarantine renames the journal with its side files. Nothing of it is changed.
 func quarantine(ctx context.Context, path string, why *damageError, now time.Time) (*Quarantined, error) {
 	q := &Quarantined{Reason: why.reason}
-	q.Runs, q.Interrupted = salvage(ctx, path)
+	q.salvage(ctx, path)
 	dir := filepath.Dir(path)
 	base := filepath.Join(dir, "journal-"+now.UTC().Format("20060102T150405Z"))
 	for n := 1; ; n++ {
@@ -49,19 +51,20 @@ func quarantine(ctx context.Context, path string, why *damageError, now time.Tim
 	return q, nil
 }
 
-// salvage reads the ids of runs from a damaged file as far as it goes.
-func salvage(ctx context.Context, path string) (runs, interrupted []string) {
+// salvage reads runs from a damaged file as far as it goes: first the ids, of which most can be read, then
+// the rows of those without an end.
+func (q *Quarantined) salvage(ctx context.Context, path string) {
 	if !isFile(path) {
-		return nil, nil
+		return
 	}
 	db, err := sqlite.OpenReadOnly(ctx, path)
 	if err != nil {
-		return nil, nil
+		return
 	}
 	defer db.Close()
 	rows, err := db.QueryContext(ctx, "SELECT run_id, ended_at FROM runs ORDER BY rowid")
 	if err != nil {
-		return nil, nil
+		return
 	}
 	defer rows.Close()
 	for rows.Next() {
@@ -70,11 +73,22 @@ func salvage(ctx context.Context, path string) (runs, interrupted []string) {
 			break
 		}
 		if s := text(id); runIDForm.MatchString(s) {
-			runs = append(runs, s)
+			q.Runs = append(q.Runs, s)
 			if ended == nil {
-				interrupted = append(interrupted, s)
+				q.Interrupted = append(q.Interrupted, s)
 			}
 		}
 	}
-	return runs, interrupted
+	for _, id := range q.Interrupted {
+		one, err := db.QueryContext(ctx, "SELECT "+runColumns+" FROM runs WHERE run_id = ?", id)
+		if err != nil {
+			continue
+		}
+		if one.Next() {
+			if info, err := scanRun(one); err == nil && info.check() == nil {
+				q.Left = append(q.Left, info)
+			}
+		}
+		_ = one.Close() // what can be read of a damaged file was read
+	}
 }

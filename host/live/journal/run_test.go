@@ -188,6 +188,24 @@ func TestOpenOrders(t *testing.T) {
 	if got := show(o.EarlierOpenOrders(ctx, "kraken", "acc", "new")); len(got) > 0 {
 		t.Errorf("%q", got)
 	}
+	// Of the sixth, of which the venue said 0.005, fills come one after the other.
+	short := []string{"6 filled", "7 canceled", "8 rejected", "9 expired", "10 denied", "13 filled"}
+	for i, quantity := range []string{"0", "0.004", "0.001"} {
+		if i > 0 {
+			r, err := o.Resume(ctx, sampleInfo(1).RunID)
+			must(t, err)
+			f := sampleFill(1, 5)
+			f.TradeID, f.Quantity = fmt.Sprint(i), dec(quantity)
+			_, err = r.Fill(ctx, f)
+			must(t, err)
+		}
+		if i == 2 {
+			short = short[1:]
+		}
+		if got := show(o.EarlierUnfilled(ctx, "binance", "acc", sampleInfo(2).RunID)); !slices.Equal(got, short) {
+			t.Errorf("after %d fills: %q", i, got)
+		}
+	}
 	orders, err := o.OpenOrders(ctx, sampleInfo(1).RunID)
 	must(t, err)
 	partial := orders[4]

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/assay-run/assay/internal/soak"
 )
 
 // parts are the files of a journal.
@@ -113,17 +115,8 @@ func spoil(random *rand.Rand, img image) (image, string) {
 
 // TestTorn: whatever a disk does to the files, Open succeeds and what is read afterwards
 // is everything that was written, or nothing and the journal was set aside.
-func TestTorn(t *testing.T) { testTorn(t, 60) }
-
-// TestTornSoak is 5,000 of them.
-func TestTornSoak(t *testing.T) {
-	if os.Getenv("ASSAY_SOAK") == "" {
-		t.Skip("it takes minutes: make soak runs it (ASSAY_SOAK=minutes)")
-	}
-	testTorn(t, 5000)
-}
-
-func testTorn(t *testing.T, cases int) {
+func TestTorn(t *testing.T) {
+	cases := soak.Size(60, 5000)
 	want := expected(t, 1, tornSteps*operations) + expected(t, 2, tornSteps*operations)
 	base := images(t)
 	for _, img := range base {

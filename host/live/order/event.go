@@ -22,8 +22,8 @@ type Spec struct {
 	LimitPrice, StopPrice dec
 	// Reference is the price that risk values the order at: the last close where it has no price of its own.
 	Reference dec
-	// Exit says that the order can only shrink the position.
-	Exit bool
+	// Exit says that the order can only shrink the position, Manual that the operator wants it: --on-stop flatten.
+	Exit, Manual bool
 	// Public is the order that the strategy sees; several of the venue's may stand behind it.
 	Public market.OrderID
 	Step   int64

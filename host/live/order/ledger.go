@@ -72,6 +72,8 @@ type Origin struct {
 	Order market.OrderID
 	Role  market.Role
 	Tag   string
+	// Manual says that the operator wanted the order: the round trip that it closes was closed by hand.
+	Manual bool
 	// Reference is the price that was expected: of the stop, or the last close of a market order; 0 for limits.
 	Reference dec
 }

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/assay-run/assay/host/exchange"
+	"github.com/assay-run/assay/internal/soak"
 )
 
 // model is a venue that tells the truth through a channel that does not: messages are lost, repeated and
@@ -344,6 +345,7 @@ func (m *model) resolved() bool {
 
 // TestModel runs random histories: submit x outcome x crash, fill, cancel, deliver, drop, duplicate, reorder, reconcile.
 func TestModel(t *testing.T) {
+	t.Parallel()
 	steps := []string{"commit", "commit", "serve", "serve", "serve", "serve", "fill", "fill", "cancel", "venue cancels", "deliver", "deliver", "deliver", "repeat", "drop", "time", "time", "list", "close", "crash", "barrier"}
 	seen := map[State]int{}
 	each := func(t *rapid.T) {
@@ -369,21 +371,18 @@ func TestModel(t *testing.T) {
 			}
 		}
 	}
-	rounds := 1
-	switch {
-	case soak() > 0:
-		rounds = 1_000_000 / 100
-	case !testing.Short():
-		rounds = modelRounds / raced
+	const round = 100 // histories that one check makes
+	histories, wanted := 0, soak.Size(20_000, 1_000_000)
+	if testing.Short() {
+		wanted = round
 	}
-	for range rounds {
-		rapid.Check(t, each) // 100 histories
-		if t.Failed() {
+	for ; histories < wanted; histories += round {
+		if rapid.Check(t, each); t.Failed() {
 			return
 		}
 	}
-	t.Logf("%d histories ended as %v", rounds*100, seen)
+	t.Logf("%d histories ended as %v", histories, seen)
+	if !testing.Short() {
+		soak.Count(t, "model histories", histories, wanted)
+	}
 }
-
-// modelRounds of 100 histories are what an ordinary test runs.
-const modelRounds = 200

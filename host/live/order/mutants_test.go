@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/assay-run/assay/internal/soak"
 )
 
 // mutant is one way in which money could be lost, as an edit of the source.
@@ -33,11 +35,10 @@ var mutants = []mutant{
 	{"seq reused", "desk/place.go", "\td.seq++\n", "\tif d.seq == 0 {\n\t\td.seq++\n\t}\n", "./desk"},
 }
 
-// TestMutants edits a copy of the source and expects the tests to fail. It takes about a minute,
-// so it runs when ASSAY_MUTANTS is set, and in soak.
+// TestMutants edits a copy of the source and expects the tests, in their short form, to fail.
 func TestMutants(t *testing.T) {
-	if os.Getenv("ASSAY_MUTANTS") == "" && soak() == 0 {
-		t.Skip("set ASSAY_MUTANTS=1")
+	if testing.Short() {
+		t.Skip("it runs the short form of these tests twelve times")
 	}
 	dead := 0
 	for _, m := range mutants {
@@ -47,7 +48,7 @@ func TestMutants(t *testing.T) {
 			}
 		})
 	}
-	t.Logf("%d of %d mutants killed", dead, len(mutants))
+	soak.Count(t, "mutants", dead, soak.Size(12, 12))
 }
 
 func (m mutant) dies(t *testing.T) bool {
@@ -84,7 +85,7 @@ func (m mutant) dies(t *testing.T) bool {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "go", "test", "-short", "-vet=off", "-count=1", "-failfast", "-overlay", list, pkg)
-	cmd.Env = append(os.Environ(), "ASSAY_MUTANTS=", "ASSAY_SOAK=")
+	cmd.Env = append(os.Environ(), "ASSAY_SOAK=", "ASSAY_FIGURES=")
 	out, err := cmd.CombinedOutput()
 	switch text := string(out); {
 	case err == nil:

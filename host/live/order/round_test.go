@@ -8,15 +8,17 @@ import (
 	"github.com/govalues/decimal"
 
 	"github.com/assay-run/assay/host/exchange"
+	"github.com/assay-run/assay/internal/soak"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
 // TestRounding rounds orders for random markets and lets a second implementation judge
 // them, which works on fractions of the numbers' texts and shares nothing with the first.
 func TestRounding(t *testing.T) {
-	n := 100_000 / raced
-	if m := soak(); m > 0 {
-		n = 10_000_000
+	t.Parallel()
+	n := soak.Size(100_000, 10_000_000)
+	if testing.Short() {
+		n = 10_000
 	}
 	r := rand.New(rand.NewPCG(1, 2))
 	denied, taken := 0, 0
@@ -43,6 +45,9 @@ func TestRounding(t *testing.T) {
 	}
 	if taken < n/10 || denied < n/10 {
 		t.Errorf("the cases are lopsided: %d taken, %d denied", taken, denied)
+	}
+	if !testing.Short() {
+		soak.Count(t, "random markets rounded", taken+denied, n)
 	}
 }
 

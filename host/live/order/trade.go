@@ -21,6 +21,7 @@ type trip struct {
 	exit                  market.Role
 	orders                []market.OrderID
 	reduced               bool
+	manual                bool // the order that closed it was the operator's
 }
 
 func newTrip(f exchange.Fill, o Origin) *trip {
@@ -47,7 +48,7 @@ func (t *trip) fill(f exchange.Fill, o Origin, fee, realised *big.Rat) {
 	}
 	t.reduced = true
 	t.sold, t.soldFor = plus(t.sold, exact(f.Quantity)), plus(t.soldFor, value(f))
-	t.exit, t.exitTag = o.Role, o.Tag
+	t.exit, t.exitTag, t.manual = o.Role, o.Tag, o.Manual
 }
 
 func (t *trip) extreme(low, high *big.Rat) {
@@ -98,18 +99,21 @@ func (l *Ledger) close(b *book) *market.Trade {
 	return &market.Trade{
 		ID: market.TradeID(l.trades), Symbol: t.symbol, Direction: market.Long, Quantity: toDec(t.bought), EntryTime: t.opened, ExitTime: t.closed,
 		EntryPrice: toDec(entry), ExitPrice: toDec(exit), GrossPnL: toDec(t.gross), Fees: toDec(t.fees), Slippage: toDec(t.slippage), PnL: toDec(pnl),
-		Return: share, ExitReason: exitReason(t.exit), CandlesHeld: t.candles,
+		Return: share, ExitReason: t.exitReason(), CandlesHeld: t.candles,
 		MAE: toDec(least(ratZero, times(minus(t.low, entry), t.bought))), MFE: toDec(largest(ratZero, times(minus(t.high, entry), t.bought))),
 		EntryTag: t.entryTag, ExitTag: t.exitTag, OrderIDs: t.orders,
 	}
 }
 
-// exitReason is the role of the closing order; an order of the strategy is a signal.
-func exitReason(r market.Role) string {
-	if r == market.RoleEntry || r == market.RoleExit {
+// exitReason is the role of the closing order; an order of the strategy is a signal, one of the operator manual.
+func (t *trip) exitReason() string {
+	switch {
+	case t.manual:
+		return "manual"
+	case t.exit == market.RoleEntry, t.exit == market.RoleExit:
 		return "signal"
 	}
-	return r.String()
+	return t.exit.String()
 }
 
 // Position of a symbol at a price; nil when it is shown flat.

@@ -2,8 +2,6 @@ package order
 
 import (
 	"fmt"
-	"os"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -139,10 +137,4 @@ func show(list []Effect) string {
 		fmt.Fprintf(&b, "%s(%s%s) ", e.Do, e.From, e.Code)
 	}
 	return b.String()
-}
-
-// soak is how many minutes long proofs may take; 0 in ordinary tests.
-func soak() int {
-	n, _ := strconv.Atoi(os.Getenv("ASSAY_SOAK"))
-	return n
 }

@@ -172,9 +172,16 @@ func (l *Log) Sum() string {
 }
 
 // WriteLines copies the lines so far, each ended by a newline. It is an error after Close.
-func (l *Log) WriteLines(w io.Writer) error {
+func (l *Log) WriteLines(w io.Writer) error { return l.Settled()(w) }
+
+// Settled waits until every event so far is written and returns what copies the lines as WriteLines does. As long as
+// no further event is noted the copy needs no lock: nobody who asks for the sum waits for a disk.
+func (l *Log) Settled() func(io.Writer) error {
 	l.settle()
-	d := l.writer
+	return l.writer.copy
+}
+
+func (d *writer) copy(w io.Writer) error {
 	if d.err != nil {
 		return d.err
 	}

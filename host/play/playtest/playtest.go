@@ -26,6 +26,11 @@ func Roles(exit func(int)) map[string]func() {
 		"good":     func() { serve.Strategy(sdk.Spec{Name: "good", Version: "1.2.3"}, NewGood) },
 		"randomly": func() { serve.Strategy(randomSpec(), NewRandom) },
 	}
+	for name, in := range once() {
+		list[name] = func() {
+			serve.Strategy(sdk.Spec{Name: name}, func(GoodParams) (sdk.Strategy, error) { return onlyOnce(in), nil })
+		}
+	}
 	for name, act := range misdeeds(exit) {
 		list[name] = func() {
 			serve.Strategy(sdk.Spec{Name: name}, func(GoodParams) (sdk.Strategy, error) { return &misbehaving{act: act}, nil })
@@ -87,6 +92,26 @@ func (g *Good) OnCandle(v sdk.View) ([]sdk.Intent, error) {
 		return sdk.Buy(sdk.CashFraction(0.5)).Tag("turn"), nil
 	}
 	return sdk.ClosePosition(), nil
+}
+
+// once are strategies that want one thing, at their third candle.
+func once() map[string]func(sdk.View) sdk.Intents {
+	return map[string]func(sdk.View) sdk.Intents{
+		"twice": func(sdk.View) sdk.Intents { return sdk.Buy(sdk.CashFraction(0.4)).And(sdk.Buy(sdk.CashFraction(0.4))) },
+		"holds": func(v sdk.View) sdk.Intents {
+			return sdk.Buy(sdk.CashFraction(0.5)).And(sdk.Buy(sdk.CashFraction(0.1)).Limit(v.Candle().Close * 0.96).Tag("rests"))
+		},
+	}
+}
+
+type onlyOnce func(sdk.View) sdk.Intents
+
+// OnCandle implements sdk.Strategy.
+func (f onlyOnce) OnCandle(v sdk.View) ([]sdk.Intent, error) {
+	if v.Index() == 2 {
+		return f(v), nil
+	}
+	return nil, nil
 }
 
 // MisdeedStep is the step at which plugins misbehave.

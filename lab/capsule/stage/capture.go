@@ -12,8 +12,9 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
-// Limits of time for what is found out after a failure. They bound how long a failed
-// run goes on; a capsule without a minimal play is complete all the same.
+// Limits of time for what is found out after a failure, unless somebody is patient. They
+// bound how long a failed run goes on; a capsule without a minimal play is complete all
+// the same.
 const (
 	exactLimit   = 30 * time.Second
 	minimalLimit = 30 * time.Second
@@ -31,6 +32,8 @@ type Captured struct {
 	Lockstep bool
 	// Brief leaves the minimal play out, which takes up to 30 others.
 	Brief bool
+	// Patient sets no limit of time: what comes out must not depend on the machine.
+	Patient bool
 	// Defaults are the strategy's parameters, complete.
 	Defaults json.RawMessage
 	// Exchange is where the candles are from, Candles the store.
@@ -51,7 +54,7 @@ func (s *Stage) Capture(ctx context.Context, in Captured) (*capsule.Capsule, err
 		return nil, err
 	}
 	if !in.Lockstep && lagging(c) {
-		if closer, ok := s.exact(ctx, in.Context, c); ok {
+		if closer, ok := s.exact(ctx, in, c); ok {
 			closer.Error.StderrTail = c.Error.StderrTail // of the run itself
 			c = closer
 		}
@@ -76,18 +79,26 @@ func lagging(c *capsule.Capsule) bool {
 }
 
 // exact plays the take step by step. ok is false if it does not fail in the same way.
-func (s *Stage) exact(ctx context.Context, about Context, c *capsule.Capsule) (*capsule.Capsule, bool) {
-	ctx, cancel := context.WithTimeout(ctx, exactLimit)
+func (s *Stage) exact(ctx context.Context, in Captured, c *capsule.Capsule) (*capsule.Capsule, bool) {
+	ctx, cancel := in.limited(ctx, exactLimit)
 	defer cancel()
-	p, err := s.Play(ctx, about.Take, backtest.Lockstep, limitOf(c))
+	p, err := s.Play(ctx, in.Take, backtest.Lockstep, limitOf(c))
 	if err != nil || p.Failure == nil || p.Scene == nil {
 		return nil, false
 	}
-	again, err := s.draft(about, p)
+	again, err := s.draft(in.Context, p)
 	if err != nil || again.Fingerprint != c.Fingerprint {
 		return nil, false
 	}
 	return again, true
+}
+
+// limited is the context of plays after the failure.
+func (in *Captured) limited(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+	if in.Patient {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, limit)
 }
 
 // limitOf is how long a plugin has for an answer in a play after the failure.
@@ -113,7 +124,7 @@ func (s *Stage) minimal(ctx context.Context, in Captured, c *capsule.Capsule) *c
 	if c.Kind == capsule.PluginTimeout {
 		limit = hangingLimit
 	}
-	ctx, cancel := context.WithTimeout(ctx, limit)
+	ctx, cancel := in.limited(ctx, limit)
 	defer cancel()
 	try := func(start int64, params json.RawMessage) (bool, error) {
 		t := in.Take

@@ -205,7 +205,7 @@ func (p *production) once(ctx context.Context, r *Result) error {
 		return err
 	}
 	if lagging(again) {
-		if closer, ok := p.stage.exact(ctx, about, again); ok {
+		if closer, ok := p.stage.exact(ctx, Captured{Context: about}, again); ok {
 			again = closer
 		}
 	}

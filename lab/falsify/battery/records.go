@@ -165,6 +165,9 @@ func (b *bench) selectionBias() (check, error) {
 				chosen.Undefined = stat.Reason(why)
 			}
 		}
+		if chosen.Reason == selection.ReasonPBO || chosen.Reason == selection.ReasonPBOHigh {
+			chosen.PBO = s.Selection.PBO.Value
+		}
 		f := &finding{Test: b.judge.Selection(chosen)}
 		if s.Selection.PBO.Value != nil {
 			f.Params["pbo"] = *s.Selection.PBO.Value

@@ -170,6 +170,9 @@ type Selected struct {
 	Undefined stat.Reason
 	// PSidak is the p-value after Sidak; nil as DSR.
 	PSidak *float64
+	// PBO is the share of halvings in which the best overfits where the verdict rests on
+	// it, else nil.
+	PBO    *float64
 	Trials int
 	// Strong says that the ratio of 2014 passes, too.
 	Strong bool
@@ -186,7 +189,10 @@ func (j *Judge) Selection(s Selected) *Test {
 		t.undefined("p_value", s.Undefined)
 	}
 	detail := ""
-	if s.DSR != nil {
+	switch {
+	case s.PBO != nil:
+		detail = fmt.Sprintf("the best of one half of the days is below the median in the other in %.0f %% of cases, trials: %d", 100**s.PBO, s.Trials)
+	case s.DSR != nil:
 		detail = fmt.Sprintf("deflated Sharpe ratio %s, trials: %d", two(*s.DSR), s.Trials)
 	}
 	return j.capped(t.end(s.Verdict, s.Reason, detail))

@@ -413,6 +413,9 @@ func TestTheOthers(t *testing.T) {
 	want(t, "shuffle", good().Shuffled(&null.Drawdowns{P95: .4}, ""), judge.Pass, "")
 	want(t, "shuffle", good().Shuffled(nil, stat.NoTrades), judge.Inconclusive, "no_trades")
 	want(t, "selection", good().Selection(judge.Selected{Verdict: judge.Fail, Reason: "dsr", DSR: f(.3), Trials: 12}), judge.Fail, "dsr")
+	if got := good().Selection(judge.Selected{Verdict: judge.Fail, Reason: "pbo_above_0.5", DSR: f(.9), PBO: f(.687), Trials: 200}).Detail; got != "the best of one half of the days is below the median in the other in 69 % of cases, trials: 200" {
+		t.Errorf("what PBO refutes is told as %q", got)
+	}
 	want(t, "selection", good().Selection(judge.Selected{Verdict: judge.Inconclusive, Reason: "insufficient", Undefined: stat.Insufficient}), judge.Inconclusive, "insufficient")
 	want(t, "broke", judge.Broke(judge.CapacityTest, "disk"), judge.Error, judge.HostError)
 }

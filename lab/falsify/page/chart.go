@@ -17,8 +17,8 @@ const (
 	fewReplays = 5
 )
 
-// curve is the equity as a line.
-func curve(equity []float64) template.HTML {
+// curve is the equity as a line, with its ends and extremes in words below.
+func curve(equity []float64, from, to string) template.HTML {
 	if len(equity) < 2 {
 		return ""
 	}
@@ -36,10 +36,12 @@ func curve(equity []float64) template.HTML {
 		y := curveHeight - 4 - (e-low)/(high-low)*(curveHeight-8)
 		fmt.Fprintf(&d, "%s%.1f %.1f", map[bool]string{true: "M", false: "L"}[i == 0], float64(i)*curveWidth/float64(points-1), y)
 	}
-	// Only numbers go into it.
+	// Only numbers go into it, and two days.
 	return template.HTML(fmt.Sprintf(
-		`<svg viewBox="0 0 %d %d" role="img" aria-label="equity from %.0f to %.0f, between %.0f and %.0f"><path d="%s"/></svg>`,
-		curveWidth, curveHeight, equity[0], equity[len(equity)-1], low, high, d.String()))
+		`<svg viewBox="0 0 %d %d" role="img" aria-label="equity from %.0f to %.0f, between %.0f and %.0f"><path d="%s"/></svg>`+
+			`<div class="ends"><span>%s: %.0f</span><span>lowest %.0f, highest %.0f</span><span>%s: %.0f</span></div>`,
+		curveWidth, curveHeight, equity[0], equity[len(equity)-1], low, high, d.String(),
+		template.HTMLEscapeString(from), equity[0], low, high, template.HTMLEscapeString(to), equity[len(equity)-1]))
 }
 
 // strip is the Sharpe ratios of replays as ticks on a line, with the base's and zero.

@@ -68,7 +68,7 @@ func Render(f Falsification) ([]byte, error) {
 		Mark  string
 		Rows  []row
 		Curve template.HTML
-	}{Falsification: f, Mark: marks[f.Overall], Curve: curve(f.Equity)}
+	}{Falsification: f, Mark: marks[f.Overall], Curve: curve(f.Equity, f.From, f.To)}
 	for i, x := range f.Tests {
 		r := row{
 			Number: i + 1, ID: x.ID, Class: classes[x.Class], Claim: x.Claim, Method: x.Method, Verdict: string(x.Verdict), Mark: marks[x.Verdict],

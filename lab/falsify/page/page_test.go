@@ -46,6 +46,7 @@ func TestThePageNeedsNothingElse(t *testing.T) {
 	for _, want := range []string{
 		"default-src 'none'", "prefers-color-scheme: dark", "Refuted: survives costs (net -1.8 % at doubled costs)", "✗ fail: 1 of its claims is refuted",
 		"&lt;script&gt;", `<a href="cost_stress/costs.csv">`, "-0.0181", "&gt; 0", "0.031 (0.062)", "net loss", "no parameters", "3 trials in the ledger", "the plan of the run names another profile.",
+		"<span>2020-01-01: 10000</span><span>lowest 9900, highest 10300</span><span>2020-12-31: 10300</span>",
 	} {
 		if !bytes.Contains(text, []byte(want)) {
 			t.Errorf("the page lacks %s", want)
@@ -63,7 +64,7 @@ func TestThePageNeedsNothingElse(t *testing.T) {
 func TestChartsAreWellFormed(t *testing.T) {
 	list := []judge.Replay{{Sharpe: number(-1)}, {}, {Sharpe: number(0)}, {Sharpe: number(0)}, {Sharpe: number(2)}, {Sharpe: number(1)}}
 	for name, svg := range map[string]string{
-		"strip": string(strip(list, number(1.5))), "flat": string(curve([]float64{5, 5, 5})), "curve": string(curve(make([]float64, 5000))),
+		"strip": string(strip(list, number(1.5))), "flat": string(curve([]float64{5, 5, 5}, "", "")), "curve": string(curve(make([]float64, 5000), "2020-01-01", "<a>")),
 	} {
 		d := xml.NewDecoder(strings.NewReader(svg))
 		elements := 0
@@ -83,7 +84,7 @@ func TestChartsAreWellFormed(t *testing.T) {
 			t.Errorf("%s: %d elements: %.200s", name, elements, svg)
 		}
 	}
-	if strip(list[:3], number(1)) != "" || strip(list, nil) != "" || curve([]float64{1}) != "" {
+	if strip(list[:3], number(1)) != "" || strip(list, nil) != "" || curve([]float64{1}, "", "") != "" {
 		t.Error("something is drawn from nothing")
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"time"
 
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
@@ -109,8 +110,8 @@ func (c *clock) read(b []byte) (market.Time, bool) {
 		}
 	}
 	if !c.set || !bytes.Equal(c.day[:], b[:len(c.day)]) {
-		from, err := market.ParseTime(string(b[:len(c.day)]))
-		if err != nil {
+		from, ok := day(b[:len(c.day)])
+		if !ok {
 			return 0, false
 		}
 		c.from, c.set = from, true
@@ -121,6 +122,18 @@ func (c *clock) read(b []byte) (market.Time, bool) {
 		return 0, false
 	}
 	return c.from + market.Time(((hour*60+minute)*60+second)*1000+milli), true
+}
+
+// day is the first moment of 2006-01-02: trials have a row per day, and a search has very
+// many of those.
+func day(b []byte) (market.Time, bool) {
+	y, m, d := digits(b[:4]), digits(b[5:7]), digits(b[8:])
+	if b[4] != '-' || b[7] != '-' || min(y, m, d) < 0 {
+		return 0, false
+	}
+	at := time.Date(y, time.Month(m), d, 0, 0, 0, 0, time.UTC)
+	// A day that the month has not is one of the next month.
+	return market.FromTime(at), at.Year() == y && at.Month() == time.Month(m) && at.Day() == d
 }
 
 // digits is a number without a sign, -1 if it is none.

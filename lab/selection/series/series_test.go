@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -79,6 +80,28 @@ func TestBadCurves(t *testing.T) {
 		if !errors.As(err, &bad) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.80q: %v, want %s", text, err, want)
 		}
+	}
+}
+
+// TestDaysAreThoseOfTheCalendar reads every combination of a year, a month and a day of
+// two digits as the rest of the product does.
+func TestDaysAreThoseOfTheCalendar(t *testing.T) {
+	taken := 0
+	for _, year := range []string{"0000", "0004", "1900", "2000", "2023", "2024", "9999", "20x4", "+024", "-024"} {
+		for md := range 10_000 {
+			text := fmt.Sprintf("%s-%02d-%02d", year, md/100, md%100)
+			want, bad := market.ParseTime(text)
+			c, err := series.Read([]byte(head + text + "T00:00:00.000Z,1,1,0,0,0"))
+			if (bad == nil) != (err == nil) || err == nil && c.Time[0] != want {
+				t.Fatalf("%s: %v, not %v (%v)", text, c.Time, want, bad)
+			}
+			if err == nil {
+				taken++
+			}
+		}
+	}
+	if want := 7*365 + 4; taken != want { // 0000, 0004, 2000 and 2024 are leap years
+		t.Errorf("%d days were read, not %d", taken, want)
 	}
 }
 

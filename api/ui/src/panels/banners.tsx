@@ -126,7 +126,7 @@ function RunBanners() {
       {partial.value && <Bar kind="partial"><p>Stopped before the end: not evidence.</p></Bar>}
       {n > 0 && (
         <Bar kind="warnings">
-          <p>{warningWords(n, open.value)}{open.value && <> <code>{newest.value?.code}</code> <bdi>{newest.value?.message}</bdi></>}{shadowed.value && <> Nothing is blocked: in this paper run the limits only watch.</>}</p>
+          <p>{warningWords(n, open.value)}{open.value && <> <code>{newest.value?.code}</code> <bdi>{sentence(newest.value?.message ?? "")}</bdi></>}{shadowed.value && <> Nothing is blocked: in this paper run the limits only watch.</>}</p>
           <button type="button" onClick={showEvidence}>Show in Evidence</button>
         </Bar>
       )}
@@ -141,6 +141,9 @@ function warningWords(n: number, open: boolean): string {
   if (open) return n === 1 ? "Warning:" : `${n} warnings, the newest:`;
   return `${n === 1 ? "1 warning" : `${n} warnings`} about these numbers.`;
 }
+
+/** Messages end as they were written; here more may follow. */
+const sentence = (text: string) => (/[.!?]$/.test(text) || text === "" ? text : `${text}.`);
 
 function showEvidence() {
   tab.value = "evidence";

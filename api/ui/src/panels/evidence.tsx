@@ -26,7 +26,7 @@ export function Evidence() {
           <Group title="Parameters">
             {Object.keys(c.strategy_params).length === 0 ? <p class="muted">None.</p> : <Rows rows={parameterRows(c, strategies.value)} />}
           </Group>
-          <Group title="Execution"><Rows rows={executionRows(c, execution, exchanges.value)} /></Group>
+          {c.mode !== "live" && <Group title="Execution"><Rows rows={executionRows(c, execution, exchanges.value)} /></Group>}
           {c.risk && <Group title="Risk limits"><Rows rows={riskRows(c)} /></Group>}
           <Group title="Identity" whole><Identity c={c} /></Group>
         </>

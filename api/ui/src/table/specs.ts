@@ -47,6 +47,7 @@ export const orders: Spec<Order> = {
     word("type", "Type", "Order type", (o) => o.type),
     word("role", "Role", "What the order is for", (o) => o.role),
     word("status", "Status", "State of the order", (o) => o.status),
+    code("reject_reason", "Reason", "Why it was rejected, canceled or expired", (o) => o.reject_reason),
     // An order sized by cash or position has no quantity before its fill.
     quantity("quantity", "Quantity", "In the base currency; known at the fill for orders sized by cash or position", (o) => o.quantity || null),
     quantity("filled_quantity", "Filled", "Filled so far, in the base currency", (o) => o.filled_quantity),
@@ -55,7 +56,6 @@ export const orders: Spec<Order> = {
     price("average_price", "Average", "Average fill price", (o) => o.average_price),
     amount("fee", "Fee", "Fees so far, in the fee currency", (o) => o.fee, ""),
     plain("fee_currency", "Fee in", "Currency of the fee", (o) => o.fee_currency),
-    code("reject_reason", "Reason", "Why it was rejected, canceled or expired", (o) => o.reject_reason),
     word("time_in_force", "In force", "How long it rests: gtc until canceled, gtd until a date, ioc at once or never", (o) => o.time_in_force),
     yes("reduce_only", "Reduce only", "Whether it may only shrink a position", (o) => o.reduce_only),
     plain("tag", "Tag", "The strategy's own tag", (o) => o.tag),

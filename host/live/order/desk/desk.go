@@ -292,7 +292,7 @@ func (d *Desk) filled(p *public, e order.Effect) {
 	case s.Spec.LimitPrice.IsPos():
 		reference = dec{}
 	}
-	f, closed, err := d.ledger.Fill(e.Fill, order.Origin{Order: p.ID, Role: p.Role, Tag: p.Tag, Reference: reference})
+	f, closed, err := d.ledger.Fill(e.Fill, order.Origin{Order: p.ID, Role: p.Role, Tag: p.Tag, Manual: s.Spec.Manual, Reference: reference})
 	if err != nil {
 		d.out.Effects = append(d.out.Effects, order.Effect{Do: order.Alarm, Order: e.Order, Symbol: e.Symbol, Code: order.CodeOrderConflict, Message: err.Error()})
 		return

@@ -1,7 +1,6 @@
 package desk
 
 import (
-	"os"
 	"testing"
 	"time"
 
@@ -9,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/assay-run/assay/host/live/order"
+	"github.com/assay-run/assay/internal/soak"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
@@ -167,11 +167,8 @@ func (s *shop) atRest(rt interface{ Fatalf(string, ...any) }) {
 
 // histories is how many a test runs.
 func histories(t *testing.T, each func(*rapid.T)) {
-	rounds := 10 / raced
-	switch {
-	case os.Getenv("ASSAY_SOAK") != "":
-		rounds = 1000 // 100,000 of each kind
-	case testing.Short():
+	rounds := soak.Size(10/raced, 1000) // 100,000 of each kind
+	if testing.Short() {
 		rounds = 2
 	}
 	for range rounds {

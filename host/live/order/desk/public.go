@@ -91,6 +91,9 @@ func (p *public) sync(d *Desk) {
 	}
 	p.FilledQuantity, p.AveragePrice = filled, order.Share(spent, filled)
 	s, ok := d.book.Get(p.live())
+	if s.VenueOrderID != "" {
+		p.ExchangeID = s.VenueOrderID
+	}
 	if !ok || p.waiting {
 		return
 	}

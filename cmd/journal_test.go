@@ -1,0 +1,116 @@
+package cmd_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// paper starts a paper run on the simulated market and waits until it trades.
+func (s *service) paper() string {
+	s.t.Helper()
+	var answer object
+	body := object{"strategy_name": "sma_cross", "symbols": []string{"BTC/USDT"}, "timeframe": "1m", "exchange": "sim", "exchange_config": object{"candles_per_second": 50}}
+	if resp := s.call("POST", "/run/live", body, &answer); resp.StatusCode != 200 {
+		s.t.Fatalf("start: %d %v", resp.StatusCode, answer)
+	}
+	for late := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		var now object
+		s.call("GET", "/status", nil, &now)
+		if now["phase"] == "trading" && now["candles_done"].(float64) > 20 {
+			return answer["run_id"].(string)
+		}
+		if time.Now().After(late) {
+			s.t.Fatalf("it does not trade: %v", now)
+		}
+	}
+}
+
+// TestDamagedJournalIsShown: a run whose journal was damaged is shown as failed, JOURNAL_QUARANTINED, through
+// restarts until it is reset; the damaged file is kept, and the next run starts.
+func TestDamagedJournalIsShown(t *testing.T) {
+	t.Parallel()
+	state := t.TempDir()
+	s := serve(t, state)
+	id := s.paper()
+	s.end(syscall.SIGKILL)
+	for _, name := range []string{"journal.sqlite3", "journal.sqlite3-wal"} {
+		file := filepath.Join(state, "live", name)
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		copy(text[len(text)/2:], strings.Repeat("damage", 400))
+		copy(text[100:], strings.Repeat("x", 60))
+		if err := os.WriteFile(file, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 {
+		s = serve(t, state)
+		var now object
+		s.call("GET", "/status", nil, &now)
+		details, _ := now["error_details"].(object)
+		data, _ := details["data"].(object)
+		if now["status"] != "failed" || now["run_id"] != id || now["mode"] != "paper" || details["code"] != "JOURNAL_QUARANTINED" || data["reason"] == "" {
+			t.Fatalf("%v\n%s", now, s.stderr)
+		}
+		name, _ := data["file"].(string)
+		if _, err := os.Stat(filepath.Join(state, "live", name)); err != nil || !strings.HasSuffix(name, ".damaged") {
+			t.Errorf("%q: %v", name, err)
+		}
+		var results object
+		if resp := s.call("GET", "/results", nil, &results); resp.StatusCode != 200 || results["run_id"] != id {
+			t.Errorf("results: %d %v", resp.StatusCode, results)
+		}
+		if resp := s.call("POST", "/run/backtest", sample("sma_cross"), nil); resp.StatusCode != 409 {
+			t.Errorf("a start before the reset: %d", resp.StatusCode)
+		}
+		s.end(syscall.SIGTERM)
+	}
+	s = serve(t, state)
+	if resp := s.call("DELETE", "/run/reset", nil, nil); resp.StatusCode != 200 {
+		t.Errorf("reset: %d", resp.StatusCode)
+	}
+	s.paper()
+	if code := s.end(syscall.SIGTERM); code != 0 {
+		t.Errorf("exit %d\n%s", code, s.stderr)
+	}
+}
+
+// TestNoJournal: where the journal cannot be opened the service runs, says so in its health, and starts
+// backtests but no paper and no live run.
+func TestNoJournal(t *testing.T) {
+	t.Parallel()
+	state := t.TempDir()
+	if err := os.WriteFile(filepath.Join(state, "live"), []byte("no folder"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := serve(t, state)
+	var health object
+	s.call("GET", "/health", nil, &health)
+	check := health["checks"].(object)["registry"].(object)
+	if health["status"] != "degraded" || check["status"] != "warn" || !strings.Contains(check["message"].(string), "journal") {
+		t.Errorf("%v", health)
+	}
+	for _, mode := range []string{"paper", "live"} {
+		var answer object
+		body := object{"strategy_name": "sma_cross", "symbols": []string{"BTC/USDT"}, "timeframe": "1m", "exchange": "sim", "mode": mode}
+		resp := s.call("POST", "/run/live", body, &answer)
+		problem, _ := answer["error"].(object)
+		details, _ := problem["details"].(object)
+		if resp.StatusCode != 500 || problem["code"] != "RUN_START_FAILED" || details["reason"] == "" || !strings.Contains(problem["message"].(string), "journal") {
+			t.Errorf("%s: %d %v", mode, resp.StatusCode, answer)
+		}
+	}
+	var now object
+	s.call("GET", "/status", nil, &now)
+	if now["status"] != "idle" {
+		t.Errorf("%v", now)
+	}
+	s.backtest(sample("sma_cross"))
+	s.call("DELETE", "/run/reset", nil, nil)
+}

@@ -1,5 +1,0 @@
-//go:build !race
-
-package order
-
-const raced = 1
