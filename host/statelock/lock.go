@@ -36,5 +36,9 @@ func Acquire(dir, name string) (*Lock, error) {
 	return &Lock{f}, nil
 }
 
-// Release gives the lock back.
-func (l *Lock) Release() { _ = l.file.Close() }
+// Release gives the lock back, at once: closing the file alone would leave it to a process that this one is
+// starting just now, which has the file open until it executes its program.
+func (l *Lock) Release() {
+	unlockFile(l.file)
+	_ = l.file.Close()
+}

@@ -44,9 +44,10 @@ func flock(path string, how int) (*Lock, error) {
 	return &Lock{dir: dir}, nil
 }
 
-// Release ends the lock; a second call does nothing.
+// Release ends the lock at once, also where a process that is just being started has the folder open until it
+// executes its program; a second call does nothing.
 func (l *Lock) Release() (err error) {
-	l.once.Do(func() { err = l.dir.Close() })
+	l.once.Do(func() { err = errors.Join(syscall.Flock(int(l.dir.Fd()), syscall.LOCK_UN), l.dir.Close()) })
 	return err
 }
 
