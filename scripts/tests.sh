@@ -2,14 +2,24 @@
 # All tests, in the order that keeps them short on two cores. Arguments: go, gotestsum@version, -race or nothing.
 #
 # What drives many processes goes without the race detector, which sees one process only
-# and makes the start of each slow. The browser waits more than it computes, so its suites run
-# beside that; what it measures runs alone. Everything else has the race detector.
+# and makes the start of each slow; so do packages that start no goroutine and hold no lock, in
+# which nothing can race. The browser waits more than it computes, so its suites run beside
+# that; what it measures runs alone. Everything else has the race detector.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 go=$1 sum=$2 race=${3:-}
 
 processes=(./cmd ./lab ./lab/candidate ./lab/check ./lab/evaluate ./internal/calibrate)
-left_out=$(printf '%s\n' "${processes[@]#.}" /api/ui/e2e | sed 's#^#/assay#; s#$#$#')
+apart=$(printf '%s\n' "${processes[@]#.}" /api/ui/e2e | sed 's#^#/assay#; s#$# #')
+alone=() together=()
+while read -r package files; do
+	# shellcheck disable=SC2086
+	if [ -n "$files" ] && grep -qE '^[[:space:]]*go |\.Go\(|"sync"|"sync/atomic"' $files; then
+		together+=("$package")
+	else
+		alone+=("$package")
+	fi
+done < <("$go" list -f '{{$dir := .Dir}}{{.ImportPath}} {{range .GoFiles}} {{$dir}}/{{.}}{{end}}' ./... | grep -v -F -f <(echo "$apart"))
 browser_log=$(mktemp) figures=$(mktemp)
 trap 'rm -f "$browser_log" "$figures"' EXIT
 export ASSAY_FIGURES=$figures
@@ -26,14 +36,13 @@ run -timeout 15m -run 'TestModesAgree|TestHistories|TestTampering|TestKill|TestP
 	./host/backtest ./governance/store ./governance/control ./host/live || status=$?
 "$go" -C api/ui/tool test -count=1 -shuffle=on ./... || status=$?
 
-run -shuffle=on -timeout 15m "${processes[@]}" || status=$?
+run -shuffle=on -timeout 15m "${processes[@]}" "${alone[@]}" || status=$?
 wait "$browser" || status=$?
 cat "$browser_log"
 [ "$status" -eq 0 ] || exit "$status"
 
 run -timeout 5m -run TestBudget ./api/ui/e2e
-# shellcheck disable=SC2046
-run $race -shuffle=on -timeout 15m $("$go" list ./... | grep -v -f <(echo "$left_out"))
+run $race -shuffle=on -timeout 15m "${together[@]}"
 # How often the proofs of live trading were really done: silent when it was often enough, so
 # that the summary of the tests is the last line.
 report=$("$go" run ./internal/soak/report -check 2>&1) || { echo "$report"; exit 1; }

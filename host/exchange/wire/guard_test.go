@@ -390,10 +390,12 @@ func TestAccountStream(t *testing.T) {
 func TestUnknownByDefault(t *testing.T) {
 	f := newFake()
 	conn := wiretest.Over(t, f.connection())
-	f.onSubmit = func(ctx context.Context, q exchange.OrderRequest) (exchange.Result, exchange.Order) {
+	short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	f.onSubmit = func(_ context.Context, q exchange.OrderRequest) (exchange.Result, exchange.Order) {
 		switch q.ClientOrderID {
 		case ourID:
-			<-ctx.Done()
+			<-short.Done() // not its own deadline, which may be a moment earlier: that answer would be in time
 			return exchange.Result{Outcome: exchange.Rejected}, exchange.Order{}
 		case otherID:
 			return exchange.Result{Outcome: "FINE"}, exchange.Order{}
@@ -402,9 +404,7 @@ func TestUnknownByDefault(t *testing.T) {
 	}
 	opened(t, conn, openRequest())
 	defer conn.Session.Close(t.Context(), false)
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	for id, ctx := range map[string]context.Context{ourID: ctx, otherID: t.Context(), "third": t.Context()} {
+	for id, ctx := range map[string]context.Context{ourID: short, otherID: t.Context(), "third": t.Context()} {
 		if r, _ := conn.Trader.Submit(ctx, limitOrder(id)); r.Outcome != exchange.Unknown {
 			t.Errorf("%s: %+v", id, r)
 		}

@@ -109,7 +109,7 @@ func (s *series) where() string {
 func (s *series) run(kills int) {
 	for k := range kills {
 		n := 1 + k%2
-		if s.label == crash.MidReconcile || s.label == crash.StopBarrier {
+		if s.label == crash.MidReconcile || s.label == crash.StopBarrier || s.label == crash.StopCancelling {
 			n = 1 // a run passes there once
 		}
 		out, err := s.child(fmt.Sprintf("%s:%d", s.label, n))
