@@ -32,7 +32,7 @@ browser=$!
 status=0
 
 # In full here, in part with the detector below.
-run -timeout 15m -run 'TestModesAgree|TestHistories|TestTampering|TestKill|TestPaperEqualsBacktest|TestMonthOfMinutes' \
+run -timeout 15m -run 'TestModesAgree|TestChunkedRandomStrategiesAgree|TestHistories|TestTampering|TestKill|TestPaperEqualsBacktest|TestMonthOfMinutes' \
 	./host/backtest ./governance/store ./governance/control ./host/live || status=$?
 "$go" -C api/ui/tool test -count=1 -shuffle=on ./... || status=$?
 

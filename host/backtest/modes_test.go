@@ -42,7 +42,7 @@ func fingerprint(t *testing.T, l *lab, params map[string]any, execution string, 
 func TestModesAgree(t *testing.T) {
 	seeds := 200
 	if testing.Short() || raceDetector { // make test runs all of them once more without the detector
-		seeds = 24
+		seeds = 12 // each execution twice
 	}
 	l := newLab(t, 600, "randomly")
 	executions := []string{

@@ -131,11 +131,12 @@ are the same, so the two rows of a family are not independent of each other.
 at a time on average. The best of a family by stitched walk-forward Sharpe ratio is judged. Two choices make it harder
 to refute than it could be, on purpose: the coins repeat after 364 days, because the test metamorphic moves the candles
 by just that and would refute every other clock; and the coin is a text, because neighbours of a number would be other
-coins, which param_neighbourhood refutes. That test is skipped there, as are symbol_holdout (one symbol) and
+coins, at which param_neighbourhood finds fault. That test is skipped there, as are symbol_holdout (one symbol) and
 permuted_selection (` + "`--full`" + ` only) everywhere.
 
 **Numbered coins** are the same noise with the coin as a number: the best of ten coins that lie far apart, whose
-neighbours are other coins. It says how often param_neighbourhood sees a knife edge.
+neighbours are other coins. It says how often param_neighbourhood sees a knife edge: its ` + "`pass`" + ` is what must be rare, for it
+refutes only what stands alone above its neighbours, and warns of, or leaves open, the rest.
 
 **Planted edges** hold after days with volume 1,500, except on one day of the week. Without this rest there were about
 22 closed trades in the walk-forward and 27 in train, below the 30 that the battery wants, and selection_bias and

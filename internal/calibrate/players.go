@@ -26,7 +26,7 @@ const (
 
 type noiseParams struct {
 	// Coin is text: a number would have neighbours, which are other coins, and the test of
-	// them would refute nearly every noise.
+	// them would find fault with nearly every noise.
 	Coin      string `param:"coin" default:"c0" doc:"Which of the coins is thrown"`
 	Timeframe string `param:"timeframe" default:"1d" enum:"1d,1h" doc:"Length of a candle"`
 }
