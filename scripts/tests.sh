@@ -42,7 +42,8 @@ cat "$browser_log"
 [ "$status" -eq 0 ] || exit "$status"
 
 run -timeout 5m -run TestBudget ./api/ui/e2e
-run $race -shuffle=on -timeout 15m "${together[@]}"
+# Three at a time on two cores: many of them wait for processes and clocks.
+run $race -p 3 -shuffle=on -timeout 15m "${together[@]}"
 # How often the proofs of live trading were really done: silent when it was often enough, so
 # that the summary of the tests is the last line.
 report=$("$go" run ./internal/soak/report -check 2>&1) || { echo "$report"; exit 1; }
