@@ -335,15 +335,9 @@ func checkJournal(t *testing.T, book *journal.Journal, results object) int {
 
 func journalRows[T any](t *testing.T, read func(journal.Page) (journal.Rows[T], error)) []T {
 	t.Helper()
-	var all []T
-	for page := (journal.Page{}); ; {
-		rows, err := read(page)
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, rows.Items...)
-		if page.After = rows.Next; page.After == 0 {
-			return all
-		}
+	all, err := journal.All(read)
+	if err != nil {
+		t.Fatal(err)
 	}
+	return all
 }

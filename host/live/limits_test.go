@@ -32,22 +32,17 @@ func warned(r *result.Results, code string) bool {
 // verdictsOf are the lines of risk in the journal of a run.
 func verdictsOf(t *testing.T, d *desk, runID string) (list []map[string]any) {
 	t.Helper()
-	for page := (journal.Page{}); ; {
-		rows, err := d.journal.Log(t.Context(), runID, page, engine.LogRisk)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, e := range rows.Items {
-			var one map[string]any
-			if err := json.Unmarshal(e.Data.(json.RawMessage), &one); err != nil {
-				t.Fatal(err)
-			}
-			list = append(list, one)
-		}
-		if page.After = rows.Next; rows.Next == 0 {
-			return list
-		}
+	err := journal.Each(func(p journal.Page) (journal.Rows[journal.Entry], error) {
+		return d.journal.Log(t.Context(), runID, p, engine.LogRisk)
+	}, func(e journal.Entry) error {
+		var one map[string]any
+		list = append(list, one)
+		return json.Unmarshal(e.Data.(json.RawMessage), &list[len(list)-1])
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
+	return list
 }
 
 // TestPaperEnforces: with --risk-paper enforce an order that breaks a limit is there, rejected by the

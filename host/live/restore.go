@@ -360,17 +360,14 @@ func (l *Launcher) recorded(ctx context.Context, info journal.Info) (*recording,
 		return nil, err
 	}
 	for i, symbol := range info.Symbols {
-		for page := (journal.Page{}); ; {
-			rows, err := l.opts.Journal.Candles(ctx, info.RunID, symbol, page)
-			if err != nil {
-				return nil, err
-			}
-			for _, c := range rows.Items {
-				r.add(i, len(info.Symbols), c)
-			}
-			if page.After = rows.Next; rows.Next == 0 {
-				break
-			}
+		err := journal.Each(func(p journal.Page) (journal.Rows[journal.Candle], error) {
+			return l.opts.Journal.Candles(ctx, info.RunID, symbol, p)
+		}, func(c journal.Candle) error {
+			r.add(i, len(info.Symbols), c)
+			return nil
+		})
+		if err != nil {
+			return nil, err
 		}
 	}
 	r.feed.left = r.steps
@@ -395,20 +392,9 @@ func (r *recording) add(i, symbols int, c journal.Candle) {
 }
 
 func (l *Launcher) recordedLog(ctx context.Context, runID string, r *recording) error {
-	for page := (journal.Page{}); ; {
-		rows, err := l.opts.Journal.Log(ctx, runID, page, logLayout, logIntents, engine.LogRisk)
-		if err != nil {
-			return err
-		}
-		for _, e := range rows.Items {
-			if err := r.entry(e); err != nil {
-				return err
-			}
-		}
-		if page.After = rows.Next; rows.Next == 0 {
-			return nil
-		}
-	}
+	return journal.Each(func(p journal.Page) (journal.Rows[journal.Entry], error) {
+		return l.opts.Journal.Log(ctx, runID, p, logLayout, logIntents, engine.LogRisk)
+	}, r.entry)
 }
 
 // entry takes a line of the log.

@@ -63,7 +63,7 @@ type replay struct {
 
 // read takes everything but candles from the journal.
 func (p *replay) read(ctx context.Context, j *journal.Journal, runID string) error {
-	intents, err := all(func(page journal.Page) (journal.Rows[journal.Intent], error) { return j.Intents(ctx, runID, page) })
+	intents, err := journal.All(func(page journal.Page) (journal.Rows[journal.Intent], error) { return j.Intents(ctx, runID, page) })
 	if err != nil {
 		return err
 	}
@@ -75,17 +75,17 @@ func (p *replay) read(ctx context.Context, j *journal.Journal, runID string) err
 		}
 		p.bodies[in.ClientOrderID] = b
 	}
-	if p.fills, err = all(func(page journal.Page) (journal.Rows[journal.Fill], error) { return j.Fills(ctx, runID, page) }); err != nil {
+	if p.fills, err = journal.All(func(page journal.Page) (journal.Rows[journal.Fill], error) { return j.Fills(ctx, runID, page) }); err != nil {
 		return err
 	}
-	equity, err := all(func(page journal.Page) (journal.Rows[journal.Equity], error) { return j.Equity(ctx, runID, page) })
+	equity, err := journal.All(func(page journal.Page) (journal.Rows[journal.Equity], error) { return j.Equity(ctx, runID, page) })
 	if err != nil {
 		return err
 	}
 	for _, e := range equity {
 		p.equity[e.At] = e
 	}
-	entries, err := all(func(page journal.Page) (journal.Rows[journal.Entry], error) {
+	entries, err := journal.All(func(page journal.Page) (journal.Rows[journal.Entry], error) {
 		return j.Log(ctx, runID, page, LogOrders)
 	})
 	if err != nil {
@@ -173,21 +173,6 @@ func (p *replay) fill(i int64, wanted func(journal.Fill) bool) error {
 		}
 	}
 	return nil
-}
-
-// all reads every page.
-func all[T any](read func(journal.Page) (journal.Rows[T], error)) ([]T, error) {
-	var list []T
-	for page := (journal.Page{}); ; {
-		rows, err := read(page)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, rows.Items...)
-		if page.After = rows.Next; rows.Next == 0 {
-			return list, nil
-		}
-	}
 }
 
 // InitialCash is the free quote balance at the start.

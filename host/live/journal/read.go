@@ -38,6 +38,30 @@ type Rows[T any] struct {
 	Next int64
 }
 
+// Each visits the rows of every page, as far as visit has no error.
+func Each[T any](read func(Page) (Rows[T], error), visit func(T) error) error {
+	for p := (Page{}); ; {
+		rows, err := read(p)
+		if err != nil {
+			return err
+		}
+		for _, row := range rows.Items {
+			if err := visit(row); err != nil {
+				return err
+			}
+		}
+		if p.After = rows.Next; rows.Next == 0 {
+			return nil
+		}
+	}
+}
+
+// All is the rows of every page.
+func All[T any](read func(Page) (Rows[T], error)) (list []T, err error) {
+	err = Each(read, func(row T) error { list = append(list, row); return nil })
+	return list, err
+}
+
 // page reads one row more than it returns, to know whether there is one. scan gives the
 // row with its place.
 func page[T any](ctx context.Context, q querier, p Page, query string, args []any, scan func(*sql.Rows) (T, int64, error)) (Rows[T], error) {
