@@ -20,6 +20,7 @@ import (
 	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/governance/control/planetest"
 	"github.com/assay-run/assay/governance/store"
+	"github.com/assay-run/assay/internal/soak"
 )
 
 // points are where a plane may be killed, in the order in which an ingest comes to them.
@@ -72,7 +73,7 @@ func dying(spec []string) {
 //
 // With the race detector it does so once at each point; make test runs it without, too.
 func TestKill(t *testing.T) {
-	if racing {
+	if soak.Race {
 		killEverywhere(t, 1)
 		return
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/assay-run/assay/governance/control"
 	"github.com/assay-run/assay/governance/control/planetest"
 	"github.com/assay-run/assay/governance/store"
+	"github.com/assay-run/assay/internal/soak"
 )
 
 // handler is a plane without a socket.
@@ -44,7 +45,7 @@ func posted(h http.Handler, body []byte) *httptest.ResponseRecorder {
 // flips posts a body with each of its bits changed, one at a time: all of them, or with the
 // race detector one of each byte.
 func flips(body []byte, post func(i int, bit uint, bad []byte)) {
-	all := !racing || os.Getenv("ASSAY_SOAK") != ""
+	all := !soak.Race || os.Getenv("ASSAY_SOAK") != ""
 	var wg sync.WaitGroup
 	n := runtime.GOMAXPROCS(0)
 	for worker := range n {

@@ -12,6 +12,7 @@ import (
 	"github.com/assay-run/assay/governance/control/planetest"
 	"github.com/assay-run/assay/governance/promotion"
 	"github.com/assay-run/assay/governance/store"
+	"github.com/assay-run/assay/internal/soak"
 )
 
 // TestHistories: after whatever was said, a start derives from the log what the running
@@ -19,7 +20,7 @@ import (
 //
 // With the race detector it is a few; make test runs it without, too.
 func TestHistories(t *testing.T) {
-	if racing {
+	if soak.Race {
 		histories(t, 6)
 		return
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/assay-run/assay/host/catalog/sandbox"
 	"github.com/assay-run/assay/host/play"
 	"github.com/assay-run/assay/host/runner"
+	"github.com/assay-run/assay/internal/soak"
 	sdk "github.com/assay-run/assay/plugin-sdk"
 	"github.com/assay-run/assay/plugin-sdk/market"
 	"github.com/assay-run/assay/plugin-sdk/sdktest"
@@ -91,7 +92,7 @@ func facts(t *testing.T, x *Execution) (readable bool, procs int) {
 // TestBundledStrategiesAgreeInEveryDrive: the decisions of a strategy depend neither on
 // how the candles reach it nor on how many processors it has.
 func TestBundledStrategiesAgreeInEveryDrive(t *testing.T) {
-	if raceDetector {
+	if soak.Race {
 		t.Skip("the plugins are built without the detector anyway; too slow with it")
 	}
 	l := newLab(t, 100)
@@ -139,7 +140,7 @@ func TestBundledStrategiesAgreeInEveryDrive(t *testing.T) {
 func TestChunkedRandomStrategiesAgree(t *testing.T) {
 	l := newLab(t, 600, "randomly")
 	seeds := 20
-	if raceDetector { // make test runs all of them once more without the detector
+	if soak.Race { // make test runs all of them once more without the detector
 		seeds = 6
 	}
 	for seed := 1; seed <= seeds; seed++ {

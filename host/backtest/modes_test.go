@@ -10,6 +10,7 @@ import (
 
 	"github.com/assay-run/assay/host/candle"
 	"github.com/assay-run/assay/host/play/playtest"
+	"github.com/assay-run/assay/internal/soak"
 	sdk "github.com/assay-run/assay/plugin-sdk"
 	"github.com/assay-run/assay/plugin-sdk/market"
 	"github.com/assay-run/assay/plugin-sdk/sdktest"
@@ -41,7 +42,7 @@ func fingerprint(t *testing.T, l *lab, params map[string]any, execution string, 
 // this process: one set of books.
 func TestModesAgree(t *testing.T) {
 	seeds := 200
-	if testing.Short() || raceDetector { // make test runs all of them once more without the detector
+	if testing.Short() || soak.Race { // make test runs all of them once more without the detector
 		seeds = 12 // each execution twice
 	}
 	l := newLab(t, 600, "randomly")

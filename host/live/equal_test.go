@@ -109,11 +109,11 @@ func equals(randoms, full, short int, bundled bool) []equal {
 func TestPaperEqualsBacktest(t *testing.T) {
 	const full = 20_000
 	list := equals(200, full, soak.Size(150, full), true)
-	if raceDetector || testing.Short() { // make test runs all of them once more without the detector
+	if soak.Race || testing.Short() { // make test runs all of them once more without the detector
 		list = equals(8, 300, 200, false)
 	}
 	opts := deskOptions{candles: full + 100, names: []string{"randomly"}}
-	if !raceDetector && !testing.Short() {
+	if !soak.Race && !testing.Short() {
 		// One process of theirs for all, so that not their starts are what is measured.
 		opts.names, opts.plugins = nil, buildStrategies(t, "sma_cross", "buy_hold", "rsi_bracket", "limit_entry", "breakout")
 		opts.reattach = debugged(t, "randomly")
@@ -151,7 +151,7 @@ func TestPaperEqualsBacktest(t *testing.T) {
 			t.Errorf("no stream had the fault %q", name)
 		}
 	}
-	if !raceDetector && !testing.Short() {
+	if !soak.Race && !testing.Short() {
 		soak.Count(t, "strategies equal on paper", len(list), 205)
 	}
 }
@@ -221,33 +221,28 @@ func apart(a, b string) string {
 func checkJournal(t *testing.T, d *desk, x *Execution, symbol market.Symbol, shown *market.Series) (fetched int) {
 	t.Helper()
 	n, step := 0, int64(-1)
-	for page := (journal.Page{}); ; {
-		rows, err := d.journal.Candles(context.Background(), x.runID, symbol, page)
-		if err != nil {
-			t.Error(err)
-			return
+	err := journal.Each(func(p journal.Page) (journal.Rows[journal.Candle], error) {
+		return d.journal.Candles(context.Background(), x.runID, symbol, p)
+	}, func(row journal.Candle) error {
+		if row.Step <= step {
+			return fmt.Errorf("candle %s in step %d after step %d", row.Candle.OpenTime, row.Step, step)
 		}
-		for _, row := range rows.Items {
-			if row.Step <= step {
-				t.Errorf("%s: candle %s in step %d after step %d", x.runID, row.Candle.OpenTime, row.Step, step)
-				return
-			}
-			step = row.Step
-			if row.Step < x.layout.window {
-				continue
-			}
-			if n >= shown.Len() || row.Candle != shown.At(n) {
-				t.Errorf("%s: candle %d of the journal is %+v", x.runID, n, row.Candle)
-				return
-			}
-			n++
-			if row.Source == string(feed.Backfill) {
-				fetched++
-			}
+		step = row.Step
+		if row.Step < x.layout.window {
+			return nil
 		}
-		if page.After = rows.Next; page.After == 0 {
-			break
+		if n >= shown.Len() || row.Candle != shown.At(n) {
+			return fmt.Errorf("candle %d of the journal is %+v", n, row.Candle)
 		}
+		n++
+		if row.Source == string(feed.Backfill) {
+			fetched++
+		}
+		return nil
+	})
+	if err != nil {
+		t.Errorf("%s: %v", x.runID, err)
+		return fetched
 	}
 	if n != shown.Len() || n == 0 {
 		t.Errorf("%s: %d candles of %s in the journal, %d were shown", x.runID, n, symbol, shown.Len())

@@ -41,7 +41,7 @@ const minutesPerDay = 24 * 60
 // say at every minute, and what the run holds grows by no more than a megabyte an hour.
 func TestMonthOfMinutes(t *testing.T) {
 	days := soak.Size(30, 365)
-	if raceDetector || testing.Short() { // make test runs it once more without the detector
+	if soak.Race || testing.Short() { // make test runs it once more without the detector
 		days = 1
 	}
 	// One more than the books are held to: where the stop falls is not a matter of candles.
@@ -107,7 +107,7 @@ func TestMonthOfMinutes(t *testing.T) {
 	if fills < minutes/50 {
 		t.Error("too few to prove anything")
 	}
-	if !raceDetector && !testing.Short() {
+	if !soak.Race && !testing.Short() {
 		soak.Count(t, "days of 1m candles", minutes/minutesPerDay, days)
 	}
 }
@@ -191,17 +191,11 @@ func checkBooks(t *testing.T, d *desk, x *Execution) int {
 
 func everyPage[T any](t *testing.T, read func(journal.Page) (journal.Rows[T], error)) []T {
 	t.Helper()
-	var all []T
-	for page := (journal.Page{}); ; {
-		rows, err := read(page)
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, rows.Items...)
-		if page.After = rows.Next; page.After == 0 {
-			return all
-		}
+	all, err := journal.All(read)
+	if err != nil {
+		t.Fatal(err)
 	}
+	return all
 }
 
 // fraction is a decimal without a rounding to come.

@@ -167,7 +167,7 @@ func (s *shop) atRest(rt interface{ Fatalf(string, ...any) }) {
 
 // histories is how many a test runs.
 func histories(t *testing.T, each func(*rapid.T)) {
-	rounds := soak.Size(10/raced, 1000) // 100,000 of each kind
+	rounds := soak.Size(10, 1000) // 100,000 of each kind
 	if testing.Short() {
 		rounds = 2
 	}

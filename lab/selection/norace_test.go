@@ -1,5 +1,0 @@
-//go:build !race
-
-package selection
-
-const raceEnabled = false
