@@ -34,13 +34,13 @@ func (s *session) OpenOrders(ctx context.Context) ([]exchange.Order, error) {
 	}
 	var all []exchange.Order
 	for _, name := range s.symbols() {
-		list, r := call(s, ctx, reading, queries, 6, func(ctx context.Context, c *gb.Client) ([]*gb.Order, error) {
+		orders, r := list(s, ctx, queries, 6, func(ctx context.Context, c *gb.Client) ([]*gb.Order, error) {
 			return c.NewListOpenOrdersService().Symbol(name).Do(ctx, gb.WithRecvWindow(recvWindow))
 		})
 		if r.Outcome != exchange.Accepted {
 			return nil, &exchange.Error{Result: r}
 		}
-		for _, g := range list {
+		for _, g := range orders {
 			o, err := s.order(g)
 			if err != nil {
 				return nil, failed(exchange.Unknown, err.Error())
@@ -60,7 +60,7 @@ func (s *session) Fills(ctx context.Context, symbol market.Symbol, since market.
 	}
 	var out exchange.Fills
 	for from := int64(-1); ; {
-		page, r := call(s, ctx, reading, queries, 20, func(ctx context.Context, c *gb.Client) ([]*gb.TradeV3, error) {
+		page, r := list(s, ctx, queries, 20, func(ctx context.Context, c *gb.Client) ([]*gb.TradeV3, error) {
 			q := c.NewListTradesService().Symbol(venueName(symbol)).Limit(pageLimit)
 			switch {
 			case from >= 0:
@@ -138,14 +138,23 @@ func (s *session) whose(ctx context.Context, symbol market.Symbol, order int64) 
 	return got.ClientOrderID, nil
 }
 
+// account is the account with what it holds.
+func (s *session) account(ctx context.Context) (*gb.Account, exchange.Result) {
+	return call(s, ctx, reading, queries, 20, func(ctx context.Context, c *gb.Client) (*gb.Account, error) {
+		a, err := c.NewGetAccountService().OmitZeroBalances(true).Do(ctx, gb.WithRecvWindow(recvWindow))
+		if err == nil && (a.UID == 0 || a.Balances == nil) {
+			err = errShape
+		}
+		return a, err
+	})
+}
+
 // Balances implements exchange.Account.
 func (s *session) Balances(ctx context.Context) ([]exchange.Balance, error) {
 	if why := s.ready(true); why != "" {
 		return nil, failed(exchange.NotSent, why)
 	}
-	account, r := call(s, ctx, reading, queries, 20, func(ctx context.Context, c *gb.Client) (*gb.Account, error) {
-		return c.NewGetAccountService().OmitZeroBalances(true).Do(ctx, gb.WithRecvWindow(recvWindow))
-	})
+	account, r := s.account(ctx)
 	if r.Outcome != exchange.Accepted {
 		return nil, &exchange.Error{Result: r}
 	}

@@ -50,10 +50,15 @@ func (s *session) Markets(ctx context.Context) ([]exchange.Market, error) {
 
 func (s *session) info(ctx context.Context, names ...string) (*gb.ExchangeInfo, exchange.Result) {
 	return call(s, ctx, reading, data, 20, func(ctx context.Context, c *gb.Client) (*gb.ExchangeInfo, error) {
+		q := c.NewExchangeInfoService().Symbols(names...)
 		if len(names) == 1 {
-			return c.NewExchangeInfoService().Symbol(names[0]).Do(ctx)
+			q = c.NewExchangeInfoService().Symbol(names[0])
 		}
-		return c.NewExchangeInfoService().Symbols(names...).Do(ctx)
+		info, err := q.Do(ctx)
+		if err == nil && info.Symbols == nil {
+			err = errShape
+		}
+		return info, err
 	})
 }
 
@@ -128,7 +133,7 @@ func (s *session) Candles(ctx context.Context, q exchange.CandleQuery) ([]market
 		return nil, nil
 	}
 	span := s.req.Timeframe.Approx()
-	rows, r := call(s, ctx, reading, data, 2, func(ctx context.Context, c *gb.Client) ([]*gb.Kline, error) {
+	rows, r := list(s, ctx, data, 2, func(ctx context.Context, c *gb.Client) ([]*gb.Kline, error) {
 		return c.NewKlinesService().Symbol(venueName(q.Symbol)).Interval(s.req.Timeframe.String()).
 			StartTime(int64(max(q.From, 0))).EndTime(int64(q.To.Add(span)) - 1).Limit(min(limit+1, 1000)).Do(ctx)
 	})
@@ -139,22 +144,22 @@ func (s *session) Candles(ctx context.Context, q exchange.CandleQuery) ([]market
 	if s.market != nil {
 		now = 0 // two seconds of an accelerated venue are nothing: there only a later candle tells
 	}
-	var list []market.Candle
+	var closed []market.Candle
 	for i, k := range rows {
 		c, err := s.candle(k)
 		if err != nil {
 			return nil, failed(exchange.Unknown, "klines: "+err.Error())
 		}
 		switch {
-		case c.OpenTime < q.From || c.OpenTime >= q.To || len(list) == limit:
+		case c.OpenTime < q.From || c.OpenTime >= q.To || len(closed) == limit:
 		case i == len(rows)-1 && c.CloseTime.Add(closedAfter) > now:
-		case len(list) > 0 && c.OpenTime <= list[len(list)-1].OpenTime:
+		case len(closed) > 0 && c.OpenTime <= closed[len(closed)-1].OpenTime:
 			return nil, failed(exchange.Unknown, "klines: they do not ascend")
 		default:
-			list = append(list, c)
+			closed = append(closed, c)
 		}
 	}
-	return list, nil
+	return closed, nil
 }
 
 func (s *session) candle(k *gb.Kline) (market.Candle, error) {

@@ -1,6 +1,7 @@
 package binance
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -173,9 +174,7 @@ func (s *session) begin(ctx context.Context, req exchange.OpenRequest) (exchange
 	}
 	id := req.RunID
 	if req.Trading {
-		account, r := call(s, ctx, reading, queries, 20, func(ctx context.Context, c *gb.Client) (*gb.Account, error) {
-			return c.NewGetAccountService().Do(ctx, gb.WithRecvWindow(recvWindow))
-		})
+		account, r := s.account(ctx)
 		switch {
 		case r.Outcome != exchange.Accepted:
 			return exchange.Opened{}, &exchange.Error{Result: r}
@@ -302,6 +301,22 @@ func call[T any](s *session, ctx context.Context, k kind, p priority, weight int
 	return out, r
 }
 
+// errShape is of an answer that can be decoded and is not what was asked for.
+var errShape = errors.New("the answer has another shape")
+
+// list makes one request whose answer is a list. The library takes null, or any other JSON, for
+// an empty one, and none at all must not pass for nothing there.
+func list[T any](s *session, ctx context.Context, p priority, weight int, do func(context.Context, *gb.Client) ([]*T, error)) ([]*T, exchange.Result) {
+	return call(s, ctx, reading, p, weight, func(ctx context.Context, c *gb.Client) ([]*T, error) {
+		items, err := do(ctx, c)
+		e, _ := ctx.Value(evidenceKey{}).(*evidence)
+		if err == nil && (!bytes.HasPrefix(bytes.TrimSpace(e.body), []byte("[")) || slices.Contains(items, nil)) {
+			err = errShape
+		}
+		return items, err
+	})
+}
+
 // judge is what the evidence says.
 func (s *session) judge(k kind, e *evidence, err error) exchange.Result {
 	r := exchange.Result{Outcome: exchange.Unknown, RequestSHA256: e.requestSHA, HTTPStatus: e.status}
@@ -376,7 +391,11 @@ func (s *session) takeTime(ctx context.Context) error {
 		var sent time.Time
 		at, r := call(s, ctx, reading, data, 1, func(ctx context.Context, c *gb.Client) (int64, error) {
 			sent = time.Now()
-			return c.NewServerTimeService().Do(ctx)
+			at, err := c.NewServerTimeService().Do(ctx)
+			if err == nil && at <= 0 {
+				err = errShape
+			}
+			return at, err
 		})
 		if r.Outcome != exchange.Accepted {
 			return &exchange.Error{Result: r}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -153,6 +154,9 @@ func postPair(ctx context.Context, c *gb.Client, form url.Values) ([]*gb.Order, 
 	}
 	if err := json.NewDecoder(resp.Body).Decode(&out); err != nil {
 		return nil, err
+	}
+	if slices.Contains(out.OrderReports, nil) {
+		return nil, errShape
 	}
 	return out.OrderReports, nil
 }
