@@ -6,9 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"io"
 	"io/fs"
-	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -84,30 +82,7 @@ func (c *canaries) processes() {
 // do makes a request and looks at all of the answer.
 func (c *canaries) do(s *service, method, path string, body any) object {
 	c.t.Helper()
-	text, err := json.Marshal(body)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	var in io.Reader = http.NoBody
-	if body != nil {
-		in = bytes.NewReader(text)
-	}
-	req, err := http.NewRequest(method, s.url+path, in)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	if body != nil {
-		req.Header.Set("Content-Type", "application/json")
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		c.t.Fatalf("%s %s: %v\n%s", method, path, err, s.stderr)
-	}
-	defer resp.Body.Close()
-	answer, err := io.ReadAll(resp.Body)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	resp, answer := s.request(method, path, body)
 	c.look(method+" "+path, answer)
 	c.look(method+" "+path+", header", []byte(fmt.Sprint(resp.Header)))
 	var out object

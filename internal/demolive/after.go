@@ -10,6 +10,8 @@ import (
 	"slices"
 	"syscall"
 	"time"
+
+	gb "github.com/adshao/go-binance/v2"
 )
 
 // lease is lease.json.
@@ -144,7 +146,7 @@ func (d *demo) account(ctx context.Context) error {
 		}
 	}
 	for _, o := range results.Orders {
-		there := slices.ContainsFunc(orders, func(at venueOrder) bool { return fmt.Sprint(at.OrderID) == o.Exchange })
+		there := slices.ContainsFunc(orders, func(at *gb.Order) bool { return fmt.Sprint(at.OrderID) == o.Exchange })
 		if o.Exchange != "" && !there {
 			return fmt.Errorf("the exchange has no order %s, which %s is said to be", o.Exchange, o.ID)
 		}

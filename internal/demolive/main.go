@@ -18,6 +18,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/assay-run/assay/host/exchange/testvenue"
 )
 
 func main() {
@@ -121,7 +123,7 @@ func (d *demo) openHost(ctx context.Context) error {
 
 func (d *demo) startHost(ctx context.Context) error {
 	p, url, err := d.start(ctx, "assay listening on ", filepath.Join(d.bin, "assay"), "--port", "0", "--state-dir", d.state, "--log-level", "warn",
-		"--connectors", d.connectors, "--connector-endpoint", "binance="+d.venue.url,
+		"--connectors", d.connectors, "--connector-endpoint", "binance="+d.venue.client.BaseURL,
 		// On a machine that is busy a candle is late by many of a market that runs so much too fast.
 		"--risk-max-candle-age", "60", "--risk-stale-candles", "200/1000")
 	d.host, d.api = p, url
@@ -129,7 +131,7 @@ func (d *demo) startHost(ctx context.Context) error {
 }
 
 const liveRequest = `{"strategy_name":"rsi_bracket","strategy_params":{"period":2,"oversold":99.9,"overbought":100,"stop_loss":0.04,"take_profit":0.04},` +
-	`"symbols":["BTC/USDT"],"timeframe":"1m","mode":"live","exchange":"binance","exchange_config":{"apiKey":"` + venueKey + `","secret":"` + venueSecret + `"}}`
+	`"symbols":["BTC/USDT"],"timeframe":"1m","mode":"live","exchange":"binance","exchange_config":{"apiKey":"` + testvenue.DefaultKey + `","secret":"` + testvenue.DefaultSecret + `"}}`
 
 // begin starts the run.
 func (d *demo) begin(ctx context.Context) error {

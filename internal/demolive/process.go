@@ -4,15 +4,12 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net/http"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,6 +18,11 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	gb "github.com/adshao/go-binance/v2"
+	"github.com/adshao/go-binance/v2/common"
+
+	"github.com/assay-run/assay/host/exchange/testvenue"
 )
 
 // process is a program that this one has started.
@@ -164,10 +166,6 @@ func (d *demo) call(ctx context.Context, method, path, body string, into any) er
 	if body != "" {
 		req.Header.Set("Content-Type", "application/json")
 	}
-	return exchange(req, into)
-}
-
-func exchange(req *http.Request, into any) error {
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		return err
@@ -178,7 +176,7 @@ func exchange(req *http.Request, into any) error {
 		return err
 	}
 	if resp.StatusCode != http.StatusOK {
-		return &refusal{req.Method + " " + req.URL.Path, resp.StatusCode, string(text)}
+		return fmt.Errorf("%s %s: %d %s", method, path, resp.StatusCode, text)
 	}
 	if into == nil {
 		return nil
@@ -186,60 +184,29 @@ func exchange(req *http.Request, into any) error {
 	return json.Unmarshal(text, into)
 }
 
-type refusal struct {
-	what   string
-	status int
-	text   string
-}
-
-// Error is what was asked and what was said.
-func (r *refusal) Error() string { return fmt.Sprintf("%s: %d %s", r.what, r.status, r.text) }
-
-// The credentials of the test venue's account; they open nothing else.
-const (
-	venueKey    = "testvenue-api-key"
-	venueSecret = "testvenue-secret"
-)
-
 // venue asks the exchange itself, past the service.
-type venue struct{ url string }
+type venue struct{ client *gb.Client }
 
-func newVenue(url string) venue { return venue{url} }
+const venueSymbol = "BTCUSDT"
 
-// venueOrder is an order as the exchange shows it.
-type venueOrder struct {
-	OrderID       int64  `json:"orderId"`
-	ClientOrderID string `json:"clientOrderId"`
-	Status        string `json:"status"`
-}
-
-func (v venue) get(ctx context.Context, path string, q url.Values, into any) error {
-	q.Set("timestamp", strconv.FormatInt(time.Now().UnixMilli(), 10))
-	payload := q.Encode()
-	mac := hmac.New(sha256.New, []byte(venueSecret))
-	mac.Write([]byte(payload))
-	req, err := http.NewRequestWithContext(ctx, "GET", v.url+path+"?"+payload+"&signature="+hex.EncodeToString(mac.Sum(nil)), nil)
-	if err != nil {
-		return err
-	}
-	req.Header.Set("X-Mbx-Apikey", venueKey)
-	return exchange(req, into)
+func newVenue(url string) venue {
+	c := gb.NewClient(testvenue.DefaultKey, testvenue.DefaultSecret)
+	c.BaseURL, c.Logger = url, log.New(io.Discard, "", 0)
+	return venue{c}
 }
 
 // open is how many orders are open.
 func (v venue) open(ctx context.Context) (int, error) {
-	var list []venueOrder
-	err := v.get(ctx, "/api/v3/openOrders", url.Values{"symbol": {"BTCUSDT"}}, &list)
+	list, err := v.client.NewListOpenOrdersService().Symbol(venueSymbol).Do(ctx)
 	return len(list), err
 }
 
 // orders are all that were ever accepted: the exchange numbers them from 1.
-func (v venue) orders(ctx context.Context) ([]venueOrder, error) {
-	var list []venueOrder
-	for id := 1; ; id++ {
-		var o venueOrder
-		err := v.get(ctx, "/api/v3/order", url.Values{"symbol": {"BTCUSDT"}, "orderId": {strconv.Itoa(id)}}, &o)
-		if no := new(refusal); errors.As(err, &no) && strings.Contains(no.text, "-2013") {
+func (v venue) orders(ctx context.Context) (list []*gb.Order, err error) {
+	const noSuchOrder = -2013
+	for id := int64(1); ; id++ {
+		o, err := v.client.NewGetOrderService().Symbol(venueSymbol).OrderID(id).Do(ctx)
+		if no := new(common.APIError); errors.As(err, &no) && no.Code == noSuchOrder {
 			return list, nil
 		}
 		if err != nil {
