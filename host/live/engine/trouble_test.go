@@ -73,6 +73,31 @@ func TestTerminalVerdicts(t *testing.T) {
 			b.check(b.stop())
 		})
 	})
+	t.Run("overfill of an exit", func(t *testing.T) {
+		inBubble(t, func(t *testing.T, b *bench) {
+			b.decide = func(v *View) ([]market.Intent, error) {
+				switch v.Step {
+				case 1:
+					return []market.Intent{buy(1)}, nil
+				case 3:
+					return []market.Intent{{Action: market.Close}}, nil
+				}
+				return nil, nil
+			}
+			b.start()
+			b.sleep(5 * minute)
+			b.venue.mu.Lock()
+			o := b.venue.orders[1]
+			o.CumQuantity, o.Quantity = dec{}, d("0.5")
+			b.venue.fill(o, d("100"))
+			b.venue.mu.Unlock()
+			b.sleep(minute)
+			if !b.warned(order.CodeOverfill) || b.phase() != Reducing {
+				t.Errorf("%v %v", b.warnings, b.phases)
+			}
+			b.check(b.stop())
+		})
+	})
 	t.Run("overfill", func(t *testing.T) {
 		inBubble(t, func(t *testing.T, b *bench) {
 			b.at(1, buy(1))

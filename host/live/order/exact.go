@@ -35,6 +35,7 @@ var powers = func() (p [40]*big.Int) {
 
 func plus(a, b *big.Rat) *big.Rat  { return new(big.Rat).Add(a, b) }
 func minus(a, b *big.Rat) *big.Rat { return new(big.Rat).Sub(a, b) }
+func neg(a *big.Rat) *big.Rat      { return new(big.Rat).Neg(a) }
 func times(a, b *big.Rat) *big.Rat { return new(big.Rat).Mul(a, b) }
 
 func largest(a, b *big.Rat) *big.Rat {

@@ -94,15 +94,17 @@ func (l *Ledger) Fill(f exchange.Fill, o Origin) (market.Fill, *market.Trade, er
 		l.cash = minus(l.cash, fee)
 	}
 	if f.Side == market.Buy {
-		b.quantity, b.cost = plus(b.quantity, q), plus(b.cost, n)
+		realised = b.trade(q, n, l.scale)
 		l.cash = minus(l.cash, n)
-		b.dust = false
 	} else {
-		realised = b.sell(q, n, l.scale)
+		realised = b.trade(neg(q), neg(n), l.scale)
 		l.cash = plus(l.cash, n)
 	}
 	if f.FeeAsset == f.Symbol.Base() && fee.Sign() != 0 {
-		realised = plus(realised, b.sell(exact(f.Fee), fee, l.scale))
+		realised = plus(realised, b.trade(neg(exact(f.Fee)), neg(fee), l.scale))
+	}
+	if f.Side == market.Buy || b.quantity.Sign() < 0 {
+		b.dust = false
 	}
 	if third := f.FeeAsset; third != "" && third != l.quote && third != f.Symbol.Base() {
 		l.third[third] = plus(l.thirdOf(third), exact(f.Fee))
@@ -122,14 +124,25 @@ func (l *Ledger) Fill(f exchange.Fill, o Origin) (market.Fill, *market.Trade, er
 	return out, closed, nil
 }
 
-// sell takes q off the position for proceeds and returns the gross profit.
-func (b *book) sell(q, proceeds *big.Rat, scale int) *big.Rat {
-	cost := b.cost
-	if b.quantity.Cmp(q) != 0 && b.quantity.Sign() != 0 {
-		cost = rounded(new(big.Rat).Quo(times(b.cost, q), b.quantity), scale)
+// trade adds a signed quantity for a signed amount of quote, both negative of a sale, and returns the gross
+// profit of what it takes off the position. The venue can sell more than is held (an overfill, a late
+// trade): then the position is negative and its cost what the sale brought.
+func (b *book) trade(q, n *big.Rat, scale int) *big.Rat {
+	if b.quantity.Sign()*q.Sign() >= 0 {
+		b.quantity, b.cost = plus(b.quantity, q), plus(b.cost, n)
+		return ratZero
 	}
-	gross := minus(proceeds, cost)
-	b.quantity, b.cost, b.realised = minus(b.quantity, q), minus(b.cost, cost), plus(b.realised, gross)
+	closes, share, cost := q, n, b.cost
+	switch new(big.Rat).Abs(q).Cmp(new(big.Rat).Abs(b.quantity)) {
+	case -1:
+		cost = rounded(new(big.Rat).Quo(times(b.cost, neg(q)), b.quantity), scale)
+	case 1: // the rest is a position on the other side
+		closes = neg(b.quantity)
+		share = new(big.Rat).Quo(times(n, closes), q)
+	}
+	gross := neg(plus(share, cost))
+	b.quantity, b.cost = plus(b.quantity, q), plus(minus(b.cost, cost), minus(n, share))
+	b.realised = plus(b.realised, gross)
 	return gross
 }
 
@@ -171,7 +184,7 @@ func (l *Ledger) shown(f exchange.Fill, o Origin, b *book, fee, realised *big.Ra
 // does not take is dust, shown flat, and closes the round trip. It stays in the books.
 func (l *Ledger) Settle(symbol market.Symbol, rules Rules, price dec) *market.Trade {
 	b := l.book(symbol)
-	if b == nil || b.flat() || b.trip == nil || !b.trip.reduced || !rules.Dust(toDec(b.quantity), price) {
+	if b == nil || b.quantity.Sign() <= 0 || b.flat() || b.trip == nil || !b.trip.reduced || !rules.Dust(toDec(b.quantity), price) {
 		return nil
 	}
 	b.dust = true

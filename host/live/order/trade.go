@@ -11,6 +11,7 @@ import (
 // trip is a round trip that is under way: from flat to flat.
 type trip struct {
 	symbol                market.Symbol
+	short                 bool // it began with a sale of what was not held
 	opened, closed        market.Time
 	bought, boughtFor     *big.Rat
 	sold, soldFor         *big.Rat
@@ -26,7 +27,7 @@ type trip struct {
 
 func newTrip(f exchange.Fill, o Origin) *trip {
 	return &trip{
-		symbol: f.Symbol, opened: f.Time, bought: ratZero, boughtFor: ratZero, sold: ratZero, soldFor: ratZero, fees: ratZero,
+		symbol: f.Symbol, short: f.Side == market.Sell, opened: f.Time, bought: ratZero, boughtFor: ratZero, sold: ratZero, soldFor: ratZero, fees: ratZero,
 		slippage: ratZero, gross: ratZero, low: exact(f.Price), high: exact(f.Price), entryTag: o.Tag,
 	}
 }
@@ -89,20 +90,29 @@ func (l *Ledger) close(b *book) *market.Trade {
 	t := b.trip
 	b.trip = nil
 	l.trades++
-	entry := new(big.Rat).Quo(t.boughtFor, t.bought)
-	exit := ratZero
-	if t.sold.Sign() != 0 {
-		exit = new(big.Rat).Quo(t.soldFor, t.sold)
+	entry, exit := mean(t.boughtFor, t.bought), mean(t.soldFor, t.sold)
+	quantity, invested, direction, worst, best := t.bought, t.boughtFor, market.Long, t.low, t.high
+	if t.short {
+		entry, exit = exit, entry
+		quantity, invested, direction, worst, best = neg(t.sold), t.soldFor, market.Short, t.high, t.low
 	}
 	pnl := minus(t.gross, t.fees)
-	share, _ := new(big.Rat).Quo(pnl, t.boughtFor).Float64()
+	share, _ := mean(pnl, invested).Float64()
 	return &market.Trade{
-		ID: market.TradeID(l.trades), Symbol: t.symbol, Direction: market.Long, Quantity: toDec(t.bought), EntryTime: t.opened, ExitTime: t.closed,
+		ID: market.TradeID(l.trades), Symbol: t.symbol, Direction: direction, Quantity: toDec(new(big.Rat).Abs(quantity)), EntryTime: t.opened, ExitTime: t.closed,
 		EntryPrice: toDec(entry), ExitPrice: toDec(exit), GrossPnL: toDec(t.gross), Fees: toDec(t.fees), Slippage: toDec(t.slippage), PnL: toDec(pnl),
 		Return: share, ExitReason: t.exitReason(), CandlesHeld: t.candles,
-		MAE: toDec(least(ratZero, times(minus(t.low, entry), t.bought))), MFE: toDec(largest(ratZero, times(minus(t.high, entry), t.bought))),
+		MAE: toDec(least(ratZero, times(minus(worst, entry), quantity))), MFE: toDec(largest(ratZero, times(minus(best, entry), quantity))),
 		EntryTag: t.entryTag, ExitTag: t.exitTag, OrderIDs: t.orders,
 	}
+}
+
+// mean is an amount a unit; 0 of nothing.
+func mean(amount, quantity *big.Rat) *big.Rat {
+	if quantity.Sign() == 0 {
+		return ratZero
+	}
+	return new(big.Rat).Quo(amount, quantity)
 }
 
 // exitReason is the role of the closing order; an order of the strategy is a signal, one of the operator manual.
@@ -123,8 +133,12 @@ func (l *Ledger) Position(symbol market.Symbol, price dec, at market.Time) *mark
 		return nil
 	}
 	held := times(b.quantity, exact(price))
+	direction := market.Long
+	if b.quantity.Sign() < 0 {
+		direction = market.Short
+	}
 	p := &market.Position{
-		Symbol: symbol, Direction: market.Long, Quantity: toDec(b.quantity), MarkPrice: price, MarketValue: toDec(held),
+		Symbol: symbol, Direction: direction, Quantity: toDec(b.quantity), MarkPrice: price, MarketValue: toDec(held),
 		AverageEntryPrice: toDec(new(big.Rat).Quo(b.cost, b.quantity)), UnrealizedPnL: toDec(minus(held, b.cost)), UpdatedAt: at,
 	}
 	if t := b.trip; t != nil {
