@@ -11,6 +11,9 @@ import (
 // renewEvery is the least time between two placements of the exits of one bracket.
 const renewEvery = 2 * time.Second
 
+// shutAgain is how often it is tried to renew exits while no order may leave.
+const shutAgain = time.Second
+
 // bracket is the exits of one entry: a stop loss, a take profit, or a pair of both.
 type bracket struct {
 	parent    *public
@@ -191,6 +194,10 @@ func (g *bracket) drop(d *Desk, p *public, at time.Time) {
 		return
 	}
 	p.ending = "strategy"
+	if d.shut() != "" && g.lives() {
+		g.renew = true // the other one, which ends with it at the venue, could not be placed anew
+		return
+	}
 	g.takeBack(d, at)
 }
 
@@ -213,7 +220,11 @@ func (g *bracket) work(d *Desk, at time.Time) {
 	}
 	if g.placed() {
 		g.renew = g.renew || g.grows(d)
-		if g.renew && !at.Before(g.next) && d.sym[g.parent.sym].rules.Trading {
+		switch {
+		case !g.renew || at.Before(g.next) || !d.sym[g.parent.sym].rules.Trading:
+		case d.shut() != "":
+			g.next = at.Add(shutAgain) // they protect until others can take their place
+		default:
 			g.takeBack(d, at)
 		}
 		return

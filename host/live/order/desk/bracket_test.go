@@ -123,6 +123,76 @@ func proposedExits(t *testing.T) (*shop, Proposal) {
 	return s, p
 }
 
+// TestShutKeepsExits: while no order may leave, no exit is cancelled to make room, to be renewed or to follow
+// the price; what was put off is done as soon as orders may leave again.
+func TestShutKeepsExits(t *testing.T) {
+	protected := func(stop, aim *market.Child) *shop {
+		s := newShop(t)
+		s.decide(market.Intent{Type: market.Limit, LimitPrice: 99, Size: quantity(3), StopLoss: stop, TakeProfit: aim})
+		s.part(0, d("2"))
+		s.wait(3 * time.Second)
+		s.deny, s.shut = "STATE_HALTED", true
+		return s
+	}
+	reopen := func(s *shop) {
+		s.deny, s.shut = "", false
+		s.wait(time.Second)
+		s.wait(3 * time.Second)
+	}
+	pair := func() *shop { return protected(&market.Child{Percent: 0.05}, &market.Child{Percent: 0.1}) }
+	const stands = "buy 3@99/0, sell 2@108.9/0, sell 2@0/94.05"
+
+	t.Run("a sale", func(t *testing.T) {
+		s := pair()
+		s.decide(market.Intent{Action: market.Close})
+		s.wait(time.Minute)
+		s.expect("entry:partially_filled:2 stop_loss:open:0 take_profit:open:0 exit:rejected:0:STATE_HALTED", stands)
+	})
+	t.Run("more that fills", func(t *testing.T) {
+		s := pair()
+		s.part(0, d("1"))
+		s.wait(time.Minute)
+		s.expect("entry:filled:3 stop_loss:open:0 take_profit:open:0", "sell 2@108.9/0, sell 2@0/94.05")
+		reopen(s)
+		s.expect("entry:filled:3 stop_loss:open:0 take_profit:open:0", "sell 3@108.9/0, sell 3@0/94.05")
+	})
+	t.Run("one of two is cancelled", func(t *testing.T) {
+		s := pair()
+		s.decide(market.Intent{Action: market.Cancel, Ref: "o-000003"})
+		s.wait(time.Minute)
+		s.expect("entry:partially_filled:2 stop_loss:open:0 take_profit:open:0", stands)
+		reopen(s)
+		s.expect("entry:partially_filled:2 stop_loss:open:0 take_profit:canceled:0:strategy", "buy 3@99/0, sell 2@0/94.05")
+	})
+	t.Run("all are cancelled", func(t *testing.T) {
+		s := pair()
+		s.decide(market.Intent{Action: market.Cancel})
+		s.expect("entry:canceled:2:strategy stop_loss:canceled:0:strategy take_profit:canceled:0:strategy", "")
+	})
+	t.Run("a trailing exit", func(t *testing.T) {
+		s := protected(&market.Child{TrailPercent: 0.05}, nil)
+		s.candle(120, 110, 120)
+		s.wait(time.Minute)
+		s.expect("entry:partially_filled:2 stop_loss:open:0", "buy 3@99/0, sell 2@0/94.05")
+		reopen(s)
+		s.expect("entry:partially_filled:2 stop_loss:open:0", "buy 3@99/0, sell 2@0/114")
+	})
+	t.Run("a trailing stop of the strategy's, and a replace", func(t *testing.T) {
+		s := newShop(t)
+		s.decide(market.Intent{Size: quantity(3)})
+		s.decide(market.Intent{Side: market.Sell, Type: market.TrailingStop, ReduceOnly: true, TrailPercent: 0.05, Size: quantity(3), ClientRef: "a"})
+		s.deny, s.shut = "STATE_HALTED", true
+		s.candle(120, 110, 118)
+		if refused := s.decide(market.Intent{Action: market.Replace, Ref: "a", Size: quantity(1)}); refused[0] != "STATE_HALTED" {
+			t.Errorf("the replace: %v", refused)
+		}
+		s.wait(time.Minute)
+		s.expect("entry:filled:3 exit:open:0", "sell 3@0/95")
+		reopen(s)
+		s.expect("entry:filled:3 exit:open:0", "sell 3@0/114")
+	})
+}
+
 // TestProposalsAreAnsweredOnce: what the desk did not propose, changed, or took back is refused.
 func TestProposalsAreAnsweredOnce(t *testing.T) {
 	s, p := proposedExits(t)

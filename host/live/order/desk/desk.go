@@ -26,6 +26,9 @@ type Config struct {
 	OrderTypes []string
 	// Cash is the free quote balance at start.
 	Cash dec
+	// Shut says why no order may leave at present, not even one that makes a position smaller; "", as if it were
+	// nil, when orders may. Meanwhile nothing is cancelled only to be placed anew: exits stay where they are.
+	Shut func() string
 }
 
 // Desk is the orders of one run. It is not safe for concurrent use. It counts on an engine that
@@ -108,6 +111,14 @@ func New(cfg Config) (*Desk, error) {
 		d.sym[i].rules = order.Rules{Market: cfg.Markets[i]}
 	}
 	return d, nil
+}
+
+// shut is Config.Shut.
+func (d *Desk) shut() string {
+	if d.cfg.Shut == nil {
+		return ""
+	}
+	return d.cfg.Shut()
 }
 
 // Book and Ledger are those behind the desk, for reading.

@@ -15,7 +15,7 @@ import (
 // moves are what happens in a random history.
 var moves = []string{
 	"enter", "enter", "limit", "exit", "target", "close", "trail", "cancel", "all", "replace", "fill", "fill", "fill", "time", "time",
-	"candle", "hold", "release", "deny", "allow", "reconcile", "balance",
+	"candle", "hold", "release", "deny", "shut", "allow", "reconcile", "balance",
 }
 
 // move does one of them.
@@ -58,8 +58,10 @@ func (s *shop) move(rt *rapid.T, what string) {
 		s.work(1 << 20)
 	case "deny":
 		s.deny = "STATE_HALTED"
+	case "shut":
+		s.deny, s.shut = "STATE_HALTED", true
 	case "allow":
-		s.deny = ""
+		s.deny, s.shut = "", false
 	case "reconcile":
 		s.reconcile()
 	case "balance":
@@ -82,7 +84,7 @@ func history(rt *rapid.T, s *shop, bad bool) {
 		s.move(rt, rapid.SampledFrom(moves).Draw(rt, "what"))
 		s.sound(rt)
 	}
-	s.hold, s.deny, s.wild = false, "", nil
+	s.hold, s.deny, s.shut, s.wild = false, "", false, nil
 	s.work(1 << 20)
 	s.release()
 	s.balance()
@@ -91,6 +93,7 @@ func history(rt *rapid.T, s *shop, bad bool) {
 			rt.Fatalf("no rest: due at %s, now %s: %+v", s.desk.NextDue(), s.at, s.desk.Book().Pending())
 		}
 		s.wait(3 * time.Second)
+		s.price(s.desk.sym[0].last.String()) // what the price has reached does not stand for ever
 		s.reconcile()
 		s.balance()
 		if s.sound(rt); !s.desk.NextDue().IsZero() {

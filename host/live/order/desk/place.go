@@ -19,6 +19,9 @@ func (d *Desk) work(at time.Time) {
 		}
 	}
 	for _, p := range d.working() {
+		if p.follows && d.shut() == "" {
+			p.follow(d, at)
+		}
 		if p.change != nil && !p.waiting {
 			d.changed(p)
 		}
@@ -61,10 +64,14 @@ func (d *Desk) changed(p *public) {
 
 // place proposes an order, once nothing holds back what it needs.
 func (d *Desk) place(p *public, at time.Time) {
-	if p.Side == market.Sell && d.makeRoom(p, at) {
+	shut := d.shut()
+	if shut == "" && p.Side == market.Sell && d.makeRoom(p, at) {
 		return
 	}
 	spec, reason := d.spec(p)
+	if reason != "" && shut != "" {
+		reason = shut // the exits hold what it wants to sell, and keep it
+	}
 	if reason == "" && p.Side == market.Buy && d.book.Unresolved(p.Symbol) {
 		reason = order.CodeUnresolved
 	}

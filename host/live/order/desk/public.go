@@ -18,6 +18,7 @@ type public struct {
 	// waiting says that it has no order at the venue yet, or none any more, and wants one.
 	waiting bool
 	change  *market.Intent // a replace whose cancel is not confirmed
+	follows bool           // a trailing stop whose venue order stands behind
 	ending  string         // the reason of a cancel that was asked for
 	expired bool           // ... by the expiry of a gtd order
 	left    int            // candles of a gtd order
@@ -258,7 +259,15 @@ func (p *public) candle(d *Desk, c market.Candle, at time.Time) {
 	d.tell(p)
 	if p.group != nil {
 		p.group.renew = true
-	} else if p.change == nil && !p.waiting {
+		return
+	}
+	p.follows = true // as soon as an order may leave
+}
+
+// follow replaces the order of a trailing stop that has moved.
+func (p *public) follow(d *Desk, at time.Time) {
+	p.follows = false
+	if p.change == nil && !p.waiting && !p.done && p.ending == "" {
 		p.change = &market.Intent{Action: market.Replace}
 		d.cancelID(p.live(), at)
 	}

@@ -40,7 +40,8 @@ type shop struct {
 	onWay  []func()
 	deaf   bool // the engine forgets that a cancel wants an answer
 	deny   string
-	split  int // market orders fill in so many trades
+	shut   bool // the desk knows that it is denied
+	split  int  // market orders fill in so many trades
 
 	todo []func() // for the engine, and on its way from the venue
 	busy bool
@@ -51,14 +52,21 @@ type shop struct {
 func newShop(t *testing.T) *shop {
 	t.Helper()
 	m := exchange.Market{Symbol: btc, Trading: true, PriceTick: d("0.01"), QuantityStep: d("0.0001"), MinNotional: d("5"), TakerFee: d("0.001"), MakerFee: d("0.001")}
+	s := &shop{t: t, at: day0, seen: map[string]exchange.Order{}, pairs: map[string]string{}, split: 1}
 	k, err := New(Config{
+		Shut: func() string {
+			if s.shut {
+				return s.deny
+			}
+			return ""
+		},
 		RunID: "svc_test", Symbols: []market.Symbol{btc}, Markets: []exchange.Market{m}, Cash: d("10000"),
 		OrderTypes: []string{"market", "market_quote", "limit", "stop", "stop_limit", "exit_pair"},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &shop{t: t, desk: k, at: day0, seen: map[string]exchange.Order{}, pairs: map[string]string{}, split: 1}
+	s.desk = k
 	s.fee = func(_ market.Side, q, p dec) (dec, string) { return order.Times(order.Times(q, p), d("0.001")), "USDT" }
 	s.candle(100, 100, 100)
 	return s
