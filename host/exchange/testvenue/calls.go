@@ -36,7 +36,7 @@ func (v *Venue) exchangeInfo(q request) (any, *apiError) {
 	}
 	return map[string]any{
 		"timezone": "UTC", "serverTime": v.server().UnixMilli(), "exchangeFilters": []any{}, "symbols": list,
-		"rateLimits": []map[string]any{{"rateLimitType": "REQUEST_WEIGHT", "interval": "MINUTE", "intervalNum": 1, "limit": weightPerMinute}},
+		"rateLimits": []map[string]any{{"rateLimitType": "REQUEST_WEIGHT", "interval": "MINUTE", "intervalNum": 1, "limit": v.opts.Weight}},
 	}, nil
 }
 

@@ -180,8 +180,8 @@ func (v *Venue) execution(q request, e endpoint, used int) (text []byte, status 
 	var refusal *apiError
 	var out any
 	switch {
-	case used > weightPerMinute:
-		refusal = &apiError{429, -1003, "Too much request weight used; current limit is 6000 request weight per 1 MINUTE.", 60 - int(time.Now().Unix()%60)}
+	case used > v.opts.Weight:
+		refusal = &apiError{429, -1003, fmt.Sprintf("Too much request weight used; current limit is %d request weight per 1 MINUTE.", v.opts.Weight), 60 - int(time.Now().Unix()%60)}
 	case e.keyed:
 		refusal = v.authorize(q)
 	}

@@ -39,6 +39,8 @@ type Options struct {
 	Cash string
 	// Ping is how often WebSockets are pinged; 20 s.
 	Ping time.Duration
+	// Weight is the request weight that may be used in a minute; 6000, as at the exchange.
+	Weight int
 }
 
 // Venue is a running test venue.
@@ -72,6 +74,7 @@ func Start(o Options) (*Venue, error) {
 	o.Address, o.ScriptAddress = cmp.Or(o.Address, "127.0.0.1:0"), cmp.Or(o.ScriptAddress, "127.0.0.1:0")
 	o.Key, o.Secret, o.Seed = cmp.Or(o.Key, DefaultKey), cmp.Or(o.Secret, DefaultSecret), cmp.Or(o.Seed, "1")
 	o.History, o.Cash, o.Ping = cmp.Or(o.History, 20000), cmp.Or(o.Cash, "10000"), cmp.Or(o.Ping, 20*time.Second)
+	o.Weight = cmp.Or(o.Weight, weightPerMinute)
 	own := o.Speed != 1 || !o.Start.IsZero()
 	if o.Start.IsZero() {
 		o.Start = time.Now()

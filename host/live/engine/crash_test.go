@@ -65,7 +65,8 @@ func TestCrashPoints(t *testing.T) {
 	var list []*series
 	for _, label := range crash.Labels() {
 		list = append(list, &series{t: t, binary: binary, label: label, dir: t.TempDir()})
-		v, err := testvenue.Start(testvenue.Options{Start: far, History: 30, Cash: "10000000"})
+		// Fifty runs in as many seconds need more than one address may ask for.
+		v, err := testvenue.Start(testvenue.Options{Start: far, History: 30, Cash: "10000000", Weight: 1 << 30})
 		if err != nil {
 			t.Fatal(err)
 		}
