@@ -1,6 +1,7 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -104,7 +105,7 @@ func Stored(store *candle.Store, s candle.Exchange) Entry {
 		}}
 }
 
-// Choose implements Venues: the exchange that was named, or, for paper, the first that
+// Choose implements Venues: the exchange that was named, or, for paper, the first by id that
 // offers everything, the default one before the others.
 func (e *Exchanges) Choose(ctx context.Context, req runner.StartRequest, p *play.Plan) (Venue, error) {
 	all, err := e.List(ctx)
@@ -122,7 +123,7 @@ func (e *Exchanges) Choose(ctx context.Context, req runner.StartRequest, p *play
 		}
 		return all[i].venue(ctx, req, p)
 	}
-	slices.SortStableFunc(all, func(a, b Entry) int { return rank(b) - rank(a) })
+	slices.SortFunc(all, func(a, b Entry) int { return cmp.Or(rank(b)-rank(a), cmp.Compare(a.ID, b.ID)) })
 	var refusal error
 	for _, x := range all {
 		v, err := x.venue(ctx, req, p)
