@@ -116,7 +116,7 @@ func connect(ctx context.Context, m *children.Manager, id string) (*exchange.Con
 		return nil, err
 	}
 	conn := p.Connection()
-	conn.Gone, conn.Release = p.Crashed(), p.End
+	conn.Gone, conn.Release, conn.Leave = p.Crashed(), p.End, p.Leave
 	conn.Session = &ownedSession{Session: conn.Session, safety: conn.Safety, process: p}
 	return &conn, nil
 }

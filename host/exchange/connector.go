@@ -24,6 +24,9 @@ type Connection struct {
 	// Release ends what stands behind the connection, once its session is closed or it is gone;
 	// nil: nothing. It may be called more than once.
 	Release func()
+	// Leave is Release where orders of the session may still be open: what stands behind the
+	// connection takes it for the loss of its host, cancels them and ends by itself; nil: Release.
+	Leave func()
 }
 
 // Session opens and closes the connector for one run.

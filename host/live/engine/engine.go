@@ -40,11 +40,13 @@ type Engine struct {
 	pass    pass
 	calls   calls
 	coming  atomic.Pointer[link] // a new connection that is not in use yet
+	current atomic.Pointer[link] // link, for other goroutines
 
 	// What follows is of the goroutine in Run.
 
 	link    *link
 	crashes []time.Time
+	reachBy time.Time // when a start gives up on a venue that wants no requests
 	markets []exchange.Market
 	clock   exchange.VenueClock
 	account string // its id
@@ -91,14 +93,21 @@ func (e *Engine) Run(ctx context.Context) error {
 	e.life = life
 	err := e.start(ctx)
 	if err == nil {
+		err = e.warmUp(ctx)
+	}
+	switch {
+	case err == nil:
 		err = e.trade(ctx)
+	case ctx.Err() != nil:
+		err = context.Cause(ctx) // what a stop breaks off has not failed
 	}
 	err = e.stop(err)
 	e.leave()
 	end()
 	e.running.Wait()
-	if l := e.coming.Load(); l != nil && l.conn.Release != nil {
-		l.conn.Release() // it came when nobody took it any more
+	if l := e.coming.Load(); l != nil { // it came when nobody took it any more
+		f, ok := errors.AsType[*Fault](err)
+		l.let(ok && f.Code == CodeUnconfirmed)
 	}
 	return err
 }
@@ -127,12 +136,9 @@ func (e *Engine) fail(err error) {
 	}
 }
 
-// trade is the run from its warm-up to the reason of its end.
+// trade is the run from the end of its warm-up to the reason of its end.
 func (e *Engine) trade(ctx context.Context) error {
-	if err := e.warmUp(ctx); err != nil {
-		return err
-	}
-	e.listenCandles(e.link)
+	e.follow()
 	for {
 		e.drain()
 		switch {

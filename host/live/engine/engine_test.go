@@ -57,6 +57,7 @@ type bench struct {
 	warmup int
 	runs   int
 	prefix string // of run ids
+	before string // the id of an earlier run
 
 	mu      sync.Mutex
 	in      notes
@@ -125,7 +126,7 @@ func shared(t *testing.T) *journal.Journal {
 
 func newBench(t *testing.T, book *journal.Journal) *bench {
 	t.Helper()
-	b := &bench{t: t, venue: newVenue(), book: book, limits: loose(), prefix: "svc_run"}
+	b := &bench{t: t, venue: newVenue(), book: book, limits: loose(), prefix: "svc_run", before: "svc_before"}
 	b.decide = func(*View) ([]market.Intent, error) { return nil, nil }
 	return b
 }
@@ -324,6 +325,7 @@ func sharing(t *testing.T, book *journal.Journal, name string, f func(*bench)) {
 				}
 				return r
 			}, name) + "."
+			b.before = b.prefix + "before"
 			f(b)
 		})
 	})

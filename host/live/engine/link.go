@@ -18,7 +18,7 @@ const (
 	armEvery     = 20 * time.Second
 	armFor       = 60 * time.Second
 	confirmLimit = 30 * time.Second // until the account stream says that it is connected
-	closeLimit   = 30 * time.Second
+	closeLimit   = 5 * time.Second
 	maxSkew      = 2500 * time.Millisecond
 	warnSkew     = 500 * time.Millisecond
 	maxCrashes   = 3 // within crashWindow
@@ -73,18 +73,26 @@ func (e *Engine) dial(ctx context.Context) (*link, error) {
 				return nil, exchangeFault("unreachable", err, "%s did not open a session: %v", e.cfg.Venue.ID, err)
 			}
 		}
-		select {
-		case <-conn.Gone:
+		if gone(conn) {
 			release()
-		default:
 		}
-		if !pause(limit, jitter(backoff)) {
+		if !pause(limit, max(jitter(backoff), holdOff(resultOf(err)))) {
 			release()
 			if ctx.Err() != nil {
 				return nil, context.Cause(ctx)
 			}
 			return nil, exchangeFault("unreachable", err, "%s could not be reached within %s: %v", e.cfg.Venue.ID, e.cfg.ConnectLimit, err)
 		}
+	}
+}
+
+// gone says that the connector's process has ended.
+func gone(conn *exchange.Connection) bool {
+	select {
+	case <-conn.Gone:
+		return true
+	default:
+		return false
 	}
 }
 
@@ -116,20 +124,27 @@ func (e *Engine) linked(conn *exchange.Connection, opened exchange.Opened) (*lin
 	return l, nil
 }
 
-// hangUp closes the session and ends what goes on over it. It returns the orders that could
-// not be confirmed as gone.
-func (e *Engine) hangUp(l *link, cancelOpen bool) []string {
+// hangUp closes the session and ends what goes on over it. A connector that was to cancel what
+// is open and has not done so in time goes on with that by itself.
+func (e *Engine) hangUp(l *link, cancelOpen bool) {
 	ctx, cancel := context.WithTimeout(e.life, closeLimit)
 	defer cancel()
-	var left []string
+	var err error
 	if !l.down {
-		left, _ = l.conn.Session.Close(ctx, cancelOpen) // what it could not do shows in left
+		_, err = l.conn.Session.Close(ctx, cancelOpen)
 	}
 	l.end()
-	if l.conn.Release != nil {
+	l.let(cancelOpen && err != nil)
+}
+
+// let ends what stands behind the connection; open: orders of the run may be open there.
+func (l *link) let(open bool) {
+	switch {
+	case open && l.conn.Leave != nil:
+		l.conn.Leave()
+	case l.conn.Release != nil:
 		l.conn.Release()
 	}
-	return left
 }
 
 // leave ends the connection of a run that is over.
@@ -193,7 +208,7 @@ func (e *Engine) listenAccount(ctx context.Context, l *link) error {
 				return exchangeFault("subscription_refused", err, "%s refused the stream of the account: %v", e.cfg.Venue.ID, err)
 			}
 		}
-		if !pause(limit, jitter(backoff)) {
+		if !pause(limit, max(jitter(backoff), holdOff(resultOf(err)))) {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
@@ -238,6 +253,14 @@ func (e *Engine) streamAccount(l *link, confirmed chan<- error) {
 	}
 }
 
+// follow starts the stream of candles once the warm-up is over and there is a connection, with
+// whichever comes second. Until then the feed belongs to the warm-up.
+func (e *Engine) follow() {
+	if e.steps.warmed && e.link != nil && !e.stopped {
+		e.listenCandles(e.link)
+	}
+}
+
 // listenCandles starts the stream of candles, and starts it again when it gives up.
 func (e *Engine) listenCandles(l *link) {
 	ctx, cancel := context.WithCancel(l.ctx)
@@ -277,17 +300,28 @@ func (e *Engine) listenCandles(l *link) {
 // crashed is the loss of the connector's process: no order leaves until another one stands
 // and everything was read again.
 func (e *Engine) crashed() {
-	l := e.link
-	if l == nil || l.down {
+	if e.link == nil || e.link.down {
 		return
 	}
+	if err := e.lose(); err != nil {
+		e.fail(err)
+		return
+	}
+	e.guard.Raise(risk.Reason{Code: CodeConnectorCrashed, State: risk.Halted, Clears: risk.WhenGone, Since: e.now(), Message: "there is no connector"})
+	e.relaunch()
+}
+
+// lose gives up the connection to a connector that is gone. The error says that this happens too
+// often for another one.
+func (e *Engine) lose() error {
+	l := e.link
 	l.down = true
 	l.end()
-	if l.conn.Release != nil {
-		l.conn.Release()
-	}
-	e.link = nil
+	l.let(false)
+	e.use(nil)
 	e.recon.synced = false
+	e.recon.round++ // what was read over it counts no more
+	e.recon.then = nil
 	e.tellLink(0)
 	now := time.Now()
 	e.crashes = append(e.crashes, now)
@@ -295,14 +329,19 @@ func (e *Engine) crashed() {
 		e.crashes = e.crashes[1:]
 	}
 	if len(e.crashes) > maxCrashes {
-		e.fail(exchangeFault("connector_crashed", nil, "the connector of %s crashed %d times within %s", e.cfg.Venue.ID, len(e.crashes), crashWindow))
-		return
+		return exchangeFault("connector_crashed", nil, "the connector of %s crashed %d times within %s", e.cfg.Venue.ID, len(e.crashes), crashWindow)
 	}
 	e.warn(CodeConnectorCrashed, "the connector of "+e.cfg.Venue.ID+" is gone and is started again")
-	if e.guard != nil {
-		e.guard.Raise(risk.Reason{Code: CodeConnectorCrashed, State: risk.Halted, Clears: risk.WhenGone, Since: e.now(), Message: "there is no connector"})
+	return nil
+}
+
+// use takes a connection into use; nil: there is none.
+func (e *Engine) use(l *link) {
+	e.link = l
+	e.current.Store(l)
+	if l != nil {
+		e.clock = l.clock
 	}
-	e.relaunch()
 }
 
 // relaunch brings a new connector up beside the loop.
@@ -340,12 +379,10 @@ func (e *Engine) sameAccount(l *link) error {
 
 // back takes the new connection into use.
 func (e *Engine) back(l *link) {
-	e.link, e.clock = l, l.clock
+	e.use(l)
 	e.resync(func() {
 		e.guard.Clear(CodeConnectorCrashed)
 		e.warn(CodeConnectorBack, "the connector of "+e.cfg.Venue.ID+" is back")
 	})
-	if !e.stopped {
-		e.listenCandles(l)
-	}
+	e.follow()
 }

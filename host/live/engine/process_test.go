@@ -73,7 +73,7 @@ func (c *connectors) connect(ctx context.Context) (*exchange.Connection, error) 
 	c.pids = append(c.pids, p.PID())
 	c.mu.Unlock()
 	conn := p.Connection()
-	conn.Gone, conn.Release = p.Crashed(), p.End
+	conn.Gone, conn.Release, conn.Leave = p.Crashed(), p.End, p.Leave
 	return &conn, nil
 }
 

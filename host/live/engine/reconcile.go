@@ -27,6 +27,8 @@ var driftBound = decimal.MustNew(1, 6)
 type recon struct {
 	synced bool // the account stream has missed nothing, as far as is known
 	round  int  // of the resync that counts
+	// then waits for a round that comes to its end, be it not the one that it was begun with.
+	then func()
 	// orders and money are when the next look is due.
 	orders, money time.Time
 	// base is the whole balance of each asset when the run began.
@@ -82,23 +84,28 @@ func (e *Engine) free(b exchange.Balance) {
 	e.cfg.Gate.Unlock()
 }
 
-// resync reads open orders, fills and balances again; no order leaves until they are in.
+// resync reads open orders, fills and balances again; no order leaves until they are in. Then is
+// done after that, also where another resync has to bring them in; nil: nothing more.
 func (e *Engine) resync(then func()) {
+	if then != nil {
+		e.recon.then = then
+	}
 	e.recon.synced = false
 	e.recon.round++
 	round := e.recon.round
 	e.readOrders(func(err error) {
-		if e.again(err, round, then) || e.failure != nil {
+		if e.again(err, round) || e.failure != nil {
 			return
 		}
 		e.readMoney(func(err error) {
-			if e.again(err, round, then) {
+			if e.again(err, round) {
 				return
 			}
 			e.recon.synced = true
 			e.tellLink(0)
 			e.batch.Entries = append(e.batch.Entries, journal.Entry{Kind: LogReconcile, Data: map[string]any{"after": "stream"}})
-			if then != nil {
+			if then := e.recon.then; then != nil {
+				e.recon.then = nil
 				then()
 			}
 		})
@@ -106,7 +113,7 @@ func (e *Engine) resync(then func()) {
 }
 
 // again says that a round is over: it is of yesterday, or it failed and is begun anew in a while.
-func (e *Engine) again(err error, round int, then func()) bool {
+func (e *Engine) again(err error, round int) bool {
 	if round != e.recon.round {
 		return true
 	}
@@ -115,7 +122,7 @@ func (e *Engine) again(err error, round int, then func()) bool {
 	}
 	e.later(time.Second, func() {
 		if round == e.recon.round && e.link != nil {
-			e.resync(then)
+			e.resync(nil)
 		}
 	})
 	return true

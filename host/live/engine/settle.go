@@ -22,10 +22,11 @@ const settleLimit = 30 * time.Second
 // settling is the orders of earlier runs on the way to their end, before this run begins. It
 // does one thing after the other: nothing else is going on.
 type settling struct {
-	e    *Engine
-	book *order.Book
-	runs map[string]string // run by client order id; "": not known
-	todo []order.Effect
+	e        *Engine
+	book     *order.Book
+	runs     map[string]string // run by client order id; "": not known
+	todo     []order.Effect
+	deadline time.Time
 }
 
 func (e *Engine) newSettling() *settling {
@@ -41,7 +42,7 @@ func (s *settling) restore(spec order.Spec, run string, written time.Time) error
 
 // run returns once every order is at its end, or a fault that lists those that are not.
 func (s *settling) run(ctx context.Context) error {
-	deadline := time.Now().Add(settleLimit)
+	s.deadline = time.Now().Add(settleLimit)
 	for _, o := range s.book.Pending() {
 		s.todo = append(s.todo, order.Effect{Do: order.Query, Order: o.Spec.ClientOrderID, Symbol: o.Spec.Symbol})
 	}
@@ -57,7 +58,7 @@ func (s *settling) run(ctx context.Context) error {
 		if len(pending) == 0 {
 			return nil
 		}
-		if !time.Now().Before(deadline) {
+		if !time.Now().Before(s.deadline) {
 			f := exchangeFault("reconcile", nil, "%d orders of earlier runs could not be settled: look at them at %s", len(pending), s.e.cfg.Venue.ID)
 			f.Data["orders"] = idsOf(pending)
 			return f
@@ -87,18 +88,18 @@ func (s *settling) do(ctx context.Context, f order.Effect) error {
 		limit, cancel := context.WithTimeout(ctx, queryLimit)
 		defer cancel()
 		r, got := c.Trader.Query(limit, o.Spec.Ref())
-		return s.apply(order.Event{Kind: order.QueryReply, Source: order.FromQuery, ClientOrderID: f.Order, Result: r, Order: got, AskedAt: now})
+		return s.answered(ctx, order.Event{Kind: order.QueryReply, Source: order.FromQuery, ClientOrderID: f.Order, Result: r, Order: got, AskedAt: now})
 	case order.Cancel:
 		limit, cancel := context.WithTimeout(ctx, callLimit)
 		defer cancel()
 		r, got := c.Trader.Cancel(limit, o.Spec.Ref())
-		return s.apply(order.Event{Kind: order.CancelReply, Source: order.FromReply, ClientOrderID: f.Order, Result: r, Order: got, AskedAt: now})
+		return s.answered(ctx, order.Event{Kind: order.CancelReply, Source: order.FromReply, ClientOrderID: f.Order, Result: r, Order: got, AskedAt: now})
 	case order.FetchFills:
 		limit, cancel := context.WithTimeout(ctx, callLimit)
 		defer cancel()
 		page, err := c.Account.Fills(limit, f.Symbol, s.e.venueTime(f.Since))
 		if err != nil {
-			return nil // asked for again
+			return s.sitOut(ctx, resultOf(err)) // asked for again
 		}
 		effects, _ := s.book.FillsPage(f.Symbol, page, f.Since, now, time.Now())
 		s.todo = append(s.todo, effects...)
@@ -110,6 +111,23 @@ func (s *settling) do(ctx context.Context, f order.Effect) error {
 		s.e.warn(f.Code, f.Message)
 	}
 	return nil
+}
+
+// answered takes the reply to a call.
+func (s *settling) answered(ctx context.Context, ev order.Event) error {
+	if err := s.apply(ev); err != nil {
+		return err
+	}
+	return s.sitOut(ctx, ev.Result)
+}
+
+// sitOut waits where the venue wants no requests for a while, which does not count.
+func (s *settling) sitOut(ctx context.Context, r exchange.Result) error {
+	if holdOff(r) == 0 {
+		return nil
+	}
+	s.deadline = s.deadline.Add(holdOff(r))
+	return s.e.sitOut(ctx, r)
 }
 
 func (s *settling) apply(ev order.Event) error {

@@ -24,16 +24,46 @@ const (
 	snapshotPause = time.Second
 )
 
-// start is everything up to the snapshot: steps 1 to 6 of a start, in this order. No order
-// leaves but the cancels of earlier runs' orders.
+// errGone breaks off what goes on over a connector that is gone.
+var errGone = errors.New("the connector is gone")
+
+// start is everything up to the snapshot. With a connector that is gone on the way it begins anew.
 func (e *Engine) start(ctx context.Context) error {
 	e.enter(Starting)
-	l, err := e.dial(ctx)
-	if err != nil {
-		return err
+	for {
+		e.reachBy = time.Now().Add(e.cfg.ConnectLimit)
+		l, err := e.dial(ctx)
+		if err != nil {
+			return err
+		}
+		e.account = l.id
+		e.use(l)
+		e.enter(Reconciling)
+		alive, end := context.WithCancelCause(ctx)
+		e.running.Go(func() {
+			select {
+			case <-l.conn.Gone:
+				end(errGone)
+			case <-alive.Done():
+			}
+		})
+		err = e.reconcile(alive, l)
+		end(nil)
+		if err == nil && len(e.crashes) > 0 {
+			e.warn(CodeConnectorBack, "the connector of "+e.cfg.Venue.ID+" is back")
+		}
+		if err == nil || ctx.Err() != nil || !gone(l.conn) {
+			return err
+		}
+		if err := e.lose(); err != nil {
+			return err
+		}
 	}
-	e.link, e.account, e.clock = l, l.id, l.clock
-	e.enter(Reconciling)
+}
+
+// reconcile is steps 2 to 6 of a start, in this order. No order leaves but the cancels of earlier
+// runs' orders.
+func (e *Engine) reconcile(ctx context.Context, l *link) error {
 	if err := e.readRules(ctx); err != nil {
 		return err
 	}
@@ -48,7 +78,7 @@ func (e *Engine) start(ctx context.Context) error {
 	if err := e.settleOpen(ctx); err != nil {
 		return err
 	}
-	balances, err := snapshot(ctx, "balances", func(ctx context.Context) ([]exchange.Balance, error) {
+	balances, err := snapshot(ctx, e, "balances", func(ctx context.Context) ([]exchange.Balance, error) {
 		if err := e.earlierFills(ctx, since); err != nil {
 			return nil, err
 		}
@@ -62,10 +92,11 @@ func (e *Engine) start(ctx context.Context) error {
 
 // readRules takes the rules of the run's symbols, in their order.
 func (e *Engine) readRules(ctx context.Context) error {
-	all, err := snapshot(ctx, "markets", e.link.conn.Session.Markets)
+	all, err := snapshot(ctx, e, "markets", e.link.conn.Session.Markets)
 	if err != nil {
 		return err
 	}
+	e.markets = nil
 	for _, s := range e.cfg.Symbols {
 		i := slices.IndexFunc(all, func(m exchange.Market) bool { return m.Symbol == s })
 		if i < 0 || !all[i].Trading {
@@ -78,8 +109,9 @@ func (e *Engine) readRules(ctx context.Context) error {
 	return nil
 }
 
-// snapshot reads something of the venue, a few times if need be.
-func snapshot[T any](ctx context.Context, what string, read func(context.Context) (T, error)) (T, error) {
+// snapshot reads something of the venue, a few times if need be. A venue that wants no requests for
+// a while is no failure.
+func snapshot[T any](ctx context.Context, e *Engine, what string, read func(context.Context) (T, error)) (T, error) {
 	for try := 1; ; try++ {
 		limit, cancel := context.WithTimeout(ctx, callLimit)
 		got, err := read(limit)
@@ -87,8 +119,16 @@ func snapshot[T any](ctx context.Context, what string, read func(context.Context
 		if err == nil {
 			return got, nil
 		}
-		if answer, ok := errors.AsType[*exchange.Error](err); ok && answer.Result.Outcome == exchange.AuthFailed {
+		r := resultOf(err)
+		if r.Outcome == exchange.AuthFailed {
 			return got, err
+		}
+		if holdOff(r) > 0 {
+			if err := e.sitOut(ctx, r); err != nil {
+				return got, err
+			}
+			try--
+			continue
 		}
 		if try == snapshotTries || !pause(ctx, snapshotPause) {
 			if ctx.Err() != nil {
@@ -97,6 +137,35 @@ func snapshot[T any](ctx context.Context, what string, read func(context.Context
 			return got, exchangeFault("reconcile", err, "the venue did not tell its %s: %v", what, err)
 		}
 	}
+}
+
+// holdOff is how long to ask nothing after a request that was refused unexecuted; zero: it was answered
+// otherwise.
+func holdOff(r exchange.Result) time.Duration {
+	switch r.Outcome {
+	case exchange.Throttled, exchange.Banned, exchange.Clock:
+	case exchange.NotSent:
+		if r.RetryAfterMS <= 0 {
+			return 0
+		}
+	default:
+		return 0
+	}
+	return max(time.Duration(r.RetryAfterMS)*time.Millisecond, snapshotPause)
+}
+
+// sitOut waits as long as the venue wants after a request that it refused unexecuted. It fails where
+// that is longer than a start may take to reach it.
+func (e *Engine) sitOut(ctx context.Context, r exchange.Result) error {
+	wait := holdOff(r)
+	if time.Until(e.reachBy) < wait {
+		err := &exchange.Error{Result: r}
+		return exchangeFault("unreachable", err, "%s wants no requests for longer than a start may take, %s: %v", e.cfg.Venue.ID, e.cfg.ConnectLimit, err)
+	}
+	if !pause(ctx, wait) {
+		return context.Cause(ctx)
+	}
+	return nil
 }
 
 // openBooks begins the books with what the account has.
@@ -158,7 +227,7 @@ func plain(list []exchange.Balance) map[string]any {
 // settleOpen looks at what is open on the run's symbols: orders with ids of ours that the
 // journal does not know end the run; foreign ones are told and never touched.
 func (e *Engine) settleOpen(ctx context.Context) error {
-	open, err := snapshot(ctx, "open orders", e.link.conn.Account.OpenOrders)
+	open, err := snapshot(ctx, e, "open orders", e.link.conn.Account.OpenOrders)
 	if err != nil {
 		return err
 	}

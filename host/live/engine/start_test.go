@@ -77,10 +77,10 @@ func TestStartFaults(t *testing.T) {
 // earlier writes an order of an earlier run down, with the state that the journal has of it.
 func (b *bench) earlier(n int64, state journal.State) order.Spec {
 	b.t.Helper()
-	id := "svc_before"
+	id := b.before
 	run, err := b.book.Resume(b.t.Context(), id)
 	if errors.Is(err, journal.ErrNotFound) {
-		run, err = b.book.Begin(b.t.Context(), journal.Info{RunID: id, RunTag: order.Tag(id), Mode: journal.Live, Exchange: "fake", AccountID: "acc-1", Symbols: []market.Symbol{btc}, Timeframe: market.MustTimeframe("1m"), Request: json.RawMessage(`{}`)})
+		run, err = b.book.Begin(b.t.Context(), journal.Info{RunID: id, RunTag: order.Tag(id), Mode: journal.Live, Exchange: "fake", AccountID: b.venue.account, Symbols: []market.Symbol{btc}, Timeframe: market.MustTimeframe("1m"), Request: json.RawMessage(`{}`)})
 	}
 	if err != nil {
 		b.t.Fatal(err)
@@ -205,7 +205,7 @@ func TestStrangeOrders(t *testing.T) {
 	})
 }
 
-// TestStopWhileStarting: a stop is heard wherever the start waits.
+// TestStopWhileStarting: a stop is heard wherever the start waits, and it is a stop.
 func TestStopWhileStarting(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bench) {
 		b.venue.wrong = func(call string, n int) act {
@@ -214,18 +214,242 @@ func TestStopWhileStarting(t *testing.T) {
 			}
 			return fine
 		}
-		for _, wait := range []time.Duration{0, time.Second, 5 * time.Second} {
+		for _, wait := range []time.Duration{0, time.Second, 1500 * time.Millisecond} {
 			b.start()
 			time.Sleep(wait)
 			began := time.Now()
-			if err := b.stop(); !errors.Is(err, errStop) && !errors.Is(err, context.Canceled) {
-				if _, fault := errors.AsType[*Fault](err); !fault {
-					t.Error(err)
-				}
-			}
-			if took := time.Since(began); took > 10*time.Second {
+			b.stopped(b.stop())
+			if took := time.Since(began); took > time.Second {
 				t.Errorf("after %s it took %s", wait, took)
 			}
 		}
+	})
+}
+
+// stopped says that a run ended by nothing but the stop.
+func (b *bench) stopped(err error) {
+	b.t.Helper()
+	if _, fault := errors.AsType[*Fault](err); fault || !errors.Is(err, errStop) {
+		b.t.Errorf("it did not end as a stop: %v", err)
+	}
+}
+
+// TestStopAtCall stops a run in the middle of every call of its start: what the stop breaks off,
+// a read of the journal too, is no failure.
+func TestStopAtCall(t *testing.T) {
+	book := shared(t)
+	for _, call := range []string{"launch", "stream", "query", "cancel", "orders", "fills", "balances", "candles"} {
+		for try := range 3 {
+			sharing(t, book, fmt.Sprint(call, try), func(b *bench) {
+				b.warmup = 5
+				stop := func() { b.cancel(errStop) }
+				b.venue.mu.Lock()
+				for n := range int64(2) {
+					b.venue.take(b.earlier(n+1, journal.StateUnknown).Request())
+				}
+				b.venue.fill(b.venue.orders[1], d("50"))
+				b.venue.mu.Unlock()
+				b.venue.wrong = func(c string, _ int) act {
+					if c == call {
+						stop()
+					}
+					return fine
+				}
+				switch call {
+				case "launch":
+					b.venue.connecting = func(ctx context.Context) error {
+						stop()
+						<-ctx.Done()
+						return fmt.Errorf("launch: %w", ctx.Err())
+					}
+				case "stream":
+					b.venue.streaming = stop
+				case "candles":
+					b.venue.paging = func(int) error { stop(); return nil }
+				}
+				b.start()
+				b.stopped(b.wait())
+			})
+		}
+	}
+}
+
+// TestSilenceAtStart: a venue that refuses a request of the start for a while is left alone for as
+// long as it says and asked again.
+func TestSilenceAtStart(t *testing.T) {
+	book := shared(t)
+	for _, call := range []string{"open", "orders", "fills", "balances", "query", "cancel"} {
+		for _, a := range []act{notSent, throttles, bans, clocks} {
+			sharing(t, book, fmt.Sprint(call, " ", a), func(b *bench) {
+				b.venue.mu.Lock()
+				b.venue.take(b.earlier(1, journal.StateUnknown).Request())
+				b.venue.mu.Unlock()
+				b.venue.wait = 8 * time.Second
+				var quiet time.Time // under the venue's lock
+				b.venue.wrong = func(c string, n int) act {
+					if time.Now().Before(quiet) {
+						b.t.Errorf("%s while it should be silent", c)
+					}
+					if c == call && n <= 5 {
+						quiet = time.Now().Add(b.venue.wait)
+						return a
+					}
+					return fine
+				}
+				b.start()
+				b.sleep(110 * time.Second)
+				if b.phase() != Trading || b.calls[call] < 6 {
+					b.t.Errorf("%v %v, %d calls", b.phases, b.warnings, b.calls[call])
+				}
+				b.stopped(b.stop())
+			})
+		}
+	}
+}
+
+// TestSilenceTooLong: a start that the venue does not let ask ends as one that does not reach it; a stop
+// meanwhile ends it at once.
+func TestSilenceTooLong(t *testing.T) {
+	for _, c := range []struct {
+		wait, least, most time.Duration
+	}{{8 * time.Second, 100 * time.Second, 120 * time.Second}, {10 * minute, 0, time.Second}} {
+		inBubble(t, func(t *testing.T, b *bench) {
+			b.venue.wait = c.wait
+			b.venue.wrong = func(call string, _ int) act {
+				if call == "balances" {
+					return throttles
+				}
+				return fine
+			}
+			b.start()
+			began := time.Now()
+			err := b.wait()
+			f, ok := errors.AsType[*Fault](err)
+			if took := time.Since(began); !ok || f.Reason != "unreachable" || took < c.least || took > c.most {
+				t.Errorf("after %s: %v", took, err)
+			}
+		})
+	}
+	inBubble(t, func(t *testing.T, b *bench) {
+		b.venue.wait = minute
+		b.venue.wrong = func(call string, _ int) act {
+			if call == "balances" {
+				return throttles
+			}
+			return fine
+		}
+		b.start()
+		b.sleep(10 * time.Second)
+		began := time.Now()
+		b.stopped(b.stop())
+		if took := time.Since(began); took > time.Second {
+			t.Errorf("the stop took %s", took)
+		}
+	})
+}
+
+// TestCrashWhileStarting: a connector that dies before the books are open is started again, and the
+// start begins anew; one that always does ends it.
+func TestCrashWhileStarting(t *testing.T) {
+	book := shared(t)
+	for _, call := range []string{"query", "cancel", "orders", "fills", "balances"} {
+		for _, always := range []bool{false, true} {
+			sharing(t, book, fmt.Sprint(call, always), func(b *bench) {
+				b.venue.mu.Lock()
+				b.venue.take(b.earlier(1, journal.StateUnknown).Request())
+				b.venue.mu.Unlock()
+				crashed := 0 // by the sessions that were open then
+				b.venue.wrong = func(c string, _ int) act {
+					if c != call || b.venue.opens > 1 && !always {
+						return fine
+					}
+					if crashed < b.venue.opens {
+						crashed = b.venue.opens
+						go b.venue.crash()
+					}
+					return cutBefore
+				}
+				b.start()
+				if always {
+					err := b.wait()
+					if f, ok := errors.AsType[*Fault](err); !ok || f.Reason != "connector_crashed" || b.venue.opens != maxCrashes+1 {
+						b.t.Errorf("after %d sessions: %v", b.venue.opens, err)
+					}
+					return
+				}
+				b.sleep(2 * minute)
+				if b.phase() != Trading || !b.warned(CodeConnectorCrashed) || !b.warned(CodeConnectorBack) {
+					b.t.Errorf("%v %v", b.phases, b.warnings)
+				}
+				b.stopped(b.stop())
+			})
+		}
+	}
+}
+
+// TestCrashInWarmUp: a connector that dies while the warm-up is read is started again. The candles
+// begin once both are there, whichever comes second, and each step comes once.
+func TestCrashInWarmUp(t *testing.T) {
+	for name, c := range map[string]struct {
+		read   time.Duration // of the page
+		launch time.Duration
+	}{"back before it is read": {30 * time.Second, 0}, "back after it": {time.Second, 30 * time.Second}} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, b *bench) {
+				b.warmup = 5
+				pages, launches := 0, 0
+				b.venue.connecting = func(context.Context) error {
+					if launches++; launches > 1 {
+						time.Sleep(c.launch)
+					}
+					return nil
+				}
+				b.venue.paging = func(int) error {
+					if pages++; pages == 1 {
+						b.venue.crash()
+						time.Sleep(c.read)
+						b.venue.mu.Lock()
+						if b.venue.follows > 0 {
+							t.Error("the candles began while the warm-up was read")
+						}
+						b.venue.mu.Unlock()
+					}
+					return nil
+				}
+				b.start()
+				b.sleep(5 * minute)
+				if b.phase() != Trading || !b.warned(CodeConnectorBack) || len(b.views) < 8 {
+					t.Fatalf("%v %v, %d steps", b.phases, b.warnings, len(b.views))
+				}
+				for i, v := range b.views[1:] {
+					if step := v.CloseTime.Time().Sub(b.views[i].CloseTime.Time()); step != minute {
+						t.Errorf("step %d comes %s after the one before", i+1, step)
+					}
+				}
+				b.stopped(b.stop())
+			})
+		})
+	}
+	t.Run("it answers no more", func(t *testing.T) {
+		inBubble(t, func(t *testing.T, b *bench) {
+			b.warmup = 5
+			first := true
+			b.venue.paging = func(conn int) error {
+				if conn > 1 {
+					return nil
+				}
+				if first {
+					first = false
+					b.venue.crash()
+				}
+				return errors.New("the connector is gone")
+			}
+			b.start()
+			b.sleep(3 * minute)
+			if b.phase() != Trading || len(b.views) < 7 {
+				t.Errorf("%v %v, %d steps", b.phases, b.warnings, len(b.views))
+			}
+			b.stopped(b.stop())
+		})
 	})
 }

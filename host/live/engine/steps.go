@@ -3,8 +3,10 @@ package engine
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
+	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/host/live/crash"
 	"github.com/assay-run/assay/host/live/feed"
 	"github.com/assay-run/assay/host/live/journal"
@@ -23,6 +25,7 @@ type steps struct {
 	offers chan offer
 	cancel context.CancelFunc // of the stream
 	done   <-chan struct{}    // closed when the stream's goroutine is gone
+	warmed bool               // the feed is free for the stream
 	// deciding says that the strategy is being asked, answering that it has answered and the
 	// feed does not know.
 	deciding, answering bool
@@ -77,14 +80,33 @@ func (e *Engine) warmUp(ctx context.Context) (err error) {
 		return err
 	}
 	err = e.await(ctx, func(ctx context.Context) error {
-		_, err := e.feed.Warm(ctx, e.link.conn.Data, e.cfg.Warmup)
+		_, err := e.feed.Warm(ctx, history{&e.current}, e.cfg.Warmup)
 		return err
 	})
 	warming = false
 	if err != nil {
 		return err
 	}
+	e.steps.warmed = true
 	return e.lay(warm)
+}
+
+// history is the candles of whatever connection is in use: the feed asks until it is answered, and
+// meanwhile there may be another connector.
+type history struct{ link *atomic.Pointer[link] }
+
+// Candles implements exchange.Data.
+func (h history) Candles(ctx context.Context, q exchange.CandleQuery) ([]market.Candle, error) {
+	l := h.link.Load()
+	if l == nil {
+		return nil, &exchange.Error{Result: exchange.Result{Outcome: exchange.NotSent, Message: "there is no connector"}}
+	}
+	return l.conn.Data.Candles(ctx, q)
+}
+
+// StreamCandles implements exchange.Data.
+func (h history) StreamCandles(context.Context, func(exchange.CandleEvent)) error {
+	return errors.ErrUnsupported
 }
 
 // offer gives a step to the loop and waits until it was answered. It is the feed's.

@@ -12,10 +12,12 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
-// Limits of a stop: until the orders are confirmed to be gone, and until what is held is sold.
+// Limits of a stop, from its beginning: until the orders are confirmed to be gone, and until what is
+// held is sold. With closeLimit and the end of the connector's process it is over within 28 seconds,
+// and the result is written in the 30 that a service has when it is told to end.
 const (
 	unconfirmedAfter = 20 * time.Second
-	flattenFor       = 20 * time.Second
+	flattenedAfter   = 21 * time.Second
 )
 
 // stop ends the trading for a reason: the barrier, then the cancels until they are confirmed,
@@ -23,6 +25,7 @@ const (
 // failed by.
 func (e *Engine) stop(cause error) error {
 	e.stopped = true
+	began := time.Now()
 	flat := e.cfg.OnStop == Flatten && e.asked(cause) && e.desk != nil
 	if !flat || !e.held() { // where time waits for answers nothing fills without candles
 		e.endCandles()
@@ -40,7 +43,7 @@ func (e *Engine) stop(cause error) error {
 	e.work()
 	left := e.settle(unconfirmedAfter, nil, func() []order.Status { return e.toConfirm(cause) })
 	if len(left) == 0 && flat {
-		left = e.flatten()
+		left = e.flatten(time.Until(began.Add(flattenedAfter)))
 	}
 	e.endCandles()
 	if len(left) > 0 {
@@ -130,19 +133,19 @@ func (e *Engine) settle(limit time.Duration, steps <-chan offer, left func() []o
 }
 
 // flatten sells what is held, at the market.
-func (e *Engine) flatten() []order.Status {
+func (e *Engine) flatten(limit time.Duration) []order.Status {
 	e.pass.letExits()
 	_ = e.change(note{source: order.FromLocal}, func() (desk.Result, error) { return e.desk.Flatten(time.Now()), nil })
 	e.work()
 	e.release()
-	return e.settle(flattenFor, e.steps.offers, e.desk.Book().Pending)
+	return e.settle(limit, e.steps.offers, e.desk.Book().Pending)
 }
 
 // unconfirmed is a stop that leaves orders of which nobody knows.
 func (e *Engine) unconfirmed(cause error, left []order.Status) error {
 	if e.link != nil {
 		e.hangUp(e.link, true) // the connector tries once more
-		e.link = nil
+		e.use(nil)
 	}
 	ids := idsOf(left)
 	f := &Fault{

@@ -1,7 +1,9 @@
 package engine
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -222,10 +224,81 @@ func TestConnectorCrash(t *testing.T) {
 	})
 }
 
-// TestStopUnconfirmed: a stop says which orders it could not confirm.
+// TestCrashAndStreamCut: a stream that is cut while everything is read again after a crash does not keep
+// the run halted.
+func TestCrashAndStreamCut(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bench) {
+		b.start()
+		b.sleep(2*minute + time.Second)
+		slow := true // under the venue's lock
+		b.venue.mu.Lock()
+		b.venue.wrong = func(call string, _ int) act {
+			if call == "orders" && slow {
+				return hangs
+			}
+			return fine
+		}
+		b.venue.mu.Unlock()
+		b.venue.crash()
+		b.sleep(2 * time.Second)
+		b.venue.mu.Lock()
+		slow = false
+		b.venue.mu.Unlock()
+		b.venue.cutStreams()
+		b.sleep(30 * time.Second)
+		if b.phase() != Trading || !b.warned(CodeConnectorBack) {
+			t.Errorf("%v %v", b.phases, b.warnings)
+		}
+		b.check(b.stop())
+	})
+}
+
+// TestCrashTwice: what was read over a connector that is gone again does not let orders leave.
+func TestCrashTwice(t *testing.T) {
+	book := shared(t)
+	for n := range 3 {
+		sharing(t, book, fmt.Sprint(n), func(b *bench) {
+			b.start()
+			b.sleep(2*minute + time.Second)
+			crashed := false // under the venue's lock
+			b.venue.mu.Lock()
+			b.venue.wrong = func(call string, _ int) act {
+				if call == "balances" && !crashed {
+					crashed = true
+					b.venue.crashLocked() // and the answer arrives all the same
+				}
+				if call == "open" && crashed {
+					return act(exchange.Unknown)
+				}
+				return fine
+			}
+			b.venue.mu.Unlock()
+			b.venue.crash()
+			b.sleep(20 * time.Second)
+			if b.phase() != Halted || b.engine.recon.synced {
+				b.t.Errorf("%v %v without a connector", b.phases, b.warnings)
+			}
+			b.check(b.stop())
+		})
+	}
+}
+
+// stopLimit is how long a stop may take at most: a service that is told to end has 30 seconds, of
+// which the processes need some.
+const stopLimit = 27 * time.Second
+
+// hangingClose is a connector that does not come to an end of its session.
+func hangingClose(ctx context.Context) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// TestStopUnconfirmed: a stop says in time which orders it could not confirm, and the connector is left
+// to go on with them.
 func TestStopUnconfirmed(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bench) {
 		b.at(1, limit(market.Buy, 1, 60))
+		b.venue.closing = hangingClose
 		b.start()
 		b.sleep(3 * minute)
 		b.venue.mu.Lock()
@@ -238,13 +311,52 @@ func TestStopUnconfirmed(t *testing.T) {
 		b.venue.mu.Unlock()
 		began := time.Now()
 		f, ok := errors.AsType[*Fault](b.stop())
-		if took := time.Since(began); !ok || f.Code != CodeUnconfirmed || took < 20*time.Second || took > 35*time.Second {
+		if took := time.Since(began); !ok || f.Code != CodeUnconfirmed || took < 20*time.Second || took > stopLimit {
 			t.Errorf("%+v after %s", f, took)
 		}
 		if ids := f.Data["orders"].([]string); len(ids) != 1 || ids[0] != order.ClientID("svc_run1", 1) {
 			t.Error(ids)
 		}
+		if b.venue.left != 1 || b.venue.released != 0 {
+			t.Errorf("the connector was left %d times, ended %d times", b.venue.left, b.venue.released)
+		}
 	})
+}
+
+// TestStopInTime: a stop is over in time also where nearly all of it is spent on the cancels and the
+// sale of what is held hangs, and where all is confirmed and only the end of the session hangs.
+func TestStopInTime(t *testing.T) {
+	for _, way := range []OnStop{Flatten, Cancel} {
+		t.Run(string(way), func(t *testing.T) {
+			inBubble(t, func(t *testing.T, b *bench) {
+				b.onStop = way
+				b.at(1, buy(1), limit(market.Buy, 1, 60))
+				b.venue.closing = hangingClose
+				b.start()
+				b.sleep(3 * minute)
+				began := time.Now()
+				b.venue.mu.Lock()
+				b.venue.wrong = func(call string, _ int) act {
+					if call == "submit" || time.Since(began) < 12*time.Second {
+						return hangs
+					}
+					return fine
+				}
+				b.venue.mu.Unlock()
+				err := b.stop()
+				if took := time.Since(began); took < 12*time.Second || took > stopLimit {
+					t.Errorf("it took %s", took)
+				}
+				f, ok := errors.AsType[*Fault](err)
+				switch {
+				case way == Flatten && (!ok || f.Code != CodeUnconfirmed || b.venue.left != 1):
+					t.Errorf("%v, left %d", err, b.venue.left)
+				case way == Cancel && (ok || !errors.Is(err, errStop) || b.venue.released != 1):
+					t.Errorf("%v, ended %d", err, b.venue.released)
+				}
+			})
+		})
+	}
 }
 
 // TestOnStop: the three ways to stop a run that holds something.

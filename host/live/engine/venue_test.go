@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -55,6 +56,18 @@ type venue struct {
 	wrong  func(call string, n int) act
 	events func(exchange.AccountEvent) []exchange.AccountEvent
 	count  map[string]int
+	// wait is what the venue asks for with a refusal; a second when zero.
+	wait time.Duration
+	// These are called, if set, as the connector is started, the account stream confirmed, candles
+	// asked for and the session closed.
+	connecting func(context.Context) error
+	streaming  func()
+	paging     func(conn int) error
+	closing    func(context.Context) error
+	conns      int
+	follows    int // streams of candles that were begun
+	// released and left count the ends of connections.
+	released, left int
 	// submitted is told every submit that arrives.
 	submitted func(id string)
 	accepted  map[string]int
@@ -81,16 +94,48 @@ func newVenue() *venue {
 }
 
 // connect is a new connector in front of the venue.
-func (v *venue) connect(context.Context) (*exchange.Connection, error) {
+func (v *venue) connect(ctx context.Context) (*exchange.Connection, error) {
+	if v.connecting != nil {
+		if err := v.connecting(ctx); err != nil {
+			return nil, err
+		}
+	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return &exchange.Connection{Session: v, Data: v, Trader: v, Account: v, Safety: v, Gone: v.stop}, nil
+	v.conns++
+	ended := func(n *int) func() {
+		return func() {
+			v.mu.Lock()
+			defer v.mu.Unlock()
+			*n++
+		}
+	}
+	return &exchange.Connection{Session: v, Data: data{v, v.conns}, Trader: v, Account: v, Safety: v, Gone: v.stop, Release: ended(&v.released), Leave: ended(&v.left)}, nil
+}
+
+// data is the candles over one connection.
+type data struct {
+	*venue
+	conn int
+}
+
+func (d data) Candles(ctx context.Context, q exchange.CandleQuery) ([]market.Candle, error) {
+	if d.paging != nil {
+		if err := d.paging(d.conn); err != nil {
+			return nil, err
+		}
+	}
+	return d.venue.Candles(ctx, q)
 }
 
 // crash ends the connector; the venue lives on.
 func (v *venue) crash() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	v.crashLocked()
+}
+
+func (v *venue) crashLocked() {
 	close(v.stop)
 	v.stop = make(chan struct{})
 	for _, s := range v.subs {
@@ -110,7 +155,7 @@ func (v *venue) Open(context.Context, exchange.OpenRequest) (exchange.Opened, er
 	defer v.mu.Unlock()
 	v.opens++
 	if a := v.next("open"); a != fine {
-		return exchange.Opened{}, &exchange.Error{Result: exchange.Result{Outcome: exchange.Outcome(a)}}
+		return exchange.Opened{}, &exchange.Error{Result: exchange.Result{Outcome: exchange.Outcome(a), RetryAfterMS: v.wait.Milliseconds()}}
 	}
 	return exchange.Opened{AccountID: v.account, ClockOffset: v.offset}, nil
 }
@@ -128,7 +173,12 @@ func (v *venue) Markets(context.Context) ([]exchange.Market, error) {
 	return []exchange.Market{{Symbol: btc, Trading: !v.halted, Status: status, PriceTick: d("0.01"), QuantityStep: step, MinNotional: d("5"), MakerFee: d("0.001"), TakerFee: d("0.001")}}, nil
 }
 
-func (v *venue) Close(context.Context, bool) ([]string, error) { return nil, nil }
+func (v *venue) Close(ctx context.Context, _ bool) ([]string, error) {
+	if v.closing != nil {
+		return nil, v.closing(ctx)
+	}
+	return nil, nil
+}
 
 const minute = time.Minute
 
@@ -158,6 +208,9 @@ func (v *venue) Candles(_ context.Context, q exchange.CandleQuery) ([]market.Can
 }
 
 func (v *venue) StreamCandles(ctx context.Context, on func(exchange.CandleEvent)) error {
+	v.mu.Lock()
+	v.follows++
+	v.mu.Unlock()
 	on(exchange.CandleEvent{State: exchange.Connected})
 	for {
 		n := nth(time.Now())
@@ -291,7 +344,7 @@ func (v *venue) call(ctx context.Context, kind string, do func() exchange.Result
 	case hungAfter, cutAfter, doubles, fine, foreign:
 		r = do()
 	default:
-		r = exchange.Result{Outcome: exchange.Outcome(a), RetryAfterMS: 1000, VenueCode: "X"}
+		r = exchange.Result{Outcome: exchange.Outcome(a), RetryAfterMS: cmp.Or(v.wait, time.Second).Milliseconds(), VenueCode: "X"}
 	}
 	v.mu.Unlock()
 	switch a {
@@ -442,6 +495,9 @@ func (v *venue) StreamAccount(ctx context.Context, on func(exchange.AccountEvent
 	mine := make(chan exchange.AccountEvent, 100_000)
 	v.subs = append(v.subs, mine)
 	v.mu.Unlock()
+	if v.streaming != nil {
+		v.streaming()
+	}
 	on(exchange.AccountEvent{State: exchange.Connected})
 	for {
 		select {
