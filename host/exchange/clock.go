@@ -2,6 +2,7 @@ package exchange
 
 import (
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/assay-run/assay/plugin-sdk/market"
@@ -21,7 +22,7 @@ type VenueClock interface {
 	Wall(d time.Duration) time.Duration
 }
 
-// WallClock is the clock of a venue whose time passes as ours does; its value is the
+// WallClock is this machine's time of day, for where nobody tells the venue's; its value is the
 // venue's clock minus ours.
 type WallClock time.Duration
 
@@ -30,6 +31,48 @@ func (c WallClock) Now() market.Time { return market.FromTime(time.Now().Add(tim
 
 // Wall is d itself.
 func (WallClock) Wall(d time.Duration) time.Duration { return d }
+
+// SteadyClock is the clock of a venue whose time passes as ours does. It goes on from where the venue's clock was last
+// known to be by the time that has passed since: who sets this machine's clock does not move it. While a machine is
+// suspended it stands still. It has to be set before it is read.
+type SteadyClock struct {
+	mu    sync.Mutex
+	then  market.Time
+	since time.Time // with its monotonic reading
+}
+
+// Set says what the venue's time was at a moment that time.Now gave.
+func (c *SteadyClock) Set(then market.Time, at time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.then, c.since = then, at
+}
+
+// SetOffset says what the venue's clock is now minus ours.
+func (c *SteadyClock) SetOffset(offset time.Duration) {
+	now := time.Now()
+	c.Set(market.FromTime(now.Add(offset)), now)
+}
+
+// Now is the venue's time.
+func (c *SteadyClock) Now() market.Time { return c.At(time.Now()) }
+
+// At is the venue's time at a moment that time.Now gave.
+func (c *SteadyClock) At(t time.Time) market.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.then.Add(t.Sub(c.since))
+}
+
+// When is the moment of ours at which it was t at the venue.
+func (c *SteadyClock) When(t market.Time) time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.since.Add(time.Duration(t-c.then) * time.Millisecond)
+}
+
+// Wall is d itself.
+func (*SteadyClock) Wall(d time.Duration) time.Duration { return d }
 
 // PacedClock is the clock of a venue whose time passes so many times as fast as ours, such as
 // an accelerated test venue.

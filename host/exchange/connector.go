@@ -15,8 +15,8 @@ type Connection struct {
 	Trader  Trader
 	Account Account
 	Safety  Safety
-	// Clock is set where the venue's time does not pass as ours does; nil: the wall clock
-	// and Opened.ClockOffset.
+	// Clock is set where the venue's time does not pass as ours does; nil: it
+	// goes on from Opened.ClockOffset, and Ack corrects it.
 	Clock VenueClock
 	// Gone is closed when the connector's process is gone although nobody here ended it, or was
 	// killed because it broke the protocol; nil where there is no process.
@@ -86,7 +86,16 @@ type Safety interface {
 	ArmDeadMan(ctx context.Context, ttl time.Duration) error
 	// Beat tells the connector that the host lives. When none came for the lease's time it
 	// refuses submits (NotSent), cancels the run's open orders, writes lease.json and ends.
-	Beat(ctx context.Context, seq int64) (openOrders int, err error)
+	Beat(ctx context.Context, seq int64) (Ack, error)
+}
+
+// Ack is the answer to a beat.
+type Ack struct {
+	// OpenOrders of the run, as far as is known. Guard counts them for a connector.
+	OpenOrders int
+	// VenueTime is the time now by which the venue judges requests, as measured last and gone on since by a
+	// clock that nobody sets; 0: not known.
+	VenueTime market.Time
 }
 
 // OpenRequest is what a session is opened with.

@@ -140,7 +140,7 @@ func (s *session) Candles(ctx context.Context, q exchange.CandleQuery) ([]market
 	if r.Outcome != exchange.Accepted {
 		return nil, &exchange.Error{Result: r}
 	}
-	now := exchange.WallClock(s.clockOffset()).Now()
+	now := s.clock.Now()
 	if s.market != nil {
 		now = 0 // two seconds of an accelerated venue are nothing: there only a later candle tells
 	}

@@ -2,6 +2,7 @@ package binance
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -71,6 +72,7 @@ type session struct {
 	maker  decimal.Decimal
 	taker  decimal.Decimal
 	offset atomic.Int64         // milliseconds: the venue's clock minus ours
+	clock  exchange.SteadyClock // the venue's, since it was measured last
 	market *exchange.PacedClock // of a venue on loopback whose candles have a time of their own
 	at     Endpoints
 	http   transport
@@ -386,7 +388,7 @@ func plain(err error) string {
 
 // takeTime measures the clock: the median of five.
 func (s *session) takeTime(ctx context.Context) error {
-	var offsets []int64
+	var samples []sample
 	for range clockSamples {
 		var sent time.Time
 		at, r := call(s, ctx, reading, data, 1, func(ctx context.Context, c *gb.Client) (int64, error) {
@@ -401,10 +403,12 @@ func (s *session) takeTime(ctx context.Context) error {
 			return &exchange.Error{Result: r}
 		}
 		took := time.Since(sent)
-		offsets = append(offsets, at-sent.Add(took/2).UnixMilli())
+		samples = append(samples, sample{market.Time(at), sent.Add(took / 2)})
 	}
-	slices.Sort(offsets)
-	s.offset.Store(offsets[clockSamples/2])
+	slices.SortFunc(samples, func(a, b sample) int { return cmp.Compare(a.offset(), b.offset()) })
+	median := samples[clockSamples/2]
+	s.offset.Store(median.offset())
+	s.clock.Set(median.venue, median.ours)
 	return nil
 }
 
@@ -464,6 +468,3 @@ func (s *session) symbols() []string { return slices.Sorted(maps.Keys(s.names)) 
 
 // ArmDeadMan implements exchange.Safety: spot has none.
 func (*session) ArmDeadMan(context.Context, time.Duration) error { return errors.ErrUnsupported }
-
-// Beat implements exchange.Safety: the lease is kept by the guard around the connector.
-func (*session) Beat(context.Context, int64) (int, error) { return 0, errors.ErrUnsupported }

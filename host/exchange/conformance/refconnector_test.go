@@ -365,4 +365,6 @@ func (c *refConnector) Balances(ctx context.Context) ([]exchange.Balance, error)
 
 func (c *refConnector) ArmDeadMan(context.Context, time.Duration) error { return errors.ErrUnsupported }
 
-func (c *refConnector) Beat(context.Context, int64) (int, error) { return 0, errors.ErrUnsupported }
+func (c *refConnector) Beat(context.Context, int64) (exchange.Ack, error) {
+	return exchange.Ack{}, errors.ErrUnsupported
+}

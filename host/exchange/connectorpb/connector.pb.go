@@ -2736,9 +2736,11 @@ func (x *Beat) GetSeq() int64 {
 }
 
 type Ack struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Seq           int64                  `protobuf:"varint,1,opt,name=seq,proto3" json:"seq,omitempty"`
-	OpenOrders    int32                  `protobuf:"varint,2,opt,name=open_orders,json=openOrders,proto3" json:"open_orders,omitempty"`
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	Seq        int64                  `protobuf:"varint,1,opt,name=seq,proto3" json:"seq,omitempty"`
+	OpenOrders int32                  `protobuf:"varint,2,opt,name=open_orders,json=openOrders,proto3" json:"open_orders,omitempty"`
+	// The exchange's time now, as measured last and gone on since by a clock that nobody sets. 0: not known.
+	VenueTimeMs   int64 `protobuf:"varint,3,opt,name=venue_time_ms,json=venueTimeMs,proto3" json:"venue_time_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2783,6 +2785,13 @@ func (x *Ack) GetSeq() int64 {
 func (x *Ack) GetOpenOrders() int32 {
 	if x != nil {
 		return x.OpenOrders
+	}
+	return 0
+}
+
+func (x *Ack) GetVenueTimeMs() int64 {
+	if x != nil {
+		return x.VenueTimeMs
 	}
 	return 0
 }
@@ -3103,11 +3112,12 @@ const file_connector_proto_rawDesc = "" +
 	"\x0fArmDeadManReply\x122\n" +
 	"\x06result\x18\x01 \x01(\v2\x1a.assay.connector.v1.ResultR\x06result\"\x18\n" +
 	"\x04Beat\x12\x10\n" +
-	"\x03seq\x18\x01 \x01(\x03R\x03seq\"8\n" +
+	"\x03seq\x18\x01 \x01(\x03R\x03seq\"\\\n" +
 	"\x03Ack\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x03R\x03seq\x12\x1f\n" +
 	"\vopen_orders\x18\x02 \x01(\x05R\n" +
-	"openOrders\"/\n" +
+	"openOrders\x12\"\n" +
+	"\rvenue_time_ms\x18\x03 \x01(\x03R\vvenueTimeMs\"/\n" +
 	"\fCloseRequest\x12\x1f\n" +
 	"\vcancel_open\x18\x01 \x01(\bR\n" +
 	"cancelOpen\"b\n" +

@@ -67,7 +67,7 @@ func TestOrderLife(t *testing.T) {
 					t.Error(r)
 				}
 				list, err := c.Account.OpenOrders(t.Context())
-				if n, _ := c.Safety.Beat(t.Context(), 1); err != nil || len(list) != 1 || n != 1 {
+				if n, _ := c.Safety.Beat(t.Context(), 1); err != nil || len(list) != 1 || n.OpenOrders != 1 {
 					t.Error(list, err, n)
 				}
 			case 1:

@@ -272,16 +272,16 @@ func (v *venue) Wall(d time.Duration) time.Duration {
 func (v *venue) ArmDeadMan(context.Context, time.Duration) error { return errors.ErrUnsupported }
 
 // Beat implements exchange.Safety.
-func (v *venue) Beat(context.Context, int64) (int, error) {
+func (v *venue) Beat(context.Context, int64) (exchange.Ack, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if err := v.ready(); err != nil {
-		return 0, err
+		return exchange.Ack{}, err
 	}
 	if v.account == nil {
-		return 0, nil
+		return exchange.Ack{}, nil
 	}
-	return len(v.account.open()), nil
+	return exchange.Ack{OpenOrders: len(v.account.open())}, nil
 }
 
 // Close implements exchange.Session. Streams that still run end with an error at their

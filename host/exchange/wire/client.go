@@ -98,6 +98,13 @@ func (c *Client) reader() *reader {
 	return r
 }
 
+// readerAbout is a reader of the answer to a question about a symbol.
+func (c *Client) readerAbout(symbol market.Symbol) *reader {
+	r := c.reader()
+	r.asked = symbol
+	return r
+}
+
 // judged keeps the first fault of a message and tells about it.
 func (c *Client) judged(err error) error {
 	if err == nil {
@@ -265,7 +272,7 @@ func (c *Client) order(ref exchange.OrderRef, p *connectorpb.OrderReply, err err
 	if err != nil {
 		return c.unknown(c.transport(err)), exchange.Order{}
 	}
-	r := c.reader()
+	r := c.readerAbout(ref.Symbol)
 	result := resultFromProto(r, p.GetResult())
 	order := c.echoed(r, "order", ref, result, p.GetOrder())
 	if err := c.judged(r.err()); err != nil {
@@ -361,7 +368,7 @@ func (c *Client) Fills(ctx context.Context, symbol market.Symbol, since market.T
 	if err != nil {
 		return exchange.Fills{}, c.transport(err)
 	}
-	r := c.reader()
+	r := c.readerAbout(symbol)
 	list := listFromProto(r, "fills", p.GetFills(), fillFromProto)
 	for i, f := range list {
 		if f.Symbol != symbol {

@@ -114,8 +114,8 @@ func TestSilence(t *testing.T) {
 		submitted(t, conn, ourID)
 		f.orders[otherID] = &exchange.Order{ClientOrderID: otherID, Symbol: testSymbol, Status: exchange.OrderOpen} // of a process that died before
 		for seq := range int64(20) {
-			if n, err := conn.Safety.Beat(t.Context(), seq); err != nil || n != 1 {
-				t.Fatalf("%d %v", n, err)
+			if n, err := conn.Safety.Beat(t.Context(), seq); err != nil || n.OpenOrders != 1 {
+				t.Fatalf("%+v %v", n, err)
 			}
 			time.Sleep(wire.BeatEvery)
 		}
@@ -317,8 +317,14 @@ func TestOverTheWire(t *testing.T) {
 	if r, legs := conn.Trader.SubmitPair(ctx, pair); r.Outcome != exchange.Accepted || legs[0].ClientOrderID != "x1" || legs[1].ClientOrderID != "x2" {
 		t.Errorf("%+v %+v", r, legs)
 	}
-	if n, err := conn.Safety.Beat(ctx, 1); err != nil || n != 3 {
-		t.Errorf("%d %v", n, err)
+	if a, err := conn.Safety.Beat(ctx, 1); err != nil || a != (exchange.Ack{OpenOrders: 3}) {
+		t.Errorf("%+v %v", a, err)
+	}
+	f.mu.Lock()
+	f.venueAt = 1_700_000_000_000
+	f.mu.Unlock()
+	if a, err := conn.Safety.Beat(ctx, 2); err != nil || a != (exchange.Ack{OpenOrders: 3, VenueTime: 1_700_000_000_000}) {
+		t.Errorf("%+v %v", a, err)
 	}
 	if r, o := conn.Trader.Query(ctx, ref(ourID)); r.Outcome != exchange.Accepted || o.ClientOrderID != ourID {
 		t.Errorf("%+v %+v", r, o)
@@ -357,6 +363,34 @@ func TestOverTheWire(t *testing.T) {
 }
 
 // TestAccountStream: a stream that begins with anything but connected is a broken one.
+// TestOtherSymbols: the answer to a question about an order on a symbol that is none of the session's may be about
+// it, which is how orders of earlier runs are settled; what nobody asked about stays a lie.
+func TestOtherSymbols(t *testing.T) {
+	const other, third = market.Symbol("ETH/USDT"), market.Symbol("SOL/USDT")
+	f := newFake()
+	conn := wiretest.Over(t, f.connection())
+	opened(t, conn, openRequest())
+	earlier := exchange.OrderRef{ClientOrderID: foreignID, Symbol: other}
+	f.orders[foreignID].Symbol = other
+	if r, o := conn.Trader.Query(t.Context(), earlier); r.Outcome != exchange.Accepted || o.Symbol != other {
+		t.Errorf("%+v %+v", r, o)
+	}
+	if r, o := conn.Trader.Cancel(t.Context(), earlier); r.Outcome != exchange.Accepted || o.Status != exchange.OrderCanceled {
+		t.Errorf("%+v %+v", r, o)
+	}
+	if page, err := conn.Account.Fills(t.Context(), other, 0); err != nil || len(page.Fills) != 1 || page.Fills[0].Symbol != other {
+		t.Errorf("%+v %v", page, err)
+	}
+	f.orders[foreignID].Symbol = third
+	if r, _ := conn.Trader.Query(t.Context(), earlier); r.Outcome != exchange.Unknown {
+		t.Errorf("%+v", r)
+	}
+	if _, err := conn.Account.Balances(t.Context()); !errors.As(err, new(*wire.ProtocolError)) {
+		t.Errorf("an answer about a third symbol is no fault: %v", err)
+	}
+	_, _ = conn.Session.Close(t.Context(), false) // nothing that comes back is believed any more
+}
+
 func TestAccountStream(t *testing.T) {
 	f := newFake()
 	conn := wiretest.Over(t, f.connection())

@@ -50,7 +50,7 @@ func (g *guard) begin() {
 }
 
 // Beat implements exchange.Safety. A lease that was lost stays lost.
-func (g *guard) Beat(ctx context.Context, seq int64) (int, error) {
+func (g *guard) Beat(ctx context.Context, seq int64) (exchange.Ack, error) {
 	g.mu.Lock()
 	no := g.mayLocked(false)
 	if no.Outcome == "" && (g.state == lost || time.Since(g.beat) > g.ttl()) {
@@ -61,14 +61,16 @@ func (g *guard) Beat(ctx context.Context, seq int64) (int, error) {
 	}
 	g.mu.Unlock()
 	if no.Outcome != "" {
-		return 0, &exchange.Error{Result: no}
+		return exchange.Ack{}, &exchange.Error{Result: no}
 	}
+	var ack exchange.Ack
 	if g.inner.Safety != nil {
-		if n, err := g.inner.Safety.Beat(ctx, seq); err == nil {
-			return n, nil
+		if got, err := g.inner.Safety.Beat(ctx, seq); err == nil {
+			ack = got
 		}
 	}
-	return g.orders.count(), nil
+	ack.OpenOrders = g.orders.count()
+	return ack, nil
 }
 
 // broken says that no beat can come any more.

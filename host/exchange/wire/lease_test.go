@@ -124,7 +124,7 @@ func host(text string) error {
 			return err
 		}
 		if seq == 3 {
-			fmt.Printf("ready %d %d\n", p.PID(), n)
+			fmt.Printf("ready %d %d\n", p.PID(), n.OpenOrders)
 		}
 		time.Sleep(plan.TTL / 10)
 	}
@@ -305,8 +305,8 @@ func TestConnectorHung(t *testing.T) {
 	req.LeaseTTL, req.LeaseFile, req.Endpoint = time.Second, filepath.Join(tmp, "lease.json"), filepath.Join(tmp, "log")
 	opened(t, conn, req)
 	submitted(t, conn, ourID, otherID)
-	if n, err := conn.Safety.Beat(t.Context(), 1); err != nil || n != 2 {
-		t.Fatalf("%d %v", n, err)
+	if n, err := conn.Safety.Beat(t.Context(), 1); err != nil || n.OpenOrders != 2 {
+		t.Fatalf("%+v %v", n, err)
 	}
 	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)

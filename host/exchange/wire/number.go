@@ -39,6 +39,7 @@ func (e *ProtocolError) Error() string {
 // assignments.
 type reader struct {
 	known  map[market.Symbol]bool // nil: any symbol
+	asked  market.Symbol          // what the request was about, known or not
 	prefix string
 	fault  *ProtocolError
 }
@@ -127,9 +128,9 @@ func (r *reader) finite(field string, x float64) float64 {
 	return x
 }
 
-// symbol wants one of the session's.
+// symbol wants one of the session's, or the one that was asked about: orders of earlier runs are on others.
 func (r *reader) symbol(field, s string) market.Symbol {
-	if r.known != nil && !r.known[market.Symbol(s)] {
+	if r.known != nil && !r.known[market.Symbol(s)] && (s == "" || market.Symbol(s) != r.asked) {
 		r.wrong(field, "%.80q is not a symbol of the session", s)
 	}
 	return market.Symbol(s)

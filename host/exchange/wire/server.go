@@ -200,11 +200,11 @@ func (s *server) Lease(stream grpc.BidiStreamingServer[connectorpb.Beat, connect
 			s.guard.broken()
 			return nil
 		}
-		n, err := s.guard.Beat(stream.Context(), beat.GetSeq())
+		ack, err := s.guard.Beat(stream.Context(), beat.GetSeq())
 		if err != nil {
 			return status.Error(codes.FailedPrecondition, clip(err.Error()))
 		}
-		if err := stream.Send(&connectorpb.Ack{Seq: beat.GetSeq(), OpenOrders: int32(n)}); err != nil {
+		if err := stream.Send(ackToProto(beat.GetSeq(), ack)); err != nil {
 			s.guard.broken()
 			return nil
 		}

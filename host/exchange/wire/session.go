@@ -176,6 +176,14 @@ func openedFromProto(r *reader, p *connectorpb.OpenReply, endpoint string) excha
 	return o
 }
 
+func ackToProto(seq int64, a exchange.Ack) *connectorpb.Ack {
+	return &connectorpb.Ack{Seq: seq, OpenOrders: int32(a.OpenOrders), VenueTimeMs: int64(a.VenueTime)}
+}
+
+func ackFromProto(r *reader, p *connectorpb.Ack) exchange.Ack {
+	return exchange.Ack{OpenOrders: r.count("ack.open_orders", p.GetOpenOrders()), VenueTime: r.time("ack.venue_time_ms", p.GetVenueTimeMs())}
+}
+
 func marketToProto(m exchange.Market) *connectorpb.Market {
 	return &connectorpb.Market{
 		Symbol: valid(string(m.Symbol)), Trading: m.Trading, Status: valid(m.Status), PriceTick: number(m.PriceTick), QuantityStep: number(m.QuantityStep),

@@ -112,17 +112,17 @@ type leaseStream struct {
 	done   chan struct{} // closed when no ack can come any more
 
 	mu    sync.Mutex
-	acked map[int64]chan int // beats that are waited for
+	acked map[int64]chan exchange.Ack // beats that are waited for
 	err   error
 }
 
 // Beat implements exchange.Safety. The first one opens the lease's stream.
-func (c *Client) Beat(ctx context.Context, seq int64) (int, error) {
+func (c *Client) Beat(ctx context.Context, seq int64) (exchange.Ack, error) {
 	ctx, cancel := context.WithTimeout(ctx, shortLimit)
 	defer cancel()
 	lease, err := c.openLease()
 	if err != nil {
-		return 0, c.transport(err)
+		return exchange.Ack{}, c.transport(err)
 	}
 	ack := lease.expect(seq)
 	defer lease.forget(seq)
@@ -130,14 +130,14 @@ func (c *Client) Beat(ctx context.Context, seq int64) (int, error) {
 		<-lease.done // the reason comes from there
 	}
 	select {
-	case n := <-ack:
-		return n, nil
+	case a := <-ack:
+		return a, nil
 	case <-lease.done:
 		lease.mu.Lock()
 		defer lease.mu.Unlock()
-		return 0, c.transport(lease.err)
+		return exchange.Ack{}, c.transport(lease.err)
 	case <-ctx.Done():
-		return 0, &exchange.Error{Result: exchange.Result{Outcome: exchange.Unknown, Message: "the connector did not answer a beat in time"}}
+		return exchange.Ack{}, &exchange.Error{Result: exchange.Result{Outcome: exchange.Unknown, Message: "the connector did not answer a beat in time"}}
 	}
 }
 
@@ -151,7 +151,7 @@ func (c *Client) openLease() (*leaseStream, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.lease = &leaseStream{stream: stream, done: make(chan struct{}), acked: map[int64]chan int{}}
+	c.lease = &leaseStream{stream: stream, done: make(chan struct{}), acked: map[int64]chan exchange.Ack{}}
 	go c.lease.receive(c)
 	return c.lease, nil
 }
@@ -159,9 +159,12 @@ func (c *Client) openLease() (*leaseStream, error) {
 func (l *leaseStream) receive(c *Client) {
 	defer close(l.done)
 	for {
-		ack, err := l.stream.Recv()
-		if err == nil && ack.GetOpenOrders() < 0 {
-			err = c.judged(&ProtocolError{Field: "ack.open_orders", Message: "is negative"})
+		p, err := l.stream.Recv()
+		var ack exchange.Ack
+		if err == nil {
+			r := &reader{}
+			ack = ackFromProto(r, p)
+			err = c.judged(r.err())
 		}
 		l.mu.Lock()
 		if err != nil {
@@ -169,18 +172,18 @@ func (l *leaseStream) receive(c *Client) {
 			l.mu.Unlock()
 			return
 		}
-		if wait := l.acked[ack.GetSeq()]; wait != nil {
-			wait <- int(ack.GetOpenOrders())
-			delete(l.acked, ack.GetSeq())
+		if wait := l.acked[p.GetSeq()]; wait != nil {
+			wait <- ack
+			delete(l.acked, p.GetSeq())
 		}
 		l.mu.Unlock()
 	}
 }
 
-func (l *leaseStream) expect(seq int64) <-chan int {
+func (l *leaseStream) expect(seq int64) <-chan exchange.Ack {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	wait := make(chan int, 1)
+	wait := make(chan exchange.Ack, 1)
 	l.acked[seq] = wait
 	return wait
 }

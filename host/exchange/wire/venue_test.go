@@ -42,7 +42,7 @@ type fake struct {
 	onQuery  func(exchange.OrderRef) (exchange.Result, exchange.Order)
 	candles  func(context.Context, func(exchange.CandleEvent)) error
 	account  func(context.Context, func(exchange.AccountEvent)) error
-	beat     func() (int, error)
+	venueAt  market.Time // told with each beat
 }
 
 func newFake() *fake {
@@ -223,11 +223,13 @@ func (f *fake) StreamAccount(ctx context.Context, on func(exchange.AccountEvent)
 
 func (f *fake) ArmDeadMan(context.Context, time.Duration) error { return errors.ErrUnsupported }
 
-func (f *fake) Beat(context.Context, int64) (int, error) {
-	if f.beat != nil {
-		return f.beat()
+func (f *fake) Beat(context.Context, int64) (exchange.Ack, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.venueAt == 0 {
+		return exchange.Ack{}, errors.ErrUnsupported
 	}
-	return 0, errors.ErrUnsupported
+	return exchange.Ack{VenueTime: f.venueAt}, nil
 }
 
 func openRequest() exchange.OpenRequest {

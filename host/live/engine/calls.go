@@ -276,16 +276,64 @@ func (e *Engine) fetchFills(symbol market.Symbol, since time.Time, done func(err
 	})
 }
 
-// venueTime is a moment of ours at the venue, with room for what the clocks are apart. A venue
-// with a time of its own is asked for everything.
+// clockMargin is room for what the clocks are apart, clockGrain what two measures of one clock may differ by besides
+// the way of the answer.
+const (
+	clockMargin = 5 * time.Second
+	clockGrain  = 20 * time.Millisecond
+)
+
+// venueTime is a moment of ours at the venue, with room for what the clocks are apart. It goes by the time that
+// has passed: a clock that is set meanwhile does not move it. A venue with a time of its own is asked for everything.
 func (e *Engine) venueTime(t time.Time) market.Time {
 	if e.link == nil || e.link.own {
 		return 0
 	}
-	return market.FromTime(t.Add(e.link.offset - clockMargin))
+	return e.venue.At(t).Add(-clockMargin)
 }
 
-const clockMargin = 5 * time.Second
+// moment is when it was some time at the venue, by our clock and not later than now.
+func (e *Engine) moment(t market.Time) time.Time {
+	if e.link.own {
+		return t.Time()
+	}
+	at := e.venue.When(t)
+	if now := time.Now(); at.After(now) {
+		return now
+	}
+	return at
+}
+
+// hearTime takes the venue's time as the connector told it between asked and now. Told is the offset that was
+// told last; it returns the one that is told now. What lies within the way of the answer is nothing new.
+func (e *Engine) hearTime(l *link, told time.Duration, venue market.Time, asked time.Time) time.Duration {
+	way := time.Since(asked) / 2
+	at := asked.Add(way)
+	if off := time.Duration(venue-e.venue.At(at)) * time.Millisecond; off.Abs() > way+clockGrain {
+		e.venue.Set(venue, at)
+	}
+	offset := time.Duration(int64(venue)-at.UnixMilli()) * time.Millisecond
+	if (offset - told).Abs() <= way+clockGrain {
+		return told
+	}
+	e.inbox.post(func() {
+		l.offset = offset
+		e.tellLink(0)
+		e.skewed(offset)
+	})
+	return offset
+}
+
+// skewed warns of a clock that is off, and again when it is off by something else.
+func (e *Engine) skewed(offset time.Duration) {
+	switch {
+	case offset.Abs() <= warnSkew:
+		e.skew = 0
+	case (offset - e.skew).Abs() > warnSkew:
+		e.skew = offset
+		e.warn(CodeClockSkew, "this machine's clock is "+offset.Abs().String()+" off that of "+e.cfg.Venue.ID)
+	}
+}
 
 // resultOf is the outcome of a read.
 func resultOf(err error) exchange.Result {

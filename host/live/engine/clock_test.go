@@ -217,3 +217,47 @@ func silence(r *rig, call, action string, want exchange.Outcome) {
 	}
 	r.check(dec{})
 }
+
+// TestClockIsHeard: each beat brings the venue's time. A run whose clock lost it, as a machine does that slept, has it again
+// two seconds later, and where this machine's time of day is another the user is warned.
+func TestClockIsHeard(t *testing.T) {
+	for _, c := range []struct{ offset, slept time.Duration }{{slept: time.Hour}, {offset: 2 * time.Second}, {offset: -2 * time.Second}, {offset: 300 * time.Millisecond}} {
+		t.Run(fmt.Sprint(c), func(t *testing.T) {
+			inBubble(t, func(t *testing.T, b *bench) {
+				b.decide = func(v *View) ([]market.Intent, error) {
+					if v.Step == 6 {
+						return []market.Intent{buy(0.1)}, nil
+					}
+					return nil, nil
+				}
+				b.venue.events = func(ev exchange.AccountEvent) []exchange.AccountEvent {
+					if ev.Fill != nil {
+						return nil // only a list tells of it, and only who asks by the venue's time
+					}
+					return []exchange.AccountEvent{ev}
+				}
+				b.start()
+				b.sleep(3*minute + 30*time.Second)
+				if len(b.warnings) > 0 {
+					t.Fatal(b.warnings)
+				}
+				b.venue.mu.Lock()
+				b.venue.offset = c.offset
+				b.venue.mu.Unlock()
+				b.engine.venue.SetOffset(-c.slept)
+				b.sleep(beatEvery + time.Millisecond)
+				if now := market.FromTime(time.Now().Add(c.offset)); b.engine.venue.Now() != now {
+					t.Errorf("it is %s, the run goes by %s", now, b.engine.venue.Now())
+				}
+				b.sleep(6 * minute)
+				if b.warned(CodeClockSkew) != (c.offset.Abs() > warnSkew) || len(b.warnings) > 1 {
+					t.Error(b.warnings)
+				}
+				if len(b.fills) != 1 {
+					t.Errorf("%d fills", len(b.fills))
+				}
+				b.check(b.stop())
+			})
+		})
+	}
+}

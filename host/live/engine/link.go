@@ -108,19 +108,16 @@ func (e *Engine) linked(conn *exchange.Connection, opened exchange.Opened) (*lin
 	case opened.Clock != nil:
 		l.clock = opened.Clock
 	default:
-		l.clock = exchange.WallClock(l.offset)
+		l.clock = &e.venue
 	}
+	e.venue.SetOffset(l.offset)
 	l.ctx, l.end = context.WithCancel(e.life)
 	e.running.Go(func() { e.keepLease(l) })
-	switch skew := opened.ClockOffset.Abs(); {
-	case skew > maxSkew:
+	if skew := opened.ClockOffset.Abs(); skew > maxSkew {
 		e.hangUp(l, false)
 		return nil, exchangeFault("clock_skew", nil, "this machine's clock is %s off that of %s: set it, at most %s is safe", skew, e.cfg.Venue.ID, maxSkew)
-	case skew > warnSkew:
-		e.inbox.post(func() {
-			e.warn(CodeClockSkew, "this machine's clock is "+skew.String()+" off that of "+e.cfg.Venue.ID)
-		})
 	}
+	e.inbox.post(func() { e.skewed(l.offset) })
 	return l, nil
 }
 
@@ -159,10 +156,15 @@ func (e *Engine) keepLease(l *link) {
 	beat := time.NewTicker(beatEvery)
 	defer beat.Stop()
 	var armed time.Time
+	offset := l.offset
 	for seq := int64(1); ; seq++ {
 		ctx, cancel := context.WithTimeout(l.ctx, beatEvery)
-		_, _ = l.conn.Safety.Beat(ctx, seq) // one that is not answered is followed by the next
+		asked := time.Now()
+		ack, err := l.conn.Safety.Beat(ctx, seq) // one that is not answered is followed by the next
 		cancel()
+		if err == nil && ack.VenueTime > 0 {
+			offset = e.hearTime(l, offset, ack.VenueTime, asked)
+		}
 		if e.cfg.Venue.DeadMan == "native" && time.Since(armed) >= armEvery {
 			ctx, cancel := context.WithTimeout(l.ctx, queryLimit)
 			if l.conn.Safety.ArmDeadMan(ctx, armFor) == nil {

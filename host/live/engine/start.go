@@ -70,7 +70,7 @@ func (e *Engine) reconcile(ctx context.Context, l *link) error {
 	if err := e.listenAccount(ctx, l); err != nil {
 		return err
 	}
-	since, err := e.settleEarlier(ctx)
+	since, symbols, err := e.settleEarlier(ctx)
 	if err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func (e *Engine) reconcile(ctx context.Context, l *link) error {
 		return err
 	}
 	balances, err := snapshot(ctx, e, "balances", func(ctx context.Context) ([]exchange.Balance, error) {
-		if err := e.earlierFills(ctx, since); err != nil {
+		if err := e.earlierFills(ctx, since, symbols); err != nil {
 			return nil, err
 		}
 		return l.conn.Account.Balances(ctx)
@@ -272,39 +272,44 @@ func (e *Engine) settleListed(ctx context.Context, open []exchange.Order, ids []
 }
 
 // settleEarlier finds out what became of the orders that earlier runs left on the account, and of those
-// of which not every fill was heard, and takes back those that are open. It returns since when their fills matter; zero: there are none.
-func (e *Engine) settleEarlier(ctx context.Context) (since market.Time, err error) {
+// of which not every fill was heard, and takes back those that are open. It returns since when their fills matter (zero: there are none),
+// and on which symbols: theirs may be others than the run's.
+func (e *Engine) settleEarlier(ctx context.Context) (since market.Time, symbols []market.Symbol, err error) {
 	venue := e.cfg.Run.Info().Exchange
 	left, err := e.cfg.Journal.EarlierOpenOrders(ctx, venue, e.account, e.cfg.RunID)
 	if err != nil {
-		return 0, err
+		return 0, nil, err
 	}
 	short, err := e.cfg.Journal.EarlierUnfilled(ctx, venue, e.account, e.cfg.RunID)
 	if left = append(left, short...); err != nil || len(left) == 0 {
-		return 0, err
+		return 0, nil, err
 	}
 	s := e.newSettling()
+	symbols = slices.Clone(e.cfg.Symbols)
 	for _, o := range left {
 		spec, err := specOf(o)
 		if err != nil {
-			return 0, err
+			return 0, nil, err
 		}
 		if since == 0 || o.CreatedAt < since {
 			since = o.CreatedAt
 		}
-		if err := s.restore(spec, o.RunID, o.CreatedAt.Time()); err != nil {
-			return 0, err
+		if !slices.Contains(symbols, o.Symbol) {
+			symbols = append(symbols, o.Symbol)
+		}
+		if err := s.restore(spec, o.RunID, e.moment(o.CreatedAt)); err != nil {
+			return 0, nil, err
 		}
 	}
-	return since, s.run(ctx)
+	return since, symbols, s.run(ctx)
 }
 
 // earlierFills writes down the fills of earlier runs' orders that nobody saw.
-func (e *Engine) earlierFills(ctx context.Context, since market.Time) error {
+func (e *Engine) earlierFills(ctx context.Context, since market.Time, symbols []market.Symbol) error {
 	if since == 0 {
 		return nil
 	}
-	for _, symbol := range e.cfg.Symbols {
+	for _, symbol := range symbols {
 		page, err := e.link.conn.Account.Fills(ctx, symbol, since)
 		if err != nil {
 			return err

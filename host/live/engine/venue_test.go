@@ -299,7 +299,7 @@ func (v *venue) fill(o *held, price dec) {
 		n := order.Times(part, price)
 		f := exchange.Fill{
 			TradeID: fmt.Sprint(len(v.trades) + 1), ClientOrderID: o.ClientOrderID, VenueOrderID: o.VenueOrderID, Symbol: o.Symbol, Side: o.Side,
-			Price: price, Quantity: part, Fee: order.Times(n, d("0.001")), FeeAsset: "USDT", Time: market.FromTime(time.Now()),
+			Price: price, Quantity: part, Fee: order.Times(n, d("0.001")), FeeAsset: "USDT", Time: market.FromTime(time.Now().Add(v.offset)),
 		}
 		if v.feeBase && o.Side == market.Buy {
 			f.Fee, f.FeeAsset = order.Times(part, d("0.001")), "BTC"
@@ -524,7 +524,11 @@ func (v *venue) cutStreams() {
 
 func (v *venue) ArmDeadMan(context.Context, time.Duration) error { return errors.ErrUnsupported }
 
-func (v *venue) Beat(context.Context, int64) (int, error) { return 0, nil }
+func (v *venue) Beat(context.Context, int64) (exchange.Ack, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return exchange.Ack{VenueTime: market.FromTime(time.Now().Add(v.offset))}, nil
+}
 
 // net is what trades with ids of the run left of the base.
 func (v *venue) net(ours func(string) bool) dec {

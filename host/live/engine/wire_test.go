@@ -47,6 +47,7 @@ type rig struct {
 	// connect makes the connector; nil: the one above.
 	connect  func(context.Context) (*exchange.Connection, error)
 	endpoint string         // of a connector in a process
+	symbol   market.Symbol  // that the run trades
 	gone     sync.WaitGroup // what a fault began
 
 	mu       sync.Mutex
@@ -74,7 +75,7 @@ func newRig(t *testing.T, name string, book *journal.Journal) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &rig{t: t, name: name, venue: v, book: book, limits: loose(), calls: map[string]int{}, ended: make(chan error, 1)}
+	r := &rig{t: t, name: name, venue: v, book: book, symbol: btc, limits: loose(), calls: map[string]int{}, ended: make(chan error, 1)}
 	r.decide = func(*View) []market.Intent { return nil }
 	return r
 }
@@ -129,7 +130,7 @@ func (r *rig) start() {
 		connect = r.dial
 	}
 	r.engine = New(Config{
-		RunID: id, Symbols: []market.Symbol{btc}, Timeframe: market.MustTimeframe("1m"), Venue: offered(),
+		RunID: id, Symbols: []market.Symbol{r.symbol}, Timeframe: market.MustTimeframe("1m"), Venue: offered(),
 		Connect: func(ctx context.Context) (*exchange.Connection, error) {
 			c, err := connect(ctx)
 			if err != nil {
@@ -165,7 +166,7 @@ func infoOf(id string) journal.Info {
 
 func (r *rig) request(id string) exchange.OpenRequest {
 	q := request(id)
-	q.Endpoint = r.endpoint
+	q.Endpoint, q.Symbols = r.endpoint, []market.Symbol{r.symbol}
 	return q
 }
 

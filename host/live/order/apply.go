@@ -44,10 +44,7 @@ func (a *action) step(on Evidence) bool {
 	a.r.state = to
 	a.book.watch(a.r)
 	if to == Lost {
-		a.r.search = &search{written: a.r.written, sent: a.r.handed, began: a.at}
-		if a.r.handed.IsZero() {
-			a.r.search.sent = a.at // of another process: not before now, as far as anybody knows
-		}
+		a.r.search = &search{written: a.r.written, began: a.at}
 	} else {
 		a.r.search = nil
 	}
@@ -228,7 +225,7 @@ func (a *action) queryReply(ev Event) {
 			a.cancelNow()
 		}
 	case exchange.NotFound:
-		if r.state == Lost && !ev.AskedAt.Before(r.handed) {
+		if r.state == Lost && !ev.AskedAt.Before(r.search.began) {
 			r.search.miss(ev.AskedAt)
 			a.conclude()
 		}

@@ -10,7 +10,8 @@ import (
 const (
 	// queryEvery is the pace after the first queries.
 	queryEvery = 10 * time.Second
-	// absences that definite absence takes, this far apart, the last one this long after sending (2 x recvWindow).
+	// absences that definite absence takes, this far apart, the last one this long after the latest moment of sending
+	// (2 x recvWindow).
 	absencesNeeded = 3
 	absenceSpacing = 2 * time.Second
 	absenceAfter   = 10 * time.Second
@@ -24,9 +25,9 @@ var firstQueries = [...]time.Duration{time.Second, 2 * time.Second, 4 * time.Sec
 // channel ends it from outside.
 type search struct {
 	written time.Time // when the intent was committed: no fill can be older
-	sent    time.Time // when the order was handed over last
-	began   time.Time
-	asked   int
+	// began is when the answer was given up. The order may have waited in the connector until then and was not sent later.
+	began time.Time
+	asked int
 	// seen says that the venue once answered DUPLICATE: it has had the order, so no NOT_FOUND can prove absence.
 	seen     bool
 	absences int
@@ -77,7 +78,7 @@ func (s *search) absent() bool { return s.missed() && s.complete }
 // tooLong says that the run must halt.
 func (s *search) tooLong(at time.Time) bool { return at.Sub(s.began) >= HaltAfter }
 
-func (s *search) late(asked time.Time) bool { return asked.Sub(s.sent) >= absenceAfter }
+func (s *search) late(asked time.Time) bool { return asked.Sub(s.began) >= absenceAfter }
 
 // due is what time calls for.
 func (a *action) due() {

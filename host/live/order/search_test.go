@@ -102,6 +102,17 @@ func TestAbsenceIsDefinite(t *testing.T) {
 			t.Errorf("reason %s", s.Reason)
 		}
 	})
+	t.Run("the connector may have held it", func(t *testing.T) {
+		h := sentOrder(t)
+		h.apply(reply(1, exchange.Unknown), 10) // handed over at 0: it may have left just now
+		h.queries(10, 27.5, exchange.NotFound)
+		h.book.FillsPage(btc, exchange.Fills{Complete: true}, day0, sec(19.5), sec(19.5))
+		h.is(Lost)
+		h.queries(28, 28, exchange.NotFound)
+		h.is(Lost)
+		h.book.FillsPage(btc, exchange.Fills{Complete: true}, day0, sec(28), sec(28))
+		h.is(Rejected)
+	})
 	t.Run("network errors count for nothing", func(t *testing.T) {
 		h := lostOrder(t)
 		h.queries(0, 600, exchange.Unknown)

@@ -1,0 +1,32 @@
+package binance
+
+import (
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/assay-run/assay/plugin-sdk/market"
+)
+
+// TestSetClock: a beat tells the exchange's time although this machine's clock was set, and has it measured again.
+func TestSetClock(t *testing.T) {
+	for _, jump := range []time.Duration{0, time.Hour, -time.Hour} {
+		s := &session{state: opened, resync: make(chan struct{}, 1)}
+		now := time.Now()
+		measured := now // by the clock as it was before it was set: the same moment, another time of day
+		*(*uint64)(unsafe.Pointer(&measured)) += uint64(-jump/time.Second) << 30
+		if measured.Sub(now) != 0 || measured.UnixMilli()-now.UnixMilli() != -jump.Milliseconds() {
+			t.Fatalf("a time has another form than this test thinks: %s became %s", now, measured)
+		}
+		look := sample{venue: market.FromTime(measured.Add(time.Second)), ours: measured}
+		s.offset.Store(look.offset())
+		s.clock.Set(look.venue, look.ours)
+		ack, err := s.Beat(t.Context(), 1)
+		if passed := time.Since(now); err != nil || ack.VenueTime < look.venue || ack.VenueTime > look.venue.Add(passed) {
+			t.Errorf("set by %s: %+v %v, measured %s %s ago", jump, ack, err, look.venue, passed)
+		}
+		if asked := len(s.resync) == 1; asked != (jump != 0) {
+			t.Errorf("set by %s: measured again %t", jump, asked)
+		}
+	}
+}
