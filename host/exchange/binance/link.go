@@ -18,10 +18,13 @@ type tuning struct {
 	age               time.Duration // of a connection before it is replaced
 	overlap           time.Duration // that the old one is still listened to
 	shortest, longest time.Duration // between attempts
+	steady            time.Duration // that a connection lives before its loss begins the back-off anew
+	first             time.Duration // in which the account's stream connects or says why not; the host waits 30 s
 }
 
 func defaults() tuning {
-	return tuning{deadline: 60 * time.Second, age: 23 * time.Hour, overlap: 5 * time.Second, shortest: 500 * time.Millisecond, longest: 30 * time.Second}
+	return tuning{deadline: 60 * time.Second, age: 23 * time.Hour, overlap: 5 * time.Second, shortest: 500 * time.Millisecond, longest: 30 * time.Second,
+		steady: 10 * time.Second, first: 15 * time.Second}
 }
 
 const (
@@ -38,10 +41,18 @@ type link struct {
 	url   string
 	times tuning
 	// hello is said to a new connection; an error of type *exchange.Error is final.
-	hello func(*websocket.Conn) error
-	// leaving says that a message announces the end of the connection.
-	leaving func([]byte) bool
+	hello func(context.Context, *websocket.Conn) error
+	// leaving says that a message announces the end of the connection, ended that nothing
+	// will follow on it although it stays open. ended can be nil.
+	leaving, ended func([]byte) bool
+	// silence is how long the exchange wants nobody to come. It can be nil.
+	silence func() time.Duration
+	// refused hears of a handshake that was answered with another status. It can be nil.
+	refused func(status int, retryAfter time.Duration)
+	// patience is for the first connection; 0 has no end.
+	patience time.Duration
 
+	wait   time.Duration // the last one between attempts, of run alone
 	frames chan incoming
 	dialed chan attempt
 	wg     sync.WaitGroup
@@ -49,9 +60,10 @@ type link struct {
 
 // socket is one connection.
 type socket struct {
-	ws   *websocket.Conn
-	gone chan struct{}
-	once sync.Once
+	ws    *websocket.Conn
+	since time.Time
+	gone  chan struct{}
+	once  sync.Once
 }
 
 func (w *socket) close() { w.once.Do(func() { close(w.gone); _ = w.ws.Close() }) }
@@ -75,8 +87,11 @@ type pair struct {
 	dialing         bool
 }
 
-// run calls back from this goroutine until ctx ends (nil) or a subscription is refused.
-// With two connections open a message may come twice.
+var errEnded = errors.New("the exchange ended it")
+
+// run calls back from this goroutine until ctx ends (nil), a subscription is refused, or the
+// first connection takes longer than patience. With two connections open a message may come
+// twice.
 func (l *link) run(ctx context.Context, say func(exchange.LinkState, string), on func([]byte)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	l.frames, l.dialed = make(chan incoming), make(chan attempt, 1)
@@ -84,7 +99,7 @@ func (l *link) run(ctx context.Context, say func(exchange.LinkState, string), on
 	p.retire.Stop()
 	defer func() { cancel(); p.end() }()
 	var err error
-	if p.current, err = l.connect(ctx); err != nil {
+	if p.current, err = l.connect(ctx, 0, l.patience); err != nil {
 		return quiet(ctx, err)
 	}
 	say(exchange.Connected, "")
@@ -93,7 +108,7 @@ func (l *link) run(ctx context.Context, say func(exchange.LinkState, string), on
 		case <-ctx.Done():
 			return nil
 		case <-p.renew.C:
-			p.replace(ctx)
+			p.replace(ctx, 0)
 		case a := <-l.dialed:
 			p.arrived(ctx, a)
 		case <-p.retire.C:
@@ -101,21 +116,27 @@ func (l *link) run(ctx context.Context, say func(exchange.LinkState, string), on
 				p.promote()
 			}
 		case m := <-l.frames:
+			if m.err == nil && l.ended != nil && l.ended(m.text) {
+				m.err = errEnded
+			}
 			switch {
 			case m.err == nil && l.leaving(m.text):
-				p.replace(ctx)
+				p.replaceLeaving(ctx)
 			case m.err == nil:
 				on(m.text)
 			case m.from == p.second:
 				p.second.close()
 				p.second = nil
-				p.renew.Reset(l.times.shortest)
+				p.replace(ctx, l.backoff())
 			case m.from == p.current && p.second != nil:
 				p.promote()
 			case m.from == p.current:
 				p.current.close()
+				if l.lived(p.current) {
+					l.wait = 0
+				}
 				say(exchange.Reconnecting, "the stream broke: "+plain(m.err))
-				if p.current, err = l.connect(ctx); err != nil {
+				if p.current, err = l.connect(ctx, l.backoff(), 0); err != nil {
 					return quiet(ctx, err)
 				}
 				p.renew.Reset(l.times.age)
@@ -125,16 +146,31 @@ func (l *link) run(ctx context.Context, say func(exchange.LinkState, string), on
 	}
 }
 
-// replace dials a successor, unless there is one.
-func (p *pair) replace(ctx context.Context) {
+// replace dials a successor after some time, unless there is one.
+func (p *pair) replace(ctx context.Context, after time.Duration) {
 	if p.dialing || p.second != nil {
 		return
 	}
 	p.dialing = true
 	p.l.wg.Go(func() {
-		w, err := p.l.dial(ctx)
-		p.l.dialed <- attempt{w, err}
+		var a attempt
+		if a.err = p.l.rest(ctx, after); a.err == nil {
+			a.ws, a.err = p.l.dial(ctx)
+		}
+		p.l.dialed <- a
 	})
+}
+
+// replaceLeaving does so at once, but where one connection after the other says that it leaves.
+func (p *pair) replaceLeaving(ctx context.Context) {
+	if p.dialing || p.second != nil {
+		return
+	}
+	var after time.Duration
+	if !p.l.lived(p.current) {
+		after = p.l.backoff()
+	}
+	p.replace(ctx, after)
 }
 
 // arrived takes the successor over, or has another one dialed later.
@@ -183,9 +219,53 @@ func quiet(ctx context.Context, err error) error {
 	return err
 }
 
-// connect tries until it succeeds, ctx ends, or the subscription is refused.
-func (l *link) connect(ctx context.Context) (*socket, error) {
-	for wait := l.times.shortest; ; wait = min(2*wait, l.times.longest) {
+// lived says that a connection was no vain attempt.
+func (l *link) lived(w *socket) bool { return time.Since(w.since) >= l.times.steady }
+
+// backoff is how long to wait before the next attempt, about twice as long as before the last.
+func (l *link) backoff() time.Duration {
+	l.wait = min(max(2*l.wait, l.times.shortest), l.times.longest)
+	return time.Duration(float64(l.wait) * (0.8 + 0.4*rand.Float64()))
+}
+
+// silent is how long the exchange wants nobody to come.
+func (l *link) silent() time.Duration {
+	if l.silence == nil {
+		return 0
+	}
+	return l.silence()
+}
+
+// rest waits, and on while the exchange wants silence.
+func (l *link) rest(ctx context.Context, d time.Duration) error {
+	for d = max(d, l.silent()); d > 0; d = l.silent() {
+		timer := time.NewTimer(d)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return ctx.Err()
+		}
+	}
+	return ctx.Err()
+}
+
+// connect tries, after some time, until it succeeds, ctx ends, or the subscription is refused.
+// With a limit it gives up rather than wait beyond it.
+func (l *link) connect(ctx context.Context, after, limit time.Duration) (*socket, error) {
+	began, last := time.Now(), error(nil)
+	for ; ; after = l.backoff() {
+		left := l.silent()
+		switch {
+		case limit == 0 || time.Since(began)+max(after, left) <= limit:
+		case left > 0:
+			return nil, turnedAway(&silence{left})
+		default:
+			return nil, failed(exchange.Unknown, "the stream could not be opened: "+plain(last))
+		}
+		if err := l.rest(ctx, after); err != nil {
+			return nil, err
+		}
 		w, err := l.dial(ctx)
 		if err == nil {
 			l.listen(ctx, w)
@@ -194,13 +274,7 @@ func (l *link) connect(ctx context.Context) (*socket, error) {
 		if final := new(exchange.Error); errors.As(err, &final) || ctx.Err() != nil {
 			return nil, err
 		}
-		timer := time.NewTimer(time.Duration(float64(wait) * (0.8 + 0.4*rand.Float64())))
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return nil, ctx.Err()
-		}
+		last = err
 	}
 }
 
@@ -214,6 +288,9 @@ func (l *link) dial(ctx context.Context) (*socket, error) {
 		_ = resp.Body.Close()
 	}
 	if err != nil {
+		if resp != nil && l.refused != nil {
+			l.refused(resp.StatusCode, retryAfter(resp.Header.Get("Retry-After")))
+		}
 		return nil, err
 	}
 	w := &socket{ws: ws, gone: make(chan struct{})}
@@ -237,7 +314,7 @@ func (l *link) dial(ctx context.Context) (*socket, error) {
 	})
 	l.alive(ws)
 	if l.hello != nil {
-		err = l.hello(ws)
+		err = l.hello(limited, ws)
 	}
 	if !stop() && err == nil {
 		err = context.Cause(limited)
@@ -246,6 +323,7 @@ func (l *link) dial(ctx context.Context) (*socket, error) {
 		w.close()
 		return nil, err
 	}
+	w.since = time.Now()
 	return w, nil
 }
 

@@ -149,6 +149,27 @@ func (q *queue) hush(d time.Duration, submitsOnly bool) {
 	}
 }
 
+// silence is how long everything has to wait.
+func (q *queue) silence() time.Duration {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return max(0, time.Until(q.silent))
+}
+
+// space is the least time between requests, from now on.
+func (q *queue) space(d time.Duration) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.spacing, q.free = d, time.Now().Add(d)
+}
+
+// interval is the least time between requests.
+func (q *queue) interval() time.Duration {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.spacing
+}
+
 // close forgets the timer.
 func (q *queue) close() {
 	q.mu.Lock()

@@ -94,3 +94,22 @@ func TestSilence(t *testing.T) {
 		}
 	})
 }
+
+func TestSpacingBeginsLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := &queue{}
+		defer q.close()
+		begin := time.Now()
+		for range 7 {
+			if err := q.enter(t.Context(), data, 1); err != nil || time.Since(begin) != 0 {
+				t.Errorf("without spacing: after %s, %v", time.Since(begin), err)
+			}
+		}
+		q.space(time.Minute)
+		for i := range 3 {
+			if err := q.enter(t.Context(), data, 1); err != nil || time.Since(begin) != time.Duration(i+1)*time.Minute {
+				t.Errorf("request %d: after %s, %v", i, time.Since(begin), err)
+			}
+		}
+	})
+}

@@ -145,6 +145,7 @@ func (s *session) Open(ctx context.Context, req exchange.OpenRequest) (exchange.
 	return out, err
 }
 
+// begin makes its few requests without spacing: with the widest one they would take minutes.
 func (s *session) begin(ctx context.Context, req exchange.OpenRequest) (exchange.Opened, error) {
 	s.at = s.networks[0]
 	if req.Config.Sandbox {
@@ -159,17 +160,11 @@ func (s *session) begin(ctx context.Context, req exchange.OpenRequest) (exchange
 	if !req.Trading {
 		req.Config.APIKey, req.Config.Secret = exchange.Secret{}, exchange.Secret{}
 	}
-	s.req, s.http, s.queue, s.resync = req, newTransport(), &queue{spacing: spacing}, make(chan struct{}, 1)
+	s.req, s.http, s.queue, s.resync = req, newTransport(), &queue{}, make(chan struct{}, 1)
 	s.names, s.ours = map[string]market.Symbol{}, map[int64]string{}
 	s.maker, s.taker = decimal.MustNew(1, 3), decimal.MustNew(1, 3)
 	for _, symbol := range req.Symbols {
 		s.names[venueName(symbol)] = symbol
-	}
-	if req.Config.RateLimitMS > 0 {
-		s.queue.spacing = time.Duration(req.Config.RateLimitMS) * time.Millisecond
-	}
-	if req.Config.Unspaced {
-		s.queue.spacing = 0
 	}
 	if err := s.takeTime(ctx); err != nil {
 		return exchange.Opened{}, err
@@ -194,10 +189,22 @@ func (s *session) begin(ctx context.Context, req exchange.OpenRequest) (exchange
 	if err := s.takeMarketTime(ctx); err != nil {
 		return exchange.Opened{}, err
 	}
+	s.queue.space(spaced(req.Config))
 	background, stop := context.WithCancel(context.Background())
 	s.stop = stop
 	s.wg.Go(func() { s.keepTime(background) })
 	return exchange.Opened{AccountID: id, ClockOffset: s.clockOffset(), Clock: s.market}, nil
+}
+
+// spaced is the least time between the requests of a session.
+func spaced(c exchange.Config) time.Duration {
+	switch {
+	case c.Unspaced:
+		return 0
+	case c.RateLimitMS > 0:
+		return time.Duration(c.RateLimitMS) * time.Millisecond
+	}
+	return spacing
 }
 
 // checkEndpoint allows plain HTTP on loopback only.
@@ -285,11 +292,7 @@ func (s *session) ready(keyed bool) string {
 func call[T any](s *session, ctx context.Context, k kind, p priority, weight int, do func(context.Context, *gb.Client) (T, error)) (T, exchange.Result) {
 	var none T
 	if err := s.queue.enter(ctx, p, weight); err != nil {
-		r := exchange.Result{Outcome: exchange.NotSent, Message: clip(err.Error())}
-		if quiet := new(silence); errors.As(err, &quiet) {
-			r.RetryAfterMS = max(1, quiet.left.Milliseconds())
-		}
-		return none, r
+		return none, turnedAway(err).Result
 	}
 	// A client of its own: the library's writes to its fields without a lock.
 	c := gb.NewClient(s.req.Config.APIKey.Reveal(), s.req.Config.Secret.Reveal())
@@ -301,6 +304,15 @@ func call[T any](s *session, ctx context.Context, k kind, p priority, weight int
 		return none, r
 	}
 	return out, r
+}
+
+// turnedAway is of a request that the queue did not let go.
+func turnedAway(err error) *exchange.Error {
+	r := exchange.Result{Outcome: exchange.NotSent, Message: clip(err.Error())}
+	if quiet := new(silence); errors.As(err, &quiet) {
+		r.RetryAfterMS = max(1, quiet.left.Milliseconds())
+	}
+	return &exchange.Error{Result: r}
 }
 
 // errShape is of an answer that can be decoded and is not what was asked for.
@@ -352,26 +364,33 @@ func (s *session) judge(k kind, e *evidence, err error) exchange.Result {
 
 // heed does what the exchange asks for beside the request.
 func (s *session) heed(r *exchange.Result, e *evidence, code int) {
-	switch {
-	case e.status == 418:
-		d := e.retryAfter
-		if d == 0 {
-			d = banTime
-		}
+	if d := s.hush(e.status, code, e.retryAfter); d > 0 {
 		r.RetryAfterMS = d.Milliseconds()
-		s.queue.hush(d, false)
-	case e.status == 429:
-		d := e.retryAfter
-		if d == 0 {
-			d = throttleTime
-		}
-		r.RetryAfterMS = d.Milliseconds()
-		s.queue.hush(d, code == -1015)
-	case r.Outcome == exchange.Clock:
-		select {
-		case s.resync <- struct{}{}:
-		default:
-		}
+	} else if r.Outcome == exchange.Clock {
+		s.askTime()
+	}
+}
+
+// hush begins the silence that a 418 or a 429 asks for, and says how long it is; 0 is of any
+// other status.
+func (s *session) hush(status, code int, asked time.Duration) time.Duration {
+	switch status {
+	case http.StatusTeapot:
+		asked = cmp.Or(asked, banTime)
+	case http.StatusTooManyRequests:
+		asked = cmp.Or(asked, throttleTime)
+	default:
+		return 0
+	}
+	s.queue.hush(asked, status == http.StatusTooManyRequests && code == -1015)
+	return asked
+}
+
+// askTime has the clock measured soon.
+func (s *session) askTime() {
+	select {
+	case s.resync <- struct{}{}:
+	default:
 	}
 }
 
@@ -386,10 +405,14 @@ func plain(err error) string {
 	return clip(err.Error())
 }
 
-// takeTime measures the clock: the median of five.
+// takeTime measures the clock: the median of five, but one where each would have to wait for long.
 func (s *session) takeTime(ctx context.Context) error {
+	n := clockSamples
+	if s.queue.interval() > time.Second {
+		n = 1
+	}
 	var samples []sample
-	for range clockSamples {
+	for range n {
 		var sent time.Time
 		at, r := call(s, ctx, reading, data, 1, func(ctx context.Context, c *gb.Client) (int64, error) {
 			sent = time.Now()
@@ -406,7 +429,7 @@ func (s *session) takeTime(ctx context.Context) error {
 		samples = append(samples, sample{market.Time(at), sent.Add(took / 2)})
 	}
 	slices.SortFunc(samples, func(a, b sample) int { return cmp.Compare(a.offset(), b.offset()) })
-	median := samples[clockSamples/2]
+	median := samples[n/2]
 	s.offset.Store(median.offset())
 	s.clock.Set(median.venue, median.ours)
 	return nil
@@ -457,7 +480,7 @@ func (s *session) keepTime(ctx context.Context) {
 			timer.Stop()
 		case <-timer.C:
 		}
-		limited, cancel := context.WithTimeout(ctx, 10*time.Second)
+		limited, cancel := context.WithTimeout(ctx, 10*time.Second+s.queue.interval())
 		_ = s.takeTime(limited) // the old offset stays
 		cancel()
 	}

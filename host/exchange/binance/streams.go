@@ -57,7 +57,7 @@ func (s *session) StreamCandles(ctx context.Context, on func(exchange.CandleEven
 	}
 	say := func(state exchange.LinkState, reason string) { on(exchange.CandleEvent{State: state, Reason: reason}) }
 	next := map[market.Symbol]market.Time{}
-	l := link{url: s.at.Streams + "/stream?streams=" + strings.Join(streams, "/"), times: s.tuning, leaving: leaving}
+	l := s.link(s.at.Streams + "/stream?streams=" + strings.Join(streams, "/"))
 	return l.run(ctx, say, func(text []byte) {
 		symbol, c, ok := s.closedCandle(text)
 		if !ok {
@@ -87,9 +87,20 @@ func (s *session) closedCandle(text []byte) (market.Symbol, market.Candle, bool)
 	return symbol, c, known && err == nil
 }
 
+// link is one that keeps the silence that the exchange wants.
+func (s *session) link(url string) link {
+	return link{url: url, times: s.tuning, leaving: leaving, silence: s.queue.silence, refused: func(status int, after time.Duration) { s.hush(status, 0, after) }}
+}
+
 // leaving says that the exchange is about to end a connection.
-func leaving(text []byte) bool {
-	if !strings.Contains(string(text), "serverShutdown") {
+func leaving(text []byte) bool { return tells(text, "serverShutdown") }
+
+// terminated says that the exchange has ended the account's stream; the connection stays open.
+func terminated(text []byte) bool { return tells(text, "eventStreamTerminated") }
+
+// tells says that a message is an event of that name.
+func tells(text []byte, name string) bool {
+	if !strings.Contains(string(text), name) {
 		return false
 	}
 	var e struct {
@@ -107,22 +118,24 @@ func leaving(text []byte) bool {
 	if json.Unmarshal(text, &e) != nil {
 		return false
 	}
-	return e.Event == "serverShutdown" || e.Data.Event == "serverShutdown" || e.Inner.Event == "serverShutdown"
+	return e.Event == name || e.Data.Event == name || e.Inner.Event == name
 }
 
-// StreamAccount implements exchange.Account over the WebSocket API.
+// StreamAccount implements exchange.Account over the WebSocket API. Where the first connection
+// has to wait for long it says so, and the host asks again.
 func (s *session) StreamAccount(ctx context.Context, on func(exchange.AccountEvent)) error {
 	if why := s.ready(true); why != "" {
 		return failed(exchange.NotSent, why)
 	}
 	say := func(state exchange.LinkState, reason string) { on(exchange.AccountEvent{State: state, Reason: reason}) }
-	l := link{url: s.at.API + "/ws-api/v3", times: s.tuning, leaving: leaving, hello: s.subscribe}
+	l := s.link(s.at.API + "/ws-api/v3")
+	l.hello, l.ended, l.patience = s.subscribe, terminated, s.tuning.first
 	return l.run(ctx, say, func(text []byte) { s.accountEvent(text, on) })
 }
 
 // subscribe asks for the account's events. A refusal is final but where the exchange was
-// too busy; it is never taken for silence.
-func (s *session) subscribe(ws *websocket.Conn) error {
+// too busy or the clock was off; it is never taken for silence.
+func (s *session) subscribe(ctx context.Context, ws *websocket.Conn) error {
 	key, stamp := s.req.Config.APIKey.Reveal(), time.Now().UnixMilli()+s.offset.Load()
 	payload := fmt.Sprintf("apiKey=%s&recvWindow=%d&timestamp=%d", key, recvWindow, stamp)
 	signature, err := common.Hmac(s.req.Config.Secret.Reveal(), payload)
@@ -143,8 +156,9 @@ func (s *session) subscribe(ws *websocket.Conn) error {
 			ID     string `json:"id"`
 			Status int    `json:"status"`
 			Error  struct {
-				Code int    `json:"code"`
-				Msg  string `json:"msg"`
+				Code int             `json:"code"`
+				Msg  string          `json:"msg"`
+				Data json.RawMessage `json:"data"`
 			} `json:"error"`
 		}
 		if json.Unmarshal(text, &answer) != nil || answer.ID != id {
@@ -153,13 +167,14 @@ func (s *session) subscribe(ws *websocket.Conn) error {
 		switch code := answer.Error.Code; {
 		case answer.Status == 200:
 			return nil
+		case s.hush(answer.Status, code, s.retryTime(answer.Error.Data)) > 0:
+			return errors.New("the exchange wants no subscription now")
 		case code == -1021:
-			select {
-			case s.resync <- struct{}{}:
-			default:
+			if s.takeTime(ctx) != nil {
+				s.askTime()
 			}
-			return errors.New("the clock is off")
-		case answer.Status >= 500 || answer.Status == 429:
+			return errors.New("the clock was off")
+		case answer.Status >= 500:
 			return errors.New("the exchange is too busy for a subscription")
 		default:
 			o := classify(reading, answer.Status, code, answer.Error.Msg)
@@ -169,6 +184,23 @@ func (s *session) subscribe(ws *websocket.Conn) error {
 			return &exchange.Error{Result: exchange.Result{Outcome: o, HTTPStatus: answer.Status, VenueCode: strconv.Itoa(code), Message: clip(tokenFailure + ": " + answer.Error.Msg)}}
 		}
 	}
+}
+
+// retryTime reads how long an error of the WebSocket API says to wait, which is until a time; 0: it
+// does not say.
+func (s *session) retryTime(data json.RawMessage) time.Duration {
+	var at struct {
+		Now  int64 `json:"serverTime"`
+		Then int64 `json:"retryAfter"`
+	}
+	if json.Unmarshal(data, &at) != nil {
+		return 0
+	}
+	now := cmp.Or(at.Now, time.Now().UnixMilli()+s.offset.Load())
+	if now < 0 || at.Then <= now || at.Then-now > maxRetryAfter.Milliseconds() {
+		return 0
+	}
+	return time.Duration(at.Then-now) * time.Millisecond
 }
 
 // accountEvent reads one message of the account.
@@ -197,8 +229,6 @@ func (s *session) accountEvent(text []byte, on func(exchange.AccountEvent)) {
 		if err := positions(outer.Event, on); err != nil {
 			lost(err.Error())
 		}
-	case "eventStreamTerminated":
-		lost("the exchange ended the account's stream")
 	}
 }
 

@@ -235,6 +235,22 @@ func TestBackoffSilence(t *testing.T) {
 	}
 }
 
+// TestRetryTime: whatever an error of the WebSocket API has for data.
+func TestRetryTime(t *testing.T) {
+	var s session
+	for data, want := range map[string]time.Duration{
+		`{"serverTime":1659142907531,"retryAfter":1659142937531}`: 30 * time.Second,
+		`{"serverTime":1659142937531,"retryAfter":1659142907531}`: 0,
+		`{"serverTime":-1,"retryAfter":9223372036854775807}`:      0,
+		`{"serverTime":1,"retryAfter":9223372036854775807}`:       0,
+		`{"retryAfter":5}`: 0, `{}`: 0, `"soon"`: 0, ``: 0, `null`: 0,
+	} {
+		if got := s.retryTime([]byte(data)); got != want {
+			t.Errorf("%s: %s, want %s", data, got, want)
+		}
+	}
+}
+
 func FuzzClosedCandle(f *testing.F) {
 	s := &session{names: map[string]market.Symbol{"BTCUSDT": "BTC/USDT"}, req: exchange.OpenRequest{Timeframe: market.MustTimeframe("1m")}}
 	f.Add([]byte(`{"stream":"x","data":{"e":"kline","E":1,"s":"BTCUSDT","k":{"t":60000,"T":119999,"s":"BTCUSDT","i":"1m","o":"1","c":"1","h":"1","l":"1","v":"1","x":true}}}`))

@@ -17,7 +17,10 @@ import (
 	"time"
 )
 
-const maxBody = 16 << 20 // exchangeInfo of all symbols has some megabytes
+const (
+	maxBody       = 16 << 20           // exchangeInfo of all symbols has some megabytes
+	maxRetryAfter = 7 * 24 * time.Hour // more than the longest ban
+)
 
 // evidence is what is known of one request.
 type evidence struct {
@@ -91,7 +94,7 @@ func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // retryAfter reads seconds or a date.
 func retryAfter(text string) time.Duration {
-	if n, err := strconv.Atoi(text); err == nil && n >= 0 && n <= 7*24*3600 {
+	if n, err := strconv.Atoi(text); err == nil && n >= 0 && n <= int(maxRetryAfter.Seconds()) {
 		return time.Duration(n) * time.Second
 	}
 	if at, err := http.ParseTime(text); err == nil {

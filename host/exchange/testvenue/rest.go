@@ -125,10 +125,7 @@ func (v *Venue) answer(w http.ResponseWriter, r *http.Request, pattern string, e
 		v.counts["sandbox"]++
 	}
 	used := v.weights.add(time.Now(), e.weight)
-	action, arg := "", ""
-	if s := v.script(pattern); s != nil {
-		action, arg = s.Action, strings.Join(s.Args, "")
-	}
+	action, arg := v.scripted(pattern)
 	v.mu.Unlock()
 	w.Header().Set("Content-Type", "application/json;charset=UTF-8")
 	w.Header().Set("X-Mbx-Used-Weight-1m", strconv.Itoa(used))
@@ -142,22 +139,32 @@ func (v *Venue) answer(w http.ResponseWriter, r *http.Request, pattern string, e
 	v.after(w, q, action, status, text)
 }
 
+// refusal is what an action answers before anything is executed, a subscription too.
+func refusal(action string) *apiError {
+	switch action {
+	case act429:
+		return &apiError{429, -1003, "Too much request weight used; current limit is 6000 request weight per 1 MINUTE.", retrySeconds}
+	case act418:
+		return &apiError{418, -1003, "Way too much request weight used; IP banned.", retrySeconds}
+	case actClock:
+		return &apiError{400, -1021, "Timestamp for this request is outside of the recvWindow.", 0}
+	}
+	return nil
+}
+
 // before does what a script wants before the request is executed; false: that was all.
 func (v *Venue) before(w http.ResponseWriter, q request, action, arg string) bool {
-	refuse := func(e *apiError) bool { v.refuse(w, e); return false }
+	if e := refusal(action); e != nil {
+		v.refuse(w, e)
+		return false
+	}
 	switch action {
 	case cutBefore:
 		cut(w)
 	case hangBefore:
 		v.wait(q.r.Context())
-	case act429:
-		return refuse(&apiError{429, -1003, "Too much request weight used; current limit is 6000 request weight per 1 MINUTE.", retrySeconds})
-	case act418:
-		return refuse(&apiError{418, -1003, "Way too much request weight used; IP banned.", retrySeconds})
-	case actClock:
-		return refuse(&apiError{400, -1021, "Timestamp for this request is outside of the recvWindow.", 0})
 	case actEcho:
-		return refuse(&apiError{400, -1022, "Signature for this request is not valid: " + v.opts.Key + " " + v.opts.Secret + " " + q.r.URL.RawQuery + "&" + q.payload, 0})
+		v.refuse(w, &apiError{400, -1022, "Signature for this request is not valid: " + v.opts.Key + " " + v.opts.Secret + " " + q.r.URL.RawQuery + "&" + q.payload, 0})
 	case latency:
 		ms, _ := strconv.Atoi(arg)
 		timer := time.NewTimer(time.Duration(ms) * time.Millisecond)

@@ -13,7 +13,8 @@ import (
 // Script is something that goes wrong. With Match it waits for requests; without, it
 // happens at once.
 type Script struct {
-	// Match is the beginning of "METHOD /path", such as "POST /api/v3/order".
+	// Match is the beginning of "METHOD /path", such as "POST /api/v3/order", for streams too, or of a
+	// method of the WebSocket API, such as "userDataStream.subscribe".
 	Match string `json:"match"`
 	// Nth is the first request that is meant, from 1; Times how many from there; 1 if zero.
 	Nth   int `json:"nth"`
@@ -88,6 +89,7 @@ func effects() map[string]func(*Venue, []string) error {
 		},
 		"stream_reorder/0":     flag(func(t *trouble) { t.reorder = true }),
 		"refuse_user_stream/0": flag(func(t *trouble) { t.refuse = true }),
+		"end_user_stream/0":    func(v *Venue, _ []string) error { v.endUserStreams(); return nil },
 		"permission/0":         func(v *Venue, _ []string) error { v.readOnly = true; return nil },
 		"clock_offset/1":       (*Venue).setOffset,
 		"halt/1":               func(v *Venue, a []string) error { return v.halt(a[0], true) },
@@ -143,6 +145,14 @@ func (v *Venue) script(request string) *Script {
 		}
 	}
 	return found
+}
+
+// scripted is the action on a request and its arguments.
+func (v *Venue) scripted(request string) (action, arg string) {
+	if s := v.script(request); s != nil {
+		return s.Action, strings.Join(s.Args, "")
+	}
+	return "", ""
 }
 
 func (v *Venue) setOffset(args []string) error {

@@ -56,6 +56,13 @@ func (v *Venue) accept(w http.ResponseWriter, r *http.Request, streams string, c
 	if v.away(w) {
 		return
 	}
+	v.mu.Lock()
+	v.counts["streams"]++
+	action, arg := v.scripted(r.Method + " " + r.URL.Path)
+	v.mu.Unlock()
+	if !v.before(w, read(r, ""), action, arg) {
+		return
+	}
 	ws, err := upgrader.Upgrade(w, r, nil)
 	if err != nil {
 		return
@@ -180,8 +187,18 @@ func (v *Venue) hearAPI(c *client, text []byte) {
 	case "userDataStream.subscribe.signature":
 		v.counts["keyed"]++
 		v.counts["subscribe"]++
-		if e := v.maySubscribe(q.Params); e != nil {
-			answer(e.status, "error", map[string]any{"code": e.code, "msg": e.text})
+		action, _ := v.scripted(q.Method)
+		e := refusal(action)
+		if e == nil {
+			e = v.maySubscribe(q.Params)
+		}
+		if e != nil {
+			body := map[string]any{"code": e.code, "msg": e.text}
+			if e.retry > 0 {
+				now := v.server()
+				body["data"] = map[string]int64{"serverTime": now.UnixMilli(), "retryAfter": now.Add(time.Duration(e.retry) * time.Second).UnixMilli()}
+			}
+			answer(e.status, "error", body)
 			return
 		}
 		answer(200, "result", map[string]int{"subscriptionId": 0})
@@ -276,6 +293,16 @@ func (v *Venue) announceShutdown() {
 			c.send(map[string]any{"stream": "!serverShutdown", "data": event})
 		default:
 			c.send(event)
+		}
+	}
+}
+
+// endUserStreams ends the subscriptions to the account; the connections stay open.
+func (v *Venue) endUserStreams() {
+	for c := range v.clients {
+		if c.user {
+			c.send(map[string]any{"subscriptionId": 0, "event": map[string]any{"e": "eventStreamTerminated", "E": v.server().UnixMilli()}})
+			c.user = false
 		}
 	}
 }

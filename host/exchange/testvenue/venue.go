@@ -176,8 +176,8 @@ func (v *Venue) Close() error {
 	return err
 }
 
-// Count is how many requests of a kind have arrived: submit, cancel, query, subscribe, keyed, sandbox, all,
-// credentials (a key or a signature came with it), or any "METHOD /path".
+// Count is how many requests of a kind have arrived: submit, cancel, query, subscribe, keyed, sandbox, all (of
+// REST), streams (handshakes of WebSockets), credentials (a key or a signature came with it), or any "METHOD /path".
 func (v *Venue) Count(kind string) int {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -292,6 +292,26 @@ func TestConnectorKilled(t *testing.T) {
 	p.Kill("again")
 }
 
+// halt stops a process with all of its threads, which takes a moment.
+func halt(t *testing.T, pid int) {
+	t.Helper()
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	for running := true; running; time.Sleep(time.Millisecond) {
+		threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+		if err != nil || len(threads) == 0 {
+			t.Fatalf("no threads of %d: %v", pid, err)
+		}
+		running = false
+		for _, name := range threads {
+			stat, err := os.ReadFile(name)
+			_, rest, _ := strings.Cut(string(stat), ") ")
+			running = running || err == nil && !strings.HasPrefix(rest, "T")
+		}
+	}
+}
+
 // TestConnectorHung: a beat says so soon, and when the process goes on after its lease has
 // run out it sends nothing any more and cleans up.
 func TestConnectorHung(t *testing.T) {
@@ -308,9 +328,7 @@ func TestConnectorHung(t *testing.T) {
 	if n, err := conn.Safety.Beat(t.Context(), 1); err != nil || n.OpenOrders != 2 {
 		t.Fatalf("%+v %v", n, err)
 	}
-	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	halt(t, pid)
 	ctx, cancel := context.WithTimeout(t.Context(), 1200*time.Millisecond)
 	defer cancel()
 	if _, err := conn.Safety.Beat(ctx, 2); err == nil {

@@ -145,13 +145,14 @@ const asked = 2 * time.Second
 
 func silence(r *rig, call, action string, want exchange.Outcome) {
 	var began time.Time
-	before := 0
+	before, streams := 0, 0
 	r.around = func(c string, _ int) func(exchange.Result) {
+		sent := time.Now() // the window begins after it
 		return func(a exchange.Result) {
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			if c == call && a.Outcome == want && began.IsZero() {
-				began, before = time.Now(), r.venue.Count("all")
+				began, before, streams = sent, r.venue.Count("all"), r.venue.Count("streams")
 			}
 		}
 	}
@@ -190,9 +191,9 @@ func silence(r *rig, call, action string, want exchange.Outcome) {
 		return
 	}
 	heard := func() {
-		n := r.venue.Count("all") - before
-		if time.Since(since()) < asked && n != 0 {
-			r.errorf("%d requests in the window", n)
+		n, connected := r.venue.Count("all")-before, r.venue.Count("streams")-streams
+		if time.Since(since()) < asked && (n != 0 || connected != 0) {
+			r.errorf("%d requests and %d new streams in the window", n, connected)
 		}
 	}
 	for range 4 {
