@@ -102,20 +102,10 @@ func (x *Execution) realMoney() bool {
 // they are smaller.
 func (x *Execution) limits() risk.Limits {
 	entry := x.admission.Limits
-	own := risk.Limits{
+	return x.opts.Risk.For(x.realMoney()).Tighten(risk.Entry{
 		MaxOrderNotional: entry.OrderValue, MaxPositionNotional: entry.PositionValue, MaxGrossNotional: entry.Capital,
-		MaxDailyLossAmount: entry.DailyLoss,
-	}
-	if entry.Drawdown != nil {
-		own.MaxDrawdown = *entry.Drawdown
-	}
-	if entry.PriceCollar != nil {
-		own.PriceCollar = *entry.PriceCollar
-	}
-	if entry.OrdersPerMinute != nil {
-		own.OrdersPerMinute = int(*entry.OrdersPerMinute)
-	}
-	return x.opts.Risk.For(x.realMoney()).Tighten(own)
+		MaxDailyLossAmount: entry.DailyLoss, MaxDrawdown: entry.Drawdown, PriceCollar: entry.PriceCollar, OrdersPerMinute: entry.OrdersPerMinute,
+	})
 }
 
 // errRevoked is the end of a run that its deployment ended.

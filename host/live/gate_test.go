@@ -115,3 +115,28 @@ func TestRealMoneyNeedsACap(t *testing.T) {
 		t.Errorf("the smaller does not win: %v %v", x.risk, err)
 	}
 }
+
+// TestZeroInAnEntry: a 0 that an entry names restricts as any other number does, what it lacks does not.
+func TestZeroInAnEntry(t *testing.T) {
+	zero, none := decimal.Zero, int64(0)
+	admit := func(l deploy.Limits) map[string]any {
+		x := gated("live", "binance", false, policyFunc(func(deploy.Request) (deploy.Admission, error) { return deploy.Admission{Limits: l}, nil }))
+		if err := x.admit(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return x.risk
+	}
+	names := []string{"max_drawdown", "orders_per_minute", "price_collar", "max_order_notional", "max_position_notional", "max_gross_notional", "max_daily_loss_amount"}
+	got := admit(deploy.Limits{
+		Drawdown: &zero, OrdersPerMinute: &none, PriceCollar: &zero, OrderValue: &zero, PositionValue: &zero, Capital: &zero, DailyLoss: &zero,
+	})
+	for _, name := range names {
+		if got[name] != json.Number("0") {
+			t.Errorf("%s of 0 is %v", name, got[name])
+		}
+	}
+	got = admit(deploy.Limits{Drawdown: &zero})
+	if got["max_drawdown"] != json.Number("0") || got["orders_per_minute"] != json.Number("60") || got["price_collar"] != json.Number("0.05") || got["max_daily_loss_amount"] != nil {
+		t.Errorf("%v", got)
+	}
+}

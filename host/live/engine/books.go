@@ -106,12 +106,14 @@ func (e *Engine) show(o market.Order) {
 // absorb looks through what the desk wants: news go into the journal and to the limits, the
 // rest is to be done.
 func (e *Engine) absorb(n note, r desk.Result) {
+	booked := false
 	for _, f := range r.Effects {
 		switch f.Do {
 		case order.Tell:
 			e.moved(n, f)
 		case order.Count:
 			e.filled(f)
+			booked = true
 		case order.Alarm:
 			e.warn(f.Code, f.Message)
 		case order.Reduce:
@@ -126,7 +128,13 @@ func (e *Engine) absorb(n note, r desk.Result) {
 		}
 	}
 	e.proposals = append(e.proposals, r.Proposals...)
+	if booked && !e.stopped {
+		e.judgeEquity()
+	}
 }
+
+// judgeEquity has the limits look at the account between two closes.
+func (e *Engine) judgeEquity() { e.verdicts(e.guard.OnEquity(e.now(), e.desk.Equity())) }
 
 // moved writes down that an order changed its state.
 func (e *Engine) moved(n note, f order.Effect) {
@@ -136,6 +144,9 @@ func (e *Engine) moved(n note, f order.Effect) {
 	}
 	if f.From != order.None { // the intent is its own row, and what was denied has none
 		e.batch.Events = append(e.batch.Events, e.event(f.Order, string(s.State), n))
+	}
+	if s.State != order.Intent && s.State != order.Sent {
+		delete(e.calls.leaveBy, f.Order)
 	}
 	asked := f.From == order.Sent || f.From == order.Lost
 	switch {
@@ -264,6 +275,10 @@ func (e *Engine) judge(p desk.Proposal) string {
 	}
 	if !e.recon.synced {
 		return CodeStreamReconciling
+	}
+	e.judgeEquity()
+	if e.guard.Killed() && !p.Shrinks && !p.Protects {
+		return string(risk.Kill)
 	}
 	s := p.Specs[0]
 	verdicts, allowed := e.guard.Check(risk.Order{

@@ -10,6 +10,7 @@ import (
 	"github.com/assay-run/assay/host/live/crash"
 	"github.com/assay-run/assay/host/live/order"
 	"github.com/assay-run/assay/host/live/order/desk"
+	"github.com/assay-run/assay/host/live/risk"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
@@ -50,6 +51,8 @@ func (p *pass) letExits() {
 type calls struct {
 	flight int       // calls without an answer; of the engine's goroutine
 	slot   time.Time // of the next query; likewise
+	// leaveBy is the close before which an order must have left, by client order id, while it may still leave; likewise.
+	leaveBy map[string]market.Time
 
 	mu     sync.Mutex
 	silent time.Time // no request before: the venue has banned us
@@ -160,10 +163,50 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
+// keepBack is what becomes of an order that may not leave now; "" when it may. It was judged when it was written down,
+// and may have waited since: it expires at its close, and until then waits for what holds it back.
+func (e *Engine) keepBack(s order.Status) order.Kind {
+	if e.stopped {
+		return "" // the stop has rules of its own
+	}
+	if e.now() >= e.leaveBy(s.Spec) {
+		return order.NotSendable
+	}
+	state := e.guard.State()
+	if !e.recon.synced || state == risk.Halted || (state == risk.Reducing && !s.Spec.Exit) {
+		return order.Held
+	}
+	return ""
+}
+
+// leaveBy is when an order expires: at the close that follows the first time it is about to leave, which is when it was
+// judged. Exits are placed between closes too, and while no candles come, so it is not a matter of steps.
+func (e *Engine) leaveBy(s order.Spec) market.Time {
+	if by, ok := e.calls.leaveBy[s.ClientOrderID]; ok {
+		return by
+	}
+	by := e.steps.closed
+	for now := e.now(); by <= now; {
+		by = e.cfg.Timeframe.Next(by)
+	}
+	if e.calls.leaveBy == nil {
+		e.calls.leaveBy = map[string]market.Time{}
+	}
+	e.calls.leaveBy[s.ClientOrderID] = by
+	if s.Sibling != "" {
+		e.calls.leaveBy[s.Sibling] = by
+	}
+	return by
+}
+
 // send hands an order, or a pair, to the connector.
 func (e *Engine) send(f order.Effect) {
 	s, ok := e.desk.Book().Get(f.Order)
 	if !ok {
+		return
+	}
+	if no := e.keepBack(s); no != "" {
+		_ = e.apply(order.Event{Kind: no, Source: order.FromLocal, ClientOrderID: f.Order})
 		return
 	}
 	if err := e.apply(order.Event{Kind: order.Handed, Source: order.FromLocal, ClientOrderID: f.Order}); err != nil {

@@ -75,7 +75,8 @@ type venue struct {
 	offset    time.Duration
 	refusal   exchange.Outcome // of the account stream
 	halted    bool
-	step      dec // of quantities; 0.0001 when zero
+	dark      bool // no candle comes, by stream or by REST
+	step      dec  // of quantities; 0.0001 when zero
 	opens     int
 	peak      dec // the most that was held or could still be bought, at any time
 }
@@ -194,6 +195,12 @@ func (v *venue) candle(n int64) market.Candle {
 }
 
 func (v *venue) Candles(_ context.Context, q exchange.CandleQuery) ([]market.Candle, error) {
+	v.mu.Lock()
+	dark := v.dark
+	v.mu.Unlock()
+	if dark {
+		return nil, &exchange.Error{Result: exchange.Result{Outcome: exchange.NotSent}}
+	}
 	var list []market.Candle
 	for n := nth(q.From.Time()); len(list) < q.Limit; n++ {
 		c := v.candle(n)
@@ -220,7 +227,11 @@ func (v *venue) StreamCandles(ctx context.Context, on func(exchange.CandleEvent)
 		c := v.candle(n)
 		v.mu.Lock()
 		v.match(c)
+		dark := v.dark
 		v.mu.Unlock()
+		if dark {
+			continue
+		}
 		on(exchange.CandleEvent{Symbol: btc, Candle: c})
 	}
 }

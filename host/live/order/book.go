@@ -15,9 +15,10 @@ import (
 const (
 	// inFlightLimit: an order that was not answered for so long is asked for.
 	inFlightLimit = 5 * time.Second
-	// cancelAgain, resendAgain and fetchAgain are the least time between two tries.
+	// cancelAgain, resendAgain, heldAgain and fetchAgain are the least time between two tries.
 	cancelAgain = 2 * time.Second
 	resendAgain = 500 * time.Millisecond
+	heldAgain   = time.Second
 	fetchAgain  = 5 * time.Second
 )
 

@@ -416,6 +416,29 @@ func TestUnsentAndUnwanted(t *testing.T) {
 	}
 }
 
+// TestHeld: a pair that may not leave is asked for again after a second, as one and as the same try, and not once it was handed over.
+func TestHeld(t *testing.T) {
+	limit, stop := buy(1), buy(2)
+	limit.ListID, limit.Sibling, stop.ListID, stop.Sibling = "list", stop.ClientOrderID, "list", limit.ClientOrderID
+	stop.LimitPrice, stop.StopPrice = dec{}, d("110")
+	h := &harness{t: t, book: NewBook()}
+	h.take(h.book.CommitPair(limit, stop, day0))
+	for at := 0.0; at < 3; at++ {
+		h.apply(Event{Kind: Held, ClientOrderID: id1}, at)
+		if e := h.book.Due(sec(at + 0.9)); len(e) != 0 {
+			t.Errorf("too soon: %s", show(e))
+		}
+		if e := h.book.Due(sec(at + 1)); count(e, Send) != 1 || e[0].Pair == nil || e[0].Attempt != 1 {
+			t.Fatalf("a second later: %s", show(e))
+		}
+	}
+	h.apply(Event{Kind: Handed, ClientOrderID: id1}, 4)
+	h.apply(Event{Kind: Held, ClientOrderID: id1}, 4)
+	if h.is(Sent); count(h.book.Due(sec(6)), Send) != 0 {
+		t.Error("sent twice")
+	}
+}
+
 // TestUnansweredCalls: a call that the engine forgot does not stand in the way of the next one.
 func TestUnansweredCalls(t *testing.T) {
 	h := sentOrder(t)

@@ -75,6 +75,8 @@ const (
 	FillSeen Kind = "fill"
 	// NotSendable: the next close or a barrier came before it could be sent.
 	NotSendable Kind = "not_sendable"
+	// Held: it may not leave now and was not handed over; Send is asked for again in a while.
+	Held Kind = "held"
 	// HostRestarted: the order is of a process that is gone.
 	HostRestarted Kind = "restart"
 )
@@ -100,7 +102,8 @@ type Ask string
 // What is asked. Everything about an order names it in Effect.Order.
 const (
 	// Send: apply Handed, and when that is no error call Submit and apply SubmitReply. When Pair is
-	// set: Handed once (it is for both legs), SubmitPair, SubmitReply for both with the one Result.
+	// set: Handed once (it is for both legs), SubmitPair, SubmitReply for both with the one Result. An order that may
+	// not leave gets Held or NotSendable instead, once for a pair.
 	Send Ask = "send"
 	// Query and Cancel: call it, apply the reply, whatever it is: no second one is asked for before. One that is
 	// not answered at all is an alarm, CALL_UNANSWERED, and asked for again.

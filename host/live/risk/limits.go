@@ -61,36 +61,33 @@ func Defaults(realMoney bool) Limits {
 // Capped says that one order is bounded by an amount: without it real money is refused.
 func (l Limits) Capped() bool { return l.MaxOrderNotional != nil }
 
-// Tighten joins the limits of a deployment entry: of each bound the smaller. What the entry
-// lacks (nil, 0) does not restrict. An order is never larger than a position, and no position than the capital.
-func (l Limits) Tighten(entry Limits) Limits {
+// Entry is the limits of a deployment entry. What is nil does not restrict; a 0 allows nothing.
+type Entry struct {
+	// Amounts in quote.
+	MaxOrderNotional, MaxPositionNotional, MaxGrossNotional, MaxDailyLossAmount *dec
+	// Fractions of the highest equity and of the last close.
+	MaxDrawdown, PriceCollar *dec
+	OrdersPerMinute          *int64
+}
+
+// Tighten joins the limits of a deployment entry: of each bound the smaller. An order is never larger than a position,
+// and no position than the capital.
+func (l Limits) Tighten(entry Entry) Limits {
 	l.MaxOrderNotional = smaller(l.MaxOrderNotional, entry.MaxOrderNotional)
 	l.MaxPositionNotional = smaller(l.MaxPositionNotional, entry.MaxPositionNotional)
 	l.MaxGrossNotional = smaller(l.MaxGrossNotional, entry.MaxGrossNotional)
 	l.MaxDailyLossAmount = smaller(l.MaxDailyLossAmount, entry.MaxDailyLossAmount)
 	l.MaxPositionNotional = smaller(l.MaxPositionNotional, l.MaxGrossNotional)
 	l.MaxOrderNotional = smaller(l.MaxOrderNotional, l.MaxPositionNotional)
-	for _, f := range [][2]*dec{
-		{&l.MaxOrderFraction, &entry.MaxOrderFraction}, {&l.MaxPositionFraction, &entry.MaxPositionFraction},
-		{&l.MaxGrossFraction, &entry.MaxGrossFraction}, {&l.PriceCollar, &entry.PriceCollar}, {&l.MaxCandleAge, &entry.MaxCandleAge},
-		{&l.OrdersPerSecond, &entry.OrdersPerSecond}, {&l.MaxDailyLoss, &entry.MaxDailyLoss}, {&l.MaxDrawdown, &entry.MaxDrawdown},
-		{&l.StaleCandles, &entry.StaleCandles}, {&l.HaltCandles, &entry.HaltCandles},
-	} {
-		if f[1].IsPos() && f[1].Cmp(*f[0]) < 0 {
-			*f[0] = *f[1]
-		}
-	}
-	for _, n := range [][2]*int{
-		{&l.Burst, &entry.Burst}, {&l.OrdersPerMinute, &entry.OrdersPerMinute}, {&l.DuplicatesPerCandle, &entry.DuplicatesPerCandle},
-		{&l.FillsPerHour, &entry.FillsPerHour}, {&l.MaxRejectsInRow, &entry.MaxRejectsInRow}, {&l.MaxRejects, &entry.MaxRejects},
-	} {
-		if *n[1] > 0 && *n[1] < *n[0] {
-			*n[0] = *n[1]
-		}
+	l.MaxDrawdown = *smaller(&l.MaxDrawdown, entry.MaxDrawdown)
+	l.PriceCollar = *smaller(&l.PriceCollar, entry.PriceCollar)
+	if n := entry.OrdersPerMinute; n != nil && *n < int64(l.OrdersPerMinute) {
+		l.OrdersPerMinute = int(*n)
 	}
 	return l
 }
 
+// smaller of two bounds; nil is none.
 func smaller(a, b *dec) *dec {
 	if a == nil || (b != nil && b.Cmp(*a) < 0) {
 		return b

@@ -257,6 +257,51 @@ func TestDrawdown(t *testing.T) {
 	}
 }
 
+// TestEquityBetweenSteps: what fills lost counts at once, and moves neither the base of the day nor the peak.
+func TestEquityBetweenSteps(t *testing.T) {
+	g := guard(t, nil)
+	g.OnStep(noon, d("10000"))
+	if v := g.OnEquity(noon+1, d("9700")); len(v) != 0 {
+		t.Errorf("at the limit: %s", codes(v))
+	}
+	if v := g.OnEquity(noon+2, d("9699.99")); codes(v) != "DAILY_LOSS_EXCEEDED" || g.State() != Reducing {
+		t.Errorf("beyond: %q, %s", codes(v), g.State())
+	}
+	if v := g.OnEquity(noon+3, d("9000")); len(v) != 0 || g.Killed() {
+		t.Errorf("said again: %q", codes(v))
+	}
+	if v := g.OnEquity(noon+4, d("8999.99")); codes(v) != "RISK_KILL" || !g.Killed() {
+		t.Errorf("below the peak: %q", codes(v))
+	}
+	if v := g.OnEquity(noon+5, d("1")); len(v) != 0 {
+		t.Errorf("said again: %q", codes(v))
+	}
+
+	g = guard(t, func(l *Limits) { l.MaxDailyLoss = d("1") })
+	g.OnEquity(noon, d("20000"))
+	if v := g.OnEquity(noon+1, d("9000")); len(v) != 0 || g.Killed() {
+		t.Errorf("a fill made a peak: %q", codes(v))
+	}
+
+	g = guard(t, nil)
+	midnight := noon + 12*hour
+	g.OnStep(midnight-60_000, d("9800"))
+	g.OnEquity(midnight-1, d("9710"))
+	g.OnEquity(midnight+1, d("9710")) // the base of the new day is the last step's, 9800
+	if v := g.OnEquity(midnight+2, d("9506")); len(v) != 0 {
+		t.Errorf("3 %% of the base: %q", codes(v))
+	}
+	if v := g.OnEquity(midnight+3, d("9505.99")); codes(v) != "DAILY_LOSS_EXCEEDED" {
+		t.Errorf("beyond it: %q", codes(v))
+	}
+
+	g = guard(t, nil)
+	g.Mode = Shadow
+	if v := g.OnEquity(noon, d("1000")); codes(v) != "DAILY_LOSS_EXCEEDED RISK_KILL" || g.Killed() || g.State() != Active {
+		t.Errorf("shadow: %q, %s", codes(v), g.State())
+	}
+}
+
 func TestFillsAndRejects(t *testing.T) {
 	g := guard(t, nil)
 	for i := range 20 {
@@ -380,14 +425,62 @@ func TestNoSequenceExceedsCap(t *testing.T) {
 func TestTighten(t *testing.T) {
 	server := Defaults(true)
 	server.MaxOrderNotional = amount("500")
-	entry := Limits{MaxOrderNotional: amount("600"), MaxPositionNotional: amount("450"), MaxGrossNotional: amount("400"), MaxDrawdown: d("0.05"), OrdersPerMinute: 10, PriceCollar: d("0.5")}
+	ten := int64(10)
+	entry := Entry{MaxOrderNotional: amount("600"), MaxPositionNotional: amount("450"), MaxGrossNotional: amount("400"), MaxDrawdown: amount("0.05"), OrdersPerMinute: &ten, PriceCollar: amount("0.5")}
 	got := server.Tighten(entry)
 	text := fmt.Sprintln(got.MaxOrderNotional, got.MaxPositionNotional, got.MaxGrossNotional, got.MaxDrawdown, got.OrdersPerMinute, got.PriceCollar, got.MaxDailyLoss, got.MaxDailyLossAmount)
 	if want := "400 400 400 0.05 10 0.05 0.03 <nil>\n"; text != want {
 		t.Errorf("got  %swant %s", text, want)
 	}
-	if !got.Capped() || Defaults(true).Capped() || !Defaults(true).Tighten(Limits{MaxGrossNotional: amount("1")}).Capped() {
+	if !got.Capped() || Defaults(true).Capped() || !Defaults(true).Tighten(Entry{MaxGrossNotional: amount("1")}).Capped() {
 		t.Error("Capped is wrong")
+	}
+	if many := int64(1) << 40; server.Tighten(Entry{OrdersPerMinute: &many}).OrdersPerMinute != server.OrdersPerMinute {
+		t.Error("an entry that allows more has loosened the limits")
+	}
+}
+
+// TestEntryOfZero: a 0 in an entry is a limit like any other and allows nothing; what the entry lacks stays as it is.
+func TestEntryOfZero(t *testing.T) {
+	none, zero := int64(0), amount("0")
+	with := func(e Entry) *Guard { return guard(t, func(l *Limits) { *l = l.Tighten(e) }) }
+	if l := Defaults(true).Tighten(Entry{}); l != Defaults(true) {
+		t.Errorf("an empty entry: %+v", l)
+	}
+	small := buys("0.00000001")
+	if v, ok := with(Entry{OrdersPerMinute: &none}).Check(small, account(nil)); ok || codes(v) != "ORDER_RATE_EXCEEDED" {
+		t.Errorf("no orders a minute: %q", codes(v))
+	}
+	if v, ok := with(Entry{MaxOrderNotional: zero}).Check(small, account(nil)); ok || codes(v) != "ORDER_NOTIONAL_EXCEEDED" {
+		t.Errorf("no order value: %q", codes(v))
+	}
+	if v, ok := with(Entry{MaxPositionNotional: zero}).Check(small, account(nil)); ok || codes(v) != "ORDER_NOTIONAL_EXCEEDED POSITION_NOTIONAL_EXCEEDED" {
+		t.Errorf("no position: %q", codes(v))
+	}
+	if v, ok := with(Entry{MaxGrossNotional: zero}).Check(small, account(nil)); ok || codes(v) != "ORDER_NOTIONAL_EXCEEDED POSITION_NOTIONAL_EXCEEDED GROSS_NOTIONAL_EXCEEDED" {
+		t.Errorf("no capital: %q", codes(v))
+	}
+	g := with(Entry{PriceCollar: zero})
+	for price, want := range map[string]string{"100": "", "100.00000001": "PRICE_OUTSIDE_COLLAR", "99.99999999": "PRICE_OUTSIDE_COLLAR"} {
+		o := buys("1")
+		o.LimitPrice = d(price)
+		if v, _ := g.Check(o, account(nil)); codes(v) != want {
+			t.Errorf("a collar of 0 at %s: %q", price, codes(v))
+		}
+	}
+	g = with(Entry{MaxDrawdown: zero})
+	if v := g.OnStep(noon, d("10000")); len(v) != 0 || g.Killed() {
+		t.Errorf("a drawdown of 0, nothing lost: %q", codes(v))
+	}
+	if v := g.OnEquity(noon, d("9999.99999999")); codes(v) != "RISK_KILL" || !g.Killed() {
+		t.Errorf("a drawdown of 0: %q", codes(v))
+	}
+	g = with(Entry{MaxDailyLossAmount: zero})
+	if v := g.OnStep(noon, d("10000")); len(v) != 0 {
+		t.Errorf("a daily loss of 0, nothing lost: %q", codes(v))
+	}
+	if v := g.OnEquity(noon, d("9999.99999999")); codes(v) != "DAILY_LOSS_EXCEEDED" || g.State() != Reducing {
+		t.Errorf("a daily loss of 0: %q", codes(v))
 	}
 }
 

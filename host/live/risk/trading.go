@@ -123,6 +123,21 @@ func (g *Guard) OnStep(at market.Time, equity dec) []Verdict {
 	e := exact(equity)
 	g.midnight(at, e)
 	g.day.last = e
+	if e.Cmp(g.peak) > 0 {
+		g.peak = e
+	}
+	return g.losses(at, e)
+}
+
+// OnEquity judges the equity between two steps: something filled, or an order is about to be judged. The base of the
+// day and the peak are those of the steps: here positions are valued at a close that may be long past.
+func (g *Guard) OnEquity(at market.Time, equity dec) []Verdict {
+	g.midnight(at, g.day.last)
+	return g.losses(at, exact(equity))
+}
+
+// losses judges an equity by what the day and the run may lose.
+func (g *Guard) losses(at market.Time, e *big.Rat) []Verdict {
 	var found []Verdict
 	loss := minus(g.day.base, e)
 	limit := times(exact(g.Limits.MaxDailyLoss), g.day.base)
@@ -132,9 +147,6 @@ func (g *Guard) OnStep(at market.Time, equity dec) []Verdict {
 	if loss.Cmp(limit) > 0 {
 		found = append(found, g.limit(Verdict{Code: DailyLoss, Value: text(loss), Limit: text(limit),
 			Message: fmt.Sprintf("the day lost %s, at most %s", text(loss), text(limit))}, Reducing, AtMidnight, at)...)
-	}
-	if e.Cmp(g.peak) > 0 {
-		g.peak = e
 	}
 	down := minus(g.peak, e)
 	if most := times(exact(g.Limits.MaxDrawdown), g.peak); down.Cmp(most) > 0 && !g.killed {
