@@ -198,13 +198,7 @@ func TestCanary(t *testing.T) {
 	// The connector is started again with credentials from the host's memory.
 	c.do(s, "POST", "/api/v1/run/live", with("live", config))
 	s.until("trading", func(status object) bool { return status["phase"] == "trading" })
-	for _, pid := range plugins(t, s.cmd.Process.Pid) {
-		if name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); bytes.HasPrefix(name, []byte("binance")) {
-			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-				t.Error(err)
-			}
-		}
-	}
+	s.killConnector()
 	s.until("a new connector", func(status object) bool {
 		return strings.Contains(fmt.Sprint(status["warnings"]), "CONNECTOR_RELAUNCHED")
 	})

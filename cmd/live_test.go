@@ -1,6 +1,7 @@
 package cmd_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -394,6 +395,71 @@ func TestLiveHostKilled(t *testing.T) {
 	defer o.Journal.Close()
 	if left, err := o.Journal.OpenOrders(t.Context(), id); err != nil || len(left) > 0 {
 		t.Errorf("the journal still has open orders of the dead run: %+v %v", left, err)
+	}
+}
+
+// killConnector kills the process of the connector.
+func (s *service) killConnector() {
+	s.t.Helper()
+	killed := 0
+	for _, pid := range plugins(s.t, s.cmd.Process.Pid) {
+		if name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); bytes.HasPrefix(name, []byte("binance")) {
+			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+				s.t.Error(err)
+			}
+			killed++
+		}
+	}
+	if killed != 1 {
+		s.t.Errorf("%d connectors", killed)
+	}
+}
+
+// TestPaperConnectorProcess kills the connector of a paper run. Another one is started, and no candle is
+// lost or comes twice; the fourth time ends the run.
+func TestPaperConnectorProcess(t *testing.T) {
+	t.Parallel()
+	v := liveVenue(t, testvenue.Options{Speed: 120})
+	state := t.TempDir()
+	s := serveLive(t, state, v)
+	body := crossing()
+	body["mode"], body["exchange_config"] = "paper", object{}
+	id := s.start(body)
+	candles := func(n float64) object {
+		return s.until("more candles", func(status object) bool { return status["candles_done"].(float64) >= n })
+	}
+	done := candles(3)["candles_done"].(float64)
+	for range 3 {
+		s.killConnector()
+		status := candles(done + 8)
+		done = status["candles_done"].(float64)
+		if said := fmt.Sprint(status["warnings"]); !strings.Contains(said, "CONNECTOR_CRASHED") || !strings.Contains(said, "CONNECTOR_RELAUNCHED") || strings.Contains(said, "CANDLE_MISSING") {
+			t.Errorf("warnings %s", said)
+		}
+	}
+	s.killConnector()
+	s.await("failed")
+	var status object
+	s.call("GET", "/status", nil, &status)
+	failedWith(t, "the fourth", status, "EXCHANGE_ERROR", "connector_crashed")
+	if code := s.end(syscall.SIGTERM); code != 0 {
+		t.Errorf("exit code %d\n%s", code, s.stderr)
+	}
+	o, err := journal.Open(t.Context(), filepath.Join(state, "live"), journal.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer o.Journal.Close()
+	list, err := journal.All(func(p journal.Page) (journal.Rows[journal.Candle], error) {
+		return o.Journal.Candles(t.Context(), id, "BTC/USDT", p)
+	})
+	if err != nil || float64(len(list)) < done {
+		t.Errorf("%d candles in the journal, %v were shown: %v", len(list), done, err)
+	}
+	for i := 1; i < len(list); i++ {
+		if list[i].Candle.OpenTime != list[i-1].Candle.CloseTime || list[i].Step != list[i-1].Step+1 {
+			t.Errorf("%+v after %+v", list[i], list[i-1])
+		}
 	}
 }
 

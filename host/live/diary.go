@@ -30,6 +30,7 @@ const (
 type diary struct {
 	sim.Recorder
 	x     *Execution
+	src   *source
 	asks  sim.Decider
 	run   *journal.Run
 	batch journal.Batch
@@ -109,6 +110,7 @@ func (d *diary) Decide(e *sim.Engine) ([]market.Intent, error) {
 		d.batch.Equity = append(d.batch.Equity, journal.Equity{At: e.Time(), Equity: value, Cash: e.CashExact()})
 		d.verdicts(0, d.watch.guard.OnStep(e.Time(), value))
 	}
+	d.age()
 	if err := d.commit(); err != nil {
 		return nil, err
 	}
@@ -131,10 +133,31 @@ func (d *diary) Decide(e *sim.Engine) ([]market.Intent, error) {
 	return intents, nil
 }
 
-// showState tells by the phase what enforced limits allow.
+// waits is what time calls for between two steps. It is called with the gate held.
+func (d *diary) waits() error {
+	d.age()
+	d.showState()
+	return d.commit()
+}
+
+// age judges how old the candles are by the run's clock, once it trades: while none comes, and at every step
+// before its orders are judged, so that a candle that came ends what its absence began.
+func (d *diary) age() {
+	if d.trades() {
+		d.verdicts(0, d.watch.guard.OnTime(d.src.clock.Now(), d.watch.symbols))
+	}
+}
+
+// trades says that the run is behind its warm-up and not stopping.
+func (d *diary) trades() bool {
+	phase := d.x.phase
+	return phase == engine.Trading || phase == engine.Reducing || phase == engine.Halted
+}
+
+// showState tells by the phase what enforced limits, and the loss of the connector, allow.
 func (d *diary) showState() {
 	phase := d.x.phase
-	if phase != engine.Trading && phase != engine.Reducing && phase != engine.Halted {
+	if !d.trades() {
 		return
 	}
 	now := map[risk.State]string{risk.Active: engine.Trading, risk.Reducing: engine.Reducing, risk.Halted: engine.Halted}[d.watch.guard.State()]
@@ -187,9 +210,9 @@ type shadow struct {
 	killed  string // why the drawdown ends the run
 }
 
-func (x *Execution) newShadow() (*shadow, error) {
+func (x *Execution) newShadow(start market.Time) (*shadow, error) {
 	guard, err := risk.NewGuard(risk.Setup{
-		Limits: x.bounds, Mode: x.riskMode(), Timeframe: x.plan.Timeframe, StartEquity: x.plan.Cash, Start: 0,
+		Limits: x.bounds, Mode: x.riskMode(), Timeframe: x.plan.Timeframe, StartEquity: x.plan.Cash, Start: start,
 	})
 	w := &shadow{guard: guard, orders: map[market.OrderID]bool{}, amounts: map[market.OrderID]decimal.Decimal{}, told: map[string]bool{}}
 	for _, s := range x.plan.Symbols {

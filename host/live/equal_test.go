@@ -180,6 +180,21 @@ func (e equal) play(t *testing.T, d *desk) (fills, candles int) {
 		t.Errorf("%s: %+v %+v", what, o, o.Failure)
 		return
 	}
+	d.sameBacktest(t, x, req, from, to)
+	r := x.Results()
+	for i, symbol := range e.symbols {
+		n := checkJournal(t, d, x, market.Symbol(symbol), x.candles[i])
+		d.liars.mu.Lock()
+		d.liars.faults[string(feed.Backfill)] += n
+		d.liars.mu.Unlock()
+	}
+	return len(r.Fills), int(r.Window.Candles)
+}
+
+// sameBacktest holds a paper run that has ended against a backtest of the stored candles from a day to another.
+func (d *desk) sameBacktest(t *testing.T, x *Execution, req runner.StartRequest, from, to string) {
+	t.Helper()
+	what := fmt.Sprintf("%s %s %s", req.StrategyName, req.StrategyParams, req.Execution)
 	req.Mode, req.Exchange, req.ExchangeConfig, req.StartDate, req.EndDate = runner.ModeBacktest, stored, exchange.Secret{}, &from, &to
 	b, err := d.backtests.Launch(context.Background(), x.runID+"_back", req)
 	if err != nil {
@@ -191,19 +206,11 @@ func (e equal) play(t *testing.T, d *desk) (fills, candles int) {
 		t.Errorf("%s: %+v", what, o.Failure)
 		return
 	}
-	r := x.Results()
-	got, err := picture(r, x)
+	got, err := picture(x.Results(), x)
 	want, err2 := picture(b.Results(), b.(runner.Described))
 	if err != nil || err2 != nil || got != want {
 		t.Errorf("%s: %v %v; paper %x backtest %x\n%s", what, err, err2, sha256.Sum256([]byte(got)), sha256.Sum256([]byte(want)), apart(got, want))
 	}
-	for i, symbol := range e.symbols {
-		n := checkJournal(t, d, x, market.Symbol(symbol), x.candles[i])
-		d.liars.mu.Lock()
-		d.liars.faults[string(feed.Backfill)] += n
-		d.liars.mu.Unlock()
-	}
-	return len(r.Fills), int(r.Window.Candles)
 }
 
 // apart is where two texts begin to differ.

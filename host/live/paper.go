@@ -20,17 +20,14 @@ import (
 
 // steps is a paper run from its warm-up to its end: the loop of a backtest, over candles
 // that are still to come.
-func (x *Execution) steps(ctx context.Context, conn *exchange.Connection, markets []exchange.Market) error {
-	src, err := x.listen(conn)
-	if err != nil {
-		return err
-	}
+func (x *Execution) steps(ctx context.Context, l *line, markets []exchange.Market) error {
+	src := x.listen(l)
 	defer src.Close()
 	warm, err := src.Warmup(ctx, x.warmup)
 	if err != nil {
 		return err
 	}
-	if err := x.prepare(warm, markets); err != nil {
+	if err := x.prepare(src, warm, markets); err != nil {
 		return err
 	}
 	if err := x.writeMarkets(markets); err != nil {
@@ -59,7 +56,7 @@ func (x *Execution) steps(ctx context.Context, conn *exchange.Connection, market
 }
 
 // prepare makes engine and record once it is known how much warm-up there is.
-func (x *Execution) prepare(warm []*feed.Step, markets []exchange.Market) error {
+func (x *Execution) prepare(src *source, warm []*feed.Step, markets []exchange.Market) error {
 	x.gate.Lock()
 	defer x.gate.Unlock()
 	have := make([]int, len(x.plan.Symbols))
@@ -85,11 +82,11 @@ func (x *Execution) prepare(warm []*feed.Step, markets []exchange.Market) error 
 		x.candles = append(x.candles, &market.Series{Symbol: m.Symbol, Timeframe: x.plan.Timeframe})
 	}
 	x.rec = play.NewRecord(play.RecordOptions{Symbols: x.plan.Symbols, Lines: x.lines, Window: x.layout.window, Free: true})
-	watch, err := x.newShadow()
+	watch, err := x.newShadow(src.clock.Now())
 	if err != nil {
 		return err
 	}
-	x.diary = &diary{Recorder: x.rec, x: x, run: x.journal, watch: watch}
+	x.diary = &diary{Recorder: x.rec, x: x, src: src, run: x.journal, watch: watch}
 	cfg.Judge = x.diary.judge
 	if x.engine, err = sim.NewEngine(cfg, x.diary); err != nil {
 		return err
@@ -126,12 +123,18 @@ func (a *arriving) Next(b *sim.Batch) (bool, error) {
 		return false, err
 	}
 	begins := a.step >= x.layout.warmup && x.phase == phaseWarming
-	x.gate.Outside(func() {
-		if begins {
-			x.enter(phaseTrading)
+	for next == nil && err == nil {
+		x.gate.Outside(func() {
+			if begins {
+				x.enter(phaseTrading)
+			}
+			begins = false
+			next, err = a.src.Next(a.ctx)
+		})
+		if next == nil && err == nil {
+			err = x.diary.waits()
 		}
-		next, err = a.src.Next(a.ctx)
-	})
+	}
 	switch {
 	case errors.Is(err, errEnded):
 		return false, nil

@@ -113,56 +113,79 @@ func (x *Execution) trade(ctx context.Context) error {
 	if err != nil {
 		return x.stopped(ctx, err)
 	}
-	defer func() {
-		// Of a run that is over: nothing of it is open there any more.
-		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
-		defer cancel()
-		if _, err := conn.Session.Close(closing, false); err != nil {
-			x.log.Warn("the connector did not close in good order", "error", err)
-		}
-	}()
+	l := &line{x: x, conn: conn}
+	defer l.hangUp(ctx)
 	x.enter(phaseReconciling)
-	markets, err := x.markets(ctx, conn)
+	var markets []exchange.Market
+	err = l.with(ctx, func(ctx context.Context, conn *exchange.Connection) (err error) {
+		markets, err = x.markets(ctx, conn)
+		return err
+	})
 	if err != nil {
 		return x.stopped(ctx, err)
 	}
 	x.enter(phaseWarming)
-	err = x.steps(ctx, conn, markets)
+	err = x.steps(ctx, l, markets)
 	return x.stopped(ctx, err)
 }
 
-// connect opens the connector, again and again while the venue is out of reach.
+// connect starts the connector and opens its session, again and again while the venue is out of reach.
+// The connection has a clock: the venue's own, else this machine's, corrected.
 func (x *Execution) connect(ctx context.Context) (*exchange.Connection, error) {
-	conn, err := x.venue.Connect(ctx)
-	if err != nil {
-		return nil, exchangeError("connector_crashed", err, "the connector of %s could not be started: %v", x.venue.ID, err)
-	}
 	limit, cancel := context.WithTimeout(ctx, x.opts.ConnectLimit)
 	defer cancel()
+	var conn *exchange.Connection
+	release := func() {
+		if conn.Release != nil {
+			conn.Release()
+		}
+		conn = nil
+	}
 	for {
+		if conn == nil {
+			var err error
+			if conn, err = x.venue.Connect(limit); err != nil {
+				return nil, exchangeError("connector_crashed", err, "the connector of %s could not be started: %v", x.venue.ID, err)
+			}
+		}
 		asked := time.Now()
 		opened, err := conn.Session.Open(limit, x.openRequest())
-		var answer *exchange.Error
-		switch {
-		case err == nil:
-			if conn.Clock == nil && opened.Clock != nil {
-				conn.Clock = opened.Clock
-			}
-			x.gate.Lock()
-			x.link.Latency, x.link.Offset, x.link.Synthetic = time.Since(asked), opened.ClockOffset, conn.Clock != nil
-			x.gate.Unlock()
-			x.linkUp(true)
+		if err == nil {
+			x.opened(conn, opened, time.Since(asked))
 			return conn, nil
-		case errors.As(err, &answer) && answer.Result.Outcome == exchange.AuthFailed:
+		}
+		if answer, ok := errors.AsType[*exchange.Error](err); ok && answer.Result.Outcome == exchange.AuthFailed {
+			release()
 			return nil, err
 		}
 		x.log.Warn("the exchange cannot be reached", "exchange", x.venue.ID, "error", err)
 		select {
-		case <-time.After(time.Second):
-		case <-limit.Done():
+		case <-conn.Gone:
+			release()
+		default:
+		}
+		if !pause(limit, time.Second) {
+			if conn != nil {
+				release()
+			}
 			return nil, exchangeError("unreachable", err, "%s could not be reached within %s: %v", x.venue.ID, x.opts.ConnectLimit, err)
 		}
 	}
+}
+
+// opened notes what a session says of itself.
+func (x *Execution) opened(conn *exchange.Connection, o exchange.Opened, latency time.Duration) {
+	x.gate.Lock()
+	x.link.Latency, x.link.Offset, x.link.Synthetic = latency, o.ClockOffset, conn.Clock != nil || o.Clock != nil
+	x.gate.Unlock()
+	switch {
+	case conn.Clock != nil:
+	case o.Clock != nil:
+		conn.Clock = o.Clock
+	default:
+		conn.Clock = exchange.WallClock(o.ClockOffset)
+	}
+	x.linkUp(true)
 }
 
 func (x *Execution) openRequest() exchange.OpenRequest {
@@ -172,10 +195,19 @@ func (x *Execution) openRequest() exchange.OpenRequest {
 	}
 }
 
+// marketsTries is how often the rules of the markets are asked for before the start fails.
+const marketsTries = 3
+
 // markets are the rules of the run's symbols, in their order.
 func (x *Execution) markets(ctx context.Context, conn *exchange.Connection) ([]exchange.Market, error) {
 	all, err := conn.Session.Markets(ctx)
-	if err != nil {
+	for try := 1; err != nil && try < marketsTries && pause(ctx, time.Second); try++ {
+		all, err = conn.Session.Markets(ctx)
+	}
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case err != nil:
 		return nil, exchangeError("unreachable", err, "%s does not say which markets it has: %v", x.venue.ID, err)
 	}
 	known := map[market.Symbol]exchange.Market{}

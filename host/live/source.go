@@ -3,23 +3,159 @@ package live
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
+	"slices"
+	"time"
 
 	"github.com/assay-run/assay/host/exchange"
+	"github.com/assay-run/assay/host/live/engine"
 	"github.com/assay-run/assay/host/live/feed"
+	"github.com/assay-run/assay/host/live/risk"
+	"github.com/assay-run/assay/plugin-sdk/market"
 )
+
+// Limits of the connection of a paper run: those of a live one.
+const (
+	lookEvery    = time.Second // what time calls for, while no candle comes
+	closeLimit   = 30 * time.Second
+	maxCrashes   = 3 // within crashWindow
+	crashWindow  = 5 * time.Minute
+	leastBackoff = 500 * time.Millisecond
+	mostBackoff  = 30 * time.Second
+)
+
+// line is the connection of a paper run. It is of one goroutine at a time.
+type line struct {
+	x       *Execution
+	conn    *exchange.Connection // nil while there is none
+	crashes []time.Time
+	told    bool // that the connector was started again
+}
+
+// errGone is the end of everything that uses a connector whose process is gone.
+var errGone = errors.New("the connector is gone")
+
+// with does something over the connection. When the connector is gone meanwhile, the context of f ends
+// with errGone, and f, which returns that, begins anew over another one.
+func (l *line) with(ctx context.Context, f func(context.Context, *exchange.Connection) error) error {
+	for {
+		err := l.once(ctx, f)
+		if !errors.Is(err, errGone) {
+			return err
+		}
+		if err := l.relaunch(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+func (l *line) once(ctx context.Context, f func(context.Context, *exchange.Connection) error) error {
+	ctx, end := context.WithCancelCause(ctx)
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		select {
+		case <-l.conn.Gone:
+			end(errGone)
+		case <-ctx.Done():
+		}
+	}()
+	defer func() {
+		end(nil)
+		<-watched
+	}()
+	return f(ctx, l.conn)
+}
+
+// relaunch starts another connector in the place of one that is gone, unless too many went.
+func (l *line) relaunch(ctx context.Context) error {
+	x := l.x
+	if l.conn.Release != nil {
+		l.conn.Release()
+	}
+	l.conn = nil
+	x.linkUp(false)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	now := time.Now()
+	l.crashes = append(slices.DeleteFunc(l.crashes, func(at time.Time) bool { return now.Sub(at) > crashWindow }), now)
+	if n := len(l.crashes); n > maxCrashes {
+		return exchangeError("connector_crashed", nil, "the connector of %s crashed %d times within %s", x.venue.ID, n, crashWindow)
+	}
+	x.halt(true)
+	l.tell(engine.CodeConnectorCrashed, "the connector of "+x.venue.ID+" is gone and is started again")
+	conn, err := x.connect(ctx)
+	if err != nil {
+		return err
+	}
+	l.conn = conn
+	x.halt(false)
+	l.tell(engine.CodeConnectorBack, "the connector of "+x.venue.ID+" is back")
+	l.told = true
+	return nil
+}
+
+// tell tells the user once a run, and the log each time.
+func (l *line) tell(code, message string) {
+	l.x.log.Warn(message, "code", code)
+	if !l.told {
+		l.x.warn(code, message)
+	}
+}
+
+// hangUp ends the session of a run that is over: nothing of it is open there any more.
+func (l *line) hangUp(ctx context.Context) {
+	if l.conn == nil {
+		return
+	}
+	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeLimit)
+	defer cancel()
+	if _, err := l.conn.Session.Close(closing, false); err != nil {
+		l.x.log.Warn("the connector did not close in good order", "error", err)
+	}
+	if l.conn.Release != nil {
+		l.conn.Release()
+	}
+}
+
+// halt is the state of a run without a connector, from its loss to its return.
+func (x *Execution) halt(on bool) {
+	x.gate.Lock()
+	defer x.gate.Unlock()
+	if x.diary == nil {
+		return // it does not trade yet
+	}
+	if guard := x.diary.watch.guard; !on {
+		guard.Clear(engine.CodeConnectorCrashed)
+	} else {
+		guard.Raise(risk.Reason{
+			Code: engine.CodeConnectorCrashed, State: risk.Halted, Clears: risk.WhenGone, Since: market.FromTime(x.clock()), Message: "there is no connector",
+		})
+	}
+	x.diary.src.nudge()
+}
 
 // source turns the candle feed, which pushes steps, into one that is asked for them: a
 // step counts as answered when the next one is asked for.
 type source struct {
-	feed     *feed.Feed
-	conn     *exchange.Connection
-	warming  bool
-	warm     []*feed.Step
-	steps    chan *feed.Step
-	answered chan struct{}
-	pending  bool
-	cancel   context.CancelCauseFunc
-	ended    chan error
+	x       *Execution
+	line    *line
+	clock   exchange.VenueClock
+	feed    *feed.Feed
+	warming bool
+	warm    []*feed.Step
+	offers  chan offer
+	taken   chan struct{} // of the step that is being answered
+	wake    chan struct{} // holds one token
+	cancel  context.CancelCauseFunc
+	ended   chan error
+}
+
+// offer is a step on its way; done is closed when it was answered.
+type offer struct {
+	step *feed.Step
+	done chan struct{}
 }
 
 // errEnded says that a replay has come to its end.
@@ -28,20 +164,21 @@ var errEnded = errors.New("the candles have ended")
 // errClosed stops a feed that nobody listens to any more.
 var errClosed = errors.New("the run is over")
 
-// listen makes the feed of the run.
-func (x *Execution) listen(conn *exchange.Connection) (*source, error) {
-	s := &source{conn: conn, steps: make(chan *feed.Step), answered: make(chan struct{}), ended: make(chan error, 1)}
-	kind := x.venue.Description.Kind
-	var err error
-	s.feed, err = feed.New(feed.Config{
-		Symbols: x.plan.Symbols, Timeframe: x.plan.Timeframe, Clock: conn.Clock, Stored: kind == "sim" || kind == "store",
+// listen is the source of the run. Its clock stays when another connector is started.
+func (x *Execution) listen(l *line) *source {
+	return &source{x: x, line: l, clock: l.conn.Clock, offers: make(chan offer), wake: make(chan struct{}, 1), ended: make(chan error, 1)}
+}
+
+func (s *source) newFeed() (*feed.Feed, error) {
+	x, kind := s.x, s.x.venue.Description.Kind
+	return feed.New(feed.Config{
+		Symbols: x.plan.Symbols, Timeframe: x.plan.Timeframe, Clock: s.clock, Stored: kind == "sim" || kind == "store",
 		Step: s.take, Alarm: x.candleAlarm,
 		State: func(state exchange.LinkState, reason string) {
 			x.linkUp(state == exchange.Connected)
 			x.log.Debug("candle stream", "state", string(state), "reason", reason)
 		},
 	})
-	return s, err
 }
 
 // take implements the feed's Step.
@@ -50,54 +187,107 @@ func (s *source) take(ctx context.Context, step *feed.Step) error {
 		s.warm = append(s.warm, step)
 		return nil
 	}
+	o := offer{step, make(chan struct{})}
 	select {
-	case s.steps <- step:
+	case s.offers <- o:
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
 	select {
-	case <-s.answered:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
+	case <-o.done:
+	case <-ctx.Done(): // it was taken, so it must not come again
 	}
+	return nil
 }
 
 // Warmup are the steps before the run: up to so many candles of each symbol. Call it once, before Next.
 func (s *source) Warmup(ctx context.Context, candles int) ([]*feed.Step, error) {
-	s.warming = true
-	_, err := s.feed.Warm(ctx, s.conn.Data, candles)
-	s.warming = false
+	err := s.line.with(ctx, func(ctx context.Context, conn *exchange.Connection) (err error) {
+		s.warm = nil // what a connector that is gone has told of it is asked for again
+		if s.feed, err = s.newFeed(); err != nil {
+			return err
+		}
+		s.warming = true
+		_, err = s.feed.Warm(ctx, conn.Data, candles)
+		s.warming = false
+		return err
+	})
 	return s.warm, err
 }
 
-// Next waits for the next step. errEnded: there are no more.
+// run streams the candles until ctx or they end, or they cannot be used. A stream that gives up is begun
+// again: the feed goes on behind the last candle that was taken.
+func (s *source) run(ctx context.Context) error {
+	return s.line.with(ctx, func(ctx context.Context, conn *exchange.Connection) error {
+		for backoff := leastBackoff; ; backoff = min(2*backoff, mostBackoff) {
+			began := time.Now()
+			err := s.feed.Run(ctx, conn.Data)
+			switch {
+			case errors.Is(err, exchange.ErrEnded), errors.As(err, new(*feed.DataError)):
+				return err
+			case ctx.Err() != nil:
+				return context.Cause(ctx)
+			case time.Since(began) > mostBackoff:
+				backoff = leastBackoff
+			}
+			s.x.linkUp(false)
+			s.x.log.Warn("the stream of candles gave up and is begun again", "error", err)
+			if !pause(ctx, time.Duration(float64(backoff)*(0.8+0.4*rand.Float64()))) {
+				return context.Cause(ctx)
+			}
+		}
+	})
+}
+
+// pause waits; false: ctx ended.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// Next waits for the next step. Nil without an error: none came for a while, or something else is to be
+// looked at. errEnded: there are no more.
 func (s *source) Next(ctx context.Context) (*feed.Step, error) {
 	if s.cancel == nil {
 		running, cancel := context.WithCancelCause(ctx)
 		s.cancel = cancel
-		go func() { s.ended <- s.feed.Run(running, s.conn.Data) }()
+		go func() { s.ended <- s.run(running) }()
 	}
-	if s.pending {
-		s.pending = false
-		select {
-		case s.answered <- struct{}{}:
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		}
+	if s.taken != nil {
+		close(s.taken)
+		s.taken = nil
 	}
+	timer := time.NewTimer(lookEvery)
+	defer timer.Stop()
 	select {
-	case step := <-s.steps:
-		s.pending = true
-		return step, nil
+	case o := <-s.offers:
+		s.taken = o.done
+		return o.step, nil
 	case err := <-s.ended:
 		s.ended <- err // for Close
 		if errors.Is(err, exchange.ErrEnded) {
 			err = errEnded
 		}
 		return nil, err
+	case <-s.wake:
+	case <-timer.C:
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
+	}
+	return nil, nil
+}
+
+// nudge ends the waiting of Next, or of the next one.
+func (s *source) nudge() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
 	}
 }
 

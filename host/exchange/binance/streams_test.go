@@ -65,7 +65,8 @@ func openedSession(t *testing.T, b *bench, times tuning) *session {
 func plainWrap(_ testing.TB, c exchange.Connection) exchange.Connection { return c }
 
 // TestStreams: a connection that grows old, or is announced to end, is replaced by an
-// overlapping one, without a candle lost or told twice and without a word about it.
+// overlapping one, without a candle lost or told twice and without a word about it. One that is
+// refused is no connection, and that is told.
 func TestStreams(t *testing.T) {
 	for name, trouble := range map[string]func(*bench) error{
 		"24 hours":       nil,
@@ -117,6 +118,7 @@ func TestStreams(t *testing.T) {
 			}
 		})
 	}
+	t.Run("refused subscription", testRefusedSubscription)
 }
 
 // TestAccountStreamIsReplaced: the same of the account, while orders are sent: each is heard of, and
@@ -186,7 +188,7 @@ func TestAccountStreamIsReplaced(t *testing.T) {
 	}
 }
 
-func TestARefusedSubscriptionIsTold(t *testing.T) {
+func testRefusedSubscription(t *testing.T) {
 	b := newBench(t, plainWrap)
 	s := openedSession(t, b, brisk)
 	if err := b.Do(testvenue.Script{Action: "refuse_user_stream"}); err != nil {

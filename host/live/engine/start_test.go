@@ -154,10 +154,11 @@ func TestReconcileStart(t *testing.T) {
 			t.Errorf("the run began with %s that it did not buy", have)
 		}
 	})
+	t.Run("ten restarts", testTenRestarts)
 }
 
-// TestTenRestarts runs over and over on one account. Each begins flat and ends with nothing open.
-func TestTenRestarts(t *testing.T) {
+// testTenRestarts runs over and over on one account. Each begins flat and ends with nothing open.
+func testTenRestarts(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bench) {
 		b.decide = func(v *View) ([]market.Intent, error) {
 			return []market.Intent{buy(0.1), {Type: market.Limit, LimitPrice: 60, Size: market.Size{Kind: market.SizeQuantity, Value: 0.1}}}, nil

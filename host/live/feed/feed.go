@@ -33,7 +33,7 @@ type Config struct {
 	// is final, its holes are the market's own, and its times need no grid.
 	Stored bool
 	// Step takes a step and returns when it has been answered; the venue is held up
-	// meanwhile. Its error ends the feed.
+	// meanwhile. Its error ends the feed: the step was not taken, and the next Run begins with it.
 	Step func(context.Context, *Step) error
 	// Alarm hears each alarm at once; may be nil. Alarms also come with the next step.
 	Alarm func(Alarm)
@@ -289,12 +289,20 @@ func (f *Feed) deliver(ctx context.Context, at market.Time) error {
 	for i, t := range f.tracks {
 		if len(t.queue) > 0 && t.queue[0].CloseTime == at {
 			s.Candles[i], s.Closed[i], s.Sources[i] = t.queue[0].Candle, true, t.queue[0].source
+		}
+	}
+	s.Alarms = f.alarms
+	if err := f.cfg.Step(ctx, s); err != nil {
+		return err
+	}
+	for i, t := range f.tracks {
+		if s.Closed[i] {
 			t.queue = t.queue[1:]
 		}
 		t.settled = max(t.settled, at)
 	}
-	s.Alarms, f.alarms, f.closed = f.alarms, nil, at
-	return f.cfg.Step(ctx, s)
+	f.alarms, f.closed = nil, at
+	return nil
 }
 
 // due is when history is to be asked unless something comes before.

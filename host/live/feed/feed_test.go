@@ -436,3 +436,96 @@ func TestWarm(t *testing.T) {
 		}
 	})
 }
+
+// TestInvalidInARow: only candles that follow each other make three in a row, also in an answer of history.
+func TestInvalidInARow(t *testing.T) {
+	// spoilt makes some candles of a venue's history impossible, of each symbol, from 1.
+	spoilt := func(v *fakeVenue, from market.Time, numbers ...int) {
+		v.edit = func(_ exchange.CandleQuery, page []market.Candle) []market.Candle {
+			page = slices.Clone(page)
+			for i := range page {
+				if slices.Contains(numbers, int((page[i].OpenTime-from)/perMinute)+1) {
+					page[i].Low = -1
+				}
+			}
+			return page
+		}
+	}
+	for name, c := range map[string]struct {
+		bad  []int
+		fail bool
+	}{
+		"scattered": {bad: []int{2, 4, 6, 8}}, "two and two": {bad: []int{2, 3, 5, 6}}, "three": {bad: []int{4, 5, 6}, fail: true},
+	} {
+		bubble(t, "in a hole, "+name, func(t *testing.T) {
+			r := newRig(t, 12, "A/USD")
+			r.v.mu.Lock()
+			spoilt(r.v, r.begun, c.bad...)
+			fails := r.v.fail
+			r.v.fail = func(exchange.CandleQuery) error { return errNetwork }
+			r.v.mu.Unlock()
+			r.at(10, 0)
+			r.v.mu.Lock()
+			r.v.fail = fails
+			r.v.mu.Unlock()
+			r.at(10, 30) // every request for the hole is answered by now
+			err := r.stop()
+			if bad := new(feed.DataError); errors.As(err, &bad) != c.fail {
+				t.Fatal(err)
+			}
+			if got, _ := r.candles(0); !c.fail && len(got) < 9-len(c.bad) {
+				t.Errorf("%d candles, %v", len(got), r.codes())
+			}
+		})
+		bubble(t, "in the warm-up, "+name, func(t *testing.T) {
+			begun := nextMinute() - perMinute
+			v := &fakeVenue{history: map[market.Symbol][]market.Candle{"A/USD": makeCandles(rand.New(rand.NewPCG(1, 1)), begun-10*perMinute, 10)}}
+			spoilt(v, begun-10*perMinute, c.bad...)
+			l := &log{}
+			f, err := feed.New(l.config(false, "A/USD"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			n, err := f.Warm(t.Context(), v, 10)
+			if bad := new(feed.DataError); errors.As(err, &bad) != c.fail || !c.fail && n != 10-len(c.bad) {
+				t.Errorf("%d candles, %v", n, err)
+			}
+		})
+	}
+}
+
+// TestStepNotTaken: a step that nobody took when the feed was stopped comes with the next Run, once, with its alarms.
+func TestStepNotTaken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 9, "A/USD", "B/USD")
+		full := errors.New("nobody takes it")
+		refused := 0
+		r.answer = func(*feed.Step) error {
+			if refused++; refused == 1 {
+				r.log.steps = r.log.steps[:len(r.log.steps)-1]
+				return full
+			}
+			return nil
+		}
+		r.at(1, 0)
+		r.send("A/USD", 1)
+		r.send("A/USD", 1, func(c *market.Candle) { c.High += 3 })
+		r.send("B/USD", 1)
+		if err := r.stop(); err != full || len(r.steps) != 0 {
+			t.Fatal(err, len(r.steps))
+		}
+		r.run()
+		r.at(3, 0)
+		if err := r.stop(); err != context.Canceled {
+			t.Error(err)
+		}
+		for i, symbol := range []market.Symbol{"A/USD", "B/USD"} {
+			if got, _ := r.candles(i); len(got) < 2 || !slices.Equal(got, r.v.history[symbol][:len(got)]) {
+				t.Errorf("%s: %d candles", symbol, len(got))
+			}
+		}
+		if refused != len(r.steps)+1 || len(r.steps[0].Alarms) != 1 {
+			t.Errorf("%d steps of %d, %v", len(r.steps), refused, r.steps[0].Alarms)
+		}
+	})
+}

@@ -101,6 +101,7 @@ func (f *Feed) pages(ctx context.Context, t *track, from, to market.Time) ([]mar
 				}
 				continue
 			}
+			t.bad = 0
 			got = append(got, c)
 			from = max(from, c.CloseTime)
 		}

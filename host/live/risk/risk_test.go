@@ -53,8 +53,18 @@ func codes(list []Verdict) string {
 	return strings.Join(s, " ")
 }
 
-// TestLimits puts every limit of an order just inside and just outside.
+// TestLimits puts every limit just inside and just outside.
 func TestLimits(t *testing.T) {
+	t.Run("sizes and collar", testSizesAndCollar)
+	t.Run("candle age", testCandleAge)
+	t.Run("rates", testRates)
+	t.Run("daily loss", testDailyLoss)
+	t.Run("drawdown", testDrawdown)
+	t.Run("fills and rejects", testFillsAndRejects)
+	t.Run("stale candles", testStaleCandles)
+}
+
+func testSizesAndCollar(t *testing.T) {
 	limitAt := func(price string) Order { o := buys("1"); o.LimitPrice = d(price); return o }
 	stopAt := func(price string) Order { o := buys("1"); o.StopPrice = d(price); return o }
 	for _, tc := range []struct {
@@ -91,7 +101,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-func TestCandleAge(t *testing.T) {
+func testCandleAge(t *testing.T) {
 	at := func(age int64) Account { return account(func(a *Account) { a.Now = noon + market.Time(age) }) }
 	if list, ok := guard(t, nil).Check(buys("1"), at(120_000)); !ok {
 		t.Errorf("two timeframes: %s", codes(list))
@@ -107,7 +117,7 @@ func TestCandleAge(t *testing.T) {
 	}
 }
 
-func TestRates(t *testing.T) {
+func testRates(t *testing.T) {
 	loose := func(l *Limits) { l.DuplicatesPerCandle = 1000 }
 	send := func(g *Guard, at market.Time) string {
 		list, _ := g.Check(buys("0.1"), account(func(a *Account) { a.Now = at }))
@@ -196,7 +206,7 @@ func TestStates(t *testing.T) {
 	}
 }
 
-func TestDailyLoss(t *testing.T) {
+func testDailyLoss(t *testing.T) {
 	g := guard(t, nil)
 	if v := g.OnStep(noon, d("9700")); len(v) != 0 {
 		t.Errorf("at the limit: %s", codes(v))
@@ -238,7 +248,7 @@ func TestDailyLoss(t *testing.T) {
 	}
 }
 
-func TestDrawdown(t *testing.T) {
+func testDrawdown(t *testing.T) {
 	g := guard(t, func(l *Limits) { l.MaxDailyLoss = d("1") })
 	g.OnStep(noon, d("20000"))
 	if v := g.OnStep(noon, d("18000")); len(v) != 0 || g.Killed() {
@@ -302,7 +312,7 @@ func TestEquityBetweenSteps(t *testing.T) {
 	}
 }
 
-func TestFillsAndRejects(t *testing.T) {
+func testFillsAndRejects(t *testing.T) {
 	g := guard(t, nil)
 	for i := range 20 {
 		if v := g.OnFill(btc, noon+market.Time(i)); len(v) != 0 {
@@ -343,7 +353,7 @@ func TestFillsAndRejects(t *testing.T) {
 	}
 }
 
-func TestStaleCandles(t *testing.T) {
+func testStaleCandles(t *testing.T) {
 	g := guard(t, nil)
 	at := func(ms int64) State {
 		g.OnTime(noon+market.Time(ms), account(nil).Symbols)
