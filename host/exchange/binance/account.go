@@ -17,14 +17,20 @@ const pageLimit = 1000
 // ownID is the form of the ids that this product gives to its orders.
 var ownID = regexp.MustCompile(`^as[0-9a-v]{16}$`)
 
+// orderKey is an order of the venue, whose numbers are those of a symbol, by the venue's name.
+type orderKey struct {
+	symbol string
+	id     int64
+}
+
 // learn notes which order of the venue has which client order id.
-func (s *session) learn(order int64, client string) {
+func (s *session) learn(symbol string, order int64, client string) {
 	if !ownID.MatchString(client) {
 		client = ""
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.ours[order] = client
+	s.ours[orderKey{symbol, order}] = client
 }
 
 // OpenOrders implements exchange.Account.
@@ -45,7 +51,7 @@ func (s *session) OpenOrders(ctx context.Context) ([]exchange.Order, error) {
 			if err != nil {
 				return nil, failed(exchange.Unknown, err.Error())
 			}
-			s.learn(g.OrderID, g.ClientOrderID)
+			s.learn(name, g.OrderID, g.ClientOrderID)
 			all = append(all, o)
 		}
 	}
@@ -119,7 +125,7 @@ func (s *session) fill(ctx context.Context, symbol market.Symbol, t *gb.TradeV3)
 // whose is the client order id of an order, "" if it is certainly none of ours.
 func (s *session) whose(ctx context.Context, symbol market.Symbol, order int64) (string, error) {
 	s.mu.Lock()
-	client, known := s.ours[order]
+	client, known := s.ours[orderKey{venueName(symbol), order}]
 	s.mu.Unlock()
 	if known {
 		return client, nil
@@ -131,7 +137,7 @@ func (s *session) whose(ctx context.Context, symbol market.Symbol, order int64) 
 		r.Message = clip(fmt.Sprintf("whose trade it is, of order %d, is not known: %s", order, r.Message))
 		return "", &exchange.Error{Result: r}
 	}
-	s.learn(order, got.ClientOrderID)
+	s.learn(venueName(symbol), order, got.ClientOrderID)
 	if !ownID.MatchString(got.ClientOrderID) {
 		return "", nil
 	}

@@ -32,7 +32,7 @@ func answered(a *oneAnswer) *session {
 	s.state, s.at.REST, s.http, s.queue, s.resync = opened, "answer://all", newTransport(), &queue{}, make(chan struct{}, 1)
 	s.http.base.RegisterProtocol("answer", a)
 	s.req = exchange.OpenRequest{Trading: true, Timeframe: market.MustTimeframe("1m")}
-	s.names, s.ours = map[string]market.Symbol{"BTCUSDT": "BTC/USDT"}, map[int64]string{}
+	s.names, s.ours = map[string]market.Symbol{"BTCUSDT": "BTC/USDT"}, map[orderKey]string{}
 	return s
 }
 
@@ -59,6 +59,18 @@ func TestShapes(t *testing.T) {
 		_, err = answered(a).Markets(ctx)
 		unknown(body, "markets", err)
 		unknown(body, "time", answered(a).takeTime(ctx))
+	}
+}
+
+// TestNumbersOfSymbols: the numbers of orders are those of a symbol; another may have the same.
+func TestNumbersOfSymbols(t *testing.T) {
+	const own, foreign = "asaaaaaa0000000001", "by-hand"
+	s := answered(&oneAnswer{200, []byte(`{"symbol":"ETHUSDT","orderId":7,"clientOrderId":"` + foreign + `","status":"FILLED","side":"BUY","type":"MARKET"}`)})
+	s.learn("BTCUSDT", 7, own)
+	for symbol, want := range map[market.Symbol]string{"BTC/USDT": own, "ETH/USDT": ""} {
+		if got, err := s.whose(t.Context(), symbol, 7); err != nil || got != want {
+			t.Errorf("%s: %q %v, want %q", symbol, got, err, want)
+		}
 	}
 }
 

@@ -68,7 +68,7 @@ type session struct {
 	state  int // fresh, opened, closed
 	req    exchange.OpenRequest
 	names  map[string]market.Symbol // BTCUSDT -> BTC/USDT
-	ours   map[int64]string         // client order id by the venue's id; "": certainly not ours
+	ours   map[orderKey]string      // client order id; "": certainly not ours
 	maker  decimal.Decimal
 	taker  decimal.Decimal
 	offset atomic.Int64         // milliseconds: the venue's clock minus ours
@@ -161,7 +161,7 @@ func (s *session) begin(ctx context.Context, req exchange.OpenRequest) (exchange
 		req.Config.APIKey, req.Config.Secret = exchange.Secret{}, exchange.Secret{}
 	}
 	s.req, s.http, s.queue, s.resync = req, newTransport(), &queue{}, make(chan struct{}, 1)
-	s.names, s.ours = map[string]market.Symbol{}, map[int64]string{}
+	s.names, s.ours = map[string]market.Symbol{}, map[orderKey]string{}
 	s.maker, s.taker = decimal.MustNew(1, 3), decimal.MustNew(1, 3)
 	for _, symbol := range req.Symbols {
 		s.names[venueName(symbol)] = symbol

@@ -261,7 +261,7 @@ func (s *session) report(text []byte, on func(exchange.AccountEvent)) error {
 	if e.RejectReason != "NONE" {
 		o.Reason = clip(e.RejectReason)
 	}
-	s.learn(e.Id, client)
+	s.learn(e.Symbol, e.Id, client)
 	on(exchange.AccountEvent{Order: &o})
 	if e.ExecutionType != "TRADE" || e.TradeId < 0 {
 		return nil

@@ -266,7 +266,7 @@ func FuzzClosedCandle(f *testing.F) {
 }
 
 func FuzzAccountEvent(f *testing.F) {
-	s := &session{names: map[string]market.Symbol{"BTCUSDT": "BTC/USDT"}, ours: map[int64]string{}}
+	s := &session{names: map[string]market.Symbol{"BTCUSDT": "BTC/USDT"}, ours: map[orderKey]string{}}
 	f.Add([]byte(`{"subscriptionId":0,"event":{"e":"executionReport","E":1,"s":"BTCUSDT","c":"asaaaaaa0000000001","S":"BUY","o":"LIMIT","q":"1","p":"2","P":"0","x":"TRADE","X":"FILLED","i":7,"l":"1","z":"1","L":"2","n":"0.1","N":"BNB","T":5,"t":9,"Z":"2"}}`))
 	f.Add([]byte(`{"event":{"e":"outboundAccountPosition","B":[{"a":"BTC","f":"1","l":"0"}]}}`))
 	f.Fuzz(func(t *testing.T, text []byte) {

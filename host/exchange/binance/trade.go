@@ -77,7 +77,7 @@ func (s *session) echoed(r exchange.Result, ref exchange.OrderRef, got *gb.Order
 		return r, exchange.Order{}
 	}
 	o.Symbol = ref.Symbol
-	s.learn(got.OrderID, ref.ClientOrderID)
+	s.learn(venueName(ref.Symbol), got.OrderID, ref.ClientOrderID)
 	return r, o
 }
 

@@ -41,13 +41,18 @@ type told struct {
 
 // change lets the desk do something and takes what follows from it.
 func (e *Engine) change(n note, f func() (desk.Result, error)) error {
+	r, err := e.gated(f)
+	e.absorb(n, r)
+	return err
+}
+
+func (e *Engine) gated(f func() (desk.Result, error)) (desk.Result, error) {
 	e.cfg.Gate.Lock()
+	defer e.cfg.Gate.Unlock()
 	e.desk.Begin(max(e.steps.index-1, 0), e.now())
 	r, err := f()
 	e.harvest()
-	e.cfg.Gate.Unlock()
-	e.absorb(n, r)
-	return err
+	return r, err
 }
 
 // now is the run's clock. While a step is decided it stands at its close.
@@ -268,10 +273,23 @@ func (e *Engine) propose(p desk.Proposal) {
 	}
 }
 
+// shut is why no order may leave at present, whatever it is for; "" when orders may.
+func (e *Engine) shut() string {
+	switch {
+	case e.stopped:
+		return "" // what the stop itself wants
+	case !e.recon.synced:
+		return CodeStreamReconciling
+	case e.guard.State() == risk.Halted:
+		return string(risk.StateHalted)
+	}
+	return ""
+}
+
 // judge is why an order may not leave; "" when it may.
 func (e *Engine) judge(p desk.Proposal) string {
 	if e.stopped {
-		return "" // what the stop itself wants
+		return ""
 	}
 	if !e.recon.synced {
 		return CodeStreamReconciling

@@ -93,6 +93,13 @@ func New(cfg Config) *Engine {
 func (e *Engine) Run(ctx context.Context) error {
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	e.life = life
+	defer func() {
+		if p := recover(); p != nil {
+			e.abandon()
+			end()
+			panic(p)
+		}
+	}()
 	err := e.start(ctx)
 	if err == nil {
 		err = e.warmUp(ctx)
@@ -129,6 +136,16 @@ func (e *Engine) Restrict(code, message string, on bool) {
 		}
 		e.guard.Raise(risk.Reason{Code: risk.Code(code), State: risk.Reducing, Clears: risk.WhenGone, Since: e.clock.Now(), Message: message})
 	})
+}
+
+// abandon is the end of a run whose books cannot be believed: no order leaves any more, and the connector cancels
+// what is open as if its host were gone.
+func (e *Engine) abandon() {
+	e.pass.close()
+	if l := e.current.Load(); l != nil {
+		l.end()
+		l.let(true)
+	}
 }
 
 // fail keeps the first reason to end.

@@ -46,18 +46,19 @@ var errStop = errors.New("somebody wants it to stop")
 
 // bench is a run on the venue in memory, with everything that tests look at.
 type bench struct {
-	t      *testing.T
-	venue  *venue
-	book   *journal.Journal
-	engine *Engine
-	gate   sync.Mutex
-	decide func(*View) ([]market.Intent, error)
-	limits risk.Limits
-	onStop OnStop
-	warmup int
-	runs   int
-	prefix string // of run ids
-	before string // the id of an earlier run
+	explode bool // the next phase breaks the run
+	t       *testing.T
+	venue   *venue
+	book    *journal.Journal
+	engine  *Engine
+	gate    sync.Mutex
+	decide  func(*View) ([]market.Intent, error)
+	limits  risk.Limits
+	onStop  OnStop
+	warmup  int
+	runs    int
+	prefix  string // of run ids
+	before  string // the id of an earlier run
 
 	mu      sync.Mutex
 	in      notes
@@ -159,6 +160,11 @@ func (b *bench) start() {
 	ctx, cancel := context.WithCancelCause(b.t.Context())
 	b.cancel, b.ended, b.barrier, b.in = cancel, make(chan error, 1), time.Time{}, notes{}
 	go func() {
+		defer func() {
+			if p := recover(); p != nil {
+				b.ended <- fmt.Errorf("a panic: %v", p)
+			}
+		}()
 		err := b.engine.Run(ctx)
 		end := journal.End{Status: journal.Completed, StopReason: "stopped", At: market.FromTime(time.Now())}
 		if e := run.End(context.Background(), end); e != nil && !errors.Is(e, journal.ErrClosed) {
@@ -205,6 +211,9 @@ func (b *bench) Phase(p string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.in.phases = append(b.in.phases, p)
+	if b.explode {
+		panic("broken")
+	}
 	if p == Stopping {
 		b.barrier = time.Now()
 	}

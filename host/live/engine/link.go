@@ -202,13 +202,11 @@ func (e *Engine) listenAccount(ctx context.Context, l *link) error {
 		if err == nil {
 			return nil
 		}
-		if answer, ok := errors.AsType[*exchange.Error](err); ok {
-			switch answer.Result.Outcome {
-			case exchange.AuthFailed:
-				return err
-			case exchange.Rejected:
-				return exchangeFault("subscription_refused", err, "%s refused the stream of the account: %v", e.cfg.Venue.ID, err)
-			}
+		switch resultOf(err).Outcome {
+		case exchange.AuthFailed:
+			return err
+		case exchange.Rejected:
+			return e.streamRefused(err)
 		}
 		if !pause(limit, max(jitter(backoff), holdOff(resultOf(err)))) {
 			if ctx.Err() != nil {
@@ -217,6 +215,10 @@ func (e *Engine) listenAccount(ctx context.Context, l *link) error {
 			return exchangeFault("unreachable", err, "the stream of the account at %s could not be reached: %v", e.cfg.Venue.ID, err)
 		}
 	}
+}
+
+func (e *Engine) streamRefused(err error) *Fault {
+	return exchangeFault("subscription_refused", err, "%s refused the stream of the account: %v", e.cfg.Venue.ID, err)
 }
 
 // streamAccount keeps the account stream up once it was confirmed; before that it gives up
@@ -243,12 +245,16 @@ func (e *Engine) streamAccount(l *link, confirmed chan<- error) {
 		if l.ctx.Err() != nil {
 			return
 		}
-		if answer, ok := errors.AsType[*exchange.Error](err); ok && answer.Result.Outcome == exchange.AuthFailed {
+		switch resultOf(err).Outcome {
+		case exchange.AuthFailed:
 			e.inbox.post(func() { e.fail(err) })
+			return
+		case exchange.Rejected:
+			e.inbox.post(func() { e.fail(e.streamRefused(err)) })
 			return
 		}
 		e.inbox.post(func() { e.accountEvent(l, exchange.AccountEvent{State: exchange.Reconnecting}) })
-		if !pause(l.ctx, jitter(backoff)) {
+		if !pause(l.ctx, max(jitter(backoff), holdOff(resultOf(err)))) {
 			return
 		}
 		backoff = min(2*backoff, mostBackoff)

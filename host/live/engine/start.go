@@ -185,7 +185,7 @@ func (e *Engine) openBooks(balances []exchange.Balance) error {
 	if err != nil {
 		return err
 	}
-	books, err := desk.New(desk.Config{RunID: e.cfg.RunID, Symbols: e.cfg.Symbols, Markets: e.markets, OrderTypes: e.cfg.Venue.OrderTypes, Cash: cash})
+	books, err := desk.New(desk.Config{RunID: e.cfg.RunID, Symbols: e.cfg.Symbols, Markets: e.markets, OrderTypes: e.cfg.Venue.OrderTypes, Cash: cash, Shut: e.shut})
 	if err != nil {
 		return err
 	}

@@ -485,6 +485,95 @@ func TestUnknownHalts(t *testing.T) {
 	})
 }
 
+// TestHaltKeepsExits: what a halt refuses to sell keeps the exits that protect it.
+func TestHaltKeepsExits(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bench) {
+		deaf := false // under the venue's lock
+		b.venue.wrong = func(call string, n int) act {
+			if deaf && (call == "submit" || call == "query" || call == "fills") {
+				return cutAfter
+			}
+			return fine
+		}
+		b.decide = func(v *View) ([]market.Intent, error) {
+			switch v.Step {
+			case 1:
+				in := buy(1)
+				in.StopLoss, in.TakeProfit = &market.Child{Percent: 0.5}, &market.Child{Percent: 0.5}
+				return []market.Intent{in}, nil
+			case 3:
+				b.venue.mu.Lock()
+				defer b.venue.mu.Unlock()
+				deaf = true
+				b.venue.events = func(exchange.AccountEvent) []exchange.AccountEvent { return nil }
+				return []market.Intent{buy(1)}, nil
+			case 8:
+				return []market.Intent{{Action: market.Close}}, nil
+			}
+			return nil, nil
+		}
+		exits := func() (n int) {
+			b.venue.mu.Lock()
+			defer b.venue.mu.Unlock()
+			for _, o := range b.venue.orders {
+				if o.Side == market.Sell && o.Status == exchange.OrderOpen {
+					n++
+				}
+			}
+			return n
+		}
+		b.start()
+		b.sleep(11 * minute)
+		if last := b.orders[len(b.orders)-1]; b.phase() != Halted || last.Reason != "STATE_HALTED" || exits() != 2 {
+			t.Errorf("%v, %+v, %d exits", b.phases, last, exits())
+		}
+		b.venue.mu.Lock()
+		deaf, b.venue.events = false, nil
+		b.venue.mu.Unlock()
+		b.sleep(2 * minute)
+		if b.phase() != Trading || exits() != 2 {
+			t.Errorf("%v, %d exits", b.phases, exits())
+		}
+		b.check(b.stop())
+	})
+}
+
+// TestRefusedLater: a stream that is refused for good while the run trades ends it.
+func TestRefusedLater(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bench) {
+		b.start()
+		b.sleep(2 * minute)
+		b.venue.mu.Lock()
+		b.venue.refusal = exchange.Rejected
+		b.venue.mu.Unlock()
+		b.venue.cutStreams()
+		b.sleep(minute)
+		select {
+		case err := <-b.ended:
+			if f, ok := errors.AsType[*Fault](err); !ok || f.Data["reason"] != "subscription_refused" {
+				t.Error(err)
+			}
+		default:
+			t.Fatalf("it goes on: %v", b.phases)
+		}
+	})
+}
+
+// TestPanicLeavesTheConnector: when the run breaks, its connector takes it for the loss of its host.
+func TestPanicLeavesTheConnector(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bench) {
+		b.at(1, limit(market.Buy, 1, 60))
+		b.start()
+		b.sleep(2 * minute)
+		b.explode = true
+		b.engine.Stop(errStop)
+		err := <-b.ended
+		if err == nil || !strings.Contains(err.Error(), "broken") || b.venue.left != 1 || b.venue.released != 0 {
+			t.Errorf("%v; the connector was left %d times, ended %d times", err, b.venue.left, b.venue.released)
+		}
+	})
+}
+
 // TestStrategyEnds: an error of the strategy takes its orders back and keeps what it holds, also
 // where a stop would sell.
 func TestStrategyEnds(t *testing.T) {

@@ -360,9 +360,17 @@ func (d *Desk) Candle(s market.Symbol, c market.Candle, at time.Time) Result {
 // NextDue is the earliest time at which Due has something to do; zero: none.
 func (d *Desk) NextDue() time.Time {
 	next := d.book.NextDue()
-	for _, g := range d.groups {
-		if t := g.nextDue(d); !t.IsZero() && (next.IsZero() || t.Before(next)) {
+	sooner := func(t time.Time) {
+		if !t.IsZero() && (next.IsZero() || t.Before(next)) {
 			next = t
+		}
+	}
+	for _, g := range d.groups {
+		sooner(g.nextDue(d))
+	}
+	for _, p := range d.live {
+		if !p.done {
+			sooner(p.follows)
 		}
 	}
 	return next

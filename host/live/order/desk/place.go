@@ -19,7 +19,7 @@ func (d *Desk) work(at time.Time) {
 		}
 	}
 	for _, p := range d.working() {
-		if p.follows && d.shut() == "" {
+		if !p.follows.IsZero() && !at.Before(p.follows) {
 			p.follow(d, at)
 		}
 		if p.change != nil && !p.waiting {

@@ -18,7 +18,7 @@ type public struct {
 	// waiting says that it has no order at the venue yet, or none any more, and wants one.
 	waiting bool
 	change  *market.Intent // a replace whose cancel is not confirmed
-	follows bool           // a trailing stop whose venue order stands behind
+	follows time.Time      // when the venue's order of a trailing stop that has moved is to be replaced; zero: it stands right
 	ending  string         // the reason of a cancel that was asked for
 	expired bool           // ... by the expiry of a gtd order
 	left    int            // candles of a gtd order
@@ -261,13 +261,17 @@ func (p *public) candle(d *Desk, c market.Candle, at time.Time) {
 		p.group.renew = true
 		return
 	}
-	p.follows = true // as soon as an order may leave
+	p.follows = at
 }
 
-// follow replaces the order of a trailing stop that has moved.
+// follow replaces the order of a trailing stop that has moved, as soon as an order may leave.
 func (p *public) follow(d *Desk, at time.Time) {
-	p.follows = false
-	if p.change == nil && !p.waiting && !p.done && p.ending == "" {
+	if d.shut() != "" {
+		p.follows = at.Add(shutAgain)
+		return
+	}
+	p.follows = time.Time{}
+	if p.change == nil && !p.waiting && p.ending == "" {
 		p.change = &market.Intent{Action: market.Replace}
 		d.cancelID(p.live(), at)
 	}
