@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"slices"
 	"time"
 
 	"github.com/assay-run/assay/host/exchange"
@@ -18,8 +17,6 @@ import (
 const (
 	lookEvery    = time.Second // what time calls for, while no candle comes
 	closeLimit   = 30 * time.Second
-	maxCrashes   = 3 // within crashWindow
-	crashWindow  = 5 * time.Minute
 	leastBackoff = 500 * time.Millisecond
 	mostBackoff  = 30 * time.Second
 )
@@ -28,7 +25,7 @@ const (
 type line struct {
 	x       *Execution
 	conn    *exchange.Connection // nil while there is none
-	crashes []time.Time
+	crashes engine.Crashes
 	told    bool // that the connector was started again
 }
 
@@ -78,10 +75,8 @@ func (l *line) relaunch(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	now := time.Now()
-	l.crashes = append(slices.DeleteFunc(l.crashes, func(at time.Time) bool { return now.Sub(at) > crashWindow }), now)
-	if n := len(l.crashes); n > maxCrashes {
-		return exchangeError("connector_crashed", nil, "the connector of %s crashed %d times within %s", x.venue.ID, n, crashWindow)
+	if n, enough := l.crashes.Another(time.Now()); enough {
+		return exchangeError("connector_crashed", nil, "the connector of %s crashed %d times within %s", x.venue.ID, n, engine.CrashWindow)
 	}
 	x.halt(true)
 	l.tell(engine.CodeConnectorCrashed, "the connector of "+x.venue.ID+" is gone and is started again")

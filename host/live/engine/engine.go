@@ -46,7 +46,7 @@ type Engine struct {
 	// What follows is of the goroutine in Run.
 
 	link    *link
-	crashes []time.Time
+	crashes Crashes
 	reachBy time.Time // when a start gives up on a venue that wants no requests
 	markets []exchange.Market
 	clock   exchange.VenueClock

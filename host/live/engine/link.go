@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/assay-run/assay/host/exchange"
@@ -21,8 +22,6 @@ const (
 	closeLimit   = 5 * time.Second
 	maxSkew      = 2500 * time.Millisecond
 	warnSkew     = 500 * time.Millisecond
-	maxCrashes   = 3 // within crashWindow
-	crashWindow  = 5 * time.Minute
 	leastBackoff = 500 * time.Millisecond
 	mostBackoff  = 30 * time.Second
 )
@@ -331,16 +330,24 @@ func (e *Engine) lose() error {
 	e.recon.round++ // what was read over it counts no more
 	e.recon.then = nil
 	e.tellLink(0)
-	now := time.Now()
-	e.crashes = append(e.crashes, now)
-	for len(e.crashes) > 0 && now.Sub(e.crashes[0]) > crashWindow {
-		e.crashes = e.crashes[1:]
-	}
-	if len(e.crashes) > maxCrashes {
-		return exchangeFault("connector_crashed", nil, "the connector of %s crashed %d times within %s", e.cfg.Venue.ID, len(e.crashes), crashWindow)
+	if n, enough := e.crashes.Another(time.Now()); enough {
+		return exchangeFault("connector_crashed", nil, "the connector of %s crashed %d times within %s", e.cfg.Venue.ID, n, CrashWindow)
 	}
 	e.warn(CodeConnectorCrashed, "the connector of "+e.cfg.Venue.ID+" is gone and is started again")
 	return nil
+}
+
+// CrashWindow is how long the loss of a connector counts.
+const CrashWindow = 5 * time.Minute
+
+// Crashes are the losses of a run's connector within the last CrashWindow.
+type Crashes []time.Time
+
+// Another notes one more. It tells how many there are, and whether these are too many for another connector.
+func (c *Crashes) Another(now time.Time) (n int, enough bool) {
+	const most = 3
+	*c = append(slices.DeleteFunc(*c, func(at time.Time) bool { return now.Sub(at) > CrashWindow }), now)
+	return len(*c), len(*c) > most
 }
 
 // use takes a connection into use; nil: there is none.

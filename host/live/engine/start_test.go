@@ -373,7 +373,7 @@ func TestCrashWhileStarting(t *testing.T) {
 				b.start()
 				if always {
 					err := b.wait()
-					if f, ok := errors.AsType[*Fault](err); !ok || f.Reason != "connector_crashed" || b.venue.opens != maxCrashes+1 {
+					if f, ok := errors.AsType[*Fault](err); !ok || f.Reason != "connector_crashed" || b.venue.opens != 4 {
 						b.t.Errorf("after %d sessions: %v", b.venue.opens, err)
 					}
 					return

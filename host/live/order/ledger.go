@@ -88,18 +88,15 @@ func (l *Ledger) Fill(f exchange.Fill, o Origin) (market.Fill, *market.Trade, er
 	q, n := exact(f.Quantity), value(f)
 	fee := l.feeInQuote(f)
 	wasFlat := b.flat()
-	realised := ratZero
 	l.fees = plus(l.fees, fee)
 	if f.FeeAsset == l.quote || fee.Sign() == 0 {
 		l.cash = minus(l.cash, fee)
 	}
-	if f.Side == market.Buy {
-		realised = b.trade(q, n, l.scale)
-		l.cash = minus(l.cash, n)
-	} else {
-		realised = b.trade(neg(q), neg(n), l.scale)
-		l.cash = plus(l.cash, n)
+	if f.Side == market.Sell {
+		q, n = neg(q), neg(n)
 	}
+	realised := b.trade(q, n, l.scale)
+	l.cash = minus(l.cash, n)
 	if f.FeeAsset == f.Symbol.Base() && fee.Sign() != 0 {
 		realised = plus(realised, b.trade(neg(exact(f.Fee)), neg(fee), l.scale))
 	}
