@@ -460,6 +460,8 @@ func (b *busy) Decide(v *View) ([]market.Intent, error) {
 	switch n := v.Step; {
 	case n == b.last:
 		b.cancel(errStop)
+	case n == b.last-3: // the stop has something to cancel, wherever the price went
+		return []market.Intent{limit(market.Buy, 0.01, v.Candles[0].Close*0.8)}, nil
 	case n%12 == 0:
 		return []market.Intent{buy(0.02)}, nil
 	case n%12 == 2:
