@@ -389,7 +389,7 @@ func onVenue(cfg *Config, host *busy, text string) (func() exchange.Connection, 
 		return nil, err
 	}
 	cfg.Venue, cfg.Open = offered(), request(cfg.RunID)
-	host.last, host.answered = 120, make(chan struct{}, 1)
+	host.last, host.answered = 120, make(chan market.Time, 1)
 	go at.pass(scripts+"/scripts", host.answered)
 	return func() exchange.Connection {
 		ends := binance.At(url)
@@ -416,10 +416,13 @@ func (m *marked) Now() market.Time {
 func (*marked) Wall(d time.Duration) time.Duration { return d }
 
 // pass closes a candle whenever the last one was answered, or nothing has come of it for a while.
-func (m *marked) pass(address string, answered <-chan struct{}) {
+func (m *marked) pass(address string, answered <-chan market.Time) {
 	for {
 		select {
-		case <-answered:
+		case closed := <-answered:
+			if closed < m.Now() {
+				continue // there is a later one, of the time when nothing came
+			}
 			time.Sleep(15 * time.Millisecond)
 		case <-time.After(time.Second):
 		}
@@ -440,21 +443,29 @@ func (m *marked) pass(address string, answered <-chan struct{}) {
 type busy struct {
 	nothing
 	cancel   context.CancelCauseFunc
-	last     int64         // step; at 100 a second the lost answers have been asked for by then
-	answered chan struct{} // nil: nobody waits
+	last     int64            // step; at 100 a second the lost answers have been asked for by then
+	answered chan market.Time // closes of candles; nil: nobody waits
 }
 
 func (b *busy) Begin(Layout) (simulator.Recorder, error) { return b, nil }
 func (b *busy) Candles(int64, *simulator.Batch)          {}
-func (b *busy) Phase(string)                             {}
-func (b *busy) Warn(string, string)                      {}
+func (b *busy) Phase(name string)                        { fmt.Fprintln(os.Stderr, name) }
+func (b *busy) Warn(code, message string)                { fmt.Fprintln(os.Stderr, code, message) }
+
+// Order tells on standard error what was refused.
+func (b *busy) Order(step int64, o *market.Order) {
+	if o.Status == market.StatusRejected {
+		fmt.Fprintln(os.Stderr, "step", step, o.Side, o.Type, o.Reason)
+	}
+}
 
 func (b *busy) Decide(v *View) ([]market.Intent, error) {
 	if b.answered != nil {
 		select {
-		case b.answered <- struct{}{}:
+		case <-b.answered:
 		default:
 		}
+		b.answered <- v.CloseTime
 	}
 	low := limit(market.Buy, 0.01, v.Candles[0].Close*0.97)
 	switch n := v.Step; {
