@@ -19,6 +19,7 @@ import (
 	"github.com/assay-run/assay/api/v1/apitest"
 	"github.com/assay-run/assay/host/result"
 	"github.com/assay-run/assay/host/runner"
+	"github.com/assay-run/assay/internal/soak"
 )
 
 // histories is how many random histories are played.
@@ -28,6 +29,8 @@ func histories() int {
 		return 100_000
 	case testing.Short():
 		return 200
+	case soak.Race: // make test runs them all once more without the detector
+		return 2_000
 	}
 	return 10_000
 }
