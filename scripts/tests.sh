@@ -32,8 +32,8 @@ browser=$!
 status=0
 
 # In full here, in part with the detector below.
-run -timeout 15m -run 'TestModesAgree|TestChunkedRandomStrategiesAgree|TestHistories|TestTampering|TestKill|TestPaperEqualsBacktest|TestMonthOfMinutes|TestModel$' \
-	./api ./host/backtest ./governance/store ./governance/control ./host/live || status=$?
+run -timeout 15m -run 'TestModesAgree|TestChunkedRandomStrategiesAgree|TestHistories|TestTampering|TestKill|TestPaperEqualsBacktest|TestMonthOfMinutes|TestCrashPoints|TestModel$' \
+	./api ./host/backtest ./governance/store ./governance/control ./host/live ./host/live/engine ./host/live/journal || status=$?
 "$go" -C api/ui/tool test -count=1 -shuffle=on ./... || status=$?
 
 run -shuffle=on -timeout 15m "${processes[@]}" "${alone[@]}" || status=$?

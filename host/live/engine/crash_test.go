@@ -54,8 +54,8 @@ type series struct {
 // nothing was sent twice, the journal is whole, and the next run begins and ends in good order, with
 // nothing of the earlier ones left open.
 func TestCrashPoints(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds a program and kills it 40 times")
+	if testing.Short() || soak.Race {
+		t.Skip("builds a program and kills it 40 times: make test does it without the detector")
 	}
 	t.Parallel()
 	binary := filepath.Join(t.TempDir(), "engine.test")
