@@ -43,7 +43,7 @@ func fingerprint(t *testing.T, l *lab, params map[string]any, execution string, 
 func TestModesAgree(t *testing.T) {
 	seeds := 200
 	if testing.Short() || soak.Race { // make test runs all of them once more without the detector
-		seeds = 12 // each execution twice
+		seeds = 6 // each execution once
 	}
 	l := newLab(t, 600, "randomly")
 	executions := []string{
