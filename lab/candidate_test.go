@@ -19,8 +19,6 @@ import (
 
 	"github.com/assay-run/assay/governance/control/command"
 	"github.com/assay-run/assay/lab"
-	sdk "github.com/assay-run/assay/plugin-sdk"
-	"github.com/assay-run/assay/plugin-sdk/indicator"
 )
 
 // governanceMain makes this binary the governance command of the scripts.
@@ -94,38 +92,6 @@ func fetchPath(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("%s: %s: %s", args[0], resp.Status, body)
 	}
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), body, 0o600))
-}
-
-func tideSpec() sdk.Spec {
-	return sdk.Spec{Name: "tide", Version: "1.0.0", Supports: sdk.Supports{ScaleFree: true}}
-}
-
-type tideParams struct {
-	Period int `param:"period" default:"72" min:"10" max:"500" doc:"Candles in the average volume"`
-}
-
-// tide holds while the volume is above its average: on candles tides that earns.
-type tide struct {
-	average indicator.SMA
-	period  int
-}
-
-func newTide(p tideParams) (sdk.Strategy, error) {
-	return &tide{indicator.NewSMA(p.Period), p.Period}, nil
-}
-
-func (s *tide) Warmup() int { return s.period }
-
-func (s *tide) OnCandle(v sdk.View) ([]sdk.Intent, error) {
-	volume := v.Candle().Volume
-	s.average.Add(volume)
-	switch loud := volume > s.average.Value(); {
-	case v.Flat() && loud:
-		return sdk.Buy(sdk.CashFraction(0.9)), nil
-	case v.Long() && !loud:
-		return sdk.ClosePosition(), nil
-	}
-	return nil, nil
 }
 
 // The options of the governance page, each by its name.

@@ -21,7 +21,6 @@ import (
 // TestMain makes this binary the lab command of the scripts.
 func TestMain(m *testing.M) {
 	catalog.MaybeShim()
-	play(filepath.Base(os.Args[0]))
 	testscript.Main(m, map[string]func(){
 		"lab": func() {
 			os.Exit(checkedMain(os.Args[1:]))
@@ -108,7 +107,7 @@ func damage(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(files[0], b, 0o400))
 }
 
-// plugin installs one of the roles of this binary: plugin crosser dir/bin/crosser.
+// plugin installs one of the roles: plugin crosser dir/bin/crosser.
 func plugin(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: plugin ROLE FILE")

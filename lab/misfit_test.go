@@ -3,72 +3,42 @@ package lab_test
 import (
 	"errors"
 	"fmt"
-	"math"
 	"os"
+	"os/exec"
 	"path/filepath"
-	"strings"
-	"time"
+	"sync"
 
 	"github.com/rogpeppe/go-internal/testscript"
-
-	sdk "github.com/assay-run/assay/plugin-sdk"
-	"github.com/assay-run/assay/plugin-sdk/serve"
 )
 
-// misfits are plugins that fail, each in its own way: the fixtures of the capsules.
-func misfits() map[string]func() {
-	list := map[string]func(){
-		"summer": func() { serve.Strategy(sdk.Spec{Name: "summer"}, newSummer) },
-		"maker":  func() { serve.Strategy(sdk.Spec{Name: "maker"}, newMaker) },
-	}
-	for name, act := range map[string]func(sdk.View, misfitParams) ([]sdk.Intent, error){
-		"panics": func(_ sdk.View, p misfitParams) ([]sdk.Intent, error) { return deep(p.At) },
-		"errs":   func(sdk.View, misfitParams) ([]sdk.Intent, error) { return nil, errors.New("no more") },
-		"exits": func(sdk.View, misfitParams) ([]sdk.Intent, error) {
-			fmt.Fprintln(os.Stderr, "last words")
-			exit(3)
-			return nil, nil
-		},
-		"blocks": func(sdk.View, misfitParams) ([]sdk.Intent, error) {
-			fmt.Fprintln(os.Stderr, "blocked for good")
-			time.Sleep(time.Hour)
-			return nil, nil
-		},
-		"nan": func(sdk.View, misfitParams) ([]sdk.Intent, error) { return sdk.Buy(sdk.Quantity(math.NaN())), nil },
-		"prints": func(sdk.View, misfitParams) ([]sdk.Intent, error) {
-			fmt.Fprintln(os.Stderr, strings.Join(os.Environ(), "\n"))
-			return nil, errors.New(strings.Join(os.Environ(), " "))
-		},
-	} {
-		list[name] = func() {
-			serve.Strategy(sdk.Spec{Name: name}, func(p misfitParams) (sdk.Strategy, error) { return &misfit{p, act, mended()}, nil })
-		}
-	}
-	return list
-}
-
-type misfitParams struct {
-	At    int     `param:"at" default:"137" min:"0" max:"1000000" doc:"Candle at which it happens"`
-	Above float64 `param:"above" default:"0" min:"0" doc:"Close above which it happens, 0: at the candle"`
-	Size  float64 `param:"size" default:"0.5" above:"0" max:"1" doc:"Share of the cash"`
-}
-
-// mark ends a program that has been mended: the bytes are all that it can know itself by.
-const mark = " mended"
-
-func mended() bool {
-	f, err := os.Open("/proc/self/exe")
+// buildRoles is the program of package lab/internal/roles, built once.
+var buildRoles = sync.OnceValues(func() ([]byte, error) {
+	dir, err := os.MkdirTemp("", "assay-roles-")
 	if err != nil {
-		return false
+		return nil, err
 	}
-	defer f.Close()
-	end := make([]byte, len(mark))
-	info, err := f.Stat()
-	if err == nil {
-		_, err = f.ReadAt(end, info.Size()-int64(len(end)))
+	defer os.RemoveAll(dir)
+	file := filepath.Join(dir, "roles")
+	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", file, "./internal/roles")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("%w\n%s", err, out)
 	}
-	return err == nil && string(end) == mark
+	return os.ReadFile(file)
+})
+
+// installPlugin writes the program of the roles, with the name at its end so that each has a
+// hash of its own.
+func installPlugin(name, to string) error {
+	text, err := buildRoles()
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(to, append(text[:len(text):len(text)], name...), 0o755)
 }
+
+// mark ends a program that has been mended.
+const mark = " mended"
 
 // installMisfit makes the project of a role in a folder of its name, and beside the
 // program one that has been mended: misfit panics.
@@ -98,66 +68,4 @@ func makeMisfit(name, dir string) error {
 		os.WriteFile(filepath.Join(dir, "mended", name), append(text, mark...), 0o755),
 		os.WriteFile(filepath.Join(dir, "lab.json"), []byte(config), 0o644),
 	)
-}
-
-// misfit buys at the third candle and misbehaves later.
-type misfit struct {
-	misfitParams
-	act    func(sdk.View, misfitParams) ([]sdk.Intent, error)
-	mended bool
-}
-
-func (m *misfit) OnCandle(v sdk.View) ([]sdk.Intent, error) {
-	switch {
-	case m.mended && v.Index() > 2:
-	case m.Above > 0 && v.Candle().Close > m.Above && v.Index() >= 20, m.Above == 0 && v.Index() == int64(m.At):
-		return m.act(v, m.misfitParams)
-	case v.Index() == 2:
-		return sdk.Buy(sdk.CashFraction(m.Size)).StopLoss(sdk.Percent(0.9)), nil
-	}
-	return nil, nil
-}
-
-// deep is a frame of its own in the stack.
-func deep(i int) ([]sdk.Intent, error) {
-	var none []sdk.Intent
-	return none[i : i+1], nil
-}
-
-// maker does not come to its first candle.
-type makerParams struct {
-	How string `param:"how" default:"panic" enum:"panic,exit" doc:"How it fails"`
-}
-
-func newMaker(p makerParams) (sdk.Strategy, error) {
-	if p.How == "exit" {
-		exit(5)
-	}
-	panic("badly made")
-}
-
-// summer adds up a map in the order in which it is ranged over.
-type summer struct{ parts map[int]float64 }
-
-func newSummer(noParams) (sdk.Strategy, error) {
-	s := &summer{map[int]float64{}}
-	for i := range 64 {
-		s.parts[i] = math.Exp2(float64(i%40)) / 3
-	}
-	return s, nil
-}
-
-func (s *summer) OnCandle(v sdk.View) ([]sdk.Intent, error) {
-	sum := 0.0
-	for i := range s.parts {
-		sum += s.parts[i]
-	}
-	last := math.Float64bits(sum) & 1
-	switch {
-	case v.Flat() && last == 1:
-		return sdk.Buy(sdk.AllCash), nil
-	case v.Long() && last == 0:
-		return sdk.ClosePosition(), nil
-	}
-	return nil, nil
 }

@@ -1,4 +1,4 @@
-package lab_test
+package main
 
 import (
 	"math/rand/v2"
@@ -6,6 +6,9 @@ import (
 	sdk "github.com/assay-run/assay/plugin-sdk"
 	"github.com/assay-run/assay/plugin-sdk/serve"
 )
+
+// middle is between the two closes of the stairs, one kind of the tests' candles.
+const middle = 400.0
 
 // worthless are the plugins that fool nobody but their author: B-17 to B-20.
 func worthless() map[string]func() {
@@ -62,7 +65,7 @@ type thin struct{}
 func newThin(noParams) (sdk.Strategy, error) { return thin{}, nil }
 
 func (thin) OnCandle(v sdk.View) ([]sdk.Intent, error) {
-	switch low := v.Candle().Close < (stairLow+stairHigh)/2; {
+	switch low := v.Candle().Close < middle; {
 	case low && v.Flat():
 		return sdk.Buy(sdk.Quantity(1)), nil
 	case !low && v.Long():

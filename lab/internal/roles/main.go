@@ -1,10 +1,14 @@
-package lab_test
+// Roles are the plugins of the lab's tests: the program plays the one whose name its file has. It
+// starts within milliseconds, which the lab's own test binary, for all it links, does not.
+package main
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"math"
 	"os"
+	"path/filepath"
 	"time"
 
 	sdk "github.com/assay-run/assay/plugin-sdk"
@@ -12,8 +16,18 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/serve"
 )
 
-// roles are the plugins of the scripts: this test binary plays each of them when it
-// runs under its name.
+func main() {
+	name := filepath.Base(os.Args[0])
+	role, ok := roles()[name]
+	if !ok {
+		fmt.Fprintf(os.Stderr, "%s is none of the roles of this program\n", name)
+		os.Exit(2)
+	}
+	role()
+	os.Exit(0)
+}
+
+// roles are the plugins by their names.
 func roles() map[string]func() {
 	list := map[string]func(){
 		"crosser": func() { serve.Strategy(sdk.Spec{Name: "crosser", Version: "1.0.0"}, newCrosser) },
@@ -170,26 +184,4 @@ func (s *slow) OnCandle(v sdk.View) ([]sdk.Intent, error) {
 		time.Sleep(2 * time.Millisecond)
 	}
 	return s.crosser.OnCandle(v)
-}
-
-// play becomes a plugin if the binary runs under the name of one.
-func play(name string) {
-	if role, ok := roles()[name]; ok {
-		role()
-		exit(0)
-	}
-}
-
-// installPlugin copies this test binary, with the name at its end so that each has a
-// hash of its own.
-func installPlugin(name, to string) error {
-	self, err := os.Executable()
-	if err != nil {
-		return err
-	}
-	text, err := os.ReadFile(self)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(to, append(text, name...), 0o755)
 }
