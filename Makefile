@@ -5,6 +5,9 @@ PORT      ?= 8000
 VERSION   := 1.0.0
 COMMIT    := $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
 BUILD     := CGO_ENABLED=0 GOAMD64=v1 $(GO) build -trimpath -buildvcs=false
+# What is checked and tested is compiled as what is built, so that nothing is compiled twice.
+export CGO_ENABLED := 0
+export GOFLAGS     := $(GOFLAGS) -trimpath -buildvcs=false
 LDFLAGS   := -X main.version=$(VERSION) -X main.commit=$(COMMIT)
 # The builder of the dashboard is a module of its own: ./... does not reach it.
 UITOOL    := api/ui/tool
