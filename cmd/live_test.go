@@ -291,24 +291,16 @@ func holding() object {
 	return liveRun("rsi_bracket", object{"period": 2, "oversold": 99.9, "overbought": 100, "stop_loss": 0.045, "take_profit": 0.045})
 }
 
-// TestLiveHostKilled kills the service while a run has open orders: the connector cancels them,
-// and the next start knows all of it, until the reset.
-func TestLiveHostKilled(t *testing.T) {
-	t.Parallel()
-	v := liveVenue(t, testvenue.Options{Speed: 60})
-	state := t.TempDir()
-	s := serveLive(t, state, v)
-	id := s.start(holding())
-	s.until("exits at the venue", func(object) bool { return len(openAt(v)) >= 2 })
-	children := plugins(t, s.cmd.Process.Pid)
-	s.end(syscall.SIGKILL)
-	file := filepath.Join(state, "live", id, "lease.json")
+// leased waits until the connector of a run that lost its host has cancelled what was open, and returns what that was.
+func leased(t *testing.T, state, run string, v *testvenue.Venue) []string {
+	t.Helper()
+	file := filepath.Join(state, "live", run, "lease.json")
 	for deadline := time.Now().Add(40 * time.Second); ; time.Sleep(20 * time.Millisecond) {
 		if _, err := os.Stat(file); err == nil {
 			break
 		}
 		if time.Now().After(deadline) {
-			t.Fatal("there is no lease.json")
+			t.Fatalf("there is no lease.json, open %v", openAt(v))
 		}
 	}
 	var lease struct {
@@ -329,6 +321,60 @@ func TestLiveHostKilled(t *testing.T) {
 	if open := openAt(v); len(open) > 0 || lease.Reason != "stream_broken" || len(lease.Unconfirmed) > 0 || !slices.Equal(lease.Cancelled, canceled) {
 		t.Errorf("open %v, canceled %v, %s", open, canceled, text)
 	}
+	return canceled
+}
+
+// TestLiveStopUnconfirmed stops a run whose cancels hang for longer than a stop may take. The run fails and names the
+// orders; its connector goes on by itself, and cancels them once the venue answers.
+func TestLiveStopUnconfirmed(t *testing.T) {
+	t.Parallel()
+	v := liveVenue(t, testvenue.Options{Speed: 30})
+	state := t.TempDir()
+	s := serveLive(t, state, v)
+	id := s.start(holding())
+	s.until("exits at the venue", func(object) bool { return len(openAt(v)) >= 2 })
+	// The stop gives up after 20 seconds, and 5 more in which the connector is to close its session.
+	if err := v.Do(testvenue.Script{Match: "DELETE /api/v3/order", Action: "hang_before", Times: 1_000_000}); err != nil {
+		t.Fatal(err)
+	}
+	calm := time.AfterFunc(29*time.Second, func() { _ = v.Do(testvenue.Script{Action: "calm"}) })
+	defer calm.Stop()
+	children := plugins(t, s.cmd.Process.Pid)
+	s.call("POST", "/run/stop", nil, nil)
+	s.await("failed")
+	var status struct {
+		Details struct {
+			Code string
+			Data struct{ Orders []string }
+		} `json:"error_details"`
+	}
+	s.call("GET", "/status", nil, &status)
+	named := status.Details.Data.Orders
+	slices.Sort(named)
+	if status.Details.Code != "STOP_UNCONFIRMED" || len(named) != 2 {
+		t.Errorf("%+v", status)
+	}
+	if canceled := leased(t, state, id, v); !slices.Equal(canceled, named) {
+		t.Errorf("%v were named, %v canceled", named, canceled)
+	}
+	gone(t, children)
+	if code := s.end(syscall.SIGTERM); code != 0 {
+		t.Errorf("exit code %d\n%s", code, s.stderr)
+	}
+}
+
+// TestLiveHostKilled kills the service while a run has open orders: the connector cancels them,
+// and the next start knows all of it, until the reset.
+func TestLiveHostKilled(t *testing.T) {
+	t.Parallel()
+	v := liveVenue(t, testvenue.Options{Speed: 60})
+	state := t.TempDir()
+	s := serveLive(t, state, v)
+	id := s.start(holding())
+	s.until("exits at the venue", func(object) bool { return len(openAt(v)) >= 2 })
+	children := plugins(t, s.cmd.Process.Pid)
+	s.end(syscall.SIGKILL)
+	canceled := leased(t, state, id, v)
 	gone(t, children)
 
 	for range 2 { // it stays, through any further restart

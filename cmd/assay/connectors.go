@@ -10,12 +10,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
-	"time"
 
 	"github.com/assay-run/assay/host/catalog"
 	"github.com/assay-run/assay/host/exchange"
-	"github.com/assay-run/assay/host/exchange/wire"
 	children "github.com/assay-run/assay/host/exchange/wire/launch"
 	"github.com/assay-run/assay/host/live"
 )
@@ -109,7 +106,7 @@ func endpointOnLoopback(address string) bool {
 	return err == nil && address != "" && onLoopback(u.Hostname())
 }
 
-// connect starts a process for one run. Closing the session ends it.
+// connect starts a process for one run. Who has it ends it with Release or Leave.
 func connect(ctx context.Context, m *children.Manager, id string) (*exchange.Connection, error) {
 	p, err := m.Launch(ctx, id)
 	if err != nil {
@@ -117,52 +114,5 @@ func connect(ctx context.Context, m *children.Manager, id string) (*exchange.Con
 	}
 	conn := p.Connection()
 	conn.Gone, conn.Release, conn.Leave = p.Crashed(), p.End, p.Leave
-	conn.Session = &ownedSession{Session: conn.Session, safety: conn.Safety, process: p}
 	return &conn, nil
-}
-
-// ownedSession is the session of a process that is there for it alone.
-type ownedSession struct {
-	exchange.Session
-	safety  exchange.Safety
-	process *children.Process
-	stop    context.CancelFunc
-	beats   sync.WaitGroup
-}
-
-// Open implements exchange.Session. A paper run has no orders to keep a lease for: the
-// connector is told here that its host lives, a live run does that itself.
-func (s *ownedSession) Open(ctx context.Context, req exchange.OpenRequest) (exchange.Opened, error) {
-	out, err := s.Session.Open(ctx, req)
-	if err != nil || req.Trading {
-		return out, err
-	}
-	beating, stop := context.WithCancel(context.Background())
-	s.stop = stop
-	s.beats.Go(func() {
-		tick := time.NewTicker(wire.BeatEvery)
-		defer tick.Stop()
-		for seq := int64(1); ; seq++ {
-			_, _ = s.safety.Beat(beating, seq) // the connector counts those that come
-			select {
-			case <-tick.C:
-			case <-beating.Done():
-				return
-			case <-s.process.Done():
-				return
-			}
-		}
-	})
-	return out, nil
-}
-
-// Close implements exchange.Session.
-func (s *ownedSession) Close(ctx context.Context, cancelOpen bool) ([]string, error) {
-	left, err := s.Session.Close(ctx, cancelOpen)
-	if s.stop != nil {
-		s.stop()
-		s.beats.Wait()
-	}
-	s.process.End()
-	return left, err
 }

@@ -22,12 +22,11 @@ type VenueClock interface {
 	Wall(d time.Duration) time.Duration
 }
 
-// WallClock is this machine's time of day, for where nobody tells the venue's; its value is the
-// venue's clock minus ours.
-type WallClock time.Duration
+// WallClock is this machine's time of day, for where nobody tells the venue's.
+type WallClock struct{}
 
-// Now is this machine's time, corrected.
-func (c WallClock) Now() market.Time { return market.FromTime(time.Now().Add(time.Duration(c))) }
+// Now is this machine's time.
+func (WallClock) Now() market.Time { return market.FromTime(time.Now()) }
 
 // Wall is d itself.
 func (WallClock) Wall(d time.Duration) time.Duration { return d }
@@ -52,6 +51,24 @@ func (c *SteadyClock) Set(then market.Time, at time.Time) {
 func (c *SteadyClock) SetOffset(offset time.Duration) {
 	now := time.Now()
 	c.Set(market.FromTime(now.Add(offset)), now)
+}
+
+// clockGrain is what two measures of one clock may differ by besides the way of the answer.
+const clockGrain = 20 * time.Millisecond
+
+// Hear takes the venue's time as it was told between asked and now. Told is the offset that was known last; it returns
+// the one that is known now. What lies within the way of the answer is nothing new.
+func (c *SteadyClock) Hear(venue market.Time, asked time.Time, told time.Duration) time.Duration {
+	way := time.Since(asked) / 2
+	at, within := asked.Add(way), way+clockGrain
+	if off := time.Duration(venue-c.At(at)) * time.Millisecond; off.Abs() > within {
+		c.Set(venue, at)
+	}
+	offset := time.Duration(int64(venue)-at.UnixMilli()) * time.Millisecond
+	if (offset - told).Abs() <= within {
+		return told
+	}
+	return offset
 }
 
 // Now is the venue's time.

@@ -2,6 +2,7 @@ package exchange
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/assay-run/assay/plugin-sdk/market"
@@ -27,6 +28,62 @@ type Connection struct {
 	// Leave is Release where orders of the session may still be open: what stands behind the
 	// connection takes it for the loss of its host, cancels them and ends by itself; nil: Release.
 	Leave func()
+}
+
+// ErrGone is the end of what goes on over a connector whose process is gone.
+var ErrGone = errors.New("the connector is gone")
+
+// IsGone says that the connector's process is gone.
+func (c *Connection) IsGone() bool {
+	select {
+	case <-c.Gone:
+		return true
+	default:
+		return false
+	}
+}
+
+// While runs f, whose context ends with ErrGone when the connector's process is gone.
+func (c *Connection) While(ctx context.Context, f func(context.Context) error) error {
+	ctx, end := context.WithCancelCause(ctx)
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		select {
+		case <-c.Gone:
+			end(ErrGone)
+		case <-ctx.Done():
+		}
+	}()
+	defer func() {
+		end(nil)
+		<-watched
+	}()
+	return f(ctx)
+}
+
+// BeatEvery is how often a host beats.
+const BeatEvery = 2 * time.Second
+
+// KeepLease tells the connector that its host lives, until ctx ends. Heard is given each answer, and when it was
+// asked for; a beat that is not answered is followed by the next.
+func (c *Connection) KeepLease(ctx context.Context, heard func(Ack, time.Time)) {
+	tick := time.NewTicker(BeatEvery)
+	defer tick.Stop()
+	for seq := int64(1); ; seq++ {
+		limit, cancel := context.WithTimeout(ctx, BeatEvery)
+		asked := time.Now()
+		ack, err := c.Safety.Beat(limit, seq)
+		cancel()
+		if err == nil {
+			heard(ack, asked)
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // Session opens and closes the connector for one run.

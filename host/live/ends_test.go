@@ -131,6 +131,54 @@ func wait(t *testing.T, what string, done func() bool) {
 	}
 }
 
+// TestBrokenRun: a run in which the host itself breaks fails, and can be asked about as before.
+func TestBrokenRun(t *testing.T) {
+	for _, mode := range []string{runner.ModePaper, runner.ModeLive} {
+		t.Run(mode, func(t *testing.T) {
+			d := newDesk(t, 10, "good")
+			r := runner.New(runner.Options{Recorder: keeps{}})
+			var x *Execution
+			req := onSim(mode, "good", map[string]any{"every": 4}, `,"apiKey":"CANARY-KEY-1"`)
+			_, err := r.Start(t.Context(), req, func(ctx context.Context, id string) (runner.Execution, error) {
+				var err error
+				x, err = d.launcher.launch(ctx, id, req)
+				return x, err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			wait(t, "candles", func() bool { return x.Progress().CandlesDone >= 3 })
+			x.gate.Lock()
+			x.candles = nil // the next step looks for them
+			x.gate.Unlock()
+			ended := make(chan runner.Report)
+			go func() {
+				for r.Status().Status == runner.StatusRunning {
+					time.Sleep(time.Millisecond)
+				}
+				ended <- r.Detail()
+			}()
+			select {
+			case rep := <-ended:
+				if s := rep.Snapshot; s.Status != runner.StatusFailed || s.Failure.Code != "INTERNAL_ERROR" || x.Progress().CandlesDone < 3 {
+					t.Errorf("%+v %+v %+v", s, s.Failure, x.Progress())
+				}
+			case <-time.After(30 * time.Second):
+				t.Fatal("the status is not told any more")
+			}
+			if !x.config.APIKey.Empty() {
+				t.Error("the credentials are still there")
+			}
+			if _, err := r.Reset(context.Background()); err != nil {
+				t.Error(err)
+			}
+			if err := r.Shutdown(context.Background()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
 // killReports is a policy that needs several tries.
 type killReports struct {
 	Policy

@@ -49,6 +49,8 @@ type Execution struct {
 	bounds risk.Limits
 	risk   map[string]any
 
+	venueClock exchange.SteadyClock // of paper, where the venue has no time of its own
+
 	journal *journal.Run // from Run on
 	ending  error        // what ended the run
 

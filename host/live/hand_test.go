@@ -23,6 +23,7 @@ type hand struct {
 	candles []market.Candle
 	tick    decimal.Decimal
 	moves   chan move
+	told    bool // its time is known only by what the connector says
 
 	mu      sync.Mutex
 	now     market.Time
@@ -72,7 +73,11 @@ func (v *hand) connect(context.Context) (*exchange.Connection, error) {
 	defer v.mu.Unlock()
 	v.started++
 	v.conn = &handConn{v: v, gone: make(chan struct{})}
-	return &exchange.Connection{Session: v.conn, Data: v.conn, Clock: v, Gone: v.conn.gone}, nil
+	conn := &exchange.Connection{Session: v.conn, Data: v.conn, Safety: v.conn, Clock: v, Gone: v.conn.gone}
+	if v.told {
+		conn.Clock = nil
+	}
+	return conn, nil
 }
 
 // Now implements exchange.VenueClock.
@@ -170,7 +175,7 @@ func (c *handConn) Describe(context.Context) (exchange.Description, error) {
 func (c *handConn) Open(_ context.Context, req exchange.OpenRequest) (exchange.Opened, error) {
 	c.v.mu.Lock()
 	defer c.v.mu.Unlock()
-	return exchange.Opened{AccountID: req.RunID}, c.call("open")
+	return exchange.Opened{AccountID: req.RunID, ClockOffset: time.Until(c.v.now.Time())}, c.call("open")
 }
 
 func (c *handConn) Markets(context.Context) ([]exchange.Market, error) {
@@ -180,6 +185,17 @@ func (c *handConn) Markets(context.Context) ([]exchange.Market, error) {
 }
 
 func (c *handConn) Close(context.Context, bool) ([]string, error) { return nil, nil }
+
+func (c *handConn) ArmDeadMan(context.Context, time.Duration) error { return errors.ErrUnsupported }
+
+func (c *handConn) Beat(context.Context, int64) (exchange.Ack, error) {
+	c.v.mu.Lock()
+	defer c.v.mu.Unlock()
+	if !c.v.told {
+		return exchange.Ack{}, nil
+	}
+	return exchange.Ack{VenueTime: c.v.now}, nil
+}
 
 func (c *handConn) Candles(_ context.Context, q exchange.CandleQuery) (page []market.Candle, err error) {
 	c.v.mu.Lock()

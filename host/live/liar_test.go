@@ -106,7 +106,7 @@ func (l *liars) Choose(ctx context.Context, req runner.StartRequest, p *play.Pla
 	return Venue{
 		ID: liarID, Description: exchange.Description{ID: liarID, Kind: "native", Modes: []string{runner.ModePaper}, Timeframes: []market.Timeframe{p.Timeframe}},
 		Connect: func(context.Context) (*exchange.Connection, error) {
-			return &exchange.Connection{Session: &liarSession{v, l}, Data: v, Clock: v}, nil
+			return &exchange.Connection{Session: &liarSession{v, l}, Data: v, Safety: &liarSession{v, l}, Clock: v}, nil
 		},
 	}, nil
 }
@@ -124,6 +124,10 @@ func (s *liarSession) Describe(context.Context) (exchange.Description, error) {
 func (s *liarSession) Open(_ context.Context, req exchange.OpenRequest) (exchange.Opened, error) {
 	return exchange.Opened{AccountID: req.RunID}, nil
 }
+
+func (s *liarSession) ArmDeadMan(context.Context, time.Duration) error { return errors.ErrUnsupported }
+
+func (s *liarSession) Beat(context.Context, int64) (exchange.Ack, error) { return exchange.Ack{}, nil }
 
 func (s *liarSession) Markets(context.Context) ([]exchange.Market, error) {
 	var list []exchange.Market

@@ -39,11 +39,7 @@ func (x *Execution) steps(ctx context.Context, l *line, markets []exchange.Marke
 	}
 	arriving := &arriving{x: x, ctx: ctx, src: src, warm: warm}
 	x.diary.asks = link.NewLockstep(x.plugin.Stream, x.gate, x.plan.Symbols, x.opts.StepLimit)
-	x.gate.Lock()
-	err = sim.Run(x.engine, &play.Feed{Feed: arriving, Record: x.rec}, x.diary)
-	err = errors.Join(err, x.diary.commit())
-	x.gate.Unlock()
-	if err != nil {
+	if err := x.play(arriving); err != nil {
 		if cause := context.Cause(ctx); cause != nil {
 			return x.stopPlugin(cause)
 		}
@@ -53,6 +49,14 @@ func (x *Execution) steps(ctx context.Context, l *line, markets []exchange.Marke
 		return err
 	}
 	return x.plugin.Finish(x.opts.StepLimit)
+}
+
+// play is the loop, with the gate held while it does not wait.
+func (x *Execution) play(f sim.Feed) error {
+	x.gate.Lock()
+	defer x.gate.Unlock()
+	err := sim.Run(x.engine, &play.Feed{Feed: f, Record: x.rec}, x.diary)
+	return errors.Join(err, x.diary.commit())
 }
 
 // prepare makes engine and record once it is known how much warm-up there is.
@@ -122,15 +126,11 @@ func (a *arriving) Next(b *sim.Batch) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	begins := a.step >= x.layout.warmup && x.phase == phaseWarming
+	if a.step >= x.layout.warmup && x.phase == phaseWarming {
+		x.gate.Outside(func() { x.enter(phaseTrading) })
+	}
 	for next == nil && err == nil {
-		x.gate.Outside(func() {
-			if begins {
-				x.enter(phaseTrading)
-			}
-			begins = false
-			next, err = a.src.Next(a.ctx)
-		})
+		x.gate.Outside(func() { next, err = a.src.Next(a.ctx) })
 		if next == nil && err == nil {
 			err = x.diary.waits()
 		}

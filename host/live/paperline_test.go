@@ -5,12 +5,16 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/hashicorp/go-hclog"
 
 	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/host/live/engine"
 	"github.com/assay-run/assay/host/live/feed"
 	"github.com/assay-run/assay/host/live/risk"
+	"github.com/assay-run/assay/host/play"
 	"github.com/assay-run/assay/host/play/link"
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/plugin-sdk/market"
@@ -216,7 +220,7 @@ func TestPaperConnectorCrashes(t *testing.T) {
 	}
 }
 
-// TestPaperClock: a venue without a time of its own has that of this machine, corrected by what it told.
+// TestPaperClock: a venue without a time of its own has that which it told, and it goes on by what has passed.
 func TestPaperClock(t *testing.T) {
 	x := &Execution{clock: time.Now, gate: &link.Gate{}}
 	conn := &exchange.Connection{}
@@ -229,4 +233,150 @@ func TestPaperClock(t *testing.T) {
 	if x.opened(conn, exchange.Opened{Clock: paced}, 0); conn.Clock != exchange.VenueClock(paced) || !x.link.Synthetic {
 		t.Errorf("%v, %+v", conn.Clock, x.link)
 	}
+}
+
+// TestPaperClockIsHeard: the time of a paper run goes on from what its connector says with every beat.
+func TestPaperClockIsHeard(t *testing.T) {
+	d := newDesk(t, 60, "good")
+	v := byHand(t, d, 10)
+	v.told = true
+	x, ended := started(t, d, ofHand("good", map[string]any{"every": 2}))
+	wait(t, "phase trading", inPhase(x, engine.Trading))
+	if list := missing(t, d, x); len(list) > 0 {
+		t.Errorf("too early: %v", list)
+	}
+	v.pass(3*time.Hour + 11*time.Second)
+	wait(t, "word about the candles", func() bool { return len(missing(t, d, x)) > 0 })
+	if off := time.Duration(v.Now()-market.FromTime(time.Now().Add(x.Link().Offset))) * time.Millisecond; off.Abs() > 10*time.Second {
+		t.Errorf("the offset that is shown is %s off", off)
+	}
+	v.move(t, exchange.ErrEnded)
+	if o := <-ended; o.Failure != nil || o.Stopped {
+		t.Fatalf("%+v %+v", o, o.Failure)
+	}
+}
+
+// told is a session that answers as a test says.
+type told struct {
+	exchange.Session
+	open    func(n int) error // the n-th time, from 1
+	markets func(n int) error
+	close   func(context.Context) error
+
+	opened, asked, closed, released int
+}
+
+func (s *told) Open(context.Context, exchange.OpenRequest) (exchange.Opened, error) {
+	s.opened++
+	return exchange.Opened{}, s.open(s.opened)
+}
+
+func (s *told) Markets(context.Context) ([]exchange.Market, error) {
+	s.asked++
+	return []exchange.Market{{Symbol: one, Trading: true}}, s.markets(s.asked)
+}
+
+func (s *told) Close(ctx context.Context, _ bool) ([]string, error) {
+	s.closed++
+	return nil, s.close(ctx)
+}
+
+func (s *told) Beat(context.Context, int64) (exchange.Ack, error) { return exchange.Ack{}, nil }
+func (s *told) ArmDeadMan(context.Context, time.Duration) error   { return errors.ErrUnsupported }
+func (s *told) connect(context.Context) (*exchange.Connection, error) {
+	return &exchange.Connection{Session: s, Safety: s, Release: func() { s.released++ }}, nil
+}
+
+// bare is a paper run over a session, of which only the connection is there.
+func (s *told) bare() *Execution {
+	return &Execution{
+		log: hclog.NewNullLogger(), clock: time.Now, gate: &link.Gate{}, plan: play.Plan{Symbols: []market.Symbol{one}},
+		opts: &Options{ConnectLimit: 2 * time.Minute}, venue: Venue{ID: "told", Connect: s.connect},
+	}
+}
+
+func refused(o exchange.Outcome, silence time.Duration) error {
+	return &exchange.Error{Result: exchange.Result{Outcome: o, RetryAfterMS: silence.Milliseconds()}}
+}
+
+// TestPaperIsPatient: the start of a paper run asks nothing while the venue wants no requests, and comes back after
+// that; where the answer is definite it is over at once.
+func TestPaperIsPatient(t *testing.T) {
+	for _, c := range []struct {
+		name        string
+		answer      error // to all but the last request
+		times       int   // that it comes
+		least, most time.Duration
+		reason      string // "": it starts
+	}{
+		{"banned", refused(exchange.Banned, 50*time.Second), 2, 100 * time.Second, 101 * time.Second, ""},
+		{"turned away", refused(exchange.NotSent, 50*time.Second), 2, 100 * time.Second, 101 * time.Second, ""},
+		{"banned for long", refused(exchange.Banned, 5*time.Minute), 1, 0, 2 * time.Minute, "unreachable"},
+		{"out of reach", errDown, 2, 0, 5 * time.Second, ""},
+	} {
+		for _, what := range []string{"open", "markets"} {
+			t.Run(c.name+" "+what, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					var last time.Time
+					silent := exchange.ResultOf(c.answer).HoldOff()
+					answers := func(n int) error {
+						if n > 1 && time.Since(last) < silent {
+							t.Errorf("request %d after %s", n, time.Since(last))
+						}
+						last = time.Now()
+						if n <= c.times {
+							return c.answer
+						}
+						return nil
+					}
+					fine := func(int) error { return nil }
+					s := &told{open: fine, markets: fine}
+					if what == "open" {
+						s.open = answers
+					} else {
+						s.markets = answers
+					}
+					x, began := s.bare(), time.Now()
+					conn, err := x.connect(t.Context())
+					if err == nil {
+						_, err = x.markets(t.Context(), conn)
+					}
+					took := time.Since(began)
+					f, ok := errors.AsType[*engine.Fault](err)
+					if c.reason == "" && err != nil || c.reason != "" && (!ok || f.Code != engine.CodeExchange || f.Data["reason"] != c.reason) || took < c.least || took > c.most {
+						t.Errorf("after %s: %v", took, err)
+					}
+				})
+			})
+		}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		s, began := &told{open: func(int) error { return refused(exchange.Rejected, 0) }}, time.Now()
+		_, err := s.bare().connect(t.Context())
+		f, ok := errors.AsType[*engine.Fault](err)
+		if took := time.Since(began); !ok || f.Data["reason"] != "unreachable" || took > 0 || s.opened != 1 || s.released != 1 {
+			t.Errorf("after %s, %d attempts: %v", took, s.opened, err)
+		}
+	})
+}
+
+// TestPaperHangsUpInTime: a connector that does not come to the end of its session holds a paper run up for no longer than a live one.
+func TestPaperHangsUpInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &told{open: func(int) error { return nil }, close: func(ctx context.Context) error {
+			<-ctx.Done()
+			return ctx.Err()
+		}}
+		x := s.bare()
+		conn, err := x.connect(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, began := &line{x: x}, time.Now()
+		l.take(conn)
+		l.hangUp(t.Context())
+		if took := time.Since(began); took != engine.CloseLimit || s.closed != 1 || s.released != 1 {
+			t.Errorf("after %s, closed %d times, ended %d times", took, s.closed, s.released)
+		}
+	})
 }

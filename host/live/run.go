@@ -26,27 +26,10 @@ const (
 	phaseStopping    = "stopping"
 )
 
-// ExchangeError ends a run: EXCHANGE_ERROR with a reason of live.md.
-type ExchangeError struct {
-	// Reason is unreachable, symbol, reconcile, clock_skew, connector_crashed or subscription_refused.
-	Reason, Message string
-	Data            map[string]any
-	Err             error
-}
-
-// Error is the message.
-func (e *ExchangeError) Error() string { return e.Message }
-
-// Unwrap is the cause.
-func (e *ExchangeError) Unwrap() error { return e.Err }
-
-func exchangeError(reason string, err error, format string, args ...any) *ExchangeError {
-	return &ExchangeError{Reason: reason, Message: fmt.Sprintf(format, args...), Err: err}
-}
-
 // Run implements runner.Execution.
 func (x *Execution) Run(ctx context.Context) runner.Outcome {
 	defer x.plugin.Watch(ctx)()
+	defer x.wipe()
 	err := x.begin()
 	if err == nil && x.req.Mode == runner.ModeLive {
 		err = x.tradeLive(ctx)
@@ -56,7 +39,6 @@ func (x *Execution) Run(ctx context.Context) runner.Outcome {
 	x.ending = err
 	outcome := x.outcome(err)
 	x.plugin.Close("the run is over")
-	x.wipe()
 	x.writeEnd(outcome)
 	x.gate.Lock()
 	x.ended = x.clock()
@@ -113,7 +95,8 @@ func (x *Execution) trade(ctx context.Context) error {
 	if err != nil {
 		return x.stopped(ctx, err)
 	}
-	l := &line{x: x, conn: conn}
+	l := &line{x: x}
+	l.take(conn)
 	defer l.hangUp(ctx)
 	x.enter(phaseReconciling)
 	var markets []exchange.Market
@@ -129,48 +112,18 @@ func (x *Execution) trade(ctx context.Context) error {
 	return x.stopped(ctx, err)
 }
 
-// connect starts the connector and opens its session, again and again while the venue is out of reach.
-// The connection has a clock: the venue's own, else this machine's, corrected.
+// connect starts the connector and opens its session. The connection has a clock: the venue's own, else the run's,
+// which goes on from what the connector says.
 func (x *Execution) connect(ctx context.Context) (*exchange.Connection, error) {
-	limit, cancel := context.WithTimeout(ctx, x.opts.ConnectLimit)
-	defer cancel()
-	var conn *exchange.Connection
-	release := func() {
-		if conn.Release != nil {
-			conn.Release()
-		}
-		conn = nil
-	}
-	for {
-		if conn == nil {
-			var err error
-			if conn, err = x.venue.Connect(limit); err != nil {
-				return nil, exchangeError("connector_crashed", err, "the connector of %s could not be started: %v", x.venue.ID, err)
-			}
-		}
-		asked := time.Now()
-		opened, err := conn.Session.Open(limit, x.openRequest())
-		if err == nil {
-			x.opened(conn, opened, time.Since(asked))
-			return conn, nil
-		}
-		if answer, ok := errors.AsType[*exchange.Error](err); ok && answer.Result.Outcome == exchange.AuthFailed {
-			release()
-			return nil, err
-		}
+	d := engine.Dialer{Exchange: x.venue.ID, Connect: x.venue.Connect, Open: x.openRequest(), Limit: x.opts.ConnectLimit, Failed: func(err error) {
 		x.log.Warn("the exchange cannot be reached", "exchange", x.venue.ID, "error", err)
-		select {
-		case <-conn.Gone:
-			release()
-		default:
-		}
-		if !pause(limit, time.Second) {
-			if conn != nil {
-				release()
-			}
-			return nil, exchangeError("unreachable", err, "%s could not be reached within %s: %v", x.venue.ID, x.opts.ConnectLimit, err)
-		}
+	}}
+	made, err := d.Dial(ctx)
+	if err != nil {
+		return nil, err
 	}
+	x.opened(made.Conn, made.Opened, made.Took)
+	return made.Conn, nil
 }
 
 // opened notes what a session says of itself.
@@ -178,14 +131,25 @@ func (x *Execution) opened(conn *exchange.Connection, o exchange.Opened, latency
 	x.gate.Lock()
 	x.link.Latency, x.link.Offset, x.link.Synthetic = latency, o.ClockOffset, conn.Clock != nil || o.Clock != nil
 	x.gate.Unlock()
+	x.venueClock.SetOffset(o.ClockOffset)
 	switch {
 	case conn.Clock != nil:
 	case o.Clock != nil:
 		conn.Clock = o.Clock
 	default:
-		conn.Clock = exchange.WallClock(o.ClockOffset)
+		conn.Clock = &x.venueClock
 	}
 	x.linkUp(true)
+}
+
+// heard takes the venue's time as the connector of a paper run tells it with every beat.
+func (x *Execution) heard(ack exchange.Ack, asked time.Time) {
+	if ack.VenueTime <= 0 {
+		return
+	}
+	x.gate.Lock()
+	defer x.gate.Unlock()
+	x.link.Offset = x.venueClock.Hear(ack.VenueTime, asked, x.link.Offset)
 }
 
 func (x *Execution) openRequest() exchange.OpenRequest {
@@ -198,17 +162,26 @@ func (x *Execution) openRequest() exchange.OpenRequest {
 // marketsTries is how often the rules of the markets are asked for before the start fails.
 const marketsTries = 3
 
-// markets are the rules of the run's symbols, in their order.
+// markets are the rules of the run's symbols, in their order. A venue that wants no requests for a while is waited for.
 func (x *Execution) markets(ctx context.Context, conn *exchange.Connection) ([]exchange.Market, error) {
-	all, err := conn.Session.Markets(ctx)
-	for try := 1; err != nil && try < marketsTries && pause(ctx, time.Second); try++ {
-		all, err = conn.Session.Markets(ctx)
+	limit, cancel := context.WithTimeout(ctx, x.opts.ConnectLimit)
+	defer cancel()
+	all, err := conn.Session.Markets(limit)
+	for try := 1; err != nil && try < marketsTries; {
+		silent := exchange.ResultOf(err).HoldOff()
+		if silent == 0 {
+			try++
+		}
+		if !exchange.Pause(limit, max(silent, time.Second)) {
+			break
+		}
+		all, err = conn.Session.Markets(limit)
 	}
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case err != nil:
-		return nil, exchangeError("unreachable", err, "%s does not say which markets it has: %v", x.venue.ID, err)
+		return nil, engine.ExchangeFault("unreachable", err, "%s does not say which markets it has: %v", x.venue.ID, err)
 	}
 	known := map[market.Symbol]exchange.Market{}
 	for _, m := range all {
@@ -218,9 +191,9 @@ func (x *Execution) markets(ctx context.Context, conn *exchange.Connection) ([]e
 	for _, s := range x.plan.Symbols {
 		m, ok := known[s]
 		if !ok || !m.Trading {
-			e := exchangeError("symbol", nil, "%s does not trade %s", x.venue.ID, s)
-			e.Data = map[string]any{"symbol": s}
-			return nil, e
+			f := engine.ExchangeFault("symbol", nil, "%s does not trade %s", x.venue.ID, s)
+			f.Data["symbol"] = s
+			return nil, f
 		}
 		out = append(out, m)
 	}
@@ -286,7 +259,6 @@ func (x *Execution) failure(err error) *result.Failure {
 	phase, at := x.phase, x.lastStepLocked()
 	x.gate.Unlock()
 	return x.plugin.Failure(err, phase, at, func(f *result.Failure) {
-		var venue *ExchangeError
 		var fault *engine.Fault
 		var data *feed.DataError
 		var answer *exchange.Error
@@ -295,11 +267,6 @@ func (x *Execution) failure(err error) *result.Failure {
 			f.Code, f.Data = "ARTIFACT_WRITE_FAILED", map[string]any{"file": journal.FileName}
 		case errors.As(err, &fault):
 			f.Code, f.Data = fault.Code, fault.Data
-		case errors.As(err, &venue):
-			f.Code, f.Data = "EXCHANGE_ERROR", map[string]any{"reason": venue.Reason}
-			for k, v := range venue.Data {
-				f.Data[k] = v
-			}
 		case errors.As(err, &data):
 			f.Code, f.Data = "DATA_ERROR", map[string]any{"reason": "invalid_candles", "symbol": data.Symbol, "open_time": data.OpenTime}
 		case errors.As(err, &answer) && answer.Result.Outcome == exchange.AuthFailed:

@@ -3,41 +3,51 @@ package live
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
+	"sync"
 	"time"
 
 	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/host/live/engine"
 	"github.com/assay-run/assay/host/live/feed"
 	"github.com/assay-run/assay/host/live/risk"
-	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
-// Limits of the connection of a paper run: those of a live one.
-const (
-	lookEvery    = time.Second // what time calls for, while no candle comes
-	closeLimit   = 30 * time.Second
-	leastBackoff = 500 * time.Millisecond
-	mostBackoff  = 30 * time.Second
-)
+// lookEvery is when it is looked at what time calls for, while no candle comes.
+const lookEvery = time.Second
 
 // line is the connection of a paper run. It is of one goroutine at a time.
 type line struct {
 	x       *Execution
 	conn    *exchange.Connection // nil while there is none
+	quiet   context.CancelFunc   // ends the lease
+	lease   sync.WaitGroup
 	crashes engine.Crashes
 	told    bool // that the connector was started again
 }
 
-// errGone is the end of everything that uses a connector whose process is gone.
-var errGone = errors.New("the connector is gone")
+// take takes a connection into use and tells its connector that the host lives, until it is let go.
+func (l *line) take(conn *exchange.Connection) {
+	ctx, cancel := context.WithCancel(context.Background())
+	l.conn, l.quiet = conn, cancel
+	l.lease.Go(func() { conn.KeepLease(ctx, l.x.heard) })
+}
+
+// let ends what stands behind the connection.
+func (l *line) let() {
+	l.quiet()
+	l.lease.Wait()
+	if l.conn.Release != nil {
+		l.conn.Release()
+	}
+	l.conn = nil
+}
 
 // with does something over the connection. When the connector is gone meanwhile, the context of f ends
-// with errGone, and f, which returns that, begins anew over another one.
+// with exchange.ErrGone, and f, which returns that, begins anew over another one.
 func (l *line) with(ctx context.Context, f func(context.Context, *exchange.Connection) error) error {
 	for {
-		err := l.once(ctx, f)
-		if !errors.Is(err, errGone) {
+		err := l.conn.While(ctx, func(ctx context.Context) error { return f(ctx, l.conn) })
+		if !errors.Is(err, exchange.ErrGone) {
 			return err
 		}
 		if err := l.relaunch(ctx); err != nil {
@@ -46,37 +56,16 @@ func (l *line) with(ctx context.Context, f func(context.Context, *exchange.Conne
 	}
 }
 
-func (l *line) once(ctx context.Context, f func(context.Context, *exchange.Connection) error) error {
-	ctx, end := context.WithCancelCause(ctx)
-	watched := make(chan struct{})
-	go func() {
-		defer close(watched)
-		select {
-		case <-l.conn.Gone:
-			end(errGone)
-		case <-ctx.Done():
-		}
-	}()
-	defer func() {
-		end(nil)
-		<-watched
-	}()
-	return f(ctx, l.conn)
-}
-
 // relaunch starts another connector in the place of one that is gone, unless too many went.
 func (l *line) relaunch(ctx context.Context) error {
 	x := l.x
-	if l.conn.Release != nil {
-		l.conn.Release()
-	}
-	l.conn = nil
+	l.let()
 	x.linkUp(false)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if n, enough := l.crashes.Another(time.Now()); enough {
-		return exchangeError("connector_crashed", nil, "the connector of %s crashed %d times within %s", x.venue.ID, n, engine.CrashWindow)
+	if err := l.crashes.Another(time.Now(), x.venue.ID); err != nil {
+		return err
 	}
 	x.halt(true)
 	l.tell(engine.CodeConnectorCrashed, "the connector of "+x.venue.ID+" is gone and is started again")
@@ -84,7 +73,7 @@ func (l *line) relaunch(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	l.conn = conn
+	l.take(conn)
 	x.halt(false)
 	l.tell(engine.CodeConnectorBack, "the connector of "+x.venue.ID+" is back")
 	l.told = true
@@ -104,14 +93,12 @@ func (l *line) hangUp(ctx context.Context) {
 	if l.conn == nil {
 		return
 	}
-	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeLimit)
+	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), engine.CloseLimit)
 	defer cancel()
 	if _, err := l.conn.Session.Close(closing, false); err != nil {
 		l.x.log.Warn("the connector did not close in good order", "error", err)
 	}
-	if l.conn.Release != nil {
-		l.conn.Release()
-	}
+	l.let()
 }
 
 // halt is the state of a run without a connector, from its loss to its return.
@@ -125,7 +112,7 @@ func (x *Execution) halt(on bool) {
 		guard.Clear(engine.CodeConnectorCrashed)
 	} else {
 		guard.Raise(risk.Reason{
-			Code: engine.CodeConnectorCrashed, State: risk.Halted, Clears: risk.WhenGone, Since: market.FromTime(x.clock()), Message: "there is no connector",
+			Code: engine.CodeConnectorCrashed, State: risk.Halted, Clears: risk.WhenGone, Since: x.diary.src.clock.Now(), Message: "there is no connector",
 		})
 	}
 	x.diary.src.nudge()
@@ -140,17 +127,11 @@ type source struct {
 	feed    *feed.Feed
 	warming bool
 	warm    []*feed.Step
-	offers  chan offer
-	taken   chan struct{} // of the step that is being answered
+	offers  feed.Offers
+	taken   feed.Offer    // that is being answered
 	wake    chan struct{} // holds one token
 	cancel  context.CancelCauseFunc
 	ended   chan error
-}
-
-// offer is a step on its way; done is closed when it was answered.
-type offer struct {
-	step *feed.Step
-	done chan struct{}
 }
 
 // errEnded says that a replay has come to its end.
@@ -161,7 +142,7 @@ var errClosed = errors.New("the run is over")
 
 // listen is the source of the run. Its clock stays when another connector is started.
 func (x *Execution) listen(l *line) *source {
-	return &source{x: x, line: l, clock: l.conn.Clock, offers: make(chan offer), wake: make(chan struct{}, 1), ended: make(chan error, 1)}
+	return &source{x: x, line: l, clock: l.conn.Clock, offers: make(feed.Offers), wake: make(chan struct{}, 1), ended: make(chan error, 1)}
 }
 
 func (s *source) newFeed() (*feed.Feed, error) {
@@ -182,17 +163,7 @@ func (s *source) take(ctx context.Context, step *feed.Step) error {
 		s.warm = append(s.warm, step)
 		return nil
 	}
-	o := offer{step, make(chan struct{})}
-	select {
-	case s.offers <- o:
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-	select {
-	case <-o.done:
-	case <-ctx.Done(): // it was taken, so it must not come again
-	}
-	return nil
+	return s.offers.Step(ctx, step)
 }
 
 // Warmup are the steps before the run: up to so many candles of each symbol. Call it once, before Next.
@@ -214,36 +185,11 @@ func (s *source) Warmup(ctx context.Context, candles int) ([]*feed.Step, error) 
 // again: the feed goes on behind the last candle that was taken.
 func (s *source) run(ctx context.Context) error {
 	return s.line.with(ctx, func(ctx context.Context, conn *exchange.Connection) error {
-		for backoff := leastBackoff; ; backoff = min(2*backoff, mostBackoff) {
-			began := time.Now()
-			err := s.feed.Run(ctx, conn.Data)
-			switch {
-			case errors.Is(err, exchange.ErrEnded), errors.As(err, new(*feed.DataError)):
-				return err
-			case ctx.Err() != nil:
-				return context.Cause(ctx)
-			case time.Since(began) > mostBackoff:
-				backoff = leastBackoff
-			}
+		return s.feed.Follow(ctx, conn.Data, func(err error) {
 			s.x.linkUp(false)
 			s.x.log.Warn("the stream of candles gave up and is begun again", "error", err)
-			if !pause(ctx, time.Duration(float64(backoff)*(0.8+0.4*rand.Float64()))) {
-				return context.Cause(ctx)
-			}
-		}
+		})
 	})
-}
-
-// pause waits; false: ctx ended.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
 
 // Next waits for the next step. Nil without an error: none came for a while, or something else is to be
@@ -254,16 +200,12 @@ func (s *source) Next(ctx context.Context) (*feed.Step, error) {
 		s.cancel = cancel
 		go func() { s.ended <- s.run(running) }()
 	}
-	if s.taken != nil {
-		close(s.taken)
-		s.taken = nil
-	}
+	s.taken.Answered()
 	timer := time.NewTimer(lookEvery)
 	defer timer.Stop()
 	select {
-	case o := <-s.offers:
-		s.taken = o.done
-		return o.step, nil
+	case s.taken = <-s.offers:
+		return s.taken.Step, nil
 	case err := <-s.ended:
 		s.ended <- err // for Close
 		if errors.Is(err, exchange.ErrEnded) {

@@ -84,7 +84,17 @@ func (o *oneStep) Next(b *sim.Batch) (bool, error) {
 // Begin implements engine.Host.
 func (h *liveHost) Begin(l engine.Layout) (sim.Recorder, error) {
 	x := h.x
+	h.prepare(l)
+	x.tell(logLayout, map[string]any{"window": l.Window, "warmup": l.Warmup})
+	begin := &strategypb.Begin{WarmupSteps: l.Warmup, WindowStep: l.Window}
+	return x.rec, x.plugin.Stream.Send(&strategypb.HostMessage{Message: &strategypb.HostMessage_Begin{Begin: begin}})
+}
+
+// prepare makes the record once it is known how much warm-up there is.
+func (h *liveHost) prepare(l engine.Layout) {
+	x := h.x
 	x.gate.Lock()
+	defer x.gate.Unlock()
 	x.layout = layout{window: l.Window, warmup: l.Warmup}
 	for _, s := range x.plan.Symbols {
 		x.candles = append(x.candles, &market.Series{Symbol: s, Timeframe: x.plan.Timeframe})
@@ -93,10 +103,6 @@ func (h *liveHost) Begin(l engine.Layout) (sim.Recorder, error) {
 	x.assume(l.Short)
 	h.feed = play.Feed{Feed: &h.next, Record: x.rec}
 	h.asks = link.NewLockstep(x.plugin.Stream, x.gate, x.plan.Symbols, x.opts.StepLimit)
-	x.gate.Unlock()
-	x.tell(logLayout, map[string]any{"window": l.Window, "warmup": l.Warmup})
-	begin := &strategypb.Begin{WarmupSteps: l.Warmup, WindowStep: l.Window}
-	return x.rec, x.plugin.Stream.Send(&strategypb.HostMessage{Message: &strategypb.HostMessage_Begin{Begin: begin}})
 }
 
 // Candles implements engine.Host.

@@ -30,10 +30,7 @@ func (s *session) Beat(context.Context, int64) (exchange.Ack, error) {
 	now := time.Now()
 	ack := exchange.Ack{VenueTime: s.clock.At(now)}
 	if slip := time.Duration(sample{ack.VenueTime, now}.offset()-s.offset.Load()) * time.Millisecond; slip.Abs() > clockSlip {
-		select {
-		case s.resync <- struct{}{}:
-		default:
-		}
+		s.askTime()
 	}
 	return ack, nil
 }

@@ -3,7 +3,6 @@ package binance
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -52,10 +51,10 @@ type link struct {
 	// patience is for the first connection; 0 has no end.
 	patience time.Duration
 
-	wait   time.Duration // the last one between attempts, of run alone
-	frames chan incoming
-	dialed chan attempt
-	wg     sync.WaitGroup
+	backoff exchange.Backoff // of run alone
+	frames  chan incoming
+	dialed  chan attempt
+	wg      sync.WaitGroup
 }
 
 // socket is one connection.
@@ -95,6 +94,7 @@ var errEnded = errors.New("the exchange ended it")
 func (l *link) run(ctx context.Context, say func(exchange.LinkState, string), on func([]byte)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	l.frames, l.dialed = make(chan incoming), make(chan attempt, 1)
+	l.backoff = exchange.Backoff{Least: l.times.shortest, Most: l.times.longest}
 	p := &pair{l: l, renew: time.NewTimer(l.times.age), retire: time.NewTimer(l.times.age)}
 	p.retire.Stop()
 	defer func() { cancel(); p.end() }()
@@ -127,16 +127,16 @@ func (l *link) run(ctx context.Context, say func(exchange.LinkState, string), on
 			case m.from == p.second:
 				p.second.close()
 				p.second = nil
-				p.replace(ctx, l.backoff())
+				p.replace(ctx, l.backoff.Next())
 			case m.from == p.current && p.second != nil:
 				p.promote()
 			case m.from == p.current:
 				p.current.close()
 				if l.lived(p.current) {
-					l.wait = 0
+					l.backoff.Reset()
 				}
 				say(exchange.Reconnecting, "the stream broke: "+plain(m.err))
-				if p.current, err = l.connect(ctx, l.backoff(), 0); err != nil {
+				if p.current, err = l.connect(ctx, l.backoff.Next(), 0); err != nil {
 					return quiet(ctx, err)
 				}
 				p.renew.Reset(l.times.age)
@@ -168,7 +168,7 @@ func (p *pair) replaceLeaving(ctx context.Context) {
 	}
 	var after time.Duration
 	if !p.l.lived(p.current) {
-		after = p.l.backoff()
+		after = p.l.backoff.Next()
 	}
 	p.replace(ctx, after)
 }
@@ -222,12 +222,6 @@ func quiet(ctx context.Context, err error) error {
 // lived says that a connection was no vain attempt.
 func (l *link) lived(w *socket) bool { return time.Since(w.since) >= l.times.steady }
 
-// backoff is how long to wait before the next attempt, about twice as long as before the last.
-func (l *link) backoff() time.Duration {
-	l.wait = min(max(2*l.wait, l.times.shortest), l.times.longest)
-	return time.Duration(float64(l.wait) * (0.8 + 0.4*rand.Float64()))
-}
-
 // silent is how long the exchange wants nobody to come.
 func (l *link) silent() time.Duration {
 	if l.silence == nil {
@@ -238,14 +232,7 @@ func (l *link) silent() time.Duration {
 
 // rest waits, and on while the exchange wants silence.
 func (l *link) rest(ctx context.Context, d time.Duration) error {
-	for d = max(d, l.silent()); d > 0; d = l.silent() {
-		timer := time.NewTimer(d)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return ctx.Err()
-		}
+	for d = max(d, l.silent()); d > 0 && exchange.Pause(ctx, d); d = l.silent() {
 	}
 	return ctx.Err()
 }
@@ -254,7 +241,7 @@ func (l *link) rest(ctx context.Context, d time.Duration) error {
 // With a limit it gives up rather than wait beyond it.
 func (l *link) connect(ctx context.Context, after, limit time.Duration) (*socket, error) {
 	began, last := time.Now(), error(nil)
-	for ; ; after = l.backoff() {
+	for ; ; after = l.backoff.Next() {
 		left := l.silent()
 		switch {
 		case limit == 0 || time.Since(began)+max(after, left) <= limit:

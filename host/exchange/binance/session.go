@@ -160,7 +160,10 @@ func (s *session) begin(ctx context.Context, req exchange.OpenRequest) (exchange
 	if !req.Trading {
 		req.Config.APIKey, req.Config.Secret = exchange.Secret{}, exchange.Secret{}
 	}
-	s.req, s.http, s.queue, s.resync = req, newTransport(), &queue{}, make(chan struct{}, 1)
+	s.req, s.http, s.resync = req, newTransport(), make(chan struct{}, 1)
+	if s.queue == nil { // another attempt keeps the silence that the last one was told of
+		s.queue = &queue{}
+	}
 	s.names, s.ours = map[string]market.Symbol{}, map[orderKey]string{}
 	s.maker, s.taker = decimal.MustNew(1, 3), decimal.MustNew(1, 3)
 	for _, symbol := range req.Symbols {
@@ -443,7 +446,7 @@ func (s *session) takeMarketTime(ctx context.Context) error {
 		return nil
 	}
 	if err := s.queue.enter(ctx, data, 1); err != nil {
-		return failed(exchange.NotSent, err.Error())
+		return turnedAway(err)
 	}
 	ctx, _ = withEvidence(ctx)
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.at.REST+"/api/v3/time", nil)

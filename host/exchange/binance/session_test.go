@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/host/exchange"
+	"github.com/assay-run/assay/host/exchange/testvenue"
 )
 
 // TestTheWidestSpacing: a session opens in the time that it has, whatever the spacing, which holds
@@ -40,6 +41,39 @@ func TestSpacing(t *testing.T) {
 	} {
 		if got := spaced(c); got != want {
 			t.Errorf("%+v: %s, want %s", c, got, want)
+		}
+	}
+}
+
+// TestOpenInABan: an attempt to open a session is turned away without a request while the exchange wants none, as it
+// said to an attempt before.
+func TestOpenInABan(t *testing.T) {
+	for action, outcome := range map[string]exchange.Outcome{"418": exchange.Banned, "429": exchange.Throttled} {
+		b := newBench(t, plainWrap)
+		s := &session{networks: [2]Endpoints{At(b.URL()), At(b.SandboxURL())}, tuning: brisk}
+		req := b.Request()
+		req.RunID = "svc_banned"
+		if err := b.Do(testvenue.Script{Match: "GET /api/v3/time", Action: action}); err != nil {
+			t.Fatal(err)
+		}
+		_, err := s.Open(t.Context(), req)
+		r := exchange.ResultOf(err)
+		if r.Outcome != outcome || r.RetryAfterMS <= 0 {
+			t.Fatalf("%s: %v", action, err)
+		}
+		over := time.Now().Add(r.HoldOff())
+		for range 3 {
+			_, err := s.Open(t.Context(), req)
+			if r := exchange.ResultOf(err); r.Outcome != exchange.NotSent || r.RetryAfterMS <= 0 || b.Count("all") != 1 {
+				t.Errorf("%s: %v after %d requests", action, err, b.Count("all"))
+			}
+		}
+		time.Sleep(time.Until(over) + 10*time.Millisecond)
+		if _, err := s.Open(t.Context(), req); err != nil {
+			t.Errorf("%s, after the time that it wanted: %v", action, err)
+		}
+		if _, err := s.Close(t.Context(), false); err != nil {
+			t.Error(err)
 		}
 	}
 }

@@ -90,6 +90,7 @@ func effects() map[string]func(*Venue, []string) error {
 		"stream_reorder/0":     flag(func(t *trouble) { t.reorder = true }),
 		"refuse_user_stream/0": flag(func(t *trouble) { t.refuse = true }),
 		"end_user_stream/0":    func(v *Venue, _ []string) error { v.endUserStreams(); return nil },
+		"calm/0":               func(v *Venue, _ []string) error { v.scripts = nil; return nil }, // no request is meant any more
 		"permission/0":         func(v *Venue, _ []string) error { v.readOnly = true; return nil },
 		"clock_offset/1":       (*Venue).setOffset,
 		"halt/1":               func(v *Venue, a []string) error { return v.halt(a[0], true) },

@@ -161,7 +161,11 @@ func (g *guard) Close(ctx context.Context, cancelOpen bool) (unconfirmed []strin
 	}
 	state, trading := g.state, g.req.Trading
 	g.mu.Unlock()
-	if state != closing {
+	switch state {
+	case closing:
+	case lost: // the orders are being cancelled: it is not over yet
+		return nil, &exchange.Error{Result: refusal(codeLeaseLost, "the lease is lost")}
+	default:
 		return nil, nil
 	}
 	if cancelOpen && trading {

@@ -117,7 +117,7 @@ func TestSilence(t *testing.T) {
 			if n, err := conn.Safety.Beat(t.Context(), seq); err != nil || n.OpenOrders != 1 {
 				t.Fatalf("%+v %v", n, err)
 			}
-			time.Sleep(wire.BeatEvery)
+			time.Sleep(exchange.BeatEvery)
 		}
 		time.Sleep(7 * time.Second)
 		if f.count("cancel") != 0 {
@@ -262,6 +262,38 @@ func TestHostDiesDuringClose(t *testing.T) {
 		<-ended
 		if f.open(ourID) {
 			t.Error("the order was left behind")
+		}
+	})
+}
+
+// TestCloseDuringTheSweep: a session is not over while the orders of a lease that was lost are being cancelled: whoever
+// closes it must not end the process.
+func TestCloseDuringTheSweep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		conn, ended := guarded(t, f)
+		opened(t, conn, openRequest())
+		submitted(t, conn, ourID)
+		block := true
+		f.mu.Lock()
+		f.onCancel = func(exchange.OrderRef) (exchange.Result, exchange.Order) {
+			if !block {
+				f.orders[ourID].Status = exchange.OrderCanceled
+				return accepted(), *f.orders[ourID]
+			}
+			return exchange.Result{}, exchange.Order{}
+		}
+		f.mu.Unlock()
+		time.Sleep(wire.DefaultLeaseTTL + 5*time.Second)
+		if _, err := conn.Session.Close(t.Context(), true); code(err) != "LEASE_LOST" {
+			t.Errorf("%v", err)
+		}
+		f.mu.Lock()
+		block = false
+		f.mu.Unlock()
+		<-ended
+		if left, err := conn.Session.Close(t.Context(), true); err != nil || left != nil || f.open(ourID) {
+			t.Errorf("%v %v, open %v", left, err, f.open(ourID))
 		}
 	})
 }

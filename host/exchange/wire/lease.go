@@ -14,8 +14,6 @@ import (
 )
 
 const (
-	// BeatEvery is how often the host beats.
-	BeatEvery = 2 * time.Second
 	// DefaultLeaseTTL is how long a connector lets orders stand without a beat.
 	DefaultLeaseTTL = 10 * time.Second
 

@@ -161,12 +161,7 @@ func (g *guard) sweep(ctx context.Context) (cancelled, unconfirmed []string) {
 		if listed && g.orders.count() == 0 {
 			break
 		}
-		pause := time.NewTimer(sweepPause)
-		select {
-		case <-pause.C:
-		case <-ctx.Done():
-			pause.Stop()
-		}
+		exchange.Pause(ctx, sweepPause)
 	}
 	for _, o := range g.orders.left() {
 		unconfirmed = append(unconfirmed, o.ref.ClientOrderID)

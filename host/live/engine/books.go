@@ -46,13 +46,20 @@ func (e *Engine) change(n note, f func() (desk.Result, error)) error {
 	return err
 }
 
-func (e *Engine) gated(f func() (desk.Result, error)) (desk.Result, error) {
+func (e *Engine) gated(f func() (desk.Result, error)) (r desk.Result, err error) {
+	e.locked(func() {
+		e.desk.Begin(max(e.steps.index-1, 0), e.now())
+		r, err = f()
+		e.harvest()
+	})
+	return r, err
+}
+
+// locked holds the gate while f changes what others read, and lets go of it also where f breaks.
+func (e *Engine) locked(f func()) {
 	e.cfg.Gate.Lock()
 	defer e.cfg.Gate.Unlock()
-	e.desk.Begin(max(e.steps.index-1, 0), e.now())
-	r, err := f()
-	e.harvest()
-	return r, err
+	f()
 }
 
 // now is the run's clock. While a step is decided it stands at its close.

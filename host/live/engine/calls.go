@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 
@@ -72,7 +71,7 @@ func (c *calls) silence(now time.Time) (exchange.Result, bool) {
 func (c *calls) banned(r exchange.Result) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if until := time.Now().Add(max(time.Duration(r.RetryAfterMS)*time.Millisecond, time.Second)); until.After(c.silent) {
+	if until := time.Now().Add(r.HoldOff()); until.After(c.silent) {
 		c.silent = until
 	}
 }
@@ -103,7 +102,7 @@ func (e *Engine) call(limit time.Duration, after time.Time, f func(context.Conte
 	e.calls.flight++
 	e.running.Go(func() {
 		if wait := time.Until(after); wait > 0 {
-			pause(l.ctx, wait)
+			exchange.Pause(l.ctx, wait)
 		}
 		ctx, cancel := context.WithTimeout(l.ctx, limit)
 		defer cancel()
@@ -151,18 +150,6 @@ func (e *Engine) refused(now time.Time) (exchange.Result, bool) {
 	return e.calls.silence(now)
 }
 
-// pause waits; false: the context ended first.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
 // keepBack is what becomes of an order that may not leave now; "" when it may. It was judged when it was written down,
 // and may have waited since: it expires at its close, and until then waits for what holds it back.
 func (e *Engine) keepBack(s order.Status) order.Kind {
@@ -172,8 +159,7 @@ func (e *Engine) keepBack(s order.Status) order.Kind {
 	if e.now() >= e.leaveBy(s.Spec) {
 		return order.NotSendable
 	}
-	state := e.guard.State()
-	if !e.recon.synced || state == risk.Halted || (state == risk.Reducing && !s.Spec.Exit) {
+	if e.shut() != "" || (e.guard.State() == risk.Reducing && !s.Spec.Exit) {
 		return order.Held
 	}
 	return ""
@@ -188,9 +174,6 @@ func (e *Engine) leaveBy(s order.Spec) market.Time {
 	by := e.steps.closed
 	for now := e.now(); by <= now; {
 		by = e.cfg.Timeframe.Next(by)
-	}
-	if e.calls.leaveBy == nil {
-		e.calls.leaveBy = map[string]market.Time{}
 	}
 	e.calls.leaveBy[s.ClientOrderID] = by
 	if s.Sibling != "" {
@@ -302,7 +285,7 @@ func (e *Engine) fetchFills(symbol market.Symbol, since time.Time, done func(err
 	from := e.venueTime(since)
 	e.call(callLimit, time.Time{}, func(ctx context.Context, c *exchange.Connection) exchange.Result {
 		page, err = c.Account.Fills(ctx, symbol, from)
-		return resultOf(err)
+		return exchange.ResultOf(err)
 	}, func(r exchange.Result, asked time.Time) {
 		if err == nil && r.Outcome != exchange.Accepted {
 			err = &exchange.Error{Result: r}
@@ -319,12 +302,8 @@ func (e *Engine) fetchFills(symbol market.Symbol, since time.Time, done func(err
 	})
 }
 
-// clockMargin is room for what the clocks are apart, clockGrain what two measures of one clock may differ by besides
-// the way of the answer.
-const (
-	clockMargin = 5 * time.Second
-	clockGrain  = 20 * time.Millisecond
-)
+// clockMargin is room for what the clocks are apart.
+const clockMargin = 5 * time.Second
 
 // venueTime is a moment of ours at the venue, with room for what the clocks are apart. It goes by the time that
 // has passed: a clock that is set meanwhile does not move it. A venue with a time of its own is asked for everything.
@@ -347,26 +326,6 @@ func (e *Engine) moment(t market.Time) time.Time {
 	return at
 }
 
-// hearTime takes the venue's time as the connector told it between asked and now. Told is the offset that was
-// told last; it returns the one that is told now. What lies within the way of the answer is nothing new.
-func (e *Engine) hearTime(l *link, told time.Duration, venue market.Time, asked time.Time) time.Duration {
-	way := time.Since(asked) / 2
-	at := asked.Add(way)
-	if off := time.Duration(venue-e.venue.At(at)) * time.Millisecond; off.Abs() > way+clockGrain {
-		e.venue.Set(venue, at)
-	}
-	offset := time.Duration(int64(venue)-at.UnixMilli()) * time.Millisecond
-	if (offset - told).Abs() <= way+clockGrain {
-		return told
-	}
-	e.inbox.post(func() {
-		l.offset = offset
-		e.tellLink(0)
-		e.skewed(offset)
-	})
-	return offset
-}
-
 // skewed warns of a clock that is off, and again when it is off by something else.
 func (e *Engine) skewed(offset time.Duration) {
 	switch {
@@ -376,15 +335,4 @@ func (e *Engine) skewed(offset time.Duration) {
 		e.skew = offset
 		e.warn(CodeClockSkew, "this machine's clock is "+offset.Abs().String()+" off that of "+e.cfg.Venue.ID)
 	}
-}
-
-// resultOf is the outcome of a read.
-func resultOf(err error) exchange.Result {
-	if err == nil {
-		return exchange.Result{Outcome: exchange.Accepted}
-	}
-	if own, ok := errors.AsType[*exchange.Error](err); ok {
-		return own.Result
-	}
-	return exchange.Result{Outcome: exchange.Unknown, Message: err.Error()}
 }

@@ -246,7 +246,7 @@ func TestClockIsHeard(t *testing.T) {
 				b.venue.offset = c.offset
 				b.venue.mu.Unlock()
 				b.engine.venue.SetOffset(-c.slept)
-				b.sleep(beatEvery + time.Millisecond)
+				b.sleep(exchange.BeatEvery + time.Millisecond)
 				if now := market.FromTime(time.Now().Add(c.offset)); b.engine.venue.Now() != now {
 					t.Errorf("it is %s, the run goes by %s", now, b.engine.venue.Now())
 				}

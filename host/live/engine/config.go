@@ -164,7 +164,8 @@ func (f *Fault) Error() string { return f.Message }
 // Unwrap is the cause.
 func (f *Fault) Unwrap() error { return f.Err }
 
-func exchangeFault(reason string, err error, format string, args ...any) *Fault {
+// ExchangeFault is an EXCHANGE_ERROR.
+func ExchangeFault(reason string, err error, format string, args ...any) *Fault {
 	return &Fault{Code: CodeExchange, Reason: reason, Message: fmt.Sprintf(format, args...), Err: err, Data: map[string]any{"reason": reason}}
 }
 

@@ -40,7 +40,7 @@ type Engine struct {
 	pass    pass
 	calls   calls
 	coming  atomic.Pointer[link] // a new connection that is not in use yet
-	current atomic.Pointer[link] // link, for other goroutines
+	current atomic.Pointer[link] // link, for the warm-up's goroutine
 	venue   exchange.SteadyClock // by which the venue judges requests; for every goroutine
 
 	// What follows is of the goroutine in Run.
@@ -83,7 +83,8 @@ type Engine struct {
 func New(cfg Config) *Engine {
 	e := &Engine{cfg: cfg.withDefaults(), warned: map[string]bool{}, counted: map[string]bool{}, shown: map[market.OrderID]int{}}
 	e.inbox.wake = make(chan struct{}, 1)
-	e.steps.offers = make(chan offer)
+	e.steps.offers = make(feed.Offers)
+	e.calls.leaveBy = map[string]market.Time{}
 	return e
 }
 
@@ -115,8 +116,11 @@ func (e *Engine) Run(ctx context.Context) error {
 	end()
 	e.running.Wait()
 	if l := e.coming.Load(); l != nil { // it came when nobody took it any more
-		f, ok := errors.AsType[*Fault](err)
-		l.let(ok && f.Code == CodeUnconfirmed)
+		if f, ok := errors.AsType[*Fault](err); ok && f.Code == CodeUnconfirmed {
+			l.let(true)
+		} else {
+			e.hangUp(l, false)
+		}
 	}
 	return err
 }
@@ -142,9 +146,9 @@ func (e *Engine) Restrict(code, message string, on bool) {
 // what is open as if its host were gone.
 func (e *Engine) abandon() {
 	e.pass.close()
-	if l := e.current.Load(); l != nil {
-		l.end()
-		l.let(true)
+	if e.link != nil {
+		e.link.end()
+		e.link.let(true)
 	}
 }
 
@@ -177,7 +181,7 @@ func (e *Engine) trade(ctx context.Context) error {
 }
 
 // wait is one turn of the loop: whatever comes first.
-func (e *Engine) wait(done <-chan struct{}, steps <-chan offer) {
+func (e *Engine) wait(done <-chan struct{}, steps <-chan feed.Offer) {
 	rest := e.sleep()
 	if rest <= 0 { // also where something always comes first
 		e.tick()
@@ -215,10 +219,9 @@ func (e *Engine) sleep() time.Duration {
 }
 
 // nextDue is when time calls for something. The desk tidies up as it looks, and others look at it too.
-func (e *Engine) nextDue() time.Time {
-	e.cfg.Gate.Lock()
-	defer e.cfg.Gate.Unlock()
-	return e.desk.NextDue()
+func (e *Engine) nextDue() (due time.Time) {
+	e.locked(func() { due = e.desk.NextDue() })
+	return due
 }
 
 // tick is what time calls for.

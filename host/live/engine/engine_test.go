@@ -47,6 +47,7 @@ var errStop = errors.New("somebody wants it to stop")
 // bench is a run on the venue in memory, with everything that tests look at.
 type bench struct {
 	explode bool // the next phase breaks the run
+	breaks  bool // the next step does; with the gate held
 	t       *testing.T
 	venue   *venue
 	book    *journal.Journal
@@ -196,7 +197,11 @@ func (b *bench) close() {
 func (b *bench) Begin(Layout) (sim.Recorder, error) { return b, nil }
 
 // Candles implements Host.
-func (b *bench) Candles(int64, *sim.Batch) {}
+func (b *bench) Candles(int64, *sim.Batch) {
+	if b.breaks {
+		panic("broken")
+	}
+}
 
 // Decide implements Host.
 func (b *bench) Decide(v *View) ([]market.Intent, error) {

@@ -3,27 +3,24 @@ package engine
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"slices"
 	"time"
 
 	"github.com/assay-run/assay/host/exchange"
-	"github.com/assay-run/assay/host/live/feed"
 	"github.com/assay-run/assay/host/live/risk"
 )
+
+// CloseLimit is how long the end of a session may take.
+const CloseLimit = 5 * time.Second
 
 // Limits of a connection.
 const (
 	leaseTTL     = 10 * time.Second
-	beatEvery    = 2 * time.Second
 	armEvery     = 20 * time.Second
 	armFor       = 60 * time.Second
 	confirmLimit = 30 * time.Second // until the account stream says that it is connected
-	closeLimit   = 5 * time.Second
 	maxSkew      = 2500 * time.Millisecond
 	warnSkew     = 500 * time.Millisecond
-	leastBackoff = 500 * time.Millisecond
-	mostBackoff  = 30 * time.Second
 )
 
 // link is one connection to the venue, with what goes on over it.
@@ -38,9 +35,32 @@ type link struct {
 	down   bool   // it is gone; of the engine's goroutine
 }
 
-// dial starts the connector and opens its session, again and again while the venue is out of reach.
-func (e *Engine) dial(ctx context.Context) (*link, error) {
-	limit, cancel := context.WithTimeout(ctx, e.cfg.ConnectLimit)
+// Dialer makes the connection of a run.
+type Dialer struct {
+	Exchange string // its id
+	// Connect starts the connector, Open is what its session is opened with.
+	Connect func(context.Context) (*exchange.Connection, error)
+	Open    exchange.OpenRequest
+	// Limit is how long the venue may be out of reach.
+	Limit time.Duration
+	// Silence is what the venue answered last where it wants no requests for a while.
+	Silence exchange.Result
+	// Failed hears of every attempt that was in vain, but of a definite answer; may be nil.
+	Failed func(error)
+}
+
+// Dialed is a connection whose session is open.
+type Dialed struct {
+	Conn   *exchange.Connection
+	Opened exchange.Opened
+	// Took is how long that took.
+	Took time.Duration
+}
+
+// Dial starts the connector and opens its session, again and again while the venue is out of reach. What it fails by is
+// a *Fault, the venue's word on the credentials, or the cause of ctx.
+func (d Dialer) Dial(ctx context.Context) (Dialed, error) {
+	limit, cancel := context.WithTimeout(ctx, d.Limit)
 	defer cancel()
 	var conn *exchange.Connection
 	release := func() {
@@ -49,54 +69,53 @@ func (e *Engine) dial(ctx context.Context) (*link, error) {
 		}
 		conn = nil
 	}
-	for backoff := leastBackoff; ; backoff = min(2*backoff, mostBackoff) {
-		var err error
-		if conn == nil {
-			if conn, err = e.cfg.Connect(limit); err != nil {
-				return nil, exchangeFault("connector_crashed", err, "the connector of %s could not be started: %v", e.cfg.Venue.ID, err)
-			}
-		}
-		req := e.cfg.Open
-		req.LeaseTTL = leaseTTL
-		opened, err := conn.Session.Open(limit, req)
-		if err == nil {
-			return e.linked(conn, opened)
-		}
-		if answer, ok := errors.AsType[*exchange.Error](err); ok {
-			switch answer.Result.Outcome {
-			case exchange.AuthFailed:
-				release()
-				return nil, err
-			case exchange.Rejected:
-				release()
-				return nil, exchangeFault("unreachable", err, "%s did not open a session: %v", e.cfg.Venue.ID, err)
-			}
-		}
-		if gone(conn) {
-			release()
-		}
-		if !pause(limit, max(jitter(backoff), holdOff(resultOf(err)))) {
+	var err error = &exchange.Error{Result: d.Silence}
+	var backoff exchange.Backoff
+	for wait := d.Silence.HoldOff(); ; wait = max(backoff.Next(), exchange.ResultOf(err).HoldOff()) {
+		if !exchange.Pause(limit, wait) {
 			release()
 			if ctx.Err() != nil {
-				return nil, context.Cause(ctx)
+				return Dialed{}, context.Cause(ctx)
 			}
-			return nil, exchangeFault("unreachable", err, "%s could not be reached within %s: %v", e.cfg.Venue.ID, e.cfg.ConnectLimit, err)
+			return Dialed{}, ExchangeFault("unreachable", err, "%s could not be reached within %s: %v", d.Exchange, d.Limit, err)
+		}
+		if conn == nil {
+			if conn, err = d.Connect(limit); err != nil {
+				return Dialed{}, ExchangeFault("connector_crashed", err, "the connector of %s could not be started: %v", d.Exchange, err)
+			}
+		}
+		asked := time.Now()
+		var opened exchange.Opened
+		if opened, err = conn.Session.Open(limit, d.Open); err == nil {
+			return Dialed{conn, opened, time.Since(asked)}, nil
+		}
+		switch exchange.ResultOf(err).Outcome {
+		case exchange.AuthFailed:
+			release()
+			return Dialed{}, err
+		case exchange.Rejected:
+			release()
+			return Dialed{}, ExchangeFault("unreachable", err, "%s did not open a session: %v", d.Exchange, err)
+		}
+		if d.Failed != nil {
+			d.Failed(err)
+		}
+		if conn.IsGone() {
+			release()
 		}
 	}
 }
 
-// gone says that the connector's process has ended.
-func gone(conn *exchange.Connection) bool {
-	select {
-	case <-conn.Gone:
-		return true
-	default:
-		return false
+// dial makes a connection. One in the place of another asks nothing either while the venue wants silence.
+func (e *Engine) dial(ctx context.Context) (*link, error) {
+	d := Dialer{Exchange: e.cfg.Venue.ID, Connect: e.cfg.Connect, Open: e.cfg.Open, Limit: e.cfg.ConnectLimit}
+	d.Open.LeaseTTL = leaseTTL
+	d.Silence, _ = e.calls.silence(time.Now())
+	made, err := d.Dial(ctx)
+	if err != nil {
+		return nil, err
 	}
-}
-
-func jitter(d time.Duration) time.Duration {
-	return time.Duration(float64(d) * (0.8 + 0.4*rand.Float64()))
+	return e.linked(made.Conn, made.Opened)
 }
 
 func (e *Engine) linked(conn *exchange.Connection, opened exchange.Opened) (*link, error) {
@@ -111,10 +130,10 @@ func (e *Engine) linked(conn *exchange.Connection, opened exchange.Opened) (*lin
 	}
 	e.venue.SetOffset(l.offset)
 	l.ctx, l.end = context.WithCancel(e.life)
-	e.running.Go(func() { e.keepLease(l) })
+	e.keepLease(l)
 	if skew := opened.ClockOffset.Abs(); skew > maxSkew {
 		e.hangUp(l, false)
-		return nil, exchangeFault("clock_skew", nil, "this machine's clock is %s off that of %s: set it, at most %s is safe", skew, e.cfg.Venue.ID, maxSkew)
+		return nil, ExchangeFault("clock_skew", nil, "this machine's clock is %s off that of %s: set it, at most %s is safe", skew, e.cfg.Venue.ID, maxSkew)
 	}
 	e.inbox.post(func() { e.skewed(l.offset) })
 	return l, nil
@@ -123,7 +142,7 @@ func (e *Engine) linked(conn *exchange.Connection, opened exchange.Opened) (*lin
 // hangUp closes the session and ends what goes on over it. A connector that was to cancel what
 // is open and has not done so in time goes on with that by itself.
 func (e *Engine) hangUp(l *link, cancelOpen bool) {
-	ctx, cancel := context.WithTimeout(e.life, closeLimit)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(e.life), CloseLimit)
 	defer cancel()
 	var err error
 	if !l.down {
@@ -152,30 +171,36 @@ func (e *Engine) leave() {
 
 // keepLease tells the connector that the host lives, and the venue where it wants to know.
 func (e *Engine) keepLease(l *link) {
-	beat := time.NewTicker(beatEvery)
-	defer beat.Stop()
-	var armed time.Time
 	offset := l.offset
-	for seq := int64(1); ; seq++ {
-		ctx, cancel := context.WithTimeout(l.ctx, beatEvery)
-		asked := time.Now()
-		ack, err := l.conn.Safety.Beat(ctx, seq) // one that is not answered is followed by the next
-		cancel()
-		if err == nil && ack.VenueTime > 0 {
-			offset = e.hearTime(l, offset, ack.VenueTime, asked)
-		}
-		if e.cfg.Venue.DeadMan == "native" && time.Since(armed) >= armEvery {
-			ctx, cancel := context.WithTimeout(l.ctx, queryLimit)
-			if l.conn.Safety.ArmDeadMan(ctx, armFor) == nil {
-				armed = time.Now()
+	e.running.Go(func() {
+		l.conn.KeepLease(l.ctx, func(ack exchange.Ack, asked time.Time) {
+			if ack.VenueTime <= 0 {
+				return
 			}
-			cancel()
+			if now := e.venue.Hear(ack.VenueTime, asked, offset); now != offset {
+				offset = now
+				e.inbox.post(func() {
+					l.offset = now
+					e.tellLink(0)
+					e.skewed(now)
+				})
+			}
+		})
+	})
+	if e.cfg.Venue.DeadMan == "native" {
+		e.running.Go(func() { e.armDeadMan(l) })
+	}
+}
+
+// armDeadMan has the venue cancel what is open once nobody asks for that any more.
+func (e *Engine) armDeadMan(l *link) {
+	for wait := time.Duration(0); exchange.Pause(l.ctx, wait); {
+		ctx, cancel := context.WithTimeout(l.ctx, queryLimit)
+		wait = armEvery
+		if l.conn.Safety.ArmDeadMan(ctx, armFor) != nil {
+			wait = exchange.BeatEvery
 		}
-		select {
-		case <-beat.C:
-		case <-l.ctx.Done():
-			return
-		}
+		cancel()
 	}
 }
 
@@ -183,7 +208,8 @@ func (e *Engine) keepLease(l *link) {
 func (e *Engine) listenAccount(ctx context.Context, l *link) error {
 	limit, cancel := context.WithTimeout(ctx, e.cfg.ConnectLimit)
 	defer cancel()
-	for backoff := leastBackoff; ; backoff = min(2*backoff, mostBackoff) {
+	var backoff exchange.Backoff
+	for {
 		confirmed := make(chan error, 1)
 		e.running.Go(func() { e.streamAccount(l, confirmed) })
 		err := errors.New("it said nothing")
@@ -192,7 +218,7 @@ func (e *Engine) listenAccount(ctx context.Context, l *link) error {
 		case err = <-confirmed:
 		case <-timer.C:
 			timer.Stop()
-			return exchangeFault("subscription_refused", err, "%s did not confirm the stream of the account within %s", e.cfg.Venue.ID, confirmLimit)
+			return ExchangeFault("subscription_refused", err, "%s did not confirm the stream of the account within %s", e.cfg.Venue.ID, confirmLimit)
 		case <-ctx.Done():
 			timer.Stop()
 			return context.Cause(ctx)
@@ -201,29 +227,33 @@ func (e *Engine) listenAccount(ctx context.Context, l *link) error {
 		if err == nil {
 			return nil
 		}
-		switch resultOf(err).Outcome {
-		case exchange.AuthFailed:
-			return err
-		case exchange.Rejected:
-			return e.streamRefused(err)
+		if final := e.streamRefused(err); final != nil {
+			return final
 		}
-		if !pause(limit, max(jitter(backoff), holdOff(resultOf(err)))) {
+		if !exchange.Pause(limit, max(backoff.Next(), exchange.ResultOf(err).HoldOff())) {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			return exchangeFault("unreachable", err, "the stream of the account at %s could not be reached: %v", e.cfg.Venue.ID, err)
+			return ExchangeFault("unreachable", err, "the stream of the account at %s could not be reached: %v", e.cfg.Venue.ID, err)
 		}
 	}
 }
 
-func (e *Engine) streamRefused(err error) *Fault {
-	return exchangeFault("subscription_refused", err, "%s refused the stream of the account: %v", e.cfg.Venue.ID, err)
+// streamRefused is what a run ends by that is refused the stream of the account for good; nil: it may come another time.
+func (e *Engine) streamRefused(err error) error {
+	switch exchange.ResultOf(err).Outcome {
+	case exchange.AuthFailed:
+		return err
+	case exchange.Rejected:
+		return ExchangeFault("subscription_refused", err, "%s refused the stream of the account: %v", e.cfg.Venue.ID, err)
+	}
+	return nil
 }
 
 // streamAccount keeps the account stream up once it was confirmed; before that it gives up
 // with its first error.
 func (e *Engine) streamAccount(l *link, confirmed chan<- error) {
-	backoff := leastBackoff
+	var backoff exchange.Backoff
 	for first := true; ; {
 		err := l.conn.Account.StreamAccount(l.ctx, func(ev exchange.AccountEvent) {
 			if ev.State == exchange.Connected && first {
@@ -231,7 +261,7 @@ func (e *Engine) streamAccount(l *link, confirmed chan<- error) {
 				confirmed <- nil
 				return
 			}
-			backoff = leastBackoff
+			backoff.Reset()
 			e.inbox.post(func() { e.accountEvent(l, ev) })
 		})
 		if first {
@@ -244,19 +274,14 @@ func (e *Engine) streamAccount(l *link, confirmed chan<- error) {
 		if l.ctx.Err() != nil {
 			return
 		}
-		switch resultOf(err).Outcome {
-		case exchange.AuthFailed:
-			e.inbox.post(func() { e.fail(err) })
-			return
-		case exchange.Rejected:
-			e.inbox.post(func() { e.fail(e.streamRefused(err)) })
+		if final := e.streamRefused(err); final != nil {
+			e.inbox.post(func() { e.fail(final) })
 			return
 		}
 		e.inbox.post(func() { e.accountEvent(l, exchange.AccountEvent{State: exchange.Reconnecting}) })
-		if !pause(l.ctx, max(jitter(backoff), holdOff(resultOf(err)))) {
+		if !exchange.Pause(l.ctx, max(backoff.Next(), exchange.ResultOf(err).HoldOff())) {
 			return
 		}
-		backoff = min(2*backoff, mostBackoff)
 	}
 }
 
@@ -280,27 +305,14 @@ func (e *Engine) listenCandles(l *link) {
 		if before != nil {
 			<-before // the feed is for one goroutine at a time
 		}
-		for backoff := leastBackoff; ; backoff = min(2*backoff, mostBackoff) {
-			began := time.Now()
-			err := e.feed.Run(ctx, l.conn.Data)
-			if ctx.Err() != nil {
-				return
-			}
-			if time.Since(began) > mostBackoff {
-				backoff = leastBackoff
-			}
-			switch {
-			case errors.Is(err, exchange.ErrEnded):
-				e.inbox.post(func() { e.fail(errFinished) })
-				return
-			case errors.As(err, new(*feed.DataError)):
-				e.inbox.post(func() { e.fail(err) })
-				return
-			}
-			if !pause(ctx, jitter(backoff)) {
-				return
-			}
+		err := e.feed.Follow(ctx, l.conn.Data, nil)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case errors.Is(err, exchange.ErrEnded):
+			err = errFinished
 		}
+		e.inbox.post(func() { e.fail(err) })
 	})
 }
 
@@ -330,24 +342,27 @@ func (e *Engine) lose() error {
 	e.recon.round++ // what was read over it counts no more
 	e.recon.then = nil
 	e.tellLink(0)
-	if n, enough := e.crashes.Another(time.Now()); enough {
-		return exchangeFault("connector_crashed", nil, "the connector of %s crashed %d times within %s", e.cfg.Venue.ID, n, CrashWindow)
+	if err := e.crashes.Another(time.Now(), e.cfg.Venue.ID); err != nil {
+		return err
 	}
 	e.warn(CodeConnectorCrashed, "the connector of "+e.cfg.Venue.ID+" is gone and is started again")
 	return nil
 }
 
-// CrashWindow is how long the loss of a connector counts.
-const CrashWindow = 5 * time.Minute
+// crashWindow is how long the loss of a connector counts.
+const crashWindow = 5 * time.Minute
 
-// Crashes are the losses of a run's connector within the last CrashWindow.
+// Crashes are the losses of a run's connector within the last five minutes.
 type Crashes []time.Time
 
-// Another notes one more. It tells how many there are, and whether these are too many for another connector.
-func (c *Crashes) Another(now time.Time) (n int, enough bool) {
+// Another notes one more. The error, a *Fault, says that these are too many for another connector.
+func (c *Crashes) Another(now time.Time, venue string) error {
 	const most = 3
-	*c = append(slices.DeleteFunc(*c, func(at time.Time) bool { return now.Sub(at) > CrashWindow }), now)
-	return len(*c), len(*c) > most
+	*c = append(slices.DeleteFunc(*c, func(at time.Time) bool { return now.Sub(at) > crashWindow }), now)
+	if n := len(*c); n > most {
+		return ExchangeFault("connector_crashed", nil, "the connector of %s crashed %d times within %s", venue, n, crashWindow)
+	}
+	return nil
 }
 
 // use takes a connection into use; nil: there is none.
@@ -364,15 +379,12 @@ func (e *Engine) relaunch() {
 	e.running.Go(func() {
 		l, err := e.dial(e.life)
 		if err == nil {
-			if err = e.sameAccount(l); err == nil {
+			if err = e.sameAccount(l); err != nil {
+				e.hangUp(l, false) // nothing of the run is open there
+			} else {
+				e.coming.Store(l)
 				err = e.listenAccount(e.life, l)
 			}
-			if err != nil {
-				e.hangUp(l, false)
-			}
-		}
-		if err == nil {
-			e.coming.Store(l)
 		}
 		e.inbox.post(func() {
 			if err != nil {
@@ -389,15 +401,16 @@ func (e *Engine) sameAccount(l *link) error {
 	if l.id == e.account {
 		return nil
 	}
-	return exchangeFault("reconcile", nil, "the connector of %s came back with another account", e.cfg.Venue.ID)
+	return ExchangeFault("reconcile", nil, "the connector of %s came back with another account", e.cfg.Venue.ID)
 }
 
 // back takes the new connection into use.
 func (e *Engine) back(l *link) {
 	e.use(l)
-	e.resync(func() {
+	e.recon.then = func() {
 		e.guard.Clear(CodeConnectorCrashed)
 		e.warn(CodeConnectorBack, "the connector of "+e.cfg.Venue.ID+" is back")
-	})
+	}
+	e.resync()
 	e.follow()
 }

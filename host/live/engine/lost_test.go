@@ -149,3 +149,88 @@ func TestPanicLeavesTheConnector(t *testing.T) {
 		}
 	})
 }
+
+// TestPanicLetsGoOfTheGate: a run that breaks while it changes what others read can still be read.
+func TestPanicLetsGoOfTheGate(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bench) {
+		b.start()
+		b.sleep(2 * minute)
+		b.gate.Lock()
+		b.breaks = true
+		b.gate.Unlock()
+		err := <-b.ended
+		if err == nil || !strings.Contains(err.Error(), "broken") {
+			t.Error(err)
+		}
+		if !b.gate.TryLock() {
+			t.Fatal("the gate is held by nobody")
+		}
+		b.gate.Unlock()
+	})
+}
+
+// TestUnconfirmedWhileRelaunching: a connector that comes up while the run ends with orders of unknown fate is left to
+// cancel them; where there are none it is ended.
+func TestUnconfirmedWhileRelaunching(t *testing.T) {
+	for _, open := range []bool{true, false} {
+		t.Run(fmt.Sprint(open), func(t *testing.T) {
+			inBubble(t, func(t *testing.T, b *bench) {
+				if open {
+					b.at(1, limit(market.Buy, 1, 60))
+				}
+				b.start()
+				b.sleep(3 * minute)
+				up := make(chan struct{})
+				b.venue.streaming = func() { <-up } // never confirmed
+				b.venue.crash()
+				b.sleep(time.Second)
+				b.venue.mu.Lock()
+				b.venue.released = 0 // the one that is gone
+				b.venue.mu.Unlock()
+				b.cancel(errStop)
+				time.AfterFunc(29*time.Second, func() { close(up) })
+				err := b.wait()
+				f, ok := errors.AsType[*Fault](err)
+				if unconfirmed := ok && f.Code == CodeUnconfirmed; unconfirmed != open {
+					t.Errorf("%v", err)
+				}
+				if left, ended := b.venue.left, b.venue.released; open && (left != 1 || ended != 0) || !open && (left != 0 || ended != 1) {
+					t.Errorf("the connector was left %d times, ended %d times", left, ended)
+				}
+			})
+		})
+	}
+}
+
+// TestCrashInABan: a connector that is started while the venue wants no requests makes none either.
+func TestCrashInABan(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bench) {
+		b.venue.wait = 40 * time.Second
+		var quiet time.Time // under the venue's lock
+		begun := false      // likewise
+		b.venue.wrong = func(call string, _ int) act {
+			switch {
+			case time.Now().Before(quiet):
+				t.Errorf("%s while it should be silent", call)
+			case begun && quiet.IsZero() && call == "orders":
+				quiet = time.Now().Add(b.venue.wait)
+				return bans
+			}
+			return fine
+		}
+		b.start()
+		b.sleep(2 * minute)
+		b.venue.mu.Lock()
+		begun = true
+		b.venue.mu.Unlock()
+		for !b.warned(string(exchange.Banned)) {
+			b.sleep(time.Second)
+		}
+		b.venue.crash()
+		b.sleep(2 * minute)
+		if b.phase() != Trading || !b.warned(CodeConnectorBack) || b.venue.opens != 2 {
+			t.Errorf("%v %v, %d sessions", b.phases, b.warnings, b.venue.opens)
+		}
+		b.check(b.stop())
+	})
+}

@@ -27,7 +27,7 @@ var driftBound = decimal.MustNew(1, 6)
 type recon struct {
 	synced bool // the account stream has missed nothing, as far as is known
 	round  int  // of the resync that counts
-	// then waits for a round that comes to its end, be it not the one that it was begun with.
+	// then waits for a round that comes to its end, be it not the one that it was begun with; nil: nothing does.
 	then func()
 	// orders and money are when the next look is due.
 	orders, money time.Time
@@ -62,10 +62,10 @@ func (e *Engine) accountEvent(l *link, ev exchange.AccountEvent) {
 		e.recon.synced = false
 		e.recon.round++
 		if ev.State == exchange.Gap {
-			e.resync(nil) // the stream itself goes on
+			e.resync() // the stream itself goes on
 		}
 	case ev.State == exchange.Connected:
-		e.resync(nil)
+		e.resync()
 	}
 }
 
@@ -79,17 +79,11 @@ func (e *Engine) foreign(id string) {
 
 // free takes a balance as far as it bounds what can be sold.
 func (e *Engine) free(b exchange.Balance) {
-	e.cfg.Gate.Lock()
-	e.desk.SetFree(b.Asset, b.Free)
-	e.cfg.Gate.Unlock()
+	e.locked(func() { e.desk.SetFree(b.Asset, b.Free) })
 }
 
-// resync reads open orders, fills and balances again; no order leaves until they are in. Then is
-// done after that, also where another resync has to bring them in; nil: nothing more.
-func (e *Engine) resync(then func()) {
-	if then != nil {
-		e.recon.then = then
-	}
+// resync reads open orders, fills and balances again; no order leaves until they are in. recon.then is done after that.
+func (e *Engine) resync() {
 	e.recon.synced = false
 	e.recon.round++
 	round := e.recon.round
@@ -122,7 +116,7 @@ func (e *Engine) again(err error, round int) bool {
 	}
 	e.later(time.Second, func() {
 		if round == e.recon.round && e.link != nil {
-			e.resync(nil)
+			e.resync()
 		}
 	})
 	return true
@@ -131,7 +125,7 @@ func (e *Engine) again(err error, round int) bool {
 // later does something in a while, if the run is still on.
 func (e *Engine) later(d time.Duration, f func()) {
 	e.running.Go(func() {
-		if pause(e.life, d) {
+		if exchange.Pause(e.life, d) {
 			e.inbox.post(f)
 		}
 	})
@@ -159,7 +153,7 @@ func (e *Engine) readOrders(done func(error)) {
 	var err error
 	e.call(callLimit, time.Time{}, func(ctx context.Context, c *exchange.Connection) exchange.Result {
 		list, err = c.Account.OpenOrders(ctx)
-		return resultOf(err)
+		return exchange.ResultOf(err)
 	}, func(r exchange.Result, asked time.Time) {
 		if err == nil && r.Outcome != exchange.Accepted {
 			err = &exchange.Error{Result: r}
@@ -204,7 +198,7 @@ func (e *Engine) strange(open []exchange.Order) {
 }
 
 func strangers(venue string, ids []string) *Fault {
-	f := exchangeFault("reconcile", nil, "%s has open orders with ids of this product that the journal does not know: cancel them there, or use the state folder that they are of", venue)
+	f := ExchangeFault("reconcile", nil, "%s has open orders with ids of this product that the journal does not know: cancel them there, or use the state folder that they are of", venue)
 	f.Data["orders"] = ids
 	return f
 }
@@ -243,7 +237,7 @@ func (e *Engine) readBalances(done func(error)) {
 	trades := e.trades
 	e.call(callLimit, time.Time{}, func(ctx context.Context, c *exchange.Connection) exchange.Result {
 		list, err = c.Account.Balances(ctx)
-		return resultOf(err)
+		return exchange.ResultOf(err)
 	}, func(r exchange.Result, _ time.Time) {
 		if err == nil && r.Outcome != exchange.Accepted {
 			err = &exchange.Error{Result: r}
@@ -329,7 +323,7 @@ func (e *Engine) readMarkets() {
 	var err error
 	e.call(callLimit, time.Time{}, func(ctx context.Context, c *exchange.Connection) exchange.Result {
 		list, err = c.Session.Markets(ctx)
-		return resultOf(err)
+		return exchange.ResultOf(err)
 	}, func(r exchange.Result, _ time.Time) {
 		if err != nil || r.Outcome != exchange.Accepted {
 			return
@@ -343,9 +337,7 @@ func (e *Engine) readMarkets() {
 				e.warn("MARKET_STATUS", fmt.Sprintf("%s is %s", m.Symbol, m.Status))
 			}
 			e.markets[i] = m
-			e.cfg.Gate.Lock()
-			e.desk.SetMarket(m)
-			e.cfg.Gate.Unlock()
+			e.locked(func() { e.desk.SetMarket(m) })
 		}
 	})
 }

@@ -59,11 +59,11 @@ func (s *settling) run(ctx context.Context) error {
 			return nil
 		}
 		if !time.Now().Before(s.deadline) {
-			f := exchangeFault("reconcile", nil, "%d orders of earlier runs could not be settled: look at them at %s", len(pending), s.e.cfg.Venue.ID)
+			f := ExchangeFault("reconcile", nil, "%d orders of earlier runs could not be settled: look at them at %s", len(pending), s.e.cfg.Venue.ID)
 			f.Data["orders"] = idsOf(pending)
 			return f
 		}
-		if !pause(ctx, min(max(time.Until(s.book.NextDue()), leastWait), time.Second)) {
+		if !exchange.Pause(ctx, min(max(time.Until(s.book.NextDue()), leastWait), time.Second)) {
 			return context.Cause(ctx)
 		}
 		s.todo = append(s.todo, s.book.Due(time.Now())...)
@@ -99,7 +99,7 @@ func (s *settling) do(ctx context.Context, f order.Effect) error {
 		defer cancel()
 		page, err := c.Account.Fills(limit, f.Symbol, s.e.venueTime(f.Since))
 		if err != nil {
-			return s.sitOut(ctx, resultOf(err)) // asked for again
+			return s.sitOut(ctx, exchange.ResultOf(err)) // asked for again
 		}
 		effects, _ := s.book.FillsPage(f.Symbol, page, f.Since, now, time.Now())
 		s.todo = append(s.todo, effects...)
@@ -123,10 +123,10 @@ func (s *settling) answered(ctx context.Context, ev order.Event) error {
 
 // sitOut waits where the venue wants no requests for a while, which does not count.
 func (s *settling) sitOut(ctx context.Context, r exchange.Result) error {
-	if holdOff(r) == 0 {
+	if r.HoldOff() == 0 {
 		return nil
 	}
-	s.deadline = s.deadline.Add(holdOff(r))
+	s.deadline = s.deadline.Add(r.HoldOff())
 	return s.e.sitOut(ctx, r)
 }
 

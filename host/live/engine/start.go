@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"slices"
 	"time"
 
@@ -24,9 +23,6 @@ const (
 	snapshotPause = time.Second
 )
 
-// errGone breaks off what goes on over a connector that is gone.
-var errGone = errors.New("the connector is gone")
-
 // start is everything up to the snapshot. With a connector that is gone on the way it begins anew.
 func (e *Engine) start(ctx context.Context) error {
 	e.enter(Starting)
@@ -39,20 +35,11 @@ func (e *Engine) start(ctx context.Context) error {
 		e.account = l.id
 		e.use(l)
 		e.enter(Reconciling)
-		alive, end := context.WithCancelCause(ctx)
-		e.running.Go(func() {
-			select {
-			case <-l.conn.Gone:
-				end(errGone)
-			case <-alive.Done():
-			}
-		})
-		err = e.reconcile(alive, l)
-		end(nil)
+		err = l.conn.While(ctx, func(alive context.Context) error { return e.reconcile(alive, l) })
 		if err == nil && len(e.crashes) > 0 {
 			e.warn(CodeConnectorBack, "the connector of "+e.cfg.Venue.ID+" is back")
 		}
-		if err == nil || ctx.Err() != nil || !gone(l.conn) {
+		if err == nil || ctx.Err() != nil || !l.conn.IsGone() {
 			return err
 		}
 		if err := e.lose(); err != nil {
@@ -100,7 +87,7 @@ func (e *Engine) readRules(ctx context.Context) error {
 	for _, s := range e.cfg.Symbols {
 		i := slices.IndexFunc(all, func(m exchange.Market) bool { return m.Symbol == s })
 		if i < 0 || !all[i].Trading {
-			f := exchangeFault("symbol", nil, "%s does not trade %s", e.cfg.Venue.ID, s)
+			f := ExchangeFault("symbol", nil, "%s does not trade %s", e.cfg.Venue.ID, s)
 			f.Data["symbol"] = s
 			return f
 		}
@@ -119,50 +106,35 @@ func snapshot[T any](ctx context.Context, e *Engine, what string, read func(cont
 		if err == nil {
 			return got, nil
 		}
-		r := resultOf(err)
+		r := exchange.ResultOf(err)
 		if r.Outcome == exchange.AuthFailed {
 			return got, err
 		}
-		if holdOff(r) > 0 {
+		if r.HoldOff() > 0 {
 			if err := e.sitOut(ctx, r); err != nil {
 				return got, err
 			}
 			try--
 			continue
 		}
-		if try == snapshotTries || !pause(ctx, snapshotPause) {
+		if try == snapshotTries || !exchange.Pause(ctx, snapshotPause) {
 			if ctx.Err() != nil {
 				return got, context.Cause(ctx)
 			}
-			return got, exchangeFault("reconcile", err, "the venue did not tell its %s: %v", what, err)
+			return got, ExchangeFault("reconcile", err, "the venue did not tell its %s: %v", what, err)
 		}
 	}
-}
-
-// holdOff is how long to ask nothing after a request that was refused unexecuted; zero: it was answered
-// otherwise.
-func holdOff(r exchange.Result) time.Duration {
-	switch r.Outcome {
-	case exchange.Throttled, exchange.Banned, exchange.Clock:
-	case exchange.NotSent:
-		if r.RetryAfterMS <= 0 {
-			return 0
-		}
-	default:
-		return 0
-	}
-	return max(time.Duration(r.RetryAfterMS)*time.Millisecond, snapshotPause)
 }
 
 // sitOut waits as long as the venue wants after a request that it refused unexecuted. It fails where
 // that is longer than a start may take to reach it.
 func (e *Engine) sitOut(ctx context.Context, r exchange.Result) error {
-	wait := holdOff(r)
+	wait := r.HoldOff()
 	if time.Until(e.reachBy) < wait {
 		err := &exchange.Error{Result: r}
-		return exchangeFault("unreachable", err, "%s wants no requests for longer than a start may take, %s: %v", e.cfg.Venue.ID, e.cfg.ConnectLimit, err)
+		return ExchangeFault("unreachable", err, "%s wants no requests for longer than a start may take, %s: %v", e.cfg.Venue.ID, e.cfg.ConnectLimit, err)
 	}
-	if !pause(ctx, wait) {
+	if !exchange.Pause(ctx, wait) {
 		return context.Cause(ctx)
 	}
 	return nil
@@ -178,7 +150,7 @@ func (e *Engine) openBooks(balances []exchange.Balance) error {
 		}
 	}
 	if !cash.IsPos() {
-		return exchangeFault("reconcile", nil, "the account has no free %s to trade with", quote)
+		return ExchangeFault("reconcile", nil, "the account has no free %s to trade with", quote)
 	}
 	now := e.clock.Now()
 	guard, err := risk.NewGuard(risk.Setup{Limits: e.cfg.Limits, Mode: risk.Enforce, Timeframe: e.cfg.Timeframe, StartEquity: cash, Start: now})
@@ -207,12 +179,12 @@ func (e *Engine) openBooks(balances []exchange.Balance) error {
 	wall := time.Now()
 	e.recon = recon{synced: true, base: totals(balances), suspect: -1, orders: wall.Add(ordersEvery), money: wall.Add(moneyEvery)}
 	e.tellLink(0)
-	e.cfg.Gate.Lock()
-	defer e.cfg.Gate.Unlock()
-	e.desk = books
-	for _, b := range balances {
-		e.desk.SetFree(b.Asset, b.Free)
-	}
+	e.locked(func() {
+		e.desk = books
+		for _, b := range balances {
+			e.desk.SetFree(b.Asset, b.Free)
+		}
+	})
 	return nil
 }
 

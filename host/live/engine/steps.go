@@ -22,34 +22,28 @@ type steps struct {
 	index  int64       // of the next step
 	closed market.Time // of the last one
 	warm   []*feed.Step
-	offers chan offer
+	offers feed.Offers
 	cancel context.CancelFunc // of the stream
 	done   <-chan struct{}    // closed when the stream's goroutine is gone
 	warmed bool               // the feed is free for the stream
 	// deciding says that the strategy is being asked, answering that it has answered and the
 	// feed does not know.
 	deciding, answering bool
-	taken               chan struct{}
-}
-
-// offer is a step on its way; done is closed when it was answered.
-type offer struct {
-	step *feed.Step
-	done chan struct{}
+	taken               feed.Offer // that is being decided
 }
 
 // next is a step of the warm-up that may be decided now.
-func (s *steps) next() (offer, bool) {
+func (s *steps) next() (o feed.Offer, ok bool) {
 	if len(s.warm) == 0 || s.deciding || s.answering {
-		return offer{}, false
+		return o, false
 	}
-	o := offer{s.warm[0], nil}
+	o.Step = s.warm[0]
 	s.warm = s.warm[1:]
 	return o, true
 }
 
 // wanted is the channel of steps, nil while none can be taken.
-func (s *steps) wanted() <-chan offer {
+func (s *steps) wanted() <-chan feed.Offer {
 	if s.deciding || s.answering || len(s.warm) > 0 {
 		return nil
 	}
@@ -72,7 +66,7 @@ func (e *Engine) warmUp(ctx context.Context) (err error) {
 				warm = append(warm, s)
 				return nil
 			}
-			return e.offer(ctx, s)
+			return e.steps.offers.Step(ctx, s)
 		},
 		Alarm: func(a feed.Alarm) { e.inbox.post(func() { e.warn(a.Code, a.Message) }) },
 	})
@@ -107,22 +101,6 @@ func (h history) Candles(ctx context.Context, q exchange.CandleQuery) ([]market.
 // StreamCandles implements exchange.Data.
 func (h history) StreamCandles(context.Context, func(exchange.CandleEvent)) error {
 	return errors.ErrUnsupported
-}
-
-// offer gives a step to the loop and waits until it was answered. It is the feed's.
-func (e *Engine) offer(ctx context.Context, s *feed.Step) error {
-	o := offer{s, make(chan struct{})}
-	select {
-	case e.steps.offers <- o:
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-	select {
-	case <-o.done:
-		return nil
-	case <-ctx.Done():
-		return nil // it was taken, so it must not come again
-	}
 }
 
 // await runs f beside the loop, which goes on with everything else meanwhile.
@@ -170,39 +148,37 @@ func (e *Engine) lay(warm []*feed.Step) error {
 	if err != nil {
 		return err
 	}
-	e.cfg.Gate.Lock()
-	e.rec, e.steps.layout, e.steps.warm = rec, l, warm
-	e.cfg.Gate.Unlock()
+	e.locked(func() { e.rec, e.steps.layout, e.steps.warm = rec, l, warm })
 	return nil
 }
 
 // step takes a step: the books first, then the journal, then the strategy is asked.
-func (e *Engine) step(o offer) {
+func (e *Engine) step(o feed.Offer) {
 	if e.stopped {
-		e.steps.taken = o.done
-		e.release()
+		o.Answered()
 		return
 	}
-	s := o.step
+	s := o.Step
 	crash.Point(crash.CandleRead)
 	i := e.steps.index
 	e.steps.index, e.steps.closed = i+1, s.CloseTime
-	e.steps.deciding, e.steps.taken = true, o.done
+	e.steps.deciding, e.steps.taken = true, o
 	e.note(i, s)
 	e.tellLink(0)
-	e.cfg.Gate.Lock()
-	e.desk.Begin(i, s.CloseTime)
-	e.cfg.Host.Candles(i, &s.Batch)
 	var results []desk.Result
-	for n, closed := range s.Closed {
-		if closed {
-			results = append(results, e.desk.Candle(e.cfg.Symbols[n], s.Candles[n], time.Now()))
+	var view *View
+	e.locked(func() {
+		e.desk.Begin(i, s.CloseTime)
+		e.cfg.Host.Candles(i, &s.Batch)
+		for n, closed := range s.Closed {
+			if closed {
+				results = append(results, e.desk.Candle(e.cfg.Symbols[n], s.Candles[n], time.Now()))
+			}
 		}
-	}
-	e.harvest()
-	e.mark(i, s.CloseTime)
-	view := e.view(i, s)
-	e.cfg.Gate.Unlock()
+		e.harvest()
+		e.mark(i, s.CloseTime)
+		view = e.view(i, s)
+	})
 	for _, r := range results {
 		e.absorb(note{source: order.FromLocal}, r)
 	}
@@ -290,16 +266,18 @@ func (e *Engine) decided(v *View, intents []market.Intent, err error) {
 	if e.stopped || e.failure != nil {
 		return // the barrier fell first
 	}
-	e.cfg.Gate.Lock()
-	e.desk.Begin(v.Step, v.CloseTime)
-	r, refused, err := e.desk.Intents(intents, v.Warmup, time.Now())
-	for i := range intents {
-		if i < len(refused) {
-			e.rec.Intent(v.Step, &intents[i], refused[i])
+	var r desk.Result
+	e.locked(func() {
+		e.desk.Begin(v.Step, v.CloseTime)
+		var refused []string
+		r, refused, err = e.desk.Intents(intents, v.Warmup, time.Now())
+		for i := range intents {
+			if i < len(refused) {
+				e.rec.Intent(v.Step, &intents[i], refused[i])
+			}
 		}
-	}
-	e.harvest()
-	e.cfg.Gate.Unlock()
+		e.harvest()
+	})
 	if bad, ok := errors.AsType[*desk.IntentError](err); ok {
 		err = &sim.IntentError{Step: bad.Step, Index: bad.Index, Reason: bad.Reason}
 	}
@@ -319,15 +297,7 @@ func (e *Engine) answer() {
 		return
 	}
 	e.steps.answering = false
-	e.release()
-}
-
-// release lets the feed go on.
-func (e *Engine) release() {
-	if e.steps.taken != nil {
-		close(e.steps.taken)
-		e.steps.taken = nil
-	}
+	e.steps.taken.Answered()
 }
 
 // held says that the venue's time waits for answers.

@@ -7,13 +7,14 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/host/live/crash"
+	"github.com/assay-run/assay/host/live/feed"
 	"github.com/assay-run/assay/host/live/order"
 	"github.com/assay-run/assay/host/live/order/desk"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
 // Limits of a stop, from its beginning: until the orders are confirmed to be gone, and until what is
-// held is sold. With closeLimit and the end of the connector's process it is over within 28 seconds,
+// held is sold. With CloseLimit and the end of the connector's process it is over within 28 seconds,
 // and the result is written in the 30 that a service has when it is told to end.
 const (
 	unconfirmedAfter = 20 * time.Second
@@ -113,7 +114,7 @@ func (e *Engine) toConfirm(cause error) []order.Status {
 
 // settle goes on with everything but steps, which pass undecided if there is a channel of them, until nothing is
 // left, and returns what is at the end of the time.
-func (e *Engine) settle(limit time.Duration, steps <-chan offer, left func() []order.Status) []order.Status {
+func (e *Engine) settle(limit time.Duration, steps <-chan feed.Offer, left func() []order.Status) []order.Status {
 	over := make(chan struct{})
 	late := time.AfterFunc(limit, func() { close(over) })
 	defer late.Stop()
@@ -137,7 +138,7 @@ func (e *Engine) flatten(limit time.Duration) []order.Status {
 	e.pass.letExits()
 	_ = e.change(note{source: order.FromLocal}, func() (desk.Result, error) { return e.desk.Flatten(time.Now()), nil })
 	e.work()
-	e.release()
+	e.steps.taken.Answered()
 	return e.settle(limit, e.steps.offers, e.desk.Book().Pending)
 }
 

@@ -221,7 +221,7 @@ func (v *venue) StreamCandles(ctx context.Context, on func(exchange.CandleEvent)
 	on(exchange.CandleEvent{State: exchange.Connected})
 	for {
 		n := nth(time.Now())
-		if !pause(ctx, time.Until(time.Unix((n+1)*60, 0))) {
+		if !exchange.Pause(ctx, time.Until(time.Unix((n+1)*60, 0))) {
 			return nil
 		}
 		c := v.candle(n)

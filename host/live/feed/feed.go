@@ -63,7 +63,7 @@ func New(cfg Config) (*Feed, error) {
 		return nil, errors.New("feed: needs a timeframe")
 	}
 	if cfg.Clock == nil {
-		cfg.Clock = exchange.WallClock(0)
+		cfg.Clock = exchange.WallClock{}
 	}
 	f := &Feed{cfg: cfg}
 	for i, s := range cfg.Symbols {
@@ -100,6 +100,30 @@ func (f *Feed) Run(ctx context.Context, data exchange.Data) error {
 		<-ended // the goroutine is this method's
 	}
 	return err
+}
+
+// Follow is Run again and again: a stream that gives up is begun anew, behind the last candle that was taken. It returns
+// when ctx ends (with its cause), the market does, or the candles cannot be used. GaveUp hears why a stream did; may be nil.
+func (f *Feed) Follow(ctx context.Context, data exchange.Data, gaveUp func(error)) error {
+	var backoff exchange.Backoff
+	for {
+		began := time.Now()
+		err := f.Run(ctx, data)
+		switch {
+		case errors.Is(err, exchange.ErrEnded), errors.As(err, new(*DataError)):
+			return err
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case time.Since(began) > exchange.MostBackoff:
+			backoff.Reset()
+		}
+		if gaveUp != nil {
+			gaveUp(err)
+		}
+		if !exchange.Pause(ctx, backoff.Next()) {
+			return context.Cause(ctx)
+		}
+	}
 }
 
 // delivery is an event on its way; done lets the connector go on.

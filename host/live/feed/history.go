@@ -64,8 +64,8 @@ func (f *Feed) collect(ctx context.Context, t *track, from, to, must market.Time
 		if f.cfg.Stored || answers == answersAsked || f.whole(got, from, must) {
 			return got, nil
 		}
-		if err := pause(ctx, f.cfg.Clock.Wall(answerPause)); err != nil {
-			return nil, err
+		if !exchange.Pause(ctx, f.cfg.Clock.Wall(answerPause)) {
+			return nil, context.Cause(ctx)
 		}
 	}
 }
@@ -138,21 +138,9 @@ func (f *Feed) ask(ctx context.Context, q exchange.CandleQuery) ([]market.Candle
 			f.alarm(Alarm{Code: CandleUnreachable, Symbol: q.Symbol, From: q.From, To: q.To,
 				Message: fmt.Sprintf("the exchange does not say its candles of %s, asking on: %v", q.Symbol, err)})
 		}
-		if err := pause(ctx, wait); err != nil {
-			return nil, err
+		if !exchange.Pause(ctx, wait) {
+			return nil, context.Cause(ctx)
 		}
 		backoff = min(2*backoff, maxBackoff)
-	}
-}
-
-// pause waits, or gives up with the cause.
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
 	}
 }

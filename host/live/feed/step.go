@@ -1,6 +1,7 @@
 package feed
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/assay-run/assay/plugin-sdk/market"
@@ -25,6 +26,38 @@ type Step struct {
 	Sources []Source
 	// Alarms raised since the step before.
 	Alarms []Alarm
+}
+
+// Offer is a step on its way to whoever decides it.
+type Offer struct {
+	Step *Step
+	done chan struct{} // closed when it was answered; nil: nobody waits for that
+}
+
+// Answered lets the feed go on, once.
+func (o *Offer) Answered() {
+	if o.done != nil {
+		close(o.done)
+		o.done = nil
+	}
+}
+
+// Offers hands the steps of a feed over to another goroutine, one at a time.
+type Offers chan Offer
+
+// Step implements Config.Step: it waits until the step was taken and answered.
+func (c Offers) Step(ctx context.Context, s *Step) error {
+	o := Offer{s, make(chan struct{})}
+	select {
+	case c <- o:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	select {
+	case <-o.done:
+	case <-ctx.Done(): // it was taken, so it must not come again
+	}
+	return nil
 }
 
 // The codes of alarms.

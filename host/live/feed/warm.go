@@ -75,8 +75,8 @@ func (f *Feed) collectLast(ctx context.Context, t *track, from, edge market.Time
 	if err != nil || len(first) == 0 || f.cfg.Stored || f.whole(first, first[0].OpenTime, edge) {
 		return first, err
 	}
-	if err := pause(ctx, f.cfg.Clock.Wall(answerPause)); err != nil {
-		return nil, err
+	if !exchange.Pause(ctx, f.cfg.Clock.Wall(answerPause)) {
+		return nil, context.Cause(ctx)
 	}
 	rest, err := f.collect(ctx, t, first[0].OpenTime, edge, edge)
 	return join(first, rest), err

@@ -129,13 +129,12 @@ func (b *book) trade(q, n *big.Rat, scale int) *big.Rat {
 		b.quantity, b.cost = plus(b.quantity, q), plus(b.cost, n)
 		return ratZero
 	}
-	closes, share, cost := q, n, b.cost
+	share, cost := n, b.cost
 	switch new(big.Rat).Abs(q).Cmp(new(big.Rat).Abs(b.quantity)) {
 	case -1:
 		cost = rounded(new(big.Rat).Quo(times(b.cost, neg(q)), b.quantity), scale)
 	case 1: // the rest is a position on the other side
-		closes = neg(b.quantity)
-		share = new(big.Rat).Quo(times(n, closes), q)
+		share = new(big.Rat).Quo(times(n, neg(b.quantity)), q)
 	}
 	gross := neg(plus(share, cost))
 	b.quantity, b.cost = plus(b.quantity, q), plus(minus(b.cost, cost), minus(n, share))

@@ -194,7 +194,7 @@ func (g *bracket) drop(d *Desk, p *public, at time.Time) {
 		return
 	}
 	p.ending = "strategy"
-	if d.shut() != "" && g.lives() {
+	if d.cfg.Shut() != "" && g.lives() {
 		g.renew = true // the other one, which ends with it at the venue, could not be placed anew
 		return
 	}
@@ -222,7 +222,7 @@ func (g *bracket) work(d *Desk, at time.Time) {
 		g.renew = g.renew || g.grows(d)
 		switch {
 		case !g.renew || at.Before(g.next) || !d.sym[g.parent.sym].rules.Trading:
-		case d.shut() != "":
+		case d.cfg.Shut() != "":
 			g.next = at.Add(shutAgain) // they protect until others can take their place
 		default:
 			g.takeBack(d, at)

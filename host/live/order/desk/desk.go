@@ -102,6 +102,9 @@ func New(cfg Config) (*Desk, error) {
 	if len(cfg.Markets) != len(cfg.Symbols) {
 		return nil, errors.New("a desk needs the rules of every symbol")
 	}
+	if cfg.Shut == nil {
+		cfg.Shut = func() string { return "" }
+	}
 	ledger, err := order.NewLedger(cfg.Cash, cfg.Symbols)
 	if err != nil {
 		return nil, err
@@ -111,14 +114,6 @@ func New(cfg Config) (*Desk, error) {
 		d.sym[i].rules = order.Rules{Market: cfg.Markets[i]}
 	}
 	return d, nil
-}
-
-// shut is Config.Shut.
-func (d *Desk) shut() string {
-	if d.cfg.Shut == nil {
-		return ""
-	}
-	return d.cfg.Shut()
 }
 
 // Book and Ledger are those behind the desk, for reading.

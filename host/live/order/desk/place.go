@@ -64,7 +64,7 @@ func (d *Desk) changed(p *public) {
 
 // place proposes an order, once nothing holds back what it needs.
 func (d *Desk) place(p *public, at time.Time) {
-	shut := d.shut()
+	shut := d.cfg.Shut()
 	if shut == "" && p.Side == market.Sell && d.makeRoom(p, at) {
 		return
 	}

@@ -266,7 +266,7 @@ func (p *public) candle(d *Desk, c market.Candle, at time.Time) {
 
 // follow replaces the order of a trailing stop that has moved, as soon as an order may leave.
 func (p *public) follow(d *Desk, at time.Time) {
-	if d.shut() != "" {
+	if d.cfg.Shut() != "" {
 		p.follows = at.Add(shutAgain)
 		return
 	}
