@@ -244,16 +244,30 @@ func TestLiveOnTestVenue(t *testing.T) {
 	accounted(t, state, id, v)
 }
 
-// accounted holds the journal against the venue: no order without an intent, and every trade.
-func accounted(t testing.TB, state, run string, v *testvenue.Venue) {
+// journalOf opens the journal of a service that has ended, until the test has too.
+func journalOf(t testing.TB, state string) *journal.Journal {
 	t.Helper()
-	ctx := context.Background()
-	o, err := journal.Open(ctx, filepath.Join(state, "live"), journal.Options{})
+	o, err := journal.Open(t.Context(), filepath.Join(state, "live"), journal.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer o.Journal.Close()
-	intents, err := o.Journal.Intents(ctx, run, journal.Page{})
+	t.Cleanup(func() {
+		if err := o.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	if o.Quarantined != nil {
+		t.Errorf("the journal was damaged: %+v", o.Quarantined)
+	}
+	return o.Journal
+}
+
+// accounted holds the journal against the venue: no order without an intent, and every trade.
+func accounted(t testing.TB, state, run string, v *testvenue.Venue) {
+	t.Helper()
+	ctx, book := context.Background(), journalOf(t, state)
+	defer book.Close() // the service may start again
+	intents, err := book.Intents(ctx, run, journal.Page{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -271,7 +285,7 @@ func accounted(t testing.TB, state, run string, v *testvenue.Venue) {
 		}
 		ids[at.Client] = true
 	}
-	fills, err := o.Journal.Fills(ctx, run, journal.Page{})
+	fills, err := book.Fills(ctx, run, journal.Page{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -434,12 +448,8 @@ func TestLiveHostKilled(t *testing.T) {
 	if code := s.end(syscall.SIGTERM); code != 0 {
 		t.Errorf("exit code %d\n%s", code, s.stderr)
 	}
-	o, err := journal.Open(t.Context(), filepath.Join(state, "live"), journal.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer o.Journal.Close()
-	if left, err := o.Journal.OpenOrders(t.Context(), id); err != nil || len(left) > 0 {
+	book := journalOf(t, state)
+	if left, err := book.OpenOrders(t.Context(), id); err != nil || len(left) > 0 {
 		t.Errorf("the journal still has open orders of the dead run: %+v %v", left, err)
 	}
 }
@@ -491,16 +501,12 @@ func TestPaperConnectorProcess(t *testing.T) {
 	if code := s.end(syscall.SIGTERM); code != 0 {
 		t.Errorf("exit code %d\n%s", code, s.stderr)
 	}
-	o, err := journal.Open(t.Context(), filepath.Join(state, "live"), journal.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer o.Journal.Close()
-	list, err := journal.All(func(p journal.Page) (journal.Rows[journal.Candle], error) {
-		return o.Journal.Candles(t.Context(), id, "BTC/USDT", p)
+	book := journalOf(t, state)
+	list := journalRows(t, func(p journal.Page) (journal.Rows[journal.Candle], error) {
+		return book.Candles(t.Context(), id, "BTC/USDT", p)
 	})
-	if err != nil || float64(len(list)) < done {
-		t.Errorf("%d candles in the journal, %v were shown: %v", len(list), done, err)
+	if float64(len(list)) < done {
+		t.Errorf("%d candles in the journal, %v were shown", len(list), done)
 	}
 	for i := 1; i < len(list); i++ {
 		if list[i].Candle.OpenTime != list[i-1].Candle.CloseTime || list[i].Step != list[i-1].Step+1 {

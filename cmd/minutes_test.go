@@ -6,7 +6,6 @@ import (
 	"math"
 	"net/http"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -263,15 +262,7 @@ func checkRun(t *testing.T, state string, results object, l *listener) int {
 	if len(l.orders) != total(results, "orders") {
 		t.Errorf("%d orders were told, there are %d", len(l.orders), total(results, "orders"))
 	}
-	book, err := journal.Open(t.Context(), filepath.Join(state, "live"), journal.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer book.Close()
-	if book.Quarantined != nil {
-		t.Errorf("the journal was damaged: %+v", book.Quarantined)
-	}
-	return checkJournal(t, book.Journal, results)
+	return checkJournal(t, journalOf(t, state), results)
 }
 
 // checkJournal reads a run back: candles minute by minute, and the account from its fills.

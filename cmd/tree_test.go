@@ -91,6 +91,7 @@ var allowed = []struct {
 	{"api/ui", []string{"api/docs=", "api/web"}},
 	{"api/ui/tool", nil},
 	{"internal/soak", nil},
+	{"internal/ramdir", nil},
 	{"internal", []string{"host", "plugin-sdk", "internal", "api", "lab", "governance"}},
 	{"cmd", []string{"api", "lab", "governance", "host", "plugin-sdk", "cmd", "internal"}},
 }

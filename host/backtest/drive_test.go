@@ -98,11 +98,12 @@ func TestBundledStrategiesAgreeInEveryDrive(t *testing.T) {
 	l := newLab(t, 100)
 	folder := t.TempDir()
 	names := []string{"breakout", "buy_hold", "limit_entry", "rsi_bracket", "sma_cross"}
+	build := []string{"build", "-o", folder + string(filepath.Separator)}
 	for _, name := range names {
-		out, err := exec.Command("go", "build", "-o", filepath.Join(folder, name), "../../strategies/"+name).CombinedOutput()
-		if err != nil {
-			t.Fatalf("%v\n%s", err, out)
-		}
+		build = append(build, "../../strategies/"+name)
+	}
+	if out, err := exec.Command("go", build...).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
 	}
 	c, err := catalog.Open(context.Background(), catalog.Options{Dir: folder, StateDir: t.TempDir(), Logger: hclog.NewNullLogger()})
 	if err != nil {
@@ -139,14 +140,21 @@ func TestBundledStrategiesAgreeInEveryDrive(t *testing.T) {
 
 func TestChunkedRandomStrategiesAgree(t *testing.T) {
 	l := newLab(t, 600, "randomly")
+	const fresh = 6 // seeds with a process for each run
 	seeds := 20
 	if soak.Race { // make test runs all of them once more without the detector
-		seeds = 6
+		seeds = fresh
 	}
 	for seed := 1; seed <= seeds; seed++ {
+		if seed == fresh+1 {
+			l = l.attached("randomly")
+		}
 		req := request("randomly", map[string]any{"seed": seed}, one, two)
 		file := l.driven(req, Split{})
 		chunks := l.driven(req, Split{Drive: Drive{Chunked: true}})
+		if file.chunked || !chunks.chunked {
+			t.Fatalf("seed %d: candles in messages %v, then %v", seed, file.chunked, chunks.chunked)
+		}
 		if file.Digest() != chunks.Digest() || file.Results().DecisionHash != chunks.Results().DecisionHash {
 			t.Fatalf("seed %d: the books differ", seed)
 		}
@@ -198,7 +206,12 @@ func TestChunkedHostilePlugins(t *testing.T) {
 	l := newLab(t, 2000, slices.Sorted(maps.Keys(want))...)
 	l.launcher.opts.Chunked = true
 	for plugin, code := range want {
-		t.Run(plugin, func(t *testing.T) { checkFailure(t, l.in(CoSimulation), plugin, code, "") })
+		t.Run(plugin, func(t *testing.T) {
+			if code == "PLUGIN_TIMEOUT" {
+				t.Parallel() // they only wait
+			}
+			checkFailure(t, l.of(t).in(CoSimulation), plugin, code, "")
+		})
 	}
 }
 

@@ -122,6 +122,28 @@ func (l *lab) complete(req runner.StartRequest) *result.Results {
 	return x.Results()
 }
 
+// attached drives like l, but one process of the strategy plays all runs: by far the most of a
+// short run is the start of its process.
+func (l *lab) attached(name string) *lab {
+	l.t.Helper()
+	c, err := catalog.Open(context.Background(), catalog.Options{
+		Dir: l.t.TempDir(), StateDir: l.t.TempDir(), Logger: l.launcher.opts.Logger, Reattach: playtest.Debugged(l.t, name),
+	})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	l.t.Cleanup(c.Close)
+	opts := l.launcher.opts
+	opts.Catalog = c
+	return &lab{t: l.t, catalog: c, store: l.store, launcher: NewLauncher(opts)}
+}
+
+// of is l for a subtest: what its runs keep is gone with it. A run limits the memory of the process
+// to what it keeps itself, so beside hundreds of others that keep something it would only collect garbage.
+func (l *lab) of(t testing.TB) *lab {
+	return &lab{t: t, catalog: l.catalog, store: l.store, launcher: l.launcher}
+}
+
 // in drives like l, but in the given mode.
 func (l *lab) in(mode Mode) *lab {
 	opts := l.launcher.opts

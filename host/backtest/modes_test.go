@@ -34,6 +34,9 @@ func fingerprint(t *testing.T, l *lab, params map[string]any, execution string, 
 	if err != nil {
 		t.Fatal(err)
 	}
+	if x.chunked {
+		t.Fatalf("%v: the candles were not in files", params)
+	}
 	digest := x.engine.Digest()
 	return fmt.Sprintf("%x %s %s %d %s", digest, r.DecisionHash, r.FinalValue, lines.Len(), metrics), digest, len(r.Fills)
 }
@@ -41,9 +44,10 @@ func fingerprint(t *testing.T, l *lab, params map[string]any, execution string, 
 // TestModesAgree drives random strategies in lockstep, in co-simulation and inside
 // this process: one set of books.
 func TestModesAgree(t *testing.T) {
+	const fresh = 6 // seeds with a process for each run: each execution once
 	seeds := 200
 	if testing.Short() || soak.Race { // make test runs all of them once more without the detector
-		seeds = 6 // each execution once
+		seeds = fresh
 	}
 	l := newLab(t, 600, "randomly")
 	executions := []string{
@@ -53,21 +57,30 @@ func TestModesAgree(t *testing.T) {
 	}
 	fills := 0
 	for seed := 1; seed <= seeds; seed++ {
+		if seed == fresh+1 {
+			l = l.attached("randomly")
+		}
 		params := map[string]any{"seed": seed}
 		execution := executions[seed%len(executions)]
 		symbols := []string{one}
 		if seed%3 == 0 {
 			symbols = []string{one, two}
 		}
-		co, digest, n := fingerprint(t, l.in(CoSimulation), params, execution, symbols...)
-		step, _, _ := fingerprint(t, l.in(Lockstep), params, execution, symbols...)
-		if co != step {
-			t.Fatalf("seed %d %s: co-simulation\n%s\nlockstep\n%s", seed, execution, co, step)
+		ok := t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			l := l.of(t)
+			co, digest, n := fingerprint(t, l.in(CoSimulation), params, execution, symbols...)
+			step, _, _ := fingerprint(t, l.in(Lockstep), params, execution, symbols...)
+			if co != step {
+				t.Fatalf("%s: co-simulation\n%s\nlockstep\n%s", execution, co, step)
+			}
+			if got := inProcess(t, l, seed, execution, symbols); got != digest {
+				t.Fatalf("%s: in this process %x, as a plugin %x", execution, got, digest)
+			}
+			fills += n
+		})
+		if !ok {
+			return
 		}
-		if got := inProcess(t, l, seed, execution, symbols); got != digest {
-			t.Fatalf("seed %d %s: in this process %x, as a plugin %x", seed, execution, got, digest)
-		}
-		fills += n
 	}
 	if fills < seeds*10 {
 		t.Errorf("only %d fills in %d runs: the strategies do too little to prove anything", fills, seeds)

@@ -4,23 +4,11 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-	"unsafe"
 
 	"github.com/assay-run/assay/host/exchange"
+	"github.com/assay-run/assay/host/exchange/clocktest"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
-
-// set is what time.Now would have given had this machine's clock been set by d before: the same moment of the
-// monotonic clock, another time of day.
-func set(t *testing.T, now time.Time, d time.Duration) time.Time {
-	t.Helper()
-	then := now
-	*(*uint64)(unsafe.Pointer(&then)) += uint64(d/time.Second) << 30 // the seconds of its first word
-	if then.Sub(now) != 0 || then.UnixMilli()-now.UnixMilli() != d.Milliseconds() {
-		t.Fatalf("a time has another form than this test thinks: %s became %s", now, then)
-	}
-	return then
-}
 
 // TestSteadyClock: the venue's time goes on by what has passed, whatever this machine's clock is set to meanwhile.
 func TestSteadyClock(t *testing.T) {
@@ -28,7 +16,7 @@ func TestSteadyClock(t *testing.T) {
 		const open = market.Time(1_700_000_000_000)
 		began := time.Now()
 		var c exchange.SteadyClock
-		c.Set(open, set(t, began, -jump)) // it has been set by jump since
+		c.Set(open, clocktest.Set(t, began, -jump)) // it has been set by jump since
 		if now, passed := c.Now(), time.Since(began); now < open || now > open.Add(passed) {
 			t.Errorf("set by %s it is %s after %s", jump, now, passed)
 		}

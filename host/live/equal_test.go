@@ -1,25 +1,20 @@
 package live
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/assay-run/assay/host/artifact"
-	"github.com/assay-run/assay/host/catalog"
 	"github.com/assay-run/assay/host/digest"
 	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/host/live/feed"
@@ -109,14 +104,12 @@ func equals(randoms, full, short int, bundled bool) []equal {
 func TestPaperEqualsBacktest(t *testing.T) {
 	const full = 20_000
 	list := equals(200, full, soak.Size(150, full), true)
+	opts := deskOptions{candles: full + 100, reattach: playtest.Debugged(t, "randomly")}
 	if soak.Race || testing.Short() { // make test runs all of them once more without the detector
 		list = equals(8, 300, 200, false)
-	}
-	opts := deskOptions{candles: full + 100, names: []string{"randomly"}}
-	if !soak.Race && !testing.Short() {
-		// One process of theirs for all, so that not their starts are what is measured.
-		opts.names, opts.plugins = nil, buildStrategies(t, "sma_cross", "buy_hold", "rsi_bracket", "limit_entry", "breakout")
-		opts.reattach = debugged(t, "randomly")
+		opts.candles = 600
+	} else {
+		opts.plugins = buildStrategies(t, "sma_cross", "buy_hold", "rsi_bracket", "limit_entry", "breakout")
 	}
 	var mu sync.Mutex
 	fills, candles, faults := 0, 0, map[string]int{}
@@ -191,11 +184,15 @@ func (e equal) play(t *testing.T, d *desk) (fills, candles int) {
 	return len(r.Fills), int(r.Window.Candles)
 }
 
-// sameBacktest holds a paper run that has ended against a backtest of the stored candles from a day to another.
+// sameBacktest holds a paper run that has ended against a backtest of the stored candles from a day to another, or
+// to their end.
 func (d *desk) sameBacktest(t *testing.T, x *Execution, req runner.StartRequest, from, to string) {
 	t.Helper()
 	what := fmt.Sprintf("%s %s %s", req.StrategyName, req.StrategyParams, req.Execution)
 	req.Mode, req.Exchange, req.ExchangeConfig, req.StartDate, req.EndDate = runner.ModeBacktest, stored, exchange.Secret{}, &from, &to
+	if to == "" {
+		req.EndDate = nil
+	}
 	b, err := d.backtests.Launch(context.Background(), x.runID+"_back", req)
 	if err != nil {
 		t.Errorf("%s: %v", what, err)
@@ -269,34 +266,4 @@ func buildStrategies(t *testing.T, names ...string) string {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	return dir
-}
-
-// debugged starts a strategy by itself, as in a debugger, and returns what a host needs to
-// attach to it.
-func debugged(t *testing.T, name string) string {
-	t.Helper()
-	dir := t.TempDir()
-	playtest.Install(t, dir, name)
-	cmd := exec.Command(filepath.Join(dir, name), "--debug")
-	cmd.Env = append(os.Environ(), "TMPDIR="+dir)
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
-			t.Error(err)
-		}
-		_ = cmd.Wait()
-	})
-	for lines := bufio.NewScanner(out); lines.Scan(); {
-		if _, value, ok := strings.Cut(lines.Text(), catalog.ReattachEnv+"='"); ok {
-			return strings.TrimSuffix(value, "'")
-		}
-	}
-	t.Fatal("the strategy does not say where it listens")
-	return ""
 }

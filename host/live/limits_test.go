@@ -66,6 +66,9 @@ func TestPaperEnforces(t *testing.T) {
 		if !warned(r, "ORDER_NOTIONAL_EXCEEDED") || len(list) == 0 || list[0]["code"] != "ORDER_NOTIONAL_EXCEEDED" || list[0]["shadow"] != (mode == risk.Shadow) || list[0]["order_id"] != "o-000001" {
 			t.Errorf("%s: %v %v", mode, r.Warnings, list)
 		}
+		if r.Risk["mode"] != string(mode) {
+			t.Errorf("%s: %v", mode, r.Risk)
+		}
 		switch mode {
 		case risk.Shadow:
 			if rejected != 0 || len(r.Fills) < 2 {

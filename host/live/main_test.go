@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -23,6 +22,7 @@ import (
 	"github.com/assay-run/assay/host/live/journal"
 	"github.com/assay-run/assay/host/play/playtest"
 	"github.com/assay-run/assay/host/runner"
+	"github.com/assay-run/assay/internal/ramdir"
 	"github.com/assay-run/assay/plugin-sdk/market"
 	"github.com/assay-run/assay/plugin-sdk/sdktest"
 )
@@ -79,7 +79,7 @@ func openDesk(t testing.TB, o deskOptions) *desk {
 	}
 	limit := 2 * time.Second
 	if !o.disk { // long runs, many at once: how fast this machine is proves nothing
-		state, limit = memory(t), 30*time.Second
+		state, limit = ramdir.New(t), 30*time.Second
 	}
 	playtest.Install(t, plugins, o.names...)
 	log := hclog.New(&hclog.LoggerOptions{Output: io.Discard, Level: hclog.Info})
@@ -158,25 +158,4 @@ func (d *desk) launch(req runner.StartRequest) *Execution {
 	}
 	d.t.Cleanup(func() { x.Close() })
 	return x
-}
-
-// memory is a temporary folder in memory where the system has such a place: what is written
-// there is not waited for.
-func memory(t testing.TB) string {
-	t.Helper()
-	const enough = 4 << 30
-	var fs syscall.Statfs_t
-	if err := syscall.Statfs("/dev/shm", &fs); err != nil || uint64(fs.Bavail)*uint64(fs.Bsize) < enough {
-		return t.TempDir()
-	}
-	dir, err := os.MkdirTemp("/dev/shm", "assay-test-")
-	if err != nil {
-		return t.TempDir()
-	}
-	t.Cleanup(func() {
-		if err := os.RemoveAll(dir); err != nil {
-			t.Error(err)
-		}
-	})
-	return dir
 }

@@ -6,11 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"testing"
 	"time"
 
 	"github.com/assay-run/assay/host/play"
+	"github.com/assay-run/assay/host/play/playtest"
 	"github.com/assay-run/assay/host/runner"
 )
 
@@ -25,19 +25,9 @@ func TestPaperOfDerivedCandles(t *testing.T) {
 	if o := x.Run(context.Background()); o.Failure != nil || o.Stopped {
 		t.Fatalf("%+v %+v", o, o.Failure)
 	}
-	req.Mode, req.StartDate = runner.ModeBacktest, &start
-	b, err := d.backtests.Launch(context.Background(), "svc_back", req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer b.(io.Closer).Close()
-	if o := b.Run(context.Background()); o.Failure != nil {
-		t.Fatalf("%+v", o.Failure)
-	}
-	got, err := picture(x.Results(), x)
-	want, err2 := picture(b.Results(), b.(runner.Described))
-	if err != nil || err2 != nil || got != want || len(x.Results().Fills) < 5 {
-		t.Errorf("%v %v %d fills\n%s", err, err2, len(x.Results().Fills), apart(got, want))
+	d.sameBacktest(t, x, req, start, "")
+	if n := len(x.Results().Fills); n < 5 {
+		t.Errorf("only %d fills", n)
 	}
 	// The other way there is nothing to make candles from.
 	for timeframe, symbol := range map[string]string{"30m": one, "90m": one, "4h": "NO/SUCH"} {
@@ -67,31 +57,29 @@ func TestPaperOfDerivedCandles(t *testing.T) {
 }
 
 func TestPaperStops(t *testing.T) {
-	d := newDesk(t, 300, "good", "hangs")
-	for _, name := range []string{"good"} {
-		x := d.launch(request(name, nil, `{"candles_per_second":20}`))
-		if _, covered := x.Served(); covered != 0 {
-			t.Errorf("before it trades %v count", covered)
+	d := newDesk(t, 300, "good")
+	x := d.launch(request("good", nil, `{"candles_per_second":20}`))
+	if _, covered := x.Served(); covered != 0 {
+		t.Errorf("before it trades %v count", covered)
+	}
+	ctx, cancel := context.WithCancelCause(context.Background())
+	go func() {
+		for x.Progress().CandlesDone < 3 {
+			time.Sleep(5 * time.Millisecond)
 		}
-		ctx, cancel := context.WithCancelCause(context.Background())
-		go func() {
-			for x.Progress().CandlesDone < 3 {
-				time.Sleep(5 * time.Millisecond)
-			}
-			cancel(runner.ErrStopRequested)
-		}()
-		o := x.Run(ctx)
-		if !o.Stopped || o.Failure != nil {
-			t.Fatalf("%s: %+v %+v", name, o, o.Failure)
-		}
-		if p := x.Progress(); p.Phase != phaseStopping || p.CandlesDone < 3 {
-			t.Errorf("%+v", p)
-		}
-		_, covered := x.Served()
-		time.Sleep(20 * time.Millisecond)
-		if stage, later := x.Served(); covered <= 0 || covered > x.ended.Sub(x.started) || later != covered || stage != "" {
-			t.Errorf("%v counts, later %v in stage %q, of %v", covered, later, stage, x.ended.Sub(x.started))
-		}
+		cancel(runner.ErrStopRequested)
+	}()
+	o := x.Run(ctx)
+	if !o.Stopped || o.Failure != nil {
+		t.Fatalf("%+v %+v", o, o.Failure)
+	}
+	if p := x.Progress(); p.Phase != phaseStopping || p.CandlesDone < 3 {
+		t.Errorf("%+v", p)
+	}
+	_, covered := x.Served()
+	time.Sleep(20 * time.Millisecond)
+	if stage, later := x.Served(); covered <= 0 || covered > x.ended.Sub(x.started) || later != covered || stage != "" {
+		t.Errorf("%v counts, later %v in stage %q, of %v", covered, later, stage, x.ended.Sub(x.started))
 	}
 }
 
@@ -139,13 +127,16 @@ func TestStrategyFaults(t *testing.T) {
 	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			x := d.launch(request(name, nil, `{"candles_per_second":200,"start":"2020-01-02T00:00:00Z"}`))
+			// From the second day on, candles as fast as they are answered.
+			req := request(name, nil, `{"seed":1,"from":"2020-01-02T00:00:00Z","to":"2021-01-01T00:00:00Z"}`)
+			req.Exchange = liarID
+			x := d.launch(req)
 			o := x.Run(context.Background())
 			if o.Failure == nil || o.Failure.Code != want[name] {
 				t.Fatalf("%+v %+v", o, o.Failure)
 			}
-			if o.Failure.Phase != phaseTrading || o.Failure.CandleTime == 0 {
-				t.Errorf("%+v", o.Failure)
+			if n := x.Progress().CandlesDone; o.Failure.Phase != phaseTrading || o.Failure.CandleTime == 0 || n != playtest.MisdeedStep+1 {
+				t.Errorf("%+v after %d candles", o.Failure, n)
 			}
 			if len(x.Results().Equity.Time) == 0 {
 				t.Error("what was traded up to the fault is gone")

@@ -48,6 +48,19 @@ func inPhase(x *Execution, phase string) func() bool {
 	return func() bool { return x.Progress().Phase == phase }
 }
 
+// looks waits until a run that waits for a candle has looked at the time. It looks when it has taken a nudge, and
+// has done so when it takes the next one.
+func looks(t *testing.T, x *Execution) {
+	t.Helper()
+	x.gate.Lock()
+	src := x.diary.src
+	x.gate.Unlock()
+	for range 2 {
+		src.nudge()
+		wait(t, "look at the time", func() bool { return len(src.wake) == 0 })
+	}
+}
+
 // missing are the verdicts about candles that do not come.
 func missing(t *testing.T, d *desk, x *Execution) (list []map[string]any) {
 	for _, v := range verdictsOf(t, d, x.runID) {
@@ -62,9 +75,9 @@ func missing(t *testing.T, d *desk, x *Execution) (list []map[string]any) {
 // reducing, then halted, orders are denied by that, and it trades again when the candles have caught up;
 // in shadow that is written down and shown, and the run stays equal to a backtest.
 func TestPaperStaleCandles(t *testing.T) {
+	d := newDesk(t, 60, "good")
 	for _, mode := range []risk.Mode{risk.Enforce, risk.Shadow} {
 		t.Run(string(mode), func(t *testing.T) {
-			d := newDesk(t, 60, "good")
 			v := byHand(t, d, 10)
 			d.launcher.opts.Risk = limited(t, mode, map[string]string{"max-position-fraction": "1", "max-drawdown": "1", "max-daily-loss": "1"})
 			req := ofHand("good", map[string]any{"every": 2})
@@ -81,12 +94,15 @@ func TestPaperStaleCandles(t *testing.T) {
 			v.step(t) // 0 buys
 			v.step(t) // and has bought
 			v.pass(3*time.Hour + 9*time.Second)
+			looks(t, x)
 			if list := missing(t, d, x); len(list) > 0 {
 				t.Errorf("too early: %v", list)
 			}
 			v.pass(2 * time.Second)
+			looks(t, x)
 			seen(1, engine.Reducing)
 			v.pass(11 * time.Hour)
+			looks(t, x)
 			seen(2, engine.Halted)
 			for range 13 { // 2 and 4 may not sell, 6 may, 8 to 12 may not buy, 14 may
 				v.step(t)
@@ -97,6 +113,7 @@ func TestPaperStaleCandles(t *testing.T) {
 			}
 			before := len(missing(t, d, x))
 			v.pass(3*time.Hour + 11*time.Second)
+			looks(t, x)
 			seen(before+1, engine.Reducing)
 			v.move(t, exchange.ErrEnded)
 			if o := <-ended; o.Failure != nil || o.Stopped {

@@ -66,6 +66,7 @@ func TestStatusWaitsForNobody(t *testing.T) {
 			}
 		})
 	}
+	d.launcher.opts.Venues = unpaced{d.launcher.opts.Venues}
 	x := d.launch(onSim(runner.ModeLive, "hangs", nil, ""))
 	ended := make(chan runner.Outcome, 1)
 	go func() { ended <- x.Run(context.Background()) }()

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/host/live/engine"
-	"github.com/assay-run/assay/host/live/risk"
+	"github.com/assay-run/assay/host/play/playtest"
 	"github.com/assay-run/assay/host/result"
 	"github.com/assay-run/assay/host/runner"
 )
@@ -109,6 +109,7 @@ func TestLiveStrategyFaults(t *testing.T) {
 		list = append(list, name)
 	}
 	d := newDesk(t, 10, list...)
+	d.launcher.opts.Venues = unpaced{d.launcher.opts.Venues}
 	for name, code := range names {
 		x := d.launch(onSim(runner.ModeLive, name, nil, ""))
 		t.Run(name, func(t *testing.T) {
@@ -116,6 +117,9 @@ func TestLiveStrategyFaults(t *testing.T) {
 			o := x.Run(context.Background())
 			if o.Failure == nil || o.Failure.Code != code || o.Failure.CandleTime == 0 {
 				t.Fatalf("%+v %+v", o, o.Failure)
+			}
+			if n := x.Progress().CandlesDone; n != playtest.MisdeedStep+1 {
+				t.Errorf("%+v after %d candles", o.Failure, n)
 			}
 		})
 	}
@@ -175,28 +179,6 @@ func TestLiveReadBack(t *testing.T) {
 	}
 	if err := cleared(); err != nil {
 		t.Error(err)
-	}
-}
-
-// TestPaperRisk: on paper a limit is watched, or enforced where the operator wants it.
-func TestPaperRisk(t *testing.T) {
-	d := newDesk(t, 10, "good")
-	d.launcher.opts.Risk = capped("100")
-	for _, mode := range []risk.Mode{risk.Shadow, risk.Enforce} {
-		d.launcher.opts.Risk.Paper = mode
-		x := d.launch(onSim(runner.ModePaper, "good", map[string]any{"every": 5}, ""))
-		o := until(x, 60, runner.ErrStopRequested)
-		if o.Failure != nil {
-			t.Fatalf("%+v", o.Failure)
-		}
-		r := x.Results()
-		warned := false
-		for _, n := range r.Warnings {
-			warned = warned || n.Code == "ORDER_NOTIONAL_EXCEEDED"
-		}
-		if !warned || (len(r.Fills) > 0) != (mode == risk.Shadow) || r.Risk["mode"] != string(mode) {
-			t.Errorf("%s: warned %v, %d fills, %v", mode, warned, len(r.Fills), r.Risk["mode"])
-		}
 	}
 }
 

@@ -3,8 +3,8 @@ package binance
 import (
 	"testing"
 	"time"
-	"unsafe"
 
+	"github.com/assay-run/assay/host/exchange/clocktest"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
@@ -13,11 +13,7 @@ func TestSetClock(t *testing.T) {
 	for _, jump := range []time.Duration{0, time.Hour, -time.Hour} {
 		s := &session{state: opened, resync: make(chan struct{}, 1)}
 		now := time.Now()
-		measured := now // by the clock as it was before it was set: the same moment, another time of day
-		*(*uint64)(unsafe.Pointer(&measured)) += uint64(-jump/time.Second) << 30
-		if measured.Sub(now) != 0 || measured.UnixMilli()-now.UnixMilli() != -jump.Milliseconds() {
-			t.Fatalf("a time has another form than this test thinks: %s became %s", now, measured)
-		}
+		measured := clocktest.Set(t, now, -jump) // by the clock as it was before it was set
 		look := sample{venue: market.FromTime(measured.Add(time.Second)), ours: measured}
 		s.offset.Store(look.offset())
 		s.clock.Set(look.venue, look.ours)

@@ -107,6 +107,7 @@ func TestBackoffOfConnectionsThatBreak(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			v := newVisits(t, serve)
 			times := brisk
 			times.steady = time.Hour

@@ -394,7 +394,6 @@ func TestOverTheWire(t *testing.T) {
 	}
 }
 
-// TestAccountStream: a stream that begins with anything but connected is a broken one.
 // TestOtherSymbols: the answer to a question about an order on a symbol that is none of the session's may be about
 // it, which is how orders of earlier runs are settled; what nobody asked about stays a lie.
 func TestOtherSymbols(t *testing.T) {
@@ -423,6 +422,7 @@ func TestOtherSymbols(t *testing.T) {
 	_, _ = conn.Session.Close(t.Context(), false) // nothing that comes back is believed any more
 }
 
+// TestAccountStream: a stream that begins with anything but connected is a broken one.
 func TestAccountStream(t *testing.T) {
 	f := newFake()
 	conn := wiretest.Over(t, f.connection())

@@ -49,10 +49,10 @@ func serveRole(name string) {
 		fmt.Fprintln(os.Stderr, "out of order")
 		os.Exit(3)
 	case "hang":
-		select {}
+		hang()
 	case "chatter":
 		fmt.Println("hello, world")
-		select {}
+		hang()
 	case "liar":
 		f := newFake()
 		f.onSubmit = func(_ context.Context, q exchange.OrderRequest) (exchange.Result, exchange.Order) {
@@ -63,6 +63,13 @@ func serveRole(name string) {
 		wire.Serve(f.connection())
 	}
 	os.Exit(9)
+}
+
+// hang is for ever. Without cgo the runtime would take an empty select for a deadlock and end the process.
+func hang() {
+	for {
+		time.Sleep(time.Hour)
+	}
 }
 
 // install makes a connectors folder of this test binary under several names, each with

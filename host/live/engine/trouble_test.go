@@ -11,7 +11,7 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
-// oneBuy decides one order at one step.
+// at decides on some intents at one step.
 func (b *bench) at(step int64, intents ...market.Intent) {
 	b.decide = func(v *View) ([]market.Intent, error) {
 		if v.Step == step {
@@ -23,6 +23,21 @@ func (b *bench) at(step int64, intents ...market.Intent) {
 
 func limit(side market.Side, q, price float64) market.Intent {
 	return market.Intent{Side: side, Type: market.Limit, LimitPrice: price, Size: market.Size{Kind: market.SizeQuantity, Value: q}}
+}
+
+// overfill has the venue fill more of an order than was asked for: positions may only shrink then.
+func overfill(b *bench, i int) {
+	b.t.Helper()
+	b.venue.mu.Lock()
+	o := b.venue.orders[i]
+	o.CumQuantity, o.Quantity = dec{}, d("0.5")
+	b.venue.fill(o, d("100"))
+	b.venue.mu.Unlock()
+	b.sleep(minute)
+	if !b.warned(order.CodeOverfill) || b.phase() != Reducing {
+		b.t.Errorf("%v %v", b.warnings, b.phases)
+	}
+	b.check(b.stop())
 }
 
 // TestTerminalVerdicts: a list that lacks an order decides nothing, a fill after a cancel opens it
@@ -85,16 +100,7 @@ func TestTerminalVerdicts(t *testing.T) {
 			}
 			b.start()
 			b.sleep(5 * minute)
-			b.venue.mu.Lock()
-			o := b.venue.orders[1]
-			o.CumQuantity, o.Quantity = dec{}, d("0.5")
-			b.venue.fill(o, d("100"))
-			b.venue.mu.Unlock()
-			b.sleep(minute)
-			if !b.warned(order.CodeOverfill) || b.phase() != Reducing {
-				t.Errorf("%v %v", b.warnings, b.phases)
-			}
-			b.check(b.stop())
+			overfill(b, 1)
 		})
 	})
 	t.Run("overfill", func(t *testing.T) {
@@ -102,16 +108,7 @@ func TestTerminalVerdicts(t *testing.T) {
 			b.at(1, buy(1))
 			b.start()
 			b.sleep(3 * minute)
-			b.venue.mu.Lock()
-			o := b.venue.orders[0]
-			o.CumQuantity, o.Quantity = dec{}, d("0.5")
-			b.venue.fill(o, d("100"))
-			b.venue.mu.Unlock()
-			b.sleep(minute)
-			if !b.warned(order.CodeOverfill) || b.phase() != Reducing {
-				t.Errorf("%v %v", b.warnings, b.phases)
-			}
-			b.check(b.stop())
+			overfill(b, 0)
 		})
 	})
 }

@@ -174,8 +174,7 @@ func TestUnsentExits(t *testing.T) {
 
 // TestLossAtOnce: what a fill lost is judged when it is booked, not when the candle closes.
 func TestLossAtOnce(t *testing.T) {
-	lose := func(b *bench) time.Duration {
-		began := time.Now()
+	lose := func(b *bench) {
 		b.decide = func(v *View) ([]market.Intent, error) {
 			switch v.Step {
 			case 0:
@@ -193,7 +192,6 @@ func TestLossAtOnce(t *testing.T) {
 		b.venue.mu.Lock()
 		b.venue.fill(b.venue.orders[1], d("10"))
 		b.venue.mu.Unlock()
-		return time.Since(began)
 	}
 	inBubble(t, func(t *testing.T, b *bench) {
 		b.limits.MaxDailyLoss, b.limits.MaxDrawdown = d("0.03"), d("0.1")
