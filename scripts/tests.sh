@@ -31,10 +31,11 @@ run -timeout 15m -skip TestBudget ./api/ui/e2e >"$browser_log" 2>&1 &
 browser=$!
 status=0
 
-# In full here; with the detector below in part or not at all.
+# In full here; with the detector below in part or not at all. Most of it computes, and leaves the
+# processors to the browser, which somebody's patience is waiting for.
 full='TestModesAgree|TestChunkedRandomStrategiesAgree|TestBundledStrategiesAgreeInEveryDrive|TestHistories|TestTampering|TestTamperingUnsigned|TestKill'
 full+='|TestIncrementalEqualsFromScratch|TestPaperEqualsBacktest|TestMonthOfMinutes|TestCrashPoints|TestModel|TestMemoryLimit|TestTableOfProbabilities'
-run -timeout 15m -run "^($full)\$" ./api ./host/backtest ./host/catalog/sandbox ./governance/store ./governance/control ./governance/promotion \
+nice -n 10 "$go" run "$sum" --format pkgname -- -count=1 -vet=off -timeout 15m -run "^($full)\$" ./api ./host/backtest ./host/catalog/sandbox ./governance/store ./governance/control ./governance/promotion \
 	./host/live ./host/live/engine ./host/live/journal ./lab/selection || status=$?
 "$go" -C api/ui/tool test -count=1 -shuffle=on ./... || status=$?
 
