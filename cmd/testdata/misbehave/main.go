@@ -48,7 +48,7 @@ func main() {
 }
 
 type params struct {
-	SleepMS int `param:"sleep_ms" default:"5" min:"0" max:"10000" doc:"Pause at each candle"`
+	SleepMS int `param:"sleep_ms" default:"5" min:"0" max:"60000" doc:"Pause at each candle"`
 }
 
 // sleeper is slow, and trades all the same.

@@ -118,8 +118,9 @@ export default async function paper(t) {
   });
 
   await t.test("the stopping phase is shown until the run has ended", async () => {
-    // A strategy that sleeps does not hear of the stop: it is killed after a second.
-    await begin(service, "sleeper", { strategy_params: { sleep_ms: 3000 } });
+    // A strategy that sleeps does not hear of the stop: it is killed after a second. It sleeps
+    // for so long that the stop comes well before it wakes.
+    await begin(service, "sleeper", { strategy_params: { sleep_ms: 25_000 } });
     const visit = await t.visit(service.url);
     await visit.says("running · paper");
     await progress(visit).getByText("trading", { exact: true }).waitFor();
