@@ -20,12 +20,14 @@ while read -r package files; do
 		alone+=("$package")
 	fi
 done < <("$go" list -f '{{$dir := .Dir}}{{.ImportPath}} {{range .GoFiles}} {{$dir}}/{{.}}{{end}}' ./... | grep -v -F -f <(echo "$apart"))
-browser_log=$(mktemp) figures=$(mktemp)
-trap 'rm -f "$browser_log" "$figures"' EXIT
+tools=$(mktemp -d) browser_log=$(mktemp) figures=$(mktemp)
+trap 'rm -rf "$tools" "$browser_log" "$figures"' EXIT
+GOBIN=$tools "$go" install "$sum"
 export ASSAY_FIGURES=$figures
 
 # Each part's own summary, and the failure of any of them at the end of the part. Vet has been run.
-run() { "$go" run "$sum" --format pkgname -- -count=1 -vet=off "$@"; }
+run() { $nicely "$tools/gotestsum" --format pkgname -- -count=1 -vet=off "$@"; }
+nicely=
 
 run -timeout 15m -skip TestBudget ./api/ui/e2e >"$browser_log" 2>&1 &
 browser=$!
@@ -35,7 +37,7 @@ status=0
 # processors to the browser, which somebody's patience is waiting for.
 full='TestModesAgree|TestChunkedRandomStrategiesAgree|TestBundledStrategiesAgreeInEveryDrive|TestHistories|TestTampering|TestTamperingUnsigned|TestKill'
 full+='|TestIncrementalEqualsFromScratch|TestPaperEqualsBacktest|TestMonthOfMinutes|TestCrashPoints|TestModel|TestMemoryLimit|TestTableOfProbabilities'
-nice -n 10 "$go" run "$sum" --format pkgname -- -count=1 -vet=off -timeout 15m -run "^($full)\$" ./api ./host/backtest ./host/catalog/sandbox ./governance/store ./governance/control ./governance/promotion \
+nicely='nice -n 10' run -timeout 15m -run "^($full)\$" ./api ./host/backtest ./host/catalog/sandbox ./governance/store ./governance/control ./governance/promotion \
 	./host/live ./host/live/engine ./host/live/journal ./lab/selection || status=$?
 "$go" -C api/ui/tool test -count=1 -shuffle=on ./... || status=$?
 
@@ -48,11 +50,9 @@ run -p 1 -timeout 5m -run '^(TestBudget|TestSelectionIsFast)$' ./api/ui/e2e ./la
 # Three at a time on two cores: many of them wait for processes and clocks. The detector needs
 # cgo; what the tests build does not. SQLite is C that was translated: it has locks of its own,
 # and watched by the detector it is three times as slow.
-if [ -n "$race" ]; then
-	export CGO_ENABLED=1
-	detector=("$race" -gcflags='modernc.org/...=-race=false' -exec 'env CGO_ENABLED=0')
-fi
-run ${detector[@]+"${detector[@]}"} -p 3 -shuffle=on -timeout 15m "${together[@]}"
+detector=()
+[ -z "$race" ] || detector=("$race" -gcflags='modernc.org/...=-race=false' -exec 'env CGO_ENABLED=0')
+CGO_ENABLED=${race:+1} run ${detector[@]+"${detector[@]}"} -p 3 -shuffle=on -timeout 15m "${together[@]}"
 # How often the proofs of live trading were really done: silent when it was often enough, so
 # that the summary of the tests is the last line.
 report=$("$go" run ./internal/soak/report -check 2>&1) || { echo "$report"; exit 1; }
