@@ -163,7 +163,7 @@ func (b *bench) start() {
 	b.cancel, b.ended, b.barrier, b.in = cancel, make(chan error, 1), time.Time{}, notes{}
 	go func() {
 		defer func() {
-			if !b.explode {
+			if !b.explode && !b.breaks {
 				return // nobody expects a panic
 			}
 			if p := recover(); p != nil {
