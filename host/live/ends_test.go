@@ -73,6 +73,19 @@ type keeps struct{}
 func (keeps) Begin(context.Context, runner.Started) error               { return nil }
 func (keeps) Finish(context.Context, runner.Ended) (runner.Kept, error) { return runner.Kept{}, nil }
 
+// started is a run that goes through the runner.
+func (d *desk) started(t *testing.T, r *runner.Runner, req runner.StartRequest) (x *Execution) {
+	t.Helper()
+	_, err := r.Start(t.Context(), req, func(ctx context.Context, id string) (_ runner.Execution, err error) {
+		x, err = d.launcher.launch(ctx, id, req)
+		return x, err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
 // TestDeploymentStopsTheRun: a deployment that is killed or revoked ends the run as a stop does, through the
 // runner: completed, stopped, with the reason in its message and its warnings; one that is suspended lets positions shrink.
 func TestDeploymentStopsTheRun(t *testing.T) {
@@ -86,16 +99,7 @@ func TestDeploymentStopsTheRun(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	var x *Execution
-	req := onSim(runner.ModeLive, "good", map[string]any{"every": 4}, "")
-	_, err := r.Start(t.Context(), req, func(ctx context.Context, id string) (runner.Execution, error) {
-		var err error
-		x, err = d.launcher.launch(ctx, id, req)
-		return x, err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	x := d.started(t, r, onSim(runner.ModeLive, "good", map[string]any{"every": 4}, ""))
 	wait(t, "fills", func() bool { return x.Progress().Fills >= 3 })
 	x.gate.Lock()
 	e := x.trading
@@ -137,16 +141,7 @@ func TestBrokenRun(t *testing.T) {
 		t.Run(mode, func(t *testing.T) {
 			d := newDesk(t, 10, "good")
 			r := runner.New(runner.Options{Recorder: keeps{}})
-			var x *Execution
-			req := onSim(mode, "good", map[string]any{"every": 4}, `,"apiKey":"CANARY-KEY-1"`)
-			_, err := r.Start(t.Context(), req, func(ctx context.Context, id string) (runner.Execution, error) {
-				var err error
-				x, err = d.launcher.launch(ctx, id, req)
-				return x, err
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			x := d.started(t, r, onSim(mode, "good", map[string]any{"every": 4}, `,"apiKey":"CANARY-KEY-1"`))
 			wait(t, "candles", func() bool { return x.Progress().CandlesDone >= 3 })
 			x.gate.Lock()
 			x.candles = nil // the next step looks for them

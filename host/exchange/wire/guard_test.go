@@ -236,6 +236,25 @@ func TestDefiniteAbsence(t *testing.T) {
 	})
 }
 
+// cancelsHang leaves cancels without an answer until the function is called; then they succeed.
+func (f *fake) cancelsHang() (answers func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	block := true
+	f.onCancel = func(exchange.OrderRef) (exchange.Result, exchange.Order) {
+		if block {
+			return exchange.Result{}, exchange.Order{}
+		}
+		f.orders[ourID].Status = exchange.OrderCanceled
+		return accepted(), *f.orders[ourID]
+	}
+	return func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		block = false
+	}
+}
+
 // TestHostDiesDuringClose: the sweep goes on without it.
 func TestHostDiesDuringClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -243,22 +262,13 @@ func TestHostDiesDuringClose(t *testing.T) {
 		conn, ended := guarded(t, f)
 		opened(t, conn, openRequest())
 		submitted(t, conn, ourID)
-		block := true
-		f.onCancel = func(exchange.OrderRef) (exchange.Result, exchange.Order) {
-			if !block {
-				f.orders[ourID].Status = exchange.OrderCanceled
-				return accepted(), *f.orders[ourID]
-			}
-			return exchange.Result{}, exchange.Order{}
-		}
+		answers := f.cancelsHang()
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		defer cancel()
 		if left, err := conn.Session.Close(ctx, true); err == nil || !slices.Equal(left, []string{ourID}) {
 			t.Errorf("%v %v", left, err)
 		}
-		f.mu.Lock()
-		block = false
-		f.mu.Unlock()
+		answers()
 		<-ended
 		if f.open(ourID) {
 			t.Error("the order was left behind")
@@ -274,23 +284,12 @@ func TestCloseDuringTheSweep(t *testing.T) {
 		conn, ended := guarded(t, f)
 		opened(t, conn, openRequest())
 		submitted(t, conn, ourID)
-		block := true
-		f.mu.Lock()
-		f.onCancel = func(exchange.OrderRef) (exchange.Result, exchange.Order) {
-			if !block {
-				f.orders[ourID].Status = exchange.OrderCanceled
-				return accepted(), *f.orders[ourID]
-			}
-			return exchange.Result{}, exchange.Order{}
-		}
-		f.mu.Unlock()
+		answers := f.cancelsHang()
 		time.Sleep(wire.DefaultLeaseTTL + 5*time.Second)
 		if _, err := conn.Session.Close(t.Context(), true); code(err) != "LEASE_LOST" {
 			t.Errorf("%v", err)
 		}
-		f.mu.Lock()
-		block = false
-		f.mu.Unlock()
+		answers()
 		<-ended
 		if left, err := conn.Session.Close(t.Context(), true); err != nil || left != nil || f.open(ourID) {
 			t.Errorf("%v %v, open %v", left, err, f.open(ourID))
