@@ -70,7 +70,7 @@ var allowed = []struct {
 	{"host/live/feed", []string{"host/exchange=", "plugin-sdk/market", "plugin-sdk/sim"}},
 	{"host/metric", []string{"plugin-sdk/market"}},
 	{"host/result", []string{"host/metric", "plugin-sdk/market"}},
-	{"host/candle", []string{"host/digest", "host/sqlite", "plugin-sdk"}},
+	{"host/candle", []string{"host/digest", "host/sqlite", "host/artifact/dirlock", "plugin-sdk"}},
 	{"host/catalog", []string{"host/digest", "plugin-sdk"}},
 	{"host/artifact", []string{"host/digest", "host/metric", "host/result", "plugin-sdk"}},
 	{"host/registry", []string{"host/digest", "host/sqlite", "host/artifact", "host/result", "plugin-sdk"}},

@@ -223,7 +223,7 @@ func (l *Launcher) resolveData(ctx context.Context, p *plan, req runner.StartReq
 			return dataRefusal(symbol, err)
 		}
 		s := &source{
-			symbol: symbol, path: l.opts.Store.Path(d.SHA256), sha256: d.SHA256, datasetID: d.ID, calendar: string(d.Calendar), priceStep: d.PriceStep,
+			symbol: symbol, sha256: d.SHA256, datasetID: d.ID, calendar: string(d.Calendar), priceStep: d.PriceStep,
 			series: f.Series(), release: f.Close, violations: keptViolations(d),
 		}
 		s.series.Symbol = symbol

@@ -32,6 +32,7 @@ type Store struct {
 	db  *sqlite.DB // nil: the catalogue is memory
 
 	resampling sync.Mutex // one at a time: two callers often want the same
+	windows    windows
 
 	mu       sync.Mutex
 	verified map[string]bool // hashes whose file this process has hashed
@@ -54,27 +55,31 @@ func Open(ctx context.Context, stateDir string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{dir: files, db: db, verified: map[string]bool{}}
-	if err := errors.Join(s.removeLeftovers(), s.installSample(ctx)); err != nil {
+	s := &Store{dir: files, db: db, verified: map[string]bool{}, windows: windows{dir: filepath.Join(dir, "windows")}}
+	if err := errors.Join(removeLeftovers(files), s.installSample(ctx)); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	return s, nil
 }
 
-// Close closes the catalogue. Files opened by OpenSeries stay open.
+// Close closes the catalogue and removes the folders of runs. Files opened by OpenSeries
+// stay open.
 func (s *Store) Close() error {
+	err := s.windows.close()
 	if s.db == nil {
-		return nil
+		return err
 	}
-	return s.db.Close()
+	return errors.Join(err, s.db.Close())
 }
 
 // Path is where the candle file with this hash is.
-func (s *Store) Path(sha256 string) string { return filepath.Join(s.dir, sha256+fileSuffix) }
+func (s *Store) Path(sha256 string) string { return filepath.Join(s.dir, fileName(sha256)) }
 
-// removeLeftovers removes temporary files that a crash has left.
-func (s *Store) removeLeftovers() error {
-	entries, err := os.ReadDir(s.dir)
+func fileName(sha256 string) string { return sha256 + fileSuffix }
+
+// removeLeftovers removes the temporary files that a crash has left in a folder.
+func removeLeftovers(dir string) error {
+	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return err
 	}
@@ -83,7 +88,7 @@ func (s *Store) removeLeftovers() error {
 			continue
 		}
 		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > tempAge {
-			_ = os.Remove(filepath.Join(s.dir, e.Name())) // the next Open tries again
+			_ = os.Remove(filepath.Join(dir, e.Name())) // the next call tries again
 		}
 	}
 	return nil
