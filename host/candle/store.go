@@ -51,13 +51,18 @@ func Open(ctx context.Context, stateDir string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	db, err := sqlite.Open(ctx, filepath.Join(dir, "catalog.sqlite3"), schema, sqlite.Normal)
+	path := filepath.Join(dir, "catalog.sqlite3")
+	explain := func(err error) error {
+		return sqlite.ExplainDamage(err, path, "The bundled candles come back by themselves. "+
+			"Import the others again (lab data import): equal candles have the same hash as before, so that earlier runs find them.")
+	}
+	db, err := sqlite.Open(ctx, path, schema, sqlite.Normal)
 	if err != nil {
-		return nil, err
+		return nil, explain(err)
 	}
 	s := &Store{dir: files, db: db, verified: map[string]bool{}, windows: windows{dir: filepath.Join(dir, "windows")}}
 	if err := errors.Join(removeLeftovers(files), s.installSample(ctx)); err != nil {
-		return nil, errors.Join(err, db.Close())
+		return nil, errors.Join(explain(err), db.Close())
 	}
 	return s, nil
 }

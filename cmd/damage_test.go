@@ -1,0 +1,66 @@
+package cmd_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestDamagedDatabasesNameTheWayOut: a start that a damaged database ends says which file it is, what is wrong and what
+// to do; whoever does so has a service again, with the runs whose folders are whole. It takes the starts of real programs.
+func TestDamagedDatabasesNameTheWayOut(t *testing.T) {
+	t.Parallel()
+	state := t.TempDir()
+	s := serve(t, state)
+	id := s.slow("sma_cross")
+	s.end(syscall.SIGTERM)
+	for file, says := range map[string]string{
+		"runs/registry.sqlite3": "made anew from the folders of the runs", "data/catalog.sqlite3": "lab data import",
+	} {
+		path := filepath.Join(state, filepath.FromSlash(file))
+		for name, damage := range map[string]func([]byte) []byte{
+			"no database": func([]byte) []byte { return []byte(strings.Repeat("this is no database ", 1000)) },
+			"malformed":   func(b []byte) []byte { copy(b[4096:], make([]byte, 8192)); return b },
+		} {
+			text, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, side := range []string{"-wal", "-shm"} { // of the orderly end there are none
+				if _, err := os.Stat(path + side); !os.IsNotExist(err) {
+					t.Fatalf("%s%s: %v", path, side, err)
+				}
+			}
+			if err := os.WriteFile(path, damage(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			for _, program := range [][]string{{"assay", "--port", "0"}, {"lab", "runs", "list"}, {"lab", "data", "list"}} {
+				if program[0] == "lab" && (program[1] == "data") != strings.HasPrefix(file, "data") {
+					continue // it does not open the file
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+				out, err := exec.CommandContext(ctx, filepath.Join(bin(t), program[0]), append(program[1:], "--state-dir", state)...).CombinedOutput()
+				cancel()
+				if err == nil || !strings.Contains(string(out), path+" is damaged") || !strings.Contains(string(out), says) {
+					t.Errorf("%s, %s: %v: %v\n%s", file, name, program, err, out)
+				}
+			}
+			if err := os.Rename(path, filepath.Join(t.TempDir(), "aside")); err != nil {
+				t.Fatal(err)
+			}
+			s := serve(t, state)
+			if got := row(t, state, id); got.RunID != id {
+				t.Errorf("the run is gone: %+v", got)
+			}
+			if resp := s.call("POST", "/run/backtest", sample("sma_cross"), nil); resp.StatusCode != 200 {
+				t.Errorf("a start afterwards: %d", resp.StatusCode)
+			}
+			s.end(syscall.SIGTERM)
+		}
+	}
+}
