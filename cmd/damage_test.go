@@ -64,3 +64,68 @@ func TestDamagedDatabasesNameTheWayOut(t *testing.T) {
 		}
 	}
 }
+
+// TestDamagedCandlesAreNotTheClientsFault: a start on candles that the service has damaged is a 500 that says so, and
+// the health is degraded until they are whole again.
+func TestDamagedCandlesAreNotTheClientsFault(t *testing.T) {
+	t.Parallel()
+	state := t.TempDir()
+	s := serve(t, state)
+	files, err := filepath.Glob(filepath.Join(state, "data", "candles", "*.candles"))
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	whole := map[string][]byte{}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		whole[file] = text
+		replace(t, file, text[:len(text)-1])
+	}
+	var refused struct {
+		Error struct {
+			Code, Message string
+			Details       struct{ Reason string }
+		}
+	}
+	resp := s.call("POST", "/run/backtest", sample("sma_cross"), &refused)
+	if e := refused.Error; resp.StatusCode != 500 || e.Code != "RUN_START_FAILED" || e.Details.Reason != "corrupt_dataset" || !strings.Contains(e.Message, "damaged") {
+		t.Errorf("%d %+v", resp.StatusCode, refused)
+	}
+	health := func() string {
+		var h struct {
+			Status string
+			Checks struct {
+				Disk struct{ Status, Message string }
+			}
+		}
+		s.call("GET", "/health", nil, &h)
+		return h.Status + " " + h.Checks.Disk.Status + " " + h.Checks.Disk.Message
+	}
+	if got := health(); !strings.HasPrefix(got, "degraded warn the candles sample-btc-usdt-1h-") || !strings.HasSuffix(got, "import them again") {
+		t.Errorf("health: %s", got)
+	}
+	for file, text := range whole {
+		replace(t, file, text)
+	}
+	if resp := s.call("POST", "/run/backtest", sample("sma_cross"), nil); resp.StatusCode != 200 {
+		t.Errorf("whole again: %d", resp.StatusCode)
+	}
+	if got := health(); got != "healthy pass " {
+		t.Errorf("health: %s", got)
+	}
+	s.end(syscall.SIGTERM)
+}
+
+// replace puts a file in the place of another one.
+func replace(t *testing.T, path string, text []byte) {
+	t.Helper()
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, text, 0o444); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -252,8 +252,13 @@ func (x *Execution) place() (err error) {
 
 // noFile refuses a run for which the host could not write.
 func noFile(err error) error {
-	return &RequestError{Code: "RUN_START_FAILED", Message: fmt.Sprintf("No temporary file could be made: %v", err),
-		Details: map[string]any{"reason": err.Error(), "log_tail": []string{}}, Cause: err}
+	return hostFault(err, err.Error(), "No temporary file could be made: %v", err)
+}
+
+// hostFault refuses a run for which neither the request nor the plugin is to blame.
+func hostFault(cause error, reason, format string, args ...any) error {
+	return &RequestError{Code: "RUN_START_FAILED", Message: fmt.Sprintf(format, args...),
+		Details: map[string]any{"reason": reason, "log_tail": []string{}}, Cause: cause}
 }
 
 // note lists what the run assumes and what the user should know.

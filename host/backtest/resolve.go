@@ -270,11 +270,9 @@ func dataRefusal(symbol market.Symbol, err error) error {
 		return &RequestError{Code: "UNSUPPORTED_TIMEFRAME", Message: fmt.Sprintf("There are no such candles of %s: %s", symbol, none.Reason),
 			Details: map[string]any{"available": append([]string{}, none.Have...)}, Cause: err}
 	case errors.As(err, &corrupt): // its text has a path, which is for the log
-		return &RequestError{Code: "DATA_UNAVAILABLE", Message: fmt.Sprintf("The candles of %s are corrupt: %s", symbol, corrupt.Reason),
-			Details: map[string]any{"range": nil, "reason": "corrupt_dataset"}, Cause: err}
+		return hostFault(err, "corrupt_dataset", "The stored candles of %s are damaged: %s. Import them again.", symbol, corrupt.Reason)
 	}
-	return &RequestError{Code: "DATA_UNAVAILABLE", Message: fmt.Sprintf("The candles of %s cannot be read.", symbol),
-		Details: map[string]any{"range": nil, "reason": "unreadable"}, Cause: err}
+	return hostFault(err, "unreadable", "The stored candles of %s cannot be read.", symbol)
 }
 
 func dates(req runner.StartRequest) (start, end *market.Time, err error) {

@@ -59,6 +59,7 @@ func (s *Store) put(ctx context.Context, req PutRequest, from *Resampling) (Data
 	d.setHash(sum)
 	s.mu.Lock()
 	s.verified[sum] = true // it was computed from what has just been written
+	delete(s.damaged, sum)
 	s.mu.Unlock()
 	return d, s.insert(ctx, &d)
 }

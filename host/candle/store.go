@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -35,7 +37,8 @@ type Store struct {
 	windows    windows
 
 	mu       sync.Mutex
-	verified map[string]bool // hashes whose file this process has hashed
+	verified map[string]bool   // hashes whose file this process has hashed
+	damaged  map[string]string // by hash: the newest look at the file has found this
 	memory   []Dataset
 }
 
@@ -104,6 +107,30 @@ func removeLeftovers(dir string) error {
 // *candlefile.CorruptError; a missing file is one, too. The Series of the File has no
 // Symbol: take it from the dataset.
 func (s *Store) OpenSeries(d Dataset) (*candlefile.File, error) {
+	f, err := s.openSeries(d)
+	var corrupt *candlefile.CorruptError
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case err == nil:
+		delete(s.damaged, d.SHA256)
+	case errors.As(err, &corrupt):
+		if s.damaged == nil {
+			s.damaged = map[string]string{}
+		}
+		s.damaged[d.SHA256] = fmt.Sprintf("the candles %s are damaged: %s", d.ID, corrupt.Reason)
+	}
+	return f, err
+}
+
+// Damaged names the datasets whose files were found damaged when they were last opened.
+func (s *Store) Damaged() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Sorted(maps.Values(s.damaged))
+}
+
+func (s *Store) openSeries(d Dataset) (*candlefile.File, error) {
 	path := s.Path(d.SHA256)
 	f, err := candlefile.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
