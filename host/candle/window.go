@@ -22,6 +22,8 @@ const (
 	windowsLimit = 1 << 30
 	// windowCharge is what a window counts at least, which bounds their number.
 	windowCharge = 256 << 10
+	// maxKnown is far more windows than an evaluation has.
+	maxKnown = 4096
 	// useAge is how exactly the last use of a window is known.
 	useAge = time.Minute
 )
@@ -142,6 +144,9 @@ func (w *windows) keep(key window, part *market.Series) (string, error) {
 			return "", err
 		}
 		w.sweep(fileSize(key.rows))
+	}
+	if len(w.known) >= maxKnown {
+		clear(w.known)
 	}
 	w.known[key] = sum
 	return sum, nil
