@@ -11,21 +11,25 @@ import (
 	"time"
 )
 
-// TestDamagedDatabasesNameTheWayOut: a start that a damaged database ends says which file it is, what is wrong and what
-// to do; whoever does so has a service again, with the runs whose folders are whole. It takes the starts of real programs.
+// TestDamagedDatabasesNameTheWayOut: a start that a damaged database ends says which file it is, what is
+// wrong and what to do; whoever does so has a service again, with the runs whose folders are whole. It takes
+// the starts of real programs.
 func TestDamagedDatabasesNameTheWayOut(t *testing.T) {
 	t.Parallel()
 	state := t.TempDir()
 	s := serve(t, state)
-	id := s.slow("sma_cross")
+	id, programs := s.slow("sma_cross"), bin(t)
 	s.end(syscall.SIGTERM)
 	for file, says := range map[string]string{
-		"runs/registry.sqlite3": "made anew from the folders of the runs", "data/catalog.sqlite3": "lab data import",
+		"runs/registry.sqlite3": "made anew from the folders of the runs",
+		"data/catalog.sqlite3":  "lab data import",
 	} {
 		path := filepath.Join(state, filepath.FromSlash(file))
 		for name, damage := range map[string]func([]byte) []byte{
-			"no database": func([]byte) []byte { return []byte(strings.Repeat("this is no database ", 1000)) },
-			"malformed":   func(b []byte) []byte { copy(b[4096:], make([]byte, 8192)); return b },
+			"no database": func([]byte) []byte {
+				return []byte(strings.Repeat("no database", 2000))
+			},
+			"malformed": func(b []byte) []byte { copy(b[4096:], make([]byte, 8192)); return b },
 		} {
 			text, err := os.ReadFile(path)
 			if err != nil {
@@ -39,14 +43,17 @@ func TestDamagedDatabasesNameTheWayOut(t *testing.T) {
 			if err := os.WriteFile(path, damage(text), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			for _, program := range [][]string{{"assay", "--port", "0"}, {"lab", "runs", "list"}, {"lab", "data", "list"}} {
+			for _, line := range []string{"assay --port 0", "lab runs list", "lab data list"} {
+				program := strings.Fields(line)
 				if program[0] == "lab" && (program[1] == "data") != strings.HasPrefix(file, "data") {
 					continue // it does not open the file
 				}
 				ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-				out, err := exec.CommandContext(ctx, filepath.Join(bin(t), program[0]), append(program[1:], "--state-dir", state)...).CombinedOutput()
+				args := append(program[1:], "--state-dir", state)
+				out, err := exec.CommandContext(ctx, filepath.Join(programs, program[0]), args...).CombinedOutput()
 				cancel()
-				if err == nil || !strings.Contains(string(out), path+" is damaged") || !strings.Contains(string(out), says) {
+				if err == nil || !strings.Contains(string(out), path+" is damaged") ||
+					!strings.Contains(string(out), says) {
 					t.Errorf("%s, %s: %v: %v\n%s", file, name, program, err, out)
 				}
 			}
@@ -65,8 +72,8 @@ func TestDamagedDatabasesNameTheWayOut(t *testing.T) {
 	}
 }
 
-// TestDamagedCandlesAreNotTheClientsFault: a start on candles that the service has damaged is a 500 that says so, and
-// the health is degraded until they are whole again.
+// TestDamagedCandlesAreNotTheClientsFault: a start on candles that the service has damaged is a 500 that
+// says so, and the health is degraded until they are whole again.
 func TestDamagedCandlesAreNotTheClientsFault(t *testing.T) {
 	t.Parallel()
 	state := t.TempDir()
@@ -91,7 +98,8 @@ func TestDamagedCandlesAreNotTheClientsFault(t *testing.T) {
 		}
 	}
 	resp := s.call("POST", "/run/backtest", sample("sma_cross"), &refused)
-	if e := refused.Error; resp.StatusCode != 500 || e.Code != "RUN_START_FAILED" || e.Details.Reason != "corrupt_dataset" || !strings.Contains(e.Message, "damaged") {
+	if e := refused.Error; resp.StatusCode != 500 || e.Code != "RUN_START_FAILED" ||
+		e.Details.Reason != "corrupt_dataset" || !strings.Contains(e.Message, "damaged") {
 		t.Errorf("%d %+v", resp.StatusCode, refused)
 	}
 	health := func() string {
@@ -104,7 +112,8 @@ func TestDamagedCandlesAreNotTheClientsFault(t *testing.T) {
 		s.call("GET", "/health", nil, &h)
 		return h.Status + " " + h.Checks.Disk.Status + " " + h.Checks.Disk.Message
 	}
-	if got := health(); !strings.HasPrefix(got, "degraded warn the candles sample-btc-usdt-1h-") || !strings.HasSuffix(got, "import them again") {
+	if got := health(); !strings.HasPrefix(got, "degraded warn the candles sample-btc-usdt-1h-") ||
+		!strings.HasSuffix(got, "import them again") {
 		t.Errorf("health: %s", got)
 	}
 	for file, text := range whole {

@@ -119,8 +119,8 @@ func TestNoJournal(t *testing.T) {
 	s.call("DELETE", "/run/reset", nil, nil)
 }
 
-// TestInterruptedRunKeepsItsFolder: what a killed run was asked is in its folder from the start; the next start of the
-// service puts what the journal knows beside it.
+// TestInterruptedRunKeepsItsFolder: what a killed run was asked is in its folder from the start; the next
+// start of the service puts what the journal knows beside it.
 func TestInterruptedRunKeepsItsFolder(t *testing.T) {
 	t.Parallel()
 	state := t.TempDir()
@@ -139,7 +139,8 @@ func TestInterruptedRunKeepsItsFolder(t *testing.T) {
 	for range 2 {
 		s = serve(t, state)
 		var results object
-		if resp := s.call("GET", "/results", nil, &results); resp.StatusCode != 200 || results["run_id"] != id || results["artifacts"] != "runs/"+id {
+		if resp := s.call("GET", "/results", nil, &results); resp.StatusCode != 200 ||
+			results["run_id"] != id || results["artifacts"] != "runs/"+id {
 			t.Errorf("results: %d %v", resp.StatusCode, results["artifacts"])
 		}
 		m, _, err := artifact.Verify(filepath.Join(state, "runs", id))
@@ -147,7 +148,8 @@ func TestInterruptedRunKeepsItsFolder(t *testing.T) {
 			t.Fatal(err)
 		}
 		kept := row(t, state, id)
-		if m.Status != "failed" || m.Failure.Code != "RUN_INTERRUPTED" || m.Service.Mode != "paper" || m.RequestHash != kept.RequestHash || kept.ResultHash == nil || *kept.ResultHash != *m.ResultHash {
+		if m.Status != "failed" || m.Failure.Code != "RUN_INTERRUPTED" || m.Service.Mode != "paper" ||
+			m.RequestHash != kept.RequestHash || kept.ResultHash == nil || *kept.ResultHash != *m.ResultHash {
 			t.Errorf("%+v %+v", m, m.Failure)
 		}
 		curve, err := os.ReadFile(filepath.Join(state, "runs", id, "splits", "full", "equity_curve.csv"))
@@ -156,7 +158,8 @@ func TestInterruptedRunKeepsItsFolder(t *testing.T) {
 		}
 		s.end(syscall.SIGTERM)
 	}
-	if out, err := exec.Command(filepath.Join(bin(t), "lab"), "runs", "verify", "--state-dir", state).CombinedOutput(); err != nil {
+	verify := exec.Command(filepath.Join(bin(t), "lab"), "runs", "verify", "--state-dir", state)
+	if out, err := verify.CombinedOutput(); err != nil {
 		t.Errorf("lab runs verify: %v\n%s", err, out)
 	}
 }

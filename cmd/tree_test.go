@@ -53,7 +53,8 @@ var allowed = []struct {
 	{"host/statelock", nil},
 	{"host/exposition", nil},
 	{"governance/store", []string{"governance/bundle", "governance/ledger", "governance/fact", "governance/promotion", "host/digest", "host/sqlite", "host/statelock"}},
-	{"governance/control", []string{"governance", "host/digest", "host/sqlite", "host/listen", "host/exposition"}},
+	{"governance/control", []string{"governance", "host/digest", "host/sqlite", "host/listen",
+		"host/exposition"}},
 	// The host judges what the control plane signs without sharing its code, signature check included.
 	{"host/deploy", []string{"host/digest", "host/runner=", "plugin-sdk/market"}},
 	{"host/exchange/sim", []string{"host/exchange", "host/candle", "plugin-sdk"}},

@@ -181,7 +181,8 @@ func (s *service) journalTrouble() string {
 }
 
 // restore shows a paper or live run that a crash cut short, until it is reset; also one whose journal was damaged.
-func (s *service) restore(ctx context.Context, trading *live.Launcher, q *journal.Quarantined, archive *runner.Archive, cut []*artifact.Metadata) error {
+func (s *service) restore(ctx context.Context, trading *live.Launcher, q *journal.Quarantined,
+	archive *runner.Archive, cut []*artifact.Metadata) error {
 	if q != nil {
 		for _, id := range q.Interrupted {
 			if row, err := archive.Registry.Get(ctx, id); err == nil {
@@ -203,7 +204,8 @@ func (s *service) restore(ctx context.Context, trading *live.Launcher, q *journa
 	}
 	s.logger.Warn("a run was cut short by the end of the service", "run_id", rep.Snapshot.RunID, "mode", rep.Snapshot.Mode, "code", rep.Snapshot.Failure.Code, "phase", rep.Snapshot.Failure.Phase)
 	if err := archive.Recover(ctx, rep); err != nil {
-		s.logger.Error("the files of the run that was cut short could not be written", "run_id", rep.Snapshot.RunID, "error", err)
+		s.logger.Error("the files of the run that was cut short could not be written",
+			"run_id", rep.Snapshot.RunID, "error", err)
 	}
 	return s.runner.Restore(*rep, cleared)
 }

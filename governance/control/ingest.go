@@ -31,7 +31,8 @@ func (p *Plane) ingest(r *request) (*answer, error) {
 			outcome = ingestFailed
 		}
 		p.ingests[outcome].Add(1)
-		p.opts.Logger.Info("a bundle was not taken", "candidate_revision_id", in.id, "outcome", outcomes()[outcome], "code", refused.code)
+		p.opts.Logger.Info("a bundle was not taken", "candidate_revision_id", in.id,
+			"outcome", outcomes()[outcome], "code", refused.code)
 		return nil, err
 	}
 	rec, outcome := a.body.(*receipt), ingestAccepted
@@ -39,7 +40,8 @@ func (p *Plane) ingest(r *request) (*answer, error) {
 		outcome = ingestDuplicate
 	}
 	p.ingests[outcome].Add(1)
-	p.opts.Logger.Info("a bundle was taken", "candidate_revision_id", in.id, "outcome", outcomes()[outcome], "assurance", rec.Assurance, "stage", rec.State.Stage)
+	p.opts.Logger.Info("a bundle was taken", "candidate_revision_id", in.id,
+		"outcome", outcomes()[outcome], "assurance", rec.Assurance, "stage", rec.State.Stage)
 	return a, nil
 }
 

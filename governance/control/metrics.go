@@ -55,9 +55,10 @@ func (p *Plane) getMetrics(requests *exposition.Requests) (*answer, error) {
 	}
 	t.Single("governance_log_entries", "gauge", "Entries of the log.", float64(p.store.Size()))
 	t.Family("governance_revisions", "gauge", "Candidate revisions by stage and status.")
-	sorted := slices.SortedFunc(maps.Keys(places), func(a, b fact.Place) int { return strings.Compare(a.String(), b.String()) })
-	for _, at := range sorted {
-		t.Sample("governance_revisions", float64(places[at]), "stage", string(at.Stage), "status", string(at.Status))
+	byText := func(a, b fact.Place) int { return strings.Compare(a.String(), b.String()) }
+	for _, at := range slices.SortedFunc(maps.Keys(places), byText) {
+		t.Sample("governance_revisions", float64(places[at]),
+			"stage", string(at.Stage), "status", string(at.Status))
 	}
 	requests.Write(t)
 	return &answer{raw: t.Bytes(), contentType: "text/plain; version=0.0.4; charset=utf-8"}, nil

@@ -58,7 +58,8 @@ func TestIngestsAreToldAndCounted(t *testing.T) {
 	defer log.mu.Unlock()
 	text := log.text.String()
 	for want, times := range map[string]int{
-		"outcome=accepted": 1, "outcome=duplicate": 1, "outcome=refused": 1, "code=INVALID_BUNDLE": 1, "assurance=": 2,
+		"outcome=accepted": 1, "outcome=duplicate": 1, "outcome=refused": 1, "code=INVALID_BUNDLE": 1,
+		"assurance=": 2,
 		"candidate_revision_id=" + doc.Bundle.CandidateRevisionID: 2, "[INFO]": 3, "stays here": 0, "sent": 0,
 	} {
 		if got := strings.Count(text, want); got != times {
@@ -100,7 +101,8 @@ func TestAnswersAreOfTheSpec(t *testing.T) {
 		"/promotion-state/candidate_revision/" + id:            "State",
 		"/promotion-plans/candidate_revision/" + id + "/paper": "Plan",
 		"/pending-experiments/candidate_revision/" + id:        "Experiments",
-		"/facts/0": "Fact", "/health": "Health", "/trust/log.json": "LogInfo", "/nothing": "Error", "/facts/x": "Error",
+		"/facts/0": "Fact", "/health": "Health", "/trust/log.json": "LogInfo", "/nothing": "Error",
+		"/facts/x": "Error",
 		"/deployable-registry/" + doc.Bundle.Candidate.FamilyID: "Registry",
 	} {
 		holds(name, must[planetest.Answer](t)(p.Get(path)))

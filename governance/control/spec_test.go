@@ -44,7 +44,8 @@ func TestSpecHasEveryRoute(t *testing.T) {
 				segments = append(segments, s)
 			}
 		}
-		if !slices.Equal(named, segments) || op.OperationID == "" || op.Responses["200"] == nil || op.Responses["default"] == nil {
+		if !slices.Equal(named, segments) || op.OperationID == "" || op.Responses["200"] == nil ||
+			op.Responses["default"] == nil {
 			t.Errorf("%s has the parameters %v in the document: %+v", r.path, named, op)
 		}
 	}

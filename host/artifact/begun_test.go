@@ -70,7 +70,8 @@ func TestBegin(t *testing.T) {
 
 // FuzzBegan: whatever stands in the two files is read or refused.
 func FuzzBegan(f *testing.F) {
-	for _, seed := range []string{`{}`, `{"schema":"evaluation-request/v1","symbols":["A/B"],"initial_cash":1}`, `null`, `[`, ``, `{"splits":7}`} {
+	const request = `{"schema":"evaluation-request/v1","symbols":["A/B"],"initial_cash":1}`
+	for _, seed := range []string{`{}`, request, `null`, `[`, ``, `{"splits":7}`} {
 		f.Add([]byte(seed), []byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, request, splits []byte) {

@@ -161,7 +161,10 @@ func (st *stage) question(m *Manifest) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(st.writeBytes(requestName, mediaJSON, request), st.writeBytes(splitsName, mediaJSON, splits))
+	if err := st.writeBytes(requestName, mediaJSON, request); err != nil {
+		return err
+	}
+	return st.writeBytes(splitsName, mediaJSON, splits)
 }
 
 // writeSplit writes the files of one split and returns the hash of its decisions.

@@ -28,7 +28,10 @@ func roles() map[string]func() {
 		"picky":   func() { serve.Strategy(sdk.Spec{Name: "picky"}, newPicky) },
 		"foreign": func() { serveRaw("foreign", "other-sim/1", foreign) },
 		"untold":  func() { serveRaw("untold", "other-sim/1", untold) },
-		"snoops":  func() { serveThis(&raw{name: "snoops", simID: sim.ID(), warmup: snoopsWarmup, act: snoop}) },
+		"snoops": func() {
+			serveThis(&raw{name: "snoops", simID: sim.ID(), warmup: snoopsWarmup,
+				act: snoop})
+		},
 		"lateexit": func() {
 			serve.Strategy(sdk.Spec{Name: "lateexit"}, func(playtest.GoodParams) (sdk.Strategy, error) { return &lateExit{playtest.Good{Step: 50}}, nil })
 		},
@@ -81,7 +84,8 @@ func (r *raw) Run(s grpc.BidiStreamingServer[strategypb.HostMessage, strategypb.
 	if _, err := s.Recv(); err != nil {
 		return err
 	}
-	if err := s.Send(&strategypb.PluginMessage{Message: &strategypb.PluginMessage_Ready{Ready: &strategypb.Ready{WarmupCandles: r.warmup}}}); err != nil {
+	ready := &strategypb.PluginMessage_Ready{Ready: &strategypb.Ready{WarmupCandles: r.warmup}}
+	if err := s.Send(&strategypb.PluginMessage{Message: ready}); err != nil {
 		return err
 	}
 	begin, err := s.Recv()

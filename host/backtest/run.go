@@ -77,7 +77,8 @@ func (x *Execution) handOver() error {
 	}
 	set := &strategypb.Dataset{}
 	for _, s := range x.sources {
-		set.Files = append(set.Files, &strategypb.DatasetFile{Path: s.file, Sha256: s.sum, Rows: int64(s.to - s.first)})
+		set.Files = append(set.Files, &strategypb.DatasetFile{Path: s.file, Sha256: s.sum,
+			Rows: int64(s.to - s.first)})
 	}
 	return x.plugin.Stream.Send(&strategypb.HostMessage{Message: &strategypb.HostMessage_Dataset{Dataset: set}})
 }

@@ -56,7 +56,7 @@ func snoop(_ int64, s grpc.BidiStreamingServer[strategypb.HostMessage, strategyp
 		for _, e := range entries {
 			all.InFolder = append(all.InFolder, e.Name())
 		}
-		for _, place := range []string{folder, filepath.Dir(folder), filepath.Join(folder, "../../../../candles")} {
+		for _, place := range []string{folder, filepath.Join(folder, ".."), folder + "/../../../../candles"} {
 			all.list(place)
 		}
 	}
@@ -136,7 +136,8 @@ func TestNoCandleOutsideTheWindowIsReadable(t *testing.T) {
 			t.Fatalf("%+v: read %+v, denied %q", test, seen.Named, seen.Denied)
 		}
 		got := seen.Named[0]
-		if got.First != s.Time[test.first] || got.Last != s.Time[test.to-1] || got.Rows != test.to-test.first {
+		if got.First != s.Time[test.first] || got.Last != s.Time[test.to-1] ||
+			got.Rows != test.to-test.first {
 			t.Errorf("%+v: the file has the %d candles from %s to %s", test, got.Rows, got.First, got.Last)
 		}
 		if got.SHA256 != got.Told {

@@ -165,7 +165,7 @@ func hashOf(c *market.Series) (string, error) {
 // appears under its name, which may depend on the hash, complete and, if it is to last,
 // synced; one of that name is replaced. Everybody may read it: the folders above it say
 // who comes near.
-func writeFile(dir string, c *market.Series, lasting bool, name func(sum string) string) (sum string, err error) {
+func writeFile(dir string, c *market.Series, lasting bool, name func(string) string) (sum string, err error) {
 	f, err := os.CreateTemp(dir, tempPrefix)
 	if err != nil {
 		return "", err

@@ -57,13 +57,15 @@ func Open(ctx context.Context, stateDir string) (*Store, error) {
 	path := filepath.Join(dir, "catalog.sqlite3")
 	explain := func(err error) error {
 		return sqlite.ExplainDamage(err, path, "The bundled candles come back by themselves. "+
-			"Import the others again (lab data import): equal candles have the same hash as before, so that earlier runs find them.")
+			"Import the others again (lab data import): equal candles have the same hash as before, "+
+			"so that earlier runs find them.")
 	}
 	db, err := sqlite.Open(ctx, path, schema, sqlite.Normal)
 	if err != nil {
 		return nil, explain(err)
 	}
-	s := &Store{dir: files, db: db, verified: map[string]bool{}, windows: windows{dir: filepath.Join(dir, "windows")}}
+	s := &Store{dir: files, db: db, verified: map[string]bool{}}
+	s.windows.dir = filepath.Join(dir, "windows")
 	if err := errors.Join(removeLeftovers(files), s.installSample(ctx)); err != nil {
 		return nil, errors.Join(explain(err), db.Close())
 	}

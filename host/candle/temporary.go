@@ -11,7 +11,8 @@ import (
 // exchange may be named. Runs cannot tell it from another store. The errors are those
 // of Put.
 func Temporary(ctx context.Context, dir string, sets []PutRequest) (*Store, error) {
-	s := &Store{dir: dir, verified: map[string]bool{}, windows: windows{dir: filepath.Join(dir, "windows")}}
+	s := &Store{dir: dir, verified: map[string]bool{}}
+	s.windows.dir = filepath.Join(dir, "windows")
 	for _, set := range sets {
 		if _, err := s.put(ctx, set, nil); err != nil {
 			return nil, err

@@ -160,8 +160,9 @@ func sumOf(path string, want *market.Series) string {
 	}
 	defer f.Close()
 	s := f.Series()
-	same := s.Timeframe == want.Timeframe && slices.Equal(s.Time, want.Time) && slices.Equal(s.Open, want.Open) &&
-		slices.Equal(s.High, want.High) && slices.Equal(s.Low, want.Low) && slices.Equal(s.Close, want.Close) &&
+	same := s.Timeframe == want.Timeframe && slices.Equal(s.Time, want.Time) &&
+		slices.Equal(s.Open, want.Open) && slices.Equal(s.High, want.High) &&
+		slices.Equal(s.Low, want.Low) && slices.Equal(s.Close, want.Close) &&
 		slices.Equal(s.Volume, want.Volume)
 	if !same {
 		return ""
@@ -191,7 +192,9 @@ func (w *windows) sweep(size int64) {
 			total += list[len(list)-1].size
 		}
 	}
-	slices.SortFunc(list, func(a, b kept) int { return cmp.Or(a.used.Compare(b.used), cmp.Compare(a.name, b.name)) })
+	slices.SortFunc(list, func(a, b kept) int {
+		return cmp.Or(a.used.Compare(b.used), cmp.Compare(a.name, b.name))
+	})
 	for _, k := range list {
 		if total <= limit {
 			return

@@ -158,7 +158,10 @@ func TestWindowsAreBounded(t *testing.T) {
 		}
 	}
 	list := kept(t, s)
-	if len(list) != 4 || !slices.ContainsFunc(list, func(p string) bool { return strings.HasSuffix(p, "-11-100.candles") }) {
+	if len(list) != 4 || !slices.ContainsFunc(list, func(p string) bool {
+		return strings.HasSuffix(p,
+			"-11-100.candles")
+	}) {
 		t.Errorf("kept are %d: %q", len(list), list)
 	}
 	for i, path := range paths {
@@ -197,7 +200,7 @@ func TestWindowsSideBySide(t *testing.T) {
 		s.windows.limit = 2 * windowCharge
 		for range 2 {
 			wg.Go(func() {
-				for i := range 30 {
+				for i := range 10 {
 					f, err := s.OpenFolder()
 					if err != nil {
 						t.Error(err)

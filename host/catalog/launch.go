@@ -53,7 +53,8 @@ func (c *Catalog) Launch(ctx context.Context, s *Strategy, o LaunchOptions) (*Pr
 	if s.reattach != nil {
 		return c.attach(ctx, s)
 	}
-	l := launch{name: s.Name, binary: s.binary, timeout: c.opts.LaunchTimeout, mtls: !o.Plain, procs: o.Procs, onLine: o.Stderr}
+	l := launch{name: s.Name, binary: s.binary, timeout: c.opts.LaunchTimeout, mtls: !o.Plain, procs: o.Procs,
+		onLine: o.Stderr}
 	if o.CandleFolder != "" {
 		l.readOnly = []string{o.CandleFolder}
 	}

@@ -25,7 +25,8 @@ type Requests struct {
 // NewRequests counts requests of these routes, answered with these statuses; what is
 // neither is counted as other. The prefix begins the names of the metrics.
 func NewRequests(prefix string, routes []string, codes []int) *Requests {
-	r := &Requests{prefix: prefix, routes: map[string]*route{}, methods: knownMethods(), codes: slices.Clone(codes)}
+	r := &Requests{prefix: prefix, routes: map[string]*route{}, methods: knownMethods(),
+		codes: slices.Clone(codes)}
 	slices.Sort(r.codes)
 	r.codes = slices.Compact(r.codes)
 	for _, name := range append([]string{other}, routes...) {
@@ -40,7 +41,8 @@ func NewRequests(prefix string, routes []string, codes []int) *Requests {
 
 // knownMethods are the values of the label method besides "other".
 func knownMethods() []string {
-	return []string{http.MethodConnect, http.MethodDelete, http.MethodGet, http.MethodHead, http.MethodOptions,
+	return []string{http.MethodConnect, http.MethodDelete, http.MethodGet, http.MethodHead,
+		http.MethodOptions,
 		http.MethodPatch, http.MethodPost, http.MethodPut, http.MethodTrace}
 }
 
@@ -78,11 +80,14 @@ func (r *Requests) Write(t *Text) {
 		stats := r.routes[name]
 		for i := range stats.requests {
 			if n := stats.requests[i].Load(); n > 0 {
-				t.Sample(requests, float64(n), "route", name, "method", r.method(i/stats.codes), "code", r.code(i%stats.codes))
+				t.Sample(requests, float64(n), "route", name,
+					"method", r.method(i/stats.codes), "code", r.code(i%stats.codes))
 			}
 		}
 	}
-	t.Family(duration, "histogram", "Time from the end of the request's header to the end of the handler. Upgraded connections are not in it.")
+	t.Family(duration, "histogram",
+		"Time from the end of the request's header to the end of the handler. "+
+			"Upgraded connections are not in it.")
 	for _, name := range r.names {
 		cumulative, seconds := r.routes[name].durations()
 		total := cumulative[len(cumulative)-1]

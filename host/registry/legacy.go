@@ -106,7 +106,8 @@ func (r *Registry) importLegacy(ctx context.Context) error {
 		}
 	}
 	if err == nil {
-		r.log.Info("what the lists had", "runs", len(runs), "new_runs", newRuns, "requests", len(requests), "new_requests", newRequests)
+		r.log.Info("what the lists had", "runs", len(runs), "new_runs", newRuns, "requests", len(requests),
+			"new_requests", newRequests)
 		r.tellUnknown(runs)
 	}
 	return err
@@ -121,7 +122,9 @@ func (r *Registry) tellUnknown(runs []legacyRow) {
 		}
 	}
 	for _, status := range slices.Sorted(maps.Keys(count)) {
-		r.warn("LEGACY_STATUS", fmt.Sprintf("%d imported runs have the status %.40q, which is neither completed nor failed: they count as failed", count[status], status))
+		r.warn("LEGACY_STATUS",
+			fmt.Sprintf("%d imported runs have the status %.40q, which is neither completed nor failed: "+
+				"they count as failed", count[status], status))
 	}
 }
 
@@ -305,14 +308,16 @@ func (l *legacyRow) insertRun(ctx context.Context, tx *sql.Tx, hash string) (sql
 	return tx.ExecContext(ctx, `INSERT INTO run_metadata
 		(run_id, request_hash, slug, family_id, kind, status, trial_key, plan_id, completed_at, payload)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (run_id) DO NOTHING`,
-		l.runID, c.RequestHash, c.Slug, c.FamilyID, KindLegacy, cmp.Or(c.Status, artifact.StatusCompleted), orNull(c.TrialKey), orNull(c.PlanID), orNull(c.CompletedAt), l.payload)
+		l.runID, c.RequestHash, c.Slug, c.FamilyID, KindLegacy, cmp.Or(c.Status, artifact.StatusCompleted),
+		orNull(c.TrialKey), orNull(c.PlanID), orNull(c.CompletedAt), l.payload)
 }
 
 // insertRequest adds the row of a request, with the status that its run has.
 func (l *legacyRow) insertRequest(ctx context.Context, tx *sql.Tx, now string) (sql.Result, error) {
 	return tx.ExecContext(ctx, `INSERT INTO request_runs
 		(request_hash, run_id, kind, status, attempt, owner, lease_until, created_at, updated_at)
-		VALUES (?, ?, ?, COALESCE((SELECT status FROM run_metadata WHERE run_id = ?), 'completed'), 1, NULL, NULL, ?, ?)
+		VALUES (?, ?, ?, COALESCE((SELECT status FROM run_metadata WHERE run_id = ?), 'completed'), 1, NULL,
+			NULL, ?, ?)
 		ON CONFLICT (request_hash) DO NOTHING`,
 		l.columns.RequestHash, l.runID, KindLegacy, l.runID, now, now)
 }

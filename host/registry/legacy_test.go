@@ -147,7 +147,8 @@ func TestLegacyStatus(t *testing.T) {
 		legacyIndex:    `{"h1":"done","h2":"bad","h3":"odd","h4":"silent","h5":"unlisted","h6":"on"}`,
 		legacyMetadata: `{"done":{"status":"completed"},"bad":{"status":"failed"},"odd":{"status":"aborted"},"silent":{},"on":{"status":"running"}}`,
 	})
-	for hash, want := range map[string]string{"h1": "completed", "h2": "failed", "h3": "failed", "h4": "completed", "h5": "completed", "h6": "failed"} {
+	for hash, want := range map[string]string{"h1": "completed", "h2": "failed", "h3": "failed",
+		"h4": "completed", "h5": "completed", "h6": "failed"} {
 		request, err := r.GetRequest(t.Context(), hash)
 		if err != nil || request.Status != want {
 			t.Errorf("%s: %+v, %v, want %s", hash, request, err, want)
@@ -157,7 +158,8 @@ func TestLegacyStatus(t *testing.T) {
 		}
 	}
 	w := r.Warnings()
-	if len(w) != 2 || w[0].Code != "LEGACY_STATUS" || !strings.Contains(w[0].Message, `"aborted"`) || !strings.Contains(w[1].Message, `"running"`) {
+	if len(w) != 2 || w[0].Code != "LEGACY_STATUS" || !strings.Contains(w[0].Message, `"aborted"`) ||
+		!strings.Contains(w[1].Message, `"running"`) {
 		t.Errorf("%v", w)
 	}
 }

@@ -79,8 +79,10 @@ func Open(ctx context.Context, store *artifact.Store, log hclog.Logger) (*Regist
 // explain adds the way out to an error of a damaged file. It is not taken without a
 // person: what would be lost counts against strategies.
 func explain(err error, store *artifact.Store) error {
-	return sqlite.ExplainDamage(err, filepath.Join(store.Root(), FileName), "The registry is then made anew from the folders of the runs. "+
-		"Lost are the runs without a whole folder (failed before they could write, interrupted), the plans of families and the looks at test splits.")
+	return sqlite.ExplainDamage(err, filepath.Join(store.Root(), FileName),
+		"The registry is then made anew from the folders of the runs. "+
+			"Lost are the runs without a whole folder (failed before they could write, interrupted), "+
+			"the plans of families and the looks at test splits.")
 }
 
 // because adds what the system says where the folder of a database cannot be written to:

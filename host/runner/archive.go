@@ -120,7 +120,8 @@ func (a *Archive) Recover(ctx context.Context, rep *Report) error {
 		}
 	}
 	results := *rep.Results
-	results.RequestHash, results.ResultHash, results.DecisionHash = m.RequestHash, *m.ResultHash, *m.DecisionHash
+	results.RequestHash, results.ResultHash = m.RequestHash, *m.ResultHash
+	results.DecisionHash = *m.DecisionHash
 	rep.Results, rep.Artifacts = &results, folderOf(id)
 	return nil
 }
@@ -128,11 +129,12 @@ func (a *Archive) Recover(ctx context.Context, rep *Report) error {
 // rescue does the work of Recover for a run whose row is m.
 func (a *Archive) rescue(ctx context.Context, m *artifact.Metadata, rep *Report) (*artifact.Metadata, error) {
 	manifest, err := a.Store.Began(m.RunID)
-	if whole, payload, verr := artifact.Verify(a.Store.Dir(m.RunID)); err != nil && verr == nil { // cut short here
+	if err != nil { // perhaps the files are there, and a crash came before the row
+		whole, payload, bad := artifact.Verify(a.Store.Dir(m.RunID))
+		if bad != nil {
+			return nil, err
+		}
 		return whole, a.Registry.Complete(ctx, whole, payload)
-	}
-	if err != nil {
-		return nil, err
 	}
 	manifest.Strategy = artifact.Strategy{Name: manifest.Request.StrategyName, Slug: m.Slug}
 	manifest.Plugin, manifest.Engine, manifest.Data, manifest.Debug = m.Plugin, m.Engine, m.Data, m.Debug
@@ -140,11 +142,14 @@ func (a *Archive) rescue(ctx context.Context, m *artifact.Metadata, rep *Report)
 	failure := complete(s.Failure)
 	run := &artifact.Run{
 		ID: m.RunID, Manifest: *manifest, Status: artifact.StatusFailed, Failure: failure, Attempt: m.Attempt,
-		Service: &artifact.ServiceNote{Mode: s.Mode, StopReason: StopError, Partial: true, Message: failure.Message},
+		Service: &artifact.ServiceNote{Mode: s.Mode, StopReason: StopError, Partial: true,
+			Message: failure.Message},
 		Splits: []artifact.Split{{
-			ID: artifact.FullSplitID, Results: rep.Results, Failed: true, WarmupOrdersDropped: rep.Results.WarmupRejections(),
+			ID: artifact.FullSplitID, Results: rep.Results, Failed: true,
+			WarmupOrdersDropped: rep.Results.WarmupRejections(),
 		}},
-		StartedAt: m.Volatile.StartedAt.Time(), CompletedAt: s.EndTime, Origin: m.Volatile.Origin, Environment: m.Volatile.Environment,
+		StartedAt: m.Volatile.StartedAt.Time(), CompletedAt: s.EndTime, Origin: m.Volatile.Origin,
+		Environment: m.Volatile.Environment,
 	}
 	written, err := a.Store.Write(run)
 	if err != nil {

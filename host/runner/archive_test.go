@@ -107,7 +107,8 @@ func TestArchiveWriteFails(t *testing.T) {
 	r := newRunner(t, Options{Recorder: a})
 	exec := newDescribed()
 	started := mustStart(t, r, exec)
-	if err := os.MkdirAll(filepath.Join(a.Store.Dir(started.RunID), "taken"), 0o700); err != nil { // its place
+	taken := filepath.Join(a.Store.Dir(started.RunID), "taken") // something else in its place
+	if err := os.MkdirAll(taken, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	exec.finish(Outcome{})
@@ -174,7 +175,8 @@ func TestRecover(t *testing.T) {
 	a := openArchive(t, filepath.Join(t.TempDir(), "runs"))
 	defer a.Registry.Close()
 	exec := newDescribed()
-	started := Started{RunID: "svc_cut", Request: StartRequest{Mode: ModePaper}, StartTime: time.UnixMilli(5000).UTC(), Execution: exec}
+	started := Started{RunID: "svc_cut", Request: StartRequest{Mode: ModePaper},
+		StartTime: time.UnixMilli(5000).UTC(), Execution: exec}
 	if err := a.Begin(t.Context(), started); err != nil {
 		t.Fatal(err)
 	}
@@ -190,7 +192,8 @@ func TestRecover(t *testing.T) {
 	}
 	report := func() *Report {
 		return &Report{Results: exec.Results(), Snapshot: Snapshot{
-			RunID: "svc_cut", Mode: ModePaper, EndTime: time.UnixMilli(9000).UTC(), Failure: &result.Failure{Code: CodeRunInterrupted},
+			RunID: "svc_cut", Mode: ModePaper, EndTime: time.UnixMilli(9000).UTC(),
+			Failure: &result.Failure{Code: CodeRunInterrupted},
 		}}
 	}
 	nothing := report()
@@ -203,18 +206,23 @@ func TestRecover(t *testing.T) {
 		t.Fatal(err)
 	}
 	m, payload, err := artifact.Verify(a.Store.Dir("svc_cut"))
-	if err != nil || m.RequestHash != cut[0].RequestHash || m.TrialKey != cut[0].TrialKey || m.Failure.Code != CodeRunInterrupted || m.Volatile.DurationMS != 4000 {
+	if err != nil || m.RequestHash != cut[0].RequestHash || m.TrialKey != cut[0].TrialKey ||
+		m.Failure.Code != CodeRunInterrupted || m.Volatile.DurationMS != 4000 {
 		t.Fatalf("%+v, %v", m, err)
 	}
 	for _, between := range []func() error{
 		func() error { return nil },
-		func() error { return a.Registry.Fail(t.Context(), cut[0], &result.Failure{Code: CodeRunInterrupted}) }, // the row of before
+		func() error {
+			return a.Registry.Fail(t.Context(), cut[0],
+				&result.Failure{Code: CodeRunInterrupted})
+		}, // the row of before
 	} {
 		if err := between(); err != nil {
 			t.Fatal(err)
 		}
 		again := report()
-		if err := a.Recover(t.Context(), again); err != nil || again.Artifacts != "runs/svc_cut" || again.Results.ResultHash != *m.ResultHash {
+		if err := a.Recover(t.Context(), again); err != nil || again.Artifacts != "runs/svc_cut" ||
+			again.Results.ResultHash != *m.ResultHash {
 			t.Errorf("%q %q: %v", again.Artifacts, again.Results.ResultHash, err)
 		}
 		row, err := a.Registry.Get(t.Context(), "svc_cut")

@@ -107,7 +107,8 @@ func checkAfterCrash(t *testing.T, root string, shown map[string]bool) {
 				t.Errorf("%s is completed: %v", row.RunID, err)
 			}
 		case "failed":
-			if _, err := a.Store.Began(row.RunID); err != nil || !strings.Contains(string(row.Payload), CodeRunInterrupted) {
+			_, err := a.Store.Began(row.RunID)
+			if err != nil || !strings.Contains(string(row.Payload), CodeRunInterrupted) {
 				t.Errorf("%s was interrupted: %v", row.RunID, err)
 			}
 		default:

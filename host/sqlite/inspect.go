@@ -89,8 +89,10 @@ type DamageError struct {
 
 // Error names the file, what is wrong with it and the way out.
 func (e *DamageError) Error() string {
-	return fmt.Sprintf("%s is damaged (%v): end every program that uses it, move it into another folder together with "+
-		"the files %[3]s-wal and %[3]s-shm if they are there, and start again. %s", e.Path, e.Err, filepath.Base(e.Path), e.Recovery)
+	return fmt.Sprintf("%s is damaged (%v): "+
+		"end every program that uses it, move it into another folder together with "+
+		"the files %[3]s-wal and %[3]s-shm if they are there, and start again. %s", e.Path, e.Err,
+		filepath.Base(e.Path), e.Recovery)
 }
 
 // Unwrap is what SQLite said.

@@ -37,7 +37,8 @@ func (r *Registry) run(t *exposition.Text) {
 	for _, status := range []string{runner.StatusIdle, runner.StatusRunning, runner.StatusCompleted, runner.StatusFailed} {
 		t.Sample("assay_run_state", truth(s.Status == status), "status", status)
 	}
-	t.Family("assay_run_progress_ratio", "gauge", "Done part of the backtest, 0 to 1; absent in paper and live runs, which have no end.")
+	t.Family("assay_run_progress_ratio", "gauge",
+		"Done part of the backtest, 0 to 1; absent in paper and live runs, which have no end.")
 	if s.Mode == "" || s.Mode == runner.ModeBacktest {
 		t.Sample("assay_run_progress_ratio", progress(s.Progress))
 	}
@@ -75,7 +76,8 @@ func (r *Registry) stream(t *exposition.Text) {
 		clients, dropped = r.opts.Stream()
 	}
 	t.Single("assay_ws_clients", "gauge", "Connected stream clients.", float64(clients))
-	t.Single("assay_ws_dropped_total", "counter", "Stream clients that were closed because they read too slowly.", float64(dropped))
+	t.Single("assay_ws_dropped_total", "counter",
+		"Stream clients that were closed because they read too slowly.", float64(dropped))
 }
 
 func (r *Registry) plugins(t *exposition.Text) {
@@ -95,9 +97,11 @@ func (r *Registry) process(t *exposition.Text) {
 	}
 	heap := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	metrics.Read(heap)
-	t.Single("process_start_time_seconds", "gauge", "When the process started, in seconds since 1970.", started)
+	t.Single("process_start_time_seconds", "gauge", "When the process started, in seconds since 1970.",
+		started)
 	t.Single("go_goroutines", "gauge", "Goroutines that exist.", float64(runtime.NumGoroutine()))
-	t.Single("go_memstats_heap_alloc_bytes", "gauge", "Bytes of heap in use.", float64(heap[0].Value.Uint64()))
+	t.Single("go_memstats_heap_alloc_bytes", "gauge", "Bytes of heap in use.",
+		float64(heap[0].Value.Uint64()))
 }
 
 func truth(b bool) float64 {

@@ -65,7 +65,8 @@ func Open(o Options) (*Plane, error) {
 	if o.Logger == nil {
 		o.Logger = hclog.NewNullLogger()
 	}
-	plane := control.New(control.Options{Store: p.Store, ArtifactRoot: o.ArtifactRoot, Now: p.Now, Logger: o.Logger, At: o.At})
+	plane := control.New(control.Options{Store: p.Store, ArtifactRoot: o.ArtifactRoot, Now: p.Now,
+		Logger: o.Logger, At: o.At})
 	ctx, cancel := context.WithCancel(context.Background())
 	p.cancel = cancel
 	go func() { p.ended <- plane.Serve(ctx, ln) }()

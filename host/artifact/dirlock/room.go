@@ -57,7 +57,8 @@ func sweep(root string) error {
 		if lock == nil {
 			continue
 		}
-		if err := errors.Join(os.RemoveAll(path), lock.Release()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		err = errors.Join(os.RemoveAll(path), lock.Release())
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
