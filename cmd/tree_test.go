@@ -49,11 +49,12 @@ var allowed = []struct {
 	{"host", []string{"host", "plugin-sdk"}},
 	{"host/digest", nil},
 	{"host/hint", nil},
+	{"host/terminal", nil},
 	{"host/sqlite", nil},
 	{"host/listen", nil},
 	{"host/statelock", nil},
 	{"governance/store", []string{"governance/bundle", "governance/ledger", "governance/fact", "governance/promotion", "host/digest", "host/sqlite", "host/statelock"}},
-	{"governance/control", []string{"governance", "host/digest", "host/sqlite", "host/listen"}},
+	{"governance/control", []string{"governance", "host/digest", "host/sqlite", "host/listen", "host/terminal"}},
 	// The host judges what the control plane signs without sharing its code, signature check included.
 	{"host/deploy", []string{"host/digest", "host/runner=", "plugin-sdk/market"}},
 	{"host/exchange/sim", []string{"host/exchange", "host/candle", "plugin-sdk"}},

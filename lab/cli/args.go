@@ -3,7 +3,6 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -50,11 +49,11 @@ func unknownCommand(c *cobra.Command, word string) *Error {
 			suggested[i] = c.CommandPath() + " " + suggested[i]
 		}
 	}
-	hint := "there are " + strings.Join(names, ", ")
+	said := "there are " + strings.Join(names, ", ")
 	if len(suggested) > 0 {
-		hint = "did you mean " + strings.Join(suggested, " or ") + "?"
+		said = "did you mean " + strings.Join(suggested, " or ") + "?"
 	}
-	e := Usage(word, "unknown command %q for %q: %s; see %s --help", word, c.CommandPath(), hint, c.CommandPath())
+	e := Usage(word, "unknown command %q for %q: %s; see %s --help", word, c.CommandPath(), said, c.CommandPath())
 	e.Details["suggestions"] = append([]string{}, suggested...)
 	return e
 }
@@ -146,15 +145,15 @@ func wrongFlag(c *cobra.Command, err error) error {
 		flag = "--" + name.GetSpecifiedName()
 		return Usage(flag, "%s lacks its value, %s: %s%s", flag, kindOf(c, flag), c.Flag(name.GetSpecifiedName()).Usage, see)
 	case errors.As(err, &name):
-		hint := ""
+		said := ""
 		alike := hint.Nearest(name.GetSpecifiedName(), flagNames(c))
 		for i := range alike {
 			alike[i] = "--" + alike[i]
 		}
 		if len(alike) > 0 {
-			hint = ": did you mean " + strings.Join(alike, " or ") + "?"
+			said = ": did you mean " + strings.Join(alike, " or ") + "?"
 		}
-		e := Usage(flag, "%s%s%s", err, hint, see)
+		e := Usage(flag, "%s%s%s", err, said, see)
 		if e.Details == nil { // a shorthand
 			e.Details = map[string]any{"flag": "-" + name.GetSpecifiedName()}
 		}
@@ -216,11 +215,11 @@ func Unknown(argument, name string, names []string) *Error {
 		words[i], _, _ = strings.Cut(n, "\t")
 	}
 	alike := hint.Nearest(name, words)
-	hint := "there are " + strings.Join(words, ", ")
+	said := "there are " + strings.Join(words, ", ")
 	if len(alike) > 0 {
-		hint = "did you mean " + strings.Join(alike, " or ") + "?"
+		said = "did you mean " + strings.Join(alike, " or ") + "?"
 	}
-	e := Usage(argument, "there is no %s %q: %s", argument, name, hint)
+	e := Usage(argument, "there is no %s %q: %s", argument, name, said)
 	e.Details["suggestions"] = append([]string{}, alike...)
 	return e
 }

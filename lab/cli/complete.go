@@ -245,11 +245,11 @@ func oneOf(flag, value string, values []string) error {
 	if slices.Contains(values, value) {
 		return nil
 	}
-	hint := ""
+	said := ""
 	if alike := hint.Nearest(value, values); len(alike) > 0 {
-		hint = ": did you mean " + strings.Join(alike, " or ") + "?"
+		said = ": did you mean " + strings.Join(alike, " or ") + "?"
 	}
-	e := Usage(flag, "%q is not one of %s%s", value, strings.Join(values, ", "), hint)
+	e := Usage(flag, "%q is not one of %s%s", value, strings.Join(values, ", "), said)
 	e.Details["valid"] = values
 	return e
 }

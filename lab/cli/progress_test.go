@@ -12,15 +12,15 @@ import (
 	"pgregory.net/rapid"
 )
 
-// terminal is what a person sees: the lines above, and the one that the cursor is on.
-type terminal struct {
+// tty is what a person sees: the lines above, and the one that the cursor is on.
+type tty struct {
 	mu    sync.Mutex
 	above []string
 	line  string
 	seen  []string // every state of the line
 }
 
-func (x *terminal) Write(b []byte) (int, error) {
+func (x *tty) Write(b []byte) (int, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for text := string(b); text != ""; {
@@ -59,7 +59,7 @@ func progressOn(w io.Writer, isTerminal bool, columns string) (*App, *clock) {
 }
 
 func TestALineThatIsRedrawn(t *testing.T) {
-	x := &terminal{}
+	x := &tty{}
 	a, c := progressOn(x, true, "120")
 	p := a.Progress("family run plan_a").Count("trials", 16)
 	p.Show(State{Done: 16, Total: 64, Running: 2})
@@ -91,7 +91,7 @@ func TestALineThatIsRedrawn(t *testing.T) {
 }
 
 func TestALineIsNeverWiderThanTheTerminal(t *testing.T) {
-	x := &terminal{}
+	x := &tty{}
 	a, c := progressOn(x, true, "30")
 	p := a.Progress("a long name of what is done")
 	c.pass(time.Second)
@@ -166,7 +166,7 @@ func TestPlainLinesAreFew(t *testing.T) {
 }
 
 func TestProgressFromManyGoroutines(t *testing.T) {
-	x := &terminal{}
+	x := &tty{}
 	a, _ := progressOn(x, false, "")
 	p := a.Progress("trials")
 	var wg sync.WaitGroup
