@@ -107,12 +107,23 @@ func TestPlainLines(t *testing.T) {
 	p := a.Progress("run x")
 	for i := range int64(1001) { // a tenth each: 11 lines at most
 		p.Update(i, 1000)
-		c.pass(time.Millisecond)
+		c.pass(10 * time.Millisecond)
 	}
 	p.End()
 	lines := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
-	if len(lines) != 10 || lines[0] != "run x 10 %" || lines[9] != "run x 100 %, 1000/s" {
+	if len(lines) != 10 || lines[0] != "run x 10 %, 100/s, 9s left" || lines[9] != "run x 100 %, 100/s" {
 		t.Errorf("%q", lines)
+	}
+
+	// Work that is over in a moment is heard of once.
+	b.Reset()
+	p = a.Progress("importing")
+	for i := range int64(101) {
+		p.Update(i, 100)
+		c.pass(2 * time.Millisecond)
+	}
+	if b.String() != "importing 100 %\n" {
+		t.Errorf("%q", b.String())
 	}
 
 	// Work that is slow is heard of all ten seconds.
