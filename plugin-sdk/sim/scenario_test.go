@@ -27,7 +27,8 @@ import (
 //	expect fill [S] buy|sell N @ P [maker|taker] [ROLE] [ambiguous] [fee N] [slippage N] [time H] [order R]
 //	expect rejected|canceled|expired R CODE | refused CODE
 //	expect trade long|short N IN -> OUT [pnl N] [gross N] [fees N] [held N] [mae N] [mfe N] [reason R] [orders R,R] [ambiguous]
-//	expect cash N | equity N | value N | position [S] N [@ P] | open R... | level R P | stats KEY=N... | points N | bankrupt | digest HEX
+//	expect cash N | equity N | value N | position [S] N [@ P] | level R P | stats KEY=N...
+//	expect points N | bankrupt | open R... | new R... | digest HEX    new: submits under way
 //
 // R is a ref, an order id, or a.sl and a.tp for the legs of a. Fees and slippage are 0
 // and cash is 10,000 unless said. Every fill and every other end of an order must be
