@@ -2,6 +2,7 @@ package sim_test
 
 import (
 	"bufio"
+	"encoding/hex"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -125,7 +126,9 @@ type player struct {
 	finished bool
 }
 
-func (s *scenario) run(t *testing.T, flip bool) {
+// run plays the scenario and returns the digest of its ledger.
+func (s *scenario) run(t *testing.T, flip bool) string {
+	t.Helper()
 	p := &player{t: t, s: s, flip: flip, rec: &journal{}, names: map[market.OrderID]string{}}
 	p.cfg = sim.Config{
 		Symbols: []market.Symbol{"BTC/USD"}, Timeframe: market.MustTimeframe("1h"), InitialCash: decimal.MustNew(10000, 0),
@@ -134,6 +137,9 @@ func (s *scenario) run(t *testing.T, flip bool) {
 		p.statement(p.line.words[0], &words{p: p, list: p.line.words[1:]})
 	}
 	p.nothingLeft()
+	p.engine()
+	sum := p.e.Digest()
+	return hex.EncodeToString(sum[:8])
 }
 
 func (p *player) fail(format string, args ...any) {
