@@ -4,16 +4,18 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/govalues/decimal"
 
 	"github.com/assay-run/assay/plugin-sdk/market"
+	"github.com/assay-run/assay/plugin-sdk/sdktest"
 	"github.com/assay-run/assay/plugin-sdk/sim"
 )
 
 func runDelayed(t *testing.T, execution string, delay int, d sim.Decider) (*sim.Engine, *journal) {
 	t.Helper()
-	series := synth42()
+	series := sdktest.Synth(42, 8000, synthStart, time.Hour)
 	var j journal
 	e := engine(t, sim.Config{
 		Symbols: []market.Symbol{series.Symbol}, Timeframe: series.Timeframe,

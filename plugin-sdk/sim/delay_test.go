@@ -193,3 +193,37 @@ func compareFills(t *rapid.T, got, want []market.Fill) {
 		t.Fatalf("%d fills, want %d", len(got), len(want))
 	}
 }
+
+// TestRoomIsCountedOnArrival: a thousand orders that are canceled and posted anew at
+// each close have room, however many are on their way; one more has none.
+func TestRoomIsCountedOnArrival(t *testing.T) {
+	cfg := config(t, "BTC/USD")
+	cfg.DelayCandles = 2
+	e := engine(t, cfg, nil)
+	flatStep(t, e, 100)
+	list := []market.Intent{{Action: market.Cancel}}
+	for range 1000 {
+		in := buy(0.01)
+		in.Type, in.LimitPrice = market.Limit, 50
+		list = append(list, in)
+	}
+	for range 5 {
+		if err := e.Accept(list); err != nil {
+			t.Fatal(err)
+		}
+		flatStep(t, e, 100)
+	}
+	if s := e.Stats(); len(e.OpenOrders()) != 2000 || s.RejectedOrders != 0 {
+		t.Fatalf("%d orders, %+v", len(e.OpenOrders()), s)
+	}
+	if err := e.Accept(list[1:2]); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		flatStep(t, e, 100)
+	}
+	last := e.Updates()[len(e.Updates())-1]
+	if n := len(e.OpenOrders()); n != 1000 || last.Reason != "too_many_open_orders" {
+		t.Fatalf("%d orders, %+v", n, last)
+	}
+}
