@@ -41,7 +41,9 @@ func (e *Engine) Accept(intents []market.Intent) error {
 			}
 			err = e.submit(sym, in)
 		case market.Cancel:
-			refusal, err = e.cancel(sym, in)
+			refusal, err = e.cancel(in)
+		case market.CancelAll:
+			err = e.send(message{action: market.CancelAll, sym: sym})
 		case market.Replace:
 			refusal, err = e.replace(in)
 		}
@@ -61,8 +63,8 @@ func (e *Engine) Accept(intents []market.Intent) error {
 
 // check finds the symbol and refuses what no strategy may say.
 func (e *Engine) check(in *market.Intent) (int, string) {
-	if in.Action > market.Close || in.Side > market.Sell || in.Type > market.TrailingStop ||
-		in.TimeInForce > market.IOC || in.Size.Kind > market.SizeCashFraction {
+	if in.Action > market.CancelAll || in.Side > market.Sell || in.Type > market.TrailingStop ||
+		in.TimeInForce > market.IOC || in.Size.Kind > market.SizePosition {
 		return 0, "unknown action, side, type, time in force or size"
 	}
 	for _, x := range numbers(in) {
@@ -96,7 +98,7 @@ func (e *Engine) submit(sym int, in *market.Intent) error {
 	asked := *in
 	if in.Action == market.Close {
 		asked = market.Intent{
-			Side: e.closingSide(sym), Type: market.Market, ReduceOnly: true,
+			Side: e.closingSide(sym), Type: market.Market, Size: market.Size{Kind: market.SizePosition},
 			Tag: in.Tag, ClientRef: in.ClientRef,
 		}
 	}
@@ -161,14 +163,13 @@ func (e *Engine) refuseSize(o *order, in *market.Intent) string {
 	v := in.Size.Value
 	switch in.Size.Kind {
 	case market.SizeNone:
-		if !in.ReduceOnly {
-			return "invalid_size"
-		}
+		return "invalid_size"
+	case market.SizePosition:
 		return ""
 	case market.SizeQuantity:
 		return e.setQuantity(o, v)
 	}
-	if in.ReduceOnly || v <= 0 || (in.Size.Kind == market.SizeCashFraction && v > 1) {
+	if in.Reduces() || v <= 0 || (in.Size.Kind == market.SizeCashFraction && v > 1) {
 		return "invalid_size"
 	}
 	if _, err := toDecimal(v); err != nil {
@@ -236,7 +237,7 @@ func setPrice(v float64, set func(dec)) bool {
 // a reduce-only order, and an absolute price on the right side of a priced parent.
 func refuseBracket(o *order, in *market.Intent) string {
 	for i, c := range [...]*market.Child{in.StopLoss, in.TakeProfit} {
-		if c != nil && (in.ReduceOnly || !validChild(c, i == 0, in.Side) || !rightSide(o, c, i == 0)) {
+		if c != nil && (in.Reduces() || !validChild(c, i == 0, in.Side) || !rightSide(o, c, i == 0)) {
 			return "invalid_bracket"
 		}
 	}
@@ -298,11 +299,8 @@ func rightSide(o *order, c *market.Child, stop bool) bool {
 	return level.Cmp(parent) > 0
 }
 
-// cancel takes back one order or all of a symbol. The code says why it could not.
-func (e *Engine) cancel(sym int, in *market.Intent) (string, error) {
-	if in.Ref == "" {
-		return "", e.send(message{action: market.Cancel, sym: sym})
-	}
+// cancel takes back one order. The code says why it could not.
+func (e *Engine) cancel(in *market.Intent) (string, error) {
 	o := e.find(in.Ref)
 	if o == nil {
 		return "unknown_order", nil

@@ -56,23 +56,23 @@ func (g *guard) Decide(e *sim.Engine) ([]market.Intent, error) {
 	case quantity == 0 && g.i%60 == 1:
 		return []market.Intent{{Size: market.Size{Kind: market.SizeQuantity, Value: 1}, ClientRef: "in"}}, nil
 	case quantity == 0 && len(open) > 0 && open[0].Ref == "exit":
-		return []market.Intent{{Action: market.Cancel}}, nil
+		return []market.Intent{{Action: market.CancelAll}}, nil
 	case quantity == 0:
 		return nil, nil
 	case held >= 40 && held <= 41:
-		return []market.Intent{{Action: market.Cancel}, {Action: market.Close}}, nil
+		return []market.Intent{{Action: market.CancelAll}, {Action: market.Close}}, nil
 	case held > 40:
 		return nil, nil
 	}
 	exit := g.order
-	exit.Side, exit.ReduceOnly, exit.ClientRef = market.Sell, true, "exit"
+	exit.Side, exit.Size.Kind, exit.ClientRef = market.Sell, market.SizePosition, "exit"
 	exit.LimitPrice, exit.StopPrice = exit.LimitPrice*entry, exit.StopPrice*entry
 	there := slices.ContainsFunc(open, func(o market.Order) bool { return o.Ref == "exit" })
 	switch {
 	case !there:
 		return []market.Intent{exit}, nil
 	case g.again == "replace":
-		exit.Action, exit.Ref = market.Replace, "exit"
+		exit.Action, exit.Ref, exit.Size = market.Replace, "exit", market.Size{}
 		return []market.Intent{exit}, nil
 	case g.again == "anew":
 		return []market.Intent{{Action: market.Cancel, Ref: "exit"}, exit}, nil

@@ -97,12 +97,15 @@ func namedIntents(w *world) [][]market.Intent {
 		for j := range asks {
 			in := asks[j].intent(plainScale)
 			in.ClientRef, in.Ref = "", ""
+			if in.Action == market.Cancel && asks[j].ref == "" {
+				in.Action = market.CancelAll
+			}
 			switch {
 			case in.Action == market.Submit:
 				in.ClientRef = fmt.Sprint("r", i, ".", j)
 				refs = append(refs, in.ClientRef)
 			case len(refs) == 0:
-			case in.Action == market.Replace, in.Action == market.Cancel && asks[j].ref != "":
+			case in.Action == market.Replace, in.Action == market.Cancel:
 				in.Ref = refs[max(0, len(refs)-1-int(asks[j].amount)%4)]
 			}
 			all[i] = append(all[i], in)
@@ -201,7 +204,7 @@ func TestRoomIsCountedOnArrival(t *testing.T) {
 	cfg.DelayCandles = 2
 	e := engine(t, cfg, nil)
 	flatStep(t, e, 100)
-	list := []market.Intent{{Action: market.Cancel}}
+	list := []market.Intent{{Action: market.CancelAll}}
 	for range 1000 {
 		in := buy(0.01)
 		in.Type, in.LimitPrice = market.Limit, 50
