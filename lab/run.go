@@ -17,6 +17,7 @@ import (
 
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/digest"
+	"github.com/assay-run/assay/host/hint"
 	"github.com/assay-run/assay/host/metric"
 	"github.com/assay-run/assay/host/registry"
 	"github.com/assay-run/assay/lab/cli"
@@ -277,7 +278,7 @@ func notFound(missing *project.NotFoundError, working string) error {
 	for _, n := range project.List(working) {
 		names = append(names, n.Slug)
 	}
-	if alike := cli.Nearest(missing.Slug, names); len(alike) > 0 {
+	if alike := hint.Nearest(missing.Slug, names); len(alike) > 0 {
 		e.Message = fmt.Sprintf("did you mean %s? %s", strings.Join(alike, " or "), e.Message)
 		e.Details["suggestions"] = alike
 	}
