@@ -161,7 +161,9 @@ func deploymentTable() []Entry {
 func serverTable() []Entry {
 	return []Entry{
 		{InternalError, 500, "The service met an unexpected condition.", nil, "The cause is in the service's log under the request id."},
-		{RunStartFailed, 500, "The strategy could not be started.", []string{"reason", "log_tail"}, "log_tail holds the last lines that the plugin wrote."},
+		{RunStartFailed, 500, "The strategy could not be started.", []string{"reason", "log_tail"},
+			"log_tail holds the last lines that the plugin wrote. " +
+				"Where reason is corrupt_dataset the stored candles are damaged: import them again."},
 		{UnsupportedTransferEncoding, 501, "Only the transfer encoding chunked is understood.", nil, "Send the body with Content-Length or chunked."},
 		{HTTPVersionNotSupported, 505, "Only HTTP/1.1 and HTTP/1.0 are understood.", nil, "Use HTTP/1.1."},
 		{ShuttingDown, 503, "The service is shutting down.", nil, "Try again after the restart."},
