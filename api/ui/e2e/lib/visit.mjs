@@ -47,7 +47,7 @@ export class Visit {
   }
 
   get startButton() {
-    return this.form.getByRole("button", { name: /^(Start|Reset and start|Start live|Reset and start live)$/ });
+    return this.form.getByRole("button", { name: /^(Start|Replace and start|Start live|Replace and start live)$/ });
   }
 
   /** Waits for the words of the header: idle, running · backtest… */
@@ -55,7 +55,7 @@ export class Visit {
     await this.page.getByRole("banner").getByText(new RegExp(`^${status}( ·|$)`)).waitFor({ timeout });
   }
 
-  /** Waits for the words of the chip: live, polling… */
+  /** Waits for the words of the chip: connected, polling… */
   async stream(state, timeout = 30_000) {
     await this.page.getByRole("banner").getByText(state, { exact: true }).waitFor({ timeout });
   }
