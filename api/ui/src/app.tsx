@@ -57,12 +57,13 @@ function FormColumn() {
   );
 }
 
+const mode = computed(() => status.value.mode);
 const idle = computed(() => status.value.status === "idle");
 
 function Run() {
   if (!known.value) return <main id="run" tabIndex={-1}><p class="panel none">Waiting for the service…</p></main>;
   return (
-    <main id="run" tabIndex={-1} data-stale={stale.value || undefined} data-dated={dated.value || undefined}>
+    <main id="run" tabIndex={-1} data-stale={stale.value || undefined} data-dated={dated.value || undefined} data-mode={mode.value || undefined}>
       {idle.value ? <Empty /> : (
         <>
           <Failed />

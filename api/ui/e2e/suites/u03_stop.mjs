@@ -16,7 +16,7 @@ export default async function stop(t) {
     await visit.says("completed");
     const results = await service.results();
     assert.equal(results.partial, true);
-    await visit.page.getByText("Stopped before the end: not evidence.").waitFor();
+    await visit.page.getByText("Stopped before the end of its data: not evidence for the whole window.").waitFor();
     await visit.page.getByRole("region", { name: "Outcome" }).getByText("stopped").waitFor();
     await visit.agrees(results);
     await (await visit.open("Evidence")).getByText(/^Partial/).waitFor();
@@ -24,7 +24,7 @@ export default async function stop(t) {
     await visit.button("Replace and start").click();
     await visit.says("running");
     await until(async () => (await service.status()).run_id !== results.run_id, "another run");
-    await visit.page.getByText("Stopped before the end: not evidence.").waitFor({ state: "detached" });
+    await visit.page.getByText("Stopped before the end of its data: not evidence for the whole window.").waitFor({ state: "detached" });
     await visit.button("Stop").click();
     await visit.says("completed");
     await visit.form.getByRole("button", { name: "Reset", exact: true }).click();

@@ -903,7 +903,7 @@ export interface components {
             rejected_orders?: number | null;
             /** @description Cancels and replaces of something unknown or closed. */
             rejected_intents?: number | null;
-            /** @description Fills of which the candle does not tell whether they happened this way. */
+            /** @description Fills that the candle alone can neither confirm nor rule out. */
             ambiguous_fills?: number | null;
             /** @description Positions still open at the end; they are in no trade statistic. */
             open_trades?: number | null;

@@ -18,7 +18,7 @@ export function Header() {
   const ref = useRef<HTMLElement>(null);
   useHeight(ref);
   return (
-    <header ref={ref} class="top">
+    <header ref={ref} class="top" data-mode={mode.value || undefined}>
       <div class="header">
         <h1>Assay</h1>
         <State />
@@ -55,10 +55,11 @@ const signs: Record<string, IconName> = { idle: "ring", running: "dot", complete
 const state = computed(() => status.value.status);
 const words = computed(() => known.value ? said.value : connection.value.state === "down" ? "not known" : "connecting…");
 const said = computed(() => [status.value.status, status.value.mode, lastKnown.value && "last known"].filter(Boolean).join(" · "));
+const mode = computed(() => status.value.mode);
 const runId = computed(() => status.value.run_id);
 
 function State() {
-  return <p class="state" data-status={known.value ? state.value : "unknown"}><Icon name={signs[state.value] ?? "ring"} />{words.value}</p>;
+  return <p class="state" data-status={known.value ? state.value : "unknown"} data-mode={mode.value || undefined}><Icon name={signs[state.value] ?? "ring"} />{words.value}</p>;
 }
 
 function RunId() {
