@@ -67,10 +67,10 @@ export function tiles(now: Numbers): Tile[] {
   return [
     tile("value", "Value", status.value, f.money(status.value, decimals), quote),
     pnl(now),
-    metric(now, "buy_hold_return", "Buy and hold", f.signedPercent),
+    metric(now, "buy_hold_return", "Holding", f.signedPercent),
     drawdown(now),
     sharpe(now),
-    metric(now, "fees_paid", "Fees", (v) => f.money(v, decimals), "", quote),
+    metric(now, "fees_paid", "Fees", (v) => f.money(v, decimals)),
     metric(now, "win_rate", "Win rate", f.percent),
     tile("total_trades", "Trades", status.trade_count, f.count(status.trade_count)),
   ];
@@ -80,14 +80,14 @@ function tile(name: string, label: string, value: number | null, text: string, u
   return { name, label, unit, text, value, tone: "", note, noteTone: "" };
 }
 
-function pnl({ status, report, quote, decimals }: Numbers): Tile {
+function pnl({ status, report, decimals }: Numbers): Tile {
   const initial = status.value - status.pnl;
   const known = status.status === "running" ? null : report.metrics?.total_return;
   const fraction = known ?? (initial > 0 ? status.pnl / initial : null);
   const cut = cutShort(status);
   const tone = (v: number | null) => (cut && f.tone(v) === "up" ? "" : f.tone(v));
   return {
-    ...tile("pnl", "PnL", status.pnl, f.signedMoney(status.pnl, decimals), quote, f.signedPercent(fraction)),
+    ...tile("pnl", "PnL", status.pnl, f.signedMoney(status.pnl, decimals), "", f.signedPercent(fraction)),
     tone: tone(status.pnl), noteTone: tone(fraction),
   };
 }
@@ -104,10 +104,10 @@ function sharpe(now: Numbers): Tile {
   if (few) return tile("sharpe_ratio", "Sharpe", null, f.missing, "", few);
   const note = [
     typeof error === "number" && !report.undefined.includes("sharpe_stderr") && `± ${f.ratio(error)}`,
-    trials ? `trial ${f.count(trials.position)} of ${f.count(trials.n)}` : sampleWords(report),
-    returns > 0 && returns < enough.returns && "too few",
+    returns < enough.returns && sampleWords(report),
+    trials && `trial ${f.count(trials.position)} of ${f.count(trials.n)}`,
   ];
-  return metric(now, "sharpe_ratio", "Sharpe", f.ratio, note.filter(Boolean).join(" · "));
+  return metric(now, "sharpe_ratio", "Sharpe", f.ratio, note.filter(Boolean).join(", "));
 }
 
 function drawdown(now: Numbers): Tile {
@@ -120,15 +120,15 @@ function drawdown(now: Numbers): Tile {
 
 type Shown = "sharpe_ratio" | "win_rate" | "max_drawdown" | "buy_hold_return" | "fees_paid";
 
-function metric({ status, report, awaiting }: Numbers, name: Shown, label: string, format: (v: number) => string, note = "", unit = ""): Tile {
+function metric({ status, report, awaiting }: Numbers, name: Shown, label: string, format: (v: number) => string, note = ""): Tile {
   const why = undefinedReason(report, name);
   if (why === null) {
     const value = report.metrics?.[name] ?? 0;
-    return tile(name, label, value, format(value), unit, note);
+    return tile(name, label, value, format(value), "", note);
   }
-  if (status.status === "running") return tile(name, label, null, "–", unit, "not yet");
-  if (awaiting && !report.metrics) return tile(name, label, null, "–", unit, "loading…");
-  return tile(name, label, null, f.missing, unit, why);
+  if (status.status === "running") return tile(name, label, null, "–", "", "not yet");
+  if (awaiting && !report.metrics) return tile(name, label, null, "–", "", "loading…");
+  return tile(name, label, null, f.missing, "", why);
 }
 
 function sampleWords(report: Report): string {
