@@ -22,7 +22,7 @@ const Base = problem.Base
 // Control changes the state of the one run.
 type Control interface {
 	Start(context.Context, runner.StartRequest, runner.LaunchFunc) (runner.Snapshot, error)
-	Replace(ctx context.Context, runID string, req runner.StartRequest, launch runner.LaunchFunc) (runner.Snapshot, error)
+	Replace(context.Context, string, runner.StartRequest, runner.LaunchFunc) (runner.Snapshot, error)
 	Stop(context.Context) (runner.Snapshot, error)
 	Reset(context.Context) (runner.Snapshot, error)
 }

@@ -45,7 +45,9 @@ func (a *API) start(r *http.Request, body []byte, req runner.StartRequest, by La
 }
 
 // begin starts a run, in the place of another one if that is named.
-func (a *API) begin(ctx context.Context, replaced string, req runner.StartRequest, l runner.LaunchFunc) (runner.Snapshot, error) {
+func (a *API) begin(
+	ctx context.Context, replaced string, req runner.StartRequest, l runner.LaunchFunc,
+) (runner.Snapshot, error) {
 	if replaced == "" {
 		return a.opts.Control.Start(ctx, req, l)
 	}

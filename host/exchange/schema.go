@@ -34,12 +34,14 @@ func ConfigSchema(own map[string]any) json.RawMessage {
 	// In a form credentials come first and the rest of what all venues have behind the venue's own.
 	last := func(unit string) map[string]any { return map[string]any{"order": 100, "unit": unit} }
 	properties := map[string]any{
-		"apiKey":          secret(-3, "The API key of the account."),
-		"secret":          secret(-2, "The secret of the API key."),
-		"password":        secret(-1, "The passphrase of the API key, where the exchange has one."),
-		"sandbox":         map[string]any{"type": "boolean", "default": false, "description": "Use the test network of the exchange.", "x-ui": last("")},
-		"rateLimit":       map[string]any{"type": "number", "minimum": 0, "description": "Least time between two requests, in milliseconds; 0 adds none.", "x-ui": last("ms")},
-		"enableRateLimit": map[string]any{"type": "boolean", "default": true, "description": "Turn off to leave no time between requests. What the exchange itself asks to wait is always waited.", "x-ui": last("")},
+		"apiKey":   secret(-3, "The API key of the account."),
+		"secret":   secret(-2, "The secret of the API key."),
+		"password": secret(-1, "The passphrase of the API key, where the exchange has one."),
+		"sandbox":  map[string]any{"type": "boolean", "default": false, "description": "Use the test network of the exchange.", "x-ui": last("")},
+		"rateLimit": map[string]any{"type": "number", "minimum": 0, "x-ui": last("ms"),
+			"description": "Least time between two requests, in milliseconds; 0 adds none."},
+		"enableRateLimit": map[string]any{"type": "boolean", "default": true, "x-ui": last(""),
+			"description": "Turn off to leave no time between requests. The exchange's own waiting times always hold."},
 	}
 	for name, schema := range own {
 		properties[name] = schema

@@ -34,14 +34,16 @@ func (r *Results) Concerns() []Note {
 	cash, err := strconv.ParseFloat(r.InitialCash, 64)
 	if err == nil && cash > 0 {
 		if low, at := r.Equity.lowest(); at >= 0 && low < cash/2 {
-			note(EquityBelowHalf, "Equity fell to %s %% of the starting cash by %s.", percent(low/cash), r.Equity.Time[at].Time().Format("2006-01-02"))
+			day := r.Equity.Time[at].Time().Format("2006-01-02")
+			note(EquityBelowHalf, "Equity fell to %s %% of the starting cash by %s.", percent(low/cash), day)
 		}
 		fees, small := r.costs(dust * cash)
 		if fees > cash {
 			note(FeesAboveCash, "Fees add up to %.1f times the starting cash.", fees/cash)
 		}
 		if small > 0 {
-			note(DustFills, "%d of %d fills were worth less than a hundred-thousandth of the starting cash: exchanges refuse orders of that size.", small, len(r.Fills))
+			note(DustFills, "%d of %d fills were worth less than a hundred-thousandth of the starting cash: "+
+				"exchanges refuse orders of that size.", small, len(r.Fills))
 		}
 	}
 	if n, reason := r.rejected(); n > 0 {
@@ -53,7 +55,8 @@ func (r *Results) Concerns() []Note {
 			unit = "days"
 		}
 		if _, ok := m.Metrics.Get("sharpe_ratio"); ok {
-			note(SharpeTooFewDays, "The Sharpe ratio is from %d %s: below %d it says next to nothing.", m.Meta.NReturns, unit, fewReturns)
+			note(SharpeTooFewDays, "The Sharpe ratio is from %d %s: below %d it says next to nothing.",
+				m.Meta.NReturns, unit, fewReturns)
 		}
 	}
 	return list
@@ -91,7 +94,8 @@ func (r *Results) costs(limit float64) (fees float64, small int) {
 	return fees, small
 }
 
-// rejected counts the rejected orders, those of the warm-up left out, with the reason that most of them have.
+// rejected counts the rejected orders, those of the warm-up left out, with the reason that most
+// of them have.
 func (r *Results) rejected() (n int, most string) {
 	reasons := map[string]int{}
 	for i := range r.Orders {

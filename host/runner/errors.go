@@ -63,14 +63,16 @@ func newError(c Code, now Snapshot, cause error) *Error {
 	e := &Error{Code: c, Status: now.Status, RunID: now.RunID, Mode: now.Mode, Cause: cause}
 	switch c {
 	case RunAlreadyActive:
-		e.Message = fmt.Sprintf("The runner still holds a run (status: %s). Reset it, or replace it with the header Replace-Run.", now.Status)
+		e.Message = fmt.Sprintf("The runner still holds a run (status: %s). "+
+			"Reset it, or replace it with the header Replace-Run.", now.Status)
 		e.Hint = "reset it, or replace it with Replace-Run: " + now.RunID
 		switch {
 		case now.Status == StatusRunning:
 			e.Message = fmt.Sprintf("A run is already active (status: %s). Stop it first.", now.Status)
 			e.Hint = "stop it, then reset or replace it"
 		case resetOnly(now):
-			e.Message = fmt.Sprintf("The runner holds a run that may have left orders or positions (status: %s). Look at them, then reset it.", now.Status)
+			e.Message = fmt.Sprintf("The runner holds a run that may have left orders or positions (status: %s). "+
+				"Look at them, then reset it.", now.Status)
 			e.Hint = "reset it"
 		}
 	case RunNotActive:

@@ -114,11 +114,15 @@ func (r *Runner) Start(ctx context.Context, req StartRequest, launch LaunchFunc)
 // Replace is Start in the place of the ended run of that id, which stays as it is
 // until the new one begins, in one step. After an error it is still there. A run that
 // only a reset may clear is not replaced. When idle it is Start.
-func (r *Runner) Replace(ctx context.Context, runID string, req StartRequest, launch LaunchFunc) (Snapshot, error) {
+func (r *Runner) Replace(
+	ctx context.Context, runID string, req StartRequest, launch LaunchFunc,
+) (Snapshot, error) {
 	return r.startAs(ctx, replace, runID, req, launch)
 }
 
-func (r *Runner) startAs(ctx context.Context, e event, replaced string, req StartRequest, launch LaunchFunc) (Snapshot, error) {
+func (r *Runner) startAs(
+	ctx context.Context, e event, replaced string, req StartRequest, launch LaunchFunc,
+) (Snapshot, error) {
 	if r.closing.Err() != nil {
 		return Snapshot{}, newError(ShuttingDown, r.Status(), nil)
 	}

@@ -132,7 +132,9 @@ func dig(v any, path ...string) any {
 	return v
 }
 
-func (r *Recorder) errorFaults(operation map[string]any, path string, resp *http.Response, body []byte) []string {
+func (r *Recorder) errorFaults(
+	operation map[string]any, path string, resp *http.Response, body []byte,
+) []string {
 	var faults []string
 	if got := resp.Header.Get("Content-Type"); got != "application/json" {
 		faults = append(faults, "content type of an error is "+got)
