@@ -190,6 +190,9 @@ func (x *Execution) picture() (*result.Results, metric.Input) {
 		x.log.Error("the account cannot be valued", "error", err)
 	}
 	r.Assumptions, r.Warnings = append([]result.Note{}, x.assumptions...), append([]result.Note{}, x.warnings...)
+	if x.said.Limits == play.SeriesLimits() { // else nobody looks at the points
+		r.Warnings = append(r.Warnings, x.said.Warnings()...)
+	}
 	r.DataHash, r.Window = x.dataHash, x.window
 	r.LateMessages = x.engine.Stats().LateMessages
 	in.Timeframe, in.Calendar = x.timeframe, x.calendar()

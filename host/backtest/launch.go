@@ -79,7 +79,7 @@ func (l *Launcher) Engine() artifact.Engine { return l.opts.Engine }
 // Launch resolves a request, launches the plugin and has it accept its parameters.
 // A refusal is a *RequestError.
 func (l *Launcher) Launch(ctx context.Context, runID string, req runner.StartRequest) (runner.Execution, error) {
-	x, err := l.LaunchSplit(ctx, runID, req, Split{})
+	x, err := l.LaunchSplit(ctx, runID, req, Split{Series: true})
 	if err != nil {
 		return nil, err // not x: an interface must not hold a nil pointer
 	}

@@ -127,7 +127,7 @@ func requestTable() []Entry {
 func stateTable() []Entry {
 	run := []string{"status", "run_id", "mode", "hint"}
 	return []Entry{
-		{RunAlreadyActive, 409, "A run is already active. Reset it before starting another.", run, "One run exists at a time: stop it if it is running, then reset."},
+		{RunAlreadyActive, 409, "The runner still holds a run. Reset it, or replace it.", run, "One run exists at a time: stop it if it is running, then reset it, or replace it with the header Replace-Run."},
 		{RunNotActive, 409, "No run is active.", run, "There is nothing to stop."},
 		{RunStillRunning, 409, "The run is still running. Stop it before the reset.", run, "POST /api/v1/run/stop first."},
 		{NoRun, 409, "There is no run yet.", run, "Start one with POST /api/v1/run/backtest."},
