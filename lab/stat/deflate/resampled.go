@@ -33,12 +33,14 @@ func NewMaxima(columns [][]float64) *Maxima {
 const lanes = 4
 
 // Reached counts the replicas whose largest ratio (ddof 1) is at least the given one, among
-// the first so many; draw is the rows of a replica. It ends early when more than enough
-// have: pass b for all of them. The error is only that of ctx.
-func (m *Maxima) Reached(ctx context.Context, ratio float64, b, enough int, draw func(replica int) []int) (int, error) {
+// the first b; draw is the rows of a replica. It ends early when it has been told, by how
+// many have of how many, that this is enough; nil never says so. The error is only that of ctx.
+func (m *Maxima) Reached(
+	ctx context.Context, ratio float64, b int, draw func(replica int) []int, enough func(reached, of int) bool,
+) (int, error) {
 	counts := make([][lanes]float64, m.rows)
 	reached := 0
-	for first := 0; first < b && reached <= enough; first += lanes {
+	for first := 0; first < b && (first == 0 || enough == nil || !enough(reached, first)); first += lanes {
 		if ctx.Err() != nil {
 			return 0, context.Cause(ctx)
 		}
@@ -116,7 +118,7 @@ type Resampled struct {
 // Snooping; Romano and Wolf (2005), Stepwise Multiple Testing as Formalized Data Snooping;
 // Sidak (1967) for u.
 func (m *Maxima) DSRMax(ctx context.Context, ratio float64, b, u int, draw func(replica int) []int) (Resampled, error) {
-	reached, err := m.Reached(ctx, ratio, b, b, draw)
+	reached, err := m.Reached(ctx, ratio, b, draw, nil)
 	if err != nil {
 		return Resampled{}, err
 	}

@@ -86,8 +86,8 @@ func TestMaximaOfMoreTrials(t *testing.T) {
 	last := 0
 	for k := 1; k <= len(columns); k++ {
 		own := columns[:k:k]
-		got, _ := deflate.NewMaxima(own).Reached(t.Context(), .1, 199, 199, drawn(replicas))
-		padded, _ := deflate.NewMaxima(append(own, own...)).Reached(t.Context(), .1, 199, 199, drawn(replicas))
+		got, _ := deflate.NewMaxima(own).Reached(t.Context(), .1, 199, drawn(replicas), nil)
+		padded, _ := deflate.NewMaxima(append(own, own...)).Reached(t.Context(), .1, 199, drawn(replicas), nil)
 		if got < last || padded != got {
 			t.Errorf("%d trials: %d, %d with copies, %d with one less", k, got, padded, last)
 		}
@@ -101,7 +101,8 @@ func TestMaximaOfMoreTrials(t *testing.T) {
 func TestMaximaEndWhenEnoughIsKnown(t *testing.T) {
 	m, asked := deflate.NewMaxima(searched(5, 4, 100, 0, 0)), 0
 	replicas := bootstrap.Replicas(1, 400, 100, 1)
-	got, err := m.Reached(t.Context(), 0, 400, 9, func(i int) []int { asked++; return replicas[i] })
+	draw := func(i int) []int { asked++; return replicas[i] }
+	got, err := m.Reached(t.Context(), 0, 400, draw, func(reached, of int) bool { return reached > 9 && of == asked })
 	if err != nil || got < 10 || asked > 40 {
 		t.Errorf("%d reached of %d drawn, %v", got, asked, err)
 	}
@@ -129,9 +130,8 @@ func TestAlikeTrialsDoNotPass(t *testing.T) {
 			}
 			alike, _, err1 := deflate.AlikeOf(t.Context(), whole(columns), 0)
 			variance, _, err2 := deflate.VarianceOf(t.Context(), whole(columns), days)
-			reached, err3 := deflate.NewMaxima(columns).Reached(t.Context(), ratio(best), replicas, 9, func(i int) []int {
-				return bootstrap.Indices(random.New(seed, random.DSRMax, uint64(i)), days, 1)
-			})
+			draw := func(i int) []int { return bootstrap.Indices(random.New(seed, random.DSRMax, uint64(i)), days, 1) }
+			reached, err3 := deflate.NewMaxima(columns).Reached(t.Context(), ratio(best), replicas, draw, func(reached, _ int) bool { return reached > 9 })
 			if err := errors.Join(err1, err2, err3); err != nil {
 				t.Fatal(err)
 			}
@@ -163,6 +163,6 @@ func BenchmarkMaxima(b *testing.B) {
 	m := deflate.NewMaxima(searched(1, 100, 1218, .5, 0))
 	replicas := bootstrap.Replicas(1, 100, 1218, 1)
 	for b.Loop() {
-		_, _ = m.Reached(b.Context(), 10, 100, 100, drawn(replicas))
+		_, _ = m.Reached(b.Context(), 10, 100, drawn(replicas), nil)
 	}
 }
