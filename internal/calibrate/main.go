@@ -44,9 +44,19 @@ func main() {
 	flag.IntVar(&o.Seeds, "seeds", 20, "cases of each cheat")
 	flag.IntVar(&o.replays, "replays", 0, "replays of random_entry and permuted_candles (default: those of falsify-profile/1)")
 	flag.IntVar(&o.workers, "workers", runtime.NumCPU(), "cases side by side; changes nothing but the time")
-	flag.StringVar(&o.only, "only", "", `part of the page to make, "battery" or "selection"; the other is kept as it is in the file of -o (default: both)`)
-	flag.IntVar(&o.searches, "searches", 2000, "cases of each search among correlated trials")
-	flag.DurationVar(&o.limit, "for", 0, "time for the searches: they end after the round in which it is over (default: none)")
+	flag.StringVar(
+		&o.only,
+		"only",
+		"",
+		`part of the page to make, "battery" or "selection"; the other is kept as it is in the file of -o (default: both)`,
+	)
+	flag.IntVar(&o.searches, "searches", fullSearches, "cases of each search among correlated trials")
+	flag.DurationVar(
+		&o.limit,
+		"for",
+		0,
+		"time for the searches: they end after the round in which it is over (default: none)",
+	)
 	flag.Uint64Var(&o.seed, "seed", 1, "root of all random numbers")
 	flag.StringVar(&o.out, "o", "", "file for the page (default: standard output)")
 	flag.StringVar(&o.save, "save", "", "file for the verdicts: a run that was ended goes on from it, and -from makes the page again")
@@ -83,7 +93,12 @@ func calibrate(ctx context.Context, o options) error {
 	switch o.only {
 	case "", partBattery, partSelection:
 	default:
-		return fmt.Errorf("-only %s is no part of the page: it is %q or %q", o.only, partBattery, partSelection)
+		return fmt.Errorf(
+			"-only %s is no part of the page: it is %q or %q",
+			o.only,
+			partBattery,
+			partSelection,
+		)
 	}
 	if o.only != "" {
 		if o.out == "" {

@@ -90,7 +90,10 @@ func (c *calibration) rules() string {
 			parts = append(parts, fmt.Sprintf("%s at version %d", strings.Join(version[v], ", "), v))
 		}
 	}
-	return fmt.Sprintf("Rules: %s.\n", strings.Join(append([]string{"every test at version 1"}, parts...), ", but "))
+	return fmt.Sprintf(
+		"Rules: %s.\n",
+		strings.Join(append([]string{"every test at version 1"}, parts...), ", but "),
+	)
 }
 
 // tests is what each test has said in one setting.

@@ -68,7 +68,10 @@ func gridSearches() []search {
 			days = daysPerYear
 		}
 		for _, rho := range gridRho() {
-			list = append(list, search{Name: fmt.Sprintf("%d trials, rho %g", n, rho), Trials: n, Days: days, Rho: rho})
+			list = append(
+				list,
+				search{Name: fmt.Sprintf("%d trials, rho %g", n, rho), Trials: n, Days: days, Rho: rho},
+			)
 		}
 	}
 	return list
@@ -89,7 +92,10 @@ func otherSearches() []search {
 	} {
 		for _, rho := range []float64{0, .7} {
 			for _, n := range []int{32, 100} {
-				list = append(list, search{Name: fmt.Sprintf("%s, rho %g", t.name, rho), Trials: n, Rho: rho, Tail: t.tail})
+				list = append(
+					list,
+					search{Name: fmt.Sprintf("%s, rho %g", t.name, rho), Trials: n, Rho: rho, Tail: t.tail},
+				)
 			}
 		}
 	}
@@ -103,7 +109,16 @@ func edgeSearches() []search {
 	var list []search
 	for _, ratio := range []float64{1, 2, 3} {
 		for _, rho := range []float64{0, .5, .9} {
-			list = append(list, search{Name: fmt.Sprintf("Sharpe ratio %g, rho %g", ratio, rho), Trials: 32, Days: fullDays, Rho: rho, Sharpe: ratio})
+			list = append(
+				list,
+				search{
+					Name:   fmt.Sprintf("Sharpe ratio %g, rho %g", ratio, rho),
+					Trials: 32,
+					Days:   fullDays,
+					Rho:    rho,
+					Sharpe: ratio,
+				},
+			)
 		}
 	}
 	return list
@@ -119,6 +134,9 @@ type searched struct {
 	Seed   uint64
 	Counts map[search]passed
 }
+
+// fullSearches is how many cases of each search there are in full size.
+const fullSearches = 2000
 
 // roundCases are made of every search before the first gets more. Only whole rounds count: a
 // case that fails takes less time than one that passes, so that whatever was ready first
@@ -140,7 +158,14 @@ func playSearches(ctx context.Context, o options, show func(*searched) error, li
 			out.Counts[s] = out.Counts[s].plus(found)
 		}
 		out.Cases += round
-		fmt.Fprintf(os.Stderr, "%d of %d cases of %d searches in %s\n", out.Cases, o.searches, len(list), time.Since(began).Round(time.Second))
+		fmt.Fprintf(
+			os.Stderr,
+			"%d of %d cases of %d searches in %s\n",
+			out.Cases,
+			o.searches,
+			len(list),
+			time.Since(began).Round(time.Second),
+		)
 		if o.out != "" {
 			if err := show(out); err != nil {
 				return err
@@ -180,7 +205,13 @@ func (s search) play(ctx context.Context, cases, workers int, seed, first uint64
 }
 
 func (p passed) plus(q passed) passed {
-	return passed{p.DSRMax + q.DSRMax, p.N + q.N, p.DSR2025 + q.DSR2025, p.Sidak + q.Sidak, p.Formulas + q.Formulas}
+	return passed{
+		p.DSRMax + q.DSRMax,
+		p.N + q.N,
+		p.DSR2025 + q.DSR2025,
+		p.Sidak + q.Sidak,
+		p.Formulas + q.Formulas,
+	}
 }
 
 // formulasEvery is how many cases there are for each one in which the formulas are computed,
@@ -201,13 +232,14 @@ func (s search) judge(ctx context.Context, seed, number uint64) (passed, error) 
 		return bootstrap.Indices(random.New(number, random.DSRMax, uint64(i)), s.Days, block.Stationary)
 	}
 	made := resamples
-	reached, err := deflate.NewMaxima(columns).Reached(ctx, ratio, resamples, draw, func(reached, of int) bool {
-		if !decided(reached, of) {
-			return false
-		}
-		made = of
-		return true
-	})
+	reached, err := deflate.NewMaxima(columns).
+		Reached(ctx, ratio, resamples, draw, func(reached, of int) bool {
+			if !decided(reached, of) {
+				return false
+			}
+			made = of
+			return true
+		})
 	if err != nil {
 		return passed{}, err
 	}
@@ -249,7 +281,13 @@ func ratioOf(x []float64) float64 {
 }
 
 // byFormula adds the verdicts of dsr_2025 and of Sidak's p.
-func (s search) byFormula(ctx context.Context, out passed, columns [][]float64, ratio float64, judged []float64) (passed, error) {
+func (s search) byFormula(
+	ctx context.Context,
+	out passed,
+	columns [][]float64,
+	ratio float64,
+	judged []float64,
+) (passed, error) {
 	rows := make([]int, s.Days)
 	for i := range rows {
 		rows[i] = i
@@ -269,7 +307,13 @@ func (s search) byFormula(ctx context.Context, out passed, columns [][]float64, 
 	}
 	m, _ := stat.Of(judged)
 	t := float64(s.Days)
-	d, _, _ := deflate.DSR2025(ratio, t, sharpe.ShapeOf(m), deflate.Trials{Variance: variance, N: float64(len(columns))}, alike.Correlation)
+	d, _, _ := deflate.DSR2025(
+		ratio,
+		t,
+		sharpe.ShapeOf(m),
+		deflate.Trials{Variance: variance, N: float64(len(columns))},
+		alike.Correlation,
+	)
 	if d.Probability >= selection.DSRPass {
 		out.DSR2025 = 1
 	}

@@ -65,7 +65,12 @@ func TestReturnsOfSearches(t *testing.T) {
 			a, b = append(a, math.Abs(x[0][t])), append(b, math.Abs(x[1][t]))
 		}
 		if heavy, wild := m.Kurt > 3.3, correlation(a, b) > .1; heavy != c.heavy || wild != c.wild {
-			t.Errorf("tail %d: kurtosis %v, absolute returns correlate by %v", c.tail, m.Kurt, correlation(a, b))
+			t.Errorf(
+				"tail %d: kurtosis %v, absolute returns correlate by %v",
+				c.tail,
+				m.Kurt,
+				correlation(a, b),
+			)
 		}
 	}
 }
@@ -102,7 +107,9 @@ func TestOnlyTheSectionIsMade(t *testing.T) {
 	}, list...)
 	text, err2 := os.ReadFile(path)
 	got := string(text)
-	if err != nil || err2 != nil || !strings.HasPrefix(got, "# Page\n\nBattery.\n"+selectionTitle) || !strings.HasSuffix(got, madeTitle+"\nSo.\n") || strings.Contains(got, "old") ||
+	if err != nil || err2 != nil || !strings.HasPrefix(got, "# Page\n\nBattery.\n"+selectionTitle) ||
+		!strings.HasSuffix(got, madeTitle+"\nSo.\n") ||
+		strings.Contains(got, "old") ||
 		!strings.Contains(got, "**2 cases per cell**") {
 		t.Errorf("%v %v\n%s", err, err2, got)
 	}

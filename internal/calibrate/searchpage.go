@@ -35,7 +35,9 @@ func cutSelection(page string) (before, section, after string) {
 func withSelection(page, section string) (string, error) {
 	before, _, after := cutSelection(page)
 	if after == "" {
-		return "", errors.New("the file of -o is no page of the calibration: it has no section \"How it is made\"")
+		return "", errors.New(
+			"the file of -o is no page of the calibration: it has no section \"How it is made\"",
+		)
 	}
 	return before + section + after, nil
 }
@@ -43,40 +45,31 @@ func withSelection(page, section string) (string, error) {
 // section is what the searches have shown.
 func (s *searched) section() string {
 	var b strings.Builder
-	b.WriteString(selectionTitle + `
-Whether ` + "`selection_bias`" + ` keeps its word when the trials of a search are alike. Every row is of searches on simulated days
-in which no trial has any skill; the best trial is judged. What is counted is how often a number is as good as a ` + "`pass`" + `
-needs: ` + "`dsr_max`" + ` at least 0.95, which decides; ` + "`dsr_2025`" + ` at least 0.95 and ` + "`p_sidak`" + ` at most 0.05, which are shown only. 5 % is what
-0.95 promises; the bound for ` + "`dsr_max`" + ` is 7 %. rho is the correlation of any two trials.
-
-`)
-	fmt.Fprintf(&b, "Rules `%s`, selection_bias at version %d, %d replicas, **%d cases per cell**, for the formulas every fourth of them, seed %d:\n\n```\n%s\n```\n\n",
-		stat.Rules, judge.Skip(judge.SelectionBias, "").Version, resamples, s.Cases, s.Seed,
-		fmt.Sprintf("go run ./internal/calibrate -only selection -searches %d -seed %d -o docs/calibration.md", s.Cases, s.Seed))
+	b.WriteString(selectionTitle + searchForeword)
+	fmt.Fprintf(&b, "Rules `%s`, selection_bias at version %d, %d replicas, **%d cases per cell**, for the formulas\n"+
+		"every fourth of them, seed %d:\n\n```\n%s\n```\n\n",
+		stat.Rules, judge.Skip(judge.SelectionBias, "").Version, resamples, s.Cases, s.Seed, s.command())
+	if s.Cases < fullSearches {
+		fmt.Fprintf(&b, "The full size is the default, %s cases per cell. **It is smaller here**: the limits say what so few\n"+
+			"cases can show.\n\n", thousands(fullSearches))
+	}
 	b.WriteString(s.bound())
 	for _, x := range s.numbers() {
-		fmt.Fprintf(&b, "\n### %s\n\n| trials | days |", x.title)
-		for _, rho := range gridRho() {
-			fmt.Fprintf(&b, " rho %g |", rho)
-		}
-		b.WriteString("\n|--:|--:|" + strings.Repeat("--:|", len(gridRho())) + "\n")
-		for i, c := range gridSearches() {
-			if i%len(gridRho()) == 0 {
-				fmt.Fprintf(&b, "| %d | %s |", c.Trials, thousands(c.Days))
-			}
-			fmt.Fprintf(&b, " %s |", percent(x.of(s.Counts[c]).value()))
-			if (i+1)%len(gridRho()) == 0 {
-				b.WriteString("\n")
-			}
-		}
+		s.grid(&b, x)
 	}
-	b.WriteString("\n### Other searches without skill\n\n| returns | trials | `dsr_max` | 95 % limits | `dsr_2025` | `p_sidak` |\n|---|--:|--:|--:|--:|--:|\n")
+	header := "| trials | `dsr_max` | 95 % limits | `dsr_2025` | `p_sidak` |\n|---|--:|--:|--:|--:|--:|\n"
+	b.WriteString("\n### Other searches without skill\n\n| returns " + header)
 	s.rows(&b, otherSearches())
-	b.WriteString("\n### One trial with skill\n\nIt is judged, among 31 trials without any. The share is that of the cases in which it passes.\n\n" +
-		"| true annual ratio | trials | `dsr_max` | 95 % limits | `dsr_2025` | `p_sidak` |\n|---|--:|--:|--:|--:|--:|\n")
+	b.WriteString("\n### One trial with skill\n\nIt is judged, among 31 trials without any. The share is that of the cases in " +
+		"which it passes.\n\n| true annual ratio " + header)
 	s.rows(&b, edgeSearches())
-	b.WriteString(searchWords)
+	b.WriteString(searchAfterword)
 	return b.String()
+}
+
+// command repeats the searches.
+func (s *searched) command() string {
+	return fmt.Sprintf("go run ./internal/calibrate -only selection -searches %d -seed %d -o docs/calibration.md", s.Cases, s.Seed)
 }
 
 // number is one of those that are counted.
@@ -97,28 +90,63 @@ func (p passed) dsrMax() rate  { return rateOf(p.DSRMax, p.N) }
 func (p passed) dsr2025() rate { return rateOf(p.DSR2025, p.Formulas) }
 func (p passed) sidak() rate   { return rateOf(p.Sidak, p.Formulas) }
 
-// bound says whether dsr_max keeps its bound in every cell.
+// grid is a table of one number: a row for each number of trials, a column for each rho.
+func (s *searched) grid(b *strings.Builder, x number) {
+	fmt.Fprintf(b, "\n### %s\n\n| trials | days |", x.title)
+	for _, rho := range gridRho() {
+		fmt.Fprintf(b, " rho %g |", rho)
+	}
+	b.WriteString("\n|--:|--:|" + strings.Repeat("--:|", len(gridRho())) + "\n")
+	for i, c := range gridSearches() {
+		if i%len(gridRho()) == 0 {
+			fmt.Fprintf(b, "| %d | %s |", c.Trials, thousands(c.Days))
+		}
+		fmt.Fprintf(b, " %s |", percent(x.of(s.Counts[c]).value()))
+		if (i+1)%len(gridRho()) == 0 {
+			b.WriteString("\n")
+		}
+	}
+}
+
+// bound says whether dsr_max keeps its bound.
 func (s *searched) bound() string {
-	met, all, highest := 0, 0, search{}
+	var all passed
+	searches, met, broken := 0, 0, 0
+	var highest search
 	for _, c := range append(gridSearches(), otherSearches()...) {
-		all++
-		if s.Counts[c].dsrMax().value() <= mostSize {
+		p := s.Counts[c]
+		searches++
+		all = all.plus(p)
+		if p.dsrMax().value() <= mostSize {
 			met++
 		}
-		if highest.Name == "" || s.Counts[c].DSRMax > s.Counts[highest].DSRMax {
+		if p.dsrMax().low > mostSize {
+			broken++
+		}
+		if highest.Name == "" || p.DSRMax > s.Counts[highest].DSRMax {
 			highest = c
 		}
 	}
 	r := s.Counts[highest].dsrMax()
-	return fmt.Sprintf("`dsr_max` keeps the bound in **%d of %d** searches; the highest rate is %s (95 %% limits %s) of \"%s\".\n",
-		met, all, percent(r.value()), limits(r), highest.Name)
+	return fmt.Sprintf("`dsr_max` lets **%s** of all %s cases without skill pass (95 %% limits %s). Its rate is at most 7 %% in\n"+
+		"%d of %d searches, and certainly above (by its lower limit) in %d; the highest is %s (%s),\nof \"%s\".\n",
+		percent(all.dsrMax().value()), thousands(all.N), limits(all.dsrMax()), met, searches, broken, percent(r.value()), limits(r),
+		highest.Name)
 }
 
 func (s *searched) rows(b *strings.Builder, list []search) {
 	for _, c := range list {
 		p := s.Counts[c]
-		fmt.Fprintf(b, "| %s | %d | %s | %s | %s | %s |\n", c.Name, c.Trials, percent(p.dsrMax().value()), limits(p.dsrMax()),
-			percent(p.dsr2025().value()), percent(p.sidak().value()))
+		fmt.Fprintf(
+			b,
+			"| %s | %d | %s | %s | %s | %s |\n",
+			c.Name,
+			c.Trials,
+			percent(p.dsrMax().value()),
+			limits(p.dsrMax()),
+			percent(p.dsr2025().value()),
+			percent(p.sidak().value()),
+		)
 	}
 }
 
@@ -130,13 +158,23 @@ func thousands(n int) string {
 	return fmt.Sprintf("%d,%03d", n/1000, n%1000)
 }
 
-// searchWords is how the searches were made.
-const searchWords = `
-A return is sqrt(rho) times that of the market of its cluster plus sqrt(1 - rho) times one of its own, both normal with a
-variance of 1. Copies are equal to the last digit. Student-t(3) divides each of the two by a mixing variable, or all returns
-of a day by one. GARCH(1,1) multiplies all returns of a day by a volatility whose square is 0.02 + v (0.10 z^2 + 0.88) for
-the v and the normal z of the day before. A year has 365 days. Searches of 500 trials have one year: with 1,218 days their
-cases would take as long as all others together. Every case has random numbers of its own. Its resampling ends when what it has
-would be as likely as one in a million if the p were just 0.05: the side on which it ends is certain for all that can be
-counted here. All trials have returns on all days, so no row says what trials without returns cost.
+// searchForeword and searchAfterword are the section before and after its numbers.
+const searchForeword = `
+Whether ` + "`selection_bias`" + ` keeps its word when the trials of a search are alike. Every row is of searches on
+simulated days in which no trial has any skill; the best trial is judged. What is counted is how often a
+number is as good as a ` + "`pass`" + ` needs: ` + "`dsr_max`" + ` at least 0.95, which decides; ` + "`dsr_2025`" + ` at
+least 0.95 and ` + "`p_sidak`" + ` at most 0.05, which are shown only. 5 % is what 0.95 promises; the bound
+for ` + "`dsr_max`" + ` is 7 %. rho is the correlation of any two trials.
+
+`
+
+const searchAfterword = `
+A return is sqrt(rho) times that of the market of its cluster plus sqrt(1 - rho) times one of its own, both
+normal with a variance of 1. Copies are equal to the last digit. Student-t(3) divides each of the two by a
+mixing variable, or all returns of a day by one. GARCH(1,1) multiplies all returns of a day by a volatility
+whose square is 0.02 + v (0.10 z^2 + 0.88) for the v and the normal z of the day before. A year has 365 days.
+Searches of 500 trials have one year: with 1,218 days their cases would take as long as all others together.
+Every case has random numbers of its own. Its resampling ends when what it has would be as likely as one in a
+million if the p were just 0.05: the side on which it ends is certain for all that can be counted here. All
+trials have returns on all days, so no row says what trials without returns cost.
 `

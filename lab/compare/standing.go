@@ -124,7 +124,8 @@ func (x *loaded) selection(trials, peeks int, a *attack) Selection {
 	if found.TestPeeks != nil {
 		s.TestPeeks = *found.TestPeeks
 	}
-	s.NEff, s.DSRMax, s.DSR2014, s.DSR2025, s.PBO = found.NEff, found.DSRMax, found.DSR2014, found.DSR2025, found.PBO.Value
+	s.NEff, s.DSRMax, s.PBO = found.NEff, found.DSRMax, found.PBO.Value
+	s.DSR2014, s.DSR2025 = found.DSR2014, found.DSR2025
 	for name, value := range map[string]*float64{
 		"n_eff": s.NEff, "dsr_max": s.DSRMax, "dsr_2014": s.DSR2014, "dsr_2025": s.DSR2025, "pbo": s.PBO,
 	} {

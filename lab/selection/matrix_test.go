@@ -30,7 +30,9 @@ func TestTrialsOnOtherDays(t *testing.T) {
 		t.Errorf("%+v", partly)
 	}
 	// dsr_max resamples whole days: a trial that has not all of them is an independent one.
-	if a, b := same.Selection, partly.Selection; a.DSRMaxTest.WithoutSeries != 0 || b.DSRMaxTest.WithoutSeries != 1 || *b.DSRMax >= *a.DSRMax {
+	if a, b := same.Selection, partly.Selection; a.DSRMaxTest.WithoutSeries != 0 ||
+		b.DSRMaxTest.WithoutSeries != 1 ||
+		*b.DSRMax >= *a.DSRMax {
 		t.Errorf("%+v, %+v", a.DSRMaxTest, b.DSRMaxTest)
 	}
 	longer := ledgerOf(daily(append(slices.Clone(returns), .5, -.5)), daily(returns)).mustSelect(t)
@@ -121,7 +123,10 @@ func TestCopiesNeverHelp(t *testing.T) {
 			if err != nil || why != "" || m.why != "" {
 				rt.Fatal(err, why, m.why)
 			}
-			old, _ := x.deflated(deflate.Trials{Variance: m.variance, N: float64(len(l.Trials))}, m.alike.Correlation)
+			old, _ := x.deflated(
+				deflate.Trials{Variance: m.variance, N: float64(len(l.Trials))},
+				m.alike.Correlation,
+			)
 			return old.value, *l.mustSelect(t).Selection.DSRMax, m.alike.NEff
 		}
 		old, now, nEff := dsr()
@@ -133,7 +138,15 @@ func TestCopiesNeverHelp(t *testing.T) {
 		}
 		more, since, independent := dsr()
 		if more > old+1e-12 || since != now || independent < nEff-1e-9 {
-			rt.Fatalf("2014: %v, with copies %v; by resampling: %v, %v; n_eff %v, %v", old, more, now, since, nEff, independent)
+			rt.Fatalf(
+				"2014: %v, with copies %v; by resampling: %v, %v; n_eff %v, %v",
+				old,
+				more,
+				now,
+				since,
+				nEff,
+				independent,
+			)
 		}
 	})
 }

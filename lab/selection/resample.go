@@ -49,9 +49,14 @@ func (e estimates) resample(ctx context.Context, l *Ledger, m *matrix, most int,
 	}
 	if len(m.columns)*l.days() > most {
 		out.Warnings = append(out.Warnings, artifact.ReportWarning{
-			Code: CodeTooLarge, Pointer: "/overfitting/selection/dsr_max",
-			Message: fmt.Sprintf("%d trials over %d days are more than the %d returns that dsr_max takes: it is left out",
-				len(m.columns), l.days(), most),
+			Code:    CodeTooLarge,
+			Pointer: "/overfitting/selection/dsr_max",
+			Message: fmt.Sprintf(
+				"%d trials over %d days are more than the %d returns that dsr_max takes: it is left out",
+				len(m.columns),
+				l.days(),
+				most,
+			),
 		})
 		return none(stat.NotApplicable)
 	}
@@ -71,6 +76,12 @@ func (e estimates) resample(ctx context.Context, l *Ledger, m *matrix, most int,
 	if err != nil {
 		return err
 	}
-	e.of.DSRMax, test.P, test.Reached, test.MeanBlock = rounded(found.Probability), rounded(found.P), &found.Reached, rounded(block.Stationary)
+	e.of.DSRMax, test.P, test.Reached, test.MeanBlock = rounded(
+		found.Probability,
+	), rounded(
+		found.P,
+	), &found.Reached, rounded(
+		block.Stationary,
+	)
 	return nil
 }

@@ -30,7 +30,11 @@ func TestPublishedDeflation(t *testing.T) {
 		t.Error(old)
 	}
 	x = sample{.036 / .079, 24, sharpe.Shape{Skew: -2.448, Kurt: 10.164}}
-	if _, now := x.deflated(deflate.Trials{Variance: .1, N: 10}, 0); math.Abs(now.value-.416) > 5e-4 || now.why != "" {
+	if _, now := x.deflated(
+		deflate.Trials{Variance: .1, N: 10},
+		0,
+	); math.Abs(now.value-.416) > 5e-4 ||
+		now.why != "" {
 		t.Error(now)
 	}
 }
@@ -42,7 +46,11 @@ func TestEqualTrialsDeflateNothing(t *testing.T) {
 	_, alone := x.deflated(deflate.Trials{Variance: 0, N: 1}, 0)
 	for _, n := range []float64{2, 5, 20} {
 		plain, _, _ := deflate.DSR2025(x.ratio, x.t, x.shape, deflate.Trials{Variance: 0, N: n}, 0)
-		if _, now := x.deflated(deflate.Trials{Variance: 0, N: n}, 0); now != alone || plain.Probability <= alone.value {
+		if _, now := x.deflated(
+			deflate.Trials{Variance: 0, N: n},
+			0,
+		); now != alone ||
+			plain.Probability <= alone.value {
 			t.Errorf("%v trials: %v, by the formula %v, alone %v", n, now, plain, alone)
 		}
 	}
@@ -201,13 +209,26 @@ func TestTrialsWithoutASeries(t *testing.T) {
 	alone := search(9, 1, 300, 1).mustSelect(t).Selection
 	near(t, "variance", s.TrialSRVariance, *alone.TrialSRVariance)
 	near(t, "n_eff", s.NEff, 4)
-	if s.NTrials != 4 || !(*s.DSR2014 < *alone.DSR2014 && *s.DSR2025 < *alone.DSR2025 && *s.DSRMax < *alone.DSRMax && *s.PSidak > *alone.PSidak) {
+	if s.NTrials != 4 ||
+		!(*s.DSR2014 < *alone.DSR2014 && *s.DSR2025 < *alone.DSR2025 && *s.DSRMax < *alone.DSRMax && *s.PSidak > *alone.PSidak) {
 		t.Errorf("%+v", s)
 	}
 }
 
 func TestNothingToJudge(t *testing.T) {
-	ratios := []string{"dsr_max", "dsr_max_test.p", "dsr_max_test.reached", "dsr_max_test.mean_block", "min_btl_years", "dsr_2014", "dsr_2025", "p_sidak", "haircut.bonferroni", "haircut.holm", "haircut.by"}
+	ratios := []string{
+		"dsr_max",
+		"dsr_max_test.p",
+		"dsr_max_test.reached",
+		"dsr_max_test.mean_block",
+		"min_btl_years",
+		"dsr_2014",
+		"dsr_2025",
+		"p_sidak",
+		"haircut.bonferroni",
+		"haircut.holm",
+		"haircut.by",
+	}
 	tests := []string{"rc_p", "spa_p.lower", "spa_p.consistent", "spa_p.upper"}
 	pbo := []string{"pbo.value", "pbo.n_splits", "pbo.prob_oos_loss", "pbo.slope"}
 	few := search(1, 3, 300, 1)
@@ -319,8 +340,21 @@ func TestOrderDoesNotMatter(t *testing.T) {
 
 func (s *Selection) numbers() []*float64 {
 	all := []*float64{
-		s.NEff, s.TrialSRVariance, s.MinBTLYears, s.DSRMax, s.DSRMaxTest.P, s.DSR2014, s.DSR2025, s.PSidak, s.Haircut.Bonferroni, s.Haircut.Holm, s.Haircut.BY, s.RCP,
-		s.SPAP.Lower, s.SPAP.Consistent, s.SPAP.Upper,
+		s.NEff,
+		s.TrialSRVariance,
+		s.MinBTLYears,
+		s.DSRMax,
+		s.DSRMaxTest.P,
+		s.DSR2014,
+		s.DSR2025,
+		s.PSidak,
+		s.Haircut.Bonferroni,
+		s.Haircut.Holm,
+		s.Haircut.BY,
+		s.RCP,
+		s.SPAP.Lower,
+		s.SPAP.Consistent,
+		s.SPAP.Upper,
 	}
 	return slices.DeleteFunc(all, func(x *float64) bool { return x == nil })
 }

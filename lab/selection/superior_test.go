@@ -115,7 +115,8 @@ func TestTooManyForTheTests(t *testing.T) {
 		if tested != (s.RCP != nil) || tested == (s.Undefined["spa_p.upper"] == stat.NotApplicable) || tested == (out.StepM.Why == stat.NotApplicable) {
 			t.Errorf("at most %d: %+v, %+v", most, s, out)
 		}
-		if !tested && (len(out.Warnings) != 2 || out.Warnings[1].Code != CodeTooLarge || out.Warnings[0].Code != CodeTooLarge || !strings.Contains(out.Warnings[0].Message, "12 trials over 300 days are more than the 3599 returns")) {
+		if !tested &&
+			(len(out.Warnings) != 2 || out.Warnings[1].Code != CodeTooLarge || out.Warnings[0].Code != CodeTooLarge || !strings.Contains(out.Warnings[0].Message, "12 trials over 300 days are more than the 3599 returns")) {
 			t.Error(out.Warnings)
 		}
 	}

@@ -429,7 +429,10 @@ func TestHolm(t *testing.T) {
 	if *tests[0].PHolm != .04 || tests[1].PHolm != nil || tests[2].PHolm != nil || *tests[3].PHolm != .04 {
 		t.Errorf("%v %v", *tests[0].PHolm, *tests[3].PHolm)
 	}
-	if ids := tests[0].Params["holm_over"]; !reflect.DeepEqual(ids, []string{judge.RandomEntry, judge.BuyAndHold}) {
+	if ids := tests[0].Params["holm_over"]; !reflect.DeepEqual(
+		ids,
+		[]string{judge.RandomEntry, judge.BuyAndHold},
+	) {
 		t.Errorf("the family is %v", ids)
 	}
 	judge.Holm(nil, judge.DefaultPolicy())
@@ -472,14 +475,17 @@ func TestHolmDecides(t *testing.T) {
 			if x.Verdict != c.want[i] {
 				t.Errorf("%s: %s is %s, want %s (%s)", c.name, x.ID, x.Verdict, c.want[i], x.Detail)
 			}
-			if th := x.Statistic.Threshold; x.ID != judge.BuyAndHold && th != nil && (*x.Statistic.Value > *th) != (x.Verdict == judge.Pass) {
+			if th := x.Statistic.Threshold; x.ID != judge.BuyAndHold && th != nil &&
+				(*x.Statistic.Value > *th) != (x.Verdict == judge.Pass) {
 				t.Errorf("%s: %s is %s with %v > %v", c.name, x.ID, x.Verdict, *x.Statistic.Value, *th)
 			}
 		}
 	}
 	x := permuted(6)
 	judge.Holm([]*judge.Test{random(83), x, holding(.42)}, judge.DefaultPolicy())
-	if want := "p = 0.035, 6 of 199 by chance; p = 0.105 by Holm's rule for 3 p-values"; x.Detail != want || *x.PValue != .035 || *x.PHolm != .105 {
+	if want := "p = 0.035, 6 of 199 by chance; p = 0.105 by Holm's rule for 3 p-values"; x.Detail != want ||
+		*x.PValue != .035 ||
+		*x.PHolm != .105 {
 		t.Errorf("%q, p %v, %v", x.Detail, *x.PValue, *x.PHolm)
 	}
 }

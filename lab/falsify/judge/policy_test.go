@@ -55,7 +55,8 @@ func TestShortSamplesNeverPass(t *testing.T) {
 	j.Base.T = 120
 	for id, got := range rules(j) {
 		want(t, id, got, judge.Pass, "")
-		if got.ID != id || got.Class == "" || got.Claim == "" || got.Version < 1 || got.Evidence == nil || got.Params == nil {
+		if got.ID != id || got.Class == "" || got.Claim == "" || got.Version < 1 || got.Evidence == nil ||
+			got.Params == nil {
 			t.Errorf("%s: %+v", id, got)
 		}
 	}

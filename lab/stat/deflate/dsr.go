@@ -51,7 +51,12 @@ func DSR2014(sr, t float64, f sharpe.Shape, trials Trials) (Deflated, stat.Reaso
 // in common. rho is 0 in the paper. The variance is already that of correlated trials, so N
 // is all of them. unscaled is the probability without the factor. Source: Lopez de Prado,
 // Lipton and Zoonekynd (2025).
-func DSR2025(sr, t float64, f sharpe.Shape, trials Trials, rho float64) (d Deflated, unscaled float64, why stat.Reason) {
+func DSR2025(
+	sr, t float64,
+	f sharpe.Shape,
+	trials Trials,
+	rho float64,
+) (d Deflated, unscaled float64, why stat.Reason) {
 	expected, why := ExpectedMax(trials.N)
 	if why == "" && !(trials.Variance >= 0) {
 		why = stat.NotApplicable

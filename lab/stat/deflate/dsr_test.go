@@ -20,7 +20,13 @@ func TestPublishedDeflation(t *testing.T) {
 	}
 	near(t, "2014 benchmark", d.Benchmark, .1132, 5e-5)
 	near(t, "2014 probability", d.Probability, .9004, 5e-5)
-	d, _, why = deflate.DSR2025(.036/.079, 24, sharpe.Shape{Skew: -2.448, Kurt: 10.164}, deflate.Trials{Variance: .1, N: 10}, 0)
+	d, _, why = deflate.DSR2025(
+		.036/.079,
+		24,
+		sharpe.Shape{Skew: -2.448, Kurt: 10.164},
+		deflate.Trials{Variance: .1, N: 10},
+		0,
+	)
 	if why != "" {
 		t.Fatal(why)
 	}
@@ -81,7 +87,13 @@ func TestUndefinedDeflation(t *testing.T) {
 			t.Errorf("%+v: %q", trials, why)
 		}
 	}
-	if _, _, why := deflate.DSR2025(.1, 0, f, deflate.Trials{Variance: .1, N: 5}, 0); why != stat.NotApplicable {
+	if _, _, why := deflate.DSR2025(
+		.1,
+		0,
+		f,
+		deflate.Trials{Variance: .1, N: 5},
+		0,
+	); why != stat.NotApplicable {
 		t.Error(why)
 	}
 }

@@ -35,7 +35,11 @@ func TestNEffOfSeries(t *testing.T) {
 		}
 		rho := sum / float64(m*(m-1)/2)
 		got, why, err := deflate.AlikeOf(t.Context(), columnsOf(rows), 3)
-		if want := deflate.NEff(float64(m), rho) + 3; err != nil || why != "" || math.Abs(got.NEff-want) > 1e-9 || math.Abs(got.Correlation-min(max(rho, 0), 1)) > 1e-9 {
+		if want := deflate.NEff(
+			float64(m),
+			rho,
+		) + 3; err != nil || why != "" || math.Abs(got.NEff-want) > 1e-9 ||
+			math.Abs(got.Correlation-min(max(rho, 0), 1)) > 1e-9 {
 			t.Fatalf("%v %s, want %v", got, why, want)
 		}
 	})

@@ -36,7 +36,11 @@ const lanes = 4
 // the first b; draw is the rows of a replica. It ends early when it has been told, by how
 // many have of how many, that this is enough; nil never says so. The error is only that of ctx.
 func (m *Maxima) Reached(
-	ctx context.Context, ratio float64, b int, draw func(replica int) []int, enough func(reached, of int) bool,
+	ctx context.Context,
+	ratio float64,
+	b int,
+	draw func(replica int) []int,
+	enough func(reached, of int) bool,
 ) (int, error) {
 	counts := make([][lanes]float64, m.rows)
 	reached := 0
@@ -117,7 +121,12 @@ type Resampled struct {
 // replica. The error is only that of ctx. Sources: White (2000), A Reality Check for Data
 // Snooping; Romano and Wolf (2005), Stepwise Multiple Testing as Formalized Data Snooping;
 // Sidak (1967) for u.
-func (m *Maxima) DSRMax(ctx context.Context, ratio float64, b, u int, draw func(replica int) []int) (Resampled, error) {
+func (m *Maxima) DSRMax(
+	ctx context.Context,
+	ratio float64,
+	b, u int,
+	draw func(replica int) []int,
+) (Resampled, error) {
 	reached, err := m.Reached(ctx, ratio, b, draw, nil)
 	if err != nil {
 		return Resampled{}, err

@@ -54,7 +54,9 @@ func TestMaximaByHand(t *testing.T) {
 			columns = append(columns, x)
 		}
 		replicas := bootstrap.Replicas(seed, b, n, 3)
-		ratio := float64(rapid.IntRange(-300, 800).Draw(t, "ratio"))/1000 + .0005 // 0 is the ratio of what was drawn whole
+		ratio := float64(
+			rapid.IntRange(-300, 800).Draw(t, "ratio"),
+		)/1000 + .0005 // 0 is the ratio of what was drawn whole
 		want := reachedByHand(columns, ratio, replicas)
 		m := deflate.NewMaxima(append(columns, make([]float64, n))) // one that never traded
 		got, err := m.DSRMax(t.Context(), ratio, b, 0, drawn(replicas))
@@ -87,7 +89,8 @@ func TestMaximaOfMoreTrials(t *testing.T) {
 	for k := 1; k <= len(columns); k++ {
 		own := columns[:k:k]
 		got, _ := deflate.NewMaxima(own).Reached(t.Context(), .1, 199, drawn(replicas), nil)
-		padded, _ := deflate.NewMaxima(append(own, own...)).Reached(t.Context(), .1, 199, drawn(replicas), nil)
+		padded, _ := deflate.NewMaxima(append(own, own...)).
+			Reached(t.Context(), .1, 199, drawn(replicas), nil)
 		if got < last || padded != got {
 			t.Errorf("%d trials: %d, %d with copies, %d with one less", k, got, padded, last)
 		}
@@ -102,7 +105,13 @@ func TestMaximaEndWhenEnoughIsKnown(t *testing.T) {
 	m, asked := deflate.NewMaxima(searched(5, 4, 100, 0, 0)), 0
 	replicas := bootstrap.Replicas(1, 400, 100, 1)
 	draw := func(i int) []int { asked++; return replicas[i] }
-	got, err := m.Reached(t.Context(), 0, 400, draw, func(reached, of int) bool { return reached > 9 && of == asked })
+	got, err := m.Reached(
+		t.Context(),
+		0,
+		400,
+		draw,
+		func(reached, of int) bool { return reached > 9 && of == asked },
+	)
 	if err != nil || got < 10 || asked > 40 {
 		t.Errorf("%d reached of %d drawn, %v", got, asked, err)
 	}
@@ -131,15 +140,28 @@ func TestAlikeTrialsDoNotPass(t *testing.T) {
 			alike, _, err1 := deflate.AlikeOf(t.Context(), whole(columns), 0)
 			variance, _, err2 := deflate.VarianceOf(t.Context(), whole(columns), days)
 			draw := func(i int) []int { return bootstrap.Indices(random.New(seed, random.DSRMax, uint64(i)), days, 1) }
-			reached, err3 := deflate.NewMaxima(columns).Reached(t.Context(), ratio(best), replicas, draw, func(reached, _ int) bool { return reached > 9 })
+			reached, err3 := deflate.NewMaxima(columns).
+				Reached(t.Context(), ratio(best), replicas, draw, func(reached, _ int) bool { return reached > 9 })
 			if err := errors.Join(err1, err2, err3); err != nil {
 				t.Fatal(err)
 			}
 			if reached <= 9 { // p <= 0.05
 				resampled++
 			}
-			d, _, _ := deflate.DSR2025(ratio(best), days, sharpe.Normal(), deflate.Trials{Variance: variance, N: trials}, alike.Correlation)
-			old, _, _ := deflate.DSR2025(ratio(best), days, sharpe.Normal(), deflate.Trials{Variance: variance, N: alike.NEff}, 0)
+			d, _, _ := deflate.DSR2025(
+				ratio(best),
+				days,
+				sharpe.Normal(),
+				deflate.Trials{Variance: variance, N: trials},
+				alike.Correlation,
+			)
+			old, _, _ := deflate.DSR2025(
+				ratio(best),
+				days,
+				sharpe.Normal(),
+				deflate.Trials{Variance: variance, N: alike.NEff},
+				0,
+			)
 			if d.Probability >= .95 {
 				formula++
 			}
@@ -147,7 +169,14 @@ func TestAlikeTrialsDoNotPass(t *testing.T) {
 				twice++
 			}
 		}
-		t.Logf("rho %v: of %d, %d pass by dsr_max, %d by dsr_2025, %d with correlation counted twice", rho, searches, resampled, formula, twice)
+		t.Logf(
+			"rho %v: of %d, %d pass by dsr_max, %d by dsr_2025, %d with correlation counted twice",
+			rho,
+			searches,
+			resampled,
+			formula,
+			twice,
+		)
 		if most := searches * 9 / 100; resampled > most || formula > most || rho > 0 && twice < most {
 			t.Errorf("rho %v: at most %d may pass", rho, most)
 		}

@@ -159,10 +159,16 @@ func moves(in *line.Inputs, name string, n int) []int {
 func superiorFunctions() []Function {
 	return []Function{
 		{
-			Names: []string{"dsr_max"}, Value: "sr, count_ge, B, p, dsr",
-			Forms: [][]Input{append(names("returns_T_by_N[[]]", "judged", "bootstrap_indices[[]]"), Input{Name: "without_series", Note: "(0)", Optional: true})},
-			Doc:   "Sharpe ratio of one of N trials, deflated by the largest of all in replicas without skill.",
-			bind:  maximum,
+			Names: []string{"dsr_max"},
+			Value: "sr, count_ge, B, p, dsr",
+			Forms: [][]Input{
+				append(
+					names("returns_T_by_N[[]]", "judged", "bootstrap_indices[[]]"),
+					Input{Name: "without_series", Note: "(0)", Optional: true},
+				),
+			},
+			Doc:  "Sharpe ratio of one of N trials, deflated by the largest of all in replicas without skill.",
+			bind: maximum,
 		},
 		{
 			Names: []string{"white_rc"}, Forms: form("d_T_by_K[[]]", "bootstrap_indices[[]]"), Value: "stat, count_ge, B, p",
@@ -249,9 +255,16 @@ func maximum(in *line.Inputs) func() any {
 		}
 		ratio := m.Mean / m.SD
 		// The work of a line is bounded, so nobody has to interrupt it.
-		d, _ := deflate.NewMaxima(columns).DSRMax(context.Background(), ratio, len(indices), without, func(i int) []int { return indices[i] })
+		d, _ := deflate.NewMaxima(columns).
+			DSRMax(context.Background(), ratio, len(indices), without, func(i int) []int { return indices[i] })
 		return line.Object{
-			{Name: "sr", Value: ratio}, {Name: "count_ge", Value: d.Reached}, {Name: "B", Value: d.B}, {Name: "p", Value: d.P},
+			{
+				Name:  "sr",
+				Value: ratio,
+			},
+			{Name: "count_ge", Value: d.Reached},
+			{Name: "B", Value: d.B},
+			{Name: "p", Value: d.P},
 			{Name: "dsr", Value: d.Probability},
 		}
 	}
@@ -280,7 +293,15 @@ func resampled(in *line.Inputs, name string) (rows [][]float64, indices [][]int)
 	}
 	for i, row := range rows {
 		if len(row) != len(rows[0]) {
-			in.Refuse(line.InvalidArgument, name, []any{i}, "row %d has %d numbers, the first has %d", i, len(row), len(rows[0]))
+			in.Refuse(
+				line.InvalidArgument,
+				name,
+				[]any{i},
+				"row %d has %d numbers, the first has %d",
+				i,
+				len(row),
+				len(rows[0]),
+			)
 		}
 	}
 	for b, drawn := range indices {
