@@ -12,10 +12,10 @@ import (
 )
 
 // DSRMaxTest is how dsr_max was made: P after B replicas in blocks of MeanBlock days, of
-// which Reached have a trial with the judged ratio or more. Series counts the trials with a
-// return on every date of the judged run, which are resampled; WithoutSeries the others,
-// each of which counts as an independent trial: those on other windows or on a part of its
-// days, and those whose files are gone.
+// which Reached have a trial with the judged ratio or more. Series counts the trials that are
+// resampled; WithoutSeries the others, each of which counts as an independent trial: those on
+// other windows or on a part of the judged days, those that hardly trade, and those whose
+// files are gone.
 type DSRMaxTest struct {
 	P             *float64 `json:"p"`
 	B             int      `json:"b"`
@@ -34,11 +34,35 @@ const mostResampled = 1 << 24
 // same answer, and no other seed gives a better one.
 const maxSeed = 0
 
+// leastActive is how many days with a return a trial must have to be resampled. With a few
+// losing days, many replicas have hardly any of them, and their ratios are arbitrarily high.
+const leastActive = 30
+
+// resampled are the returns of the trials that have one on each day of the judged run: of
+// that, of those that never trade, which can never be the best, and of those that trade on
+// enough days.
+func (m *matrix) resampled(l *Ledger) [][]float64 {
+	var columns [][]float64
+	for k, s := range m.series {
+		active := 0
+		for _, r := range s.Return {
+			if r != 0 {
+				active++
+			}
+		}
+		if active >= leastActive || active == 0 || m.columns[k] == l.Judged {
+			columns = append(columns, s.Return)
+		}
+	}
+	return columns
+}
+
 // resample deflates the ratio of the judged run by the largest of all trials in replicas
 // without skill, in blocks as long as Politis and White want them for the judged run.
 func (e estimates) resample(ctx context.Context, l *Ledger, m *matrix, most int, out *Result) error {
 	test := &e.of.DSRMaxTest
-	test.B, test.Series, test.WithoutSeries = replicas, len(m.columns), len(l.Trials)-len(m.columns)
+	columns := m.resampled(l)
+	test.B, test.Series, test.WithoutSeries = replicas, len(columns), len(l.Trials)-len(columns)
 	none := func(why stat.Reason) error {
 		e.none(why, "dsr_max", "dsr_max_test.p", "dsr_max_test.reached", "dsr_max_test.mean_block")
 		return nil
@@ -47,16 +71,11 @@ func (e estimates) resample(ctx context.Context, l *Ledger, m *matrix, most int,
 	if why != "" {
 		return none(why)
 	}
-	if len(m.columns)*l.days() > most {
+	if len(columns)*l.days() > most {
 		out.Warnings = append(out.Warnings, artifact.ReportWarning{
-			Code:    CodeTooLarge,
-			Pointer: "/overfitting/selection/dsr_max",
-			Message: fmt.Sprintf(
-				"%d trials over %d days are more than the %d returns that dsr_max takes: it is left out",
-				len(m.columns),
-				l.days(),
-				most,
-			),
+			Code: CodeTooLarge, Pointer: "/overfitting/selection/dsr_max",
+			Message: fmt.Sprintf("%d trials over %d days are more than the %d returns that dsr_max takes: it is "+
+				"left out", len(columns), l.days(), most),
 		})
 		return none(stat.NotApplicable)
 	}
@@ -65,10 +84,6 @@ func (e estimates) resample(ctx context.Context, l *Ledger, m *matrix, most int,
 	if why != "" {
 		return none(why)
 	}
-	columns := make([][]float64, len(m.series))
-	for k, s := range m.series {
-		columns[k] = s.Return
-	}
 	draw := func(i int) []int {
 		return bootstrap.Indices(random.New(maxSeed, random.DSRMax, uint64(i)), len(judged), block.Stationary)
 	}
@@ -76,12 +91,7 @@ func (e estimates) resample(ctx context.Context, l *Ledger, m *matrix, most int,
 	if err != nil {
 		return err
 	}
-	e.of.DSRMax, test.P, test.Reached, test.MeanBlock = rounded(
-		found.Probability,
-	), rounded(
-		found.P,
-	), &found.Reached, rounded(
-		block.Stationary,
-	)
+	e.of.DSRMax, test.P, test.Reached = rounded(found.Probability), rounded(found.P), &found.Reached
+	test.MeanBlock = rounded(block.Stationary)
 	return nil
 }

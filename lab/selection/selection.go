@@ -75,14 +75,8 @@ func (l *Ledger) Select(ctx context.Context, holding Holding, seed uint64) (*Res
 	}
 	out := &Result{
 		Selection: Selection{
-			NTrials: len(
-				l.Trials,
-			),
-			NTrialsSource: Source,
-			NEff:          rounded(m.alike.NEff),
-			TestPeeks:     l.TestPeeks,
-			PostPeek:      l.PostPeek,
-			Undefined:     map[string]stat.Reason{},
+			NTrials: len(l.Trials), NTrialsSource: Source, NEff: rounded(m.alike.NEff),
+			TestPeeks: l.TestPeeks, PostPeek: l.PostPeek, Undefined: map[string]stat.Reason{},
 		},
 		Series: len(m.columns), T: l.days(), SmallestP: stat.SmallestP(replicas), Again: l.Again,
 	}
@@ -170,13 +164,8 @@ func (x sample) deflated(trials deflate.Trials, rho float64) (of2014, of2025 ans
 	}
 	// Trials whose ratios happen to be nearly equal expect no maximum to speak of, but narrow
 	// the error. No search makes a ratio more credible than no search.
-	alone, _, why := deflate.DSR2025(
-		x.ratio,
-		x.t,
-		x.shape,
-		deflate.Trials{Variance: trials.Variance, N: 1},
-		0,
-	)
+	trials.N = 1
+	alone, _, why := deflate.DSR2025(x.ratio, x.t, x.shape, trials, 0)
 	return of2014, answer{min(now.Probability, alone.Probability), why}
 }
 

@@ -215,6 +215,25 @@ func TestTrialsWithoutASeries(t *testing.T) {
 	}
 }
 
+// A trial that trades on a few days and loses has no ratio in many replicas, and a very high
+// one in others: it counts as one independent trial. One that never trades costs nothing.
+func TestTrialsThatHardlyTrade(t *testing.T) {
+	judged := daily(noise(9, 0, 700, 2.5))
+	alone := ledgerOf(judged).mustSelect(t).Selection
+	rare := make([]float64, 700)
+	for i := range 5 {
+		rare[100*i] = -.01
+	}
+	idle := ledgerOf(daily(make([]float64, 700)), judged).mustSelect(t).Selection
+	with := ledgerOf(daily(rare), judged).mustSelect(t).Selection
+	near(t, "dsr_max beside an idle trial", idle.DSRMax, *alone.DSRMax)
+	x, _ := sampleOf(judged.Return)
+	near(t, "p beside a rare one", with.DSRMaxTest.P, 1-(1-*alone.DSRMaxTest.P)*stat.Phi(x.ratio*math.Sqrt(700)))
+	if with.DSRMaxTest.Series != 1 || with.DSRMaxTest.WithoutSeries != 1 || idle.DSRMaxTest.Series != 2 {
+		t.Errorf("%+v, %+v", with.DSRMaxTest, idle.DSRMaxTest)
+	}
+}
+
 func TestNothingToJudge(t *testing.T) {
 	ratios := []string{
 		"dsr_max",

@@ -60,9 +60,11 @@ func (m *Maxima) Reached(
 	return reached, nil
 }
 
-// reachedBy is how many of the wanted lanes have a column whose ratio is reached. A ratio
-// is at least r where the mean is at least r deviations, which needs no division: what has
-// no deviation in a replica reaches a positive ratio by a mean above 0.
+// dust is the share of a squared mean below which a variance is the rounding of days that are
+// all equal in a replica: no ratio.
+const dust = 1e-10
+
+// reachedBy is how many of the wanted lanes have a column whose ratio is reached.
 func (m *Maxima) reachedBy(ratio float64, counts [][lanes]float64, wanted int) int {
 	n := float64(m.rows)
 	var found [lanes]bool
@@ -72,7 +74,8 @@ func (m *Maxima) reachedBy(ratio float64, counts [][lanes]float64, wanted int) i
 		for lane := range wanted {
 			mean := sums[lane] / n
 			variance := max(0, squares[lane]-float64(sums[lane]*mean)) / (n - 1)
-			if !found[lane] && mean >= float64(ratio*math.Sqrt(variance)) {
+			has := variance > float64(dust*float64(mean*mean))
+			if !found[lane] && has && mean >= float64(ratio*math.Sqrt(variance)) {
 				found[lane] = true
 				done++
 			}

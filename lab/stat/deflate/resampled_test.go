@@ -53,6 +53,9 @@ func TestMaximaByHand(t *testing.T) {
 			}
 			columns = append(columns, x)
 		}
+		rare := make([]float64, n) // has no ratio where its loss is not drawn
+		rare[n/2] = -.01
+		columns = append(columns, rare)
 		replicas := bootstrap.Replicas(seed, b, n, 3)
 		ratio := float64(
 			rapid.IntRange(-300, 800).Draw(t, "ratio"),
