@@ -194,7 +194,7 @@ func (j *Judge) Selection(s Selected) *Test {
 	case s.PBO != nil:
 		detail = fmt.Sprintf("the best of one half of the days is below the median in the other in %.0f %% of cases, trials: %d", 100**s.PBO, s.Trials)
 	case s.P != nil:
-		detail = fmt.Sprintf("a search without skill finds a ratio as high in %s of cases, trials: %d",
+		detail = fmt.Sprintf("a search without skill finds a ratio as high in %s of cases (trials: %d)",
 			percent(*s.P), s.Trials)
 	}
 	return j.capped(t.end(s.Verdict, s.Reason, detail))
