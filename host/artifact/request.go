@@ -21,7 +21,7 @@ const (
 )
 
 // StatisticsVersion names the statistical conventions of requests and reports.
-const StatisticsVersion = "lab-stats/1"
+const StatisticsVersion = "lab-stats/2"
 
 // Request is one question, every default filled in: evaluation-request/v1. Equal
 // requests have equal hashes, whatever the order of keys and spelling of numbers in

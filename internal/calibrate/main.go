@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -25,6 +26,11 @@ type options struct {
 	replays, workers int
 	seed             uint64
 	out, save, from  string
+	// only is the part of the page that is made, searches the cases of each search in its
+	// second part, limit the time for them.
+	only     string
+	searches int
+	limit    time.Duration
 }
 
 func main() {
@@ -38,6 +44,19 @@ func main() {
 	flag.IntVar(&o.Seeds, "seeds", 20, "cases of each cheat")
 	flag.IntVar(&o.replays, "replays", 0, "replays of random_entry and permuted_candles (default: those of falsify-profile/1)")
 	flag.IntVar(&o.workers, "workers", runtime.NumCPU(), "cases side by side; changes nothing but the time")
+	flag.StringVar(
+		&o.only,
+		"only",
+		"",
+		`part of the page to make, "battery" or "selection"; the other is kept as it is in the file of -o (default: both)`,
+	)
+	flag.IntVar(&o.searches, "searches", fullSearches, "cases of each search among correlated trials")
+	flag.DurationVar(
+		&o.limit,
+		"for",
+		0,
+		"time for the searches: they end after the round in which it is over (default: none)",
+	)
 	flag.Uint64Var(&o.seed, "seed", 1, "root of all random numbers")
 	flag.StringVar(&o.out, "o", "", "file for the page (default: standard output)")
 	flag.StringVar(&o.save, "save", "", "file for the verdicts: a run that was ended goes on from it, and -from makes the page again")
@@ -62,21 +81,73 @@ type calibration struct {
 	Verdicts [][]*verdict // by setting and case
 }
 
+// The parts of the page.
+const (
+	partBattery   = "battery"
+	partSelection = "selection"
+)
+
 // calibrate plays or reads a calibration, and writes what is wanted of it.
 func calibrate(ctx context.Context, o options) error {
-	play := run
-	if o.from != "" {
-		play = again
+	var page string
+	switch o.only {
+	case "", partBattery, partSelection:
+	default:
+		return fmt.Errorf(
+			"-only %s is no part of the page: it is %q or %q",
+			o.only,
+			partBattery,
+			partSelection,
+		)
 	}
-	c, err := play(ctx, o)
-	if err != nil {
-		return err
+	if o.only != "" {
+		if o.out == "" {
+			return errors.New("-only makes a part of a page: say by -o which file has the other")
+		}
+		text, err := os.ReadFile(o.out)
+		if err != nil {
+			return err
+		}
+		page = string(text)
 	}
-	if o.out == "" {
-		fmt.Print(c.page())
+	if o.only != partSelection {
+		play := run
+		if o.from != "" {
+			play = again
+		}
+		c, err := play(ctx, o)
+		if err != nil {
+			return err
+		}
+		_, section, _ := cutSelection(page)
+		if page, err = withSelection(c.page(), section); err != nil {
+			return err
+		}
+		if o.only == partBattery || o.out != "" {
+			if err := write(o, page); err != nil {
+				return err
+			}
+		}
+	}
+	if o.only == partBattery {
 		return nil
 	}
-	return os.WriteFile(o.out, []byte(c.page()), 0o644)
+	return playSearches(ctx, o, func(s *searched) error {
+		whole, err := withSelection(page, s.section())
+		if err != nil {
+			return err
+		}
+		return write(o, whole)
+	}, slices.Concat(gridSearches(), otherSearches(), edgeSearches())...)
+}
+
+// write writes the page to the file of -o, or to standard output.
+func write(o options, page string) error {
+	if o.out != "" {
+		return os.WriteFile(o.out, []byte(page), 0o644)
+	}
+	_, err := os.Stdout.WriteString(page)
+	return err
 }
 
 // again is the calibration of -from.

@@ -3,6 +3,8 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/assay-run/assay/lab/falsify/judge"
@@ -19,7 +21,7 @@ func (c *calibration) page() string {
 	fmt.Fprintf(&b, "This page is of **%d cases**, profile `%s` (%d replays where p-values come from them), seed %d:\n\n```\n%s\n```\n\n",
 		n, c.Profile, c.Replays, c.Seed, c.command())
 	fmt.Fprintf(&b, "The full size is the default of `make calibrate`: 200 cases per setting, 20 on BTC/USDT 1h, 40 with numbered\ncoins, 20 per cheat.\n%s\n", c.short())
-	b.WriteString("\n## The bounds\n\n| rate | bound | measured | 95 % limits | met |\n|---|---|--:|--:|---|\n")
+	b.WriteString(c.rules() + "\n## The bounds\n\n| rate | bound | measured | 95 % limits | met |\n|---|---|--:|--:|---|\n")
 	for _, x := range c.bounds() {
 		met := "no"
 		if x.met {
@@ -70,6 +72,30 @@ func (c *calibration) short() string {
 sample and not yet proven by the full one.`, c.Sizes.Noise, c.Sizes.Hundred, c.Sizes.Sample, c.Sizes.Numbered, c.Sizes.Planted, c.Sizes.Seeds)
 }
 
+// rules says which versions of the tests have judged.
+func (c *calibration) rules() string {
+	version := map[int][]string{}
+	for _, e := range judge.Catalogue() {
+		for _, list := range c.Verdicts {
+			if len(list) > 0 {
+				v := list[0].of(e.ID).Version
+				version[v] = append(version[v], e.ID)
+				break
+			}
+		}
+	}
+	var parts []string
+	for _, v := range slices.Sorted(maps.Keys(version)) {
+		if v > 1 {
+			parts = append(parts, fmt.Sprintf("%s at version %d", strings.Join(version[v], ", "), v))
+		}
+	}
+	return fmt.Sprintf(
+		"Rules: %s.\n",
+		strings.Join(append([]string{"every test at version 1"}, parts...), ", but "),
+	)
+}
+
 // tests is what each test has said in one setting.
 func (c *calibration) tests(b *strings.Builder, s *setting, list []*verdict) {
 	fmt.Fprintf(b, "\n## %s%s\n\n", strings.ToUpper(s.Name[:1]), s.Name[1:])
@@ -113,18 +139,17 @@ const introduction = `# Calibration of the battery
 
 How often ` + "`lab falsify`" + ` lets a strategy through that knows nothing, how often it keeps one that has an edge, and
 whether it refutes those that cheat: measured with the whole battery, on candles whose truth is known. The thresholds
-of the battery are policy; these are the rates that the policy has. ` + "`make calibrate`" + ` writes this page.
+of the battery are policy; these are the rates that the policy has. The last section before the method is of searches by
+themselves. ` + "`make calibrate`" + ` writes this page.
 
 `
 
 // afterword is how the numbers were made, and what they do not say.
-const afterword = `
-## How it is made
-
+const afterword = madeTitle + `
 **Candles.** 1,826 days; open = last close, close = open * (1 + 0.03 z + drift), high and low 0.5 % beyond, prices kept
 to 1e-8. Volume is 1,500 or 500 and turns with probability 0.05 a day; the drift is e on days with 1,500 and -e on the
 others. For noise and cheats e = 0: returns are independent, there is nothing to find. z is the sum of twelve uniforms
-less 6, as everywhere in ` + "`lab-stats/1`" + `. Each case has a market of its own; with and without costs the markets
+less 6, as everywhere in ` + "`lab-stats/2`" + `. Each case has a market of its own; with and without costs the markets
 are the same, so the two rows of a family are not independent of each other.
 
 **Noise** throws a coin per block of three candles, by a hash of the time: half of the time in the market, six candles
@@ -162,5 +187,5 @@ therefore not exercised here; the acceptance tests do that. Everything else is t
   against it (best year at most 60 % of the profit), and the account outgrows the volume, which capacity sees.
 - p-values count by ` + "`p <= 0.05`" + `. With 99 replays as with 199 this is reached in exactly 5 % of the cases if the null model
   is right, but with 99 a real edge is found a little less often.
-- Normal returns, no autocorrelation of them in noise, no heavy tails, one symbol, long only.
+- The battery is measured on normal returns, no autocorrelation of them in noise, no heavy tails, one symbol, long only.
 `

@@ -20,6 +20,7 @@ type Selection struct {
 	NTrialsNow    int      `json:"n_trials_now"`
 	NTrialsSource string   `json:"n_trials_source"`
 	NEff          *float64 `json:"n_eff"`
+	DSRMax        *float64 `json:"dsr_max"`
 	DSR2014       *float64 `json:"dsr_2014"`
 	DSR2025       *float64 `json:"dsr_2025"`
 	PBO           *float64 `json:"pbo"`
@@ -101,6 +102,7 @@ func (x *loaded) selection(trials, peeks int, a *attack) Selection {
 		NTrials   *int     `json:"n_trials"`
 		TestPeeks *int     `json:"test_peeks"`
 		NEff      *float64 `json:"n_eff"`
+		DSRMax    *float64 `json:"dsr_max"`
 		DSR2014   *float64 `json:"dsr_2014"`
 		DSR2025   *float64 `json:"dsr_2025"`
 		PBO       struct {
@@ -122,8 +124,11 @@ func (x *loaded) selection(trials, peeks int, a *attack) Selection {
 	if found.TestPeeks != nil {
 		s.TestPeeks = *found.TestPeeks
 	}
-	s.NEff, s.DSR2014, s.DSR2025, s.PBO = found.NEff, found.DSR2014, found.DSR2025, found.PBO.Value
-	for name, value := range map[string]*float64{"n_eff": s.NEff, "dsr_2014": s.DSR2014, "dsr_2025": s.DSR2025, "pbo": s.PBO} {
+	s.NEff, s.DSRMax, s.PBO = found.NEff, found.DSRMax, found.PBO.Value
+	s.DSR2014, s.DSR2025 = found.DSR2014, found.DSR2025
+	for name, value := range map[string]*float64{
+		"n_eff": s.NEff, "dsr_max": s.DSRMax, "dsr_2014": s.DSR2014, "dsr_2025": s.DSR2025, "pbo": s.PBO,
+	} {
 		if value == nil {
 			s.Undefined[name] = metric.NotApplicable
 		}

@@ -21,7 +21,11 @@ func TestSelectionIsCounted(t *testing.T) {
 	w.add(spec{id: "run_late", params: `{"fast":99}`, noise: 5, change: func(r *artifact.Run) {
 		e := r.Evaluation
 		e.PostPeek, e.Deviation, e.Contaminated, e.PlanID, e.TrialIndex = true, true, true, &plan, &index
-		e.Overfitting = &artifact.Overfitting{Selection: json.RawMessage(`{"n_eff":2.5,"dsr_2014":0.9,"dsr_2025":0.8,"pbo":{"s":10,"value":0.3}}`)}
+		e.Overfitting = &artifact.Overfitting{
+			Selection: json.RawMessage(
+				`{"n_eff":2.5,"dsr_max":0.7,"dsr_2014":0.9,"dsr_2025":0.8,"pbo":{"s":10,"value":0.3}}`,
+			),
+		}
 	}})
 	c := w.compare(Options{})
 	for id, n := range map[string]int{"run_base": 4, "run_again": 4, "run_late": 4, "run_eth": 1} {
@@ -30,14 +34,23 @@ func TestSelectionIsCounted(t *testing.T) {
 		}
 	}
 	s := c.must(t, "run_late").Selection
-	if !s.PostPeek || !s.Deviation || !s.ValidationContaminated || *s.PlanID != plan || *s.NEff != 2.5 || *s.DSR2014 != 0.9 || *s.DSR2025 != 0.8 || *s.PBO != 0.3 || len(s.Undefined) != 0 {
+	if !s.PostPeek || !s.Deviation || !s.ValidationContaminated || *s.PlanID != plan || *s.NEff != 2.5 ||
+		*s.DSRMax != 0.7 ||
+		*s.DSR2014 != 0.9 ||
+		*s.DSR2025 != 0.8 ||
+		*s.PBO != 0.3 ||
+		len(s.Undefined) != 0 {
 		t.Errorf("%+v", s)
 	}
 	s = c.must(t, "run_base").Selection
-	if s.NEff != nil || s.DSR2014 != nil || s.PBO != nil || s.PlanID != nil || len(s.Undefined) != 4 || s.Undefined["dsr_2025"] != "not_applicable" {
+	if s.NEff != nil || s.DSR2014 != nil || s.PBO != nil || s.PlanID != nil || len(s.Undefined) != 5 ||
+		s.Undefined["dsr_2025"] != "not_applicable" {
 		t.Errorf("%+v", s)
 	}
-	if line := "run_late | 4 | 2.5 | 0.900 | 0.800 | 0.30 | 1 | yes | plan_x | yes"; !strings.Contains(text(c), line) {
+	if line := "run_late | 4 | 2.5 | 0.700 | 0.900 | 0.800 | 0.30 | 1 | yes | plan_x | yes"; !strings.Contains(
+		text(c),
+		line,
+	) {
 		t.Errorf("%q is not in\n%s", line, text(c))
 	}
 }
@@ -62,7 +75,7 @@ func TestNumbersOfOneLedger(t *testing.T) {
 	if s = c.must(t, "run_better").Selection; s.NTrials != 3 || s.NTrialsNow != 3 || s.TestPeeks != 1 || s.NTrialsSource != "registry" {
 		t.Errorf("%+v", s)
 	}
-	if line := "run_base | 2 (now 3) | 1.5 | 0.900 | "; !strings.Contains(text(c), line) {
+	if line := "run_base | 2 (now 3) | 1.5 | n/a | 0.900 | "; !strings.Contains(text(c), line) {
 		t.Errorf("%q is not in\n%s", line, text(c))
 	}
 }

@@ -253,12 +253,15 @@ func (c *Comparison) pairsSection() Section {
 }
 
 func (c *Comparison) selectionSection() Section {
-	s := Section{Title: "selection", Rows: [][]string{{"  RUN", "N", "N_EFF", "DSR 2014", "DSR 2025", "PBO", "PEEKS", "POST PEEK", "PLAN", "DEVIATION"}}}
+	s := Section{Title: "selection", Rows: [][]string{{
+		"  RUN", "N", "N_EFF", "DSR MAX", "DSR 2014", "DSR 2025", "PBO", "PEEKS", "POST PEEK", "PLAN", "DEVIATION",
+	}}}
 	for _, r := range c.Runs {
 		v := r.Selection
 		s.Rows = append(s.Rows, []string{
-			c.mark(r.RunID), counted(v.NTrials, v.NTrialsNow), number(v.NEff, "%.1f", 1), number(v.DSR2014, "%.3f", 1), number(v.DSR2025, "%.3f", 1),
-			number(v.PBO, "%.2f", 1), counted(v.TestPeeks, v.TestPeeksNow), yes(v.PostPeek), orNone(v.PlanID), yes(v.Deviation),
+			c.mark(r.RunID), counted(v.NTrials, v.NTrialsNow), number(v.NEff, "%.1f", 1), number(v.DSRMax, "%.3f", 1),
+			number(v.DSR2014, "%.3f", 1), number(v.DSR2025, "%.3f", 1), number(v.PBO, "%.2f", 1),
+			counted(v.TestPeeks, v.TestPeeksNow), yes(v.PostPeek), orNone(v.PlanID), yes(v.Deviation),
 		})
 	}
 	return s

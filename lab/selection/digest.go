@@ -27,7 +27,8 @@ type Digest struct {
 func (l *Ledger) Digest() Digest {
 	m, _ := l.matrix(context.Background()) // it takes as long as reading the returns a few times
 	d := Digest{
-		NTrials: len(l.Trials), NEff: metric.Round(m.nEff), ReturnsSHA256: l.returnsSHA256(), TestPeeks: l.TestPeeks, PostPeek: l.PostPeek,
+		NTrials: len(l.Trials), NEff: metric.Round(m.alike.NEff), ReturnsSHA256: l.returnsSHA256(),
+		TestPeeks: l.TestPeeks, PostPeek: l.PostPeek,
 	}
 	if m.why == "" {
 		v := metric.Round(m.variance)

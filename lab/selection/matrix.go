@@ -19,9 +19,9 @@ type matrix struct {
 	series  []*series.Series
 	// shared are those that have seen enough of its dates to be compared with it, on these.
 	shared []deflate.Column
-	// nEff is how many of all trials count as independent, variance that of their Sharpe
-	// ratios, undefined for the reason why.
-	nEff     float64
+	// alike is how many of all trials count as independent, and how much those that are
+	// compared correlate; variance is that of their Sharpe ratios, undefined for the reason why.
+	alike    deflate.Alike
 	variance float64
 	why      stat.Reason
 }
@@ -32,7 +32,7 @@ func (l *Ledger) matrix(ctx context.Context) (*matrix, error) {
 	apart := m.lineUp(l)
 	var err error
 	// There is at least the judged trial, so there is an answer.
-	if m.nEff, _, err = deflate.NEffOf(ctx, m.shared, len(l.Trials)-len(m.shared)); err != nil {
+	if m.alike, _, err = deflate.AlikeOf(ctx, m.shared, len(l.Trials)-len(m.shared)); err != nil {
 		return nil, err
 	}
 	m.variance, m.why, err = deflate.VarianceOf(ctx, slices.Concat(m.shared, apart), l.days())

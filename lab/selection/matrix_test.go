@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/assay-run/assay/lab/selection/series"
+	"github.com/assay-run/assay/lab/stat/deflate"
 	"github.com/assay-run/assay/lab/stat/sharpe"
 )
 
@@ -27,6 +28,12 @@ func TestTrialsOnOtherDays(t *testing.T) {
 	near(t, "variance of a copy", partly.Selection.TrialSRVariance, *same.Selection.TrialSRVariance)
 	if same.Series != 2 || partly.Series != 1 {
 		t.Errorf("%+v", partly)
+	}
+	// dsr_max resamples whole days: a trial that has not all of them is an independent one.
+	if a, b := same.Selection, partly.Selection; a.DSRMaxTest.WithoutSeries != 0 ||
+		b.DSRMaxTest.WithoutSeries != 1 ||
+		*b.DSRMax >= *a.DSRMax {
+		t.Errorf("%+v, %+v", a.DSRMaxTest, b.DSRMaxTest)
 	}
 	longer := ledgerOf(daily(append(slices.Clone(returns), .5, -.5)), daily(returns)).mustSelect(t)
 	near(t, "n_eff with a longer trial", longer.Selection.NEff, 1)
@@ -104,7 +111,8 @@ func TestRungsAreJudgedLikeWholeTrials(t *testing.T) {
 }
 
 // Counting too many is the safe side: copies of a trial, the judged one among them, never
-// make it more credible, however many there are and wherever they stand.
+// make it more credible, however many there are and wherever they stand. For dsr_max they
+// are nothing at all.
 func TestCopiesNeverHelp(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		seed, n := rapid.Uint64Range(0, 1000).Draw(rt, "seed"), rapid.IntRange(1, 8).Draw(rt, "n")
@@ -115,8 +123,11 @@ func TestCopiesNeverHelp(t *testing.T) {
 			if err != nil || why != "" || m.why != "" {
 				rt.Fatal(err, why, m.why)
 			}
-			old, now := x.deflated(m.variance, float64(len(l.Trials)), m.nEff)
-			return old.value, now.value, m.nEff
+			old, _ := x.deflated(
+				deflate.Trials{Variance: m.variance, N: float64(len(l.Trials))},
+				m.alike.Correlation,
+			)
+			return old.value, *l.mustSelect(t).Selection.DSRMax, m.alike.NEff
 		}
 		old, now, nEff := dsr()
 		copied := l.Trials[rapid.IntRange(0, n-1).Draw(rt, "copied")]
@@ -126,8 +137,16 @@ func TestCopiesNeverHelp(t *testing.T) {
 			l.Trials = append(l.Trials, twin)
 		}
 		more, since, independent := dsr()
-		if more > old+1e-12 || since > now+1e-9 || independent < nEff-1e-9 {
-			rt.Fatalf("2014: %v, with copies %v; 2025: %v, %v; n_eff %v, %v", old, more, now, since, nEff, independent)
+		if more > old+1e-12 || since != now || independent < nEff-1e-9 {
+			rt.Fatalf(
+				"2014: %v, with copies %v; by resampling: %v, %v; n_eff %v, %v",
+				old,
+				more,
+				now,
+				since,
+				nEff,
+				independent,
+			)
 		}
 	})
 }

@@ -196,7 +196,7 @@ func TestRealRuns(t *testing.T) {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	checkNulls(t, &r.Selection)
-	if r.Verdict.Verdict == Pass || r.Selection.DSR2025 == nil || r.Selection.RCP == nil {
+	if r.Verdict.Verdict == Pass || r.Selection.DSRMax == nil || r.Selection.RCP == nil {
 		t.Errorf("%d days of a random walk: %+v", r.T, r)
 	}
 	th.digests(l, judged, other, holding)

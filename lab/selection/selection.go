@@ -24,11 +24,16 @@ type Selection struct {
 	// MinBTLYears is how long a backtest must be before the best of N is not expected to
 	// reach this ratio by chance.
 	MinBTLYears *float64 `json:"min_btl_years"`
-	DSR2014     *float64 `json:"dsr_2014"`
-	DSR2025     *float64 `json:"dsr_2025"`
-	PSidak      *float64 `json:"p_sidak"`
-	Haircut     Haircut  `json:"haircut"`
-	PBO         PBO      `json:"pbo"`
+	// DSRMax decides: the probability that a search without skill, on these days and with
+	// trials as alike as these, finds no trial with a ratio as high. DSRMaxTest is how it was
+	// made.
+	DSRMax     *float64   `json:"dsr_max"`
+	DSRMaxTest DSRMaxTest `json:"dsr_max_test"`
+	DSR2014    *float64   `json:"dsr_2014"`
+	DSR2025    *float64   `json:"dsr_2025"`
+	PSidak     *float64   `json:"p_sidak"`
+	Haircut    Haircut    `json:"haircut"`
+	PBO        PBO        `json:"pbo"`
 	// RCP is White's p, SPAP are Hansen's: whether any trial beats holding.
 	RCP       *float64               `json:"rc_p"`
 	SPAP      SPA                    `json:"spa_p"`
@@ -70,13 +75,16 @@ func (l *Ledger) Select(ctx context.Context, holding Holding, seed uint64) (*Res
 	}
 	out := &Result{
 		Selection: Selection{
-			NTrials: len(l.Trials), NTrialsSource: Source, NEff: rounded(m.nEff), TestPeeks: l.TestPeeks, PostPeek: l.PostPeek,
-			Undefined: map[string]stat.Reason{},
+			NTrials: len(l.Trials), NTrialsSource: Source, NEff: rounded(m.alike.NEff),
+			TestPeeks: l.TestPeeks, PostPeek: l.PostPeek, Undefined: map[string]stat.Reason{},
 		},
 		Series: len(m.columns), T: l.days(), SmallestP: stat.SmallestP(replicas), Again: l.Again,
 	}
 	e := estimates{&out.Selection, mostCells}
 	e.deflate(l, m)
+	if err := e.resample(ctx, l, m, mostResampled, out); err != nil {
+		return nil, err
+	}
 	e.haircut(l)
 	e.overfitting(l, m, out)
 	if err := e.superior(ctx, l, m, holding, seed, out); err != nil {
@@ -113,8 +121,8 @@ func (e estimates) none(why stat.Reason, names ...string) {
 	}
 }
 
-// deflate is what so many trials do to the ratio of the judged one. Formulas: section 4
-// of lab-stats/1 (MinBTL, DSR 2014 over N, DSR 2025 over N_eff, Sidak over N_eff).
+// deflate is what so many trials do to the ratio of the judged one by formula: MinBTL and
+// both deflated ratios over N, Sidak over N_eff.
 func (e estimates) deflate(l *Ledger, m *matrix) {
 	s := e.of
 	variance, whyNot := m.variance, m.why
@@ -129,13 +137,12 @@ func (e estimates) deflate(l *Ledger, m *matrix) {
 		why = stat.SharpeNotAboveBenchmark // no length is enough
 	}
 	e.number("min_btl_years", &s.MinBTLYears)(length.Years, why)
-	p, why := multiple.SidakOfSharpe(x.ratio, x.t, x.shape, m.nEff)
-	e.number("p_sidak", &s.PSidak)(p, why)
+	e.number("p_sidak", &s.PSidak)(multiple.SidakOfSharpe(x.ratio, x.t, m.alike.NEff), "")
 	if whyNot != "" {
 		e.none(whyNot, "dsr_2014", "dsr_2025")
 		return
 	}
-	old, now := x.deflated(variance, float64(s.NTrials), m.nEff)
+	old, now := x.deflated(deflate.Trials{Variance: variance, N: float64(s.NTrials)}, m.alike.Correlation)
 	e.number("dsr_2014", &s.DSR2014)(old.value, old.why)
 	e.number("dsr_2025", &s.DSR2025)(now.value, now.why)
 }
@@ -147,18 +154,18 @@ type answer struct {
 }
 
 // deflated is the probability that the true ratio is above what the best of the trials
-// would reach by chance: the form of 2014 over n of them, that of 2025 over nEff.
-func (x sample) deflated(variance, n, nEff float64) (of2014, of2025 answer) {
-	old, why := deflate.DSR2014(x.ratio, x.t, x.shape, deflate.Trials{Variance: variance, N: n})
+// would reach by chance: the forms of 2014 and of 2025, trials that correlate by rho.
+func (x sample) deflated(trials deflate.Trials, rho float64) (of2014, of2025 answer) {
+	old, why := deflate.DSR2014(x.ratio, x.t, x.shape, trials)
 	of2014 = answer{old.Probability, why}
-	now, _, why := deflate.DSR2025(x.ratio, x.t, x.shape, deflate.Trials{Variance: variance, N: nEff})
+	now, _, why := deflate.DSR2025(x.ratio, x.t, x.shape, trials, rho)
 	if why != "" {
 		return of2014, answer{why: why}
 	}
-	// Barely above one trial the formula's expected maximum is held at 0 while the standard
-	// deviation of the maximum has already fallen below that of one, so the probability
-	// would rise with trials. No search makes a ratio more credible than no search.
-	alone, _, why := deflate.DSR2025(x.ratio, x.t, x.shape, deflate.Trials{Variance: variance, N: 1})
+	// Trials whose ratios happen to be nearly equal expect no maximum to speak of, but narrow
+	// the error. No search makes a ratio more credible than no search.
+	trials.N = 1
+	alone, _, why := deflate.DSR2025(x.ratio, x.t, x.shape, trials, 0)
 	return of2014, answer{min(now.Probability, alone.Probability), why}
 }
 

@@ -13,8 +13,10 @@ import (
 
 	"github.com/assay-run/assay/lab/selection/series"
 	"github.com/assay-run/assay/lab/stat"
+	"github.com/assay-run/assay/lab/stat/bootstrap"
 	"github.com/assay-run/assay/lab/stat/deflate"
 	"github.com/assay-run/assay/lab/stat/multiple"
+	"github.com/assay-run/assay/lab/stat/random"
 	"github.com/assay-run/assay/lab/stat/sharpe"
 )
 
@@ -23,34 +25,36 @@ import (
 // (2025).
 func TestPublishedDeflation(t *testing.T) {
 	x := sample{2.5 / math.Sqrt(250), 1250, sharpe.Shape{Skew: -3, Kurt: 10}}
-	old, _ := x.deflated(.5/250, 100, 1)
+	old, _ := x.deflated(deflate.Trials{Variance: .5 / 250, N: 100}, 0)
 	if math.Abs(old.value-.9004) > 5e-5 || old.why != "" {
 		t.Error(old)
 	}
 	x = sample{.036 / .079, 24, sharpe.Shape{Skew: -2.448, Kurt: 10.164}}
-	if _, now := x.deflated(.1, 1, 10); math.Abs(now.value-.416) > 5e-4 || now.why != "" {
+	if _, now := x.deflated(
+		deflate.Trials{Variance: .1, N: 10},
+		0,
+	); math.Abs(now.value-.416) > 5e-4 ||
+		now.why != "" {
 		t.Error(now)
 	}
 }
 
-// A search does not make a ratio more credible: between one trial and the 1.32 at which
-// the formula begins to expect a maximum above 0, the deflated ratio stays that of one.
-func TestFewTrialsDeflateNothing(t *testing.T) {
+// A search does not make a ratio more credible: trials whose ratios happen to be equal
+// narrow the error of 2025, but not below that of one trial.
+func TestEqualTrialsDeflateNothing(t *testing.T) {
 	x := sample{.1, 400, sharpe.Shape{Skew: 0, Kurt: 3}}
-	_, alone := x.deflated(.002, 1, 1)
-	last := alone.value
-	for _, n := range []float64{1.01, 1.1, 1.2, 1.3, 1.4, 1.6, 2, 5, 20} {
-		_, now := x.deflated(.002, 20, n)
-		if now.why != "" || now.value > last {
-			t.Errorf("%v trials: %v after %v", n, now, last)
-		}
-		last = now.value
-		plain, _, _ := deflate.DSR2025(x.ratio, x.t, x.shape, deflate.Trials{Variance: .002, N: n})
-		if n <= 1.2 && !(plain.Probability > alone.value && now.value == alone.value) || n >= 2 && now.value != plain.Probability {
+	_, alone := x.deflated(deflate.Trials{Variance: 0, N: 1}, 0)
+	for _, n := range []float64{2, 5, 20} {
+		plain, _, _ := deflate.DSR2025(x.ratio, x.t, x.shape, deflate.Trials{Variance: 0, N: n}, 0)
+		if _, now := x.deflated(
+			deflate.Trials{Variance: 0, N: n},
+			0,
+		); now != alone ||
+			plain.Probability <= alone.value {
 			t.Errorf("%v trials: %v, by the formula %v, alone %v", n, now, plain, alone)
 		}
 	}
-	if !(last < alone.value) {
+	if _, now := x.deflated(deflate.Trials{Variance: .002, N: 20}, .5); now.value >= alone.value {
 		t.Error("twenty trials take nothing")
 	}
 }
@@ -84,15 +88,46 @@ func TestSelectionByItsParts(t *testing.T) {
 	near(t, "min_btl_years", s.MinBTLYears, years*years)
 	psr, _ := sharpe.PSR2012(ratio, math.Sqrt(variance)*expected, 400, shape)
 	near(t, "dsr_2014", s.DSR2014, psr)
-	now, _, _ := deflate.DSR2025(ratio, 400, shape, deflate.Trials{Variance: variance, N: nEff})
+	rho := max(0, stat.Mean(correlations))
+	now, _, _ := deflate.DSR2025(ratio, 400, shape, deflate.Trials{Variance: variance, N: 13}, rho)
 	near(t, "dsr_2025", s.DSR2025, now.Probability)
-	above, _ := sharpe.PSR2012(ratio, 0, 400, shape)
-	near(t, "p_sidak", s.PSidak, 1-math.Pow(above, nEff))
+	near(t, "p_sidak", s.PSidak, 1-math.Pow(stat.Phi(ratio*20), nEff))
+	byHand(t, l, &s, ratio)
 	if *s.PBO.NSplits != 252 || s.PBO.S != 10 || s.PBO.Value == nil || s.PBO.ProbOOSLoss == nil || s.PBO.Slope == nil {
 		t.Errorf("%+v", s.PBO)
 	}
 	if !(*s.SPAP.Lower <= *s.SPAP.Consistent && *s.SPAP.Consistent <= *s.SPAP.Upper) || s.RCP == nil || r.SmallestP != .001 {
 		t.Errorf("%+v", s.SPAP)
+	}
+}
+
+// byHand resamples the twelve trials with a loop of its own; the thirteenth is nothing but
+// one more independent one.
+func byHand(t *testing.T, l *Ledger, s *Selection, ratio float64) {
+	t.Helper()
+	block, _ := bootstrap.PolitisWhite(l.Trials[11].Series.Return)
+	reached := 0
+	for i := range uint64(999) {
+		most := math.Inf(-1)
+		rows := bootstrap.Indices(random.New(0, random.DSRMax, i), 400, block.Stationary)
+		for _, trial := range l.Trials[:12] {
+			mean, sample := stat.Mean(trial.Series.Return), make([]float64, 400)
+			for k, at := range rows {
+				sample[k] = trial.Series.Return[at] - mean
+			}
+			m, _ := stat.Of(sample)
+			most = max(most, m.Mean/m.SD)
+		}
+		if most >= ratio {
+			reached++
+		}
+	}
+	p := 1 - (1-float64(1+reached)/1000)*stat.Phi(ratio*20)
+	near(t, "dsr_max", s.DSRMax, 1-p)
+	near(t, "p", s.DSRMaxTest.P, p)
+	near(t, "mean_block", s.DSRMaxTest.MeanBlock, block.Stationary)
+	if x := s.DSRMaxTest; *x.Reached != reached || x.B != 999 || x.Series != 12 || x.WithoutSeries != 1 {
+		t.Errorf("%+v, by hand %d", x, reached)
 	}
 }
 
@@ -141,7 +176,7 @@ func TestLosersDoNotMakeRoom(t *testing.T) {
 }
 
 // With one trial nothing is deflated: the ratio of 2014 is PSR(0), that of 2025 its own
-// form of it, and the variance is the squared standard error.
+// form of it, dsr_max nearly the same, and the variance is the squared standard error.
 func TestOneTrial(t *testing.T) {
 	l := search(9, 1, 300, 1)
 	s := l.mustSelect(t).Selection
@@ -151,7 +186,10 @@ func TestOneTrial(t *testing.T) {
 	se, _ := sharpe.SE(x.ratio, x.t, x.shape)
 	near(t, "dsr_2014", s.DSR2014, old)
 	near(t, "dsr_2025", s.DSR2025, now)
-	near(t, "p_sidak", s.PSidak, 1-old)
+	if x.ratio = *s.DSRMax; math.Abs(x.ratio-now) > .03 {
+		t.Errorf("dsr_max %v, by formula %v", x.ratio, now)
+	}
+	near(t, "p_sidak", s.PSidak, 1-now)
 	near(t, "variance", s.TrialSRVariance, se*se)
 	near(t, "n_eff", s.NEff, 1)
 	near(t, "min_btl_years", s.MinBTLYears, 0)
@@ -171,13 +209,45 @@ func TestTrialsWithoutASeries(t *testing.T) {
 	alone := search(9, 1, 300, 1).mustSelect(t).Selection
 	near(t, "variance", s.TrialSRVariance, *alone.TrialSRVariance)
 	near(t, "n_eff", s.NEff, 4)
-	if s.NTrials != 4 || !(*s.DSR2014 < *alone.DSR2014 && *s.DSR2025 < *alone.DSR2025 && *s.PSidak > *alone.PSidak) {
+	if s.NTrials != 4 ||
+		!(*s.DSR2014 < *alone.DSR2014 && *s.DSR2025 < *alone.DSR2025 && *s.DSRMax < *alone.DSRMax && *s.PSidak > *alone.PSidak) {
 		t.Errorf("%+v", s)
 	}
 }
 
+// A trial that trades on a few days and loses has no ratio in many replicas, and a very high
+// one in others: it counts as one independent trial. One that never trades costs nothing.
+func TestTrialsThatHardlyTrade(t *testing.T) {
+	judged := daily(noise(9, 0, 700, 2.5))
+	alone := ledgerOf(judged).mustSelect(t).Selection
+	rare := make([]float64, 700)
+	for i := range 5 {
+		rare[100*i] = -.01
+	}
+	idle := ledgerOf(daily(make([]float64, 700)), judged).mustSelect(t).Selection
+	with := ledgerOf(daily(rare), judged).mustSelect(t).Selection
+	near(t, "dsr_max beside an idle trial", idle.DSRMax, *alone.DSRMax)
+	x, _ := sampleOf(judged.Return)
+	near(t, "p beside a rare one", with.DSRMaxTest.P, 1-(1-*alone.DSRMaxTest.P)*stat.Phi(x.ratio*math.Sqrt(700)))
+	if with.DSRMaxTest.Series != 1 || with.DSRMaxTest.WithoutSeries != 1 || idle.DSRMaxTest.Series != 2 {
+		t.Errorf("%+v, %+v", with.DSRMaxTest, idle.DSRMaxTest)
+	}
+}
+
 func TestNothingToJudge(t *testing.T) {
-	ratios := []string{"min_btl_years", "dsr_2014", "dsr_2025", "p_sidak", "haircut.bonferroni", "haircut.holm", "haircut.by"}
+	ratios := []string{
+		"dsr_max",
+		"dsr_max_test.p",
+		"dsr_max_test.reached",
+		"dsr_max_test.mean_block",
+		"min_btl_years",
+		"dsr_2014",
+		"dsr_2025",
+		"p_sidak",
+		"haircut.bonferroni",
+		"haircut.holm",
+		"haircut.by",
+	}
 	tests := []string{"rc_p", "spa_p.lower", "spa_p.consistent", "spa_p.upper"}
 	pbo := []string{"pbo.value", "pbo.n_splits", "pbo.prob_oos_loss", "pbo.slope"}
 	few := search(1, 3, 300, 1)
@@ -244,7 +314,7 @@ func TestBlock(t *testing.T) {
 	}
 	for name, inner := range map[string][]string{
 		"n_trials": nil, "n_trials_source": nil, "n_eff": nil, "trial_sr_variance": nil, "min_btl_years": nil, "dsr_2014": nil, "dsr_2025": nil,
-		"p_sidak": nil, "haircut": {"bonferroni", "by", "holm"}, "pbo": {"n_splits", "prob_oos_loss", "s", "slope", "value"}, "rc_p": nil,
+		"dsr_max": nil, "dsr_max_test": {"b", "mean_block", "n_series", "n_without_series", "p", "reached"}, "p_sidak": nil, "haircut": {"bonferroni", "by", "holm"}, "pbo": {"n_splits", "prob_oos_loss", "s", "slope", "value"}, "rc_p": nil,
 		"spa_p": {"consistent", "lower", "upper"}, "test_peeks": nil, "post_peek": nil, "undefined": nil,
 	} {
 		var part map[string]any
@@ -289,8 +359,21 @@ func TestOrderDoesNotMatter(t *testing.T) {
 
 func (s *Selection) numbers() []*float64 {
 	all := []*float64{
-		s.NEff, s.TrialSRVariance, s.MinBTLYears, s.DSR2014, s.DSR2025, s.PSidak, s.Haircut.Bonferroni, s.Haircut.Holm, s.Haircut.BY, s.RCP,
-		s.SPAP.Lower, s.SPAP.Consistent, s.SPAP.Upper,
+		s.NEff,
+		s.TrialSRVariance,
+		s.MinBTLYears,
+		s.DSRMax,
+		s.DSRMaxTest.P,
+		s.DSR2014,
+		s.DSR2025,
+		s.PSidak,
+		s.Haircut.Bonferroni,
+		s.Haircut.Holm,
+		s.Haircut.BY,
+		s.RCP,
+		s.SPAP.Lower,
+		s.SPAP.Consistent,
+		s.SPAP.Upper,
 	}
 	return slices.DeleteFunc(all, func(x *float64) bool { return x == nil })
 }

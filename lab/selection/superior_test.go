@@ -105,11 +105,18 @@ func TestTooManyForTheTests(t *testing.T) {
 		if err := (estimates{&s, most}).superior(t.Context(), l, m, flat{}, 1, out); err != nil {
 			t.Fatal(err)
 		}
+		if err := (estimates{&s, most}).resample(t.Context(), l, m, most, out); err != nil {
+			t.Fatal(err)
+		}
 		tested := most == 12*300
+		if tested != (s.DSRMax != nil) || tested == (s.Undefined["dsr_max"] == stat.NotApplicable) {
+			t.Errorf("at most %d: %+v", most, s)
+		}
 		if tested != (s.RCP != nil) || tested == (s.Undefined["spa_p.upper"] == stat.NotApplicable) || tested == (out.StepM.Why == stat.NotApplicable) {
 			t.Errorf("at most %d: %+v, %+v", most, s, out)
 		}
-		if !tested && (len(out.Warnings) != 1 || out.Warnings[0].Code != CodeTooLarge || !strings.Contains(out.Warnings[0].Message, "12 trials over 300 days are more than the 3599 returns")) {
+		if !tested &&
+			(len(out.Warnings) != 2 || out.Warnings[1].Code != CodeTooLarge || out.Warnings[0].Code != CodeTooLarge || !strings.Contains(out.Warnings[0].Message, "12 trials over 300 days are more than the 3599 returns")) {
 			t.Error(out.Warnings)
 		}
 	}

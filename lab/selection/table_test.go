@@ -6,6 +6,7 @@ import (
 
 	"github.com/assay-run/assay/internal/soak"
 	"github.com/assay-run/assay/lab/stat"
+	"github.com/assay-run/assay/lab/stat/deflate"
 	"github.com/assay-run/assay/lab/stat/multiple"
 	"github.com/assay-run/assay/lab/stat/random"
 	"github.com/assay-run/assay/lab/stat/sharpe"
@@ -65,9 +66,9 @@ func judgeBest(passed *[3]int, trials []sample) {
 	}
 	variance, _ := stat.Variance(ratios, 1)
 	n := float64(len(trials))
-	old, now := best.deflated(variance, n, n)
-	sidak, _ := multiple.SidakOfSharpe(best.ratio, best.t, best.shape, n)
-	for i, pass := range []bool{old.value >= DSRPass, now.value >= DSRPass, sidak <= SidakPass} {
+	old, now := best.deflated(deflate.Trials{Variance: variance, N: n}, 0)
+	sidak := multiple.SidakOfSharpe(best.ratio, best.t, n)
+	for i, pass := range []bool{old.value >= DSRPass, now.value >= DSRPass, sidak <= 1-DSRPass} {
 		if pass {
 			passed[i]++
 		}

@@ -8,7 +8,7 @@ import (
 
 // Rules names the formulas of this package and those below it. A change of any rule
 // is a new name.
-const Rules = "lab-stats/1"
+const Rules = "lab-stats/2"
 
 // ShortSample is the number of observations below which no verdict is better than a
 // warning: the asymptotic errors are too optimistic there.

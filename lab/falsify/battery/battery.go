@@ -258,7 +258,7 @@ func (b *bench) outcome(list []judge.Entry) *Outcome {
 			out.Rows[e.ID] = f.rows
 		}
 	}
-	judge.Holm(out.Tests)
+	judge.Holm(out.Tests, b.Profile.Policy)
 	judge.Explain(out.Tests)
 	out.Overall = judge.Conclude(out.Tests)
 	out.Overall.Cap(b.Profile.Looser())

@@ -10,7 +10,6 @@ import (
 	"github.com/assay-run/assay/lab/falsify/judge/null"
 	"github.com/assay-run/assay/lab/falsify/replay"
 	"github.com/assay-run/assay/lab/selection"
-	"github.com/assay-run/assay/lab/stat"
 )
 
 // own is a check that needs no replay.
@@ -158,12 +157,8 @@ func (b *bench) selectionBias() (check, error) {
 		s := b.Selection
 		chosen := judge.Selected{
 			Verdict: judge.Verdict(s.Verdict.Verdict), Reason: s.Verdict.ReasonCode, Strong: s.Verdict.Strong,
-			DSR: s.Selection.DSR2025, PSidak: s.Selection.PSidak, Trials: s.Selection.NTrials, Threshold: selection.DSRPass,
-		}
-		for _, name := range []string{"p_sidak", "dsr_2025"} {
-			if why := s.Selection.Undefined[name]; why != "" {
-				chosen.Undefined = stat.Reason(why)
-			}
+			DSR: s.Selection.DSRMax, P: s.Selection.DSRMaxTest.P, Undefined: s.Selection.Undefined["dsr_max"],
+			Trials: s.Selection.NTrials, Threshold: selection.DSRPass,
 		}
 		if chosen.Reason == selection.ReasonPBO || chosen.Reason == selection.ReasonPBOHigh {
 			chosen.PBO = s.Selection.PBO.Value

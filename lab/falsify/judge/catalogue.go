@@ -29,8 +29,14 @@ const (
 	PermutedSelection = "permuted_selection"
 )
 
-// testVersion is that of every test; a changed rule counts its test's up.
-const testVersion = 1
+// testVersion is that of a test; a changed rule counts its test's up.
+func testVersion(id string) int {
+	switch id {
+	case RandomEntry, PermutedCandles, BuyAndHold, SelectionBias:
+		return 2
+	}
+	return 1
+}
 
 // Entry is what the catalogue says about a test.
 type Entry struct {
@@ -61,7 +67,7 @@ func Catalogue() []Entry {
 		{0, RandomEntry, Gate, "timing has skill", "same holdings at random times (no plugin)"},
 		{0, PermutedCandles, Gate, "pattern, not drift", "strategy on permuted train"},
 		{0, BuyAndHold, Gate, "beats holding", "paired daily difference at equal exposure, CI 95 %"},
-		{0, SelectionBias, Gate, "survives the search", "deflated Sharpe ratio, Sidak and PBO over the family's trials"},
+		{0, SelectionBias, Gate, "survives the search", "best of the trials resampled without skill; PBO"},
 		{0, TradeShuffle, Description, "drawdown not luck of order", "999 orders: p50, p95, p99, P(drawdown >= 50 %)"},
 		{0, CapacityTest, Warning, "tradable at size", "fill quantity / candle volume (base); max scale"},
 		{0, TimeReversal, Description, "direction of time", "reversed returns; a real edge may survive"},
@@ -88,7 +94,13 @@ func Find(id string) (Entry, bool) {
 func blank(id string) *Test {
 	e, _ := Find(id)
 	return &Test{
-		ID: id, Version: testVersion, Class: e.Class, Claim: e.Claim, Method: e.Method, Params: map[string]any{}, Evidence: []Evidence{},
+		ID:       id,
+		Version:  testVersion(id),
+		Class:    e.Class,
+		Claim:    e.Claim,
+		Method:   e.Method,
+		Params:   map[string]any{},
+		Evidence: []Evidence{},
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 
 	"github.com/assay-run/assay/lab/falsify/judge/null"
 	"github.com/assay-run/assay/lab/stat"
-	"github.com/assay-run/assay/lab/stat/multiple"
 )
 
 // Random judges random_entry by the Sharpe ratios of the same holdings at random times;
@@ -113,6 +112,7 @@ func (j *Judge) byChance(t *Test, replicas []float64, behind []Replay) *Test {
 	t.PValue = rounded(&p)
 	t.Params["smallest_p"] = stat.SmallestP(len(replicas))
 	detail := fmt.Sprintf("p = %.2g, %d of %d by chance", p, reached, len(replicas))
+	t.chance = &chance{detail, replicas}
 	switch {
 	case p <= j.Policy.PPass:
 		t.end(Pass, "", "")
@@ -150,6 +150,7 @@ func (j *Judge) Holding(b *null.Benchmark, why stat.Reason) *Test {
 	detail := fmt.Sprintf("daily difference %s to %s", tiny(b.Low), tiny(b.High))
 	switch {
 	case b.Low > dust:
+		t.chance = &chance{detail: detail}
 		t.end(Pass, "", "")
 	case b.High < -dust:
 		t.end(Fail, BelowZero, detail)
@@ -165,11 +166,11 @@ func tiny(x float64) string { return fmt.Sprintf("%.3f %%", 100*x) }
 type Selected struct {
 	Verdict Verdict
 	Reason  string
-	// DSR is the deflated Sharpe ratio of 2025, nil where it is undefined, and then Undefined has the reason.
+	// DSR is dsr_max, nil where it is undefined, and then Undefined has the reason.
 	DSR       *float64
 	Undefined stat.Reason
-	// PSidak is the p-value after Sidak; nil as DSR.
-	PSidak *float64
+	// P is 1 - DSR, to all digits; nil as DSR.
+	P *float64
 	// PBO is the share of halvings in which the best overfits where the verdict rests on
 	// it, else nil.
 	PBO    *float64
@@ -184,31 +185,17 @@ type Selected struct {
 func (j *Judge) Selection(s Selected) *Test {
 	t := j.begin(SelectionBias, 0, nil)
 	t.Params["n_trials"], t.Params["strong"] = s.Trials, s.Strong
-	t.measure("dsr_2025", s.DSR, s.Undefined, ">=", &s.Threshold)
-	if t.PValue = rounded(s.PSidak); t.PValue == nil {
+	t.measure("dsr_max", s.DSR, s.Undefined, ">=", &s.Threshold)
+	if t.PValue = rounded(s.P); t.PValue == nil {
 		t.undefined("p_value", s.Undefined)
 	}
 	detail := ""
 	switch {
 	case s.PBO != nil:
 		detail = fmt.Sprintf("the best of one half of the days is below the median in the other in %.0f %% of cases, trials: %d", 100**s.PBO, s.Trials)
-	case s.DSR != nil:
-		detail = fmt.Sprintf("deflated Sharpe ratio %s, trials: %d", two(*s.DSR), s.Trials)
+	case s.P != nil:
+		detail = fmt.Sprintf("a search without skill finds a ratio as high in %s of cases (trials: %d)",
+			percent(*s.P), s.Trials)
 	}
 	return j.capped(t.end(s.Verdict, s.Reason, detail))
-}
-
-// Holm adjusts the p-values of random_entry, permuted_candles and buy_and_hold for each
-// other; those of the three that have none are left out.
-func Holm(tests []*Test) {
-	var with []*Test
-	var p []float64
-	for _, t := range tests {
-		if (t.ID == RandomEntry || t.ID == PermutedCandles || t.ID == BuyAndHold) && t.PValue != nil {
-			with, p = append(with, t), append(p, *t.PValue)
-		}
-	}
-	for i, adjusted := range multiple.Adjust(p).Holm {
-		with[i].PHolm = rounded(&adjusted)
-	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"maps"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -424,11 +425,77 @@ func TestHolm(t *testing.T) {
 	tests := []*judge.Test{
 		{ID: judge.RandomEntry, PValue: f(.02)}, {ID: judge.SelectionBias, PValue: f(.001)}, {ID: judge.PermutedCandles}, {ID: judge.BuyAndHold, PValue: f(.03)},
 	}
-	judge.Holm(tests)
+	judge.Holm(tests, judge.DefaultPolicy())
 	if *tests[0].PHolm != .04 || tests[1].PHolm != nil || tests[2].PHolm != nil || *tests[3].PHolm != .04 {
 		t.Errorf("%v %v", *tests[0].PHolm, *tests[3].PHolm)
 	}
-	judge.Holm(nil)
+	if ids := tests[0].Params["holm_over"]; !reflect.DeepEqual(
+		ids,
+		[]string{judge.RandomEntry, judge.BuyAndHold},
+	) {
+		t.Errorf("the family is %v", ids)
+	}
+	judge.Holm(nil, judge.DefaultPolicy())
+}
+
+// A p-value that is small by itself only is not small among three: 6 of 199 permutations
+// reach the base, p = 0.035, 0.105 by Holm's rule. The threshold that is shown moves with it.
+func TestHolmDecides(t *testing.T) {
+	reach := func(n int) []float64 { // so many of 199 reach 1
+		x := make([]float64, 199)
+		for i := range x {
+			if x[i] = float64(i) / 1000; i < n {
+				x[i] = 1 + float64(i)
+			}
+		}
+		return x
+	}
+	random := func(n int) *judge.Test { return good().Random(pointers(reach(n)), "") }
+	permuted := func(n int) *judge.Test { return good().Permuted(f(1), 30, true, replays(reach(n)...)) }
+	holding := func(p float64) *judge.Test {
+		low, high := -1.0, 1.0
+		if p <= .05 {
+			low = .5
+		}
+		return good().Holding(&null.Benchmark{Low: low, High: high, P: p, B: 999}, "")
+	}
+	for _, c := range []struct {
+		name  string
+		tests []*judge.Test
+		want  []judge.Verdict
+	}{
+		{"holding in disguise", []*judge.Test{random(83), permuted(6), holding(.42)}, []judge.Verdict{judge.Fail, judge.Fail, judge.Warn}},
+		{"all small", []*judge.Test{random(2), permuted(4), holding(.04)}, []judge.Verdict{judge.Pass, judge.Pass, judge.Pass}},
+		{"the first is not small enough for three", []*judge.Test{random(5), permuted(5), holding(.04)}, []judge.Verdict{judge.Warn, judge.Warn, judge.Warn}},
+		{"by itself", []*judge.Test{permuted(6)}, []judge.Verdict{judge.Pass}},
+		{"what was left out is no question", []*judge.Test{judge.Skip(judge.RandomEntry, judge.SkippedByUser), permuted(4), holding(.9)}, []judge.Verdict{judge.Skipped, judge.Pass, judge.Warn}},
+	} {
+		judge.Holm(c.tests, judge.DefaultPolicy())
+		for i, x := range c.tests {
+			if x.Verdict != c.want[i] {
+				t.Errorf("%s: %s is %s, want %s (%s)", c.name, x.ID, x.Verdict, c.want[i], x.Detail)
+			}
+			if th := x.Statistic.Threshold; x.ID != judge.BuyAndHold && th != nil &&
+				(*x.Statistic.Value > *th) != (x.Verdict == judge.Pass) {
+				t.Errorf("%s: %s is %s with %v > %v", c.name, x.ID, x.Verdict, *x.Statistic.Value, *th)
+			}
+		}
+	}
+	x := permuted(6)
+	judge.Holm([]*judge.Test{random(83), x, holding(.42)}, judge.DefaultPolicy())
+	if want := "p = 0.035, 6 of 199 by chance; p = 0.105 by Holm's rule for 3 p-values"; x.Detail != want ||
+		*x.PValue != .035 ||
+		*x.PHolm != .105 {
+		t.Errorf("%q, p %v, %v", x.Detail, *x.PValue, *x.PHolm)
+	}
+}
+
+func pointers(x []float64) []*float64 {
+	out := make([]*float64, len(x))
+	for i := range x {
+		out[i] = &x[i]
+	}
+	return out
 }
 
 // The JSON of an entry is that of summary.json, field by field.

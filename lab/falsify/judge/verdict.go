@@ -84,6 +84,8 @@ type Test struct {
 
 	// Detail is what a reader should know of the verdict, a few words with a number.
 	Detail string `json:"-"`
+	// chance is what Holm needs to judge a p-value again, nil where none decides.
+	chance *chance
 }
 
 // Statistic is the number that a test looks at. Direction is how the value must stand to

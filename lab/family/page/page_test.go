@@ -38,11 +38,11 @@ func example(t *testing.T) (*family.Search, *family.Outcome) {
 			Status:     family.StatusCompleted,
 			Selected:   &family.Selected{TrialIndex: 0, RunID: "run_a", Params: json.RawMessage(`{"fast":5,"mode":"<b>"}`), Rule: project.RuleBest},
 			Optimised:  &family.Optimised{Windows: []family.Choice{{SplitID: "wf-00", ChosenTrial: &chosen, TrainObjective: number(1)}, {SplitID: "wf-01"}}, Metrics: &metric.Values{{Key: "sharpe_ratio", Number: 0.25}}},
-			Selection:  &selection.Selection{NTrials: 2, NEff: number(1.5), DSR2014: number(0.3), DSR2025: number(0.4), PSidak: number(0.2), TestPeeks: 3, Undefined: map[string]stat.Reason{}},
+			Selection:  &selection.Selection{NTrials: 2, NEff: number(1.5), DSRMax: number(0.3), DSRMaxTest: selection.DSRMaxTest{P: number(0.7), WithoutSeries: 1}, DSR2014: number(0.3), DSR2025: number(0.4), PSidak: number(0.2), TestPeeks: 3, Undefined: map[string]stat.Reason{}},
 			Importance: []surface.Importance{{Param: "fast", RankCorrelation: number(1)}, {Param: "mode"}},
 			Counts:     family.Counts{Completed: 1, Failed: 1}, ResultHash: "cd",
 		},
-		Verdict: &selection.Verdict{Verdict: selection.Fail, ReasonCode: selection.ReasonDSR2014},
+		Verdict: &selection.Verdict{Verdict: selection.Fail, ReasonCode: selection.ReasonDSRMaxLow},
 		Equity:  []family.Level{{Date: "2024-01-01", Value: 1.1}, {Date: "2024-01-02", Value: 0.9}, {Date: "2024-01-03", Value: 1.2}},
 	}
 	return s, o
@@ -70,6 +70,7 @@ func TestPage(t *testing.T) {
 	}
 	for _, want := range []string{
 		"plan_a", "It &lt;script&gt;", "wf-00", "<td>t0</td>", "<td>none</td>", "STRATEGY_ERROR", `class="verdict fail"`, "count as 1.5 independent",
+		"a ratio as high in 70.0 %", "each of its days: 1.",
 		"looked at the test of this family 3 times", `<path d="M6.0 82.0L450.0 234.0L894.0 6.0"/>`, `class="chosen"`, "50.0 %", "turnover", "prefers-color-scheme: dark",
 		"default-src &#39;none&#39;", "wf-01",
 	} {
@@ -90,10 +91,10 @@ func TestWords(t *testing.T) {
 		verdict selection.Verdict
 		want    string
 	}{
-		{selection.Verdict{Verdict: selection.Pass}, "The selected trial survives the search (pass)."},
-		{selection.Verdict{Verdict: selection.Pass, Strong: true}, "The selected trial survives the search (pass, strong)."},
-		{selection.Verdict{Verdict: selection.Warn, ReasonCode: selection.ReasonShort}, "It is not certain that the selected trial is more than the luck of the search (warn): there are too few days for more."},
-		{selection.Verdict{Verdict: selection.Inconclusive, ReasonCode: "zero_variance"}, "Whether the selected trial is more than luck cannot be said (inconclusive): zero_variance."},
+		{selection.Verdict{Verdict: selection.Pass}, "Shown: that the selected trial survives the search (pass)."},
+		{selection.Verdict{Verdict: selection.Pass, Strong: true}, "Shown: that the selected trial survives the search (pass, strong)."},
+		{selection.Verdict{Verdict: selection.Warn, ReasonCode: selection.ReasonShort}, "Not shown: that the selected trial survives the search (warn), because there are too few days."},
+		{selection.Verdict{Verdict: selection.Inconclusive, ReasonCode: "zero_variance"}, "Not known: whether the selected trial survives the search (inconclusive), because of zero_variance."},
 	} {
 		o.Verdict = &c.verdict
 		if got := Words(o)[0]; got != c.want {

@@ -48,12 +48,23 @@ func Words(o *family.Outcome) []string {
 	if o.Again > 0 {
 		say("Besides, %d runs of the selected parameters differ only in their seed or splits: they are one trial in this count, so choosing among them is not paid for.", o.Again)
 	}
-	if s.DSR2025 != nil && s.DSR2014 != nil {
-		say("The chance that its true Sharpe ratio is above what the best of so many trials reaches by luck: %s (deflated Sharpe ratio of 2025), %s by the stricter form of 2014.",
-			Percent(s.DSR2025), Percent(s.DSR2014))
+	if s.DSRMax != nil {
+		say(
+			"If no trial had any skill, the best of a search like this would have a ratio as high in %s of all"+
+				" cases (1 - DSR_max; at most 5 %% is needed).",
+			Percent(s.DSRMaxTest.P),
+		)
+		if n := s.DSRMaxTest.WithoutSeries; n > 0 {
+			say("Trials without a return on each of its days: %d. They count as independent ones there.", n)
+		}
 	}
-	if s.PSidak != nil {
-		say("If no trial had any skill, a search like this would show a ratio as good in %s of all cases.", Percent(s.PSidak))
+	if s.DSR2025 != nil && s.DSR2014 != nil {
+		say(
+			"By formula, which decides nothing, the chance that its true ratio is above what the best of so many"+
+				" trials reaches by luck is %s (deflated Sharpe ratio of 2025), or %s by the stricter form of 2014.",
+			Percent(s.DSR2025),
+			Percent(s.DSR2014),
+		)
 	}
 	if s.PBO.Value != nil {
 		say("When the best trial is chosen on one half of the days, it is below the median of all trials on the other half in %s of the ways to halve them (PBO; chance gives 50 %%).", Percent(s.PBO.Value))
@@ -77,12 +88,11 @@ func Words(o *family.Outcome) []string {
 
 // reasons are those of a verdict in words.
 var reasons = map[string]string{
-	selection.ReasonDSR2025: "the deflated Sharpe ratio of 2025 is below 0.95",
-	selection.ReasonSidak:   "the p-value over the effective number of trials is above 0.05",
-	selection.ReasonDSR2014: "it is more likely than not that the search alone explains the ratio",
-	selection.ReasonPBO:     "choosing the best overfits too often",
-	selection.ReasonPBOHigh: "choosing the best overfits more often than not",
-	selection.ReasonShort:   "there are too few days for more",
+	selection.ReasonDSRMax:    "a search without skill finds a ratio as high in more than 5 % of all cases",
+	selection.ReasonDSRMaxLow: "a search without skill finds a ratio as high in most cases",
+	selection.ReasonPBO:       "choosing the best overfits too often",
+	selection.ReasonPBOHigh:   "choosing the best overfits more often than not",
+	selection.ReasonShort:     "there are too few days",
 }
 
 func verdict(v *selection.Verdict) string {
@@ -93,15 +103,14 @@ func verdict(v *selection.Verdict) string {
 	switch v.Verdict {
 	case selection.Pass:
 		if v.Strong {
-			return "The selected trial survives the search (pass, strong)."
+			return "Shown: that the selected trial survives the search (pass, strong)."
 		}
-		return "The selected trial survives the search (pass)."
-	case selection.Warn:
-		return "It is not certain that the selected trial is more than the luck of the search (warn): " + why + "."
-	case selection.Fail:
-		return "The search explains the selected trial (fail): " + why + "."
+		return "Shown: that the selected trial survives the search (pass)."
+	case selection.Warn, selection.Fail:
+		return "Not shown: that the selected trial survives the search (" + v.Verdict + "), because " + why +
+			"."
 	}
-	return "Whether the selected trial is more than luck cannot be said (inconclusive): " + why + "."
+	return "Not known: whether the selected trial survives the search (inconclusive), because of " + why + "."
 }
 
 func noSelection(o *family.Outcome) string {

@@ -8,7 +8,7 @@ import (
 )
 
 // Trials are the Sharpe ratios of a search: their variance (ddof 1) and how many there
-// were, N for the form of 2014, N_eff for that of 2025.
+// were.
 type Trials struct{ Variance, N float64 }
 
 // TrialsOf counts trial ratios; ddof is that of the variance (1). One trial has variance
@@ -42,10 +42,21 @@ func DSR2014(sr, t float64, f sharpe.Shape, trials Trials) (Deflated, stat.Reaso
 }
 
 // DSR2025 is PSR2025 with the benchmark sqrt(variance) * ExpectedMax(N), the approximation
-// as in the paper, and the standard error times the exact standard deviation of that
-// maximum; unscaled is the probability without the latter. Source: Lopez de Prado, Lipton
-// and Zoonekynd (2025).
-func DSR2025(sr, t float64, f sharpe.Shape, trials Trials) (d Deflated, unscaled float64, why stat.Reason) {
+// as in the paper, and the standard error times
+//
+//	sqrt(rho + (1 - rho) sd^2)
+//
+// for the exact standard deviation sd of that maximum and the mean correlation rho of the
+// trials, in [0, 1]: choosing the best narrows what is each trial's own, not what they have
+// in common. rho is 0 in the paper. The variance is already that of correlated trials, so N
+// is all of them. unscaled is the probability without the factor. Source: Lopez de Prado,
+// Lipton and Zoonekynd (2025).
+func DSR2025(
+	sr, t float64,
+	f sharpe.Shape,
+	trials Trials,
+	rho float64,
+) (d Deflated, unscaled float64, why stat.Reason) {
 	expected, why := ExpectedMax(trials.N)
 	if why == "" && !(trials.Variance >= 0) {
 		why = stat.NotApplicable
@@ -58,7 +69,8 @@ func DSR2025(sr, t float64, f sharpe.Shape, trials Trials) (d Deflated, unscaled
 		return Deflated{}, 0, why
 	}
 	benchmark := math.Sqrt(trials.Variance) * expected
-	p, why := sharpe.PSR2025Scaled(sr, benchmark, t, f, most.SD)
+	scale := math.Sqrt(rho + float64((1-rho)*float64(most.SD*most.SD)))
+	p, why := sharpe.PSR2025Scaled(sr, benchmark, t, f, scale)
 	if why != "" {
 		return Deflated{}, 0, why
 	}

@@ -20,7 +20,13 @@ func TestPublishedDeflation(t *testing.T) {
 	}
 	near(t, "2014 benchmark", d.Benchmark, .1132, 5e-5)
 	near(t, "2014 probability", d.Probability, .9004, 5e-5)
-	d, _, why = deflate.DSR2025(.036/.079, 24, sharpe.Shape{Skew: -2.448, Kurt: 10.164}, deflate.Trials{Variance: .1, N: 10})
+	d, _, why = deflate.DSR2025(
+		.036/.079,
+		24,
+		sharpe.Shape{Skew: -2.448, Kurt: 10.164},
+		deflate.Trials{Variance: .1, N: 10},
+		0,
+	)
 	if why != "" {
 		t.Fatal(why)
 	}
@@ -37,7 +43,7 @@ func TestOneTrial(t *testing.T) {
 		t.Error(d, want, why)
 	}
 	want, _ = sharpe.PSR2025(.1, 0, 500, f)
-	d, unscaled, why := deflate.DSR2025(.1, 500, f, deflate.Trials{Variance: 7, N: 1})
+	d, unscaled, why := deflate.DSR2025(.1, 500, f, deflate.Trials{Variance: 7, N: 1}, .4)
 	if d.Probability != want || unscaled != want || why != "" {
 		t.Error(d, unscaled, want, why)
 	}
@@ -77,11 +83,17 @@ func TestUndefinedDeflation(t *testing.T) {
 		if _, why := deflate.DSR2014(.1, 100, f, trials); why != stat.NotApplicable {
 			t.Errorf("%+v: %q", trials, why)
 		}
-		if _, _, why := deflate.DSR2025(.1, 100, f, trials); why != stat.NotApplicable {
+		if _, _, why := deflate.DSR2025(.1, 100, f, trials, 0); why != stat.NotApplicable {
 			t.Errorf("%+v: %q", trials, why)
 		}
 	}
-	if _, _, why := deflate.DSR2025(.1, 0, f, deflate.Trials{Variance: .1, N: 5}); why != stat.NotApplicable {
+	if _, _, why := deflate.DSR2025(
+		.1,
+		0,
+		f,
+		deflate.Trials{Variance: .1, N: 5},
+		0,
+	); why != stat.NotApplicable {
 		t.Error(why)
 	}
 }

@@ -15,17 +15,21 @@ func NEff(m, rho float64) float64 {
 	return rho + float64((1-rho)*m)
 }
 
-// NEffOf is NEff of trial series, plus one for each trial that has none. The mean
+// Alike is how many of some trials count as independent, and the mean correlation of their
+// series, clipped to [0, 1].
+type Alike struct{ NEff, Correlation float64 }
+
+// AlikeOf has NEff of trial series, plus one for each trial that has none. The mean
 // correlation is that over all pairs, on the rows that two trials share: pairs that share
 // too few, and constant series, correlate with nothing. The reason is TooFewReturns when
 // there are no trials at all, the error only that of ctx.
-func NEffOf(ctx context.Context, columns []Column, without int) (float64, stat.Reason, error) {
+func AlikeOf(ctx context.Context, columns []Column, without int) (Alike, stat.Reason, error) {
 	m := len(columns)
 	if m+without == 0 {
-		return 0, stat.TooFewReturns, nil
+		return Alike{}, stat.TooFewReturns, nil
 	}
 	if m < 2 {
-		return float64(m + without), "", nil
+		return Alike{NEff: float64(m + without)}, "", nil
 	}
 	var sum stat.Accumulator
 	err := meet(ctx, columns, groupsOf(columns), func(pair meeting) error {
@@ -34,9 +38,10 @@ func NEffOf(ctx context.Context, columns []Column, without int) (float64, stat.R
 		return err
 	})
 	if err != nil {
-		return 0, "", err
+		return Alike{}, "", err
 	}
-	return NEff(float64(m), sum.Value()/(float64(m)*float64(m-1)/2)) + float64(without), "", nil
+	rho := clip(sum.Value() / (float64(m) * float64(m-1) / 2))
+	return Alike{NEff(float64(m), rho) + float64(without), rho}, "", nil
 }
 
 // MostSeries is the largest correlation matrix of EffectiveRank, whose cost grows with

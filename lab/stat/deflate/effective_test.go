@@ -34,8 +34,12 @@ func TestNEffOfSeries(t *testing.T) {
 			}
 		}
 		rho := sum / float64(m*(m-1)/2)
-		got, why, err := deflate.NEffOf(t.Context(), columnsOf(rows), 3)
-		if want := deflate.NEff(float64(m), rho) + 3; err != nil || why != "" || math.Abs(got-want) > 1e-9 {
+		got, why, err := deflate.AlikeOf(t.Context(), columnsOf(rows), 3)
+		if want := deflate.NEff(
+			float64(m),
+			rho,
+		) + 3; err != nil || why != "" || math.Abs(got.NEff-want) > 1e-9 ||
+			math.Abs(got.Correlation-min(max(rho, 0), 1)) > 1e-9 {
 			t.Fatalf("%v %s, want %v", got, why, want)
 		}
 	})
@@ -81,12 +85,12 @@ func TestNEffWithoutSeries(t *testing.T) {
 		{nil, 4, 4}, {[][]float64{{}, {}}, 4, 4}, {[][]float64{{1}, {2}}, 4, 5}, {[][]float64{{1, 1}, {1, 2}, {1, 3}}, 0, 2},
 		{[][]float64{{1, 2}, {2, 4}, {3, 6}}, 1, 2},
 	} {
-		got, why, err := deflate.NEffOf(t.Context(), columnsOf(c.rows), c.without)
-		if near(t, "n_eff", got, c.want, 1e-12); why != "" || err != nil {
+		got, why, err := deflate.AlikeOf(t.Context(), columnsOf(c.rows), c.without)
+		if near(t, "n_eff", got.NEff, c.want, 1e-12); why != "" || err != nil {
 			t.Error(why, err)
 		}
 	}
-	if _, why, err := deflate.NEffOf(t.Context(), nil, 0); why != stat.TooFewReturns || err != nil {
+	if _, why, err := deflate.AlikeOf(t.Context(), nil, 0); why != stat.TooFewReturns || err != nil {
 		t.Error(why, err)
 	}
 }

@@ -204,7 +204,7 @@ func TestInterrupted(t *testing.T) {
 	if _, _, err := deflate.VarianceOf(ctx, columns, 200); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	if _, _, err := deflate.NEffOf(ctx, columns, 0); !errors.Is(err, context.Canceled) {
+	if _, _, err := deflate.AlikeOf(ctx, columns, 0); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 }
@@ -217,11 +217,11 @@ func TestNEffRisesWithTrials(t *testing.T) {
 		last := 0.0
 		for range 12 {
 			list = append(list, rapid.SampledFrom(columns).Draw(t, "trial"))
-			n, _, err := deflate.NEffOf(t.Context(), list, 0)
-			if err != nil || n < last-1e-9 {
-				t.Fatalf("%d trials count as %v, one less as %v", len(list), n, last)
+			got, _, err := deflate.AlikeOf(t.Context(), list, 0)
+			if err != nil || got.NEff < last-1e-9 {
+				t.Fatalf("%d trials count as %v, one less as %v", len(list), got.NEff, last)
 			}
-			last = n
+			last = got.NEff
 		}
 	})
 }

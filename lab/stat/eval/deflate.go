@@ -118,12 +118,36 @@ func maxima(name string, f func(float64) (float64, stat.Reason)) func(*line.Inpu
 func discoveryFunctions() []Function {
 	return []Function{
 		{
-			Names: []string{"dsr_2025"}, Forms: form("sr", "K", "trials_sr_variance", "T", "skew", "kurt_raw"), Value: "sr0, dsr, dsr_no_K_scaling",
-			Doc: "Deflated Sharpe ratio of 2025, with and without the spread of the maximum.",
+			Names: []string{"dsr_2025"},
+			Value: "sr0, dsr, dsr_no_K_scaling",
+			Forms: [][]Input{
+				append(
+					names("sr", "K", "trials_sr_variance", "T", "skew", "kurt_raw"),
+					Input{Name: "rho", Note: "(0)", Optional: true},
+				),
+			},
+			Doc: "Deflated Sharpe ratio of 2025, with and without the spread of the maximum of K trials alike by rho.",
 			bind: func(in *line.Inputs) func() any {
-				e, k, v := estimateOf(in), in.Number("K", trialCount()), in.Number("trials_sr_variance", line.AtLeast(0))
+				e, k, v, rho := estimateOf(
+					in,
+				), in.Number(
+					"K",
+					trialCount(),
+				), in.Number(
+					"trials_sr_variance",
+					line.AtLeast(0),
+				), 0.0
+				if in.Has("rho") {
+					rho = in.Number("rho", line.From(0, 1))
+				}
 				return func() any {
-					d, unscaled, why := deflate.DSR2025(e.sr, e.t, e.shape, deflate.Trials{Variance: v, N: k})
+					d, unscaled, why := deflate.DSR2025(
+						e.sr,
+						e.t,
+						e.shape,
+						deflate.Trials{Variance: v, N: k},
+						rho,
+					)
 					return line.Object{
 						{Name: "sr0", Value: line.Defined(d.Benchmark, why)}, {Name: "dsr", Value: line.Defined(d.Probability, why)},
 						{Name: "dsr_no_K_scaling", Value: line.Defined(unscaled, why)},

@@ -183,6 +183,12 @@ func examples() []example {
 			want:   `{"sr0":0,"dsr":0.5,"dsr_no_K_scaling":0.5}`,
 		},
 		{
+			// sd(max_2)^2 is 1 - 1/pi.
+			fn:     "dsr_2025",
+			inputs: `{"sr":0.1,"K":2,"trials_sr_variance":0,"T":100,"skew":0,"kurt_raw":3,"rho":0.5}`,
+			want:   `{"sr0":0,"dsr":0.8622625564164472,"dsr_no_K_scaling":0.8413447460685429}`,
+		},
+		{
 			fn:     "pFDR_and_oFDR",
 			inputs: `{"p_H1":0.5,"alpha":0.1,"beta":0.9,"sr":0.1,"sr0":0.1,"sr1":0.1,"T":10,"skew":0,"kurt_raw":3}`,
 			want:   `{"pFDR":0.5,"oFDR":0.5}`,
@@ -301,6 +307,18 @@ func examples() []example {
 			fn:     "variance of sqrt(n)*mean",
 			inputs: `{"x":[0,2],"mean_block":1}`,
 			want:   `{"var":1,"kappa_1":0}`,
+		},
+		{
+			// Less the mean, the replicas are -1, 0, 1 with the ratio 0, 0, 1, 1 with 1.1547, and
+			// 1, 1, 1, which has none.
+			fn:     "dsr_max",
+			inputs: `{"returns_T_by_N":[[1,1],[2,2],[3,3]],"judged":1,"bootstrap_indices":[[0,1,2],[1,2,2],[2,2,2]]}`,
+			want:   `{"sr":2,"count_ge":0,"B":3,"p":0.25,"dsr":0.75}`,
+		},
+		{
+			fn:     "dsr_max",
+			inputs: `{"returns_T_by_N":[[1,1],[1,2]],"judged":0,"bootstrap_indices":[[0,1]]}`,
+			want:   `null zero_variance`,
 		},
 		{
 			fn:     "white_rc",

@@ -7,6 +7,7 @@ import (
 	"github.com/assay-run/assay/lab/stat"
 	"github.com/assay-run/assay/lab/stat/bootstrap"
 	"github.com/assay-run/assay/lab/stat/candle"
+	"github.com/assay-run/assay/lab/stat/deflate"
 	"github.com/assay-run/assay/lab/stat/eval/line"
 	"github.com/assay-run/assay/lab/stat/superior"
 	"github.com/assay-run/assay/plugin-sdk/market"
@@ -158,6 +159,18 @@ func moves(in *line.Inputs, name string, n int) []int {
 func superiorFunctions() []Function {
 	return []Function{
 		{
+			Names: []string{"dsr_max"},
+			Value: "sr, count_ge, B, p, dsr",
+			Forms: [][]Input{
+				append(
+					names("returns_T_by_N[[]]", "judged", "bootstrap_indices[[]]"),
+					Input{Name: "without_series", Note: "(0)", Optional: true},
+				),
+			},
+			Doc:  "Sharpe ratio of one of N trials, deflated by the largest of all in replicas without skill.",
+			bind: maximum,
+		},
+		{
 			Names: []string{"white_rc"}, Forms: form("d_T_by_K[[]]", "bootstrap_indices[[]]"), Value: "stat, count_ge, B, p",
 			Doc: "White's reality check for the best of K strategies.",
 			bind: func(in *line.Inputs) func() any {
@@ -214,6 +227,49 @@ func superiorFunctions() []Function {
 	}
 }
 
+// maximum is the ratio of one column deflated by the largest of all columns in replicas
+// without skill.
+func maximum(in *line.Inputs) func() any {
+	rows, indices := resampled(in, "returns_T_by_N")
+	at, without := 0, 0
+	if len(rows) > 0 {
+		at = in.Integer("judged", 0, max(len(rows[0])-1, 0))
+	}
+	if in.Has("without_series") {
+		without = in.Integer("without_series", 0, mostCandles)
+	}
+	return func() any {
+		t, n, b := float64(len(rows)), float64(len(rows[0])), float64(len(indices))
+		if t*n*b > mostPanelWork {
+			return tooMuch("bootstrap_indices", "%v replicas of %v rows and %v columns are too many", b, t, n)
+		}
+		columns := make([][]float64, len(rows[0]))
+		for _, row := range rows {
+			for k, v := range row {
+				columns[k] = append(columns[k], v)
+			}
+		}
+		m, why := stat.Of(columns[at])
+		if why != "" {
+			return line.Undefined{Reason: why}
+		}
+		ratio := m.Mean / m.SD
+		// The work of a line is bounded, so nobody has to interrupt it.
+		d, _ := deflate.NewMaxima(columns).
+			DSRMax(context.Background(), ratio, len(indices), without, func(i int) []int { return indices[i] })
+		return line.Object{
+			{
+				Name:  "sr",
+				Value: ratio,
+			},
+			{Name: "count_ge", Value: d.Reached},
+			{Name: "B", Value: d.B},
+			{Name: "p", Value: d.P},
+			{Name: "dsr", Value: d.Probability},
+		}
+	}
+}
+
 func showSPA(r superior.SPA) any {
 	three := func(of func(superior.Test) any) line.Object {
 		return line.Object{{Name: "lower", Value: of(r.Lower)}, {Name: "consistent", Value: of(r.Consistent)}, {Name: "upper", Value: of(r.Upper)}}
@@ -225,20 +281,27 @@ func showSPA(r superior.SPA) any {
 	}
 }
 
-// panel reads d_T_by_K and bootstrap_indices; the panel itself is made when all inputs
-// fitted.
-func panel(in *line.Inputs) func() (*superior.Panel, *line.Error) {
-	rows := in.Matrix("d_T_by_K", line.Real())
-	indices := in.IntegerMatrix("bootstrap_indices", 0, max(len(rows)-1, 0))
+// resampled reads a matrix and bootstrap_indices, replicas of its rows.
+func resampled(in *line.Inputs, name string) (rows [][]float64, indices [][]int) {
+	rows = in.Matrix(name, line.Real())
+	indices = in.IntegerMatrix("bootstrap_indices", 0, max(len(rows)-1, 0))
 	switch {
 	case len(rows) == 0 || len(rows[0]) == 0:
-		in.Refuse(line.InvalidArgument, "d_T_by_K", nil, "d_T_by_K is empty")
+		in.Refuse(line.InvalidArgument, name, nil, "%s is empty", name)
 	case len(indices) == 0:
 		in.Refuse(line.InvalidArgument, "bootstrap_indices", nil, "there is no replica")
 	}
 	for i, row := range rows {
 		if len(row) != len(rows[0]) {
-			in.Refuse(line.InvalidArgument, "d_T_by_K", []any{i}, "row %d has %d numbers, the first has %d", i, len(row), len(rows[0]))
+			in.Refuse(
+				line.InvalidArgument,
+				name,
+				[]any{i},
+				"row %d has %d numbers, the first has %d",
+				i,
+				len(row),
+				len(rows[0]),
+			)
 		}
 	}
 	for b, drawn := range indices {
@@ -246,6 +309,13 @@ func panel(in *line.Inputs) func() (*superior.Panel, *line.Error) {
 			in.Refuse(line.InvalidArgument, "bootstrap_indices", []any{b}, "replica %d has %d indices for %d rows", b, len(drawn), len(rows))
 		}
 	}
+	return rows, indices
+}
+
+// panel reads d_T_by_K and bootstrap_indices; the panel itself is made when all inputs
+// fitted.
+func panel(in *line.Inputs) func() (*superior.Panel, *line.Error) {
+	rows, indices := resampled(in, "d_T_by_K")
 	return func() (*superior.Panel, *line.Error) {
 		t, k, b := float64(len(rows)), float64(len(rows[0])), float64(len(indices))
 		if t*k*b > mostPanelWork || t*t*k > mostLagWork {

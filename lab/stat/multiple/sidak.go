@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"github.com/assay-run/assay/lab/stat"
-	"github.com/assay-run/assay/lab/stat/sharpe"
 )
 
 // Sidak is 1 - (1 - p)^n, the chance that the smallest of n independent p-values is at
@@ -16,13 +15,8 @@ func Sidak(p, n float64) float64 {
 	return -math.Expm1(float64(n * math.Log1p(-p)))
 }
 
-// SidakOfSharpe is Sidak of p = 1 - PSR2012(sr, 0) over nEff independent trials. The
-// reasons are those of PSR2012.
-func SidakOfSharpe(sr, t float64, f sharpe.Shape, nEff float64) (float64, stat.Reason) {
-	// By symmetry, so that a p-value near 0 keeps its digits.
-	p, why := sharpe.PSR2012(-sr, 0, t, sharpe.Shape{Skew: -f.Skew, Kurt: f.Kurt})
-	if why != "" {
-		return 0, why
-	}
-	return Sidak(p, nEff), ""
+// SidakOfSharpe is Sidak of p = 1 - Phi(sr sqrt(t)), the p-value of a ratio whose true value
+// is 0, over nEff independent trials.
+func SidakOfSharpe(sr, t, nEff float64) float64 {
+	return Sidak(stat.Upper(float64(sr*math.Sqrt(t))), nEff)
 }

@@ -25,6 +25,7 @@ const (
 	LHS           Purpose = "lhs"
 	SobolShift    Purpose = "sobol-shift"
 	Calibrate     Purpose = "calibrate"
+	DSRMax        Purpose = "dsr_max"
 )
 
 // Stream draws random numbers. It is not safe for concurrent use: take one per replica.
