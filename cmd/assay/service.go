@@ -34,6 +34,7 @@ import (
 	"github.com/assay-run/assay/host/live/journal"
 	"github.com/assay-run/assay/host/registry"
 	"github.com/assay-run/assay/host/runner"
+	"github.com/assay-run/assay/lab/selection/trials"
 	"github.com/assay-run/assay/host/statelock"
 )
 
@@ -123,7 +124,9 @@ func open(ctx context.Context, cfg config, ln net.Listener, logger hclog.Logger)
 	if s.policy, err = s.openPolicy(cfg); err != nil {
 		return nil, err
 	}
-	s.runner = runner.New(runner.Options{Recorder: &runner.Archive{Store: store, Registry: runs}, Logger: logger.Named("runner")})
+	s.runner = runner.New(runner.Options{
+		Recorder: &runner.Archive{Store: store, Registry: runs}, Trials: trialCounter{runs, store}, Logger: logger.Named("runner"),
+	})
 	book := s.openJournal(ctx, cfg)
 	found, err := s.openConnectors(ctx, cfg)
 	if err != nil {
@@ -139,6 +142,17 @@ func open(ctx context.Context, cfg config, ln net.Listener, logger hclog.Logger)
 		return nil, err
 	}
 	return s, s.build(ctx, cfg, ln, parts{candles, strategies, runs, launcher, exchanges, trading})
+}
+
+// trialCounter counts trials as the lab does.
+type trialCounter struct {
+	runs  *registry.Registry
+	store *artifact.Store
+}
+
+// Place implements runner.TrialCounter.
+func (c trialCounter) Place(ctx context.Context, runID string) (*registry.Place, error) {
+	return trials.PlaceOf(ctx, c.runs, c.store, runID)
 }
 
 // openRegistry opens the registry and settles runs that a crash cut short, which it returns.

@@ -19,7 +19,8 @@ type Archive struct {
 	Registry *registry.Registry
 }
 
-// Begin makes the rows.
+// Begin makes the rows. A backtest shows its days from here on: those that are the test of
+// a run or a plan of the lab are looked at.
 func (a *Archive) Begin(ctx context.Context, s Started) error {
 	run, _, err := a.run(s)
 	if err != nil {
@@ -29,7 +30,13 @@ func (a *Archive) Begin(ctx context.Context, s Started) error {
 	if err != nil {
 		return err
 	}
-	return a.Registry.Begin(ctx, m)
+	if err := a.Registry.Begin(ctx, m); err != nil || s.Request.Mode != ModeBacktest {
+		return err
+	}
+	shown, _ := registry.SplitDays(&run.Manifest.Splits)
+	return a.Registry.Look(ctx, registry.Windows{
+		ID: run.ID, FamilyID: m.FamilyID, Symbols: m.Symbols, Shown: shown, Command: registry.LookBacktest, Author: artifact.OriginService,
+	})
 }
 
 // run is what is known of a run from its start.
