@@ -131,6 +131,9 @@ func (r *Replayed) Print(w io.Writer) {
 		if o.Verdict != Equal {
 			line += "  " + o.Code + ": " + o.Reason
 		}
+		if o.RecordedTrials > 0 {
+			line += fmt.Sprintf("  judged with the %d trials that it has recorded", o.RecordedTrials)
+		}
 		fmt.Fprintln(w, line)
 	}
 	if r.Path != nil {
