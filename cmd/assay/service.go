@@ -34,8 +34,8 @@ import (
 	"github.com/assay-run/assay/host/live/journal"
 	"github.com/assay-run/assay/host/registry"
 	"github.com/assay-run/assay/host/runner"
-	"github.com/assay-run/assay/lab/selection/trials"
 	"github.com/assay-run/assay/host/statelock"
+	"github.com/assay-run/assay/lab/selection/trials"
 )
 
 // shutdownTime is how long answers that are under way may take at the end.

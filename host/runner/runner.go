@@ -24,7 +24,7 @@ type Options struct {
 	// Trials counts what has been tried on the days of a backtest, once it has been kept; nil
 	// leaves that out.
 	Trials TrialCounter
-	Logger   hclog.Logger
+	Logger hclog.Logger
 	// Now is the clock that is shown; nil is time.Now.
 	Now func() time.Time
 	// LaunchTimeout bounds a launch: 10 s.

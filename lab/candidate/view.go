@@ -91,7 +91,7 @@ func (r Result) Print(w io.Writer) {
 	for _, run := range r.Runs {
 		fmt.Fprintf(w, "  %-14s %s\n", run.Role, run.RunID)
 	}
-	fmt.Fprintf(w, "%d artifacts, %d trials in the family, %s/%s\n", r.Artifacts, r.FamilyTrials, r.Path, bundle.FileName)
+	fmt.Fprintf(w, "%d artifacts, %d trials on its days, %s/%s\n", r.Artifacts, r.FamilyTrials, r.Path, bundle.FileName)
 	r.Receipt.print(w)
 }
 
