@@ -1,6 +1,7 @@
 package trials
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
@@ -24,16 +25,16 @@ const begin = market.Time(1577836800000) // 2020-01-01
 
 // shelf is a registry with its files.
 type shelf struct {
-	t     *testing.T
+	t     testing.TB
 	store *artifact.Store
 	reg   *registry.Registry
 	runs  int
 }
 
-func newShelf(t *testing.T) *shelf {
+func newShelf(t testing.TB) *shelf {
 	t.Helper()
 	store := artifact.NewStore(filepath.Join(t.TempDir(), "runs"))
-	reg, err := registry.Open(t.Context(), store, nil)
+	reg, err := registry.Open(context.Background(), store, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +115,7 @@ func (s *shelf) put(p played) string {
 	}
 	written, err := s.store.Write(run)
 	if err == nil {
-		err = s.reg.Complete(s.t.Context(), written.Metadata, written.Payload)
+		err = s.reg.Complete(context.Background(), written.Metadata, written.Payload)
 	}
 	if err != nil {
 		s.t.Fatal(err)
