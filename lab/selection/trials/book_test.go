@@ -50,7 +50,7 @@ func newShelf(t testing.TB) *shelf {
 type played struct {
 	id, family, symbol, timeframe, exchange string
 	kind                                    string
-	params, plugin, decisions               string
+	params, plugin                          string
 	// returns are those of successive days from from.
 	returns []float64
 	from    market.Time
