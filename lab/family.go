@@ -14,12 +14,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/assay-run/assay/host/metric"
+	"github.com/assay-run/assay/host/registry"
 	"github.com/assay-run/assay/lab/cli"
 	"github.com/assay-run/assay/lab/design"
 	"github.com/assay-run/assay/lab/evaluate"
 	"github.com/assay-run/assay/lab/family"
 	"github.com/assay-run/assay/lab/family/page"
 	"github.com/assay-run/assay/lab/family/plan"
+	"github.com/assay-run/assay/lab/selection/trials"
 )
 
 // familyOptions are the flags of lab family plan and lab family run.
@@ -107,11 +109,13 @@ type familyPlanned struct {
 	// grid max_trials leaves out.
 	Windows int `json:"windows"`
 	Left    int `json:"left"`
-	// NTrials is N so far: what was tried in the family on overlapping data.
-	NTrials int     `json:"n_trials"`
-	Amends  *string `json:"amends"`
-	Path    string  `json:"path"`
-	Next    string  `json:"next"`
+	// NTrials is N so far: what was tried on these days, NTrialsFamily how much of it in the
+	// family.
+	NTrials       int     `json:"n_trials"`
+	NTrialsFamily int     `json:"n_trials_family"`
+	Amends        *string `json:"amends"`
+	Path          string  `json:"path"`
+	Next          string  `json:"next"`
 }
 
 func (a *app) familyPlan(ctx context.Context, slug string, o familyOptions, options plan.Options) (cli.Outcome, error) {
@@ -133,7 +137,7 @@ func (a *app) familyPlan(ctx context.Context, slug string, o familyOptions, opti
 	}
 	out := familyPlanned{
 		PlanID: made.ID, PlanHash: made.Hash, Slug: slug, FamilyID: made.Plan.FamilyID, Added: made.Added, Method: string(made.Plan.Method),
-		Trials: len(made.Plan.Trials), Windows: made.Windows, Left: made.Left, NTrials: made.Trials, Amends: made.Plan.Amends,
+		Trials: len(made.Plan.Trials), Windows: made.Windows, Left: made.Left, NTrials: made.Trials, NTrialsFamily: made.FamilyTrials, Amends: made.Plan.Amends,
 		Path: filepath.ToSlash(filepath.Join("families", slug, made.ID, "plan.json")), Next: a.familyNext(slug, made.ID, o),
 	}
 	return cli.Outcome{Result: out, Warnings: planWarnings(made), Print: func(w io.Writer) { printPlanned(w, made, out) }}, nil
@@ -167,7 +171,7 @@ func printPlanned(w io.Writer, made *family.Proposed, out familyPlanned) {
 		{"hypothesis", made.Plan.Hypothesis},
 		{"search", fmt.Sprintf("%s, %d %s, %d walk-forward windows each", out.Method, out.Trials, plays, out.Windows)},
 		{"objective", fmt.Sprintf("%s of %s (%s), selected by %s", made.Plan.Objective.Metric, made.Plan.Objective.On, made.Plan.Objective.Direction, made.Plan.SelectionRule)},
-		{"N so far", fmt.Sprintf("%d trials of %s on these candles", out.NTrials, out.FamilyID)},
+		{"N so far", fmt.Sprintf("%d trials on these days, %d of them of %s", out.NTrials, out.NTrialsFamily, out.FamilyID)},
 	}
 	if out.Amends != nil {
 		rows = append(rows, []string{"amends", *out.Amends})
@@ -291,7 +295,7 @@ func (a *app) search(ctx context.Context, s *family.Search, o familyOptions, don
 	defer a.Employ(o.workers, s.Candles())()
 	begun := false
 	searched, err := s.Run(ctx, family.Options{
-		Workers: o.workers,
+		Workers: o.workers, Author: a.author(),
 		Progress: func(st family.State) {
 			if executed := st.Done > st.Known; !executed || !begun {
 				// What was known says nothing about the speed.
@@ -316,7 +320,7 @@ func (a *app) search(ctx context.Context, s *family.Search, o familyOptions, don
 	}
 	var run *evaluate.Answer
 	if selected := outcome.Result.Selected; selected != nil {
-		if run, err = s.Evaluate(ctx, selected, evaluate.Options{}); err != nil && ctx.Err() != nil {
+		if run, err = s.Evaluate(ctx, selected, evaluate.Options{Author: a.author()}); err != nil && ctx.Err() != nil {
 			return nil, nil, err
 		}
 	}
@@ -522,18 +526,22 @@ func (a *app) runTrial(ctx context.Context, slug string, o runOptions) (cli.Outc
 		return cli.Outcome{}, cli.Usage("--trial", "--trial fixes everything, and a trial has no test: leave --set, --params, --params-file, --seed, --request, --candidate, --force, --no-reuse and --reveal-test out")
 	}
 	var answer *evaluate.Answer
-	err = a.withSearch(ctx, slug, familyOptions{dir: o.dir, plugin: o.plugin, plan: name}, func(_ *evaluate.Host, s *family.Search) error {
+	var place *registry.Place
+	err = a.withSearch(ctx, slug, familyOptions{dir: o.dir, plugin: o.plugin, plan: name}, func(h *evaluate.Host, s *family.Search) error {
 		bar := a.Progress("trial "+s.ID+":"+number).Count("candles", 0)
 		defer bar.End()
 		answer, err = s.Expand(ctx, index, evaluate.Options{
 			Progress: bar.Update, Waiting: func(owner string) { a.say("waiting for %s, which answers the same question", owner) },
 		})
+		if err == nil {
+			place, err = trials.PlaceOf(ctx, h.Registry, h.Artifacts, answer.RunID)
+		}
 		return err
 	})
 	if err != nil {
 		return cli.Outcome{}, err
 	}
-	out, err := a.runOutcome(answer, nil, false)
+	out, err := a.runOutcome(answer, nil, place, false)
 	if answer.Metadata.Deviation {
 		out.Warnings = append(out.Warnings, cli.Warning{Code: "DEVIATION", Message: "the plan's rule has not selected this trial: its record says so from now on"})
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/assay-run/assay/lab/cli"
 	"github.com/assay-run/assay/lab/evaluate"
 	"github.com/assay-run/assay/lab/project"
+	"github.com/assay-run/assay/lab/selection/trials"
 	"github.com/assay-run/assay/lab/split"
 )
 
@@ -97,6 +98,7 @@ func (a *app) run(ctx context.Context, slug string, o runOptions) (cli.Outcome, 
 	}
 	var answer *evaluate.Answer
 	var test *artifact.LockedMetrics
+	var place *registry.Place
 	err = a.WithHost(ctx, func(h *evaluate.Host) error {
 		prepared, err := ask(h)
 		if err != nil {
@@ -106,24 +108,28 @@ func (a *app) run(ctx context.Context, slug string, o runOptions) (cli.Outcome, 
 		bar := a.Progress("run "+prepared.RunID).Count("candles", 0)
 		defer bar.End()
 		answer, err = h.Run(ctx, prepared, evaluate.Options{
-			Force: o.force, NoReuse: o.noReuse, Progress: bar.Update,
+			Force: o.force, NoReuse: o.noReuse, Progress: bar.Update, Author: a.author(),
 			Waiting: func(owner string) { a.say("waiting for %s, which answers the same question", owner) },
 		})
-		if err != nil || !o.revealTest || answer.Failure != nil {
-			return err
+		if err == nil && o.revealTest && answer.Failure == nil {
+			test, err = a.revealTest(ctx, h, answer, "run")
 		}
-		test, err = a.revealTest(ctx, h, answer, "run")
+		if err == nil && !o.noReuse {
+			place, err = trials.PlaceOf(ctx, h.Registry, h.Artifacts, answer.RunID)
+		}
 		return err
 	})
 	if err != nil {
 		return cli.Outcome{}, err
 	}
-	return a.runOutcome(answer, test, o.revealTest)
+	return a.runOutcome(answer, test, place, o.revealTest)
 }
 
 // runOutcome is an answer as a command gives it, with the error of one that has failed.
-func (a *app) runOutcome(answer *evaluate.Answer, test *artifact.LockedMetrics, reveal bool) (cli.Outcome, error) {
-	out := cli.Outcome{Result: runResult(answer, test), Print: func(w io.Writer) { printRun(w, answer, test) }, Warnings: runWarnings(answer)}
+func (a *app) runOutcome(answer *evaluate.Answer, test *artifact.LockedMetrics, place *registry.Place, reveal bool) (cli.Outcome, error) {
+	out := cli.Outcome{
+		Result: runResult(answer, test, place), Print: func(w io.Writer) { printRun(w, answer, test, place) }, Warnings: runWarnings(answer),
+	}
 	if reveal && test == nil && answer.Failure == nil {
 		out.Warnings = append(out.Warnings, cli.Warning{Code: "NO_TEST", Message: "the splits of this run have no test that could be revealed"})
 	}
@@ -362,13 +368,15 @@ type runAnswer struct {
 	PostPeek bool              `json:"post_peek"`
 	// Test is null unless it was revealed.
 	Test *artifact.LockedMetrics `json:"test"`
-	Path string                  `json:"path"`
+	// Trials is which trial the run was, null for one that is not counted.
+	Trials *registry.Place `json:"trials"`
+	Path   string          `json:"path"`
 }
 
-func runResult(x *evaluate.Answer, test *artifact.LockedMetrics) runAnswer {
+func runResult(x *evaluate.Answer, test *artifact.LockedMetrics, place *registry.Place) runAnswer {
 	out := runAnswer{
 		RunID: x.RunID, RequestHash: x.RequestHash, ResultHash: x.Report.ResultHash, Reused: x.Reused, Status: x.Report.Status,
-		PostPeek: x.Metadata.PostPeek, Test: test, Path: "runs/" + x.RunID,
+		PostPeek: x.Metadata.PostPeek, Test: test, Trials: place, Path: "runs/" + x.RunID,
 	}
 	if !x.Withheld {
 		out.Summary = &x.Metadata.Summary
@@ -388,8 +396,9 @@ func printTimed(w io.Writer, x *evaluate.Answer) {
 	cli.Table(w, rows)
 }
 
-// printRun is the table of a run: a line per split. test is nil while it is locked.
-func printRun(w io.Writer, x *evaluate.Answer, test *artifact.LockedMetrics) {
+// printRun is the table of a run: a line per split. test is nil while it is locked, place
+// for what is no trial.
+func printRun(w io.Writer, x *evaluate.Answer, test *artifact.LockedMetrics, place *registry.Place) {
 	if x.Withheld {
 		printTimed(w, x)
 		return
@@ -413,6 +422,9 @@ func printRun(w io.Writer, x *evaluate.Answer, test *artifact.LockedMetrics) {
 		rows = append(rows, append([]string{"walk-forward", fmt.Sprintf("%d windows", wf.Windows), fmt.Sprintf("%d days", wf.Days)}, append(metricCells(wf.Metrics), "")...))
 	}
 	cli.Table(w, rows)
+	if place != nil {
+		fmt.Fprintln(w, place)
+	}
 	for i := range x.Report.Stress {
 		fmt.Fprintln(w, stressLine(&x.Report.Stress[i]))
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/assay-run/assay/host/registry"
 	"github.com/assay-run/assay/lab/cli"
 	"github.com/assay-run/assay/lab/evaluate"
+	"github.com/assay-run/assay/lab/selection/trials"
 )
 
 func (a *app) runsCommand() *cobra.Command {
@@ -27,7 +28,7 @@ func (a *app) runsListCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "list",
 		Short: "List every run, oldest first",
-		Long:  "List shows one line per run of the registry: those of the lab and those of the service. Numbers are of\nthe stitched walk-forward, or of the whole run where there is none.",
+		Long:  "List shows one line per run of the registry: those of the lab and those of the service. Numbers are of\nthe stitched walk-forward, or of the whole run where there is none. TRIAL counts what has been tried on\nthe days of a run, whatever the strategy and the command.",
 		Example: cli.Examples(
 			"lab runs list",
 			"lab runs list --slug sma_cross --status completed --json",
@@ -56,10 +57,12 @@ type runRow struct {
 	CompletedAt *string          `json:"completed_at"`
 	Params      json.RawMessage  `json:"params"`
 	Summary     artifact.Summary `json:"summary"`
+	// Trials is which trial the run was, null for one that is none.
+	Trials *registry.Place `json:"trials"`
 }
 
-func rowOf(r registry.Run) runRow {
-	row := runRow{RunID: r.RunID, RequestHash: r.RequestHash, Slug: r.Slug, FamilyID: r.FamilyID, Kind: r.Kind, Status: r.Status, Params: json.RawMessage("{}")}
+func rowOf(r registry.Run, book *trials.Book) runRow {
+	row := runRow{Trials: book.Place(r.RunID), RunID: r.RunID, RequestHash: r.RequestHash, Slug: r.Slug, FamilyID: r.FamilyID, Kind: r.Kind, Status: r.Status, Params: json.RawMessage("{}")}
 	if r.CompletedAt != "" {
 		row.CompletedAt = &r.CompletedAt
 	}
@@ -76,19 +79,26 @@ func rowOf(r registry.Run) runRow {
 func (a *app) runsList(ctx context.Context, f registry.Filter) (cli.Outcome, error) {
 	rows := []runRow{}
 	var warnings []cli.Warning
-	err := a.withRegistry(ctx, func(_ *artifact.Store, reg *registry.Registry) error {
+	err := a.withRegistry(ctx, func(store *artifact.Store, reg *registry.Registry) error {
 		warnings = warningsOf(reg)
 		runs, err := reg.ListMetadata(ctx, f)
-		for _, r := range runs {
-			rows = append(rows, rowOf(r))
+		if err != nil {
+			return err
 		}
-		return err
+		book, err := trials.Read(ctx, reg, store)
+		if err != nil {
+			return err
+		}
+		for _, r := range runs {
+			rows = append(rows, rowOf(r, book))
+		}
+		return nil
 	})
 	return cli.Outcome{Result: map[string]any{"runs": rows}, Warnings: warnings, Print: func(w io.Writer) { printRows(w, rows) }}, err
 }
 
 func printRows(w io.Writer, rows []runRow) {
-	cells := [][]string{{"RUN", "STRATEGY", "KIND", "STATUS", "COMPLETED", "RETURN", "SHARPE", "MAX DRAWDOWN", "TRADES", "PARAMETERS"}}
+	cells := [][]string{{"RUN", "STRATEGY", "KIND", "STATUS", "COMPLETED", "RETURN", "SHARPE", "TRIAL", "MAX DRAWDOWN", "TRADES", "PARAMETERS"}}
 	for _, r := range rows {
 		completed := ""
 		if r.CompletedAt != nil {
@@ -96,11 +106,19 @@ func printRows(w io.Writer, rows []runRow) {
 		}
 		s := r.Summary
 		cells = append(cells, []string{
-			r.RunID, r.Slug, r.Kind, r.Status, completed, cell(s.TotalReturn, "%+.2f %%", 100), cell(s.SharpeRatio, "%.2f", 1),
+			r.RunID, r.Slug, r.Kind, r.Status, completed, cell(s.TotalReturn, "%+.2f %%", 100), cell(s.SharpeRatio, "%.2f", 1), trialCell(r.Trials),
 			cell(s.MaxDrawdown, "%.2f %%", 100), cell(s.TotalTrades, "%.0f", 1), string(r.Params),
 		})
 	}
 	cli.Table(w, cells)
+}
+
+// trialCell is which trial a run was, nothing for one that is none.
+func trialCell(p *registry.Place) string {
+	if p == nil {
+		return ""
+	}
+	return fmt.Sprintf("%d of %d", p.Position, p.N)
 }
 
 // cell is a number as text; n/a if it is undefined.
@@ -135,9 +153,14 @@ func (a *app) runsShow(ctx context.Context, id string) (cli.Outcome, error) {
 		}
 		out.Warnings = warningsOf(reg)
 		payload := json.RawMessage(row.Payload)
-		result := map[string]any{"run": rowOf(row), "metadata": payload, "report": nil}
+		book, err := trials.Read(ctx, reg, store)
+		if err != nil {
+			return err
+		}
+		shown := rowOf(row, book)
+		result := map[string]any{"run": shown, "metadata": payload, "report": nil}
 		out.Result = result
-		out.Print = func(w io.Writer) { printRows(w, []runRow{rowOf(row)}) }
+		out.Print = func(w io.Writer) { printRows(w, []runRow{shown}) }
 		report, err := artifact.ReadReport(store.Dir(id))
 		if err != nil {
 			return nil // a running, failed or legacy run may have no files
@@ -149,7 +172,7 @@ func (a *app) runsShow(ctx context.Context, id string) (cli.Outcome, error) {
 		result["report"] = report
 		out.Print = func(w io.Writer) {
 			answer := &evaluate.Answer{RunID: id, RequestHash: row.RequestHash, Metadata: metadata, Report: report}
-			printRun(w, answer, nil)
+			printRun(w, answer, nil, shown.Trials)
 			cli.Table(w, [][]string{{"request", row.RequestHash}, {"decisions", report.DecisionHash}, {"result", report.ResultHash}, {"plugin", metadata.Plugin.SHA256}, {"engine", metadata.Engine.SHA256}})
 		}
 		return nil

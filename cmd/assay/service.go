@@ -35,6 +35,7 @@ import (
 	"github.com/assay-run/assay/host/registry"
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/host/statelock"
+	"github.com/assay-run/assay/lab/selection/trials"
 )
 
 // shutdownTime is how long answers that are under way may take at the end.
@@ -124,7 +125,9 @@ func open(ctx context.Context, cfg config, ln net.Listener, logger hclog.Logger)
 		return nil, err
 	}
 	archive := &runner.Archive{Store: store, Registry: runs}
-	s.runner = runner.New(runner.Options{Recorder: archive, Logger: logger.Named("runner")})
+	s.runner = runner.New(runner.Options{
+		Recorder: archive, Trials: trialCounter{runs, store}, Logger: logger.Named("runner"),
+	})
 	book := s.openJournal(ctx, cfg)
 	found, err := s.openConnectors(ctx, cfg)
 	if err != nil {
@@ -140,6 +143,17 @@ func open(ctx context.Context, cfg config, ln net.Listener, logger hclog.Logger)
 		return nil, err
 	}
 	return s, s.build(ctx, cfg, ln, parts{candles, strategies, runs, launcher, exchanges, trading})
+}
+
+// trialCounter counts trials as the lab does.
+type trialCounter struct {
+	runs  *registry.Registry
+	store *artifact.Store
+}
+
+// Place implements runner.TrialCounter.
+func (c trialCounter) Place(ctx context.Context, runID string) (*registry.Place, error) {
+	return trials.PlaceOf(ctx, c.runs, c.store, runID)
 }
 
 // openRegistry opens the registry and settles runs that a crash cut short, which it returns.

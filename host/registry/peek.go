@@ -3,6 +3,7 @@ package registry
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 
 	"github.com/assay-run/assay/plugin-sdk/market"
@@ -12,7 +13,7 @@ import (
 type Peek struct {
 	// At is when the registry was told, like 2024-01-01T00:00:00.000Z; Peek sets it.
 	At string
-	// RunID and FamilyID are those of the run that was looked at.
+	// FamilyID is that of the test that was looked at, RunID the run through which.
 	RunID, FamilyID string
 	// Command is what was called, Author who called it.
 	Command, Author string
@@ -49,14 +50,18 @@ func (r *Registry) Peeks(ctx context.Context, familyID string) (peeks []Peek, er
 // PostPeek says whether a trial would be new to a family whose test metrics somebody
 // has seen: no request with its trial key was made before the first look. A request
 // keeps the time at which it was first made however often it is executed again, so the
-// answer for a run does not change.
-func (r *Registry) PostPeek(ctx context.Context, familyID, trialKey string) (post bool, err error) {
-	err = r.db.Read().QueryRowContext(ctx, `SELECT EXISTS (
-			SELECT 1 FROM test_peeks WHERE family_id = ?1
-		) AND NOT EXISTS (
+// answer for a run does not change. Looks through own, the run itself or its plan, do not
+// count: nobody has seen them before it.
+func (r *Registry) PostPeek(ctx context.Context, familyID, trialKey string, own ...string) (post bool, err error) {
+	names, err := json.Marshal(append([]string{}, own...))
+	if err != nil {
+		return false, err
+	}
+	err = r.db.Read().QueryRowContext(ctx, `WITH looks AS (SELECT at FROM test_peeks WHERE family_id = ?1 AND run_id NOT IN (SELECT value FROM json_each(?3)))
+		SELECT EXISTS (SELECT 1 FROM looks) AND NOT EXISTS (
 			SELECT 1 FROM run_metadata m JOIN request_runs q ON q.request_hash = m.request_hash
 			WHERE m.family_id = ?1 AND m.trial_key = ?2 AND m.kind IN ('run', 'trial')
-			AND q.created_at < (SELECT MIN(at) FROM test_peeks WHERE family_id = ?1)
-		)`, familyID, trialKey).Scan(&post)
+			AND q.created_at < (SELECT MIN(at) FROM looks)
+		)`, familyID, trialKey, string(names)).Scan(&post)
 	return post, err
 }

@@ -4,52 +4,84 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/assay-run/assay/host/artifact"
 )
 
-// Trial is one thing that has been tried in a family: every run with the same trial
-// key, whatever its seed and engine.
+// Trial is a run by which somebody could have chosen: a run of the lab, a trial of a
+// search, or a backtest of the service.
 type Trial struct {
-	Key string
-	// RunID is the oldest run of the trial.
-	RunID string
-	// Data is the candles that it was tried on.
-	Data []artifact.Dataset
+	// Key is equal for runs that try the same thing, whatever the seed and the engine.
+	Key             string
+	RunID, FamilyID string
+	CompletedAt     string
+	Meta            *artifact.Metadata
 }
 
-// Trials lists what has been tried in a family, oldest first. Runs and trials count
-// that are completed, or that failed with metrics: somebody could have chosen by them.
-// Replays, falsifications, runs of the service and legacy rows do not. Rule: section 6
-// of lab-stats/1.
-func (r *Registry) Trials(ctx context.Context, familyID string) (trials []Trial, err error) {
-	rows, err := r.db.Read().QueryContext(ctx, `SELECT trial_key, run_id, status, payload FROM run_metadata
-		WHERE family_id = ? AND trial_key IS NOT NULL AND kind IN ('run', 'trial') AND status <> 'running'
-		ORDER BY completed_at, run_id`, familyID)
+// Trials lists what has been tried, in every family, by every command and through the
+// service, oldest first. What has failed, or was stopped, counts if it has metrics:
+// somebody has seen them. Falsifications with their replays, paper and live runs, legacy
+// rows, and rows that cannot be read do not.
+func (r *Registry) Trials(ctx context.Context) (trials []Trial, err error) {
+	rows, err := r.db.Read().QueryContext(ctx, `SELECT trial_key, run_id, family_id, status, completed_at, payload FROM run_metadata
+		WHERE trial_key IS NOT NULL AND kind IN ('run', 'trial', 'service') AND status <> 'running' AND completed_at IS NOT NULL
+		ORDER BY completed_at, run_id`)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
-	seen := map[string]bool{}
 	for rows.Next() {
-		var t Trial
+		t := Trial{Meta: &artifact.Metadata{}}
 		var status string
 		var payload []byte
-		if err := rows.Scan(&t.Key, &t.RunID, &status, &payload); err != nil {
+		if err := rows.Scan(&t.Key, &t.RunID, &t.FamilyID, &status, &t.CompletedAt, &payload); err != nil {
 			return nil, err
 		}
-		if seen[t.Key] {
-			continue // the key covers the data
+		if json.Unmarshal(payload, t.Meta) == nil && tried(t.Meta, status) {
+			trials = append(trials, t)
 		}
-		data, measured := tried(payload)
-		if status == artifact.StatusFailed && !measured {
-			continue
-		}
-		seen[t.Key], t.Data = true, data
-		trials = append(trials, t)
 	}
 	return trials, rows.Err()
+}
+
+// tried reports whether somebody could have chosen by a run that has ended.
+func tried(m *artifact.Metadata, status string) bool {
+	if m.Kind == artifact.KindService && (m.Service == nil || m.Service.Mode != modeBacktest) {
+		return false
+	}
+	measured := func(s artifact.SplitSummary) bool { return s.Metrics != artifact.Summary{} }
+	return status == artifact.StatusCompleted || slices.ContainsFunc(m.Splits, measured)
+}
+
+// modeBacktest is the mode of runs of the service that play stored candles.
+const modeBacktest = "backtest"
+
+// Place is which trial a run was among all that were tried on its days, whatever the
+// strategy, symbol, timeframe, exchange and command. Trials with the same daily returns
+// are one.
+type Place struct {
+	// N counts the trials, Family those of the run's own family, Position those that there
+	// were when the run ended, itself included.
+	N        int `json:"n"`
+	Family   int `json:"n_family"`
+	Position int `json:"position"`
+	// LookedAtTest says that the run has shown days that are the test of another, or that
+	// its own test was revealed.
+	LookedAtTest bool `json:"looked_at_test"`
+}
+
+// String is the place in a phrase, as it is shown beside a Sharpe ratio.
+func (p Place) String() string {
+	text := fmt.Sprintf("trial %d of %d on these days", p.Position, p.N)
+	if p.Family < p.N {
+		text += fmt.Sprintf(", %d of them of its family", p.Family)
+	}
+	if p.LookedAtTest {
+		text += "; a test was seen through it"
+	}
+	return text
 }
 
 // PlannedTrial is a trial of a registered plan.
@@ -78,37 +110,6 @@ func (r *Registry) Planned(ctx context.Context, familyID, trialKey string) (list
 		list = append(list, t)
 	}
 	return list, rows.Err()
-}
-
-// tried is what the count needs of a metadata.json: its data, and whether any split has
-// metrics. A payload that cannot be read has neither.
-func tried(payload []byte) (data []artifact.Dataset, measured bool) {
-	var m struct {
-		Data   []artifact.Dataset      `json:"data"`
-		Splits []artifact.SplitSummary `json:"splits"`
-	}
-	if json.Unmarshal(payload, &m) != nil {
-		return nil, false
-	}
-	return m.Data, slices.ContainsFunc(m.Splits, func(s artifact.SplitSummary) bool { return s.Metrics != artifact.Summary{} })
-}
-
-// CountTrials is N: how many of the trials were made on data that overlaps with these,
-// the same symbol and timeframe in ranges that intersect.
-func CountTrials(trials []Trial, data []artifact.Dataset) int {
-	n := 0
-	for _, t := range trials {
-		if slices.ContainsFunc(t.Data, func(d artifact.Dataset) bool { return overlapsAny(d, data) }) {
-			n++
-		}
-	}
-	return n
-}
-
-func overlapsAny(d artifact.Dataset, data []artifact.Dataset) bool {
-	return slices.ContainsFunc(data, func(e artifact.Dataset) bool {
-		return d.Symbol == e.Symbol && d.Timeframe == e.Timeframe && d.Start < e.End && e.Start < d.End
-	})
 }
 
 // NewestPlan is the id of the plan that was registered last for a strategy, "" if none

@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"pgregory.net/rapid"
-
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/metric"
 	"github.com/assay-run/assay/host/result"
@@ -43,6 +41,8 @@ func store(t *testing.T, r *Registry, run *artifact.Run) {
 	}
 }
 
+// What somebody could have chosen by counts, whatever the family and the command: also a
+// backtest of the service, and what failed or was stopped with metrics.
 func TestTrials(t *testing.T) {
 	r := open(t, t.TempDir())
 	ctx := t.Context()
@@ -51,9 +51,12 @@ func TestTrials(t *testing.T) {
 	store(t, r, newTrial("run_a2", "1", func(m *artifact.Manifest) { m.Request.Seed = "7" }))
 	store(t, r, newTrial("run_b", "2", kind(artifact.KindTrial)))
 	store(t, r, newTrial("run_f", "3", kind(artifact.KindFalsification)))
-	store(t, r, newTrial("run_s", "4", kind(artifact.KindService)))
 	store(t, r, newTrial("run_o", "5", func(m *artifact.Manifest) { m.Request.FamilyID = "other" }))
-	store(t, r, newTrial("run_later", "1", func(m *artifact.Manifest) { m.Data[0].Start, m.Data[0].End = 200, 300 }))
+	for id, mode := range map[string]string{"svc_backtest": "backtest", "svc_paper": "paper", "svc_live": "live"} {
+		run := newTrial(id, "4", kind(artifact.KindService))
+		run.Service = &artifact.ServiceNote{Mode: mode}
+		store(t, r, run)
+	}
 	if err := begin(ctx, r, newTrial("run_running", "6", nil)); err != nil {
 		t.Fatal(err)
 	}
@@ -69,54 +72,35 @@ func TestTrials(t *testing.T) {
 	store(t, r, blank)
 	store(t, r, measured)
 
-	trials, err := r.Trials(ctx, "sma-cross")
+	trials, err := r.Trials(ctx)
 	var ids []string
+	keys := map[string]string{}
 	for _, trial := range trials {
 		ids = append(ids, trial.RunID)
+		keys[trial.RunID] = trial.Key
+		if trial.CompletedAt == "" || trial.Meta.RunID != trial.RunID || len(trial.Meta.Data) != 1 {
+			t.Errorf("%+v", trial)
+		}
 	}
 	slices.Sort(ids)
-	if want := []string{"run_a", "run_b", "run_later", "run_measured"}; err != nil || !slices.Equal(ids, want) {
+	if want := []string{"run_a", "run_a2", "run_b", "run_measured", "run_o", "svc_backtest"}; err != nil || !slices.Equal(ids, want) {
 		t.Errorf("%v, %v", ids, err)
 	}
-	window := func(symbol, timeframe string, start, end int64) []artifact.Dataset {
-		return []artifact.Dataset{{Symbol: symbol, Timeframe: timeframe, Start: market.Time(start), End: market.Time(end)}}
-	}
-	for _, c := range []struct {
-		data []artifact.Dataset
-		want int
-	}{
-		{window("BTC/USDT", "1h", 100, 200), 3},
-		{window("BTC/USDT", "1h", 150, 250), 4},
-		{window("BTC/USDT", "1h", 200, 201), 1},
-		{window("BTC/USDT", "1h", 0, 100), 0},
-		{window("BTC/USDT", "4h", 100, 200), 0},
-		{window("ETH/USDT", "1h", 100, 200), 0},
-		{append(window("ETH/USDT", "1h", 100, 200), window("BTC/USDT", "1h", 199, 200)...), 3},
-		{nil, 0},
-	} {
-		if got := CountTrials(trials, c.data); got != c.want {
-			t.Errorf("%+v: %d trials, want %d", c.data, got, c.want)
-		}
+	if keys["run_a"] != keys["run_a2"] || keys["run_a"] == keys["run_b"] {
+		t.Error(keys)
 	}
 }
 
-// TestOverlap compares with the definition: a millisecond that lies in both.
-func TestOverlap(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		window := func(name string) artifact.Dataset {
-			a := rapid.IntRange(0, 12).Draw(t, name+" start")
-			b := rapid.IntRange(a+1, 14).Draw(t, name+" end")
-			return artifact.Dataset{Symbol: "A/B", Timeframe: "1h", Start: market.Time(a), End: market.Time(b)}
+func TestPlaceInWords(t *testing.T) {
+	for want, p := range map[string]Place{
+		"trial 1 of 1 on these days":                             {N: 1, Family: 1, Position: 1},
+		"trial 18 of 23 on these days, 5 of them of its family":  {N: 23, Family: 5, Position: 18},
+		"trial 2 of 2 on these days; a test was seen through it": {N: 2, Family: 2, Position: 2, LookedAtTest: true},
+	} {
+		if got := p.String(); got != want {
+			t.Errorf("%q, want %q", got, want)
 		}
-		a, b := window("a"), window("b")
-		want := false
-		for x := a.Start; x < a.End; x++ {
-			want = want || x >= b.Start && x < b.End
-		}
-		if got := CountTrials([]Trial{{Data: []artifact.Dataset{a}}}, []artifact.Dataset{b}) == 1; got != want {
-			t.Fatalf("%v and %v: %v", a, b, got)
-		}
-	})
+	}
 }
 
 func TestNewestPlan(t *testing.T) {

@@ -19,7 +19,8 @@ type Archive struct {
 	Registry *registry.Registry
 }
 
-// Begin makes the folder with the request, and the rows.
+// Begin makes the folder with the request, and the rows. A backtest shows its days from here on: those that are
+// the test of a run or a plan of the lab are looked at.
 func (a *Archive) Begin(ctx context.Context, s Started) error {
 	run, _, err := a.run(s)
 	if err != nil {
@@ -35,7 +36,13 @@ func (a *Archive) Begin(ctx context.Context, s Started) error {
 	if err := a.Registry.Begin(ctx, m); err != nil {
 		return errors.Join(err, a.Store.Withdraw(run.ID))
 	}
-	return nil
+	if s.Request.Mode != ModeBacktest {
+		return nil
+	}
+	shown, _ := registry.SplitDays(&run.Manifest.Splits)
+	return a.Registry.Look(ctx, registry.Windows{
+		ID: run.ID, FamilyID: m.FamilyID, Symbols: m.Symbols, Shown: shown, Command: registry.LookBacktest, Author: artifact.OriginService,
+	})
 }
 
 // run is what is known of a run from its start.

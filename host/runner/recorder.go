@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/host/artifact"
+	"github.com/assay-run/assay/host/registry"
 	"github.com/assay-run/assay/host/result"
 )
 
@@ -16,6 +17,12 @@ type Recorder interface {
 	// Finish writes the run's files and then completes its row. The end of the run is
 	// not shown before it returns.
 	Finish(context.Context, Ended) (Kept, error)
+}
+
+// TrialCounter tells which trial a run was among all that were tried on its days.
+type TrialCounter interface {
+	// Place is nil for a run that is no trial.
+	Place(ctx context.Context, runID string) (*registry.Place, error)
 }
 
 // Started is a run that has been launched.

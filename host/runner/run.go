@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/assay-run/assay/host/registry"
 	"github.com/assay-run/assay/host/result"
 )
 
@@ -74,7 +75,45 @@ func (r *Runner) drive(run *run, exec Execution) {
 		end.Failure = writeFailure(err, end.Failure)
 		end.Status, end.StopReason, event = StatusFailed, StopError, fault
 	}
-	r.conclude(run, event, end, kept)
+	place, later := r.countTrials(run, err == nil)
+	r.conclude(run, event, end, kept, place)
+	if later != nil {
+		place = <-later
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		run.report.Trials = place
+	}
+}
+
+// countPatience is how long an end waits for the count of trials, so that whoever reads the
+// results of a run at once has it with them.
+const countPatience = 200 * time.Millisecond
+
+// countTrials counts the trials on the days of a backtest that has been kept. What takes
+// longer than countPatience, or fails, does not keep the run from ending: the answer comes
+// later then.
+func (r *Runner) countTrials(run *run, kept bool) (place *registry.Place, later <-chan *registry.Place) {
+	if r.opts.Trials == nil || !kept || run.req.Mode != ModeBacktest {
+		return nil, nil
+	}
+	counted := make(chan *registry.Place, 1)
+	r.wg.Go(func() {
+		place, err := guard(func() (*registry.Place, error) { return r.opts.Trials.Place(r.closing, run.id) })
+		if err != nil {
+			place = nil
+			r.logPanic(run.id, err)
+			r.opts.Logger.Warn("the trials on the days of a run could not be counted", "run_id", run.id, "error", err)
+		}
+		counted <- place
+	})
+	patience := time.NewTimer(countPatience)
+	defer patience.Stop()
+	select {
+	case place := <-counted:
+		return place, nil
+	case <-patience.C:
+		return nil, counted
+	}
 }
 
 // await is the outcome of the execution. A backtest that does not end soon after it
@@ -166,7 +205,7 @@ func warned(r *result.Results) *result.Results {
 }
 
 // conclude makes the end visible.
-func (r *Runner) conclude(run *run, e event, end Ended, kept Kept) {
+func (r *Runner) conclude(run *run, e event, end Ended, kept Kept, place *registry.Place) {
 	results := *end.Results
 	results.RequestHash, results.ResultHash, results.DecisionHash = kept.RequestHash, kept.ResultHash, kept.DecisionHash
 	r.mu.Lock()
@@ -181,7 +220,7 @@ func (r *Runner) conclude(run *run, e event, end Ended, kept Kept) {
 		s.Error = end.Failure.Message
 	}
 	run.report = Report{
-		Snapshot: s, Request: run.req, Manifest: manifestOf(run.exec), Results: &results, Artifacts: kept.Artifacts,
+		Snapshot: s, Request: run.req, Manifest: manifestOf(run.exec), Results: &results, Artifacts: kept.Artifacts, Trials: place,
 	}
 	run.exec = nil
 	if _, follows := run.watched.(resultsView); follows {

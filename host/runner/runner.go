@@ -21,7 +21,10 @@ type LaunchFunc func(ctx context.Context, runID string) (Execution, error)
 type Options struct {
 	// Recorder keeps what runs produce. Required.
 	Recorder Recorder
-	Logger   hclog.Logger
+	// Trials counts what has been tried on the days of a backtest, once it has been kept; nil
+	// leaves that out.
+	Trials TrialCounter
+	Logger hclog.Logger
 	// Now is the clock that is shown; nil is time.Now.
 	Now func() time.Time
 	// LaunchTimeout bounds a launch: 10 s.

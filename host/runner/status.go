@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/host/artifact"
+	"github.com/assay-run/assay/host/registry"
 	"github.com/assay-run/assay/host/result"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
@@ -66,6 +67,9 @@ type Report struct {
 	Results *result.Results
 	// Artifacts is the folder in the state directory, runs/<run_id>; empty until it is written.
 	Artifacts string
+	// Trials is which trial a backtest was; nil until it is counted, which may be a moment
+	// after the end, and for runs that are none.
+	Trials *registry.Place
 }
 
 // Counters sum up the runs since the service started.

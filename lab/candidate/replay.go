@@ -46,7 +46,10 @@ type Outcome struct {
 	Expected     string `json:"expected_report_sha256"`
 	// Trades are the hashes of trades.csv by split.
 	Trades []bundle.SplitTrades `json:"trades"`
-	hash   string
+	// RecordedTrials is how many trials a falsification was judged with: those that it has
+	// recorded, whatever was tried since; 0 for other runs.
+	RecordedTrials int `json:"recorded_trials,omitempty"`
+	hash           string
 }
 
 const codeSkipped = "SKIPPED"
@@ -100,7 +103,7 @@ func replayOne(ctx context.Context, h *evaluate.Host, b *bundle.Bundle, run bund
 	case bundle.RolePaper, bundle.RoleCanary, bundle.RoleLive:
 		return &evaluate.Error{Code: codeSkipped, Message: "runs at a venue cannot be repeated"}
 	}
-	answer, err := execute(ctx, h, b, run, o)
+	answer, err := execute(ctx, h, b, run, o, out)
 	if err != nil {
 		return err
 	}
@@ -109,7 +112,7 @@ func replayOne(ctx context.Context, h *evaluate.Host, b *bundle.Bundle, run bund
 }
 
 // execute runs the pinned question and stores nothing.
-func execute(ctx context.Context, h *evaluate.Host, b *bundle.Bundle, run bundle.Run, o ReplayOptions) (*evaluate.Answer, error) {
+func execute(ctx context.Context, h *evaluate.Host, b *bundle.Bundle, run bundle.Run, o ReplayOptions, out *Outcome) (*evaluate.Answer, error) {
 	r, _, err := pinned(h, run)
 	if err != nil {
 		return nil, err
@@ -119,7 +122,12 @@ func execute(ctx context.Context, h *evaluate.Host, b *bundle.Bundle, run bundle
 			r.Inputs.Engine.SHA256, h.Engine.SHA256)
 	}
 	if r.Kind == artifact.KindFalsification {
-		return falsify.Again(ctx, h, b.Candidate.Slug, run.RunID, r, func(done, planned int64, _ int) { o.progress(done, planned) })
+		again, err := falsify.Again(ctx, h, b.Candidate.Slug, run.RunID, r, func(done, planned int64, _ int) { o.progress(done, planned) })
+		if err != nil {
+			return nil, err
+		}
+		out.RecordedTrials = again.Trials
+		return again.Answer, nil
 	}
 	p, err := Ask(ctx, h, b, run, o.Plugin)
 	if err != nil {

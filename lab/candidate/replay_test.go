@@ -128,7 +128,7 @@ func TestPrinted(t *testing.T) {
 	}, Receipt: &Submitted{Duplicate: true, LogOrigin: "log.example", LogIndex: 7, Assurance: "signed"}}).Print(&b)
 	for _, want := range []string{
 		out.Bundle.CandidateRevisionID + "  packed, signed\n", "sma-cross.btc-usdt-1h, initial, for paper until 2026-12-20T12:30:00Z", "  canary         svc_paper\n",
-		"6 artifacts, 128 trials in the family", "1 equal, 0 different, 1 not run", "SKIPPED: no venue", "signed: " + path, "sealed by log.example as entry 7, known before",
+		"6 artifacts, 128 trials on its days", "1 equal, 0 different, 1 not run", "SKIPPED: no venue", "signed: " + path, "sealed by log.example as entry 7, known before",
 	} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("%q is not in\n%s", want, b.String())

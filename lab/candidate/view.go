@@ -91,7 +91,7 @@ func (r Result) Print(w io.Writer) {
 	for _, run := range r.Runs {
 		fmt.Fprintf(w, "  %-14s %s\n", run.Role, run.RunID)
 	}
-	fmt.Fprintf(w, "%d artifacts, %d trials in the family, %s/%s\n", r.Artifacts, r.FamilyTrials, r.Path, bundle.FileName)
+	fmt.Fprintf(w, "%d artifacts, %d trials on its days, %s/%s\n", r.Artifacts, r.FamilyTrials, r.Path, bundle.FileName)
 	r.Receipt.print(w)
 }
 
@@ -130,6 +130,9 @@ func (r *Replayed) Print(w io.Writer) {
 		line := fmt.Sprintf("  %-9s  %-14s %s", o.Verdict, o.Role, o.RunID)
 		if o.Verdict != Equal {
 			line += "  " + o.Code + ": " + o.Reason
+		}
+		if o.RecordedTrials > 0 {
+			line += fmt.Sprintf("  judged with the %d trials that it has recorded", o.RecordedTrials)
 		}
 		fmt.Fprintln(w, line)
 	}

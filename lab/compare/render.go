@@ -98,7 +98,7 @@ func (c *Comparison) csvHeader(params []string) []string {
 	return append(h,
 		"days", "mean_difference", "ci95_low", "ci95_high", "p", "p_sharpe_better", "days_needed",
 		"n_trials", "n_trials_now", "n_eff", "dsr_max", "dsr_2014", "dsr_2025", "pbo",
-		"test_peeks", "test_peeks_now", "post_peek", "plan_id", "deviation",
+		"test_peeks", "test_peeks_now", "post_peek", "plan_id", "deviation", "n_trials_family", "trial_position",
 		"falsification", "refuted", "request_hash", "result_hash", "plugin_sha256", "engine_sha256")
 }
 
@@ -118,7 +118,13 @@ func (c *Comparison) csvRow(r *Run, params []string) []string {
 	s := r.Selection
 	row = append(row, strconv.Itoa(s.NTrials), strconv.Itoa(s.NTrialsNow), digits12(s.NEff),
 		digits12(s.DSRMax), digits12(s.DSR2014), digits12(s.DSR2025), digits12(s.PBO),
-		strconv.Itoa(s.TestPeeks), strconv.Itoa(s.TestPeeksNow), strconv.FormatBool(s.PostPeek), orEmpty(s.PlanID), strconv.FormatBool(s.Deviation))
+		strconv.Itoa(s.TestPeeks), strconv.Itoa(s.TestPeeksNow), strconv.FormatBool(s.PostPeek), orEmpty(s.PlanID),
+		strconv.FormatBool(s.Deviation), strconv.Itoa(s.NTrialsFamily))
+	if s.Trials != nil {
+		row = append(row, strconv.Itoa(s.Trials.Position))
+	} else {
+		row = append(row, "")
+	}
 	if f := r.Falsification; f != nil {
 		row = append(row, f.Overall, orEmpty(f.Refuted))
 	} else {

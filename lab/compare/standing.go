@@ -7,6 +7,7 @@ import (
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/metric"
 	"github.com/assay-run/assay/host/registry"
+	"github.com/assay-run/assay/lab/selection/trials"
 )
 
 // Selection is what a search has done to the numbers of a run: N and the looks at the
@@ -14,10 +15,12 @@ import (
 // its falsification, where there is one, else the two are counted from the registry. What
 // is undefined is null and has a reason in Undefined.
 type Selection struct {
-	// NTrials is the number of trials of the family on overlapping data, NTrialsNow what it
-	// is today: more, where something was tried since the other numbers were computed.
+	// NTrials is the number of trials on the days of the run, NTrialsNow what it is today:
+	// more, where something was tried since the other numbers were computed. NTrialsFamily
+	// is how many of those today the run's own family has a part in.
 	NTrials       int      `json:"n_trials"`
 	NTrialsNow    int      `json:"n_trials_now"`
+	NTrialsFamily int      `json:"n_trials_family"`
 	NTrialsSource string   `json:"n_trials_source"`
 	NEff          *float64 `json:"n_eff"`
 	DSRMax        *float64 `json:"dsr_max"`
@@ -35,6 +38,8 @@ type Selection struct {
 	Deviation              bool                     `json:"deviation"`
 	ValidationContaminated bool                     `json:"validation_contaminated"`
 	Undefined              map[string]metric.Reason `json:"undefined"`
+	// Trials is which trial the run was, null for one that is none.
+	Trials *registry.Place `json:"trials"`
 }
 
 // Falsification is how the newest falsification of a run has ended.
@@ -58,33 +63,30 @@ type standing struct {
 	falsification *Falsification
 }
 
-// standings are those of the runs, in their order. Each family is read once.
+// standings are those of the runs, in their order.
 func (l *loader) standings(ctx context.Context, runs []*loaded) ([]standing, error) {
-	type family struct {
-		trials []registry.Trial
-		peeks  int
-	}
-	families := map[string]family{}
+	peeks := map[string]int{}
 	attacks, err := l.attacks(ctx)
+	if err != nil {
+		return nil, err
+	}
+	book, err := trials.Read(ctx, l.reg, l.store)
 	if err != nil {
 		return nil, err
 	}
 	out := make([]standing, len(runs))
 	for i, x := range runs {
-		f, known := families[x.row.FamilyID]
-		if !known {
-			if f.trials, err = l.reg.Trials(ctx, x.row.FamilyID); err != nil {
-				return nil, err
-			}
-			peeks, err := l.reg.Peeks(ctx, x.row.FamilyID)
+		if _, known := peeks[x.row.FamilyID]; !known {
+			list, err := l.reg.Peeks(ctx, x.row.FamilyID)
 			if err != nil {
 				return nil, err
 			}
-			f.peeks = len(peeks)
-			families[x.row.FamilyID] = f
+			peeks[x.row.FamilyID] = len(list)
 		}
 		attack := attackOn(attacks, x)
-		out[i].selection = x.selection(registry.CountTrials(f.trials, x.meta.Data), f.peeks, attack)
+		n, own := book.Count(trials.DaysOf(x.meta.Data), x.row.FamilyID)
+		out[i].selection = x.selection(n, peeks[x.row.FamilyID], attack)
+		out[i].selection.NTrialsFamily, out[i].selection.Trials = own, book.Place(x.row.RunID)
 		out[i].falsification = attack.summary()
 	}
 	return out, nil

@@ -28,8 +28,8 @@ func TestSelectionIsCounted(t *testing.T) {
 		}
 	}})
 	c := w.compare(Options{})
-	for id, n := range map[string]int{"run_base": 4, "run_again": 4, "run_late": 4, "run_eth": 1} {
-		if s := c.must(t, id).Selection; s.NTrials != n || s.NTrialsSource != "registry" || s.TestPeeks != 1 {
+	for id, n := range map[string]int{"run_base": 5, "run_again": 5, "run_late": 5, "run_eth": 5} {
+		if s := c.must(t, id).Selection; s.NTrials != n || s.NTrialsFamily != n || s.Trials == nil || s.NTrialsSource != "registry" || s.TestPeeks != 1 {
 			t.Errorf("%s: %+v, want %d trials", id, s, n)
 		}
 	}
@@ -47,10 +47,8 @@ func TestSelectionIsCounted(t *testing.T) {
 		s.Undefined["dsr_2025"] != "not_applicable" {
 		t.Errorf("%+v", s)
 	}
-	if line := "run_late | 4 | 2.5 | 0.700 | 0.900 | 0.800 | 0.30 | 1 | yes | plan_x | yes"; !strings.Contains(
-		text(c),
-		line,
-	) {
+	line := "run_late | 5 | 5 | 5 | 2.5 | 0.700 | 0.900 | 0.800 | 0.30 | 1 | yes | plan_x | yes"
+	if !strings.Contains(text(c), line) {
 		t.Errorf("%q is not in\n%s", line, text(c))
 	}
 }
@@ -75,7 +73,7 @@ func TestNumbersOfOneLedger(t *testing.T) {
 	if s = c.must(t, "run_better").Selection; s.NTrials != 3 || s.NTrialsNow != 3 || s.TestPeeks != 1 || s.NTrialsSource != "registry" {
 		t.Errorf("%+v", s)
 	}
-	if line := "run_base | 2 (now 3) | 1.5 | n/a | 0.900 | "; !strings.Contains(text(c), line) {
+	if line := "run_base | 1 | 2 (now 3) | 3 | 1.5 | n/a | 0.900 | "; !strings.Contains(text(c), line) {
 		t.Errorf("%q is not in\n%s", line, text(c))
 	}
 }

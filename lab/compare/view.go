@@ -10,6 +10,7 @@ import (
 	"unicode"
 
 	"github.com/assay-run/assay/host/metric"
+	"github.com/assay-run/assay/host/registry"
 	"github.com/assay-run/assay/lab/split"
 )
 
@@ -254,17 +255,26 @@ func (c *Comparison) pairsSection() Section {
 
 func (c *Comparison) selectionSection() Section {
 	s := Section{Title: "selection", Rows: [][]string{{
-		"  RUN", "N", "N_EFF", "DSR MAX", "DSR 2014", "DSR 2025", "PBO", "PEEKS", "POST PEEK", "PLAN", "DEVIATION",
+		"  RUN", "TRIAL", "OF N", "OF FAMILY", "N_EFF", "DSR MAX", "DSR 2014", "DSR 2025", "PBO", "PEEKS", "POST PEEK", "PLAN", "DEVIATION",
 	}}}
 	for _, r := range c.Runs {
 		v := r.Selection
 		s.Rows = append(s.Rows, []string{
-			c.mark(r.RunID), counted(v.NTrials, v.NTrialsNow), number(v.NEff, "%.1f", 1), number(v.DSRMax, "%.3f", 1),
+			c.mark(r.RunID), position(v.Trials), counted(v.NTrials, v.NTrialsNow), strconv.Itoa(v.NTrialsFamily),
+			number(v.NEff, "%.1f", 1), number(v.DSRMax, "%.3f", 1),
 			number(v.DSR2014, "%.3f", 1), number(v.DSR2025, "%.3f", 1), number(v.PBO, "%.2f", 1),
 			counted(v.TestPeeks, v.TestPeeksNow), yes(v.PostPeek), orNone(v.PlanID), yes(v.Deviation),
 		})
 	}
 	return s
+}
+
+// position is which trial a run was.
+func position(p *registry.Place) string {
+	if p == nil {
+		return none
+	}
+	return strconv.Itoa(p.Position)
 }
 
 // counted is a count that the numbers beside it were computed with, and what it is now

@@ -31,6 +31,8 @@ type Options struct {
 	Make func(ctx context.Context, run *artifact.Run) error
 	// Waiting hears that another process is answering the same question.
 	Waiting func(owner string)
+	// Author is who asks, for what is noted about people.
+	Author string
 
 	renewal time.Duration // of the lease, for tests; registry.LeaseRenew if 0
 }
@@ -114,7 +116,12 @@ func (h *Host) Run(ctx context.Context, p *Prepared, o Options) (*Answer, error)
 			return nil, err
 		}
 	}
-	if p.postPeek, err = h.Registry.PostPeek(ctx, p.Manifest.Request.FamilyID, key); err != nil {
+	if p.Question.Kind == artifact.KindRun {
+		if err := h.noteDays(ctx, p, o.Author); err != nil {
+			return nil, err
+		}
+	}
+	if p.postPeek, err = h.Registry.PostPeek(ctx, p.Manifest.Request.FamilyID, key, p.RunID, o.Plan.ID); err != nil {
 		return nil, err
 	}
 	standing := &artifact.Evaluation{PostPeek: p.postPeek}
@@ -138,6 +145,29 @@ func (h *Host) Run(ctx context.Context, p *Prepared, o Options) (*Answer, error)
 			return answer, err
 		}
 	}
+}
+
+// Days is w with the days that a question shows and those of its test; the splits of a
+// trial do not have one, those of its search do.
+func (p *Prepared) Days(w registry.Windows) (registry.Windows, error) {
+	m := &p.Manifest
+	w.FamilyID, w.Symbols = m.Request.FamilyID, m.Request.Symbols
+	whole, err := p.split()
+	if err != nil {
+		return w, err
+	}
+	_, w.Locked = registry.SplitDays(&whole)
+	w.Shown, _ = registry.SplitDays(&m.Splits)
+	return w, nil
+}
+
+// noteDays tells the registry the days of a run.
+func (h *Host) noteDays(ctx context.Context, p *Prepared, author string) error {
+	w, err := p.Days(registry.Windows{ID: p.RunID, Command: registry.LookRun, Author: author})
+	if err != nil {
+		return err
+	}
+	return h.Registry.Look(ctx, w)
 }
 
 // asked is a prepared question on its way to an answer.

@@ -238,7 +238,7 @@ func (h *Host) rehearse(ctx context.Context, p *Prepared, o Options, key string)
 	if err != nil {
 		return nil, err
 	}
-	trials, err := h.Registry.Trials(ctx, p.Manifest.Request.FamilyID)
+	trials, err := h.Registry.Trials(ctx)
 	if err != nil {
 		return nil, err
 	}

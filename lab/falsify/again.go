@@ -13,10 +13,19 @@ import (
 	"github.com/assay-run/assay/lab/selection"
 )
 
-// Again attacks once more as a stored falsification did: the same base, profile and ledger
-// of trials. Nothing is stored. The error is an *evaluate.Error INPUTS_MISSING when one of
-// them is not what it was, so that the same question cannot be asked any more.
-func Again(ctx context.Context, h *evaluate.Host, slug, runID string, r *artifact.Request, progress func(done, planned int64, failed int)) (*evaluate.Answer, error) {
+// Repeated is a falsification that was made again.
+type Repeated struct {
+	*evaluate.Answer
+	// Trials is how many trials it was judged with: those that the falsification has
+	// recorded, not those that there are by now.
+	Trials int
+}
+
+// Again attacks once more as a stored falsification did: the same base and profile, and the
+// ledger of trials that it has recorded, whatever has been tried since. Nothing is stored.
+// The error is an *evaluate.Error INPUTS_MISSING when one of them is not what it was, so
+// that the same question cannot be asked any more.
+func Again(ctx context.Context, h *evaluate.Host, slug, runID string, r *artifact.Request, progress func(done, planned int64, failed int)) (*Repeated, error) {
 	missing := func(message string) error {
 		return &evaluate.Error{Code: "INPUTS_MISSING", Message: "run " + runID + ": " + message, Details: map[string]any{"run_id": runID}}
 	}
@@ -44,14 +53,16 @@ func Again(ctx context.Context, h *evaluate.Host, slug, runID string, r *artifac
 	if err := json.Unmarshal(text, &p); err != nil {
 		return nil, err
 	}
-	ledger, err := selection.Read(ctx, h.Registry, h.Artifacts, base.RunID)
+	counted, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(selection.RecordFile)))
 	if err != nil {
-		return nil, err
+		return nil, missing("its " + selection.RecordFile + ", the trials that it has counted, cannot be read")
 	}
-	// Who has looked at the test since does not change what was asked then.
-	ledger.TestPeeks, ledger.PostPeek = on.Ledger.TestPeeks, on.Ledger.PostPeek
+	ledger, err := selection.ReadRecord(counted)
+	if err != nil {
+		return nil, missing("its " + selection.RecordFile + ": " + err.Error())
+	}
 	if !sameLedger(ledger.Digest(), on.Ledger) {
-		return nil, missing("more has been tried in the family since: its ledger of trials is another")
+		return nil, missing("its " + selection.RecordFile + " does not have the trials of the request")
 	}
 	planned, hash, err := planOf(ctx, h, base, p.Full)
 	if err != nil {
@@ -70,7 +81,8 @@ func Again(ctx context.Context, h *evaluate.Host, slug, runID string, r *artifac
 		return nil, err
 	}
 	a := &attack{host: h, base: base, options: Options{Profile: p, Progress: progress}, question: question, ledger: ledger, planned: planned, depends: on, profile: text}
-	return h.Run(ctx, question, evaluate.Options{NoReuse: true, Make: a.make, Plan: a.standing()})
+	answer, err := h.Run(ctx, question, evaluate.Options{NoReuse: true, Make: a.make, Plan: a.standing()})
+	return &Repeated{answer, len(ledger.Trials)}, err
 }
 
 // sameLedger compares by value what has a pointer in it.

@@ -292,10 +292,15 @@ func (a *attack) fill(run *artifact.Run, found *battery.Outcome, chosen *selecti
 	if err != nil {
 		return err
 	}
+	counted, err := a.ledger.Record()
+	if err != nil {
+		return err
+	}
 	e.Files = append(e.Files,
 		artifact.ExtraFile{Name: summaryName, MediaType: mediaJSON, Content: text},
 		artifact.ExtraFile{Name: "falsify/summary.html", MediaType: "text/html", Content: html},
 		artifact.ExtraFile{Name: "falsify/profile.json", MediaType: mediaJSON, Content: a.profile},
+		artifact.ExtraFile{Name: selection.RecordFile, MediaType: mediaOf(selection.RecordFile), Content: counted},
 	)
 	for _, f := range found.Files {
 		e.Files = append(e.Files, artifact.ExtraFile{Name: f.Path, MediaType: mediaOf(f.Path), Content: f.Content})

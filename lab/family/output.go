@@ -108,7 +108,7 @@ func (s *Search) selection(ctx context.Context, out *Outcome, best *Trial) error
 		out.Result.Undefined["stepm"] = found.StepM.Why
 	}
 	for _, t := range out.Trials {
-		if slices.Contains(found.StepM.Rejected, t.Key) {
+		if slices.Contains(found.StepM.Rejected, ledger.StandsFor(t.Key)) {
 			out.Result.StepM.Rejected = append(out.Result.StepM.Rejected, t.Index)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/assay-run/assay/lab/evaluate"
 	"github.com/assay-run/assay/lab/family/plan"
 	"github.com/assay-run/assay/lab/project"
+	"github.com/assay-run/assay/lab/selection/trials"
 )
 
 // Proposal is what a plan is made from.
@@ -35,8 +36,9 @@ type Proposed struct {
 	*plan.File
 	// Added says that it is new.
 	Added bool
-	// Trials is N so far: what has been tried in the family on overlapping data.
-	Trials int
+	// Trials is N so far: what has been tried on these days, FamilyTrials how much of it in
+	// the family.
+	Trials, FamilyTrials int
 	// Left is how many points of a grid were left out for max_trials, Windows how many
 	// walk-forward windows each trial has.
 	Left, Windows int
@@ -69,11 +71,11 @@ func Propose(ctx context.Context, h *evaluate.Host, in Proposal) (*Proposed, err
 	if err != nil {
 		return nil, err
 	}
-	trials, err := h.Registry.Trials(ctx, in.Project.Config.FamilyID)
+	book, err := trials.Read(ctx, h.Registry, h.Artifacts)
 	if err != nil {
 		return nil, err
 	}
-	n := registry.CountTrials(trials, prepared.Manifest.Data)
+	n, own := book.Count(trials.DaysOf(prepared.Manifest.Data), in.Project.Config.FamilyID)
 	made, err := plan.Make(plan.Subject{
 		Config: in.Project.Config, Request: request, PriorTrials: n, Windows: prepared.Windows(),
 	}, in.Options)
@@ -83,7 +85,7 @@ func Propose(ctx context.Context, h *evaluate.Host, in Proposal) (*Proposed, err
 	if err := checkPoints(made.Plan, prepared.Strategy); err != nil {
 		return nil, err
 	}
-	out := &Proposed{File: made.File, Trials: n, Left: made.Left, Windows: prepared.Windows()}
+	out := &Proposed{File: made.File, Trials: n, FamilyTrials: own, Left: made.Left, Windows: prepared.Windows()}
 	for _, k := range known {
 		if k.Hash != out.Hash && samePlan(k.Payload, made.Text) {
 			if out.File, err = plan.Parse(k.Payload); err != nil {
@@ -96,7 +98,15 @@ func Propose(ctx context.Context, h *evaluate.Host, in Proposal) (*Proposed, err
 			out.Others = append(out.Others, k.ID)
 		}
 	}
-	return out, out.register(ctx, h, in.Author)
+	if err := out.register(ctx, h, in.Author); err != nil {
+		return nil, err
+	}
+	days, err := prepared.Days(registry.Windows{ID: out.ID, Command: registry.LookFamily, Author: in.Author})
+	if err != nil {
+		return nil, err
+	}
+	days.Shown = nil // nothing is played yet
+	return out, h.Registry.Look(ctx, days)
 }
 
 func (p *Proposed) register(ctx context.Context, h *evaluate.Host, author string) error {

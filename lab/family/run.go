@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/assay-run/assay/host/registry"
 	"github.com/assay-run/assay/lab/family/plan"
 )
 
@@ -20,6 +21,8 @@ type Options struct {
 	Progress func(State)
 	// Waiting hears that another process is at a trial.
 	Waiting func(owner string)
+	// Author is who runs the search, for what is noted about people.
+	Author string
 }
 
 // State is how far a family is. Total counts the plays of all rungs, Known those that
@@ -50,6 +53,13 @@ type Searched struct {
 // that is no failure of a plugin.
 func (s *Search) Run(ctx context.Context, o Options) (_ *Searched, err error) {
 	rungs, err := s.Plan.Rungs(s.Windows)
+	if err != nil {
+		return nil, err
+	}
+	days, err := s.base.Days(registry.Windows{ID: s.ID, Command: registry.LookFamily, Author: o.Author})
+	if err == nil {
+		err = s.whole.Registry.Look(ctx, days)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -14,8 +14,10 @@ import (
 // stands in the request. It needs only sums, products and square roots: equal on every
 // CPU.
 type Digest struct {
-	NTrials int     `json:"n_trials"`
-	NEff    float64 `json:"n_eff"`
+	NTrials int `json:"n_trials"`
+	// NTrialsFamily is absent in what was written before it was counted.
+	NTrialsFamily int     `json:"n_trials_family,omitempty"`
+	NEff          float64 `json:"n_eff"`
 	// TrialSRVariance is null where it is undefined.
 	TrialSRVariance *float64 `json:"trial_sr_variance"`
 	ReturnsSHA256   string   `json:"returns_sha256"`
@@ -27,8 +29,9 @@ type Digest struct {
 func (l *Ledger) Digest() Digest {
 	m, _ := l.matrix(context.Background()) // it takes as long as reading the returns a few times
 	d := Digest{
-		NTrials: len(l.Trials), NEff: metric.Round(m.alike.NEff), ReturnsSHA256: l.returnsSHA256(),
-		TestPeeks: l.TestPeeks, PostPeek: l.PostPeek,
+		NTrials: len(l.Trials), NTrialsFamily: l.FamilyTrials(), NEff: metric.Round(m.alike.NEff),
+		ReturnsSHA256: l.returnsSHA256(),
+		TestPeeks:     l.TestPeeks, PostPeek: l.PostPeek,
 	}
 	if m.why == "" {
 		v := metric.Round(m.variance)

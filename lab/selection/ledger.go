@@ -3,30 +3,33 @@ package selection
 import (
 	"cmp"
 	"context"
-	"errors"
+	"encoding/json"
 	"fmt"
-	"runtime"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/metric"
 	"github.com/assay-run/assay/host/registry"
 	"github.com/assay-run/assay/lab/selection/series"
-	"github.com/assay-run/assay/lab/split"
+	"github.com/assay-run/assay/lab/selection/trials"
 	"github.com/assay-run/assay/lab/stat"
 )
 
-// Trial is one thing that was tried.
+// Trial is one thing that was tried, a class of package trials.
 type Trial struct {
-	// Key is the trial_key, RunID the run that stands for it: the judged one, else the one
-	// with the most windows, else the first by id.
+	// Key is the trial_key, RunID the run that stands for it: the judged one, else one with
+	// a series, the one with the most windows, the first by id.
 	Key, RunID string
 	Exchange   string
 	Data       []artifact.Dataset
-	// Series is its stitched walk-forward, nil if there is none.
+	// Series is its stitched walk-forward, or its returns where it was played in one piece;
+	// nil if there are none.
 	Series *series.Series
+	// Copies are the other keys under which the same was tried, in their order. Family says
+	// that the family of the judged run has a part in it.
+	Copies []string
+	Family bool
 }
 
 // Ledger is all that was tried to find one run, by key.
@@ -53,8 +56,8 @@ type Ledger struct {
 // CodeTrialUnreadable is the code of a warning about a trial without usable files.
 const CodeTrialUnreadable = "TRIAL_UNREADABLE"
 
-// Read makes the ledger of a run that is completed: every trial of its family on data
-// that overlaps with its own. The error is registry.ErrNotFound if there is no such run,
+// Read makes the ledger of a run that is completed: every trial on days that overlap with
+// its own, of whatever family. The error is registry.ErrNotFound if there is no such run,
 // and an *artifact.MismatchError if its own files have changed.
 func Read(ctx context.Context, reg *registry.Registry, store *artifact.Store, runID string) (*Ledger, error) {
 	row, err := reg.Get(ctx, runID)
@@ -65,7 +68,7 @@ func Read(ctx context.Context, reg *registry.Registry, store *artifact.Store, ru
 	if err != nil {
 		return nil, err
 	}
-	groups, err := groupsOf(ctx, reg, judged)
+	book, err := trials.Read(ctx, reg, store)
 	if err != nil {
 		return nil, err
 	}
@@ -73,89 +76,91 @@ func Read(ctx context.Context, reg *registry.Registry, store *artifact.Store, ru
 	if err != nil {
 		return nil, err
 	}
-	l := &Ledger{TestPeeks: len(peeks), PostPeek: judged.PostPeek, Trials: make([]Trial, len(groups))}
-	l.Judged = slices.IndexFunc(groups, func(g group) bool { return g.key == judged.TrialKey })
-	l.Again = groups[l.Judged].again(judged)
+	l := &Ledger{TestPeeks: len(peeks), PostPeek: judged.PostPeek, Judged: -1}
+	for _, c := range book.On(trials.DaysOf(judged.Data)) {
+		l.add(c, judged)
+	}
+	if l.Judged < 0 { // the registry does not say so
+		l.add(&trials.Class{Members: []*trials.Member{{Key: judged.TrialKey, RunID: judged.RunID, FamilyID: judged.FamilyID, Meta: judged}}}, judged)
+	}
+	l.sort()
 	if err := l.standing(store, judged); err != nil {
 		return nil, err
 	}
-	warnings := make([][]artifact.ReportWarning, len(groups))
-	errs := make([]error, len(groups))
-	next := make(chan int)
-	var wg sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), len(groups)) {
-		wg.Go(func() {
-			for i := range next {
-				if errs[i] = ctx.Err(); errs[i] == nil {
-					l.Trials[i], warnings[i], errs[i] = groups[i].read(store, judged.RunID)
-				}
-			}
-		})
-	}
-	for i := range groups {
-		next <- i
-	}
-	close(next)
-	wg.Wait()
-	if err := errors.Join(errs...); err != nil {
-		return nil, err
-	}
-	l.Warnings = slices.Concat(warnings...)
-	return l, nil
+	// Without its own files, as they are now, there is nothing to judge.
+	l.Trials[l.Judged].Series, _, err = trials.Stitch(store, judged, trials.Windows(judged))
+	return l, err
 }
 
-// group is the runs of one trial, the best one first.
-type group struct {
-	key string
-	// oldest is the run that the registry knows the trial by.
-	oldest string
-	runs   []*artifact.Metadata
+// add takes a class with the member that stands for it.
+func (l *Ledger) add(c *trials.Class, judged *artifact.Metadata) {
+	list := slices.Clone(c.Members)
+	slices.SortFunc(list, func(a, b *trials.Member) int {
+		return cmp.Or(
+			first(a.RunID == judged.RunID && a.Meta != nil, b.RunID == judged.RunID && b.Meta != nil),
+			first(a.Series != nil, b.Series != nil), cmp.Compare(windows(b), windows(a)),
+			strings.Compare(a.RunID, b.RunID), strings.Compare(a.Key, b.Key))
+	})
+	stands := list[0]
+	t := Trial{Key: stands.Key, RunID: stands.RunID, Series: stands.Series, Family: c.Has(judged.FamilyID)}
+	if stands.Meta != nil {
+		t.Exchange, t.Data = stands.Meta.Exchange, stands.Meta.Data
+	}
+	for _, m := range c.Members { // by key
+		if m.Key != stands.Key && !slices.Contains(t.Copies, m.Key) {
+			t.Copies = append(t.Copies, m.Key)
+		}
+		if m.Problem != "" {
+			l.Warnings = append(l.Warnings, artifact.ReportWarning{
+				Code: CodeTrialUnreadable, Pointer: "/overfitting/selection",
+				Message: fmt.Sprintf("run %s is counted without its returns: %s", m.RunID, m.Problem),
+			})
+		}
+	}
+	if stands.Meta != nil && stands.RunID == judged.RunID {
+		l.Judged, l.Again = len(l.Trials), again(c, judged)
+	}
+	l.Trials = append(l.Trials, t)
 }
 
-// groupsOf are the trials that count, by key. The judged run is one of them, also when
-// the registry does not say so.
-func groupsOf(ctx context.Context, reg *registry.Registry, judged *artifact.Metadata) ([]group, error) {
-	trials, err := reg.Trials(ctx, judged.FamilyID)
-	if err != nil {
-		return nil, err
-	}
-	byKey := map[string]*group{judged.TrialKey: {key: judged.TrialKey, runs: []*artifact.Metadata{judged}}}
-	for _, t := range trials {
-		if registry.CountTrials([]registry.Trial{t}, judged.Data) == 1 && byKey[t.Key] == nil {
-			byKey[t.Key] = &group{key: t.Key, oldest: t.RunID}
+// sort puts the trials in the order of the keys that stand for them.
+func (l *Ledger) sort() {
+	judged := l.Trials[l.Judged].Key
+	slices.SortFunc(l.Trials, func(a, b Trial) int { return strings.Compare(a.Key, b.Key) })
+	l.Judged = slices.IndexFunc(l.Trials, func(t Trial) bool { return t.Key == judged })
+}
+
+// FamilyTrials counts the trials that the family of the judged run has a part in.
+func (l *Ledger) FamilyTrials() int {
+	n := 0
+	for i := range l.Trials {
+		if l.Trials[i].Family {
+			n++
 		}
 	}
-	rows, err := reg.ListMetadata(ctx, registry.Filter{FamilyID: judged.FamilyID, Status: artifact.StatusCompleted})
-	if err != nil {
-		return nil, err
-	}
-	for _, row := range rows {
-		g := byKey[row.TrialKey]
-		if g == nil || row.RunID == judged.RunID || row.Kind != artifact.KindRun && row.Kind != artifact.KindTrial {
-			continue
-		}
-		if m, err := artifact.DecodeMetadata(row.Payload); err == nil {
-			g.runs = append(g.runs, m)
+	return n
+}
+
+// StandsFor is the key of the trial that a trial_key is counted as, the key itself if it is
+// not counted.
+func (l *Ledger) StandsFor(key string) string {
+	for i := range l.Trials {
+		if slices.Contains(l.Trials[i].Copies, key) {
+			return l.Trials[i].Key
 		}
 	}
-	var out []group
-	for _, g := range byKey {
-		slices.SortFunc(g.runs, func(a, b *artifact.Metadata) int {
-			return cmp.Or(
-				first(a.RunID == judged.RunID, b.RunID == judged.RunID),
-				cmp.Compare(len(windowsOf(b)), len(windowsOf(a))), strings.Compare(a.RunID, b.RunID))
-		})
-		out = append(out, *g)
-	}
-	slices.SortFunc(out, func(a, b group) int { return strings.Compare(a.key, b.key) })
-	return out, nil
+	return key
 }
 
 // again is the Again of a ledger.
-func (g group) again(judged *artifact.Metadata) int {
+func again(c *trials.Class, judged *artifact.Metadata) int {
 	type question struct{ seed, splits string }
 	asked := map[question]bool{{judged.Seed, judged.SplitsSHA256}: true}
-	for _, m := range g.runs {
+	for _, x := range c.Members {
+		m := x.Meta
+		if m == nil || m.TrialKey != judged.TrialKey || m.Kind == artifact.KindService || m.Status != artifact.StatusCompleted {
+			continue
+		}
 		if judged.PlanID == nil || m.PlanID == nil || *m.PlanID != *judged.PlanID {
 			asked[question{m.Seed, m.SplitsSHA256}] = true
 		}
@@ -174,43 +179,11 @@ func first(a, b bool) int {
 	return 1
 }
 
-// windowsOf are the walk-forward windows of a run.
-func windowsOf(m *artifact.Metadata) []string {
-	var ids []string
-	for _, s := range m.Splits {
-		if s.Kind == split.RoleWalkForward {
-			ids = append(ids, s.ID)
-		}
+func windows(m *trials.Member) int {
+	if m.Meta == nil {
+		return 0
 	}
-	return ids
-}
-
-// read takes the first run of the trial whose files can be used. Those of the judged run
-// must be: without them there is nothing to judge.
-func (g group) read(store *artifact.Store, judged string) (Trial, []artifact.ReportWarning, error) {
-	t := Trial{Key: g.key, RunID: g.oldest}
-	var warnings []artifact.ReportWarning
-	for _, m := range g.runs {
-		s, why, err := read(store, m)
-		var changed *artifact.MismatchError
-		switch {
-		case err != nil && m.RunID == judged:
-			return t, nil, err
-		case errors.As(err, &changed):
-			warnings = append(warnings, artifact.ReportWarning{
-				Code: CodeTrialUnreadable, Pointer: "/overfitting/selection",
-				Message: fmt.Sprintf("run %s is counted without its returns: %s", m.RunID, strings.Join(changed.Problems, "; ")),
-			})
-			continue
-		case err != nil:
-			return t, nil, err
-		}
-		if why == "" || m.RunID == judged {
-			t.RunID, t.Exchange, t.Data, t.Series = m.RunID, m.Exchange, m.Data, s
-			break
-		}
-	}
-	return t, warnings, nil
+	return len(trials.Windows(m.Meta))
 }
 
 // standing takes from the report of the judged run whether its ratios are estimated at
@@ -229,4 +202,16 @@ func (l *Ledger) standing(store *artifact.Store, judged *artifact.Metadata) erro
 		l.Why = stat.Insufficient
 	}
 	return nil
+}
+
+func reportOf(store *artifact.Store, m *artifact.Metadata) (*artifact.Report, error) {
+	text, err := trials.Verified(store, m, "report.json")
+	if err != nil {
+		return nil, err
+	}
+	rep := &artifact.Report{}
+	if err := json.Unmarshal(text, rep); err != nil {
+		return nil, &artifact.MismatchError{RunID: m.RunID, Problems: []string{"report.json: " + err.Error()}}
+	}
+	return rep, nil
 }

@@ -168,7 +168,7 @@ func TestRealRuns(t *testing.T) {
 	judged := th.run(9, 4, nil, false)
 
 	l := th.ledger(judged.RunID)
-	if len(l.Trials) != 3 || l.Trials[l.Judged].RunID != judged.RunID || l.Why != "" || l.PeriodsPerYear != 365 || len(l.Warnings) != 0 {
+	if len(l.Trials) != 4 || l.FamilyTrials() != 3 || l.Trials[l.Judged].RunID != judged.RunID || l.Why != "" || l.PeriodsPerYear != 365 || len(l.Warnings) != 0 {
 		t.Fatalf("%+v", l)
 	}
 	for _, a := range []*evaluate.Answer{other, trial, judged} {
@@ -183,7 +183,7 @@ func TestRealRuns(t *testing.T) {
 	}
 	// Whatever else has been run with its parameters, a judged run stands for itself.
 	for _, a := range []*evaluate.Answer{other, reseeded} {
-		if of := th.ledger(a.RunID); of.Trials[of.Judged].RunID != a.RunID || len(of.Trials) != 3 || of.Again != 1 {
+		if of := th.ledger(a.RunID); of.Trials[of.Judged].RunID != a.RunID || len(of.Trials) != 4 || of.Again != 1 {
 			t.Errorf("%s is judged as %s, beside %d others", a.RunID, of.Trials[of.Judged].RunID, of.Again)
 		}
 	}
@@ -192,7 +192,7 @@ func TestRealRuns(t *testing.T) {
 	}
 	holding := series.NewCandles(th.host.Candles)
 	r, err := l.Select(t.Context(), holding, 1)
-	if err != nil || r.Series != 3 || r.T != l.days() || len(r.Warnings) != 0 {
+	if err != nil || r.Series != 4 || r.T != l.days() || r.Selection.NTrials != 4 || r.Selection.NTrialsFamily != 3 || len(r.Warnings) != 0 {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	checkNulls(t, &r.Selection)
@@ -205,7 +205,7 @@ func TestRealRuns(t *testing.T) {
 // digests holds that the ledger depends on what was tried and on nothing else.
 func (th *theatre) digests(l *Ledger, judged, other *evaluate.Answer, holding Holding) {
 	t, before := th.t, l.Digest()
-	if before.NTrials != 3 || before.TrialSRVariance == nil || before.TestPeeks != 0 || before.PostPeek {
+	if before.NTrials != 4 || before.NTrialsFamily != 3 || before.TrialSRVariance == nil || before.TestPeeks != 0 || before.PostPeek {
 		t.Errorf("%+v", before)
 	}
 	again, err := th.ledger(judged.RunID).Select(t.Context(), holding, 1)
@@ -220,20 +220,16 @@ func (th *theatre) digests(l *Ledger, judged, other *evaluate.Answer, holding Ho
 	if d := th.ledger(judged.RunID).Digest(); d.TestPeeks != 1 || d.PostPeek || d.ReturnsSHA256 != before.ReturnsSHA256 {
 		t.Errorf("%+v", d)
 	}
-	// The other seed's run of the trial stands in for a damaged one.
+	// A trial stays counted with its returns when its files are changed, and when they go.
 	th.damage(other.RunID, "splits/wf-02/equity_curve.csv")
-	l = th.ledger(judged.RunID)
-	at := slices.IndexFunc(l.Trials, func(x Trial) bool { return x.Key == other.Metadata.TrialKey })
-	stand := l.Trials[at]
-	if stand.Series == nil || stand.RunID == other.RunID {
-		t.Errorf("%+v", stand)
+	for _, id := range []string{other.RunID, th.ledger(judged.RunID).Trials[0].RunID} {
+		if id != judged.RunID {
+			if err := os.RemoveAll(th.host.Artifacts.Dir(id)); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
-	th.damage(stand.RunID, "splits/wf-00/equity_curve.csv")
-	l = th.ledger(judged.RunID)
-	if l.Trials[at].Series != nil || len(l.Trials) != 3 || len(l.Warnings) != 2 || l.Warnings[0].Code != CodeTrialUnreadable || !strings.Contains(l.Warnings[0].Message, "has other content") {
-		t.Errorf("%+v", l.Warnings)
-	}
-	if d := l.Digest(); d.NTrials != 3 || d.ReturnsSHA256 == before.ReturnsSHA256 || !(d.NEff > before.NEff) {
+	if d := th.ledger(judged.RunID).Digest(); d.ReturnsSHA256 != before.ReturnsSHA256 || d.NEff != before.NEff || d.NTrials != 4 {
 		t.Errorf("%+v, before %+v", d, before)
 	}
 	if err := os.Remove(filepath.Join(th.host.Artifacts.Dir(judged.RunID), "splits", "wf-04", "equity_curve.csv")); err != nil {
@@ -245,6 +241,40 @@ func (th *theatre) digests(l *Ledger, judged, other *evaluate.Answer, holding Ho
 	}
 	if _, err := Read(t.Context(), th.host.Registry, th.host.Artifacts, "run_unknown"); !errors.Is(err, registry.ErrNotFound) {
 		t.Error(err)
+	}
+}
+
+// A trial whose files had been changed before anybody read them counts as one more
+// independent trial, unless a run with another seed stands in for it.
+func TestChangedFilesDoNotHideATrial(t *testing.T) {
+	if testing.Short() {
+		t.Skip("answers three questions with a real plugin, some seconds; run without -short")
+	}
+	th := newTheatre(t)
+	other := th.run(7, 3, nil, false)
+	reseeded := th.run(7, 3, func(q *evaluate.Question) { q.Seed = 2 }, false)
+	judged := th.run(9, 4, nil, false)
+	th.damage(other.RunID, "splits/wf-02/equity_curve.csv")
+	stand := func(l *Ledger) Trial {
+		return l.Trials[slices.IndexFunc(l.Trials, func(x Trial) bool { return x.Key == other.Metadata.TrialKey })]
+	}
+	l := th.ledger(judged.RunID)
+	if x := stand(l); x.Series == nil || x.RunID != reseeded.RunID || len(l.Warnings) != 1 {
+		t.Errorf("%+v, %+v", x, l.Warnings)
+	}
+	before := l.Digest()
+	for _, id := range []string{other.RunID, reseeded.RunID} {
+		if err := th.host.Registry.KeepDaily(t.Context(), []registry.Daily{{RunID: id, Source: "of other files"}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	th.damage(reseeded.RunID, "splits/wf-00/equity_curve.csv")
+	l = th.ledger(judged.RunID)
+	if len(l.Trials) != 2 || stand(l).Series != nil || len(l.Warnings) != 2 || l.Warnings[0].Code != CodeTrialUnreadable || !strings.Contains(l.Warnings[0].Message, "has other content") {
+		t.Errorf("%+v", l)
+	}
+	if d := l.Digest(); d.NTrials != 2 || d.ReturnsSHA256 == before.ReturnsSHA256 || !(d.NEff > before.NEff) {
+		t.Errorf("%+v, before %+v", d, before)
 	}
 }
 

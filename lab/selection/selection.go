@@ -15,8 +15,10 @@ import (
 // digits; what is undefined is null and has a reason in Undefined, by its JSON name, with
 // a dot before the name inside a part.
 type Selection struct {
-	// NTrials is N, counted by the host; NEff how many of them count as independent.
+	// NTrials is N, counted by the host; NTrialsFamily how many of them the run's own family
+	// has a part in; NEff how many of them count as independent.
 	NTrials       int      `json:"n_trials"`
+	NTrialsFamily int      `json:"n_trials_family"`
 	NTrialsSource string   `json:"n_trials_source"`
 	NEff          *float64 `json:"n_eff"`
 	// TrialSRVariance is that of the Sharpe ratios per observation.
@@ -75,8 +77,8 @@ func (l *Ledger) Select(ctx context.Context, holding Holding, seed uint64) (*Res
 	}
 	out := &Result{
 		Selection: Selection{
-			NTrials: len(l.Trials), NTrialsSource: Source, NEff: rounded(m.alike.NEff),
-			TestPeeks: l.TestPeeks, PostPeek: l.PostPeek, Undefined: map[string]stat.Reason{},
+			NTrials: len(l.Trials), NTrialsFamily: l.FamilyTrials(), NTrialsSource: Source,
+			NEff: rounded(m.alike.NEff), TestPeeks: l.TestPeeks, PostPeek: l.PostPeek, Undefined: map[string]stat.Reason{},
 		},
 		Series: len(m.columns), T: l.days(), SmallestP: stat.SmallestP(replicas), Again: l.Again,
 	}

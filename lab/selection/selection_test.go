@@ -313,7 +313,7 @@ func TestBlock(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, inner := range map[string][]string{
-		"n_trials": nil, "n_trials_source": nil, "n_eff": nil, "trial_sr_variance": nil, "min_btl_years": nil, "dsr_2014": nil, "dsr_2025": nil,
+		"n_trials": nil, "n_trials_family": nil, "n_trials_source": nil, "n_eff": nil, "trial_sr_variance": nil, "min_btl_years": nil, "dsr_2014": nil, "dsr_2025": nil,
 		"dsr_max": nil, "dsr_max_test": {"b", "mean_block", "n_series", "n_without_series", "p", "reached"}, "p_sidak": nil, "haircut": {"bonferroni", "by", "holm"}, "pbo": {"n_splits", "prob_oos_loss", "s", "slope", "value"}, "rc_p": nil,
 		"spa_p": {"consistent", "lower", "upper"}, "test_peeks": nil, "post_peek": nil, "undefined": nil,
 	} {

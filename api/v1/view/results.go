@@ -5,6 +5,7 @@ import (
 
 	"github.com/assay-run/assay/host/metric"
 	"github.com/assay-run/assay/host/metric/sample"
+	"github.com/assay-run/assay/host/registry"
 	"github.com/assay-run/assay/host/result"
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/plugin-sdk/market"
@@ -113,6 +114,8 @@ type Results struct {
 	RequestHash          string          `json:"request_hash"`
 	ResultHash           string          `json:"result_hash"`
 	Artifacts            string          `json:"artifacts"`
+	// Trials is null until the trials are counted, and for what is no backtest.
+	Trials *registry.Place `json:"trials"`
 }
 
 // RunConfig is the request with every default filled in, and what was run.

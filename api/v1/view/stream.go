@@ -59,6 +59,7 @@ func (d *ResultsDocument) Write(out io.Writer) error {
 	w.field("request_hash", r.RequestHash)
 	w.field("result_hash", r.ResultHash)
 	w.field("artifacts", d.rep.Artifacts)
+	w.field("trials", d.rep.Trials)
 	return w.close()
 }
 

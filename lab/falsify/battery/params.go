@@ -6,6 +6,8 @@ import (
 	"github.com/assay-run/assay/lab/design/neighbour"
 	"github.com/assay-run/assay/lab/evaluate"
 	"github.com/assay-run/assay/lab/falsify/judge"
+	"github.com/assay-run/assay/lab/falsify/judge/evidence"
+	"github.com/assay-run/assay/lab/selection/trials"
 	"github.com/assay-run/assay/lab/split"
 )
 
@@ -40,14 +42,22 @@ func (b *bench) paramNeighbourhood() (check, error) {
 	}
 	return check{plays: plays, judge: func(context.Context) (*finding, error) {
 		var kept []judge.Replay
+		var played []trials.Point
 		for i := range list {
 			if accepted[i] {
 				kept = append(kept, list[i])
+				played = append(played, trials.Point{ID: points[i].ID, Params: points[i].Params, DecisionHash: list[i].DecisionHash})
 			}
 		}
 		if len(kept) == 0 {
 			return &finding{Test: judge.Skip(judge.ParamNeighbours, judge.NoParameters)}, nil
 		}
-		return b.spread(b.judge.Neighbours(kept), kept), nil
+		text, err := trials.WritePoints(played)
+		if err != nil {
+			return nil, err
+		}
+		f := b.spread(b.judge.Neighbours(kept), kept)
+		f.add(evidence.File{Path: trials.PointsFile, Content: text, Rows: len(played)})
+		return f, nil
 	}}, nil
 }

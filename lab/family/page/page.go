@@ -105,7 +105,8 @@ func (v *View) facts(s *family.Search, o *family.Outcome) {
 	}
 	add("selection rule", "%s", p.SelectionRule)
 	if sel := o.Result.Selection; sel != nil {
-		add("N", "%d trials of %s on these candles (%d before this plan), counted by the registry", sel.NTrials, p.FamilyID, p.PriorTrials)
+		add("N", "%d trials on these days (%d before this plan), %d of them of %s, counted by the registry",
+			sel.NTrials, p.PriorTrials, sel.NTrialsFamily, p.FamilyID)
 	} else {
 		add("N before", "%d", p.PriorTrials)
 	}

@@ -43,7 +43,8 @@ func Words(o *family.Outcome) []string {
 	if s.NTrials == 1 {
 		say("One trial was made, so nothing was chosen among others.")
 	} else if s.NEff != nil {
-		say("%d trials of this family were made on these candles; they are so alike that they count as %s independent ones.", s.NTrials, Number(s.NEff))
+		say("%d trials were made on these days, %d of them of this family; they are so alike that they count as %s independent ones.",
+			s.NTrials, s.NTrialsFamily, Number(s.NEff))
 	}
 	if o.Again > 0 {
 		say("Besides, %d runs of the selected parameters differ only in their seed or splits: they are one trial in this count, so choosing among them is not paid for.", o.Again)

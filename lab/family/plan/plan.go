@@ -39,8 +39,8 @@ type Plan struct {
 	Request        json.RawMessage `json:"request"`
 	StopRule       StopRule        `json:"stop_rule"`
 	FalsifyProfile string          `json:"falsify_profile"`
-	// PriorTrials is how many trials the family had when this was planned, those of an
-	// amended plan included.
+	// PriorTrials is how many trials there were on these days when this was planned, of any
+	// family, those of an amended plan included.
 	PriorTrials int     `json:"prior_trials"`
 	Trials      []Trial `json:"trials"`
 }

@@ -17,27 +17,44 @@ const CopyCorrelation = 0.999
 // ratio. Of copies that stays which has more rows, then the higher ratio: nothing depends
 // on the order of the columns. The error is only that of ctx.
 func Distinct(ctx context.Context, columns []Column) ([]Column, error) {
+	leaders, _, err := classify(ctx, columns)
+	if err != nil {
+		return nil, err
+	}
 	var out []Column
-	var kept []group // indices of out
-	for _, g := range groupsOf(columns) {
-		list := descending(columns, g.list)
-		var err error
-		for i := range kept {
-			if list, err = without(ctx, out, &kept[i], columns, &group{g.rows, list}); err != nil {
-				return nil, err
-			}
-		}
-		if list, err = leaders(ctx, columns, list); err != nil {
-			return nil, err
-		}
-		mine := group{rows: g.rows}
-		for _, i := range list {
-			mine.list = append(mine.list, len(out))
-			out = append(out, columns[i])
-		}
-		kept = append(kept, mine)
+	for _, i := range leaders {
+		out = append(out, columns[i])
 	}
 	return out, nil
+}
+
+// Classes is for each column the index of the one that Distinct keeps in its place: its
+// own where it is kept, and where it has no Sharpe ratio. The error is only that of ctx.
+func Classes(ctx context.Context, columns []Column) ([]int, error) {
+	_, of, err := classify(ctx, columns)
+	return of, err
+}
+
+// classify finds the columns that are kept and which of them each column is a copy of.
+func classify(ctx context.Context, columns []Column) (kept, of []int, err error) {
+	of = make([]int, len(columns))
+	for i := range of {
+		of[i] = i
+	}
+	var before []group // of kept columns
+	for _, g := range groupsOf(columns) {
+		list := descending(columns, g.list)
+		for i := range before {
+			if list, err = without(ctx, columns, &before[i], &group{g.rows, list}, of); err != nil {
+				return nil, nil, err
+			}
+		}
+		if list, err = leaders(ctx, columns, list, of); err != nil {
+			return nil, nil, err
+		}
+		kept, before = append(kept, list...), append(before, group{g.rows, list})
+	}
+	return kept, of, nil
 }
 
 // descending orders columns that have a ratio by it, the highest first.
@@ -62,13 +79,13 @@ func descending(columns []Column, list []int) []int {
 	return out
 }
 
-// without leaves those of a group out that are copies of a kept one.
-func without(ctx context.Context, out []Column, kept *group, columns []Column, g *group) ([]int, error) {
+// without leaves those of a group out that are copies of a kept one, and notes of which.
+func without(ctx context.Context, columns []Column, kept, g *group, of []int) ([]int, error) {
 	inKept, inG := common(kept.rows, g.rows)
-	if len(inKept) < LeastShared {
+	if len(inKept) < LeastShared || len(kept.list) == 0 || len(g.list) == 0 {
 		return g.list, nil
 	}
-	x, y := returnsAt(out, kept, inKept), returnsAt(columns, g, inG)
+	x, y := returnsAt(columns, kept, inKept), returnsAt(columns, g, inG)
 	towards, _, err := sumOf(ctx, y)
 	if err != nil {
 		return nil, err
@@ -82,15 +99,18 @@ func without(ctx context.Context, out []Column, kept *group, columns []Column, g
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		if u := unitOf(y[k], towards); !slices.ContainsFunc(known, u.copies) {
+		if at := slices.IndexFunc(known, unitOf(y[k], towards).copies); at >= 0 {
+			of[i] = kept.list[at]
+		} else {
 			list = append(list, i)
 		}
 	}
 	return list, nil
 }
 
-// leaders are those of a list that are no copy of an earlier one that is none either.
-func leaders(ctx context.Context, columns []Column, list []int) ([]int, error) {
+// leaders are those of a list that are no copy of an earlier one that is none either. Of
+// which one the others are copies is noted.
+func leaders(ctx context.Context, columns []Column, list, of []int) ([]int, error) {
 	x := make([][]float64, len(list))
 	for k, i := range list {
 		x[k] = columns[i].Returns
@@ -105,7 +125,10 @@ func leaders(ctx context.Context, columns []Column, list []int) ([]int, error) {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		if u := unitOf(x[k], towards); !slices.ContainsFunc(known, u.copies) {
+		u := unitOf(x[k], towards)
+		if at := slices.IndexFunc(known, u.copies); at >= 0 {
+			of[i] = out[at]
+		} else {
 			known, out = append(known, u), append(out, i)
 		}
 	}

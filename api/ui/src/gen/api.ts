@@ -1309,7 +1309,28 @@ export interface components {
              * @example runs/svc_01jd2q7z9v8k3m6t4r1x5c0wbn
              */
             artifacts: string;
+            trials: components["schemas"]["Trials"];
         };
+        /** @description Which trial a backtest was among all that were tried on its days, by the lab and through the service, whatever the strategy, symbol, timeframe and exchange. Runs with the same daily returns are one trial. Null until they are counted, which may be a moment after the end, and for paper and live runs. */
+        Trials: {
+            /**
+             * @description How many trials there are on these days.
+             * @example 23
+             */
+            n: number;
+            /**
+             * @description How many of them the strategy's own family has a part in.
+             * @example 18
+             */
+            n_family: number;
+            /**
+             * @description How many there were when this run ended, itself included.
+             * @example 18
+             */
+            position: number;
+            /** @description Whether the run has played days of a symbol that are the locked test of a run or a plan of the lab. */
+            looked_at_test: boolean;
+        } | null;
         /** @description Always 200. The runner and the metrics are current, the rest comes from background checks. */
         Health: {
             /**
