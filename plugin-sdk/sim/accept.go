@@ -39,7 +39,7 @@ func (e *Engine) Accept(intents []market.Intent) error {
 				e.rec.Intent(e.step, in, "")
 			}
 			if err := e.submit(sym, in); err != nil {
-				return &LedgerError{Step: e.step, What: "order", Err: err}
+				return e.ledgerError("order", err)
 			}
 			continue
 		case market.Cancel:
