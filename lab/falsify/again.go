@@ -3,6 +3,7 @@ package falsify
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 
@@ -14,9 +15,12 @@ import (
 )
 
 // Again attacks once more as a stored falsification did: the same base, profile and ledger
-// of trials. Nothing is stored. The error is an *evaluate.Error INPUTS_MISSING when one of
-// them is not what it was, so that the same question cannot be asked any more.
-func Again(ctx context.Context, h *evaluate.Host, slug, runID string, r *artifact.Request, progress func(done, planned int64, failed int)) (*evaluate.Answer, error) {
+// of trials, and where numbers in the sources were changed the same sources. Nothing is stored.
+// The error is an *evaluate.Error INPUTS_MISSING when one of them is not what it was, so that the
+// same question cannot be asked any more.
+func Again(
+	ctx context.Context, h *evaluate.Host, slug, runID string, r *artifact.Request, o Options,
+) (*evaluate.Answer, error) {
 	missing := func(message string) error {
 		return &evaluate.Error{Code: "INPUTS_MISSING", Message: "run " + runID + ": " + message, Details: map[string]any{"run_id": runID}}
 	}
@@ -44,6 +48,9 @@ func Again(ctx context.Context, h *evaluate.Host, slug, runID string, r *artifac
 	if err := json.Unmarshal(text, &p); err != nil {
 		return nil, err
 	}
+	if p.Schema != profile.Schema {
+		return nil, missing(fmt.Sprintf("it was attacked with %s, this lab attacks with %s", p.Schema, profile.Schema))
+	}
 	ledger, err := selection.Read(ctx, h.Registry, h.Artifacts, base.RunID)
 	if err != nil {
 		return nil, err
@@ -69,7 +76,17 @@ func Again(ctx context.Context, h *evaluate.Host, slug, runID string, r *artifac
 	if err != nil {
 		return nil, err
 	}
-	a := &attack{host: h, base: base, options: Options{Profile: p, Progress: progress}, question: question, ledger: ledger, planned: planned, depends: on, profile: text}
+	o.Profile = p
+	a := &attack{host: h, base: base, options: o, question: question, ledger: ledger, planned: planned,
+		depends: on, profile: text}
+	if a.depends.LiteralsSHA256 = ""; on.LiteralsSHA256 != "" {
+		if err := a.readLiterals(ctx, original); err != nil {
+			return nil, err
+		}
+	}
+	if a.depends.LiteralsSHA256 != on.LiteralsSHA256 {
+		return nil, missing("it changed numbers in the sources of its program, which are not in the strategy's folder")
+	}
 	return h.Run(ctx, question, evaluate.Options{NoReuse: true, Make: a.make, Plan: a.standing()})
 }
 

@@ -90,7 +90,8 @@ func Compile(ctx context.Context, dir, to string, switches ...string) error {
 	if err != nil {
 		return ErrNoGo
 	}
-	cmd := exec.CommandContext(ctx, tool, slices.Concat([]string{"build"}, buildFlags, switches, []string{"-o", to, "."})...)
+	cmd := exec.CommandContext(ctx, tool, slices.Concat([]string{"build"}, buildFlags, switches,
+		[]string{"-o", to, "."})...)
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), buildEnv...)
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &output

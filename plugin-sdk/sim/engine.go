@@ -152,7 +152,8 @@ func (e *Engine) ledgerError(what string, err error) error {
 		worth += float64(e.ledger.books[i].quantityF * e.symbols[i].candle.Close)
 	}
 	return &LedgerError{
-		Step: e.step, Time: e.now, What: what, Limit: fmt.Sprintf("10^%d %s", digits, e.cfg.Symbols[0].Quote()),
+		Step: e.step, Time: e.now, What: what, Limit: fmt.Sprintf("10^%d %s", digits,
+			e.cfg.Symbols[0].Quote()),
 		Outgrown: worth >= nearLimit*math.Pow10(digits), Err: err,
 	}
 }

@@ -26,7 +26,8 @@ type LedgerError struct {
 // Error is the message.
 func (e *LedgerError) Error() string {
 	if e.Outgrown {
-		return fmt.Sprintf("the account has outgrown what the books can hold (%s) at %s: use a smaller initial cash or a fixed stake",
+		return fmt.Sprintf("the account has outgrown what the books can hold (%s) at %s: use a smaller "+
+			"initial cash or a fixed stake",
 			e.Limit, e.Time)
 	}
 	return fmt.Sprintf("an amount does not fit into the books, which hold less than %s, at %s (%s: %v): "+

@@ -147,7 +147,8 @@ func TestOverflowEndsTheRun(t *testing.T) {
 	if err = step(200_000); !errors.As(err, &overflow) || overflow.Step != 2 {
 		t.Fatalf("a fortune of 2 x 10^9: %v", err)
 	}
-	if want := "the account has outgrown what the books can hold (10^9 " + e.cfg.Symbols[0].Quote() + ") at " + e.now.String() +
+	if want := "the account has outgrown what the books can hold (10^9 " + e.cfg.Symbols[0].Quote() +
+		") at " + e.now.String() +
 		": use a smaller initial cash or a fixed stake"; err.Error() != want {
 		t.Errorf("%s, want %s", err, want)
 	}

@@ -74,6 +74,9 @@ func sweep(root string) error {
 // Close removes the room with all that is still in it.
 func (r *Room) Close() error { return errors.Join(os.RemoveAll(r.dir), r.lock.Release()) }
 
+// Folder makes an empty folder in the room. Remove it when it is not needed any more.
+func (r *Room) Folder() (string, error) { return os.MkdirTemp(r.dir, "folder-") }
+
 // Store is the candles of one set, as a store that a run can be played on.
 type Store struct {
 	*candle.Store

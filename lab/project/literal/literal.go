@@ -99,7 +99,8 @@ func sources(dir string) ([]string, error) {
 			return nil
 		}
 		hidden := strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_")
-		if d.Type().IsRegular() && strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go") && !hidden {
+		if d.Type().IsRegular() && strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go") &&
+			!hidden {
 			rel, err := filepath.Rel(dir, path)
 			files = append(files, filepath.ToSlash(rel))
 			return err
