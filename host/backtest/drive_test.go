@@ -161,6 +161,37 @@ func TestChunkedRandomStrategiesAgree(t *testing.T) {
 	}
 }
 
+// TestDelayedStrategiesAgreeInEveryDrive: what is under way is the same for a strategy
+// that simulates itself and for one that is told, and the host counts what came late.
+func TestDelayedStrategiesAgreeInEveryDrive(t *testing.T) {
+	l := newLab(t, 600, "randomly").attached("randomly")
+	late := int64(0)
+	for seed := 1; seed <= 12; seed++ {
+		req := request("randomly", map[string]any{"seed": seed}, one, two)
+		if seed%2 == 0 {
+			req.Execution = []byte(`{"allow_short":true,"intrabar":"ohlc_color"}`)
+		}
+		delay := 1 + seed%3
+		file := l.driven(req, Split{DelayCandles: delay})
+		late += file.Results().LateMessages
+		for _, d := range []Drive{{Chunked: true}, {Lockstep: true}} {
+			x := l.driven(req, Split{DelayCandles: delay, Drive: d})
+			if x.Digest() != file.Digest() || x.Results().DecisionHash != file.Results().DecisionHash {
+				t.Fatalf("seed %d, %d candles late, %+v: the books differ", seed, delay, d)
+			}
+			if got, want := x.Results().LateMessages, file.Results().LateMessages; got != want {
+				t.Fatalf("seed %d, %+v: %d late messages, want %d", seed, d, got, want)
+			}
+		}
+		if n := l.driven(req, Split{}).Results().LateMessages; n != 0 {
+			t.Fatalf("seed %d: %d late messages without a delay", seed, n)
+		}
+	}
+	if late == 0 {
+		t.Error("nothing came late: the strategies do too little to prove anything")
+	}
+}
+
 // TestDriveReachesTheProcess: what a play asks for is so in the plugin's process.
 func TestDriveReachesTheProcess(t *testing.T) {
 	l := newLab(t, 300, "probe")

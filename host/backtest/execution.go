@@ -182,6 +182,7 @@ func (x *Execution) picture() (*result.Results, metric.Input) {
 	}
 	r.Assumptions, r.Warnings = append([]result.Note{}, x.assumptions...), append([]result.Note{}, x.warnings...)
 	r.DataHash, r.Window = x.dataHash, x.window
+	r.LateMessages = x.engine.Stats().LateMessages
 	in.Timeframe, in.Calendar = x.timeframe, x.calendar()
 	return r, in
 }

@@ -232,6 +232,7 @@ func (l *Launcher) resolveData(ctx context.Context, p *plan, req runner.StartReq
 			return err
 		}
 	}
+	p.warnings = append(p.warnings, coverage(p.sources, start, end)...)
 	return nil
 }
 
@@ -314,10 +315,6 @@ func (s *source) cut(start, end *market.Time, p *plan) error {
 	if s.from >= s.to {
 		return play.Refuse("DATA_UNAVAILABLE", map[string]any{"range": map[string]any{"symbol": s.symbol, "start": first, "end": last}},
 			"There is no %s candle of %s in the window; there are candles from %s to %s.", p.Timeframe, s.symbol, first, last)
-	}
-	if (start != nil && *start < first) || (end != nil && *end > last) {
-		p.warnings = append(p.warnings, result.Note{Code: "WINDOW_CLIPPED",
-			Message: fmt.Sprintf("%s has candles from %s to %s: the window was cut to them.", s.symbol, first, last)})
 	}
 	return nil
 }
