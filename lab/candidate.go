@@ -360,7 +360,7 @@ func (a *app) candidateReplay(ctx context.Context, slug string, o replayOptions)
 			out.PluginFrom = "store"
 			warnings = append(warnings, cli.Warning{Code: "PLUGIN_NOT_BUILT", Message: why + ": its copy in the state directory is executed"})
 		}
-		if err := a.playAgain(ctx, h, doc, plugin, out); err != nil {
+		if err := a.playAgain(ctx, h, doc, plugin, o.dir, out); err != nil {
 			return err
 		}
 		if key == nil || out.Equal+out.Different == 0 {
@@ -379,7 +379,9 @@ func (a *app) candidateReplay(ctx context.Context, slug string, o replayOptions)
 }
 
 // playAgain executes the pinned runs, with a progress line for each.
-func (a *app) playAgain(ctx context.Context, h *evaluate.Host, doc *bundle.Document, plugin string, out *candidate.Replayed) error {
+func (a *app) playAgain(
+	ctx context.Context, h *evaluate.Host, doc *bundle.Document, plugin, dir string, out *candidate.Replayed,
+) error {
 	var bar *cli.Progress
 	end := func() {
 		if bar != nil {
@@ -388,7 +390,7 @@ func (a *app) playAgain(ctx context.Context, h *evaluate.Host, doc *bundle.Docum
 	}
 	defer func() { end() }()
 	list, err := candidate.Replay(ctx, h, &doc.Bundle, candidate.ReplayOptions{
-		Plugin: plugin,
+		Plugin: plugin, Sources: a.sourcesOf(doc.Bundle.Candidate.Slug, dir),
 		Begin: func(runID string) {
 			end()
 			bar = a.Progress("replay "+runID).Count("steps", 0)

@@ -18,6 +18,7 @@ import (
 	"github.com/assay-run/assay/lab/falsify/judge"
 	"github.com/assay-run/assay/lab/falsify/profile"
 	"github.com/assay-run/assay/lab/project"
+	"github.com/assay-run/assay/lab/project/literal"
 )
 
 // falsifyOptions are the flags of lab falsify.
@@ -58,7 +59,7 @@ func (a *app) falsifyCommand() *cobra.Command {
 	f.StringVar(&o.plugin, "plugin", "", "a finished program instead of building one, where it has to be run first")
 	f.StringVar(&o.run, "run", "", "the run to attack (default: the one that was completed last)")
 	f.StringVar(&o.candidate, "candidate", "", "a packed revision: its baseline is attacked")
-	f.StringVar(&o.profile, "profile", "", "a file with other counts and thresholds than falsify-profile/1")
+	f.StringVar(&o.profile, "profile", "", "a file with other counts and thresholds than falsify-profile/2")
 	f.BoolVar(&o.printProfile, "print-profile", false, "print the profile that would be used, and attack nothing")
 	f.BoolVar(&o.full, "full", false, "999 replays instead of 199, and the whole search on shuffled candles")
 	f.StringSliceVar(&o.only, "only", nil, "make this test alone; may be repeated")
@@ -105,6 +106,7 @@ func (a *app) falsify(ctx context.Context, slug string, o falsifyOptions) (cli.O
 			Profile: p, Force: o.force,
 			Progress: func(done, planned int64, failed int) { bar.Show(cli.State{Done: done, Total: planned, Failed: failed}) },
 			Waiting:  func(owner string) { a.say("waiting for %s, which attacks the same run", owner) },
+			Sources:  a.sourcesOf(slug, o.dir),
 		})
 		if err != nil || !o.revealTest {
 			return err
@@ -117,6 +119,22 @@ func (a *app) falsify(ctx context.Context, slug string, o falsifyOptions) (cli.O
 	}
 	out := cli.Outcome{Result: falsifyResult(result, test), Print: func(w io.Writer) { printFalsified(w, result, test) }, Warnings: falsifyWarnings(result)}
 	return out, falsifyVerdict(result, test)
+}
+
+// sourcesOf finds the sources of a strategy's program: its folder, where that builds the very
+// program.
+func (a *app) sourcesOf(slug, dir string) falsify.Finder {
+	return func(ctx context.Context, pluginSHA256 string) (*literal.Sources, error) {
+		p, err := a.project(slug, dir)
+		if err != nil || p.Config.Plugin.Path != "" {
+			return nil, nil
+		}
+		path, _, err := a.checkoutPlugin(ctx, slug, dir, pluginSHA256)
+		if err != nil || path == "" {
+			return nil, err
+		}
+		return &literal.Sources{Dir: p.Dir}, nil
+	}
 }
 
 // chosen is the profile of the options: the default or a file, changed by the flags.
@@ -254,16 +272,13 @@ func falsifyVerdict(r *falsify.Result, test *artifact.LockedMetrics) error {
 		"run_id": r.RunID, "request_hash": r.RequestHash, "result_hash": r.Report.ResultHash, "reused": r.Reused, "summary": r.Summary,
 		"failure_capsule": r.Report.FailureCapsule, "test": test, "path": "runs/" + r.RunID,
 	}
-	switch r.Summary.Overall {
-	case judge.Fail:
-		return &cli.Error{Code: "FALSIFIED", Message: "Refuted: " + strings.Join(r.Summary.Refuted, "; "), Details: details}
-	case judge.Inconclusive:
-		return &cli.Error{Code: "INCONCLUSIVE", Message: "not refuted, but " + r.Summary.Doubt(), Details: details}
+	if code, message := r.Summary.Refusal(); code != "" {
+		return &cli.Error{Code: code, Message: message, Details: details}
 	}
 	return nil
 }
 
-// printFalsified is the table of a falsification: a line per test.
+// printFalsified is a line per test and what they have not shown.
 func printFalsified(w io.Writer, r *falsify.Result, test *artifact.LockedMetrics) {
 	state := "completed"
 	if r.Reused {
@@ -274,9 +289,6 @@ func printFalsified(w io.Writer, r *falsify.Result, test *artifact.LockedMetrics
 	if test != nil {
 		fmt.Fprintf(w, "test of %s, revealed: %s\n", r.Summary.BaseRunID, strings.Join(metricCells(test.Metrics), ", "))
 	}
-	fmt.Fprintln(w, r.Summary.Conclusion())
-	for _, reason := range r.Summary.Reasons {
-		fmt.Fprintf(w, "%s: %s\n", reason.Code, reason.Message)
-	}
+	r.Summary.Print(w)
 	fmt.Fprintf(w, "thresholds are policy; page: %s\n", "runs/"+r.RunID+"/falsify/summary.html")
 }

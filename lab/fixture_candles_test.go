@@ -47,8 +47,8 @@ func makeCandles(ts *testscript.TestScript, neg bool, args []string) {
 			next = stairLow + stairHigh - open
 		case "tides":
 			loud = loud != (random.Float64() < 0.12)
-			drift := map[bool]float64{true: 0.0022, false: -0.0022}[loud]
-			next = open * (1 + drift + 0.004*random.NormFloat64())
+			drift := map[bool]float64{true: 0.0012, false: -0.0012}[loud]
+			next = open * (1 + drift + 0.008*random.NormFloat64())
 			volume = map[bool]float64{true: 1.5e6, false: 5e5}[loud] + float64(random.IntN(1000))
 		default:
 			ts.Fatalf("there are no candles of kind %s", args[0])

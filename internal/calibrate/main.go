@@ -42,7 +42,8 @@ func main() {
 	flag.IntVar(&o.Numbered, "numbered", 40, "cases of noise whose coins are numbers, best of 10")
 	flag.IntVar(&o.Planted, "planted", 200, "cases of each planted edge")
 	flag.IntVar(&o.Seeds, "seeds", 20, "cases of each cheat")
-	flag.IntVar(&o.replays, "replays", 0, "replays of random_entry and permuted_candles (default: those of falsify-profile/1)")
+	flag.IntVar(&o.replays, "replays", 0,
+		"replays of random_entry and permuted_candles (default: those of falsify-profile/2)")
 	flag.IntVar(&o.workers, "workers", runtime.NumCPU(), "cases side by side; changes nothing but the time")
 	flag.StringVar(
 		&o.only,
@@ -237,7 +238,7 @@ func newWorld(dir string, o options) (*world, error) {
 	}
 	p := profile.Default()
 	if o.replays > 0 && o.replays != p.Replicas {
-		p.ID, p.Replicas = fmt.Sprintf("falsify-profile/1 with %d replays", o.replays), o.replays
+		p.ID, p.Replicas = fmt.Sprintf("falsify-profile/2 with %d replays", o.replays), o.replays
 	}
 	if p, err = p.With(profile.Options{}); err != nil {
 		return nil, err

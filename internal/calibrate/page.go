@@ -156,8 +156,8 @@ are the same, so the two rows of a family are not independent of each other.
 at a time on average. The best of a family by stitched walk-forward Sharpe ratio is judged. Two choices make it harder
 to refute than it could be, on purpose: the coins repeat after 364 days, because the test metamorphic moves the candles
 by just that and would refute every other clock; and the coin is a text, because neighbours of a number would be other
-coins, at which param_neighbourhood finds fault. That test is skipped there, as are symbol_holdout (one symbol) and
-permuted_selection (` + "`--full`" + ` only) everywhere.
+coins, at which param_neighbourhood finds fault. That test has no number to change there and shows nothing;
+symbol_holdout (one symbol) and permuted_selection (` + "`--full`" + ` only) are skipped everywhere.
 
 **Numbered coins** are the same noise with the coin as a number: the best of ten coins that lie far apart, whose
 neighbours are other coins. It says how often param_neighbourhood sees a knife edge: its ` + "`pass`" + ` is what must be rare, for it
@@ -179,6 +179,9 @@ therefore not exercised here; the acceptance tests do that. Everything else is t
 
 ## What it does not say
 
+- The replays show that the host leaks no future candle, not that the program knows none. No rate here is of
+  embedded or memorised prices, or of a model trained on the candles: these cannot be told from skill on past
+  candles.
 - A rate of 0 of n is not 0: its upper limit is in the table.
 - Noise that trades every few days on candles that move 3 % a day hardly ever survives intrabar_worst, which fills at
   the worse of open and close, and seldom regime and outlier_trades. These are warnings. They keep noise from ` + "`pass`" + `, not from

@@ -59,6 +59,8 @@ type ReplayOptions struct {
 	// Plugin is a program built here, "" for the copy in the state directory. Either must
 	// have the pinned hash.
 	Plugin string
+	// Sources finds what programs are built from, for falsifications that changed numbers in them.
+	Sources falsify.Finder
 	// Begin hears of each run before it is executed; Progress of candles or replays in it.
 	Begin    func(runID string)
 	Progress func(done, total int64)
@@ -122,7 +124,9 @@ func execute(ctx context.Context, h *evaluate.Host, b *bundle.Bundle, run bundle
 			r.Inputs.Engine.SHA256, h.Engine.SHA256)
 	}
 	if r.Kind == artifact.KindFalsification {
-		again, err := falsify.Again(ctx, h, b.Candidate.Slug, run.RunID, r, func(done, planned int64, _ int) { o.progress(done, planned) })
+		again, err := falsify.Again(ctx, h, b.Candidate.Slug, run.RunID, r, falsify.Options{
+			Progress: func(done, planned int64, _ int) { o.progress(done, planned) }, Sources: o.Sources,
+		})
 		if err != nil {
 			return nil, err
 		}

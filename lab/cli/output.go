@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -104,13 +105,21 @@ func (a *App) printFailure(command string, e *Error) {
 	}
 }
 
-// Table writes rows in columns; the first row is the header.
+// Table writes rows in columns, which an empty cell does not end; the first row is the header.
 func Table(w io.Writer, rows [][]string) {
-	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	columns := 0
 	for _, r := range rows {
-		fmt.Fprintln(t, strings.TrimRight(strings.Join(r, "\t"), "\t"))
+		columns = max(columns, len(r))
 	}
-	_ = t.Flush() // a closed stdout is nothing to report to
+	var b bytes.Buffer
+	t := tabwriter.NewWriter(&b, 0, 8, 2, ' ', 0)
+	for _, r := range rows {
+		fmt.Fprintln(t, strings.Join(r, "\t")+strings.Repeat("\t", columns-len(r)))
+	}
+	_ = t.Flush() // a buffer takes everything
+	for line := range bytes.Lines(b.Bytes()) {
+		fmt.Fprintf(w, "%s\n", bytes.TrimRight(line, " \n"))
+	}
 }
 
 // Short is the beginning of a hash, for tables.

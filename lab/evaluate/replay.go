@@ -15,6 +15,7 @@ import (
 	"github.com/assay-run/assay/host/metric"
 	"github.com/assay-run/assay/host/result"
 	"github.com/assay-run/assay/lab/capsule"
+	"github.com/assay-run/assay/lab/project"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
@@ -117,6 +118,33 @@ func (h *Host) On(ctx context.Context, p *Prepared, store *candle.Store, symbols
 	v := &Prepared{Question: p.Question, Strategy: p.Strategy, catalog: p.catalog, borrowed: true, candles: store, whole: true}
 	v.Question.Symbols, v.Question.Pins, v.Question.Start, v.Question.End = symbols, nil, nil, nil
 	err := v.compose(h, func() error { return h.data(ctx, v) })
+	v.RunID = p.RunID
+	return v, err
+}
+
+// Other is the same question asked of another program on the same candles. What the program
+// needs is kept in a folder, which may be removed after Close. Its capsules would go to the
+// original's run.
+func (h *Host) Other(
+	ctx context.Context, p *Prepared, program project.Built, folder string,
+) (_ *Prepared, err error) {
+	v := &Prepared{Question: p.Question, data: p.data, candles: p.candles, timeline: p.timeline,
+		whole: p.whole, pins: p.pins}
+	v.Question.Plugin = program
+	apart := *h
+	apart.StateDir, apart.Reattach = folder, ""
+	if v.catalog, err = apart.openPlugin(ctx, v.Question); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			v.Close()
+		}
+	}()
+	if v.Strategy, err = lookUp(v.catalog, v.Question); err != nil {
+		return nil, err
+	}
+	err = v.compose(h, func() error { return nil })
 	v.RunID = p.RunID
 	return v, err
 }

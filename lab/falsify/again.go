@@ -3,6 +3,7 @@ package falsify
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 
@@ -21,11 +22,13 @@ type Repeated struct {
 	Trials int
 }
 
-// Again attacks once more as a stored falsification did: the same base and profile, and the
-// ledger of trials that it has recorded, whatever has been tried since. Nothing is stored.
-// The error is an *evaluate.Error INPUTS_MISSING when one of them is not what it was, so
-// that the same question cannot be asked any more.
-func Again(ctx context.Context, h *evaluate.Host, slug, runID string, r *artifact.Request, progress func(done, planned int64, failed int)) (*Repeated, error) {
+// Again attacks once more as a stored falsification did: the same base and profile, the ledger of trials that it has
+// recorded, whatever has been tried since, and where numbers in the sources were changed the same sources. Nothing is
+// stored. The error is an *evaluate.Error INPUTS_MISSING when one of them is not what it was, so that the same question
+// cannot be asked any more.
+func Again(
+	ctx context.Context, h *evaluate.Host, slug, runID string, r *artifact.Request, o Options,
+) (*Repeated, error) {
 	missing := func(message string) error {
 		return &evaluate.Error{Code: "INPUTS_MISSING", Message: "run " + runID + ": " + message, Details: map[string]any{"run_id": runID}}
 	}
@@ -52,6 +55,9 @@ func Again(ctx context.Context, h *evaluate.Host, slug, runID string, r *artifac
 	var p profile.Profile
 	if err := json.Unmarshal(text, &p); err != nil {
 		return nil, err
+	}
+	if p.Schema != profile.Schema {
+		return nil, missing(fmt.Sprintf("it was attacked with %s, this lab attacks with %s", p.Schema, profile.Schema))
 	}
 	counted, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(selection.RecordFile)))
 	if err != nil {
@@ -80,7 +86,17 @@ func Again(ctx context.Context, h *evaluate.Host, slug, runID string, r *artifac
 	if err != nil {
 		return nil, err
 	}
-	a := &attack{host: h, base: base, options: Options{Profile: p, Progress: progress}, question: question, ledger: ledger, planned: planned, depends: on, profile: text}
+	o.Profile = p
+	a := &attack{host: h, base: base, options: o, question: question, ledger: ledger, planned: planned,
+		depends: on, profile: text}
+	if a.depends.LiteralsSHA256 = ""; on.LiteralsSHA256 != "" {
+		if err := a.readLiterals(ctx, original); err != nil {
+			return nil, err
+		}
+	}
+	if a.depends.LiteralsSHA256 != on.LiteralsSHA256 {
+		return nil, missing("it changed numbers in the sources of its program, which are not in the strategy's folder")
+	}
 	answer, err := h.Run(ctx, question, evaluate.Options{NoReuse: true, Make: a.make, Plan: a.standing()})
 	return &Repeated{answer, len(ledger.Trials)}, err
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/assay-run/assay/lab/falsify/page"
 	"github.com/assay-run/assay/lab/falsify/profile"
 	"github.com/assay-run/assay/lab/family/plan"
+	"github.com/assay-run/assay/lab/project/literal"
 	"github.com/assay-run/assay/lab/selection"
 	"github.com/assay-run/assay/lab/selection/series"
 	"github.com/assay-run/assay/lab/split"
@@ -38,7 +39,13 @@ type Options struct {
 	Progress func(done, planned int64, failed int)
 	// Waiting hears that another process is answering the same question.
 	Waiting func(owner string)
+	// Sources finds those of the base's program, nil where they are not at hand.
+	Sources Finder
 }
+
+// Finder finds the sources that a program with a hash is built from, nil where they are not
+// at hand.
+type Finder func(ctx context.Context, pluginSHA256 string) (*literal.Sources, error)
 
 // Result is a falsification as it is stored now.
 type Result struct {
@@ -59,6 +66,9 @@ type depends struct {
 	Ledger          selection.Digest `json:"ledger"`
 	// PlanHash is that of the plan of the base, whose steps param_neighbourhood takes.
 	PlanHash string `json:"plan_hash,omitempty"`
+	// LiteralsSHA256 is of the numbers in the sources that param_neighbourhood changes, where
+	// there are no parameters to change.
+	LiteralsSHA256 string `json:"literals_sha256,omitempty"`
 }
 
 // Run attacks a base. The errors are those of evaluate.Host.Run.
@@ -86,22 +96,26 @@ func Run(ctx context.Context, h *evaluate.Host, base *Base, o Options) (*Result,
 		return nil, err
 	}
 	defer original.Close()
-	on := depends{base.Report.RequestHash, base.Report.ResultHash, sum, ledger.Digest(), hash}
-	falsification, err := digest.JCS(on)
+	a := &attack{host: h, base: base, options: o, ledger: ledger, planned: planned, profile: text}
+	a.depends = depends{base.Report.RequestHash, base.Report.ResultHash, sum, ledger.Digest(), hash, ""}
+	if err := a.readLiterals(ctx, original); err != nil {
+		return nil, err
+	}
+	falsification, err := digest.JCS(a.depends)
 	if err != nil {
 		return nil, err
 	}
-	question, err := h.Vary(original, func(q *evaluate.Question) {
+	a.question, err = h.Vary(original, func(q *evaluate.Question) {
 		q.Kind, q.Falsification = artifact.KindFalsification, falsification
 	})
 	if err != nil {
 		return nil, err
 	}
-	a := &attack{host: h, base: base, options: o, question: question, ledger: ledger, planned: planned, depends: on, profile: text}
 	if !o.Force {
-		a.journal = journalOf(h, question.RunID)
+		a.journal = journalOf(h, a.question.RunID)
 	}
-	answer, err := h.Run(ctx, question, evaluate.Options{Force: o.Force, Waiting: o.Waiting, Make: a.make, Plan: a.standing()})
+	answer, err := h.Run(ctx, a.question, evaluate.Options{Force: o.Force, Waiting: o.Waiting, Make: a.make,
+		Plan: a.standing()})
 	if err != nil {
 		return nil, err
 	}
@@ -113,6 +127,29 @@ func Run(ctx context.Context, h *evaluate.Host, base *Base, o Options) (*Result,
 		return nil, err
 	}
 	return &Result{Answer: answer, Summary: summary, Warnings: ledger.Warnings, Again: ledger.Again}, nil
+}
+
+// readLiterals finds the numbers in the sources of a strategy that declares none, which makes
+// them part of what is asked.
+func (a *attack) readLiterals(ctx context.Context, original *evaluate.Prepared) error {
+	seed := original.Question.Seed
+	if a.planned != nil {
+		seed = a.planned.Seed
+	}
+	points, err := battery.Neighbours(original, a.planned, seed)
+	if err != nil || len(points) > 0 || a.options.Sources == nil ||
+		!a.options.Profile.Selects(judge.ParamNeighbours) {
+		return err
+	}
+	if a.sources, err = a.options.Sources(ctx, original.Manifest.Request.Inputs.PluginSHA256); err != nil ||
+		a.sources == nil {
+		return err
+	}
+	if a.literals, err = literal.Around(a.sources.Dir, seed); err != nil {
+		return err
+	}
+	a.depends.LiteralsSHA256, err = literal.Digest(a.literals)
+	return err
 }
 
 // affordable refuses a search that nobody would wait for to be repeated.
@@ -146,7 +183,7 @@ func (a *attack) standing() evaluate.Plan {
 
 // deviates says that the base's plan names another profile.
 func (a *attack) deviates() bool {
-	return a.planned != nil && a.planned.Profile != a.options.Profile.ID
+	return a.planned != nil && !a.options.Profile.Succeeds(a.planned.Profile)
 }
 
 // seed is the root of the battery's random numbers: that of the plan, which was fixed
@@ -180,6 +217,8 @@ type attack struct {
 	planned  *battery.Plan
 	depends  depends
 	profile  []byte // canonical
+	sources  *literal.Sources
+	literals []literal.Variant
 	// journal keeps the finished part of a search that is repeated, "" for none.
 	journal string
 }
@@ -193,7 +232,8 @@ func (a *attack) make(ctx context.Context, run *artifact.Run) error {
 	}
 	b := battery.Base{
 		Host: a.host, Question: a.question, Search: a.base.search, Train: a.base.train, Validation: a.base.validation,
-		Selection: chosen, Plan: a.planned, Profile: a.options.Profile, Seed: seed, Progress: a.options.Progress, Journal: a.journal,
+		Selection: chosen, Plan: a.planned, Sources: a.sources, Literals: a.literals,
+		Profile: a.options.Profile, Seed: seed, Progress: a.options.Progress, Journal: a.journal,
 	}
 	if b.Decided = a.base.decided(a.host.Engine); b.Decided != "" {
 		if b.Lines, err = os.ReadFile(filepath.Join(a.host.Artifacts.Dir(a.base.RunID), "splits", split.RoleSearch, "decisions.jsonl")); err != nil {
@@ -313,7 +353,8 @@ func (a *attack) page(run *artifact.Run, s *Summary, found *battery.Outcome) pag
 	f := page.Falsification{
 		RunID: run.ID, BaseRunID: a.base.RunID, Strategy: m.Slug, Params: string(a.question.Manifest.Request.StrategyParams), Profile: s.Profile.ID, Checksum: s.Profile.SHA256,
 		From: a.question.OpenAt(a.base.search.From).String()[:10], To: a.question.OpenAt(a.base.search.To - 1).String()[:10],
-		Overall: s.Overall, Conclusion: s.Conclusion(), Refuted: s.Refuted, Reasons: s.Reasons, Tests: s.Tests, Replays: found.Rows, Trials: s.Ledger.NTrials,
+		Overall: s.Overall, Conclusion: s.Conclusion(), Sentences: s.Sentences(), Reasons: s.counted(),
+		Tests: s.Tests, Replays: found.Rows, Trials: s.Ledger.NTrials,
 	}
 	if r := found.Played; r.Results != nil && r.Failure == nil {
 		f.Equity = r.Results.Equity.Equity
@@ -328,7 +369,8 @@ func (a *attack) summary(found *battery.Outcome) *Summary {
 	s := &Summary{
 		Schema: summarySchema, BaseRunID: a.base.RunID, BaseRequestHash: a.depends.BaseRequestHash,
 		Profile: ProfileRef{ID: a.options.Profile.ID, SHA256: a.depends.ProfileSHA256}, Seed: strconv.FormatUint(a.seed(), 10),
-		Tests: found.Tests, Overall: found.Overall.Verdict, Refuted: found.Overall.Refuted, Reasons: found.Overall.Reasons, Ledger: a.depends.Ledger,
+		Tests: found.Tests, Overall: found.Overall.Verdict, Refuted: found.Overall.Refuted, Limit: judge.Limit,
+		Reasons: found.Overall.Reasons, Ledger: a.depends.Ledger,
 	}
 	if a.deviates() {
 		s.Profile.Planned = a.planned.Profile

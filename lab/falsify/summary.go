@@ -24,8 +24,10 @@ type Summary struct {
 	Seed    string        `json:"seed"`
 	Tests   []*judge.Test `json:"tests"`
 	Overall judge.Verdict `json:"overall"`
-	// Refuted are the claims of the gates that failed, with what was found; never null.
+	// Refuted are the sentences about the gates that failed; never null.
 	Refuted []string `json:"refuted"`
+	// Limit is what no verdict can say; absent in what older versions have written.
+	Limit string `json:"limit,omitempty"`
 	// Reasons are why the verdict is not better, beside the tests, and how the profile
 	// deviates from the plan; absent where there is nothing to say.
 	Reasons []judge.Reason `json:"reasons,omitempty"`

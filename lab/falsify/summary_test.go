@@ -34,26 +34,98 @@ func summaryOf(change func(map[string]*judge.Test)) *Summary {
 
 func TestTheConclusionNamesWhatMatters(t *testing.T) {
 	for want, change := range map[string]func(map[string]*judge.Test){
-		"pass: no claim is refuted": func(map[string]*judge.Test) {},
-		"warn: no gate failed, delay_stress, capacity warn": func(t map[string]*judge.Test) {
+		"pass: no gate failed": func(map[string]*judge.Test) {},
+		"warn: no gate failed, but not everything was shown": func(t map[string]*judge.Test) {
 			t[judge.DelayStress].Verdict, t[judge.CapacityTest].Verdict, t[judge.TimeReversal].Verdict = judge.Warn, judge.Fail, judge.Fail
 		},
-		"warn: no gate failed, capacity (left out) warn": func(t map[string]*judge.Test) {
-			t[judge.CapacityTest].Verdict, t[judge.CapacityTest].ReasonCode = judge.Skipped, judge.SkippedByUser
-		},
-		"inconclusive: cost_stress, metamorphic": func(t map[string]*judge.Test) {
+		"inconclusive: these gates say nothing: metamorphic; gates that were left out: 1": func(t map[string]*judge.Test) {
 			t[judge.CostStress].Verdict, t[judge.CostStress].ReasonCode = judge.Skipped, judge.SkippedByUser
-			t[judge.Metamorphic].Verdict, t[judge.PriceNoise].Verdict = judge.Inconclusive, judge.Inconclusive
-			t[judge.ParamNeighbours].Verdict, t[judge.ParamNeighbours].ReasonCode = judge.Skipped, judge.NoParameters
+			t[judge.Metamorphic].Verdict, t[judge.MissingCandles].Verdict = judge.Inconclusive,
+				judge.Inconclusive
 		},
-		"fail: Refuted: survives costs (net -1.8 % at doubled costs); beats holding": func(t map[string]*judge.Test) {
-			t[judge.CostStress].Verdict, t[judge.CostStress].Detail = judge.Fail, "net -1.8 % at doubled costs"
-			t[judge.BuyAndHold].Verdict = judge.Fail
+		"fail: 2 gates failed, cost_stress, buy_and_hold": func(t map[string]*judge.Test) {
+			t[judge.CostStress].Verdict, t[judge.BuyAndHold].Verdict = judge.Fail, judge.Fail
+		},
+		"fail: 1 gate failed, plausibility": func(t map[string]*judge.Test) {
+			t[judge.PlausibilityTest].Verdict = judge.Fail
 		},
 	} {
 		if got := summaryOf(change).Conclusion(); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
+	}
+}
+
+// A reader is told in sentences what was not shown, what failed first; each once, and the
+// verdict with them or by the error.
+func TestWhatWasNotShownIsSaidOnce(t *testing.T) {
+	s := summaryOf(func(t map[string]*judge.Test) {
+		t[judge.DelayStress].Verdict, t[judge.DelayStress].Detail = judge.Warn,
+			"one candle late it earns little"
+		t[judge.CapacityTest].Verdict, t[judge.CapacityTest].Detail = judge.Fail, "its orders are large"
+		t[judge.Metamorphic].Verdict, t[judge.Metamorphic].Detail = judge.Fail,
+			"with all times moved by 364 days the returns differ by up to 0.37"
+		t[judge.TradeShuffle].Detail = "the drawdown is large"
+		t[judge.TimeReversal].Verdict, t[judge.TimeReversal].Detail = judge.Fail,
+			"the program failed on reversed returns"
+		t[judge.RegimeTest].Verdict, t[judge.RegimeTest].ReasonCode = judge.Skipped, judge.SkippedByUser
+	})
+	var b strings.Builder
+	s.Print(&b)
+	code, message := s.Refusal()
+	if want := `1 not run
+Not shown: that decisions do not depend on price level, date or name, because with all times moved by 364 days the returns differ by up to 0.37.
+Not shown: that it earns about as much when orders come late, because one candle late it earns little.
+Not shown: that the market has the volume for its orders, because its orders are large.
+Informs: The drawdown is large.
+Informs: The program failed on reversed returns.
+Limit: ` + judge.Limit + "\n"; b.String() != want || code != "FALSIFIED" || message != "1 gate failed, metamorphic" {
+		t.Errorf("%s\nwant\n%s(%s %s)", b.String(), want, code, message)
+	}
+	if len(s.Refuted) != 1 || !strings.HasPrefix(s.Refuted[0], "Not shown: that decisions") {
+		t.Errorf("%q", s.Refuted)
+	}
+	for _, row := range s.Table() {
+		if row[3] == "fail" && row[1] != judge.Metamorphic || row[1] == judge.TradeShuffle ||
+			row[1] == judge.RegimeTest {
+			t.Error(row)
+		}
+	}
+	b.Reset()
+	summaryOf(func(map[string]*judge.Test) {}).Print(&b)
+	if !strings.HasSuffix(b.String(), "\npass: no gate failed\n") || strings.Count(b.String(), "\n") != 2 {
+		t.Error(b.String())
+	}
+}
+
+// What the version before wrote is read, and shown in the words of now.
+func TestASummaryOfTheFormerProfileIsRead(t *testing.T) {
+	dir := t.TempDir()
+	text, err := os.ReadFile("testdata/summary_1.json")
+	if err == nil {
+		err = os.MkdirAll(filepath.Join(dir, "falsify"), 0o700)
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, summaryName), text, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := ReadSummary(dir)
+	if err != nil || s.Profile.ID != "falsify-profile/1" || s.Overall != judge.Fail || len(s.Tests) != 23 {
+		t.Fatalf("%+v, %v", s, err)
+	}
+	again, err := s.encode()
+	if err != nil || string(again) != string(text) {
+		t.Errorf("it is written otherwise: %s, %v", again, err)
+	}
+	said := strings.Join(s.Sentences(), "\n")
+	if !strings.HasPrefix(said, "Not shown: that it earns money at higher costs, because net_return is "+
+		"-0.2508 and must be > 0.") {
+		t.Error(said)
+	}
+	if b := s.brief(); len(b.Tests) != 23 || b.Refuted[0] != s.Refuted[0] {
+		t.Errorf("%+v", b)
 	}
 }
 
@@ -67,7 +139,8 @@ func TestADoubtNamesItsReasons(t *testing.T) {
 	if got, want := s.Doubt(), "these gates say nothing: cost_stress; these thresholds are looser than the default's: /policy/p_pass, /policy/p_warn"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if got, want := s.Conclusion(), "inconclusive: cost_stress, /policy/p_pass, /policy/p_warn"; got != want {
+	if got, want := s.Conclusion(), "inconclusive: these gates say nothing: cost_stress; these thresholds "+
+		"are looser than the default's: /policy/p_pass, /policy/p_warn"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
@@ -80,7 +153,7 @@ func TestTheTableHasARowPerTest(t *testing.T) {
 		t[judge.RandomEntry].PValue, t[judge.RandomEntry].PHolm = number(0.01), number(0.03)
 	})
 	rows := s.Table()
-	if len(rows) != 24 {
+	if len(rows) != 23 { // a header, and 24 tests but for two that inform
 		t.Fatalf("%d rows", len(rows))
 	}
 	if got := strings.Join(rows[6], "|"); got != "6|cost_stress|G|fail|net_return|-0.018|> 0|||net_loss" {
@@ -115,7 +188,8 @@ func TestASummaryIsReadAsItWasWritten(t *testing.T) {
 		t.Errorf("%s\nwant %s (%v)", other, text, err)
 	}
 	b := again.brief()
-	if len(b.Tests) != 23 || b.Tests[5].ID != judge.CostStress || b.Tests[5].Verdict != judge.Fail || b.Overall != judge.Fail || len(b.Refuted) != 1 {
+	if len(b.Tests) != 24 || b.Tests[5].ID != judge.CostStress || b.Tests[5].Verdict != judge.Fail ||
+		b.Overall != judge.Fail || len(b.Refuted) != 1 {
 		t.Errorf("%+v", b)
 	}
 	if _, err := ReadSummary(t.TempDir()); err == nil {
@@ -158,7 +232,8 @@ func TestAnotherProfileThanThePlansIsADeviation(t *testing.T) {
 		seed    string
 	}{
 		{nil, false, "7"},
-		{&battery.Plan{Profile: "falsify-profile/1", Seed: 3}, false, "3"},
+		{&battery.Plan{Profile: "falsify-profile/2", Seed: 3}, false, "3"},
+		{&battery.Plan{Profile: "falsify-profile/1", Seed: 3}, false, "3"}, // the former default
 		{&battery.Plan{Profile: "strict", Seed: 3}, true, "3"},
 	} {
 		a := &attack{

@@ -52,11 +52,7 @@ func (p *Project) Build(ctx context.Context, stateDir string) (Built, error) {
 	if p.Config.Plugin.Path != "" {
 		return Finished(filepath.Join(p.Dir, filepath.FromSlash(p.Config.Plugin.Path)))
 	}
-	tool, err := exec.LookPath("go")
-	if err != nil {
-		return Built{}, ErrNoGo
-	}
-	stateDir, err = filepath.Abs(stateDir)
+	stateDir, err := filepath.Abs(stateDir)
 	if err != nil {
 		return Built{}, err
 	}
@@ -71,15 +67,8 @@ func (p *Project) Build(ctx context.Context, stateDir string) (Built, error) {
 	}
 	defer os.RemoveAll(temp)
 	made := filepath.Join(temp, p.Slug)
-	cmd := exec.CommandContext(ctx, tool, append(append([]string{"build"}, buildFlags...), "-o", made, ".")...)
-	cmd.Dir, cmd.Env = p.Dir, append(os.Environ(), buildEnv...)
-	var output bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &output, &output
-	if err := cmd.Run(); err != nil {
-		if ctx.Err() != nil {
-			return Built{}, context.Cause(ctx)
-		}
-		return Built{}, &BuildError{Output: output.String()}
+	if err := Compile(ctx, p.Dir, made); err != nil {
+		return Built{}, err
 	}
 	source, err := SourceHash(p.Dir)
 	if err != nil {
@@ -92,6 +81,27 @@ func (p *Project) Build(ctx context.Context, stateDir string) (Built, error) {
 	built, err := Finished(path)
 	built.SourceSHA256 = source
 	return built, err
+}
+
+// Compile builds the program of a folder, with further switches. The error is ErrNoGo, a
+// *BuildError or that of the context.
+func Compile(ctx context.Context, dir, to string, switches ...string) error {
+	tool, err := exec.LookPath("go")
+	if err != nil {
+		return ErrNoGo
+	}
+	cmd := exec.CommandContext(ctx, tool, slices.Concat([]string{"build"}, buildFlags, switches,
+		[]string{"-o", to, "."})...)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), buildEnv...)
+	var output bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &output, &output
+	if err := cmd.Run(); err != nil {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return &BuildError{Output: output.String()}
+	}
+	return nil
 }
 
 // Finished is a program that is there already. The error is a *BuildError if it is not.

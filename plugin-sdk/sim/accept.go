@@ -48,7 +48,7 @@ func (e *Engine) Accept(intents []market.Intent) error {
 			refusal, err = e.replace(in)
 		}
 		if err != nil {
-			return &LedgerError{Step: e.step, What: "order", Err: err}
+			return e.ledgerError("order", err)
 		}
 		if refusal != "" {
 			e.stats.RejectedIntents++

@@ -3,6 +3,7 @@ package sim
 import (
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/govalues/decimal"
 
@@ -133,23 +134,36 @@ func (e *Engine) Match(b *Batch) error {
 	}
 	if len(e.live) > 0 {
 		if err := e.matchOrders(); err != nil {
-			return e.ledgerError(err)
+			return e.ledgerError("matching", err)
 		}
 	}
 	if err := e.markToClose(); err != nil {
-		return e.ledgerError(err)
+		return e.ledgerError("matching", err)
 	}
 	if len(e.transit) > 0 {
 		if err := e.arrive(); err != nil {
-			return e.ledgerError(err)
+			return e.ledgerError("matching", err)
 		}
 	}
 	e.seen = len(e.updates)
 	return nil
 }
 
-func (e *Engine) ledgerError(err error) error {
-	return &LedgerError{Step: e.step, What: "matching", Err: err}
+// nearLimit is the share of what the books can hold from which an account is too large for
+// them: collateral and sums of a few amounts reach the limit before it does.
+const nearLimit = 0.1
+
+func (e *Engine) ledgerError(what string, err error) error {
+	digits := decimal.MaxPrec - e.ledger.scale
+	worth := e.ledger.cashF
+	for i := range e.symbols {
+		worth += float64(e.ledger.books[i].quantityF * e.symbols[i].candle.Close)
+	}
+	return &LedgerError{
+		Step: e.step, Time: e.now, What: what, Limit: fmt.Sprintf("10^%d %s", digits,
+			e.cfg.Symbols[0].Quote()),
+		Outgrown: worth >= nearLimit*math.Pow10(digits), Err: err,
+	}
 }
 
 func (e *Engine) markToClose() error {
@@ -366,7 +380,7 @@ func (e *Engine) Finish() error {
 	e.compact()
 	if e.opt.CloseAtEnd && e.step >= 0 {
 		if closed, err := e.closeAll(market.RoleEndOfData); err != nil {
-			return e.ledgerError(err)
+			return e.ledgerError("matching", err)
 		} else if closed {
 			e.updateMark()
 			e.recordMark()

@@ -14,13 +14,24 @@ import (
 // initial cash leaves room for.
 type LedgerError struct {
 	Step int64
-	What string
-	Err  error
+	// Time is the close of the step. What was being done, and Limit is what no amount may
+	// reach, such as 10^9 USDT.
+	Time        market.Time
+	What, Limit string
+	// Outgrown reports whether the account itself has come near the limit.
+	Outgrown bool
+	Err      error
 }
 
 // Error is the message.
 func (e *LedgerError) Error() string {
-	return fmt.Sprintf("ledger overflow at step %d: %s: %v; choose a smaller initial_cash or a larger quantity_step", e.Step, e.What, e.Err)
+	if e.Outgrown {
+		return fmt.Sprintf("the account has outgrown what the books can hold (%s) at %s: use a smaller "+
+			"initial cash or a fixed stake",
+			e.Limit, e.Time)
+	}
+	return fmt.Sprintf("an amount does not fit into the books, which hold less than %s, at %s (%s: %v): "+
+		"use a smaller initial_cash or a larger quantity_step", e.Limit, e.Time, e.What, e.Err)
 }
 
 // Unwrap is the cause.
@@ -337,7 +348,7 @@ func (e *Engine) CheckBalance() error {
 		left, right = sum.add(left, l.books[i].cost), sum.add(right, l.books[i].realised)
 	}
 	if sum.err == nil && left.Cmp(right) != 0 {
-		return &LedgerError{Step: e.step, What: "the books do not balance", Err: errRange}
+		return e.ledgerError("the books do not balance", errRange)
 	}
 	return sum.err
 }

@@ -144,8 +144,18 @@ func TestOverflowEndsTheRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	var overflow *LedgerError
-	if err := step(200_000); !errors.As(err, &overflow) || overflow.Step != 2 || !strings.Contains(err.Error(), "initial_cash") {
+	if err = step(200_000); !errors.As(err, &overflow) || overflow.Step != 2 {
 		t.Fatalf("a fortune of 2 x 10^9: %v", err)
+	}
+	if want := "the account has outgrown what the books can hold (10^9 " + e.cfg.Symbols[0].Quote() +
+		") at " + e.now.String() +
+		": use a smaller initial cash or a fixed stake"; err.Error() != want {
+		t.Errorf("%s, want %s", err, want)
+	}
+	overflow.Outgrown = false
+	if !strings.Contains(err.Error(), "an amount does not fit into the books, which hold less than 10^9") ||
+		!strings.Contains(err.Error(), "larger quantity_step") {
+		t.Error(err)
 	}
 }
 

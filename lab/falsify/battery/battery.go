@@ -12,6 +12,7 @@ import (
 	"github.com/assay-run/assay/lab/falsify/judge"
 	"github.com/assay-run/assay/lab/falsify/judge/evidence"
 	"github.com/assay-run/assay/lab/falsify/profile"
+	"github.com/assay-run/assay/lab/project/literal"
 	"github.com/assay-run/assay/lab/selection"
 )
 
@@ -31,8 +32,12 @@ type Base struct {
 	// that search, nil without one.
 	Selection *selection.Result
 	Plan      *Plan
-	Profile   profile.Profile
-	Seed      uint64
+	// Literals are the neighbours of a strategy without parameters, built from Sources; nil
+	// and empty where these are not at hand.
+	Sources  *literal.Sources
+	Literals []literal.Variant
+	Profile  profile.Profile
+	Seed     uint64
 	// Journal is a file for what permuted_selection has finished, "" for none.
 	Journal string
 	// Progress hears how many replays have been made and are known to be wanted, one call
@@ -73,6 +78,7 @@ func makers() map[string]maker {
 		judge.RandomEntry: (*bench).randomEntry, judge.PermutedCandles: (*bench).permutedCandles, judge.BuyAndHold: (*bench).buyAndHold,
 		judge.SelectionBias: (*bench).selectionBias, judge.TradeShuffle: (*bench).tradeShuffle, judge.CapacityTest: (*bench).capacityOf,
 		judge.TimeReversal: (*bench).timeReversal, judge.Metamorphic: (*bench).metamorphic, judge.PermutedSelection: (*bench).permutedSelection,
+		judge.PlausibilityTest: (*bench).plausibility,
 	}
 }
 
@@ -147,6 +153,7 @@ func (b *bench) assess() error {
 		Sharpe: get(r, "sharpe_ratio"), Undefined: r.Results.Metrics.Meta.Undefined["sharpe_ratio"],
 		Trades: len(r.Results.Trades), Fills: len(r.Results.Fills), T: len(returns.Return),
 	}
+	j.StandardError, j.Years = get(r, "sharpe_stderr"), float64(len(returns.Return))/returns.PeriodsPerYear
 	j.Cash = r.Input.Curves[0].Equity[0]
 	b.judge = judge.Judge{Base: j, Policy: b.Profile.Policy}
 	return nil

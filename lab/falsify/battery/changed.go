@@ -3,6 +3,7 @@ package battery
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 
 	"github.com/govalues/decimal"
@@ -39,11 +40,30 @@ func (b *bench) series(variant string, n int, change func(replay.Set, uint64, ui
 	return list, plays
 }
 
-// priceNoise plays on prices that are a little beside the real ones.
+// priceNoise plays on prices that are a little beside the real ones. The size that decides
+// has all the series of the profile, that which warns half of them, those which inform a
+// quarter.
 func (b *bench) priceNoise() (check, error) {
-	list, plays := b.series("noise", b.Profile.Noise, replay.PriceNoise)
+	n := b.Profile.Noise
+	sizes := []judge.Noisy{{Percent: 3}, {Percent: 10}, {Percent: 1}, {Percent: 30}}
+	var plays []*play
+	for i, series := range []int{n, (n + 1) / 2, (n + 3) / 4, (n + 3) / 4} {
+		percent := sizes[i].Percent
+		list, more := b.series(fmt.Sprintf("noise_%d%%", percent), series,
+			func(s replay.Set, seed, replica uint64) replay.Set {
+				return replay.PriceNoise(s, percent, seed, replica)
+			})
+		sizes[i].Replays, plays = list, append(plays, more...)
+	}
 	return check{plays: plays, judge: func(context.Context) (*finding, error) {
-		return b.spread(b.judge.Noise(list), list), nil
+		f := &finding{Test: b.judge.Noise(sizes), stressed: middle(sizes[0].Replays)}
+		var all []judge.Replay
+		for _, s := range sizes {
+			all = append(all, s.Replays...)
+		}
+		f.replays(all)
+		f.rows = sizes[0].Replays // what the page draws is what decides
+		return f, nil
 	}}, nil
 }
 

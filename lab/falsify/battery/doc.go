@@ -11,7 +11,7 @@
 // The files: battery (the order of things), bench (what all tests share), pool (replays
 // side by side), check (from replays to findings); then the tests themselves, causal (1 to
 // 5), stress (6 to 8), changed (9, 10, 16, 21, 22), params (11), records (12 to 15, 17 to
-// 20) and search (23).
+// 20, 24) and search (23).
 //
 // It imports lab/evaluate, which plays, the packages replay, judge and profile of
 // lab/falsify, lab/selection, and parts of the host below them.

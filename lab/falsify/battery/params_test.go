@@ -8,6 +8,8 @@ import (
 	"github.com/assay-run/assay/host/catalog"
 	"github.com/assay-run/assay/lab/design"
 	"github.com/assay-run/assay/lab/evaluate"
+	"github.com/assay-run/assay/lab/falsify/judge"
+	"github.com/assay-run/assay/lab/project/literal"
 )
 
 // The least change of a parameter that a plan has searched is a step of the plan, where
@@ -41,6 +43,47 @@ func TestNeighboursTakeTheStepsOfThePlan(t *testing.T) {
 		}
 		if slices.Sort(got); !slices.Equal(slices.Compact(got), c.want) {
 			t.Errorf("%v, want %v", got, c.want)
+		}
+	}
+}
+
+// What decides as the base does says nothing of the base: where all neighbours do, nothing is
+// shown, and of numbers in the sources only the others count.
+func TestANeighbourWithoutEffectShowsNothing(t *testing.T) {
+	b := &bench{base: replayed("9000", "abc", 1)}
+	b.judge = judge.Judge{Policy: judge.DefaultPolicy(), Base: judge.Base{Sharpe: number(1), Trades: 40, T: 500}}
+	same := judge.Replay{Status: judge.Completed, DecisionHash: "abc", Sharpe: number(1)}
+	other := judge.Replay{Status: judge.Completed, DecisionHash: "def", Sharpe: number(-1)}
+	yes := []bool{true, true, true, false}
+	padded := []judge.Replay{same, same, other, {}}
+	if f := b.besides("literals", padded, yes); f.Verdict != judge.Fail || f.NReplays != 1 ||
+		f.Params["without_effect"] != 2 || f.Params["not_accepted"] != 1 {
+		t.Errorf("%+v", f.Test)
+	}
+	if f := b.besides("parameters", padded, yes); f.Verdict != judge.Pass && f.Verdict != judge.Warn || f.NReplays != 3 {
+		t.Errorf("%+v", f.Test)
+	}
+	for _, of := range []string{"literals", "parameters"} {
+		f := b.besides(of, []judge.Replay{same, same, same, {}}, yes)
+		if f.Verdict != judge.Warn || f.ReasonCode != judge.WithoutEffect || len(f.rows) != 3 {
+			t.Errorf("%s: %+v", of, f.Test)
+		}
+	}
+}
+
+// A strategy without parameters whose sources are not at hand does not get past the test.
+func TestUndeclaredParametersAreNotShown(t *testing.T) {
+	for reason, b := range map[string]*bench{
+		judge.NoSources:  {},
+		judge.NoLiterals: {Base: Base{Sources: &literal.Sources{}}},
+	} {
+		c, err := b.literals()
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := c.judge(t.Context())
+		if err != nil || f.Verdict != judge.Warn || f.ReasonCode != reason || len(c.plays) != 0 {
+			t.Errorf("%+v, %v", f.Test, err)
 		}
 	}
 }

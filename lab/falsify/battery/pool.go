@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"sync"
 
 	"github.com/hashicorp/go-hclog"
@@ -12,6 +13,8 @@ import (
 	"github.com/assay-run/assay/host/catalog/sandbox"
 	"github.com/assay-run/assay/lab/evaluate"
 	"github.com/assay-run/assay/lab/falsify/replay"
+	"github.com/assay-run/assay/lab/project"
+	"github.com/assay-run/assay/lab/project/literal"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
@@ -25,6 +28,9 @@ type play struct {
 	on func() (replay.Set, error)
 	// market is changed candles that are there already, nil without.
 	market *evaluate.Prepared
+	// program is one with another number in its sources, nil for that of the base. What is no
+	// program is not played.
+	program *literal.Variant
 	// part is the window, on the timeline of the base.
 	part Part
 	// at moves the window in time, nil: where it is. open lets it run to the last candle
@@ -99,6 +105,13 @@ func (b *bench) playOne(ctx context.Context, p *play, keep bool) (_ *evaluate.Re
 	question, r := b.Question, p.how
 	r.From, r.To = p.part.From, p.part.To
 	switch {
+	case p.program != nil:
+		v, err := b.build(ctx, *p.program)
+		if v == nil || err != nil {
+			return &evaluate.Replayed{}, err
+		}
+		defer func() { err = errors.Join(err, v.close()) }()
+		question = v.question
 	case p.market != nil:
 		question = p.market
 	case p.on != nil:
@@ -160,6 +173,45 @@ func (b *bench) enter(ctx context.Context, set replay.Set) (*changed, error) {
 func (c *changed) close() error {
 	c.question.Close()
 	return c.store.Close()
+}
+
+// built is the base's question asked of another program.
+type built struct {
+	folder   string
+	question *evaluate.Prepared
+}
+
+// build makes the program of a variant; nil where it is none, or none with the base's
+// parameters.
+func (b *bench) build(ctx context.Context, v literal.Variant) (_ *built, err error) {
+	out := &built{}
+	if out.folder, err = b.room.Folder(); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if out.question == nil || err != nil {
+			err = errors.Join(err, os.RemoveAll(out.folder))
+		}
+	}()
+	program, err := b.Sources.Build(ctx, v, out.folder, b.Question.Question.Slug)
+	var none *project.BuildError
+	if errors.As(err, &none) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	out.question, err = b.Host.Other(ctx, b.Question, program, out.folder)
+	var refused *evaluate.Error
+	if errors.As(err, &refused) {
+		return nil, nil
+	}
+	return out, err
+}
+
+func (o *built) close() error {
+	o.question.Close()
+	return os.RemoveAll(o.folder)
 }
 
 // window finds the part of the base on other candles.

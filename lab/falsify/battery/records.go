@@ -151,6 +151,10 @@ func (b *bench) capacityOf() (check, error) {
 	})
 }
 
+func (b *bench) plausibility() (check, error) {
+	return own(func(context.Context) (*finding, error) { return &finding{Test: b.judge.Plausible()}, nil })
+}
+
 // selectionBias asks what the search for the base has done to its numbers.
 func (b *bench) selectionBias() (check, error) {
 	return own(func(context.Context) (*finding, error) {

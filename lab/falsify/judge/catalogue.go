@@ -27,21 +27,20 @@ const (
 	TimeReversal      = "time_reversal"
 	Metamorphic       = "metamorphic"
 	PermutedSelection = "permuted_selection"
+	PlausibilityTest  = "plausibility"
 )
 
-// testVersion is that of a test; a changed rule counts its test's up.
-func testVersion(id string) int {
-	switch id {
-	case RandomEntry, PermutedCandles, BuyAndHold, SelectionBias:
-		return 2
-	}
-	return 1
-}
+// Limit is what no verdict of the battery can say, however it ends.
+const Limit = "The replays show that the host leaks no future candle to the program, not that the program " +
+	"knows none: embedded or memorised prices, or a model trained on these candles, cannot be told from skill " +
+	"on past candles."
 
-// Entry is what the catalogue says about a test.
+// Entry is what the catalogue says about a test. Claim completes "it is shown that".
+// Version counts the changes of the rule.
 type Entry struct {
 	Number        int
 	ID            string
+	Version       int
 	Class         Class
 	Claim, Method string
 }
@@ -50,29 +49,57 @@ type Entry struct {
 // attacks.
 func Catalogue() []Entry {
 	list := []Entry{
-		{0, Determinism, Gate, "same input, same decisions", "5 repeats (3 plain, GOMAXPROCS 1 and all), 1 with chunked candles"},
-		{0, LockstepReplay, Gate, "needs no future candle", "all of search candle by candle: the process never holds a later one"},
-		{0, LookaheadPrefix, Gate, "needs no future candle", "20 cuts (10 at decisions, 10 random): truncated, and with a poisoned rest"},
-		{0, DataEndProbe, Gate, "does not know the end", "200 synthetic candles appended"},
-		{0, WarmupRecursive, Gate, "warm-up suffices", "validation with 1x, 2x, 4x warm-up against all history"},
-		{0, CostStress, Gate, "survives costs", "fees, slippage x1, 1.5, 2, 3; break-even bps"},
-		{0, DelayStress, Gate, "survives latency", "intents eligible 1, 2 candles later"},
-		{0, IntrabarWorst, Warning, "no lucky fills", "market fills at the worse of open, close"},
-		{0, PriceNoise, Warning, "not fitted to exact prices", "20 series, 10 % of median true range"},
-		{0, MissingCandles, Warning, "survives gaps", "10 series: 1 % dropped, a 24 h hole"},
-		{0, ParamNeighbours, Gate, "no knife edge", "each number +-5, 10, 20 % (>= 1 step), 32 Sobol points in +-10 %"},
-		{0, SymbolHoldout, Warning, "not one symbol", "leave one out"},
-		{0, RegimeTest, Warning, "not one period", "30-day volatility terciles, calendar years"},
-		{0, OutlierTrades, Warning, "not a few trades", "best 5 % (>= 1) removed"},
-		{0, RandomEntry, Gate, "timing has skill", "same holdings at random times (no plugin)"},
-		{0, PermutedCandles, Gate, "pattern, not drift", "strategy on permuted train"},
-		{0, BuyAndHold, Gate, "beats holding", "paired daily difference at equal exposure, CI 95 %"},
-		{0, SelectionBias, Gate, "survives the search", "best of the trials resampled without skill; PBO"},
-		{0, TradeShuffle, Description, "drawdown not luck of order", "999 orders: p50, p95, p99, P(drawdown >= 50 %)"},
-		{0, CapacityTest, Warning, "tradable at size", "fill quantity / candle volume (base); max scale"},
-		{0, TimeReversal, Description, "direction of time", "reversed returns; a real edge may survive"},
-		{0, Metamorphic, Gate, "no absolute levels, names", "prices x1000, quantities / 1000 (if supports.scale_free); time + 364 d; symbols renamed"},
-		{0, PermutedSelection, Gate, "the search itself", "whole plan on 99 permuted trains"},
+		{0, Determinism, 1, Gate, "equal input gives equal decisions",
+			"5 repeats (3 plain, GOMAXPROCS 1 and all), 1 with the candles in messages"},
+		{0, LockstepReplay, 1, Gate, "the host shows no future candle",
+			"the whole search candle by candle, so that the process never holds a later one"},
+		{0, LookaheadPrefix, 1, Gate, "the host shows no future candle, wherever the data are cut",
+			"20 cuts (10 at decisions, 10 random): truncated, and with nonsense behind the cut"},
+		{0, DataEndProbe, 1, Gate, "the host does not show where the data end",
+			"200 synthetic candles appended"},
+		{0, WarmupRecursive, 2, Gate, "the declared warm-up is enough",
+			"validation after 1, 2 and 4 times the warm-up against all history"},
+		{0, CostStress, 1, Gate, "it earns money at higher costs",
+			"fees and slippage times 1, 1.5, 2 and 3; the costs at which the profit is gone"},
+		{0, DelayStress, 1, Gate, "it earns about as much when orders come late",
+			"orders 1 and 2 candles late"},
+		{0, IntrabarWorst, 1, Warning, "its profit does not rest on lucky fills",
+			"market orders filled at the worse of open and close"},
+		{0, PriceNoise, 2, Gate, "it does not look up exact prices",
+			"noise of 3 % of the median true range decides, 10 % warns, 1 and 30 % inform; it finds exact " +
+				"look-ups only"},
+		{0, MissingCandles, 1, Warning, "it copes with missing candles",
+			"10 series: 1 % left out, and a hole of 24 hours"},
+		{0, ParamNeighbours, 2, Gate, "nearby parameters do about as well",
+			"each number +-5, 10, 20 % (a step at least) and 32 points within +-10 %; " +
+				"without parameters, the numbers in the Go sources, up to 24 of their neighbours"},
+		{0, SymbolHoldout, 2, Warning, "no single symbol carries the profit", "each symbol left out in turn"},
+		{0, RegimeTest, 2, Warning, "no single year or level of volatility carries the profit",
+			"thirds of the days by 30-day volatility, and calendar years"},
+		{0, OutlierTrades, 1, Warning, "a few trades do not carry the profit",
+			"without the best 5 % of the trades (1 at least)"},
+		{0, RandomEntry, 2, Gate, "its timing is better than chance",
+			"the same holdings at random times (no plugin)"},
+		{0, PermutedCandles, 2, Gate, "it earns by patterns, not by drift alone",
+			"the strategy on shuffled train candles"},
+		{0, BuyAndHold, 2, Gate, "it is better than holding",
+			"daily difference to holding at equal exposure, 95 % interval"},
+		{0, SelectionBias, 2, Gate, "the search does not explain its result",
+			"the best of the trials, resampled without skill, beside the selected one; PBO"},
+		{0, TradeShuffle, 1, Description, "its drawdown is no luck of the order of its trades",
+			"999 orders of the closed trades: p50, p95, p99, P(drawdown >= 50 %)"},
+		{0, CapacityTest, 1, Warning, "the market has the volume for its orders",
+			"quantity of each fill over the volume of its candle; by how much the account could grow"},
+		{0, TimeReversal, 1, Description, "it depends on the direction of time",
+			"returns in reverse order; a real edge may survive"},
+		{0, Metamorphic, 1, Gate, "decisions do not depend on price level, date or name",
+			"prices times 1000, quantities over 1000 (if supports.scale_free); times moved by 364 days; " +
+				"symbols renamed"},
+		{0, PermutedSelection, 1, Gate, "the search finds more than it finds on shuffled candles",
+			"the whole plan on 99 shuffled trains"},
+		{0, PlausibilityTest, 1, Gate, "its result is not too good to be true",
+			"lower 99 % bound of the annual Sharpe ratio, at most 0.15 times the root of 365 or, if more, " +
+				"of the trades a year"},
 	}
 	for i := range list {
 		list[i].Number = i + 1
@@ -94,13 +121,8 @@ func Find(id string) (Entry, bool) {
 func blank(id string) *Test {
 	e, _ := Find(id)
 	return &Test{
-		ID:       id,
-		Version:  testVersion(id),
-		Class:    e.Class,
-		Claim:    e.Claim,
-		Method:   e.Method,
-		Params:   map[string]any{},
-		Evidence: []Evidence{},
+		ID: id, Version: e.Version, Class: e.Class, Claim: e.Claim, Method: e.Method,
+		Params: map[string]any{}, Evidence: []Evidence{},
 	}
 }
 

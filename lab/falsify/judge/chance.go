@@ -15,7 +15,7 @@ func (j *Judge) Random(replicas []*float64, why stat.Reason) *Test {
 		return withoutP(t, stat.Insufficient)
 	}
 	if why != "" {
-		return withoutP(t, why).end(Inconclusive, string(why), "the holdings cannot be placed")
+		return withoutP(t, why).end(Inconclusive, string(why), "its holdings cannot be placed at other times")
 	}
 	return j.byChance(t, values(replicas), nil)
 }
@@ -65,7 +65,8 @@ func (j *Judge) PermutedPlan(best *float64, replicas []*float64, minimise bool) 
 	case best == nil:
 		return none("no trial of the plan has an objective on train")
 	case len(found) < leastObjectives:
-		return none(fmt.Sprintf("%d of %d permutations have an objective, %d are needed", len(found), len(replicas), leastObjectives))
+		return none(fmt.Sprintf("it takes %d shuffled trains with an objective and there are %d of %d",
+			leastObjectives, len(found), len(replicas)))
 	}
 	own := Judge{Base: j.Base, Policy: j.Policy}
 	own.Base.Sharpe = number(sign * *best)
@@ -111,7 +112,7 @@ func (j *Judge) byChance(t *Test, replicas []float64, behind []Replay) *Test {
 	t.measure("sharpe_ratio", &base, "", ">", &threshold)
 	t.PValue = rounded(&p)
 	t.Params["smallest_p"] = stat.SmallestP(len(replicas))
-	detail := fmt.Sprintf("p = %.2g, %d of %d by chance", p, reached, len(replicas))
+	detail := fmt.Sprintf("by chance %d of %d did as well (p = %.2g)", reached, len(replicas), p)
 	t.chance = &chance{detail, replicas}
 	switch {
 	case p <= j.Policy.PPass:
@@ -137,7 +138,7 @@ func (j *Judge) Holding(b *null.Benchmark, why stat.Reason) *Test {
 	if why != "" {
 		t.measure("mean_difference", nil, why, ">", number(0))
 		t.undefined("p_value", why)
-		return t.end(Inconclusive, string(why), "nothing to compare")
+		return t.end(Inconclusive, string(why), "there is nothing to compare")
 	}
 	t.Params["b"], t.Params["mean_block"], t.Params["exposure"] = b.B, rounded(&b.MeanBlock), rounded(&b.Exposure)
 	t.Params["ci_low"], t.Params["ci_high"], t.Params["smallest_p"] = rounded(&b.Low), rounded(&b.High), b.SmallestP
@@ -147,7 +148,7 @@ func (j *Judge) Holding(b *null.Benchmark, why stat.Reason) *Test {
 		p = 1 // there is nothing that chance would have to reach
 	}
 	t.PValue = rounded(&p)
-	detail := fmt.Sprintf("daily difference %s to %s", tiny(b.Low), tiny(b.High))
+	detail := fmt.Sprintf("the mean daily difference lies between %s and %s", tiny(b.Low), tiny(b.High))
 	switch {
 	case b.Low > dust:
 		t.chance = &chance{detail: detail}
@@ -192,7 +193,9 @@ func (j *Judge) Selection(s Selected) *Test {
 	detail := ""
 	switch {
 	case s.PBO != nil:
-		detail = fmt.Sprintf("the best of one half of the days is below the median in the other in %.0f %% of cases, trials: %d", 100**s.PBO, s.Trials)
+		detail = fmt.Sprintf("the best trial of one half of the days is below the median in the other half "+
+			"in %.0f %% of cases (trials: %d)",
+			100**s.PBO, s.Trials)
 	case s.P != nil:
 		detail = fmt.Sprintf("a search without skill finds a ratio as high in %s of cases (trials: %d)",
 			percent(*s.P), s.Trials)

@@ -30,14 +30,14 @@ func (j *Judge) Costs(levels []null.Cost) *Test {
 		if j.idle(t) {
 			return t
 		}
-		return t.end(Fail, PluginFailed, "the plugin failed at "+times(p.CostPass))
+		return t.end(Fail, PluginFailed, "the program failed at "+times(p.CostPass))
 	}
 	net := j.netReturn(level.Net)
 	t.measure("net_return", &net, "", ">", number(0))
 	if j.idle(t) {
 		return t
 	}
-	detail := "net " + percent(net) + " at " + times(p.CostPass)
+	detail := "at " + times(p.CostPass) + " the net result is " + percent(net)
 	if survives {
 		return t.end(Pass, "", "")
 	}
@@ -57,7 +57,7 @@ func (j *Judge) Worst(r Replay) *Test {
 	}
 	if r.Status == Failed {
 		t.measure("net_return", nil, "", ">", number(0))
-		return t.end(Fail, PluginFailed, "the plugin failed")
+		return t.end(Fail, PluginFailed, "the program failed")
 	}
 	net := j.netReturn(money)
 	t.measure("net_return", &net, "", ">", number(0))
@@ -67,7 +67,7 @@ func (j *Judge) Worst(r Replay) *Test {
 	case money.IsPos():
 		return t.end(Pass, "", "")
 	}
-	return t.end(Fail, NetLoss, "net "+percent(net)+" at the worse of open and close")
+	return t.end(Fail, NetLoss, "at the worse of open and close the net result is "+percent(net))
 }
 
 // Outliers judges what is left without the best trades, each earning on the account as it
@@ -77,13 +77,14 @@ func (j *Judge) Outliers(o null.Outliers) *Test {
 	t.Params["removed"] = o.Removed
 	if j.Base.Trades == 0 {
 		t.measure("net_return", nil, "no_trades", ">", number(0))
-		return t.end(Inconclusive, "no_trades", "no closed trades")
+		return t.end(Inconclusive, "no_trades", "there are no closed trades")
 	}
 	t.measure("net_return", &o.Net, "", ">", number(0))
 	if o.Net > 0 {
 		return t.end(Pass, "", "")
 	}
-	return t.end(Fail, NetLoss, "net "+percent(o.Net)+" without the best "+plural(o.Removed, "trade"))
+	best := plural(o.Removed, "trade")
+	return t.end(Fail, NetLoss, "without the best "+best+" the net result is "+percent(o.Net))
 }
 
 func (j *Judge) netReturn(money decimal.Decimal) float64 {

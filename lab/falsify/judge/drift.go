@@ -78,7 +78,8 @@ func (j *Judge) Warmup(list []Drift) *Test {
 			return t.end(Error, HostError, "a replay could not be made")
 		case Failed:
 			t.measure("max_relative", nil, "", "<=", &p.WarmupDrift)
-			return t.end(Fail, PluginFailed, fmt.Sprintf("the plugin failed with %d times its warm-up", d.Multiple))
+			return t.end(Fail, PluginFailed, fmt.Sprintf("the program failed after %d times its warm-up",
+				d.Multiple))
 		}
 		if first.Multiple == 0 || d.Multiple < first.Multiple {
 			first = d
@@ -96,12 +97,20 @@ func (j *Judge) Warmup(list []Drift) *Test {
 	switch {
 	case differing == 0 && series <= p.WarmupDrift:
 		return t.end(Pass, "", "")
-	case first.share() <= p.WarmupDecisionsWarn && last.Differing == 0 && series <= p.WarmupDriftWarn:
-		return t.end(Warn, j.driftReason(differing), fmt.Sprintf("series differ by up to %.2g, %d decisions", series, differing))
 	case series > p.WarmupDriftWarn:
 		return t.end(Fail, SeriesDiffer, fmt.Sprintf("published series differ by up to %.2g", series))
 	}
-	return t.end(Fail, DecisionsDiffer, fmt.Sprintf("%s of the decisions differ, %d with %d times the warm-up", percent(first.share()), last.Differing, last.Multiple))
+	share := first.share()
+	if differing > 0 {
+		t.measure("share_differing", &share, "", "<=", number(0))
+	}
+	if share <= p.WarmupDecisionsWarn && last.Differing == 0 {
+		return t.end(Warn, j.driftReason(differing),
+			fmt.Sprintf("published series differ by up to %.2g, and decisions by %d", series, differing))
+	}
+	return t.end(Fail, DecisionsDiffer, fmt.Sprintf("%s of the decisions differ, and %d after %d times the "+
+		"warm-up",
+		percent(share), last.Differing, last.Multiple))
 }
 
 func (j *Judge) driftReason(differing int) string {

@@ -47,9 +47,12 @@ func (j *Judge) Equal(id string, list []Comparison) *Test {
 	case differing == 0:
 		return t.end(Pass, "", "")
 	case failures == differing:
-		return t.end(Fail, PluginFailed, fmt.Sprintf("the plugin failed in %d of %d replays", failures, len(list)))
+		return t.end(Fail, PluginFailed, fmt.Sprintf("the program failed in %d of %d replays", failures,
+			len(list)))
 	}
-	return t.end(Fail, DecisionsDiffer, fmt.Sprintf("%d of %d replays decide otherwise, first %s %d", differing, len(list), list[first].Variant, list[first].Replica))
+	return t.end(Fail, DecisionsDiffer, fmt.Sprintf("%d of %d replays decide otherwise, the first of them "+
+		"%s %d",
+		differing, len(list), list[first].Variant, list[first].Replica))
 }
 
 // Transformed is the returns of the base and of the same strategy on the same market seen
@@ -75,6 +78,19 @@ func (x Transformed) distance() float64 {
 	return most
 }
 
+// seen is how the market was changed, in words.
+func (x Transformed) seen() string {
+	switch x.Variant {
+	case "scaled":
+		return "with prices times 1000"
+	case "shifted":
+		return "with all times moved by 364 days"
+	case "renamed":
+		return "under other names"
+	}
+	return "in the view " + x.Variant
+}
+
 // Metamorphic judges whether unit, date and name of the market matter.
 func (j *Judge) Metamorphic(list []Transformed) *Test {
 	t := j.begin(Metamorphic, len(list), map[string]any{"same_return": j.Policy.SameReturn})
@@ -92,16 +108,16 @@ func (j *Judge) Metamorphic(list []Transformed) *Test {
 	switch {
 	case x.Status == Failed:
 		t.measure("max_return_difference", nil, "", "<=", &j.Policy.SameReturn)
-		return t.end(Fail, PluginFailed, "the plugin failed: "+x.Variant)
+		return t.end(Fail, PluginFailed, "the program failed "+x.seen())
 	case math.IsInf(worst, 1) || math.IsNaN(worst):
 		t.measure("max_return_difference", nil, "", "<=", &j.Policy.SameReturn)
-		return t.end(Fail, ReturnsDiffer, x.Variant+" has other returns")
+		return t.end(Fail, ReturnsDiffer, x.seen()+" the returns are others")
 	}
 	t.measure("max_return_difference", &worst, "", "<=", &j.Policy.SameReturn)
 	if worst <= j.Policy.SameReturn {
 		return t.end(Pass, "", "")
 	}
-	return t.end(Fail, ReturnsDiffer, fmt.Sprintf("returns differ by up to %.2g: %s", worst, x.Variant))
+	return t.end(Fail, ReturnsDiffer, fmt.Sprintf("%s the returns differ by up to %.2g", x.seen(), worst))
 }
 
 // Breaking is the view that the verdict of Metamorphic rests on: the first whose plugin

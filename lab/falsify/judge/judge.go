@@ -19,6 +19,9 @@ type Base struct {
 	Undefined metric.Reason
 	// Trades are closed ones; T counts the returns of the main sample.
 	Trades, Fills, T int
+	// StandardError is that of Sharpe, nil where it is undefined; Years is how long T returns take.
+	StandardError *float64
+	Years         float64
 	// Cash is the initial one, in the quote currency.
 	Cash float64
 }
@@ -44,11 +47,13 @@ func (j *Judge) begin(id string, replays int, policy map[string]any) *Test {
 func (j *Judge) tooLittle(t *Test) bool {
 	switch {
 	case j.Base.Trades == 0:
-		t.end(Inconclusive, string(stat.NoTrades), "no closed trades")
+		t.end(Inconclusive, string(stat.NoTrades), "there are no closed trades")
 	case j.Base.Trades < artifact.SufficientTrades:
-		t.end(Inconclusive, string(stat.Insufficient), fmt.Sprintf("%d closed trades, %d are needed", j.Base.Trades, artifact.SufficientTrades))
+		t.end(Inconclusive, string(stat.Insufficient),
+			fmt.Sprintf("it takes %d closed trades and there are %d", artifact.SufficientTrades,
+				j.Base.Trades))
 	case j.Base.Sharpe == nil:
-		t.end(Inconclusive, string(j.Base.Undefined), "the Sharpe ratio is undefined")
+		t.end(Inconclusive, string(j.Base.Undefined), "the Sharpe ratio of the run is undefined")
 	default:
 		return false
 	}
@@ -60,14 +65,15 @@ func (j *Judge) idle(t *Test) bool {
 	if j.Base.Fills > 0 {
 		return false
 	}
-	t.end(Inconclusive, string(stat.NoTrades), "no fills")
+	t.end(Inconclusive, string(stat.NoTrades), "nothing was bought or sold")
 	return true
 }
 
 // capped makes a warning of a pass that rests on a short sample.
 func (j *Judge) capped(t *Test) *Test {
 	if t.Verdict == Pass && j.Base.T < stat.ShortSample {
-		t.end(Warn, ShortSample, fmt.Sprintf("%d returns, %d are needed for a pass", j.Base.T, stat.ShortSample))
+		t.end(Warn, ShortSample, fmt.Sprintf("it takes %d returns and there are %d", stat.ShortSample,
+			j.Base.T))
 	}
 	return t
 }

@@ -23,7 +23,14 @@ func f(x float64) *float64 { return &x }
 
 // good is a judge of a base with a Sharpe ratio of 1 and enough of everything.
 func good() *judge.Judge {
-	return &judge.Judge{Policy: judge.DefaultPolicy(), Base: judge.Base{Sharpe: f(1), Trades: 40, Fills: 80, T: 500, Cash: 10000}}
+	return &judge.Judge{Policy: judge.DefaultPolicy(), Base: judge.Base{Sharpe: f(1), StandardError: f(.8),
+		Years: 1.4, Trades: 40, Fills: 80, T: 500, Cash: 10000}}
+}
+
+// noisy are the same series at every size of noise.
+func noisy(list []judge.Replay) []judge.Noisy {
+	return []judge.Noisy{{Percent: 1, Replays: list}, {Percent: 3, Replays: list},
+		{Percent: 10, Replays: list}, {Percent: 30, Replays: list}}
 }
 
 // replays completed with these Sharpe ratios; NaN has none, -Inf is a crash.
@@ -64,14 +71,14 @@ func TestCatalogue(t *testing.T) {
 	classes := ""
 	for i, e := range judge.Catalogue() {
 		classes += string(e.Class)
-		if e.Number != i+1 || e.Claim == "" || e.Method == "" {
+		if e.Number != i+1 || e.Claim == "" || e.Method == "" || e.Version < 1 {
 			t.Errorf("%+v", e)
 		}
 		if found, ok := judge.Find(e.ID); !ok || found != e {
 			t.Error(e.ID, " is not found")
 		}
 	}
-	if classes != "GGGGGGGWWWGWWWGGGGDWDGG" {
+	if classes != "GGGGGGGWGWGWWWGGGGDWDGGG" {
 		t.Error(classes)
 	}
 	if _, ok := judge.Find("luck"); ok {
@@ -157,14 +164,15 @@ func TestCosts(t *testing.T) {
 	want(t, "x1.5", j.Costs([]null.Cost{level(1, "500"), level(1.5, "1"), level(2, "-180"), level(3, "-1")}), judge.Warn, judge.NetLoss)
 	refuted := j.Costs([]null.Cost{level(1, "500"), level(1.5, "0"), level(2, "-180"), level(3, "-1")})
 	want(t, "x1", refuted, judge.Fail, judge.NetLoss)
-	if got := refuted.Refutation(); got != "Refuted: survives costs (net -1.8 % at doubled costs)" {
+	if got := refuted.Sentence(); got != "Not shown: that it earns money at higher costs, because at "+
+		"doubled costs the net result is -1.8 %." {
 		t.Error(got)
 	}
 	if refuted.Params["policy"] == nil || *refuted.Params["break_even_bps"].(*float64) != 25 {
 		t.Errorf("%v", refuted.Params)
 	}
 	want(t, "crash", j.Costs([]null.Cost{level(1, "5")}), judge.Fail, judge.PluginFailed)
-	if got := j.Costs([]null.Cost{level(2, "-0.1")}); !strings.Contains(got.Detail, "net 0.0 %") {
+	if got := j.Costs([]null.Cost{level(2, "-0.1")}); !strings.Contains(got.Detail, "result is 0.0 %") {
 		t.Error(got.Detail)
 	}
 	j.Base.Fills = 0
@@ -214,17 +222,17 @@ func TestNoiseAndGaps(t *testing.T) {
 	fine := replays(-1, -1, .5, .5, .5, .9, 1, 1, 1, 2)
 	few := replays(-1, -1, none, .5, .5, .9, 1, 1, 1, 2)
 	low := replays(.1, .1, .1, .1, .49, .9, 1, 1, 1, 2)
-	want(t, "80 % above 0", good().Noise(fine), judge.Pass, "")
-	want(t, "70 % above 0", good().Noise(few), judge.Fail, judge.SharpeNegative)
-	want(t, "median", good().Noise(low), judge.Fail, judge.SharpeFalls)
-	want(t, "crash", good().Noise(replays(1, crash)), judge.Fail, judge.PluginFailed)
+	want(t, "80 % above 0", good().Noise(noisy(fine)), judge.Pass, "")
+	want(t, "70 % above 0", good().Noise(noisy(few)), judge.Warn, judge.SharpeNegative)
+	want(t, "median", good().Noise(noisy(low)), judge.Fail, judge.SharpeFalls)
+	want(t, "crash", good().Noise(noisy(replays(1, crash))), judge.Fail, judge.PluginFailed)
 	want(t, "gaps", good().Missing(few), judge.Pass, "")
 	want(t, "gaps", good().Missing(low), judge.Fail, judge.SharpeFalls)
 	j := good()
 	j.Base.Sharpe = f(-1)
 	// There is nothing to keep of a loss, whatever the series come to.
 	want(t, "half of a loss", j.Missing(replays(-.4, -.3, -.2)), judge.Inconclusive, judge.BaseNotPositive)
-	want(t, "better on noise", j.Noise(replays(.1, .2, .3)), judge.Inconclusive, judge.BaseNotPositive)
+	want(t, "better on noise", j.Noise(noisy(replays(.1, .2, .3))), judge.Inconclusive, judge.BaseNotPositive)
 	want(t, "better beside it", j.Neighbours(replays(.1, .2, .3)), judge.Inconclusive, judge.BaseNotPositive)
 	want(t, "a knife edge of losses", j.Neighbours(replays(-3, -2, -2)), judge.Fail, judge.SharpeFalls)
 	j.Base.Sharpe = f(1)
@@ -360,7 +368,8 @@ func TestPlansThatMinimise(t *testing.T) {
 // Whatever is null says why.
 func TestNullsAreExplained(t *testing.T) {
 	list := []*judge.Test{
-		judge.Skip(judge.CapacityTest, judge.NoVolume), good().Random(nil, stat.TooFewReturns), good().Noise(replays(1, 1)),
+		judge.Skip(judge.CapacityTest, judge.NoVolume), good().Random(nil, stat.TooFewReturns),
+		good().Noise(noisy(replays(1, 1))),
 		good().Shuffled(&null.Drawdowns{Orders: 999, P95: .4}, ""), judge.Broke(judge.Determinism, "disk"),
 	}
 	judge.Explain(list)
@@ -414,7 +423,9 @@ func TestTheOthers(t *testing.T) {
 	want(t, "shuffle", good().Shuffled(&null.Drawdowns{P95: .4}, ""), judge.Pass, "")
 	want(t, "shuffle", good().Shuffled(nil, stat.NoTrades), judge.Inconclusive, "no_trades")
 	want(t, "selection", good().Selection(judge.Selected{Verdict: judge.Fail, Reason: "dsr", DSR: f(.3), Trials: 12}), judge.Fail, "dsr")
-	if got := good().Selection(judge.Selected{Verdict: judge.Fail, Reason: "pbo_above_0.5", DSR: f(.9), PBO: f(.687), Trials: 200}).Detail; got != "the best of one half of the days is below the median in the other in 69 % of cases, trials: 200" {
+	if got := good().Selection(judge.Selected{Verdict: judge.Fail, Reason: "pbo_above_0.5", DSR: f(.9),
+		PBO: f(.687), Trials: 200}).Detail; got != "the best trial of one half of the days is below the median in the other half in 69 % of "+
+		"cases (trials: 200)" {
 		t.Errorf("what PBO refutes is told as %q", got)
 	}
 	want(t, "selection", good().Selection(judge.Selected{Verdict: judge.Inconclusive, Reason: "insufficient", Undefined: stat.Insufficient}), judge.Inconclusive, "insufficient")
@@ -483,7 +494,7 @@ func TestHolmDecides(t *testing.T) {
 	}
 	x := permuted(6)
 	judge.Holm([]*judge.Test{random(83), x, holding(.42)}, judge.DefaultPolicy())
-	if want := "p = 0.035, 6 of 199 by chance; p = 0.105 by Holm's rule for 3 p-values"; x.Detail != want ||
+	if want := "by chance 6 of 199 did as well (p = 0.035); p = 0.105 by Holm's rule for 3 p-values"; x.Detail != want ||
 		*x.PValue != .035 ||
 		*x.PHolm != .105 {
 		t.Errorf("%q, p %v, %v", x.Detail, *x.PValue, *x.PHolm)
@@ -504,7 +515,7 @@ func TestJSON(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const text = `{"id":"outlier_trades","version":1,"class":"W","claim":"not a few trades","method":"best 5 % (\u003e= 1) removed",` +
+	const text = `{"id":"outlier_trades","version":1,"class":"W","claim":"a few trades do not carry the profit","method":"without the best 5 % of the trades (1 at least)",` +
 		`"params":{"removed":2},"n_replays":0,"statistic":{"name":"net_return","value":0.00125,"threshold":0,"direction":"\u003e"},` +
 		`"p_value":null,"p_holm":null,"verdict":"pass","reason_code":"","evidence":[]}`
 	if !bytes.Equal(got, []byte(text)) {
@@ -541,7 +552,8 @@ func TestConclude(t *testing.T) {
 			t.Errorf("%+v, want %s", got, c.v)
 		}
 	}
-	if got := judge.Conclude([]*judge.Test{gateFail, open}); got.GatesFailed != 1 || !slices.Equal(got.Refuted, []string{"c (d)"}) {
+	if got := judge.Conclude([]*judge.Test{gateFail, open}); got.GatesFailed != 1 ||
+		!slices.Equal(got.Refuted, []string{"Not shown: that c, because d."}) {
 		t.Errorf("%+v", got)
 	}
 	if !judge.Upstream([]*judge.Test{{ID: judge.LookaheadPrefix, Verdict: judge.Fail}}) || judge.Upstream([]*judge.Test{{ID: judge.DataEndProbe, Verdict: judge.Fail}}) {
@@ -580,7 +592,7 @@ func TestRulesAreMonotone(t *testing.T) {
 		values := rapid.SliceOfN(rapid.Float64Range(-2, 2), 1, 30).Draw(t, "values")
 		better := slices.Clone(values)
 		better[rapid.IntRange(0, len(values)-1).Draw(t, "which")] += rapid.Float64Range(0, 2).Draw(t, "by")
-		for _, rule := range []func([]judge.Replay) *judge.Test{good().Noise, good().Missing, good().Neighbours} {
+		for _, rule := range []func([]judge.Replay) *judge.Test{func(l []judge.Replay) *judge.Test { return good().Noise(noisy(l)) }, good().Missing, good().Neighbours} {
 			if a, b := rule(replays(values...)), rule(replays(better...)); rank[a.Verdict] > rank[b.Verdict] {
 				t.Fatalf("%s became %s", a.Verdict, b.Verdict)
 			}

@@ -3,8 +3,8 @@ package judge
 // Overall is the verdict of the whole battery.
 type Overall struct {
 	Verdict Verdict
-	// Refuted are the claims of the failed gates in the order of the tests, each with its
-	// detail; empty, never nil, when none is refuted.
+	// Refuted are the sentences of the failed gates in the order of the tests; empty, never
+	// nil, when none failed.
 	Refuted []string
 	// GatesFailed counts them.
 	GatesFailed int
@@ -40,14 +40,14 @@ func Conclude(tests []*Test) Overall {
 		case t.Class == Description:
 		case t.Verdict == Warn || t.Class == Warning && t.Verdict == Fail:
 			warned = true
-		case t.Class == Warning && t.skippedByUser():
+		case t.Class == Warning && t.LeftOut():
 			warned = true
 			out.Reasons = append(out.Reasons, Reason{SkippedByUser, t.ID + " was left out, which counts as a warning"})
 		case t.Class != Gate:
 		case t.Verdict == Fail:
 			out.GatesFailed++
-			out.Refuted = append(out.Refuted, t.refuted())
-		case t.Verdict == Inconclusive, t.Verdict == Error, t.skippedByUser():
+			out.Refuted = append(out.Refuted, t.Sentence())
+		case t.Verdict == Inconclusive, t.Verdict == Error, t.LeftOut():
 			open = true
 		}
 	}
@@ -62,7 +62,8 @@ func Conclude(tests []*Test) Overall {
 	return out
 }
 
-func (t *Test) skippedByUser() bool { return t.Verdict == Skipped && t.ReasonCode == SkippedByUser }
+// LeftOut reports whether the user did not want the test.
+func (t *Test) LeftOut() bool { return t.Verdict == Skipped && t.ReasonCode == SkippedByUser }
 
 // Cap makes an open verdict of one that thresholds looser than the default's have let
 // through. What they refute stays refuted.

@@ -37,9 +37,12 @@ type Policy struct {
 	ParticipationFills float64 `json:"participation_fills"`
 	// SameReturn is the largest difference between returns that count as equal.
 	SameReturn float64 `json:"same_return"`
+	// PlausibleSharpe times the root of the trades a year, 365 at least, is the largest annual
+	// Sharpe ratio that is believed.
+	PlausibleSharpe float64 `json:"plausible_sharpe"`
 }
 
-// DefaultPolicy is that of falsify-profile/1.
+// DefaultPolicy is that of falsify-profile/2.
 func DefaultPolicy() Policy {
 	return Policy{
 		WarmupDrift: 1e-4, WarmupDriftWarn: 1e-2, WarmupDecisionsWarn: 0.01,
@@ -49,7 +52,7 @@ func DefaultPolicy() Policy {
 		SymbolShare: 0.8, YearShare: 0.6, Terciles: 2,
 		PPass: 0.05, PWarn: 0.10,
 		Participation: 0.10, ParticipationFills: 0.99,
-		SameReturn: 1e-9,
+		SameReturn: 1e-9, PlausibleSharpe: 0.15,
 	}
 }
 
@@ -93,6 +96,7 @@ func (p *Policy) LooserThan(d Policy) []Loosened {
 		{"participation", p.Participation, d.Participation, true},
 		{"participation_fills", p.ParticipationFills, d.ParticipationFills, false},
 		{"same_return", p.SameReturn, d.SameReturn, true},
+		{"plausible_sharpe", p.PlausibleSharpe, d.PlausibleSharpe, true},
 	} {
 		if c.own != c.other && (c.own > c.other) == c.atMost {
 			out = append(out, Loosened{c.name, c.own, c.other})

@@ -36,7 +36,7 @@ func rules(j *judge.Judge) map[string]*judge.Test {
 	spread := &null.Regimes{Total: 10, Terciles: []null.Regime{{PnL: 3}, {PnL: 3}, {PnL: 4}}, Years: []null.Regime{{PnL: 5}, {PnL: 5}}}
 	return map[string]*judge.Test{
 		judge.DelayStress:       j.Delayed(list[0], 2),
-		judge.PriceNoise:        j.Noise(list),
+		judge.PriceNoise:        j.Noise(noisy(list)),
 		judge.MissingCandles:    j.Missing(list),
 		judge.ParamNeighbours:   j.Neighbours(list),
 		judge.SymbolHoldout:     j.Symbols([]judge.LeftOut{{Without: list[0]}, {Without: list[1]}}),
@@ -45,6 +45,7 @@ func rules(j *judge.Judge) map[string]*judge.Test {
 		judge.PermutedCandles:   j.Permuted(f(1), 40, true, replays(make([]float64, 199)...)),
 		judge.PermutedSelection: j.PermutedPlan(f(1), objectives, false),
 		judge.BuyAndHold:        j.Holding(&null.Benchmark{Low: 1, High: 2}, ""),
+		judge.PlausibilityTest:  j.Plausible(),
 		judge.SelectionBias:     j.Selection(judge.Selected{Verdict: judge.Pass, DSR: f(.99), P: f(.01)}),
 	}
 }
@@ -97,7 +98,8 @@ func TestBrokenReplays(t *testing.T) {
 	lost := []judge.Replay{{Status: judge.Broken}, replays(1)[0]}
 	j := good()
 	for id, got := range map[string]*judge.Test{
-		judge.DelayStress: j.Delayed(lost[0], 2), judge.PriceNoise: j.Noise(lost), judge.MissingCandles: j.Missing(append(replays(crash), lost...)),
+		judge.DelayStress: j.Delayed(lost[0], 2), judge.PriceNoise: j.Noise(noisy(lost)),
+		judge.MissingCandles:  j.Missing(append(replays(crash), lost...)),
 		judge.ParamNeighbours: j.Neighbours(lost), judge.PermutedCandles: j.Permuted(f(1), 40, true, lost), judge.TimeReversal: j.Reversed(lost[0]),
 		judge.SymbolHoldout: j.Symbols([]judge.LeftOut{{Without: lost[0]}, {Without: lost[1]}}), judge.IntrabarWorst: j.Worst(lost[0]),
 		judge.Metamorphic: j.Metamorphic([]judge.Transformed{{Status: judge.Broken}}),
@@ -110,7 +112,7 @@ func TestBrokenReplays(t *testing.T) {
 func TestThresholdsAreShown(t *testing.T) {
 	j := good()
 	j.Policy.Keep, j.Policy.PPass = .9, .001
-	noise := j.Noise(replays(.8, .8, .8))
+	noise := j.Noise(noisy(replays(.8, .8, .8)))
 	want(t, "a policy of its own", noise, judge.Fail, judge.SharpeFalls)
 	if p := noise.Params["policy"].(map[string]any); p["keep"] != .9 || *noise.Statistic.Threshold != .9 {
 		t.Errorf("%v, %v", p, *noise.Statistic.Threshold)
@@ -124,10 +126,13 @@ func TestThresholdsAreShown(t *testing.T) {
 	if err := json.Unmarshal(text, &back); err != nil || back.Verdict != noise.Verdict || *back.Statistic.Value != .8 {
 		t.Errorf("%s, %v", text, err)
 	}
-	if got := noise.Refutation(); got != "Refuted: not fitted to exact prices (median Sharpe ratio 0.80, 1.00 of the base)" {
+	if got := noise.Sentence(); got != "Not shown: that it does not look up exact prices, because with "+
+		"noise of 3 % of the median true range "+
+		"the median Sharpe ratio is 0.80, its own 1.00." {
 		t.Error(got)
 	}
-	if got := judge.Skip(judge.CapacityTest, judge.NoVolume); got.Verdict != judge.Skipped || got.ReasonCode != "no_volume" || got.Refutation() != "Refuted: tradable at size" {
+	if got := judge.Skip(judge.CapacityTest, judge.NoVolume); got.Verdict != judge.Skipped ||
+		got.ReasonCode != "no_volume" || got.Sentence() != "" {
 		t.Errorf("%+v", got)
 	}
 }

@@ -20,11 +20,11 @@ func (j *Judge) Delayed(one Replay, replays int) *Test {
 	base := *j.Base.Sharpe
 	if one.Status == Failed {
 		t.measure("sharpe_ratio", nil, "", ">=", number(p.DelayPass*base))
-		return t.end(Fail, PluginFailed, "the plugin failed one candle late")
+		return t.end(Fail, PluginFailed, "the program failed one candle late")
 	}
 	late := ratios([]Replay{one})[0]
 	t.measure("sharpe_ratio", &late, "", ">=", number(p.DelayPass*base))
-	detail := fmt.Sprintf("Sharpe ratio %s one candle late, %s in time", two(late), two(base))
+	detail := fmt.Sprintf("one candle late the Sharpe ratio is %s, in time %s", two(late), two(base))
 	switch {
 	case late > 0 && late >= p.DelayPass*base:
 		t.end(Pass, "", "")
@@ -36,18 +36,56 @@ func (j *Judge) Delayed(one Replay, replays int) *Test {
 	return j.capped(t)
 }
 
-// Noise judges price_noise.
-func (j *Judge) Noise(list []Replay) *Test {
+// Noisy is the series of one size of noise, in percent of the median true range.
+type Noisy struct {
+	Percent int
+	Replays []Replay
+}
+
+// The sizes of noise that decide: what fails at the gate's refutes, at the other warns.
+const (
+	noiseGate    = 3
+	noiseWarning = 10
+)
+
+// Noise judges price_noise. Every size is there, each with a series at least.
+func (j *Judge) Noise(sizes []Noisy) *Test {
 	p := j.Policy
-	t := j.begin(PriceNoise, len(list), map[string]any{"keep": p.Keep, "noise_positive": p.NoisePositive})
-	if j.unready(t, list) {
+	var all []Replay
+	medians, at := map[string]float64{}, map[int][]float64{}
+	for _, s := range sizes {
+		all = append(all, s.Replays...)
+		at[s.Percent] = ratios(s.Replays)
+	}
+	t := j.begin(PriceNoise, len(all), map[string]any{"keep": p.Keep, "noise_positive": p.NoisePositive})
+	if j.unready(t, all) {
 		return t
 	}
-	if n := failed(list); n > 0 {
+	if n := failed(all); n > 0 {
 		t.measure("median_sharpe_ratio", nil, "", ">=", nil)
-		return t.end(Fail, PluginFailed, fmt.Sprintf("the plugin failed on %d of %d series", n, len(list)))
+		return t.end(Fail, PluginFailed, fmt.Sprintf("the program failed on %d of %d series", n, len(all)))
 	}
-	return j.kept(t, ratios(list), p.NoisePositive)
+	for _, s := range sizes {
+		m := median(at[s.Percent])
+		medians[fmt.Sprintf("%d%%", s.Percent)] = *rounded(&m)
+	}
+	t.Params["median_sharpe_ratios"] = medians
+	far := j.kept(blank(PriceNoise), at[noiseWarning], 0)
+	j.kept(t, at[noiseGate], p.NoisePositive)
+	said := func(percent int, what string) string {
+		return fmt.Sprintf("with noise of %d %% of the median true range %s", percent, what)
+	}
+	switch {
+	case t.Verdict == Fail:
+		t.Detail = said(noiseGate, t.Detail)
+		if t.Statistic.Name != far.Statistic.Name { // the share above 0 warns, the median refutes
+			t.Verdict = Warn
+		}
+	case t.Verdict == Pass && far.Verdict == Fail:
+		t.Statistic = far.Statistic
+		t.end(Warn, far.ReasonCode, said(noiseWarning, far.Detail))
+	}
+	return t
 }
 
 // Missing judges missing_candles. A strategy that crashes on a gap is refuted: there will
@@ -57,7 +95,7 @@ func (j *Judge) Missing(list []Replay) *Test {
 	if n := failed(list); n > 0 && !broken(list) {
 		t.Class = Gate
 		t.measure("median_sharpe_ratio", nil, "", ">=", nil)
-		return t.end(Fail, PluginFailed, fmt.Sprintf("the plugin failed on %d of %d series", n, len(list)))
+		return t.end(Fail, PluginFailed, fmt.Sprintf("the program failed on %d of %d series", n, len(list)))
 	}
 	if j.unready(t, list) {
 		return t
@@ -78,12 +116,27 @@ func (j *Judge) Neighbours(list []Replay) *Test {
 	peak, _ := stat.Quantile(values, p.NeighbourPeak) // there is at least one
 	if m := median(values); *j.Base.Sharpe > peak && m <= medianAbove {
 		t.measure("median_sharpe_ratio", &m, "", ">=", number(p.Keep**j.Base.Sharpe))
-		return t.end(Fail, SharpeFalls, fmt.Sprintf("median Sharpe ratio %s of the neighbours, %s of the base", two(m), two(*j.Base.Sharpe)))
+		return t.end(Fail, SharpeFalls, fmt.Sprintf("the median Sharpe ratio of the neighbours is %s, its "+
+			"own %s", two(m), two(*j.Base.Sharpe)))
 	}
 	if j.kept(t, values, p.NeighbourPositive); t.Verdict == Fail {
 		t.Verdict = Warn
 	}
 	return t
+}
+
+// NoNeighbours is param_neighbourhood of a strategy without neighbours to play, which is
+// no better than one whose neighbours do worse: it warns.
+func (j *Judge) NoNeighbours(reason string) *Test {
+	t := j.begin(ParamNeighbours, 0, nil)
+	t.measure("median_sharpe_ratio", nil, stat.NotApplicable, ">=", nil)
+	detail := map[string]string{
+		NoSources: "it declares no parameters, and the Go sources that its program was built from are " +
+			"not at hand",
+		NoLiterals:    "it declares no parameters, and there is no number in its sources to change",
+		WithoutEffect: "no number that could be changed has an effect on its decisions",
+	}[reason]
+	return t.end(Warn, reason, detail)
 }
 
 // Reversed describes time_reversal.
@@ -94,11 +147,11 @@ func (j *Judge) Reversed(r Replay) *Test {
 	case r.Status == Broken:
 		return t.end(Error, HostError, "the replay could not be made")
 	case r.Status == Failed:
-		return t.end(Fail, PluginFailed, "the plugin failed")
+		return t.end(Fail, PluginFailed, "the program failed on reversed returns")
 	case r.Sharpe == nil:
-		return t.end(Inconclusive, string(stat.NotApplicable), "no Sharpe ratio on reversed returns")
+		return t.end(Inconclusive, string(stat.NotApplicable), "there is no Sharpe ratio on reversed returns")
 	}
-	return t.end(Pass, "", "Sharpe ratio "+two(*r.Sharpe)+" on reversed returns")
+	return t.end(Pass, "", "on reversed returns the Sharpe ratio is "+two(*r.Sharpe))
 }
 
 // unready ends a test of changed series or parameters that cannot be judged.
@@ -131,13 +184,15 @@ func (j *Judge) kept(t *Test, values []float64, above float64) *Test {
 	}
 	switch {
 	case base <= 0:
-		return t.end(Inconclusive, BaseNotPositive, fmt.Sprintf("Sharpe ratio %s of the base: there is nothing to keep", two(base)))
+		return t.end(Inconclusive, BaseNotPositive,
+			fmt.Sprintf("its own Sharpe ratio is %s: there is nothing to keep", two(base)))
 	case m < j.Policy.Keep*base:
-		t.end(Fail, SharpeFalls, fmt.Sprintf("median Sharpe ratio %s, %s of the base", two(m), two(base)))
+		t.end(Fail, SharpeFalls, fmt.Sprintf("the median Sharpe ratio is %s, its own %s", two(m), two(base)))
 	case m <= medianAbove:
-		t.end(Fail, SharpeNegative, fmt.Sprintf("median Sharpe ratio %s", two(m)))
+		t.end(Fail, SharpeNegative, fmt.Sprintf("the median Sharpe ratio is %s", two(m)))
 	case share < above:
-		t.end(Fail, SharpeNegative, fmt.Sprintf("a Sharpe ratio above 0 in only %s", percent(share)))
+		t.measure("share_positive", &share, "", ">=", &above)
+		t.end(Fail, SharpeNegative, fmt.Sprintf("only %s have a Sharpe ratio above 0", percent(share)))
 	default:
 		t.end(Pass, "", "")
 	}

@@ -43,15 +43,19 @@ func (j *Judge) Symbols(list []LeftOut) *Test {
 	t.Undefined = nil
 	t.measure("min_sharpe_ratio", &least, "", ">", number(0))
 	if least <= 0 {
-		return t.end(Fail, SharpeNegative, fmt.Sprintf("Sharpe ratio %s without %s", two(least), list[at].Symbol.Symbol))
+		return t.end(Fail, SharpeNegative, fmt.Sprintf("without %s the Sharpe ratio is %s",
+			list[at].Symbol.Symbol, two(least)))
 	}
 	for _, x := range list {
 		switch {
 		case len(list) < symbolsForShare:
 		case x.Share == nil:
-			return t.end(Fail, NoProfit, "no profit to share")
+			t.measure("symbol_share", nil, stat.NotApplicable, "<=", &p.SymbolShare)
+			return t.end(Fail, NoProfit, "there is no profit to share")
 		case *x.Share > p.SymbolShare:
-			return t.end(Fail, Concentrated, fmt.Sprintf("%s of the profit from %s", percent(*x.Share), x.Symbol.Symbol))
+			t.measure("symbol_share", x.Share, "", "<=", &p.SymbolShare)
+			return t.end(Fail, Concentrated, fmt.Sprintf("%s of the profit comes from %s", percent(*x.Share),
+				x.Symbol.Symbol))
 		}
 	}
 	return j.capped(t.end(Pass, "", ""))
@@ -73,16 +77,19 @@ func (j *Judge) Regimes(r *null.Regimes) *Test {
 	}
 	if len(r.Terciles) == 0 {
 		t.measure("terciles_with_profit", nil, stat.TooFewReturns, ">=", number(float64(p.Terciles)))
-		return t.end(Inconclusive, string(stat.TooFewReturns), "fewer days than a volatility needs")
+		return t.end(Inconclusive, string(stat.TooFewReturns), "there are fewer days than a volatility takes")
 	}
 	if won < p.Terciles {
-		return t.end(Fail, Concentrated, fmt.Sprintf("a profit in %d of %d regimes of volatility", won, len(r.Terciles)))
+		return t.end(Fail, Concentrated, fmt.Sprintf("it earns money in %d of %d levels of volatility", won,
+			len(r.Terciles)))
 	}
 	if r.Total <= 0 {
-		return t.end(Fail, NoProfit, "no profit to share")
+		t.measure("profit", &r.Total, "", ">", number(0))
+		return t.end(Fail, NoProfit, "there is no profit to share")
 	}
 	if len(r.Years) < 2 {
-		return t.end(Inconclusive, string(stat.Insufficient), "the days of one calendar year only")
+		t.measure("best_year_share", nil, stat.Insufficient, "<=", &p.YearShare)
+		return t.end(Inconclusive, string(stat.Insufficient), "all days are of one calendar year")
 	}
 	best := r.Years[0]
 	for _, y := range r.Years[1:] {
@@ -93,7 +100,9 @@ func (j *Judge) Regimes(r *null.Regimes) *Test {
 	share := best.PnL / r.Total
 	t.Params["best_year_share"] = rounded(&share)
 	if share > p.YearShare {
-		return t.end(Fail, Concentrated, fmt.Sprintf("%s of the profit from %s", percent(share), best.Name))
+		t.measure("best_year_share", &share, "", "<=", &p.YearShare)
+		return t.end(Fail, Concentrated, fmt.Sprintf("%s of the profit comes from %s", percent(share),
+			best.Name))
 	}
 	return j.capped(t.end(Pass, "", ""))
 }
@@ -108,7 +117,7 @@ func (j *Judge) Capacity(c *null.Capacity, why stat.Reason) *Test {
 	default:
 		t := j.begin(CapacityTest, 0, nil)
 		t.measure("fills_within_limit", nil, why, ">=", &p.ParticipationFills)
-		return t.end(Inconclusive, string(why), "no fills")
+		return t.end(Inconclusive, string(why), "nothing was bought or sold")
 	}
 	t := j.begin(CapacityTest, 0, map[string]any{"participation": p.Participation, "participation_fills": p.ParticipationFills})
 	t.Params["max_scale"] = rounded(&c.MaxScale)
@@ -116,7 +125,9 @@ func (j *Judge) Capacity(c *null.Capacity, why stat.Reason) *Test {
 	if c.Within >= p.ParticipationFills {
 		return t.end(Pass, "", "")
 	}
-	return t.end(Fail, AboveLimit, fmt.Sprintf("%s of the fills are more than %s of the volume", percent(1-c.Within), percent(p.Participation)))
+	return t.end(Fail, AboveLimit, fmt.Sprintf("%s of its fills take more than %s of the volume of their "+
+		"candle",
+		percent(1-c.Within), percent(p.Participation)))
 }
 
 // Shuffled describes trade_shuffle; why is the reason that null.ShuffleTrades gave.
@@ -124,11 +135,12 @@ func (j *Judge) Shuffled(d *null.Drawdowns, why stat.Reason) *Test {
 	t := j.begin(TradeShuffle, 0, nil)
 	if why != "" {
 		t.measure("drawdown_p95", nil, why, "<=", nil)
-		return t.end(Inconclusive, string(why), "no closed trades")
+		return t.end(Inconclusive, string(why), "there are no closed trades")
 	}
 	t.NReplays = d.Orders
 	t.Params["orders"], t.Params["observed"] = d.Orders, rounded(&d.Observed)
 	t.Params["p50"], t.Params["p99"], t.Params["p_drawdown_50"] = rounded(&d.P50), rounded(&d.P99), rounded(&d.Half)
 	t.measure("drawdown_p95", &d.P95, "", "<=", nil)
-	return t.end(Pass, "", "drawdown of "+percent(d.P95)+" or more in 5 % of the orders")
+	return t.end(Pass, "", "in 5 % of the orders of its closed trades the drawdown is "+percent(d.P95)+" or "+
+		"more")
 }

@@ -37,7 +37,7 @@ const (
 	SkippedByUser   = "skipped_by_user"
 	UpstreamFailure = "upstream_failure"
 	SingleSymbol    = "single_symbol"
-	NoParameters    = "no_parameters"
+	NoParameters    = "no_parameters" // of summaries that older versions have written
 	NoVolume        = "no_volume"
 	NotDeclared     = "not_declared"
 	OnlyWithFull    = "only_with_full"
@@ -46,6 +46,9 @@ const (
 	HostError       = "host_error"
 	ShortSample     = "short_sample"
 	BaseNotPositive = "base_not_positive"
+	NoSources       = "no_sources"
+	NoLiterals      = "no_literals"
+	WithoutEffect   = "without_effect"
 
 	// What was found.
 	DecisionsDiffer = "decisions_differ"
@@ -61,6 +64,7 @@ const (
 	BelowZero       = "interval_below_zero"
 	AboveLimit      = "above_limit"
 	NoProfit        = "no_profit"
+	TooGood         = "too_good_to_be_true"
 )
 
 // Test is an entry of summary.json. What is undefined is null, with a reason in Undefined.
@@ -82,8 +86,8 @@ type Test struct {
 	Undefined  map[string]metric.Reason `json:"undefined,omitempty"`
 	Evidence   []Evidence               `json:"evidence"`
 
-	// Detail is what a reader should know of the verdict, a few words with a number.
-	Detail string `json:"-"`
+	// Detail completes "because": what a reader should know of a verdict that is no pass.
+	Detail string `json:"detail,omitempty"`
 	// chance is what Holm needs to judge a p-value again, nil where none decides.
 	chance *chance
 }
@@ -103,17 +107,6 @@ type Evidence struct {
 	Path   string `json:"path"`
 	SHA256 string `json:"sha256"`
 	Rows   int    `json:"rows"`
-}
-
-// Refutation is the sentence about a failed test: "Refuted: survives costs (net -1.8 % at
-// doubled costs)".
-func (t *Test) Refutation() string { return "Refuted: " + t.refuted() }
-
-func (t *Test) refuted() string {
-	if t.Detail == "" {
-		return t.Claim
-	}
-	return t.Claim + " (" + t.Detail + ")"
 }
 
 // measure sets the statistic; a nil value needs a reason.

@@ -21,9 +21,10 @@ type Falsification struct {
 	Profile, Checksum string
 	Overall           judge.Verdict
 	Conclusion        string
-	Refuted           []string
-	Reasons           []judge.Reason
-	Tests             []*judge.Test
+	// Sentences are those of the tests that did not pass, failures first.
+	Sentences []string
+	Reasons   []judge.Reason
+	Tests     []*judge.Test
 	// Replays are those of each test, by its id.
 	Replays map[string][]judge.Replay
 	// Sharpe is the annual ratio of the base on the search split, nil where it is
@@ -41,8 +42,10 @@ type row struct {
 	Number                                       int
 	ID, Class, Claim, Method, Verdict, Mark      string
 	Statistic, Value, Threshold, P, Holm, Reason string
-	Evidence                                     []judge.Evidence
-	Strip                                        template.HTML
+	// Detail is what a test says that never counts.
+	Detail   string
+	Evidence []judge.Evidence
+	Strip    template.HTML
 }
 
 // marks say the verdict without colour.
@@ -65,13 +68,19 @@ func Render(f Falsification) ([]byte, error) {
 	}
 	view := struct {
 		Falsification
-		Mark  string
-		Rows  []row
-		Curve template.HTML
-	}{Falsification: f, Mark: marks[f.Overall], Curve: curve(f.Equity, f.From, f.To)}
+		Mark, Limit     string
+		Rows, Informing []row
+		NotRun          int
+		Curve           template.HTML
+	}{Falsification: f, Mark: marks[f.Overall], Limit: judge.Limit, Curve: curve(f.Equity, f.From, f.To)}
 	for i, x := range f.Tests {
+		if x.LeftOut() {
+			view.NotRun++
+			continue
+		}
 		r := row{
-			Number: i + 1, ID: x.ID, Class: classes[x.Class], Claim: x.Claim, Method: x.Method, Verdict: string(x.Verdict), Mark: marks[x.Verdict],
+			Number: i + 1, ID: x.ID, Class: classes[x.Class], Claim: x.Claim, Method: x.Method,
+			Verdict: string(x.Shown()), Mark: marks[x.Shown()],
 			Statistic: spaced(x.Statistic.Name), Value: Number(x.Statistic.Value), P: Number(x.PValue), Holm: Number(x.PHolm), Reason: spaced(x.ReasonCode),
 		}
 		if x.Statistic.Threshold != nil {
@@ -92,7 +101,12 @@ func Render(f Falsification) ([]byte, error) {
 			e.Path = strings.TrimPrefix(e.Path, "falsify/") // beside the page
 			r.Evidence = append(r.Evidence, e)
 		}
-		view.Rows = append(view.Rows, r)
+		if x.Class == judge.Description {
+			r.Detail = x.Informs()
+			view.Informing = append(view.Informing, r)
+		} else {
+			view.Rows = append(view.Rows, r)
+		}
 	}
 	var b bytes.Buffer
 	err = t.Execute(&b, view)

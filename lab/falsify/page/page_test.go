@@ -20,16 +20,22 @@ func sample() Falsification {
 	cost.Verdict, cost.ReasonCode, cost.PValue, cost.PHolm = judge.Fail, judge.NetLoss, number(0.031), number(0.062)
 	cost.Statistic = judge.Statistic{Name: "net_return", Value: number(-0.0181), Threshold: number(0), Direction: ">"}
 	cost.Evidence = []judge.Evidence{{Path: "falsify/cost_stress/costs.csv", Rows: 4}}
+	tests[12].Verdict, tests[12].ReasonCode = judge.Fail, judge.Concentrated
+	tests[13].ReasonCode = judge.SkippedByUser
+	tests[18].Verdict, tests[18].Detail = judge.Pass, "the drawdown is large"
 	noise := []judge.Replay{}
 	for i := range 20 {
 		noise = append(noise, judge.Replay{Replica: i, Sharpe: number(float64(i) / 10)})
 	}
 	return Falsification{
 		RunID: "run_a", BaseRunID: "run_b", Strategy: `<script>alert("x")</script>`, Params: `{"fast":10}`, From: "2020-01-01", To: "2020-12-31",
-		Profile: "falsify-profile/1", Overall: judge.Fail, Conclusion: "fail", Refuted: []string{"survives costs (net -1.8 % at doubled costs)"},
-		Reasons: []judge.Reason{{Code: judge.ProfileDeviation, Message: "the plan of the run names another profile"}},
-		Tests:   tests, Replays: map[string][]judge.Replay{judge.PriceNoise: noise, judge.Determinism: noise}, Sharpe: number(1),
-		Equity: []float64{10000, 10100, 9900, 10300}, Trials: 3,
+		Profile: "falsify-profile/1", Overall: judge.Fail, Conclusion: "fail: 1 gate failed, cost_stress",
+		Sentences: []string{"Not shown: that it earns money."},
+		Reasons: []judge.Reason{{Code: judge.ProfileDeviation,
+			Message: "the plan of the run names another profile"}},
+		Tests: tests, Sharpe: number(1),
+		Replays: map[string][]judge.Replay{judge.PriceNoise: noise, judge.Determinism: noise},
+		Equity:  []float64{10000, 10100, 9900, 10300}, Trials: 3,
 	}
 }
 
@@ -44,7 +50,10 @@ func TestThePageNeedsNothingElse(t *testing.T) {
 		}
 	}
 	for _, want := range []string{
-		"default-src 'none'", "prefers-color-scheme: dark", "Refuted: survives costs (net -1.8 % at doubled costs)", "✗ fail: 1 of its claims is refuted",
+		"default-src 'none'", "prefers-color-scheme: dark", "<p>Not shown: that it earns money.</p>",
+		"✗ fail: 1 gate failed, cost_stress",
+		"cannot be told from skill", "! warn", "<p class=\"soft\">1 not run.</p>", "<h2>Informs</h2>",
+		"The drawdown is large.",
 		"&lt;script&gt;", `<a href="cost_stress/costs.csv">`, "-0.0181", "&gt; 0", "0.031 (0.062)", "net loss", "no parameters", "3 trials in the ledger", "the plan of the run names another profile.",
 		"<span>2020-01-01: 10000</span><span>lowest 9900, highest 10300</span><span>2020-12-31: 10300</span>",
 	} {

@@ -14,16 +14,21 @@ import (
 	"github.com/assay-run/assay/lab/falsify/judge"
 )
 
-// Schema names the format.
-const Schema = "falsify-profile/1"
+// Schema names the format, and former the one before, whose fields mean the same: what it
+// does not have yet is as in the default.
+const (
+	Schema = "falsify-profile/2"
+	former = "falsify-profile/1"
+)
 
 // Profile is how a falsification is made. Counts are replays unless they say otherwise.
 type Profile struct {
 	Schema string `json:"schema"`
 	// ID is what reports call it.
 	ID string `json:"id"`
-	// Replicas are those of random_entry and permuted_candles, Noise and Gaps those of
-	// price_noise and missing_candles.
+	// Replicas are those of random_entry and permuted_candles, Noise those of price_noise at
+	// the size that decides (half as many at that which warns, a quarter at the others), Gaps
+	// those of missing_candles.
 	Replicas int `json:"replicas"`
 	Noise    int `json:"noise"`
 	Gaps     int `json:"gaps"`
@@ -48,7 +53,7 @@ type Profile struct {
 //go:embed default.json
 var defaultText []byte
 
-// Default is falsify-profile/1.
+// Default is falsify-profile/2.
 func Default() Profile {
 	p := Profile{Only: []string{}, Skip: []string{}}
 	if err := json.Unmarshal(defaultText, &p); err != nil {
@@ -89,7 +94,16 @@ func Decode(text []byte) (Profile, error) {
 		}
 		return p, &FieldError{"", err.Error()}
 	}
+	if p.Schema == former && p.ID != former {
+		p.Schema = Schema
+	}
 	return p, p.check()
+}
+
+// Succeeds reports whether a profile takes the place of the one that a plan names: it is that
+// one, or the default after it, which nobody can ask for any more.
+func (p *Profile) Succeeds(planned string) bool {
+	return p.ID == planned || p.ID == Schema && planned == former
 }
 
 // known refuses members that the type has no field for, and null.
@@ -127,8 +141,16 @@ const (
 )
 
 func (p *Profile) check() error {
+	if p.Schema == former {
+		return &FieldError{"/id", fmt.Sprintf("%s is a former default, which cannot be asked for any more: "+
+			"leave --profile out for "+
+			"%s, or give the file an id of its own", former, Schema)}
+	}
 	if p.Schema != Schema {
 		return &FieldError{"/schema", fmt.Sprintf("must be %q", Schema)}
+	}
+	if p.ID == former {
+		return &FieldError{"/id", "is that of a former default: give this profile an id of its own"}
 	}
 	if p.ID == "" || len(p.ID) > 128 {
 		return &FieldError{"/id", "must have 1 to 128 characters"}
@@ -201,6 +223,7 @@ func checkPolicy(p *judge.Policy) error {
 		{"symbol_share", p.SymbolShare, 0, 1}, {"year_share", p.YearShare, 0, 1}, {"terciles", float64(p.Terciles), 0, 3},
 		{"p_pass", p.PPass, 0, 1}, {"p_warn", p.PWarn, p.PPass, 1}, {"participation", p.Participation, 0, 1},
 		{"participation_fills", p.ParticipationFills, 0, 1}, {"same_return", p.SameReturn, 0, 1},
+		{"plausible_sharpe", p.PlausibleSharpe, 0, 10},
 	} {
 		if !(c.value >= c.low && c.value <= c.high) {
 			return &FieldError{"/policy/" + c.name, fmt.Sprintf("must be from %g to %g", c.low, c.high)}

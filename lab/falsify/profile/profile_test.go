@@ -16,7 +16,8 @@ func TestTheDefaultIsThatOfThePage(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := Profile{
-		Schema: "falsify-profile/1", ID: "falsify-profile/1", Replicas: 199, Noise: 20, Gaps: 10, Orders: 999, Bootstrap: 999,
+		Schema: "falsify-profile/2", ID: "falsify-profile/2", Replicas: 199, Noise: 20, Gaps: 10, Orders: 999,
+		Bootstrap:  999,
 		Selections: 99, FullReplicas: 999, Only: []string{}, Skip: []string{}, Policy: judge.DefaultPolicy(),
 	}
 	a, err := json.Marshal(p)
@@ -36,8 +37,17 @@ func TestTheDefaultIsThatOfThePage(t *testing.T) {
 	}
 }
 
+// What stands in stored questions is the hash of the default: another default has another id.
+func TestTheHashOfTheDefault(t *testing.T) {
+	p := Default()
+	const want = "8966b6593d9121134c89359fed213d973ffd8046ddba5a1ca304f12699eaddc8"
+	if _, sum, err := p.Canonical(); err != nil || sum != want {
+		t.Errorf("%s is %s, %v", p.ID, sum, err)
+	}
+}
+
 func TestAFileChangesWhatItNames(t *testing.T) {
-	p, err := Decode([]byte(`{"policy":{"cost_pass":3},"id":"strict","schema":"falsify-profile/1","replicas":499}`))
+	p, err := Decode([]byte(`{"policy":{"cost_pass":3},"id":"strict","schema":"falsify-profile/2","replicas":499}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,12 +64,15 @@ func TestWhatIsWrongIsNamed(t *testing.T) {
 		`{"skip":["luck"]}`: "/skip/0", `{"only":["regime","luck"]}`: "/only/1", `{"only":"regime"}`: "/only",
 		`{"policy":{"p_pass":0.2}}`: "/policy/p_warn", `{"policy":{"p_warn":2}}`: "/policy/p_warn", `{"policy":{"delay_warn":0.6}}`: "/policy/delay_warn",
 		`{"policy":{"cost_pass":4}}`: "/policy/cost_pass", `{"policy":{"cost_warn":3}}`: "/policy/cost_warn", `{"policy":{"keep":"half"}}`: "/policy/keep",
-		`{"only":["regime"],"skip":["capacity","regime"]}`: "/skip/1", `{"id":"falsify-profile/1","replicas":198}`: "/id",
-		`{"id":"falsify-profile/1","policy":{"p_pass":1,"p_warn":1}}`: "/id", `{"policy":{"terciles":4}}`: "/policy/terciles", `{"policy":{"warmup_drift_warn":0}}`: "/policy/warmup_drift_warn",
+		`{"only":["regime"],"skip":["capacity","regime"]}`:            "/skip/1",
+		`{"id":"falsify-profile/2","replicas":198}`:                   "/id",
+		`{"id":"falsify-profile/2","policy":{"p_pass":1,"p_warn":1}}`: "/id",
+		`{"policy":{"terciles":4}}`:                                   "/policy/terciles",
+		`{"policy":{"warmup_drift_warn":0}}`:                          "/policy/warmup_drift_warn",
 	} {
 		_, err := Decode([]byte(text))
 		if strings.HasPrefix(text, `{"`) && !strings.Contains(text, `"schema"`) && pointer != "" {
-			text = `{"schema":"falsify-profile/1",` + text[1:]
+			text = `{"schema":"falsify-profile/2",` + text[1:]
 			if !strings.Contains(text, `"id"`) {
 				text = `{"id":"x",` + text[1:]
 			}
@@ -74,7 +87,8 @@ func TestWhatIsWrongIsNamed(t *testing.T) {
 
 // The id of the default says what was asked: other counts and thresholds have another one.
 func TestTheIDOfTheDefaultIsItsOwn(t *testing.T) {
-	for _, text := range []string{`{"schema":"falsify-profile/1","noise":1}`, `{"schema":"falsify-profile/1","policy":{"keep":0.6}}`} {
+	for _, text := range []string{`{"schema":"falsify-profile/2","noise":1}`,
+		`{"schema":"falsify-profile/2","policy":{"keep":0.6}}`} {
 		var bad *FieldError
 		if _, err := Decode([]byte(text)); !errors.As(err, &bad) || bad.Pointer != "/id" {
 			t.Errorf("%s: %v", text, err)
@@ -82,19 +96,45 @@ func TestTheIDOfTheDefaultIsItsOwn(t *testing.T) {
 	}
 	// With the options of the command line it stays the default, also as the stored file
 	// of a falsification that names its plan.
-	p, err := Decode([]byte(`{"schema":"falsify-profile/1","full":true,"skip":["capacity"],"plan":"abc","noise":2e1}`))
+	p, err := Decode([]byte(`{"schema":"falsify-profile/2","full":true,"skip":["capacity"],"plan":"abc","noise":2e1}`))
 	if err != nil || !p.Full || p.Plan != "abc" || len(p.Looser()) != 0 {
 		t.Errorf("%+v, %v", p, err)
 	}
 }
 
 func TestLooserThresholdsAreFound(t *testing.T) {
-	p, err := Decode([]byte(`{"schema":"falsify-profile/1","id":"easy","replicas":99999,"policy":{"p_warn":1,"keep":0.9,"year_share":0.7}}`))
+	p, err := Decode([]byte(`{"schema":"falsify-profile/2","id":"easy","replicas":99999,"policy":{"p_warn":1,"keep":0.9,"year_share":0.7}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if l := p.Looser(); len(l) != 2 || l[0].Name != "year_share" || l[1].Name != "p_warn" {
 		t.Error(l)
+	}
+}
+
+// A file of the format before is read, and is one of this format from then on; the former
+// default itself cannot be asked for.
+func TestProfilesOfTheFormerFormatAreRead(t *testing.T) {
+	p, err := Decode([]byte(`{"schema":"falsify-profile/1","id":"strict","noise":30,"policy":{"keep":0.6}}`))
+	if err != nil || p.Schema != Schema || p.ID != "strict" || p.Noise != 30 || p.Policy.Keep != 0.6 ||
+		p.Policy.PlausibleSharpe != 0.15 {
+		t.Errorf("%+v, %v", p, err)
+	}
+	var bad *FieldError
+	for _, schema := range []string{"falsify-profile/1", "falsify-profile/2"} {
+		_, err := Decode([]byte(`{"schema":"` + schema + `","id":"falsify-profile/1"}`))
+		if !errors.As(err, &bad) || bad.Pointer != "/id" || !strings.Contains(bad.Message, "former default") {
+			t.Errorf("%s: %v", schema, err)
+		}
+	}
+	for planned, want := range map[string]bool{"falsify-profile/1": true, "falsify-profile/2": true,
+		"strict": false} {
+		if d := Default(); d.Succeeds(planned) != want {
+			t.Errorf("the default after %s: %v", planned, !want)
+		}
+	}
+	if p.Succeeds("falsify-profile/1") || !p.Succeeds("strict") {
+		t.Error("a profile of one's own takes the place of the default")
 	}
 }
 
@@ -122,11 +162,11 @@ func TestOptionsComeOnTop(t *testing.T) {
 }
 
 func TestEqualProfilesHaveEqualHashes(t *testing.T) {
-	one, err := Decode([]byte(`{"schema":"falsify-profile/1","id":"x","noise":5,"policy":{"p_pass":0.01}}`))
+	one, err := Decode([]byte(`{"schema":"falsify-profile/2","id":"x","noise":5,"policy":{"p_pass":0.01}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	two, err := Decode([]byte(`{ "policy": {"p_pass": 1e-2}, "noise": 5.0e0, "id": "x", "schema": "falsify-profile/1" }`))
+	two, err := Decode([]byte(`{ "policy": {"p_pass": 1e-2}, "noise": 5.0e0, "id": "x", "schema": "falsify-profile/2" }`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +186,8 @@ func TestEqualProfilesHaveEqualHashes(t *testing.T) {
 
 func FuzzDecode(f *testing.F) {
 	f.Add(DefaultText())
-	f.Add([]byte(`{"schema":"falsify-profile/1","id":"x","only":["regime"],"policy":{"keep":0.1}}`))
+	f.Add([]byte(`{"schema":"falsify-profile/1","id":"x","noise":2}`))
+	f.Add([]byte(`{"schema":"falsify-profile/2","id":"x","only":["regime"],"policy":{"keep":0.1}}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		p, err := Decode(text)
 		if err != nil {

@@ -25,7 +25,7 @@ func TestPriceNoiseByHand(t *testing.T) {
 	// True ranges over close: 4/100, 5/104, 7/110; the median is 5/104.
 	size := .1 * 5 / 104
 	stream := random.New(9, random.Noise, 4)
-	got := replay.PriceNoise(set, 9, 4)[0].Series
+	got := replay.PriceNoise(set, 10, 9, 4)[0].Series
 	for i := range s.Time {
 		var x [4]float64
 		for k, price := range []float64{s.Open[i], s.High[i], s.Low[i], s.Close[i]} {
@@ -45,7 +45,7 @@ func TestPriceNoiseKeepsTheStep(t *testing.T) {
 	}{{"0.01", .01}, {"0.5", .5}, {"25", 25}, {"500", 500}} {
 		set := synth(200, 3)
 		set[0].Dataset.PriceStep = decimal.MustParse(c.step)
-		s := replay.PriceNoise(set, 1, 0)[0].Series
+		s := replay.PriceNoise(set, 10, 1, 0)[0].Series
 		for _, price := range slices.Concat(s.Open, s.High, s.Low, s.Close) {
 			steps := price / c.on
 			if price < c.on || math.Abs(steps-math.Round(steps)) > 1e-6 {
@@ -55,7 +55,7 @@ func TestPriceNoiseKeepsTheStep(t *testing.T) {
 	}
 	set := synth(5, 3)
 	set[0].Dataset.PriceStep = decimal.Decimal{}
-	sound(t, replay.PriceNoise(set, 1, 0)[0].Series)
+	sound(t, replay.PriceNoise(set, 10, 1, 0)[0].Series)
 }
 
 func TestGaps(t *testing.T) {

@@ -77,8 +77,10 @@ func TestChangesAreReproducible(t *testing.T) {
 			return replay.Poison(s, s[0].Series.CloseTime(100), seed, replica)
 		},
 		"data end": replay.DataEnd,
-		"noise":    replay.PriceNoise,
-		"gaps":     replay.Gaps,
+		"noise": func(s replay.Set, seed, replica uint64) replay.Set {
+			return replay.PriceNoise(s, 3, seed, replica)
+		},
+		"gaps": replay.Gaps,
 		"permute": func(s replay.Set, seed, replica uint64) replay.Set {
 			out, _ := replay.Permute(s, seed, replica)
 			return out

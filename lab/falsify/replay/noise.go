@@ -10,26 +10,22 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
-// noiseShare is the size of the noise in units of the median true range over close. It
-// is policy.
-const noiseShare = 0.1
-
 // PriceNoise multiplies open, high, low and close of every candle, drawn in this order,
-// by 1 + s z: z normal, s a tenth of the median of true range / close of the symbol. High
-// and low are repaired to the extremes, prices rounded to the price step and at least one
-// step. Stream: noise.
-func PriceNoise(set Set, seed, replica uint64) Set {
+// by 1 + s z: z normal, s some percent of the median of true range / close of the symbol.
+// High and low are repaired to the extremes, prices rounded to the price step and at least
+// one step. The draws of a replica are the same at every size. Stream: noise.
+func PriceNoise(set Set, percent int, seed, replica uint64) Set {
 	stream := random.New(seed, random.Noise, replica)
 	out := make(Set, len(set))
 	for i := range set {
 		out[i] = set[i]
-		out[i].Series = noisy(set[i].Series, gridOf(set[i].Dataset.PriceStep), stream)
+		out[i].Series = noisy(set[i].Series, percent, gridOf(set[i].Dataset.PriceStep), stream)
 	}
 	return out
 }
 
-func noisy(s *market.Series, g grid, stream *random.Stream) *market.Series {
-	size := noiseShare * medianRange(s)
+func noisy(s *market.Series, percent int, g grid, stream *random.Stream) *market.Series {
+	size := float64(percent) / 100 * medianRange(s)
 	out := clone(s)
 	for i := range s.Time {
 		for _, column := range [][]float64{out.Open, out.High, out.Low, out.Close} {

@@ -19,8 +19,14 @@ type Room struct{ *dirlock.Room }
 // have left.
 func Enter(stateDir string) (*Room, error) {
 	room, err := dirlock.Enter(filepath.Join(stateDir, "tmp", "falsify"))
-	return &Room{room}, err
+	if err != nil {
+		return nil, err
+	}
+	return &Room{room}, nil
 }
+
+// Folder makes an empty folder in the room. Remove it when it is not needed any more.
+func (r *Room) Folder() (string, error) { return os.MkdirTemp(r.Dir(), "folder-") }
 
 // Store is the candles of one set, as a store that a run can be played on.
 type Store struct {

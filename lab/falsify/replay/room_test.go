@@ -182,7 +182,7 @@ func BenchmarkChanges(b *testing.B) {
 	set := synth(58000, 1)
 	for b.Loop() {
 		replay.Poison(set, set[0].Series.CloseTime(30000), 1, 0)
-		replay.PriceNoise(set, 1, 0)
+		replay.PriceNoise(set, 10, 1, 0)
 		replay.Gaps(set, 1, 0)
 		replay.Permute(set, 1, 0)
 	}

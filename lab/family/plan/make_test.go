@@ -31,7 +31,8 @@ func TestWhatIsWritten(t *testing.T) {
 		"objective": `{"direction":"max","metric":"sharpe_ratio","on":"walk_forward"}`, "secondary": "[]", "sha": "null", "seed": `"7"`,
 		"space":       `{"exit":{"type":"choice","values":["a","b"]},"fast":{"high":30,"low":5,"step":1,"type":"int"}}`,
 		"constraints": `[{"left":"fast","op":"<","right":"slow"}]`, "method": `"sobol"`, "max_trials": "8", "selection_rule": `"best_objective"`,
-		"stop_rule": `{"max_failure_share":0.5,"max_failures":20}`, "falsify_profile": `"falsify-profile/1"`, "prior_trials": "12",
+		"stop_rule": `{"max_failure_share":0.5,"max_failures":20}`, "falsify_profile": `"falsify-profile/2"`,
+		"prior_trials": "12",
 	} {
 		if string(fields[name]) != want {
 			t.Errorf("%s: %s, want %s", name, fields[name], want)

@@ -18,7 +18,7 @@ import (
 const Schema = "family-plan/v1"
 
 // FalsifyProfile is the profile that the selected run will be attacked with.
-const FalsifyProfile = "falsify-profile/1"
+const FalsifyProfile = "falsify-profile/2"
 
 // maxBytes bounds plan.json.
 const maxBytes = 64 << 20

@@ -17,6 +17,7 @@ const (
 	Noise         Purpose = "noise"
 	Gaps          Purpose = "gaps"
 	Neighbourhood Purpose = "neighbourhood"
+	Literals      Purpose = "literals"
 	RandomEntry   Purpose = "random_entry"
 	Permute       Purpose = "permute"
 	Bootstrap     Purpose = "bootstrap"
