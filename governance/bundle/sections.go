@@ -168,7 +168,8 @@ func readSplits(r *field.Reader, o field.Object) []Split {
 	o.Each("splits", 0, func(_ int, v any, at string) {
 		s := r.Object(v, at, field.Names("split_id kind metrics"), nil)
 		splits = append(splits, Split{
-			SplitID: s.Identifier("split_id"), Kind: s.OneOf("kind", field.InvalidField, splitKinds...), Metrics: s.Numbers("metrics"),
+			SplitID: s.Identifier("split_id"), Kind: s.OneOf("kind", field.InvalidField, splitKinds...),
+			Metrics: s.Numbers("metrics"),
 		})
 	})
 	return splits

@@ -220,11 +220,13 @@ const maxTests = 1000
 func ReadFalsification(r *field.Reader, o field.Object) *Falsification {
 	f := o.Child("falsification", field.Names("base_run_id overall n_trials tests"), nil)
 	out := &Falsification{
-		BaseRunID: f.Identifier("base_run_id"), Overall: f.Filled("overall"), Trials: f.Integer("n_trials", 0, maxCount), Tests: []TestVerdict{},
+		BaseRunID: f.Identifier("base_run_id"), Overall: f.Filled("overall"),
+		Trials: f.Integer("n_trials", 0, maxCount), Tests: []TestVerdict{},
 	}
 	f.Each("tests", maxTests, func(_ int, v any, at string) {
 		t := r.Object(v, at, field.Names("id class verdict"), nil)
-		out.Tests = append(out.Tests, TestVerdict{ID: t.Filled("id"), Class: t.Text("class"), Verdict: t.Filled("verdict")})
+		one := TestVerdict{ID: t.Filled("id"), Class: t.Text("class"), Verdict: t.Filled("verdict")}
+		out.Tests = append(out.Tests, one)
 	})
 	return out
 }

@@ -46,7 +46,8 @@ func readArtifacts(ctx context.Context, folder string, post *bundle.Post) (artif
 			found.all = false
 			found.missing = append(found.missing, i)
 		case size != a.Size || sum != a.SHA256:
-			return found, field.Refuse(field.ArtifactMismatch, post.Pointer("/artifacts/"+strconv.Itoa(i)), "the file is not the one that the bundle lists")
+			return found, field.Refuse(field.ArtifactMismatch, post.Pointer("/artifacts/"+strconv.Itoa(i)),
+				"the file is not the one that the bundle lists")
 		default:
 			found.verified = append(found.verified, bundle.FileSubject(a.Name, sum))
 		}

@@ -181,7 +181,8 @@ func (s *submission) checkDrills() error {
 			return refused
 		}
 		if !sameRecord(s.p.opts.ArtifactRoot, d) {
-			refused := field.Refuse(field.InvalidDrill, at, "the record is another one than that of this run below the artifact root")
+			refused := field.Refuse(field.InvalidDrill, at,
+				"the record is another one than that of this run below the artifact root")
 			refused.Reason = field.ReasonRecord
 			return refused
 		}
@@ -209,7 +210,8 @@ func (s *submission) write(t *store.Tx) error {
 			return err
 		}
 		s.seal = t.Next()
-		if err := t.Seal(&s.post.Document, s.rungs(w), s.artifacts.verified, s.artifacts.evidence); err != nil {
+		a := &s.artifacts
+		if err := t.Seal(&s.post.Document, s.rungs(w), a.verified, a.evidence); err != nil {
 			return err
 		}
 	}

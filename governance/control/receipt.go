@@ -139,8 +139,9 @@ func (s *submission) warnRest(rungs []string) {
 		s.warn("ARTIFACT_NOT_FOUND", "this file is not there, its hash was not verified", s.post.Pointer("/artifacts/"+strconv.Itoa(i)))
 	}
 	if !slices.Contains(rungs, fact.RungVerified) {
-		s.warn("EVIDENCE_NOT_READ", "not all files were read that numbers are worked out of, and no gate passes on declared ones: "+
-			"put runs/ below the artifact root, then submit again by lab candidate pack", s.post.Pointer("/runs"))
+		s.warn("EVIDENCE_NOT_READ", "not all files were read that numbers are worked out of, and no gate passes "+
+			"on declared ones: put runs/ below the artifact root, then submit again by lab candidate pack",
+			s.post.Pointer("/runs"))
 	}
 	warned := map[string]bool{}
 	for i := range s.list {

@@ -124,7 +124,8 @@ func readPredicate(r *field.Reader, kind string, o field.Object) any {
 		at, _ := p.Time("recorded_at")
 		return &LogStart{Origin: p.Filled("origin"), RecordedAt: at, PublicKeys: PublicKeys{Statement: keys.Text("statement"), Log: keys.Text("log")}}
 	case bundle.TypeSeal:
-		return readSeal(r, child("candidate_revision_id family_id requested_stage received_at rungs policy_digest trust_digest seal_request part parts", "evidence"))
+		return readSeal(r, child("candidate_revision_id family_id requested_stage received_at rungs policy_digest "+
+			"trust_digest seal_request part parts", "evidence"))
 	case bundle.TypeRecorded:
 		p := child("pae_sha256 type key_id principal roles recorded_at", "")
 		at, _ := p.Time("recorded_at")
@@ -141,7 +142,9 @@ func readPredicate(r *field.Reader, kind string, o field.Object) any {
 		if digest.SHA256Hex([]byte(text)) != trimDigest(p.Digest("digest")) {
 			p.Fail(field.InvalidDigest, "digest", "is not that of the text")
 		}
-		t := &Text{Digest: p.Digest("digest"), Version: p.Integer("version", 0, maxVersion), Text: text, RecordedAt: at}
+		t := &Text{
+			Digest: p.Digest("digest"), Version: p.Integer("version", 0, maxVersion), Text: text, RecordedAt: at,
+		}
 		if p.Has("rules") {
 			t.Rules = p.Integer("rules", RulesVerified, RulesVerified)
 		}

@@ -106,7 +106,8 @@ func (w *World) fold(r *revision, f *fact.Fact) error {
 		done, _ := field.ParseTime(fields.DoneAt)
 		piece := gate.Piece{Seq: f.Seq, RunID: fields.RunID, SHA256: fields.PAESHA256}
 		d.drills = append(d.drills, gate.Drill{
-			Piece: piece, Drill: fields.Drill.Drill, Pass: fields.Result == "pass", Done: done, Proven: fields.Metadata != "",
+			Piece: piece, Drill: fields.Drill.Drill, Pass: fields.Result == "pass", Done: done,
+			Proven: fields.Metadata != "",
 		})
 		d.drillBy = append(d.drillBy, fields.By)
 		w.touch(d.revisions)

@@ -94,7 +94,9 @@ func (n *Numbers) add(run *bundle.Run, attack *bundle.Falsification) {
 		n.Falsifications = append(n.Falsifications, FalsificationOf{run.RunID, *attack})
 		return
 	}
-	one := RunNumbers{RunID: run.RunID, Role: run.Role, CompletedAt: run.CompletedAt, Splits: []SplitNumbers{}}
+	one := RunNumbers{
+		RunID: run.RunID, Role: run.Role, CompletedAt: run.CompletedAt, Splits: []SplitNumbers{},
+	}
 	for _, s := range run.Splits {
 		if !slices.Contains(shown, s.Kind) {
 			continue
@@ -106,7 +108,8 @@ func (n *Numbers) add(run *bundle.Run, attack *bundle.Falsification) {
 			return nil
 		}
 		one.Splits = append(one.Splits, SplitNumbers{
-			s.SplitID, s.Kind, get("total_return"), get("sharpe_ratio"), get("max_drawdown"), get("total_trades"),
+			s.SplitID, s.Kind,
+			get("total_return"), get("sharpe_ratio"), get("max_drawdown"), get("total_trades"),
 		})
 	}
 	n.Runs = append(n.Runs, one)
@@ -116,7 +119,8 @@ func (n *Numbers) add(run *bundle.Run, attack *bundle.Falsification) {
 func judgedParts(r *revision) any {
 	b := r.bundle
 	return treeOf(map[string]any{
-		"strategy": b.Strategy, "engine": b.Engine, "limits": r.limits, "data": b.Data, "trials": b.Trials, "owner": b.Candidate.Owner,
+		"strategy": b.Strategy, "engine": b.Engine, "limits": r.limits, "data": b.Data, "trials": b.Trials,
+		"owner": b.Candidate.Owner,
 	})
 }
 

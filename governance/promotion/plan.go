@@ -62,10 +62,16 @@ func (w *World) gates(stage bundle.Stage) []policy.Gate {
 	}
 	var more []policy.Gate
 	if !asks(policy.Integrity, func(g *policy.Gate) bool { return g.Verified }) {
-		more = append(more, policy.Gate{ID: gateVerified, Kind: policy.Integrity, Verified: true, Spec: json.RawMessage(`{"verified":true}`)})
+		more = append(more, policy.Gate{
+			ID: gateVerified, Kind: policy.Integrity, Verified: true, Spec: json.RawMessage(`{"verified":true}`),
+		})
 	}
-	if w.trust != nil && !asks(policy.Assurance, func(g *policy.Gate) bool { return slices.Contains(g.Rungs, fact.RungSigned) }) {
-		more = append(more, policy.Gate{ID: gateSigned, Kind: policy.Assurance, Rungs: []string{fact.RungSigned}, Spec: json.RawMessage(`{"rungs":["signed"]}`)})
+	signed := func(g *policy.Gate) bool { return slices.Contains(g.Rungs, fact.RungSigned) }
+	if w.trust != nil && !asks(policy.Assurance, signed) {
+		more = append(more, policy.Gate{
+			ID: gateSigned, Kind: policy.Assurance, Rungs: []string{fact.RungSigned},
+			Spec: json.RawMessage(`{"rungs":["signed"]}`),
+		})
 	}
 	return append(more, own...)
 }

@@ -141,7 +141,8 @@ func (r *revision) active() bool { return r.Status == fact.Active }
 func (w *World) evidence(r *revision) *gate.Evidence {
 	e := &gate.Evidence{
 		Seq: r.seq, CoreSHA256: r.id[len(bundle.RevisionPrefix):], Target: r.target, Verified: r.verified,
-		Parent: r.parent, ParentSeq: -1, Limits: r.limits, Runs: r.runs, Lookup: r.lookup, Packers: r.packers(), Strict: w.strict(),
+		Parent: r.parent, ParentSeq: -1, Limits: r.limits, Runs: r.runs, Lookup: r.lookup, Packers: r.packers(),
+		Strict: w.strict(),
 	}
 	if e.Strict {
 		e.Verified, e.Read = r.evidence != nil, r.evidence

@@ -118,7 +118,9 @@ func (t *Tx) Attested(a *bundle.Attestation) (seq int64, ok bool) {
 
 // Seal accepts a bundle: a seal in as many parts as its verified artifacts need. evidence is
 // what the files of its runs came to, nil where they were not all read.
-func (t *Tx) Seal(doc *bundle.Document, rungs []string, verified []bundle.Subject, evidence []bundle.RunEvidence) error {
+func (t *Tx) Seal(
+	doc *bundle.Document, rungs []string, verified []bundle.Subject, evidence []bundle.RunEvidence,
+) error {
 	b := &doc.Bundle
 	const most = 1023 // subjects beside the bundle
 	parts := max(1, (len(verified)+most-1)/most)

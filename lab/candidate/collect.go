@@ -340,10 +340,13 @@ func (c *collector) look(ctx context.Context, m *artifact.Metadata, author strin
 	if err != nil {
 		return err
 	}
-	if slices.ContainsFunc(peeks, func(p registry.Peek) bool { return p.RunID == m.RunID && p.Command == peekCommand }) {
+	noted := func(p registry.Peek) bool { return p.RunID == m.RunID && p.Command == peekCommand }
+	if slices.ContainsFunc(peeks, noted) {
 		return nil
 	}
-	return c.h.Registry.Peek(ctx, registry.Peek{RunID: m.RunID, FamilyID: m.FamilyID, Command: peekCommand, Author: author})
+	return c.h.Registry.Peek(ctx, registry.Peek{
+		RunID: m.RunID, FamilyID: m.FamilyID, Command: peekCommand, Author: author,
+	})
 }
 
 // peekCommand is what the registry knows the look of a pack by.

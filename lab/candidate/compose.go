@@ -99,8 +99,8 @@ func runOf(x *item) bundle.Run {
 	v := x.meta.Volatile
 	return bundle.Run{
 		RunID: x.meta.RunID, Role: x.role, RequestHash: x.meta.RequestHash, ReportSHA256: reportHash(x.meta), MetadataSHA256: x.metaHash,
-		StartedAt: v.StartedAt.String(), CompletedAt: v.CompletedAt.String(), Summary: x.found.Summary, Splits: x.found.Splits,
-		CoveredSeconds: x.found.CoveredSeconds,
+		StartedAt: v.StartedAt.String(), CompletedAt: v.CompletedAt.String(),
+		Summary: x.found.Summary, Splits: x.found.Splits, CoveredSeconds: x.found.CoveredSeconds,
 	}
 }
 

@@ -278,7 +278,8 @@ func (p *packer) request() bundle.SealRequest {
 func (p *packer) holds(old *bundle.Document) bool {
 	s := old.Bundle.SealRequest
 	until, err := time.Parse(time.RFC3339, s.ExpiresAt)
-	return err == nil && p.Now().Before(until) && !p.shelf.unread(old.Bundle.CandidateRevisionID) && (p.Stage == "" || s.RequestedStage == p.Stage) &&
+	return err == nil && p.Now().Before(until) && !p.shelf.unread(old.Bundle.CandidateRevisionID) &&
+		(p.Stage == "" || s.RequestedStage == p.Stage) &&
 		(p.LogOrigin == "" || s.LogOrigin == p.LogOrigin)
 }
 

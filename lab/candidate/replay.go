@@ -233,7 +233,9 @@ func Attest(doc *bundle.Document, list []Outcome, origin string, key *ecdsa.Priv
 	}
 	for _, o := range list {
 		if o.Verdict != NotRun {
-			said.Runs = append(said.Runs, bundle.ReplayedRun{RunID: o.RunID, RequestHash: o.hash, ReportSHA256: o.ReportSHA256, Trades: o.Trades, Inputs: o.Inputs})
+			said.Runs = append(said.Runs, bundle.ReplayedRun{
+				RunID: o.RunID, RequestHash: o.hash, ReportSHA256: o.ReportSHA256, Trades: o.Trades, Inputs: o.Inputs,
+			})
 		}
 	}
 	if len(said.Runs) == 0 {

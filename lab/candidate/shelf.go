@@ -221,7 +221,8 @@ func (s *Shelf) unread(revision string) bool {
 			Evidence []bundle.RunEvidence `json:"evidence"`
 		} `json:"predicate"`
 	}
-	return json.Unmarshal(receipt.Seal.Sigstore.Envelope.Payload, &sealed) == nil && len(sealed.Predicate.Evidence) == 0
+	err = json.Unmarshal(receipt.Seal.Sigstore.Envelope.Payload, &sealed)
+	return err == nil && len(sealed.Predicate.Evidence) == 0
 }
 
 // put writes a file whole: beside its place, to the disk, then renamed.

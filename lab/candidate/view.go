@@ -69,7 +69,8 @@ func ResultOf(p *Packed, r *client.Receipt) Result {
 		CandidateRevisionID: b.CandidateRevisionID, CandidateID: b.Candidate.CandidateID, FamilyID: b.Candidate.FamilyID, FileSHA256: p.FileSHA256,
 		ParentRevisionID: b.Candidate.Lineage.ParentRevisionID, ChangeClass: b.Candidate.Lineage.ChangeClass,
 		RequestedStage: string(b.SealRequest.RequestedStage), LogOrigin: b.SealRequest.LogOrigin, ExpiresAt: b.SealRequest.ExpiresAt,
-		Reused: p.Reused, Signed: p.Envelope != nil, Refuted: p.Refuted, Artifacts: len(b.Artifacts), Path: "candidates/" + b.CandidateRevisionID, Receipt: SubmittedOf(r),
+		Reused: p.Reused, Signed: p.Envelope != nil, Refuted: p.Refuted,
+		Artifacts: len(b.Artifacts), Path: "candidates/" + b.CandidateRevisionID, Receipt: SubmittedOf(r),
 	}
 	if b.Trials != nil {
 		out.FamilyTrials = b.Trials.FamilyTrials

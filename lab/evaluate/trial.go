@@ -158,7 +158,10 @@ func (h *Host) made(ctx context.Context, p *Prepared, o Options, attempt int, st
 	if err != nil {
 		return nil, err
 	}
-	return &Answer{RunID: p.RunID, RequestHash: p.RequestHash, Metadata: written.Metadata, Report: written.Report, JSON: written.JSON}, nil
+	return &Answer{
+		RunID: p.RunID, RequestHash: p.RequestHash,
+		Metadata: written.Metadata, Report: written.Report, JSON: written.JSON,
+	}, nil
 }
 
 // Parting is two replays that should have decided alike and did not.

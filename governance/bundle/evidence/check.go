@@ -50,7 +50,9 @@ func Check(b *bundle.Bundle, pointer func(string) string, read Reader) ([]bundle
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, bundle.RunEvidence{RunID: run.RunID, InputsSHA256: sum, Falsification: run.Falsification})
+		list = append(list, bundle.RunEvidence{
+			RunID: run.RunID, InputsSHA256: sum, Falsification: run.Falsification,
+		})
 	}
 	if refused := c.trials(); refused != nil {
 		return nil, refused
@@ -70,7 +72,9 @@ func (c *check) files(i int, sums map[string]string, read Reader) Files {
 	run := &c.b.Runs[i]
 	return func(name string) ([]byte, error) {
 		path := "runs/" + run.RunID + "/" + name
-		pinned := map[string]string{ReportName: run.ReportSHA256, RequestName: run.RequestHash, MetadataName: run.MetadataSHA256}
+		pinned := map[string]string{
+			ReportName: run.ReportSHA256, RequestName: run.RequestHash, MetadataName: run.MetadataSHA256,
+		}
 		sum, own := pinned[name]
 		if listed, ok := sums[path]; !own {
 			sum = listed
@@ -89,7 +93,8 @@ func (c *check) files(i int, sums map[string]string, read Reader) Files {
 func (c *check) at(i int, rest string) string { return c.pointer(fmt.Sprintf("/runs/%d%s", i, rest)) }
 
 func (c *check) mismatch(at string, declared, computed any) *bundle.Error {
-	e := field.Refuse(field.SummaryMismatch, at, "the bundle declares something else than the files of its runs come to")
+	e := field.Refuse(field.SummaryMismatch, at,
+		"the bundle declares something else than the files of its runs come to")
 	e.Declared, e.Computed = declared, computed
 	return e
 }
@@ -212,7 +217,8 @@ func (c *check) program(i int, declared *bundle.Run, found *Run) *bundle.Error {
 	case !sameJSON(q.Params, s.Params):
 		return c.mismatch(c.pointer("/strategy/params_sha256"), s.ParamsSHA256, hashOf(q.Params))
 	case !slices.Equal(q.Symbols, s.Symbols):
-		return c.mismatch(c.pointer("/strategy/symbols"), strings.Join(s.Symbols, " "), strings.Join(q.Symbols, " "))
+		return c.mismatch(c.pointer("/strategy/symbols"),
+			strings.Join(s.Symbols, " "), strings.Join(q.Symbols, " "))
 	case !slices.Contains(s.Timeframes, q.Timeframe):
 		return c.mismatch(c.pointer("/strategy/timeframes"), strings.Join(s.Timeframes, " "), q.Timeframe)
 	case !venue && len(s.Exchanges) > 0 && !slices.Contains(s.Exchanges, q.Exchange):
@@ -225,7 +231,8 @@ func (c *check) program(i int, declared *bundle.Run, found *Run) *bundle.Error {
 	}
 	for k := range c.runs {
 		base := &c.runs[k].question
-		if declared.Role == bundle.RoleOOS && c.b.Runs[k].Role == bundle.RoleBaseline && q.Start.Before(base.End) {
+		beside := declared.Role == bundle.RoleOOS && c.b.Runs[k].Role == bundle.RoleBaseline
+		if beside && q.Start.Before(base.End) {
 			return c.mismatch(c.at(i, "/role"), string(declared.Role), string(bundle.RoleBaseline))
 		}
 	}
@@ -244,7 +251,9 @@ func hashOf(params []byte) any {
 // attacked wants a falsification to be of a lab run of this bundle.
 func (c *check) attacked(i int, found *Run) *bundle.Error {
 	for k := range c.runs {
-		if c.runs[k].Kind == kindRun && c.runs[k].RunID == found.Falsification.BaseRunID && c.runs[k].RequestHash == found.BaseRequestHash {
+		base := c.runs[k]
+		same := base.RunID == found.Falsification.BaseRunID && base.RequestHash == found.BaseRequestHash
+		if same && base.Kind == kindRun {
 			return nil
 		}
 	}

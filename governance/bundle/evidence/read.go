@@ -218,7 +218,7 @@ func agree(rep *report, m *Metadata, q *question) error {
 	switch {
 	case m.Schema != metadataSchema:
 		return invalid(MetadataName, "its schema is not %s", metadataSchema)
-	case m.RunID != rep.RunID || m.RequestHash != rep.RequestHash || m.Kind != rep.Kind || m.Status != rep.Status:
+	case m.RunID != rep.RunID || m.RequestHash != rep.RequestHash, m.Kind != rep.Kind || m.Status != rep.Status:
 		return invalid(MetadataName, "it is not of the run of %s", ReportName)
 	case rep.StressFailed != nil && (rep.stressFailed() == nil || *rep.StressFailed != *rep.stressFailed()):
 		return invalid(ReportName, "its stress_failed is not that of its stress tests")
@@ -332,7 +332,9 @@ func (r *Run) falsification(rep *report, files Files) error {
 	if err := load(files, AttackName, &a); err != nil {
 		return err
 	}
-	found := &bundle.Falsification{BaseRunID: a.BaseRunID, Overall: a.Overall, Trials: a.Ledger.Trials, Tests: a.Tests}
+	found := &bundle.Falsification{
+		BaseRunID: a.BaseRunID, Overall: a.Overall, Trials: a.Ledger.Trials, Tests: a.Tests,
+	}
 	failed := int64(len(found.Failed()))
 	f := rep.Falsification
 	switch {

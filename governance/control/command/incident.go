@@ -35,10 +35,12 @@ func incidentCommand(w World) *cobra.Command {
 	cmd.Flags().StringVar(&o.severity, "severity", "", "warning, or critical: stops everything that runs the same")
 	cmd.Flags().StringVar(&o.close, "close", "", "id of the incident to close")
 	cmd.Flags().StringVar(&o.drill, "drill", "", "kill_switch")
-	cmd.Flags().StringVar(&o.run, "run", "", "the paper or live run that the drill was done on; it must be over")
-	cmd.Flags().StringVar(&o.stateDir, "run-state-dir", ".assay", "state directory of the service that made the run: its metadata.json is read there")
+	cmd.Flags().StringVar(&o.run, "run", "", "the paper or live run that the drill was done on; it is over")
+	cmd.Flags().StringVar(&o.stateDir, "run-state-dir", ".assay",
+		"state directory of the service that made the run: its metadata.json is read there")
 	cmd.Flags().StringVar(&o.result, "result", "", "pass or fail")
-	cmd.Flags().StringVar(&o.at, "done-at", "", "when the drill was done, RFC 3339 with Z (default: when the run ended)")
+	cmd.Flags().StringVar(&o.at, "done-at", "",
+		"when the drill was done, RFC 3339 with Z (default: when the run ended)")
 	o.register(cmd, validStop)
 	complete(cmd, "severity", "warning", "critical")
 	complete(cmd, "drill", "kill_switch")
@@ -103,7 +105,8 @@ func (o *incidentOptions) prove(d *bundle.Drill, sub *subject) error {
 	path := filepath.Join(o.stateDir, "runs", d.RunID, evidence.MetadataName)
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return refusef("RUN_NOT_FOUND: there is no %s: name a paper or live run that has ended, and the state directory of its service with --run-state-dir", path)
+		return refusef("RUN_NOT_FOUND: there is no %s: name a paper or live run that has ended, "+
+			"and the state directory of its service with --run-state-dir", path)
 	}
 	if err != nil {
 		return usagef("--run: %v", err)

@@ -17,8 +17,9 @@ import (
 // promotes: resume is who has done that, nil where it is not about that.
 func showPlan(out io.Writer, sub *subject, p *promotion.Plan, resume *promotion.Approvals) {
 	b := &sub.doc.Bundle
-	fmt.Fprintf(out, "%s (%s, owner %s)\nplan for %s: %s, policy %s v%d\nplan_digest %s\n\n", b.CandidateRevisionID, b.Candidate.CandidateID,
-		b.Candidate.Owner, p.Stage, p.Verdict, p.Policy.ID, p.Policy.Version, p.PlanDigest)
+	fmt.Fprintf(out, "%s (%s, owner %s)\n", b.CandidateRevisionID, b.Candidate.CandidateID, b.Candidate.Owner)
+	fmt.Fprintf(out, "plan for %s: %s, policy %s v%d\nplan_digest %s\n\n",
+		p.Stage, p.Verdict, p.Policy.ID, p.Policy.Version, p.PlanDigest)
 	tab := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
 	fmt.Fprint(tab, "verdict\tgate\tvalue\tbound\treason\n")
 	for _, g := range p.Gates {
@@ -39,7 +40,8 @@ func showPlan(out io.Writer, sub *subject, p *promotion.Plan, resume *promotion.
 	}
 	fmt.Fprintf(out, "%sals missing: %d\n\n", what, a.Missing)
 	if p.Verdict != gate.Pass {
-		fmt.Fprint(out, "This plan does not pass. It changes when its gates do, and approvals of it do not count then.\n\n")
+		fmt.Fprint(out, "This plan does not pass. "+
+			"It changes when its gates do, and approvals of it do not count then.\n\n")
 	}
 }
 
@@ -61,12 +63,14 @@ func showNumbers(out io.Writer, n *promotion.Numbers) {
 	for _, f := range n.Falsifications {
 		fmt.Fprintf(out, "falsification %s of %s: %s%s\n", f.RunID, f.BaseRunID, f.Overall, verdicts(f.Tests))
 	}
-	fmt.Fprintf(out, "trials: %d declared, %d counted by the falsifications\n", n.Trials.Declared, n.Trials.Counted)
+	fmt.Fprintf(out, "trials: %d declared, %d counted by the falsifications\n",
+		n.Trials.Declared, n.Trials.Counted)
 	switch {
 	case n.Since == nil:
 		fmt.Fprint(out, "no revision of this candidate was approved before\n")
 	case len(n.Changes) == 0:
-		fmt.Fprintf(out, "nothing that runs or that it was judged on has changed since %s was approved\n", *n.Since)
+		fmt.Fprintf(out, "nothing that runs or that it was judged on has changed since %s was approved\n",
+			*n.Since)
 	default:
 		fmt.Fprintf(out, "changed since %s was approved:\n", *n.Since)
 		for _, c := range n.Changes {

@@ -44,7 +44,8 @@ func (s *signing) register(cmd *cobra.Command, valid string) {
 	cmd.Flags().StringVar(&s.reason, "reason", "", "why, for the log")
 	cmd.Flags().StringVar(&s.valid, "valid", valid, "how long the statement holds, such as 12h or 7d")
 	cmd.Flags().BoolVar(&s.yes, "yes", false, "do not ask")
-	cmd.Flags().BoolVar(&s.json, "json", false, "print the plane's receipt as JSON, of an approval with the plan; what people read goes to the error stream")
+	cmd.Flags().BoolVar(&s.json, "json", false, "print the plane's receipt as JSON, of an approval with the plan; "+
+		"what people read goes to the error stream")
 }
 
 // out is where people read.

@@ -106,9 +106,13 @@ func Replay(doc *bundle.Document, now time.Time) bundle.Replay {
 	r := bundle.Replay{Common: Common(doc, now)}
 	read := Evidence(&doc.Bundle)
 	for i, run := range doc.Bundle.Runs {
-		again := bundle.ReplayedRun{RunID: run.RunID, RequestHash: run.RequestHash, ReportSHA256: run.ReportSHA256, Trades: []bundle.SplitTrades{}}
+		again := bundle.ReplayedRun{
+			RunID: run.RunID, RequestHash: run.RequestHash, ReportSHA256: run.ReportSHA256, Trades: []bundle.SplitTrades{},
+		}
 		if read != nil {
-			again.Inputs = &bundle.Inputs{Summary: run.Summary, Splits: run.Splits, Falsification: read[i].Falsification}
+			again.Inputs = &bundle.Inputs{
+				Summary: run.Summary, Splits: run.Splits, Falsification: read[i].Falsification,
+			}
 		}
 		r.Runs = append(r.Runs, again)
 	}

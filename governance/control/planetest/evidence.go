@@ -33,7 +33,8 @@ func Prove(b *bundle.Bundle) {
 		split := bundle.Split{SplitID: "test", Kind: "test", Metrics: metrics}
 		switch {
 		case run.Role == bundle.RoleFalsification:
-			split = bundle.Split{SplitID: "search", Kind: "search", Metrics: map[string]float64{"sharpe_ratio": 1}}
+			searched := map[string]float64{"sharpe_ratio": 1}
+			split = bundle.Split{SplitID: "search", Kind: "search", Metrics: searched}
 		case venue(run.Role):
 			split = bundle.Split{SplitID: "full", Kind: "full", Metrics: metrics}
 			seconds := completed(run).Sub(started(run)).Seconds()
@@ -58,7 +59,8 @@ func Prove(b *bundle.Bundle) {
 					run.ReportSHA256 = sum
 				}
 				b.Artifacts = append(b.Artifacts, bundle.Artifact{
-					Name: "runs/" + run.RunID + "/" + f.name, SHA256: sum, Size: int64(len(f.text)), RunID: run.RunID,
+					Name: "runs/" + run.RunID + "/" + f.name, SHA256: sum, Size: int64(len(f.text)),
+					RunID: run.RunID,
 				})
 			}
 		}
@@ -81,12 +83,13 @@ func Files(b *bundle.Bundle) map[string][]byte {
 // or it declares something else.
 func Evidence(b *bundle.Bundle) []bundle.RunEvidence {
 	all := Files(b)
-	list, err := evidence.Check(b, func(at string) string { return at }, func(name, sum string) ([]byte, error) {
+	own := func(name, sum string) ([]byte, error) {
 		if text := all[name]; digest.SHA256Hex(text) == sum {
 			return text, nil
 		}
 		return nil, fs.ErrNotExist
-	})
+	}
+	list, err := evidence.Check(b, func(at string) string { return at }, own)
 	if err != nil {
 		return nil
 	}
@@ -135,7 +138,8 @@ func files(b *bundle.Bundle, run *bundle.Run) []file {
 	case run.Role == bundle.RoleFalsification:
 		list = append(list, file{evidence.AttackName, encode(attack(b, run))})
 	case !venue(run.Role):
-		list = append(list, file{evidence.LockedName, encode(object{"split_id": "test", "metrics": run.Splits[0].Metrics})})
+		locked := object{"split_id": "test", "metrics": run.Splits[0].Metrics}
+		list = append(list, file{evidence.LockedName, encode(locked)})
 	}
 	return list
 }
@@ -183,8 +187,9 @@ func request(b *bundle.Bundle, run *bundle.Run) object {
 		start, end = end, "2025-01-01T00:00:00.000Z"
 	}
 	return object{
-		"schema": "evaluation-request/v1", "kind": kind(run.Role), "strategy_params": b.Strategy.Params, "symbols": b.Strategy.Symbols,
-		"timeframe": b.Strategy.Timeframes[0], "exchange": strings.Join(b.Strategy.Exchanges, ""), "start_date": start, "end_date": end,
+		"schema": "evaluation-request/v1", "kind": kind(run.Role), "strategy_params": b.Strategy.Params,
+		"symbols": b.Strategy.Symbols, "timeframe": b.Strategy.Timeframes[0],
+		"exchange": strings.Join(b.Strategy.Exchanges, ""), "start_date": start, "end_date": end,
 		"inputs": object{"plugin_sha256": b.Strategy.Plugin.SHA256, "data": data}, "seed": run.RunID,
 	}
 }
@@ -196,8 +201,9 @@ func report(b *bundle.Bundle, run *bundle.Run) object {
 		metrics = map[string]float64{} // locked
 	}
 	o := object{
-		"schema": "report/v1", "run_id": run.RunID, "request_hash": run.RequestHash, "kind": kind(run.Role), "status": "completed",
-		"splits": []object{{"split_id": s.SplitID, "role": s.Kind, "metrics": metrics}}, "stress": []object{}, "walk_forward": nil,
+		"schema": "report/v1", "run_id": run.RunID, "request_hash": run.RequestHash, "kind": kind(run.Role),
+		"status": "completed", "splits": []object{{"split_id": s.SplitID, "role": s.Kind, "metrics": metrics}},
+		"stress": []object{}, "walk_forward": nil,
 	}
 	if n, ok := run.Summary["stress_failed"]; ok {
 		list := []object{{"id": "cost_x2", "verdict": "pass"}}
@@ -217,7 +223,8 @@ func report(b *bundle.Bundle, run *bundle.Run) object {
 }
 
 func attack(b *bundle.Bundle, run *bundle.Run) object {
-	o := object{"schema": "falsification/v1", "overall": "inconclusive", "tests": []object{{"id": "determinism", "class": "G", "verdict": "pass"}}}
+	tests := []object{{"id": "determinism", "class": "G", "verdict": "pass"}}
+	o := object{"schema": "falsification/v1", "overall": "inconclusive", "tests": tests}
 	for _, base := range b.Runs {
 		if base.Role == bundle.RoleBaseline {
 			o["base_run_id"], o["base_request_hash"] = base.RunID, base.RequestHash
@@ -236,19 +243,21 @@ func attack(b *bundle.Bundle, run *bundle.Run) object {
 	o["overall"] = "pass"
 	for i := range int(n) {
 		o["overall"] = "fail"
-		o["tests"] = append(o["tests"].([]object), object{"id": fmt.Sprintf("test_%d", i), "class": "G", "verdict": "fail"})
+		tests = append(tests, object{"id": fmt.Sprintf("test_%d", i), "class": "G", "verdict": "fail"})
+		o["tests"] = tests
 	}
 	return o
 }
 
 func metadata(b *bundle.Bundle, run *bundle.Run) object {
 	o := object{
-		"schema": "run-metadata/v1", "run_id": run.RunID, "request_hash": run.RequestHash, "kind": kind(run.Role), "status": "completed",
-		"params": b.Strategy.Params, "symbols": b.Strategy.Symbols, "timeframe": b.Strategy.Timeframes[0],
-		"plugin": object{"sha256": b.Strategy.Plugin.SHA256}, "volatile": object{"started_at": run.StartedAt, "completed_at": run.CompletedAt},
+		"schema": "run-metadata/v1", "run_id": run.RunID, "request_hash": run.RequestHash, "kind": kind(run.Role),
+		"status": "completed", "params": b.Strategy.Params, "symbols": b.Strategy.Symbols,
+		"timeframe": b.Strategy.Timeframes[0], "plugin": object{"sha256": b.Strategy.Plugin.SHA256},
+		"volatile": object{"started_at": run.StartedAt, "completed_at": run.CompletedAt},
 	}
 	if venue(run.Role) {
-		service := object{"mode": "paper", "stage": run.Role, "stop_reason": "finished", "covered_seconds": run.CoveredSeconds}
+		service := object{"mode": "paper", "stage": run.Role, "covered_seconds": run.CoveredSeconds}
 		if n, ok := run.Summary["diverging_fills"]; ok {
 			service["diverging_fills"] = n
 		}
@@ -261,7 +270,7 @@ func metadata(b *bundle.Bundle, run *bundle.Run) object {
 func Drill(doc *bundle.Document, now time.Time, result string) bundle.Drill {
 	ended := now.Add(-time.Minute).Truncate(time.Second)
 	return bundle.Drill{
-		Common: Common(doc, now), Drill: "kill_switch", Result: result, RunID: "drill-1", DoneAt: bundle.FormatTime(ended),
-		Metadata: Killed(&doc.Bundle, "drill-1", ended),
+		Common: Common(doc, now), Drill: "kill_switch", Result: result, RunID: "drill-1",
+		DoneAt: bundle.FormatTime(ended), Metadata: Killed(&doc.Bundle, "drill-1", ended),
 	}
 }

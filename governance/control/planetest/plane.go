@@ -57,7 +57,9 @@ func Open(o Options) (*Plane, error) {
 	if o.ArtifactRoot == "" {
 		o.ArtifactRoot = filepath.Join(filepath.Dir(o.Dir), filepath.Base(o.Dir)+"-artifacts")
 	}
-	p := &Plane{Root: o.ArtifactRoot, given: map[string]bool{}, real: o.RealTime, ended: make(chan error, 1), client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64, DisableCompression: true}}}
+	p := &Plane{
+		Root: o.ArtifactRoot, given: map[string]bool{}, real: o.RealTime, ended: make(chan error, 1), client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64, DisableCompression: true}},
+	}
 	var err error
 	if p.Store, err = store.Open(context.Background(), store.Options{
 		Dir: o.Dir, Origin: Origin, Policy: o.Policy, Trust: o.Trust, Now: p.Now, At: o.At,

@@ -21,7 +21,8 @@ func evidencePresent(g *policy.Gate, e *Evidence, _ time.Time) Result {
 		r.Evidence = e.core()
 		r.Reason = g.Pointer + " is declared"
 		if strings.HasPrefix(g.Pointer, "/trials") && e.Strict && e.Trials() == 0 {
-			r.Verdict, r.Blame, r.Reason = Pending, string(bundle.RoleFalsification), "no file of a run says how many trials there were"
+			r.Verdict, r.Blame = Pending, string(bundle.RoleFalsification)
+			r.Reason = "no file of a run says how many trials there were"
 			return r
 		}
 	} else {

@@ -48,7 +48,8 @@ func metric(g *policy.Gate, e *Evidence, _ time.Time) Result {
 		}
 	}
 	if slices.Contains(g.Roles, bundle.RoleFalsification) && r.Verdict == Pass && !e.attacked() {
-		r.Verdict, r.Blame, r.Reason = Pending, string(bundle.RoleFalsification), "no falsification attacks a baseline of the bundle"
+		r.Verdict, r.Blame = Pending, string(bundle.RoleFalsification)
+		r.Reason = "no falsification attacks a baseline of the bundle"
 	}
 	if len(seen) > 0 {
 		r.Observed = worst(seen, g.Op, limit)
