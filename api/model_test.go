@@ -41,7 +41,7 @@ func histories() int {
 // held while its request went on.
 func TestModel(t *testing.T) {
 	m := newModel(t)
-	words := rapid.SampledFrom([]string{"start", "start", "start broken", "start invalid", "stop", "stop", "reset", "reset", "end", "end",
+	words := rapid.SampledFrom([]string{"start", "start", "start broken", "start invalid", "replace", "replace broken", "stop", "stop", "reset", "reset", "end", "end",
 		"crash", "results", "status", "detailed", "connect", "hang up", "half a request"})
 	plans := rapid.SliceOfN(rapid.SliceOfN(words, 1, 2), 8, 8)
 	left := histories()
@@ -82,6 +82,7 @@ type observed struct {
 	code          string
 	run, state    string // run_id and status in the answer
 	reason, phase string
+	replaced      string // whom a replace names; "" when idle
 }
 
 func newModel(t *testing.T) *model {
@@ -145,8 +146,8 @@ func (m *model) play(t *testing.T, plan [][]string) error {
 // settle brings the service back to idle, whatever the hung-up clients still do.
 func (m *model) settle(t *testing.T) error {
 	for range 1000 {
-		m.ask(t, "POST", stopPath, "")
-		if a := m.ask(t, "DELETE", resetPath, ""); a.ok && m.quiet() {
+		m.ask(t, "POST", stopPath, "", "")
+		if a := m.ask(t, "DELETE", resetPath, "", ""); a.ok && m.quiet() {
 			return nil
 		}
 		time.Sleep(time.Millisecond)
@@ -162,11 +163,14 @@ func (m *model) quiet() bool {
 	return now.Status == "idle" && now.Seq == seq
 }
 
+const brokenStart = `{"strategy_name":"broken","symbols":["BTC/USDT"],"timeframe":"1h"}`
+
 func (m *model) do(t *testing.T, op string) {
 	requests := map[string][3]string{
 		"start": {"POST", startPath, apitest.Backtest}, "start invalid": {"POST", startPath, `{"strategy_name":1}`},
-		"start broken": {"POST", startPath, `{"strategy_name":"broken","symbols":["BTC/USDT"],"timeframe":"1h"}`},
-		"stop":         {"POST", stopPath, ""}, "reset": {"DELETE", resetPath, ""},
+		"start broken": {"POST", startPath, brokenStart},
+		"replace":      {"POST", startPath, apitest.Backtest}, "replace broken": {"POST", startPath, brokenStart},
+		"stop": {"POST", stopPath, ""}, "reset": {"DELETE", resetPath, ""},
 		"results": {"GET", results, ""}, "status": {"GET", status, ""}, "detailed": {"GET", status + "/detailed", ""},
 	}
 	r, ok := requests[op]
@@ -176,8 +180,11 @@ func (m *model) do(t *testing.T, op string) {
 	}
 	o := observed{op: op, from: m.Runner.Status().Seq}
 	var a answer
+	if strings.HasPrefix(op, "replace") {
+		o.replaced = m.Runner.Status().RunID
+	}
 	if ok {
-		a = m.ask(t, r[0], r[1], r[2])
+		a = m.ask(t, r[0], r[1], r[2], o.replaced)
 	} else {
 		a = m.look(t)
 	}
@@ -200,7 +207,7 @@ type answer struct {
 
 // ask sends without the recorder of the service, which would let one request after
 // the other through.
-func (m *model) ask(t *testing.T, method, path, body string) (a answer) {
+func (m *model) ask(t *testing.T, method, path, body, replaced string) (a answer) {
 	t.Helper()
 	req, err := http.NewRequest(method, m.URL+path, strings.NewReader(body))
 	if err != nil {
@@ -208,6 +215,9 @@ func (m *model) ask(t *testing.T, method, path, body string) (a answer) {
 	}
 	if body != "" {
 		req.Header.Set("Content-Type", "application/json")
+	}
+	if replaced != "" {
+		req.Header.Set("Replace-Run", replaced)
 	}
 	resp, err := m.client.Do(req)
 	if err != nil {
@@ -275,7 +285,8 @@ func (o *observed) refused(s *runner.Snapshot) bool {
 	case "RUN_ALREADY_ACTIVE":
 		return s.Status != "idle"
 	case "RUN_START_FAILED":
-		return s.Status == "idle" && o.op == "start broken"
+		left := s.Status == "idle" || s.RunID == o.replaced && s.Status != "running"
+		return s.Status == "idle" && o.op == "start broken" || left && o.op == "replace broken"
 	case "RUN_NOT_ACTIVE":
 		return s.Status != "running"
 	case "RUN_STILL_RUNNING", "RESULTS_NOT_READY":
@@ -289,7 +300,10 @@ func (o *observed) refused(s *runner.Snapshot) bool {
 func (o *observed) fitsIn(states []runner.Snapshot, at int, changed bool) bool {
 	s := &states[at]
 	switch o.op {
-	case "start":
+	case "start", "replace":
+		if before := &states[max(at, 1)-1]; before.Status != "idle" && before.RunID != o.replaced {
+			return false
+		}
 		return changed && s.Status == "running" && o.state == "running" && s.RunID == o.run
 	case "stop":
 		ended := o.state == "completed" && s.StopReason == "stopped"

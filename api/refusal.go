@@ -27,5 +27,5 @@ func Refuse(status int, now time.Time) (int, http.Header, []byte) {
 	web.SetHeaders(h, id)
 	h.Set("Content-Type", "application/json")
 	h.Set("Date", now.UTC().Format(http.TimeFormat))
-	return p.Status(), h, p.Envelope(id, "")
+	return p.Status(), h, p.Body(id, "")
 }

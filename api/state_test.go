@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"bytes"
+	"context"
 	"net/http"
 	"strings"
 	"sync"
@@ -12,6 +13,7 @@ import (
 	"github.com/assay-run/assay/api/v1/apitest"
 	"github.com/assay-run/assay/host/candle"
 	"github.com/assay-run/assay/host/result"
+	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
@@ -78,7 +80,7 @@ func TestTransitions(t *testing.T) {
 	run.End()
 	s.Await(t, "completed")
 	a := s.Do(t, "POST", startPath, apitest.Backtest)
-	want := "A run is already active (status: completed). Reset it before starting another."
+	want := "The runner still holds a run (status: completed). Reset it, or replace it with the header Replace-Run."
 	e := a.JSON(t)["error"].(map[string]any)
 	if e["message"] != want || e["details"].(map[string]any)["run_id"] != run.ID || e["details"].(map[string]any)["mode"] != "backtest" {
 		t.Errorf("%v", e)
@@ -148,6 +150,44 @@ func TestIdempotency(t *testing.T) {
 		{"another operation", "POST", livePath, apitest.Backtest, []string{key}, 409, "IDEMPOTENCY_KEY_REUSED"},
 		{"no key", "POST", startPath, apitest.Backtest, nil, 409, "RUN_ALREADY_ACTIVE"},
 		{"new key", "POST", startPath, apitest.Backtest, []string{"Idempotency-Key: k2"}, 409, "RUN_ALREADY_ACTIVE"},
+	})
+}
+
+// TestReplaceRun: the header lets a valid start take the place of the run that it names; refused, the old result stands.
+func TestReplaceRun(t *testing.T) {
+	s := apitest.Start(t, apitest.Options{Launch: func(ctx context.Context, id string, req runner.StartRequest) (runner.Execution, error) {
+		if string(req.InitialCash) == "7" {
+			return refuse(ctx, id, req)
+		}
+		run := apitest.NewRun(id, req)
+		run.End()
+		return run, nil
+	}})
+	s.Do(t, "POST", startPath, apitest.Backtest)
+	s.Await(t, "completed")
+	old := s.Runner.Status().RunID
+	named := "Replace-Run: " + old
+	play(t, s, []exchange{
+		{"without the header", "POST", startPath, apitest.Backtest, nil, 409, "RUN_ALREADY_ACTIVE"},
+		{"another run", "POST", startPath, apitest.Backtest, []string{named + "x"}, 409, "RUN_ALREADY_ACTIVE"},
+		{"not one name", "POST", startPath, apitest.Backtest, []string{"Replace-Run: a b"}, 400, "MALFORMED_REQUEST"},
+		{"bad body", "POST", startPath, `{}`, []string{named}, 400, "VALIDATION_FAILED"},
+		{"bad parameters", "POST", startPath, with(`"initial_cash":7`), []string{named}, 400, "INVALID_STRATEGY_PARAMS"},
+		{"mode that is not offered", "POST", livePath, apitest.Backtest, []string{named}, 400, "MODE_NOT_SUPPORTED"},
+	})
+	if got := s.Do(t, "GET", results, "").JSON(t)["run_id"]; got != old {
+		t.Fatalf("after refusals there is %v, not %s", got, old)
+	}
+	const key = "Idempotency-Key: replace"
+	first := s.Do(t, "POST", startPath, apitest.Backtest, named, key)
+	again := s.Do(t, "POST", startPath, apitest.Backtest, named, key)
+	if first.StatusCode != 200 || first.JSON(t)["run_id"] == old || !bytes.Equal(first.Body, again.Body) || again.Header.Get("Idempotency-Replayed") != "true" {
+		t.Errorf("replace: %d %s, again %s", first.StatusCode, first.Body, again.Body)
+	}
+	play(t, s, []exchange{
+		{"same key, no header", "POST", startPath, apitest.Backtest, []string{key}, 409, "IDEMPOTENCY_KEY_REUSED"},
+		{"same key, another run", "POST", startPath, apitest.Backtest, []string{key, named + "x"}, 409, "IDEMPOTENCY_KEY_REUSED"},
+		{"the run is gone", "POST", startPath, apitest.Backtest, []string{named}, 409, "RUN_ALREADY_ACTIVE"},
 	})
 }
 

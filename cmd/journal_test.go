@@ -2,11 +2,15 @@ package cmd_test
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/assay-run/assay/host/artifact"
+	"github.com/assay-run/assay/host/digest"
 )
 
 // paper starts a paper run on the simulated market and waits until it trades.
@@ -113,4 +117,49 @@ func TestNoJournal(t *testing.T) {
 	}
 	s.backtest(sample("sma_cross"))
 	s.call("DELETE", "/run/reset", nil, nil)
+}
+
+// TestInterruptedRunKeepsItsFolder: what a killed run was asked is in its folder from the start; the next
+// start of the service puts what the journal knows beside it.
+func TestInterruptedRunKeepsItsFolder(t *testing.T) {
+	t.Parallel()
+	state := t.TempDir()
+	s := serve(t, state, "--strategies", badPlugins(t, "hangs"))
+	test := s.slow("hangs")
+	s.end(syscall.SIGKILL)
+	s = serve(t, state)
+	id := s.paper()
+	s.end(syscall.SIGKILL)
+	for _, id := range []string{test, id} {
+		text, err := os.ReadFile(filepath.Join(state, "runs", id, "request.json"))
+		if got := digest.SHA256Hex(text); err != nil || got != row(t, state, id).RequestHash {
+			t.Errorf("%s: request.json has sha256 %s: %v", id, got, err)
+		}
+	}
+	for range 2 {
+		s = serve(t, state)
+		var results object
+		if resp := s.call("GET", "/results", nil, &results); resp.StatusCode != 200 ||
+			results["run_id"] != id || results["artifacts"] != "runs/"+id {
+			t.Errorf("results: %d %v", resp.StatusCode, results["artifacts"])
+		}
+		m, _, err := artifact.Verify(filepath.Join(state, "runs", id))
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept := row(t, state, id)
+		if m.Status != "failed" || m.Failure.Code != "RUN_INTERRUPTED" || m.Service.Mode != "paper" ||
+			m.RequestHash != kept.RequestHash || kept.ResultHash == nil || *kept.ResultHash != *m.ResultHash {
+			t.Errorf("%+v %+v", m, m.Failure)
+		}
+		curve, err := os.ReadFile(filepath.Join(state, "runs", id, "splits", "full", "equity_curve.csv"))
+		if err != nil || strings.Count(string(curve), "\n") < 20 {
+			t.Errorf("the equity curve has %d lines: %v", strings.Count(string(curve), "\n"), err)
+		}
+		s.end(syscall.SIGTERM)
+	}
+	verify := exec.Command(filepath.Join(bin(t), "lab"), "runs", "verify", "--state-dir", state)
+	if out, err := verify.CombinedOutput(); err != nil {
+		t.Errorf("lab runs verify: %v\n%s", err, out)
+	}
 }

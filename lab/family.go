@@ -1,16 +1,19 @@
 package lab
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/assay-run/assay/host/metric"
 	"github.com/assay-run/assay/lab/cli"
 	"github.com/assay-run/assay/lab/design"
 	"github.com/assay-run/assay/lab/evaluate"
@@ -431,6 +434,9 @@ func printFamily(w io.Writer, s *family.Search, o *family.Outcome, run *evaluate
 	if f := failures(o.Trials); f != "" {
 		fmt.Fprintf(w, "failed: %s\n", f)
 	}
+	if text := unranked(s.Plan.Objective.Metric, o.Trials); text != "" {
+		fmt.Fprintln(w, text)
+	}
 	fmt.Fprintln(w)
 	for _, line := range page.Words(o) {
 		fmt.Fprintln(w, line)
@@ -442,8 +448,48 @@ func printFamily(w io.Writer, s *family.Search, o *family.Outcome, run *evaluate
 	fmt.Fprintf(w, "report: %s\n", file)
 }
 
+// unranked names the completed trials that the table of ranks leaves out, and why: their objective is undefined.
+func unranked(objective string, trials []*family.Trial) string {
+	completed := 0
+	var why []metric.Reason
+	of := map[metric.Reason][]string{}
+	for _, t := range trials {
+		if t.Status != family.Completed {
+			continue
+		}
+		if completed++; t.Objective == nil {
+			if of[t.Why] == nil {
+				why = append(why, t.Why)
+			}
+			of[t.Why] = append(of[t.Why], "t"+strconv.Itoa(t.Index))
+		}
+	}
+	n := 0
+	var parts []string
+	for _, reason := range why {
+		list := of[reason]
+		n += len(list)
+		more := ""
+		if len(list) > mostShown {
+			list, more = list[:mostShown], ", ..."
+		}
+		said := strings.ReplaceAll(string(reason), "_", " ")
+		parts = append(parts, fmt.Sprintf("%s: %s%s", cmp.Or(said, "undefined"), strings.Join(list, ", "), more))
+	}
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("not ranked: %d of %d completed trials have no %s (%s)", n, completed, objective, strings.Join(parts, "; "))
+}
+
 func printTrials(w io.Writer, s *family.Search, o *family.Outcome) {
-	rows := [][]string{{"RANK", "TRIAL", strings.ToUpper(s.Plan.Objective.Metric), "RETURN", "SHARPE", "MAX DRAWDOWN", "TRADES", "PLATEAU", "PARAMETERS"}}
+	head := []string{"RANK", "TRIAL"}
+	// An objective that every row has anyway needs no column of its own.
+	apart := !slices.Contains([]string{"total_return", "sharpe_ratio", "max_drawdown", "total_trades"}, s.Plan.Objective.Metric)
+	if apart {
+		head = append(head, strings.ToUpper(s.Plan.Objective.Metric))
+	}
+	rows := [][]string{append(head, "RETURN", "SHARPE", "MAX DRAWDOWN", "TRADES", "PLATEAU", "PARAMETERS")}
 	best := make([]*family.Trial, mostShown)
 	for _, t := range o.Trials {
 		if t.Rank > 0 && t.Rank <= mostShown {
@@ -454,7 +500,10 @@ func printTrials(w io.Writer, s *family.Search, o *family.Outcome) {
 		if t == nil {
 			break
 		}
-		row := []string{strconv.Itoa(t.Rank), "t" + strconv.Itoa(t.Index), page.Number(t.Objective)}
+		row := []string{strconv.Itoa(t.Rank), "t" + strconv.Itoa(t.Index)}
+		if apart {
+			row = append(row, page.Number(t.Objective))
+		}
 		rows = append(rows, append(append(row, metricCells(t.Metrics)...), page.Number(t.Plateau), string(t.Params)))
 	}
 	if len(rows) > 1 {

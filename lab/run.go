@@ -12,10 +12,12 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/govalues/decimal"
 	"github.com/spf13/cobra"
 
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/digest"
+	"github.com/assay-run/assay/host/hint"
 	"github.com/assay-run/assay/host/metric"
 	"github.com/assay-run/assay/host/registry"
 	"github.com/assay-run/assay/lab/cli"
@@ -276,7 +278,7 @@ func notFound(missing *project.NotFoundError, working string) error {
 	for _, n := range project.List(working) {
 		names = append(names, n.Slug)
 	}
-	if alike := cli.Nearest(missing.Slug, names); len(alike) > 0 {
+	if alike := hint.Nearest(missing.Slug, names); len(alike) > 0 {
 		e.Message = fmt.Sprintf("did you mean %s? %s", strings.Join(alike, " or "), e.Message)
 		e.Details["suggestions"] = alike
 	}
@@ -411,9 +413,29 @@ func printRun(w io.Writer, x *evaluate.Answer, test *artifact.LockedMetrics) {
 		rows = append(rows, append([]string{"walk-forward", fmt.Sprintf("%d windows", wf.Windows), fmt.Sprintf("%d days", wf.Days)}, append(metricCells(wf.Metrics), "")...))
 	}
 	cli.Table(w, rows)
-	for _, s := range x.Report.Stress {
-		fmt.Fprintf(w, "stress %s: %s (net %s, base %s)\n", s.ID, s.Verdict, s.Stressed.NetPnL, s.Base.NetPnL)
+	for i := range x.Report.Stress {
+		fmt.Fprintln(w, stressLine(&x.Report.Stress[i]))
 	}
+}
+
+// stressLine is a repetition under stress in one line. One that earns more than twice
+// what the base does, or a profit where the base loses, is remarked: harder conditions
+// have no reason to help.
+func stressLine(s *artifact.Stress) string {
+	line := fmt.Sprintf("stress %s: %s (net %s, base %s", s.ID, s.Verdict, s.Stressed.NetPnL, s.Base.NetPnL)
+	if n := s.Stressed.LateMessages; n > 0 {
+		line += fmt.Sprintf(", %d late messages", n)
+	}
+	line += ")"
+	stressed, err := decimal.Parse(s.Stressed.NetPnL)
+	base, bad := decimal.Parse(s.Base.NetPnL)
+	if err != nil || bad != nil || !stressed.IsPos() {
+		return line
+	}
+	if half, err := stressed.Quo(decimal.MustNew(2, 0)); err != nil || half.Cmp(base) <= 0 {
+		return line
+	}
+	return line + "; far better than the base: find out why before you rely on either"
 }
 
 // metricCells are return, Sharpe ratio, drawdown and trades; n/a where undefined.

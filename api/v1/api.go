@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/assay-run/assay/api/v1/deprecation"
+	"github.com/assay-run/assay/api/v1/problem"
 	"github.com/assay-run/assay/api/v1/view"
 	"github.com/assay-run/assay/api/web"
 	"github.com/assay-run/assay/host/catalog"
@@ -16,11 +17,12 @@ import (
 )
 
 // Base is the path below which the operations are.
-const Base = "/api/v1"
+const Base = problem.Base
 
 // Control changes the state of the one run.
 type Control interface {
 	Start(context.Context, runner.StartRequest, runner.LaunchFunc) (runner.Snapshot, error)
+	Replace(context.Context, string, runner.StartRequest, runner.LaunchFunc) (runner.Snapshot, error)
 	Stop(context.Context) (runner.Snapshot, error)
 	Reset(context.Context) (runner.Snapshot, error)
 }

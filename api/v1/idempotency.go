@@ -15,7 +15,8 @@ import (
 // keptKeys is how many successful starts are remembered.
 const keptKeys = 64
 
-const maxKey = 128
+// maxHeader is the longest value of a header.
+const maxHeader = 128
 
 // keyring remembers the answers to starts by Idempotency-Key. Starts with one key
 // happen one after the other, so that a repetition never overtakes the first.
@@ -39,29 +40,30 @@ func newKeyring() *keyring {
 	return k
 }
 
-// keyOf is the key of a request, "" if it has none.
-func keyOf(h http.Header) (string, error) {
-	values := h.Values("Idempotency-Key")
+// header is the one value of a header, "" if the request has none.
+func header(h http.Header, name string) (string, error) {
+	values := h.Values(name)
 	if len(values) == 0 {
 		return "", nil
 	}
 	key := values[0]
-	visible := len(key) >= 1 && len(key) <= maxKey && len(values) == 1
+	visible := len(key) >= 1 && len(key) <= maxHeader && len(values) == 1
 	for _, c := range []byte(key) {
 		visible = visible && c > ' ' && c < 0x7f
 	}
 	if !visible {
-		return "", problem.Say(problem.MalformedRequest, "Idempotency-Key must be one value of 1 to 128 visible ASCII characters.")
+		return "", problem.Say(problem.MalformedRequest, name+" must be one value of 1 to 128 visible ASCII characters.")
 	}
 	return key, nil
 }
 
-// once calls f unless it has succeeded for the key before; then it repeats the answer.
-func (k *keyring) once(key, path string, body []byte, f func() (*web.Answer, error)) (*web.Answer, error) {
+// once calls f unless it has succeeded for the key before; then it repeats the answer. The target is
+// what the body was sent to.
+func (k *keyring) once(key, target string, body []byte, f func() (*web.Answer, error)) (*web.Answer, error) {
 	if key == "" {
 		return f()
 	}
-	sum := k.sum(path, body)
+	sum := k.sum(target, body)
 	wait := k.claim(key)
 	for wait != nil {
 		<-wait
@@ -85,14 +87,14 @@ func (k *keyring) once(key, path string, body []byte, f func() (*web.Answer, err
 }
 
 // sum identifies a body however it is spelled.
-func (k *keyring) sum(path string, body []byte) [32]byte {
+func (k *keyring) sum(target string, body []byte) [32]byte {
 	canonical, err := digest.CanonicalJSON(body)
 	if err != nil {
 		canonical = body
 	}
 	h := sha256.New()
 	h.Write(k.salt[:])
-	h.Write([]byte(path + "\n"))
+	h.Write([]byte(target + "\n"))
 	h.Write(canonical)
 	return [32]byte(h.Sum(nil))
 }

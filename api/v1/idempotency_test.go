@@ -59,12 +59,12 @@ func TestKeyringSerialisesOneKey(t *testing.T) {
 
 func TestKeyOf(t *testing.T) {
 	for _, good := range []string{"k", strings.Repeat("~", 128), "!"} {
-		if got, err := keyOf(http.Header{"Idempotency-Key": {good}}); err != nil || got != good {
+		if got, err := header(http.Header{"Idempotency-Key": {good}}, "Idempotency-Key"); err != nil || got != good {
 			t.Errorf("%q: %v", good, err)
 		}
 	}
 	for _, bad := range [][]string{{""}, {"a b"}, {"é"}, {strings.Repeat("x", 129)}, {"a", "b"}, {"\x7f"}} {
-		if _, err := keyOf(http.Header{"Idempotency-Key": bad}); err == nil {
+		if _, err := header(http.Header{"Idempotency-Key": bad}, "Idempotency-Key"); err == nil {
 			t.Errorf("%q is accepted", bad)
 		}
 	}

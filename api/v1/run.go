@@ -22,13 +22,17 @@ func (a *API) startLive(r *request[liveRequest]) (*web.Answer, error) {
 
 // start starts a run, or repeats the answer to an earlier start with the same key.
 func (a *API) start(r *http.Request, body []byte, req runner.StartRequest, by Launcher) (*web.Answer, error) {
-	key, err := keyOf(r.Header)
+	key, err := header(r.Header, "Idempotency-Key")
 	if err != nil {
 		return nil, err
 	}
-	return a.keys.once(key, r.URL.Path, body, func() (*web.Answer, error) {
+	replaced, err := header(r.Header, "Replace-Run")
+	if err != nil {
+		return nil, err
+	}
+	return a.keys.once(key, r.URL.Path+"\n"+replaced, body, func() (*web.Answer, error) {
 		// A client that hangs up does not take back its start.
-		s, err := a.opts.Control.Start(context.WithoutCancel(r.Context()), req, launch(req, by))
+		s, err := a.begin(context.WithoutCancel(r.Context()), replaced, req, launch(req, by))
 		if err != nil {
 			return nil, err
 		}
@@ -38,6 +42,16 @@ func (a *API) start(r *http.Request, body []byte, req runner.StartRequest, by La
 		}
 		return answer, err
 	})
+}
+
+// begin starts a run, in the place of another one if that is named.
+func (a *API) begin(
+	ctx context.Context, replaced string, req runner.StartRequest, l runner.LaunchFunc,
+) (runner.Snapshot, error) {
+	if replaced == "" {
+		return a.opts.Control.Start(ctx, req, l)
+	}
+	return a.opts.Control.Replace(ctx, replaced, req, l)
 }
 
 func launch(req runner.StartRequest, by Launcher) runner.LaunchFunc {

@@ -143,7 +143,7 @@ func (s *Shared) compress(body []byte) []byte {
 	return buf.Bytes()
 }
 
-// SendProblem writes the error envelope of err. An error that is no Problem
+// SendProblem writes the error body of err. An error that is no Problem
 // becomes INTERNAL_ERROR, whose body tells nothing of the cause. If the request's
 // body has not been read the connection is closed: its rest must never be taken
 // for the next request.
@@ -165,7 +165,7 @@ func SendProblem(w http.ResponseWriter, r *http.Request, err error) {
 			info.Linger()
 		}
 	}
-	body := p.Envelope(info.RequestID, r.URL.EscapedPath())
+	body := p.Body(info.RequestID, r.URL.EscapedPath())
 	if len(body) >= gzipFrom && AcceptsGzip(r.Header) {
 		h.Set("Content-Encoding", "gzip")
 		body = info.shared.compress(body)

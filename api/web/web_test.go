@@ -135,7 +135,7 @@ func TestSend(t *testing.T) {
 }
 
 func TestSendProblem(t *testing.T) {
-	r := httptest.NewRequest("POST", "/x", strings.NewReader("unread"))
+	r := httptest.NewRequest("POST", "/api/v1/x", strings.NewReader("unread"))
 	lingered := false
 	info := &Info{RequestID: "id", Linger: func() { lingered = true }}
 	r = r.WithContext(With(r.Context(), NewShared(), info))

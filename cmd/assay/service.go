@@ -123,7 +123,8 @@ func open(ctx context.Context, cfg config, ln net.Listener, logger hclog.Logger)
 	if s.policy, err = s.openPolicy(cfg); err != nil {
 		return nil, err
 	}
-	s.runner = runner.New(runner.Options{Recorder: &runner.Archive{Store: store, Registry: runs}, Logger: logger.Named("runner")})
+	archive := &runner.Archive{Store: store, Registry: runs}
+	s.runner = runner.New(runner.Options{Recorder: archive, Logger: logger.Named("runner")})
 	book := s.openJournal(ctx, cfg)
 	found, err := s.openConnectors(ctx, cfg)
 	if err != nil {
@@ -135,7 +136,7 @@ func open(ctx context.Context, cfg config, ln net.Listener, logger hclog.Logger)
 		Risk: cfg.trading.risk, OnStop: cfg.trading.onStop, LiveDir: filepath.Join(cfg.stateDir, "live"),
 	})
 	s.closers = append(s.closers, trading.Close)
-	if err := s.restore(ctx, trading, book.Quarantined, runs, cut); err != nil {
+	if err := s.restore(ctx, trading, book.Quarantined, archive, cut); err != nil {
 		return nil, err
 	}
 	return s, s.build(ctx, cfg, ln, parts{candles, strategies, runs, launcher, exchanges, trading})
@@ -180,10 +181,11 @@ func (s *service) journalTrouble() string {
 }
 
 // restore shows a paper or live run that a crash cut short, until it is reset; also one whose journal was damaged.
-func (s *service) restore(ctx context.Context, trading *live.Launcher, q *journal.Quarantined, runs *registry.Registry, cut []*artifact.Metadata) error {
+func (s *service) restore(ctx context.Context, trading *live.Launcher, q *journal.Quarantined,
+	archive *runner.Archive, cut []*artifact.Metadata) error {
 	if q != nil {
 		for _, id := range q.Interrupted {
-			if row, err := runs.Get(ctx, id); err == nil {
+			if row, err := archive.Registry.Get(ctx, id); err == nil {
 				if m, err := artifact.DecodeMetadata(row.Payload); err == nil {
 					cut = append(cut, m)
 				}
@@ -201,6 +203,10 @@ func (s *service) restore(ctx context.Context, trading *live.Launcher, q *journa
 		return nil
 	}
 	s.logger.Warn("a run was cut short by the end of the service", "run_id", rep.Snapshot.RunID, "mode", rep.Snapshot.Mode, "code", rep.Snapshot.Failure.Code, "phase", rep.Snapshot.Failure.Phase)
+	if err := archive.Recover(ctx, rep); err != nil {
+		s.logger.Error("the files of the run that was cut short could not be written",
+			"run_id", rep.Snapshot.RunID, "error", err)
+	}
 	return s.runner.Restore(*rep, cleared)
 }
 
@@ -248,6 +254,7 @@ func (s *service) build(ctx context.Context, cfg config, ln net.Listener, p part
 	var edge *api.Edge
 	s.monitor = health.NewMonitor(ctx, health.Options{
 		Status: s.runner.Status, Counters: s.runner.Counters, Plugins: p.strategies.Counts, Registry: p.runs.SchemaVersion, Journal: s.journalTrouble,
+		Damaged:   p.candles.Damaged,
 		FreeBytes: func() (int64, error) { return health.FreeBytes(cfg.stateDir) },
 		Requests:  func() int64 { return edge.Requests() }, Now: time.Now,
 		Stream:     func() (int, int64) { return s.hub.Counters() },

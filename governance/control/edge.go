@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/assay-run/assay/host/exposition"
 	"github.com/assay-run/assay/host/listen"
 )
 
@@ -20,15 +21,17 @@ type request struct {
 	*http.Request
 	inner  http.ResponseWriter
 	prefix string   // "" or /api/v1, as it was called
+	route  string   // the path of the matched route, "" if none
 	params []string // the segments of the path that stand for something, still encoded
 	read   bool     // nothing of the body is left
 }
 
-// route is one operation: a method on a path, whose segments "*" stand for something.
+// route is one operation: a method on a path, whose segments in braces stand for something.
 type route struct {
-	method string
-	path   []string
-	handle func(*request) (*answer, error)
+	method   string
+	path     string
+	segments []string
+	handle   func(*request) (*answer, error)
 }
 
 // edge is the handler around all others.
@@ -37,21 +40,23 @@ type edge struct {
 	hosts  listen.Hosts
 	routes []route
 	origin *http.CrossOriginProtection
+	// requests counts what was answered.
+	requests *exposition.Requests
 }
 
 func newEdge(p *Plane, hosts listen.Hosts) *edge {
 	e := &edge{p: p, hosts: hosts, origin: http.NewCrossOriginProtection()}
 	add := func(method, path string, handle func(*request) (*answer, error)) {
-		e.routes = append(e.routes, route{method, strings.Split(path[1:], "/"), handle})
+		e.routes = append(e.routes, route{method, path, strings.Split(path[1:], "/"), handle})
 	}
 	add(http.MethodPost, "/candidate-bundles/ingest", p.ingest)
-	add(http.MethodGet, "/candidate-bundles/*", p.getBundle)
-	add(http.MethodGet, "/promotion-state/*/*", p.getState)
-	add(http.MethodGet, "/promotion-plans/*/*/*", p.getPlan)
-	add(http.MethodGet, "/pending-experiments/*/*", p.getExperiments)
-	add(http.MethodGet, "/pending-experiments/*/*/*", p.getExperiments)
-	add(http.MethodGet, "/deployable-registry/*", p.getRegistry)
-	add(http.MethodGet, "/facts/*", p.getFact)
+	add(http.MethodGet, "/candidate-bundles/{candidate_revision_id}", p.getBundle)
+	add(http.MethodGet, "/promotion-state/{subject_type}/{subject_id}", p.getState)
+	add(http.MethodGet, "/promotion-plans/{subject_type}/{subject_id}/{stage}", p.getPlan)
+	add(http.MethodGet, "/pending-experiments/{subject_type}/{subject_id}", p.getExperiments)
+	add(http.MethodGet, "/pending-experiments/{subject_type}/{subject_id}/{stage}", p.getExperiments)
+	add(http.MethodGet, "/deployable-registry/{family_id}", p.getRegistry)
+	add(http.MethodGet, "/facts/{seq}", p.getFact)
 	add(http.MethodGet, "/health", p.getHealth)
 	add(http.MethodGet, "/checkpoint", p.getCheckpoint)
 	add(http.MethodGet, "/trust/trusted_root.json", p.getTrustedRoot)
@@ -59,6 +64,9 @@ func newEdge(p *Plane, hosts listen.Hosts) *edge {
 	add(http.MethodGet, "/trust/log.vkey", p.getLogKey)
 	add(http.MethodGet, "/trust/log.json", p.getLogInfo)
 	add(http.MethodGet, "/trust/trust.json", p.getTrust)
+	add(http.MethodGet, "/openapi.json", p.getSpec)
+	add(http.MethodGet, "/metrics", func(*request) (*answer, error) { return p.getMetrics(e.requests) })
+	e.requests = newRequests(e.routes)
 	return e
 }
 
@@ -72,13 +80,13 @@ func (e *edge) find(path string) (found []route, params []string) {
 		return nil, nil
 	}
 	for _, r := range e.routes {
-		if len(r.path) != len(segments) {
+		if len(r.segments) != len(segments) {
 			continue
 		}
 		var p []string
 		fits := true
-		for i, s := range r.path {
-			if s == "*" {
+		for i, s := range r.segments {
+			if strings.HasPrefix(s, "{") {
 				p = append(p, segments[i])
 			} else if s != segments[i] {
 				fits = false
@@ -98,6 +106,8 @@ func (e *edge) ServeHTTP(inner http.ResponseWriter, hr *http.Request) {
 	w := &writer{ResponseWriter: inner}
 	r := &request{Request: hr, inner: inner, read: hr.ContentLength == 0}
 	setHeaders(w.Header(), id)
+	begin := time.Now()
+	defer func() { e.requests.Observe(r.route, hr.Method, w.status, time.Since(begin)) }()
 	conn := listen.Of(hr.Context())
 	if conn != nil {
 		defer conn.Answered() // the end of the answer leaves after this
@@ -156,7 +166,7 @@ func (e *edge) serve(r *request, conn *listen.Conn) (*answer, error) {
 	if len(routes) == 0 {
 		return nil, say(codeNotFound, "There is nothing at this path.")
 	}
-	r.params = params
+	r.route, r.params = routes[0].path, params
 	method := r.Method
 	if method == http.MethodHead {
 		method = http.MethodGet
@@ -201,7 +211,7 @@ func (e *edge) recovered(w *writer, r *http.Request, id string, cause any) {
 		panic(cause)
 	}
 	e.p.opts.Logger.Error("a handler panicked", "type", fmt.Sprintf("%T", cause), "request_id", id, "stack", string(debug.Stack()))
-	if w.begun {
+	if w.status != 0 {
 		panic(http.ErrAbortHandler)
 	}
 	w.Header().Set("Connection", "close")
@@ -209,15 +219,15 @@ func (e *edge) recovered(w *writer, r *http.Request, id string, cause any) {
 	write(w, r, p.status(), "application/json", p.envelope(id, r.URL.EscapedPath()))
 }
 
-// writer remembers whether an answer has begun.
+// writer remembers the status of an answer that has begun; 0 before.
 type writer struct {
 	http.ResponseWriter
-	begun bool
+	status int
 }
 
 // WriteHeader implements http.ResponseWriter.
 func (w *writer) WriteHeader(status int) {
-	w.begun = true
+	w.status = status
 	w.ResponseWriter.WriteHeader(status)
 }
 

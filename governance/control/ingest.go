@@ -21,8 +21,34 @@ import (
 	"github.com/assay-run/assay/governance/store"
 )
 
-// ingest is POST /candidate-bundles/ingest: the checks in their order, then one write.
+// ingest is POST /candidate-bundles/ingest. What came of it is logged, never what was sent.
 func (p *Plane) ingest(r *request) (*answer, error) {
+	in := &submission{p: p}
+	a, err := in.take(r)
+	if err != nil {
+		refused := problemOf(err)
+		outcome := ingestRefused
+		if refused.status() >= http.StatusInternalServerError {
+			outcome = ingestFailed
+		}
+		p.ingests[outcome].Add(1)
+		p.opts.Logger.Info("a bundle was not taken", "candidate_revision_id", in.id,
+			"outcome", outcomes()[outcome], "code", refused.code)
+		return nil, err
+	}
+	rec, outcome := a.body.(*receipt), ingestAccepted
+	if rec.Duplicate {
+		outcome = ingestDuplicate
+	}
+	p.ingests[outcome].Add(1)
+	p.opts.Logger.Info("a bundle was taken", "candidate_revision_id", in.id,
+		"outcome", outcomes()[outcome], "assurance", rec.Assurance, "stage", rec.State.Stage)
+	return a, nil
+}
+
+// take is an ingest: the checks in their order, then one write.
+func (s *submission) take(r *request) (*answer, error) {
+	p := s.p
 	if err := p.damaged(); err != nil {
 		return nil, err
 	}
@@ -39,19 +65,19 @@ func (p *Plane) ingest(r *request) (*answer, error) {
 		return nil, refused
 	}
 	p.opts.At("ingest.parsed")
-	in := &submission{p: p, post: post, id: post.Bundle.CandidateRevisionID}
-	if err := in.judge(r.Context()); err != nil {
+	s.post, s.id = post, post.Bundle.CandidateRevisionID
+	if err := s.judge(r.Context()); err != nil {
 		return nil, err
 	}
 	p.opts.At("ingest.judged")
 	out := &store.Outcome{}
-	if in.fresh || len(in.list) > 0 {
-		if out, err = p.store.Update(r.Context(), in.write); err != nil {
+	if s.fresh || len(s.list) > 0 {
+		if out, err = p.store.Update(r.Context(), s.write); err != nil {
 			return nil, err
 		}
 	}
 	p.opts.At("ingest.written")
-	return in.receipt(r, out)
+	return s.receipt(r, out)
 }
 
 // readBody reads a body that says it is JSON and is not too large.

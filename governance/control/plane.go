@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -34,7 +35,8 @@ type Plane struct {
 	mu         sync.Mutex
 	registries map[string]issued // by family
 
-	bodies bodies
+	bodies  bodies
+	ingests [ingestOutcomes]atomic.Int64
 }
 
 // New makes a plane. The store stays its caller's to close.

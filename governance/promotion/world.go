@@ -234,6 +234,15 @@ func (w *World) Holds(revision string) []string {
 	return e.Rungs()
 }
 
+// Places counts the revisions by where they stand, as Place says.
+func (w *World) Places() map[fact.Place]int {
+	count := map[fact.Place]int{}
+	for _, r := range w.order {
+		count[r.Place]++
+	}
+	return count
+}
+
 // Place is where a revision stands by what was decided, without what time derives; false
 // for one that is not in the log.
 func (w *World) Place(revision string) (fact.Place, bool) {

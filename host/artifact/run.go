@@ -141,6 +141,8 @@ type Stress struct {
 type StressResult struct {
 	SharpeRatio *float64 `json:"sharpe_ratio"`
 	NetPnL      string   `json:"net_pnl"`
+	// LateMessages counts cancels and replaces whose order had ended when they arrived, under a delay.
+	LateMessages int64 `json:"late_messages,omitempty"`
 }
 
 // ExtraFile is a file of a run that this package does not make itself.

@@ -24,6 +24,7 @@ const (
 
 	metadataName = "metadata.json"
 	requestName  = "request.json"
+	splitsName   = "splits.json"
 	capsulesDir  = "capsules"
 )
 
@@ -53,10 +54,14 @@ type Written struct {
 }
 
 // Write stores a run that has ended; its Manifest must be complete. A folder of this
-// id must not be there yet. After an error nothing is left behind.
+// id must not be there yet, but for one that Begin has made. After an error nothing is
+// left behind that was not there.
 func (s *Store) Write(run *Run) (*Written, error) {
 	if err := run.check(); err != nil {
 		return nil, err
+	}
+	if s.begun(run.ID) {
+		return s.store(run, nil, s.Withdraw)
 	}
 	return s.store(run, nil, nil)
 }
@@ -111,18 +116,8 @@ func (run *Run) check() error {
 
 // fill writes every file.
 func (st *stage) fill(run *Run) (*Written, error) {
-	request, err := run.Manifest.Request.Canonical()
+	err := st.question(&run.Manifest)
 	if err != nil {
-		return nil, err
-	}
-	splits, err := run.Manifest.Splits.Canonical()
-	if err != nil {
-		return nil, err
-	}
-	if err := st.writeBytes(requestName, mediaJSON, request); err != nil {
-		return nil, err
-	}
-	if err := st.writeBytes("splits.json", mediaJSON, splits); err != nil {
 		return nil, err
 	}
 	hashes := make([]string, len(run.Splits))
@@ -156,6 +151,22 @@ func (st *stage) fill(run *Run) (*Written, error) {
 		return nil, err
 	}
 	return w, st.writeBytes(metadataName, mediaJSON, w.Payload)
+}
+
+// question writes what a run is asked: its request and its splits.
+func (st *stage) question(m *Manifest) error {
+	request, err := m.Request.Canonical()
+	if err != nil {
+		return err
+	}
+	splits, err := m.Splits.Canonical()
+	if err != nil {
+		return err
+	}
+	if err := st.writeBytes(requestName, mediaJSON, request); err != nil {
+		return err
+	}
+	return st.writeBytes(splitsName, mediaJSON, splits)
 }
 
 // writeSplit writes the files of one split and returns the hash of its decisions.

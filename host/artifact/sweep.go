@@ -44,8 +44,8 @@ func (s *Store) Sweep() ([]*Folder, error) {
 			continue
 		}
 		f := &Folder{Name: e.Name(), Temporary: temporary, store: s}
-		if !temporary && f.onlyCapsules() {
-			continue // of a run that was interrupted
+		if !temporary && (f.onlyCapsules() || s.begun(f.Name)) {
+			continue // of a run that is on or was interrupted
 		}
 		if temporary {
 			if f.lock, err = dirlock.Try(f.path()); err != nil {

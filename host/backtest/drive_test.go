@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 	"github.com/assay-run/assay/host/catalog"
 	"github.com/assay-run/assay/host/catalog/sandbox"
 	"github.com/assay-run/assay/host/play"
+	"github.com/assay-run/assay/host/result"
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/internal/soak"
 	sdk "github.com/assay-run/assay/plugin-sdk"
@@ -161,6 +163,37 @@ func TestChunkedRandomStrategiesAgree(t *testing.T) {
 	}
 }
 
+// TestDelayedStrategiesAgreeInEveryDrive: what is under way is the same for a strategy
+// that simulates itself and for one that is told, and the host counts what came late.
+func TestDelayedStrategiesAgreeInEveryDrive(t *testing.T) {
+	l := newLab(t, 600, "randomly").attached("randomly")
+	late := int64(0)
+	for seed := 1; seed <= 12; seed++ {
+		req := request("randomly", map[string]any{"seed": seed}, one, two)
+		if seed%2 == 0 {
+			req.Execution = []byte(`{"allow_short":true,"intrabar":"ohlc_color"}`)
+		}
+		delay := 1 + seed%3
+		file := l.driven(req, Split{DelayCandles: delay})
+		late += file.Results().LateMessages
+		for _, d := range []Drive{{Chunked: true}, {Lockstep: true}} {
+			x := l.driven(req, Split{DelayCandles: delay, Drive: d})
+			if x.Digest() != file.Digest() || x.Results().DecisionHash != file.Results().DecisionHash {
+				t.Fatalf("seed %d, %d candles late, %+v: the books differ", seed, delay, d)
+			}
+			if got, want := x.Results().LateMessages, file.Results().LateMessages; got != want {
+				t.Fatalf("seed %d, %+v: %d late messages, want %d", seed, d, got, want)
+			}
+		}
+		if n := l.driven(req, Split{}).Results().LateMessages; n != 0 {
+			t.Fatalf("seed %d: %d late messages without a delay", seed, n)
+		}
+	}
+	if late == 0 {
+		t.Error("nothing came late: the strategies do too little to prove anything")
+	}
+}
+
 // TestDriveReachesTheProcess: what a play asks for is so in the plugin's process.
 func TestDriveReachesTheProcess(t *testing.T) {
 	l := newLab(t, 300, "probe")
@@ -170,10 +203,11 @@ func TestDriveReachesTheProcess(t *testing.T) {
 	}
 	req := request("probe", map[string]any{"path": l.store.Path(d.SHA256)})
 	x := l.driven(req, Split{})
-	if readable, procs := facts(t, x); !readable || procs != runtime.NumCPU() {
-		t.Errorf("driven as runs are: readable %v, %d processors", readable, procs)
+	confined := x.plugin.Proc.Sandbox() == sandbox.LevelFull
+	if readable, procs := facts(t, x); readable == confined || procs != runtime.NumCPU() {
+		t.Errorf("driven as runs are: the store is readable: %v, %d processors", readable, procs)
 	}
-	if x.plugin.Proc.Sandbox() != sandbox.LevelFull {
+	if !confined {
 		t.Skipf("this machine's sandbox is %q, not full", x.plugin.Proc.Sandbox())
 	}
 	for _, d := range []Drive{{Chunked: true, Procs: 1}, {Lockstep: true}} {
@@ -279,6 +313,29 @@ func TestLeadIsBounded(t *testing.T) {
 		}
 	})
 }
+
+// TestServiceRunsKeepEveryPoint: a chart of the service has what the strategy published, or a warning says what it lacks.
+func TestServiceRunsKeepEveryPoint(t *testing.T) {
+	const candles = 2*wire.ChunkSteps + 50
+	l := newLab(t, candles, "probe")
+	x, _ := l.run(context.Background(), request("probe", map[string]any{"series": 3}))
+	for _, s := range x.Results().Annotations {
+		if strings.HasPrefix(s.Name, "close") && len(s.Time) != candles {
+			t.Errorf("%s has %d of %d points", s.Name, len(s.Time), candles)
+		}
+	}
+	if w := x.Results().Warnings; slices.ContainsFunc(w, dropped) {
+		t.Errorf("nothing was left out, but: %v", w)
+	}
+	many := request("probe", map[string]any{"series": 70})
+	end := "2020-01-03"
+	many.EndDate = &end
+	if x, _ := l.run(context.Background(), many); !slices.ContainsFunc(x.Results().Warnings, dropped) {
+		t.Errorf("70 series are too many, but: %v", x.Results().Warnings)
+	}
+}
+
+func dropped(n result.Note) bool { return n.Code == "POINTS_DROPPED" }
 
 // TestPublishedIsComplete: every point inside the window, and only those, also where
 // charts would have fewer.

@@ -1,6 +1,7 @@
 package backtest
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/assay-run/assay/host/artifact"
+	"github.com/assay-run/assay/host/candle"
 	"github.com/assay-run/assay/host/metric"
 	"github.com/assay-run/assay/host/play"
 	"github.com/assay-run/assay/host/result"
@@ -43,6 +45,7 @@ type Execution struct {
 	stopWatch func() bool
 	stepLimit time.Duration
 	sources   []*source
+	folder    *candle.Folder // of the files that the plugin may read; nil if it gets none
 	layout    layout
 	manifest  artifact.Manifest
 	timeframe market.Timeframe
@@ -97,13 +100,19 @@ func (x *Execution) WriteDecisions(w io.Writer) error {
 func (x *Execution) Close() error {
 	x.plugin.Proc.Kill("the run is over")
 	x.data.close()
-	err := x.rec.Lines().Close()
+	err := errors.Join(x.rec.Lines().Close(), x.closeFolder())
 	for _, s := range x.sources {
-		if e := s.release(); err == nil {
-			err = e
-		}
+		err = errors.Join(err, s.release())
 	}
 	return err
+}
+
+// closeFolder removes what the plugin could read.
+func (x *Execution) closeFolder() error {
+	if x.folder == nil {
+		return nil
+	}
+	return x.folder.Close()
 }
 
 // Progress implements runner.Execution.
@@ -181,7 +190,11 @@ func (x *Execution) picture() (*result.Results, metric.Input) {
 		x.log.Error("the account cannot be valued", "error", err)
 	}
 	r.Assumptions, r.Warnings = append([]result.Note{}, x.assumptions...), append([]result.Note{}, x.warnings...)
+	if x.said.Limits == play.SeriesLimits() { // else nobody looks at the points
+		r.Warnings = append(r.Warnings, x.said.Warnings()...)
+	}
 	r.DataHash, r.Window = x.dataHash, x.window
+	r.LateMessages = x.engine.Stats().LateMessages
 	in.Timeframe, in.Calendar = x.timeframe, x.calendar()
 	return r, in
 }

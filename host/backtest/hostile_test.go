@@ -109,7 +109,7 @@ func TestFloodsThatAreOnlyNoise(t *testing.T) {
 			if o.Failure != nil {
 				t.Errorf("%s: %s %s", plugin, o.Failure.Code, o.Failure.Message)
 			}
-			if r := x.Results(); len(r.Log) > play.MaxLogLines || len(r.Annotations) > play.MaxSeries {
+			if r := x.Results(); len(r.Log) > play.MaxLogLines || len(r.Annotations) > play.SeriesLimits().Series {
 				t.Errorf("%s: %d lines, %d series kept", plugin, len(r.Log), len(r.Annotations))
 			}
 		}

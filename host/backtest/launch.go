@@ -79,7 +79,7 @@ func (l *Launcher) Engine() artifact.Engine { return l.opts.Engine }
 // Launch resolves a request, launches the plugin and has it accept its parameters.
 // A refusal is a *RequestError.
 func (l *Launcher) Launch(ctx context.Context, runID string, req runner.StartRequest) (runner.Execution, error) {
-	x, err := l.LaunchSplit(ctx, runID, req, Split{})
+	x, err := l.LaunchSplit(ctx, runID, req, Split{Series: true})
 	if err != nil {
 		return nil, err // not x: an interface must not hold a nil pointer
 	}
@@ -125,23 +125,29 @@ func (l *Launcher) start(ctx context.Context, runID string, p *plan) (_ *Executi
 	go func() { defer close(described); x.describe(p) }()
 	x.plugin, err = l.launchProcess(ctx, p, x)
 	<-described
-	if err != nil {
-		return nil, err
-	}
 	defer func() {
 		if err == nil {
 			return
 		}
-		x.plugin.Close("the start failed")
+		if x.plugin != nil {
+			x.plugin.Close("the start failed")
+		}
+		_ = x.closeFolder() // the error at hand is the one to report
 		if x.rec != nil {
 			x.rec.Lift()
 		}
 	}()
+	if err != nil {
+		return nil, err
+	}
 	warmup, err := x.introduce(ctx, runID, p)
 	if err != nil {
 		return nil, err
 	}
 	if err := x.prepare(l.opts.SpoolDir, p, warmup); err != nil {
+		return nil, err
+	}
+	if err := x.place(); err != nil {
 		return nil, err
 	}
 	x.manifest = l.manifest(p, x)
@@ -166,9 +172,11 @@ func (l *Launcher) mode(p *plan) Mode {
 func (l *Launcher) launchProcess(ctx context.Context, p *plan, x *Execution) (*play.Plugin, error) {
 	o := catalog.LaunchOptions{Lockstep: x.mode == Lockstep, Plain: l.opts.Plain, Procs: p.split.Drive.Procs}
 	if !o.Lockstep && !x.chunked {
-		for _, s := range p.sources {
-			o.DatasetFiles = append(o.DatasetFiles, s.path)
+		var err error
+		if x.folder, err = l.opts.Store.OpenFolder(); err != nil {
+			return nil, noFile(err)
 		}
+		o.CandleFolder = x.folder.Path()
 	}
 	return play.Launch(ctx, l.opts.Catalog, p.Strategy, o)
 }
@@ -207,8 +215,7 @@ func (x *Execution) prepare(spool string, p *plan, warmup int) error {
 	}
 	lines, err := decision.New(spool, p.split.ID)
 	if err != nil {
-		return &RequestError{Code: "RUN_START_FAILED", Message: fmt.Sprintf("No temporary file could be made: %v", err),
-			Details: map[string]any{"reason": err.Error(), "log_tail": []string{}}, Cause: err}
+		return noFile(err)
 	}
 	x.rec = play.NewRecord(play.RecordOptions{
 		Symbols: p.Symbols, Lines: lines, Steps: x.layout.total - x.layout.window, Window: x.layout.window, Free: p.many,
@@ -228,6 +235,30 @@ func (x *Execution) prepare(spool string, p *plan, warmup int) error {
 	}
 	x.note(p)
 	return nil
+}
+
+// place puts the candles of the run, and no others, where the plugin can read them.
+func (x *Execution) place() (err error) {
+	if x.folder == nil {
+		return nil
+	}
+	for _, s := range x.sources {
+		if s.file, s.sum, err = x.folder.Place(s.sha256, s.series, s.first, s.to-s.first); err != nil {
+			return noFile(err)
+		}
+	}
+	return nil
+}
+
+// noFile refuses a run for which the host could not write.
+func noFile(err error) error {
+	return hostFault(err, err.Error(), "No temporary file could be made: %v", err)
+}
+
+// hostFault refuses a run for which neither the request nor the plugin is to blame.
+func hostFault(cause error, reason, format string, args ...any) error {
+	return &RequestError{Code: "RUN_START_FAILED", Message: fmt.Sprintf(format, args...),
+		Details: map[string]any{"reason": reason, "log_tail": []string{}}, Cause: cause}
 }
 
 // note lists what the run assumes and what the user should know.

@@ -53,7 +53,6 @@ const AllHistory = -1
 // source is the candles of one symbol: the whole dataset and the rows of the window.
 type source struct {
 	symbol     market.Symbol
-	path       string
 	sha256     string
 	datasetID  string
 	calendar   string
@@ -61,6 +60,7 @@ type source struct {
 	series     *market.Series // all rows
 	from, to   int            // rows of the window
 	first      int            // first row of the run, warm-up included
+	file, sum  string         // the rows of the run as a file of their own, and its SHA-256
 	release    func() error
 	violations bool // imported with OHLC violations kept
 }

@@ -223,8 +223,9 @@ func (l *Launcher) resolveData(ctx context.Context, p *plan, req runner.StartReq
 			return dataRefusal(symbol, err)
 		}
 		s := &source{
-			symbol: symbol, path: l.opts.Store.Path(d.SHA256), sha256: d.SHA256, datasetID: d.ID, calendar: string(d.Calendar), priceStep: d.PriceStep,
-			series: f.Series(), release: f.Close, violations: keptViolations(d),
+			symbol: symbol, sha256: d.SHA256, datasetID: d.ID, calendar: string(d.Calendar),
+			priceStep: d.PriceStep,
+			series:    f.Series(), release: f.Close, violations: keptViolations(d),
 		}
 		s.series.Symbol = symbol
 		p.sources = append(p.sources, s)
@@ -232,6 +233,7 @@ func (l *Launcher) resolveData(ctx context.Context, p *plan, req runner.StartReq
 			return err
 		}
 	}
+	p.warnings = append(p.warnings, coverage(p.sources, start, end)...)
 	return nil
 }
 
@@ -270,11 +272,10 @@ func dataRefusal(symbol market.Symbol, err error) error {
 		return &RequestError{Code: "UNSUPPORTED_TIMEFRAME", Message: fmt.Sprintf("There are no such candles of %s: %s", symbol, none.Reason),
 			Details: map[string]any{"available": append([]string{}, none.Have...)}, Cause: err}
 	case errors.As(err, &corrupt): // its text has a path, which is for the log
-		return &RequestError{Code: "DATA_UNAVAILABLE", Message: fmt.Sprintf("The candles of %s are corrupt: %s", symbol, corrupt.Reason),
-			Details: map[string]any{"range": nil, "reason": "corrupt_dataset"}, Cause: err}
+		return hostFault(err, "corrupt_dataset",
+			"The stored candles of %s are damaged: %s. Import them again.", symbol, corrupt.Reason)
 	}
-	return &RequestError{Code: "DATA_UNAVAILABLE", Message: fmt.Sprintf("The candles of %s cannot be read.", symbol),
-		Details: map[string]any{"range": nil, "reason": "unreadable"}, Cause: err}
+	return hostFault(err, "unreadable", "The stored candles of %s cannot be read.", symbol)
 }
 
 func dates(req runner.StartRequest) (start, end *market.Time, err error) {
@@ -314,10 +315,6 @@ func (s *source) cut(start, end *market.Time, p *plan) error {
 	if s.from >= s.to {
 		return play.Refuse("DATA_UNAVAILABLE", map[string]any{"range": map[string]any{"symbol": s.symbol, "start": first, "end": last}},
 			"There is no %s candle of %s in the window; there are candles from %s to %s.", p.Timeframe, s.symbol, first, last)
-	}
-	if (start != nil && *start < first) || (end != nil && *end > last) {
-		p.warnings = append(p.warnings, result.Note{Code: "WINDOW_CLIPPED",
-			Message: fmt.Sprintf("%s has candles from %s to %s: the window was cut to them.", s.symbol, first, last)})
 	}
 	return nil
 }

@@ -28,6 +28,10 @@ func roles() map[string]func() {
 		"picky":   func() { serve.Strategy(sdk.Spec{Name: "picky"}, newPicky) },
 		"foreign": func() { serveRaw("foreign", "other-sim/1", foreign) },
 		"untold":  func() { serveRaw("untold", "other-sim/1", untold) },
+		"snoops": func() {
+			serveThis(&raw{name: "snoops", simID: sim.ID(), warmup: snoopsWarmup,
+				act: snoop})
+		},
 		"lateexit": func() {
 			serve.Strategy(sdk.Spec{Name: "lateexit"}, func(playtest.GoodParams) (sdk.Strategy, error) { return &lateExit{playtest.Good{Step: 50}}, nil })
 		},
@@ -65,13 +69,14 @@ func (l *lateExit) OnStop(sdk.View) { exit(4) }
 type raw struct {
 	strategypb.UnimplementedStrategyServer
 	name, simID string
+	warmup      int64
 	act         func(total int64, s grpc.BidiStreamingServer[strategypb.HostMessage, strategypb.PluginMessage]) error
 }
 
 func (r *raw) Describe(context.Context, *strategypb.DescribeRequest) (*strategypb.Spec, error) {
 	return &strategypb.Spec{
 		Name: r.name, Version: "1", Language: "raw", ProtocolVersion: wire.ProtocolVersion, SimId: r.simID,
-		ParamsSchema: `{"type":"object"}`, DefaultParams: `{}`, MinSymbols: 1, MaxSymbols: 1,
+		ParamsSchema: `{"type":"object"}`, DefaultParams: `{}`, MinSymbols: 1, MaxSymbols: 2,
 	}, nil
 }
 
@@ -79,7 +84,8 @@ func (r *raw) Run(s grpc.BidiStreamingServer[strategypb.HostMessage, strategypb.
 	if _, err := s.Recv(); err != nil {
 		return err
 	}
-	if err := s.Send(&strategypb.PluginMessage{Message: &strategypb.PluginMessage_Ready{Ready: &strategypb.Ready{}}}); err != nil {
+	ready := &strategypb.PluginMessage_Ready{Ready: &strategypb.Ready{WarmupCandles: r.warmup}}
+	if err := s.Send(&strategypb.PluginMessage{Message: ready}); err != nil {
 		return err
 	}
 	begin, err := s.Recv()
@@ -91,10 +97,12 @@ func (r *raw) Run(s grpc.BidiStreamingServer[strategypb.HostMessage, strategypb.
 
 type lie = func(total int64, s grpc.BidiStreamingServer[strategypb.HostMessage, strategypb.PluginMessage]) error
 
-func serveRaw(name, simID string, act lie) {
+func serveRaw(name, simID string, act lie) { serveThis(&raw{name: name, simID: simID, act: act}) }
+
+func serveThis(r *raw) {
 	plugin.Serve(&plugin.ServeConfig{
 		HandshakeConfig:  wire.Handshake(),
-		VersionedPlugins: wire.VersionedPlugins(&raw{name: name, simID: simID, act: act}),
+		VersionedPlugins: wire.VersionedPlugins(r),
 		GRPCServer:       plugin.DefaultGRPCServer,
 	})
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/assay-run/assay/host/play/link"
 	"github.com/assay-run/assay/host/result"
 	"github.com/assay-run/assay/host/runner"
-	"github.com/assay-run/assay/plugin-sdk/candlefile"
 	"github.com/assay-run/assay/plugin-sdk/market"
 	"github.com/assay-run/assay/plugin-sdk/sim"
 	"github.com/assay-run/assay/plugin-sdk/strategypb"
@@ -78,7 +77,8 @@ func (x *Execution) handOver() error {
 	}
 	set := &strategypb.Dataset{}
 	for _, s := range x.sources {
-		set.Files = append(set.Files, &strategypb.DatasetFile{Path: s.path, Sha256: s.sha256, FirstRow: int64(s.first), Rows: int64(s.to - s.first)})
+		set.Files = append(set.Files, &strategypb.DatasetFile{Path: s.file, Sha256: s.sum,
+			Rows: int64(s.to - s.first)})
 	}
 	return x.plugin.Stream.Send(&strategypb.HostMessage{Message: &strategypb.HostMessage_Dataset{Dataset: set}})
 }
@@ -165,6 +165,9 @@ func (x *Execution) finish() {
 	if x.candles != nil {
 		x.candles.Wait()
 	}
+	if err := x.closeFolder(); err != nil {
+		x.log.Warn("the candle files of the run could not be removed", "error", err)
+	}
 	x.gate.Lock()
 	x.ended = x.clock()
 	x.rec.Lift()
@@ -201,15 +204,6 @@ func (x *Execution) lastCandle() market.Time {
 	return x.engine.Time()
 }
 
-// dataIsSound checks the candle files once more: a plugin that says they are broken
-// may be wrong.
-func (x *Execution) dataIsSound() bool {
-	for _, s := range x.sources {
-		f, err := candlefile.Open(s.path)
-		if err != nil {
-			return false
-		}
-		_ = f.Close() // it was only read
-	}
-	return true
-}
+// dataIsSound reads the files of the plugin once more: one that says they are broken may
+// be wrong.
+func (x *Execution) dataIsSound() bool { return x.folder == nil || x.folder.Check() == nil }

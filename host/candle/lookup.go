@@ -84,7 +84,7 @@ func (s *Store) find(ctx context.Context, exchange string, symbol market.Symbol,
 	case source.Rows == 0:
 		return d, false, &NotFoundError{
 			What: "timeframe", Value: tf.String(), Have: names(have),
-			Reason: fmt.Sprintf("%s on %s is stored in no timeframe that divides it", symbol, exchange),
+			Reason: fmt.Sprintf("there are no candles of %s on %s that could be merged into %s", symbol, exchange, tf),
 		}
 	case derived.DerivedFrom == source.SHA256:
 		return derived, true, nil

@@ -51,13 +51,15 @@ func (s *Store) put(ctx context.Context, req PutRequest, from *Resampling) (Data
 	if err != nil {
 		return Dataset{}, err
 	}
-	sum, err := s.writeFile(req.Series)
+	lasting := s.db != nil // a crash takes a temporary store away as a whole
+	sum, err := writeFile(s.dir, req.Series, lasting, fileName)
 	if err != nil {
 		return Dataset{}, err
 	}
 	d.setHash(sum)
 	s.mu.Lock()
 	s.verified[sum] = true // it was computed from what has just been written
+	delete(s.damaged, sum)
 	s.mu.Unlock()
 	return d, s.insert(ctx, &d)
 }
@@ -159,11 +161,12 @@ func hashOf(c *market.Series) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), err
 }
 
-// writeFile writes the candle file and returns its hash. It appears under its final
-// name complete and, but for a temporary store, synced; a damaged one of that name is
-// replaced.
-func (s *Store) writeFile(c *market.Series) (sum string, err error) {
-	f, err := os.CreateTemp(s.dir, tempPrefix)
+// writeFile writes the candles into a folder and returns the hash of the file. It
+// appears under its name, which may depend on the hash, complete and, if it is to last,
+// synced; one of that name is replaced. Everybody may read it: the folders above it say
+// who comes near.
+func writeFile(dir string, c *market.Series, lasting bool, name func(string) string) (sum string, err error) {
+	f, err := os.CreateTemp(dir, tempPrefix)
 	if err != nil {
 		return "", err
 	}
@@ -177,18 +180,17 @@ func (s *Store) writeFile(c *market.Series) (sum string, err error) {
 	if err := candlefile.Write(io.MultiWriter(f, h), c); err != nil {
 		return "", err
 	}
-	lasting := s.db != nil // a crash takes a temporary store away as a whole
-	if err = f.Chmod(0o400); err == nil && lasting {
+	if err = f.Chmod(0o444); err == nil && lasting {
 		err = f.Sync()
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
 		return "", err
 	}
 	sum = hex.EncodeToString(h.Sum(nil))
-	if err := os.Rename(f.Name(), s.Path(sum)); err != nil || !lasting {
+	if err := os.Rename(f.Name(), filepath.Join(dir, name(sum))); err != nil || !lasting {
 		return sum, err
 	}
-	return sum, syncDir(filepath.Dir(f.Name()))
+	return sum, syncDir(dir)
 }
 
 // syncDir makes a rename last.

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -32,9 +34,11 @@ type Store struct {
 	db  *sqlite.DB // nil: the catalogue is memory
 
 	resampling sync.Mutex // one at a time: two callers often want the same
+	windows    windows
 
 	mu       sync.Mutex
-	verified map[string]bool // hashes whose file this process has hashed
+	verified map[string]bool   // hashes whose file this process has hashed
+	damaged  map[string]string // by hash: the newest look at the file has found this
 	memory   []Dataset
 }
 
@@ -50,31 +54,42 @@ func Open(ctx context.Context, stateDir string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	db, err := sqlite.Open(ctx, filepath.Join(dir, "catalog.sqlite3"), schema, sqlite.Normal)
+	path := filepath.Join(dir, "catalog.sqlite3")
+	explain := func(err error) error {
+		return sqlite.ExplainDamage(err, path, "The bundled candles come back by themselves. "+
+			"Import the others again (lab data import): equal candles have the same hash as before, "+
+			"so that earlier runs find them.")
+	}
+	db, err := sqlite.Open(ctx, path, schema, sqlite.Normal)
 	if err != nil {
-		return nil, err
+		return nil, explain(err)
 	}
 	s := &Store{dir: files, db: db, verified: map[string]bool{}}
-	if err := errors.Join(s.removeLeftovers(), s.installSample(ctx)); err != nil {
-		return nil, errors.Join(err, db.Close())
+	s.windows.dir = filepath.Join(dir, "windows")
+	if err := errors.Join(removeLeftovers(files), s.installSample(ctx)); err != nil {
+		return nil, errors.Join(explain(err), db.Close())
 	}
 	return s, nil
 }
 
-// Close closes the catalogue. Files opened by OpenSeries stay open.
+// Close closes the catalogue and removes the folders of runs. Files opened by OpenSeries
+// stay open.
 func (s *Store) Close() error {
+	err := s.windows.close()
 	if s.db == nil {
-		return nil
+		return err
 	}
-	return s.db.Close()
+	return errors.Join(err, s.db.Close())
 }
 
 // Path is where the candle file with this hash is.
-func (s *Store) Path(sha256 string) string { return filepath.Join(s.dir, sha256+fileSuffix) }
+func (s *Store) Path(sha256 string) string { return filepath.Join(s.dir, fileName(sha256)) }
 
-// removeLeftovers removes temporary files that a crash has left.
-func (s *Store) removeLeftovers() error {
-	entries, err := os.ReadDir(s.dir)
+func fileName(sha256 string) string { return sha256 + fileSuffix }
+
+// removeLeftovers removes the temporary files that a crash has left in a folder.
+func removeLeftovers(dir string) error {
+	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return err
 	}
@@ -83,7 +98,7 @@ func (s *Store) removeLeftovers() error {
 			continue
 		}
 		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > tempAge {
-			_ = os.Remove(filepath.Join(s.dir, e.Name())) // the next Open tries again
+			_ = os.Remove(filepath.Join(dir, e.Name())) // the next call tries again
 		}
 	}
 	return nil
@@ -94,6 +109,30 @@ func (s *Store) removeLeftovers() error {
 // *candlefile.CorruptError; a missing file is one, too. The Series of the File has no
 // Symbol: take it from the dataset.
 func (s *Store) OpenSeries(d Dataset) (*candlefile.File, error) {
+	f, err := s.openSeries(d)
+	var corrupt *candlefile.CorruptError
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case err == nil:
+		delete(s.damaged, d.SHA256)
+	case errors.As(err, &corrupt):
+		if s.damaged == nil {
+			s.damaged = map[string]string{}
+		}
+		s.damaged[d.SHA256] = fmt.Sprintf("the candles %s are damaged: %s", d.ID, corrupt.Reason)
+	}
+	return f, err
+}
+
+// Damaged names the datasets whose files were found damaged when they were last opened.
+func (s *Store) Damaged() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Sorted(maps.Values(s.damaged))
+}
+
+func (s *Store) openSeries(d Dataset) (*candlefile.File, error) {
 	path := s.Path(d.SHA256)
 	f, err := candlefile.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {

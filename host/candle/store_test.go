@@ -133,7 +133,7 @@ func TestSampleIsInstalledOnce(t *testing.T) {
 		t.Error("installed again")
 	}
 	info, err := os.Stat(first.Path(btc.SHA256))
-	if err != nil || info.Mode().Perm() != 0o400 {
+	if err != nil || info.Mode().Perm() != 0o444 {
 		t.Errorf("mode %v, %v", info.Mode(), err)
 	}
 }

@@ -1,6 +1,9 @@
 package candle
 
-import "context"
+import (
+	"context"
+	"path/filepath"
+)
 
 // Temporary makes a store of exactly these candles for as long as a few runs last:
 // their files in the existing folder dir, which the caller removes after Close, and the
@@ -9,6 +12,7 @@ import "context"
 // of Put.
 func Temporary(ctx context.Context, dir string, sets []PutRequest) (*Store, error) {
 	s := &Store{dir: dir, verified: map[string]bool{}}
+	s.windows.dir = filepath.Join(dir, "windows")
 	for _, set := range sets {
 		if _, err := s.put(ctx, set, nil); err != nil {
 			return nil, err

@@ -22,12 +22,13 @@ const windowBytes = 16 << 20
 
 // LaunchOptions say what one run's process may see.
 type LaunchOptions struct {
-	// Lockstep is a run that hands over candles one by one. No dataset file is
-	// readable for the process, so DatasetFiles must be empty.
+	// Lockstep is a run that hands over candles one by one. No candle file is
+	// readable for the process, so CandleFolder must be empty.
 	Lockstep bool
-	// DatasetFiles are the column files of a co-simulation; the sandbox makes
-	// exactly these readable. The paths are absolute.
-	DatasetFiles []string
+	// CandleFolder is the absolute path of the folder with the candle files of a
+	// co-simulation, which may come later; the sandbox makes exactly these readable, but
+	// does not let the process list them. Empty: there are none.
+	CandleFolder string
 	// Plain leaves the connection unencrypted: it saves some 20 ms and the socket is
 	// in a private folder anyway. For many short runs in a row.
 	Plain bool
@@ -46,16 +47,18 @@ func (c *Catalog) Launch(ctx context.Context, s *Strategy, o LaunchOptions) (*Pr
 	if s.Status != Available {
 		return nil, &UnavailableError{Name: s.Name, Fault: *s.Error}
 	}
-	if o.Lockstep && len(o.DatasetFiles) > 0 {
-		return nil, errors.New("catalog: a lockstep run hands over no dataset files")
+	if o.Lockstep && o.CandleFolder != "" {
+		return nil, errors.New("catalog: a lockstep run hands over no candle files")
 	}
 	if s.reattach != nil {
 		return c.attach(ctx, s)
 	}
-	return c.start(ctx, launch{
-		name: s.Name, binary: s.binary, timeout: c.opts.LaunchTimeout,
-		readOnly: o.DatasetFiles, mtls: !o.Plain, procs: o.Procs, onLine: o.Stderr,
-	})
+	l := launch{name: s.Name, binary: s.binary, timeout: c.opts.LaunchTimeout, mtls: !o.Plain, procs: o.Procs,
+		onLine: o.Stderr}
+	if o.CandleFolder != "" {
+		l.readOnly = []string{o.CandleFolder}
+	}
+	return c.start(ctx, l)
 }
 
 // launch is one start of a program, for a probe or a run.

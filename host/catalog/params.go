@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"math/big"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -16,6 +18,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 	"golang.org/x/text/language"
 	"golang.org/x/text/message"
+
+	"github.com/assay-run/assay/host/hint"
 )
 
 // FieldError is one thing wrong with parameters.
@@ -136,7 +140,7 @@ func validate(schema *jsonschema.Schema, defaults, raw json.RawMessage) (json.Ra
 	var invalid *jsonschema.ValidationError
 	switch err := schema.Validate(value); {
 	case errors.As(err, &invalid):
-		return nil, fieldErrors(invalid)
+		return nil, fieldErrors(invalid, slices.Sorted(maps.Keys(schema.Properties))...)
 	case err != nil:
 		return nil, []FieldError{{Message: err.Error(), Rule: "json"}}
 	}
@@ -205,10 +209,10 @@ func fillDefaults(defaults, raw json.RawMessage) (jsontext.Value, error) {
 	return jsontext.Value(merged), err
 }
 
-// fieldErrors lists what a validation found, in the order of the pointers.
-func fieldErrors(e *jsonschema.ValidationError) []FieldError {
+// fieldErrors lists what a validation found, in the order of the pointers. Names are those that there are.
+func fieldErrors(e *jsonschema.ValidationError, names ...string) []FieldError {
 	var list []FieldError
-	collect(e, &list)
+	collect(e, names, &list)
 	sort.Slice(list, func(i, j int) bool {
 		a, b := list[i], list[j]
 		if a.Pointer != b.Pointer {
@@ -219,7 +223,7 @@ func fieldErrors(e *jsonschema.ValidationError) []FieldError {
 	return list[:min(len(list), maxFieldErrors)]
 }
 
-func collect(e *jsonschema.ValidationError, list *[]FieldError) {
+func collect(e *jsonschema.ValidationError, names []string, list *[]FieldError) {
 	at := pointer(e.InstanceLocation)
 	child := func(name string) string { return at + pointer([]string{name}) }
 	switch k := e.ErrorKind.(type) {
@@ -230,7 +234,8 @@ func collect(e *jsonschema.ValidationError, list *[]FieldError) {
 		return
 	case *kind.AdditionalProperties:
 		for _, name := range k.Properties {
-			*list = append(*list, FieldError{child(name), "is no parameter of this strategy", "additionalProperties"})
+			said := "is not a parameter of this strategy: " + hint.Names(name, names)
+			*list = append(*list, FieldError{child(name), said, "additionalProperties"})
 		}
 		return
 	case *kind.AnyOf, *kind.OneOf:
@@ -242,7 +247,7 @@ func collect(e *jsonschema.ValidationError, list *[]FieldError) {
 		return
 	}
 	for _, cause := range e.Causes {
-		collect(cause, list)
+		collect(cause, names, list)
 	}
 }
 
@@ -263,6 +268,8 @@ func words(k jsonschema.ErrorKind) string {
 		return fmt.Sprintf("got %s, want less than %s", number(k.Got), number(k.Want))
 	case *kind.MultipleOf:
 		return fmt.Sprintf("got %s, want a multiple of %s", number(k.Got), number(k.Want))
+	case *kind.Pattern:
+		return hint.Form(k.Want)
 	}
 	return k.LocalizedString(message.NewPrinter(language.English))
 }

@@ -31,7 +31,7 @@ func TestValidateParams(t *testing.T) {
 		{`{"fast":0}`, `/fast: got 0, want at least 1 (minimum)`},
 		{`{"fast":1000000}`, `/fast: got 1e+06, want at most 500 (maximum)`},
 		{`{"fast":1.5}`, `/fast: got number, want integer (type)`},
-		{`{"fsat":1,"a/b":2}`, `/a~1b: is no parameter of this strategy (additionalProperties); /fsat: is no parameter of this strategy (additionalProperties)`},
+		{`{"fsat":1,"a/b":2}`, `/a~1b: is not a parameter of this strategy: it has fast, mode, nested (additionalProperties); /fsat: is not a parameter of this strategy: did you mean fast? It has fast, mode, nested (additionalProperties)`},
 		{`{"nested":{}}`, `/nested/x: is required (required)`},
 		{`{"mode":"c"}`, `/mode: value must be one of 'a', 'b' (enum)`},
 		{`{"nested":{"x":1e400}}`, `/nested/x: the number is too large (number)`},

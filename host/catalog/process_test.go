@@ -224,7 +224,7 @@ func TestLaunchFails(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	good := lookup(t, c, "good")
-	if _, err := c.Launch(t.Context(), good, LaunchOptions{Lockstep: true, DatasetFiles: []string{"/x"}}); err == nil {
+	if _, err := c.Launch(t.Context(), good, LaunchOptions{Lockstep: true, CandleFolder: "/x"}); err == nil {
 		t.Error("dataset files in lockstep must be refused")
 	}
 	hang := *good

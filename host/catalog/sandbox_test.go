@@ -23,42 +23,45 @@ func TestSandboxedFiles(t *testing.T) {
 	o := testOptions(t)
 	install(t, o.Dir, "good")
 	c := open(t, o)
-	data := t.TempDir()
-	dataset, other := writeFile(t, data, "a.col", "12345", 0o600), writeFile(t, data, "b.col", "1", 0o600)
+	data, beside := t.TempDir(), t.TempDir()
+	dataset, other := filepath.Join(data, "a.col"), writeFile(t, beside, "b.col", "1", 0o600)
 	lock := filepath.Join(o.StateDir, "plugins.lock.json")
 
-	run := func(files []string, lockstep bool, args ...string) string {
-		p := start(t, c, "good", LaunchOptions{Lockstep: lockstep, DatasetFiles: files, Plain: true})
+	run := func(folder string, args ...string) string {
+		p := start(t, c, "good", LaunchOptions{Lockstep: folder == "", CandleFolder: folder, Plain: true})
 		needFull(t, p)
 		defer p.Kill("seen")
+		if err := os.RemoveAll(dataset); err != nil {
+			t.Fatal(err)
+		}
+		writeFile(t, data, "a.col", "12345", 0o600) // the rows of a run are known once its process is there
 		return tell(t, p, args...)
 	}
-	if got := run([]string{dataset}, false, "read", dataset); got != "5" {
+	if got := run(data, "read", dataset); got != "5" {
 		t.Errorf("co-simulation cannot read its dataset: %s", got)
 	}
 	for _, test := range []struct {
-		files    []string
-		lockstep bool
-		args     []string
+		folder string
+		args   []string
 	}{
-		{nil, true, []string{"read", dataset}},
-		{[]string{dataset}, false, []string{"read", other}},
-		{[]string{dataset}, false, []string{"write", dataset}},
-		{[]string{dataset}, false, []string{"list", data}},
-		{nil, true, []string{"read", lock}},
-		{nil, true, []string{"write", lock}},
-		{nil, true, []string{"write", filepath.Join(o.Dir, "planted")}},
-		{nil, true, []string{"read", "/etc/passwd"}},
-		{nil, true, []string{"read", "/proc/self/environ"}},
-		{nil, true, []string{"list", "/"}},
-		{nil, true, []string{"run", "/bin/true"}},
-		{nil, true, []string{"signal", strconv.Itoa(os.Getpid())}},
+		{"", []string{"read", dataset}},
+		{data, []string{"read", other}},
+		{data, []string{"write", dataset}},
+		{data, []string{"list", data}},
+		{"", []string{"read", lock}},
+		{"", []string{"write", lock}},
+		{"", []string{"write", filepath.Join(o.Dir, "planted")}},
+		{"", []string{"read", "/etc/passwd"}},
+		{"", []string{"read", "/proc/self/environ"}},
+		{"", []string{"list", "/"}},
+		{"", []string{"run", "/bin/true"}},
+		{"", []string{"signal", strconv.Itoa(os.Getpid())}},
 	} {
-		if got := run(test.files, test.lockstep, test.args...); !denied(got) {
+		if got := run(test.folder, test.args...); !denied(got) {
 			t.Errorf("%v was not denied: %s", test.args, got)
 		}
 	}
-	if got := run(nil, true, "read", "/proc/self/exe"); strings.HasPrefix(got, "error") {
+	if got := run("", "read", "/proc/self/exe"); strings.HasPrefix(got, "error") {
 		t.Errorf("its own program is not readable: %s", got)
 	}
 }
@@ -83,12 +86,12 @@ func TestSandboxedNetwork(t *testing.T) {
 	}
 }
 
-func TestMissingDatasetFile(t *testing.T) {
+func TestMissingCandleFolder(t *testing.T) {
 	c := openWith(t, "good")
 	needFull(t, start(t, c, "good", LaunchOptions{}))
-	_, err := c.Launch(t.Context(), lookup(t, c, "good"), LaunchOptions{DatasetFiles: []string{"/absent.col"}})
+	_, err := c.Launch(t.Context(), lookup(t, c, "good"), LaunchOptions{CandleFolder: "/absent"})
 	var failed *LaunchError
-	if !errors.As(err, &failed) || !strings.Contains(failed.Message, "/absent.col") {
+	if !errors.As(err, &failed) || !strings.Contains(failed.Message, "/absent") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -118,5 +118,5 @@ func ExampleStrategy_ValidateParams() {
 	// Output:
 	// {"fast":20,"slow":30}
 	// /fast got 0, want at least 1
-	// /slwo is no parameter of this strategy
+	// /slwo is not a parameter of this strategy: did you mean slow? It has fast, slow
 }

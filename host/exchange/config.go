@@ -11,9 +11,9 @@ import (
 type Config struct {
 	APIKey, Secret, Password Secret
 	Sandbox                  bool
-	// RateLimitMS is the least time between requests, 1..60000; 0: the venue's own.
+	// RateLimitMS is the least time between requests, rounded up; 0: the venue's own.
 	RateLimitMS int
-	// Unspaced drops the spacing, never the back-off (enableRateLimit: false).
+	// Unspaced drops the spacing, never the back-off (enableRateLimit: false, or rateLimit: 0).
 	Unspaced bool
 	// Settings are the venue's own fields as canonical JSON; no secrets.
 	Settings json.RawMessage

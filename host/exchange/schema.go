@@ -4,8 +4,14 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"maps"
+	"math"
+	"math/big"
+	"slices"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -15,8 +21,7 @@ import (
 // The bounds of the fields that every exchange_config takes.
 const (
 	maxConfigText  = 512 // characters
-	minRateLimitMS = 1
-	maxRateLimitMS = 60000
+	maxRateLimitMS = math.MaxInt32
 )
 
 // ConfigSchema is the closed JSON Schema 2020-12 of an exchange_config: the six fields
@@ -29,12 +34,14 @@ func ConfigSchema(own map[string]any) json.RawMessage {
 	// In a form credentials come first and the rest of what all venues have behind the venue's own.
 	last := func(unit string) map[string]any { return map[string]any{"order": 100, "unit": unit} }
 	properties := map[string]any{
-		"apiKey":          secret(-3, "The API key of the account."),
-		"secret":          secret(-2, "The secret of the API key."),
-		"password":        secret(-1, "The passphrase of the API key, where the exchange has one."),
-		"sandbox":         map[string]any{"type": "boolean", "default": false, "description": "Use the test network of the exchange.", "x-ui": last("")},
-		"rateLimit":       map[string]any{"type": "integer", "minimum": minRateLimitMS, "maximum": maxRateLimitMS, "description": "Least time between two requests, in milliseconds.", "x-ui": last("ms")},
-		"enableRateLimit": map[string]any{"type": "boolean", "default": true, "description": "false drops the time between requests, never the waiting that the exchange asks for.", "x-ui": last("")},
+		"apiKey":   secret(-3, "The API key of the account."),
+		"secret":   secret(-2, "The secret of the API key."),
+		"password": secret(-1, "The passphrase of the API key, where the exchange has one."),
+		"sandbox":  map[string]any{"type": "boolean", "default": false, "description": "Use the test network of the exchange.", "x-ui": last("")},
+		"rateLimit": map[string]any{"type": "number", "minimum": 0, "x-ui": last("ms"),
+			"description": "Least time between two requests, in milliseconds; 0 adds none."},
+		"enableRateLimit": map[string]any{"type": "boolean", "default": true, "x-ui": last(""),
+			"description": "Turn off to leave no time between requests. The exchange's own waiting times always hold."},
 	}
 	for name, schema := range own {
 		properties[name] = schema
@@ -48,28 +55,87 @@ func ConfigSchema(own map[string]any) json.RawMessage {
 	return text
 }
 
-// ConfigError says that an exchange_config does not fit. Its text is one of a few
-// constants and its pointer always the same: neither a key nor a value is repeated,
-// because either may be a secret in the wrong place.
+// ConfigError says that an exchange_config does not fit. It names a key of the schema and the
+// schema's own bounds. No value is repeated, and no key that the schema does not have: either
+// may be a secret in the wrong place.
 type ConfigError struct {
 	// Rule is type, json, additionalProperties or value.
 	Rule string
+	// Key is the key of the schema whose value does not fit; "" where the fault is another.
+	Key string
+	// Want is what the value has to be, such as "must be a number of at least 0"; it may be empty.
+	Want string
 }
 
 // Pointer is where the fault is reported.
-func (*ConfigError) Pointer() string { return "/exchange_config" }
+func (e *ConfigError) Pointer() string {
+	if e.Key == "" {
+		return "/exchange_config"
+	}
+	return "/exchange_config/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(e.Key)
+}
 
-// Error is the constant text of the rule.
+// Error is the text of the rule.
 func (e *ConfigError) Error() string {
-	switch e.Rule {
-	case "type":
+	switch {
+	case e.Want != "":
+		return e.Want
+	case e.Rule == "type":
 		return "must be an object"
-	case "json":
+	case e.Rule == "json":
 		return "is not one valid JSON object with every field at most once"
-	case "additionalProperties":
+	case e.Rule == "additionalProperties":
 		return "has a field that this exchange does not take; its config_schema in GET /exchanges lists them"
 	}
 	return "has a value of the wrong type or out of bounds; see the config_schema of the exchange in GET /exchanges"
+}
+
+// misfit is the error of a value that the schema of its key does not take.
+func misfit(key string, want *jsonschema.Schema) error {
+	return &ConfigError{Rule: "value", Key: key, Want: wanted(want)}
+}
+
+// wanted says in words what a simple schema takes; "" of any other.
+func wanted(s *jsonschema.Schema) string {
+	switch {
+	case s == nil:
+		return ""
+	case s.Enum != nil:
+		var list []string
+		for _, v := range s.Enum.Values {
+			list = append(list, fmt.Sprintf("%v", v))
+		}
+		return "must be one of: " + strings.Join(list, ", ")
+	case s.Types == nil:
+		return ""
+	}
+	var kinds, bounds []string
+	for _, kind := range s.Types.ToStrings() {
+		kinds = append(kinds, map[string]string{
+			"number": "a number", "integer": "a whole number", "string": "a text", "boolean": "true or false",
+			"object": "an object", "array": "a list", "null": "null",
+		}[kind])
+	}
+	bound := func(text string, at *big.Rat) {
+		if at != nil {
+			f, _ := at.Float64()
+			bounds = append(bounds, text+strconv.FormatFloat(f, 'g', -1, 64))
+		}
+	}
+	bound("at least ", s.Minimum)
+	bound("above ", s.ExclusiveMinimum)
+	bound("at most ", s.Maximum)
+	bound("below ", s.ExclusiveMaximum)
+	if s.MinLength != nil && *s.MinLength > 1 {
+		bounds = append(bounds, fmt.Sprintf("at least %d characters long", *s.MinLength))
+	}
+	if s.MaxLength != nil {
+		bounds = append(bounds, fmt.Sprintf("at most %d characters long", *s.MaxLength))
+	}
+	if s.Format != nil && s.Format.Name != "password" {
+		bounds = append(bounds, "a "+s.Format.Name)
+	}
+	return strings.Join(append([]string{"must be " + strings.Join(kinds, " or ")}, bounds...), ", ")
 }
 
 // DecodeConfig reads an exchange_config against the ConfigSchema of its venue. Secrets go
@@ -85,7 +151,7 @@ func DecodeConfig(schema json.RawMessage, text []byte) (Config, error) {
 		return Config{Settings: json.RawMessage("{}")}, nil
 	}
 	r := configReader{own: []byte("{")}
-	err = r.read(jsontext.NewDecoder(bytes.NewReader(text)))
+	err = r.read(jsontext.NewDecoder(bytes.NewReader(text)), check)
 	if err == nil {
 		err = r.settings(check)
 	}
@@ -95,6 +161,7 @@ func DecodeConfig(schema json.RawMessage, text []byte) (Config, error) {
 		r.config.Password.Wipe()
 		return Config{}, err
 	}
+	r.config.Unspaced = r.config.Unspaced || r.none
 	return r.config, nil
 }
 
@@ -121,37 +188,38 @@ func compile(schema json.RawMessage) (*jsonschema.Schema, error) {
 type configReader struct {
 	config Config
 	own    []byte // the venue's own fields as an object that is not closed yet
+	none   bool   // a rateLimit of 0
 }
 
-func (r *configReader) read(d *jsontext.Decoder) error {
+func (r *configReader) read(d *jsontext.Decoder, check *jsonschema.Schema) error {
 	start, err := d.ReadToken()
 	if err != nil {
-		return &ConfigError{"json"}
+		return &ConfigError{Rule: "json"}
 	}
 	if start.Kind() != '{' {
-		return &ConfigError{"type"}
+		return &ConfigError{Rule: "type"}
 	}
 	var bad error // the first misfit; reading goes on, because broken JSON is the better news
 	for d.PeekKind() == '"' {
 		quoted, err := d.ReadValue()
 		if err != nil {
-			return &ConfigError{"json"}
+			return &ConfigError{Rule: "json"}
 		}
 		name, _ := jsontext.AppendUnquote(nil, quoted)
 		quoted = quoted.Clone()
 		value, err := d.ReadValue()
 		if err != nil {
-			return &ConfigError{"json"}
+			return &ConfigError{Rule: "json"}
 		}
 		if !r.field(string(name), quoted, value) && bad == nil {
-			bad = &ConfigError{"value"}
+			bad = misfit(string(name), check.Properties[string(name)])
 		}
 	}
 	if end, err := d.ReadToken(); err != nil || end.Kind() != '}' {
-		return &ConfigError{"json"}
+		return &ConfigError{Rule: "json"}
 	}
 	if _, err := d.ReadToken(); !errors.Is(err, io.EOF) {
-		return &ConfigError{"json"}
+		return &ConfigError{Rule: "json"}
 	}
 	return bad
 }
@@ -175,10 +243,11 @@ func (r *configReader) field(name string, quoted, value jsontext.Value) bool {
 		return ok
 	case "rateLimit":
 		f, err := strconv.ParseFloat(string(value), 64)
-		if err != nil || value.Kind() != '0' || f < minRateLimitMS || f > maxRateLimitMS || f != float64(int(f)) {
+		if err != nil || value.Kind() != '0' || f < 0 {
 			return false
 		}
-		c.RateLimitMS = int(f)
+		c.RateLimitMS = int(math.Ceil(min(f, maxRateLimitMS)))
+		r.none = f == 0
 		return true
 	}
 	if len(r.own) > 1 {
@@ -214,21 +283,25 @@ func readBool(into *bool, value jsontext.Value) bool {
 func (r *configReader) settings(check *jsonschema.Schema) error {
 	text := jsontext.Value(append(r.own, '}'))
 	if text.Canonicalize() != nil {
-		return &ConfigError{"json"}
+		return &ConfigError{Rule: "json"}
 	}
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 	if err != nil {
-		return &ConfigError{"json"}
+		return &ConfigError{Rule: "json"}
 	}
-	if object, ok := value.(map[string]any); ok {
-		for name := range object {
-			if _, known := check.Properties[name]; !known && check.AdditionalProperties == false {
-				return &ConfigError{"additionalProperties"}
-			}
+	object, _ := value.(map[string]any)
+	for name := range object {
+		if _, known := check.Properties[name]; !known && check.AdditionalProperties == false {
+			return &ConfigError{Rule: "additionalProperties"}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(object)) {
+		if own := check.Properties[name]; own != nil && own.Validate(object[name]) != nil {
+			return misfit(name, own)
 		}
 	}
 	if check.Validate(value) != nil {
-		return &ConfigError{"value"}
+		return &ConfigError{Rule: "value"}
 	}
 	r.config.Settings = json.RawMessage(text)
 	return nil

@@ -89,11 +89,20 @@ func (c *Conn) Answered() { c.head.reset() }
 // the answer is no.
 func (c *Conn) FramedTwice(start string) bool { return c.head.framedTwice(start) }
 
-// Read implements net.Conn.
+// Read implements net.Conn. An empty line before a request is left out, as RFC 9112 has
+// it: net/http would refuse it.
 func (c *Conn) Read(p []byte) (int, error) {
-	n, err := c.Conn.Read(p)
-	c.head.add(p[:n])
-	return n, err
+	for {
+		n, err := c.Conn.Read(p)
+		if c.head.skip(p[:n]) {
+			n = copy(p, p[len(emptyLine):n])
+			if n == 0 && err == nil && len(p) > 0 {
+				continue
+			}
+		}
+		c.head.add(p[:n])
+		return n, err
+	}
 }
 
 // Write implements net.Conn.

@@ -1,6 +1,7 @@
 package listen
 
 import (
+	"bufio"
 	"io"
 	"net"
 	"net/http"
@@ -189,5 +190,62 @@ func TestSilentConnectionsDoNotDelayTheEnd(t *testing.T) {
 	}
 	if err := <-served; err != nil {
 		t.Errorf("serve: %v", err)
+	}
+}
+
+// TestEmptyLineBeforeARequest: one is left out, at the begin of a connection and between
+// requests; more are refused.
+func TestEmptyLineBeforeARequest(t *testing.T) {
+	inner, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		Of(r.Context()).Answered()
+		w.Header().Set("Content-Length", "2")
+		_, _ = io.WriteString(w, "ok")
+	}), hclog.NewNullLogger())
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(Limit(inner, 10, plain)) }()
+	defer func() {
+		if err := server.Shutdown(t.Context()); err != nil {
+			t.Error(err)
+		}
+		<-served
+	}()
+	const get = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
+	for _, test := range []struct {
+		sent []string // each after the answer to the one before, the parts of one apart
+		want []int
+	}{
+		{[]string{"\r\n" + get, get, "\r\n" + get}, []int{200, 200, 200}},
+		{[]string{"\r\n|" + get, "\r\n|" + get}, []int{200, 200}},
+		{[]string{"\r\n\r\n" + get}, []int{400}},
+		{[]string{"\r\n|\r\n" + get}, []int{400}},
+		{[]string{"\n" + get}, []int{400}},
+		{[]string{"\r" + get}, []int{400}},
+	} {
+		c, err := net.Dial("tcp", inner.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		in := bufio.NewReader(c)
+		for i, text := range test.sent {
+			for part := range strings.SplitSeq(text, "|") {
+				_, _ = io.WriteString(c, part)
+				if part == emptyLine {
+					time.Sleep(20 * time.Millisecond) // so that it is read alone
+				}
+			}
+			_ = c.SetReadDeadline(time.Now().Add(5 * time.Second))
+			resp, err := http.ReadResponse(in, nil)
+			if err != nil || resp.StatusCode != test.want[i] {
+				t.Errorf("%q, request %d: %+v %v, want %d", test.sent, i, resp, err, test.want[i])
+				break
+			}
+			_, _ = io.Copy(io.Discard, resp.Body)
+			_ = resp.Body.Close()
+		}
+		_ = c.Close()
 	}
 }

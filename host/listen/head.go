@@ -11,7 +11,11 @@ type head struct {
 	mu    sync.Mutex
 	text  []byte
 	whole bool
+	// skipped says that an empty line before the request was left out: one may be.
+	skipped bool
 }
+
+const emptyLine = "\r\n"
 
 // headKept is the buffer that a connection keeps from one request to the next.
 const headKept = 4096
@@ -35,11 +39,23 @@ func (h *head) add(p []byte) {
 	h.whole = end >= 0 || len(h.text) > maxHeader
 }
 
+// skip reports whether what was read begins with an empty line that stands before the
+// request.
+func (h *head) skip(p []byte) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.text) > 0 || h.whole || h.skipped {
+		return false
+	}
+	h.skipped = bytes.HasPrefix(p, []byte(emptyLine))
+	return h.skipped
+}
+
 // reset makes room for the next request.
 func (h *head) reset() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.text, h.whole = h.text[:0], false
+	h.text, h.whole, h.skipped = h.text[:0], false, false
 	if cap(h.text) > headKept {
 		h.text = nil
 	}

@@ -172,7 +172,7 @@ func (x *Execution) Results() *result.Results {
 	x.gate.Lock()
 	books, rec := x.booksLocked()
 	r, in, bad := rec.Picture(books, &x.said, true)
-	r.Assumptions, r.Warnings = slices.Clone(x.assumptions), slices.Clone(x.warnings)
+	r.Assumptions, r.Warnings = slices.Clone(x.assumptions), append(slices.Clone(x.warnings), x.said.Warnings()...)
 	r.Window, r.Risk = x.window, x.risk
 	x.gate.Unlock()
 	for _, err := range bad {

@@ -247,7 +247,7 @@ func (e Entry) config(req runner.StartRequest) (exchange.Config, error) {
 	var bad *exchange.ConfigError
 	switch {
 	case errors.As(err, &bad):
-		return c, &play.RequestError{Code: "VALIDATION_FAILED", Message: "The request is not valid.",
+		return c, &play.RequestError{Code: "VALIDATION_FAILED", Message: "The request is not valid: " + bad.Pointer() + " " + bad.Error() + ".",
 			Fields: []play.FieldError{{Pointer: bad.Pointer(), Message: bad.Error(), Rule: bad.Rule}}}
 	case err != nil:
 		return c, fmt.Errorf("exchange %s: %w", e.ID, err)

@@ -31,7 +31,7 @@ func activityMetrics() []Metric {
 		count("order_count", "Orders, rejected ones included.", func(t *Totals) int { return t.Orders }),
 		count("rejected_orders", "Orders that were rejected.", func(t *Totals) int { return t.RejectedOrders }),
 		count("rejected_intents", "Cancels and replaces of something unknown or closed.", func(t *Totals) int { return t.RejectedIntents }),
-		count("ambiguous_fills", "Fills of which the candle does not tell whether they happened this way.", func(t *Totals) int { return t.AmbiguousFills }),
+		count("ambiguous_fills", "Fills that the candle alone can neither confirm nor rule out.", func(t *Totals) int { return t.AmbiguousFills }),
 		count("open_trades", "Positions still open at the end; they are in no trade statistic.", func(t *Totals) int { return t.OpenTrades }),
 	}
 }

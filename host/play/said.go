@@ -127,6 +127,15 @@ func (s *Said) lose(points int64) {
 	s.lost += points
 }
 
+// Warnings say that published points were left out.
+func (s *Said) Warnings() []result.Note {
+	if s.lost == 0 {
+		return nil
+	}
+	return []result.Note{{Code: "POINTS_DROPPED", Message: fmt.Sprintf("%d published points were left out, %d are kept: "+
+		"at most %d series with %d points in all.", s.lost, s.points, s.Limits.Series, s.Limits.All)}}
+}
+
 // Annotations is a copy whose points are shared: they are only appended to.
 func (s *Said) Annotations() []result.Annotation { return append([]result.Annotation{}, s.series...) }
 

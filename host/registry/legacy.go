@@ -2,18 +2,22 @@ package registry
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"sort"
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
@@ -76,25 +80,52 @@ func (r *Registry) importLegacy(ctx context.Context) error {
 		return nil
 	}
 	now := market.FromTime(r.now()).String()
+	var newRuns, newRequests int64
 	err := r.db.Tx(ctx, func(tx *sql.Tx) error {
 		for _, row := range runs {
-			if err := row.insertRun(ctx, tx, hashOf(requests, row.runID)); err != nil {
+			n, err := affected(row.insertRun(ctx, tx, hashOf(requests, row.runID)))
+			if err != nil {
 				return err
 			}
+			newRuns += n
 		}
 		for _, row := range requests {
-			if err := row.insertRequest(ctx, tx, now); err != nil {
+			n, err := affected(row.insertRequest(ctx, tx, now))
+			if err != nil {
 				return err
 			}
+			newRequests += n
 		}
 		return nil
 	})
 	for _, path := range files {
 		if err == nil {
-			err = retire(path)
+			var to string
+			to, err = retire(path)
+			r.log.Info("imported a list of runs from before the registry", "file", path, "now", to)
 		}
 	}
+	if err == nil {
+		r.log.Info("what the lists had", "runs", len(runs), "new_runs", newRuns, "requests", len(requests),
+			"new_requests", newRequests)
+		r.tellUnknown(runs)
+	}
 	return err
+}
+
+// tellUnknown names the statuses that were taken for failed.
+func (r *Registry) tellUnknown(runs []legacyRow) {
+	count := map[string]int{}
+	for _, row := range runs {
+		if s := row.columns.Status; s != "" && s != artifact.StatusCompleted && s != artifact.StatusFailed {
+			count[s]++
+		}
+	}
+	for _, status := range slices.Sorted(maps.Keys(count)) {
+		r.warn("LEGACY_STATUS",
+			fmt.Sprintf("%d imported runs have the status %.40q, which is neither completed nor failed: "+
+				"they count as failed", count[status], status))
+	}
 }
 
 func readLegacy(path string) ([]byte, error) {
@@ -265,31 +296,35 @@ func hashOf(requests []legacyRow, runID string) string {
 	return ""
 }
 
-func (l *legacyRow) insertRun(ctx context.Context, tx *sql.Tx, hash string) error {
+// insertRun adds the row of a run. One without a status has ended: only such were listed.
+func (l *legacyRow) insertRun(ctx context.Context, tx *sql.Tx, hash string) (sql.Result, error) {
 	c := l.columns
 	if c.RequestHash == "" {
 		c.RequestHash = hash
 	}
-	if c.Status != "failed" {
-		c.Status = "completed"
+	if c.Status != "" && c.Status != artifact.StatusCompleted {
+		c.Status = artifact.StatusFailed
 	}
-	_, err := tx.ExecContext(ctx, `INSERT INTO run_metadata
+	return tx.ExecContext(ctx, `INSERT INTO run_metadata
 		(run_id, request_hash, slug, family_id, kind, status, trial_key, plan_id, completed_at, payload)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (run_id) DO NOTHING`,
-		l.runID, c.RequestHash, c.Slug, c.FamilyID, KindLegacy, c.Status, orNull(c.TrialKey), orNull(c.PlanID), orNull(c.CompletedAt), l.payload)
-	return err
+		l.runID, c.RequestHash, c.Slug, c.FamilyID, KindLegacy, cmp.Or(c.Status, artifact.StatusCompleted),
+		orNull(c.TrialKey), orNull(c.PlanID), orNull(c.CompletedAt), l.payload)
 }
 
-func (l *legacyRow) insertRequest(ctx context.Context, tx *sql.Tx, now string) error {
-	_, err := tx.ExecContext(ctx, `INSERT INTO request_runs
+// insertRequest adds the row of a request, with the status that its run has.
+func (l *legacyRow) insertRequest(ctx context.Context, tx *sql.Tx, now string) (sql.Result, error) {
+	return tx.ExecContext(ctx, `INSERT INTO request_runs
 		(request_hash, run_id, kind, status, attempt, owner, lease_until, created_at, updated_at)
-		VALUES (?, ?, ?, 'completed', 1, NULL, NULL, ?, ?) ON CONFLICT (request_hash) DO NOTHING`,
-		l.columns.RequestHash, l.runID, KindLegacy, now, now)
-	return err
+		VALUES (?, ?, ?, COALESCE((SELECT status FROM run_metadata WHERE run_id = ?), 'completed'), 1, NULL,
+			NULL, ?, ?)
+		ON CONFLICT (request_hash) DO NOTHING`,
+		l.columns.RequestHash, l.runID, KindLegacy, l.runID, now, now)
 }
 
-// retire renames a file that has been imported, so that it is never read again.
-func retire(path string) error {
+// retire renames a file that has been imported, so that it is never read again, and
+// returns its new name.
+func retire(path string) (string, error) {
 	for i := 0; ; i++ {
 		to := path + ".migrated"
 		if i > 0 {
@@ -299,12 +334,12 @@ func retire(path string) error {
 		if errors.Is(err, fs.ErrNotExist) {
 			err = os.Rename(path, to)
 			if errors.Is(err, fs.ErrNotExist) {
-				return nil // another process has been faster
+				return to, nil // another process has been faster
 			}
-			return err
+			return to, err
 		}
 		if err != nil {
-			return err
+			return "", err
 		}
 	}
 }

@@ -41,7 +41,7 @@ func TestLegacyShapes(t *testing.T) {
 				t.Errorf("%+v, %v", row, err)
 			}
 			request, err := r.GetRequest(t.Context(), "h1")
-			if err != nil || request.RunID != "r1" || request.Kind != "legacy" || request.Status != "completed" {
+			if err != nil || request.RunID != "r1" || request.Kind != "legacy" || request.Status != "failed" {
 				t.Errorf("%+v, %v", request, err)
 			}
 			for file := range files {
@@ -137,5 +137,29 @@ func TestLegacyIsNoAnswer(t *testing.T) {
 	c, err := r.Claim(t.Context(), m, "me")
 	if err != nil || c.Standing != Execute || c.RunID != "run_x" || c.Attempt != 1 {
 		t.Errorf("%+v, %v", c, err)
+	}
+}
+
+// TestLegacyStatus: a request has the status of its run, and what is neither completed nor
+// failed counts as failed, which is told.
+func TestLegacyStatus(t *testing.T) {
+	r, _ := legacy(t, map[string]string{
+		legacyIndex:    `{"h1":"done","h2":"bad","h3":"odd","h4":"silent","h5":"unlisted","h6":"on"}`,
+		legacyMetadata: `{"done":{"status":"completed"},"bad":{"status":"failed"},"odd":{"status":"aborted"},"silent":{},"on":{"status":"running"}}`,
+	})
+	for hash, want := range map[string]string{"h1": "completed", "h2": "failed", "h3": "failed",
+		"h4": "completed", "h5": "completed", "h6": "failed"} {
+		request, err := r.GetRequest(t.Context(), hash)
+		if err != nil || request.Status != want {
+			t.Errorf("%s: %+v, %v, want %s", hash, request, err, want)
+		}
+		if row, err := r.Get(t.Context(), request.RunID); hash != "h5" && (err != nil || row.Status != want) {
+			t.Errorf("%s: %+v, %v, want %s", request.RunID, row, err, want)
+		}
+	}
+	w := r.Warnings()
+	if len(w) != 2 || w[0].Code != "LEGACY_STATUS" || !strings.Contains(w[0].Message, `"aborted"`) ||
+		!strings.Contains(w[1].Message, `"running"`) {
+		t.Errorf("%v", w)
 	}
 }

@@ -67,13 +67,22 @@ func Open(ctx context.Context, store *artifact.Store, log hclog.Logger) (*Regist
 	}
 	db, err := sqlite.Open(ctx, filepath.Join(store.Root(), FileName), migrations, sqlite.Full)
 	if err != nil {
-		return nil, fmt.Errorf("registry: %w", because(err, store.Root()))
+		return nil, fmt.Errorf("registry: %w", because(explain(err, store), store.Root()))
 	}
 	r := &Registry{db: db, store: store, log: log, now: time.Now}
 	if err := errors.Join(r.importLegacy(ctx), r.settle(ctx)); err != nil {
-		return nil, errors.Join(fmt.Errorf("registry: %w", err), db.Close())
+		return nil, errors.Join(fmt.Errorf("registry: %w", explain(err, store)), db.Close())
 	}
 	return r, nil
+}
+
+// explain adds the way out to an error of a damaged file. It is not taken without a
+// person: what would be lost counts against strategies.
+func explain(err error, store *artifact.Store) error {
+	return sqlite.ExplainDamage(err, filepath.Join(store.Root(), FileName),
+		"The registry is then made anew from the folders of the runs. "+
+			"Lost are the runs without a whole folder (failed before they could write, interrupted), "+
+			"the plans of families and the looks at test splits.")
 }
 
 // because adds what the system says where the folder of a database cannot be written to:

@@ -108,7 +108,7 @@ func (r *Registry) InterruptService(ctx context.Context) ([]*artifact.Metadata, 
 		return nil
 	})
 	if err != nil {
-		return nil, err
+		return nil, explain(err, r.store)
 	}
 	for _, m := range marked {
 		r.log.Warn("a run was cut short when the service ended", "run_id", m.RunID, "slug", m.Slug)

@@ -21,6 +21,8 @@ type Results struct {
 	Window                  Window
 	Log                     []LogLine
 	Annotations             []Annotation
+	// LateMessages counts cancels and replaces whose order had ended when they arrived, under a delay.
+	LateMessages int64
 	// Risk is the limits that held, by the names of their options with _ for -; nil in backtests.
 	Risk map[string]any
 }

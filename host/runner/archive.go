@@ -19,7 +19,7 @@ type Archive struct {
 	Registry *registry.Registry
 }
 
-// Begin makes the rows.
+// Begin makes the folder with the request, and the rows.
 func (a *Archive) Begin(ctx context.Context, s Started) error {
 	run, _, err := a.run(s)
 	if err != nil {
@@ -29,7 +29,13 @@ func (a *Archive) Begin(ctx context.Context, s Started) error {
 	if err != nil {
 		return err
 	}
-	return a.Registry.Begin(ctx, m)
+	if err := a.Store.Begin(run.ID, &run.Manifest); err != nil {
+		return err
+	}
+	if err := a.Registry.Begin(ctx, m); err != nil {
+		return errors.Join(err, a.Store.Withdraw(run.ID))
+	}
+	return nil
 }
 
 // run is what is known of a run from its start.
@@ -87,9 +93,73 @@ func (a *Archive) Finish(ctx context.Context, e Ended) (Kept, error) {
 	}
 	return Kept{
 		RequestHash: written.Metadata.RequestHash, ResultHash: written.Report.ResultHash,
-		DecisionHash: written.Report.DecisionHash, Artifacts: filepath.ToSlash(filepath.Join("runs", run.ID)),
+		DecisionHash: written.Report.DecisionHash, Artifacts: folderOf(run.ID),
 	}, nil
 }
+
+// Recover writes the files of a paper or live run that a crash cut short, as those of one
+// that failed, from its row, from what its folder has from its start, and from what was
+// read back; rep gets the hashes and the place of the folder. A run of which no step was
+// read back keeps the folder of its start; the error is fs.ErrNotExist where there is none.
+func (a *Archive) Recover(ctx context.Context, rep *Report) error {
+	id := rep.Snapshot.RunID
+	if len(rep.Results.Equity.Time) == 0 {
+		return nil
+	}
+	row, err := a.Registry.Get(ctx, id)
+	if err != nil {
+		return err
+	}
+	m, err := artifact.DecodeMetadata(row.Payload)
+	if err != nil {
+		return err
+	}
+	if m.ResultHash == nil {
+		if m, err = a.rescue(ctx, m, rep); err != nil {
+			return err
+		}
+	}
+	results := *rep.Results
+	results.RequestHash, results.ResultHash = m.RequestHash, *m.ResultHash
+	results.DecisionHash = *m.DecisionHash
+	rep.Results, rep.Artifacts = &results, folderOf(id)
+	return nil
+}
+
+// rescue does the work of Recover for a run whose row is m.
+func (a *Archive) rescue(ctx context.Context, m *artifact.Metadata, rep *Report) (*artifact.Metadata, error) {
+	manifest, err := a.Store.Began(m.RunID)
+	if err != nil { // perhaps the files are there, and a crash came before the row
+		whole, payload, bad := artifact.Verify(a.Store.Dir(m.RunID))
+		if bad != nil {
+			return nil, err
+		}
+		return whole, a.Registry.Complete(ctx, whole, payload)
+	}
+	manifest.Strategy = artifact.Strategy{Name: manifest.Request.StrategyName, Slug: m.Slug}
+	manifest.Plugin, manifest.Engine, manifest.Data, manifest.Debug = m.Plugin, m.Engine, m.Data, m.Debug
+	s := &rep.Snapshot
+	failure := complete(s.Failure)
+	run := &artifact.Run{
+		ID: m.RunID, Manifest: *manifest, Status: artifact.StatusFailed, Failure: failure, Attempt: m.Attempt,
+		Service: &artifact.ServiceNote{Mode: s.Mode, StopReason: StopError, Partial: true,
+			Message: failure.Message},
+		Splits: []artifact.Split{{
+			ID: artifact.FullSplitID, Results: rep.Results, Failed: true,
+			WarmupOrdersDropped: rep.Results.WarmupRejections(),
+		}},
+		StartedAt: m.Volatile.StartedAt.Time(), CompletedAt: s.EndTime, Origin: m.Volatile.Origin,
+		Environment: m.Volatile.Environment,
+	}
+	written, err := a.Store.Write(run)
+	if err != nil {
+		return nil, err
+	}
+	return written.Metadata, a.Registry.Complete(ctx, written.Metadata, written.Payload)
+}
+
+// folderOf is the folder of a run in the state directory.
+func folderOf(runID string) string { return filepath.ToSlash(filepath.Join("runs", runID)) }
 
 func (a *Archive) fail(ctx context.Context, run *artifact.Run, e Ended, why error) error {
 	m, err := artifact.Begun(run)

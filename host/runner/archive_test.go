@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/registry"
@@ -105,10 +106,9 @@ func TestArchiveWriteFails(t *testing.T) {
 	defer a.Registry.Close()
 	r := newRunner(t, Options{Recorder: a})
 	exec := newDescribed()
-	started, err := r.Start(t.Context(), backtest(), func(_ context.Context, id string) (Execution, error) {
-		return exec, os.MkdirAll(a.Store.Dir(id), 0o700) // its place is taken
-	})
-	if err != nil {
+	started := mustStart(t, r, exec)
+	taken := filepath.Join(a.Store.Dir(started.RunID), "taken") // something else in its place
+	if err := os.MkdirAll(taken, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	exec.finish(Outcome{})
@@ -166,5 +166,68 @@ func TestArchiveKeepsTheMode(t *testing.T) {
 	}
 	if n := newDescribed().Results().WarmupRejections(); n != 1 {
 		t.Errorf("%d warm-up rejections", n)
+	}
+}
+
+// TestRecover: a run that a crash cut short keeps its request from the start, and gets the
+// files of what was read back; a crash in between, or a second call, changes nothing.
+func TestRecover(t *testing.T) {
+	a := openArchive(t, filepath.Join(t.TempDir(), "runs"))
+	defer a.Registry.Close()
+	exec := newDescribed()
+	started := Started{RunID: "svc_cut", Request: StartRequest{Mode: ModePaper},
+		StartTime: time.UnixMilli(5000).UTC(), Execution: exec}
+	if err := a.Begin(t.Context(), started); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Begin(t.Context(), started); err == nil {
+		t.Error("a second run of this id began")
+	}
+	if folders, err := a.Store.Sweep(); err != nil || len(folders) != 0 {
+		t.Errorf("a folder that has begun is swept: %v %v", folders, err)
+	}
+	cut, err := a.Registry.InterruptService(t.Context())
+	if err != nil || len(cut) != 1 {
+		t.Fatal(cut, err)
+	}
+	report := func() *Report {
+		return &Report{Results: exec.Results(), Snapshot: Snapshot{
+			RunID: "svc_cut", Mode: ModePaper, EndTime: time.UnixMilli(9000).UTC(),
+			Failure: &result.Failure{Code: CodeRunInterrupted},
+		}}
+	}
+	nothing := report()
+	nothing.Results = &result.Results{}
+	if err := a.Recover(t.Context(), nothing); err != nil || nothing.Artifacts != "" {
+		t.Errorf("of nothing: %q %v", nothing.Artifacts, err)
+	}
+	first := report()
+	if err := a.Recover(t.Context(), first); err != nil {
+		t.Fatal(err)
+	}
+	m, payload, err := artifact.Verify(a.Store.Dir("svc_cut"))
+	if err != nil || m.RequestHash != cut[0].RequestHash || m.TrialKey != cut[0].TrialKey ||
+		m.Failure.Code != CodeRunInterrupted || m.Volatile.DurationMS != 4000 {
+		t.Fatalf("%+v, %v", m, err)
+	}
+	for _, between := range []func() error{
+		func() error { return nil },
+		func() error {
+			return a.Registry.Fail(t.Context(), cut[0],
+				&result.Failure{Code: CodeRunInterrupted})
+		}, // the row of before
+	} {
+		if err := between(); err != nil {
+			t.Fatal(err)
+		}
+		again := report()
+		if err := a.Recover(t.Context(), again); err != nil || again.Artifacts != "runs/svc_cut" ||
+			again.Results.ResultHash != *m.ResultHash {
+			t.Errorf("%q %q: %v", again.Artifacts, again.Results.ResultHash, err)
+		}
+		row, err := a.Registry.Get(t.Context(), "svc_cut")
+		if err != nil || string(row.Payload) != string(payload) {
+			t.Errorf("the row is %s: %v", row.Payload, err)
+		}
 	}
 }

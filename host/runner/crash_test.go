@@ -100,7 +100,6 @@ func checkAfterCrash(t *testing.T, root string, shown map[string]bool) {
 	}
 	completed := map[string]bool{}
 	for _, row := range rows {
-		_, statErr := os.Stat(a.Store.Dir(row.RunID))
 		switch row.Status {
 		case "completed":
 			completed[row.RunID] = true
@@ -108,8 +107,9 @@ func checkAfterCrash(t *testing.T, root string, shown map[string]bool) {
 				t.Errorf("%s is completed: %v", row.RunID, err)
 			}
 		case "failed":
-			if statErr == nil || !strings.Contains(string(row.Payload), CodeRunInterrupted) {
-				t.Errorf("%s was interrupted and has a folder", row.RunID)
+			_, err := a.Store.Began(row.RunID)
+			if err != nil || !strings.Contains(string(row.Payload), CodeRunInterrupted) {
+				t.Errorf("%s was interrupted: %v", row.RunID, err)
 			}
 		default:
 			t.Errorf("%s is %s", row.RunID, row.Status)

@@ -1,6 +1,9 @@
 package runner
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Code names a refusal.
 type Code string
@@ -28,6 +31,15 @@ const (
 	CodeRunInterrupted = "RUN_INTERRUPTED"
 )
 
+// resetOnly reports whether a run may have left orders or positions at an exchange:
+// what takes its place must not hide them, so that only a reset clears it.
+func resetOnly(s Snapshot) bool {
+	if s.Failure == nil || s.Mode == ModeBacktest {
+		return false
+	}
+	return slices.Contains([]string{CodeRunInterrupted, "JOURNAL_QUARANTINED", "STOP_UNCONFIRMED"}, s.Failure.Code)
+}
+
 // Error is a refusal. Status, RunID and Mode are those of the run at hand; RunID and
 // Mode are empty when there is none.
 type Error struct {
@@ -51,10 +63,17 @@ func newError(c Code, now Snapshot, cause error) *Error {
 	e := &Error{Code: c, Status: now.Status, RunID: now.RunID, Mode: now.Mode, Cause: cause}
 	switch c {
 	case RunAlreadyActive:
-		e.Message = fmt.Sprintf("A run is already active (status: %s). Reset it before starting another.", now.Status)
-		e.Hint = "reset it"
-		if now.Status == StatusRunning {
-			e.Hint = "stop it, then reset"
+		e.Message = fmt.Sprintf("The runner still holds a run (status: %s). "+
+			"Reset it, or replace it with the header Replace-Run.", now.Status)
+		e.Hint = "reset it, or replace it with Replace-Run: " + now.RunID
+		switch {
+		case now.Status == StatusRunning:
+			e.Message = fmt.Sprintf("A run is already active (status: %s). Stop it first.", now.Status)
+			e.Hint = "stop it, then reset or replace it"
+		case resetOnly(now):
+			e.Message = fmt.Sprintf("The runner holds a run that may have left orders or positions (status: %s). "+
+				"Look at them, then reset it.", now.Status)
+			e.Hint = "reset it"
 		}
 	case RunNotActive:
 		e.Message = fmt.Sprintf("No run is active (status: %s): there is nothing to stop.", now.Status)

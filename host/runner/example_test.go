@@ -31,7 +31,7 @@ func ExampleRunner() {
 	fmt.Println(r.Shutdown(ctx))
 	// Output:
 	// started: <nil>
-	// RUN_ALREADY_ACTIVE - A run is already active (status: running). Reset it before starting another.
+	// RUN_ALREADY_ACTIVE - A run is already active (status: running). Stop it first.
 	// completed stopped <nil>
 	// idle -> running
 	// running -> completed

@@ -19,6 +19,7 @@ type observed struct {
 	from, to uint64
 	answer   Snapshot
 	code     Code
+	replaced string // whom a replace names
 }
 
 // TestHistories runs random operations from eight goroutines and checks each answer
@@ -26,7 +27,7 @@ type observed struct {
 // answer must be right in some state that held while its operation went on.
 func TestHistories(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		op := rapid.SampledFrom([]string{"start", "start", "start broken", "stop", "reset", "reset", "end", "crash", "results"})
+		op := rapid.SampledFrom([]string{"start", "start", "start broken", "replace", "replace", "replace broken", "stop", "reset", "reset", "end", "crash", "results"})
 		plan := rapid.SliceOfN(rapid.SliceOfN(op, 1, 12), 8, 8).Draw(t, "plan")
 		for range 20 { // other interleavings of the same plan
 			if err := playHistory(plan); err != nil {
@@ -82,15 +83,16 @@ func (p *player) do(op string) {
 	var err error
 	switch op {
 	case "start":
-		o.answer, err = p.r.Start(ctx, backtest(), func(context.Context, string) (Execution, error) {
-			e := newControlled()
-			p.mu.Lock()
-			p.execs = append(p.execs, e)
-			p.mu.Unlock()
-			return e, nil
-		})
+		o.answer, err = p.r.Start(ctx, backtest(), p.launch)
 	case "start broken":
-		o.answer, err = p.r.Start(ctx, backtest(), func(context.Context, string) (Execution, error) { return nil, errors.New("broken") })
+		o.answer, err = p.r.Start(ctx, backtest(), broken)
+	case "replace", "replace broken":
+		launch := p.launch
+		if op == "replace broken" {
+			launch = broken
+		}
+		o.replaced = p.r.Status().RunID
+		o.answer, err = p.r.Replace(ctx, o.replaced, backtest(), launch)
 	case "stop":
 		o.answer, err = p.r.Stop(ctx)
 	case "reset":
@@ -112,6 +114,16 @@ func (p *player) do(op string) {
 	p.log = append(p.log, o)
 	p.mu.Unlock()
 }
+
+func (p *player) launch(context.Context, string) (Execution, error) {
+	e := newControlled()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.execs = append(p.execs, e)
+	return e, nil
+}
+
+func broken(context.Context, string) (Execution, error) { return nil, errors.New("broken") }
 
 func (p *player) endSomething(op string) {
 	p.mu.Lock()
@@ -143,8 +155,9 @@ func (o *observed) fitsIn(states []Snapshot, i uint64) bool {
 	switch o.code {
 	case RunAlreadyActive:
 		return s.Status != "idle"
-	case RunStartFailed:
-		return s.Status == "idle" && o.op == "start broken"
+	case RunStartFailed: // what was there before is there still
+		return s.Status == "idle" && o.op == "start broken" ||
+			o.op == "replace broken" && (s.Status == "idle" || ended && s.RunID == o.replaced)
 	case RunNotActive:
 		return s.Status != "running"
 	case RunStillRunning, ResultsNotReady:
@@ -157,7 +170,10 @@ func (o *observed) fitsIn(states []Snapshot, i uint64) bool {
 	}
 	switch o.op {
 	case "start":
-		return changedTo("running") && s.RunID == o.answer.RunID
+		return changedTo("running") && s.RunID == o.answer.RunID && states[i-1].Status == "idle"
+	case "replace":
+		before := states[max(i, 1)-1]
+		return changedTo("running") && s.RunID == o.answer.RunID && (before.Status == "idle" || before.RunID == o.replaced)
 	case "stop":
 		return s.RunID == o.answer.RunID && (ended && s.StopReason == "stopped" || o.answer.Status == "running" && s.Status == "running")
 	case "reset":

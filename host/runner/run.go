@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -125,6 +126,7 @@ func (r *Runner) settle(run *run, exec Execution, o Outcome) (Ended, event) {
 	if !ok && o.Failure == nil {
 		o.Failure = internalFailure("The run ended, but the host cannot tell what it has produced.")
 	}
+	results = warned(results)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	run.ended = true
@@ -154,6 +156,13 @@ func (r *Runner) settle(run *run, exec Execution, o Outcome) (Ended, event) {
 		return end, withdrawn
 	}
 	return end, dataEnd
+}
+
+// warned is a copy with what nobody may overlook about the numbers.
+func warned(r *result.Results) *result.Results {
+	out := *r
+	out.Warnings = append(slices.Clip(r.Warnings), r.Concerns()...)
+	return &out
 }
 
 // conclude makes the end visible.

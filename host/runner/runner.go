@@ -97,10 +97,32 @@ func (r *Runner) allowed(e event) error {
 	return nil
 }
 
+// refusal is why the event may not happen now.
+func (r *Runner) refusal(e event) Code {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return transitions[r.state][e].refuse
+}
+
 // Start launches a validated request and begins its run. A refusal is an *Error;
 // RUN_START_FAILED wraps what launch returned. While another start is launching this
 // one waits for its outcome. After an error nothing is active.
 func (r *Runner) Start(ctx context.Context, req StartRequest, launch LaunchFunc) (Snapshot, error) {
+	return r.startAs(ctx, start, "", req, launch)
+}
+
+// Replace is Start in the place of the ended run of that id, which stays as it is
+// until the new one begins, in one step. After an error it is still there. A run that
+// only a reset may clear is not replaced. When idle it is Start.
+func (r *Runner) Replace(
+	ctx context.Context, runID string, req StartRequest, launch LaunchFunc,
+) (Snapshot, error) {
+	return r.startAs(ctx, replace, runID, req, launch)
+}
+
+func (r *Runner) startAs(
+	ctx context.Context, e event, replaced string, req StartRequest, launch LaunchFunc,
+) (Snapshot, error) {
 	if r.closing.Err() != nil {
 		return Snapshot{}, newError(ShuttingDown, r.Status(), nil)
 	}
@@ -111,7 +133,10 @@ func (r *Runner) Start(ctx context.Context, req StartRequest, launch LaunchFunc)
 	if r.closing.Err() != nil {
 		return Snapshot{}, newError(ShuttingDown, r.Status(), nil)
 	}
-	if err := r.allowed(start); err != nil {
+	if e == replace && !r.replaceable(replaced) {
+		e = start // which is refused, as there is a run
+	}
+	if err := r.allowed(e); err != nil {
 		return Snapshot{}, err
 	}
 	run, err := r.launch(ctx, req, launch)
@@ -119,14 +144,21 @@ func (r *Runner) Start(ctx context.Context, req StartRequest, launch LaunchFunc)
 	case err != nil && r.closing.Err() != nil:
 		return Snapshot{}, newError(ShuttingDown, r.Status(), nil)
 	case err != nil:
-		return Snapshot{}, newError(transitions[idle][launchFailed].refuse, r.Status(), err)
+		return Snapshot{}, newError(r.refusal(launchFailed), r.Status(), err)
 	}
 	exec := run.exec
-	now := r.begin(run)
+	now := r.begin(run, e)
 	r.opts.Logger.Info("run started", "run_id", run.id, "mode", req.Mode, "strategy", req.StrategyName,
 		"symbols", req.Symbols, "timeframe", req.Timeframe)
 	r.wg.Go(func() { r.drive(run, exec) })
 	return now, nil
+}
+
+// replaceable reports whether nothing but the run of that id would make room, and may.
+func (r *Runner) replaceable(runID string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.run == nil || r.run.id == runID && !resetOnly(r.run.report.Snapshot)
 }
 
 // launch makes the execution and its row.
@@ -158,14 +190,15 @@ func (r *Runner) launch(ctx context.Context, req StartRequest, launch LaunchFunc
 
 var errLaunchTimeout = errors.New("the strategy was not ready in time")
 
-// begin makes the launched run the current one.
-func (r *Runner) begin(run *run) Snapshot {
+// begin makes the launched run the current one, and lets go of the one before.
+func (r *Runner) begin(run *run, e event) Snapshot {
 	run.last = run.exec.Progress()
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.release(r.run)
 	r.run = run
 	r.counters.RunsTotal++
-	r.moveLocked(transitions[r.state][start].to)
+	r.moveLocked(transitions[r.state][e].to)
 	return r.snapshotLocked()
 }
 

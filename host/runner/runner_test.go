@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/host/result"
+	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
 func TestLifeOfARun(t *testing.T) {
@@ -298,5 +299,28 @@ func TestCounters(t *testing.T) {
 	}
 	if want := []OutcomeCount{{"backtest", "completed", 2}, {"backtest", "failed", 1}}; !slices.Equal(n.Outcomes, want) {
 		t.Errorf("%+v", n.Outcomes)
+	}
+}
+
+// TestDoubtfulNumbersAreWarnings: what makes numbers doubtful is in the results and in what is kept of them, and
+// the execution's own picture stays as it was.
+func TestDoubtfulNumbersAreWarnings(t *testing.T) {
+	picture := &result.Results{
+		InitialCash: "10000", FinalValue: "1", Equity: result.EquityCurve{Time: []market.Time{0}, Equity: []float64{1}},
+		Warnings: append(make([]result.Note, 0, 4), result.Note{Code: "WINDOW_CLIPPED"}),
+	}
+	var kept []result.Note
+	r := newRunner(t, Options{Recorder: &fakeRecorder{finish: func(e Ended) (Kept, error) {
+		kept = e.Results.Warnings
+		return Kept{}, nil
+	}}})
+	mustStart(t, r, &fakeExec{results: func() *result.Results { return picture }})
+	waitFor(t, r, "completed")
+	rep, err := r.Results()
+	if err != nil || len(kept) != 2 || kept[1].Code != result.EquityBelowHalf || !slices.Equal(rep.Results.Warnings, kept) {
+		t.Errorf("kept %v, results %v, %v", kept, rep.Results.Warnings, err)
+	}
+	if len(picture.Warnings) != 1 || picture.Warnings[:2][1].Code != "" {
+		t.Errorf("the execution's own: %v", picture.Warnings[:2])
 	}
 }

@@ -31,6 +31,7 @@ type event uint8
 
 const (
 	start        event = iota // a valid request; the plugin is launched and the row is written
+	replace                   // the same, in the place of the run that is named and has ended
 	launchFailed              // the plugin could not be launched
 	stop                      // a client wants the run to end
 	shutdown                  // the service ends
@@ -57,6 +58,7 @@ func refuse(c Code) transition { return transition{refuse: c} }
 var transitions = [numStates][numEvents]transition{
 	idle: {
 		start:        goTo(running),
+		replace:      goTo(running),
 		launchFailed: refuse(RunStartFailed),
 		stop:         refuse(RunNotActive),
 		shutdown:     goTo(idle),
@@ -70,6 +72,7 @@ var transitions = [numStates][numEvents]transition{
 	},
 	running: {
 		start:        refuse(RunAlreadyActive),
+		replace:      refuse(RunAlreadyActive),
 		launchFailed: refuse(Internal),
 		stop:         goTo(stopping),
 		shutdown:     goTo(stopping),
@@ -83,6 +86,7 @@ var transitions = [numStates][numEvents]transition{
 	},
 	stopping: {
 		start:        refuse(RunAlreadyActive),
+		replace:      refuse(RunAlreadyActive),
 		launchFailed: refuse(Internal),
 		stop:         goTo(stopping),
 		shutdown:     goTo(stopping),
@@ -96,7 +100,8 @@ var transitions = [numStates][numEvents]transition{
 	},
 	completed: {
 		start:        refuse(RunAlreadyActive),
-		launchFailed: refuse(Internal),
+		replace:      goTo(running),
+		launchFailed: refuse(RunStartFailed),
 		stop:         refuse(RunNotActive),
 		shutdown:     goTo(completed),
 		reset:        goTo(idle),
@@ -109,7 +114,8 @@ var transitions = [numStates][numEvents]transition{
 	},
 	failed: {
 		start:        refuse(RunAlreadyActive),
-		launchFailed: refuse(Internal),
+		replace:      goTo(running),
+		launchFailed: refuse(RunStartFailed),
 		stop:         refuse(RunNotActive),
 		shutdown:     goTo(failed),
 		reset:        goTo(idle),

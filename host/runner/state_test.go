@@ -1,6 +1,11 @@
 package runner
 
-import "testing"
+import (
+	"strings"
+	"testing"
+
+	"github.com/assay-run/assay/host/result"
+)
 
 // TestTransitions spells out every state and event a second time.
 func TestTransitions(t *testing.T) {
@@ -10,7 +15,8 @@ func TestTransitions(t *testing.T) {
 	want := map[event][numStates]string{
 		//             idle, running, stopping, completed, failed
 		start:        {"running", "RUN_ALREADY_ACTIVE", "RUN_ALREADY_ACTIVE", "RUN_ALREADY_ACTIVE", "RUN_ALREADY_ACTIVE"},
-		launchFailed: {"RUN_START_FAILED", "INTERNAL_ERROR", "INTERNAL_ERROR", "INTERNAL_ERROR", "INTERNAL_ERROR"},
+		replace:      {"running", "RUN_ALREADY_ACTIVE", "RUN_ALREADY_ACTIVE", "running", "running"},
+		launchFailed: {"RUN_START_FAILED", "INTERNAL_ERROR", "INTERNAL_ERROR", "RUN_START_FAILED", "RUN_START_FAILED"},
 		stop:         {"RUN_NOT_ACTIVE", "stopping", "stopping", "RUN_NOT_ACTIVE", "RUN_NOT_ACTIVE"},
 		shutdown:     {"idle", "stopping", "stopping", "completed", "failed"},
 		reset:        {"idle", "RUN_STILL_RUNNING", "RUN_STILL_RUNNING", "idle", "idle"},
@@ -39,10 +45,10 @@ func TestTransitions(t *testing.T) {
 
 func TestErrorTexts(t *testing.T) {
 	e := newError(RunAlreadyActive, Snapshot{Status: "completed", RunID: "svc_1", Mode: "backtest"}, nil)
-	if e.Error() != "A run is already active (status: completed). Reset it before starting another." {
+	if e.Error() != "The runner still holds a run (status: completed). Reset it, or replace it with the header Replace-Run." {
 		t.Error(e)
 	}
-	if e.RunID != "svc_1" || e.Status != "completed" || e.Mode != "backtest" || e.Hint != "reset it" {
+	if e.RunID != "svc_1" || e.Status != "completed" || e.Mode != "backtest" || e.Hint != "reset it, or replace it with Replace-Run: svc_1" {
 		t.Errorf("%+v", e)
 	}
 	for status, want := range map[string]string{"idle": "start a run", "completed": "read its results, then reset", "failed": "read its results, then reset"} {
@@ -50,8 +56,15 @@ func TestErrorTexts(t *testing.T) {
 			t.Errorf("hint %q, want %q", h, want)
 		}
 	}
-	if h := newError(RunAlreadyActive, Snapshot{Status: "running"}, nil).Hint; h != "stop it, then reset" {
+	if h := newError(RunAlreadyActive, Snapshot{Status: "running"}, nil).Hint; h != "stop it, then reset or replace it" {
 		t.Error(h)
+	}
+	if e := newError(RunAlreadyActive, Snapshot{Status: "running"}, nil); !strings.Contains(e.Message, "(status: running)") {
+		t.Error(e)
+	}
+	cut := Snapshot{Status: "failed", Mode: ModeLive, Failure: &result.Failure{Code: CodeRunInterrupted}}
+	if e := newError(RunAlreadyActive, cut, nil); !strings.Contains(e.Message, "(status: failed)") || e.Hint != "reset it" {
+		t.Error(e)
 	}
 	for _, c := range []Code{RunNotActive, RunStillRunning, NoRun, ResultsNotReady, RunStartFailed, ShuttingDown, Internal} {
 		if newError(c, Snapshot{Status: "idle"}, nil).Error() == "" {

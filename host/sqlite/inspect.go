@@ -78,3 +78,31 @@ func IsDamage(err error) bool {
 	code := e.Code() & 0xff
 	return code == lib.SQLITE_CORRUPT || code == lib.SQLITE_NOTADB
 }
+
+// DamageError says that a database file is damaged, and how to go on without it.
+type DamageError struct {
+	Path string
+	// Recovery is what comes back by itself once the file is gone, and what is lost.
+	Recovery string
+	Err      error
+}
+
+// Error names the file, what is wrong with it and the way out.
+func (e *DamageError) Error() string {
+	return fmt.Sprintf("%s is damaged (%v): "+
+		"end every program that uses it, move it into another folder together with "+
+		"the files %[3]s-wal and %[3]s-shm if they are there, and start again. %s", e.Path, e.Err,
+		filepath.Base(e.Path), e.Recovery)
+}
+
+// Unwrap is what SQLite said.
+func (e *DamageError) Unwrap() error { return e.Err }
+
+// ExplainDamage is err, as a *DamageError where it says that the file at path is damaged.
+func ExplainDamage(err error, path, recovery string) error {
+	var known *DamageError
+	if !IsDamage(err) || errors.As(err, &known) {
+		return err
+	}
+	return &DamageError{Path: path, Recovery: recovery, Err: err}
+}

@@ -60,8 +60,7 @@ func sources() (map[string][]byte, error) {
 			return err
 		}
 		slash := filepath.ToSlash(path)
-		wanted := strings.HasSuffix(slash, ".go") && !strings.HasSuffix(slash, "_test.go") ||
-			strings.HasPrefix(slash, "plugin-sdk/sim/testdata/") || strings.HasPrefix(slash, "plugin-sdk/sample/")
+		wanted := strings.HasSuffix(slash, ".go") || strings.HasPrefix(slash, "plugin-sdk/sample/")
 		if !wanted || strings.HasSuffix(slash, "_test.go") {
 			return nil
 		}

@@ -3,9 +3,12 @@ package check
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/assay-run/assay/host/catalog"
 	"github.com/assay-run/assay/host/digest"
+	"github.com/assay-run/assay/host/hint"
 	"github.com/assay-run/assay/lab/design"
 	"github.com/assay-run/assay/lab/evaluate"
 	"github.com/assay-run/assay/lab/project"
@@ -30,7 +33,7 @@ func Space(family *project.Family, v Validator, schema json.RawMessage) error {
 	for _, p := range family.Space.Parameters() {
 		place := "/family/space/" + design.Escape(p.Name)
 		if known.Properties[p.Name] == nil {
-			return bad(place, "is no parameter of the strategy")
+			return bad(place, "is not a parameter of this strategy: %s", hint.Names(p.Name, slices.Sorted(maps.Keys(known.Properties))))
 		}
 		for _, probe := range probes(p) {
 			params, err := digest.JCS(map[string]any{p.Name: probe.value})

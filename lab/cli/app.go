@@ -11,6 +11,8 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/spf13/cobra"
+
+	"github.com/assay-run/assay/host/terminal"
 )
 
 // IO is what the commands know of the world outside.
@@ -86,7 +88,7 @@ func Commands(env IO, commands func(*App) []*cobra.Command) *cobra.Command {
 
 func assemble(env IO, commands func(*App) []*cobra.Command) (*App, *cobra.Command) {
 	a := &App{IO: env, Logger: hclog.NewNullLogger(), offered: map[*cobra.Command][]choice{}, screen: &screen{w: env.Err}, now: time.Now}
-	a.IO.Err = a.screen
+	a.IO.Out, a.IO.Err = terminal.New(env.Out), terminal.New(a.screen)
 	root := a.root()
 	root.AddCommand(commands(a)...)
 	root.AddCommand(a.completionCommand())

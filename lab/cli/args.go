@@ -3,10 +3,11 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/assay-run/assay/host/hint"
 )
 
 // guard makes every refusal of the command line, of all commands of a tree, an *Error
@@ -40,7 +41,7 @@ func unknownCommand(c *cobra.Command, word string) *Error {
 			names = append(names, sub.Name())
 		}
 	}
-	suggested := Nearest(word, names)
+	suggested := hint.Nearest(word, names)
 	if len(suggested) == 0 {
 		suggested = elsewhere(c.Root(), word)
 	} else {
@@ -48,11 +49,11 @@ func unknownCommand(c *cobra.Command, word string) *Error {
 			suggested[i] = c.CommandPath() + " " + suggested[i]
 		}
 	}
-	hint := "there are " + strings.Join(names, ", ")
+	said := "there are " + strings.Join(names, ", ")
 	if len(suggested) > 0 {
-		hint = "did you mean " + strings.Join(suggested, " or ") + "?"
+		said = "did you mean " + strings.Join(suggested, " or ") + "?"
 	}
-	e := Usage(word, "unknown command %q for %q: %s; see %s --help", word, c.CommandPath(), hint, c.CommandPath())
+	e := Usage(word, "unknown command %q for %q: %s; see %s --help", word, c.CommandPath(), said, c.CommandPath())
 	e.Details["suggestions"] = append([]string{}, suggested...)
 	return e
 }
@@ -144,15 +145,15 @@ func wrongFlag(c *cobra.Command, err error) error {
 		flag = "--" + name.GetSpecifiedName()
 		return Usage(flag, "%s lacks its value, %s: %s%s", flag, kindOf(c, flag), c.Flag(name.GetSpecifiedName()).Usage, see)
 	case errors.As(err, &name):
-		hint := ""
-		alike := Nearest(name.GetSpecifiedName(), flagNames(c))
+		said := ""
+		alike := hint.Nearest(name.GetSpecifiedName(), flagNames(c))
 		for i := range alike {
 			alike[i] = "--" + alike[i]
 		}
 		if len(alike) > 0 {
-			hint = ": did you mean " + strings.Join(alike, " or ") + "?"
+			said = ": did you mean " + strings.Join(alike, " or ") + "?"
 		}
-		e := Usage(flag, "%s%s%s", err, hint, see)
+		e := Usage(flag, "%s%s%s", err, said, see)
 		if e.Details == nil { // a shorthand
 			e.Details = map[string]any{"flag": "-" + name.GetSpecifiedName()}
 		}
@@ -213,59 +214,12 @@ func Unknown(argument, name string, names []string) *Error {
 	for i, n := range names {
 		words[i], _, _ = strings.Cut(n, "\t")
 	}
-	alike := Nearest(name, words)
-	hint := "there are " + strings.Join(words, ", ")
+	alike := hint.Nearest(name, words)
+	said := "there are " + strings.Join(words, ", ")
 	if len(alike) > 0 {
-		hint = "did you mean " + strings.Join(alike, " or ") + "?"
+		said = "did you mean " + strings.Join(alike, " or ") + "?"
 	}
-	e := Usage(argument, "there is no %s %q: %s", argument, name, hint)
+	e := Usage(argument, "there is no %s %q: %s", argument, name, said)
 	e.Details["suggestions"] = append([]string{}, alike...)
 	return e
-}
-
-// Nearest are the words that somebody may have meant: those within half of the
-// letters, three at most, the nearest ones only, or those that it begins.
-func Nearest(word string, words []string) []string {
-	var found []string
-	best := min(3, (len(word)+1)/2)
-	for _, w := range words {
-		d := distance(word, w)
-		if len(word) > 1 && strings.HasPrefix(w, word) {
-			d = 0
-		}
-		switch {
-		case d > best || d >= max(len(word), len(w)):
-			continue
-		case d < best:
-			found, best = nil, d
-		}
-		if !slices.Contains(found, w) {
-			found = append(found, w)
-		}
-	}
-	return found
-}
-
-// distance is how many letters must be put in, left out or changed, or neighbours
-// swapped, to make one word of the other.
-func distance(a, b string) int {
-	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range last {
-		last[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			change := 1
-			if a[i-1] == b[j-1] {
-				change = 0
-			}
-			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+change)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				row[j] = min(row[j], before[j-2]+1)
-			}
-		}
-		before, last, row = last, row, before
-	}
-	return last[len(b)]
 }

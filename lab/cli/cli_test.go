@@ -223,22 +223,6 @@ func TestCompletionMakesNothing(t *testing.T) {
 	}
 }
 
-func TestNearest(t *testing.T) {
-	words := []string{"run", "runs", "replay", "compare", "validate"}
-	for word, want := range map[string]string{"rnu": "run", "compar": "compare", "vlaidate": "validate", "replya": "replay", "xyz": "", "": "", "r": "", "repl": "replay", "runns": "runs"} {
-		if got := strings.Join(Nearest(word, words), " "); got != want {
-			t.Errorf("%q: %q, want %q", word, got, want)
-		}
-	}
-	rapid.Check(t, func(t *rapid.T) {
-		a, b := rapid.StringMatching(`[a-c]{0,6}`).Draw(t, "a"), rapid.StringMatching(`[a-c]{0,6}`).Draw(t, "b")
-		d := distance(a, b)
-		if d != distance(b, a) || (d == 0) != (a == b) || d > max(len(a), len(b)) || d < max(len(a), len(b))-min(len(a), len(b)) {
-			t.Fatalf("%q to %q: %d", a, b, d)
-		}
-	})
-}
-
 func TestEveryCodeHasItsExit(t *testing.T) {
 	for exit, codes := range map[int]string{
 		1: "BUILD_FAILED CHECK_FAILED RUN_FAILED FALSIFIED NONDETERMINISM ARTIFACT_MISMATCH NOT_REPRODUCED FAMILY_ABORTED INGEST_REFUSED",

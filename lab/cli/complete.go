@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/assay-run/assay/host/artifact"
+	"github.com/assay-run/assay/host/hint"
 	"github.com/assay-run/assay/host/registry"
 	"github.com/assay-run/assay/lab/project"
 	"github.com/assay-run/assay/lab/split"
@@ -244,11 +245,11 @@ func oneOf(flag, value string, values []string) error {
 	if slices.Contains(values, value) {
 		return nil
 	}
-	hint := ""
-	if alike := Nearest(value, values); len(alike) > 0 {
-		hint = ": did you mean " + strings.Join(alike, " or ") + "?"
+	said := ""
+	if alike := hint.Nearest(value, values); len(alike) > 0 {
+		said = ": did you mean " + strings.Join(alike, " or ") + "?"
 	}
-	e := Usage(flag, "%q is not one of %s%s", value, strings.Join(values, ", "), hint)
+	e := Usage(flag, "%q is not one of %s%s", value, strings.Join(values, ", "), said)
 	e.Details["valid"] = values
 	return e
 }

@@ -22,7 +22,7 @@ type State struct {
 }
 
 // Progress tells on stderr how far a command is: on a terminal one line that is
-// redrawn, else a plain line for every tenth of the way or every ten seconds, with
+// redrawn, else a plain line for every tenth of the way that took a second, or every ten seconds, with
 // --quiet nothing. A line has the share, the rate, the best result, the failures and the
 // time that is left. All methods may be called from several goroutines.
 type Progress struct {
@@ -44,6 +44,7 @@ type Progress struct {
 const (
 	redrawEvery = 100 * time.Millisecond
 	tellEvery   = 10 * time.Second
+	tellAfter   = time.Second // what is over in less is told once, at its end
 )
 
 // Progress begins to tell of a piece of work, named by what. End must be called.
@@ -91,7 +92,8 @@ func (p *Progress) Show(s State) {
 	}
 	// The end is told once, whatever else happened in its second.
 	ended := s.Done == s.Total && !p.full
-	if share/10 > p.tenth || now.Sub(p.shown) >= tellEvery || ended {
+	gone := now.Sub(p.shown)
+	if share/10 > p.tenth && gone >= tellAfter || gone >= tellEvery || ended {
 		p.shown, p.tenth, p.full = now, share/10, s.Done == s.Total
 		fmt.Fprintln(p.out, p.line(s, share, now))
 	}

@@ -12,15 +12,15 @@ import (
 	"pgregory.net/rapid"
 )
 
-// terminal is what a person sees: the lines above, and the one that the cursor is on.
-type terminal struct {
+// tty is what a person sees: the lines above, and the one that the cursor is on.
+type tty struct {
 	mu    sync.Mutex
 	above []string
 	line  string
 	seen  []string // every state of the line
 }
 
-func (x *terminal) Write(b []byte) (int, error) {
+func (x *tty) Write(b []byte) (int, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for text := string(b); text != ""; {
@@ -59,7 +59,7 @@ func progressOn(w io.Writer, isTerminal bool, columns string) (*App, *clock) {
 }
 
 func TestALineThatIsRedrawn(t *testing.T) {
-	x := &terminal{}
+	x := &tty{}
 	a, c := progressOn(x, true, "120")
 	p := a.Progress("family run plan_a").Count("trials", 16)
 	p.Show(State{Done: 16, Total: 64, Running: 2})
@@ -91,7 +91,7 @@ func TestALineThatIsRedrawn(t *testing.T) {
 }
 
 func TestALineIsNeverWiderThanTheTerminal(t *testing.T) {
-	x := &terminal{}
+	x := &tty{}
 	a, c := progressOn(x, true, "30")
 	p := a.Progress("a long name of what is done")
 	c.pass(time.Second)
@@ -107,12 +107,23 @@ func TestPlainLines(t *testing.T) {
 	p := a.Progress("run x")
 	for i := range int64(1001) { // a tenth each: 11 lines at most
 		p.Update(i, 1000)
-		c.pass(time.Millisecond)
+		c.pass(10 * time.Millisecond)
 	}
 	p.End()
 	lines := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
-	if len(lines) != 10 || lines[0] != "run x 10 %" || lines[9] != "run x 100 %, 1000/s" {
+	if len(lines) != 10 || lines[0] != "run x 10 %, 100/s, 9s left" || lines[9] != "run x 100 %, 100/s" {
 		t.Errorf("%q", lines)
+	}
+
+	// Work that is over in a moment is heard of once.
+	b.Reset()
+	p = a.Progress("importing")
+	for i := range int64(101) {
+		p.Update(i, 100)
+		c.pass(2 * time.Millisecond)
+	}
+	if b.String() != "importing 100 %\n" {
+		t.Errorf("%q", b.String())
 	}
 
 	// Work that is slow is heard of all ten seconds.
@@ -166,7 +177,7 @@ func TestPlainLinesAreFew(t *testing.T) {
 }
 
 func TestProgressFromManyGoroutines(t *testing.T) {
-	x := &terminal{}
+	x := &tty{}
 	a, _ := progressOn(x, false, "")
 	p := a.Progress("trials")
 	var wg sync.WaitGroup

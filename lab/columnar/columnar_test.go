@@ -479,7 +479,7 @@ func TestNamesAndColumns(t *testing.T) {
 	shuffled := []column{words("exchange", "a", "a", "a"), p[4], p[3], p[2], p[1], p[0], ints("open_time", 3600, 7200, 10800), doubles("close", 9, 9, 9)}
 	for name, content := range files(t, shuffled) {
 		r, err := read(name, content, importer.Options{})
-		if err != nil || rows(r.Series) != want3 || r.Report.Profile != "binance-futures" {
+		if err != nil || rows(r.Series) != want3 || r.Report.Profile != "binance-header" {
 			t.Errorf("%s: %+v, %v", name, r, err)
 		}
 	}

@@ -214,11 +214,11 @@ func (s Space) rules(constraints []Constraint, fixed map[string]json.RawMessage)
 		r := rule{op: c.Op, right: source{index: -1, fixed: value{number: c.Right.Number, numeric: true}}}
 		var left, right bool
 		if r.left, left = s.source(c.Left, fixed); !left {
-			faults.add(at+"/left", "%q is no parameter", c.Left)
+			faults.add(at+"/left", "%q is not a parameter of the space", c.Left)
 		}
 		if right = c.Right.Name == ""; !right {
 			if r.right, right = s.source(c.Right.Name, fixed); !right {
-				faults.add(at+"/right", "%q is no parameter", c.Right.Name)
+				faults.add(at+"/right", "%q is not a parameter of the space", c.Right.Name)
 			}
 		}
 		if left && right {

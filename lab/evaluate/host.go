@@ -13,6 +13,7 @@ import (
 	"github.com/assay-run/assay/host/candle"
 	"github.com/assay-run/assay/host/catalog/sandbox"
 	"github.com/assay-run/assay/host/registry"
+	"github.com/assay-run/assay/plugin-sdk/candlefile"
 )
 
 // Host is what evaluations need of one state directory.
@@ -77,7 +78,7 @@ func fromBacktest(err error) error {
 		return err
 	}
 	code, known := codes[r.Code]
-	if !known {
+	if corrupt := new(candlefile.CorruptError); !known || errors.As(err, &corrupt) {
 		code = "DATA_UNAVAILABLE"
 	}
 	details := map[string]any{"reason": r.Code}

@@ -18,7 +18,7 @@ import (
 // stress is what makes a repetition harder than the base.
 type stress struct {
 	costs int64 // tenths of the fees and slippage; 0: as they are
-	delay int   // candles until an order is eligible
+	delay int   // candles until what is decided takes effect
 	worst bool  // market fills at the worse of open and close
 }
 
@@ -139,10 +139,10 @@ func judgedBase(p *played) judge.Base {
 	return base
 }
 
-// stressResult is the two numbers of a run. Net profit is its final value less the
+// stressResult is what the report says of a run. Net profit is its final value less the
 // cash it began with.
 func stressResult(r *result.Results) artifact.StressResult {
-	out := artifact.StressResult{NetPnL: "0"}
+	out := artifact.StressResult{NetPnL: "0", LateMessages: r.LateMessages}
 	if r.Metrics != nil {
 		if sharpe, defined := r.Metrics.Metrics.Get("sharpe_ratio"); defined {
 			out.SharpeRatio = &sharpe

@@ -179,7 +179,7 @@ func inSpace(space design.Space, pointer string, err error, message string) erro
 	for _, p := range space.Parameters() {
 		if pointer == "/"+design.Escape(p.Name) {
 			place := "/family/space" + pointer
-			return &evaluate.Error{Code: "LAB_JSON_INVALID", Message: place + ": the strategy says that its value " + message, Details: map[string]any{"pointer": place}, Cause: err}
+			return &evaluate.Error{Code: "LAB_JSON_INVALID", Message: place + ": the strategy refuses a value: " + message, Details: map[string]any{"pointer": place}, Cause: err}
 		}
 	}
 	return err

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/text/language"
 	"golang.org/x/text/message"
 
+	"github.com/assay-run/assay/host/hint"
 	"github.com/assay-run/assay/lab/design"
 	"github.com/assay-run/assay/lab/split"
 )
@@ -62,10 +63,13 @@ type Config struct {
 	Family *Family `json:"-"`
 }
 
-// Fault is one bad value of lab.json; Pointer is RFC 6901.
+// Fault is one bad value of lab.json; Pointer is RFC 6901. Line and Column, from 1, are those of the value, or of the
+// object that lacks it; 0 where the fault is of the whole file.
 type Fault struct {
 	Pointer string `json:"pointer"`
 	Message string `json:"message"`
+	Line    int    `json:"line,omitzero"`
+	Column  int    `json:"column,omitzero"`
 }
 
 // ConfigError lists everything that is wrong with a lab.json.
@@ -77,10 +81,15 @@ type ConfigError struct {
 // Error names the first fault and how many more there are.
 func (e *ConfigError) Error() string {
 	first := e.Faults[0]
-	text := fmt.Sprintf("%s: %s %s", e.File, first.Pointer, first.Message)
-	if first.Pointer == "" {
-		text = fmt.Sprintf("%s: %s", e.File, first.Message)
+	text := e.File
+	if first.Line > 0 {
+		text += fmt.Sprintf(":%d:%d", first.Line, first.Column)
 	}
+	text += ": "
+	if first.Pointer != "" {
+		text += first.Pointer + " "
+	}
+	text += first.Message
 	if n := len(e.Faults) - 1; n > 0 {
 		text += fmt.Sprintf(", and %d more", n)
 	}
@@ -95,7 +104,14 @@ func Parse(file string, text []byte) (*Config, error) {
 	}
 	raw := jsontext.Value(bytes.Clone(text))
 	if err := raw.Compact(jsontext.AllowDuplicateNames(false), jsontext.AllowInvalidUTF8(false)); err != nil {
-		return nil, fail(Fault{Message: "is not JSON: " + err.Error()})
+		return nil, fail(notJSON(text, err))
+	}
+	// Every fault says where it stands in the text.
+	fail = func(faults ...Fault) error {
+		for i := range faults {
+			faults[i].Line, faults[i].Column = locate(text, faults[i].Pointer)
+		}
+		return &ConfigError{File: file, Faults: faults}
 	}
 	faults, err := violations(raw)
 	if err != nil {
@@ -148,17 +164,17 @@ func (c *Config) check(family json.RawMessage) []Fault {
 		}
 	}
 	if _, err := strconv.ParseUint(c.Seed, 10, 64); err != nil {
-		faults = append(faults, Fault{"/seed", "must be below 2^64"})
+		faults = append(faults, Fault{Pointer: "/seed", Message: "must be below 2^64"})
 	}
 	for symbol := range c.Data.Pins {
 		if !slices.Contains(c.Symbols, symbol) {
-			faults = append(faults, Fault{"/data/pins/" + escape(symbol), "is not one of the symbols"})
+			faults = append(faults, Fault{Pointer: "/data/pins/" + escape(symbol), Message: "is not one of the symbols"})
 		}
 	}
 	for _, err := range flatten(c.Splits.Validate()) {
 		var bad *split.FieldError
 		if errors.As(err, &bad) {
-			faults = append(faults, Fault{"/splits" + bad.Pointer, bad.Message})
+			faults = append(faults, Fault{Pointer: "/splits" + bad.Pointer, Message: bad.Message})
 		}
 	}
 	sort.SliceStable(faults, func(i, j int) bool { return faults[i].Pointer < faults[j].Pointer })
@@ -168,11 +184,11 @@ func (c *Config) check(family json.RawMessage) []Fault {
 func familyFaults(err error) []Fault {
 	list := design.FieldErrors(err)
 	if list == nil {
-		return []Fault{{"/family", err.Error()}}
+		return []Fault{{Pointer: "/family", Message: err.Error()}}
 	}
 	out := make([]Fault, len(list))
 	for i, f := range list {
-		out[i] = Fault{"/family" + f.Pointer, f.Message}
+		out[i] = Fault{Pointer: "/family" + f.Pointer, Message: f.Message}
 	}
 	return out
 }
@@ -229,7 +245,7 @@ func collect(e *jsonschema.ValidationError, to *[]Fault) {
 		pointer.WriteString("/" + escape(token))
 	}
 	add := func(pointer, text string) {
-		if f := (Fault{pointer, text}); !slices.Contains(*to, f) {
+		if f := (Fault{Pointer: pointer, Message: text}); !slices.Contains(*to, f) {
 			*to = append(*to, f)
 		}
 	}
@@ -242,6 +258,8 @@ func collect(e *jsonschema.ValidationError, to *[]Fault) {
 		for _, name := range k.Missing {
 			add(pointer.String()+"/"+escape(name), "is missing")
 		}
+	case *kind.Pattern:
+		add(pointer.String(), hint.Form(k.Want))
 	default:
 		add(pointer.String(), e.ErrorKind.LocalizedString(message.NewPrinter(language.English)))
 	}

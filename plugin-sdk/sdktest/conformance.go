@@ -5,10 +5,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/go-plugin"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"go.uber.org/goleak"
@@ -81,7 +84,9 @@ type conformance struct {
 // connect serves the strategy over an in-memory link like a plugin process does.
 func connect(t *testing.T, server strategypb.StrategyServer) (strategypb.StrategyClient, func()) {
 	t.Helper()
-	client, grpcServer := plugin.TestPluginGRPCConn(t, false, wire.VersionedPlugins(server)[wire.ProtocolVersion])
+	client, grpcServer := quietly(func() (*plugin.GRPCClient, *plugin.GRPCServer) {
+		return plugin.TestPluginGRPCConn(t, false, wire.VersionedPlugins(server)[wire.ProtocolVersion])
+	})
 	raw, err := client.Dispense(wire.PluginName)
 	if err != nil {
 		t.Fatal(err)
@@ -93,6 +98,20 @@ func connect(t *testing.T, server strategypb.StrategyServer) (strategypb.Strateg
 		}
 		<-grpcServer.DoneCh
 	}
+}
+
+// connecting guards the default output of hclog.
+var connecting sync.Mutex
+
+// quietly makes a link whose logger, which go-plugin takes from hclog's defaults and sets to debug, writes nowhere:
+// an author whose test fails would read of streams that ended as they should.
+func quietly(link func() (*plugin.GRPCClient, *plugin.GRPCServer)) (*plugin.GRPCClient, *plugin.GRPCServer) {
+	connecting.Lock()
+	defer connecting.Unlock()
+	output := hclog.DefaultOutput
+	hclog.DefaultOutput = io.Discard
+	defer func() { hclog.DefaultOutput = output }()
+	return link()
 }
 
 func (c *conformance) description(t *testing.T) {

@@ -24,7 +24,7 @@ func (e *IntentError) Error() string {
 }
 
 // Accept turns the intents of the current step into orders, in list order, at its
-// close time.
+// close time, or DelayCandles later. What an intent says by itself is judged now.
 func (e *Engine) Accept(intents []market.Intent) error {
 	for i := range intents {
 		in := &intents[i]
@@ -32,25 +32,28 @@ func (e *Engine) Accept(intents []market.Intent) error {
 		if reason != "" {
 			return &IntentError{Step: e.step, Index: i, Reason: reason}
 		}
-		refusal := ""
+		var refusal string
+		var err error
 		switch in.Action {
 		case market.Submit, market.Close:
 			if e.rec != nil {
 				e.rec.Intent(e.step, in, "")
 			}
-			if err := e.submit(sym, in); err != nil {
-				return &LedgerError{Step: e.step, What: "order", Err: err}
-			}
-			continue
+			err = e.submit(sym, in)
 		case market.Cancel:
-			refusal = e.cancel(sym, in)
+			refusal, err = e.cancel(in)
+		case market.CancelAll:
+			err = e.send(message{action: market.CancelAll, sym: sym})
 		case market.Replace:
-			refusal = e.replace(in)
+			refusal, err = e.replace(in)
+		}
+		if err != nil {
+			return &LedgerError{Step: e.step, What: "order", Err: err}
 		}
 		if refusal != "" {
 			e.stats.RejectedIntents++
 		}
-		if e.rec != nil {
+		if e.rec != nil && !isSubmit(in.Action) {
 			e.rec.Intent(e.step, in, refusal)
 		}
 	}
@@ -60,8 +63,8 @@ func (e *Engine) Accept(intents []market.Intent) error {
 
 // check finds the symbol and refuses what no strategy may say.
 func (e *Engine) check(in *market.Intent) (int, string) {
-	if in.Action > market.Close || in.Side > market.Sell || in.Type > market.TrailingStop ||
-		in.TimeInForce > market.IOC || in.Size.Kind > market.SizeCashFraction {
+	if in.Action > market.CancelAll || in.Side > market.Sell || in.Type > market.TrailingStop ||
+		in.TimeInForce > market.IOC || in.Size.Kind > market.SizePosition {
 		return 0, "unknown action, side, type, time in force or size"
 	}
 	for _, x := range numbers(in) {
@@ -94,9 +97,9 @@ func numbers(in *market.Intent) []float64 {
 func (e *Engine) submit(sym int, in *market.Intent) error {
 	asked := *in
 	if in.Action == market.Close {
-		asked = market.Intent{Side: market.Sell, Type: market.Market, ReduceOnly: true, Tag: in.Tag, ClientRef: in.ClientRef}
-		if e.ledger.books[sym].quantity.IsNeg() {
-			asked.Side = market.Buy
+		asked = market.Intent{
+			Side: e.closingSide(sym), Type: market.Market, Size: market.Size{Kind: market.SizePosition},
+			Tag: in.Tag, ClientRef: in.ClientRef,
 		}
 	}
 	for _, c := range [...]**market.Child{&asked.StopLoss, &asked.TakeProfit} {
@@ -106,25 +109,19 @@ func (e *Engine) submit(sym int, in *market.Intent) error {
 		}
 	}
 	o := e.newOrder(sym, &asked, e.now)
-	o.delay = e.cfg.DelayCandles
 	if reason := e.refuse(o, &asked); reason != "" {
-		o.done = true
-		e.stats.RejectedOrders++
-		e.changed(o, market.StatusRejected, reason, e.now)
+		e.reject(o, reason)
 		return nil
 	}
-	if o.Type == market.TrailingStop {
-		water, err := toDecimal(e.symbols[sym].candle.Close)
-		if err != nil {
-			return err
-		}
-		o.water = water
-		if err := e.setTrail(o, in.TrailPercent, in.TrailAmount); err != nil {
-			return err
-		}
+	return e.send(message{action: in.Action, sym: sym, order: o})
+}
+
+// closingSide is the side that reduces the position; sell when there is none.
+func (e *Engine) closingSide(sym int) market.Side {
+	if e.ledger.books[sym].quantity.IsNeg() {
+		return market.Buy
 	}
-	e.enqueue(o)
-	return nil
+	return market.Sell
 }
 
 // refuse fills in the decimals of an order and returns the code of A8 if it cannot
@@ -148,8 +145,8 @@ func (e *Engine) refuse(o *order, in *market.Intent) string {
 	if (in.TimeInForce == market.GTD) != (in.ExpireAfter != 0) || in.ExpireAfter < 0 {
 		return "invalid_expiry"
 	}
-	if e.openings >= maxOpenOrders {
-		return "too_many_open_orders"
+	if e.cfg.DelayCandles <= 0 && e.openings >= maxOpenOrders {
+		return "too_many_open_orders" // a delayed order is counted when it arrives
 	}
 	return e.judged(o, in)
 }
@@ -166,14 +163,13 @@ func (e *Engine) refuseSize(o *order, in *market.Intent) string {
 	v := in.Size.Value
 	switch in.Size.Kind {
 	case market.SizeNone:
-		if !in.ReduceOnly {
-			return "invalid_size"
-		}
+		return "invalid_size"
+	case market.SizePosition:
 		return ""
 	case market.SizeQuantity:
 		return e.setQuantity(o, v)
 	}
-	if in.ReduceOnly || v <= 0 || (in.Size.Kind == market.SizeCashFraction && v > 1) {
+	if in.Reduces() || v <= 0 || (in.Size.Kind == market.SizeCashFraction && v > 1) {
 		return "invalid_size"
 	}
 	if _, err := toDecimal(v); err != nil {
@@ -213,6 +209,9 @@ func refusePrices(o *order, in *market.Intent) string {
 	if in.Type.NeedsStop() && !setPrice(in.StopPrice, o.setStop) {
 		return "invalid_price"
 	}
+	if trails && o.setDistance(in.TrailPercent, in.TrailAmount) != nil {
+		return "invalid_price"
+	}
 	return ""
 }
 
@@ -238,7 +237,7 @@ func setPrice(v float64, set func(dec)) bool {
 // a reduce-only order, and an absolute price on the right side of a priced parent.
 func refuseBracket(o *order, in *market.Intent) string {
 	for i, c := range [...]*market.Child{in.StopLoss, in.TakeProfit} {
-		if c != nil && (in.ReduceOnly || !validChild(c, i == 0, in.Side) || !rightSide(o, c, i == 0)) {
+		if c != nil && (in.Reduces() || !validChild(c, i == 0, in.Side) || !rightSide(o, c, i == 0)) {
 			return "invalid_bracket"
 		}
 	}
@@ -300,66 +299,66 @@ func rightSide(o *order, c *market.Child, stop bool) bool {
 	return level.Cmp(parent) > 0
 }
 
-// cancel takes back one order or all of a symbol. The code says why it could not.
-func (e *Engine) cancel(sym int, in *market.Intent) string {
-	if in.Ref != "" {
-		o := e.find(in.Ref)
-		if o == nil {
-			return "unknown_order"
-		}
-		e.finish(o, market.StatusCanceled, "strategy", e.now)
-		return ""
+// cancel takes back one order. The code says why it could not.
+func (e *Engine) cancel(in *market.Intent) (string, error) {
+	o := e.find(in.Ref)
+	if o == nil {
+		return "unknown_order", nil
 	}
+	return "", e.send(message{action: market.Cancel, sym: o.sym, order: o})
+}
+
+// cancelAll takes back every open order of a symbol.
+func (e *Engine) cancelAll(sym int) {
 	for _, o := range e.live {
 		if o.sym == sym && !o.done {
 			e.finish(o, market.StatusCanceled, "strategy", e.now)
 		}
 	}
-	return ""
 }
 
-// find is the newest open order with this client reference, or the one with this id.
+// find is the newest order with this client reference, or the one with this id, that
+// is open or on its way.
 func (e *Engine) find(ref string) *order {
 	if ref == "" {
 		return nil
 	}
+	for i := len(e.transit) - 1; i >= 0; i-- {
+		if m := &e.transit[i]; isSubmit(m.action) && m.order.named(ref) {
+			return m.order
+		}
+	}
 	for i := len(e.live) - 1; i >= 0; i-- {
-		o := e.live[i]
-		if !o.done && (o.Ref == ref || (strings.HasPrefix(ref, "o-") && o.ID.String() == ref)) {
+		if o := e.live[i]; !o.done && o.named(ref) {
 			return o
 		}
 	}
 	return nil
 }
 
-// replace changes an open order. It keeps its id and goes to the end of the queue
-// as newly arrived.
-func (e *Engine) replace(in *market.Intent) string {
+// named reports whether a cancel or replace with this reference means the order.
+func (o *order) named(ref string) bool {
+	return o.Ref == ref || (strings.HasPrefix(ref, "o-") && o.ID.String() == ref)
+}
+
+// replace changes an open order. The code says why it could not.
+func (e *Engine) replace(in *market.Intent) (string, error) {
 	o := e.find(in.Ref)
 	if o == nil {
-		return "unknown_order"
+		return "unknown_order", nil
 	}
 	if o.Type == market.Market {
-		return "invalid_type"
+		return "invalid_type", nil
 	}
-	changed := *o
+	changed := *e.foreseen(o)
 	if reason := e.replaceFields(&changed, in); reason != "" {
-		return reason
+		return reason, nil
 	}
 	as := market.Intent{Symbol: o.Symbol, Side: o.Side, Type: o.Type, Size: changed.size, ReduceOnly: o.ReduceOnly}
 	if reason := e.judged(&changed, &as); reason != "" {
-		return reason
+		return reason, nil
 	}
-	next := &changed
-	next.arrived, next.triggered = false, next.triggered && in.StopPrice == 0
-	next.delay, next.since = e.cfg.DelayCandles, e.now
-	if o.sibling != nil {
-		o.sibling.sibling = next
-	}
-	o.done = true
-	e.live = append(e.live, next)
-	e.changed(next, market.StatusOpen, "", e.now)
-	return ""
+	return "", e.send(message{action: market.Replace, sym: o.sym, order: o, change: in, terms: &changed})
 }
 
 func (e *Engine) replaceFields(o *order, in *market.Intent) string {
@@ -383,7 +382,7 @@ func (e *Engine) replaceFields(o *order, in *market.Intent) string {
 	if in.StopPrice != 0 && (!o.Type.NeedsStop() || !setPrice(in.StopPrice, o.setStop)) {
 		return "invalid_price"
 	}
-	if reason := e.replaceTrail(o, in); reason != "" {
+	if reason := replaceTrail(o, in); reason != "" {
 		return reason
 	}
 	if in.StopLoss != nil || in.TakeProfit != nil {
@@ -404,11 +403,14 @@ func (e *Engine) replaceFields(o *order, in *market.Intent) string {
 }
 
 // replaceTrail changes the distance of a trailing stop, which keeps its water.
-func (e *Engine) replaceTrail(o *order, in *market.Intent) string {
+func replaceTrail(o *order, in *market.Intent) string {
 	if in.TrailPercent == 0 && in.TrailAmount == 0 {
 		return ""
 	}
-	if o.Type != market.TrailingStop || !validTrail(in) || e.setTrail(o, in.TrailPercent, in.TrailAmount) != nil {
+	if o.Type != market.TrailingStop || !validTrail(in) {
+		return "invalid_price"
+	}
+	if o.setTrail(in.TrailPercent, in.TrailAmount) != nil {
 		return "invalid_price"
 	}
 	return ""

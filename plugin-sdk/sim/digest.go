@@ -2,34 +2,10 @@ package sim
 
 import (
 	"crypto/sha256"
-	"embed"
-	"encoding/hex"
-	"io/fs"
 	"strconv"
 
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
-
-// Semantics is the name of the rules that this simulator follows.
-const Semantics = "bar-v1"
-
-// vectors are the scenario scripts that pin the rules down.
-//
-//go:embed testdata/*.txt
-var vectors embed.FS
-
-// ID is the semantics and a hash of the scenario scripts: two simulators with the
-// same ID promise the same fills. The host compares it with the plugin's.
-func ID() string {
-	h := sha256.New()
-	names, _ := fs.Glob(vectors, "testdata/*.txt") // sorted; the pattern is valid
-	for _, name := range names {
-		text, _ := vectors.ReadFile(name)
-		h.Write([]byte(name + "\n" + strconv.Itoa(len(text)) + "\n"))
-		h.Write(text)
-	}
-	return Semantics + "/" + hex.EncodeToString(h.Sum(nil))[:16]
-}
 
 // digest is the running hash of everything that happened in the books:
 // h = SHA-256("bar-v1"), then h = SHA-256(h + line) for each event.

@@ -12,5 +12,5 @@
 // orders. Run is that loop over a Feed and a Decider.
 //
 // The package imports market only. docs/execution-semantics.md tells the rules to
-// users; the scripts in testdata show each of them and are part of ID.
+// users; the scripts in testdata show each of them, and ID hashes what they lead to.
 package sim

@@ -22,8 +22,8 @@ type Config struct {
 	PriceSteps []decimal.Decimal
 	// WarmupSteps: intents returned at steps below are rejected. WindowStep: Recorder.Equity begins here.
 	WarmupSteps, WindowStep int64
-	// DelayCandles and WorstPrice are stress fields: orders become eligible this many candles of their symbol
-	// later; market fills take the worse of open and close.
+	// DelayCandles and WorstPrice are stress fields: what the strategy decides takes effect this many candles
+	// of its symbol later; market fills take the worse of open and close.
 	DelayCandles int
 	WorstPrice   bool
 	// Judge may refuse, by a code, an order that would be accepted, or the change of one: limits of whoever runs
@@ -36,8 +36,10 @@ type Stats struct {
 	Orders, Fills, Trades           int64
 	RejectedOrders, RejectedIntents int64
 	AmbiguousFills                  int64
-	Fees, Slippage                  decimal.Decimal // quote currency
-	Notional                        decimal.Decimal // of all fills, quote currency
+	// LateMessages counts cancels and replaces whose order had ended when they arrived, under DelayCandles.
+	LateMessages   int64
+	Fees, Slippage decimal.Decimal // quote currency
+	Notional       decimal.Decimal // of all fills, quote currency
 }
 
 // Engine is the venue of one run. It is not safe for concurrent use.
@@ -49,8 +51,9 @@ type Engine struct {
 	rec      Recorder
 	ledger   *ledger
 	symbols  []symbolState
-	live     []*order // by sequence number
-	openings int      // orders in live that are not done
+	live     []*order  // by sequence number
+	openings int       // orders in live that are not done
+	transit  []message // in the order of decisions
 	step     int64
 	now      market.Time // close time of the step
 	stats    Stats
@@ -108,8 +111,8 @@ func NewEngine(cfg Config, rec Recorder) (*Engine, error) {
 }
 
 // Match runs phases 1 to 5 of one step: the candles that just closed against the
-// resting orders, expiry, trailing levels and the mark to close. An error, a
-// *LedgerError, ends the run.
+// resting orders, expiry, trailing levels and the mark to close; then what is due
+// under DelayCandles arrives. An error, a *LedgerError, ends the run.
 func (e *Engine) Match(b *Batch) error {
 	e.step++
 	e.now = b.CloseTime
@@ -135,6 +138,11 @@ func (e *Engine) Match(b *Batch) error {
 	}
 	if err := e.markToClose(); err != nil {
 		return e.ledgerError(err)
+	}
+	if len(e.transit) > 0 {
+		if err := e.arrive(); err != nil {
+			return e.ledgerError(err)
+		}
 	}
 	e.seen = len(e.updates)
 	return nil
@@ -228,10 +236,6 @@ func (e *Engine) prepare(o *order) bool {
 	s := &e.symbols[o.sym]
 	o.opened, o.tested, o.held = false, false, false
 	o.active = s.closed && o.liveFrom <= s.index && o.since <= s.candle.OpenTime
-	if o.active && o.delay > 0 {
-		o.delay--
-		o.active = false
-	}
 	return o.active && o.inRange(&s.candle)
 }
 
@@ -358,6 +362,7 @@ func (e *Engine) Finish() error {
 			e.finish(o, market.StatusCanceled, "end_of_data", e.now)
 		}
 	}
+	e.forget("end_of_data")
 	e.compact()
 	if e.opt.CloseAtEnd && e.step >= 0 {
 		if closed, err := e.closeAll(market.RoleEndOfData); err != nil {
@@ -377,6 +382,7 @@ func (e *Engine) liquidate() error {
 			e.finish(o, market.StatusCanceled, "liquidation", e.now)
 		}
 	}
+	e.forget("liquidation")
 	e.compact()
 	e.bankrupt = true
 	_, err := e.closeAll(market.RoleLiquidation)

@@ -237,10 +237,3 @@ func TestRunReportsTheFeed(t *testing.T) {
 		t.Error(err)
 	}
 }
-
-func TestID(t *testing.T) {
-	id := sim.ID()
-	if name, hash, ok := strings.Cut(id, "/"); !ok || name != sim.Semantics || len(hash) != 16 || sim.ID() != id {
-		t.Error(id)
-	}
-}

@@ -134,12 +134,18 @@ func (e *Engine) Holding(i int) (quantity, entryPrice float64, candlesHeld int64
 	return b.quantityF, b.entryF, s.index - s.trade.entryIndex
 }
 
-// OpenOrders is a fresh copy of the open orders in order of acceptance.
+// OpenOrders is a fresh copy of the open orders in order of acceptance, then of those
+// on their way.
 func (e *Engine) OpenOrders() []market.Order {
-	out := make([]market.Order, 0, len(e.live))
+	out := make([]market.Order, 0, len(e.live)+len(e.transit))
 	for _, o := range e.live {
 		if !o.done {
 			out = append(out, o.Order)
+		}
+	}
+	for i := range e.transit {
+		if m := &e.transit[i]; isSubmit(m.action) {
+			out = append(out, m.order.Order)
 		}
 	}
 	return out

@@ -19,7 +19,6 @@ type order struct {
 	parent, sibling *order // of a bracket child
 	parentInside    bool   // the parent filled inside its candle
 	expireLeft      int    // candles, with gtd
-	delay           int    // candles to skip before the first eligible one
 	liveFrom        int64  // first candle index of the symbol it may fill on
 	bornAt          int64  // candle index in which a child was made; -1 otherwise
 	active          bool   // takes part in the current candle
@@ -50,12 +49,18 @@ func (e *Engine) newOrder(sym int, in *market.Intent, at market.Time) *order {
 	o := &order{sym: sym, size: in.Size, stopLoss: in.StopLoss, takeProfit: in.TakeProfit, expireLeft: in.ExpireAfter, since: at, bornAt: -1}
 	o.Order = market.Order{
 		ID: market.OrderID(e.stats.Orders), Ref: in.ClientRef, Symbol: e.cfg.Symbols[sym], Side: in.Side, Type: in.Type,
-		TimeInForce: in.TimeInForce, ReduceOnly: in.ReduceOnly, Tag: in.Tag, CreatedAt: at, UpdatedAt: at,
+		TimeInForce: in.TimeInForce, ReduceOnly: in.Reduces(), Tag: in.Tag, CreatedAt: at, UpdatedAt: at,
 	}
-	if in.ReduceOnly || e.isExit(o) {
-		o.Role = market.RoleExit
-	}
+	o.Role = e.roleOf(o)
 	return o
+}
+
+// roleOf is the role of an order that waits: exit if it would reduce the position.
+func (e *Engine) roleOf(o *order) market.Role {
+	if e.isExit(o) {
+		return market.RoleExit
+	}
+	return market.RoleEntry
 }
 
 // enqueue puts an accepted order last in the queue.
@@ -63,6 +68,13 @@ func (e *Engine) enqueue(o *order) {
 	e.live = append(e.live, o)
 	e.openings++
 	e.changed(o, market.StatusOpen, "", o.UpdatedAt)
+}
+
+// reject ends an order that has not been accepted.
+func (e *Engine) reject(o *order, reason string) {
+	o.done = true
+	e.stats.RejectedOrders++
+	e.changed(o, market.StatusRejected, reason, e.now)
 }
 
 // finish ends an order that did not fill.
@@ -131,7 +143,7 @@ func (e *Engine) newChild(parent *order, spec *market.Child, stop bool, quantity
 	}
 	if in.Type == market.TrailingStop {
 		o.water = price
-		return o, e.setTrail(o, spec.TrailPercent, spec.TrailAmount)
+		return o, o.setTrail(spec.TrailPercent, spec.TrailAmount)
 	}
 	level, err := childLevel(spec, o.Side, stop, price)
 	if err != nil {
@@ -189,15 +201,20 @@ func (o *order) setLimit(d dec) { o.LimitPrice, o.limitF = d, float(d) }
 func (o *order) setStop(d dec) { o.StopPrice, o.stopF = d, float(d) }
 
 // setTrail stores the distance and places the stop.
-func (e *Engine) setTrail(o *order, percent, amount float64) error {
-	var err error
-	if o.trailPercent, err = toDecimal(percent); err != nil {
-		return err
-	}
-	if o.trailAmount, err = toDecimal(amount); err != nil {
+func (o *order) setTrail(percent, amount float64) error {
+	if err := o.setDistance(percent, amount); err != nil {
 		return err
 	}
 	return o.placeTrail()
+}
+
+// setDistance stores how far a trailing stop is from what it follows.
+func (o *order) setDistance(percent, amount float64) (err error) {
+	if o.trailPercent, err = toDecimal(percent); err != nil {
+		return err
+	}
+	o.trailAmount, err = toDecimal(amount)
+	return err
 }
 
 // placeTrail computes the stop from the water: below it for a sell, above for a buy.

@@ -50,12 +50,14 @@ func (p *player) expectState(what string, w *words) {
 		p.equal("value", v, w.decimal())
 	case "position":
 		p.expectPosition(w)
-	case "open":
+	case "open", "new":
 		var names []string
 		for _, o := range p.e.OpenOrders() {
-			names = append(names, p.name(o.ID))
+			if o.Status.String() == what {
+				names = append(names, p.name(o.ID))
+			}
 		}
-		p.same("open orders", strings.Join(names, " "), strings.Join(w.list, " "))
+		p.same(what+" orders", strings.Join(names, " "), strings.Join(w.list, " "))
 		w.list = nil
 	case "level":
 		p.expectLevel(w)
@@ -243,6 +245,7 @@ func (p *player) expectStats(w *words) {
 	counts := map[string]int64{
 		"orders": s.Orders, "fills": s.Fills, "trades": s.Trades, "rejected_orders": s.RejectedOrders,
 		"rejected_intents": s.RejectedIntents, "ambiguous_fills": s.AmbiguousFills,
+		"late_messages": s.LateMessages,
 	}
 	amounts := map[string]decimal.Decimal{"fees": s.Fees, "slippage": s.Slippage, "notional": s.Notional}
 	for len(w.list) > 0 {

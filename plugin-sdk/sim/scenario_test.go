@@ -2,6 +2,7 @@ package sim_test
 
 import (
 	"bufio"
+	"encoding/hex"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -27,7 +28,8 @@ import (
 //	expect fill [S] buy|sell N @ P [maker|taker] [ROLE] [ambiguous] [fee N] [slippage N] [time H] [order R]
 //	expect rejected|canceled|expired R CODE | refused CODE
 //	expect trade long|short N IN -> OUT [pnl N] [gross N] [fees N] [held N] [mae N] [mfe N] [reason R] [orders R,R] [ambiguous]
-//	expect cash N | equity N | value N | position [S] N [@ P] | open R... | level R P | stats KEY=N... | points N | bankrupt | digest HEX
+//	expect cash N | equity N | value N | position [S] N [@ P] | level R P | stats KEY=N...
+//	expect points N | bankrupt | open R... | new R... | digest HEX    new: submits under way
 //
 // R is a ref, an order id, or a.sl and a.tp for the legs of a. Fees and slippage are 0
 // and cash is 10,000 unless said. Every fill and every other end of an order must be
@@ -124,7 +126,9 @@ type player struct {
 	finished bool
 }
 
-func (s *scenario) run(t *testing.T, flip bool) {
+// run plays the scenario and returns the digest of its ledger.
+func (s *scenario) run(t *testing.T, flip bool) string {
+	t.Helper()
 	p := &player{t: t, s: s, flip: flip, rec: &journal{}, names: map[market.OrderID]string{}}
 	p.cfg = sim.Config{
 		Symbols: []market.Symbol{"BTC/USD"}, Timeframe: market.MustTimeframe("1h"), InitialCash: decimal.MustNew(10000, 0),
@@ -133,6 +137,9 @@ func (s *scenario) run(t *testing.T, flip bool) {
 		p.statement(p.line.words[0], &words{p: p, list: p.line.words[1:]})
 	}
 	p.nothingLeft()
+	p.engine()
+	sum := p.e.Digest()
+	return hex.EncodeToString(sum[:8])
 }
 
 func (p *player) fail(format string, args ...any) {

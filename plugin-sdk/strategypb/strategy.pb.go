@@ -230,7 +230,7 @@ type Spec struct {
 	Language        string                 `protobuf:"bytes,6,opt,name=language,proto3" json:"language,omitempty"`                                       // go, python, ...
 	SdkVersion      string                 `protobuf:"bytes,7,opt,name=sdk_version,json=sdkVersion,proto3" json:"sdk_version,omitempty"`                 // version of the SDK it was built with
 	ProtocolVersion int32                  `protobuf:"varint,8,opt,name=protocol_version,json=protocolVersion,proto3" json:"protocol_version,omitempty"` // version of this protocol
-	SimId           string                 `protobuf:"bytes,9,opt,name=sim_id,json=simId,proto3" json:"sim_id,omitempty"`                                // semantics name and hash of its simulator; "" without one
+	SimId           string                 `protobuf:"bytes,9,opt,name=sim_id,json=simId,proto3" json:"sim_id,omitempty"`                                // name, revision and hash of its simulator; "" without one
 	Modes           []string               `protobuf:"bytes,10,rep,name=modes,proto3" json:"modes,omitempty"`                                            // backtest, paper, live
 	Timeframes      []string               `protobuf:"bytes,11,rep,name=timeframes,proto3" json:"timeframes,omitempty"`                                  // the ones it works on; none: all
 	MinSymbols      int32                  `protobuf:"varint,12,opt,name=min_symbols,json=minSymbols,proto3" json:"min_symbols,omitempty"`               // at least 1
@@ -879,7 +879,7 @@ type Account struct {
 	InitialCash   string                 `protobuf:"bytes,1,opt,name=initial_cash,json=initialCash,proto3" json:"initial_cash,omitempty"`     // decimal, in quote currency
 	Execution     string                 `protobuf:"bytes,2,opt,name=execution,proto3" json:"execution,omitempty"`                            // resolved execution options, canonical JSON
 	PriceSteps    []string               `protobuf:"bytes,3,rep,name=price_steps,json=priceSteps,proto3" json:"price_steps,omitempty"`        // decimal tick of each symbol's dataset
-	DelayCandles  int32                  `protobuf:"varint,4,opt,name=delay_candles,json=delayCandles,proto3" json:"delay_candles,omitempty"` // stress: orders become eligible this many candles later
+	DelayCandles  int32                  `protobuf:"varint,4,opt,name=delay_candles,json=delayCandles,proto3" json:"delay_candles,omitempty"` // stress: what is decided takes effect this many candles later
 	WorstPrice    bool                   `protobuf:"varint,5,opt,name=worst_price,json=worstPrice,proto3" json:"worst_price,omitempty"`       // stress: market fills take the worse of open and close
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

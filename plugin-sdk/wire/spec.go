@@ -14,7 +14,7 @@ type Description struct {
 	Language        string // go, python, ...
 	SDKVersion      string
 	ProtocolVersion int
-	// SimID is the simulator's semantics name and hash; "" without one.
+	// SimID is the simulator's name, revision and hash; "" without one.
 	SimID         string
 	ParamsSchema  json.RawMessage
 	DefaultParams json.RawMessage

@@ -14,7 +14,7 @@ import { Progress } from "./panels/progress.tsx";
 import { Tabs } from "./panels/tabs.tsx";
 import { Tiles } from "./panels/tiles.tsx";
 import { dated, stale } from "./state/fresh.ts";
-import { connection, status } from "./state/store.ts";
+import { known, status } from "./state/store.ts";
 import { announcement, formOpen } from "./state/view.ts";
 
 export function App() {
@@ -57,13 +57,13 @@ function FormColumn() {
   );
 }
 
+const mode = computed(() => status.value.mode);
 const idle = computed(() => status.value.status === "idle");
-const heard = computed(() => connection.value.lastData > 0);
 
 function Run() {
-  if (!heard.value) return <main id="run" tabIndex={-1}><p class="panel none">Waiting for the service…</p></main>;
+  if (!known.value) return <main id="run" tabIndex={-1}><p class="panel none">Waiting for the service…</p></main>;
   return (
-    <main id="run" tabIndex={-1} data-stale={stale.value || undefined} data-dated={dated.value || undefined}>
+    <main id="run" tabIndex={-1} data-stale={stale.value || undefined} data-dated={dated.value || undefined} data-mode={mode.value || undefined}>
       {idle.value ? <Empty /> : (
         <>
           <Failed />

@@ -1,6 +1,7 @@
 package apitest
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -83,7 +84,7 @@ func (r *Recorder) faults(method, path string, resp *http.Response, body []byte)
 	}
 	operation := r.operation(method, path)
 	if resp.StatusCode >= 400 {
-		return append(faults, r.errorFaults(operation, resp, body)...)
+		return append(faults, r.errorFaults(operation, path, resp, body)...)
 	}
 	if operation != nil {
 		faults = append(faults, r.operationFaults(method, path, operation, resp, body)...)
@@ -131,13 +132,21 @@ func dig(v any, path ...string) any {
 	return v
 }
 
-func (r *Recorder) errorFaults(operation map[string]any, resp *http.Response, body []byte) []string {
+func (r *Recorder) errorFaults(
+	operation map[string]any, path string, resp *http.Response, body []byte,
+) []string {
 	var faults []string
 	if got := resp.Header.Get("Content-Type"); got != "application/json" {
 		faults = append(faults, "content type of an error is "+got)
 	}
 	if body == nil {
 		return faults
+	}
+	if bytes.HasPrefix(body, []byte(`{"error":"`)) {
+		return append(faults, r.plainFaults(path, resp, body)...)
+	}
+	if path != "" && !problem.Coded(path) {
+		faults = append(faults, "the path is none of the API, but the error has a code")
 	}
 	faults = append(faults, r.match("/components/schemas/Error", body)...)
 	var envelope struct {
@@ -161,6 +170,28 @@ func (r *Recorder) errorFaults(operation map[string]any, resp *http.Response, bo
 	}
 	if declared, ok := operation["x-error-codes"].([]any); ok && !slices.Contains(declared, any(string(code))) {
 		faults = append(faults, fmt.Sprintf("code %s is not declared", code))
+	}
+	return faults
+}
+
+// plainFaults are those of the body without a code. The path of a request that was
+// sent byte by byte is not known here: it is "".
+func (r *Recorder) plainFaults(path string, resp *http.Response, body []byte) []string {
+	faults := r.match("/components/schemas/PlainError", body)
+	var said struct {
+		StatusCode int `json:"status_code"`
+		Path       string
+	}
+	if err := json.Unmarshal(body, &said); err != nil {
+		return append(faults, err.Error())
+	}
+	path, _, _ = strings.Cut(path, "?")
+	switch {
+	case said.StatusCode != resp.StatusCode:
+		faults = append(faults, fmt.Sprintf("status_code is %d", said.StatusCode))
+	case path == "" || said.Path == "":
+	case said.Path != path, problem.Coded(path):
+		faults = append(faults, fmt.Sprintf("the body has no code, and path %q", said.Path))
 	}
 	return faults
 }

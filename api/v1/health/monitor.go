@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/metrics"
+	"strings"
 	"sync"
 	"time"
 
@@ -32,6 +33,8 @@ type Options struct {
 	Registry func(context.Context) (int, error)
 	// Journal is why paper and live runs cannot be written down, for people; "" while they can. Nil: they can.
 	Journal func() string
+	// Damaged names candles whose files were found damaged, for people. Nil: none are.
+	Damaged func() []string
 	// FreeBytes is the space left in the state directory.
 	FreeBytes func() (int64, error)
 	// Requests counts HTTP requests, Stream the clients connected and dropped. Nil means none.
@@ -146,6 +149,11 @@ func (m *Monitor) Health() view.Health {
 	m.mu.Lock()
 	h.Checks.Plugins, h.Checks.Registry, h.Checks.Disk = m.plugins, m.registry, m.disk
 	m.mu.Unlock()
+	if m.opts.Damaged != nil && h.Checks.Disk.Status != view.Fail {
+		if list := m.opts.Damaged(); len(list) > 0 {
+			h.Checks.Disk.Check = m.outcome(view.Warn, strings.Join(list, "; ")+": import them again")
+		}
+	}
 	h.Checks.Runner = m.outcome(view.Pass, s.Status)
 	if s.Status == runner.StatusFailed {
 		h.Checks.Runner = m.outcome(view.Warn, "the run has failed: "+s.Error)

@@ -7,14 +7,12 @@ import (
 
 	"github.com/assay-run/assay/api/v1/problem"
 	"github.com/assay-run/assay/api/web"
+	"github.com/assay-run/assay/host/exposition"
 	"github.com/assay-run/assay/host/runner"
 )
 
 // Path is where the metrics are.
 const Path = "/metrics"
-
-// other stands for what is not in a closed set.
-const other = "other"
 
 // Options say what to show.
 type Options struct {
@@ -35,36 +33,17 @@ type Options struct {
 
 // Registry counts requests and shows every metric.
 type Registry struct {
-	opts Options
-	// routes is not written after New: counting needs no lock.
-	routes  map[string]*route
-	names   []string
-	methods []string
-	codes   []int
+	opts     Options
+	requests *exposition.Requests
 }
 
 // New makes a registry.
 func New(o Options) *Registry {
-	r := &Registry{opts: o, routes: map[string]*route{}, methods: knownMethods(), codes: knownCodes()}
-	add := func(name string) {
-		if r.routes[name] == nil {
-			r.routes[name] = newRoute(len(r.methods), len(r.codes))
-			r.names = append(r.names, name)
-		}
-	}
+	routes := []string{Path}
 	for _, route := range o.Routes {
-		add(route.Path)
+		routes = append(routes, route.Path)
 	}
-	add(Path)
-	add(other)
-	slices.Sort(r.names)
-	return r
-}
-
-// knownMethods are the values of the label method besides "other".
-func knownMethods() []string {
-	return []string{http.MethodConnect, http.MethodDelete, http.MethodGet, http.MethodHead, http.MethodOptions,
-		http.MethodPatch, http.MethodPost, http.MethodPut, http.MethodTrace}
+	return &Registry{opts: o, requests: exposition.NewRequests("assay", routes, knownCodes())}
 }
 
 // knownCodes are the values of the label code besides "other": the successes of
@@ -78,29 +57,9 @@ func knownCodes() []int {
 	return slices.Compact(codes)
 }
 
-// Observe counts one answered request. The pattern is the path of the matched
-// route, "" if none matched. The status 0 is a connection that was taken over by
-// the stream: it is counted as 101, and its duration is not that of an answer.
+// Observe counts one answered request, see exposition.Requests.
 func (r *Registry) Observe(pattern, method string, status int, took time.Duration) {
-	stats := r.routes[pattern]
-	if stats == nil {
-		stats = r.routes[other]
-	}
-	if status == 0 {
-		status = http.StatusSwitchingProtocols
-	}
-	m, ok := slices.BinarySearch(r.methods, method)
-	if !ok {
-		m = len(r.methods)
-	}
-	c, ok := slices.BinarySearch(r.codes, status)
-	if !ok {
-		c = len(r.codes)
-	}
-	stats.count(m, c)
-	if status != http.StatusSwitchingProtocols {
-		stats.time(took)
-	}
+	r.requests.Observe(pattern, method, status, took)
 }
 
 // Routes is the one route of this package.

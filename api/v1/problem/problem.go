@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"maps"
 	"net/http"
+	"strings"
 )
 
 // Problem is an answer that is not a success. It is an error, so that handlers can
@@ -83,9 +84,36 @@ type body struct {
 	Details map[string]any `json:"details"`
 }
 
-// Envelope is the body of the answer. Details that cannot be written as JSON are
-// left out rather than losing the code.
-func (p *Problem) Envelope(requestID, path string) []byte {
+// Base is the path from which on errors have the envelope with its code.
+const Base = "/api/v1"
+
+// maxPath is how much of a path the plain body repeats.
+const maxPath = 1 << 10
+
+// plain is the body of every other answer. Path is "" where a request is refused
+// before its path is known.
+type plain struct {
+	Error      string `json:"error"`
+	StatusCode int    `json:"status_code"`
+	Path       string `json:"path"`
+}
+
+// Coded reports whether errors of the path have the envelope.
+func Coded(path string) bool { return path == Base || strings.HasPrefix(path, Base+"/") }
+
+// Body is the body of the answer: the envelope for a path of the API, else the plain
+// one. The path is that of the request, escaped.
+func (p *Problem) Body(requestID, path string) []byte {
+	if Coded(path) {
+		return p.envelope(requestID, path)
+	}
+	out, _ := marshal(plain{p.Message, p.Status(), path[:min(len(path), maxPath)]}) // texts and a number
+	return out
+}
+
+// envelope has the code. Details that cannot be written as JSON are left out rather
+// than losing it.
+func (p *Problem) envelope(requestID, path string) []byte {
 	details := maps.Clone(p.Details)
 	if details == nil {
 		details = map[string]any{}
@@ -102,7 +130,7 @@ func (p *Problem) Envelope(requestID, path string) []byte {
 	return out
 }
 
-func marshal(e envelope) ([]byte, error) {
+func marshal(e any) ([]byte, error) {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
 	enc.SetEscapeHTML(false)

@@ -127,7 +127,7 @@ func requestTable() []Entry {
 func stateTable() []Entry {
 	run := []string{"status", "run_id", "mode", "hint"}
 	return []Entry{
-		{RunAlreadyActive, 409, "A run is already active. Reset it before starting another.", run, "One run exists at a time: stop it if it is running, then reset."},
+		{RunAlreadyActive, 409, "The runner still holds a run. Reset it, or replace it.", run, "One run exists at a time: stop it if it is running, then reset it, or replace it with the header Replace-Run."},
 		{RunNotActive, 409, "No run is active.", run, "There is nothing to stop."},
 		{RunStillRunning, 409, "The run is still running. Stop it before the reset.", run, "POST /api/v1/run/stop first."},
 		{NoRun, 409, "There is no run yet.", run, "Start one with POST /api/v1/run/backtest."},
@@ -161,7 +161,9 @@ func deploymentTable() []Entry {
 func serverTable() []Entry {
 	return []Entry{
 		{InternalError, 500, "The service met an unexpected condition.", nil, "The cause is in the service's log under the request id."},
-		{RunStartFailed, 500, "The strategy could not be started.", []string{"reason", "log_tail"}, "log_tail holds the last lines that the plugin wrote."},
+		{RunStartFailed, 500, "The strategy could not be started.", []string{"reason", "log_tail"},
+			"log_tail holds the last lines that the plugin wrote. " +
+				"Where reason is corrupt_dataset the stored candles are damaged: import them again."},
 		{UnsupportedTransferEncoding, 501, "Only the transfer encoding chunked is understood.", nil, "Send the body with Content-Length or chunked."},
 		{HTTPVersionNotSupported, 505, "Only HTTP/1.1 and HTTP/1.0 are understood.", nil, "Use HTTP/1.1."},
 		{ShuttingDown, 503, "The service is shutting down.", nil, "Try again after the restart."},

@@ -11,6 +11,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 	"golang.org/x/text/language"
 	"golang.org/x/text/message"
+
+	"github.com/assay-run/assay/host/hint"
 )
 
 // MaxViolations is how many are reported at most.
@@ -102,7 +104,7 @@ func (c *collector) add(pointer, text, rule string) {
 func (c *collector) text(at string, k jsonschema.ErrorKind) string {
 	switch k := k.(type) {
 	case *kind.Pattern:
-		return "does not match the pattern " + k.Want
+		return hint.Form(k.Want)
 	case *kind.Format:
 		return "is not a time: write 2024-01-31T12:00:00Z, 2024-01-31T12:00:00 (UTC) or 2024-01-31"
 	case *kind.MaxItems:

@@ -53,7 +53,7 @@ func lifeEvents() []EventDoc {
 			FieldDoc{"server_id", "new with each start of the service"}, FieldDoc{"service_version", "version of the service"},
 			FieldDoc{"limits", "bounds of the stream"}, FieldDoc{"risk", "effective risk limits of live runs, or null"},
 			FieldDoc{"on_stop", "what a stop does to live orders and positions: cancel, flatten or leave"}),
-		server("snapshot", "Everything: the body of GET /status/detailed and the log. Frames behind it continue from here; an entry that is in both has the same id.",
+		server("snapshot", "Everything: the body of GET /status/detailed, thinned further, and the log. Frames behind it continue from here; an entry that is in both has the same id.",
 			"second frame, and on request", `{"run_id":"","status":"idle","log":[]}`,
 			FieldDoc{"…", "every field of GET /api/v1/status/detailed"}, FieldDoc{"log", "the last 200 lines, oldest first"}),
 		server("status_update", "A change of status, or of the phase of a paper or live run.", "each change of status, never delayed or merged; the phase within a quarter of a second",

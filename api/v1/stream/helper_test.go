@@ -47,7 +47,7 @@ func start(t testing.TB, o setup) *service {
 	s := &service{health: view.Health{Status: "healthy", APIVersion: "v1"}}
 	s.health.Checks.Disk.Status = view.Pass
 	var routed http.Handler
-	o.api.Routes = append(o.api.Routes, web.Route{Method: http.MethodGet, Path: "/test/stream", Handler: http.HandlerFunc(
+	o.api.Routes = append(o.api.Routes, web.Route{Method: http.MethodGet, Path: "/api/v1/test/stream", Handler: http.HandlerFunc(
 		func(w http.ResponseWriter, r *http.Request) { routed.ServeHTTP(w, r) })})
 	s.Service = apitest.Start(t, o.api)
 	s.hub = stream.New(stream.Options{State: s.Runner, Health: s.healthNow, ServerID: "01test", Version: "1.0.0", MaxClients: o.max})
@@ -99,7 +99,7 @@ type socket struct {
 	conn *websocket.Conn
 }
 
-const url = "/test/stream"
+const url = "/api/v1/test/stream"
 
 func (s *service) dial(t testing.TB, protocols ...string) (*socket, *http.Response) {
 	t.Helper()

@@ -49,7 +49,7 @@ func TestSnapshot(t *testing.T) {
 	_, f := s.rich(t)
 	var got, want map[string]any
 	f.into(t, &got)
-	if err := json.Unmarshal(s.Do(t, http.MethodGet, "/api/v1/status/detailed", "").Body, &want); err != nil {
+	if err := json.Unmarshal(s.Do(t, http.MethodGet, "/api/v1/status/detailed", "", "Prefer: points=400, rows=50").Body, &want); err != nil {
 		t.Fatal(err)
 	}
 	log := got["log"].([]any)

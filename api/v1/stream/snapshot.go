@@ -10,8 +10,12 @@ import (
 	"github.com/assay-run/assay/host/runner"
 )
 
-// snapshotLog is how many lines of the log a snapshot has.
-const snapshotLog = 200
+// What a snapshot has at most. A viewer waits for it, however slow the line: requests fetch the rest.
+const (
+	snapshotLog    = 200
+	snapshotRows   = 50
+	snapshotPoints = 400
+)
 
 type hello struct {
 	ServerID       string `json:"server_id"`
@@ -40,7 +44,7 @@ func snapshotOf(rep runner.Report, health view.Health) snapshot {
 	lines := rep.Results.Log
 	lines = lines[max(0, len(lines)-snapshotLog):]
 	return snapshot{
-		DetailedStatus: view.DetailedOf(rep, health, view.DetailRows, view.DetailPoints),
+		DetailedStatus: view.DetailedOf(rep, health, snapshotRows, snapshotPoints),
 		Log:            append([]result.LogLine{}, lines...),
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/assay-run/assay/governance/store"
 	"github.com/assay-run/assay/host/listen"
+	"github.com/assay-run/assay/host/terminal"
 )
 
 // The exit codes.
@@ -53,6 +54,7 @@ func (e *unreachable) Error() string {
 
 // Run runs a command line and returns its exit code.
 func Run(ctx context.Context, args []string, w World) int {
+	w.Out, w.Err = terminal.New(w.Out), terminal.New(w.Err)
 	ran := false
 	root := &cobra.Command{
 		Use: "governance", Short: "Records candidate bundles and decides how far each may go",

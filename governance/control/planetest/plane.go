@@ -30,6 +30,8 @@ type Options struct {
 	Trust        *bundle.Trust
 	ArtifactRoot string
 	At           func(point string)
+	// Logger is where the plane tells; nowhere if nil.
+	Logger hclog.Logger
 	// RealTime takes the system's clock instead of one that stands at Start.
 	RealTime bool
 }
@@ -72,7 +74,11 @@ func Open(o Options) (*Plane, error) {
 	}
 	ln := listen.Limit(inner, listen.MaxConnections, control.Refuse)
 	p.URL, p.Addr = listen.URL(inner), inner.Addr().String()
-	plane := control.New(control.Options{Store: p.Store, ArtifactRoot: o.ArtifactRoot, Now: p.Now, Logger: hclog.NewNullLogger(), At: o.At})
+	if o.Logger == nil {
+		o.Logger = hclog.NewNullLogger()
+	}
+	plane := control.New(control.Options{Store: p.Store, ArtifactRoot: o.ArtifactRoot, Now: p.Now,
+		Logger: o.Logger, At: o.At})
 	ctx, cancel := context.WithCancel(context.Background())
 	p.cancel = cancel
 	go func() { p.ended <- plane.Serve(ctx, ln) }()

@@ -487,3 +487,32 @@ func ExampleRead() {
 	fmt.Println(r.Series.Len(), "candles of", r.Series.Symbol, r.Series.Timeframe, "read as", r.Report.Profile)
 	// Output: 2 candles of ACME/USD 1d read as by_name
 }
+
+// TestPandasIndexIsTheTime: DataFrame.to_csv writes an index of times without a name. It is read as the time and said
+// so; an index that counts the rows is none.
+func TestPandasIndexIsTheTime(t *testing.T) {
+	const header = ",Open,High,Low,Close,Volume\n"
+	for name, text := range map[string]string{
+		"dates":       header + "2024-01-01,1,2,0.5,1.5,10\n2024-01-02,1.5,2,1,1.5,11\n",
+		"times":       header + "2024-01-01 00:00:00+00:00,1,2,0.5,1.5,10\n2024-01-02 00:00:00+00:00,1.5,2,1,1.5,11\n",
+		"seconds":     header + "1704067200,1,2,0.5,1.5,10\n1704153600,1.5,2,1,1.5,11\n",
+		"read_csv":    "Unnamed: 0,Open,High,Low,Close,Volume\n2024-01-01,1,2,0.5,1.5,10\n2024-01-02,1.5,2,1,1.5,11\n",
+		"with a date": ",Date,Open,High,Low,Close,Volume\n0,2024-01-01,1,2,0.5,1.5,10\n1,2024-01-02,1.5,2,1,1.5,11\n",
+	} {
+		r := mustRead(t, text, importer.Options{})
+		said := len(r.Report.Warnings) == 1 && r.Report.Warnings[0].Code == "UNNAMED_TIME"
+		if r.Series.Len() != 2 || r.Series.Time[0] != 1704067200000 || r.Series.Volume[1] != 11 || said != (name != "with a date") {
+			t.Errorf("%s: %+v %+v", name, r.Series, r.Report.Warnings)
+		}
+	}
+	for name, text := range map[string]string{
+		"row numbers": header + "0,1,2,0.5,1.5,10\n1,1.5,2,1,1.5,11\n",
+		"mixed":       header + "2024-01-01,1,2,0.5,1.5,10\nlater,1.5,2,1,1.5,11\n",
+		"two levels":  ",,Open,High,Low,Close,Volume\nBTC,2024-01-01,1,2,0.5,1.5,10\nBTC,2024-01-02,1.5,2,1,1.5,11\n",
+	} {
+		var e *refusal.Error
+		if r, err := read(text, importer.Options{}); !errors.As(err, &e) || e.Code != refusal.ColumnsMissing {
+			t.Errorf("%s: %+v %v", name, r, err)
+		}
+	}
+}

@@ -126,7 +126,7 @@ func (o Options) validate() error {
 	}
 	var names []string
 	for _, p := range profile.All() {
-		if p.Name == o.Profile {
+		if p.Name == profile.Current(o.Profile) {
 			return nil
 		}
 		names = append(names, p.Name)

@@ -68,7 +68,7 @@ const (
 func WarningCodes() []string {
 	return []string{
 		warnNoVolume, warnTickVolume, warnUnits, warnResolved, warnShortSteps, warnEndStamps, warnRepaired, warnKept, warnTickers,
-		warnRenamed, warnMembers, warnSingle, profile.LeanDecimals,
+		warnRenamed, warnMembers, warnSingle, profile.LeanDecimals, profile.UnnamedTime,
 	}
 }
 

@@ -55,7 +55,7 @@ func sampleOptions() map[string]sample {
 	return map[string]sample{
 		"backtrader_date_time.csv":    {profile: "backtrader", options: importer.Options{Zone: time.UTC}},
 		"binance_excel_mangled.csv":   {refused: refusal.TimeNotInteger},
-		"binance_futures_header.csv":  {profile: "binance-futures"},
+		"binance_futures_header.csv":  {profile: "binance-header"},
 		"binance_spot_ms_to_us.csv":   {profile: "binance"},
 		"bitfinex_ochl_crlf.csv":      {profile: "columns"},
 		"ccxt_ninjabot_oclh.csv":      {profile: "columns"},

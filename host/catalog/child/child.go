@@ -36,7 +36,7 @@ type Config struct {
 	Name      string   // its argv[0]
 	Env       []string // all of its environment but the variables of this package
 	SocketDir string   // private folder for its socket
-	ReadOnly  []string // dataset files that the sandbox leaves readable
+	ReadOnly  []string // files, and folders whose files, the sandbox leaves readable
 	Libraries bool     // it is linked dynamically
 	Sandbox   sandbox.Mode
 	Limits    sandbox.Limits

@@ -92,7 +92,7 @@ func (r rules) addAll(p Policy) error {
 	}
 	for _, path := range p.ReadOnly {
 		if err := r.allowPath(path, readFile); err != nil {
-			return fmt.Errorf("allow the dataset file %s: %w", path, err)
+			return fmt.Errorf("allow the candle files in %s: %w", path, err)
 		}
 	}
 	_ = r.allowPath("/dev/null", readFile|unix.LANDLOCK_ACCESS_FS_WRITE_FILE)

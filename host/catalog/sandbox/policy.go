@@ -88,7 +88,7 @@ type Policy struct {
 	Binary    int      `json:"binary"`     // descriptor of the program to become
 	Status    int      `json:"status"`     // descriptor of the pipe for the report
 	SocketDir string   `json:"socket_dir"` // the only place where it may make files
-	ReadOnly  []string `json:"read_only"`  // dataset files
+	ReadOnly  []string `json:"read_only"`  // files, and folders whose files, it may read
 	Libraries bool     `json:"libraries"`  // the program is linked dynamically
 	Network   bool     `json:"network"`    // it was started in the host's network namespace
 	Limits    Limits   `json:"limits"`

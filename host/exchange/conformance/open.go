@@ -100,7 +100,7 @@ func sixKeys(x *examiner) {
 
 func unknownKey(x *examiner) {
 	d := x.description()
-	for _, text := range []string{`{"urls":{"api":"http://evil"}}`, `{"proxy":"socks"}`, `{"apiKey":5}`, `{"rateLimit":0}`, `[]`} {
+	for _, text := range []string{`{"urls":{"api":"http://evil"}}`, `{"proxy":"socks"}`, `{"apiKey":5}`, `{"rateLimit":-1}`, `[]`} {
 		_, err := exchange.DecodeConfig(d.ConfigSchema, []byte(text))
 		var misfit *exchange.ConfigError
 		if !errors.As(err, &misfit) {

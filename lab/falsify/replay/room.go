@@ -3,7 +3,6 @@ package replay
 import (
 	"context"
 	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -14,65 +13,14 @@ import (
 
 // Room is the folder of one process in which changed candles become files. Its methods
 // may be called from several goroutines, but for Close.
-type Room struct {
-	dir  string
-	lock *dirlock.Lock
-}
+type Room struct{ *dirlock.Room }
 
 // Enter makes a room below the state directory and removes those that killed processes
 // have left.
-func Enter(stateDir string) (_ *Room, err error) {
-	root := filepath.Join(stateDir, "tmp", "falsify")
-	if err := os.MkdirAll(root, 0o700); err != nil {
-		return nil, err
-	}
-	// Between its making and its lock a room looks like one that nobody is in.
-	gate, err := dirlock.Acquire(root)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, gate.Release()) }()
-	if err := sweep(root); err != nil {
-		return nil, err
-	}
-	dir, err := os.MkdirTemp(root, "room-")
-	if err != nil {
-		return nil, err
-	}
-	lock, err := dirlock.Acquire(dir)
-	if err != nil {
-		return nil, errors.Join(err, os.Remove(dir))
-	}
-	return &Room{dir, lock}, nil
+func Enter(stateDir string) (*Room, error) {
+	room, err := dirlock.Enter(filepath.Join(stateDir, "tmp", "falsify"))
+	return &Room{room}, err
 }
-
-// sweep removes the rooms that nobody has locked.
-func sweep(root string) error {
-	entries, err := os.ReadDir(root)
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		if !e.IsDir() {
-			continue
-		}
-		path := filepath.Join(root, e.Name())
-		lock, err := dirlock.Try(path)
-		if err != nil {
-			return err
-		}
-		if lock == nil {
-			continue
-		}
-		if err := errors.Join(os.RemoveAll(path), lock.Release()); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-	}
-	return nil
-}
-
-// Close removes the room with all that is still in it.
-func (r *Room) Close() error { return errors.Join(os.RemoveAll(r.dir), r.lock.Release()) }
 
 // Store is the candles of one set, as a store that a run can be played on.
 type Store struct {
@@ -84,7 +32,7 @@ type Store struct {
 
 // Put writes the set. Close the store when its runs are over.
 func (r *Room) Put(ctx context.Context, set Set) (_ *Store, err error) {
-	dir, err := os.MkdirTemp(r.dir, "set-")
+	dir, err := os.MkdirTemp(r.Dir(), "set-")
 	if err != nil {
 		return nil, err
 	}

@@ -44,9 +44,10 @@ type View struct {
 // Fact is a name and what it is.
 type Fact struct{ Name, Value string }
 
-// Row is a trial in the table.
+// Row is a trial: its cells, the second of which leads to the folder of its run, if it has one.
 type Row struct {
 	Cells  []string
+	RunID  string
 	Chosen bool
 }
 
@@ -204,7 +205,7 @@ func (v *View) table(s *family.Search, o *family.Outcome) {
 			cells = append(cells, metricText(t.Metrics, key))
 		}
 		chosen := o.Result.Selected != nil && o.Result.Selected.TrialIndex == t.Index
-		v.Rows = append(v.Rows, Row{append(cells, Number(t.Plateau), t.FailureCode), chosen})
+		v.Rows = append(v.Rows, Row{append(cells, Number(t.Plateau), t.FailureCode), t.RunID, chosen})
 	}
 }
 

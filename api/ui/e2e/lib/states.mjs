@@ -61,7 +61,7 @@ async function trading(service) {
 export const before = {
   async idle(stage) {
     const visit = await open(stage);
-    await visit.stream("live");
+    await visit.stream("connected");
     return visit;
   },
 
@@ -82,7 +82,7 @@ export const before = {
 
   async "every kind of field"(stage) {
     const visit = await open(stage);
-    await visit.stream("live");
+    await visit.stream("connected");
     await visit.fill({ strategy: "widgets" });
     for (const name of ["Advanced", "Execution"]) await visit.form.getByText(name, { exact: true }).click();
     return visit;
@@ -90,7 +90,7 @@ export const before = {
 
   async "errors in the form"(stage) {
     const visit = await open(stage);
-    await visit.stream("live");
+    await visit.stream("connected");
     await visit.fill({ strategy: "widgets", "Fast length": "0", Rules: "{broken", From: "yesterday", Cash: "-1" });
     await visit.startButton.press("Enter");
     await visit.form.getByRole("alert").waitFor();
@@ -99,7 +99,7 @@ export const before = {
 
   async "paper form"(stage) {
     const visit = await open(stage);
-    await visit.stream("live");
+    await visit.stream("connected");
     await visit.form.getByRole("radio", { name: "Paper" }).check();
     await visit.form.getByRole("combobox", { name: "Exchange" }).selectOption("sim");
     await visit.form.getByText("Exchange settings").click();
@@ -112,7 +112,7 @@ export const before = {
   async "live form"(stage) {
     const front = await stage.t.proxy(stage.service.url, { json: withLive(), frame: withRisk });
     const visit = await open(stage, front.url);
-    await visit.stream("live");
+    await visit.stream("connected");
     await visit.form.getByRole("radio", { name: "Live" }).check();
     await visit.form.getByRole("combobox", { name: "Exchange" }).selectOption("sample");
     await visit.field("API key").fill("short");
@@ -124,7 +124,7 @@ export const before = {
   async "another client's run"(stage) {
     const front = await stage.t.proxy(stage.service.url, { hold: false });
     const visit = await open(stage, front.url);
-    await visit.stream("live");
+    await visit.stream("connected");
     await visit.fill({ strategy: "sma_cross" });
     front.rules.hold = true;
     await sleeping(stage.service);
@@ -144,11 +144,11 @@ export const before = {
     const other = await stage.t.service({ names: ["sma_cross"] });
     stage.endings.push(() => other.end());
     const visit = await open(stage, other.url);
-    await visit.stream("live");
+    await visit.stream("connected");
     await other.end();
     await other.begin();
     await visit.bar("notice").getByText("The service restarted.").waitFor();
-    await visit.stream("live");
+    await visit.stream("connected");
     return visit;
   },
 };
@@ -242,7 +242,7 @@ export const during = {
     const front = await stage.t.proxy(stage.service.url, {});
     const visit = await open(stage, front.url);
     await visit.says("completed");
-    await visit.stream("live");
+    await visit.stream("connected");
     front.rules.stream = "hang";
     front.cut();
     await visit.bar("reconnecting").waitFor();

@@ -9,7 +9,7 @@ export default async function soak(t) {
   const service = await t.service({ names: ["sma_cross", "sleeper"] });
   await t.test(`${t.config.soak} minutes of runs`, async () => {
     const visit = await t.visit(service.url, { allow: [answered(409)] });
-    await visit.stream("live");
+    await visit.stream("connected");
     const before = await runs(visit, service, 10);
     let now = before, count = 10;
     for (const end = Date.now() + t.config.soak * 60_000; Date.now() < end; count += 10) now = await runs(visit, service, 10);

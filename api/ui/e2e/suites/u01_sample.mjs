@@ -121,7 +121,7 @@ export default async function sample(t) {
   await t.test("a run shows how far it is, and its numbers move", async () => {
     await service.clear();
     const visit = await t.visit(service.url);
-    await visit.stream("live");
+    await visit.stream("connected");
     await service.backtest("sleeper", { strategy_params: { sleep_ms: 1 } });
     await visit.says("running");
     const bar = visit.page.getByRole("progressbar");

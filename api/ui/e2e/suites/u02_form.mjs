@@ -174,7 +174,7 @@ async function settled(picture) {
 
 async function open(t, service, options) {
   const visit = await t.visit(service.url, options);
-  await visit.stream("live");
+  await visit.stream("connected");
   await visit.fill({ strategy: "widgets" });
   await visit.field("Fast length").waitFor();
   return visit;

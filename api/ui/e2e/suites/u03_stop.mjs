@@ -7,7 +7,7 @@ export default async function stop(t) {
 
   await t.test("a stopped backtest says that it is partial, and starts again", async () => {
     const visit = await t.visit(service.url);
-    await visit.stream("live");
+    await visit.stream("connected");
     await visit.fill({ strategy: "sleeper", "Sleep ms": 5 });
     await visit.startButton.click();
     await visit.says("running");
@@ -16,15 +16,15 @@ export default async function stop(t) {
     await visit.says("completed");
     const results = await service.results();
     assert.equal(results.partial, true);
-    await visit.page.getByText("Stopped before the end: not evidence.").waitFor();
+    await visit.page.getByText("Stopped before the end of its data: not evidence for the whole window.").waitFor();
     await visit.page.getByRole("region", { name: "Outcome" }).getByText("stopped").waitFor();
     await visit.agrees(results);
     await (await visit.open("Evidence")).getByText(/^Partial/).waitFor();
 
-    await visit.button("Reset and start").click();
+    await visit.button("Replace and start").click();
     await visit.says("running");
     await until(async () => (await service.status()).run_id !== results.run_id, "another run");
-    await visit.page.getByText("Stopped before the end: not evidence.").waitFor({ state: "detached" });
+    await visit.page.getByText("Stopped before the end of its data: not evidence for the whole window.").waitFor({ state: "detached" });
     await visit.button("Stop").click();
     await visit.says("completed");
     await visit.form.getByRole("button", { name: "Reset", exact: true }).click();
@@ -59,7 +59,7 @@ export default async function stop(t) {
   await service.clear();
   await t.test("run this again fills the form with the run of the evidence", async () => {
     const visit = await t.visit(service.url);
-    await visit.stream("live");
+    await visit.stream("connected");
     await service.backtest("sma_cross", { strategy_params: { fast: 7, slow: 21 }, start_date: "2023-01-01", end_date: "2023-06-01", initial_cash: 2500 });
     await visit.says("completed");
     await visit.has(await service.results());
@@ -68,7 +68,7 @@ export default async function stop(t) {
       assert.match(await visit.field(label).inputValue(), new RegExp("^" + text), label);
     }
     const before = await service.results();
-    await visit.button("Reset and start").click();
+    await visit.button("Replace and start").click();
     await until(async () => {
       const { run_id: id, status } = await service.status();
       return id && id !== before.run_id && status === "completed";

@@ -15,7 +15,7 @@ export default async function failures(t) {
   ]) {
     await t.test(`a plugin that ${name} makes a red panel with code, log and advice`, async () => {
       const visit = await t.visit(service.url);
-      await visit.stream("live");
+      await visit.stream("connected");
       await visit.fill({ strategy: name });
       await visit.startButton.click();
       await visit.says("failed");
@@ -47,7 +47,7 @@ export default async function failures(t) {
 
   await t.test("a plugin that cannot start is refused in place, with its last words", async () => {
     const visit = await t.visit(service.url, { allow: [answered(500)] });
-    await visit.stream("live");
+    await visit.stream("connected");
     await visit.fill({ strategy: "stillborn" });
     await visit.startButton.click();
     const alert = visit.form.getByRole("alert");

@@ -151,7 +151,7 @@ async function begin(service, strategy, options) {
 
 async function onPaper(t, url) {
   const visit = await t.visit(url);
-  await visit.stream("live");
+  await visit.stream("connected");
   await visit.form.getByRole("radio", { name: "Paper" }).check();
   await visit.form.getByText(/credentials are not needed/).waitFor();
   return visit;

@@ -96,14 +96,14 @@ export default async function live(t) {
 
     await credentials(visit, key, secret);
     await visit.page.reload();
-    await visit.stream("live");
+    await visit.stream("connected");
     assert.equal(await visit.form.getByRole("radio", { name: "Backtest" }).isChecked(), true, "the mode always begins at Backtest");
     assert.deepEqual(await traces(visit, [key, secret]), [], "after a reload");
   });
 
   await t.test("a live run on the simulated market: confirmed, limited, stopped after a question", async () => {
     const visit = await t.visit(service.url);
-    await visit.stream("live");
+    await visit.stream("connected");
     await visit.form.getByRole("radio", { name: "Live" }).check();
     await visit.form.getByRole("combobox", { name: "Exchange" }).selectOption("sim");
     const frame = visit.form.getByRole("region", { name: "Live, without real money" });
@@ -137,7 +137,7 @@ const canary = () => "canary" + randomBytes(12).toString("hex");
 
 async function open(t, front, allow = []) {
   const visit = await t.visit(front.url, { allow });
-  await visit.stream("live");
+  await visit.stream("connected");
   await visit.form.getByRole("radio", { name: "Live" }).check();
   await visit.form.getByRole("combobox", { name: "Exchange" }).selectOption("sample");
   const money = visit.form.getByRole("region", { name: "Real money" });

@@ -9,7 +9,7 @@ export default async function restart(t) {
 
   await t.test("killed and restarted: the data stay, the page comes back, nothing typed is lost", async () => {
     const visit = await t.visit(service.url, { allow: [broken, answered(409)] });
-    await visit.stream("live");
+    await visit.stream("connected");
     await visit.fill({ strategy: "sma_cross", "Fast average": "11", From: "2023-01-01", Cash: "1234" });
     await service.backtest("sleeper", { strategy_params: { sleep_ms: 5 } });
     await visit.says("running");
@@ -28,7 +28,7 @@ export default async function restart(t) {
 
     await service.begin();
     await visit.button("Retry now").click({ timeout: 1000 }).catch(() => {}); // it may have come back by itself
-    await visit.stream("live");
+    await visit.stream("connected");
     await visit.bar("notice").getByText("The service restarted.").waitFor();
     await visit.says("idle");
     await bar.waitFor({ state: "detached" });
@@ -57,11 +57,11 @@ export default async function restart(t) {
   await t.test("a polite end is announced, and the page waits for the next service", async () => {
     await service.clear();
     const visit = await t.visit(service.url, { allow: [broken] });
-    await visit.stream("live");
+    await visit.stream("connected");
     await service.end();
     await visit.bar("notice").getByText(/The service is shutting down/).or(visit.bar("down")).first().waitFor();
     await service.begin();
-    await visit.stream("live");
+    await visit.stream("connected");
     await visit.bar("notice").getByText("The service restarted.").waitFor();
     await visit.button("Dismiss").click();
     await visit.bar("notice").getByText("The service restarted.").waitFor({ state: "detached" });
@@ -70,7 +70,7 @@ export default async function restart(t) {
   await t.test("a stream that breaks comes back, and the numbers go on", async () => {
     const front = await t.proxy(service.url);
     const visit = await t.visit(front.url, { allow: [broken] });
-    await visit.stream("live");
+    await visit.stream("connected");
     await service.backtest("sleeper", { strategy_params: { sleep_ms: 2 } });
     await visit.says("running");
     front.rules.stream = "hang";
@@ -78,7 +78,7 @@ export default async function restart(t) {
     await visit.bar("reconnecting").getByText(/Last data \d+ s ago/).waitFor();
     front.rules.stream = "pass";
     front.cut();
-    await visit.stream("live");
+    await visit.stream("connected");
     const trades = (await visit.tiles()).total_trades.value;
     await until(async () => (await visit.tiles()).total_trades.value !== trades, "another number of trades");
     await service.call("POST", "/run/stop");
@@ -133,7 +133,7 @@ export default async function restart(t) {
 /** Waits until the page has found the service again. */
 async function back(visit) {
   await visit.button("Retry now").click({ timeout: 1000 }).catch(() => {}); // it may have come back by itself
-  await visit.stream("live");
+  await visit.stream("connected");
 }
 
 /** The red panel, naming the run and what is known of it. */

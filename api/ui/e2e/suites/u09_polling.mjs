@@ -34,7 +34,7 @@ export default async function polling(t) {
   await t.test("when streams pass again the page goes back to them", async () => {
     front.rules.stream = "pass";
     const visit = await t.visit(front.url, { allow: [broken, answered(502)] });
-    await visit.stream("live");
+    await visit.stream("connected");
     await visit.agrees(await service.results());
   });
 }

@@ -34,7 +34,7 @@ async function visit(t, service, frame) {
   });
   const visit = await t.visit(front.url, { allow: [broken] });
   visit.kept = true;
-  await visit.stream("live");
+  await visit.stream("connected");
   return { visit, lost };
 }
 

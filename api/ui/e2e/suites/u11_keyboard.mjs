@@ -7,7 +7,7 @@ export default async function keyboard(t) {
 
   await t.test("start, switch tabs, select a trade, stop, reset", async () => {
     const visit = await t.visit(service.url);
-    await visit.stream("live");
+    await visit.stream("connected");
     const { keyboard } = visit.page;
     await keyboard.press("Tab");
     assert.match(await focused(visit), /^Skip to the run/);

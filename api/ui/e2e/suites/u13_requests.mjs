@@ -44,7 +44,7 @@ export default async function requests(t) {
     await visit.agrees(await service.reaches("completed").then(service.results));
     for (const name of ["Orders", "Fills", "Positions", "Metrics", "Evidence", "Log", "Trades"]) await visit.open(name);
     for (const name of ["Zoom in", "Zoom in", "Earlier", "Show all"]) await visit.button(name).click();
-    await visit.button("Reset and start").click();
+    await visit.button("Replace and start").click();
     await until(async () => visit.watch.requests.filter(({ line }) => line.startsWith("POST")).length === 2, "the second start");
     await service.reaches("completed");
     await visit.says("completed");
@@ -80,13 +80,13 @@ export default async function requests(t) {
     for (const name of [/preact/i, /lightweight.charts/i, /fancy-canvas/i, /TradingView/]) await visit.page.getByText(name).first().waitFor();
   });
 
-  await t.test("an asset that does not exist is a 404 with the envelope", async () => {
+  await t.test("an asset that does not exist is a 404 with the plain body", async () => {
     const visit = await t.visit(service.url, { also: [/^GET \/ui\/app-0123456789\.js$/], allow: [answered(404)] });
     const [status, body] = await visit.page.evaluate(async () => {
       const answer = await fetch("/ui/app-0123456789.js");
       return [answer.status, await answer.json()];
     });
     assert.equal(status, 404);
-    assert.equal(body.error.code, "NOT_FOUND");
+    assert.deepEqual(body, { error: "There is nothing at this path.", status_code: 404, path: "/ui/app-0123456789.js" });
   });
 }

@@ -32,7 +32,7 @@ export default async function budget(t) {
 async function firstLoad(t, service) {
   const loaded = [];
   const visit = await t.visit(service.url, { before: (visit) => weigh(visit, loaded) });
-  await visit.stream("live");
+  await visit.stream("connected");
   const assets = loaded.filter(({ url }) => /\/ui/.test(url));
   const bytes = assets.reduce((sum, { bytes }) => sum + bytes, 0);
   assert.ok(assets.length <= 4, assets.map(({ url }) => url).join(" "));
@@ -72,7 +72,7 @@ const reset = { allow: [answered(409)] };
 
 async function streaming(t, service) {
   const visit = await t.visit(service.url, reset);
-  await visit.stream("live");
+  await visit.stream("connected");
   const busy = await trace(await t.browser(), visit.page, () => visit.page.evaluate(() => {
     for (const end = performance.now() + 500; performance.now() < end; );
   }));

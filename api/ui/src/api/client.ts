@@ -58,9 +58,11 @@ export const getStrategies = () => request<Strategy[]>("GET", "/strategies");
 export const getExchanges = () => request<Exchange[]>("GET", "/exchanges");
 /** The results thinned for display. */
 export const getResults = () => request<Results>("GET", "/results", undefined, { Prefer: "points=2000, rows=500" });
-/** A start may be repeated with the same key when its answer was lost. */
-export const startBacktest = (body: BacktestRequest, key: string) =>
-  request<RunResponse>("POST", "/run/backtest", body, { "Idempotency-Key": key });
-export const startLive = (body: LiveRequest, key: string) => request<RunResponse>("POST", "/run/live", body, { "Idempotency-Key": key });
+/** A start may be repeated with the same key when its answer was lost. It may take the place of an ended run. */
+const starting = (key: string, replaced: string) => ({ "Idempotency-Key": key, ...(replaced && { "Replace-Run": replaced }) });
+export const startBacktest = (body: BacktestRequest, key: string, replaced: string) =>
+  request<RunResponse>("POST", "/run/backtest", body, starting(key, replaced));
+export const startLive = (body: LiveRequest, key: string, replaced: string) =>
+  request<RunResponse>("POST", "/run/live", body, starting(key, replaced));
 export const stopRun = () => request<RunResponse>("POST", "/run/stop");
 export const resetRun = () => request<RunResponse>("DELETE", "/run/reset");

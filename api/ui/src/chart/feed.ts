@@ -98,7 +98,7 @@ export class Feed {
       equity: (equity?.points as EquityTuple[]) ?? inside(wish.equity, span),
       ...(fills ? fillsOf(fills) : { fills: happened(whole.fills, span), counted: whole.counted }),
       every: Math.max(1, Math.ceil(bars.length / marksFor(wish.width, span, view))),
-      lines: new Map([...before.lines].filter(([name]) => wish.lines.includes(name))),
+      lines: new Map([...before.lines].filter(([name]) => wish.lines.includes(name))), of: 0,
     };
     const load = loadOf(parts, span, view, candles);
     if (span) this.detail = load;
@@ -124,7 +124,8 @@ export class Feed {
     await Promise.all(names.map(async (name) => {
       const answer = await ask(`annotation:${name}`, mostPoints);
       if (!answer || turn !== this.turn) return;
-      load.parts = { ...load.parts, lines: new Map(load.parts.lines).set(name, answer.points as LineTuple[]) };
+      const thinned = answer.method === "none" ? 0 : answer.of;
+      load.parts = { ...load.parts, lines: new Map(load.parts.lines).set(name, answer.points as LineTuple[]), of: Math.max(load.parts.of, thinned) };
       this.changed();
     }));
   }

@@ -21,6 +21,8 @@ export interface Parts {
   /** So many slots share a marker. */
   every: number;
   lines: ReadonlyMap<string, LineTuple[]>;
+  /** Of how many points the longest of the thinned lines is made; 0 where none is thinned. */
+  of: number;
 }
 
 export interface Scene {
@@ -32,6 +34,7 @@ export interface Scene {
   counted: boolean;
   marks: Mark[];
   lines: ReadonlyMap<string, LineTuple[]>;
+  of: number;
   reach: Reach;
   /** Decimals of prices and of money. */
   digits: { price: number; money: number };
@@ -47,9 +50,9 @@ export interface Reach {
   head: CandleTuple | null;
 }
 
-export const nothing: Parts = { candles: [], step: 0, each: 1, now: Infinity, head: null, equity: [], fills: [], counted: true, every: 1, lines: new Map() };
+export const nothing: Parts = { candles: [], step: 0, each: 1, now: Infinity, head: null, equity: [], fills: [], counted: true, every: 1, lines: new Map(), of: 0 };
 export const emptyScene: Scene = {
-  axis: noAxis, candles: [], each: 1, equity: [], fills: [], counted: true, marks: [], lines: new Map(), reach: { slot: -1, priced: -1, head: null },
+  axis: noAxis, candles: [], each: 1, equity: [], fills: [], counted: true, marks: [], lines: new Map(), of: 0, reach: { slot: -1, priced: -1, head: null },
   digits: { price: 0, money: 2 },
 };
 
@@ -88,7 +91,7 @@ export function sceneOf(parts: Parts, before: Made = { parts: nothing, scene: em
   }
   return {
     axis, candles, equity, fills, lines, reach,
-    each: parts.each, counted: parts.counted,
+    each: parts.each, counted: parts.counted, of: parts.of,
     marks: fills === old.fills && parts.every === was.every ? old.marks : joined(fills, parts.every),
     digits: {
       price: sameCandles ? old.digits.price : priceDigits(candles),

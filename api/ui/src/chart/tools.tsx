@@ -57,8 +57,15 @@ function LineSwitches({ stage }: { stage: Stage }) {
     <div class="chart-lines" role="group" aria-label="Series of the strategy">
       {switches}
       {more.length > 0 && <details><summary>{more.length} more</summary><div>{more}</div></details>}
+      <Thinned stage={stage} />
     </div>
   );
+}
+
+/** Says so when a line of the chart leaves points out. */
+function Thinned({ stage }: { stage: Stage }) {
+  const { of } = stage.scene.value;
+  return of > 0 ? <span class="caption">thinned from {count(of)} points; zoom in for all</span> : null;
 }
 
 function LineSwitch({ stage, name, order }: { stage: Stage; name: string; order: number }) {

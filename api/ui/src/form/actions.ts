@@ -5,13 +5,13 @@ import type { RunConfig } from "../api/types.ts";
 import { mayReset } from "../panels/reset.tsx";
 import * as session from "../state/session.ts";
 import { isolated } from "../state/bidi.ts";
-import { connection, ended, exchanges, listProblems, results, running, status, strategies } from "../state/store.ts";
+import { connection, ended, exchanges, known, listProblems, resetOnly, running, status, strategies } from "../state/store.ts";
 import { announce, formOpen } from "../state/view.ts";
 import * as draft from "./draft.ts";
 import { refill, showSample } from "./fill.ts";
 import { config, exchange, executionFields, findings, readings, setRaw } from "./model.ts";
 import type { Section } from "./model.ts";
-import { attempted, calls, clear, cleared, refuse, sending, sent } from "./outcome.ts";
+import { attempted, calls, clear, refuse, sending, sent } from "./outcome.ts";
 import { request } from "./request.ts";
 import { sampleOf } from "./sample.ts";
 
@@ -21,11 +21,14 @@ const waiting = computed(() => (Object.values(listProblems.value).some(Boolean) 
 export const whyNot = computed(() => {
   if (sending.value) return "Starting…";
   if (connection.value.state === "down") return "The service does not answer.";
+  if (!known.value) return "Connecting to the service…";
   if (running.value) return "A run is active: stop it or wait.";
+  if (resetOnly.value) return "The last run may have left orders or positions: look at them, then reset it.";
   if (!strategies.value || !exchanges.value) return waiting.value;
   if (!strategies.value.length) return "There are no strategies: build one, then restart the service.";
   const wrong = findings.value.filter((f) => f.certain).map((f) => isolated(f.label));
-  return wrong.length ? `Look at: ${wrong.slice(0, 3).join(", ")}${wrong.length > 3 ? ` and ${wrong.length - 3} more` : ""}.` : "";
+  if (wrong.length === 1 && wrong[0] === isolated("Confirmation")) return "Type the confirmation to continue.";
+  return wrong.length ? `Check ${wrong.slice(0, 3).join(", ")}${wrong.length > 3 ? ` and ${wrong.length - 3} more` : ""}.` : "";
 });
 
 function filled() {
@@ -36,8 +39,8 @@ function filled() {
   });
 }
 
-/** The Start button, Reset and start, and Ctrl+Enter. */
-export async function submit(): Promise<void> {
+/** The Start button, Replace and start, and Ctrl+Enter. Replaced is the ended run that makes room, the one shown unless it is named. */
+export async function submit(replaced = ended.value ? status.value.run_id : ""): Promise<void> {
   if (sending.value) return;
   attempted.value = true;
   clear();
@@ -46,10 +49,8 @@ export async function submit(): Promise<void> {
     calls.value++;
     return;
   }
-  const again = ended.value;
-  if (again && !(await mayReset())) return;
   try {
-    await send(again);
+    await send(replaced);
     showRun();
   } catch (e) {
     refuse(asApiError(e));
@@ -64,13 +65,11 @@ function showRun() {
 }
 
 /** Posts the form; whatever the answer, credentials do not outlive it. */
-async function send(again: boolean): Promise<void> {
+async function send(replaced: string): Promise<void> {
   sending.value = true;
   const start = filled(), settings = config.value;
   try {
-    if (again) await makeWay();
-    await session.start(start);
-    cleared.value = "";
+    await session.start(start, replaced);
   } finally {
     batch(() => {
       if (start.mode !== "backtest") start.body.exchange_config = {};
@@ -80,13 +79,6 @@ async function send(again: boolean): Promise<void> {
       sending.value = false;
     });
   }
-}
-
-/** Resets the ended run. Should the start be refused then, the form says where its result is. */
-async function makeWay(): Promise<void> {
-  const files = results.value?.artifacts || "runs/" + status.value.run_id;
-  await session.reset();
-  cleared.value = files;
 }
 
 /** Empties every credential; the other settings stay. */
@@ -128,5 +120,5 @@ export async function startSample(): Promise<void> {
   if (sending.value) return;
   if (typeof chosen === "string") throw new ApiError("NOTHING_TO_RUN", chosen, 0);
   batch(() => showSample(chosen));
-  await send(false);
+  await send("");
 }

@@ -26,7 +26,7 @@ export function Conflict() {
   }
   return (
     <>
-      <p><strong>{c.failure ? <Problem error={c.failure} /> : c.message}</strong></p>
+      <p><strong>{c.failure ? <Problem error={c.failure} /> : run.status === "running" ? c.message : "The service still holds another run."}</strong></p>
       <dl class="terms">
         <div><dt>Run</dt><dd class="mono">{run.id}</dd></div>
         <div><dt>Mode</dt><dd>{run.mode || "not known"}</dd></div>
@@ -36,7 +36,12 @@ export function Conflict() {
       <div class="buttons">
         {run.status === "running"
           ? <button type="button" aria-disabled={sending.value ? "true" : undefined} onClick={() => void stop(run.mode)}>Stop it</button>
-          : <button type="button" aria-disabled={sending.value ? "true" : undefined} onClick={() => void reset()}>Reset it</button>}
+          : (
+            <>
+              <button type="button" aria-disabled={sending.value ? "true" : undefined} onClick={() => void submit(run.id)}>Replace it</button>
+              <button type="button" aria-disabled={sending.value ? "true" : undefined} onClick={() => void reset()}>Reset it</button>
+            </>
+          )}
       </div>
     </>
   );

@@ -11,7 +11,9 @@ export type Raw = string | string[] | undefined;
 const key = "assay.form";
 const last = parse(storage.get(key));
 
-/** Always backtest after a load: nobody starts anything else by habit. */
+/** Whether the form comes from an earlier visit. */
+export const returning = Boolean(last?.strategy);
+/** Backtest after a load, unless a run is on: nobody starts anything else by habit. */
 export const mode = signal<FormMode>("backtest");
 export const strategy = signal(last?.strategy ?? "");
 export const symbols = signal<string[]>(last?.symbols ?? []);

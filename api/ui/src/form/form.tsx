@@ -1,7 +1,7 @@
 // The start form, in the order in which a run is described.
 import { useEffect, useRef } from "preact/hooks";
-import { exchanges, strategies } from "../state/store.ts";
-import { submit } from "./actions.ts";
+import { config, exchanges, known, running, strategies } from "../state/store.ts";
+import { fill, submit } from "./actions.ts";
 import * as draft from "./draft.ts";
 import { complete } from "./fill.ts";
 import { Live } from "./live.tsx";
@@ -22,6 +22,15 @@ export function Form() {
     completed.current = true;
     complete(strategies.value, exchanges.value);
   }, [lists]);
+  const followed = useRef(false), on = running.value, its = config.value;
+  useEffect(() => {
+    // Once, too: the form of a page that is opened on a run speaks of that run.
+    if (!lists || !known.value || followed.current || (on && !its)) return;
+    followed.current = true;
+    if (!on || !its) return;
+    if (draft.returning) draft.mode.value = its.mode === "paper" || its.mode === "live" ? its.mode : "backtest";
+    else fill(its);
+  }, [lists, known.value, on, its]);
   const key = (e: KeyboardEvent) => {
     if (e.key !== "Enter" || !(e.ctrlKey || e.metaKey) || e.isComposing) return;
     e.preventDefault();

@@ -81,7 +81,7 @@ export function Dates() {
       <Time pointer="/start_date" label="From" value={draft.start} placeholder={range ? typed(range.start) : "first candle"} />
       <Time pointer="/end_date" label="To" value={draft.end} placeholder={range ? typed(range.end) : "last candle"} />
       <p id="dates-help" class="caption wide">
-        UTC, without the end itself. {range ? `Candles from ${typed(range.start)} to ${typed(range.end)}; empty: all of them.` : "Empty: all candles."}
+        Times in UTC; the end is excluded. {range ? `Candles from ${typed(range.start)} to ${typed(range.end)}. Leave empty for all.` : "Leave empty for all data."}
       </p>
     </div>
   );

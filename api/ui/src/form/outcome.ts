@@ -36,8 +36,6 @@ export const sending = signal(false);
 export const attempted = signal(false);
 export const conflict = signal<Conflict | null>(null);
 export const refusal = signal<Refusal | null>(null);
-/** Where the files are of a run that was reset for a start which has not happened yet. */
-export const cleared = signal("");
 /** What the service said about fields, until they change. */
 const landed = signal<ReadonlyMap<string, string>>(new Map());
 const left = signal<ReadonlySet<string>>(new Set());

@@ -4,11 +4,10 @@ import type { RefObject } from "preact";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { Problem } from "../panels/problem.tsx";
 import { words } from "../state/format.ts";
-import { connection, ended, status } from "../state/store.ts";
+import { connection, ended, resetOnly, status } from "../state/store.ts";
 import { formOpen } from "../state/view.ts";
 import { reset, submit, whyNot } from "./actions.ts";
 import { Box } from "./box.tsx";
-import { Cleared } from "./cleared.tsx";
 import { Conflict } from "./conflict.tsx";
 import { focusField } from "./control.tsx";
 import * as draft from "./draft.ts";
@@ -32,7 +31,7 @@ export function Start() {
             ref={start} type="button" class={live ? "danger" : "primary"} aria-disabled={why ? "true" : undefined} aria-describedby="why-not"
             onClick={() => void submit()}
           >
-            {ended.value ? `Reset and ${verb}` : words(verb)}
+            {ended.value && !resetOnly.value ? `Replace and ${verb}` : words(verb)}
           </button>
           {ended.value && <Reset next={start} />}
         </div>
@@ -61,7 +60,7 @@ function Summary() {
   useEffect(() => {
     if (call) box.current?.focus();
   }, [call]);
-  if (conflict.value) return <Box box={box} alert><Conflict /><Cleared /></Box>;
+  if (conflict.value) return <Box box={box} alert><Conflict /></Box>;
   const refused = refusal.value, wrong = mistakes.value, rest = refused?.rest ?? [];
   if (!refused && !wrong.length) return null;
   return (
@@ -76,7 +75,6 @@ function Summary() {
       )}
       {refused && refused.logTail.length > 0 && <details><summary>Log of the plugin</summary><pre class="mono" tabIndex={0}>{refused.logTail.join("\n")}</pre></details>}
       {refused && <p class="caption"><Code code={refused.error.code} /></p>}
-      <Cleared />
     </Box>
   );
 }

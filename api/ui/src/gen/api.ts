@@ -384,7 +384,7 @@ export interface components {
             /** @description Where to read on. */
             documentation?: string;
         };
-        /** @description The body of every answer that is not a success. */
+        /** @description The body of an answer that is not a success, on paths from /api/v1 on. */
         Error: {
             /** @description The error. */
             error: {
@@ -393,6 +393,15 @@ export interface components {
                 message: string;
                 details: components["schemas"]["ErrorDetails"];
             };
+        };
+        /** @description The same on every other path, and where a request is refused before its path is known. */
+        PlainError: {
+            /** @description For people; may change between releases. */
+            error: string;
+            /** @description The HTTP status. */
+            status_code: number;
+            /** @description The path as sent, without the query, at most 1024 bytes; empty where it is not known. */
+            path: string;
         };
         /** @description A backtest to run. Unknown fields are refused. */
         BacktestRequest: {
@@ -894,7 +903,7 @@ export interface components {
             rejected_orders?: number | null;
             /** @description Cancels and replaces of something unknown or closed. */
             rejected_intents?: number | null;
-            /** @description Fills of which the candle does not tell whether they happened this way. */
+            /** @description Fills that the candle alone can neither confirm nor rule out. */
             ambiguous_fills?: number | null;
             /** @description Positions still open at the end; they are in no trade statistic. */
             open_trades?: number | null;
@@ -1872,18 +1881,6 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description EXPECTATION_FAILED */
-        Error417: {
-            headers: {
-                "X-Service-API-Version": components["headers"]["X-Service-API-Version"];
-                "X-Request-Id": components["headers"]["X-Request-Id"];
-                "Cache-Control": components["headers"]["Cache-Control"];
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["Error"];
-            };
-        };
         /** @description UPGRADE_REQUIRED */
         Error426: {
             headers: {
@@ -1897,32 +1894,8 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description HEADERS_TOO_LARGE */
-        Error431: {
-            headers: {
-                "X-Service-API-Version": components["headers"]["X-Service-API-Version"];
-                "X-Request-Id": components["headers"]["X-Request-Id"];
-                "Cache-Control": components["headers"]["Cache-Control"];
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["Error"];
-            };
-        };
         /** @description INTERNAL_ERROR, RUN_START_FAILED */
         Error500: {
-            headers: {
-                "X-Service-API-Version": components["headers"]["X-Service-API-Version"];
-                "X-Request-Id": components["headers"]["X-Request-Id"];
-                "Cache-Control": components["headers"]["Cache-Control"];
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["Error"];
-            };
-        };
-        /** @description UNSUPPORTED_TRANSFER_ENCODING */
-        Error501: {
             headers: {
                 "X-Service-API-Version": components["headers"]["X-Service-API-Version"];
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1946,8 +1919,8 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description HTTP_VERSION_NOT_SUPPORTED */
-        Error505: {
+        /** @description An error on a path outside of /api/v1; also where a request is refused before its path is known, whatever it was: no valid HTTP (400), an expectation other than 100-continue (417), headers too large (431), a transfer encoding other than chunked (501), a version other than HTTP/1 (505). */
+        PlainError: {
             headers: {
                 "X-Service-API-Version": components["headers"]["X-Service-API-Version"];
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1955,7 +1928,7 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/json": components["schemas"]["Error"];
+                "application/json": components["schemas"]["PlainError"];
             };
         };
     };
@@ -1972,8 +1945,10 @@ export interface components {
          * @example assay.v1.rich
          */
         Subprotocol: string;
-        /** @description 1 to 128 visible ASCII characters. The same key and body get the first answer again. */
+        /** @description 1 to 128 visible ASCII characters. The same key, body and Replace-Run get the first answer again. */
         IdempotencyKey: string;
+        /** @description The run_id of an ended run whose place the new one takes, in one step once the strategy has accepted its parameters. A refused start leaves it as it is. Any other run, one that is on, and an interrupted one (RUN_INTERRUPTED, JOURNAL_QUARANTINED, STOP_UNCONFIRMED) answer RUN_ALREADY_ACTIVE. */
+        ReplaceRun: string;
     };
     requestBodies: never;
     headers: {
@@ -2032,11 +2007,7 @@ export interface operations {
             410: components["responses"]["Error410"];
             413: components["responses"]["Error413"];
             415: components["responses"]["Error415"];
-            417: components["responses"]["Error417"];
-            431: components["responses"]["Error431"];
             500: components["responses"]["Error500"];
-            501: components["responses"]["Error501"];
-            505: components["responses"]["Error505"];
         };
     };
     getStatus: {
@@ -2077,11 +2048,7 @@ export interface operations {
             410: components["responses"]["Error410"];
             413: components["responses"]["Error413"];
             415: components["responses"]["Error415"];
-            417: components["responses"]["Error417"];
-            431: components["responses"]["Error431"];
             500: components["responses"]["Error500"];
-            501: components["responses"]["Error501"];
-            505: components["responses"]["Error505"];
         };
     };
     getDetailedStatus: {
@@ -2119,11 +2086,7 @@ export interface operations {
             410: components["responses"]["Error410"];
             413: components["responses"]["Error413"];
             415: components["responses"]["Error415"];
-            417: components["responses"]["Error417"];
-            431: components["responses"]["Error431"];
             500: components["responses"]["Error500"];
-            501: components["responses"]["Error501"];
-            505: components["responses"]["Error505"];
         };
     };
     getResults: {
@@ -2176,11 +2139,7 @@ export interface operations {
             410: components["responses"]["Error410"];
             413: components["responses"]["Error413"];
             415: components["responses"]["Error415"];
-            417: components["responses"]["Error417"];
-            431: components["responses"]["Error431"];
             500: components["responses"]["Error500"];
-            501: components["responses"]["Error501"];
-            505: components["responses"]["Error505"];
         };
     };
     listStrategies: {
@@ -2226,11 +2185,7 @@ export interface operations {
             410: components["responses"]["Error410"];
             413: components["responses"]["Error413"];
             415: components["responses"]["Error415"];
-            417: components["responses"]["Error417"];
-            431: components["responses"]["Error431"];
             500: components["responses"]["Error500"];
-            501: components["responses"]["Error501"];
-            505: components["responses"]["Error505"];
         };
     };
     listExchanges: {
@@ -2276,11 +2231,7 @@ export interface operations {
             410: components["responses"]["Error410"];
             413: components["responses"]["Error413"];
             415: components["responses"]["Error415"];
-            417: components["responses"]["Error417"];
-            431: components["responses"]["Error431"];
             500: components["responses"]["Error500"];
-            501: components["responses"]["Error501"];
-            505: components["responses"]["Error505"];
         };
     };
     getMeta: {
@@ -2311,19 +2262,17 @@ export interface operations {
             410: components["responses"]["Error410"];
             413: components["responses"]["Error413"];
             415: components["responses"]["Error415"];
-            417: components["responses"]["Error417"];
-            431: components["responses"]["Error431"];
             500: components["responses"]["Error500"];
-            501: components["responses"]["Error501"];
-            505: components["responses"]["Error505"];
         };
     };
     startBacktest: {
         parameters: {
             query?: never;
             header?: {
-                /** @description 1 to 128 visible ASCII characters. The same key and body get the first answer again. */
+                /** @description 1 to 128 visible ASCII characters. The same key, body and Replace-Run get the first answer again. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description The run_id of an ended run whose place the new one takes, in one step once the strategy has accepted its parameters. A refused start leaves it as it is. Any other run, one that is on, and an interrupted one (RUN_INTERRUPTED, JOURNAL_QUARANTINED, STOP_UNCONFIRMED) answer RUN_ALREADY_ACTIVE. */
+                "Replace-Run"?: components["parameters"]["ReplaceRun"];
             };
             path?: never;
             cookie?: never;
@@ -2375,20 +2324,18 @@ export interface operations {
             410: components["responses"]["Error410"];
             413: components["responses"]["Error413"];
             415: components["responses"]["Error415"];
-            417: components["responses"]["Error417"];
-            431: components["responses"]["Error431"];
             500: components["responses"]["Error500"];
-            501: components["responses"]["Error501"];
             503: components["responses"]["Error503"];
-            505: components["responses"]["Error505"];
         };
     };
     startLive: {
         parameters: {
             query?: never;
             header?: {
-                /** @description 1 to 128 visible ASCII characters. The same key and body get the first answer again. */
+                /** @description 1 to 128 visible ASCII characters. The same key, body and Replace-Run get the first answer again. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description The run_id of an ended run whose place the new one takes, in one step once the strategy has accepted its parameters. A refused start leaves it as it is. Any other run, one that is on, and an interrupted one (RUN_INTERRUPTED, JOURNAL_QUARANTINED, STOP_UNCONFIRMED) answer RUN_ALREADY_ACTIVE. */
+                "Replace-Run"?: components["parameters"]["ReplaceRun"];
             };
             path?: never;
             cookie?: never;
@@ -2432,12 +2379,8 @@ export interface operations {
             410: components["responses"]["Error410"];
             413: components["responses"]["Error413"];
             415: components["responses"]["Error415"];
-            417: components["responses"]["Error417"];
-            431: components["responses"]["Error431"];
             500: components["responses"]["Error500"];
-            501: components["responses"]["Error501"];
             503: components["responses"]["Error503"];
-            505: components["responses"]["Error505"];
         };
     };
     stopRun: {
@@ -2474,11 +2417,7 @@ export interface operations {
             410: components["responses"]["Error410"];
             413: components["responses"]["Error413"];
             415: components["responses"]["Error415"];
-            417: components["responses"]["Error417"];
-            431: components["responses"]["Error431"];
             500: components["responses"]["Error500"];
-            501: components["responses"]["Error501"];
-            505: components["responses"]["Error505"];
         };
     };
     resetRun: {
@@ -2515,11 +2454,7 @@ export interface operations {
             410: components["responses"]["Error410"];
             413: components["responses"]["Error413"];
             415: components["responses"]["Error415"];
-            417: components["responses"]["Error417"];
-            431: components["responses"]["Error431"];
             500: components["responses"]["Error500"];
-            501: components["responses"]["Error501"];
-            505: components["responses"]["Error505"];
         };
     };
     streamStatus: {
@@ -2555,13 +2490,9 @@ export interface operations {
             410: components["responses"]["Error410"];
             413: components["responses"]["Error413"];
             415: components["responses"]["Error415"];
-            417: components["responses"]["Error417"];
             426: components["responses"]["Error426"];
-            431: components["responses"]["Error431"];
             500: components["responses"]["Error500"];
-            501: components["responses"]["Error501"];
             503: components["responses"]["Error503"];
-            505: components["responses"]["Error505"];
         };
     };
     getOpenAPI: {
@@ -2602,18 +2533,8 @@ export interface operations {
                 };
                 content?: never;
             };
-            400: components["responses"]["Error400"];
-            403: components["responses"]["Error403"];
-            405: components["responses"]["Error405"];
-            408: components["responses"]["Error408"];
-            410: components["responses"]["Error410"];
-            413: components["responses"]["Error413"];
-            415: components["responses"]["Error415"];
-            417: components["responses"]["Error417"];
-            431: components["responses"]["Error431"];
-            500: components["responses"]["Error500"];
-            501: components["responses"]["Error501"];
-            505: components["responses"]["Error505"];
+            "4XX": components["responses"]["PlainError"];
+            "5XX": components["responses"]["PlainError"];
         };
     };
     getOpenAPIUnderBase: {
@@ -2661,11 +2582,7 @@ export interface operations {
             410: components["responses"]["Error410"];
             413: components["responses"]["Error413"];
             415: components["responses"]["Error415"];
-            417: components["responses"]["Error417"];
-            431: components["responses"]["Error431"];
             500: components["responses"]["Error500"];
-            501: components["responses"]["Error501"];
-            505: components["responses"]["Error505"];
         };
     };
 }

@@ -141,6 +141,6 @@ export const metrics: readonly MetricDefinition[] = [
   { name: "order_count", description: "Orders, rejected ones included.", unit: "count" },
   { name: "rejected_orders", description: "Orders that were rejected.", unit: "count" },
   { name: "rejected_intents", description: "Cancels and replaces of something unknown or closed.", unit: "count" },
-  { name: "ambiguous_fills", description: "Fills of which the candle does not tell whether they happened this way.", unit: "count" },
+  { name: "ambiguous_fills", description: "Fills that the candle alone can neither confirm nor rule out.", unit: "count" },
   { name: "open_trades", description: "Positions still open at the end; they are in no trade statistic.", unit: "count" },
 ];

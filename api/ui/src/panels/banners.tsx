@@ -3,6 +3,7 @@ import { computed } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { awaiting, dated, datedAt, stale, watchFreshness } from "../state/fresh.ts";
+import { duration } from "../state/format.ts";
 import { isLimit } from "../state/limits.ts";
 import { readResults, retryNow } from "../state/session.ts";
 import { config, connection, notice, report, resultsProblem, running, status } from "../state/store.ts";
@@ -111,9 +112,15 @@ function Dismissible({ kind, dismiss, children }: { kind: string; dismiss: () =>
 const ungated = computed(() => status.value.ungated);
 // A failed run says itself that it did not get to its end.
 const partial = computed(() => status.value.status === "completed" && status.value.partial);
+const backtest = computed(() => status.value.mode === "backtest");
+const runtime = computed(() => status.value.runtime_seconds);
 const phase = computed(() => status.value.phase);
-const warnings = computed(() => report.value.warnings.length);
-const newest = computed(() => report.value.warnings.at(-1));
+/** Warnings about the numbers themselves are said in full; the others are counted. */
+const isGrave = (code: string) => ["EQUITY_BELOW_HALF", "ORDERS_REJECTED", "FEES_ABOVE_CASH", "DUST_FILLS", "SHARPE_TOO_FEW_DAYS", "POINTS_DROPPED"].includes(code);
+const grave = computed(() => report.value.warnings.filter((w) => isGrave(w.code)));
+const others = computed(() => report.value.warnings.filter((w) => !isGrave(w.code)));
+const warnings = computed(() => others.value.length);
+const newest = computed(() => others.value.at(-1));
 /** Warnings of a paper or live run come as it goes on: the newest is what there is to act on. */
 const open = computed(() => running.value && status.value.mode !== "backtest");
 
@@ -123,7 +130,8 @@ function RunBanners() {
     <div class="run-banners">
       {ungated.value && <Bar kind="ungated"><p>Ungated: real money trades without a deployable registry entry.</p></Bar>}
       {(phase.value === "reducing" || phase.value === "halted") && <Bar kind={phase.value}><p>The run is {phaseWords(phase.value)}.</p></Bar>}
-      {partial.value && <Bar kind="partial"><p>Stopped before the end: not evidence.</p></Bar>}
+      {partial.value && <Bar kind="partial"><p>{partialWords(backtest.value, runtime.value)}</p></Bar>}
+      {grave.value.length > 0 && <Bar kind="grave"><ul>{grave.value.map((w) => <li key={w.code}>{w.message}</li>)}</ul></Bar>}
       {n > 0 && (
         <Bar kind="warnings">
           <p>{warningWords(n, open.value)}{open.value && <> <code>{newest.value?.code}</code> <bdi>{sentence(newest.value?.message ?? "")}</bdi></>}{shadowed.value && <> Nothing is blocked: in this paper run the limits only watch.</>}</p>
@@ -136,6 +144,10 @@ function RunBanners() {
 
 /** A paper run goes past its limits, unless the service enforces them there, too. */
 const shadowed = computed(() => open.value && config.value?.risk?.mode === "shadow" && isLimit(newest.value?.code ?? ""));
+
+/** A paper or live run has no end of its own: stopped, it is evidence for its time. */
+const partialWords = (isBacktest: boolean, seconds: number) =>
+  isBacktest ? "Stopped before the end of its data: not evidence for the whole window." : `Stopped after ${duration(seconds)}: evidence for that time only.`;
 
 function warningWords(n: number, open: boolean): string {
   if (open) return n === 1 ? "Warning:" : `${n} warnings, the newest:`;

@@ -1,6 +1,5 @@
 // What the page shows before the first run.
 import { computed, useSignal } from "@preact/signals";
-import { Cleared } from "../form/cleared.tsx";
 import { sample, startSample } from "../form/form.tsx";
 import { ListProblems } from "../form/lists.tsx";
 import { strategies } from "../state/store.ts";
@@ -37,7 +36,6 @@ function Steps() {
   return (
     <section class="panel empty" aria-labelledby="empty-title">
       <h2 id="empty-title">No run yet</h2>
-      <Cleared />
       <ol>
         <li><strong>Choose a strategy</strong> and its parameters in “New run”.</li>
         <li><strong>Choose market and window</strong>: symbols, timeframe, exchange, from and to.</li>

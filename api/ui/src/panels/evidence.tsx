@@ -45,10 +45,11 @@ function Group({ title, action, whole, children }: { title: string; action?: Com
   return <section class={whole ? "whole" : ""}><div class="group-head"><h3>{title}</h3>{action}</div>{children}</section>;
 }
 
-const verdict = computed(() => (!ended.value ? "running" : status.value.partial ? "partial" : status.value.status));
+const verdict = computed(() => (!ended.value ? "running" : status.value.status === "failed" || !status.value.partial ? status.value.status : status.value.mode === "backtest" ? "partial" : "stopped"));
 const verdicts: Record<string, string> = {
   running: "The run goes on: nothing here is final.",
-  partial: "Partial: the run ended before its data did. It is not evidence.",
+  partial: "Partial: the run ended before its data did. It is not evidence for the whole window.",
+  stopped: "Stopped: what is here is evidence for the time that the run was on.",
   failed: "The run failed: what is here ends at the fault.",
   completed: "Complete: the run went through all of its window.",
 };

@@ -3,7 +3,7 @@ import { useLayoutEffect, useRef } from "preact/hooks";
 import { computed } from "@preact/signals";
 import { shortId } from "../state/format.ts";
 import { lastKnown, stale } from "../state/fresh.ts";
-import { connection, running, status } from "../state/store.ts";
+import { connection, known, running, status } from "../state/store.ts";
 import { nextTheme, theme } from "../state/theme.ts";
 import { dialog } from "../state/view.ts";
 import { Banners } from "./banners.tsx";
@@ -18,7 +18,7 @@ export function Header() {
   const ref = useRef<HTMLElement>(null);
   useHeight(ref);
   return (
-    <header ref={ref} class="top">
+    <header ref={ref} class="top" data-mode={mode.value || undefined}>
       <div class="header">
         <h1>Assay</h1>
         <State />
@@ -53,11 +53,13 @@ function useHeight(ref: { current: HTMLElement | null }) {
 const signs: Record<string, IconName> = { idle: "ring", running: "dot", completed: "check", failed: "cross" };
 // Computed, because status changes several times a second and these words rarely.
 const state = computed(() => status.value.status);
-const words = computed(() => [status.value.status, status.value.mode, lastKnown.value && connection.value.lastData > 0 && "last known"].filter(Boolean).join(" · "));
+const words = computed(() => known.value ? said.value : connection.value.state === "down" ? "not known" : "connecting…");
+const said = computed(() => [status.value.status, status.value.mode, lastKnown.value && "last known"].filter(Boolean).join(" · "));
+const mode = computed(() => status.value.mode);
 const runId = computed(() => status.value.run_id);
 
 function State() {
-  return <p class="state" data-status={state.value}><Icon name={signs[state.value] ?? "ring"} />{words.value}</p>;
+  return <p class="state" data-status={known.value ? state.value : "unknown"} data-mode={mode.value || undefined}><Icon name={signs[state.value] ?? "ring"} />{words.value}</p>;
 }
 
 function RunId() {
@@ -82,7 +84,7 @@ const stream = computed(() => (connection.value.state === "live" && stale.value 
 
 function Stream() {
   const { icon, title } = streams[stream.value];
-  return <span class={`badge ${stream.value === "live" || stream.value === "connecting" ? "pass" : "warn"}`} data-stream={stream.value} title={title}><Icon name={icon} />{stream.value}</span>;
+  return <span class={`badge ${stream.value === "live" || stream.value === "connecting" ? "pass" : "warn"}`} data-stream={stream.value} title={title}><Icon name={icon} />{stream.value === "live" ? "connected" : stream.value}</span>;
 }
 
 function Stop() {

@@ -17,10 +17,10 @@ const letters: [string, string][] = [["s", "stop"], ["r", "reset"], ["t", "theme
 
 const marks: [string, string][] = [
   ["▲ ▼", "a buy and a sell; hollow: the candle leaves open whether it happened this way"],
-  ["▲ 12", "several close together share a mark with a bar, and their number where there is room; candles are merged too. Zooming in parts them"],
+  ["▲ 12", "several fills share one mark with a bar and, where there is room, their number; candles are merged in the same way. Zoom in to separate them"],
   ["n/a", "the metric is not defined for this run; the reason stands beside it"],
   ["grey numbers", "older than 5 s, because the connection is broken"],
-  ["partial", "the run ended before its data did: not evidence"],
+  ["partial", "the run ended before its data did: not evidence for the whole window"],
 ];
 
 export function Help() {

@@ -11,7 +11,7 @@ const metrics: Metrics = { sharpe_ratio: 0, max_drawdown: 0.0123456789, total_tr
 const report: Report = { metrics, undefined: ["sharpe_ratio"], meta, assumptions: [], warnings: [] };
 const done = { ...idle, status: "completed" as const, value: 900, pnl: -100, trade_count: 3 };
 const byName = (now: Partial<Numbers>) =>
-  Object.fromEntries(tiles({ status: done, report, curve: [], quote: "USDT", decimals: 2, dated: false, awaiting: false, ...now }).map((t) => [t.name, t]));
+  Object.fromEntries(tiles({ status: done, report, curve: [], quote: "USDT", decimals: 2, dated: false, awaiting: false, steps: 1000, ...now }).map((t) => [t.name, t]));
 
 test("an undefined metric is n/a with its reason, never 0", () => {
   equal(undefinedReason(report, "sharpe_ratio"), "returns do not vary");
@@ -50,4 +50,34 @@ test("metrics that are still to come are not n/a", () => {
 test("small money keeps its digits", () => {
   const t = byName({ status: { ...done, value: 0.005326, pnl: -0.00001 }, quote: "BTC", decimals: 7 });
   equal([t.value?.text, t.pnl?.text], ["0.0053260", "\u22120.0000100"]);
+});
+
+const enough = { ...metrics, sharpe_ratio: 0.49, sharpe_stderr: 0.3778, total_trades: 30, buy_hold_return: 14.06, fees_paid: 63994 };
+const sound = { ...report, metrics: enough, undefined: [], meta: { ...meta, n_returns: 2440, undefined: {} } };
+
+test("the ratio has its error, and its place among the trials", () => {
+  equal(byName({ report: sound }).sharpe_ratio?.note, "± 0.38");
+  equal(byName({ report: sound, trials: { n: 23, position: 18 } }).sharpe_ratio?.note, "± 0.38, trial 18 of 23");
+  equal(byName({ report: { ...sound, meta: { ...meta, n_returns: 120, undefined: {} } } }).sharpe_ratio?.note, "± 0.38, 120 days");
+});
+
+test("where the lab says insufficient there is no ratio", () => {
+  const few = byName({ report: { ...sound, metrics: { ...enough, total_trades: 29 } } }).sharpe_ratio;
+  equal([few?.text, few?.value, few?.note], ["n/a", null, "too few trades"]);
+  equal(byName({ report: sound, steps: 249 }).sharpe_ratio?.note, "too few candles");
+});
+
+test("holding and fees stand beside the return", () => {
+  const t = byName({ report: sound });
+  equal([t.buy_hold_return?.text, t.fees_paid?.text], ["+1\u202f406.00\u202f%", "63\u202f994.00"]);
+});
+
+test("a failed or stopped run has no green number; a stopped paper run is what it is", () => {
+  const won = { ...done, value: 1100, pnl: 100 }, gain = { ...sound, metrics: { ...enough, total_return: 0.1 } };
+  const tones = (status: typeof won) => [byName({ status, report: gain }).pnl?.tone, byName({ status, report: gain }).pnl?.noteTone];
+  equal(tones({ ...won, mode: "backtest" }), ["up", "up"]);
+  equal(tones({ ...won, mode: "backtest", partial: true }), ["", ""]);
+  equal(tones({ ...won, mode: "paper", partial: true }), ["up", "up"]);
+  equal(tones({ ...won, status: "failed" as never, mode: "paper", partial: true }), ["", ""]);
+  equal(byName({ status: { ...done, status: "failed" } }).pnl?.tone, "down", "a loss stays red");
 });

@@ -48,15 +48,29 @@ export interface Numbers {
   dated: boolean;
   /** Whether the run has ended and its results are still to come. */
   awaiting: boolean;
+  /** How many trials the search has counted on these candles, where the service counts them. */
+  trials?: Trials | null;
+  /** Steps of the equity curve. */
+  steps: number;
 }
+
+export interface Trials {
+  n: number;
+  position: number;
+}
+
+/** The least that ratios are estimated from; the lab has the same. */
+const enough = { trades: 30, candles: 250, returns: 250 };
 
 export function tiles(now: Numbers): Tile[] {
   const { status, quote, decimals } = now;
   return [
     tile("value", "Value", status.value, f.money(status.value, decimals), quote),
     pnl(now),
+    metric(now, "buy_hold_return", "Holding", f.signedPercent),
     drawdown(now),
-    metric(now, "sharpe_ratio", "Sharpe", f.ratio, sampleWords(now.report)),
+    sharpe(now),
+    metric(now, "fees_paid", "Fees", (v) => f.money(v, decimals)),
     metric(now, "win_rate", "Win rate", f.percent),
     tile("total_trades", "Trades", status.trade_count, f.count(status.trade_count)),
   ];
@@ -66,14 +80,34 @@ function tile(name: string, label: string, value: number | null, text: string, u
   return { name, label, unit, text, value, tone: "", note, noteTone: "" };
 }
 
-function pnl({ status, report, quote, decimals }: Numbers): Tile {
+function pnl({ status, report, decimals }: Numbers): Tile {
   const initial = status.value - status.pnl;
   const known = status.status === "running" ? null : report.metrics?.total_return;
   const fraction = known ?? (initial > 0 ? status.pnl / initial : null);
+  const cut = cutShort(status);
+  const tone = (v: number | null) => (cut && f.tone(v) === "up" ? "" : f.tone(v));
   return {
-    ...tile("pnl", "PnL", status.pnl, f.signedMoney(status.pnl, decimals), quote, f.signedPercent(fraction)),
-    tone: f.tone(status.pnl), noteTone: f.tone(fraction),
+    ...tile("pnl", "PnL", status.pnl, f.signedMoney(status.pnl, decimals), "", f.signedPercent(fraction)),
+    tone: tone(status.pnl), noteTone: tone(fraction),
   };
+}
+
+/** Whether a run did not get to its end, so that a gain of it is no success. Paper and live runs have no end: a stop is one. */
+export const cutShort = (s: Status): boolean => s.status === "failed" || (s.status === "completed" && s.partial && s.mode === "backtest");
+
+/** With its error, and not at all where the lab says insufficient. */
+function sharpe(now: Numbers): Tile {
+  const { report, status, steps, trials } = now;
+  const returns = report.meta?.n_returns ?? 0, error = report.metrics?.sharpe_stderr;
+  const few = status.status !== "running" && report.metrics !== null && !report.undefined.includes("sharpe_ratio")
+    ? (report.metrics.total_trades < enough.trades ? "too few trades" : steps < enough.candles ? "too few candles" : "") : "";
+  if (few) return tile("sharpe_ratio", "Sharpe", null, f.missing, "", few);
+  const note = [
+    typeof error === "number" && !report.undefined.includes("sharpe_stderr") && `± ${f.ratio(error)}`,
+    returns < enough.returns && sampleWords(report),
+    trials && `trial ${f.count(trials.position)} of ${f.count(trials.n)}`,
+  ];
+  return metric(now, "sharpe_ratio", "Sharpe", f.ratio, note.filter(Boolean).join(", "));
 }
 
 function drawdown(now: Numbers): Tile {
@@ -84,7 +118,7 @@ function drawdown(now: Numbers): Tile {
   return tile("max_drawdown", "Max drawdown", worst, f.percent(worst), "", "so far");
 }
 
-type Shown = "sharpe_ratio" | "win_rate" | "max_drawdown";
+type Shown = "sharpe_ratio" | "win_rate" | "max_drawdown" | "buy_hold_return" | "fees_paid";
 
 function metric({ status, report, awaiting }: Numbers, name: Shown, label: string, format: (v: number) => string, note = ""): Tile {
   const why = undefinedReason(report, name);

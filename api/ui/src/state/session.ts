@@ -55,10 +55,11 @@ async function load<T>(round: number, name: keyof typeof store.listProblems.valu
 
 export type StartRequest = { mode: "backtest"; body: BacktestRequest } | { mode: "paper" | "live"; body: LiveRequest };
 
-/** Starts a run; throws ApiError. A lost answer is asked for again with the same idempotency key. */
-export async function start(request: StartRequest): Promise<RunResponse> {
+/** Starts a run, in the place of the ended run that is named; throws ApiError, and then that run is still there. A lost answer is
+ *  asked for again with the same idempotency key. */
+export async function start(request: StartRequest, replaced = ""): Promise<RunResponse> {
   const key = randomKey();
-  const post = () => (request.mode === "backtest" ? client.startBacktest(request.body, key) : client.startLive(request.body, key));
+  const post = () => (request.mode === "backtest" ? client.startBacktest(request.body, key, replaced) : client.startLive(request.body, key, replaced));
   const answer = await repeated(post);
   store.notice.value = "";
   if (store.status.peek().run_id !== answer.run_id) link.adopt({ ...store.idle, ...answer, mode: request.mode });

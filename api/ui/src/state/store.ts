@@ -79,8 +79,14 @@ export const generation = signal(0);
 /** Increases when orders, fills or trades came. */
 export const revision = signal(0);
 
+/** Whether the service has said how it stands: before that nothing is claimed, and nothing started. */
+export const known = computed(() => connection.value.lastData > 0);
 export const running = computed(() => status.value.status === "running");
 export const ended = computed(() => status.value.status === "completed" || status.value.status === "failed");
+/** Whether a run may have left orders or positions, which a reset shows first: no other run takes its place. */
+export const resetOnly = computed(
+  () => ended.value && status.value.mode !== "backtest" && ["RUN_INTERRUPTED", "JOURNAL_QUARANTINED", "STOP_UNCONFIRMED"].includes(status.value.error_details?.code ?? ""),
+);
 /** The quote currency of the run, "" without one. */
 export const quote = computed(() => quoteOf(config.value?.symbols ?? []));
 

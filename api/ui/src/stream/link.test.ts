@@ -314,3 +314,16 @@ test("what an action was answered is shown at once and not undone by it later", 
   await env.pass(20);
   equal([store.status.value.progress, store.generation.value], [0.3, generation]);
 });
+
+test("the status comes first: a big snapshot on a slow line does not leave the page without an answer", async () => {
+  const { env } = await setup((env) => (env.status = running()));
+  equal([state(), store.known.value, store.status.value.status], ["connecting", true, "running"], "before the stream says a word");
+  env.wire.says(hello(3), snapshot(3, running()));
+  await env.pass(20);
+  equal([state(), env.calls.status], ["live", 1]);
+});
+
+test("nothing is known while the service has not answered", async () => {
+  await setup((env) => (env.status = null));
+  equal(store.known.value, false);
+});

@@ -66,6 +66,7 @@ export class Link {
   /** Connects, and does so from now on whenever it has to. */
   start(): void {
     void this.polling.health();
+    void this.first();
     this.connect();
   }
 
@@ -170,6 +171,14 @@ export class Link {
     if (status === null) this.unreachable();
     else if (status === "refused") this.step(event);
     else this.heard(status, event);
+  }
+
+  /** The status is a small answer: it says what is on while the stream's first word, a big one, is on its way. */
+  private async first(): Promise<void> {
+    const status = await answered(this.env);
+    if (status === null || status === "refused" || this.phase.state !== "connecting" || store.known.peek()) return;
+    this.tell({ lastData: this.env.now() });
+    this.show(withStatus(current(), status));
   }
 
   private heard(status: Status, event: Event = "heard"): void {

@@ -19,12 +19,12 @@ func binance() Profile {
 	}
 }
 
-// binanceFutures is the archive of futures since 2022, and what downloaders of either
+// binanceHeader is the archive of futures since 2022, and what downloaders of either
 // market write. COIN-M volumes are contracts; nothing in the file says so.
-func binanceFutures() Profile {
+func binanceHeader() Profile {
 	return Profile{
-		Name: "binance-futures",
-		Doc:  "a header with open_time; COIN-M files want --volume-unit contracts",
+		Name: "binance-header",
+		Doc:  "a header with open_time, spot or futures; COIN-M files need --volume-unit contracts",
 		Layout: func(h Head) (Layout, bool, error) {
 			if find(h.Cells(0), "opentime") < 0 {
 				return Layout{}, false, nil

@@ -3,7 +3,9 @@ package profile
 import (
 	"fmt"
 	"strings"
+	"time"
 
+	"github.com/assay-run/assay/host/candle/importer/cell"
 	"github.com/assay-run/assay/host/candle/importer/refusal"
 )
 
@@ -26,10 +28,40 @@ func byName() Profile {
 func nameLayout(h Head, line int) (Layout, bool, error) {
 	l := named(h.Cells(line))
 	l.Skip = line + 1
+	if l.Time < 0 && h.indexIsTime(line) {
+		l.Time = 0
+		l.Notes = append(l.Notes, Note{UnnamedTime, "the first column has no name and its cells are times, as pandas writes an index: it is read as the time"})
+	}
 	if err := complete(h, line, l); err != nil {
 		return l, true, err
 	}
 	return l, true, dateBesideClock(h, line)
+}
+
+// UnnamedTime is the code of the note about a column of times without a name.
+const UnnamedTime = "UNNAMED_TIME"
+
+// isUnnamed reports whether a column has the name that pandas gives a column, or an index, without one.
+func isUnnamed(name string) bool { return plain(name) == "" || plain(name) == "unnamed:0" }
+
+// indexIsTime reports whether the first column has no name and each of its cells in the head is a time that cannot
+// be the number of a row: a date, or seconds since 1970 of ten digits at least.
+func (h Head) indexIsTime(line int) bool {
+	names := h.Cells(line)
+	if len(names) == 0 || !isUnnamed(names[0]) || len(h.Lines) < line+2 {
+		return false
+	}
+	for i := line + 1; i < len(h.Lines); i++ {
+		cells := h.Cells(i)
+		if filled(cells) == 0 {
+			continue
+		}
+		_, unit, code := cell.Moment([]byte(cells[0]), time.UTC)
+		if code != "" || unit < cell.Text && len(cells[0]) < 10 {
+			return false
+		}
+	}
+	return true
 }
 
 // timeNames are what the column of times is called.

@@ -37,12 +37,21 @@ type Profile struct {
 func All() []Profile {
 	return []Profile{
 		freqtrade(), yfinance(), cryptoDataDownload(), stooq(), metaTrader(), dukascopy(), histData(), lean(), nasdaq(), investing(),
-		coinMarketCap(), polygon(), databento(), backtrader(), binance(), binanceFutures(), kraken(), yahoo(), tradingView(), byName(),
+		coinMarketCap(), polygon(), databento(), backtrader(), binance(), binanceHeader(), kraken(), yahoo(), tradingView(), byName(),
 	}
+}
+
+// Current is the present name of a profile that was renamed, else the name itself.
+func Current(name string) string {
+	if name == "binance-futures" {
+		return "binance-header"
+	}
+	return name
 }
 
 // Recognise finds the profile of a file; a name asks that one only.
 func Recognise(h Head, name string) (string, Layout, error) {
+	name = Current(name)
 	h.Forced = name != ""
 	for _, p := range All() {
 		if h.Forced && name != p.Name {

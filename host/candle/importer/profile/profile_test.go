@@ -27,7 +27,7 @@ func TestRecognise(t *testing.T) {
 		lines   []string
 	}{
 		{"binance", "0 0+-1 1 2 3 4 5|-1 -1", []string{"1735678800000,1,2,1,2,9,1735682399999,3,4,5,6,0"}},
-		{"binance-futures", "1 0+-1 1 2 3 4 5|-1 -1", []string{"open_time,open,high,low,close,volume,close_time,ignore", "1,1,1,1,1,1,1,1"}},
+		{"binance-header", "1 0+-1 1 2 3 4 5|-1 -1", []string{"open_time,open,high,low,close,volume,close_time,ignore", "1,1,1,1,1,1,1,1"}},
 		{"kraken", "0 0+-1 1 2 3 4 5|-1 -1", []string{"1381017600,122.0,122.0,122.0,122.0,0.1,1"}},
 		{"cryptodatadownload", "2 0+-1 2 3 4 5 6|-1 1", []string{"Timestamps are UTC timezone,https://www.CryptoDataDownload.com", "date,symbol,open,high,low,close,volume_btc,volume"}},
 		{"cryptodatadownload", "2 1+-1 3 4 5 6 7|-1 2", []string{"https://www.cryptodatadownload.com", "Date,Unix,Symbol,Open,High,Low,Close,Volume BTC"}},

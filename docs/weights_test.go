@@ -1,0 +1,63 @@
+package docs_test
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	sdk "github.com/assay-run/assay/plugin-sdk"
+	"github.com/assay-run/assay/plugin-sdk/market"
+	"github.com/assay-run/assay/plugin-sdk/sdktest"
+)
+
+type equalWeights struct{}
+
+// OnCandle is the example of authors.md, word for word.
+func (equalWeights) OnCandle(v sdk.View) ([]sdk.Intent, error) {
+	var intents sdk.Intents
+	free, share := v.Cash(), v.Equity()/float64(len(v.Symbols()))
+	for _, symbol := range v.Symbols() {
+		if !v.Closed(symbol) { // it has no candle at this step: Candle is still the last one
+			continue
+		}
+		c := v.Candle(symbol)
+		if amount := min(share, free); v.Flat(symbol) && c.Close > c.Open && amount > 0 {
+			intents = intents.And(sdk.Buy(sdk.QuoteAmount(amount)).On(symbol))
+			free -= amount
+		}
+	}
+	return intents, nil
+}
+
+// TestSeveralSymbolsGetEqualWeights: the example of several symbols gives each the same
+// share of the equity.
+func TestSeveralSymbolsGetEqualWeights(t *testing.T) {
+	_, body, _ := strings.Cut(read(t, "weights_test.go"), "OnCandle(v sdk.View) ([]sdk.Intent, error) {\n")
+	body, _, _ = strings.Cut(body, "\n}\n")
+	body = strings.ReplaceAll("\n"+body, "\n\t", "\n")
+	if !strings.Contains(read(t, "authors.md"), "```go"+body+"\n```") {
+		t.Error("authors.md has another example")
+	}
+	var all []*market.Series
+	for _, symbol := range []market.Symbol{"A/USD", "B/USD", "C/USD", "D/USD"} {
+		s := &market.Series{Symbol: symbol, Timeframe: market.MustTimeframe("1h")}
+		for i, price := range []float64{100, 101, 101, 101} {
+			s.Append(market.Candle{
+				OpenTime: market.Time(i) * market.Time(time.Hour/time.Millisecond),
+				Open:     price, High: price + 1, Low: price - 1, Close: price + 0.5, Volume: 1,
+			})
+		}
+		all = append(all, s)
+	}
+	r := sdktest.Backtest(t, equalWeights{}, all[0], sdktest.More(all[1:]...))
+	if len(r.Positions) != len(all) {
+		t.Fatalf("%d positions: %+v", len(r.Positions), r.Orders)
+	}
+	for _, p := range r.Positions {
+		value, _ := p.MarketValue.Float64()
+		if weight := value / 10_000; math.Abs(weight-0.25) > 0.002 {
+			t.Errorf("%s has %.4f of the equity", p.Symbol, weight)
+		}
+	}
+}
