@@ -85,9 +85,16 @@ type Inputs struct {
 	Falsification *Falsification     `json:"falsification,omitempty"`
 }
 
-// SHA256 is the hash of the canonical form.
+// SHA256 is the hash of the canonical form; a list that is missing is an empty one.
 func (i *Inputs) SHA256() (string, error) {
-	text, err := digest.Value(i)
+	whole := *i
+	whole.Splits = append([]Split{}, i.Splits...)
+	if f := i.Falsification; f != nil {
+		own := *f
+		own.Tests = append([]TestVerdict{}, f.Tests...)
+		whole.Falsification = &own
+	}
+	text, err := digest.Value(&whole)
 	return digest.SHA256Hex(text), err
 }
 

@@ -226,6 +226,17 @@ func TestAnInconclusiveFalsificationHasNoCount(t *testing.T) {
 	}
 }
 
+// TestEmptyListsAreLists: what a replay signs of a run without splits is read as the same.
+func TestEmptyListsAreLists(t *testing.T) {
+	nothing := bundle.Inputs{Summary: map[string]float64{}, Falsification: &bundle.Falsification{Overall: "inconclusive"}}
+	empty := bundle.Inputs{Summary: map[string]float64{}, Splits: []bundle.Split{}}
+	empty.Falsification = &bundle.Falsification{Overall: "inconclusive", Tests: []bundle.TestVerdict{}}
+	a, err := nothing.SHA256()
+	if b, err2 := empty.SHA256(); err != nil || err2 != nil || a != b {
+		t.Error(a, b, err, err2)
+	}
+}
+
 func TestDrills(t *testing.T) {
 	now := planetest.Start
 	for name, c := range map[string]struct {

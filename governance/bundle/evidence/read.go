@@ -152,7 +152,7 @@ var overalls = []string{"pass", "warn", "fail", inconclusive}
 func Read(role bundle.Role, files Files) (*Run, error) {
 	var rep report
 	var m Metadata
-	run := &Run{}
+	run := &Run{Inputs: bundle.Inputs{Splits: []bundle.Split{}}}
 	for _, f := range []struct {
 		name string
 		into any
@@ -333,7 +333,8 @@ func (r *Run) falsification(rep *report, files Files) error {
 		return err
 	}
 	found := &bundle.Falsification{
-		BaseRunID: a.BaseRunID, Overall: a.Overall, Trials: a.Ledger.Trials, Tests: a.Tests,
+		BaseRunID: a.BaseRunID, Overall: a.Overall, Trials: a.Ledger.Trials,
+		Tests: append([]bundle.TestVerdict{}, a.Tests...),
 	}
 	failed := int64(len(found.Failed()))
 	f := rep.Falsification
