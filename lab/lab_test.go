@@ -50,6 +50,8 @@ func TestScripts(t *testing.T) {
 			"plane":      startPlane,
 			"keys":       makeKeys,
 			"fetch":      fetchPath,
+			"forge":      forgeBundle,
+			"killedrun":  writeKilledRun,
 		},
 	})
 }

@@ -199,7 +199,12 @@ func TestRealPlane(t *testing.T) {
 	d.expect("nothing submitted", "DEPLOYMENT_NOT_APPROVED")
 	d.submit()
 	d.expect("in paper", "DEPLOYMENT_MODE_NOT_ALLOWED")
-	d.as("otto", "incident", "--drill", "kill_switch", "--run", "drill-1", "--result", "pass")
+	host := t.TempDir()
+	killed := planetest.Killed(&planetest.Good(d.p.Now()).Bundle, "drill-1", d.p.Now().Add(-time.Minute))
+	if err := planetest.Put(host, map[string][]byte{"runs/drill-1/metadata.json": []byte(killed)}); err != nil {
+		t.Fatal(err)
+	}
+	d.as("otto", "incident", "--drill", "kill_switch", "--run", "drill-1", "--result", "pass", "--run-state-dir", host)
 	d.as("rita", "approve", "--stage", "canary", "--role", "risk")
 	d.as("anna", "approve", "--stage", "canary", "--role", "approver")
 	a := d.expect("in canary", "")

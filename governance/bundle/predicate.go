@@ -1,6 +1,10 @@
 package bundle
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"github.com/assay-run/assay/host/digest"
+)
 
 // The predicate types that this version understands, below URIBase. Others are stored
 // and count for nothing.
@@ -69,6 +73,67 @@ type ReplayedRun struct {
 	RequestHash  string        `json:"request_hash"`
 	ReportSHA256 string        `json:"report_sha256"`
 	Trades       []SplitTrades `json:"trades"`
+	// Inputs are worked out from the files that the replay has made; nil in statements of
+	// earlier versions, and where a run failed.
+	Inputs *Inputs `json:"inputs,omitempty"`
+}
+
+// Inputs are what gates judge of one run, worked out from its files.
+type Inputs struct {
+	Summary       map[string]float64 `json:"summary"`
+	Splits        []Split            `json:"splits"`
+	Falsification *Falsification     `json:"falsification,omitempty"`
+}
+
+// SHA256 is the hash of the canonical form; a list that is missing is an empty one.
+func (i *Inputs) SHA256() (string, error) {
+	whole := *i
+	whole.Splits = append([]Split{}, i.Splits...)
+	if f := i.Falsification; f != nil {
+		own := *f
+		own.Tests = append([]TestVerdict{}, f.Tests...)
+		whole.Falsification = &own
+	}
+	text, err := digest.Value(&whole)
+	return digest.SHA256Hex(text), err
+}
+
+// Falsification is what an attack on a run has come to.
+type Falsification struct {
+	BaseRunID string `json:"base_run_id"`
+	Overall   string `json:"overall"` // pass, warn, fail or inconclusive
+	// Trials is how many trials were counted against the claim.
+	Trials int64         `json:"n_trials"`
+	Tests  []TestVerdict `json:"tests"`
+}
+
+// Failed are the tests that refute, in their order.
+func (f *Falsification) Failed() []string {
+	var list []string
+	for _, t := range f.Tests {
+		if t.Class == TestGate && t.Verdict == "fail" {
+			list = append(list, t.ID)
+		}
+	}
+	return list
+}
+
+// TestGate is the class of those tests of a falsification that refute.
+const TestGate = "G"
+
+// TestVerdict is the verdict of one test of a falsification.
+type TestVerdict struct {
+	ID      string `json:"id"`
+	Class   string `json:"class"`
+	Verdict string `json:"verdict"`
+}
+
+// RunEvidence says that the files of a run were read, and what they came to: the numbers
+// that the bundle declares, by the hash of the Inputs.
+type RunEvidence struct {
+	RunID         string         `json:"run_id"`
+	InputsSHA256  string         `json:"inputs_sha256"`
+	Falsification *Falsification `json:"falsification,omitempty"`
 }
 
 // SplitTrades is the hash of trades.csv of a split.
@@ -103,6 +168,8 @@ type Drill struct {
 	Result string `json:"result"` // pass or fail
 	RunID  string `json:"run_id"`
 	DoneAt string `json:"done_at"`
+	// Metadata is the text of the run's metadata.json; "" in statements of earlier versions.
+	Metadata string `json:"metadata,omitempty"`
 }
 
 // Incident opens or closes one.

@@ -154,18 +154,25 @@ func readRuns(r *field.Reader, top field.Object) []Run {
 			run.CoveredSeconds = &x
 		}
 		run.Summary = o.Numbers("summary")
-		o.Each("splits", 0, func(_ int, v any, at string) {
-			s := r.Object(v, at, field.Names("split_id kind metrics"), nil)
-			run.Splits = append(run.Splits, Split{
-				SplitID: s.Identifier("split_id"), Kind: s.OneOf("kind", field.InvalidField, splitKinds...), Metrics: s.Numbers("metrics"),
-			})
-		})
+		run.Splits = readSplits(r, o)
 		runs = append(runs, run)
 	})
 	if n == 0 {
 		top.Fail(field.MissingField, "runs", "at least one run is required")
 	}
 	return runs
+}
+
+func readSplits(r *field.Reader, o field.Object) []Split {
+	var splits []Split
+	o.Each("splits", 0, func(_ int, v any, at string) {
+		s := r.Object(v, at, field.Names("split_id kind metrics"), nil)
+		splits = append(splits, Split{
+			SplitID: s.Identifier("split_id"), Kind: s.OneOf("kind", field.InvalidField, splitKinds...),
+			Metrics: s.Numbers("metrics"),
+		})
+	})
+	return splits
 }
 
 var (
@@ -175,6 +182,9 @@ var (
 	}
 	splitKinds = field.Names("train validation test search walk_forward full")
 )
+
+// SplitKinds are the kinds of splits that a bundle knows.
+func SplitKinds() []string { return slices.Clone(splitKinds) }
 
 func readLimits(top field.Object) Limits {
 	o := top.Child("limits", field.Names("max_capital max_order_value max_position_value max_orders_per_minute max_instruments max_venues max_drawdown"),

@@ -10,6 +10,9 @@ import (
 // maxSubjects is how many subjects a statement may have.
 const maxSubjects = 1024
 
+// maxMetadata is how long the metadata.json of a drill may be, in bytes.
+const maxMetadata = 256 << 10
+
 // MaxWaiver is how long a waiver may hold.
 const MaxWaiver = 7 * 24 * time.Hour
 
@@ -116,12 +119,18 @@ func readPredicate(r *field.Reader, s field.Object, said *Said) {
 		p := &Waiver{Common: c, Stage: stage(o, "stage", Paper, Canary, Live), GateID: o.Identifier("gate_id")}
 		said.Predicate, said.Common = p, &p.Common
 	case TypeDrill:
-		o, c := predicate(r, s, "drill result run_id done_at", "")
+		o, c := predicate(r, s, "drill result run_id done_at", "metadata")
 		p := &Drill{
 			Common: c, Drill: o.OneOf("drill", field.InvalidField, "kill_switch"),
 			Result: o.OneOf("result", field.InvalidField, "pass", "fail"), RunID: o.Identifier("run_id"),
 		}
 		p.DoneAt, _ = o.Time("done_at")
+		if o.Has("metadata") {
+			p.Metadata, _ = o.Raw("metadata").(string) // may be longer than other texts
+			if len(p.Metadata) == 0 || len(p.Metadata) > maxMetadata {
+				o.Fail(field.InvalidField, "metadata", "must be a text of 1 to %d bytes", maxMetadata)
+			}
+		}
 		said.Predicate, said.Common = p, &p.Common
 	case TypeIncident:
 		o, c := predicate(r, s, "incident_id event", "severity")
@@ -170,7 +179,7 @@ func readApproval(r *field.Reader, s field.Object) *Approval {
 func readReplayed(r *field.Reader, o field.Object) []ReplayedRun {
 	var runs []ReplayedRun
 	n := o.Each("runs", MaxRuns, func(_ int, v any, at string) {
-		one := r.Object(v, at, field.Names("run_id request_hash report_sha256 trades"), nil)
+		one := r.Object(v, at, field.Names("run_id request_hash report_sha256 trades"), field.Names("inputs"))
 		run := ReplayedRun{
 			RunID: one.Identifier("run_id"), RequestHash: one.SHA256("request_hash"), ReportSHA256: one.SHA256("report_sha256"),
 			Trades: []SplitTrades{},
@@ -179,6 +188,9 @@ func readReplayed(r *field.Reader, o field.Object) []ReplayedRun {
 			split := r.Object(v, at, field.Names("split_id sha256"), nil)
 			run.Trades = append(run.Trades, SplitTrades{SplitID: split.Identifier("split_id"), SHA256: split.SHA256("sha256")})
 		})
+		if one.Has("inputs") {
+			run.Inputs = readInputs(r, one)
+		}
 		for _, before := range runs {
 			if before.RunID == run.RunID {
 				one.Fail(field.DuplicateItem, "run_id", "this run stands twice in the replay")
@@ -190,6 +202,33 @@ func readReplayed(r *field.Reader, o field.Object) []ReplayedRun {
 		o.Fail(field.MissingField, "runs", "at least one run is required")
 	}
 	return runs
+}
+
+func readInputs(r *field.Reader, run field.Object) *Inputs {
+	o := run.Child("inputs", field.Names("summary splits"), field.Names("falsification"))
+	in := &Inputs{Summary: o.Numbers("summary"), Splits: readSplits(r, o)}
+	if o.Has("falsification") {
+		in.Falsification = ReadFalsification(r, o)
+	}
+	return in
+}
+
+// maxTests is how many tests a falsification may have.
+const maxTests = 1000
+
+// ReadFalsification reads the member falsification of an object.
+func ReadFalsification(r *field.Reader, o field.Object) *Falsification {
+	f := o.Child("falsification", field.Names("base_run_id overall n_trials tests"), nil)
+	out := &Falsification{
+		BaseRunID: f.Identifier("base_run_id"), Overall: f.Filled("overall"),
+		Trials: f.Integer("n_trials", 0, maxCount), Tests: []TestVerdict{},
+	}
+	f.Each("tests", maxTests, func(_ int, v any, at string) {
+		t := r.Object(v, at, field.Names("id class verdict"), nil)
+		one := TestVerdict{ID: t.Filled("id"), Class: t.Text("class"), Verdict: t.Filled("verdict")}
+		out.Tests = append(out.Tests, one)
+	})
+	return out
 }
 
 func stage(o field.Object, name string, allowed ...Stage) Stage {

@@ -72,11 +72,14 @@ func TestIngestAndRead(t *testing.T) {
 		t.Errorf("%+v, %v", trust, err)
 	}
 	doc := planetest.Good(p.Now())
+	if err := planetest.Put(p.Root, planetest.Files(&doc.Bundle)); err != nil {
+		t.Fatal(err)
+	}
 	r, err := c.Ingest(ctx, doc, attest(t, doc, bundle.TypeBundle, map[string]any{}, "packer"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Duplicate || r.Assurance != "signed" || r.State.Stage != "paper" || r.FactsTotal != len(r.Facts) || r.Seal.LogOrigin != planetest.Origin {
+	if r.Duplicate || r.Assurance != "signed" || r.State.Stage != "paper" || r.FactsTotal != len(r.Facts)+len(doc.Bundle.Artifacts) || r.Seal.LogOrigin != planetest.Origin {
 		t.Errorf("%+v", r)
 	}
 	files, err := r.Files()

@@ -20,9 +20,7 @@ func ready(t *testing.T, trust *bundle.Trust) (*planetest.Plane, *bundle.Documen
 	doc := planetest.Good(now, planetest.WithSoaks(now))
 	submit(t, p, http.StatusCreated, doc, planetest.Signed(),
 		planetest.Said{By: "replayer", Type: bundle.TypeReplay, Predicate: planetest.Replay(doc, now)},
-		planetest.Said{By: "otto", Type: bundle.TypeDrill, Predicate: bundle.Drill{
-			Common: planetest.Common(doc, now), Drill: "kill_switch", Result: "pass", RunID: "drill-1", DoneAt: bundle.FormatTime(now),
-		}})
+		planetest.Said{By: "otto", Type: bundle.TypeDrill, Predicate: planetest.Drill(doc, now, "pass")})
 	stands(t, p, doc, "paper/eligible")
 	return p, doc
 }

@@ -11,17 +11,18 @@ import (
 	"strconv"
 
 	"github.com/assay-run/assay/governance/bundle"
+	"github.com/assay-run/assay/governance/bundle/evidence"
 	"github.com/assay-run/assay/governance/bundle/field"
+	"github.com/assay-run/assay/host/digest"
 )
-
-// codeArtifact refuses an artifact that is not what the bundle says.
-const codeArtifact bundle.Code = "ARTIFACT_HASH_MISMATCH"
 
 // artifacts is what became of the files that a bundle lists.
 type artifacts struct {
 	verified []bundle.Subject // read, and equal
 	missing  []int            // by index in the bundle
 	all      bool             // were all read?
+	// evidence is what the files of all runs came to, nil where one is missing.
+	evidence []bundle.RunEvidence
 }
 
 // readArtifacts reads the artifacts below a folder, from which no link leads out. A file
@@ -45,12 +46,62 @@ func readArtifacts(ctx context.Context, folder string, post *bundle.Post) (artif
 			found.all = false
 			found.missing = append(found.missing, i)
 		case size != a.Size || sum != a.SHA256:
-			return found, field.Refuse(codeArtifact, post.Pointer("/artifacts/"+strconv.Itoa(i)), "the file is not the one that the bundle lists")
+			return found, field.Refuse(field.ArtifactMismatch, post.Pointer("/artifacts/"+strconv.Itoa(i)),
+				"the file is not the one that the bundle lists")
 		default:
 			found.verified = append(found.verified, bundle.FileSubject(a.Name, sum))
 		}
 	}
-	return found, nil
+	found.evidence, err = evidence.Check(&post.Bundle, post.Pointer, func(name, sum string) ([]byte, error) {
+		return readFile(root, name, sum)
+	})
+	if !found.all {
+		found.evidence = nil
+	}
+	return found, err
+}
+
+// maxEvidence is how large a file may be that numbers are read from, in bytes.
+const maxEvidence = 64 << 20
+
+// readFile reads a file with this hash. One that has another, is too large or is not there is
+// missing: those that the bundle lists were held against their hashes before.
+func readFile(root *os.Root, name, sum string) ([]byte, error) {
+	if root == nil {
+		return nil, fs.ErrNotExist
+	}
+	info, err := root.Stat(name)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > maxEvidence {
+		return nil, fs.ErrNotExist
+	}
+	f, err := root.Open(name)
+	if err != nil {
+		return nil, fs.ErrNotExist
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxEvidence))
+	if err != nil || digest.SHA256Hex(text) != sum {
+		return nil, fs.ErrNotExist
+	}
+	return text, nil
+}
+
+// sameRecord says whether the record of a drill is the one below a folder, where that is there.
+func sameRecord(folder string, d *bundle.Drill) bool {
+	if folder == "" {
+		return true
+	}
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return true
+	}
+	defer root.Close()
+	info, err := root.Stat("runs/" + d.RunID + "/" + evidence.MetadataName)
+	if err != nil || !info.Mode().IsRegular() {
+		return true
+	}
+	_, err = readFile(root, "runs/"+d.RunID+"/"+evidence.MetadataName, digest.SHA256Hex([]byte(d.Metadata)))
+	return err == nil
 }
 
 // errNotRegular says that something is no file.

@@ -26,7 +26,7 @@ func TestReadsFollowTheLog(t *testing.T) {
 	last := ""
 	for i := range 5 {
 		doc := planetest.Good(p.Now(), planetest.Params(fmt.Sprintf(`{"fast":%d}`, i)))
-		submit(t, p, http.StatusCreated, doc)
+		submit(t, p, http.StatusCreated, doc, planetest.Signed())
 		var s promotion.State
 		a := get(t, p, path, &s)
 		if s.AsOfSeq != p.Store.Size()-1 || len(s.Revisions) != i+1 {
@@ -151,8 +151,9 @@ func TestArtifactRootGone(t *testing.T) {
 	if err := os.Remove(root); err != nil {
 		t.Fatal(err)
 	}
-	r := read(t, submit(t, p, http.StatusCreated, doc))
-	if !slices.Equal(r.Rungs, []string{"hash_claimed"}) || !slices.Equal(r.warned(), []string{"ARTIFACT_NOT_FOUND", "ARTIFACT_NOT_FOUND"}) {
+	a := must[planetest.Answer](t)(p.Do("POST", "/candidate-bundles/ingest", doc.Canonical, http.Header{"Content-Type": {"application/json"}}))
+	r, want := read(t, a), append(slices.Repeat([]string{"ARTIFACT_NOT_FOUND"}, len(doc.Bundle.Artifacts)), "EVIDENCE_NOT_READ")
+	if !slices.Equal(r.Rungs, []string{"hash_claimed"}) || !slices.Equal(r.warned(), want) {
 		t.Errorf("%v %v", r.Rungs, r.Warnings)
 	}
 }

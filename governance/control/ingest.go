@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/governance/bundle"
+	"github.com/assay-run/assay/governance/bundle/evidence"
 	"github.com/assay-run/assay/governance/bundle/field"
 	"github.com/assay-run/assay/governance/fact"
 	"github.com/assay-run/assay/governance/ledger"
@@ -183,8 +184,32 @@ func (s *submission) attest(recorded func(paeSHA256, keyID string) bool) error {
 		return refused
 	}
 	s.list = list
+	if err := s.checkDrills(); err != nil {
+		return err
+	}
 	if s.fresh {
 		if refused := s.trust.CheckSigned(list); refused != nil {
+			return refused
+		}
+	}
+	return nil
+}
+
+// checkDrills holds what is new of drills against the records of their runs.
+func (s *submission) checkDrills() error {
+	for i := range s.list {
+		d, ok := s.list[i].Said.Predicate.(*bundle.Drill)
+		if !ok || s.list[i].Known {
+			continue
+		}
+		at := s.list[i].Pointer + "/payload"
+		if refused := evidence.CheckDrill(d, &s.post.Bundle, at, s.p.opts.Now()); refused != nil {
+			return refused
+		}
+		if !sameRecord(s.p.opts.ArtifactRoot, d) {
+			refused := field.Refuse(field.InvalidDrill, at,
+				"the record is another one than that of this run below the artifact root")
+			refused.Reason = field.ReasonRecord
 			return refused
 		}
 	}
@@ -211,7 +236,8 @@ func (s *submission) write(t *store.Tx) error {
 			return err
 		}
 		s.seal = t.Next()
-		if err := t.Seal(&s.post.Document, s.rungs(w), s.artifacts.verified); err != nil {
+		a := &s.artifacts
+		if err := t.Seal(&s.post.Document, s.rungs(w), a.verified, a.evidence); err != nil {
 			return err
 		}
 	}
@@ -235,7 +261,7 @@ func (s *submission) write(t *store.Tx) error {
 // rungs are those that the seal says: what is known when the bundle is taken.
 func (s *submission) rungs(w *promotion.World) []string {
 	held := append(w.Holds(s.id), fact.RungClaimed)
-	if s.artifacts.all && len(s.post.Bundle.Artifacts) > 0 {
+	if s.artifacts.all && s.artifacts.evidence != nil {
 		held = append(held, fact.RungVerified)
 	}
 	for i := range s.list {

@@ -76,6 +76,9 @@ func problemOf(err error) *problem {
 		if refused.Reason != "" {
 			p.details["reason"] = refused.Reason
 		}
+		if refused.Code == field.SummaryMismatch {
+			p.details["declared"], p.details["computed"] = refused.Declared, refused.Computed
+		}
 		return p
 	case errors.As(err, &damage):
 		return say(bundle.Code(damage.Code), damageText[damage.Code])

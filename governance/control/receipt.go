@@ -2,6 +2,7 @@ package control
 
 import (
 	"net/http"
+	"slices"
 	"strconv"
 
 	"github.com/assay-run/assay/governance/bundle"
@@ -69,7 +70,7 @@ func (s *submission) receipt(r *request, out *store.Outcome) (*answer, error) {
 	if rec.Seal, err = view.Seal(s.seal, entry); err != nil {
 		return nil, err
 	}
-	s.warnRest()
+	s.warnRest(rec.Rungs)
 	rec.Warnings = append(rec.Warnings, s.warnings...)
 	rec.State.Href = r.prefix + "/promotion-state/" + bundle.SubjectRevision + "/" + s.id
 	a := &answer{status: http.StatusOK, body: rec, location: rec.State.Href}
@@ -133,9 +134,14 @@ func (rec *receipt) state(w *promotion.World, s *submission) error {
 }
 
 // warnRest warns of files that were not there and of statements that count for nothing.
-func (s *submission) warnRest() {
+func (s *submission) warnRest(rungs []string) {
 	for _, i := range s.artifacts.missing {
 		s.warn("ARTIFACT_NOT_FOUND", "this file is not there, its hash was not verified", s.post.Pointer("/artifacts/"+strconv.Itoa(i)))
+	}
+	if !slices.Contains(rungs, fact.RungVerified) {
+		s.warn("EVIDENCE_NOT_READ", "not all files were read that numbers are worked out of, and no gate passes "+
+			"on declared ones: put runs/ below the artifact root, then submit again by lab candidate pack",
+			s.post.Pointer("/runs"))
 	}
 	warned := map[string]bool{}
 	for i := range s.list {

@@ -124,7 +124,8 @@ func readPredicate(r *field.Reader, kind string, o field.Object) any {
 		at, _ := p.Time("recorded_at")
 		return &LogStart{Origin: p.Filled("origin"), RecordedAt: at, PublicKeys: PublicKeys{Statement: keys.Text("statement"), Log: keys.Text("log")}}
 	case bundle.TypeSeal:
-		return readSeal(r, child("candidate_revision_id family_id requested_stage received_at rungs policy_digest trust_digest seal_request part parts", ""))
+		return readSeal(r, child("candidate_revision_id family_id requested_stage received_at rungs policy_digest "+
+			"trust_digest seal_request part parts", "evidence"))
 	case bundle.TypeRecorded:
 		p := child("pae_sha256 type key_id principal roles recorded_at", "")
 		at, _ := p.Time("recorded_at")
@@ -135,13 +136,19 @@ func readPredicate(r *field.Reader, kind string, o field.Object) any {
 	case bundle.TypeStageDecision:
 		return readDecision(child("from to cause plan_digest policy_digest evaluated_at", "related_revision_id"))
 	case bundle.TypePolicy, bundle.TypeTrust:
-		p := child("digest version text recorded_at", "")
+		p := child("digest version text recorded_at", "rules")
 		at, _ := p.Time("recorded_at")
 		text, _ := p.Raw("text").(string) // may be longer than other texts
 		if digest.SHA256Hex([]byte(text)) != trimDigest(p.Digest("digest")) {
 			p.Fail(field.InvalidDigest, "digest", "is not that of the text")
 		}
-		return &Text{Digest: p.Digest("digest"), Version: p.Integer("version", 0, maxVersion), Text: text, RecordedAt: at}
+		t := &Text{
+			Digest: p.Digest("digest"), Version: p.Integer("version", 0, maxVersion), Text: text, RecordedAt: at,
+		}
+		if p.Has("rules") {
+			t.Rules = p.Integer("rules", RulesVerified, RulesVerified)
+		}
+		return t
 	}
 	o.Fail(field.InvalidField, "predicateType", "is no type of an entry")
 	return nil
@@ -163,6 +170,14 @@ func readSeal(r *field.Reader, p field.Object) *Seal {
 		RequestedStage: bundle.Stage(q.Text("requested_stage")), RequestedBy: q.Text("requested_by"), RequestedAt: requested, ExpiresAt: expires,
 		LogOrigin: q.Text("log_origin"),
 	}
+	p.Each("evidence", bundle.MaxRuns, func(_ int, v any, at string) {
+		one := r.Object(v, at, field.Names("run_id inputs_sha256"), field.Names("falsification"))
+		e := bundle.RunEvidence{RunID: one.Identifier("run_id"), InputsSHA256: one.SHA256("inputs_sha256")}
+		if one.Has("falsification") {
+			e.Falsification = bundle.ReadFalsification(r, one)
+		}
+		s.Evidence = append(s.Evidence, e)
+	})
 	if s.SealRequest.SubjectID != s.CandidateRevisionID && !r.Failed() {
 		q.Fail(field.SealSubjectMismatch, "subject_id", "is not the sealed revision")
 	}

@@ -9,17 +9,19 @@ import (
 // Ingested are the fields of bundle_ingested: a submission, and all of its bundle but
 // runs, artifacts and limits, which are facts of their own.
 type Ingested struct {
-	FileSHA256   string             `json:"file_sha256"`
-	DeployableID string             `json:"deployable_id"`
-	Rungs        []string           `json:"rungs"` // as of this submission
-	SealRequest  bundle.SealRequest `json:"seal_request"`
-	Candidate    bundle.Candidate   `json:"candidate"`
-	Strategy     bundle.Strategy    `json:"strategy"`
-	Engine       bundle.Engine      `json:"engine"`
-	Data         []bundle.Dataset   `json:"data"`
-	Trials       *bundle.Trials     `json:"trials,omitempty"`
-	Limitations  []string           `json:"known_limitations,omitempty"`
-	Extensions   json.RawMessage    `json:"extensions,omitempty"`
+	FileSHA256   string   `json:"file_sha256"`
+	DeployableID string   `json:"deployable_id"`
+	Rungs        []string `json:"rungs"` // as of this submission
+	// Evidence is that of the seal.
+	Evidence    []bundle.RunEvidence `json:"evidence,omitempty"`
+	SealRequest bundle.SealRequest   `json:"seal_request"`
+	Candidate   bundle.Candidate     `json:"candidate"`
+	Strategy    bundle.Strategy      `json:"strategy"`
+	Engine      bundle.Engine        `json:"engine"`
+	Data        []bundle.Dataset     `json:"data"`
+	Trials      *bundle.Trials       `json:"trials,omitempty"`
+	Limitations []string             `json:"known_limitations,omitempty"`
+	Extensions  json.RawMessage      `json:"extensions,omitempty"`
 }
 
 // Lineage are the fields of lineage_computed.

@@ -67,10 +67,15 @@ func (m *maker) seal(e *Entry, s *Seal) error {
 	if b.CandidateRevisionID != s.CandidateRevisionID || len(e.Subject) == 0 || e.Subject[0].Digest["sha256"] != e.Document.FileSHA256 {
 		return fmt.Errorf("the bundle is not the one that was sealed")
 	}
+	for i, x := range s.Evidence {
+		if len(s.Evidence) != len(b.Runs) || x.RunID != b.Runs[i].RunID {
+			return fmt.Errorf("the evidence of the seal is not of the runs of its bundle")
+		}
+	}
 	m.add(BundleIngested, "", &Ingested{
 		FileSHA256: e.Document.FileSHA256, DeployableID: bundle.DeployableID(b.Strategy), Rungs: s.Rungs, SealRequest: b.SealRequest,
 		Candidate: b.Candidate, Strategy: b.Strategy, Engine: b.Engine, Data: b.Data, Trials: b.Trials,
-		Limitations: b.KnownLimitations, Extensions: b.Extensions,
+		Limitations: b.KnownLimitations, Extensions: b.Extensions, Evidence: s.Evidence,
 	})
 	for i := range b.Runs {
 		m.add(RunLinked, b.Runs[i].RunID, &b.Runs[i])

@@ -31,6 +31,9 @@ type Seal struct {
 	SealRequest         bundle.SealRequest `json:"seal_request"`
 	Part                int                `json:"part"`
 	Parts               int                `json:"parts"`
+	// Evidence is what the files of all runs came to, in the order of the bundle; empty
+	// where one of them was not read, in further parts, and in seals of earlier versions.
+	Evidence []bundle.RunEvidence `json:"evidence,omitempty"`
 }
 
 // Recorded is the predicate attestation-recorded/v1: an attestation was verified with
@@ -73,12 +76,20 @@ const (
 )
 
 // Text is the predicate policy/v1 or trust/v1: a policy or trust.json as canonical JSON.
+//
+// Rules is, of a policy, the version of the rules by which gates are judged from here on; 0
+// stands for the first.
 type Text struct {
 	Digest     string `json:"digest"`
 	Version    int64  `json:"version"`
 	Text       string `json:"text"`
+	Rules      int64  `json:"rules,omitempty"`
 	RecordedAt string `json:"recorded_at"`
 }
+
+// RulesVerified is the version of the rules under which a gate judges only what the plane has
+// worked out of files that it has read. Before it gates believed what a bundle declares.
+const RulesVerified = 2
 
 // The rungs of assurance, lowest first.
 const (

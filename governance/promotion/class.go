@@ -119,7 +119,7 @@ func (w *World) barred(r *revision, stage bundle.Stage) bool {
 // plugin does so only if it could stand there by itself: all that is missing for it are
 // people, and two of them have said that it is the same, who signed it and who re-ran it.
 func (w *World) mayInherit(r, parent *revision, now time.Time) bool {
-	if !onPath(parent) || !w.vouched(r) || ownGrant(r, parent.grants) {
+	if !onPath(parent) || !w.vouched(r) || ownGrant(r, parent.grants) || w.strict() && r.evidence == nil {
 		return false
 	}
 	switch w.changeClass(r) {

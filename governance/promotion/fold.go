@@ -43,6 +43,12 @@ func (w *World) ingest(f *fact.Fact, b *fact.Ingested) error {
 	}
 	w.due[r] = true
 	r.verified = r.verified || slices.Contains(b.Rungs, fact.RungVerified)
+	if len(b.Evidence) > 0 {
+		r.evidence = map[string]bundle.RunEvidence{}
+		for _, x := range b.Evidence {
+			r.evidence[x.RunID] = x
+		}
+	}
 	s := submission{file: b.FileSHA256, requestedBy: b.SealRequest.RequestedBy, seq: f.Seq, stage: b.SealRequest.RequestedStage}
 	if !known || w.trust == nil || slices.ContainsFunc(r.signed, func(sig signature) bool { return sig.covers(s.file) }) {
 		r.ask(&s)
@@ -99,7 +105,10 @@ func (w *World) fold(r *revision, f *fact.Fact) error {
 	case *fact.Drill:
 		done, _ := field.ParseTime(fields.DoneAt)
 		piece := gate.Piece{Seq: f.Seq, RunID: fields.RunID, SHA256: fields.PAESHA256}
-		d.drills = append(d.drills, gate.Drill{Piece: piece, Drill: fields.Drill.Drill, Pass: fields.Result == "pass", Done: done})
+		d.drills = append(d.drills, gate.Drill{
+			Piece: piece, Drill: fields.Drill.Drill, Pass: fields.Result == "pass", Done: done,
+			Proven: fields.Metadata != "",
+		})
 		d.drillBy = append(d.drillBy, fields.By)
 		w.touch(d.revisions)
 	case *fact.Approval:

@@ -1,6 +1,7 @@
 package promotion
 
 import (
+	"encoding/json"
 	"slices"
 	"time"
 
@@ -22,7 +23,7 @@ type judged struct {
 // judge works out the plan of a revision for a stage: fail wins, then pending or expired.
 // While nobody's approval counts, the stages for real money wait.
 func (w *World) judge(r *revision, stage bundle.Stage, now time.Time) *judged {
-	j := &judged{stage: stage, verdict: gate.Pass, gates: w.policy.Stage(stage).Gates}
+	j := &judged{stage: stage, verdict: gate.Pass, gates: w.gates(stage)}
 	e := w.evidence(r)
 	for i := range j.gates {
 		g := &j.gates[i]
@@ -41,6 +42,38 @@ func (w *World) judge(r *revision, stage bundle.Stage, now time.Time) *judged {
 		j.verdict = gate.Pending
 	}
 	return j
+}
+
+// The gates that hold whatever the policy says.
+const (
+	gateVerified = "evidence.verified"
+	gateSigned   = "bundle.signed"
+)
+
+// gates are those of the policy for a stage. From paper on, whatever it says, the files of
+// the runs must have been read and, where somebody is trusted, a lab must stand for the bundle.
+func (w *World) gates(stage bundle.Stage) []policy.Gate {
+	own := w.policy.Stage(stage).Gates
+	if !w.strict() || fact.Rank(stage) < fact.Rank(bundle.Paper) || stage == bundle.Retired {
+		return own
+	}
+	asks := func(kind string, enough func(*policy.Gate) bool) bool {
+		return slices.ContainsFunc(own, func(g policy.Gate) bool { return g.Kind == kind && enough(&g) })
+	}
+	var more []policy.Gate
+	if !asks(policy.Integrity, func(g *policy.Gate) bool { return g.Verified }) {
+		more = append(more, policy.Gate{
+			ID: gateVerified, Kind: policy.Integrity, Verified: true, Spec: json.RawMessage(`{"verified":true}`),
+		})
+	}
+	signed := func(g *policy.Gate) bool { return slices.Contains(g.Rungs, fact.RungSigned) }
+	if w.trust != nil && !asks(policy.Assurance, signed) {
+		more = append(more, policy.Gate{
+			ID: gateSigned, Kind: policy.Assurance, Rungs: []string{fact.RungSigned},
+			Spec: json.RawMessage(`{"rungs":["signed"]}`),
+		})
+	}
+	return append(more, own...)
 }
 
 // waive lets a gate that does not pass be, while a waiver for it counts: that which lasts
@@ -137,6 +170,7 @@ type Plan struct {
 	Policy             PolicyName   `json:"policy"`
 	Gates              []PlanGate   `json:"gates"`
 	Approvals          Approvals    `json:"approvals"`
+	Numbers            Numbers      `json:"numbers"`
 }
 
 // PolicyName says which policy a plan is by.
@@ -202,6 +236,7 @@ func (w *World) Plan(subjectType, subjectID, stage string, now time.Time) (*Plan
 	p := &Plan{
 		Head: w.head(SchemaPlan, subjectType, subjectID, at), ResolvedRevisionID: r.id, Stage: s, Verdict: j.verdict, PlanDigest: w.planDigest(r, j),
 		Policy: PolicyName{w.policy.ID, w.policy.Version, w.policy.Digest}, Gates: []PlanGate{}, Approvals: w.approvalsOf(r, j, at),
+		Numbers: w.numbers(r),
 	}
 	if i := fact.Rank(s); i > 0 {
 		from := string(fact.PromotionStages()[i-1])

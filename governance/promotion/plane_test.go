@@ -14,6 +14,7 @@ import (
 	"github.com/assay-run/assay/governance/bundle/dsse"
 	"github.com/assay-run/assay/governance/fact"
 	"github.com/assay-run/assay/governance/promotion"
+	"github.com/assay-run/assay/governance/promotion/policy"
 	"github.com/assay-run/assay/host/digest"
 )
 
@@ -63,12 +64,58 @@ type plane struct {
 	files map[string]*bundle.Document // by revision
 	// quiet leaves out the decisions: what is said is only folded.
 	quiet bool
+	// reads says that the files of runs are there.
+	reads bool
 }
 
 func newPlane(t tb) *plane {
 	p := &plane{t: t, w: promotion.New(), now: start, files: map[string]*bundle.Document{}}
 	p.append(&fact.Entry{Type: bundle.TypeLogStart, Predicate: &fact.LogStart{Origin: origin, RecordedAt: p.stamp()}})
 	return p
+}
+
+// strict is a plane with everybody's keys whose gates judge what was read. The others judge by
+// the first rules, as logs of earlier versions are judged for ever.
+func strict(t tb) *plane {
+	p := trusted(t)
+	p.adopt()
+	return p
+}
+
+// adopt is the start of a program that knows the rules of what was read.
+func (p *plane) adopt() {
+	p.t.Helper()
+	def := policy.Default()
+	p.append(&fact.Entry{Type: bundle.TypePolicy, Predicate: &fact.Text{
+		Digest: def.Digest, Version: def.Version, Text: string(def.Text), Rules: fact.RulesVerified, RecordedAt: p.stamp(),
+	}})
+	p.reads = true
+	p.settle()
+}
+
+// inputs are what the files of a run come to; the plane here believes what is declared.
+func inputs(r bundle.Run) *bundle.Inputs {
+	in := &bundle.Inputs{Summary: r.Summary, Splits: r.Splits}
+	if r.Role == bundle.RoleFalsification {
+		in.Falsification = &bundle.Falsification{
+			BaseRunID: "base", Overall: "pass", Trials: 12, Tests: []bundle.TestVerdict{{ID: "determinism", Class: "G", Verdict: "pass"}},
+		}
+	}
+	return in
+}
+
+// readings are the evidence of all runs of a bundle.
+func readings(b *bundle.Bundle) []bundle.RunEvidence {
+	var list []bundle.RunEvidence
+	for _, r := range b.Runs {
+		in := inputs(r)
+		sum, err := in.SHA256()
+		if err != nil {
+			panic(err)
+		}
+		list = append(list, bundle.RunEvidence{RunID: r.RunID, InputsSHA256: sum, Falsification: in.Falsification})
+	}
+	return list
 }
 
 // trusted is a plane with everybody's keys.
@@ -226,11 +273,16 @@ func (p *plane) submit(b bundle.Bundle, statements ...statement) string {
 	}
 	id := doc.Bundle.CandidateRevisionID
 	p.files[id] = doc
+	rungs := []string{fact.RungClaimed}
+	var read []bundle.RunEvidence
+	if p.reads {
+		rungs, read = append(rungs, fact.RungVerified), readings(&doc.Bundle)
+	}
 	p.append(&fact.Entry{
 		Type: bundle.TypeSeal, Subject: []bundle.Subject{bundle.FileSubject(bundle.FileName, doc.FileSHA256)}, Document: doc,
 		Predicate: &fact.Seal{
 			CandidateRevisionID: id, FamilyID: b.Candidate.FamilyID, RequestedStage: b.SealRequest.RequestedStage, ReceivedAt: p.stamp(),
-			Rungs: []string{fact.RungClaimed}, PolicyDigest: p.w.Policy().Digest, SealRequest: doc.Bundle.SealRequest, Part: 1, Parts: 1,
+			Rungs: rungs, PolicyDigest: p.w.Policy().Digest, SealRequest: doc.Bundle.SealRequest, Part: 1, Parts: 1, Evidence: read,
 		},
 	})
 	for _, s := range statements {
@@ -318,10 +370,14 @@ func (p *plane) record(id string, s statement) []fact.Fact {
 		p.t.Fatalf("unknown predicate %T", v)
 	}
 	k := keys[s.by]
+	text, err := json.Marshal(said.Predicate)
+	if err != nil {
+		p.t.Fatalf("%v", err)
+	}
 	return p.append(&fact.Entry{
 		Type: bundle.TypeRecorded, Subject: []bundle.Subject{fact.RevisionSubject(id)}, Said: said,
 		Predicate: &fact.Recorded{
-			PAESHA256: digest.SHA256Hex(fmt.Appendf(nil, "%s %s %s %+v %v", s.by, s.kind, id, said.Predicate, said.Statement.Subject)), Type: s.kind,
+			PAESHA256: digest.SHA256Hex(fmt.Appendf(nil, "%s %s %s %s %v", s.by, s.kind, id, text, said.Statement.Subject)), Type: s.kind,
 			KeyID: k.KeyID, Principal: k.Principal, Roles: k.Roles, RecordedAt: p.stamp(),
 		},
 	})
@@ -334,6 +390,9 @@ func (p *plane) replay(by, id string) statement {
 	var runs []bundle.ReplayedRun
 	for _, r := range p.files[id].Bundle.Runs {
 		runs = append(runs, bundle.ReplayedRun{RunID: r.RunID, RequestHash: r.RequestHash, ReportSHA256: r.ReportSHA256})
+		if p.reads {
+			runs[len(runs)-1].Inputs = inputs(r)
+		}
 	}
 	return statement{by, bundle.TypeReplay, bundle.Replay{Runs: runs}}
 }
@@ -361,7 +420,7 @@ func (p *plane) resume(by, role, id string) statement {
 }
 
 func drill(by, result string) statement {
-	return statement{by, bundle.TypeDrill, bundle.Drill{Drill: "kill_switch", Result: result, RunID: "drill-1"}}
+	return statement{by, bundle.TypeDrill, bundle.Drill{Drill: "kill_switch", Result: result, RunID: "drill-1", Metadata: "{}"}}
 }
 
 func incident(by, id, event, severity string) statement {

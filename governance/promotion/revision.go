@@ -28,6 +28,9 @@ type revision struct {
 	declared string
 	target   bundle.Stage // of the newest submission that counts
 	verified bool         // a submission's artifacts were read
+	// evidence is what the plane has worked out of the files of the runs, by run_id; nil while
+	// they were not read.
+	evidence map[string]bundle.RunEvidence
 	lookup   func(pointer string) (any, bool)
 
 	submissions []submission
@@ -139,6 +142,10 @@ func (w *World) evidence(r *revision) *gate.Evidence {
 	e := &gate.Evidence{
 		Seq: r.seq, CoreSHA256: r.id[len(bundle.RevisionPrefix):], Target: r.target, Verified: r.verified,
 		Parent: r.parent, ParentSeq: -1, Limits: r.limits, Runs: r.runs, Lookup: r.lookup, Packers: r.packers(),
+		Strict: w.strict(),
+	}
+	if e.Strict {
+		e.Verified, e.Read = r.evidence != nil, r.evidence
 	}
 	if p, ok := w.revisions[r.parent]; ok {
 		e.ParentSeq = p.seq

@@ -15,6 +15,7 @@ import (
 type World struct {
 	policy *policy.Policy
 	trust  *bundle.Trust // nil: open mode
+	rules  int64         // of judging, see fact.RulesVerified
 	seq    int64         // of the newest entry, -1 for none
 	at     time.Time     // of the newest entry
 
@@ -80,6 +81,12 @@ func New() *World {
 // Policy is the policy in force.
 func (w *World) Policy() *policy.Policy { return w.policy }
 
+// Rules is the version of the rules by which gates are judged, see fact.RulesVerified.
+func (w *World) Rules() int64 { return w.rules }
+
+// strict says whether gates judge only what the plane has worked out itself.
+func (w *World) strict() bool { return w.rules >= fact.RulesVerified }
+
 // Trust is the trust.json in force, nil in open mode.
 func (w *World) Trust() *bundle.Trust { return w.trust }
 
@@ -131,7 +138,7 @@ func (w *World) load(kind fact.Type, t *fact.Text) error {
 		if err != nil {
 			return err
 		}
-		w.policy = p
+		w.policy, w.rules = p, max(w.rules, t.Rules)
 	}
 	for _, r := range w.order {
 		w.due[r] = true

@@ -131,9 +131,9 @@ func anything(t *testing.T, p *planetest.Plane, r *rand.Rand, doc *bundle.Docume
 			return bundle.Approval{Common: c, Action: "resume", Stage: stage, Role: role, SuspensionID: *state.SuspensionID}
 		})
 	case 8:
-		return []planetest.Said{{By: "otto", Type: bundle.TypeDrill, Predicate: bundle.Drill{
-			Common: c, Drill: "kill_switch", Result: []string{"pass", "pass", "fail"}[r.IntN(3)], RunID: "drill", DoneAt: bundle.FormatTime(now),
-		}}}
+		d := planetest.Drill(doc, now, []string{"pass", "pass", "fail"}[r.IntN(3)])
+		d.Common = c
+		return []planetest.Said{{By: "otto", Type: bundle.TypeDrill, Predicate: d}}
 	case 9:
 		return []planetest.Said{{By: "replayer", Type: bundle.TypeReplay, Predicate: planetest.Replay(doc, now)}}
 	}

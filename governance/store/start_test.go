@@ -26,7 +26,7 @@ func TestDecisionHeldBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	doc := planetest.Good(planetest.Start, planetest.Params(`{"fast":77}`))
-	err = s.UpdateUndecided(t.Context(), func(tx *store.Tx) error { return tx.Seal(doc, []string{fact.RungClaimed}, nil) })
+	err = s.UpdateUndecided(t.Context(), func(tx *store.Tx) error { return tx.Seal(doc, []string{fact.RungClaimed}, nil, nil) })
 	if err := errors.Join(err, s.Close()); err != nil {
 		t.Fatal(err)
 	}

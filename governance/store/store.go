@@ -205,7 +205,7 @@ func (s *Store) configure(ctx context.Context, p *policy.Policy, t *bundle.Trust
 		} else if err := follows(tx.World(), p, t); err != nil {
 			return err
 		}
-		if first || tx.World().Policy().Digest != p.Digest {
+		if first || tx.World().Policy().Digest != p.Digest || tx.World().Rules() < fact.RulesVerified {
 			if err := tx.text(bundle.TypePolicy, p.Digest, p.Version, p.Text); err != nil {
 				return err
 			}
@@ -251,6 +251,10 @@ func (t *Tx) start() error {
 }
 
 func (t *Tx) text(kind, digest string, version int64, text []byte) error {
-	_, err := t.Append(&fact.Entry{Type: kind, Predicate: &fact.Text{Digest: digest, Version: version, Text: string(text), RecordedAt: t.Stamp()}})
+	said := &fact.Text{Digest: digest, Version: version, Text: string(text), RecordedAt: t.Stamp()}
+	if kind == bundle.TypePolicy {
+		said.Rules = fact.RulesVerified
+	}
+	_, err := t.Append(&fact.Entry{Type: kind, Predicate: said})
 	return err
 }

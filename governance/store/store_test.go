@@ -294,21 +294,21 @@ func TestFailedWrite(t *testing.T) {
 	boom := errors.New("boom")
 	doc := planetest.Good(planetest.Start, planetest.Title("other"))
 	if _, err := s.Update(t.Context(), func(tx *store.Tx) error {
-		return errors.Join(tx.Seal(doc, []string{"hash_claimed"}, nil), boom)
+		return errors.Join(tx.Seal(doc, []string{"hash_claimed"}, nil, nil), boom)
 	}); !errors.Is(err, boom) {
 		t.Errorf("%v", err)
 	}
 	func() {
 		defer func() { _ = recover() }()
 		_, _ = s.Update(t.Context(), func(tx *store.Tx) error {
-			_ = tx.Seal(doc, []string{"hash_claimed"}, nil)
+			_ = tx.Seal(doc, []string{"hash_claimed"}, nil, nil)
 			panic("boom")
 		})
 	}()
 	if s.Size() != size || s.Known(doc.Bundle.CandidateRevisionID) {
 		t.Errorf("%d entries, want %d", s.Size(), size)
 	}
-	out, err := s.Update(t.Context(), func(tx *store.Tx) error { return tx.Seal(doc, []string{"hash_claimed"}, nil) })
+	out, err := s.Update(t.Context(), func(tx *store.Tx) error { return tx.Seal(doc, []string{"hash_claimed"}, nil, nil) })
 	if err != nil || out.First != size || s.Size() <= size {
 		t.Errorf("the log does not go on: %v", err)
 	}

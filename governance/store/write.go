@@ -116,8 +116,11 @@ func (t *Tx) Attested(a *bundle.Attestation) (seq int64, ok bool) {
 	return seq, ok
 }
 
-// Seal accepts a bundle: a seal in as many parts as its verified artifacts need.
-func (t *Tx) Seal(doc *bundle.Document, rungs []string, verified []bundle.Subject) error {
+// Seal accepts a bundle: a seal in as many parts as its verified artifacts need. evidence is
+// what the files of its runs came to, nil where they were not all read.
+func (t *Tx) Seal(
+	doc *bundle.Document, rungs []string, verified []bundle.Subject, evidence []bundle.RunEvidence,
+) error {
 	b := &doc.Bundle
 	const most = 1023 // subjects beside the bundle
 	parts := max(1, (len(verified)+most-1)/most)
@@ -128,8 +131,9 @@ func (t *Tx) Seal(doc *bundle.Document, rungs []string, verified []bundle.Subjec
 		_, err := t.Append(&fact.Entry{Type: bundle.TypeSeal, Subject: subjects, Document: doc, Predicate: &fact.Seal{
 			CandidateRevisionID: b.CandidateRevisionID, FamilyID: b.Candidate.FamilyID, RequestedStage: b.SealRequest.RequestedStage,
 			ReceivedAt: t.Stamp(), Rungs: rungs, PolicyDigest: t.World().Policy().Digest, TrustDigest: sealTrust(t.World().Trust()),
-			SealRequest: b.SealRequest, Part: part, Parts: parts,
+			SealRequest: b.SealRequest, Part: part, Parts: parts, Evidence: evidence,
 		}})
+		evidence = nil // said once
 		if err != nil {
 			return err
 		}

@@ -62,7 +62,26 @@ func (s *Store) Rehearse(run *Run) (*Written, error) {
 		return nil, err
 	}
 	w, err := st.fill(run)
+	if err == nil {
+		w.JSON, err = st.jsonFiles()
+	}
 	return w, errors.Join(err, st.discard())
+}
+
+// jsonFiles are the JSON files that were written, by name.
+func (s *stage) jsonFiles() (map[string][]byte, error) {
+	files := map[string][]byte{}
+	for _, f := range s.files {
+		if f.MediaType != mediaJSON {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(s.dir, filepath.FromSlash(f.Name)))
+		if err != nil {
+			return nil, err
+		}
+		files[f.Name] = text
+	}
+	return files, nil
 }
 
 // Renew makes a stored run again: if it has the same result hash and the same files as

@@ -81,11 +81,9 @@ type Summary struct {
 	TotalReturn *float64 `json:"total_return"`
 	TotalTrades *float64 `json:"total_trades"`
 	WinRate     *float64 `json:"win_rate"`
-	// StressFailed counts failed stress tests; absent where none was made.
+	// StressFailed and GatesFailed are those of the report.
 	StressFailed *int64 `json:"stress_failed,omitempty"`
-	// GatesFailed counts the gates that a falsification has failed; absent while it is
-	// inconclusive and for other kinds.
-	GatesFailed *int64 `json:"gates_failed,omitempty"`
+	GatesFailed  *int64 `json:"gates_failed,omitempty"`
 }
 
 // SplitSummary is the summary of one split.
@@ -149,7 +147,7 @@ func newMetadata(run *Run, rep *Report, files []File) (*Metadata, error) {
 	if e := run.Evaluation; e != nil {
 		m.PlanID, m.TrialIndex, m.Deviation, m.PostPeek, m.ValidationContaminated = e.PlanID, e.TrialIndex, e.Deviation, e.PostPeek, e.Contaminated
 		if e.Verdict != "" {
-			m.Verdict, m.Summary.GatesFailed = &e.Verdict, e.GatesFailed
+			m.Verdict = &e.Verdict
 		}
 	}
 	return m, nil
@@ -170,15 +168,7 @@ func (m *Metadata) summarise(rep *Report) {
 	if rep.WalkForward != nil {
 		m.Summary = summarise(rep.WalkForward.Metrics)
 	}
-	if len(rep.Stress) > 0 && rep.Kind != KindFalsification { // which counts its gates
-		failed := int64(0)
-		for _, s := range rep.Stress {
-			if s.Verdict == "fail" {
-				failed++
-			}
-		}
-		m.Summary.StressFailed = &failed
-	}
+	m.Summary.StressFailed, m.Summary.GatesFailed = rep.StressFailed, rep.GatesFailed
 }
 
 func summarise(v metric.Values) Summary {

@@ -36,6 +36,11 @@ type Report struct {
 	ResultHash     string          `json:"result_hash"`
 	Assumptions    []result.Note   `json:"assumptions"`
 	Warnings       []ReportWarning `json:"warnings"`
+	// StressFailed counts failed stress tests; absent where none was made.
+	StressFailed *int64 `json:"stress_failed,omitempty"`
+	// GatesFailed counts the gates that a falsification has failed; absent while it is
+	// inconclusive and for other kinds.
+	GatesFailed *int64 `json:"gates_failed,omitempty"`
 }
 
 // ReportWarning is a warning with the JSON pointer of what it is about.
@@ -128,6 +133,18 @@ func (rep *Report) evaluate(e *Evaluation) {
 	rep.Stress = append(rep.Stress, e.Stress...)
 	rep.Falsification, rep.FailureCapsule = e.Falsification, e.FailureCapsule
 	rep.Warnings = append(rep.Warnings, e.Warnings...)
+	if e.Verdict != "" {
+		rep.GatesFailed = e.GatesFailed
+	}
+	if len(rep.Stress) > 0 && rep.Kind != KindFalsification { // which counts its gates
+		failed := int64(0)
+		for _, s := range rep.Stress {
+			if s.Verdict == "fail" {
+				failed++
+			}
+		}
+		rep.StressFailed = &failed
+	}
 }
 
 // note takes over what is remarked about a split, each remark once.

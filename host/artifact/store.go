@@ -49,6 +49,8 @@ type Written struct {
 	Metadata *Metadata
 	// Payload is the bytes of metadata.json.
 	Payload []byte
+	// JSON are the other JSON files by name, of a rehearsal alone: nothing else has them.
+	JSON map[string][]byte
 }
 
 // Write stores a run that has ended; its Manifest must be complete. A folder of this

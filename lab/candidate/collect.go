@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/assay-run/assay/governance/bundle"
+	"github.com/assay-run/assay/governance/bundle/evidence"
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/digest"
 	"github.com/assay-run/assay/host/registry"
@@ -27,8 +28,8 @@ type item struct {
 	metaHash string
 	report   *artifact.Report
 	request  *artifact.Request
-	// locked is the test split, revealed; nil where there is none.
-	locked *artifact.LockedMetrics
+	// found is what gates judge, worked out of the run's files as the control plane does.
+	found *evidence.Run
 	// summary is that of a falsification, nil for others.
 	summary *falsify.Summary
 }
@@ -312,29 +313,40 @@ func conclusive(items []*item, attacked map[string]bool, kept map[string]bundle.
 }
 
 // reveal notes one look at the locked test of each run, unless this was done before, and
-// then looks.
+// then reads what gates judge of all runs.
 func (c *collector) reveal(ctx context.Context, items []*item, author string) error {
 	for _, x := range items {
 		has := slices.ContainsFunc(x.report.Splits, func(s artifact.SplitReport) bool { return s.ID == split.RoleTest })
-		if x.meta.Kind != artifact.KindRun || !has {
-			continue
-		}
-		peeks, err := c.h.Registry.Peeks(ctx, x.meta.FamilyID)
-		if err != nil {
-			return err
-		}
-		if !slices.ContainsFunc(peeks, func(p registry.Peek) bool { return p.RunID == x.meta.RunID && p.Command == peekCommand }) {
-			if err := c.h.Registry.Peek(ctx, registry.Peek{
-				RunID: x.meta.RunID, FamilyID: x.meta.FamilyID, Command: peekCommand, Author: author,
-			}); err != nil {
+		if x.meta.Kind == artifact.KindRun && has {
+			if err := c.look(ctx, x.meta, author); err != nil {
 				return err
 			}
 		}
-		if x.locked, err = artifact.ReadLocked(c.h.Artifacts.Dir(x.meta.RunID), split.RoleTest); err != nil {
-			return err
+		dir := c.h.Artifacts.Dir(x.meta.RunID)
+		var err error
+		x.found, err = evidence.Read(x.role, func(name string) ([]byte, error) {
+			return os.ReadFile(filepath.Join(dir, filepath.FromSlash(name)))
+		})
+		if err != nil {
+			return &artifact.MismatchError{RunID: x.meta.RunID, Problems: []string{err.Error()}}
 		}
 	}
 	return nil
+}
+
+// look notes a look at the locked test of a run, once.
+func (c *collector) look(ctx context.Context, m *artifact.Metadata, author string) error {
+	peeks, err := c.h.Registry.Peeks(ctx, m.FamilyID)
+	if err != nil {
+		return err
+	}
+	noted := func(p registry.Peek) bool { return p.RunID == m.RunID && p.Command == peekCommand }
+	if slices.ContainsFunc(peeks, noted) {
+		return nil
+	}
+	return c.h.Registry.Peek(ctx, registry.Peek{
+		RunID: m.RunID, FamilyID: m.FamilyID, Command: peekCommand, Author: author,
+	})
 }
 
 // peekCommand is what the registry knows the look of a pack by.

@@ -9,9 +9,7 @@ import (
 
 	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/host/artifact"
-	"github.com/assay-run/assay/host/metric"
 	"github.com/assay-run/assay/lab/selection"
-	"github.com/assay-run/assay/lab/split"
 )
 
 // subject is what a bundle says of its candidate besides the runs.
@@ -35,7 +33,7 @@ func compose(e *collected, s subject, ledger selection.Digest) (bundle.Bundle, e
 			Name: e.base.report.Strategy.Name, Version: e.base.report.Strategy.Version, Params: m.Params, Symbols: m.Symbols,
 			Timeframes: []string{m.Timeframe}, Exchanges: exchanges(m.Exchange), Plugin: pluginOf(m.Plugin),
 		},
-		Engine: bundle.Engine{Name: m.Engine.Name, Version: m.Engine.Version}, Trials: &bundle.Trials{FamilyTrials: int64(ledger.NTrials)},
+		Engine: bundle.Engine{Name: m.Engine.Name, Version: m.Engine.Version}, Trials: trialsOf(e, ledger),
 		Limits: s.limits, KnownLimitations: limitations(e.base.report), Extensions: extensions,
 	}
 	if m.PlanID != nil {
@@ -99,15 +97,23 @@ func addData(list []bundle.Dataset, data []artifact.Dataset) []bundle.Dataset {
 
 func runOf(x *item) bundle.Run {
 	v := x.meta.Volatile
-	r := bundle.Run{
+	return bundle.Run{
 		RunID: x.meta.RunID, Role: x.role, RequestHash: x.meta.RequestHash, ReportSHA256: reportHash(x.meta), MetadataSHA256: x.metaHash,
-		StartedAt: v.StartedAt.String(), CompletedAt: v.CompletedAt.String(), Summary: summaryOf(x), Splits: splitsOf(x),
+		StartedAt: v.StartedAt.String(), CompletedAt: v.CompletedAt.String(),
+		Summary: x.found.Summary, Splits: x.found.Splits, CoveredSeconds: x.found.CoveredSeconds,
 	}
-	if x.meta.Kind == artifact.KindService {
-		seconds := covered(x.meta)
-		r.CoveredSeconds = &seconds
+}
+
+// trialsOf is how many trials there were: as many as the ledger has now, and never fewer than
+// a falsification has counted.
+func trialsOf(e *collected, ledger selection.Digest) *bundle.Trials {
+	n := int64(ledger.NTrials)
+	for _, x := range e.items {
+		if f := x.found.Falsification; f != nil {
+			n = max(n, f.Trials)
+		}
 	}
-	return r
+	return &bundle.Trials{FamilyTrials: n}
 }
 
 func reportHash(m *artifact.Metadata) string { return fileHash(m, "report.json") }
@@ -119,85 +125,6 @@ func fileHash(m *artifact.Metadata, name string) string {
 		}
 	}
 	return ""
-}
-
-// covered is how long a paper or live run was at work, in whole seconds: as its host has
-// measured, and never longer than from its start to its end.
-func covered(m *artifact.Metadata) float64 {
-	from := m.Volatile.CompletedAt.Time().Sub(m.Volatile.StartedAt.Time())
-	seconds := math.Floor(max(from, 0).Seconds())
-	if s := m.Service; s != nil && s.CoveredSeconds != nil {
-		seconds = min(seconds, math.Floor(max(*s.CoveredSeconds, 0)))
-	}
-	return seconds
-}
-
-// summaryOf is the numbers that gates look at first.
-func summaryOf(x *item) map[string]float64 {
-	out := map[string]float64{}
-	count := func(name string, n *int64) {
-		if n != nil {
-			out[name] = float64(*n)
-		}
-	}
-	switch {
-	case x.role == bundle.RoleFalsification:
-		count("gates_failed", x.meta.Summary.GatesFailed)
-		return out
-	case x.locked != nil:
-		out = defined(x.locked.Metrics)
-	default:
-		out = defined(whole(x.report))
-	}
-	if x.role == bundle.RoleBaseline {
-		count("stress_failed", x.meta.Summary.StressFailed)
-	}
-	if s := x.meta.Service; s != nil {
-		count("diverging_fills", s.DivergingFills)
-	}
-	return out
-}
-
-// whole is the metrics of a run that has no locked test: of its one split, else of the
-// stitched walk-forward.
-func whole(r *artifact.Report) metric.Values {
-	for _, s := range r.Splits {
-		if s.ID == artifact.FullSplitID {
-			return s.Metrics
-		}
-	}
-	if r.WalkForward != nil {
-		return r.WalkForward.Metrics
-	}
-	return nil
-}
-
-// defined is the metrics that are numbers: null is left out.
-func defined(v metric.Values) map[string]float64 {
-	out := map[string]float64{}
-	for _, x := range v {
-		if x.Reason == "" && !math.IsNaN(x.Number) && !math.IsInf(x.Number, 0) {
-			out[x.Key] = x.Number
-		}
-	}
-	return out
-}
-
-// splitKinds are the kinds that a bundle knows.
-var splitKinds = []string{split.RoleTrain, split.RoleValidation, split.RoleTest, split.RoleSearch, split.RoleWalkForward, artifact.FullSplitID}
-
-func splitsOf(x *item) []bundle.Split {
-	var list []bundle.Split
-	for _, s := range x.report.Splits {
-		values := s.Metrics
-		if x.locked != nil && s.ID == x.locked.SplitID {
-			values = x.locked.Metrics
-		}
-		if slices.Contains(splitKinds, s.Role) {
-			list = append(list, bundle.Split{SplitID: s.ID, Kind: s.Role, Metrics: defined(values)})
-		}
-	}
-	return list
 }
 
 // standing is what the lab knows of a run besides what the contract has fields for.

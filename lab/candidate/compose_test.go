@@ -3,15 +3,13 @@ package candidate
 import (
 	"encoding/json"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/host/artifact"
+	"github.com/assay-run/assay/lab/selection"
 )
 
 // Every field of the bundle comes from where the page says.
@@ -101,51 +99,54 @@ func TestCandidateIDs(t *testing.T) {
 }
 
 func TestAnInconclusiveFalsificationHasNoCount(t *testing.T) {
-	b := composed(t, func(e *collected) { e.items[1].meta.Summary.GatesFailed = nil })
+	b := composed(t, func(e *collected) { e.items[1] = falsification("inconclusive") })
 	if len(b.Runs[1].Summary) != 0 {
+		t.Error(b.Runs[1].Summary)
+	}
+	b = composed(t, func(e *collected) { e.items[1] = falsification("fail") })
+	if b.Runs[1].Summary["gates_failed"] != 1 {
 		t.Error(b.Runs[1].Summary)
 	}
 }
 
 func TestARunWithoutTestIsSummedUpByWhatItHas(t *testing.T) {
 	x := baseline()
-	x.locked, x.report.WalkForward = nil, &artifact.WalkForward{Metrics: values(77, 0.4)}
-	if s := summaryOf(x); s["total_trades"] != 77 {
+	x.report.Splits, x.report.WalkForward = x.report.Splits[2:], &artifact.WalkForward{Metrics: values(77, 0.4)}
+	if s := read(x, nil).found.Summary; s["total_trades"] != 77 {
 		t.Errorf("%v", s)
 	}
 	x.report.WalkForward = nil
-	if s := summaryOf(x); len(s) != 1 || s["stress_failed"] != 1 {
+	if s := read(x, nil).found.Summary; len(s) != 1 || s["stress_failed"] != 1 {
 		t.Errorf("%v", s)
 	}
 }
 
 func TestCoveredSeconds(t *testing.T) {
-	m := metadata("x")
+	x := paperRun()
 	for _, c := range []struct {
 		measured *float64
 		want     float64
 	}{{nil, 5}, {number(3.9), 3}, {number(60), 5}, {number(-1), 0}} {
-		m.Service = &artifact.ServiceNote{CoveredSeconds: c.measured}
-		if got := covered(m); got != c.want {
-			t.Errorf("%v seconds, want %v", got, c.want)
+		x.meta.Service.CoveredSeconds = c.measured
+		if got := read(x, nil).found.CoveredSeconds; *got != c.want {
+			t.Errorf("%v seconds, want %v", *got, c.want)
 		}
 	}
-	m.Volatile.CompletedAt = m.Volatile.StartedAt - 1
-	if got := covered(m); got != 0 {
-		t.Errorf("a run that ended before it began covers %v", got)
+	x.meta.Volatile.CompletedAt = x.meta.Volatile.StartedAt - 1
+	if got := read(x, nil).found.CoveredSeconds; *got != 0 {
+		t.Errorf("a run that ended before it began covers %v", *got)
 	}
 }
 
-// What is no number cannot get into a bundle, and nothing that is gets lost.
-func TestDefinedMetrics(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		x := rapid.Float64().Draw(t, "x")
-		v := values(x, x)
-		got, is := defined(v)["total_trades"]
-		if want := !math.IsNaN(x) && !math.IsInf(x, 0); is != want || is && got != x {
-			t.Fatalf("%v: %v, %v", x, got, is)
-		}
-	})
+// The number of trials is never below what a falsification has counted, whatever the ledger
+// of another state directory says.
+func TestTrialsAreNotFewerThanCounted(t *testing.T) {
+	if got := trialsOf(gathered(), selection.Digest{NTrials: 1}).FamilyTrials; got != 4 {
+		t.Error(got)
+	}
+	if got := trialsOf(gathered(), selection.Digest{NTrials: 9}).FamilyTrials; got != 9 {
+		t.Error(got)
+	}
 }
 
 func TestChangeClasses(t *testing.T) {

@@ -10,11 +10,13 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/governance/bundle"
+	"github.com/assay-run/assay/governance/bundle/evidence"
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/digest"
 	"github.com/assay-run/assay/host/metric"
 	"github.com/assay-run/assay/host/result"
 	"github.com/assay-run/assay/lab/falsify"
+	"github.com/assay-run/assay/lab/falsify/judge"
 	"github.com/assay-run/assay/lab/selection"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
@@ -66,42 +68,65 @@ func metadata(id string) *artifact.Metadata {
 }
 
 func reportOf(splits ...artifact.SplitReport) *artifact.Report {
-	r := &artifact.Report{Splits: splits, Assumptions: []result.Note{{Code: "NO_BORROW_COSTS", Message: "Shorts are free."}}}
+	r := &artifact.Report{Splits: splits, Stress: []artifact.Stress{{Verdict: "fail"}}, Assumptions: []result.Note{{Code: "NO_BORROW_COSTS", Message: "Shorts are free."}}}
 	r.Strategy.Name, r.Strategy.Version = "sma_cross", "2.0.0"
 	return r
 }
 
+// read works out what gates judge of the files that a lab would have written.
+func read(x *item, locked *artifact.LockedMetrics) *item {
+	x.report.RunID, x.report.RequestHash, x.report.Kind, x.report.Status = x.meta.RunID, x.meta.RequestHash, x.meta.Kind, x.meta.Status
+	files := map[string]any{
+		evidence.ReportName: x.report, evidence.MetadataName: x.meta, evidence.LockedName: locked, evidence.AttackName: x.summary,
+		evidence.RequestName: artifact.Request{
+			Kind: x.meta.Kind, StrategyParams: json.RawMessage("{}"), InitialCash: json.RawMessage("1"), Execution: json.RawMessage("{}"), Falsification: json.RawMessage("null"),
+		},
+	}
+	var err error
+	if x.found, err = evidence.Read(x.role, func(name string) ([]byte, error) { return json.Marshal(files[name]) }); err != nil {
+		panic(err)
+	}
+	return x
+}
+
 // baseline is a run with a locked test that was revealed.
 func baseline() *item {
-	return &item{
+	return read(&item{
 		role: bundle.RoleBaseline, meta: metadata("run_base"), metaHash: sum("metadata"),
 		request: &artifact.Request{InitialCash: json.RawMessage("10000")},
 		report: reportOf(
 			artifact.SplitReport{ID: "train", Role: "train", Metrics: values(100, 0.1)}, artifact.SplitReport{ID: "test", Role: "test", Metrics: metric.Values{}},
 			artifact.SplitReport{ID: "wf-00", Role: "walk_forward", Metrics: values(31, 0.2)},
 		),
-		locked: &artifact.LockedMetrics{SplitID: "test", Status: "ok", Metrics: values(40, 0.05)},
-	}
+	}, &artifact.LockedMetrics{SplitID: "test", Status: "ok", Metrics: values(40, 0.05)})
 }
 
-func falsification() *item {
+func falsification(overall judge.Verdict) *item {
 	m := metadata("run_attack")
 	m.Kind, m.Summary = artifact.KindFalsification, artifact.Summary{GatesFailed: count(0), TotalTrades: number(7)}
-	s := &falsify.Summary{BaseRunID: "run_base", Overall: "warn"}
+	s := &falsify.Summary{BaseRunID: "run_base", Overall: overall, Ledger: selection.Digest{NTrials: 4}}
+	if overall == "fail" {
+		s.Tests = []*judge.Test{{ID: "costs", Class: judge.Gate, Verdict: judge.Fail}}
+		s.Refuted = []string{"survives costs"}
+	}
 	s.Profile.ID, s.Profile.SHA256 = "falsify-profile/1", sum("profile")
-	return &item{role: bundle.RoleFalsification, meta: m, metaHash: sum("metadata 2"), report: reportOf(artifact.SplitReport{ID: "search", Role: "search", Metrics: values(100, 0.1)}), summary: s}
+	r := reportOf(artifact.SplitReport{ID: "search", Role: "search", Metrics: values(100, 0.1)})
+	r.Falsification = map[string]any{"base_run_id": s.BaseRunID, "overall": s.Overall}
+	return read(&item{role: bundle.RoleFalsification, meta: m, metaHash: sum("metadata 2"), report: r, summary: s}, nil)
 }
 
 func paperRun() *item {
 	m := metadata("svc_paper")
 	m.Kind, m.Summary = artifact.KindService, artifact.Summary{}
 	m.Service = &artifact.ServiceNote{Mode: "paper", Stage: "canary", CoveredSeconds: number(3.5), DivergingFills: count(2)}
-	return &item{role: bundle.RoleCanary, meta: m, metaHash: sum("metadata 3"), report: reportOf(artifact.SplitReport{ID: "full", Role: "full", Metrics: values(9, 0.3)})}
+	return read(&item{
+		role: bundle.RoleCanary, meta: m, metaHash: sum("metadata 3"), report: reportOf(artifact.SplitReport{ID: "full", Role: "full", Metrics: values(9, 0.3)}),
+	}, nil)
 }
 
-func evidence() *collected {
+func gathered() *collected {
 	base := baseline()
-	return &collected{base: base, items: []*item{base, falsification(), paperRun()}}
+	return &collected{base: base, items: []*item{base, falsification("warn"), paperRun()}}
 }
 
 func ledger() selection.Digest {
@@ -118,7 +143,7 @@ func limits() bundle.Limits {
 
 func composed(t *testing.T, edit ...func(*collected)) bundle.Bundle {
 	t.Helper()
-	e := evidence()
+	e := gathered()
 	for _, f := range edit {
 		f(e)
 	}

@@ -79,6 +79,8 @@ type Packed struct {
 	Envelope *dsse.Envelope
 	// Skipped are failed paper and live runs, which are no evidence.
 	Skipped []string
+	// Refuted are the falsifications in it that refute the candidate.
+	Refuted []Refutation
 	shelf   *Shelf
 }
 
@@ -97,11 +99,11 @@ func Pack(ctx context.Context, h *evaluate.Host, o Options) (*Packed, error) {
 	}
 	defer func() { _ = lock.Release() }() // the process's end would do it, too
 	p := &packer{host: h, shelf: shelf, Options: o}
-	evidence, err := p.evidence(ctx)
+	found, err := p.evidence(ctx)
 	if err != nil {
 		return nil, err
 	}
-	core, err := p.core(ctx, evidence)
+	core, err := p.core(ctx, found)
 	if err != nil {
 		return nil, err
 	}
@@ -109,8 +111,24 @@ func Pack(ctx context.Context, h *evaluate.Host, o Options) (*Packed, error) {
 	if err != nil {
 		return nil, err
 	}
-	out.Skipped = evidence.skipped
+	out.Skipped, out.Refuted = found.skipped, refutations(found)
 	return out, nil
+}
+
+// Refutation is a falsification that refutes what it attacks, with the gates that failed.
+type Refutation struct {
+	RunID string   `json:"run_id"`
+	Tests []string `json:"tests"`
+}
+
+func refutations(e *collected) []Refutation {
+	list := []Refutation{}
+	for _, x := range e.items {
+		if f := x.found.Falsification; f != nil && f.Overall == "fail" {
+			list = append(list, Refutation{x.meta.RunID, f.Failed()})
+		}
+	}
+	return list
 }
 
 type packer struct {
@@ -255,11 +273,13 @@ func (p *packer) request() bundle.SealRequest {
 	}
 }
 
-// holds says whether the request of a kept bundle is what is asked for, and in force.
+// holds says whether the request of a kept bundle is what is asked for, in force, and not one
+// that a plane has taken without reading the files: that wants a new one.
 func (p *packer) holds(old *bundle.Document) bool {
 	s := old.Bundle.SealRequest
 	until, err := time.Parse(time.RFC3339, s.ExpiresAt)
-	return err == nil && p.Now().Before(until) && (p.Stage == "" || s.RequestedStage == p.Stage) &&
+	return err == nil && p.Now().Before(until) && !p.shelf.unread(old.Bundle.CandidateRevisionID) &&
+		(p.Stage == "" || s.RequestedStage == p.Stage) &&
 		(p.LogOrigin == "" || s.LogOrigin == p.LogOrigin)
 }
 

@@ -293,7 +293,7 @@ func service(mode, stage, status string) func(*artifact.Metadata) {
 // only where there is nothing else.
 func TestConclusiveFalsifications(t *testing.T) {
 	attack := func(id, base string, gates *int64) *item {
-		x := falsification()
+		x := falsification("pass")
 		x.meta.RunID, x.meta.Summary.GatesFailed, x.summary.BaseRunID = id, gates, base
 		return x
 	}

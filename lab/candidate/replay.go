@@ -5,6 +5,7 @@ import (
 	"crypto/ecdsa"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/governance/bundle/dsse"
+	"github.com/assay-run/assay/governance/bundle/evidence"
 	"github.com/assay-run/assay/governance/client"
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/digest"
@@ -49,7 +51,10 @@ type Outcome struct {
 	// RecordedTrials is how many trials a falsification was judged with: those that it has
 	// recorded, whatever was tried since; 0 for other runs.
 	RecordedTrials int `json:"recorded_trials,omitempty"`
-	hash           string
+	// Inputs are what gates judge, worked out of the files that the replay made and signed with
+	// them; nil where it was not run or has failed.
+	Inputs *bundle.Inputs `json:"-"`
+	hash   string
 }
 
 const codeSkipped = "SKIPPED"
@@ -110,6 +115,28 @@ func replayOne(ctx context.Context, h *evaluate.Host, b *bundle.Bundle, run bund
 		return err
 	}
 	out.compare(b, run, answer)
+	return out.recompute(answer)
+}
+
+// recompute works out what gates judge of the files that were made just now.
+func (out *Outcome) recompute(answer *evaluate.Answer) error {
+	if answer.Failure != nil {
+		return nil
+	}
+	found, err := evidence.Read(out.Role, func(name string) ([]byte, error) {
+		if name == evidence.MetadataName {
+			return answer.Metadata.Encode()
+		}
+		text, ok := answer.JSON[name]
+		if !ok {
+			return nil, fs.ErrNotExist
+		}
+		return text, nil
+	})
+	if err != nil {
+		return fmt.Errorf("what the replay made cannot be read: %w", err)
+	}
+	out.Inputs = &found.Inputs
 	return nil
 }
 
@@ -218,7 +245,9 @@ func Attest(doc *bundle.Document, list []Outcome, origin string, key *ecdsa.Priv
 	}
 	for _, o := range list {
 		if o.Verdict != NotRun {
-			said.Runs = append(said.Runs, bundle.ReplayedRun{RunID: o.RunID, RequestHash: o.hash, ReportSHA256: o.ReportSHA256, Trades: o.Trades})
+			said.Runs = append(said.Runs, bundle.ReplayedRun{
+				RunID: o.RunID, RequestHash: o.hash, ReportSHA256: o.ReportSHA256, Trades: o.Trades, Inputs: o.Inputs,
+			})
 		}
 	}
 	if len(said.Runs) == 0 {

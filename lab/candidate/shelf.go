@@ -2,6 +2,7 @@ package candidate
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -195,6 +196,33 @@ func (s *Shelf) place(dir string, doc *bundle.Document, envelope []byte) error {
 		return err
 	}
 	return syncDir(s.dir)
+}
+
+// unread says whether a plane has sealed the kept bundle without reading the files of its runs.
+func (s *Shelf) unread(revision string) bool {
+	text, err := os.ReadFile(filepath.Join(s.Dir(revision), ReceiptName))
+	if err != nil {
+		return false // it was not submitted yet
+	}
+	var receipt struct {
+		Seal struct {
+			Sigstore struct {
+				Envelope struct {
+					Payload []byte `json:"payload"`
+				} `json:"dsseEnvelope"`
+			} `json:"sigstore_bundle"`
+		} `json:"seal"`
+	}
+	if err := json.Unmarshal(text, &receipt); err != nil {
+		return false
+	}
+	var sealed struct {
+		Predicate struct {
+			Evidence []bundle.RunEvidence `json:"evidence"`
+		} `json:"predicate"`
+	}
+	err = json.Unmarshal(receipt.Seal.Sigstore.Envelope.Payload, &sealed)
+	return err == nil && len(sealed.Predicate.Evidence) == 0
 }
 
 // put writes a file whole: beside its place, to the disk, then renamed.

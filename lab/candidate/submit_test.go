@@ -77,6 +77,33 @@ func TestSubmitKeepsACheckedAnswer(t *testing.T) {
 	has(t, err, "USAGE")
 }
 
+// TestUnreadIsAskedAgain: a request that a plane has taken without reading the files is not
+// used once more, because the plane takes the same file only once.
+func TestUnreadIsAskedAgain(t *testing.T) {
+	control, c := plane(t, planetest.Options{Trust: planetest.Trust(1)})
+	now := planetest.Start
+	p := packing(t, Options{LogOrigin: planetest.Origin, Key: planetest.Key("packer"), Now: func() time.Time { return now }})
+	core := planetest.Good(planetest.Start).Bundle
+	out := settle(t, p, core)
+	if receipt, err := Submit(t.Context(), c, out); err != nil || receipt.Assurance != "signed" || receipt.State.Stage != "research" {
+		t.Fatalf("%+v, %v", receipt, err)
+	}
+	if err := planetest.Put(control.Root, planetest.Files(&out.Bundle)); err != nil {
+		t.Fatal(err)
+	}
+	now = now.Add(time.Second)
+	again := settle(t, p, core)
+	if again.Reused || again.FileSHA256 == out.FileSHA256 {
+		t.Fatal("the request was used again")
+	}
+	if receipt, err := Submit(t.Context(), c, again); err != nil || receipt.State.Stage != "paper" {
+		t.Fatalf("%+v, %v", receipt, err)
+	}
+	if !settle(t, p, core).Reused {
+		t.Error("a request that was read is asked once more")
+	}
+}
+
 func TestARefusedSubmitKeepsNoAnswer(t *testing.T) {
 	_, c := plane(t, planetest.Options{})
 	p := packing(t, Options{LogOrigin: "elsewhere.example", Now: func() time.Time { return planetest.Start }})
@@ -105,16 +132,21 @@ func TestARefusedSubmitKeepsNoAnswer(t *testing.T) {
 
 // A replay by another principal reproduces, one that came to something else refutes.
 func TestReplaysAreRecorded(t *testing.T) {
-	_, c := plane(t, planetest.Options{Trust: planetest.Trust(1)})
+	control, c := plane(t, planetest.Options{Trust: planetest.Trust(1)})
 	p := packing(t, Options{LogOrigin: planetest.Origin, Key: planetest.Key("packer"), Now: func() time.Time { return planetest.Start }})
-	out := settle(t, p, composed(t))
+	out := settle(t, p, planetest.Good(planetest.Start, planetest.WithSoaks(planetest.Start)).Bundle)
+	if err := planetest.Put(control.Root, planetest.Files(&out.Bundle)); err != nil {
+		t.Fatal(err)
+	}
 	if _, err := Submit(t.Context(), c, out); err != nil {
 		t.Fatal(err)
 	}
 	var list []Outcome
-	for _, r := range out.Bundle.Runs {
+	read := planetest.Evidence(&out.Bundle)
+	for i, r := range out.Bundle.Runs {
 		o := Outcome{RunID: r.RunID, Role: r.Role, Verdict: Equal, ReportSHA256: r.ReportSHA256, hash: r.RequestHash, Trades: []bundle.SplitTrades{{SplitID: "test", SHA256: sum("trades " + r.RunID)}}}
-		if r.Role == bundle.RoleCanary {
+		o.Inputs = &bundle.Inputs{Summary: r.Summary, Splits: r.Splits, Falsification: read[i].Falsification}
+		if r.Role == bundle.RoleCanary || r.Role == bundle.RolePaper {
 			o.Verdict, o.Code = NotRun, codeSkipped
 		}
 		list = append(list, o)

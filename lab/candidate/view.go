@@ -21,12 +21,14 @@ type Result struct {
 	LogOrigin           string  `json:"log_origin"`
 	ExpiresAt           string  `json:"expires_at"`
 	// Reused says that the bundle was there and was left alone.
-	Reused       bool        `json:"reused"`
-	Signed       bool        `json:"signed"`
-	Runs         []PackedRun `json:"runs"`
-	Artifacts    int         `json:"artifacts"`
-	FamilyTrials int64       `json:"family_trials"`
-	Path         string      `json:"path"`
+	Reused bool        `json:"reused"`
+	Signed bool        `json:"signed"`
+	Runs   []PackedRun `json:"runs"`
+	// Refuted are the falsifications in it that refute the candidate.
+	Refuted      []Refutation `json:"refuted"`
+	Artifacts    int          `json:"artifacts"`
+	FamilyTrials int64        `json:"family_trials"`
+	Path         string       `json:"path"`
 	// Receipt is null without --submit.
 	Receipt *Submitted `json:"receipt"`
 }
@@ -67,7 +69,8 @@ func ResultOf(p *Packed, r *client.Receipt) Result {
 		CandidateRevisionID: b.CandidateRevisionID, CandidateID: b.Candidate.CandidateID, FamilyID: b.Candidate.FamilyID, FileSHA256: p.FileSHA256,
 		ParentRevisionID: b.Candidate.Lineage.ParentRevisionID, ChangeClass: b.Candidate.Lineage.ChangeClass,
 		RequestedStage: string(b.SealRequest.RequestedStage), LogOrigin: b.SealRequest.LogOrigin, ExpiresAt: b.SealRequest.ExpiresAt,
-		Reused: p.Reused, Signed: p.Envelope != nil, Artifacts: len(b.Artifacts), Path: "candidates/" + b.CandidateRevisionID, Receipt: SubmittedOf(r),
+		Reused: p.Reused, Signed: p.Envelope != nil, Refuted: p.Refuted,
+		Artifacts: len(b.Artifacts), Path: "candidates/" + b.CandidateRevisionID, Receipt: SubmittedOf(r),
 	}
 	if b.Trials != nil {
 		out.FamilyTrials = b.Trials.FamilyTrials
@@ -90,6 +93,9 @@ func (r Result) Print(w io.Writer) {
 	fmt.Fprintf(w, "%s  %s\n%s, %s, for %s until %s\n", r.CandidateRevisionID, strings.Join(state, ", "), r.CandidateID, r.ChangeClass, r.RequestedStage, r.ExpiresAt)
 	for _, run := range r.Runs {
 		fmt.Fprintf(w, "  %-14s %s\n", run.Role, run.RunID)
+	}
+	for _, x := range r.Refuted {
+		fmt.Fprintf(w, "falsification %s refutes: %s\n", x.RunID, strings.Join(x.Tests, ", "))
 	}
 	fmt.Fprintf(w, "%d artifacts, %d trials on its days, %s/%s\n", r.Artifacts, r.FamilyTrials, r.Path, bundle.FileName)
 	r.Receipt.print(w)

@@ -65,6 +65,8 @@ type Answer struct {
 	Reused   bool
 	Metadata *artifact.Metadata
 	Report   *artifact.Report
+	// JSON are the JSON files of a run that was executed and not stored, by name.
+	JSON map[string][]byte
 	// Failure is why the plugin did not come to the end of a split.
 	Failure *Failure
 	// Withheld says that the metrics were taken out: nothing was stored, and nobody may
@@ -385,7 +387,7 @@ func (h *Host) execute(ctx context.Context, p *Prepared, o Options, attempt int,
 	if err != nil {
 		return nil, err
 	}
-	answer.Metadata, answer.Report = written.Metadata, written.Report
+	answer.Metadata, answer.Report, answer.JSON = written.Metadata, written.Report, written.JSON
 	return answer, nil
 }
 

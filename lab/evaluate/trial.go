@@ -158,7 +158,10 @@ func (h *Host) made(ctx context.Context, p *Prepared, o Options, attempt int, st
 	if err != nil {
 		return nil, err
 	}
-	return &Answer{RunID: p.RunID, RequestHash: p.RequestHash, Metadata: written.Metadata, Report: written.Report}, nil
+	return &Answer{
+		RunID: p.RunID, RequestHash: p.RequestHash,
+		Metadata: written.Metadata, Report: written.Report, JSON: written.JSON,
+	}, nil
 }
 
 // Parting is two replays that should have decided alike and did not.
@@ -249,10 +252,12 @@ func (h *Host) rehearse(ctx context.Context, p *Prepared, o Options, key string)
 }
 
 // withhold takes everything out that somebody could choose by; hashes, times and what
-// was played stay.
+// was played stay. JSON stays, too: nothing shows it but the replay of a bundle, which has
+// shown these numbers.
 func (a *Answer) withhold() {
 	report, meta := *a.Report, *a.Metadata
 	report.WalkForward, report.Overfitting, report.Stress, report.Warnings = nil, nil, nil, nil
+	report.StressFailed, report.GatesFailed = nil, nil
 	report.Splits = slices.Clone(report.Splits)
 	for i := range report.Splits {
 		s := &report.Splits[i]

@@ -51,6 +51,11 @@ const (
 	InvalidSignature    Code = "INVALID_SIGNATURE"
 	AttestationMismatch Code = "ATTESTATION_SUBJECT_MISMATCH"
 	SignatureRequired   Code = "SIGNATURE_REQUIRED"
+	InvalidDrill        Code = "INVALID_DRILL"
+
+	ArtifactMismatch Code = "ARTIFACT_HASH_MISMATCH"
+	ArtifactInvalid  Code = "ARTIFACT_INVALID"
+	SummaryMismatch  Code = "SUMMARY_MISMATCH"
 )
 
 // The reasons of an InvalidAttestation.
@@ -61,14 +66,29 @@ const (
 	ReasonSelfApproval = "self_approval"
 )
 
+// The reasons of an InvalidDrill.
+const (
+	ReasonNoRecord     = "no_record"
+	ReasonRecord       = "record"
+	ReasonMode         = "mode"
+	ReasonOtherProgram = "other_program"
+	ReasonNotOver      = "not_over"
+	ReasonAhead        = "ahead"
+	ReasonOutside      = "outside"
+	ReasonNotKilled    = "not_killed"
+)
+
 // Error is a refusal. Pointer is the RFC 6901 pointer of the field at fault, "" for the
 // whole document. Messages never quote the document.
 type Error struct {
 	Code    Code
 	Pointer string
 	Message string
-	// Reason is the reason of an InvalidAttestation where it has one, else "".
+	// Reason is the reason of an InvalidAttestation or InvalidDrill where it has one, else "".
 	Reason string
+	// Declared and Computed are, with SummaryMismatch only, what the document says and what
+	// the files come to: a number or a text, nil where there is none.
+	Declared, Computed any
 	// RevisionID is, with RevisionMismatch only, the id that the bundle claims: when
 	// the plane knows it already, the refusal is a RevisionConflict.
 	RevisionID string

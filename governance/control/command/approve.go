@@ -3,16 +3,13 @@ package command
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/governance/promotion"
-	"github.com/assay-run/assay/governance/promotion/gate"
 	"github.com/assay-run/assay/governance/promotion/policy"
 )
 
@@ -103,6 +100,7 @@ func (o *approveOptions) run(cmd *cobra.Command, id string) error {
 		return err
 	}
 	showPlan(o.out(), sub, plan, resume)
+	o.plan = plan
 	if o.waive != "" {
 		if err := o.confirm(fmt.Sprintf("Waive gate %s of %s?", o.waive, stage)); err != nil {
 			return err
@@ -137,28 +135,4 @@ func mayWaive(p *promotion.Plan, id string) error {
 		}
 	}
 	return usagef("--waive: the plan for %s has no gate %q that can be waived; it has %s", p.Stage, id, strings.Join(may, ", "))
-}
-
-// showPlan prints what is about to be signed. Who resumes agrees to another thing than who
-// promotes: resume is who has done that, nil where it is not about that.
-func showPlan(out io.Writer, sub *subject, p *promotion.Plan, resume *promotion.Approvals) {
-	b := &sub.doc.Bundle
-	fmt.Fprintf(out, "%s (%s, owner %s)\nplan for %s: %s, policy %s v%d\nplan_digest %s\n\n", b.CandidateRevisionID, b.Candidate.CandidateID,
-		b.Candidate.Owner, p.Stage, p.Verdict, p.Policy.ID, p.Policy.Version, p.PlanDigest)
-	tab := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
-	for _, g := range p.Gates {
-		fmt.Fprintf(tab, "%s\t%s\t%s\n", g.Verdict, g.GateID, g.Reason)
-	}
-	_ = tab.Flush() // to people: nothing is left to be done about it
-	a, what := &p.Approvals, "approv"
-	if resume != nil {
-		a, what = resume, "resumption approv"
-	}
-	for _, g := range a.Granted {
-		fmt.Fprintf(out, "%sed by %s (%s) until %s\n", what, g.Principal, g.Role, g.ExpiresAt)
-	}
-	fmt.Fprintf(out, "%sals missing: %d\n\n", what, a.Missing)
-	if p.Verdict != gate.Pass {
-		fmt.Fprint(out, "This plan does not pass. It changes when its gates do, and approvals of it do not count then.\n\n")
-	}
 }

@@ -112,7 +112,12 @@ func TestToLiveAndBack(t *testing.T) {
 	d := newDesk(t)
 	id := d.submit()
 	d.stands(id, "paper/active")
-	d.as("otto", 0, "incident", id, "--drill", "kill_switch", "--run", "drill-1", "--result", "pass")
+	host := t.TempDir()
+	record := planetest.Killed(&planetest.Good(d.p.Now()).Bundle, "drill-1", d.p.Now().Add(-time.Hour))
+	if err := planetest.Put(host, map[string][]byte{"runs/drill-1/metadata.json": []byte(record)}); err != nil {
+		t.Fatal(err)
+	}
+	d.as("otto", 0, "incident", id, "--drill", "kill_switch", "--run", "drill-1", "--result", "pass", "--run-state-dir", host)
 	d.stands(id, "paper/eligible")
 
 	out := d.as("rita", 0, "approve", id, "--stage", "canary", "--role", "risk")

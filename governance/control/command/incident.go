@@ -2,18 +2,24 @@ package command
 
 import (
 	"cmp"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/assay-run/assay/governance/bundle"
+	"github.com/assay-run/assay/governance/bundle/evidence"
+	"github.com/assay-run/assay/governance/bundle/field"
 )
 
 type incidentOptions struct {
 	signing
 	open, close, severity  string
 	drill, run, result, at string
+	stateDir               string
 }
 
 func incidentCommand(w World) *cobra.Command {
@@ -29,9 +35,12 @@ func incidentCommand(w World) *cobra.Command {
 	cmd.Flags().StringVar(&o.severity, "severity", "", "warning, or critical: stops everything that runs the same")
 	cmd.Flags().StringVar(&o.close, "close", "", "id of the incident to close")
 	cmd.Flags().StringVar(&o.drill, "drill", "", "kill_switch")
-	cmd.Flags().StringVar(&o.run, "run", "", "the run that the drill was done on")
+	cmd.Flags().StringVar(&o.run, "run", "", "the paper or live run that the drill was done on; it is over")
+	cmd.Flags().StringVar(&o.stateDir, "run-state-dir", ".assay",
+		"state directory of the service that made the run: its metadata.json is read there")
 	cmd.Flags().StringVar(&o.result, "result", "", "pass or fail")
-	cmd.Flags().StringVar(&o.at, "done-at", "", "when the drill was done, RFC 3339 with Z (default now)")
+	cmd.Flags().StringVar(&o.at, "done-at", "",
+		"when the drill was done, RFC 3339 with Z (default: when the run ended)")
 	o.register(cmd, validStop)
 	complete(cmd, "severity", "warning", "critical")
 	complete(cmd, "drill", "kill_switch")
@@ -76,11 +85,39 @@ func (o *incidentOptions) tell(cmd *cobra.Command, id string) error {
 		predicate = bundle.Incident{Common: common, IncidentID: o.close, Event: "close"}
 	default:
 		kind, question = bundle.TypeDrill, "Record the drill as "+o.result+"?"
-		done := cmp.Or(o.at, o.w.Now().UTC().Truncate(time.Second).Format(time.RFC3339))
-		predicate = bundle.Drill{Common: common, Drill: o.drill, Result: o.result, RunID: o.run, DoneAt: done}
+		d := bundle.Drill{Common: common, Drill: o.drill, Result: o.result, RunID: o.run, DoneAt: o.at}
+		if err := o.prove(&d, sub); err != nil {
+			return err
+		}
+		predicate = d
 	}
 	if err := o.confirm(question); err != nil {
 		return err
 	}
 	return o.post(cmd.Context(), c, sub, kind, predicate, key)
+}
+
+// prove gives a drill the record of its run, and refuses it here if the plane would.
+func (o *incidentOptions) prove(d *bundle.Drill, sub *subject) error {
+	if !field.IsIdentifier(d.RunID) {
+		return usagef("--run: %.80q is no run_id", d.RunID)
+	}
+	path := filepath.Join(o.stateDir, "runs", d.RunID, evidence.MetadataName)
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return refusef("RUN_NOT_FOUND: there is no %s: name a paper or live run that has ended, "+
+			"and the state directory of its service with --run-state-dir", path)
+	}
+	if err != nil {
+		return usagef("--run: %v", err)
+	}
+	m, err := evidence.ParseMetadata(text)
+	if err != nil {
+		return refusef("INVALID_DRILL: %s: %v", path, err)
+	}
+	d.Metadata, d.DoneAt = string(text), cmp.Or(d.DoneAt, m.Volatile.CompletedAt)
+	if refused := evidence.CheckDrill(d, &sub.doc.Bundle, "", o.w.Now()); refused != nil {
+		return refusef("%s: %s (%s)", refused.Code, refused.Message, refused.Reason)
+	}
+	return nil
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/governance/bundle/dsse"
 	"github.com/assay-run/assay/governance/bundle/field"
+	"github.com/assay-run/assay/governance/promotion"
 )
 
 // signing is what all commands that sign have in common.
@@ -27,6 +28,7 @@ type signing struct {
 	valid   string
 	yes     bool
 	json    bool
+	plan    *promotion.Plan // what was shown, nil where it was none
 }
 
 // valid is for how long a statement holds where nobody says: stops have their effect when
@@ -42,7 +44,8 @@ func (s *signing) register(cmd *cobra.Command, valid string) {
 	cmd.Flags().StringVar(&s.reason, "reason", "", "why, for the log")
 	cmd.Flags().StringVar(&s.valid, "valid", valid, "how long the statement holds, such as 12h or 7d")
 	cmd.Flags().BoolVar(&s.yes, "yes", false, "do not ask")
-	cmd.Flags().BoolVar(&s.json, "json", false, "print the plane's receipt as JSON; what people read goes to the error stream")
+	cmd.Flags().BoolVar(&s.json, "json", false, "print the plane's receipt as JSON, of an approval with the plan; "+
+		"what people read goes to the error stream")
 }
 
 // out is where people read.
@@ -140,9 +143,30 @@ func (s *signing) post(ctx context.Context, c *client, sub *subject, kind string
 		fmt.Fprintf(s.w.Err, "warning: %s: %s\n", warning.Code, warning.Message)
 	}
 	if s.json {
-		_, err := fmt.Fprintf(s.w.Out, "%s\n", answer)
-		return err
+		return s.printAnswer(answer)
 	}
 	fmt.Fprintf(s.w.Out, "%s %s/%s\n", sub.doc.Bundle.CandidateRevisionID, rec.State.Stage, rec.State.StageStatus)
 	return nil
+}
+
+// printAnswer prints the receipt, with the plan that was shown as its member plan.
+func (s *signing) printAnswer(receipt []byte) error {
+	if s.plan == nil {
+		_, err := fmt.Fprintf(s.w.Out, "%s\n", receipt)
+		return err
+	}
+	members := map[string]json.RawMessage{}
+	if err := json.Unmarshal(receipt, &members); err != nil {
+		return &unreachable{err}
+	}
+	var err error
+	if members["plan"], err = json.Marshal(s.plan); err != nil {
+		return err
+	}
+	text, err := json.Marshal(members)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(s.w.Out, "%s\n", text)
+	return err
 }

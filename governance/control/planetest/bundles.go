@@ -64,6 +64,7 @@ func Good(now time.Time, edit ...func(*bundle.Bundle)) *bundle.Document {
 	for _, e := range edit {
 		e(&b)
 	}
+	Prove(&b)
 	doc, err := bundle.Seal(b)
 	if err != nil {
 		panic(err) // a mistake of the test
@@ -100,11 +101,20 @@ func WithSoaks(now time.Time) func(*bundle.Bundle) {
 	}
 }
 
-// Replay says that all runs of a bundle gave the same reports.
+// Replay says that all runs of a bundle gave the same reports and numbers.
 func Replay(doc *bundle.Document, now time.Time) bundle.Replay {
 	r := bundle.Replay{Common: Common(doc, now)}
-	for _, run := range doc.Bundle.Runs {
-		r.Runs = append(r.Runs, bundle.ReplayedRun{RunID: run.RunID, RequestHash: run.RequestHash, ReportSHA256: run.ReportSHA256, Trades: []bundle.SplitTrades{}})
+	read := Evidence(&doc.Bundle)
+	for i, run := range doc.Bundle.Runs {
+		again := bundle.ReplayedRun{
+			RunID: run.RunID, RequestHash: run.RequestHash, ReportSHA256: run.ReportSHA256, Trades: []bundle.SplitTrades{},
+		}
+		if read != nil {
+			again.Inputs = &bundle.Inputs{
+				Summary: run.Summary, Splits: run.Splits, Falsification: read[i].Falsification,
+			}
+		}
+		r.Runs = append(r.Runs, again)
 	}
 	return r
 }

@@ -8,6 +8,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -40,7 +42,12 @@ type Plane struct {
 	URL   string
 	Addr  string
 
+	// Root is the folder that the plane reads artifacts from.
+	Root string
+
 	offset atomic.Int64
+	mu     sync.Mutex
+	given  map[string]bool // file_sha256 of the bundles whose files are there
 	real   bool
 	cancel context.CancelFunc
 	ended  chan error
@@ -49,7 +56,12 @@ type Plane struct {
 
 // Open starts a plane on a free port of loopback.
 func Open(o Options) (*Plane, error) {
-	p := &Plane{real: o.RealTime, ended: make(chan error, 1), client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64, DisableCompression: true}}}
+	if o.ArtifactRoot == "" {
+		o.ArtifactRoot = filepath.Join(filepath.Dir(o.Dir), filepath.Base(o.Dir)+"-artifacts")
+	}
+	p := &Plane{
+		Root: o.ArtifactRoot, given: map[string]bool{}, real: o.RealTime, ended: make(chan error, 1), client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64, DisableCompression: true}},
+	}
 	var err error
 	if p.Store, err = store.Open(context.Background(), store.Options{
 		Dir: o.Dir, Origin: Origin, Policy: o.Policy, Trust: o.Trust, Now: p.Now, At: o.At,
@@ -129,9 +141,28 @@ func (p *Plane) Do(method, path string, body []byte, header http.Header) (Answer
 // Get reads a path.
 func (p *Plane) Get(path string) (Answer, error) { return p.Do(http.MethodGet, path, nil, nil) }
 
-// Post posts bytes to the ingest.
+// Post posts bytes to the ingest. The files of a bundle of Good are put where the plane finds
+// them.
 func (p *Plane) Post(body []byte) (Answer, error) {
+	if post, refused := bundle.ReadPost(body); refused == nil {
+		if err := p.give(&post.Document); err != nil {
+			return Answer{}, err
+		}
+	}
 	return p.Do(http.MethodPost, "/candidate-bundles/ingest", body, http.Header{"Content-Type": {"application/json"}})
+}
+
+// give writes the files of a bundle whose hashes are theirs, unless this was done.
+func (p *Plane) give(doc *bundle.Document) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.given[doc.FileSHA256] {
+		return nil
+	}
+	if p.given[doc.FileSHA256] = true; Evidence(&doc.Bundle) == nil {
+		return nil
+	}
+	return Put(p.Root, Files(&doc.Bundle))
 }
 
 // Said is what somebody signs.

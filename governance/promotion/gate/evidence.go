@@ -20,6 +20,11 @@ func evidencePresent(g *policy.Gate, e *Evidence, _ time.Time) Result {
 		found = e.amount(g.Pointer)
 		r.Evidence = e.core()
 		r.Reason = g.Pointer + " is declared"
+		if strings.HasPrefix(g.Pointer, "/trials") && e.Strict && e.Trials() == 0 {
+			r.Verdict, r.Blame = Pending, string(bundle.RoleFalsification)
+			r.Reason = "no file of a run says how many trials there were"
+			return r
+		}
 	} else {
 		for _, run := range e.with(g.Roles...) {
 			if len(g.SplitKinds) == 0 || slices.ContainsFunc(run.Splits, func(s bundle.Split) bool { return slices.Contains(g.SplitKinds, s.Kind) }) {
@@ -38,6 +43,17 @@ func evidencePresent(g *policy.Gate, e *Evidence, _ time.Time) Result {
 		}
 	}
 	return r
+}
+
+// Trials is how many trials the falsifications have counted, by their files.
+func (e *Evidence) Trials() int64 {
+	n := int64(0)
+	for _, read := range e.Read {
+		if read.Falsification != nil {
+			n = max(n, read.Falsification.Trials)
+		}
+	}
+	return n
 }
 
 func wanted(g *policy.Gate) string {

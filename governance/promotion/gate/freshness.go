@@ -37,7 +37,7 @@ func (r *Result) drill(g *policy.Gate, e *Evidence, now time.Time) {
 	var last *Drill
 	for i := range e.Drills {
 		d := &e.Drills[i]
-		if d.Drill != g.Drill {
+		if d.Drill != g.Drill || e.Strict && !d.Proven && d.Pass {
 			continue
 		}
 		// Of two at the same moment the one that failed counts.
@@ -46,7 +46,7 @@ func (r *Result) drill(g *policy.Gate, e *Evidence, now time.Time) {
 		}
 	}
 	if last == nil {
-		r.worse(Pending, g.Drill, "there was no drill of "+g.Drill)
+		r.worse(Pending, g.Drill, "there was no drill of "+g.Drill+" with the record of its run")
 		return
 	}
 	r.Evidence = []Piece{last.Piece}

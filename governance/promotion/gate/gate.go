@@ -54,6 +54,10 @@ type Evidence struct {
 	CoreSHA256 string // hex of its id
 	Target     bundle.Stage
 	Verified   bool // were its artifacts read and found equal?
+	// Strict says that only what was worked out of files counts: Read, by run_id, nil while
+	// they were not all read.
+	Strict bool
+	Read   map[string]bundle.RunEvidence
 
 	// Parent is the revision that it came from, "" for the first; ParentSeq is -1 while
 	// that is not in the log.
@@ -104,6 +108,8 @@ type Drill struct {
 	Drill string
 	Pass  bool
 	Done  time.Time
+	// Proven says that it came with the record of its run.
+	Proven bool
 }
 
 // Incident is an open incident.
@@ -129,16 +135,37 @@ var kinds = map[string]func(*policy.Gate, *Evidence, time.Time) Result{
 
 // Judge is the verdict of a gate for a stage at a time. Waivers are not looked at here.
 func Judge(g *policy.Gate, stage bundle.Stage, e *Evidence, now time.Time) Result {
-	if g.Kind == policy.Requested {
-		return requested(stage, e)
+	if e.unread(g) {
+		return Result{Verdict: Pending, Evidence: e.core(), Reason: unreadReason}
 	}
 	judge, ok := kinds[g.Kind]
-	if !ok { // policies with such a kind are refused
+	switch {
+	case g.Kind == policy.Requested:
+		judge = func(_ *policy.Gate, e *Evidence, _ time.Time) Result { return requested(stage, e) }
+	case !ok: // policies with such a kind are refused
 		return Result{Verdict: Pending, Reason: "this kind of gate is not known"}
 	}
 	result := judge(g, e, now)
+	if e.Strict && !e.Verified && result.Verdict == Pass && g.Kind != policy.NoOpenIncident {
+		result.Verdict, result.Reason = Pending, unreadReason
+	}
 	result.Evidence = sorted(result.Evidence)
 	return result
+}
+
+// unreadReason is why nothing passes of a bundle whose files were not read.
+const unreadReason = "the plane has not read the files of all runs: it judges no declared number"
+
+// unread says whether a gate looks at runs that were not read.
+func (e *Evidence) unread(g *policy.Gate) bool {
+	if !e.Strict || e.Verified {
+		return false
+	}
+	switch g.Kind {
+	case policy.Metric, policy.EvidencePresent, policy.Soak, policy.Replay:
+		return true
+	}
+	return g.Kind == policy.Freshness && g.Drill == ""
 }
 
 func sorted(list []Piece) []Piece {

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/governance/promotion/policy"
 )
 
@@ -46,10 +47,29 @@ func metric(g *policy.Gate, e *Evidence, _ time.Time) Result {
 			}
 		}
 	}
+	if slices.Contains(g.Roles, bundle.RoleFalsification) && r.Verdict == Pass && !e.attacked() {
+		r.Verdict, r.Blame = Pending, string(bundle.RoleFalsification)
+		r.Reason = "no falsification attacks a baseline of the bundle"
+	}
 	if len(seen) > 0 {
 		r.Observed = worst(seen, g.Op, limit)
 	}
 	return r
+}
+
+// attacked says whether a falsification is of a baseline; without files nobody knows.
+func (e *Evidence) attacked() bool {
+	if !e.Strict {
+		return true
+	}
+	for _, run := range e.with(bundle.RoleBaseline) {
+		for _, read := range e.Read {
+			if read.Falsification != nil && read.Falsification.BaseRunID == run.RunID {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // metrics are the values of the gate's metric in a run; none if one of the splits that

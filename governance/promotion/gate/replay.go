@@ -25,11 +25,14 @@ func replay(g *policy.Gate, e *Evidence, _ time.Time) Result {
 		r.Evidence = append(append(r.Evidence, same...), other...)
 		switch {
 		case len(other) > 0 && r.Verdict != Fail:
-			r.Verdict, r.Reason = Fail, fmt.Sprintf("a re-run of %s has another report", runs[i].RunID)
+			r.Verdict, r.Reason = Fail, fmt.Sprintf("a re-run of %s came to something else", runs[i].RunID)
 		case len(other) == 0 && len(same) > 0:
 			equal++
 		case len(other) == 0 && r.Verdict == Pass:
 			r.Verdict, r.Reason = Pending, fmt.Sprintf("nobody else has re-run %s", runs[i].RunID)
+			if e.hashesOnly(&runs[i]) {
+				r.Reason += ": the replay that there is repeats hashes, without the numbers that it came to"
+			}
 		}
 	}
 	r.Observed = equal
@@ -53,6 +56,12 @@ func (e *Evidence) reruns(run *Run) (same, other []Piece) {
 				continue
 			}
 			now := said{r, again.RequestHash == run.RequestHash && again.ReportSHA256 == run.ReportSHA256}
+			if now.equal && e.Strict {
+				if again.Inputs == nil {
+					continue // says nothing of what it came to
+				}
+				now.equal = e.same(run, again.Inputs)
+			}
 			old, ok := newest[r.Principal]
 			if !ok {
 				principals = append(principals, r.Principal)
@@ -74,13 +83,30 @@ func (e *Evidence) reruns(run *Run) (same, other []Piece) {
 	return same, other
 }
 
+// same says whether a re-run came to the numbers that the plane has worked out.
+func (e *Evidence) same(run *Run, again *bundle.Inputs) bool {
+	sum, err := again.SHA256()
+	return err == nil && e.Read[run.RunID].InputsSHA256 == sum
+}
+
+// hashesOnly says whether a statement of somebody else names the run without the numbers that
+// its re-run came to, as those of earlier versions do.
+func (e *Evidence) hashesOnly(run *Run) bool {
+	return e.Strict && slices.ContainsFunc(e.Replays, func(r Replay) bool {
+		return !e.packed(r.Principal) && slices.ContainsFunc(r.Runs, func(again bundle.ReplayedRun) bool {
+			return again.RunID == run.RunID && again.Inputs == nil
+		})
+	})
+}
+
 func (e *Evidence) packed(principal string) bool {
 	return slices.ContainsFunc(e.Packers, func(p string) bool { return bundle.SamePrincipal(p, principal) })
 }
 
 // Rungs are the rungs of assurance that the revision holds, lowest first: claimed, since
 // its bundle lists hashes; verified when the files were read; signed; reproduced when
-// another principal has re-run each baseline run with the same report.
+// another principal has re-run each baseline, and each falsification, with the same report
+// and the same numbers.
 func (e *Evidence) Rungs() []string {
 	rungs := []string{fact.RungClaimed}
 	if e.Verified {
@@ -95,8 +121,14 @@ func (e *Evidence) Rungs() []string {
 	return rungs
 }
 
+// reproduced says whether somebody else has re-run the baselines and, where the plane works
+// numbers out itself, the falsifications.
 func (e *Evidence) reproduced() ([]Piece, bool) {
-	r := replay(&policy.Gate{Roles: []bundle.Role{bundle.RoleBaseline}}, e, time.Time{})
+	roles := []bundle.Role{bundle.RoleBaseline}
+	if len(e.with(bundle.RoleBaseline)) > 0 && e.Strict {
+		roles = append(roles, bundle.RoleFalsification)
+	}
+	r := replay(&policy.Gate{Roles: roles}, e, time.Time{})
 	return r.Evidence, r.Verdict == Pass
 }
 
