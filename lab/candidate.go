@@ -130,7 +130,7 @@ func (a *app) candidatePackCommand() *cobra.Command {
 
 // candidates are the revisions of the state directory.
 func (a *app) candidates([]string) []string {
-	ids, _ := candidate.NewShelf(cli.FirstOf(a.StateDir, a.IO.Getenv("SERVICE_STATE_DIR"), ".assay")).IDs() // completion has nobody to tell
+	ids, _ := candidate.NewShelf(a.FindStateDir()).IDs() // completion has nobody to tell
 	return ids
 }
 
