@@ -23,6 +23,7 @@ const (
 	mediaCSV   = "text/csv"
 
 	metadataName = "metadata.json"
+	logName      = "log.jsonl"
 	requestName  = "request.json"
 	capsulesDir  = "capsules"
 )
@@ -129,6 +130,9 @@ func (st *stage) fill(run *Run) (*Written, error) {
 			return nil, err
 		}
 	}
+	if err := st.writeLog(run.Splits); err != nil {
+		return nil, err
+	}
 	if run.Evaluation != nil {
 		for _, f := range run.Evaluation.Files {
 			if err := st.writeBytes(f.Name, f.MediaType, f.Content); err != nil {
@@ -154,6 +158,18 @@ func (st *stage) fill(run *Run) (*Written, error) {
 		return nil, err
 	}
 	return w, st.writeBytes(metadataName, mediaJSON, w.Payload)
+}
+
+// writeLog writes what the strategy said in each split, if it said anything.
+func (st *stage) writeLog(splits []Split) error {
+	var text []byte
+	for i := range splits {
+		text = append(text, splits[i].Log...)
+	}
+	if len(text) == 0 {
+		return nil
+	}
+	return st.writeBytes(logName, mediaJSONL, text)
 }
 
 // writeSplit writes the files of one split and returns the hash of its decisions.

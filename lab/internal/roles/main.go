@@ -43,6 +43,7 @@ func roles() map[string]func() {
 	maps.Copy(list, cheats())
 	maps.Copy(list, worthless())
 	maps.Copy(list, seers())
+	maps.Copy(list, absent())
 	list["tide"] = func() { serve.Strategy(tideSpec(), newTide) }
 	return list
 }

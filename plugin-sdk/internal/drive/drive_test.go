@@ -230,14 +230,14 @@ func (w watcher) OnCandle(v sdk.View) ([]sdk.Intent, error) { w.on(v); return ni
 func TestCollector(t *testing.T) {
 	c := drive.NewCollector(drive.Limits{Lines: 2, Points: 3, Series: 2}, "info")
 	c.Log(1, 0, "debug", "hidden", nil)
-	c.Log(1, 0, "info", "one", []any{"a", 1, "b", 0.5, "alone"})
+	c.Log(1, 0, "info", "one", []any{"a", 1, "b", 0.5, "a", 2, "alone"})
 	c.Log(2, 0, "warn", strings.Repeat("x", 2*wire.MaxMessageText), nil)
 	c.Log(3, 0, "error", "too many", nil)
 	lines, dropped := c.TakeLines()
 	if len(lines) != 2 || dropped != 1 || len(lines[1].Message) != wire.MaxMessageText {
 		t.Fatalf("%d lines, %d dropped", len(lines), dropped)
 	}
-	if want := map[string]string{"a": "1", "b": "0.5", "extra": "alone"}; !reflect.DeepEqual(lines[0].Fields, want) {
+	if want := (market.Fields{{Key: "a", Value: "2"}, {Key: "b", Value: "0.5"}, {Key: "extra", Value: "alone"}}); !reflect.DeepEqual(lines[0].Fields, want) {
 		t.Errorf("fields %v", lines[0].Fields)
 	}
 	c.Log(4, 0, "info", "taking does not renew the limit", nil)
@@ -356,4 +356,19 @@ func BenchmarkStep(b *testing.B) {
 		}
 	}
 	b.ReportMetric(float64(b.N)*float64(series.Len())/b.Elapsed().Seconds()/1e6, "Mcandles/s")
+}
+
+func TestLinesAreBoundedByTheirText(t *testing.T) {
+	c := drive.NewCollector(drive.Limits{Lines: 100, Bytes: 50, Points: 1, Series: 1}, "info")
+	for range 10 {
+		c.Log(1, 0, "info", strings.Repeat("x", 10), []any{"key", "value78"})
+	}
+	if lines, dropped := c.TakeLines(); len(lines) != 3 || dropped != 7 {
+		t.Errorf("%d lines, %d dropped", len(lines), dropped)
+	}
+	c.Refill()
+	c.Log(2, 0, "info", "again", nil)
+	if lines, dropped := c.TakeLines(); len(lines) != 1 || dropped != 0 {
+		t.Errorf("after a refill %d lines, %d dropped", len(lines), dropped)
+	}
 }
