@@ -18,6 +18,7 @@ import (
 	"github.com/assay-run/assay/host/digest"
 	"github.com/assay-run/assay/host/metric"
 	"github.com/assay-run/assay/host/registry"
+	"github.com/assay-run/assay/lab/check"
 	"github.com/assay-run/assay/lab/cli"
 	"github.com/assay-run/assay/lab/evaluate"
 	"github.com/assay-run/assay/lab/project"
@@ -154,6 +155,9 @@ func (a *app) question(ctx context.Context, slug string, o runOptions) (func(*ev
 	if err != nil {
 		return nil, err
 	}
+	if err := a.noteSuspects(built, p.Dir); err != nil {
+		return nil, err
+	}
 	q := evaluate.Ask(p, built)
 	if q.Params, err = o.parameters(p.Config.Params); err != nil {
 		return nil, err
@@ -164,6 +168,19 @@ func (a *app) question(ctx context.Context, slug string, o runOptions) (func(*ev
 		}
 	}
 	return func(h *evaluate.Host) (*evaluate.Prepared, error) { return h.Prepare(ctx, q) }, nil
+}
+
+// noteSuspects warns of what makes runs of a program that was built here differ. It is no
+// part of the report, which another build of the same program must have as well.
+func (a *app) noteSuspects(built project.Built, dir string) error {
+	if built.SourceSHA256 == "" {
+		return nil
+	}
+	_, found, err := check.Suspects(dir)
+	if len(found) > 0 {
+		a.Note(cli.Warning{Code: "SOURCE", Message: strings.Join(found, "; ")})
+	}
+	return err
 }
 
 // requested is the question of a request file. Its splits are those of the splits.json

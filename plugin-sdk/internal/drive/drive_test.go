@@ -116,8 +116,8 @@ func TestFaults(t *testing.T) {
 		what                func() ([]sdk.Intent, error)
 	}{
 		{"error", "no data", "*errors.errorString", false, func() ([]sdk.Intent, error) { return nil, errors.New("no data") }},
-		{"panic", "panic: boom", "string", true, func() ([]sdk.Intent, error) { panic("boom") }},
-		{"nil map", "panic: assignment to entry in nil map", "runtime.plainError", true, func() ([]sdk.Intent, error) { nothing["a"] = 1; return nil, nil }},
+		{"panic", "panic: boom, candle closed at 2020-01-01T04:00:00.000Z", "string", true, func() ([]sdk.Intent, error) { panic("boom") }},
+		{"nil map", "panic: assignment to entry in nil map, candle closed at 2020-01-01T04:00:00.000Z", "runtime.plainError", true, func() ([]sdk.Intent, error) { nothing["a"] = 1; return nil, nil }},
 		{"flood", "10001 intents at one step, at most 10000 are allowed", wire.FailureLimit, false, func() ([]sdk.Intent, error) { return make([]sdk.Intent, 10001), nil }},
 	}
 	for _, c := range cases {
