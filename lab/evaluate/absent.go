@@ -38,8 +38,9 @@ func absent(results []played) []artifact.ReportWarning {
 	}
 	for _, r := range seen {
 		candles := r.job.to - r.job.from
-		if lost := min(r.short, candles); r.job.id == split.RoleTrain && float64(lost) > maxWarmupShare*float64(candles) {
-			add("WARMUP_LONG", "train loses %d of %d candles to warm-up, in which every order is rejected: there are too few candles before it; "+
+		lost := min(r.short, candles)
+		if r.job.id == split.RoleTrain && float64(lost) > maxWarmupShare*float64(candles) {
+			add("WARMUP_LONG", "train loses %d of %d candles to warm-up, in which every order is rejected: "+
 				"set data.start later in lab.json or import earlier candles", lost, candles)
 		}
 	}

@@ -10,7 +10,8 @@ import (
 func absent() map[string]func() {
 	play := func(name string, warmup int, act func(sdk.View) []sdk.Intent) func() {
 		return func() {
-			serve.Strategy(sdk.Spec{Name: name}, func(noParams) (sdk.Strategy, error) { return quiet{warmup, act}, nil })
+			made := func(noParams) (sdk.Strategy, error) { return quiet{warmup, act}, nil }
+			serve.Strategy(sdk.Spec{Name: name}, made)
 		}
 	}
 	turn := func(v sdk.View) []sdk.Intent {
