@@ -176,6 +176,10 @@ func (a *app) noteSuspects(built project.Built, dir string) error {
 	if built.SourceSHA256 == "" {
 		return nil
 	}
+	if built.SDKEdited {
+		a.Note(cli.Warning{Code: "SDK_EDITED", Message: "the folder sdk has been edited: the run is marked debug and " +
+			"cannot be packed; lab sdk update puts it back"})
+	}
 	_, found, err := check.Suspects(dir)
 	if len(found) > 0 {
 		a.Note(cli.Warning{Code: "SOURCE", Message: strings.Join(found, "; ")})
@@ -305,7 +309,15 @@ func (a *app) build(ctx context.Context, p *project.Project, plugin string) (pro
 	if plugin != "" {
 		return project.Finished(plugin)
 	}
+	a.sayFirstBuild(p)
 	return p.Build(ctx, a.StateDir)
+}
+
+// sayFirstBuild says why a first build is slow.
+func (a *app) sayFirstBuild(p *project.Project) {
+	if p.IsFirstBuild(a.StateDir) {
+		a.say("compiling %s and the SDK, about a minute the first time", p.Slug)
+	}
 }
 
 // parameters are those of lab.json, replaced by --params or --params-file and changed

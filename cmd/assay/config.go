@@ -59,7 +59,8 @@ func settings() []setting {
 			c.bind.BehindProxy, err = parseBool(v)
 			return err
 		}},
-		{"state-dir", "SERVICE_STATE_DIR", statelock.Folder, "folder for candles, runs and the registry; the default is looked for in the folders above, too", setStateDir},
+		{"state-dir", "SERVICE_STATE_DIR", statelock.Folder,
+			"folder for candles, runs and the registry; the default is looked for in the folders above, too", setStateDir},
 		{"strategies", "SERVICE_STRATEGIES", "", "folder of strategy plugins (default: strategies beside the executable)", setStrategies},
 		{"connectors", "SERVICE_CONNECTORS", "", "folder of exchange connectors (default: connectors beside the executable)", setConnectors},
 		{"sandbox", "SERVICE_SANDBOX", "auto", "sandbox of plugins: auto, off or require", func(c *config, v string) (err error) {

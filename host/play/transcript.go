@@ -47,7 +47,7 @@ func (t *transcript) add(step *int64, l result.LogLine) {
 // leaveOut notes lines that the strategy's process has left out at this place.
 func (t *transcript) leaveOut(n int64, at market.Time) {
 	if n > 0 {
-		t.add(nil, omission(at, n, "lines are left out here: a strategy may write one line per candle on average"))
+		t.add(nil, omission(at, n, "lines are left out here: a strategy may write one per candle on average"))
 	}
 }
 
@@ -67,7 +67,6 @@ func (t *transcript) file() []byte {
 const maxNotice = 4 << 10
 
 func omission(at market.Time, n int64, why string) result.LogLine {
-	return result.LogLine{
-		Time: at, Level: "warn", Source: "host", Message: why, Fields: market.Fields{{Key: "lines_left_out", Value: strconv.FormatInt(n, 10)}},
-	}
+	count := market.Fields{{Key: "lines_left_out", Value: strconv.FormatInt(n, 10)}}
+	return result.LogLine{Time: at, Level: "warn", Source: "host", Message: why, Fields: count}
 }

@@ -2,6 +2,7 @@ package check
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"go/ast"
@@ -11,8 +12,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
+	"time"
+
+	"github.com/assay-run/assay/lab/project"
 )
 
 // tests runs what the author has written.
@@ -25,17 +30,38 @@ func (s *Subject) tests(ctx context.Context) (string, error) {
 	case s.project.Config.Plugin.Path != "":
 		return "", &note{Skipped, "the program is not built here"}
 	}
-	cmd := exec.CommandContext(ctx, "go", "test", "-count=1", ".")
-	cmd.Dir = s.project.Dir
+	limit := cmp.Or(s.TestTimeout, TestTimeout)
+	cmd := exec.CommandContext(ctx, "go", "test", "-count=1", "-trimpath", "-timeout="+limit.String(), ".")
+	cmd.Dir, cmd.Env = s.project.Dir, project.BuildEnv()
+	// What a test has started may outlive it and hold its output.
+	cmd.WaitDelay = 5 * time.Second
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := cmd.Run(); err != nil {
+		if test := hanging(out.String()); test != "" {
+			return "", fmt.Errorf("%s does not end within %v: look for an endless loop, or give it longer with --test-timeout",
+				test, limit)
+		}
 		return "", fmt.Errorf("go test failed:\n%s", tail(out.String(), 30))
 	}
 	if strings.Contains(out.String(), "[no test files]") {
 		return "", &note{Warned, "there are no tests"}
 	}
 	return "go test passes", nil
+}
+
+// TestTimeout is how long the author's tests may run once they are compiled.
+const TestTimeout = 2 * time.Minute
+
+var hangingTest = regexp.MustCompile(`(?m)^panic: test timed out after [^\n]*\n\s+running tests:\n\s+(\S+)`)
+
+// hanging is the test that was running when the time of go test was over; "" where it was
+// not.
+func hanging(output string) string {
+	if m := hangingTest.FindStringSubmatch(output); m != nil {
+		return m[1]
+	}
+	return ""
 }
 
 func tail(text string, lines int) string {
@@ -87,7 +113,8 @@ func Suspects(dir string) (files int, found []string, err error) {
 		if err != nil {
 			return 0, nil, err
 		}
-		if file, err := parser.ParseFile(set, filepath.Base(path), text, parser.SkipObjectResolution); err == nil {
+		file, err := parser.ParseFile(set, filepath.Base(path), text, parser.SkipObjectResolution)
+		if err == nil {
 			parsed = append(parsed, file)
 		}
 	}
@@ -113,7 +140,8 @@ func mapRanges(set *token.FileSet, files []*ast.File) map[*ast.File][]string {
 				return true
 			}
 			if _, isMap := info.Types[loop.X].Type.Underlying().(*types.Map); isMap {
-				found[file] = append(found[file], fmt.Sprintf("%s: range over a map has another order each time: sort its keys first", set.Position(loop.Pos())))
+				found[file] = append(found[file], set.Position(loop.Pos()).String()+
+					": range over a map has another order each time: sort its keys first")
 			}
 			return true
 		})

@@ -122,7 +122,8 @@ func (a *App) root() *cobra.Command {
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	f := c.PersistentFlags()
-	f.StringVar(&a.StateDir, "state-dir", "", "folder of everything that is stored (SERVICE_STATE_DIR, default .assay here or in a folder above)")
+	f.StringVar(&a.StateDir, "state-dir", "",
+		"folder of everything that is stored (SERVICE_STATE_DIR, default .assay here or in a folder above)")
 	f.BoolVar(&a.JSON, "json", false, "print exactly one JSON object")
 	f.BoolVar(&a.Quiet, "quiet", false, "no progress on stderr")
 	f.BoolVar(&a.NoColor, "no-color", false, "no colours (NO_COLOR)")

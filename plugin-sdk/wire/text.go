@@ -88,7 +88,8 @@ func LogLinesFromProto(p *strategypb.LogLines) (lines []LogLine, dropped int64, 
 		}
 		lines = append(lines, LogLine{
 			Step: l.GetStep(), Time: market.Time(l.GetTime()), Level: l.GetLevel(),
-			Message: r.text(field+".message", l.GetMessage(), MaxMessageText), Fields: r.fields(field+".fields", l),
+			Message: r.text(field+".message", l.GetMessage(), MaxMessageText),
+			Fields:  r.fields(field+".fields", l),
 		})
 	}
 	if p.GetDropped() < 0 {

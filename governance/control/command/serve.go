@@ -30,7 +30,8 @@ import (
 const variables = "SERVICE_GOVERNANCE"
 
 // stateDir is the option of all commands that work on the files of a plane.
-var stateDir = setting{"state-dir", variables + "_STATE_DIR", filepath.Join(statelock.Folder, "governance"), "folder of the log, the keys, policy.json and trust.json; the default is looked for in the folders above, too"}
+var stateDir = setting{"state-dir", variables + "_STATE_DIR", filepath.Join(statelock.Folder, "governance"),
+	"folder of the log, the keys, policy.json and trust.json; the default is looked for in the folders above, too"}
 
 func serveSettings() []setting {
 	return []setting{

@@ -68,7 +68,8 @@ func (c *Collector) Log(step int64, at market.Time, level, message string, keyva
 		c.droppedLines++
 		return
 	}
-	line := wire.LogLine{Step: step, Time: at, Level: level, Message: shorten(message, wire.MaxMessageText), Fields: fields(keyvals)}
+	line := wire.LogLine{Step: step, Time: at, Level: level, Fields: fields(keyvals)}
+	line.Message = shorten(message, wire.MaxMessageText)
 	c.lineCount++
 	c.lineBytes += len(line.Message)
 	for _, f := range line.Fields {
@@ -85,7 +86,8 @@ func fields(keyvals []any) market.Fields {
 		if i+1 < len(keyvals) {
 			key, value = keyvals[i], keyvals[i+1]
 		}
-		list = list.Set(shorten(fmt.Sprint(key), wire.MaxTextBytes), shorten(fmt.Sprint(value), wire.MaxMessageText))
+		name := shorten(fmt.Sprint(key), wire.MaxTextBytes)
+		list = list.Set(name, shorten(fmt.Sprint(value), wire.MaxMessageText))
 	}
 	return list
 }
