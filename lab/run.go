@@ -249,9 +249,6 @@ func (a *app) author() string {
 	return cli.FirstOf(a.user(), "unknown")
 }
 
-// user is who the environment says uses the command line, "" where it does not.
-func (a *app) user() string { return cli.FirstOf(a.IO.Getenv("USER"), a.IO.Getenv("USERNAME")) }
-
 // runWarnings are those of the report.
 func runWarnings(x *evaluate.Answer) []cli.Warning {
 	list := []cli.Warning{}
