@@ -1,12 +1,16 @@
 package sdk
 
-import "github.com/assay-run/assay/plugin-sdk/market"
+import (
+	"slices"
+
+	"github.com/assay-run/assay/plugin-sdk/market"
+)
 
 // Size is how much to trade.
 type Size = market.Size
 
 // AllCash spends all free cash, fee included.
-var AllCash = Size{Kind: market.SizeCashFraction, Value: 1}
+func AllCash() Size { return CashFraction(1) }
 
 // Quantity is a size in units of the base.
 func Quantity(q float64) Size { return Size{Kind: market.SizeQuantity, Value: q} }
@@ -17,21 +21,23 @@ func QuoteAmount(amount float64) Size { return Size{Kind: market.SizeQuoteAmount
 // CashFraction spends this share, in (0, 1], of the free cash at the fill, fee included.
 func CashFraction(f float64) Size { return Size{Kind: market.SizeCashFraction, Value: f} }
 
-// Position is the size of the whole position at the fill; it makes the order reduce-only.
-var Position = Size{}
+// WholePosition is the size of the whole position at the fill; it makes the order reduce-only.
+func WholePosition() Size { return Size{Kind: market.SizePosition} }
 
-// Intents is a list of intents with methods that change each of them, so that an
-// order reads as one sentence: sdk.Buy(sdk.AllCash).Limit(99).StopLoss(sdk.Percent(0.02)).
+// Intents is a list of intents. Its methods give a list with each of them changed and leave their receiver as
+// it is, so that an order reads as one sentence, sdk.Buy(sdk.AllCash()).Limit(99).StopLoss(sdk.Percent(0.02)),
+// and a base can be shared by several orders.
 type Intents []Intent
 
-// Buy is a market order to buy; Limit, Stop and their neighbours change its type.
+// Buy is a market order to buy; Limit, Stop and their neighbours change its type. The zero Size ends the run
+// with an error that says so.
 func Buy(size Size) Intents { return submit(market.Buy, size) }
 
 // Sell is a market order to sell.
 func Sell(size Size) Intents { return submit(market.Sell, size) }
 
 func submit(side market.Side, size Size) Intents {
-	return Intents{{Action: market.Submit, Side: side, Size: size, ReduceOnly: size == Position}}
+	return Intents{{Action: market.Submit, Side: side, Size: size}}
 }
 
 // ClosePosition flattens a symbol (the run's first if none is named) with a
@@ -40,12 +46,13 @@ func ClosePosition(symbol ...Symbol) Intents {
 	return Intents{{Action: market.Close, Symbol: first(symbol)}}
 }
 
-// Cancel takes back the order with this client reference or order id.
+// Cancel takes back the order with this client reference or order id. An empty ref is an error; CancelAll
+// takes back every order of a symbol.
 func Cancel(ref string) Intents { return Intents{{Action: market.Cancel, Ref: ref}} }
 
 // CancelAll takes back every open order of a symbol (the run's first if none is named).
 func CancelAll(symbol ...Symbol) Intents {
-	return Intents{{Action: market.Cancel, Symbol: first(symbol)}}
+	return Intents{{Action: market.CancelAll, Symbol: first(symbol)}}
 }
 
 // Replace changes the open order with this client reference or order id. Set what
@@ -64,7 +71,7 @@ func (in Intents) On(symbol Symbol) Intents {
 	return in.each(func(i *Intent) { i.Symbol = symbol })
 }
 
-// WithSize sets the size, for Replace.
+// WithSize sets the size.
 func (in Intents) WithSize(size Size) Intents { return in.each(func(i *Intent) { i.Size = size }) }
 
 // Limit makes it a limit order, or a stop-limit order after Stop.
@@ -145,12 +152,14 @@ func (in Intents) Tag(tag string) Intents { return in.each(func(i *Intent) { i.T
 // Ref names the order for a later Cancel or Replace.
 func (in Intents) Ref(ref string) Intents { return in.each(func(i *Intent) { i.ClientRef = ref }) }
 
-// And appends further intents.
-func (in Intents) And(more Intents) Intents { return append(in, more...) }
+// And is both lists, one after the other.
+func (in Intents) And(more Intents) Intents { return slices.Concat(in, more) }
 
+// each changes a copy. Levels are not shared either: StopLoss and TakeProfit set new ones.
 func (in Intents) each(change func(*Intent)) Intents {
-	for i := range in {
-		change(&in[i])
+	out := slices.Clone(in)
+	for i := range out {
+		change(&out[i])
 	}
-	return in
+	return out
 }

@@ -9,22 +9,23 @@ import (
 
 // Market is the rules of one symbol. A zero bound is no bound.
 type Market struct {
-	Symbol market.Symbol
+	Symbol market.Symbol `json:"symbol"`
 	// Trading is false while the venue has halted the symbol; Status is the venue's own word.
-	Trading            bool
-	Status             string
-	PriceTick          decimal.Decimal // quote currency
-	QuantityStep       decimal.Decimal // units of the base
-	MinQuantity        decimal.Decimal
-	MaxQuantity        decimal.Decimal
-	MarketMinQuantity  decimal.Decimal
-	MarketMaxQuantity  decimal.Decimal
-	MarketQuantityStep decimal.Decimal
-	MinNotional        decimal.Decimal // quote currency
-	MaxNotional        decimal.Decimal
-	PercentPriceUp     decimal.Decimal // limit <= reference x this
-	PercentPriceDown   decimal.Decimal // limit >= reference x this
-	MakerFee, TakerFee decimal.Decimal // fractions of notional
+	Trading            bool            `json:"trading"`
+	Status             string          `json:"status"`
+	PriceTick          decimal.Decimal `json:"price_tick"`    // quote currency
+	QuantityStep       decimal.Decimal `json:"quantity_step"` // units of the base
+	MinQuantity        decimal.Decimal `json:"min_quantity"`
+	MaxQuantity        decimal.Decimal `json:"max_quantity"`
+	MarketMinQuantity  decimal.Decimal `json:"market_min_quantity"`
+	MarketMaxQuantity  decimal.Decimal `json:"market_max_quantity"`
+	MarketQuantityStep decimal.Decimal `json:"market_quantity_step"`
+	MinNotional        decimal.Decimal `json:"min_notional"` // quote currency
+	MaxNotional        decimal.Decimal `json:"max_notional"`
+	PercentPriceUp     decimal.Decimal `json:"percent_price_up"`   // limit <= reference x this
+	PercentPriceDown   decimal.Decimal `json:"percent_price_down"` // limit >= reference x this
+	MakerFee           decimal.Decimal `json:"maker_fee"`          // fraction of notional
+	TakerFee           decimal.Decimal `json:"taker_fee"`
 }
 
 // Description is one entry of GET /exchanges as a connector gives it.

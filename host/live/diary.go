@@ -3,6 +3,7 @@ package live
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strconv"
 
 	"github.com/govalues/decimal"
@@ -122,13 +123,9 @@ func (d *diary) Decide(e *sim.Engine) ([]market.Intent, error) {
 	if err != nil || len(intents) == 0 {
 		return intents, err
 	}
-	texts := make([]intentText, len(intents))
-	for i := range intents {
-		texts[i] = toText(&intents[i])
-	}
 	// It is written with the orders that come of it, before the next candle is waited for.
 	d.batch.Entries = append(d.batch.Entries, journal.Entry{
-		Kind: logIntents, Data: map[string]any{"step": e.Step(), "intents": texts},
+		Kind: logIntents, Data: map[string]any{"step": e.Step(), "intents": slices.Clone(intents)},
 	})
 	return intents, nil
 }

@@ -8,93 +8,71 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
-// intentText is a strategy's intent as the journal keeps it: names for enumerations,
-// what is absent left out. encoding/json writes a float64 so that it reads back equal.
-type intentText struct {
-	Action      string     `json:"action"`
-	Symbol      string     `json:"symbol,omitempty"`
-	Side        string     `json:"side,omitempty"`
-	Type        string     `json:"type,omitempty"`
-	SizeKind    string     `json:"size_kind,omitempty"`
-	Size        float64    `json:"size,omitempty"`
-	LimitPrice  float64    `json:"limit_price,omitempty"`
-	StopPrice   float64    `json:"stop_price,omitempty"`
-	Trail       float64    `json:"trail_percent,omitempty"`
-	TrailAmount float64    `json:"trail_amount,omitempty"`
-	TimeInForce string     `json:"time_in_force,omitempty"`
-	ExpireAfter int        `json:"expire_after,omitempty"`
-	ReduceOnly  bool       `json:"reduce_only,omitempty"`
-	StopLoss    *childText `json:"stop_loss,omitempty"`
-	TakeProfit  *childText `json:"take_profit,omitempty"`
-	Tag         string     `json:"tag,omitempty"`
-	ClientRef   string     `json:"client_ref,omitempty"`
-	Ref         string     `json:"ref,omitempty"`
-}
-
-type childText struct {
-	Price       float64 `json:"price,omitempty"`
-	Percent     float64 `json:"percent,omitempty"`
-	Trail       float64 `json:"trail_percent,omitempty"`
-	TrailAmount float64 `json:"trail_amount,omitempty"`
-}
-
-// sizeKinds are the kinds by name, in the order of market.SizeKind.
-func sizeKinds() []market.SizeKind {
-	return []market.SizeKind{market.SizeNone, market.SizeQuantity, market.SizeQuoteAmount, market.SizeCashFraction}
-}
-
-func toText(in *market.Intent) intentText {
-	t := intentText{
-		Action: in.Action.String(), Symbol: string(in.Symbol), Side: in.Side.String(), Type: in.Type.String(),
-		SizeKind: in.Size.Kind.String(), Size: in.Size.Value, LimitPrice: in.LimitPrice, StopPrice: in.StopPrice,
-		Trail: in.TrailPercent, TrailAmount: in.TrailAmount, TimeInForce: in.TimeInForce.String(), ExpireAfter: in.ExpireAfter,
-		ReduceOnly: in.ReduceOnly, Tag: in.Tag, ClientRef: in.ClientRef, Ref: in.Ref,
-	}
-	child := func(c *market.Child) *childText {
-		if c == nil {
-			return nil
-		}
-		return &childText{Price: c.Price, Percent: c.Percent, Trail: c.TrailPercent, TrailAmount: c.TrailAmount}
-	}
-	t.StopLoss, t.TakeProfit = child(in.StopLoss), child(in.TakeProfit)
-	return t
-}
-
-// fromText reads what toText wrote; an error names the field.
-func fromText(text []byte) (market.Intent, error) {
-	var t intentText
+// decodeIntents reads what a strategy wanted at one step, as the journal of a paper run keeps it.
+func decodeIntents(version int, text []byte) ([]market.Intent, error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
-	if err := d.Decode(&t); err != nil {
-		return market.Intent{}, fmt.Errorf("an intent of the journal: %w", err)
+	if version > 1 {
+		var intents []market.Intent
+		err := d.Decode(&intents)
+		return intents, err
 	}
-	in := market.Intent{
-		Symbol: market.Symbol(t.Symbol), Size: market.Size{Value: t.Size}, LimitPrice: t.LimitPrice, StopPrice: t.StopPrice,
-		TrailPercent: t.Trail, TrailAmount: t.TrailAmount, ExpireAfter: t.ExpireAfter, ReduceOnly: t.ReduceOnly,
-		Tag: t.Tag, ClientRef: t.ClientRef, Ref: t.Ref,
+	var old []intentV1
+	if err := d.Decode(&old); err != nil {
+		return nil, err
 	}
-	var errs [5]error
-	in.Action, errs[0] = market.ParseAction(t.Action)
-	in.Side, errs[1] = market.ParseSide(t.Side)
-	in.Type, errs[2] = market.ParseOrderType(t.Type)
-	in.TimeInForce, errs[3] = market.ParseTimeInForce(t.TimeInForce)
-	errs[4] = fmt.Errorf("size_kind %q is none", t.SizeKind)
-	for _, k := range sizeKinds() {
-		if k.String() == t.SizeKind {
-			in.Size.Kind, errs[4] = k, nil
+	intents := make([]market.Intent, len(old))
+	for i := range old {
+		if err := old[i].into(&intents[i]); err != nil {
+			return nil, fmt.Errorf("intent %d: %w", i, err)
 		}
 	}
-	for _, err := range errs {
-		if err != nil {
-			return market.Intent{}, fmt.Errorf("an intent of the journal: %w", err)
-		}
+	return intents, nil
+}
+
+// intentV1 is an intent as version 1 stored it. It had no size for the whole position and no word for the cancel of
+// all orders.
+type intentV1 struct {
+	Action       string             `json:"action"`
+	Symbol       market.Symbol      `json:"symbol"`
+	Side         market.Side        `json:"side"`
+	Type         market.OrderType   `json:"type"`
+	SizeKind     string             `json:"size_kind"`
+	Size         float64            `json:"size"`
+	LimitPrice   float64            `json:"limit_price"`
+	StopPrice    float64            `json:"stop_price"`
+	TrailPercent float64            `json:"trail_percent"`
+	TrailAmount  float64            `json:"trail_amount"`
+	TimeInForce  market.TimeInForce `json:"time_in_force"`
+	ExpireAfter  int                `json:"expire_after"`
+	ReduceOnly   bool               `json:"reduce_only"`
+	StopLoss     *market.Child      `json:"stop_loss"`
+	TakeProfit   *market.Child      `json:"take_profit"`
+	Tag          string             `json:"tag"`
+	ClientRef    string             `json:"client_ref"`
+	Ref          string             `json:"ref"`
+}
+
+func (t *intentV1) into(in *market.Intent) error {
+	action, err := market.ParseAction(t.Action)
+	if err != nil {
+		return err
 	}
-	child := func(c *childText) *market.Child {
-		if c == nil {
-			return nil
-		}
-		return &market.Child{Price: c.Price, Percent: c.Percent, TrailPercent: c.Trail, TrailAmount: c.TrailAmount}
+	kind, err := market.ParseSizeKind(t.SizeKind)
+	if err != nil {
+		return err
 	}
-	in.StopLoss, in.TakeProfit = child(t.StopLoss), child(t.TakeProfit)
-	return in, nil
+	switch {
+	case action == market.Cancel && t.Ref == "":
+		action = market.CancelAll
+	case action == market.Submit && kind == market.SizeNone && t.ReduceOnly:
+		kind = market.SizePosition
+	}
+	*in = market.Intent{
+		Action: action, Symbol: t.Symbol, Side: t.Side, Type: t.Type, Size: market.Size{Kind: kind, Value: t.Size},
+		LimitPrice: t.LimitPrice, StopPrice: t.StopPrice, TrailPercent: t.TrailPercent, TrailAmount: t.TrailAmount,
+		TimeInForce: t.TimeInForce, ExpireAfter: t.ExpireAfter, ReduceOnly: t.ReduceOnly, StopLoss: t.StopLoss,
+		TakeProfit: t.TakeProfit, Tag: t.Tag, ClientRef: t.ClientRef, Ref: t.Ref,
+	}
+	return nil
 }

@@ -2,7 +2,6 @@ package live
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 
 	"github.com/govalues/decimal"
@@ -167,7 +166,7 @@ func (x *Execution) note(b *sim.Batch) {
 
 // writeMarkets completes the run's row: paper has an account of its own.
 func (x *Execution) writeMarkets(markets []exchange.Market) error {
-	text, err := json.Marshal(markets)
+	text, err := engine.EncodeMarkets(markets)
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/govalues/decimal"
 
 	"github.com/assay-run/assay/host/artifact"
-	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/host/live/engine"
 	"github.com/assay-run/assay/host/live/journal"
 	"github.com/assay-run/assay/host/live/order"
@@ -345,11 +344,9 @@ func (r *recording) Decide(e *sim.Engine) ([]market.Intent, error) { return r.in
 
 func (l *Launcher) recorded(ctx context.Context, info journal.Info) (*recording, error) {
 	r := &recording{intents: map[int64][]market.Intent{}, denied: map[denial]string{}, ticks: make([]decimal.Decimal, len(info.Symbols))}
-	var markets []exchange.Market
-	if info.Markets != nil {
-		if err := json.Unmarshal(info.Markets, &markets); err != nil {
-			return nil, err
-		}
+	markets, err := engine.DecodeMarkets(info.Markets)
+	if err != nil {
+		return nil, fmt.Errorf("journal: markets of %s: %w", info.RunID, err)
 	}
 	for i, m := range markets {
 		if i < len(r.ticks) {
@@ -401,13 +398,13 @@ func (l *Launcher) recordedLog(ctx context.Context, runID string, r *recording) 
 func (r *recording) entry(e journal.Entry) error {
 	raw, _ := e.Data.(json.RawMessage)
 	var body struct {
-		Window  int64             `json:"window"`
-		Warmup  int64             `json:"warmup"`
-		Step    int64             `json:"step"`
-		Intents []json.RawMessage `json:"intents"`
-		Code    string            `json:"code"`
-		Shadow  bool              `json:"shadow"`
-		OrderID string            `json:"order_id"`
+		Window  int64           `json:"window"`
+		Warmup  int64           `json:"warmup"`
+		Step    int64           `json:"step"`
+		Intents json.RawMessage `json:"intents"`
+		Code    string          `json:"code"`
+		Shadow  bool            `json:"shadow"`
+		OrderID string          `json:"order_id"`
 	}
 	if err := json.Unmarshal(raw, &body); err != nil {
 		return err
@@ -420,13 +417,11 @@ func (r *recording) entry(e journal.Entry) error {
 			r.denied[at] = body.Code
 		}
 	default:
-		for _, text := range body.Intents {
-			in, err := fromText(text)
-			if err != nil {
-				return err
-			}
-			r.intents[body.Step] = append(r.intents[body.Step], in)
+		intents, err := decodeIntents(e.Version, body.Intents)
+		if err != nil {
+			return fmt.Errorf("journal: intents of step %d: %w", body.Step, err)
 		}
+		r.intents[body.Step] = append(r.intents[body.Step], intents...)
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/assay-run/assay/host/live/journal"
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
@@ -75,35 +76,42 @@ func TestIntentsReadBack(t *testing.T) {
 	})
 	rapid.Check(t, func(t *rapid.T) {
 		in := market.Intent{
-			Action: market.Action(rapid.IntRange(0, 3).Draw(t, "action")), Symbol: market.Symbol(rapid.SampledFrom([]string{"", one}).Draw(t, "symbol")),
+			Action: market.Action(rapid.IntRange(0, 4).Draw(t, "action")), Symbol: market.Symbol(rapid.SampledFrom([]string{"", one}).Draw(t, "symbol")),
 			Side: market.Side(rapid.IntRange(0, 1).Draw(t, "side")), Type: market.OrderType(rapid.IntRange(0, 4).Draw(t, "type")),
-			Size:       market.Size{Kind: market.SizeKind(rapid.IntRange(0, 3).Draw(t, "kind")), Value: number.Draw(t, "size")},
+			Size:       market.Size{Kind: market.SizeKind(rapid.IntRange(0, 4).Draw(t, "kind")), Value: number.Draw(t, "size")},
 			LimitPrice: number.Draw(t, "limit"), StopPrice: number.Draw(t, "stop"), TrailPercent: number.Draw(t, "trail"),
 			TimeInForce: market.TimeInForce(rapid.IntRange(0, 2).Draw(t, "tif")), ExpireAfter: rapid.IntRange(0, 9).Draw(t, "expire"),
 			ReduceOnly: rapid.Bool().Draw(t, "reduce"), StopLoss: child.Draw(t, "stop loss"), TakeProfit: child.Draw(t, "take profit"),
 			Tag: rapid.String().Draw(t, "tag"), ClientRef: "r", Ref: rapid.SampledFrom([]string{"", "o-000001"}).Draw(t, "ref"),
 		}
-		text, err := json.Marshal(toText(&in))
+		text, err := json.Marshal([]market.Intent{in})
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := fromText(text)
-		if err != nil || !reflect.DeepEqual(got, in) {
+		got, err := decodeIntents(journal.Version, text)
+		if err != nil || !reflect.DeepEqual(got, []market.Intent{in}) {
 			t.Fatalf("%+v %v, want %+v", got, err, in)
 		}
 	})
 }
 
 func FuzzIntent(f *testing.F) {
-	f.Add([]byte(`{"action":"submit","side":"buy","type":"market","size_kind":"quantity","size":1,"time_in_force":"gtc"}`))
-	f.Add([]byte(`{"action":"submit","side":"buy","type":"market","size_kind":"","size":1e400}`))
-	f.Fuzz(func(t *testing.T, text []byte) {
-		in, err := fromText(text)
+	f.Add(1, []byte(`[{"action":"submit","side":"buy","type":"market","size_kind":"quantity","size":1,"time_in_force":"gtc"}]`))
+	f.Add(1, []byte(`[{"action":"submit","side":"buy","type":"market","size_kind":"","size":1e400}]`))
+	f.Add(2, []byte(`[{"action":"submit","side":"buy","type":"market","size":{"kind":"quantity","value":1},"time_in_force":"gtc"}]`))
+	f.Add(2, []byte(`[{"action":"submit","side":"buy","type":"market","size":{"kind":7}},null]`))
+	f.Fuzz(func(t *testing.T, version int, text []byte) {
+		intents, err := decodeIntents(version, text)
 		if err != nil {
 			return
 		}
-		if math.IsNaN(in.Size.Value) || math.IsInf(in.Size.Value, 0) {
-			t.Error("a number that is none")
+		for _, in := range intents {
+			if math.IsNaN(in.Size.Value) || math.IsInf(in.Size.Value, 0) {
+				t.Error("a number that is none")
+			}
+		}
+		if _, err := json.Marshal(intents); err != nil {
+			t.Errorf("%s was taken and cannot be written: %v", text, err)
 		}
 	})
 }

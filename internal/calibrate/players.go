@@ -95,7 +95,7 @@ func rests(day, every int64) bool { return day%every == 0 }
 func hold(v sdk.View, wanted bool) ([]sdk.Intent, error) {
 	switch {
 	case wanted && v.Flat():
-		return sdk.Buy(sdk.AllCash), nil
+		return sdk.Buy(sdk.AllCash()), nil
 	case !wanted && v.Long():
 		return sdk.ClosePosition(), nil
 	}

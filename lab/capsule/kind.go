@@ -71,7 +71,7 @@ func (k Kind) OfPlugin() bool {
 func Classify(f *result.Failure, trace Trace) Kind {
 	switch f.Code {
 	case "STRATEGY_ERROR":
-		if text(f, "type") == wire.FailureLimit {
+		if kind := text(f, "type"); kind == wire.FailureLimit || kind == wire.FailureIntent {
 			return InvalidOutput
 		}
 		return PluginPanic

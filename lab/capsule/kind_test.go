@@ -22,6 +22,7 @@ func TestClassify(t *testing.T) {
 		{"returned error", result.Failure{Code: "STRATEGY_ERROR", Data: data{"type": "*errors.errorString"}}, Trace{}, PluginPanic, "*errors.errorString", SeverityError},
 		{"an older SDK", result.Failure{Code: "STRATEGY_ERROR"}, Trace{}, PluginPanic, "", SeverityError},
 		{"too many intents", result.Failure{Code: "STRATEGY_ERROR", Data: data{"type": "limit"}}, Trace{}, InvalidOutput, "limit", SeverityViolation},
+		{"no size", result.Failure{Code: "STRATEGY_ERROR", Data: data{"type": "intent"}}, Trace{}, InvalidOutput, "intent", SeverityViolation},
 		{"exit", result.Failure{Code: "PLUGIN_CRASHED", PluginExitCode: number(3)}, Trace{}, PluginExit, "exit status 3", SeverityError},
 		{"signal", result.Failure{Code: "PLUGIN_CRASHED", PluginExitCode: number(139)}, Trace{}, PluginExit, "signal SIGSEGV", SeverityError},
 		{"odd signal", result.Failure{Code: "PLUGIN_CRASHED", PluginExitCode: number(128 + 40)}, Trace{}, PluginExit, "signal SIG40", SeverityError},

@@ -57,7 +57,7 @@ func (s *crosser) OnCandle(v sdk.View) ([]sdk.Intent, error) {
 	v.Publish("slow", s.slow.Value())
 	switch {
 	case v.Flat() && s.fast.CrossedAbove(&s.slow):
-		return sdk.Buy(sdk.AllCash), nil
+		return sdk.Buy(sdk.AllCash()), nil
 	case v.Long() && s.fast.CrossedBelow(&s.slow):
 		return sdk.ClosePosition(), nil
 	}

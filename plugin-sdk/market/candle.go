@@ -5,21 +5,26 @@ import "sort"
 // Candle is open, high, low, close and volume of one symbol over one finished
 // interval [OpenTime, CloseTime), UTC.
 type Candle struct {
-	OpenTime, CloseTime            Time
-	Open, High, Low, Close, Volume float64
+	OpenTime  Time    `json:"open_time"`
+	CloseTime Time    `json:"close_time"`
+	Open      float64 `json:"open"`
+	High      float64 `json:"high"`
+	Low       float64 `json:"low"`
+	Close     float64 `json:"close"`
+	Volume    float64 `json:"volume"`
 }
 
 // Series is the candles of one symbol as columns of equal length, open times
 // strictly ascending. The columns may be memory-mapped and must not be written.
 type Series struct {
-	Symbol    Symbol
-	Timeframe Timeframe
-	Time      []Time
-	Open      []float64
-	High      []float64
-	Low       []float64
-	Close     []float64
-	Volume    []float64
+	Symbol    Symbol    `json:"symbol"`
+	Timeframe Timeframe `json:"timeframe,omitzero"`
+	Time      []Time    `json:"time"`
+	Open      []float64 `json:"open"`
+	High      []float64 `json:"high"`
+	Low       []float64 `json:"low"`
+	Close     []float64 `json:"close"`
+	Volume    []float64 `json:"volume"`
 }
 
 // Len is the number of candles.

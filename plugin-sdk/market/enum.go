@@ -3,6 +3,7 @@ package market
 import (
 	"fmt"
 	"strconv"
+	"strings"
 )
 
 // Side is buy or sell.
@@ -16,8 +17,14 @@ const (
 
 var sideNames = []string{"buy", "sell"}
 
-// String is the name used in JSON.
+// String is the name in JSON.
 func (s Side) String() string { return name(sideNames, int(s)) }
+
+// MarshalText is String, and an error for a value without a name.
+func (s Side) MarshalText() ([]byte, error) { return marshalName(sideNames, "side", int(s)) }
+
+// UnmarshalText reads what MarshalText writes.
+func (s *Side) UnmarshalText(text []byte) error { return unmarshalName(s, sideNames, "side", text) }
 
 // Opposite is the other side.
 func (s Side) Opposite() Side { return Sell - s }
@@ -36,13 +43,23 @@ const (
 
 var orderTypeNames = []string{"market", "limit", "stop", "stop_limit", "trailing_stop"}
 
-// String is the name used in JSON.
+// String is the name in JSON.
 func (t OrderType) String() string { return name(orderTypeNames, int(t)) }
 
-// NeedsLimit says whether the type has a limit price.
+// MarshalText is String, and an error for a value without a name.
+func (t OrderType) MarshalText() ([]byte, error) {
+	return marshalName(orderTypeNames, "order type", int(t))
+}
+
+// UnmarshalText reads what MarshalText writes.
+func (t *OrderType) UnmarshalText(text []byte) error {
+	return unmarshalName(t, orderTypeNames, "order type", text)
+}
+
+// NeedsLimit reports whether the type has a limit price.
 func (t OrderType) NeedsLimit() bool { return t == Limit || t == StopLimit }
 
-// NeedsStop says whether the type has a stop price.
+// NeedsStop reports whether the type has a stop price.
 func (t OrderType) NeedsStop() bool { return t == Stop || t == StopLimit }
 
 // TimeInForce says how long an order rests.
@@ -57,8 +74,18 @@ const (
 
 var timeInForceNames = []string{"gtc", "gtd", "ioc"}
 
-// String is the name used in JSON.
+// String is the name in JSON.
 func (t TimeInForce) String() string { return name(timeInForceNames, int(t)) }
+
+// MarshalText is String, and an error for a value without a name.
+func (t TimeInForce) MarshalText() ([]byte, error) {
+	return marshalName(timeInForceNames, "time in force", int(t))
+}
+
+// UnmarshalText reads what MarshalText writes.
+func (t *TimeInForce) UnmarshalText(text []byte) error {
+	return unmarshalName(t, timeInForceNames, "time in force", text)
+}
 
 // Role says what an order is for.
 type Role uint8
@@ -75,8 +102,14 @@ const (
 
 var roleNames = []string{"entry", "exit", "stop_loss", "take_profit", "end_of_data", "liquidation"}
 
-// String is the name used in JSON.
+// String is the name in JSON.
 func (r Role) String() string { return name(roleNames, int(r)) }
+
+// MarshalText is String, and an error for a value without a name.
+func (r Role) MarshalText() ([]byte, error) { return marshalName(roleNames, "role", int(r)) }
+
+// UnmarshalText reads what MarshalText writes.
+func (r *Role) UnmarshalText(text []byte) error { return unmarshalName(r, roleNames, "role", text) }
 
 // OrderStatus is where an order stands.
 type OrderStatus uint8
@@ -94,10 +127,20 @@ const (
 
 var orderStatusNames = []string{"new", "open", "partially_filled", "filled", "canceled", "rejected", "expired"}
 
-// String is the name used in JSON.
+// String is the name in JSON.
 func (s OrderStatus) String() string { return name(orderStatusNames, int(s)) }
 
-// Final says that the order cannot change any more.
+// MarshalText is String, and an error for a value without a name.
+func (s OrderStatus) MarshalText() ([]byte, error) {
+	return marshalName(orderStatusNames, "order status", int(s))
+}
+
+// UnmarshalText reads what MarshalText writes.
+func (s *OrderStatus) UnmarshalText(text []byte) error {
+	return unmarshalName(s, orderStatusNames, "order status", text)
+}
+
+// Final reports whether the order cannot change any more.
 func (s OrderStatus) Final() bool { return s >= StatusFilled }
 
 // Liquidity says which fee a fill pays.
@@ -111,8 +154,18 @@ const (
 
 var liquidityNames = []string{"taker", "maker"}
 
-// String is the name used in JSON.
+// String is the name in JSON.
 func (l Liquidity) String() string { return name(liquidityNames, int(l)) }
+
+// MarshalText is String, and an error for a value without a name.
+func (l Liquidity) MarshalText() ([]byte, error) {
+	return marshalName(liquidityNames, "liquidity", int(l))
+}
+
+// UnmarshalText reads what MarshalText writes.
+func (l *Liquidity) UnmarshalText(text []byte) error {
+	return unmarshalName(l, liquidityNames, "liquidity", text)
+}
 
 // Direction of a position or trade.
 type Direction uint8
@@ -125,31 +178,41 @@ const (
 
 var directionNames = []string{"long", "short"}
 
-// String is the name used in JSON.
+// String is the name in JSON.
 func (d Direction) String() string { return name(directionNames, int(d)) }
 
-// ParseSide and its neighbours read the names used in JSON.
+// MarshalText is String, and an error for a value without a name.
+func (d Direction) MarshalText() ([]byte, error) {
+	return marshalName(directionNames, "direction", int(d))
+}
+
+// UnmarshalText reads what MarshalText writes.
+func (d *Direction) UnmarshalText(text []byte) error {
+	return unmarshalName(d, directionNames, "direction", text)
+}
+
+// ParseSide reads the name in JSON, as its neighbours do for their types.
 func ParseSide(s string) (Side, error) { return parse[Side](sideNames, "side", s) }
 
-// ParseOrderType reads the name used in JSON.
+// ParseOrderType reads the name in JSON.
 func ParseOrderType(s string) (OrderType, error) {
 	return parse[OrderType](orderTypeNames, "order type", s)
 }
 
-// ParseTimeInForce reads the name used in JSON.
+// ParseTimeInForce reads the name in JSON.
 func ParseTimeInForce(s string) (TimeInForce, error) {
 	return parse[TimeInForce](timeInForceNames, "time in force", s)
 }
 
-// ParseRole reads the name used in JSON.
+// ParseRole reads the name in JSON.
 func ParseRole(s string) (Role, error) { return parse[Role](roleNames, "role", s) }
 
-// ParseOrderStatus reads the name used in JSON.
+// ParseOrderStatus reads the name in JSON.
 func ParseOrderStatus(s string) (OrderStatus, error) {
 	return parse[OrderStatus](orderStatusNames, "order status", s)
 }
 
-// ParseLiquidity reads the name used in JSON.
+// ParseLiquidity reads the name in JSON.
 func ParseLiquidity(s string) (Liquidity, error) {
 	return parse[Liquidity](liquidityNames, "liquidity", s)
 }
@@ -167,5 +230,20 @@ func parse[T ~uint8](names []string, what, s string) (T, error) {
 			return T(i), nil
 		}
 	}
-	return 0, fmt.Errorf("%q is not a known %s", s, what)
+	return 0, fmt.Errorf("%q is not a known %s: use %s", s, what, strings.Join(names, ", "))
+}
+
+func marshalName(names []string, what string, i int) ([]byte, error) {
+	if i >= len(names) {
+		return nil, fmt.Errorf("%d is not a known %s", i, what)
+	}
+	return []byte(names[i]), nil
+}
+
+func unmarshalName[T ~uint8](into *T, names []string, what string, text []byte) error {
+	v, err := parse[T](names, what, string(text))
+	if err == nil {
+		*into = v
+	}
+	return err
 }

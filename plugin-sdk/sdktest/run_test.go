@@ -42,7 +42,7 @@ func (o *once) OnCandle(v sdk.View) ([]sdk.Intent, error) {
 	v.Publish("close", v.Candle().Close)
 	switch v.Index() {
 	case o.Buy:
-		return sdk.Buy(sdk.AllCash).Tag("in"), nil
+		return sdk.Buy(sdk.AllCash()).Tag("in"), nil
 	case o.Sell:
 		return sdk.ClosePosition().And(sdk.Cancel("nothing")), nil
 	}

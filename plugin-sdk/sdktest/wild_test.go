@@ -65,7 +65,7 @@ func (w *wild) OnCandle(v sdk.View) ([]sdk.Intent, error) {
 func (w *wild) order(v sdk.View, symbol sdk.Symbol, r *rand.Rand) sdk.Intents {
 	price := v.Candle(symbol).Close
 	near := func() float64 { return price * (0.97 + 0.06*r.Float64()) }
-	sizes := []sdk.Size{sdk.CashFraction(r.Float64() * 1.1), sdk.Quantity(r.Float64() * 3), sdk.QuoteAmount(500 * r.Float64()), sdk.Quantity(-1), sdk.Position}
+	sizes := []sdk.Size{sdk.CashFraction(r.Float64() * 1.1), sdk.Quantity(r.Float64() * 3), sdk.QuoteAmount(500 * r.Float64()), sdk.Quantity(-1), sdk.WholePosition()}
 	in := sdk.Buy(sizes[r.IntN(len(sizes))])
 	if v.Long(symbol) || (w.p.Short && r.IntN(3) == 0) {
 		in = sdk.Sell(sizes[r.IntN(len(sizes))])

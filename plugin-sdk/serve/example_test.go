@@ -26,7 +26,7 @@ func (s *smaCross) OnCandle(v sdk.View) ([]sdk.Intent, error) {
 	s.slow.Add(c.Close)
 	switch {
 	case v.Flat() && s.fast.CrossedAbove(&s.slow):
-		return sdk.Buy(sdk.AllCash), nil
+		return sdk.Buy(sdk.AllCash()), nil
 	case v.Long() && s.fast.CrossedBelow(&s.slow):
 		return sdk.ClosePosition(), nil
 	}

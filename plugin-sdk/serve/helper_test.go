@@ -69,7 +69,7 @@ func (s *script) OnCandle(v sdk.View) ([]sdk.Intent, error) {
 	}
 	if s.Every > 0 && i%s.Every == 0 {
 		if v.Flat() {
-			return sdk.Buy(sdk.AllCash), nil
+			return sdk.Buy(sdk.AllCash()), nil
 		}
 		return sdk.ClosePosition(), nil
 	}

@@ -43,7 +43,9 @@ func (e *Engine) Accept(intents []market.Intent) error {
 			}
 			continue
 		case market.Cancel:
-			refusal = e.cancel(sym, in)
+			refusal = e.cancel(in)
+		case market.CancelAll:
+			e.cancelAll(sym)
 		case market.Replace:
 			refusal = e.replace(in)
 		}
@@ -60,8 +62,8 @@ func (e *Engine) Accept(intents []market.Intent) error {
 
 // check finds the symbol and refuses what no strategy may say.
 func (e *Engine) check(in *market.Intent) (int, string) {
-	if in.Action > market.Close || in.Side > market.Sell || in.Type > market.TrailingStop ||
-		in.TimeInForce > market.IOC || in.Size.Kind > market.SizeCashFraction {
+	if in.Action > market.CancelAll || in.Side > market.Sell || in.Type > market.TrailingStop ||
+		in.TimeInForce > market.IOC || in.Size.Kind > market.SizePosition {
 		return 0, "unknown action, side, type, time in force or size"
 	}
 	for _, x := range numbers(in) {
@@ -94,7 +96,10 @@ func numbers(in *market.Intent) []float64 {
 func (e *Engine) submit(sym int, in *market.Intent) error {
 	asked := *in
 	if in.Action == market.Close {
-		asked = market.Intent{Side: market.Sell, Type: market.Market, ReduceOnly: true, Tag: in.Tag, ClientRef: in.ClientRef}
+		asked = market.Intent{
+			Side: market.Sell, Type: market.Market, Size: market.Size{Kind: market.SizePosition},
+			Tag: in.Tag, ClientRef: in.ClientRef,
+		}
 		if e.ledger.books[sym].quantity.IsNeg() {
 			asked.Side = market.Buy
 		}
@@ -166,14 +171,13 @@ func (e *Engine) refuseSize(o *order, in *market.Intent) string {
 	v := in.Size.Value
 	switch in.Size.Kind {
 	case market.SizeNone:
-		if !in.ReduceOnly {
-			return "invalid_size"
-		}
+		return "invalid_size"
+	case market.SizePosition:
 		return ""
 	case market.SizeQuantity:
 		return e.setQuantity(o, v)
 	}
-	if in.ReduceOnly || v <= 0 || (in.Size.Kind == market.SizeCashFraction && v > 1) {
+	if in.Reduces() || v <= 0 || (in.Size.Kind == market.SizeCashFraction && v > 1) {
 		return "invalid_size"
 	}
 	if _, err := toDecimal(v); err != nil {
@@ -238,7 +242,7 @@ func setPrice(v float64, set func(dec)) bool {
 // a reduce-only order, and an absolute price on the right side of a priced parent.
 func refuseBracket(o *order, in *market.Intent) string {
 	for i, c := range [...]*market.Child{in.StopLoss, in.TakeProfit} {
-		if c != nil && (in.ReduceOnly || !validChild(c, i == 0, in.Side) || !rightSide(o, c, i == 0)) {
+		if c != nil && (in.Reduces() || !validChild(c, i == 0, in.Side) || !rightSide(o, c, i == 0)) {
 			return "invalid_bracket"
 		}
 	}
@@ -300,22 +304,23 @@ func rightSide(o *order, c *market.Child, stop bool) bool {
 	return level.Cmp(parent) > 0
 }
 
-// cancel takes back one order or all of a symbol. The code says why it could not.
-func (e *Engine) cancel(sym int, in *market.Intent) string {
-	if in.Ref != "" {
-		o := e.find(in.Ref)
-		if o == nil {
-			return "unknown_order"
-		}
-		e.finish(o, market.StatusCanceled, "strategy", e.now)
-		return ""
+// cancel takes back one order. The code says why it could not.
+func (e *Engine) cancel(in *market.Intent) string {
+	o := e.find(in.Ref)
+	if o == nil {
+		return "unknown_order"
 	}
+	e.finish(o, market.StatusCanceled, "strategy", e.now)
+	return ""
+}
+
+// cancelAll takes back every order of a symbol.
+func (e *Engine) cancelAll(sym int) {
 	for _, o := range e.live {
 		if o.sym == sym && !o.done {
 			e.finish(o, market.StatusCanceled, "strategy", e.now)
 		}
 	}
-	return ""
 }
 
 // find is the newest open order with this client reference, or the one with this id.

@@ -50,9 +50,9 @@ func (e *Engine) newOrder(sym int, in *market.Intent, at market.Time) *order {
 	o := &order{sym: sym, size: in.Size, stopLoss: in.StopLoss, takeProfit: in.TakeProfit, expireLeft: in.ExpireAfter, since: at, bornAt: -1}
 	o.Order = market.Order{
 		ID: market.OrderID(e.stats.Orders), Ref: in.ClientRef, Symbol: e.cfg.Symbols[sym], Side: in.Side, Type: in.Type,
-		TimeInForce: in.TimeInForce, ReduceOnly: in.ReduceOnly, Tag: in.Tag, CreatedAt: at, UpdatedAt: at,
+		TimeInForce: in.TimeInForce, ReduceOnly: in.Reduces(), Tag: in.Tag, CreatedAt: at, UpdatedAt: at,
 	}
-	if in.ReduceOnly || e.isExit(o) {
+	if o.ReduceOnly || e.isExit(o) {
 		o.Role = market.RoleExit
 	}
 	return o

@@ -135,9 +135,9 @@ func (p *player) accept(w *words) {
 	case "close":
 		in.Action = market.Close
 	case "cancel":
-		in.Action = market.Cancel
+		in.Action = market.CancelAll
 		if !w.skip("all") {
-			in.Ref = p.ref(w.next())
+			in.Action, in.Ref = market.Cancel, p.ref(w.next())
 		}
 	case "replace":
 		in.Action, in.Ref = market.Replace, p.ref(w.next())
@@ -199,7 +199,7 @@ func (p *player) clause(word string, w *words, in *market.Intent) {
 	case "all":
 		in.Size = market.Size{Kind: market.SizeCashFraction, Value: 1}
 	case "position":
-		in.ReduceOnly = true
+		in.Size = market.Size{Kind: market.SizePosition}
 	case "limit":
 		in.LimitPrice = w.price()
 	case "stop":

@@ -8,7 +8,7 @@ import (
 // IntentToProto converts an intent of a run over these symbols.
 func IntentToProto(in *market.Intent, symbols []market.Symbol) *strategypb.Intent {
 	p := &strategypb.Intent{
-		Action: strategypb.Action(in.Action), Symbol: symbolIndex(symbols, in.Symbol),
+		Action: actionToProto(in.Action), Symbol: symbolIndex(symbols, in.Symbol),
 		Side: uint32(in.Side), Type: uint32(in.Type),
 		LimitPrice: formatOptional(in.LimitPrice), StopPrice: formatOptional(in.StopPrice),
 		TrailPercent: formatOptional(in.TrailPercent), TrailAmount: formatOptional(in.TrailAmount),
@@ -18,6 +18,8 @@ func IntentToProto(in *market.Intent, symbols []market.Symbol) *strategypb.Inten
 	}
 	switch in.Size.Kind {
 	case market.SizeNone:
+	case market.SizePosition:
+		p.ReduceOnly = true
 	case market.SizeQuantity:
 		p.Size = &strategypb.Intent_Quantity{Quantity: formatNumber(in.Size.Value)}
 	case market.SizeQuoteAmount:
@@ -33,14 +35,14 @@ func IntentToProto(in *market.Intent, symbols []market.Symbol) *strategypb.Inten
 // IntentFromProto converts and checks an intent of a run over these symbols.
 func IntentFromProto(p *strategypb.Intent, symbols []market.Symbol) (market.Intent, error) {
 	r := reader{symbols: symbols}
-	if a := p.GetAction(); a < 0 || a > strategypb.Action(market.Close) {
+	if a := p.GetAction(); a < 0 || a > strategypb.Action_ACTION_CLOSE {
 		return market.Intent{}, wrong("action", "%d is not known", a)
 	}
 	if n := p.GetExpireAfter(); int64(int(n)) != n {
 		return market.Intent{}, wrong("expire_after", "%d is too large", n)
 	}
 	in := market.Intent{
-		Action: market.Action(p.GetAction()), Symbol: r.symbol("symbol", p.GetSymbol()),
+		Action: actionFromProto(p), Symbol: r.symbol("symbol", p.GetSymbol()),
 		Side:         readEnum(&r, "side", p.GetSide(), market.Sell),
 		Type:         readEnum(&r, "type", p.GetType(), market.TrailingStop),
 		LimitPrice:   r.number("limit_price", p.GetLimitPrice()),
@@ -74,7 +76,26 @@ func sizeFromProto(r *reader, p *strategypb.Intent) market.Size {
 		size.Value, err = parseNumber("cash_fraction", s.CashFraction)
 	}
 	r.keep(err)
+	// An order without a size that is reduce-only is for the whole position.
+	if size.Kind == market.SizeNone && p.GetAction() == strategypb.Action_ACTION_SUBMIT && p.GetReduceOnly() {
+		size.Kind = market.SizePosition
+	}
 	return size
+}
+
+// actionToProto writes CancelAll as a cancel without ref, which is what the protocol calls it.
+func actionToProto(a market.Action) strategypb.Action {
+	if a == market.CancelAll {
+		return strategypb.Action_ACTION_CANCEL
+	}
+	return strategypb.Action(a)
+}
+
+func actionFromProto(p *strategypb.Intent) market.Action {
+	if p.GetAction() == strategypb.Action_ACTION_CANCEL && p.GetRef() == "" {
+		return market.CancelAll
+	}
+	return market.Action(p.GetAction())
 }
 
 func childToProto(c *market.Child) *strategypb.Child {

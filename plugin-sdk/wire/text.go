@@ -18,9 +18,13 @@ const (
 	StrategyError         = "STRATEGY_ERROR"
 )
 
-// FailureLimit is the Type of a Failure by which the SDK refuses what a strategy
-// wants; others are Go types.
+// FailureLimit is the Type of a Failure by which the SDK refuses that a strategy
+// wants too much; others but FailureIntent are Go types.
 const FailureLimit = "limit"
+
+// FailureIntent is the Type of a Failure by which the SDK refuses an intent that lacks what no default could stand
+// for: a size, the order that it is about.
+const FailureIntent = "intent"
 
 // LogLine is one line of a strategy's log.
 type LogLine struct {
@@ -44,7 +48,7 @@ type Failure struct {
 	Step    int64  // -1 before the first
 	Stack   string // of a panic
 	// Type is the Go type of the panic's value or of the returned error, such as
-	// runtime.boundsError; FailureLimit for too many intents; "" from an older SDK.
+	// runtime.boundsError; FailureLimit for too many intents, FailureIntent for one that lacks its size or order; "" from an older SDK.
 	Type   string
 	Errors []sdk.ParamError
 }

@@ -27,7 +27,7 @@ func (s *buyHold) OnCandle(v sdk.View) ([]sdk.Intent, error) {
 	candle := s.seen
 	s.seen++
 	if candle == s.start {
-		return sdk.Buy(sdk.AllCash), nil
+		return sdk.Buy(sdk.AllCash()), nil
 	}
 	return nil, nil
 }

@@ -44,7 +44,7 @@ func (s *rsiBracket) OnCandle(v sdk.View) ([]sdk.Intent, error) {
 	switch {
 	case v.Flat() && s.rsi.Value() < s.Oversold:
 		stop, target := sdk.At(c.Close*(1-s.StopLoss)), sdk.At(c.Close*(1+s.TakeProfit))
-		return sdk.Buy(sdk.AllCash).StopLoss(stop).TakeProfit(target), nil
+		return sdk.Buy(sdk.AllCash()).StopLoss(stop).TakeProfit(target), nil
 	case v.Long() && s.rsi.Value() > s.Overbought:
 		return sdk.ClosePosition(), nil
 	}

@@ -29,7 +29,7 @@ func newSMACross(p params) (sdk.Strategy, error) {
 	if p.Fast >= p.Slow {
 		return nil, sdk.InvalidParam("fast", "must be below slow")
 	}
-	size := sdk.AllCash
+	size := sdk.AllCash()
 	if p.Stake > 0 {
 		size = sdk.QuoteAmount(p.Stake)
 	}

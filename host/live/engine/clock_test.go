@@ -164,7 +164,7 @@ func silence(r *rig, call, action string, want exchange.Outcome) {
 	r.decide = func(v *View) []market.Intent {
 		low := limit(market.Buy, size, 25000)
 		low.ClientRef = fmt.Sprint("low", v.Step)
-		cancel := market.Intent{Action: market.Cancel, Symbol: btc}
+		cancel := market.Intent{Action: market.CancelAll, Symbol: btc}
 		switch {
 		case v.Step == 0 && call == "cancel":
 			return []market.Intent{low}

@@ -478,7 +478,7 @@ func (b *busy) Decide(v *View) ([]market.Intent, error) {
 	case n%12 == 2:
 		return []market.Intent{low, low}, nil
 	case n%12 == 5 && n < b.last-10:
-		return []market.Intent{{Action: market.Cancel, Symbol: btc}}, nil
+		return []market.Intent{{Action: market.CancelAll, Symbol: btc}}, nil
 	case n%12 == 8:
 		return []market.Intent{{Action: market.Close}}, nil
 	}

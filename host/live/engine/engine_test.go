@@ -510,7 +510,7 @@ func stopAnywhere(b *bench, seed uint64) {
 			case 2:
 				in = market.Intent{Action: market.Close}
 			case 3:
-				in = market.Intent{Action: market.Cancel, Symbol: btc}
+				in = market.Intent{Action: market.CancelAll, Symbol: btc}
 			}
 			list = append(list, in)
 		}

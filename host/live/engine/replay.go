@@ -31,8 +31,8 @@ func ReadBack(ctx context.Context, j *journal.Journal, info journal.Info, window
 	if err != nil {
 		return nil, err
 	}
-	var markets []exchange.Market
-	if err := json.Unmarshal(info.Markets, &markets); err != nil {
+	markets, err := DecodeMarkets(info.Markets)
+	if err != nil {
 		return nil, fmt.Errorf("journal: markets of %s: %w", info.RunID, err)
 	}
 	p := &replay{Replayed: &Replayed{symbols: info.Symbols, ledger: ledger, last: map[market.Symbol]dec{}}, rec: rec, rules: map[market.Symbol]order.Rules{}, equity: map[market.Time]journal.Equity{}}
@@ -98,15 +98,12 @@ func (p *replay) read(ctx context.Context, j *journal.Journal, runID string) err
 func (p *replay) readOrders(entries []journal.Entry) error {
 	p.orders = map[string]market.Order{}
 	for _, e := range entries {
-		raw, _ := e.Data.(json.RawMessage)
-		var body struct {
-			Orders []market.Order `json:"orders"`
-		}
-		if err := json.Unmarshal(raw, &body); err != nil {
+		orders, err := decodeOrders(e)
+		if err != nil {
 			return fmt.Errorf("journal: orders: %w", err)
 		}
-		for i := range body.Orders {
-			o := body.Orders[i]
+		for i := range orders {
+			o := orders[i]
 			if int(o.ID) > len(p.orders)+1 || o.ID < 1 {
 				return fmt.Errorf("journal: order %s comes before those that it follows", o.ID)
 			}

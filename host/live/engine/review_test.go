@@ -59,7 +59,7 @@ func TestKeysRevoked(t *testing.T) {
 					case 1:
 						return []market.Intent{limit(market.Buy, 1, 60)}, nil
 					case 5:
-						return []market.Intent{{Action: market.Cancel, Symbol: btc}, buy(1)}, nil
+						return []market.Intent{{Action: market.CancelAll, Symbol: btc}, buy(1)}, nil
 					}
 					return nil, nil
 				}
@@ -175,7 +175,7 @@ func TestGateIsFree(t *testing.T) {
 						held.StopLoss = &market.Child{Percent: 0.3}
 						return []market.Intent{limit(market.Buy, 1, 60), held}, nil
 					case v.Step == 4:
-						return []market.Intent{{Action: market.Cancel, Symbol: btc}}, nil
+						return []market.Intent{{Action: market.CancelAll, Symbol: btc}}, nil
 					}
 					return nil, nil
 				}

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 	"time"
 
@@ -161,7 +160,7 @@ func (e *Engine) openBooks(balances []exchange.Balance) error {
 	if err != nil {
 		return err
 	}
-	text, err := json.Marshal(e.markets)
+	text, err := EncodeMarkets(e.markets)
 	if err != nil {
 		return err
 	}

@@ -68,7 +68,7 @@ func TestTerminalVerdicts(t *testing.T) {
 				case 1:
 					return []market.Intent{limit(market.Buy, 1, 60)}, nil
 				case 3:
-					return []market.Intent{{Action: market.Cancel, Symbol: btc}}, nil
+					return []market.Intent{{Action: market.CancelAll, Symbol: btc}}, nil
 				}
 				return nil, nil
 			}
@@ -391,7 +391,7 @@ func TestMarketStatus(t *testing.T) {
 			case 2:
 				return []market.Intent{limit(market.Buy, 1, 60)}, nil
 			case 5:
-				return []market.Intent{{Action: market.Cancel, Symbol: btc}}, nil
+				return []market.Intent{{Action: market.CancelAll, Symbol: btc}}, nil
 			}
 			return nil, nil
 		}

@@ -15,6 +15,10 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
+// Version is that of the form in which entries and the rows of their transaction are written. An entry that does
+// not say one is of version 1, which stored the Go field names of package market and numbers for its enumerations.
+const Version = 2
+
 // kindRows is the kind of the entry that vouches for the other rows of its transaction.
 const kindRows = "rows"
 
@@ -36,6 +40,7 @@ type body struct {
 	Run   string          `json:"run,omitempty"` // digest of the row of runs, when it was written
 	RunID string          `json:"run_id"`
 	SHA   string          `json:"sha256,omitempty"` // digest of the counted rows
+	V     int             `json:"v,omitempty"`      // Version; 0 for 1
 }
 
 // encode is the canonical JSON. It is put together by hand because every commit needs
@@ -67,6 +72,9 @@ func (b *body) encode() string {
 	if b.SHA != "" {
 		out = append(append(append(out, `,"sha256":"`...), b.SHA...), '"')
 	}
+	if b.V != 0 {
+		out = strconv.AppendInt(append(out, `,"v":`...), int64(b.V), 10)
+	}
 	return string(append(out, '}'))
 }
 
@@ -87,6 +95,9 @@ func decodeBody(text string) (*body, error) {
 	}
 	if (b.Kind == kindRows) == (b.Data != nil) || (b.Kind != kindRows && (b.Rows != nil || b.Run != "" || b.SHA != "")) {
 		return nil, errors.New("body of a log entry: data and rows exclude each other")
+	}
+	if b.V == 1 || b.V < 0 || b.V > Version {
+		return nil, fmt.Errorf("body of a log entry: version %d, want at most %d", b.V, Version)
 	}
 	if b.Data != nil {
 		if data, err := digest.CanonicalJSON(b.Data); err != nil || !bytes.Equal(data, b.Data) {
@@ -131,5 +142,5 @@ func entryBody(e Entry, now market.Time) (*body, error) {
 	if at == 0 {
 		at = now
 	}
-	return &body{At: int64(at), Data: data, Kind: e.Kind}, nil
+	return &body{At: int64(at), Data: data, Kind: e.Kind, V: Version}, nil
 }

@@ -14,7 +14,7 @@ func TestBodyIsCanonical(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b := &body{
 			At: rapid.Int64Range(0, 1<<50).Draw(t, "at"), N: rapid.Int64Range(1, 1<<50).Draw(t, "n"),
-			RunID: rapid.StringMatching(`[A-Za-z0-9_.-]{1,30}`).Draw(t, "run"),
+			RunID: rapid.StringMatching(`[A-Za-z0-9_.-]{1,30}`).Draw(t, "run"), V: rapid.SampledFrom([]int{0, Version}).Draw(t, "v"),
 		}
 		if rapid.Bool().Draw(t, "rows") {
 			b.Kind, b.SHA, b.Rows = kindRows, strings.Repeat("0f", 32), map[string]int{}
@@ -65,7 +65,8 @@ func TestBadBodies(t *testing.T) {
 		`{"at":1,"data":1.0,"kind":"a","n":1,"run_id":"r"}`, `{"at":1,"data":{"b":1,"a":1},"kind":"a","n":1,"run_id":"r"}`, `{"at":1,"data":1,"kind":"a","n":1,"run_id":"r/"}`,
 		`{"at":1,"data":1,"extra":2,"kind":"a","n":1,"run_id":"r"}`, `{"at":1,"data":1,"kind":"a","n":1,"run_id":"r","sha256":"0"}`,
 		`{"at":1,"kind":"rows","n":1,"rows":{},"run_id":"r"}`, `{"at":1,"kind":"rows","n":1,"rows":{"log":1},"run_id":"r"}`, `{"at":1,"kind":"rows","n":1,"rows":{"fills":-1},"run_id":"r"}`,
-		`{"At":1,"data":1,"kind":"a","n":1,"run_id":"r"}`,
+		`{"At":1,"data":1,"kind":"a","n":1,"run_id":"r"}`, `{"at":1,"data":1,"kind":"a","n":1,"run_id":"r","v":1}`,
+		`{"at":1,"data":1,"kind":"a","n":1,"run_id":"r","v":3}`, `{"at":1,"data":1,"kind":"a","n":1,"run_id":"r","v":-1}`,
 	} {
 		if b, err := decodeBody(text); err == nil {
 			t.Errorf("%s was read as %+v", text, b)

@@ -325,7 +325,7 @@ func scanEntry(rows *sql.Rows) (Entry, int64, error) {
 	if err != nil {
 		return Entry{}, 0, err
 	}
-	return Entry{N: b.N, Kind: b.Kind, At: market.Time(b.At), Data: b.Data}, b.N, nil
+	return Entry{N: b.N, Kind: b.Kind, At: market.Time(b.At), Data: b.Data, Version: max(b.V, 1)}, b.N, nil
 }
 
 // find is page over the reading connections.

@@ -162,4 +162,6 @@ type Entry struct {
 	At market.Time
 	// Data is anything that has canonical JSON; when it is read, json.RawMessage.
 	Data any
+	// Version is the form of Data, given by the journal: 1 or Version.
+	Version int
 }

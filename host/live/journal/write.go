@@ -98,7 +98,7 @@ func (t *txn) touchedRun() error {
 // log writes the entries and, for all rows before, the one that vouches for them.
 func (t *txn) log(entries []*body) error {
 	if len(t.counts) > 0 || t.run != "" {
-		b := &body{At: t.now, Kind: kindRows, Rows: t.counts, Run: t.run}
+		b := &body{At: t.now, Kind: kindRows, Rows: t.counts, Run: t.run, V: Version}
 		if len(t.counts) > 0 {
 			b.SHA = t.sum.hex()
 		}

@@ -158,7 +158,11 @@ func (d *writer) order(step int64, at market.Time, o *market.Order) {
 
 func (d *writer) intent(step int64, at market.Time, in *market.Intent, reason string) {
 	d.begin()
-	d.text("action", in.Action.String())
+	action := in.Action
+	if action == market.CancelAll {
+		action = market.Cancel // its line has no ref
+	}
+	d.text("action", action.String())
 	d.integer("candle", step)
 	if in.Size.Kind == market.SizeCashFraction {
 		d.number("cash_fraction", in.Size.Value)
@@ -184,7 +188,7 @@ func (d *writer) intent(step int64, at market.Time, in *market.Intent, reason st
 	if reason != "" {
 		d.text("reason", reason)
 	}
-	d.flag("reduce_only", in.ReduceOnly)
+	d.flag("reduce_only", in.Reduces())
 	if in.Ref != "" {
 		d.text("ref", in.Ref)
 	}

@@ -232,7 +232,7 @@ func (s *Random) OnCandle(v sdk.View) ([]sdk.Intent, error) {
 	case 6:
 		in = side(size).Stop(near).Limit(near * 1.001)
 	case 7:
-		in = side(sdk.Position)
+		in = side(sdk.WholePosition())
 	default:
 		in = side(size).StopLoss(sdk.TrailingPercent(0.03)).TakeProfit(sdk.At(near * 1.02)).Tag(fmt.Sprint(s.seen))
 	}

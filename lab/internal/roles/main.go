@@ -92,7 +92,7 @@ func newClocked(noParams) (sdk.Strategy, error) { return clocked{}, nil }
 func (clocked) OnCandle(v sdk.View) ([]sdk.Intent, error) {
 	switch {
 	case v.Flat() && time.Now().UnixNano()/1000%3 == 0:
-		return sdk.Buy(sdk.AllCash), nil
+		return sdk.Buy(sdk.AllCash()), nil
 	case v.Long() && time.Now().UnixNano()/1000%3 == 1:
 		return sdk.ClosePosition(), nil
 	}

@@ -122,7 +122,7 @@ func (s *summer) OnCandle(v sdk.View) ([]sdk.Intent, error) {
 	last := math.Float64bits(sum) & 1
 	switch {
 	case v.Flat() && last == 1:
-		return sdk.Buy(sdk.AllCash), nil
+		return sdk.Buy(sdk.AllCash()), nil
 	case v.Long() && last == 0:
 		return sdk.ClosePosition(), nil
 	}

@@ -54,7 +54,7 @@ func newHolder(noParams) (sdk.Strategy, error) { return holder{}, nil }
 
 func (holder) OnCandle(v sdk.View) ([]sdk.Intent, error) {
 	if v.Flat() {
-		return sdk.Buy(sdk.AllCash), nil
+		return sdk.Buy(sdk.AllCash()), nil
 	}
 	return nil, nil
 }

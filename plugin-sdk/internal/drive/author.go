@@ -100,7 +100,31 @@ func (a *Author) ask(fills []market.Fill) (intents []market.Intent, err error) {
 	if len(intents) > MaxIntents {
 		return nil, a.failure(fmt.Sprintf("%d intents at one step, at most %d are allowed", len(intents), MaxIntents), wire.FailureLimit, "")
 	}
+	if fault := check(intents); fault != "" {
+		return nil, a.failure(fault, wire.FailureIntent, "")
+	}
 	return intents, nil
+}
+
+// check finds what an author has left out by mistake and no host could tell from what is meant; "" if nothing
+// is missing.
+func check(intents []market.Intent) string {
+	for i := range intents {
+		in := &intents[i]
+		switch {
+		case in.Action == market.Submit && in.Size.Kind == market.SizeNone:
+			return fmt.Sprintf("intent %d, to %s, has no size: give sdk.Quantity, sdk.QuoteAmount, sdk.CashFraction or, "+
+				"for all that is held, sdk.WholePosition()", i, in.Side)
+		case in.Action == market.Cancel && in.Ref == "":
+			return fmt.Sprintf("intent %d is sdk.Cancel without a reference: sdk.CancelAll takes back every order of a symbol", i)
+		case in.Action == market.Replace && in.Ref == "":
+			return fmt.Sprintf("intent %d is sdk.Replace without a reference to an order", i)
+		case in.Action == market.Replace && in.Size.Kind == market.SizePosition:
+			return fmt.Sprintf("intent %d is sdk.Replace with the whole position as its size: give a quantity, or "+
+				"cancel the order and submit a new one", i)
+		}
+	}
+	return ""
 }
 
 // Stop tells the strategy that no further step will come. It says nothing to a

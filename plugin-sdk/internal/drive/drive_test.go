@@ -64,7 +64,7 @@ func (d *diary) OnCandle(v sdk.View) ([]sdk.Intent, error) {
 	d.note("candle", v)
 	switch v.Index() {
 	case 0:
-		return sdk.Buy(sdk.AllCash).And(sdk.Buy(sdk.AllCash).Limit(1).Ref("low")), nil
+		return sdk.Buy(sdk.AllCash()).And(sdk.Buy(sdk.AllCash()).Limit(1).Ref("low")), nil
 	case 2:
 		return sdk.ClosePosition(), nil
 	}
@@ -119,6 +119,22 @@ func TestFaults(t *testing.T) {
 		{"panic", "panic: boom, candle closed at 2020-01-01T04:00:00.000Z", "string", true, func() ([]sdk.Intent, error) { panic("boom") }},
 		{"nil map", "panic: assignment to entry in nil map, candle closed at 2020-01-01T04:00:00.000Z", "runtime.plainError", true, func() ([]sdk.Intent, error) { nothing["a"] = 1; return nil, nil }},
 		{"flood", "10001 intents at one step, at most 10000 are allowed", wire.FailureLimit, false, func() ([]sdk.Intent, error) { return make([]sdk.Intent, 10001), nil }},
+	}
+	for what, in := range map[string]sdk.Intents{
+		"intent 0, to buy, has no size: give sdk.Quantity, sdk.QuoteAmount, sdk.CashFraction or, for all that is held, " +
+			"sdk.WholePosition()": sdk.Buy(sdk.Size{}),
+		"intent 1, to sell, has no size: give sdk.Quantity, sdk.QuoteAmount, sdk.CashFraction or, for all that is held, " +
+			"sdk.WholePosition()": sdk.CancelAll().And(sdk.Sell(sdk.Size{}).ReduceOnly()),
+		"intent 0 is sdk.Cancel without a reference: sdk.CancelAll takes back every order of a symbol": sdk.Cancel(""),
+		"intent 0 is sdk.Replace without a reference to an order":                                      sdk.Replace("").Limit(5),
+		"intent 0 is sdk.Replace with the whole position as its size: give a quantity, or cancel the order and submit a " +
+			"new one": sdk.Replace("a").WithSize(sdk.WholePosition()),
+	} {
+		cases = append(cases, struct {
+			name, message, kind string
+			stack               bool
+			what                func() ([]sdk.Intent, error)
+		}{"forgotten", what, wire.FailureIntent, false, func() ([]sdk.Intent, error) { return in, nil }})
 	}
 	for _, c := range cases {
 		_, _, err := simulate(t, &fault{3, c.what}, 10, nil)

@@ -166,7 +166,7 @@ func TestShutKeepsExits(t *testing.T) {
 	})
 	t.Run("all are cancelled", func(t *testing.T) {
 		s := pair()
-		s.decide(market.Intent{Action: market.Cancel})
+		s.decide(market.Intent{Action: market.CancelAll})
 		s.expect("entry:canceled:2:strategy stop_loss:canceled:0:strategy take_profit:canceled:0:strategy", "")
 	})
 	t.Run("a trailing exit", func(t *testing.T) {

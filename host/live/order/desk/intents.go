@@ -26,7 +26,9 @@ func (d *Desk) Intents(intents []market.Intent, warmup bool, at time.Time) (r Re
 		case market.Submit, market.Close:
 			d.submit(sym, *in, warmup)
 		case market.Cancel:
-			refused[i] = d.cancel(sym, in, at)
+			refused[i] = d.cancel(in, at)
+		case market.CancelAll:
+			d.cancelAll(sym, at)
 		case market.Replace:
 			refused[i] = d.replace(in, at)
 		}
@@ -37,7 +39,7 @@ func (d *Desk) Intents(intents []market.Intent, warmup bool, at time.Time) (r Re
 
 // check refuses what no strategy may say.
 func (d *Desk) check(in *market.Intent) (int, string) {
-	if in.Action > market.Close || in.Side > market.Sell || in.Type > market.TrailingStop || in.TimeInForce > market.IOC || in.Size.Kind > market.SizeCashFraction {
+	if in.Action > market.CancelAll || in.Side > market.Sell || in.Type > market.TrailingStop || in.TimeInForce > market.IOC || in.Size.Kind > market.SizePosition {
 		return 0, "unknown action, side, type, time in force or size"
 	}
 	numbers := []float64{in.Size.Value, in.LimitPrice, in.StopPrice, in.TrailPercent, in.TrailAmount}
@@ -63,7 +65,10 @@ func (d *Desk) check(in *market.Intent) (int, string) {
 // submit makes an order of an intent: one that waits to be placed, or one that is refused.
 func (d *Desk) submit(sym int, in market.Intent, warmup bool) {
 	if in.Action == market.Close {
-		in = market.Intent{Side: market.Sell, Type: market.Market, ReduceOnly: true, Tag: in.Tag, ClientRef: in.ClientRef}
+		in = market.Intent{
+			Side: market.Sell, Type: market.Market, Size: market.Size{Kind: market.SizePosition},
+			Tag: in.Tag, ClientRef: in.ClientRef,
+		}
 	}
 	for _, c := range [...]**market.Child{&in.StopLoss, &in.TakeProfit} {
 		if *c != nil {
@@ -91,7 +96,7 @@ func (d *Desk) newOrder(sym int, in market.Intent) *public {
 	p := &public{sym: sym, intent: in, left: in.ExpireAfter}
 	p.Order = market.Order{
 		ID: market.OrderID(len(d.orders) + 1), Ref: in.ClientRef, Symbol: d.cfg.Symbols[sym], Side: in.Side, Type: in.Type,
-		TimeInForce: in.TimeInForce, ReduceOnly: in.ReduceOnly, Tag: in.Tag, CreatedAt: d.now, UpdatedAt: d.now,
+		TimeInForce: in.TimeInForce, ReduceOnly: in.Reduces(), Tag: in.Tag, CreatedAt: d.now, UpdatedAt: d.now,
 	}
 	d.orders, d.live = append(d.orders, p), append(d.live, p)
 	return p
@@ -101,14 +106,14 @@ func (d *Desk) newOrder(sym int, in market.Intent) *public {
 func (d *Desk) refuse(p *public) string {
 	in, s := p.intent, &d.sym[p.sym]
 	switch {
-	case d.barred && !(d.flatten && in.ReduceOnly):
+	case d.barred && !(d.flatten && in.Reduces()):
 		return endOfRun
 	case in.Side == market.Sell && d.ledger.Flat(p.Symbol):
-		if in.ReduceOnly {
+		if in.Reduces() {
 			return "reduce_only_no_position"
 		}
 		return "short_not_allowed"
-	case in.Side == market.Buy && in.ReduceOnly:
+	case in.Side == market.Buy && in.Reduces():
 		return "reduce_only_no_position"
 	case in.Side == market.Buy && d.book.Unresolved(p.Symbol):
 		return order.CodeUnresolved
@@ -130,7 +135,7 @@ func (d *Desk) refuse(p *public) string {
 	if !validBracket(&in) {
 		return "invalid_bracket"
 	}
-	if in.Side == market.Sell && !in.ReduceOnly && p.Quantity.Cmp(d.ledger.Quantity(p.Symbol)) > 0 {
+	if in.Side == market.Sell && !in.Reduces() && p.Quantity.Cmp(d.ledger.Quantity(p.Symbol)) > 0 {
 		return "short_not_allowed"
 	}
 	return ""
@@ -164,9 +169,8 @@ func (p *public) setSize(s *symbol) string {
 	v, err := order.FromFloat(in.Size.Value)
 	switch in.Size.Kind {
 	case market.SizeNone:
-		if !in.ReduceOnly {
-			return "invalid_size"
-		}
+		return "invalid_size"
+	case market.SizePosition:
 		return ""
 	case market.SizeQuantity:
 		if err != nil || !v.IsPos() {
@@ -236,7 +240,7 @@ func validBracket(in *market.Intent) bool {
 			}
 		}
 		stop := i == 0
-		if in.Side == market.Sell || in.ReduceOnly || set != 1 || (!stop && (c.TrailPercent > 0 || c.TrailAmount > 0)) || c.TrailPercent >= 1 || (stop && c.Percent >= 1) {
+		if in.Side == market.Sell || in.Reduces() || set != 1 || (!stop && (c.TrailPercent > 0 || c.TrailAmount > 0)) || c.TrailPercent >= 1 || (stop && c.Percent >= 1) {
 			return false
 		}
 		parent := in.LimitPrice
@@ -250,21 +254,21 @@ func validBracket(in *market.Intent) bool {
 	return true
 }
 
-func (d *Desk) cancel(sym int, in *market.Intent, at time.Time) string {
-	if in.Ref != "" {
-		p := d.find(in.Ref)
-		if p == nil {
-			return "unknown_order"
-		}
-		d.cancelOrder(p, at)
-		return ""
+func (d *Desk) cancel(in *market.Intent, at time.Time) string {
+	p := d.find(in.Ref)
+	if p == nil {
+		return "unknown_order"
 	}
+	d.cancelOrder(p, at)
+	return ""
+}
+
+func (d *Desk) cancelAll(sym int, at time.Time) {
 	for _, p := range d.working() {
 		if p.sym == sym && !p.done && p.ending == "" {
 			d.cancelOrder(p, at)
 		}
 	}
-	return ""
 }
 
 // cancelOrder takes an order back at the strategy's wish. A leg of a pair takes the other one with it

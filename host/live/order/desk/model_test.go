@@ -38,7 +38,7 @@ func (s *shop) move(rt *rapid.T, what string) {
 	case "cancel":
 		s.decide(market.Intent{Action: market.Cancel, Ref: ref})
 	case "all":
-		s.decide(market.Intent{Action: market.Cancel})
+		s.decide(market.Intent{Action: market.CancelAll})
 	case "replace":
 		s.decide(market.Intent{Action: market.Replace, Ref: ref, Size: size})
 	case "fill":
