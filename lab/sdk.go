@@ -88,4 +88,5 @@ func printSDK(w io.Writer, u sdkUpdated) {
 		fmt.Fprintf(w, "simulator %s, before %s: the rules of fills are others, and runs may have other results\n",
 			u.SimAfter, u.SimBefore)
 	}
+	fmt.Fprintf(w, "next: lab validate %s\n", u.Slug)
 }
