@@ -56,7 +56,7 @@ var allowed = []struct {
 	{"host/exposition", nil},
 	{"governance/store", []string{"governance/bundle", "governance/ledger", "governance/fact", "governance/promotion", "host/digest", "host/sqlite", "host/statelock"}},
 	{"governance/control", []string{"governance", "host/digest", "host/sqlite", "host/listen", "host/terminal",
-		"host/exposition"}},
+		"host/exposition", "host/statelock"}},
 	// The host judges what the control plane signs without sharing its code, signature check included.
 	{"host/deploy", []string{"host/digest", "host/runner=", "plugin-sdk/market"}},
 	{"host/exchange/sim", []string{"host/exchange", "host/candle", "plugin-sdk"}},

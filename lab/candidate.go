@@ -115,7 +115,7 @@ func (a *app) candidatePackCommand() *cobra.Command {
 	f.StringVar(&o.run, "run", "", "the baseline (default: the newest plan's selected run, else the newest completed)")
 	f.StringVar(&o.candidate, "candidate", "", "a packed revision: its program, parameters and data, with what was run since")
 	f.StringVar(&o.stage, "stage", "", "how far it is meant to go: research, paper, canary or live (default paper)")
-	f.StringVar(&o.owner, "owner", "", "who answers for it (default $USER)")
+	f.StringVar(&o.owner, "owner", "", "who answers for it (default $USER, the system's user or git's)")
 	f.StringVar(&o.family, "family", "", "family it belongs to (default: family_id of lab.json)")
 	f.StringVar(&o.limits, "limits", "", "a JSON file with other limits than the default shares of the initial cash")
 	f.StringVar(&o.valid, "valid", "30d", "how long the request for a seal is valid, such as 12h or 30d, at most 90d")
@@ -130,7 +130,7 @@ func (a *app) candidatePackCommand() *cobra.Command {
 
 // candidates are the revisions of the state directory.
 func (a *app) candidates([]string) []string {
-	ids, _ := candidate.NewShelf(cli.FirstOf(a.StateDir, a.IO.Getenv("SERVICE_STATE_DIR"), ".assay")).IDs() // completion has nobody to tell
+	ids, _ := candidate.NewShelf(a.FindStateDir()).IDs() // completion has nobody to tell
 	return ids
 }
 
@@ -319,16 +319,16 @@ func (a *app) checkoutPlugin(ctx context.Context, slug, dir, want string) (path,
 	case ctx.Err() != nil:
 		return "", "", context.Cause(ctx)
 	case err != nil:
-		return "", "the program cannot be built here: " + firstLine(err), nil
+		return "", "the program cannot be built here: " + inOneLine(err), nil
 	case built.SHA256 != want:
 		return "", fmt.Sprintf("%s gives the program %s, the candidate pins %s", filepath.Base(p.Dir), cli.Short(built.SHA256), cli.Short(want)), nil
 	}
 	return built.Path, "", nil
 }
 
-func firstLine(err error) string {
-	line, _, _ := strings.Cut(err.Error(), "\n")
-	return line
+// inOneLine is an error of several lines, such as that of the Go tool, for a warning.
+func inOneLine(err error) string {
+	return strings.Join(strings.Fields(err.Error()), " ")
 }
 
 func (a *app) candidateReplay(ctx context.Context, slug string, o replayOptions) (cli.Outcome, error) {

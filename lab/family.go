@@ -184,7 +184,7 @@ func printPlanned(w io.Writer, made *family.Proposed, out familyPlanned) {
 // the same state and the same strategy.
 func (a *app) familyNext(slug, planID string, o familyOptions) string {
 	words := []string{"lab family run", slug, "--plan", planID}
-	if a.StateDir != cli.FirstOf(a.IO.Getenv("SERVICE_STATE_DIR"), ".assay") {
+	if a.StateDir != a.UnnamedStateDir() {
 		words = append(words, "--state-dir", quoted(a.StateDir))
 	}
 	if o.dir != "" {

@@ -19,7 +19,7 @@ func (a *app) initCommand() *cobra.Command {
 		Use:   "strategy <slug>",
 		Short: "Make the folder of a new strategy",
 		Long: "Inside a checkout the folder is strategies/<slug>; elsewhere it is ./<slug>, a Go module of its own\n" +
-			"with the SDK in the state directory. It builds and its tests pass. Nothing is overwritten.",
+			"with the source of the SDK in it. It builds and its tests pass. Nothing is overwritten.",
 		Example: cli.Examples(
 			"lab init strategy my_first",
 			"lab init strategy my_first --json",
@@ -47,7 +47,7 @@ func (a *app) initStrategy(slug string) (cli.Outcome, error) {
 	if err != nil {
 		return cli.Outcome{}, err
 	}
-	n, err := scaffold.Create(slug, working, a.StateDir)
+	n, err := scaffold.Create(slug, working)
 	if err != nil {
 		return cli.Outcome{}, err
 	}

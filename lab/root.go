@@ -38,6 +38,7 @@ func Commands(env IO) *cobra.Command { return cli.Commands(env, commands) }
 func commands(shared *cli.App) []*cobra.Command {
 	a := &app{shared}
 	return []*cobra.Command{
-		a.initCommand(), a.validateCommand(), a.runCommand(), a.familyCommand(), a.compareCommand(), a.falsifyCommand(), a.candidateCommand(), a.replayCommand(), a.runsCommand(), data.Command(shared), a.statsCommand(),
+		a.initCommand(), a.sdkCommand(), a.validateCommand(), a.runCommand(), a.familyCommand(), a.compareCommand(),
+		a.falsifyCommand(), a.candidateCommand(), a.replayCommand(), a.runsCommand(), data.Command(shared), a.statsCommand(),
 	}
 }

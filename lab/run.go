@@ -20,6 +20,7 @@ import (
 	"github.com/assay-run/assay/host/hint"
 	"github.com/assay-run/assay/host/metric"
 	"github.com/assay-run/assay/host/registry"
+	"github.com/assay-run/assay/lab/check"
 	"github.com/assay-run/assay/lab/cli"
 	"github.com/assay-run/assay/lab/evaluate"
 	"github.com/assay-run/assay/lab/project"
@@ -162,6 +163,9 @@ func (a *app) question(ctx context.Context, slug string, o runOptions) (func(*ev
 	if err != nil {
 		return nil, err
 	}
+	if err := a.noteSuspects(built, p.Dir); err != nil {
+		return nil, err
+	}
 	q := evaluate.Ask(p, built)
 	if q.Params, err = o.parameters(p.Config.Params); err != nil {
 		return nil, err
@@ -172,6 +176,23 @@ func (a *app) question(ctx context.Context, slug string, o runOptions) (func(*ev
 		}
 	}
 	return func(h *evaluate.Host) (*evaluate.Prepared, error) { return h.Prepare(ctx, q) }, nil
+}
+
+// noteSuspects warns of what makes runs of a program that was built here differ. It is no
+// part of the report, which another build of the same program must have as well.
+func (a *app) noteSuspects(built project.Built, dir string) error {
+	if built.SourceSHA256 == "" {
+		return nil
+	}
+	if built.SDKEdited {
+		a.Note(cli.Warning{Code: "SDK_EDITED", Message: "the folder sdk has been edited: the run is marked debug and " +
+			"cannot be packed; lab sdk update puts it back"})
+	}
+	_, found, err := check.Suspects(dir)
+	if len(found) > 0 {
+		a.Note(cli.Warning{Code: "SOURCE", Message: strings.Join(found, "; ")})
+	}
+	return err
 }
 
 // requested is the question of a request file. Its splits are those of the splits.json
@@ -236,9 +257,6 @@ func (a *app) author() string {
 	return cli.FirstOf(a.user(), "unknown")
 }
 
-// user is who the environment says uses the command line, "" where it does not.
-func (a *app) user() string { return cli.FirstOf(a.IO.Getenv("USER"), a.IO.Getenv("USERNAME")) }
-
 // runWarnings are those of the report.
 func runWarnings(x *evaluate.Answer) []cli.Warning {
 	list := []cli.Warning{}
@@ -296,7 +314,15 @@ func (a *app) build(ctx context.Context, p *project.Project, plugin string) (pro
 	if plugin != "" {
 		return project.Finished(plugin)
 	}
+	a.sayFirstBuild(p)
 	return p.Build(ctx, a.StateDir)
+}
+
+// sayFirstBuild says why a first build is slow.
+func (a *app) sayFirstBuild(p *project.Project) {
+	if p.IsFirstBuild(a.StateDir) {
+		a.say("compiling %s and the SDK, about a minute the first time", p.Slug)
+	}
 }
 
 // parameters are those of lab.json, replaced by --params or --params-file and changed

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -17,6 +18,7 @@ import (
 func (a *app) validateCommand() *cobra.Command {
 	var dir string
 	var noTest bool
+	var testTimeout time.Duration
 	c := &cobra.Command{
 		Use:   "validate <slug>",
 		Short: "Check everything that needs no full run",
@@ -31,18 +33,29 @@ func (a *app) validateCommand() *cobra.Command {
 	}
 	c.Flags().StringVar(&dir, "dir", "", "folder of the strategy (default: looked up by slug)")
 	c.Flags().BoolVar(&noTest, "no-test", false, "leave the author's tests out")
+	c.Flags().DurationVar(&testTimeout, "test-timeout", check.TestTimeout, "how long the tests may run")
 	a.Arguments(c, a.Slugs)
 	a.Folder(c, "dir")
 	return a.Action(c, func(ctx context.Context, args []string) (cli.Outcome, error) {
-		return a.validate(ctx, args[0], dir, noTest)
+		if testTimeout <= 0 {
+			return cli.Outcome{}, cli.Usage("--test-timeout",
+				"--test-timeout must be above zero, for example 2m")
+		}
+		return a.validate(ctx, args[0], dir, noTest, testTimeout)
 	})
 }
 
-func (a *app) validate(ctx context.Context, slug, dir string, noTest bool) (cli.Outcome, error) {
-	if _, err := a.project(slug, dir); err != nil {
+func (a *app) validate(
+	ctx context.Context, slug, dir string, noTest bool, testTimeout time.Duration,
+) (cli.Outcome, error) {
+	p, err := a.project(slug, dir)
+	if err != nil {
 		if e := cli.Classify(err); e.Code != "LAB_JSON_INVALID" && e.Code != "NAME_MISMATCH" {
 			return cli.Outcome{}, err // there is nothing to check
 		}
+	}
+	if err == nil {
+		a.sayFirstBuild(p)
 	}
 	working, err := os.Getwd()
 	if err != nil {
@@ -50,7 +63,9 @@ func (a *app) validate(ctx context.Context, slug, dir string, noTest bool) (cli.
 	}
 	var list []check.Outcome
 	err = a.WithHost(ctx, func(h *evaluate.Host) error {
-		s := &check.Subject{Slug: slug, Dir: dir, Working: working, Host: h, NoTest: noTest}
+		s := &check.Subject{
+			Slug: slug, Dir: dir, Working: working, Host: h, NoTest: noTest, TestTimeout: testTimeout,
+		}
 		var err error
 		list, err = check.All(ctx, s, func(o check.Outcome) {
 			if !a.JSON {

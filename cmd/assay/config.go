@@ -12,6 +12,7 @@ import (
 
 	"github.com/assay-run/assay/host/catalog/sandbox"
 	"github.com/assay-run/assay/host/listen"
+	"github.com/assay-run/assay/host/statelock"
 )
 
 // config is the effective configuration.
@@ -58,13 +59,8 @@ func settings() []setting {
 			c.bind.BehindProxy, err = parseBool(v)
 			return err
 		}},
-		{"state-dir", "SERVICE_STATE_DIR", ".assay", "folder for candles, runs and the registry", func(c *config, v string) (err error) {
-			if v == "" {
-				return fmt.Errorf("is empty: write a folder")
-			}
-			c.stateDir, err = filepath.Abs(v)
-			return err
-		}},
+		{"state-dir", "SERVICE_STATE_DIR", statelock.Folder,
+			"folder for candles, runs and the registry; the default is looked for in the folders above, too", setStateDir},
 		{"strategies", "SERVICE_STRATEGIES", "", "folder of strategy plugins (default: strategies beside the executable)", setStrategies},
 		{"connectors", "SERVICE_CONNECTORS", "", "folder of exchange connectors (default: connectors beside the executable)", setConnectors},
 		{"sandbox", "SERVICE_SANDBOX", "auto", "sandbox of plugins: auto, off or require", func(c *config, v string) (err error) {
@@ -90,6 +86,14 @@ func setPort(c *config, v string) error {
 	}
 	c.bind.Port = int(n)
 	return nil
+}
+
+func setStateDir(c *config, v string) (err error) {
+	if v == "" {
+		return fmt.Errorf("is empty: write a folder")
+	}
+	c.stateDir, err = filepath.Abs(v)
+	return err
 }
 
 func setLogLevel(c *config, v string) error {
@@ -167,6 +171,9 @@ func readConfig(args []string, w world) (cfg config, done bool, err error) {
 func (c *config) fill(cmd *cobra.Command, w world) error {
 	for _, s := range settings() {
 		value, source := s.fallback, "--"+s.flag
+		if value == statelock.Folder {
+			value = statelock.Find(".")
+		}
 		if v, ok := w.env(s.variable); ok && v != "" {
 			value, source = v, s.variable
 		}

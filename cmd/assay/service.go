@@ -50,6 +50,8 @@ func serve(ctx context.Context, cfg config, w world) error {
 	}
 	ctx, signals := watchSignals(ctx)
 	defer signals.stop()
+	_, known := os.Stat(cfg.stateDir)
+	logger.Info("state directory", "path", cfg.stateDir, "new", known != nil)
 	lock, err := statelock.Acquire(cfg.stateDir, "service.lock")
 	if err != nil {
 		return err

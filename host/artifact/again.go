@@ -86,7 +86,7 @@ func (s *stage) jsonFiles() (map[string][]byte, error) {
 
 // Renew makes a stored run again: if it has the same result hash and the same files as
 // before, its metadata.json gets the new times and nothing else changes. The error is a
-// *ResultError if it has not.
+// *ResultError if it has not. The log does not count: what a strategy says is no result.
 func (s *Store) Renew(run *Run, before *Metadata) (*Written, error) {
 	w, err := s.Rehearse(run)
 	if err != nil {
@@ -100,7 +100,7 @@ func (s *Store) Renew(run *Run, before *Metadata) (*Written, error) {
 		known[f.Name] = f.SHA256
 	}
 	for _, f := range w.Metadata.Artifacts {
-		if known[f.Name] != f.SHA256 {
+		if f.Name != logName && known[f.Name] != f.SHA256 {
 			return nil, &ResultError{Before: known[f.Name], Now: f.SHA256, File: f.Name}
 		}
 	}

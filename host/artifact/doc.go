@@ -9,11 +9,12 @@
 //	splits/<id>/trades.csv         closed trades
 //	splits/<id>/equity_curve.csv   one row per step close
 //	splits/<id>/decisions.jsonl    one line per intent, rejection, order change and fill
+//	log.jsonl                      what the strategy said, if anything; in no hash but that of the file
 //	report.json                    metrics and hashes
 //	capsules/<id>.json             failures; in no hash, and they outlive the attempt that failed
 //	metadata.json                  the row of the registry: clocks, host facts, and the hash of every other file
 //
-// Everything but metadata.json and capsules depends on the request alone (and on the run id), so
+// Everything but metadata.json, log.jsonl and capsules depends on the request alone (and on the run id), so
 // the same request gives the same bytes. A service run has one split, full; the
 // lab's runs have several.
 //

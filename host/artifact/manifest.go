@@ -48,6 +48,8 @@ type Plugin struct {
 	SDKVersion      string `json:"sdk_version"`
 	GoVersion       string `json:"go_version"`
 	SourceSHA256    string `json:"source_sha256"`
+	// SDKSHA256 is of the SDK inside the strategy's folder, "" where it was elsewhere.
+	SDKSHA256 string `json:"sdk_sha256,omitempty"`
 }
 
 // Engine is the program that evaluates.

@@ -182,6 +182,8 @@ type Split struct {
 	WarmupInside, WarmupOrdersDropped int
 	// Decisions writes the decision lines, each ended by a newline; nil if there is no such file.
 	Decisions func(io.Writer) error
+	// Log is the split's lines of log.jsonl; that file is there if any split has some.
+	Log []byte
 }
 
 // The least that ratios can be estimated from.

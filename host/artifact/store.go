@@ -23,6 +23,7 @@ const (
 	mediaCSV   = "text/csv"
 
 	metadataName = "metadata.json"
+	logName      = "log.jsonl"
 	requestName  = "request.json"
 	splitsName   = "splits.json"
 	capsulesDir  = "capsules"
@@ -126,6 +127,9 @@ func (st *stage) fill(run *Run) (*Written, error) {
 			return nil, err
 		}
 	}
+	if err := st.writeLog(run.Splits); err != nil {
+		return nil, err
+	}
 	if run.Evaluation != nil {
 		for _, f := range run.Evaluation.Files {
 			if err := st.writeBytes(f.Name, f.MediaType, f.Content); err != nil {
@@ -167,6 +171,18 @@ func (st *stage) question(m *Manifest) error {
 		return err
 	}
 	return st.writeBytes(splitsName, mediaJSON, splits)
+}
+
+// writeLog writes what the strategy said in each split, if it said anything.
+func (st *stage) writeLog(splits []Split) error {
+	var text []byte
+	for i := range splits {
+		text = append(text, splits[i].Log...)
+	}
+	if len(text) == 0 {
+		return nil
+	}
+	return st.writeBytes(logName, mediaJSONL, text)
 }
 
 // writeSplit writes the files of one split and returns the hash of its decisions.

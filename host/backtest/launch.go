@@ -79,7 +79,7 @@ func (l *Launcher) Engine() artifact.Engine { return l.opts.Engine }
 // Launch resolves a request, launches the plugin and has it accept its parameters.
 // A refusal is a *RequestError.
 func (l *Launcher) Launch(ctx context.Context, runID string, req runner.StartRequest) (runner.Execution, error) {
-	x, err := l.LaunchSplit(ctx, runID, req, Split{Series: true})
+	x, err := l.LaunchSplit(ctx, runID, req, Split{Series: true, LogFile: play.MaxLogFile})
 	if err != nil {
 		return nil, err // not x: an interface must not hold a nil pointer
 	}
@@ -120,6 +120,7 @@ func (l *Launcher) start(ctx context.Context, runID string, p *plan) (_ *Executi
 	if p.split.Series {
 		x.said.Limits = play.SeriesLimits()
 	}
+	x.said.KeepFile(p.split.ID, p.split.LogFile)
 	// What a long series takes to read is done while the process starts.
 	described := make(chan struct{})
 	go func() { defer close(described); x.describe(p) }()

@@ -29,6 +29,8 @@ type Split struct {
 	// Series keeps every point that the strategy publishes inside the window, for
 	// Execution.Published.
 	Series bool
+	// LogFile is how many bytes of log lines are kept for log.jsonl; 0 keeps none.
+	LogFile int
 }
 
 // Drive is how one play is driven: the same question must have the same answer in

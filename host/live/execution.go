@@ -265,7 +265,7 @@ func (x *Execution) warn(code, message string) {
 // warnLocked is warn without the journal.
 func (x *Execution) warnLocked(code, message string) {
 	x.warnings = append(x.warnings, result.Note{Code: code, Message: message})
-	x.said.Host(x.lastStepLocked(), "warn", message, map[string]string{"code": code})
+	x.said.Host(x.lastStepLocked(), "warn", message, market.Fields{{Key: "code", Value: code}})
 }
 
 // assume says what the run assumes.

@@ -118,6 +118,7 @@ func (l *Launcher) launch(ctx context.Context, runID string, req runner.StartReq
 		gate: &link.Gate{}, phase: play.PhaseStarting,
 	}
 	x.said.Limits, x.link.Exchange = play.ChartLimits(), venue.ID
+	x.said.KeepFile(artifact.FullSplitID, play.MaxLogFile)
 	if x.plugin, err = play.Launch(ctx, l.opts.Catalog, p.Strategy, catalog.LaunchOptions{Lockstep: true}); err != nil {
 		if refusal != nil {
 			err = refusal

@@ -65,7 +65,7 @@ func (r *Record) Picture(b Books, s *Said, settled bool) (*result.Results, metri
 		Orders: append([]market.Order{}, r.orders...), Fills: r.fills[:len(r.fills):len(r.fills)],
 		Trades: r.trades[:len(r.trades):len(r.trades)], Equity: c,
 		InitialCash: b.InitialCash().Trim(0).String(), DecisionHash: r.lines.Sum(),
-		Log: append([]result.LogLine{}, s.lines...), Annotations: s.Annotations(),
+		Log: append([]result.LogLine{}, s.lines...), Annotations: s.Annotations(), LogFile: s.file.file(),
 	}
 	var bad []error
 	var err error

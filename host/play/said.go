@@ -3,7 +3,10 @@ package play
 import (
 	"fmt"
 	"sort"
+	"strconv"
+	"strings"
 	"sync"
+	"unicode"
 
 	"github.com/hashicorp/go-hclog"
 
@@ -43,7 +46,11 @@ type Said struct {
 	points  int   // of all series
 	dropped int64 // lines and points
 	lost    int64 // points among them
+	file    transcript
 }
+
+// KeepFile keeps the lines of log.jsonl up to so many bytes, as those of a split.
+func (s *Said) KeepFile(split string, limit int) { s.file = transcript{split: split, limit: limit} }
 
 // Take reads one message of annotations or log lines, with the gate held while it keeps
 // them: whoever waits for the plugin has it open.
@@ -59,6 +66,7 @@ func (s *Said) Take(m *strategypb.PluginMessage, gate sync.Locker, log hclog.Log
 			s.addLine(log, l)
 		}
 		s.dropped += dropped
+		s.file.leaveOut(dropped, s.newest())
 		return nil
 	}
 	series, dropped, err := wire.AnnotationsFromProto(m.GetAnnotations())
@@ -75,26 +83,55 @@ func (s *Said) Take(m *strategypb.PluginMessage, gate sync.Locker, log hclog.Log
 }
 
 // Host adds a line of the host's own.
-func (s *Said) Host(at market.Time, level, message string, fields map[string]string) {
-	s.add(result.LogLine{Time: at, Level: level, Source: "host", Message: message, Fields: fields})
+func (s *Said) Host(at market.Time, level, message string, fields market.Fields) {
+	line := result.LogLine{Time: at, Level: level, Source: "host", Message: message, Fields: fields}
+	s.file.add(nil, line)
+	s.add(line)
+}
+
+// newest is the time of the newest line.
+func (s *Said) newest() market.Time {
+	if len(s.lines) == 0 {
+		return 0
+	}
+	return s.lines[len(s.lines)-1].Time
 }
 
 func (s *Said) addLine(log hclog.Logger, l wire.LogLine) {
 	line := result.LogLine{Time: l.Time, Level: l.Level, Source: "plugin", Message: l.Message, Fields: l.Fields}
-	if line.Fields == nil {
-		line.Fields = map[string]string{}
+	s.file.add(&l.Step, line)
+	if log.IsDebug() {
+		log.Debug("strategy: "+printable(l.Message), shown(l)...)
 	}
-	line.Fields["step"] = fmt.Sprint(l.Step)
+	// The line of a stream or a page has no member of its own for the step.
+	line.Fields = line.Fields.Set("step", fmt.Sprint(l.Step))
 	s.add(line)
-	log.Debug("strategy: "+l.Message, "level", l.Level, "step", l.Step)
+}
+
+// shown are the pairs of a line in the service's log, with the author's last and in the
+// order in which they were given. What could forge a line or move a cursor is quoted.
+func shown(l wire.LogLine) []any {
+	pairs := []any{"level", l.Level, "step", l.Step, "candle", l.Time.String()}
+	for _, f := range l.Fields {
+		pairs = append(pairs, printable(f.Key), hclog.Quote(f.Value))
+		if value := printable(f.Value); value == f.Value {
+			pairs[len(pairs)-1] = value
+		}
+	}
+	return pairs
+}
+
+// printable is a text that has only printable characters, quoted where it has others.
+func printable(text string) string {
+	if strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return strconv.Quote(text)
+	}
+	return text
 }
 
 func (s *Said) add(line result.LogLine) {
 	if len(s.lines) >= MaxLogLines {
 		s.lines = append(s.lines[:0:0], s.lines[MaxLogLines/10:]...)
-	}
-	if line.Fields == nil {
-		line.Fields = map[string]string{}
 	}
 	s.lines = append(s.lines, line)
 	s.total++

@@ -20,7 +20,9 @@ type Results struct {
 	DecisionHash, DataHash  string
 	Window                  Window
 	Log                     []LogLine
-	Annotations             []Annotation
+	// LogFile is the lines of log.jsonl, empty where none were said or kept.
+	LogFile     []byte
+	Annotations []Annotation
 	// LateMessages counts cancels and replaces whose order had ended when they arrived, under a delay.
 	LateMessages int64
 	// Risk is the limits that held, by the names of their options with _ for -; nil in backtests.
@@ -60,11 +62,11 @@ type Note struct {
 
 // LogLine is one line of a run's log.
 type LogLine struct {
-	Time    market.Time       `json:"time"` // simulated time of the line, 0 before the first step
-	Level   string            `json:"level"`
-	Source  string            `json:"source"` // host or plugin
-	Message string            `json:"message"`
-	Fields  map[string]string `json:"fields"`
+	Time    market.Time   `json:"time"` // simulated time of the line, 0 before the first step
+	Level   string        `json:"level"`
+	Source  string        `json:"source"` // host or plugin
+	Message string        `json:"message"`
+	Fields  market.Fields `json:"fields"`
 }
 
 // Annotation is one named series of points that a strategy published.

@@ -90,6 +90,7 @@ func (a *Archive) Finish(ctx context.Context, e Ended) (Kept, error) {
 	run.Splits = []artifact.Split{{
 		ID: artifact.FullSplitID, Results: e.Results, Failed: e.Failure != nil,
 		WarmupOrdersDropped: e.Results.WarmupRejections(), Decisions: func(w io.Writer) error { return d.WriteDecisions(w) },
+		Log: e.Results.LogFile,
 	}}
 	written, err := a.Store.Write(run)
 	if err != nil {

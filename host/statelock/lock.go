@@ -1,5 +1,5 @@
-// Package statelock keeps a second program away from a state directory. It imports
-// nothing of this module.
+// Package statelock finds the state directory of a program and keeps a second one away
+// from it. It imports nothing of this module.
 package statelock
 
 import (

@@ -1,6 +1,6 @@
 // Command sdkzip packs the SDK for strategies that live outside the checkout: the
-// sources of plugin-sdk without their tests, with a go.mod and go.sum of their own,
-// as one zip file that the lab embeds. Equal sources give equal bytes.
+// sources of plugin-sdk without their tests, with a go.mod and go.sum of their own and a
+// VERSION that says which they are, as one zip file that the lab embeds. Equal sources give equal bytes.
 //
 //	go run ./internal/sdkzip            writes lab/project/scaffold/sdk.zip
 //	go run ./internal/sdkzip -check     compares, without network, and says what is stale
@@ -9,18 +9,23 @@ package main
 import (
 	"archive/zip"
 	"bytes"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"sort"
 	"strings"
 	"time"
+
+	"github.com/assay-run/assay/lab/project"
+	sdk "github.com/assay-run/assay/plugin-sdk"
+	"github.com/assay-run/assay/plugin-sdk/sim"
 )
 
 const target = "lab/project/scaffold/sdk.zip"
@@ -45,6 +50,9 @@ func run(check bool) error {
 	if err := tidy(files); err != nil {
 		return err
 	}
+	if files[project.VersionFile], err = version(files); err != nil {
+		return err
+	}
 	text, err := pack(files)
 	if err != nil {
 		return err
@@ -52,26 +60,58 @@ func run(check bool) error {
 	return os.WriteFile(target, text, 0o644)
 }
 
-// sources are the files of the SDK by slash separated path, and the licence.
+// sources are the files of the SDK by slash separated path, with licence and notice. What
+// only the host needs, tests and the sources of other languages stay behind.
 func sources() (map[string][]byte, error) {
-	files := map[string][]byte{}
-	err := filepath.WalkDir("plugin-sdk", func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		slash := filepath.ToSlash(path)
-		wanted := strings.HasSuffix(slash, ".go") || strings.HasPrefix(slash, "plugin-sdk/sample/")
-		if !wanted || strings.HasSuffix(slash, "_test.go") {
-			return nil
-		}
-		files[slash], err = os.ReadFile(path)
-		return err
-	})
+	fields := "-json=Dir,ImportPath,GoFiles,IgnoredGoFiles,EmbedFiles"
+	out, err := exec.Command("go", "list", fields, "./plugin-sdk/...").Output()
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("go list: %w", err)
 	}
-	files["LICENSE"], err = os.ReadFile("LICENSE")
-	return files, err
+	files := map[string][]byte{}
+	for list := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p struct {
+			Dir, ImportPath                     string
+			GoFiles, IgnoredGoFiles, EmbedFiles []string
+		}
+		if err := list.Decode(&p); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return nil, err
+		}
+		folder := strings.TrimPrefix(p.ImportPath, project.Module+"/")
+		if folder == hostOnly {
+			continue
+		}
+		for _, name := range slices.Concat(p.GoFiles, p.IgnoredGoFiles, p.EmbedFiles) {
+			if strings.HasSuffix(name, "_test.go") {
+				continue
+			}
+			text, err := os.ReadFile(filepath.Join(p.Dir, filepath.FromSlash(name)))
+			if err != nil {
+				return nil, err
+			}
+			files[folder+"/"+name] = text
+		}
+	}
+	for name, from := range map[string]string{
+		"LICENSE": "LICENSE", "NOTICE": "plugin-sdk/NOTICE",
+		"plugin-sdk/sdktest/ATTRIBUTION.md": hostOnly + "/ATTRIBUTION.md",
+	} {
+		if files[name], err = os.ReadFile(from); err != nil {
+			return nil, err
+		}
+	}
+	return files, nil
+}
+
+// hostOnly has the candles that every installation brings along.
+const hostOnly = "plugin-sdk/sample"
+
+// version is the content of VERSION for these files.
+func version(files map[string][]byte) ([]byte, error) {
+	sum, err := project.HashFiles(files)
+	return project.SDK{Version: sdk.Version, SimID: sim.ID(), SHA256: sum}.Encode(), err
 }
 
 var requirement = regexp.MustCompile(`(?m)^\t(\S+) (v\S+)( // indirect)?$`)
@@ -116,6 +156,7 @@ func tidy(files map[string][]byte) error {
 
 // pack is the zip of the files in order of their names, without times.
 func pack(files map[string][]byte) ([]byte, error) {
+	noTime := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 	names := make([]string, 0, len(files))
 	for name := range files {
 		names = append(names, name)
@@ -124,11 +165,7 @@ func pack(files map[string][]byte) ([]byte, error) {
 	var b bytes.Buffer
 	z := zip.NewWriter(&b)
 	for _, name := range names {
-		method := zip.Deflate
-		if strings.HasSuffix(name, ".gz") {
-			method = zip.Store
-		}
-		w, err := z.CreateHeader(&zip.FileHeader{Name: name, Method: method, Modified: time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)})
+		w, err := z.CreateHeader(&zip.FileHeader{Name: name, Method: zip.Deflate, Modified: noTime})
 		if err != nil {
 			return nil, err
 		}
@@ -153,17 +190,19 @@ func compare(files map[string][]byte) error {
 	stale := func(format string, args ...any) error {
 		return fmt.Errorf(target+" is stale: "+format+"; run go run ./internal/sdkzip", args...)
 	}
+	have := map[string][]byte{}
 	for _, f := range z.File {
 		text, err := read(f)
 		if err != nil {
 			return err
 		}
+		have[f.Name] = text
 		switch want, known := files[f.Name]; {
 		case f.Name == "go.mod":
 			if err := versions(text); err != nil {
 				return stale("%v", err)
 			}
-		case f.Name == "go.sum":
+		case f.Name == "go.sum", f.Name == project.VersionFile:
 		case !known:
 			return stale("%s is not in the tree", f.Name)
 		case !bytes.Equal(text, want):
@@ -174,7 +213,11 @@ func compare(files map[string][]byte) error {
 	for name := range files {
 		return stale("%s is missing", name)
 	}
-	return nil
+	want, err := version(have)
+	if err == nil && !bytes.Equal(have[project.VersionFile], want) {
+		return stale("%s says other things than its files", project.VersionFile)
+	}
+	return err
 }
 
 func read(f *zip.File) ([]byte, error) {

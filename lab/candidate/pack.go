@@ -90,7 +90,7 @@ type Packed struct {
 func Pack(ctx context.Context, h *evaluate.Host, o Options) (*Packed, error) {
 	// Owner and requester may not approve: under a name that is nobody's they could.
 	if o.Author = cmp.Or(o.Author, o.Owner); o.Author == "" {
-		return nil, refuse("USAGE", "--owner", "the candidate needs an owner: USER is not set, so give --owner")
+		return nil, refuse("USAGE", "--owner", "the candidate needs an owner: give --owner or set USER")
 	}
 	shelf := NewShelf(h.StateDir)
 	lock, err := shelf.lock()

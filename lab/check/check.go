@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"path/filepath"
+	"time"
 
 	"github.com/assay-run/assay/host/candle"
 	"github.com/assay-run/assay/lab/evaluate"
@@ -36,6 +39,8 @@ type Subject struct {
 	Host               *evaluate.Host
 	// NoTest leaves the author's tests out.
 	NoTest bool
+	// TestTimeout is how long they may run, TestTimeout if 0.
+	TestTimeout time.Duration
 
 	project  *project.Project
 	built    project.Built
@@ -56,6 +61,7 @@ var checks = []struct {
 	run func(*Subject, context.Context) (string, error)
 }{
 	{"lab_json", (*Subject).labJSON},
+	{"sdk", (*Subject).sdk},
 	{"build", (*Subject).build},
 	{"plugin", (*Subject).plugin},
 	{"parameters", (*Subject).parameters},
@@ -125,13 +131,11 @@ func (s *Subject) build(ctx context.Context) (string, error) {
 	if s.project == nil {
 		return "", errNeeds
 	}
-	mended, err := scaffold.Repair(s.project.Dir, s.Host.StateDir)
+	built, err := s.project.Build(ctx, s.Host.StateDir)
 	if err != nil {
 		return "", err
 	}
-	if s.built, err = s.project.Build(ctx, s.Host.StateDir); err != nil {
-		return "", err
-	}
+	s.built = built
 	again, err := s.project.Build(ctx, s.Host.StateDir)
 	if err != nil {
 		return "", err
@@ -139,11 +143,50 @@ func (s *Subject) build(ctx context.Context) (string, error) {
 	if again.SHA256 != s.built.SHA256 {
 		return "", fmt.Errorf("two builds differ: %.12s and %.12s", s.built.SHA256, again.SHA256)
 	}
-	message := "sha256 " + s.built.SHA256
-	if mended {
-		message += "; the replace line of go.mod was put right"
+	return "sha256 " + s.built.SHA256, nil
+}
+
+// sdk compares the SDK in the folder with the one of this program.
+func (s *Subject) sdk(context.Context) (string, error) {
+	if s.project == nil {
+		return "", errNeeds
 	}
-	return message, nil
+	if s.project.Config.Plugin.Path != "" {
+		return "", &note{Skipped, "the program is not built here"}
+	}
+	from, err := project.ReplacedSDK(s.project.Dir)
+	if err != nil {
+		return "", err
+	}
+	if from == "" {
+		return "that of the module around the folder", nil
+	}
+	update := "lab sdk update " + s.Slug
+	said, sum, err := project.ReadSDK(filepath.Join(s.project.Dir, project.SDKFolder))
+	if errors.Is(err, fs.ErrNotExist) || filepath.ToSlash(filepath.Clean(from)) != project.SDKFolder {
+		return "", warn("go.mod takes the SDK from %s, so the folder does not build elsewhere: %s puts it into the folder",
+			from, update)
+	}
+	if err != nil {
+		return "", err
+	}
+	own, err := scaffold.Own()
+	switch {
+	case err != nil:
+		return "", err
+	case sum != said.SHA256:
+		return "", warn("sdk has been edited: its runs are marked debug and cannot be packed; %s puts it back", update)
+	case said != own:
+		return "", warn("sdk is %s, lab brings %s: %s takes that", named(said), named(own), update)
+	}
+	return named(said), nil
+}
+
+func warn(format string, args ...any) error { return &note{Warned, fmt.Sprintf(format, args...)} }
+
+// named is an SDK in a few words.
+func named(s project.SDK) string {
+	return fmt.Sprintf("%s, %s, %.12s", s.Version, s.SimID, s.SHA256)
 }
 
 func (s *Subject) plugin(ctx context.Context) (string, error) {

@@ -2,16 +2,22 @@ package check
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"go/types"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
+	"time"
+
+	"github.com/assay-run/assay/lab/project"
 )
 
 // tests runs what the author has written.
@@ -24,17 +30,38 @@ func (s *Subject) tests(ctx context.Context) (string, error) {
 	case s.project.Config.Plugin.Path != "":
 		return "", &note{Skipped, "the program is not built here"}
 	}
-	cmd := exec.CommandContext(ctx, "go", "test", "-count=1", ".")
-	cmd.Dir = s.project.Dir
+	limit := cmp.Or(s.TestTimeout, TestTimeout)
+	cmd := exec.CommandContext(ctx, "go", "test", "-count=1", "-trimpath", "-timeout="+limit.String(), ".")
+	cmd.Dir, cmd.Env = s.project.Dir, project.BuildEnv()
+	// What a test has started may outlive it and hold its output.
+	cmd.WaitDelay = 5 * time.Second
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := cmd.Run(); err != nil {
+		if test := hanging(out.String()); test != "" {
+			return "", fmt.Errorf("%s does not end within %v: look for an endless loop, or give it longer with --test-timeout",
+				test, limit)
+		}
 		return "", fmt.Errorf("go test failed:\n%s", tail(out.String(), 30))
 	}
 	if strings.Contains(out.String(), "[no test files]") {
 		return "", &note{Warned, "there are no tests"}
 	}
 	return "go test passes", nil
+}
+
+// TestTimeout is how long the author's tests may run once they are compiled.
+const TestTimeout = 2 * time.Minute
+
+var hangingTest = regexp.MustCompile(`(?m)^panic: test timed out after [^\n]*\n\s+running tests:\n\s+(\S+)`)
+
+// hanging is the test that was running when the time of go test was over; "" where it was
+// not.
+func hanging(output string) string {
+	if m := hangingTest.FindStringSubmatch(output); m != nil {
+		return m[1]
+	}
+	return ""
 }
 
 func tail(text string, lines int) string {
@@ -57,34 +84,105 @@ func (s *Subject) source(context.Context) (string, error) {
 	if s.project == nil {
 		return "", errNeeds
 	}
-	files, err := filepath.Glob(filepath.Join(s.project.Dir, "*.go"))
+	files, found, err := Suspects(s.project.Dir)
 	if err != nil {
 		return "", err
-	}
-	var found []string
-	for _, path := range files {
-		if strings.HasSuffix(path, "_test.go") {
-			continue
-		}
-		text, err := os.ReadFile(path)
-		if err != nil {
-			return "", err
-		}
-		found = append(found, lint(filepath.Base(path), text)...)
 	}
 	if len(found) > 0 {
 		return "", &note{Warned, strings.Join(found, "; ")}
 	}
-	return fmt.Sprintf("%d files", len(files)), nil
+	return fmt.Sprintf("%d files", files), nil
+}
+
+// Suspects names by file and line what makes runs of the program in a folder differ, and
+// counts its files: what a candle does not determine, and ranges over maps, whose order is
+// another one each time. A file that does not parse has none: the build says it better.
+func Suspects(dir string) (files int, found []string, err error) {
+	paths, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil {
+		return 0, nil, err
+	}
+	set := token.NewFileSet()
+	var parsed []*ast.File
+	for _, path := range paths {
+		if strings.HasSuffix(path, "_test.go") {
+			continue
+		}
+		files++
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return 0, nil, err
+		}
+		file, err := parser.ParseFile(set, filepath.Base(path), text, parser.SkipObjectResolution)
+		if err == nil {
+			parsed = append(parsed, file)
+		}
+	}
+	ranges := mapRanges(set, parsed)
+	for _, file := range parsed {
+		found = append(found, lint(set, file)...)
+		found = append(found, ranges[file]...)
+	}
+	return files, found, nil
+}
+
+// mapRanges are the loops over maps whose order may matter. Only types that the package
+// itself declares are known: nothing is imported.
+func mapRanges(set *token.FileSet, files []*ast.File) map[*ast.File][]string {
+	info := &types.Info{Types: map[ast.Expr]types.TypeAndValue{}}
+	lenient := types.Config{Importer: importer{}, Error: func(error) {}}
+	_, _ = lenient.Check("main", set, files, info) // what is imported has no types, which is an error
+	found := map[*ast.File][]string{}
+	for _, file := range files {
+		ast.Inspect(file, func(n ast.Node) bool {
+			loop, ok := n.(*ast.RangeStmt)
+			if !ok || info.Types[loop.X].Type == nil || gathers(loop.Body) {
+				return true
+			}
+			if _, isMap := info.Types[loop.X].Type.Underlying().(*types.Map); isMap {
+				found[file] = append(found[file], set.Position(loop.Pos()).String()+
+					": range over a map has another order each time: sort its keys first")
+			}
+			return true
+		})
+	}
+	return found
+}
+
+// importer knows no package.
+type importer struct{}
+
+// Import implements types.Importer.
+func (importer) Import(path string) (*types.Package, error) {
+	return nil, fmt.Errorf("%s is not looked at", path)
+}
+
+// gathers reports whether a loop only collects what is sorted later or clears a map: each
+// of its statements appends or deletes.
+func gathers(body *ast.BlockStmt) bool {
+	for _, s := range body.List {
+		var call ast.Expr
+		switch s := s.(type) {
+		case *ast.AssignStmt:
+			if len(s.Rhs) == 1 {
+				call = s.Rhs[0]
+			}
+		case *ast.ExprStmt:
+			call = s.X
+		}
+		c, ok := call.(*ast.CallExpr)
+		if !ok {
+			return false
+		}
+		if name, ok := c.Fun.(*ast.Ident); !ok || name.Name != "append" && name.Name != "delete" {
+			return false
+		}
+	}
+	return true
 }
 
 // lint names the suspects of one file by line.
-func lint(name string, text []byte) []string {
-	set := token.NewFileSet()
-	file, err := parser.ParseFile(set, name, text, parser.SkipObjectResolution)
-	if err != nil {
-		return nil // the build has said it better
-	}
+func lint(set *token.FileSet, file *ast.File) []string {
 	imported := map[string]string{}
 	for _, spec := range file.Imports {
 		path, err := strconv.Unquote(spec.Path.Value)

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -12,6 +14,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/spf13/cobra"
 
+	"github.com/assay-run/assay/host/statelock"
 	"github.com/assay-run/assay/host/terminal"
 )
 
@@ -120,7 +123,8 @@ func (a *App) root() *cobra.Command {
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	f := c.PersistentFlags()
-	f.StringVar(&a.StateDir, "state-dir", "", "folder of everything that is stored (SERVICE_STATE_DIR, default .assay)")
+	f.StringVar(&a.StateDir, "state-dir", "",
+		"folder of everything that is stored (SERVICE_STATE_DIR, default .assay here or in a folder above)")
 	f.BoolVar(&a.JSON, "json", false, "print exactly one JSON object")
 	f.BoolVar(&a.Quiet, "quiet", false, "no progress on stderr")
 	f.BoolVar(&a.NoColor, "no-color", false, "no colours (NO_COLOR)")
@@ -148,6 +152,7 @@ func (a *App) Action(c *cobra.Command, run func(ctx context.Context, args []stri
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		a.answer, a.running = &answer{}, cmd
 		if a.answer.err = a.configure(cmd); a.answer.err == nil {
+			defer a.tellNewState()()
 			a.answer.outcome, a.answer.err = run(cmd.Context(), args)
 		}
 		return nil
@@ -164,7 +169,7 @@ var (
 // configure fills the common options that were not given from the environment and
 // checks them all, and then the values of the command's own flags that were declared.
 func (a *App) configure(c *cobra.Command) error {
-	a.StateDir = a.stateDir()
+	a.StateDir = a.FindStateDir()
 	a.LogLevel = FirstOf(a.LogLevel, a.IO.Getenv("SERVICE_LOG_LEVEL"), "warn")
 	a.NoColor = a.NoColor || a.IO.Getenv("NO_COLOR") != ""
 	if err := oneOf("--log-level", a.LogLevel, logLevels); err != nil {
@@ -188,9 +193,28 @@ func (a *App) configure(c *cobra.Command) error {
 	return nil
 }
 
-// stateDir is the folder of everything that is stored: flag, environment, default.
-func (a *App) stateDir() string {
-	return FirstOf(a.StateDir, a.IO.Getenv("SERVICE_STATE_DIR"), ".assay")
+// FindStateDir is the folder of everything that is stored: the flag's, that of the
+// environment, or the nearest .assay from the working directory upwards.
+func (a *App) FindStateDir() string { return FirstOf(a.StateDir, a.UnnamedStateDir()) }
+
+// UnnamedStateDir is the folder that is used where no flag names one.
+func (a *App) UnnamedStateDir() string {
+	return FirstOf(a.IO.Getenv("SERVICE_STATE_DIR"), statelock.Find("."))
+}
+
+// tellNewState notes whether the state directory exists. The function that it returns says
+// which one the command has made since, because somebody in another folder than yesterday
+// misses the runs of the one before.
+func (a *App) tellNewState() func() {
+	if _, err := os.Stat(a.StateDir); err == nil || a.Quiet {
+		return func() {}
+	}
+	return func() {
+		dir, err := filepath.Abs(a.StateDir)
+		if _, made := os.Stat(a.StateDir); err == nil && made == nil {
+			fmt.Fprintf(a.IO.Err, "new state directory %s\n", dir)
+		}
+	}
 }
 
 // FirstOf is the first value that is not empty.

@@ -186,7 +186,7 @@ func (a *App) Splits(args []string) []string {
 	}
 	ids := []string{split.RoleTrain, split.RoleValidation, split.RoleTest, split.RoleSearch}
 	for _, r := range a.rows(filter) {
-		report, err := artifact.ReadReport(filepath.Join(a.stateDir(), "runs", r.RunID))
+		report, err := artifact.ReadReport(filepath.Join(a.FindStateDir(), "runs", r.RunID))
 		if err != nil || r.Kind == artifact.KindService {
 			continue
 		}
@@ -201,7 +201,7 @@ func (a *App) Splits(args []string) []string {
 
 // capsules are the files of the failures in the state directory, the newest first.
 func (a *App) capsules() []string {
-	files, err := filepath.Glob(filepath.Join(a.stateDir(), "runs", "*", "capsules", "*.json"))
+	files, err := filepath.Glob(filepath.Join(a.FindStateDir(), "runs", "*", "capsules", "*.json"))
 	if err != nil {
 		return nil
 	}
@@ -221,7 +221,7 @@ const rowsLimit = 2 * time.Second
 // rows are those of the registry, the newest first. A registry that is not there is not
 // made: pressing a key must leave no trace.
 func (a *App) rows(f registry.Filter) []registry.Run {
-	dir := filepath.Join(a.stateDir(), "runs")
+	dir := filepath.Join(a.FindStateDir(), "runs")
 	if _, err := os.Stat(filepath.Join(dir, registry.FileName)); err != nil {
 		return nil
 	}

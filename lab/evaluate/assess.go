@@ -29,6 +29,9 @@ func (h *Host) assess(p *Prepared, results []played, half *played, whole bool) (
 	if train := find(results, split.RoleTrain); train != nil {
 		e.Warnings = append(e.Warnings, purgeShort(train.results.Trades, p.Manifest.Splits)...)
 	}
+	if p.Question.Kind == artifact.KindRun {
+		e.Warnings = append(e.Warnings, absent(results)...)
+	}
 	series := stitch(p, results)
 	if len(series.Curves) == 0 {
 		return e, nil

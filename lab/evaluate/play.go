@@ -36,6 +36,8 @@ type job struct {
 	stress   stress
 	// keep says that results are artifacts, not only numbers.
 	keep bool
+	// logFile is how many bytes of log lines are kept for log.jsonl, 0 for none.
+	logFile int
 }
 
 // played is how a job went.
@@ -235,7 +237,7 @@ func (h *Host) playOne(ctx context.Context, l *backtest.Launcher, p *Prepared, j
 	if err != nil {
 		return played{}, err
 	}
-	asked.Drive, asked.Series = j.drive, j.series
+	asked.Drive, asked.Series, asked.LogFile = j.drive, j.series, j.logFile
 	asked.Drive.Procs = cmp.Or(asked.Drive.Procs, h.Procs)
 	x, err := l.LaunchSplit(ctx, p.RunID, stage.Request(p.request, take), asked)
 	switch f := stage.StartFailure(err); {
@@ -308,6 +310,6 @@ func (p *Prepared) window(from, to int) (start, end *string) {
 func (r *played) split(locked bool) artifact.Split {
 	return artifact.Split{
 		ID: r.job.id, Results: r.results, Failed: r.failure != nil, Locked: locked, WarmupInside: min(r.short, r.job.to-r.job.from),
-		WarmupOrdersDropped: r.results.WarmupRejections(), Decisions: r.decisions,
+		WarmupOrdersDropped: r.results.WarmupRejections(), Decisions: r.decisions, Log: r.results.LogFile,
 	}
 }

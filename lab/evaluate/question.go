@@ -76,6 +76,7 @@ type Prepared struct {
 	data     []artifact.Dataset
 	candles  *candle.Store
 	timeline timeline
+	coverage []coverage
 	request  runner.StartRequest // of the whole window
 	pins     map[market.Symbol]string
 	postPeek bool // this is a new trial and the family's test has been seen
@@ -143,16 +144,20 @@ func (p *Prepared) compose(h *Host, look func() error) error {
 			Exchange: q.Exchange, StartDate: p.timeline.opens[0], EndDate: p.timeline.closes[len(p.timeline.closes)-1],
 			InitialCash: json.RawMessage(cash), Seed: fmt.Sprint(q.Seed), Execution: execution, Stress: q.Stress,
 		},
-		Splits: splits, Data: p.data, Engine: h.Engine, Debug: p.Strategy.Debug,
+		Splits: splits, Data: p.data, Engine: h.Engine, Debug: p.Strategy.Debug || q.Plugin.SDKEdited,
 		Strategy: artifact.Strategy{Name: p.Strategy.Name, Version: p.Strategy.Version, Slug: q.Slug},
 		Plugin: artifact.Plugin{
 			SHA256: p.Strategy.SHA256, Size: p.Strategy.Program().Size, GoVersion: p.Strategy.Program().GoVersion, OS: runtime.GOOS, Arch: runtime.GOARCH,
-			ProtocolVersion: p.Strategy.ProtocolVersion, SDKVersion: p.Strategy.SDKVersion, SourceSHA256: q.Plugin.SourceSHA256,
+			ProtocolVersion: p.Strategy.ProtocolVersion, SDKVersion: p.Strategy.SDKVersion,
+			SourceSHA256: q.Plugin.SourceSHA256, SDKSHA256: q.Plugin.SDKSHA256,
 		},
 	}
 	manifest.Request.Splits.Purge = purgeOf(splits)
 	manifest.Request.Falsification = q.Falsification
 	if p.Manifest, err = manifest.Complete(); err != nil {
+		return err
+	}
+	if err := p.covered(); err != nil {
 		return err
 	}
 	if p.RequestHash, err = p.Manifest.Request.Hash(); err != nil {

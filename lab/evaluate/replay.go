@@ -230,13 +230,13 @@ func (h *Host) Describe(ctx context.Context, q Question) (*catalog.Strategy, err
 	return lookUp(c, q)
 }
 
-// Decisions plays the first candles several times, each in a fresh process, and
-// returns the decision hashes. The failure is that of the first run whose plugin
+// Decisions plays the first candles, and before them those until every symbol has joined,
+// several times, each in a fresh process, and returns the decision hashes. The failure is that of the first run whose plugin
 // failed.
 func (h *Host) Decisions(ctx context.Context, p *Prepared, candles, times int) ([]string, *result.Failure, error) {
 	jobs := make([]job, times)
 	for i := range jobs {
-		jobs[i] = job{id: "full", to: min(candles, len(p.timeline.closes))}
+		jobs[i] = job{id: "full", to: min(p.joined()+candles, len(p.timeline.closes))}
 	}
 	played, err := h.play(ctx, p, jobs, nil)
 	if err != nil {

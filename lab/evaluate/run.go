@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/host/artifact"
+	"github.com/assay-run/assay/host/play"
 	"github.com/assay-run/assay/host/registry"
 	"github.com/assay-run/assay/host/result"
 	"github.com/assay-run/assay/lab/capsule"
@@ -403,6 +404,13 @@ func (p *Prepared) jobs() []job {
 		if r.Role == split.RoleSearch {
 			search = jobs[len(jobs)-1]
 		}
+	}
+	// Each split has its share of the file, so that none of them is left out.
+	for i := range jobs {
+		if p.Question.Kind == artifact.KindTrial {
+			break // hundreds of them say the same
+		}
+		jobs[i].logFile = play.MaxLogFile / len(jobs)
 	}
 	if search.id == "" {
 		return jobs

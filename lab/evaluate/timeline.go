@@ -30,7 +30,7 @@ func (t timeline) dates(from, to int) (start, end *string) {
 // data finds the candles of every symbol, pins their files and lays the timeline.
 func (h *Host) data(ctx context.Context, p *Prepared) error {
 	q := p.Question
-	p.pins, p.data, p.timeline = map[market.Symbol]string{}, nil, timeline{}
+	p.pins, p.data, p.timeline, p.coverage = map[market.Symbol]string{}, nil, timeline{}, nil
 	tf, err := market.ParseTimeframe(q.Timeframe)
 	if err != nil {
 		return refuse("LAB_JSON_INVALID", "/timeframe", "/timeframe %v", err)
@@ -69,6 +69,9 @@ func (h *Host) data(ctx context.Context, p *Prepared) error {
 		}
 		for i := from; i < to; i++ {
 			byClose[series.CloseTime(i)] = series.Time[i]
+		}
+		if len(q.Symbols) > 1 {
+			p.coverage = append(p.coverage, coverage{symbol, slices.Clone(series.Time[from:to])})
 		}
 		p.data = append(p.data, artifact.Dataset{
 			Symbol: text, Timeframe: q.Timeframe, SHA256: d.SHA256, Rows: int64(to - from), Start: series.Time[from], End: series.CloseTime(to - 1), ID: d.ID,

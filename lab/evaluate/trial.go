@@ -49,7 +49,9 @@ func (p *Prepared) Windows() int {
 // program with the original, which must be closed last.
 func (h *Host) Vary(p *Prepared, change func(*Question)) (*Prepared, error) {
 	v := &Prepared{
-		Question: p.Question, Strategy: p.Strategy, catalog: p.catalog, borrowed: true, data: p.data, candles: p.candles, timeline: p.timeline, pins: p.pins,
+		Question: p.Question, Strategy: p.Strategy, catalog: p.catalog, borrowed: true, data: p.data,
+		candles: p.candles, timeline: p.timeline, coverage: p.coverage,
+		pins: p.pins,
 	}
 	change(&v.Question)
 	return v, v.compose(h, func() error { return nil })

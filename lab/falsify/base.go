@@ -85,7 +85,7 @@ func (b *Base) ask(ctx context.Context, h *evaluate.Host, slug string) (*evaluat
 	if err != nil {
 		return nil, err
 	}
-	q.Plugin.SourceSHA256 = b.Metadata.Plugin.SourceSHA256
+	q.Plugin.SourceSHA256, q.Plugin.SDKSHA256 = b.Metadata.Plugin.SourceSHA256, b.Metadata.Plugin.SDKSHA256
 	p, err := h.Prepare(ctx, q)
 	if err != nil {
 		return nil, err

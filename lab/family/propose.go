@@ -62,6 +62,9 @@ func Propose(ctx context.Context, h *evaluate.Host, in Proposal) (*Proposed, err
 			return nil, err
 		}
 	}
+	if in.Project, err = withSpace(ctx, h, in); err != nil {
+		return nil, err
+	}
 	prepared, err := prepareSpace(ctx, h, in)
 	if err != nil {
 		return nil, err
@@ -159,6 +162,29 @@ func question(p *project.Project, built project.Built, params json.RawMessage) e
 	q := evaluate.Ask(p, built)
 	q.Kind, q.Params = artifact.KindTrial, params
 	return q
+}
+
+// withSpace is the project of a proposal. Where its lab.json does not say what is searched,
+// that is what the parameters of the strategy offer.
+func withSpace(ctx context.Context, h *evaluate.Host, in Proposal) (*project.Project, error) {
+	if f := in.Project.Config.Family; f != nil && f.Space.Len() > 0 {
+		return in.Project, nil
+	}
+	strategy, err := h.Describe(ctx, evaluate.Ask(in.Project, in.Built))
+	if err != nil {
+		return nil, err
+	}
+	space, err := design.SpaceOf(strategy.ParamsSchema)
+	if err != nil || space.Len() == 0 {
+		return in.Project, err
+	}
+	p, config, family := *in.Project, *in.Project.Config, project.DefaultFamily()
+	if config.Family != nil {
+		family = *config.Family
+	}
+	family.Space = space
+	config.Family, p.Config = &family, &config
+	return &p, nil
 }
 
 // prepareSpace prepares a trial at the lower corner of the space: the parameters that are

@@ -2,6 +2,7 @@ package project
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,6 +23,10 @@ type Built struct {
 	// and hashes of the folder's files, tests left out. It is empty for a program that
 	// was not built here.
 	SHA256, SourceSHA256 string
+	// SDKSHA256 is of the SDK inside the folder, "" where it is elsewhere; SDKEdited says
+	// that it is not what it says it is.
+	SDKSHA256 string
+	SDKEdited bool
 }
 
 // BuildError says that there is no plugin: the Go tool refused, and Output is what it
@@ -46,13 +51,28 @@ var (
 	buildEnv   = []string{"CGO_ENABLED=0", "GOAMD64=v1"}
 )
 
+// BuildEnv is the environment of every build and test, so that what one has compiled the
+// other need not.
+func BuildEnv() []string { return append(os.Environ(), buildEnv...) }
+
+// IsFirstBuild reports whether nothing of the strategy was built in a state directory
+// before, so that the SDK may have to be compiled, too.
+func (p *Project) IsFirstBuild(stateDir string) bool {
+	_, err := os.Stat(filepath.Join(stateDir, "build", p.Slug))
+	return p.Config.Plugin.Path == "" && errors.Is(err, fs.ErrNotExist)
+}
+
 // Build makes the plugin in <state_dir>/build/<slug>, or finds the program that
 // lab.json names. The error is ErrNoGo, a *BuildError or of the file system.
 func (p *Project) Build(ctx context.Context, stateDir string) (Built, error) {
 	if p.Config.Plugin.Path != "" {
 		return Finished(filepath.Join(p.Dir, filepath.FromSlash(p.Config.Plugin.Path)))
 	}
-	stateDir, err := filepath.Abs(stateDir)
+	sdk, edited, err := sdkOf(p.Slug, p.Dir)
+	if err != nil {
+		return Built{}, err
+	}
+	stateDir, err = filepath.Abs(stateDir)
 	if err != nil {
 		return Built{}, err
 	}
@@ -79,7 +99,7 @@ func (p *Project) Build(ctx context.Context, stateDir string) (Built, error) {
 		return Built{}, err
 	}
 	built, err := Finished(path)
-	built.SourceSHA256 = source
+	built.SourceSHA256, built.SDKSHA256, built.SDKEdited = source, sdk, edited
 	return built, err
 }
 
@@ -92,14 +112,14 @@ func Compile(ctx context.Context, dir, to string, switches ...string) error {
 	}
 	cmd := exec.CommandContext(ctx, tool, slices.Concat([]string{"build"}, buildFlags, switches,
 		[]string{"-o", to, "."})...)
-	cmd.Dir, cmd.Env = dir, append(os.Environ(), buildEnv...)
+	cmd.Dir, cmd.Env = dir, BuildEnv()
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &output
 	if err := cmd.Run(); err != nil {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		return &BuildError{Output: output.String()}
+		return &BuildError{Output: cmp.Or(strings.TrimSpace(output.String()), err.Error())}
 	}
 	return nil
 }
@@ -118,38 +138,16 @@ func Finished(path string) (Built, error) {
 }
 
 // SourceHash is the hash of the sorted (path, sha256) of the folder's files that are
-// not tests. Hidden files and folders and testdata do not count.
+// not tests. Hidden files and folders, testdata and the SDK do not count.
 func SourceHash(dir string) (string, error) {
-	type entry struct {
-		Path   string `json:"path"`
-		SHA256 string `json:"sha256"`
-	}
-	list := []entry{}
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
+	list, err := hashFolder(dir, func(rel string, d fs.DirEntry) bool {
+		if d.IsDir() {
+			return d.Name() != "testdata" && (rel != SDKFolder || !HoldsSDK(filepath.Join(dir, rel)))
 		}
-		name := d.Name()
-		switch {
-		case path != dir && strings.HasPrefix(name, "."), d.IsDir() && name == "testdata":
-			if d.IsDir() {
-				return filepath.SkipDir
-			}
-			return nil
-		case !d.Type().IsRegular() || strings.HasSuffix(name, "_test.go"):
-			return nil
-		}
-		sum, err := digest.File(path)
-		if err != nil {
-			return err
-		}
-		rel, err := filepath.Rel(dir, path)
-		list = append(list, entry{filepath.ToSlash(rel), sum})
-		return err
+		return !strings.HasSuffix(rel, "_test.go")
 	})
 	if err != nil {
 		return "", err
 	}
-	slices.SortFunc(list, func(a, b entry) int { return strings.Compare(a.Path, b.Path) })
-	return digest.Of(list)
+	return hashList(list)
 }

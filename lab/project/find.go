@@ -177,7 +177,7 @@ func open(slug, dir string) (*Project, error) {
 func Checkout(dir string) string {
 	for {
 		text, err := os.ReadFile(filepath.Join(dir, "go.mod"))
-		if err == nil && declares(string(text), Module) {
+		if err == nil && declares(string(text), Module) && !HoldsSDK(dir) {
 			return dir
 		}
 		parent := filepath.Dir(dir)

@@ -1,11 +1,6 @@
 package sdktest
 
-import (
-	"testing"
-
-	"github.com/assay-run/assay/plugin-sdk/market"
-	"github.com/assay-run/assay/plugin-sdk/sample"
-)
+import "github.com/assay-run/assay/plugin-sdk/market"
 
 // firstCandle is 2020-01-01 UTC.
 const firstCandle market.Time = 1577836800000
@@ -27,15 +22,4 @@ func Closes(closes ...float64) *market.Series {
 		rows[i] = [4]float64{c, c, c, c}
 	}
 	return Candles(rows...)
-}
-
-// Sample is real candles for a test: the bundled 58,419 hours of BTC/USDT from
-// 2017-08-17 to 2024-04-21.
-func Sample(t testing.TB) *market.Series {
-	t.Helper()
-	s, err := sample.BTCUSDT()
-	if err != nil {
-		t.Fatalf("the bundled candles: %v", err)
-	}
-	return s
 }

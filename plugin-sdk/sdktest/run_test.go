@@ -62,7 +62,7 @@ func TestBacktest(t *testing.T) {
 	if r.Orders[1].Status != market.StatusFilled || len(r.Refused) != 1 || len(r.Positions) != 0 || r.Bankrupt {
 		t.Errorf("order %+v, refused %v", r.Orders[1], r.Refused)
 	}
-	if len(r.Log) != 2 || r.Log[0].Fields["side"] != "buy" || len(r.Annotations) != 1 || len(r.Annotations[0].Values) != 100 {
+	if len(r.Log) != 2 || r.Log[0].Fields.Get("side") != "buy" || len(r.Annotations) != 1 || len(r.Annotations[0].Values) != 100 {
 		t.Errorf("log %v, %d series", r.Log, len(r.Annotations))
 	}
 	last := r.Equity[99]

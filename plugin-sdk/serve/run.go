@@ -36,16 +36,22 @@ func newRun(st stream, box *inbox, start wire.Start, options sim.Options, strate
 	})}
 }
 
+// noteLines is how many log lines a message has at most.
+const noteLines = 200
+
 // notePoints is how many points a message has at most: some 1 MiB of them.
 const notePoints = 1 << 16
 
 // sendNotes sends the log lines and points that have come together.
 func (r *run) sendNotes() error {
-	if lines, dropped := r.notes.TakeLines(); len(lines) > 0 || dropped > 0 {
-		m := &strategypb.PluginMessage_LogLines{LogLines: wire.LogLinesToProto(lines, dropped)}
+	lines, dropped := r.notes.TakeLines()
+	for len(lines) > 0 || dropped > 0 {
+		n := min(len(lines), noteLines)
+		m := &strategypb.PluginMessage_LogLines{LogLines: wire.LogLinesToProto(lines[:n], dropped)}
 		if err := r.stream.Send(&strategypb.PluginMessage{Message: m}); err != nil {
 			return err
 		}
+		lines, dropped = lines[n:], 0
 	}
 	for {
 		series, dropped := r.notes.TakePoints(notePoints)

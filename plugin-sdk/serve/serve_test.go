@@ -291,8 +291,8 @@ func TestNotesAreBounded(t *testing.T) {
 	h := newHost(t, client, synth(2000))
 	h.say(h.start(cosim, `{"do":"log"}`), h.begin(2000), h.dataset())
 	out := h.hear()
-	// 200 lines; 6001 with the one of OnStop were said, of 6000 points 5000 are kept.
-	if out.err != nil || len(out.lines) != 200 || out.points != 5000 || out.dropped != 6001-200+1000 {
+	// All 6001 lines with the one of OnStop fit into a chunk; of 6000 points 5000 are kept.
+	if out.err != nil || len(out.lines) != 6001 || out.points != 5000 || out.dropped != 1000 {
 		t.Errorf("%d lines, %d points, %d dropped, %v", len(out.lines), out.points, out.dropped, out.err)
 	}
 }

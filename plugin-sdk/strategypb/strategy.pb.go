@@ -2703,6 +2703,7 @@ type LogLine struct {
 	Fields        map[string]string      `protobuf:"bytes,3,rep,name=fields,proto3" json:"fields,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	Step          int64                  `protobuf:"varint,4,opt,name=step,proto3" json:"step,omitempty"`  // -1 before the first
 	Time          int64                  `protobuf:"fixed64,5,opt,name=time,proto3" json:"time,omitempty"` // Unix ms, close time of the step; 0 before the first
+	Order         []string               `protobuf:"bytes,6,rep,name=order,proto3" json:"order,omitempty"` // the keys of fields as they were given; those that are not named follow, sorted
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2770,6 +2771,13 @@ func (x *LogLine) GetTime() int64 {
 		return x.Time
 	}
 	return 0
+}
+
+func (x *LogLine) GetOrder() []string {
+	if x != nil {
+		return x.Order
+	}
+	return nil
 }
 
 // Failed ends the run.
@@ -3140,13 +3148,14 @@ const file_strategy_proto_rawDesc = "" +
 	"\x06values\x18\x03 \x03(\x01R\x06values\"V\n" +
 	"\bLogLines\x120\n" +
 	"\x05lines\x18\x01 \x03(\v2\x1a.assay.strategy.v1.LogLineR\x05lines\x12\x18\n" +
-	"\adropped\x18\x02 \x01(\x03R\adropped\"\xdc\x01\n" +
+	"\adropped\x18\x02 \x01(\x03R\adropped\"\xf2\x01\n" +
 	"\aLogLine\x12\x14\n" +
 	"\x05level\x18\x01 \x01(\tR\x05level\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12>\n" +
 	"\x06fields\x18\x03 \x03(\v2&.assay.strategy.v1.LogLine.FieldsEntryR\x06fields\x12\x12\n" +
 	"\x04step\x18\x04 \x01(\x03R\x04step\x12\x12\n" +
-	"\x04time\x18\x05 \x01(\x10R\x04time\x1a9\n" +
+	"\x04time\x18\x05 \x01(\x10R\x04time\x12\x14\n" +
+	"\x05order\x18\x06 \x03(\tR\x05order\x1a9\n" +
 	"\vFieldsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xab\x01\n" +

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"maps"
+	"slices"
 
 	sdk "github.com/assay-run/assay/plugin-sdk"
 	"github.com/assay-run/assay/plugin-sdk/market"
@@ -30,7 +31,7 @@ type LogLine struct {
 	Step           int64       // -1 before the first
 	Time           market.Time // close time of the step; 0 before the first
 	Level, Message string      // level: trace, debug, info, warn, error
-	Fields         map[string]string
+	Fields         market.Fields
 }
 
 // Series is new points of one named series for charts.
@@ -63,8 +64,10 @@ func LogLinesToProto(lines []LogLine, dropped int64) *strategypb.LogLines {
 		if len(l.Fields) > 0 {
 			one.Fields = make(map[string]string, len(l.Fields))
 		}
-		for k, v := range l.Fields {
-			one.Fields[cut(k, MaxTextBytes)] = cut(v, MaxMessageText)
+		for _, f := range l.Fields {
+			key := cut(f.Key, MaxTextBytes)
+			one.Fields[key] = cut(f.Value, MaxMessageText)
+			one.Order = append(one.Order, key)
 		}
 		p.Lines = append(p.Lines, one)
 	}
@@ -84,19 +87,31 @@ func LogLinesFromProto(p *strategypb.LogLines) (lines []LogLine, dropped int64, 
 		if len(l.GetFields()) > MaxLogFields {
 			r.keep(wrong(field+".fields", "%d fields, at most %d are allowed", len(l.GetFields()), MaxLogFields))
 		}
-		for k, v := range l.GetFields() {
-			r.text(field+".fields", k, MaxTextBytes)
-			r.text(field+".fields", v, MaxMessageText)
+		if len(l.GetOrder()) > MaxLogFields {
+			r.keep(wrong(field+".order", "%d keys, at most %d are allowed", len(l.GetOrder()), MaxLogFields))
 		}
 		lines = append(lines, LogLine{
 			Step: l.GetStep(), Time: market.Time(l.GetTime()), Level: l.GetLevel(),
-			Message: r.text(field+".message", l.GetMessage(), MaxMessageText), Fields: maps.Clone(l.GetFields()),
+			Message: r.text(field+".message", l.GetMessage(), MaxMessageText),
+			Fields:  r.fields(field+".fields", l),
 		})
 	}
 	if p.GetDropped() < 0 {
 		r.keep(wrong("dropped", "%d is negative", p.GetDropped()))
 	}
 	return lines, p.GetDropped(), r.err
+}
+
+// fields are those of a line in the order that it names. Those that it does not name
+// follow, sorted, as all of them do where an older SDK sends no order.
+func (r *reader) fields(at string, l *strategypb.LogLine) market.Fields {
+	have, list := l.GetFields(), make(market.Fields, 0, len(l.GetFields()))
+	for _, key := range slices.Concat(l.GetOrder(), slices.Sorted(maps.Keys(have))) {
+		if value, known := have[key]; known && len(list) < len(have) {
+			list = list.Set(r.text(at, key, MaxTextBytes), r.text(at, value, MaxMessageText))
+		}
+	}
+	return list
 }
 
 // AnnotationsToProto converts points and the number of those left out before them.

@@ -168,7 +168,7 @@ func TestDecisionsTravel(t *testing.T) {
 }
 
 func TestNotesTravel(t *testing.T) {
-	lines := []wire.LogLine{{Step: 7, Time: 1700000000000, Level: "warn", Message: "careful", Fields: map[string]string{"rsi": "12.5"}}}
+	lines := []wire.LogLine{{Step: 7, Time: 1700000000000, Level: "warn", Message: "careful", Fields: market.Fields{{Key: "rsi", Value: "12.5"}}}}
 	p := wire.LogLinesToProto(lines, 3)
 	populated(t, "LogLines", p.ProtoReflect())
 	gotLines, dropped, err := wire.LogLinesFromProto(p)

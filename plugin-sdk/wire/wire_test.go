@@ -147,7 +147,7 @@ func TestInvalidUTF8IsReplaced(t *testing.T) {
 	if _, err := proto.Marshal(p); err != nil || p.Tag != "a\uFFFDb" {
 		t.Errorf("tag %q: %v", p.Tag, err)
 	}
-	lines := wire.LogLinesToProto([]wire.LogLine{{Level: "info", Message: strings.Repeat("é", wire.MaxMessageText), Fields: map[string]string{"\xff": "\xfe"}}}, 0)
+	lines := wire.LogLinesToProto([]wire.LogLine{{Level: "info", Message: strings.Repeat("é", wire.MaxMessageText), Fields: market.Fields{{Key: "\xff", Value: "\xfe"}}}}, 0)
 	if _, err := proto.Marshal(lines); err != nil {
 		t.Error(err)
 	}

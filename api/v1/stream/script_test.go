@@ -76,7 +76,7 @@ func (s *script) point(at market.Time, equity float64) {
 func (s *script) say(message string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.r.Log = append(s.r.Log, result.LogLine{Level: "info", Source: "plugin", Message: message, Fields: map[string]string{}})
+	s.r.Log = append(s.r.Log, result.LogLine{Level: "info", Source: "plugin", Message: message})
 	s.log++
 	if len(s.r.Annotations) == 0 {
 		s.r.Annotations = []result.Annotation{{Name: "fast"}}

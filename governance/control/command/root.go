@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/assay-run/assay/governance/store"
 	"github.com/assay-run/assay/host/listen"
+	"github.com/assay-run/assay/host/statelock"
 	"github.com/assay-run/assay/host/terminal"
 )
 
@@ -109,6 +111,9 @@ func (s setting) value(cmd *cobra.Command, env func(string) (string, bool)) (val
 	}
 	if v, ok := env(s.variable); ok && v != "" {
 		return v, s.variable
+	}
+	if s.flag == stateDir.flag {
+		return filepath.Join(statelock.Find("."), "governance"), "--" + s.flag
 	}
 	return s.fallback, "--" + s.flag
 }

@@ -24,12 +24,14 @@ import (
 	"github.com/assay-run/assay/governance/promotion/policy"
 	"github.com/assay-run/assay/governance/store"
 	"github.com/assay-run/assay/host/listen"
+	"github.com/assay-run/assay/host/statelock"
 )
 
 const variables = "SERVICE_GOVERNANCE"
 
 // stateDir is the option of all commands that work on the files of a plane.
-var stateDir = setting{"state-dir", variables + "_STATE_DIR", filepath.Join(".assay", "governance"), "folder of the log, the keys, policy.json and trust.json"}
+var stateDir = setting{"state-dir", variables + "_STATE_DIR", filepath.Join(statelock.Folder, "governance"),
+	"folder of the log, the keys, policy.json and trust.json; the default is looked for in the folders above, too"}
 
 func serveSettings() []setting {
 	return []setting{

@@ -113,7 +113,8 @@ func hypothesisOf(c *project.Config, o Options) (string, error) {
 func familyOf(c *project.Config, o Options) (project.Family, error) {
 	if c.Family == nil || c.Family.Space.Len() == 0 {
 		return project.Family{}, refuse("LAB_JSON_INVALID", "pointer", "/family/space",
-			`/family/space must say what is searched, such as {"fast":{"type":"int","low":5,"high":30}}`)
+			`/family/space must say what is searched, such as {"fast":{"type":"int","low":5,"high":30}}: `+
+				"no parameter of the strategy has bounds of its own")
 	}
 	f := *c.Family
 	if o.Method != "" {

@@ -44,6 +44,7 @@ func roles() map[string]func() {
 	maps.Copy(list, worthless())
 	maps.Copy(list, seers())
 	maps.Copy(list, memories())
+	maps.Copy(list, absent())
 	list["tide"] = func() { serve.Strategy(tideSpec(), newTide) }
 	return list
 }

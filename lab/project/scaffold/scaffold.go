@@ -4,11 +4,9 @@ import (
 	"bytes"
 	"embed"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"text/template"
@@ -32,7 +30,7 @@ type New struct {
 	Dir string
 	// Alone says that it is a module of its own.
 	Alone bool
-	// Files are its files, sorted.
+	// Files are its files, sorted; the folder of the SDK stands for all that is in it.
 	Files []string
 }
 
@@ -40,14 +38,14 @@ type New struct {
 type values struct {
 	Slug, Title string
 	Alone       bool
-	Go, SDK     string
-	Requires    []string
+	Go          string
+	Requires    []requirement
 }
 
 // Create makes the folder of a strategy: in the checkout around the working directory,
 // else in the working directory as a module of its own. The error is a
 // *project.SlugError, an *ExistsError or of the file system.
-func Create(slug, working, stateDir string) (*New, error) {
+func Create(slug, working string) (*New, error) {
 	if err := project.CheckSlug(slug); err != nil {
 		return nil, err
 	}
@@ -58,7 +56,7 @@ func Create(slug, working, stateDir string) (*New, error) {
 	if err := free(n.Dir); err != nil {
 		return nil, err
 	}
-	files, err := n.render(slug, stateDir)
+	files, err := n.render(slug)
 	if err != nil {
 		return nil, err
 	}
@@ -83,22 +81,23 @@ func free(dir string) error {
 }
 
 // render makes the content of every file.
-func (n *New) render(slug, stateDir string) (map[string][]byte, error) {
+func (n *New) render(slug string) (map[string][]byte, error) {
 	v := values{Slug: slug, Title: title(slug), Alone: n.Alone}
 	names := []string{"main.go", "strategy.go", "strategy_test.go", "lab.json", "README.md"}
 	files := map[string][]byte{"lab.schema.json": project.Schema}
 	if n.Alone {
-		sdk, err := Extract(stateDir)
+		sdk, err := sdkFiles()
 		if err != nil {
 			return nil, err
 		}
-		var sums []byte
-		if v.Go, v.Requires, sums, err = modFile(); err != nil {
+		if v.Go, v.Requires, err = modFile(sdk["go.mod"]); err != nil {
 			return nil, err
 		}
-		v.SDK = replacement(n.Dir, sdk)
-		files["go.sum"] = sums
-		names = append(names, "go.mod", ".gitignore")
+		for name, text := range sdk {
+			files[project.SDKFolder+"/"+name] = text
+		}
+		files["go.sum"] = sdk["go.sum"]
+		names = append(names, "go.mod", ".gitignore", ".gitattributes")
 	}
 	for _, name := range names {
 		t, err := template.ParseFS(templates, "templates/"+strings.TrimPrefix(name, ".")+".tmpl")
@@ -112,27 +111,6 @@ func (n *New) render(slug, stateDir string) (map[string][]byte, error) {
 		files[name] = b.Bytes()
 	}
 	return files, nil
-}
-
-// replacement is the path of the SDK in go.mod: relative when both lie below one
-// folder that is not the root.
-func replacement(dir, sdk string) string {
-	rel, err := filepath.Rel(dir, sdk)
-	if err != nil || strings.Count(filepath.ToSlash(rel), "../") >= strings.Count(filepath.ToSlash(dir), "/") {
-		return quote(filepath.ToSlash(sdk))
-	}
-	if rel = filepath.ToSlash(rel); !strings.HasPrefix(rel, "../") {
-		rel = "./" + rel
-	}
-	return quote(rel)
-}
-
-// quote is a path as go.mod takes it.
-func quote(path string) string {
-	if strings.ContainsAny(path, " \t\"'`(),") {
-		return fmt.Sprintf("%q", path)
-	}
-	return path
 }
 
 // title makes words of a slug: my_first-try is My first try.
@@ -155,11 +133,16 @@ func (n *New) write(files map[string][]byte) error {
 	if err := os.Chmod(temp, 0o755); err != nil {
 		return err
 	}
-	for name, text := range files {
-		if err := os.WriteFile(filepath.Join(temp, name), text, 0o644); err != nil {
-			return err
+	if err := writeFiles(temp, files); err != nil {
+		return err
+	}
+	for name := range files {
+		if folder, _, below := strings.Cut(name, "/"); below {
+			name = folder + "/"
 		}
-		n.Files = append(n.Files, name)
+		if !slices.Contains(n.Files, name) {
+			n.Files = append(n.Files, name)
+		}
 	}
 	slices.Sort(n.Files)
 	if err := os.Rename(temp, n.Dir); err != nil {
@@ -169,33 +152,4 @@ func (n *New) write(files map[string][]byte) error {
 		return err
 	}
 	return nil
-}
-
-var replaceLine = regexp.MustCompile(`(?m)^replace ` + regexp.QuoteMeta(project.Module) + ` => .*$`)
-
-// Repair gives a stand-alone module its SDK back: it unpacks it again, and where
-// go.mod points elsewhere it is put right. It says whether go.mod was changed. Modules
-// that do not use the unpacked SDK are left alone.
-func Repair(dir, stateDir string) (bool, error) {
-	path := filepath.Join(dir, "go.mod")
-	text, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	old := replaceLine.Find(text)
-	if old == nil || !bytes.Contains(old, []byte("/sdk/")) {
-		return false, nil
-	}
-	sdk, err := Extract(stateDir)
-	if err != nil {
-		return false, err
-	}
-	want := []byte("replace " + project.Module + " => " + replacement(dir, sdk))
-	if bytes.Equal(bytes.TrimSpace(old), want) {
-		return false, nil
-	}
-	return true, os.WriteFile(path, bytes.Replace(text, old, want, 1), 0o644)
 }

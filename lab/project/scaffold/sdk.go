@@ -10,118 +10,190 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
-	"github.com/assay-run/assay/host/digest"
+	"golang.org/x/mod/modfile"
+	"golang.org/x/mod/semver"
+
+	"github.com/assay-run/assay/lab/project"
 )
 
 //go:embed sdk.zip
 var sdkZip []byte
 
-// maxSDK bounds what is unpacked; the SDK is far below it.
-const maxSDK = 64 << 20
+// maxSDK bounds a file of the SDK; each is far below it.
+const maxSDK = 16 << 20
 
-// Extract puts the SDK into <state_dir>/sdk/<sha256> unless it is there, and returns
-// the folder. What is in the way and differs is put right.
-func Extract(stateDir string) (string, error) {
-	stateDir, err := filepath.Abs(stateDir)
-	if err != nil {
-		return "", err
-	}
-	root := filepath.Join(stateDir, "sdk")
-	dir := filepath.Join(root, digest.SHA256Hex(sdkZip))
+// sdkFiles are the files of the SDK that this program brings along, by slash separated
+// path.
+func sdkFiles() (map[string][]byte, error) {
 	z, err := zip.NewReader(bytes.NewReader(sdkZip), int64(len(sdkZip)))
-	if err != nil {
-		return "", err
-	}
-	if complete(dir, z) {
-		return dir, nil
-	}
-	if err := os.MkdirAll(root, 0o700); err != nil {
-		return "", err
-	}
-	temp, err := os.MkdirTemp(root, ".tmp-")
-	if err != nil {
-		return "", err
-	}
-	defer os.RemoveAll(temp)
-	for _, f := range z.File {
-		if err := unpack(temp, f); err != nil {
-			return "", err
-		}
-	}
-	if err := os.RemoveAll(dir); err != nil {
-		return "", err
-	}
-	err = os.Rename(temp, dir)
-	if err != nil && complete(dir, z) {
-		err = nil // another lab has been faster
-	}
-	return dir, err
-}
-
-// complete says whether every file is there with its content.
-func complete(dir string, z *zip.Reader) bool {
-	for _, f := range z.File {
-		want, err := content(f)
-		if err != nil {
-			return false
-		}
-		have, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(f.Name)))
-		if err != nil || !bytes.Equal(have, want) {
-			return false
-		}
-	}
-	return true
-}
-
-func content(f *zip.File) ([]byte, error) {
-	r, err := f.Open()
 	if err != nil {
 		return nil, err
 	}
-	text, err := io.ReadAll(io.LimitReader(r, maxSDK))
-	return text, errors.Join(err, r.Close())
+	files := map[string][]byte{}
+	for _, f := range z.File {
+		if !fs.ValidPath(f.Name) {
+			return nil, fmt.Errorf("sdk.zip has the path %q", f.Name)
+		}
+		r, err := f.Open()
+		if err != nil {
+			return nil, err
+		}
+		text, err := io.ReadAll(io.LimitReader(r, maxSDK))
+		if err := errors.Join(err, r.Close()); err != nil {
+			return nil, err
+		}
+		files[f.Name] = text
+	}
+	return files, nil
 }
 
-func unpack(dir string, f *zip.File) error {
-	if !fs.ValidPath(f.Name) {
-		return fmt.Errorf("sdk.zip has the path %q", f.Name)
-	}
-	text, err := content(f)
+// Own is what the SDK that this program brings along says of itself.
+func Own() (project.SDK, error) {
+	files, err := sdkFiles()
 	if err != nil {
-		return err
+		return project.SDK{}, err
 	}
-	to := filepath.Join(dir, filepath.FromSlash(f.Name))
-	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-		return err
-	}
-	return os.WriteFile(to, text, 0o644)
+	return project.DecodeSDK(files[project.VersionFile])
 }
 
-var requirement = regexp.MustCompile(`(?m)^\t(\S+ v\S+)(?: // indirect)?$`)
-
-// modFile is a file of the SDK's module: its go version and what it requires.
-func modFile() (goVersion string, requires []string, sums []byte, err error) {
-	z, err := zip.NewReader(bytes.NewReader(sdkZip), int64(len(sdkZip)))
-	if err != nil {
-		return "", nil, nil, err
-	}
-	text, err := fs.ReadFile(z, "go.mod")
-	if err != nil {
-		return "", nil, nil, err
-	}
-	for line := range strings.Lines(string(text)) {
-		if v, ok := strings.CutPrefix(strings.TrimSpace(line), "go "); ok {
-			goVersion = v
+// writeFiles writes files below a folder.
+func writeFiles(dir string, files map[string][]byte) error {
+	for name, text := range files {
+		to := filepath.Join(dir, filepath.FromSlash(name))
+		err := errors.Join(os.MkdirAll(filepath.Dir(to), 0o755), os.WriteFile(to, text, 0o644))
+		if err != nil {
+			return err
 		}
 	}
-	for _, m := range requirement.FindAllStringSubmatch(string(text), -1) {
-		requires = append(requires, m[1])
+	return nil
+}
+
+// requirement is a module that the SDK needs.
+type requirement struct{ Path, Version string }
+
+// modFile is what the go.mod of the SDK says: its go version and what it requires.
+func modFile(text []byte) (goVersion string, requires []requirement, err error) {
+	mod, err := modfile.Parse("sdk/go.mod", text, nil)
+	if err != nil {
+		return "", nil, err
 	}
-	slices.Sort(requires)
-	sums, err = fs.ReadFile(z, "go.sum")
-	return goVersion, requires, sums, err
+	for _, r := range mod.Require {
+		requires = append(requires, requirement{r.Mod.Path, r.Mod.Version})
+	}
+	slices.SortFunc(requires, func(a, b requirement) int { return strings.Compare(a.Path, b.Path) })
+	return mod.Go.Version, requires, nil
+}
+
+// Change is the SDK of a folder before an update and after it.
+type Change struct {
+	// Before is nil where the folder held none.
+	Before *project.SDK
+	After  project.SDK
+	// Edited says that the one before was not what it said it was.
+	Edited bool
+}
+
+// Update puts the SDK of this program into the folder of a strategy, whatever is there, and
+// has its go.mod take it from there. The error is project.ErrNoModule where the folder is no
+// module of its own.
+func Update(dir string) (*Change, error) {
+	files, err := sdkFiles()
+	if err != nil {
+		return nil, err
+	}
+	c := &Change{}
+	if c.After, err = project.DecodeSDK(files[project.VersionFile]); err != nil {
+		return nil, err
+	}
+	to := filepath.Join(dir, project.SDKFolder)
+	said, sum, err := project.ReadSDK(to)
+	if err == nil {
+		c.Before, c.Edited = &said, said.SHA256 != sum
+	} else if taken, _ := os.ReadDir(to); len(taken) > 0 && !project.HoldsSDK(to) {
+		return nil, &ExistsError{to}
+	}
+	mod, sums, err := renewed(dir, files)
+	if err != nil {
+		return nil, err
+	}
+	temp, err := os.MkdirTemp(dir, ".sdk-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(temp)
+	fresh, old := filepath.Join(temp, "new"), filepath.Join(temp, "old")
+	if err := writeFiles(fresh, files); err != nil {
+		return nil, err
+	}
+	if err := os.Rename(to, old); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	if err := os.Rename(fresh, to); err != nil {
+		return nil, err
+	}
+	err = replaceFile(temp, filepath.Join(dir, "go.sum"), sums)
+	return c, errors.Join(err, replaceFile(temp, filepath.Join(dir, "go.mod"), mod))
+}
+
+// replaceFile puts a file in its place at once.
+func replaceFile(temp, path string, text []byte) error {
+	made := filepath.Join(temp, filepath.Base(path))
+	if err := os.WriteFile(made, text, 0o644); err != nil {
+		return err
+	}
+	return os.Rename(made, path)
+}
+
+// renewed are go.mod and go.sum of a folder for the SDK's files: at least the versions that
+// it requires.
+func renewed(dir string, files map[string][]byte) (mod, sums []byte, err error) {
+	path := filepath.Join(dir, "go.mod")
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, project.ErrNoModule
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	f, err := modfile.Parse(path, text, nil)
+	if err != nil {
+		return nil, nil, &project.BuildError{Problem: err.Error()}
+	}
+	goVersion, requires, err := modFile(files["go.mod"])
+	if err != nil {
+		return nil, nil, err
+	}
+	have := map[string]string{}
+	for _, r := range f.Require {
+		have[r.Mod.Path] = r.Mod.Version
+	}
+	for _, r := range requires {
+		switch version, known := have[r.Path]; {
+		case !known:
+			f.AddNewRequire(r.Path, r.Version, true)
+		case semver.Compare(version, r.Version) < 0:
+			err = errors.Join(err, f.AddRequire(r.Path, r.Version))
+		}
+	}
+	if f.Go == nil || semver.Compare("v"+f.Go.Version, "v"+goVersion) < 0 {
+		err = errors.Join(err, f.AddGoStmt(goVersion))
+	}
+	err = errors.Join(err, f.AddReplace(project.Module, "", "./"+project.SDKFolder, ""))
+	if err != nil {
+		return nil, nil, err
+	}
+	f.Cleanup()
+	if mod, err = f.Format(); err != nil {
+		return nil, nil, err
+	}
+	known, err := os.ReadFile(filepath.Join(dir, "go.sum"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, err
+	}
+	lines := slices.Collect(strings.Lines(string(known) + string(files["go.sum"])))
+	slices.Sort(lines)
+	return mod, []byte(strings.Join(slices.Compact(lines), "")), nil
 }

@@ -140,8 +140,20 @@ func (a *Author) Stop() (err error) {
 // guard turns a panic of the author's code into a failure.
 func (a *Author) guard(err *error) {
 	if p := recover(); p != nil {
-		*err = a.failure(fmt.Sprintf("panic: %v", p), fmt.Sprintf("%T", p), string(debug.Stack()))
+		*err = a.failure(a.panicText(p, panicPlace()), fmt.Sprintf("%T", p), string(debug.Stack()))
 	}
+}
+
+// panicText says what the author's code panicked with, where and at which candle.
+func (a *Author) panicText(value any, place string) string {
+	text := fmt.Sprintf("panic: %v", value)
+	if place != "" {
+		text += " at " + place
+	}
+	if a.started {
+		text += ", candle closed at " + a.step.Time.String()
+	}
+	return text
 }
 
 func (a *Author) failure(message, kind, stack string) *wire.Failure {

@@ -27,7 +27,11 @@ func Build[P any](construct func(P) (sdk.Strategy, error), raw []byte) (s sdk.St
 	defer func() {
 		if p := recover(); p != nil {
 			s, warmup = nil, 0
-			failed := rejected(fmt.Errorf("panic while the strategy was made: %v", p), string(debug.Stack()))
+			text := fmt.Sprintf("panic while the strategy was made: %v", p)
+			if place := panicPlace(); place != "" {
+				text += " at " + place
+			}
+			failed := rejected(errors.New(text), string(debug.Stack()))
 			failed.Type = fmt.Sprintf("%T", p)
 			err = failed
 		}

@@ -14,12 +14,15 @@ import (
 // Limits bound what a Collector accepts.
 type Limits struct {
 	Lines  int // log lines until Refill
+	Bytes  int // of the text of these lines; 0 sets no limit
 	Points int // points of all series together until Refill
 	Series int // series of a whole run
 }
 
-// DefaultLimits hold for each chunk of steps.
-func DefaultLimits() Limits { return Limits{Lines: 200, Points: 5000, Series: 64} }
+// DefaultLimits hold for each chunk of steps: a line for every one.
+func DefaultLimits() Limits {
+	return Limits{Lines: wire.ChunkSteps, Bytes: 8 << 20, Points: 5000, Series: 64}
+}
 
 // AllPoints are limits that leave room for a point of every series at every step of
 // a chunk.
@@ -38,6 +41,7 @@ type Collector struct {
 	level         hclog.Level
 	lines         []wire.LogLine
 	lineCount     int // since Refill
+	lineBytes     int // since Refill
 	droppedLines  int64
 	byName        map[string]int
 	series        []wire.Series
@@ -60,30 +64,32 @@ func (c *Collector) Log(step int64, at market.Time, level, message string, keyva
 	if hclog.LevelFromString(level) < c.level {
 		return
 	}
-	if c.lineCount >= c.limits.Lines {
+	if c.lineCount >= c.limits.Lines || c.limits.Bytes > 0 && c.lineBytes >= c.limits.Bytes {
 		c.droppedLines++
 		return
 	}
+	line := wire.LogLine{Step: step, Time: at, Level: level, Fields: fields(keyvals)}
+	line.Message = shorten(message, wire.MaxMessageText)
 	c.lineCount++
-	c.lines = append(c.lines, wire.LogLine{
-		Step: step, Time: at, Level: level, Message: shorten(message, wire.MaxMessageText), Fields: fields(keyvals),
-	})
+	c.lineBytes += len(line.Message)
+	for _, f := range line.Fields {
+		c.lineBytes += len(f.Key) + len(f.Value)
+	}
+	c.lines = append(c.lines, line)
 }
 
 // fields pairs keys and values; a value without a partner gets the key "extra".
-func fields(keyvals []any) map[string]string {
-	if len(keyvals) == 0 {
-		return nil
-	}
-	m := make(map[string]string, (len(keyvals)+1)/2)
-	for i := 0; i < len(keyvals) && len(m) < wire.MaxLogFields; i += 2 {
+func fields(keyvals []any) market.Fields {
+	var list market.Fields
+	for i := 0; i < len(keyvals) && len(list) < wire.MaxLogFields; i += 2 {
 		key, value := any("extra"), keyvals[i]
 		if i+1 < len(keyvals) {
 			key, value = keyvals[i], keyvals[i+1]
 		}
-		m[shorten(fmt.Sprint(key), wire.MaxTextBytes)] = shorten(fmt.Sprint(value), wire.MaxMessageText)
+		name := shorten(fmt.Sprint(key), wire.MaxTextBytes)
+		list = list.Set(name, shorten(fmt.Sprint(value), wire.MaxMessageText))
 	}
-	return m
+	return list
 }
 
 // shorten copies, so that a small line does not hold a large text of the author.
@@ -116,7 +122,7 @@ func (c *Collector) Publish(_ int64, at market.Time, name string, value float64)
 }
 
 // Refill renews the limits.
-func (c *Collector) Refill() { c.lineCount, c.pointCount = 0, 0 }
+func (c *Collector) Refill() { c.lineCount, c.lineBytes, c.pointCount = 0, 0, 0 }
 
 // TakeLines hands over the lines and the number of those left out. They are valid
 // until the next Log.

@@ -116,8 +116,8 @@ func TestFaults(t *testing.T) {
 		what                func() ([]sdk.Intent, error)
 	}{
 		{"error", "no data", "*errors.errorString", false, func() ([]sdk.Intent, error) { return nil, errors.New("no data") }},
-		{"panic", "panic: boom", "string", true, func() ([]sdk.Intent, error) { panic("boom") }},
-		{"nil map", "panic: assignment to entry in nil map", "runtime.plainError", true, func() ([]sdk.Intent, error) { nothing["a"] = 1; return nil, nil }},
+		{"panic", "panic: boom, candle closed at 2020-01-01T04:00:00.000Z", "string", true, func() ([]sdk.Intent, error) { panic("boom") }},
+		{"nil map", "panic: assignment to entry in nil map, candle closed at 2020-01-01T04:00:00.000Z", "runtime.plainError", true, func() ([]sdk.Intent, error) { nothing["a"] = 1; return nil, nil }},
 		{"flood", "10001 intents at one step, at most 10000 are allowed", wire.FailureLimit, false, func() ([]sdk.Intent, error) { return make([]sdk.Intent, 10001), nil }},
 	}
 	for what, in := range map[string]sdk.Intents{
@@ -246,14 +246,14 @@ func (w watcher) OnCandle(v sdk.View) ([]sdk.Intent, error) { w.on(v); return ni
 func TestCollector(t *testing.T) {
 	c := drive.NewCollector(drive.Limits{Lines: 2, Points: 3, Series: 2}, "info")
 	c.Log(1, 0, "debug", "hidden", nil)
-	c.Log(1, 0, "info", "one", []any{"a", 1, "b", 0.5, "alone"})
+	c.Log(1, 0, "info", "one", []any{"a", 1, "b", 0.5, "a", 2, "alone"})
 	c.Log(2, 0, "warn", strings.Repeat("x", 2*wire.MaxMessageText), nil)
 	c.Log(3, 0, "error", "too many", nil)
 	lines, dropped := c.TakeLines()
 	if len(lines) != 2 || dropped != 1 || len(lines[1].Message) != wire.MaxMessageText {
 		t.Fatalf("%d lines, %d dropped", len(lines), dropped)
 	}
-	if want := map[string]string{"a": "1", "b": "0.5", "extra": "alone"}; !reflect.DeepEqual(lines[0].Fields, want) {
+	if want := (market.Fields{{Key: "a", Value: "2"}, {Key: "b", Value: "0.5"}, {Key: "extra", Value: "alone"}}); !reflect.DeepEqual(lines[0].Fields, want) {
 		t.Errorf("fields %v", lines[0].Fields)
 	}
 	c.Log(4, 0, "info", "taking does not renew the limit", nil)
@@ -372,4 +372,19 @@ func BenchmarkStep(b *testing.B) {
 		}
 	}
 	b.ReportMetric(float64(b.N)*float64(series.Len())/b.Elapsed().Seconds()/1e6, "Mcandles/s")
+}
+
+func TestLinesAreBoundedByTheirText(t *testing.T) {
+	c := drive.NewCollector(drive.Limits{Lines: 100, Bytes: 50, Points: 1, Series: 1}, "info")
+	for range 10 {
+		c.Log(1, 0, "info", strings.Repeat("x", 10), []any{"key", "value78"})
+	}
+	if lines, dropped := c.TakeLines(); len(lines) != 3 || dropped != 7 {
+		t.Errorf("%d lines, %d dropped", len(lines), dropped)
+	}
+	c.Refill()
+	c.Log(2, 0, "info", "again", nil)
+	if lines, dropped := c.TakeLines(); len(lines) != 1 || dropped != 0 {
+		t.Errorf("after a refill %d lines, %d dropped", len(lines), dropped)
+	}
 }
