@@ -1425,7 +1425,7 @@ export interface components {
                     /** @description Version of its schema. */
                     schema_version: number;
                 };
-                /** @description Space left for the state directory: warns below 1 GiB, fails below 100 MiB. */
+                /** @description The state directory: warns below 1 GiB of space and when candle files in it were found damaged, fails below 100 MiB. */
                 disk: {
                     /**
                      * @description Outcome.
