@@ -122,7 +122,12 @@ func TestMemoryLimit(t *testing.T) {
 	if defaultDataBytes == 0 {
 		t.Skip("builds with the race detector have no limit")
 	}
-	reports, out := shim(t, func(p *Policy) { p.Limits.DataBytes = 8 << 20 })
+	var reports []Report
+	var out string
+	// The shim is a Go program, too: now and then it is the one that 8 MiB are too little for, before it reports.
+	for try := 0; try < 5 && len(reports) == 0; try++ {
+		reports, out = shim(t, func(p *Policy) { p.Limits.DataBytes = 8 << 20 })
+	}
 	if len(reports) == 0 || reports[0].Failed != "" {
 		t.Fatalf("reports %+v", reports)
 	}
