@@ -168,9 +168,9 @@ func rawFiles() []rawFile {
 		{"binance_vision/BTCUSDT-1h-2024-12.csv", "", 744, 0, ""},
 		{"binance_vision/BTCUSDT-1h-2025-01.csv", "", 744, 0, ""},
 		{"binance_vision/BTCUSDT-1h-2025-02.csv", "", 672, 0, ""},
-		{"backtesting.py/BTCUSD.csv", "", 0, 0, "COLUMNS_MISSING"}, // the times have no name
+		{"backtesting.py/BTCUSD.csv", "", 156, 0, ""}, // the times have no name
 		{"backtesting.py/BTCUSD.csv", columns, 156, 0, ""},
-		{"backtesting.py/EURUSD.csv", "", 0, 0, "COLUMNS_MISSING"},
+		{"backtesting.py/EURUSD.csv", "", 0, 0, "TIMEZONE_REQUIRED"},
 		{"backtesting.py/EURUSD.csv", columns, 0, 0, "TIMEZONE_REQUIRED"},
 		{"backtesting.py/EURUSD.csv", columns + " --tz UTC", 5000, 42, ""},
 		{"backtesting.py/GOOG.csv", columns + " --calendar 24x7", 2148, 463, ""},

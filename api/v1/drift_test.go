@@ -17,6 +17,7 @@ import (
 	"github.com/assay-run/assay/host/candle"
 	"github.com/assay-run/assay/host/metric"
 	"github.com/assay-run/assay/host/metric/sample"
+	"github.com/assay-run/assay/host/registry"
 	"github.com/assay-run/assay/host/result"
 	"github.com/assay-run/assay/plugin-sdk/sim"
 )
@@ -63,7 +64,7 @@ func TestSchemasMatchStructs(t *testing.T) {
 		"EquitySampling": sample.Info{}, "RowsTotal": view.RowsTotal{}, "MetricsMeta": metric.Meta{}, "Order": view.Order{}, "Fill": view.Fill{},
 		"Trade": view.Trade{}, "Position": view.Position{}, "EquityPoint": view.EquityPoint{}, "RunConfig": view.RunConfig{}, "Results": view.Results{},
 		"Health": view.Health{}, "Strategy": view.Strategy{}, "Exchange": view.Exchange{}, "DateRange": candle.Range{},
-		"Deprecation": deprecation.Entry{}, "Meta": view.Meta{},
+		"Deprecation": deprecation.Entry{}, "Meta": view.Meta{}, "Trials": registry.Place{},
 	}
 	schemas := at(document(t), "components", "schemas").(map[string]any)
 	for name, s := range schemas {

@@ -52,12 +52,13 @@ func SplitDays(s *artifact.Splits) (shown, locked []Days) {
 // shown. Where days that one run or plan shows are in the test of another, whichever came
 // first, test_peeks gets a row for the family of that test: once for each that shows them.
 func (r *Registry) Look(ctx context.Context, w Windows) error {
-	return r.db.Tx(ctx, func(tx *sql.Tx) error {
+	err := r.db.Tx(ctx, func(tx *sql.Tx) error {
 		if err := insertWindows(ctx, tx, w); err != nil {
 			return err
 		}
 		return r.meet(ctx, tx, w.ID)
 	})
+	return because(err, r.store.Root())
 }
 
 func insertWindows(ctx context.Context, tx *sql.Tx, w Windows) error {

@@ -71,7 +71,7 @@ func Open(ctx context.Context, store *artifact.Store, log hclog.Logger) (*Regist
 	}
 	r := &Registry{db: db, store: store, log: log, now: time.Now}
 	if err := errors.Join(r.importLegacy(ctx), r.settle(ctx), r.recallWindows(ctx)); err != nil {
-		return nil, errors.Join(fmt.Errorf("registry: %w", explain(err, store)), db.Close())
+		return nil, errors.Join(fmt.Errorf("registry: %w", because(explain(err, store), store.Root())), db.Close())
 	}
 	return r, nil
 }

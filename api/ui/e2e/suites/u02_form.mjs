@@ -113,6 +113,7 @@ export default async function form(t) {
     const visit = await t.visit(service.url);
     await visit.says("completed");
     const switches = visit.page.getByRole("group", { name: "Series of the strategy" }).getByRole("button");
+    await until(async () => (await switches.allInnerTexts()).length === 2, "a switch for each series");
     assert.deepEqual((await switches.allInnerTexts()).map((name) => name.trim()).sort(), ["hour", "middle"]);
     await until(async () => (await visit.drawn()).lines.split(",").length === 2, "both lines");
     // What a canvas shows can only be compared.

@@ -144,7 +144,9 @@ func TestReplaceTooLate(t *testing.T) {
 func TestTrailingStop(t *testing.T) {
 	s := newShop(t)
 	s.decide(market.Intent{Size: quantity(1)})
-	s.decide(market.Intent{Side: market.Sell, Type: market.TrailingStop, ReduceOnly: true, TrailPercent: 0.1})
+	s.decide(market.Intent{
+		Side: market.Sell, Type: market.TrailingStop, Size: market.Size{Kind: market.SizePosition}, TrailPercent: 0.1,
+	})
 	s.expect("entry:filled:1 exit:open:0", "sell 1@0/90")
 	s.candle(120, 100, 119)
 	s.expect("entry:filled:1 exit:open:0", "sell 1@0/108")
