@@ -14,6 +14,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/assay-run/assay/host/catalog/programs"
 	"github.com/assay-run/assay/host/catalog/sandbox"
 	_ "github.com/assay-run/assay/host/catalog/sandbox/early" // the shim needs nothing of the host
 )
@@ -43,7 +44,7 @@ type Options struct {
 type Catalog struct {
 	opts  Options
 	log   hclog.Logger
-	store store
+	store programs.Store
 	list  []Strategy
 
 	mu     sync.Mutex
@@ -104,7 +105,7 @@ func newCatalog(opts Options) (*Catalog, error) {
 	if opts.Logger == nil {
 		opts.Logger = hclog.NewNullLogger()
 	}
-	s, err := openStore(opts.StateDir)
+	s, err := programs.Open(filepath.Join(opts.StateDir, "plugins"))
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/assay-run/assay/host/catalog/programs"
 	"github.com/assay-run/assay/plugin-sdk/market"
 	"github.com/assay-run/assay/plugin-sdk/strategypb"
 	"github.com/assay-run/assay/plugin-sdk/wire"
@@ -50,7 +51,7 @@ type Strategy struct {
 	Debug bool `json:"-"`
 
 	schema   *jsonschema.Schema
-	binary   binary
+	program  programs.Program
 	reattach *reattachment
 }
 
@@ -62,7 +63,7 @@ type Supports struct {
 }
 
 // Program is what the strategy's file says about itself; empty under a debugger.
-func (s *Strategy) Program() Program { return s.binary.program }
+func (s *Strategy) Program() programs.Program { return s.program }
 
 // Remote says that the strategy runs under a debugger which is reached over the network:
 // it may be on another machine, where the host's files are not.

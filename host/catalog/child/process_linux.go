@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"strings"
 	"syscall"
 	"time"
 
@@ -40,6 +41,39 @@ func awaitExit(cmd *exec.Cmd) {
 }
 
 func killGroup(pid int) { _ = syscall.Kill(-pid, syscall.SIGKILL) }
+
+// socketPath is where the host finds a socket of the process's own root. The socket is
+// opened first, because the process could have put a link there that leads elsewhere.
+func (c *Child) socketPath(address string) (string, error) {
+	root, err := unix.Open(fmt.Sprintf("/proc/%d/root", c.pid), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return "", fmt.Errorf("enter the plugin's root: %w", err)
+	}
+	defer unix.Close(root)
+	fd, err := unix.Openat2(root, strings.TrimPrefix(address, "/"), &unix.OpenHow{
+		Flags: unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS,
+	})
+	if err != nil {
+		return "", fmt.Errorf("find the plugin's socket: %w", err)
+	}
+	file := os.NewFile(uintptr(fd), address)
+	var s unix.Stat_t
+	if err := unix.Fstat(fd, &s); err != nil || s.Mode&unix.S_IFMT != unix.S_IFSOCK {
+		_ = file.Close()
+		return "", fmt.Errorf("%s is no socket", address)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	closeFiles(c.socket)
+	c.socket = file
+	return fmt.Sprintf("/proc/self/fd/%d", fd), nil
+}
+
+// isOwn says whether a file belongs to the user of this process.
+func isOwn(info os.FileInfo) bool {
+	s, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(s.Uid) == os.Geteuid()
+}
 
 // Identity is a file as it was at a moment. Any change of what it contains changes it:
 // the kernel sets the time of the last change at every write, change of mode or of
