@@ -19,10 +19,10 @@ const probers = 4
 
 // candidate is one file on its way into the list.
 type candidate struct {
-	file   string
+	file    string
 	program programs.Program
-	spec   *strategypb.Spec
-	fault  *Fault
+	spec    *strategypb.Spec
+	fault   *Fault
 }
 
 // probeAll copies all files first, so that no program is open for writing while

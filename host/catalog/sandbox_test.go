@@ -39,7 +39,7 @@ func TestSandboxedFiles(t *testing.T) {
 		if err := os.RemoveAll(dataset); err != nil {
 			t.Fatal(err)
 		}
-		writeFile(t, data, "a.col", "12345", 0o600) // the rows of a run are known once its process is there
+		writeFile(t, data, "a.col", "12345", 0o444) // the rows of a run are known once its process is there
 		return tell(t, p, args...)
 	}
 	if got := run(data, "read", dataset); got != "5" {

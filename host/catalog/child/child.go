@@ -1,6 +1,7 @@
 package child
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -62,7 +63,8 @@ func (e *SandboxError) Error() string { return e.Reason }
 
 // Child is one process.
 type Child struct {
-	pid       int
+	pid       int // of the process that was started here: the shim, if there is one
+	plugin    int // of the plugin
 	level     sandbox.Level
 	ownRoot   bool // its file system is not the host's
 	socket    *os.File
@@ -143,7 +145,7 @@ func start(ctx context.Context, cfg Config, policy *sandbox.Policy, why string) 
 		return nil, err
 	}
 	if policy != nil && !policy.Measure {
-		c.ownRoot = policy.Rung.Root
+		c.ownRoot, c.plugin = policy.Rung.Root, childOf(c.pid)
 		watchMemory(c, policy)
 	}
 	return c, nil
@@ -274,9 +276,8 @@ func (c *Child) FirstLine() string {
 	return c.first
 }
 
-// PID is the process's number, and that of its group. In a sandbox it is that of the shim,
-// which ends with the plugin, and the plugin with it.
-func (c *Child) PID() int { return c.pid }
+// PID is the plugin's number, as the host sees it.
+func (c *Child) PID() int { return cmp.Or(c.plugin, c.pid) }
 
 // Level is how well the sandbox closes it in.
 func (c *Child) Level() sandbox.Level { return c.level }

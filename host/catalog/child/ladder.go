@@ -1,10 +1,13 @@
 package child
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"io/fs"
 	"maps"
 	"os"
+	"path/filepath"
 	"sync"
 	"syscall"
 
@@ -72,7 +75,11 @@ func climb(ctx context.Context, cfg Config) (*Child, error) {
 		rung, refused = 0, map[string]string{}
 	}
 	for {
-		c, err := start(ctx, cfg, policy(cfg, rungs[rung], refused), "")
+		p := policy(cfg, rungs[rung], refused)
+		if err := giveFolder(p); err != nil {
+			return nil, err
+		}
+		c, err := start(ctx, cfg, p, "")
 		var lower *lowerError
 		switch {
 		case !errors.As(err, &lower):
@@ -88,6 +95,21 @@ func climb(ctx context.Context, cfg Config) (*Child, error) {
 		rungs[rung].Without(rungs[rung+1], lower.Error(), refused)
 		rung++
 	}
+}
+
+// giveFolder gives the folder that the process may write to, and its files, to the user that
+// it becomes.
+func giveFolder(p *sandbox.Policy) error {
+	if p.Writable == "" || os.Geteuid() != 0 {
+		return nil
+	}
+	user := cmp.Or(p.User, os.Geteuid())
+	return filepath.WalkDir(p.Writable, func(path string, _ fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		return os.Lchown(path, user, user)
+	})
 }
 
 // policy is what a process may do on a rung.

@@ -1,11 +1,13 @@
 package child
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -41,6 +43,39 @@ func awaitExit(cmd *exec.Cmd) {
 }
 
 func killGroup(pid int) { _ = syscall.Kill(-pid, syscall.SIGKILL) }
+
+// childOf is the number of a process's first child, 0 if it has none. It got one of the next
+// numbers, so that they are looked at before all others.
+func childOf(pid int) int {
+	const near = 64
+	for n := pid + 1; n < pid+near; n++ {
+		if parentOf(n) == pid {
+			return n
+		}
+	}
+	processes, _ := os.ReadDir("/proc") // without it there is nobody to be found
+	for _, p := range processes {
+		if n, err := strconv.Atoi(p.Name()); err == nil && parentOf(n) == pid {
+			return n
+		}
+	}
+	return 0
+}
+
+// parentOf is the number of a process's parent, 0 if there is no such process.
+func parentOf(pid int) int {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0
+	}
+	after := string(stat[bytes.LastIndexByte(stat, ')')+1:]) // its name may hold anything and stands in parentheses
+	fields := strings.Fields(after)
+	if len(fields) < 2 {
+		return 0
+	}
+	parent, _ := strconv.Atoi(fields[1])
+	return parent
+}
 
 // socketPath is where the host finds a socket of the process's own root. The socket is
 // opened first, because the process could have put a link there that leads elsewhere.

@@ -178,4 +178,3 @@ func TestInspect(t *testing.T) {
 		}
 	}
 }
-

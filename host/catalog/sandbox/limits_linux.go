@@ -109,9 +109,18 @@ func (s *shim) becomeUser() error {
 }
 
 // dropCapabilities takes every capability from all threads of this process, and from this
-// thread, which starts the plugin, the right to gain one.
-func dropCapabilities() error {
+// thread, which starts the plugin, the right to gain one. Root that has no root of its own
+// keeps the right to pass file permissions, which Landlock narrows to the files of the
+// policy: the state folder may belong to somebody else.
+func (s *shim) dropCapabilities() error {
+	var keep uint32
+	if os.Geteuid() == 0 && !s.Rung.Root {
+		keep = 1<<unix.CAP_DAC_OVERRIDE | 1<<unix.CAP_DAC_READ_SEARCH
+	}
 	for c := uintptr(0); c <= unix.CAP_LAST_CAP; c++ {
+		if keep&(1<<c) != 0 {
+			continue
+		}
 		err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0)
 		// EINVAL: a kernel without this one. EPERM: it may not, and then it has none to give.
 		if err != nil && !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.EPERM) {
@@ -122,25 +131,28 @@ func dropCapabilities() error {
 		return err
 	}
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	var none, left [2]unix.CapUserData
-	if err := capset(&header, &none); err != nil {
-		return err
-	}
+	var left [2]unix.CapUserData
 	if err := unix.Capget(&header, &left[0]); err != nil {
 		return err
 	}
-	if left != none {
-		return errors.New("some are left")
+	keep &= left[0].Permitted
+	left = [2]unix.CapUserData{{Permitted: keep, Effective: keep}}
+	if err := capset(&header, &left); err != nil {
+		return err
 	}
-	return nil
+	return need(keep == 0, "without a root of its own it must pass the permissions of the state folder")
 }
 
-// capset sets the capabilities of every thread.
+// capset sets the capabilities of every thread; where the program was built with cgo, those
+// of this thread, which starts the plugin.
 func capset(header *unix.CapUserHeader, data *[2]unix.CapUserData) error {
 	_, _, errno := syscall.AllThreadsSyscall(unix.SYS_CAPSET,
 		uintptr(unsafe.Pointer(header)), uintptr(unsafe.Pointer(data)), 0)
-	if errno != 0 {
-		return errno
+	switch errno {
+	case 0:
+		return nil
+	case unix.ENOTSUP:
+		return unix.Capset(header, &data[0])
 	}
-	return nil
+	return errno
 }

@@ -167,7 +167,7 @@ func (s *shim) confine() error {
 	if err := s.becomeUser(); err != nil {
 		return fmt.Errorf("%s: %w", PartOwnUser, err)
 	}
-	s.part(PartCapabilities, dropCapabilities())
+	s.part(PartCapabilities, s.dropCapabilities())
 	s.part(PartPrivileges, unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 	_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) // 0 is a value it takes
 	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)

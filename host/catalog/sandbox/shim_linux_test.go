@@ -115,6 +115,9 @@ func TestShim(t *testing.T) {
 			t.Errorf("the best rung is %s: %s", level, level.Lacks())
 		}
 		want := `{"cores":0,"death_signal":9,"files":99,"no_new_privs":1,"powers":0,"proc":false,"shim":false}`
+		if os.Geteuid() == 0 && !rung.Root {
+			want = strings.Replace(want, `"powers":0`, `"powers":6`, 1) // those that pass file permissions
+		}
 		if strings.TrimSpace(out) != want {
 			t.Errorf("rung %d: got  %s\nwant %s", i, out, want)
 		}
