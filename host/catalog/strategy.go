@@ -7,6 +7,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/assay-run/assay/host/catalog/programs"
+	"github.com/assay-run/assay/host/catalog/sandbox"
 	"github.com/assay-run/assay/plugin-sdk/market"
 	"github.com/assay-run/assay/plugin-sdk/strategypb"
 	"github.com/assay-run/assay/plugin-sdk/wire"
@@ -43,6 +44,8 @@ type Strategy struct {
 	DefaultParams   json.RawMessage `json:"default_params"`
 	Status          Status          `json:"status"`
 	Error           *Fault          `json:"error"`
+	// Sandbox is what closes its processes in.
+	Sandbox sandbox.Walls `json:"sandbox"`
 
 	// File is the name in the strategies folder; "" under a debugger.
 	File string `json:"-"`

@@ -87,6 +87,16 @@ func Unwalled(m Mode, programHasRaceDetector bool) string {
 // NoSandbox is the level of a process without one.
 func NoSandbox(why string) Level { return Level{Why: why} }
 
+// Walls are a level as the API shows it.
+type Walls struct {
+	Level  string `json:"level"`
+	Reason string `json:"reason"` // for no sandbox; "" with one
+	Parts  []Part `json:"parts"`
+}
+
+// Walls is the level for the API.
+func (l Level) Walls() Walls { return Walls{l.String(), l.Why, append([]Part{}, l.Parts...)} }
+
 // String is full, partial: with what is missing, or off.
 func (l Level) String() string {
 	if l.Parts == nil {
