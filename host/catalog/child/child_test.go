@@ -33,6 +33,8 @@ func TestMain(m *testing.M) {
 		os.Exit(5)
 	case "quiet":
 		time.Sleep(time.Minute)
+	case "hoard":
+		hoard()
 	case "escape":
 		escape()
 	case "parent":

@@ -1,0 +1,6 @@
+//go:build !linux
+
+package child
+
+// hoard is for a test of Linux.
+func hoard() {}
