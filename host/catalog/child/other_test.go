@@ -4,3 +4,6 @@ package child
 
 // hoard is for a test of Linux.
 func hoard() {}
+
+// measured is for a test of Linux.
+func measured(string) {}
