@@ -87,6 +87,8 @@ func (e *Engine) do(f order.Effect) {
 		e.cancel(f)
 	case order.FetchFills:
 		e.fetch(f)
+	case order.FetchBalances:
+		e.readBalances(nil)
 	}
 }
 

@@ -111,6 +111,8 @@ const (
 	Cancel Ask = "cancel"
 	// FetchFills: call Fills(Symbol, Since - clock offset), hand the page to FillsPage.
 	FetchFills Ask = "fetch_fills"
+	// FetchBalances: read the balances, tell them to SetFree.
+	FetchBalances Ask = "fetch_balances"
 	// Tell: the order changed; From is what it was.
 	Tell Ask = "tell"
 	// Count: a trade counts for the first time; Fill is set.

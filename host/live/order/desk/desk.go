@@ -70,6 +70,9 @@ type symbol struct {
 	last  dec  // close
 	free  dec  // of the base, as far as known
 	known bool // free was told by the venue
+	// freed is when an order of ours last let go of base: balances that are older may still come.
+	freed time.Time
+	asked time.Time // when balances were last asked for because of that
 }
 
 // Proposal is an order, or the two legs of a pair, that may be written down.
@@ -273,6 +276,9 @@ func (d *Desk) absorb(effects []order.Effect, at time.Time) {
 			if s.Spec.Side == market.Sell && s.State.Terminal() && !e.From.Terminal() && d.leads(s.Spec) {
 				d.lock(e.Symbol, order.Minus(s.Filled, s.Spec.Quantity)) // what did not fill is free again
 			}
+			if s.Spec.Side == market.Sell && s.State.Terminal() && !e.From.Terminal() {
+				d.sym[p.sym].freed = at
+			}
 			p.sync(d)
 		}
 	}
@@ -366,6 +372,9 @@ func (d *Desk) NextDue() time.Time {
 	for _, p := range d.live {
 		if !p.done {
 			sooner(p.follows)
+		}
+		if p.waiting {
+			sooner(p.look)
 		}
 	}
 	return next

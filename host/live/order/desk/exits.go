@@ -23,11 +23,8 @@ func (g *bracket) plan(d *Desk, standing dec) plan {
 	if !sym.rules.Trading {
 		return plan{refused: order.CodeMarketHalted}
 	}
-	x, typ := plan{legs: g.legs()}, market.Limit
-	if g.stop != nil && !g.stop.done {
-		typ = market.Stop
-	}
-	x.quantity = sym.rules.ExitQuantity(typ, g.held, order.Plus(d.available(g.parent.sym), standing))
+	x := plan{legs: g.legs()}
+	x.quantity = sym.rules.ExitQuantity(g.kind(), g.held, order.Plus(d.available(g.parent.sym), standing))
 	// The price is beyond a level already: no venue takes that as a stop or in a pair. The stop
 	// sells at once, as it would have; the aim sells at its limit or better.
 	for _, p := range [...]*public{g.aim, g.stop} {
@@ -51,6 +48,14 @@ func (g *bracket) plan(d *Desk, standing dec) plan {
 	}
 	x.legs = good
 	return x
+}
+
+// kind is the type of order whose steps bound the quantity.
+func (g *bracket) kind() market.OrderType {
+	if g.stop != nil && !g.stop.done {
+		return market.Stop
+	}
+	return market.Limit
 }
 
 // beyondLevel is why an exit waits whose level the price has passed.
@@ -115,6 +120,10 @@ func (g *bracket) grows(d *Desk) bool {
 // place proposes the exits.
 func (g *bracket) place(d *Desk, at time.Time) {
 	if d.selling(g.parent.sym) {
+		return
+	}
+	if look := d.behind(g.parent.sym, g.kind(), g.held, at); !look.IsZero() {
+		g.next, g.refused = look, ""
 		return
 	}
 	x := g.plan(d, dec{})

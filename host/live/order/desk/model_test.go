@@ -15,7 +15,7 @@ import (
 // moves are what happens in a random history.
 var moves = []string{
 	"enter", "enter", "limit", "exit", "target", "close", "trail", "cancel", "all", "replace", "fill", "fill", "fill", "time", "time",
-	"candle", "hold", "release", "deny", "shut", "allow", "reconcile", "balance",
+	"candle", "hold", "release", "deny", "shut", "allow", "reconcile", "balance", "chatty", "quiet", "read", "late",
 }
 
 // move does one of them.
@@ -66,6 +66,15 @@ func (s *shop) move(rt *rapid.T, what string) {
 		s.reconcile()
 	case "balance":
 		s.balance()
+	case "chatty", "quiet":
+		s.chatty = what == "chatty"
+	case "read":
+		s.stale = append(s.stale, s.free())
+	case "late":
+		for _, free := range s.stale {
+			s.desk.SetFree("BTC", free)
+		}
+		s.stale = nil
 	}
 }
 
@@ -84,7 +93,7 @@ func history(rt *rapid.T, s *shop, bad bool) {
 		s.move(rt, rapid.SampledFrom(moves).Draw(rt, "what"))
 		s.sound(rt)
 	}
-	s.hold, s.deny, s.shut, s.wild = false, "", false, nil
+	s.hold, s.deny, s.shut, s.wild, s.stale = false, "", false, nil, nil
 	s.work(1 << 20)
 	s.release()
 	s.balance()

@@ -65,7 +65,7 @@ func (d *Desk) changed(p *public) {
 // place proposes an order, once nothing holds back what it needs.
 func (d *Desk) place(p *public, at time.Time) {
 	shut := d.cfg.Shut()
-	if shut == "" && p.Side == market.Sell && d.makeRoom(p, at) {
+	if shut == "" && p.Side == market.Sell && (d.makeRoom(p, at) || d.awaitsFree(p, at)) {
 		return
 	}
 	spec, reason := d.spec(p)
@@ -129,11 +129,7 @@ func (d *Desk) spec(p *public) (order.Spec, string) {
 	rest := order.Minus(p.Quantity, p.FilledQuantity)
 	switch {
 	case p.Side == market.Sell:
-		wanted := d.ledger.Quantity(p.Symbol)
-		if p.intent.Size.Kind == market.SizeQuantity {
-			wanted = wanted.Min(rest)
-		}
-		s.Quantity = rules.ExitQuantity(s.Type, wanted, d.available(p.sym))
+		s.Quantity = rules.ExitQuantity(s.Type, d.toSell(p), d.available(p.sym))
 		p.Quantity = order.Plus(s.Quantity, p.FilledQuantity)
 	case p.intent.Size.Kind == market.SizeQuantity:
 		s.Quantity = rules.RoundQuantity(s.Type, rest)
@@ -182,29 +178,68 @@ func (d *Desk) freeCash() dec {
 	return free
 }
 
-// available is the base that no order of ours holds: at most what the run holds.
+// available is the base that no order of ours holds: at most what the run holds, and what is free at the venue.
 func (d *Desk) available(sym int) dec {
-	held := order.Minus(d.ledger.Quantity(d.cfg.Symbols[sym]), d.book.Exposure(d.cfg.Symbols[sym]).Sell)
-	out := dec{}
-	for _, s := range d.proposed {
-		if s.Side == market.Sell && s.Symbol == d.cfg.Symbols[sym] && d.leads(s) {
-			out = order.Plus(out, s.Quantity)
-		}
-	}
-	held = order.Minus(held, out)
+	held, out := d.unsold(sym)
 	if d.sym[sym].known {
 		held = held.Min(order.Minus(d.sym[sym].free, out))
 	}
 	return held.Max(decimal.Zero)
 }
 
-// makeRoom takes back the exits of brackets that hold what an order wants to sell. True: wait for them.
-func (d *Desk) makeRoom(p *public, at time.Time) bool {
+// unsold is the position less what orders of ours, open, unknown or proposed, may sell of it; out are the proposed.
+func (d *Desk) unsold(sym int) (held, out dec) {
+	held = order.Minus(d.ledger.Quantity(d.cfg.Symbols[sym]), d.book.Exposure(d.cfg.Symbols[sym]).Sell)
+	for _, s := range d.proposed {
+		if s.Side == market.Sell && s.Symbol == d.cfg.Symbols[sym] && d.leads(s) {
+			out = order.Plus(out, s.Quantity)
+		}
+	}
+	return order.Minus(held, out), out
+}
+
+// How long a balance may be behind what the venue said of orders, how often it is read, and looked at, meanwhile.
+const (
+	freeSettles = 5 * time.Second
+	freeAgain   = time.Second
+	freeLook    = 100 * time.Millisecond
+)
+
+// awaitsFree says that a sale waits for what is free.
+func (d *Desk) awaitsFree(p *public, at time.Time) bool {
+	p.look = d.behind(p.sym, p.Type, d.toSell(p), at)
+	return !p.look.IsZero()
+}
+
+// behind is when to look again for base that orders of ours have let go of and that the venue, as far as it was heard,
+// does not call free yet: balances and reports of orders come in any order. It is zero when all that is wanted is
+// free, or cannot be expected any more.
+func (d *Desk) behind(sym int, typ market.OrderType, wanted dec, at time.Time) time.Time {
+	s := &d.sym[sym]
+	unsold, _ := d.unsold(sym)
+	enough := s.rules.RoundQuantity(typ, wanted.Min(unsold))
+	if at.Sub(s.freed) >= freeSettles || s.rules.RoundQuantity(typ, d.available(sym)).Cmp(enough) >= 0 {
+		return time.Time{}
+	}
+	if at.Sub(s.asked) >= freeAgain {
+		s.asked = at
+		d.out.Effects = append(d.out.Effects, order.Effect{Do: order.FetchBalances, Symbol: d.cfg.Symbols[sym]})
+	}
+	return at.Add(freeLook)
+}
+
+// toSell is what a sale wants of the position.
+func (d *Desk) toSell(p *public) dec {
 	wanted := d.ledger.Quantity(p.Symbol)
 	if p.intent.Size.Kind == market.SizeQuantity {
 		wanted = wanted.Min(order.Minus(p.Quantity, p.FilledQuantity))
 	}
-	if d.available(p.sym).Cmp(wanted) >= 0 {
+	return wanted
+}
+
+// makeRoom takes back the exits of brackets that hold what an order wants to sell. True: wait for them.
+func (d *Desk) makeRoom(p *public, at time.Time) bool {
+	if d.available(p.sym).Cmp(d.toSell(p)) >= 0 {
 		return false
 	}
 	wait := false

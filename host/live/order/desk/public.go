@@ -19,6 +19,7 @@ type public struct {
 	waiting bool
 	change  *market.Intent // a replace whose cancel is not confirmed
 	follows time.Time      // when the venue's order of a trailing stop that has moved is to be replaced; zero: it stands right
+	look    time.Time      // when a sale that waits for what is free looks again; zero: it does not wait for that
 	ending  string         // the reason of a cancel that was asked for
 	expired bool           // ... by the expiry of a gtd order
 	left    int            // candles of a gtd order

@@ -40,8 +40,11 @@ type shop struct {
 	onWay  []func()
 	deaf   bool // the engine forgets that a cancel wants an answer
 	deny   string
-	shut   bool // the desk knows that it is denied
-	split  int  // market orders fill in so many trades
+	shut   bool  // the desk knows that it is denied
+	split  int   // market orders fill in so many trades
+	chatty bool  // the venue tells the balance after every report, as it is then
+	locked dec   // base that somebody else holds back there
+	stale  []dec // balances that were read and have not come yet
 
 	todo []func() // for the engine, and on its way from the venue
 	busy bool
@@ -156,7 +159,22 @@ func (s *shop) effect(e order.Effect) {
 		s.tell(ev)
 	case order.FetchFills:
 		s.fetch(e.Since)
+	case order.FetchBalances:
+		s.tellFree()
 	}
+}
+
+// free is the base that the venue calls free.
+func (s *shop) free() dec { return order.Minus(order.Minus(s.base, s.offered()), s.locked) }
+
+// tellFree is a balance on its way to the desk, as it is now.
+func (s *shop) tellFree() {
+	free := s.free()
+	if s.wild == nil {
+		s.desk.SetFree("BTC", free)
+		return
+	}
+	s.todo = append(s.todo, func() { s.desk.SetFree("BTC", free) })
 }
 
 func (s *shop) fetch(since time.Time) {
@@ -178,7 +196,7 @@ func (s *shop) reconcile() {
 // balance tells what is free at the venue. The engine asks for it when nothing is on its way.
 func (s *shop) balance() {
 	if len(s.todo) == 0 && len(s.held) == 0 {
-		s.desk.SetFree("BTC", order.Minus(s.base, s.offered()))
+		s.desk.SetFree("BTC", s.free())
 	}
 }
 
@@ -327,6 +345,9 @@ func (s *shop) end(id string, status exchange.OrderStatus) {
 		o.Status = status
 		s.put(o)
 		s.tell(order.Event{Kind: order.OrderSeen, Source: order.FromStream, ClientOrderID: id, Order: o})
+		if s.chatty {
+			s.tellFree()
+		}
 	}
 }
 
@@ -355,6 +376,9 @@ func (s *shop) fill(id string, q, p dec) {
 		s.end(other, exchange.OrderCanceled)
 	}
 	s.tell(order.Event{Kind: order.FillSeen, Source: order.FromStream, ClientOrderID: id, Fill: f})
+	if s.chatty {
+		s.tellFree()
+	}
 	if o.Type == market.Market && o.Status == exchange.OrderFilled {
 		s.tell(order.Event{Kind: order.OrderSeen, Source: order.FromStream, ClientOrderID: id, Order: o})
 	}
