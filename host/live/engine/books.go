@@ -162,6 +162,7 @@ func (e *Engine) moved(n note, f order.Effect) {
 	}
 	asked := f.From == order.Sent || f.From == order.Lost
 	switch {
+	case s.Spec.Exit: // what only reduces may be refused as often as it takes
 	case s.State == order.Rejected && asked && s.Reason != order.CodeNeverReached && s.Reason != order.CodeNotSent:
 		e.verdicts(e.guard.OnReject(e.now()))
 	case asked && (s.State == order.Open || s.State == order.Partial || s.State == order.Filled):
@@ -280,36 +281,40 @@ func (e *Engine) propose(p desk.Proposal) {
 	}
 }
 
-// shut is why no order may leave at present, whatever it is for; "" when orders may.
-func (e *Engine) shut() string {
+// admit is why an order of a kind may not leave now, whatever its size and price; "" when it may. Everything that wants
+// to know asks here: the desk before it takes exits back, risk before an order is written down, the call before it is sent.
+func (e *Engine) admit(o risk.Order) string {
 	switch {
 	case e.stopped:
-		return "" // what the stop itself wants
+		return "" // the stop has rules of its own: the barrier and the pass
 	case !e.recon.synced:
 		return CodeStreamReconciling
-	case e.guard.State() == risk.Halted:
-		return string(risk.StateHalted)
+	case e.guard.Killed() && !o.Shrinks && !o.Protects:
+		return string(risk.Kill)
 	}
-	return ""
+	return string(e.guard.Admits(o))
 }
 
-// judge is why an order may not leave; "" when it may.
+// shut is why no order may leave that makes a position smaller, or that protects one.
+func (e *Engine) shut(protects bool) string {
+	return e.admit(risk.Order{Shrinks: true, Protects: protects})
+}
+
+// judge is why an order may not be written down; "" when it may.
 func (e *Engine) judge(p desk.Proposal) string {
 	if e.stopped {
 		return ""
 	}
-	if !e.recon.synced {
-		return CodeStreamReconciling
-	}
 	e.judgeEquity()
-	if e.guard.Killed() && !p.Shrinks && !p.Protects {
-		return string(risk.Kill)
-	}
 	s := p.Specs[0]
-	verdicts, allowed := e.guard.Check(risk.Order{
+	o := risk.Order{
 		Symbol: s.Symbol, Side: s.Side, Quantity: s.Quantity, QuoteAmount: s.QuoteAmount, LimitPrice: s.LimitPrice, StopPrice: s.StopPrice,
 		Shrinks: p.Shrinks, Protects: p.Protects,
-	}, risk.Account{Now: e.now(), Symbols: e.exposed()})
+	}
+	if code := e.admit(o); code == CodeStreamReconciling || code == string(risk.Kill) {
+		return code
+	}
+	verdicts, allowed := e.guard.Check(o, risk.Account{Now: e.now(), Symbols: e.exposed()})
 	e.verdicts(verdicts)
 	if allowed {
 		return ""
@@ -330,7 +335,7 @@ func (e *Engine) exposed() []risk.Symbol {
 func (e *Engine) verdicts(list []risk.Verdict) {
 	for _, v := range list {
 		e.batch.Entries = append(e.batch.Entries, journal.Entry{Kind: LogRisk, Data: map[string]any{
-			"code": v.Code, "symbol": v.Symbol, "value": v.Value, "limit": v.Limit, "message": v.Message, "shadow": v.Shadow,
+			"code": v.Code, "symbol": v.Symbol, "value": v.Value, "limit": v.Limit, "message": v.Message, "shadow": v.Shadow, "passed": v.Passed,
 		}})
 		if key := "risk\n" + string(v.Code) + "\n" + string(v.Symbol); !e.warned[key] {
 			e.warned[key] = true

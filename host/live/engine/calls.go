@@ -161,7 +161,7 @@ func (e *Engine) keepBack(s order.Status) order.Kind {
 	if e.now() >= e.leaveBy(s.Spec) {
 		return order.NotSendable
 	}
-	if e.shut() != "" || (e.guard.State() == risk.Reducing && !s.Spec.Exit) {
+	if e.admit(risk.Order{Shrinks: s.Spec.Exit, Protects: s.Spec.Protects}) != "" {
 		return order.Held
 	}
 	return ""

@@ -23,7 +23,8 @@ type Spec struct {
 	// Reference is the price that risk values the order at: the last close where it has no price of its own.
 	Reference dec
 	// Exit says that the order can only shrink the position, Manual that the operator wants it: --on-stop flatten.
-	Exit, Manual bool
+	// Protects says that the host placed it for what is held: a leg of a bracket, or the sale of what has none.
+	Exit, Manual, Protects bool
 	// Public is the order that the strategy sees; several of the venue's may stand behind it.
 	Public market.OrderID
 	Step   int64

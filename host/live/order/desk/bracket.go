@@ -187,6 +187,11 @@ func (g *bracket) takeBack(d *Desk, at time.Time) {
 	}
 }
 
+// shut says that no exit may be placed at present: none may leave, or the fate of a sale is not known.
+func (g *bracket) shut(d *Desk) bool {
+	return d.cfg.Shut(true) != "" || d.book.UnknownSale(g.parent.Symbol)
+}
+
 // drop ends one exit at the strategy's wish and keeps the other.
 func (g *bracket) drop(d *Desk, p *public, at time.Time) {
 	if p.waiting {
@@ -194,7 +199,7 @@ func (g *bracket) drop(d *Desk, p *public, at time.Time) {
 		return
 	}
 	p.ending = "strategy"
-	if d.cfg.Shut() != "" && g.lives() {
+	if g.shut(d) && g.lives() {
 		g.renew = true // the other one, which ends with it at the venue, could not be placed anew
 		return
 	}
@@ -222,7 +227,7 @@ func (g *bracket) work(d *Desk, at time.Time) {
 		g.renew = g.renew || g.grows(d)
 		switch {
 		case !g.renew || at.Before(g.next) || !d.sym[g.parent.sym].rules.Trading:
-		case d.cfg.Shut() != "":
+		case g.shut(d):
 			g.next = at.Add(shutAgain) // they protect until others can take their place
 		default:
 			g.takeBack(d, at)

@@ -26,9 +26,9 @@ type Config struct {
 	OrderTypes []string
 	// Cash is the free quote balance at start.
 	Cash dec
-	// Shut says why no order may leave at present, not even one that makes a position smaller; "", as if it were
-	// nil, when orders may. Meanwhile nothing is cancelled only to be placed anew: exits stay where they are.
-	Shut func() string
+	// Shut says why no order may leave at present that makes a position smaller, or even that protects one; "", as if
+	// it were nil, when orders may. Meanwhile nothing is cancelled only to be placed anew: exits stay where they are.
+	Shut func(protects bool) string
 }
 
 // Desk is the orders of one run. It is not safe for concurrent use. It counts on an engine that
@@ -106,7 +106,7 @@ func New(cfg Config) (*Desk, error) {
 		return nil, errors.New("a desk needs the rules of every symbol")
 	}
 	if cfg.Shut == nil {
-		cfg.Shut = func() string { return "" }
+		cfg.Shut = func(bool) string { return "" }
 	}
 	ledger, err := order.NewLedger(cfg.Cash, cfg.Symbols)
 	if err != nil {

@@ -64,7 +64,7 @@ func (d *Desk) changed(p *public) {
 
 // place proposes an order, once nothing holds back what it needs.
 func (d *Desk) place(p *public, at time.Time) {
-	shut := d.cfg.Shut()
+	shut := d.cfg.Shut(false)
 	if shut == "" && p.Side == market.Sell && (d.makeRoom(p, at) || d.awaitsFree(p, at)) {
 		return
 	}
@@ -112,7 +112,7 @@ func (d *Desk) draft(p *public) order.Spec {
 	rules := d.sym[p.sym].rules
 	s := order.Spec{
 		Symbol: p.Symbol, Side: p.Side, Type: p.Type, LimitPrice: rules.RoundPrice(p.Side, p.LimitPrice), StopPrice: rules.RoundPrice(p.Side, p.StopPrice),
-		Reference: d.sym[p.sym].last, Exit: p.Side == market.Sell, Manual: d.flatten, Public: p.ID, Step: d.step,
+		Reference: d.sym[p.sym].last, Exit: p.Side == market.Sell, Manual: d.flatten, Protects: p.group != nil, Public: p.ID, Step: d.step,
 	}
 	if p.Type == market.TrailingStop {
 		s.Type = market.Stop

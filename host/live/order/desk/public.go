@@ -267,7 +267,7 @@ func (p *public) candle(d *Desk, c market.Candle, at time.Time) {
 
 // follow replaces the order of a trailing stop that has moved, as soon as an order may leave.
 func (p *public) follow(d *Desk, at time.Time) {
-	if d.cfg.Shut() != "" {
+	if d.cfg.Shut(false) != "" {
 		p.follows = at.Add(shutAgain)
 		return
 	}

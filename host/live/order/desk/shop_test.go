@@ -57,7 +57,7 @@ func newShop(t *testing.T) *shop {
 	m := exchange.Market{Symbol: btc, Trading: true, PriceTick: d("0.01"), QuantityStep: d("0.0001"), MinNotional: d("5"), TakerFee: d("0.001"), MakerFee: d("0.001")}
 	s := &shop{t: t, at: day0, seen: map[string]exchange.Order{}, pairs: map[string]string{}, split: 1}
 	k, err := New(Config{
-		Shut: func() string {
+		Shut: func(bool) string {
 			if s.shut {
 				return s.deny
 			}
