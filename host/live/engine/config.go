@@ -9,6 +9,7 @@ import (
 
 	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/host/live/journal"
+	"github.com/assay-run/assay/host/live/order/desk"
 	"github.com/assay-run/assay/host/live/risk"
 	"github.com/assay-run/assay/plugin-sdk/market"
 	"github.com/assay-run/assay/plugin-sdk/sim"
@@ -68,6 +69,8 @@ type Config struct {
 	// Warmup is how many candles the strategy wants before it decides.
 	Warmup int
 	OnStop OnStop
+	// Unprotected is what becomes of a position whose exits cannot be placed: desk.Hold if empty.
+	Unprotected desk.Unprotected
 	// Orderly says that a cause of the end is a stop that somebody asked for.
 	Orderly func(error) bool
 	// Gate is held while anything changes that others read.

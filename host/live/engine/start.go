@@ -156,7 +156,10 @@ func (e *Engine) openBooks(balances []exchange.Balance) error {
 	if err != nil {
 		return err
 	}
-	books, err := desk.New(desk.Config{RunID: e.cfg.RunID, Symbols: e.cfg.Symbols, Markets: e.markets, OrderTypes: e.cfg.Venue.OrderTypes, Cash: cash, Shut: e.shut})
+	books, err := desk.New(desk.Config{
+		RunID: e.cfg.RunID, Symbols: e.cfg.Symbols, Markets: e.markets, OrderTypes: e.cfg.Venue.OrderTypes, Cash: cash, Shut: e.shut,
+		Unprotected: e.cfg.Unprotected, Collar: e.cfg.Limits.PriceCollar,
+	})
 	if err != nil {
 		return err
 	}

@@ -157,6 +157,8 @@ const (
 	CodeBelowMinimum     = "BELOW_MINIMUM"
 	CodeMarketHalted     = "MARKET_HALTED"
 	CodeUnresolvedTooOld = "ORDER_FATE_UNKNOWN"
+	// CodeUnprotected: a position has been without its exits for too long.
+	CodeUnprotected = "POSITION_UNPROTECTED"
 	// CodeUnanswered: the engine was asked for a Query or a Cancel and never said what became of it.
 	CodeUnanswered = "CALL_UNANSWERED"
 )

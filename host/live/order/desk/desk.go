@@ -29,6 +29,10 @@ type Config struct {
 	// Shut says why no order may leave at present that makes a position smaller, or even that protects one; "", as if
 	// it were nil, when orders may. Meanwhile nothing is cancelled only to be placed anew: exits stay where they are.
 	Shut func(protects bool) string
+	// Unprotected is what becomes of a position whose exits cannot be placed; empty: Hold. Collar is how far below
+	// the last close it may be sold then, a fraction of it.
+	Unprotected Unprotected
+	Collar      dec
 }
 
 // Desk is the orders of one run. It is not safe for concurrent use. It counts on an engine that
@@ -73,6 +77,10 @@ type symbol struct {
 	// freed is when an order of ours last let go of base: balances that are older may still come.
 	freed time.Time
 	asked time.Time // when balances were last asked for because of that
+	// bare is since when a position has been without its protection; shouts says that it was told, sellNext is when it
+	// may be sold again.
+	bare, sellNext time.Time
+	shouts         bool
 }
 
 // Proposal is an order, or the two legs of a pair, that may be written down.
@@ -238,7 +246,7 @@ func (d *Desk) Deny(p Proposal, code string, at time.Time) (Result, error) {
 	if err := d.answered(p); err != nil {
 		return Result{}, err
 	}
-	if p.Protects {
+	if p.Protects && d.byID[p.Specs[0].ClientOrderID].group != nil {
 		d.byID[p.Specs[0].ClientOrderID].group.denied(d, p, code, at)
 		d.work(at)
 		return d.take(), nil
@@ -347,6 +355,11 @@ func (d *Desk) Candle(s market.Symbol, c market.Candle, at time.Time) Result {
 		return Result{}
 	}
 	d.sym[i].last = last
+	for _, g := range d.groups {
+		if g.parent.sym == i {
+			g.touch(d, at)
+		}
+	}
 	d.ledger.OnCandle(s, c)
 	d.absorb(d.book.WithdrawUnsent(s, at), at)
 	for _, p := range d.working() {
@@ -368,6 +381,18 @@ func (d *Desk) NextDue() time.Time {
 	}
 	for _, g := range d.groups {
 		sooner(g.nextDue(d))
+		if g.lives() && g.placed() && !g.beyondAt.IsZero() && !g.renew && !g.renewing {
+			sooner(g.beyondAt.Add(protectGrace))
+		}
+	}
+	for i := range d.sym {
+		switch s := &d.sym[i]; {
+		case d.barred:
+		case !s.bare.IsZero() && !s.shouts:
+			sooner(s.bare.Add(protectGrace))
+		case s.shouts && d.cfg.Unprotected == Sell:
+			sooner(s.sellNext)
+		}
 	}
 	for _, p := range d.live {
 		if !p.done {

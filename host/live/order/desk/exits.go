@@ -1,6 +1,7 @@
 package desk
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/assay-run/assay/host/live/order"
@@ -122,6 +123,11 @@ func (g *bracket) place(d *Desk, at time.Time) {
 	if d.selling(g.parent.sym) {
 		return
 	}
+	if g.shut(d) {
+		g.next, g.refused = at.Add(shutAgain), ""
+		g.refuse(d, cmp.Or(d.cfg.Shut(true), order.CodeUnresolved))
+		return
+	}
 	if look := d.behind(g.parent.sym, g.kind(), g.held, at); !look.IsZero() {
 		g.next, g.refused = look, ""
 		return
@@ -146,7 +152,9 @@ func (g *bracket) place(d *Desk, at time.Time) {
 		g.warned = false
 		g.refuse(d, x.lame)
 	}
-	g.next, g.renew, g.warned, g.lame = at.Add(renewEvery), false, false, x.lame
+	g.tries++
+	g.beyondAt = time.Time{}
+	g.next, g.renew, g.warned, g.lame = at.Add(placeAgain(g.tries)), false, false, x.lame
 	d.propose(Proposal{Specs: specs, Shrinks: true, Protects: true}, x.legs...)
 }
 
@@ -158,11 +166,11 @@ func (g *bracket) nextDue(d *Desk) time.Time {
 	if g.placed() && (!g.renew || g.out(d)) || !g.placed() && (g.refused != "" || d.selling(g.parent.sym)) {
 		return time.Time{}
 	}
+	if due := g.half.Add(halfGrace); g.placed() && g.halved() && due.After(g.next) {
+		return due
+	}
 	return g.next
 }
-
-// deniedAgain is how long exits that risk refused wait.
-const deniedAgain = 10 * time.Second
 
 // denied puts exits back that risk refused: a halt does not last for ever, the position may.
 func (g *bracket) denied(d *Desk, p Proposal, code string, at time.Time) {
@@ -174,7 +182,7 @@ func (g *bracket) denied(d *Desk, p Proposal, code string, at time.Time) {
 			leg.end(d, market.StatusCanceled, leg.ending)
 		}
 	}
-	g.next = at.Add(deniedAgain)
+	g.next = at.Add(shutAgain)
 	g.refuse(d, code)
 }
 
@@ -184,17 +192,18 @@ func (g *bracket) refuse(d *Desk, code string) {
 		return
 	}
 	g.warned = true
-	d.out.Effects = append(d.out.Effects, order.Effect{Do: order.Alarm, Symbol: g.parent.Symbol, Code: CodeUnprotected,
+	d.out.Effects = append(d.out.Effects, order.Effect{Do: order.Alarm, Symbol: g.parent.Symbol, Code: CodeNotPlaced,
 		Message: "the exits of order " + g.parent.ID.String() + " cannot be placed (" + code + ")"})
 }
 
-// CodeUnprotected is the alarm of a bracket whose exits the market does not take, or the venue ended.
-const CodeUnprotected = "EXIT_NOT_PLACED"
+// CodeNotPlaced is the alarm of a bracket whose exits the market does not take, or may not leave now.
+const CodeNotPlaced = "EXIT_NOT_PLACED"
 
 // selling says that an order of the strategy's is about to sell the symbol.
 func (d *Desk) selling(sym int) bool {
 	for _, p := range d.working() {
-		if p.sym == sym && p.Side == market.Sell && p.group == nil && !p.done && (p.waiting || p.Type == market.Market) {
+		if p.sym == sym && p.Side == market.Sell && p.group == nil && !p.done &&
+			(p.waiting || p.Type == market.Market || p.TimeInForce == market.IOC) {
 			return true
 		}
 	}

@@ -36,10 +36,11 @@ func (d *Desk) work(at time.Time) {
 			}
 		}
 	}
-	d.groups = slices.DeleteFunc(d.groups, func(g *bracket) bool { return g.ended(d) })
+	d.groups = slices.DeleteFunc(d.groups, func(g *bracket) bool { return len(g.legs()) == 0 })
 	for _, g := range d.groups {
 		g.work(d, at)
 	}
+	d.protectAll(at)
 }
 
 // changed looks whether the cancel of a replaced order is confirmed, and what it left.
@@ -64,7 +65,7 @@ func (d *Desk) changed(p *public) {
 
 // place proposes an order, once nothing holds back what it needs.
 func (d *Desk) place(p *public, at time.Time) {
-	shut := d.cfg.Shut(false)
+	shut := d.cfg.Shut(p.guards)
 	if shut == "" && p.Side == market.Sell && (d.makeRoom(p, at) || d.awaitsFree(p, at)) {
 		return
 	}
@@ -86,7 +87,7 @@ func (d *Desk) place(p *public, at time.Time) {
 		return
 	}
 	p.waiting = false
-	d.propose(Proposal{Specs: []order.Spec{spec}, Shrinks: p.Side == market.Sell}, p)
+	d.propose(Proposal{Specs: []order.Spec{spec}, Shrinks: p.Side == market.Sell, Protects: p.guards}, p)
 }
 
 // propose hands the specs out and ties them to the orders they are of.
@@ -112,7 +113,7 @@ func (d *Desk) draft(p *public) order.Spec {
 	rules := d.sym[p.sym].rules
 	s := order.Spec{
 		Symbol: p.Symbol, Side: p.Side, Type: p.Type, LimitPrice: rules.RoundPrice(p.Side, p.LimitPrice), StopPrice: rules.RoundPrice(p.Side, p.StopPrice),
-		Reference: d.sym[p.sym].last, Exit: p.Side == market.Sell, Manual: d.flatten, Protects: p.group != nil, Public: p.ID, Step: d.step,
+		Reference: d.sym[p.sym].last, Exit: p.Side == market.Sell, Manual: d.flatten, Protects: p.group != nil || p.guards, Public: p.ID, Step: d.step,
 	}
 	if p.Type == market.TrailingStop {
 		s.Type = market.Stop

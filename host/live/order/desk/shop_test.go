@@ -40,11 +40,13 @@ type shop struct {
 	onWay  []func()
 	deaf   bool // the engine forgets that a cancel wants an answer
 	deny   string
-	shut   bool  // the desk knows that it is denied
-	split  int   // market orders fill in so many trades
-	chatty bool  // the venue tells the balance after every report, as it is then
-	locked dec   // base that somebody else holds back there
-	stale  []dec // balances that were read and have not come yet
+	refuse int      // so many sales are refused by the venue
+	codes  []string // of effects that halt the run, and of those that end that
+	shut   bool     // the desk knows that it is denied
+	split  int      // market orders fill in so many trades
+	chatty bool     // the venue tells the balance after every report, as it is then
+	locked dec      // base that somebody else holds back there
+	stale  []dec    // balances that were read and have not come yet
 
 	todo []func() // for the engine, and on its way from the venue
 	busy bool
@@ -84,6 +86,10 @@ func (s *shop) run(r Result, err error) {
 	for _, e := range r.Effects {
 		if e.Do == order.Alarm {
 			s.alarms = append(s.alarms, e.Code)
+			continue
+		}
+		if e.Do == order.Halt || e.Do == order.Resume {
+			s.codes = append(s.codes, string(e.Do)+" "+e.Code)
 			continue
 		}
 		s.todo = append(s.todo, func() { s.effect(e) })
@@ -243,6 +249,11 @@ func (s *shop) arrive(ids []string, attempt int) {
 	s.t.Helper()
 	outcome := map[string]exchange.Outcome{"ok": exchange.Accepted, "lost": exchange.Unknown, "unreached": exchange.Unknown, "unsent": exchange.NotSent}
 	luck := s.luck()
+	st, _ := s.desk.Book().Get(ids[0])
+	if luck == "ok" && st.Spec.Side == market.Sell && s.refuse > 0 {
+		s.refuse--
+		luck, outcome["refused"] = "refused", exchange.Rejected
+	}
 	for i, id := range ids {
 		ev := order.Event{Kind: order.SubmitReply, Source: order.FromReply, ClientOrderID: id, Attempt: attempt}
 		ev.Result.Outcome = outcome[luck]
