@@ -27,7 +27,7 @@ func (e *Engine) start(ctx context.Context) error {
 	e.enter(Starting)
 	for {
 		e.reachBy = time.Now().Add(e.cfg.ConnectLimit)
-		l, err := e.dial(ctx)
+		l, err := e.dial(ctx, nil)
 		if err != nil {
 			return err
 		}

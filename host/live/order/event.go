@@ -35,6 +35,7 @@ func (s Spec) Request() exchange.OrderRequest {
 	return exchange.OrderRequest{
 		ClientOrderID: s.ClientOrderID, Symbol: s.Symbol, Side: s.Side, Type: s.Type, TimeInForce: s.TimeInForce,
 		Quantity: s.Quantity, QuoteAmount: s.QuoteAmount, LimitPrice: s.LimitPrice, StopPrice: s.StopPrice,
+		Reduces: s.Exit,
 	}
 }
 
