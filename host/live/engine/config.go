@@ -32,7 +32,7 @@ type OnStop string
 
 // The ways to stop.
 const (
-	// Cancel takes all orders back and keeps positions.
+	// Cancel takes all orders back, exits too, and keeps positions.
 	Cancel OnStop = "cancel"
 	// Flatten takes all orders back and sells what is held at the market.
 	Flatten OnStop = "flatten"
@@ -68,11 +68,14 @@ type Config struct {
 	Limits  risk.Limits
 	// Warmup is how many candles the strategy wants before it decides.
 	Warmup int
-	OnStop OnStop
+	// OnStop is what a stop does with what is held, OnShutdown what the end of the service does: Leave if empty.
+	OnStop, OnShutdown OnStop
 	// Unprotected is what becomes of a position whose exits cannot be placed: desk.Hold if empty.
 	Unprotected desk.Unprotected
 	// Orderly says that a cause of the end is a stop that somebody asked for.
 	Orderly func(error) bool
+	// Shutdown says that such a cause is the end of the service; nil: none is.
+	Shutdown func(error) bool
 	// Gate is held while anything changes that others read.
 	Gate sync.Locker
 	Host Host
@@ -84,7 +87,7 @@ type Config struct {
 
 func (c Config) withDefaults() Config {
 	c.ConnectLimit = cmp.Or(c.ConnectLimit, DefaultConnectLimit)
-	c.OnStop = cmp.Or(c.OnStop, Cancel)
+	c.OnStop, c.OnShutdown = cmp.Or(c.OnStop, Leave), cmp.Or(c.OnShutdown, Leave)
 	return c
 }
 

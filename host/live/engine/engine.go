@@ -64,6 +64,7 @@ type Engine struct {
 	told      told
 	counted   map[string]bool // orders that filled, for the limits
 	trades    int             // trades that were booked
+	bare      []desk.Gap      // what had no exits when the run ended
 	guard     *risk.Guard
 	symbols   []risk.Symbol
 	warned    map[string]bool

@@ -181,6 +181,11 @@ func (b *bench) start() {
 
 // stop ends the run and returns how it ended.
 func (b *bench) stop() error {
+	var bad []string
+	b.engine.inbox.post(func() { bad = b.engine.protected() })
+	if synctest.Wait(); len(bad) > 0 {
+		b.t.Errorf("not protected, and nobody was told: %v", bad)
+	}
 	b.cancel(errStop)
 	return b.wait()
 }
@@ -310,7 +315,7 @@ func (b *bench) check(err error) {
 		b.t.Errorf("the books hold %s, the venue's trades make %s", have, want)
 	}
 	for _, o := range b.held {
-		if o.Status == exchange.OrderOpen && order.OfRun(o.ClientOrderID, order.Tag(b.engine.cfg.RunID)) && b.onStop != Leave {
+		if o.Status == exchange.OrderOpen && order.OfRun(o.ClientOrderID, order.Tag(b.engine.cfg.RunID)) && (o.Side == market.Buy || (b.onStop != "" && b.onStop != Leave)) {
 			b.t.Errorf("%s is still open", o.ClientOrderID)
 		}
 	}

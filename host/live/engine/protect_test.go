@@ -34,6 +34,19 @@ func (e *Engine) protected() (bad []string) {
 	return bad
 }
 
+// guarded holds a rig's run against the invariant, as long as it goes on.
+func (r *rig) guarded() {
+	done := make(chan []string, 1)
+	r.engine.inbox.post(func() { done <- r.engine.protected() })
+	select {
+	case bad := <-done:
+		if len(bad) > 0 {
+			r.errorf("not protected, and nobody was told: %v", bad)
+		}
+	case <-time.After(5 * time.Second): // it has ended, or is about to
+	}
+}
+
 // bare is what the run holds and the venue has no working stop for, by the venue's own books.
 func (b *bench) bare() (bare dec) {
 	b.venue.mu.Lock()

@@ -442,6 +442,7 @@ func (r *rig) settled() bool {
 // stop ends the run and returns how it ended.
 func (r *rig) stop() error {
 	if r.cancel != nil {
+		r.guarded()
 		r.cancel(errStop)
 	}
 	return r.wait()
@@ -477,7 +478,7 @@ func (r *rig) check(most dec) {
 		if order.Ours(o.Client) {
 			ids = append(ids, o.Client)
 		}
-		if o.Open && order.OfRun(o.Client, tag) && r.onStop != Leave {
+		if o.Open && order.OfRun(o.Client, tag) && (o.Side == "BUY" || (r.onStop != "" && r.onStop != Leave)) {
 			r.errorf("%s is still open", o.Client)
 		}
 		if o.Open && o.Side == "BUY" {
