@@ -70,6 +70,8 @@ type Config struct {
 	Warmup int
 	// OnStop is what a stop does with what is held, OnShutdown what the end of the service does: Leave if empty.
 	OnStop, OnShutdown OnStop
+	// Resume is what the start does about what earlier runs left on the account: Refuse if empty.
+	Resume Resume
 	// Unprotected is what becomes of a position whose exits cannot be placed: desk.Hold if empty.
 	Unprotected desk.Unprotected
 	// Orderly says that a cause of the end is a stop that somebody asked for.
@@ -148,7 +150,7 @@ type Holding struct {
 
 // Fault ends a run: a code of the API's with its data.
 type Fault struct {
-	// Code is EXCHANGE_ERROR, STOP_UNCONFIRMED or RISK_KILL.
+	// Code is EXCHANGE_ERROR, STOP_UNCONFIRMED, RISK_KILL, POSITIONS_LEFT or LIMITS_ALLOW_NO_ORDER.
 	Code string
 	// Reason of an EXCHANGE_ERROR: unreachable, symbol, reconcile, clock_skew, connector_crashed or
 	// subscription_refused.

@@ -51,6 +51,8 @@ type Engine struct {
 	markets []exchange.Market
 	clock   exchange.VenueClock
 	account string // its id
+	sold    int64  // sequence numbers that the start used to sell what earlier runs left
+	release []left // what the start hands to the operator
 	phase   string
 	failure error // ends the run
 	// unwritten is the first commit that failed.

@@ -57,6 +57,7 @@ type bench struct {
 	decide  func(*View) ([]market.Intent, error)
 	limits  risk.Limits
 	onStop  OnStop
+	resume  Resume
 	warmup  int
 	runs    int
 	prefix  string // of run ids
@@ -155,7 +156,7 @@ func (b *bench) start() {
 	}
 	b.engine = New(Config{
 		RunID: id, Symbols: []market.Symbol{btc}, Timeframe: market.MustTimeframe("1m"), Venue: description(), Connect: b.venue.connect,
-		Journal: b.book, Run: run, Limits: b.limits, Warmup: b.warmup, OnStop: b.onStop, Orderly: func(err error) bool { return errors.Is(err, errStop) },
+		Journal: b.book, Run: run, Limits: b.limits, Warmup: b.warmup, OnStop: b.onStop, Resume: b.resume, Orderly: func(err error) bool { return errors.Is(err, errStop) },
 		Gate: &b.gate, Host: b,
 	})
 	b.venue.submitted = b.submitted
@@ -310,7 +311,7 @@ func (b *bench) check(err error) {
 	if f, ok := errors.AsType[*Fault](err); ok && f.Code == CodeUnconfirmed {
 		return
 	}
-	have, want := b.engine.desk.Ledger().Quantity(btc), b.venue.net(func(id string) bool { return order.OfRun(id, order.Tag(b.engine.cfg.RunID)) })
+	have, want := b.engine.desk.Ledger().Quantity(btc), b.venue.net(func(id string) bool { return order.OfRun(id, order.Tag(b.engine.cfg.RunID)) && !b.engine.settles(id) })
 	if have.Cmp(want) != 0 {
 		b.t.Errorf("the books hold %s, the venue's trades make %s", have, want)
 	}

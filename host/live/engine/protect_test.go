@@ -34,6 +34,16 @@ func (e *Engine) protected() (bad []string) {
 	return bad
 }
 
+// settles says that the start sold with an order what earlier runs had left.
+func (e *Engine) settles(id string) bool {
+	for n := range e.sold {
+		if id == order.ClientID(e.cfg.RunID, n+1) {
+			return true
+		}
+	}
+	return false
+}
+
 // guarded holds a rig's run against the invariant, as long as it goes on.
 func (r *rig) guarded() {
 	done := make(chan []string, 1)

@@ -39,6 +39,7 @@ type rig struct {
 	gate    sync.Mutex
 	limits  risk.Limits
 	onStop  OnStop
+	resume  Resume
 	decide  func(*View) []market.Intent
 	// around is told that a call begins, the n-th of its kind from 1; what it returns is told the answer.
 	around func(call string, n int) func(exchange.Result)
@@ -138,7 +139,7 @@ func (r *rig) start() {
 			}
 			return r.tapped(c), nil
 		},
-		Open: r.request(id), Journal: r.book, Run: run, Limits: r.limits, OnStop: r.onStop,
+		Open: r.request(id), Journal: r.book, Run: run, Limits: r.limits, OnStop: r.onStop, Resume: r.resume,
 		Orderly: func(err error) bool { return errors.Is(err, errStop) }, Gate: &r.gate, Host: r,
 		Link: func(l Link) {
 			r.mu.Lock()

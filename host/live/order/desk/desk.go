@@ -26,6 +26,8 @@ type Config struct {
 	OrderTypes []string
 	// Cash is the free quote balance at start.
 	Cash dec
+	// Seq is the sequence number that was used last.
+	Seq int64
 	// Shut says why no order may leave at present that makes a position smaller, or even that protects one; "", as if
 	// it were nil, when orders may. Meanwhile nothing is cancelled only to be placed anew: exits stay where they are.
 	Shut func(protects bool) string
@@ -120,7 +122,7 @@ func New(cfg Config) (*Desk, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Desk{cfg: cfg, book: order.NewBook(), ledger: ledger, byID: map[string]*public{}, sym: make([]symbol, len(cfg.Symbols))}
+	d := &Desk{cfg: cfg, book: order.NewBook(), ledger: ledger, byID: map[string]*public{}, seq: cfg.Seq, sym: make([]symbol, len(cfg.Symbols))}
 	for i := range d.sym {
 		d.sym[i].rules = order.Rules{Market: cfg.Markets[i]}
 	}
