@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/assay-run/assay/host/exchange"
@@ -263,6 +264,13 @@ func (e *Engine) propose(p desk.Proposal) {
 		_ = e.change(note{source: order.FromLocal}, func() (desk.Result, error) { return e.desk.Deny(p, code, time.Now()) })
 		return
 	}
+	if s := p.Specs[0]; s.Wanted.IsPos() {
+		value := s.QuoteAmount.Max(order.Times(s.Quantity, s.Price()))
+		e.verdicts([]risk.Verdict{{
+			Code: risk.SizeClamped, Symbol: s.Symbol, Value: s.Wanted.Trim(0).String(), Limit: value.Trim(0).String(), Passed: true,
+			Message: fmt.Sprintf("an order of %s was to spend %s and spends %s, which is what the limits of risk leave", s.Symbol, s.Wanted.Trim(0), value.Trim(0)),
+		}})
+	}
 	intents := make([]journal.Intent, len(p.Specs))
 	for i, s := range p.Specs {
 		body, err := json.Marshal(bodyOf(s))
@@ -320,6 +328,35 @@ func (e *Engine) judge(p desk.Proposal) string {
 		return ""
 	}
 	return string(verdicts[0].Code)
+}
+
+// room is the value that the limits leave for one more order.
+func (e *Engine) room(s market.Symbol, ofSymbol, ofAll dec) dec {
+	return e.guard.Room(s, risk.Account{Now: e.now(), Symbols: e.exposed()}, ofSymbol, ofAll)
+}
+
+// CodeNoOrder is the fault of a start under whose limits no order is possible.
+const CodeNoOrder = "LIMITS_ALLOW_NO_ORDER"
+
+// possible refuses a run under whose limits, and with whose cash, the market takes no order at all. Price is the last
+// close of a symbol, 0 while it is not known.
+func (e *Engine) possible(cash dec, price func(int) dec) error {
+	var list []map[string]any
+	for i, m := range e.markets {
+		least, most := m.MinNotional, e.guard.Room(m.Symbol, risk.Account{}, dec{}, dec{}).Min(cash)
+		for _, q := range [...]dec{m.MinQuantity, m.MarketMinQuantity, m.QuantityStep} {
+			least = least.Max(order.Times(q, price(i)))
+		}
+		if most.IsPos() && least.Cmp(most) <= 0 {
+			return nil
+		}
+		list = append(list, map[string]any{"symbol": m.Symbol, "smallest": least.Trim(0), "largest": most.Trim(0)})
+	}
+	return &Fault{
+		Code: CodeNoOrder, Data: map[string]any{"orders": list, "cash": cash.Trim(0)},
+		Message: fmt.Sprintf("No order is possible: the smallest that %s takes of %s is worth %s, and the cash and the limits of risk leave %s. Raise the limits, or the cash.",
+			e.cfg.Venue.ID, list[0]["symbol"], list[0]["smallest"], list[0]["largest"]),
+	}
 }
 
 // exposed is how the symbols stand, with what working orders may still buy.

@@ -255,17 +255,23 @@ type intentBody struct {
 	Exit        bool            `json:"exit"`
 	Manual      bool            `json:"manual,omitempty"`
 	// Settles says that it sells what earlier runs left: it is none of the books of its run.
-	Settles bool   `json:"settles,omitempty"`
-	ListID  string `json:"list_id,omitempty"`
-	Sibling string `json:"sibling,omitempty"`
+	Settles bool `json:"settles,omitempty"`
+	// Wanted is the amount that a size came to before the limits cut it down.
+	Wanted  *decimal.Decimal `json:"wanted,omitempty"`
+	ListID  string           `json:"list_id,omitempty"`
+	Sibling string           `json:"sibling,omitempty"`
 }
 
 func bodyOf(s order.Spec) intentBody {
-	return intentBody{
+	b := intentBody{
 		OrderID: s.Public.String(), Side: s.Side.String(), Type: s.Type.String(), TimeInForce: s.TimeInForce.String(),
 		Quantity: s.Quantity, QuoteAmount: s.QuoteAmount, LimitPrice: s.LimitPrice, StopPrice: s.StopPrice, Reference: s.Reference,
 		Exit: s.Exit, Manual: s.Manual, ListID: s.ListID, Sibling: s.Sibling,
 	}
+	if s.Wanted.IsPos() {
+		b.Wanted = &s.Wanted
+	}
+	return b
 }
 
 // specOf reads what bodyOf wrote. Of another run a leg is asked for by itself.

@@ -162,7 +162,7 @@ func (e *Engine) openBooks(balances []exchange.Balance) error {
 	}
 	books, err := desk.New(desk.Config{
 		RunID: e.cfg.RunID, Symbols: e.cfg.Symbols, Markets: e.markets, OrderTypes: e.cfg.Venue.OrderTypes, Cash: cash, Shut: e.shut,
-		Seq: e.sold, Unprotected: e.cfg.Unprotected, Collar: e.cfg.Limits.PriceCollar,
+		Room: e.room, Seq: e.sold, Unprotected: e.cfg.Unprotected, Collar: e.cfg.Limits.PriceCollar,
 	})
 	if err != nil {
 		return err
@@ -183,6 +183,9 @@ func (e *Engine) openBooks(balances []exchange.Balance) error {
 		return err
 	}
 	e.guard = guard
+	if err := e.possible(cash, func(int) dec { return dec{} }); err != nil {
+		return err
+	}
 	e.symbols = make([]risk.Symbol, len(e.cfg.Symbols))
 	for i, s := range e.cfg.Symbols {
 		e.symbols[i].Symbol = s

@@ -25,6 +25,8 @@ type Spec struct {
 	// Exit says that the order can only shrink the position, Manual that the operator wants it: --on-stop flatten.
 	// Protects says that the host placed it for what is held: a leg of a bracket, or the sale of what has none.
 	Exit, Manual, Protects bool
+	// Wanted is the amount of quote that the strategy's size came to, where the limits left less; 0 otherwise.
+	Wanted dec
 	// Public is the order that the strategy sees; several of the venue's may stand behind it.
 	Public market.OrderID
 	Step   int64

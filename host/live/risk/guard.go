@@ -5,6 +5,8 @@ import (
 	"math/big"
 	"time"
 
+	"github.com/govalues/decimal"
+
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
@@ -26,7 +28,9 @@ const (
 	TooManyRejects   Code = "REJECTS_EXCEEDED"
 	DailyLoss        Code = "DAILY_LOSS_EXCEEDED"
 	// Unprotected: what is held has not had its exits at the venue for too long.
-	Unprotected    Code = "POSITION_UNPROTECTED"
+	Unprotected Code = "POSITION_UNPROTECTED"
+	// SizeClamped: an order is smaller than the strategy's fraction of the cash came to.
+	SizeClamped    Code = "SIZE_CLAMPED"
 	CandlesMissing Code = "CANDLES_MISSING"
 	// Kill: cancel all, then --on-stop, and the run fails with RISK_KILL.
 	Kill Code = "RISK_KILL"
@@ -205,6 +209,39 @@ func (c *check) sizes() {
 	c.above(PositionNotional, position, c.g.bound(l.MaxPositionNotional, l.MaxPositionFraction), "the position with all working orders")
 	c.above(GrossNotional, gross, c.g.bound(l.MaxGrossNotional, l.MaxGrossFraction), "all positions with all working orders")
 }
+
+// Room is the largest value in quote that one more order of a symbol may have, beside orders of so much that are about
+// to be written down: of the symbol and of all.
+func (g *Guard) Room(symbol market.Symbol, a Account, ofSymbol, ofAll dec) dec {
+	l := g.Limits
+	position, gross := exact(ofSymbol), exact(ofAll)
+	for i := range a.Symbols {
+		s := &a.Symbols[i]
+		held := plus(times(exact(s.Position.Abs()), exact(s.LastClose)), exact(s.Working))
+		if gross = plus(gross, held); s.Symbol == symbol {
+			position = plus(position, held)
+		}
+	}
+	room := g.bound(l.MaxOrderNotional, l.MaxOrderFraction)
+	for _, left := range [...]*big.Rat{
+		minus(g.bound(l.MaxPositionNotional, l.MaxPositionFraction), position), minus(g.bound(l.MaxGrossNotional, l.MaxGrossFraction), gross),
+	} {
+		if left.Cmp(room) < 0 {
+			room = left
+		}
+	}
+	d, err := decimal.Parse(room.FloatString(roomScale))
+	if err != nil {
+		return decimal.Zero
+	}
+	if exact(d).Cmp(room) > 0 { // FloatString rounds
+		d, _ = d.Sub(decimal.MustNew(1, roomScale))
+	}
+	return d
+}
+
+// roomScale is how many decimals of quote a room has.
+const roomScale = 8
 
 func (c *check) above(code Code, value, limit *big.Rat, what string) {
 	if value.Cmp(limit) > 0 {

@@ -26,6 +26,9 @@ type Config struct {
 	OrderTypes []string
 	// Cash is the free quote balance at start.
 	Cash dec
+	// Room is the value in quote that the limits leave for one more order, beside what is proposed of the symbol and of
+	// all; nil: sizes that are fractions or amounts of cash are not cut down to it.
+	Room func(s market.Symbol, ofSymbol, ofAll dec) dec
 	// Seq is the sequence number that was used last.
 	Seq int64
 	// Shut says why no order may leave at present that makes a position smaller, or even that protects one; "", as if

@@ -137,13 +137,21 @@ func (d *Desk) spec(p *public) (order.Spec, string) {
 		if rules.Affordable(s.Type, d.freeCash(), s.Price()).Cmp(s.Quantity) < 0 {
 			return s, "insufficient_cash" // the venue would say no, and rejects count
 		}
-	case !d.budget(p).IsPos():
-		return s, "insufficient_cash"
-	case p.Type == market.Market:
-		s.QuoteAmount = rules.Spendable(d.budget(p))
 	default:
-		s.Quantity = rules.Affordable(s.Type, d.budget(p), s.Price())
-		p.Quantity = s.Quantity
+		budget := d.budget(p)
+		if !budget.IsPos() {
+			return s, "insufficient_cash"
+		}
+		s = d.buyFor(p, s, budget)
+		if room := d.room(p.Symbol); room.Cmp(budget) < 0 {
+			// A size that the market does not take is not cut down: the limit itself refuses the order.
+			if less := d.buyFor(p, s, room); rules.Check(less, d.sym[p.sym].last) == "" {
+				s, s.Wanted = less, budget
+			}
+		}
+		if p.Type != market.Market {
+			p.Quantity = s.Quantity
+		}
 	}
 	switch {
 	case s.Quantity.IsPos() || s.QuoteAmount.IsPos():
@@ -153,6 +161,35 @@ func (d *Desk) spec(p *public) (order.Spec, string) {
 		return s, order.CodeBelowMinimum
 	}
 	return s, ""
+}
+
+// buyFor sizes a buy by an amount of quote.
+func (d *Desk) buyFor(p *public, s order.Spec, budget dec) order.Spec {
+	rules := d.sym[p.sym].rules
+	if p.Type == market.Market {
+		s.QuoteAmount = rules.Spendable(budget)
+	} else {
+		s.Quantity = rules.Affordable(s.Type, budget, s.Price())
+	}
+	return s
+}
+
+// room is what the limits leave for one more buy of a symbol.
+func (d *Desk) room(symbol market.Symbol) dec {
+	if d.cfg.Room == nil {
+		return d.freeCash()
+	}
+	of, all := dec{}, dec{}
+	for _, s := range d.proposed {
+		if s.Side != market.Buy {
+			continue
+		}
+		v := s.QuoteAmount.Max(order.Times(s.Quantity, s.Price()))
+		if all = order.Plus(all, v); s.Symbol == symbol {
+			of = order.Plus(of, v)
+		}
+	}
+	return d.cfg.Room(symbol, of, all)
 }
 
 // budget of a buy that is sized by cash: never more than the cash that no working order may spend.
