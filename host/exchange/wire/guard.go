@@ -47,6 +47,7 @@ type guard struct {
 	broke chan string   // why the lease's stream ended
 	stop  chan struct{} // closed by Close
 	kept  chan struct{} // closed when the keeper is gone
+	all   bool          // a Close was to cancel everything, and has not done it yet
 
 	closing  sync.Mutex // one Close at a time
 	sweeping sync.Mutex // one sweep at a time
@@ -160,6 +161,7 @@ func (g *guard) Close(ctx context.Context, cancelOpen bool) (unconfirmed []strin
 	if g.state == opened {
 		g.state = closing
 	}
+	g.all = g.all || cancelOpen
 	state, trading := g.state, g.req.Trading
 	g.mu.Unlock()
 	switch state {

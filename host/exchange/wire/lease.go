@@ -124,6 +124,9 @@ func (g *guard) lose(reason string) {
 	g.mu.Lock()
 	g.state = lost
 	trading, path, cancels := g.req.Trading, g.req.LeaseFile, cmp.Or(g.req.OnLeaseLoss, exchange.CancelEntries)
+	if g.all {
+		cancels = exchange.CancelAll
+	}
 	g.mu.Unlock()
 	close(g.kept)
 	report := LeaseReport{Reason: reason, Cancelled: []string{}, Unconfirmed: []string{}, Kept: []string{}}
