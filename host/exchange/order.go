@@ -66,6 +66,8 @@ type OrderRequest struct {
 	TimeInForce           market.TimeInForce
 	Quantity, QuoteAmount decimal.Decimal
 	LimitPrice, StopPrice decimal.Decimal // zero: none
+	// Reduces says that it can only make a position smaller.
+	Reduces bool
 }
 
 // PairRequest is a take profit (limit) and a stop loss (stop) of the same quantity; when one fills

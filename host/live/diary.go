@@ -185,7 +185,7 @@ func (d *diary) judge(o *market.Order, in *market.Intent) string {
 func (d *diary) verdicts(id market.OrderID, list []risk.Verdict) {
 	for _, v := range list {
 		d.batch.Entries = append(d.batch.Entries, journal.Entry{Kind: engine.LogRisk, Data: map[string]any{
-			"code": v.Code, "symbol": v.Symbol, "value": v.Value, "limit": v.Limit, "message": v.Message, "shadow": v.Shadow, "order_id": id.String(), "step": d.x.engine.Step(),
+			"code": v.Code, "symbol": v.Symbol, "value": v.Value, "limit": v.Limit, "message": v.Message, "shadow": v.Shadow, "passed": v.Passed, "order_id": id.String(), "step": d.x.engine.Step(),
 		}})
 		if v.Code == risk.Kill {
 			d.watch.killed = v.Message

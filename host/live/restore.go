@@ -412,6 +412,7 @@ func (r *recording) entry(e journal.Entry) error {
 		Intents json.RawMessage `json:"intents"`
 		Code    string          `json:"code"`
 		Shadow  bool            `json:"shadow"`
+		Passed  bool            `json:"passed"`
 		OrderID string          `json:"order_id"`
 	}
 	if err := json.Unmarshal(raw, &body); err != nil {
@@ -421,7 +422,7 @@ func (r *recording) entry(e journal.Entry) error {
 	case logLayout:
 		r.layout = layout{window: body.Window, warmup: body.Warmup}
 	case engine.LogRisk:
-		if at := (denial{body.OrderID, body.Step}); !body.Shadow && body.OrderID != "" && r.denied[at] == "" {
+		if at := (denial{body.OrderID, body.Step}); !body.Shadow && !body.Passed && body.OrderID != "" && r.denied[at] == "" {
 			r.denied[at] = body.Code
 		}
 	default:

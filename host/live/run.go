@@ -158,6 +158,7 @@ func (x *Execution) openRequest() exchange.OpenRequest {
 	return exchange.OpenRequest{
 		RunID: x.runID, Trading: x.req.Mode == runner.ModeLive, Symbols: x.plan.Symbols, Timeframe: x.plan.Timeframe,
 		Config: x.config, RunTag: order.Tag(x.runID), Endpoint: x.venue.Endpoint, LeaseFile: leaseFile(x.opts.LiveDir, x.runID),
+		OnLeaseLoss: x.opts.OnLeaseLoss,
 	}
 }
 
@@ -233,7 +234,17 @@ func (x *Execution) outcome(err error) runner.Outcome {
 	case isStop(err):
 		return runner.Outcome{Stopped: true, Message: x.stopMessage()}
 	}
-	return runner.Outcome{Failure: x.failure(err)}
+	return runner.Outcome{Failure: x.failure(err), Message: x.kept()}
+}
+
+// kept is what a live run leaves at the venue; "" when nothing.
+func (x *Execution) kept() string {
+	x.gate.Lock()
+	defer x.gate.Unlock()
+	if x.trading == nil {
+		return ""
+	}
+	return x.trading.Kept()
 }
 
 // stopMessage says what a stop has left: positions are kept.

@@ -23,7 +23,8 @@ func (x *Execution) tradeLive(ctx context.Context) error {
 	e := engine.New(engine.Config{
 		RunID: x.runID, Symbols: x.plan.Symbols, Timeframe: x.plan.Timeframe, Venue: x.venue.Description,
 		Connect: x.venue.Connect, Open: x.openRequest(), Journal: x.opts.Journal, Run: x.journal, Limits: x.bounds,
-		Warmup: x.warmup, OnStop: x.opts.OnStop, Orderly: isStop, Gate: x.gate, Host: &liveHost{x: x}, Link: x.linked, ConnectLimit: x.opts.ConnectLimit,
+		Warmup: x.warmup, OnStop: x.opts.OnStop, OnShutdown: x.opts.OnShutdown, Unprotected: x.opts.Unprotected, Resume: engine.Resume(x.req.Resume), Orderly: isStop,
+		Shutdown: func(err error) bool { return errors.Is(err, runner.ErrShutdown) }, Gate: x.gate, Host: &liveHost{x: x}, Link: x.linked, ConnectLimit: x.opts.ConnectLimit,
 	})
 	x.gate.Lock()
 	x.trading = e

@@ -128,6 +128,8 @@ type StartRequest struct {
 	InitialCash    json.Number     `json:"initial_cash"`
 	Exchange       string          `json:"exchange"`
 	Execution      json.RawMessage `json:"execution"`
+	// Resume is what a live run does about what earlier runs left on the account: refuse (if empty), flat or release.
+	Resume string `json:"resume,omitempty"`
 	// ExchangeConfig is the raw exchange_config of a paper or live run: it may hold
 	// credentials, so that it is shown nowhere.
 	ExchangeConfig exchange.Secret `json:"-"`

@@ -414,16 +414,20 @@ func (x *Description) GetConfigSchema() string {
 }
 
 type OpenRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	RunId         string                 `protobuf:"bytes,1,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
-	RunTag        string                 `protobuf:"bytes,2,opt,name=run_tag,json=runTag,proto3" json:"run_tag,omitempty"` // six characters inside the run's client order ids
-	Trading       bool                   `protobuf:"varint,3,opt,name=trading,proto3" json:"trading,omitempty"`            // false: no keyed request
-	Symbols       []string               `protobuf:"bytes,4,rep,name=symbols,proto3" json:"symbols,omitempty"`
-	Timeframe     string                 `protobuf:"bytes,5,opt,name=timeframe,proto3" json:"timeframe,omitempty"`
-	Config        *Config                `protobuf:"bytes,6,opt,name=config,proto3" json:"config,omitempty"`
-	LeaseTtlMs    int64                  `protobuf:"varint,7,opt,name=lease_ttl_ms,json=leaseTtlMs,proto3" json:"lease_ttl_ms,omitempty"`
-	LeaseFile     string                 `protobuf:"bytes,8,opt,name=lease_file,json=leaseFile,proto3" json:"lease_file,omitempty"` // absolute path; "" for none
-	Endpoint      string                 `protobuf:"bytes,9,opt,name=endpoint,proto3" json:"endpoint,omitempty"`                    // replaces the base URL; a server option only
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	RunId      string                 `protobuf:"bytes,1,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
+	RunTag     string                 `protobuf:"bytes,2,opt,name=run_tag,json=runTag,proto3" json:"run_tag,omitempty"` // six characters inside the run's client order ids
+	Trading    bool                   `protobuf:"varint,3,opt,name=trading,proto3" json:"trading,omitempty"`            // false: no keyed request
+	Symbols    []string               `protobuf:"bytes,4,rep,name=symbols,proto3" json:"symbols,omitempty"`
+	Timeframe  string                 `protobuf:"bytes,5,opt,name=timeframe,proto3" json:"timeframe,omitempty"`
+	Config     *Config                `protobuf:"bytes,6,opt,name=config,proto3" json:"config,omitempty"`
+	LeaseTtlMs int64                  `protobuf:"varint,7,opt,name=lease_ttl_ms,json=leaseTtlMs,proto3" json:"lease_ttl_ms,omitempty"`
+	LeaseFile  string                 `protobuf:"bytes,8,opt,name=lease_file,json=leaseFile,proto3" json:"lease_file,omitempty"` // absolute path; "" for none
+	Endpoint   string                 `protobuf:"bytes,9,opt,name=endpoint,proto3" json:"endpoint,omitempty"`                    // replaces the base URL; a server option only
+	// What is cancelled when the lease is lost: entries ("" too), all, none.
+	OnLeaseLoss string `protobuf:"bytes,10,opt,name=on_lease_loss,json=onLeaseLoss,proto3" json:"on_lease_loss,omitempty"`
+	// Client order ids of this run's orders of earlier sessions that only reduce a position.
+	Exits         []string `protobuf:"bytes,11,rep,name=exits,proto3" json:"exits,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -519,6 +523,20 @@ func (x *OpenRequest) GetEndpoint() string {
 		return x.Endpoint
 	}
 	return ""
+}
+
+func (x *OpenRequest) GetOnLeaseLoss() string {
+	if x != nil {
+		return x.OnLeaseLoss
+	}
+	return ""
+}
+
+func (x *OpenRequest) GetExits() []string {
+	if x != nil {
+		return x.Exits
+	}
+	return nil
 }
 
 // Config is exchange_config.
@@ -1460,6 +1478,7 @@ type SubmitRequest struct {
 	QuoteAmount   string                 `protobuf:"bytes,7,opt,name=quote_amount,json=quoteAmount,proto3" json:"quote_amount,omitempty"`   // of the quote currency
 	LimitPrice    string                 `protobuf:"bytes,8,opt,name=limit_price,json=limitPrice,proto3" json:"limit_price,omitempty"`
 	StopPrice     string                 `protobuf:"bytes,9,opt,name=stop_price,json=stopPrice,proto3" json:"stop_price,omitempty"`
+	Reduces       bool                   `protobuf:"varint,10,opt,name=reduces,proto3" json:"reduces,omitempty"` // it can only make a position smaller: it outlives the lease. Absent: an entry
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1555,6 +1574,13 @@ func (x *SubmitRequest) GetStopPrice() string {
 		return x.StopPrice
 	}
 	return ""
+}
+
+func (x *SubmitRequest) GetReduces() bool {
+	if x != nil {
+		return x.Reduces
+	}
+	return false
 }
 
 // SubmitPairRequest is a limit and a stop exit of which one cancels the other.
@@ -2931,7 +2957,7 @@ const file_connector_proto_rawDesc = "" +
 	"\rrate_limit_ms\x18\x0f \x01(\x05R\vrateLimitMs\x12\x19\n" +
 	"\bdead_man\x18\x10 \x01(\tR\adeadMan\x12\x18\n" +
 	"\acomment\x18\x11 \x01(\tR\acomment\x12#\n" +
-	"\rconfig_schema\x18\x12 \x01(\tR\fconfigSchema\"\xa0\x02\n" +
+	"\rconfig_schema\x18\x12 \x01(\tR\fconfigSchema\"\xda\x02\n" +
 	"\vOpenRequest\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x17\n" +
 	"\arun_tag\x18\x02 \x01(\tR\x06runTag\x12\x18\n" +
@@ -2943,7 +2969,10 @@ const file_connector_proto_rawDesc = "" +
 	"leaseTtlMs\x12\x1d\n" +
 	"\n" +
 	"lease_file\x18\b \x01(\tR\tleaseFile\x12\x1a\n" +
-	"\bendpoint\x18\t \x01(\tR\bendpoint\"\xcb\x01\n" +
+	"\bendpoint\x18\t \x01(\tR\bendpoint\x12\"\n" +
+	"\ron_lease_loss\x18\n" +
+	" \x01(\tR\vonLeaseLoss\x12\x14\n" +
+	"\x05exits\x18\v \x03(\tR\x05exits\"\xcb\x01\n" +
 	"\x06Config\x12\x17\n" +
 	"\aapi_key\x18\x01 \x01(\tR\x06apiKey\x12\x16\n" +
 	"\x06secret\x18\x02 \x01(\tR\x06secret\x12\x1a\n" +
@@ -3013,7 +3042,7 @@ const file_connector_proto_rawDesc = "" +
 	"\x04Link\x12\x14\n" +
 	"\x05state\x18\x01 \x01(\tR\x05state\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\"\a\n" +
-	"\x05Ended\"\x9a\x02\n" +
+	"\x05Ended\"\xb4\x02\n" +
 	"\rSubmitRequest\x12&\n" +
 	"\x0fclient_order_id\x18\x01 \x01(\tR\rclientOrderId\x12\x16\n" +
 	"\x06symbol\x18\x02 \x01(\tR\x06symbol\x12\x12\n" +
@@ -3025,7 +3054,9 @@ const file_connector_proto_rawDesc = "" +
 	"\vlimit_price\x18\b \x01(\tR\n" +
 	"limitPrice\x12\x1d\n" +
 	"\n" +
-	"stop_price\x18\t \x01(\tR\tstopPrice\"\xe8\x01\n" +
+	"stop_price\x18\t \x01(\tR\tstopPrice\x12\x18\n" +
+	"\areduces\x18\n" +
+	" \x01(\bR\areduces\"\xe8\x01\n" +
 	"\x11SubmitPairRequest\x12\x17\n" +
 	"\alist_id\x18\x01 \x01(\tR\x06listId\x12\x19\n" +
 	"\blimit_id\x18\x02 \x01(\tR\alimitId\x12\x17\n" +

@@ -10,6 +10,7 @@ func submitToProto(q exchange.OrderRequest) *connectorpb.SubmitRequest {
 	return &connectorpb.SubmitRequest{
 		ClientOrderId: q.ClientOrderID, Symbol: string(q.Symbol), Side: q.Side.String(), Type: q.Type.String(), TimeInForce: q.TimeInForce.String(),
 		Quantity: number(q.Quantity), QuoteAmount: number(q.QuoteAmount), LimitPrice: number(q.LimitPrice), StopPrice: number(q.StopPrice),
+		Reduces: q.Reduces,
 	}
 }
 
@@ -22,6 +23,7 @@ func submitFromProto(p *connectorpb.SubmitRequest) (exchange.OrderRequest, error
 		TimeInForce: parse(r, "time_in_force", p.GetTimeInForce(), market.ParseTimeInForce),
 		Quantity:    r.amount("quantity", p.GetQuantity()), QuoteAmount: r.amount("quote_amount", p.GetQuoteAmount()),
 		LimitPrice: r.amount("limit_price", p.GetLimitPrice()), StopPrice: r.amount("stop_price", p.GetStopPrice()),
+		Reduces: p.GetReduces(),
 	}
 	return q, r.err()
 }

@@ -122,7 +122,7 @@ func openRequestToProto(q exchange.OpenRequest) *connectorpb.OpenRequest {
 	c := q.Config
 	return &connectorpb.OpenRequest{
 		RunId: q.RunID, RunTag: q.RunTag, Trading: q.Trading, Symbols: texts(q.Symbols), Timeframe: q.Timeframe.String(),
-		LeaseTtlMs: q.LeaseTTL.Milliseconds(), LeaseFile: q.LeaseFile, Endpoint: q.Endpoint,
+		LeaseTtlMs: q.LeaseTTL.Milliseconds(), LeaseFile: q.LeaseFile, Endpoint: q.Endpoint, OnLeaseLoss: string(q.OnLeaseLoss), Exits: texts(q.Exits),
 		Config: &connectorpb.Config{
 			ApiKey: c.APIKey.Reveal(), Secret: c.Secret.Reveal(), Password: c.Password.Reveal(), Sandbox: c.Sandbox,
 			RateLimitMs: int32(c.RateLimitMS), Unspaced: c.Unspaced, Settings: string(c.Settings),
@@ -144,6 +144,12 @@ func openRequestFromProto(p *connectorpb.OpenRequest) (exchange.OpenRequest, err
 	}
 	if c.GetSettings() != "" {
 		q.Config.Settings = json.RawMessage(c.GetSettings())
+	}
+	if l := p.GetOnLeaseLoss(); l != "" {
+		q.OnLeaseLoss = parse(r, "on_lease_loss", l, exchange.ParseLeaseLoss)
+	}
+	for i, id := range p.GetExits() {
+		q.Exits = append(q.Exits, r.name(at("exits", i), id))
 	}
 	for i, s := range p.GetSymbols() {
 		q.Symbols = append(q.Symbols, parse(r, at("symbols", i), s, market.ParseSymbol))

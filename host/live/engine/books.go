@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/assay-run/assay/host/exchange"
@@ -162,6 +163,7 @@ func (e *Engine) moved(n note, f order.Effect) {
 	}
 	asked := f.From == order.Sent || f.From == order.Lost
 	switch {
+	case s.Spec.Exit: // what only reduces may be refused as often as it takes
 	case s.State == order.Rejected && asked && s.Reason != order.CodeNeverReached && s.Reason != order.CodeNotSent:
 		e.verdicts(e.guard.OnReject(e.now()))
 	case asked && (s.State == order.Open || s.State == order.Partial || s.State == order.Filled):
@@ -262,6 +264,13 @@ func (e *Engine) propose(p desk.Proposal) {
 		_ = e.change(note{source: order.FromLocal}, func() (desk.Result, error) { return e.desk.Deny(p, code, time.Now()) })
 		return
 	}
+	if s := p.Specs[0]; s.Wanted.IsPos() {
+		value := s.QuoteAmount.Max(order.Times(s.Quantity, s.Price()))
+		e.verdicts([]risk.Verdict{{
+			Code: risk.SizeClamped, Symbol: s.Symbol, Value: s.Wanted.Trim(0).String(), Limit: value.Trim(0).String(), Passed: true,
+			Message: fmt.Sprintf("an order of %s was to spend %s and spends %s, which is what the limits of risk leave", s.Symbol, s.Wanted.Trim(0), value.Trim(0)),
+		}})
+	}
 	intents := make([]journal.Intent, len(p.Specs))
 	for i, s := range p.Specs {
 		body, err := json.Marshal(bodyOf(s))
@@ -280,41 +289,74 @@ func (e *Engine) propose(p desk.Proposal) {
 	}
 }
 
-// shut is why no order may leave at present, whatever it is for; "" when orders may.
-func (e *Engine) shut() string {
+// admit is why an order of a kind may not leave now, whatever its size and price; "" when it may. Everything that wants
+// to know asks here: the desk before it takes exits back, risk before an order is written down, the call before it is sent.
+func (e *Engine) admit(o risk.Order) string {
 	switch {
 	case e.stopped:
-		return "" // what the stop itself wants
+		return "" // the stop has rules of its own: the barrier and the pass
 	case !e.recon.synced:
 		return CodeStreamReconciling
-	case e.guard.State() == risk.Halted:
-		return string(risk.StateHalted)
+	case e.guard.Killed() && !o.Shrinks && !o.Protects:
+		return string(risk.Kill)
 	}
-	return ""
+	return string(e.guard.Admits(o))
 }
 
-// judge is why an order may not leave; "" when it may.
+// shut is why no order may leave that makes a position smaller, or that protects one.
+func (e *Engine) shut(protects bool) string {
+	return e.admit(risk.Order{Shrinks: true, Protects: protects})
+}
+
+// judge is why an order may not be written down; "" when it may.
 func (e *Engine) judge(p desk.Proposal) string {
 	if e.stopped {
 		return ""
 	}
-	if !e.recon.synced {
-		return CodeStreamReconciling
-	}
 	e.judgeEquity()
-	if e.guard.Killed() && !p.Shrinks && !p.Protects {
-		return string(risk.Kill)
-	}
 	s := p.Specs[0]
-	verdicts, allowed := e.guard.Check(risk.Order{
+	o := risk.Order{
 		Symbol: s.Symbol, Side: s.Side, Quantity: s.Quantity, QuoteAmount: s.QuoteAmount, LimitPrice: s.LimitPrice, StopPrice: s.StopPrice,
 		Shrinks: p.Shrinks, Protects: p.Protects,
-	}, risk.Account{Now: e.now(), Symbols: e.exposed()})
+	}
+	if code := e.admit(o); code == CodeStreamReconciling || code == string(risk.Kill) {
+		return code
+	}
+	verdicts, allowed := e.guard.Check(o, risk.Account{Now: e.now(), Symbols: e.exposed()})
 	e.verdicts(verdicts)
 	if allowed {
 		return ""
 	}
 	return string(verdicts[0].Code)
+}
+
+// room is the value that the limits leave for one more order.
+func (e *Engine) room(s market.Symbol, ofSymbol, ofAll dec) dec {
+	return e.guard.Room(s, risk.Account{Now: e.now(), Symbols: e.exposed()}, ofSymbol, ofAll)
+}
+
+// CodeNoOrder is the fault of a start under whose limits no order is possible.
+const CodeNoOrder = "LIMITS_ALLOW_NO_ORDER"
+
+// possible refuses a run under whose limits, and with whose cash, the market takes no order at all. Price is the last
+// close of a symbol, 0 while it is not known.
+func (e *Engine) possible(cash dec, price func(int) dec) error {
+	var list []map[string]any
+	for i, m := range e.markets {
+		least, most := m.MinNotional, e.guard.Room(m.Symbol, risk.Account{}, dec{}, dec{}).Min(cash)
+		for _, q := range [...]dec{m.MinQuantity, m.MarketMinQuantity, m.QuantityStep} {
+			least = least.Max(order.Times(q, price(i)))
+		}
+		if most.IsPos() && least.Cmp(most) <= 0 {
+			return nil
+		}
+		list = append(list, map[string]any{"symbol": m.Symbol, "smallest": least.Trim(0), "largest": most.Trim(0)})
+	}
+	return &Fault{
+		Code: CodeNoOrder, Data: map[string]any{"orders": list, "cash": cash.Trim(0)},
+		Message: fmt.Sprintf("No order is possible: the smallest that %s takes of %s is worth %s, and the cash and the limits of risk leave %s. Raise the limits, or the cash.",
+			e.cfg.Venue.ID, list[0]["symbol"], list[0]["smallest"], list[0]["largest"]),
+	}
 }
 
 // exposed is how the symbols stand, with what working orders may still buy.
@@ -330,7 +372,7 @@ func (e *Engine) exposed() []risk.Symbol {
 func (e *Engine) verdicts(list []risk.Verdict) {
 	for _, v := range list {
 		e.batch.Entries = append(e.batch.Entries, journal.Entry{Kind: LogRisk, Data: map[string]any{
-			"code": v.Code, "symbol": v.Symbol, "value": v.Value, "limit": v.Limit, "message": v.Message, "shadow": v.Shadow,
+			"code": v.Code, "symbol": v.Symbol, "value": v.Value, "limit": v.Limit, "message": v.Message, "shadow": v.Shadow, "passed": v.Passed,
 		}})
 		if key := "risk\n" + string(v.Code) + "\n" + string(v.Symbol); !e.warned[key] {
 			e.warned[key] = true

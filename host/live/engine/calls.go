@@ -87,6 +87,8 @@ func (e *Engine) do(f order.Effect) {
 		e.cancel(f)
 	case order.FetchFills:
 		e.fetch(f)
+	case order.FetchBalances:
+		e.readBalances(nil)
 	}
 }
 
@@ -159,7 +161,7 @@ func (e *Engine) keepBack(s order.Status) order.Kind {
 	if e.now() >= e.leaveBy(s.Spec) {
 		return order.NotSendable
 	}
-	if e.shut() != "" || (e.guard.State() == risk.Reducing && !s.Spec.Exit) {
+	if e.admit(risk.Order{Shrinks: s.Spec.Exit, Protects: s.Spec.Protects}) != "" {
 		return order.Held
 	}
 	return ""

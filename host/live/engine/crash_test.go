@@ -338,7 +338,7 @@ func child(dir string) error {
 	host := &busy{cancel: cancel, last: 160}
 	cfg := Config{
 		RunID: id, Symbols: []market.Symbol{btc}, Timeframe: market.MustTimeframe("1m"), Journal: book.Journal,
-		Limits: loose(), Orderly: func(err error) bool { return errors.Is(err, errStop) }, Gate: &sync.Mutex{}, Host: host,
+		Limits: loose(), Resume: Release, Orderly: func(err error) bool { return errors.Is(err, errStop) }, Gate: &sync.Mutex{}, Host: host,
 	}
 	var dial func() exchange.Connection
 	if text := os.Getenv(childVenue); text != "" {

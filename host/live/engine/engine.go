@@ -51,6 +51,8 @@ type Engine struct {
 	markets []exchange.Market
 	clock   exchange.VenueClock
 	account string // its id
+	sold    int64  // sequence numbers that the start used to sell what earlier runs left
+	release []left // what the start hands to the operator
 	phase   string
 	failure error // ends the run
 	// unwritten is the first commit that failed.
@@ -64,6 +66,7 @@ type Engine struct {
 	told      told
 	counted   map[string]bool // orders that filled, for the limits
 	trades    int             // trades that were booked
+	bare      []desk.Gap      // what had no exits when the run ended
 	guard     *risk.Guard
 	symbols   []risk.Symbol
 	warned    map[string]bool

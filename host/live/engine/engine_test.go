@@ -59,6 +59,7 @@ type bench struct {
 	decide  func(*View) ([]market.Intent, error)
 	limits  risk.Limits
 	onStop  OnStop
+	resume  Resume
 	warmup  int
 	runs    int
 	prefix  string // of run ids
@@ -157,7 +158,7 @@ func (b *bench) start() {
 	}
 	b.engine = New(Config{
 		RunID: id, Symbols: []market.Symbol{btc}, Timeframe: market.MustTimeframe("1m"), Venue: description(), Connect: b.venue.connect,
-		Journal: b.book, Run: run, Limits: b.limits, Warmup: b.warmup, OnStop: b.onStop, Orderly: func(err error) bool { return errors.Is(err, errStop) },
+		Journal: b.book, Run: run, Limits: b.limits, Warmup: b.warmup, OnStop: b.onStop, Resume: b.resume, Orderly: func(err error) bool { return errors.Is(err, errStop) },
 		Gate: &b.gate, Host: b,
 	})
 	b.venue.submitted = b.submitted
@@ -183,6 +184,11 @@ func (b *bench) start() {
 
 // stop ends the run and returns how it ended.
 func (b *bench) stop() error {
+	var bad []string
+	b.engine.inbox.post(func() { bad = b.engine.protected() })
+	if synctest.Wait(); len(bad) > 0 {
+		b.t.Errorf("not protected, and nobody was told: %v", bad)
+	}
 	b.cancel(errStop)
 	return b.wait()
 }
@@ -307,12 +313,12 @@ func (b *bench) check(err error) {
 	if f, ok := errors.AsType[*Fault](err); ok && f.Code == CodeUnconfirmed {
 		return
 	}
-	have, want := b.engine.desk.Ledger().Quantity(btc), b.venue.net(func(id string) bool { return order.OfRun(id, order.Tag(b.engine.cfg.RunID)) })
+	have, want := b.engine.desk.Ledger().Quantity(btc), b.venue.net(func(id string) bool { return order.OfRun(id, order.Tag(b.engine.cfg.RunID)) && !b.engine.settles(id) })
 	if have.Cmp(want) != 0 {
 		b.t.Errorf("the books hold %s, the venue's trades make %s", have, want)
 	}
 	for _, o := range b.held {
-		if o.Status == exchange.OrderOpen && order.OfRun(o.ClientOrderID, order.Tag(b.engine.cfg.RunID)) && b.onStop != Leave {
+		if o.Status == exchange.OrderOpen && order.OfRun(o.ClientOrderID, order.Tag(b.engine.cfg.RunID)) && (o.Side == market.Buy || (b.onStop != "" && b.onStop != Leave)) {
 			b.t.Errorf("%s is still open", o.ClientOrderID)
 		}
 	}

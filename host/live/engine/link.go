@@ -106,10 +106,11 @@ func (d Dialer) Dial(ctx context.Context) (Dialed, error) {
 	}
 }
 
-// dial makes a connection. One in the place of another asks nothing either while the venue wants silence.
-func (e *Engine) dial(ctx context.Context) (*link, error) {
+// dial makes a connection. One in the place of another asks nothing either while the venue wants silence; it is told
+// which orders of the run are exits.
+func (e *Engine) dial(ctx context.Context, exits []string) (*link, error) {
 	d := Dialer{Exchange: e.cfg.Venue.ID, Connect: e.cfg.Connect, Open: e.cfg.Open, Limit: e.cfg.ConnectLimit}
-	d.Open.LeaseTTL = leaseTTL
+	d.Open.LeaseTTL, d.Open.Exits = leaseTTL, exits
 	d.Silence, _ = e.calls.silence(time.Now())
 	made, err := d.Dial(ctx)
 	if err != nil {
@@ -376,8 +377,14 @@ func (e *Engine) use(l *link) {
 
 // relaunch brings a new connector up beside the loop.
 func (e *Engine) relaunch() {
+	var exits []string
+	for _, s := range e.desk.Book().Pending() {
+		if s.Spec.Exit {
+			exits = append(exits, s.Spec.ClientOrderID)
+		}
+	}
 	e.running.Go(func() {
-		l, err := e.dial(e.life)
+		l, err := e.dial(e.life, exits)
 		if err == nil {
 			if err = e.sameAccount(l); err != nil {
 				e.hangUp(l, false) // nothing of the run is open there

@@ -147,6 +147,9 @@ func (p *replay) fill(i int64, wanted func(journal.Fill) bool) error {
 		f := p.fills[0]
 		p.fills = p.fills[1:]
 		b := p.bodies[f.ClientOrderID]
+		if b.Settles {
+			continue // of what earlier runs left
+		}
 		origin := order.Origin{Manual: b.Manual, Reference: b.Reference}
 		if o, ok := p.orders[b.OrderID]; ok {
 			origin.Order, origin.Role, origin.Tag = o.ID, o.Role, o.Tag

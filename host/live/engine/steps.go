@@ -144,6 +144,16 @@ func (e *Engine) lay(warm []*feed.Step) error {
 		l.Short = max(l.Short, e.cfg.Warmup-n)
 	}
 	l.Warmup = l.Window + int64(l.Short)
+	if n := len(warm); n > 0 {
+		last := warm[n-1]
+		err := e.possible(e.desk.Ledger().Cash(), func(i int) dec {
+			price, _ := order.FromFloat(last.Candles[i].Close)
+			return price
+		})
+		if err != nil {
+			return err
+		}
+	}
 	rec, err := e.cfg.Host.Begin(l)
 	if err != nil {
 		return err

@@ -39,6 +39,7 @@ type rig struct {
 	gate    sync.Mutex
 	limits  risk.Limits
 	onStop  OnStop
+	resume  Resume
 	decide  func(*View) []market.Intent
 	// around is told that a call begins, the n-th of its kind from 1; what it returns is told the answer.
 	around func(call string, n int) func(exchange.Result)
@@ -138,7 +139,7 @@ func (r *rig) start() {
 			}
 			return r.tapped(c), nil
 		},
-		Open: r.request(id), Journal: r.book, Run: run, Limits: r.limits, OnStop: r.onStop,
+		Open: r.request(id), Journal: r.book, Run: run, Limits: r.limits, OnStop: r.onStop, Resume: r.resume,
 		Orderly: func(err error) bool { return errors.Is(err, errStop) }, Gate: &r.gate, Host: r,
 		Link: func(l Link) {
 			r.mu.Lock()
@@ -442,6 +443,7 @@ func (r *rig) settled() bool {
 // stop ends the run and returns how it ended.
 func (r *rig) stop() error {
 	if r.cancel != nil {
+		r.guarded()
 		r.cancel(errStop)
 	}
 	return r.wait()
@@ -477,7 +479,7 @@ func (r *rig) check(most dec) {
 		if order.Ours(o.Client) {
 			ids = append(ids, o.Client)
 		}
-		if o.Open && order.OfRun(o.Client, tag) && r.onStop != Leave {
+		if o.Open && order.OfRun(o.Client, tag) && (o.Side == "BUY" || (r.onStop != "" && r.onStop != Leave)) {
 			r.errorf("%s is still open", o.Client)
 		}
 		if o.Open && o.Side == "BUY" {
