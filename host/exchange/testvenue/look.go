@@ -34,7 +34,7 @@ func (v *Venue) Trades() []Trade {
 	defer v.mu.Unlock()
 	list := []Trade{}
 	for _, t := range v.account.trades {
-		o := v.account.orders[t.order-1]
+		o := t.order
 		list = append(list, Trade{ID: t.id, Client: o.client, Symbol: string(o.symbol.pair), Side: o.side, Price: t.price, Quantity: t.qty, Fee: t.fee, FeeAsset: t.feeAsset})
 	}
 	return list
