@@ -230,6 +230,16 @@ func endpoints() map[string]endpoint {
 	}
 }
 
+// wallet are the paths outside of trading that clients ask before they trade; the test network has none.
+func wallet() map[string]endpoint {
+	none := func(*Venue, request) (any, *apiError) { return []any{}, nil }
+	return map[string]endpoint{
+		"GET /sapi/v1/capital/config/getall":    {weight: 10, keyed: true, serve: (*Venue).coins},
+		"GET /sapi/v1/margin/allPairs":          {weight: 1, keyed: true, params: "symbol", serve: none},
+		"GET /sapi/v1/margin/isolated/allPairs": {weight: 10, keyed: true, params: "symbol", serve: none},
+	}
+}
+
 // methods are the requests of the WebSocket API, by the path of REST that does the same.
 func methods() map[string]string {
 	return map[string]string{

@@ -11,6 +11,7 @@ import (
 // report is an executionReport.
 func (v *Venue) report(o *order, what string, t *trade) {
 	now := int64(v.now())
+	o.symbol.book.update++
 	e := frame{
 		"e": "executionReport", "E": now, "s": o.symbol.name, "c": o.client, "S": o.side, "o": o.kind, "f": o.tif, "q": fixed(o.qty),
 		"p": fixed(o.price), "P": fixed(o.stop), "F": fixed(o.iceberg), "g": o.list, "C": "", "x": what, "X": o.status, "r": "NONE", "i": o.id,
@@ -162,14 +163,21 @@ func (v *Venue) publishMarket() {
 			}
 		}
 		if differs {
-			event := s.difference(int64(v.now()))
-			for _, channel := range wanted[strings.ToLower(s.name)] {
-				if channel == "depth" || strings.HasPrefix(channel, "depth@") {
-					v.tell(strings.ToLower(s.name)+"@"+channel, event)
-				}
-			}
+			v.publishBook(s)
 		}
 		s.told = s.newest().id
+	}
+}
+
+// publishBook tells how the book differs from what was told of it, before a snapshot too: so a difference
+// always begins where some snapshot ends.
+func (v *Venue) publishBook(s *symbol) {
+	if s.book.told == s.book.update {
+		return
+	}
+	event := s.difference(int64(v.now()))
+	for _, speed := range []string{"", "@100ms", "@1000ms"} {
+		v.tell(strings.ToLower(s.name)+"@depth"+speed, event)
 	}
 }
 

@@ -169,6 +169,7 @@ func (v *Venue) depth(q request) (any, *apiError) {
 	if e != nil {
 		return nil, e
 	}
+	v.publishBook(s)
 	return s.snapshot(int(limit)), nil
 }
 

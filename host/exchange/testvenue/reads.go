@@ -22,6 +22,20 @@ func (v *Venue) accountInfo(q request) (any, *apiError) {
 	}, nil
 }
 
+// coins are the assets of all markets, without networks to send them by.
+func (v *Venue) coins(request) (any, *apiError) {
+	assets := map[string]bool{}
+	for _, s := range v.symbols {
+		assets[s.base], assets[s.quote] = true, true
+	}
+	list := []any{}
+	for _, asset := range slices.Sorted(maps.Keys(assets)) {
+		list = append(list, map[string]any{"coin": asset, "name": asset, "free": fixed(v.free(asset)), "locked": fixed(v.locked(asset)), "trading": true,
+			"depositAllEnable": false, "withdrawAllEnable": false, "isLegalMoney": false, "networkList": []any{}})
+	}
+	return list, nil
+}
+
 // rates are what trading a symbol costs.
 func (v *Venue) rates(q request) (any, *apiError) {
 	s, e := v.symbolIn(q)

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -24,7 +25,11 @@ const (
 // api is the exchange; the sandbox is the same under another address.
 func (v *Venue) api(sandbox bool) http.Handler {
 	mux := http.NewServeMux()
-	for pattern, e := range endpoints() {
+	paths := endpoints()
+	if !sandbox {
+		maps.Copy(paths, wallet())
+	}
+	for pattern, e := range paths {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { v.answer(w, r, pattern, e, sandbox) })
 	}
 	mux.HandleFunc("GET /ws", v.serveRaw)

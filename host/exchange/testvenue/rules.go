@@ -89,8 +89,16 @@ func newSymbol(l listing, seed string, start market.Time, history int) *symbol {
 		s.atMarket = decimal.MustParse(l.atMarket)
 	}
 	s.tape = newTape(seed, s.name, start-market.Time(history)*minute, l.units, l.scale, l.bulk)
-	for range history {
-		s.tape.draw()
+	for i := range history {
+		if i < history-keptPrints/moves { // nobody remembers the trades of this minute
+			s.tape.draw()
+			continue
+		}
+		for closed := false; !closed; {
+			before := s.tape.price
+			closed = s.tape.move()
+			s.record(before)
+		}
 	}
 	s.book = book{at: s.tape.decimal(s.tape.price), thin: one}
 	return s

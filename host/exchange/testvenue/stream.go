@@ -171,8 +171,11 @@ func (v *Venue) hearAPI(c *client, text []byte) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	answer := func(status int, name string, body any) {
-		rules, _ := v.limits.rules(v.server())
-		c.send(map[string]any{"id": q.ID, "status": status, name: body, "rateLimits": rules})
+		message := map[string]any{"id": q.ID, "status": status, name: body}
+		if q.Params["returnRateLimits"] != false {
+			message["rateLimits"], _ = v.limits.rules(v.server())
+		}
+		c.send(message)
 	}
 	if q.Params["apiKey"] != nil || q.Params["signature"] != nil {
 		v.counts["credentials"]++
@@ -216,6 +219,7 @@ func (v *Venue) called(c *client, method string, q request) (any, *apiError) {
 		return nil, bad(-1000, "Unknown method.")
 	}
 	q.method, _, _ = strings.Cut(pattern, " ")
+	q.Values.Del("returnRateLimits")
 	v.counts[pattern]++
 	v.counts[e.kind]++
 	if e.keyed {
