@@ -14,7 +14,8 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
-// TestTooManyOrders: beyond the count of orders a submit is throttled and not repeated, while queries and cancels
+// TestTooManyOrders: beyond the count of orders a submit is throttled and not repeated, while queries and
+// cancels
 // go on; after the time that the exchange named the same id is taken.
 func TestTooManyOrders(t *testing.T) {
 	v, err := testvenue.Start(testvenue.Options{History: 60, Orders: 2})
@@ -27,7 +28,8 @@ func TestTooManyOrders(t *testing.T) {
 	}
 	s := openedSession(t, &bench{v, t, plainWrap}, brisk)
 	order := func(i int) exchange.OrderRequest {
-		return exchange.OrderRequest{ClientOrderID: fmt.Sprintf("asaaaaaa%010d", i), Symbol: "BTC/USDT", Side: market.Buy, Type: market.Limit,
+		return exchange.OrderRequest{ClientOrderID: fmt.Sprintf("asaaaaaa%010d", i), Symbol: "BTC/USDT",
+			Side: market.Buy, Type: market.Limit,
 			Quantity: decimal.MustParse("0.001"), LimitPrice: decimal.MustNew(20000, 0)}
 	}
 	for i := range 2 {
@@ -36,7 +38,8 @@ func TestTooManyOrders(t *testing.T) {
 		}
 	}
 	r, _ := s.Submit(t.Context(), order(2))
-	if r.Outcome != exchange.Throttled || r.VenueCode != "-1015" || r.RetryAfterMS < 1000 || r.RetryAfterMS > 10_000 {
+	if r.Outcome != exchange.Throttled || r.VenueCode != "-1015" || r.RetryAfterMS < 1000 ||
+		r.RetryAfterMS > 10_000 {
 		t.Fatalf("the third order: %+v", r)
 	}
 	again := time.Now().Add(time.Duration(r.RetryAfterMS) * time.Millisecond)

@@ -44,7 +44,8 @@ func (s *session) sums(q exchange.OrderRequest, o exchange.Order) []exchange.Fil
 	if quantity.Cmp(o.CumQuantity) != 0 {
 		s.Errorf("the fills sum up to %s, the order has %s", quantity, o.CumQuantity)
 	}
-	if off, err := s.product(o.AveragePrice, quantity).Sub(worth); err != nil || off.Abs().Cmp(decimal.MustNew(1, 6)) > 0 {
+	if off, err := s.product(o.AveragePrice, quantity).Sub(worth); err != nil ||
+		off.Abs().Cmp(decimal.MustNew(1, 6)) > 0 {
 		s.Errorf("%s at an average of %s is not %s", quantity, o.AveragePrice, worth)
 	}
 	s.until("each fill on the stream", func() bool {
@@ -76,8 +77,10 @@ func fillsOverPrices(x *examiner) {
 // partial checks that an order has got a part of what it wanted.
 func (s *session) partial(q exchange.OrderRequest, o exchange.Order, want exchange.OrderStatus) {
 	s.Helper()
-	if o.Status != want || !o.CumQuantity.IsPos() || o.CumQuantity.Cmp(q.Quantity) >= 0 || o.Quantity.Cmp(q.Quantity) != 0 {
-		s.Errorf("an order of %s that got a part is %s with %s of %s, want %s", q.Quantity, o.Status, o.CumQuantity, o.Quantity, want)
+	if o.Status != want || !o.CumQuantity.IsPos() || o.CumQuantity.Cmp(q.Quantity) >= 0 ||
+		o.Quantity.Cmp(q.Quantity) != 0 {
+		s.Errorf("an order of %s that got a part is %s with %s of %s, want %s", q.Quantity, o.Status, o.CumQuantity,
+			o.Quantity, want)
 	}
 }
 
@@ -101,7 +104,8 @@ func partlyFilledRests(x *examiner) {
 	s.submit(q)
 	o := s.reaches(ref(q), exchange.OrderPartiallyFilled)
 	s.partial(q, o, exchange.OrderPartiallyFilled)
-	at := slices.IndexFunc(s.openOrders(), func(o exchange.Order) bool { return o.ClientOrderID == q.ClientOrderID })
+	at := slices.IndexFunc(s.openOrders(),
+		func(o exchange.Order) bool { return o.ClientOrderID == q.ClientOrderID })
 	if at < 0 {
 		x.Fatal("an order that is filled in part is not among the open ones")
 	}
@@ -135,7 +139,8 @@ func fillBeforeTheAnswer(x *examiner) {
 			return true
 		default:
 		}
-		return slices.ContainsFunc(s.events(), func(e exchange.AccountEvent) bool { return e.Fill != nil && e.Fill.ClientOrderID == q.ClientOrderID })
+		return slices.ContainsFunc(s.events(),
+			func(e exchange.AccountEvent) bool { return e.Fill != nil && e.Fill.ClientOrderID == q.ClientOrderID })
 	}, false)
 	if got != nil {
 		x.Fatalf("the answer came before the fill was heard of: %+v", *got)
@@ -159,13 +164,16 @@ func legCancelled(x *examiner) {
 	s.filled(q)
 	pair := exchange.PairRequest{
 		ListID: s.id(), LimitID: s.id(), StopID: s.id(), Symbol: q.Symbol, Side: market.Sell,
-		Quantity: s.onGrid(s.free(q.Symbol.Base()), s.rules[q.Symbol].QuantityStep), LimitPrice: s.price(q.Symbol, 120), StopPrice: s.price(q.Symbol, 80),
+		Quantity: s.onGrid(s.free(q.Symbol.Base()), s.rules[q.Symbol].QuantityStep), LimitPrice: s.price(q.Symbol,
+			120), StopPrice: s.price(q.Symbol, 80),
 	}
 	if r, _ := s.Trader.SubmitPair(x.Context(), pair); r.Outcome != exchange.Accepted {
 		x.Fatalf("SubmitPair: %+v", r)
 	}
-	limit, stop := exchange.OrderRef{ClientOrderID: pair.LimitID, Symbol: q.Symbol}, exchange.OrderRef{ClientOrderID: pair.StopID, Symbol: q.Symbol}
-	if r, o := s.Trader.Cancel(x.Context(), stop); r.Outcome != exchange.Accepted || o.Status != exchange.OrderCanceled || o.ClientOrderID != pair.StopID {
+	limit, stop := exchange.OrderRef{ClientOrderID: pair.LimitID,
+		Symbol: q.Symbol}, exchange.OrderRef{ClientOrderID: pair.StopID, Symbol: q.Symbol}
+	if r, o := s.Trader.Cancel(x.Context(), stop); r.Outcome != exchange.Accepted ||
+		o.Status != exchange.OrderCanceled || o.ClientOrderID != pair.StopID {
 		x.Errorf("Cancel of a leg: %+v %+v", r, o)
 	}
 	for _, leg := range []exchange.OrderRef{limit, stop} {

@@ -58,7 +58,8 @@ func (s *symbol) drawBook() {
 	if !gap.IsPos() {
 		gap = s.tick
 	}
-	random := rand.New(rand.NewPCG(seeds("book\x00" + s.seed + "\x00" + s.name + "\x00" + strconv.FormatInt(s.tape.count(), 10))))
+	random := rand.New(rand.NewPCG(seeds("book\x00" + s.seed + "\x00" + s.name + "\x00" +
+		strconv.FormatInt(s.tape.count(), 10))))
 	best := decimal.MustParse(s.depth)
 	for i := range int64(depthLevels) {
 		away := times(gap, decimal.MustNew(i, 0))
@@ -92,7 +93,7 @@ func (s *symbol) flow(price decimal.Decimal) decimal.Decimal {
 func (s *symbol) plan(o *order) (parts []level, whole bool) {
 	rest, money := minus(o.qty, o.cum), o.quoteQty
 	for _, l := range *s.levels(o.buy()) {
-		if o.price.IsPos() && (o.buy() && l.price.Cmp(o.price) > 0 || !o.buy() && l.price.Cmp(o.price) < 0) {
+		if o.price.IsPos() && worse(o, l.price, o.price) {
 			break
 		}
 		if o.quoteQty.IsPos() {
@@ -145,7 +146,7 @@ func (v *Venue) match(o *order) {
 func (v *Venue) preventSelfTrade(o *order, parts *[]level) bool {
 	for i, p := range *parts {
 		for _, r := range slices.Clone(o.symbol.live) {
-			if r.side == o.side || !r.rests() || o.buy() && r.price.Cmp(p.price) > 0 || !o.buy() && r.price.Cmp(p.price) < 0 {
+			if r.side == o.side || !r.rests() || worse(o, r.price, p.price) {
 				continue
 			}
 			if o.prevention != expireTaker {
@@ -184,11 +185,19 @@ func (v *Venue) travel(s *symbol, to decimal.Decimal) {
 		}
 		served[o] = true
 		amount := minus(o.qty, o.cum)
-		if through := o.buy() && begun.Cmp(price) >= 0 && to.Cmp(price) < 0 || !o.buy() && begun.Cmp(price) <= 0 && to.Cmp(price) > 0; !through {
+		if through := !worse(o, price, begun) && worse(o, price, to); !through {
 			amount = least(amount, s.flow(price))
 		}
 		v.fill(o, []level{{price, amount}}, true)
 	}
+}
+
+// worse says that a price is worse than another for who sent an order.
+func worse(o *order, a, b decimal.Decimal) bool {
+	if o.buy() {
+		return a.Cmp(b) > 0
+	}
+	return a.Cmp(b) < 0
 }
 
 func between(a, x, b decimal.Decimal) bool {

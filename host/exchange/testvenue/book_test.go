@@ -32,7 +32,8 @@ func TestMarketOrderTakesLevels(t *testing.T) {
 	if math.Abs(quantity-0.2) > 1e-9 || math.Abs(worth-number(t, o["cummulativeQuoteQty"])) > 1e-6 {
 		t.Errorf("the fills are %v for %v, the order says %v", quantity, worth, o)
 	}
-	if trades := d.many("GET myTrades?symbol=BTCUSDT"); len(trades) != len(fills) || trades[0]["isMaker"] != false {
+	if trades := d.many("GET myTrades?symbol=BTCUSDT"); len(trades) != len(fills) ||
+		trades[0]["isMaker"] != false {
 		t.Errorf("%d trades for %d fills", len(trades), len(fills))
 	}
 	// What was taken is gone until the market moves.
@@ -51,12 +52,14 @@ func TestQuoteAmount(t *testing.T) {
 	d := openDesk(t, testvenue.Options{})
 	o := d.done("POST order?symbol=DOGEUSDT&side=BUY&type=MARKET&quoteOrderQty=3000")
 	spent, quantity := number(t, o["cummulativeQuoteQty"]), number(t, o["executedQty"])
-	if o["status"] != "FILLED" || spent > 3000 || spent < 2999 || quantity != math.Trunc(quantity) || o["origQty"] != o["executedQty"] {
+	if o["status"] != "FILLED" || spent > 3000 || spent < 2999 || quantity != math.Trunc(quantity) ||
+		o["origQty"] != o["executedQty"] {
 		t.Errorf("%v", o)
 	}
 }
 
-// TestImmediateOrCancel: an IOC takes what there is and expires with the rest, a FOK takes all or nothing, and
+// TestImmediateOrCancel: an IOC takes what there is and expires with the rest, a FOK takes all or nothing,
+// and
 // a market order that empties the book expires.
 func TestImmediateOrCancel(t *testing.T) {
 	d := openDesk(t, testvenue.Options{Cash: "1000000"})
@@ -69,20 +72,24 @@ func TestImmediateOrCancel(t *testing.T) {
 		d.do("move")
 		_, ask := d.best("BTCUSDT")
 		at = price(ask, 2)
-		o := d.done("POST order?symbol=BTCUSDT&side=BUY&type=LIMIT&quantity=" + c.quantity + "&price=" + at + "&timeInForce=" + c.tif)
+		o := d.done("POST order?symbol=BTCUSDT&side=BUY&type=LIMIT&quantity=" + c.quantity + "&price=" + at +
+			"&timeInForce=" + c.tif)
 		done := number(t, o["executedQty"])
-		if part := c.tif == "IOC" && c.quantity == "1"; o["status"] != c.status || part != (done > 0 && done < 1 && c.quantity == "1") || !part && c.status == "EXPIRED" && done != 0 {
+		if part := c.tif == "IOC" && c.quantity == "1"; o["status"] != c.status ||
+			part != (done > 0 && done < 1 && c.quantity == "1") || !part && c.status == "EXPIRED" && done != 0 {
 			t.Errorf("%s of %s: %v", c.tif, c.quantity, o)
 		}
 	}
 	if got := say(w.events(10)); got != "NEW:NEW TRADE:PARTIALLY_FILLED EXPIRED:EXPIRED BTC+USDT NEW:NEW EXPIRED:EXPIRED NEW:NEW TRADE:FILLED BTC+USDT NEW:NEW" {
 		t.Error(got)
 	}
-	if o := d.done("POST order?symbol=BTCUSDT&side=BUY&type=LIMIT&quantity=0.001&price=" + price(ask/2, 2) + "&timeInForce=IOC"); o["status"] != "EXPIRED" || o["executedQty"] != "0.00000000" {
+	if o := d.done("POST order?symbol=BTCUSDT&side=BUY&type=LIMIT&quantity=0.001&price=" + price(ask/2, 2) +
+		"&timeInForce=IOC"); o["status"] != "EXPIRED" || o["executedQty"] != "0.00000000" {
 		t.Errorf("an IOC far away: %v", o)
 	}
 	d.do("liquidity", "BTCUSDT", "0.01")
-	if o := d.done("POST order?symbol=BTCUSDT&side=BUY&type=MARKET&quantity=1"); o["status"] != "EXPIRED" || number(t, o["executedQty"]) >= 1 || len(o["fills"].([]any)) != 20 {
+	if o := d.done("POST order?symbol=BTCUSDT&side=BUY&type=MARKET&quantity=1"); o["status"] != "EXPIRED" ||
+		number(t, o["executedQty"]) >= 1 || len(o["fills"].([]any)) != 20 {
 		t.Errorf("a market order beyond the book: %v", o)
 	}
 }
@@ -121,7 +128,8 @@ func TestRestingOrderFillsByParts(t *testing.T) {
 	}
 	d.do("price", "BTCUSDT", price(number(t, at)-1, 2))
 	d.do("move")
-	if o = d.done("GET order?symbol=BTCUSDT&origClientOrderId=rest"); o["status"] != "FILLED" || math.Abs(number(t, o["cummulativeQuoteQty"])-number(t, at)) > 1e-6 {
+	if o = d.done("GET order?symbol=BTCUSDT&origClientOrderId=rest"); o["status"] != "FILLED" ||
+		math.Abs(number(t, o["cummulativeQuoteQty"])-number(t, at)) > 1e-6 {
 		t.Errorf("gone through: %v", o)
 	}
 	for _, trade := range d.many("GET myTrades?symbol=BTCUSDT") {
@@ -143,7 +151,8 @@ func TestRemainderRests(t *testing.T) {
 	if best := book["bids"].([]any)[0].([]any); best[0] != o["price"] || best[1] != "0.20000000" {
 		t.Errorf("the book shows %v", best)
 	}
-	if bids, asks := book["bids"].([]any), book["asks"].([]any); len(bids) != 5 || len(asks) != 5 || number(t, asks[0].([]any)[0]) <= number(t, o["price"]) {
+	if bids, asks := book["bids"].([]any), book["asks"].([]any); len(bids) != 5 || len(asks) != 5 ||
+		number(t, asks[0].([]any)[0]) <= number(t, o["price"]) {
 		t.Errorf("%v", book)
 	}
 }
@@ -156,12 +165,14 @@ func TestStopOnTheWay(t *testing.T) {
 	w.events(3)
 	bid, _ := d.best("BTCUSDT")
 	pair := func(quantity string) object {
-		return d.done("POST orderList/oco?symbol=BTCUSDT&side=SELL&quantity=" + quantity + "&aboveType=LIMIT_MAKER&abovePrice=" + price(math.Round(bid*102)/100, 2) +
+		return d.done("POST orderList/oco?symbol=BTCUSDT&side=SELL&quantity=" + quantity +
+			"&aboveType=LIMIT_MAKER&abovePrice=" + price(math.Round(bid*102)/100, 2) +
 			"&belowType=STOP_LOSS&belowStopPrice=" + price(math.Round(bid*98)/100, 2) + "&newOrderRespType=RESULT")
 	}
 	first := pair("0.01")
 	reports, _ := first["orderReports"].([]any)
-	if first["listOrderStatus"] != "EXECUTING" || len(reports) != 2 || reports[0].(object)["clientOrderId"] == reports[1].(object)["clientOrderId"] {
+	if first["listOrderStatus"] != "EXECUTING" || len(reports) != 2 ||
+		reports[0].(object)["clientOrderId"] == reports[1].(object)["clientOrderId"] {
 		t.Fatalf("%v", first)
 	}
 	if got := say(w.events(4)); got != "list:EXECUTING NEW:NEW NEW:NEW BTC" {
@@ -173,7 +184,8 @@ func TestStopOnTheWay(t *testing.T) {
 		t.Error(got)
 	}
 	trades := d.many("GET myTrades?symbol=BTCUSDT")
-	if last := trades[len(trades)-1]; math.Abs(number(t, last["price"])-bid*0.98) > 0.02 || last["isMaker"] != false || last["orderListId"] != 1.0 {
+	if last := trades[len(trades)-1]; math.Abs(number(t, last["price"])-bid*0.98) > 0.02 ||
+		last["isMaker"] != false || last["orderListId"] != 1.0 {
 		t.Errorf("the stop was filled by %v, it stood at %v", last, bid*0.98)
 	}
 	pair("0.009")
@@ -183,7 +195,8 @@ func TestStopOnTheWay(t *testing.T) {
 	if got := say(w.events(4)); got != "TRADE:FILLED EXPIRED:EXPIRED list:ALL_DONE BTC+USDT" {
 		t.Error(got)
 	}
-	if list := d.done("GET orderList?orderListId=2"); list["listOrderStatus"] != "ALL_DONE" || len(list["orders"].([]any)) != 2 {
+	if list := d.done("GET orderList?orderListId=2"); list["listOrderStatus"] != "ALL_DONE" ||
+		len(list["orders"].([]any)) != 2 {
 		t.Errorf("%v", list)
 	}
 }
@@ -206,13 +219,15 @@ func TestHalfFilledPair(t *testing.T) {
 
 // TestSelfTrade: an order does not trade with one of the same account.
 func TestSelfTrade(t *testing.T) {
-	for mode, want := range map[string][2]string{"": {"EXPIRED_IN_MATCH", "FILLED"}, "EXPIRE_TAKER": {"NEW", "EXPIRED_IN_MATCH"}, "EXPIRE_BOTH": {"EXPIRED_IN_MATCH", "EXPIRED_IN_MATCH"}} {
+	for mode, want := range map[string][2]string{"": {"EXPIRED_IN_MATCH", "FILLED"},
+		"EXPIRE_TAKER": {"NEW", "EXPIRED_IN_MATCH"}, "EXPIRE_BOTH": {"EXPIRED_IN_MATCH", "EXPIRED_IN_MATCH"}} {
 		d := openDesk(t, testvenue.Options{})
 		_, ask := d.best("BTCUSDT")
 		d.done("POST order?symbol=BTCUSDT&side=BUY&type=MARKET&quantity=0.01")
 		d.do("move")
 		_, ask = d.best("BTCUSDT")
-		d.done("POST order?symbol=BTCUSDT&side=SELL&type=LIMIT_MAKER&quantity=0.005&newClientOrderId=rests&price=" + price(ask, 2))
+		d.done("POST order?symbol=BTCUSDT&side=SELL&type=LIMIT_MAKER&quantity=0.005&newClientOrderId=rests&price=" +
+			price(ask, 2))
 		request := "POST order?symbol=BTCUSDT&side=BUY&type=MARKET&quantity=0.001&newClientOrderId=comes"
 		if mode != "" {
 			request += "&selfTradePreventionMode=" + mode
@@ -232,7 +247,8 @@ func TestTheSameOrdersAreTheSameTrades(t *testing.T) {
 		d := openDesk(t, testvenue.Options{Seed: seed, Cash: "100000"})
 		for i := range 12 {
 			symbol := []string{"BTCUSDT", "PEPEUSDT", "USDCUSDT"}[i%3]
-			d.done("POST order?symbol=" + symbol + "&side=BUY&type=MARKET&quoteOrderQty=" + fmt.Sprint(1000+1500*i%4000))
+			d.done("POST order?symbol=" + symbol + "&side=BUY&type=MARKET&quoteOrderQty=" +
+				fmt.Sprint(1000+1500*i%4000))
 			d.do("move")
 		}
 		var lines []string

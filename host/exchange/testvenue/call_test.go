@@ -156,13 +156,15 @@ type wire struct {
 
 func (d desk) dial(path string) wire {
 	d.Helper()
-	ws, resp, err := websocket.DefaultDialer.DialContext(d.Context(), "ws"+strings.TrimPrefix(d.URL(), "http")+path, nil)
+	ws, resp, err := websocket.DefaultDialer.DialContext(d.Context(),
+		"ws"+strings.TrimPrefix(d.URL(), "http")+path, nil)
 	if err != nil {
 		d.Fatal(err)
 	}
 	_ = resp.Body.Close()
 	d.Cleanup(func() { _ = ws.Close() })
-	for end := time.Now().Add(5 * time.Second); !strings.HasPrefix(path, "/ws-api") && d.Listeners(false) == 0; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(5 * time.Second); !strings.HasPrefix(path, "/ws-api") &&
+		d.Listeners(false) == 0; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			d.Fatal("the venue has not taken the connection")
 		}

@@ -46,7 +46,8 @@ func bad(code int, text string) *apiError {
 func badSymbol() *apiError { return bad(-1121, "Invalid symbol.") }
 
 func badKey() *apiError {
-	return &apiError{status: http.StatusUnauthorized, code: -2015, text: "Invalid API-key, IP, or permissions for action."}
+	return &apiError{status: http.StatusUnauthorized, code: -2015,
+		text: "Invalid API-key, IP, or permissions for action."}
 }
 
 func filter(name string) *apiError { return bad(-1013, "Filter failure: "+name) }
@@ -60,7 +61,8 @@ func unwanted(name string) *apiError {
 }
 
 func illegal(name, legal string) *apiError {
-	return bad(-1100, fmt.Sprintf("Illegal characters found in parameter '%s'; legal range is '%s'.", name, legal))
+	return bad(-1100, fmt.Sprintf("Illegal characters found in parameter '%s'; legal range is '%s'.", name,
+		legal))
 }
 
 // request is one call, its parameters from query and body.
@@ -108,7 +110,9 @@ func (e endpoint) read(q request) *apiError {
 	case unread > 0 && len(known) == 0:
 		return bad(-1101, fmt.Sprintf("Too many parameters; expected '0' and received '%d'.", len(q.Values)))
 	case unread > 0:
-		return bad(-1104, fmt.Sprintf("Not all sent parameters were read; read '%d' parameter(s) but was sent '%d'.", len(q.Values)-unread, len(q.Values)))
+		return bad(-1104,
+			fmt.Sprintf("Not all sent parameters were read; read '%d' parameter(s) but was sent '%d'.",
+				len(q.Values)-unread, len(q.Values)))
 	}
 	for _, name := range known {
 		if q.Has(name) && q.Get(name) == "" {
@@ -163,7 +167,8 @@ func amount(q request, name string) (decimal.Decimal, *apiError) {
 	return d, nil
 }
 
-const orderParams = "symbol side type timeInForce quantity quoteOrderQty price newClientOrderId stopPrice icebergQty newOrderRespType selfTradePreventionMode"
+const orderParams = "symbol side type timeInForce quantity quoteOrderQty price newClientOrderId stopPrice" +
+	" icebergQty newOrderRespType selfTradePreventionMode"
 
 const pairParams = "symbol listClientOrderId side quantity newOrderRespType selfTradePreventionMode" +
 	" aboveType aboveClientOrderId aboveIcebergQty abovePrice aboveStopPrice aboveTimeInForce" +
@@ -183,11 +188,17 @@ func perSymbol(one, all int) func(request) int {
 func endpoints() map[string]endpoint {
 	return map[string]endpoint{
 		"GET /api/v3/ping": {weight: 1, serve: func(*Venue, request) (any, *apiError) { return struct{}{}, nil }},
-		"GET /api/v3/time": {weight: 1, serve: func(v *Venue, _ request) (any, *apiError) { return v.timeInfo(), nil }},
-		"GET /api/v3/exchangeInfo": {weight: 20, params: "symbol symbols permissions showPermissionSets symbolStatus",
-			serve: (*Venue).exchangeInfo},
-		"GET /api/v3/klines":   {weight: 2, params: "symbol interval startTime endTime timeZone limit", serve: (*Venue).klines},
-		"GET /api/v3/uiKlines": {weight: 2, params: "symbol interval startTime endTime timeZone limit", serve: (*Venue).klines},
+		"GET /api/v3/time": {weight: 1, serve: func(v *Venue, _ request) (any, *apiError) {
+			return v.timeInfo(),
+				nil
+		}},
+		"GET /api/v3/exchangeInfo": {weight: 20,
+			params: "symbol symbols permissions showPermissionSets symbolStatus",
+			serve:  (*Venue).exchangeInfo},
+		"GET /api/v3/klines": {weight: 2, params: "symbol interval startTime endTime timeZone limit",
+			serve: (*Venue).klines},
+		"GET /api/v3/uiKlines": {weight: 2, params: "symbol interval startTime endTime timeZone limit",
+			serve: (*Venue).klines},
 		"GET /api/v3/depth": {params: "symbol limit", serve: (*Venue).depth, costs: func(q request) int {
 			limit, _ := strconv.Atoi(q.Get("limit"))
 			switch {
@@ -200,31 +211,50 @@ func endpoints() map[string]endpoint {
 			}
 			return 250
 		}},
-		"GET /api/v3/trades":             {weight: 25, params: "symbol limit", serve: (*Venue).trades},
-		"GET /api/v3/historicalTrades":   {weight: 25, params: "symbol limit fromId", serve: (*Venue).trades},
-		"GET /api/v3/aggTrades":          {weight: 4, params: "symbol fromId startTime endTime limit", serve: (*Venue).aggregated},
-		"GET /api/v3/avgPrice":           {weight: 2, params: "symbol", serve: (*Venue).averagePrice},
-		"GET /api/v3/ticker/24hr":        {params: "symbol symbols type", serve: (*Venue).tickerDay, costs: perSymbol(2, 80)},
-		"GET /api/v3/ticker/tradingDay":  {params: "symbol symbols timeZone type", serve: (*Venue).tickerDay, costs: perSymbol(4, 80)},
-		"GET /api/v3/ticker/price":       {params: "symbol symbols", serve: (*Venue).tickerPrice, costs: perSymbol(2, 4)},
-		"GET /api/v3/ticker/bookTicker":  {params: "symbol symbols", serve: (*Venue).bookTicker, costs: perSymbol(2, 4)},
-		"GET /api/v3/ticker":             {params: "symbol symbols windowSize type", serve: (*Venue).tickerWindow, costs: perSymbol(4, 80)},
-		"GET /api/v3/account":            {weight: 20, keyed: true, params: "omitZeroBalances", serve: (*Venue).accountInfo},
+		"GET /api/v3/trades":           {weight: 25, params: "symbol limit", serve: (*Venue).trades},
+		"GET /api/v3/historicalTrades": {weight: 25, params: "symbol limit fromId", serve: (*Venue).trades},
+		"GET /api/v3/aggTrades": {weight: 4, params: "symbol fromId startTime endTime limit",
+			serve: (*Venue).aggregated},
+		"GET /api/v3/avgPrice": {weight: 2, params: "symbol", serve: (*Venue).averagePrice},
+		"GET /api/v3/ticker/24hr": {params: "symbol symbols type", serve: (*Venue).tickerDay,
+			costs: perSymbol(2, 80)},
+		"GET /api/v3/ticker/tradingDay": {params: "symbol symbols timeZone type", serve: (*Venue).tickerDay,
+			costs: perSymbol(4, 80)},
+		"GET /api/v3/ticker/price": {params: "symbol symbols", serve: (*Venue).tickerPrice,
+			costs: perSymbol(2, 4)},
+		"GET /api/v3/ticker/bookTicker": {params: "symbol symbols", serve: (*Venue).bookTicker,
+			costs: perSymbol(2, 4)},
+		"GET /api/v3/ticker": {params: "symbol symbols windowSize type", serve: (*Venue).tickerWindow,
+			costs: perSymbol(4, 80)},
+		"GET /api/v3/account": {weight: 20, keyed: true, params: "omitZeroBalances",
+			serve: (*Venue).accountInfo},
 		"GET /api/v3/account/commission": {weight: 20, keyed: true, params: "symbol", serve: (*Venue).rates},
 		"GET /api/v3/rateLimit/order":    {weight: 40, keyed: true, serve: (*Venue).orderCounts},
-		"POST /api/v3/order":             {weight: 1, keyed: true, kind: "submit", params: orderParams, serve: (*Venue).placeOrder},
-		"POST /api/v3/order/test":        {weight: 1, keyed: true, params: orderParams + " computeCommissionRates", serve: (*Venue).tryOrder},
-		"POST /api/v3/orderList/oco":     {weight: 1, keyed: true, kind: "submit", params: pairParams, serve: (*Venue).placePair},
-		"GET /api/v3/order":              {weight: 4, keyed: true, kind: "query", params: "symbol orderId origClientOrderId", serve: (*Venue).queryOrder},
-		"DELETE /api/v3/order":           {weight: 1, keyed: true, kind: "cancel", params: "symbol orderId origClientOrderId newClientOrderId", serve: (*Venue).cancelOrder},
-		"GET /api/v3/openOrders":         {keyed: true, params: "symbol", serve: (*Venue).openOrders, costs: perSymbol(6, 80)},
-		"DELETE /api/v3/openOrders":      {weight: 1, keyed: true, kind: "cancel", params: "symbol", serve: (*Venue).cancelAll},
-		"GET /api/v3/allOrders":          {weight: 20, keyed: true, params: "symbol orderId startTime endTime limit", serve: (*Venue).allOrders},
-		"GET /api/v3/myTrades":           {weight: 20, keyed: true, params: "symbol orderId startTime endTime fromId limit", serve: (*Venue).myTrades},
-		"GET /api/v3/orderList":          {weight: 4, keyed: true, params: "orderListId origClientOrderId", serve: (*Venue).queryPair},
-		"DELETE /api/v3/orderList":       {weight: 1, keyed: true, kind: "cancel", params: "symbol orderListId listClientOrderId newClientOrderId", serve: (*Venue).cancelPair},
-		"GET /api/v3/openOrderList":      {weight: 6, keyed: true, serve: (*Venue).openPairs},
-		"GET /api/v3/allOrderList":       {weight: 20, keyed: true, params: "fromId startTime endTime limit", serve: (*Venue).allPairs},
+		"POST /api/v3/order": {weight: 1, keyed: true, kind: "submit", params: orderParams,
+			serve: (*Venue).placeOrder},
+		"POST /api/v3/order/test": {weight: 1, keyed: true, params: orderParams + " computeCommissionRates",
+			serve: (*Venue).tryOrder},
+		"POST /api/v3/orderList/oco": {weight: 1, keyed: true, kind: "submit", params: pairParams,
+			serve: (*Venue).placePair},
+		"GET /api/v3/order": {weight: 4, keyed: true, kind: "query",
+			params: "symbol orderId origClientOrderId", serve: (*Venue).queryOrder},
+		"DELETE /api/v3/order": {weight: 1, keyed: true, kind: "cancel",
+			params: "symbol orderId origClientOrderId newClientOrderId", serve: (*Venue).cancelOrder},
+		"GET /api/v3/openOrders": {keyed: true, params: "symbol", serve: (*Venue).openOrders,
+			costs: perSymbol(6, 80)},
+		"DELETE /api/v3/openOrders": {weight: 1, keyed: true, kind: "cancel", params: "symbol",
+			serve: (*Venue).cancelAll},
+		"GET /api/v3/allOrders": {weight: 20, keyed: true,
+			params: "symbol orderId startTime endTime limit", serve: (*Venue).allOrders},
+		"GET /api/v3/myTrades": {weight: 20, keyed: true,
+			params: "symbol orderId startTime endTime fromId limit", serve: (*Venue).myTrades},
+		"GET /api/v3/orderList": {weight: 4, keyed: true, params: "orderListId origClientOrderId",
+			serve: (*Venue).queryPair},
+		"DELETE /api/v3/orderList": {weight: 1, keyed: true, kind: "cancel",
+			params: "symbol orderListId listClientOrderId newClientOrderId", serve: (*Venue).cancelPair},
+		"GET /api/v3/openOrderList": {weight: 6, keyed: true, serve: (*Venue).openPairs},
+		"GET /api/v3/allOrderList": {weight: 20, keyed: true, params: "fromId startTime endTime limit",
+			serve: (*Venue).allPairs},
 		"POST /api/v3/order/cancelReplace": {weight: 1, keyed: true, kind: "submit", serve: (*Venue).replace,
 			params: orderParams + " cancelReplaceMode cancelNewClientOrderId cancelOrigClientOrderId cancelOrderId"},
 	}
@@ -243,12 +273,17 @@ func wallet() map[string]endpoint {
 // methods are the requests of the WebSocket API, by the path of REST that does the same.
 func methods() map[string]string {
 	return map[string]string{
-		"ping": "GET /api/v3/ping", "time": "GET /api/v3/time", "exchangeInfo": "GET /api/v3/exchangeInfo", "depth": "GET /api/v3/depth",
-		"trades.recent": "GET /api/v3/trades", "trades.historical": "GET /api/v3/historicalTrades", "trades.aggregate": "GET /api/v3/aggTrades",
-		"klines": "GET /api/v3/klines", "uiKlines": "GET /api/v3/uiKlines", "avgPrice": "GET /api/v3/avgPrice",
-		"ticker.24hr": "GET /api/v3/ticker/24hr", "ticker.tradingDay": "GET /api/v3/ticker/tradingDay", "ticker": "GET /api/v3/ticker",
+		"ping": "GET /api/v3/ping", "time": "GET /api/v3/time", "exchangeInfo": "GET /api/v3/exchangeInfo",
+		"depth":         "GET /api/v3/depth",
+		"trades.recent": "GET /api/v3/trades", "trades.historical": "GET /api/v3/historicalTrades",
+		"trades.aggregate": "GET /api/v3/aggTrades",
+		"klines":           "GET /api/v3/klines", "uiKlines": "GET /api/v3/uiKlines",
+		"avgPrice":    "GET /api/v3/avgPrice",
+		"ticker.24hr": "GET /api/v3/ticker/24hr", "ticker.tradingDay": "GET /api/v3/ticker/tradingDay",
+		"ticker":       "GET /api/v3/ticker",
 		"ticker.price": "GET /api/v3/ticker/price", "ticker.book": "GET /api/v3/ticker/bookTicker",
-		"order.place": "POST /api/v3/order", "order.test": "POST /api/v3/order/test", "order.status": "GET /api/v3/order",
+		"order.place": "POST /api/v3/order", "order.test": "POST /api/v3/order/test",
+		"order.status": "GET /api/v3/order",
 		"order.cancel": "DELETE /api/v3/order", "order.cancelReplace": "POST /api/v3/order/cancelReplace",
 		"openOrders.status": "GET /api/v3/openOrders", "openOrders.cancelAll": "DELETE /api/v3/openOrders",
 		"orderList.place.oco": "POST /api/v3/orderList/oco", "orderList.status": "GET /api/v3/orderList",

@@ -13,10 +13,14 @@ func (v *Venue) report(o *order, what string, t *trade) {
 	now := int64(v.now())
 	o.symbol.book.update++
 	e := frame{
-		"e": "executionReport", "E": now, "s": o.symbol.name, "c": o.client, "S": o.side, "o": o.kind, "f": o.tif, "q": fixed(o.qty),
-		"p": fixed(o.price), "P": fixed(o.stop), "F": fixed(o.iceberg), "g": o.list, "C": "", "x": what, "X": o.status, "r": "NONE", "i": o.id,
-		"l": "0.00000000", "z": fixed(o.cum), "L": "0.00000000", "n": "0", "N": nil, "T": now, "t": -1, "w": o.open() && !o.waits(), "m": false,
-		"O": int64(o.created), "Z": fixed(o.cumQuote), "Y": "0.00000000", "Q": fixed(o.quoteQty), "V": o.prevention, "I": v.nextExecution(), "M": false,
+		"e": "executionReport", "E": now, "s": o.symbol.name, "c": o.client, "S": o.side, "o": o.kind, "f": o.tif,
+		"q": fixed(o.qty),
+		"p": fixed(o.price), "P": fixed(o.stop), "F": fixed(o.iceberg), "g": o.list, "C": "", "x": what,
+		"X": o.status, "r": "NONE", "i": o.id,
+		"l": "0.00000000", "z": fixed(o.cum), "L": "0.00000000", "n": "0", "N": nil, "T": now, "t": -1,
+		"w": o.open() && !o.waits(), "m": false,
+		"O": int64(o.created), "Z": fixed(o.cumQuote), "Y": "0.00000000", "Q": fixed(o.quoteQty), "V": o.prevention,
+		"I": v.nextExecution(), "M": false,
 	}
 	if o.working {
 		e["W"] = int64(o.worked)
@@ -28,7 +32,8 @@ func (v *Venue) report(o *order, what string, t *trade) {
 		e["x"] = "TRADE_PREVENTION"
 	}
 	if t != nil {
-		e["l"], e["L"], e["n"], e["N"], e["t"], e["m"], e["T"] = fixed(t.qty), fixed(t.price), fixed(t.fee), t.feeAsset, t.id, t.maker, int64(t.time)
+		e["l"], e["L"], e["n"], e["N"] = fixed(t.qty), fixed(t.price), fixed(t.fee), t.feeAsset
+		e["t"], e["m"], e["T"] = t.id, t.maker, int64(t.time)
 		e["Y"], e["M"] = fixed(times(t.price, t.qty)), true
 	}
 	v.pushUser(e)
@@ -49,7 +54,8 @@ func (v *Venue) reportList(o *order) {
 	for _, leg := range o.legs() {
 		refs = append(refs, map[string]any{"s": leg.symbol.name, "i": leg.id, "c": leg.client})
 	}
-	v.pushUser(frame{"e": "listStatus", "E": int64(v.now()), "s": o.symbol.name, "g": o.list, "c": "OCO", "l": list["listStatusType"], "L": list["listOrderStatus"],
+	v.pushUser(frame{"e": "listStatus", "E": int64(v.now()), "s": o.symbol.name, "g": o.list, "c": "OCO",
+		"l": list["listStatusType"], "L": list["listOrderStatus"],
 		"r": "NONE", "C": o.listName, "T": int64(v.now()), "O": refs})
 }
 
@@ -133,11 +139,14 @@ func (v *Venue) closeCandle(s *symbol, name string, c market.Candle, t *trouble)
 }
 
 func (v *Venue) pushCandle(s *symbol, name string, c market.Candle, closed bool) {
-	v.tell(strings.ToLower(s.name)+"@kline_"+name, map[string]any{"e": "kline", "E": int64(v.now()), "s": s.name, "k": map[string]any{
-		"t": int64(c.OpenTime), "T": int64(c.CloseTime) - 1, "s": s.name, "i": name, "f": 1, "L": 1, "o": text(c.Open), "c": text(c.Close),
-		"h": text(c.High), "l": text(c.Low), "v": text(c.Volume), "n": 1, "x": closed, "q": text(c.Volume * c.Close), "V": text(c.Volume / 2),
-		"Q": text(c.Volume * c.Close / 2), "B": "0",
-	}})
+	v.tell(strings.ToLower(s.name)+"@kline_"+name,
+		map[string]any{"e": "kline", "E": int64(v.now()), "s": s.name, "k": map[string]any{
+			"t": int64(c.OpenTime), "T": int64(c.CloseTime) - 1, "s": s.name, "i": name, "f": 1, "L": 1,
+			"o": text(c.Open), "c": text(c.Close),
+			"h": text(c.High), "l": text(c.Low), "v": text(c.Volume), "n": 1, "x": closed,
+			"q": text(c.Volume * c.Close), "V": text(c.Volume / 2),
+			"Q": text(c.Volume * c.Close / 2), "B": "0",
+		}})
 }
 
 // publishMarket tells of the candles that form, of trades and of the book.
@@ -191,7 +200,8 @@ func (v *Venue) event(s *symbol, kind string) []map[string]any {
 			if p.id <= s.told {
 				continue
 			}
-			e := map[string]any{"e": kind, "E": now, "s": s.name, "p": fixed(s.tape.decimal(p.price)), "q": fixed(p.qty), "T": int64(p.time), "m": p.falls, "M": true}
+			e := map[string]any{"e": kind, "E": now, "s": s.name, "p": fixed(s.tape.decimal(p.price)),
+				"q": fixed(p.qty), "T": int64(p.time), "m": p.falls, "M": true}
 			if kind == "trade" {
 				e["t"] = p.id
 			} else {
@@ -202,20 +212,25 @@ func (v *Venue) event(s *symbol, kind string) []map[string]any {
 		return list
 	case "bookTicker":
 		bid, ask := s.best()
-		return []map[string]any{{"u": s.book.update, "s": s.name, "b": fixed(bid.price), "B": fixed(bid.qty), "a": fixed(ask.price), "A": fixed(ask.qty)}}
+		return []map[string]any{{"u": s.book.update, "s": s.name, "b": fixed(bid.price), "B": fixed(bid.qty),
+			"a": fixed(ask.price), "A": fixed(ask.qty)}}
 	case "depth5", "depth10", "depth20":
 		return []map[string]any{s.snapshot(map[string]int{"depth5": 5, "depth10": 10, "depth20": 20}[kind])}
 	case "avgPrice":
-		return []map[string]any{{"e": "avgPrice", "E": now, "s": s.name, "i": "5m", "w": fixed(s.average()), "T": int64(s.tape.at())}}
+		return []map[string]any{{"e": "avgPrice", "E": now, "s": s.name, "i": "5m", "w": fixed(s.average()),
+			"T": int64(s.tape.at())}}
 	case "ticker", "miniTicker":
 		w := s.window(24 * 60)
-		e := map[string]any{"e": "24hr" + map[string]string{"ticker": "Ticker", "miniTicker": "MiniTicker"}[kind], "E": now, "s": s.name, "c": w["lastPrice"],
+		e := map[string]any{"e": "24hr" + map[string]string{"ticker": "Ticker", "miniTicker": "MiniTicker"}[kind],
+			"E": now, "s": s.name, "c": w["lastPrice"],
 			"o": w["openPrice"], "h": w["highPrice"], "l": w["lowPrice"], "v": w["volume"], "q": w["quoteVolume"]}
 		if kind == "ticker" {
 			bid, ask := s.best()
 			for short, value := range map[string]any{
-				"p": w["priceChange"], "P": w["priceChangePercent"], "w": w["weightedAvgPrice"], "x": w["openPrice"], "Q": fixed(s.newest().qty),
-				"b": fixed(bid.price), "B": fixed(bid.qty), "a": fixed(ask.price), "A": fixed(ask.qty), "O": w["openTime"], "C": w["closeTime"],
+				"p": w["priceChange"], "P": w["priceChangePercent"], "w": w["weightedAvgPrice"], "x": w["openPrice"],
+				"Q": fixed(s.newest().qty),
+				"b": fixed(bid.price), "B": fixed(bid.qty), "a": fixed(ask.price), "A": fixed(ask.qty),
+				"O": w["openTime"], "C": w["closeTime"],
 				"F": w["firstId"], "L": w["lastId"], "n": w["count"],
 			} {
 				e[short] = value

@@ -12,8 +12,10 @@ import (
 // FuzzRequest: whatever is asked is answered or refused, never a panic, and no balance goes below zero.
 func FuzzRequest(f *testing.F) {
 	for i, query := range []string{
-		"symbol=BTCUSDT&side=BUY&type=MARKET&quantity=0.1", "symbol=PEPEUSDT&side=BUY&type=MARKET&quoteOrderQty=9999",
-		"symbol=BTCUSDT&side=BUY&type=LIMIT&timeInForce=FOK&quantity=1&price=30000", "symbol=BTCUSDT&windowSize=m", "symbols=[\"BTCUSDT\"]&limit=-1",
+		"symbol=BTCUSDT&side=BUY&type=MARKET&quantity=0.1",
+		"symbol=PEPEUSDT&side=BUY&type=MARKET&quoteOrderQty=9999",
+		"symbol=BTCUSDT&side=BUY&type=LIMIT&timeInForce=FOK&quantity=1&price=30000", "symbol=BTCUSDT&windowSize=m",
+		"symbols=[\"BTCUSDT\"]&limit=-1",
 		"symbol=BTTCUSDT&side=BUY&type=STOP_LOSS_LIMIT&timeInForce=GTC&quantity=9214157800&price=99999999999&stopPrice=1",
 	} {
 		f.Add(uint8(i), query)

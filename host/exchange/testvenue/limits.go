@@ -46,7 +46,8 @@ func (l *limits) charge(now time.Time, weight int) *apiError {
 	l.used += weight
 	if left := l.banned.Sub(now); left > 0 {
 		return &apiError{status: http.StatusTeapot, code: -1003, retry: int(left.Seconds()) + 1,
-			text: fmt.Sprintf("Way too much request weight used; IP banned until %d. Please use WebSocket Streams for live updates to avoid bans.", l.banned.UnixMilli())}
+			text: fmt.Sprintf("Way too much request weight used; IP banned until %d. "+
+				"Please use WebSocket Streams for live updates to avoid bans.", l.banned.UnixMilli())}
 	}
 	if l.used <= l.weight {
 		return nil
@@ -55,7 +56,8 @@ func (l *limits) charge(now time.Time, weight int) *apiError {
 		l.banned = now.Add(banTime)
 	}
 	return &apiError{status: http.StatusTooManyRequests, code: -1003, retry: 60 - int(now.Unix()%60),
-		text: fmt.Sprintf("Too much request weight used; current limit is %d request weight per 1 MINUTE. Please use WebSocket Streams for live updates to avoid polling the API.", l.weight)}
+		text: fmt.Sprintf("Too much request weight used; current limit is %d request weight per 1 MINUTE. "+
+			"Please use WebSocket Streams for live updates to avoid polling the API.", l.weight)}
 }
 
 // roll forgets the orders of spans that are over.
@@ -74,9 +76,11 @@ func (l *limits) full(now time.Time, more int) *apiError {
 	l.roll(now)
 	for i, most := range [2]int{l.orders, ordersPerDay} {
 		if l.spans[i].count+more > most {
-			text := fmt.Sprintf("Too many new orders; current limit is %d orders per %s.", most, [2]string{"10 SECOND", "1 DAY"}[i])
+			text := fmt.Sprintf("Too many new orders; current limit is %d orders per %s.", most,
+				[2]string{"10 SECOND", "1 DAY"}[i])
 			span := [2]time.Duration{orderSpan, day}[i]
-			return &apiError{status: http.StatusTooManyRequests, code: -1015, text: text, retry: int((span - time.Duration(now.UnixNano()%int64(span))).Seconds()) + 1}
+			return &apiError{status: http.StatusTooManyRequests, code: -1015, text: text,
+				retry: int((span - time.Duration(now.UnixNano()%int64(span))).Seconds()) + 1}
 		}
 	}
 	return nil
@@ -106,7 +110,8 @@ func (l *limits) rules(now time.Time) (all, orders []map[string]any) {
 	rule := func(kind, interval string, n, limit int) map[string]any {
 		return map[string]any{"rateLimitType": kind, "interval": interval, "intervalNum": n, "limit": limit}
 	}
-	all = []map[string]any{rule("REQUEST_WEIGHT", "MINUTE", 1, l.weight), rule("ORDERS", "SECOND", 10, l.orders), rule("ORDERS", "DAY", 1, ordersPerDay)}
+	all = []map[string]any{rule("REQUEST_WEIGHT", "MINUTE", 1, l.weight), rule("ORDERS", "SECOND", 10, l.orders),
+		rule("ORDERS", "DAY", 1, ordersPerDay)}
 	orders = []map[string]any{rule("ORDERS", "SECOND", 10, l.orders), rule("ORDERS", "DAY", 1, ordersPerDay)}
 	for i := range orders {
 		orders[i]["count"] = l.spans[i].count

@@ -16,10 +16,12 @@ func TestOrderCounts(t *testing.T) {
 	d := openDesk(t, testvenue.Options{Orders: 4})
 	bid, _ := d.best("BTCUSDT")
 	limits := d.public("exchangeInfo?symbol=BTCUSDT").(object)["rateLimits"].([]any)
-	if len(limits) != 3 || limits[1].(object)["rateLimitType"] != "ORDERS" || limits[1].(object)["limit"] != 4.0 {
+	if len(limits) != 3 || limits[1].(object)["rateLimitType"] != "ORDERS" ||
+		limits[1].(object)["limit"] != 4.0 {
 		t.Fatalf("%v", limits)
 	}
-	rest := "POST order?symbol=BTCUSDT&side=BUY&type=LIMIT&timeInForce=GTC&quantity=0.001&price=" + price(bid/2, 2)
+	rest := "POST order?symbol=BTCUSDT&side=BUY&type=LIMIT&timeInForce=GTC&quantity=0.001&price=" + price(bid/2,
+		2)
 	for {
 		placed, refused := 0, 0
 		for range 9 {
@@ -30,7 +32,9 @@ func TestOrderCounts(t *testing.T) {
 			switch {
 			case status == 200:
 				placed++
-			case status == 429 && out.(object)["code"] == -1015.0 && strings.HasPrefix(out.(object)["msg"].(string), "Too many new orders; current limit is 4 orders per 10 SECOND") && header.Get("Retry-After") != "":
+			case status == 429 && out.(object)["code"] == -1015.0 &&
+				strings.HasPrefix(out.(object)["msg"].(string),
+					"Too many new orders; current limit is 4 orders per 10 SECOND") && header.Get("Retry-After") != "":
 				refused++
 			default:
 				t.Fatalf("%d %v %v", status, header, out)
@@ -74,7 +78,8 @@ func TestBanAfterThrottling(t *testing.T) {
 func TestOpenOrderLimits(t *testing.T) {
 	d := openDesk(t, testvenue.Options{Orders: 1000, Cash: "1000000"})
 	_, ask := d.best("BTCUSDT")
-	stop := "POST order?symbol=BTCUSDT&side=BUY&type=STOP_LOSS_LIMIT&timeInForce=GTC&quantity=0.001&stopPrice=" + price(ask*1.1, 2) + "&price=" + price(ask*1.2, 2)
+	stop := "POST order?symbol=BTCUSDT&side=BUY&type=STOP_LOSS_LIMIT&timeInForce=GTC&quantity=0.001&stopPrice=" +
+		price(ask*1.1, 2) + "&price=" + price(ask*1.2, 2)
 	for range 5 {
 		d.done(stop)
 	}
@@ -142,8 +147,10 @@ func TestReferencePrice(t *testing.T) {
 	d.refused(order+price(average*5+1, 2), -1013, "PERCENT_PRICE_BY_SIDE")
 	d.refused(order+price(average/5-1, 2), -1013, "PERCENT_PRICE_BY_SIDE")
 	d.done(order + price(average/5+1, 2))
-	d.done("POST order/test?symbol=BTCUSDT&side=BUY&type=STOP_LOSS&quantity=0.001&stopPrice=" + price(average*6, 2))
-	d.refused("POST order/test?symbol=DOGEUSDT&side=BUY&type=LIMIT&timeInForce=GTC&quantity=100&price=5", -1013, "Filter failure: PERCENT_PRICE")
+	d.done("POST order/test?symbol=BTCUSDT&side=BUY&type=STOP_LOSS&quantity=0.001&stopPrice=" + price(average*6,
+		2))
+	d.refused("POST order/test?symbol=DOGEUSDT&side=BUY&type=LIMIT&timeInForce=GTC&quantity=100&price=5", -1013,
+		"Filter failure: PERCENT_PRICE")
 	if n := len(d.Orders()); n != 0 {
 		t.Errorf("a test order was taken: %d", n)
 	}
@@ -159,22 +166,30 @@ func TestReads(t *testing.T) {
 	d.done("POST order?symbol=BTCUSDT&side=BUY&type=MARKET&quantity=0.01&newClientOrderId=bought")
 	d.done("POST order?" + limit("one", bid*0.9))
 	d.done("POST orderList/oco?symbol=BTCUSDT&side=SELL&quantity=0.009&listClientOrderId=both&aboveType=LIMIT_MAKER&abovePrice=" + price(bid*1.1, 2) +
-		"&belowType=STOP_LOSS_LIMIT&belowStopPrice=" + price(bid*0.9, 2) + "&belowPrice=" + price(bid*0.89, 2) + "&belowTimeInForce=GTC")
-	replaced := d.done("POST order/cancelReplace?" + limit("two", bid*0.8) + "&cancelReplaceMode=STOP_ON_FAILURE&cancelOrigClientOrderId=one")
+		"&belowType=STOP_LOSS_LIMIT&belowStopPrice=" + price(bid*0.9, 2) + "&belowPrice=" + price(bid*0.89, 2) +
+		"&belowTimeInForce=GTC")
+	replaced := d.done("POST order/cancelReplace?" + limit("two", bid*0.8) +
+		"&cancelReplaceMode=STOP_ON_FAILURE&cancelOrigClientOrderId=one")
 	if replaced["cancelResult"] != "SUCCESS" || replaced["newOrderResponse"].(object)["clientOrderId"] != "two" {
 		t.Errorf("%v", replaced)
 	}
-	status, _, out := d.call("POST order/cancelReplace?" + limit("three", bid*0.8) + "&cancelReplaceMode=STOP_ON_FAILURE&cancelOrigClientOrderId=one")
-	if answer := out.(object); status != 400 || answer["code"] != -2022.0 || answer["data"].(object)["newOrderResult"] != "NOT_ATTEMPTED" {
+	status, _, out := d.call("POST order/cancelReplace?" + limit("three", bid*0.8) +
+		"&cancelReplaceMode=STOP_ON_FAILURE&cancelOrigClientOrderId=one")
+	if answer := out.(object); status != 400 || answer["code"] != -2022.0 ||
+		answer["data"].(object)["newOrderResult"] != "NOT_ATTEMPTED" {
 		t.Errorf("%d %v", status, out)
 	}
-	status, _, out = d.call("POST order/cancelReplace?" + limit("three", bid*0.8) + "&cancelReplaceMode=ALLOW_FAILURE&cancelOrigClientOrderId=one")
-	if answer := out.(object); status != 409 || answer["code"] != -2021.0 || answer["data"].(object)["newOrderResult"] != "SUCCESS" {
+	status, _, out = d.call("POST order/cancelReplace?" + limit("three", bid*0.8) +
+		"&cancelReplaceMode=ALLOW_FAILURE&cancelOrigClientOrderId=one")
+	if answer := out.(object); status != 409 || answer["code"] != -2021.0 ||
+		answer["data"].(object)["newOrderResult"] != "SUCCESS" {
 		t.Errorf("%d %v", status, out)
 	}
 	for request, want := range map[string]int{
-		"GET openOrders": 4, "GET openOrders?symbol=BTCUSDT": 4, "GET openOrders?symbol=ETHUSDT": 0, "GET allOrders?symbol=BTCUSDT": 6,
-		"GET allOrders?symbol=BTCUSDT&orderId=5": 2, "GET allOrders?symbol=BTCUSDT&limit=2": 2, "GET openOrderList": 1, "GET allOrderList": 1,
+		"GET openOrders": 4, "GET openOrders?symbol=BTCUSDT": 4, "GET openOrders?symbol=ETHUSDT": 0,
+		"GET allOrders?symbol=BTCUSDT":           6,
+		"GET allOrders?symbol=BTCUSDT&orderId=5": 2, "GET allOrders?symbol=BTCUSDT&limit=2": 2,
+		"GET openOrderList": 1, "GET allOrderList": 1,
 		"GET myTrades?symbol=BTCUSDT&orderId=1": 1, "GET myTrades?symbol=BTCUSDT&fromId=2": 0,
 	} {
 		if got := d.many(request); len(got) != want {
@@ -195,7 +210,8 @@ func TestReads(t *testing.T) {
 	for request, weight := range map[string]int{"openOrders?symbol=BTCUSDT": 6, "openOrders": 80} {
 		_, before, _ := d.call("GET rateLimit/order")
 		_, after, _ := d.call("GET " + request)
-		if used := weightOf(t, after) - weightOf(t, before); used != weight && used > 0 { // a minute may begin in between
+		if used := weightOf(t, after) - weightOf(t, before); used != weight &&
+			used > 0 { // a minute may begin in between
 			t.Errorf("%s weighs %d, want %d", request, used, weight)
 		}
 	}

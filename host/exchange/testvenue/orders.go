@@ -19,7 +19,8 @@ func plain() leg {
 }
 
 func legOf(side string) leg {
-	return leg{side + "Type", side + "ClientOrderId", side + "Price", side + "StopPrice", side + "TimeInForce", side + "IcebergQty"}
+	return leg{side + "Type", side + "ClientOrderId", side + "Price", side + "StopPrice", side + "TimeInForce",
+		side + "IcebergQty"}
 }
 
 // need is what a kind of order needs: a price, a trigger, a time in force.
@@ -27,7 +28,8 @@ type need struct{ price, stop, tif bool }
 
 func needs(kind string) (need, bool) {
 	n, known := map[string]need{
-		kindMarket: {}, kindLimit: {true, false, true}, kindMaker: {true, false, false}, kindStop: {false, true, false},
+		kindMarket: {}, kindLimit: {true, false, true}, kindMaker: {true, false, false}, kindStop: {false, true,
+			false},
 		kindStopLimit: {true, true, true}, kindTake: {false, true, false}, kindTakeLimit: {true, true, true},
 	}[kind]
 	return n, known
@@ -35,11 +37,13 @@ func needs(kind string) (need, bool) {
 
 // parse reads an order.
 func (v *Venue) parse(q request, s *symbol, names leg) (*order, *apiError) {
-	o := &order{symbol: s, list: -1, client: q.Get(names.client), side: q.Get("side"), kind: q.Get(names.kind), tif: q.Get(names.tif), prevention: q.Get("selfTradePreventionMode")}
+	o := &order{symbol: s, list: -1, client: q.Get(names.client), side: q.Get("side"), kind: q.Get(names.kind),
+		tif: q.Get(names.tif), prevention: q.Get("selfTradePreventionMode")}
 	for _, f := range []struct {
 		name string
 		into *decimal.Decimal
-	}{{"quantity", &o.qty}, {"quoteOrderQty", &o.quoteQty}, {names.price, &o.price}, {names.stop, &o.stop}, {names.iceberg, &o.iceberg}} {
+	}{{"quantity", &o.qty}, {"quoteOrderQty", &o.quoteQty}, {names.price, &o.price}, {names.stop,
+		&o.stop}, {names.iceberg, &o.iceberg}} {
 		var e *apiError
 		if *f.into, e = amount(q, f.name); e != nil {
 			return nil, e
@@ -107,7 +111,8 @@ func (n leg) needed(q request, wants need, kind string) (bool, *apiError) {
 		return false, unwanted("quoteOrderQty")
 	case !by && !worth:
 		return false, bad(-1102, "Param 'quantity' or 'quoteOrderQty' must be sent, but both were empty/null!")
-	case q.Has(n.iceberg) && kind != kindLimit && kind != kindMaker && kind != kindStopLimit && kind != kindTakeLimit:
+	case q.Has(n.iceberg) && kind != kindLimit && kind != kindMaker && kind != kindStopLimit &&
+		kind != kindTakeLimit:
 		return false, unwanted(n.iceberg)
 	default:
 		return by, nil
@@ -131,7 +136,7 @@ func (v *Venue) admissible(o *order) *apiError {
 	}
 	if o.kind == kindMaker {
 		best := *s.levels(o.buy())
-		if len(best) > 0 && (o.buy() && o.price.Cmp(best[0].price) >= 0 || !o.buy() && o.price.Cmp(best[0].price) <= 0) {
+		if len(best) > 0 && !worse(o, best[0].price, o.price) {
 			return bad(-2010, "Order would immediately match and take.")
 		}
 	}
@@ -205,7 +210,8 @@ func responseShape(q request, o *order) (string, *apiError) {
 
 // placed is the answer to who placed an order, with the trades that it made at once.
 func (v *Venue) placed(o *order, shape string) map[string]any {
-	out := map[string]any{"symbol": o.symbol.name, "orderId": o.id, "orderListId": o.list, "clientOrderId": o.client, "transactTime": int64(o.updated)}
+	out := map[string]any{"symbol": o.symbol.name, "orderId": o.id, "orderListId": o.list,
+		"clientOrderId": o.client, "transactTime": int64(o.updated)}
 	if shape == "ACK" {
 		return out
 	}
@@ -220,7 +226,8 @@ func (v *Venue) placed(o *order, shape string) map[string]any {
 	fills := []any{}
 	for _, t := range v.account.trades {
 		if t.order == o {
-			fills = append(fills, map[string]any{"price": fixed(t.price), "qty": fixed(t.qty), "commission": fixed(t.fee), "commissionAsset": t.feeAsset, "tradeId": t.id})
+			fills = append(fills, map[string]any{"price": fixed(t.price), "qty": fixed(t.qty),
+				"commission": fixed(t.fee), "commissionAsset": t.feeAsset, "tradeId": t.id})
 		}
 	}
 	out["fills"] = fills
@@ -243,7 +250,8 @@ func (v *Venue) placePair(q request) (any, *apiError) {
 		if o.kind == kindMaker {
 			i = 0
 		}
-		if legs[i] != nil || o.kind != kindMaker && o.kind != kindStop && o.kind != kindStopLimit || o.buy() == ((side == "above") == (i == 0)) {
+		if legs[i] != nil || o.kind != kindMaker && o.kind != kindStop && o.kind != kindStopLimit ||
+			o.buy() == ((side == "above") == (i == 0)) {
 			return nil, bad(-1158, "aboveType or belowType is not supported.")
 		}
 		legs[i] = o
@@ -365,7 +373,8 @@ func (v *Venue) replace(q request) (any, *apiError) {
 		out["cancelResult"], out["cancelResponse"] = failure, e
 		if mode == "STOP_ON_FAILURE" {
 			out["newOrderResult"], out["newOrderResponse"] = "NOT_ATTEMPTED", nil
-			return nil, &apiError{status: http.StatusBadRequest, code: -2022, text: "Order cancel-replace failed.", data: out}
+			return nil, &apiError{status: http.StatusBadRequest, code: -2022, text: "Order cancel-replace failed.",
+				data: out}
 		}
 	}
 	placed, e2 := v.placeOrder(q)
@@ -374,9 +383,11 @@ func (v *Venue) replace(q request) (any, *apiError) {
 	}
 	switch {
 	case e != nil && e2 != nil:
-		return nil, &apiError{status: http.StatusBadRequest, code: -2022, text: "Order cancel-replace failed.", data: out}
+		return nil, &apiError{status: http.StatusBadRequest, code: -2022, text: "Order cancel-replace failed.",
+			data: out}
 	case e != nil || e2 != nil:
-		return nil, &apiError{status: http.StatusConflict, code: -2021, text: "Order cancel-replace partially failed.", data: out}
+		return nil, &apiError{status: http.StatusConflict, code: -2021,
+			text: "Order cancel-replace partially failed.", data: out}
 	}
 	return out, nil
 }

@@ -25,7 +25,9 @@ type print struct {
 // record keeps the trade of a move.
 func (s *symbol) record(before uint64) {
 	t := s.tape
-	p := print{id: t.count(), time: t.at(), price: t.price, qty: s.portion(over(decimal.MustParse(s.depth), decimal.MustNew(20, 0)), t.decimal(t.price)), falls: t.price < before}
+	p := print{id: t.count(), time: t.at(), price: t.price,
+		qty: s.portion(over(decimal.MustParse(s.depth), decimal.MustNew(20, 0)),
+			t.decimal(t.price)), falls: t.price < before}
 	if len(s.prints) >= 2*keptPrints {
 		s.prints = slices.Delete(s.prints, 0, keptPrints)
 	}
@@ -42,7 +44,8 @@ func (v *Venue) exchangeInfo(q request) (any, *apiError) {
 		infos = append(infos, s.info())
 	}
 	rules, _ := v.limits.rules(v.server())
-	return map[string]any{"timezone": "UTC", "serverTime": v.server().UnixMilli(), "exchangeFilters": []any{}, "symbols": infos, "rateLimits": rules}, nil
+	return map[string]any{"timezone": "UTC", "serverTime": v.server().UnixMilli(), "exchangeFilters": []any{},
+		"symbols": infos, "rateLimits": rules}, nil
 }
 
 // wanted are the symbols that a request names, all if it names none.
@@ -114,7 +117,8 @@ func (v *Venue) klines(q request) (any, *apiError) {
 	}
 	rows := []any{}
 	for _, c := range s.tape.between(length, market.Time(from), last, int(limit)) {
-		rows = append(rows, []any{int64(c.OpenTime), text(c.Open), text(c.High), text(c.Low), text(c.Close), text(c.Volume), int64(c.CloseTime) - 1,
+		rows = append(rows, []any{int64(c.OpenTime), text(c.Open), text(c.High), text(c.Low), text(c.Close),
+			text(c.Volume), int64(c.CloseTime) - 1,
 			text(c.Volume * c.Close), 1, text(c.Volume / 2), text(c.Volume * c.Close / 2), "0"})
 	}
 	return rows, nil
@@ -179,13 +183,17 @@ func (s *symbol) snapshot(limit int) map[string]any {
 }
 
 func (v *Venue) tickerPrice(q request) (any, *apiError) {
-	return v.each(q, func(s *symbol) map[string]any { return map[string]any{"symbol": s.name, "price": fixed(s.last())} })
+	return v.each(q, func(s *symbol) map[string]any {
+		return map[string]any{"symbol": s.name,
+			"price": fixed(s.last())}
+	})
 }
 
 func (v *Venue) bookTicker(q request) (any, *apiError) {
 	return v.each(q, func(s *symbol) map[string]any {
 		bid, ask := s.best()
-		return map[string]any{"symbol": s.name, "bidPrice": fixed(bid.price), "bidQty": fixed(bid.qty), "askPrice": fixed(ask.price), "askQty": fixed(ask.qty)}
+		return map[string]any{"symbol": s.name, "bidPrice": fixed(bid.price), "bidQty": fixed(bid.qty),
+			"askPrice": fixed(ask.price), "askQty": fixed(ask.qty)}
 	})
 }
 
@@ -206,7 +214,8 @@ func (v *Venue) tickerDay(q request) (any, *apiError) {
 		out := s.window(market.Time(24 * 60))
 		bid, ask := s.best()
 		for name, value := range map[string]any{
-			"prevClosePrice": out["openPrice"], "lastQty": fixed(s.newest().qty), "bidPrice": fixed(bid.price), "bidQty": fixed(bid.qty),
+			"prevClosePrice": out["openPrice"], "lastQty": fixed(s.newest().qty), "bidPrice": fixed(bid.price),
+			"bidQty":   fixed(bid.qty),
 			"askPrice": fixed(ask.price), "askQty": fixed(ask.qty),
 		} {
 			out[name] = value
@@ -241,10 +250,13 @@ func (s *symbol) window(minutes market.Time) map[string]any {
 	}
 	mean := (c.High + c.Low + c.Close) / 3
 	return map[string]any{
-		"symbol": s.name, "priceChange": text(change), "priceChangePercent": strconv.FormatFloat(percent, 'f', 3, 64), "weightedAvgPrice": text(mean),
-		"openPrice": text(c.Open), "highPrice": text(c.High), "lowPrice": text(c.Low), "lastPrice": text(c.Close), "volume": text(c.Volume),
-		"quoteVolume": text(c.Volume * mean), "openTime": int64(from), "closeTime": int64(t.at()), "firstId": int64((from-t.start)/minute)*moves + 1,
-		"lastId": s.newest().id, "count": t.count() - int64((from-t.start)/minute)*moves,
+		"symbol": s.name, "priceChange": text(change), "priceChangePercent": strconv.FormatFloat(percent, 'f', 3,
+			64), "weightedAvgPrice": text(mean),
+		"openPrice": text(c.Open), "highPrice": text(c.High), "lowPrice": text(c.Low), "lastPrice": text(c.Close),
+		"volume":      text(c.Volume),
+		"quoteVolume": text(c.Volume * mean), "openTime": int64(from), "closeTime": int64(t.at()),
+		"firstId": int64((from-t.start)/minute)*moves + 1,
+		"lastId":  s.newest().id, "count": t.count() - int64((from-t.start)/minute)*moves,
 	}
 }
 
@@ -267,14 +279,16 @@ func (v *Venue) averagePrice(q request) (any, *apiError) {
 func (v *Venue) trades(q request) (any, *apiError) {
 	return v.printed(q, func(s *symbol, p print) map[string]any {
 		price := s.tape.decimal(p.price)
-		return map[string]any{"id": p.id, "price": fixed(price), "qty": fixed(p.qty), "quoteQty": fixed(times(price, p.qty)), "time": int64(p.time),
+		return map[string]any{"id": p.id, "price": fixed(price), "qty": fixed(p.qty),
+			"quoteQty": fixed(times(price, p.qty)), "time": int64(p.time),
 			"isBuyerMaker": p.falls, "isBestMatch": true}
 	})
 }
 
 func (v *Venue) aggregated(q request) (any, *apiError) {
 	return v.printed(q, func(s *symbol, p print) map[string]any {
-		return map[string]any{"a": p.id, "p": fixed(s.tape.decimal(p.price)), "q": fixed(p.qty), "f": p.id, "l": p.id, "T": int64(p.time), "m": p.falls, "M": true}
+		return map[string]any{"a": p.id, "p": fixed(s.tape.decimal(p.price)), "q": fixed(p.qty), "f": p.id,
+			"l": p.id, "T": int64(p.time), "m": p.falls, "M": true}
 	})
 }
 

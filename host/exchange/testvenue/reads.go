@@ -12,13 +12,18 @@ func (v *Venue) accountInfo(q request) (any, *apiError) {
 		if q.Get("omitZeroBalances") == "true" && v.account.balances[asset].IsZero() {
 			continue
 		}
-		balances = append(balances, map[string]string{"asset": asset, "free": fixed(v.free(asset)), "locked": fixed(v.locked(asset))})
+		balances = append(balances, map[string]string{"asset": asset, "free": fixed(v.free(asset)),
+			"locked": fixed(v.locked(asset))})
 	}
 	return map[string]any{
 		"makerCommission": 10, "takerCommission": 10, "buyerCommission": 0, "sellerCommission": 0,
-		"commissionRates": map[string]string{"maker": "0.00100000", "taker": "0.00100000", "buyer": "0.00000000", "seller": "0.00000000"},
-		"canTrade":        !v.readOnly, "canWithdraw": false, "canDeposit": true, "brokered": false, "requireSelfTradePrevention": false,
-		"preventSor": false, "updateTime": int64(v.now()), "accountType": "SPOT", "balances": balances, "permissions": []string{"SPOT"}, "uid": 354937868,
+		"commissionRates": map[string]string{"maker": "0.00100000", "taker": "0.00100000", "buyer": "0.00000000",
+			"seller": "0.00000000"},
+		"canTrade": !v.readOnly, "canWithdraw": false, "canDeposit": true, "brokered": false,
+		"requireSelfTradePrevention": false,
+		"preventSor":                 false, "updateTime": int64(v.now()), "accountType": "SPOT",
+		"balances":    balances,
+		"permissions": []string{"SPOT"}, "uid": 354937868,
 	}, nil
 }
 
@@ -30,7 +35,8 @@ func (v *Venue) coins(request) (any, *apiError) {
 	}
 	list := []any{}
 	for _, asset := range slices.Sorted(maps.Keys(assets)) {
-		list = append(list, map[string]any{"coin": asset, "name": asset, "free": fixed(v.free(asset)), "locked": fixed(v.locked(asset)), "trading": true,
+		list = append(list, map[string]any{"coin": asset, "name": asset, "free": fixed(v.free(asset)),
+			"locked": fixed(v.locked(asset)), "trading": true,
 			"depositAllEnable": false, "withdrawAllEnable": false, "isLegalMoney": false, "networkList": []any{}})
 	}
 	return list, nil
@@ -50,8 +56,10 @@ func commission(s *symbol) map[string]any {
 		return map[string]string{"maker": r, "taker": r, "buyer": "0.00000000", "seller": "0.00000000"}
 	}
 	return map[string]any{
-		"symbol": s.name, "standardCommission": rate("0.00100000"), "specialCommission": rate("0.00000000"), "taxCommission": rate("0.00000000"),
-		"discount": map[string]any{"enabledForAccount": true, "enabledForSymbol": true, "discountAsset": "BNB", "discount": "0.75000000"},
+		"symbol": s.name, "standardCommission": rate("0.00100000"), "specialCommission": rate("0.00000000"),
+		"taxCommission": rate("0.00000000"),
+		"discount": map[string]any{"enabledForAccount": true, "enabledForSymbol": true, "discountAsset": "BNB",
+			"discount": "0.75000000"},
 	}
 }
 
@@ -116,7 +124,8 @@ func spanOf(q request, from string, limit int64) (span, *apiError) {
 		name               string
 		into               *int64
 		fallback, low, top int64
-	}{{"limit", &p.limit, 500, 1, limit}, {from, &p.from, -1, 0, math.MaxInt64}, {"startTime", &p.start, -1, 0, math.MaxInt64},
+	}{{"limit", &p.limit, 500, 1, limit}, {from, &p.from, -1, 0, math.MaxInt64}, {"startTime", &p.start, -1, 0,
+		math.MaxInt64},
 		{"endTime", &p.end, math.MaxInt64, 0, math.MaxInt64}} {
 		if *f.into, e = integer(q, f.name, f.fallback, f.low, f.top); e != nil {
 			return p, e
@@ -124,7 +133,8 @@ func spanOf(q request, from string, limit int64) (span, *apiError) {
 	}
 	switch {
 	case p.from >= 0 && (p.start >= 0 || p.end != math.MaxInt64) && from == "fromId" && !q.Has("orderId"):
-		return p, bad(-1128, "Combination of optional parameters invalid. Recommendation: 'fromId' or 'startTime' and 'endTime'")
+		return p, bad(-1128,
+			"Combination of optional parameters invalid. Recommendation: 'fromId' or 'startTime' and 'endTime'")
 	case p.start >= 0 && p.end != math.MaxInt64 && p.end < p.start:
 		return p, bad(-1127, "Lookup interval is not valid.")
 	}
@@ -178,8 +188,10 @@ func (v *Venue) myTrades(q request) (any, *apiError) {
 	for _, t := range v.account.trades {
 		if t.order.symbol == s && p.holds(t.id, int64(t.time)) && (of == 0 || t.order.id == of) {
 			list = append(list, map[string]any{
-				"symbol": s.name, "id": t.id, "orderId": t.order.id, "orderListId": t.order.list, "price": fixed(t.price), "qty": fixed(t.qty),
-				"quoteQty": fixed(times(t.price, t.qty)), "commission": fixed(t.fee), "commissionAsset": t.feeAsset, "time": int64(t.time),
+				"symbol": s.name, "id": t.id, "orderId": t.order.id, "orderListId": t.order.list, "price": fixed(t.price),
+				"qty":      fixed(t.qty),
+				"quoteQty": fixed(times(t.price, t.qty)), "commission": fixed(t.fee), "commissionAsset": t.feeAsset,
+				"time":    int64(t.time),
 				"isBuyer": t.order.buy(), "isMaker": t.maker, "isBestMatch": true,
 			})
 		}
@@ -203,10 +215,13 @@ func (o *order) listJSON() map[string]any {
 	}
 	refs := []any{}
 	for _, leg := range o.legs() {
-		refs = append(refs, map[string]any{"symbol": leg.symbol.name, "orderId": leg.id, "clientOrderId": leg.client})
+		refs = append(refs, map[string]any{"symbol": leg.symbol.name, "orderId": leg.id,
+			"clientOrderId": leg.client})
 	}
-	return map[string]any{"orderListId": o.list, "contingencyType": "OCO", "listStatusType": kind, "listOrderStatus": status,
-		"listClientOrderId": o.listName, "transactionTime": int64(max(o.updated, o.sibling.updated)), "symbol": o.symbol.name, "orders": refs}
+	return map[string]any{"orderListId": o.list, "contingencyType": "OCO", "listStatusType": kind,
+		"listOrderStatus":   status,
+		"listClientOrderId": o.listName, "transactionTime": int64(max(o.updated,
+			o.sibling.updated)), "symbol": o.symbol.name, "orders": refs}
 }
 
 // pairs are the first legs of the lists that are wanted.
@@ -229,7 +244,10 @@ func (v *Venue) namedPair(q request, client string) (*order, *apiError) {
 	if id == 0 && q.Get(client) == "" {
 		return nil, bad(-1102, "Param '"+client+"' or 'orderListId' must be sent, but both were empty/null!")
 	}
-	found := v.pairs(func(o *order) bool { return id > 0 && o.list == id || id == 0 && o.listName == q.Get(client) })
+	found := v.pairs(func(o *order) bool {
+		return id > 0 && o.list == id || id == 0 &&
+			o.listName == q.Get(client)
+	})
 	if len(found) == 0 {
 		return nil, nil
 	}
@@ -290,9 +308,12 @@ func (v *Venue) orderCounts(request) (any, *apiError) {
 // json is an order as a query tells it.
 func (o *order) json() map[string]any {
 	out := map[string]any{
-		"symbol": o.symbol.name, "orderId": o.id, "orderListId": o.list, "clientOrderId": o.client, "price": fixed(o.price), "origQty": fixed(o.qty),
-		"executedQty": fixed(o.cum), "cummulativeQuoteQty": fixed(o.cumQuote), "origQuoteOrderQty": fixed(o.quoteQty), "status": o.status,
-		"timeInForce": o.tif, "type": o.kind, "side": o.side, "stopPrice": fixed(o.stop), "icebergQty": fixed(o.iceberg), "time": int64(o.created),
+		"symbol": o.symbol.name, "orderId": o.id, "orderListId": o.list, "clientOrderId": o.client,
+		"price": fixed(o.price), "origQty": fixed(o.qty),
+		"executedQty": fixed(o.cum), "cummulativeQuoteQty": fixed(o.cumQuote),
+		"origQuoteOrderQty": fixed(o.quoteQty), "status": o.status,
+		"timeInForce": o.tif, "type": o.kind, "side": o.side, "stopPrice": fixed(o.stop),
+		"icebergQty": fixed(o.iceberg), "time": int64(o.created),
 		"updateTime": int64(o.updated), "isWorking": o.working, "selfTradePreventionMode": o.prevention,
 	}
 	if o.working {

@@ -51,7 +51,8 @@ func python(t *testing.T) string {
 	}
 	for _, args := range [][]string{
 		{base, "-m", "venv", dir},
-		{interpreter, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes", "--no-deps", "-r", filepath.Join(referees, "requirements.txt")},
+		{interpreter, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes",
+			"--no-deps", "-r", filepath.Join(referees, "requirements.txt")},
 	} {
 		if out, err := exec.CommandContext(t.Context(), args[0], args[1:]...).CombinedOutput(); err != nil {
 			t.Fatalf("%s: %v\n%s", strings.Join(args, " "), err, out)
@@ -63,7 +64,7 @@ func python(t *testing.T) string {
 	return interpreter
 }
 
-// TestReferees lets public clients that nobody here wrote trade on the venue: what they read of orders and
+// TestReferees lets public clients trade on the venue: what they read of orders and
 // trades is what the venue did.
 func TestReferees(t *testing.T) {
 	if os.Getenv("ASSAY_PROVE") == "" {
@@ -75,7 +76,8 @@ func TestReferees(t *testing.T) {
 			v := start(t, testvenue.Options{Speed: 20, Cash: "100000", History: 2000})
 			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 			defer cancel()
-			cmd := exec.CommandContext(ctx, interpreter, script, v.URL(), v.ScriptURL()+"/scripts", testvenue.DefaultKey, testvenue.DefaultSecret)
+			cmd := exec.CommandContext(ctx, interpreter, script, v.URL(), v.ScriptURL()+"/scripts",
+				testvenue.DefaultKey, testvenue.DefaultSecret)
 			cmd.Dir, cmd.Env = referees, append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1")
 			var said, complaint bytes.Buffer
 			cmd.Stdout, cmd.Stderr = &said, &complaint

@@ -30,7 +30,10 @@ func (v *Venue) api(sandbox bool) http.Handler {
 		maps.Copy(paths, wallet())
 	}
 	for pattern, e := range paths {
-		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { v.answer(w, r, pattern, e, sandbox) })
+		mux.HandleFunc(pattern, func(w http.ResponseWriter,
+			r *http.Request) {
+			v.answer(w, r, pattern, e, sandbox)
+		})
 	}
 	mux.HandleFunc("GET /ws", v.serveRaw)
 	mux.HandleFunc("GET /ws/{streams...}", v.serveRaw)
@@ -77,9 +80,11 @@ func (v *Venue) answer(w http.ResponseWriter, r *http.Request, pattern string, e
 func refusal(action string) *apiError {
 	switch action {
 	case act429:
-		return &apiError{status: 429, code: -1003, text: "Too much request weight used; current limit is 6000 request weight per 1 MINUTE.", retry: retrySeconds}
+		return &apiError{status: 429, code: -1003, retry: retrySeconds,
+			text: "Too much request weight used; current limit is 6000 request weight per 1 MINUTE."}
 	case act418:
-		return &apiError{status: 418, code: -1003, text: "Way too much request weight used; IP banned.", retry: retrySeconds}
+		return &apiError{status: 418, code: -1003, text: "Way too much request weight used; IP banned.",
+			retry: retrySeconds}
 	case actClock:
 		return bad(-1021, "Timestamp for this request is outside of the recvWindow.")
 	}
@@ -98,7 +103,9 @@ func (v *Venue) before(w http.ResponseWriter, q request, action, arg string) boo
 	case hangBefore:
 		v.wait(q.r.Context())
 	case actEcho:
-		v.refuse(w, bad(-1022, "Signature for this request is not valid: "+v.opts.Key+" "+v.opts.Secret+" "+q.r.URL.RawQuery+"&"+q.payload))
+		v.refuse(w, bad(-1022,
+			"Signature for this request is not valid: "+v.opts.Key+" "+v.opts.Secret+" "+
+				q.r.URL.RawQuery+"&"+q.payload))
 	case latency:
 		v.pause(arg)
 		return true
@@ -182,7 +189,8 @@ func (v *Venue) after(w http.ResponseWriter, q request, action, arg string, stat
 		w.Header().Set("Content-Type", "text/html")
 		status, text = 500, []byte("<html><body>Internal error</body></html>")
 	case act503:
-		e := &apiError{status: 503, code: -1007, text: "Timeout waiting for response from backend server. Send status unknown; execution status unknown."}
+		e := &apiError{status: 503, code: -1007,
+			text: "Timeout waiting for response from backend server. Send status unknown; execution status unknown."}
 		status, text = e.status, e.body()
 	}
 	w.WriteHeader(status)

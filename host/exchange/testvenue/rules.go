@@ -36,25 +36,40 @@ type listing struct {
 // are those that real ones have had.
 func listings() []listing {
 	return []listing{
-		{pair: "BTC/USDT", step: "0.00001", scale: 2, units: 30000_00, bulk: 1, depth: "1000", notional: "5", maximum: "9000"},
-		{pair: "ETH/USDT", step: "0.0001", scale: 2, units: 2000_00, bulk: 1, depth: "1000", notional: "5", maximum: "9000"},
-		{pair: "SOL/USDT", step: "0.001", scale: 2, units: 100_00, bulk: 1, depth: "1000", notional: "5", maximum: "9000"},
+		{pair: "BTC/USDT", step: "0.00001", scale: 2, units: 30000_00, bulk: 1, depth: "1000", notional: "5",
+			maximum: "9000"},
+		{pair: "ETH/USDT", step: "0.0001", scale: 2, units: 2000_00, bulk: 1, depth: "1000", notional: "5",
+			maximum: "9000"},
+		{pair: "SOL/USDT", step: "0.001", scale: 2, units: 100_00, bulk: 1, depth: "1000", notional: "5",
+			maximum: "9000"},
 		// Ticks of 10^-8, whole steps, quantities of ten digits.
-		{pair: "PEPE/USDT", step: "1", scale: 8, units: 1234, bulk: 1e8, depth: "1000", notional: "1", maximum: "9214157800"},
-		{pair: "SHIB/USDT", step: "100", scale: 8, units: 2345, bulk: 1e8, depth: "1000", notional: "1", maximum: "4614157800"},
+		{pair: "PEPE/USDT", step: "1", scale: 8, units: 1234, bulk: 1e8, depth: "1000", notional: "1",
+			maximum: "9214157800"},
+		{pair: "SHIB/USDT", step: "100", scale: 8, units: 2345, bulk: 1e8, depth: "1000", notional: "1",
+			maximum: "4614157800"},
 		// One tick is nearly a hundredth of the price.
-		{pair: "BTTC/USDT", step: "1", scale: 8, units: 120, bulk: 1e9, depth: "500", notional: "1", maximum: "9214157800"},
-		{pair: "1000SATS/USDT", step: "1", scale: 7, units: 2560, bulk: 1e6, depth: "500", notional: "5", maximum: "921415780"},
-		{pair: "DOGE/USDT", step: "1", scale: 5, units: 12345, bulk: 1e4, depth: "1000", notional: "1", maximum: "9000000", percent: "PERCENT_PRICE"},
-		{pair: "USDC/USDT", step: "1", scale: 4, units: 10001, bulk: 1e3, depth: "5000", notional: "5", maximum: "9000000"},
-		{pair: "BNB/USDT", step: "0.001", scale: 2, units: 600_00, bulk: 1, depth: "1000", notional: "5", maximum: "9000"},
+		{pair: "BTTC/USDT", step: "1", scale: 8, units: 120, bulk: 1e9, depth: "500", notional: "1",
+			maximum: "9214157800"},
+		{pair: "1000SATS/USDT", step: "1", scale: 7, units: 2560, bulk: 1e6, depth: "500", notional: "5",
+			maximum: "921415780"},
+		{pair: "DOGE/USDT", step: "1", scale: 5, units: 12345, bulk: 1e4, depth: "1000", notional: "1",
+			maximum: "9000000", percent: "PERCENT_PRICE"},
+		{pair: "USDC/USDT", step: "1", scale: 4, units: 10001, bulk: 1e3, depth: "5000", notional: "5",
+			maximum: "9000000"},
+		{pair: "BNB/USDT", step: "0.001", scale: 2, units: 600_00, bulk: 1, depth: "1000", notional: "5",
+			maximum: "9000"},
 		// Quoted in coins: amounts far below one.
-		{pair: "CAKE/BNB", step: "0.01", scale: 6, units: 3912, bulk: 10, depth: "2", notional: "0.01", maximum: "90000"},
-		{pair: "VET/BNB", step: "0.1", scale: 8, units: 4321, bulk: 1e4, depth: "2", notional: "0.01", maximum: "90000000", minimal: "MIN_NOTIONAL"},
-		{pair: "ETH/BTC", step: "0.0001", scale: 5, units: 6667, bulk: 1, depth: "0.05", notional: "0.0001", maximum: "100000"},
+		{pair: "CAKE/BNB", step: "0.01", scale: 6, units: 3912, bulk: 10, depth: "2", notional: "0.01",
+			maximum: "90000"},
+		{pair: "VET/BNB", step: "0.1", scale: 8, units: 4321, bulk: 1e4, depth: "2", notional: "0.01",
+			maximum: "90000000", minimal: "MIN_NOTIONAL"},
+		{pair: "ETH/BTC", step: "0.0001", scale: 5, units: 6667, bulk: 1, depth: "0.05", notional: "0.0001",
+			maximum: "100000"},
 		// A price of nine digits without decimals, and a step of market orders that is not that of others.
-		{pair: "BTC/IDRT", step: "0.00001", scale: 0, units: 480_000_000, bulk: 1, depth: "16000000", notional: "20000", maximum: "9000"},
-		{pair: "PAXG/USDT", step: "0.0001", scale: 0, units: 2400, bulk: 1, depth: "1000", notional: "5", maximum: "1000", atMarket: "2"},
+		{pair: "BTC/IDRT", step: "0.00001", scale: 0, units: 480_000_000, bulk: 1, depth: "16000000",
+			notional: "20000", maximum: "9000"},
+		{pair: "PAXG/USDT", step: "0.0001", scale: 0, units: 2400, bulk: 1, depth: "1000", notional: "5",
+			maximum: "1000", atMarket: "2"},
 	}
 }
 
@@ -81,8 +96,10 @@ type symbol struct {
 func newSymbol(l listing, seed string, start market.Time, history int) *symbol {
 	pair := market.Symbol(l.pair)
 	s := &symbol{
-		listing: l, pair: pair, name: pair.Base() + pair.Quote(), base: pair.Base(), quote: pair.Quote(), tick: decimal.MustNew(1, l.scale),
-		step: decimal.MustParse(l.step), maximum: decimal.MustParse(l.maximum), notional: decimal.MustParse(l.notional), seed: seed,
+		listing: l, pair: pair, name: pair.Base() +
+			pair.Quote(), base: pair.Base(), quote: pair.Quote(), tick: decimal.MustNew(1, l.scale),
+		step: decimal.MustParse(l.step), maximum: decimal.MustParse(l.maximum),
+		notional: decimal.MustParse(l.notional), seed: seed,
 	}
 	s.minimum, s.atMarket = s.step, s.maximum
 	if l.atMarket != "" {
@@ -131,32 +148,44 @@ func (s *symbol) average() decimal.Decimal {
 
 // info is the entry of exchangeInfo.
 func (s *symbol) info() map[string]any {
-	percent := map[string]any{"filterType": "PERCENT_PRICE_BY_SIDE", "bidMultiplierUp": "5", "bidMultiplierDown": "0.2", "askMultiplierUp": "5",
+	percent := map[string]any{"filterType": "PERCENT_PRICE_BY_SIDE", "bidMultiplierUp": "5",
+		"bidMultiplierDown": "0.2", "askMultiplierUp": "5",
 		"askMultiplierDown": "0.2", "avgPriceMins": averaged}
 	if s.percent != "" {
-		percent = map[string]any{"filterType": s.percent, "multiplierUp": "5", "multiplierDown": "0.2", "avgPriceMins": averaged}
+		percent = map[string]any{"filterType": s.percent, "multiplierUp": "5", "multiplierDown": "0.2",
+			"avgPriceMins": averaged}
 	}
-	notional := map[string]any{"filterType": "NOTIONAL", "minNotional": fixed(s.notional), "applyMinToMarket": true,
-		"maxNotional": "9000000000.00000000", "applyMaxToMarket": false, "avgPriceMins": averaged}
+	notional := map[string]any{"filterType": "NOTIONAL", "minNotional": fixed(s.notional),
+		"applyMinToMarket": true,
+		"maxNotional":      "9000000000.00000000", "applyMaxToMarket": false, "avgPriceMins": averaged}
 	if s.minimal != "" {
-		notional = map[string]any{"filterType": s.minimal, "minNotional": fixed(s.notional), "applyToMarket": true, "avgPriceMins": averaged}
+		notional = map[string]any{"filterType": s.minimal, "minNotional": fixed(s.notional), "applyToMarket": true,
+			"avgPriceMins": averaged}
 	}
 	return map[string]any{
-		"symbol": s.name, "status": s.status(), "baseAsset": s.base, "baseAssetPrecision": 8, "quoteAsset": s.quote, "quotePrecision": 8,
-		"quoteAssetPrecision": 8, "baseCommissionPrecision": 8, "quoteCommissionPrecision": 8, "orderTypes": kinds(),
-		"icebergAllowed": true, "ocoAllowed": true, "otoAllowed": false, "quoteOrderQtyMarketAllowed": true, "allowTrailingStop": false,
-		"cancelReplaceAllowed": true, "amendAllowed": false, "isSpotTradingAllowed": true, "isMarginTradingAllowed": false,
+		"symbol": s.name, "status": s.status(), "baseAsset": s.base, "baseAssetPrecision": 8, "quoteAsset": s.quote,
+		"quotePrecision":      8,
+		"quoteAssetPrecision": 8, "baseCommissionPrecision": 8, "quoteCommissionPrecision": 8,
+		"orderTypes":     kinds(),
+		"icebergAllowed": true, "ocoAllowed": true, "otoAllowed": false, "quoteOrderQtyMarketAllowed": true,
+		"allowTrailingStop":    false,
+		"cancelReplaceAllowed": true, "amendAllowed": false, "isSpotTradingAllowed": true,
+		"isMarginTradingAllowed": false,
 		"filters": []map[string]any{
-			{"filterType": "PRICE_FILTER", "minPrice": fixed(s.tick), "maxPrice": "10000000000.00000000", "tickSize": fixed(s.tick)},
-			{"filterType": "LOT_SIZE", "minQty": fixed(s.minimum), "maxQty": fixed(s.maximum), "stepSize": fixed(s.step)},
+			{"filterType": "PRICE_FILTER", "minPrice": fixed(s.tick), "maxPrice": "10000000000.00000000",
+				"tickSize": fixed(s.tick)},
+			{"filterType": "LOT_SIZE", "minQty": fixed(s.minimum), "maxQty": fixed(s.maximum),
+				"stepSize": fixed(s.step)},
 			{"filterType": "ICEBERG_PARTS", "limit": icebergParts},
-			{"filterType": "MARKET_LOT_SIZE", "minQty": "0.00000000", "maxQty": fixed(s.atMarket), "stepSize": "0.00000000"},
+			{"filterType": "MARKET_LOT_SIZE", "minQty": "0.00000000", "maxQty": fixed(s.atMarket),
+				"stepSize": "0.00000000"},
 			percent, notional,
 			{"filterType": "MAX_NUM_ORDERS", "maxNumOrders": maxOrders},
 			{"filterType": "MAX_NUM_ORDER_LISTS", "maxNumOrderLists": maxOrderLists},
 			{"filterType": "MAX_NUM_ALGO_ORDERS", "maxNumAlgoOrders": maxAlgoOrders},
 		},
-		"permissions": []string{}, "permissionSets": [][]string{{"SPOT"}}, "defaultSelfTradePreventionMode": expireMaker,
+		"permissions": []string{}, "permissionSets": [][]string{{"SPOT"}},
+		"defaultSelfTradePreventionMode":  expireMaker,
 		"allowedSelfTradePreventionModes": selfTradeModes(),
 	}
 }
@@ -169,7 +198,8 @@ func (s *symbol) refuse(o *order) *apiError {
 			return filter("PRICE_FILTER")
 		}
 	}
-	if o.price.IsPos() && (o.price.Cmp(times(average, five)) > 0 || o.price.Cmp(times(average, decimal.MustNew(2, 1))) < 0) {
+	if o.price.IsPos() && (o.price.Cmp(times(average, five)) > 0 ||
+		o.price.Cmp(times(average, decimal.MustNew(2, 1))) < 0) {
 		if s.percent != "" {
 			return filter(s.percent)
 		}
@@ -195,7 +225,8 @@ func (s *symbol) refuse(o *order) *apiError {
 		switch parts, rest, err := o.qty.QuoRem(o.iceberg); {
 		case !multiple(o.iceberg, s.step):
 			return filter("LOT_SIZE")
-		case err != nil || parts.Cmp(decimal.MustNew(icebergParts, 0)) > 0 || parts.Cmp(decimal.MustNew(icebergParts, 0)) == 0 && rest.IsPos():
+		case err != nil || parts.Cmp(decimal.MustNew(icebergParts, 0)) > 0 ||
+			parts.Cmp(decimal.MustNew(icebergParts, 0)) == 0 && rest.IsPos():
 			return filter("ICEBERG_PARTS")
 		}
 	}

@@ -43,7 +43,8 @@ const (
 )
 
 func requestActions() []string {
-	return []string{cutBefore, cutAfter, hangBefore, hangAfter, actHTML, actEmpty, truncated, foreignID, act500, act503, act429, act418, actClock, actEcho, latency, lateAnswer}
+	return []string{cutBefore, cutAfter, hangBefore, hangAfter, actHTML, actEmpty, truncated, foreignID, act500,
+		act503, act429, act418, actClock, actEcho, latency, lateAnswer}
 }
 
 // trouble is what is to happen to the streams.
@@ -92,24 +93,32 @@ func effects() map[string]func(*Venue, []string) error {
 		"stream_reorder/0":     flag(func(t *trouble) { t.reorder = true }),
 		"refuse_user_stream/0": flag(func(t *trouble) { t.refuse = true }),
 		"end_user_stream/0":    func(v *Venue, _ []string) error { v.endUserStreams(); return nil },
-		"calm/0":               func(v *Venue, _ []string) error { v.scripts = nil; return nil }, // no request is meant any more
-		"permission/0":         func(v *Venue, _ []string) error { v.readOnly = true; return nil },
-		"clock_offset/1":       (*Venue).setOffset,
-		"halt/1":               func(v *Venue, a []string) error { return v.halt(a[0], true) },
-		"resume/1":             func(v *Venue, a []string) error { return v.halt(a[0], false) },
-		"rules/3":              (*Venue).setRules,
-		"price/2":              (*Venue).setPrice,
-		"liquidity/2":          (*Venue).setLiquidity,
-		"candle_amend/1":       (*Venue).amend,
-		"move/0":               func(v *Venue, _ []string) error { v.pass(1); return nil },
-		"split/1":              func(v *Venue, a []string) (err error) { v.account.split, err = strconv.Atoi(a[0]); return err },
-		"overfill/0":           func(v *Venue, _ []string) error { v.account.over = true; return nil },
-		"fee_asset/1":          (*Venue).setFeeAsset,
-		"balance/2":            (*Venue).changeBalance,
-		"foreign_order/1":      func(v *Venue, a []string) error { return v.foreign(a[0], false) },
-		"foreign_fill/1":       func(v *Venue, a []string) error { return v.foreign(a[0], true) },
-		"manual_cancel/1":      func(v *Venue, a []string) error { return v.byClient(a[0], v.cancel) },
-		"late_fill/1":          func(v *Venue, a []string) error { return v.byClient(a[0], v.lateFill) },
+		"calm/0": func(v *Venue,
+			_ []string) error {
+			v.scripts = nil
+			return nil
+		}, // no request is meant any more
+		"permission/0":   func(v *Venue, _ []string) error { v.readOnly = true; return nil },
+		"clock_offset/1": (*Venue).setOffset,
+		"halt/1":         func(v *Venue, a []string) error { return v.halt(a[0], true) },
+		"resume/1":       func(v *Venue, a []string) error { return v.halt(a[0], false) },
+		"rules/3":        (*Venue).setRules,
+		"price/2":        (*Venue).setPrice,
+		"liquidity/2":    (*Venue).setLiquidity,
+		"candle_amend/1": (*Venue).amend,
+		"move/0":         func(v *Venue, _ []string) error { v.pass(1); return nil },
+		"split/1": func(v *Venue, a []string) (err error) {
+			v.account.split,
+				err = strconv.Atoi(a[0])
+			return err
+		},
+		"overfill/0":      func(v *Venue, _ []string) error { v.account.over = true; return nil },
+		"fee_asset/1":     (*Venue).setFeeAsset,
+		"balance/2":       (*Venue).changeBalance,
+		"foreign_order/1": func(v *Venue, a []string) error { return v.foreign(a[0], false) },
+		"foreign_fill/1":  func(v *Venue, a []string) error { return v.foreign(a[0], true) },
+		"manual_cancel/1": func(v *Venue, a []string) error { return v.byClient(a[0], v.cancel) },
+		"late_fill/1":     func(v *Venue, a []string) error { return v.byClient(a[0], v.lateFill) },
 	}
 }
 
@@ -132,7 +141,8 @@ func (v *Venue) Do(s Script) error {
 	}
 	act := effects()[fmt.Sprintf("%s/%d", s.Action, len(s.Args))]
 	if act == nil {
-		return fmt.Errorf("there is no action %q with %d args, and without match it must be one that happens at once", s.Action, len(s.Args))
+		return fmt.Errorf("there is no action %q with %d args that happens at once; on requests it needs match",
+			s.Action, len(s.Args))
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -257,7 +267,8 @@ func (v *Venue) changeBalance(args []string) error {
 		return err
 	}
 	v.account.balances[args[0]] = plus(v.account.balances[args[0]], d)
-	v.pushUser(map[string]any{"e": "balanceUpdate", "E": int64(v.now()), "a": args[0], "d": fixed(d), "T": int64(v.now())})
+	v.pushUser(map[string]any{"e": "balanceUpdate", "E": int64(v.now()), "a": args[0], "d": fixed(d),
+		"T": int64(v.now())})
 	v.publishBalances()
 	return nil
 }
@@ -266,7 +277,8 @@ func (v *Venue) changeBalance(args []string) error {
 func (v *Venue) foreign(name string, filled bool) error {
 	return v.symbolOf(name, func(s *symbol) error {
 		half := floorTo(times(s.last(), decimal.MustNew(5, 1)), s.tick)
-		o := &order{symbol: s, list: -1, client: "web_" + strconv.Itoa(len(v.account.orders)+1), side: "BUY", kind: kindLimit, tif: tifGTC, prevention: expireMaker, price: half,
+		o := &order{symbol: s, list: -1, client: "web_" + strconv.Itoa(len(v.account.orders)+1), side: "BUY",
+			kind: kindLimit, tif: tifGTC, prevention: expireMaker, price: half,
 			qty: s.portion(times(s.notional, decimal.MustNew(4, 0)), half)}
 		v.take(o)
 		if filled {

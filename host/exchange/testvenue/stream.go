@@ -49,7 +49,8 @@ func (c *client) send(message any) {
 }
 
 // accept serves a connection until it ends; hear takes what it says.
-func (v *Venue) accept(w http.ResponseWriter, r *http.Request, streams string, combined bool, hear func(*client, []byte)) {
+func (v *Venue) accept(w http.ResponseWriter, r *http.Request, streams string, combined bool,
+	hear func(*client, []byte)) {
 	if v.away(w) {
 		return
 	}
@@ -64,7 +65,8 @@ func (v *Venue) accept(w http.ResponseWriter, r *http.Request, streams string, c
 	if err != nil {
 		return
 	}
-	c := &client{v: v, ws: ws, out: make(chan []byte, 4096), gone: make(chan struct{}), combined: combined, streams: map[string]bool{}}
+	c := &client{v: v, ws: ws, out: make(chan []byte, 4096), gone: make(chan struct{}), combined: combined,
+		streams: map[string]bool{}}
 	for _, s := range strings.Split(streams, "/") {
 		if s != "" {
 			c.streams[s] = true
@@ -196,7 +198,8 @@ func (v *Venue) hearAPI(c *client, text []byte) {
 	}
 	if e.retry > 0 {
 		now := v.server()
-		e.data = map[string]int64{"serverTime": now.UnixMilli(), "retryAfter": now.Add(time.Duration(e.retry) * time.Second).UnixMilli()}
+		e.data = map[string]int64{"serverTime": now.UnixMilli(),
+			"retryAfter": now.Add(time.Duration(e.retry) * time.Second).UnixMilli()}
 	}
 	answer(e.status, "error", e)
 }
@@ -316,7 +319,8 @@ func (v *Venue) announceShutdown() {
 func (v *Venue) endUserStreams() {
 	for c := range v.clients {
 		if c.user {
-			c.send(map[string]any{"subscriptionId": 0, "event": map[string]any{"e": "eventStreamTerminated", "E": v.server().UnixMilli()}})
+			c.send(map[string]any{"subscriptionId": 0,
+				"event": map[string]any{"e": "eventStreamTerminated", "E": v.server().UnixMilli()}})
 			c.user = false
 		}
 	}

@@ -40,7 +40,8 @@ func TestAccountEvents(t *testing.T) {
 func TestReportsRaceWithTheAnswer(t *testing.T) {
 	d := openDesk(t, testvenue.Options{})
 	w := d.account()
-	if err := d.Do(testvenue.Script{Match: "POST /api/v3/order", Action: "late_answer", Args: []string{"300"}}); err != nil {
+	if err := d.Do(testvenue.Script{Match: "POST /api/v3/order", Action: "late_answer",
+		Args: []string{"300"}}); err != nil {
 		t.Fatal(err)
 	}
 	answered := make(chan struct{})
@@ -76,7 +77,8 @@ func TestFormingCandle(t *testing.T) {
 	if len(changes) != 30 {
 		t.Errorf("the candle had %d forms in 30 moves", len(changes))
 	}
-	row := d.public(fmt.Sprintf("klines?symbol=BTCUSDT&interval=1m&startTime=%.0f&limit=1", last["t"])).([]any)[0].([]any)
+	row := d.public(fmt.Sprintf("klines?symbol=BTCUSDT&interval=1m&startTime=%.0f&limit=1",
+		last["t"])).([]any)[0].([]any)
 	for i, name := range []string{"o", "h", "l", "c", "v"} {
 		if row[i+1] != last[name] {
 			t.Errorf("%s: %v in the stream, %v in the history", name, last[name], row[i+1])
@@ -85,7 +87,8 @@ func TestFormingCandle(t *testing.T) {
 	w.next() // the next one has begun
 	d.do("candle_amend", "BTCUSDT")
 	late := w.next()["k"].(object)
-	again := d.public(fmt.Sprintf("klines?symbol=BTCUSDT&interval=1m&startTime=%.0f&limit=1", last["t"])).([]any)[0].([]any)
+	again := d.public(fmt.Sprintf("klines?symbol=BTCUSDT&interval=1m&startTime=%.0f&limit=1",
+		last["t"])).([]any)[0].([]any)
 	if late["x"] != true || late["t"] != last["t"] || late["h"] == last["h"] || again[2] != late["h"] {
 		t.Errorf("corrected %v, was %v, history %v", late, last, again)
 	}
@@ -164,7 +167,8 @@ func TestTickers(t *testing.T) {
 		t.Errorf("%v, %d, %d; the candle says %v", one, len(all), len(two), last)
 	}
 	day := d.public("ticker/24hr?symbol=ETHUSDT").(object)
-	if day["lastPrice"] != last || number(t, day["highPrice"]) < number(t, day["lowPrice"]) || number(t, day["bidPrice"]) >= number(t, day["askPrice"]) {
+	if day["lastPrice"] != last || number(t, day["highPrice"]) < number(t, day["lowPrice"]) ||
+		number(t, day["bidPrice"]) >= number(t, day["askPrice"]) {
 		t.Errorf("%v", day)
 	}
 	if w := d.public("ticker?symbol=ETHUSDT&windowSize=5m").(object); w["closeTime"].(float64)-w["openTime"].(float64) > 5*60_000 {
@@ -175,7 +179,8 @@ func TestTickers(t *testing.T) {
 		t.Errorf("%v", trades)
 	}
 	from := trades[3].(object)["id"].(float64)
-	if list := d.public(fmt.Sprintf("aggTrades?symbol=ETHUSDT&fromId=%.0f&limit=2", from)).([]any); len(list) != 2 || list[0].(object)["a"] != from {
+	if list := d.public(fmt.Sprintf("aggTrades?symbol=ETHUSDT&fromId=%.0f&limit=2",
+		from)).([]any); len(list) != 2 || list[0].(object)["a"] != from {
 		t.Errorf("%v", list)
 	}
 }
@@ -185,15 +190,19 @@ func TestOrdersOverWebSocket(t *testing.T) {
 	d := openDesk(t, testvenue.Options{})
 	bid, _ := d.best("BTCUSDT")
 	w := d.dial("/ws-api/v3")
-	order := object{"symbol": "BTCUSDT", "side": "BUY", "type": "LIMIT", "timeInForce": "GTC", "quantity": "0.001", "price": price(bid*0.9, 2), "newClientOrderId": "over"}
+	order := object{"symbol": "BTCUSDT", "side": "BUY", "type": "LIMIT", "timeInForce": "GTC",
+		"quantity": "0.001", "price": price(bid*0.9, 2), "newClientOrderId": "over"}
 	placed := w.ask("order.place", order)
-	if result, _ := placed["result"].(object); placed["status"] != 200.0 || result["status"] != "NEW" || len(placed["rateLimits"].([]any)) != 3 {
+	if result, _ := placed["result"].(object); placed["status"] != 200.0 || result["status"] != "NEW" ||
+		len(placed["rateLimits"].([]any)) != 3 {
 		t.Fatalf("%v", placed)
 	}
-	if again := w.ask("order.place", order); again["status"] != 400.0 || again["error"].(object)["code"] != -2010.0 {
+	if again := w.ask("order.place", order); again["status"] != 400.0 ||
+		again["error"].(object)["code"] != -2010.0 {
 		t.Errorf("%v", again)
 	}
-	if gone := w.ask("order.cancel", object{"symbol": "BTCUSDT", "origClientOrderId": "over"}); gone["result"].(object)["status"] != "CANCELED" {
+	if gone := w.ask("order.cancel", object{"symbol": "BTCUSDT",
+		"origClientOrderId": "over"}); gone["result"].(object)["status"] != "CANCELED" {
 		t.Errorf("%v", gone)
 	}
 	if no := w.ask("order.please", object{}); no["status"] != 400.0 {

@@ -123,7 +123,8 @@ func (t *tape) last() float64 { return t.float(t.price) }
 // forming is the minute that has begun.
 func (t *tape) forming() market.Candle {
 	return market.Candle{
-		OpenTime: t.next(), CloseTime: t.next() + minute, Open: t.float(t.corners[0]), High: t.float(t.high), Low: t.float(t.low), Close: t.last(),
+		OpenTime: t.next(), CloseTime: t.next() +
+			minute, Open: t.float(t.corners[0]), High: t.float(t.high), Low: t.float(t.low), Close: t.last(),
 		Volume: float64(t.volume*uint64(t.moved)/moves) / 100 * t.bulk,
 	}
 }
@@ -132,7 +133,8 @@ func (t *tape) forming() market.Candle {
 // included, at most limit.
 func (t *tape) between(span, from, to market.Time, limit int) []market.Candle {
 	var list []market.Candle
-	for at := max(ceiling(from, span), ceiling(t.start, span)); at <= min(to, t.next()) && len(list) < limit; at += span {
+	for at := max(ceiling(from, span), ceiling(t.start, span)); at <= min(to, t.next()) &&
+		len(list) < limit; at += span {
 		list = append(list, t.whole(at, span))
 	}
 	return list

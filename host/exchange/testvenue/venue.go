@@ -83,7 +83,8 @@ func Start(o Options) (*Venue, error) {
 	if o.Speed < 0 || o.Speed > 100_000 || o.History < 1 || o.History > 5_000_000 {
 		return nil, errors.New("speed is from 0 to 100000, history from 1 to 5000000 minutes")
 	}
-	v := &Venue{opts: o, done: make(chan struct{}), spans: spans(), counts: map[string]int{}, clients: map[*client]struct{}{}, own: own,
+	v := &Venue{opts: o, done: make(chan struct{}), spans: spans(), counts: map[string]int{},
+		clients: map[*client]struct{}{}, own: own,
 		limits: limits{weight: o.Weight, orders: o.Orders}}
 	if err := v.openMarket(); err != nil {
 		return nil, err
@@ -155,8 +156,10 @@ func (v *Venue) Close() error {
 	return err
 }
 
-// Count is how many requests of a kind have arrived: submit, cancel, query, subscribe, keyed, sandbox, all (of
-// REST), streams (handshakes of WebSockets), credentials (a key or a signature came with it), or any "METHOD /path".
+// Count is how many requests of a kind have arrived: submit, cancel, query, subscribe, keyed, sandbox, all
+// (of
+// REST), streams (handshakes of WebSockets), credentials (a key or a signature came with it), or any "METHOD
+// /path".
 func (v *Venue) Count(kind string) int {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -31,15 +31,26 @@ func TestOrdersMeetABook(t *testing.T) {
 		whole  bool
 		script *testvenue.Script
 	}{
-		"levels": {thin: "0.01", first: func(float64) market.Intent { return guarded(buy(0.03)) }, status: market.StatusFilled, least: 5, whole: true},
-		"fill before the answer": {thin: "0.01", first: func(float64) market.Intent { return guarded(buy(0.03)) }, status: market.StatusFilled, least: 5, whole: true,
-			script: &testvenue.Script{Match: calledBy["submit"], Action: "late_answer", Args: []string{"400"}, Times: 100}},
-		"balances between reports": {thin: "0.01", first: func(float64) market.Intent { return guarded(buy(0.03)) }, status: market.StatusFilled, least: 5, whole: true,
+		"levels": {thin: "0.01", first: func(float64) market.Intent { return guarded(buy(0.03)) },
+			status: market.StatusFilled, least: 5, whole: true},
+		"fill before the answer": {thin: "0.01", first: func(float64) market.Intent { return guarded(buy(0.03)) },
+			status: market.StatusFilled, least: 5, whole: true,
+			script: &testvenue.Script{Match: calledBy["submit"], Action: "late_answer", Args: []string{"400"},
+				Times: 100}},
+		"balances between reports": {thin: "0.01", first: func(float64) market.Intent { return guarded(buy(0.03)) },
+			status: market.StatusFilled, least: 5, whole: true,
 			script: &testvenue.Script{Action: "chatty"}},
-		"beyond the book": {thin: "0.004", first: func(float64) market.Intent { return guarded(buy(0.06)) }, status: market.StatusExpired, least: 20},
-		"immediate":       {thin: "0.004", first: func(last float64) market.Intent { return guarded(immediate(limit(market.Buy, 0.06, last*1.01))) }, status: market.StatusExpired, least: 10},
-		"nothing at once": {thin: "1", first: func(last float64) market.Intent { return guarded(immediate(limit(market.Buy, 0.03, last*0.9))) }, status: market.StatusExpired},
-		"rests in parts":  {thin: "0.004", first: func(last float64) market.Intent { return guarded(limit(market.Buy, 0.06, last*1.01)) }, status: market.StatusFilled, least: 20, whole: true},
+		"beyond the book": {thin: "0.004", first: func(float64) market.Intent { return guarded(buy(0.06)) },
+			status: market.StatusExpired, least: 20},
+		"immediate": {thin: "0.004",
+			first:  func(last float64) market.Intent { return guarded(immediate(limit(market.Buy, 0.06, last*1.01))) },
+			status: market.StatusExpired, least: 10},
+		"nothing at once": {thin: "1",
+			first:  func(last float64) market.Intent { return guarded(immediate(limit(market.Buy, 0.03, last*0.9))) },
+			status: market.StatusExpired},
+		"rests in parts": {thin: "0.004",
+			first:  func(last float64) market.Intent { return guarded(limit(market.Buy, 0.06, last*1.01)) },
+			status: market.StatusFilled, least: 20, whole: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -62,11 +73,14 @@ func TestOrdersMeetABook(t *testing.T) {
 				}
 			}
 			r.start()
-			if !r.trades() || !r.step() || !r.step() || !r.moving("the first order at its end", func(list []market.Order) bool { return len(list) > 0 && list[0].Status == c.status }) {
+			if !r.trades() || !r.step() || !r.step() ||
+				!r.moving("the first order at its end",
+					func(list []market.Order) bool { return len(list) > 0 && list[0].Status == c.status }) {
 				return
 			}
 			first := r.notes().orders[0]
-			if fills := r.fillsOf(first.Side.String()); len(fills) < c.least || c.least > 0 && !first.FilledQuantity.IsPos() || c.whole != (first.FilledQuantity.Cmp(first.Quantity) == 0) {
+			if fills := r.fillsOf(first.Side.String()); len(fills) < c.least || c.least > 0 &&
+				!first.FilledQuantity.IsPos() || c.whole != (first.FilledQuantity.Cmp(first.Quantity) == 0) {
 				r.errorf("%d fills, %s of %s", len(fills), first.FilledQuantity, first.Quantity)
 			}
 			if c.least > 0 && !r.until(20*time.Second, "exits for what was bought", r.protected) {

@@ -10,14 +10,17 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
-// TestGridsOnTheWire trades every symbol of the test venue that rounds badly, from entry to exit, between the real
+// TestGridsOnTheWire trades every symbol of the test venue that rounds badly, from entry to exit, between the
+// real
 // connector and the venue: ticks of 10^-8, steps of 1 and 100, quotes in coins, prices of nine digits.
 func TestGridsOnTheWire(t *testing.T) {
 	t.Parallel()
 	book := shared(t)
 	for pair, quantity := range map[market.Symbol]float64{
-		"PEPE/USDT": 8_103_727.7, "SHIB/USDT": 4_264_392, "BTTC/USDT": 83_333_333.3, "1000SATS/USDT": 390_625.5, "DOGE/USDT": 810.04, "USDC/USDT": 99.99,
-		"BNB/USDT": 0.16666, "CAKE/BNB": 127.811, "VET/BNB": 11571.39, "ETH/BTC": 0.14999, "BTC/IDRT": 0.0062599, "PAXG/USDT": 0.0416667,
+		"PEPE/USDT": 8_103_727.7, "SHIB/USDT": 4_264_392, "BTTC/USDT": 83_333_333.3, "1000SATS/USDT": 390_625.5,
+		"DOGE/USDT": 810.04, "USDC/USDT": 99.99,
+		"BNB/USDT": 0.16666, "CAKE/BNB": 127.811, "VET/BNB": 11571.39, "ETH/BTC": 0.14999, "BTC/IDRT": 0.0062599,
+		"PAXG/USDT": 0.0416667,
 	} {
 		t.Run(strings.ReplaceAll(string(pair), "/", "-"), func(t *testing.T) {
 			t.Parallel()
@@ -51,7 +54,8 @@ func TestGridsOnTheWire(t *testing.T) {
 			for range 3 {
 				ok = ok && r.step()
 			}
-			ok = ok && r.until(20*time.Second, "exits for what was bought", func() bool { return len(openSells(r.venue)) == 2 })
+			ok = ok && r.until(20*time.Second, "exits for what was bought",
+				func() bool { return len(openSells(r.venue)) == 2 })
 			for range 2 {
 				ok = ok && r.step()
 			}
