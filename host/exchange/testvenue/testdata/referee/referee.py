@@ -22,6 +22,18 @@ def equal(what, got, want):
         sys.exit(f"{what}: {got}, want {want}")
 
 
+def agree(what, one, other):
+    """Two reads of one thing, while the market moves: they agree before long."""
+    global CHECKS
+    CHECKS += 1
+    seen = []
+    for _ in range(20):
+        seen = [Decimal(str(one())), Decimal(str(other()))]
+        if seen[0] == seen[1]:
+            return
+    sys.exit(f"{what}: {seen}")
+
+
 def true(what, holds, seen=""):
     global CHECKS
     CHECKS += 1
