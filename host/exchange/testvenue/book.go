@@ -162,13 +162,16 @@ func (v *Venue) preventSelfTrade(o *order, parts *[]level) bool {
 }
 
 // travel moves the market of a symbol to a price: whatever waits or rests on the way has its turn, the
-// nearest first.
-func (v *Venue) travel(s *symbol, to decimal.Decimal) {
+// nearest first. Over a gap there is no way: what is triggered meets the book beyond it.
+func (v *Venue) travel(s *symbol, to decimal.Decimal, gap bool) {
 	defer func() { s.book.move(to) }()
 	if s.halted {
 		return
 	}
 	begun := s.book.at
+	if gap {
+		s.book.move(to)
+	}
 	served := map[*order]bool{}
 	for {
 		o := s.nearest(to, served)
@@ -176,7 +179,7 @@ func (v *Venue) travel(s *symbol, to decimal.Decimal) {
 			return
 		}
 		price := o.threshold()
-		if between(begun, price, to) {
+		if between(begun, price, to) && !gap {
 			s.book.move(price)
 		}
 		if o.waits() {
@@ -204,7 +207,8 @@ func between(a, x, b decimal.Decimal) bool {
 	return a.Cmp(x) <= 0 && x.Cmp(b) <= 0 || b.Cmp(x) <= 0 && x.Cmp(a) <= 0
 }
 
-// nearest is the order that the market reaches first on its way to a price.
+// nearest is the order that the market reaches first on its way to a price; at one place what rests comes
+// before what waits.
 func (s *symbol) nearest(to decimal.Decimal, served map[*order]bool) *order {
 	var first *order
 	var distance decimal.Decimal
@@ -216,7 +220,11 @@ func (s *symbol) nearest(to decimal.Decimal, served map[*order]bool) *order {
 		if !between(s.book.at, o.threshold(), to) {
 			away = decimal.Decimal{} // the market is beyond it already
 		}
-		if first == nil || away.Cmp(distance) < 0 {
+		c := 0
+		if first != nil {
+			c = away.Cmp(distance)
+		}
+		if first == nil || c < 0 || c == 0 && first.waits() && !o.waits() {
 			first, distance = o, away
 		}
 	}

@@ -306,3 +306,31 @@ func TestNastySymbols(t *testing.T) {
 }
 
 func onGrid(x, grid float64) bool { return math.Abs(x/grid-math.Round(x/grid)) < 1e-4 }
+
+// TestGap: over a gap a stop is filled where the market is then, a limit where it stood, and a stop with a limit
+// that was jumped over rests.
+func TestGap(t *testing.T) {
+	d := openDesk(t, testvenue.Options{Cash: "100000"})
+	d.done("POST order?symbol=BTCUSDT&side=BUY&type=MARKET&quantity=0.1")
+	bid, _ := d.best("BTCUSDT")
+	at := func(part float64) string { return price(math.Round(bid*part), 2) }
+	for id, order := range map[string]string{
+		"stop":   "side=SELL&type=STOP_LOSS&stopPrice=" + at(0.98),
+		"jumped": "side=SELL&type=STOP_LOSS_LIMIT&timeInForce=GTC&stopPrice=" + at(0.98) + "&price=" + at(0.97),
+		"limit":  "side=BUY&type=LIMIT&timeInForce=GTC&price=" + at(0.99),
+	} {
+		d.done("POST order?symbol=BTCUSDT&quantity=0.01&newClientOrderId=" + id + "&" + order)
+	}
+	d.do("jump", "BTCUSDT", at(0.95))
+	for id, want := range map[string][2]string{"stop": {"FILLED", at(0.95)}, "jumped": {"NEW", ""}, "limit": {"FILLED", at(0.99)}} {
+		o := d.done("GET order?symbol=BTCUSDT&origClientOrderId=" + id)
+		if o["status"] != want[0] || want[1] != "" &&
+			math.Abs(number(t, o["cummulativeQuoteQty"])/0.01-number(t, want[1])) > 0.02 {
+			t.Errorf("%s: %v, want %v", id, o, want)
+		}
+	}
+	d.do("move")
+	if now, _ := d.public("ticker/price?symbol=BTCUSDT").(object); now["price"] != at(0.95)+"000000" {
+		t.Errorf("the market went back to %v", now)
+	}
+}

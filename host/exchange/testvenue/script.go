@@ -104,6 +104,7 @@ func effects() map[string]func(*Venue, []string) error {
 		"resume/1":       func(v *Venue, a []string) error { return v.halt(a[0], false) },
 		"rules/3":        (*Venue).setRules,
 		"price/2":        (*Venue).setPrice,
+		"jump/2":         (*Venue).jump,
 		"liquidity/2":    (*Venue).setLiquidity,
 		"candle_amend/1": (*Venue).amend,
 		"move/0":         func(v *Venue, _ []string) error { v.pass(1); return nil },
@@ -224,8 +225,31 @@ func (v *Venue) setRules(args []string) error {
 
 func (v *Venue) setPrice(args []string) error {
 	return v.symbolOf(args[0], func(s *symbol) (err error) {
-		s.through, err = strconv.ParseFloat(args[1], 64)
+		s.through, err = s.scripted(args[1])
 		return err
+	})
+}
+
+// scripted is a price that a script names.
+func (s *symbol) scripted(text string) (float64, error) {
+	price, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(price >= s.tape.float(leastFar)) || price > 1e10 {
+		return 0, fmt.Errorf("the price %q is not from %v to 1e10", text, s.tape.float(leastFar))
+	}
+	return price, nil
+}
+
+// jump has the market trade at another price from now on, with a gap on the way there.
+func (v *Venue) jump(args []string) error {
+	return v.symbolOf(args[0], func(s *symbol) error {
+		to, err := s.scripted(args[1])
+		if err != nil {
+			return err
+		}
+		s.tape.jump(s.tape.units(to))
+		v.travel(s, s.last(), true)
+		v.publishBalances()
+		return nil
 	})
 }
 

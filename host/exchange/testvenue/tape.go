@@ -33,6 +33,7 @@ type tape struct {
 	volume    uint64
 	moved     int
 	high, low uint64
+	leapt     bool // it stays where it jumped to
 }
 
 func newTape(seed, symbol string, start market.Time, units uint64, scale int, bulk float64) *tape {
@@ -49,7 +50,7 @@ func seeds(text string) (uint64, uint64) {
 
 // begin draws the way of the next minute: four stretches of at most a thousandth from the last close.
 func (t *tape) begin() {
-	t.moved, t.high, t.low = 0, t.price, t.price
+	t.moved, t.high, t.low, t.leapt = 0, t.price, t.price, false
 	t.corners[0] = t.price
 	at := t.price
 	for i := 1; i < len(t.corners); i++ {
@@ -77,10 +78,21 @@ func (t *tape) touch(units uint64) {
 	t.price, t.high, t.low = units, max(t.high, units), min(t.low, units)
 }
 
+// jump trades somewhere else from now on, to the end of the minute.
+func (t *tape) jump(units uint64) {
+	t.touch(units)
+	for i := range t.corners[1:] {
+		t.corners[i+1] = units
+	}
+	t.leapt = true
+}
+
 // move goes on by one stretch of time and says whether that closed the minute.
 func (t *tape) move() bool {
 	t.moved++
-	t.touch(t.way(t.moved))
+	if !t.leapt {
+		t.touch(t.way(t.moved))
+	}
 	if t.moved < moves {
 		return false
 	}

@@ -255,12 +255,12 @@ func (v *Venue) pass(n int) {
 			if s.through > 0 { // there and back
 				s.tape.touch(s.tape.units(s.through))
 				s.through = 0
-				v.travel(s, s.last())
+				v.travel(s, s.last(), false)
 			}
 			before := s.tape.price
 			closed = s.tape.move()
 			s.record(before)
-			v.travel(s, s.last())
+			v.travel(s, s.last(), false)
 		}
 		v.publishBalances()
 		if closed {

@@ -87,6 +87,7 @@ func TestOrdersMeetABook(t *testing.T) {
 				return
 			}
 			r.do(testvenue.Script{Action: "liquidity", Args: []string{"BTCUSDT", "10"}})
+			t.Logf("%d orders, %d trades", len(r.venue.Orders()), len(r.venue.Trades()))
 			close(done)
 			ok := r.step() && r.settled()
 			if err := r.stop(); !errors.Is(err, errStop) || !ok {
