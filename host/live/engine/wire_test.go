@@ -499,7 +499,7 @@ func (r *rig) check(most dec) {
 		} else {
 			held = order.Minus(held, x.Quantity)
 		}
-		if x.FeeAsset == btc.Base() {
+		if x.FeeAsset == r.symbol.Base() {
 			held = order.Minus(held, x.Fee)
 		}
 	}
@@ -512,7 +512,7 @@ func (r *rig) check(most dec) {
 	if err := r.engine.desk.Ledger().Check(); err != nil {
 		r.errorf("%v", err)
 	}
-	if have := r.engine.desk.Ledger().Quantity(btc); have.Cmp(held) != 0 {
+	if have := r.engine.desk.Ledger().Quantity(r.symbol); have.Cmp(held) != 0 {
 		r.errorf("the books hold %s, the venue's trades make %s", have, held)
 	}
 }
