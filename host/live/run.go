@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/assay-run/assay/host/alarm"
 	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/host/live/engine"
 	"github.com/assay-run/assay/host/live/feed"
@@ -38,6 +39,7 @@ func (x *Execution) Run(ctx context.Context) runner.Outcome {
 	}
 	x.ending = err
 	outcome := x.outcome(err)
+	x.endAlarms()
 	x.plugin.Close("the run is over")
 	x.writeEnd(outcome)
 	x.gate.Lock()
@@ -306,4 +308,6 @@ func (x *Execution) endBooks() error {
 }
 
 // candleAlarm keeps what the user should know about the candles.
-func (x *Execution) candleAlarm(a feed.Alarm) { x.warn(a.Code, a.Message) }
+func (x *Execution) candleAlarm(a feed.Alarm) {
+	x.Raise(alarm.Occurrence{Code: a.Code, Subject: string(a.Symbol), Text: a.Message})
+}

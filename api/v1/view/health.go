@@ -28,6 +28,7 @@ type Checks struct {
 	Disk       DiskCheck     `json:"disk"`
 	Clock      ClockCheck    `json:"clock"`
 	Governance Check         `json:"governance"`
+	Alarms     Check         `json:"alarms"`
 }
 
 // Check is the outcome of one check.
@@ -89,6 +90,7 @@ func (c Checks) Overall() string {
 	status := "healthy"
 	for _, s := range []string{
 		c.Runner.Status, c.Exchange.Status, c.Plugins.Status, c.Registry.Status, c.Disk.Status, c.Clock.Status, c.Governance.Status,
+		c.Alarms.Status,
 	} {
 		if s == Fail {
 			return "unhealthy"

@@ -115,8 +115,7 @@ type Host interface {
 	Decide(*View) ([]market.Intent, error)
 	// Phase tells a change.
 	Phase(string)
-	// Warn tells the user something, by code.
-	Warn(code, message string)
+	Alarms
 }
 
 // View is the account at a step, as the strategy is told it.
@@ -177,4 +176,5 @@ const (
 	CodeClockSkew         = "CLOCK_SKEW"
 	CodeConnectorCrashed  = "CONNECTOR_CRASHED"
 	CodeConnectorBack     = "CONNECTOR_RELAUNCHED"
+	CodeMarketStatus      = "MARKET_STATUS"
 )

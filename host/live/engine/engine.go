@@ -66,7 +66,7 @@ type Engine struct {
 	trades    int             // trades that were booked
 	guard     *risk.Guard
 	symbols   []risk.Symbol
-	warned    map[string]bool
+	alarms    alarms
 	skew      time.Duration // of this machine's clock, as warned of last
 	batch     journal.Batch
 	shown     map[market.OrderID]int // place in orders
@@ -81,7 +81,7 @@ type Engine struct {
 
 // New makes the engine of a run.
 func New(cfg Config) *Engine {
-	e := &Engine{cfg: cfg.withDefaults(), warned: map[string]bool{}, counted: map[string]bool{}, shown: map[market.OrderID]int{}}
+	e := &Engine{cfg: cfg.withDefaults(), counted: map[string]bool{}, shown: map[market.OrderID]int{}}
 	e.inbox.wake = make(chan struct{}, 1)
 	e.steps.offers = make(feed.Offers)
 	e.calls.leaveBy = map[string]market.Time{}
@@ -251,6 +251,7 @@ func (e *Engine) drain() {
 			}
 		}
 	}
+	e.alarms.limits.Look(e.cfg.Host, e.guard)
 	e.showPhase()
 }
 
@@ -282,14 +283,6 @@ func (e *Engine) showPhase() {
 		e.enter(Reducing)
 	default:
 		e.enter(Trading)
-	}
-}
-
-// warn tells the user something. Of a kind it is said once a run.
-func (e *Engine) warn(code, message string) {
-	if !e.warned[code+"\n"+message] {
-		e.warned[code+"\n"+message] = true
-		e.cfg.Host.Warn(code, message)
 	}
 }
 

@@ -409,6 +409,7 @@ func (e *Engine) back(l *link) {
 	e.use(l)
 	e.recon.then = func() {
 		e.guard.Clear(CodeConnectorCrashed)
+		e.clear(CodeConnectorCrashed, "")
 		e.warn(CodeConnectorBack, "the connector of "+e.cfg.Venue.ID+" is back")
 	}
 	e.resync()

@@ -96,6 +96,7 @@ func (e *Engine) resync() {
 				return
 			}
 			e.recon.synced = true
+			e.clear(CodeStreamReconciling, "")
 			e.tellLink(0)
 			e.batch.Entries = append(e.batch.Entries, journal.Entry{Kind: LogReconcile, Data: map[string]any{"after": "stream"}})
 			if then := e.recon.then; then != nil {
@@ -333,9 +334,7 @@ func (e *Engine) readMarkets() {
 			if i < 0 {
 				continue
 			}
-			if e.markets[i].Trading != m.Trading {
-				e.warn("MARKET_STATUS", fmt.Sprintf("%s is %s", m.Symbol, m.Status))
-			}
+			e.marketStatus(e.markets[i], m)
 			e.markets[i] = m
 			e.locked(func() { e.desk.SetMarket(m) })
 		}

@@ -36,6 +36,7 @@ func (e *Engine) start(ctx context.Context) error {
 		e.enter(Reconciling)
 		err = l.conn.While(ctx, func(alive context.Context) error { return e.reconcile(alive, l) })
 		if err == nil && len(e.crashes) > 0 {
+			e.clear(CodeConnectorCrashed, "")
 			e.warn(CodeConnectorBack, "the connector of "+e.cfg.Venue.ID+" is back")
 		}
 		if err == nil || ctx.Err() != nil || !l.conn.IsGone() {

@@ -120,6 +120,10 @@ export default async function live(t) {
     // It loses more in a day than the limit allows: the service lets it shrink positions only.
     await visit.bar("reducing").getByText(/only orders that shrink a position pass/).waitFor();
     await visit.bar("warnings").getByText(/^(DAILY_LOSS_EXCEEDED|STATE_REDUCING)$/).waitFor();
+    const alarms = visit.page.getByRole("region", { name: /open alarms?$/ });
+    await alarms.getByText("DAILY_LOSS_EXCEEDED").waitFor();
+    assert.match(await alarms.innerText(), /error\s+DAILY_LOSS_EXCEEDED the day lost .*\s+since \d/);
+    assert.equal((await service.get("/health")).checks.alarms.status, "warn");
     await visit.button("Stop").click();
     const dialog = visit.page.getByRole("dialog", { name: "Stop the live run?" });
     await dialog.getByText("open orders are cancelled. Positions stay open.").waitFor();

@@ -19,6 +19,7 @@ export type Fill = Schemas["Fill"];
 export type Trade = Schemas["Trade"];
 export type Position = Schemas["Position"];
 export type EquityPoint = Schemas["EquityPoint"];
+export type Alarm = Schemas["Alarm"];
 export type Note = Schemas["Note"];
 export type Metrics = Schemas["PerformanceMetrics"];
 export type MetricsMeta = Schemas["MetricsMeta"];

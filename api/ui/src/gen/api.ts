@@ -708,6 +708,42 @@ export interface components {
             /** @description Why the run failed; null otherwise. */
             error: string | null;
             error_details: components["schemas"]["FailureDetails"];
+            /** @description What the operator has to know of a paper or live run, the worst first. An alarm is here until what it is about holds no more; what still holds at the end of the run stays until the reset. */
+            alarms: components["schemas"]["Alarm"][];
+        };
+        /** @description Something that holds or has happened in a paper or live run and that the operator has to know. There is one for each code and what it is about; when it happens again it counts. */
+        Alarm: {
+            /**
+             * @description Unique in the run.
+             * @example a-000001
+             */
+            id: string;
+            /**
+             * @description Which; the operators' manual says what to do.
+             * @example BALANCE_DRIFT
+             */
+            code: string;
+            /**
+             * @description critical: money may be lost while nobody looks. error: the trading is not what was ordered. warning: the rest.
+             * @enum {string}
+             */
+            severity: "critical" | "error" | "warning";
+            /** @description For people, of the last occurrence. */
+            text: string;
+            /**
+             * @description Since when it holds.
+             * @example 2026-11-20T12:00:00.000Z
+             */
+            since: string;
+            /**
+             * @description When it happened last.
+             * @example 2026-11-20T12:00:00.000Z
+             */
+            last: string;
+            /** @description How often it has happened in the run. */
+            count: number;
+            /** @description Whether the operator has acknowledged it. */
+            acknowledged: boolean;
         };
         /** @description The status with the newest entries, metrics so far and health. */
         DetailedStatus: {
@@ -774,6 +810,8 @@ export interface components {
             /** @description Why the run failed; null otherwise. */
             error: string | null;
             error_details: components["schemas"]["FailureDetails"];
+            /** @description What the operator has to know of a paper or live run, the worst first. An alarm is here until what it is about holds no more; what still holds at the end of the run stays until the reset. */
+            alarms: components["schemas"]["Alarm"][];
             /** @description Newest orders, newest first; 100 unless Prefer rows says otherwise. */
             recent_orders: components["schemas"]["Order"][];
             /** @description Newest fills, newest first. */
@@ -1461,6 +1499,21 @@ export interface components {
                 };
                 /** @description The governance control plane. */
                 governance: {
+                    /**
+                     * @description Outcome.
+                     * @enum {string}
+                     */
+                    status: "pass" | "warn" | "fail" | "skip";
+                    /** @description For people; may be empty. */
+                    message: string;
+                    /**
+                     * @description When it was checked.
+                     * @example 2026-11-20T12:00:00.000Z
+                     */
+                    checked_at: string;
+                };
+                /** @description The alarms of the paper or live run: fail with a critical one, warn with an error. */
+                alarms: {
                     /**
                      * @description Outcome.
                      * @enum {string}
