@@ -78,6 +78,7 @@ func Table() []Row {
 		{"FOREIGN_ORDERS", Warning, false},
 		{"CLOCK_SKEW", Warning, true},
 		{"CONNECTOR_RELAUNCHED", Warning, true},
+		{"OPERATOR_PAUSED", Warning, true},
 		{"DEPLOYMENT_EXPIRED", Warning, true},
 		{"DEPLOYMENT_NOT_APPROVED", Warning, true},
 		{"DEPLOYMENT_MODE_NOT_ALLOWED", Warning, true},

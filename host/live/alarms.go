@@ -119,18 +119,6 @@ func (x *Execution) endAlarms() {
 	}
 }
 
-// acknowledge marks an alarm as seen; false where there is none of that id.
-func (x *Execution) acknowledge(id string) bool {
-	x.gate.Lock()
-	a, ok := x.alarms.set.Acknowledge(id)
-	x.gate.Unlock()
-	if ok {
-		row := rowOf(alarm.Acknowledged, a)
-		x.tell(row.Kind, row.Data)
-	}
-	return ok
-}
-
 // warn raises what there is one of in a run.
 func (x *Execution) warn(code, message string) { x.Raise(alarm.Occurrence{Code: code, Text: message}) }
 

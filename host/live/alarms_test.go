@@ -70,8 +70,11 @@ func TestAlarmsAreReadBack(t *testing.T) {
 		x.Raise(alarm.Occurrence{Code: code, Subject: "BTC/USDT", Text: "the text of " + code})
 	}
 	x.Clear("LATE_FILL", "BTC/USDT")
-	if !x.acknowledge("a-000003") || x.acknowledge("a-000009") {
-		t.Error("not acknowledged")
+	if _, err := x.acknowledge("a-000003"); err != nil {
+		t.Error(err)
+	}
+	if _, err := x.acknowledge("a-000009"); err == nil {
+		t.Error("there is no such alarm")
 	}
 	x.plugin.Close("test")
 	rep, _, err := d.launcher.Interrupted(t.Context())

@@ -39,6 +39,8 @@ type diary struct {
 	known market.OrderID // orders written down
 	step  *feed.Step
 	watch *shadow
+	// wanted is what the operator orders with the next close.
+	wanted []market.Intent
 }
 
 // Order implements sim.Recorder. The number of an order is its seq.
@@ -123,6 +125,8 @@ func (d *diary) Decide(e *sim.Engine) ([]market.Intent, error) {
 	}
 	d.showState()
 	intents, err := d.asks.Decide(e)
+	intents = append(slices.Clone(intents), d.wanted...)
+	d.wanted = nil
 	if err != nil || len(intents) == 0 {
 		return intents, err
 	}
@@ -181,6 +185,9 @@ func (d *diary) judge(o *market.Order, in *market.Intent) string {
 	}
 	if !allowed {
 		return string(verdicts[0].Code)
+	}
+	if code := d.paused(o, ask.Shrinks); code != "" {
+		return code
 	}
 	if ask.QuoteAmount.IsPos() {
 		d.watch.amounts[o.ID] = ask.QuoteAmount

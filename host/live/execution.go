@@ -87,6 +87,7 @@ var _ interface {
 	runner.Described
 	runner.Watched
 	runner.Linked
+	runner.Controlled
 	io.Closer
 } = (*Execution)(nil)
 

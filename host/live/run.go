@@ -60,10 +60,13 @@ func (x *Execution) begin() error {
 	if err != nil {
 		return err
 	}
-	x.journal, err = x.opts.Journal.Begin(context.Background(), journal.Info{
+	book, err := x.opts.Journal.Begin(context.Background(), journal.Info{
 		RunID: x.runID, RunTag: order.Tag(x.runID), Mode: x.req.Mode, Exchange: x.venue.ID, Symbols: x.plan.Symbols, Timeframe: x.plan.Timeframe,
 		Risk: limits, Request: text, StrategySHA256: x.plan.Strategy.SHA256, StartedAt: market.FromTime(x.started),
 	})
+	x.gate.Lock()
+	defer x.gate.Unlock()
+	x.journal = book
 	return err
 }
 

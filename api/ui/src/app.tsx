@@ -4,6 +4,7 @@ import { useEffect } from "preact/hooks";
 import { Chart } from "./chart/chart.tsx";
 import { Form } from "./form/form.tsx";
 import { Alarms } from "./panels/alarms.tsx";
+import { Controls } from "./panels/controls.tsx";
 import { Dialogs } from "./panels/dialogs.tsx";
 import { Empty } from "./panels/empty.tsx";
 import { Failed } from "./panels/failed.tsx";
@@ -70,6 +71,7 @@ function Run() {
           <Failed />
           <Alarms />
           <Progress />
+          <Controls />
           <Tiles />
           <Chart />
           <Tabs />

@@ -194,6 +194,9 @@ func (e *Engine) filled(f order.Effect) {
 		Symbol: x.Symbol, TradeID: x.TradeID, ClientOrderID: f.Order, Side: x.Side, Quantity: x.Quantity, Price: x.Price,
 		Fee: x.Fee, FeeAsset: x.FeeAsset, Liquidity: x.Liquidity, At: x.Time,
 	})
+	if e.flattens && x.Side == market.Buy {
+		e.inbox.post(func() { e.closeOne(x.Symbol) })
+	}
 	if !e.counted[f.Order] {
 		e.counted[f.Order] = true
 		e.verdicts(e.guard.OnFill(x.Symbol, e.now()))

@@ -177,4 +177,6 @@ const (
 	CodeConnectorCrashed  = "CONNECTOR_CRASHED"
 	CodeConnectorBack     = "CONNECTOR_RELAUNCHED"
 	CodeMarketStatus      = "MARKET_STATUS"
+	// CodePaused: the operator lets no entry leave.
+	CodePaused = "OPERATOR_PAUSED"
 )

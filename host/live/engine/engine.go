@@ -41,6 +41,7 @@ type Engine struct {
 	calls   calls
 	coming  atomic.Pointer[link] // a new connection that is not in use yet
 	current atomic.Pointer[link] // link, for the warm-up's goroutine
+	stopAs  atomic.Pointer[OnStop]
 	venue   exchange.SteadyClock // by which the venue judges requests; for every goroutine
 
 	// What follows is of the goroutine in Run.
@@ -67,6 +68,7 @@ type Engine struct {
 	guard     *risk.Guard
 	symbols   []risk.Symbol
 	alarms    alarms
+	flattens  bool          // what still fills is sold too
 	skew      time.Duration // of this machine's clock, as warned of last
 	batch     journal.Batch
 	shown     map[market.OrderID]int // place in orders

@@ -26,6 +26,9 @@ const (
 // failed by.
 func (e *Engine) stop(cause error) error {
 	e.stopped = true
+	if as := e.stopAs.Load(); as != nil {
+		e.cfg.OnStop = *as // the operator's word on this run counts more than the service's option
+	}
 	began := time.Now()
 	flat := e.cfg.OnStop == Flatten && e.asked(cause) && e.desk != nil
 	if !flat || !e.held() { // where time waits for answers nothing fills without candles

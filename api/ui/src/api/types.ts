@@ -26,6 +26,7 @@ export type MetricsMeta = Schemas["MetricsMeta"];
 export type RowsTotal = Schemas["RowsTotal"];
 export type EquitySampling = Schemas["EquitySampling"];
 export type BacktestRequest = Schemas["BacktestRequest"];
+export type ControlRequest = Schemas["ControlRequest"];
 export type LiveRequest = Schemas["LiveRequest"];
 export type ErrorBody = Schemas["Error"]["error"];
 export type FieldError = Schemas["FieldError"];

@@ -25,6 +25,7 @@ type public struct {
 	trail   trail
 	group   *bracket // of a leg
 	parent  *public
+	manual  bool // the operator wanted it
 	taken   bool // a leg whose cancel was asked for to place it anew
 	done    bool
 }
