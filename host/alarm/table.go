@@ -76,6 +76,8 @@ func Table() []Row {
 		{"CALL_UNANSWERED", Warning, true},
 		{"LATE_FILL", Warning, false},
 		{"FOREIGN_ORDERS", Warning, false},
+		{"TRANSFER_BOOKED", Warning, false},
+		{"FEES_NOT_VALUED", Warning, false},
 		{"CLOCK_SKEW", Warning, true},
 		{"CONNECTOR_RELAUNCHED", Warning, true},
 		{"OPERATOR_PAUSED", Warning, true},

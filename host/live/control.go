@@ -73,7 +73,7 @@ func (x *Execution) control(ctx context.Context, c runner.Command) (string, erro
 	trades := phase == engine.Trading || phase == engine.Reducing || phase == engine.Halted
 	switch {
 	case c.Action == runner.Acknowledge:
-		return x.acknowledge(c.AlarmID)
+		return x.acknowledgeOne(ctx, e, c.AlarmID)
 	case c.Action == runner.StopRun:
 		return "", x.stopAs(e, c.Positions)
 	case !trades:
@@ -98,6 +98,21 @@ func (x *Execution) control(ctx context.Context, c runner.Command) (string, erro
 
 func notSupported(a runner.Action) error {
 	return play.Refuse("CONTROL_NOT_SUPPORTED", map[string]any{"reason": "action"}, "This version has no control %q.", a)
+}
+
+// acknowledgeOne marks an alarm as seen; a difference of the balances is booked, which ends it.
+func (x *Execution) acknowledgeOne(ctx context.Context, e *engine.Engine, id string) (string, error) {
+	text, err := x.acknowledge(id)
+	if err != nil || e == nil {
+		return text, err
+	}
+	x.gate.Lock()
+	i := slices.IndexFunc(x.alarms.set.Open(), func(a alarm.Alarm) bool { return a.ID == id && a.Code == engine.CodeBalanceDrift })
+	x.gate.Unlock()
+	if i < 0 {
+		return text, nil
+	}
+	return e.AcknowledgeDrift(ctx)
 }
 
 // acknowledge marks an alarm as seen.

@@ -190,6 +190,7 @@ func (e *Engine) filled(f order.Effect) {
 	crash.Point(crash.FillRead)
 	x := f.Fill
 	e.trades++
+	e.thirdFee(x)
 	e.batch.Fills = append(e.batch.Fills, journal.Fill{
 		Symbol: x.Symbol, TradeID: x.TradeID, ClientOrderID: f.Order, Side: x.Side, Quantity: x.Quantity, Price: x.Price,
 		Fee: x.Fee, FeeAsset: x.FeeAsset, Liquidity: x.Liquidity, At: x.Time,

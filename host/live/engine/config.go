@@ -179,4 +179,8 @@ const (
 	CodeMarketStatus      = "MARKET_STATUS"
 	// CodePaused: the operator lets no entry leave.
 	CodePaused = "OPERATOR_PAUSED"
+	// CodeTransfer: money came or went otherwise than by a trade; CodeFeesNotValued: fees have no value in
+	// quote.
+	CodeTransfer      = "TRANSFER_BOOKED"
+	CodeFeesNotValued = "FEES_NOT_VALUED"
 )

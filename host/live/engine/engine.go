@@ -68,7 +68,8 @@ type Engine struct {
 	guard     *risk.Guard
 	symbols   []risk.Symbol
 	alarms    alarms
-	flattens  bool          // what still fills is sold too
+	flattens  bool // what still fills is sold too
+	fees      feePrice
 	skew      time.Duration // of this machine's clock, as warned of last
 	batch     journal.Batch
 	shown     map[market.OrderID]int // place in orders

@@ -178,6 +178,7 @@ func (e *Engine) openBooks(balances []exchange.Balance) error {
 	}
 	wall := time.Now()
 	e.recon = recon{synced: true, base: totals(balances), suspect: -1, orders: wall.Add(ordersEvery), money: wall.Add(moneyEvery)}
+	e.recon.spare = order.Minus(e.recon.base[quote], cash)
 	e.tellLink(0)
 	e.locked(func() {
 		e.desk = books
@@ -185,6 +186,10 @@ func (e *Engine) openBooks(balances []exchange.Balance) error {
 			e.desk.SetFree(b.Asset, b.Free)
 		}
 	})
+	if e.fees.asset = e.link.fees; slices.ContainsFunc(e.cfg.Symbols, func(s market.Symbol) bool { return s.Base() == e.fees.asset || s.Quote() == e.fees.asset }) {
+		e.fees.asset = ""
+	}
+	e.askFeePrice()
 	return nil
 }
 
