@@ -209,6 +209,8 @@ type Opened struct {
 	// Clock is set where the time of the candles does not pass as ours does, which only a venue
 	// behind OpenRequest.Endpoint may say; ClockOffset is that of requests then.
 	Clock *PacedClock
+	// FeeAsset is what fees are taken in where it is neither base nor quote; "": none, or not known.
+	FeeAsset string
 }
 
 // CandleQuery asks for history.
@@ -245,4 +247,6 @@ type AccountEvent struct {
 	Order   *Order
 	Fill    *Fill
 	Balance *Balance
+	// Transfer is a deposit or a withdrawal, by its name; the balance comes by itself.
+	Transfer *Transfer
 }

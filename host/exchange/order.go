@@ -135,6 +135,13 @@ type Fills struct {
 	Complete bool
 }
 
+// Transfer is money that came to the account or left it otherwise than by a trade: a deposit, a withdrawal.
+type Transfer struct {
+	Asset  string
+	Amount decimal.Decimal // negative: it left
+	Time   market.Time
+}
+
 // Balance of one asset.
 type Balance struct {
 	Asset        string

@@ -140,6 +140,10 @@ func (l *Launcher) readBack(ctx context.Context, info journal.Info) (*runner.Rep
 		return rep, nil
 	}
 	failure.Phase = l.lastPhase(ctx, info.RunID)
+	alarms, err := l.alarmsLeft(ctx, info.RunID)
+	if err != nil {
+		l.opts.Logger.Warn("the alarms of an interrupted run cannot be read back", "run_id", info.RunID, "error", err)
+	}
 	open, err := l.opts.Journal.OpenOrders(ctx, info.RunID)
 	if err != nil {
 		return nil, err
@@ -153,6 +157,7 @@ func (l *Launcher) readBack(ctx context.Context, info journal.Info) (*runner.Rep
 	if err := read(ctx, info, rep); err != nil {
 		l.opts.Logger.Warn("the results of an interrupted run cannot be read back", "run_id", info.RunID, "error", err)
 	}
+	s.Progress.Alarms = alarms
 	rep.Results.Risk = shownLimits(info.Risk)
 	positions := map[string]string{}
 	for _, p := range rep.Results.Positions {

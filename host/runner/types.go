@@ -6,6 +6,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/assay-run/assay/host/alarm"
 	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/host/result"
 	"github.com/assay-run/assay/plugin-sdk/market"
@@ -114,6 +115,13 @@ type Progress struct {
 	CandlesPerSecond          float64
 	ETASeconds                float64
 	UpdatedAt                 time.Time
+	// What follows is of paper and live runs. Rejects counts orders that were rejected, LastCandle is when
+	// the newest candle came.
+	Rejects    int64
+	LastCandle time.Time
+	// Alarms are those that are open, the worst first; after the end those that were open then, until the
+	// reset.
+	Alarms []alarm.Alarm
 }
 
 // StartRequest is a validated request, every default filled in, ready to launch.

@@ -159,7 +159,8 @@ func TestEveryEventTravels(t *testing.T) {
 		}
 	}
 	order, fill, balance := exampleOrder(), exampleFill(), exchange.Balance{Asset: "USDT", Free: dec("1"), Locked: dec("2")}
-	for _, e := range []exchange.AccountEvent{{State: exchange.Connected, Reason: "again"}, {Order: &order}, {Fill: &fill}, {Balance: &balance}} {
+	transfer := exchange.Transfer{Asset: "USDT", Amount: dec("-500"), Time: 7}
+	for _, e := range []exchange.AccountEvent{{State: exchange.Connected, Reason: "again"}, {Order: &order}, {Fill: &fill}, {Balance: &balance}, {Transfer: &transfer}} {
 		p := accountEventToProto(e)
 		populated(t, "AccountEvent", p.ProtoReflect())
 		if back := accountEventFromProto(&reader{}, p); !reflect.DeepEqual(back, e) {
@@ -268,6 +269,7 @@ func FuzzMessages(f *testing.F) {
 	order, fill := exampleOrder(), exampleFill()
 	seed(accountEventToProto(exchange.AccountEvent{Order: &order}))
 	seed(accountEventToProto(exchange.AccountEvent{Fill: &fill}))
+	seed(accountEventToProto(exchange.AccountEvent{Transfer: &exchange.Transfer{Asset: "BTC", Amount: dec("1"), Time: 1}}))
 	seed(candleEventToProto(exchange.CandleEvent{Symbol: "BTC/USDT", Candle: market.Candle{OpenTime: 1}}))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		known := map[market.Symbol]bool{"BTC/USDT": true}

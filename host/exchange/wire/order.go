@@ -118,6 +118,10 @@ func accountEventToProto(e exchange.AccountEvent) *connectorpb.AccountEvent {
 	case e.Balance != nil:
 		return &connectorpb.AccountEvent{Event: &connectorpb.AccountEvent_Balance{Balance: balanceToProto(*e.Balance)}}
 	}
+	if t := e.Transfer; t != nil {
+		p := &connectorpb.Transfer{Asset: valid(t.Asset), Amount: number(t.Amount), Time: int64(t.Time)}
+		return &connectorpb.AccountEvent{Event: &connectorpb.AccountEvent_Transfer{Transfer: p}}
+	}
 	return &connectorpb.AccountEvent{Event: &connectorpb.AccountEvent_State{State: linkToProto(e.State, e.Reason)}}
 }
 
@@ -132,6 +136,11 @@ func accountEventFromProto(r *reader, p *connectorpb.AccountEvent) (e exchange.A
 		r.within("fill", func() { f := fillFromProto(r, x.Fill); e.Fill = &f })
 	case *connectorpb.AccountEvent_Balance:
 		r.within("balance", func() { b := balanceFromProto(r, x.Balance); e.Balance = &b })
+	case *connectorpb.AccountEvent_Transfer:
+		r.within("transfer", func() {
+			p := x.Transfer
+			e.Transfer = &exchange.Transfer{Asset: r.name("asset", p.GetAsset()), Amount: r.signed("amount", p.GetAmount()), Time: r.time("time", p.GetTime())}
+		})
 	default:
 		r.wrong("event", "is missing")
 	}

@@ -158,7 +158,7 @@ func openRequestFromProto(p *connectorpb.OpenRequest) (exchange.OpenRequest, err
 }
 
 func openedToProto(o exchange.Opened, err error) *connectorpb.OpenReply {
-	p := &connectorpb.OpenReply{Result: outcome(err), AccountId: valid(o.AccountID), ClockOffsetMs: o.ClockOffset.Milliseconds()}
+	p := &connectorpb.OpenReply{Result: outcome(err), AccountId: valid(o.AccountID), ClockOffsetMs: o.ClockOffset.Milliseconds(), FeeAsset: valid(o.FeeAsset)}
 	if o.Clock != nil {
 		p.MarketTimeMs, p.MarketPace = int64(o.Clock.Now()), o.Clock.Pace
 	}
@@ -168,7 +168,7 @@ func openedToProto(o exchange.Opened, err error) *connectorpb.OpenReply {
 // openedFromProto reads where the session is. A time of its own is believed of nothing but what
 // the operator has put in an exchange's place.
 func openedFromProto(r *reader, p *connectorpb.OpenReply, endpoint string) exchange.Opened {
-	o := exchange.Opened{AccountID: r.text("account_id", p.GetAccountId()), ClockOffset: time.Duration(p.GetClockOffsetMs()) * time.Millisecond}
+	o := exchange.Opened{AccountID: r.text("account_id", p.GetAccountId()), ClockOffset: time.Duration(p.GetClockOffsetMs()) * time.Millisecond, FeeAsset: r.text("fee_asset", p.GetFeeAsset())}
 	pace := p.GetMarketPace()
 	switch {
 	case pace == 0:

@@ -102,6 +102,7 @@ func (e *Engine) harvest() {
 	for i := range trades {
 		e.rec.Trade(at, &trades[i])
 	}
+	e.alarms.orders = append(e.alarms.orders, updates...)
 	e.told.orders = append(e.told.orders, updates...)
 	e.told.fills = append(e.told.fills, fills...)
 }
@@ -128,7 +129,7 @@ func (e *Engine) absorb(n note, r desk.Result) {
 			e.filled(f)
 			booked = true
 		case order.Alarm:
-			e.warn(f.Code, f.Message)
+			e.raise(f.Code, subjectOf(f), f.Message)
 		case order.Reduce:
 			e.guard.Raise(risk.Reason{Code: risk.Code(f.Code), State: risk.Reducing, Clears: risk.AtEnd, Since: e.now(), Message: "an order of the run cannot be trusted: " + f.Code})
 		case order.Halt:
@@ -136,10 +137,12 @@ func (e *Engine) absorb(n note, r desk.Result) {
 			e.warn(f.Code, f.Message)
 		case order.Resume:
 			e.guard.Clear(risk.Code(f.Code))
+			e.clear(f.Code, "")
 		default:
 			e.todo = append(e.todo, f)
 		}
 	}
+	e.judgeOrders()
 	e.proposals = append(e.proposals, r.Proposals...)
 	if booked && !e.stopped {
 		e.judgeEquity()
@@ -161,6 +164,7 @@ func (e *Engine) moved(n note, f order.Effect) {
 	if s.State != order.Intent && s.State != order.Sent {
 		delete(e.calls.leaveBy, f.Order)
 	}
+	e.fate(f.Order, s)
 	asked := f.From == order.Sent || f.From == order.Lost
 	switch {
 	case s.Spec.Exit: // what only reduces may be refused as often as it takes
@@ -188,10 +192,14 @@ func (e *Engine) filled(f order.Effect) {
 	crash.Point(crash.FillRead)
 	x := f.Fill
 	e.trades++
+	e.thirdFee(x)
 	e.batch.Fills = append(e.batch.Fills, journal.Fill{
 		Symbol: x.Symbol, TradeID: x.TradeID, ClientOrderID: f.Order, Side: x.Side, Quantity: x.Quantity, Price: x.Price,
 		Fee: x.Fee, FeeAsset: x.FeeAsset, Liquidity: x.Liquidity, At: x.Time,
 	})
+	if e.flattens && x.Side == market.Buy {
+		e.inbox.post(func() { e.closeOne(x.Symbol) })
+	}
 	if !e.counted[f.Order] {
 		e.counted[f.Order] = true
 		e.verdicts(e.guard.OnFill(x.Symbol, e.now()))
@@ -325,6 +333,7 @@ func (e *Engine) judge(p desk.Proposal) string {
 	verdicts, allowed := e.guard.Check(o, risk.Account{Now: e.now(), Symbols: e.exposed()})
 	e.verdicts(verdicts)
 	if allowed {
+		e.alarms.limits.Passed(e.cfg.Host, s.Symbol)
 		return ""
 	}
 	return string(verdicts[0].Code)
@@ -368,16 +377,13 @@ func (e *Engine) exposed() []risk.Symbol {
 	return e.symbols
 }
 
-// verdicts writes breaches down and tells the first of each kind.
+// verdicts writes breaches down and raises them.
 func (e *Engine) verdicts(list []risk.Verdict) {
 	for _, v := range list {
 		e.batch.Entries = append(e.batch.Entries, journal.Entry{Kind: LogRisk, Data: map[string]any{
 			"code": v.Code, "symbol": v.Symbol, "value": v.Value, "limit": v.Limit, "message": v.Message, "shadow": v.Shadow, "passed": v.Passed,
 		}})
-		if key := "risk\n" + string(v.Code) + "\n" + string(v.Symbol); !e.warned[key] {
-			e.warned[key] = true
-			e.cfg.Host.Warn(string(v.Code), v.Message)
-		}
+		e.alarms.limits.Raise(e.cfg.Host, e.guard, v)
 	}
 	if e.guard.Killed() {
 		e.fail(&Fault{Code: CodeRiskKill, Message: "The drawdown limit ended the run: " + e.killMessage(list), Data: map[string]any{}})

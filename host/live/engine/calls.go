@@ -121,6 +121,9 @@ func (e *Engine) call(limit time.Duration, after time.Time, f func(context.Conte
 			if r.Outcome != exchange.Unknown && r.Outcome != exchange.NotSent {
 				e.tellLink(took)
 			}
+			if r.Outcome == exchange.Accepted {
+				e.clear(string(exchange.Banned), "")
+			}
 			if r.Outcome == exchange.Banned && !no {
 				e.warn(string(exchange.Banned), "the venue refuses all requests for a while: "+r.Message)
 			}
@@ -333,6 +336,7 @@ func (e *Engine) skewed(offset time.Duration) {
 	switch {
 	case offset.Abs() <= warnSkew:
 		e.skew = 0
+		e.clear(CodeClockSkew, "")
 	case (offset - e.skew).Abs() > warnSkew:
 		e.skew = offset
 		e.warn(CodeClockSkew, "this machine's clock is "+offset.Abs().String()+" off that of "+e.cfg.Venue.ID)

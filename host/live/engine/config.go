@@ -123,8 +123,7 @@ type Host interface {
 	Decide(*View) ([]market.Intent, error)
 	// Phase tells a change.
 	Phase(string)
-	// Warn tells the user something, by code.
-	Warn(code, message string)
+	Alarms
 }
 
 // View is the account at a step, as the strategy is told it.
@@ -185,4 +184,11 @@ const (
 	CodeClockSkew         = "CLOCK_SKEW"
 	CodeConnectorCrashed  = "CONNECTOR_CRASHED"
 	CodeConnectorBack     = "CONNECTOR_RELAUNCHED"
+	CodeMarketStatus      = "MARKET_STATUS"
+	// CodePaused: the operator lets no entry leave.
+	CodePaused = "OPERATOR_PAUSED"
+	// CodeTransfer: money came or went otherwise than by a trade; CodeFeesNotValued: fees have no value in
+	// quote.
+	CodeTransfer      = "TRANSFER_BOOKED"
+	CodeFeesNotValued = "FEES_NOT_VALUED"
 )

@@ -19,6 +19,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/assay-run/assay/host/alarm"
 	"github.com/assay-run/assay/host/catalog/sandbox"
 	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/host/live/journal"
@@ -56,6 +57,7 @@ type bench struct {
 	book    *journal.Journal
 	engine  *Engine
 	gate    sync.Mutex
+	set     alarm.Set // with mu held
 	decide  func(*View) ([]market.Intent, error)
 	limits  risk.Limits
 	onStop  OnStop
@@ -236,11 +238,20 @@ func (b *bench) Phase(p string) {
 	}
 }
 
-// Warn implements Host.
-func (b *bench) Warn(code, message string) {
+// Raise implements Host.
+func (b *bench) Raise(o alarm.Occurrence) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.in.warnings = append(b.in.warnings, code+" "+message)
+	if b.set.Raise(o, 0); o.Code != alarm.OrderRejected && !slices.Contains(b.in.warnings, o.Code+" "+o.Text) {
+		b.in.warnings = append(b.in.warnings, o.Code+" "+o.Text)
+	}
+}
+
+// Clear implements Host.
+func (b *bench) Clear(code, subject string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.set.Clear(code, subject)
 }
 
 func (n *notes) warned(code string) bool {

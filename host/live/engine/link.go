@@ -33,6 +33,7 @@ type link struct {
 	own    bool   // the venue has a time of its own
 	id     string // the account
 	down   bool   // it is gone; of the engine's goroutine
+	fees   string // what fees are paid in, if it is neither base nor quote
 }
 
 // Dialer makes the connection of a run.
@@ -120,7 +121,7 @@ func (e *Engine) dial(ctx context.Context, exits []string) (*link, error) {
 }
 
 func (e *Engine) linked(conn *exchange.Connection, opened exchange.Opened) (*link, error) {
-	l := &link{conn: conn, offset: opened.ClockOffset, id: opened.AccountID}
+	l := &link{conn: conn, offset: opened.ClockOffset, id: opened.AccountID, fees: opened.FeeAsset}
 	l.clock, l.own = conn.Clock, conn.Clock != nil || opened.Clock != nil
 	switch {
 	case conn.Clock != nil:
@@ -416,6 +417,7 @@ func (e *Engine) back(l *link) {
 	e.use(l)
 	e.recon.then = func() {
 		e.guard.Clear(CodeConnectorCrashed)
+		e.clear(CodeConnectorCrashed, "")
 		e.warn(CodeConnectorBack, "the connector of "+e.cfg.Venue.ID+" is back")
 	}
 	e.resync()

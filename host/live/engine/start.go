@@ -36,6 +36,7 @@ func (e *Engine) start(ctx context.Context) error {
 		e.enter(Reconciling)
 		err = l.conn.While(ctx, func(alive context.Context) error { return e.reconcile(alive, l) })
 		if err == nil && len(e.crashes) > 0 {
+			e.clear(CodeConnectorCrashed, "")
 			e.warn(CodeConnectorBack, "the connector of "+e.cfg.Venue.ID+" is back")
 		}
 		if err == nil || ctx.Err() != nil || !l.conn.IsGone() {
@@ -192,6 +193,7 @@ func (e *Engine) openBooks(balances []exchange.Balance) error {
 	}
 	wall := time.Now()
 	e.recon = recon{synced: true, base: totals(balances), suspect: -1, orders: wall.Add(ordersEvery), money: wall.Add(moneyEvery)}
+	e.recon.spare = order.Minus(e.recon.base[quote], cash)
 	e.tellLink(0)
 	e.locked(func() {
 		e.desk = books
@@ -199,6 +201,10 @@ func (e *Engine) openBooks(balances []exchange.Balance) error {
 			e.desk.SetFree(b.Asset, b.Free)
 		}
 	})
+	if e.fees.asset = e.link.fees; slices.ContainsFunc(e.cfg.Symbols, func(s market.Symbol) bool { return s.Base() == e.fees.asset || s.Quote() == e.fees.asset }) {
+		e.fees.asset = ""
+	}
+	e.askFeePrice()
 	return nil
 }
 

@@ -31,6 +31,9 @@ const codeEnding = "RUN_ENDING"
 // then what the operator wants of the positions. It returns the reason, or what the stop itself
 // failed by.
 func (e *Engine) stop(cause error) error {
+	if as := e.stopAs.Load(); as != nil {
+		e.cfg.OnStop = *as // the operator's word on this run counts more than the service's option
+	}
 	began := time.Now()
 	way := e.ending(cause)
 	if way == Leave && e.desk != nil {

@@ -15,6 +15,7 @@ import (
 	toxiproxy "github.com/Shopify/toxiproxy/v2"
 	"github.com/rs/zerolog"
 
+	"github.com/assay-run/assay/host/alarm"
 	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/host/exchange/binance"
 	"github.com/assay-run/assay/host/exchange/testvenue"
@@ -326,11 +327,15 @@ func (r *rig) Phase(p string) {
 	}
 }
 
-func (r *rig) Warn(code, message string) {
+func (r *rig) Raise(o alarm.Occurrence) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.warnings = append(r.warnings, code+" "+message)
+	if w := o.Code + " " + o.Text; !slices.Contains(r.warnings, w) {
+		r.warnings = append(r.warnings, w)
+	}
 }
+
+func (r *rig) Clear(string, string) {}
 
 func (r *rig) Intent(int64, *market.Intent, string) {}
 func (r *rig) Fill(int64, *market.Fill)             {}

@@ -36,6 +36,13 @@ const (
 	Kill Code = "RISK_KILL"
 )
 
+// OrderCodes are those of orders that were refused one by one.
+func OrderCodes() []Code {
+	return []Code{
+		OrderNotional, PositionNotional, GrossNotional, OutsideCollar, CandleStale, OrderRate, OrderDuplicate, StateReducing, StateHalted,
+	}
+}
+
 // Verdict is one breach.
 type Verdict struct {
 	Code Code

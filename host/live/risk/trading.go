@@ -67,6 +67,9 @@ func (g *Guard) find(code Code) int {
 	return slices.IndexFunc(g.state.reasons, func(r Reason) bool { return r.Code == code })
 }
 
+// Stands says whether a reason stands.
+func (g *Guard) Stands(code Code) bool { return g.find(code) >= 0 }
+
 // State is the worst of the reasons that count.
 func (g *Guard) State() State {
 	worst := Active

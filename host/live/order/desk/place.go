@@ -113,7 +113,7 @@ func (d *Desk) draft(p *public) order.Spec {
 	rules := d.sym[p.sym].rules
 	s := order.Spec{
 		Symbol: p.Symbol, Side: p.Side, Type: p.Type, LimitPrice: rules.RoundPrice(p.Side, p.LimitPrice), StopPrice: rules.RoundPrice(p.Side, p.StopPrice),
-		Reference: d.sym[p.sym].last, Exit: p.Side == market.Sell, Manual: d.flatten, Protects: p.group != nil || p.guards, Public: p.ID, Step: d.step,
+		Reference: d.sym[p.sym].last, Exit: p.Side == market.Sell, Manual: d.flatten || p.manual, Protects: p.group != nil || p.guards, Public: p.ID, Step: d.step,
 	}
 	if p.Type == market.TrailingStop {
 		s.Type = market.Stop

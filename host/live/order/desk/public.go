@@ -27,6 +27,7 @@ type public struct {
 	group   *bracket // of a leg
 	parent  *public
 	guards  bool // the host's own sale of what has no exits
+	manual  bool // the operator wanted it
 	taken   bool // a leg whose cancel was asked for to place it anew
 	done    bool
 }
