@@ -269,7 +269,7 @@ func (s *service) build(ctx context.Context, cfg config, ln net.Listener, p part
 	started := time.Now()
 	var edge *api.Edge
 	s.monitor = health.NewMonitor(ctx, health.Options{
-		Status: s.runner.Status, Counters: s.runner.Counters, Plugins: p.strategies.Counts, Registry: p.runs.SchemaVersion, Journal: s.journalTrouble,
+		Status: s.runner.Status, Counters: s.runner.Counters, Plugins: p.strategies.Counts, Sandbox: p.strategies.Sandbox, Registry: p.runs.SchemaVersion, Journal: s.journalTrouble,
 		Damaged:   p.candles.Damaged,
 		FreeBytes: func() (int64, error) { return health.FreeBytes(cfg.stateDir) },
 		Requests:  func() int64 { return edge.Requests() }, Now: time.Now,

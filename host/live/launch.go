@@ -48,6 +48,8 @@ type Venue struct {
 	Endpoint string
 	// Connect makes the connection of one run; it is not opened yet.
 	Connect func(context.Context) (*exchange.Connection, error)
+	// connectIn is Connect where the connection may leave files in a folder of the run.
+	connectIn func(ctx context.Context, folder string) (*exchange.Connection, error)
 }
 
 // Venues finds the exchange of a request. A refusal is a *play.RequestError.
@@ -116,6 +118,11 @@ func (l *Launcher) launch(ctx context.Context, runID string, req runner.StartReq
 	x := &Execution{
 		log: l.opts.Logger.Named("live").With("run_id", runID), clock: time.Now, opts: &l.opts, plan: p, req: req, venue: venue, config: venue.Config, runID: runID,
 		gate: &link.Gate{}, phase: play.PhaseStarting,
+	}
+	if connect := venue.connectIn; connect != nil {
+		x.venue.Connect = func(ctx context.Context) (*exchange.Connection, error) {
+			return connect(ctx, runFolder(l.opts.LiveDir, runID))
+		}
 	}
 	x.said.Limits, x.link.Exchange = play.ChartLimits(), venue.ID
 	x.said.KeepFile(artifact.FullSplitID, play.MaxLogFile)
@@ -187,7 +194,7 @@ func (l *Launcher) manifest(x *Execution) artifact.Manifest {
 			Size: s.Program().Size, GoVersion: s.Program().GoVersion, OS: runtime.GOOS, Arch: runtime.GOARCH,
 			SHA256: s.SHA256, ProtocolVersion: s.ProtocolVersion, SDKVersion: s.SDKVersion,
 		},
-		Engine: l.opts.Engine, Sandbox: x.plugin.Proc.Sandbox(), Debug: s.Debug,
+		Engine: l.opts.Engine, Sandbox: x.plugin.Proc.Sandbox().String(), Walls: x.plugin.Proc.Sandbox().Parts, Debug: s.Debug,
 		Splits: artifact.FullSplit(func(func(market.Time) bool) {}),
 	}
 	for _, symbol := range x.plan.Symbols {

@@ -305,7 +305,15 @@ func leaseFile(dir, runID string) string {
 	if dir == "" {
 		return ""
 	}
-	return filepath.Join(dir, runID, "lease.json")
+	return filepath.Join(runFolder(dir, runID), "lease.json")
+}
+
+// runFolder is the folder that the connector of a run may write to; "" for none.
+func runFolder(dir, runID string) string {
+	if dir == "" {
+		return ""
+	}
+	return filepath.Join(dir, runID)
 }
 
 // errRecordEnds is where the journal ends.

@@ -19,6 +19,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/assay-run/assay/host/catalog/sandbox"
 	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/host/live/journal"
 	"github.com/assay-run/assay/host/live/order"
@@ -30,6 +31,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	sandbox.MaybeShim()
 	serveConnector()
 	if dir := os.Getenv(childDir); dir != "" {
 		if err := child(dir); err != nil {
