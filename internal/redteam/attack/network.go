@@ -51,7 +51,7 @@ func networks() []Attack {
 				}
 				return "", err
 			}},
-		{Name: "bind-an-abstract-socket", How: "binds an abstract socket that others could find", Fact: "plugin binds",
+		{Name: "bind-an-abstract-socket", How: "binds an abstract socket that others could find", Fact: "plugin binds", Network: true,
 			Do: func(t *Target) (string, error) {
 				l, err := net.Listen("unix", "@"+t.Mark+"-bound")
 				if err == nil {
