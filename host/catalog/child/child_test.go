@@ -33,6 +33,10 @@ func TestMain(m *testing.M) {
 		os.Exit(5)
 	case "quiet":
 		time.Sleep(time.Minute)
+	case "hoard":
+		hoard()
+	case "measured":
+		measured(os.Args[1])
 	case "escape":
 		escape()
 	case "parent":
@@ -180,4 +184,9 @@ func TestCancelledStart(t *testing.T) {
 	} else if !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
+}
+
+// startLimit is how long a start may take here.
+func startLimit() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.Background(), 10*time.Second)
 }

@@ -32,11 +32,13 @@ func (s *shim) enterRoot() error {
 	if err := mount("root", r.dir, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, rootRoom); err != nil {
 		return fmt.Errorf("mount a file system for the root: %w", err)
 	}
+	// Of two places one may lie below the other: the files of the policy come last.
 	for _, step := range []func() error{
+		func() error { return s.bindSystem(r) },
+		func() error { return r.room("/dev/shm", sharedRoom) },
+		func() error { return r.room(s.SocketDir, socketRoom) },
 		func() error { return s.bindProgram(r) },
 		func() error { return s.bindFiles(r) },
-		func() error { return r.room(s.SocketDir, socketRoom) },
-		func() error { return r.room("/dev/shm", sharedRoom) },
 		r.enter,
 	} {
 		if err := step(); err != nil {
@@ -76,10 +78,12 @@ func (s *shim) bindFiles(r root) error {
 		}
 	}
 	if s.Writable != "" {
-		if err := r.bindWritable(s.Writable); err != nil {
-			return err
-		}
+		return r.bindWritable(s.Writable)
 	}
+	return nil
+}
+
+func (s *shim) bindSystem(r root) error {
 	for _, device := range devices {
 		if err := r.bind(device, device, unix.MS_NOEXEC); err != nil {
 			return err
