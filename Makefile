@@ -21,7 +21,7 @@ OASDIFF     := github.com/oasdiff/oasdiff@v1.32.1
 # The race detector needs a C compiler; without one the tests run all the same.
 RACE := $(shell command -v gcc >/dev/null 2>&1 && echo -race)
 
-.PHONY: help build run demo-live test check fmt vet staticcheck proto ui screenshots generated contract tests fuzz bench bench-api calibrate soak clean
+.PHONY: help build run demo-live test check fmt vet staticcheck proto ui screenshots generated contract tests prove fuzz bench bench-api calibrate soak clean
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -77,6 +77,9 @@ generated:
 
 tests: build
 	@scripts/tests.sh '$(GO)' '$(GOTESTSUM)' '$(RACE)'
+
+prove: build ## the proofs that take longer than a test run may: every attack on the sandbox alone, as each user
+	@scripts/prove.sh '$(GO)' '$(GOTESTSUM)'
 
 fuzz: ## every fuzz target, FUZZTIME each (default 5s; 100000000x is so many executions), FUZZ: those whose path or name match
 	@scripts/fuzz.sh '$(or $(FUZZTIME),5s)' '$(FUZZ)'

@@ -10,11 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/assay-run/assay/internal/prove"
 	"github.com/assay-run/assay/internal/redteam/attack"
 )
-
-// prove says whether every attack is made alone, which takes a quarter of an hour.
-func prove() bool { return os.Getenv("ASSAY_PROVE") == "1" }
 
 // roles are the kinds of plugin.
 var roles = []string{"strategy", "probe", "connector"}
@@ -66,11 +64,9 @@ func expectHeld(t *testing.T, role string, before, after facts, told map[string]
 	}
 }
 
-// TestEveryAttackAlone makes each attack in a process of its own, and prints the table.
-func TestEveryAttackAlone(t *testing.T) {
-	if !prove() {
-		t.Skip("make prove makes each attack alone")
-	}
+// TestProveEveryAttackAlone makes each attack in a process of its own, and prints the table.
+func TestProveEveryAttackAlone(t *testing.T) {
+	prove.Only(t)
 	all := table{}
 	for _, uid := range users() {
 		t.Run(userName(uid), func(t *testing.T) {

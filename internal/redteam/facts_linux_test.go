@@ -126,7 +126,7 @@ func (s *stage) lookAtFiles(f facts) {
 	for _, folder := range []string{"plugins", "connectors", "candles", "runs"} {
 		files, _ := filepath.Glob(filepath.Join(s.target.State, folder, "*"))
 		for _, path := range files {
-			name := "state " + folder + "/" + filepath.Base(path)
+			name := "state " + folder + " " + filepath.Base(path)
 			if strings.Contains(path, "sqlite") || folder == "runs" || folder == "connectors" {
 				if info, err := os.Stat(path); err == nil {
 					f[name+" mode"] = info.Mode().String()

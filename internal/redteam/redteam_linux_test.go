@@ -49,6 +49,9 @@ func judge(a attack.Attack, before, after facts, r report) verdict {
 	if !r.begun {
 		return verdict{false, "it was not tried: " + r.note, "its own word"}
 	}
+	if strings.HasPrefix(r.note, "there are no walls") {
+		return verdict{false, r.note, "its own word"}
+	}
 	if after["service"] == "gone" {
 		return verdict{false, "the service has ended", "outside"}
 	}

@@ -102,6 +102,7 @@ func newStage(t *testing.T, uid int) *stage {
 	s.listen()
 	s.bystander = s.startBystander(bin + "/hostile")
 	t.Cleanup(s.sweep)
+	t.Cleanup(func() { s.stop(syscall.SIGKILL) })
 	return s
 }
 

@@ -163,7 +163,7 @@ func openByHandle(t *Target) (string, error) {
 func paths() []Attack {
 	return []Attack{
 		{Name: "change-mode-of-the-registry", How: "makes the registry of runs writable for all",
-			Fact: "state runs/registry.sqlite3 mode", Do: func(t *Target) (string, error) {
+			Fact: "state runs registry.sqlite3 mode", Do: func(t *Target) (string, error) {
 				return "", os.Chmod(t.State+"/runs/registry.sqlite3", 0o666)
 			}},
 		{Name: "read-the-registry", How: "reads the registry of runs", Do: func(t *Target) (string, error) {
@@ -171,7 +171,7 @@ func paths() []Attack {
 		}},
 		{Name: "read-the-service-log", How: "lists the state folder", Do: func(t *Target) (string, error) { return list(t.State) }},
 		{Name: "change-mode-of-another-copy", How: "changes the mode of another plugin's copy",
-			Fact: "state plugins/honest", Do: func(t *Target) (string, error) {
+			Fact: "state plugins", Do: func(t *Target) (string, error) {
 				return "", os.Chmod(t.State+"/plugins/"+t.Honest, 0o777)
 			}},
 		{Name: "read-another-copy", How: "reads another plugin's copy", Do: func(t *Target) (string, error) {

@@ -18,6 +18,8 @@ import (
 	"time"
 	"unsafe"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/assay-run/assay/internal/redteam/attack"
 	"github.com/assay-run/assay/plugin-sdk/serve"
 
@@ -114,7 +116,7 @@ func attempt(t *attack.Target, names []string) {
 		if len(names) == 1 {
 			said.send() // it may not live to say more
 		}
-		note, err := a.Do(t)
+		note, err := try(a, t)
 		what := "done"
 		if err != nil {
 			what, note = "refused", err.Error()
@@ -123,6 +125,17 @@ func attempt(t *attack.Target, names []string) {
 	}
 	said.send()
 	time.Sleep(hold)
+}
+
+// try makes an attempt, unless nothing at all would stand in its way: as root without walls some would really
+// hurt the machine.
+func try(a attack.Attack, t *attack.Target) (string, error) {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var have [2]unix.CapUserData
+	if err := unix.Capget(&header, &have[0]); err == nil && have[0].Effective&(1<<unix.CAP_SYS_ADMIN) != 0 {
+		return "there are no walls: it has every right", nil
+	}
+	return a.Do(t)
 }
 
 // pack is one line of several reports: the host passes on so many lines in a second.
