@@ -123,10 +123,10 @@ func (s *stage) lookAtFiles(f facts) {
 	}
 	names, _ := filepath.Glob(s.target.Strategies + "/*")
 	f["strategies"] = strings.ReplaceAll(strings.Join(names, " "), s.target.Strategies+"/", "")
-	for _, folder := range []string{"plugins", "connectors", "candles", "runs"} {
+	for _, folder := range []string{"plugins", "connectors", "data/candles", "data/windows", "runs"} {
 		files, _ := filepath.Glob(filepath.Join(s.target.State, folder, "*"))
 		for _, path := range files {
-			name := "state " + folder + " " + filepath.Base(path)
+			name := "state " + strings.TrimPrefix(folder, "data/") + " " + filepath.Base(path)
 			if strings.Contains(path, "sqlite") || folder == "runs" || folder == "connectors" {
 				if info, err := os.Stat(path); err == nil {
 					f[name+" mode"] = info.Mode().String()

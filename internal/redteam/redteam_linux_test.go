@@ -130,14 +130,6 @@ func (s *stage) attackAtStart(role, name string) (before, after facts, told map[
 	if role == "connector" {
 		folder = "connectors"
 	}
-	if s.baseline == nil {
-		if !s.start() {
-			s.t.Fatalf("the service does not start:\n%s", s.service.stderr.from(0))
-		}
-		s.service.run("honest", nil)
-		s.baseline = s.look()
-		s.stop(syscall.SIGTERM)
-	}
 	s.plant(folder, role, name)
 	defer s.unplant()
 	before = s.look()

@@ -103,7 +103,24 @@ func newStage(t *testing.T, uid int) *stage {
 	s.bystander = s.startBystander(bin + "/hostile")
 	t.Cleanup(s.sweep)
 	t.Cleanup(func() { s.stop(syscall.SIGKILL) })
+	s.prime()
 	return s
+}
+
+// prime lets the service make its files and play an honest run, and looks at it.
+func (s *stage) prime() {
+	s.t.Helper()
+	if !s.start() {
+		s.t.Fatalf("the service does not start:\n%s", s.service.stderr.from(0))
+	}
+	s.service.run("honest", nil)
+	s.baseline = s.look()
+	s.stop(syscall.SIGTERM)
+	files, _ := filepath.Glob(s.target.State + "/data/candles/*")
+	if len(files) == 0 {
+		s.t.Fatal("the service has no candles")
+	}
+	s.target.Candles = files[0]
 }
 
 func (s *stage) makeFolder(path string) {

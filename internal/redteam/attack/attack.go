@@ -48,6 +48,7 @@ type Target struct {
 	State      string `json:"state"`            // the service's state folder
 	Strategies string `json:"strategies"`       // the strategies folder
 	Honest     string `json:"honest"`           // hash of another plugin
+	Candles    string `json:"candles"`          // a candle file
 	PathSocket string `json:"path_socket"`      // a listener's
 	Datagram   string `json:"datagram"`         // a socket of datagrams
 	Abstract   string `json:"abstract"`         // a listener's, without @

@@ -192,6 +192,8 @@ func paths() []Attack {
 			Do: func(t *Target) (string, error) {
 				return oneOf(candles(t), func(path string) error { return os.Chtimes(path, time.Unix(7, 0), time.Unix(7, 0)) })
 			}},
+		{Name: "change-every-file-in-reach", How: "changes mode, times, attributes and contents of every file that it finds in its root",
+			Fact: "state", Do: changeAll},
 		{Name: "write-own-descriptors", How: "changes mode, times and attributes of every file that it was handed open",
 			Fact: "state", Do: ownDescriptors},
 		{Name: "list-the-root", How: "looks in the root for folders of the machine", Do: func(*Target) (string, error) {
@@ -232,15 +234,11 @@ func paths() []Attack {
 }
 
 func candles(t *Target) []string {
-	files, _ := filepath.Glob(t.State + "/candles/*")
-	if len(files) == 0 { // a folder that cannot be listed has names that can be guessed
-		files = append(files, t.State+"/candles/catalogue.sqlite3", t.State+"/candles")
-	}
-	return files
+	files, _ := filepath.Glob(t.State + "/data/*/*")
+	return append(files, t.Candles, t.State+"/data/catalog.sqlite3", t.State+"/data/windows")
 }
 
 func readCandles(t *Target) (string, error) {
-	_ = filepath.WalkDir(t.State+"/candles", func(string, fs.DirEntry, error) error { return nil })
 	return oneOf(candles(t), func(path string) error { _, err := read(path); return err })
 }
 
@@ -271,6 +269,36 @@ func walk(t *Target) (string, error) {
 		return "", unix.ENOENT
 	}
 	return found, nil
+}
+
+// changeAll leaves alone what is its own: its folder and the shared memory.
+func changeAll(*Target) (string, error) {
+	folder, _ := os.Getwd()
+	changed, last, seen := "", error(unix.ENOENT), 0
+	_ = filepath.WalkDir("/", func(path string, e fs.DirEntry, err error) error {
+		if seen++; seen > 100_000 {
+			return filepath.SkipAll
+		}
+		if strings.HasPrefix(path, "/dev") || path == folder {
+			return filepath.SkipDir
+		}
+		if err != nil || !e.Type().IsRegular() {
+			return nil
+		}
+		for _, err := range []error{os.Chmod(path, 0o777), os.Chtimes(path, time.Unix(7, 0), time.Unix(7, 0)),
+			unix.Setxattr(path, "user.redteam", []byte("x"), 0), unix.Truncate(path, 0)} {
+			if err == nil {
+				changed = path
+			} else {
+				last = err
+			}
+		}
+		return nil
+	})
+	if changed == "" {
+		return "", last
+	}
+	return changed, nil
 }
 
 // ownDescriptors leaves alone what is no file on a disk.
