@@ -116,6 +116,6 @@ func connect(ctx context.Context, m *children.Manager, id, folder string) (*exch
 		return nil, err
 	}
 	conn := p.Connection()
-	conn.Gone, conn.Release, conn.Leave = p.Crashed(), p.End, p.Leave
+	conn.Gone, conn.Release, conn.Leave, conn.Sandbox = p.Crashed(), p.End, p.Leave, p.Sandbox().String()
 	return &conn, nil
 }

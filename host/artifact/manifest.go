@@ -32,6 +32,8 @@ type Manifest struct {
 	Sandbox string
 	// Walls are the parts of the sandbox, present or with the reason.
 	Walls []sandbox.Part
+	// ConnectorSandbox is the level of the connector's processes; "" where there were none.
+	ConnectorSandbox string
 	Debug bool
 }
 
@@ -88,6 +90,8 @@ type Environment struct {
 	// SandboxParts are the parts of the sandbox; of one that is missing, why. Nil without a
 	// sandbox and in what older versions wrote.
 	SandboxParts []sandbox.Part `json:"sandbox_parts,omitempty"`
+	// ConnectorSandbox is the weakest level of a live or paper run's connector.
+	ConnectorSandbox string `json:"connector_sandbox,omitempty"`
 }
 
 // HostEnvironment is the one of this process.

@@ -28,6 +28,8 @@ type Connection struct {
 	// Leave is Release where orders of the session may still be open: what stands behind the
 	// connection takes it for the loss of its host, cancels them and ends by itself; nil: Release.
 	Leave func()
+	// Sandbox is the level of what closes the connector's process in; "" where there is none.
+	Sandbox string
 }
 
 // ErrGone is the end of what goes on over a connector whose process is gone.

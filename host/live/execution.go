@@ -92,7 +92,11 @@ var _ interface {
 func (x *Execution) take(m *strategypb.PluginMessage) error { return x.said.Take(m, x.gate, x.log) }
 
 // Manifest implements runner.Described.
-func (x *Execution) Manifest() artifact.Manifest { return x.manifest }
+func (x *Execution) Manifest() artifact.Manifest {
+	x.gate.Lock()
+	defer x.gate.Unlock()
+	return x.manifest
+}
 
 // WriteDecisions implements runner.Described. Whoever asks for the status does not wait for the disk.
 func (x *Execution) WriteDecisions(w io.Writer) error {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/assay-run/assay/host/catalog/sandbox"
 	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/host/live/engine"
 	"github.com/assay-run/assay/host/live/feed"
@@ -129,6 +130,7 @@ func (x *Execution) connect(ctx context.Context) (*exchange.Connection, error) {
 // opened notes what a session says of itself.
 func (x *Execution) opened(conn *exchange.Connection, o exchange.Opened, latency time.Duration) {
 	x.gate.Lock()
+	x.manifest.ConnectorSandbox = sandbox.Weaker(x.manifest.ConnectorSandbox, conn.Sandbox)
 	x.link.Latency, x.link.Offset, x.link.Synthetic = latency, o.ClockOffset, conn.Clock != nil || o.Clock != nil
 	x.gate.Unlock()
 	x.venueClock.SetOffset(o.ClockOffset)

@@ -1,6 +1,7 @@
 package child
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -9,6 +10,7 @@ import (
 	"testing"
 
 	seccomp "github.com/elastic/go-seccomp-bpf"
+	"github.com/elastic/go-seccomp-bpf/arch"
 	"golang.org/x/sys/unix"
 
 	"github.com/assay-run/assay/host/catalog/sandbox"
@@ -36,7 +38,11 @@ func namespaceFlags(flags uint64) seccomp.SyscallGroup {
 
 // measured prints the levels that a host reaches in such surroundings.
 func measured(name string) {
-	if groups := restricted[name]; groups != nil {
+	groups := restricted[name]
+	if name == "shipped" {
+		groups = shipped()
+	}
+	if groups != nil {
 		err := seccomp.LoadFilter(seccomp.Filter{NoNewPrivs: os.Geteuid() != 0, Flag: seccomp.FilterFlagTSync,
 			Policy: seccomp.Policy{DefaultAction: seccomp.ActionAllow, Syscalls: groups}})
 		if err != nil {
@@ -50,6 +56,29 @@ func measured(name string) {
 		cancel()
 		fmt.Println(level, err)
 	}
+}
+
+// shippedFilter is the filter for containers that the documentation offers.
+const shippedFilter = "../../../docs/container/seccomp.json"
+
+func shipped() []seccomp.SyscallGroup {
+	var profile struct {
+		Syscalls []struct{ Names []string }
+	}
+	if err := json.Unmarshal([]byte(os.Getenv("FILTER")), &profile); err != nil || len(profile.Syscalls) != 1 {
+		panic(fmt.Sprint(profile, err))
+	}
+	native, err := arch.GetInfo("")
+	if err != nil {
+		panic(err)
+	}
+	group := seccomp.SyscallGroup{Action: seccomp.ActionErrno}
+	for _, name := range profile.Syscalls[0].Names {
+		if _, ok := native.SyscallNames[name]; ok { // others are those of other architectures
+			group.Names = append(group.Names, name)
+		}
+	}
+	return []seccomp.SyscallGroup{group}
 }
 
 // TestLadder: the level says what a machine refuses, and a plugin starts all the same.
@@ -73,6 +102,8 @@ func TestLadder(t *testing.T) {
 		{"container", user, "partial:" + none + "no_network_namespace,no_own_root,no_process_limit,no_memory_limit"},
 		{"no users", user, "partial:" + none + "no_network_namespace,no_own_root,no_process_limit,no_memory_limit"},
 		{"no filter", user, "partial:no_seccomp"},
+		{"shipped", root, "full"},
+		{"shipped", user, "full"},
 	} {
 		if os.Geteuid() != 0 && test.uid == root {
 			continue
@@ -98,7 +129,11 @@ func measureIn(t *testing.T, name string, uid int) []string {
 	if err := os.WriteFile(program, self, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	cmd := &exec.Cmd{Path: program, Args: []string{"measured", name}, Env: []string{"TMPDIR=" + dir}, Stderr: os.Stderr}
+	filter, err := os.ReadFile(shippedFilter)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := &exec.Cmd{Path: program, Args: []string{"measured", name}, Env: []string{"TMPDIR=" + dir, "FILTER=" + string(filter)}, Stderr: os.Stderr}
 	if os.Geteuid() == 0 {
 		if err := os.Chown(dir, uid, uid); err != nil {
 			t.Fatal(err)

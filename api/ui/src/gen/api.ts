@@ -1474,6 +1474,38 @@ export interface components {
                      */
                     checked_at: string;
                 };
+                /** @description What closes strategies in. A missing part is no warning: --sandbox says whether one may be missing. */
+                sandbox: {
+                    /**
+                     * @description Outcome.
+                     * @enum {string}
+                     */
+                    status: "pass" | "warn" | "fail" | "skip";
+                    /** @description For people; may be empty. */
+                    message: string;
+                    /**
+                     * @description When it was checked.
+                     * @example 2026-11-20T12:00:00.000Z
+                     */
+                    checked_at: string;
+                    /**
+                     * @description full; partial: with what is missing, separated by commas; or off.
+                     * @example full
+                     */
+                    level: string;
+                    /** @description Why there is no sandbox; empty with one. */
+                    reason: string;
+                    /** @description Its parts; empty without a sandbox. */
+                    parts: {
+                        /**
+                         * @description Of the part.
+                         * @example own_root
+                         */
+                        name: string;
+                        /** @description Why it is missing; absent if it stands. */
+                        missing?: string;
+                    }[];
+                };
             };
             /** @description Counters since the start. */
             metrics: {
@@ -1558,6 +1590,26 @@ export interface components {
                 /** @description For people. */
                 message: string;
             } | null;
+            /** @description What closes its processes in. */
+            sandbox: {
+                /**
+                 * @description full; partial: with what is missing, separated by commas; or off.
+                 * @example full
+                 */
+                level: string;
+                /** @description Why there is no sandbox; empty with one. */
+                reason: string;
+                /** @description Its parts; empty without a sandbox. */
+                parts: {
+                    /**
+                     * @description Of the part.
+                     * @example own_root
+                     */
+                    name: string;
+                    /** @description Why it is missing; absent if it stands. */
+                    missing?: string;
+                }[];
+            };
         };
         /** @description Where candles come from and orders go. */
         Exchange: {

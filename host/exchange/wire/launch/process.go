@@ -161,6 +161,9 @@ func (p *Process) PID() int {
 	return pid
 }
 
+// Sandbox is what closes the process in.
+func (p *Process) Sandbox() sandbox.Level { return p.runner.Child().Level() }
+
 // Crashed is closed when the process is gone although nobody here ended it, or was killed
 // because it broke the protocol. Err says more then.
 func (p *Process) Crashed() <-chan struct{} { return p.crashed }
