@@ -161,7 +161,10 @@ func (s *stage) describe(path string, change bool) string {
 		}
 	}
 	if change {
-		text += fmt.Sprintf(", changed %d, %q", st.Ctim.Nano(), contents(path))
+		text += fmt.Sprintf(", changed %d", st.Ctim.Nano())
+	}
+	if change && st.Mode&unix.S_IFMT == unix.S_IFREG {
+		text += fmt.Sprintf(", %q", contents(path))
 	}
 	return text
 }

@@ -14,7 +14,7 @@ var update = flag.Bool("update", false, "rewrite the list of attacks in docs/wal
 
 // witnessed are the facts that only the witness sees, while a plugin runs.
 var witnessed = []string{"plugin capabilities", "plugin may gain privileges", "plugin filter of system calls", "plugin namespaces",
-	"plugin environment", "plugin descriptors", "plugin listens", "plugin binds", "bystander tracer", "left", "level"}
+	"plugin environment", "plugin descriptors", "plugin listens", "plugin files on disk", "plugin binds", "bystander tracer", "left", "level"}
 
 // TestEveryAttackIsSeen: what an attack is judged by is looked at, and its name is its own.
 func TestEveryAttackIsSeen(t *testing.T) {

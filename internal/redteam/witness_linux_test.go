@@ -3,6 +3,7 @@ package redteam
 import (
 	"bytes"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -85,6 +86,14 @@ func (w *witness) look() {
 		}
 		w.times++
 		w.lookAt(pid)
+	}
+	for _, folder := range w.stage.socketFolders() {
+		_ = filepath.WalkDir(folder, func(path string, e fs.DirEntry, err error) error {
+			if err == nil && e.Type().IsRegular() && e.Name() == "on-disk" {
+				w.seen["plugin files on disk"] = path
+			}
+			return nil
+		})
 	}
 	if tracer := statusField(w.stage.bystander.cmd.Process.Pid, "TracerPid"); tracer != "0" && tracer != "" {
 		w.seen["bystander tracer"] = tracer

@@ -192,6 +192,8 @@ func paths() []Attack {
 			Do: func(t *Target) (string, error) {
 				return oneOf(candles(t), func(path string) error { return os.Chtimes(path, time.Unix(7, 0), time.Unix(7, 0)) })
 			}},
+		{Name: "read-beyond-its-window", How: "looks in its root for a candle file that is larger than the window of its run", Run: true,
+			Do: beyondWindow},
 		{Name: "change-every-file-in-reach", How: "changes mode, times, attributes and contents of every file that it finds in its root",
 			Fact: "state", Do: changeAll},
 		{Name: "write-own-descriptors", How: "changes mode, times and attributes of every file that it was handed open",
@@ -262,6 +264,26 @@ func walk(t *Target) (string, error) {
 		if err == nil && e.Name() == "read-a-file" {
 			found = path
 			return filepath.SkipAll
+		}
+		return nil
+	})
+	if found == "" {
+		return "", unix.ENOENT
+	}
+	return found, nil
+}
+
+// beyondWindow knows that its run has less than a hundred candles.
+func beyondWindow(*Target) (string, error) {
+	found, seen := "", 0
+	_ = filepath.WalkDir("/", func(path string, e fs.DirEntry, err error) error {
+		if seen++; seen > 100_000 {
+			return filepath.SkipAll
+		}
+		if err == nil && strings.HasSuffix(path, ".candles") {
+			if info, err := e.Info(); err == nil && info.Size() > 64<<10 {
+				found = fmt.Sprintf("%s has %d bytes", filepath.Base(path), info.Size())
+			}
 		}
 		return nil
 	})

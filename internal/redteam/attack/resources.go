@@ -51,6 +51,10 @@ func resources() []Attack {
 		{Name: "many-files-in-its-folder", How: "makes 64 files in the socket folder", Do: func(*Target) (string, error) {
 			return fill(".", tooManyFiles, 1)
 		}},
+		{Name: "file-on-the-disk", How: "leaves a file in the socket folder, which may lie on the machine's disk",
+			Fact: "plugin files on disk", Do: func(*Target) (string, error) {
+				return "", os.WriteFile("on-disk", []byte("x"), 0o600)
+			}},
 		{Name: "one-large-file", How: "writes more than 1 MiB to one file", Do: func(*Target) (string, error) {
 			return "", oneFile("large", 2<<20)
 		}},
