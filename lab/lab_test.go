@@ -40,6 +40,7 @@ func TestScripts(t *testing.T) {
 			"damage":     damage,
 			"plugin":     plugin,
 			"same":       same,
+			"running":    running,
 			"field":      field,
 			"json":       readJSON,
 			"jsonschema": jsonSchema,
@@ -76,6 +77,29 @@ func goTool(env *testscript.Env) error {
 	env.Setenv("GOFLAGS", "-trimpath") // as the lab builds, so that a script's go test compiles nothing anew
 	env.Setenv("CGO_ENABLED", "0")
 	return nil
+}
+
+// running wants that a process executes one of the files of a folder.
+func running(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 1 {
+		ts.Fatalf("usage: running folder")
+	}
+	var files []os.FileInfo
+	entries, err := os.ReadDir(ts.MkAbs(args[0]))
+	ts.Check(err)
+	for _, e := range entries {
+		info, err := e.Info()
+		ts.Check(err)
+		files = append(files, info)
+	}
+	links, _ := filepath.Glob("/proc/[0-9]*/exe") // the pattern is good
+	found := slices.ContainsFunc(links, func(link string) bool {
+		info, err := os.Stat(link)
+		return err == nil && slices.ContainsFunc(files, func(f os.FileInfo) bool { return os.SameFile(f, info) })
+	})
+	if found == neg {
+		ts.Fatalf("whether a process executes a file of %s: %t", args[0], found)
+	}
 }
 
 // exits runs lab and wants an exit code: exits 2 data list --nonsense.

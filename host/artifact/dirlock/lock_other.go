@@ -28,6 +28,8 @@ func Try(path string) (*Lock, error) {
 	return &Lock{}, nil
 }
 
+func (l *Lock) isAt(string) bool { return true }
+
 // Release ends the lock.
 func (l *Lock) Release() error { return nil }
 

@@ -44,6 +44,16 @@ func flock(path string, how int) (*Lock, error) {
 	return &Lock{dir: dir}, nil
 }
 
+// isAt says whether the folder that is locked is the one at the path.
+func (l *Lock) isAt(path string) bool {
+	locked, err := l.dir.Stat()
+	if err != nil {
+		return false
+	}
+	there, err := os.Stat(path)
+	return err == nil && os.SameFile(locked, there)
+}
+
 // Release ends the lock at once, also where a process that is just being started has the folder open until it
 // executes its program; a second call does nothing.
 func (l *Lock) Release() (err error) {

@@ -16,11 +16,8 @@ type Room struct {
 // Enter makes a room in the folder root, which it makes too, and removes the rooms that
 // killed processes have left. Only rooms are folders in there.
 func Enter(root string) (_ *Room, err error) {
-	if err := os.MkdirAll(root, 0o700); err != nil {
-		return nil, err
-	}
 	// Between its making and its lock a room looks like one that nobody is in.
-	gate, err := Acquire(root)
+	gate, err := openGate(root)
 	if err != nil {
 		return nil, err
 	}
@@ -37,6 +34,38 @@ func Enter(root string) (_ *Room, err error) {
 		return nil, errors.Join(err, os.Remove(dir))
 	}
 	return &Room{dir, lock}, nil
+}
+
+// openGate locks the root, which it makes too. Whoever waited for it may have got the lock of a
+// root that was removed meanwhile, and begins again.
+func openGate(root string) (*Lock, error) {
+	for {
+		if err := os.MkdirAll(root, 0o700); err != nil {
+			return nil, err
+		}
+		gate, err := Acquire(root)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			continue
+		case err != nil:
+			return nil, err
+		case gate.isAt(root):
+			return gate, nil
+		}
+		if err := gate.Release(); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// RemoveRoot removes a root in which there is no room any more.
+func RemoveRoot(root string) error {
+	gate, err := openGate(root)
+	if err != nil {
+		return err
+	}
+	_ = os.Remove(root) // it has rooms
+	return gate.Release()
 }
 
 // sweep removes the rooms that nobody has locked.

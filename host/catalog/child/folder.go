@@ -58,20 +58,26 @@ func enterRoom() error {
 	// The system's temporary folder belongs to everybody: somebody else's folder of this
 	// name is not used.
 	root := filepath.Join(base, "as-"+strconv.Itoa(os.Geteuid()))
-	if err := os.Mkdir(root, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
-		return err
-	}
 	if err := ownPrivate(root); err != nil {
 		return err
 	}
 	room.root = root
-	room.Room, err = dirlock.Enter(root)
-	return err
+	if room.Room, err = dirlock.Enter(root); err != nil {
+		return err
+	}
+	if err := ownPrivate(root); err != nil { // made by somebody else in between
+		_ = room.Close()
+		room.Room = nil
+		return err
+	}
+	return nil
 }
 
 func ownPrivate(path string) error {
 	info, err := os.Lstat(path)
 	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return nil // it will be made
 	case err != nil:
 		return err
 	case !info.IsDir() || !isOwn(info):
@@ -94,7 +100,7 @@ func (f *SocketFolder) Remove() {
 		_ = os.RemoveAll(f.dir)
 		if room.used--; room.used == 0 {
 			_ = room.Close()
-			_ = os.Remove(room.root) // unless somebody else is in it
+			_ = dirlock.RemoveRoot(room.root)
 			room.Room = nil
 		}
 	})
