@@ -40,7 +40,11 @@ func Enter(root string) (_ *Room, err error) {
 // root that was removed meanwhile, and begins again.
 func openGate(root string) (*Lock, error) {
 	for {
-		if err := os.MkdirAll(root, 0o700); err != nil {
+		err := os.MkdirAll(root, 0o700)
+		if errors.Is(err, fs.ErrExist) {
+			continue // it was there, and then was not
+		}
+		if err != nil {
 			return nil, err
 		}
 		gate, err := Acquire(root)
@@ -60,11 +64,16 @@ func openGate(root string) (*Lock, error) {
 
 // RemoveRoot removes a root in which there is no room any more.
 func RemoveRoot(root string) error {
-	gate, err := openGate(root)
+	gate, err := Acquire(root)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
-	_ = os.Remove(root) // it has rooms
+	if gate.isAt(root) {
+		_ = os.Remove(root) // it has rooms
+	}
 	return gate.Release()
 }
 
