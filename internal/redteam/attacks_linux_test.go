@@ -82,10 +82,9 @@ func TestProveEveryAttackAlone(t *testing.T) {
 			s.stop(syscall.SIGTERM)
 			s.unplant()
 			for _, role := range []string{"probe", "connector"} {
-				for _, a := range attack.List() {
-					if a.Suits(role) && chosen(a, role) {
-						before, after, told := s.attackAtStart(role, a.Name)
-						all.add(t, a, role, uid, judge(a, before, after, told[a.Name]))
+				for _, batch := range batches(role) {
+					for i, v := range s.atStart(role, batch) {
+						all.add(t, batch[i], role, uid, v)
 					}
 				}
 			}
@@ -98,6 +97,46 @@ func TestProveEveryAttackAlone(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// batches are the attacks of a role by starts of the service: each has a process of its own, but some are
+// looked at together. Those that fill the process are not.
+func batches(role string) [][]attack.Attack {
+	const size = 12
+	var list, alone [][]attack.Attack
+	var plain, lies []attack.Attack
+	for _, a := range attack.List() {
+		switch {
+		case !a.Suits(role) || !chosen(a, role):
+		case a.Probe:
+			lies = append(lies, a)
+		case a.Alone:
+			alone = append(alone, []attack.Attack{a})
+		default:
+			plain = append(plain, a)
+		}
+	}
+	list = slices.AppendSeq(list, slices.Chunk(plain, size))
+	list = slices.AppendSeq(list, slices.Chunk(lies, size))
+	return append(list, alone...)
+}
+
+// atStart makes the attacks of one start. What seems not to be held is made again by itself: another one of the
+// same start may have been it.
+func (s *stage) atStart(role string, batch []attack.Attack) []verdict {
+	names := make([]string, len(batch))
+	for i, a := range batch {
+		names[i] = a.Name
+	}
+	before, after, told := s.attackAtStart(role, names...)
+	list := make([]verdict, len(batch))
+	for i, a := range batch {
+		if list[i] = judge(a, before, after, told[a.Name]); !list[i].held && len(batch) > 1 {
+			s.t.Logf("%s: %s: beside others: %s", role, a.Name, list[i].why)
+			list[i] = s.atStart(role, batch[i:i+1])[0]
+		}
+	}
+	return list
 }
 
 // chosen says whether an attack is among those of -attack and -role.

@@ -58,6 +58,7 @@ type stage struct {
 	bystander *bystander
 	met       map[string]*atomic.Int64 // by listener
 	honest    []byte                   // the programs' bytes
+	planted   int                      // how many programs were planted
 	hostile   []byte
 
 	service  *service
@@ -158,11 +159,12 @@ func (s *stage) write(name string, content []byte, mode os.FileMode) {
 	s.give(path)
 }
 
-// plant puts the hostile program into a folder with what it is to attack.
-func (s *stage) plant(folder, role, attackName string) {
+// plant puts the hostile program into a folder with what it is to attack, under its mark and an ending.
+func (s *stage) plant(folder, role, attackName, ending string) {
 	s.t.Helper()
 	t := s.target
-	t.Role, t.Attack = role, attackName
+	s.planted++ // a program that is known is not probed again
+	t.Role, t.Attack, t.Number = role, attackName, s.planted
 	orders, err := json.Marshal(t)
 	if err != nil {
 		s.t.Fatal(err)
@@ -178,12 +180,15 @@ func (s *stage) plant(folder, role, attackName string) {
 		s.t.Fatalf("the orders are too long: %d bytes", len(orders))
 	}
 	copy(place, orders)
-	s.write(folder+"/"+s.target.Mark, program, 0o755)
+	s.write(folder+"/"+s.target.Mark+ending, program, 0o755)
 }
 
 func (s *stage) unplant() {
 	for _, folder := range []string{"strategies", "connectors"} {
-		_ = os.Remove(filepath.Join(s.dir, folder, s.target.Mark))
+		files, _ := filepath.Glob(filepath.Join(s.dir, folder, s.target.Mark+"*"))
+		for _, file := range files {
+			_ = os.Remove(file)
+		}
 	}
 }
 

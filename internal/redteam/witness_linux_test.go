@@ -168,7 +168,7 @@ func (w *witness) lookAtDescriptors(pid int) {
 		}
 		folder := unix.Stat(link, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR
 		if folder || flags&unix.O_ACCMODE != unix.O_RDONLY {
-			w.seen["plugin descriptors"] = to
+			w.seen["plugin descriptors"] = fmt.Sprintf("%s, as %s, %s", to, link, statusField(pid, "Name"))
 		}
 	}
 }

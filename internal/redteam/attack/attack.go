@@ -43,6 +43,7 @@ type Attack struct {
 type Target struct {
 	Role       string `json:"role"`             // strategy, probe or connector
 	Attack     string `json:"attack"`           // to be made when it is probed, * for all together
+	Number     int    `json:"number"`           // of the file, which makes it another one
 	Mark       string `json:"mark"`             // in every name that it makes
 	Home       string `json:"home"`             // a folder of the user, one file for each attack
 	State      string `json:"state"`            // the service's state folder
