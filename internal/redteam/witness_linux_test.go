@@ -21,7 +21,7 @@ type witness struct {
 	role  string
 	mu    sync.Mutex
 	seen  facts
-	times int // how often a process of the plugin was seen
+	links map[string]int // how often a descriptor was seen
 	stop  chan struct{}
 	done  chan struct{}
 }
@@ -30,7 +30,7 @@ type witness struct {
 const pulse = 20 * time.Millisecond
 
 func (s *stage) watch(role string) *witness {
-	w := &witness{stage: s, role: role, seen: facts{}, stop: make(chan struct{}), done: make(chan struct{})}
+	w := &witness{stage: s, role: role, seen: facts{}, links: map[string]int{}, stop: make(chan struct{}), done: make(chan struct{})}
 	go func() {
 		defer close(w.done)
 		for {
@@ -84,7 +84,6 @@ func (w *witness) look() {
 		if err != nil || os.SameFile(own, exe) {
 			continue // the host's part, before it has become the plugin or beside it
 		}
-		w.times++
 		w.lookAt(pid)
 	}
 	for _, folder := range w.stage.socketFolders() {
@@ -168,7 +167,10 @@ func (w *witness) lookAtDescriptors(pid int) {
 		}
 		folder := unix.Stat(link, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR
 		if folder || flags&unix.O_ACCMODE != unix.O_RDONLY {
-			w.seen["plugin descriptors"] = fmt.Sprintf("%s, as %s, %s", to, link, statusField(pid, "Name"))
+			// In the middle of an execution a process has its new name and still the old descriptors.
+			if w.links[link+to]++; w.links[link+to] > 1 {
+				w.seen["plugin descriptors"] = fmt.Sprintf("%s, as %s", to, link)
+			}
 		}
 	}
 }

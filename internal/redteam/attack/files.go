@@ -192,8 +192,16 @@ func paths() []Attack {
 			Do: func(t *Target) (string, error) {
 				return oneOf(candles(t), func(path string) error { return os.Chtimes(path, time.Unix(7, 0), time.Unix(7, 0)) })
 			}},
-		{Name: "read-beyond-its-window", How: "looks in its root for a candle file that is larger than the window of its run", Run: true,
+		{Name: "read-beyond-its-window", How: "looks for a candle file that is larger than the window of its run", Run: true,
 			Do: beyondWindow},
+		{Name: "change-its-window", How: "changes mode, times, attributes, flags and contents of the candle files that its run was handed",
+			Fact: "state", Run: true, Do: func(t *Target) (string, error) {
+				return oneOf(t.Window, changeFile)
+			}},
+		{Name: "change-its-program", How: "changes mode, times, attributes, flags and contents of its own program file",
+			Fact: "state plugins", Do: func(*Target) (string, error) {
+				return "", onProgram(changeFile)
+			}},
 		{Name: "change-every-file-in-reach", How: "changes mode, times, attributes and contents of every file that it finds in its root",
 			Fact: "state", Do: changeAll},
 		{Name: "write-own-descriptors", How: "changes mode, times and attributes of every file that it was handed open",
@@ -274,8 +282,13 @@ func walk(t *Target) (string, error) {
 }
 
 // beyondWindow knows that its run has less than a hundred candles.
-func beyondWindow(*Target) (string, error) {
+func beyondWindow(t *Target) (string, error) {
 	found, seen := "", 0
+	for _, path := range t.Window {
+		if info, err := os.Stat(path); err == nil && info.Size() > 64<<10 {
+			return fmt.Sprintf("%s has %d bytes", filepath.Base(path), info.Size()), nil
+		}
+	}
 	_ = filepath.WalkDir("/", func(path string, e fs.DirEntry, err error) error {
 		if seen++; seen > 100_000 {
 			return filepath.SkipAll
@@ -307,13 +320,10 @@ func changeAll(*Target) (string, error) {
 		if err != nil || !e.Type().IsRegular() {
 			return nil
 		}
-		for _, err := range []error{os.Chmod(path, 0o777), os.Chtimes(path, time.Unix(7, 0), time.Unix(7, 0)),
-			unix.Setxattr(path, "user.redteam", []byte("x"), 0), unix.Truncate(path, 0)} {
-			if err == nil {
-				changed = path
-			} else {
-				last = err
-			}
+		if err := changeFile(path); err == nil {
+			changed = path
+		} else {
+			last = err
 		}
 		return nil
 	})
@@ -321,6 +331,19 @@ func changeAll(*Target) (string, error) {
 		return "", last
 	}
 	return changed, nil
+}
+
+// changeFile tries every way to change a file; one is enough.
+func changeFile(path string) error {
+	var last error
+	for _, err := range []error{os.Chmod(path, 0o777), os.Chtimes(path, time.Unix(7, 0), time.Unix(7, 0)),
+		unix.Setxattr(path, "user.redteam", []byte("x"), 0), flags(path, false), unix.Truncate(path, 1)} {
+		if err == nil {
+			return nil
+		}
+		last = err
+	}
+	return last
 }
 
 // ownDescriptors leaves alone what is no file on a disk.

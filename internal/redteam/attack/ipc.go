@@ -137,6 +137,15 @@ func notes() []Attack {
 				}
 				return err
 			}),
+		note("note-in-its-window", "leaves a note in the attributes of the candle file that its run was handed",
+			func(t *Target) error {
+				_, err := oneOf(t.Window, func(path string) error { _, err := unix.Getxattr(path, "user.next", make([]byte, 16)); return err })
+				return err
+			},
+			func(t *Target) error {
+				_, err := oneOf(t.Window, func(path string) error { return unix.Setxattr(path, "user.next", []byte("note"), 0) })
+				return err
+			}),
 		note("note-in-the-times-of-its-program", "leaves a note in the times of its own program file",
 			func(*Target) error {
 				return onProgram(func(path string) error {

@@ -47,7 +47,7 @@ func programFiles() []string {
 	if name, err := os.Executable(); err == nil {
 		found = append(found, name)
 	}
-	return append(found, os.Args[0])
+	return append(found, "/program", os.Args[0])
 }
 
 // child makes a process by a system call, lets then see it, and ends it. The process does
