@@ -78,7 +78,7 @@ generated:
 tests: build
 	@scripts/tests.sh '$(GO)' '$(GOTESTSUM)' '$(RACE)'
 
-prove: build ## the proofs that take longer than a test run may: every attack on the sandbox alone, as each user
+prove: build ## the proofs that take longer than a test run may: every attack on the sandbox alone, as each user; public clients on the test venue
 	@scripts/prove.sh '$(GO)' '$(GOTESTSUM)'
 
 fuzz: ## every fuzz target, FUZZTIME each (default 5s; 100000000x is so many executions), FUZZ: those whose path or name match

@@ -34,7 +34,7 @@ type Manifest struct {
 	Walls []sandbox.Part
 	// ConnectorSandbox is the level of the connector's processes; "" where there were none.
 	ConnectorSandbox string
-	Debug bool
+	Debug            bool
 }
 
 // Strategy is the plugin's own idea of its name and version. Slug is the name of its

@@ -15,6 +15,7 @@ import (
 	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/host/live/engine"
 	"github.com/assay-run/assay/host/live/journal"
+	orderdesk "github.com/assay-run/assay/host/live/order/desk"
 	"github.com/assay-run/assay/host/live/risk"
 	"github.com/assay-run/assay/host/play"
 	"github.com/assay-run/assay/host/play/decision"
@@ -65,9 +66,9 @@ type Options struct {
 	Journal   *journal.Journal
 	NoJournal error
 	Policy    Policy // nil: real money is traded ungated
-	// Risk are the limits of the server, OnStop what a stop does to live orders and positions.
-	Risk     risk.Options
-	OnStop   engine.OnStop
+	// Risk are the limits of the server.
+	Risk risk.Options
+	Ends
 	Logger   hclog.Logger
 	SpoolDir string // an existing folder for temporary files
 	// LiveDir is <state_dir>/live, where connectors leave what they did when they lost their host.
@@ -77,6 +78,17 @@ type Options struct {
 	StepLimit, ConnectLimit time.Duration
 
 	beside *beside // of the launcher
+}
+
+// Ends is what becomes of what a live run holds, and of its orders, when it ends, loses its host or cannot protect it.
+// What is empty is left: exits stay at the venue.
+type Ends struct {
+	// OnStop is what a stop does, OnShutdown what the end of the service does.
+	OnStop, OnShutdown engine.OnStop
+	// OnLeaseLoss is what a connector cancels that has lost its host.
+	OnLeaseLoss exchange.LeaseLoss
+	// Unprotected is what becomes of a position whose exits cannot be placed.
+	Unprotected orderdesk.Unprotected
 }
 
 // Launcher starts paper and live runs.

@@ -32,6 +32,7 @@ type Checks struct {
 	Clock      ClockCheck    `json:"clock"`
 	Governance Check         `json:"governance"`
 	Sandbox    SandboxCheck  `json:"sandbox"`
+	Alarms     Check         `json:"alarms"`
 }
 
 // Check is the outcome of one check.
@@ -100,6 +101,7 @@ func (c Checks) Overall() string {
 	status := "healthy"
 	for _, s := range []string{
 		c.Runner.Status, c.Exchange.Status, c.Plugins.Status, c.Registry.Status, c.Disk.Status, c.Clock.Status, c.Governance.Status,
+		c.Alarms.Status,
 	} {
 		if s == Fail {
 			return "unhealthy"

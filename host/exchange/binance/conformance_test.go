@@ -60,7 +60,12 @@ func (b *bench) Fault(name string, args ...string) error {
 	}[name]
 	switch name {
 	case conformance.FaultSubmit, conformance.FaultCancel, conformance.FaultQuery:
+		if args[0] == conformance.LateAnswer {
+			return do(match, "late_answer", "500")
+		}
 		return do(match, args[0])
+	case conformance.FaultThin:
+		return do("", "liquidity", args[0], "0.004")
 	case conformance.FaultEcho:
 		return do("POST /api/v3/order", "echo")
 	case conformance.FaultClock:

@@ -169,13 +169,13 @@ func (s *session) Cancel(ctx context.Context, ref exchange.OrderRef) (exchange.R
 		return unsent(why), exchange.Order{}
 	}
 	got, r := call(s, ctx, canceling, cancels, 1, func(ctx context.Context, c *gb.Client) (*gb.CancelOrderResponse, error) {
-		return c.NewCancelOrderService().Symbol(venueName(ref.Symbol)).OrigClientOrderID(ref.ClientOrderID).Do(ctx, gb.WithRecvWindow(recvWindow))
+		got, err := c.NewCancelOrderService().Symbol(venueName(ref.Symbol)).OrigClientOrderID(ref.ClientOrderID).Do(ctx, gb.WithRecvWindow(recvWindow))
+		if err == nil && got.OrderID == 0 {
+			got, err = canceledLeg(ctx, ref.ClientOrderID)
+		}
+		return got, err
 	})
 	if r.Outcome != exchange.Accepted {
-		return r, exchange.Order{}
-	}
-	if got.Symbol == "" { // of an order list: what became of the order is for a Query to say
-		r.Outcome, r.Message = exchange.Unknown, "the answer is not about one order"
 		return r, exchange.Order{}
 	}
 	return s.echoed(r, ref, &gb.Order{
@@ -183,6 +183,22 @@ func (s *session) Cancel(ctx context.Context, ref exchange.OrderRef) (exchange.R
 		ExecutedQuantity: got.ExecutedQuantity, CummulativeQuoteQuantity: got.CummulativeQuoteQuantity, Status: got.Status, Type: got.Type,
 		Side: got.Side, UpdateTime: got.TransactTime,
 	})
+}
+
+// canceledLeg is the report about one leg: the cancel of a leg ends the pair, and the answer is about the list.
+func canceledLeg(ctx context.Context, client string) (*gb.CancelOrderResponse, error) {
+	var out struct {
+		OrderReports []*gb.CancelOrderResponse `json:"orderReports"`
+	}
+	if e, _ := ctx.Value(evidenceKey{}).(*evidence); e == nil || json.Unmarshal(e.body, &out) != nil {
+		return nil, errShape
+	}
+	for _, leg := range out.OrderReports {
+		if leg != nil && leg.OrigClientOrderID == client {
+			return leg, nil
+		}
+	}
+	return nil, errShape
 }
 
 // Query implements exchange.Trader.

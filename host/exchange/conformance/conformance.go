@@ -63,6 +63,9 @@ const (
 	FaultAccount = "account"
 	// FaultSplit fills the next order in so many parts.
 	FaultSplit = "split"
+	// FaultThin leaves little in the book of a symbol, from now on: an order of three times the least notional
+	// takes several prices, one of sixty times that takes all and wants more.
+	FaultThin = "thin"
 	// FaultFeeAsset takes the fee of the next fills in an asset.
 	FaultFeeAsset = "fee_asset"
 	// FaultForeignOrder rests an order of somebody else: symbol. FaultForeignFill fills one.
@@ -87,6 +90,7 @@ const (
 	Status500, Status503  = "500", "503" // 503: with the code of an unknown outcome; executed
 	Status429, Status418  = "429", "418" // with Retry-After: 2; not executed
 	WrongClock            = "clock"      // not executed
+	LateAnswer            = "late"       // executed at once, answered some tenths of a second later
 )
 
 // Kinds of requests.
@@ -97,7 +101,7 @@ const (
 )
 
 // Cards is how many there are.
-const Cards = 60
+const Cards = 65
 
 // Report is how an examination went.
 type Report struct {
@@ -168,7 +172,7 @@ func (h Harness) play(t testing.TB, n int, c card, report *Report) {
 
 func deck() []card {
 	var all []card
-	for _, part := range [][]card{openCards, marketCards, candleCards, submitCards, faultCards, cancelCards, accountCards} {
+	for _, part := range [][]card{openCards, marketCards, candleCards, submitCards, faultCards, cancelCards, accountCards, fillCards} {
 		all = append(all, part...)
 	}
 	return all

@@ -24,6 +24,7 @@ type refConnector struct {
 	req    exchange.OpenRequest
 	offset time.Duration
 	silent time.Time // no requests before: Retry-After
+	busy   bool      // a submit is on its way
 }
 
 const noSign = 100 * time.Millisecond // without a sign of life: connect anew
@@ -112,6 +113,13 @@ func (c *refConnector) listen(ctx context.Context, data bool, say func(exchange.
 	say(exchange.Connected, "")
 	heard := time.Now()
 	for ctx.Err() == nil {
+		c.mu.Lock()
+		deaf := c.busy && c.bug == "deaf while sending"
+		c.mu.Unlock()
+		if deaf {
+			time.Sleep(2 * time.Millisecond)
+			continue
+		}
 		news, alive, open := c.venue.read(sub)
 		if alive {
 			heard = time.Now()
@@ -186,6 +194,9 @@ func (c *refConnector) call(ctx context.Context, kind string, act func() refAnsw
 	if c.bug == "retry" && a.status != 200 {
 		a = c.venue.signed(kind, key, secret, stamp, act)
 	}
+	if a.late {
+		time.Sleep(300 * time.Millisecond)
+	}
 	if a.hang {
 		<-ctx.Done()
 		a.cut = ctx.Err()
@@ -258,6 +269,9 @@ func (c *refConnector) one(id string, r exchange.Result, a refAnswer) (exchange.
 	}
 	o := a.orders[0]
 	o.Reason = ""
+	if c.bug == "part is whole" && o.CumQuantity.IsPos() {
+		o.Status = exchange.OrderFilled
+	}
 	return r, o
 }
 
@@ -267,14 +281,22 @@ func (c *refConnector) Submit(ctx context.Context, q exchange.OrderRequest) (exc
 		f, _ := q.Quantity.Float64()
 		o.Quantity = must(decimal.Parse(fmt.Sprintf("%.4f", f)))
 	}
+	c.sending(true)
+	defer c.sending(false)
 	r, a := c.call(ctx, FaultSubmit, func() refAnswer {
 		if q.QuoteAmount.IsPos() {
 			last := must(decimal.NewFromFloat64(c.venue.last(q.Symbol)))
 			o.Quantity = must(q.QuoteAmount.Quo(last)).Trunc(5)
 		}
-		return c.venue.place(o)
+		return c.venue.place(q.TimeInForce == market.IOC, o)
 	})
 	return c.one(q.ClientOrderID, r, a)
+}
+
+func (c *refConnector) sending(is bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.busy = is
 }
 
 func (c *refConnector) SubmitPair(ctx context.Context, q exchange.PairRequest) (exchange.Result, [2]exchange.Order) {
@@ -283,7 +305,7 @@ func (c *refConnector) SubmitPair(ctx context.Context, q exchange.PairRequest) (
 	if c.bug == "loose pair" {
 		limit.Reason, stop.Reason = "", ""
 	}
-	r, a := c.call(ctx, FaultSubmit, func() refAnswer { return c.venue.place(limit, stop) })
+	r, a := c.call(ctx, FaultSubmit, func() refAnswer { return c.venue.place(false, limit, stop) })
 	if r.Outcome != exchange.Accepted || len(a.orders) != 2 {
 		return r, [2]exchange.Order{}
 	}
@@ -296,10 +318,18 @@ func (c *refConnector) SubmitPair(ctx context.Context, q exchange.PairRequest) (
 func (c *refConnector) Cancel(ctx context.Context, ref exchange.OrderRef) (exchange.Result, exchange.Order) {
 	r, a := c.call(ctx, FaultCancel, func() refAnswer {
 		o := c.venue.find(ref.ClientOrderID)
-		if o == nil || o.Status != exchange.OrderOpen && c.bug != "cancels the filled" {
+		if o == nil || !working(o) && c.bug != "cancels the filled" {
 			return refAnswer{status: 400, body: "json", code: "-2011", text: "Unknown order sent."}
 		}
 		c.venue.end(o, exchange.OrderCanceled)
+		for _, other := range c.venue.orders {
+			if o.Reason != "" && other.Reason == o.Reason && working(other) {
+				c.venue.end(other, exchange.OrderCanceled)
+			}
+		}
+		if o.Reason != "" && c.bug == "leg is unknown" {
+			return refAnswer{status: 200, body: "json", id: "list"}
+		}
 		return refAnswer{status: 200, body: "json", id: o.ClientOrderID, orders: []exchange.Order{*o}}
 	})
 	return c.one(ref.ClientOrderID, r, a)
@@ -320,7 +350,7 @@ func (c *refConnector) OpenOrders(ctx context.Context) ([]exchange.Order, error)
 	r, a := c.call(ctx, "list", func() refAnswer {
 		a := refAnswer{status: 200, body: "json"}
 		for _, o := range c.venue.orders {
-			if o.Status == exchange.OrderOpen && (c.bug != "first page only" || len(a.orders) < 2) {
+			if working(o) && (c.bug != "open is untouched" || o.CumQuantity.IsZero()) && (c.bug != "first page only" || len(a.orders) < 2) {
 				a.orders = append(a.orders, *o)
 			}
 		}
@@ -344,6 +374,9 @@ func (c *refConnector) Fills(ctx context.Context, symbol market.Symbol, since ma
 		}
 		return a
 	})
+	if n := len(a.fills); n > 1 && c.bug == "last fill only" {
+		a.fills = a.fills[n-1:]
+	}
 	for i := range a.fills {
 		if !ours.MatchString(a.fills[i].ClientOrderID) && c.bug != "foreign fills" {
 			a.fills[i].ClientOrderID = ""

@@ -48,6 +48,7 @@ type refVenue struct {
 	doubled  bool
 	refuse   bool
 	trades   int
+	thin     bool
 }
 
 // refSub is one subscription.
@@ -68,6 +69,7 @@ type refCandle struct {
 type refAnswer struct {
 	cut    error
 	hang   bool
+	late   bool
 	status int
 	body   string // json, html, empty, truncated
 	code   string
@@ -163,6 +165,8 @@ func (v *refVenue) Fault(name string, args ...string) error {
 		v.trouble(false, arg)
 	case FaultSplit:
 		v.split, _ = strconv.Atoi(arg)
+	case FaultThin:
+		v.thin = true
 	case FaultFeeAsset:
 		v.feeAsset = arg
 	case FaultForeignOrder:
@@ -225,7 +229,7 @@ func (v *refVenue) step() {
 			v.push(true, refCandle{s, c, true})
 		}
 		for _, o := range slices.Clone(v.orders) {
-			if o.Symbol == s && o.Status == exchange.OrderOpen {
+			if o.Symbol == s && working(o) {
 				v.match(o, c)
 			}
 		}
@@ -247,6 +251,11 @@ func (v *refVenue) match(o *exchange.Order, c market.Candle) {
 			v.fill(o, stop)
 		}
 	}
+}
+
+// working says that an order is open.
+func working(o *exchange.Order) bool {
+	return o.Status == exchange.OrderOpen || o.Status == exchange.OrderPartiallyFilled
 }
 
 func (v *refVenue) push(data bool, message any) {
@@ -285,44 +294,68 @@ func must(d decimal.Decimal, err error) decimal.Decimal {
 	return d
 }
 
-// fill executes an order at a price, in parts if it was told so, and ends its sibling.
+// fill executes an order at a price, in parts if it was told so, and ends its sibling. A thin book
+// has ten prices with a tenth of a unit each, and one of them for what rests.
 func (v *refVenue) fill(o *exchange.Order, price float64) {
 	p := must(decimal.NewFromFloat64(math.Round(price*100) / 100))
-	parts := max(v.split, 1)
-	rest := o.Quantity
-	for i := range parts {
-		q := must(o.Quantity.Quo(decimal.MustNew(int64(parts), 0))).Trunc(8)
-		if i == parts-1 {
-			q = rest
+	rest := must(o.Quantity.Sub(o.CumQuantity))
+	parts, each := max(v.split, 1), must(rest.Quo(decimal.MustNew(int64(max(v.split, 1)), 0))).Trunc(8)
+	last := rest
+	if v.thin {
+		parts, each, last = 10, decimal.MustNew(1, 1), decimal.MustNew(1, 1)
+		if o.CumQuantity.IsPos() {
+			parts = 1
 		}
-		rest = must(rest.Sub(q))
-		v.trades++
-		asset := v.feeAsset
-		if asset == "" {
-			asset = o.Symbol.Quote()
-		}
-		f := exchange.Fill{TradeID: fmt.Sprint(v.trades), ClientOrderID: o.ClientOrderID, VenueOrderID: o.VenueOrderID, Symbol: o.Symbol, Side: o.Side,
-			Price: p, Quantity: q, Fee: decimal.MustParse("0.001"), FeeAsset: asset, Time: v.nowLocked()}
-		v.fills = append(v.fills, f)
-		o.CumQuantity, o.AveragePrice, o.Status = must(o.CumQuantity.Add(q)), p, exchange.OrderPartiallyFilled
-		if rest.IsZero() {
-			o.Status = exchange.OrderFilled
-		}
-		v.push(false, *o)
-		v.push(false, f)
 	}
 	v.split = 0
-	base := o.Symbol.Base()
-	if o.Side == market.Buy {
-		v.free[base] = must(v.free[base].Add(o.Quantity))
-	} else {
-		v.free[base] = must(v.free[base].Sub(o.Quantity))
+	for i := range parts {
+		q := each
+		if i == parts-1 && !v.thin {
+			q = last
+		}
+		if q.Cmp(rest) > 0 {
+			q = rest
+		}
+		if q.IsZero() {
+			break
+		}
+		rest, last = must(rest.Sub(q)), must(last.Sub(q))
+		v.trade(o, p, q)
+		if v.thin {
+			p = must(p.Add(decimal.MustNew(1, 2)))
+		}
 	}
 	for _, sibling := range v.orders {
 		if o.Reason != "" && sibling != o && sibling.Reason == o.Reason && sibling.Status == exchange.OrderOpen {
 			v.end(sibling, exchange.OrderExpired)
 		}
 	}
+}
+
+// trade is one execution.
+func (v *refVenue) trade(o *exchange.Order, price, quantity decimal.Decimal) {
+	v.trades++
+	asset := v.feeAsset
+	if asset == "" {
+		asset = o.Symbol.Quote()
+	}
+	f := exchange.Fill{TradeID: fmt.Sprint(v.trades), ClientOrderID: o.ClientOrderID, VenueOrderID: o.VenueOrderID, Symbol: o.Symbol, Side: o.Side,
+		Price: price, Quantity: quantity, Fee: decimal.MustParse("0.001"), FeeAsset: asset, Time: v.nowLocked()}
+	v.fills = append(v.fills, f)
+	before := must(o.AveragePrice.Mul(o.CumQuantity))
+	o.CumQuantity = must(o.CumQuantity.Add(quantity))
+	o.AveragePrice = must(must(before.Add(must(price.Mul(quantity)))).Quo(o.CumQuantity)).Round(12).Trim(0)
+	if o.Status = exchange.OrderPartiallyFilled; o.CumQuantity.Cmp(o.Quantity) >= 0 {
+		o.Status = exchange.OrderFilled
+	}
+	base := o.Symbol.Base()
+	if o.Side == market.Buy {
+		v.free[base] = must(v.free[base].Add(quantity))
+	} else {
+		v.free[base] = must(v.free[base].Sub(quantity))
+	}
+	v.push(false, *o)
+	v.push(false, f)
 }
 
 // signed is a request with credentials: its own checks, the fault that waits for it, and
@@ -361,6 +394,8 @@ func (v *refVenue) signed(kind, key, secret string, stamp time.Time, act func() 
 	switch fault {
 	case CutAfter:
 		return refAnswer{cut: errors.New("unexpected EOF")}
+	case LateAnswer:
+		a.late = true
 	case HangAfter:
 		return refAnswer{hang: true}
 	case HTML, Empty, Truncated:
@@ -375,8 +410,8 @@ func (v *refVenue) signed(kind, key, secret string, stamp time.Time, act func() 
 	return a
 }
 
-// place checks the filters as an exchange does and takes an order.
-func (v *refVenue) place(orders ...exchange.Order) refAnswer {
+// place checks the filters as an exchange does and takes orders; what an immediate one does not get expires.
+func (v *refVenue) place(immediate bool, orders ...exchange.Order) refAnswer {
 	no := func(code, text string) refAnswer { return refAnswer{status: 400, body: "json", code: code, text: text} }
 	for _, o := range orders {
 		m := v.markets[o.Symbol]
@@ -407,6 +442,9 @@ func (v *refVenue) place(orders ...exchange.Order) refAnswer {
 		limit, _ := o.LimitPrice.Float64()
 		if o.Type == market.Market || o.Type == market.Limit && (o.Side == market.Buy && limit >= v.last(o.Symbol) || o.Side == market.Sell && limit <= v.last(o.Symbol)) {
 			v.fill(o, v.last(o.Symbol))
+		}
+		if immediate && working(o) {
+			v.end(o, exchange.OrderExpired)
 		}
 		a.id, a.orders = o.ClientOrderID, append(a.orders, *o)
 	}

@@ -53,9 +53,9 @@ func simHarness(wrap func(testing.TB, exchange.Connection) exchange.Connection) 
 
 // cardsOfSim are those that a venue without faults, credentials and an account that
 // outlives its session can have.
-const cardsOfSim = 30
+const cardsOfSim = 31
 
-// play plays all sixty cards and counts those that the market can have; the others are skipped,
+// play plays all cards and counts those that the market can have; the others are skipped,
 // each with its reason.
 func play(t *testing.T, figure string, h conformance.Harness) {
 	t.Helper()

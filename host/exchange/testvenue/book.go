@@ -1,308 +1,242 @@
 package testvenue
 
 import (
+	"math/rand/v2"
+	"slices"
 	"strconv"
 
 	"github.com/govalues/decimal"
-
-	"github.com/assay-run/assay/plugin-sdk/market"
-	"github.com/assay-run/assay/plugin-sdk/sim"
 )
 
 const (
-	statusNew      = "NEW"
-	statusPartly   = "PARTIALLY_FILLED"
-	statusFilled   = "FILLED"
-	statusCanceled = "CANCELED"
-	statusExpired  = "EXPIRED"
+	depthLevels = 20
+	spreadParts = 20_000 // levels are so many parts of the price apart, at least a tick
 )
 
-// order is an order of the account.
-type order struct {
-	id, list         int64 // list: of an OCO pair, else -1
-	listName         string
-	symbol           *symbol
-	client           string
-	side, kind, tif  string
-	qty, quoteQty    decimal.Decimal
-	price, stop      decimal.Decimal
-	cum, cumQuote    decimal.Decimal
-	status           string
-	created, updated market.Time
-	sibling          *order
-	engaged          bool // the simulator has it
+// level is what is offered at a price.
+type level struct{ price, qty decimal.Decimal }
+
+// book is the order book of a symbol: what the market offers around its price, anew after each move
+// and the less what the account took of it since. The last trade was at the best bid. It is the same
+// for the same seed and the same moves.
+type book struct {
+	at         decimal.Decimal // the price of the market
+	bids, asks []level         // best first; nil: not drawn yet
+	drawn      bool
+	thin       decimal.Decimal // what a level has is multiplied by it
+	update     int64           // its number
+	told       int64           // the number that the streams know
+	shown      [2]map[string]string
 }
 
-func (o *order) open() bool { return o.status == statusNew || o.status == statusPartly }
-
-type trade struct {
-	id, order       int64
-	symbol          *symbol
-	price, qty, fee decimal.Decimal
-	feeAsset        string
-	time            market.Time
-	buyer, maker    bool
+// move puts the market somewhere else.
+func (b *book) move(to decimal.Decimal) {
+	b.at, b.drawn = to, false
+	b.update++
 }
 
-// account is the one account of the venue.
-type account struct {
-	balances map[string]decimal.Decimal // locked amounts included
-	orders   []*order
-	trades   []*trade
-	lists    int64
-	split    int // of the next fill
-	over     bool
-	feeAsset string
+// levels are the offers that a side takes: the asks of who buys.
+func (s *symbol) levels(buy bool) *[]level {
+	b := &s.book
+	if !b.drawn {
+		s.drawBook()
+	}
+	if buy {
+		return &b.asks
+	}
+	return &b.bids
 }
 
-// find is the newest order under a client id, an open one before others.
-func (a *account) find(s *symbol, id int64, client string) *order {
-	var found *order
-	for _, o := range a.orders {
-		if o.symbol == s && (id > 0 && o.id == id || client != "" && o.client == client) && (found == nil || !found.open()) {
-			found = o
+func (s *symbol) drawBook() {
+	b := &s.book
+	b.drawn, b.bids, b.asks = true, b.bids[:0], b.asks[:0]
+	bid := floorTo(b.at, s.tick)
+	if !bid.IsPos() {
+		bid = s.tick
+	}
+	gap := floorTo(over(bid, decimal.MustNew(spreadParts, 0)), s.tick)
+	if !gap.IsPos() {
+		gap = s.tick
+	}
+	random := rand.New(rand.NewPCG(seeds("book\x00" + s.seed + "\x00" + s.name + "\x00" +
+		strconv.FormatInt(s.tape.count(), 10))))
+	best := decimal.MustParse(s.depth)
+	for i := range int64(depthLevels) {
+		away := times(gap, decimal.MustNew(i, 0))
+		for _, side := range []*[]level{&b.bids, &b.asks} {
+			price := plus(plus(bid, s.tick), away)
+			if side == &b.bids {
+				price = minus(bid, away)
+			}
+			share := decimal.MustNew((750+random.Int64N(501))*(i+1), 3)
+			if price.IsPos() {
+				*side = append(*side, level{price, s.portion(times(times(best, share), b.thin), price)})
+			}
 		}
 	}
-	return found
 }
 
-// locked is what open orders tie up of an asset.
-func (a *account) locked(asset string) decimal.Decimal {
-	var sum decimal.Decimal
-	for _, o := range a.orders {
-		if !o.open() || o.sibling != nil && o.sibling.open() && o.sibling.id < o.id {
-			continue // a pair counts once
-		}
-		if what, amount := o.need(); what == asset {
-			sum = plus(sum, amount)
-		}
+// portion is what an amount of the quote currency is of the base, on the grid and at least a step.
+func (s *symbol) portion(worth, price decimal.Decimal) decimal.Decimal {
+	if q := floorTo(over(worth, price).Trunc(8), s.step); q.IsPos() {
+		return q
 	}
-	return sum
+	return s.step
 }
 
-func (a *account) free(asset string) decimal.Decimal {
-	free := minus(a.balances[asset], a.locked(asset))
-	if free.IsNeg() {
-		return decimal.Decimal{}
-	}
-	return free
+// flow is what one move trades at a price with an order that rests there.
+func (s *symbol) flow(price decimal.Decimal) decimal.Decimal {
+	return s.portion(times(decimal.MustParse(s.depth), s.book.thin), price)
 }
 
-// need is what an order ties up.
-func (o *order) need() (asset string, amount decimal.Decimal) {
-	rest := minus(o.qty, o.cum)
-	price := o.price
-	if price.IsZero() {
-		price = o.stop
-	}
-	if price.IsZero() {
-		price = o.symbol.last()
-	}
-	switch {
-	case o.quoteQty.IsPos() && o.side == "BUY":
-		return "USDT", o.quoteQty
-	case o.quoteQty.IsPos():
-		q, _ := o.quoteQty.Quo(price)
-		return o.symbol.base, floorTo(q.Trunc(8), o.symbol.step)
-	case o.side == "SELL":
-		return o.symbol.base, rest
-	}
-	return "USDT", times(rest, price)
-}
-
-// take accepts orders that were checked: one, or both legs of a pair.
-func (v *Venue) take(orders ...*order) *apiError {
-	a := &v.account
-	for _, o := range orders {
-		o.id, o.created, o.updated, o.status = int64(len(a.orders)+1), v.now(), v.now(), statusNew
-		a.orders = append(a.orders, o)
-		in := market.Intent{
-			Symbol: o.symbol.pair, ClientRef: o.ref(), LimitPrice: toFloat(o.price), StopPrice: toFloat(o.stop),
-			Size: market.Size{Kind: market.SizeQuantity, Value: toFloat(o.qty)},
+// plan is what the book gives an order now, at which prices; whole: all that it wants.
+func (s *symbol) plan(o *order) (parts []level, whole bool) {
+	rest, money := minus(o.qty, o.cum), o.quoteQty
+	for _, l := range *s.levels(o.buy()) {
+		if o.price.IsPos() && worse(o, l.price, o.price) {
+			break
 		}
 		if o.quoteQty.IsPos() {
-			in.Size = market.Size{Kind: market.SizeQuoteAmount, Value: toFloat(o.quoteQty)}
+			rest = floorTo(over(money, l.price).Trunc(8), s.step)
 		}
-		if o.side == "SELL" {
-			in.Side = market.Sell
+		q := least(rest, l.qty)
+		if !q.IsPos() {
+			break
 		}
-		if o.tif == "IOC" || o.tif == "FOK" {
-			in.TimeInForce = market.IOC
-		}
-		in.Type = map[string]market.OrderType{"LIMIT": market.Limit, "LIMIT_MAKER": market.Limit, "MARKET": market.Market, "STOP_LOSS": market.Stop,
-			"STOP_LOSS_LIMIT": market.StopLimit}[o.kind]
-		if err := v.engine.Accept([]market.Intent{in}); err != nil || !o.engaged {
-			a.orders = a.orders[:len(a.orders)-1]
-			return &apiError{400, -2010, "Order would not be taken by the matching engine.", 0}
-		}
-		v.report(o, statusNew, nil)
+		parts = append(parts, level{l.price, q})
+		rest, money = minus(rest, q), minus(money, times(q, l.price))
 	}
-	v.publishBalances()
-	return nil
+	return parts, !rest.IsPos()
 }
 
-func (o *order) ref() string { return "v/" + strconv.FormatInt(o.id, 10) }
-
-// withdraw takes an order from the simulator, without a word to the account.
-func (v *Venue) withdraw(o *order) {
-	if o.engaged {
-		o.engaged = false
-		// A cancel of an order that rests has no way to fail.
-		_ = v.engine.Accept([]market.Intent{{Action: market.Cancel, Symbol: o.symbol.pair, Ref: o.ref()}})
-	}
-}
-
-// end is a terminal status without a fill.
-func (v *Venue) end(o *order, status string) {
-	v.withdraw(o)
-	if !o.open() {
+// match lets an order take what the book has, and ends it or rests it with what is left.
+func (v *Venue) match(o *order) {
+	s := o.symbol
+	parts, whole := s.plan(o)
+	blocked := v.preventSelfTrade(o, &parts)
+	if o.tif == tifFOK && (!whole || blocked) {
+		v.end(o, statusExpired)
 		return
 	}
-	o.status, o.updated = status, v.now()
-	v.report(o, status, nil)
-	v.publishBalances()
-}
-
-// cancel ends an order, and with a leg the pair.
-func (v *Venue) cancel(o *order) {
-	v.end(o, statusCanceled)
-	if o.sibling != nil {
-		v.end(o.sibling, statusCanceled)
+	if o.quoteQty.IsPos() {
+		for _, p := range parts {
+			o.qty = plus(o.qty, p.qty)
+		}
+	}
+	side := s.levels(o.buy())
+	for _, p := range parts {
+		if (*side)[0].qty = minus((*side)[0].qty, p.qty); !(*side)[0].qty.IsPos() {
+			*side = (*side)[1:]
+		}
+	}
+	if len(parts) > 0 {
+		s.book.update++
+		v.fill(o, parts, false)
+	}
+	switch {
+	case blocked:
+		v.end(o, statusPrevented)
+	case o.kind == kindMarket || o.kind == kindStop || o.kind == kindTake || o.tif == tifIOC || o.tif == tifFOK:
+		v.end(o, statusExpired)
 	}
 }
 
-// losers are the legs of pairs that a candle must not reach although it could: at the open
-// the limit comes first when the candle opens through it, inside it is the stop.
-func (a *account) losers(b *sim.Batch, v *Venue) []*order {
-	var list []*order
-	for _, limit := range a.orders {
-		stop := limit.sibling
-		if stop == nil || limit.kind != "LIMIT_MAKER" || !limit.open() || !stop.open() {
+// preventSelfTrade ends what would trade with an order of the same account: those that rest, or the
+// one that comes, whose parts are then cut. true: it is the one that comes.
+func (v *Venue) preventSelfTrade(o *order, parts *[]level) bool {
+	for i, p := range *parts {
+		for _, r := range slices.Clone(o.symbol.live) {
+			if r.side == o.side || !r.rests() || worse(o, r.price, p.price) {
+				continue
+			}
+			if o.prevention != expireTaker {
+				v.end(r, statusPrevented)
+			}
+			if o.prevention != expireMaker {
+				*parts = (*parts)[:i]
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// travel moves the market of a symbol to a price: whatever waits or rests on the way has its turn, the
+// nearest first. Over a gap there is no way: what is triggered meets the book beyond it.
+func (v *Venue) travel(s *symbol, to decimal.Decimal, gap bool) {
+	defer func() { s.book.move(to) }()
+	if s.halted {
+		return
+	}
+	begun := s.book.at
+	if gap {
+		s.book.move(to)
+	}
+	served := map[*order]bool{}
+	for {
+		o := s.nearest(to, served)
+		if o == nil {
+			return
+		}
+		price := o.threshold()
+		if between(begun, price, to) && !gap {
+			s.book.move(price)
+		}
+		if o.waits() {
+			v.trigger(o)
 			continue
 		}
-		c := &b.Candles[limit.symbol.i]
-		opens, hit := c.Open >= toFloat(limit.price), c.Low <= toFloat(stop.stop)
-		if limit.side == "BUY" {
-			opens, hit = c.Open <= toFloat(limit.price), c.High >= toFloat(stop.stop)
+		served[o] = true
+		amount := minus(o.qty, o.cum)
+		if through := !worse(o, price, begun) && worse(o, price, to); !through {
+			amount = least(amount, s.flow(price))
 		}
-		switch {
-		case opens:
-			list = append(list, stop)
-		case hit:
-			list = append(list, limit)
-		}
-	}
-	return list
-}
-
-// settle expires the legs whose sibling has filled.
-func (a *account) settle(v *Venue) {
-	for _, o := range a.orders {
-		if o.sibling != nil && o.open() && o.sibling.status == statusFilled {
-			v.end(o, statusExpired)
-		}
+		v.fill(o, []level{{price, amount}}, true)
 	}
 }
 
-// recorder hears from the simulator.
-type recorder struct{ v *Venue }
-
-// Intent is not used: every intent is an order already known, or a cancel.
-func (recorder) Intent(int64, *market.Intent, string) {}
-
-// Trade is not used.
-func (recorder) Trade(int64, *market.Trade) {}
-
-// Equity is not used: the balances are the venue's own.
-func (recorder) Equity(int64, *sim.Mark) {}
-
-func (r recorder) order(ref string) *order {
-	id, err := strconv.Atoi(ref[min(2, len(ref)):])
-	if err != nil || id < 1 || id > len(r.v.account.orders) {
-		return nil
+// worse says that a price is worse than another for who sent an order.
+func worse(o *order, a, b decimal.Decimal) bool {
+	if o.buy() {
+		return a.Cmp(b) > 0
 	}
-	return r.v.account.orders[id-1]
+	return a.Cmp(b) < 0
 }
 
-// Order takes over what is no fill.
-func (r recorder) Order(_ int64, got *market.Order) {
-	o := r.order(got.Ref)
-	if o == nil {
-		return
-	}
-	switch got.Status {
-	case market.StatusOpen:
-		o.engaged = true
-	case market.StatusFilled:
-		o.engaged = false
-		r.v.executeAll(o, got.AveragePrice, got.FilledQuantity)
-	case market.StatusRejected, market.StatusExpired, market.StatusCanceled:
-		if o.engaged {
-			o.engaged = false
-			r.v.end(o, statusExpired)
+func between(a, x, b decimal.Decimal) bool {
+	return a.Cmp(x) <= 0 && x.Cmp(b) <= 0 || b.Cmp(x) <= 0 && x.Cmp(a) <= 0
+}
+
+// nearest is the order that the market reaches first on its way to a price; at one place what rests comes
+// before what waits.
+func (s *symbol) nearest(to decimal.Decimal, served map[*order]bool) *order {
+	var first *order
+	var distance decimal.Decimal
+	for _, o := range s.live {
+		if served[o] || !o.reached(to) {
+			continue
+		}
+		away := minus(o.threshold(), s.book.at).Abs()
+		if !between(s.book.at, o.threshold(), to) {
+			away = decimal.Decimal{} // the market is beyond it already
+		}
+		c := 0
+		if first != nil {
+			c = away.Cmp(distance)
+		}
+		if first == nil || c < 0 || c == 0 && first.waits() && !o.waits() {
+			first, distance = o, away
 		}
 	}
+	return first
 }
 
-// Fill is told with the order.
-func (recorder) Fill(int64, *market.Fill) {}
-
-// executeAll fills an order whole, in parts if a script said so.
-func (v *Venue) executeAll(o *order, price, quantity decimal.Decimal) {
-	a := &v.account
-	quantity = floorTo(quantity.Trunc(8), o.symbol.step)
-	if o.quoteQty.IsPos() {
-		o.qty = quantity
+// trigger puts an order that waited to work.
+func (v *Venue) trigger(o *order) {
+	o.working, o.updated, o.worked = true, v.now(), v.now()
+	if o.sibling != nil {
+		v.end(o.sibling, statusExpired)
 	}
-	parts := max(a.split, 1)
-	a.split = 0
-	each, _ := quantity.Quo(decimal.MustNew(int64(parts), 0))
-	each = floorTo(each.Trunc(8), o.symbol.step)
-	rest := quantity
-	for i := range parts {
-		if i == parts-1 {
-			each = rest
-		}
-		rest = minus(rest, each)
-		v.execute(o, price, each)
-	}
-	if a.over {
-		a.over = false
-		v.execute(o, price, o.symbol.step)
-	}
-	v.publishBalances()
-}
-
-// execute is one trade.
-func (v *Venue) execute(o *order, price, quantity decimal.Decimal) {
-	a := &v.account
-	worth := times(price, quantity)
-	buyer := o.side == "BUY"
-	t := &trade{
-		id: int64(len(a.trades) + 1), order: o.id, symbol: o.symbol, price: price, qty: quantity, time: v.now(), buyer: buyer,
-		maker: o.kind == "LIMIT_MAKER", feeAsset: "USDT", fee: times(worth, decimal.MustNew(1, 3)).Round(8),
-	}
-	if buyer {
-		t.feeAsset, t.fee = o.symbol.base, times(quantity, decimal.MustNew(1, 3)).Round(8)
-	}
-	switch asset := a.feeAsset; asset {
-	case "", t.feeAsset:
-	case "USDT":
-		t.feeAsset, t.fee = asset, times(worth, decimal.MustNew(1, 3)).Round(8)
-	default:
-		t.feeAsset, t.fee = asset, times(worth, decimal.MustNew(1, 6)).Ceil(8)
-	}
-	a.trades = append(a.trades, t)
-	sign := decimal.MustNew(1, 0)
-	if !buyer {
-		sign = sign.Neg()
-	}
-	a.balances[o.symbol.base] = plus(a.balances[o.symbol.base], times(sign, quantity))
-	a.balances["USDT"] = minus(a.balances["USDT"], times(sign, worth))
-	a.balances[t.feeAsset] = minus(a.balances[t.feeAsset], t.fee)
-	o.cum, o.cumQuote, o.updated, o.status = plus(o.cum, quantity), plus(o.cumQuote, worth), t.time, statusPartly
-	if o.cum.Cmp(o.qty) >= 0 {
-		o.status = statusFilled
-	}
-	v.report(o, "TRADE", t)
+	v.report(o, statusNew, nil)
+	v.match(o)
 }

@@ -23,7 +23,8 @@ func (v *Venue) Orders() []Order {
 	defer v.mu.Unlock()
 	list := []Order{}
 	for _, o := range v.account.orders {
-		list = append(list, Order{Client: o.client, Symbol: string(o.symbol.pair), Side: o.side, Kind: o.kind, Status: o.status, Quantity: o.qty, Filled: o.cum, Price: o.price, Open: o.open()})
+		list = append(list, Order{Client: o.client, Symbol: string(o.symbol.pair), Side: o.side, Kind: o.kind,
+			Status: o.status, Quantity: o.qty, Filled: o.cum, Price: o.price, Open: o.open()})
 	}
 	return list
 }
@@ -34,8 +35,9 @@ func (v *Venue) Trades() []Trade {
 	defer v.mu.Unlock()
 	list := []Trade{}
 	for _, t := range v.account.trades {
-		o := v.account.orders[t.order-1]
-		list = append(list, Trade{ID: t.id, Client: o.client, Symbol: string(o.symbol.pair), Side: o.side, Price: t.price, Quantity: t.qty, Fee: t.fee, FeeAsset: t.feeAsset})
+		o := t.order
+		list = append(list, Trade{ID: t.id, Client: o.client, Symbol: string(o.symbol.pair), Side: o.side,
+			Price: t.price, Quantity: t.qty, Fee: t.fee, FeeAsset: t.feeAsset})
 	}
 	return list
 }

@@ -5,8 +5,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -15,84 +15,25 @@ import (
 	"time"
 )
 
-// The limits of requests.
+// The limits of signed requests.
 const (
-	weightPerMinute = 6000
-	maxRecvWindow   = 60_000
-	maxAhead        = 1000 // milliseconds that a timestamp may be ahead
-	retrySeconds    = 2
+	maxRecvWindow = 60_000
+	maxAhead      = 1000 // milliseconds that a timestamp may be ahead
+	retrySeconds  = 2
 )
-
-// apiError is how the exchange refuses.
-type apiError struct {
-	status int
-	code   int
-	text   string
-	retry  int // seconds
-}
-
-// Error is the body.
-func (e *apiError) Error() string { return string(e.body()) }
-
-func (e *apiError) body() []byte {
-	text, _ := json.Marshal(map[string]any{"code": e.code, "msg": e.text})
-	return text
-}
-
-// weights count the weight of a minute.
-type weights struct {
-	minute int64
-	used   int
-}
-
-func (w *weights) add(now time.Time, weight int) int {
-	if m := now.Unix() / 60; m != w.minute {
-		w.minute, w.used = m, 0
-	}
-	w.used += weight
-	return w.used
-}
-
-// request is one call, its parameters from query and body.
-type request struct {
-	url.Values
-	payload string // what is signed
-	key     string
-	r       *http.Request
-}
-
-// endpoint is what a path does.
-type endpoint struct {
-	weight int
-	keyed  bool
-	kind   string // for Count
-	serve  func(*Venue, request) (any, *apiError)
-}
-
-func endpoints() map[string]endpoint {
-	return map[string]endpoint{
-		"GET /api/v3/ping": {1, false, "", func(*Venue, request) (any, *apiError) { return struct{}{}, nil }},
-		"GET /api/v3/time": {1, false, "", func(v *Venue, _ request) (any, *apiError) {
-			return v.timeInfo(), nil
-		}},
-		"GET /api/v3/exchangeInfo":    {20, false, "", (*Venue).exchangeInfo},
-		"GET /api/v3/klines":          {2, false, "", (*Venue).klines},
-		"GET /api/v3/account":         {20, true, "", (*Venue).accountInfo},
-		"POST /api/v3/order":          {1, true, "submit", (*Venue).placeOrder},
-		"POST /api/v3/orderList/oco":  {1, true, "submit", (*Venue).placePair},
-		"GET /api/v3/order":           {4, true, "query", (*Venue).queryOrder},
-		"DELETE /api/v3/order":        {1, true, "cancel", (*Venue).cancelOrder},
-		"GET /api/v3/openOrders":      {6, true, "", (*Venue).openOrders},
-		"GET /api/v3/myTrades":        {20, true, "", (*Venue).myTrades},
-		"GET /api/v3/rateLimit/order": {40, true, "", func(*Venue, request) (any, *apiError) { return []any{}, nil }},
-	}
-}
 
 // api is the exchange; the sandbox is the same under another address.
 func (v *Venue) api(sandbox bool) http.Handler {
 	mux := http.NewServeMux()
-	for pattern, e := range endpoints() {
-		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { v.answer(w, r, pattern, e, sandbox) })
+	paths := endpoints()
+	if !sandbox {
+		maps.Copy(paths, wallet())
+	}
+	for pattern, e := range paths {
+		mux.HandleFunc(pattern, func(w http.ResponseWriter,
+			r *http.Request) {
+			v.answer(w, r, pattern, e, sandbox)
+		})
 	}
 	mux.HandleFunc("GET /ws", v.serveRaw)
 	mux.HandleFunc("GET /ws/{streams...}", v.serveRaw)
@@ -124,30 +65,28 @@ func (v *Venue) answer(w http.ResponseWriter, r *http.Request, pattern string, e
 	if sandbox {
 		v.counts["sandbox"]++
 	}
-	used := v.weights.add(time.Now(), e.weight)
 	action, arg := v.scripted(pattern)
 	v.mu.Unlock()
-	w.Header().Set("Content-Type", "application/json;charset=UTF-8")
-	w.Header().Set("X-Mbx-Used-Weight-1m", strconv.Itoa(used))
+	h := w.Header()
+	h.Set("Content-Type", "application/json;charset=UTF-8")
 	if !v.before(w, q, action, arg) {
 		return
 	}
-	text, status := v.execution(q, e, used)
-	if strings.HasPrefix(action, "429") || strings.HasPrefix(action, "418") {
-		return
-	}
-	v.after(w, q, action, status, text)
+	text, status := v.execution(q, e, h)
+	v.after(w, q, action, arg, status, text)
 }
 
 // refusal is what an action answers before anything is executed, a subscription too.
 func refusal(action string) *apiError {
 	switch action {
 	case act429:
-		return &apiError{429, -1003, "Too much request weight used; current limit is 6000 request weight per 1 MINUTE.", retrySeconds}
+		return &apiError{status: 429, code: -1003, retry: retrySeconds,
+			text: "Too much request weight used; current limit is 6000 request weight per 1 MINUTE."}
 	case act418:
-		return &apiError{418, -1003, "Way too much request weight used; IP banned.", retrySeconds}
+		return &apiError{status: 418, code: -1003, text: "Way too much request weight used; IP banned.",
+			retry: retrySeconds}
 	case actClock:
-		return &apiError{400, -1021, "Timestamp for this request is outside of the recvWindow.", 0}
+		return bad(-1021, "Timestamp for this request is outside of the recvWindow.")
 	}
 	return nil
 }
@@ -164,15 +103,11 @@ func (v *Venue) before(w http.ResponseWriter, q request, action, arg string) boo
 	case hangBefore:
 		v.wait(q.r.Context())
 	case actEcho:
-		v.refuse(w, &apiError{400, -1022, "Signature for this request is not valid: " + v.opts.Key + " " + v.opts.Secret + " " + q.r.URL.RawQuery + "&" + q.payload, 0})
+		v.refuse(w, bad(-1022,
+			"Signature for this request is not valid: "+v.opts.Key+" "+v.opts.Secret+" "+
+				q.r.URL.RawQuery+"&"+q.payload))
 	case latency:
-		ms, _ := strconv.Atoi(arg)
-		timer := time.NewTimer(time.Duration(ms) * time.Millisecond)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-		case <-v.done:
-		}
+		v.pause(arg)
 		return true
 	default:
 		return true
@@ -180,22 +115,27 @@ func (v *Venue) before(w http.ResponseWriter, q request, action, arg string) boo
 	return false
 }
 
-// execution is the request itself.
-func (v *Venue) execution(q request, e endpoint, used int) (text []byte, status int) {
+// pause waits for some milliseconds.
+func (v *Venue) pause(text string) {
+	ms, _ := strconv.Atoi(text)
+	timer := time.NewTimer(time.Duration(ms) * time.Millisecond)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-v.done:
+	}
+}
+
+// execution is the request itself; the headers tell what it used.
+func (v *Venue) execution(q request, e endpoint, h http.Header) (text []byte, status int) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	var refusal *apiError
-	var out any
-	switch {
-	case used > v.opts.Weight:
-		refusal = &apiError{429, -1003, fmt.Sprintf("Too much request weight used; current limit is %d request weight per 1 MINUTE.", v.opts.Weight), 60 - int(time.Now().Unix()%60)}
-	case e.keyed:
-		refusal = v.authorize(q)
-	}
-	if refusal == nil {
-		out, refusal = e.serve(v, q)
-	}
+	out, refusal := v.perform(q, e)
+	v.limits.tell(h, v.server(), refusal == nil && e.kind == "submit")
 	if refusal != nil {
+		if refusal.retry > 0 {
+			h.Set("Retry-After", strconv.Itoa(refusal.retry))
+		}
 		return refusal.body(), refusal.status
 	}
 	text, err := json.Marshal(out)
@@ -205,9 +145,26 @@ func (v *Venue) execution(q request, e endpoint, used int) (text []byte, status 
 	return text, 200
 }
 
+// perform does what a request asks for, unless it is refused.
+func (v *Venue) perform(q request, e endpoint) (any, *apiError) {
+	refusal := v.limits.charge(time.Now(), e.weigh(q))
+	if refusal == nil && e.keyed {
+		refusal = v.authorize(q)
+	}
+	if refusal == nil {
+		refusal = e.read(q)
+	}
+	if refusal != nil {
+		return nil, refusal
+	}
+	return e.serve(v, q)
+}
+
 // after sends the answer, or what a script makes of it.
-func (v *Venue) after(w http.ResponseWriter, q request, action string, status int, text []byte) {
+func (v *Venue) after(w http.ResponseWriter, q request, action, arg string, status int, text []byte) {
 	switch action {
+	case lateAnswer:
+		v.pause(arg)
 	case cutAfter:
 		cut(w)
 		return
@@ -232,11 +189,9 @@ func (v *Venue) after(w http.ResponseWriter, q request, action string, status in
 		w.Header().Set("Content-Type", "text/html")
 		status, text = 500, []byte("<html><body>Internal error</body></html>")
 	case act503:
-		e := &apiError{503, -1007, "Timeout waiting for response from backend server. Send status unknown; execution status unknown.", 0}
+		e := &apiError{status: 503, code: -1007,
+			text: "Timeout waiting for response from backend server. Send status unknown; execution status unknown."}
 		status, text = e.status, e.body()
-	}
-	if status == 429 || status == 418 {
-		w.Header().Set("Retry-After", strconv.Itoa(60-int(time.Now().Unix()%60)))
 	}
 	w.WriteHeader(status)
 	_, _ = w.Write(text)
@@ -268,7 +223,7 @@ func cut(w http.ResponseWriter) {
 
 // read takes a request apart. The signature is not part of what is signed.
 func read(r *http.Request, body string) request {
-	q := request{key: r.Header.Get("X-MBX-APIKEY"), r: r, Values: url.Values{}}
+	q := request{key: r.Header.Get("X-MBX-APIKEY"), r: r, method: r.Method, Values: url.Values{}}
 	for _, part := range []string{r.URL.RawQuery, body} {
 		values, _ := url.ParseQuery(part)
 		for name, list := range values {
@@ -285,16 +240,16 @@ func read(r *http.Request, body string) request {
 // authorize checks key, signature, time and permission of a request.
 func (v *Venue) authorize(q request) *apiError {
 	if q.key == "" {
-		return &apiError{401, -2014, "API-key format invalid.", 0}
+		return &apiError{status: 401, code: -2014, text: "API-key format invalid."}
 	}
 	if q.key != v.opts.Key {
-		return &apiError{401, -2015, "Invalid API-key, IP, or permissions for action.", 0}
+		return badKey()
 	}
 	if e := v.signed(q.Values, q.payload); e != nil {
 		return e
 	}
-	if v.readOnly && q.r.Method != http.MethodGet {
-		return &apiError{401, -2015, "Invalid API-key, IP, or permissions for action.", 0}
+	if v.readOnly && q.method != http.MethodGet {
+		return badKey()
 	}
 	return nil
 }
@@ -303,31 +258,25 @@ func (v *Venue) authorize(q request) *apiError {
 func (v *Venue) signed(q url.Values, payload string) *apiError {
 	stamp, err := strconv.ParseInt(q.Get("timestamp"), 10, 64)
 	if err != nil {
-		return &apiError{400, -1102, "Mandatory parameter 'timestamp' was not sent, was empty/null, or malformed.", 0}
+		return missing("timestamp")
 	}
 	window := int64(5000)
 	if text := q.Get("recvWindow"); text != "" {
 		if window, err = strconv.ParseInt(text, 10, 64); err != nil || window < 1 || window > maxRecvWindow {
-			return &apiError{400, -1131, "recvWindow must be less than 60000.", 0}
+			return bad(-1131, "recvWindow must be less than 60000.")
 		}
 	}
 	now := v.server().UnixMilli()
 	switch {
 	case stamp >= now+maxAhead:
-		return &apiError{400, -1021, "Timestamp for this request was 1000ms ahead of the server's time.", 0}
+		return bad(-1021, "Timestamp for this request was 1000ms ahead of the server's time.")
 	case now-stamp > window:
-		return &apiError{400, -1021, "Timestamp for this request is outside of the recvWindow.", 0}
+		return bad(-1021, "Timestamp for this request is outside of the recvWindow.")
 	}
 	mac := hmac.New(sha256.New, []byte(v.opts.Secret))
 	mac.Write([]byte(payload))
 	if given, err := hex.DecodeString(q.Get("signature")); err != nil || !hmac.Equal(given, mac.Sum(nil)) {
-		return &apiError{400, -1022, "Signature for this request is not valid.", 0}
+		return bad(-1022, "Signature for this request is not valid.")
 	}
 	return nil
 }
-
-func missing(name string) *apiError {
-	return &apiError{400, -1102, fmt.Sprintf("Mandatory parameter '%s' was not sent, was empty/null, or malformed.", name), 0}
-}
-
-func badSymbol() *apiError { return &apiError{400, -1121, "Invalid symbol.", 0} }

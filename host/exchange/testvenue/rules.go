@@ -1,6 +1,7 @@
 package testvenue
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/govalues/decimal"
@@ -8,33 +9,116 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
-// symbol is one market and its rules.
-type symbol struct {
-	pair             market.Symbol
-	name, base       string
-	price            uint64 // the first one, in hundredths
-	tick, step       decimal.Decimal
-	minimum, maximum decimal.Decimal // quantity
-	notional         decimal.Decimal // the least
-	halted           bool
-	tape             *tape
-	i                int
+// The filters that are the same everywhere.
+const (
+	maxOrders     = 200 // open ones of a symbol
+	maxAlgoOrders = 5   // of which wait for a trigger
+	maxOrderLists = 20
+	icebergParts  = 10
+	averaged      = 5 // minutes of the average price
+)
+
+// listing is how a symbol begins.
+type listing struct {
+	pair, step string
+	scale      int    // digits of the tick
+	units      uint64 // the first price, in ticks
+	bulk       float64
+	depth      string // what the best level is worth, in the quote currency
+	notional   string // the least
+	maximum    string // quantity
+	atMarket   string // quantity of market orders; "": maximum
+	percent    string // name of the filter; "": by side
+	minimal    string // name of the filter of the least notional; "": NOTIONAL
 }
 
-// listed are the symbols of the exchange.
-func listed() []*symbol {
-	var list []*symbol
-	for i, s := range []struct {
-		base, step string
-		price      uint64
-	}{{"BTC", "0.00001", 30000_00}, {"ETH", "0.0001", 2000_00}, {"SOL", "0.001", 100_00}} {
-		step := decimal.MustParse(s.step)
-		list = append(list, &symbol{
-			pair: market.Symbol(s.base + "/USDT"), name: s.base + "USDT", base: s.base, price: s.price, tick: decimal.MustNew(1, 2), step: step,
-			minimum: step, maximum: decimal.MustNew(9000, 0), notional: decimal.MustNew(5, 0), i: i,
-		})
+// listings are the symbols of the exchange: three plain ones, then twelve that round badly. The digits
+// are those that real ones have had.
+func listings() []listing {
+	return []listing{
+		{pair: "BTC/USDT", step: "0.00001", scale: 2, units: 30000_00, bulk: 1, depth: "1000", notional: "5",
+			maximum: "9000"},
+		{pair: "ETH/USDT", step: "0.0001", scale: 2, units: 2000_00, bulk: 1, depth: "1000", notional: "5",
+			maximum: "9000"},
+		{pair: "SOL/USDT", step: "0.001", scale: 2, units: 100_00, bulk: 1, depth: "1000", notional: "5",
+			maximum: "9000"},
+		// Ticks of 10^-8, whole steps, quantities of ten digits.
+		{pair: "PEPE/USDT", step: "1", scale: 8, units: 1234, bulk: 1e8, depth: "1000", notional: "1",
+			maximum: "9214157800"},
+		{pair: "SHIB/USDT", step: "100", scale: 8, units: 2345, bulk: 1e8, depth: "1000", notional: "1",
+			maximum: "4614157800"},
+		// One tick is nearly a hundredth of the price.
+		{pair: "BTTC/USDT", step: "1", scale: 8, units: 120, bulk: 1e9, depth: "500", notional: "1",
+			maximum: "9214157800"},
+		{pair: "1000SATS/USDT", step: "1", scale: 7, units: 2560, bulk: 1e6, depth: "500", notional: "5",
+			maximum: "921415780"},
+		{pair: "DOGE/USDT", step: "1", scale: 5, units: 12345, bulk: 1e4, depth: "1000", notional: "1",
+			maximum: "9000000", percent: "PERCENT_PRICE"},
+		{pair: "USDC/USDT", step: "1", scale: 4, units: 10001, bulk: 1e3, depth: "5000", notional: "5",
+			maximum: "9000000"},
+		{pair: "BNB/USDT", step: "0.001", scale: 2, units: 600_00, bulk: 1, depth: "1000", notional: "5",
+			maximum: "9000"},
+		// Quoted in coins: amounts far below one.
+		{pair: "CAKE/BNB", step: "0.01", scale: 6, units: 3912, bulk: 10, depth: "2", notional: "0.01",
+			maximum: "90000"},
+		{pair: "VET/BNB", step: "0.1", scale: 8, units: 4321, bulk: 1e4, depth: "2", notional: "0.01",
+			maximum: "90000000", minimal: "MIN_NOTIONAL"},
+		{pair: "ETH/BTC", step: "0.0001", scale: 5, units: 6667, bulk: 1, depth: "0.05", notional: "0.0001",
+			maximum: "100000"},
+		// A price of nine digits without decimals, and a step of market orders that is not that of others.
+		{pair: "BTC/IDRT", step: "0.00001", scale: 0, units: 480_000_000, bulk: 1, depth: "16000000",
+			notional: "20000", maximum: "9000"},
+		{pair: "PAXG/USDT", step: "0.0001", scale: 0, units: 2400, bulk: 1, depth: "1000", notional: "5",
+			maximum: "1000", atMarket: "2"},
 	}
-	return list
+}
+
+// symbol is one market: its rules, its book, and the orders of the account that are open in it.
+type symbol struct {
+	listing
+	pair             market.Symbol
+	name             string
+	base, quote      string
+	tick, step       decimal.Decimal
+	minimum, maximum decimal.Decimal // quantity
+	atMarket         decimal.Decimal // the most of a market order
+	notional         decimal.Decimal // the least
+	halted           bool
+	through          float64 // the next move trades there first; 0: nowhere
+	tape             *tape
+	seed             string
+	book             book
+	live             []*order
+	prints           []print
+	told             int64 // the print that the streams know
+}
+
+func newSymbol(l listing, seed string, start market.Time, history int) *symbol {
+	pair := market.Symbol(l.pair)
+	s := &symbol{
+		listing: l, pair: pair, name: pair.Base() +
+			pair.Quote(), base: pair.Base(), quote: pair.Quote(), tick: decimal.MustNew(1, l.scale),
+		step: decimal.MustParse(l.step), maximum: decimal.MustParse(l.maximum),
+		notional: decimal.MustParse(l.notional), seed: seed,
+	}
+	s.minimum, s.atMarket = s.step, s.maximum
+	if l.atMarket != "" {
+		s.atMarket = decimal.MustParse(l.atMarket)
+	}
+	s.tape = newTape(seed, s.name, start-market.Time(history)*minute, l.units, l.scale, l.bulk)
+	for i := range history {
+		if i < history-keptPrints/moves { // nobody remembers the trades of this minute
+			s.tape.draw()
+			continue
+		}
+		for closed := false; !closed; {
+			before := s.tape.price
+			closed = s.tape.move()
+			s.record(before)
+		}
+	}
+	s.book = book{at: s.tape.decimal(s.tape.price), thin: one}
+	return s
 }
 
 // status is TRADING or HALT.
@@ -45,52 +129,91 @@ func (s *symbol) status() string {
 	return "TRADING"
 }
 
-func (s *symbol) last() decimal.Decimal { return fromFloat(s.tape.last()) }
+// last is the price of the last trade.
+func (s *symbol) last() decimal.Decimal { return s.tape.decimal(s.tape.price) }
+
+// average is the price of the last minutes, weighted by what was traded.
+func (s *symbol) average() decimal.Decimal {
+	var worth, volume float64
+	have := len(s.tape.candles)
+	for i := max(0, have-averaged); i <= have; i++ {
+		c := s.tape.minute(i)
+		worth, volume = worth+float64(c.Close*c.Volume), volume+c.Volume
+	}
+	if volume == 0 {
+		return s.last()
+	}
+	return fromFloat(worth / volume).Round(8)
+}
 
 // info is the entry of exchangeInfo.
 func (s *symbol) info() map[string]any {
+	percent := map[string]any{"filterType": "PERCENT_PRICE_BY_SIDE", "bidMultiplierUp": "5",
+		"bidMultiplierDown": "0.2", "askMultiplierUp": "5",
+		"askMultiplierDown": "0.2", "avgPriceMins": averaged}
+	if s.percent != "" {
+		percent = map[string]any{"filterType": s.percent, "multiplierUp": "5", "multiplierDown": "0.2",
+			"avgPriceMins": averaged}
+	}
+	notional := map[string]any{"filterType": "NOTIONAL", "minNotional": fixed(s.notional),
+		"applyMinToMarket": true,
+		"maxNotional":      "9000000000.00000000", "applyMaxToMarket": false, "avgPriceMins": averaged}
+	if s.minimal != "" {
+		notional = map[string]any{"filterType": s.minimal, "minNotional": fixed(s.notional), "applyToMarket": true,
+			"avgPriceMins": averaged}
+	}
 	return map[string]any{
-		"symbol": s.name, "status": s.status(), "baseAsset": s.base, "baseAssetPrecision": 8, "quoteAsset": "USDT", "quotePrecision": 8,
+		"symbol": s.name, "status": s.status(), "baseAsset": s.base, "baseAssetPrecision": 8, "quoteAsset": s.quote,
+		"quotePrecision":      8,
 		"quoteAssetPrecision": 8, "baseCommissionPrecision": 8, "quoteCommissionPrecision": 8,
-		"orderTypes":     []string{"LIMIT", "LIMIT_MAKER", "MARKET", "STOP_LOSS", "STOP_LOSS_LIMIT", "TAKE_PROFIT", "TAKE_PROFIT_LIMIT"},
-		"icebergAllowed": true, "ocoAllowed": true, "otoAllowed": true, "quoteOrderQtyMarketAllowed": true, "allowTrailingStop": true,
-		"cancelReplaceAllowed": true, "isSpotTradingAllowed": true, "isMarginTradingAllowed": false,
+		"orderTypes":     kinds(),
+		"icebergAllowed": true, "ocoAllowed": true, "otoAllowed": false, "quoteOrderQtyMarketAllowed": true,
+		"allowTrailingStop":    false,
+		"cancelReplaceAllowed": true, "amendAllowed": false, "isSpotTradingAllowed": true,
+		"isMarginTradingAllowed": false,
 		"filters": []map[string]any{
-			{"filterType": "PRICE_FILTER", "minPrice": fixed(s.tick), "maxPrice": "1000000.00000000", "tickSize": fixed(s.tick)},
-			{"filterType": "LOT_SIZE", "minQty": fixed(s.minimum), "maxQty": fixed(s.maximum), "stepSize": fixed(s.step)},
-			{"filterType": "ICEBERG_PARTS", "limit": 10},
-			{"filterType": "MARKET_LOT_SIZE", "minQty": "0.00000000", "maxQty": fixed(s.maximum), "stepSize": "0.00000000"},
-			{"filterType": "TRAILING_DELTA", "minTrailingAboveDelta": 10, "maxTrailingAboveDelta": 2000, "minTrailingBelowDelta": 10, "maxTrailingBelowDelta": 2000},
-			{"filterType": "PERCENT_PRICE_BY_SIDE", "bidMultiplierUp": "5", "bidMultiplierDown": "0.2", "askMultiplierUp": "5", "askMultiplierDown": "0.2", "avgPriceMins": 5},
-			{"filterType": "NOTIONAL", "minNotional": fixed(s.notional), "applyMinToMarket": true, "maxNotional": "9000000.00000000", "applyMaxToMarket": false, "avgPriceMins": 5},
-			{"filterType": "MAX_NUM_ORDERS", "maxNumOrders": 200},
-			{"filterType": "MAX_NUM_ALGO_ORDERS", "maxNumAlgoOrders": 5},
+			{"filterType": "PRICE_FILTER", "minPrice": fixed(s.tick), "maxPrice": "10000000000.00000000",
+				"tickSize": fixed(s.tick)},
+			{"filterType": "LOT_SIZE", "minQty": fixed(s.minimum), "maxQty": fixed(s.maximum),
+				"stepSize": fixed(s.step)},
+			{"filterType": "ICEBERG_PARTS", "limit": icebergParts},
+			{"filterType": "MARKET_LOT_SIZE", "minQty": "0.00000000", "maxQty": fixed(s.atMarket),
+				"stepSize": "0.00000000"},
+			percent, notional,
+			{"filterType": "MAX_NUM_ORDERS", "maxNumOrders": maxOrders},
+			{"filterType": "MAX_NUM_ORDER_LISTS", "maxNumOrderLists": maxOrderLists},
+			{"filterType": "MAX_NUM_ALGO_ORDERS", "maxNumAlgoOrders": maxAlgoOrders},
 		},
-		"permissions": []string{}, "permissionSets": [][]string{{"SPOT"}}, "defaultSelfTradePreventionMode": "EXPIRE_MAKER",
-		"allowedSelfTradePreventionModes": []string{"EXPIRE_TAKER", "EXPIRE_MAKER", "EXPIRE_BOTH"},
+		"permissions": []string{}, "permissionSets": [][]string{{"SPOT"}},
+		"defaultSelfTradePreventionMode":  expireMaker,
+		"allowedSelfTradePreventionModes": selfTradeModes(),
 	}
 }
 
 // refuse holds an order against the filters.
 func (s *symbol) refuse(o *order) *apiError {
-	last := s.last()
+	average := s.average()
 	for _, p := range []decimal.Decimal{o.price, o.stop} {
-		if p.IsZero() {
-			continue
-		}
 		if !multiple(p, s.tick) {
-			return &apiError{400, -1013, "Filter failure: PRICE_FILTER", 0}
+			return filter("PRICE_FILTER")
 		}
-		if p.Cmp(times(last, decimal.MustNew(5, 0))) > 0 || p.Cmp(times(last, decimal.MustNew(2, 1))) < 0 {
-			return &apiError{400, -1013, "Filter failure: PERCENT_PRICE_BY_SIDE", 0}
+	}
+	if o.price.IsPos() && (o.price.Cmp(times(average, five)) > 0 ||
+		o.price.Cmp(times(average, decimal.MustNew(2, 1))) < 0) {
+		if s.percent != "" {
+			return filter(s.percent)
 		}
+		return filter("PERCENT_PRICE_BY_SIDE")
 	}
 	worth := o.quoteQty
 	if worth.IsZero() {
 		if !multiple(o.qty, s.step) || o.qty.Cmp(s.minimum) < 0 || o.qty.Cmp(s.maximum) > 0 {
-			return &apiError{400, -1013, "Filter failure: LOT_SIZE", 0}
+			return filter("LOT_SIZE")
 		}
-		price := last
+		if o.kind == kindMarket && o.qty.Cmp(s.atMarket) > 0 {
+			return filter("MARKET_LOT_SIZE")
+		}
+		price := average
 		for _, p := range []decimal.Decimal{o.stop, o.price} {
 			if p.IsPos() {
 				price = p
@@ -98,8 +221,38 @@ func (s *symbol) refuse(o *order) *apiError {
 		}
 		worth = times(price, o.qty)
 	}
+	if o.iceberg.IsPos() {
+		switch parts, rest, err := o.qty.QuoRem(o.iceberg); {
+		case !multiple(o.iceberg, s.step):
+			return filter("LOT_SIZE")
+		case err != nil || parts.Cmp(decimal.MustNew(icebergParts, 0)) > 0 ||
+			parts.Cmp(decimal.MustNew(icebergParts, 0)) == 0 && rest.IsPos():
+			return filter("ICEBERG_PARTS")
+		}
+	}
 	if worth.Cmp(s.notional) < 0 {
-		return &apiError{400, -1013, "Filter failure: NOTIONAL", 0}
+		if s.minimal != "" {
+			return filter(s.minimal)
+		}
+		return filter("NOTIONAL")
+	}
+	return nil
+}
+
+// crowded holds so many more orders, of which some wait for a trigger, against the limits of open ones.
+func (s *symbol) crowded(orders ...*order) *apiError {
+	count := map[string]int{}
+	for _, o := range slices.Concat(s.live, orders) {
+		count["all"]++
+		if o.waits() {
+			count["algo"]++
+		}
+	}
+	switch {
+	case count["all"] > maxOrders:
+		return filter("MAX_NUM_ORDERS")
+	case count["algo"] > maxAlgoOrders && slices.ContainsFunc(orders, (*order).waits):
+		return filter("MAX_NUM_ALGO_ORDERS")
 	}
 	return nil
 }
@@ -114,6 +267,8 @@ func (v *Venue) find(name string) *symbol {
 	}
 	return nil
 }
+
+var one, five = decimal.MustNew(1, 0), decimal.MustNew(5, 0)
 
 func multiple(d, step decimal.Decimal) bool {
 	_, rest, err := d.QuoRem(step)
@@ -134,9 +289,16 @@ func floorTo(d, step decimal.Decimal) decimal.Decimal {
 func times(a, b decimal.Decimal) decimal.Decimal { c, _ := a.Mul(b); return c }
 func plus(a, b decimal.Decimal) decimal.Decimal  { c, _ := a.Add(b); return c }
 func minus(a, b decimal.Decimal) decimal.Decimal { c, _ := a.Sub(b); return c }
+func over(a, b decimal.Decimal) decimal.Decimal  { c, _ := a.Quo(b); return c }
+
+func least(a, b decimal.Decimal) decimal.Decimal {
+	if a.Cmp(b) < 0 {
+		return a
+	}
+	return b
+}
 
 func fromFloat(f float64) decimal.Decimal { d, _ := decimal.NewFromFloat64(f); return d }
-func toFloat(d decimal.Decimal) float64   { f, _ := d.Float64(); return f }
 
 // fixed is a number as the exchange writes it: eight decimals.
 func fixed(d decimal.Decimal) string { return d.Round(8).Pad(8).String() }

@@ -39,17 +39,19 @@ const (
 	act500, act503        = "500", "503"
 	act429, act418        = "429", "418"
 	actClock, actEcho     = "clock", "echo"
-	latency               = "latency"
+	latency, lateAnswer   = "latency", "late_answer" // milliseconds, before and after it is executed
 )
 
 func requestActions() []string {
-	return []string{cutBefore, cutAfter, hangBefore, hangAfter, actHTML, actEmpty, truncated, foreignID, act500, act503, act429, act418, actClock, actEcho, latency}
+	return []string{cutBefore, cutAfter, hangBefore, hangAfter, actHTML, actEmpty, truncated, foreignID, act500,
+		act503, act429, act418, actClock, actEcho, latency, lateAnswer}
 }
 
 // trouble is what is to happen to the streams.
 type trouble struct {
 	drop, double, late, corrected, reorder bool          // the next candles
 	refuse                                 bool          // the next subscription to user data
+	chatty                                 bool          // balances are told after each report, not after all
 	delay                                  time.Duration // of all account events from now on
 	dropUser, doubleUser                   int           // account events
 	held                                   []frame
@@ -87,24 +89,37 @@ func effects() map[string]func(*Venue, []string) error {
 			v.trouble.delay = time.Duration(ms) * time.Millisecond
 			return err
 		},
+		"chatty/0":             flag(func(t *trouble) { t.chatty = true }),
 		"stream_reorder/0":     flag(func(t *trouble) { t.reorder = true }),
 		"refuse_user_stream/0": flag(func(t *trouble) { t.refuse = true }),
 		"end_user_stream/0":    func(v *Venue, _ []string) error { v.endUserStreams(); return nil },
-		"calm/0":               func(v *Venue, _ []string) error { v.scripts = nil; return nil }, // no request is meant any more
-		"permission/0":         func(v *Venue, _ []string) error { v.readOnly = true; return nil },
-		"clock_offset/1":       (*Venue).setOffset,
-		"halt/1":               func(v *Venue, a []string) error { return v.halt(a[0], true) },
-		"resume/1":             func(v *Venue, a []string) error { return v.halt(a[0], false) },
-		"rules/3":              (*Venue).setRules,
-		"price/2":              (*Venue).setPrice,
-		"split/1":              func(v *Venue, a []string) (err error) { v.account.split, err = strconv.Atoi(a[0]); return err },
-		"overfill/0":           func(v *Venue, _ []string) error { v.account.over = true; return nil },
-		"fee_asset/1":          (*Venue).setFeeAsset,
-		"balance/2":            (*Venue).changeBalance,
-		"foreign_order/1":      func(v *Venue, a []string) error { return v.foreign(a[0], false) },
-		"foreign_fill/1":       func(v *Venue, a []string) error { return v.foreign(a[0], true) },
-		"manual_cancel/1":      func(v *Venue, a []string) error { return v.byClient(a[0], v.cancel) },
-		"late_fill/1":          func(v *Venue, a []string) error { return v.byClient(a[0], v.lateFill) },
+		"calm/0": func(v *Venue,
+			_ []string) error {
+			v.scripts = nil
+			return nil
+		}, // no request is meant any more
+		"permission/0":   func(v *Venue, _ []string) error { v.readOnly = true; return nil },
+		"clock_offset/1": (*Venue).setOffset,
+		"halt/1":         func(v *Venue, a []string) error { return v.halt(a[0], true) },
+		"resume/1":       func(v *Venue, a []string) error { return v.halt(a[0], false) },
+		"rules/3":        (*Venue).setRules,
+		"price/2":        (*Venue).setPrice,
+		"jump/2":         (*Venue).jump,
+		"liquidity/2":    (*Venue).setLiquidity,
+		"candle_amend/1": (*Venue).amend,
+		"move/0":         func(v *Venue, _ []string) error { v.pass(1); return nil },
+		"split/1": func(v *Venue, a []string) (err error) {
+			v.account.split,
+				err = strconv.Atoi(a[0])
+			return err
+		},
+		"overfill/0":      func(v *Venue, _ []string) error { v.account.over = true; return nil },
+		"fee_asset/1":     (*Venue).setFeeAsset,
+		"balance/2":       (*Venue).changeBalance,
+		"foreign_order/1": func(v *Venue, a []string) error { return v.foreign(a[0], false) },
+		"foreign_fill/1":  func(v *Venue, a []string) error { return v.foreign(a[0], true) },
+		"manual_cancel/1": func(v *Venue, a []string) error { return v.byClient(a[0], v.cancel) },
+		"late_fill/1":     func(v *Venue, a []string) error { return v.byClient(a[0], v.lateFill) },
 	}
 }
 
@@ -127,7 +142,8 @@ func (v *Venue) Do(s Script) error {
 	}
 	act := effects()[fmt.Sprintf("%s/%d", s.Action, len(s.Args))]
 	if act == nil {
-		return fmt.Errorf("there is no action %q with %d args, and without match it must be one that happens at once", s.Action, len(s.Args))
+		return fmt.Errorf("there is no action %q with %d args that happens at once; on requests it needs match",
+			s.Action, len(s.Args))
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -201,6 +217,7 @@ func (v *Venue) setRules(args []string) error {
 		if s.tick, err = decimal.Parse(args[1]); err == nil {
 			s.step, err = decimal.Parse(args[2])
 			s.minimum = s.step
+			s.book.move(s.book.at)
 		}
 		return err
 	})
@@ -208,8 +225,54 @@ func (v *Venue) setRules(args []string) error {
 
 func (v *Venue) setPrice(args []string) error {
 	return v.symbolOf(args[0], func(s *symbol) (err error) {
-		s.tape.through, err = strconv.ParseFloat(args[1], 64)
+		s.through, err = s.scripted(args[1])
 		return err
+	})
+}
+
+// scripted is a price that a script names.
+func (s *symbol) scripted(text string) (float64, error) {
+	price, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(price >= s.tape.float(leastFar)) || price > 1e10 {
+		return 0, fmt.Errorf("the price %q is not from %v to 1e10", text, s.tape.float(leastFar))
+	}
+	return price, nil
+}
+
+// jump has the market trade at another price from now on, with a gap on the way there.
+func (v *Venue) jump(args []string) error {
+	return v.symbolOf(args[0], func(s *symbol) error {
+		to, err := s.scripted(args[1])
+		if err != nil {
+			return err
+		}
+		s.tape.jump(s.tape.units(to))
+		v.travel(s, s.last(), true)
+		v.publishBalances()
+		return nil
+	})
+}
+
+// setLiquidity multiplies what the levels of a book have, from now on.
+func (v *Venue) setLiquidity(args []string) error {
+	return v.symbolOf(args[0], func(s *symbol) error {
+		thin, err := decimal.Parse(args[1])
+		if err != nil || !thin.IsPos() || thin.Cmp(decimal.MustNew(1000, 0)) > 0 {
+			return fmt.Errorf("liquidity %q is not above 0 and at most 1000", args[1])
+		}
+		s.book.thin = thin
+		s.book.move(s.book.at)
+		return nil
+	})
+}
+
+// amend changes the last closed minute of a symbol by a tick and tells of it once more.
+func (v *Venue) amend(args []string) error {
+	return v.symbolOf(args[0], func(s *symbol) error {
+		c := &s.tape.candles[len(s.tape.candles)-1]
+		c.High = s.tape.float(s.tape.units(c.High) + 1)
+		v.pushCandle(s, "1m", *c, true)
+		return nil
 	})
 }
 
@@ -228,7 +291,8 @@ func (v *Venue) changeBalance(args []string) error {
 		return err
 	}
 	v.account.balances[args[0]] = plus(v.account.balances[args[0]], d)
-	v.pushUser(map[string]any{"e": "balanceUpdate", "E": int64(v.now()), "a": args[0], "d": fixed(d), "T": int64(v.now())})
+	v.pushUser(map[string]any{"e": "balanceUpdate", "E": int64(v.now()), "a": args[0], "d": fixed(d),
+		"T": int64(v.now())})
 	v.publishBalances()
 	return nil
 }
@@ -237,14 +301,12 @@ func (v *Venue) changeBalance(args []string) error {
 func (v *Venue) foreign(name string, filled bool) error {
 	return v.symbolOf(name, func(s *symbol) error {
 		half := floorTo(times(s.last(), decimal.MustNew(5, 1)), s.tick)
-		least, _ := decimal.MustNew(20, 0).Quo(half)
-		o := &order{symbol: s, list: -1, client: fmt.Sprintf("web_%d", len(v.account.orders)+1), side: "BUY", kind: "LIMIT", tif: "GTC", qty: floorTo(least.Trunc(8), s.step), price: half}
-		if refusal := v.take(o); refusal != nil {
-			return refusal
-		}
+		o := &order{symbol: s, list: -1, client: "web_" + strconv.Itoa(len(v.account.orders)+1), side: "BUY",
+			kind: kindLimit, tif: tifGTC, prevention: expireMaker, price: half,
+			qty: s.portion(times(s.notional, decimal.MustNew(4, 0)), half)}
+		v.take(o)
 		if filled {
-			v.withdraw(o)
-			v.execute(o, s.last(), o.qty)
+			v.fill(o, []level{{s.last(), o.qty}}, false)
 			v.publishBalances()
 		}
 		return nil
@@ -263,7 +325,6 @@ func (v *Venue) byClient(client string, act func(*order)) error {
 
 // lateFill fills an order although it is canceled.
 func (v *Venue) lateFill(o *order) {
-	v.withdraw(o)
-	v.execute(o, o.symbol.last(), minus(o.qty, o.cum))
+	v.execute(o, o.symbol.last(), minus(o.qty, o.cum), true)
 	v.publishBalances()
 }

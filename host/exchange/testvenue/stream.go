@@ -12,9 +12,6 @@ import (
 	"time"
 
 	"github.com/gorilla/websocket"
-	"github.com/govalues/decimal"
-
-	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
 // frame is an account event that is held back.
@@ -52,7 +49,8 @@ func (c *client) send(message any) {
 }
 
 // accept serves a connection until it ends; hear takes what it says.
-func (v *Venue) accept(w http.ResponseWriter, r *http.Request, streams string, combined bool, hear func(*client, []byte)) {
+func (v *Venue) accept(w http.ResponseWriter, r *http.Request, streams string, combined bool,
+	hear func(*client, []byte)) {
 	if v.away(w) {
 		return
 	}
@@ -67,7 +65,8 @@ func (v *Venue) accept(w http.ResponseWriter, r *http.Request, streams string, c
 	if err != nil {
 		return
 	}
-	c := &client{v: v, ws: ws, out: make(chan []byte, 4096), gone: make(chan struct{}), combined: combined, streams: map[string]bool{}}
+	c := &client{v: v, ws: ws, out: make(chan []byte, 4096), gone: make(chan struct{}), combined: combined,
+		streams: map[string]bool{}}
 	for _, s := range strings.Split(streams, "/") {
 		if s != "" {
 			c.streams[s] = true
@@ -174,61 +173,80 @@ func (v *Venue) hearAPI(c *client, text []byte) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	answer := func(status int, name string, body any) {
-		c.send(map[string]any{"id": q.ID, "status": status, name: body})
+		message := map[string]any{"id": q.ID, "status": status, name: body}
+		if q.Params["returnRateLimits"] != false {
+			message["rateLimits"], _ = v.limits.rules(v.server())
+		}
+		c.send(message)
 	}
 	if q.Params["apiKey"] != nil || q.Params["signature"] != nil {
 		v.counts["credentials"]++
 	}
-	switch q.Method {
-	case "ping":
-		answer(200, "result", struct{}{})
-	case "time":
-		answer(200, "result", map[string]int64{"serverTime": v.server().UnixMilli()})
-	case "userDataStream.subscribe.signature":
+	if q.Method == "userDataStream.subscribe.signature" {
 		v.counts["keyed"]++
 		v.counts["subscribe"]++
-		action, _ := v.scripted(q.Method)
-		e := refusal(action)
-		if e == nil {
-			e = v.maySubscribe(q.Params)
-		}
-		if e != nil {
-			body := map[string]any{"code": e.code, "msg": e.text}
-			if e.retry > 0 {
-				now := v.server()
-				body["data"] = map[string]int64{"serverTime": now.UnixMilli(), "retryAfter": now.Add(time.Duration(e.retry) * time.Second).UnixMilli()}
-			}
-			answer(e.status, "error", body)
-			return
-		}
-		answer(200, "result", map[string]int{"subscriptionId": 0})
-		c.user = true
-	default:
-		answer(400, "error", map[string]any{"code": -1000, "msg": "Unknown method."})
 	}
+	action, _ := v.scripted(q.Method)
+	out, e := any(nil), refusal(action)
+	if e == nil {
+		out, e = v.called(c, q.Method, parameters(q.Params))
+	}
+	if e == nil {
+		answer(200, "result", out)
+		c.user = c.user || q.Method == "userDataStream.subscribe.signature"
+		return
+	}
+	if e.retry > 0 {
+		now := v.server()
+		e.data = map[string]int64{"serverTime": now.UnixMilli(),
+			"retryAfter": now.Add(time.Duration(e.retry) * time.Second).UnixMilli()}
+	}
+	answer(e.status, "error", e)
 }
 
-func (v *Venue) maySubscribe(params map[string]any) *apiError {
-	values := url.Values{}
+// called does what a method of the WebSocket API asks for.
+func (v *Venue) called(c *client, method string, q request) (any, *apiError) {
+	if method == "userDataStream.subscribe.signature" {
+		if v.trouble.refuse {
+			v.trouble.refuse = false
+			return nil, bad(-1099, "The subscription was refused.")
+		}
+		if q.key != v.opts.Key {
+			return nil, badKey()
+		}
+		return map[string]int{"subscriptionId": 0}, v.signed(q.Values, q.payload)
+	}
+	pattern := methods()[method]
+	e, known := endpoints()[pattern]
+	if !known {
+		return nil, bad(-1000, "Unknown method.")
+	}
+	q.method, _, _ = strings.Cut(pattern, " ")
+	q.Values.Del("returnRateLimits")
+	v.counts[pattern]++
+	v.counts[e.kind]++
+	if e.keyed {
+		v.counts["keyed"]++
+	}
+	return v.perform(q, e)
+}
+
+// parameters are those of a method, signed in the order of their names.
+func parameters(params map[string]any) request {
+	q := request{Values: url.Values{}}
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(params)) {
 		text, is := params[name].(string)
 		if !is {
 			text = encode(params[name])
 		}
-		values.Set(name, text)
+		q.Values.Set(name, text)
 		if name != "signature" {
 			parts = append(parts, name+"="+text)
 		}
 	}
-	if v.trouble.refuse {
-		v.trouble.refuse = false
-		return &apiError{400, -1099, "The subscription was refused.", 0}
-	}
-	if values.Get("apiKey") != v.opts.Key {
-		return &apiError{401, -2015, "Invalid API-key, IP, or permissions for action.", 0}
-	}
-	return v.signed(values, strings.Join(parts, "&"))
+	q.key, q.payload = q.Get("apiKey"), strings.Join(parts, "&")
+	return q
 }
 
 func encode(value any) string {
@@ -301,91 +319,9 @@ func (v *Venue) announceShutdown() {
 func (v *Venue) endUserStreams() {
 	for c := range v.clients {
 		if c.user {
-			c.send(map[string]any{"subscriptionId": 0, "event": map[string]any{"e": "eventStreamTerminated", "E": v.server().UnixMilli()}})
+			c.send(map[string]any{"subscriptionId": 0,
+				"event": map[string]any{"e": "eventStreamTerminated", "E": v.server().UnixMilli()}})
 			c.user = false
-		}
-	}
-}
-
-// report is an executionReport.
-func (v *Venue) report(o *order, what string, t *trade) {
-	e := frame{
-		"e": "executionReport", "E": int64(v.now()), "s": o.symbol.name, "c": o.client, "S": o.side, "o": o.kind, "f": o.tif, "q": fixed(o.qty),
-		"p": fixed(o.price), "P": fixed(o.stop), "F": "0.00000000", "g": o.list, "C": "", "x": what, "X": o.status, "r": "NONE", "i": o.id,
-		"l": "0.00000000", "z": fixed(o.cum), "L": "0.00000000", "n": "0", "N": nil, "T": int64(v.now()), "t": -1, "w": o.open(), "m": false,
-		"O": int64(o.created), "Z": fixed(o.cumQuote), "Y": "0.00000000", "Q": fixed(o.quoteQty), "V": "EXPIRE_MAKER", "I": o.id, "M": false,
-	}
-	if what == statusCanceled {
-		e["c"], e["C"] = "x-cancel", o.client
-	}
-	if t != nil {
-		e["l"], e["L"], e["n"], e["N"], e["t"], e["m"], e["T"] = fixed(t.qty), fixed(t.price), fixed(t.fee), t.feeAsset, t.id, t.maker, int64(t.time)
-		e["Y"] = fixed(times(t.price, t.qty))
-	}
-	v.pushUser(e)
-}
-
-func (v *Venue) publishBalances() {
-	list := []map[string]string{}
-	for _, asset := range sorted(v.account.balances) {
-		list = append(list, map[string]string{"a": asset, "f": fixed(v.account.free(asset)), "l": fixed(v.account.locked(asset))})
-	}
-	v.pushUser(frame{"e": "outboundAccountPosition", "E": int64(v.now()), "u": int64(v.now()), "B": list})
-}
-
-func sorted(m map[string]decimal.Decimal) []string { return slices.Sorted(maps.Keys(m)) }
-
-// publishCandles tells of the minute that has closed and of those that form.
-func (v *Venue) publishCandles() {
-	t := &v.trouble
-	for _, s := range v.symbols {
-		for name, span := range v.spans {
-			stream := strings.ToLower(s.name) + "@kline_" + name
-			next := s.tape.next()
-			if next%span == 0 {
-				closed := s.tape.whole(next-span, span)
-				v.closeCandle(s, stream, name, closed, t)
-			}
-			v.pushCandle(s, stream, name, s.tape.whole(next-next%span, span), false)
-		}
-	}
-	t.drop, t.double, t.late, t.corrected = false, false, false, false
-}
-
-func (v *Venue) closeCandle(s *symbol, stream, name string, c market.Candle, t *trouble) {
-	switch {
-	case t.drop:
-		return
-	case t.corrected:
-		wrong := c
-		wrong.Close = wrong.Open
-		v.pushCandle(s, stream, name, wrong, true)
-	case t.late && c.OpenTime-(c.CloseTime-c.OpenTime) >= s.tape.start:
-		before := c.CloseTime - c.OpenTime
-		defer v.pushCandle(s, stream, name, s.tape.whole(c.OpenTime-before, before), true)
-	}
-	v.pushCandle(s, stream, name, c, true)
-	if t.double {
-		v.pushCandle(s, stream, name, c, true)
-	}
-}
-
-func (v *Venue) pushCandle(s *symbol, stream, name string, c market.Candle, closed bool) {
-	var event map[string]any
-	for k := range v.clients {
-		if !k.streams[stream] {
-			continue
-		}
-		if event == nil {
-			event = map[string]any{"e": "kline", "E": int64(v.now()), "s": s.name, "k": map[string]any{
-				"t": int64(c.OpenTime), "T": int64(c.CloseTime) - 1, "s": s.name, "i": name, "f": 1, "L": 1, "o": text(c.Open), "c": text(c.Close),
-				"h": text(c.High), "l": text(c.Low), "v": text(c.Volume), "n": 1, "x": closed, "q": text(c.Volume * c.Close), "V": "0", "Q": "0", "B": "0",
-			}}
-		}
-		if k.combined {
-			k.send(map[string]any{"stream": stream, "data": event})
-		} else {
-			k.send(event)
 		}
 	}
 }

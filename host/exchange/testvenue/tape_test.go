@@ -10,7 +10,7 @@ import (
 // interval is what its minutes are.
 func TestTapeThatBeginsInsideAnInterval(t *testing.T) {
 	for begins := market.Time(0); begins < 24*60; begins += 7 {
-		tp := newTape("1", "BTCUSDT", begins*minute, 30000_00)
+		tp := newTape("1", "BTCUSDT", begins*minute, 30000_00, 2, 1)
 		for range 3 * 60 {
 			tp.draw()
 			for name, span := range spans() {

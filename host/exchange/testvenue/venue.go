@@ -14,7 +14,6 @@ import (
 	"github.com/govalues/decimal"
 
 	"github.com/assay-run/assay/plugin-sdk/market"
-	"github.com/assay-run/assay/plugin-sdk/sim"
 )
 
 // The credentials of the one account, unless Options say otherwise.
@@ -41,6 +40,8 @@ type Options struct {
 	Ping time.Duration
 	// Weight is the request weight that may be used in a minute; 6000, as at the exchange.
 	Weight int
+	// Orders is how many orders that do not trade may be placed in ten seconds; 100, as at the exchange.
+	Orders int
 }
 
 // Venue is a running test venue.
@@ -53,19 +54,19 @@ type Venue struct {
 	spans   map[string]market.Time
 	own     bool // the market's time is not the day's
 
-	mu       sync.Mutex
-	symbols  []*symbol
-	engine   *sim.Engine
-	account  account
-	offset   time.Duration // of the clock that requests are judged by
-	scripts  []*pending
-	counts   map[string]int
-	weights  weights
-	clients  map[*client]struct{}
-	trouble  trouble
-	readOnly bool
-	opened   time.Time // when the market began to move
-	first    market.Time
+	mu         sync.Mutex
+	symbols    []*symbol
+	account    account
+	executions int64
+	offset     time.Duration // of the clock that requests are judged by
+	scripts    []*pending
+	counts     map[string]int
+	limits     limits
+	clients    map[*client]struct{}
+	trouble    trouble
+	readOnly   bool
+	opened     time.Time // when the market began to move
+	first      market.Time
 }
 
 // Start opens the market and its three listeners: the exchange, the test network, which is
@@ -74,7 +75,7 @@ func Start(o Options) (*Venue, error) {
 	o.Address, o.ScriptAddress = cmp.Or(o.Address, "127.0.0.1:0"), cmp.Or(o.ScriptAddress, "127.0.0.1:0")
 	o.Key, o.Secret, o.Seed = cmp.Or(o.Key, DefaultKey), cmp.Or(o.Secret, DefaultSecret), cmp.Or(o.Seed, "1")
 	o.History, o.Cash, o.Ping = cmp.Or(o.History, 20000), cmp.Or(o.Cash, "10000"), cmp.Or(o.Ping, 20*time.Second)
-	o.Weight = cmp.Or(o.Weight, weightPerMinute)
+	o.Weight, o.Orders = cmp.Or(o.Weight, weightPerMinute), cmp.Or(o.Orders, ordersPerSpan)
 	own := o.Speed != 1 || !o.Start.IsZero()
 	if o.Start.IsZero() {
 		o.Start = time.Now()
@@ -82,7 +83,9 @@ func Start(o Options) (*Venue, error) {
 	if o.Speed < 0 || o.Speed > 100_000 || o.History < 1 || o.History > 5_000_000 {
 		return nil, errors.New("speed is from 0 to 100000, history from 1 to 5000000 minutes")
 	}
-	v := &Venue{opts: o, done: make(chan struct{}), spans: spans(), counts: map[string]int{}, clients: map[*client]struct{}{}, own: own}
+	v := &Venue{opts: o, done: make(chan struct{}), spans: spans(), counts: map[string]int{},
+		clients: map[*client]struct{}{}, own: own,
+		limits: limits{weight: o.Weight, orders: o.Orders}}
 	if err := v.openMarket(); err != nil {
 		return nil, err
 	}
@@ -105,36 +108,13 @@ func (v *Venue) openMarket() error {
 	}
 	start := market.FromTime(v.opts.Start)
 	v.first = start - start%minute
-	v.symbols = listed()
-	cfg := sim.Config{Timeframe: market.MustTimeframe("1m"), InitialCash: decimal.MustNew(1_000_000_000, 0)}
-	if cfg.Options, err = sim.ResolveOptions([]byte(`{"allow_short":true}`), sim.Fees{}); err != nil {
-		return err
+	for _, l := range listings() {
+		v.symbols = append(v.symbols, newSymbol(l, v.opts.Seed, v.first, v.opts.History))
 	}
-	for _, s := range v.symbols {
-		s.tape = newTape(v.opts.Seed, s.name, v.first-market.Time(v.opts.History)*minute, s.price)
-		for range v.opts.History {
-			s.tape.draw()
-		}
-		cfg.Symbols = append(cfg.Symbols, s.pair)
-		cfg.PriceSteps = append(cfg.PriceSteps, s.tick)
-	}
-	v.account = account{balances: map[string]decimal.Decimal{"USDT": cash}}
-	if v.engine, err = sim.NewEngine(cfg, recorder{v}); err != nil {
-		return err
-	}
+	v.account = account{balances: map[string]decimal.Decimal{"USDT": cash}, told: map[string][2]string{}}
+	v.account.told["USDT"] = [2]string{fixed(cash), fixed(decimal.Decimal{})}
 	v.opened = time.Now()
-	return v.engine.Match(v.batch(func(s *symbol) market.Candle { return s.tape.candles[len(s.tape.candles)-1] }))
-}
-
-// batch is one step of the simulator.
-func (v *Venue) batch(candle func(*symbol) market.Candle) *sim.Batch {
-	b := &sim.Batch{}
-	for _, s := range v.symbols {
-		c := candle(s)
-		b.CloseTime = c.CloseTime
-		b.Candles, b.Closed = append(b.Candles, c), append(b.Closed, true)
-	}
-	return b
+	return nil
 }
 
 func (v *Venue) listen(address string, h http.Handler) error {
@@ -176,8 +156,10 @@ func (v *Venue) Close() error {
 	return err
 }
 
-// Count is how many requests of a kind have arrived: submit, cancel, query, subscribe, keyed, sandbox, all (of
-// REST), streams (handshakes of WebSockets), credentials (a key or a signature came with it), or any "METHOD /path".
+// Count is how many requests of a kind have arrived: submit, cancel, query, subscribe, keyed, sandbox, all
+// (of
+// REST), streams (handshakes of WebSockets), credentials (a key or a signature came with it), or any "METHOD
+// /path".
 func (v *Venue) Count(kind string) int {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -192,16 +174,16 @@ func (v *Venue) Now() market.Time {
 }
 
 func (v *Venue) now() market.Time {
-	next := v.symbols[0].tape.next()
+	at, next := v.symbols[0].tape.at(), v.symbols[0].tape.next()
 	if v.opts.Speed == 0 {
-		return next
+		return at
 	}
 	moved := market.Time(float64(time.Since(v.opened).Milliseconds()) * v.opts.Speed)
 	begun := v.first
 	if v.opts.Speed == 1 {
 		begun = market.FromTime(v.opts.Start)
 	}
-	return max(next, min(begun+moved, next+minute-1))
+	return max(at, min(begun+moved, next+minute-1))
 }
 
 // Wall is how long a stretch of the market's time lasts.
@@ -224,45 +206,70 @@ func (v *Venue) timeInfo() map[string]any {
 // server is the time by which requests are judged.
 func (v *Venue) server() time.Time { return time.Now().Add(v.offset) }
 
+// leastPause is the time between two looks at a market that moves faster than that.
+const leastPause = 5 * time.Millisecond
+
 // run lets the market's time pass.
 func (v *Venue) run() {
 	begun := market.FromTime(v.opts.Start)
 	if v.opts.Speed != 1 {
 		begun = v.first
 	}
-	for n := market.Time(1); ; n++ {
-		due := v.opened.Add(v.Wall(time.Duration(v.first+n*minute-begun) * time.Millisecond))
-		timer := time.NewTimer(time.Until(due))
+	due := func(n int) time.Time {
+		return v.opened.Add(v.Wall(time.Duration(v.first+market.Time(n)*moveTime-begun) * time.Millisecond))
+	}
+	for n := 1; ; {
+		timer := time.NewTimer(max(time.Until(due(n)), min(leastPause, v.Wall(time.Minute))))
 		select {
 		case <-v.done:
 			timer.Stop()
 			return
-		case <-timer.C:
-		}
-		if err := v.Step(); err != nil {
-			return
+		case now := <-timer.C:
+			before := n
+			for !due(n).After(now) {
+				n++
+			}
+			v.mu.Lock()
+			v.pass(n - before)
+			v.mu.Unlock()
 		}
 	}
 }
 
-// Step closes the next minute of every symbol: orders match, then the streams tell.
+// Step lets the market go on to the end of the minute: orders trade on the way, then the streams tell.
 func (v *Venue) Step() error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	b := v.batch(func(s *symbol) market.Candle { return s.tape.draw() })
-	losers := v.account.losers(b, v)
-	for _, o := range losers {
-		v.withdraw(o)
+	for n := moves - v.symbols[0].tape.moved; n > 0; n-- {
+		v.pass(1)
 	}
-	if err := v.engine.Match(b); err != nil {
-		return err
-	}
-	for _, o := range losers {
-		v.end(o, statusExpired)
-	}
-	v.account.settle(v)
-	v.publishCandles()
 	return nil
+}
+
+// pass makes so many moves of two seconds each; the streams hear of the last one and of every candle
+// that closes.
+func (v *Venue) pass(n int) {
+	for range n {
+		closed := false
+		for _, s := range v.symbols {
+			if s.through > 0 { // there and back
+				s.tape.touch(s.tape.units(s.through))
+				s.through = 0
+				v.travel(s, s.last(), false)
+			}
+			before := s.tape.price
+			closed = s.tape.move()
+			s.record(before)
+			v.travel(s, s.last(), false)
+		}
+		v.publishBalances()
+		if closed {
+			v.publishClosed()
+		}
+	}
+	if n > 0 {
+		v.publishMarket()
+	}
 }
 
 // desk takes scripts.

@@ -64,7 +64,8 @@ func TestScriptsOverHTTP(t *testing.T) {
 	v := start(t, testvenue.Options{History: 100})
 	defer http.DefaultClient.CloseIdleConnections()
 	post := func(text string) int {
-		resp, err := http.Post(v.ScriptURL()+"/scripts", "application/json", strings.NewReader(text)) //nolint:noctx // loopback
+		resp, err := http.Post(v.ScriptURL()+"/scripts", "application/json",
+			strings.NewReader(text)) //nolint:noctx // loopback
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -72,8 +73,10 @@ func TestScriptsOverHTTP(t *testing.T) {
 		return resp.StatusCode
 	}
 	for text, want := range map[string]int{
-		`{"match":"GET /api/v3/time","nth":2,"times":2,"action":"503"}`: 204, `{"action":"step"}`: 204, `{"action":"halt","args":["BTC/USDT"]}`: 204,
-		`{"action":"503"}`: 400, `{"match":"GET /","action":"halt"}`: 400, `{"action":"halt","args":["NO/SUCH"]}`: 400, `{"unknown":1}`: 400, `[]`: 400,
+		`{"match":"GET /api/v3/time","nth":2,"times":2,"action":"503"}`: 204, `{"action":"step"}`: 204,
+		`{"action":"halt","args":["BTC/USDT"]}`: 204,
+		`{"action":"503"}`:                      400, `{"match":"GET /","action":"halt"}`: 400,
+		`{"action":"halt","args":["NO/SUCH"]}`: 400, `{"unknown":1}`: 400, `[]`: 400,
 		`{"action":"halt"}`: 400, `{"action":"balance","args":["USDT","x"]}`: 400,
 	} {
 		if got := post(text); got != want {
@@ -91,7 +94,8 @@ func TestScriptsOverHTTP(t *testing.T) {
 }
 
 func TestBadOptions(t *testing.T) {
-	for _, o := range []testvenue.Options{{Speed: -1}, {Cash: "much"}, {Cash: "-5"}, {History: -1}, {Address: "0.0.0.0:0", History: 1}, {Address: "nowhere", History: 1}} {
+	for _, o := range []testvenue.Options{{Speed: -1}, {Cash: "much"}, {Cash: "-5"}, {History: -1},
+		{Address: "0.0.0.0:0", History: 1}, {Address: "nowhere", History: 1}} {
 		if v, err := testvenue.Start(o); err == nil {
 			t.Errorf("%+v was taken", o)
 			_ = v.Close()
