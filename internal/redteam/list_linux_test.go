@@ -13,8 +13,10 @@ import (
 var update = flag.Bool("update", false, "rewrite the list of attacks in docs/walls.md")
 
 // witnessed are the facts that only the witness sees, while a plugin runs.
-var witnessed = []string{"plugin capabilities", "plugin may gain privileges", "plugin filter of system calls", "plugin namespaces",
-	"plugin environment", "plugin descriptors", "plugin listens", "plugin files on disk", "plugin binds", "bystander tracer", "left", "level"}
+var witnessed = []string{"plugin capabilities", "plugin may gain privileges", "plugin filter of system calls",
+	"plugin namespaces",
+	"plugin environment", "plugin descriptors", "plugin listens", "plugin files on disk", "plugin binds",
+	"bystander tracer", "left", "level"}
 
 // TestEveryAttackIsSeen: what an attack is judged by is looked at, and its name is its own.
 func TestEveryAttackIsSeen(t *testing.T) {
@@ -92,7 +94,8 @@ func TestPageListsTheAttacks(t *testing.T) {
 
 func listOfAttacks() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d attacks.\n\n| attack | the plugin | by whom | judged by |\n|---|---|---|---|\n", len(attack.List()))
+	fmt.Fprintf(&b, "%d attacks.\n\n| attack | the plugin | by whom | judged by |\n|---|---|---|---|\n",
+		len(attack.List()))
 	for _, a := range attack.List() {
 		var by []string
 		for _, role := range roles {

@@ -91,7 +91,8 @@ func (s *stage) attackInRun(number int, second bool, level string) (before, afte
 	before["level"], before["left"] = level, ""
 	at := s.service.stderr.size()
 	w := s.watch("strategy")
-	status, now := s.service.run(s.target.Mark, object{"attack": number, "second": second, "host": s.service.cmd.Process.Pid})
+	status, now := s.service.run(s.target.Mark, object{"attack": number, "second": second,
+		"host": s.service.cmd.Process.Pid})
 	left := s.left()
 	after = s.look()
 	w.end(after)

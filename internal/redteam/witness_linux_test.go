@@ -30,7 +30,8 @@ type witness struct {
 const pulse = 20 * time.Millisecond
 
 func (s *stage) watch(role string) *witness {
-	w := &witness{stage: s, role: role, seen: facts{}, links: map[string]int{}, stop: make(chan struct{}), done: make(chan struct{})}
+	w := &witness{stage: s, role: role, seen: facts{}, links: map[string]int{}, stop: make(chan struct{}),
+		done: make(chan struct{})}
 	go func() {
 		defer close(w.done)
 		for {
@@ -64,7 +65,8 @@ func marked(mark string) []int {
 			continue
 		}
 		line, _, _ := bytes.Cut([]byte(contents("/proc/"+e.Name()+"/cmdline")), []byte{0})
-		if strings.HasPrefix(filepath.Base(string(line)), mark) && !strings.HasPrefix(processState(pid), "Z") {
+		if strings.HasPrefix(filepath.Base(string(line)), mark) && !strings.HasPrefix(processState(pid),
+			"Z") {
 			list = append(list, pid)
 		}
 	}
@@ -140,7 +142,8 @@ func foreignNames(environ string) []string {
 	var names []string
 	for _, kv := range strings.Split(environ, "\x00") {
 		name, value, ok := strings.Cut(kv, "=")
-		needed := strings.HasPrefix(name, "PLUGIN_") || name == "GOMAXPROCS" || name == "REDTEAM_ROLE" || name == "GORACE" ||
+		needed := strings.HasPrefix(name, "PLUGIN_") || name == "GOMAXPROCS" || name == "REDTEAM_ROLE" ||
+			name == "GORACE" ||
 			name == "ASSAY_PLUGIN" || name == "ASSAY_CONNECTOR" || name == "ASSAY_PARENT_FD"
 		if ok && (!needed || strings.Contains(value, "SECRET")) {
 			names = append(names, name)
@@ -155,7 +158,8 @@ func (w *witness) lookAtDescriptors(pid int) {
 	links, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
 	for _, link := range links {
 		to, err := os.Readlink(link)
-		if err != nil || !strings.HasPrefix(to, "/") || to == os.DevNull || strings.Contains(to, "/as-") || strings.Contains(to, "/ac-") ||
+		if err != nil || !strings.HasPrefix(to, "/") || to == os.DevNull || strings.Contains(to, "/as-") ||
+			strings.Contains(to, "/ac-") ||
 			strings.HasPrefix(to, "/memfd:") || strings.HasPrefix(to, "/dev/shm/") {
 			continue
 		}

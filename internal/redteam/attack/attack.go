@@ -63,6 +63,7 @@ type Target struct {
 	Secret     uint64   `json:"secret"`           // address in it
 	Host       int      `json:"host,omitempty"`   // the service, once that is known
 	Window     []string `json:"-"`                // the candle files that the run was handed
+	Kept       []any    `json:"-"`                // listeners, open until the program ends
 	Second     bool     `json:"second,omitempty"` // a run of the same program was before
 }
 
@@ -82,8 +83,9 @@ func (t *Target) others() []int {
 // List has every attack, in the order of the table.
 func List() []Attack {
 	var all []Attack
-	for _, group := range [][]Attack{limits(), signals(), memory(), files(), paths(), escapes(), privileges(),
-		programs(), networks(), ipc(), notes(), kernel(), protocol(), resources()} {
+	for _, group := range [][]Attack{limits(), signals(), memory(), files(), looks(), paths(), ways(),
+		escapes(), mounts(), privileges(), programs(), networks(), sockets(), ipc(), notes(), notesInNames(),
+		notesInFiles(), kernel(), machine(), protocol(), resources()} {
 		all = append(all, group...)
 	}
 	return all

@@ -80,7 +80,8 @@ func main() {
 		os.Exit(1)
 	}
 	plugin.Serve(&plugin.ServeConfig{HandshakeConfig: wire.Handshake(), GRPCServer: plugin.DefaultGRPCServer,
-		VersionedPlugins: wire.VersionedPlugins(&eavesdropper{server, &target}), Logger: hclog.NewNullLogger()})
+		VersionedPlugins: wire.VersionedPlugins(&eavesdropper{server, &target}),
+		Logger:           hclog.NewNullLogger()})
 }
 
 // eavesdropper is the SDK's server, and hears where the candle files are.
@@ -109,7 +110,7 @@ func (h *heard) Recv() (*strategypb.HostMessage, error) {
 }
 
 type params struct {
-	Attack int  `param:"attack" default:"-1" min:"-3" max:"1000" doc:"Number of the attack, -1 all together, -2 none, -3 waits"`
+	Attack int  `param:"attack" default:"-1" min:"-3" max:"1000" doc:"Its number, -1 all together, -2 none, -3 waits"`
 	Host   int  `param:"host" default:"0" min:"0" max:"4194304" doc:"Number of the service's process"`
 	Second bool `param:"second" default:"false" doc:"Whether a run was before"`
 }
@@ -177,7 +178,8 @@ func try(a attack.Attack, t *attack.Target) (string, error) {
 type pack struct{ line []byte }
 
 func (p *pack) add(what, mark, name, note string) {
-	p.line = fmt.Appendf(p.line, "REDTEAM|%s|%s|%s|%s|", mark, what, name, hex.EncodeToString([]byte(note[:min(len(note), 150)])))
+	p.line = fmt.Appendf(p.line, "REDTEAM|%s|%s|%s|%s|", mark, what, name,
+		hex.EncodeToString([]byte(note[:min(len(note), 150)])))
 	if len(p.line) > 4000 {
 		p.send()
 	}
