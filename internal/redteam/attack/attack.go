@@ -85,7 +85,7 @@ func List() []Attack {
 	var all []Attack
 	for _, group := range [][]Attack{limits(), signals(), memory(), files(), looks(), paths(), ways(),
 		escapes(), mounts(), privileges(), programs(), networks(), sockets(), ipc(), notes(), notesInNames(),
-		notesInFiles(), kernel(), machine(), protocol(), resources()} {
+		notesInFiles(), kernel(), machine(), processor(), protocol(), resources()} {
 		all = append(all, group...)
 	}
 	return all

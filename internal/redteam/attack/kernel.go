@@ -53,7 +53,6 @@ func kernel() []Attack {
 // machine are attempts to change the machine, or what a process of it may do.
 func machine() []Attack {
 	name, _ := unix.BytePtrFromString("redteam_absent")
-	everywhere := ^uintptr(0)
 	return []Attack{
 		{Name: "remove-a-module", How: "removes a module of the kernel, one that there is not",
 			Do: func(*Target) (string, error) {
@@ -99,6 +98,13 @@ func machine() []Attack {
 		{Name: "quota", How: "asks the quotas of a disk to be written", Do: func(*Target) (string, error) {
 			return "", call(unix.SYS_QUOTACTL, 0x800001<<8, 0, 0, 0)
 		}},
+	}
+}
+
+// processor are attempts on what memory and processor do for a process.
+func processor() []Attack {
+	everywhere := ^uintptr(0)
+	return []Attack{
 		{Name: "foreign-personality", How: "switches the randomisation of addresses off",
 			Do: func(*Target) (string, error) {
 				before, err := result(unix.SYS_PERSONALITY, 0xffffffff)
