@@ -13,7 +13,7 @@ import (
 var update = flag.Bool("update", false, "rewrite the list of attacks in docs/walls.md")
 
 // witnessed are the facts that only the witness sees, while a plugin runs.
-var witnessed = []string{"plugin capabilities", "plugin may gain privileges", "plugin filter of system calls",
+var witnessed = []string{"plugin capabilities", "plugin user", "plugin may gain privileges", "plugin filter of system calls",
 	"plugin namespaces",
 	"plugin environment", "plugin descriptors", "plugin listens", "plugin files on disk", "plugin binds",
 	"bystander tracer", "left", "level"}

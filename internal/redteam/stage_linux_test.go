@@ -84,6 +84,10 @@ func newStage(t *testing.T, uid int) *stage {
 		Mark: fmt.Sprintf("rt%dx%d", os.Getpid(), stages.Add(1)), Home: dir + "/home", State: dir + "/state",
 		Strategies: dir + "/strategies", PathSocket: dir + "/open.sock", Datagram: dir + "/letters.sock",
 	}
+	s.target.Machine, err = os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
 	s.target.Abstract = s.target.Mark + "-listener"
 	s.target.Key = 0x5a000000 | os.Getpid()&0xffff<<4 | int(stages.Load())<<1&0xf
 	for _, folder := range []string{"", "/home", "/state", "/strategies", "/connectors", "/tmp", "/bin"} {

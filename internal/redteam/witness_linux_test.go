@@ -114,6 +114,9 @@ func (w *witness) lookAt(pid int) {
 			w.seen["plugin capabilities"] = fmt.Sprintf("%s %x", kind, mask)
 		}
 	}
+	if fields := strings.Fields(statusField(pid, "Uid")); slices.Contains(fields, "0") {
+		w.seen["plugin user"] = "root"
+	}
 	if v := statusField(pid, "NoNewPrivs"); v == "0" {
 		w.seen["plugin may gain privileges"] = "yes"
 	}

@@ -59,6 +59,7 @@ type Target struct {
 	Vsock      int      `json:"vsock"`            //
 	FreePort   int      `json:"free_port"`        // nobody's
 	Key        int      `json:"key"`              // of System V objects
+	Machine    string   `json:"machine"`          // its name
 	Bystander  int      `json:"bystander"`        // a process of the same user
 	Secret     uint64   `json:"secret"`           // address in it
 	Host       int      `json:"host,omitempty"`   // the service, once that is known

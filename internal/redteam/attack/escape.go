@@ -173,6 +173,8 @@ func privileges() []Attack {
 		{Name: "leave-the-filter", How: "runs without a filter of system calls",
 			Fact: "plugin filter of system calls",
 			Do:   nothing},
+		{Name: "be-root-outside", How: "is root for the machine, whatever it is in its namespace", Fact: "plugin user",
+			Do: nothing},
 		{Name: "share-a-namespace", How: "shares a namespace with the service", Fact: "plugin namespaces",
 			Do: nothing},
 		{Name: "see-the-environment", How: "finds something of the service in its environment",

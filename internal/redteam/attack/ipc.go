@@ -56,6 +56,13 @@ func ipc() []Attack {
 				_, err := unix.AddKey("user", t.Mark, []byte("note"), unix.KEY_SPEC_USER_KEYRING)
 				return "", err
 			}},
+		{Name: "learn-the-name-of-the-machine", How: "asks for the name of the machine",
+			Do: func(t *Target) (string, error) {
+				if name, err := os.Hostname(); err != nil || name != t.Machine {
+					return "", fmt.Errorf("the name is %q", name)
+				}
+				return t.Machine, nil
+			}},
 		{Name: "name-of-the-machine", How: "changes the name of the machine", Fact: "machine name",
 			Do: func(t *Target) (string, error) {
 				return "", unix.Sethostname([]byte(t.Mark))
