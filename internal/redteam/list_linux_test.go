@@ -44,6 +44,36 @@ func TestEveryAttackIsSeen(t *testing.T) {
 	}
 }
 
+// TestAttacksWorkWithoutWalls: an attack that fails without walls shows nothing about them. As an ordinary user
+// these succeed everywhere.
+func TestAttacksWorkWithoutWalls(t *testing.T) {
+	uid := users()[len(users())-1]
+	if uid == 0 {
+		t.Skip("nobody attacks as root without walls")
+	}
+	s := newStageWith(t, uid, "off")
+	level := s.ready()
+	before, after, told := s.attackInRun(-1, false, level)
+	if after["service"] != "alive" {
+		t.Fatal("the service has ended, so that every attack seems to succeed")
+	}
+	for _, name := range []string{"prlimit-cpu-of-the-service", "prlimit-bystander", "nice-of-the-service",
+		"affinity-of-a-bystander", "signal-a-bystander", "signal-by-queue", "signal-by-handle", "signal-everybody",
+		"change-mode", "change-times", "truncate", "write", "append", "remove", "rename", "symbolic-link", "make-file",
+		"make-folder", "make-pipe", "make-socket", "lock", "read-a-file", "list-a-folder", "look-at-a-file",
+		"change-mode-of-the-registry", "read-the-registry", "read-all-candles", "plant-a-plugin", "list-the-root",
+		"climb-out", "share-a-namespace", "see-the-environment", "run-a-shell", "outlive-the-run",
+		"connect-to-a-path-socket", "send-to-a-path-socket", "connect-to-an-abstract-socket", "connect-by-tcp",
+		"send-by-udp", "listen-on-tcp", "bind-an-abstract-socket", "internet-socket", "temporary-file",
+		"fill-its-folder", "file-on-the-disk"} {
+		for _, a := range attack.List() {
+			if v := judge(a, before, after, told[name]); a.Name == name && v.held {
+				t.Errorf("%s is held without walls: %s", name, v.why)
+			}
+		}
+	}
+}
+
 // TestChangesAreSeen: the comparison that every verdict rests on finds what changed, came and went.
 func TestChangesAreSeen(t *testing.T) {
 	before := facts{"home a a": "1", "home ab ab": "1", "state x": "1", "left": ""}

@@ -53,7 +53,7 @@ func (s *stage) start() bool {
 	v := &service{stage: s, stderr: &logs{}, exited: make(chan struct{})}
 	v.cmd = exec.Command(filepath.Join(s.dir, "bin", "assay"), "--port", "0", "--state-dir", s.target.State,
 		"--strategies", s.target.Strategies, "--connectors", filepath.Join(s.dir, "connectors"),
-		"--log-level", "debug", "--sandbox", *sandboxMode)
+		"--log-level", "debug", "--sandbox", s.mode)
 	v.cmd.Env = []string{"PATH=/usr/bin:/bin", "TMPDIR=" + filepath.Join(s.dir, "tmp"),
 		"HOME=" + s.target.Home,
 		"REDTEAM_SECRET=SECRET-of-the-service"}

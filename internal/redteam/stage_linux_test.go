@@ -53,6 +53,7 @@ type stage struct {
 	t      *testing.T
 	uid    int
 	dir    string
+	mode   string // of the sandbox
 	target attack.Target
 
 	bystander *bystander
@@ -70,6 +71,11 @@ var stages atomic.Int64
 // newStage lays out folders, files, listeners and a bystander for a user.
 func newStage(t *testing.T, uid int) *stage {
 	t.Helper()
+	return newStageWith(t, uid, *sandboxMode)
+}
+
+func newStageWith(t *testing.T, uid int, mode string) *stage {
+	t.Helper()
 	bin, err := programs()
 	if err != nil {
 		t.Fatal(err)
@@ -79,7 +85,7 @@ func newStage(t *testing.T, uid int) *stage {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	s := &stage{t: t, uid: uid, dir: dir, met: map[string]*atomic.Int64{}}
+	s := &stage{t: t, uid: uid, dir: dir, mode: mode, met: map[string]*atomic.Int64{}}
 	s.target = attack.Target{
 		Mark: fmt.Sprintf("rt%dx%d", os.Getpid(), stages.Add(1)), Home: dir + "/home", State: dir + "/state",
 		Strategies: dir + "/strategies", PathSocket: dir + "/open.sock", Datagram: dir + "/letters.sock",
