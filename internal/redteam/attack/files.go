@@ -238,8 +238,8 @@ func paths() []Attack {
 				return "", onProgram(changeFile)
 			}},
 		{Name: "change-every-file-in-reach",
-			How:  "changes mode, times, attributes and contents of every file that it finds in its root",
-			Fact: "state", Do: changeAll},
+			How: "changes mode, times, attributes and contents of every file that it finds in its root",
+			Do:  changeAll},
 		{Name: "write-own-descriptors",
 			How:  "changes mode, times and attributes of every file that it was handed open",
 			Fact: "state", Do: ownDescriptors},
@@ -361,8 +361,14 @@ func beyondWindow(t *Target) (string, error) {
 	return found, nil
 }
 
-// changeAll leaves alone what is its own: its folder and the shared memory.
+// changeAll leaves alone what is its own: its folder and the shared memory. Where the root is the machine's it
+// changes nothing: that it could look around is enough.
 func changeAll(*Target) (string, error) {
+	if _, err := os.ReadDir("/"); err == nil {
+		if _, err := os.Stat("/proc"); err == nil {
+			return "the root is the machine's", nil
+		}
+	}
 	folder, _ := os.Getwd()
 	changed, last, seen := "", error(unix.ENOENT), 0
 	_ = filepath.WalkDir("/", func(path string, e fs.DirEntry, err error) error {
@@ -388,15 +394,19 @@ func changeAll(*Target) (string, error) {
 	return changed, nil
 }
 
-// changeFile tries every way to change a file; one is enough.
+// changeFile tries the ways to change a file, one after the other; one is enough.
 func changeFile(path string) error {
 	var last error
-	for _, err := range []error{os.Chmod(path, 0o777), os.Chtimes(path, time.Unix(7, 0), time.Unix(7, 0)),
-		unix.Setxattr(path, "user.redteam", []byte("x"), 0), flags(path, false), unix.Truncate(path, 1)} {
-		if err == nil {
+	for _, try := range []func() error{
+		func() error { return unix.Setxattr(path, "user.redteam", []byte("x"), 0) },
+		func() error { return os.Chtimes(path, time.Unix(7, 0), time.Unix(7, 0)) },
+		func() error { return os.Chmod(path, 0o777) },
+		func() error { return flags(path, false) },
+		func() error { return unix.Truncate(path, 1) },
+	} {
+		if last = try(); last == nil {
 			return nil
 		}
-		last = err
 	}
 	return last
 }

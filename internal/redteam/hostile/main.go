@@ -136,7 +136,7 @@ func (s *strategy) OnCandle(v sdk.View) ([]sdk.Intent, error) {
 }
 
 // hold is how long it stays afterwards, so that it can be looked at from outside.
-const hold = 150 * time.Millisecond
+const hold = 300 * time.Millisecond
 
 func attempt(t *attack.Target, names []string) {
 	wanted := map[string]bool{}
