@@ -144,7 +144,8 @@ func (s *stage) describe(path string, change bool) string {
 	if err := unix.Lstat(path, &st); err != nil {
 		return err.Error()
 	}
-	text := fmt.Sprintf("mode %o, owner %d.%d, %d names, written %d", st.Mode, st.Uid, st.Gid, st.Nlink, st.Mtim.Nano())
+	text := fmt.Sprintf("mode %o, owner %d.%d, %d names, written %d", st.Mode, st.Uid, st.Gid, st.Nlink,
+		st.Mtim.Nano())
 	if st.Mode&unix.S_IFMT == unix.S_IFREG {
 		b := make([]byte, 1024)
 		if n, err := unix.Llistxattr(path, b); err == nil {

@@ -13,8 +13,10 @@ import (
 var update = flag.Bool("update", false, "rewrite the list of attacks in docs/walls.md")
 
 // witnessed are the facts that only the witness sees, while a plugin runs.
-var witnessed = []string{"plugin capabilities", "plugin may gain privileges", "plugin filter of system calls", "plugin namespaces",
-	"plugin environment", "plugin descriptors", "plugin listens", "plugin files on disk", "plugin binds", "bystander tracer", "left", "level"}
+var witnessed = []string{"plugin capabilities", "plugin user", "plugin may gain privileges", "plugin filter of system calls",
+	"plugin namespaces",
+	"plugin environment", "plugin descriptors", "plugin listens", "plugin files on disk", "plugin binds",
+	"bystander tracer", "left", "level"}
 
 // TestEveryAttackIsSeen: what an attack is judged by is looked at, and its name is its own.
 func TestEveryAttackIsSeen(t *testing.T) {
@@ -38,6 +40,36 @@ func TestEveryAttackIsSeen(t *testing.T) {
 		}
 		if !seen {
 			t.Errorf("%s is judged by %q, at which nobody looks", a.Name, a.Fact)
+		}
+	}
+}
+
+// TestAttacksWorkWithoutWalls: an attack that fails without walls shows nothing about them. As an ordinary user
+// these succeed everywhere.
+func TestAttacksWorkWithoutWalls(t *testing.T) {
+	uid := users()[len(users())-1]
+	if uid == 0 {
+		t.Skip("nobody attacks as root without walls")
+	}
+	s := newStageWith(t, uid, "off")
+	level := s.ready()
+	before, after, told := s.attackInRun(-1, false, level)
+	if after["service"] != "alive" {
+		t.Fatal("the service has ended, so that every attack seems to succeed")
+	}
+	for _, name := range []string{"prlimit-cpu-of-the-service", "prlimit-bystander", "nice-of-the-service",
+		"affinity-of-a-bystander", "signal-a-bystander", "signal-by-queue", "signal-by-handle", "signal-everybody",
+		"change-mode", "change-times", "truncate", "write", "append", "remove", "rename", "symbolic-link", "make-file",
+		"make-folder", "make-pipe", "make-socket", "lock", "read-a-file", "list-a-folder", "look-at-a-file",
+		"change-mode-of-the-registry", "read-the-registry", "read-all-candles", "plant-a-plugin", "list-the-root",
+		"climb-out", "share-a-namespace", "see-the-environment", "run-a-shell", "outlive-the-run",
+		"connect-to-a-path-socket", "send-to-a-path-socket", "connect-to-an-abstract-socket", "connect-by-tcp",
+		"send-by-udp", "listen-on-tcp", "bind-an-abstract-socket", "internet-socket", "temporary-file",
+		"fill-its-folder"} {
+		for _, a := range attack.List() {
+			if v := judge(a, before, after, told[name]); a.Name == name && v.held {
+				t.Errorf("%s is held without walls: %s", name, v.why)
+			}
 		}
 	}
 }
@@ -92,7 +124,8 @@ func TestPageListsTheAttacks(t *testing.T) {
 
 func listOfAttacks() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d attacks.\n\n| attack | the plugin | by whom | judged by |\n|---|---|---|---|\n", len(attack.List()))
+	fmt.Fprintf(&b, "%d attacks.\n\n| attack | the plugin | by whom | judged by |\n|---|---|---|---|\n",
+		len(attack.List()))
 	for _, a := range attack.List() {
 		var by []string
 		for _, role := range roles {

@@ -73,7 +73,7 @@ func judge(a attack.Attack, before, after facts, r report) verdict {
 // ready starts the service with the hostile strategy and lets it run once without an attack.
 func (s *stage) ready() (level string) {
 	s.t.Helper()
-	s.plant("strategies", "strategy", "")
+	s.plant("strategies", "strategy", "", "")
 	if !s.start() {
 		s.t.Fatalf("the service does not start:\n%s", s.service.stderr.from(0))
 	}
@@ -91,7 +91,8 @@ func (s *stage) attackInRun(number int, second bool, level string) (before, afte
 	before["level"], before["left"] = level, ""
 	at := s.service.stderr.size()
 	w := s.watch("strategy")
-	status, now := s.service.run(s.target.Mark, object{"attack": number, "second": second, "host": s.service.cmd.Process.Pid})
+	status, now := s.service.run(s.target.Mark, object{"attack": number, "second": second,
+		"host": s.service.cmd.Process.Pid})
 	left := s.left()
 	after = s.look()
 	w.end(after)
@@ -123,14 +124,16 @@ func (s *stage) left() string {
 	return fmt.Sprintf("%d processes", len(pids))
 }
 
-// attackAtStart starts the service with a file that attacks when it is looked at.
-func (s *stage) attackAtStart(role, name string) (before, after facts, told map[string]report) {
+// attackAtStart starts the service with files that attack when they are looked at, one for each name.
+func (s *stage) attackAtStart(role string, names ...string) (before, after facts, told map[string]report) {
 	s.t.Helper()
 	folder := "strategies"
 	if role == "connector" {
 		folder = "connectors"
 	}
-	s.plant(folder, role, name)
+	for i, name := range names {
+		s.plant(folder, role, name, fmt.Sprintf("-%d", i))
+	}
 	defer s.unplant()
 	before = s.look()
 	for key, value := range s.baseline {
@@ -148,7 +151,7 @@ func (s *stage) attackAtStart(role, name string) (before, after facts, told map[
 	after["left"], after["level"] = left, ""
 	told = s.service.reports(0, s.target.Mark)
 	if !ok || len(told) == 0 {
-		s.t.Logf("%s %s:\n%s", role, name, s.service.stderr.from(0))
+		s.t.Logf("%s %s:\n%s", role, names, s.service.stderr.from(0))
 	}
 	s.stop(syscall.SIGTERM)
 	return before, after, told

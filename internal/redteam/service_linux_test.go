@@ -53,8 +53,9 @@ func (s *stage) start() bool {
 	v := &service{stage: s, stderr: &logs{}, exited: make(chan struct{})}
 	v.cmd = exec.Command(filepath.Join(s.dir, "bin", "assay"), "--port", "0", "--state-dir", s.target.State,
 		"--strategies", s.target.Strategies, "--connectors", filepath.Join(s.dir, "connectors"),
-		"--log-level", "debug", "--sandbox", *sandboxMode)
-	v.cmd.Env = []string{"PATH=/usr/bin:/bin", "TMPDIR=" + filepath.Join(s.dir, "tmp"), "HOME=" + s.target.Home,
+		"--log-level", "debug", "--sandbox", s.mode)
+	v.cmd.Env = []string{"PATH=/usr/bin:/bin", "TMPDIR=" + filepath.Join(s.dir, "tmp"),
+		"HOME=" + s.target.Home,
 		"REDTEAM_SECRET=SECRET-of-the-service"}
 	v.cmd.SysProcAttr = s.attributes()
 	v.cmd.Stderr = v.stderr
@@ -156,7 +157,7 @@ func (v *service) run(strategy string, params object) (status, level string) {
 		return "not started: " + answer.Error.Code + " " + answer.Error.Message, ""
 	}
 	status = "timeout"
-	for deadline := time.Now().Add(90 * time.Second); time.Now().Before(deadline) && v.alive(); time.Sleep(20 * time.Millisecond) {
+	for begin := time.Now(); time.Since(begin) < 90*time.Second && v.alive(); time.Sleep(20 * time.Millisecond) {
 		var now struct{ Status string }
 		if v.call("GET", "/status", nil, &now); now.Status == "completed" || now.Status == "failed" {
 			status = now.Status

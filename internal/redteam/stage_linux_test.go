@@ -53,11 +53,13 @@ type stage struct {
 	t      *testing.T
 	uid    int
 	dir    string
+	mode   string // of the sandbox
 	target attack.Target
 
 	bystander *bystander
 	met       map[string]*atomic.Int64 // by listener
 	honest    []byte                   // the programs' bytes
+	planted   int                      // how many programs were planted
 	hostile   []byte
 
 	service  *service
@@ -69,6 +71,11 @@ var stages atomic.Int64
 // newStage lays out folders, files, listeners and a bystander for a user.
 func newStage(t *testing.T, uid int) *stage {
 	t.Helper()
+	return newStageWith(t, uid, *sandboxMode)
+}
+
+func newStageWith(t *testing.T, uid int, mode string) *stage {
+	t.Helper()
 	bin, err := programs()
 	if err != nil {
 		t.Fatal(err)
@@ -78,10 +85,14 @@ func newStage(t *testing.T, uid int) *stage {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	s := &stage{t: t, uid: uid, dir: dir, met: map[string]*atomic.Int64{}}
+	s := &stage{t: t, uid: uid, dir: dir, mode: mode, met: map[string]*atomic.Int64{}}
 	s.target = attack.Target{
 		Mark: fmt.Sprintf("rt%dx%d", os.Getpid(), stages.Add(1)), Home: dir + "/home", State: dir + "/state",
 		Strategies: dir + "/strategies", PathSocket: dir + "/open.sock", Datagram: dir + "/letters.sock",
+	}
+	s.target.Machine, err = os.Hostname()
+	if err != nil {
+		t.Fatal(err)
 	}
 	s.target.Abstract = s.target.Mark + "-listener"
 	s.target.Key = 0x5a000000 | os.Getpid()&0xffff<<4 | int(stages.Load())<<1&0xf
@@ -158,11 +169,12 @@ func (s *stage) write(name string, content []byte, mode os.FileMode) {
 	s.give(path)
 }
 
-// plant puts the hostile program into a folder with what it is to attack.
-func (s *stage) plant(folder, role, attackName string) {
+// plant puts the hostile program into a folder with what it is to attack, under its mark and an ending.
+func (s *stage) plant(folder, role, attackName, ending string) {
 	s.t.Helper()
 	t := s.target
-	t.Role, t.Attack = role, attackName
+	s.planted++ // a program that is known is not probed again
+	t.Role, t.Attack, t.Number = role, attackName, s.planted
 	orders, err := json.Marshal(t)
 	if err != nil {
 		s.t.Fatal(err)
@@ -178,12 +190,15 @@ func (s *stage) plant(folder, role, attackName string) {
 		s.t.Fatalf("the orders are too long: %d bytes", len(orders))
 	}
 	copy(place, orders)
-	s.write(folder+"/"+s.target.Mark, program, 0o755)
+	s.write(folder+"/"+s.target.Mark+ending, program, 0o755)
 }
 
 func (s *stage) unplant() {
 	for _, folder := range []string{"strategies", "connectors"} {
-		_ = os.Remove(filepath.Join(s.dir, folder, s.target.Mark))
+		files, _ := filepath.Glob(filepath.Join(s.dir, folder, s.target.Mark+"*"))
+		for _, file := range files {
+			_ = os.Remove(file)
+		}
 	}
 }
 

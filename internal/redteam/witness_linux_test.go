@@ -21,7 +21,7 @@ type witness struct {
 	role  string
 	mu    sync.Mutex
 	seen  facts
-	times int // how often a process of the plugin was seen
+	links map[string]int // how often a descriptor was seen
 	stop  chan struct{}
 	done  chan struct{}
 }
@@ -30,7 +30,8 @@ type witness struct {
 const pulse = 20 * time.Millisecond
 
 func (s *stage) watch(role string) *witness {
-	w := &witness{stage: s, role: role, seen: facts{}, stop: make(chan struct{}), done: make(chan struct{})}
+	w := &witness{stage: s, role: role, seen: facts{}, links: map[string]int{}, stop: make(chan struct{}),
+		done: make(chan struct{})}
 	go func() {
 		defer close(w.done)
 		for {
@@ -64,7 +65,8 @@ func marked(mark string) []int {
 			continue
 		}
 		line, _, _ := bytes.Cut([]byte(contents("/proc/"+e.Name()+"/cmdline")), []byte{0})
-		if strings.HasPrefix(filepath.Base(string(line)), mark) && !strings.HasPrefix(processState(pid), "Z") {
+		if strings.HasPrefix(filepath.Base(string(line)), mark) && !strings.HasPrefix(processState(pid),
+			"Z") {
 			list = append(list, pid)
 		}
 	}
@@ -84,7 +86,6 @@ func (w *witness) look() {
 		if err != nil || os.SameFile(own, exe) {
 			continue // the host's part, before it has become the plugin or beside it
 		}
-		w.times++
 		w.lookAt(pid)
 	}
 	for _, folder := range w.stage.socketFolders() {
@@ -112,6 +113,9 @@ func (w *witness) lookAt(pid int) {
 		if mask, err := strconv.ParseUint(statusField(pid, kind), 16, 64); err == nil && mask != 0 {
 			w.seen["plugin capabilities"] = fmt.Sprintf("%s %x", kind, mask)
 		}
+	}
+	if fields := strings.Fields(statusField(pid, "Uid")); slices.Contains(fields, "0") {
+		w.seen["plugin user"] = "root"
 	}
 	if v := statusField(pid, "NoNewPrivs"); v == "0" {
 		w.seen["plugin may gain privileges"] = "yes"
@@ -141,7 +145,8 @@ func foreignNames(environ string) []string {
 	var names []string
 	for _, kv := range strings.Split(environ, "\x00") {
 		name, value, ok := strings.Cut(kv, "=")
-		needed := strings.HasPrefix(name, "PLUGIN_") || name == "GOMAXPROCS" || name == "REDTEAM_ROLE" || name == "GORACE" ||
+		needed := strings.HasPrefix(name, "PLUGIN_") || name == "GOMAXPROCS" || name == "REDTEAM_ROLE" ||
+			name == "GORACE" ||
 			name == "ASSAY_PLUGIN" || name == "ASSAY_CONNECTOR" || name == "ASSAY_PARENT_FD"
 		if ok && (!needed || strings.Contains(value, "SECRET")) {
 			names = append(names, name)
@@ -156,7 +161,8 @@ func (w *witness) lookAtDescriptors(pid int) {
 	links, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
 	for _, link := range links {
 		to, err := os.Readlink(link)
-		if err != nil || !strings.HasPrefix(to, "/") || to == os.DevNull || strings.Contains(to, "/as-") || strings.Contains(to, "/ac-") ||
+		if err != nil || !strings.HasPrefix(to, "/") || to == os.DevNull || strings.Contains(to, "/as-") ||
+			strings.Contains(to, "/ac-") ||
 			strings.HasPrefix(to, "/memfd:") || strings.HasPrefix(to, "/dev/shm/") {
 			continue
 		}
@@ -168,7 +174,10 @@ func (w *witness) lookAtDescriptors(pid int) {
 		}
 		folder := unix.Stat(link, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR
 		if folder || flags&unix.O_ACCMODE != unix.O_RDONLY {
-			w.seen["plugin descriptors"] = to
+			// In the middle of an execution a process has its new name and still the old descriptors.
+			if w.links[link+to]++; w.links[link+to] > 1 {
+				w.seen["plugin descriptors"] = fmt.Sprintf("%s, as %s", to, link)
+			}
 		}
 	}
 }

@@ -41,27 +41,31 @@ type Attack struct {
 // Target is what there is to attack. It stands in the program file itself: a file that is
 // probed gets no parameters.
 type Target struct {
-	Role       string `json:"role"`             // strategy, probe or connector
-	Attack     string `json:"attack"`           // to be made when it is probed, * for all together
-	Mark       string `json:"mark"`             // in every name that it makes
-	Home       string `json:"home"`             // a folder of the user, one file for each attack
-	State      string `json:"state"`            // the service's state folder
-	Strategies string `json:"strategies"`       // the strategies folder
-	Honest     string `json:"honest"`           // hash of another plugin
-	Candles    string `json:"candles"`          // a candle file
-	PathSocket string `json:"path_socket"`      // a listener's
-	Datagram   string `json:"datagram"`         // a socket of datagrams
-	Abstract   string `json:"abstract"`         // a listener's, without @
-	TCP4       int    `json:"tcp4"`             // ports of listeners on loopback
-	TCP6       int    `json:"tcp6"`             //
-	UDP        int    `json:"udp"`              //
-	Vsock      int    `json:"vsock"`            //
-	FreePort   int    `json:"free_port"`        // nobody's
-	Key        int    `json:"key"`              // of System V objects
-	Bystander  int    `json:"bystander"`        // a process of the same user
-	Secret     uint64 `json:"secret"`           // address in it
-	Host       int    `json:"host,omitempty"`   // the service, once that is known
-	Second     bool   `json:"second,omitempty"` // a run of the same program was before
+	Role       string   `json:"role"`             // strategy, probe or connector
+	Attack     string   `json:"attack"`           // to be made when it is probed, * for all together
+	Number     int      `json:"number"`           // of the file, which makes it another one
+	Mark       string   `json:"mark"`             // in every name that it makes
+	Home       string   `json:"home"`             // a folder of the user, one file for each attack
+	State      string   `json:"state"`            // the service's state folder
+	Strategies string   `json:"strategies"`       // the strategies folder
+	Honest     string   `json:"honest"`           // hash of another plugin
+	Candles    string   `json:"candles"`          // a candle file
+	PathSocket string   `json:"path_socket"`      // a listener's
+	Datagram   string   `json:"datagram"`         // a socket of datagrams
+	Abstract   string   `json:"abstract"`         // a listener's, without @
+	TCP4       int      `json:"tcp4"`             // ports of listeners on loopback
+	TCP6       int      `json:"tcp6"`             //
+	UDP        int      `json:"udp"`              //
+	Vsock      int      `json:"vsock"`            //
+	FreePort   int      `json:"free_port"`        // nobody's
+	Key        int      `json:"key"`              // of System V objects
+	Machine    string   `json:"machine"`          // its name
+	Bystander  int      `json:"bystander"`        // a process of the same user
+	Secret     uint64   `json:"secret"`           // address in it
+	Host       int      `json:"host,omitempty"`   // the service, once that is known
+	Window     []string `json:"-"`                // the candle files that the run was handed
+	Kept       []any    `json:"-"`                // listeners, open until the program ends
+	Second     bool     `json:"second,omitempty"` // a run of the same program was before
 }
 
 // File is the file of the user that belongs to an attack.
@@ -80,8 +84,9 @@ func (t *Target) others() []int {
 // List has every attack, in the order of the table.
 func List() []Attack {
 	var all []Attack
-	for _, group := range [][]Attack{limits(), signals(), memory(), files(), paths(), escapes(), privileges(),
-		programs(), networks(), ipc(), notes(), kernel(), protocol(), resources()} {
+	for _, group := range [][]Attack{limits(), signals(), memory(), files(), looks(), paths(), ways(),
+		escapes(), mounts(), privileges(), programs(), networks(), sockets(), ipc(), notes(), notesInNames(),
+		notesInFiles(), kernel(), machine(), processor(), protocol(), resources()} {
 		all = append(all, group...)
 	}
 	return all
@@ -130,7 +135,7 @@ func result(number uintptr, args ...uintptr) (uintptr, error) {
 
 // oneOf makes several attempts, of which one is enough.
 func oneOf[T ~int | ~string](list []T, try func(T) error) (string, error) {
-	var last error
+	last := error(syscall.ENOENT)
 	for _, x := range list {
 		err := try(x)
 		if err == nil {

@@ -15,7 +15,10 @@ import (
 func limits() []Attack {
 	lower := func(resource int, to uint64) func(*Target) (string, error) {
 		return func(t *Target) (string, error) {
-			return oneOf([]int{unix.Getppid(), t.Host}, func(pid int) error { return lowerLimit(pid, resource, to) })
+			return oneOf([]int{unix.Getppid(), t.Host}, func(pid int) error {
+				return lowerLimit(pid, resource,
+					to)
+			})
 		}
 	}
 	return []Attack{
@@ -25,14 +28,16 @@ func limits() []Attack {
 			Fact: "service limit Max open files", Do: lower(unix.RLIMIT_NOFILE, 900)},
 		{Name: "prlimit-bystander", How: "lowers every limit of another process of the user",
 			Fact: "bystander limit", Do: lowerEverything},
-		{Name: "prlimit-read-everybody", How: "reads the limits of every process from 1 to 65535", Do: readLimits},
+		{Name: "prlimit-read-everybody", How: "reads the limits of every process from 1 to 65535",
+			Do: readLimits},
 		{Name: "nice-of-the-service", How: "sets the priority of its parent and of the service to 19",
 			Fact: "service nice", Do: func(t *Target) (string, error) {
 				return oneOf([]int{unix.Getppid(), t.Host}, func(pid int) error {
 					return target(pid, func() error { return unix.Setpriority(unix.PRIO_PROCESS, pid, 19) })
 				})
 			}},
-		{Name: "nice-of-a-bystander", How: "sets the priority of another process of the user, and of its group, to 19",
+		{Name: "nice-of-a-bystander",
+			How:  "sets the priority of another process of the user, and of its group, to 19",
 			Fact: "bystander nice", Do: func(t *Target) (string, error) {
 				return "", errors.Join(unix.Setpriority(unix.PRIO_PGRP, t.Bystander, 19),
 					unix.Setpriority(unix.PRIO_PROCESS, t.Bystander, 19))
@@ -42,8 +47,10 @@ func limits() []Attack {
 				return oneOf([]int{unix.Getppid(), t.Host}, pin)
 			}},
 		{Name: "affinity-of-a-bystander", How: "pins another process of the user to one processor",
-			Fact: "bystander processors", Do: func(t *Target) (string, error) { return "", pin(t.Bystander) }},
-		{Name: "io-priority-of-a-bystander", How: "moves another process of the user to the idle class of disk access",
+			Fact: "bystander processors",
+			Do:   func(t *Target) (string, error) { return "", pin(t.Bystander) }},
+		{Name: "io-priority-of-a-bystander",
+			How:  "moves another process of the user to the idle class of disk access",
 			Fact: "bystander disk class", Do: func(t *Target) (string, error) {
 				return "", call(unix.SYS_IOPRIO_SET, 1, uintptr(t.Bystander), 3<<13)
 			}},
@@ -53,7 +60,8 @@ func limits() []Attack {
 				return "", call(unix.SYS_SCHED_SETSCHEDULER, uintptr(t.Bystander), unix.SCHED_BATCH,
 					uintptr(unsafe.Pointer(&priority)))
 			}},
-		{Name: "sched-setattr-of-a-bystander", How: "makes another process of the user a batch process by sched_setattr",
+		{Name: "sched-setattr-of-a-bystander",
+			How:  "makes another process of the user a batch process by sched_setattr",
 			Fact: "bystander scheduler", Do: func(t *Target) (string, error) {
 				return "", unix.SchedSetAttr(t.Bystander, &unix.SchedAttr{Size: unix.SizeofSchedAttr,
 					Policy: unix.SCHED_BATCH}, 0)
@@ -64,16 +72,19 @@ func limits() []Attack {
 					return os.WriteFile(fmt.Sprintf("/proc/%d/oom_score_adj", pid), []byte("900"), 0)
 				})
 			}},
-		{Name: "real-time-priority", How: "asks for real-time scheduling for itself", Do: func(*Target) (string, error) {
-			priority := int32(1)
-			err := call(unix.SYS_SCHED_SETSCHEDULER, 0, unix.SCHED_RR, uintptr(unsafe.Pointer(&priority)))
-			if err == nil {
-				priority = 0
-				_ = call(unix.SYS_SCHED_SETSCHEDULER, 0, unix.SCHED_NORMAL, uintptr(unsafe.Pointer(&priority)))
-			}
-			return "", err
-		}},
-		{Name: "raise-own-limits", How: "raises its own limits of memory, files, time and processes", Do: raiseOwn},
+		{Name: "real-time-priority", How: "asks for real-time scheduling for itself",
+			Do: func(*Target) (string, error) {
+				priority := int32(1)
+				err := call(unix.SYS_SCHED_SETSCHEDULER, 0, unix.SCHED_RR, uintptr(unsafe.Pointer(&priority)))
+				if err == nil {
+					priority = 0
+					_ = call(unix.SYS_SCHED_SETSCHEDULER, 0, unix.SCHED_NORMAL,
+						uintptr(unsafe.Pointer(&priority)))
+				}
+				return "", err
+			}},
+		{Name: "raise-own-limits", How: "raises its own limits of memory, files, time and processes",
+			Do: raiseOwn},
 	}
 }
 
@@ -107,7 +118,8 @@ func lowerEverything(t *Target) (string, error) {
 		if now.Cur == 0 {
 			soft = 0
 		}
-		if err := unix.Prlimit(t.Bystander, resource, &unix.Rlimit{Cur: soft, Max: now.Max}, nil); err != nil {
+		if err := unix.Prlimit(t.Bystander, resource, &unix.Rlimit{Cur: soft, Max: now.Max},
+			nil); err != nil {
 			last = err
 			continue
 		}
@@ -147,8 +159,9 @@ func pin(pid int) error {
 }
 
 func raiseOwn(*Target) (string, error) {
-	names := map[string]int{"data": unix.RLIMIT_DATA, "files": unix.RLIMIT_NOFILE, "file size": unix.RLIMIT_FSIZE,
-		"cpu": unix.RLIMIT_CPU, "core": unix.RLIMIT_CORE}
+	names := map[string]int{"data": unix.RLIMIT_DATA, "files": unix.RLIMIT_NOFILE,
+		"file size": unix.RLIMIT_FSIZE,
+		"cpu":       unix.RLIMIT_CPU, "core": unix.RLIMIT_CORE}
 	raised := ""
 	var last error = unix.EPERM
 	for _, name := range []string{"data", "files", "file size", "cpu", "core"} {

@@ -47,7 +47,7 @@ func programFiles() []string {
 	if name, err := os.Executable(); err == nil {
 		found = append(found, name)
 	}
-	return append(found, os.Args[0])
+	return append(found, "/program", os.Args[0])
 }
 
 // child makes a process by a system call, lets then see it, and ends it. The process does
@@ -151,8 +151,10 @@ const tinyExit = 42
 // tinyProgram is an executable that ends with tinyExit: one segment of a few instructions.
 func tinyProgram() []byte {
 	code := map[string][]byte{
-		"amd64": {0xb8, 231, 0, 0, 0, 0xbf, tinyExit, 0, 0, 0, 0x0f, 0x05},                             // exit_group
-		"arm64": {0xc8, 0x0b, 0x80, 0xd2, 0x40 | tinyExit<<5&0xe0, 0x05, 0x80, 0xd2, 0x01, 0, 0, 0xd4}, // exit_group
+		"amd64": {0xb8, 231, 0, 0, 0, 0xbf, tinyExit, 0, 0, 0, 0x0f, 0x05},
+		// exit_group
+		"arm64": {0xc8, 0x0b, 0x80, 0xd2, 0x40 | tinyExit<<5&0xe0, 0x05, 0x80, 0xd2, 0x01, 0, 0, 0xd4},
+		// exit_group
 	}[runtime.GOARCH]
 	machine := map[string]uint16{"amd64": 62, "arm64": 183}[runtime.GOARCH]
 	const base, headers = 0x400000, 64 + 56

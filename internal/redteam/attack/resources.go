@@ -40,32 +40,40 @@ func resources() []Attack {
 		}
 	}
 	return []Attack{
-		{Name: "private-memory", How: "takes 5 GiB of private memory", Alone: true, Do: take(unix.MAP_PRIVATE)},
+		{Name: "private-memory", How: "takes 5 GiB of private memory", Alone: true,
+			Do: take(unix.MAP_PRIVATE)},
 		{Name: "shared-memory", How: "takes 5 GiB of shared memory", Alone: true, Do: take(unix.MAP_SHARED)},
-		{Name: "memory-of-children", How: "takes 5 GiB together with a process of its own", Alone: true, Do: memoryOfChildren},
+		{Name: "memory-of-children", How: "takes 5 GiB together with a process of its own", Alone: true,
+			Do: memoryOfChildren},
 		{Name: "memory-in-files", How: "fills /dev/shm and its folder with 128 MiB", Do: fillShared},
-		{Name: "memory-without-names", How: "takes memory by files that have no names", Alone: true, Do: nameless},
-		{Name: "fill-its-folder", How: "fills the socket folder with 1 MiB in many files", Do: func(*Target) (string, error) {
-			return fill(".", tooMuchFolder, 64<<10)
-		}},
-		{Name: "many-files-in-its-folder", How: "makes 64 files in the socket folder", Do: func(*Target) (string, error) {
-			return fill(".", tooManyFiles, 1)
-		}},
-		{Name: "file-on-the-disk", How: "leaves a file in the socket folder, which may lie on the machine's disk",
+		{Name: "memory-without-names", How: "takes memory by files that have no names", Alone: true,
+			Do: nameless},
+		{Name: "fill-its-folder", How: "fills the socket folder with 1 MiB in many files",
+			Do: func(*Target) (string, error) {
+				return fill(".", tooMuchFolder, 64<<10)
+			}},
+		{Name: "many-files-in-its-folder", How: "makes 64 files in the socket folder",
+			Do: func(*Target) (string, error) {
+				return fill(".", tooManyFiles, 1)
+			}},
+		{Name: "file-on-the-disk",
+			How:  "leaves a file in the socket folder, which may lie on the machine's disk",
 			Fact: "plugin files on disk", Do: func(*Target) (string, error) {
 				return "", os.WriteFile("on-disk", []byte("x"), 0o600)
 			}},
-		{Name: "one-large-file", How: "writes more than 1 MiB to one file", Do: func(*Target) (string, error) {
-			return "", oneFile("large", 2<<20)
-		}},
-		{Name: "many-processes", How: "starts 2500 processes", Alone: true, Do: func(*Target) (string, error) {
-			for i := range tooManyTasks {
-				if err := forked(); err != nil {
-					return "", fmt.Errorf("after %d: %w", i, err)
+		{Name: "one-large-file", How: "writes more than 1 MiB to one file",
+			Do: func(*Target) (string, error) {
+				return "", oneFile("large", 2<<20)
+			}},
+		{Name: "many-processes", How: "starts 2500 processes", Alone: true,
+			Do: func(*Target) (string, error) {
+				for i := range tooManyTasks {
+					if err := forked(); err != nil {
+						return "", fmt.Errorf("after %d: %w", i, err)
+					}
 				}
-			}
-			return fmt.Sprintf("%d processes", tooManyTasks), nil
-		}},
+				return fmt.Sprintf("%d processes", tooManyTasks), nil
+			}},
 	}
 }
 

@@ -18,10 +18,15 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/go-plugin"
 	"golang.org/x/sys/unix"
+	"google.golang.org/grpc"
 
 	"github.com/assay-run/assay/internal/redteam/attack"
 	"github.com/assay-run/assay/plugin-sdk/serve"
+	"github.com/assay-run/assay/plugin-sdk/strategypb"
+	"github.com/assay-run/assay/plugin-sdk/wire"
 
 	sdk "github.com/assay-run/assay/plugin-sdk"
 )
@@ -66,22 +71,53 @@ func main() {
 	if target.Role == "connector" {
 		serveConnector()
 	}
-	serve.Strategy(sdk.Spec{Name: target.Mark}, func(p params) (sdk.Strategy, error) {
-		t := target
-		t.Host, t.Second = p.Host, p.Second
-		return &strategy{t, p.Attack}, nil
+	server, err := serve.NewServer(sdk.Spec{Name: target.Mark}, func(p params) (sdk.Strategy, error) {
+		target.Host, target.Second = p.Host, p.Second
+		return &strategy{&target, p.Attack}, nil
 	})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	plugin.Serve(&plugin.ServeConfig{HandshakeConfig: wire.Handshake(), GRPCServer: plugin.DefaultGRPCServer,
+		VersionedPlugins: wire.VersionedPlugins(&eavesdropper{server, &target}),
+		Logger:           hclog.NewNullLogger()})
+}
+
+// eavesdropper is the SDK's server, and hears where the candle files are.
+type eavesdropper struct {
+	strategypb.StrategyServer
+	target *attack.Target
+}
+
+type stream = grpc.BidiStreamingServer[strategypb.HostMessage, strategypb.PluginMessage]
+
+// Run implements strategypb.StrategyServer.
+func (e *eavesdropper) Run(s stream) error { return e.StrategyServer.Run(&heard{s, e.target}) }
+
+type heard struct {
+	stream
+	target *attack.Target
+}
+
+// Recv notes what the SDK keeps from the strategy.
+func (h *heard) Recv() (*strategypb.HostMessage, error) {
+	m, err := h.stream.Recv()
+	for _, f := range m.GetDataset().GetFiles() {
+		h.target.Window = append(h.target.Window, f.GetPath())
+	}
+	return m, err
 }
 
 type params struct {
-	Attack int  `param:"attack" default:"-1" min:"-3" max:"1000" doc:"Number of the attack, -1 all together, -2 none, -3 waits"`
+	Attack int  `param:"attack" default:"-1" min:"-3" max:"1000" doc:"Its number, -1 all together, -2 none, -3 waits"`
 	Host   int  `param:"host" default:"0" min:"0" max:"4194304" doc:"Number of the service's process"`
 	Second bool `param:"second" default:"false" doc:"Whether a run was before"`
 }
 
 // strategy attacks at its first candle, and never trades.
 type strategy struct {
-	target attack.Target
+	target *attack.Target
 	number int
 }
 
@@ -94,13 +130,13 @@ func (s *strategy) OnCandle(v sdk.View) ([]sdk.Intent, error) {
 		if s.number >= 0 {
 			names = []string{attack.List()[s.number].Name}
 		}
-		attempt(&s.target, names)
+		attempt(s.target, names)
 	}
 	return nil, nil
 }
 
 // hold is how long it stays afterwards, so that it can be looked at from outside.
-const hold = 150 * time.Millisecond
+const hold = 300 * time.Millisecond
 
 func attempt(t *attack.Target, names []string) {
 	wanted := map[string]bool{}
@@ -142,7 +178,8 @@ func try(a attack.Attack, t *attack.Target) (string, error) {
 type pack struct{ line []byte }
 
 func (p *pack) add(what, mark, name, note string) {
-	p.line = fmt.Appendf(p.line, "REDTEAM|%s|%s|%s|%s|", mark, what, name, hex.EncodeToString([]byte(note[:min(len(note), 150)])))
+	p.line = fmt.Appendf(p.line, "REDTEAM|%s|%s|%s|%s|", mark, what, name,
+		hex.EncodeToString([]byte(note[:min(len(note), 150)])))
 	if len(p.line) > 4000 {
 		p.send()
 	}
