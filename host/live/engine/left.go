@@ -27,8 +27,11 @@ const (
 	Release Resume = "release"
 )
 
-// CodePositionsLeft is the fault of a start over what earlier runs left.
-const CodePositionsLeft = "POSITIONS_LEFT"
+// CodePositionsLeft is the warning of a start that settled what earlier runs had left, ReasonLeft why one did not begin.
+const (
+	CodePositionsLeft = "POSITIONS_LEFT"
+	ReasonLeft        = "positions_left"
+)
 
 // left is what earlier runs hold of a symbol, with their orders that stand.
 type left struct {
@@ -112,11 +115,10 @@ func (e *Engine) leftFault(list []left, why string) *Fault {
 	for _, l := range list {
 		words = append(words, fmt.Sprintf("%s of %s with %d orders", l.Quantity.Trim(0), l.Symbol, len(l.Orders)))
 	}
-	return &Fault{
-		Code: CodePositionsLeft, Data: map[string]any{"left": list},
-		Message: fmt.Sprintf("Earlier runs left on the account: %s%s. Start with resume flat to cancel and sell that, with resume release to keep it yourself, "+
-			"or settle it at %s first.", strings.Join(words, ", "), why, e.cfg.Venue.ID),
-	}
+	f := ExchangeFault(ReasonLeft, nil, "Earlier runs left on the account: %s%s. Start with resume flat to cancel and sell that, with resume release "+
+		"to keep it yourself, or settle it at %s first.", strings.Join(words, ", "), why, e.cfg.Venue.ID)
+	f.Data["left"] = list
+	return f
 }
 
 // sellLeft sells at the market what earlier runs hold, by orders of this run that are none of its books'.

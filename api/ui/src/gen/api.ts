@@ -492,6 +492,12 @@ export interface components {
             initial_cash: number;
             /** @description Execution options of a paper run; refused for live. */
             execution?: components["schemas"]["ExecutionOptions"];
+            /**
+             * @description What a live run does about positions and exits that earlier runs left on the account: refuse fails with EXCHANGE_ERROR, reason positions_left, and touches nothing, flat cancels and sells them first, release cancels their exits and leaves the positions to the operator. adopt is not offered yet. A paper run leaves nothing.
+             * @default refuse
+             * @enum {string}
+             */
+            resume: "refuse" | "flat" | "release" | "adopt";
         };
         /** @description Nothing, {} or null. */
         Empty: Record<string, never> | null;
