@@ -251,7 +251,7 @@ func (g *bracket) back(d *Desk) bool {
 	}
 	g.renewing = false
 	for _, p := range g.legs() {
-		if s, _ := d.book.Get(p.live()); !p.taken || s.State != order.Canceled || p.ending != "" {
+		if s, _ := d.book.Get(p.live()); !p.taken || s.State == order.Filled || p.ending != "" {
 			p.sync(d)
 			continue
 		}
