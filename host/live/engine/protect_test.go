@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -32,6 +33,14 @@ func (e *Engine) protected() (bad []string) {
 		}
 	}
 	return bad
+}
+
+// atEnd is what a run that was in touch until its end leaves without its exits; "" when nothing.
+func (e *Engine) atEnd() string {
+	if e.recon.synced && len(e.bare) > 0 {
+		return fmt.Sprintf("the run left what is not protected: %v", e.bare)
+	}
+	return ""
 }
 
 // settles says that the start sold with an order what earlier runs had left.
