@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"strings"
 	"time"
 
 	"github.com/assay-run/assay/host/exchange"
@@ -136,6 +138,7 @@ func (e *Engine) absorb(n note, r desk.Result) {
 			e.warn(f.Code, f.Message)
 		case order.Resume:
 			e.guard.Clear(risk.Code(f.Code))
+			maps.DeleteFunc(e.warned, func(said string, _ bool) bool { return strings.HasPrefix(said, f.Code+"\n") }) // it may come again
 		default:
 			e.todo = append(e.todo, f)
 		}

@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -161,6 +162,20 @@ func TestUnprotectedHalts(t *testing.T) {
 		if b.bare().IsPos() || b.phase() != Trading {
 			t.Errorf("%s bare, %v %v", b.bare(), b.phases, b.warnings)
 		}
+		b.venue.goWrong(refuses)
+		b.venue.handCancels()
+		b.sleep(12 * time.Second)
+		said := 0
+		for _, w := range b.warnings {
+			if strings.HasPrefix(w, order.CodeUnprotected+" ") {
+				said++
+			}
+		}
+		if said != 2 || b.phase() != Halted {
+			t.Errorf("told %d times, %v", said, b.phases)
+		}
+		b.venue.goWrong(fine)
+		b.sleep(11 * time.Second)
 		b.check(b.stop())
 	})
 }
