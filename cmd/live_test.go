@@ -483,7 +483,8 @@ func TestLiveHostKilled(t *testing.T) {
 		Details struct {
 			Code string
 			Data struct {
-				Left []struct {
+				Reason string
+				Left   []struct {
 					Symbol, Quantity string
 					Orders           []string
 				}
@@ -491,7 +492,7 @@ func TestLiveHostKilled(t *testing.T) {
 		} `json:"error_details"`
 	}
 	s.call("GET", "/status", nil, &refused)
-	if d := refused.Details; d.Code != "POSITIONS_LEFT" || len(d.Data.Left) != 1 || d.Data.Left[0].Symbol != "BTC/USDT" || !slices.Equal(slices.Sorted(slices.Values(d.Data.Left[0].Orders)), kept) {
+	if d := refused.Details; d.Code != "EXCHANGE_ERROR" || d.Data.Reason != "positions_left" || len(d.Data.Left) != 1 || d.Data.Left[0].Symbol != "BTC/USDT" || !slices.Equal(slices.Sorted(slices.Values(d.Data.Left[0].Orders)), kept) {
 		t.Errorf("%+v", refused)
 	}
 	guardedAt(t, v)

@@ -92,7 +92,10 @@ func checkCash(n json.Number) []schema.Violation {
 func (r *liveRequest) check() []schema.Violation {
 	var bad []schema.Violation
 	if r.Resume == "adopt" {
-		bad = append(bad, schema.Violation{Pointer: "/resume", Message: "is not offered yet: no run takes over positions of another; write flat, release or refuse", Rule: "enum"})
+		bad = append(bad, schema.Violation{
+			Pointer: "/resume", Rule: "enum",
+			Message: "is not offered yet: no run takes over positions of another; write flat, release or refuse",
+		})
 	}
 	if r.Mode != runner.ModeLive {
 		return append(bad, checkCash(r.InitialCash)...)

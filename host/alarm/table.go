@@ -78,6 +78,7 @@ func Table() []Row {
 		{"FOREIGN_ORDERS", Warning, false},
 		{"TRANSFER_BOOKED", Warning, false},
 		{"FEES_NOT_VALUED", Warning, false},
+		{"SIZE_CLAMPED", Warning, true},
 		{"CLOCK_SKEW", Warning, true},
 		{"CONNECTOR_RELAUNCHED", Warning, true},
 		{"OPERATOR_PAUSED", Warning, true},

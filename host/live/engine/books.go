@@ -276,7 +276,8 @@ func (e *Engine) propose(p desk.Proposal) {
 		value := s.QuoteAmount.Max(order.Times(s.Quantity, s.Price()))
 		e.verdicts([]risk.Verdict{{
 			Code: risk.SizeClamped, Symbol: s.Symbol, Value: s.Wanted.Trim(0).String(), Limit: value.Trim(0).String(), Passed: true,
-			Message: fmt.Sprintf("an order of %s was to spend %s and spends %s, which is what the limits of risk leave", s.Symbol, s.Wanted.Trim(0), value.Trim(0)),
+			Message: fmt.Sprintf("an order of %s was to spend %s and spends %s, which is what the limits of risk leave",
+				s.Symbol, s.Wanted.Trim(0), value.Trim(0)),
 		}})
 	}
 	intents := make([]journal.Intent, len(p.Specs))
@@ -344,8 +345,8 @@ func (e *Engine) room(s market.Symbol, ofSymbol, ofAll dec) dec {
 	return e.guard.Room(s, risk.Account{Now: e.now(), Symbols: e.exposed()}, ofSymbol, ofAll)
 }
 
-// CodeNoOrder is the fault of a start under whose limits no order is possible.
-const CodeNoOrder = "LIMITS_ALLOW_NO_ORDER"
+// ReasonNoOrder is why a start did not begin under whose limits no order is possible.
+const ReasonNoOrder = "limits_allow_no_order"
 
 // possible refuses a run under whose limits, and with whose cash, the market takes no order at all. Price is the last
 // close of a symbol, 0 while it is not known.
@@ -361,11 +362,12 @@ func (e *Engine) possible(cash dec, price func(int) dec) error {
 		}
 		list = append(list, map[string]any{"symbol": m.Symbol, "smallest": least.Trim(0), "largest": most.Trim(0)})
 	}
-	return &Fault{
-		Code: CodeNoOrder, Data: map[string]any{"orders": list, "cash": cash.Trim(0)},
-		Message: fmt.Sprintf("No order is possible: the smallest that %s takes of %s is worth %s, and the cash and the limits of risk leave %s. Raise the limits, or the cash.",
-			e.cfg.Venue.ID, list[0]["symbol"], list[0]["smallest"], list[0]["largest"]),
-	}
+	first := list[0]
+	f := ExchangeFault(ReasonNoOrder, nil, "No order is possible: the smallest that %s takes of %s is worth %s, and the cash "+
+		"and the limits of risk leave %s. Raise the limits, or the cash.",
+		e.cfg.Venue.ID, first["symbol"], first["smallest"], first["largest"])
+	f.Data["orders"], f.Data["cash"] = list, cash.Trim(0)
+	return f
 }
 
 // exposed is how the symbols stand, with what working orders may still buy.

@@ -104,7 +104,7 @@ func TestNoOrderIsPossible(t *testing.T) {
 		b.start()
 		err := b.wait()
 		f, ok := errors.AsType[*Fault](err)
-		if !ok || f.Code != CodeNoOrder || !strings.Contains(f.Message, "is worth 5, and the cash and the limits of risk leave 4") {
+		if !ok || f.Code != CodeExchange || f.Reason != ReasonNoOrder || !strings.Contains(f.Message, "is worth 5, and the cash and the limits of risk leave 4") {
 			t.Error(err)
 		}
 	})

@@ -149,10 +149,10 @@ type Holding struct {
 
 // Fault ends a run: a code of the API's with its data.
 type Fault struct {
-	// Code is EXCHANGE_ERROR, STOP_UNCONFIRMED, RISK_KILL, POSITIONS_LEFT or LIMITS_ALLOW_NO_ORDER.
+	// Code is EXCHANGE_ERROR, STOP_UNCONFIRMED or RISK_KILL.
 	Code string
-	// Reason of an EXCHANGE_ERROR: unreachable, symbol, reconcile, clock_skew, connector_crashed or
-	// subscription_refused.
+	// Reason of an EXCHANGE_ERROR: unreachable, symbol, reconcile, clock_skew, connector_crashed, subscription_refused,
+	// positions_left or limits_allow_no_order.
 	Reason, Message string
 	Data            map[string]any
 	Err             error

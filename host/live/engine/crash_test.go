@@ -363,8 +363,12 @@ func child(dir string) error {
 		return err
 	}
 	cfg.Run = run
-	if err := New(cfg).Run(ctx); !errors.Is(err, errStop) {
+	e := New(cfg)
+	if err := e.Run(ctx); !errors.Is(err, errStop) {
 		return fmt.Errorf("the run ended by %w", err)
+	}
+	if bad := e.atEnd(); bad != "" {
+		return errors.New(bad)
 	}
 	if err := run.End(context.Background(), journal.End{Status: journal.Completed, StopReason: "stopped", At: market.FromTime(time.Now())}); err != nil {
 		return err
@@ -475,6 +479,10 @@ func (b *busy) Decide(v *View) ([]market.Intent, error) {
 		b.cancel(errStop)
 	case n == b.last-3: // the stop has something to cancel, wherever the price went
 		return []market.Intent{limit(market.Buy, 0.01, v.Candles[0].Close*0.8)}, nil
+	case n%24 == 0:
+		in := buy(0.02)
+		in.StopLoss, in.TakeProfit = &market.Child{Percent: 0.04}, &market.Child{Percent: 0.04}
+		return []market.Intent{in}, nil
 	case n%12 == 0:
 		return []market.Intent{buy(0.02)}, nil
 	case n%12 == 2:

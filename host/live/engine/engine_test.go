@@ -321,6 +321,9 @@ func (b *bench) check(err error) {
 	if err := b.engine.desk.Ledger().Check(); err != nil {
 		b.t.Error(err)
 	}
+	if bad := b.engine.atEnd(); bad != "" && !b.warned(order.CodeUnprotected) {
+		b.t.Error(bad)
+	}
 	if f, ok := errors.AsType[*Fault](err); ok && f.Code == CodeUnconfirmed {
 		return
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/assay-run/assay/host/alarm"
 	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/host/live/journal"
 	"github.com/assay-run/assay/host/live/order"
@@ -27,8 +28,11 @@ const (
 	Release Resume = "release"
 )
 
-// CodePositionsLeft is the fault of a start over what earlier runs left.
-const CodePositionsLeft = "POSITIONS_LEFT"
+// CodePositionsLeft is the warning of a start that settled what earlier runs had left, ReasonLeft why one did not begin.
+const (
+	CodePositionsLeft = "POSITIONS_LEFT"
+	ReasonLeft        = "positions_left"
+)
 
 // left is what earlier runs hold of a symbol, with their orders that stand.
 type left struct {
@@ -112,11 +116,10 @@ func (e *Engine) leftFault(list []left, why string) *Fault {
 	for _, l := range list {
 		words = append(words, fmt.Sprintf("%s of %s with %d orders", l.Quantity.Trim(0), l.Symbol, len(l.Orders)))
 	}
-	return &Fault{
-		Code: CodePositionsLeft, Data: map[string]any{"left": list},
-		Message: fmt.Sprintf("Earlier runs left on the account: %s%s. Start with resume flat to cancel and sell that, with resume release to keep it yourself, "+
-			"or settle it at %s first.", strings.Join(words, ", "), why, e.cfg.Venue.ID),
-	}
+	f := ExchangeFault(ReasonLeft, nil, "Earlier runs left on the account: %s%s. Start with resume flat to cancel and sell that, with resume release "+
+		"to keep it yourself, or settle it at %s first.", strings.Join(words, ", "), why, e.cfg.Venue.ID)
+	f.Data["left"] = list
+	return f
 }
 
 // sellLeft sells at the market what earlier runs hold, by orders of this run that are none of its books'.
@@ -154,8 +157,14 @@ func (e *Engine) sellLeft(ctx context.Context, list []left) error {
 	if err := s.run(ctx); err != nil {
 		return err
 	}
-	e.warn(CodePositionsLeft, "what earlier runs had left was sold before the start: "+words(list))
+	e.settled("what earlier runs had left was sold before the start: "+words(list))
 	return nil
+}
+
+// settled tells what became of what earlier runs had left: it is over, so that no alarm stays.
+func (e *Engine) settled(text string) {
+	e.cfg.Host.Raise(alarm.Occurrence{Code: CodePositionsLeft, Text: text, Shadow: true})
+	e.clear(CodePositionsLeft, "")
 }
 
 func words(list []left) string {

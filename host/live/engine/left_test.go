@@ -50,11 +50,11 @@ func TestStartOverWhatWasLeft(t *testing.T) {
 			b.start()
 			err := b.wait()
 			f, ok := errors.AsType[*Fault](err)
-			if !ok || f.Code != CodePositionsLeft || !strings.Contains(f.Message, "1 of BTC/USDT with 2 orders") {
+			if !ok || f.Code != CodeExchange || f.Reason != ReasonLeft || !strings.Contains(f.Message, "1 of BTC/USDT with 2 orders") {
 				t.Fatal(err)
 			}
 			text, err := json.Marshal(f.Data)
-			if err != nil || !strings.Contains(string(text), `{"left":[{"symbol":"BTC/USDT","quantity":"1","orders":["as`) {
+			if err != nil || !strings.Contains(string(text), `"left":[{"symbol":"BTC/USDT","quantity":"1","orders":["as`) {
 				t.Errorf("%s %v", text, err)
 			}
 			if b.exits() != 2 || b.bare().IsPos() {

@@ -1,7 +1,9 @@
 package engine
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -32,6 +34,14 @@ func (e *Engine) protected() (bad []string) {
 		}
 	}
 	return bad
+}
+
+// atEnd is what a run that was in touch until its end leaves without its exits; "" when nothing.
+func (e *Engine) atEnd() string {
+	if e.recon.synced && len(e.bare) > 0 {
+		return fmt.Sprintf("the run left what is not protected: %v", e.bare)
+	}
+	return ""
 }
 
 // settles says that the start sold with an order what earlier runs had left.
@@ -152,6 +162,20 @@ func TestUnprotectedHalts(t *testing.T) {
 		if b.bare().IsPos() || b.phase() != Trading {
 			t.Errorf("%s bare, %v %v", b.bare(), b.phases, b.warnings)
 		}
+		b.venue.goWrong(refuses)
+		b.venue.handCancels()
+		b.sleep(12 * time.Second)
+		said := 0
+		for _, w := range b.warnings {
+			if strings.HasPrefix(w, order.CodeUnprotected+" ") {
+				said++
+			}
+		}
+		if said != 2 || b.phase() != Halted {
+			t.Errorf("told %d times, %v", said, b.phases)
+		}
+		b.venue.goWrong(fine)
+		b.sleep(11 * time.Second)
 		b.check(b.stop())
 	})
 }

@@ -517,6 +517,11 @@ func (r *rig) check(most dec) {
 	if err := r.engine.desk.Ledger().Check(); err != nil {
 		r.errorf("%v", err)
 	}
+	if n := r.notes(); !n.warned(order.CodeUnprotected) {
+		if bad := r.engine.atEnd(); bad != "" {
+			r.errorf("%s", bad)
+		}
+	}
 	if have := r.engine.desk.Ledger().Quantity(r.symbol); have.Cmp(held) != 0 {
 		r.errorf("the books hold %s, the venue's trades make %s", have, held)
 	}

@@ -40,6 +40,7 @@ const (
 func OrderCodes() []Code {
 	return []Code{
 		OrderNotional, PositionNotional, GrossNotional, OutsideCollar, CandleStale, OrderRate, OrderDuplicate, StateReducing, StateHalted,
+		SizeClamped,
 	}
 }
 

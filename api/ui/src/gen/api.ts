@@ -513,7 +513,7 @@ export interface components {
             /** @description Execution options of a paper run; refused for live. */
             execution?: components["schemas"]["ExecutionOptions"];
             /**
-             * @description What a live run does about positions and exits that earlier runs left on the account: refuse fails with POSITIONS_LEFT and touches nothing, flat cancels and sells them first, release cancels their exits and leaves the positions to the operator. adopt is not offered yet. A paper run leaves nothing.
+             * @description What a live run does about positions and exits that earlier runs left on the account: refuse fails with EXCHANGE_ERROR, reason positions_left, and touches nothing, flat cancels and sells them first, release cancels their exits and leaves the positions to the operator. adopt is not offered yet. A paper run leaves nothing.
              * @default refuse
              * @enum {string}
              */
@@ -684,7 +684,7 @@ export interface components {
              * @description What happened.
              * @enum {string}
              */
-            code: "PLUGIN_CRASHED" | "PLUGIN_TIMEOUT" | "PLUGIN_PROTOCOL_ERROR" | "PLUGIN_DIVERGED" | "STRATEGY_ERROR" | "DATA_ERROR" | "EXCHANGE_ERROR" | "EXCHANGE_AUTH_FAILED" | "POSITIONS_LEFT" | "LIMITS_ALLOW_NO_ORDER" | "RISK_KILL" | "STOP_UNCONFIRMED" | "RUN_INTERRUPTED" | "JOURNAL_QUARANTINED" | "ARTIFACT_WRITE_FAILED" | "INTERNAL_ERROR";
+            code: "PLUGIN_CRASHED" | "PLUGIN_TIMEOUT" | "PLUGIN_PROTOCOL_ERROR" | "PLUGIN_DIVERGED" | "STRATEGY_ERROR" | "DATA_ERROR" | "EXCHANGE_ERROR" | "EXCHANGE_AUTH_FAILED" | "RISK_KILL" | "STOP_UNCONFIRMED" | "RUN_INTERRUPTED" | "JOURNAL_QUARANTINED" | "ARTIFACT_WRITE_FAILED" | "INTERNAL_ERROR";
             /** @description Phase in which it happened. */
             phase: string;
             /**

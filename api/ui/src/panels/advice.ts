@@ -42,7 +42,7 @@ const advice: Record<FailureCode, Advice> = {
     next: "Check the key, its permissions, its list of allowed addresses and whether it has expired.",
   },
   RISK_KILL: {
-    meaning: "The run lost more than max-drawdown allows; its orders were cancelled.",
+    meaning: "The run lost more than max-drawdown allows; its entries were cancelled.",
     next: "Look at the trades before the end. Raise the limit only if you would have accepted this loss beforehand.",
   },
   STOP_UNCONFIRMED: {

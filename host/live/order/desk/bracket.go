@@ -144,16 +144,6 @@ func (g *bracket) over(p *public) string {
 	return "position_closed"
 }
 
-// halfFired says that the other exit filled in part and is still at work.
-func (g *bracket) halfFired(p *public) bool {
-	for _, other := range [...]*public{g.stop, g.aim} {
-		if other != nil && other != p && other.FilledQuantity.IsPos() && !other.done {
-			return g.held.IsPos()
-		}
-	}
-	return false
-}
-
 // rest says that something is held that can be sold.
 func (g *bracket) rest(d *Desk) bool {
 	sym := d.sym[g.parent.sym]
@@ -251,7 +241,7 @@ func (g *bracket) back(d *Desk) bool {
 	}
 	g.renewing = false
 	for _, p := range g.legs() {
-		if s, _ := d.book.Get(p.live()); !p.taken || s.State != order.Canceled || p.ending != "" {
+		if s, _ := d.book.Get(p.live()); !p.taken || s.State == order.Filled || p.ending != "" {
 			p.sync(d)
 			continue
 		}

@@ -1,6 +1,7 @@
 package desk
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -156,6 +157,8 @@ func (s *shop) atRest(rt interface{ Fatalf(string, ...any) }) {
 			rt.Fatalf("%s %s shows %s, %s filled", p.Role, p.ID, p.FilledQuantity, sum)
 		}
 		switch {
+		case p.group != nil && p.done && p.ending == "" && !slices.Contains([]string{"", "strategy", "oco", "position_closed"}, p.Reason) && p.group.held.IsPos() && p.group.rest(k):
+			rt.Fatalf("%s %s is %s (%s), and nobody wanted that", p.Role, p.ID, p.Status, p.Reason)
 		case p.done != p.Status.Final():
 			rt.Fatalf("%s %s is done (%t) and %s", p.Role, p.ID, p.done, p.Status)
 		case !p.done && !p.waiting && !s.has(p.live()):

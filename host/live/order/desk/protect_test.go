@@ -41,6 +41,23 @@ func TestVenueEndsAnExit(t *testing.T) {
 	}
 }
 
+// TestExitEndsWhileItIsTakenBack: an exit that is being renewed and ends by itself meanwhile is placed all the same.
+func TestExitEndsWhileItIsTakenBack(t *testing.T) {
+	for _, status := range []exchange.OrderStatus{exchange.OrderExpired, exchange.OrderRejected, exchange.OrderCanceled} {
+		s := newShop(t)
+		s.decide(market.Intent{Type: market.Limit, LimitPrice: 99, Size: quantity(3), StopLoss: below})
+		s.part(0, d("1"))
+		s.wait(3 * time.Second)
+		s.hold = true
+		s.part(0, d("2"))
+		s.end(s.open[0].ClientOrderID, status)
+		s.hold = false
+		s.release()
+		s.wait(3 * time.Second)
+		s.expect("entry:filled:3 stop_loss:open:0", "sell 3@0/94.05")
+	}
+}
+
 // TestHalfAPairProtectsNothing: a limit leg that outlives its stop is taken back, and a pair placed for the rest.
 func TestHalfAPairProtectsNothing(t *testing.T) {
 	s := guarded(t, below, above)

@@ -141,7 +141,10 @@ func (p *public) needed(d *Desk, s order.Status, settled bool) bool {
 	if s.State == order.Rejected && (s.Reason == order.CodeNotSent || s.Reason == order.CodeNeverReached) {
 		return true
 	}
-	return s.State.Terminal() && settled && !p.taken && p.group.rest(d)
+	if !s.State.Terminal() || !settled || !p.group.rest(d) {
+		return false
+	}
+	return s.State == order.Filled || !p.taken
 }
 
 // again lets an exit wait to be placed anew.
@@ -168,10 +171,10 @@ func withdrawn(s order.Status) bool {
 
 // renews says that the end of the venue's order is not that of the strategy's.
 func (p *public) renews(s order.Status) bool {
-	if s.State != order.Canceled && !withdrawn(s) {
-		return false
+	if p.group != nil && p.taken && p.ending == "" {
+		return s.State.Terminal() && s.State != order.Filled // however it ended, its place is being made
 	}
-	return p.change != nil || (p.group != nil && p.taken && p.ending == "")
+	return p.change != nil && (s.State == order.Canceled || withdrawn(s))
 }
 
 // verdict is how an end is shown: by why it was asked for.
