@@ -305,8 +305,9 @@ func holding() object {
 	return liveRun("rsi_bracket", object{"period": 2, "oversold": 99.9, "overbought": 100, "stop_loss": 0.045, "take_profit": 0.045})
 }
 
-// leased waits until the connector of a run that lost its host has cancelled what was open, and returns what that was.
-func leased(t *testing.T, state, run string, v *testvenue.Venue) []string {
+// leased waits until the connector of a run that lost its host has cancelled what it was to cancel, and returns that and
+// what it kept.
+func leased(t *testing.T, state, run string, v *testvenue.Venue) (canceled, kept []string) {
 	t.Helper()
 	file := filepath.Join(state, "live", run, "lease.json")
 	for deadline := time.Now().Add(40 * time.Second); ; time.Sleep(20 * time.Millisecond) {
@@ -320,22 +321,54 @@ func leased(t *testing.T, state, run string, v *testvenue.Venue) []string {
 	var lease struct {
 		Reason                 string
 		Cancelled, Unconfirmed []string
+		Kept                   []string
 	}
 	text, err := os.ReadFile(file)
 	if err != nil || json.Unmarshal(text, &lease) != nil {
 		t.Fatalf("%v %s", err, text)
 	}
-	canceled := []string{}
+	canceled = []string{}
 	for _, o := range v.Orders() {
 		if o.Status == "CANCELED" {
 			canceled = append(canceled, o.Client)
 		}
 	}
 	slices.Sort(canceled)
-	if open := openAt(v); len(open) > 0 || lease.Reason != "stream_broken" || len(lease.Unconfirmed) > 0 || !slices.Equal(lease.Cancelled, canceled) {
+	if open := openAt(v); !slices.Equal(open, lease.Kept) || lease.Reason != "stream_broken" || len(lease.Unconfirmed) > 0 || !slices.Equal(lease.Cancelled, canceled) {
 		t.Errorf("open %v, canceled %v, %s", open, canceled, text)
 	}
-	return canceled
+	return canceled, lease.Kept
+}
+
+// bareAt is what the venue's trades make less what working stops there sell: what nobody protects.
+func bareAt(v *testvenue.Venue) decimal.Decimal {
+	bare := decimal.Decimal{}
+	for _, x := range v.Trades() {
+		change := x.Quantity
+		if x.Side == "SELL" {
+			change = change.Neg()
+		}
+		if bare = must(bare.Add(change)); x.FeeAsset == "BTC" {
+			bare = must(bare.Sub(x.Fee))
+		}
+	}
+	for _, o := range v.Orders() {
+		if o.Open && o.Side == "SELL" && strings.HasPrefix(o.Kind, "STOP") {
+			bare = must(bare.Sub(must(o.Quantity.Sub(o.Filled))))
+		}
+	}
+	return bare
+}
+
+// bareDust is less than the venue takes.
+var bareDust = decimal.MustNew(2, 4)
+
+// guardedAt fails where more than dust is held without a working stop at the venue.
+func guardedAt(t *testing.T, v *testvenue.Venue) {
+	t.Helper()
+	if bare := bareAt(v); bare.Cmp(bareDust) > 0 {
+		t.Errorf("%s BTC is held without a stop; open %v", bare, openAt(v))
+	}
 }
 
 // TestLiveStopUnconfirmed stops a run whose cancels hang for longer than a stop may take. The run fails and names the
@@ -344,7 +377,7 @@ func TestLiveStopUnconfirmed(t *testing.T) {
 	t.Parallel()
 	v := liveVenue(t, testvenue.Options{Speed: 30})
 	state := t.TempDir()
-	s := serveLive(t, state, v)
+	s := serveLive(t, state, v, "--on-stop", "cancel")
 	id := s.start(holding())
 	s.until("exits at the venue", func(object) bool { return len(openAt(v)) >= 2 })
 	// The stop gives up after 20 seconds, and 5 more in which the connector is to close its session.
@@ -368,8 +401,8 @@ func TestLiveStopUnconfirmed(t *testing.T) {
 	if status.Details.Code != "STOP_UNCONFIRMED" || len(named) != 2 {
 		t.Errorf("%+v", status)
 	}
-	if canceled := leased(t, state, id, v); !slices.Equal(canceled, named) {
-		t.Errorf("%v were named, %v canceled", named, canceled)
+	if canceled, kept := leased(t, state, id, v); !slices.Equal(canceled, named) || len(kept) > 0 {
+		t.Errorf("%v were named, %v canceled, %v kept", named, canceled, kept)
 	}
 	gone(t, children)
 	if code := s.end(syscall.SIGTERM); code != 0 {
@@ -377,8 +410,8 @@ func TestLiveStopUnconfirmed(t *testing.T) {
 	}
 }
 
-// TestLiveHostKilled kills the service while a run has open orders: the connector cancels them,
-// and the next start knows all of it, until the reset.
+// TestLiveHostKilled kills the service while a run holds something: the connector leaves its exits, the next start knows
+// all of it, until the reset, and the next run refuses, or sells it first.
 func TestLiveHostKilled(t *testing.T) {
 	t.Parallel()
 	v := liveVenue(t, testvenue.Options{Speed: 60})
@@ -388,7 +421,11 @@ func TestLiveHostKilled(t *testing.T) {
 	s.until("exits at the venue", func(object) bool { return len(openAt(v)) >= 2 })
 	children := plugins(t, s.cmd.Process.Pid)
 	s.end(syscall.SIGKILL)
-	canceled := leased(t, state, id, v)
+	canceled, kept := leased(t, state, id, v)
+	if len(canceled) > 0 || len(kept) != 2 {
+		t.Errorf("%v canceled, %v kept", canceled, kept)
+	}
+	guardedAt(t, v)
 	gone(t, children)
 
 	for range 2 { // it stays, through any further restart
@@ -402,20 +439,20 @@ func TestLiveHostKilled(t *testing.T) {
 					Open      []string `json:"open_orders"`
 					Unknown   []string `json:"unknown_orders"`
 					Positions map[string]json.Number
-					Lease     struct{ Cancelled []string }
+					Lease     struct{ Kept []string }
 				}
 			} `json:"error_details"`
 		}
 		s.call("GET", "/status", nil, &status)
 		d := status.Details
-		if status.RunID != id || status.Status != "failed" || d.Code != "RUN_INTERRUPTED" || d.Phase != "trading" || !slices.Equal(d.Data.Lease.Cancelled, canceled) {
+		if status.RunID != id || status.Status != "failed" || d.Code != "RUN_INTERRUPTED" || d.Phase != "trading" || !slices.Equal(d.Data.Lease.Kept, kept) {
 			t.Errorf("%+v", status)
 		}
 		named := map[string]bool{}
 		for _, id := range slices.Concat(d.Data.Open, d.Data.Unknown) {
 			named[id] = true
 		}
-		for _, id := range canceled {
+		for _, id := range kept {
 			if !named[id] {
 				t.Errorf("%s was open at the end and is not named: %+v", id, d.Data)
 			}
@@ -440,8 +477,31 @@ func TestLiveHostKilled(t *testing.T) {
 	if resp := s.call("DELETE", "/run/reset", nil, nil); resp.StatusCode != 200 {
 		t.Errorf("reset: %d", resp.StatusCode)
 	}
-	// The orders of the run that died are settled when the next one starts on the account.
 	s.start(crossing())
+	s.await("failed")
+	var refused struct {
+		Details struct {
+			Code string
+			Data struct {
+				Left []struct {
+					Symbol, Quantity string
+					Orders           []string
+				}
+			}
+		} `json:"error_details"`
+	}
+	s.call("GET", "/status", nil, &refused)
+	if d := refused.Details; d.Code != "POSITIONS_LEFT" || len(d.Data.Left) != 1 || d.Data.Left[0].Symbol != "BTC/USDT" || !slices.Equal(slices.Sorted(slices.Values(d.Data.Left[0].Orders)), kept) {
+		t.Errorf("%+v", refused)
+	}
+	guardedAt(t, v)
+	if resp := s.call("DELETE", "/run/reset", nil, nil); resp.StatusCode != 200 {
+		t.Errorf("reset: %d", resp.StatusCode)
+	}
+	// What the run that died left is settled when the next one starts on the account.
+	flat := crossing()
+	flat["resume"] = "flat"
+	s.start(flat)
 	s.until("trading", func(status object) bool { return status["phase"] == "trading" })
 	s.call("POST", "/run/stop", nil, nil)
 	s.await("completed")

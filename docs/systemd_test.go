@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/assay-run/assay/host/alarm"
 )
 
 // The units are such that systemd reads every line of them, and have the settings that
@@ -38,6 +40,33 @@ func TestUnits(t *testing.T) {
 		if err != nil || strings.Contains(string(out), path) {
 			t.Errorf("%s: %v\n%s", name, err, out)
 		}
+	}
+}
+
+// The manual's list of alarms is the program's, severities included.
+func TestAlarmsAreThoseOfTheProgram(t *testing.T) {
+	page := read(t, "operators.md")
+	_, list, _ := strings.Cut(page, "\n### Alarms\n")
+	list, _, _ = strings.Cut(list, "\n### ")
+	said := map[string]alarm.Severity{}
+	row := regexp.MustCompile("(?m)^\\| ((?:`[A-Z_]+`(?:, )?)+) \\| (critical|error|warning) \\|")
+	for _, m := range row.FindAllStringSubmatch(list, -1) {
+		for code := range strings.SplitSeq(m[1], ", ") {
+			code = strings.Trim(code, "`")
+			if _, twice := said[code]; twice {
+				t.Errorf("%s is listed twice", code)
+			}
+			said[code] = alarm.Severity(m[2])
+		}
+	}
+	for _, r := range alarm.Table() {
+		if said[r.Code] != r.Severity {
+			t.Errorf("%s is of severity %s, docs/operators.md says %q", r.Code, r.Severity, said[r.Code])
+		}
+		delete(said, r.Code)
+	}
+	for code := range said {
+		t.Errorf("docs/operators.md lists %s, which no run raises", code)
 	}
 }
 

@@ -25,6 +25,7 @@ type Control interface {
 	Replace(context.Context, string, runner.StartRequest, runner.LaunchFunc) (runner.Snapshot, error)
 	Stop(context.Context) (runner.Snapshot, error)
 	Reset(context.Context) (runner.Snapshot, error)
+	Control(context.Context, runner.Command) (runner.Snapshot, error)
 }
 
 // State shows the one run.
@@ -92,6 +93,7 @@ func (a *API) Routes() []web.Route {
 		web.Route{Method: http.MethodPost, Path: Base + "/run/backtest", Handler: op(a, a.schemas.backtest, a.startBacktest)},
 		web.Route{Method: http.MethodPost, Path: Base + "/run/live", Handler: op(a, a.schemas.live, a.startLive)},
 		web.Route{Method: http.MethodPost, Path: Base + "/run/stop", Handler: a.bodiless(a.stop)},
+		web.Route{Method: http.MethodPost, Path: Base + "/run/controls", Handler: op(a, a.schemas.control, a.control)},
 		web.Route{Method: http.MethodDelete, Path: Base + "/run/reset", Handler: a.bodiless(a.reset)},
 	)
 }

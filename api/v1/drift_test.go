@@ -59,8 +59,8 @@ func noType() []string {
 
 func TestSchemasMatchStructs(t *testing.T) {
 	types := map[string]any{
-		"FieldError": schema.Violation{}, "BacktestRequest": backtestRequest{}, "LiveRequest": liveRequest{}, "RunResponse": view.RunResponse{},
-		"FailureDetails": view.FailureDetails{}, "Status": view.Status{}, "DetailedStatus": view.DetailedStatus{}, "Note": result.Note{},
+		"FieldError": schema.Violation{}, "BacktestRequest": backtestRequest{}, "LiveRequest": liveRequest{}, "RunResponse": view.RunResponse{}, "ControlRequest": controlRequest{},
+		"FailureDetails": view.FailureDetails{}, "Status": view.Status{}, "Alarm": view.Alarm{}, "DetailedStatus": view.DetailedStatus{}, "Note": result.Note{},
 		"EquitySampling": sample.Info{}, "RowsTotal": view.RowsTotal{}, "MetricsMeta": metric.Meta{}, "Order": view.Order{}, "Fill": view.Fill{},
 		"Trade": view.Trade{}, "Position": view.Position{}, "EquityPoint": view.EquityPoint{}, "RunConfig": view.RunConfig{}, "Results": view.Results{},
 		"Health": view.Health{}, "Strategy": view.Strategy{}, "Exchange": view.Exchange{}, "DateRange": candle.Range{},

@@ -36,6 +36,7 @@ type liveRequest struct {
 	Mode           string          `json:"mode"`
 	InitialCash    json.Number     `json:"initial_cash"`
 	Execution      json.RawMessage `json:"execution"`
+	Resume         string          `json:"resume"`
 }
 
 // secret is JSON that must not be shown. The value is behind a pointer because fmt
@@ -89,10 +90,13 @@ func checkCash(n json.Number) []schema.Violation {
 
 // check holds the rules between fields.
 func (r *liveRequest) check() []schema.Violation {
-	if r.Mode != runner.ModeLive {
-		return checkCash(r.InitialCash)
-	}
 	var bad []schema.Violation
+	if r.Resume == "adopt" {
+		bad = append(bad, schema.Violation{Pointer: "/resume", Message: "is not offered yet: no run takes over positions of another; write flat, release or refuse", Rule: "enum"})
+	}
+	if r.Mode != runner.ModeLive {
+		return append(bad, checkCash(r.InitialCash)...)
+	}
 	if r.Exchange == "" {
 		bad = append(bad, schema.Violation{Pointer: "/exchange", Message: "is missing: mode live needs an exchange", Rule: "required"})
 	}
@@ -137,6 +141,6 @@ func (r *liveRequest) start() runner.StartRequest {
 	return runner.StartRequest{
 		Mode: mode, StrategyName: r.StrategyName, StrategyParams: orEmpty(r.StrategyParams), Symbols: r.Symbols,
 		Timeframe: r.Timeframe, InitialCash: orDefault(r.InitialCash), Exchange: r.Exchange, Execution: orEmpty(r.Execution),
-		ExchangeConfig: r.ExchangeConfig.handOver(),
+		ExchangeConfig: r.ExchangeConfig.handOver(), Resume: r.Resume,
 	}
 }

@@ -78,14 +78,7 @@ func (a *API) stop(r *http.Request) (*web.Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	message := s.Message
-	switch {
-	case s.Status == runner.StatusRunning:
-		message = "The run is stopping"
-	case message == "":
-		message = "The run was stopped"
-	}
-	return runAnswer(s, message)
+	return stopAnswer(s)
 }
 
 func (a *API) reset(r *http.Request) (*web.Answer, error) {

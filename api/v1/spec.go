@@ -30,7 +30,7 @@ func documentRoutes() []web.Route {
 }
 
 // requestSchemas are the schemas that bodies are checked against.
-type requestSchemas struct{ backtest, live, empty *schema.Schema }
+type requestSchemas struct{ backtest, live, control, empty *schema.Schema }
 
 func compileRequests() (requestSchemas, error) {
 	var s requestSchemas
@@ -38,7 +38,7 @@ func compileRequests() (requestSchemas, error) {
 	if err != nil {
 		return s, err
 	}
-	for name, into := range map[string]**schema.Schema{"BacktestRequest": &s.backtest, "LiveRequest": &s.live, "Empty": &s.empty} {
+	for name, into := range map[string]**schema.Schema{"BacktestRequest": &s.backtest, "LiveRequest": &s.live, "ControlRequest": &s.control, "Empty": &s.empty} {
 		if *into, err = doc.Compile("/components/schemas/" + name); err != nil {
 			return s, err
 		}

@@ -77,7 +77,7 @@ func onLoopback(host string) bool {
 
 // openConnectors probes the folder and lists what is there.
 func (s *service) openConnectors(ctx context.Context, cfg config) ([]live.Connector, error) {
-	m, err := children.Open(ctx, children.Options{Dir: cfg.connectors.dir, StateDir: cfg.stateDir, Logger: s.logger.Named("connectors")})
+	m, err := children.Open(ctx, children.Options{Dir: cfg.connectors.dir, StateDir: cfg.stateDir, Sandbox: cfg.sandbox, Logger: s.logger.Named("connectors")})
 	if err != nil {
 		return nil, fmt.Errorf("connectors: %w", err)
 	}
@@ -92,7 +92,9 @@ func (s *service) openConnectors(ctx context.Context, cfg config) ([]live.Connec
 			entry.Description = exchange.Description{ID: c.ID, Name: c.File, Kind: "native", DeadMan: "lease", ConfigSchema: exchange.ConfigSchema(nil)}
 			entry.Fault, entry.Certified = &catalog.Fault{Code: c.Fault.Code, Message: c.Fault.Message}, false
 		}
-		entry.Connect = func(ctx context.Context) (*exchange.Connection, error) { return connect(ctx, m, c.ID) }
+		entry.Connect = func(ctx context.Context, folder string) (*exchange.Connection, error) {
+			return connect(ctx, m, c.ID, folder)
+		}
 		list = append(list, entry)
 	}
 	if len(unknown) > 0 {
@@ -106,13 +108,14 @@ func endpointOnLoopback(address string) bool {
 	return err == nil && address != "" && onLoopback(u.Hostname())
 }
 
-// connect starts a process for one run. Who has it ends it with Release or Leave.
-func connect(ctx context.Context, m *children.Manager, id string) (*exchange.Connection, error) {
-	p, err := m.Launch(ctx, id)
+// connect starts a process for one run, which may write to the folder. Who has it ends it with
+// Release or Leave.
+func connect(ctx context.Context, m *children.Manager, id, folder string) (*exchange.Connection, error) {
+	p, err := m.Launch(ctx, id, children.LaunchOptions{Writable: folder})
 	if err != nil {
 		return nil, err
 	}
 	conn := p.Connection()
-	conn.Gone, conn.Release, conn.Leave = p.Crashed(), p.End, p.Leave
+	conn.Gone, conn.Release, conn.Leave, conn.Sandbox = p.Crashed(), p.End, p.Leave, p.Sandbox().String()
 	return &conn, nil
 }

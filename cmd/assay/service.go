@@ -138,7 +138,7 @@ func open(ctx context.Context, cfg config, ln net.Listener, logger hclog.Logger)
 	exchanges := &live.Exchanges{Store: candles, Connectors: found}
 	trading := live.NewLauncher(live.Options{
 		Catalog: strategies, Venues: exchanges, Journal: book.Journal, NoJournal: s.noJournal, Policy: s.policy, Logger: logger, SpoolDir: launcher.SpoolDir(), Engine: launcher.Engine(),
-		Risk: cfg.trading.risk, OnStop: cfg.trading.onStop, LiveDir: filepath.Join(cfg.stateDir, "live"),
+		Risk: cfg.trading.risk, Ends: cfg.trading.ends, LiveDir: filepath.Join(cfg.stateDir, "live"),
 	})
 	s.closers = append(s.closers, trading.Close)
 	if err := s.restore(ctx, trading, book.Quarantined, archive, cut); err != nil {
@@ -269,7 +269,7 @@ func (s *service) build(ctx context.Context, cfg config, ln net.Listener, p part
 	started := time.Now()
 	var edge *api.Edge
 	s.monitor = health.NewMonitor(ctx, health.Options{
-		Status: s.runner.Status, Counters: s.runner.Counters, Plugins: p.strategies.Counts, Registry: p.runs.SchemaVersion, Journal: s.journalTrouble,
+		Status: s.runner.Status, Counters: s.runner.Counters, Plugins: p.strategies.Counts, Sandbox: p.strategies.Sandbox, Registry: p.runs.SchemaVersion, Journal: s.journalTrouble,
 		Damaged:   p.candles.Damaged,
 		FreeBytes: func() (int64, error) { return health.FreeBytes(cfg.stateDir) },
 		Requests:  func() int64 { return edge.Requests() }, Now: time.Now,
@@ -278,7 +278,7 @@ func (s *service) build(ctx context.Context, cfg config, ln net.Listener, p part
 	})
 	s.hub = stream.New(stream.Options{
 		State: s.runner, Health: s.monitor.Health, ServerID: id, Version: version, Logger: s.logger.Named("stream"),
-		Risk: cfg.trading.limits(), OnStop: string(cfg.trading.onStop),
+		Risk: cfg.trading.limits(), OnStop: string(cfg.trading.ends.OnStop),
 	})
 	operations, err := v1.New(v1.Options{
 		Control: s.runner, State: s.runner, Backtests: p.launcher, Trading: p.trading,

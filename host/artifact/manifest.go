@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/cpu"
 
+	"github.com/assay-run/assay/host/catalog/sandbox"
 	"github.com/assay-run/assay/host/digest"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
@@ -29,7 +30,11 @@ type Manifest struct {
 	Data     []Dataset
 	// Sandbox is the level that the plugin runs under, Debug that somebody attached it by hand.
 	Sandbox string
-	Debug   bool
+	// Walls are the parts of the sandbox, present or with the reason.
+	Walls []sandbox.Part
+	// ConnectorSandbox is the level of the connector's processes; "" where there were none.
+	ConnectorSandbox string
+	Debug            bool
 }
 
 // Strategy is the plugin's own idea of its name and version. Slug is the name of its
@@ -82,6 +87,11 @@ type Environment struct {
 	CPUAVX2    bool   `json:"cpu_avx2"`
 	GOMAXPROCS int    `json:"gomaxprocs"`
 	Sandbox    string `json:"sandbox"`
+	// SandboxParts are the parts of the sandbox; of one that is missing, why. Nil without a
+	// sandbox and in what older versions wrote.
+	SandboxParts []sandbox.Part `json:"sandbox_parts,omitempty"`
+	// ConnectorSandbox is the weakest level of a live or paper run's connector.
+	ConnectorSandbox string `json:"connector_sandbox,omitempty"`
 }
 
 // HostEnvironment is the one of this process.

@@ -126,6 +126,12 @@ func newMetadata(run *Run, rep *Report, files []File) (*Metadata, error) {
 		Volatile: Volatile{StartedAt: market.FromTime(run.StartedAt), Origin: run.Origin, Environment: run.Environment},
 	}
 	m.Volatile.Environment.Sandbox = cmp.Or(man.Sandbox, m.Volatile.Environment.Sandbox)
+	if man.ConnectorSandbox != "" {
+		m.Volatile.Environment.ConnectorSandbox = man.ConnectorSandbox
+	}
+	if man.Walls != nil {
+		m.Volatile.Environment.SandboxParts = man.Walls
+	}
 	var err error
 	if m.RequestHash, err = req.Hash(); err != nil {
 		return nil, err

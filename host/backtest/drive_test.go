@@ -203,7 +203,7 @@ func TestDriveReachesTheProcess(t *testing.T) {
 	}
 	req := request("probe", map[string]any{"path": l.store.Path(d.SHA256)})
 	x := l.driven(req, Split{})
-	confined := x.plugin.Proc.Sandbox() == sandbox.LevelFull
+	confined := x.plugin.Proc.Sandbox().String() == sandbox.LevelFull
 	if readable, procs := facts(t, x); readable == confined || procs != runtime.NumCPU() {
 		t.Errorf("driven as runs are: the store is readable: %v, %d processors", readable, procs)
 	}

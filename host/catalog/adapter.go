@@ -2,7 +2,6 @@ package catalog
 
 import (
 	"errors"
-	"os"
 	"os/exec"
 	"strconv"
 	"strings"
@@ -29,9 +28,11 @@ var _ runner.Runner = (*adapter)(nil)
 
 // prepare takes over what go-plugin wants in the environment.
 func (a *adapter) prepare(_ hclog.Logger, cmd *exec.Cmd, dir string) (runner.Runner, error) {
-	env := []string{"TZ=UTC", "LANG=C"}
-	if path, ok := os.LookupEnv("PATH"); ok {
-		env = append(env, "PATH="+path)
+	// In the sandbox there is no time zone but UTC; without it the machine's would differ
+	// from one to the next.
+	env := []string{}
+	if sandbox.Unwalled(a.Config.Sandbox, a.Config.Race) != "" {
+		env = append(env, "TZ=UTC")
 	}
 	if a.procs > 0 {
 		env = append(env, "GOMAXPROCS="+strconv.Itoa(a.procs))

@@ -14,6 +14,8 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/assay-run/assay/host/catalog/child"
+	"github.com/assay-run/assay/host/catalog/programs"
 	"github.com/assay-run/assay/host/catalog/sandbox"
 	_ "github.com/assay-run/assay/host/catalog/sandbox/early" // the shim needs nothing of the host
 )
@@ -43,7 +45,8 @@ type Options struct {
 type Catalog struct {
 	opts  Options
 	log   hclog.Logger
-	store store
+	store programs.Store
+	level sandbox.Level
 	list  []Strategy
 
 	mu     sync.Mutex
@@ -76,9 +79,40 @@ func Open(ctx context.Context, opts Options) (*Catalog, error) {
 		return nil, context.Cause(ctx)
 	}
 	c.list = c.merge(found, c.reattachAll(ctx, debugged))
+	if err := c.measure(ctx); err != nil {
+		return nil, err
+	}
 	c.report()
 	return c, nil
 }
+
+// measure finds out what closes strategies in. A catalogue of named files is for one command
+// and shows nobody what it would be.
+func (c *Catalog) measure(ctx context.Context) (err error) {
+	if c.opts.Only != nil {
+		return nil
+	}
+	if c.level, err = child.Measure(ctx, c.opts.Sandbox, false); err != nil {
+		return fmt.Errorf("measure the sandbox: %w", err)
+	}
+	c.log.Info("sandbox", "level", c.level, "missing", c.level.Lacks())
+	for i := range c.list {
+		s := &c.list[i]
+		why := sandbox.Unwalled(c.opts.Sandbox, s.program.Race)
+		switch {
+		case s.reattach != nil:
+			s.Sandbox = sandbox.NoSandbox(underDebugger).Walls()
+		case why != "":
+			s.Sandbox = sandbox.NoSandbox(why).Walls()
+		default:
+			s.Sandbox = c.level.Walls()
+		}
+	}
+	return nil
+}
+
+// Sandbox is what closes in a strategy that nothing is special about.
+func (c *Catalog) Sandbox() sandbox.Level { return c.level }
 
 func newCatalog(opts Options) (*Catalog, error) {
 	if sandbox.InShim() {
@@ -104,7 +138,7 @@ func newCatalog(opts Options) (*Catalog, error) {
 	if opts.Logger == nil {
 		opts.Logger = hclog.NewNullLogger()
 	}
-	s, err := openStore(opts.StateDir)
+	s, err := programs.Open(filepath.Join(opts.StateDir, "plugins"))
 	if err != nil {
 		return nil, err
 	}

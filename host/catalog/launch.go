@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -13,6 +11,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/assay-run/assay/host/catalog/child"
+	"github.com/assay-run/assay/host/catalog/programs"
 	"github.com/assay-run/assay/plugin-sdk/strategypb"
 	"github.com/assay-run/assay/plugin-sdk/wire"
 )
@@ -53,7 +52,7 @@ func (c *Catalog) Launch(ctx context.Context, s *Strategy, o LaunchOptions) (*Pr
 	if s.reattach != nil {
 		return c.attach(ctx, s)
 	}
-	l := launch{name: s.Name, binary: s.binary, timeout: c.opts.LaunchTimeout, mtls: !o.Plain, procs: o.Procs,
+	l := launch{name: s.Name, program: s.program, timeout: c.opts.LaunchTimeout, mtls: !o.Plain, procs: o.Procs,
 		onLine: o.Stderr}
 	if o.CandleFolder != "" {
 		l.readOnly = []string{o.CandleFolder}
@@ -64,7 +63,7 @@ func (c *Catalog) Launch(ctx context.Context, s *Strategy, o LaunchOptions) (*Pr
 // launch is one start of a program, for a probe or a run.
 type launch struct {
 	name     string
-	binary   binary
+	program  programs.Program
 	timeout  time.Duration
 	readOnly []string
 	mtls     bool
@@ -73,12 +72,12 @@ type launch struct {
 }
 
 func (c *Catalog) start(ctx context.Context, l launch) (*Process, error) {
-	program, err := c.store.open(l.binary.sha256)
+	program, err := c.store.OpenCopy(l.program.SHA256)
 	if err != nil {
 		return nil, &LaunchError{Strategy: l.name, Code: CodeUnreadable, Message: err.Error(), LogTail: []string{}}
 	}
 	defer program.Close()
-	folder, err := socketFolder()
+	folder, err := child.NewSocketFolder()
 	if err != nil {
 		return nil, fmt.Errorf("make the socket folder: %w", err)
 	}
@@ -87,10 +86,10 @@ func (c *Catalog) start(ctx context.Context, l launch) (*Process, error) {
 		l.onLine = func(line string) { log.Debug("plugin says", "line", line) }
 	}
 	adapter := &adapter{mtls: l.mtls, procs: l.procs, Runner: child.Runner{Config: child.Config{
-		Binary: program, Name: l.name, Libraries: l.binary.libraries, ReadOnly: l.readOnly,
+		Binary: program, Name: l.name, Libraries: l.program.Libraries, Race: l.program.Race, ReadOnly: l.readOnly,
 		Sandbox: c.opts.Sandbox, Limits: *c.opts.Limits, OnLine: l.onLine,
 	}}}
-	client := plugin.NewClient(clientConfig(adapter, l, folder))
+	client := plugin.NewClient(clientConfig(adapter, l, folder.Dir()))
 	p := &Process{catalog: c, name: l.name, adapter: adapter, plugin: client, folder: folder, ended: make(chan struct{})}
 	if err := p.connect(ctx, l.timeout); err != nil {
 		p.abandon()
@@ -121,20 +120,6 @@ func (c *Catalog) forget(p *Process) {
 	c.mu.Lock()
 	delete(c.live, p)
 	c.mu.Unlock()
-}
-
-// socketFolder makes the private folder of one process. The path of a socket ends
-// at 108 bytes, and go-plugin adds some 45.
-func socketFolder() (string, error) {
-	base := os.TempDir()
-	if len(base) > 32 {
-		base = "/tmp"
-	}
-	dir, err := os.MkdirTemp(base, "as-")
-	if err != nil {
-		return "", err
-	}
-	return filepath.EvalSymlinks(dir)
 }
 
 func clientConfig(a *adapter, l launch, folder string) *plugin.ClientConfig {

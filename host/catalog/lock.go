@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protojson"
 
+	"github.com/assay-run/assay/host/catalog/programs"
 	"github.com/assay-run/assay/plugin-sdk/strategypb"
 	"github.com/assay-run/assay/plugin-sdk/wire"
 )
@@ -80,12 +81,12 @@ func (l *lockFile) set(sum string, spec *strategypb.Spec) error {
 }
 
 // save writes the file if something changed, without the entries whose copy is gone.
-func (l *lockFile) save(s store) error {
+func (l *lockFile) save(s programs.Store) error {
 	if !l.changed {
 		return nil
 	}
 	for sum := range l.content.Plugins {
-		if !s.has(sum) {
+		if !s.Has(sum) {
 			delete(l.content.Plugins, sum)
 		}
 	}

@@ -204,7 +204,7 @@ func TestCopies(t *testing.T) {
 	c := open(t, o)
 	s := lookup(t, c, "good")
 	copied := filepath.Join(o.StateDir, "plugins", s.SHA256)
-	for path, want := range map[string]os.FileMode{copied: 0o500, filepath.Dir(copied): 0o700} {
+	for path, want := range map[string]os.FileMode{copied: 0o555, filepath.Dir(copied): 0o700} {
 		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != want {
 			t.Errorf("%s: %v, %v, want %o", path, info.Mode().Perm(), err, want)
 		}

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/assay-run/assay/host/catalog/programs"
 	"github.com/assay-run/assay/plugin-sdk/strategypb"
 )
 
@@ -18,10 +19,10 @@ const probers = 4
 
 // candidate is one file on its way into the list.
 type candidate struct {
-	file   string
-	binary binary
-	spec   *strategypb.Spec
-	fault  *Fault
+	file    string
+	program programs.Program
+	spec    *strategypb.Spec
+	fault   *Fault
 }
 
 // probeAll copies all files first, so that no program is open for writing while
@@ -36,7 +37,7 @@ func (c *Catalog) probeAll(ctx context.Context, files []string) []Strategy {
 	var ask []int
 	for i, file := range files {
 		found[i] = c.stage(file)
-		sum := found[i].binary.sha256
+		sum := found[i].program.SHA256
 		if _, seen := first[sum]; seen || found[i].fault != nil {
 			continue
 		}
@@ -48,7 +49,7 @@ func (c *Catalog) probeAll(ctx context.Context, files []string) []Strategy {
 	c.ask(ctx, found, ask)
 	for _, i := range ask {
 		if found[i].fault == nil {
-			if err := lock.set(found[i].binary.sha256, found[i].spec); err != nil {
+			if err := lock.set(found[i].program.SHA256, found[i].spec); err != nil {
 				c.log.Warn("a description is not kept", "file", files[i], "error", err)
 			}
 		}
@@ -60,8 +61,16 @@ func (c *Catalog) probeAll(ctx context.Context, files []string) []Strategy {
 }
 
 func (c *Catalog) stage(file string) candidate {
-	b, fault := c.store.add(filepath.Join(c.opts.Dir, file))
-	return candidate{file: file, binary: b, fault: fault}
+	p, err := c.store.Add(filepath.Join(c.opts.Dir, file))
+	cand := candidate{file: file, program: p}
+	var content *programs.NotExecutableError
+	switch {
+	case errors.As(err, &content):
+		cand.fault = faultf(CodeNotExecutable, "%v", err)
+	case err != nil:
+		cand.fault = faultf(CodeUnreadable, "%v", err)
+	}
+	return cand
 }
 
 // ask probes the candidates with these numbers.
@@ -86,7 +95,7 @@ func (c *Catalog) ask(ctx context.Context, found []candidate, numbers []int) {
 func (c *Catalog) probe(parent context.Context, cand candidate) (*strategypb.Spec, *Fault) {
 	ctx, cancel := context.WithTimeout(parent, c.opts.ProbeTimeout)
 	defer cancel()
-	p, err := c.start(parent, launch{name: cand.file, binary: cand.binary, timeout: c.opts.ProbeTimeout, mtls: true})
+	p, err := c.start(parent, launch{name: cand.file, program: cand.program, timeout: c.opts.ProbeTimeout, mtls: true})
 	var failed *LaunchError
 	switch {
 	case errors.As(err, &failed):
@@ -129,7 +138,7 @@ func entries(found []candidate, first map[string]int) []Strategy {
 	list := make([]Strategy, len(found))
 	for i, cand := range found {
 		if cand.fault == nil { // a file with the same bytes shares the answer
-			cand.spec, cand.fault = found[first[cand.binary.sha256]].spec, found[first[cand.binary.sha256]].fault
+			cand.spec, cand.fault = found[first[cand.program.SHA256]].spec, found[first[cand.program.SHA256]].fault
 		}
 		var s Strategy
 		if cand.fault == nil {
@@ -138,7 +147,7 @@ func entries(found []candidate, first map[string]int) []Strategy {
 		if cand.fault != nil {
 			s = unavailable(cand.file, cand.fault)
 		}
-		s.File, s.SHA256, s.binary = cand.file, cand.binary.sha256, cand.binary
+		s.File, s.SHA256, s.program = cand.file, cand.program.SHA256, cand.program
 		list[i] = s
 	}
 	return list

@@ -1,13 +1,13 @@
 package catalog
 
 import (
-	"os"
 	"sync"
 	"time"
 
 	"github.com/hashicorp/go-plugin"
 	"google.golang.org/grpc"
 
+	"github.com/assay-run/assay/host/catalog/child"
 	"github.com/assay-run/assay/host/catalog/sandbox"
 	"github.com/assay-run/assay/plugin-sdk/strategypb"
 )
@@ -30,7 +30,7 @@ type Process struct {
 	// Of a process that was started here.
 	adapter *adapter
 	plugin  *plugin.Client
-	folder  string
+	folder  *child.SocketFolder
 
 	// Of a strategy under a debugger.
 	conn *grpc.ClientConn
@@ -93,10 +93,10 @@ func (p *Process) Settle() {
 	}
 }
 
-// Sandbox is the level to record with the run: full, partial:... or off.
-func (p *Process) Sandbox() string {
+// Sandbox is what closes the process in, to record with the run.
+func (p *Process) Sandbox() sandbox.Level {
 	if p.adapter == nil {
-		return sandbox.LevelOff
+		return sandbox.NoSandbox(underDebugger)
 	}
 	return p.adapter.Child().Level()
 }
@@ -142,7 +142,7 @@ func (p *Process) end(grace time.Duration) {
 		_ = p.conn.Close()
 		return
 	}
-	defer os.RemoveAll(p.folder)
+	defer p.folder.Remove()
 	process, _ := p.adapter.Started()
 	if process != nil && grace == 0 {
 		process.Kill()

@@ -75,7 +75,7 @@ func TestLaunchAndKill(t *testing.T) {
 		if p.ExitCode() != 0 {
 			t.Errorf("it ended with %s", p.Exit())
 		}
-		if _, err := os.Stat(folder); err == nil {
+		if _, err := os.Stat(folder.Dir()); err == nil {
 			t.Error("the socket folder is still there")
 		}
 	}
@@ -83,9 +83,15 @@ func TestLaunchAndKill(t *testing.T) {
 
 func TestSurroundings(t *testing.T) {
 	t.Setenv("ASSAY_TEST_SECRET", "hunter2")
-	want := "ASSAY_PARENT_FD ASSAY_PLUGIN LANG PATH PLUGIN_CLIENT_CERT PLUGIN_MAX_PORT PLUGIN_MIN_PORT " +
-		"PLUGIN_PROTOCOL_VERSIONS PLUGIN_UNIX_SOCKET_DIR TZ; stdin 0; parent p---------; leader true; zone UTC"
-	for _, mode := range []sandbox.Mode{sandbox.Auto, sandbox.Off} {
+	const names = "ASSAY_PARENT_FD ASSAY_PLUGIN PLUGIN_CLIENT_CERT PLUGIN_MAX_PORT PLUGIN_MIN_PORT " +
+		"PLUGIN_PROTOCOL_VERSIONS PLUGIN_UNIX_SOCKET_DIR"
+	for mode, want := range map[sandbox.Mode]string{
+		sandbox.Auto: names + "; stdin 0; parent p---------; leader false; zone ", // the shim leads its group
+		sandbox.Off:  names + " TZ; stdin 0; parent p---------; leader true; zone UTC",
+	} {
+		if mode == sandbox.Auto && sandbox.Unwalled(mode, false) != "" {
+			continue
+		}
 		o := testOptions(t)
 		o.Sandbox = mode
 		install(t, o.Dir, "good")
@@ -94,7 +100,7 @@ func TestSurroundings(t *testing.T) {
 		if got != want {
 			t.Errorf("%s: got\n%s\nwant\n%s", mode, got, want)
 		}
-		if mode == sandbox.Off && p.Sandbox() != "off" {
+		if mode == sandbox.Off && p.Sandbox().String() != "off" {
 			t.Errorf("level %q", p.Sandbox())
 		}
 	}
@@ -104,7 +110,7 @@ func TestSurroundings(t *testing.T) {
 func TestProcs(t *testing.T) {
 	p := start(t, openWith(t, "good"), "good", LaunchOptions{Plain: true, Procs: 3})
 	got := strings.Replace(tell(t, p, "surroundings"), "GORACE ", "", 1)
-	if want := "ASSAY_PARENT_FD ASSAY_PLUGIN GOMAXPROCS LANG PATH PLUGIN_MAX_PORT "; !strings.HasPrefix(got, want) {
+	if want := "ASSAY_PARENT_FD ASSAY_PLUGIN GOMAXPROCS PLUGIN_MAX_PORT "; !strings.HasPrefix(got, want) {
 		t.Errorf("got %s", got)
 	}
 }
@@ -121,7 +127,7 @@ func TestFinishLeavesNothing(t *testing.T) {
 			t.Errorf("it took %s", took)
 		}
 		waitGone(t, p.PID(), time.Second)
-		if _, err := os.Stat(p.folder); err == nil {
+		if _, err := os.Stat(p.folder.Dir()); err == nil {
 			t.Error("the socket folder is still there")
 		}
 		p.Kill("a second time")
@@ -157,7 +163,10 @@ func waitStopped(t *testing.T, pid int) {
 }
 
 func TestGrandchildIsKilled(t *testing.T) {
-	c := openWith(t, "good")
+	o := testOptions(t)
+	o.Sandbox = sandbox.Off
+	install(t, o.Dir, "good")
+	c := open(t, o)
 	p := start(t, c, "good", LaunchOptions{})
 	pid, err := strconv.Atoi(tell(t, p, "child"))
 	if err != nil || gone(pid) {
@@ -176,6 +185,44 @@ func TestGrandchildIsKilled(t *testing.T) {
 	}
 	waitGone(t, pid, time.Second)
 	<-p.Done()
+}
+
+// TestNothingOutlivesThePlugin: a descendant that left the process group goes with the
+// plugin's PID namespace.
+func TestNothingOutlivesThePlugin(t *testing.T) {
+	c := openWith(t, "good")
+	for _, end := range []func(*Process){
+		func(p *Process) { p.Kill("test") },
+		func(p *Process) { _ = syscall.Kill(p.PID(), syscall.SIGTERM); <-p.Done() },
+	} {
+		p := start(t, c, "good", LaunchOptions{})
+		needFull(t, p)
+		namespace, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/pid", p.PID()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := strconv.Atoi(tell(t, p, "child")); err != nil {
+			t.Fatal(err)
+		}
+		if n := members(namespace); n != 3 { // shim, plugin and child
+			t.Errorf("%d processes", n)
+		}
+		end(p)
+		if n := members(namespace); n != 0 {
+			t.Errorf("%d processes are left", n)
+		}
+	}
+}
+
+// members counts the processes of a PID namespace.
+func members(namespace string) (n int) {
+	links, _ := filepath.Glob("/proc/[0-9]*/ns/pid")
+	for _, link := range links {
+		if to, err := os.Readlink(link); err == nil && to == namespace {
+			n++
+		}
+	}
+	return n
 }
 
 func TestFloodOnStdoutDoesNotFreeze(t *testing.T) {

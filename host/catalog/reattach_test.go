@@ -11,6 +11,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/assay-run/assay/host/catalog/programs"
 	"github.com/assay-run/assay/plugin-sdk/strategypb"
 )
 
@@ -66,7 +67,7 @@ func TestReattach(t *testing.T) {
 		t.Errorf("got %+v", s)
 	}
 	p := start(t, c, "good", LaunchOptions{})
-	if p.PID() != os.Getpid() || p.Sandbox() != "off" || !p.Debug() || p.ExitCode() != -1 || p.Exit() != "" || len(p.LogTail()) != 0 {
+	if p.PID() != os.Getpid() || p.Sandbox().String() != "off" || p.Sandbox().Lacks() != underDebugger || !p.Debug() || p.ExitCode() != -1 || p.Exit() != "" || len(p.LogTail()) != 0 {
 		t.Errorf("got %+v", p)
 	}
 	if got := tell(t, p, "list", "/"); strings.HasPrefix(got, "error") {
@@ -159,7 +160,7 @@ func FuzzLockFile(f *testing.F) {
 				_, _ = describe(spec)
 			}
 		}
-		if err := l.save(store{dir: dir}); err != nil {
+		if err := l.save(programs.Store{}); err != nil {
 			t.Fatal(err)
 		}
 	})

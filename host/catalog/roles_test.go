@@ -19,7 +19,7 @@ import (
 	"github.com/hashicorp/go-plugin"
 	"google.golang.org/grpc"
 
-	"github.com/assay-run/assay/host/catalog/child"
+	"github.com/assay-run/assay/host/catalog/sandbox"
 	"github.com/assay-run/assay/plugin-sdk/strategypb"
 	"github.com/assay-run/assay/plugin-sdk/wire"
 )
@@ -98,7 +98,11 @@ func act(args []string) (string, error) {
 
 // grandchild starts this program again as something that holds all files open.
 func grandchild() (string, error) {
-	c := &exec.Cmd{Path: "/proc/self/exe", Args: []string{"sleeper"}, Stdout: os.NewFile(1, "1"), Stderr: os.NewFile(2, "2")}
+	path := "/proc/self/exe"
+	if _, err := os.Stat(path); err != nil {
+		path = "/program"
+	}
+	c := &exec.Cmd{Path: path, Args: []string{"sleeper"}, Stdout: os.NewFile(1, "1"), Stderr: os.NewFile(2, "2")}
 	if err := c.Start(); err != nil {
 		return "", err
 	}
@@ -113,7 +117,7 @@ func surroundings() (string, error) {
 	}
 	sort.Strings(names)
 	input, err := io.ReadAll(os.Stdin)
-	fd, _ := strconv.Atoi(os.Getenv(child.ParentEnv))
+	fd, _ := strconv.Atoi(os.Getenv(sandbox.ParentEnv))
 	info, statErr := os.NewFile(uintptr(fd), "parent").Stat()
 	if err := errors.Join(err, statErr); err != nil {
 		return "", err

@@ -6,6 +6,8 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/assay-run/assay/host/catalog/programs"
+	"github.com/assay-run/assay/host/catalog/sandbox"
 	"github.com/assay-run/assay/plugin-sdk/market"
 	"github.com/assay-run/assay/plugin-sdk/strategypb"
 	"github.com/assay-run/assay/plugin-sdk/wire"
@@ -42,6 +44,8 @@ type Strategy struct {
 	DefaultParams   json.RawMessage `json:"default_params"`
 	Status          Status          `json:"status"`
 	Error           *Fault          `json:"error"`
+	// Sandbox is what closes its processes in.
+	Sandbox sandbox.Walls `json:"sandbox"`
 
 	// File is the name in the strategies folder; "" under a debugger.
 	File string `json:"-"`
@@ -50,7 +54,7 @@ type Strategy struct {
 	Debug bool `json:"-"`
 
 	schema   *jsonschema.Schema
-	binary   binary
+	program  programs.Program
 	reattach *reattachment
 }
 
@@ -62,7 +66,7 @@ type Supports struct {
 }
 
 // Program is what the strategy's file says about itself; empty under a debugger.
-func (s *Strategy) Program() Program { return s.binary.program }
+func (s *Strategy) Program() programs.Program { return s.program }
 
 // Remote says that the strategy runs under a debugger which is reached over the network:
 // it may be on another machine, where the host's files are not.

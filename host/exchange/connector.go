@@ -3,6 +3,7 @@ package exchange
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/assay-run/assay/plugin-sdk/market"
@@ -28,6 +29,8 @@ type Connection struct {
 	// Leave is Release where orders of the session may still be open: what stands behind the
 	// connection takes it for the loss of its host, cancels them and ends by itself; nil: Release.
 	Leave func()
+	// Sandbox is the level of what closes the connector's process in; "" where there is none.
+	Sandbox string
 }
 
 // ErrGone is the end of what goes on over a connector whose process is gone.
@@ -142,7 +145,7 @@ type Safety interface {
 	// again within ttl; errors.ErrUnsupported where it cannot.
 	ArmDeadMan(ctx context.Context, ttl time.Duration) error
 	// Beat tells the connector that the host lives. When none came for the lease's time it
-	// refuses submits (NotSent), cancels the run's open orders, writes lease.json and ends.
+	// refuses submits (NotSent), cancels the run's open orders as OpenRequest.OnLeaseLoss says, writes lease.json and ends.
 	Beat(ctx context.Context, seq int64) (Ack, error)
 }
 
@@ -171,6 +174,30 @@ type OpenRequest struct {
 	LeaseFile string
 	// Endpoint replaces the venue's base URL; only a server option sets it.
 	Endpoint string
+	// OnLeaseLoss is what is cancelled when the host is silent for too long; empty: CancelEntries.
+	OnLeaseLoss LeaseLoss
+	// Exits are orders of the run, of sessions before this one, that only reduce a position.
+	Exits []string
+}
+
+// LeaseLoss is what a connector cancels when it has lost its host.
+type LeaseLoss string
+
+// What it cancels.
+const (
+	// CancelEntries takes back what could make a position larger: exits go on protecting what is held.
+	CancelEntries LeaseLoss = "entries"
+	CancelAll     LeaseLoss = "all"
+	CancelNone    LeaseLoss = "none"
+)
+
+// ParseLeaseLoss reads the option.
+func ParseLeaseLoss(s string) (LeaseLoss, error) {
+	switch l := LeaseLoss(s); l {
+	case CancelEntries, CancelAll, CancelNone:
+		return l, nil
+	}
+	return "", fmt.Errorf("%q is not known here: write entries, all or none", s)
 }
 
 // Opened is the answer to Open.
@@ -182,6 +209,8 @@ type Opened struct {
 	// Clock is set where the time of the candles does not pass as ours does, which only a venue
 	// behind OpenRequest.Endpoint may say; ClockOffset is that of requests then.
 	Clock *PacedClock
+	// FeeAsset is what fees are taken in where it is neither base nor quote; "": none, or not known.
+	FeeAsset string
 }
 
 // CandleQuery asks for history.
@@ -218,4 +247,6 @@ type AccountEvent struct {
 	Order   *Order
 	Fill    *Fill
 	Balance *Balance
+	// Transfer is a deposit or a withdrawal, by its name; the balance comes by itself.
+	Transfer *Transfer
 }

@@ -66,6 +66,8 @@ type OrderRequest struct {
 	TimeInForce           market.TimeInForce
 	Quantity, QuoteAmount decimal.Decimal
 	LimitPrice, StopPrice decimal.Decimal // zero: none
+	// Reduces says that it can only make a position smaller.
+	Reduces bool
 }
 
 // PairRequest is a take profit (limit) and a stop loss (stop) of the same quantity; when one fills
@@ -131,6 +133,13 @@ type Fill struct {
 type Fills struct {
 	Fills    []Fill
 	Complete bool
+}
+
+// Transfer is money that came to the account or left it otherwise than by a trade: a deposit, a withdrawal.
+type Transfer struct {
+	Asset  string
+	Amount decimal.Decimal // negative: it left
+	Time   market.Time
 }
 
 // Balance of one asset.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/govalues/decimal"
 
+	"github.com/assay-run/assay/host/alarm"
 	"github.com/assay-run/assay/host/live/engine"
 	"github.com/assay-run/assay/host/live/feed"
 	"github.com/assay-run/assay/host/live/journal"
@@ -38,6 +39,8 @@ type diary struct {
 	known market.OrderID // orders written down
 	step  *feed.Step
 	watch *shadow
+	// wanted is what the operator orders with the next close.
+	wanted []market.Intent
 }
 
 // Order implements sim.Recorder. The number of an order is its seq.
@@ -47,6 +50,7 @@ func (d *diary) Order(step int64, o *market.Order) {
 	if o.Status.Final() {
 		delete(d.watch.amounts, o.ID)
 	}
+	engine.RaiseRejected(o, d)
 	if o.ID > d.known {
 		d.known = o.ID
 		body, err := json.Marshal(map[string]any{
@@ -98,6 +102,7 @@ func (d *diary) took(s *feed.Step, index int64) {
 	d.watch.took(s)
 	for i := range s.Closed {
 		if s.Closed[i] {
+			d.Clear(feed.CandleUnreachable, string(d.x.plan.Symbols[i]))
 			d.batch.Candles = append(d.batch.Candles, journal.Candle{
 				Symbol: d.x.plan.Symbols[i], Candle: s.Candles[i], Step: index, Source: string(s.Sources[i]),
 			})
@@ -120,6 +125,8 @@ func (d *diary) Decide(e *sim.Engine) ([]market.Intent, error) {
 	}
 	d.showState()
 	intents, err := d.asks.Decide(e)
+	intents = append(slices.Clone(intents), d.wanted...)
+	d.wanted = nil
 	if err != nil || len(intents) == 0 {
 		return intents, err
 	}
@@ -142,6 +149,7 @@ func (d *diary) waits() error {
 func (d *diary) age() {
 	if d.trades() {
 		d.verdicts(0, d.watch.guard.OnTime(d.src.clock.Now(), d.watch.symbols))
+		d.watch.alarms.Look(d, d.watch.guard)
 	}
 }
 
@@ -172,8 +180,14 @@ func (d *diary) judge(o *market.Order, in *market.Intent) string {
 	}
 	verdicts, allowed := d.watch.guard.Check(ask, d.watch.account(d.x.engine, o.ID))
 	d.verdicts(o.ID, verdicts)
+	if len(verdicts) == 0 {
+		d.watch.alarms.Passed(d, o.Symbol)
+	}
 	if !allowed {
 		return string(verdicts[0].Code)
+	}
+	if code := d.paused(o, ask.Shrinks); code != "" {
+		return code
 	}
 	if ask.QuoteAmount.IsPos() {
 		d.watch.amounts[o.ID] = ask.QuoteAmount
@@ -181,19 +195,30 @@ func (d *diary) judge(o *market.Order, in *market.Intent) string {
 	return ""
 }
 
-// verdicts writes breaches down, of an order or (0) of the account, and tells the first of each kind.
+// verdicts writes breaches down, of an order or (0) of the account, and raises them.
 func (d *diary) verdicts(id market.OrderID, list []risk.Verdict) {
 	for _, v := range list {
 		d.batch.Entries = append(d.batch.Entries, journal.Entry{Kind: engine.LogRisk, Data: map[string]any{
-			"code": v.Code, "symbol": v.Symbol, "value": v.Value, "limit": v.Limit, "message": v.Message, "shadow": v.Shadow, "order_id": id.String(), "step": d.x.engine.Step(),
+			"code": v.Code, "symbol": v.Symbol, "value": v.Value, "limit": v.Limit, "message": v.Message, "shadow": v.Shadow, "passed": v.Passed, "order_id": id.String(), "step": d.x.engine.Step(),
 		}})
 		if v.Code == risk.Kill {
 			d.watch.killed = v.Message
 		}
-		if key := string(v.Code) + "\n" + string(v.Symbol); !d.watch.told[key] {
-			d.watch.told[key] = true
-			d.x.warnLocked(string(v.Code), v.Message)
-		}
+		d.watch.alarms.Raise(d, d.watch.guard, v)
+	}
+}
+
+// Raise and Clear implement engine.Alarms with the gate held: the journal has them with the step.
+func (d *diary) Raise(o alarm.Occurrence) {
+	if row := d.x.raiseLocked(o); row != nil {
+		d.batch.Entries = append(d.batch.Entries, *row)
+	}
+}
+
+// Clear implements engine.Alarms.
+func (d *diary) Clear(code, subject string) {
+	if row := d.x.clearLocked(code, subject); row != nil {
+		d.batch.Entries = append(d.batch.Entries, *row)
 	}
 }
 
@@ -203,7 +228,7 @@ type shadow struct {
 	symbols []risk.Symbol
 	orders  map[market.OrderID]bool            // that filled
 	amounts map[market.OrderID]decimal.Decimal // what orders that are sized by cash may spend
-	told    map[string]bool
+	alarms  engine.LimitAlarms
 	killed  string // why the drawdown ends the run
 }
 
@@ -211,7 +236,7 @@ func (x *Execution) newShadow(start market.Time) (*shadow, error) {
 	guard, err := risk.NewGuard(risk.Setup{
 		Limits: x.bounds, Mode: x.riskMode(), Timeframe: x.plan.Timeframe, StartEquity: x.plan.Cash, Start: start,
 	})
-	w := &shadow{guard: guard, orders: map[market.OrderID]bool{}, amounts: map[market.OrderID]decimal.Decimal{}, told: map[string]bool{}}
+	w := &shadow{guard: guard, orders: map[market.OrderID]bool{}, amounts: map[market.OrderID]decimal.Decimal{}}
 	for _, s := range x.plan.Symbols {
 		w.symbols = append(w.symbols, risk.Symbol{Symbol: s})
 	}

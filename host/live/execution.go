@@ -61,6 +61,8 @@ type Execution struct {
 	said        play.Said
 	assumptions []result.Note
 	warnings    []result.Note
+	alarms      alarms
+	lastCandle  time.Time // when one closed
 	window      result.Window
 	candles     []*market.Series // by symbol, of the window
 	layout      layout
@@ -85,6 +87,7 @@ var _ interface {
 	runner.Described
 	runner.Watched
 	runner.Linked
+	runner.Controlled
 	io.Closer
 } = (*Execution)(nil)
 
@@ -92,7 +95,11 @@ var _ interface {
 func (x *Execution) take(m *strategypb.PluginMessage) error { return x.said.Take(m, x.gate, x.log) }
 
 // Manifest implements runner.Described.
-func (x *Execution) Manifest() artifact.Manifest { return x.manifest }
+func (x *Execution) Manifest() artifact.Manifest {
+	x.gate.Lock()
+	defer x.gate.Unlock()
+	return x.manifest
+}
 
 // WriteDecisions implements runner.Described. Whoever asks for the status does not wait for the disk.
 func (x *Execution) WriteDecisions(w io.Writer) error {
@@ -152,7 +159,7 @@ func (x *Execution) Progress() runner.Progress {
 	x.gate.Lock()
 	defer x.gate.Unlock()
 	cash, _ := x.plan.Cash.Float64()
-	p := runner.Progress{Phase: x.phase, Cash: cash, Equity: cash, InitialCash: cash, UpdatedAt: x.clock()}
+	p := runner.Progress{Phase: x.phase, Cash: cash, Equity: cash, InitialCash: cash, UpdatedAt: x.clock(), Alarms: x.alarms.set.Open()}
 	if x.trading != nil {
 		x.liveProgress(&p)
 		return p
@@ -164,6 +171,7 @@ func (x *Execution) Progress() runner.Progress {
 	p.CandlesDone, p.SimulatedTime = x.rec.Candles(), x.engine.Time()
 	p.Cash, p.Equity = x.engine.Cash(), x.engine.Equity()
 	p.TradeCount, p.Orders, p.Fills = stats.Trades, stats.Orders, stats.Fills
+	p.Rejects, p.LastCandle = x.rec.Rejected(), x.lastCandle
 	return p
 }
 
@@ -252,20 +260,6 @@ func (x *Execution) tell(kind string, data any) {
 	if err := x.journal.Log(context.Background(), kind, data); err != nil {
 		x.log.Error("the journal cannot be written", "error", err)
 	}
-}
-
-// warn shows an alarm in the run's warnings, its log and the journal.
-func (x *Execution) warn(code, message string) {
-	x.gate.Lock()
-	x.warnLocked(code, message)
-	x.gate.Unlock()
-	x.tell(logAlarm, map[string]any{"code": code, "message": message})
-}
-
-// warnLocked is warn without the journal.
-func (x *Execution) warnLocked(code, message string) {
-	x.warnings = append(x.warnings, result.Note{Code: code, Message: message})
-	x.said.Host(x.lastStepLocked(), "warn", message, market.Fields{{Key: "code", Value: code}})
 }
 
 // assume says what the run assumes.

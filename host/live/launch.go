@@ -15,6 +15,7 @@ import (
 	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/host/live/engine"
 	"github.com/assay-run/assay/host/live/journal"
+	orderdesk "github.com/assay-run/assay/host/live/order/desk"
 	"github.com/assay-run/assay/host/live/risk"
 	"github.com/assay-run/assay/host/play"
 	"github.com/assay-run/assay/host/play/decision"
@@ -48,6 +49,8 @@ type Venue struct {
 	Endpoint string
 	// Connect makes the connection of one run; it is not opened yet.
 	Connect func(context.Context) (*exchange.Connection, error)
+	// connectIn is Connect where the connection may leave files in a folder of the run.
+	connectIn func(ctx context.Context, folder string) (*exchange.Connection, error)
 }
 
 // Venues finds the exchange of a request. A refusal is a *play.RequestError.
@@ -63,9 +66,9 @@ type Options struct {
 	Journal   *journal.Journal
 	NoJournal error
 	Policy    Policy // nil: real money is traded ungated
-	// Risk are the limits of the server, OnStop what a stop does to live orders and positions.
-	Risk     risk.Options
-	OnStop   engine.OnStop
+	// Risk are the limits of the server.
+	Risk risk.Options
+	Ends
 	Logger   hclog.Logger
 	SpoolDir string // an existing folder for temporary files
 	// LiveDir is <state_dir>/live, where connectors leave what they did when they lost their host.
@@ -75,6 +78,17 @@ type Options struct {
 	StepLimit, ConnectLimit time.Duration
 
 	beside *beside // of the launcher
+}
+
+// Ends is what becomes of what a live run holds, and of its orders, when it ends, loses its host or cannot protect it.
+// What is empty is left: exits stay at the venue.
+type Ends struct {
+	// OnStop is what a stop does, OnShutdown what the end of the service does.
+	OnStop, OnShutdown engine.OnStop
+	// OnLeaseLoss is what a connector cancels that has lost its host.
+	OnLeaseLoss exchange.LeaseLoss
+	// Unprotected is what becomes of a position whose exits cannot be placed.
+	Unprotected orderdesk.Unprotected
 }
 
 // Launcher starts paper and live runs.
@@ -116,6 +130,11 @@ func (l *Launcher) launch(ctx context.Context, runID string, req runner.StartReq
 	x := &Execution{
 		log: l.opts.Logger.Named("live").With("run_id", runID), clock: time.Now, opts: &l.opts, plan: p, req: req, venue: venue, config: venue.Config, runID: runID,
 		gate: &link.Gate{}, phase: play.PhaseStarting,
+	}
+	if connect := venue.connectIn; connect != nil {
+		x.venue.Connect = func(ctx context.Context) (*exchange.Connection, error) {
+			return connect(ctx, runFolder(l.opts.LiveDir, runID))
+		}
 	}
 	x.said.Limits, x.link.Exchange = play.ChartLimits(), venue.ID
 	x.said.KeepFile(artifact.FullSplitID, play.MaxLogFile)
@@ -187,7 +206,7 @@ func (l *Launcher) manifest(x *Execution) artifact.Manifest {
 			Size: s.Program().Size, GoVersion: s.Program().GoVersion, OS: runtime.GOOS, Arch: runtime.GOARCH,
 			SHA256: s.SHA256, ProtocolVersion: s.ProtocolVersion, SDKVersion: s.SDKVersion,
 		},
-		Engine: l.opts.Engine, Sandbox: x.plugin.Proc.Sandbox(), Debug: s.Debug,
+		Engine: l.opts.Engine, Sandbox: x.plugin.Proc.Sandbox().String(), Walls: x.plugin.Proc.Sandbox().Parts, Debug: s.Debug,
 		Splits: artifact.FullSplit(func(func(market.Time) bool) {}),
 	}
 	for _, symbol := range x.plan.Symbols {

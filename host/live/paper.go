@@ -155,6 +155,7 @@ func (x *Execution) note(b *sim.Batch) {
 			continue
 		}
 		c := b.Candles[i]
+		x.lastCandle = x.clock()
 		x.candles[i].Append(c)
 		if x.window.Start == 0 {
 			x.window.Start = c.OpenTime

@@ -140,6 +140,10 @@ func (l *Launcher) readBack(ctx context.Context, info journal.Info) (*runner.Rep
 		return rep, nil
 	}
 	failure.Phase = l.lastPhase(ctx, info.RunID)
+	alarms, err := l.alarmsLeft(ctx, info.RunID)
+	if err != nil {
+		l.opts.Logger.Warn("the alarms of an interrupted run cannot be read back", "run_id", info.RunID, "error", err)
+	}
 	open, err := l.opts.Journal.OpenOrders(ctx, info.RunID)
 	if err != nil {
 		return nil, err
@@ -153,6 +157,7 @@ func (l *Launcher) readBack(ctx context.Context, info journal.Info) (*runner.Rep
 	if err := read(ctx, info, rep); err != nil {
 		l.opts.Logger.Warn("the results of an interrupted run cannot be read back", "run_id", info.RunID, "error", err)
 	}
+	s.Progress.Alarms = alarms
 	rep.Results.Risk = shownLimits(info.Risk)
 	positions := map[string]string{}
 	for _, p := range rep.Results.Positions {
@@ -305,7 +310,15 @@ func leaseFile(dir, runID string) string {
 	if dir == "" {
 		return ""
 	}
-	return filepath.Join(dir, runID, "lease.json")
+	return filepath.Join(runFolder(dir, runID), "lease.json")
+}
+
+// runFolder is the folder that the connector of a run may write to; "" for none.
+func runFolder(dir, runID string) string {
+	if dir == "" {
+		return ""
+	}
+	return filepath.Join(dir, runID)
 }
 
 // errRecordEnds is where the journal ends.
@@ -404,6 +417,7 @@ func (r *recording) entry(e journal.Entry) error {
 		Intents json.RawMessage `json:"intents"`
 		Code    string          `json:"code"`
 		Shadow  bool            `json:"shadow"`
+		Passed  bool            `json:"passed"`
 		OrderID string          `json:"order_id"`
 	}
 	if err := json.Unmarshal(raw, &body); err != nil {
@@ -413,7 +427,7 @@ func (r *recording) entry(e journal.Entry) error {
 	case logLayout:
 		r.layout = layout{window: body.Window, warmup: body.Warmup}
 	case engine.LogRisk:
-		if at := (denial{body.OrderID, body.Step}); !body.Shadow && body.OrderID != "" && r.denied[at] == "" {
+		if at := (denial{body.OrderID, body.Step}); !body.Shadow && !body.Passed && body.OrderID != "" && r.denied[at] == "" {
 			r.denied[at] = body.Code
 		}
 	default:

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/assay-run/assay/host/alarm"
+	"github.com/assay-run/assay/host/catalog/sandbox"
 	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/host/live/engine"
 	"github.com/assay-run/assay/host/live/feed"
@@ -38,6 +40,7 @@ func (x *Execution) Run(ctx context.Context) runner.Outcome {
 	}
 	x.ending = err
 	outcome := x.outcome(err)
+	x.endAlarms()
 	x.plugin.Close("the run is over")
 	x.writeEnd(outcome)
 	x.gate.Lock()
@@ -58,10 +61,13 @@ func (x *Execution) begin() error {
 	if err != nil {
 		return err
 	}
-	x.journal, err = x.opts.Journal.Begin(context.Background(), journal.Info{
+	book, err := x.opts.Journal.Begin(context.Background(), journal.Info{
 		RunID: x.runID, RunTag: order.Tag(x.runID), Mode: x.req.Mode, Exchange: x.venue.ID, Symbols: x.plan.Symbols, Timeframe: x.plan.Timeframe,
 		Risk: limits, Request: text, StrategySHA256: x.plan.Strategy.SHA256, StartedAt: market.FromTime(x.started),
 	})
+	x.gate.Lock()
+	defer x.gate.Unlock()
+	x.journal = book
 	return err
 }
 
@@ -129,6 +135,7 @@ func (x *Execution) connect(ctx context.Context) (*exchange.Connection, error) {
 // opened notes what a session says of itself.
 func (x *Execution) opened(conn *exchange.Connection, o exchange.Opened, latency time.Duration) {
 	x.gate.Lock()
+	x.manifest.ConnectorSandbox = sandbox.Weaker(x.manifest.ConnectorSandbox, conn.Sandbox)
 	x.link.Latency, x.link.Offset, x.link.Synthetic = latency, o.ClockOffset, conn.Clock != nil || o.Clock != nil
 	x.gate.Unlock()
 	x.venueClock.SetOffset(o.ClockOffset)
@@ -156,6 +163,7 @@ func (x *Execution) openRequest() exchange.OpenRequest {
 	return exchange.OpenRequest{
 		RunID: x.runID, Trading: x.req.Mode == runner.ModeLive, Symbols: x.plan.Symbols, Timeframe: x.plan.Timeframe,
 		Config: x.config, RunTag: order.Tag(x.runID), Endpoint: x.venue.Endpoint, LeaseFile: leaseFile(x.opts.LiveDir, x.runID),
+		OnLeaseLoss: x.opts.OnLeaseLoss,
 	}
 }
 
@@ -231,7 +239,17 @@ func (x *Execution) outcome(err error) runner.Outcome {
 	case isStop(err):
 		return runner.Outcome{Stopped: true, Message: x.stopMessage()}
 	}
-	return runner.Outcome{Failure: x.failure(err)}
+	return runner.Outcome{Failure: x.failure(err), Message: x.kept()}
+}
+
+// kept is what a live run leaves at the venue; "" when nothing.
+func (x *Execution) kept() string {
+	x.gate.Lock()
+	defer x.gate.Unlock()
+	if x.trading == nil {
+		return ""
+	}
+	return x.trading.Kept()
 }
 
 // stopMessage says what a stop has left: positions are kept.
@@ -306,4 +324,6 @@ func (x *Execution) endBooks() error {
 }
 
 // candleAlarm keeps what the user should know about the candles.
-func (x *Execution) candleAlarm(a feed.Alarm) { x.warn(a.Code, a.Message) }
+func (x *Execution) candleAlarm(a feed.Alarm) {
+	x.Raise(alarm.Occurrence{Code: a.Code, Subject: string(a.Symbol), Text: a.Message})
+}

@@ -22,7 +22,6 @@ type line struct {
 	quiet   context.CancelFunc   // ends the lease
 	lease   sync.WaitGroup
 	crashes engine.Crashes
-	told    bool // that the connector was started again
 }
 
 // take takes a connection into use and tells its connector that the host lives, until it is let go.
@@ -68,24 +67,16 @@ func (l *line) relaunch(ctx context.Context) error {
 		return err
 	}
 	x.halt(true)
-	l.tell(engine.CodeConnectorCrashed, "the connector of "+x.venue.ID+" is gone and is started again")
+	x.warn(engine.CodeConnectorCrashed, "the connector of "+x.venue.ID+" is gone and is started again")
 	conn, err := x.connect(ctx)
 	if err != nil {
 		return err
 	}
 	l.take(conn)
 	x.halt(false)
-	l.tell(engine.CodeConnectorBack, "the connector of "+x.venue.ID+" is back")
-	l.told = true
+	x.Clear(engine.CodeConnectorCrashed, "")
+	x.warn(engine.CodeConnectorBack, "the connector of "+x.venue.ID+" is back")
 	return nil
-}
-
-// tell tells the user once a run, and the log each time.
-func (l *line) tell(code, message string) {
-	l.x.log.Warn(message, "code", code)
-	if !l.told {
-		l.x.warn(code, message)
-	}
 }
 
 // hangUp ends the session of a run that is over: nothing of it is open there any more.

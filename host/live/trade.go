@@ -7,6 +7,7 @@ import (
 
 	sdk "github.com/assay-run/assay/plugin-sdk"
 
+	"github.com/assay-run/assay/host/alarm"
 	"github.com/assay-run/assay/host/live/engine"
 	"github.com/assay-run/assay/host/play"
 	"github.com/assay-run/assay/host/play/link"
@@ -23,7 +24,8 @@ func (x *Execution) tradeLive(ctx context.Context) error {
 	e := engine.New(engine.Config{
 		RunID: x.runID, Symbols: x.plan.Symbols, Timeframe: x.plan.Timeframe, Venue: x.venue.Description,
 		Connect: x.venue.Connect, Open: x.openRequest(), Journal: x.opts.Journal, Run: x.journal, Limits: x.bounds,
-		Warmup: x.warmup, OnStop: x.opts.OnStop, Orderly: isStop, Gate: x.gate, Host: &liveHost{x: x}, Link: x.linked, ConnectLimit: x.opts.ConnectLimit,
+		Warmup: x.warmup, OnStop: x.opts.OnStop, OnShutdown: x.opts.OnShutdown, Unprotected: x.opts.Unprotected, Resume: engine.Resume(x.req.Resume), Orderly: isStop,
+		Shutdown: func(err error) bool { return errors.Is(err, runner.ErrShutdown) }, Gate: x.gate, Host: &liveHost{x: x}, Link: x.linked, ConnectLimit: x.opts.ConnectLimit,
 	})
 	x.gate.Lock()
 	x.trading = e
@@ -130,8 +132,11 @@ func (h *liveHost) Decide(v *engine.View) ([]market.Intent, error) {
 // Phase implements engine.Host.
 func (h *liveHost) Phase(phase string) { h.x.enter(phase) }
 
-// Warn implements engine.Host.
-func (h *liveHost) Warn(code, message string) { h.x.warn(code, message) }
+// Raise implements engine.Host.
+func (h *liveHost) Raise(o alarm.Occurrence) { h.x.Raise(o) }
+
+// Clear implements engine.Host.
+func (h *liveHost) Clear(code, subject string) { h.x.Clear(code, subject) }
 
 // liveProgress fills in the numbers of the live books.
 func (x *Execution) liveProgress(p *runner.Progress) {
@@ -150,4 +155,5 @@ func (x *Execution) liveProgress(p *runner.Progress) {
 	look := x.rec.Look(books, &x.said, true)
 	p.CandlesDone, p.SimulatedTime = x.rec.Candles(), x.window.End
 	p.TradeCount, p.Orders, p.Fills = int64(len(look.Trades)), int64(look.Orders), int64(len(look.Fills))
+	p.Rejects, p.LastCandle = x.rec.Rejected(), x.lastCandle
 }

@@ -27,7 +27,8 @@ type Connector struct {
 	// Endpoint replaces the exchange's base URL. On loopback no real money is traded there.
 	Endpoint         string
 	LoopbackEndpoint bool
-	Connect          func(context.Context) (*exchange.Connection, error)
+	// Connect makes the connection of one run, which may leave files in the folder.
+	Connect func(ctx context.Context, folder string) (*exchange.Connection, error)
 }
 
 // Exchanges are all exchanges of a service: those of the candle store, the simulated
@@ -45,6 +46,7 @@ type Entry struct {
 	// DateRange has the stored candles, by symbol and timeframe.
 	DateRange map[market.Symbol]map[string]candle.Range
 	connect   func(context.Context) (*exchange.Connection, error)
+	connectIn func(ctx context.Context, folder string) (*exchange.Connection, error) // of a connector
 	// offers says whether stored candles of a symbol are there in a timeframe or can be put together to it.
 	offers func(context.Context, market.Symbol, market.Timeframe) error
 	// replays refuses settings of the simulated market that replay candles which are not there.
@@ -75,7 +77,7 @@ func (e *Exchanges) List(ctx context.Context) ([]Entry, error) {
 	}}
 	list = append(list, own)
 	for _, c := range e.Connectors {
-		list = append(list, Entry{Description: c.Description, Certified: c.Certified, Fault: c.Fault, connect: c.Connect, endpoint: c.Endpoint, loopback: c.LoopbackEndpoint})
+		list = append(list, Entry{Description: c.Description, Certified: c.Certified, Fault: c.Fault, connectIn: c.Connect, endpoint: c.Endpoint, loopback: c.LoopbackEndpoint})
 	}
 	for i := range list {
 		if s, ok := taken[list[i].ID]; ok {
@@ -173,7 +175,7 @@ func (e Entry) venue(ctx context.Context, req runner.StartRequest, p *play.Plan)
 	if pretend := e.pretends() || config.Sandbox; req.Mode == runner.ModeLive && !e.Certified && !pretend {
 		return Venue{}, play.Refuse("MODE_NOT_SUPPORTED", map[string]any{"reason": "uncertified"}, "The connector of %q is not certified: it trades no real money.", e.ID)
 	}
-	return Venue{ID: e.ID, Description: e.Description, Config: config, Certified: e.Certified, Pretend: e.pretends(), Endpoint: e.endpoint, Connect: e.connect}, nil
+	return Venue{ID: e.ID, Description: e.Description, Config: config, Certified: e.Certified, Pretend: e.pretends(), Endpoint: e.endpoint, Connect: e.connect, connectIn: e.connectIn}, nil
 }
 
 // offered says whether the exchange has the timeframe. Stored candles are put together to one

@@ -26,6 +26,7 @@ type Record struct {
 	now      market.Time
 	closes   []metric.Closes
 	window   int64 // first step of the window
+	rejected int64 // orders, those of the warm-up left out
 	candles  int64 // of the window, done
 }
 
@@ -64,6 +65,9 @@ func (r *Record) Lines() *decision.Log { return r.lines }
 // Candles counts those of the window.
 func (r *Record) Candles() int64 { return r.candles }
 
+// Rejected counts the orders that were rejected, those of the warm-up left out.
+func (r *Record) Rejected() int64 { return r.rejected }
+
 // Lift ends the limit of memory: nothing is recorded any more.
 func (r *Record) Lift() { r.memory.lift() }
 
@@ -88,10 +92,15 @@ func (r *Record) Intent(step int64, in *market.Intent, reason string) {
 
 // Order implements sim.Recorder.
 func (r *Record) Order(step int64, o *market.Order) {
+	known := false
 	if i := int(o.ID) - 1; i < len(r.orders) {
+		known = r.orders[i].Status == market.StatusRejected
 		r.orders[i] = *o
 	} else {
 		r.orders = append(roomy(r.memory, orderBytes, r.orders), *o)
+	}
+	if !known && o.Status == market.StatusRejected && o.Reason != "warmup" {
+		r.rejected++
 	}
 	r.changes = append(r.changes, int32(o.ID)-1)
 	r.lines.Order(step, o.UpdatedAt, o)

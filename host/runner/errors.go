@@ -17,6 +17,9 @@ const (
 	ResultsNotReady  Code = "RESULTS_NOT_READY"
 	RunStartFailed   Code = "RUN_START_FAILED"
 	ShuttingDown     Code = "SHUTTING_DOWN"
+	// ControlNotSupported: this run takes no such control; ControlRefused: there is nothing to do it to.
+	ControlNotSupported Code = "CONTROL_NOT_SUPPORTED"
+	ControlRefused      Code = "CONTROL_REFUSED"
 	// Internal is an event that cannot happen in the state at hand: a bug.
 	Internal Code = "INTERNAL_ERROR"
 )
@@ -90,6 +93,12 @@ func newError(c Code, now Snapshot, cause error) *Error {
 	case ResultsNotReady:
 		e.Message = "The run is still running: its results are ready once it has ended."
 		e.Hint = "wait until status is completed or failed"
+	case ControlNotSupported:
+		e.Message = "A backtest takes no controls but stop."
+		e.Hint = "stop it, or wait for its end"
+	case ControlRefused:
+		e.Message = "The run has no such alarm."
+		e.Hint = "read alarms of /api/v1/status"
 	case RunStartFailed:
 		e.Message = fmt.Sprintf("The run could not be started: %v", cause)
 	case ShuttingDown:

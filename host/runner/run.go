@@ -231,7 +231,7 @@ func (r *Runner) conclude(run *run, e event, end Ended, kept Kept, place *regist
 	run.report.Snapshot.Seq = r.seq
 	close(run.done)
 	r.opts.Logger.Info("run ended", "run_id", run.id, "status", s.Status, "stop_reason", s.StopReason,
-		"runtime", s.Runtime, "trades", s.Progress.TradeCount, "error", s.Error)
+		"runtime", s.Runtime, "trades", s.Progress.TradeCount, "error", s.Error, "message", s.Message)
 }
 
 func (r *run) started(exec Execution) Started {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -18,7 +19,7 @@ func TestLifeOfARun(t *testing.T) {
 	r := newRunner(t, Options{})
 	changes, cancel := r.Subscribe()
 	defer cancel()
-	if s := r.Status(); s != (Snapshot{Status: "idle"}) {
+	if s := r.Status(); !reflect.DeepEqual(s, Snapshot{Status: "idle"}) {
 		t.Errorf("%+v", s)
 	}
 	_, err := r.Results()
@@ -155,7 +156,7 @@ func TestStart(t *testing.T) {
 		if e := wantCode(t, err, RunStartFailed); !errors.Is(e, bad) || e.Status != "idle" {
 			t.Errorf("%+v", e)
 		}
-		if s := r.Status(); s != (Snapshot{Status: "idle"}) || r.Counters().RunsTotal != 0 {
+		if s := r.Status(); !reflect.DeepEqual(s, Snapshot{Status: "idle"}) || r.Counters().RunsTotal != 0 {
 			t.Errorf("%+v", s)
 		}
 		mustStart(t, r, &fakeExec{})

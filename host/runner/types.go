@@ -6,6 +6,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/assay-run/assay/host/alarm"
 	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/host/result"
 	"github.com/assay-run/assay/plugin-sdk/market"
@@ -114,6 +115,13 @@ type Progress struct {
 	CandlesPerSecond          float64
 	ETASeconds                float64
 	UpdatedAt                 time.Time
+	// What follows is of paper and live runs. Rejects counts orders that were rejected, LastCandle is when
+	// the newest candle came.
+	Rejects    int64
+	LastCandle time.Time
+	// Alarms are those that are open, the worst first; after the end those that were open then, until the
+	// reset.
+	Alarms []alarm.Alarm
 }
 
 // StartRequest is a validated request, every default filled in, ready to launch.
@@ -128,6 +136,8 @@ type StartRequest struct {
 	InitialCash    json.Number     `json:"initial_cash"`
 	Exchange       string          `json:"exchange"`
 	Execution      json.RawMessage `json:"execution"`
+	// Resume is what a live run does about what earlier runs left on the account: refuse (if empty), flat or release.
+	Resume string `json:"resume,omitempty"`
 	// ExchangeConfig is the raw exchange_config of a paper or live run: it may hold
 	// credentials, so that it is shown nowhere.
 	ExchangeConfig exchange.Secret `json:"-"`

@@ -19,6 +19,7 @@ type lease struct {
 	Reason      string   `json:"reason"`
 	Cancelled   []string `json:"cancelled"`
 	Unconfirmed []string `json:"unconfirmed"`
+	Kept        []string `json:"kept"`
 }
 
 // status is what the demonstration reads of /status.
@@ -47,7 +48,7 @@ type order struct {
 	Quantity json.Number
 }
 
-// swept waits until the connector has cancelled the orders of the run.
+// swept waits until the connector has looked after the orders of the run: it leaves what protects the position.
 func (d *demo) swept(ctx context.Context) error {
 	begun := time.Now()
 	var report lease
@@ -74,16 +75,19 @@ func (d *demo) swept(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.step("The connector is a process of its own and keeps a lease (%s). It cancelled what the run had open:", report.Reason)
+	d.step("The connector is a process of its own and keeps a lease (%s). It cancels entries and leaves what protects the position:", report.Reason)
+	for _, id := range report.Kept {
+		d.say("%s stands", id)
+	}
 	for _, id := range report.Cancelled {
 		d.say("%s cancelled", id)
 	}
 	d.say("%.1f s after the kill lease.json says so, the exchange has %d open orders, and the connector has ended.", took.Seconds(), open)
 	switch {
-	case open > 0 || len(report.Unconfirmed) > 0:
-		return fmt.Errorf("%d orders are still open, %v unconfirmed", open, report.Unconfirmed)
-	case len(report.Cancelled) == 0:
-		return errors.New("lease.json names no cancelled order")
+	case open != len(report.Kept) || len(report.Unconfirmed) > 0:
+		return fmt.Errorf("%d orders are open, %v kept, %v unconfirmed", open, report.Kept, report.Unconfirmed)
+	case len(report.Kept) == 0:
+		return errors.New("lease.json names no exit")
 	}
 	return nil
 }
@@ -130,8 +134,11 @@ func (d *demo) account(ctx context.Context) error {
 		if slices.Contains(data.Unknown, at.ClientOrderID) {
 			known = "had an unknown fate"
 		}
-		swept := slices.Contains(data.Lease.Cancelled, at.ClientOrderID)
-		if swept {
+		kept, swept := slices.Contains(data.Lease.Kept, at.ClientOrderID), slices.Contains(data.Lease.Cancelled, at.ClientOrderID)
+		switch {
+		case kept:
+			known += ", left by the lease"
+		case swept:
 			known += ", cancelled by the lease"
 		}
 		d.say("order %d, %s: %s there; %s", at.OrderID, at.ClientOrderID, at.Status, known)
@@ -139,9 +146,9 @@ func (d *demo) account(ctx context.Context) error {
 		switch {
 		case i < 0 && !open:
 			return fmt.Errorf("order %d of the exchange is nowhere in the journal", at.OrderID)
-		case at.Status == "FILLED" && !open && results.Orders[i].Status != "filled", at.Status == "CANCELED" && !swept:
+		case at.Status == "FILLED" && !open && results.Orders[i].Status != "filled", at.Status == "NEW" && !kept, at.Status == "CANCELED" && !swept:
 			return fmt.Errorf("order %d is %s and the service does not know why", at.OrderID, at.Status)
-		case at.Status != "FILLED" && at.Status != "CANCELED":
+		case at.Status != "FILLED" && at.Status != "NEW" && at.Status != "CANCELED":
 			return fmt.Errorf("order %d is %s", at.OrderID, at.Status)
 		}
 	}

@@ -161,6 +161,16 @@ func (h *Host) level(results ...played) string {
 	return level
 }
 
+// walls are the parts of the sandbox of a play that had this level.
+func walls(level string, results []played) []sandbox.Part {
+	for i := range results {
+		if results[i].sandbox == level {
+			return results[i].walls
+		}
+	}
+	return nil
+}
+
 // nondeterminism keeps a capsule of the first split that was decided otherwise than it
 // is stored; where the decisions are the same, of what differs instead.
 func (h *Host) nondeterminism(ctx context.Context, p *Prepared, results []played, differs *artifact.ResultError) *capsule.Note {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/backtest"
+	"github.com/assay-run/assay/host/catalog/sandbox"
 	"github.com/assay-run/assay/host/metric"
 	"github.com/assay-run/assay/host/result"
 	"github.com/assay-run/assay/lab/capsule"
@@ -53,6 +54,7 @@ type played struct {
 	scene *backtest.Scene
 	// sandbox is the level that the process ran under, "" if there was none.
 	sandbox   string
+	walls     []sandbox.Part
 	short     int   // candles of the split used as warm-up
 	lead      int64 // candles of warm-up before the split
 	published backtest.Published
@@ -249,7 +251,7 @@ func (h *Host) playOne(ctx context.Context, l *backtest.Launcher, p *Prepared, j
 		return played{}, fromBacktest(err)
 	}
 	outcome := x.Run(ctx)
-	out := played{job: j, take: take, sandbox: x.Manifest().Sandbox, failure: outcome.Failure, short: x.WarmupShort(), lead: x.WindowStep(), decisions: x.WriteDecisions, close: x.Close}
+	out := played{job: j, take: take, sandbox: x.Manifest().Sandbox, walls: x.Manifest().Walls, failure: outcome.Failure, short: x.WarmupShort(), lead: x.WindowStep(), decisions: x.WriteDecisions, close: x.Close}
 	stopped := outcome.Stopped || ctx.Err() != nil
 	if stopped || out.failure != nil {
 		scene, err := x.Scene(capsule.MaxEvents)
@@ -259,7 +261,7 @@ func (h *Host) playOne(ctx context.Context, l *backtest.Launcher, p *Prepared, j
 		out.scene = &scene
 	}
 	if stopped {
-		return played{job: j, take: take, sandbox: out.sandbox, scene: out.scene}, errors.Join(context.Canceled, x.Close())
+		return played{job: j, take: take, sandbox: out.sandbox, walls: out.walls, scene: out.scene}, errors.Join(context.Canceled, x.Close())
 	}
 	out.results, out.input = x.Results(), x.Input()
 	if j.series {

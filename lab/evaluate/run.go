@@ -361,6 +361,7 @@ func (h *Host) execute(ctx context.Context, p *Prepared, o Options, attempt int,
 		Origin: artifact.OriginLab, Environment: artifact.HostEnvironment(), Compact: o.Compact,
 	}
 	run.Manifest.Sandbox = h.level(results...)
+	run.Manifest.Walls = walls(run.Manifest.Sandbox, results)
 	answer := &Answer{RunID: p.RunID, RequestHash: p.RequestHash}
 	for i := range results {
 		if r := &results[i]; r.failure != nil && answer.Failure == nil {

@@ -3,6 +3,8 @@ import { computed } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { Chart } from "./chart/chart.tsx";
 import { Form } from "./form/form.tsx";
+import { Alarms } from "./panels/alarms.tsx";
+import { Controls } from "./panels/controls.tsx";
 import { Dialogs } from "./panels/dialogs.tsx";
 import { Empty } from "./panels/empty.tsx";
 import { Failed } from "./panels/failed.tsx";
@@ -67,7 +69,9 @@ function Run() {
       {idle.value ? <Empty /> : (
         <>
           <Failed />
+          <Alarms />
           <Progress />
+          <Controls />
           <Tiles />
           <Chart />
           <Tabs />

@@ -6,11 +6,14 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/metrics"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/assay-run/assay/api/v1/view"
+	"github.com/assay-run/assay/host/alarm"
+	"github.com/assay-run/assay/host/catalog/sandbox"
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
@@ -29,6 +32,8 @@ type Options struct {
 	Counters func() runner.Counters
 	// Plugins counts strategies that can be used and that cannot.
 	Plugins func() (available, unavailable int)
+	// Sandbox is what closes strategies in; nil: nothing does.
+	Sandbox func() sandbox.Level
 	// Registry gives the schema version of the registry, or says what is wrong with it.
 	Registry func(context.Context) (int, error)
 	// Journal is why paper and live runs cannot be written down, for people; "" while they can. Nil: they can.
@@ -163,9 +168,51 @@ func (m *Monitor) Health() view.Health {
 	if m.opts.Governance != nil {
 		h.Checks.Governance = m.outcome(m.opts.Governance(s.Ungated))
 	}
+	h.Checks.Sandbox = m.checkSandbox()
+	h.Checks.Alarms = m.checkAlarms(s)
 	h.Status = h.Checks.Overall()
 	h.Metrics = m.counters(now)
 	return h
+}
+
+func (m *Monitor) checkSandbox() view.SandboxCheck {
+	var level sandbox.Level
+	if m.opts.Sandbox != nil {
+		level = m.opts.Sandbox()
+	}
+	c := view.SandboxCheck{Walls: level.Walls()}
+	switch {
+	case level.Parts == nil:
+		c.Check = m.outcome(view.Skip, "strategies run without a sandbox: "+level.Why)
+	case c.Level != sandbox.LevelFull:
+		c.Check = m.outcome(view.Pass, "missing: "+level.Lacks())
+	default:
+		c.Check = m.outcome(view.Pass, "")
+	}
+	return c
+}
+
+// checkAlarms looks at what is open in a paper or live run, acknowledged or not.
+func (m *Monitor) checkAlarms(s runner.Snapshot) view.Check {
+	if s.Mode != runner.ModePaper && s.Mode != runner.ModeLive {
+		return m.outcome(view.Skip, "no live or paper run")
+	}
+	count := map[alarm.Severity]int{}
+	codes := map[alarm.Severity][]string{}
+	for _, a := range s.Progress.Alarms {
+		if count[a.Severity]++; !slices.Contains(codes[a.Severity], a.Code) {
+			codes[a.Severity] = append(codes[a.Severity], a.Code)
+		}
+	}
+	for _, worst := range []struct {
+		severity alarm.Severity
+		status   string
+	}{{alarm.Critical, view.Fail}, {alarm.Error, view.Warn}} {
+		if n := count[worst.severity]; n > 0 {
+			return m.outcome(worst.status, fmt.Sprintf("%d open of severity %s: %s", n, worst.severity, strings.Join(codes[worst.severity], ", ")))
+		}
+	}
+	return m.outcome(view.Pass, "")
 }
 
 // maxSkew is how far the clocks may be apart before it is told.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/api/v1/view"
+	"github.com/assay-run/assay/host/alarm"
 	"github.com/assay-run/assay/host/runner"
 )
 
@@ -46,6 +47,35 @@ func TestOverall(t *testing.T) {
 	o := options()
 	o.Plugins = func() (int, int) { return 3, 1 }
 	if got := NewMonitor(t.Context(), o).Health().Checks.Plugins.Message; got != "1 of 4 unavailable" {
+		t.Error(got)
+	}
+}
+
+// TestAlarms: health is as bad as the worst that is open, acknowledged or not, also after the end of the run.
+func TestAlarms(t *testing.T) {
+	open := func(list ...alarm.Alarm) view.Health {
+		o := options()
+		o.Status = func() runner.Snapshot {
+			return runner.Snapshot{Status: runner.StatusCompleted, Mode: runner.ModeLive, Progress: runner.Progress{Alarms: list}}
+		}
+		return NewMonitor(t.Context(), o).Health()
+	}
+	drift := alarm.Alarm{Code: "BALANCE_DRIFT", Severity: alarm.Error, Acknowledged: true}
+	bare := alarm.Alarm{Code: "POSITION_UNPROTECTED", Severity: alarm.Critical}
+	for name, c := range map[string]struct {
+		health               view.Health
+		overall, status, say string
+	}{
+		"none":     {open(), "healthy", view.Pass, ""},
+		"warning":  {open(alarm.Alarm{Code: "CLOCK_SKEW", Severity: alarm.Warning}), "healthy", view.Pass, ""},
+		"error":    {open(drift, drift), "degraded", view.Warn, "2 open of severity error: BALANCE_DRIFT"},
+		"critical": {open(bare, drift), "unhealthy", view.Fail, "1 open of severity critical: POSITION_UNPROTECTED"},
+	} {
+		if got := c.health.Checks.Alarms; c.health.Status != c.overall || got.Status != c.status || got.Message != c.say {
+			t.Errorf("%s: %s %+v", name, c.health.Status, got)
+		}
+	}
+	if got := NewMonitor(t.Context(), options()).Health().Checks.Alarms.Status; got != view.Skip {
 		t.Error(got)
 	}
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/assay-run/assay/api"
 	"github.com/assay-run/assay/api/v1/metrics"
 	"github.com/assay-run/assay/api/web"
+	"github.com/assay-run/assay/host/alarm"
 	"github.com/assay-run/assay/host/listen"
 	"github.com/assay-run/assay/host/runner"
 )
@@ -83,7 +84,15 @@ func TestEveryMetric(t *testing.T) {
 		"assay_build_info": "gauge", "assay_run_state": "gauge", "assay_run_progress_ratio": "gauge", "assay_runs_total": "counter",
 		"assay_candles_total": "counter", "assay_orders_total": "counter", "assay_fills_total": "counter", "assay_ws_clients": "gauge",
 		"assay_ws_dropped_total": "counter", "assay_http_requests_total": "counter", "assay_http_request_duration_seconds": "histogram",
-		"assay_plugins": "gauge", "process_start_time_seconds": "gauge", "go_goroutines": "gauge", "go_memstats_heap_alloc_bytes": "gauge",
+		"assay_plugins": "gauge", "assay_alarms": "gauge", "process_start_time_seconds": "gauge", "go_goroutines": "gauge", "go_memstats_heap_alloc_bytes": "gauge",
+	}
+	for _, name := range []string{
+		"assay_run_phase", "assay_run_orders_rejected_total", "assay_run_equity", "assay_run_last_candle_age_seconds",
+	} {
+		if len(got[name].samples) > 0 {
+			t.Errorf("a backtest has %s", name)
+		}
+		delete(got, name)
 	}
 	for name, kind := range want {
 		if f := got[name]; f.kind != kind || f.help == "" || len(f.samples) == 0 {
@@ -154,6 +163,47 @@ func TestNothingToShow(t *testing.T) {
 	paper := metrics.New(metrics.Options{Status: func() runner.Snapshot { return runner.Snapshot{Status: "running", Mode: "paper"} }})
 	if f := mustParse(t, paper.Text())["assay_run_progress_ratio"]; len(f.samples) != 0 {
 		t.Errorf("a paper run has no end, yet: %v", f.samples)
+	}
+}
+
+// TestPaperAndLive: what a run that trades is watched by.
+func TestPaperAndLive(t *testing.T) {
+	now := started()
+	s := runner.Snapshot{Status: "running", Mode: "live", Phase: "reducing", Progress: runner.Progress{
+		Equity: 10041.5, Rejects: 18, LastCandle: now.Add(-90 * time.Second), UpdatedAt: now, Alarms: []alarm.Alarm{
+			{Code: "BALANCE_DRIFT", Severity: alarm.Error}, {Code: "CLOCK_SKEW", Severity: alarm.Warning, Acknowledged: true},
+			{Code: "ORDER_REJECTED", Severity: alarm.Error, Subject: "BTC/USDT"}, {Code: "ORDER_REJECTED", Severity: alarm.Error, Subject: "ETH/USDT"},
+			{Code: "DAILY_LOSS_EXCEEDED", Severity: alarm.Warning},
+		}}}
+	r := metrics.New(metrics.Options{Status: func() runner.Snapshot { return s }})
+	got := mustParse(t, r.Text())
+	for _, c := range []struct {
+		family, labels string
+		value          float64
+	}{
+		{"assay_alarms", "map[code:BALANCE_DRIFT severity:error]", 1},
+		{"assay_alarms", "map[code:CLOCK_SKEW severity:warning]", 1},
+		{"assay_alarms", "map[code:ORDER_REJECTED severity:error]", 2},
+		{"assay_alarms", "map[code:DAILY_LOSS_EXCEEDED severity:error]", 0},
+		{"assay_alarms", "map[code:DAILY_LOSS_EXCEEDED severity:warning]", 1},
+		{"assay_alarms", "map[code:POSITION_UNPROTECTED severity:critical]", 0},
+		{"assay_run_phase", "map[phase:reducing]", 1},
+		{"assay_run_phase", "map[phase:trading]", 0},
+		{"assay_run_orders_rejected_total", "map[]", 18},
+		{"assay_run_equity", "map[]", 10041.5},
+		{"assay_run_last_candle_age_seconds", "map[]", 90},
+	} {
+		if v := got[c.family].value(t, c.labels); v != c.value {
+			t.Errorf("%s%s = %g, want %g", c.family, c.labels, v, c.value)
+		}
+	}
+	s.Status, s.Phase = "completed", ""
+	got = mustParse(t, r.Text())
+	if n := len(got["assay_run_last_candle_age_seconds"].samples); n != 0 {
+		t.Error("a run that has ended waits for no candle")
+	}
+	if v := got["assay_alarms"].value(t, "map[code:BALANCE_DRIFT severity:error]"); v != 1 {
+		t.Error("the alarm does not survive the end")
 	}
 }
 

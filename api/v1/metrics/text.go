@@ -1,9 +1,12 @@
 package metrics
 
 import (
+	"maps"
 	"runtime"
 	"runtime/metrics"
+	"slices"
 
+	"github.com/assay-run/assay/host/alarm"
 	"github.com/assay-run/assay/host/exposition"
 	"github.com/assay-run/assay/host/runner"
 )
@@ -13,7 +16,9 @@ func (r *Registry) Text() []byte {
 	t := &exposition.Text{}
 	t.Family("assay_build_info", "gauge", "What is running; always 1.")
 	t.Sample("assay_build_info", 1, "version", r.opts.Version, "commit", r.opts.Commit)
-	r.run(t)
+	s := r.status()
+	r.run(t, s)
+	r.trading(t, s)
 	r.stream(t)
 	r.requests.Write(t)
 	r.plugins(t)
@@ -21,17 +26,58 @@ func (r *Registry) Text() []byte {
 	return t.Bytes()
 }
 
-func (r *Registry) run(t *exposition.Text) {
-	var s runner.Snapshot
-	var c runner.Counters
+func (r *Registry) status() (s runner.Snapshot) {
 	if r.opts.Status != nil {
 		s = r.opts.Status()
 	}
-	if r.opts.Counters != nil {
-		c = r.opts.Counters()
-	}
 	if s.Status == "" {
 		s.Status = runner.StatusIdle
+	}
+	return s
+}
+
+// phases are those of a paper or live run.
+var phases = []string{"starting", "reconciling", "warming", "trading", "reducing", "halted", "stopping"}
+
+// trading is what a paper or live run is watched by. Without one there are the alarms only, all 0.
+func (r *Registry) trading(t *exposition.Text, s runner.Snapshot) {
+	t.Family("assay_alarms", "gauge", "Open alarms of the paper or live run by code and severity, acknowledged or not.")
+	open := map[[2]string]int{}
+	for _, row := range alarm.Table() {
+		open[[2]string{row.Code, string(row.Severity)}] = 0
+	}
+	for _, a := range s.Progress.Alarms {
+		open[[2]string{a.Code, string(a.Severity)}]++
+	}
+	for _, k := range slices.SortedFunc(maps.Keys(open), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) }) {
+		t.Sample("assay_alarms", float64(open[k]), "code", k[0], "severity", k[1])
+	}
+	on := s.Mode == runner.ModePaper || s.Mode == runner.ModeLive
+	t.Family("assay_run_phase", "gauge", "1 for the phase of the paper or live run, 0 for the others; absent without one.")
+	if on {
+		for _, p := range phases {
+			t.Sample("assay_run_phase", truth(s.Phase == p), "phase", p)
+		}
+	}
+	p := s.Progress
+	t.Family("assay_run_orders_rejected_total", "counter", "Rejected orders of the paper or live run; absent without one.")
+	if on {
+		t.Sample("assay_run_orders_rejected_total", float64(p.Rejects))
+	}
+	t.Family("assay_run_equity", "gauge", "Equity of the paper or live run in its quote currency; absent without one.")
+	if on {
+		t.Sample("assay_run_equity", p.Equity)
+	}
+	t.Family("assay_run_last_candle_age_seconds", "gauge", "Time since a candle closed last in the paper or live run; absent before the first and after the end.")
+	if on && s.Status == runner.StatusRunning && !p.LastCandle.IsZero() && !p.UpdatedAt.IsZero() {
+		t.Sample("assay_run_last_candle_age_seconds", max(p.UpdatedAt.Sub(p.LastCandle), 0).Seconds())
+	}
+}
+
+func (r *Registry) run(t *exposition.Text, s runner.Snapshot) {
+	var c runner.Counters
+	if r.opts.Counters != nil {
+		c = r.opts.Counters()
 	}
 	t.Family("assay_run_state", "gauge", "1 for the status of the run, 0 for the others.")
 	for _, status := range []string{runner.StatusIdle, runner.StatusRunning, runner.StatusCompleted, runner.StatusFailed} {

@@ -35,6 +35,8 @@ const (
 	RunStillRunning             Code = "RUN_STILL_RUNNING"
 	NoRun                       Code = "NO_RUN"
 	ResultsNotReady             Code = "RESULTS_NOT_READY"
+	ControlNotSupported         Code = "CONTROL_NOT_SUPPORTED"
+	ControlRefused              Code = "CONTROL_REFUSED"
 	IdempotencyKeyReused        Code = "IDEMPOTENCY_KEY_REUSED"
 	RegistryInvalid             Code = "REGISTRY_INVALID"
 	RegistryUnsigned            Code = "REGISTRY_UNSIGNED"
@@ -132,6 +134,8 @@ func stateTable() []Entry {
 		{RunStillRunning, 409, "The run is still running. Stop it before the reset.", run, "POST /api/v1/run/stop first."},
 		{NoRun, 409, "There is no run yet.", run, "Start one with POST /api/v1/run/backtest."},
 		{ResultsNotReady, 409, "The run has not ended yet.", run, "Wait for completed or failed; /status/detailed shows the results so far."},
+		{ControlNotSupported, 409, "The run does not take this control.", append([]string{"reason"}, run...), "Controls are for paper and live runs; reason says what this one does not take."},
+		{ControlRefused, 409, "The control could not be carried out.", append([]string{"reason"}, run...), "reason is no_position, no_order, no_alarm, not_paused, not_trading or no_answer; read /api/v1/status/detailed."},
 		{IdempotencyKeyReused, 409, "This Idempotency-Key was used with another body.", nil, "Use a new key for a new request."},
 	}
 }

@@ -42,6 +42,8 @@ type told struct {
 	positions                      []byte // as they were told; nil if a client has seen something else
 	candles                        map[string]candleMark
 	nextCandle                     int
+	alarms                         []view.Alarm // as they were told
+	otherAlarms                    bool         // a client has seen something else
 }
 
 // candleMark is the newest candle of a symbol that was told, and when.
@@ -72,11 +74,14 @@ func (c *collector) forget(runID string) {
 // shown compares a snapshot with what has been told. Where they differ the next
 // frame comes even if all is as it was told before: a snapshot may show what lasted
 // for a moment only.
-func (c *collector) shown(positions []market.Position, health view.Health) {
+func (c *collector) shown(rep runner.Report, health view.Health) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !bytes.Equal(encodePositions(positions), c.told.positions) {
+	if !bytes.Equal(encodePositions(rep.Results.Positions), c.told.positions) {
 		c.told.positions = nil
+	}
+	if !slices.Equal(view.AlarmsOf(rep.Snapshot.Progress.Alarms), c.told.alarms) {
+		c.told.otherAlarms = true
 	}
 	for name, check := range checksOf(health.Checks) {
 		if !sameOutcome(check, c.health[name]) {
@@ -102,6 +107,7 @@ func (c *collector) skip() {
 	t := &c.told
 	t.changes, t.fills, t.trades, t.equity = len(look.Changes), len(look.Fills), len(look.Trades), len(look.Equity.Time)
 	t.log, t.positions = look.LogTotal, encodePositions(look.Positions)
+	t.alarms = view.AlarmsOf(c.hub.opts.State.Status().Progress.Alarms)
 	for _, a := range look.Annotations {
 		t.annotations = append(t.annotations, len(a.Time))
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/api/v1/stream"
+	"github.com/assay-run/assay/host/alarm"
 	"github.com/assay-run/assay/host/runner"
 )
 
@@ -69,6 +70,7 @@ func TestEvents(t *testing.T) {
 	x.trade(1)
 	x.say("word")
 	x.hold("1")
+	x.alarm(alarm.Alarm{ID: "a-000001"})
 	s.mu.Lock()
 	s.health.Checks.Disk.Message = "other"
 	s.mu.Unlock()

@@ -43,7 +43,7 @@ type Options struct {
 	// ServerID, Version, Risk and OnStop are told in the hello; Risk may be nil.
 	ServerID, Version string
 	Risk              any
-	// OnStop is what becomes of live orders and positions at a stop: cancel if empty.
+	// OnStop is what becomes of live orders and positions at a stop: leave if empty.
 	OnStop string
 	// MaxClients is MaxClients if zero.
 	MaxClients int
@@ -99,7 +99,7 @@ func New(opts Options) *Hub {
 		opts.MaxClients = MaxClients
 	}
 	if opts.OnStop == "" {
-		opts.OnStop = "cancel"
+		opts.OnStop = "leave"
 	}
 	if opts.Logger == nil {
 		opts.Logger = hclog.NewNullLogger()

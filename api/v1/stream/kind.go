@@ -3,6 +3,7 @@ package stream
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 
 	"github.com/assay-run/assay/api/v1/view"
 	"github.com/assay-run/assay/api/web"
@@ -41,6 +42,7 @@ func kinds() []*kind {
 		{name: "order", backtest: 4, trading: 1, run: true, build: (*collector).orders},
 		{name: "position", backtest: 4, trading: 1, run: true, build: (*collector).positions},
 		{name: "candle", trading: 1, run: true, many: true, build: (*collector).candle},
+		{name: "alarms", trading: 1, run: true, build: (*collector).alarms},
 		{name: "annotation", backtest: 4, trading: 4, run: true, build: (*collector).annotation},
 		{name: "log", backtest: 2, trading: 1, run: true, build: (*collector).log},
 		{name: "health", backtest: 4, trading: 4, build: (*collector).checks},
@@ -134,6 +136,20 @@ func (c *collector) orders(s *scene) any {
 		}
 	}
 	return items{show(s.watch.OrdersAt(shown), view.OrderOf), distinct - len(shown)}
+}
+
+type openAlarms struct {
+	Alarms []view.Alarm `json:"alarms"`
+}
+
+// alarms shows all that are open, when one has changed.
+func (c *collector) alarms(s *scene) any {
+	now := view.AlarmsOf(s.status.Progress.Alarms)
+	if slices.Equal(now, c.told.alarms) && !c.told.otherAlarms {
+		return nil
+	}
+	c.told.alarms, c.told.otherAlarms = now, false
+	return openAlarms{now}
 }
 
 // positions shows all of them, when one has changed.
@@ -265,13 +281,13 @@ func sameOutcome(a, b view.Check) bool { return a.Status == b.Status && a.Messag
 func checksOf(c view.Checks) map[string]view.Check {
 	return map[string]view.Check{
 		"runner": c.Runner, "exchange_connectivity": c.Exchange.Check, "plugins": c.Plugins.Check, "registry": c.Registry.Check,
-		"disk": c.Disk.Check, "clock": c.Clock.Check, "governance": c.Governance,
+		"disk": c.Disk.Check, "clock": c.Clock.Check, "governance": c.Governance, "alarms": c.Alarms,
 	}
 }
 
 func fullChecks(c view.Checks) map[string]any {
 	return map[string]any{
 		"runner": c.Runner, "exchange_connectivity": c.Exchange, "plugins": c.Plugins, "registry": c.Registry,
-		"disk": c.Disk, "clock": c.Clock, "governance": c.Governance,
+		"disk": c.Disk, "clock": c.Clock, "governance": c.Governance, "alarms": c.Alarms,
 	}
 }

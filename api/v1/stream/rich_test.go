@@ -26,7 +26,7 @@ func TestHello(t *testing.T) {
 	c, _ := s.dial(t, "chat", stream.Subprotocol)
 	hello := c.next()
 	want := `{"type":"hello","payload":{"server_id":"01test","service_version":"1.0.0","limits":{"clients":64,"message_bytes":4096,"messages_per_second":10,` +
-		`"broadcasts_per_second":10,"series_points":4000,"rows":500,"outbox_frames":256},"risk":null,"on_stop":"cancel"},"timestamp":"`
+		`"broadcasts_per_second":10,"series_points":4000,"rows":500,"outbox_frames":256},"risk":null,"on_stop":"leave"},"timestamp":"`
 	if !strings.HasPrefix(string(hello.text), want) || !strings.HasSuffix(string(hello.text), `","seq":0}`) {
 		t.Errorf("got  %s\nwant %s…", hello.text, want)
 	}

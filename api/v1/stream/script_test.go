@@ -10,6 +10,7 @@ import (
 
 	"github.com/govalues/decimal"
 
+	"github.com/assay-run/assay/host/alarm"
 	"github.com/assay-run/assay/host/result"
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/plugin-sdk/market"
@@ -27,6 +28,7 @@ type script struct {
 	change []int32
 	log    int64
 	phase  string // trading if empty
+	alarms []alarm.Alarm
 }
 
 func newScript() *script {
@@ -96,6 +98,13 @@ func (s *script) hold(quantity string) {
 	}
 }
 
+// alarm has these alarms open and no others.
+func (s *script) alarm(list ...alarm.Alarm) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.alarms = list
+}
+
 // enter begins a phase.
 func (s *script) enter(phase string) {
 	s.mu.Lock()
@@ -119,7 +128,7 @@ func (s *script) Progress() runner.Progress {
 	defer s.mu.Unlock()
 	return runner.Progress{
 		Phase: cmp.Or(s.phase, "trading"), CandlesDone: int64(len(s.r.Equity.Time)), CandlesTotal: 20_000, Cash: 5000, Equity: 10_000, InitialCash: 10_000,
-		TradeCount: int64(len(s.r.Trades)), CandlesPerSecond: 1000, ETASeconds: 1, UpdatedAt: time.Now(),
+		TradeCount: int64(len(s.r.Trades)), CandlesPerSecond: 1000, ETASeconds: 1, UpdatedAt: time.Now(), Alarms: s.alarms,
 	}
 }
 

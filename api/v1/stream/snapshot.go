@@ -129,7 +129,7 @@ func (h *Hub) makeSnapshot() {
 		return
 	}
 	rep, health := h.opts.State.Detail(), h.opts.Health()
-	h.collect.shown(rep.Results.Positions, health)
+	h.collect.shown(rep, health)
 	b, ok := h.encode("snapshot", snapshotOf(rep, health))
 	if !ok {
 		h.giveUp(clients)

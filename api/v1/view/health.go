@@ -1,6 +1,9 @@
 package view
 
-import "github.com/assay-run/assay/plugin-sdk/market"
+import (
+	"github.com/assay-run/assay/host/catalog/sandbox"
+	"github.com/assay-run/assay/plugin-sdk/market"
+)
 
 // The outcomes of a check.
 const (
@@ -28,6 +31,8 @@ type Checks struct {
 	Disk       DiskCheck     `json:"disk"`
 	Clock      ClockCheck    `json:"clock"`
 	Governance Check         `json:"governance"`
+	Sandbox    SandboxCheck  `json:"sandbox"`
+	Alarms     Check         `json:"alarms"`
 }
 
 // Check is the outcome of one check.
@@ -50,6 +55,13 @@ type PluginsCheck struct {
 	Check
 	Available   int `json:"available"`
 	Unavailable int `json:"unavailable"`
+}
+
+// SandboxCheck is about what closes strategies in. What the machine lacks is no fault: the
+// operator chose --sandbox.
+type SandboxCheck struct {
+	Check
+	sandbox.Walls
 }
 
 // RegistryCheck is about the registry of runs.
@@ -89,6 +101,7 @@ func (c Checks) Overall() string {
 	status := "healthy"
 	for _, s := range []string{
 		c.Runner.Status, c.Exchange.Status, c.Plugins.Status, c.Registry.Status, c.Disk.Status, c.Clock.Status, c.Governance.Status,
+		c.Alarms.Status,
 	} {
 		if s == Fail {
 			return "unhealthy"

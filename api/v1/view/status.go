@@ -3,6 +3,7 @@ package view
 import (
 	"time"
 
+	"github.com/assay-run/assay/host/alarm"
 	"github.com/assay-run/assay/host/result"
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/plugin-sdk/market"
@@ -41,6 +42,29 @@ type Status struct {
 	Message          string          `json:"message"`
 	Error            *string         `json:"error"`
 	ErrorDetails     *FailureDetails `json:"error_details"`
+	Alarms           []Alarm         `json:"alarms"`
+}
+
+// Alarm is something that the operator has to know.
+type Alarm struct {
+	ID           string      `json:"id"`
+	Code         string      `json:"code"`
+	Severity     string      `json:"severity"`
+	Text         string      `json:"text"`
+	Since        market.Time `json:"since"`
+	Last         market.Time `json:"last"`
+	Count        int         `json:"count"`
+	Acknowledged bool        `json:"acknowledged"`
+}
+
+// AlarmsOf shows alarms.
+func AlarmsOf(all []alarm.Alarm) []Alarm {
+	return list(all, func(a *alarm.Alarm) Alarm {
+		return Alarm{
+			ID: a.ID, Code: a.Code, Severity: string(a.Severity), Text: a.Text, Since: a.Since, Last: a.Last, Count: a.Count,
+			Acknowledged: a.Acknowledged,
+		}
+	})
 }
 
 // FailureDetails says why a run failed.
@@ -64,7 +88,7 @@ func StatusOf(s runner.Snapshot) Status {
 		TradeCount: p.TradeCount, SimulatedTime: p.SimulatedTime, CandlesDone: p.CandlesDone,
 		CandlesPerSecond: rounded(p.CandlesPerSecond, 0),
 		StopReason:       text(s.StopReason), Partial: s.Partial, Ungated: s.Ungated != "", Message: s.Message,
-		Error: text(s.Error), ErrorDetails: failureOf(s.Failure),
+		Error: text(s.Error), ErrorDetails: failureOf(s.Failure), Alarms: AlarmsOf(p.Alarms),
 	}
 	if s.Mode == runner.ModePaper || s.Mode == runner.ModeLive {
 		return v

@@ -1,6 +1,7 @@
 package child
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,10 +15,6 @@ import (
 
 	"github.com/assay-run/assay/host/catalog/sandbox"
 )
-
-// ParentEnv names the environment variable with the descriptor of the pipe whose
-// end of file tells a plugin that its host is gone.
-const ParentEnv = "ASSAY_PARENT_FD"
 
 // Descriptors in the new process: the standard three, then these.
 const (
@@ -37,11 +34,16 @@ type Config struct {
 	Env       []string // all of its environment but the variables of this package
 	SocketDir string   // private folder for its socket
 	ReadOnly  []string // files, and folders whose files, the sandbox leaves readable
+	Writable  string   // a folder that it may write to and that outlives it; "" for none
 	Libraries bool     // it is linked dynamically
+	Race      bool     // it was built with the race detector
+	Network   bool     // it may use the machine's network
 	Sandbox   sandbox.Mode
 	Limits    sandbox.Limits
 	OnLine    func(string) // gets its stderr, rate-limited; may be nil
 	Survives  bool         // it lives on when its host is gone, and ends by itself
+
+	measure bool // only the shim is started, to see what can be had
 }
 
 // ExecError says that the system would not execute the program.
@@ -61,8 +63,11 @@ func (e *SandboxError) Error() string { return e.Reason }
 
 // Child is one process.
 type Child struct {
-	pid       int
-	level     string
+	pid       int // of the process that was started here: the shim, if there is one
+	plugin    int // of the plugin
+	level     sandbox.Level
+	ownRoot   bool // its file system is not the host's
+	socket    *os.File
 	handshake *io.PipeReader
 	tail      *tail
 	done      chan struct{}
@@ -71,54 +76,88 @@ type Child struct {
 	first  string // the first line on stdout
 	reaped bool
 	state  *os.ProcessState
+	end    *sandbox.Report // how the plugin ended, if the shim could tell
+	killed string          // why the host killed it, if that is more than a wish
 }
 
 // Start starts the process and returns as soon as the program runs; what it says
 // and whether it stays is seen later. The context bounds only the start.
 func Start(ctx context.Context, cfg Config) (*Child, error) {
-	p, err := openPipes(cfg.Sandbox != sandbox.Off && sandbox.Supported())
+	why := sandbox.Unwalled(cfg.Sandbox, cfg.Race)
+	switch {
+	case why == "":
+		return climb(ctx, cfg)
+	case cfg.Sandbox == sandbox.Require:
+		return nil, &SandboxError{Reason: "there is no sandbox: " + why}
+	}
+	return start(ctx, cfg, nil, why)
+}
+
+// Measure says what would close in a program that is started now; it starts only the shim.
+func Measure(ctx context.Context, mode sandbox.Mode, network bool) (sandbox.Level, error) {
+	if why := sandbox.Unwalled(mode, false); why != "" {
+		return sandbox.NoSandbox(why), nil
+	}
+	folder, err := NewSocketFolder()
+	if err != nil {
+		return sandbox.Level{}, err
+	}
+	defer folder.Remove()
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		return sandbox.Level{}, err
+	}
+	defer null.Close()
+	c, err := climb(ctx, Config{
+		Binary: null, SocketDir: folder.Dir(), Sandbox: sandbox.Auto, Network: network, Limits: sandbox.DefaultLimits(),
+		measure: true,
+	})
+	if err != nil {
+		return sandbox.Level{}, err
+	}
+	<-c.Done()
+	return c.level, nil
+}
+
+// start starts the process on a rung of the sandbox; nil is without one.
+func start(ctx context.Context, cfg Config, policy *sandbox.Policy, why string) (*Child, error) {
+	p, err := openPipes(policy != nil)
 	if err != nil {
 		return nil, fmt.Errorf("make the pipes of the plugin: %w", err)
 	}
-	c := &Child{done: make(chan struct{}), tail: newTail(cfg.OnLine), level: sandbox.LevelOff}
-	err = c.start(ctx, cfg, p)
-	if err != nil {
-		return nil, err
-	}
-	return c, nil
-}
-
-func (c *Child) start(ctx context.Context, cfg Config, p *pipes) error {
+	c := &Child{done: make(chan struct{}), tail: newTail(cfg.OnLine), level: sandbox.NoSandbox(why)}
 	started := make(chan error, 1)
 	exited := make(chan struct{})
-	go c.own(cfg, p, started, exited)
+	go c.own(cfg, policy, p, started, exited)
 	if err := <-started; err != nil {
 		p.closeAll()
-		return execError(err)
+		return nil, err
 	}
 	p.closeTheirs()
 	hello, say := io.Pipe()
 	c.handshake = hello
-	go c.collect(p, say, exited)
-	if p.status == nil {
-		return nil
-	}
-	if err := c.awaitShim(ctx, p.status); err != nil {
+	reported := make(chan error, 1)
+	go c.collect(ctx, p, say, reported, exited)
+	if err := <-reported; err != nil {
 		c.Kill()
 		_ = hello.Close()
 		<-c.done
-		return err
+		return nil, err
 	}
-	return nil
+	if policy != nil && !policy.Measure {
+		c.ownRoot, c.plugin = policy.Rung.Root, childOf(c.pid)
+		watchMemory(c, policy)
+	}
+	return c, nil
 }
 
 // own starts the process from a thread that lives as long as the process does, and
 // waits for it there.
-func (c *Child) own(cfg Config, p *pipes, started chan<- error, exited chan<- struct{}) {
+func (c *Child) own(cfg Config, policy *sandbox.Policy, p *pipes, started chan<- error, exited chan<- struct{}) {
 	defer close(exited)
 	unlock := lockThread()
 	defer unlock()
-	cmd, err := c.launch(cfg, p)
+	cmd, err := launch(cfg, policy, p)
 	if err == nil {
 		c.pid = cmd.Process.Pid
 	}
@@ -137,34 +176,26 @@ func (c *Child) own(cfg Config, p *pipes, started chan<- error, exited chan<- st
 	c.state = cmd.ProcessState
 }
 
-// launch starts the program, or the shim that becomes it, in the best isolation
-// that the machine grants.
-func (c *Child) launch(cfg Config, p *pipes) (*exec.Cmd, error) {
-	if p.status == nil {
-		return startDirectly(cfg, p)
+// launch starts the program, or the shim that starts it.
+func launch(cfg Config, policy *sandbox.Policy, p *pipes) (*exec.Cmd, error) {
+	if policy == nil {
+		cmd, err := startDirectly(cfg, p)
+		return cmd, execError(err)
 	}
-	policy := sandbox.Policy{
-		Require: cfg.Sandbox == sandbox.Require, HostPID: os.Getpid(), Binary: binaryFD, Status: statusFD,
-		SocketDir: cfg.SocketDir, ReadOnly: cfg.ReadOnly, Libraries: cfg.Libraries, Limits: cfg.Limits,
+	line, err := policy.Environ()
+	if err != nil {
+		return nil, err
 	}
-	var last error
-	for _, isolate := range append(sandbox.Isolation(), nil) {
-		policy.Network = isolate == nil
-		line, err := policy.Environ()
-		if err != nil {
-			return nil, err
-		}
-		cmd := command(sandbox.Executable(), cfg, p)
-		cmd.Env = append(cmd.Env, line, sandbox.ShimEnviron)
-		cmd.ExtraFiles = append(cmd.ExtraFiles, p.statusTheirs)
-		if isolate != nil {
-			isolate(cmd.SysProcAttr)
-		}
-		if last = sandbox.Start(cmd); last == nil {
-			return cmd, nil
-		}
+	cmd := command(sandbox.Executable(), cfg, p)
+	cmd.Env = append(cmd.Env, line, sandbox.ShimEnviron)
+	cmd.ExtraFiles = append(cmd.ExtraFiles, p.statusTheirs)
+	if err := policy.Rung.Isolate(cmd.SysProcAttr); err != nil {
+		return nil, &lowerError{err}
 	}
-	return nil, last
+	if err := sandbox.Start(cmd); err != nil {
+		return nil, cannotIsolate(err)
+	}
+	return cmd, nil
 }
 
 // startDirectly executes the program without a shim. It waits out a fork elsewhere
@@ -184,10 +215,11 @@ func startDirectly(cfg Config, p *pipes) (*exec.Cmd, error) {
 // gives a nil Stdin the null device.
 func command(path string, cfg Config, p *pipes) *exec.Cmd {
 	env := append([]string{}, cfg.Env...)
+	env = append(env, sandbox.ParentEnv+"="+strconv.Itoa(parentFD))
 	return &exec.Cmd{
 		Path:        path,
 		Args:        []string{cfg.Name},
-		Env:         append(env, ParentEnv+"="+strconv.Itoa(parentFD)),
+		Env:         env,
 		Dir:         cfg.SocketDir,
 		Stdout:      p.stdoutTheirs,
 		Stderr:      p.stderrTheirs,
@@ -197,20 +229,28 @@ func command(path string, cfg Config, p *pipes) *exec.Cmd {
 }
 
 // collect reads everything the process says until it is gone.
-func (c *Child) collect(p *pipes, say *io.PipeWriter, exited <-chan struct{}) {
+func (c *Child) collect(ctx context.Context, p *pipes, say *io.PipeWriter, reported chan<- error, exited <-chan struct{}) {
 	var readers sync.WaitGroup
 	readers.Go(func() { c.readStdout(p.stdout, say) })
 	readers.Go(func() { c.tail.readFrom(p.stderr) })
+	readers.Go(func() { c.readStatus(ctx, p.status, reported) })
 	<-exited
 	deadline := time.Now().Add(drainLimit)
-	_ = p.stdout.SetReadDeadline(deadline)
-	_ = p.stderr.SetReadDeadline(deadline)
+	for _, f := range []*os.File{p.stdout, p.stderr, p.status} {
+		if f != nil {
+			_ = f.SetReadDeadline(deadline)
+		}
+	}
 	unread := time.AfterFunc(drainLimit, func() { _ = c.handshake.Close() })
 	defer unread.Stop()
 	readers.Wait()
 	c.tail.flush()
 	p.closeOurs()
 	close(c.done)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	closeFiles(c.socket)
+	c.socket = nil
 }
 
 // readStdout hands the first line to go-plugin and everything after it to the
@@ -236,11 +276,11 @@ func (c *Child) FirstLine() string {
 	return c.first
 }
 
-// PID is the process's number, and that of its group.
-func (c *Child) PID() int { return c.pid }
+// PID is the plugin's number, as the host sees it.
+func (c *Child) PID() int { return cmp.Or(c.plugin, c.pid) }
 
 // Level is how well the sandbox closes it in.
-func (c *Child) Level() string { return c.level }
+func (c *Child) Level() sandbox.Level { return c.level }
 
 // Done is closed when the process and its group are gone and all output is read.
 func (c *Child) Done() <-chan struct{} { return c.done }
@@ -263,8 +303,13 @@ func (c *Child) Write(b []byte) (int, error) {
 func (c *Child) ExitCode() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.state == nil {
+	switch {
+	case c.state == nil:
 		return -1
+	case c.end != nil && c.end.Signal != 0:
+		return 128 + c.end.Signal
+	case c.end != nil:
+		return c.end.Code
 	}
 	if status, ok := c.state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 		return 128 + int(status.Signal())
@@ -276,10 +321,21 @@ func (c *Child) ExitCode() int {
 func (c *Child) Exit() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.state == nil {
+	switch {
+	case c.state == nil:
 		return ""
+	case c.killed != "":
+		return "killed: " + c.killed
+	case c.end == nil:
+		return c.state.String()
+	case c.end.Signal == 0:
+		return "exit status " + strconv.Itoa(c.end.Code)
 	}
-	return c.state.String()
+	words := "signal: " + syscall.Signal(c.end.Signal).String()
+	if c.end.Core {
+		words += " (core dumped)"
+	}
+	return words
 }
 
 // Kill sends SIGKILL to the whole process group, at once and without waiting.
@@ -291,8 +347,21 @@ func (c *Child) Kill() {
 	}
 }
 
+// killFor kills the process group for a reason that belongs to how it ended.
+func (c *Child) killFor(reason string) {
+	c.mu.Lock()
+	if c.killed == "" && !c.reaped {
+		c.killed = reason
+	}
+	c.mu.Unlock()
+	c.Kill()
+}
+
 // execError keeps the system's reason apart from Go's wrapping.
 func execError(err error) error {
+	if err == nil {
+		return nil
+	}
 	e := &ExecError{Reason: err.Error()}
 	var errno syscall.Errno
 	if errors.As(err, &errno) {

@@ -33,6 +33,10 @@ func TestMain(m *testing.M) {
 		os.Exit(5)
 	case "quiet":
 		time.Sleep(time.Minute)
+	case "hoard":
+		hoard()
+	case "measured":
+		measured(os.Args[1])
 	case "escape":
 		escape()
 	case "parent":
@@ -97,7 +101,7 @@ func TestOutputAndExit(t *testing.T) {
 				t.Errorf("%s: %q is not in the tail %q", mode, want, tail)
 			}
 		}
-		if wantOff := mode == sandbox.Off; wantOff != (p.Level() == sandbox.LevelOff) {
+		if wantOff := mode == sandbox.Off; wantOff != (p.Level().String() == sandbox.LevelOff) {
 			t.Errorf("%s: level %s", mode, p.Level())
 		}
 		p.Kill() // its number may belong to somebody else by now: nothing happens
@@ -138,7 +142,7 @@ func TestEndlessOutputIsDrained(t *testing.T) {
 
 func TestNotAProgram(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "text")
-	if err := os.WriteFile(path, []byte("just words"), 0o700); err != nil {
+	if err := os.WriteFile(path, []byte("just words"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	f, err := os.Open(path)
@@ -180,4 +184,9 @@ func TestCancelledStart(t *testing.T) {
 	} else if !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
+}
+
+// startLimit is how long a start may take here.
+func startLimit() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.Background(), 10*time.Second)
 }

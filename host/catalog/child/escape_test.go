@@ -60,7 +60,7 @@ func TestParentPipe(t *testing.T) {
 
 // parent says whether the parent's end of the pipe is open.
 func parent() {
-	fd, err := strconv.Atoi(os.Getenv(ParentEnv))
+	fd, err := strconv.Atoi(os.Getenv(sandbox.ParentEnv))
 	if err != nil {
 		os.Exit(1)
 	}

@@ -1,7 +1,6 @@
 package child
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -86,36 +85,52 @@ func firstLine(r io.Reader) (line string, rest []byte) {
 	return string(got), nil
 }
 
-// awaitShim reads the shim's report. The pipe ends when the plugin's program
-// replaces the shim.
-func (c *Child) awaitShim(ctx context.Context, status *os.File) error {
-	defer status.Close()
+// readStatus reads what the shim reports: first whether it started the plugin, which it
+// hands on, and in the end how the plugin ended.
+func (c *Child) readStatus(ctx context.Context, status *os.File, reported chan<- error) {
+	if status == nil {
+		reported <- nil
+		return
+	}
 	if deadline, ok := ctx.Deadline(); ok {
 		_ = status.SetReadDeadline(deadline)
 	}
 	stop := context.AfterFunc(ctx, func() { _ = status.SetReadDeadline(time.Unix(1, 0)) })
-	defer stop()
-	var report sandbox.Report
-	lines := bufio.NewScanner(status)
-	for lines.Scan() {
-		var r sandbox.Report
-		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
-			return errNoShim
-		}
-		report = r
+	lines := json.NewDecoder(status)
+	err := c.readStart(ctx, lines)
+	if !stop() && err == nil {
+		err = ctx.Err()
 	}
+	if err == nil {
+		_ = status.SetReadDeadline(time.Time{})
+	}
+	reported <- err
+	var end sandbox.Report
+	if err == nil && lines.Decode(&end) == nil && end.Ended {
+		c.mu.Lock()
+		c.end = &end
+		c.mu.Unlock()
+	}
+	_ = status.Close()
+}
+
+func (c *Child) readStart(ctx context.Context, lines *json.Decoder) error {
+	var report sandbox.Report
+	err := lines.Decode(&report)
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case errors.Is(lines.Err(), os.ErrDeadlineExceeded):
+	case errors.Is(err, os.ErrDeadlineExceeded):
 		return context.DeadlineExceeded
-	case !report.Ready:
+	case err != nil || !report.Ready:
 		return errNoShim
 	case report.Refused:
 		return &SandboxError{Reason: report.Failed}
+	case report.Lower:
+		return &lowerError{errors.New(report.Failed)}
 	case report.Failed != "":
 		return &ExecError{Reason: report.Failed, Errno: report.Errno}
 	}
-	c.level = sandbox.Level(report.Missing)
+	c.level = sandbox.Level{Parts: report.Parts}
 	return nil
 }

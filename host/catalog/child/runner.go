@@ -100,15 +100,20 @@ func (r *Runner) Kill(context.Context) error {
 // Diagnose has nothing to add: whoever launched looks at the process itself.
 func (r *Runner) Diagnose(context.Context) string { return "" }
 
-// PluginToHost accepts only a socket in the process's own folder.
+// PluginToHost accepts only a socket in the process's own folder, and says where the host
+// finds it.
 func (r *Runner) PluginToHost(network, address string) (string, string, error) {
 	if network != "unix" || filepath.Dir(filepath.Clean(address)) != filepath.Clean(r.Config.SocketDir) {
 		return "", "", fmt.Errorf("the address %s %.200q is not in the socket folder", network, address)
 	}
+	if p := r.Child(); p != nil && p.ownRoot {
+		path, err := p.socketPath(filepath.Clean(address))
+		return network, path, err
+	}
 	return network, address, nil
 }
 
-// HostToPlugin leaves addresses as they are: both sides see the same files.
+// HostToPlugin leaves addresses as they are: plugins do not dial.
 func (r *Runner) HostToPlugin(network, address string) (string, string, error) {
 	return network, address, nil
 }

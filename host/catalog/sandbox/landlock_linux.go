@@ -20,19 +20,19 @@ const (
 		unix.LANDLOCK_ACCESS_FS_MAKE_SOCK | unix.LANDLOCK_ACCESS_FS_REMOVE_FILE
 )
 
-// restrictFiles puts this thread, and what it executes, under Landlock rules. It
-// names what is missing on this kernel; an error means that a rule of the policy
+// restrictFiles puts this thread, and what it starts, under Landlock rules. It says what
+// is missing on this kernel, "" if nothing is; an error means that a rule of the policy
 // itself is wrong.
 func restrictFiles(p Policy) (missing string, err error) {
 	abi := landlockVersion()
 	if abi < 1 {
-		return "no_landlock", nil
+		return "the kernel has no Landlock, or it is not enabled", nil
 	}
-	attr := handled(abi)
+	attr := handled(abi, p)
 	ruleset, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET,
 		uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr), 0)
 	if errno != 0 {
-		return "no_landlock", nil
+		return "create a ruleset: " + errno.Error(), nil
 	}
 	defer unix.Close(int(ruleset))
 	rules := rules{ruleset: int(ruleset), handled: attr.Handled_access_fs}
@@ -40,12 +40,22 @@ func restrictFiles(p Policy) (missing string, err error) {
 		return "", err
 	}
 	if _, _, errno := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, ruleset, 0, 0); errno != 0 {
-		return "no_landlock", nil
+		return "restrict the process: " + errno.Error(), nil
 	}
-	if abi < 3 {
-		return "no_landlock_truncate", nil
+	return lacking(abi, p), nil
+}
+
+// lacking says what a version of Landlock cannot deny that nothing else denies either.
+func lacking(abi int, p Policy) string {
+	switch {
+	case abi < 3 && !p.Rung.Root:
+		return fmt.Sprintf("version %d cannot deny truncation", abi)
+	case abi < 6 && !p.Rung.Processes:
+		return fmt.Sprintf("version %d cannot deny signals", abi)
+	case abi < 6 && !p.Rung.Network:
+		return fmt.Sprintf("version %d cannot deny abstract sockets", abi)
 	}
-	return "", nil
+	return ""
 }
 
 func landlockVersion() int {
@@ -57,7 +67,7 @@ func landlockVersion() int {
 }
 
 // handled has everything this version of Landlock can deny.
-func handled(abi int) unix.LandlockRulesetAttr {
+func handled(abi int, p Policy) unix.LandlockRulesetAttr {
 	a := unix.LandlockRulesetAttr{Handled_access_fs: firstRights}
 	if abi >= 2 {
 		a.Handled_access_fs |= unix.LANDLOCK_ACCESS_FS_REFER
@@ -65,7 +75,7 @@ func handled(abi int) unix.LandlockRulesetAttr {
 	if abi >= 3 {
 		a.Handled_access_fs |= unix.LANDLOCK_ACCESS_FS_TRUNCATE
 	}
-	if abi >= 4 {
+	if abi >= 4 && !p.Network {
 		a.Handled_access_net = unix.LANDLOCK_ACCESS_NET_BIND_TCP | unix.LANDLOCK_ACCESS_NET_CONNECT_TCP
 	}
 	if abi >= 5 {
@@ -84,7 +94,15 @@ type rules struct {
 }
 
 func (r rules) addAll(p Policy) error {
-	if err := r.allow(p.Binary, readFile|runFile); err != nil {
+	var err error
+	switch {
+	case p.Measure:
+	case p.Rung.Root:
+		err = r.allowPath(programPath, readFile|runFile)
+	default:
+		err = r.allow(p.Binary, readFile|runFile)
+	}
+	if err != nil {
 		return fmt.Errorf("allow the plugin's program: %w", err)
 	}
 	if err := r.allowPath(p.SocketDir, socketRights); err != nil {
@@ -95,21 +113,34 @@ func (r rules) addAll(p Policy) error {
 			return fmt.Errorf("allow the candle files in %s: %w", path, err)
 		}
 	}
-	_ = r.allowPath("/dev/null", readFile|unix.LANDLOCK_ACCESS_FS_WRITE_FILE)
-	if p.Libraries {
-		r.allowLibraries()
+	if p.Writable != "" {
+		if err := r.allowPath(p.Writable, socketRights|unix.LANDLOCK_ACCESS_FS_TRUNCATE); err != nil {
+			return fmt.Errorf("allow the folder %s: %w", p.Writable, err)
+		}
 	}
+	for _, device := range devices {
+		_ = r.allowPath(device, readFile|unix.LANDLOCK_ACCESS_FS_WRITE_FILE)
+	}
+	if p.Rung.Root {
+		_ = r.allowPath("/dev/shm", socketRights|unix.LANDLOCK_ACCESS_FS_TRUNCATE)
+	}
+	r.allowSystem(p)
 	return nil
 }
 
-// allowLibraries lets a dynamically linked program load. The places are fixed: a
-// loader named by the program itself could name any folder it would like to read.
-// A machine has only some of them; what is missing shows when the program starts.
-func (r rules) allowLibraries() {
-	for _, place := range []string{"/lib", "/lib64", "/usr/lib", "/usr/lib64", "/nix/store", "/gnu/store"} {
-		_ = r.allowPath(place, readTree|runFile)
+// allowSystem lets a dynamically linked program load and a connector resolve names. A
+// machine has only some of these places.
+func (r rules) allowSystem(p Policy) {
+	if p.Libraries {
+		for _, place := range libraries {
+			_ = r.allowPath(place, readTree|runFile)
+		}
 	}
-	_ = r.allowPath("/etc/ld.so.cache", readFile)
+	if p.Network {
+		for _, place := range networkFiles() {
+			_ = r.allowPath(place, readTree)
+		}
+	}
 }
 
 func (r rules) allowPath(path string, access uint64) error {
@@ -118,6 +149,13 @@ func (r rules) allowPath(path string, access uint64) error {
 		return err
 	}
 	defer unix.Close(fd)
+	var s unix.Stat_t
+	if err := unix.Fstat(fd, &s); err != nil {
+		return err
+	}
+	if s.Mode&unix.S_IFMT != unix.S_IFDIR {
+		access &= readFile | runFile | unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE
+	}
 	return r.allow(fd, access)
 }
 

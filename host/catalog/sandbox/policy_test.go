@@ -24,7 +24,7 @@ func TestLevel(t *testing.T) {
 		"partial:no_landlock":     {"no_landlock"},
 		"partial:no_rlimits,this": {"no_rlimits", "this"},
 	} {
-		if got := Level(missing); got != want {
+		if got := level(missing); got != want {
 			t.Errorf("%v: got %q, want %q", missing, got, want)
 		}
 	}
@@ -43,8 +43,9 @@ func TestWeaker(t *testing.T) {
 
 func TestPolicyTravels(t *testing.T) {
 	p := Policy{
-		Require: true, HostPID: 7, Binary: 3, Status: 5, SocketDir: "/s", ReadOnly: []string{"/a", "/b c"},
-		Libraries: true, Network: true, Limits: DefaultLimits(),
+		Require: true, Measure: true, Survives: true, Program: "/p", Binary: 3, Parent: 4, Status: 5, Host: map[string]string{"pid": "pid:[1]"},
+		Rung: Rung{User: true, Root: true}, Refused: map[string]string{PartPID: "why"}, User: 9, SocketDir: "/s",
+		ReadOnly: []string{"/a", "/b c"}, Writable: "/w", Libraries: true, Network: true, Limits: DefaultLimits(),
 	}
 	line, err := p.Environ()
 	if err != nil {

@@ -172,7 +172,7 @@ func (s *session) begin(ctx context.Context, req exchange.OpenRequest) (exchange
 	if err := s.takeTime(ctx); err != nil {
 		return exchange.Opened{}, err
 	}
-	id := req.RunID
+	id, fees := req.RunID, ""
 	if req.Trading {
 		account, r := s.account(ctx)
 		switch {
@@ -181,7 +181,7 @@ func (s *session) begin(ctx context.Context, req exchange.OpenRequest) (exchange
 		case !account.CanTrade:
 			return exchange.Opened{}, failed(exchange.AuthFailed, "the key may not trade: allow spot trading for it at the exchange")
 		}
-		id = strconv.FormatInt(account.UID, 10)
+		id, fees = strconv.FormatInt(account.UID, 10), feeAsset(account)
 		if m, err := decimal.Parse(account.CommissionRates.Maker); err == nil {
 			s.maker = m.Trim(0)
 		}
@@ -196,7 +196,18 @@ func (s *session) begin(ctx context.Context, req exchange.OpenRequest) (exchange
 	background, stop := context.WithCancel(context.Background())
 	s.stop = stop
 	s.wg.Go(func() { s.keepTime(background) })
-	return exchange.Opened{AccountID: id, ClockOffset: s.clockOffset(), Clock: s.market}, nil
+	return exchange.Opened{AccountID: id, ClockOffset: s.clockOffset(), Clock: s.market, FeeAsset: fees}, nil
+}
+
+// feeAsset is what the exchange may take fees in: who holds BNB gets a discount for it, unless that is turned
+// off.
+func feeAsset(a *gb.Account) string {
+	for _, b := range a.Balances {
+		if b.Asset == "BNB" {
+			return b.Asset
+		}
+	}
+	return ""
 }
 
 // spaced is the least time between the requests of a session.

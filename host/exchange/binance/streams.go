@@ -13,6 +13,7 @@ import (
 	gb "github.com/adshao/go-binance/v2"
 	"github.com/adshao/go-binance/v2/common"
 	"github.com/gorilla/websocket"
+	"github.com/govalues/decimal"
 
 	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/plugin-sdk/market"
@@ -225,6 +226,13 @@ func (s *session) accountEvent(text []byte, on func(exchange.AccountEvent)) {
 		if err := s.report(outer.Event, on); err != nil {
 			lost(err.Error())
 		}
+	case "balanceUpdate":
+		t, err := transfer(outer.Event)
+		if err != nil {
+			lost(err.Error())
+			return
+		}
+		on(exchange.AccountEvent{Transfer: &t})
 	case "outboundAccountPosition":
 		if err := positions(outer.Event, on); err != nil {
 			lost(err.Error())
@@ -282,6 +290,25 @@ func (s *session) report(text []byte, on func(exchange.AccountEvent)) error {
 	}
 	on(exchange.AccountEvent{Fill: &f})
 	return nil
+}
+
+// transfer is a deposit, a withdrawal, or what came from another account of the same user.
+func transfer(text []byte) (exchange.Transfer, error) {
+	var e struct {
+		Event  string `json:"e"` // beside E, which would match it too
+		Time   int64  `json:"E"`
+		Asset  string `json:"a"`
+		Amount string `json:"d"`
+		Clear  int64  `json:"T"`
+	}
+	if json.Unmarshal(text, &e) != nil || e.Asset == "" {
+		return exchange.Transfer{}, errors.New("a balance update could not be read")
+	}
+	amount, err := decimal.Parse(e.Amount) // the one number that may be negative
+	if err != nil {
+		return exchange.Transfer{}, errors.New("d is no amount: " + err.Error())
+	}
+	return exchange.Transfer{Asset: e.Asset, Amount: amount.Trim(0), Time: market.Time(cmp.Or(e.Clear, e.Time))}, nil
 }
 
 // positions are the balances that an event changed.

@@ -268,6 +268,7 @@ func FuzzClosedCandle(f *testing.F) {
 func FuzzAccountEvent(f *testing.F) {
 	s := &session{names: map[string]market.Symbol{"BTCUSDT": "BTC/USDT"}, ours: map[orderKey]string{}}
 	f.Add([]byte(`{"subscriptionId":0,"event":{"e":"executionReport","E":1,"s":"BTCUSDT","c":"asaaaaaa0000000001","S":"BUY","o":"LIMIT","q":"1","p":"2","P":"0","x":"TRADE","X":"FILLED","i":7,"l":"1","z":"1","L":"2","n":"0.1","N":"BNB","T":5,"t":9,"Z":"2"}}`))
+	f.Add([]byte(`{"event":{"e":"balanceUpdate","E":1,"a":"BTC","d":"-1.5","T":1}}`))
 	f.Add([]byte(`{"event":{"e":"outboundAccountPosition","B":[{"a":"BTC","f":"1","l":"0"}]}}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		s.accountEvent(text, func(e exchange.AccountEvent) {
@@ -276,4 +277,27 @@ func FuzzAccountEvent(f *testing.F) {
 			}
 		})
 	})
+}
+
+// TestTransfers: deposits and withdrawals are told by their name; one that cannot be read is a gap.
+func TestTransfers(t *testing.T) {
+	s := &session{}
+	for text, want := range map[string]exchange.AccountEvent{
+		`{"e":"balanceUpdate","E":1573200697110,"a":"BTC","d":"100.00000000","T":1573200697068}`: {
+			Transfer: &exchange.Transfer{Asset: "BTC", Amount: decimal.MustParse("100"), Time: 1573200697068}},
+		`{"e":"balanceUpdate","E":1573200697110,"a":"USDT","d":"-0.50","T":1573200697068}`: {
+			Transfer: &exchange.Transfer{Asset: "USDT", Amount: decimal.MustParse("-0.5"), Time: 1573200697068}},
+		`{"e":"balanceUpdate","E":1,"a":"","d":"1","T":1}`:     {State: exchange.Gap, Reason: "a balance update could not be read"},
+		`{"e":"balanceUpdate","E":1,"a":"USDT","d":"x","T":1}`: {State: exchange.Gap},
+	} {
+		var got []exchange.AccountEvent
+		s.accountEvent([]byte(`{"subscriptionId":0,"event":`+text+`}`), func(e exchange.AccountEvent) { got = append(got, e) })
+		switch {
+		case len(got) != 1 || got[0].State != want.State || (want.Reason != "" && got[0].Reason != want.Reason):
+			t.Errorf("%s: %+v", text, got)
+		case want.Transfer != nil && (got[0].Transfer == nil || got[0].Transfer.Amount.Cmp(want.Transfer.Amount) != 0 ||
+			got[0].Transfer.Asset != want.Transfer.Asset || got[0].Transfer.Time != want.Transfer.Time):
+			t.Errorf("%s: %+v", text, got[0].Transfer)
+		}
+	}
 }

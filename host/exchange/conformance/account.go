@@ -280,6 +280,9 @@ func leaseLoss(x *examiner) {
 		s.submit(q)
 		ours = append(ours, q.ClientOrderID)
 	}
+	exit := s.limit(80)
+	exit.Reduces = true
+	s.submit(exit)
 	s.mu.Lock()
 	s.quiet = true
 	s.mu.Unlock()
@@ -289,13 +292,14 @@ func leaseLoss(x *examiner) {
 		Reason      string   `json:"reason"`
 		Cancelled   []string `json:"cancelled"`
 		Unconfirmed []string `json:"unconfirmed"`
+		Kept        []string `json:"kept"`
 		At          string   `json:"at"`
 	}
 	if err := json.Unmarshal(text, &report); err != nil || report.Reason == "" || report.At == "" {
 		x.Errorf("lease.json: %s %v", text, err)
 	}
-	if !slices.Equal(slices.Sorted(slices.Values(report.Cancelled)), ours) || len(report.Unconfirmed) != 0 {
-		x.Errorf("lease.json: %s, want %v cancelled", text, ours)
+	if !slices.Equal(slices.Sorted(slices.Values(report.Cancelled)), ours) || len(report.Unconfirmed) != 0 || !slices.Equal(report.Kept, []string{exit.ClientOrderID}) {
+		x.Errorf("lease.json: %s, want %v cancelled and %s kept", text, ours, exit.ClientOrderID)
 	}
 	if r, _ := s.Trader.Submit(x.Context(), theirs); r.Outcome != exchange.NotSent && r.Outcome != exchange.Unknown {
 		x.Errorf("a submit after the loss: %+v", r)
@@ -305,7 +309,10 @@ func leaseLoss(x *examiner) {
 			x.Errorf("%s is %s", id, o.Status)
 		}
 	}
-	open := 0
+	if o := other.query(exchange.OrderRef{ClientOrderID: exit.ClientOrderID, Symbol: s.symbol()}); o.Status != exchange.OrderOpen {
+		x.Errorf("the exit %s is %s", exit.ClientOrderID, o.Status)
+	}
+	open := -1 // the exit
 	for range other.openOrders() {
 		open++
 	}

@@ -414,16 +414,20 @@ func (x *Description) GetConfigSchema() string {
 }
 
 type OpenRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	RunId         string                 `protobuf:"bytes,1,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
-	RunTag        string                 `protobuf:"bytes,2,opt,name=run_tag,json=runTag,proto3" json:"run_tag,omitempty"` // six characters inside the run's client order ids
-	Trading       bool                   `protobuf:"varint,3,opt,name=trading,proto3" json:"trading,omitempty"`            // false: no keyed request
-	Symbols       []string               `protobuf:"bytes,4,rep,name=symbols,proto3" json:"symbols,omitempty"`
-	Timeframe     string                 `protobuf:"bytes,5,opt,name=timeframe,proto3" json:"timeframe,omitempty"`
-	Config        *Config                `protobuf:"bytes,6,opt,name=config,proto3" json:"config,omitempty"`
-	LeaseTtlMs    int64                  `protobuf:"varint,7,opt,name=lease_ttl_ms,json=leaseTtlMs,proto3" json:"lease_ttl_ms,omitempty"`
-	LeaseFile     string                 `protobuf:"bytes,8,opt,name=lease_file,json=leaseFile,proto3" json:"lease_file,omitempty"` // absolute path; "" for none
-	Endpoint      string                 `protobuf:"bytes,9,opt,name=endpoint,proto3" json:"endpoint,omitempty"`                    // replaces the base URL; a server option only
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	RunId      string                 `protobuf:"bytes,1,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
+	RunTag     string                 `protobuf:"bytes,2,opt,name=run_tag,json=runTag,proto3" json:"run_tag,omitempty"` // six characters inside the run's client order ids
+	Trading    bool                   `protobuf:"varint,3,opt,name=trading,proto3" json:"trading,omitempty"`            // false: no keyed request
+	Symbols    []string               `protobuf:"bytes,4,rep,name=symbols,proto3" json:"symbols,omitempty"`
+	Timeframe  string                 `protobuf:"bytes,5,opt,name=timeframe,proto3" json:"timeframe,omitempty"`
+	Config     *Config                `protobuf:"bytes,6,opt,name=config,proto3" json:"config,omitempty"`
+	LeaseTtlMs int64                  `protobuf:"varint,7,opt,name=lease_ttl_ms,json=leaseTtlMs,proto3" json:"lease_ttl_ms,omitempty"`
+	LeaseFile  string                 `protobuf:"bytes,8,opt,name=lease_file,json=leaseFile,proto3" json:"lease_file,omitempty"` // absolute path; "" for none
+	Endpoint   string                 `protobuf:"bytes,9,opt,name=endpoint,proto3" json:"endpoint,omitempty"`                    // replaces the base URL; a server option only
+	// What is cancelled when the lease is lost: entries ("" too), all, none.
+	OnLeaseLoss string `protobuf:"bytes,10,opt,name=on_lease_loss,json=onLeaseLoss,proto3" json:"on_lease_loss,omitempty"`
+	// Client order ids of this run's orders of earlier sessions that only reduce a position.
+	Exits         []string `protobuf:"bytes,11,rep,name=exits,proto3" json:"exits,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -519,6 +523,20 @@ func (x *OpenRequest) GetEndpoint() string {
 		return x.Endpoint
 	}
 	return ""
+}
+
+func (x *OpenRequest) GetOnLeaseLoss() string {
+	if x != nil {
+		return x.OnLeaseLoss
+	}
+	return ""
+}
+
+func (x *OpenRequest) GetExits() []string {
+	if x != nil {
+		return x.Exits
+	}
+	return nil
 }
 
 // Config is exchange_config.
@@ -621,8 +639,10 @@ type OpenReply struct {
 	ClockOffsetMs int64                  `protobuf:"varint,3,opt,name=clock_offset_ms,json=clockOffsetMs,proto3" json:"clock_offset_ms,omitempty"` // the exchange's clock minus ours, by which requests are judged
 	// The time of the candles and how many times as fast as ours it passes, where it does not pass
 	// as ours does. Only an exchange behind OpenRequest.endpoint may say so. 0: it passes as ours.
-	MarketTimeMs  int64   `protobuf:"varint,4,opt,name=market_time_ms,json=marketTimeMs,proto3" json:"market_time_ms,omitempty"`
-	MarketPace    float64 `protobuf:"fixed64,5,opt,name=market_pace,json=marketPace,proto3" json:"market_pace,omitempty"`
+	MarketTimeMs int64   `protobuf:"varint,4,opt,name=market_time_ms,json=marketTimeMs,proto3" json:"market_time_ms,omitempty"`
+	MarketPace   float64 `protobuf:"fixed64,5,opt,name=market_pace,json=marketPace,proto3" json:"market_pace,omitempty"`
+	// The asset that the exchange takes fees in where it is neither base nor quote; "": none, or not known.
+	FeeAsset      string `protobuf:"bytes,6,opt,name=fee_asset,json=feeAsset,proto3" json:"fee_asset,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -690,6 +710,13 @@ func (x *OpenReply) GetMarketPace() float64 {
 		return x.MarketPace
 	}
 	return 0
+}
+
+func (x *OpenReply) GetFeeAsset() string {
+	if x != nil {
+		return x.FeeAsset
+	}
+	return ""
 }
 
 type MarketsRequest struct {
@@ -1460,6 +1487,7 @@ type SubmitRequest struct {
 	QuoteAmount   string                 `protobuf:"bytes,7,opt,name=quote_amount,json=quoteAmount,proto3" json:"quote_amount,omitempty"`   // of the quote currency
 	LimitPrice    string                 `protobuf:"bytes,8,opt,name=limit_price,json=limitPrice,proto3" json:"limit_price,omitempty"`
 	StopPrice     string                 `protobuf:"bytes,9,opt,name=stop_price,json=stopPrice,proto3" json:"stop_price,omitempty"`
+	Reduces       bool                   `protobuf:"varint,10,opt,name=reduces,proto3" json:"reduces,omitempty"` // it can only make a position smaller: it outlives the lease. Absent: an entry
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1555,6 +1583,13 @@ func (x *SubmitRequest) GetStopPrice() string {
 		return x.StopPrice
 	}
 	return ""
+}
+
+func (x *SubmitRequest) GetReduces() bool {
+	if x != nil {
+		return x.Reduces
+	}
+	return false
 }
 
 // SubmitPairRequest is a limit and a stop exit of which one cancels the other.
@@ -2481,6 +2516,7 @@ type AccountEvent struct {
 	//	*AccountEvent_Fill
 	//	*AccountEvent_Balance
 	//	*AccountEvent_Failed
+	//	*AccountEvent_Transfer
 	Event         isAccountEvent_Event `protobuf_oneof:"event"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2568,6 +2604,15 @@ func (x *AccountEvent) GetFailed() *Result {
 	return nil
 }
 
+func (x *AccountEvent) GetTransfer() *Transfer {
+	if x != nil {
+		if x, ok := x.Event.(*AccountEvent_Transfer); ok {
+			return x.Transfer
+		}
+	}
+	return nil
+}
+
 type isAccountEvent_Event interface {
 	isAccountEvent_Event()
 }
@@ -2592,6 +2637,10 @@ type AccountEvent_Failed struct {
 	Failed *Result `protobuf:"bytes,5,opt,name=failed,proto3,oneof"` // the stream gives up; the last message
 }
 
+type AccountEvent_Transfer struct {
+	Transfer *Transfer `protobuf:"bytes,6,opt,name=transfer,proto3,oneof"`
+}
+
 func (*AccountEvent_State) isAccountEvent_Event() {}
 
 func (*AccountEvent_Order) isAccountEvent_Event() {}
@@ -2602,6 +2651,69 @@ func (*AccountEvent_Balance) isAccountEvent_Event() {}
 
 func (*AccountEvent_Failed) isAccountEvent_Event() {}
 
+func (*AccountEvent_Transfer) isAccountEvent_Event() {}
+
+// Transfer is money that came to the account or left it otherwise than by a trade: a deposit, a withdrawal.
+type Transfer struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Asset         string                 `protobuf:"bytes,1,opt,name=asset,proto3" json:"asset,omitempty"`
+	Amount        string                 `protobuf:"bytes,2,opt,name=amount,proto3" json:"amount,omitempty"` // negative: it left
+	Time          int64                  `protobuf:"varint,3,opt,name=time,proto3" json:"time,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Transfer) Reset() {
+	*x = Transfer{}
+	mi := &file_connector_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Transfer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Transfer) ProtoMessage() {}
+
+func (x *Transfer) ProtoReflect() protoreflect.Message {
+	mi := &file_connector_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Transfer.ProtoReflect.Descriptor instead.
+func (*Transfer) Descriptor() ([]byte, []int) {
+	return file_connector_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *Transfer) GetAsset() string {
+	if x != nil {
+		return x.Asset
+	}
+	return ""
+}
+
+func (x *Transfer) GetAmount() string {
+	if x != nil {
+		return x.Amount
+	}
+	return ""
+}
+
+func (x *Transfer) GetTime() int64 {
+	if x != nil {
+		return x.Time
+	}
+	return 0
+}
+
 type ArmDeadManRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	TtlMs         int64                  `protobuf:"varint,1,opt,name=ttl_ms,json=ttlMs,proto3" json:"ttl_ms,omitempty"`
@@ -2611,7 +2723,7 @@ type ArmDeadManRequest struct {
 
 func (x *ArmDeadManRequest) Reset() {
 	*x = ArmDeadManRequest{}
-	mi := &file_connector_proto_msgTypes[33]
+	mi := &file_connector_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2623,7 +2735,7 @@ func (x *ArmDeadManRequest) String() string {
 func (*ArmDeadManRequest) ProtoMessage() {}
 
 func (x *ArmDeadManRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_connector_proto_msgTypes[33]
+	mi := &file_connector_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2636,7 +2748,7 @@ func (x *ArmDeadManRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ArmDeadManRequest.ProtoReflect.Descriptor instead.
 func (*ArmDeadManRequest) Descriptor() ([]byte, []int) {
-	return file_connector_proto_rawDescGZIP(), []int{33}
+	return file_connector_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ArmDeadManRequest) GetTtlMs() int64 {
@@ -2655,7 +2767,7 @@ type ArmDeadManReply struct {
 
 func (x *ArmDeadManReply) Reset() {
 	*x = ArmDeadManReply{}
-	mi := &file_connector_proto_msgTypes[34]
+	mi := &file_connector_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2667,7 +2779,7 @@ func (x *ArmDeadManReply) String() string {
 func (*ArmDeadManReply) ProtoMessage() {}
 
 func (x *ArmDeadManReply) ProtoReflect() protoreflect.Message {
-	mi := &file_connector_proto_msgTypes[34]
+	mi := &file_connector_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2680,7 +2792,7 @@ func (x *ArmDeadManReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ArmDeadManReply.ProtoReflect.Descriptor instead.
 func (*ArmDeadManReply) Descriptor() ([]byte, []int) {
-	return file_connector_proto_rawDescGZIP(), []int{34}
+	return file_connector_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ArmDeadManReply) GetResult() *Result {
@@ -2700,7 +2812,7 @@ type Beat struct {
 
 func (x *Beat) Reset() {
 	*x = Beat{}
-	mi := &file_connector_proto_msgTypes[35]
+	mi := &file_connector_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2712,7 +2824,7 @@ func (x *Beat) String() string {
 func (*Beat) ProtoMessage() {}
 
 func (x *Beat) ProtoReflect() protoreflect.Message {
-	mi := &file_connector_proto_msgTypes[35]
+	mi := &file_connector_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2725,7 +2837,7 @@ func (x *Beat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Beat.ProtoReflect.Descriptor instead.
 func (*Beat) Descriptor() ([]byte, []int) {
-	return file_connector_proto_rawDescGZIP(), []int{35}
+	return file_connector_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Beat) GetSeq() int64 {
@@ -2747,7 +2859,7 @@ type Ack struct {
 
 func (x *Ack) Reset() {
 	*x = Ack{}
-	mi := &file_connector_proto_msgTypes[36]
+	mi := &file_connector_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2759,7 +2871,7 @@ func (x *Ack) String() string {
 func (*Ack) ProtoMessage() {}
 
 func (x *Ack) ProtoReflect() protoreflect.Message {
-	mi := &file_connector_proto_msgTypes[36]
+	mi := &file_connector_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2772,7 +2884,7 @@ func (x *Ack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ack.ProtoReflect.Descriptor instead.
 func (*Ack) Descriptor() ([]byte, []int) {
-	return file_connector_proto_rawDescGZIP(), []int{36}
+	return file_connector_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Ack) GetSeq() int64 {
@@ -2805,7 +2917,7 @@ type CloseRequest struct {
 
 func (x *CloseRequest) Reset() {
 	*x = CloseRequest{}
-	mi := &file_connector_proto_msgTypes[37]
+	mi := &file_connector_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2817,7 +2929,7 @@ func (x *CloseRequest) String() string {
 func (*CloseRequest) ProtoMessage() {}
 
 func (x *CloseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_connector_proto_msgTypes[37]
+	mi := &file_connector_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2830,7 +2942,7 @@ func (x *CloseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseRequest.ProtoReflect.Descriptor instead.
 func (*CloseRequest) Descriptor() ([]byte, []int) {
-	return file_connector_proto_rawDescGZIP(), []int{37}
+	return file_connector_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *CloseRequest) GetCancelOpen() bool {
@@ -2850,7 +2962,7 @@ type CloseReply struct {
 
 func (x *CloseReply) Reset() {
 	*x = CloseReply{}
-	mi := &file_connector_proto_msgTypes[38]
+	mi := &file_connector_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2862,7 +2974,7 @@ func (x *CloseReply) String() string {
 func (*CloseReply) ProtoMessage() {}
 
 func (x *CloseReply) ProtoReflect() protoreflect.Message {
-	mi := &file_connector_proto_msgTypes[38]
+	mi := &file_connector_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2875,7 +2987,7 @@ func (x *CloseReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseReply.ProtoReflect.Descriptor instead.
 func (*CloseReply) Descriptor() ([]byte, []int) {
-	return file_connector_proto_rawDescGZIP(), []int{38}
+	return file_connector_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *CloseReply) GetResult() *Result {
@@ -2931,7 +3043,7 @@ const file_connector_proto_rawDesc = "" +
 	"\rrate_limit_ms\x18\x0f \x01(\x05R\vrateLimitMs\x12\x19\n" +
 	"\bdead_man\x18\x10 \x01(\tR\adeadMan\x12\x18\n" +
 	"\acomment\x18\x11 \x01(\tR\acomment\x12#\n" +
-	"\rconfig_schema\x18\x12 \x01(\tR\fconfigSchema\"\xa0\x02\n" +
+	"\rconfig_schema\x18\x12 \x01(\tR\fconfigSchema\"\xda\x02\n" +
 	"\vOpenRequest\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x17\n" +
 	"\arun_tag\x18\x02 \x01(\tR\x06runTag\x12\x18\n" +
@@ -2943,7 +3055,10 @@ const file_connector_proto_rawDesc = "" +
 	"leaseTtlMs\x12\x1d\n" +
 	"\n" +
 	"lease_file\x18\b \x01(\tR\tleaseFile\x12\x1a\n" +
-	"\bendpoint\x18\t \x01(\tR\bendpoint\"\xcb\x01\n" +
+	"\bendpoint\x18\t \x01(\tR\bendpoint\x12\"\n" +
+	"\ron_lease_loss\x18\n" +
+	" \x01(\tR\vonLeaseLoss\x12\x14\n" +
+	"\x05exits\x18\v \x03(\tR\x05exits\"\xcb\x01\n" +
 	"\x06Config\x12\x17\n" +
 	"\aapi_key\x18\x01 \x01(\tR\x06apiKey\x12\x16\n" +
 	"\x06secret\x18\x02 \x01(\tR\x06secret\x12\x1a\n" +
@@ -2951,7 +3066,7 @@ const file_connector_proto_rawDesc = "" +
 	"\asandbox\x18\x04 \x01(\bR\asandbox\x12\"\n" +
 	"\rrate_limit_ms\x18\x05 \x01(\x05R\vrateLimitMs\x12\x1a\n" +
 	"\bunspaced\x18\x06 \x01(\bR\bunspaced\x12\x1a\n" +
-	"\bsettings\x18\a \x01(\tR\bsettings\"\xcd\x01\n" +
+	"\bsettings\x18\a \x01(\tR\bsettings\"\xea\x01\n" +
 	"\tOpenReply\x122\n" +
 	"\x06result\x18\x01 \x01(\v2\x1a.assay.connector.v1.ResultR\x06result\x12\x1d\n" +
 	"\n" +
@@ -2959,7 +3074,8 @@ const file_connector_proto_rawDesc = "" +
 	"\x0fclock_offset_ms\x18\x03 \x01(\x03R\rclockOffsetMs\x12$\n" +
 	"\x0emarket_time_ms\x18\x04 \x01(\x03R\fmarketTimeMs\x12\x1f\n" +
 	"\vmarket_pace\x18\x05 \x01(\x01R\n" +
-	"marketPace\"\x10\n" +
+	"marketPace\x12\x1b\n" +
+	"\tfee_asset\x18\x06 \x01(\tR\bfeeAsset\"\x10\n" +
 	"\x0eMarketsRequest\"x\n" +
 	"\fMarketsReply\x122\n" +
 	"\x06result\x18\x01 \x01(\v2\x1a.assay.connector.v1.ResultR\x06result\x124\n" +
@@ -3013,7 +3129,7 @@ const file_connector_proto_rawDesc = "" +
 	"\x04Link\x12\x14\n" +
 	"\x05state\x18\x01 \x01(\tR\x05state\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\"\a\n" +
-	"\x05Ended\"\x9a\x02\n" +
+	"\x05Ended\"\xb4\x02\n" +
 	"\rSubmitRequest\x12&\n" +
 	"\x0fclient_order_id\x18\x01 \x01(\tR\rclientOrderId\x12\x16\n" +
 	"\x06symbol\x18\x02 \x01(\tR\x06symbol\x12\x12\n" +
@@ -3025,7 +3141,9 @@ const file_connector_proto_rawDesc = "" +
 	"\vlimit_price\x18\b \x01(\tR\n" +
 	"limitPrice\x12\x1d\n" +
 	"\n" +
-	"stop_price\x18\t \x01(\tR\tstopPrice\"\xe8\x01\n" +
+	"stop_price\x18\t \x01(\tR\tstopPrice\x12\x18\n" +
+	"\areduces\x18\n" +
+	" \x01(\bR\areduces\"\xe8\x01\n" +
 	"\x11SubmitPairRequest\x12\x17\n" +
 	"\alist_id\x18\x01 \x01(\tR\x06listId\x12\x19\n" +
 	"\blimit_id\x18\x02 \x01(\tR\alimitId\x12\x17\n" +
@@ -3099,14 +3217,19 @@ const file_connector_proto_rawDesc = "" +
 	"\x05asset\x18\x01 \x01(\tR\x05asset\x12\x12\n" +
 	"\x04free\x18\x02 \x01(\tR\x04free\x12\x16\n" +
 	"\x06locked\x18\x03 \x01(\tR\x06locked\"\x16\n" +
-	"\x14StreamAccountRequest\"\x9b\x02\n" +
+	"\x14StreamAccountRequest\"\xd7\x02\n" +
 	"\fAccountEvent\x120\n" +
 	"\x05state\x18\x01 \x01(\v2\x18.assay.connector.v1.LinkH\x00R\x05state\x121\n" +
 	"\x05order\x18\x02 \x01(\v2\x19.assay.connector.v1.OrderH\x00R\x05order\x12.\n" +
 	"\x04fill\x18\x03 \x01(\v2\x18.assay.connector.v1.FillH\x00R\x04fill\x127\n" +
 	"\abalance\x18\x04 \x01(\v2\x1b.assay.connector.v1.BalanceH\x00R\abalance\x124\n" +
-	"\x06failed\x18\x05 \x01(\v2\x1a.assay.connector.v1.ResultH\x00R\x06failedB\a\n" +
-	"\x05event\"*\n" +
+	"\x06failed\x18\x05 \x01(\v2\x1a.assay.connector.v1.ResultH\x00R\x06failed\x12:\n" +
+	"\btransfer\x18\x06 \x01(\v2\x1c.assay.connector.v1.TransferH\x00R\btransferB\a\n" +
+	"\x05event\"L\n" +
+	"\bTransfer\x12\x14\n" +
+	"\x05asset\x18\x01 \x01(\tR\x05asset\x12\x16\n" +
+	"\x06amount\x18\x02 \x01(\tR\x06amount\x12\x12\n" +
+	"\x04time\x18\x03 \x01(\x03R\x04time\"*\n" +
 	"\x11ArmDeadManRequest\x12\x15\n" +
 	"\x06ttl_ms\x18\x01 \x01(\x03R\x05ttlMs\"E\n" +
 	"\x0fArmDeadManReply\x122\n" +
@@ -3173,7 +3296,7 @@ func file_connector_proto_rawDescGZIP() []byte {
 }
 
 var file_connector_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_connector_proto_msgTypes = make([]protoimpl.MessageInfo, 39)
+var file_connector_proto_msgTypes = make([]protoimpl.MessageInfo, 40)
 var file_connector_proto_goTypes = []any{
 	(Outcome)(0),                 // 0: assay.connector.v1.Outcome
 	(*Result)(nil),               // 1: assay.connector.v1.Result
@@ -3209,12 +3332,13 @@ var file_connector_proto_goTypes = []any{
 	(*Balance)(nil),              // 31: assay.connector.v1.Balance
 	(*StreamAccountRequest)(nil), // 32: assay.connector.v1.StreamAccountRequest
 	(*AccountEvent)(nil),         // 33: assay.connector.v1.AccountEvent
-	(*ArmDeadManRequest)(nil),    // 34: assay.connector.v1.ArmDeadManRequest
-	(*ArmDeadManReply)(nil),      // 35: assay.connector.v1.ArmDeadManReply
-	(*Beat)(nil),                 // 36: assay.connector.v1.Beat
-	(*Ack)(nil),                  // 37: assay.connector.v1.Ack
-	(*CloseRequest)(nil),         // 38: assay.connector.v1.CloseRequest
-	(*CloseReply)(nil),           // 39: assay.connector.v1.CloseReply
+	(*Transfer)(nil),             // 34: assay.connector.v1.Transfer
+	(*ArmDeadManRequest)(nil),    // 35: assay.connector.v1.ArmDeadManRequest
+	(*ArmDeadManReply)(nil),      // 36: assay.connector.v1.ArmDeadManReply
+	(*Beat)(nil),                 // 37: assay.connector.v1.Beat
+	(*Ack)(nil),                  // 38: assay.connector.v1.Ack
+	(*CloseRequest)(nil),         // 39: assay.connector.v1.CloseRequest
+	(*CloseReply)(nil),           // 40: assay.connector.v1.CloseReply
 }
 var file_connector_proto_depIdxs = []int32{
 	0,  // 0: assay.connector.v1.Result.outcome:type_name -> assay.connector.v1.Outcome
@@ -3245,45 +3369,46 @@ var file_connector_proto_depIdxs = []int32{
 	28, // 25: assay.connector.v1.AccountEvent.fill:type_name -> assay.connector.v1.Fill
 	31, // 26: assay.connector.v1.AccountEvent.balance:type_name -> assay.connector.v1.Balance
 	1,  // 27: assay.connector.v1.AccountEvent.failed:type_name -> assay.connector.v1.Result
-	1,  // 28: assay.connector.v1.ArmDeadManReply.result:type_name -> assay.connector.v1.Result
-	1,  // 29: assay.connector.v1.CloseReply.result:type_name -> assay.connector.v1.Result
-	2,  // 30: assay.connector.v1.Connector.Describe:input_type -> assay.connector.v1.DescribeRequest
-	4,  // 31: assay.connector.v1.Connector.Open:input_type -> assay.connector.v1.OpenRequest
-	7,  // 32: assay.connector.v1.Connector.Markets:input_type -> assay.connector.v1.MarketsRequest
-	10, // 33: assay.connector.v1.Connector.Candles:input_type -> assay.connector.v1.CandlesRequest
-	13, // 34: assay.connector.v1.Connector.StreamCandles:input_type -> assay.connector.v1.StreamCandlesRequest
-	18, // 35: assay.connector.v1.Connector.Submit:input_type -> assay.connector.v1.SubmitRequest
-	19, // 36: assay.connector.v1.Connector.SubmitPair:input_type -> assay.connector.v1.SubmitPairRequest
-	22, // 37: assay.connector.v1.Connector.Cancel:input_type -> assay.connector.v1.OrderRef
-	22, // 38: assay.connector.v1.Connector.Query:input_type -> assay.connector.v1.OrderRef
-	24, // 39: assay.connector.v1.Connector.OpenOrders:input_type -> assay.connector.v1.OpenOrdersRequest
-	26, // 40: assay.connector.v1.Connector.Fills:input_type -> assay.connector.v1.FillsRequest
-	29, // 41: assay.connector.v1.Connector.Balances:input_type -> assay.connector.v1.BalancesRequest
-	32, // 42: assay.connector.v1.Connector.StreamAccount:input_type -> assay.connector.v1.StreamAccountRequest
-	34, // 43: assay.connector.v1.Connector.ArmDeadMan:input_type -> assay.connector.v1.ArmDeadManRequest
-	36, // 44: assay.connector.v1.Connector.Lease:input_type -> assay.connector.v1.Beat
-	38, // 45: assay.connector.v1.Connector.Close:input_type -> assay.connector.v1.CloseRequest
-	3,  // 46: assay.connector.v1.Connector.Describe:output_type -> assay.connector.v1.Description
-	6,  // 47: assay.connector.v1.Connector.Open:output_type -> assay.connector.v1.OpenReply
-	8,  // 48: assay.connector.v1.Connector.Markets:output_type -> assay.connector.v1.MarketsReply
-	11, // 49: assay.connector.v1.Connector.Candles:output_type -> assay.connector.v1.CandlesReply
-	14, // 50: assay.connector.v1.Connector.StreamCandles:output_type -> assay.connector.v1.CandleEvent
-	20, // 51: assay.connector.v1.Connector.Submit:output_type -> assay.connector.v1.OrderReply
-	21, // 52: assay.connector.v1.Connector.SubmitPair:output_type -> assay.connector.v1.PairReply
-	20, // 53: assay.connector.v1.Connector.Cancel:output_type -> assay.connector.v1.OrderReply
-	20, // 54: assay.connector.v1.Connector.Query:output_type -> assay.connector.v1.OrderReply
-	25, // 55: assay.connector.v1.Connector.OpenOrders:output_type -> assay.connector.v1.OpenOrdersReply
-	27, // 56: assay.connector.v1.Connector.Fills:output_type -> assay.connector.v1.FillsReply
-	30, // 57: assay.connector.v1.Connector.Balances:output_type -> assay.connector.v1.BalancesReply
-	33, // 58: assay.connector.v1.Connector.StreamAccount:output_type -> assay.connector.v1.AccountEvent
-	35, // 59: assay.connector.v1.Connector.ArmDeadMan:output_type -> assay.connector.v1.ArmDeadManReply
-	37, // 60: assay.connector.v1.Connector.Lease:output_type -> assay.connector.v1.Ack
-	39, // 61: assay.connector.v1.Connector.Close:output_type -> assay.connector.v1.CloseReply
-	46, // [46:62] is the sub-list for method output_type
-	30, // [30:46] is the sub-list for method input_type
-	30, // [30:30] is the sub-list for extension type_name
-	30, // [30:30] is the sub-list for extension extendee
-	0,  // [0:30] is the sub-list for field type_name
+	34, // 28: assay.connector.v1.AccountEvent.transfer:type_name -> assay.connector.v1.Transfer
+	1,  // 29: assay.connector.v1.ArmDeadManReply.result:type_name -> assay.connector.v1.Result
+	1,  // 30: assay.connector.v1.CloseReply.result:type_name -> assay.connector.v1.Result
+	2,  // 31: assay.connector.v1.Connector.Describe:input_type -> assay.connector.v1.DescribeRequest
+	4,  // 32: assay.connector.v1.Connector.Open:input_type -> assay.connector.v1.OpenRequest
+	7,  // 33: assay.connector.v1.Connector.Markets:input_type -> assay.connector.v1.MarketsRequest
+	10, // 34: assay.connector.v1.Connector.Candles:input_type -> assay.connector.v1.CandlesRequest
+	13, // 35: assay.connector.v1.Connector.StreamCandles:input_type -> assay.connector.v1.StreamCandlesRequest
+	18, // 36: assay.connector.v1.Connector.Submit:input_type -> assay.connector.v1.SubmitRequest
+	19, // 37: assay.connector.v1.Connector.SubmitPair:input_type -> assay.connector.v1.SubmitPairRequest
+	22, // 38: assay.connector.v1.Connector.Cancel:input_type -> assay.connector.v1.OrderRef
+	22, // 39: assay.connector.v1.Connector.Query:input_type -> assay.connector.v1.OrderRef
+	24, // 40: assay.connector.v1.Connector.OpenOrders:input_type -> assay.connector.v1.OpenOrdersRequest
+	26, // 41: assay.connector.v1.Connector.Fills:input_type -> assay.connector.v1.FillsRequest
+	29, // 42: assay.connector.v1.Connector.Balances:input_type -> assay.connector.v1.BalancesRequest
+	32, // 43: assay.connector.v1.Connector.StreamAccount:input_type -> assay.connector.v1.StreamAccountRequest
+	35, // 44: assay.connector.v1.Connector.ArmDeadMan:input_type -> assay.connector.v1.ArmDeadManRequest
+	37, // 45: assay.connector.v1.Connector.Lease:input_type -> assay.connector.v1.Beat
+	39, // 46: assay.connector.v1.Connector.Close:input_type -> assay.connector.v1.CloseRequest
+	3,  // 47: assay.connector.v1.Connector.Describe:output_type -> assay.connector.v1.Description
+	6,  // 48: assay.connector.v1.Connector.Open:output_type -> assay.connector.v1.OpenReply
+	8,  // 49: assay.connector.v1.Connector.Markets:output_type -> assay.connector.v1.MarketsReply
+	11, // 50: assay.connector.v1.Connector.Candles:output_type -> assay.connector.v1.CandlesReply
+	14, // 51: assay.connector.v1.Connector.StreamCandles:output_type -> assay.connector.v1.CandleEvent
+	20, // 52: assay.connector.v1.Connector.Submit:output_type -> assay.connector.v1.OrderReply
+	21, // 53: assay.connector.v1.Connector.SubmitPair:output_type -> assay.connector.v1.PairReply
+	20, // 54: assay.connector.v1.Connector.Cancel:output_type -> assay.connector.v1.OrderReply
+	20, // 55: assay.connector.v1.Connector.Query:output_type -> assay.connector.v1.OrderReply
+	25, // 56: assay.connector.v1.Connector.OpenOrders:output_type -> assay.connector.v1.OpenOrdersReply
+	27, // 57: assay.connector.v1.Connector.Fills:output_type -> assay.connector.v1.FillsReply
+	30, // 58: assay.connector.v1.Connector.Balances:output_type -> assay.connector.v1.BalancesReply
+	33, // 59: assay.connector.v1.Connector.StreamAccount:output_type -> assay.connector.v1.AccountEvent
+	36, // 60: assay.connector.v1.Connector.ArmDeadMan:output_type -> assay.connector.v1.ArmDeadManReply
+	38, // 61: assay.connector.v1.Connector.Lease:output_type -> assay.connector.v1.Ack
+	40, // 62: assay.connector.v1.Connector.Close:output_type -> assay.connector.v1.CloseReply
+	47, // [47:63] is the sub-list for method output_type
+	31, // [31:47] is the sub-list for method input_type
+	31, // [31:31] is the sub-list for extension type_name
+	31, // [31:31] is the sub-list for extension extendee
+	0,  // [0:31] is the sub-list for field type_name
 }
 
 func init() { file_connector_proto_init() }
@@ -3303,6 +3428,7 @@ func file_connector_proto_init() {
 		(*AccountEvent_Fill)(nil),
 		(*AccountEvent_Balance)(nil),
 		(*AccountEvent_Failed)(nil),
+		(*AccountEvent_Transfer)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -3310,7 +3436,7 @@ func file_connector_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_connector_proto_rawDesc), len(file_connector_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   39,
+			NumMessages:   40,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

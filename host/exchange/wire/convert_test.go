@@ -138,7 +138,7 @@ func TestEveryFieldTravels(t *testing.T) {
 	travel(t, market.Candle{OpenTime: 1, CloseTime: 2, Open: 3, High: 4, Low: 5, Close: 6, Volume: 7}, candleToProto, candleFromProto)
 	travel(t, exchange.OrderRequest{
 		ClientOrderID: "a", Symbol: "BTC/USDT", Side: market.Sell, Type: market.StopLimit, TimeInForce: market.IOC, Quantity: dec("1"),
-		QuoteAmount: dec("2"), LimitPrice: dec("3"), StopPrice: dec("4"),
+		QuoteAmount: dec("2"), Reduces: true, LimitPrice: dec("3"), StopPrice: dec("4"),
 	}, submitToProto, checked(submitFromProto))
 	travel(t, exchange.PairRequest{
 		ListID: "l", LimitID: "a", StopID: "b", Symbol: "BTC/USDT", Side: market.Sell, Quantity: dec("1"), LimitPrice: dec("3"), StopPrice: dec("4"),
@@ -159,7 +159,8 @@ func TestEveryEventTravels(t *testing.T) {
 		}
 	}
 	order, fill, balance := exampleOrder(), exampleFill(), exchange.Balance{Asset: "USDT", Free: dec("1"), Locked: dec("2")}
-	for _, e := range []exchange.AccountEvent{{State: exchange.Connected, Reason: "again"}, {Order: &order}, {Fill: &fill}, {Balance: &balance}} {
+	transfer := exchange.Transfer{Asset: "USDT", Amount: dec("-500"), Time: 7}
+	for _, e := range []exchange.AccountEvent{{State: exchange.Connected, Reason: "again"}, {Order: &order}, {Fill: &fill}, {Balance: &balance}, {Transfer: &transfer}} {
 		p := accountEventToProto(e)
 		populated(t, "AccountEvent", p.ProtoReflect())
 		if back := accountEventFromProto(&reader{}, p); !reflect.DeepEqual(back, e) {
@@ -182,7 +183,7 @@ func TestOpenRequestTravels(t *testing.T) {
 		RunID: "svc_1", RunTag: "o4iqle", Trading: true, Symbols: []market.Symbol{"BTC/USDT"}, Timeframe: market.MustTimeframe("1h"),
 		Config: exchange.Config{APIKey: exchange.NewSecret("k"), Secret: exchange.NewSecret("s"), Password: exchange.NewSecret("p"), Sandbox: true,
 			RateLimitMS: 50, Unspaced: true, Settings: json.RawMessage(`{"a":1}`)},
-		LeaseTTL: 10 * time.Second, LeaseFile: "/x", Endpoint: "http://127.0.0.1:1",
+		LeaseTTL: 10 * time.Second, LeaseFile: "/x", Endpoint: "http://127.0.0.1:1", OnLeaseLoss: exchange.CancelNone, Exits: []string{"aso4iqle0000000001"},
 	}
 	filled(t, "OpenRequest", reflect.ValueOf(q))
 	p := openRequestToProto(q)
@@ -268,6 +269,7 @@ func FuzzMessages(f *testing.F) {
 	order, fill := exampleOrder(), exampleFill()
 	seed(accountEventToProto(exchange.AccountEvent{Order: &order}))
 	seed(accountEventToProto(exchange.AccountEvent{Fill: &fill}))
+	seed(accountEventToProto(exchange.AccountEvent{Transfer: &exchange.Transfer{Asset: "BTC", Amount: dec("1"), Time: 1}}))
 	seed(candleEventToProto(exchange.CandleEvent{Symbol: "BTC/USDT", Candle: market.Candle{OpenTime: 1}}))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		known := map[market.Symbol]bool{"BTC/USDT": true}

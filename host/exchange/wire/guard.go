@@ -3,6 +3,7 @@ package wire
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -46,6 +47,7 @@ type guard struct {
 	broke chan string   // why the lease's stream ended
 	stop  chan struct{} // closed by Close
 	kept  chan struct{} // closed when the keeper is gone
+	all   bool          // a Close was to cancel everything, and has not done it yet
 
 	closing  sync.Mutex // one Close at a time
 	sweeping sync.Mutex // one sweep at a time
@@ -53,7 +55,7 @@ type guard struct {
 
 // Guard puts the contract around a connection: a session is opened once, nothing is
 // traded without a session, texts hold no credentials, and when no Beat comes for the
-// lease's time the run's open orders are cancelled. After that ended is called, if it is
+// lease's time those of the run's open orders are cancelled that it was opened to cancel. After that ended is called, if it is
 // not nil; the session is over then. Close with cancelOpen cancels the run's orders here
 // and calls the connection's own Close with false.
 //
@@ -159,6 +161,7 @@ func (g *guard) Close(ctx context.Context, cancelOpen bool) (unconfirmed []strin
 	if g.state == opened {
 		g.state = closing
 	}
+	g.all = g.all || cancelOpen
 	state, trading := g.state, g.req.Trading
 	g.mu.Unlock()
 	switch state {
@@ -171,7 +174,7 @@ func (g *guard) Close(ctx context.Context, cancelOpen bool) (unconfirmed []strin
 	if cancelOpen && trading {
 		limited, cancel := context.WithTimeout(ctx, sweepLimit)
 		g.sweeping.Lock()
-		_, left := g.sweep(limited)
+		_, left := g.sweep(limited, true)
 		g.sweeping.Unlock()
 		cancel()
 		unconfirmed = append(unconfirmed, left...) // nil for none
@@ -218,7 +221,7 @@ func (g *guard) StreamCandles(ctx context.Context, on func(exchange.CandleEvent)
 
 // sending admits a submit. It and the loss of the lease exclude each other: what is
 // admitted is known to the sweep.
-func (g *guard) sending(refs ...exchange.OrderRef) exchange.Result {
+func (g *guard) sending(reduces bool, refs ...exchange.OrderRef) exchange.Result {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if no := g.mayLocked(true); no.Outcome != "" {
@@ -230,14 +233,14 @@ func (g *guard) sending(refs ...exchange.OrderRef) exchange.Result {
 	case g.state == closing:
 		return refusal(codeClosed, "the session is being closed")
 	}
-	g.orders.sending(refs...)
+	g.orders.sending(reduces, refs...)
 	return exchange.Result{}
 }
 
 // Submit implements exchange.Trader.
 func (g *guard) Submit(ctx context.Context, req exchange.OrderRequest) (exchange.Result, exchange.Order) {
 	ref := exchange.OrderRef{ClientOrderID: req.ClientOrderID, Symbol: req.Symbol}
-	if no := g.sending(ref); no.Outcome != "" {
+	if no := g.sending(req.Reduces, ref); no.Outcome != "" {
 		return no, exchange.Order{}
 	}
 	outcome := exchange.Unknown // of a panic too
@@ -250,7 +253,7 @@ func (g *guard) Submit(ctx context.Context, req exchange.OrderRequest) (exchange
 // SubmitPair implements exchange.Trader.
 func (g *guard) SubmitPair(ctx context.Context, req exchange.PairRequest) (exchange.Result, [2]exchange.Order) {
 	refs := []exchange.OrderRef{{ClientOrderID: req.LimitID, Symbol: req.Symbol}, {ClientOrderID: req.StopID, Symbol: req.Symbol}}
-	if no := g.sending(refs...); no.Outcome != "" {
+	if no := g.sending(true, refs...); no.Outcome != "" {
 		return no, [2]exchange.Order{}
 	}
 	outcome := exchange.Unknown
@@ -294,9 +297,17 @@ func (g *guard) answer(r exchange.Result, o exchange.Order) (exchange.Result, ex
 func (g *guard) seen(o exchange.Order) exchange.Order {
 	o.Reason = clip(g.redact.Text(o.Reason))
 	if o.ClientOrderID != "" && o.Status != "" {
-		g.orders.saw(o, g.ours)
+		g.saw(o)
 	}
 	return o
+}
+
+// saw notes an order that the venue told about.
+func (g *guard) saw(o exchange.Order) {
+	g.mu.Lock()
+	reduces := slices.Contains(g.req.Exits, o.ClientOrderID)
+	g.mu.Unlock()
+	g.orders.saw(o, reduces, g.ours)
 }
 
 // OpenOrders implements exchange.Account.

@@ -109,12 +109,17 @@ func TestSilence(t *testing.T) {
 		f := newFake()
 		conn, ended := guarded(t, f)
 		req := openRequest()
-		req.LeaseFile = filepath.Join(t.TempDir(), "live", "lease.json")
+		req.LeaseFile, req.Exits = filepath.Join(t.TempDir(), "live", "lease.json"), []string{oldExitID}
 		opened(t, conn, req)
 		submitted(t, conn, ourID)
-		f.orders[otherID] = &exchange.Order{ClientOrderID: otherID, Symbol: testSymbol, Status: exchange.OrderOpen} // of a process that died before
+		if r, _ := conn.Trader.Submit(t.Context(), exit(exitID)); r.Outcome != exchange.Accepted {
+			t.Fatal(r)
+		}
+		for _, id := range []string{otherID, oldExitID} { // of a process that died before
+			f.orders[id] = &exchange.Order{ClientOrderID: id, Symbol: testSymbol, Status: exchange.OrderOpen}
+		}
 		for seq := range int64(20) {
-			if n, err := conn.Safety.Beat(t.Context(), seq); err != nil || n.OpenOrders != 1 {
+			if n, err := conn.Safety.Beat(t.Context(), seq); err != nil || n.OpenOrders != 2 {
 				t.Fatalf("%+v %v", n, err)
 			}
 			time.Sleep(exchange.BeatEvery)
@@ -136,8 +141,12 @@ func TestSilence(t *testing.T) {
 			t.Errorf("it took %s", took)
 		}
 		report := readReport(t, req.LeaseFile)
-		if report.Reason != wire.ReasonNoBeat || !slices.Equal(report.Cancelled, []string{otherID, ourID}) || len(report.Unconfirmed) != 0 {
+		if report.Reason != wire.ReasonNoBeat || !slices.Equal(report.Cancelled, []string{otherID, ourID}) || len(report.Unconfirmed) != 0 ||
+			!slices.Equal(report.Kept, slices.Sorted(slices.Values([]string{exitID, oldExitID}))) {
 			t.Errorf("%+v", report)
+		}
+		if !f.open(exitID) || !f.open(oldExitID) {
+			t.Error("an exit went with the lease")
 		}
 		if !f.open(foreignID) || !f.open("manual") || f.count("cancel asx") != 0 {
 			t.Error("an order of somebody else was touched")
@@ -146,6 +155,41 @@ func TestSilence(t *testing.T) {
 			t.Errorf("%v %v", left, err)
 		}
 	})
+}
+
+// exit is an order that only reduces a position.
+func exit(id string) exchange.OrderRequest {
+	q := limitOrder(id)
+	q.Reduces = true
+	return q
+}
+
+// TestOnLeaseLoss: the operator says what goes with the lease.
+func TestOnLeaseLoss(t *testing.T) {
+	for _, test := range []struct {
+		cancels   exchange.LeaseLoss
+		cancelled []string
+		kept      []string
+	}{
+		{"", []string{ourID}, []string{exitID}},
+		{exchange.CancelEntries, []string{ourID}, []string{exitID}},
+		{exchange.CancelAll, slices.Sorted(slices.Values([]string{exitID, ourID})), []string{}},
+		{exchange.CancelNone, []string{}, slices.Sorted(slices.Values([]string{exitID, ourID}))},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			f := newFake()
+			conn, ended := guarded(t, f)
+			req := openRequest()
+			req.LeaseFile, req.OnLeaseLoss = filepath.Join(t.TempDir(), "lease.json"), test.cancels
+			opened(t, conn, req)
+			submitted(t, conn, ourID)
+			_, _ = conn.Trader.Submit(t.Context(), exit(exitID))
+			<-ended
+			if r := readReport(t, req.LeaseFile); !slices.Equal(r.Cancelled, test.cancelled) || !slices.Equal(r.Kept, test.kept) {
+				t.Errorf("%q: %+v", test.cancels, r)
+			}
+		})
+	}
 }
 
 func readReport(t *testing.T, path string) (r wire.LeaseReport) {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/assay-run/assay/host/exchange"
@@ -33,9 +34,10 @@ const (
 type LeaseReport struct {
 	Reason string `json:"reason"`
 	// Cancelled are the run's orders that the venue confirmed as canceled, Unconfirmed those
-	// that may still be open; client order ids, ascending.
+	// that should be and may still be open, Kept those that were left open: exits, as a rule. Client order ids, ascending.
 	Cancelled   []string    `json:"cancelled"`
 	Unconfirmed []string    `json:"unconfirmed"`
+	Kept        []string    `json:"kept"`
 	At          market.Time `json:"at"`
 }
 
@@ -121,14 +123,24 @@ func (g *guard) keep() {
 func (g *guard) lose(reason string) {
 	g.mu.Lock()
 	g.state = lost
-	trading, path := g.req.Trading, g.req.LeaseFile
+	trading, path, cancels := g.req.Trading, g.req.LeaseFile, cmp.Or(g.req.OnLeaseLoss, exchange.CancelEntries)
+	if g.all {
+		cancels = exchange.CancelAll
+	}
 	g.mu.Unlock()
 	close(g.kept)
-	report := LeaseReport{Reason: reason, Cancelled: []string{}, Unconfirmed: []string{}}
+	report := LeaseReport{Reason: reason, Cancelled: []string{}, Unconfirmed: []string{}, Kept: []string{}}
 	if trading {
 		ctx, cancel := context.WithTimeout(context.Background(), sweepLimit)
 		g.sweeping.Lock()
-		report.Cancelled, report.Unconfirmed = g.sweep(ctx)
+		if cancels != exchange.CancelNone {
+			report.Cancelled, report.Unconfirmed = g.sweep(ctx, cancels == exchange.CancelAll)
+		}
+		for _, o := range g.orders.left(true) {
+			if !slices.Contains(report.Unconfirmed, o.ref.ClientOrderID) {
+				report.Kept = append(report.Kept, o.ref.ClientOrderID)
+			}
+		}
 		g.sweeping.Unlock()
 		cancel()
 	}

@@ -19,6 +19,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/assay-run/assay/host/catalog/sandbox"
 	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/host/exchange/wire"
 	"github.com/assay-run/assay/host/exchange/wire/launch"
@@ -27,6 +28,7 @@ import (
 // TestMain makes the test binary a connector, when a host starts it as one, and a host to
 // be killed.
 func TestMain(m *testing.M) {
+	sandbox.MaybeShim()
 	cookie := wire.Handshake()
 	if os.Getenv(cookie.MagicCookieKey) == cookie.MagicCookieValue {
 		serveRole(filepath.Base(os.Args[0]))
@@ -110,7 +112,7 @@ func host(text string) error {
 	if err != nil {
 		return err
 	}
-	p, err := m.Launch(ctx, "fake")
+	p, err := m.Launch(ctx, "fake", launch.LaunchOptions{Writable: filepath.Dir(plan.Lease)})
 	if err != nil {
 		return err
 	}
@@ -150,7 +152,7 @@ func TestLease(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			tmp := t.TempDir()
-			plan := hostPlan{dir, filepath.Join(tmp, "state"), filepath.Join(tmp, "live", "run", "lease.json"), filepath.Join(tmp, "venue.log"), time.Second}
+			plan := hostPlan{dir, filepath.Join(tmp, "state"), filepath.Join(tmp, "live", "run", "lease.json"), filepath.Join(tmp, "live", "run", "venue.log"), time.Second}
 			pid, process := startHost(t, plan)
 			for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP} {
 				if err := syscall.Kill(pid, s); err != nil {
@@ -259,7 +261,7 @@ func manager(t *testing.T, o launch.Options) *launch.Manager {
 // process can be started.
 func TestConnectorKilled(t *testing.T) {
 	m := manager(t, launch.Options{Dir: install(t, "fake", "liar")})
-	p, err := m.Launch(t.Context(), "fake")
+	p, err := m.Launch(t.Context(), "fake", launch.LaunchOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -282,7 +284,7 @@ func TestConnectorKilled(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	<-p.Done()
-	again, err := m.Launch(t.Context(), "fake")
+	again, err := m.Launch(t.Context(), "fake", launch.LaunchOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -324,7 +326,7 @@ func halt(t *testing.T, pid int) {
 func TestConnectorHung(t *testing.T) {
 	tmp := t.TempDir()
 	m := manager(t, launch.Options{Dir: install(t, "fake")})
-	p, err := m.Launch(t.Context(), "fake")
+	p, err := m.Launch(t.Context(), "fake", launch.LaunchOptions{Writable: tmp})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -374,7 +376,7 @@ func TestLaunchList(t *testing.T) {
 	m := manager(t, launch.Options{Dir: dir, ProbeTimeout: 2 * time.Second})
 	want := map[string]string{
 		"fake": "", "fake-b": launch.CodeDuplicateID, "crash": launch.CodeStartCrashed, "chatter": launch.CodeWrongHandshake, "hang": launch.CodeStartTimeout,
-		"script": launch.CodeUnreadable, "rubbish": launch.CodeNotExecutable, "zfake": launch.CodeStartCrashed,
+		"script": launch.CodeNotExecutable, "rubbish": launch.CodeNotExecutable, "zfake": launch.CodeStartCrashed,
 	}
 	for _, c := range m.Connectors() {
 		code := ""
@@ -390,7 +392,7 @@ func TestLaunchList(t *testing.T) {
 		t.Errorf("missing: %v", want)
 	}
 	var fault *launch.Fault
-	if _, err := m.Launch(t.Context(), "crash"); !errors.As(err, &fault) || !strings.Contains(fault.Message, "out of order") {
+	if _, err := m.Launch(t.Context(), "crash", launch.LaunchOptions{}); !errors.As(err, &fault) || !strings.Contains(fault.Message, "out of order") {
 		t.Errorf("%v", err)
 	}
 	var missing *launch.NotFoundError
@@ -404,7 +406,7 @@ func TestLaunchList(t *testing.T) {
 func TestLeave(t *testing.T) {
 	tmp := t.TempDir()
 	m := manager(t, launch.Options{Dir: install(t, "fake")})
-	p, err := m.Launch(t.Context(), "fake")
+	p, err := m.Launch(t.Context(), "fake", launch.LaunchOptions{Writable: tmp})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -421,7 +423,7 @@ func TestLeave(t *testing.T) {
 	if env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid)); err == nil && strings.Contains(string(env), "HOME=") {
 		t.Errorf("the host's environment: %q", env)
 	}
-	if group, err := syscall.Getpgid(pid); err != nil || group != pid {
+	if group, err := syscall.Getpgid(pid); err != nil || group == syscall.Getpgrp() {
 		t.Errorf("its process group is %d, %v", group, err)
 	}
 	m.Close()
@@ -437,7 +439,7 @@ func TestLeave(t *testing.T) {
 // TestLiar: a negative quantity is a crash of the connector.
 func TestLiar(t *testing.T) {
 	m := manager(t, launch.Options{Dir: install(t, "liar")})
-	p, err := m.Launch(t.Context(), "fake") // its id, not its file
+	p, err := m.Launch(t.Context(), "fake", launch.LaunchOptions{}) // its id, not its file
 	if err != nil {
 		t.Fatal(err)
 	}

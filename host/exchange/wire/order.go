@@ -10,6 +10,7 @@ func submitToProto(q exchange.OrderRequest) *connectorpb.SubmitRequest {
 	return &connectorpb.SubmitRequest{
 		ClientOrderId: q.ClientOrderID, Symbol: string(q.Symbol), Side: q.Side.String(), Type: q.Type.String(), TimeInForce: q.TimeInForce.String(),
 		Quantity: number(q.Quantity), QuoteAmount: number(q.QuoteAmount), LimitPrice: number(q.LimitPrice), StopPrice: number(q.StopPrice),
+		Reduces: q.Reduces,
 	}
 }
 
@@ -22,6 +23,7 @@ func submitFromProto(p *connectorpb.SubmitRequest) (exchange.OrderRequest, error
 		TimeInForce: parse(r, "time_in_force", p.GetTimeInForce(), market.ParseTimeInForce),
 		Quantity:    r.amount("quantity", p.GetQuantity()), QuoteAmount: r.amount("quote_amount", p.GetQuoteAmount()),
 		LimitPrice: r.amount("limit_price", p.GetLimitPrice()), StopPrice: r.amount("stop_price", p.GetStopPrice()),
+		Reduces: p.GetReduces(),
 	}
 	return q, r.err()
 }
@@ -116,6 +118,10 @@ func accountEventToProto(e exchange.AccountEvent) *connectorpb.AccountEvent {
 	case e.Balance != nil:
 		return &connectorpb.AccountEvent{Event: &connectorpb.AccountEvent_Balance{Balance: balanceToProto(*e.Balance)}}
 	}
+	if t := e.Transfer; t != nil {
+		p := &connectorpb.Transfer{Asset: valid(t.Asset), Amount: number(t.Amount), Time: int64(t.Time)}
+		return &connectorpb.AccountEvent{Event: &connectorpb.AccountEvent_Transfer{Transfer: p}}
+	}
 	return &connectorpb.AccountEvent{Event: &connectorpb.AccountEvent_State{State: linkToProto(e.State, e.Reason)}}
 }
 
@@ -130,6 +136,11 @@ func accountEventFromProto(r *reader, p *connectorpb.AccountEvent) (e exchange.A
 		r.within("fill", func() { f := fillFromProto(r, x.Fill); e.Fill = &f })
 	case *connectorpb.AccountEvent_Balance:
 		r.within("balance", func() { b := balanceFromProto(r, x.Balance); e.Balance = &b })
+	case *connectorpb.AccountEvent_Transfer:
+		r.within("transfer", func() {
+			p := x.Transfer
+			e.Transfer = &exchange.Transfer{Asset: r.name("asset", p.GetAsset()), Amount: r.signed("amount", p.GetAmount()), Time: r.time("time", p.GetTime())}
+		})
 	default:
 		r.wrong("event", "is missing")
 	}

@@ -122,7 +122,7 @@ func openRequestToProto(q exchange.OpenRequest) *connectorpb.OpenRequest {
 	c := q.Config
 	return &connectorpb.OpenRequest{
 		RunId: q.RunID, RunTag: q.RunTag, Trading: q.Trading, Symbols: texts(q.Symbols), Timeframe: q.Timeframe.String(),
-		LeaseTtlMs: q.LeaseTTL.Milliseconds(), LeaseFile: q.LeaseFile, Endpoint: q.Endpoint,
+		LeaseTtlMs: q.LeaseTTL.Milliseconds(), LeaseFile: q.LeaseFile, Endpoint: q.Endpoint, OnLeaseLoss: string(q.OnLeaseLoss), Exits: texts(q.Exits),
 		Config: &connectorpb.Config{
 			ApiKey: c.APIKey.Reveal(), Secret: c.Secret.Reveal(), Password: c.Password.Reveal(), Sandbox: c.Sandbox,
 			RateLimitMs: int32(c.RateLimitMS), Unspaced: c.Unspaced, Settings: string(c.Settings),
@@ -145,6 +145,12 @@ func openRequestFromProto(p *connectorpb.OpenRequest) (exchange.OpenRequest, err
 	if c.GetSettings() != "" {
 		q.Config.Settings = json.RawMessage(c.GetSettings())
 	}
+	if l := p.GetOnLeaseLoss(); l != "" {
+		q.OnLeaseLoss = parse(r, "on_lease_loss", l, exchange.ParseLeaseLoss)
+	}
+	for i, id := range p.GetExits() {
+		q.Exits = append(q.Exits, r.name(at("exits", i), id))
+	}
 	for i, s := range p.GetSymbols() {
 		q.Symbols = append(q.Symbols, parse(r, at("symbols", i), s, market.ParseSymbol))
 	}
@@ -152,7 +158,7 @@ func openRequestFromProto(p *connectorpb.OpenRequest) (exchange.OpenRequest, err
 }
 
 func openedToProto(o exchange.Opened, err error) *connectorpb.OpenReply {
-	p := &connectorpb.OpenReply{Result: outcome(err), AccountId: valid(o.AccountID), ClockOffsetMs: o.ClockOffset.Milliseconds()}
+	p := &connectorpb.OpenReply{Result: outcome(err), AccountId: valid(o.AccountID), ClockOffsetMs: o.ClockOffset.Milliseconds(), FeeAsset: valid(o.FeeAsset)}
 	if o.Clock != nil {
 		p.MarketTimeMs, p.MarketPace = int64(o.Clock.Now()), o.Clock.Pace
 	}
@@ -162,7 +168,7 @@ func openedToProto(o exchange.Opened, err error) *connectorpb.OpenReply {
 // openedFromProto reads where the session is. A time of its own is believed of nothing but what
 // the operator has put in an exchange's place.
 func openedFromProto(r *reader, p *connectorpb.OpenReply, endpoint string) exchange.Opened {
-	o := exchange.Opened{AccountID: r.text("account_id", p.GetAccountId()), ClockOffset: time.Duration(p.GetClockOffsetMs()) * time.Millisecond}
+	o := exchange.Opened{AccountID: r.text("account_id", p.GetAccountId()), ClockOffset: time.Duration(p.GetClockOffsetMs()) * time.Millisecond, FeeAsset: r.text("fee_asset", p.GetFeeAsset())}
 	pace := p.GetMarketPace()
 	switch {
 	case pace == 0:

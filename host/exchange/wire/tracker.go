@@ -38,6 +38,7 @@ type tracked struct {
 	sent     time.Time
 	inFlight bool // its Submit has not returned
 	over     bool // the venue has called it terminal meanwhile
+	reduces  bool // it can only make a position smaller
 
 	absent   int // how often NOT_FOUND in a row, absenceApart from each other
 	absentAt time.Time
@@ -46,7 +47,7 @@ type tracked struct {
 }
 
 // sending notes orders before they leave.
-func (t *tracker) sending(refs ...exchange.OrderRef) {
+func (t *tracker) sending(reduces bool, refs ...exchange.OrderRef) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.orders == nil {
@@ -54,7 +55,7 @@ func (t *tracker) sending(refs ...exchange.OrderRef) {
 	}
 	for _, ref := range refs {
 		if t.orders[ref.ClientOrderID] == nil {
-			t.orders[ref.ClientOrderID] = &tracked{ref: ref}
+			t.orders[ref.ClientOrderID] = &tracked{ref: ref, reduces: reduces}
 		}
 		o := t.orders[ref.ClientOrderID]
 		o.sent, o.inFlight = time.Now(), true
@@ -84,7 +85,7 @@ func (t *tracker) answered(outcome exchange.Outcome, refs ...exchange.OrderRef) 
 }
 
 // saw notes an order that the venue told about. One that is not of the run is ignored.
-func (t *tracker) saw(o exchange.Order, ours func(id string) bool) {
+func (t *tracker) saw(o exchange.Order, reduces bool, ours func(id string) bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	known := t.orders[o.ClientOrderID]
@@ -99,7 +100,7 @@ func (t *tracker) saw(o exchange.Order, ours func(id string) bool) {
 		if t.orders == nil {
 			t.orders = map[string]*tracked{}
 		}
-		t.orders[o.ClientOrderID] = &tracked{ref: exchange.OrderRef{ClientOrderID: o.ClientOrderID, Symbol: o.Symbol}, sent: time.Now()}
+		t.orders[o.ClientOrderID] = &tracked{ref: exchange.OrderRef{ClientOrderID: o.ClientOrderID, Symbol: o.Symbol}, sent: time.Now(), reduces: reduces}
 	}
 }
 
@@ -110,13 +111,15 @@ func (t *tracker) count() int {
 	return len(t.orders)
 }
 
-// left are the orders that may still be open, in order of their ids.
-func (t *tracker) left() []*tracked {
+// left are the orders that may still be open, in order of their ids: all of them, or the entries.
+func (t *tracker) left(all bool) []*tracked {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	list := make([]*tracked, 0, len(t.orders))
 	for _, o := range t.orders {
-		list = append(list, o)
+		if all || !o.reduces {
+			list = append(list, o)
+		}
 	}
 	slices.SortFunc(list, func(a, b *tracked) int { return cmp.Compare(a.ref.ClientOrderID, b.ref.ClientOrderID) })
 	return list
@@ -148,22 +151,22 @@ func terminal(s exchange.OrderStatus) bool {
 	return false
 }
 
-// sweep cancels every order that may be open by its client order id and asks until it is
+// sweep cancels every order that may be open, or every entry, by its client order id and asks until it is
 // confirmed as gone or ctx ends. Ids come back ascending.
-func (g *guard) sweep(ctx context.Context) (cancelled, unconfirmed []string) {
+func (g *guard) sweep(ctx context.Context, all bool) (cancelled, unconfirmed []string) {
 	cancelled, unconfirmed = []string{}, []string{}
 	listed := g.list(ctx)
 	for ctx.Err() == nil {
 		if !listed {
 			listed = g.list(ctx)
 		}
-		cancelled = append(cancelled, g.round(ctx)...)
-		if listed && g.orders.count() == 0 {
+		cancelled = append(cancelled, g.round(ctx, all)...)
+		if listed && len(g.orders.left(all)) == 0 {
 			break
 		}
 		exchange.Pause(ctx, sweepPause)
 	}
-	for _, o := range g.orders.left() {
+	for _, o := range g.orders.left(all) {
 		unconfirmed = append(unconfirmed, o.ref.ClientOrderID)
 	}
 	slices.Sort(cancelled)
@@ -172,11 +175,11 @@ func (g *guard) sweep(ctx context.Context) (cancelled, unconfirmed []string) {
 
 // round asks for every order once, several at a time, and returns those that are gone
 // because they were canceled.
-func (g *guard) round(ctx context.Context) (cancelled []string) {
+func (g *guard) round(ctx context.Context, all bool) (cancelled []string) {
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	slots := make(chan struct{}, sweepWidth)
-	for _, o := range g.orders.left() {
+	for _, o := range g.orders.left(all) {
 		slots <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-slots }()
@@ -205,7 +208,7 @@ func (g *guard) list(ctx context.Context) bool {
 	defer cancel()
 	open, err := g.inner.Account.OpenOrders(limited)
 	for _, o := range open {
-		g.orders.saw(o, g.ours)
+		g.saw(o)
 	}
 	return err == nil
 }

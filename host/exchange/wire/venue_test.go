@@ -20,6 +20,8 @@ const (
 	testTag    = "o4iqle"
 	ourID      = "aso4iqles1kfl9am0u"
 	otherID    = "aso4iqle5nr33he99r"
+	exitID     = "aso4iqle7exit0000a"
+	oldExitID  = "aso4iqle8exit0000b"
 	foreignID  = "asxxxxxx5nr33he99r"
 )
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/assay-run/assay/host/exchange"
@@ -101,6 +102,7 @@ func (e *Engine) harvest() {
 	for i := range trades {
 		e.rec.Trade(at, &trades[i])
 	}
+	e.alarms.orders = append(e.alarms.orders, updates...)
 	e.told.orders = append(e.told.orders, updates...)
 	e.told.fills = append(e.told.fills, fills...)
 }
@@ -127,7 +129,7 @@ func (e *Engine) absorb(n note, r desk.Result) {
 			e.filled(f)
 			booked = true
 		case order.Alarm:
-			e.warn(f.Code, f.Message)
+			e.raise(f.Code, subjectOf(f), f.Message)
 		case order.Reduce:
 			e.guard.Raise(risk.Reason{Code: risk.Code(f.Code), State: risk.Reducing, Clears: risk.AtEnd, Since: e.now(), Message: "an order of the run cannot be trusted: " + f.Code})
 		case order.Halt:
@@ -135,10 +137,12 @@ func (e *Engine) absorb(n note, r desk.Result) {
 			e.warn(f.Code, f.Message)
 		case order.Resume:
 			e.guard.Clear(risk.Code(f.Code))
+			e.clear(f.Code, "")
 		default:
 			e.todo = append(e.todo, f)
 		}
 	}
+	e.judgeOrders()
 	e.proposals = append(e.proposals, r.Proposals...)
 	if booked && !e.stopped {
 		e.judgeEquity()
@@ -160,8 +164,10 @@ func (e *Engine) moved(n note, f order.Effect) {
 	if s.State != order.Intent && s.State != order.Sent {
 		delete(e.calls.leaveBy, f.Order)
 	}
+	e.fate(f.Order, s)
 	asked := f.From == order.Sent || f.From == order.Lost
 	switch {
+	case s.Spec.Exit: // what only reduces may be refused as often as it takes
 	case s.State == order.Rejected && asked && s.Reason != order.CodeNeverReached && s.Reason != order.CodeNotSent:
 		e.verdicts(e.guard.OnReject(e.now()))
 	case asked && (s.State == order.Open || s.State == order.Partial || s.State == order.Filled):
@@ -186,10 +192,14 @@ func (e *Engine) filled(f order.Effect) {
 	crash.Point(crash.FillRead)
 	x := f.Fill
 	e.trades++
+	e.thirdFee(x)
 	e.batch.Fills = append(e.batch.Fills, journal.Fill{
 		Symbol: x.Symbol, TradeID: x.TradeID, ClientOrderID: f.Order, Side: x.Side, Quantity: x.Quantity, Price: x.Price,
 		Fee: x.Fee, FeeAsset: x.FeeAsset, Liquidity: x.Liquidity, At: x.Time,
 	})
+	if e.flattens && x.Side == market.Buy {
+		e.inbox.post(func() { e.closeOne(x.Symbol) })
+	}
 	if !e.counted[f.Order] {
 		e.counted[f.Order] = true
 		e.verdicts(e.guard.OnFill(x.Symbol, e.now()))
@@ -262,6 +272,13 @@ func (e *Engine) propose(p desk.Proposal) {
 		_ = e.change(note{source: order.FromLocal}, func() (desk.Result, error) { return e.desk.Deny(p, code, time.Now()) })
 		return
 	}
+	if s := p.Specs[0]; s.Wanted.IsPos() {
+		value := s.QuoteAmount.Max(order.Times(s.Quantity, s.Price()))
+		e.verdicts([]risk.Verdict{{
+			Code: risk.SizeClamped, Symbol: s.Symbol, Value: s.Wanted.Trim(0).String(), Limit: value.Trim(0).String(), Passed: true,
+			Message: fmt.Sprintf("an order of %s was to spend %s and spends %s, which is what the limits of risk leave", s.Symbol, s.Wanted.Trim(0), value.Trim(0)),
+		}})
+	}
 	intents := make([]journal.Intent, len(p.Specs))
 	for i, s := range p.Specs {
 		body, err := json.Marshal(bodyOf(s))
@@ -280,41 +297,75 @@ func (e *Engine) propose(p desk.Proposal) {
 	}
 }
 
-// shut is why no order may leave at present, whatever it is for; "" when orders may.
-func (e *Engine) shut() string {
+// admit is why an order of a kind may not leave now, whatever its size and price; "" when it may. Everything that wants
+// to know asks here: the desk before it takes exits back, risk before an order is written down, the call before it is sent.
+func (e *Engine) admit(o risk.Order) string {
 	switch {
 	case e.stopped:
-		return "" // what the stop itself wants
+		return "" // the stop has rules of its own: the barrier and the pass
 	case !e.recon.synced:
 		return CodeStreamReconciling
-	case e.guard.State() == risk.Halted:
-		return string(risk.StateHalted)
+	case e.guard.Killed() && !o.Shrinks && !o.Protects:
+		return string(risk.Kill)
 	}
-	return ""
+	return string(e.guard.Admits(o))
 }
 
-// judge is why an order may not leave; "" when it may.
+// shut is why no order may leave that makes a position smaller, or that protects one.
+func (e *Engine) shut(protects bool) string {
+	return e.admit(risk.Order{Shrinks: true, Protects: protects})
+}
+
+// judge is why an order may not be written down; "" when it may.
 func (e *Engine) judge(p desk.Proposal) string {
 	if e.stopped {
 		return ""
 	}
-	if !e.recon.synced {
-		return CodeStreamReconciling
-	}
 	e.judgeEquity()
-	if e.guard.Killed() && !p.Shrinks && !p.Protects {
-		return string(risk.Kill)
-	}
 	s := p.Specs[0]
-	verdicts, allowed := e.guard.Check(risk.Order{
+	o := risk.Order{
 		Symbol: s.Symbol, Side: s.Side, Quantity: s.Quantity, QuoteAmount: s.QuoteAmount, LimitPrice: s.LimitPrice, StopPrice: s.StopPrice,
 		Shrinks: p.Shrinks, Protects: p.Protects,
-	}, risk.Account{Now: e.now(), Symbols: e.exposed()})
+	}
+	if code := e.admit(o); code == CodeStreamReconciling || code == string(risk.Kill) {
+		return code
+	}
+	verdicts, allowed := e.guard.Check(o, risk.Account{Now: e.now(), Symbols: e.exposed()})
 	e.verdicts(verdicts)
 	if allowed {
+		e.alarms.limits.Passed(e.cfg.Host, s.Symbol)
 		return ""
 	}
 	return string(verdicts[0].Code)
+}
+
+// room is the value that the limits leave for one more order.
+func (e *Engine) room(s market.Symbol, ofSymbol, ofAll dec) dec {
+	return e.guard.Room(s, risk.Account{Now: e.now(), Symbols: e.exposed()}, ofSymbol, ofAll)
+}
+
+// CodeNoOrder is the fault of a start under whose limits no order is possible.
+const CodeNoOrder = "LIMITS_ALLOW_NO_ORDER"
+
+// possible refuses a run under whose limits, and with whose cash, the market takes no order at all. Price is the last
+// close of a symbol, 0 while it is not known.
+func (e *Engine) possible(cash dec, price func(int) dec) error {
+	var list []map[string]any
+	for i, m := range e.markets {
+		least, most := m.MinNotional, e.guard.Room(m.Symbol, risk.Account{}, dec{}, dec{}).Min(cash)
+		for _, q := range [...]dec{m.MinQuantity, m.MarketMinQuantity, m.QuantityStep} {
+			least = least.Max(order.Times(q, price(i)))
+		}
+		if most.IsPos() && least.Cmp(most) <= 0 {
+			return nil
+		}
+		list = append(list, map[string]any{"symbol": m.Symbol, "smallest": least.Trim(0), "largest": most.Trim(0)})
+	}
+	return &Fault{
+		Code: CodeNoOrder, Data: map[string]any{"orders": list, "cash": cash.Trim(0)},
+		Message: fmt.Sprintf("No order is possible: the smallest that %s takes of %s is worth %s, and the cash and the limits of risk leave %s. Raise the limits, or the cash.",
+			e.cfg.Venue.ID, list[0]["symbol"], list[0]["smallest"], list[0]["largest"]),
+	}
 }
 
 // exposed is how the symbols stand, with what working orders may still buy.
@@ -326,16 +377,13 @@ func (e *Engine) exposed() []risk.Symbol {
 	return e.symbols
 }
 
-// verdicts writes breaches down and tells the first of each kind.
+// verdicts writes breaches down and raises them.
 func (e *Engine) verdicts(list []risk.Verdict) {
 	for _, v := range list {
 		e.batch.Entries = append(e.batch.Entries, journal.Entry{Kind: LogRisk, Data: map[string]any{
-			"code": v.Code, "symbol": v.Symbol, "value": v.Value, "limit": v.Limit, "message": v.Message, "shadow": v.Shadow,
+			"code": v.Code, "symbol": v.Symbol, "value": v.Value, "limit": v.Limit, "message": v.Message, "shadow": v.Shadow, "passed": v.Passed,
 		}})
-		if key := "risk\n" + string(v.Code) + "\n" + string(v.Symbol); !e.warned[key] {
-			e.warned[key] = true
-			e.cfg.Host.Warn(string(v.Code), v.Message)
-		}
+		e.alarms.limits.Raise(e.cfg.Host, e.guard, v)
 	}
 	if e.guard.Killed() {
 		e.fail(&Fault{Code: CodeRiskKill, Message: "The drawdown limit ended the run: " + e.killMessage(list), Data: map[string]any{}})

@@ -87,6 +87,8 @@ func (e *Engine) do(f order.Effect) {
 		e.cancel(f)
 	case order.FetchFills:
 		e.fetch(f)
+	case order.FetchBalances:
+		e.readBalances(nil)
 	}
 }
 
@@ -118,6 +120,9 @@ func (e *Engine) call(limit time.Duration, after time.Time, f func(context.Conte
 			e.calls.flight--
 			if r.Outcome != exchange.Unknown && r.Outcome != exchange.NotSent {
 				e.tellLink(took)
+			}
+			if r.Outcome == exchange.Accepted {
+				e.clear(string(exchange.Banned), "")
 			}
 			if r.Outcome == exchange.Banned && !no {
 				e.warn(string(exchange.Banned), "the venue refuses all requests for a while: "+r.Message)
@@ -159,7 +164,7 @@ func (e *Engine) keepBack(s order.Status) order.Kind {
 	if e.now() >= e.leaveBy(s.Spec) {
 		return order.NotSendable
 	}
-	if e.shut() != "" || (e.guard.State() == risk.Reducing && !s.Spec.Exit) {
+	if e.admit(risk.Order{Shrinks: s.Spec.Exit, Protects: s.Spec.Protects}) != "" {
 		return order.Held
 	}
 	return ""
@@ -331,6 +336,7 @@ func (e *Engine) skewed(offset time.Duration) {
 	switch {
 	case offset.Abs() <= warnSkew:
 		e.skew = 0
+		e.clear(CodeClockSkew, "")
 	case (offset - e.skew).Abs() > warnSkew:
 		e.skew = offset
 		e.warn(CodeClockSkew, "this machine's clock is "+offset.Abs().String()+" off that of "+e.cfg.Venue.ID)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/host/live/journal"
+	"github.com/assay-run/assay/host/live/order/desk"
 	"github.com/assay-run/assay/host/live/risk"
 	"github.com/assay-run/assay/plugin-sdk/market"
 	"github.com/assay-run/assay/plugin-sdk/sim"
@@ -31,7 +32,7 @@ type OnStop string
 
 // The ways to stop.
 const (
-	// Cancel takes all orders back and keeps positions.
+	// Cancel takes all orders back, exits too, and keeps positions.
 	Cancel OnStop = "cancel"
 	// Flatten takes all orders back and sells what is held at the market.
 	Flatten OnStop = "flatten"
@@ -67,9 +68,16 @@ type Config struct {
 	Limits  risk.Limits
 	// Warmup is how many candles the strategy wants before it decides.
 	Warmup int
-	OnStop OnStop
+	// OnStop is what a stop does with what is held, OnShutdown what the end of the service does: Leave if empty.
+	OnStop, OnShutdown OnStop
+	// Resume is what the start does about what earlier runs left on the account: Refuse if empty.
+	Resume Resume
+	// Unprotected is what becomes of a position whose exits cannot be placed: desk.Hold if empty.
+	Unprotected desk.Unprotected
 	// Orderly says that a cause of the end is a stop that somebody asked for.
 	Orderly func(error) bool
+	// Shutdown says that such a cause is the end of the service; nil: none is.
+	Shutdown func(error) bool
 	// Gate is held while anything changes that others read.
 	Gate sync.Locker
 	Host Host
@@ -81,7 +89,7 @@ type Config struct {
 
 func (c Config) withDefaults() Config {
 	c.ConnectLimit = cmp.Or(c.ConnectLimit, DefaultConnectLimit)
-	c.OnStop = cmp.Or(c.OnStop, Cancel)
+	c.OnStop, c.OnShutdown = cmp.Or(c.OnStop, Leave), cmp.Or(c.OnShutdown, Leave)
 	return c
 }
 
@@ -115,8 +123,7 @@ type Host interface {
 	Decide(*View) ([]market.Intent, error)
 	// Phase tells a change.
 	Phase(string)
-	// Warn tells the user something, by code.
-	Warn(code, message string)
+	Alarms
 }
 
 // View is the account at a step, as the strategy is told it.
@@ -142,7 +149,7 @@ type Holding struct {
 
 // Fault ends a run: a code of the API's with its data.
 type Fault struct {
-	// Code is EXCHANGE_ERROR, STOP_UNCONFIRMED or RISK_KILL.
+	// Code is EXCHANGE_ERROR, STOP_UNCONFIRMED, RISK_KILL, POSITIONS_LEFT or LIMITS_ALLOW_NO_ORDER.
 	Code string
 	// Reason of an EXCHANGE_ERROR: unreachable, symbol, reconcile, clock_skew, connector_crashed or
 	// subscription_refused.
@@ -177,4 +184,11 @@ const (
 	CodeClockSkew         = "CLOCK_SKEW"
 	CodeConnectorCrashed  = "CONNECTOR_CRASHED"
 	CodeConnectorBack     = "CONNECTOR_RELAUNCHED"
+	CodeMarketStatus      = "MARKET_STATUS"
+	// CodePaused: the operator lets no entry leave.
+	CodePaused = "OPERATOR_PAUSED"
+	// CodeTransfer: money came or went otherwise than by a trade; CodeFeesNotValued: fees have no value in
+	// quote.
+	CodeTransfer      = "TRANSFER_BOOKED"
+	CodeFeesNotValued = "FEES_NOT_VALUED"
 )

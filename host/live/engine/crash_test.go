@@ -17,6 +17,7 @@ import (
 
 	"github.com/govalues/decimal"
 
+	"github.com/assay-run/assay/host/alarm"
 	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/host/exchange/binance"
 	"github.com/assay-run/assay/host/exchange/sim"
@@ -338,7 +339,7 @@ func child(dir string) error {
 	host := &busy{cancel: cancel, last: 160}
 	cfg := Config{
 		RunID: id, Symbols: []market.Symbol{btc}, Timeframe: market.MustTimeframe("1m"), Journal: book.Journal,
-		Limits: loose(), Orderly: func(err error) bool { return errors.Is(err, errStop) }, Gate: &sync.Mutex{}, Host: host,
+		Limits: loose(), Resume: Release, Orderly: func(err error) bool { return errors.Is(err, errStop) }, Gate: &sync.Mutex{}, Host: host,
 	}
 	var dial func() exchange.Connection
 	if text := os.Getenv(childVenue); text != "" {
@@ -450,7 +451,8 @@ type busy struct {
 func (b *busy) Begin(Layout) (simulator.Recorder, error) { return b, nil }
 func (b *busy) Candles(int64, *simulator.Batch)          {}
 func (b *busy) Phase(name string)                        { fmt.Fprintln(os.Stderr, name) }
-func (b *busy) Warn(code, message string)                { fmt.Fprintln(os.Stderr, code, message) }
+func (b *busy) Raise(o alarm.Occurrence)                 { fmt.Fprintln(os.Stderr, o.Code, o.Text) }
+func (b *busy) Clear(string, string)                     {}
 
 // Order tells on standard error what was refused.
 func (b *busy) Order(step int64, o *market.Order) {

@@ -77,7 +77,7 @@ func TestEarlierOrderOnAnotherSymbol(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	r.symbol = "ETH/USDT"
+	r.symbol, r.resume = "ETH/USDT", Release
 	r.connect = func(context.Context) (*exchange.Connection, error) {
 		at := binance.At(r.venue.URL())
 		c := wiretest.Over(t, binance.NewAt(at, at))

@@ -41,6 +41,7 @@ type Engine struct {
 	calls   calls
 	coming  atomic.Pointer[link] // a new connection that is not in use yet
 	current atomic.Pointer[link] // link, for the warm-up's goroutine
+	stopAs  atomic.Pointer[OnStop]
 	venue   exchange.SteadyClock // by which the venue judges requests; for every goroutine
 
 	// What follows is of the goroutine in Run.
@@ -51,6 +52,8 @@ type Engine struct {
 	markets []exchange.Market
 	clock   exchange.VenueClock
 	account string // its id
+	sold    int64  // sequence numbers that the start used to sell what earlier runs left
+	release []left // what the start hands to the operator
 	phase   string
 	failure error // ends the run
 	// unwritten is the first commit that failed.
@@ -64,9 +67,12 @@ type Engine struct {
 	told      told
 	counted   map[string]bool // orders that filled, for the limits
 	trades    int             // trades that were booked
+	bare      []desk.Gap      // what had no exits when the run ended
 	guard     *risk.Guard
 	symbols   []risk.Symbol
-	warned    map[string]bool
+	alarms    alarms
+	flattens  bool // what still fills is sold too
+	fees      feePrice
 	skew      time.Duration // of this machine's clock, as warned of last
 	batch     journal.Batch
 	shown     map[market.OrderID]int // place in orders
@@ -81,7 +87,7 @@ type Engine struct {
 
 // New makes the engine of a run.
 func New(cfg Config) *Engine {
-	e := &Engine{cfg: cfg.withDefaults(), warned: map[string]bool{}, counted: map[string]bool{}, shown: map[market.OrderID]int{}}
+	e := &Engine{cfg: cfg.withDefaults(), counted: map[string]bool{}, shown: map[market.OrderID]int{}}
 	e.inbox.wake = make(chan struct{}, 1)
 	e.steps.offers = make(feed.Offers)
 	e.calls.leaveBy = map[string]market.Time{}
@@ -251,6 +257,7 @@ func (e *Engine) drain() {
 			}
 		}
 	}
+	e.alarms.limits.Look(e.cfg.Host, e.guard)
 	e.showPhase()
 }
 
@@ -282,14 +289,6 @@ func (e *Engine) showPhase() {
 		e.enter(Reducing)
 	default:
 		e.enter(Trading)
-	}
-}
-
-// warn tells the user something. Of a kind it is said once a run.
-func (e *Engine) warn(code, message string) {
-	if !e.warned[code+"\n"+message] {
-		e.warned[code+"\n"+message] = true
-		e.cfg.Host.Warn(code, message)
 	}
 }
 

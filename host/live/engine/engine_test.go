@@ -19,6 +19,8 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/assay-run/assay/host/alarm"
+	"github.com/assay-run/assay/host/catalog/sandbox"
 	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/host/live/journal"
 	"github.com/assay-run/assay/host/live/order"
@@ -30,6 +32,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	sandbox.MaybeShim()
 	serveConnector()
 	if dir := os.Getenv(childDir); dir != "" {
 		if err := child(dir); err != nil {
@@ -54,9 +57,11 @@ type bench struct {
 	book    *journal.Journal
 	engine  *Engine
 	gate    sync.Mutex
+	set     alarm.Set // with mu held
 	decide  func(*View) ([]market.Intent, error)
 	limits  risk.Limits
 	onStop  OnStop
+	resume  Resume
 	warmup  int
 	runs    int
 	prefix  string // of run ids
@@ -155,7 +160,7 @@ func (b *bench) start() {
 	}
 	b.engine = New(Config{
 		RunID: id, Symbols: []market.Symbol{btc}, Timeframe: market.MustTimeframe("1m"), Venue: description(), Connect: b.venue.connect,
-		Journal: b.book, Run: run, Limits: b.limits, Warmup: b.warmup, OnStop: b.onStop, Orderly: func(err error) bool { return errors.Is(err, errStop) },
+		Journal: b.book, Run: run, Limits: b.limits, Warmup: b.warmup, OnStop: b.onStop, Resume: b.resume, Orderly: func(err error) bool { return errors.Is(err, errStop) },
 		Gate: &b.gate, Host: b,
 	})
 	b.venue.submitted = b.submitted
@@ -181,6 +186,11 @@ func (b *bench) start() {
 
 // stop ends the run and returns how it ended.
 func (b *bench) stop() error {
+	var bad []string
+	b.engine.inbox.post(func() { bad = b.engine.protected() })
+	if synctest.Wait(); len(bad) > 0 {
+		b.t.Errorf("not protected, and nobody was told: %v", bad)
+	}
 	b.cancel(errStop)
 	return b.wait()
 }
@@ -228,11 +238,20 @@ func (b *bench) Phase(p string) {
 	}
 }
 
-// Warn implements Host.
-func (b *bench) Warn(code, message string) {
+// Raise implements Host.
+func (b *bench) Raise(o alarm.Occurrence) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.in.warnings = append(b.in.warnings, code+" "+message)
+	if b.set.Raise(o, 0); o.Code != alarm.OrderRejected && !slices.Contains(b.in.warnings, o.Code+" "+o.Text) {
+		b.in.warnings = append(b.in.warnings, o.Code+" "+o.Text)
+	}
+}
+
+// Clear implements Host.
+func (b *bench) Clear(code, subject string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.set.Clear(code, subject)
 }
 
 func (n *notes) warned(code string) bool {
@@ -305,12 +324,12 @@ func (b *bench) check(err error) {
 	if f, ok := errors.AsType[*Fault](err); ok && f.Code == CodeUnconfirmed {
 		return
 	}
-	have, want := b.engine.desk.Ledger().Quantity(btc), b.venue.net(func(id string) bool { return order.OfRun(id, order.Tag(b.engine.cfg.RunID)) })
+	have, want := b.engine.desk.Ledger().Quantity(btc), b.venue.net(func(id string) bool { return order.OfRun(id, order.Tag(b.engine.cfg.RunID)) && !b.engine.settles(id) })
 	if have.Cmp(want) != 0 {
 		b.t.Errorf("the books hold %s, the venue's trades make %s", have, want)
 	}
 	for _, o := range b.held {
-		if o.Status == exchange.OrderOpen && order.OfRun(o.ClientOrderID, order.Tag(b.engine.cfg.RunID)) && b.onStop != Leave {
+		if o.Status == exchange.OrderOpen && order.OfRun(o.ClientOrderID, order.Tag(b.engine.cfg.RunID)) && (o.Side == market.Buy || (b.onStop != "" && b.onStop != Leave)) {
 			b.t.Errorf("%s is still open", o.ClientOrderID)
 		}
 	}

@@ -33,6 +33,7 @@ type link struct {
 	own    bool   // the venue has a time of its own
 	id     string // the account
 	down   bool   // it is gone; of the engine's goroutine
+	fees   string // what fees are paid in, if it is neither base nor quote
 }
 
 // Dialer makes the connection of a run.
@@ -106,10 +107,11 @@ func (d Dialer) Dial(ctx context.Context) (Dialed, error) {
 	}
 }
 
-// dial makes a connection. One in the place of another asks nothing either while the venue wants silence.
-func (e *Engine) dial(ctx context.Context) (*link, error) {
+// dial makes a connection. One in the place of another asks nothing either while the venue wants silence; it is told
+// which orders of the run are exits.
+func (e *Engine) dial(ctx context.Context, exits []string) (*link, error) {
 	d := Dialer{Exchange: e.cfg.Venue.ID, Connect: e.cfg.Connect, Open: e.cfg.Open, Limit: e.cfg.ConnectLimit}
-	d.Open.LeaseTTL = leaseTTL
+	d.Open.LeaseTTL, d.Open.Exits = leaseTTL, exits
 	d.Silence, _ = e.calls.silence(time.Now())
 	made, err := d.Dial(ctx)
 	if err != nil {
@@ -119,7 +121,7 @@ func (e *Engine) dial(ctx context.Context) (*link, error) {
 }
 
 func (e *Engine) linked(conn *exchange.Connection, opened exchange.Opened) (*link, error) {
-	l := &link{conn: conn, offset: opened.ClockOffset, id: opened.AccountID}
+	l := &link{conn: conn, offset: opened.ClockOffset, id: opened.AccountID, fees: opened.FeeAsset}
 	l.clock, l.own = conn.Clock, conn.Clock != nil || opened.Clock != nil
 	switch {
 	case conn.Clock != nil:
@@ -376,8 +378,14 @@ func (e *Engine) use(l *link) {
 
 // relaunch brings a new connector up beside the loop.
 func (e *Engine) relaunch() {
+	var exits []string
+	for _, s := range e.desk.Book().Pending() {
+		if s.Spec.Exit {
+			exits = append(exits, s.Spec.ClientOrderID)
+		}
+	}
 	e.running.Go(func() {
-		l, err := e.dial(e.life)
+		l, err := e.dial(e.life, exits)
 		if err == nil {
 			if err = e.sameAccount(l); err != nil {
 				e.hangUp(l, false) // nothing of the run is open there
@@ -409,6 +417,7 @@ func (e *Engine) back(l *link) {
 	e.use(l)
 	e.recon.then = func() {
 		e.guard.Clear(CodeConnectorCrashed)
+		e.clear(CodeConnectorCrashed, "")
 		e.warn(CodeConnectorBack, "the connector of "+e.cfg.Venue.ID+" is back")
 	}
 	e.resync()

@@ -65,7 +65,7 @@ func newConnectors(t *testing.T) *connectors {
 }
 
 func (c *connectors) connect(ctx context.Context) (*exchange.Connection, error) {
-	p, err := c.manager.Launch(ctx, binance.ID)
+	p, err := c.manager.Launch(ctx, binance.ID, launch.LaunchOptions{})
 	if err != nil {
 		return nil, err
 	}

@@ -36,6 +36,9 @@ type recon struct {
 	// suspect is the trades counted when the balances were off; -1: they were not.
 	suspect int
 	told    bool // that they are off
+	// off is by how much they are; spare is the operator's own quote.
+	off   map[string]dec
+	spare dec
 }
 
 // accountEvent takes one message of the account stream.
@@ -57,6 +60,8 @@ func (e *Engine) accountEvent(l *link, ev exchange.AccountEvent) {
 		}
 	case ev.Balance != nil:
 		e.free(*ev.Balance)
+	case ev.Transfer != nil:
+		e.transfer(*ev.Transfer)
 	case ev.State == exchange.Reconnecting, ev.State == exchange.Gap:
 		e.warn(CodeStreamReconciling, "the stream of the account was interrupted: no order leaves before open orders, fills and balances were read again")
 		e.recon.synced = false
@@ -96,6 +101,7 @@ func (e *Engine) resync() {
 				return
 			}
 			e.recon.synced = true
+			e.clear(CodeStreamReconciling, "")
 			e.tellLink(0)
 			e.batch.Entries = append(e.batch.Entries, journal.Entry{Kind: LogReconcile, Data: map[string]any{"after": "stream"}})
 			if then := e.recon.then; then != nil {
@@ -144,6 +150,7 @@ func (e *Engine) reconcileWhenDue(now time.Time) {
 		e.recon.money = now.Add(moneyEvery)
 		e.readMoney(nil)
 		e.readMarkets()
+		e.askFeePrice()
 	}
 }
 
@@ -265,8 +272,10 @@ func (e *Engine) compare(list []exchange.Balance) {
 		}
 	}
 	off := e.drift(list)
-	if off == "" {
-		e.recon.suspect = -1
+	if len(off) == 0 {
+		if e.recon.suspect = -1; e.recon.told {
+			e.endDrift() // whatever it was has been undone
+		}
 		return
 	}
 	if e.recon.suspect != e.trades {
@@ -274,21 +283,22 @@ func (e *Engine) compare(list []exchange.Balance) {
 		e.recon.money = time.Now().Add(5 * time.Second)
 		return
 	}
-	if e.recon.told {
+	text := driftText(off)
+	if e.recon.told && text == driftText(e.recon.off) {
 		return
 	}
-	e.recon.told = true
-	e.warn(CodeBalanceDrift, off)
-	e.guard.Raise(risk.Reason{Code: CodeBalanceDrift, State: risk.Reducing, Clears: risk.AtEnd, Since: e.now(), Message: off})
+	e.recon.told, e.recon.off = true, off
+	e.warn(CodeBalanceDrift, text)
+	e.guard.Raise(risk.Reason{Code: CodeBalanceDrift, State: risk.Reducing, Clears: risk.WhenGone, Since: e.now(), Message: text})
 }
 
-// drift says which balance the run's fills do not explain; "" when none.
-func (e *Engine) drift(list []exchange.Balance) string {
+// drift is by how much balances are off what the run's fills explain; empty when they are not.
+func (e *Engine) drift(list []exchange.Balance) map[string]dec {
 	have := totals(list)
-	want := map[string]dec{}
+	want, off := map[string]dec{}, map[string]dec{}
 	ledger := e.desk.Ledger()
 	quote := e.cfg.Symbols[0].Quote()
-	want[quote] = order.Plus(e.recon.base[quote], order.Minus(ledger.Cash(), ledger.Initial()))
+	want[quote] = order.Plus(e.recon.base[quote], order.Minus(order.Plus(ledger.Cash(), ledger.Valued()), ledger.Initial()))
 	assets := []string{quote}
 	for _, s := range e.cfg.Symbols {
 		want[s.Base()] = order.Plus(e.recon.base[s.Base()], ledger.Quantity(s))
@@ -303,10 +313,10 @@ func (e *Engine) drift(list []exchange.Balance) string {
 	}
 	for _, a := range assets {
 		if d := order.Minus(have[a], want[a]); d.Abs().Cmp(driftBound) > 0 {
-			return fmt.Sprintf("the account has %s %s more than the run's fills explain", d.Trim(0), a)
+			off[a] = d
 		}
 	}
-	return ""
+	return off
 }
 
 func totals(list []exchange.Balance) map[string]dec {
@@ -333,9 +343,7 @@ func (e *Engine) readMarkets() {
 			if i < 0 {
 				continue
 			}
-			if e.markets[i].Trading != m.Trading {
-				e.warn("MARKET_STATUS", fmt.Sprintf("%s is %s", m.Symbol, m.Status))
-			}
+			e.marketStatus(e.markets[i], m)
 			e.markets[i] = m
 			e.locked(func() { e.desk.SetMarket(m) })
 		}

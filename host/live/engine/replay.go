@@ -58,6 +58,8 @@ type replay struct {
 	orders map[string]market.Order
 	bodies map[string]intentBody
 	fills  []journal.Fill // not played yet
+	prices []pricedAt     // of what fees were paid in, by time
+	priced bool           // one was known
 	equity map[market.Time]journal.Equity
 }
 
@@ -74,6 +76,9 @@ func (p *replay) read(ctx context.Context, j *journal.Journal, runID string) err
 			return fmt.Errorf("journal: intent %s: %w", in.ClientOrderID, err)
 		}
 		p.bodies[in.ClientOrderID] = b
+	}
+	if err := p.readMoney(ctx, j, runID); err != nil {
+		return err
 	}
 	if p.fills, err = journal.All(func(page journal.Page) (journal.Rows[journal.Fill], error) { return j.Fills(ctx, runID, page) }); err != nil {
 		return err
@@ -146,7 +151,11 @@ func (p *replay) fill(i int64, wanted func(journal.Fill) bool) error {
 	for len(p.fills) > 0 && wanted(p.fills[0]) {
 		f := p.fills[0]
 		p.fills = p.fills[1:]
+		p.price(f.At)
 		b := p.bodies[f.ClientOrderID]
+		if b.Settles {
+			continue // of what earlier runs left
+		}
 		origin := order.Origin{Manual: b.Manual, Reference: b.Reference}
 		if o, ok := p.orders[b.OrderID]; ok {
 			origin.Order, origin.Role, origin.Tag = o.ID, o.Role, o.Tag

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/govalues/decimal"
@@ -19,7 +20,10 @@ import (
 // and two answers, and the connector of a run that was killed cancels for up to 20.
 const settleLimit = 30 * time.Second
 
-// settling is the orders of earlier runs on the way to their end, before this run begins. It
+// flatLimit is how long the sale of what earlier runs left may take.
+const flatLimit = 75 * time.Second
+
+// settling is the orders of earlier runs on the way to their end, before this run begins; exits may stay. It
 // does one thing after the other: nothing else is going on.
 type settling struct {
 	e        *Engine
@@ -27,10 +31,13 @@ type settling struct {
 	runs     map[string]string // run by client order id; "": not known
 	todo     []order.Effect
 	deadline time.Time
+	limit    time.Duration
+	// all says that exits go too; else they stand.
+	all bool
 }
 
 func (e *Engine) newSettling() *settling {
-	return &settling{e: e, book: order.NewBook(), runs: map[string]string{}}
+	return &settling{e: e, book: order.NewBook(), runs: map[string]string{}, limit: settleLimit}
 }
 
 func (s *settling) restore(spec order.Spec, run string, written time.Time) error {
@@ -40,10 +47,46 @@ func (s *settling) restore(spec order.Spec, run string, written time.Time) error
 	return err
 }
 
+// commit takes an order that is written down, to be sent.
+func (s *settling) commit(spec order.Spec, run string, at time.Time) error {
+	s.runs[spec.ClientOrderID], s.all = run, true
+	effects, err := s.book.Commit(spec, at)
+	s.todo = append(s.todo, effects...)
+	return err
+}
+
+// stays says that an order is an exit that stands.
+func (s *settling) stays(o order.Status) bool {
+	return !s.all && o.Spec.Exit && o.Settled && !o.CancelWanted && (o.State == order.Open || o.State == order.Partial)
+}
+
+// standing is the exits that are open.
+func (s *settling) standing() []order.Status {
+	return slices.DeleteFunc(s.book.Pending(), func(o order.Status) bool { return !s.stays(o) })
+}
+
+// pending is the orders that are not where they are to be.
+func (s *settling) pending() []order.Status { return slices.DeleteFunc(s.book.Pending(), s.stays) }
+
+// cancelStanding takes the exits back.
+func (s *settling) cancelStanding(ctx context.Context) error {
+	list := s.standing()
+	s.all = true
+	for _, o := range list {
+		if err := s.apply(order.Event{Kind: order.CancelAsked, Source: order.FromLocal, ClientOrderID: o.Spec.ClientOrderID}); err != nil {
+			return err
+		}
+	}
+	return s.run(ctx)
+}
+
 // run returns once every order is at its end, or a fault that lists those that are not.
 func (s *settling) run(ctx context.Context) error {
-	s.deadline = time.Now().Add(settleLimit)
-	for _, o := range s.book.Pending() {
+	s.deadline = time.Now().Add(s.limit)
+	for _, o := range s.pending() {
+		if o.State == order.Intent {
+			continue // about to be sent
+		}
 		s.todo = append(s.todo, order.Effect{Do: order.Query, Order: o.Spec.ClientOrderID, Symbol: o.Spec.Symbol})
 	}
 	for {
@@ -54,7 +97,7 @@ func (s *settling) run(ctx context.Context) error {
 				return err
 			}
 		}
-		pending := s.book.Pending()
+		pending := s.pending()
 		if len(pending) == 0 {
 			return nil
 		}
@@ -67,6 +110,11 @@ func (s *settling) run(ctx context.Context) error {
 			return context.Cause(ctx)
 		}
 		s.todo = append(s.todo, s.book.Due(time.Now())...)
+		for _, o := range s.pending() {
+			if (o.State == order.Open || o.State == order.Partial) && !o.CancelWanted { // nobody tells how it goes on
+				s.todo = append(s.todo, order.Effect{Do: order.Query, Order: o.Spec.ClientOrderID, Symbol: o.Spec.Symbol})
+			}
+		}
 	}
 }
 
@@ -84,6 +132,14 @@ func (s *settling) do(ctx context.Context, f order.Effect) error {
 	o, _ := s.book.Get(f.Order)
 	now := time.Now()
 	switch f.Do {
+	case order.Send:
+		if err := s.apply(order.Event{Kind: order.Handed, Source: order.FromLocal, ClientOrderID: f.Order}); err != nil {
+			return err
+		}
+		limit, cancel := context.WithTimeout(ctx, callLimit)
+		defer cancel()
+		r, got := c.Trader.Submit(limit, o.Spec.Request())
+		return s.answered(ctx, order.Event{Kind: order.SubmitReply, Source: order.FromReply, ClientOrderID: f.Order, Attempt: f.Attempt, Result: r, Order: got})
 	case order.Query:
 		limit, cancel := context.WithTimeout(ctx, queryLimit)
 		defer cancel()
@@ -139,7 +195,7 @@ func (s *settling) apply(ev order.Event) error {
 // moved writes a new state down with the order's own run; what is open is taken back.
 func (s *settling) moved(o order.Status) error {
 	if run := s.runs[o.Spec.ClientOrderID]; run != "" {
-		book, err := s.e.cfg.Journal.Resume(context.Background(), run)
+		book, err := s.e.bookOf(run)
 		if err != nil {
 			return err
 		}
@@ -151,10 +207,18 @@ func (s *settling) moved(o order.Status) error {
 			return err
 		}
 	}
-	if (o.State == order.Open || o.State == order.Partial) && !o.CancelWanted {
+	if (o.State == order.Open || o.State == order.Partial) && !o.CancelWanted && !o.Spec.Exit {
 		return s.apply(order.Event{Kind: order.CancelAsked, Source: order.FromLocal, ClientOrderID: o.Spec.ClientOrderID})
 	}
 	return nil
+}
+
+// bookOf is what is written of a run, be it this one.
+func (e *Engine) bookOf(run string) (*journal.Run, error) {
+	if run == e.cfg.RunID {
+		return e.cfg.Run, nil
+	}
+	return e.cfg.Journal.Resume(context.Background(), run)
 }
 
 // keepEarlier writes down a fill of an order of an earlier run.
@@ -166,7 +230,7 @@ func (e *Engine) keepEarlier(ctx context.Context, f exchange.Fill) error {
 	if err != nil || run == "" {
 		return err
 	}
-	book, err := e.cfg.Journal.Resume(ctx, run)
+	book, err := e.bookOf(run)
 	if err != nil {
 		return err
 	}
@@ -190,16 +254,24 @@ type intentBody struct {
 	Reference   decimal.Decimal `json:"reference"`
 	Exit        bool            `json:"exit"`
 	Manual      bool            `json:"manual,omitempty"`
-	ListID      string          `json:"list_id,omitempty"`
-	Sibling     string          `json:"sibling,omitempty"`
+	// Settles says that it sells what earlier runs left: it is none of the books of its run.
+	Settles bool `json:"settles,omitempty"`
+	// Wanted is the amount that a size came to before the limits cut it down.
+	Wanted  *decimal.Decimal `json:"wanted,omitempty"`
+	ListID  string           `json:"list_id,omitempty"`
+	Sibling string           `json:"sibling,omitempty"`
 }
 
 func bodyOf(s order.Spec) intentBody {
-	return intentBody{
+	b := intentBody{
 		OrderID: s.Public.String(), Side: s.Side.String(), Type: s.Type.String(), TimeInForce: s.TimeInForce.String(),
 		Quantity: s.Quantity, QuoteAmount: s.QuoteAmount, LimitPrice: s.LimitPrice, StopPrice: s.StopPrice, Reference: s.Reference,
 		Exit: s.Exit, Manual: s.Manual, ListID: s.ListID, Sibling: s.Sibling,
 	}
+	if s.Wanted.IsPos() {
+		b.Wanted = &s.Wanted
+	}
+	return b
 }
 
 // specOf reads what bodyOf wrote. Of another run a leg is asked for by itself.

@@ -27,7 +27,7 @@ func (e *Engine) start(ctx context.Context) error {
 	e.enter(Starting)
 	for {
 		e.reachBy = time.Now().Add(e.cfg.ConnectLimit)
-		l, err := e.dial(ctx)
+		l, err := e.dial(ctx, nil)
 		if err != nil {
 			return err
 		}
@@ -36,6 +36,7 @@ func (e *Engine) start(ctx context.Context) error {
 		e.enter(Reconciling)
 		err = l.conn.While(ctx, func(alive context.Context) error { return e.reconcile(alive, l) })
 		if err == nil && len(e.crashes) > 0 {
+			e.clear(CodeConnectorCrashed, "")
 			e.warn(CodeConnectorBack, "the connector of "+e.cfg.Venue.ID+" is back")
 		}
 		if err == nil || ctx.Err() != nil || !l.conn.IsGone() {
@@ -48,7 +49,7 @@ func (e *Engine) start(ctx context.Context) error {
 }
 
 // reconcile is steps 2 to 6 of a start, in this order. No order leaves but the cancels of earlier
-// runs' orders.
+// runs' entries and, where the start is asked to, what ends their positions.
 func (e *Engine) reconcile(ctx context.Context, l *link) error {
 	if err := e.readRules(ctx); err != nil {
 		return err
@@ -56,12 +57,13 @@ func (e *Engine) reconcile(ctx context.Context, l *link) error {
 	if err := e.listenAccount(ctx, l); err != nil {
 		return err
 	}
-	since, symbols, err := e.settleEarlier(ctx)
+	s := e.newSettling()
+	since, symbols, err := e.settleEarlier(ctx, s)
 	if err != nil {
 		return err
 	}
 	crash.Point(crash.MidReconcile)
-	if err := e.settleOpen(ctx); err != nil {
+	if err := e.settleOpen(ctx, s); err != nil {
 		return err
 	}
 	balances, err := snapshot(ctx, e, "balances", func(ctx context.Context) ([]exchange.Balance, error) {
@@ -71,6 +73,9 @@ func (e *Engine) reconcile(ctx context.Context, l *link) error {
 		return l.conn.Account.Balances(ctx)
 	})
 	if err != nil {
+		return err
+	}
+	if balances, err = e.settleLeft(ctx, s, balances); err != nil {
 		return err
 	}
 	return e.openBooks(balances)
@@ -156,7 +161,10 @@ func (e *Engine) openBooks(balances []exchange.Balance) error {
 	if err != nil {
 		return err
 	}
-	books, err := desk.New(desk.Config{RunID: e.cfg.RunID, Symbols: e.cfg.Symbols, Markets: e.markets, OrderTypes: e.cfg.Venue.OrderTypes, Cash: cash, Shut: e.shut})
+	books, err := desk.New(desk.Config{
+		RunID: e.cfg.RunID, Symbols: e.cfg.Symbols, Markets: e.markets, OrderTypes: e.cfg.Venue.OrderTypes, Cash: cash, Shut: e.shut,
+		Room: e.room, Seq: e.sold, Unprotected: e.cfg.Unprotected, Collar: e.cfg.Limits.PriceCollar,
+	})
 	if err != nil {
 		return err
 	}
@@ -164,19 +172,28 @@ func (e *Engine) openBooks(balances []exchange.Balance) error {
 	if err != nil {
 		return err
 	}
+	entries := []journal.Entry{{Kind: LogReconcile, Data: map[string]any{"after": "start", "balances": plain(balances)}}}
+	if len(e.release) > 0 {
+		entries = append(entries, journal.Entry{Kind: journal.KindReleased, Data: map[string]any{"left": e.release}})
+		e.warn(CodePositionsLeft, "what earlier runs had left is yours from now on: "+words(e.release))
+	}
 	err = e.cfg.Run.Connected(context.Background(), journal.Connected{
 		AccountID: e.account, Markets: text, StartCash: decimal.NullDecimal{Decimal: cash, Valid: true},
-	}, journal.Entry{Kind: LogReconcile, Data: map[string]any{"after": "start", "balances": plain(balances)}})
+	}, entries...)
 	if err != nil {
 		return err
 	}
 	e.guard = guard
+	if err := e.possible(cash, func(int) dec { return dec{} }); err != nil {
+		return err
+	}
 	e.symbols = make([]risk.Symbol, len(e.cfg.Symbols))
 	for i, s := range e.cfg.Symbols {
 		e.symbols[i].Symbol = s
 	}
 	wall := time.Now()
 	e.recon = recon{synced: true, base: totals(balances), suspect: -1, orders: wall.Add(ordersEvery), money: wall.Add(moneyEvery)}
+	e.recon.spare = order.Minus(e.recon.base[quote], cash)
 	e.tellLink(0)
 	e.locked(func() {
 		e.desk = books
@@ -184,6 +201,10 @@ func (e *Engine) openBooks(balances []exchange.Balance) error {
 			e.desk.SetFree(b.Asset, b.Free)
 		}
 	})
+	if e.fees.asset = e.link.fees; slices.ContainsFunc(e.cfg.Symbols, func(s market.Symbol) bool { return s.Base() == e.fees.asset || s.Quote() == e.fees.asset }) {
+		e.fees.asset = ""
+	}
+	e.askFeePrice()
 	return nil
 }
 
@@ -197,7 +218,7 @@ func plain(list []exchange.Balance) map[string]any {
 
 // settleOpen looks at what is open on the run's symbols: orders with ids of ours that the
 // journal does not know end the run; foreign ones are told and never touched.
-func (e *Engine) settleOpen(ctx context.Context) error {
+func (e *Engine) settleOpen(ctx context.Context, s *settling) error {
 	open, err := snapshot(ctx, e, "open orders", e.link.conn.Account.OpenOrders)
 	if err != nil {
 		return err
@@ -221,17 +242,19 @@ func (e *Engine) settleOpen(ctx context.Context) error {
 	if len(strange) > 0 {
 		return strangers(e.cfg.Venue.ID, strange)
 	}
-	return e.settleListed(ctx, open, ids)
+	return s.listed(ctx, open, ids)
 }
 
-// settleListed cancels what earlier runs left open although the journal has their end.
-func (e *Engine) settleListed(ctx context.Context, open []exchange.Order, ids []string) error {
-	s := e.newSettling()
+// listed cancels the entries that earlier runs left open although the journal has their end.
+func (s *settling) listed(ctx context.Context, open []exchange.Order, ids []string) error {
 	for _, o := range open {
-		if !slices.Contains(ids, o.ClientOrderID) {
+		if _, known := s.book.Get(o.ClientOrderID); known || !slices.Contains(ids, o.ClientOrderID) {
 			continue
 		}
-		spec := order.Spec{ClientOrderID: o.ClientOrderID, Symbol: o.Symbol, Side: o.Side, Type: o.Type, Quantity: o.Quantity, LimitPrice: o.LimitPrice, StopPrice: o.StopPrice}
+		spec := order.Spec{
+			ClientOrderID: o.ClientOrderID, Symbol: o.Symbol, Side: o.Side, Type: o.Type, Quantity: o.Quantity, LimitPrice: o.LimitPrice,
+			StopPrice: o.StopPrice, Exit: o.Side == market.Sell,
+		}
 		if !spec.Quantity.IsPos() {
 			spec.Quantity = decimal.One
 		}
@@ -243,19 +266,19 @@ func (e *Engine) settleListed(ctx context.Context, open []exchange.Order, ids []
 }
 
 // settleEarlier finds out what became of the orders that earlier runs left on the account, and of those
-// of which not every fill was heard, and takes back those that are open. It returns since when their fills matter (zero: there are none),
+// of which not every fill was heard, and takes back the entries that are open. It returns since when their fills matter (zero: there are none),
 // and on which symbols: theirs may be others than the run's.
-func (e *Engine) settleEarlier(ctx context.Context) (since market.Time, symbols []market.Symbol, err error) {
+func (e *Engine) settleEarlier(ctx context.Context, s *settling) (since market.Time, symbols []market.Symbol, err error) {
+	// A start that begins anew may have orders of its own by which it sells what was left.
 	venue := e.cfg.Run.Info().Exchange
-	left, err := e.cfg.Journal.EarlierOpenOrders(ctx, venue, e.account, e.cfg.RunID)
+	left, err := e.cfg.Journal.EarlierOpenOrders(ctx, venue, e.account, "")
 	if err != nil {
 		return 0, nil, err
 	}
-	short, err := e.cfg.Journal.EarlierUnfilled(ctx, venue, e.account, e.cfg.RunID)
+	short, err := e.cfg.Journal.EarlierUnfilled(ctx, venue, e.account, "")
 	if left = append(left, short...); err != nil || len(left) == 0 {
 		return 0, nil, err
 	}
-	s := e.newSettling()
 	symbols = slices.Clone(e.cfg.Symbols)
 	for _, o := range left {
 		spec, err := specOf(o)

@@ -109,6 +109,7 @@ func (b *bench) earlier(n int64, state journal.State) order.Spec {
 // one trades. Some never reached the venue, some rest there, some filled while nobody looked.
 func TestReconcileStart(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bench) {
+		b.resume = Release
 		never := b.earlier(1, journal.StateIntent)
 		open := b.earlier(2, journal.StateUnknown)
 		filled := b.earlier(3, journal.StateSent)
@@ -164,6 +165,7 @@ func testTenRestarts(t *testing.T) {
 			return []market.Intent{buy(0.1), {Type: market.Limit, LimitPrice: 60, Size: market.Size{Kind: market.SizeQuantity, Value: 0.1}}}, nil
 		}
 		for range 10 {
+			b.onStop = Flatten
 			b.start()
 			b.sleep(4*minute + 30*time.Second)
 			err := b.stop()
@@ -242,7 +244,7 @@ func TestStopAtCall(t *testing.T) {
 	for _, call := range []string{"launch", "stream", "query", "cancel", "orders", "fills", "balances", "candles"} {
 		for try := range 3 {
 			sharing(t, book, fmt.Sprint(call, try), func(b *bench) {
-				b.warmup = 5
+				b.warmup, b.resume = 5, Release
 				stop := func() { b.cancel(errStop) }
 				b.venue.mu.Lock()
 				for n := range int64(2) {

@@ -68,7 +68,7 @@ func (e *Engine) warmUp(ctx context.Context) (err error) {
 			}
 			return e.steps.offers.Step(ctx, s)
 		},
-		Alarm: func(a feed.Alarm) { e.inbox.post(func() { e.warn(a.Code, a.Message) }) },
+		Alarm: func(a feed.Alarm) { e.inbox.post(func() { e.raise(a.Code, string(a.Symbol), a.Message) }) },
 	})
 	if err != nil {
 		return err
@@ -144,6 +144,16 @@ func (e *Engine) lay(warm []*feed.Step) error {
 		l.Short = max(l.Short, e.cfg.Warmup-n)
 	}
 	l.Warmup = l.Window + int64(l.Short)
+	if n := len(warm); n > 0 {
+		last := warm[n-1]
+		err := e.possible(e.desk.Ledger().Cash(), func(i int) dec {
+			price, _ := order.FromFloat(last.Candles[i].Close)
+			return price
+		})
+		if err != nil {
+			return err
+		}
+	}
 	rec, err := e.cfg.Host.Begin(l)
 	if err != nil {
 		return err
@@ -204,6 +214,7 @@ func (e *Engine) note(i int64, s *feed.Step) {
 		e.batch.Candles = append(e.batch.Candles, journal.Candle{
 			Symbol: e.cfg.Symbols[n], Candle: s.Candles[n], Step: i, Source: string(s.Sources[n]),
 		})
+		e.clear(feed.CandleUnreachable, string(e.cfg.Symbols[n]))
 		sym := &e.symbols[n]
 		sym.LastCandle, sym.Backfilled = s.CloseTime, s.Sources[n] == feed.Backfill
 		if last, err := order.FromFloat(s.Candles[n].Close); err == nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/assay-run/assay/host/live/feed"
 	"github.com/assay-run/assay/host/live/order"
 	"github.com/assay-run/assay/host/live/order/desk"
+	"github.com/assay-run/assay/host/live/risk"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
@@ -19,15 +20,27 @@ import (
 const (
 	unconfirmedAfter = 20 * time.Second
 	flattenedAfter   = 21 * time.Second
+	// protectFor is how much of that exits which are to stay may take to be placed.
+	protectFor = 8 * time.Second
 )
+
+// codeEnding is why nothing but exits leaves between the wish to end a run and the barrier.
+const codeEnding = "RUN_ENDING"
 
 // stop ends the trading for a reason: the barrier, then the cancels until they are confirmed,
 // then what the operator wants of the positions. It returns the reason, or what the stop itself
 // failed by.
 func (e *Engine) stop(cause error) error {
-	e.stopped = true
+	if as := e.stopAs.Load(); as != nil {
+		e.cfg.OnStop = *as // the operator's word on this run counts more than the service's option
+	}
 	began := time.Now()
-	flat := e.cfg.OnStop == Flatten && e.asked(cause) && e.desk != nil
+	way := e.ending(cause)
+	if way == Leave && e.desk != nil {
+		e.protectFirst()
+	}
+	e.stopped = true
+	flat := way == Flatten && e.desk != nil
 	if !flat || !e.held() { // where time waits for answers nothing fills without candles
 		e.endCandles()
 	}
@@ -40,17 +53,34 @@ func (e *Engine) stop(cause error) error {
 	_ = e.change(note{source: order.FromLocal}, func() (desk.Result, error) { return e.desk.Barrier(time.Now()), nil })
 	crash.Point(crash.StopBarrier)
 	e.proposals = nil
-	e.takeBack(cause)
+	e.takeBack(way)
 	e.work()
-	left := e.settle(unconfirmedAfter, nil, func() []order.Status { return e.toConfirm(cause) })
+	left := e.settle(time.Until(began.Add(unconfirmedAfter)), nil, func() []order.Status { return e.toConfirm(way) })
 	if len(left) == 0 && flat {
 		left = e.flatten(time.Until(began.Add(flattenedAfter)))
 	}
 	e.endCandles()
 	if len(left) > 0 {
-		return e.unconfirmed(cause, left)
+		return e.unconfirmed(cause, way, left)
 	}
 	return e.ended(cause)
+}
+
+// protectFirst gives the exits that are to stay the time to be placed: they may just be renewed. Nothing else leaves
+// meanwhile, and a run that is out of touch does not wait.
+func (e *Engine) protectFirst() {
+	e.guard.Raise(risk.Reason{Code: codeEnding, State: risk.Halted, Clears: risk.AtEnd, Since: e.now(), Message: "the run is ending"})
+	gaps := func() (gaps []desk.Gap) {
+		e.locked(func() { gaps = e.desk.Gaps(time.Now()) })
+		return gaps
+	}
+	late := time.Now().Add(protectFor)
+	for e.unwritten == nil && e.link != nil && e.recon.synced && len(gaps()) > 0 && time.Now().Before(late) {
+		e.steps.deciding = true // no further step is taken
+		e.wait(nil, nil)
+		e.drain()
+	}
+	e.bare = gaps()
 }
 
 // endCandles ends the stream of candles.
@@ -73,6 +103,20 @@ func (e *Engine) ended(cause error) error {
 	return cause
 }
 
+// ending is what becomes of what is held. Where the strategy, the venue or the host failed exits stand; where the
+// candles have ended nothing moves any more.
+func (e *Engine) ending(cause error) OnStop {
+	switch {
+	case cause == nil, errors.Is(cause, errFinished):
+		return Cancel
+	case !e.asked(cause):
+		return Leave
+	case e.cfg.Shutdown != nil && e.cfg.Shutdown(cause):
+		return e.cfg.OnShutdown
+	}
+	return e.cfg.OnStop
+}
+
 // asked says that somebody wanted this end, so that --on-stop holds: not when the strategy or the
 // venue failed.
 func (e *Engine) asked(cause error) bool {
@@ -82,14 +126,9 @@ func (e *Engine) asked(cause error) bool {
 	return cause != nil && e.cfg.Orderly != nil && e.cfg.Orderly(cause)
 }
 
-// leaves says that an order stays at the venue after the run.
-func (e *Engine) leaves(cause error, s order.Spec) bool {
-	return e.cfg.OnStop == Leave && s.Exit && e.asked(cause)
-}
-
-// takeBack cancels the orders of the run.
-func (e *Engine) takeBack(cause error) {
-	if e.cfg.OnStop != Leave || !e.asked(cause) {
+// takeBack cancels the orders of the run; its exits stay where they are to be left.
+func (e *Engine) takeBack(way OnStop) {
+	if way != Leave {
 		_ = e.change(note{source: order.FromLocal}, func() (desk.Result, error) { return e.desk.CancelAll(time.Now()), nil })
 		return
 	}
@@ -101,10 +140,10 @@ func (e *Engine) takeBack(cause error) {
 }
 
 // toConfirm is the orders whose end, or whose rest, is not known.
-func (e *Engine) toConfirm(cause error) []order.Status {
+func (e *Engine) toConfirm(way OnStop) []order.Status {
 	var list []order.Status
 	for _, s := range e.desk.Book().Pending() {
-		if e.leaves(cause, s.Spec) && s.Settled && (s.State == order.Open || s.State == order.Partial) {
+		if way == Leave && s.Spec.Exit && s.Settled && (s.State == order.Open || s.State == order.Partial) {
 			continue
 		}
 		list = append(list, s)
@@ -143,8 +182,14 @@ func (e *Engine) flatten(limit time.Duration) []order.Status {
 }
 
 // unconfirmed is a stop that leaves orders of which nobody knows.
-func (e *Engine) unconfirmed(cause error, left []order.Status) error {
-	if e.link != nil {
+func (e *Engine) unconfirmed(cause error, way OnStop, left []order.Status) error {
+	switch {
+	case e.link == nil:
+	case way == Leave:
+		e.link.end()
+		e.link.let(true) // the connector cancels entries, as if its host were gone
+		e.use(nil)
+	default:
 		e.hangUp(e.link, true) // the connector tries once more
 		e.use(nil)
 	}
@@ -170,8 +215,16 @@ func (e *Engine) Kept() string {
 	}
 	for _, s := range e.desk.Book().Pending() {
 		if s.State == order.Open || s.State == order.Partial {
-			parts = append(parts, fmt.Sprintf("Left open: %s.", s.Spec.ClientOrderID))
+			price := s.Spec.StopPrice
+			if !price.IsPos() {
+				price = s.Spec.LimitPrice
+			}
+			parts = append(parts, fmt.Sprintf("Left open: %s, %s %s %s at %s.", s.Spec.ClientOrderID, s.Spec.Side, s.Spec.Type,
+				order.Minus(s.Spec.Quantity, s.Filled).Trim(0), price.Trim(0)))
 		}
+	}
+	for _, g := range e.bare {
+		parts = append(parts, "Not protected: "+g.String()+".")
 	}
 	return strings.Join(parts, " ")
 }

@@ -154,7 +154,7 @@ func TestUnsentExits(t *testing.T) {
 		b.venue.fill(b.venue.orders[0], d("60"))
 		b.venue.mu.Unlock()
 		b.sleep(3 * minute)
-		if b.phase() != Reducing || len(b.held) != 1 {
+		if b.phase() != Halted || !b.warned(order.CodeUnprotected) || len(b.held) != 1 {
 			t.Fatalf("%v %+v", b.phases, b.held)
 		}
 		seq := 0

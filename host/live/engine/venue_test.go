@@ -46,6 +46,9 @@ type venue struct {
 	orders  []*held
 	trades  []exchange.Fill
 	cash    dec
+	bnb     dec // fees are taken in it, as long as there is some
+	noPair  bool
+	feeCoin string // what Open says of that
 	coins   dec
 	subs    []chan exchange.AccountEvent
 	stop    chan struct{} // closed: the process of the connector is gone
@@ -158,7 +161,7 @@ func (v *venue) Open(context.Context, exchange.OpenRequest) (exchange.Opened, er
 	if a := v.next("open"); a != fine {
 		return exchange.Opened{}, &exchange.Error{Result: exchange.Result{Outcome: exchange.Outcome(a), RetryAfterMS: v.wait.Milliseconds()}}
 	}
-	return exchange.Opened{AccountID: v.account, ClockOffset: v.offset}, nil
+	return exchange.Opened{AccountID: v.account, ClockOffset: v.offset, FeeAsset: v.feeCoin}, nil
 }
 
 func (v *venue) Markets(context.Context) ([]exchange.Market, error) {
@@ -196,8 +199,11 @@ func (v *venue) candle(n int64) market.Candle {
 
 func (v *venue) Candles(_ context.Context, q exchange.CandleQuery) ([]market.Candle, error) {
 	v.mu.Lock()
-	dark := v.dark
+	dark, pair := v.dark, !v.noPair
 	v.mu.Unlock()
+	if q.Symbol == "BNB/USDT" && !pair {
+		return nil, &exchange.Error{Result: exchange.Result{Outcome: exchange.Rejected, VenueCode: "-1121"}}
+	}
 	if dark {
 		return nil, &exchange.Error{Result: exchange.Result{Outcome: exchange.NotSent}}
 	}
@@ -312,10 +318,14 @@ func (v *venue) fill(o *held, price dec) {
 			TradeID: fmt.Sprint(len(v.trades) + 1), ClientOrderID: o.ClientOrderID, VenueOrderID: o.VenueOrderID, Symbol: o.Symbol, Side: o.Side,
 			Price: price, Quantity: part, Fee: order.Times(n, d("0.001")), FeeAsset: "USDT", Time: market.FromTime(time.Now().Add(v.offset)),
 		}
-		if v.feeBase && o.Side == market.Buy {
+		switch {
+		case v.bnb.IsPos():
+			f.Fee, f.FeeAsset = d("0.001"), "BNB"
+			v.bnb = order.Minus(v.bnb, f.Fee)
+		case v.feeBase && o.Side == market.Buy:
 			f.Fee, f.FeeAsset = order.Times(part, d("0.001")), "BTC"
 			v.coins = order.Minus(v.coins, f.Fee)
-		} else {
+		default:
 			v.cash = order.Minus(v.cash, f.Fee)
 		}
 		if o.Side == market.Buy {
@@ -493,6 +503,9 @@ func (v *venue) Balances(ctx context.Context) (list []exchange.Balance, err erro
 			}
 		}
 		list = []exchange.Balance{{Asset: "USDT", Free: v.cash}, {Asset: "BTC", Free: order.Minus(v.coins, locked), Locked: locked}}
+		if v.bnb.IsPos() {
+			list = append(list, exchange.Balance{Asset: "BNB", Free: v.bnb})
+		}
 	})
 	return list, err
 }

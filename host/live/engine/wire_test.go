@@ -15,6 +15,7 @@ import (
 	toxiproxy "github.com/Shopify/toxiproxy/v2"
 	"github.com/rs/zerolog"
 
+	"github.com/assay-run/assay/host/alarm"
 	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/host/exchange/binance"
 	"github.com/assay-run/assay/host/exchange/testvenue"
@@ -39,6 +40,7 @@ type rig struct {
 	gate    sync.Mutex
 	limits  risk.Limits
 	onStop  OnStop
+	resume  Resume
 	decide  func(*View) []market.Intent
 	// around is told that a call begins, the n-th of its kind from 1; what it returns is told the answer.
 	around func(call string, n int) func(exchange.Result)
@@ -138,7 +140,7 @@ func (r *rig) start() {
 			}
 			return r.tapped(c), nil
 		},
-		Open: r.request(id), Journal: r.book, Run: run, Limits: r.limits, OnStop: r.onStop,
+		Open: r.request(id), Journal: r.book, Run: run, Limits: r.limits, OnStop: r.onStop, Resume: r.resume,
 		Orderly: func(err error) bool { return errors.Is(err, errStop) }, Gate: &r.gate, Host: r,
 		Link: func(l Link) {
 			r.mu.Lock()
@@ -325,11 +327,15 @@ func (r *rig) Phase(p string) {
 	}
 }
 
-func (r *rig) Warn(code, message string) {
+func (r *rig) Raise(o alarm.Occurrence) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.warnings = append(r.warnings, code+" "+message)
+	if w := o.Code + " " + o.Text; !slices.Contains(r.warnings, w) {
+		r.warnings = append(r.warnings, w)
+	}
 }
+
+func (r *rig) Clear(string, string) {}
 
 func (r *rig) Intent(int64, *market.Intent, string) {}
 func (r *rig) Fill(int64, *market.Fill)             {}
@@ -442,6 +448,7 @@ func (r *rig) settled() bool {
 // stop ends the run and returns how it ended.
 func (r *rig) stop() error {
 	if r.cancel != nil {
+		r.guarded()
 		r.cancel(errStop)
 	}
 	return r.wait()
@@ -477,7 +484,7 @@ func (r *rig) check(most dec) {
 		if order.Ours(o.Client) {
 			ids = append(ids, o.Client)
 		}
-		if o.Open && order.OfRun(o.Client, tag) && r.onStop != Leave {
+		if o.Open && order.OfRun(o.Client, tag) && (o.Side == "BUY" || (r.onStop != "" && r.onStop != Leave)) {
 			r.errorf("%s is still open", o.Client)
 		}
 		if o.Open && o.Side == "BUY" {

@@ -412,7 +412,7 @@ func (a *action) send() {
 	if r.state != Intent {
 		return
 	}
-	if a.book.halted {
+	if a.book.halted && !r.spec.Protects {
 		r.resendAt = a.at.Add(resendAgain)
 		return
 	}

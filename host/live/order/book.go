@@ -265,6 +265,16 @@ func (b *Book) Unresolved(symbol market.Symbol) bool {
 	return false
 }
 
+// UnknownSale says that a sale of the symbol is of unknown fate.
+func (b *Book) UnknownSale(symbol market.Symbol) bool {
+	for _, r := range b.working() {
+		if r.spec.Symbol == symbol && r.spec.Side == market.Sell && r.state == Lost {
+			return true
+		}
+	}
+	return false
+}
+
 // Halted says that an order has been unknown for too long.
 func (b *Book) Halted() bool { return b.halted }
 

@@ -23,7 +23,10 @@ type Spec struct {
 	// Reference is the price that risk values the order at: the last close where it has no price of its own.
 	Reference dec
 	// Exit says that the order can only shrink the position, Manual that the operator wants it: --on-stop flatten.
-	Exit, Manual bool
+	// Protects says that the host placed it for what is held: a leg of a bracket, or the sale of what has none.
+	Exit, Manual, Protects bool
+	// Wanted is the amount of quote that the strategy's size came to, where the limits left less; 0 otherwise.
+	Wanted dec
 	// Public is the order that the strategy sees; several of the venue's may stand behind it.
 	Public market.OrderID
 	Step   int64
@@ -34,6 +37,7 @@ func (s Spec) Request() exchange.OrderRequest {
 	return exchange.OrderRequest{
 		ClientOrderID: s.ClientOrderID, Symbol: s.Symbol, Side: s.Side, Type: s.Type, TimeInForce: s.TimeInForce,
 		Quantity: s.Quantity, QuoteAmount: s.QuoteAmount, LimitPrice: s.LimitPrice, StopPrice: s.StopPrice,
+		Reduces: s.Exit,
 	}
 }
 
@@ -111,6 +115,8 @@ const (
 	Cancel Ask = "cancel"
 	// FetchFills: call Fills(Symbol, Since - clock offset), hand the page to FillsPage.
 	FetchFills Ask = "fetch_fills"
+	// FetchBalances: read the balances, tell them to SetFree.
+	FetchBalances Ask = "fetch_balances"
 	// Tell: the order changed; From is what it was.
 	Tell Ask = "tell"
 	// Count: a trade counts for the first time; Fill is set.
@@ -154,6 +160,8 @@ const (
 	CodeBelowMinimum     = "BELOW_MINIMUM"
 	CodeMarketHalted     = "MARKET_HALTED"
 	CodeUnresolvedTooOld = "ORDER_FATE_UNKNOWN"
+	// CodeUnprotected: a position has been without its exits for too long.
+	CodeUnprotected = "POSITION_UNPROTECTED"
 	// CodeUnanswered: the engine was asked for a Query or a Cancel and never said what became of it.
 	CodeUnanswered = "CALL_UNANSWERED"
 )

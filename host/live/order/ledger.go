@@ -22,14 +22,19 @@ const (
 //	cash + costs + fees = start cash + realised.
 //
 // A fee in quote is paid from cash. A fee in the base makes the position smaller, as if so much of it had
-// been sold at the price of the fill to pay it. A fee in a third asset has a ledger of its own.
+// been sold at the price of the fill to pay it. A fee in a third asset has a
+// ledger of its own; where its price is known it is paid from cash to whoever owns the rest of the account.
 type Ledger struct {
 	quote               string
 	scale               int
 	initial, cash, fees *big.Rat
 	books               []*book
 	third               map[string]*big.Rat
-	fills, trades       int64
+	// prices of third assets in quote; unvalued are the fees in those without one, valued the value of the
+	// others.
+	prices, unvalued map[string]*big.Rat
+	valued           *big.Rat
+	fills, trades    int64
 }
 
 // book is one symbol.
@@ -48,6 +53,7 @@ func NewLedger(cash dec, symbols []market.Symbol) (*Ledger, error) {
 	l := &Ledger{
 		quote: symbols[0].Quote(), scale: min(max(priceDigits-cash.Trunc(0).Prec(), 0), maxMoneyScale),
 		initial: exact(cash), cash: exact(cash), fees: ratZero, third: map[string]*big.Rat{},
+		prices: map[string]*big.Rat{}, unvalued: map[string]*big.Rat{}, valued: ratZero,
 	}
 	for _, s := range symbols {
 		if s.Quote() != l.quote {
@@ -89,7 +95,7 @@ func (l *Ledger) Fill(f exchange.Fill, o Origin) (market.Fill, *market.Trade, er
 	fee := l.feeInQuote(f)
 	wasFlat := b.flat()
 	l.fees = plus(l.fees, fee)
-	if f.FeeAsset == l.quote || fee.Sign() == 0 {
+	if f.FeeAsset != f.Symbol.Base() || fee.Sign() == 0 {
 		l.cash = minus(l.cash, fee)
 	}
 	if f.Side == market.Sell {
@@ -104,7 +110,7 @@ func (l *Ledger) Fill(f exchange.Fill, o Origin) (market.Fill, *market.Trade, er
 		b.dust = false
 	}
 	if third := f.FeeAsset; third != "" && third != l.quote && third != f.Symbol.Base() {
-		l.third[third] = plus(l.thirdOf(third), exact(f.Fee))
+		l.thirdFee(third, exact(f.Fee), fee)
 	}
 	l.fills++
 	out := l.shown(f, o, b, fee, realised)
@@ -145,13 +151,17 @@ func (b *book) trade(q, n *big.Rat, scale int) *big.Rat {
 // flat is how the position is shown.
 func (b *book) flat() bool { return b.quantity.Sign() == 0 || b.dust }
 
-// feeInQuote is the fee, valued at the price of the fill when it is in the base; a third asset has no value here.
+// feeInQuote is the fee, valued at the price of the fill when it is in the base, and in a third asset at the
+// last one known.
 func (l *Ledger) feeInQuote(f exchange.Fill) *big.Rat {
 	switch f.FeeAsset {
 	case l.quote:
 		return exact(f.Fee)
 	case f.Symbol.Base():
 		return times(exact(f.Fee), exact(f.Price))
+	}
+	if price := l.prices[f.FeeAsset]; price != nil {
+		return times(exact(f.Fee), price)
 	}
 	return ratZero
 }
@@ -205,7 +215,7 @@ func (l *Ledger) Cash() dec { return toDec(l.cash) }
 // Initial cash in quote.
 func (l *Ledger) Initial() dec { return toDec(l.initial) }
 
-// Fees paid in quote and in the base, in quote.
+// Fees that were paid, in quote, but those in assets whose price is not known.
 func (l *Ledger) Fees() dec { return toDec(l.fees) }
 
 // AssetAmount is an amount of one asset.

@@ -5,6 +5,8 @@ import (
 	"math/big"
 	"time"
 
+	"github.com/govalues/decimal"
+
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
@@ -25,10 +27,21 @@ const (
 	FillRate         Code = "FILL_RATE_EXCEEDED"
 	TooManyRejects   Code = "REJECTS_EXCEEDED"
 	DailyLoss        Code = "DAILY_LOSS_EXCEEDED"
-	CandlesMissing   Code = "CANDLES_MISSING"
+	// Unprotected: what is held has not had its exits at the venue for too long.
+	Unprotected Code = "POSITION_UNPROTECTED"
+	// SizeClamped: an order is smaller than the strategy's fraction of the cash came to.
+	SizeClamped    Code = "SIZE_CLAMPED"
+	CandlesMissing Code = "CANDLES_MISSING"
 	// Kill: cancel all, then --on-stop, and the run fails with RISK_KILL.
 	Kill Code = "RISK_KILL"
 )
+
+// OrderCodes are those of orders that were refused one by one.
+func OrderCodes() []Code {
+	return []Code{
+		OrderNotional, PositionNotional, GrossNotional, OutsideCollar, CandleStale, OrderRate, OrderDuplicate, StateReducing, StateHalted,
+	}
+}
 
 // Verdict is one breach.
 type Verdict struct {
@@ -38,8 +51,8 @@ type Verdict struct {
 	// Value broke Limit; both for people.
 	Value, Limit string
 	Message      string
-	// Shadow says that nothing was done about it.
-	Shadow bool
+	// Shadow says that nothing was done about it, Passed that the order left all the same: it only reduces a position.
+	Shadow, Passed bool
 }
 
 // Order is what is about to be written down.
@@ -51,7 +64,7 @@ type Order struct {
 	LimitPrice, StopPrice dec
 	// Shrinks says that it can only make the position smaller.
 	Shrinks bool
-	// Protects says that the host made it for a position that is there: a leg of a bracket. Only HALTED holds it back.
+	// Protects says that the host made it for a position that is there: a leg of a bracket, or the sale of what has none.
 	Protects bool
 }
 
@@ -124,21 +137,47 @@ func (g *Guard) Check(o Order, a Account) (verdicts []Verdict, allowed bool) {
 	if c.s == nil {
 		return []Verdict{{Code: CandleStale, Symbol: o.Symbol, Message: "the symbol is not part of the run"}}, false
 	}
-	c.states()
+	if code := g.Admits(o); code != "" {
+		c.breach(code, string(g.State()), "", "positions may only shrink: "+g.why(Reducing))
+		if code == StateHalted {
+			c.found[0].Message = "only cancels and exits leave: " + g.why(Halted)
+		}
+	}
+	held := len(c.found) > 0
 	if !o.Protects {
 		c.sizes()
 		c.collar()
 		c.age()
 		c.rates()
 	}
-	allowed = len(c.found) == 0 || g.Mode == Shadow
-	if allowed && !o.Protects {
+	allowed = len(c.found) == 0 || g.Mode == Shadow || (o.Shrinks && !held)
+	if allowed && !o.reduces() {
 		g.rate(o.Symbol).count(o, a.Now, c.s.LastCandle, g.Limits.OrdersPerSecond)
 	}
 	for i := range c.found {
-		c.found[i].Shadow = g.Mode == Shadow
+		f := &c.found[i]
+		if f.Shadow = g.Mode == Shadow; o.Shrinks && f.Code != StateHalted {
+			f.Passed, f.Message = true, f.Message+"; the order leaves, as it only reduces a position"
+		}
 	}
 	return c.found, allowed
+}
+
+// reduces says that an order can only make a position smaller.
+func (o Order) reduces() bool { return o.Shrinks || o.Protects }
+
+// Admits is by which state an order may not leave now, whatever its size and price; "" when it may. What protects a
+// position always may, what else reduces one unless the run is halted for another reason than that it has no protection.
+func (g *Guard) Admits(o Order) Code {
+	switch state := g.State(); {
+	case state == Active, o.Protects:
+		return ""
+	case o.Shrinks && (state == Reducing || !g.closed()):
+		return ""
+	case state == Halted:
+		return StateHalted
+	}
+	return StateReducing
 }
 
 // check is one order being judged.
@@ -152,15 +191,6 @@ type check struct {
 
 func (c *check) breach(code Code, value, limit, message string) {
 	c.found = append(c.found, Verdict{Code: code, Symbol: c.o.Symbol, Value: value, Limit: limit, Message: message})
-}
-
-func (c *check) states() {
-	switch state := c.g.State(); {
-	case state == Halted:
-		c.breach(StateHalted, string(state), "", "only cancels leave: "+c.g.why(Halted))
-	case state == Reducing && !c.o.Shrinks && !c.o.Protects:
-		c.breach(StateReducing, string(state), "", "positions may only shrink: "+c.g.why(Reducing))
-	}
 }
 
 // sizes checks order, position and gross value. What shrinks a position is free of them.
@@ -186,6 +216,39 @@ func (c *check) sizes() {
 	c.above(PositionNotional, position, c.g.bound(l.MaxPositionNotional, l.MaxPositionFraction), "the position with all working orders")
 	c.above(GrossNotional, gross, c.g.bound(l.MaxGrossNotional, l.MaxGrossFraction), "all positions with all working orders")
 }
+
+// Room is the largest value in quote that one more order of a symbol may have, beside orders of so much that are about
+// to be written down: of the symbol and of all.
+func (g *Guard) Room(symbol market.Symbol, a Account, ofSymbol, ofAll dec) dec {
+	l := g.Limits
+	position, gross := exact(ofSymbol), exact(ofAll)
+	for i := range a.Symbols {
+		s := &a.Symbols[i]
+		held := plus(times(exact(s.Position.Abs()), exact(s.LastClose)), exact(s.Working))
+		if gross = plus(gross, held); s.Symbol == symbol {
+			position = plus(position, held)
+		}
+	}
+	room := g.bound(l.MaxOrderNotional, l.MaxOrderFraction)
+	for _, left := range [...]*big.Rat{
+		minus(g.bound(l.MaxPositionNotional, l.MaxPositionFraction), position), minus(g.bound(l.MaxGrossNotional, l.MaxGrossFraction), gross),
+	} {
+		if left.Cmp(room) < 0 {
+			room = left
+		}
+	}
+	d, err := decimal.Parse(room.FloatString(roomScale))
+	if err != nil {
+		return decimal.Zero
+	}
+	if exact(d).Cmp(room) > 0 { // FloatString rounds
+		d, _ = d.Sub(decimal.MustNew(1, roomScale))
+	}
+	return d
+}
+
+// roomScale is how many decimals of quote a room has.
+const roomScale = 8
 
 func (c *check) above(code Code, value, limit *big.Rat, what string) {
 	if value.Cmp(limit) > 0 {

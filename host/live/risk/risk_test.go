@@ -178,6 +178,33 @@ func testRates(t *testing.T) {
 	}
 }
 
+// TestReducingOrdersPass: what only makes a position smaller leaves whatever its price, its candle's age and the pace of
+// orders; the breach is recorded, and such orders use nothing up.
+func TestReducingOrdersPass(t *testing.T) {
+	far := Order{Symbol: btc, Side: market.Sell, Quantity: d("1"), StopPrice: d("50"), Shrinks: true}
+	g := guard(t, nil)
+	for range 100 {
+		list, ok := g.Check(far, account(func(a *Account) { a.Symbols[0].LastCandle = 0 }))
+		if !ok || codes(list) != "PRICE_OUTSIDE_COLLAR CANDLE_STALE" || !list[0].Passed || !list[1].Passed {
+			t.Fatalf("%v %+v", ok, list)
+		}
+	}
+	if list, ok := g.Check(buys("1"), account(nil)); !ok {
+		t.Errorf("an entry after a hundred exits: %s", codes(list))
+	}
+	g.Raise(Reason{Code: Unprotected, State: Halted, Clears: WhenGone, Message: "x"})
+	if list, ok := g.Check(far, account(nil)); !ok {
+		t.Errorf("a sale of what has no exits: %s", codes(list))
+	}
+	if list, ok := g.Check(buys("1"), account(nil)); ok || list[0].Code != StateHalted {
+		t.Errorf("an entry: %+v", list)
+	}
+	g.Raise(Reason{Code: "X", State: Halted, Clears: WhenGone, Message: "x"})
+	if list, ok := g.Check(far, account(nil)); ok || list[0].Code != StateHalted || list[0].Passed {
+		t.Errorf("a sale in a halt for another reason: %+v", list)
+	}
+}
+
 func TestStates(t *testing.T) {
 	grow, shrink, leg := buys("1"), Order{Symbol: btc, Side: market.Sell, Quantity: d("90"), Shrinks: true}, Order{Symbol: btc, Side: market.Sell, Quantity: d("90"), LimitPrice: d("200"), Protects: true}
 	for _, tc := range []struct {
@@ -186,7 +213,7 @@ func TestStates(t *testing.T) {
 	}{
 		{Active, [3]string{"", "", ""}},
 		{Reducing, [3]string{"STATE_REDUCING", "", ""}},
-		{Halted, [3]string{"STATE_HALTED", "STATE_HALTED", "STATE_HALTED"}},
+		{Halted, [3]string{"STATE_HALTED", "STATE_HALTED", ""}},
 	} {
 		g := guard(t, nil)
 		if tc.state != Active {

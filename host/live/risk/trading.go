@@ -16,7 +16,7 @@ type State string
 const (
 	Active   State = "active"
 	Reducing State = "reducing" // cancels, and orders that shrink a position
-	Halted   State = "halted"   // cancels only
+	Halted   State = "halted"   // cancels, and orders that protect a position
 )
 
 // Clears says when a reason ends.
@@ -67,6 +67,9 @@ func (g *Guard) find(code Code) int {
 	return slices.IndexFunc(g.state.reasons, func(r Reason) bool { return r.Code == code })
 }
 
+// Stands says whether a reason stands.
+func (g *Guard) Stands(code Code) bool { return g.find(code) >= 0 }
+
 // State is the worst of the reasons that count.
 func (g *Guard) State() State {
 	worst := Active
@@ -80,6 +83,11 @@ func (g *Guard) State() State {
 		}
 	}
 	return worst
+}
+
+// closed says that a halt holds back also what the strategy wants to sell.
+func (g *Guard) closed() bool {
+	return slices.ContainsFunc(g.state.reasons, func(r Reason) bool { return !r.Shadow && r.State == Halted && r.Code != Unprotected })
 }
 
 // Reasons that stand, in the order in which they came.

@@ -5,7 +5,7 @@
 const own = [
   /^GET (\/ui|\/api\/v1\/ui)$/, /^GET \/ui\/(app|charts|icon)-[0-9a-f]{10}\.(js|css|svg)$/, /^GET \/ui\/licenses$/,
   /^GET \/api\/v1\/(health|status|results|strategies|exchanges)$/,
-  /^POST \/api\/v1\/run\/(backtest|live|stop)$/, /^DELETE \/api\/v1\/run\/reset$/, /^WS \/api\/v1\/ws\/status$/,
+  /^POST \/api\/v1\/run\/(backtest|live|stop|controls)$/, /^DELETE \/api\/v1\/run\/reset$/, /^WS \/api\/v1\/ws\/status$/,
 ];
 
 export class Watch {

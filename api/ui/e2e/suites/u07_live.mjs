@@ -120,6 +120,26 @@ export default async function live(t) {
     // It loses more in a day than the limit allows: the service lets it shrink positions only.
     await visit.bar("reducing").getByText(/only orders that shrink a position pass/).waitFor();
     await visit.bar("warnings").getByText(/^(DAILY_LOSS_EXCEEDED|STATE_REDUCING)$/).waitFor();
+    const alarms = visit.page.getByRole("region", { name: /open alarms?$/ });
+    await alarms.getByText("DAILY_LOSS_EXCEEDED").waitFor();
+    assert.match(await alarms.innerText(), /error\s+DAILY_LOSS_EXCEEDED the day lost .*\s+since \d/);
+    assert.equal((await service.get("/health")).checks.alarms.status, "warn");
+    const controls = visit.page.getByRole("group", { name: "Controls of the run" });
+    await controls.getByRole("button", { name: "Flatten" }).click();
+    const question = visit.page.getByRole("dialog", { name: "Flatten the run?" });
+    await question.getByRole("button", { name: "Cancel" }).click();
+    assert.equal((await service.status()).alarms.some((a) => a.code === "OPERATOR_PAUSED"), false, "not without a yes");
+    await controls.getByRole("button", { name: "Flatten" }).click();
+    await question.getByRole("button", { name: "Flatten" }).click();
+    await visit.bar("notice").getByText(/Entries are paused, \d+ are being cancelled, \d+ positions are being sold/).waitFor();
+    await until(async () => (await service.get("/status/detailed")).positions.length === 0, "the end of the position");
+    const paused = alarms.getByRole("listitem").filter({ hasText: "OPERATOR_PAUSED" });
+    await paused.getByRole("button", { name: "Acknowledge" }).click();
+    await visit.page.getByRole("dialog", { name: "Acknowledge OPERATOR_PAUSED?" }).getByRole("button", { name: "Acknowledge" }).click();
+    await paused.getByText(/acknowledged/).waitFor();
+    await controls.getByRole("button", { name: "Resume entries" }).click();
+    await visit.page.getByRole("dialog", { name: "Let entries again?" }).getByRole("button", { name: "Resume entries" }).click();
+    await paused.waitFor({ state: "detached" });
     await visit.button("Stop").click();
     const dialog = visit.page.getByRole("dialog", { name: "Stop the live run?" });
     await dialog.getByText("open orders are cancelled. Positions stay open.").waitFor();

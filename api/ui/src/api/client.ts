@@ -1,6 +1,6 @@
 // Requests to /api/v1. Every failure is an ApiError: what the server said, or code
 // NETWORK when it said nothing.
-import type { BacktestRequest, ErrorBody, Exchange, FieldError, Health, LiveRequest, Results, RunResponse, Status, Strategy } from "./types.ts";
+import type { BacktestRequest, ControlRequest, ErrorBody, Exchange, FieldError, Health, LiveRequest, Results, RunResponse, Status, Strategy } from "./types.ts";
 
 const base = "/api/v1";
 
@@ -65,4 +65,5 @@ export const startBacktest = (body: BacktestRequest, key: string, replaced: stri
 export const startLive = (body: LiveRequest, key: string, replaced: string) =>
   request<RunResponse>("POST", "/run/live", body, starting(key, replaced));
 export const stopRun = () => request<RunResponse>("POST", "/run/stop");
+export const controlRun = (body: ControlRequest) => request<RunResponse>("POST", "/run/controls", body);
 export const resetRun = () => request<RunResponse>("DELETE", "/run/reset");

@@ -204,6 +204,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/run/controls": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Intervene in a paper or live run
+         * @description pause lets no entry leave until resume; flatten pauses, takes entries back and sells everything; close sells one symbol; cancel takes back one order or all entries; acknowledge marks an alarm as seen; stop ends the run. Each is in the journal with who and why before it is done. A paper run acts with its next candle.
+         */
+        post: operations["controlRun"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/run/reset": {
         parameters: {
             query?: never;
@@ -292,7 +312,7 @@ export interface components {
          * @description What clients branch on. Meaning and advice: /docs/errors.
          * @enum {string}
          */
-        ErrorCode: "MALFORMED_REQUEST" | "INVALID_JSON" | "VALIDATION_FAILED" | "STRATEGY_NOT_FOUND" | "STRATEGY_UNAVAILABLE" | "INVALID_STRATEGY_PARAMS" | "EXCHANGE_NOT_FOUND" | "EXCHANGE_UNAVAILABLE" | "UNSUPPORTED_TIMEFRAME" | "UNSUPPORTED_SYMBOL" | "INVALID_DATE_RANGE" | "DATA_UNAVAILABLE" | "MODE_NOT_SUPPORTED" | "CREDENTIALS_REQUIRED" | "BAD_HANDSHAKE" | "HOST_FORBIDDEN" | "ORIGIN_FORBIDDEN" | "NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "ENDPOINT_REMOVED" | "BODY_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "EXPECTATION_FAILED" | "UPGRADE_REQUIRED" | "HEADERS_TOO_LARGE" | "RUN_ALREADY_ACTIVE" | "RUN_NOT_ACTIVE" | "RUN_STILL_RUNNING" | "NO_RUN" | "RESULTS_NOT_READY" | "IDEMPOTENCY_KEY_REUSED" | "REGISTRY_INVALID" | "REGISTRY_UNSIGNED" | "REGISTRY_SIGNATURE_INVALID" | "REGISTRY_FAMILY_MISMATCH" | "REGISTRY_EXPIRED" | "REGISTRY_ROLLBACK" | "REGISTRY_UNAVAILABLE" | "DEPLOYMENT_NOT_APPROVED" | "DEPLOYMENT_REVOKED" | "DEPLOYMENT_EXPIRED" | "DEPLOYMENT_MODE_NOT_ALLOWED" | "DEPLOYMENT_LIMIT_EXCEEDED" | "INTERNAL_ERROR" | "RUN_START_FAILED" | "UNSUPPORTED_TRANSFER_ENCODING" | "HTTP_VERSION_NOT_SUPPORTED" | "SHUTTING_DOWN" | "TOO_MANY_CLIENTS";
+        ErrorCode: "MALFORMED_REQUEST" | "INVALID_JSON" | "VALIDATION_FAILED" | "STRATEGY_NOT_FOUND" | "STRATEGY_UNAVAILABLE" | "INVALID_STRATEGY_PARAMS" | "EXCHANGE_NOT_FOUND" | "EXCHANGE_UNAVAILABLE" | "UNSUPPORTED_TIMEFRAME" | "UNSUPPORTED_SYMBOL" | "INVALID_DATE_RANGE" | "DATA_UNAVAILABLE" | "MODE_NOT_SUPPORTED" | "CREDENTIALS_REQUIRED" | "BAD_HANDSHAKE" | "HOST_FORBIDDEN" | "ORIGIN_FORBIDDEN" | "NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "ENDPOINT_REMOVED" | "BODY_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "EXPECTATION_FAILED" | "UPGRADE_REQUIRED" | "HEADERS_TOO_LARGE" | "RUN_ALREADY_ACTIVE" | "RUN_NOT_ACTIVE" | "RUN_STILL_RUNNING" | "NO_RUN" | "RESULTS_NOT_READY" | "CONTROL_NOT_SUPPORTED" | "CONTROL_REFUSED" | "IDEMPOTENCY_KEY_REUSED" | "REGISTRY_INVALID" | "REGISTRY_UNSIGNED" | "REGISTRY_SIGNATURE_INVALID" | "REGISTRY_FAMILY_MISMATCH" | "REGISTRY_EXPIRED" | "REGISTRY_ROLLBACK" | "REGISTRY_UNAVAILABLE" | "DEPLOYMENT_NOT_APPROVED" | "DEPLOYMENT_REVOKED" | "DEPLOYMENT_EXPIRED" | "DEPLOYMENT_MODE_NOT_ALLOWED" | "DEPLOYMENT_LIMIT_EXCEEDED" | "INTERNAL_ERROR" | "RUN_START_FAILED" | "UNSUPPORTED_TRANSFER_ENCODING" | "HTTP_VERSION_NOT_SUPPORTED" | "SHUTTING_DOWN" | "TOO_MANY_CLIENTS";
         /** @description One field that does not match. */
         FieldError: {
             /** @description JSON Pointer (RFC 6901) to the field; a missing field has the pointer it should have. */
@@ -492,6 +512,12 @@ export interface components {
             initial_cash: number;
             /** @description Execution options of a paper run; refused for live. */
             execution?: components["schemas"]["ExecutionOptions"];
+            /**
+             * @description What a live run does about positions and exits that earlier runs left on the account: refuse fails with POSITIONS_LEFT and touches nothing, flat cancels and sells them first, release cancels their exits and leaves the positions to the operator. adopt is not offered yet. A paper run leaves nothing.
+             * @default refuse
+             * @enum {string}
+             */
+            resume: "refuse" | "flat" | "release" | "adopt";
         };
         /** @description Nothing, {} or null. */
         Empty: Record<string, never> | null;
@@ -595,6 +621,38 @@ export interface components {
             /** @description Whether open positions are closed at the last candle. */
             close_at_end: boolean;
         };
+        /** @description A control of a paper or live run. Unknown fields are refused, and those that the action does not take. */
+        ControlRequest: {
+            /**
+             * @description What is wanted. release and adopt are refused by name: this version has no deployments.
+             * @enum {string}
+             */
+            action: "pause" | "resume" | "flatten" | "close" | "cancel" | "acknowledge" | "stop" | "release" | "adopt";
+            /**
+             * @description Which position to sell; close wants it.
+             * @example BTC/USDT
+             */
+            symbol?: string;
+            /**
+             * @description Which order to cancel; all entries where it is absent.
+             * @example o-000012
+             */
+            order_id?: string;
+            /**
+             * @description Which alarm to acknowledge; acknowledge wants it.
+             * @example a-000001
+             */
+            alarm_id?: string;
+            /**
+             * @description What a stop does with orders and positions: leave (entries are cancelled, exits stay), cancel (all orders are cancelled, positions stay) or flatten (positions are sold). The service's --on-stop where it is absent.
+             * @enum {string}
+             */
+            positions?: "leave" | "cancel" | "flatten";
+            /** @description Who wants it, for the journal; nothing checks it. */
+            who?: string;
+            /** @description Why, for the journal. */
+            why?: string;
+        };
         /** @description Answer to start, stop and reset. */
         RunResponse: {
             /**
@@ -626,7 +684,7 @@ export interface components {
              * @description What happened.
              * @enum {string}
              */
-            code: "PLUGIN_CRASHED" | "PLUGIN_TIMEOUT" | "PLUGIN_PROTOCOL_ERROR" | "PLUGIN_DIVERGED" | "STRATEGY_ERROR" | "DATA_ERROR" | "EXCHANGE_ERROR" | "EXCHANGE_AUTH_FAILED" | "RISK_KILL" | "STOP_UNCONFIRMED" | "RUN_INTERRUPTED" | "JOURNAL_QUARANTINED" | "ARTIFACT_WRITE_FAILED" | "INTERNAL_ERROR";
+            code: "PLUGIN_CRASHED" | "PLUGIN_TIMEOUT" | "PLUGIN_PROTOCOL_ERROR" | "PLUGIN_DIVERGED" | "STRATEGY_ERROR" | "DATA_ERROR" | "EXCHANGE_ERROR" | "EXCHANGE_AUTH_FAILED" | "POSITIONS_LEFT" | "LIMITS_ALLOW_NO_ORDER" | "RISK_KILL" | "STOP_UNCONFIRMED" | "RUN_INTERRUPTED" | "JOURNAL_QUARANTINED" | "ARTIFACT_WRITE_FAILED" | "INTERNAL_ERROR";
             /** @description Phase in which it happened. */
             phase: string;
             /**
@@ -708,6 +766,42 @@ export interface components {
             /** @description Why the run failed; null otherwise. */
             error: string | null;
             error_details: components["schemas"]["FailureDetails"];
+            /** @description What the operator has to know of a paper or live run, the worst first. An alarm is here until what it is about holds no more; what still holds at the end of the run stays until the reset. */
+            alarms: components["schemas"]["Alarm"][];
+        };
+        /** @description Something that holds or has happened in a paper or live run and that the operator has to know. There is one for each code and what it is about; when it happens again it counts. */
+        Alarm: {
+            /**
+             * @description Unique in the run.
+             * @example a-000001
+             */
+            id: string;
+            /**
+             * @description Which; the operators' manual says what to do.
+             * @example BALANCE_DRIFT
+             */
+            code: string;
+            /**
+             * @description critical: money may be lost while nobody looks. error: the trading is not what was ordered. warning: the rest.
+             * @enum {string}
+             */
+            severity: "critical" | "error" | "warning";
+            /** @description For people, of the last occurrence. */
+            text: string;
+            /**
+             * @description Since when it holds.
+             * @example 2026-11-20T12:00:00.000Z
+             */
+            since: string;
+            /**
+             * @description When it happened last.
+             * @example 2026-11-20T12:00:00.000Z
+             */
+            last: string;
+            /** @description How often it has happened in the run. */
+            count: number;
+            /** @description Whether the operator has acknowledged it. */
+            acknowledged: boolean;
         };
         /** @description The status with the newest entries, metrics so far and health. */
         DetailedStatus: {
@@ -774,6 +868,8 @@ export interface components {
             /** @description Why the run failed; null otherwise. */
             error: string | null;
             error_details: components["schemas"]["FailureDetails"];
+            /** @description What the operator has to know of a paper or live run, the worst first. An alarm is here until what it is about holds no more; what still holds at the end of the run stays until the reset. */
+            alarms: components["schemas"]["Alarm"][];
             /** @description Newest orders, newest first; 100 unless Prefer rows says otherwise. */
             recent_orders: components["schemas"]["Order"][];
             /** @description Newest fills, newest first. */
@@ -1474,6 +1570,53 @@ export interface components {
                      */
                     checked_at: string;
                 };
+                /** @description What closes strategies in. A missing part is no warning: --sandbox says whether one may be missing. */
+                sandbox: {
+                    /**
+                     * @description Outcome.
+                     * @enum {string}
+                     */
+                    status: "pass" | "warn" | "fail" | "skip";
+                    /** @description For people; may be empty. */
+                    message: string;
+                    /**
+                     * @description When it was checked.
+                     * @example 2026-11-20T12:00:00.000Z
+                     */
+                    checked_at: string;
+                    /**
+                     * @description full; partial: with what is missing, separated by commas; or off.
+                     * @example full
+                     */
+                    level: string;
+                    /** @description Why there is no sandbox; empty with one. */
+                    reason: string;
+                    /** @description Its parts; empty without a sandbox. */
+                    parts: {
+                        /**
+                         * @description Of the part.
+                         * @example own_root
+                         */
+                        name: string;
+                        /** @description Why it is missing; absent if it stands. */
+                        missing?: string;
+                    }[];
+                };
+                /** @description The alarms of the paper or live run: fail with a critical one, warn with an error. */
+                alarms: {
+                    /**
+                     * @description Outcome.
+                     * @enum {string}
+                     */
+                    status: "pass" | "warn" | "fail" | "skip";
+                    /** @description For people; may be empty. */
+                    message: string;
+                    /**
+                     * @description When it was checked.
+                     * @example 2026-11-20T12:00:00.000Z
+                     */
+                    checked_at: string;
+                };
             };
             /** @description Counters since the start. */
             metrics: {
@@ -1558,6 +1701,26 @@ export interface components {
                 /** @description For people. */
                 message: string;
             } | null;
+            /** @description What closes its processes in. */
+            sandbox: {
+                /**
+                 * @description full; partial: with what is missing, separated by commas; or off.
+                 * @example full
+                 */
+                level: string;
+                /** @description Why there is no sandbox; empty with one. */
+                reason: string;
+                /** @description Its parts; empty without a sandbox. */
+                parts: {
+                    /**
+                     * @description Of the part.
+                     * @example own_root
+                     */
+                    name: string;
+                    /** @description Why it is missing; absent if it stands. */
+                    missing?: string;
+                }[];
+            };
         };
         /** @description Where candles come from and orders go. */
         Exchange: {
@@ -2419,6 +2582,43 @@ export interface operations {
         };
         responses: {
             /** @description The run is stopped or stopping. */
+            200: {
+                headers: {
+                    "X-Service-API-Version": components["headers"]["X-Service-API-Version"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunResponse"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            403: components["responses"]["Error403"];
+            405: components["responses"]["Error405"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            410: components["responses"]["Error410"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            500: components["responses"]["Error500"];
+        };
+    };
+    controlRun: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description What is wanted. */
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ControlRequest"];
+            };
+        };
+        responses: {
+            /** @description It is being done; message says what. */
             200: {
                 headers: {
                     "X-Service-API-Version": components["headers"]["X-Service-API-Version"];

@@ -72,7 +72,7 @@ export function stopEffect(onStop: string, live: boolean): string {
     case "flatten":
       return "No further order is sent, open orders are cancelled and positions are closed at market." + venue;
     case "leave":
-      return "No further order is sent. Open orders and positions stay as they are." + venue;
+      return "No further order is sent and entries are cancelled. Positions stay open, with the exits that protect them." + venue;
     case "cancel":
       return "No further order is sent and open orders are cancelled. Positions stay open." + venue;
     default:

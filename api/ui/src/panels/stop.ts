@@ -19,12 +19,12 @@ export function askStop() {
   else dialog.value = "stop";
 }
 
-export async function stopNow() {
+export async function stopNow(positions: session.Positions | "" = "") {
   if (stopping.value) return;
   asking.value = true;
   stopProblem.value = null;
   try {
-    await session.stop();
+    await session.stop(positions);
   } catch (e) {
     // The run ended by itself in the meantime: that is what was wanted.
     if (!(e instanceof ApiError && e.code === "RUN_NOT_ACTIVE")) stopProblem.value = e as Error;

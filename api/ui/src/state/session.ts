@@ -1,6 +1,6 @@
 // What a person can do, and how the page keeps up with the service. begin is called once.
 import { computed, effect } from "@preact/signals";
-import type { BacktestRequest, LiveRequest, RunResponse } from "../api/types.ts";
+import type { BacktestRequest, ControlRequest, LiveRequest, RunResponse } from "../api/types.ts";
 import * as client from "../api/client.ts";
 import { backoff } from "../stream/backoff.ts";
 import { browser } from "../stream/env.ts";
@@ -53,6 +53,7 @@ async function load<T>(round: number, name: keyof typeof store.listProblems.valu
   }
 }
 
+export type Positions = NonNullable<ControlRequest["positions"]>;
 export type StartRequest = { mode: "backtest"; body: BacktestRequest } | { mode: "paper" | "live"; body: LiveRequest };
 
 /** Starts a run, in the place of the ended run that is named; throws ApiError, and then that run is still there. A lost answer is
@@ -66,8 +67,12 @@ export async function start(request: StartRequest, replaced = ""): Promise<RunRe
   return answer;
 }
 
-export async function stop(): Promise<RunResponse> {
-  const answer = await client.stopRun();
+/** Hands a control to the run. */
+export const control = (body: ControlRequest): Promise<RunResponse> => client.controlRun(body);
+
+/** Stops the run; positions says what becomes of them, "" is the service's own way. */
+export async function stop(positions: Positions | "" = ""): Promise<RunResponse> {
+  const answer = await (positions ? client.controlRun({ action: "stop", positions }) : client.stopRun());
   const now = store.status.peek();
   if (now.run_id === answer.run_id && now.status === "running") {
     link.adopt({ ...now, status: answer.status, message: answer.message, phase: answer.status === "running" ? "stopping" : "" });

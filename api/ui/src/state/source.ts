@@ -1,7 +1,7 @@
 // Where chart and tables get rows and points from. The stream answers both; without it
 // (polling) rows and equity come from the last /results, and candles are refused with
 // Unavailable.
-import { signal } from "@preact/signals";
+import { effect, signal } from "@preact/signals";
 import type { Fill, Order, Results, Rows, SeriesRequest, SeriesResult, TableName, Trade } from "../api/types.ts";
 
 export interface RowTypes {
@@ -59,5 +59,29 @@ export function offlineSource(results: Results | null): Source {
   };
 }
 
+const unsettled = new WeakSet<Source>();
+
+/** The source before it is known whether there is a stream: rows come from the results if they are there, all else waits. */
+export function connectingSource(results: Results | null): Source {
+  const rows = results && offlineSource(results);
+  const made: Source = {
+    rows: async (table, offset, limit) => (rows ?? (await settled())).rows(table, offset, limit),
+    series: async (request) => (await settled()).series(request),
+  };
+  unsettled.add(made);
+  return made;
+}
+
+function settled(): Promise<Source> {
+  return new Promise((resolve) => {
+    const stop = effect(() => {
+      const now = source.value;
+      if (unsettled.has(now)) return;
+      resolve(now);
+      queueMicrotask(() => stop());
+    });
+  });
+}
+
 /** The current source; without a stream it refuses candles, which hides their pane. */
-export const source = signal<Source>(offlineSource(null));
+export const source = signal<Source>(connectingSource(null));

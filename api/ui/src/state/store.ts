@@ -10,7 +10,7 @@ import type {
 export const idle: Status = {
   run_id: "", status: "idle", mode: "", start_time: null, runtime_seconds: 0, cash: 0, value: 0, pnl: 0, trade_count: 0, phase: "",
   end_time: null, updated_at: null, progress: null, simulated_time: null, candles_done: 0, candles_total: null, candles_per_second: 0,
-  eta_seconds: null, stop_reason: null, partial: false, ungated: false, message: "", error: null, error_details: null,
+  eta_seconds: null, stop_reason: null, partial: false, ungated: false, message: "", error: null, error_details: null, alarms: [],
 };
 
 /** How the page gets its data. */

@@ -108,12 +108,20 @@ test("frames behind the results change nothing that the results say", () => {
 
 test("broken and unknown frames change nothing", () => {
   const run = start();
-  const broken = ["order", "fill", "trade", "equity", "annotation", "status_update", "snapshot", "health", "toString", "constructor", "surprise"];
+  const broken = ["order", "fill", "trade", "equity", "annotation", "status_update", "snapshot", "health", "alarms", "toString", "constructor", "surprise"];
   for (const type of broken) {
     for (const payload of [{}, { items: null, points: 3, lines: "x", checks: [] }, { items: [null], points: [null], name: null, status: 7, run_id: 8 }]) {
       equal(apply(run, frame(type, 2, payload)), run, type);
     }
   }
+});
+
+test("alarms replace the list before", () => {
+  const one = { id: "a-000001", code: "BALANCE_DRIFT", severity: "error" };
+  let run = apply(start(), frame("alarms", 2, { alarms: [one] }));
+  equal(run.status.alarms.map((a) => a.code), ["BALANCE_DRIFT"]);
+  run = apply(run, frame("alarms", 3, { alarms: [] }));
+  equal(run.status.alarms, []);
 });
 
 test("an alarm of a paper run is a warning at once, and once", () => {

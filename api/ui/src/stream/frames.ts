@@ -19,6 +19,7 @@ const changes: Record<string, Change> = {
   progress: ofProgress,
   health: ofHealth,
   log: ofLog,
+  alarms: (run, p) => (Array.isArray(p.alarms) ? { ...run, status: { ...run.status, alarms: p.alarms } } : run),
   equity: (run, p) => (run.results ? run : { ...run, equity: appended(run.equity, list<EquityTuple>(p.points).filter(isTuple)) }),
   position: (run, p) => (run.results ? run : { ...run, positions: list<Position>(p.items) }),
   annotation: (run, p) => named(run, [p.name]),

@@ -1,7 +1,7 @@
 import { equal, ok, test } from "../testing.ts";
 import type { Health, Results, Status } from "../api/types.ts";
 import { serviceTime } from "../state/clock.ts";
-import { source, Unavailable } from "../state/source.ts";
+import { connectingSource, source, Unavailable } from "../state/source.ts";
 import * as store from "../state/store.ts";
 import { emptyPage, FakeEnv, frame, hello, running, snapshot, trades, update } from "./fake.ts";
 import { Link } from "./link.ts";
@@ -326,4 +326,17 @@ test("the status comes first: a big snapshot on a slow line does not leave the p
 test("nothing is known while the service has not answered", async () => {
   await setup((env) => (env.status = null));
   equal(store.known.value, false);
+});
+
+test("before the stream is there questions wait for it instead of failing", async () => {
+  const { env } = await setup((env) => (env.status = running()));
+  source.value = connectingSource(null);
+  let answer = "";
+  source.value.series({ series: "candles" } as never).then(() => (answer = "points"), (e: Error) => (answer = e.message));
+  source.value.rows("trades", 0, 10).then(() => (answer = "rows"), (e: Error) => (answer = e.message));
+  await env.pass(100);
+  equal(answer, "");
+  env.wire.says(hello(3), snapshot(3, running()));
+  await env.pass(20);
+  equal([env.wire.asked("series"), env.wire.asked("rows"), answer], [1, 1, ""]);
 });

@@ -2,7 +2,7 @@
 // it does not, and attempts to get it back.
 import type { Hello, Status } from "../api/types.ts";
 import { heardAt } from "../state/clock.ts";
-import { offlineSource, source, streamSource } from "../state/source.ts";
+import { connectingSource, offlineSource, source, streamSource } from "../state/source.ts";
 import * as store from "../state/store.ts";
 import { backoff } from "./backoff.ts";
 import { Ending } from "./ending.ts";
@@ -92,7 +92,8 @@ export class Link {
     if (was.status === "running" && run.status.run_id !== was.run_id) this.gone = was.run_id;
     put(run, otherServer);
     this.complain();
-    if (run.results !== before && this.phase.state !== "live") source.value = offlineSource(run.results);
+    const { state } = this.phase;
+    if (run.results !== before && state !== "live") source.value = state === "connecting" ? connectingSource(run.results) : offlineSource(run.results);
     this.ending.check();
   }
 

@@ -16,6 +16,8 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/assay-run/assay/host/catalog/programs"
+	"github.com/assay-run/assay/host/catalog/sandbox"
 	"github.com/assay-run/assay/host/exchange"
 )
 
@@ -32,6 +34,7 @@ type Options struct {
 	// StateDir holds connectors/, the copies.
 	StateDir      string
 	Logger        hclog.Logger  // silent if nil
+	Sandbox       sandbox.Mode  // sandbox.Auto if empty
 	ProbeTimeout  time.Duration // to start and describe itself; 5 s if zero
 	LaunchTimeout time.Duration // to start for a run; 10 s if zero
 }
@@ -46,6 +49,8 @@ const (
 	CodeWrongProtocol  = "WRONG_PROTOCOL"
 	CodeBadDescription = "BAD_DESCRIPTION"
 	CodeDuplicateID    = "DUPLICATE_ID"
+	// CodeSandboxUnavailable: the sandbox is required and this machine cannot provide it.
+	CodeSandboxUnavailable = "SANDBOX_UNAVAILABLE"
 )
 
 // Fault says why a connector cannot be used, for people.
@@ -71,6 +76,8 @@ type Connector struct {
 	Description exchange.Description
 	// Fault is why it is unavailable; nil: it is available.
 	Fault *Fault
+
+	program programs.Program
 }
 
 // NotFoundError says that no connector has the id.
@@ -83,7 +90,7 @@ func (e *NotFoundError) Error() string { return fmt.Sprintf("there is no connect
 type Manager struct {
 	opts  Options
 	log   hclog.Logger
-	store store
+	store programs.Store
 	list  []Connector
 
 	mu     sync.Mutex
@@ -94,6 +101,7 @@ type Manager struct {
 // Open looks at the folder and asks every program what it is. One that cannot be used is
 // listed as such; only a state directory that cannot be written to is an error.
 func Open(ctx context.Context, o Options) (*Manager, error) {
+	o.Sandbox = cmp.Or(o.Sandbox, sandbox.Auto)
 	o.ProbeTimeout, o.LaunchTimeout = cmp.Or(o.ProbeTimeout, DefaultProbeTimeout), cmp.Or(o.LaunchTimeout, DefaultLaunchTimeout)
 	if o.Logger == nil {
 		o.Logger = hclog.NewNullLogger()
@@ -102,7 +110,7 @@ func Open(ctx context.Context, o Options) (*Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := openStore(state)
+	s, err := programs.Open(filepath.Join(state, "connectors"))
 	if err != nil {
 		return nil, err
 	}
@@ -154,12 +162,15 @@ func (m *Manager) probeAll(ctx context.Context, files []string) []Connector {
 	list := make([]Connector, len(files))
 	for i, file := range files {
 		list[i] = Connector{ID: file, File: file}
-		sum, err := m.store.add(filepath.Join(m.opts.Dir, file))
-		if err != nil {
+		p, err := m.store.Add(filepath.Join(m.opts.Dir, file))
+		var content *programs.NotExecutableError
+		switch {
+		case errors.As(err, &content):
+			list[i].Fault = faultf(CodeNotExecutable, "%v", err)
+		case err != nil:
 			list[i].Fault = faultf(CodeUnreadable, "%v", err)
-			continue
 		}
-		list[i].SHA256 = sum
+		list[i].SHA256, list[i].program = p.SHA256, p
 	}
 	var wg sync.WaitGroup
 	for i := range list {
@@ -195,7 +206,7 @@ var idForm = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,62}$`)
 func (m *Manager) probe(ctx context.Context, c *Connector) {
 	limited, cancel := context.WithTimeout(ctx, m.opts.ProbeTimeout)
 	defer cancel()
-	p, err := m.start(limited, *c, m.opts.ProbeTimeout)
+	p, err := m.start(limited, *c, LaunchOptions{}, m.opts.ProbeTimeout)
 	if err != nil {
 		if !errors.As(err, &c.Fault) {
 			c.Fault = faultf(CodeStartCrashed, "%v", err)
@@ -264,16 +275,23 @@ func (m *Manager) Lookup(id string) (Connector, error) {
 	return Connector{}, &NotFoundError{id}
 }
 
+// LaunchOptions say what one run's process may do beside using the network.
+type LaunchOptions struct {
+	// Writable is the absolute path of the one folder of the host that it may write to, "" for
+	// none: where it leaves its lease.json. It is made if it is not there.
+	Writable string
+}
+
 // Launch starts a fresh process for one run. The error is that of Lookup, a *Fault, or
 // the cause of ctx. The caller calls Kill or End in every case.
-func (m *Manager) Launch(ctx context.Context, id string) (*Process, error) {
+func (m *Manager) Launch(ctx context.Context, id string, o LaunchOptions) (*Process, error) {
 	c, err := m.Lookup(id)
 	if err != nil {
 		return nil, err
 	}
 	limited, cancel := context.WithTimeout(ctx, m.opts.LaunchTimeout)
 	defer cancel()
-	p, err := m.start(limited, c, m.opts.LaunchTimeout)
+	p, err := m.start(limited, c, o, m.opts.LaunchTimeout)
 	if err != nil && ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}

@@ -34,7 +34,7 @@ type Process struct {
 	plugin  *plugin.Client
 	client  *wire.Client
 	redact  *wire.Redactor
-	folder  string
+	folder  *child.SocketFolder
 
 	crashed chan struct{}
 	ended   chan struct{} // the process is gone and cleared away
@@ -73,13 +73,18 @@ func (e *CrashError) Error() string {
 func (e *CrashError) Unwrap() error { return e.Cause }
 
 // start brings a process to the point where it answers. An error is a *Fault.
-func (m *Manager) start(ctx context.Context, c Connector, timeout time.Duration) (*Process, error) {
-	program, err := m.store.open(c.SHA256)
+func (m *Manager) start(ctx context.Context, c Connector, o LaunchOptions, timeout time.Duration) (*Process, error) {
+	program, err := m.store.OpenCopy(c.SHA256)
 	if err != nil {
 		return nil, faultf(CodeUnreadable, "%v", err)
 	}
 	defer program.Close()
-	folder, err := socketFolder()
+	if o.Writable != "" {
+		if err := os.MkdirAll(o.Writable, 0o700); err != nil {
+			return nil, fmt.Errorf("make the connector's folder: %w", err)
+		}
+	}
+	folder, err := child.NewSocketFolder()
 	if err != nil {
 		return nil, fmt.Errorf("make the socket folder: %w", err)
 	}
@@ -88,10 +93,11 @@ func (m *Manager) start(ctx context.Context, c Connector, timeout time.Duration)
 	}
 	log := m.log.With("connector", c.ID)
 	p.runner = &runner{child.Runner{Limit: ctx, Config: child.Config{
-		Binary: program, Name: c.File, Sandbox: sandbox.Off, Survives: true,
+		Binary: program, Name: c.File, Libraries: c.program.Libraries, Race: c.program.Race, Network: true, Writable: o.Writable,
+		Sandbox: m.opts.Sandbox, Limits: sandbox.DefaultLimits(), Survives: true,
 		OnLine: func(line string) { log.Info("connector says", "line", p.redact.Text(line)) },
 	}}}
-	p.plugin = plugin.NewClient(clientConfig(p.runner, folder, timeout))
+	p.plugin = plugin.NewClient(clientConfig(p.runner, folder.Dir(), timeout))
 	stop := context.AfterFunc(ctx, p.runner.Abort)
 	conn, err := dispense(p.plugin)
 	if inTime := stop(); err != nil || !inTime {
@@ -106,20 +112,6 @@ func (m *Manager) start(ctx context.Context, c Connector, timeout time.Duration)
 	}
 	go p.watch()
 	return p, nil
-}
-
-// socketFolder makes the private folder of one process. The path of a socket ends at 108
-// bytes, and go-plugin adds some 45.
-func socketFolder() (string, error) {
-	base := os.TempDir()
-	if len(base) > 32 {
-		base = "/tmp"
-	}
-	dir, err := os.MkdirTemp(base, "ac-")
-	if err != nil {
-		return "", err
-	}
-	return filepath.EvalSymlinks(dir)
 }
 
 func clientConfig(r *runner, folder string, timeout time.Duration) *plugin.ClientConfig {
@@ -168,6 +160,9 @@ func (p *Process) PID() int {
 	pid, _ := strconv.Atoi(p.runner.ID())
 	return pid
 }
+
+// Sandbox is what closes the process in.
+func (p *Process) Sandbox() sandbox.Level { return p.runner.Child().Level() }
 
 // Crashed is closed when the process is gone although nobody here ended it, or was killed
 // because it broke the protocol. Err says more then.
@@ -235,7 +230,7 @@ func (p *Process) discard() {
 			p.client.Release()
 		}
 		p.plugin.Kill() // closes the connection; nobody is left to be waited for
-		_ = os.RemoveAll(p.folder)
+		p.folder.Remove()
 		p.redact.Forget()
 		p.manager.forget(p)
 		close(p.ended)

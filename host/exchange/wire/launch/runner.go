@@ -24,9 +24,9 @@ var _ goplugin.Runner = (*runner)(nil)
 
 // prepare takes over what go-plugin wants in the environment.
 func (r *runner) prepare(_ hclog.Logger, cmd *exec.Cmd, dir string) (goplugin.Runner, error) {
-	env := []string{"TZ=UTC", "LANG=C"}
+	var env []string
 	// Where the certificates of the system are is not the same everywhere.
-	for _, name := range []string{"PATH", "SSL_CERT_FILE", "SSL_CERT_DIR"} {
+	for _, name := range []string{"SSL_CERT_FILE", "SSL_CERT_DIR"} {
 		if value, ok := os.LookupEnv(name); ok {
 			env = append(env, name+"="+value)
 		}
@@ -53,10 +53,13 @@ func (r *runner) tail() []string {
 func (r *runner) explain(err error, timedOut bool, timeout time.Duration) *Fault {
 	process, startErr := r.Started()
 	var notRun *child.ExecError
+	var noSandbox *child.SandboxError
 	switch {
 	case timedOut:
 		r.Abort()
 		return faultf(CodeStartTimeout, "did not answer within %s", timeout)
+	case errors.As(startErr, &noSandbox):
+		return faultf(CodeSandboxUnavailable, "%v", noSandbox)
 	case errors.As(startErr, &notRun):
 		return faultf(CodeNotExecutable, "%v", notRun)
 	case process == nil:

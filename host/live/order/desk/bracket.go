@@ -23,8 +23,11 @@ type bracket struct {
 	renewing  bool      // the exits are being taken back
 	next      time.Time // no exits are placed before
 	warned    bool
-	refused   string // why nothing could be placed: something has to happen first
-	lame      string // why only one exit of two was placed
+	refused   string    // why nothing could be placed: something has to happen first
+	lame      string    // why only one exit of two was placed
+	tries     int       // placements since it was last covered
+	half      time.Time // since when one leg of two stands alone; zero: it does not
+	beyondAt  time.Time // since when closes are beyond the stop; zero: the last is not
 }
 
 // protect makes or grows the bracket of an entry that filled.
@@ -157,19 +160,10 @@ func (g *bracket) rest(d *Desk) bool {
 	return !sym.rules.Dust(g.held.Min(d.ledger.Quantity(g.parent.Symbol)), sym.last)
 }
 
-// ended says that no exit is left. When the venue ended the last one, and something is held, that is an alarm.
-func (g *bracket) ended(d *Desk) bool {
-	if len(g.legs()) > 0 {
-		return false
-	}
-	for _, p := range [...]*public{g.stop, g.aim} {
-		if p != nil && p.ending == "" && !d.ledger.Flat(p.Symbol) && g.rest(d) {
-			g.warned = false
-			g.refuse(d, p.Status.String()+" "+p.Reason)
-			break
-		}
-	}
-	return true
+// halved says that one exit of two stands at the venue and the other one waits.
+func (g *bracket) halved() bool {
+	legs := g.legs()
+	return len(legs) == 2 && legs[0].waiting != legs[1].waiting
 }
 
 // takeBack cancels the exits; they are placed anew when it is confirmed.
@@ -187,6 +181,11 @@ func (g *bracket) takeBack(d *Desk, at time.Time) {
 	}
 }
 
+// shut says that no exit may be placed at present: none may leave, or the fate of a sale is not known.
+func (g *bracket) shut(d *Desk) bool {
+	return d.cfg.Shut(true) != "" || d.book.UnknownSale(g.parent.Symbol)
+}
+
 // drop ends one exit at the strategy's wish and keeps the other.
 func (g *bracket) drop(d *Desk, p *public, at time.Time) {
 	if p.waiting {
@@ -194,7 +193,7 @@ func (g *bracket) drop(d *Desk, p *public, at time.Time) {
 		return
 	}
 	p.ending = "strategy"
-	if d.cfg.Shut() != "" && g.lives() {
+	if g.shut(d) && g.lives() {
 		g.renew = true // the other one, which ends with it at the venue, could not be placed anew
 		return
 	}
@@ -219,10 +218,16 @@ func (g *bracket) work(d *Desk, at time.Time) {
 		return
 	}
 	if g.placed() {
-		g.renew = g.renew || g.grows(d)
+		if !g.halved() {
+			g.half = time.Time{}
+		} else if g.half.IsZero() {
+			g.half = at
+		}
+		g.renew = g.renew || g.grows(d) || g.stuck(at)
 		switch {
+		case g.renew && at.Before(g.half.Add(halfGrace)): // what ended the other leg is on its way
 		case !g.renew || at.Before(g.next) || !d.sym[g.parent.sym].rules.Trading:
-		case d.cfg.Shut() != "":
+		case g.shut(d):
 			g.next = at.Add(shutAgain) // they protect until others can take their place
 		default:
 			g.takeBack(d, at)

@@ -292,7 +292,7 @@ func TestOneExitIsBetterThanNone(t *testing.T) {
 	s.decide(market.Intent{Size: quantity(3), StopLoss: &market.Child{Percent: 0.05}, TakeProfit: &market.Child{Percent: 9}})
 	s.wait(10 * time.Second)
 	s.expect("entry:filled:3 stop_loss:open:0 take_profit:new:0", "sell 3@0/95")
-	if !slices.Contains(s.alarms, CodeUnprotected) || len(s.sent) != 2 {
+	if !slices.Contains(s.alarms, CodeNotPlaced) || len(s.sent) != 2 {
 		t.Errorf("alarms %q, %d orders", s.alarms, len(s.sent))
 	}
 	m.PercentPriceUp = d("20")
@@ -316,17 +316,6 @@ func TestHaltedMarket(t *testing.T) {
 	s.desk.SetMarket(m)
 	s.wait(0)
 	s.expect("entry:filled:3 stop_loss:open:0", "sell 3@0/94.05")
-}
-
-// TestVenueEndsAnExit: somebody cancelled it there, and the position is bare.
-func TestVenueEndsAnExit(t *testing.T) {
-	s := newShop(t)
-	s.decide(market.Intent{Size: quantity(3), StopLoss: &market.Child{Percent: 0.05}})
-	s.end(s.open[0].ClientOrderID, exchange.OrderCanceled)
-	s.expect("entry:filled:3 stop_loss:canceled:0:canceled", "")
-	if !slices.Contains(s.alarms, CodeUnprotected) {
-		t.Errorf("%q", s.alarms)
-	}
 }
 
 // TestReplaceOfWhatWasNotSent: the venue was busy; the order is changed all the same, or taken back.

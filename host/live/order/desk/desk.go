@@ -26,9 +26,18 @@ type Config struct {
 	OrderTypes []string
 	// Cash is the free quote balance at start.
 	Cash dec
-	// Shut says why no order may leave at present, not even one that makes a position smaller; "", as if it were
-	// nil, when orders may. Meanwhile nothing is cancelled only to be placed anew: exits stay where they are.
-	Shut func() string
+	// Room is the value in quote that the limits leave for one more order, beside what is proposed of the symbol and of
+	// all; nil: sizes that are fractions or amounts of cash are not cut down to it.
+	Room func(s market.Symbol, ofSymbol, ofAll dec) dec
+	// Seq is the sequence number that was used last.
+	Seq int64
+	// Shut says why no order may leave at present that makes a position smaller, or even that protects one; "", as if
+	// it were nil, when orders may. Meanwhile nothing is cancelled only to be placed anew: exits stay where they are.
+	Shut func(protects bool) string
+	// Unprotected is what becomes of a position whose exits cannot be placed; empty: Hold. Collar is how far below
+	// the last close it may be sold then, a fraction of it.
+	Unprotected Unprotected
+	Collar      dec
 }
 
 // Desk is the orders of one run. It is not safe for concurrent use. It counts on an engine that
@@ -70,6 +79,13 @@ type symbol struct {
 	last  dec  // close
 	free  dec  // of the base, as far as known
 	known bool // free was told by the venue
+	// freed is when an order of ours last let go of base: balances that are older may still come.
+	freed time.Time
+	asked time.Time // when balances were last asked for because of that
+	// bare is since when a position has been without its protection; shouts says that it was told, sellNext is when it
+	// may be sold again.
+	bare, sellNext time.Time
+	shouts         bool
 }
 
 // Proposal is an order, or the two legs of a pair, that may be written down.
@@ -103,13 +119,13 @@ func New(cfg Config) (*Desk, error) {
 		return nil, errors.New("a desk needs the rules of every symbol")
 	}
 	if cfg.Shut == nil {
-		cfg.Shut = func() string { return "" }
+		cfg.Shut = func(bool) string { return "" }
 	}
 	ledger, err := order.NewLedger(cfg.Cash, cfg.Symbols)
 	if err != nil {
 		return nil, err
 	}
-	d := &Desk{cfg: cfg, book: order.NewBook(), ledger: ledger, byID: map[string]*public{}, sym: make([]symbol, len(cfg.Symbols))}
+	d := &Desk{cfg: cfg, book: order.NewBook(), ledger: ledger, byID: map[string]*public{}, seq: cfg.Seq, sym: make([]symbol, len(cfg.Symbols))}
 	for i := range d.sym {
 		d.sym[i].rules = order.Rules{Market: cfg.Markets[i]}
 	}
@@ -235,7 +251,7 @@ func (d *Desk) Deny(p Proposal, code string, at time.Time) (Result, error) {
 	if err := d.answered(p); err != nil {
 		return Result{}, err
 	}
-	if p.Protects {
+	if p.Protects && d.byID[p.Specs[0].ClientOrderID].group != nil {
 		d.byID[p.Specs[0].ClientOrderID].group.denied(d, p, code, at)
 		d.work(at)
 		return d.take(), nil
@@ -272,6 +288,9 @@ func (d *Desk) absorb(effects []order.Effect, at time.Time) {
 			s, _ := d.book.Get(e.Order)
 			if s.Spec.Side == market.Sell && s.State.Terminal() && !e.From.Terminal() && d.leads(s.Spec) {
 				d.lock(e.Symbol, order.Minus(s.Filled, s.Spec.Quantity)) // what did not fill is free again
+			}
+			if s.Spec.Side == market.Sell && s.State.Terminal() && !e.From.Terminal() {
+				d.sym[p.sym].freed = at
 			}
 			p.sync(d)
 		}
@@ -341,6 +360,11 @@ func (d *Desk) Candle(s market.Symbol, c market.Candle, at time.Time) Result {
 		return Result{}
 	}
 	d.sym[i].last = last
+	for _, g := range d.groups {
+		if g.parent.sym == i {
+			g.touch(d, at)
+		}
+	}
 	d.ledger.OnCandle(s, c)
 	d.absorb(d.book.WithdrawUnsent(s, at), at)
 	for _, p := range d.working() {
@@ -362,10 +386,25 @@ func (d *Desk) NextDue() time.Time {
 	}
 	for _, g := range d.groups {
 		sooner(g.nextDue(d))
+		if g.lives() && g.placed() && !g.beyondAt.IsZero() && !g.renew && !g.renewing {
+			sooner(g.beyondAt.Add(protectGrace))
+		}
+	}
+	for i := range d.sym {
+		switch s := &d.sym[i]; {
+		case d.barred:
+		case !s.bare.IsZero() && !s.shouts:
+			sooner(s.bare.Add(protectGrace))
+		case s.shouts && d.cfg.Unprotected == Sell:
+			sooner(s.sellNext)
+		}
 	}
 	for _, p := range d.live {
 		if !p.done {
 			sooner(p.follows)
+		}
+		if p.waiting {
+			sooner(p.look)
 		}
 	}
 	return next

@@ -1,6 +1,7 @@
 package desk
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/assay-run/assay/host/live/order"
@@ -23,11 +24,8 @@ func (g *bracket) plan(d *Desk, standing dec) plan {
 	if !sym.rules.Trading {
 		return plan{refused: order.CodeMarketHalted}
 	}
-	x, typ := plan{legs: g.legs()}, market.Limit
-	if g.stop != nil && !g.stop.done {
-		typ = market.Stop
-	}
-	x.quantity = sym.rules.ExitQuantity(typ, g.held, order.Plus(d.available(g.parent.sym), standing))
+	x := plan{legs: g.legs()}
+	x.quantity = sym.rules.ExitQuantity(g.kind(), g.held, order.Plus(d.available(g.parent.sym), standing))
 	// The price is beyond a level already: no venue takes that as a stop or in a pair. The stop
 	// sells at once, as it would have; the aim sells at its limit or better.
 	for _, p := range [...]*public{g.aim, g.stop} {
@@ -51,6 +49,14 @@ func (g *bracket) plan(d *Desk, standing dec) plan {
 	}
 	x.legs = good
 	return x
+}
+
+// kind is the type of order whose steps bound the quantity.
+func (g *bracket) kind() market.OrderType {
+	if g.stop != nil && !g.stop.done {
+		return market.Stop
+	}
+	return market.Limit
 }
 
 // beyondLevel is why an exit waits whose level the price has passed.
@@ -117,6 +123,15 @@ func (g *bracket) place(d *Desk, at time.Time) {
 	if d.selling(g.parent.sym) {
 		return
 	}
+	if g.shut(d) {
+		g.next, g.refused = at.Add(shutAgain), ""
+		g.refuse(d, cmp.Or(d.cfg.Shut(true), order.CodeUnresolved))
+		return
+	}
+	if look := d.behind(g.parent.sym, g.kind(), g.held, at); !look.IsZero() {
+		g.next, g.refused = look, ""
+		return
+	}
 	x := g.plan(d, dec{})
 	if g.refused = x.refused; g.refused != "" {
 		g.refuse(d, g.refused)
@@ -137,7 +152,9 @@ func (g *bracket) place(d *Desk, at time.Time) {
 		g.warned = false
 		g.refuse(d, x.lame)
 	}
-	g.next, g.renew, g.warned, g.lame = at.Add(renewEvery), false, false, x.lame
+	g.tries++
+	g.beyondAt = time.Time{}
+	g.next, g.renew, g.warned, g.lame = at.Add(placeAgain(g.tries)), false, false, x.lame
 	d.propose(Proposal{Specs: specs, Shrinks: true, Protects: true}, x.legs...)
 }
 
@@ -149,11 +166,11 @@ func (g *bracket) nextDue(d *Desk) time.Time {
 	if g.placed() && (!g.renew || g.out(d)) || !g.placed() && (g.refused != "" || d.selling(g.parent.sym)) {
 		return time.Time{}
 	}
+	if due := g.half.Add(halfGrace); g.placed() && g.halved() && due.After(g.next) {
+		return due
+	}
 	return g.next
 }
-
-// deniedAgain is how long exits that risk refused wait.
-const deniedAgain = 10 * time.Second
 
 // denied puts exits back that risk refused: a halt does not last for ever, the position may.
 func (g *bracket) denied(d *Desk, p Proposal, code string, at time.Time) {
@@ -165,7 +182,7 @@ func (g *bracket) denied(d *Desk, p Proposal, code string, at time.Time) {
 			leg.end(d, market.StatusCanceled, leg.ending)
 		}
 	}
-	g.next = at.Add(deniedAgain)
+	g.next = at.Add(shutAgain)
 	g.refuse(d, code)
 }
 
@@ -175,17 +192,18 @@ func (g *bracket) refuse(d *Desk, code string) {
 		return
 	}
 	g.warned = true
-	d.out.Effects = append(d.out.Effects, order.Effect{Do: order.Alarm, Symbol: g.parent.Symbol, Code: CodeUnprotected,
+	d.out.Effects = append(d.out.Effects, order.Effect{Do: order.Alarm, Symbol: g.parent.Symbol, Code: CodeNotPlaced,
 		Message: "the exits of order " + g.parent.ID.String() + " cannot be placed (" + code + ")"})
 }
 
-// CodeUnprotected is the alarm of a bracket whose exits the market does not take, or the venue ended.
-const CodeUnprotected = "EXIT_NOT_PLACED"
+// CodeNotPlaced is the alarm of a bracket whose exits the market does not take, or may not leave now.
+const CodeNotPlaced = "EXIT_NOT_PLACED"
 
 // selling says that an order of the strategy's is about to sell the symbol.
 func (d *Desk) selling(sym int) bool {
 	for _, p := range d.working() {
-		if p.sym == sym && p.Side == market.Sell && p.group == nil && !p.done && (p.waiting || p.Type == market.Market) {
+		if p.sym == sym && p.Side == market.Sell && p.group == nil && !p.done &&
+			(p.waiting || p.Type == market.Market || p.TimeInForce == market.IOC) {
 			return true
 		}
 	}

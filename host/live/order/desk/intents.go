@@ -313,7 +313,7 @@ func (d *Desk) replace(in *market.Intent, at time.Time) string {
 		d.tell(p)
 		return ""
 	}
-	if shut := d.cfg.Shut(); shut != "" {
+	if shut := d.cfg.Shut(false); shut != "" {
 		return shut // the new order could not leave, and the old one would be gone
 	}
 	if p.change != nil {

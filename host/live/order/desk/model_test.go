@@ -7,6 +7,7 @@ import (
 	"github.com/govalues/decimal"
 	"pgregory.net/rapid"
 
+	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/host/live/order"
 	"github.com/assay-run/assay/internal/soak"
 	"github.com/assay-run/assay/plugin-sdk/market"
@@ -15,7 +16,8 @@ import (
 // moves are what happens in a random history.
 var moves = []string{
 	"enter", "enter", "limit", "exit", "target", "close", "trail", "cancel", "all", "replace", "fill", "fill", "fill", "time", "time",
-	"candle", "hold", "release", "deny", "shut", "allow", "reconcile", "balance",
+	"candle", "hold", "release", "deny", "shut", "allow", "reconcile", "balance", "chatty", "quiet", "read", "late",
+	"cancelled there", "refuse",
 }
 
 // move does one of them.
@@ -66,6 +68,22 @@ func (s *shop) move(rt *rapid.T, what string) {
 		s.reconcile()
 	case "balance":
 		s.balance()
+	case "chatty", "quiet":
+		s.chatty = what == "chatty"
+	case "read":
+		s.stale = append(s.stale, s.free())
+	case "cancelled there":
+		if n := len(s.open); n > 0 {
+			status := rapid.SampledFrom([]exchange.OrderStatus{exchange.OrderCanceled, exchange.OrderExpired}).Draw(rt, "how")
+			s.end(s.open[rapid.IntRange(0, n-1).Draw(rt, "which")].ClientOrderID, status)
+		}
+	case "refuse":
+		s.refuse = rapid.IntRange(1, 3).Draw(rt, "times")
+	case "late":
+		for _, free := range s.stale {
+			s.desk.SetFree("BTC", free)
+		}
+		s.stale = nil
 	}
 }
 
@@ -84,7 +102,8 @@ func history(rt *rapid.T, s *shop, bad bool) {
 		s.move(rt, rapid.SampledFrom(moves).Draw(rt, "what"))
 		s.sound(rt)
 	}
-	s.hold, s.deny, s.shut, s.wild = false, "", false, nil
+	s.refuse = 0
+	s.hold, s.deny, s.shut, s.wild, s.stale = false, "", false, nil, nil
 	s.work(1 << 20)
 	s.release()
 	s.balance()
@@ -162,6 +181,9 @@ func (s *shop) atRest(rt interface{ Fatalf(string, ...any) }) {
 		if bare = bare.Max(short); g.lame == "" && len(g.legs()) == 2 && g.legs()[0].waiting != g.legs()[1].waiting {
 			rt.Fatalf("half a pair: %s", s.stands())
 		}
+	}
+	if gaps := k.Gaps(s.at); len(gaps) > 0 {
+		rt.Fatalf("%v; at the venue: %s", gaps, s.stands())
 	}
 	if bare.Min(free).Cmp(d(least)) > 0 {
 		rt.Fatalf("%s is without its exits, %s is free; at the venue: %s", bare, free, s.stands())

@@ -36,10 +36,11 @@ func (d *Desk) work(at time.Time) {
 			}
 		}
 	}
-	d.groups = slices.DeleteFunc(d.groups, func(g *bracket) bool { return g.ended(d) })
+	d.groups = slices.DeleteFunc(d.groups, func(g *bracket) bool { return len(g.legs()) == 0 })
 	for _, g := range d.groups {
 		g.work(d, at)
 	}
+	d.protectAll(at)
 }
 
 // changed looks whether the cancel of a replaced order is confirmed, and what it left.
@@ -64,8 +65,8 @@ func (d *Desk) changed(p *public) {
 
 // place proposes an order, once nothing holds back what it needs.
 func (d *Desk) place(p *public, at time.Time) {
-	shut := d.cfg.Shut()
-	if shut == "" && p.Side == market.Sell && d.makeRoom(p, at) {
+	shut := d.cfg.Shut(p.guards)
+	if shut == "" && p.Side == market.Sell && (d.makeRoom(p, at) || d.awaitsFree(p, at)) {
 		return
 	}
 	spec, reason := d.spec(p)
@@ -86,7 +87,7 @@ func (d *Desk) place(p *public, at time.Time) {
 		return
 	}
 	p.waiting = false
-	d.propose(Proposal{Specs: []order.Spec{spec}, Shrinks: p.Side == market.Sell}, p)
+	d.propose(Proposal{Specs: []order.Spec{spec}, Shrinks: p.Side == market.Sell, Protects: p.guards}, p)
 }
 
 // propose hands the specs out and ties them to the orders they are of.
@@ -112,7 +113,7 @@ func (d *Desk) draft(p *public) order.Spec {
 	rules := d.sym[p.sym].rules
 	s := order.Spec{
 		Symbol: p.Symbol, Side: p.Side, Type: p.Type, LimitPrice: rules.RoundPrice(p.Side, p.LimitPrice), StopPrice: rules.RoundPrice(p.Side, p.StopPrice),
-		Reference: d.sym[p.sym].last, Exit: p.Side == market.Sell, Manual: d.flatten, Public: p.ID, Step: d.step,
+		Reference: d.sym[p.sym].last, Exit: p.Side == market.Sell, Manual: d.flatten || p.manual, Protects: p.group != nil || p.guards, Public: p.ID, Step: d.step,
 	}
 	if p.Type == market.TrailingStop {
 		s.Type = market.Stop
@@ -129,24 +130,28 @@ func (d *Desk) spec(p *public) (order.Spec, string) {
 	rest := order.Minus(p.Quantity, p.FilledQuantity)
 	switch {
 	case p.Side == market.Sell:
-		wanted := d.ledger.Quantity(p.Symbol)
-		if p.intent.Size.Kind == market.SizeQuantity {
-			wanted = wanted.Min(rest)
-		}
-		s.Quantity = rules.ExitQuantity(s.Type, wanted, d.available(p.sym))
+		s.Quantity = rules.ExitQuantity(s.Type, d.toSell(p), d.available(p.sym))
 		p.Quantity = order.Plus(s.Quantity, p.FilledQuantity)
 	case p.intent.Size.Kind == market.SizeQuantity:
 		s.Quantity = rules.RoundQuantity(s.Type, rest)
 		if rules.Affordable(s.Type, d.freeCash(), s.Price()).Cmp(s.Quantity) < 0 {
 			return s, "insufficient_cash" // the venue would say no, and rejects count
 		}
-	case !d.budget(p).IsPos():
-		return s, "insufficient_cash"
-	case p.Type == market.Market:
-		s.QuoteAmount = rules.Spendable(d.budget(p))
 	default:
-		s.Quantity = rules.Affordable(s.Type, d.budget(p), s.Price())
-		p.Quantity = s.Quantity
+		budget := d.budget(p)
+		if !budget.IsPos() {
+			return s, "insufficient_cash"
+		}
+		s = d.buyFor(p, s, budget)
+		if room := d.room(p.Symbol); room.Cmp(budget) < 0 {
+			// A size that the market does not take is not cut down: the limit itself refuses the order.
+			if less := d.buyFor(p, s, room); rules.Check(less, d.sym[p.sym].last) == "" {
+				s, s.Wanted = less, budget
+			}
+		}
+		if p.Type != market.Market {
+			p.Quantity = s.Quantity
+		}
 	}
 	switch {
 	case s.Quantity.IsPos() || s.QuoteAmount.IsPos():
@@ -156,6 +161,35 @@ func (d *Desk) spec(p *public) (order.Spec, string) {
 		return s, order.CodeBelowMinimum
 	}
 	return s, ""
+}
+
+// buyFor sizes a buy by an amount of quote.
+func (d *Desk) buyFor(p *public, s order.Spec, budget dec) order.Spec {
+	rules := d.sym[p.sym].rules
+	if p.Type == market.Market {
+		s.QuoteAmount = rules.Spendable(budget)
+	} else {
+		s.Quantity = rules.Affordable(s.Type, budget, s.Price())
+	}
+	return s
+}
+
+// room is what the limits leave for one more buy of a symbol.
+func (d *Desk) room(symbol market.Symbol) dec {
+	if d.cfg.Room == nil {
+		return d.freeCash()
+	}
+	of, all := dec{}, dec{}
+	for _, s := range d.proposed {
+		if s.Side != market.Buy {
+			continue
+		}
+		v := s.QuoteAmount.Max(order.Times(s.Quantity, s.Price()))
+		if all = order.Plus(all, v); s.Symbol == symbol {
+			of = order.Plus(of, v)
+		}
+	}
+	return d.cfg.Room(symbol, of, all)
 }
 
 // budget of a buy that is sized by cash: never more than the cash that no working order may spend.
@@ -182,29 +216,68 @@ func (d *Desk) freeCash() dec {
 	return free
 }
 
-// available is the base that no order of ours holds: at most what the run holds.
+// available is the base that no order of ours holds: at most what the run holds, and what is free at the venue.
 func (d *Desk) available(sym int) dec {
-	held := order.Minus(d.ledger.Quantity(d.cfg.Symbols[sym]), d.book.Exposure(d.cfg.Symbols[sym]).Sell)
-	out := dec{}
-	for _, s := range d.proposed {
-		if s.Side == market.Sell && s.Symbol == d.cfg.Symbols[sym] && d.leads(s) {
-			out = order.Plus(out, s.Quantity)
-		}
-	}
-	held = order.Minus(held, out)
+	held, out := d.unsold(sym)
 	if d.sym[sym].known {
 		held = held.Min(order.Minus(d.sym[sym].free, out))
 	}
 	return held.Max(decimal.Zero)
 }
 
-// makeRoom takes back the exits of brackets that hold what an order wants to sell. True: wait for them.
-func (d *Desk) makeRoom(p *public, at time.Time) bool {
+// unsold is the position less what orders of ours, open, unknown or proposed, may sell of it; out are the proposed.
+func (d *Desk) unsold(sym int) (held, out dec) {
+	held = order.Minus(d.ledger.Quantity(d.cfg.Symbols[sym]), d.book.Exposure(d.cfg.Symbols[sym]).Sell)
+	for _, s := range d.proposed {
+		if s.Side == market.Sell && s.Symbol == d.cfg.Symbols[sym] && d.leads(s) {
+			out = order.Plus(out, s.Quantity)
+		}
+	}
+	return order.Minus(held, out), out
+}
+
+// How long a balance may be behind what the venue said of orders, how often it is read, and looked at, meanwhile.
+const (
+	freeSettles = 5 * time.Second
+	freeAgain   = time.Second
+	freeLook    = 100 * time.Millisecond
+)
+
+// awaitsFree says that a sale waits for what is free.
+func (d *Desk) awaitsFree(p *public, at time.Time) bool {
+	p.look = d.behind(p.sym, p.Type, d.toSell(p), at)
+	return !p.look.IsZero()
+}
+
+// behind is when to look again for base that orders of ours have let go of and that the venue, as far as it was heard,
+// does not call free yet: balances and reports of orders come in any order. It is zero when all that is wanted is
+// free, or cannot be expected any more.
+func (d *Desk) behind(sym int, typ market.OrderType, wanted dec, at time.Time) time.Time {
+	s := &d.sym[sym]
+	unsold, _ := d.unsold(sym)
+	enough := s.rules.RoundQuantity(typ, wanted.Min(unsold))
+	if at.Sub(s.freed) >= freeSettles || s.rules.RoundQuantity(typ, d.available(sym)).Cmp(enough) >= 0 {
+		return time.Time{}
+	}
+	if at.Sub(s.asked) >= freeAgain {
+		s.asked = at
+		d.out.Effects = append(d.out.Effects, order.Effect{Do: order.FetchBalances, Symbol: d.cfg.Symbols[sym]})
+	}
+	return at.Add(freeLook)
+}
+
+// toSell is what a sale wants of the position.
+func (d *Desk) toSell(p *public) dec {
 	wanted := d.ledger.Quantity(p.Symbol)
 	if p.intent.Size.Kind == market.SizeQuantity {
 		wanted = wanted.Min(order.Minus(p.Quantity, p.FilledQuantity))
 	}
-	if d.available(p.sym).Cmp(wanted) >= 0 {
+	return wanted
+}
+
+// makeRoom takes back the exits of brackets that hold what an order wants to sell. True: wait for them.
+func (d *Desk) makeRoom(p *public, at time.Time) bool {
+	if d.available(p.sym).Cmp(d.toSell(p)) >= 0 {
 		return false
 	}
 	wait := false

@@ -19,12 +19,15 @@ type public struct {
 	waiting bool
 	change  *market.Intent // a replace whose cancel is not confirmed
 	follows time.Time      // when the venue's order of a trailing stop that has moved is to be replaced; zero: it stands right
+	look    time.Time      // when a sale that waits for what is free looks again; zero: it does not wait for that
 	ending  string         // the reason of a cancel that was asked for
 	expired bool           // ... by the expiry of a gtd order
 	left    int            // candles of a gtd order
 	trail   trail
 	group   *bracket // of a leg
 	parent  *public
+	guards  bool // the host's own sale of what has no exits
+	manual  bool // the operator wanted it
 	taken   bool // a leg whose cancel was asked for to place it anew
 	done    bool
 }
@@ -128,18 +131,17 @@ func (p *public) sync(d *Desk) {
 	}
 }
 
-// needed says that an exit ended and what it protected still needs it: it never came to the venue, it was
-// for less than is held, or the venue ended it with the first trade of the other exit, which leaves a part.
+// needed says that an exit ended, other than at the wish of anybody here, and what it protected still needs it: it
+// never came to the venue, the venue refused or ended it, it was for less than is held, or the first trade of the other
+// exit ended it, which leaves a part.
 func (p *public) needed(d *Desk, s order.Status, settled bool) bool {
-	switch {
-	case p.group == nil, p.ending != "", d.barred:
+	if p.group == nil || p.ending != "" || d.barred {
 		return false
-	case s.State == order.Rejected:
-		return s.Reason == order.CodeNotSent || s.Reason == order.CodeNeverReached
-	case s.State == order.Filled:
-		return settled && p.group.rest(d)
 	}
-	return s.State == order.Canceled && settled && !p.taken && p.group.halfFired(p)
+	if s.State == order.Rejected && (s.Reason == order.CodeNotSent || s.Reason == order.CodeNeverReached) {
+		return true
+	}
+	return s.State.Terminal() && settled && !p.taken && p.group.rest(d)
 }
 
 // again lets an exit wait to be placed anew.
@@ -266,7 +268,7 @@ func (p *public) candle(d *Desk, c market.Candle, at time.Time) {
 
 // follow replaces the order of a trailing stop that has moved, as soon as an order may leave.
 func (p *public) follow(d *Desk, at time.Time) {
-	if d.cfg.Shut() != "" {
+	if d.cfg.Shut(false) != "" {
 		p.follows = at.Add(shutAgain)
 		return
 	}

@@ -40,8 +40,13 @@ type shop struct {
 	onWay  []func()
 	deaf   bool // the engine forgets that a cancel wants an answer
 	deny   string
-	shut   bool // the desk knows that it is denied
-	split  int  // market orders fill in so many trades
+	refuse int      // so many sales are refused by the venue
+	codes  []string // of effects that halt the run, and of those that end that
+	shut   bool     // the desk knows that it is denied
+	split  int      // market orders fill in so many trades
+	chatty bool     // the venue tells the balance after every report, as it is then
+	locked dec      // base that somebody else holds back there
+	stale  []dec    // balances that were read and have not come yet
 
 	todo []func() // for the engine, and on its way from the venue
 	busy bool
@@ -54,7 +59,7 @@ func newShop(t *testing.T) *shop {
 	m := exchange.Market{Symbol: btc, Trading: true, PriceTick: d("0.01"), QuantityStep: d("0.0001"), MinNotional: d("5"), TakerFee: d("0.001"), MakerFee: d("0.001")}
 	s := &shop{t: t, at: day0, seen: map[string]exchange.Order{}, pairs: map[string]string{}, split: 1}
 	k, err := New(Config{
-		Shut: func() string {
+		Shut: func(bool) string {
 			if s.shut {
 				return s.deny
 			}
@@ -81,6 +86,10 @@ func (s *shop) run(r Result, err error) {
 	for _, e := range r.Effects {
 		if e.Do == order.Alarm {
 			s.alarms = append(s.alarms, e.Code)
+			continue
+		}
+		if e.Do == order.Halt || e.Do == order.Resume {
+			s.codes = append(s.codes, string(e.Do)+" "+e.Code)
 			continue
 		}
 		s.todo = append(s.todo, func() { s.effect(e) })
@@ -156,7 +165,22 @@ func (s *shop) effect(e order.Effect) {
 		s.tell(ev)
 	case order.FetchFills:
 		s.fetch(e.Since)
+	case order.FetchBalances:
+		s.tellFree()
 	}
+}
+
+// free is the base that the venue calls free.
+func (s *shop) free() dec { return order.Minus(order.Minus(s.base, s.offered()), s.locked) }
+
+// tellFree is a balance on its way to the desk, as it is now.
+func (s *shop) tellFree() {
+	free := s.free()
+	if s.wild == nil {
+		s.desk.SetFree("BTC", free)
+		return
+	}
+	s.todo = append(s.todo, func() { s.desk.SetFree("BTC", free) })
 }
 
 func (s *shop) fetch(since time.Time) {
@@ -178,7 +202,7 @@ func (s *shop) reconcile() {
 // balance tells what is free at the venue. The engine asks for it when nothing is on its way.
 func (s *shop) balance() {
 	if len(s.todo) == 0 && len(s.held) == 0 {
-		s.desk.SetFree("BTC", order.Minus(s.base, s.offered()))
+		s.desk.SetFree("BTC", s.free())
 	}
 }
 
@@ -225,6 +249,11 @@ func (s *shop) arrive(ids []string, attempt int) {
 	s.t.Helper()
 	outcome := map[string]exchange.Outcome{"ok": exchange.Accepted, "lost": exchange.Unknown, "unreached": exchange.Unknown, "unsent": exchange.NotSent}
 	luck := s.luck()
+	st, _ := s.desk.Book().Get(ids[0])
+	if luck == "ok" && st.Spec.Side == market.Sell && s.refuse > 0 {
+		s.refuse--
+		luck, outcome["refused"] = "refused", exchange.Rejected
+	}
 	for i, id := range ids {
 		ev := order.Event{Kind: order.SubmitReply, Source: order.FromReply, ClientOrderID: id, Attempt: attempt}
 		ev.Result.Outcome = outcome[luck]
@@ -327,6 +356,9 @@ func (s *shop) end(id string, status exchange.OrderStatus) {
 		o.Status = status
 		s.put(o)
 		s.tell(order.Event{Kind: order.OrderSeen, Source: order.FromStream, ClientOrderID: id, Order: o})
+		if s.chatty {
+			s.tellFree()
+		}
 	}
 }
 
@@ -355,6 +387,9 @@ func (s *shop) fill(id string, q, p dec) {
 		s.end(other, exchange.OrderCanceled)
 	}
 	s.tell(order.Event{Kind: order.FillSeen, Source: order.FromStream, ClientOrderID: id, Fill: f})
+	if s.chatty {
+		s.tellFree()
+	}
 	if o.Type == market.Market && o.Status == exchange.OrderFilled {
 		s.tell(order.Event{Kind: order.OrderSeen, Source: order.FromStream, ClientOrderID: id, Order: o})
 	}

@@ -1,4 +1,6 @@
-package catalog
+// Package programs keeps verified copies of the programs of strategies and connectors, so
+// that what is started is what was looked at.
+package programs
 
 import (
 	"crypto/sha256"
@@ -11,6 +13,8 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -21,21 +25,31 @@ import (
 // maxProgramBytes keeps a stray disk image from being copied.
 const maxProgramBytes = 1 << 30
 
-// binary is a program in the store.
-type binary struct {
-	sha256    string
-	libraries bool // linked dynamically
-	program   Program
-}
+// mode lets a process read and execute its program whatever user it became; the
+// folder of the copies is closed to everybody else.
+const mode = 0o555
 
-// Program is what a strategy's file says about itself.
+// Program is a program in the store and what its file says about it.
 type Program struct {
+	SHA256    string // hex
 	Size      int64  // bytes
 	GoVersion string // "" if it was not built by Go
+	Libraries bool   // it is linked dynamically
+	Race      bool   // it was built with the race detector
 }
 
-// store holds the verified copies of programs, named by their hash.
-type store struct {
+// NotExecutableError says that this machine cannot execute a file.
+type NotExecutableError struct{ Reason string }
+
+// Error is the message.
+func (e *NotExecutableError) Error() string { return e.Reason }
+
+func notExecutable(format string, args ...any) error {
+	return &NotExecutableError{fmt.Sprintf(format, args...)}
+}
+
+// Store holds the verified copies of programs, named by their hash.
+type Store struct {
 	dir   string
 	known *known
 }
@@ -69,63 +83,64 @@ func (k *known) add(sum string, before child.Identity, began time.Time, f *os.Fi
 	}
 }
 
-func openStore(stateDir string) (store, error) {
-	s := store{dir: filepath.Join(stateDir, "plugins"), known: &known{copies: map[string]child.Identity{}}}
+// Open makes the folder of the copies, which is closed to other users.
+func Open(dir string) (Store, error) {
+	s := Store{dir: dir, known: &known{copies: map[string]child.Identity{}}}
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
-		return s, fmt.Errorf("make the folder for copies of plugins: %w", err)
+		return s, fmt.Errorf("make the folder for copies of programs: %w", err)
 	}
 	if err := os.Chmod(s.dir, 0o700); err != nil {
-		return s, fmt.Errorf("make the folder for copies of plugins private: %w", err)
+		return s, fmt.Errorf("make the folder for copies of programs private: %w", err)
 	}
 	return s, nil
 }
 
-// add copies a program into the store unless a good copy is there.
-func (s store) add(path string) (binary, *Fault) {
-	b, err := s.copy(path)
+// Add copies a program into the store unless a good copy is there. With an error the hash
+// is known if the file could be read: a *NotExecutableError is about what is in it.
+func (s Store) Add(path string) (Program, error) {
+	sum, err := s.copy(path)
+	p := Program{SHA256: sum}
 	if err != nil {
-		return b, faultf(CodeUnreadable, "%v", err)
+		return p, err
 	}
-	f, err := s.open(b.sha256)
+	f, err := s.OpenCopy(sum)
 	if err != nil {
-		return b, faultf(CodeUnreadable, "%v", err)
+		return p, err
 	}
 	defer f.Close()
 	if info, err := f.Stat(); err == nil {
-		b.program.Size = info.Size()
+		p.Size = info.Size()
 	}
 	if built, err := buildinfo.Read(f); err == nil {
-		b.program.GoVersion = built.GoVersion
+		p.GoVersion = built.GoVersion
+		p.Race = slices.Contains(built.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
 	}
-	var fault *Fault
-	b.libraries, fault = inspect(f)
-	return b, fault
+	p.Libraries, err = inspect(f)
+	return p, err
 }
 
-func (s store) copy(path string) (binary, error) {
+func (s Store) copy(path string) (sum string, err error) {
 	src, err := openRegular(path)
 	if err != nil {
-		return binary{}, err
+		return "", err
 	}
 	defer src.Close()
-	sum, err := hashFile(src)
-	if err != nil {
-		return binary{}, err
+	if sum, err = hashFile(src); err != nil {
+		return "", err
 	}
-	if f, err := s.open(sum); err == nil {
-		return binary{sha256: sum}, f.Close()
+	if f, err := s.OpenCopy(sum); err == nil {
+		return sum, errors.Join(f.Chmod(mode), f.Close()) // one of an older version has another mode
 	}
 	if _, err := src.Seek(0, io.SeekStart); err != nil {
-		return binary{}, err
+		return "", err
 	}
 	// The file may have changed since it was hashed; what counts is what is copied.
-	sum, err = s.write(src)
-	return binary{sha256: sum}, err
+	return s.write(src)
 }
 
 // write copies a program under the hash of the bytes that were written. A copy that
 // did not reach the disk is found out by its hash, so nothing is synced.
-func (s store) write(src io.Reader) (sum string, err error) {
+func (s Store) write(src io.Reader) (sum string, err error) {
 	tmp, err := os.CreateTemp(s.dir, ".copy-")
 	if err != nil {
 		return "", err
@@ -141,23 +156,23 @@ func (s store) write(src io.Reader) (sum string, err error) {
 		return "", err
 	}
 	sum = hex.EncodeToString(h.Sum(nil))
-	if err := errors.Join(tmp.Chmod(0o500), tmp.Close()); err != nil {
+	if err := errors.Join(tmp.Chmod(mode), tmp.Close()); err != nil {
 		return "", err
 	}
 	return sum, os.Rename(tmp.Name(), s.path(sum))
 }
 
-func (s store) path(sum string) string { return filepath.Join(s.dir, sum) }
+func (s Store) path(sum string) string { return filepath.Join(s.dir, sum) }
 
-// has says whether there is a copy, without verifying it.
-func (s store) has(sum string) bool {
+// Has says whether there is a copy, without verifying it.
+func (s Store) Has(sum string) bool {
 	_, err := os.Lstat(s.path(sum))
 	return err == nil
 }
 
-// open returns the copy, after hashing it through the descriptor it returns, unless it
+// OpenCopy returns the copy, after hashing it through the descriptor it returns, unless it
 // is the very file that was hashed before and nobody has touched it since.
-func (s store) open(sum string) (*os.File, error) {
+func (s Store) OpenCopy(sum string) (*os.File, error) {
 	f, err := openRegular(s.path(sum))
 	if err != nil {
 		return nil, err
@@ -210,27 +225,27 @@ func hashFile(f *os.File) (string, error) {
 }
 
 // inspect tells early, and in words, what the kernel would refuse with a number.
-func inspect(f *os.File) (libraries bool, fault *Fault) {
+func inspect(f *os.File) (libraries bool, err error) {
 	var magic [4]byte
 	n, _ := f.ReadAt(magic[:], 0)
 	if n >= 2 && string(magic[:2]) == "#!" {
-		return false, faultf(CodeNotExecutable, "a script is not a plugin: its hash would not cover the program that runs it")
+		return false, notExecutable("a script is no plugin: its hash would not cover the program that runs it")
 	}
 	if runtime.GOOS != "linux" {
 		return true, nil
 	}
 	if string(magic[:]) != elf.ELFMAG {
-		return false, faultf(CodeNotExecutable, "not a program: Linux executes files in ELF format")
+		return false, notExecutable("not a program: Linux executes files in ELF format")
 	}
 	e, err := elf.NewFile(f)
 	if err != nil {
-		return false, faultf(CodeNotExecutable, "not a whole program: %v", err)
+		return false, notExecutable("not a whole program: %v", err)
 	}
 	if want := machine(); want != elf.EM_NONE && e.Machine != want {
-		return false, faultf(CodeNotExecutable, "built for %s, this machine is %s", e.Machine, runtime.GOARCH)
+		return false, notExecutable("built for %s, this machine is %s", e.Machine, runtime.GOARCH)
 	}
 	if e.Type != elf.ET_EXEC && e.Type != elf.ET_DYN {
-		return false, faultf(CodeNotExecutable, "an ELF file of type %s is not a program", e.Type)
+		return false, notExecutable("an ELF file of type %s is not a program", e.Type)
 	}
 	for _, p := range e.Progs {
 		libraries = libraries || p.Type == elf.PT_INTERP

@@ -2,7 +2,8 @@
 
 package sandbox
 
-const defaultDataBytes = 4 << 30
+// raced says whether this program was built with the race detector.
+const raced = false
 
 // BuildEnviron is what this build wants in a plugin's environment: nothing.
 func BuildEnviron() []string { return nil }

@@ -1,0 +1,77 @@
+package v1
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/assay-run/assay/api/v1/problem"
+	"github.com/assay-run/assay/api/v1/schema"
+	"github.com/assay-run/assay/api/web"
+	"github.com/assay-run/assay/host/runner"
+)
+
+// controlRequest is the body of POST /run/controls.
+type controlRequest struct {
+	Action    string `json:"action"`
+	Symbol    string `json:"symbol"`
+	OrderID   string `json:"order_id"`
+	AlarmID   string `json:"alarm_id"`
+	Positions string `json:"positions"`
+	Who       string `json:"who"`
+	Why       string `json:"why"`
+}
+
+// check holds the rules between the action and the other fields.
+func (r *controlRequest) check() []schema.Violation {
+	var bad []schema.Violation
+	for _, f := range []struct {
+		pointer, value, action string
+		required               bool
+	}{
+		{"/symbol", r.Symbol, "close", true},
+		{"/order_id", r.OrderID, "cancel", false},
+		{"/alarm_id", r.AlarmID, "acknowledge", true},
+		{"/positions", r.Positions, "stop", false},
+	} {
+		switch {
+		case f.value != "" && r.Action != f.action:
+			bad = append(bad, schema.Violation{Pointer: f.pointer, Message: "is for the action " + f.action + " only", Rule: f.action + "_only"})
+		case f.value == "" && f.required && r.Action == f.action:
+			bad = append(bad, schema.Violation{Pointer: f.pointer, Message: "is missing: the action " + f.action + " needs it", Rule: "required"})
+		}
+	}
+	return bad
+}
+
+// control hands a control to the run.
+func (a *API) control(r *request[controlRequest]) (*web.Answer, error) {
+	in := r.in
+	if slices.Contains([]string{"release", "adopt"}, in.Action) {
+		return nil, problem.Say(problem.ControlNotSupported, fmt.Sprintf("This version has no deployments, so that nothing can be given to or taken from one: %s is for later.", in.Action)).
+			With("reason", "action")
+	}
+	// A client that hangs up does not take back what it wanted.
+	s, err := a.opts.Control.Control(context.WithoutCancel(r.Context()), runner.Command{
+		Action: runner.Action(in.Action), Symbol: in.Symbol, OrderID: in.OrderID, AlarmID: in.AlarmID, Positions: in.Positions, Who: in.Who, Why: in.Why,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if runner.Action(in.Action) == runner.StopRun {
+		return stopAnswer(s)
+	}
+	return runAnswer(s, s.Message)
+}
+
+// stopAnswer is what a stop has come to.
+func stopAnswer(s runner.Snapshot) (*web.Answer, error) {
+	message := s.Message
+	switch {
+	case s.Status == runner.StatusRunning:
+		message = "The run is stopping"
+	case message == "":
+		message = "The run was stopped"
+	}
+	return runAnswer(s, message)
+}

@@ -1,0 +1,73 @@
+package desk
+
+import (
+	"testing"
+	"time"
+
+	"github.com/assay-run/assay/host/exchange"
+	"github.com/assay-run/assay/plugin-sdk/market"
+)
+
+// closing is a bracket of 3 whose pair is being taken back for a close.
+func closing(t *testing.T) (s *shop, limit, stop string) {
+	t.Helper()
+	s = newShop(t)
+	s.decide(market.Intent{Size: quantity(3), StopLoss: &market.Child{Percent: 0.05}, TakeProfit: &market.Child{Percent: 0.1}})
+	s.balance() // all of it is locked by the pair
+	s.hold = true
+	s.decide(market.Intent{Action: market.Close})
+	limit, stop = s.open[0].ClientOrderID, s.open[1].ClientOrderID
+	return s, limit, stop
+}
+
+// TestCloseBesideAPair closes with the reports of the legs and the balances in every order in which they may come.
+func TestCloseBesideAPair(t *testing.T) {
+	for name, reports := range map[string]func(s *shop, limit, stop string){
+		"limit, locked, stop": func(s *shop, limit, stop string) {
+			s.end(limit, exchange.OrderCanceled)
+			s.desk.SetFree("BTC", d("0")) // the other leg still locks it
+			s.end(stop, exchange.OrderCanceled)
+		},
+		"stop, locked, limit": func(s *shop, limit, stop string) {
+			s.end(stop, exchange.OrderCanceled)
+			s.desk.SetFree("BTC", d("0"))
+			s.end(limit, exchange.OrderCanceled)
+		},
+		"limit, stop, locked": func(s *shop, limit, stop string) {
+			s.end(limit, exchange.OrderCanceled)
+			s.end(stop, exchange.OrderCanceled)
+			s.desk.SetFree("BTC", d("0")) // it was read before
+		},
+		"limit, stop, free": func(s *shop, limit, stop string) {
+			s.end(limit, exchange.OrderCanceled)
+			s.end(stop, exchange.OrderCanceled)
+			s.desk.SetFree("BTC", d("3"))
+		},
+	} {
+		s, limit, stop := closing(t)
+		reports(s, limit, stop)
+		s.wait(time.Second)
+		if got := s.shows(); got != closedByStrategy {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+}
+
+// TestCloseWaitsNotForEver: base that somebody else locked is not there to sell, and what is free is sold.
+func TestCloseWaitsNotForEver(t *testing.T) {
+	s, limit, stop := closing(t)
+	s.locked = d("2")
+	s.end(limit, exchange.OrderCanceled)
+	s.desk.SetFree("BTC", d("0"))
+	s.end(stop, exchange.OrderCanceled)
+	s.wait(4 * time.Second)
+	if got, want := s.shows(), "entry:filled:3 stop_loss:open:0 take_profit:open:0 exit:new:0"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	s.hold = false
+	s.release()
+	s.wait(2 * time.Second)
+	if got, want := s.shows(), "entry:filled:3 stop_loss:open:0 take_profit:open:0 exit:filled:1"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}

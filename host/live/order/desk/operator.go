@@ -1,0 +1,55 @@
+package desk
+
+import (
+	"time"
+
+	"github.com/assay-run/assay/plugin-sdk/market"
+)
+
+// byOperator is the reason of a cancel, and the tag of an order, that the operator wanted.
+const byOperator = "operator"
+
+// Close sells what is held of a symbol at the market, at the operator's wish; false: nothing is.
+func (d *Desk) Close(s market.Symbol, at time.Time) (Result, bool) {
+	i := d.index(s)
+	if i < 0 || d.ledger.Flat(s) {
+		return Result{}, false
+	}
+	if d.selling(i) {
+		return Result{}, true // it is on its way
+	}
+	d.submit(i, market.Intent{Action: market.Close, Tag: byOperator}, false)
+	d.orders[len(d.orders)-1].manual = true
+	d.work(at)
+	return d.take(), true
+}
+
+// CancelOrder takes an open order back at the operator's wish; false: there is none of that id.
+func (d *Desk) CancelOrder(id string, at time.Time) (Result, bool) {
+	for _, p := range d.working() {
+		if p.done || p.ID.String() != id {
+			continue
+		}
+		if p.group != nil {
+			p.group.drop(d, p, at)
+		} else {
+			p.cancel(d, byOperator, at)
+		}
+		d.work(at)
+		return d.take(), true
+	}
+	return Result{}, false
+}
+
+// CancelEntries takes back what would make a position larger, and counts it.
+func (d *Desk) CancelEntries(at time.Time) (Result, int) {
+	n := 0
+	for _, p := range d.working() {
+		if !p.done && p.Side == market.Buy && p.ending == "" {
+			p.cancel(d, byOperator, at)
+			n++
+		}
+	}
+	d.work(at)
+	return d.take(), n
+}
