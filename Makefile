@@ -95,7 +95,7 @@ bench-governance: ## speed: ingests, known posts and reads of the control plane,
 	$(GO) run ./internal/benchgovernance $(BENCHFLAGS)
 
 prove: ## what needs more than this tree: public clients trade on the test venue (installs Python packages)
-	ASSAY_PROVE=1 $(GO) test -count=1 -timeout 20m -run Referees -v ./host/exchange/testvenue
+	ASSAY_PROVE=1 $(GO) test -count=1 -timeout 20m -run '^TestProve' -v ./host/exchange/testvenue
 
 soak: ## the long form of every proof, MINUTES of what goes on for a time (default 10); the figures go into OUT (soak.json)
 	@scripts/soak.sh '$(GO)' '$(or $(MINUTES),10)' '$(COMMIT)' '$(or $(OUT),soak.json)'

@@ -64,9 +64,9 @@ func python(t *testing.T) string {
 	return interpreter
 }
 
-// TestReferees lets public clients trade on the venue: what they read of orders and
+// TestProveReferees lets public clients trade on the venue: what they read of orders and
 // trades is what the venue did.
-func TestReferees(t *testing.T) {
+func TestProveReferees(t *testing.T) {
 	if os.Getenv("ASSAY_PROVE") == "" {
 		t.Skip("installs Python packages: make prove plays it (ASSAY_PROVE=1)")
 	}
