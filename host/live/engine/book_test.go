@@ -67,7 +67,10 @@ func TestOrdersMeetABook(t *testing.T) {
 				}
 				select {
 				case <-done:
-					return []market.Intent{{Action: market.Close}}
+					if c.least > 0 {
+						return []market.Intent{{Action: market.Close}}
+					}
+					return nil
 				default:
 					return nil
 				}
