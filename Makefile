@@ -21,7 +21,7 @@ OASDIFF     := github.com/oasdiff/oasdiff@v1.32.1
 # The race detector needs a C compiler; without one the tests run all the same.
 RACE := $(shell command -v gcc >/dev/null 2>&1 && echo -race)
 
-.PHONY: help build run demo-live test check fmt vet staticcheck proto ui screenshots generated contract tests fuzz bench bench-api calibrate prove soak clean
+.PHONY: help build run demo-live test check fmt vet staticcheck proto ui screenshots generated contract tests prove fuzz bench bench-api calibrate soak clean
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -78,6 +78,9 @@ generated:
 tests: build
 	@scripts/tests.sh '$(GO)' '$(GOTESTSUM)' '$(RACE)'
 
+prove: build ## the proofs that take longer than a test run may: every attack on the sandbox alone, as each user; public clients on the test venue
+	@scripts/prove.sh '$(GO)' '$(GOTESTSUM)'
+
 fuzz: ## every fuzz target, FUZZTIME each (default 5s; 100000000x is so many executions), FUZZ: those whose path or name match
 	@scripts/fuzz.sh '$(or $(FUZZTIME),5s)' '$(FUZZ)'
 
@@ -93,9 +96,6 @@ calibrate: ## false-positive and detection rates of lab falsify, into docs/calib
 
 bench-governance: ## speed: ingests, known posts and reads of the control plane, its start and rebuild
 	$(GO) run ./internal/benchgovernance $(BENCHFLAGS)
-
-prove: ## what needs more than this tree: public clients trade on the test venue (installs Python packages)
-	ASSAY_PROVE=1 $(GO) test -count=1 -timeout 20m -run '^TestProve' -v ./host/exchange/testvenue
 
 soak: ## the long form of every proof, MINUTES of what goes on for a time (default 10); the figures go into OUT (soak.json)
 	@scripts/soak.sh '$(GO)' '$(or $(MINUTES),10)' '$(COMMIT)' '$(or $(OUT),soak.json)'

@@ -302,7 +302,7 @@ func TestWarmupMovesNothing(t *testing.T) {
 // than what is asked for and there.
 func TestLeadIsBounded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		asked, have := rapid.IntRange(0, play.MaxWarmup).Draw(t, "asked"), rapid.IntRange(0, play.MaxWarmup).Draw(t, "have")
+		asked, have := rapid.IntRange(0, wire.MaxWarmup).Draw(t, "asked"), rapid.IntRange(0, wire.MaxWarmup).Draw(t, "have")
 		times := rapid.IntRange(AllHistory, 1<<62).Draw(t, "times")
 		got := Drive{Warmup: times}.lead(asked, have)
 		if got > have || got < min(asked, have) {

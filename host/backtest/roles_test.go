@@ -28,6 +28,11 @@ func roles() map[string]func() {
 		"picky":   func() { serve.Strategy(sdk.Spec{Name: "picky"}, newPicky) },
 		"foreign": func() { serveRaw("foreign", "other-sim/1", foreign) },
 		"untold":  func() { serveRaw("untold", "other-sim/1", untold) },
+		"excess": func() {
+			r := &raw{name: "excess", simID: sim.ID()}
+			r.act = func(_ int64, s stream) error { return exceed(r.params, s) }
+			serveThis(r)
+		},
 		"snoops": func() {
 			serveThis(&raw{name: "snoops", simID: sim.ID(), warmup: snoopsWarmup,
 				act: snoop})
@@ -70,6 +75,7 @@ type raw struct {
 	strategypb.UnimplementedStrategyServer
 	name, simID string
 	warmup      int64
+	params      string // of the run
 	act         func(total int64, s grpc.BidiStreamingServer[strategypb.HostMessage, strategypb.PluginMessage]) error
 }
 
@@ -81,8 +87,12 @@ func (r *raw) Describe(context.Context, *strategypb.DescribeRequest) (*strategyp
 }
 
 func (r *raw) Run(s grpc.BidiStreamingServer[strategypb.HostMessage, strategypb.PluginMessage]) error {
-	if _, err := s.Recv(); err != nil {
+	start, err := s.Recv()
+	if err != nil {
 		return err
+	}
+	if r.params = start.GetStart().GetParams(); r.name == "excess" && strings.Contains(r.params, `"warmup"`) {
+		r.warmup = wire.MaxWarmup + 1
 	}
 	ready := &strategypb.PluginMessage_Ready{Ready: &strategypb.Ready{WarmupCandles: r.warmup}}
 	if err := s.Send(&strategypb.PluginMessage{Message: ready}); err != nil {
@@ -94,6 +104,8 @@ func (r *raw) Run(s grpc.BidiStreamingServer[strategypb.HostMessage, strategypb.
 	}
 	return r.act(begin.GetBegin().GetTotalSteps(), s)
 }
+
+type stream = grpc.BidiStreamingServer[strategypb.HostMessage, strategypb.PluginMessage]
 
 type lie = func(total int64, s grpc.BidiStreamingServer[strategypb.HostMessage, strategypb.PluginMessage]) error
 

@@ -21,8 +21,6 @@ const (
 	LaunchLimit = 10 * time.Second
 	// Grace is how long a stopped plugin may take to end by itself.
 	Grace = time.Second
-	// MaxWarmup is the most warm-up candles that a plugin may want.
-	MaxWarmup = 100_000_000 // as in the SDK
 )
 
 // PhaseStarting is the phase of a run before its first candle.
@@ -133,10 +131,11 @@ func (p *Plugin) accepted(m *strategypb.PluginMessage) (int, error) {
 	if ready == nil {
 		return 0, p.startFailed(fmt.Errorf("the plugin sent %T where Ready was due", m.GetMessage()))
 	}
-	if w := ready.GetWarmupCandles(); w >= 0 && w <= MaxWarmup {
+	if w := ready.GetWarmupCandles(); w >= 0 && w <= wire.MaxWarmup {
 		return int(w), nil
 	}
-	return 0, p.startFailed(fmt.Errorf("the plugin wants %d warm-up candles; at most %d are possible", ready.GetWarmupCandles(), MaxWarmup))
+	return 0, p.startFailed(fmt.Errorf("warmup_candles: the plugin wants %d warm-up candles; at most %d are possible",
+		ready.GetWarmupCandles(), wire.MaxWarmup))
 }
 
 // Watch lets whoever waits for the plugin know when ctx ends, with its cause. Call the

@@ -23,8 +23,7 @@ const (
 	MaxSeries       = 32
 	maxSeriesPoints = 200_000
 	// maxPublished are the points of all series together where every one is asked for.
-	maxPublished    = 4 << 20
-	publishedSeries = 64 // as many as the SDK lets through
+	maxPublished = 4 << 20
 )
 
 // Limits are what is kept of the published series: points of each, and of all.
@@ -34,7 +33,7 @@ type Limits struct{ Series, Each, All int }
 func ChartLimits() Limits { return Limits{MaxSeries, maxSeriesPoints, MaxSeries * maxSeriesPoints} }
 
 // SeriesLimits are those of a run whose series are asked for.
-func SeriesLimits() Limits { return Limits{publishedSeries, maxPublished, maxPublished} }
+func SeriesLimits() Limits { return Limits{wire.MaxSeries, maxPublished, maxPublished} }
 
 // Said collects the log lines and annotations of a run. It is guarded by the run's gate.
 type Said struct {
@@ -43,9 +42,12 @@ type Said struct {
 	// Limits are what is kept.
 	Limits  Limits
 	series  []result.Annotation
-	points  int   // of all series
-	dropped int64 // lines and points
-	lost    int64 // points among them
+	points  int             // of all series
+	names   map[string]bool // of every series, kept or not; nil before the first
+	step    int64           // of the newest lines
+	atStep  int             // lines of it
+	dropped int64           // lines and points
+	lost    int64           // points among them
 	file    transcript
 }
 
@@ -63,6 +65,9 @@ func (s *Said) Take(m *strategypb.PluginMessage, gate sync.Locker, log hclog.Log
 		gate.Lock()
 		defer gate.Unlock()
 		for _, l := range lines {
+			if err := s.countLine(l.Step); err != nil {
+				return err
+			}
 			s.addLine(log, l)
 		}
 		s.dropped += dropped
@@ -76,9 +81,34 @@ func (s *Said) Take(m *strategypb.PluginMessage, gate sync.Locker, log hclog.Log
 	gate.Lock()
 	defer gate.Unlock()
 	for _, p := range series {
+		if err := s.countSeries(p.Name); err != nil {
+			return err
+		}
 		s.addPoints(p)
 	}
 	s.lose(dropped)
+	return nil
+}
+
+// countLine refuses more lines of a step than the SDK lets through.
+func (s *Said) countLine(step int64) error {
+	if step != s.step {
+		s.step, s.atStep = step, 0
+	}
+	if s.atStep++; s.atStep > wire.MaxStepLines {
+		return &wire.ProtocolError{Field: "lines", Message: fmt.Sprintf("more than %d log lines at step %d", wire.MaxStepLines, step)}
+	}
+	return nil
+}
+
+// countSeries refuses more series in a run than the SDK lets through.
+func (s *Said) countSeries(name string) error {
+	if s.names == nil {
+		s.names = map[string]bool{}
+	}
+	if s.names[name] = true; len(s.names) > wire.MaxSeries {
+		return &wire.ProtocolError{Field: "series", Message: fmt.Sprintf("more than %d series in one run", wire.MaxSeries)}
+	}
 	return nil
 }
 

@@ -135,7 +135,7 @@ func (d *decider) Decide(e *sim.Engine) ([]market.Intent, error) {
 		d.batch.Add(step, intents, d.run.start.Symbols)
 	}
 	// The last step is sent by conclude.
-	full := d.batch.Bytes() > flushBytes || d.run.notes.Pending() >= notePoints
+	full := d.batch.Bytes() > flushBytes || d.run.notes.Pending() >= wire.MaxMessagePoints
 	if last := step == d.total-1; full || signals&signalFlush != 0 || ((step+1)%wire.ChunkSteps == 0 && !last) {
 		if last {
 			return intents, nil

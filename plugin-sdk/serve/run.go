@@ -36,11 +36,8 @@ func newRun(st stream, box *inbox, start wire.Start, options sim.Options, strate
 	})}
 }
 
-// noteLines is how many log lines a message has at most.
+// noteLines is how many log lines are sent in one message.
 const noteLines = 200
-
-// notePoints is how many points a message has at most: some 1 MiB of them.
-const notePoints = 1 << 16
 
 // sendNotes sends the log lines and points that have come together.
 func (r *run) sendNotes() error {
@@ -54,7 +51,7 @@ func (r *run) sendNotes() error {
 		lines, dropped = lines[n:], 0
 	}
 	for {
-		series, dropped := r.notes.TakePoints(notePoints)
+		series, dropped := r.notes.TakePoints(wire.MaxMessagePoints)
 		if len(series) == 0 && dropped == 0 {
 			return nil
 		}

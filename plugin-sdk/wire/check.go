@@ -25,6 +25,23 @@ const (
 	MaxDocumentBytes = 1 << 20
 )
 
+// Bounds on what a strategy may want and say. The SDK keeps them in the plugin's process, and the host
+// refuses a plugin that passes one: it was built with something else.
+const (
+	// MaxIntents bounds the intents of one step.
+	MaxIntents = 10_000
+	// MaxWarmup bounds the candles before the window that a strategy may ask for.
+	MaxWarmup = 100_000_000
+	// MaxLogFields bounds the fields of a log line.
+	MaxLogFields = 64
+	// MaxStepLines bounds the log lines of one step, and of one message: as many as a chunk has steps.
+	MaxStepLines = ChunkSteps
+	// MaxMessagePoints bounds the points of all series in one message: some 1 MiB of them.
+	MaxMessagePoints = 1 << 16
+	// MaxSeries bounds the published series of a run.
+	MaxSeries = 64
+)
+
 // maxNumberBytes holds the longest plain spelling of a float64.
 const maxNumberBytes = 800
 
@@ -138,6 +155,14 @@ func parseOptionalDecimal(field, s string) (decimal.Decimal, error) {
 func finite(field string, x float64) error {
 	if math.IsNaN(x) || math.IsInf(x, 0) {
 		return wrong(field, "%v is not a finite number", x)
+	}
+	return nil
+}
+
+// checkCount names what there is too much of.
+func checkCount(field, what string, n, limit int) error {
+	if n > limit {
+		return wrong(field, "%d %s, at most %d are allowed", n, what, limit)
 	}
 	return nil
 }

@@ -87,7 +87,11 @@ func (b *Batch) open() *strategypb.Decisions {
 
 // DecisionFromProto converts and checks the answer to one step.
 func DecisionFromProto(p *strategypb.Decision, symbols []market.Symbol) (Decision, error) {
-	d := Decision{Step: p.GetStep(), Intents: make([]market.Intent, len(p.GetIntents()))}
+	d := Decision{Step: p.GetStep()}
+	if err := checkCount("intents", "intents at one step", len(p.GetIntents()), MaxIntents); err != nil {
+		return d, err
+	}
+	d.Intents = make([]market.Intent, len(p.GetIntents()))
 	for i, one := range p.GetIntents() {
 		intent, err := IntentFromProto(one, symbols)
 		if err != nil {

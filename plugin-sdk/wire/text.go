@@ -9,9 +9,6 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/strategypb"
 )
 
-// MaxLogFields bounds the fields of a log line.
-const MaxLogFields = 64
-
 // The codes of a Failure.
 const (
 	InvalidStrategyParams = "INVALID_STRATEGY_PARAMS"
@@ -77,6 +74,7 @@ func LogLinesToProto(lines []LogLine, dropped int64) *strategypb.LogLines {
 // LogLinesFromProto converts and checks lines.
 func LogLinesFromProto(p *strategypb.LogLines) (lines []LogLine, dropped int64, err error) {
 	var r reader
+	r.keep(checkCount("lines", "log lines in one message", len(p.GetLines()), MaxStepLines))
 	for i, l := range p.GetLines() {
 		field := at("lines", i)
 		switch l.GetLevel() {
@@ -84,12 +82,8 @@ func LogLinesFromProto(p *strategypb.LogLines) (lines []LogLine, dropped int64, 
 		default:
 			r.keep(wrong(field+".level", "%.40q is not a log level", l.GetLevel()))
 		}
-		if len(l.GetFields()) > MaxLogFields {
-			r.keep(wrong(field+".fields", "%d fields, at most %d are allowed", len(l.GetFields()), MaxLogFields))
-		}
-		if len(l.GetOrder()) > MaxLogFields {
-			r.keep(wrong(field+".order", "%d keys, at most %d are allowed", len(l.GetOrder()), MaxLogFields))
-		}
+		r.keep(checkCount(field+".fields", "fields", len(l.GetFields()), MaxLogFields))
+		r.keep(checkCount(field+".order", "keys", len(l.GetOrder()), MaxLogFields))
 		lines = append(lines, LogLine{
 			Step: l.GetStep(), Time: market.Time(l.GetTime()), Level: l.GetLevel(),
 			Message: r.text(field+".message", l.GetMessage(), MaxMessageText),
@@ -130,8 +124,11 @@ func AnnotationsToProto(series []Series, dropped int64) *strategypb.Annotations 
 // AnnotationsFromProto converts and checks points.
 func AnnotationsFromProto(p *strategypb.Annotations) (series []Series, dropped int64, err error) {
 	var r reader
+	r.keep(checkCount("series", "series", len(p.GetSeries()), MaxSeries))
+	points := 0
 	for i, s := range p.GetSeries() {
 		field := at("series", i)
+		points += len(s.GetValues())
 		if len(s.GetTimes()) != len(s.GetValues()) {
 			r.keep(wrong(field, "%d times for %d values", len(s.GetTimes()), len(s.GetValues())))
 		}
@@ -147,6 +144,7 @@ func AnnotationsFromProto(p *strategypb.Annotations) (series []Series, dropped i
 		}
 		series = append(series, one)
 	}
+	r.keep(checkCount("series.values", "points in one message", points, MaxMessagePoints))
 	if p.GetDropped() < 0 {
 		r.keep(wrong("dropped", "%d is negative", p.GetDropped()))
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/govalues/decimal"
 
 	"github.com/assay-run/assay/host/exchange/testvenue"
+	"github.com/assay-run/assay/internal/prove"
 )
 
 const referees = "testdata/referee"
@@ -67,9 +68,7 @@ func python(t *testing.T) string {
 // TestProveReferees lets public clients trade on the venue: what they read of orders and
 // trades is what the venue did.
 func TestProveReferees(t *testing.T) {
-	if os.Getenv("ASSAY_PROVE") == "" {
-		t.Skip("installs Python packages: make prove plays it (ASSAY_PROVE=1)")
-	}
+	prove.Only(t) // it installs Python packages
 	interpreter := python(t)
 	for script, least := range map[string]int{"with_ccxt.py": 130, "with_python_binance.py": 600} {
 		t.Run(script, func(t *testing.T) {

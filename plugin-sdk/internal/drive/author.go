@@ -11,9 +11,6 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/wire"
 )
 
-// MaxIntents bounds the intents of one step.
-const MaxIntents = 10_000
-
 // Setup is what does not change during a run.
 type Setup struct {
 	Symbols      []market.Symbol
@@ -97,8 +94,8 @@ func (a *Author) ask(fills []market.Fill) (intents []market.Intent, err error) {
 	if intents, err = a.strategy.OnCandle(a.view); err != nil {
 		return nil, a.failure(err.Error(), fmt.Sprintf("%T", err), "")
 	}
-	if len(intents) > MaxIntents {
-		return nil, a.failure(fmt.Sprintf("%d intents at one step, at most %d are allowed", len(intents), MaxIntents), wire.FailureLimit, "")
+	if len(intents) > wire.MaxIntents {
+		return nil, a.failure(fmt.Sprintf("%d intents at one step, at most %d are allowed", len(intents), wire.MaxIntents), wire.FailureLimit, "")
 	}
 	if fault := check(intents); fault != "" {
 		return nil, a.failure(fault, wire.FailureIntent, "")

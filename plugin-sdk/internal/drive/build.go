@@ -9,9 +9,6 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/wire"
 )
 
-// maxWarmup bounds what a strategy may ask for, in candles.
-const maxWarmup = 100_000_000
-
 // Build makes a strategy from parameters in JSON and asks for its warm-up. The
 // error is a *wire.Failure with the code INVALID_STRATEGY_PARAMS that lists every
 // bad parameter.
@@ -55,8 +52,8 @@ func Warmup(s sdk.Strategy) (int64, error) {
 		return 0, nil
 	}
 	n := w.Warmup()
-	if n < 0 || n > maxWarmup {
-		return 0, fmt.Errorf("Warmup is %d, must be 0 to %d", n, maxWarmup)
+	if n < 0 || n > wire.MaxWarmup {
+		return 0, fmt.Errorf("Warmup is %d, must be 0 to %d", n, wire.MaxWarmup)
 	}
 	return int64(n), nil
 }

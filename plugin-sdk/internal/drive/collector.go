@@ -21,7 +21,7 @@ type Limits struct {
 
 // DefaultLimits hold for each chunk of steps: a line for every one.
 func DefaultLimits() Limits {
-	return Limits{Lines: wire.ChunkSteps, Bytes: 8 << 20, Points: 5000, Series: 64}
+	return Limits{Lines: wire.MaxStepLines, Bytes: 8 << 20, Points: 5000, Series: wire.MaxSeries}
 }
 
 // AllPoints are limits that leave room for a point of every series at every step of
