@@ -240,6 +240,27 @@ func TestPartsGetOneExit(t *testing.T) {
 	s.expect("entry:partially_filled:1 stop_loss:open:0", "buy 3@99/0, sell 1@0/94.05")
 }
 
+// TestTradesBehindTheAnswer: the answer says that the entry is filled, its trades come one by one.
+func TestTradesBehindTheAnswer(t *testing.T) {
+	s := newShop(t)
+	s.decide(market.Intent{
+		Type: market.Limit, LimitPrice: 99, Size: quantity(3), StopLoss: &market.Child{Percent: 0.05},
+	})
+	o := s.open[0]
+	o.Status, o.CumQuantity, o.AveragePrice = exchange.OrderFilled, d("3"), d("99")
+	s.apply(order.Event{Kind: order.OrderSeen, Source: order.FromStream, ClientOrderID: o.ClientOrderID, Order: o})
+	s.part(0, d("1"))
+	s.part(0, d("1"))
+	if len(s.sent) != 1 {
+		t.Fatalf("exits of a part: %+v", s.sent[1:])
+	}
+	s.part(0, d("1"))
+	s.expect("entry:filled:3 stop_loss:open:0", "sell 3@0/94.05")
+	if len(s.sent) != 2 {
+		t.Errorf("%d orders", len(s.sent))
+	}
+}
+
 // TestBarrierEndsRenewals: exits that are being taken back, and what fills afterwards, get no new orders.
 func TestBarrierEndsRenewals(t *testing.T) {
 	s := newShop(t)
