@@ -34,7 +34,7 @@ func (v *Venue) report(o *order, what string, t *trade) {
 	if t != nil {
 		e["l"], e["L"], e["n"], e["N"] = fixed(t.qty), fixed(t.price), fixed(t.fee), t.feeAsset
 		e["t"], e["m"], e["T"] = t.id, t.maker, int64(t.time)
-		e["Y"], e["M"] = fixed(times(t.price, t.qty)), true
+		e["Y"], e["M"] = fixed(t.worth), true
 	}
 	v.pushUser(e)
 	if v.trouble.chatty {
