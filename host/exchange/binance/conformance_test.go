@@ -14,7 +14,7 @@ import (
 )
 
 // brisk are the times of streams in tests.
-var brisk = tuning{deadline: time.Second, age: time.Hour, overlap: 50 * time.Millisecond, shortest: 20 * time.Millisecond, longest: 200 * time.Millisecond,
+var brisk = tuning{deadline: time.Second, age: time.Hour, overlap: 250 * time.Millisecond, shortest: 20 * time.Millisecond, longest: 200 * time.Millisecond,
 	steady: 100 * time.Millisecond, first: 10 * time.Second}
 
 // bench is the test venue as the cards want it.

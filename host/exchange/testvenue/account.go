@@ -85,6 +85,7 @@ type trade struct {
 	id              int64
 	order           *order
 	price, qty, fee decimal.Decimal
+	worth           decimal.Decimal
 	feeAsset        string
 	time            market.Time
 	maker           bool
@@ -285,8 +286,9 @@ func (s *symbol) cut(whole level, n int) []level {
 // execute is one trade.
 func (v *Venue) execute(o *order, price, quantity decimal.Decimal, maker bool) {
 	a, s := &v.account, o.symbol
-	worth := times(price, quantity)
-	t := &trade{id: int64(len(a.trades) + 1), order: o, price: price, qty: quantity, time: v.now(), maker: maker}
+	worth := times(price, quantity).Trunc(8) // the account has no more digits
+	t := &trade{id: int64(len(a.trades) + 1), order: o, price: price, qty: quantity, worth: worth,
+		time: v.now(), maker: maker}
 	t.feeAsset, t.fee = v.fee(o, worth, quantity)
 	a.trades = append(a.trades, t)
 	sign := one

@@ -164,8 +164,8 @@ func (v *Venue) preventSelfTrade(o *order, parts *[]level) bool {
 // travel moves the market of a symbol to a price: whatever waits or rests on the way has its turn, the
 // nearest first. Over a gap there is no way: what is triggered meets the book beyond it.
 func (v *Venue) travel(s *symbol, to decimal.Decimal, gap bool) {
-	defer func() { s.book.move(to) }()
-	if s.halted {
+	defer s.book.move(to)
+	if s.halted || len(s.live) == 0 {
 		return
 	}
 	begun := s.book.at

@@ -34,7 +34,7 @@ func (v *Venue) report(o *order, what string, t *trade) {
 	if t != nil {
 		e["l"], e["L"], e["n"], e["N"] = fixed(t.qty), fixed(t.price), fixed(t.fee), t.feeAsset
 		e["t"], e["m"], e["T"] = t.id, t.maker, int64(t.time)
-		e["Y"], e["M"] = fixed(times(t.price, t.qty)), true
+		e["Y"], e["M"] = fixed(t.worth), true
 	}
 	v.pushUser(e)
 	if v.trouble.chatty {
@@ -201,7 +201,7 @@ func (v *Venue) event(s *symbol, kind string) []map[string]any {
 				continue
 			}
 			e := map[string]any{"e": kind, "E": now, "s": s.name, "p": fixed(s.tape.decimal(p.price)),
-				"q": fixed(p.qty), "T": int64(p.time), "m": p.falls, "M": true}
+				"q": fixed(s.size(p)), "T": int64(p.time), "m": p.falls, "M": true}
 			if kind == "trade" {
 				e["t"] = p.id
 			} else {
@@ -228,7 +228,7 @@ func (v *Venue) event(s *symbol, kind string) []map[string]any {
 			bid, ask := s.best()
 			for short, value := range map[string]any{
 				"p": w["priceChange"], "P": w["priceChangePercent"], "w": w["weightedAvgPrice"], "x": w["openPrice"],
-				"Q": fixed(s.newest().qty),
+				"Q": fixed(s.size(s.newest())),
 				"b": fixed(bid.price), "B": fixed(bid.qty), "a": fixed(ask.price), "A": fixed(ask.qty),
 				"O": w["openTime"], "C": w["closeTime"],
 				"F": w["firstId"], "L": w["lastId"], "n": w["count"],

@@ -18,20 +18,21 @@ type print struct {
 	id    int64
 	time  market.Time
 	price uint64
-	qty   decimal.Decimal
 	falls bool // the buyer was the one that rested
 }
 
 // record keeps the trade of a move.
 func (s *symbol) record(before uint64) {
 	t := s.tape
-	p := print{id: t.count(), time: t.at(), price: t.price,
-		qty: s.portion(over(decimal.MustParse(s.depth), decimal.MustNew(20, 0)),
-			t.decimal(t.price)), falls: t.price < before}
 	if len(s.prints) >= 2*keptPrints {
 		s.prints = slices.Delete(s.prints, 0, keptPrints)
 	}
-	s.prints = append(s.prints, p)
+	s.prints = append(s.prints, print{id: t.count(), time: t.at(), price: t.price, falls: t.price < before})
+}
+
+// size is how much a trade of the market was.
+func (s *symbol) size(p print) decimal.Decimal {
+	return s.portion(over(decimal.MustParse(s.depth), decimal.MustNew(20, 0)), s.tape.decimal(p.price))
 }
 
 func (v *Venue) exchangeInfo(q request) (any, *apiError) {
@@ -214,7 +215,7 @@ func (v *Venue) tickerDay(q request) (any, *apiError) {
 		out := s.window(market.Time(24 * 60))
 		bid, ask := s.best()
 		for name, value := range map[string]any{
-			"prevClosePrice": out["openPrice"], "lastQty": fixed(s.newest().qty), "bidPrice": fixed(bid.price),
+			"prevClosePrice": out["openPrice"], "lastQty": fixed(s.size(s.newest())), "bidPrice": fixed(bid.price),
 			"bidQty":   fixed(bid.qty),
 			"askPrice": fixed(ask.price), "askQty": fixed(ask.qty),
 		} {
@@ -263,7 +264,7 @@ func (s *symbol) window(minutes market.Time) map[string]any {
 // newest is the last trade of the market.
 func (s *symbol) newest() print {
 	if len(s.prints) == 0 {
-		return print{price: s.tape.price, time: s.tape.at(), qty: s.step}
+		return print{price: s.tape.price, time: s.tape.at()}
 	}
 	return s.prints[len(s.prints)-1]
 }
@@ -279,15 +280,15 @@ func (v *Venue) averagePrice(q request) (any, *apiError) {
 func (v *Venue) trades(q request) (any, *apiError) {
 	return v.printed(q, func(s *symbol, p print) map[string]any {
 		price := s.tape.decimal(p.price)
-		return map[string]any{"id": p.id, "price": fixed(price), "qty": fixed(p.qty),
-			"quoteQty": fixed(times(price, p.qty)), "time": int64(p.time),
+		return map[string]any{"id": p.id, "price": fixed(price), "qty": fixed(s.size(p)),
+			"quoteQty": fixed(times(price, s.size(p))), "time": int64(p.time),
 			"isBuyerMaker": p.falls, "isBestMatch": true}
 	})
 }
 
 func (v *Venue) aggregated(q request) (any, *apiError) {
 	return v.printed(q, func(s *symbol, p print) map[string]any {
-		return map[string]any{"a": p.id, "p": fixed(s.tape.decimal(p.price)), "q": fixed(p.qty), "f": p.id,
+		return map[string]any{"a": p.id, "p": fixed(s.tape.decimal(p.price)), "q": fixed(s.size(p)), "f": p.id,
 			"l": p.id, "T": int64(p.time), "m": p.falls, "M": true}
 	})
 }

@@ -190,7 +190,7 @@ func (v *Venue) myTrades(q request) (any, *apiError) {
 			list = append(list, map[string]any{
 				"symbol": s.name, "id": t.id, "orderId": t.order.id, "orderListId": t.order.list, "price": fixed(t.price),
 				"qty":      fixed(t.qty),
-				"quoteQty": fixed(times(t.price, t.qty)), "commission": fixed(t.fee), "commissionAsset": t.feeAsset,
+				"quoteQty": fixed(t.worth), "commission": fixed(t.fee), "commissionAsset": t.feeAsset,
 				"time":    int64(t.time),
 				"isBuyer": t.order.buy(), "isMaker": t.maker, "isBestMatch": true,
 			})

@@ -57,7 +57,8 @@ type Venue struct {
 	mu         sync.Mutex
 	symbols    []*symbol
 	account    account
-	executions int64
+	executions int64         // reports so far
+	settled    int64         // those whose balances were told
 	offset     time.Duration // of the clock that requests are judged by
 	scripts    []*pending
 	counts     map[string]int
@@ -240,9 +241,7 @@ func (v *Venue) run() {
 func (v *Venue) Step() error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	for n := moves - v.symbols[0].tape.moved; n > 0; n-- {
-		v.pass(1)
-	}
+	v.pass(moves - v.symbols[0].tape.moved)
 	return nil
 }
 
@@ -262,7 +261,10 @@ func (v *Venue) pass(n int) {
 			s.record(before)
 			v.travel(s, s.last(), false)
 		}
-		v.publishBalances()
+		if v.executions != v.settled { // something was reported
+			v.settled = v.executions
+			v.publishBalances()
+		}
 		if closed {
 			v.publishClosed()
 		}

@@ -8,6 +8,11 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
+// arrival is how long the first part of an entry waits for the others before it gets exits of its own: an entry that
+// takes several prices of a book is heard of in as many parts, and the exits of the first would keep those of the rest
+// waiting for renewEvery.
+const arrival = 200 * time.Millisecond
+
 // renewEvery is the least time between two placements of the exits of one bracket.
 const renewEvery = 2 * time.Second
 
@@ -27,6 +32,7 @@ type bracket struct {
 	lame      string    // why only one exit of two was placed
 	tries     int       // placements since it was last covered
 	half      time.Time // since when one leg of two stands alone; zero: it does not
+	parts     time.Time // when the first part of the entry came alone; zero: it did not
 	beyondAt  time.Time // since when closes are beyond the stop; zero: the last is not
 }
 
@@ -224,8 +230,21 @@ func (g *bracket) work(d *Desk, at time.Time) {
 		}
 		return
 	}
+	g.gather(d, at)
 	if !at.Before(g.next) {
 		g.place(d, at)
+	}
+}
+
+// gather holds the first placement back while parts of the entry arrive, for a moment.
+func (g *bracket) gather(d *Desk, at time.Time) {
+	entry, _ := d.book.Get(g.parent.live())
+	switch arriving := entry.State == order.Partial || entry.State.Terminal() && !entry.Settled; {
+	case g.tries > 0:
+	case arriving && g.parts.IsZero():
+		g.parts, g.next = at, at.Add(arrival)
+	case !arriving && !g.parts.IsZero() && g.next.Equal(g.parts.Add(arrival)):
+		g.next = at
 	}
 }
 

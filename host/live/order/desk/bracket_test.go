@@ -219,11 +219,54 @@ func TestProposalsAreAnsweredOnce(t *testing.T) {
 	s.expect("entry:filled:3 stop_loss:canceled:0:end_of_data take_profit:canceled:0:end_of_data entry:rejected:0:end_of_data", "")
 }
 
+// TestPartsGetOneExit: an entry that is heard of in parts gets exits for all of it as soon as the last part is there;
+// where that does not come soon, the first part gets its own.
+func TestPartsGetOneExit(t *testing.T) {
+	in := market.Intent{Type: market.Limit, LimitPrice: 99, Size: quantity(3), StopLoss: &market.Child{Percent: 0.05}}
+	s := newShop(t)
+	s.decide(in)
+	s.part(0, d("1"))
+	s.part(0, d("1"))
+	s.expect("entry:partially_filled:2 stop_loss:new:0", "buy 3@99/0")
+	s.part(0, d("1"))
+	s.expect("entry:filled:3 stop_loss:open:0", "sell 3@0/94.05")
+	if len(s.sent) != 2 {
+		t.Errorf("%d orders", len(s.sent))
+	}
+	s = newShop(t)
+	s.decide(in)
+	s.part(0, d("1"))
+	s.wait(arrival)
+	s.expect("entry:partially_filled:1 stop_loss:open:0", "buy 3@99/0, sell 1@0/94.05")
+}
+
+// TestTradesBehindTheAnswer: the answer says that the entry is filled, its trades come one by one.
+func TestTradesBehindTheAnswer(t *testing.T) {
+	s := newShop(t)
+	s.decide(market.Intent{
+		Type: market.Limit, LimitPrice: 99, Size: quantity(3), StopLoss: &market.Child{Percent: 0.05},
+	})
+	o := s.open[0]
+	o.Status, o.CumQuantity, o.AveragePrice = exchange.OrderFilled, d("3"), d("99")
+	s.apply(order.Event{Kind: order.OrderSeen, Source: order.FromStream, ClientOrderID: o.ClientOrderID, Order: o})
+	s.part(0, d("1"))
+	s.part(0, d("1"))
+	if len(s.sent) != 1 {
+		t.Fatalf("exits of a part: %+v", s.sent[1:])
+	}
+	s.part(0, d("1"))
+	s.expect("entry:filled:3 stop_loss:open:0", "sell 3@0/94.05")
+	if len(s.sent) != 2 {
+		t.Errorf("%d orders", len(s.sent))
+	}
+}
+
 // TestBarrierEndsRenewals: exits that are being taken back, and what fills afterwards, get no new orders.
 func TestBarrierEndsRenewals(t *testing.T) {
 	s := newShop(t)
 	s.decide(market.Intent{Type: market.Limit, LimitPrice: 99, Size: quantity(3), StopLoss: &market.Child{Percent: 0.05}})
 	s.part(0, d("1"))
+	s.wait(arrival)
 	s.hold = true
 	s.part(0, d("1"))
 	s.wait(2 * time.Second) // the exit is being taken back
@@ -239,6 +282,7 @@ func TestBarrierEndsRenewals(t *testing.T) {
 	s.decide(market.Intent{Type: market.Limit, LimitPrice: 99, Size: quantity(3), StopLoss: &market.Child{Percent: 0.05}})
 	s.slow = true
 	s.part(0, d("1"))
+	s.wait(arrival)
 	id := s.desk.working()[1].live()
 	s.apply(order.Event{Kind: order.SubmitReply, ClientOrderID: id, Result: exchange.Result{Outcome: exchange.NotSent}})
 	s.run(s.desk.Barrier(s.at), nil)
@@ -306,6 +350,7 @@ func TestHaltedMarket(t *testing.T) {
 	s := newShop(t)
 	s.decide(market.Intent{Type: market.Limit, LimitPrice: 99, Size: quantity(3), StopLoss: &market.Child{Percent: 0.05}})
 	s.part(0, d("1"))
+	s.wait(arrival)
 	m := s.desk.sym[0].rules.Market
 	m.Trading = false
 	s.desk.SetMarket(m)
