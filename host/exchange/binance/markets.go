@@ -49,7 +49,7 @@ func (s *session) Markets(ctx context.Context) ([]exchange.Market, error) {
 }
 
 func (s *session) info(ctx context.Context, names ...string) (*gb.ExchangeInfo, exchange.Result) {
-	return call(s, ctx, reading, data, 20, func(ctx context.Context, c *gb.Client) (*gb.ExchangeInfo, error) {
+	info, r := call(s, ctx, reading, data, 20, func(ctx context.Context, c *gb.Client) (*gb.ExchangeInfo, error) {
 		q := c.NewExchangeInfoService().Symbols(names...)
 		if len(names) == 1 {
 			q = c.NewExchangeInfoService().Symbol(names[0])
@@ -60,6 +60,10 @@ func (s *session) info(ctx context.Context, names ...string) (*gb.ExchangeInfo, 
 		}
 		return info, err
 	})
+	if r.Outcome == exchange.Accepted {
+		s.queue.limit(info.RateLimits)
+	}
+	return info, r
 }
 
 func (s *session) markets(symbols []gb.Symbol) ([]exchange.Market, error) {

@@ -302,10 +302,10 @@ func (s *session) ready(keyed bool) string {
 	return ""
 }
 
-// call makes one request, once.
-func call[T any](s *session, ctx context.Context, k kind, p priority, weight int, do func(context.Context, *gb.Client) (T, error)) (T, exchange.Result) {
+// call makes one request, once. A submit says how many orders it is.
+func call[T any](s *session, ctx context.Context, k kind, p priority, weight int, do func(context.Context, *gb.Client) (T, error), orders ...int) (T, exchange.Result) {
 	var none T
-	if err := s.queue.enter(ctx, p, weight); err != nil {
+	if err := s.queue.enter(ctx, p, weight, orders...); err != nil {
 		return none, turnedAway(err).Result
 	}
 	// A client of its own: the library's writes to its fields without a lock.
@@ -313,6 +313,7 @@ func call[T any](s *session, ctx context.Context, k kind, p priority, weight int
 	c.BaseURL, c.HTTPClient, c.TimeOffset, c.Logger = s.at.REST, s.http.client(), -s.offset.Load(), log.New(io.Discard, "", 0)
 	ctx, e := withEvidence(ctx)
 	out, err := do(ctx, c)
+	s.queue.heard(e.counted)
 	r := s.judge(k, e, err)
 	if r.Outcome != exchange.Accepted {
 		return none, r

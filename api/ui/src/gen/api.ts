@@ -72,8 +72,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Everything that the ended run has produced
-         * @description Complete and exact unless Prefer asks for fewer points or rows. Runs that failed have the part up to the fault.
+         * Everything that the run has produced
+         * @description Complete and exact unless Prefer asks for fewer points or rows. Runs that failed have the part up to the fault. A paper or live run that goes on answers with what it has so far: status running, partial, end_time the moment of the picture. A backtest answers once it has ended.
          */
         get: operations["getResults"];
         put?: never;
@@ -1341,17 +1341,17 @@ export interface components {
             run_id: string;
             config: components["schemas"]["RunConfig"];
             /**
-             * @description How it ended.
+             * @description How it ended; running while a paper or live run goes on.
              * @enum {string}
              */
-            status: "completed" | "failed";
+            status: "completed" | "failed" | "running";
             /**
              * @description Start.
              * @example 2026-11-20T12:00:00.000Z
              */
             start_time: string;
             /**
-             * @description End.
+             * @description End; of a run that goes on the moment of the picture.
              * @example 2026-11-20T12:00:00.000Z
              */
             end_time: string;
@@ -1372,11 +1372,11 @@ export interface components {
             fills: components["schemas"]["Fill"][];
             mode: components["schemas"]["Mode"];
             /**
-             * @description Why it ended.
+             * @description Why it ended; empty while it goes on.
              * @enum {string}
              */
-            stop_reason: "finished" | "stopped" | "shutdown" | "error";
-            /** @description Whether it ended before its data did: then it is no evidence. */
+            stop_reason: "finished" | "stopped" | "shutdown" | "error" | "";
+            /** @description Whether it ended before its data did, or goes on: then it is no evidence. */
             partial: boolean;
             error_details: components["schemas"]["FailureDetails"];
             /** @description Cash at the start. */
@@ -1958,7 +1958,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description RUN_ALREADY_ACTIVE, RUN_NOT_ACTIVE, RUN_STILL_RUNNING, NO_RUN, RESULTS_NOT_READY, IDEMPOTENCY_KEY_REUSED; live starts refused by the deployment policy: REGISTRY_*, DEPLOYMENT_* */
+        /** @description RUN_ALREADY_ACTIVE, RUN_NOT_ACTIVE, RUN_STILL_RUNNING, NO_RUN, RESULTS_NOT_READY, CONTROL_NOT_SUPPORTED, CONTROL_REFUSED, IDEMPOTENCY_KEY_REUSED; live starts refused by the deployment policy: REGISTRY_*, DEPLOYMENT_* */
         Error409: {
             headers: {
                 "X-Service-API-Version": components["headers"]["X-Service-API-Version"];
