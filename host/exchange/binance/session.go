@@ -160,6 +160,9 @@ func (s *session) begin(ctx context.Context, req exchange.OpenRequest) (exchange
 	if !req.Trading {
 		req.Config.APIKey, req.Config.Secret = exchange.Secret{}, exchange.Secret{}
 	}
+	if strings.Contains(req.Config.Secret.Reveal(), "-----BEGIN") {
+		return exchange.Opened{}, failed(exchange.AuthFailed, "the secret is a private key of Ed25519 or RSA: "+keysWanted)
+	}
 	s.req, s.http, s.resync = req, newTransport(), make(chan struct{}, 1)
 	if s.queue == nil { // another attempt keeps the silence that the last one was told of
 		s.queue = &queue{}
@@ -373,6 +376,9 @@ func (s *session) judge(k kind, e *evidence, err error) exchange.Result {
 		r.Message = "an error without a code of the exchange"
 	}
 	r.Outcome = classify(k, e.status, code, message)
+	if code == badSignature {
+		r.Message = clip("the signature is not that of the key: is the secret the right one? " + keysWanted + "; the exchange says: " + message)
+	}
 	s.heed(&r, e, code)
 	return r
 }

@@ -307,3 +307,26 @@ func FuzzMessages(f *testing.F) {
 		}
 	})
 }
+
+// TestTooManyDigits: what is only shown is rounded, anything else breaks the protocol.
+func TestTooManyDigits(t *testing.T) {
+	const long = "30910.947752345678901234"
+	o := exampleOrder()
+	p := orderToProto(o)
+	p.AveragePrice = long
+	r := &reader{}
+	if got := orderFromProto(r, p); r.err() != nil || got.AveragePrice.Cmp(dec("30910.94775234567890")) != 0 {
+		t.Errorf("%s %v", got.AveragePrice, r.err())
+	}
+	for _, wrong := range []string{strings.Repeat("9", 20), "-1", "1e5", "x", long + strings.Repeat("1", 20)} {
+		p.AveragePrice = wrong
+		r := &reader{}
+		if orderFromProto(r, p); r.err() == nil {
+			t.Errorf("%s was taken", wrong)
+		}
+	}
+	p.AveragePrice, p.Quantity = "1", long
+	if r := (&reader{}); orderFromProto(r, p).Quantity.IsPos() && r.err() == nil {
+		t.Error("a quantity with too many digits was taken")
+	}
+}

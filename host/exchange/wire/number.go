@@ -95,6 +95,19 @@ func (r *reader) signed(field, s string) decimal.Decimal {
 	return d
 }
 
+// shown reads a number that nothing is computed from: what has more digits than a decimal is rounded.
+func (r *reader) shown(field, s string) decimal.Decimal {
+	whole, fraction, dotted := strings.Cut(s, ".")
+	if len(s) > maxNumber || !digits(whole) || dotted && !digits(fraction) {
+		return r.amount(field, s)
+	}
+	d, err := decimal.Parse(s)
+	if err != nil { // more than 19 digits before the point: it is no price at all
+		r.wrong(field, "%q has more than %d digits", s, decimal.MaxPrec)
+	}
+	return d
+}
+
 // amount reads a number that cannot be negative.
 func (r *reader) amount(field, s string) decimal.Decimal {
 	d := r.signed(field, s)
