@@ -18,8 +18,8 @@ func (s scripted) Launch(_ context.Context, id string, req runner.StartRequest) 
 	return run, nil
 }
 
-// TestResultsOfARunThatGoesOn: a paper or live run answers with what it has so far, in the form of the end, and says that
-// it is partial; the rows can be asked for as after it.
+// TestResultsOfARunThatGoesOn: a paper or live run answers with what it has so far, in the form of the end,
+// and says that it is partial; the rows can be asked for as after it.
 func TestResultsOfARunThatGoesOn(t *testing.T) {
 	runs := scripted{make(chan *apitest.Run, 1)}
 	s := apitest.Start(t, apitest.Options{Trading: runs})

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestEndpointOfAMissingConnector: the service starts, says so, and names the exchange as unavailable; one that it has
-// by itself stays what it is.
+// TestEndpointOfAMissingConnector: the service starts, says so, and names the exchange as unavailable; one
+// that it has by itself stays what it is.
 func TestEndpointOfAMissingConnector(t *testing.T) {
 	s := serve(t, t.TempDir(), "--connectors", t.TempDir(), "--connector-endpoint", "binance=http://127.0.0.1:5", "--connector-endpoint", "sample=http://127.0.0.1:5")
 	var list []map[string]any

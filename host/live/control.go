@@ -54,12 +54,17 @@ func (x *Execution) Control(ctx context.Context, c runner.Command) (string, erro
 	ctx, cancel := context.WithTimeout(ctx, controlLimit)
 	defer cancel()
 	text, err := x.control(ctx, c)
-	if refused, ok := errors.AsType[*engine.Refused](err); ok {
-		row.Refused = refused.Reason
-		x.tell(logControl, row)
-		return "", refusedControl(refused)
+	refused, ok := errors.AsType[*engine.Refused](err)
+	switch {
+	case err == nil:
+		return text, nil
+	case ok:
+		row.Refused, err = refused.Reason, refusedControl(refused)
+	default:
+		row.Refused = "not_supported"
 	}
-	return text, err
+	x.tell(logControl, row)
+	return "", err
 }
 
 func refusedControl(r *engine.Refused) error {

@@ -173,8 +173,8 @@ func (r *Runner) Detail() Report {
 	return Report{Snapshot: r.snapshotLocked(), Results: &result.Results{}}
 }
 
-// Results is the Report of a run that has ended, or of a paper or live run up to now: partial, its end the moment of the
-// picture. While a backtest runs the error is RESULTS_NOT_READY, without a run NO_RUN.
+// Results is the Report of a run that has ended, or of a paper or live run up to now: partial, its end the
+// moment of the picture. While a backtest runs the error is RESULTS_NOT_READY, without a run NO_RUN.
 func (r *Runner) Results() (Report, error) {
 	err := r.allowed(readResults)
 	if refused, ok := errors.AsType[*Error](err); ok && refused.Code == ResultsNotReady && refused.Mode != ModeBacktest {

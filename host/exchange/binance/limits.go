@@ -12,8 +12,8 @@ import (
 // longestWait is how long a submit waits for the limits of orders before it is turned away.
 const longestWait = time.Minute
 
-// window is a limit of orders: so many within each span of time. An order that fills counts no longer, which only the
-// exchange knows: its headers say how many it counts.
+// window is a limit of orders: so many within each span of time. An order that fills counts no longer, which
+// only the exchange knows: its headers say how many it counts.
 type window struct {
 	span        time.Duration
 	limit, used int
@@ -78,8 +78,8 @@ func (q *queue) limit(list []gb.RateLimit) {
 	q.windows = windows
 }
 
-// counted is what the exchange has counted, as an answer says: the weight of the minute, and orders by span; -1 where it
-// does not say.
+// counted is what the exchange has counted, as an answer says: the weight of the minute, and orders by span;
+// -1 where it does not say.
 type counted struct {
 	weight int
 	orders map[time.Duration]int
@@ -112,8 +112,8 @@ func countedBy(h http.Header) counted {
 	return c
 }
 
-// heard takes what the exchange has counted: others may use the same address and the same account. Of a long span its word
-// replaces ours, of a short one the higher number counts: requests may be on their way.
+// heard takes what the exchange has counted: others may use the same address and the same account. Of a long
+// span its word replaces ours, of a short one the higher number counts: requests may be on their way.
 func (q *queue) heard(c counted) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -22,7 +22,8 @@ func orderLimits(tenSeconds, day int64) []gb.RateLimit {
 	}
 }
 
-// TestLimitsOfOrders: submits wait for the exchange's limits and let others pass meanwhile; for the next day nobody waits.
+// TestLimitsOfOrders: submits wait for the exchange's limits and let others pass meanwhile; for the next day
+// nobody waits.
 func TestLimitsOfOrders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := &queue{}
@@ -55,7 +56,8 @@ func TestLimitsOfOrders(t *testing.T) {
 	})
 }
 
-// TestTheExchangeCounts: what its headers say of the weight and of orders counts more than what is known here.
+// TestTheExchangeCounts: what its headers say of the weight and of orders counts more than what is known
+// here.
 func TestTheExchangeCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := &queue{}

@@ -24,8 +24,8 @@ const (
 )
 
 // queue lets requests go one by one: spaced, by priority, and within the weight of the
-// minute, of which a fifth is kept for cancels. Submits also keep to the exchange's limits of orders. A time in which the exchange wants silence
-// is not waited for: who comes then is turned away.
+// minute, of which a fifth is kept for cancels. Submits also keep to the exchange's limits of orders. A time
+// in which the exchange wants silence is not waited for: who comes then is turned away.
 type queue struct {
 	spacing time.Duration
 
@@ -142,8 +142,8 @@ func (q *queue) wake() {
 	q.pump()
 }
 
-// first is who goes next. Submits that the limits of orders hold back let others pass; without any others it says when
-// they may go.
+// first is who goes next. Submits that the limits of orders hold back let others pass; without any others it
+// says when they may go.
 func (q *queue) first(now time.Time) (p priority, t *ticket, later time.Duration) {
 	for p, list := range q.waiting {
 		if len(list) == 0 {

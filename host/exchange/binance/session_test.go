@@ -79,8 +79,8 @@ func TestOpenInABan(t *testing.T) {
 	}
 }
 
-// TestWrongSecret: a secret that is not the key's, and a private key of another kind, are refused as credentials; what
-// kind of key is wanted is said, the secret is not.
+// TestWrongSecret: a secret that is not the key's, and a private key of another kind, are refused as
+// credentials; what kind of key is wanted is said, the secret is not.
 func TestWrongSecret(t *testing.T) {
 	b := newBench(t, plainWrap)
 	for secret, say := range map[string]string{

@@ -134,6 +134,7 @@ func TestEveryFieldTravels(t *testing.T) {
 		Symbol: "BTC/USDT", Trading: true, Status: "TRADING", PriceTick: dec("0.01"), QuantityStep: dec("0.00001"), MinQuantity: dec("0.0001"),
 		MaxQuantity: dec("9000"), MarketMinQuantity: dec("0.0002"), MarketMaxQuantity: dec("100"), MarketQuantityStep: dec("0.00002"),
 		MinNotional: dec("5"), MaxNotional: dec("9000000"), PercentPriceUp: dec("5"), PercentPriceDown: dec("0.2"), MakerFee: dec("0.001"), TakerFee: dec("0.002"),
+		OrderTypes: []string{"limit", "stop"}, MaxStops: 5, MaxPosition: dec("10"),
 	}, marketToProto, marketFromProto)
 	travel(t, market.Candle{OpenTime: 1, CloseTime: 2, Open: 3, High: 4, Low: 5, Close: 6, Volume: 7}, candleToProto, candleFromProto)
 	travel(t, exchange.OrderRequest{

@@ -164,6 +164,29 @@ func (r *reader) name(field, s string) string {
 	return r.text(field, s)
 }
 
+// maxNames bounds a list of names.
+const maxNames = 32
+
+// names reads a list of names; an empty one is nil.
+func (r *reader) names(field string, list []string) (out []string) {
+	if len(list) > maxNames {
+		r.wrong(field, "%d names, at most %d are allowed", len(list), maxNames)
+		return nil
+	}
+	for i, s := range list {
+		out = append(out, r.name(at(field, i), s))
+	}
+	return out
+}
+
+// names makes texts fit for the wire.
+func names(list []string) (out []string) {
+	for _, s := range list {
+		out = append(out, valid(s))
+	}
+	return out
+}
+
 func (r *reader) time(field string, ms int64) market.Time {
 	if ms < 0 {
 		r.wrong(field, "%d is before 1970", ms)

@@ -7,9 +7,9 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
-// How many symbols have their fills read in one round: those where something happened, and some of the others in turn.
-// With a round a minute that is at most 880 of the 6,000 weights that a minute has at Binance, however many symbols a
-// run has.
+// How many symbols have their fills read in one round: those where something happened, and some of the others
+// in turn. With a round a minute that is at most 880 of the 6,000 weights that a minute has at Binance,
+// however many symbols a run has.
 const (
 	mostStirred = 40
 	mostInTurn  = 4
@@ -17,9 +17,11 @@ const (
 
 // fillReads is whose fills are to be read.
 type fillReads struct {
-	// stir are the symbols of which something has happened since their fills were read, in the order in which it did.
+	// stir are the symbols of which something has happened since their fills were read, in the order in which
+	// it did.
 	stir []market.Symbol
-	// read is when the fills of a symbol were asked for last; next is the place of the one whose turn is next.
+	// read is when the fills of a symbol were asked for last; next is the place of the one whose turn is
+	// next.
 	read map[market.Symbol]time.Time
 	next int
 }
@@ -40,7 +42,8 @@ func (f *fillReads) was(s market.Symbol, asked time.Time) {
 	f.stir = slices.DeleteFunc(f.stir, func(t market.Symbol) bool { return t == s })
 }
 
-// stirred are the symbols where something may have happened unheard: those with orders that are not at their end too.
+// stirred are the symbols where something may have happened unheard: those with orders that are not at their
+// end too.
 func (e *Engine) stirred() []market.Symbol {
 	for _, o := range e.desk.Book().Pending() {
 		e.recon.stirs(o.Spec.Symbol)
@@ -60,8 +63,8 @@ func (e *Engine) turn() []market.Symbol {
 	return list
 }
 
-// since is the time from which the fills of a symbol are not known: of its orders that are not at their end, and of the
-// last look, with room for what came late.
+// since is the time from which the fills of a symbol are not known: of its orders that are not at their end,
+// and of the last look, with room for what came late.
 func (e *Engine) since(s market.Symbol) time.Time {
 	since := time.Now().Add(-2 * moneyEvery)
 	if read, ok := e.recon.read[s]; ok && read.Add(-moneyEvery).Before(since) {

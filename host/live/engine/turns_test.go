@@ -16,8 +16,8 @@ const (
 	weighsMarkets    = 20
 )
 
-// TestPollingStaysWithinAQuarter: with 256 symbols, quiet or with orders on many of them, what a run asks for by itself
-// is at most a quarter of the 6,000 weights of a minute; and every symbol has its turn.
+// TestPollingStaysWithinAQuarter: with 256 symbols, quiet or with orders on many of them, what a run asks for
+// by itself is at most a quarter of the 6,000 weights of a minute; and every symbol has its turn.
 func TestPollingStaysWithinAQuarter(t *testing.T) {
 	for _, orders := range []int{0, 20} {
 		t.Run(fmt.Sprint(orders, " orders"), func(t *testing.T) {
