@@ -48,7 +48,7 @@ func (r *controlRequest) check() []schema.Violation {
 func (a *API) control(r *request[controlRequest]) (*web.Answer, error) {
 	in := r.in
 	if slices.Contains([]string{"release", "adopt"}, in.Action) {
-		return nil, problem.Say(problem.ControlNotSupported, fmt.Sprintf("This version has no deployments, so that nothing can be given to or taken from one: %s is for later.", in.Action)).
+		return nil, problem.Say(problem.ModeNotSupported, fmt.Sprintf("This version has no deployments, so that nothing can be given to or taken from one: %s is for later.", in.Action)).
 			With("reason", "action")
 	}
 	// A client that hangs up does not take back what it wanted.

@@ -1,6 +1,7 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -68,7 +69,9 @@ func (x *Execution) Control(ctx context.Context, c runner.Command) (string, erro
 }
 
 func refusedControl(r *engine.Refused) error {
-	return play.Refuse("CONTROL_REFUSED", map[string]any{"reason": r.Reason}, "%s", r.Message)
+	pointer := map[string]string{"no_position": "/symbol", "no_order": "/order_id", "no_alarm": "/alarm_id"}[r.Reason]
+	field := play.FieldError{Pointer: cmp.Or(pointer, "/action"), Message: r.Message, Rule: r.Reason}
+	return &play.RequestError{Code: "VALIDATION_FAILED", Message: r.Message, Fields: []play.FieldError{field}}
 }
 
 func (x *Execution) control(ctx context.Context, c runner.Command) (string, error) {
@@ -102,7 +105,7 @@ func (x *Execution) control(ctx context.Context, c runner.Command) (string, erro
 }
 
 func notSupported(a runner.Action) error {
-	return play.Refuse("CONTROL_NOT_SUPPORTED", map[string]any{"reason": "action"}, "This version has no control %q.", a)
+	return play.Refuse("MODE_NOT_SUPPORTED", map[string]any{"reason": "action"}, "This version has no control %q.", a)
 }
 
 // acknowledgeOne marks an alarm as seen; a difference of the balances is booked, which ends it.
@@ -140,7 +143,7 @@ func (x *Execution) stopAs(e *engine.Engine, positions string) error {
 	case positions == "":
 		return nil
 	case e == nil && engine.OnStop(positions) == engine.Flatten:
-		return play.Refuse("CONTROL_NOT_SUPPORTED", map[string]any{"reason": "mode"},
+		return play.Refuse("MODE_NOT_SUPPORTED", map[string]any{"reason": "mode"},
 			"A paper run sells with its next candle: flatten it, and stop it once it is flat.")
 	case e != nil:
 		e.StopAs(engine.OnStop(positions))

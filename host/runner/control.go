@@ -82,5 +82,5 @@ func (r *Runner) controlEnded(c Command) (Snapshot, error) {
 			return now, nil
 		}
 	}
-	return Snapshot{}, newError(ControlRefused, now, nil)
+	return Snapshot{}, newError(NoAlarm, now, nil)
 }

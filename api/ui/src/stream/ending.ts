@@ -16,7 +16,7 @@ const newest = 200;
 export function finished(run: Run, status: Status, results: Results): Run {
   const last = <T>(rows: T[]): T[] => rows.slice(-newest).reverse();
   return {
-    ...run, status, results, config: results.config, report: reportOf({ ...results, stop_reason: results.stop_reason || null }), positions: results.positions,
+    ...run, status, results, config: results.config, report: reportOf({ ...results, stop_reason: status.stop_reason, status: results.status as Status["status"] }), positions: results.positions,
     equity: results.equity_curve.map(tuple),
     recent: { orders: last(results.orders), fills: last(results.fills), trades: last(results.trades), total: results.rows_total },
   };
