@@ -97,7 +97,8 @@ func (s *service) openConnectors(ctx context.Context, cfg config) ([]live.Connec
 	}
 	for _, id := range slices.Sorted(maps.Keys(unknown)) {
 		list = append(list, missingConnector(id, cfg.connectors.dir))
-		s.logger.Warn("an endpoint is given for a connector that is not there: that exchange is not available", "option", "--"+endpointFlag, "connector", id, "folder", cfg.connectors.dir)
+		s.logger.Warn("an endpoint is given for a connector that is not there: that exchange is not available",
+			"option", "--"+endpointFlag, "connector", id, "folder", cfg.connectors.dir)
 	}
 	return list, nil
 }
@@ -105,8 +106,12 @@ func (s *service) openConnectors(ctx context.Context, cfg config) ([]live.Connec
 // missingConnector is listed as unavailable: whoever starts a run there is told why.
 func missingConnector(id, dir string) live.Connector {
 	return live.Connector{
-		Description: exchange.Description{ID: id, Name: id, Kind: "native", DeadMan: "lease", ConfigSchema: exchange.ConfigSchema(nil)},
-		Fault:       &catalog.Fault{Code: "missing", Message: "--" + endpointFlag + " names it, and there is no connector " + id + " in " + dir},
+		Description: exchange.Description{
+			ID: id, Name: id, Kind: "native", DeadMan: "lease", ConfigSchema: exchange.ConfigSchema(nil),
+		},
+		Fault: &catalog.Fault{
+			Code: "missing", Message: "--" + endpointFlag + " names it, and there is no connector " + id + " in " + dir,
+		},
 	}
 }
 
