@@ -31,8 +31,8 @@ func TestControlsAreChecked(t *testing.T) {
 		post("another page", `{"action":"pause"}`, "ORIGIN_FORBIDDEN", 403, "Origin: https://example.com"),
 		post("another host", `{"action":"pause"}`, "HOST_FORBIDDEN", 403, "Host: example.com"),
 		{"wrong method", "GET", controlPath, "", nil, 405, "METHOD_NOT_ALLOWED"},
-		post("for later", `{"action":"release"}`, "CONTROL_NOT_SUPPORTED", 409),
-		post("for later", `{"action":"adopt"}`, "CONTROL_NOT_SUPPORTED", 409),
+		post("for later", `{"action":"release"}`, "MODE_NOT_SUPPORTED", 400),
+		post("for later", `{"action":"adopt"}`, "MODE_NOT_SUPPORTED", 400),
 		post("idle", `{"action":"pause"}`, "RUN_NOT_ACTIVE", 409),
 		post("idle stop", `{"action":"stop"}`, "RUN_NOT_ACTIVE", 409),
 	})
@@ -44,8 +44,8 @@ func TestControlsAreChecked(t *testing.T) {
 	s.Do(t, "POST", startPath, apitest.Backtest)
 	run := <-s.Runs
 	play(t, s, []exchange{
-		post("backtest", `{"action":"pause"}`, "CONTROL_NOT_SUPPORTED", 409),
-		post("backtest", `{"action":"stop","positions":"flatten"}`, "CONTROL_NOT_SUPPORTED", 409),
+		post("backtest", `{"action":"pause"}`, "MODE_NOT_SUPPORTED", 400),
+		post("backtest", `{"action":"stop","positions":"flatten"}`, "MODE_NOT_SUPPORTED", 400),
 	})
 	if a := s.Do(t, "POST", controlPath, `{"action":"stop","who":"me","why":"enough"}`); a.JSON(t)["status"] != "completed" {
 		t.Errorf("%s", a.Body)

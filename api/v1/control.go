@@ -36,9 +36,11 @@ func (r *controlRequest) check() []schema.Violation {
 	} {
 		switch {
 		case f.value != "" && r.Action != f.action:
-			bad = append(bad, schema.Violation{Pointer: f.pointer, Message: "is for the action " + f.action + " only", Rule: f.action + "_only"})
+			say := "is for the action " + f.action + " only"
+			bad = append(bad, schema.Violation{Pointer: f.pointer, Message: say, Rule: f.action + "_only"})
 		case f.value == "" && f.required && r.Action == f.action:
-			bad = append(bad, schema.Violation{Pointer: f.pointer, Message: "is missing: the action " + f.action + " needs it", Rule: "required"})
+			say := "is missing: the action " + f.action + " needs it"
+			bad = append(bad, schema.Violation{Pointer: f.pointer, Message: say, Rule: "required"})
 		}
 	}
 	return bad
@@ -48,12 +50,13 @@ func (r *controlRequest) check() []schema.Violation {
 func (a *API) control(r *request[controlRequest]) (*web.Answer, error) {
 	in := r.in
 	if slices.Contains([]string{"release", "adopt"}, in.Action) {
-		return nil, problem.Say(problem.ControlNotSupported, fmt.Sprintf("This version has no deployments, so that nothing can be given to or taken from one: %s is for later.", in.Action)).
-			With("reason", "action")
+		say := fmt.Sprintf("This version has no deployments that could %s anything: it is for later.", in.Action)
+		return nil, problem.Say(problem.ModeNotSupported, say).With("reason", "action")
 	}
 	// A client that hangs up does not take back what it wanted.
 	s, err := a.opts.Control.Control(context.WithoutCancel(r.Context()), runner.Command{
-		Action: runner.Action(in.Action), Symbol: in.Symbol, OrderID: in.OrderID, AlarmID: in.AlarmID, Positions: in.Positions, Who: in.Who, Why: in.Why,
+		Action: runner.Action(in.Action), Symbol: in.Symbol, OrderID: in.OrderID, AlarmID: in.AlarmID,
+		Positions: in.Positions, Who: in.Who, Why: in.Why,
 	})
 	if err != nil {
 		return nil, err

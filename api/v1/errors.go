@@ -103,6 +103,10 @@ func (a *API) stateProblem(r *http.Request, e *runner.Error) error {
 		return p.With("reason", reason).With("log_tail", []string{})
 	case runner.ShuttingDown:
 		return p.WithHeader("Retry-After", "1")
+	case runner.ControlNotSupported:
+		return problem.Say(problem.ModeNotSupported, e.Message).WithCause(e).With("reason", "mode")
+	case runner.NoAlarm:
+		return invalid([]schema.Violation{{Pointer: "/alarm_id", Message: e.Message, Rule: "no_alarm"}})
 	case runner.ResultsNotReady:
 		p.WithHeader("Retry-After", "1")
 	}

@@ -68,7 +68,7 @@ func settings() []setting {
 			return err
 		}},
 		{"control-url", "SERVICE_CONTROL_URL", "", "address of the governance control plane (default " + defaultControlURL + " with a control key)", setControlURL},
-		{"control-key", "SERVICE_CONTROL_KEY", "", "file of the control plane's public key, its governance.pub", setControlKey},
+		{"control-key", "SERVICE_CONTROL_KEY", "", "file of the control plane's public key, keys/statement.pub of its folder", setControlKey},
 		{"deployment-policy", "SERVICE_DEPLOYMENT_POLICY", "auto", "what real money needs: enforce an entry of the deployable registry, warn, off, or auto: enforce with a control plane, else warn", setPolicy},
 		{"control-sign-key", "SERVICE_CONTROL_SIGN_KEY", "", "file of this host's private key (role host): a risk kill opens a critical incident", setSignKey},
 	}, tradingSettings()...)

@@ -97,10 +97,24 @@ func (s *service) openConnectors(ctx context.Context, cfg config) ([]live.Connec
 		}
 		list = append(list, entry)
 	}
-	if len(unknown) > 0 {
-		return nil, usagef("--%s: there is no connector %s in %s", endpointFlag, strings.Join(slices.Sorted(maps.Keys(unknown)), ", "), cfg.connectors.dir)
+	for _, id := range slices.Sorted(maps.Keys(unknown)) {
+		list = append(list, missingConnector(id, cfg.connectors.dir))
+		s.logger.Warn("an endpoint is given for a connector that is not there: that exchange is not available",
+			"option", "--"+endpointFlag, "connector", id, "folder", cfg.connectors.dir)
 	}
 	return list, nil
+}
+
+// missingConnector is listed as unavailable: whoever starts a run there is told why.
+func missingConnector(id, dir string) live.Connector {
+	return live.Connector{
+		Description: exchange.Description{
+			ID: id, Name: id, Kind: "native", DeadMan: "lease", ConfigSchema: exchange.ConfigSchema(nil),
+		},
+		Fault: &catalog.Fault{
+			Code: "missing", Message: "--" + endpointFlag + " names it, and there is no connector " + id + " in " + dir,
+		},
+	}
 }
 
 func endpointOnLoopback(address string) bool {

@@ -50,7 +50,7 @@ func setControlKey(c *config, v string) error {
 	}
 	var ok bool
 	if c.control.key, ok = pub.(*ecdsa.PublicKey); !ok {
-		return errors.New("is not a P-256 key: name the control plane's governance.pub")
+		return errors.New("is not a P-256 key: name keys/statement.pub of the control plane's folder, which it serves as /trust/governance.pub")
 	}
 	return nil
 }

@@ -26,6 +26,12 @@ type Market struct {
 	PercentPriceDown   decimal.Decimal `json:"percent_price_down"` // limit >= reference x this
 	MakerFee           decimal.Decimal `json:"maker_fee"`          // fraction of notional
 	TakerFee           decimal.Decimal `json:"taker_fee"`
+	// OrderTypes are those of Description.OrderTypes that the symbol takes; empty: all of them.
+	OrderTypes []string `json:"order_types,omitempty"`
+	// MaxStops is how many orders with a stop price may be open, MaxPosition how much of the base may be
+	// held; 0: no bound.
+	MaxStops    int             `json:"max_stops,omitempty"`
+	MaxPosition decimal.Decimal `json:"max_position,omitzero"`
 }
 
 // Description is one entry of GET /exchanges as a connector gives it.

@@ -61,7 +61,8 @@ func (x *Execution) raiseLocked(o alarm.Occurrence) *journal.Entry {
 	if a.Severity != alarm.Warning {
 		log = x.log.Error
 	}
-	log("alarm raised", "code", a.Code, "severity", string(a.Severity), "id", a.ID, "run_id", x.runID, "count", a.Count, "text", a.Text)
+	log("alarm raised", "code", a.Code, "severity", string(a.Severity), "id", a.ID, "run_id", x.runID,
+		"count", a.Count, "text", a.Text)
 	row := rowOf(alarm.Raised, a)
 	return &row
 }
@@ -104,7 +105,8 @@ func (x *Execution) clearLocked(code, subject string) *journal.Entry {
 }
 
 func (x *Execution) cleared(a alarm.Alarm) journal.Entry {
-	x.log.Info("alarm cleared", "code", a.Code, "severity", string(a.Severity), "id", a.ID, "run_id", x.runID, "count", a.Count)
+	x.log.Info("alarm cleared", "code", a.Code, "severity", string(a.Severity), "id", a.ID, "run_id", x.runID,
+		"count", a.Count)
 	return rowOf(alarm.Cleared, a)
 }
 

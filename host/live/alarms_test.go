@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/assay-run/assay/host/alarm"
+	"github.com/assay-run/assay/host/deploy"
 	"github.com/assay-run/assay/host/live/journal"
 	"github.com/assay-run/assay/host/live/risk"
 	"github.com/assay-run/assay/host/runner"
@@ -87,6 +89,37 @@ func TestAlarmsAreReadBack(t *testing.T) {
 	}
 	if a := got[0]; a.ID != "a-000002" || a.Severity != alarm.Error || a.Text != "the text of FILL_CONFLICT" || a.Count != 1 ||
 		time.Since(a.Since.Time()) > time.Hour || a.Last != a.Since {
+		t.Errorf("%+v", a)
+	}
+}
+
+// TestPolicyAlarms: of what the deployment policy tells one alarm stands at a time, and none when it is content again.
+func TestPolicyAlarms(t *testing.T) {
+	d := newDesk(t, 10, "good")
+	x := d.launch(onSim(runner.ModePaper, "good", map[string]any{"every": 5}, ""))
+	x.plugin.Close("test")
+	tell := func(act deploy.Act, code deploy.Code) {
+		x.onDeployment(nil, deploy.Event{Act: act, Notice: deploy.Notice{Code: code, Message: "told"}})
+	}
+	want := func(codes ...string) {
+		t.Helper()
+		var got []string
+		for _, a := range x.Progress().Alarms {
+			got = append(got, a.Code)
+		}
+		if !slices.Equal(got, codes) {
+			t.Errorf("%v, want %v", got, codes)
+		}
+	}
+	tell(deploy.Alarm, deploy.RegistryUnavailable)
+	want("REGISTRY_UNAVAILABLE")
+	tell(deploy.Alarm, deploy.DeploymentExpired)
+	want("DEPLOYMENT_EXPIRED")
+	tell(deploy.Clear, deploy.DeploymentExpired)
+	want()
+	x.admission.Ungated = "nobody lets it"
+	tell(deploy.Alarm, deploy.DeploymentRevoked)
+	if a := x.Progress().Alarms; len(a) != 1 || a[0].Severity != alarm.Warning {
 		t.Errorf("%+v", a)
 	}
 }

@@ -1,6 +1,7 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,7 +37,8 @@ type controlRow struct {
 // Control implements runner.Controlled. What is wanted is in the journal before it is done.
 func (x *Execution) Control(ctx context.Context, c runner.Command) (string, error) {
 	if c.Symbol != "" && !slices.Contains(x.plan.Symbols, market.Symbol(c.Symbol)) {
-		return "", play.Invalid("/symbol", fmt.Errorf("is no symbol of the run: it trades %v", x.plan.Symbols))
+		err := fmt.Errorf("is no symbol of the run: it trades %v", x.plan.Symbols)
+		return "", play.Invalid("/symbol", err)
 	}
 	x.gate.Lock()
 	book := x.journal
@@ -45,25 +47,39 @@ func (x *Execution) Control(ctx context.Context, c runner.Command) (string, erro
 	case book == nil && c.Action == runner.StopRun:
 		return "", nil // nothing has begun that the choice could be about
 	case book == nil:
-		return "", refusedControl(&engine.Refused{Reason: "not_trading", Message: "The run is only starting."})
+		return "", refusedControl(notTrading("The run is only starting."))
 	}
-	row := controlRow{Action: c.Action, Who: c.Who, Why: c.Why, Symbol: c.Symbol, OrderID: c.OrderID, AlarmID: c.AlarmID, Positions: c.Positions}
+	row := controlRow{
+		Action: c.Action, Who: c.Who, Why: c.Why, Symbol: c.Symbol, OrderID: c.OrderID, AlarmID: c.AlarmID,
+		Positions: c.Positions,
+	}
 	if err := book.Log(ctx, logControl, row); err != nil {
 		return "", fmt.Errorf("the journal has not taken the control, so that nothing was done: %w", err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, controlLimit)
 	defer cancel()
 	text, err := x.control(ctx, c)
-	if refused, ok := errors.AsType[*engine.Refused](err); ok {
-		row.Refused = refused.Reason
-		x.tell(logControl, row)
-		return "", refusedControl(refused)
+	refused, ok := errors.AsType[*engine.Refused](err)
+	switch {
+	case err == nil:
+		return text, nil
+	case ok:
+		row.Refused, err = refused.Reason, refusedControl(refused)
+	default:
+		row.Refused = "not_supported"
 	}
-	return text, err
+	x.tell(logControl, row)
+	return "", err
+}
+
+func notTrading(message string) *engine.Refused {
+	return &engine.Refused{Reason: "not_trading", Message: message}
 }
 
 func refusedControl(r *engine.Refused) error {
-	return play.Refuse("CONTROL_REFUSED", map[string]any{"reason": r.Reason}, "%s", r.Message)
+	pointer := map[string]string{"no_position": "/symbol", "no_order": "/order_id", "no_alarm": "/alarm_id"}[r.Reason]
+	field := play.FieldError{Pointer: cmp.Or(pointer, "/action"), Message: r.Message, Rule: r.Reason}
+	return &play.RequestError{Code: "VALIDATION_FAILED", Message: r.Message, Fields: []play.FieldError{field}}
 }
 
 func (x *Execution) control(ctx context.Context, c runner.Command) (string, error) {
@@ -77,7 +93,7 @@ func (x *Execution) control(ctx context.Context, c runner.Command) (string, erro
 	case c.Action == runner.StopRun:
 		return "", x.stopAs(e, c.Positions)
 	case !trades:
-		return "", &engine.Refused{Reason: "not_trading", Message: fmt.Sprintf("The run is in phase %s and does not trade.", phase)}
+		return "", notTrading(fmt.Sprintf("The run is in phase %s and does not trade.", phase))
 	case e == nil:
 		return x.controlPaper(c)
 	}
@@ -97,7 +113,8 @@ func (x *Execution) control(ctx context.Context, c runner.Command) (string, erro
 }
 
 func notSupported(a runner.Action) error {
-	return play.Refuse("CONTROL_NOT_SUPPORTED", map[string]any{"reason": "action"}, "This version has no control %q.", a)
+	return play.Refuse("MODE_NOT_SUPPORTED", map[string]any{"reason": "action"},
+		"This version has no control %q.", a)
 }
 
 // acknowledgeOne marks an alarm as seen; a difference of the balances is booked, which ends it.
@@ -107,9 +124,11 @@ func (x *Execution) acknowledgeOne(ctx context.Context, e *engine.Engine, id str
 		return text, err
 	}
 	x.gate.Lock()
-	i := slices.IndexFunc(x.alarms.set.Open(), func(a alarm.Alarm) bool { return a.ID == id && a.Code == engine.CodeBalanceDrift })
+	drift := slices.ContainsFunc(x.alarms.set.Open(), func(a alarm.Alarm) bool {
+		return a.ID == id && a.Code == engine.CodeBalanceDrift
+	})
 	x.gate.Unlock()
-	if i < 0 {
+	if !drift {
 		return text, nil
 	}
 	return e.AcknowledgeDrift(ctx)
@@ -121,7 +140,8 @@ func (x *Execution) acknowledge(id string) (string, error) {
 	a, ok := x.alarms.set.Acknowledge(id)
 	x.gate.Unlock()
 	if !ok {
-		return "", &engine.Refused{Reason: "no_alarm", Message: fmt.Sprintf("The run has no open alarm %s.", id)}
+		say := fmt.Sprintf("The run has no open alarm %s.", id)
+		return "", &engine.Refused{Reason: "no_alarm", Message: say}
 	}
 	row := rowOf(alarm.Acknowledged, a)
 	x.tell(row.Kind, row.Data)
@@ -135,7 +155,7 @@ func (x *Execution) stopAs(e *engine.Engine, positions string) error {
 	case positions == "":
 		return nil
 	case e == nil && engine.OnStop(positions) == engine.Flatten:
-		return play.Refuse("CONTROL_NOT_SUPPORTED", map[string]any{"reason": "mode"},
+		return play.Refuse("MODE_NOT_SUPPORTED", map[string]any{"reason": "mode"},
 			"A paper run sells with its next candle: flatten it, and stop it once it is flat.")
 	case e != nil:
 		e.StopAs(engine.OnStop(positions))
@@ -150,7 +170,7 @@ func (x *Execution) controlPaper(c runner.Command) (string, error) {
 	defer x.gate.Unlock()
 	d := x.diary
 	if d == nil {
-		return "", &engine.Refused{Reason: "not_trading", Message: "The run does not trade yet."}
+		return "", notTrading("The run does not trade yet.")
 	}
 	defer d.src.nudge()
 	const when = " with the next candle"
@@ -167,7 +187,8 @@ func (x *Execution) controlPaper(c runner.Command) (string, error) {
 		return fmt.Sprintf("Entries are paused; %d are cancelled and %d positions sold%s", n, held, when), nil
 	case runner.Close:
 		if d.sell(market.Symbol(c.Symbol)) == 0 {
-			return "", &engine.Refused{Reason: "no_position", Message: fmt.Sprintf("The run holds no %s.", c.Symbol)}
+			say := fmt.Sprintf("The run holds no %s.", c.Symbol)
+			return "", &engine.Refused{Reason: "no_position", Message: say}
 		}
 		return "The position in " + c.Symbol + " is closed" + when, nil
 	case runner.Cancel:
@@ -175,7 +196,8 @@ func (x *Execution) controlPaper(c runner.Command) (string, error) {
 			return fmt.Sprintf("%d entries are cancelled%s", d.cancelEntries(), when), nil
 		}
 		if !d.cancelOrder(c.OrderID) {
-			return "", &engine.Refused{Reason: "no_order", Message: fmt.Sprintf("The run has no open order %s.", c.OrderID)}
+			say := fmt.Sprintf("The run has no open order %s.", c.OrderID)
+			return "", &engine.Refused{Reason: "no_order", Message: say}
 		}
 		return "Order " + c.OrderID + " is cancelled" + when, nil
 	}
@@ -186,7 +208,8 @@ func (x *Execution) controlPaper(c runner.Command) (string, error) {
 func (d *diary) pause() {
 	const why = "the operator has paused the entries"
 	d.watch.guard.Raise(risk.Reason{
-		Code: engine.CodePaused, State: risk.Reducing, Clears: risk.WhenGone, Since: d.src.clock.Now(), Message: why,
+		Code: engine.CodePaused, State: risk.Reducing, Clears: risk.WhenGone, Since: d.src.clock.Now(),
+		Message: why,
 	})
 	d.Raise(alarm.Occurrence{Code: engine.CodePaused, Text: why})
 }
@@ -205,7 +228,10 @@ func (d *diary) paused(o *market.Order, shrinks bool) string {
 	if shrinks || !d.watch.guard.Stands(engine.CodePaused) {
 		return ""
 	}
-	d.verdicts(o.ID, []risk.Verdict{{Code: risk.StateReducing, Symbol: o.Symbol, Value: string(risk.Reducing), Message: "positions may only shrink: the operator has paused the entries"}})
+	d.verdicts(o.ID, []risk.Verdict{{
+		Code: risk.StateReducing, Symbol: o.Symbol, Value: string(risk.Reducing),
+		Message: "positions may only shrink: the operator has paused the entries",
+	}})
 	return string(risk.StateReducing)
 }
 
@@ -220,7 +246,9 @@ func (d *diary) cancelEntries() (n int) {
 }
 
 func (d *diary) cancelOrder(id string) bool {
-	open := slices.ContainsFunc(d.x.engine.OpenOrders(), func(o market.Order) bool { return o.ID.String() == id })
+	open := slices.ContainsFunc(d.x.engine.OpenOrders(), func(o market.Order) bool {
+		return o.ID.String() == id
+	})
 	if open {
 		d.wanted = append(d.wanted, market.Intent{Action: market.Cancel, Ref: id})
 	}
@@ -233,7 +261,8 @@ func (d *diary) sell(s market.Symbol) (n int) {
 	for _, p := range held {
 		if s == "" || p.Symbol == s {
 			n++
-			d.wanted = append(d.wanted, market.Intent{Action: market.Close, Symbol: p.Symbol, Tag: "operator"})
+			in := market.Intent{Action: market.Close, Symbol: p.Symbol, Tag: "operator"}
+			d.wanted = append(d.wanted, in)
 		}
 	}
 	return n

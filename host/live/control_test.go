@@ -20,7 +20,7 @@ func controlled(t *testing.T, x *Execution, c runner.Command, refusal string) {
 	switch {
 	case refusal == "" && (err != nil || (text == "" && c.Action != runner.StopRun)):
 		t.Errorf("%+v: %q %v", c, text, err)
-	case refusal != "" && (!is || refused.Details["reason"] != refusal):
+	case refusal != "" && (!is || len(refused.Fields) != 1 || refused.Fields[0].Rule != refusal || refused.Fields[0].Pointer == ""):
 		t.Errorf("%+v: %v, want %s", c, err, refusal)
 	}
 }

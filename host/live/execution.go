@@ -53,6 +53,8 @@ type Execution struct {
 
 	journal *journal.Run // from Run on
 	ending  error        // what ended the run
+	// policyAlarm is what the deployment policy said last; of the goroutine that watches it.
+	policyAlarm string
 
 	// The rest is guarded by the gate.
 

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/assay-run/assay/host/alarm"
 	"github.com/assay-run/assay/host/deploy"
 	"github.com/assay-run/assay/host/live/engine"
 	"github.com/assay-run/assay/host/live/risk"
@@ -123,17 +124,26 @@ func (x *Execution) watchDeployment(ctx context.Context, e *engine.Engine) {
 
 // onDeployment does what a change of the deployment asks for.
 func (x *Execution) onDeployment(e *engine.Engine, ev deploy.Event) {
+	code := string(ev.Code)
+	raise := func() {
+		x.Raise(alarm.Occurrence{Code: code, Text: ev.Message, Shadow: x.admission.Ungated != ""})
+	}
 	switch ev.Act {
 	case deploy.Stop:
-		x.warn(string(ev.Code), ev.Message)
+		raise()
 		e.Stop(fmt.Errorf("%w: %s", errRevoked, ev.Message))
 	case deploy.Reduce:
-		x.warn(string(ev.Code), ev.Message)
-		e.Restrict(string(ev.Code), ev.Message, true)
+		raise()
+		e.Restrict(code, ev.Message, true)
 	case deploy.Resume:
-		e.Restrict(string(ev.Code), ev.Message, false)
+		e.Restrict(code, ev.Message, false)
+		x.Clear(code, "")
 	case deploy.Alarm:
-		x.warn(string(ev.Code), ev.Message)
+		x.Clear(x.policyAlarm, "") // there is one at a time
+		x.policyAlarm = code
+		raise()
+	case deploy.Clear:
+		x.Clear(x.policyAlarm, "")
 	}
 }
 

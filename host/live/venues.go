@@ -31,6 +31,9 @@ type Connector struct {
 	Connect func(ctx context.Context, folder string) (*exchange.Connection, error)
 }
 
+// missing says whether nothing is known of the connector but that it should be there.
+func (c Connector) missing() bool { return c.Fault != nil && c.Connect == nil }
+
 // Exchanges are all exchanges of a service: those of the candle store, the simulated
 // market, and the connectors.
 type Exchanges struct {
@@ -62,10 +65,14 @@ func (e *Exchanges) List(ctx context.Context) ([]Entry, error) {
 	if err != nil {
 		return nil, err
 	}
+	connectors := slices.DeleteFunc(slices.Clone(e.Connectors), func(c Connector) bool {
+		// One that is not there hides nothing that is.
+		return c.missing() && (c.Description.ID == sim.ID || slices.ContainsFunc(stored, func(s candle.Exchange) bool { return s.ID == c.Description.ID }))
+	})
 	var list []Entry
 	taken := map[string]candle.Exchange{}
 	for _, s := range stored {
-		if s.ID == sim.ID || slices.ContainsFunc(e.Connectors, func(c Connector) bool { return c.Description.ID == s.ID }) {
+		if s.ID == sim.ID || slices.ContainsFunc(connectors, func(c Connector) bool { return c.Description.ID == s.ID }) {
 			taken[s.ID] = s
 			continue
 		}
@@ -76,7 +83,7 @@ func (e *Exchanges) List(ctx context.Context) ([]Entry, error) {
 		return &c, nil
 	}}
 	list = append(list, own)
-	for _, c := range e.Connectors {
+	for _, c := range connectors {
 		list = append(list, Entry{Description: c.Description, Certified: c.Certified, Fault: c.Fault, connectIn: c.Connect, endpoint: c.Endpoint, loopback: c.LoopbackEndpoint})
 	}
 	for i := range list {

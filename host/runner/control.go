@@ -57,7 +57,8 @@ func (r *Runner) Control(ctx context.Context, c Command) (Snapshot, error) {
 	if c.Action == StopRun {
 		return r.Stop(ctx)
 	}
-	r.opts.Logger.Info("control", "run_id", run.id, "action", string(c.Action), "who", c.Who, "why", c.Why, "outcome", message)
+	r.opts.Logger.Info("control", "run_id", run.id, "action", string(c.Action), "who", c.Who, "why", c.Why,
+		"outcome", message)
 	now := r.Status()
 	now.Message = message
 	return now, nil
@@ -76,11 +77,12 @@ func (r *Runner) controlEnded(c Command) (Snapshot, error) {
 		if list[i].ID == c.AlarmID {
 			list[i].Acknowledged = true
 			p.Alarms = list
-			r.opts.Logger.Info("control", "run_id", r.run.id, "action", string(c.Action), "alarm", c.AlarmID, "who", c.Who, "why", c.Why)
+			r.opts.Logger.Info("control", "run_id", r.run.id, "action", string(c.Action), "alarm", c.AlarmID,
+				"who", c.Who, "why", c.Why)
 			now = r.snapshotLocked()
 			now.Message = "Alarm " + c.AlarmID + " is acknowledged"
 			return now, nil
 		}
 	}
-	return Snapshot{}, newError(ControlRefused, now, nil)
+	return Snapshot{}, newError(NoAlarm, now, nil)
 }

@@ -17,9 +17,9 @@ const (
 	ResultsNotReady  Code = "RESULTS_NOT_READY"
 	RunStartFailed   Code = "RUN_START_FAILED"
 	ShuttingDown     Code = "SHUTTING_DOWN"
-	// ControlNotSupported: this run takes no such control; ControlRefused: there is nothing to do it to.
+	// ControlNotSupported: this run takes no such control; NoAlarm: there is no such alarm to acknowledge.
 	ControlNotSupported Code = "CONTROL_NOT_SUPPORTED"
-	ControlRefused      Code = "CONTROL_REFUSED"
+	NoAlarm             Code = "NO_ALARM"
 	// Internal is an event that cannot happen in the state at hand: a bug.
 	Internal Code = "INTERNAL_ERROR"
 )
@@ -96,9 +96,8 @@ func newError(c Code, now Snapshot, cause error) *Error {
 	case ControlNotSupported:
 		e.Message = "A backtest takes no controls but stop."
 		e.Hint = "stop it, or wait for its end"
-	case ControlRefused:
-		e.Message = "The run has no such alarm."
-		e.Hint = "read alarms of /api/v1/status"
+	case NoAlarm:
+		e.Message = "is no open alarm of the run"
 	case RunStartFailed:
 		e.Message = fmt.Sprintf("The run could not be started: %v", cause)
 	case ShuttingDown:

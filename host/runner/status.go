@@ -2,6 +2,7 @@ package runner
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 	"time"
 
@@ -172,10 +173,21 @@ func (r *Runner) Detail() Report {
 	return Report{Snapshot: r.snapshotLocked(), Results: &result.Results{}}
 }
 
-// Results is the Report of a run that has ended. While it runs the error is
-// RESULTS_NOT_READY, without a run NO_RUN.
+// Results is the Report of a run that has ended, or of a paper or live run up to now: partial, its end the
+// moment of the picture. While a backtest runs the error is RESULTS_NOT_READY, without a run NO_RUN.
 func (r *Runner) Results() (Report, error) {
-	if err := r.allowed(readResults); err != nil {
+	err := r.allowed(readResults)
+	if refused, ok := errors.AsType[*Error](err); ok && refused.Code == ResultsNotReady && refused.Mode != ModeBacktest {
+		rep := r.Detail() // which may have ended since
+		if s := &rep.Snapshot; s.Status == StatusRunning {
+			s.Partial, s.EndTime = true, s.UpdatedAt
+		}
+		if rep.Snapshot.Status != StatusIdle {
+			return rep, nil
+		}
+		return Report{}, newError(NoRun, rep.Snapshot, nil)
+	}
+	if err != nil {
 		return Report{}, err
 	}
 	r.mu.Lock()

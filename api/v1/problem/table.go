@@ -35,8 +35,6 @@ const (
 	RunStillRunning             Code = "RUN_STILL_RUNNING"
 	NoRun                       Code = "NO_RUN"
 	ResultsNotReady             Code = "RESULTS_NOT_READY"
-	ControlNotSupported         Code = "CONTROL_NOT_SUPPORTED"
-	ControlRefused              Code = "CONTROL_REFUSED"
 	IdempotencyKeyReused        Code = "IDEMPOTENCY_KEY_REUSED"
 	RegistryInvalid             Code = "REGISTRY_INVALID"
 	RegistryUnsigned            Code = "REGISTRY_UNSIGNED"
@@ -109,7 +107,7 @@ func requestTable() []Entry {
 		{UnsupportedSymbol, 400, "A symbol is not offered here.", list("symbols", "available"), "Use symbols that the exchange lists; all of one run share the quote currency."},
 		{InvalidDateRange, 400, "start_date must be before end_date.", list("start_date", "end_date"), "The window is [start_date, end_date)."},
 		{DataUnavailable, 400, "There are no candles in this window.", list("range"), "Choose a window inside range or import candles with lab data import."},
-		{ModeNotSupported, 400, "This mode is not offered.", list("reason"), "See modes of the exchange and of the strategy."},
+		{ModeNotSupported, 400, "This mode is not offered.", list("reason"), "See modes of the exchange and of the strategy. Controls are for paper and live runs."},
 		{CredentialsRequired, 400, "The exchange needs credentials for live trading.", list("missing"), "Add the missing keys to exchange_config."},
 		{BadHandshake, 400, "The WebSocket handshake is not valid.", nil, "Use WebSocket version 13 with a valid Sec-WebSocket-Key."},
 		{HostForbidden, 403, "The Host header names a host that this service does not serve.", nil, "Use localhost or the address the service listens on, or start it with --allowed-host."},
@@ -134,8 +132,6 @@ func stateTable() []Entry {
 		{RunStillRunning, 409, "The run is still running. Stop it before the reset.", run, "POST /api/v1/run/stop first."},
 		{NoRun, 409, "There is no run yet.", run, "Start one with POST /api/v1/run/backtest."},
 		{ResultsNotReady, 409, "The run has not ended yet.", run, "Wait for completed or failed; /status/detailed shows the results so far."},
-		{ControlNotSupported, 409, "The run does not take this control.", append([]string{"reason"}, run...), "Controls are for paper and live runs; reason says what this one does not take."},
-		{ControlRefused, 409, "The control could not be carried out.", append([]string{"reason"}, run...), "reason is no_position, no_order, no_alarm, not_paused, not_trading or no_answer; read /api/v1/status/detailed."},
 		{IdempotencyKeyReused, 409, "This Idempotency-Key was used with another body.", nil, "Use a new key for a new request."},
 	}
 }

@@ -33,25 +33,42 @@ func (s *session) learn(symbol string, order int64, client string) {
 	s.ours[orderKey{symbol, order}] = client
 }
 
-// OpenOrders implements exchange.Account.
+// What the list of open orders weighs, of one symbol and of all.
+const (
+	openOrdersOfOne = 6
+	openOrdersOfAll = 80
+)
+
+// OpenOrders implements exchange.Account: symbol by symbol, or all at once where that weighs less.
 func (s *session) OpenOrders(ctx context.Context) ([]exchange.Order, error) {
 	if why := s.ready(true); why != "" {
 		return nil, failed(exchange.NotSent, why)
 	}
 	var all []exchange.Order
-	for _, name := range s.symbols() {
-		orders, r := list(s, ctx, queries, 6, func(ctx context.Context, c *gb.Client) ([]*gb.Order, error) {
-			return c.NewListOpenOrdersService().Symbol(name).Do(ctx, gb.WithRecvWindow(recvWindow))
+	names, weight := s.symbols(), openOrdersOfOne
+	if openOrdersOfOne*len(names) > openOrdersOfAll {
+		names, weight = []string{""}, openOrdersOfAll
+	}
+	for _, name := range names {
+		orders, r := list(s, ctx, queries, weight, func(ctx context.Context, c *gb.Client) ([]*gb.Order, error) {
+			q := c.NewListOpenOrdersService()
+			if name != "" {
+				q.Symbol(name)
+			}
+			return q.Do(ctx, gb.WithRecvWindow(recvWindow))
 		})
 		if r.Outcome != exchange.Accepted {
 			return nil, &exchange.Error{Result: r}
 		}
 		for _, g := range orders {
+			if _, ours := s.names[g.Symbol]; !ours && name == "" {
+				continue // of another symbol of the account
+			}
 			o, err := s.order(g)
 			if err != nil {
 				return nil, failed(exchange.Unknown, err.Error())
 			}
-			s.learn(name, g.OrderID, g.ClientOrderID)
+			s.learn(g.Symbol, g.OrderID, g.ClientOrderID)
 			all = append(all, o)
 		}
 	}

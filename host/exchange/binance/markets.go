@@ -3,6 +3,7 @@ package binance
 import (
 	"context"
 	"net"
+	"slices"
 	"strconv"
 
 	gb "github.com/adshao/go-binance/v2"
@@ -49,7 +50,7 @@ func (s *session) Markets(ctx context.Context) ([]exchange.Market, error) {
 }
 
 func (s *session) info(ctx context.Context, names ...string) (*gb.ExchangeInfo, exchange.Result) {
-	return call(s, ctx, reading, data, 20, func(ctx context.Context, c *gb.Client) (*gb.ExchangeInfo, error) {
+	info, r := call(s, ctx, reading, data, 20, func(ctx context.Context, c *gb.Client) (*gb.ExchangeInfo, error) {
 		q := c.NewExchangeInfoService().Symbols(names...)
 		if len(names) == 1 {
 			q = c.NewExchangeInfoService().Symbol(names[0])
@@ -60,6 +61,10 @@ func (s *session) info(ctx context.Context, names ...string) (*gb.ExchangeInfo, 
 		}
 		return info, err
 	})
+	if r.Outcome == exchange.Accepted {
+		s.queue.limit(info.RateLimits)
+	}
+	return info, r
 }
 
 func (s *session) markets(symbols []gb.Symbol) ([]exchange.Market, error) {
@@ -81,6 +86,7 @@ func (s *session) markets(symbols []gb.Symbol) ([]exchange.Market, error) {
 // rules reads the filters of a symbol. A step of zero is none of its own.
 func (s *session) rules(symbol market.Symbol, g *gb.Symbol) (exchange.Market, error) {
 	m := exchange.Market{Symbol: symbol, Status: g.Status, Trading: g.Status == "TRADING" && g.IsSpotTradingAllowed, MakerFee: s.maker, TakerFee: s.taker}
+	m.OrderTypes = orderTypes(g)
 	r := numbers{}
 	for _, f := range g.Filters {
 		at := func(name string) decimal.Decimal {
@@ -94,6 +100,12 @@ func (s *session) rules(symbol market.Symbol, g *gb.Symbol) (exchange.Market, er
 			m.QuantityStep, m.MinQuantity, m.MaxQuantity = at("stepSize"), at("minQty"), at("maxQty")
 		case "MARKET_LOT_SIZE":
 			m.MarketQuantityStep, m.MarketMinQuantity, m.MarketMaxQuantity = at("stepSize"), at("minQty"), at("maxQty")
+		case "MAX_NUM_ALGO_ORDERS":
+			if n, ok := f["maxNumAlgoOrders"].(float64); ok && n > 0 && n < 1<<20 {
+				m.MaxStops = int(n)
+			}
+		case "MAX_POSITION":
+			m.MaxPosition = at("maxPosition")
 		case "MIN_NOTIONAL":
 			m.MinNotional = at("minNotional")
 		case "NOTIONAL":
@@ -106,6 +118,24 @@ func (s *session) rules(symbol market.Symbol, g *gb.Symbol) (exchange.Market, er
 		}
 	}
 	return m, r.err
+}
+
+// orderTypes are those that a symbol takes, by our names.
+func orderTypes(g *gb.Symbol) (list []string) {
+	has := func(name string) bool { return slices.Contains(g.OrderTypes, name) }
+	for _, t := range []struct {
+		name  string
+		takes bool
+	}{
+		{"market", has("MARKET")}, {"market_quote", has("MARKET") && g.QuoteOrderQtyMarketAllowed}, {"limit", has("LIMIT")},
+		{"stop", has("STOP_LOSS")}, {"stop_limit", has("STOP_LOSS_LIMIT")},
+		{"exit_pair", has("LIMIT_MAKER") && has("STOP_LOSS") && g.OcoAllowed},
+	} {
+		if t.takes {
+			list = append(list, t.name)
+		}
+	}
+	return list
 }
 
 func least(a, b decimal.Decimal) decimal.Decimal {

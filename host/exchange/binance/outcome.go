@@ -21,6 +21,12 @@ const (
 // duplicateText is what -2010 says when the client order id is open already.
 const duplicateText = "Duplicate order sent."
 
+// badSignature is what the exchange says of a secret that is not the key's, or of another kind.
+const badSignature = -1022
+
+// keysWanted says which keys this connector signs with.
+const keysWanted = "this connector signs with HMAC keys, not with Ed25519 or RSA"
+
 // rejects are the codes that, with status 400, say that a request was not executed and
 // never will be. What is not here is Unknown.
 func rejects(code int) bool {
@@ -40,6 +46,8 @@ func classify(k kind, status, code int, message string) exchange.Outcome {
 		return exchange.Throttled
 	case (status == 400 || status == 401) && (code == -1002 || code == -2014 || code == -2015):
 		return exchange.AuthFailed
+	case k == reading && status == 400 && code == badSignature:
+		return exchange.AuthFailed // nothing else of the account can be read either
 	case status != 400:
 		return exchange.Unknown
 	case code == -1021:

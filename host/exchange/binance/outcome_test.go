@@ -31,7 +31,7 @@ func expected(k kind, status, code int, text string) exchange.Outcome {
 		}
 	case 400:
 		switch {
-		case auth:
+		case auth, k == reading && code == -1022:
 			return exchange.AuthFailed
 		case code == -1021:
 			return exchange.Clock

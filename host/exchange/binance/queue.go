@@ -19,13 +19,13 @@ const (
 )
 
 const (
-	weightLimit = 6000                // of a minute, by the exchange's rules
+	weightLimit = 6000                // of a minute, until the exchange says another one
 	weightShare = weightLimit * 4 / 5 // for everything but cancels
 )
 
 // queue lets requests go one by one: spaced, by priority, and within the weight of the
-// minute, of which a fifth is kept for cancels. A time in which the exchange wants silence
-// is not waited for: who comes then is turned away.
+// minute, of which a fifth is kept for cancels. Submits also keep to the exchange's limits of orders. A time
+// in which the exchange wants silence is not waited for: who comes then is turned away.
 type queue struct {
 	spacing time.Duration
 
@@ -34,6 +34,8 @@ type queue struct {
 	free    time.Time // the next may go
 	minute  int64
 	used    int
+	most    int      // of the minute; weightLimit if zero
+	windows []window // of orders
 	timer   *time.Timer
 	silent  time.Time // nobody goes before
 	orders  time.Time // no submit goes before
@@ -41,6 +43,7 @@ type queue struct {
 
 type ticket struct {
 	weight  int
+	orders  int
 	granted chan struct{}
 }
 
@@ -53,13 +56,20 @@ func (s *silence) Error() string {
 }
 
 // enter waits for the turn of a request.
-func (q *queue) enter(ctx context.Context, p priority, weight int) error {
+func (q *queue) enter(ctx context.Context, p priority, weight int, orders ...int) error {
 	q.mu.Lock()
 	if err := q.quiet(p); err != nil {
 		q.mu.Unlock()
 		return err
 	}
 	t := &ticket{weight: weight, granted: make(chan struct{})}
+	for _, n := range orders {
+		t.orders += n
+	}
+	if wait := q.full(t.orders, time.Now()); wait > longestWait {
+		q.mu.Unlock()
+		return &silence{wait} // of a day, say: nobody waits for that
+	}
 	q.waiting[p] = append(q.waiting[p], t)
 	q.pump()
 	q.mu.Unlock()
@@ -99,13 +109,15 @@ func (q *queue) pump() {
 		if m := now.Unix() / 60; m != q.minute {
 			q.minute, q.used = m, 0
 		}
-		p, t := q.first()
-		if t == nil {
+		p, t, later := q.first(now)
+		if t == nil && later == 0 {
 			return
 		}
-		wait := q.free.Sub(now)
-		if limit := map[bool]int{true: weightLimit, false: weightShare}[p == cancels]; q.used+t.weight > limit {
-			wait = max(wait, now.Truncate(time.Minute).Add(time.Minute).Sub(now))
+		wait := later
+		if t != nil {
+			if wait = q.free.Sub(now); q.used+t.weight > q.share(p) {
+				wait = max(wait, now.Truncate(time.Minute).Add(time.Minute).Sub(now))
+			}
 		}
 		if wait > 0 {
 			if q.timer == nil {
@@ -117,6 +129,9 @@ func (q *queue) pump() {
 		}
 		q.waiting[p] = q.waiting[p][1:]
 		q.used, q.free = q.used+t.weight, now.Add(q.spacing)
+		for i := range q.windows {
+			q.windows[i].used += t.orders
+		}
 		close(t.granted)
 	}
 }
@@ -127,13 +142,20 @@ func (q *queue) wake() {
 	q.pump()
 }
 
-func (q *queue) first() (priority, *ticket) {
+// first is who goes next. Submits that the limits of orders hold back let others pass; without any others it
+// says when they may go.
+func (q *queue) first(now time.Time) (p priority, t *ticket, later time.Duration) {
 	for p, list := range q.waiting {
-		if len(list) > 0 {
-			return priority(p), list[0]
+		if len(list) == 0 {
+			continue
 		}
+		if wait := q.full(list[0].orders, now); wait > 0 {
+			later = wait
+			continue
+		}
+		return priority(p), list[0], 0
 	}
-	return 0, nil
+	return 0, nil, later
 }
 
 // hush begins a silence, of submits only or of everything.

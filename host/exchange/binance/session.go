@@ -160,6 +160,9 @@ func (s *session) begin(ctx context.Context, req exchange.OpenRequest) (exchange
 	if !req.Trading {
 		req.Config.APIKey, req.Config.Secret = exchange.Secret{}, exchange.Secret{}
 	}
+	if strings.Contains(req.Config.Secret.Reveal(), "-----BEGIN") {
+		return exchange.Opened{}, failed(exchange.AuthFailed, "the secret is a private key of Ed25519 or RSA: "+keysWanted)
+	}
 	s.req, s.http, s.resync = req, newTransport(), make(chan struct{}, 1)
 	if s.queue == nil { // another attempt keeps the silence that the last one was told of
 		s.queue = &queue{}
@@ -302,10 +305,10 @@ func (s *session) ready(keyed bool) string {
 	return ""
 }
 
-// call makes one request, once.
-func call[T any](s *session, ctx context.Context, k kind, p priority, weight int, do func(context.Context, *gb.Client) (T, error)) (T, exchange.Result) {
+// call makes one request, once. A submit says how many orders it is.
+func call[T any](s *session, ctx context.Context, k kind, p priority, weight int, do func(context.Context, *gb.Client) (T, error), orders ...int) (T, exchange.Result) {
 	var none T
-	if err := s.queue.enter(ctx, p, weight); err != nil {
+	if err := s.queue.enter(ctx, p, weight, orders...); err != nil {
 		return none, turnedAway(err).Result
 	}
 	// A client of its own: the library's writes to its fields without a lock.
@@ -313,6 +316,7 @@ func call[T any](s *session, ctx context.Context, k kind, p priority, weight int
 	c.BaseURL, c.HTTPClient, c.TimeOffset, c.Logger = s.at.REST, s.http.client(), -s.offset.Load(), log.New(io.Discard, "", 0)
 	ctx, e := withEvidence(ctx)
 	out, err := do(ctx, c)
+	s.queue.heard(e.counted)
 	r := s.judge(k, e, err)
 	if r.Outcome != exchange.Accepted {
 		return none, r
@@ -372,6 +376,9 @@ func (s *session) judge(k kind, e *evidence, err error) exchange.Result {
 		r.Message = "an error without a code of the exchange"
 	}
 	r.Outcome = classify(k, e.status, code, message)
+	if code == badSignature {
+		r.Message = clip("the signature is not that of the key: is the secret the right one? " + keysWanted + "; the exchange says: " + message)
+	}
 	s.heed(&r, e, code)
 	return r
 }

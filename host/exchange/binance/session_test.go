@@ -2,6 +2,7 @@ package binance
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -74,6 +75,25 @@ func TestOpenInABan(t *testing.T) {
 		}
 		if _, err := s.Close(t.Context(), false); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// TestWrongSecret: a secret that is not the key's, and a private key of another kind, are refused as
+// credentials; what kind of key is wanted is said, the secret is not.
+func TestWrongSecret(t *testing.T) {
+	b := newBench(t, plainWrap)
+	for secret, say := range map[string]string{
+		"not-the-secret": "signature",
+		"-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIA==\n-----END PRIVATE KEY-----": "Ed25519",
+	} {
+		s := &session{networks: [2]Endpoints{At(b.URL()), At(b.SandboxURL())}, tuning: brisk}
+		req := b.Request()
+		req.RunID, req.RunTag, req.Trading, req.Config.Secret = "svc_secret", "aaaaaa", true, exchange.NewSecret(secret)
+		_, err := s.Open(t.Context(), req)
+		r := exchange.ResultOf(err)
+		if r.Outcome != exchange.AuthFailed || !strings.Contains(r.Message, say) || !strings.Contains(r.Message, "HMAC") || strings.Contains(r.Message, secret) {
+			t.Errorf("%+v", r)
 		}
 	}
 }

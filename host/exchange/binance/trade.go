@@ -55,7 +55,7 @@ func (s *session) Submit(ctx context.Context, q exchange.OrderRequest) (exchange
 			o.Quantity(q.Quantity.String())
 		}
 		return o.Do(ctx, gb.WithRecvWindow(recvWindow))
-	})
+	}, 1)
 	if r.Outcome != exchange.Accepted {
 		return r, exchange.Order{}
 	}
@@ -106,7 +106,7 @@ func (s *session) SubmitPair(ctx context.Context, q exchange.PairRequest) (excha
 	form.Set(stop+"ClientOrderId", q.StopID)
 	reports, r := call(s, ctx, submitting, submits, 1, func(ctx context.Context, c *gb.Client) ([]*gb.Order, error) {
 		return postPair(ctx, c, form)
-	})
+	}, 2)
 	if r.Outcome != exchange.Accepted {
 		return r, none
 	}

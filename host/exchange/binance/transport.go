@@ -28,6 +28,7 @@ type evidence struct {
 	whole      bool        // an answer was read to its end
 	status     int
 	retryAfter time.Duration
+	counted    counted
 	body       []byte
 	requestSHA string
 }
@@ -75,7 +76,7 @@ func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	e.status = resp.StatusCode
-	e.retryAfter = retryAfter(resp.Header.Get("Retry-After"))
+	e.retryAfter, e.counted = retryAfter(resp.Header.Get("Retry-After")), countedBy(resp.Header)
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxBody+1))
 	if closing := resp.Body.Close(); err == nil {
 		err = closing

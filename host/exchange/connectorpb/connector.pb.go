@@ -1,8 +1,10 @@
 // The link between the Assay host and a connector to an exchange: one gRPC service over
 // hashicorp/go-plugin, one process per run.
 //
-// Prices, quantities and amounts travel as decimal strings of at most 40 characters and
-// without exponent, "" for none; candles as float64 (double). Times are Unix
+// Prices, quantities and amounts travel as decimal strings without exponent, "" for none:
+// at most 40 characters, and without the zeros at the end at most 19 digits. Of what is only
+// shown (average_price) more digits are rounded off; of anything else they break the
+// protocol, because an amount that was changed is worse than none. Candles travel as float64 (double). Times are Unix
 // milliseconds, UTC. Every answer carries a Result; one without is UNKNOWN, because that
 // is outcome 0.
 
@@ -826,6 +828,9 @@ type Market struct {
 	PercentPriceDown   string                 `protobuf:"bytes,14,opt,name=percent_price_down,json=percentPriceDown,proto3" json:"percent_price_down,omitempty"`
 	MakerFee           string                 `protobuf:"bytes,15,opt,name=maker_fee,json=makerFee,proto3" json:"maker_fee,omitempty"`
 	TakerFee           string                 `protobuf:"bytes,16,opt,name=taker_fee,json=takerFee,proto3" json:"taker_fee,omitempty"`
+	OrderTypes         []string               `protobuf:"bytes,17,rep,name=order_types,json=orderTypes,proto3" json:"order_types,omitempty"`    // of Description.order_types; empty: all
+	MaxStops           int32                  `protobuf:"varint,18,opt,name=max_stops,json=maxStops,proto3" json:"max_stops,omitempty"`         // open orders with a stop price; 0: no bound
+	MaxPosition        string                 `protobuf:"bytes,19,opt,name=max_position,json=maxPosition,proto3" json:"max_position,omitempty"` // of the base, "": no bound
 	unknownFields      protoimpl.UnknownFields
 	sizeCache          protoimpl.SizeCache
 }
@@ -968,6 +973,27 @@ func (x *Market) GetMakerFee() string {
 func (x *Market) GetTakerFee() string {
 	if x != nil {
 		return x.TakerFee
+	}
+	return ""
+}
+
+func (x *Market) GetOrderTypes() []string {
+	if x != nil {
+		return x.OrderTypes
+	}
+	return nil
+}
+
+func (x *Market) GetMaxStops() int32 {
+	if x != nil {
+		return x.MaxStops
+	}
+	return 0
+}
+
+func (x *Market) GetMaxPosition() string {
+	if x != nil {
+		return x.MaxPosition
 	}
 	return ""
 }
@@ -3079,7 +3105,7 @@ const file_connector_proto_rawDesc = "" +
 	"\x0eMarketsRequest\"x\n" +
 	"\fMarketsReply\x122\n" +
 	"\x06result\x18\x01 \x01(\v2\x1a.assay.connector.v1.ResultR\x06result\x124\n" +
-	"\amarkets\x18\x02 \x03(\v2\x1a.assay.connector.v1.MarketR\amarkets\"\xc6\x04\n" +
+	"\amarkets\x18\x02 \x03(\v2\x1a.assay.connector.v1.MarketR\amarkets\"\xa7\x05\n" +
 	"\x06Market\x12\x16\n" +
 	"\x06symbol\x18\x01 \x01(\tR\x06symbol\x12\x18\n" +
 	"\atrading\x18\x02 \x01(\bR\atrading\x12\x16\n" +
@@ -3098,7 +3124,11 @@ const file_connector_proto_rawDesc = "" +
 	"\x10percent_price_up\x18\r \x01(\tR\x0epercentPriceUp\x12,\n" +
 	"\x12percent_price_down\x18\x0e \x01(\tR\x10percentPriceDown\x12\x1b\n" +
 	"\tmaker_fee\x18\x0f \x01(\tR\bmakerFee\x12\x1b\n" +
-	"\ttaker_fee\x18\x10 \x01(\tR\btakerFee\"b\n" +
+	"\ttaker_fee\x18\x10 \x01(\tR\btakerFee\x12\x1f\n" +
+	"\vorder_types\x18\x11 \x03(\tR\n" +
+	"orderTypes\x12\x1b\n" +
+	"\tmax_stops\x18\x12 \x01(\x05R\bmaxStops\x12!\n" +
+	"\fmax_position\x18\x13 \x01(\tR\vmaxPosition\"b\n" +
 	"\x0eCandlesRequest\x12\x16\n" +
 	"\x06symbol\x18\x01 \x01(\tR\x06symbol\x12\x12\n" +
 	"\x04from\x18\x02 \x01(\x03R\x04from\x12\x0e\n" +

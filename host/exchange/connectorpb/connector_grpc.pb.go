@@ -1,8 +1,10 @@
 // The link between the Assay host and a connector to an exchange: one gRPC service over
 // hashicorp/go-plugin, one process per run.
 //
-// Prices, quantities and amounts travel as decimal strings of at most 40 characters and
-// without exponent, "" for none; candles as float64 (double). Times are Unix
+// Prices, quantities and amounts travel as decimal strings without exponent, "" for none:
+// at most 40 characters, and without the zeros at the end at most 19 digits. Of what is only
+// shown (average_price) more digits are rounded off; of anything else they break the
+// protocol, because an amount that was changed is worse than none. Candles travel as float64 (double). Times are Unix
 // milliseconds, UTC. Every answer carries a Result; one without is UNKNOWN, because that
 // is outcome 0.
 

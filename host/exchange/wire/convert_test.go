@@ -134,6 +134,7 @@ func TestEveryFieldTravels(t *testing.T) {
 		Symbol: "BTC/USDT", Trading: true, Status: "TRADING", PriceTick: dec("0.01"), QuantityStep: dec("0.00001"), MinQuantity: dec("0.0001"),
 		MaxQuantity: dec("9000"), MarketMinQuantity: dec("0.0002"), MarketMaxQuantity: dec("100"), MarketQuantityStep: dec("0.00002"),
 		MinNotional: dec("5"), MaxNotional: dec("9000000"), PercentPriceUp: dec("5"), PercentPriceDown: dec("0.2"), MakerFee: dec("0.001"), TakerFee: dec("0.002"),
+		OrderTypes: []string{"limit", "stop"}, MaxStops: 5, MaxPosition: dec("10"),
 	}, marketToProto, marketFromProto)
 	travel(t, market.Candle{OpenTime: 1, CloseTime: 2, Open: 3, High: 4, Low: 5, Close: 6, Volume: 7}, candleToProto, candleFromProto)
 	travel(t, exchange.OrderRequest{
@@ -306,4 +307,27 @@ func FuzzMessages(f *testing.F) {
 			_, _ = openRequestFromProto(p)
 		}
 	})
+}
+
+// TestTooManyDigits: what is only shown is rounded, anything else breaks the protocol.
+func TestTooManyDigits(t *testing.T) {
+	const long = "30910.947752345678901234"
+	o := exampleOrder()
+	p := orderToProto(o)
+	p.AveragePrice = long
+	r := &reader{}
+	if got := orderFromProto(r, p); r.err() != nil || got.AveragePrice.Cmp(dec("30910.94775234567890")) != 0 {
+		t.Errorf("%s %v", got.AveragePrice, r.err())
+	}
+	for _, wrong := range []string{strings.Repeat("9", 20), "-1", "1e5", "x", long + strings.Repeat("1", 20)} {
+		p.AveragePrice = wrong
+		r := &reader{}
+		if orderFromProto(r, p); r.err() == nil {
+			t.Errorf("%s was taken", wrong)
+		}
+	}
+	p.AveragePrice, p.Quantity = "1", long
+	if r := (&reader{}); orderFromProto(r, p).Quantity.IsPos() && r.err() == nil {
+		t.Error("a quantity with too many digits was taken")
+	}
 }

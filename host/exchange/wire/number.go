@@ -95,6 +95,19 @@ func (r *reader) signed(field, s string) decimal.Decimal {
 	return d
 }
 
+// shown reads a number that nothing is computed from: what has more digits than a decimal is rounded.
+func (r *reader) shown(field, s string) decimal.Decimal {
+	whole, fraction, dotted := strings.Cut(s, ".")
+	if len(s) > maxNumber || !digits(whole) || dotted && !digits(fraction) {
+		return r.amount(field, s)
+	}
+	d, err := decimal.Parse(s)
+	if err != nil { // more than 19 digits before the point: it is no price at all
+		r.wrong(field, "%q has more than %d digits", s, decimal.MaxPrec)
+	}
+	return d
+}
+
 // amount reads a number that cannot be negative.
 func (r *reader) amount(field, s string) decimal.Decimal {
 	d := r.signed(field, s)
@@ -149,6 +162,29 @@ func (r *reader) name(field, s string) string {
 		r.wrong(field, "is missing")
 	}
 	return r.text(field, s)
+}
+
+// maxNames bounds a list of names.
+const maxNames = 32
+
+// names reads a list of names; an empty one is nil.
+func (r *reader) names(field string, list []string) (out []string) {
+	if len(list) > maxNames {
+		r.wrong(field, "%d names, at most %d are allowed", len(list), maxNames)
+		return nil
+	}
+	for i, s := range list {
+		out = append(out, r.name(at(field, i), s))
+	}
+	return out
+}
+
+// names makes texts fit for the wire.
+func names(list []string) (out []string) {
+	for _, s := range list {
+		out = append(out, valid(s))
+	}
+	return out
 }
 
 func (r *reader) time(field string, ms int64) market.Time {

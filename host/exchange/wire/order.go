@@ -79,7 +79,7 @@ func orderFromProto(r *reader, p *connectorpb.Order) exchange.Order {
 			exchange.OrderCanceled, exchange.OrderRejected, exchange.OrderExpired),
 		Quantity: r.amount("quantity", p.GetQuantity()), CumQuantity: r.amount("cum_quantity", p.GetCumQuantity()),
 		LimitPrice: r.amount("limit_price", p.GetLimitPrice()), StopPrice: r.amount("stop_price", p.GetStopPrice()),
-		AveragePrice: r.amount("average_price", p.GetAveragePrice()), Reason: clip(p.GetReason()), UpdatedAt: r.time("updated_at", p.GetUpdatedAt()),
+		AveragePrice: r.shown("average_price", p.GetAveragePrice()), Reason: clip(p.GetReason()), UpdatedAt: r.time("updated_at", p.GetUpdatedAt()),
 	}
 }
 

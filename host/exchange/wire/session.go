@@ -196,7 +196,8 @@ func marketToProto(m exchange.Market) *connectorpb.Market {
 		MinQuantity: number(m.MinQuantity), MaxQuantity: number(m.MaxQuantity), MarketMinQuantity: number(m.MarketMinQuantity),
 		MarketMaxQuantity: number(m.MarketMaxQuantity), MarketQuantityStep: number(m.MarketQuantityStep), MinNotional: number(m.MinNotional),
 		MaxNotional: number(m.MaxNotional), PercentPriceUp: number(m.PercentPriceUp), PercentPriceDown: number(m.PercentPriceDown),
-		MakerFee: number(m.MakerFee), TakerFee: number(m.TakerFee),
+		MakerFee: number(m.MakerFee), TakerFee: number(m.TakerFee), OrderTypes: names(m.OrderTypes), MaxStops: int32(m.MaxStops),
+		MaxPosition: number(m.MaxPosition),
 	}
 }
 
@@ -210,6 +211,8 @@ func marketFromProto(r *reader, p *connectorpb.Market) exchange.Market {
 		MaxNotional: r.amount("max_notional", p.GetMaxNotional()), PercentPriceUp: r.amount("percent_price_up", p.GetPercentPriceUp()),
 		PercentPriceDown: r.amount("percent_price_down", p.GetPercentPriceDown()),
 		MakerFee:         r.signed("maker_fee", p.GetMakerFee()), TakerFee: r.signed("taker_fee", p.GetTakerFee()),
+		OrderTypes: r.names("order_types", p.GetOrderTypes()), MaxStops: r.count("max_stops", p.GetMaxStops()),
+		MaxPosition: r.amount("max_position", p.GetMaxPosition()),
 	}
 }
 

@@ -56,7 +56,9 @@ func (l *LimitAlarms) Raise(to Alarms, g *risk.Guard, v risk.Verdict) {
 	if l.standing == nil {
 		l.standing, l.refused = map[risk.Code]bool{}, map[market.Symbol]bool{}
 	}
-	o := alarm.Occurrence{Code: string(v.Code), Subject: string(v.Symbol), Text: v.Message, Once: true, Shadow: v.Shadow || v.Passed}
+	o := alarm.Occurrence{
+		Code: string(v.Code), Subject: string(v.Symbol), Text: v.Message, Once: true, Shadow: v.Shadow || v.Passed,
+	}
 	switch {
 	case g.Stands(v.Code):
 		l.standing[v.Code] = true

@@ -165,6 +165,7 @@ func (e *Engine) moved(n note, f order.Effect) {
 		delete(e.calls.leaveBy, f.Order)
 	}
 	e.fate(f.Order, s)
+	e.recon.stirs(s.Spec.Symbol)
 	asked := f.From == order.Sent || f.From == order.Lost
 	switch {
 	case s.Spec.Exit: // what only reduces may be refused as often as it takes
@@ -192,6 +193,7 @@ func (e *Engine) filled(f order.Effect) {
 	crash.Point(crash.FillRead)
 	x := f.Fill
 	e.trades++
+	e.recon.stirs(x.Symbol)
 	e.thirdFee(x)
 	e.batch.Fills = append(e.batch.Fills, journal.Fill{
 		Symbol: x.Symbol, TradeID: x.TradeID, ClientOrderID: f.Order, Side: x.Side, Quantity: x.Quantity, Price: x.Price,

@@ -60,6 +60,7 @@ type bench struct {
 	set     alarm.Set // with mu held
 	decide  func(*View) ([]market.Intent, error)
 	limits  risk.Limits
+	symbols []market.Symbol // btc if empty
 	onStop  OnStop
 	resume  Resume
 	warmup  int
@@ -147,23 +148,31 @@ func loose() risk.Limits {
 	return l
 }
 
+// traded are the symbols of the run; the venue has them all.
+func (b *bench) traded() []market.Symbol {
+	if len(b.symbols) == 0 {
+		return []market.Symbol{btc}
+	}
+	return b.symbols
+}
+
 // start begins a run.
 func (b *bench) start() {
 	b.t.Helper()
 	b.runs++
 	id := fmt.Sprint(b.prefix, b.runs)
 	run, err := b.book.Begin(b.t.Context(), journal.Info{
-		RunID: id, RunTag: order.Tag(id), Mode: journal.Live, Exchange: "fake", Symbols: []market.Symbol{btc}, Timeframe: market.MustTimeframe("1m"), Request: json.RawMessage(`{}`),
+		RunID: id, RunTag: order.Tag(id), Mode: journal.Live, Exchange: "fake", Symbols: b.traded(), Timeframe: market.MustTimeframe("1m"), Request: json.RawMessage(`{}`),
 	})
 	if err != nil {
 		b.t.Fatal(err)
 	}
 	b.engine = New(Config{
-		RunID: id, Symbols: []market.Symbol{btc}, Timeframe: market.MustTimeframe("1m"), Venue: description(), Connect: b.venue.connect,
+		RunID: id, Symbols: b.traded(), Timeframe: market.MustTimeframe("1m"), Venue: description(), Connect: b.venue.connect,
 		Journal: b.book, Run: run, Limits: b.limits, Warmup: b.warmup, OnStop: b.onStop, Resume: b.resume, Orderly: func(err error) bool { return errors.Is(err, errStop) },
 		Gate: &b.gate, Host: b,
 	})
-	b.venue.submitted = b.submitted
+	b.venue.submitted, b.venue.symbols = b.submitted, b.traded()
 	ctx, cancel := context.WithCancelCause(b.t.Context())
 	b.cancel, b.ended, b.barrier, b.in = cancel, make(chan error, 1), time.Time{}, notes{}
 	go func() {

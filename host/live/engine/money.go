@@ -40,7 +40,8 @@ type feePriceRow struct {
 // transfer books what the venue names.
 func (e *Engine) transfer(t exchange.Transfer) {
 	e.book(t.Asset, t.Amount, true)
-	e.raise(CodeTransfer, t.Asset, "the account has "+signed(t.Amount, t.Asset)+" by a deposit or a withdrawal; it is booked")
+	e.raise(CodeTransfer, t.Asset,
+		"the account has "+signed(t.Amount, t.Asset)+" by a deposit or a withdrawal; it is booked")
 }
 
 // book explains a difference of a balance that no trade made. What comes stays the operator's; what goes is
@@ -128,8 +129,8 @@ func (e *Engine) thirdFee(f exchange.Fill) {
 }
 
 func (e *Engine) notValued(asset string) {
-	e.raise(CodeFeesNotValued, asset, fmt.Sprintf("fees were paid in %s, whose price in %s is not known: value, return and drawdown are too good by them",
-		asset, e.cfg.Symbols[0].Quote()))
+	const say = "fees were paid in %s, whose price in %s is not known: value, return and drawdown are too good by them"
+	e.raise(CodeFeesNotValued, asset, fmt.Sprintf(say, asset, e.cfg.Symbols[0].Quote()))
 }
 
 // askFeePrice asks for the price of what fees are paid in: the last close of its pair in the timeframe of the
@@ -156,7 +157,8 @@ func (e *Engine) askFeePrice() {
 			return
 		}
 		e.locked(func() { e.desk.Ledger().SetPrice(asset, price) })
-		e.batch.Entries = append(e.batch.Entries, journal.Entry{Kind: LogFeePrice, Data: feePriceRow{asset, price}})
+		row := journal.Entry{Kind: LogFeePrice, Data: feePriceRow{asset, price}}
+		e.batch.Entries = append(e.batch.Entries, row)
 		e.clear(CodeFeesNotValued, asset)
 	})
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/assay-run/assay/host/live/order"
 	"github.com/assay-run/assay/host/live/order/desk"
 	"github.com/assay-run/assay/host/live/risk"
+	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
 // The pace of reconciling, and what a balance may be off by: venues round what they charge.
@@ -36,6 +37,7 @@ type recon struct {
 	// suspect is the trades counted when the balances were off; -1: they were not.
 	suspect int
 	told    bool // that they are off
+	fillReads
 	// off is by how much they are; spare is the operator's own quote.
 	off   map[string]dec
 	spare dec
@@ -96,7 +98,7 @@ func (e *Engine) resync() {
 		if e.again(err, round) || e.failure != nil {
 			return
 		}
-		e.readMoney(func(err error) {
+		e.readMoney(e.stirred(), func(err error) {
 			if e.again(err, round) {
 				return
 			}
@@ -148,7 +150,7 @@ func (e *Engine) reconcileWhenDue(now time.Time) {
 	}
 	if !now.Before(e.recon.money) {
 		e.recon.money = now.Add(moneyEvery)
-		e.readMoney(nil)
+		e.readMoney(e.turn(), nil)
 		e.readMarkets()
 		e.askFeePrice()
 	}
@@ -210,18 +212,20 @@ func strangers(venue string, ids []string) *Fault {
 	return f
 }
 
-// readMoney takes the fills of all symbols, then the balances.
-func (e *Engine) readMoney(done func(error)) {
-	since := time.Now().Add(-2 * moneyEvery)
-	for _, s := range e.desk.Book().Pending() {
-		if s.Written.Before(since) {
-			since = s.Written
-		}
+// readMoney takes the fills of the symbols whose turn it is, then the balances.
+func (e *Engine) readMoney(turn []market.Symbol, done func(error)) {
+	left := len(turn)
+	if left == 0 {
+		e.readBalances(done)
+		return
 	}
-	left := len(e.cfg.Symbols)
 	var failed error
-	for _, s := range e.cfg.Symbols {
-		e.fetchFills(s, since, func(err error) {
+	for _, s := range turn {
+		asked := time.Now()
+		e.fetchFills(s, e.since(s), func(err error) {
+			if err == nil {
+				e.recon.was(s, asked)
+			}
 			if left--; err != nil {
 				failed = err
 			}
@@ -272,13 +276,14 @@ func (e *Engine) compare(list []exchange.Balance) {
 		}
 	}
 	off := e.drift(list)
+	e.suspect(off)
 	if len(off) == 0 {
 		if e.recon.suspect = -1; e.recon.told {
 			e.endDrift() // whatever it was has been undone
 		}
 		return
 	}
-	if e.recon.suspect != e.trades {
+	if e.recon.suspect != e.trades || len(e.recon.stir) > 0 {
 		e.recon.suspect = e.trades
 		e.recon.money = time.Now().Add(5 * time.Second)
 		return

@@ -192,7 +192,11 @@ func (e *Engine) openBooks(balances []exchange.Balance) error {
 		e.symbols[i].Symbol = s
 	}
 	wall := time.Now()
-	e.recon = recon{synced: true, base: totals(balances), suspect: -1, orders: wall.Add(ordersEvery), money: wall.Add(moneyEvery)}
+	begun := map[market.Symbol]time.Time{}
+	for _, s := range e.cfg.Symbols {
+		begun[s] = wall
+	}
+	e.recon = recon{synced: true, fillReads: fillReads{read: begun}, base: totals(balances), suspect: -1, orders: wall.Add(ordersEvery), money: wall.Add(moneyEvery)}
 	e.recon.spare = order.Minus(e.recon.base[quote], cash)
 	e.tellLink(0)
 	e.locked(func() {

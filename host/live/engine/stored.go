@@ -32,7 +32,7 @@ func DecodeMarkets(text json.RawMessage) ([]exchange.Market, error) {
 		err := json.Unmarshal(text, &old)
 		list := make([]exchange.Market, len(old))
 		for i, m := range old {
-			list[i] = exchange.Market(m)
+			list[i] = m.market()
 		}
 		return list, err
 	}
@@ -62,6 +62,15 @@ type marketV1 struct {
 	PercentPriceDown   decimal.Decimal `json:"PercentPriceDown"`
 	MakerFee           decimal.Decimal `json:"MakerFee"`
 	TakerFee           decimal.Decimal `json:"TakerFee"`
+}
+
+func (m marketV1) market() exchange.Market {
+	return exchange.Market{
+		Symbol: m.Symbol, Trading: m.Trading, Status: m.Status, PriceTick: m.PriceTick, QuantityStep: m.QuantityStep, MinQuantity: m.MinQuantity,
+		MaxQuantity: m.MaxQuantity, MarketMinQuantity: m.MarketMinQuantity, MarketMaxQuantity: m.MarketMaxQuantity,
+		MarketQuantityStep: m.MarketQuantityStep, MinNotional: m.MinNotional, MaxNotional: m.MaxNotional, PercentPriceUp: m.PercentPriceUp,
+		PercentPriceDown: m.PercentPriceDown, MakerFee: m.MakerFee, TakerFee: m.TakerFee,
+	}
 }
 
 // decodeOrders reads an entry of kind LogOrders.

@@ -21,6 +21,7 @@ func TestMarketsReadBack(t *testing.T) {
 		Symbol: "BTC/USDT", Trading: true, Status: "TRADING", PriceTick: d("0.01"), QuantityStep: d("0.00001"), MinQuantity: d("1"),
 		MaxQuantity: d("2"), MarketMinQuantity: d("3"), MarketMaxQuantity: d("4"), MarketQuantityStep: d("5"), MinNotional: d("6"),
 		MaxNotional: d("7"), PercentPriceUp: d("8"), PercentPriceDown: d("9"), MakerFee: d("0.001"), TakerFee: d("0.002"),
+		OrderTypes: []string{"limit", "stop"}, MaxStops: 5, MaxPosition: d("10"),
 	}}
 	if v := reflect.ValueOf(want[0]); true {
 		for i := range v.NumField() {
@@ -39,7 +40,13 @@ func TestMarketsReadBack(t *testing.T) {
 	const version1 = `[{"Symbol":"BTC/USDT","Trading":true,"Status":"TRADING","PriceTick":"0.01","QuantityStep":"0.00001",
 		"MinQuantity":"1","MaxQuantity":"2","MarketMinQuantity":"3","MarketMaxQuantity":"4","MarketQuantityStep":"5",
 		"MinNotional":"6","MaxNotional":"7","PercentPriceUp":"8","PercentPriceDown":"9","MakerFee":"0.001","TakerFee":"0.002"}]`
-	for _, text := range []string{string(golden), version1} {
+	if got, err := DecodeMarkets(golden); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%s is %+v %v", golden, got, err)
+	}
+	// What came with a later release of this version is absent in rows of before.
+	const before = `{"v":2,"markets":[{"symbol":"BTC/USDT","trading":true,"status":"TRADING","price_tick":"0.01","quantity_step":"0.00001","min_quantity":"1","max_quantity":"2","market_min_quantity":"3","market_max_quantity":"4","market_quantity_step":"5","min_notional":"6","max_notional":"7","percent_price_up":"8","percent_price_down":"9","maker_fee":"0.001","taker_fee":"0.002"}]}`
+	want[0].OrderTypes, want[0].MaxStops, want[0].MaxPosition = nil, 0, decimal.Decimal{}
+	for _, text := range []string{before, version1} {
 		if got, err := DecodeMarkets(json.RawMessage(text)); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s is %+v %v", text, got, err)
 		}

@@ -41,20 +41,22 @@ const (
 // venue is an exchange in memory: market orders fill at once, others when a candle reaches
 // them. It outlives the sessions that are opened on it.
 type venue struct {
-	mu      sync.Mutex
-	rng     *rand.Rand
-	orders  []*held
-	trades  []exchange.Fill
-	cash    dec
-	bnb     dec // fees are taken in it, as long as there is some
-	noPair  bool
-	feeCoin string // what Open says of that
-	coins   dec
-	subs    []chan exchange.AccountEvent
-	stop    chan struct{} // closed: the process of the connector is gone
-	price   func(n int64) float64
-	split   int  // market orders fill in so many trades
-	feeBase bool // fees of buys in the base
+	mu         sync.Mutex
+	rng        *rand.Rand
+	orders     []*held
+	trades     []exchange.Fill
+	cash       dec
+	symbols    []market.Symbol
+	fillsAsked func(market.Symbol)
+	bnb        dec // fees are taken in it, as long as there is some
+	noPair     bool
+	feeCoin    string // what Open says of that
+	coins      dec
+	subs       []chan exchange.AccountEvent
+	stop       chan struct{} // closed: the process of the connector is gone
+	price      func(n int64) float64
+	split      int  // market orders fill in so many trades
+	feeBase    bool // fees of buys in the base
 	// wrong is what goes wrong with the n-th call of a kind, from 1; events with that of the stream.
 	wrong  func(call string, n int) act
 	events func(exchange.AccountEvent) []exchange.AccountEvent
@@ -174,7 +176,14 @@ func (v *venue) Markets(context.Context) ([]exchange.Market, error) {
 	if v.step.IsPos() {
 		step = v.step
 	}
-	return []exchange.Market{{Symbol: btc, Trading: !v.halted, Status: status, PriceTick: d("0.01"), QuantityStep: step, MinNotional: d("5"), MakerFee: d("0.001"), TakerFee: d("0.001")}}, nil
+	v.count["markets"]++
+	var list []exchange.Market
+	for _, s := range v.symbols {
+		list = append(list, exchange.Market{
+			Symbol: s, Trading: !v.halted, Status: status, PriceTick: d("0.01"), QuantityStep: step, MinNotional: d("5"), MakerFee: d("0.001"), TakerFee: d("0.001"),
+		})
+	}
+	return list, nil
 }
 
 func (v *venue) Close(ctx context.Context, _ bool) ([]string, error) {
@@ -238,7 +247,9 @@ func (v *venue) StreamCandles(ctx context.Context, on func(exchange.CandleEvent)
 		if dark {
 			continue
 		}
-		on(exchange.CandleEvent{Symbol: btc, Candle: c})
+		for _, s := range v.symbols {
+			on(exchange.CandleEvent{Symbol: s, Candle: c})
+		}
 	}
 }
 
@@ -482,9 +493,12 @@ func (v *venue) OpenOrders(ctx context.Context) (list []exchange.Order, err erro
 	return list, err
 }
 
-func (v *venue) Fills(ctx context.Context, _ market.Symbol, since market.Time) (page exchange.Fills, err error) {
+func (v *venue) Fills(ctx context.Context, of market.Symbol, since market.Time) (page exchange.Fills, err error) {
 	page.Complete = true
 	err = v.read(ctx, "fills", func() {
+		if v.fillsAsked != nil {
+			v.fillsAsked(of)
+		}
 		for _, f := range v.trades {
 			if f.Time >= since {
 				page.Fills = append(page.Fills, f)

@@ -72,8 +72,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Everything that the ended run has produced
-         * @description Complete and exact unless Prefer asks for fewer points or rows. Runs that failed have the part up to the fault.
+         * Everything that the run has produced
+         * @description Complete and exact unless Prefer asks for fewer points or rows. Runs that failed have the part up to the fault. A paper or live run that goes on answers with what it has so far: status running, partial, end_time the moment of the picture. A backtest answers once it has ended.
          */
         get: operations["getResults"];
         put?: never;
@@ -312,7 +312,7 @@ export interface components {
          * @description What clients branch on. Meaning and advice: /docs/errors.
          * @enum {string}
          */
-        ErrorCode: "MALFORMED_REQUEST" | "INVALID_JSON" | "VALIDATION_FAILED" | "STRATEGY_NOT_FOUND" | "STRATEGY_UNAVAILABLE" | "INVALID_STRATEGY_PARAMS" | "EXCHANGE_NOT_FOUND" | "EXCHANGE_UNAVAILABLE" | "UNSUPPORTED_TIMEFRAME" | "UNSUPPORTED_SYMBOL" | "INVALID_DATE_RANGE" | "DATA_UNAVAILABLE" | "MODE_NOT_SUPPORTED" | "CREDENTIALS_REQUIRED" | "BAD_HANDSHAKE" | "HOST_FORBIDDEN" | "ORIGIN_FORBIDDEN" | "NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "ENDPOINT_REMOVED" | "BODY_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "EXPECTATION_FAILED" | "UPGRADE_REQUIRED" | "HEADERS_TOO_LARGE" | "RUN_ALREADY_ACTIVE" | "RUN_NOT_ACTIVE" | "RUN_STILL_RUNNING" | "NO_RUN" | "RESULTS_NOT_READY" | "CONTROL_NOT_SUPPORTED" | "CONTROL_REFUSED" | "IDEMPOTENCY_KEY_REUSED" | "REGISTRY_INVALID" | "REGISTRY_UNSIGNED" | "REGISTRY_SIGNATURE_INVALID" | "REGISTRY_FAMILY_MISMATCH" | "REGISTRY_EXPIRED" | "REGISTRY_ROLLBACK" | "REGISTRY_UNAVAILABLE" | "DEPLOYMENT_NOT_APPROVED" | "DEPLOYMENT_REVOKED" | "DEPLOYMENT_EXPIRED" | "DEPLOYMENT_MODE_NOT_ALLOWED" | "DEPLOYMENT_LIMIT_EXCEEDED" | "INTERNAL_ERROR" | "RUN_START_FAILED" | "UNSUPPORTED_TRANSFER_ENCODING" | "HTTP_VERSION_NOT_SUPPORTED" | "SHUTTING_DOWN" | "TOO_MANY_CLIENTS";
+        ErrorCode: "MALFORMED_REQUEST" | "INVALID_JSON" | "VALIDATION_FAILED" | "STRATEGY_NOT_FOUND" | "STRATEGY_UNAVAILABLE" | "INVALID_STRATEGY_PARAMS" | "EXCHANGE_NOT_FOUND" | "EXCHANGE_UNAVAILABLE" | "UNSUPPORTED_TIMEFRAME" | "UNSUPPORTED_SYMBOL" | "INVALID_DATE_RANGE" | "DATA_UNAVAILABLE" | "MODE_NOT_SUPPORTED" | "CREDENTIALS_REQUIRED" | "BAD_HANDSHAKE" | "HOST_FORBIDDEN" | "ORIGIN_FORBIDDEN" | "NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "ENDPOINT_REMOVED" | "BODY_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "EXPECTATION_FAILED" | "UPGRADE_REQUIRED" | "HEADERS_TOO_LARGE" | "RUN_ALREADY_ACTIVE" | "RUN_NOT_ACTIVE" | "RUN_STILL_RUNNING" | "NO_RUN" | "RESULTS_NOT_READY" | "IDEMPOTENCY_KEY_REUSED" | "REGISTRY_INVALID" | "REGISTRY_UNSIGNED" | "REGISTRY_SIGNATURE_INVALID" | "REGISTRY_FAMILY_MISMATCH" | "REGISTRY_EXPIRED" | "REGISTRY_ROLLBACK" | "REGISTRY_UNAVAILABLE" | "DEPLOYMENT_NOT_APPROVED" | "DEPLOYMENT_REVOKED" | "DEPLOYMENT_EXPIRED" | "DEPLOYMENT_MODE_NOT_ALLOWED" | "DEPLOYMENT_LIMIT_EXCEEDED" | "INTERNAL_ERROR" | "RUN_START_FAILED" | "UNSUPPORTED_TRANSFER_ENCODING" | "HTTP_VERSION_NOT_SUPPORTED" | "SHUTTING_DOWN" | "TOO_MANY_CLIENTS";
         /** @description One field that does not match. */
         FieldError: {
             /** @description JSON Pointer (RFC 6901) to the field; a missing field has the pointer it should have. */
@@ -1346,18 +1346,15 @@ export interface components {
             /** @description Id of the run. */
             run_id: string;
             config: components["schemas"]["RunConfig"];
-            /**
-             * @description How it ended.
-             * @enum {string}
-             */
-            status: "completed" | "failed";
+            /** @description How it ended; running while a paper or live run goes on. */
+            status: string;
             /**
              * @description Start.
              * @example 2026-11-20T12:00:00.000Z
              */
             start_time: string;
             /**
-             * @description End.
+             * @description End; of a run that goes on the moment of the picture.
              * @example 2026-11-20T12:00:00.000Z
              */
             end_time: string;
@@ -1377,12 +1374,9 @@ export interface components {
             /** @description Executions, by time. */
             fills: components["schemas"]["Fill"][];
             mode: components["schemas"]["Mode"];
-            /**
-             * @description Why it ended.
-             * @enum {string}
-             */
-            stop_reason: "finished" | "stopped" | "shutdown" | "error";
-            /** @description Whether it ended before its data did: then it is no evidence. */
+            /** @description Why it ended; empty while it goes on. */
+            stop_reason: string;
+            /** @description Whether it ended before its data did, or goes on: then it is no evidence. */
             partial: boolean;
             error_details: components["schemas"]["FailureDetails"];
             /** @description Cash at the start. */

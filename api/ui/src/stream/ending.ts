@@ -16,7 +16,7 @@ const newest = 200;
 export function finished(run: Run, status: Status, results: Results): Run {
   const last = <T>(rows: T[]): T[] => rows.slice(-newest).reverse();
   return {
-    ...run, status, results, config: results.config, report: reportOf(results), positions: results.positions,
+    ...run, status, results, config: results.config, report: reportOf({ ...results, stop_reason: status.stop_reason, status: results.status as Status["status"] }), positions: results.positions,
     equity: results.equity_curve.map(tuple),
     recent: { orders: last(results.orders), fills: last(results.fills), trades: last(results.trades), total: results.rows_total },
   };
@@ -73,7 +73,7 @@ export class Ending {
     if (status.run_id !== id) return;
     const results = await this.env.getResults();
     const run = current();
-    if (run.status.run_id === id && results.run_id === id) this.show(finished(run, status, results));
+    if (run.status.run_id === id && results.run_id === id && results.status !== "running") this.show(finished(run, status, results));
   }
 }
 

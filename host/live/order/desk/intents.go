@@ -119,8 +119,10 @@ func (d *Desk) refuse(p *public) string {
 		return order.CodeUnresolved
 	case in.Side == market.Buy && !s.rules.Trading:
 		return order.CodeMarketHalted
-	case !d.offers(&in):
+	case !d.offers(&in, s.rules.OrderTypes):
 		return order.CodeTypeUnsupported
+	case d.slots(p) != "":
+		return d.slots(p)
 	case (in.TimeInForce == market.GTD) != (in.ExpireAfter > 0) || in.ExpireAfter < 0:
 		return "invalid_expiry"
 	case len(d.OpenOrders()) > maxOpenOrders:
@@ -141,9 +143,11 @@ func (d *Desk) refuse(p *public) string {
 	return ""
 }
 
-// offers says that the venue has the types that an intent needs.
-func (d *Desk) offers(in *market.Intent) bool {
-	has := func(name string) bool { return slices.Contains(d.cfg.OrderTypes, name) }
+// offers says that the venue has the types that an intent needs, and takes them for the symbol.
+func (d *Desk) offers(in *market.Intent, ofSymbol []string) bool {
+	has := func(name string) bool {
+		return slices.Contains(d.cfg.OrderTypes, name) && (len(ofSymbol) == 0 || slices.Contains(ofSymbol, name))
+	}
 	name := in.Type.String()
 	switch {
 	case in.Type == market.TrailingStop:
