@@ -65,7 +65,8 @@ type Order struct {
 	LimitPrice, StopPrice dec
 	// Shrinks says that it can only make the position smaller.
 	Shrinks bool
-	// Protects says that the host made it for a position that is there: a leg of a bracket, or the sale of what has none.
+	// Protects says that the host made it for a position that is there: a leg of a bracket, the sale of what has none, or
+	// the operator's.
 	Protects bool
 }
 

@@ -65,7 +65,7 @@ func (d *Desk) changed(p *public) {
 
 // place proposes an order, once nothing holds back what it needs.
 func (d *Desk) place(p *public, at time.Time) {
-	shut := d.cfg.Shut(p.guards)
+	shut := d.cfg.Shut(p.guards || p.manual)
 	if shut == "" && p.Side == market.Sell && (d.makeRoom(p, at) || d.awaitsFree(p, at)) {
 		return
 	}
@@ -87,7 +87,7 @@ func (d *Desk) place(p *public, at time.Time) {
 		return
 	}
 	p.waiting = false
-	d.propose(Proposal{Specs: []order.Spec{spec}, Shrinks: p.Side == market.Sell, Protects: p.guards}, p)
+	d.propose(Proposal{Specs: []order.Spec{spec}, Shrinks: p.Side == market.Sell, Protects: p.guards || p.manual}, p)
 }
 
 // propose hands the specs out and ties them to the orders they are of.
