@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"os/signal"
 	"runtime"
@@ -55,10 +56,21 @@ func MaybeShim() {
 	if err := json.Unmarshal([]byte(encoded), &p); err != nil {
 		os.Exit(exitShim)
 	}
-	for _, fd := range []int{p.Binary, p.Parent, p.Status} {
+	keepDescriptors()
+	os.Exit((&shim{Policy: p, status: json.NewEncoder(os.NewFile(uintptr(p.Status), "status"))}).run())
+}
+
+// keepDescriptors lets the plugin inherit nothing but what it is given. The host's own
+// descriptors are closed when it executes, but for those that its runtime opened for another
+// process that it starts at the same time.
+func keepDescriptors() {
+	const first, last = 3, 1 << 16
+	if unix.CloseRange(first, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC) == nil {
+		return
+	}
+	for fd := first; fd < last; fd++ { // before Linux 5.11
 		unix.CloseOnExec(fd)
 	}
-	os.Exit((&shim{Policy: p, status: json.NewEncoder(os.NewFile(uintptr(p.Status), "status"))}).run())
 }
 
 // shim is the process between host and plugin: the first of the plugin's PID namespace.
