@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -19,7 +18,6 @@ import (
 type witness struct {
 	stage *stage
 	role  string
-	mu    sync.Mutex
 	seen  facts
 	links map[string]int // how often a descriptor was seen
 	stop  chan struct{}

@@ -59,19 +59,16 @@ func TestQuoteAmount(t *testing.T) {
 }
 
 // TestImmediateOrCancel: an IOC takes what there is and expires with the rest, a FOK takes all or nothing,
-// and
-// a market order that empties the book expires.
+// and a market order that empties the book expires.
 func TestImmediateOrCancel(t *testing.T) {
 	d := openDesk(t, testvenue.Options{Cash: "1000000"})
 	w := d.account()
-	_, ask := d.best("BTCUSDT")
-	at := price(ask, 2)
 	for _, c := range []struct{ tif, quantity, status string }{
 		{"IOC", "1", "EXPIRED"}, {"FOK", "1", "EXPIRED"}, {"IOC", "0.001", "FILLED"}, {"FOK", "0.001", "FILLED"},
 	} {
 		d.do("move")
 		_, ask := d.best("BTCUSDT")
-		at = price(ask, 2)
+		at := price(ask, 2)
 		o := d.done("POST order?symbol=BTCUSDT&side=BUY&type=LIMIT&quantity=" + c.quantity + "&price=" + at +
 			"&timeInForce=" + c.tif)
 		done := number(t, o["executedQty"])
@@ -83,6 +80,7 @@ func TestImmediateOrCancel(t *testing.T) {
 	if got := say(w.events(10)); got != "NEW:NEW TRADE:PARTIALLY_FILLED EXPIRED:EXPIRED BTC+USDT NEW:NEW EXPIRED:EXPIRED NEW:NEW TRADE:FILLED BTC+USDT NEW:NEW" {
 		t.Error(got)
 	}
+	_, ask := d.best("BTCUSDT")
 	if o := d.done("POST order?symbol=BTCUSDT&side=BUY&type=LIMIT&quantity=0.001&price=" + price(ask/2, 2) +
 		"&timeInForce=IOC"); o["status"] != "EXPIRED" || o["executedQty"] != "0.00000000" {
 		t.Errorf("an IOC far away: %v", o)
@@ -222,10 +220,9 @@ func TestSelfTrade(t *testing.T) {
 	for mode, want := range map[string][2]string{"": {"EXPIRED_IN_MATCH", "FILLED"},
 		"EXPIRE_TAKER": {"NEW", "EXPIRED_IN_MATCH"}, "EXPIRE_BOTH": {"EXPIRED_IN_MATCH", "EXPIRED_IN_MATCH"}} {
 		d := openDesk(t, testvenue.Options{})
-		_, ask := d.best("BTCUSDT")
 		d.done("POST order?symbol=BTCUSDT&side=BUY&type=MARKET&quantity=0.01")
 		d.do("move")
-		_, ask = d.best("BTCUSDT")
+		_, ask := d.best("BTCUSDT")
 		d.done("POST order?symbol=BTCUSDT&side=SELL&type=LIMIT_MAKER&quantity=0.005&newClientOrderId=rests&price=" +
 			price(ask, 2))
 		request := "POST order?symbol=BTCUSDT&side=BUY&type=MARKET&quantity=0.001&newClientOrderId=comes"

@@ -157,7 +157,7 @@ func (e *Engine) sellLeft(ctx context.Context, list []left) error {
 	if err := s.run(ctx); err != nil {
 		return err
 	}
-	e.settled("what earlier runs had left was sold before the start: "+words(list))
+	e.settled("what earlier runs had left was sold before the start: " + words(list))
 	return nil
 }
 

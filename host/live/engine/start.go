@@ -175,7 +175,7 @@ func (e *Engine) openBooks(balances []exchange.Balance) error {
 	entries := []journal.Entry{{Kind: LogReconcile, Data: map[string]any{"after": "start", "balances": plain(balances)}}}
 	if len(e.release) > 0 {
 		entries = append(entries, journal.Entry{Kind: journal.KindReleased, Data: map[string]any{"left": e.release}})
-		e.settled("what earlier runs had left is yours from now on: "+words(e.release))
+		e.settled("what earlier runs had left is yours from now on: " + words(e.release))
 	}
 	err = e.cfg.Run.Connected(context.Background(), journal.Connected{
 		AccountID: e.account, Markets: text, StartCash: decimal.NullDecimal{Decimal: cash, Valid: true},
