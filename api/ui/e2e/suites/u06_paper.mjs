@@ -101,7 +101,7 @@ export default async function paper(t) {
     await until(async () => (await service.status()).trade_count > 0, "a trade");
     await visit.button("Stop").click();
     const dialog = visit.page.getByRole("dialog", { name: "Stop the paper run?" });
-    await dialog.getByText("open orders are cancelled. Positions stay open.").waitFor();
+    await dialog.getByText("entries are cancelled. Positions stay open, with the exits that protect them.").waitFor();
     await dialog.getByRole("heading", { name: /^Open orders/ }).waitFor();
     await dialog.getByText(/^long .* BTC\/USDT at /).waitFor();
     assert.ok(await dialog.getByRole("button", { name: "Keep running" }).evaluate((e) => e === document.activeElement), "the harmless answer has the focus");

@@ -142,7 +142,7 @@ export default async function live(t) {
     await paused.waitFor({ state: "detached" });
     await visit.button("Stop").click();
     const dialog = visit.page.getByRole("dialog", { name: "Stop the live run?" });
-    await dialog.getByText("open orders are cancelled. Positions stay open.").waitFor();
+    await dialog.getByText("entries are cancelled. Positions stay open, with the exits that protect them.").waitFor();
     await dialog.getByRole("button", { name: "Stop the run" }).click();
     await visit.says("completed");
     const results = await service.results();
