@@ -14,9 +14,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if !raced {
-		MaybeShim()
-	}
+	MaybeShim()
 	if os.Args[0] == "inside" {
 		inside()
 		return
@@ -46,6 +44,9 @@ func inside() {
 // runShim starts this program as the shim and returns its reports and its output.
 func runShim(t *testing.T, change func(*Policy)) (reports []Report, stdout string) {
 	t.Helper()
+	if raced {
+		t.Skip("programs with the race detector have no sandbox")
+	}
 	self, err := os.Open("/proc/self/exe")
 	if err != nil {
 		t.Fatal(err)
@@ -148,9 +149,6 @@ func TestShimRefuses(t *testing.T) {
 }
 
 func TestMemoryLimit(t *testing.T) {
-	if raced {
-		t.Skip("builds with the race detector have no sandbox")
-	}
 	var reports []Report
 	var out string
 	// The shim is a Go program, too: now and then it is the one that 8 MiB are too little for, before it reports.
