@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/go-plugin"
@@ -149,8 +150,8 @@ func lies() map[string]lie {
 			return nil
 		},
 		"floods": func(_ int64, s grpc.BidiStreamingServer[strategypb.HostMessage, strategypb.PluginMessage]) error {
-			line := &strategypb.PluginMessage{Message: &strategypb.PluginMessage_LogLines{LogLines: &strategypb.LogLines{
-				Lines: []*strategypb.LogLine{{Level: "info", Message: strings.Repeat("w", 1000)}}}}}
+			lines := slices.Repeat([]*strategypb.LogLine{{Level: "info", Message: strings.Repeat("w", 100)}}, 100)
+			line := &strategypb.PluginMessage{Message: &strategypb.PluginMessage_LogLines{LogLines: &strategypb.LogLines{Lines: lines}}}
 			for {
 				if err := s.Send(line); err != nil {
 					return err

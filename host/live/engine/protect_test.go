@@ -3,10 +3,10 @@ package engine
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
+	"github.com/assay-run/assay/host/alarm"
 	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/host/live/order"
 	"github.com/assay-run/assay/host/live/risk"
@@ -165,14 +165,12 @@ func TestUnprotectedHalts(t *testing.T) {
 		b.venue.goWrong(refuses)
 		b.venue.handCancels()
 		b.sleep(12 * time.Second)
-		said := 0
-		for _, w := range b.warnings {
-			if strings.HasPrefix(w, order.CodeUnprotected+" ") {
-				said++
-			}
-		}
-		if said != 2 || b.phase() != Halted {
-			t.Errorf("told %d times, %v", said, b.phases)
+		b.mu.Lock()
+		open := b.set.Open()
+		b.mu.Unlock()
+		i := slices.IndexFunc(open, func(a alarm.Alarm) bool { return a.Code == order.CodeUnprotected })
+		if i < 0 || open[i].Count != 2 || b.phase() != Halted {
+			t.Errorf("told by %+v, %v", open, b.phases)
 		}
 		b.venue.goWrong(fine)
 		b.sleep(11 * time.Second)
