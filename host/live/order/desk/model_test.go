@@ -140,6 +140,12 @@ func (s *shop) sound(rt *rapid.T) {
 	}
 }
 
+// wasDust says that a bracket holds so little that it was worth less than the market takes at some price of these
+// histories: an exit that the venue refused then is not placed again when the price comes back.
+func wasDust(k *Desk, g *bracket) bool {
+	return k.sym[0].rules.Dust(g.held.Min(k.Ledger().Quantity(btc)), d("90"))
+}
+
 // atRest is what is true once everything was answered: the strategy sees what is, what it sees as open stands
 // at the venue, and brackets cover what they hold.
 func (s *shop) atRest(rt interface{ Fatalf(string, ...any) }) {
@@ -157,7 +163,7 @@ func (s *shop) atRest(rt interface{ Fatalf(string, ...any) }) {
 			rt.Fatalf("%s %s shows %s, %s filled", p.Role, p.ID, p.FilledQuantity, sum)
 		}
 		switch {
-		case p.group != nil && p.done && p.ending == "" && !slices.Contains([]string{"", "strategy", "oco", "position_closed"}, p.Reason) && p.group.held.IsPos() && p.group.rest(k):
+		case p.group != nil && p.done && p.ending == "" && !slices.Contains([]string{"", "strategy", "oco", "position_closed"}, p.Reason) && p.group.held.IsPos() && !wasDust(k, p.group):
 			rt.Fatalf("%s %s is %s (%s), and nobody wanted that", p.Role, p.ID, p.Status, p.Reason)
 		case p.done != p.Status.Final():
 			rt.Fatalf("%s %s is done (%t) and %s", p.Role, p.ID, p.done, p.Status)
