@@ -86,14 +86,18 @@ func (d *Desk) Gaps(at time.Time) []Gap {
 // missing is the base of a symbol that has no protection and should have.
 func (d *Desk) missing(sym int, at time.Time) dec {
 	need, covered, own := dec{}, dec{}, dec{}
-	var short []*bracket
+	type shortfall struct {
+		of     *bracket
+		lacked dec
+	}
+	var short []shortfall
 	for _, g := range d.groups {
 		if g.parent.sym != sym || !g.lives() || !g.held.IsPos() {
 			continue
 		}
 		has := g.covered(d, at).Min(g.held)
 		if need, covered = order.Plus(need, g.held), order.Plus(covered, has); has.Cmp(g.held) < 0 {
-			short = append(short, g)
+			short = append(short, shortfall{g, order.Minus(g.held, has)})
 		}
 	}
 	if len(short) == 0 {
@@ -109,8 +113,8 @@ func (d *Desk) missing(sym int, at time.Time) dec {
 	}
 	need = need.Min(order.Minus(d.ledger.Quantity(d.cfg.Symbols[sym]), own))
 	missing := order.Minus(need, covered)
-	for _, g := range short {
-		if !g.dust(d, g.guard(), missing.Min(g.held)) {
+	for _, s := range short { // each by itself: what several lack together no exit could cover
+		if !s.of.dust(d, s.of.guard(), missing.Min(s.lacked)) {
 			return missing
 		}
 	}
