@@ -126,7 +126,8 @@ func (e *Engine) asked(cause error) bool {
 	return cause != nil && e.cfg.Orderly != nil && e.cfg.Orderly(cause)
 }
 
-// takeBack cancels the orders of the run; its exits stay where they are to be left.
+// takeBack cancels the orders of the run; its exits stay where they are to be left, and are asked for once more: one that
+// has filled belongs into the books.
 func (e *Engine) takeBack(way OnStop) {
 	if way != Leave {
 		_ = e.change(note{source: order.FromLocal}, func() (desk.Result, error) { return e.desk.CancelAll(time.Now()), nil })
@@ -135,6 +136,8 @@ func (e *Engine) takeBack(way OnStop) {
 	for _, s := range e.desk.Book().Pending() {
 		if !s.Spec.Exit {
 			_ = e.apply(order.Event{Kind: order.CancelAsked, Source: order.FromLocal, ClientOrderID: s.Spec.ClientOrderID})
+		} else if s.State == order.Open || s.State == order.Partial {
+			e.todo = append(e.todo, order.Effect{Do: order.Query, Order: s.Spec.ClientOrderID, Symbol: s.Spec.Symbol})
 		}
 	}
 }
