@@ -121,6 +121,28 @@ func TestExitsAreRestored(t *testing.T) {
 	}
 }
 
+// TestStopHearsOfFilledExits: a stop that leaves the exits books one that has filled and that no stream told of.
+func TestStopHearsOfFilledExits(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bench) {
+		b.onStop = Leave
+		b.at(1, bracketed(1))
+		b.start()
+		b.sleep(3 * minute)
+		b.venue.mu.Lock()
+		b.venue.events = func(exchange.AccountEvent) []exchange.AccountEvent { return nil }
+		for _, o := range b.venue.orders {
+			if o.Status == exchange.OrderOpen && o.Side == market.Sell {
+				b.venue.fill(o, d("95"))
+			}
+		}
+		b.venue.mu.Unlock()
+		b.check(b.stop())
+		if held := b.engine.desk.Ledger().Quantity(btc); held.IsPos() {
+			t.Errorf("the books still hold %s", held)
+		}
+	})
+}
+
 // TestUnprotectedHalts: exits that the venue does not take any more halt the run after ten seconds, do not end entries by
 // being refused, and do not keep the strategy from getting out.
 func TestUnprotectedHalts(t *testing.T) {
