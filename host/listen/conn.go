@@ -65,6 +65,7 @@ type Conn struct {
 	closeErr error
 	linger   atomic.Bool
 	head     head
+	held     []byte // read ahead, not yet handed on; of the goroutine that reads
 	// explicit says that somebody above has set a write deadline of their own.
 	explicit atomic.Bool
 }
@@ -90,19 +91,55 @@ func (c *Conn) Answered() { c.head.reset() }
 func (c *Conn) FramedTwice(start string) bool { return c.head.framedTwice(start) }
 
 // Read implements net.Conn. An empty line before a request is left out, as RFC 9112 has
-// it: net/http would refuse it.
+// it: net/http would refuse it. net/http reads a single byte while it waits for an answer
+// to end, so the two characters of the line may arrive in two reads.
 func (c *Conn) Read(p []byte) (int, error) {
+	if len(p) == 0 {
+		return c.Conn.Read(p)
+	}
 	for {
-		n, err := c.Conn.Read(p)
-		if c.head.skip(p[:n]) {
+		n, err := c.readHeld(p)
+		if n == 1 && err == nil && p[0] == emptyLine[0] && c.head.begins() {
+			if n, err = c.completeEmptyLine(p); n == 0 && err == nil {
+				continue
+			}
+		} else if c.head.skip(p[:n]) {
 			n = copy(p, p[len(emptyLine):n])
-			if n == 0 && err == nil && len(p) > 0 {
+			if n == 0 && err == nil {
 				continue
 			}
 		}
 		c.head.add(p[:n])
 		return n, err
 	}
+}
+
+// readHeld reads what was read ahead before it reads from the connection.
+func (c *Conn) readHeld(p []byte) (int, error) {
+	if len(c.held) == 0 {
+		return c.Conn.Read(p)
+	}
+	n := copy(p, c.held)
+	c.held = c.held[n:]
+	return n, nil
+}
+
+// completeEmptyLine reads the byte after a carriage return that was read alone at the
+// begin of a request. It leaves out both if they are an empty line; else the carriage
+// return stays in p and the other byte is held for the next read. After an error the
+// carriage return is held, so that nothing of the request is lost.
+func (c *Conn) completeEmptyLine(p []byte) (int, error) {
+	next := make([]byte, 1)
+	n, err := c.Conn.Read(next)
+	switch {
+	case n == 0:
+		c.held = append(c.held, p[0])
+		return 0, err
+	case c.head.skip([]byte{p[0], next[0]}):
+		return 0, err
+	}
+	c.held = append(c.held, next[0])
+	return 1, err
 }
 
 // Write implements net.Conn.

@@ -2,9 +2,11 @@ package listen
 
 import (
 	"bufio"
+	"errors"
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -247,5 +249,38 @@ func TestEmptyLineBeforeARequest(t *testing.T) {
 			_ = resp.Body.Close()
 		}
 		_ = c.Close()
+	}
+}
+
+// TestEmptyLineInTwoReads: net/http reads single bytes between an answer and the next request.
+func TestEmptyLineInTwoReads(t *testing.T) {
+	for _, test := range []struct{ sent, want string }{
+		{"\r\nGET", "GET"},
+		{"\rGET", "\rGET"},
+		{"\r\n\r\nGET", "\r\nGET"},
+	} {
+		client, server := net.Pipe()
+		c := &Conn{Conn: server, stall: writeStall, release: func() {}}
+		go func() {
+			_, _ = io.WriteString(client, test.sent[:1])
+			time.Sleep(20 * time.Millisecond) // net/http ends the wait in between
+			_, _ = io.WriteString(client, test.sent[1:])
+			_ = client.Close()
+		}()
+		var got []byte
+		_ = c.SetReadDeadline(time.Now().Add(10 * time.Millisecond))
+		for {
+			one := make([]byte, 1)
+			n, err := c.Read(one)
+			got = append(got, one[:n]...)
+			if errors.Is(err, os.ErrDeadlineExceeded) {
+				_ = c.SetReadDeadline(time.Time{})
+			} else if err != nil {
+				break
+			}
+		}
+		if string(got) != test.want {
+			t.Errorf("%q is read as %q, want %q", test.sent, got, test.want)
+		}
 	}
 }

@@ -39,6 +39,13 @@ func (h *head) add(p []byte) {
 	h.whole = end >= 0 || len(h.text) > maxHeader
 }
 
+// begins reports whether an empty line may come next: nothing of the request was read.
+func (h *head) begins() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.text) == 0 && !h.whole && !h.skipped
+}
+
 // skip reports whether what was read begins with an empty line that stands before the
 // request.
 func (h *head) skip(p []byte) bool {
