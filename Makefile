@@ -31,7 +31,7 @@ build: ## everything into bin/
 	$(BUILD) -ldflags '$(LDFLAGS)' -o bin/ ./cmd/assay ./cmd/lab ./cmd/governance
 	@for s in $(STRATEGIES); do echo "$(GO) build ./strategies/$$s" && $(BUILD) -o bin/strategies/$$s ./strategies/$$s || exit 1; done
 	@for c in $(CONNECTORS); do echo "$(GO) build ./cmd/connectors/$$c" && $(BUILD) -o bin/connectors/$$c ./cmd/connectors/$$c || exit 1; done
-	$(BUILD) -o bin/tools/testvenue ./cmd/testvenue
+	$(BUILD) -o bin/tools/testvenue ./cmd/tools/testvenue
 
 run: build ## build, start the service, run one demonstration backtest, go on serving
 	bin/assay --demo --port $(PORT)
@@ -67,7 +67,7 @@ ui: ## bundle the dashboard into api/ui/dist (its API types too where npm ci was
 	$(GO) -C $(UITOOL) run .
 
 demo-live: build ## a live run on the test venue whose host is killed: what the connector does then, and what the next start knows
-	$(GO) run ./internal/demolive
+	$(GO) run ./cmd/tools/demolive
 
 screenshots: build ## the dashboard in each state, both themes, two widths: images in OUT (default api/ui/e2e/screenshots)
 	ASSAY_SCREENSHOTS='$(abspath $(or $(OUT),api/ui/e2e/screenshots))' ASSAY_E2E=required $(GO) test -count=1 -timeout 30m -run Screenshots ./api/ui/e2e
@@ -85,17 +85,17 @@ fuzz: ## every fuzz target, FUZZTIME each (default 5s; 100000000x is so many exe
 	@scripts/fuzz.sh '$(or $(FUZZTIME),5s)' '$(FUZZ)'
 
 bench: build ## speed: in-process loop, co-simulation, lockstep, store, import
-	$(GO) run ./internal/bench
+	$(GO) run ./cmd/tools/bench
 
 bench-api: build ## speed: the API under load, over loopback
-	$(GO) run ./internal/benchapi $(BENCHFLAGS)
+	$(GO) run ./cmd/tools/benchapi $(BENCHFLAGS)
 	ASSAY_BENCH_SECONDS=$(or $(SECONDS),30) $(GO) test -run '^$$' -bench 'Hub|Deaf' -benchtime 1x ./api/v1/stream
 
-calibrate: ## false-positive and detection rates of lab falsify, into docs/calibration.md (CALIBRATEFLAGS: see go run ./internal/calibrate -h)
-	$(GO) run ./internal/calibrate -o docs/calibration.md $(CALIBRATEFLAGS)
+calibrate: ## false-positive and detection rates of lab falsify, into docs/calibration.md (CALIBRATEFLAGS: see go run ./cmd/tools/calibrate -h)
+	$(GO) run ./cmd/tools/calibrate -o docs/calibration.md $(CALIBRATEFLAGS)
 
 bench-governance: ## speed: ingests, known posts and reads of the control plane, its start and rebuild
-	$(GO) run ./internal/benchgovernance $(BENCHFLAGS)
+	$(GO) run ./cmd/tools/benchgovernance $(BENCHFLAGS)
 
 soak: ## the long form of every proof, MINUTES of what goes on for a time (default 10); the figures go into OUT (soak.json)
 	@scripts/soak.sh '$(GO)' '$(or $(MINUTES),10)' '$(COMMIT)' '$(or $(OUT),soak.json)'

@@ -18,9 +18,9 @@ import (
 
 	"github.com/assay-run/assay/api/v1/apitest"
 	"github.com/assay-run/assay/host/backtest"
+	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/deploy"
 	"github.com/assay-run/assay/host/deploy/plane"
-	"github.com/assay-run/assay/host/digest"
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )

@@ -14,7 +14,7 @@ import (
 	"github.com/assay-run/assay/api/v1/deprecation"
 	"github.com/assay-run/assay/api/v1/problem"
 	"github.com/assay-run/assay/api/web"
-	"github.com/assay-run/assay/host/listen"
+	"github.com/assay-run/assay/host/base/listen"
 )
 
 // EdgeConfig is what the edge is made of.

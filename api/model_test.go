@@ -17,9 +17,9 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/assay-run/assay/api/v1/apitest"
+	"github.com/assay-run/assay/host/hosttest/soak"
 	"github.com/assay-run/assay/host/result"
 	"github.com/assay-run/assay/host/runner"
-	"github.com/assay-run/assay/internal/soak"
 )
 
 // histories is how many random histories are played.

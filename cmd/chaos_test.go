@@ -13,8 +13,8 @@ import (
 	"github.com/Shopify/toxiproxy/v2"
 	"github.com/rs/zerolog"
 
-	"github.com/assay-run/assay/host/exchange/testvenue"
-	"github.com/assay-run/assay/internal/soak"
+	"github.com/assay-run/assay/host/hosttest/soak"
+	"github.com/assay-run/assay/host/hosttest/testvenue"
 )
 
 // TestChaos trades brackets behind a proxy that cuts, holds, resets, slows and refuses connections at random. Once it is

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/host/artifact"
-	"github.com/assay-run/assay/host/digest"
+	"github.com/assay-run/assay/host/base/digest"
 )
 
 // paper starts a paper run on the simulated market and waits until it trades.

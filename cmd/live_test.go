@@ -19,8 +19,8 @@ import (
 
 	"github.com/govalues/decimal"
 
-	"github.com/assay-run/assay/host/exchange/testvenue"
-	"github.com/assay-run/assay/host/live/journal"
+	"github.com/assay-run/assay/host/hosttest/testvenue"
+	"github.com/assay-run/assay/host/trade/journal"
 )
 
 var connectors struct {
@@ -583,7 +583,7 @@ func TestDemoLive(t *testing.T) {
 	if err := os.Mkdir(folder, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := goBuild(folder, "v1", "./internal/demolive", "./cmd/testvenue"); err != nil {
+	if err := goBuild(folder, "v1", "./cmd/tools/demolive", "./cmd/tools/testvenue"); err != nil {
 		t.Fatal(err)
 	}
 	before := maps.Clone(temporary(t))

@@ -16,8 +16,8 @@ import (
 
 	"github.com/gorilla/websocket"
 
-	"github.com/assay-run/assay/host/live/journal"
-	"github.com/assay-run/assay/internal/soak"
+	"github.com/assay-run/assay/host/hosttest/soak"
+	"github.com/assay-run/assay/host/trade/journal"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/assay-run/assay/host/exchange/testvenue"
+	"github.com/assay-run/assay/host/hosttest/testvenue"
 )
 
 // child is the process of a run whose program has a name.

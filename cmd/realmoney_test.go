@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/assay-run/assay/host/exchange/testvenue"
+	"github.com/assay-run/assay/host/hosttest/testvenue"
 )
 
 // TestRealMoneyIsRefusedInOrder: what can be refused before a process or a network is touched,

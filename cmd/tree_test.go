@@ -27,9 +27,10 @@ const (
 	maxFunctionLines = 80
 )
 
-// allowed maps a folder to the folders of this module that it may import; the
-// longest matching prefix counts. A folder may always import what lies below
-// itself. No arrow points up or sideways.
+// allowed maps a room to the rooms of this module that it may import; the longest
+// matching prefix counts. A room may always import what lies below itself, and every room
+// but those of the SDK and the strategies may import host/base, whose packages know no
+// domain. No arrow points up or sideways, and no program links host/hosttest.
 var allowed = []struct {
 	folder  string
 	imports []string
@@ -41,64 +42,60 @@ var allowed = []struct {
 	{"plugin-sdk/strategypb", nil},
 	{"plugin-sdk/sim", []string{"plugin-sdk/market"}},
 	{"plugin-sdk/wire", []string{"plugin-sdk=", "plugin-sdk/market", "plugin-sdk/strategypb"}},
-	{"plugin-sdk/internal", []string{"plugin-sdk=", "plugin-sdk/market", "plugin-sdk/sim", "plugin-sdk/wire", "plugin-sdk/strategypb", "plugin-sdk/candlefile", "plugin-sdk/internal"}},
+	{"plugin-sdk/internal", []string{"plugin-sdk=", "plugin-sdk/market", "plugin-sdk/sim", "plugin-sdk/wire",
+		"plugin-sdk/strategypb", "plugin-sdk/candlefile", "plugin-sdk/internal"}},
 	{"plugin-sdk/serve", []string{"plugin-sdk"}},
 	{"plugin-sdk/sdktest", []string{"plugin-sdk"}},
-	{"plugin-sdk", []string{"plugin-sdk/market"}},
+	{"plugin-sdk", []string{"plugin-sdk/market", "plugin-sdk/internal"}},
 	{"strategies", []string{"plugin-sdk"}},
+
 	{"host", []string{"host", "plugin-sdk"}},
-	{"host/digest", nil},
-	{"host/hint", nil},
-	{"host/terminal", nil},
-	{"host/sqlite", nil},
-	{"host/listen", nil},
-	{"host/statelock", nil},
-	{"host/exposition", nil},
+	{"host/base", nil},
 	{"host/alarm", []string{"plugin-sdk/market"}},
-	{"governance/store", []string{"governance/bundle", "governance/ledger", "governance/fact", "governance/promotion", "host/digest", "host/sqlite", "host/statelock"}},
-	{"governance/control", []string{"governance", "host/digest", "host/sqlite", "host/listen", "host/terminal",
-		"host/exposition", "host/statelock"}},
-	// The host judges what the control plane signs without sharing its code, signature check included.
-	{"host/deploy", []string{"host/digest", "host/runner=", "plugin-sdk/market"}},
-	{"host/exchange/sim", []string{"host/exchange", "host/candle", "plugin-sdk"}},
-	{"host/exchange/wire/launch", []string{"host/exchange", "host/catalog/child", "host/catalog/programs", "host/catalog/sandbox"}},
-	{"host/exchange/wire", []string{"host/exchange", "host/exchange/connectorpb", "plugin-sdk/market"}},
-	{"host/exchange/binance", []string{"host/exchange", "host/exchange/conformance", "plugin-sdk/market"}},
-	{"host/exchange/testvenue", []string{"plugin-sdk"}},
-	{"host/exchange/conformance", []string{"host/exchange", "plugin-sdk/market"}},
-	{"host/exchange", []string{"plugin-sdk/market"}},
-	{"host/live/crash", nil},
-	{"host/live/journal", []string{"host/digest", "host/sqlite", "host/statelock", "host/live/crash", "host/exchange", "plugin-sdk/market"}},
-	{"host/live/order", []string{"host/exchange=", "plugin-sdk/market"}},
-	{"host/live/risk", []string{"host/exchange=", "plugin-sdk/market"}},
-	{"host/live/engine", []string{"host/alarm", "host/exchange=", "host/live/crash", "host/live/journal", "host/live/order", "host/live/risk", "host/live/feed", "plugin-sdk/market", "plugin-sdk/sim"}},
-	{"host/live/feed", []string{"host/exchange=", "plugin-sdk/market", "plugin-sdk/sim"}},
 	{"host/metric", []string{"plugin-sdk/market"}},
+	{"host/proc", nil},
+	{"host/catalog", []string{"host/proc", "plugin-sdk"}},
+	{"host/candle", []string{"plugin-sdk"}},
+	{"host/exchange", []string{"plugin-sdk/market"}},
+	{"host/exchange/sim", []string{"host/exchange", "host/candle", "plugin-sdk"}},
+	{"host/exchange/wire", []string{"host/exchange", "host/proc", "plugin-sdk/market"}},
+	{"host/exchange/binance", []string{"host/exchange", "plugin-sdk/market"}},
 	{"host/result", []string{"host/metric", "plugin-sdk/market"}},
-	{"host/candle", []string{"host/digest", "host/sqlite", "host/artifact/dirlock", "plugin-sdk"}},
-	{"host/catalog/sandbox", nil},
-	{"host/catalog", []string{"host/digest", "host/hint", "host/artifact/dirlock", "plugin-sdk"}},
-	{"host/artifact", []string{"host/catalog/sandbox", "host/digest", "host/metric", "host/result", "plugin-sdk"}},
-	{"host/registry", []string{"host/digest", "host/sqlite", "host/artifact", "host/result", "plugin-sdk"}},
-	{"governance/bundle", []string{"host/digest", "host/sqlite"}},
-	{"governance/ledger", []string{"governance/bundle", "host/digest", "host/sqlite"}},
-	{"governance/client", []string{"governance/bundle", "governance/ledger", "host/digest"}},
-	{"governance", []string{"governance", "host/digest", "host/sqlite"}},
+	{"host/artifact", []string{"host/proc/sandbox", "host/metric", "host/result", "plugin-sdk"}},
+	{"host/registry", []string{"host/artifact", "host/result", "plugin-sdk"}},
+	{"host/deploy", []string{"host/runner=", "plugin-sdk/market"}},
+	{"host/trade/journal", []string{"host/exchange", "plugin-sdk/market"}},
+	{"host/trade/order", []string{"host/exchange=", "plugin-sdk/market"}},
+	{"host/trade/risk", []string{"host/exchange=", "plugin-sdk/market"}},
+	{"host/trade/feed", []string{"host/exchange=", "plugin-sdk/market", "plugin-sdk/sim"}},
+	{"host/trade/engine", []string{"host/alarm", "host/exchange=", "host/trade", "plugin-sdk/market", "plugin-sdk/sim"}},
+	{"host/hosttest", []string{"host", "plugin-sdk"}},
+
+	{"governance", []string{"governance"}},
+	{"governance/bundle", nil},
+	{"governance/ledger", []string{"governance/bundle"}},
+	{"governance/client", []string{"governance/bundle", "governance/ledger", "host/deploy="}},
+	{"governance/store", []string{"governance/bundle", "governance/ledger", "governance/fact", "governance/promotion"}},
+
 	{"api", []string{"api", "host", "plugin-sdk", "governance/client"}},
-	{"lab/design", []string{"lab/stat/random", "host/digest"}},
-	{"lab/stat/random", nil},
-	{"lab/stat", []string{"lab/split", "lab/design", "host/digest", "host/metric", "plugin-sdk/market"}},
-	{"lab/falsify/judge", []string{"lab/stat", "host/artifact", "host/digest", "host/metric", "host/result", "plugin-sdk/market"}},
-	{"lab/falsify/replay", []string{"lab/stat", "host/artifact/dirlock", "host/candle", "plugin-sdk"}},
-	{"lab", []string{"lab", "host", "plugin-sdk", "governance/bundle", "governance/ledger", "governance/client"}},
-	{"lab/columnar", []string{"host/candle/importer"}},
 	{"api/ui", []string{"api/docs=", "api/web"}},
 	{"api/ui/tool", nil},
-	{"internal/soak", nil},
-	{"internal/ramdir", nil},
-	{"internal", []string{"host", "plugin-sdk", "internal", "api", "lab", "governance"}},
-	{"cmd", []string{"api", "lab", "governance", "host", "plugin-sdk", "cmd", "internal"}},
+
+	{"lab", []string{"lab", "host", "plugin-sdk", "governance/bundle", "governance/ledger", "governance/client"}},
+	{"lab/columnar", []string{"host/candle/importer"}},
+	{"lab/design", []string{"lab/stat/random"}},
+	{"lab/stat", []string{"lab/split", "lab/design", "host/metric", "plugin-sdk/market"}},
+	{"lab/stat/random", nil},
+	{"lab/falsify/judge", []string{"lab/stat", "host/artifact", "host/metric", "host/result", "plugin-sdk/market"}},
+	{"lab/falsify/replay", []string{"lab/stat", "host/candle", "plugin-sdk"}},
+
+	{"cmd", []string{"api", "lab", "governance", "host", "plugin-sdk", "cmd"}},
 }
+
+// isKit reports whether a package holds kits, what tests and tools share: no program that a user runs links one.
+func isKit(dir string) bool { return within(dir, "host/hosttest") }
+
+func mayImportKits(dir string) bool { return isKit(dir) || within(dir, "cmd/tools") }
 
 type source struct {
 	path string // slash separated, from the root of the module
@@ -137,6 +134,12 @@ func checkArrow(t *testing.T, f source, target string) {
 	}
 	rule := allowed[best]
 	if within(target, rule.folder) && rule.folder != "plugin-sdk" && rule.folder != "strategies" {
+		return
+	}
+	if isKit(target) && !mayImportKits(f.dir) {
+		t.Errorf("%s may not import %s: it is for tests", f.path, target)
+	}
+	if within(target, "host/base") && !within(f.dir, "plugin-sdk") && !within(f.dir, "strategies") && !within(f.dir, "host/base") {
 		return
 	}
 	for _, ok := range rule.imports {

@@ -16,8 +16,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/assay-run/assay/host/artifact"
-	"github.com/assay-run/assay/host/digest"
-	"github.com/assay-run/assay/host/hint"
+	"github.com/assay-run/assay/host/base/digest"
+	"github.com/assay-run/assay/host/base/hint"
 	"github.com/assay-run/assay/host/metric"
 	"github.com/assay-run/assay/host/registry"
 	"github.com/assay-run/assay/lab/check"

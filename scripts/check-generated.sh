@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 go mod tidy -diff
 go -C api/ui/tool mod tidy -diff
 scripts/licenses.sh --check
-go run ./internal/sdkzip -check
+go run ./cmd/tools/sdkzip -check
 scripts/check-dashboard.sh
 
 if ! command -v protoc >/dev/null; then

@@ -7,7 +7,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 go=$1 sum=$2
 mapfile -t suites < <("$go" list -f '{{.ImportPath}} {{.TestImports}} {{.XTestImports}}' ./... |
-	sed -n 's#^\([^ ]*\) .*assay/internal/prove[] ].*#\1#p')
+	sed -n 's#^\([^ ]*\) .*assay/host/hosttest/prove[] ].*#\1#p')
 tools=$(mktemp -d)
 trap 'rm -rf "$tools"' EXIT
 GOBIN=$tools "$go" install "$sum"

@@ -15,6 +15,6 @@ status=0
 part() { "$go" test -count=1 -v -p 1 -timeout "$((ASSAY_SOAK * 2 + 180))m" "$@" || status=$?; }
 part -run Soak ./cmd ./api/ui/e2e ./governance/control ./governance/store
 part -run TestModel$ ./api
-part ./host/live/... ./host/exchange/...
-"$go" run ./internal/soak/report -o "$out" -date "$(date -u +%Y-%m-%dT%H:%M:%SZ)" -commit "$commit" || status=$?
+part ./host/trade/... ./host/exchange/...
+"$go" run ./cmd/tools/figures -o "$out" -date "$(date -u +%Y-%m-%dT%H:%M:%SZ)" -commit "$commit" || status=$?
 exit "$status"

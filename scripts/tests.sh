@@ -9,7 +9,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 go=$1 sum=$2 race=${3:-}
 
-processes=(./cmd ./lab ./lab/candidate ./lab/check ./lab/evaluate ./internal/calibrate)
+processes=(./cmd ./lab ./lab/candidate ./lab/check ./lab/evaluate ./cmd/tools/calibrate)
 apart=$(printf '%s\n' "${processes[@]#.}" /api/ui/e2e | sed 's#^#/assay#; s#$# #')
 alone=() together=()
 while read -r package files; do
@@ -37,8 +37,8 @@ status=0
 # processors to the browser, which somebody's patience is waiting for.
 full='TestModesAgree|TestChunkedRandomStrategiesAgree|TestBundledStrategiesAgreeInEveryDrive|TestHistories|TestTampering|TestTamperingUnsigned|TestKill'
 full+='|TestIncrementalEqualsFromScratch|TestPaperEqualsBacktest|TestMonthOfMinutes|TestCrashPoints|TestModel|TestMemoryLimit|TestTableOfProbabilities'
-nicely='nice -n 10' run -timeout 15m -run "^($full)\$" ./api ./host/backtest ./host/catalog/sandbox ./governance/store ./governance/control ./governance/promotion \
-	./host/live ./host/live/engine ./host/live/journal ./lab/selection || status=$?
+nicely='nice -n 10' run -timeout 15m -run "^($full)\$" ./api ./host/backtest ./host/proc/sandbox ./governance/store ./governance/control ./governance/promotion \
+	./host/trade ./host/trade/engine ./host/trade/journal ./lab/selection || status=$?
 "$go" -C api/ui/tool test -count=1 -shuffle=on ./... || status=$?
 
 run -shuffle=on -timeout 15m "${processes[@]}" "${alone[@]}" || status=$?
@@ -55,4 +55,4 @@ detector=()
 CGO_ENABLED=${race:+1} run ${detector[@]+"${detector[@]}"} -p 3 -shuffle=on -timeout 15m "${together[@]}"
 # How often the proofs of live trading were really done: silent when it was often enough, so
 # that the summary of the tests is the last line.
-report=$("$go" run ./internal/soak/report -check 2>&1) || { echo "$report"; exit 1; }
+report=$("$go" run ./cmd/tools/figures -check 2>&1) || { echo "$report"; exit 1; }

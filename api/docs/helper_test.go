@@ -18,7 +18,7 @@ import (
 	"github.com/assay-run/assay/api/v1/deprecation"
 	"github.com/assay-run/assay/api/v1/problem"
 	"github.com/assay-run/assay/api/v1/stream"
-	"github.com/assay-run/assay/host/listen"
+	"github.com/assay-run/assay/host/base/listen"
 )
 
 var update = flag.Bool("update", false, "write the golden files")

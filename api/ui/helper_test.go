@@ -14,7 +14,7 @@ import (
 
 	"github.com/assay-run/assay/api"
 	"github.com/assay-run/assay/api/ui"
-	"github.com/assay-run/assay/host/listen"
+	"github.com/assay-run/assay/host/base/listen"
 )
 
 // attribution needs escaping, as any text may.

@@ -12,8 +12,8 @@ import (
 	"github.com/assay-run/assay/api/v1/view"
 	"github.com/assay-run/assay/api/web"
 	"github.com/assay-run/assay/host/catalog"
-	"github.com/assay-run/assay/host/live"
 	"github.com/assay-run/assay/host/runner"
+	"github.com/assay-run/assay/host/trade"
 )
 
 // Base is the path below which the operations are.

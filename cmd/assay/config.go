@@ -10,9 +10,9 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/spf13/cobra"
 
-	"github.com/assay-run/assay/host/catalog/sandbox"
-	"github.com/assay-run/assay/host/listen"
-	"github.com/assay-run/assay/host/statelock"
+	"github.com/assay-run/assay/host/base/listen"
+	"github.com/assay-run/assay/host/base/statelock"
+	"github.com/assay-run/assay/host/proc/sandbox"
 )
 
 // config is the effective configuration.

@@ -14,7 +14,7 @@ import (
 	"github.com/assay-run/assay/host/catalog"
 	"github.com/assay-run/assay/host/exchange"
 	children "github.com/assay-run/assay/host/exchange/wire/launch"
-	"github.com/assay-run/assay/host/live"
+	"github.com/assay-run/assay/host/trade"
 )
 
 // connectors is what the operator says about executable connectors.

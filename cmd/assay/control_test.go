@@ -19,9 +19,9 @@ import (
 	"github.com/assay-run/assay/governance/control/command"
 	"github.com/assay-run/assay/governance/control/planetest"
 	"github.com/assay-run/assay/governance/promotion"
+	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/deploy"
 	"github.com/assay-run/assay/host/deploy/plane"
-	"github.com/assay-run/assay/host/digest"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 

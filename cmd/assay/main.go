@@ -7,9 +7,9 @@ import (
 	"io"
 	"os"
 
+	"github.com/assay-run/assay/host/base/listen"
 	"github.com/assay-run/assay/host/catalog"
 	"github.com/assay-run/assay/host/exchange/wire/nodump"
-	"github.com/assay-run/assay/host/listen"
 )
 
 // Set by the linker.

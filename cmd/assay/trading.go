@@ -5,10 +5,10 @@ import (
 	"fmt"
 
 	"github.com/assay-run/assay/host/exchange"
-	"github.com/assay-run/assay/host/live"
-	"github.com/assay-run/assay/host/live/engine"
-	orderdesk "github.com/assay-run/assay/host/live/order/desk"
-	"github.com/assay-run/assay/host/live/risk"
+	"github.com/assay-run/assay/host/trade"
+	"github.com/assay-run/assay/host/trade/engine"
+	orderdesk "github.com/assay-run/assay/host/trade/order/desk"
+	"github.com/assay-run/assay/host/trade/risk"
 )
 
 // trading is what the operator says about paper and live runs; no request can change it.

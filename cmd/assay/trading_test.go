@@ -7,10 +7,10 @@ import (
 	"testing"
 
 	"github.com/assay-run/assay/host/exchange"
-	"github.com/assay-run/assay/host/live"
-	"github.com/assay-run/assay/host/live/engine"
-	orderdesk "github.com/assay-run/assay/host/live/order/desk"
-	"github.com/assay-run/assay/host/live/risk"
+	"github.com/assay-run/assay/host/trade"
+	"github.com/assay-run/assay/host/trade/engine"
+	orderdesk "github.com/assay-run/assay/host/trade/order/desk"
+	"github.com/assay-run/assay/host/trade/risk"
 )
 
 func tradingOf(t *testing.T, env map[string]string, args ...string) (trading, error) {

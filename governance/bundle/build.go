@@ -9,7 +9,7 @@ import (
 
 	"github.com/assay-run/assay/governance/bundle/dsse"
 	"github.com/assay-run/assay/governance/bundle/field"
-	"github.com/assay-run/assay/host/digest"
+	"github.com/assay-run/assay/host/base/digest"
 )
 
 // FileName is the name of a bundle on disk and as the subject of statements.

@@ -3,7 +3,7 @@ package bundle
 import (
 	"encoding/json"
 
-	"github.com/assay-run/assay/host/digest"
+	"github.com/assay-run/assay/host/base/digest"
 )
 
 // The predicate types that this version understands, below URIBase. Others are stored

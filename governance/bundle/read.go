@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/assay-run/assay/governance/bundle/field"
-	"github.com/assay-run/assay/host/digest"
+	"github.com/assay-run/assay/host/base/digest"
 )
 
 // MaxBody is the largest body of an ingest, in bytes; the edge holds it.

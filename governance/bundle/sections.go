@@ -7,7 +7,7 @@ import (
 	"strconv"
 
 	"github.com/assay-run/assay/governance/bundle/field"
-	"github.com/assay-run/assay/host/digest"
+	"github.com/assay-run/assay/host/base/digest"
 )
 
 func digits(i int) string { return strconv.Itoa(i) }

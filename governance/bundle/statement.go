@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/governance/bundle/field"
-	"github.com/assay-run/assay/host/digest"
+	"github.com/assay-run/assay/host/base/digest"
 )
 
 // maxSubjects is how many subjects a statement may have.

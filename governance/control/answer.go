@@ -13,8 +13,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/assay-run/assay/host/digest"
-	"github.com/assay-run/assay/host/listen"
+	"github.com/assay-run/assay/host/base/digest"
+	"github.com/assay-run/assay/host/base/listen"
 )
 
 // answer is a success.

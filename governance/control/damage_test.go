@@ -14,7 +14,7 @@ import (
 
 	"github.com/assay-run/assay/governance/control/planetest"
 	"github.com/assay-run/assay/governance/store"
-	"github.com/assay-run/assay/host/statelock"
+	"github.com/assay-run/assay/host/base/statelock"
 )
 
 // closed runs a plane that takes bundles and ends.

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/assay-run/assay/host/exposition"
-	"github.com/assay-run/assay/host/listen"
+	"github.com/assay-run/assay/host/base/exposition"
+	"github.com/assay-run/assay/host/base/listen"
 )
 
 // prefix is where the routes are besides the root.

@@ -10,7 +10,7 @@ import (
 	"github.com/assay-run/assay/governance/fact"
 	"github.com/assay-run/assay/governance/ledger"
 	"github.com/assay-run/assay/governance/promotion"
-	"github.com/assay-run/assay/host/exposition"
+	"github.com/assay-run/assay/host/base/exposition"
 )
 
 // The outcomes of an ingest: something new was taken, or nothing of it was new, or it was

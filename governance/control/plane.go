@@ -11,7 +11,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/assay-run/assay/governance/store"
-	"github.com/assay-run/assay/host/listen"
+	"github.com/assay-run/assay/host/base/listen"
 )
 
 // Options are what a plane is made of.

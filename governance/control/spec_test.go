@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/assay-run/assay/host/listen"
+	"github.com/assay-run/assay/host/base/listen"
 )
 
 // TestSpecHasEveryRoute: the OpenAPI document has the routes of the edge and no others, with

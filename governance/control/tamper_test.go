@@ -18,7 +18,7 @@ import (
 	"github.com/assay-run/assay/governance/control"
 	"github.com/assay-run/assay/governance/control/planetest"
 	"github.com/assay-run/assay/governance/store"
-	"github.com/assay-run/assay/internal/soak"
+	"github.com/assay-run/assay/host/hosttest/soak"
 )
 
 // handler is a plane without a socket.

@@ -14,5 +14,5 @@
 // and which checkpoint a batch of entries makes, the store commits them to disk, then
 // Log.Commit adopts them. The offline verifier is the package verify below.
 //
-// It imports host/digest and governance/bundle.
+// It imports host/base/digest and governance/bundle.
 package ledger

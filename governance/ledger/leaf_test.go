@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/assay-run/assay/governance/bundle/dsse"
-	"github.com/assay-run/assay/host/digest"
+	"github.com/assay-run/assay/host/base/digest"
 )
 
 // TestLeafIsCanonicalJSON compares the leaf with the canonical form of the Rekor v2

@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/assay-run/assay/governance/bundle/field"
-	"github.com/assay-run/assay/host/digest"
+	"github.com/assay-run/assay/host/base/digest"
 )
 
 // SchemaSeal is the schema of a seal.

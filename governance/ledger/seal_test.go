@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/assay-run/assay/host/digest"
+	"github.com/assay-run/assay/host/base/digest"
 )
 
 const sampleTime = "2026-11-20T12:30:00Z"

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/assay-run/assay/governance/bundle"
-	"github.com/assay-run/assay/host/digest"
+	"github.com/assay-run/assay/host/base/digest"
 )
 
 func lists(p *plane, run, split, content string) func(*bundle.Bundle) {

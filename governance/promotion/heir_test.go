@@ -8,7 +8,7 @@ import (
 	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/governance/fact"
 	"github.com/assay-run/assay/governance/promotion"
-	"github.com/assay-run/assay/host/digest"
+	"github.com/assay-run/assay/host/base/digest"
 )
 
 // entries are the entries of a family, by the plugin that they let run.

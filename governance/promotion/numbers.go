@@ -7,7 +7,7 @@ import (
 	"strconv"
 
 	"github.com/assay-run/assay/governance/bundle"
-	"github.com/assay-run/assay/host/digest"
+	"github.com/assay-run/assay/host/base/digest"
 )
 
 // Numbers are what whoever approves looks at besides the gates: what the runs came to by the

@@ -12,7 +12,7 @@ import (
 	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/governance/fact"
 	"github.com/assay-run/assay/governance/promotion"
-	"github.com/assay-run/assay/internal/soak"
+	"github.com/assay-run/assay/host/hosttest/soak"
 )
 
 // outcome is what must not depend on the order in which statements arrived.

@@ -15,7 +15,7 @@ import (
 	"github.com/assay-run/assay/governance/fact"
 	"github.com/assay-run/assay/governance/promotion"
 	"github.com/assay-run/assay/governance/promotion/policy"
-	"github.com/assay-run/assay/host/digest"
+	"github.com/assay-run/assay/host/base/digest"
 )
 
 // tb is what tests and properties have in common.

@@ -11,7 +11,7 @@ import (
 	"github.com/assay-run/assay/governance/fact"
 	"github.com/assay-run/assay/governance/promotion/gate"
 	"github.com/assay-run/assay/governance/promotion/policy"
-	"github.com/assay-run/assay/host/digest"
+	"github.com/assay-run/assay/host/base/digest"
 )
 
 // SchemaRegistry is the schema of a deployable registry.

@@ -10,7 +10,7 @@ import (
 	"github.com/assay-run/assay/governance/bundle/field"
 	"github.com/assay-run/assay/governance/fact"
 	"github.com/assay-run/assay/governance/promotion/gate"
-	"github.com/assay-run/assay/host/digest"
+	"github.com/assay-run/assay/host/base/digest"
 )
 
 // revision is one candidate_revision_id: its bundle, what was said about it, and where it

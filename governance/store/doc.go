@@ -9,6 +9,6 @@
 // derives everything again from the truth and compares; a log that does not hold together is
 // served for reading only, and is never continued.
 //
-// It imports governance/bundle, fact, ledger and promotion, host/digest, host/sqlite and
-// host/statelock. governance/control is its only user.
+// It imports governance/bundle, fact, ledger and promotion, host/base/digest, host/base/sqlite and
+// host/base/statelock. governance/control is its only user.
 package store

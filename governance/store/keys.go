@@ -16,7 +16,7 @@ import (
 	"github.com/assay-run/assay/governance/bundle/dsse"
 	"github.com/assay-run/assay/governance/fact"
 	"github.com/assay-run/assay/governance/ledger"
-	"github.com/assay-run/assay/host/sqlite"
+	"github.com/assay-run/assay/host/base/sqlite"
 )
 
 // KeyDir is the folder of a plane's keys in its state directory; StatementKeyFile and

@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 
 	"github.com/assay-run/assay/governance/fact"
-	"github.com/assay-run/assay/host/sqlite"
-	"github.com/assay-run/assay/host/statelock"
+	"github.com/assay-run/assay/host/base/sqlite"
+	"github.com/assay-run/assay/host/base/statelock"
 )
 
 // openExisting opens a log that has been begun, for what needs no running plane.

@@ -11,7 +11,7 @@ import (
 	"github.com/assay-run/assay/governance/bundle/dsse"
 	"github.com/assay-run/assay/governance/fact"
 	"github.com/assay-run/assay/governance/ledger"
-	"github.com/assay-run/assay/host/digest"
+	"github.com/assay-run/assay/host/base/digest"
 )
 
 // SubjectLog is the subject type of entries about the log itself.

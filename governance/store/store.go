@@ -15,8 +15,8 @@ import (
 	"github.com/assay-run/assay/governance/ledger"
 	"github.com/assay-run/assay/governance/promotion"
 	"github.com/assay-run/assay/governance/promotion/policy"
-	"github.com/assay-run/assay/host/sqlite"
-	"github.com/assay-run/assay/host/statelock"
+	"github.com/assay-run/assay/host/base/sqlite"
+	"github.com/assay-run/assay/host/base/statelock"
 )
 
 // DatabaseFile is the name of the database in the state directory.

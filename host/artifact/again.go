@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/assay-run/assay/host/artifact/dirlock"
+	"github.com/assay-run/assay/host/base/dirlock"
 )
 
 // ReadReport reads report.json of a run's folder.

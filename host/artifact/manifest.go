@@ -12,8 +12,8 @@ import (
 
 	"golang.org/x/sys/cpu"
 
-	"github.com/assay-run/assay/host/catalog/sandbox"
-	"github.com/assay-run/assay/host/digest"
+	"github.com/assay-run/assay/host/base/digest"
+	"github.com/assay-run/assay/host/proc/sandbox"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 

@@ -14,7 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/assay-run/assay/host/artifact/dirlock"
+	"github.com/assay-run/assay/host/base/dirlock"
 )
 
 const (

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/assay-run/assay/host/digest"
+	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/result"
 )
 

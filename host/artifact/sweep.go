@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/assay-run/assay/host/artifact/dirlock"
+	"github.com/assay-run/assay/host/base/dirlock"
 )
 
 // Folder is a folder in a Store that may have been left behind by a crash.

@@ -18,11 +18,11 @@ import (
 
 	"github.com/assay-run/assay/host/candle"
 	"github.com/assay-run/assay/host/catalog"
-	"github.com/assay-run/assay/host/catalog/sandbox"
+	"github.com/assay-run/assay/host/hosttest/soak"
 	"github.com/assay-run/assay/host/play"
+	"github.com/assay-run/assay/host/proc/sandbox"
 	"github.com/assay-run/assay/host/result"
 	"github.com/assay-run/assay/host/runner"
-	"github.com/assay-run/assay/internal/soak"
 	sdk "github.com/assay-run/assay/plugin-sdk"
 	"github.com/assay-run/assay/plugin-sdk/market"
 	"github.com/assay-run/assay/plugin-sdk/sdktest"

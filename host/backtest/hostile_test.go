@@ -3,7 +3,7 @@ package backtest
 import (
 	"context"
 	"errors"
-	"github.com/assay-run/assay/host/play/playtest"
+	"github.com/assay-run/assay/host/hosttest/playtest"
 	"strings"
 	"testing"
 	"time"

@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/assay-run/assay/host/candle"
-	"github.com/assay-run/assay/host/play/playtest"
-	"github.com/assay-run/assay/internal/soak"
+	"github.com/assay-run/assay/host/hosttest/playtest"
+	"github.com/assay-run/assay/host/hosttest/soak"
 	sdk "github.com/assay-run/assay/plugin-sdk"
 	"github.com/assay-run/assay/plugin-sdk/market"
 	"github.com/assay-run/assay/plugin-sdk/sdktest"

@@ -12,7 +12,7 @@ import (
 	"github.com/hashicorp/go-plugin"
 	"google.golang.org/grpc"
 
-	"github.com/assay-run/assay/host/play/playtest"
+	"github.com/assay-run/assay/host/hosttest/playtest"
 	sdk "github.com/assay-run/assay/plugin-sdk"
 	"github.com/assay-run/assay/plugin-sdk/serve"
 	"github.com/assay-run/assay/plugin-sdk/sim"

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"github.com/assay-run/assay/host/play/playtest"
+	"github.com/assay-run/assay/host/hosttest/playtest"
 	"slices"
 	"testing"
 

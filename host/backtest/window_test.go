@@ -12,7 +12,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/assay-run/assay/host/catalog"
-	"github.com/assay-run/assay/host/catalog/sandbox"
+	"github.com/assay-run/assay/host/proc/sandbox"
 	"github.com/assay-run/assay/plugin-sdk/candlefile"
 	"github.com/assay-run/assay/plugin-sdk/market"
 	"github.com/assay-run/assay/plugin-sdk/strategypb"

@@ -6,8 +6,8 @@ import (
 
 	"github.com/govalues/decimal"
 
+	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/candle/importer"
-	"github.com/assay-run/assay/host/digest"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 

@@ -14,7 +14,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/assay-run/assay/host/sqlite"
+	"github.com/assay-run/assay/host/base/sqlite"
 	"github.com/assay-run/assay/plugin-sdk/candlefile"
 )
 

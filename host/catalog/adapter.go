@@ -11,8 +11,8 @@ import (
 	"github.com/hashicorp/go-plugin"
 	"github.com/hashicorp/go-plugin/runner"
 
-	"github.com/assay-run/assay/host/catalog/child"
-	"github.com/assay-run/assay/host/catalog/sandbox"
+	"github.com/assay-run/assay/host/proc/child"
+	"github.com/assay-run/assay/host/proc/sandbox"
 	"github.com/assay-run/assay/plugin-sdk/wire"
 )
 

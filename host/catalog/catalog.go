@@ -14,10 +14,10 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
-	"github.com/assay-run/assay/host/catalog/child"
-	"github.com/assay-run/assay/host/catalog/programs"
-	"github.com/assay-run/assay/host/catalog/sandbox"
-	_ "github.com/assay-run/assay/host/catalog/sandbox/early" // the shim needs nothing of the host
+	"github.com/assay-run/assay/host/proc/child"
+	"github.com/assay-run/assay/host/proc/programs"
+	"github.com/assay-run/assay/host/proc/sandbox"
+	_ "github.com/assay-run/assay/host/proc/sandbox/early" // the shim needs nothing of the host
 )
 
 // The default limits of time.

@@ -10,8 +10,8 @@ import (
 	"github.com/hashicorp/go-plugin"
 	"google.golang.org/grpc"
 
-	"github.com/assay-run/assay/host/catalog/child"
-	"github.com/assay-run/assay/host/catalog/programs"
+	"github.com/assay-run/assay/host/proc/child"
+	"github.com/assay-run/assay/host/proc/programs"
 	"github.com/assay-run/assay/plugin-sdk/strategypb"
 	"github.com/assay-run/assay/plugin-sdk/wire"
 )

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/assay-run/assay/host/catalog/programs"
+	"github.com/assay-run/assay/host/proc/programs"
 )
 
 func TestLockForgetsWhatIsGone(t *testing.T) {

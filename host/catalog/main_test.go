@@ -13,7 +13,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"go.uber.org/goleak"
 
-	"github.com/assay-run/assay/host/catalog/sandbox"
+	"github.com/assay-run/assay/host/proc/sandbox"
 )
 
 // TestMain makes the test binary everything that is needed: the sandbox's shim, a

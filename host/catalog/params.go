@@ -19,7 +19,7 @@ import (
 	"golang.org/x/text/language"
 	"golang.org/x/text/message"
 
-	"github.com/assay-run/assay/host/hint"
+	"github.com/assay-run/assay/host/base/hint"
 )
 
 // FieldError is one thing wrong with parameters.

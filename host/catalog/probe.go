@@ -10,7 +10,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/assay-run/assay/host/catalog/programs"
+	"github.com/assay-run/assay/host/proc/programs"
 	"github.com/assay-run/assay/plugin-sdk/strategypb"
 )
 

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/assay-run/assay/host/catalog/sandbox"
+	"github.com/assay-run/assay/host/proc/sandbox"
 	"github.com/assay-run/assay/plugin-sdk/strategypb"
 )
 

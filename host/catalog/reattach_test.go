@@ -11,7 +11,7 @@ import (
 
 	"google.golang.org/grpc"
 
-	"github.com/assay-run/assay/host/catalog/programs"
+	"github.com/assay-run/assay/host/proc/programs"
 	"github.com/assay-run/assay/plugin-sdk/strategypb"
 )
 

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/assay-run/assay/host/catalog/sandbox"
+	"github.com/assay-run/assay/host/proc/sandbox"
 )
 
 // denied says whether an answer is a refusal by the system.

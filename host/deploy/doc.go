@@ -16,5 +16,5 @@
 // Source; package plane is the one over HTTP. How an incident goes out is a Reporter, which
 // needs the control plane's statements and is therefore made by the program.
 //
-// It imports host/digest, host/runner and the market nouns. Clocks are handed in.
+// It imports host/base/digest, host/runner and the market nouns. Clocks are handed in.
 package deploy

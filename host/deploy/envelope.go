@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/assay-run/assay/host/digest"
+	"github.com/assay-run/assay/host/base/digest"
 )
 
 // PayloadType is the DSSE payload type of a deployable registry.

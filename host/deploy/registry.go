@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/assay-run/assay/host/digest"
+	"github.com/assay-run/assay/host/base/digest"
 )
 
 // Registry is the signed payload of a deployable registry: what a host may run of a family.

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/host/exchange"
-	"github.com/assay-run/assay/host/exchange/clocktest"
+	"github.com/assay-run/assay/host/hosttest/clocktest"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 

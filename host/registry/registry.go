@@ -13,7 +13,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/assay-run/assay/host/artifact"
-	"github.com/assay-run/assay/host/sqlite"
+	"github.com/assay-run/assay/host/base/sqlite"
 )
 
 //go:embed schema/*.sql

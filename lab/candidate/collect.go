@@ -13,7 +13,7 @@ import (
 	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/governance/bundle/evidence"
 	"github.com/assay-run/assay/host/artifact"
-	"github.com/assay-run/assay/host/digest"
+	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/registry"
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/lab/evaluate"

@@ -10,7 +10,7 @@ import (
 	"github.com/govalues/decimal"
 
 	"github.com/assay-run/assay/governance/bundle"
-	"github.com/assay-run/assay/host/digest"
+	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/lab/evaluate"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )

@@ -16,7 +16,7 @@ import (
 	"github.com/assay-run/assay/governance/bundle/evidence"
 	"github.com/assay-run/assay/governance/client"
 	"github.com/assay-run/assay/host/artifact"
-	"github.com/assay-run/assay/host/digest"
+	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/lab/evaluate"
 	"github.com/assay-run/assay/lab/falsify"
 )

@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/assay-run/assay/governance/bundle"
-	"github.com/assay-run/assay/host/artifact/dirlock"
+	"github.com/assay-run/assay/host/base/dirlock"
 	"github.com/assay-run/assay/lab/evaluate"
 )
 

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/assay-run/assay/host/artifact"
-	"github.com/assay-run/assay/host/digest"
+	"github.com/assay-run/assay/host/base/digest"
 )
 
 // Seal takes secrets out and binds the body to its hash: the last step before Encode.

@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/assay-run/assay/host/digest"
+	"github.com/assay-run/assay/host/base/digest"
 )
 
 // Folder is where the capsules of a run are, inside the folder of the run.

@@ -6,9 +6,9 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/assay-run/assay/host/base/digest"
+	"github.com/assay-run/assay/host/base/hint"
 	"github.com/assay-run/assay/host/catalog"
-	"github.com/assay-run/assay/host/digest"
-	"github.com/assay-run/assay/host/hint"
 	"github.com/assay-run/assay/lab/design"
 	"github.com/assay-run/assay/lab/evaluate"
 	"github.com/assay-run/assay/lab/project"

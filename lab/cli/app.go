@@ -14,8 +14,8 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/spf13/cobra"
 
-	"github.com/assay-run/assay/host/statelock"
-	"github.com/assay-run/assay/host/terminal"
+	"github.com/assay-run/assay/host/base/statelock"
+	"github.com/assay-run/assay/host/base/terminal"
 )
 
 // IO is what the commands know of the world outside.

@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/assay-run/assay/host/artifact"
-	"github.com/assay-run/assay/host/hint"
+	"github.com/assay-run/assay/host/base/hint"
 	"github.com/assay-run/assay/host/registry"
 	"github.com/assay-run/assay/lab/project"
 	"github.com/assay-run/assay/lab/split"

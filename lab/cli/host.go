@@ -10,10 +10,10 @@ import (
 	"runtime/debug"
 
 	"github.com/assay-run/assay/host/artifact"
+	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/candle"
 	"github.com/assay-run/assay/host/catalog"
-	"github.com/assay-run/assay/host/catalog/sandbox"
-	"github.com/assay-run/assay/host/digest"
+	"github.com/assay-run/assay/host/proc/sandbox"
 	"github.com/assay-run/assay/host/registry"
 	"github.com/assay-run/assay/lab/evaluate"
 )

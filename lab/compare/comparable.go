@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/assay-run/assay/host/artifact"
-	"github.com/assay-run/assay/host/digest"
+	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 

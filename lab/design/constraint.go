@@ -6,7 +6,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/assay-run/assay/host/digest"
+	"github.com/assay-run/assay/host/base/digest"
 )
 
 // Op compares two operands.

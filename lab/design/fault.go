@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/assay-run/assay/host/digest"
+	"github.com/assay-run/assay/host/base/digest"
 )
 
 // FieldError is one bad value of a space, a constraint or a design. Pointer is RFC 6901,

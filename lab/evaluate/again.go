@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/host/artifact"
+	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/catalog"
-	"github.com/assay-run/assay/host/digest"
 	"github.com/assay-run/assay/host/registry"
 	"github.com/assay-run/assay/lab/project"
 	"github.com/assay-run/assay/lab/split"

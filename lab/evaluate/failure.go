@@ -14,7 +14,7 @@ import (
 
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/backtest"
-	"github.com/assay-run/assay/host/catalog/sandbox"
+	"github.com/assay-run/assay/host/proc/sandbox"
 	"github.com/assay-run/assay/host/result"
 	"github.com/assay-run/assay/lab/capsule"
 	"github.com/assay-run/assay/lab/capsule/stage"

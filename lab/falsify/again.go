@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/assay-run/assay/host/artifact"
-	"github.com/assay-run/assay/host/digest"
+	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/lab/evaluate"
 	"github.com/assay-run/assay/lab/falsify/profile"
 	"github.com/assay-run/assay/lab/selection"

@@ -10,8 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/assay-run/assay/host/artifact/dirlock"
-	"github.com/assay-run/assay/host/digest"
+	"github.com/assay-run/assay/host/base/digest"
+	"github.com/assay-run/assay/host/base/dirlock"
 	"github.com/assay-run/assay/host/metric"
 	"github.com/assay-run/assay/lab/evaluate"
 	"github.com/assay-run/assay/lab/selection"

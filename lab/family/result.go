@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/assay-run/assay/host/artifact"
-	"github.com/assay-run/assay/host/digest"
+	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/lab/selection"
 	"github.com/assay-run/assay/lab/selection/surface"
 	"github.com/assay-run/assay/lab/stat"

@@ -13,7 +13,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/assay-run/assay/host/digest"
+	"github.com/assay-run/assay/host/base/digest"
 )
 
 // Built is a plugin ready to run.

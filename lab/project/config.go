@@ -17,7 +17,7 @@ import (
 	"golang.org/x/text/language"
 	"golang.org/x/text/message"
 
-	"github.com/assay-run/assay/host/hint"
+	"github.com/assay-run/assay/host/base/hint"
 	"github.com/assay-run/assay/lab/design"
 	"github.com/assay-run/assay/lab/split"
 )

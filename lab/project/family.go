@@ -7,7 +7,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/assay-run/assay/host/digest"
+	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/metric"
 	"github.com/assay-run/assay/lab/design"
 )

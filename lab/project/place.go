@@ -7,7 +7,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/assay-run/assay/host/hint"
+	"github.com/assay-run/assay/host/base/hint"
 )
 
 // notJSON is the fault of a text that cannot be parsed, at the place where the parser gave up.

@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/assay-run/assay/internal/soak"
+	"github.com/assay-run/assay/host/hosttest/soak"
 	"github.com/assay-run/assay/lab/stat"
 	"github.com/assay-run/assay/lab/stat/deflate"
 	"github.com/assay-run/assay/lab/stat/multiple"

@@ -20,11 +20,11 @@ import (
 	"github.com/assay-run/assay/api/v1/deprecation"
 	"github.com/assay-run/assay/api/v1/health"
 	"github.com/assay-run/assay/api/web"
+	"github.com/assay-run/assay/host/base/listen"
 	"github.com/assay-run/assay/host/candle"
 	"github.com/assay-run/assay/host/catalog"
-	"github.com/assay-run/assay/host/listen"
-	"github.com/assay-run/assay/host/live"
 	"github.com/assay-run/assay/host/runner"
+	"github.com/assay-run/assay/host/trade"
 )
 
 // Options change what a Service is made of.

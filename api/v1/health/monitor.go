@@ -13,7 +13,7 @@ import (
 
 	"github.com/assay-run/assay/api/v1/view"
 	"github.com/assay-run/assay/host/alarm"
-	"github.com/assay-run/assay/host/catalog/sandbox"
+	"github.com/assay-run/assay/host/proc/sandbox"
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )

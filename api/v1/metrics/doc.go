@@ -8,5 +8,5 @@
 // Every label comes from a closed set that is fixed when the Registry is made. What
 // is not in the set is counted as "other", so no client can make the page grow.
 //
-// The package imports api/web, api/v1/problem, host/exposition and host/runner.
+// The package imports api/web, api/v1/problem, host/base/exposition and host/runner.
 package metrics

@@ -23,7 +23,7 @@ import (
 	"github.com/assay-run/assay/api/v1/metrics"
 	"github.com/assay-run/assay/api/web"
 	"github.com/assay-run/assay/host/alarm"
-	"github.com/assay-run/assay/host/listen"
+	"github.com/assay-run/assay/host/base/listen"
 	"github.com/assay-run/assay/host/runner"
 )
 

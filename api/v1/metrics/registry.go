@@ -7,7 +7,7 @@ import (
 
 	"github.com/assay-run/assay/api/v1/problem"
 	"github.com/assay-run/assay/api/web"
-	"github.com/assay-run/assay/host/exposition"
+	"github.com/assay-run/assay/host/base/exposition"
 	"github.com/assay-run/assay/host/runner"
 )
 

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/assay-run/assay/host/alarm"
-	"github.com/assay-run/assay/host/exposition"
+	"github.com/assay-run/assay/host/base/exposition"
 	"github.com/assay-run/assay/host/runner"
 )
 

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/text/language"
 	"golang.org/x/text/message"
 
-	"github.com/assay-run/assay/host/hint"
+	"github.com/assay-run/assay/host/base/hint"
 )
 
 // MaxViolations is how many are reported at most.

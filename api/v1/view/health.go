@@ -1,7 +1,7 @@
 package view
 
 import (
-	"github.com/assay-run/assay/host/catalog/sandbox"
+	"github.com/assay-run/assay/host/proc/sandbox"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 

@@ -6,7 +6,7 @@ import (
 	"github.com/assay-run/assay/api/v1/deprecation"
 	"github.com/assay-run/assay/host/candle"
 	"github.com/assay-run/assay/host/catalog"
-	"github.com/assay-run/assay/host/live"
+	"github.com/assay-run/assay/host/trade"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 

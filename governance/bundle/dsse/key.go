@@ -12,7 +12,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/assay-run/assay/host/digest"
+	"github.com/assay-run/assay/host/base/digest"
 )
 
 const (

@@ -13,7 +13,7 @@ import (
 	"github.com/assay-run/assay/governance/bundle/evidence"
 	"github.com/assay-run/assay/governance/bundle/field"
 	"github.com/assay-run/assay/governance/control/planetest"
-	"github.com/assay-run/assay/host/digest"
+	"github.com/assay-run/assay/host/base/digest"
 )
 
 func good(edit ...func(*bundle.Bundle)) *bundle.Bundle {

@@ -4,6 +4,6 @@
 // A Reader keeps the first refusal and lets every further read do nothing, so that
 // code which reads a document is a straight list of its members, in the order in which
 // they are checked. Unknown members are refused before missing ones, and both before
-// any value. It imports host/digest only; bundles, statements, trust and policies are
+// any value. It imports host/base/digest only; bundles, statements, trust and policies are
 // read with it.
 package field

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/assay-run/assay/host/digest"
+	"github.com/assay-run/assay/host/base/digest"
 )
 
 // Code is why something is refused: a code of the control plane's table.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/assay-run/assay/host/digest"
+	"github.com/assay-run/assay/host/base/digest"
 )
 
 // Reader keeps the first refusal of a document. Its zero value is ready.

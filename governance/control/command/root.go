@@ -11,9 +11,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/assay-run/assay/governance/store"
-	"github.com/assay-run/assay/host/listen"
-	"github.com/assay-run/assay/host/statelock"
-	"github.com/assay-run/assay/host/terminal"
+	"github.com/assay-run/assay/host/base/listen"
+	"github.com/assay-run/assay/host/base/statelock"
+	"github.com/assay-run/assay/host/base/terminal"
 )
 
 // The exit codes.

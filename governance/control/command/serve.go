@@ -23,8 +23,8 @@ import (
 	"github.com/assay-run/assay/governance/promotion"
 	"github.com/assay-run/assay/governance/promotion/policy"
 	"github.com/assay-run/assay/governance/store"
-	"github.com/assay-run/assay/host/listen"
-	"github.com/assay-run/assay/host/statelock"
+	"github.com/assay-run/assay/host/base/listen"
+	"github.com/assay-run/assay/host/base/statelock"
 )
 
 const variables = "SERVICE_GOVERNANCE"

@@ -20,7 +20,7 @@ import (
 	"github.com/assay-run/assay/governance/control"
 	"github.com/assay-run/assay/governance/promotion/policy"
 	"github.com/assay-run/assay/governance/store"
-	"github.com/assay-run/assay/host/listen"
+	"github.com/assay-run/assay/host/base/listen"
 )
 
 // Options are what a plane is started with.

@@ -11,5 +11,5 @@
 // The vectors in ../testdata/vectors are a valid hand-over and its forgeries, each with
 // the steps that must fail; index.json lists them, and `go test -update` makes them again.
 //
-// It imports governance/ledger, governance/bundle and host/digest.
+// It imports governance/ledger, governance/bundle and host/base/digest.
 package verify

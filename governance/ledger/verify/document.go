@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/governance/bundle/field"
-	"github.com/assay-run/assay/host/digest"
+	"github.com/assay-run/assay/host/base/digest"
 )
 
 // document is a JSON object that was read strictly: see digest.Strict for the types of

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/assay-run/assay/governance/ledger"
-	"github.com/assay-run/assay/internal/soak"
+	"github.com/assay-run/assay/host/hosttest/soak"
 )
 
 // trusted is the options of the sample's own keys, without artifacts.

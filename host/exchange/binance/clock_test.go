@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/assay-run/assay/host/exchange/clocktest"
+	"github.com/assay-run/assay/host/hosttest/clocktest"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 

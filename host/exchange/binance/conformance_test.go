@@ -5,11 +5,11 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/host/exchange"
-	"github.com/assay-run/assay/host/exchange/conformance"
-	"github.com/assay-run/assay/host/exchange/testvenue"
 	"github.com/assay-run/assay/host/exchange/wire"
-	"github.com/assay-run/assay/host/exchange/wire/wiretest"
-	"github.com/assay-run/assay/internal/soak"
+	"github.com/assay-run/assay/host/hosttest/conformance"
+	"github.com/assay-run/assay/host/hosttest/soak"
+	"github.com/assay-run/assay/host/hosttest/testvenue"
+	"github.com/assay-run/assay/host/hosttest/wiretest"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 

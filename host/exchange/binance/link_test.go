@@ -15,7 +15,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"github.com/assay-run/assay/host/exchange"
-	"github.com/assay-run/assay/host/exchange/testvenue"
+	"github.com/assay-run/assay/host/hosttest/testvenue"
 )
 
 // visits are the connections of a link to a server of its own.

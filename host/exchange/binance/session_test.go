@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/host/exchange"
-	"github.com/assay-run/assay/host/exchange/testvenue"
+	"github.com/assay-run/assay/host/hosttest/testvenue"
 )
 
 // TestTheWidestSpacing: a session opens in the time that it has, whatever the spacing, which holds

@@ -14,7 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/assay-run/assay/host/exchange"
-	"github.com/assay-run/assay/host/exchange/testvenue"
+	"github.com/assay-run/assay/host/hosttest/testvenue"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 

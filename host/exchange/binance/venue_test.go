@@ -10,7 +10,7 @@ import (
 	"github.com/govalues/decimal"
 
 	"github.com/assay-run/assay/host/exchange"
-	"github.com/assay-run/assay/host/exchange/testvenue"
+	"github.com/assay-run/assay/host/hosttest/testvenue"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 

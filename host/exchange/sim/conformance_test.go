@@ -6,10 +6,10 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/host/exchange"
-	"github.com/assay-run/assay/host/exchange/conformance"
 	"github.com/assay-run/assay/host/exchange/sim"
-	"github.com/assay-run/assay/host/exchange/wire/wiretest"
-	"github.com/assay-run/assay/internal/soak"
+	"github.com/assay-run/assay/host/hosttest/conformance"
+	"github.com/assay-run/assay/host/hosttest/soak"
+	"github.com/assay-run/assay/host/hosttest/wiretest"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 

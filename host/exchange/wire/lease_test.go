@@ -19,10 +19,10 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/assay-run/assay/host/catalog/sandbox"
 	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/host/exchange/wire"
 	"github.com/assay-run/assay/host/exchange/wire/launch"
+	"github.com/assay-run/assay/host/proc/sandbox"
 )
 
 // TestMain makes the test binary a connector, when a host starts it as one, and a host to

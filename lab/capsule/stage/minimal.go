@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/assay-run/assay/host/digest"
+	"github.com/assay-run/assay/host/base/digest"
 )
 
 // maxReplays bounds the search for a minimal play; at most forParams of them are kept

@@ -13,9 +13,9 @@ import (
 	"regexp"
 
 	"github.com/assay-run/assay/host/artifact"
+	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/candle"
 	"github.com/assay-run/assay/host/catalog"
-	"github.com/assay-run/assay/host/digest"
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/lab/capsule"
 	"github.com/assay-run/assay/plugin-sdk/candlefile"

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/assay-run/assay/host/digest"
+	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/lab/falsify/judge"
 )
 

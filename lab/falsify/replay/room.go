@@ -6,7 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/assay-run/assay/host/artifact/dirlock"
+	"github.com/assay-run/assay/host/base/dirlock"
 	"github.com/assay-run/assay/host/candle"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )

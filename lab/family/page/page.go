@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/assay-run/assay/host/digest"
+	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/metric"
 	"github.com/assay-run/assay/lab/design"
 	"github.com/assay-run/assay/lab/evaluate"

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/assay-run/assay/host/artifact"
-	"github.com/assay-run/assay/host/digest"
+	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/lab/design"
 	"github.com/assay-run/assay/lab/family/plan"
 	"github.com/assay-run/assay/lab/project"

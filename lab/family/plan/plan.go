@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/assay-run/assay/host/digest"
+	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/lab/design"
 	"github.com/assay-run/assay/lab/project"
 )

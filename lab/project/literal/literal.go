@@ -21,7 +21,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/assay-run/assay/host/digest"
+	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/lab/stat/random"
 )
 

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/assay-run/assay/host/artifact"
-	"github.com/assay-run/assay/host/digest"
+	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/metric"
 	"github.com/assay-run/assay/lab/selection/series"
 	"github.com/assay-run/assay/lab/split"

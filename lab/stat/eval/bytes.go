@@ -11,7 +11,7 @@ import (
 	"math/rand/v2"
 	"strconv"
 
-	"github.com/assay-run/assay/host/digest"
+	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/metric"
 	"github.com/assay-run/assay/lab/stat/eval/line"
 	"github.com/assay-run/assay/plugin-sdk/market"

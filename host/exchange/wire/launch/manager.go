@@ -16,9 +16,9 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
-	"github.com/assay-run/assay/host/catalog/programs"
-	"github.com/assay-run/assay/host/catalog/sandbox"
 	"github.com/assay-run/assay/host/exchange"
+	"github.com/assay-run/assay/host/proc/programs"
+	"github.com/assay-run/assay/host/proc/sandbox"
 )
 
 // The default limits of time.

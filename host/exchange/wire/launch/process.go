@@ -15,10 +15,10 @@ import (
 	"github.com/hashicorp/go-plugin"
 	"google.golang.org/grpc"
 
-	"github.com/assay-run/assay/host/catalog/child"
-	"github.com/assay-run/assay/host/catalog/sandbox"
 	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/host/exchange/wire"
+	"github.com/assay-run/assay/host/proc/child"
+	"github.com/assay-run/assay/host/proc/sandbox"
 )
 
 const (

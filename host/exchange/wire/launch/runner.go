@@ -10,7 +10,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 	goplugin "github.com/hashicorp/go-plugin/runner"
 
-	"github.com/assay-run/assay/host/catalog/child"
+	"github.com/assay-run/assay/host/proc/child"
 )
 
 // exitWait is how long a process that closed its stdout may take to be gone.

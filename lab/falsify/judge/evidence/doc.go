@@ -6,6 +6,6 @@
 // 2024-01-01T00:00:00.000Z; an empty field is null. Equal input gives equal bytes. A File
 // knows its hash and rows, which the Test that it belongs to names.
 //
-// It imports packages judge, null and lines beside it, host/digest, host/metric and the
+// It imports packages judge, null and lines beside it, host/base/digest, host/metric and the
 // market nouns. It touches no disk: the caller hands the files to the artifact store.
 package evidence

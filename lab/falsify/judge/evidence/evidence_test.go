@@ -10,7 +10,7 @@ import (
 	"github.com/govalues/decimal"
 	"pgregory.net/rapid"
 
-	"github.com/assay-run/assay/host/digest"
+	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/metric"
 	"github.com/assay-run/assay/lab/falsify/judge"
 	"github.com/assay-run/assay/lab/falsify/judge/evidence"

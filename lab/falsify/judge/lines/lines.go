@@ -7,7 +7,7 @@
 //
 // A View takes the lines of a market that was seen otherwise back to the market as it was.
 //
-// It imports host/digest, host/metric for its rounding, and the market nouns.
+// It imports host/base/digest, host/metric for its rounding, and the market nouns.
 package lines
 
 import (
@@ -16,7 +16,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/assay-run/assay/host/digest"
+	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 

@@ -1,0 +1,269 @@
+package live
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/assay-run/assay/host/alarm"
+	"github.com/assay-run/assay/host/play"
+	"github.com/assay-run/assay/host/runner"
+	"github.com/assay-run/assay/host/trade/engine"
+	"github.com/assay-run/assay/host/trade/risk"
+	"github.com/assay-run/assay/plugin-sdk/market"
+)
+
+// logControl has what an operator wanted of the run: who and why are what was said, nothing checks them.
+const logControl = "control"
+
+// controlLimit is how long the loop of a live run may take to answer.
+const controlLimit = 5 * time.Second
+
+// controlRow is an entry of the kind logControl. Refused says why nothing came of it.
+type controlRow struct {
+	Action    runner.Action `json:"action"`
+	Who       string        `json:"who"`
+	Why       string        `json:"why"`
+	Symbol    string        `json:"symbol,omitempty"`
+	OrderID   string        `json:"order_id,omitempty"`
+	AlarmID   string        `json:"alarm_id,omitempty"`
+	Positions string        `json:"positions,omitempty"`
+	Refused   string        `json:"refused,omitempty"`
+}
+
+// Control implements runner.Controlled. What is wanted is in the journal before it is done.
+func (x *Execution) Control(ctx context.Context, c runner.Command) (string, error) {
+	if c.Symbol != "" && !slices.Contains(x.plan.Symbols, market.Symbol(c.Symbol)) {
+		err := fmt.Errorf("is no symbol of the run: it trades %v", x.plan.Symbols)
+		return "", play.Invalid("/symbol", err)
+	}
+	x.gate.Lock()
+	book := x.journal
+	x.gate.Unlock()
+	switch {
+	case book == nil && c.Action == runner.StopRun:
+		return "", nil // nothing has begun that the choice could be about
+	case book == nil:
+		return "", refusedControl(notTrading("The run is only starting."))
+	}
+	row := controlRow{
+		Action: c.Action, Who: c.Who, Why: c.Why, Symbol: c.Symbol, OrderID: c.OrderID, AlarmID: c.AlarmID,
+		Positions: c.Positions,
+	}
+	if err := book.Log(ctx, logControl, row); err != nil {
+		return "", fmt.Errorf("the journal has not taken the control, so that nothing was done: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, controlLimit)
+	defer cancel()
+	text, err := x.control(ctx, c)
+	refused, ok := errors.AsType[*engine.Refused](err)
+	switch {
+	case err == nil:
+		return text, nil
+	case ok:
+		row.Refused, err = refused.Reason, refusedControl(refused)
+	default:
+		row.Refused = "not_supported"
+	}
+	x.tell(logControl, row)
+	return "", err
+}
+
+func notTrading(message string) *engine.Refused {
+	return &engine.Refused{Reason: "not_trading", Message: message}
+}
+
+func refusedControl(r *engine.Refused) error {
+	pointer := map[string]string{"no_position": "/symbol", "no_order": "/order_id", "no_alarm": "/alarm_id"}[r.Reason]
+	field := play.FieldError{Pointer: cmp.Or(pointer, "/action"), Message: r.Message, Rule: r.Reason}
+	return &play.RequestError{Code: "VALIDATION_FAILED", Message: r.Message, Fields: []play.FieldError{field}}
+}
+
+func (x *Execution) control(ctx context.Context, c runner.Command) (string, error) {
+	x.gate.Lock()
+	e, phase := x.trading, x.phase
+	x.gate.Unlock()
+	trades := phase == engine.Trading || phase == engine.Reducing || phase == engine.Halted
+	switch {
+	case c.Action == runner.Acknowledge:
+		return x.acknowledgeOne(ctx, e, c.AlarmID)
+	case c.Action == runner.StopRun:
+		return "", x.stopAs(e, c.Positions)
+	case !trades:
+		return "", notTrading(fmt.Sprintf("The run is in phase %s and does not trade.", phase))
+	case e == nil:
+		return x.controlPaper(c)
+	}
+	switch c.Action {
+	case runner.Pause:
+		return e.Pause(ctx)
+	case runner.Resume:
+		return e.Resume(ctx)
+	case runner.Flatten:
+		return e.Flatten(ctx)
+	case runner.Close:
+		return e.Close(ctx, market.Symbol(c.Symbol))
+	case runner.Cancel:
+		return e.Cancel(ctx, c.OrderID)
+	}
+	return "", notSupported(c.Action)
+}
+
+func notSupported(a runner.Action) error {
+	return play.Refuse("MODE_NOT_SUPPORTED", map[string]any{"reason": "action"},
+		"This version has no control %q.", a)
+}
+
+// acknowledgeOne marks an alarm as seen; a difference of the balances is booked, which ends it.
+func (x *Execution) acknowledgeOne(ctx context.Context, e *engine.Engine, id string) (string, error) {
+	text, err := x.acknowledge(id)
+	if err != nil || e == nil {
+		return text, err
+	}
+	x.gate.Lock()
+	drift := slices.ContainsFunc(x.alarms.set.Open(), func(a alarm.Alarm) bool {
+		return a.ID == id && a.Code == engine.CodeBalanceDrift
+	})
+	x.gate.Unlock()
+	if !drift {
+		return text, nil
+	}
+	return e.AcknowledgeDrift(ctx)
+}
+
+// acknowledge marks an alarm as seen.
+func (x *Execution) acknowledge(id string) (string, error) {
+	x.gate.Lock()
+	a, ok := x.alarms.set.Acknowledge(id)
+	x.gate.Unlock()
+	if !ok {
+		say := fmt.Sprintf("The run has no open alarm %s.", id)
+		return "", &engine.Refused{Reason: "no_alarm", Message: say}
+	}
+	row := rowOf(alarm.Acknowledged, a)
+	x.tell(row.Kind, row.Data)
+	return "Alarm " + id + " is acknowledged", nil
+}
+
+// stopAs says what the stop that follows does with orders and positions. The books of a paper run keep
+// positions, and can sell them with a candle only.
+func (x *Execution) stopAs(e *engine.Engine, positions string) error {
+	switch {
+	case positions == "":
+		return nil
+	case e == nil && engine.OnStop(positions) == engine.Flatten:
+		return play.Refuse("MODE_NOT_SUPPORTED", map[string]any{"reason": "mode"},
+			"A paper run sells with its next candle: flatten it, and stop it once it is flat.")
+	case e != nil:
+		e.StopAs(engine.OnStop(positions))
+	}
+	return nil
+}
+
+// controlPaper is a control of a paper run: what it orders goes to the simulator with the next close, as the
+// strategy's orders do, and is in the journal with them.
+func (x *Execution) controlPaper(c runner.Command) (string, error) {
+	x.gate.Lock()
+	defer x.gate.Unlock()
+	d := x.diary
+	if d == nil {
+		return "", notTrading("The run does not trade yet.")
+	}
+	defer d.src.nudge()
+	const when = " with the next candle"
+	switch c.Action {
+	case runner.Pause:
+		d.pause()
+		return "Entries are paused", nil
+	case runner.Resume:
+		return d.resume()
+	case runner.Flatten:
+		d.pause()
+		n := d.cancelEntries()
+		held := d.sell("")
+		return fmt.Sprintf("Entries are paused; %d are cancelled and %d positions sold%s", n, held, when), nil
+	case runner.Close:
+		if d.sell(market.Symbol(c.Symbol)) == 0 {
+			say := fmt.Sprintf("The run holds no %s.", c.Symbol)
+			return "", &engine.Refused{Reason: "no_position", Message: say}
+		}
+		return "The position in " + c.Symbol + " is closed" + when, nil
+	case runner.Cancel:
+		if c.OrderID == "" {
+			return fmt.Sprintf("%d entries are cancelled%s", d.cancelEntries(), when), nil
+		}
+		if !d.cancelOrder(c.OrderID) {
+			say := fmt.Sprintf("The run has no open order %s.", c.OrderID)
+			return "", &engine.Refused{Reason: "no_order", Message: say}
+		}
+		return "Order " + c.OrderID + " is cancelled" + when, nil
+	}
+	return "", notSupported(c.Action)
+}
+
+// pause lets no entry pass until resume. What follows is called with the gate held.
+func (d *diary) pause() {
+	const why = "the operator has paused the entries"
+	d.watch.guard.Raise(risk.Reason{
+		Code: engine.CodePaused, State: risk.Reducing, Clears: risk.WhenGone, Since: d.src.clock.Now(),
+		Message: why,
+	})
+	d.Raise(alarm.Occurrence{Code: engine.CodePaused, Text: why})
+}
+
+func (d *diary) resume() (string, error) {
+	if !d.watch.guard.Stands(engine.CodePaused) {
+		return "", &engine.Refused{Reason: "not_paused", Message: "The run is not paused."}
+	}
+	d.watch.guard.Clear(engine.CodePaused)
+	d.Clear(engine.CodePaused, "")
+	return "Entries are let again", nil
+}
+
+// paused refuses an entry while the operator wants none, also where the limits only watch.
+func (d *diary) paused(o *market.Order, shrinks bool) string {
+	if shrinks || !d.watch.guard.Stands(engine.CodePaused) {
+		return ""
+	}
+	d.verdicts(o.ID, []risk.Verdict{{
+		Code: risk.StateReducing, Symbol: o.Symbol, Value: string(risk.Reducing),
+		Message: "positions may only shrink: the operator has paused the entries",
+	}})
+	return string(risk.StateReducing)
+}
+
+func (d *diary) cancelEntries() (n int) {
+	for _, o := range d.x.engine.OpenOrders() {
+		if o.Role == market.RoleEntry && !o.ReduceOnly {
+			n++
+			d.wanted = append(d.wanted, market.Intent{Action: market.Cancel, Ref: o.ID.String()})
+		}
+	}
+	return n
+}
+
+func (d *diary) cancelOrder(id string) bool {
+	open := slices.ContainsFunc(d.x.engine.OpenOrders(), func(o market.Order) bool {
+		return o.ID.String() == id
+	})
+	if open {
+		d.wanted = append(d.wanted, market.Intent{Action: market.Cancel, Ref: id})
+	}
+	return open
+}
+
+// sell closes the position of a symbol, or ("") every one, and counts them.
+func (d *diary) sell(s market.Symbol) (n int) {
+	held, _ := d.x.engine.Positions() // what cannot be valued ends the run elsewhere
+	for _, p := range held {
+		if s == "" || p.Symbol == s {
+			n++
+			in := market.Intent{Action: market.Close, Symbol: p.Symbol, Tag: "operator"}
+			d.wanted = append(d.wanted, in)
+		}
+	}
+	return n
+}

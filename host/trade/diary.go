@@ -1,0 +1,324 @@
+package live
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strconv"
+
+	"github.com/govalues/decimal"
+
+	"github.com/assay-run/assay/host/alarm"
+	"github.com/assay-run/assay/host/trade/engine"
+	"github.com/assay-run/assay/host/trade/feed"
+	"github.com/assay-run/assay/host/trade/journal"
+	"github.com/assay-run/assay/host/trade/order"
+	"github.com/assay-run/assay/host/trade/risk"
+	"github.com/assay-run/assay/plugin-sdk/market"
+	"github.com/assay-run/assay/plugin-sdk/sim"
+)
+
+// The kinds of the log that a run can be read back from.
+const (
+	logPhase   = "phase"
+	logAlarm   = "alarm"
+	logLayout  = "layout"
+	logIntents = "intents"
+)
+
+// diary writes a paper run into the journal. It stands between the simulator and the
+// record, and between the simulator and the strategy: what the books say is on disk
+// before the strategy is asked, and what the strategy said before the next step.
+type diary struct {
+	sim.Recorder
+	x     *Execution
+	src   *source
+	asks  sim.Decider
+	run   *journal.Run
+	batch journal.Batch
+	known market.OrderID // orders written down
+	step  *feed.Step
+	watch *shadow
+	// wanted is what the operator orders with the next close.
+	wanted []market.Intent
+}
+
+// Order implements sim.Recorder. The number of an order is its seq.
+func (d *diary) Order(step int64, o *market.Order) {
+	d.Recorder.Order(step, o)
+	id := order.ClientID(d.x.runID, int64(o.ID))
+	if o.Status.Final() {
+		delete(d.watch.amounts, o.ID)
+	}
+	engine.RaiseRejected(o, d)
+	if o.ID > d.known {
+		d.known = o.ID
+		body, err := json.Marshal(map[string]any{
+			"order_id": o.ID.String(), "side": o.Side.String(), "type": o.Type.String(), "role": o.Role.String(),
+			"quantity": o.Quantity.String(), "limit_price": o.LimitPrice.String(), "stop_price": o.StopPrice.String(), "tag": o.Tag,
+		})
+		if err != nil {
+			body = []byte("{}")
+		}
+		d.batch.Intents = append(d.batch.Intents, journal.Intent{
+			Seq: int64(o.ID), ClientOrderID: id, Step: max(step, 0), Symbol: o.Symbol, Body: body, CreatedAt: o.CreatedAt,
+		})
+	}
+	d.batch.Events = append(d.batch.Events, journal.Event{
+		ClientOrderID: id, Kind: string(stateOf(o.Status)), Source: string(order.FromLocal), CumQuantity: o.FilledQuantity, At: o.UpdatedAt,
+	})
+}
+
+// stateOf is the journal's word for where an order of the simulator stands.
+func stateOf(s market.OrderStatus) journal.State {
+	switch s {
+	case market.StatusFilled:
+		return journal.StateFilled
+	case market.StatusPartiallyFilled:
+		return journal.StatePartial
+	case market.StatusCanceled:
+		return journal.StateCanceled
+	case market.StatusRejected:
+		return journal.StateDenied
+	case market.StatusExpired:
+		return journal.StateExpired
+	}
+	return journal.StateOpen
+}
+
+// Fill implements sim.Recorder.
+func (d *diary) Fill(step int64, f *market.Fill) {
+	d.Recorder.Fill(step, f)
+	d.verdicts(0, d.watch.filled(f))
+	d.batch.Fills = append(d.batch.Fills, journal.Fill{
+		Symbol: f.Symbol, TradeID: strconv.FormatInt(int64(f.ID), 10), ClientOrderID: order.ClientID(d.x.runID, int64(f.OrderID)),
+		Side: f.Side, Quantity: f.Quantity, Price: f.Price, Fee: f.Fee, FeeAsset: f.Symbol.Quote(), Liquidity: f.Liquidity, At: f.Time,
+	})
+}
+
+// took notes the step that the simulator is about to match.
+func (d *diary) took(s *feed.Step, index int64) {
+	d.step = s
+	d.watch.took(s)
+	for i := range s.Closed {
+		if s.Closed[i] {
+			d.Clear(feed.CandleUnreachable, string(d.x.plan.Symbols[i]))
+			d.batch.Candles = append(d.batch.Candles, journal.Candle{
+				Symbol: d.x.plan.Symbols[i], Candle: s.Candles[i], Step: index, Source: string(s.Sources[i]),
+			})
+		}
+	}
+}
+
+// Decide implements sim.Decider. It is called with the gate held.
+func (d *diary) Decide(e *sim.Engine) ([]market.Intent, error) {
+	if value, err := e.FinalValue(); err == nil && e.Step() >= d.x.layout.window {
+		d.batch.Equity = append(d.batch.Equity, journal.Equity{At: e.Time(), Equity: value, Cash: e.CashExact()})
+		d.verdicts(0, d.watch.guard.OnStep(e.Time(), value))
+	}
+	d.age()
+	if err := d.commit(); err != nil {
+		return nil, err
+	}
+	if d.watch.guard.Killed() {
+		return nil, &engine.Fault{Code: engine.CodeRiskKill, Message: "The drawdown limit ended the run: " + d.watch.killed, Data: map[string]any{}}
+	}
+	d.showState()
+	intents, err := d.asks.Decide(e)
+	intents = append(slices.Clone(intents), d.wanted...)
+	d.wanted = nil
+	if err != nil || len(intents) == 0 {
+		return intents, err
+	}
+	// It is written with the orders that come of it, before the next candle is waited for.
+	d.batch.Entries = append(d.batch.Entries, journal.Entry{
+		Kind: logIntents, Data: map[string]any{"step": e.Step(), "intents": slices.Clone(intents)},
+	})
+	return intents, nil
+}
+
+// waits is what time calls for between two steps. It is called with the gate held.
+func (d *diary) waits() error {
+	d.age()
+	d.showState()
+	return d.commit()
+}
+
+// age judges how old the candles are by the run's clock, once it trades: while none comes, and at every step
+// before its orders are judged, so that a candle that came ends what its absence began.
+func (d *diary) age() {
+	if d.trades() {
+		d.verdicts(0, d.watch.guard.OnTime(d.src.clock.Now(), d.watch.symbols))
+		d.watch.alarms.Look(d, d.watch.guard)
+	}
+}
+
+// trades says that the run is behind its warm-up and not stopping.
+func (d *diary) trades() bool {
+	phase := d.x.phase
+	return phase == engine.Trading || phase == engine.Reducing || phase == engine.Halted
+}
+
+// showState tells by the phase what enforced limits, and the loss of the connector, allow.
+func (d *diary) showState() {
+	phase := d.x.phase
+	if !d.trades() {
+		return
+	}
+	now := map[risk.State]string{risk.Active: engine.Trading, risk.Reducing: engine.Reducing, risk.Halted: engine.Halted}[d.watch.guard.State()]
+	if now != phase {
+		d.x.gate.Outside(func() { d.x.enter(now) })
+	}
+}
+
+// judge has the limits look at an order that the simulator would accept; it is the simulator's Judge. In
+// shadow every order passes; enforced, one that breaks a limit is rejected by its code.
+func (d *diary) judge(o *market.Order, in *market.Intent) string {
+	ask, ok := d.watch.order(d.x.engine, o, in)
+	if !ok {
+		return ""
+	}
+	verdicts, allowed := d.watch.guard.Check(ask, d.watch.account(d.x.engine, o.ID))
+	d.verdicts(o.ID, verdicts)
+	if len(verdicts) == 0 {
+		d.watch.alarms.Passed(d, o.Symbol)
+	}
+	if !allowed {
+		return string(verdicts[0].Code)
+	}
+	if code := d.paused(o, ask.Shrinks); code != "" {
+		return code
+	}
+	if ask.QuoteAmount.IsPos() {
+		d.watch.amounts[o.ID] = ask.QuoteAmount
+	}
+	return ""
+}
+
+// verdicts writes breaches down, of an order or (0) of the account, and raises them.
+func (d *diary) verdicts(id market.OrderID, list []risk.Verdict) {
+	for _, v := range list {
+		d.batch.Entries = append(d.batch.Entries, journal.Entry{Kind: engine.LogRisk, Data: map[string]any{
+			"code": v.Code, "symbol": v.Symbol, "value": v.Value, "limit": v.Limit, "message": v.Message, "shadow": v.Shadow, "passed": v.Passed, "order_id": id.String(), "step": d.x.engine.Step(),
+		}})
+		if v.Code == risk.Kill {
+			d.watch.killed = v.Message
+		}
+		d.watch.alarms.Raise(d, d.watch.guard, v)
+	}
+}
+
+// Raise and Clear implement engine.Alarms with the gate held: the journal has them with the step.
+func (d *diary) Raise(o alarm.Occurrence) {
+	if row := d.x.raiseLocked(o); row != nil {
+		d.batch.Entries = append(d.batch.Entries, *row)
+	}
+}
+
+// Clear implements engine.Alarms.
+func (d *diary) Clear(code, subject string) {
+	if row := d.x.clearLocked(code, subject); row != nil {
+		d.batch.Entries = append(d.batch.Entries, *row)
+	}
+}
+
+// shadow is the risk limits beside a paper run.
+type shadow struct {
+	guard   *risk.Guard
+	symbols []risk.Symbol
+	orders  map[market.OrderID]bool            // that filled
+	amounts map[market.OrderID]decimal.Decimal // what orders that are sized by cash may spend
+	alarms  engine.LimitAlarms
+	killed  string // why the drawdown ends the run
+}
+
+func (x *Execution) newShadow(start market.Time) (*shadow, error) {
+	guard, err := risk.NewGuard(risk.Setup{
+		Limits: x.bounds, Mode: x.riskMode(), Timeframe: x.plan.Timeframe, StartEquity: x.plan.Cash, Start: start,
+	})
+	w := &shadow{guard: guard, orders: map[market.OrderID]bool{}, amounts: map[market.OrderID]decimal.Decimal{}}
+	for _, s := range x.plan.Symbols {
+		w.symbols = append(w.symbols, risk.Symbol{Symbol: s})
+	}
+	return w, err
+}
+
+// took notes the candles of a step.
+func (w *shadow) took(s *feed.Step) {
+	for i := range s.Closed {
+		if last, err := order.FromFloat(s.Candles[i].Close); s.Closed[i] && err == nil {
+			w.symbols[i].LastClose, w.symbols[i].LastCandle, w.symbols[i].Backfilled = last, s.CloseTime, s.Sources[i] == feed.Backfill
+		}
+	}
+}
+
+// filled counts an order once.
+func (w *shadow) filled(f *market.Fill) []risk.Verdict {
+	if w.orders[f.OrderID] {
+		return nil
+	}
+	w.orders[f.OrderID] = true
+	return w.guard.OnFill(f.Symbol, f.Time)
+}
+
+// account is how the books stand, without one order: a change of it is judged in its place.
+func (w *shadow) account(e *sim.Engine, but market.OrderID) risk.Account {
+	held, _ := e.Positions() // what cannot be valued ends the run elsewhere
+	open := e.OpenOrders()
+	for i := range w.symbols {
+		s := &w.symbols[i]
+		s.Position, s.Working = decimal.Zero, decimal.Zero
+		for _, p := range held {
+			if p.Symbol == s.Symbol {
+				s.Position = p.Quantity
+			}
+		}
+		for _, o := range open {
+			if o.Symbol != s.Symbol || o.Side != market.Buy || o.ReduceOnly || o.ID == but {
+				continue
+			}
+			price := o.LimitPrice.Max(o.StopPrice)
+			if price.IsZero() {
+				price = s.LastClose
+			}
+			value := order.Times(order.Minus(o.Quantity, o.FilledQuantity), price)
+			s.Working = order.Plus(s.Working, value.Max(w.amounts[o.ID]))
+		}
+	}
+	return risk.Account{Now: e.Time(), Symbols: w.symbols}
+}
+
+// order is what an order asks for; false when it is none that a limit is about: it closes what is not there.
+func (w *shadow) order(e *sim.Engine, o *market.Order, in *market.Intent) (risk.Order, bool) {
+	ask := risk.Order{Symbol: o.Symbol, Side: o.Side, Quantity: o.Quantity, LimitPrice: o.LimitPrice, StopPrice: o.StopPrice}
+	size, err := order.FromFloat(in.Size.Value)
+	switch {
+	case err != nil: // the simulator has refused it
+	case in.Size.Kind == market.SizeQuoteAmount:
+		ask.QuoteAmount = size
+	case in.Size.Kind == market.SizeCashFraction:
+		ask.QuoteAmount = order.Times(size, e.CashExact())
+	}
+	position := decimal.Zero
+	held, _ := e.Positions()
+	for _, p := range held {
+		if p.Symbol == o.Symbol {
+			position = p.Quantity
+		}
+	}
+	ask.Shrinks = o.ReduceOnly || (position.IsPos() && o.Side == market.Sell && o.Quantity.IsPos() && o.Quantity.Cmp(position) <= 0) ||
+		(position.IsNeg() && o.Side == market.Buy && o.Quantity.IsPos() && o.Quantity.Cmp(position.Abs()) <= 0)
+	return ask, !o.ReduceOnly || !position.IsZero()
+}
+
+// commit writes what has gathered, outside the gate.
+func (d *diary) commit() error {
+	b := d.batch
+	d.batch = journal.Batch{}
+	if len(b.Candles)+len(b.Equity)+len(b.Intents)+len(b.Events)+len(b.Fills)+len(b.Entries) == 0 {
+		return nil
+	}
+	var err error
+	d.x.gate.Outside(func() { _, err = d.run.Commit(context.Background(), b) })
+	return err
+}

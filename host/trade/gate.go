@@ -1,0 +1,196 @@
+package live
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/assay-run/assay/host/alarm"
+	"github.com/assay-run/assay/host/deploy"
+	"github.com/assay-run/assay/host/play"
+	"github.com/assay-run/assay/host/result"
+	"github.com/assay-run/assay/host/runner"
+	"github.com/assay-run/assay/host/trade/engine"
+	"github.com/assay-run/assay/host/trade/risk"
+)
+
+// Policy is asked before real money is traded; *deploy.Policy is the one of the service. Its
+// refusals are *deploy.Refusal.
+type Policy interface {
+	Admit(context.Context, deploy.Request) (deploy.Admission, error)
+}
+
+// admit asks the policy, after everything else that can refuse a start and before anything of
+// the venue is touched. Without a policy real money is traded ungated, which the run says.
+func (x *Execution) admit(ctx context.Context) (err error) {
+	policy := x.opts.Policy
+	if policy == nil {
+		if policy, err = deploy.New(deploy.Options{Mode: deploy.Warn}); err != nil {
+			return err
+		}
+	}
+	x.admission, err = policy.Admit(ctx, deploy.Request{
+		Mode: x.req.Mode, Pretend: x.config.Sandbox || x.venue.Pretend,
+		Strategy: x.plan.Strategy.Name, PluginSHA256: x.plan.Strategy.SHA256, Params: x.plan.Params,
+		Symbols: x.plan.Symbols, Timeframe: x.plan.Timeframe, Exchange: x.venue.ID,
+	})
+	if err != nil {
+		return err
+	}
+	for _, n := range x.admission.Notices {
+		x.warnings = append(x.warnings, result.Note{Code: string(n.Code), Message: n.Message})
+	}
+	return x.bound()
+}
+
+// bound fixes the limits of the run. Real money needs a cap on one order, or an entry that is
+// enforced.
+func (x *Execution) bound() error {
+	x.bounds = x.limits()
+	if x.realMoney() && !x.bounds.Capped() && !x.admission.Gated() {
+		return play.Refuse("MODE_NOT_SUPPORTED", map[string]any{"reason": "risk_limit_required"},
+			"Real money is traded only with a cap on one order: start the service with --risk-max-order-notional.")
+	}
+	x.risk = ShowLimits(x.bounds, x.riskMode())
+	return nil
+}
+
+// riskMode is what a breach does.
+func (x *Execution) riskMode() risk.Mode {
+	if x.req.Mode == runner.ModeLive {
+		return risk.Enforce
+	}
+	return cmp.Or(x.opts.Risk.Paper, risk.Shadow)
+}
+
+// ShowLimits is limits as results and streams show them, with what a breach does.
+func ShowLimits(l risk.Limits, mode risk.Mode) map[string]any {
+	text, err := json.Marshal(l)
+	if err != nil { // numbers and their names: it cannot be
+		return nil
+	}
+	shown := shownLimits(text)
+	shown["mode"] = string(mode)
+	return shown
+}
+
+// shownLimits reads what limits were written as, every number as it stands; nil if it is none.
+func shownLimits(text []byte) map[string]any {
+	var shown map[string]any
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	if d.Decode(&shown) != nil {
+		return nil
+	}
+	return shown
+}
+
+// Ungated implements runner.Gated.
+func (x *Execution) Ungated() string { return x.admission.Ungated }
+
+// realMoney says that orders cost money: mode live, but for the simulated venue, a sandbox and
+// an endpoint on this machine.
+func (x *Execution) realMoney() bool {
+	return x.req.Mode == runner.ModeLive && !x.config.Sandbox && !x.venue.Pretend
+}
+
+// limits are the risk limits of the run: those of the server, and of the deployment entry where
+// they are smaller.
+func (x *Execution) limits() risk.Limits {
+	entry := x.admission.Limits
+	return x.opts.Risk.For(x.realMoney()).Tighten(risk.Entry{
+		MaxOrderNotional: entry.OrderValue, MaxPositionNotional: entry.PositionValue, MaxGrossNotional: entry.Capital,
+		MaxDailyLossAmount: entry.DailyLoss, MaxDrawdown: entry.Drawdown, PriceCollar: entry.PriceCollar, OrdersPerMinute: entry.OrdersPerMinute,
+	})
+}
+
+// errRevoked is the end of a run that its deployment ended.
+var errRevoked = errors.New("the deployment policy stopped the run")
+
+// watchDeployment follows the entry that lets the run be, until ctx ends.
+func (x *Execution) watchDeployment(ctx context.Context, e *engine.Engine) {
+	policy, ok := x.opts.Policy.(*deploy.Policy)
+	if !ok || !x.realMoney() {
+		return
+	}
+	w := deploy.Watch{Policy: policy, Admission: x.admission, On: func(ev deploy.Event) { x.onDeployment(e, ev) }}
+	w.Run(ctx)
+}
+
+// onDeployment does what a change of the deployment asks for.
+func (x *Execution) onDeployment(e *engine.Engine, ev deploy.Event) {
+	code := string(ev.Code)
+	raise := func() {
+		x.Raise(alarm.Occurrence{Code: code, Text: ev.Message, Shadow: x.admission.Ungated != ""})
+	}
+	switch ev.Act {
+	case deploy.Stop:
+		raise()
+		e.Stop(fmt.Errorf("%w: %s", errRevoked, ev.Message))
+	case deploy.Reduce:
+		raise()
+		e.Restrict(code, ev.Message, true)
+	case deploy.Resume:
+		e.Restrict(code, ev.Message, false)
+		x.Clear(code, "")
+	case deploy.Alarm:
+		x.Clear(x.policyAlarm, "") // there is one at a time
+		x.policyAlarm = code
+		raise()
+	case deploy.Clear:
+		x.Clear(x.policyAlarm, "")
+	}
+}
+
+// killReportTime is how long the control plane is tried to be told of a risk kill: as long as a statement
+// about it holds. Nobody waits for it but the end of the service, and that for killReportGrace.
+const (
+	killReportTime  = 24 * time.Hour
+	killReportGrace = 5 * time.Second
+)
+
+// reportKill opens an incident where a limit ended a run of a deployment, beside the end of the run.
+func (x *Execution) reportKill(reason string) {
+	policy, ok := x.opts.Policy.(interface {
+		RiskKill(ctx context.Context, a *deploy.Admission, runID, reason string) error
+	})
+	if !ok {
+		return
+	}
+	admission, log := x.admission, x.log
+	x.opts.beside.run(func(ctx context.Context) {
+		ctx, cancel := context.WithTimeout(ctx, killReportTime)
+		defer cancel()
+		if err := policy.RiskKill(ctx, &admission, x.runID, reason); err != nil {
+			log.Error("the control plane was not told of the risk kill: open the incident by hand", "candidate_revision_id", admission.CandidateRevisionID, "error", err)
+		}
+	})
+}
+
+// beside is what goes on when a run has ended.
+type beside struct {
+	ctx context.Context
+	end context.CancelFunc
+	wg  sync.WaitGroup
+}
+
+func newBeside() *beside {
+	b := &beside{}
+	b.ctx, b.end = context.WithCancel(context.Background())
+	return b
+}
+
+func (b *beside) run(f func(context.Context)) { b.wg.Go(func() { f(b.ctx) }) }
+
+// close gives what goes on a moment, then ends it.
+func (b *beside) close(grace time.Duration) {
+	late := time.AfterFunc(grace, b.end)
+	b.wg.Wait()
+	late.Stop()
+	b.end()
+}

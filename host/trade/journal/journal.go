@@ -1,0 +1,249 @@
+package journal
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/assay-run/assay/host/base/sqlite"
+	"github.com/assay-run/assay/host/base/statelock"
+	"github.com/assay-run/assay/plugin-sdk/market"
+)
+
+// FileName is the journal's name in <state_dir>/live.
+const FileName = "journal.sqlite3"
+
+const lockName = "journal.lock"
+
+//go:embed schema/*.sql
+var schema embed.FS
+
+// Options of Open.
+type Options struct {
+	// Now is the clock of entries without a time and of the name of a damaged journal; nil:
+	// this machine's.
+	Now func() time.Time
+}
+
+// Journal is the open journal.
+type Journal struct {
+	clock   func() time.Time
+	lock    *statelock.Lock
+	witness *witness
+
+	// mu makes the writes one after the other and guards what follows.
+	mu     sync.Mutex
+	db     *sqlite.DB // nil after Close
+	head   head       // of the chain; no hash: read it
+	n      map[string]int64
+	sum    *rowDigest
+	damage error // SQLite found the file damaged while it was in use
+}
+
+// Opened is a journal with what was found when it was opened.
+type Opened struct {
+	*Journal
+	// Quarantined is set when the journal was damaged and a new one was begun.
+	Quarantined *Quarantined
+	// New says that there was no journal.
+	New bool
+}
+
+// Open opens or creates the journal in dir, <state_dir>/live, for this user only, and
+// verifies all of it. A damaged journal is set aside. The error wraps statelock.ErrHeld
+// when another process has the journal open; otherwise it is one of the surroundings: the
+// disk is full, rights are missing.
+func Open(ctx context.Context, dir string, opts Options) (*Opened, error) {
+	if opts.Now == nil {
+		opts.Now = time.Now
+	}
+	lock, err := statelock.Acquire(dir, lockName)
+	if err != nil {
+		return nil, fmt.Errorf("journal: %w", err)
+	}
+	o, err := open(ctx, dir, opts)
+	if err != nil {
+		lock.Release()
+		return nil, fmt.Errorf("journal: %w", err)
+	}
+	o.lock = lock
+	return o, nil
+}
+
+func open(ctx context.Context, dir string, opts Options) (*Opened, error) {
+	path := filepath.Join(dir, FileName)
+	o := &Opened{Journal: &Journal{clock: opts.Now, n: map[string]int64{}, sum: newRowDigest()}}
+	found, err := inspect(ctx, path)
+	var damage *damageError
+	switch {
+	case errors.As(err, &damage):
+		if o.Quarantined, err = quarantine(ctx, path, damage, opts.Now()); err != nil {
+			return nil, err
+		}
+		found = finding{}
+	case err != nil:
+		return nil, err
+	}
+	o.New = !found.exists && o.Quarantined == nil
+	if err := o.start(ctx, path, found.head); err == nil {
+		return o, nil
+	} else if o.Quarantined != nil || !found.exists || !isDamage(err) {
+		return nil, err
+	} else if o.Quarantined, err = quarantine(ctx, path, &damageError{reason: err.Error()}, opts.Now()); err != nil {
+		return nil, err
+	}
+	// It could be read and not be written.
+	if err := o.start(ctx, path, head{}); err != nil {
+		return nil, err
+	}
+	return o, nil
+}
+
+// start opens the file for writing and writes to it once: what a run must be able to
+// rely on is tried before it starts.
+func (j *Journal) start(ctx context.Context, path string, at head) (err error) {
+	migrations, err := fs.Sub(schema, "schema")
+	if err != nil {
+		return err
+	}
+	if j.db, err = sqlite.Open(ctx, path, migrations, sqlite.Durable); err != nil {
+		return err
+	}
+	err = j.probe(ctx)
+	if err == nil && at.hash == "" {
+		at, err = readHead(ctx, j.db.Read())
+	}
+	if err == nil {
+		j.witness, err = openWitness(filepath.Dir(path))
+	}
+	if err != nil {
+		return errors.Join(err, j.db.Close())
+	}
+	j.head = at
+	j.witness.write(at)
+	syncFolder(filepath.Dir(path))
+	syncFolder(filepath.Dir(filepath.Dir(path)))
+	return nil
+}
+
+// probe commits something that changes nothing.
+func (j *Journal) probe(ctx context.Context) error {
+	return j.db.Tx(ctx, func(tx *sql.Tx) error {
+		var version int
+		if err := tx.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
+			return err
+		}
+		_, err := tx.ExecContext(ctx, fmt.Sprintf("PRAGMA user_version = %d", version))
+		return err
+	})
+}
+
+// Close waits for a write that runs and closes the journal.
+func (j *Journal) Close() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.db == nil {
+		return nil
+	}
+	err := errors.Join(j.db.Close(), j.witness.close())
+	j.db = nil
+	j.lock.Release()
+	return err
+}
+
+func (j *Journal) now() market.Time { return market.FromTime(j.clock()) }
+
+// Begin writes a run down, before it touches the network. StartedAt is the journal's
+// clock when it is zero; ErrExists: the run id or tag is taken.
+func (j *Journal) Begin(ctx context.Context, info Info, entries ...Entry) (*Run, error) {
+	if info.StartedAt == 0 {
+		info.StartedAt = j.now()
+	}
+	info.Status, info.EndedAt, info.StopReason, info.Error = Running, 0, "", nil
+	info.Symbols = slices.Clone(info.Symbols)
+	if info.Mode == Paper && info.AccountID == "" {
+		info.AccountID = info.RunID
+	}
+	if err := info.check(); err != nil {
+		return nil, err
+	}
+	values, err := info.values()
+	if err != nil {
+		return nil, err
+	}
+	r := &Run{j: j, info: info}
+	err = r.write(ctx, entries, func(t *txn) error {
+		if _, err := t.tx.ExecContext(t.ctx, insertInto("runs", runColumns), values...); err != nil {
+			return refusal(err, "run "+info.RunID)
+		}
+		return t.touchedRun()
+	})
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// Resume writes on with a run of an earlier process: what is learnt of its orders, its
+// end. ErrNotFound: there is no such run.
+func (j *Journal) Resume(ctx context.Context, runID string) (*Run, error) {
+	info, err := j.Run(ctx, runID)
+	if err != nil {
+		return nil, err
+	}
+	return &Run{j: j, info: info}, nil
+}
+
+func (i Info) check() error {
+	switch {
+	case !runIDForm.MatchString(i.RunID):
+		return &InvalidError{"run_id", "use at most 128 letters, digits, dots, dashes and underscores"}
+	case i.RunTag == "":
+		return &InvalidError{"run_tag", "must be set"}
+	case i.Mode != Paper && i.Mode != Live:
+		return &InvalidError{"mode", "use paper or live"}
+	case i.Exchange == "":
+		return &InvalidError{"exchange", "must be set"}
+	case len(i.Symbols) == 0:
+		return &InvalidError{"symbols", "must not be empty"}
+	case i.Timeframe == market.Timeframe{}:
+		return &InvalidError{"timeframe", "must be set"}
+	}
+	return nil
+}
+
+// values are the columns of runs.
+func (i Info) values() ([]any, error) {
+	parts := []struct {
+		field string
+		value any
+	}{{"symbols", i.Symbols}, {"request", i.Request}, {"markets", i.Markets}, {"risk", i.Risk}}
+	texts := make([]string, len(parts))
+	for n, p := range parts {
+		text, err := canonical(p.value)
+		if err != nil {
+			return nil, &InvalidError{p.field, err.Error()}
+		}
+		texts[n] = string(text)
+	}
+	return []any{
+		i.RunID, i.RunTag, i.Mode, i.Exchange, i.AccountID, texts[0], i.Timeframe.String(), texts[1], i.StrategySHA256,
+		texts[2], texts[3], nullMoney(i.StartCash), int64(i.StartedAt), nil, i.Status, nil, nil,
+	}, nil
+}
+
+// syncFolder brings the names in a folder to disk, where the system can.
+func syncFolder(dir string) {
+	if f, err := os.Open(dir); err == nil {
+		_ = f.Sync()
+		_ = f.Close()
+	}
+}

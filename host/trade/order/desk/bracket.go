@@ -1,0 +1,270 @@
+package desk
+
+import (
+	"slices"
+	"time"
+
+	"github.com/assay-run/assay/host/trade/order"
+	"github.com/assay-run/assay/plugin-sdk/market"
+)
+
+// arrival is how long the first part of an entry waits for the others before it gets exits of its own: an entry that
+// takes several prices of a book is heard of in as many parts, and the exits of the first would keep those of the rest
+// waiting for renewEvery.
+const arrival = 200 * time.Millisecond
+
+// renewEvery is the least time between two placements of the exits of one bracket.
+const renewEvery = 2 * time.Second
+
+// shutAgain is how often it is tried to renew exits while no order may leave.
+const shutAgain = time.Second
+
+// bracket is the exits of one entry: a stop loss, a take profit, or a pair of both.
+type bracket struct {
+	parent    *public
+	stop, aim *public   // nil where there is none, or none any more
+	held      dec       // what the entry brought and no exit has sold
+	renew     bool      // a price or the quantity changed
+	renewing  bool      // the exits are being taken back
+	next      time.Time // no exits are placed before
+	warned    bool
+	refused   string    // why nothing could be placed: something has to happen first
+	lame      string    // why only one exit of two was placed
+	tries     int       // placements since it was last covered
+	half      time.Time // since when one leg of two stands alone; zero: it does not
+	parts     time.Time // when the first part of the entry came alone; zero: it did not
+	beyondAt  time.Time // since when closes are beyond the stop; zero: the last is not
+}
+
+// protect makes or grows the bracket of an entry that filled.
+func (d *Desk) protect(p *public, net, price dec) {
+	if d.barred || (p.intent.StopLoss == nil && p.intent.TakeProfit == nil) {
+		return
+	}
+	var g *bracket
+	for _, x := range d.groups {
+		if x.parent == p && x.lives() {
+			g = x
+		}
+	}
+	if g == nil {
+		g = &bracket{parent: p}
+		d.groups = append(d.groups, g)
+		g.stop = d.leg(g, p.intent.StopLoss, true, price)
+		g.aim = d.leg(g, p.intent.TakeProfit, false, price)
+	}
+	g.held, g.renew = order.Plus(g.held, net), true
+	for _, leg := range g.legs() {
+		leg.Quantity = order.Plus(g.held, leg.FilledQuantity)
+	}
+}
+
+// leg makes one exit as the strategy sees it.
+func (d *Desk) leg(g *bracket, c *market.Child, stop bool, price dec) *public {
+	if c == nil {
+		return nil
+	}
+	in := market.Intent{Side: market.Sell, Type: market.Limit, ReduceOnly: true, Tag: g.parent.Tag}
+	if stop {
+		in.Type = market.Stop
+	}
+	if c.TrailPercent > 0 || c.TrailAmount > 0 {
+		in.Type = market.TrailingStop
+	}
+	leg := d.newOrder(g.parent.sym, in)
+	leg.ParentID, leg.Role, leg.group, leg.parent, leg.waiting = g.parent.ID, market.RoleTakeProfit, g, g.parent, true
+	if stop {
+		leg.Role = market.RoleStopLoss
+	}
+	rules := d.sym[leg.sym].rules
+	if in.Type == market.TrailingStop {
+		leg.setTrail(c.TrailPercent, c.TrailAmount, price, rules)
+		return leg
+	}
+	level, _ := order.FromFloat(c.Price)
+	if c.Percent > 0 {
+		away, _ := order.FromFloat(c.Percent)
+		away = order.Times(price, away)
+		if level = order.Plus(price, away); stop {
+			level = order.Minus(price, away)
+		}
+	}
+	if level = rules.RoundPrice(market.Sell, level); stop {
+		leg.StopPrice = level
+	} else {
+		leg.LimitPrice = level
+	}
+	return leg
+}
+
+func (g *bracket) legs() []*public {
+	var list []*public
+	for _, p := range [...]*public{g.aim, g.stop} {
+		if p != nil && !p.done {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// lives says that an exit is at work and not about to end.
+func (g *bracket) lives() bool {
+	return slices.ContainsFunc(g.legs(), func(p *public) bool { return p.ending == "" })
+}
+
+// placed says that exits are, or may be, at the venue.
+func (g *bracket) placed() bool {
+	for _, p := range g.legs() {
+		if !p.waiting {
+			return true
+		}
+	}
+	return false
+}
+
+// fired says that the other exit filled.
+func (g *bracket) fired(p *public) bool {
+	for _, other := range [...]*public{g.stop, g.aim} {
+		if other != nil && other != p && other.FilledQuantity.IsPos() {
+			return true
+		}
+	}
+	return false
+}
+
+// out says that exits are proposed and not answered: what nobody has yet cannot be cancelled.
+func (g *bracket) out(d *Desk) bool {
+	for _, p := range g.legs() {
+		if _, known := d.book.Get(p.live()); !p.waiting && !known {
+			return true
+		}
+	}
+	return false
+}
+
+// over is why an exit ends when nothing is held any more.
+func (g *bracket) over(p *public) string {
+	if g.fired(p) {
+		return "oco"
+	}
+	return "position_closed"
+}
+
+// rest says that something is held that can be sold.
+func (g *bracket) rest(d *Desk) bool {
+	sym := d.sym[g.parent.sym]
+	return !sym.rules.Dust(g.held.Min(d.ledger.Quantity(g.parent.Symbol)), sym.last)
+}
+
+// halved says that one exit of two stands at the venue and the other one waits.
+func (g *bracket) halved() bool {
+	legs := g.legs()
+	return len(legs) == 2 && legs[0].waiting != legs[1].waiting
+}
+
+// takeBack cancels the exits; they are placed anew when it is confirmed.
+func (g *bracket) takeBack(d *Desk, at time.Time) {
+	g.renew = true
+	if g.renewing || g.out(d) {
+		return
+	}
+	g.renewing = true
+	for _, p := range g.legs() {
+		if !p.waiting {
+			p.taken = true
+			d.cancelID(p.live(), at)
+		}
+	}
+}
+
+// shut says that no exit may be placed at present: none may leave, or the fate of a sale is not known.
+func (g *bracket) shut(d *Desk) bool {
+	return d.cfg.Shut(true) != "" || d.book.UnknownSale(g.parent.Symbol)
+}
+
+// drop ends one exit at the strategy's wish and keeps the other.
+func (g *bracket) drop(d *Desk, p *public, at time.Time) {
+	if p.waiting {
+		p.end(d, market.StatusCanceled, "strategy")
+		return
+	}
+	p.ending = "strategy"
+	if g.shut(d) && g.lives() {
+		g.renew = true // the other one, which ends with it at the venue, could not be placed anew
+		return
+	}
+	g.takeBack(d, at)
+}
+
+// work brings the exits at the venue to what they should be.
+func (g *bracket) work(d *Desk, at time.Time) {
+	legs := g.legs()
+	if len(legs) == 0 {
+		return
+	}
+	if d.ledger.Flat(g.parent.Symbol) || !g.held.IsPos() {
+		for _, p := range legs {
+			if p.ending == "" {
+				p.cancel(d, g.over(p), at)
+			}
+		}
+		return
+	}
+	if g.renewing && !g.back(d) {
+		return
+	}
+	if g.placed() {
+		if !g.halved() {
+			g.half = time.Time{}
+		} else if g.half.IsZero() {
+			g.half = at
+		}
+		g.renew = g.renew || g.grows(d) || g.stuck(at)
+		switch {
+		case g.renew && at.Before(g.half.Add(halfGrace)): // what ended the other leg is on its way
+		case !g.renew || at.Before(g.next) || !d.sym[g.parent.sym].rules.Trading:
+		case g.shut(d):
+			g.next = at.Add(shutAgain) // they protect until others can take their place
+		default:
+			g.takeBack(d, at)
+		}
+		return
+	}
+	g.gather(d, at)
+	if !at.Before(g.next) {
+		g.place(d, at)
+	}
+}
+
+// gather holds the first placement back while parts of the entry arrive, for a moment.
+func (g *bracket) gather(d *Desk, at time.Time) {
+	entry, _ := d.book.Get(g.parent.live())
+	switch arriving := entry.State == order.Partial || entry.State.Terminal() && !entry.Settled; {
+	case g.tries > 0:
+	case arriving && g.parts.IsZero():
+		g.parts, g.next = at, at.Add(arrival)
+	case !arriving && !g.parts.IsZero() && g.next.Equal(g.parts.Add(arrival)):
+		g.next = at
+	}
+}
+
+// back says that the venue confirmed the end of all exits; those that only made room wait again.
+func (g *bracket) back(d *Desk) bool {
+	for _, p := range g.legs() {
+		if p.waiting {
+			continue
+		}
+		if s, _ := d.book.Get(p.live()); !s.State.Terminal() || !s.Settled {
+			return false
+		}
+	}
+	g.renewing = false
+	for _, p := range g.legs() {
+		if s, _ := d.book.Get(p.live()); !p.taken || s.State == order.Filled || p.ending != "" {
+			p.sync(d)
+			continue
+		}
+		p.waiting = true
+	}
+	return true
+}

@@ -1,0 +1,414 @@
+package desk
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/govalues/decimal"
+
+	"github.com/assay-run/assay/host/exchange"
+	"github.com/assay-run/assay/host/trade/order"
+	"github.com/assay-run/assay/plugin-sdk/market"
+)
+
+// dec is short for what prices, quantities and amounts are.
+type dec = decimal.Decimal
+
+// Config is what a desk is opened with, once the venue's rules are known.
+type Config struct {
+	RunID   string
+	Symbols []market.Symbol
+	// Markets are the rules, one per symbol in the same order.
+	Markets []exchange.Market
+	// OrderTypes are those of the venue's description.
+	OrderTypes []string
+	// Cash is the free quote balance at start.
+	Cash dec
+	// Room is the value in quote that the limits leave for one more order, beside what is proposed of the symbol and of
+	// all; nil: sizes that are fractions or amounts of cash are not cut down to it.
+	Room func(s market.Symbol, ofSymbol, ofAll dec) dec
+	// Seq is the sequence number that was used last.
+	Seq int64
+	// Shut says why no order may leave at present that makes a position smaller, or even that protects one; "", as if
+	// it were nil, when orders may. Meanwhile nothing is cancelled only to be placed anew: exits stay where they are.
+	Shut func(protects bool) string
+	// Unprotected is what becomes of a position whose exits cannot be placed; empty: Hold. Collar is how far below
+	// the last close it may be sold then, a fraction of it.
+	Unprotected Unprotected
+	Collar      dec
+}
+
+// Desk is the orders of one run. It is not safe for concurrent use. It counts on an engine that
+//
+//   - answers every Proposal once, as it is, with Commit or Deny; anything else is ErrNotProposed. A Barrier takes
+//     back those that are out.
+//   - answers every Send that it handed over, every Query and every Cancel with its event, also when the call failed (Outcome
+//     Unknown) and when the venue has nothing under the id: a cancel that overtakes its order finds nothing. Exits
+//     that are being taken back are placed anew only when their end is known, so a forgotten answer would leave a position
+//     without them; after 30 s it is an alarm (CALL_UNANSWERED) and asked for again.
+//   - does what follows from a Result after the call that returned it, in any order, but Handed before Submit; and
+//     calls Due at NextDue.
+type Desk struct {
+	cfg    Config
+	book   *order.Book
+	ledger *order.Ledger
+	sym    []symbol
+	orders []*public
+	live   []*public          // those that are not done
+	byID   map[string]*public // by client order id
+	groups []*bracket
+	// proposed is what was handed out and neither committed nor denied: exposure like an order.
+	proposed []order.Spec
+	barred   bool // nothing is placed any more, but, when the run is flattened, exits
+	flatten  bool
+	seq      int64
+	step     int64
+	now      market.Time // of the run's clock
+	out      Result
+	// what the strategy has not been told yet
+	updates []market.Order
+	fills   []market.Fill
+	trades  []market.Trade
+}
+
+// symbol is what the desk knows of one.
+type symbol struct {
+	rules order.Rules
+	last  dec  // close
+	free  dec  // of the base, as far as known
+	known bool // free was told by the venue
+	// freed is when an order of ours last let go of base: balances that are older may still come.
+	freed time.Time
+	asked time.Time // when balances were last asked for because of that
+	// bare is since when a position has been without its protection; shouts says that it was told, sellNext is when it
+	// may be sold again.
+	bare, sellNext time.Time
+	shouts         bool
+}
+
+// Proposal is an order, or the two legs of a pair, that may be written down.
+type Proposal struct {
+	Specs []order.Spec
+	// Shrinks says that it can only make a position smaller, Protects that it is a leg of a bracket.
+	Shrinks, Protects bool
+}
+
+// Result is what the engine has to do.
+type Result struct {
+	Effects   []order.Effect
+	Proposals []Proposal
+}
+
+// IntentError says that an intent is not one at all; the run ends (PLUGIN_PROTOCOL_ERROR).
+type IntentError struct {
+	Step   int64
+	Index  int
+	Reason string
+}
+
+// Error is the message.
+func (e *IntentError) Error() string {
+	return fmt.Sprintf("intent %d of step %d: %s", e.Index, e.Step, e.Reason)
+}
+
+// New opens a desk: flat, with cash.
+func New(cfg Config) (*Desk, error) {
+	if len(cfg.Markets) != len(cfg.Symbols) {
+		return nil, errors.New("a desk needs the rules of every symbol")
+	}
+	if cfg.Shut == nil {
+		cfg.Shut = func(bool) string { return "" }
+	}
+	ledger, err := order.NewLedger(cfg.Cash, cfg.Symbols)
+	if err != nil {
+		return nil, err
+	}
+	d := &Desk{cfg: cfg, book: order.NewBook(), ledger: ledger, byID: map[string]*public{}, seq: cfg.Seq, sym: make([]symbol, len(cfg.Symbols))}
+	for i := range d.sym {
+		d.sym[i].rules = order.Rules{Market: cfg.Markets[i]}
+	}
+	return d, nil
+}
+
+// Book and Ledger are those behind the desk, for reading.
+func (d *Desk) Book() *order.Book { return d.book }
+
+// Ledger is the books of the run.
+func (d *Desk) Ledger() *order.Ledger { return d.ledger }
+
+// SetMarket changes the rules of a symbol, or says that it is halted.
+func (d *Desk) SetMarket(m exchange.Market) {
+	if i := d.index(m.Symbol); i >= 0 {
+		d.sym[i].rules = order.Rules{Market: m}
+	}
+}
+
+// SetFree tells the free balance of an asset. Until it is told, and between two tellings, the desk counts itself.
+func (d *Desk) SetFree(asset string, free dec) {
+	for i, s := range d.cfg.Symbols {
+		if s.Base() == asset {
+			d.sym[i].free, d.sym[i].known = free, true
+		}
+	}
+}
+
+func (d *Desk) index(s market.Symbol) int {
+	if s == "" && len(d.cfg.Symbols) == 1 {
+		return 0
+	}
+	return slices.Index(d.cfg.Symbols, s)
+}
+
+// take ends a call: what came together is handed out.
+func (d *Desk) take() Result {
+	out := d.out
+	d.out = Result{}
+	return out
+}
+
+// Apply takes an event of one order.
+func (d *Desk) Apply(ev order.Event, at time.Time) (Result, error) {
+	effects, err := d.book.Apply(ev, at)
+	d.absorb(effects, at)
+	d.work(at)
+	return d.take(), err
+}
+
+// FillsPage and OpenList are those of the Book.
+func (d *Desk) FillsPage(s market.Symbol, page exchange.Fills, since, asked, at time.Time) (Result, []exchange.Fill) {
+	effects, foreign := d.book.FillsPage(s, page, since, asked, at)
+	d.absorb(effects, at)
+	d.work(at)
+	return d.take(), foreign
+}
+
+// OpenList takes an answer to OpenOrders.
+func (d *Desk) OpenList(orders []exchange.Order, asked, at time.Time) (Result, []exchange.Order) {
+	effects, foreign := d.book.OpenList(orders, asked, at)
+	d.absorb(effects, at)
+	d.work(at)
+	return d.take(), foreign
+}
+
+// Due is what time calls for.
+func (d *Desk) Due(at time.Time) Result {
+	d.absorb(d.book.Due(at), at)
+	d.work(at)
+	return d.take()
+}
+
+// Commit takes a proposal that the journal has committed; the effects send it.
+func (d *Desk) Commit(p Proposal, at time.Time) (Result, error) {
+	if err := d.answered(p); err != nil {
+		return Result{}, err
+	}
+	var effects []order.Effect
+	var err error
+	if len(p.Specs) == 2 {
+		effects, err = d.book.CommitPair(p.Specs[0], p.Specs[1], at)
+	} else {
+		effects, err = d.book.Commit(p.Specs[0], at)
+	}
+	if err != nil {
+		return Result{}, err
+	}
+	for i, s := range p.Specs {
+		if s.Side == market.Sell && i == 0 {
+			d.lock(s.Symbol, s.Quantity)
+		}
+	}
+	d.absorb(effects, at)
+	for _, s := range p.Specs {
+		if o := d.byID[s.ClientOrderID]; o != nil && (o.ending != "" || o.change != nil) {
+			d.cancelID(s.ClientOrderID, at) // was asked for while the proposal was out
+		}
+	}
+	d.work(at)
+	return d.take(), nil
+}
+
+// ErrNotProposed says that a proposal was changed, was answered before, or that a barrier ended it.
+var ErrNotProposed = errors.New("only what the desk proposed, and did not take back, can be committed or denied, and only once")
+
+// answered takes a proposal off those that are out.
+func (d *Desk) answered(p Proposal) error {
+	if len(p.Specs) == 0 {
+		return ErrNotProposed
+	}
+	for _, s := range p.Specs {
+		if !slices.Contains(d.proposed, s) {
+			return fmt.Errorf("order %s (seq %d): %w", s.ClientOrderID, s.Seq, ErrNotProposed)
+		}
+	}
+	d.proposed = slices.DeleteFunc(d.proposed, func(s order.Spec) bool { return slices.Contains(p.Specs, s) })
+	return nil
+}
+
+// Deny takes a proposal that risk refused. The exits of a bracket wait and are proposed again.
+func (d *Desk) Deny(p Proposal, code string, at time.Time) (Result, error) {
+	if err := d.answered(p); err != nil {
+		return Result{}, err
+	}
+	if p.Protects && d.byID[p.Specs[0].ClientOrderID].group != nil {
+		d.byID[p.Specs[0].ClientOrderID].group.denied(d, p, code, at)
+		d.work(at)
+		return d.take(), nil
+	}
+	var errs []error
+	for _, s := range p.Specs {
+		effects, err := d.book.Deny(s, code, at)
+		errs = append(errs, err)
+		d.absorb(effects, at)
+	}
+	d.work(at)
+	return d.take(), errors.Join(errs...)
+}
+
+func (d *Desk) cancelID(id string, at time.Time) {
+	effects, err := d.book.Apply(order.Event{Kind: order.CancelAsked, Source: order.FromLocal, ClientOrderID: id}, at)
+	if err == nil {
+		d.absorb(effects, at)
+	}
+}
+
+// absorb looks through the effects of the book: fills go into the ledger, changes to the strategy's orders.
+func (d *Desk) absorb(effects []order.Effect, at time.Time) {
+	d.out.Effects = append(d.out.Effects, effects...)
+	for _, e := range effects {
+		p := d.byID[e.Order]
+		if p == nil {
+			continue
+		}
+		switch e.Do {
+		case order.Count:
+			d.filled(p, e)
+		case order.Tell:
+			s, _ := d.book.Get(e.Order)
+			if s.Spec.Side == market.Sell && s.State.Terminal() && !e.From.Terminal() && d.leads(s.Spec) {
+				d.lock(e.Symbol, order.Minus(s.Filled, s.Spec.Quantity)) // what did not fill is free again
+			}
+			if s.Spec.Side == market.Sell && s.State.Terminal() && !e.From.Terminal() {
+				d.sym[p.sym].freed = at
+			}
+			p.sync(d)
+		}
+	}
+}
+
+// leads says that an order locks its quantity alone, or for the pair.
+func (d *Desk) leads(s order.Spec) bool { return s.Sibling == "" || s.Type == market.Limit }
+
+// lock counts base that an order holds.
+func (d *Desk) lock(s market.Symbol, quantity dec) {
+	if i := d.index(s); i >= 0 {
+		d.sym[i].free = order.Minus(d.sym[i].free, quantity)
+	}
+}
+
+// filled books a trade.
+func (d *Desk) filled(p *public, e order.Effect) {
+	s, _ := d.book.Get(e.Order)
+	reference := s.Spec.Reference
+	switch {
+	case s.Spec.StopPrice.IsPos():
+		reference = s.Spec.StopPrice
+	case s.Spec.LimitPrice.IsPos():
+		reference = dec{}
+	}
+	f, closed, err := d.ledger.Fill(e.Fill, order.Origin{Order: p.ID, Role: p.Role, Tag: p.Tag, Manual: s.Spec.Manual, Reference: reference})
+	if err != nil {
+		d.out.Effects = append(d.out.Effects, order.Effect{Do: order.Alarm, Order: e.Order, Symbol: e.Symbol, Code: order.CodeOrderConflict, Message: err.Error()})
+		return
+	}
+	d.fills = append(d.fills, f)
+	if closed != nil {
+		d.trades = append(d.trades, *closed)
+	}
+	p.Fee = order.Plus(p.Fee, f.Fee)
+	p.FilledAt = f.Time
+	net := e.Fill.Quantity
+	if e.Fill.FeeAsset == e.Symbol.Base() {
+		net = order.Minus(net, e.Fill.Fee)
+	}
+	if e.Fill.Side == market.Sell && !d.leads(s.Spec) {
+		d.lock(e.Symbol, e.Fill.Quantity) // its pair will be said to be free
+	}
+	if e.Fill.Side == market.Buy {
+		d.lock(e.Symbol, net.Neg())
+		d.protect(p, net, f.Price)
+	}
+	if p.group != nil {
+		p.group.held = order.Minus(p.group.held, e.Fill.Quantity)
+	}
+	p.sync(d)
+	if p.group != nil {
+		for _, other := range [...]*public{p.group.stop, p.group.aim} {
+			if other != nil && other != p {
+				other.sync(d) // its cancel may have come first: now it is known what for
+			}
+		}
+	}
+}
+
+// Candle tells a closed candle, before the strategy is asked: gtd orders run out, trailing stops follow.
+func (d *Desk) Candle(s market.Symbol, c market.Candle, at time.Time) Result {
+	i := d.index(s)
+	last, err := order.FromFloat(c.Close)
+	if i < 0 || err != nil {
+		return Result{}
+	}
+	d.sym[i].last = last
+	for _, g := range d.groups {
+		if g.parent.sym == i {
+			g.touch(d, at)
+		}
+	}
+	d.ledger.OnCandle(s, c)
+	d.absorb(d.book.WithdrawUnsent(s, at), at)
+	for _, p := range d.working() {
+		if p.Symbol == s && !p.done {
+			p.candle(d, c, at)
+		}
+	}
+	d.work(at)
+	return d.take()
+}
+
+// NextDue is the earliest time at which Due has something to do; zero: none.
+func (d *Desk) NextDue() time.Time {
+	next := d.book.NextDue()
+	sooner := func(t time.Time) {
+		if !t.IsZero() && (next.IsZero() || t.Before(next)) {
+			next = t
+		}
+	}
+	for _, g := range d.groups {
+		sooner(g.nextDue(d))
+		if g.lives() && g.placed() && !g.beyondAt.IsZero() && !g.renew && !g.renewing {
+			sooner(g.beyondAt.Add(protectGrace))
+		}
+	}
+	for i := range d.sym {
+		switch s := &d.sym[i]; {
+		case d.barred:
+		case !s.bare.IsZero() && !s.shouts:
+			sooner(s.bare.Add(protectGrace))
+		case s.shouts && d.cfg.Unprotected == Sell:
+			sooner(s.sellNext)
+		}
+	}
+	for _, p := range d.live {
+		if !p.done {
+			sooner(p.follows)
+		}
+		if p.waiting {
+			sooner(p.look)
+		}
+	}
+	return next
+}
+
+// Begin starts a step at the run's clock; intents of it become orders.
+func (d *Desk) Begin(step int64, now market.Time) { d.step, d.now = step, now }

@@ -1,0 +1,386 @@
+package desk
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/assay-run/assay/host/trade/order"
+	"github.com/assay-run/assay/plugin-sdk/market"
+)
+
+// maxOpenOrders is that of a backtest.
+const maxOpenOrders = 1000
+
+// Intents turns the decision of the strategy into orders, in list order. Refused says why a cancel or replace
+// could not be: by index, "" for the others. Warm-up refuses every order.
+func (d *Desk) Intents(intents []market.Intent, warmup bool, at time.Time) (r Result, refused []string, err error) {
+	refused = make([]string, len(intents))
+	for i := range intents {
+		in := &intents[i]
+		sym, reason := d.check(in)
+		if reason != "" {
+			return d.take(), refused, &IntentError{Step: d.step, Index: i, Reason: reason}
+		}
+		switch in.Action {
+		case market.Submit, market.Close:
+			d.submit(sym, *in, warmup)
+		case market.Cancel:
+			refused[i] = d.cancel(in, at)
+		case market.CancelAll:
+			d.cancelAll(sym, at)
+		case market.Replace:
+			refused[i] = d.replace(in, at)
+		}
+	}
+	d.work(at)
+	return d.take(), refused, nil
+}
+
+// check refuses what no strategy may say.
+func (d *Desk) check(in *market.Intent) (int, string) {
+	if in.Action > market.CancelAll || in.Side > market.Sell || in.Type > market.TrailingStop || in.TimeInForce > market.IOC || in.Size.Kind > market.SizePosition {
+		return 0, "unknown action, side, type, time in force or size"
+	}
+	numbers := []float64{in.Size.Value, in.LimitPrice, in.StopPrice, in.TrailPercent, in.TrailAmount}
+	for _, c := range [...]*market.Child{in.StopLoss, in.TakeProfit} {
+		if c != nil {
+			numbers = append(numbers, c.Price, c.Percent, c.TrailPercent, c.TrailAmount)
+		}
+	}
+	for _, x := range numbers {
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			return 0, "a number is not finite"
+		}
+	}
+	if in.Symbol == "" {
+		return 0, ""
+	}
+	if i := d.index(in.Symbol); i >= 0 {
+		return i, ""
+	}
+	return 0, "unknown symbol " + string(in.Symbol)
+}
+
+// submit makes an order of an intent: one that waits to be placed, or one that is refused.
+func (d *Desk) submit(sym int, in market.Intent, warmup bool) {
+	if in.Action == market.Close {
+		in = market.Intent{
+			Side: market.Sell, Type: market.Market, Size: market.Size{Kind: market.SizePosition},
+			Tag: in.Tag, ClientRef: in.ClientRef,
+		}
+	}
+	for _, c := range [...]**market.Child{&in.StopLoss, &in.TakeProfit} {
+		if *c != nil {
+			spec := **c
+			*c = &spec
+		}
+	}
+	p := d.newOrder(sym, in)
+	if in.Side == market.Sell {
+		p.Role = market.RoleExit
+	}
+	reason := "warmup"
+	if !warmup {
+		reason = d.refuse(p)
+	}
+	if reason != "" {
+		p.end(d, market.StatusRejected, reason)
+		return
+	}
+	p.waiting = true
+	d.tell(p)
+}
+
+func (d *Desk) newOrder(sym int, in market.Intent) *public {
+	p := &public{sym: sym, intent: in, left: in.ExpireAfter}
+	p.Order = market.Order{
+		ID: market.OrderID(len(d.orders) + 1), Ref: in.ClientRef, Symbol: d.cfg.Symbols[sym], Side: in.Side, Type: in.Type,
+		TimeInForce: in.TimeInForce, ReduceOnly: in.Reduces(), Tag: in.Tag, CreatedAt: d.now, UpdatedAt: d.now,
+	}
+	d.orders, d.live = append(d.orders, p), append(d.live, p)
+	return p
+}
+
+// refuse fills in the decimals of an order and says by which code it cannot be.
+func (d *Desk) refuse(p *public) string {
+	in, s := p.intent, &d.sym[p.sym]
+	switch {
+	case d.barred && !(d.flatten && in.Reduces()):
+		return endOfRun
+	case in.Side == market.Sell && d.ledger.Flat(p.Symbol):
+		if in.Reduces() {
+			return "reduce_only_no_position"
+		}
+		return "short_not_allowed"
+	case in.Side == market.Buy && in.Reduces():
+		return "reduce_only_no_position"
+	case in.Side == market.Buy && d.book.Unresolved(p.Symbol):
+		return order.CodeUnresolved
+	case in.Side == market.Buy && !s.rules.Trading:
+		return order.CodeMarketHalted
+	case !d.offers(&in, s.rules.OrderTypes):
+		return order.CodeTypeUnsupported
+	case d.slots(p) != "":
+		return d.slots(p)
+	case (in.TimeInForce == market.GTD) != (in.ExpireAfter > 0) || in.ExpireAfter < 0:
+		return "invalid_expiry"
+	case len(d.OpenOrders()) > maxOpenOrders:
+		return "too_many_open_orders"
+	}
+	if reason := p.setSize(s); reason != "" {
+		return reason
+	}
+	if reason := p.setPrices(s); reason != "" {
+		return reason
+	}
+	if !validBracket(&in) {
+		return "invalid_bracket"
+	}
+	if in.Side == market.Sell && !in.Reduces() && p.Quantity.Cmp(d.ledger.Quantity(p.Symbol)) > 0 {
+		return "short_not_allowed"
+	}
+	return ""
+}
+
+// offers says that the venue has the types that an intent needs, and takes them for the symbol.
+func (d *Desk) offers(in *market.Intent, ofSymbol []string) bool {
+	has := func(name string) bool {
+		return slices.Contains(d.cfg.OrderTypes, name) && (len(ofSymbol) == 0 || slices.Contains(ofSymbol, name))
+	}
+	name := in.Type.String()
+	switch {
+	case in.Type == market.TrailingStop:
+		name = "stop"
+	case in.Type == market.Market && in.Side == market.Buy && in.Size.Kind != market.SizeQuantity:
+		name = "market_quote"
+	}
+	switch {
+	case !has(name), in.TimeInForce == market.IOC && in.Type != market.Limit && in.Type != market.Market:
+		return false
+	case in.StopLoss != nil && in.TakeProfit != nil:
+		return has("exit_pair")
+	case in.StopLoss != nil:
+		return has("stop")
+	case in.TakeProfit != nil:
+		return has("limit")
+	}
+	return true
+}
+
+func (p *public) setSize(s *symbol) string {
+	in := p.intent
+	v, err := order.FromFloat(in.Size.Value)
+	switch in.Size.Kind {
+	case market.SizeNone:
+		return "invalid_size"
+	case market.SizePosition:
+		return ""
+	case market.SizeQuantity:
+		if err != nil || !v.IsPos() {
+			return order.CodeInvalidAmount
+		}
+		if p.Quantity = s.rules.RoundQuantity(in.Type, v); !p.Quantity.IsPos() {
+			return order.CodeBelowMinimum
+		}
+		return ""
+	}
+	if err != nil || in.Side == market.Sell || !v.IsPos() || (in.Size.Kind == market.SizeCashFraction && in.Size.Value > 1) {
+		return "invalid_size"
+	}
+	return ""
+}
+
+func (p *public) setPrices(s *symbol) string {
+	in := p.intent
+	trails := in.TrailPercent != 0 || in.TrailAmount != 0
+	if (in.LimitPrice != 0) != in.Type.NeedsLimit() || (in.StopPrice != 0) != in.Type.NeedsStop() || trails != (in.Type == market.TrailingStop) {
+		return "invalid_price"
+	}
+	for _, f := range []struct {
+		from float64
+		to   *dec
+	}{{in.LimitPrice, &p.LimitPrice}, {in.StopPrice, &p.StopPrice}} {
+		if f.from == 0 {
+			continue
+		}
+		v, err := order.FromFloat(f.from)
+		if err != nil || !v.IsPos() {
+			return "invalid_price"
+		}
+		*f.to = s.rules.RoundPrice(in.Side, v)
+	}
+	if trails && !p.setTrail(in.TrailPercent, in.TrailAmount, s.last, s.rules) {
+		return "invalid_price"
+	}
+	return ""
+}
+
+// setTrail places the stop of a trailing order.
+func (p *public) setTrail(percent, amount float64, water dec, rules order.Rules) bool {
+	a, errA := order.FromFloat(percent)
+	b, errB := order.FromFloat(amount)
+	if errA != nil || errB != nil || percent < 0 || percent >= 1 || amount < 0 || (percent != 0) == (amount != 0) || !water.IsPos() {
+		return false
+	}
+	p.trail = trail{percent: a, amount: b, water: water}
+	p.StopPrice = rules.RoundPrice(p.Side, p.trail.stop(p.Side))
+	return p.StopPrice.IsPos()
+}
+
+// validBracket checks the children: on a buy, one field each, nothing below zero, no trailing target.
+func validBracket(in *market.Intent) bool {
+	for i, c := range [...]*market.Child{in.StopLoss, in.TakeProfit} {
+		if c == nil {
+			continue
+		}
+		set := 0
+		for _, v := range [...]float64{c.Price, c.Percent, c.TrailPercent, c.TrailAmount} {
+			if v < 0 {
+				return false
+			}
+			if v > 0 {
+				set++
+			}
+		}
+		stop := i == 0
+		if in.Side == market.Sell || in.Reduces() || set != 1 || (!stop && (c.TrailPercent > 0 || c.TrailAmount > 0)) || c.TrailPercent >= 1 || (stop && c.Percent >= 1) {
+			return false
+		}
+		parent := in.LimitPrice
+		if parent == 0 {
+			parent = in.StopPrice
+		}
+		if c.Price > 0 && parent > 0 && (c.Price < parent) != stop {
+			return false
+		}
+	}
+	return true
+}
+
+func (d *Desk) cancel(in *market.Intent, at time.Time) string {
+	p := d.find(in.Ref)
+	if p == nil {
+		return "unknown_order"
+	}
+	d.cancelOrder(p, at)
+	return ""
+}
+
+func (d *Desk) cancelAll(sym int, at time.Time) {
+	for _, p := range d.working() {
+		if p.sym == sym && !p.done && p.ending == "" {
+			d.cancelOrder(p, at)
+		}
+	}
+}
+
+// cancelOrder takes an order back at the strategy's wish. A leg of a pair takes the other one with it
+// at the venue; what is left of the bracket is placed anew.
+func (d *Desk) cancelOrder(p *public, at time.Time) {
+	if p.group != nil {
+		p.group.drop(d, p, at)
+		return
+	}
+	p.cancel(d, "strategy", at)
+}
+
+// replace keeps the order's id: cancel, confirm, new.
+func (d *Desk) replace(in *market.Intent, at time.Time) string {
+	p := d.find(in.Ref)
+	switch {
+	case d.barred:
+		return endOfRun
+	case p == nil:
+		return "unknown_order"
+	}
+	if p.Type == market.Market {
+		return "invalid_type"
+	}
+	if reason := p.checkChange(in); reason != "" {
+		return reason
+	}
+	if in.Size.Kind == market.SizeQuantity {
+		if v, err := order.FromFloat(in.Size.Value); err != nil || !d.sym[p.sym].rules.RoundQuantity(p.Type, v).IsPos() {
+			return order.CodeBelowMinimum
+		}
+	}
+	change := *in
+	if p.group != nil {
+		p.apply(d, &change)
+		p.group.renew = true
+		d.tell(p)
+		return ""
+	}
+	if p.waiting {
+		p.apply(d, &change)
+		d.tell(p)
+		return ""
+	}
+	if shut := d.cfg.Shut(false); shut != "" {
+		return shut // the new order could not leave, and the old one would be gone
+	}
+	if p.change != nil {
+		change = merged(*p.change, change)
+	}
+	p.change = &change
+	d.cancelID(p.live(), at)
+	return ""
+}
+
+// merged is two changes as one, of which the later counts.
+func merged(a, b market.Intent) market.Intent {
+	if b.Size.Kind == market.SizeNone {
+		b.Size = a.Size
+	}
+	if b.LimitPrice == 0 {
+		b.LimitPrice = a.LimitPrice
+	}
+	if b.StopPrice == 0 {
+		b.StopPrice = a.StopPrice
+	}
+	if b.TrailPercent == 0 && b.TrailAmount == 0 {
+		b.TrailPercent, b.TrailAmount = a.TrailPercent, a.TrailAmount
+	}
+	if b.ExpireAfter == 0 {
+		b.ExpireAfter = a.ExpireAfter
+	}
+	return b
+}
+
+func (p *public) checkChange(in *market.Intent) string {
+	switch {
+	case in.Size.Kind > market.SizeQuantity, in.Size.Kind == market.SizeQuantity && in.Size.Value <= 0:
+		return "invalid_size"
+	case in.LimitPrice < 0, in.StopPrice < 0, in.LimitPrice != 0 && !p.Type.NeedsLimit(), in.StopPrice != 0 && !p.Type.NeedsStop():
+		return "invalid_price"
+	case (in.TrailPercent != 0 || in.TrailAmount != 0) && !p.trail.on():
+		return "invalid_price"
+	case in.StopLoss != nil || in.TakeProfit != nil:
+		return "invalid_bracket"
+	case in.ExpireAfter < 0, in.ExpireAfter > 0 && p.TimeInForce != market.GTD:
+		return "invalid_expiry"
+	}
+	return ""
+}
+
+// apply puts a change into the order.
+func (p *public) apply(d *Desk, in *market.Intent) {
+	s := &d.sym[p.sym]
+	if v, err := order.FromFloat(in.Size.Value); in.Size.Kind == market.SizeQuantity && err == nil {
+		p.Quantity, p.intent.Size = s.rules.RoundQuantity(p.Type, v), in.Size
+	}
+	if v, err := order.FromFloat(in.LimitPrice); in.LimitPrice != 0 && err == nil {
+		p.LimitPrice = s.rules.RoundPrice(p.Side, v)
+	}
+	if v, err := order.FromFloat(in.StopPrice); in.StopPrice != 0 && err == nil {
+		p.StopPrice = s.rules.RoundPrice(p.Side, v)
+	}
+	if in.TrailPercent != 0 || in.TrailAmount != 0 {
+		p.setTrail(in.TrailPercent, in.TrailAmount, p.trail.water, s.rules)
+	}
+	if in.ExpireAfter > 0 {
+		p.left = in.ExpireAfter
+	}
+	p.UpdatedAt = d.now
+}

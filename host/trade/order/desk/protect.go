@@ -1,0 +1,257 @@
+package desk
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/govalues/decimal"
+
+	"github.com/assay-run/assay/host/trade/order"
+	"github.com/assay-run/assay/plugin-sdk/market"
+)
+
+// Unprotected is what becomes of a position whose exits cannot be placed.
+type Unprotected string
+
+// What becomes of it.
+const (
+	// Hold leaves it to the operator, who is told.
+	Hold Unprotected = "hold"
+	// Sell sells it, at no less than the collar allows.
+	Sell Unprotected = "close"
+)
+
+// ParseUnprotected reads the option.
+func ParseUnprotected(s string) (Unprotected, error) {
+	switch u := Unprotected(s); u {
+	case Hold, Sell:
+		return u, nil
+	}
+	return "", fmt.Errorf("%q is not known here: write hold or close", s)
+}
+
+// The pace of protection.
+const (
+	// protectGrace is how long a position may be without its exits, or a stop may stand beyond its level, before the
+	// operator is told and no position grows any more.
+	protectGrace = 10 * time.Second
+	// sellAgain is the least time between two sales of what has no exits.
+	sellAgain = 5 * time.Second
+	// halfGrace is how long the report of a leg may be behind that of the other one.
+	halfGrace = time.Second
+)
+
+// placeAgain is how long the exits of one bracket are not placed again after the first, second and later placements: at
+// 0, 2 and 8 seconds, then every ten.
+func placeAgain(tries int) time.Duration {
+	switch tries {
+	case 1:
+		return renewEvery
+	case 2:
+		return 6 * time.Second
+	}
+	return 10 * time.Second
+}
+
+// Gap is base that brackets hold of a symbol and no working exit covers.
+type Gap struct {
+	Symbol  market.Symbol
+	Missing dec
+	// Since is when that began, as far as is known; zero: just now.
+	Since time.Time
+}
+
+func (g Gap) String() string {
+	return fmt.Sprintf("%s of %s is held without the exits it was bought with", g.Missing.Trim(0), g.Symbol)
+}
+
+// Gaps are the positions that are not protected. A position is protected when working sales of ours with a stop, at
+// the bracket's price and not beyond it for long, cover what each bracket with a stop holds, less dust; of a bracket with only a
+// target, its target. The evidence is the book: what the venue said of the orders, no older than the last
+// reconcile. What the strategy offers for sale itself is its own exit, and what was bought without a bracket is
+// not guarded.
+func (d *Desk) Gaps(at time.Time) []Gap {
+	var list []Gap
+	if d.barred {
+		return nil
+	}
+	for i, s := range d.cfg.Symbols {
+		if missing := d.missing(i, at); missing.IsPos() {
+			list = append(list, Gap{s, missing, d.sym[i].bare})
+		}
+	}
+	return list
+}
+
+// missing is the base of a symbol that has no protection and should have.
+func (d *Desk) missing(sym int, at time.Time) dec {
+	need, covered, own := dec{}, dec{}, dec{}
+	type shortfall struct {
+		of     *bracket
+		lacked dec
+	}
+	var short []shortfall
+	for _, g := range d.groups {
+		if g.parent.sym != sym || !g.lives() || !g.held.IsPos() {
+			continue
+		}
+		has := g.covered(d, at).Min(g.held)
+		if need, covered = order.Plus(need, g.held), order.Plus(covered, has); has.Cmp(g.held) < 0 {
+			short = append(short, shortfall{g, order.Minus(g.held, has)})
+		}
+	}
+	if len(short) == 0 {
+		return dec{}
+	}
+	for _, p := range d.working() {
+		if p.sym != sym || p.Side != market.Sell || p.group != nil {
+			continue
+		}
+		if s, ok := d.book.Get(p.live()); ok && stands(s) {
+			own = order.Plus(own, order.Minus(s.Spec.Quantity, s.Filled))
+		}
+	}
+	need = need.Min(order.Minus(d.ledger.Quantity(d.cfg.Symbols[sym]), own))
+	missing := order.Minus(need, covered)
+	for _, s := range short { // each by itself: what several lack together no exit could cover
+		if !s.of.dust(d, s.of.guard(), missing.Min(s.lacked)) {
+			return missing
+		}
+	}
+	return dec{}
+}
+
+// guard is the exit that protects: the stop, or the target of a bracket without one.
+func (g *bracket) guard() *public {
+	if p := g.stop; p != nil && !p.done && p.ending == "" {
+		return p
+	}
+	return g.aim
+}
+
+// dust says that the venue takes no such exit for so little.
+func (g *bracket) dust(d *Desk, p *public, quantity dec) bool {
+	sym := &d.sym[g.parent.sym]
+	s := d.draft(p)
+	s.Quantity = sym.rules.RoundQuantity(s.Type, quantity)
+	return sym.rules.Check(s, sym.last) == order.CodeBelowMinimum
+}
+
+// stands says that the venue has an order open, and that nobody takes it back.
+func stands(s order.Status) bool {
+	return (s.State == order.Open || s.State == order.Partial) && !s.CancelWanted
+}
+
+// covered is what the exit that protects sells. Where its quantity is too small for a stop the target has to do.
+func (g *bracket) covered(d *Desk, at time.Time) dec {
+	p := g.guard()
+	if p == g.stop && p != nil && p.waiting && g.aim != nil && !g.aim.done {
+		if s, ok := d.book.Get(g.aim.live()); ok && g.dust(d, p, order.Minus(s.Spec.Quantity, s.Filled)) {
+			p = g.aim
+		}
+	}
+	if p == nil || p.done || p.waiting || p.ending != "" {
+		return dec{}
+	}
+	s, ok := d.book.Get(p.live())
+	want := d.draft(p)
+	fits := s.Spec.StopPrice.Cmp(want.StopPrice) == 0 && s.Spec.LimitPrice.Cmp(want.LimitPrice) == 0 && s.Spec.Type == want.Type
+	if p.trail.on() {
+		fits = s.Spec.Type == want.Type // it follows as soon as it may
+	}
+	if !ok || !stands(s) || !fits || g.stuck(at) {
+		return dec{}
+	}
+	return order.Minus(s.Spec.Quantity, s.Filled)
+}
+
+// stuck says that the price has been beyond the stop for so long that it should have sold.
+func (g *bracket) stuck(at time.Time) bool {
+	return !g.beyondAt.IsZero() && at.Sub(g.beyondAt) >= protectGrace
+}
+
+// touch notes whether the close of a candle is beyond the stop.
+func (g *bracket) touch(d *Desk, at time.Time) {
+	switch {
+	case !g.beyond(d, g.stop):
+		g.beyondAt = time.Time{}
+	case g.beyondAt.IsZero():
+		g.beyondAt = at
+	}
+}
+
+// protectAll looks after positions without protection: once the grace is over the run is halted, and the operator told,
+// until it is back.
+func (d *Desk) protectAll(at time.Time) {
+	if d.barred {
+		return
+	}
+	before := d.shouts()
+	for i := range d.sym {
+		s := &d.sym[i]
+		missing := d.missing(i, at)
+		switch {
+		case !missing.IsPos():
+			s.bare, s.shouts = time.Time{}, false
+			for _, g := range d.groups {
+				if g.parent.sym == i && g.placed() {
+					g.tries = 0
+				}
+			}
+			continue
+		case s.bare.IsZero():
+			s.bare = at
+		}
+		if !s.shouts && at.Sub(s.bare) >= protectGrace {
+			s.shouts = true
+			d.out.Effects = append(d.out.Effects, order.Effect{
+				Do: order.Halt, Symbol: d.cfg.Symbols[i], Code: order.CodeUnprotected, Message: Gap{Symbol: d.cfg.Symbols[i], Missing: missing}.String(),
+			})
+		}
+		if s.shouts && d.cfg.Unprotected == Sell {
+			d.sellBare(i, missing, at)
+		}
+	}
+	if before && !d.shouts() {
+		d.out.Effects = append(d.out.Effects, order.Effect{Do: order.Resume, Code: order.CodeUnprotected})
+	}
+}
+
+// shouts says that a position has been without protection for longer than the grace.
+func (d *Desk) shouts() bool {
+	for i := range d.sym {
+		if d.sym[i].shouts {
+			return true
+		}
+	}
+	return false
+}
+
+// sellBare sells what has no protection, at no less than the collar allows. It does not where the fate of a sale is not
+// known, where the symbol does not trade and where the account has less than the books.
+func (d *Desk) sellBare(sym int, missing dec, at time.Time) {
+	s, symbol := &d.sym[sym], d.cfg.Symbols[sym]
+	quantity := s.rules.RoundQuantity(market.Limit, missing)
+	if at.Before(s.sellNext) {
+		return
+	}
+	s.sellNext = at.Add(time.Second)
+	switch {
+	case !s.rules.Trading, !s.last.IsPos(), d.cfg.Shut(true) != "", d.book.UnknownSale(symbol), d.selling(sym):
+		return
+	case d.available(sym).Cmp(quantity) < 0, !quantity.IsPos():
+		return
+	}
+	s.sellNext = at.Add(sellAgain)
+	least := order.Times(s.last, order.Minus(decimal.One, d.cfg.Collar))
+	price, _ := least.Float64()
+	size, _ := quantity.Float64()
+	p := d.newOrder(sym, market.Intent{
+		Side: market.Sell, Type: market.Limit, TimeInForce: market.IOC, LimitPrice: price, ReduceOnly: true, Tag: "unprotected",
+		Size: market.Size{Kind: market.SizeQuantity, Value: size},
+	})
+	p.Role, p.guards, p.Quantity, p.LimitPrice = market.RoleExit, true, quantity, s.rules.RoundPrice(market.Sell, least)
+	p.waiting = true
+	d.tell(p)
+	d.place(p, at)
+}

@@ -1,0 +1,347 @@
+package desk
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/assay-run/assay/host/trade/order"
+	"github.com/assay-run/assay/plugin-sdk/market"
+)
+
+// public is an order as the strategy knows it, with the orders of the venue behind it.
+type public struct {
+	market.Order
+	sym    int
+	intent market.Intent
+	ids    []string // the last is the one that counts
+	// waiting says that it has no order at the venue yet, or none any more, and wants one.
+	waiting bool
+	change  *market.Intent // a replace whose cancel is not confirmed
+	follows time.Time      // when the venue's order of a trailing stop that has moved is to be replaced; zero: it stands right
+	look    time.Time      // when a sale that waits for what is free looks again; zero: it does not wait for that
+	ending  string         // the reason of a cancel that was asked for
+	expired bool           // ... by the expiry of a gtd order
+	left    int            // candles of a gtd order
+	trail   trail
+	group   *bracket // of a leg
+	parent  *public
+	guards  bool // the host's own sale of what has no exits
+	manual  bool // the operator wanted it
+	taken   bool // a leg whose cancel was asked for to place it anew
+	done    bool
+}
+
+// trail is how a trailing stop follows.
+type trail struct {
+	percent, amount, water dec
+}
+
+func (t trail) on() bool { return t.percent.IsPos() || t.amount.IsPos() }
+
+// stop is the trigger of a sell that trails below the water, or of a buy above it.
+func (t trail) stop(side market.Side) dec {
+	away := t.amount
+	if t.percent.IsPos() {
+		away = order.Times(t.water, t.percent)
+	}
+	if side == market.Sell {
+		return order.Minus(t.water, away)
+	}
+	return order.Plus(t.water, away)
+}
+
+func (p *public) live() string {
+	if len(p.ids) == 0 {
+		return ""
+	}
+	return p.ids[len(p.ids)-1]
+}
+
+// end finishes an order that has nothing at the venue.
+func (p *public) end(d *Desk, status market.OrderStatus, reason string) {
+	p.Status, p.Reason, p.UpdatedAt = status, reason, d.now
+	p.waiting, p.done = false, true
+	d.tell(p)
+}
+
+// working is the orders that are not done, in order of acceptance.
+func (d *Desk) working() []*public {
+	d.live = slices.DeleteFunc(d.live, func(p *public) bool { return p.done })
+	return slices.Clone(d.live)
+}
+
+// reopen puts an order back among the working ones.
+func (d *Desk) reopen(p *public) {
+	p.done = false
+	i, found := slices.BinarySearchFunc(d.live, p, func(a, b *public) int { return cmp.Compare(a.ID, b.ID) })
+	if !found {
+		d.live = slices.Insert(d.live, i, p)
+	}
+}
+
+func (d *Desk) tell(p *public) { d.updates = append(d.updates, p.Order) }
+
+// sync brings the order up to what the book says of those behind it.
+func (p *public) sync(d *Desk) {
+	before := p.Order
+	p.taken = p.taken && !p.done // an exit that ended is not being placed anew
+	filled, spent := dec{}, dec{}
+	settled := true
+	for _, id := range p.ids {
+		s, _ := d.book.Get(id)
+		filled, spent = order.Plus(filled, s.Filled), order.Plus(spent, s.Spent)
+		settled = settled && s.Settled
+	}
+	p.FilledQuantity, p.AveragePrice = filled, order.Share(spent, filled)
+	s, ok := d.book.Get(p.live())
+	if s.VenueOrderID != "" {
+		p.ExchangeID = s.VenueOrderID
+	}
+	if !ok || p.waiting {
+		return
+	}
+	if p.needed(d, s, settled) {
+		p.again(d)
+		return
+	}
+	d.reopen(p) // a late fill does
+	status, reason := Status(s.State), s.Reason
+	switch {
+	case s.State.Terminal() && !settled, s.State.Terminal() && p.renews(s):
+		// Trades are missing, or the next order of the venue's is about to follow: it is still at work.
+		status, reason = market.StatusOpen, ""
+	case s.State.Terminal():
+		p.done = true
+		status, reason = p.verdict(s, status, reason)
+	}
+	if status == market.StatusOpen && filled.IsPos() {
+		status = market.StatusPartiallyFilled
+	}
+	if p.intent.Size.Kind != market.SizeQuantity && status == market.StatusFilled && p.group == nil {
+		p.Quantity = filled
+	}
+	if status != market.StatusRejected && status != market.StatusCanceled && status != market.StatusExpired {
+		reason = ""
+	}
+	p.Status, p.Reason = status, reason
+	if p.Order != before {
+		p.UpdatedAt = d.now
+		d.tell(p)
+	}
+}
+
+// needed says that an exit ended, other than at the wish of anybody here, and what it protected still needs it: it
+// never came to the venue, the venue refused or ended it, it was for less than is held, or the first trade of the other
+// exit ended it, which leaves a part.
+func (p *public) needed(d *Desk, s order.Status, settled bool) bool {
+	if p.group == nil || p.ending != "" || d.barred {
+		return false
+	}
+	if s.State == order.Rejected && (s.Reason == order.CodeNotSent || s.Reason == order.CodeNeverReached) {
+		return true
+	}
+	if !s.State.Terminal() || !settled || !p.group.rest(d) {
+		return false
+	}
+	return s.State == order.Filled || !p.taken
+}
+
+// again lets an exit wait to be placed anew.
+func (p *public) again(d *Desk) {
+	d.reopen(p)
+	p.waiting, p.group.renew = true, true
+	p.Quantity = order.Plus(p.group.held, p.FilledQuantity)
+	if !slices.Contains(d.groups, p.group) {
+		d.groups = append(d.groups, p.group)
+	}
+	if p.Status.Final() {
+		p.Status, p.Reason, p.UpdatedAt = market.StatusOpen, "", d.now
+		if p.FilledQuantity.IsPos() {
+			p.Status = market.StatusPartiallyFilled
+		}
+		d.tell(p)
+	}
+}
+
+// withdrawn says that the order ended here, before it was sent.
+func withdrawn(s order.Status) bool {
+	return s.State == order.Rejected && s.Reason == order.CodeNotSent
+}
+
+// renews says that the end of the venue's order is not that of the strategy's.
+func (p *public) renews(s order.Status) bool {
+	if p.group != nil && p.taken && p.ending == "" {
+		return s.State.Terminal() && s.State != order.Filled // however it ended, its place is being made
+	}
+	return p.change != nil && (s.State == order.Canceled || withdrawn(s))
+}
+
+// verdict is how an end is shown: by why it was asked for.
+func (p *public) verdict(s order.Status, status market.OrderStatus, reason string) (market.OrderStatus, string) {
+	back := s.State == order.Canceled || (withdrawn(s) && p.ending != "")
+	switch {
+	case back && p.expired:
+		return market.StatusExpired, "gtd"
+	case back && p.ending != "":
+		return market.StatusCanceled, p.ending
+	case back && p.group != nil && p.group.fired(p):
+		return status, "oco"
+	case s.State == order.Expired && p.TimeInForce == market.IOC:
+		return status, "ioc"
+	}
+	return status, reason
+}
+
+// Status is how a state is shown in public.
+func Status(s order.State) market.OrderStatus {
+	switch s {
+	case order.Open:
+		return market.StatusOpen
+	case order.Partial:
+		return market.StatusPartiallyFilled
+	case order.Filled:
+		return market.StatusFilled
+	case order.Canceled:
+		return market.StatusCanceled
+	case order.Rejected, order.Denied:
+		return market.StatusRejected
+	case order.Expired:
+		return market.StatusExpired
+	}
+	return market.StatusNew
+}
+
+// cancel takes the order back, for a reason.
+func (p *public) cancel(d *Desk, reason string, at time.Time) {
+	p.change = nil
+	switch {
+	case p.waiting && p.group != nil && p.FilledQuantity.IsPos() && p.FilledQuantity.Cmp(p.Quantity) >= 0:
+		p.end(d, market.StatusFilled, "") // a late trade was its last
+		return
+	case p.waiting:
+		p.end(d, market.StatusCanceled, reason)
+		return
+	}
+	p.ending = reason
+	d.cancelID(p.live(), at)
+	p.sync(d) // it may have ended already, to be placed anew
+}
+
+// candle lets a gtd order run out and a trailing stop follow.
+func (p *public) candle(d *Desk, c market.Candle, at time.Time) {
+	if c.OpenTime < p.CreatedAt {
+		return
+	}
+	if p.TimeInForce == market.GTD {
+		if p.left--; p.left <= 0 && !p.expired {
+			if p.waiting {
+				p.end(d, market.StatusExpired, "gtd")
+				return
+			}
+			p.expired = true
+			p.cancel(d, "gtd", at)
+			return
+		}
+	}
+	if !p.trail.on() || p.expired || p.ending != "" {
+		return
+	}
+	extreme := c.High
+	if p.Side == market.Buy {
+		extreme = c.Low
+	}
+	level, err := order.FromFloat(extreme)
+	if n := level.Cmp(p.trail.water); err != nil || (p.Side == market.Sell && n <= 0) || (p.Side == market.Buy && n >= 0) {
+		return
+	}
+	p.trail.water = level
+	stop := d.sym[p.sym].rules.RoundPrice(p.Side, p.trail.stop(p.Side))
+	if stop.Cmp(p.StopPrice) == 0 {
+		return
+	}
+	p.StopPrice, p.UpdatedAt = stop, d.now
+	d.tell(p)
+	if p.group != nil {
+		p.group.renew = true
+		return
+	}
+	p.follows = at
+}
+
+// follow replaces the order of a trailing stop that has moved, as soon as an order may leave.
+func (p *public) follow(d *Desk, at time.Time) {
+	if d.cfg.Shut(false) != "" {
+		p.follows = at.Add(shutAgain)
+		return
+	}
+	p.follows = time.Time{}
+	if p.change == nil && !p.waiting && p.ending == "" {
+		p.change = &market.Intent{Action: market.Replace}
+		d.cancelID(p.live(), at)
+	}
+}
+
+// Drain hands out what the strategy has not been told: the changes of orders and the fills since the last
+// call, in order, and the round trips that closed.
+func (d *Desk) Drain() (updates []market.Order, fills []market.Fill, trades []market.Trade) {
+	updates, fills, trades = d.updates, d.fills, d.trades
+	d.updates, d.fills, d.trades = nil, nil, nil
+	return updates, fills, trades
+}
+
+// OpenOrders of the strategy, in order of acceptance, those on their way included.
+func (d *Desk) OpenOrders() []market.Order {
+	var list []market.Order
+	for _, p := range d.working() {
+		if !p.done {
+			list = append(list, p.Order)
+		}
+	}
+	return list
+}
+
+// Orders is every order of the strategy, as of now.
+func (d *Desk) Orders() []market.Order {
+	list := make([]market.Order, len(d.orders))
+	for i, p := range d.orders {
+		list[i] = p.Order
+	}
+	return list
+}
+
+// Positions that are open, marked at the last close, in request order.
+func (d *Desk) Positions() []market.Position {
+	var list []market.Position
+	for i, s := range d.cfg.Symbols {
+		p := d.ledger.Position(s, d.sym[i].last, d.now)
+		if p == nil {
+			continue
+		}
+		for _, o := range d.working() {
+			if o.Symbol == s && !o.done && o.Role == market.RoleStopLoss {
+				p.StopLoss = o.StopPrice
+			}
+			if o.Symbol == s && !o.done && o.Role == market.RoleTakeProfit {
+				p.TakeProfit = o.LimitPrice
+			}
+		}
+		list = append(list, *p)
+	}
+	return list
+}
+
+// Equity is cash and positions at the last close.
+func (d *Desk) Equity() dec {
+	return d.ledger.Equity(func(s market.Symbol) dec { return d.sym[d.index(s)].last })
+}
+
+// find is the newest open order, of which no end is wanted, with this client reference, or the one with this id.
+func (d *Desk) find(ref string) *public {
+	for _, p := range slices.Backward(d.working()) {
+		if ref != "" && !p.done && p.ending == "" && (p.Ref == ref || p.ID.String() == ref) {
+			return p
+		}
+	}
+	return nil
+}

@@ -1,0 +1,441 @@
+package live
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/govalues/decimal"
+
+	"github.com/assay-run/assay/host/artifact"
+	"github.com/assay-run/assay/host/metric"
+	"github.com/assay-run/assay/host/play"
+	"github.com/assay-run/assay/host/play/decision"
+	"github.com/assay-run/assay/host/result"
+	"github.com/assay-run/assay/host/runner"
+	"github.com/assay-run/assay/host/trade/engine"
+	"github.com/assay-run/assay/host/trade/journal"
+	"github.com/assay-run/assay/host/trade/order"
+	"github.com/assay-run/assay/plugin-sdk/market"
+	"github.com/assay-run/assay/plugin-sdk/sim"
+)
+
+// Interrupted is the newest run that a crash of the service cut short, as the runner shows it until it
+// is reset; nil when there is none. Cleared, called at the reset, writes its end. Older ones are ended
+// here: nobody can look at them any more.
+func (l *Launcher) Interrupted(ctx context.Context) (rep *runner.Report, cleared func() error, err error) {
+	if l.opts.Journal == nil {
+		return nil, nil, nil
+	}
+	runs, err := l.opts.Journal.Interrupted(ctx)
+	if err != nil || len(runs) == 0 {
+		return nil, nil, err
+	}
+	end := func(info journal.Info, code string) error {
+		run, err := l.opts.Journal.Resume(context.WithoutCancel(ctx), info.RunID)
+		if err != nil {
+			return err
+		}
+		text, _ := json.Marshal(map[string]string{"code": code}) // a map of strings has no error
+		return run.End(context.WithoutCancel(ctx), journal.End{Status: journal.Failed, StopReason: runner.StopError, Error: text, At: l.lastWord(context.WithoutCancel(ctx), info)})
+	}
+	for _, old := range runs[:len(runs)-1] {
+		if err := end(old, runner.CodeRunInterrupted); err != nil {
+			l.opts.Logger.Error("the end of an interrupted run cannot be written", "run_id", old.RunID, "error", err)
+		}
+	}
+	info := runs[len(runs)-1]
+	rep, err = l.readBack(ctx, info)
+	if err != nil {
+		return nil, nil, err
+	}
+	return rep, func() error { return end(info, rep.Snapshot.Failure.Code) }, nil
+}
+
+// codeQuarantined is the failure of a run whose journal was damaged, logQuarantined what says so in the new one.
+const (
+	codeQuarantined = "JOURNAL_QUARANTINED"
+	logQuarantined  = "quarantined"
+)
+
+// Quarantined writes into the new journal of which interrupted runs the damaged one was, so that they are shown
+// until they are reset, through any restart. Rows are the registry's of runs that were cut short: what the
+// damaged journal does not tell any more is taken from there.
+func (l *Launcher) Quarantined(ctx context.Context, q *journal.Quarantined, rows []*artifact.Metadata) error {
+	left := slices.Clone(q.Left)
+	for _, m := range rows {
+		if slices.ContainsFunc(left, func(i journal.Info) bool { return i.RunID == m.RunID }) || m.Service == nil || m.Service.Mode == runner.ModeBacktest {
+			continue
+		}
+		info, err := infoOf(m)
+		if err != nil {
+			return err
+		}
+		left = append(left, info)
+	}
+	slices.SortFunc(left, func(a, b journal.Info) int { return cmp.Compare(a.RunID, b.RunID) })
+	for _, info := range left {
+		_, err := l.opts.Journal.Begin(ctx, info, journal.Entry{Kind: logQuarantined, Data: map[string]any{"file": filepath.Base(q.Path), "reason": q.Reason}})
+		if err != nil && !errors.Is(err, journal.ErrExists) {
+			return err
+		}
+	}
+	return nil
+}
+
+// infoOf is the row of a run as far as the registry knows it.
+func infoOf(m *artifact.Metadata) (info journal.Info, err error) {
+	req := runner.StartRequest{
+		Mode: m.Service.Mode, StrategyName: m.Slug, StrategyParams: m.Params, Symbols: m.Symbols, Timeframe: m.Timeframe, InitialCash: "0",
+		Exchange: m.Exchange, Execution: m.Execution,
+	}
+	info = journal.Info{
+		RunID: m.RunID, RunTag: order.Tag(m.RunID), Mode: req.Mode, Exchange: m.Exchange, StrategySHA256: m.Plugin.SHA256, StartedAt: m.Volatile.StartedAt,
+	}
+	for _, s := range m.Symbols {
+		info.Symbols = append(info.Symbols, market.Symbol(s))
+	}
+	if info.Timeframe, err = market.ParseTimeframe(m.Timeframe); err != nil {
+		return info, err
+	}
+	info.Request, err = json.Marshal(req)
+	return info, err
+}
+
+// quarantined says that the journal of a run was damaged: nothing is known of it but that it was.
+func (l *Launcher) quarantined(ctx context.Context, info journal.Info, f *result.Failure) bool {
+	e, ok, err := l.opts.Journal.LastLog(ctx, info.RunID, logQuarantined)
+	raw, is := e.Data.(json.RawMessage)
+	var body struct{ File, Reason string }
+	if err != nil || !ok || !is || json.Unmarshal(raw, &body) != nil {
+		return false
+	}
+	f.Code, f.Phase = codeQuarantined, ""
+	f.Message = "The journal of the run was damaged and set aside as " + body.File + ": what the run did, and which orders it left open, is not known here."
+	if info.Mode == journal.Live {
+		f.Message += " Look at its orders at " + info.Exchange + " before you trade again."
+		f.Data["lease"] = l.lease(info.RunID)
+	}
+	f.Data["file"], f.Data["reason"] = body.File, body.Reason
+	return true
+}
+
+// readBack is what the journal knows of a run.
+func (l *Launcher) readBack(ctx context.Context, info journal.Info) (*runner.Report, error) {
+	rep := &runner.Report{Results: &result.Results{}}
+	if err := json.Unmarshal(info.Request, &rep.Request); err != nil {
+		return nil, fmt.Errorf("journal: request of %s: %w", info.RunID, err)
+	}
+	failure := &result.Failure{Code: runner.CodeRunInterrupted, Message: "The service ended without warning while the run was on.", Data: map[string]any{}}
+	s := &rep.Snapshot
+	s.RunID, s.Mode, s.Failure = info.RunID, info.Mode, failure
+	s.StartTime, s.EndTime, s.UpdatedAt = info.StartedAt.Time(), info.StartedAt.Time(), info.StartedAt.Time()
+	if l.quarantined(ctx, info, failure) {
+		rep.Results.Risk = shownLimits(info.Risk)
+		return rep, nil
+	}
+	failure.Phase = l.lastPhase(ctx, info.RunID)
+	alarms, err := l.alarmsLeft(ctx, info.RunID)
+	if err != nil {
+		l.opts.Logger.Warn("the alarms of an interrupted run cannot be read back", "run_id", info.RunID, "error", err)
+	}
+	open, err := l.opts.Journal.OpenOrders(ctx, info.RunID)
+	if err != nil {
+		return nil, err
+	}
+	failure.Data["open_orders"], failure.Data["unknown_orders"] = ordersOf(open)
+	read := l.replay
+	if info.Mode == journal.Live {
+		read = l.replayLive
+		failure.Data["lease"] = l.lease(info.RunID)
+	}
+	if err := read(ctx, info, rep); err != nil {
+		l.opts.Logger.Warn("the results of an interrupted run cannot be read back", "run_id", info.RunID, "error", err)
+	}
+	s.Progress.Alarms = alarms
+	rep.Results.Risk = shownLimits(info.Risk)
+	positions := map[string]string{}
+	for _, p := range rep.Results.Positions {
+		positions[string(p.Symbol)] = p.Quantity.Trim(0).String()
+	}
+	failure.Data["positions"] = positions
+	failure.CandleTime = s.Progress.SimulatedTime
+	s.EndTime = l.lastWord(ctx, info).Time()
+	s.UpdatedAt, s.Runtime = s.EndTime, max(s.EndTime.Sub(s.StartTime), 0)
+	return rep, nil
+}
+
+// lastWord is when the journal last heard of a run.
+func (l *Launcher) lastWord(ctx context.Context, info journal.Info) market.Time {
+	last := info.StartedAt
+	for _, kind := range []string{logPhase, logAlarm, logIntents, logLayout, engine.LogOrders} {
+		if e, ok, err := l.opts.Journal.LastLog(ctx, info.RunID, kind); err == nil && ok {
+			last = max(last, e.At)
+		}
+	}
+	return last
+}
+
+func (l *Launcher) lastPhase(ctx context.Context, runID string) string {
+	e, ok, err := l.opts.Journal.LastLog(ctx, runID, logPhase)
+	var body struct {
+		Phase string `json:"phase"`
+	}
+	if raw, is := e.Data.(json.RawMessage); err == nil && ok && is && json.Unmarshal(raw, &body) == nil {
+		return body.Phase
+	}
+	return play.PhaseStarting
+}
+
+// ordersOf are the client order ids of those that may stand and of those nobody knows of.
+func ordersOf(orders []journal.Order) (open, unknown []string) {
+	open, unknown = []string{}, []string{}
+	for _, o := range orders {
+		switch o.State {
+		case journal.StateOpen, journal.StatePartial:
+			open = append(open, o.ClientOrderID)
+		default:
+			unknown = append(unknown, o.ClientOrderID)
+		}
+	}
+	return open, unknown
+}
+
+// replay plays the candles and intents of a paper run through the simulator again: the books that it had.
+func (l *Launcher) replay(ctx context.Context, info journal.Info, rep *runner.Report) error {
+	var plan play.Plan
+	plan.Symbols, plan.Timeframe = info.Symbols, info.Timeframe
+	if err := plan.ReadRules(rep.Request); err != nil {
+		return err
+	}
+	recorded, err := l.recorded(ctx, info)
+	if err != nil || len(recorded.steps) == 0 {
+		return err
+	}
+	lines, err := decision.New(l.opts.SpoolDir, "full")
+	if err != nil {
+		return err
+	}
+	defer lines.Close()
+	rec := play.NewRecord(play.RecordOptions{Symbols: plan.Symbols, Lines: lines, Window: recorded.layout.window, Free: true})
+	cfg := sim.Config{
+		Symbols: plan.Symbols, Timeframe: plan.Timeframe, InitialCash: plan.Cash, Options: plan.Execution,
+		WarmupSteps: recorded.layout.warmup, WindowStep: recorded.layout.window, PriceSteps: recorded.ticks,
+	}
+	var engine *sim.Engine
+	cfg.Judge = func(o *market.Order, _ *market.Intent) string {
+		return recorded.denied[denial{o.ID.String(), engine.Step()}]
+	}
+	if engine, err = sim.NewEngine(cfg, rec); err != nil {
+		return err
+	}
+	// The end of the record is a stop in the middle, not the end of the data: nothing is closed there.
+	if err := sim.Run(engine, &play.Feed{Feed: &recorded.feed, Record: rec}, recorded); err != nil && !errors.Is(err, errRecordEnds) {
+		return err
+	}
+	results, in, _ := rec.Picture(engine, &play.Said{}, true)
+	in.Timeframe, in.Calendar = plan.Timeframe, metric.Calendar24x7
+	if report, err := metric.Compute(in); err == nil {
+		results.Metrics = &report
+	}
+	results.Window = recorded.window
+	rep.Results = results
+	p := &rep.Snapshot.Progress
+	stats := engine.Stats()
+	cash, _ := plan.Cash.Float64()
+	*p = runner.Progress{
+		Phase: rep.Snapshot.Failure.Phase, CandlesDone: rec.Candles(), SimulatedTime: engine.Time(), Cash: engine.Cash(), Equity: engine.Equity(),
+		InitialCash: cash, TradeCount: stats.Trades, Orders: stats.Orders, Fills: stats.Fills, UpdatedAt: rep.Snapshot.EndTime,
+	}
+	return nil
+}
+
+// replayLive reads back what a live run had: its books are those of the fills.
+func (l *Launcher) replayLive(ctx context.Context, info journal.Info, rep *runner.Report) error {
+	recorded, err := l.recorded(ctx, info)
+	if err != nil {
+		return err
+	}
+	lines, err := decision.New(l.opts.SpoolDir, "full")
+	if err != nil {
+		return err
+	}
+	defer lines.Close()
+	rec := play.NewRecord(play.RecordOptions{Symbols: info.Symbols, Lines: lines, Window: recorded.layout.window, Free: true})
+	next := &oneStep{}
+	notes := &play.Feed{Feed: next, Record: rec}
+	books, err := engine.ReadBack(ctx, l.opts.Journal, info, recorded.layout.window, recorded.steps, rec, func(_ int64, b *sim.Batch) {
+		next.batch = b
+		_, _ = notes.Next(new(sim.Batch)) // oneStep always has one
+	})
+	if err != nil || books == nil {
+		return err
+	}
+	results, in, _ := rec.Picture(books, &play.Said{}, true)
+	in.Timeframe, in.Calendar = info.Timeframe, metric.Calendar24x7
+	if report, err := metric.Compute(in); err == nil {
+		results.Metrics = &report
+	}
+	results.Window = recorded.window
+	rep.Results = results
+	cash, _ := books.CashExact().Float64()
+	value, _ := books.FinalValue()
+	equity, _ := value.Float64()
+	initial, _ := books.InitialCash().Float64()
+	rep.Snapshot.Progress = runner.Progress{
+		Phase: rep.Snapshot.Failure.Phase, CandlesDone: rec.Candles(), SimulatedTime: recorded.window.End, Cash: cash, Equity: equity, InitialCash: initial,
+		TradeCount: int64(len(results.Trades)), Orders: int64(len(results.Orders)), Fills: int64(len(results.Fills)), UpdatedAt: rep.Snapshot.EndTime,
+	}
+	return nil
+}
+
+// lease is what the connector wrote when it lost its host; nil when it wrote nothing.
+func (l *Launcher) lease(runID string) json.RawMessage {
+	text, err := os.ReadFile(l.leaseFile(runID))
+	if err != nil || !json.Valid(text) {
+		return nil
+	}
+	return text
+}
+
+// leaseFile is where a connector writes what it did when it lost its host.
+func (l *Launcher) leaseFile(runID string) string { return leaseFile(l.opts.LiveDir, runID) }
+
+func leaseFile(dir, runID string) string {
+	if dir == "" {
+		return ""
+	}
+	return filepath.Join(runFolder(dir, runID), "lease.json")
+}
+
+// runFolder is the folder that the connector of a run may write to; "" for none.
+func runFolder(dir, runID string) string {
+	if dir == "" {
+		return ""
+	}
+	return filepath.Join(dir, runID)
+}
+
+// errRecordEnds is where the journal ends.
+var errRecordEnds = errors.New("the journal ends here")
+
+// recording is what the journal has of a paper run, as the feed and the decisions that it was.
+type recording struct {
+	layout  layout
+	ticks   []decimal.Decimal
+	steps   []sim.Batch
+	intents map[int64][]market.Intent
+	denied  map[denial]string // by which code limits refused an order, or the change of one
+	window  result.Window
+	feed    recordFeed
+}
+
+// denial is an order that was refused at a step.
+type denial struct {
+	order string
+	step  int64
+}
+
+type recordFeed struct{ left []sim.Batch }
+
+// Next implements sim.Feed.
+func (f *recordFeed) Next(b *sim.Batch) (bool, error) {
+	if len(f.left) == 0 {
+		return false, errRecordEnds
+	}
+	*b, f.left = f.left[0], f.left[1:]
+	return true, nil
+}
+
+// Decide implements sim.Decider.
+func (r *recording) Decide(e *sim.Engine) ([]market.Intent, error) { return r.intents[e.Step()], nil }
+
+func (l *Launcher) recorded(ctx context.Context, info journal.Info) (*recording, error) {
+	r := &recording{intents: map[int64][]market.Intent{}, denied: map[denial]string{}, ticks: make([]decimal.Decimal, len(info.Symbols))}
+	markets, err := engine.DecodeMarkets(info.Markets)
+	if err != nil {
+		return nil, fmt.Errorf("journal: markets of %s: %w", info.RunID, err)
+	}
+	for i, m := range markets {
+		if i < len(r.ticks) {
+			r.ticks[i] = m.PriceTick
+		}
+	}
+	if err := l.recordedLog(ctx, info.RunID, r); err != nil {
+		return nil, err
+	}
+	for i, symbol := range info.Symbols {
+		err := journal.Each(func(p journal.Page) (journal.Rows[journal.Candle], error) {
+			return l.opts.Journal.Candles(ctx, info.RunID, symbol, p)
+		}, func(c journal.Candle) error {
+			r.add(i, len(info.Symbols), c)
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	r.feed.left = r.steps
+	return r, nil
+}
+
+// add puts a candle into its step.
+func (r *recording) add(i, symbols int, c journal.Candle) {
+	for int64(len(r.steps)) <= c.Step {
+		r.steps = append(r.steps, sim.Batch{Candles: make([]market.Candle, symbols), Closed: make([]bool, symbols)})
+	}
+	b := &r.steps[c.Step]
+	b.Candles[i], b.Closed[i], b.CloseTime = c.Candle, true, max(b.CloseTime, c.Candle.CloseTime)
+	if c.Step < r.layout.window {
+		return
+	}
+	if r.window.Start == 0 || c.Candle.OpenTime < r.window.Start {
+		r.window.Start = c.Candle.OpenTime
+	}
+	r.window.End = max(r.window.End, c.Candle.CloseTime)
+	r.window.Candles++
+}
+
+func (l *Launcher) recordedLog(ctx context.Context, runID string, r *recording) error {
+	return journal.Each(func(p journal.Page) (journal.Rows[journal.Entry], error) {
+		return l.opts.Journal.Log(ctx, runID, p, logLayout, logIntents, engine.LogRisk)
+	}, r.entry)
+}
+
+// entry takes a line of the log.
+func (r *recording) entry(e journal.Entry) error {
+	raw, _ := e.Data.(json.RawMessage)
+	var body struct {
+		Window  int64           `json:"window"`
+		Warmup  int64           `json:"warmup"`
+		Step    int64           `json:"step"`
+		Intents json.RawMessage `json:"intents"`
+		Code    string          `json:"code"`
+		Shadow  bool            `json:"shadow"`
+		Passed  bool            `json:"passed"`
+		OrderID string          `json:"order_id"`
+	}
+	if err := json.Unmarshal(raw, &body); err != nil {
+		return err
+	}
+	switch e.Kind {
+	case logLayout:
+		r.layout = layout{window: body.Window, warmup: body.Warmup}
+	case engine.LogRisk:
+		if at := (denial{body.OrderID, body.Step}); !body.Shadow && !body.Passed && body.OrderID != "" && r.denied[at] == "" {
+			r.denied[at] = body.Code
+		}
+	default:
+		intents, err := decodeIntents(e.Version, body.Intents)
+		if err != nil {
+			return fmt.Errorf("journal: intents of step %d: %w", body.Step, err)
+		}
+		r.intents[body.Step] = append(r.intents[body.Step], intents...)
+	}
+	return nil
+}

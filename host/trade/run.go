@@ -1,0 +1,329 @@
+package live
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/assay-run/assay/host/alarm"
+	"github.com/assay-run/assay/host/exchange"
+	"github.com/assay-run/assay/host/proc/sandbox"
+	"github.com/assay-run/assay/host/result"
+	"github.com/assay-run/assay/host/runner"
+	"github.com/assay-run/assay/host/trade/engine"
+	"github.com/assay-run/assay/host/trade/feed"
+	"github.com/assay-run/assay/host/trade/journal"
+	"github.com/assay-run/assay/host/trade/order"
+	"github.com/assay-run/assay/plugin-sdk/market"
+)
+
+// The phases of a run, in the order of a good one.
+const (
+	phaseReconciling = "reconciling"
+	phaseWarming     = "warming"
+	phaseTrading     = "trading"
+	phaseStopping    = "stopping"
+)
+
+// Run implements runner.Execution.
+func (x *Execution) Run(ctx context.Context) runner.Outcome {
+	defer x.plugin.Watch(ctx)()
+	defer x.wipe()
+	err := x.begin()
+	if err == nil && x.req.Mode == runner.ModeLive {
+		err = x.tradeLive(ctx)
+	} else if err == nil {
+		err = x.trade(ctx)
+	}
+	x.ending = err
+	outcome := x.outcome(err)
+	x.endAlarms()
+	x.plugin.Close("the run is over")
+	x.writeEnd(outcome)
+	x.gate.Lock()
+	x.ended = x.clock()
+	x.gate.Unlock()
+	return outcome
+}
+
+// begin writes the run down before it touches the network.
+func (x *Execution) begin() error {
+	req := x.req // as it was understood
+	req.StrategyParams, req.Execution, req.Exchange = x.plan.Params, x.plan.ExecutionJSON, x.venue.ID
+	text, err := json.Marshal(req)
+	if err != nil {
+		return err
+	}
+	limits, err := json.Marshal(x.risk)
+	if err != nil {
+		return err
+	}
+	book, err := x.opts.Journal.Begin(context.Background(), journal.Info{
+		RunID: x.runID, RunTag: order.Tag(x.runID), Mode: x.req.Mode, Exchange: x.venue.ID, Symbols: x.plan.Symbols, Timeframe: x.plan.Timeframe,
+		Risk: limits, Request: text, StrategySHA256: x.plan.Strategy.SHA256, StartedAt: market.FromTime(x.started),
+	})
+	x.gate.Lock()
+	defer x.gate.Unlock()
+	x.journal = book
+	return err
+}
+
+// writeEnd writes how the run ended. A run without it was interrupted.
+func (x *Execution) writeEnd(o runner.Outcome) {
+	if x.journal == nil {
+		return
+	}
+	end := journal.End{Status: journal.Completed, StopReason: runner.StopFinished, At: market.FromTime(x.clock())}
+	if o.Stopped {
+		end.StopReason = runner.StopStopped
+	}
+	if o.Stopped && errors.Is(x.ending, runner.ErrShutdown) {
+		end.StopReason = runner.StopShutdown
+	}
+	if o.Failure != nil {
+		end.Status, end.StopReason = journal.Failed, runner.StopError
+		text, err := json.Marshal(map[string]any{"code": o.Failure.Code, "message": o.Failure.Message, "data": o.Failure.Data})
+		if err == nil {
+			end.Error = text
+		}
+	}
+	if err := x.journal.End(context.Background(), end); err != nil {
+		x.log.Error("the end of the run cannot be written into the journal", "error", err)
+	}
+}
+
+// trade is the run from the connection to its end.
+func (x *Execution) trade(ctx context.Context) error {
+	conn, err := x.connect(ctx)
+	if err != nil {
+		return x.stopped(ctx, err)
+	}
+	l := &line{x: x}
+	l.take(conn)
+	defer l.hangUp(ctx)
+	x.enter(phaseReconciling)
+	var markets []exchange.Market
+	err = l.with(ctx, func(ctx context.Context, conn *exchange.Connection) (err error) {
+		markets, err = x.markets(ctx, conn)
+		return err
+	})
+	if err != nil {
+		return x.stopped(ctx, err)
+	}
+	x.enter(phaseWarming)
+	err = x.steps(ctx, l, markets)
+	return x.stopped(ctx, err)
+}
+
+// connect starts the connector and opens its session. The connection has a clock: the venue's own, else the run's,
+// which goes on from what the connector says.
+func (x *Execution) connect(ctx context.Context) (*exchange.Connection, error) {
+	d := engine.Dialer{Exchange: x.venue.ID, Connect: x.venue.Connect, Open: x.openRequest(), Limit: x.opts.ConnectLimit, Failed: func(err error) {
+		x.log.Warn("the exchange cannot be reached", "exchange", x.venue.ID, "error", err)
+	}}
+	made, err := d.Dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	x.opened(made.Conn, made.Opened, made.Took)
+	return made.Conn, nil
+}
+
+// opened notes what a session says of itself.
+func (x *Execution) opened(conn *exchange.Connection, o exchange.Opened, latency time.Duration) {
+	x.gate.Lock()
+	x.manifest.ConnectorSandbox = sandbox.Weaker(x.manifest.ConnectorSandbox, conn.Sandbox)
+	x.link.Latency, x.link.Offset, x.link.Synthetic = latency, o.ClockOffset, conn.Clock != nil || o.Clock != nil
+	x.gate.Unlock()
+	x.venueClock.SetOffset(o.ClockOffset)
+	switch {
+	case conn.Clock != nil:
+	case o.Clock != nil:
+		conn.Clock = o.Clock
+	default:
+		conn.Clock = &x.venueClock
+	}
+	x.linkUp(true)
+}
+
+// heard takes the venue's time as the connector of a paper run tells it with every beat.
+func (x *Execution) heard(ack exchange.Ack, asked time.Time) {
+	if ack.VenueTime <= 0 {
+		return
+	}
+	x.gate.Lock()
+	defer x.gate.Unlock()
+	x.link.Offset = x.venueClock.Hear(ack.VenueTime, asked, x.link.Offset)
+}
+
+func (x *Execution) openRequest() exchange.OpenRequest {
+	return exchange.OpenRequest{
+		RunID: x.runID, Trading: x.req.Mode == runner.ModeLive, Symbols: x.plan.Symbols, Timeframe: x.plan.Timeframe,
+		Config: x.config, RunTag: order.Tag(x.runID), Endpoint: x.venue.Endpoint, LeaseFile: leaseFile(x.opts.LiveDir, x.runID),
+		OnLeaseLoss: x.opts.OnLeaseLoss,
+	}
+}
+
+// marketsTries is how often the rules of the markets are asked for before the start fails.
+const marketsTries = 3
+
+// markets are the rules of the run's symbols, in their order. A venue that wants no requests for a while is waited for.
+func (x *Execution) markets(ctx context.Context, conn *exchange.Connection) ([]exchange.Market, error) {
+	limit, cancel := context.WithTimeout(ctx, x.opts.ConnectLimit)
+	defer cancel()
+	all, err := conn.Session.Markets(limit)
+	for try := 1; err != nil && try < marketsTries; {
+		silent := exchange.ResultOf(err).HoldOff()
+		if silent == 0 {
+			try++
+		}
+		if !exchange.Pause(limit, max(silent, time.Second)) {
+			break
+		}
+		all, err = conn.Session.Markets(limit)
+	}
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case err != nil:
+		return nil, engine.ExchangeFault("unreachable", err, "%s does not say which markets it has: %v", x.venue.ID, err)
+	}
+	known := map[market.Symbol]exchange.Market{}
+	for _, m := range all {
+		known[m.Symbol] = m
+	}
+	out := make([]exchange.Market, 0, len(x.plan.Symbols))
+	for _, s := range x.plan.Symbols {
+		m, ok := known[s]
+		if !ok || !m.Trading {
+			f := engine.ExchangeFault("symbol", nil, "%s does not trade %s", x.venue.ID, s)
+			f.Data["symbol"] = s
+			return nil, f
+		}
+		out = append(out, m)
+	}
+	return out, nil
+}
+
+// stopped lets a stop win over the errors that it causes.
+func (x *Execution) stopped(ctx context.Context, err error) error {
+	if err == nil || ctx.Err() == nil {
+		return err
+	}
+	return context.Cause(ctx)
+}
+
+// isStop says that somebody wanted the end. A fault on the way to it is none.
+func isStop(err error) bool {
+	if _, fault := errors.AsType[*engine.Fault](err); fault {
+		return false
+	}
+	return errors.Is(err, runner.ErrStopRequested) || errors.Is(err, runner.ErrShutdown) || errors.Is(err, errRevoked)
+}
+
+// outcome names the end of the run.
+func (x *Execution) outcome(err error) runner.Outcome {
+	switch {
+	case err == nil:
+		o := runner.Outcome{}
+		if x.engine != nil && x.engine.Bankrupt() {
+			x.warn("BANKRUPT", fmt.Sprintf("equity was gone at %s: every position was closed there and the run ended", x.engine.Time()))
+			o.Message = "The account went bankrupt."
+		}
+		return o
+	case errors.Is(err, errRevoked):
+		return runner.Outcome{Stopped: true, Withdrawn: true, Message: strings.TrimSpace("Stopped by the deployment policy: " + strings.TrimPrefix(err.Error(), errRevoked.Error()+": ") + " " + x.stopMessage())}
+	case isStop(err):
+		return runner.Outcome{Stopped: true, Message: x.stopMessage()}
+	}
+	return runner.Outcome{Failure: x.failure(err), Message: x.kept()}
+}
+
+// kept is what a live run leaves at the venue; "" when nothing.
+func (x *Execution) kept() string {
+	x.gate.Lock()
+	defer x.gate.Unlock()
+	if x.trading == nil {
+		return ""
+	}
+	return x.trading.Kept()
+}
+
+// stopMessage says what a stop has left: positions are kept.
+func (x *Execution) stopMessage() string {
+	var parts []string
+	if x.killed {
+		parts = append(parts, "The plugin did not end by itself and was killed.")
+	}
+	x.gate.Lock()
+	defer x.gate.Unlock()
+	if x.trading != nil {
+		return strings.Join(append(parts, x.trading.Kept()), " ")
+	}
+	books, _ := x.booksLocked()
+	positions, _ := books.Positions()
+	for _, p := range positions {
+		parts = append(parts, fmt.Sprintf("Kept: %s of %s.", p.Quantity.Trim(0), p.Symbol))
+	}
+	return strings.Join(parts, " ")
+}
+
+// failure describes a fault.
+func (x *Execution) failure(err error) *result.Failure {
+	x.gate.Lock()
+	phase, at := x.phase, x.lastStepLocked()
+	x.gate.Unlock()
+	return x.plugin.Failure(err, phase, at, func(f *result.Failure) {
+		var fault *engine.Fault
+		var data *feed.DataError
+		var answer *exchange.Error
+		switch {
+		case errors.As(err, new(*journal.WriteError)):
+			f.Code, f.Data = "ARTIFACT_WRITE_FAILED", map[string]any{"file": journal.FileName}
+		case errors.As(err, &fault):
+			f.Code, f.Data = fault.Code, fault.Data
+		case errors.As(err, &data):
+			f.Code, f.Data = "DATA_ERROR", map[string]any{"reason": "invalid_candles", "symbol": data.Symbol, "open_time": data.OpenTime}
+		case errors.As(err, &answer) && answer.Result.Outcome == exchange.AuthFailed:
+			f.Code, f.Data = "EXCHANGE_AUTH_FAILED", map[string]any{"venue_code": answer.Result.VenueCode}
+		}
+	})
+}
+
+func (x *Execution) lastStepLocked() market.Time {
+	switch {
+	case x.trading != nil:
+		return x.window.End
+	case x.engine == nil || x.engine.Step() < 0:
+		return 0
+	}
+	return x.engine.Time()
+}
+
+// stopPlugin cancels open orders in the books of a paper run and asks the plugin to end.
+func (x *Execution) stopPlugin(cause error) error {
+	x.enter(phaseStopping)
+	if err := x.endBooks(); err != nil {
+		return err
+	}
+	x.killed = x.plugin.Stop(cause.Error())
+	return cause
+}
+
+// endBooks cancels what is open in the books of a paper run, and writes that down.
+func (x *Execution) endBooks() error {
+	x.gate.Lock()
+	defer x.gate.Unlock()
+	if x.engine == nil {
+		return nil
+	}
+	return errors.Join(x.engine.Finish(), x.diary.commit())
+}
+
+// candleAlarm keeps what the user should know about the candles.
+func (x *Execution) candleAlarm(a feed.Alarm) {
+	x.Raise(alarm.Occurrence{Code: a.Code, Subject: string(a.Symbol), Text: a.Message})
+}

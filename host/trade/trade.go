@@ -1,0 +1,159 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	sdk "github.com/assay-run/assay/plugin-sdk"
+
+	"github.com/assay-run/assay/host/alarm"
+	"github.com/assay-run/assay/host/play"
+	"github.com/assay-run/assay/host/play/link"
+	"github.com/assay-run/assay/host/runner"
+	"github.com/assay-run/assay/host/trade/engine"
+	"github.com/assay-run/assay/plugin-sdk/market"
+	"github.com/assay-run/assay/plugin-sdk/sim"
+	"github.com/assay-run/assay/plugin-sdk/strategypb"
+	"github.com/assay-run/assay/plugin-sdk/wire"
+)
+
+// tradeLive is a live run from the connection to its end: the engine trades, and the strategy
+// is asked through desk.
+func (x *Execution) tradeLive(ctx context.Context) error {
+	e := engine.New(engine.Config{
+		RunID: x.runID, Symbols: x.plan.Symbols, Timeframe: x.plan.Timeframe, Venue: x.venue.Description,
+		Connect: x.venue.Connect, Open: x.openRequest(), Journal: x.opts.Journal, Run: x.journal, Limits: x.bounds,
+		Warmup: x.warmup, OnStop: x.opts.OnStop, OnShutdown: x.opts.OnShutdown, Unprotected: x.opts.Unprotected, Resume: engine.Resume(x.req.Resume), Orderly: isStop,
+		Shutdown: func(err error) bool { return errors.Is(err, runner.ErrShutdown) }, Gate: x.gate, Host: &liveHost{x: x}, Link: x.linked, ConnectLimit: x.opts.ConnectLimit,
+	})
+	x.gate.Lock()
+	x.trading = e
+	x.gate.Unlock()
+	watching, end := context.WithCancel(ctx)
+	var watch sync.WaitGroup
+	watch.Go(func() { x.watchDeployment(watching, e) })
+	err := e.Run(ctx)
+	end()
+	watch.Wait()
+	if fault, ok := errors.AsType[*engine.Fault](err); ok && fault.Code == engine.CodeRiskKill {
+		x.reportKill(fault.Message)
+	}
+	switch {
+	case err == nil:
+		return x.plugin.Finish(x.opts.StepLimit)
+	case isStop(err):
+		x.killed = x.plugin.Stop(err.Error())
+	}
+	return err
+}
+
+// linked notes how the connection of a live run stands.
+func (x *Execution) linked(l engine.Link) {
+	x.gate.Lock()
+	defer x.gate.Unlock()
+	x.link.Up, x.link.Offset, x.link.Synthetic, x.link.LastMessage = l.Up, l.Offset, l.Synthetic, x.clock()
+	if l.Latency > 0 {
+		x.link.Latency = l.Latency
+	}
+}
+
+// wipe overwrites the credentials: nothing needs them any more.
+func (x *Execution) wipe() {
+	x.config.APIKey.Wipe()
+	x.config.Secret.Wipe()
+	x.config.Password.Wipe()
+}
+
+// liveHost is what the engine asks of the run: the strategy behind it, and where its numbers
+// are shown.
+type liveHost struct {
+	x    *Execution
+	feed play.Feed
+	next oneStep
+	asks *link.Lockstep
+}
+
+// oneStep is a feed that has been given its next step.
+type oneStep struct{ batch *sim.Batch }
+
+// Next implements sim.Feed.
+func (o *oneStep) Next(b *sim.Batch) (bool, error) {
+	*b = *o.batch
+	return true, nil
+}
+
+// Begin implements engine.Host.
+func (h *liveHost) Begin(l engine.Layout) (sim.Recorder, error) {
+	x := h.x
+	h.prepare(l)
+	x.tell(logLayout, map[string]any{"window": l.Window, "warmup": l.Warmup})
+	begin := &strategypb.Begin{WarmupSteps: l.Warmup, WindowStep: l.Window}
+	return x.rec, x.plugin.Stream.Send(&strategypb.HostMessage{Message: &strategypb.HostMessage_Begin{Begin: begin}})
+}
+
+// prepare makes the record once it is known how much warm-up there is.
+func (h *liveHost) prepare(l engine.Layout) {
+	x := h.x
+	x.gate.Lock()
+	defer x.gate.Unlock()
+	x.layout = layout{window: l.Window, warmup: l.Warmup}
+	for _, s := range x.plan.Symbols {
+		x.candles = append(x.candles, &market.Series{Symbol: s, Timeframe: x.plan.Timeframe})
+	}
+	x.rec = play.NewRecord(play.RecordOptions{Symbols: x.plan.Symbols, Lines: x.lines, Window: l.Window, Free: true})
+	x.assume(l.Short)
+	h.feed = play.Feed{Feed: &h.next, Record: x.rec}
+	h.asks = link.NewLockstep(x.plugin.Stream, x.gate, x.plan.Symbols, x.opts.StepLimit)
+}
+
+// Candles implements engine.Host.
+func (h *liveHost) Candles(step int64, b *sim.Batch) {
+	h.next.batch = b
+	var into sim.Batch
+	_, _ = h.feed.Next(&into) // oneStep always has one
+	if step >= h.x.layout.window {
+		h.x.note(b)
+	}
+}
+
+// Decide implements engine.Host.
+func (h *liveHost) Decide(v *engine.View) ([]market.Intent, error) {
+	s := &wire.Step{
+		Index: v.Step, CloseTime: v.CloseTime, Candles: v.Candles, Closed: v.Closed, Fills: v.Fills, Orders: v.Orders,
+		Cash: v.Cash, Equity: v.Equity, Warmup: v.Warmup, Holdings: make([]sdk.Holding, len(v.Holdings)),
+	}
+	for i, p := range v.Holdings {
+		s.Holdings[i] = sdk.Holding{Quantity: p.Quantity, EntryPrice: p.EntryPrice, CandlesHeld: p.CandlesHeld}
+	}
+	return h.asks.Ask(s)
+}
+
+// Phase implements engine.Host.
+func (h *liveHost) Phase(phase string) { h.x.enter(phase) }
+
+// Raise implements engine.Host.
+func (h *liveHost) Raise(o alarm.Occurrence) { h.x.Raise(o) }
+
+// Clear implements engine.Host.
+func (h *liveHost) Clear(code, subject string) { h.x.Clear(code, subject) }
+
+// liveProgress fills in the numbers of the live books.
+func (x *Execution) liveProgress(p *runner.Progress) {
+	p.Cash, p.Equity, p.InitialCash = 0, 0, 0
+	books, ok := x.trading.Books()
+	if !ok {
+		return
+	}
+	cash, equity, initial := books.CashExact(), books.Equity(), books.InitialCash()
+	p.Cash, _ = cash.Float64()
+	p.Equity, _ = equity.Float64()
+	p.InitialCash, _ = initial.Float64()
+	if x.rec == nil {
+		return
+	}
+	look := x.rec.Look(books, &x.said, true)
+	p.CandlesDone, p.SimulatedTime = x.rec.Candles(), x.window.End
+	p.TradeCount, p.Orders, p.Fills = int64(len(look.Trades)), int64(look.Orders), int64(len(look.Fills))
+	p.Rejects, p.LastCandle = x.rec.Rejected(), x.lastCandle
+}
