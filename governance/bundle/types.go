@@ -1,6 +1,9 @@
 package bundle
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"slices"
+)
 
 // URIBase begins every predicate type. It is a placeholder, and stands only here.
 const URIBase = "https://assay.example/"
@@ -32,6 +35,23 @@ const (
 	Live     Stage = "live"
 	Retired  Stage = "retired"
 )
+
+// PromotionStages are the stages that can be asked for, lowest first.
+func PromotionStages() []Stage { return []Stage{Research, Paper, Canary, Live} }
+
+// Rank is the place of a stage on the path: 0 for research, 4 for retired, -1 for any other text.
+func Rank(s Stage) int { return slices.Index(append(PromotionStages(), Retired), s) }
+
+// The rungs of assurance, lowest first.
+const (
+	RungClaimed    = "hash_claimed"
+	RungVerified   = "hash_verified"
+	RungSigned     = "signed"
+	RungReproduced = "reproduced"
+)
+
+// Rungs are all rungs of assurance, lowest first.
+func Rungs() []string { return []string{RungClaimed, RungVerified, RungSigned, RungReproduced} }
 
 // Role says what a run in a bundle is evidence of.
 type Role string

@@ -138,7 +138,7 @@ func (s *submission) warnRest(rungs []string) {
 	for _, i := range s.artifacts.missing {
 		s.warn("ARTIFACT_NOT_FOUND", "this file is not there, its hash was not verified", s.post.Pointer("/artifacts/"+strconv.Itoa(i)))
 	}
-	if !slices.Contains(rungs, fact.RungVerified) {
+	if !slices.Contains(rungs, bundle.RungVerified) {
 		s.warn("EVIDENCE_NOT_READ", "not all files were read that numbers are worked out of, and no gate passes "+
 			"on declared ones: put runs/ below the artifact root, then submit again by lab candidate pack",
 			s.post.Pointer("/runs"))

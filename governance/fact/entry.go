@@ -158,8 +158,8 @@ func readSeal(r *field.Reader, p field.Object) *Seal {
 	at, _ := p.Time("received_at")
 	s := &Seal{
 		CandidateRevisionID: p.Revision("candidate_revision_id"), FamilyID: p.Identifier("family_id"),
-		RequestedStage: bundle.Stage(p.OneOf("requested_stage", field.InvalidStage, stageNames(PromotionStages())...)), ReceivedAt: at,
-		Rungs: p.Texts("rungs", len(Rungs()), nil), PolicyDigest: p.Digest("policy_digest"), TrustDigest: nullable(p, "trust_digest"),
+		RequestedStage: bundle.Stage(p.OneOf("requested_stage", field.InvalidStage, stageNames(bundle.PromotionStages())...)), ReceivedAt: at,
+		Rungs: p.Texts("rungs", len(bundle.Rungs()), nil), PolicyDigest: p.Digest("policy_digest"), TrustDigest: nullable(p, "trust_digest"),
 		Part: int(p.Integer("part", 1, maxSubjects)), Parts: int(p.Integer("parts", 1, maxSubjects)),
 	}
 	q := p.Child("seal_request", field.Names("schema subject_type subject_id bundle_digest requested_stage requested_by requested_at expires_at log_origin"), nil)

@@ -41,22 +41,11 @@ func (p Place) String() string { return string(p.Stage) + "/" + string(p.Status)
 func ParsePlace(s string) (Place, error) {
 	stage, status, _ := strings.Cut(s, "/")
 	p := Place{bundle.Stage(stage), Status(status)}
-	known := Rank(p.Stage) >= 0 && slices.Contains([]Status{Pending, Active, Suspended, Rejected, Superseded, Retired}, p.Status)
+	known := bundle.Rank(p.Stage) >= 0 && slices.Contains([]Status{Pending, Active, Suspended, Rejected, Superseded, Retired}, p.Status)
 	if !known {
 		return Place{}, fmt.Errorf("%q is no stage with a status", s)
 	}
 	return p, nil
-}
-
-// PromotionStages are the stages that can be asked for, lowest first.
-func PromotionStages() []bundle.Stage {
-	return []bundle.Stage{bundle.Research, bundle.Paper, bundle.Canary, bundle.Live}
-}
-
-// Rank is the place of a stage on the path: 0 for research, 4 for retired, -1 for what is
-// no stage.
-func Rank(s bundle.Stage) int {
-	return slices.Index(append(PromotionStages(), bundle.Retired), s)
 }
 
 func stageNames(stages []bundle.Stage) []string {

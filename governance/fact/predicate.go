@@ -90,14 +90,3 @@ type Text struct {
 // RulesVerified is the version of the rules under which a gate judges only what the plane has
 // worked out of files that it has read. Before it gates believed what a bundle declares.
 const RulesVerified = 2
-
-// The rungs of assurance, lowest first.
-const (
-	RungClaimed    = "hash_claimed"
-	RungVerified   = "hash_verified"
-	RungSigned     = "signed"
-	RungReproduced = "reproduced"
-)
-
-// Rungs are all rungs of assurance, lowest first.
-func Rungs() []string { return []string{RungClaimed, RungVerified, RungSigned, RungReproduced} }

@@ -144,13 +144,13 @@ func TestEachFieldCountsForTheID(t *testing.T) {
 
 func TestRanks(t *testing.T) {
 	last := -1
-	for _, s := range append(fact.PromotionStages(), bundle.Retired) {
-		if fact.Rank(s) != last+1 {
-			t.Errorf("%s has rank %d", s, fact.Rank(s))
+	for _, s := range append(bundle.PromotionStages(), bundle.Retired) {
+		if bundle.Rank(s) != last+1 {
+			t.Errorf("%s has rank %d", s, bundle.Rank(s))
 		}
 		last++
 	}
-	if fact.Rank("dev") != -1 || fact.Rank("") != -1 {
+	if bundle.Rank("dev") != -1 || bundle.Rank("") != -1 {
 		t.Error("what is no stage has a rank")
 	}
 	for s, want := range map[fact.Status]bool{fact.Rejected: true, fact.Retired: true, fact.Superseded: false, fact.Suspended: false, fact.Active: false, fact.Pending: false} {

@@ -129,7 +129,7 @@ func (w *World) first(r *revision, now time.Time) (fact.StageDecision, bool) {
 
 // onPath says whether a revision stands in a stage from paper on, active or suspended.
 func onPath(r *revision) bool {
-	return !r.fresh && fact.Rank(r.Stage) >= fact.Rank(bundle.Paper) && (r.Status == fact.Active || r.Status == fact.Suspended)
+	return !r.fresh && bundle.Rank(r.Stage) >= bundle.Rank(bundle.Paper) && (r.Status == fact.Active || r.Status == fact.Suspended)
 }
 
 // superseded takes the place from a revision whose heir has it, or that another revision
@@ -177,8 +177,8 @@ func (w *World) failed(r *revision, now time.Time) (fact.StageDecision, bool) {
 	if own.verdict != gate.Fail {
 		return fact.StageDecision{}, false
 	}
-	stages := fact.PromotionStages()
-	for i := fact.Rank(r.Stage) - 1; i >= 0; i-- {
+	stages := bundle.PromotionStages()
+	for i := bundle.Rank(r.Stage) - 1; i >= 0; i-- {
 		if i > 0 && w.judge(r, stages[i], now).verdict == gate.Fail {
 			continue
 		}
@@ -193,7 +193,7 @@ func (w *World) failed(r *revision, now time.Time) (fact.StageDecision, bool) {
 // promoted raises a revision by one stage when the plan passes and people have agreed.
 func (w *World) promoted(r *revision, now time.Time) (fact.StageDecision, bool) {
 	next := nextStage(r)
-	if next == "" || fact.Rank(r.target) < fact.Rank(next) || r.held || w.barred(r, next) {
+	if next == "" || bundle.Rank(r.target) < bundle.Rank(next) || r.held || w.barred(r, next) {
 		return fact.StageDecision{}, false
 	}
 	rules := w.policy.Stage(next)
@@ -213,8 +213,8 @@ func (w *World) promoted(r *revision, now time.Time) (fact.StageDecision, bool) 
 
 // nextStage is where a revision goes next, "" if it goes nowhere as it stands.
 func nextStage(r *revision) bundle.Stage {
-	stages := fact.PromotionStages()
-	i := fact.Rank(r.Stage)
+	stages := bundle.PromotionStages()
+	i := bundle.Rank(r.Stage)
 	if i < 0 || i+1 >= len(stages) || r.Status != standing(r.Stage) {
 		return ""
 	}

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/governance/bundle"
-	"github.com/assay-run/assay/governance/fact"
 	"github.com/assay-run/assay/governance/promotion/gate"
 	"github.com/assay-run/assay/governance/promotion/policy"
 	"github.com/assay-run/assay/host/base/digest"
@@ -83,8 +82,8 @@ func (w *World) Experiments(subjectType, subjectID, stage string, now time.Time)
 		if r.Status.Terminal() {
 			continue
 		}
-		for _, s := range fact.PromotionStages() {
-			if s == only || stage == "" && fact.Rank(s) >= fact.Rank(r.Stage) && fact.Rank(s) <= fact.Rank(r.target) {
+		for _, s := range bundle.PromotionStages() {
+			if s == only || stage == "" && bundle.Rank(s) >= bundle.Rank(r.Stage) && bundle.Rank(s) <= bundle.Rank(r.target) {
 				p.Experiments = append(p.Experiments, w.missingFor(r, s, at)...)
 			}
 		}
@@ -158,7 +157,7 @@ func remedy(g *policy.Gate, result *gate.Result) int {
 		return remedyDrill
 	case g.Kind == policy.Replay && len(g.Roles) > 0 && result.Blame == "":
 		return remedyReplay
-	case g.Kind == policy.Assurance && result.Blame == fact.RungReproduced:
+	case g.Kind == policy.Assurance && result.Blame == bundle.RungReproduced:
 		return remedyReplay
 	}
 	switch bundle.Role(result.Blame) {

@@ -42,7 +42,7 @@ func (w *World) ingest(f *fact.Fact, b *fact.Ingested) error {
 		w.touch(w.byParent[r.id])
 	}
 	w.due[r] = true
-	r.verified = r.verified || slices.Contains(b.Rungs, fact.RungVerified)
+	r.verified = r.verified || slices.Contains(b.Rungs, bundle.RungVerified)
 	if len(b.Evidence) > 0 {
 		r.evidence = map[string]bundle.RunEvidence{}
 		for _, x := range b.Evidence {
@@ -233,7 +233,7 @@ func (w *World) suspend(d *deployable, f *fact.Fact, p *fact.Suspension) {
 
 // lower takes a revision to a lower stage; what is suspended stays so.
 func (r *revision) lower(f *fact.Fact, p *fact.Suspension) {
-	if (r.Status != fact.Active && r.Status != fact.Suspended) || fact.Rank(p.ToStage) >= fact.Rank(r.Stage) {
+	if (r.Status != fact.Active && r.Status != fact.Suspended) || bundle.Rank(p.ToStage) >= bundle.Rank(r.Stage) {
 		return
 	}
 	from := r.Stage
@@ -322,15 +322,15 @@ func (w *World) place(r *revision, f *fact.Fact, p *fact.StageDecision) error {
 // enter moves the revision to a stage; what it entered above no longer counts.
 func (r *revision) enter(f *fact.Fact, s bundle.Stage) {
 	if s != r.Stage {
-		for _, higher := range fact.PromotionStages() {
-			if fact.Rank(higher) > fact.Rank(s) {
+		for _, higher := range bundle.PromotionStages() {
+			if bundle.Rank(higher) > bundle.Rank(s) {
 				delete(r.entered, higher)
 			}
 		}
 	}
 	r.Stage, r.enteredSeq = s, f.Seq
 	r.entered[s] = f.At
-	r.wasPaper = r.wasPaper || fact.Rank(s) >= fact.Rank(bundle.Paper)
+	r.wasPaper = r.wasPaper || bundle.Rank(s) >= bundle.Rank(bundle.Paper)
 }
 
 // touchRivals has the other revisions judged that stand where r came to.

@@ -274,7 +274,7 @@ func TestNoStageIsSkipped(t *testing.T) {
 			if errFrom != nil || errTo != nil {
 				rt.Fatalf("%v, %v", errFrom, errTo)
 			}
-			switch up := fact.Rank(to.Stage) - fact.Rank(from.Stage); {
+			switch up := bundle.Rank(to.Stage) - bundle.Rank(from.Stage); {
 			case d.Cause == fact.CausePromoted && (up != 1 || d.PlanDigest == nil || from.Status != fact.Pending && from.Status != fact.Active):
 				rt.Fatalf("%s is promoted from %s to %s", f.Revision, from, to)
 			case d.Cause != fact.CausePromoted && up > 0:

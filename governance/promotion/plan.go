@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/governance/bundle"
-	"github.com/assay-run/assay/governance/fact"
 	"github.com/assay-run/assay/governance/promotion/gate"
 	"github.com/assay-run/assay/governance/promotion/policy"
 	"github.com/assay-run/assay/host/base/digest"
@@ -38,7 +37,7 @@ func (w *World) judge(r *revision, stage bundle.Stage, now time.Time) *judged {
 			}
 		}
 	}
-	if j.verdict == gate.Pass && fact.Rank(stage) >= fact.Rank(bundle.Canary) && !w.peopleMayStart(now) {
+	if j.verdict == gate.Pass && bundle.Rank(stage) >= bundle.Rank(bundle.Canary) && !w.peopleMayStart(now) {
 		j.verdict = gate.Pending
 	}
 	return j
@@ -54,7 +53,7 @@ const (
 // the runs must have been read and, where somebody is trusted, a lab must stand for the bundle.
 func (w *World) gates(stage bundle.Stage) []policy.Gate {
 	own := w.policy.Stage(stage).Gates
-	if !w.strict() || fact.Rank(stage) < fact.Rank(bundle.Paper) || stage == bundle.Retired {
+	if !w.strict() || bundle.Rank(stage) < bundle.Rank(bundle.Paper) || stage == bundle.Retired {
 		return own
 	}
 	asks := func(kind string, enough func(*policy.Gate) bool) bool {
@@ -66,10 +65,10 @@ func (w *World) gates(stage bundle.Stage) []policy.Gate {
 			ID: gateVerified, Kind: policy.Integrity, Verified: true, Spec: json.RawMessage(`{"verified":true}`),
 		})
 	}
-	signed := func(g *policy.Gate) bool { return slices.Contains(g.Rungs, fact.RungSigned) }
+	signed := func(g *policy.Gate) bool { return slices.Contains(g.Rungs, bundle.RungSigned) }
 	if w.trust != nil && !asks(policy.Assurance, signed) {
 		more = append(more, policy.Gate{
-			ID: gateSigned, Kind: policy.Assurance, Rungs: []string{fact.RungSigned},
+			ID: gateSigned, Kind: policy.Assurance, Rungs: []string{bundle.RungSigned},
 			Spec: json.RawMessage(`{"rungs":["signed"]}`),
 		})
 	}
@@ -238,8 +237,8 @@ func (w *World) Plan(subjectType, subjectID, stage string, now time.Time) (*Plan
 		Policy: PolicyName{w.policy.ID, w.policy.Version, w.policy.Digest}, Gates: []PlanGate{}, Approvals: w.approvalsOf(r, j, at),
 		Numbers: w.numbers(r),
 	}
-	if i := fact.Rank(s); i > 0 {
-		from := string(fact.PromotionStages()[i-1])
+	if i := bundle.Rank(s); i > 0 {
+		from := string(bundle.PromotionStages()[i-1])
 		p.FromStage = &from
 	}
 	for i := range j.gates {

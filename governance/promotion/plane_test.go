@@ -273,10 +273,10 @@ func (p *plane) submit(b bundle.Bundle, statements ...statement) string {
 	}
 	id := doc.Bundle.CandidateRevisionID
 	p.files[id] = doc
-	rungs := []string{fact.RungClaimed}
+	rungs := []string{bundle.RungClaimed}
 	var read []bundle.RunEvidence
 	if p.reads {
-		rungs, read = append(rungs, fact.RungVerified), readings(&doc.Bundle)
+		rungs, read = append(rungs, bundle.RungVerified), readings(&doc.Bundle)
 	}
 	p.append(&fact.Entry{
 		Type: bundle.TypeSeal, Subject: []bundle.Subject{bundle.FileSubject(bundle.FileName, doc.FileSHA256)}, Document: doc,

@@ -136,7 +136,7 @@ func (w *World) tells(r, o *revision) bool {
 	case a != b:
 		return a > b
 	case r.Stage != o.Stage:
-		return fact.Rank(r.Stage) > fact.Rank(o.Stage)
+		return bundle.Rank(r.Stage) > bundle.Rank(o.Stage)
 	}
 	return r.enteredSeq >= o.enteredSeq
 }
@@ -192,7 +192,7 @@ func (r *revision) stopReason() string {
 
 // onTrial says whether a stage asks for anything that could cease to hold.
 func onTrial(s bundle.Stage) bool {
-	return fact.Rank(s) >= fact.Rank(bundle.Paper) && s != bundle.Retired
+	return bundle.Rank(s) >= bundle.Rank(bundle.Paper) && s != bundle.Retired
 }
 
 // holdsUntil is until when a revision may stand where it does by what is known: the moment
@@ -224,7 +224,7 @@ func (w *World) holdsUntil(r *revision, own *judged) time.Time {
 			by(result.ValidUntil)
 		}
 	}
-	if fact.Rank(r.Stage) >= fact.Rank(bundle.Canary) {
+	if bundle.Rank(r.Stage) >= bundle.Rank(bundle.Canary) {
 		if w.trust == nil {
 			by(entered)
 		} else if ends, ok := field.ParseTime(w.trust.ExpiresAt); ok {

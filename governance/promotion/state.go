@@ -143,7 +143,7 @@ func (w *World) derived(r *revision, own *judged, at time.Time) fact.Status {
 		return fact.Expired
 	}
 	next := nextStage(r)
-	if next == "" || fact.Rank(r.target) < fact.Rank(next) || r.held {
+	if next == "" || bundle.Rank(r.target) < bundle.Rank(next) || r.held {
 		return r.Status
 	}
 	rules := w.policy.Stage(next)
@@ -163,18 +163,18 @@ func (w *World) stages(r *revision, e *gate.Evidence, at time.Time) map[string]S
 	reached := r.Stage
 	if reached == bundle.Retired {
 		reached = bundle.Research
-		for _, s := range fact.PromotionStages() {
+		for _, s := range bundle.PromotionStages() {
 			if _, ok := r.entered[s]; ok {
 				reached = s
 			}
 		}
 	}
-	for _, s := range fact.PromotionStages()[1:] {
+	for _, s := range bundle.PromotionStages()[1:] {
 		info := StageInfo{Status: string(fact.Pending)}
 		switch {
-		case fact.Rank(s) == fact.Rank(reached):
+		case bundle.Rank(s) == bundle.Rank(reached):
 			info.Status = string(r.Status)
-		case fact.Rank(s) < fact.Rank(reached):
+		case bundle.Rank(s) < bundle.Rank(reached):
 			info.Status = "passed"
 		}
 		if entered, ok := r.entered[s]; ok {

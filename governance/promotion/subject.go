@@ -7,7 +7,6 @@ import (
 
 	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/governance/bundle/field"
-	"github.com/assay-run/assay/governance/fact"
 )
 
 // The refusals of reads that are not in the bundle's list.
@@ -60,7 +59,7 @@ func (w *World) subject(kind, id string) ([]*revision, *bundle.Error) {
 }
 
 func readStage(s string) (bundle.Stage, *bundle.Error) {
-	if !slices.Contains(fact.PromotionStages(), bundle.Stage(s)) {
+	if !slices.Contains(bundle.PromotionStages(), bundle.Stage(s)) {
 		return "", field.Refuse(field.InvalidStage, "", "stage: one of research, paper, canary, live")
 	}
 	return bundle.Stage(s), nil
@@ -84,7 +83,7 @@ func leading(list []*revision) *revision {
 		if !r.active() {
 			continue
 		}
-		higher := best == nil || fact.Rank(r.Stage) > fact.Rank(best.Stage)
+		higher := best == nil || bundle.Rank(r.Stage) > bundle.Rank(best.Stage)
 		if higher || r.Stage == best.Stage && r.enteredSeq > best.enteredSeq {
 			best = r
 		}

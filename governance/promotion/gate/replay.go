@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/governance/bundle"
-	"github.com/assay-run/assay/governance/fact"
 	"github.com/assay-run/assay/governance/promotion/policy"
 )
 
@@ -108,15 +107,15 @@ func (e *Evidence) packed(principal string) bool {
 // another principal has re-run each baseline, and each falsification, with the same report
 // and the same numbers.
 func (e *Evidence) Rungs() []string {
-	rungs := []string{fact.RungClaimed}
+	rungs := []string{bundle.RungClaimed}
 	if e.Verified {
-		rungs = append(rungs, fact.RungVerified)
+		rungs = append(rungs, bundle.RungVerified)
 	}
 	if len(e.Signatures) > 0 {
-		rungs = append(rungs, fact.RungSigned)
+		rungs = append(rungs, bundle.RungSigned)
 	}
 	if _, ok := e.reproduced(); ok {
-		rungs = append(rungs, fact.RungReproduced)
+		rungs = append(rungs, bundle.RungReproduced)
 	}
 	return rungs
 }
@@ -144,11 +143,11 @@ func assurance(g *policy.Gate, e *Evidence, _ time.Time) Result {
 			continue
 		}
 		switch rung {
-		case fact.RungSigned:
+		case bundle.RungSigned:
 			for _, s := range e.Signatures {
 				r.Evidence = append(r.Evidence, s.Piece)
 			}
-		case fact.RungReproduced:
+		case bundle.RungReproduced:
 			pieces, _ := e.reproduced()
 			r.Evidence = append(r.Evidence, pieces...)
 		}

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/governance/bundle"
-	"github.com/assay-run/assay/governance/fact"
 	"github.com/assay-run/assay/governance/promotion/policy"
 )
 
@@ -14,7 +13,7 @@ import (
 // found equal, and waits until then.
 func integrity(g *policy.Gate, e *Evidence, _ time.Time) Result {
 	if g.Verified && !e.Verified {
-		return Result{Verdict: Pending, Observed: fact.RungClaimed, Op: ">=", Threshold: fact.RungVerified, Evidence: e.core(),
+		return Result{Verdict: Pending, Observed: bundle.RungClaimed, Op: ">=", Threshold: bundle.RungVerified, Evidence: e.core(),
 			Reason: "the artifacts have not been read yet"}
 	}
 	return Result{Verdict: Pass, Evidence: e.core(), Reason: "the bundle is what its id says"}
@@ -24,7 +23,7 @@ func integrity(g *policy.Gate, e *Evidence, _ time.Time) Result {
 // waits for such a submission.
 func requested(stage bundle.Stage, e *Evidence) Result {
 	r := Result{Verdict: Pass, Observed: string(e.Target), Op: ">=", Threshold: string(stage), Evidence: e.core(), Reason: "the stage was asked for"}
-	if fact.Rank(e.Target) < fact.Rank(stage) {
+	if bundle.Rank(e.Target) < bundle.Rank(stage) {
 		r.Verdict, r.Reason = Pending, fmt.Sprintf("only %s was asked for", e.Target)
 	}
 	return r
