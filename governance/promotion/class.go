@@ -8,7 +8,7 @@ import (
 
 	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/governance/fact"
-	"github.com/assay-run/assay/governance/promotion/gate"
+	"github.com/assay-run/assay/governance/promotion/policy"
 )
 
 // changeClass is what a revision changes against its parent: computed, never believed.
@@ -46,7 +46,7 @@ func onlyPluginDiffers(a, b *bundle.Strategy) bool {
 // of p may differ.
 func (w *World) sameTrades(r, p *revision) bool {
 	e := w.evidence(r)
-	return len(p.trades) > 0 && slices.ContainsFunc(e.Replays, func(replay gate.Replay) bool {
+	return len(p.trades) > 0 && slices.ContainsFunc(e.Replays, func(replay policy.ReplayResult) bool {
 		own := slices.ContainsFunc(e.Packers, func(s string) bool { return bundle.SamePrincipal(s, replay.Principal) })
 		return replay.Parent == p.id && !own && shows(replay.Runs, p.trades)
 	})
@@ -126,7 +126,7 @@ func (w *World) mayInherit(r, parent *revision, now time.Time) bool {
 	case bundle.ChangeEvidenceOnly:
 		return true
 	case bundle.ChangeNonMaterial:
-		return w.judge(r, parent.Stage, now).verdict == gate.Pass
+		return w.judge(r, parent.Stage, now).verdict == policy.Pass
 	}
 	return false
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/governance/fact"
-	"github.com/assay-run/assay/governance/promotion/gate"
+	"github.com/assay-run/assay/governance/promotion/policy"
 )
 
 // Decision is what the machine decides about one revision: a stage-decision that the
@@ -174,12 +174,12 @@ func (w *World) failed(r *revision, now time.Time) (fact.StageDecision, bool) {
 		return fact.StageDecision{}, false
 	}
 	own := w.judge(r, r.Stage, now)
-	if own.verdict != gate.Fail {
+	if own.verdict != policy.Fail {
 		return fact.StageDecision{}, false
 	}
 	stages := bundle.PromotionStages()
 	for i := bundle.Rank(r.Stage) - 1; i >= 0; i-- {
-		if i > 0 && w.judge(r, stages[i], now).verdict == gate.Fail {
+		if i > 0 && w.judge(r, stages[i], now).verdict == policy.Fail {
 			continue
 		}
 		d := to(stages[i], standing(stages[i]), fact.CauseFailed)
@@ -198,7 +198,7 @@ func (w *World) promoted(r *revision, now time.Time) (fact.StageDecision, bool) 
 	}
 	rules := w.policy.Stage(next)
 	plan := w.judge(r, next, now)
-	if plan.verdict != gate.Pass {
+	if plan.verdict != policy.Pass {
 		return fact.StageDecision{}, false
 	}
 	sum := w.planDigest(r, plan)

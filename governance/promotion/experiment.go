@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/governance/bundle"
-	"github.com/assay-run/assay/governance/promotion/gate"
 	"github.com/assay-run/assay/governance/promotion/policy"
 	"github.com/assay-run/assay/host/base/digest"
 )
@@ -103,8 +102,8 @@ func (w *World) missingFor(r *revision, stage bundle.Stage, at time.Time) []Expe
 	return list
 }
 
-func (w *World) experiment(r *revision, stage bundle.Stage, g *policy.Gate, result *gate.Result) Experiment {
-	status := map[gate.Verdict]string{gate.Fail: "failed", gate.Pending: "missing", gate.Expired: "expired"}[result.Verdict]
+func (w *World) experiment(r *revision, stage bundle.Stage, g *policy.Gate, result *policy.Result) Experiment {
+	status := map[policy.Verdict]string{policy.Fail: "failed", policy.Pending: "missing", policy.Expired: "expired"}[result.Verdict]
 	x := Experiment{
 		ExperimentID: experimentID(r.id, stage, g.ID), CandidateRevisionID: r.id, Stage: stage, GateID: g.ID, Kind: g.Kind,
 		Status: status, Blocking: true, Spec: g.Spec, Reason: result.Reason,
@@ -112,7 +111,7 @@ func (w *World) experiment(r *revision, stage bundle.Stage, g *policy.Gate, resu
 	slug := r.bundle.Candidate.Slug
 	pack := fmt.Sprintf("lab candidate pack %s --candidate %s --stage %s --submit", slug, r.id, stage)
 	force := ""
-	if result.Verdict == gate.Expired {
+	if result.Verdict == policy.Expired {
 		force = " --force"
 		if last := w.evidence(r).Newest(bundle.Role(result.Blame)); last != nil {
 			x.RequestHash = &last.RequestHash
@@ -149,7 +148,7 @@ const (
 )
 
 // remedy goes by what is to blame: the first role, rung or drill that is missing.
-func remedy(g *policy.Gate, result *gate.Result) int {
+func remedy(g *policy.Gate, result *policy.Result) int {
 	switch {
 	case g.Kind == policy.NoOpenIncident:
 		return remedyIncident

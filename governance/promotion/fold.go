@@ -9,7 +9,7 @@ import (
 	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/governance/bundle/field"
 	"github.com/assay-run/assay/governance/fact"
-	"github.com/assay-run/assay/governance/promotion/gate"
+	"github.com/assay-run/assay/governance/promotion/policy"
 )
 
 // ingest folds a submission: the first one makes the revision, further ones say how far
@@ -104,8 +104,8 @@ func (w *World) fold(r *revision, f *fact.Fact) error {
 		w.touch(d.revisions)
 	case *fact.Drill:
 		done, _ := field.ParseTime(fields.DoneAt)
-		piece := gate.Piece{Seq: f.Seq, RunID: fields.RunID, SHA256: fields.PAESHA256}
-		d.drills = append(d.drills, gate.Drill{
+		piece := policy.Piece{Seq: f.Seq, RunID: fields.RunID, SHA256: fields.PAESHA256}
+		d.drills = append(d.drills, policy.Drill{
 			Piece: piece, Drill: fields.Drill.Drill, Pass: fields.Result == "pass", Done: done,
 			Proven: fields.Metadata != "",
 		})
@@ -133,7 +133,7 @@ func (w *World) fold(r *revision, f *fact.Fact) error {
 func (r *revision) part(f *fact.Fact) {
 	switch p := f.Fields.(type) {
 	case *bundle.Run:
-		run := gate.Run{Run: *p, Seq: f.Seq}
+		run := policy.Run{Run: *p, Seq: f.Seq}
 		run.Started, _ = field.ParseTime(p.StartedAt)
 		run.Completed, _ = field.ParseTime(p.CompletedAt)
 		r.runs = append(r.runs, run)

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/governance/bundle"
-	"github.com/assay-run/assay/governance/promotion/gate"
 	"github.com/assay-run/assay/governance/promotion/policy"
 	"github.com/assay-run/assay/host/base/digest"
 )
@@ -14,31 +13,31 @@ import (
 // judged is a plan as the machine sees it.
 type judged struct {
 	stage   bundle.Stage
-	verdict gate.Verdict
+	verdict policy.Verdict
 	gates   []policy.Gate
-	results []gate.Result // one for each gate
+	results []policy.Result // one for each gate
 }
 
 // judge works out the plan of a revision for a stage: fail wins, then pending or expired.
 // While nobody's approval counts, the stages for real money wait.
 func (w *World) judge(r *revision, stage bundle.Stage, now time.Time) *judged {
-	j := &judged{stage: stage, verdict: gate.Pass, gates: w.gates(stage)}
+	j := &judged{stage: stage, verdict: policy.Pass, gates: w.gates(stage)}
 	e := w.evidence(r)
 	for i := range j.gates {
 		g := &j.gates[i]
-		result := w.waive(r, stage, g, gate.Judge(g, stage, e, now), now)
+		result := w.waive(r, stage, g, policy.Judge(g, stage, e, now), now)
 		j.results = append(j.results, result)
 		switch result.Verdict {
-		case gate.Fail:
-			j.verdict = gate.Fail
-		case gate.Pending, gate.Expired:
-			if j.verdict == gate.Pass {
-				j.verdict = gate.Pending
+		case policy.Fail:
+			j.verdict = policy.Fail
+		case policy.Pending, policy.Expired:
+			if j.verdict == policy.Pass {
+				j.verdict = policy.Pending
 			}
 		}
 	}
-	if j.verdict == gate.Pass && bundle.Rank(stage) >= bundle.Rank(bundle.Canary) && !w.peopleMayStart(now) {
-		j.verdict = gate.Pending
+	if j.verdict == policy.Pass && bundle.Rank(stage) >= bundle.Rank(bundle.Canary) && !w.peopleMayStart(now) {
+		j.verdict = policy.Pending
 	}
 	return j
 }
@@ -78,8 +77,8 @@ func (w *World) gates(stage bundle.Stage) []policy.Gate {
 // waive lets a gate that does not pass be, while a waiver for it counts: that which lasts
 // longest. When that has run out the gate is expired since then, unless it fails by what
 // has come to light after the waiver was given.
-func (w *World) waive(r *revision, stage bundle.Stage, g *policy.Gate, result gate.Result, now time.Time) gate.Result {
-	if result.Verdict == gate.Pass || result.Verdict == gate.NotApplicable || !g.Waivable() {
+func (w *World) waive(r *revision, stage bundle.Stage, g *policy.Gate, result policy.Result, now time.Time) policy.Result {
+	if result.Verdict == policy.Pass || result.Verdict == policy.NotApplicable || !g.Waivable() {
 		return result
 	}
 	var best *waiver
@@ -98,19 +97,19 @@ func (w *World) waive(r *revision, stage bundle.Stage, g *policy.Gate, result ga
 	if !now.Before(best.expires) {
 		return ranOut(result, best)
 	}
-	result.Verdict, result.ValidUntil, result.Blame = gate.Waived, best.expires, ""
-	result.Evidence = append(result.Evidence, gate.Piece{Seq: best.seq, SHA256: best.PAESHA256})
+	result.Verdict, result.ValidUntil, result.Blame = policy.Waived, best.expires, ""
+	result.Evidence = append(result.Evidence, policy.Piece{Seq: best.seq, SHA256: best.PAESHA256})
 	result.Reason = "waived by " + best.Principal + ": " + best.Reason + " (" + result.Reason + ")"
 	return result
 }
 
-func ranOut(result gate.Result, x *waiver) gate.Result {
+func ranOut(result policy.Result, x *waiver) policy.Result {
 	result.ValidUntil = x.expires
-	news := func(p gate.Piece) bool { return p.Seq > x.seq }
-	if result.Verdict == gate.Fail && slices.ContainsFunc(result.Evidence, news) {
+	news := func(p policy.Piece) bool { return p.Seq > x.seq }
+	if result.Verdict == policy.Fail && slices.ContainsFunc(result.Evidence, news) {
 		return result
 	}
-	result.Verdict = gate.Expired
+	result.Verdict = policy.Expired
 	result.Reason = "the waiver of " + x.Principal + " has run out: " + result.Reason
 	return result
 }
@@ -161,15 +160,15 @@ const SchemaPlan = "promotion-plan/v1"
 // Plan is promotion-plan/v1: what a revision lacks for a stage.
 type Plan struct {
 	Head
-	ResolvedRevisionID string       `json:"resolved_revision_id"`
-	Stage              bundle.Stage `json:"stage"`
-	FromStage          *string      `json:"from_stage"` // null for research
-	Verdict            gate.Verdict `json:"verdict"`
-	PlanDigest         string       `json:"plan_digest"`
-	Policy             PolicyName   `json:"policy"`
-	Gates              []PlanGate   `json:"gates"`
-	Approvals          Approvals    `json:"approvals"`
-	Numbers            Numbers      `json:"numbers"`
+	ResolvedRevisionID string         `json:"resolved_revision_id"`
+	Stage              bundle.Stage   `json:"stage"`
+	FromStage          *string        `json:"from_stage"` // null for research
+	Verdict            policy.Verdict `json:"verdict"`
+	PlanDigest         string         `json:"plan_digest"`
+	Policy             PolicyName     `json:"policy"`
+	Gates              []PlanGate     `json:"gates"`
+	Approvals          Approvals      `json:"approvals"`
+	Numbers            Numbers        `json:"numbers"`
 }
 
 // PolicyName says which policy a plan is by.
@@ -181,18 +180,18 @@ type PolicyName struct {
 
 // PlanGate is one gate of a plan. Times are RFC 3339.
 type PlanGate struct {
-	GateID       string       `json:"gate_id"`
-	Kind         string       `json:"kind"`
-	Required     bool         `json:"required"`
-	Verdict      gate.Verdict `json:"verdict"`
-	Observed     any          `json:"observed"`
-	Op           *string      `json:"op"`
-	Threshold    any          `json:"threshold"`
-	ValidUntil   *string      `json:"valid_until"`
-	Evidence     []Evidence   `json:"evidence"`
-	Reason       string       `json:"reason"`
-	Refs         []string     `json:"refs"`
-	ExperimentID *string      `json:"experiment_id"` // null where nothing is missing
+	GateID       string         `json:"gate_id"`
+	Kind         string         `json:"kind"`
+	Required     bool           `json:"required"`
+	Verdict      policy.Verdict `json:"verdict"`
+	Observed     any            `json:"observed"`
+	Op           *string        `json:"op"`
+	Threshold    any            `json:"threshold"`
+	ValidUntil   *string        `json:"valid_until"`
+	Evidence     []Evidence     `json:"evidence"`
+	Reason       string         `json:"reason"`
+	Refs         []string       `json:"refs"`
+	ExperimentID *string        `json:"experiment_id"` // null where nothing is missing
 }
 
 // Evidence is one piece of evidence of a gate.
@@ -265,7 +264,7 @@ func toldApprovals(r *revision, required []policy.Requirement, granted []approva
 	return a
 }
 
-func planGate(r *revision, stage bundle.Stage, g *policy.Gate, result *gate.Result) PlanGate {
+func planGate(r *revision, stage bundle.Stage, g *policy.Gate, result *policy.Result) PlanGate {
 	p := PlanGate{
 		GateID: g.ID, Kind: g.Kind, Required: true, Verdict: result.Verdict, Observed: result.Observed, Op: orNull(result.Op),
 		Threshold: result.Threshold, ValidUntil: timeOrNull(result.ValidUntil), Evidence: []Evidence{}, Reason: result.Reason,
@@ -282,7 +281,9 @@ func planGate(r *revision, stage bundle.Stage, g *policy.Gate, result *gate.Resu
 }
 
 // open says whether something must still be done about a gate.
-func open(v gate.Verdict) bool { return v == gate.Fail || v == gate.Pending || v == gate.Expired }
+func open(v policy.Verdict) bool {
+	return v == policy.Fail || v == policy.Pending || v == policy.Expired
+}
 
 func orNull(s string) *string {
 	if s == "" {

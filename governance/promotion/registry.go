@@ -9,7 +9,6 @@ import (
 	"github.com/assay-run/assay/governance/bundle/dsse"
 	"github.com/assay-run/assay/governance/bundle/field"
 	"github.com/assay-run/assay/governance/fact"
-	"github.com/assay-run/assay/governance/promotion/gate"
 	"github.com/assay-run/assay/governance/promotion/policy"
 	"github.com/assay-run/assay/host/base/digest"
 )
@@ -218,7 +217,7 @@ func (w *World) holdsUntil(r *revision, own *judged) time.Time {
 			for _, incident := range w.deployable(r.bundle.DeployableID).openIncidents() {
 				by(incident.opened.at)
 			}
-		case result.Verdict == gate.Pending, result.Verdict == gate.Fail && result.ValidUntil.IsZero():
+		case result.Verdict == policy.Pending, result.Verdict == policy.Fail && result.ValidUntil.IsZero():
 			by(entered)
 		default:
 			by(result.ValidUntil)
@@ -251,9 +250,9 @@ func (w *World) lapse(r *revision, own *judged, at time.Time) string {
 	switch {
 	case !w.approvalsStand(r):
 		return "expired: the keys of those who approved it are no longer trusted"
-	case own.verdict != gate.Pass && w.trust != nil && w.trust.Expired(at):
+	case own.verdict != policy.Pass && w.trust != nil && w.trust.Expired(at):
 		return "expired: trust.json ended at " + w.trust.ExpiresAt
-	case own.verdict != gate.Pass:
+	case own.verdict != policy.Pass:
 		return "expired: nobody is trusted to approve"
 	}
 	return ""

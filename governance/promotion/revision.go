@@ -9,7 +9,7 @@ import (
 	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/governance/bundle/field"
 	"github.com/assay-run/assay/governance/fact"
-	"github.com/assay-run/assay/governance/promotion/gate"
+	"github.com/assay-run/assay/governance/promotion/policy"
 	"github.com/assay-run/assay/host/base/digest"
 )
 
@@ -22,7 +22,7 @@ type revision struct {
 	sealSeq  int64 // of the newest submission that counts
 	bundle   *fact.Ingested
 	limits   bundle.Limits
-	runs     []gate.Run
+	runs     []policy.Run
 	trades   []trades
 	parent   string // "" for the first
 	declared string
@@ -138,8 +138,8 @@ func (r *revision) excludes(principal string) bool {
 func (r *revision) active() bool { return r.Status == fact.Active }
 
 // evidence is what gates look at.
-func (w *World) evidence(r *revision) *gate.Evidence {
-	e := &gate.Evidence{
+func (w *World) evidence(r *revision) *policy.Evidence {
+	e := &policy.Evidence{
 		Seq: r.seq, CoreSHA256: r.id[len(bundle.RevisionPrefix):], Target: r.target, Verified: r.verified,
 		Parent: r.parent, ParentSeq: -1, Limits: r.limits, Runs: r.runs, Lookup: r.lookup, Packers: r.packers(),
 		Strict: w.strict(),
@@ -153,13 +153,13 @@ func (w *World) evidence(r *revision) *gate.Evidence {
 	d := w.deployable(r.bundle.DeployableID)
 	for _, twin := range d.rejected {
 		if twin != r && twin.bundle.Candidate.FamilyID == r.bundle.Candidate.FamilyID {
-			e.RejectedTwin = &gate.Piece{Seq: twin.seq, SHA256: twin.id[len(bundle.RevisionPrefix):]}
+			e.RejectedTwin = &policy.Piece{Seq: twin.seq, SHA256: twin.id[len(bundle.RevisionPrefix):]}
 			break
 		}
 	}
 	for _, s := range r.signed {
 		if w.counts(s.By, bundle.TrustLab) {
-			e.Signatures = append(e.Signatures, gate.Signature{Piece: gate.Piece{Seq: s.seq, SHA256: s.PAESHA256}, Principal: s.Principal})
+			e.Signatures = append(e.Signatures, policy.Signature{Piece: policy.Piece{Seq: s.seq, SHA256: s.PAESHA256}, Principal: s.Principal})
 		}
 	}
 	for i, said := range d.replays {
@@ -173,13 +173,13 @@ func (w *World) evidence(r *revision) *gate.Evidence {
 		}
 	}
 	for _, i := range d.openIncidents() {
-		e.Incidents = append(e.Incidents, gate.Incident{Piece: gate.Piece{Seq: i.opened.seq, SHA256: i.opened.PAESHA256}, ID: i.id, Critical: i.critical})
+		e.Incidents = append(e.Incidents, policy.Incident{Piece: policy.Piece{Seq: i.opened.seq, SHA256: i.opened.PAESHA256}, ID: i.id, Critical: i.critical})
 	}
 	return e
 }
 
-func replayOf(said fact.Replay, seq int64) gate.Replay {
-	r := gate.Replay{Piece: gate.Piece{Seq: seq, SHA256: said.PAESHA256}, Principal: said.Principal, Runs: said.Runs}
+func replayOf(said fact.Replay, seq int64) policy.ReplayResult {
+	r := policy.ReplayResult{Piece: policy.Piece{Seq: seq, SHA256: said.PAESHA256}, Principal: said.Principal, Runs: said.Runs}
 	r.Made, _ = field.ParseTime(said.MadeAt)
 	if said.ParentRevisionID != nil {
 		r.Parent = *said.ParentRevisionID
@@ -219,13 +219,13 @@ func lookups(b *fact.Ingested, limits func() bundle.Limits) func(string) (any, b
 	return func(pointer string) (any, bool) {
 		first, _, _ := strings.Cut(strings.TrimPrefix(pointer, "/"), "/")
 		if kept, ok := short[first]; ok {
-			return gate.Find(kept(), pointer)
+			return policy.Find(kept(), pointer)
 		}
 		doc := sections(b, first)
 		if pointer == "" {
 			doc["limits"] = limits()
 		}
-		return gate.Find(treeOf(doc), pointer)
+		return policy.Find(treeOf(doc), pointer)
 	}
 }
 

@@ -6,7 +6,7 @@ import (
 
 	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/governance/fact"
-	"github.com/assay-run/assay/governance/promotion/gate"
+	"github.com/assay-run/assay/governance/promotion/policy"
 )
 
 // SchemaState is the schema of a state.
@@ -151,14 +151,14 @@ func (w *World) derived(r *revision, own *judged, at time.Time) fact.Status {
 		return r.Status
 	}
 	plan := w.judge(r, next, at)
-	if plan.verdict == gate.Pass {
+	if plan.verdict == policy.Pass {
 		return fact.Eligible
 	}
 	return r.Status
 }
 
 // stages is how the revision stands towards each stage from paper on.
-func (w *World) stages(r *revision, e *gate.Evidence, at time.Time) map[string]StageInfo {
+func (w *World) stages(r *revision, e *policy.Evidence, at time.Time) map[string]StageInfo {
 	infos := map[string]StageInfo{}
 	reached := r.Stage
 	if reached == bundle.Retired {

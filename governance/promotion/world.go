@@ -7,7 +7,6 @@ import (
 
 	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/governance/fact"
-	"github.com/assay-run/assay/governance/promotion/gate"
 	"github.com/assay-run/assay/governance/promotion/policy"
 )
 
@@ -36,7 +35,7 @@ type deployable struct {
 	revisions []*revision
 	replays   []fact.Replay
 	replaySeq []int64
-	drills    []gate.Drill
+	drills    []policy.Drill
 	drillBy   []fact.By
 	incidents map[string]*incident
 	rejected  []*revision
