@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/governance/bundle"
-	"github.com/assay-run/assay/governance/fact"
 	"github.com/assay-run/assay/governance/promotion/policy"
 )
 
@@ -129,7 +128,7 @@ func (w *World) approvalsStand(r *revision) bool {
 
 // mayResume says whether people have agreed to let the revision go on.
 func (w *World) mayResume(r *revision, now time.Time) bool {
-	if r.Status != fact.Suspended && r.Status != fact.Superseded || w.deployable(r.bundle.DeployableID).openCritical() {
+	if r.Status != Suspended && r.Status != Superseded || w.deployable(r.bundle.DeployableID).openCritical() {
 		return false
 	}
 	required := w.policy.Stage(bundle.Canary).Approvals

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/governance/bundle"
-	"github.com/assay-run/assay/governance/fact"
 	"github.com/assay-run/assay/governance/promotion/policy"
 )
 
@@ -156,7 +155,7 @@ func (w *World) inherit(r *revision, parent string) error {
 	if r.bundle.DeployableID == p.bundle.DeployableID {
 		r.approvedBy, r.approvedAt = p.approvedBy, p.approvedAt
 	}
-	if r.Status == fact.Suspended && r.stop == nil {
+	if r.Status == Suspended && r.stop == nil {
 		r.stop = p.stop
 	}
 	p.heir = r.id

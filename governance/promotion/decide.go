@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/governance/bundle"
-	"github.com/assay-run/assay/governance/fact"
 	"github.com/assay-run/assay/governance/promotion/policy"
 )
 
@@ -14,13 +13,13 @@ import (
 // caller logs.
 type Decision struct {
 	Revision string
-	fact.StageDecision
+	StageDecision
 }
 
 // Entry is the entry that logs the decision.
-func (d *Decision) Entry(seq int64) *fact.Entry {
-	return &fact.Entry{
-		Seq: seq, Type: bundle.TypeStageDecision, Subject: []bundle.Subject{fact.RevisionSubject(d.Revision)}, Predicate: &d.StageDecision,
+func (d *Decision) Entry(seq int64) *Entry {
+	return &Entry{
+		Seq: seq, Type: bundle.TypeStageDecision, Subject: []bundle.Subject{RevisionSubject(d.Revision)}, Predicate: &d.StageDecision,
 	}
 }
 
@@ -56,7 +55,7 @@ func (w *World) NextFor(revision string, now time.Time) (Decision, bool) {
 // Decide folds a whole log and makes every decision that is due at this time after it, as
 // a plane would whose next entry has the number next. It is what Next comes to, one
 // decision after the other.
-func Decide(facts []fact.Fact, now time.Time, next int64) ([]Decision, error) {
+func Decide(facts []Fact, now time.Time, next int64) ([]Decision, error) {
 	w := New()
 	if err := w.Apply(facts...); err != nil {
 		return nil, err
@@ -68,7 +67,7 @@ func Decide(facts []fact.Fact, now time.Time, next int64) ([]Decision, error) {
 			return all, nil
 		}
 		all = append(all, d)
-		more, err := fact.Of(d.Entry(next))
+		more, err := FactsOf(d.Entry(next))
 		if err != nil {
 			return nil, err
 		}
@@ -81,7 +80,7 @@ func Decide(facts []fact.Fact, now time.Time, next int64) ([]Decision, error) {
 
 // rules are the machine's rows of the table of transitions; the first that applies is the
 // decision.
-var rules = []func(*World, *revision, time.Time) (fact.StageDecision, bool){
+var rules = []func(*World, *revision, time.Time) (StageDecision, bool){
 	(*World).first, (*World).superseded, (*World).again, (*World).resumed, (*World).failed, (*World).promoted,
 }
 
@@ -105,36 +104,36 @@ func (w *World) decide(r *revision, now time.Time) (Decision, bool) {
 	return Decision{}, false
 }
 
-func to(stage bundle.Stage, status fact.Status, cause fact.Cause) fact.StageDecision {
-	return fact.StageDecision{To: fact.Place{Stage: stage, Status: status}.String(), Cause: cause}
+func to(stage bundle.Stage, status Status, cause Cause) StageDecision {
+	return StageDecision{To: Place{Stage: stage, Status: status}.String(), Cause: cause}
 }
 
 // first places a new revision: where its parent stands if it may inherit that, else in
 // research. What was stopped before it had a place stays so.
-func (w *World) first(r *revision, now time.Time) (fact.StageDecision, bool) {
+func (w *World) first(r *revision, now time.Time) (StageDecision, bool) {
 	if !r.fresh {
-		return fact.StageDecision{}, false
+		return StageDecision{}, false
 	}
 	if p, ok := w.revisions[r.parent]; ok && w.mayInherit(r, p, now) {
 		status := p.Status
-		if r.Status == fact.Suspended {
-			status = fact.Suspended
+		if r.Status == Suspended {
+			status = Suspended
 		}
-		d := to(p.Stage, status, fact.CauseInherited)
+		d := to(p.Stage, status, CauseInherited)
 		d.RelatedRevisionID = p.id
 		return d, true
 	}
-	return to(bundle.Research, r.Status, fact.CauseFirst), true
+	return to(bundle.Research, r.Status, CauseFirst), true
 }
 
 // onPath says whether a revision stands in a stage from paper on, active or suspended.
 func onPath(r *revision) bool {
-	return !r.fresh && bundle.Rank(r.Stage) >= bundle.Rank(bundle.Paper) && (r.Status == fact.Active || r.Status == fact.Suspended)
+	return !r.fresh && bundle.Rank(r.Stage) >= bundle.Rank(bundle.Paper) && (r.Status == Active || r.Status == Suspended)
 }
 
 // superseded takes the place from a revision whose heir has it, or that another revision
 // of the candidate has come to later: of a candidate one revision is active in a stage.
-func (w *World) superseded(r *revision, _ time.Time) (fact.StageDecision, bool) {
+func (w *World) superseded(r *revision, _ time.Time) (StageDecision, bool) {
 	by := r.heir
 	if by == "" && r.active() {
 		for _, other := range w.rivals(r) {
@@ -143,70 +142,70 @@ func (w *World) superseded(r *revision, _ time.Time) (fact.StageDecision, bool) 
 			}
 		}
 	}
-	if by == "" || r.Status != fact.Active && r.Status != fact.Suspended {
-		return fact.StageDecision{}, false
+	if by == "" || r.Status != Active && r.Status != Suspended {
+		return StageDecision{}, false
 	}
-	d := to(r.Stage, fact.Superseded, fact.CauseSuperseded)
+	d := to(r.Stage, Superseded, CauseSuperseded)
 	d.RelatedRevisionID = by
 	return d, true
 }
 
 // again takes a superseded revision that was submitted once more back to research.
-func (w *World) again(r *revision, _ time.Time) (fact.StageDecision, bool) {
-	if !r.resubmitted || r.Status != fact.Superseded || r.Stage != bundle.Paper {
-		return fact.StageDecision{}, false
+func (w *World) again(r *revision, _ time.Time) (StageDecision, bool) {
+	if !r.resubmitted || r.Status != Superseded || r.Stage != bundle.Paper {
+		return StageDecision{}, false
 	}
-	return to(bundle.Research, fact.Pending, fact.CauseResubmitted), true
+	return to(bundle.Research, Pending, CauseResubmitted), true
 }
 
 // resumed lets a stopped revision go on when people have agreed.
-func (w *World) resumed(r *revision, now time.Time) (fact.StageDecision, bool) {
+func (w *World) resumed(r *revision, now time.Time) (StageDecision, bool) {
 	if !w.mayResume(r, now) {
-		return fact.StageDecision{}, false
+		return StageDecision{}, false
 	}
-	return to(r.Stage, standing(r.Stage), fact.CauseResumed), true
+	return to(r.Stage, standing(r.Stage), CauseResumed), true
 }
 
 // failed lowers an active revision whose own stage's plan fails, to the next stage whose
 // plan does not.
-func (w *World) failed(r *revision, now time.Time) (fact.StageDecision, bool) {
+func (w *World) failed(r *revision, now time.Time) (StageDecision, bool) {
 	if !r.active() {
-		return fact.StageDecision{}, false
+		return StageDecision{}, false
 	}
 	own := w.judge(r, r.Stage, now)
 	if own.verdict != policy.Fail {
-		return fact.StageDecision{}, false
+		return StageDecision{}, false
 	}
 	stages := bundle.PromotionStages()
 	for i := bundle.Rank(r.Stage) - 1; i >= 0; i-- {
 		if i > 0 && w.judge(r, stages[i], now).verdict == policy.Fail {
 			continue
 		}
-		d := to(stages[i], standing(stages[i]), fact.CauseFailed)
+		d := to(stages[i], standing(stages[i]), CauseFailed)
 		sum := w.planDigest(r, own)
 		d.PlanDigest = &sum
 		return d, true
 	}
-	return fact.StageDecision{}, false
+	return StageDecision{}, false
 }
 
 // promoted raises a revision by one stage when the plan passes and people have agreed.
-func (w *World) promoted(r *revision, now time.Time) (fact.StageDecision, bool) {
+func (w *World) promoted(r *revision, now time.Time) (StageDecision, bool) {
 	next := nextStage(r)
 	if next == "" || bundle.Rank(r.target) < bundle.Rank(next) || r.held || w.barred(r, next) {
-		return fact.StageDecision{}, false
+		return StageDecision{}, false
 	}
 	rules := w.policy.Stage(next)
 	plan := w.judge(r, next, now)
 	if plan.verdict != policy.Pass {
-		return fact.StageDecision{}, false
+		return StageDecision{}, false
 	}
 	sum := w.planDigest(r, plan)
 	granted := w.promoteApprovals(r, next, sum, now)
 	if missing(rules.Approvals, granted) > 0 || len(granted) == 0 && !rules.Auto {
-		return fact.StageDecision{}, false
+		return StageDecision{}, false
 	}
-	d := to(next, fact.Active, fact.CausePromoted)
+	d := to(next, Active, CausePromoted)
 	d.PlanDigest = &sum
 	return d, true
 }
@@ -222,22 +221,22 @@ func nextStage(r *revision) bundle.Stage {
 }
 
 // why is a decision in words.
-func (r *revision) why(d *fact.StageDecision) string {
+func (r *revision) why(d *StageDecision) string {
 	switch d.Cause {
-	case fact.CauseFirst:
+	case CauseFirst:
 		return "first submission"
-	case fact.CauseInherited:
+	case CauseInherited:
 		return "inherited from " + d.RelatedRevisionID
-	case fact.CausePromoted:
+	case CausePromoted:
 		if len(r.approvedBy) > 0 {
 			return fmt.Sprintf("the plan passes, approved by %d people", len(r.approvedBy))
 		}
 		return "the plan passes"
-	case fact.CauseSuperseded:
+	case CauseSuperseded:
 		return "superseded by " + d.RelatedRevisionID
-	case fact.CauseResumed:
+	case CauseResumed:
 		return "resumed by approval"
-	case fact.CauseResubmitted:
+	case CauseResubmitted:
 		return "submitted again"
 	}
 	return "the plan of its stage fails"

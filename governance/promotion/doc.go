@@ -11,6 +11,12 @@
 // say. Anyone may stop; it takes two to start: whatever somebody has stopped or lowered
 // does not rise again by the machine, nor by approvals that were given before.
 //
-// Gates are judged in gate, policies are read in policy. Nothing here does I/O. A World is
+// Facts are small typed statements of what was said and decided. [FactsOf] makes them of an
+// [Entry] of the log together with the bytes that it names by digest: the same entry gives
+// the same facts with the same ids, whenever and wherever it is read. The control plane's own
+// predicates (seal, attestation-recorded, stage-decision, policy, trust, log-start) are in
+// entry.go.
+//
+// Policies are read and gates judged in package policy. Nothing here does I/O. A World is
 // not safe for concurrent use while facts are applied; reads may run at the same time.
 package promotion

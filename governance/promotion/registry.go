@@ -8,7 +8,6 @@ import (
 	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/governance/bundle/dsse"
 	"github.com/assay-run/assay/governance/bundle/field"
-	"github.com/assay-run/assay/governance/fact"
 	"github.com/assay-run/assay/governance/promotion/policy"
 	"github.com/assay-run/assay/host/base/digest"
 )
@@ -99,7 +98,7 @@ func (w *World) Registry(family string, issued time.Time) (*Registry, *bundle.Er
 		}
 	}
 	for _, r := range best {
-		if r.Status == fact.Retired && issued.Sub(r.endedAt) > RegistryMemory {
+		if r.Status == Retired && issued.Sub(r.endedAt) > RegistryMemory {
 			continue
 		}
 		reg.Entries = append(reg.Entries, w.entry(r, issued))
@@ -114,13 +113,13 @@ func (r *revision) precedence() int {
 	switch {
 	case r.active() && !r.demoted:
 		return 6
-	case r.Status == fact.Rejected:
+	case r.Status == Rejected:
 		return 5
-	case r.Status == fact.Suspended:
+	case r.Status == Suspended:
 		return 4
 	case r.demoted:
 		return 3
-	case r.Status == fact.Retired:
+	case r.Status == Retired:
 		return 1
 	}
 	return 2
@@ -166,17 +165,17 @@ func (w *World) entry(r *revision, at time.Time) RegistryEntry {
 
 func (r *revision) entryStatus() (status, reason string) {
 	switch {
-	case r.Status == fact.Rejected:
+	case r.Status == Rejected:
 		return EntryRevoked, "rejected: " + r.endReason
-	case r.Status == fact.Retired:
+	case r.Status == Retired:
 		return EntryRevoked, "retired: " + r.endReason
 	case r.demoted:
 		return EntryRevoked, "demoted to " + string(r.Stage) + r.stopReason()
 	case r.active():
 		return EntryActive, ""
-	case r.Status == fact.Suspended:
+	case r.Status == Suspended:
 		return EntrySuspended, "suspended" + r.stopReason()
-	case r.Status == fact.Superseded:
+	case r.Status == Superseded:
 		return EntrySuspended, "superseded" + r.stopReason()
 	}
 	return EntrySuspended, "back in " + string(r.Stage)

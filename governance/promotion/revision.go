@@ -8,7 +8,6 @@ import (
 
 	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/governance/bundle/field"
-	"github.com/assay-run/assay/governance/fact"
 	"github.com/assay-run/assay/governance/promotion/policy"
 	"github.com/assay-run/assay/host/base/digest"
 )
@@ -20,7 +19,7 @@ type revision struct {
 	index    int   // place among all revisions
 	seq      int64 // of the first submission
 	sealSeq  int64 // of the newest submission that counts
-	bundle   *fact.Ingested
+	bundle   *Ingested
 	limits   bundle.Limits
 	runs     []policy.Run
 	trades   []trades
@@ -39,7 +38,7 @@ type revision struct {
 	approvals   []approval
 	waivers     []waiver
 
-	fact.Place
+	Place
 	fresh       bool // not placed yet
 	resubmitted bool // submitted again since it was superseded
 	// held says that people lowered the revision to research: it does not rise until it is
@@ -86,13 +85,13 @@ type signature struct {
 }
 
 type approval struct {
-	fact.Approval
+	Approval
 	seq     int64
 	expires time.Time
 }
 
 type waiver struct {
-	fact.Waiver
+	Waiver
 	seq     int64
 	expires time.Time
 }
@@ -135,7 +134,7 @@ func (r *revision) excludes(principal string) bool {
 }
 
 // active says whether the revision stands in a stage of the path.
-func (r *revision) active() bool { return r.Status == fact.Active }
+func (r *revision) active() bool { return r.Status == Active }
 
 // evidence is what gates look at.
 func (w *World) evidence(r *revision) *policy.Evidence {
@@ -178,7 +177,7 @@ func (w *World) evidence(r *revision) *policy.Evidence {
 	return e
 }
 
-func replayOf(said fact.Replay, seq int64) policy.ReplayResult {
+func replayOf(said Replay, seq int64) policy.ReplayResult {
 	r := policy.ReplayResult{Piece: policy.Piece{Seq: seq, SHA256: said.PAESHA256}, Principal: said.Principal, Runs: said.Runs}
 	r.Made, _ = field.ParseTime(said.MadeAt)
 	if said.ParentRevisionID != nil {
@@ -211,7 +210,7 @@ func (d *deployable) openCritical() bool {
 
 // lookups finds values of a bundle by pointer. The short sections that policies ask for are
 // kept once they were looked at; of all revisions the others would be much.
-func lookups(b *fact.Ingested, limits func() bundle.Limits) func(string) (any, bool) {
+func lookups(b *Ingested, limits func() bundle.Limits) func(string) (any, bool) {
 	short := map[string]func() any{
 		"limits": sync.OnceValue(func() any { return treeOf(map[string]any{"limits": limits()}) }),
 		"trials": sync.OnceValue(func() any { return treeOf(sections(b, "trials")) }),
@@ -231,7 +230,7 @@ func lookups(b *fact.Ingested, limits func() bundle.Limits) func(string) (any, b
 
 // sections are those members of a bundle that are no facts of their own: one, or all of
 // them by the name "".
-func sections(b *fact.Ingested, only string) map[string]any {
+func sections(b *Ingested, only string) map[string]any {
 	doc := map[string]any{}
 	add := func(name string, v any, has bool) {
 		if has && (only == "" || name == only) {

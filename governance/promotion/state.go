@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/governance/bundle"
-	"github.com/assay-run/assay/governance/fact"
 	"github.com/assay-run/assay/governance/promotion/policy"
 )
 
@@ -25,7 +24,7 @@ type State struct {
 	CandidateRevisionID string               `json:"candidate_revision_id"`
 	DeployableID        string               `json:"deployable_id"`
 	Stage               bundle.Stage         `json:"stage"`
-	StageStatus         fact.Status          `json:"stage_status"`
+	StageStatus         Status               `json:"stage_status"`
 	TargetStage         bundle.Stage         `json:"target_stage"`
 	NextStage           *string              `json:"next_stage"`
 	Assurance           string               `json:"assurance"`
@@ -70,18 +69,18 @@ type Standing struct {
 	CandidateID         string       `json:"candidate_id"`
 	DeployableID        string       `json:"deployable_id"`
 	Stage               bundle.Stage `json:"stage"`
-	StageStatus         fact.Status  `json:"stage_status"`
+	StageStatus         Status       `json:"stage_status"`
 }
 
 // Event is something that happened to a revision's place.
 type Event struct {
 	Seq        int64         `json:"seq"`
 	At         string        `json:"at"`
-	Type       fact.Type     `json:"type"`
+	Type       Type          `json:"type"`
 	Revision   string        `json:"candidate_revision_id"`
 	From       *bundle.Stage `json:"from"`
 	To         bundle.Stage  `json:"to"`
-	Status     fact.Status   `json:"status"` // afterwards
+	Status     Status        `json:"status"` // afterwards
 	By         string        `json:"by"`
 	Reason     string        `json:"reason"`
 	PlanDigest *string       `json:"plan_digest"`
@@ -89,7 +88,7 @@ type Event struct {
 }
 
 // note writes an event down; the revision already stands where it led to.
-func (r *revision) note(f *fact.Fact, from bundle.Stage, by, reason string, planDigest *string) *Event {
+func (r *revision) note(f *Fact, from bundle.Stage, by, reason string, planDigest *string) *Event {
 	r.history = append(r.history, Event{
 		Seq: f.Seq, At: stamp(f.At), Type: f.Type, Revision: r.id, From: &from, To: r.Stage, Status: r.Status, By: by, Reason: reason,
 		PlanDigest: planDigest, id: f.ID,
@@ -113,7 +112,7 @@ func (w *World) State(subjectType, subjectID string, now time.Time) (*State, *bu
 		Head: w.head(SchemaState, subjectType, subjectID, at), CandidateRevisionID: r.id, DeployableID: r.bundle.DeployableID,
 		Stage: r.Stage, StageStatus: status, TargetStage: r.target, NextStage: orNull(string(nextStage(r))),
 		Assurance: rungs[len(rungs)-1], Rungs: rungs, ChangeClass: w.changeClass(r), Stages: w.stages(r, e, at),
-		DeployableModes: []string{}, Suspended: r.Status == fact.Suspended, EvidenceValidUntil: timeOrNull(w.holdsUntil(r, own)),
+		DeployableModes: []string{}, Suspended: r.Status == Suspended, EvidenceValidUntil: timeOrNull(w.holdsUntil(r, own)),
 		OpenIncidents: []OpenIncident{}, PolicyDigest: w.policy.Digest,
 	}
 	if subjectType == bundle.SubjectRevision || subjectType == bundle.SubjectCandidate {
@@ -122,10 +121,10 @@ func (w *World) State(subjectType, subjectID string, now time.Time) (*State, *bu
 	if subjectType != bundle.SubjectStrategy {
 		s.FamilyID = &r.bundle.Candidate.FamilyID
 	}
-	if r.active() && status != fact.Expired {
+	if r.active() && status != Expired {
 		s.DeployableModes = modes(r.Stage)
 	}
-	if r.stop != nil && (r.Status == fact.Suspended || r.Status == fact.Superseded) {
+	if r.stop != nil && (r.Status == Suspended || r.Status == Superseded) {
 		s.SuspensionID, s.Resume = &r.stop.id, w.resumption(r, at)
 	}
 	w.incidents(s, list)
@@ -138,9 +137,9 @@ func (w *World) State(subjectType, subjectID string, now time.Time) (*State, *bu
 
 // derived is the status with what only a reader needs to be told: that evidence has run
 // out, or that only people are missing.
-func (w *World) derived(r *revision, own *judged, at time.Time) fact.Status {
+func (w *World) derived(r *revision, own *judged, at time.Time) Status {
 	if r.active() && w.lapse(r, own, at) != "" {
-		return fact.Expired
+		return Expired
 	}
 	next := nextStage(r)
 	if next == "" || bundle.Rank(r.target) < bundle.Rank(next) || r.held {
@@ -152,7 +151,7 @@ func (w *World) derived(r *revision, own *judged, at time.Time) fact.Status {
 	}
 	plan := w.judge(r, next, at)
 	if plan.verdict == policy.Pass {
-		return fact.Eligible
+		return Eligible
 	}
 	return r.Status
 }
@@ -170,7 +169,7 @@ func (w *World) stages(r *revision, e *policy.Evidence, at time.Time) map[string
 		}
 	}
 	for _, s := range bundle.PromotionStages()[1:] {
-		info := StageInfo{Status: string(fact.Pending)}
+		info := StageInfo{Status: string(Pending)}
 		switch {
 		case bundle.Rank(s) == bundle.Rank(reached):
 			info.Status = string(r.Status)

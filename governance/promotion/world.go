@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/governance/bundle"
-	"github.com/assay-run/assay/governance/fact"
 	"github.com/assay-run/assay/governance/promotion/policy"
 )
 
@@ -14,7 +13,7 @@ import (
 type World struct {
 	policy *policy.Policy
 	trust  *bundle.Trust // nil: open mode
-	rules  int64         // of judging, see fact.RulesVerified
+	rules  int64         // of judging, see RulesVerified
 	seq    int64         // of the newest entry, -1 for none
 	at     time.Time     // of the newest entry
 
@@ -33,10 +32,10 @@ type World struct {
 // deployable is what is known of all revisions that would run the same thing.
 type deployable struct {
 	revisions []*revision
-	replays   []fact.Replay
+	replays   []Replay
 	replaySeq []int64
 	drills    []policy.Drill
-	drillBy   []fact.By
+	drillBy   []By
 	incidents map[string]*incident
 	rejected  []*revision
 	// halted is the newest stop that reached all revisions, nil once one was resumed; kill
@@ -53,7 +52,7 @@ type incident struct {
 }
 
 type said struct {
-	fact.By
+	By
 	seq    int64
 	at     time.Time // of the log
 	made   time.Time // by the signer's clock
@@ -80,18 +79,18 @@ func New() *World {
 // Policy is the policy in force.
 func (w *World) Policy() *policy.Policy { return w.policy }
 
-// Rules is the version of the rules by which gates are judged, see fact.RulesVerified.
+// Rules is the version of the rules by which gates are judged, see RulesVerified.
 func (w *World) Rules() int64 { return w.rules }
 
 // strict says whether gates judge only what the plane has worked out itself.
-func (w *World) strict() bool { return w.rules >= fact.RulesVerified }
+func (w *World) strict() bool { return w.rules >= RulesVerified }
 
 // Trust is the trust.json in force, nil in open mode.
 func (w *World) Trust() *bundle.Trust { return w.trust }
 
 // Apply folds facts in, in the order of the log. An error says that the log is not one
 // that this package could have led to; the World is then of no further use.
-func (w *World) Apply(facts ...fact.Fact) error {
+func (w *World) Apply(facts ...Fact) error {
 	for i := range facts {
 		f := &facts[i]
 		if f.Seq < w.seq {
@@ -108,13 +107,13 @@ func (w *World) Apply(facts ...fact.Fact) error {
 	return nil
 }
 
-func (w *World) apply(f *fact.Fact) error {
+func (w *World) apply(f *Fact) error {
 	switch fields := f.Fields.(type) {
-	case *fact.LogStart:
+	case *LogStart:
 		return nil
-	case *fact.Text:
+	case *Text:
 		return w.load(f.Type, fields)
-	case *fact.Ingested:
+	case *Ingested:
 		return w.ingest(f, fields)
 	}
 	r, ok := w.revisions[f.Revision]
@@ -125,8 +124,8 @@ func (w *World) apply(f *fact.Fact) error {
 	return w.fold(r, f)
 }
 
-func (w *World) load(kind fact.Type, t *fact.Text) error {
-	if kind == fact.TrustLoaded {
+func (w *World) load(kind Type, t *Text) error {
+	if kind == TrustLoaded {
 		trust, refused := bundle.ParseTrust([]byte(t.Text))
 		if refused != nil {
 			return refused
@@ -147,7 +146,7 @@ func (w *World) load(kind fact.Type, t *fact.Text) error {
 
 // counts says whether what somebody signed still counts: the key is trusted now too, is
 // the same person's, and has one of the roles.
-func (w *World) counts(by fact.By, roles ...string) bool {
+func (w *World) counts(by By, roles ...string) bool {
 	if w.trust == nil {
 		return false
 	}
@@ -234,8 +233,8 @@ func (w *World) Holds(revision string) []string {
 }
 
 // Places counts the revisions by where they stand, as Place says.
-func (w *World) Places() map[fact.Place]int {
-	count := map[fact.Place]int{}
+func (w *World) Places() map[Place]int {
+	count := map[Place]int{}
 	for _, r := range w.order {
 		count[r.Place]++
 	}
@@ -244,10 +243,10 @@ func (w *World) Places() map[fact.Place]int {
 
 // Place is where a revision stands by what was decided, without what time derives; false
 // for one that is not in the log.
-func (w *World) Place(revision string) (fact.Place, bool) {
+func (w *World) Place(revision string) (Place, bool) {
 	r, ok := w.revisions[revision]
 	if !ok {
-		return fact.Place{}, false
+		return Place{}, false
 	}
 	return r.Place, true
 }

@@ -1,4 +1,4 @@
-package fact
+package promotion
 
 import (
 	"encoding/json"

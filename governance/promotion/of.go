@@ -1,4 +1,4 @@
-package fact
+package promotion
 
 import (
 	"fmt"
@@ -7,9 +7,9 @@ import (
 	"github.com/assay-run/assay/governance/bundle"
 )
 
-// Of are the facts of an entry, in a fixed order. The error says what the entry lacks: a
+// FactsOf are the facts of an entry, in a fixed order. The error says what the entry lacks: a
 // seal without its bundle, an attestation that is not the recorded one.
-func Of(e *Entry) ([]Fact, error) {
+func FactsOf(e *Entry) ([]Fact, error) {
 	at, err := e.At()
 	if err != nil {
 		return nil, err

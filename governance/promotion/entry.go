@@ -1,4 +1,4 @@
-package fact
+package promotion
 
 import (
 	"fmt"
@@ -79,9 +79,9 @@ func (e *Entry) Payload() ([]byte, error) {
 	return bundle.NewStatement(e.Type, subjects, e.Predicate)
 }
 
-// Read reads the payload of an entry of this log: strictly, because a log may have been
+// ReadEntry reads the payload of an entry of this log: strictly, because a log may have been
 // edited. Document and Said are left to the caller.
-func Read(seq int64, payload []byte) (*Entry, error) {
+func ReadEntry(seq int64, payload []byte) (*Entry, error) {
 	v, refused := field.Parse(payload)
 	if refused != nil {
 		return nil, fmt.Errorf("entry %d: %w", seq, refused)

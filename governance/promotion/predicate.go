@@ -1,4 +1,4 @@
-package fact
+package promotion
 
 import "github.com/assay-run/assay/governance/bundle"
 
