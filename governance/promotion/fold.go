@@ -279,9 +279,12 @@ func (w *World) place(r *revision, f *Fact, p *StageDecision) error {
 	if err != nil {
 		return err
 	}
-	if p.From != nil && *p.From != r.Place.String() || r.fresh != (p.From == nil) {
+	firstPlace := p.From == nil
+	elsewhere := !firstPlace && *p.From != r.Place.String()
+	if elsewhere || firstPlace != r.fresh {
 		return fmt.Errorf("%s stands at %s, the decision takes it from elsewhere", r.id, r.Place)
 	}
+	rs := rules{w, f.At}
 	from, wasFresh := r.Stage, r.fresh
 	r.fresh, r.resubmitted = false, false
 	switch p.Cause {
@@ -290,13 +293,13 @@ func (w *World) place(r *revision, f *Fact, p *StageDecision) error {
 		r.stop = &stop{id: f.ID, seq: f.Seq, reason: "superseded by " + p.RelatedRevisionID}
 		r.heldSeq = f.Seq
 	case CauseResumed:
-		w.agreed(r, w.resumeApprovals(r, f.At), f.At)
+		w.agreed(r, rs.resumeApprovals(r), f.At)
 		r.Status, r.stop, r.demoted = to.Status, nil, false
 		r.enteredSeq = f.Seq
 	default:
 		r.enter(f, to.Stage)
 		if p.Cause == CausePromoted {
-			w.agreed(r, w.promoteApprovals(r, to.Stage, deref(p.PlanDigest), f.At), f.At)
+			w.agreed(r, rs.promoteApprovals(r, to.Stage, deref(p.PlanDigest)), f.At)
 			r.stop = nil
 		}
 		if r.demoted = p.Cause == CauseFailed; r.demoted {

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -171,13 +172,7 @@ func (e *Evidence) unread(g *Gate) bool {
 func sorted(list []Piece) []Piece {
 	list = slices.Clone(list)
 	slices.SortFunc(list, func(a, b Piece) int {
-		switch {
-		case a.Seq != b.Seq:
-			return int(min(max(a.Seq-b.Seq, -1), 1))
-		case a.RunID != b.RunID:
-			return strings.Compare(a.RunID, b.RunID)
-		}
-		return strings.Compare(a.SHA256, b.SHA256)
+		return cmp.Or(cmp.Compare(a.Seq, b.Seq), cmp.Compare(a.RunID, b.RunID), cmp.Compare(a.SHA256, b.SHA256))
 	})
 	return slices.Compact(list)
 }

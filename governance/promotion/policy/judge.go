@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/big"
@@ -427,13 +428,7 @@ func worst(values []float64, op string, limit float64) float64 {
 		if op == "!=" {
 			da, db = db, da
 		}
-		switch {
-		case da < db:
-			return -1
-		case da > db:
-			return 1
-		}
-		return 0
+		return cmp.Compare(da, db)
 	})
 }
 

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/big"
 	"slices"
-	"time"
 
 	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/governance/promotion/policy"
@@ -108,8 +107,8 @@ func (w *World) rivals(r *revision) []*revision {
 
 // barred says whether a revision that nobody stands for would take the place of another:
 // an anonymous post moves nothing that is active.
-func (w *World) barred(r *revision, stage bundle.Stage) bool {
-	return !w.vouched(r) && slices.ContainsFunc(w.rivals(r), func(o *revision) bool { return o.active() && o.Stage == stage })
+func (rs rules) barred(r *revision, stage bundle.Stage) bool {
+	return !rs.w.vouched(r) && slices.ContainsFunc(rs.w.rivals(r), func(o *revision) bool { return o.active() && o.Stage == stage })
 }
 
 // mayInherit says whether a new revision takes its parent's place. The same thing within
@@ -117,15 +116,15 @@ func (w *World) barred(r *revision, stage bundle.Stage) bool {
 // the parent: with the place it gets their approvals, and nobody approves their own. Another
 // plugin does so only if it could stand there by itself: all that is missing for it are
 // people, and two of them have said that it is the same, who signed it and who re-ran it.
-func (w *World) mayInherit(r, parent *revision, now time.Time) bool {
-	if !onPath(parent) || !w.vouched(r) || ownGrant(r, parent.grants) || w.strict() && r.evidence == nil {
+func (rs rules) mayInherit(r, parent *revision) bool {
+	if !onPath(parent) || !rs.w.vouched(r) || ownGrant(r, parent.grants) || rs.w.strict() && r.evidence == nil {
 		return false
 	}
-	switch w.changeClass(r) {
+	switch rs.w.changeClass(r) {
 	case bundle.ChangeEvidenceOnly:
 		return true
 	case bundle.ChangeNonMaterial:
-		return w.judge(r, parent.Stage, now).verdict == policy.Pass
+		return rs.judge(r, parent.Stage).verdict == policy.Pass
 	}
 	return false
 }
