@@ -11,8 +11,8 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
-	"github.com/assay-run/assay/api/v1/deprecation"
 	"github.com/assay-run/assay/api/v1/problem"
+	"github.com/assay-run/assay/api/v1/view"
 	"github.com/assay-run/assay/api/web"
 	"github.com/assay-run/assay/host/base/listen"
 )
@@ -21,7 +21,7 @@ import (
 type EdgeConfig struct {
 	Hosts        listen.Hosts
 	Routes       []web.Route
-	Deprecations *deprecation.Registry
+	Deprecations *view.Deprecations
 	Logger       hclog.Logger
 	// NoBody refuses the body of a GET or HEAD, on whatever route; it may be nil.
 	NoBody func(*http.Request) error

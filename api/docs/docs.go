@@ -4,9 +4,9 @@ import (
 	"embed"
 	"net/http"
 
-	"github.com/assay-run/assay/api/v1/deprecation"
 	"github.com/assay-run/assay/api/v1/problem"
 	"github.com/assay-run/assay/api/v1/stream"
+	"github.com/assay-run/assay/api/v1/view"
 	"github.com/assay-run/assay/api/web"
 )
 
@@ -30,7 +30,7 @@ type Options struct {
 	// stream.Events. Nil leaves the tables out.
 	Events []stream.EventDoc
 	// Deprecations is the registry; nil is an empty one.
-	Deprecations *deprecation.Registry
+	Deprecations *view.Deprecations
 	// Parts are vendored parts of other packages, such as those of the dashboard.
 	Parts []Part
 }

@@ -16,8 +16,8 @@ type page struct {
 	html []byte
 }
 
-// view is what the layout shows; Content is for the page's own template.
-type view struct {
+// layout is what the page around a template shows; Content is for the page's own template.
+type layout struct {
 	Path, Title string
 	Content     any
 }
@@ -31,24 +31,24 @@ func renderPages(o Options) ([]page, error) {
 	var out []page
 	for _, p := range []struct {
 		file string
-		view view
+		layout
 	}{
-		{"reference.html", view{"/docs", "API reference", nil}},
-		{"errors.html", view{"/docs/errors", "Errors", errorsView(o)}},
-		{"events.html", view{"/docs/events", "Stream events", eventsView(o.Events)}},
-		{"deprecations.html", view{"/docs/deprecations", "Deprecations", o.Deprecations.Entries()}},
-		{"licenses.html", view{"/docs/licenses", "Licences", licenses}},
+		{"reference.html", layout{"/docs", "API reference", nil}},
+		{"errors.html", layout{"/docs/errors", "Errors", errorsView(o)}},
+		{"events.html", layout{"/docs/events", "Stream events", eventsView(o.Events)}},
+		{"deprecations.html", layout{"/docs/deprecations", "Deprecations", o.Deprecations.Entries()}},
+		{"licenses.html", layout{"/docs/licenses", "Licences", licenses}},
 	} {
-		html, err := render(p.file, p.view)
+		html, err := render(p.file, p.layout)
 		if err != nil {
 			return nil, fmt.Errorf("docs: %s: %w", p.file, err)
 		}
-		out = append(out, page{p.view.Path, html})
+		out = append(out, page{p.Path, html})
 	}
 	return out, nil
 }
 
-func render(file string, v view) ([]byte, error) {
+func render(file string, v layout) ([]byte, error) {
 	t, err := template.ParseFS(files, "assets/layout.html", "assets/"+file)
 	if err != nil {
 		return nil, err

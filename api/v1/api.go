@@ -7,7 +7,6 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
-	"github.com/assay-run/assay/api/v1/deprecation"
 	"github.com/assay-run/assay/api/v1/problem"
 	"github.com/assay-run/assay/api/v1/view"
 	"github.com/assay-run/assay/api/web"
@@ -50,7 +49,7 @@ type Options struct {
 	Strategies         func() []catalog.Strategy
 	Exchanges          func(context.Context) ([]live.Entry, error)
 	Health             func() view.Health
-	Deprecations       *deprecation.Registry
+	Deprecations       *view.Deprecations
 	Logger             hclog.Logger
 	// Version and Commit are the program's; ServerID is new with each start.
 	Version, Commit, ServerID string

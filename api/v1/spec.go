@@ -4,8 +4,8 @@ import (
 	_ "embed"
 	"net/http"
 
-	"github.com/assay-run/assay/api/v1/deprecation"
 	"github.com/assay-run/assay/api/v1/schema"
+	"github.com/assay-run/assay/api/v1/view"
 	"github.com/assay-run/assay/api/web"
 )
 
@@ -19,7 +19,7 @@ var deprecations []byte
 func OpenAPI() []byte { return append([]byte(nil), openAPI...) }
 
 // Deprecations is the registry of what is going away.
-func Deprecations() (*deprecation.Registry, error) { return deprecation.Parse(deprecations) }
+func Deprecations() (*view.Deprecations, error) { return view.ParseDeprecations(deprecations) }
 
 func documentRoutes() []web.Route {
 	asset := web.NewAsset(openAPI, http.Header{"Content-Type": {"application/json"}})

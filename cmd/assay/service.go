@@ -17,10 +17,9 @@ import (
 	"github.com/assay-run/assay/api/docs"
 	"github.com/assay-run/assay/api/ui"
 	v1 "github.com/assay-run/assay/api/v1"
-	"github.com/assay-run/assay/api/v1/deprecation"
-	"github.com/assay-run/assay/api/v1/health"
-	"github.com/assay-run/assay/api/v1/metrics"
+	"github.com/assay-run/assay/api/v1/monitor"
 	"github.com/assay-run/assay/api/v1/stream"
+	"github.com/assay-run/assay/api/v1/view"
 	"github.com/assay-run/assay/api/web"
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/backtest"
@@ -86,7 +85,7 @@ type service struct {
 	logger  hclog.Logger
 	runner  *runner.Runner
 	server  *listen.Server
-	monitor *health.Monitor
+	monitor *monitor.Monitor
 	hub     *stream.Hub
 	policy  *deploy.Policy // asked before real money is traded
 	// noJournal is why paper and live runs cannot start; nil: they can.
@@ -268,10 +267,10 @@ func (s *service) build(ctx context.Context, cfg config, ln net.Listener, p part
 	}
 	started := time.Now()
 	var edge *api.Edge
-	s.monitor = health.NewMonitor(ctx, health.Options{
+	s.monitor = monitor.NewMonitor(ctx, monitor.HealthOptions{
 		Status: s.runner.Status, Counters: s.runner.Counters, Plugins: p.strategies.Counts, Sandbox: p.strategies.Sandbox, Registry: p.runs.SchemaVersion, Journal: s.journalTrouble,
 		Damaged:   p.candles.Damaged,
-		FreeBytes: func() (int64, error) { return health.FreeBytes(cfg.stateDir) },
+		FreeBytes: func() (int64, error) { return monitor.FreeBytes(cfg.stateDir) },
 		Requests:  func() int64 { return edge.Requests() }, Now: time.Now,
 		Stream:     func() (int, int64) { return s.hub.Counters() },
 		Governance: s.policy.Health, Link: s.runner.Link,
@@ -300,7 +299,7 @@ func (s *service) build(ctx context.Context, cfg config, ln net.Listener, p part
 	routes := append(api.Redirects(), operations.Routes()...)
 	routes = append(routes, web.Route{Method: http.MethodGet, Path: stream.Path, Handler: s.hub.Handler()})
 	routes = append(routes, pages...)
-	numbers := metrics.New(metrics.Options{
+	numbers := monitor.NewMetrics(monitor.MetricsOptions{
 		Version: version, Commit: commit, StartedAt: started, Routes: routes, Status: s.runner.Status,
 		Counters: s.runner.Counters, Stream: s.hub.Counters, Plugins: p.strategies.Counts,
 	})
@@ -318,7 +317,7 @@ func (s *service) build(ctx context.Context, cfg config, ln net.Listener, p part
 
 // pages are what people look at: the dashboard and the documentation, which lists the
 // licences of both and of the bundled candles.
-func pages(retiring *deprecation.Registry) ([]web.Route, error) {
+func pages(retiring *view.Deprecations) ([]web.Route, error) {
 	dashboard, err := ui.New(ui.Options{Attribution: sample.Attribution()})
 	if err != nil {
 		return nil, err

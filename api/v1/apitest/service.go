@@ -17,8 +17,8 @@ import (
 
 	"github.com/assay-run/assay/api"
 	v1 "github.com/assay-run/assay/api/v1"
-	"github.com/assay-run/assay/api/v1/deprecation"
-	"github.com/assay-run/assay/api/v1/health"
+	"github.com/assay-run/assay/api/v1/monitor"
+	"github.com/assay-run/assay/api/v1/view"
 	"github.com/assay-run/assay/api/web"
 	"github.com/assay-run/assay/host/base/listen"
 	"github.com/assay-run/assay/host/candle"
@@ -41,7 +41,7 @@ type Options struct {
 	Routes []web.Route
 	// Extend adds routes that need the run machine; it may be nil.
 	Extend       func(*runner.Runner) []web.Route
-	Deprecations *deprecation.Registry
+	Deprecations *view.Deprecations
 	Strategies   []catalog.Strategy
 	Exchanges    []candle.Exchange
 	Log          io.Writer
@@ -102,7 +102,7 @@ func Start(t testing.TB, o Options) *Service {
 func (s *Service) edge(t testing.TB, o Options, logger hclog.Logger) *api.Edge {
 	t.Helper()
 	var edge *api.Edge
-	monitor := health.NewMonitor(context.Background(), health.Options{
+	monitor := monitor.NewMonitor(context.Background(), monitor.HealthOptions{
 		Status: s.Runner.Status, Counters: s.Runner.Counters, Now: time.Now,
 		Plugins:   func() (int, int) { return len(o.Strategies), 0 },
 		Registry:  func(context.Context) (int, error) { return 1, nil },
@@ -113,7 +113,7 @@ func (s *Service) edge(t testing.TB, o Options, logger hclog.Logger) *api.Edge {
 		o.Routes = append(o.Routes, o.Extend(s.Runner)...)
 	}
 	if o.Deprecations == nil {
-		o.Deprecations = &deprecation.Registry{}
+		o.Deprecations = &view.Deprecations{}
 	}
 	ops, err := v1.New(v1.Options{
 		Control: s.Runner, State: s.Runner, Backtests: launcher{s, o}, Trading: o.Trading,

@@ -3,7 +3,6 @@ package view
 import (
 	"encoding/json"
 
-	"github.com/assay-run/assay/api/v1/deprecation"
 	"github.com/assay-run/assay/host/candle"
 	"github.com/assay-run/assay/host/catalog"
 	"github.com/assay-run/assay/host/trade"
@@ -53,19 +52,19 @@ type Fees struct {
 
 // Meta is about the service.
 type Meta struct {
-	Service           string              `json:"service"`
-	APIVersion        string              `json:"api_version"`
-	ServiceVersion    string              `json:"service_version"`
-	Commit            string              `json:"commit"`
-	ServerID          string              `json:"server_id"`
-	StartedAt         market.Time         `json:"started_at"`
-	BasePath          string              `json:"base_path"`
-	Versions          []Version           `json:"versions"`
-	DeprecationPolicy DeprecationPolicy   `json:"deprecation_policy"`
-	Deprecations      []deprecation.Entry `json:"deprecations"`
-	Capabilities      Capabilities        `json:"capabilities"`
-	Limits            Limits              `json:"limits"`
-	Links             Links               `json:"links"`
+	Service           string            `json:"service"`
+	APIVersion        string            `json:"api_version"`
+	ServiceVersion    string            `json:"service_version"`
+	Commit            string            `json:"commit"`
+	ServerID          string            `json:"server_id"`
+	StartedAt         market.Time       `json:"started_at"`
+	BasePath          string            `json:"base_path"`
+	Versions          []Version         `json:"versions"`
+	DeprecationPolicy DeprecationPolicy `json:"deprecation_policy"`
+	Deprecations      []Deprecation     `json:"deprecations"`
+	Capabilities      Capabilities      `json:"capabilities"`
+	Limits            Limits            `json:"limits"`
+	Links             Links             `json:"links"`
 }
 
 // Version is a served version of the API.

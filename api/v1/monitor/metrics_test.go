@@ -1,4 +1,4 @@
-package metrics_test
+package monitor_test
 
 import (
 	"bytes"
@@ -20,7 +20,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/assay-run/assay/api"
-	"github.com/assay-run/assay/api/v1/metrics"
+	"github.com/assay-run/assay/api/v1/monitor"
 	"github.com/assay-run/assay/api/web"
 	"github.com/assay-run/assay/host/alarm"
 	"github.com/assay-run/assay/host/base/listen"
@@ -36,8 +36,8 @@ func page(path string) web.Route {
 }
 
 // running is a registry in the middle of the third run.
-func running() *metrics.Registry {
-	return metrics.New(metrics.Options{
+func running() *monitor.Metrics {
+	return monitor.NewMetrics(monitor.MetricsOptions{
 		Version: "1.0.0", Commit: `a"b\c` + "\nd", StartedAt: started(),
 		Routes: []web.Route{page("/api/v1/status"), page("/docs")},
 		Status: func() runner.Snapshot {
@@ -156,11 +156,11 @@ func TestGolden(t *testing.T) {
 }
 
 func TestNothingToShow(t *testing.T) {
-	got := mustParse(t, metrics.New(metrics.Options{}).Text())
+	got := mustParse(t, monitor.NewMetrics(monitor.MetricsOptions{}).Text())
 	if got["assay_run_state"].value(t, "map[status:idle]") != 1 || got["assay_run_progress_ratio"].value(t, "map[]") != 0 {
 		t.Errorf("idle: %+v", got["assay_run_state"])
 	}
-	paper := metrics.New(metrics.Options{Status: func() runner.Snapshot { return runner.Snapshot{Status: "running", Mode: "paper"} }})
+	paper := monitor.NewMetrics(monitor.MetricsOptions{Status: func() runner.Snapshot { return runner.Snapshot{Status: "running", Mode: "paper"} }})
 	if f := mustParse(t, paper.Text())["assay_run_progress_ratio"]; len(f.samples) != 0 {
 		t.Errorf("a paper run has no end, yet: %v", f.samples)
 	}
@@ -175,7 +175,7 @@ func TestPaperAndLive(t *testing.T) {
 			{Code: "ORDER_REJECTED", Severity: alarm.Error, Subject: "BTC/USDT"}, {Code: "ORDER_REJECTED", Severity: alarm.Error, Subject: "ETH/USDT"},
 			{Code: "DAILY_LOSS_EXCEEDED", Severity: alarm.Warning},
 		}}}
-	r := metrics.New(metrics.Options{Status: func() runner.Snapshot { return s }})
+	r := monitor.NewMetrics(monitor.MetricsOptions{Status: func() runner.Snapshot { return s }})
 	got := mustParse(t, r.Text())
 	for _, c := range []struct {
 		family, labels string
@@ -287,7 +287,7 @@ func TestCountingDoesNotAllocate(t *testing.T) {
 func serve(t *testing.T) string {
 	t.Helper()
 	routes := []web.Route{page("/docs")}
-	r := metrics.New(metrics.Options{Version: "1.0.0", Commit: "abc", StartedAt: started(), Routes: routes})
+	r := monitor.NewMetrics(monitor.MetricsOptions{Version: "1.0.0", Commit: "abc", StartedAt: started(), Routes: routes})
 	edge, err := api.NewEdge(api.EdgeConfig{
 		Hosts: listen.NewHosts(), Routes: append(routes, r.Routes()...), Logger: hclog.NewNullLogger(), Now: time.Now,
 		Observe: func(o api.Observation) { r.Observe(o.Route, o.Method, o.Status, o.Duration) },
@@ -382,8 +382,8 @@ func TestGzip(t *testing.T) {
 	mustParse(t, plain)
 }
 
-func ExampleRegistry_Observe() {
-	r := metrics.New(metrics.Options{Routes: []web.Route{page("/docs")}})
+func ExampleMetrics_Observe() {
+	r := monitor.NewMetrics(monitor.MetricsOptions{Routes: []web.Route{page("/docs")}})
 	r.Observe("/docs", "GET", 200, 2*time.Millisecond)
 	r.Observe("", "GET", 404, time.Millisecond)
 	for line := range strings.Lines(string(r.Text())) {

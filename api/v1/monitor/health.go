@@ -1,4 +1,9 @@
-package health
+// Package monitor answers GET /health and GET /metrics.
+//
+// The runner and the counters are read when asked; whatever needs the disk or a database is
+// checked in the background every ten seconds, so that a request never waits for it. What is
+// watched is handed in as functions.
+package monitor
 
 import (
 	"context"
@@ -18,16 +23,16 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
-// Interval is the time between background checks.
-const Interval = 10 * time.Second
+// HealthInterval is the time between background checks.
+const HealthInterval = 10 * time.Second
 
 const (
 	diskWarn = 1 << 30
 	diskFail = 100 << 20
 )
 
-// Options say what to watch.
-type Options struct {
+// HealthOptions say what to watch.
+type HealthOptions struct {
 	Status   func() runner.Snapshot
 	Counters func() runner.Counters
 	// Plugins counts strategies that can be used and that cannot.
@@ -55,7 +60,7 @@ type Options struct {
 
 // Monitor keeps the newest outcome of every background check.
 type Monitor struct {
-	opts    Options
+	opts    HealthOptions
 	started time.Time
 
 	mu       sync.Mutex
@@ -65,7 +70,7 @@ type Monitor struct {
 }
 
 // NewMonitor makes a monitor and runs every check once.
-func NewMonitor(ctx context.Context, opts Options) *Monitor {
+func NewMonitor(ctx context.Context, opts HealthOptions) *Monitor {
 	m := &Monitor{opts: opts, started: opts.Now()}
 	m.check(ctx)
 	return m
@@ -73,7 +78,7 @@ func NewMonitor(ctx context.Context, opts Options) *Monitor {
 
 // Run repeats the checks until ctx is cancelled.
 func (m *Monitor) Run(ctx context.Context) {
-	tick := time.NewTicker(Interval)
+	tick := time.NewTicker(HealthInterval)
 	defer tick.Stop()
 	for {
 		select {
@@ -86,7 +91,7 @@ func (m *Monitor) Run(ctx context.Context) {
 }
 
 func (m *Monitor) check(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, Interval/2)
+	ctx, cancel := context.WithTimeout(ctx, HealthInterval/2)
 	defer cancel()
 	plugins, registry, disk := m.checkPlugins(), m.checkRegistry(ctx), m.checkDisk()
 	if errors.Is(ctx.Err(), context.Canceled) {

@@ -1,4 +1,4 @@
-package metrics_test
+package monitor_test
 
 import (
 	"fmt"

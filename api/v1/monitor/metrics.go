@@ -1,18 +1,86 @@
-package metrics
+package monitor
 
 import (
 	"maps"
+	"net/http"
 	"runtime"
 	"runtime/metrics"
 	"slices"
+	"time"
 
+	"github.com/assay-run/assay/api/v1/problem"
+	"github.com/assay-run/assay/api/web"
 	"github.com/assay-run/assay/host/alarm"
 	"github.com/assay-run/assay/host/base/exposition"
 	"github.com/assay-run/assay/host/runner"
 )
 
+// Path is where the metrics are.
+const Path = "/metrics"
+
+// MetricsOptions say what to show.
+type MetricsOptions struct {
+	// Version and Commit are the program's.
+	Version, Commit string
+	StartedAt       time.Time
+	// Routes are the routes of the edge; each path becomes a value of the label
+	// route. Path itself need not be among them.
+	Routes []web.Route
+	// Status and Counters show the run. Nil means that there is none.
+	Status   func() runner.Snapshot
+	Counters func() runner.Counters
+	// Stream counts the clients connected and dropped, Plugins the strategies that
+	// can be used and that cannot. Nil means none.
+	Stream  func() (clients int, dropped int64)
+	Plugins func() (available, unavailable int)
+}
+
+// Metrics counts requests and shows every metric.
+type Metrics struct {
+	opts     MetricsOptions
+	requests *exposition.Requests
+}
+
+// NewMetrics makes a registry.
+func NewMetrics(o MetricsOptions) *Metrics {
+	routes := []string{Path}
+	for _, route := range o.Routes {
+		routes = append(routes, route.Path)
+	}
+	return &Metrics{opts: o, requests: exposition.NewRequests("assay", routes, knownCodes())}
+}
+
+// knownCodes are the values of the label code besides "other": the successes of
+// this API and the status of every error code.
+func knownCodes() []int {
+	codes := []int{http.StatusSwitchingProtocols, http.StatusOK, http.StatusNotModified, http.StatusTemporaryRedirect}
+	for _, e := range problem.Table() {
+		codes = append(codes, e.Status)
+	}
+	slices.Sort(codes)
+	return slices.Compact(codes)
+}
+
+// Observe counts one answered request, see exposition.Requests.
+func (r *Metrics) Observe(pattern, method string, status int, took time.Duration) {
+	r.requests.Observe(pattern, method, status, took)
+}
+
+// Routes is the one route of this package.
+func (r *Metrics) Routes() []web.Route {
+	return []web.Route{{Method: http.MethodGet, Path: Path, Handler: r.Handler()}}
+}
+
+// Handler answers a scrape.
+func (r *Metrics) Handler() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		// Sending bytes cannot fail before the answer has begun.
+		_ = web.Send(w, req, &web.Answer{Raw: r.Text(), ContentType: "text/plain; version=0.0.4; charset=utf-8"})
+	})
+}
+
 // Text is the whole page.
-func (r *Registry) Text() []byte {
+func (r *Metrics) Text() []byte {
 	t := &exposition.Text{}
 	t.Family("assay_build_info", "gauge", "What is running; always 1.")
 	t.Sample("assay_build_info", 1, "version", r.opts.Version, "commit", r.opts.Commit)
@@ -26,7 +94,7 @@ func (r *Registry) Text() []byte {
 	return t.Bytes()
 }
 
-func (r *Registry) status() (s runner.Snapshot) {
+func (r *Metrics) status() (s runner.Snapshot) {
 	if r.opts.Status != nil {
 		s = r.opts.Status()
 	}
@@ -40,7 +108,7 @@ func (r *Registry) status() (s runner.Snapshot) {
 var phases = []string{"starting", "reconciling", "warming", "trading", "reducing", "halted", "stopping"}
 
 // trading is what a paper or live run is watched by. Without one there are the alarms only, all 0.
-func (r *Registry) trading(t *exposition.Text, s runner.Snapshot) {
+func (r *Metrics) trading(t *exposition.Text, s runner.Snapshot) {
 	t.Family("assay_alarms", "gauge", "Open alarms of the paper or live run by code and severity, acknowledged or not.")
 	open := map[[2]string]int{}
 	for _, row := range alarm.Table() {
@@ -74,7 +142,7 @@ func (r *Registry) trading(t *exposition.Text, s runner.Snapshot) {
 	}
 }
 
-func (r *Registry) run(t *exposition.Text, s runner.Snapshot) {
+func (r *Metrics) run(t *exposition.Text, s runner.Snapshot) {
 	var c runner.Counters
 	if r.opts.Counters != nil {
 		c = r.opts.Counters()
@@ -115,7 +183,7 @@ func ended(c runner.Counters, mode, status string) int64 {
 	return 0
 }
 
-func (r *Registry) stream(t *exposition.Text) {
+func (r *Metrics) stream(t *exposition.Text) {
 	var clients int
 	var dropped int64
 	if r.opts.Stream != nil {
@@ -126,7 +194,7 @@ func (r *Registry) stream(t *exposition.Text) {
 		"Stream clients that were closed because they read too slowly.", float64(dropped))
 }
 
-func (r *Registry) plugins(t *exposition.Text) {
+func (r *Metrics) plugins(t *exposition.Text) {
 	var available, unavailable int
 	if r.opts.Plugins != nil {
 		available, unavailable = r.opts.Plugins()
@@ -136,7 +204,7 @@ func (r *Registry) plugins(t *exposition.Text) {
 	t.Sample("assay_plugins", float64(unavailable), "status", "unavailable")
 }
 
-func (r *Registry) process(t *exposition.Text) {
+func (r *Metrics) process(t *exposition.Text) {
 	var started float64
 	if !r.opts.StartedAt.IsZero() {
 		started = float64(r.opts.StartedAt.UnixMilli()) / 1000

@@ -1,4 +1,4 @@
-package deprecation
+package view
 
 import (
 	"net/http"
@@ -11,7 +11,7 @@ const entry = `{"id":"2026-09-old","kind":"endpoint","method":"GET","path":"/api
  "deprecated_at":"2027-01-01T00:00:00Z","sunset_at":"2027-06-30T23:59:59Z","replacement":{"method":"GET","path":"/api/v1/status"},"message":"Use /status."}`
 
 func TestHeaders(t *testing.T) {
-	r, err := Parse([]byte("[" + entry + "]"))
+	r, err := ParseDeprecations([]byte("[" + entry + "]"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,14 +49,14 @@ func TestRefusals(t *testing.T) {
 		`"2026-09-01T00:00:00Z"=>null`:                   "required",
 	} {
 		from, to, _ := strings.Cut(change, "=>")
-		if _, err := Parse([]byte("[" + strings.Replace(entry, from, to, 1) + "]")); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := ParseDeprecations([]byte("[" + strings.Replace(entry, from, to, 1) + "]")); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", change, err)
 		}
 	}
-	if _, err := Parse([]byte("[" + entry + "," + entry + "]")); err == nil || !strings.Contains(err.Error(), "twice") {
+	if _, err := ParseDeprecations([]byte("[" + entry + "," + entry + "]")); err == nil || !strings.Contains(err.Error(), "twice") {
 		t.Errorf("twice: %v", err)
 	}
-	if r, err := Parse([]byte("[]")); err != nil || r.Entries() == nil || len(r.Entries()) != 0 {
+	if r, err := ParseDeprecations([]byte("[]")); err != nil || r.Entries() == nil || len(r.Entries()) != 0 {
 		t.Errorf("%v %v", r, err)
 	}
 }

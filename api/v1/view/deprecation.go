@@ -3,7 +3,7 @@
 // OpenAPI document's marks and the page /docs/deprecations all come from it.
 //
 // It imports plugin-sdk/market for times.
-package deprecation
+package view
 
 import (
 	"bytes"
@@ -19,8 +19,8 @@ import (
 // MinimumNotice is the shortest time between announcement and sunset.
 const MinimumNotice = 90 * 24 * time.Hour
 
-// Entry is one deprecated endpoint, field or enum value.
-type Entry struct {
+// Deprecation is one deprecated endpoint, field or enum value.
+type Deprecation struct {
 	ID            string      `json:"id"`
 	Kind          string      `json:"kind"`
 	Method        string      `json:"method"`
@@ -30,27 +30,27 @@ type Entry struct {
 	DeprecatedAt  market.Time `json:"deprecated_at"`
 	SunsetAt      market.Time `json:"sunset_at"`
 	NoticeDays    int         `json:"notice_days"`
-	Replacement   *Target     `json:"replacement"`
+	Replacement   *Successor  `json:"replacement"`
 	Message       string      `json:"message"`
 	Documentation string      `json:"documentation"`
 }
 
-// Target is what to use instead.
-type Target struct {
+// Successor is what to use instead.
+type Successor struct {
 	Method string `json:"method"`
 	Path   string `json:"path"`
 }
 
-// Registry is every deprecation, in the order of the file.
-type Registry struct {
-	entries []Entry
+// Deprecations is every deprecation, in the order of the file.
+type Deprecations struct {
+	entries []Deprecation
 }
 
-// Parse reads the file. Notice days and documentation are computed, not written.
-func Parse(data []byte) (*Registry, error) {
+// ParseDeprecations reads the file. Notice days and documentation are computed, not written.
+func ParseDeprecations(data []byte) (*Deprecations, error) {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.DisallowUnknownFields()
-	entries := []Entry{}
+	entries := []Deprecation{}
 	if err := dec.Decode(&entries); err != nil {
 		return nil, fmt.Errorf("deprecations: %w", err)
 	}
@@ -67,10 +67,10 @@ func Parse(data []byte) (*Registry, error) {
 		e.NoticeDays = int(e.SunsetAt.Time().Sub(e.AnnouncedAt.Time()) / (24 * time.Hour))
 		e.Documentation = "/docs/deprecations#" + e.ID
 	}
-	return &Registry{entries: entries}, nil
+	return &Deprecations{entries: entries}, nil
 }
 
-func (e *Entry) check() error {
+func (e *Deprecation) check() error {
 	switch {
 	case e.ID == "":
 		return fmt.Errorf("id is missing")
@@ -91,15 +91,15 @@ func (e *Entry) check() error {
 }
 
 // Entries is the whole list, never nil.
-func (r *Registry) Entries() []Entry {
+func (r *Deprecations) Entries() []Deprecation {
 	if r == nil || r.entries == nil {
-		return []Entry{}
+		return []Deprecation{}
 	}
 	return r.entries
 }
 
 // Endpoint is the entry of a deprecated operation, or nil.
-func (r *Registry) Endpoint(method, path string) *Entry {
+func (r *Deprecations) Endpoint(method, path string) *Deprecation {
 	if r == nil {
 		return nil
 	}
@@ -112,7 +112,7 @@ func (r *Registry) Endpoint(method, path string) *Entry {
 }
 
 // SetHeaders announces the deprecation on a response.
-func (e *Entry) SetHeaders(h http.Header) {
+func (e *Deprecation) SetHeaders(h http.Header) {
 	h.Set("Deprecation", "@"+strconv.FormatInt(e.DeprecatedAt.Time().Unix(), 10))
 	h.Set("Sunset", e.SunsetAt.Time().Format(http.TimeFormat))
 	link := fmt.Sprintf(`<%s>; rel="deprecation"`, e.Documentation)
@@ -123,4 +123,4 @@ func (e *Entry) SetHeaders(h http.Header) {
 }
 
 // Gone says whether the sunset has passed.
-func (e *Entry) Gone(now time.Time) bool { return !now.Before(e.SunsetAt.Time()) }
+func (e *Deprecation) Gone(now time.Time) bool { return !now.Before(e.SunsetAt.Time()) }

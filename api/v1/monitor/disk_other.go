@@ -1,6 +1,6 @@
 //go:build !linux && !darwin && !freebsd
 
-package health
+package monitor
 
 import "errors"
 

@@ -1,4 +1,4 @@
-package health
+package monitor
 
 import (
 	"context"
@@ -12,8 +12,8 @@ import (
 	"github.com/assay-run/assay/host/runner"
 )
 
-func options() Options {
-	return Options{
+func healthOptions() HealthOptions {
+	return HealthOptions{
 		Status: func() runner.Snapshot { return runner.Snapshot{Status: runner.StatusIdle} }, Counters: func() runner.Counters { return runner.Counters{} },
 		Plugins: func() (int, int) { return 4, 0 }, Registry: func(context.Context) (int, error) { return 1, nil },
 		FreeBytes: func() (int64, error) { return diskWarn, nil }, Now: time.Now,
@@ -22,29 +22,29 @@ func options() Options {
 
 func TestOverall(t *testing.T) {
 	for name, c := range map[string]struct {
-		change func(*Options)
+		change func(*HealthOptions)
 		want   string
 		look   func(view.Checks) string
 	}{
-		"all well":        {func(*Options) {}, "healthy", func(c view.Checks) string { return c.Runner.Message }},
-		"plugin broken":   {func(o *Options) { o.Plugins = func() (int, int) { return 3, 1 } }, "degraded", func(c view.Checks) string { return c.Plugins.Message }},
-		"no plugin":       {func(o *Options) { o.Plugins = func() (int, int) { return 0, 0 } }, "degraded", func(c view.Checks) string { return c.Plugins.Message }},
-		"registry broken": {func(o *Options) { o.Registry = func(context.Context) (int, error) { return 0, errors.New("x") } }, "unhealthy", func(c view.Checks) string { return c.Registry.Message }},
-		"disk low":        {func(o *Options) { o.FreeBytes = func() (int64, error) { return diskWarn - 1, nil } }, "degraded", func(c view.Checks) string { return c.Disk.Message }},
-		"disk full":       {func(o *Options) { o.FreeBytes = func() (int64, error) { return diskFail - 1, nil } }, "unhealthy", func(c view.Checks) string { return c.Disk.Message }},
-		"disk unknown":    {func(o *Options) { o.FreeBytes = func() (int64, error) { return 0, errors.ErrUnsupported } }, "healthy", func(c view.Checks) string { return c.Disk.Message }},
-		"run failed": {func(o *Options) {
+		"all well":        {func(*HealthOptions) {}, "healthy", func(c view.Checks) string { return c.Runner.Message }},
+		"plugin broken":   {func(o *HealthOptions) { o.Plugins = func() (int, int) { return 3, 1 } }, "degraded", func(c view.Checks) string { return c.Plugins.Message }},
+		"no plugin":       {func(o *HealthOptions) { o.Plugins = func() (int, int) { return 0, 0 } }, "degraded", func(c view.Checks) string { return c.Plugins.Message }},
+		"registry broken": {func(o *HealthOptions) { o.Registry = func(context.Context) (int, error) { return 0, errors.New("x") } }, "unhealthy", func(c view.Checks) string { return c.Registry.Message }},
+		"disk low":        {func(o *HealthOptions) { o.FreeBytes = func() (int64, error) { return diskWarn - 1, nil } }, "degraded", func(c view.Checks) string { return c.Disk.Message }},
+		"disk full":       {func(o *HealthOptions) { o.FreeBytes = func() (int64, error) { return diskFail - 1, nil } }, "unhealthy", func(c view.Checks) string { return c.Disk.Message }},
+		"disk unknown":    {func(o *HealthOptions) { o.FreeBytes = func() (int64, error) { return 0, errors.ErrUnsupported } }, "healthy", func(c view.Checks) string { return c.Disk.Message }},
+		"run failed": {func(o *HealthOptions) {
 			o.Status = func() runner.Snapshot { return runner.Snapshot{Status: runner.StatusFailed, Error: "boom"} }
 		}, "degraded", func(c view.Checks) string { return c.Runner.Message }},
 	} {
-		o := options()
+		o := healthOptions()
 		c.change(&o)
 		h := NewMonitor(t.Context(), o).Health()
 		if h.Status != c.want || c.look(h.Checks) == "" {
 			t.Errorf("%s: %s %q", name, h.Status, c.look(h.Checks))
 		}
 	}
-	o := options()
+	o := healthOptions()
 	o.Plugins = func() (int, int) { return 3, 1 }
 	if got := NewMonitor(t.Context(), o).Health().Checks.Plugins.Message; got != "1 of 4 unavailable" {
 		t.Error(got)
@@ -54,7 +54,7 @@ func TestOverall(t *testing.T) {
 // TestAlarms: health is as bad as the worst that is open, acknowledged or not, also after the end of the run.
 func TestAlarms(t *testing.T) {
 	open := func(list ...alarm.Alarm) view.Health {
-		o := options()
+		o := healthOptions()
 		o.Status = func() runner.Snapshot {
 			return runner.Snapshot{Status: runner.StatusCompleted, Mode: runner.ModeLive, Progress: runner.Progress{Alarms: list}}
 		}
@@ -75,13 +75,13 @@ func TestAlarms(t *testing.T) {
 			t.Errorf("%s: %s %+v", name, c.health.Status, got)
 		}
 	}
-	if got := NewMonitor(t.Context(), options()).Health().Checks.Alarms.Status; got != view.Skip {
+	if got := NewMonitor(t.Context(), healthOptions()).Health().Checks.Alarms.Status; got != view.Skip {
 		t.Error(got)
 	}
 }
 
 func TestMetrics(t *testing.T) {
-	o := options()
+	o := healthOptions()
 	o.Requests = func() int64 { return 7 }
 	o.Stream = func() (int, int64) { return 2, 3 }
 	o.Counters = func() runner.Counters {
@@ -94,7 +94,7 @@ func TestMetrics(t *testing.T) {
 }
 
 func TestRunEnds(t *testing.T) {
-	m := NewMonitor(t.Context(), options())
+	m := NewMonitor(t.Context(), healthOptions())
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	m.Run(ctx)
@@ -114,7 +114,7 @@ func TestFreeBytes(t *testing.T) {
 func TestLink(t *testing.T) {
 	link := runner.Link{Exchange: "binance", Up: true, Latency: 12500 * time.Microsecond, LastMessage: time.Unix(1700000000, 0), Offset: 100 * time.Millisecond}
 	look := func(mode, phase string, change func(*runner.Link)) view.Health {
-		o := options()
+		o := healthOptions()
 		o.Status = func() runner.Snapshot {
 			return runner.Snapshot{Status: runner.StatusRunning, Mode: mode, Phase: phase}
 		}
