@@ -15,8 +15,8 @@ import (
 	"github.com/assay-run/assay/governance/ledger"
 	"github.com/assay-run/assay/governance/promotion"
 	"github.com/assay-run/assay/governance/promotion/policy"
+	"github.com/assay-run/assay/host/base/file"
 	"github.com/assay-run/assay/host/base/sqlite"
-	"github.com/assay-run/assay/host/base/statelock"
 )
 
 // DatabaseFile is the name of the database in the state directory.
@@ -56,7 +56,7 @@ type Options struct {
 // Store is an open log. Any number of readers and one writer at a time may use it.
 type Store struct {
 	opts   Options
-	lock   *statelock.Lock
+	lock   *file.Lock
 	db     *sqlite.DB
 	keys   *Keys
 	origin string
@@ -82,7 +82,7 @@ func Open(ctx context.Context, opts Options) (_ *Store, err error) {
 			err = errors.Join(err, s.Close())
 		}
 	}()
-	if s.lock, err = statelock.Acquire(opts.Dir, lockFile); err != nil {
+	if s.lock, err = file.LockState(opts.Dir, lockFile); err != nil {
 		return nil, err
 	}
 	if s.db, err = sqlite.Open(ctx, filepath.Join(opts.Dir, DatabaseFile), migrations(), sqlite.Full); err != nil {

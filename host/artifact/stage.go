@@ -7,18 +7,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"maps"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
 
-	"github.com/assay-run/assay/host/base/dirlock"
+	"github.com/assay-run/assay/host/base/file"
 )
 
 const (
-	tmpPrefix = ".tmp-"
 	orphanDir = ".orphan"
 	dirMode   = 0o700
 	fileMode  = 0o600
@@ -32,7 +30,7 @@ type stage struct {
 	root, dir string
 	// lock is held until the folder has its place, so that a sweep can tell a folder in
 	// the making from what a crash left behind.
-	lock  *dirlock.Lock
+	lock  *file.Lock
 	dirs  map[string]bool // folders made inside dir
 	files []File
 	// checkpoint, if set, is called after each step that changes the disk.
@@ -46,16 +44,16 @@ func newStage(root, runID string, checkpoint func(string)) (*stage, error) {
 		return nil, err
 	}
 	// Held while the folder has no lock of its own yet.
-	gate, err := dirlock.Acquire(root)
+	gate, err := file.LockDir(root)
 	if err != nil {
 		return nil, err
 	}
 	defer gate.Release()
-	dir, err := os.MkdirTemp(root, tmpPrefix+runID+"-")
+	dir, err := os.MkdirTemp(root, file.TempPrefix+runID+"-")
 	if err != nil {
 		return nil, err
 	}
-	lock, err := dirlock.Acquire(dir)
+	lock, err := file.LockDir(dir)
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
@@ -128,14 +126,14 @@ func (s *stage) carry(capsules map[string][]byte) error {
 // publish puts the folder in its place, which clear, if set, frees at the last moment.
 func (s *stage) publish(runID string, clear func(runID string) error) error {
 	for name := range s.dirs {
-		if err := syncDir(filepath.Join(s.dir, filepath.FromSlash(name))); err != nil {
+		if err := file.SyncDir(filepath.Join(s.dir, filepath.FromSlash(name))); err != nil {
 			return err
 		}
 	}
-	if err := syncDir(s.dir); err != nil {
+	if err := file.SyncDir(s.dir); err != nil {
 		return err
 	}
-	if err := syncDir(s.root); err != nil {
+	if err := file.SyncDir(s.root); err != nil {
 		return err
 	}
 	s.reached("synced")
@@ -146,7 +144,7 @@ func (s *stage) publish(runID string, clear func(runID string) error) error {
 		}
 		s.reached("cleared")
 	}
-	if err := moveInto(s.dir, filepath.Join(s.root, runID)); err != nil {
+	if err := file.MoveDir(s.dir, filepath.Join(s.root, runID)); err != nil {
 		return err
 	}
 	s.reached("renamed")
@@ -159,25 +157,6 @@ func (s *stage) discard() error {
 		return s.lock.Release()
 	}
 	return errors.Join(os.RemoveAll(s.dir), s.lock.Release())
-}
-
-// moveInto renames a folder to a name that must be free, and syncs the parent.
-func moveInto(from, to string) error {
-	if _, err := os.Lstat(to); err == nil {
-		return fmt.Errorf("%s: %w", to, fs.ErrExist)
-	}
-	if err := os.Rename(from, to); err != nil {
-		return err
-	}
-	return syncDir(filepath.Dir(to))
-}
-
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(dirlock.Sync(d), d.Close())
 }
 
 type counter struct {
