@@ -1,5 +1,7 @@
 package candidate
 
+//ring:no-detector what is tested runs in other processes
+
 import (
 	"bytes"
 	"errors"

@@ -23,7 +23,7 @@ import (
 	"github.com/assay-run/assay/host/exchange/binance"
 	"github.com/assay-run/assay/host/exchange/sim"
 	"github.com/assay-run/assay/host/exchange/wire"
-	"github.com/assay-run/assay/host/hosttest/soak"
+	"github.com/assay-run/assay/host/hosttest/ring"
 	"github.com/assay-run/assay/host/hosttest/testvenue"
 	"github.com/assay-run/assay/host/trade/journal"
 	"github.com/assay-run/assay/host/trade/order"
@@ -55,9 +55,7 @@ type series struct {
 // nothing was sent twice, the journal is whole, and the next run begins and ends in good order, with
 // nothing of the earlier ones left open.
 func TestCrashPoints(t *testing.T) {
-	if testing.Short() || soak.Race {
-		t.Skip("builds a program and kills it 40 times: make test does it without the detector")
-	}
+	ring.Proof(t, "it builds a program and kills it at every label, on two venues")
 	t.Parallel()
 	binary := filepath.Join(t.TempDir(), "engine.test")
 	if out, err := exec.CommandContext(t.Context(), "go", "test", "-c", "-tags", "crashpoints", "-o", binary, ".").CombinedOutput(); err != nil {
@@ -84,7 +82,7 @@ func TestCrashPoints(t *testing.T) {
 		wg.Go(func() {
 			turns <- struct{}{}
 			defer func() { <-turns }()
-			s.run(soak.Size(1, 50))
+			s.run(ring.Size(1, 1, 50))
 		})
 	}
 	wg.Wait()
@@ -93,7 +91,7 @@ func TestCrashPoints(t *testing.T) {
 		kills += s.kills
 	}
 	if !t.Failed() {
-		soak.Count(t, "SIGKILLs at labels", kills, soak.Size(40, 2000))
+		ring.Count(t, "SIGKILLs at labels", kills, ring.Size(40, 40, 2000))
 	}
 }
 
