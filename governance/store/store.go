@@ -15,6 +15,7 @@ import (
 	"github.com/assay-run/assay/governance/ledger"
 	"github.com/assay-run/assay/governance/promotion"
 	"github.com/assay-run/assay/governance/promotion/policy"
+	"github.com/assay-run/assay/host/base/failpoint"
 	"github.com/assay-run/assay/host/base/file"
 	"github.com/assay-run/assay/host/base/sqlite"
 )
@@ -50,7 +51,7 @@ type Options struct {
 	Trust  *bundle.Trust
 	Now    func() time.Time
 	// At is told where a write has come to; tests end the process there. It may be nil.
-	At func(point string)
+	At failpoint.Hook
 }
 
 // Store is an open log. Any number of readers and one writer at a time may use it.
@@ -73,9 +74,6 @@ type Store struct {
 // and logs policy and trust where they have changed. The error is a *ConfigError where
 // the configuration is at fault. A damaged log opens for reading: see Damage.
 func Open(ctx context.Context, opts Options) (_ *Store, err error) {
-	if opts.At == nil {
-		opts.At = func(string) {}
-	}
 	s := &Store{opts: opts}
 	defer func() {
 		if err != nil {

@@ -131,7 +131,7 @@ func (s *Store) exchange(runID string, payload []byte) error {
 	}
 	if err == nil {
 		err = file.SyncDir(dir)
-		st.reached("renewed")
+		st.checkpoint.Reach("renewed")
 	}
 	return errors.Join(err, st.discard())
 }

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/assay-run/assay/host/base/failpoint"
 	"github.com/assay-run/assay/host/base/file"
 )
 
@@ -33,13 +34,13 @@ type stage struct {
 	lock  *file.Lock
 	dirs  map[string]bool // folders made inside dir
 	files []File
-	// checkpoint, if set, is called after each step that changes the disk.
-	checkpoint func(string)
+	// checkpoint is called after each step that changes the disk.
+	checkpoint failpoint.Hook
 	// needed says that nothing else has what is in the folder: it outlives an error.
 	needed bool
 }
 
-func newStage(root, runID string, checkpoint func(string)) (*stage, error) {
+func newStage(root, runID string, checkpoint failpoint.Hook) (*stage, error) {
 	if err := os.MkdirAll(root, dirMode); err != nil {
 		return nil, err
 	}
@@ -58,12 +59,6 @@ func newStage(root, runID string, checkpoint func(string)) (*stage, error) {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	return &stage{root: root, dir: dir, lock: lock, dirs: map[string]bool{}, checkpoint: checkpoint}, nil
-}
-
-func (s *stage) reached(step string) {
-	if s.checkpoint != nil {
-		s.checkpoint(step)
-	}
 }
 
 // write makes one file, hashes it on the way and waits until it is on the disk.
@@ -89,7 +84,7 @@ func (s *stage) write(name, mediaType string, content func(io.Writer) error) err
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	s.files = append(s.files, File{Name: name, SHA256: hex.EncodeToString(h.Sum(nil)), Size: counted.n, MediaType: mediaType})
-	s.reached(name)
+	s.checkpoint.Reach(name)
 	return nil
 }
 
@@ -136,18 +131,18 @@ func (s *stage) publish(runID string, clear func(runID string) error) error {
 	if err := file.SyncDir(s.root); err != nil {
 		return err
 	}
-	s.reached("synced")
+	s.checkpoint.Reach("synced")
 	if clear != nil {
 		s.needed = true
 		if err := clear(runID); err != nil {
 			return err
 		}
-		s.reached("cleared")
+		s.checkpoint.Reach("cleared")
 	}
 	if err := file.MoveDir(s.dir, filepath.Join(s.root, runID)); err != nil {
 		return err
 	}
-	s.reached("renamed")
+	s.checkpoint.Reach("renamed")
 	return s.lock.Release()
 }
 
