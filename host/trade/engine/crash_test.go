@@ -18,7 +18,7 @@ import (
 	"github.com/govalues/decimal"
 
 	"github.com/assay-run/assay/host/alarm"
-	"github.com/assay-run/assay/host/base/crash"
+	"github.com/assay-run/assay/host/base/failpoint"
 	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/host/exchange/binance"
 	"github.com/assay-run/assay/host/exchange/sim"
@@ -44,7 +44,7 @@ const submitsName = "submits"
 type series struct {
 	t      *testing.T
 	binary string
-	label  crash.Label
+	label  failpoint.Label
 	venue  *testvenue.Venue // nil: the simulated market
 	dir    string
 	kills  int
@@ -62,7 +62,7 @@ func TestCrashPoints(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	var list []*series
-	for _, label := range crash.Labels() {
+	for _, label := range failpoint.Labels() {
 		list = append(list, &series{t: t, binary: binary, label: label, dir: t.TempDir()})
 		// Fifty runs in as many seconds need more than one address may ask for.
 		v, err := testvenue.Start(testvenue.Options{Start: far, History: 30, Cash: "10000000", Weight: 1 << 30})
@@ -109,7 +109,7 @@ func (s *series) where() string {
 func (s *series) run(kills int) {
 	for k := range kills {
 		n := 1 + k%2
-		if s.label == crash.MidReconcile || s.label == crash.StopBarrier || s.label == crash.StopCancelling {
+		if s.label == failpoint.MidReconcile || s.label == failpoint.StopBarrier || s.label == failpoint.StopCancelling {
 			n = 1 // a run passes there once
 		}
 		out, err := s.child(fmt.Sprintf("%s:%d", s.label, n))
@@ -142,7 +142,7 @@ func (s *series) child(at string) ([]byte, error) {
 		cmd.Env = append(cmd.Env, fmt.Sprintf("%s=%s %s %d", childVenue, s.venue.URL(), s.venue.ScriptURL(), s.venue.Now()))
 	}
 	if at != "" {
-		cmd.Env = append(cmd.Env, crash.Env+"="+at)
+		cmd.Env = append(cmd.Env, failpoint.Env+"="+at)
 	}
 	return cmd.CombinedOutput()
 }
