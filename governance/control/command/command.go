@@ -1,7 +1,17 @@
+// Package command is the command line of the control plane: serve, what people sign
+// (approve, reject, suspend, retire, incident), and what works on files (verify, rebuild,
+// keys).
+//
+// A command reads options, asks the plane for what its statement must name, signs it with
+// its user's key, and posts it as an attestation: the plane knows no other way to be told
+// something. Exit codes: 0 done, 1 refused, 2 usage, 3 unreachable.
+//
+// It imports governance/control and what that is made of, and host/base/listen.
 package command
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -116,4 +126,20 @@ func (s setting) value(cmd *cobra.Command, env func(string) (string, bool)) (val
 		return filepath.Join(file.FindState("."), "governance"), "--" + s.flag
 	}
 	return s.fallback, "--" + s.flag
+}
+
+const jsonHelp = "print JSON"
+
+// printJSON writes one value for programs.
+func printJSON(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return enc.Encode(v)
+}
+
+// complete offers values of an option to the shell.
+func complete(cmd *cobra.Command, flag string, values ...string) {
+	// The only error is an option that is not there, which a test of all commands finds.
+	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 }
