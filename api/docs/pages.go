@@ -247,3 +247,37 @@ func group(id, title, note string, parts []Part) licenseGroup {
 	}
 	return g
 }
+
+// Reason is why a run failed: error_details.code, what it means and what to do.
+type Reason struct {
+	Code    string   `json:"code"`
+	Meaning string   `json:"meaning"`
+	Advice  string   `json:"advice"`
+	Data    []string `json:"data"`  // members of error_details.data
+	Kinds   []Kind   `json:"kinds"` // values of error_details.data.reason, if it is one of a few
+}
+
+// Kind is one value of error_details.data.reason.
+type Kind struct {
+	Value   string `json:"value"`
+	Meaning string `json:"meaning"`
+}
+
+// Anchor is the fragment of the code on /docs/errors. It differs from that of a
+// refused request with the same code.
+func (r Reason) Anchor() string {
+	return "run-" + strings.ToLower(strings.ReplaceAll(r.Code, "_", "-"))
+}
+
+// Reasons are the codes of failed runs, as assets/reasons.json lists them.
+func Reasons() []Reason {
+	var list []Reason
+	text, err := files.ReadFile("assets/reasons.json")
+	if err == nil {
+		err = json.Unmarshal(text, &list)
+	}
+	if err != nil {
+		panic(err) // the text is part of the program, and tested
+	}
+	return list
+}

@@ -31,29 +31,12 @@ import (
 	"github.com/assay-run/assay/api/web"
 	"github.com/assay-run/assay/host/catalog"
 	"github.com/assay-run/assay/host/runner"
-	"github.com/assay-run/assay/host/trade"
+	live "github.com/assay-run/assay/host/trade"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
 // Base is the path below which the operations are.
 const Base = problem.Base
-
-// Control changes the state of the one run.
-type Control interface {
-	Start(context.Context, runner.StartRequest, runner.LaunchFunc) (runner.Snapshot, error)
-	Replace(context.Context, string, runner.StartRequest, runner.LaunchFunc) (runner.Snapshot, error)
-	Stop(context.Context) (runner.Snapshot, error)
-	Reset(context.Context) (runner.Snapshot, error)
-	Control(context.Context, runner.Command) (runner.Snapshot, error)
-}
-
-// State shows the one run.
-type State interface {
-	Status() runner.Snapshot
-	Detail() runner.Report
-	Results() (runner.Report, error)
-	Subscribe() (<-chan runner.Change, func())
-}
 
 // Launcher looks everything up that a request names and launches it.
 type Launcher interface {
@@ -62,8 +45,7 @@ type Launcher interface {
 
 // Options are what the operations need of the host.
 type Options struct {
-	Control Control
-	State   State
+	Runner *runner.Runner
 	// Backtests launches backtests, Trading paper and live runs; without Trading those are not supported.
 	Backtests, Trading Launcher
 	Strategies         func() []catalog.Strategy
@@ -164,7 +146,7 @@ const phasePoll = 100 * time.Millisecond
 
 func (a *API) status(r *http.Request) (*web.Answer, error) {
 	prefer := web.ParsePrefer(r.Header)
-	s := a.opts.State.Status()
+	s := a.opts.Runner.Status()
 	header := http.Header{}
 	if prefer.Wait > 0 && r.Header.Get("If-None-Match") != "" {
 		var waited bool
@@ -194,23 +176,23 @@ func (a *API) awaitNews(r *http.Request, s runner.Snapshot, limit time.Duration)
 	default:
 		return s, false
 	}
-	changes, cancel := a.opts.State.Subscribe()
+	changes, cancel := a.opts.Runner.Subscribe()
 	defer cancel()
 	end := time.NewTimer(limit)
 	defer end.Stop()
 	look := time.NewTicker(phasePoll)
 	defer look.Stop()
 	for {
-		if s = a.opts.State.Status(); !web.MatchesTag(r.Header, a.tag(s)) {
+		if s = a.opts.Runner.Status(); !web.MatchesTag(r.Header, a.tag(s)) {
 			return s, true
 		}
 		select {
 		case <-changes:
 		case <-look.C:
 		case <-end.C:
-			return a.opts.State.Status(), true
+			return a.opts.Runner.Status(), true
 		case <-r.Context().Done():
-			return a.opts.State.Status(), true
+			return a.opts.Runner.Status(), true
 		}
 	}
 }
@@ -225,7 +207,7 @@ func (a *API) detailed(r *http.Request) (*web.Answer, error) {
 		points = prefer.Points
 	}
 	return &web.Answer{
-		Body:   view.DetailedOf(a.opts.State.Detail(), a.opts.Health(), rows, points),
+		Body:   view.DetailedOf(a.opts.Runner.Detail(), a.opts.Health(), rows, points),
 		Header: applied(prefer),
 	}, nil
 }
@@ -239,7 +221,7 @@ func applied(p web.Prefer) http.Header {
 }
 
 func (a *API) results(r *http.Request) (*web.Answer, error) {
-	rep, err := a.opts.State.Results()
+	rep, err := a.opts.Runner.Results()
 	if err != nil {
 		return nil, err
 	}

@@ -57,9 +57,9 @@ func (a *API) begin(
 	ctx context.Context, replaced string, req runner.StartRequest, l runner.LaunchFunc,
 ) (runner.Snapshot, error) {
 	if replaced == "" {
-		return a.opts.Control.Start(ctx, req, l)
+		return a.opts.Runner.Start(ctx, req, l)
 	}
-	return a.opts.Control.Replace(ctx, replaced, req, l)
+	return a.opts.Runner.Replace(ctx, replaced, req, l)
 }
 
 func launch(req runner.StartRequest, by Launcher) runner.LaunchFunc {
@@ -82,7 +82,7 @@ func started(req runner.StartRequest, ungated string) string {
 }
 
 func (a *API) stop(r *http.Request) (*web.Answer, error) {
-	s, err := a.opts.Control.Stop(context.WithoutCancel(r.Context()))
+	s, err := a.opts.Runner.Stop(context.WithoutCancel(r.Context()))
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +90,7 @@ func (a *API) stop(r *http.Request) (*web.Answer, error) {
 }
 
 func (a *API) reset(r *http.Request) (*web.Answer, error) {
-	s, err := a.opts.Control.Reset(context.WithoutCancel(r.Context()))
+	s, err := a.opts.Runner.Reset(context.WithoutCancel(r.Context()))
 	if err != nil {
 		return nil, err
 	}
@@ -150,7 +150,7 @@ func (a *API) control(r *request[controlRequest]) (*web.Answer, error) {
 		return nil, problem.Say(problem.ModeNotSupported, say).With("reason", "action")
 	}
 	// A client that hangs up does not take back what it wanted.
-	s, err := a.opts.Control.Control(context.WithoutCancel(r.Context()), runner.Command{
+	s, err := a.opts.Runner.Control(context.WithoutCancel(r.Context()), runner.Command{
 		Action: runner.Action(in.Action), Symbol: in.Symbol, OrderID: in.OrderID, AlarmID: in.AlarmID,
 		Positions: in.Positions, Who: in.Who, Why: in.Why,
 	})

@@ -276,11 +276,11 @@ func (s *service) build(ctx context.Context, cfg config, ln net.Listener, p part
 		Governance: s.policy.Health, Link: s.runner.Link,
 	})
 	s.hub = stream.New(stream.Options{
-		State: s.runner, Health: s.monitor.Health, ServerID: id, Version: version, Logger: s.logger.Named("stream"),
+		Runner: s.runner, Health: s.monitor.Health, ServerID: id, Version: version, Logger: s.logger.Named("stream"),
 		Risk: cfg.trading.limits(), OnStop: string(cfg.trading.ends.OnStop),
 	})
 	operations, err := v1.New(v1.Options{
-		Control: s.runner, State: s.runner, Backtests: p.launcher, Trading: p.trading,
+		Runner: s.runner, Backtests: p.launcher, Trading: p.trading,
 		Strategies: p.strategies.Strategies, Exchanges: p.exchanges.List, Health: s.monitor.Health,
 		Deprecations: retiring, Logger: s.logger.Named("api"),
 		Version: version, Commit: commit, ServerID: id, StartedAt: started,

@@ -116,7 +116,7 @@ func (s *Service) edge(t testing.TB, o Options, logger hclog.Logger) *api.Edge {
 		o.Deprecations = &view.Deprecations{}
 	}
 	ops, err := v1.New(v1.Options{
-		Control: s.Runner, State: s.Runner, Backtests: launcher{s, o}, Trading: o.Trading,
+		Runner: s.Runner, Backtests: launcher{s, o}, Trading: o.Trading,
 		Strategies: func() []catalog.Strategy { return o.Strategies },
 		Exchanges: func(context.Context) ([]live.Entry, error) {
 			var all []live.Entry

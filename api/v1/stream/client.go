@@ -426,7 +426,7 @@ func (h *Hub) entered(s runner.Snapshot) {
 
 // knowPhase takes the phase as told.
 func (h *Hub) knowPhase() {
-	s := h.opts.State.Status()
+	s := h.opts.Runner.Status()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if s.Seq == h.now.Seq {

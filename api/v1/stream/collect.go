@@ -100,7 +100,7 @@ func (c *collector) skip() {
 	}
 	c.health = checksOf(c.hub.opts.Health().Checks)
 	c.hub.knowPhase()
-	w, ok := c.hub.opts.State.Watch()
+	w, ok := c.hub.opts.Runner.Watch()
 	if !ok {
 		c.forget("")
 		return
@@ -110,7 +110,7 @@ func (c *collector) skip() {
 	t := &c.told
 	t.changes, t.fills, t.trades, t.equity = len(look.Changes), len(look.Fills), len(look.Trades), len(look.Equity.Time)
 	t.log, t.positions = look.LogTotal, encodePositions(look.Positions)
-	t.alarms = view.AlarmsOf(c.hub.opts.State.Status().Progress.Alarms)
+	t.alarms = view.AlarmsOf(c.hub.opts.Runner.Status().Progress.Alarms)
 	for _, a := range look.Annotations {
 		t.annotations = append(t.annotations, len(a.Time))
 	}
@@ -155,14 +155,14 @@ func (c *collector) see() scene {
 	h.mu.Lock()
 	known := h.now
 	h.mu.Unlock()
-	w, ok := h.opts.State.Watch()
+	w, ok := h.opts.Runner.Watch()
 	if !ok || w.RunID != known.RunID {
 		return s // the change of status goes first
 	}
 	if w.RunID != c.runID {
 		c.forget(w.RunID)
 	}
-	s.status = h.opts.State.Status()
+	s.status = h.opts.Runner.Status()
 	if s.status.RunID != w.RunID || s.status.Status != runner.StatusRunning && c.quiet >= quietTicks {
 		return s
 	}

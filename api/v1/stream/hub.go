@@ -54,17 +54,9 @@ const (
 	maxMessages  = 10 // a second
 )
 
-// State shows the one run. It is implemented by runner.Runner.
-type State interface {
-	Status() runner.Snapshot
-	Detail() runner.Report
-	Watch() (runner.Watch, bool)
-	Subscribe() (<-chan runner.Change, func())
-}
-
 // Options are what a Hub shows.
 type Options struct {
-	State  State
+	Runner *runner.Runner
 	Health func() view.Health
 	// ServerID, Version, Risk and OnStop are told in the hello; Risk may be nil.
 	ServerID, Version string
@@ -158,10 +150,10 @@ func (h *Hub) Run(ctx context.Context) error {
 		return errors.New("stream: Run was called twice")
 	}
 	defer close(h.done)
-	changes, unsubscribe := h.opts.State.Subscribe()
+	changes, unsubscribe := h.opts.Runner.Subscribe()
 	defer unsubscribe()
 	h.mu.Lock()
-	h.now = h.opts.State.Status()
+	h.now = h.opts.Runner.Status()
 	h.mu.Unlock()
 	close(h.ready)
 	ctx, cancel := context.WithCancel(ctx)
@@ -200,7 +192,7 @@ func (h *Hub) announce(ctx context.Context, changes <-chan runner.Change) {
 
 // behind says whether a change has happened that has not been announced yet.
 func (h *Hub) behind() bool {
-	happened := h.opts.State.Status().Seq
+	happened := h.opts.Runner.Status().Seq
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.now.Seq < happened

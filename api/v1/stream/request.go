@@ -236,7 +236,7 @@ func (h *Hub) answer(c *client, r request) *refusal {
 		return nil
 	}
 	defer func() { <-h.heavy }()
-	w, ok := h.opts.State.Watch()
+	w, ok := h.opts.Runner.Watch()
 	if !ok {
 		return refuse(problem.NoRun, r.id, "there is no run")
 	}
@@ -245,7 +245,7 @@ func (h *Hub) answer(c *client, r request) *refusal {
 		h.reply(c, "rows_result", rowsOf(w, r))
 		return nil
 	case "run":
-		rep := h.opts.State.Detail()
+		rep := h.opts.Runner.Detail()
 		if rep.Snapshot.RunID != w.RunID { // it was reset in between
 			return refuse(problem.NoRun, r.id, "there is no run")
 		}
