@@ -1,7 +1,6 @@
 package control
 
 import (
-	"slices"
 	"strconv"
 	"time"
 
@@ -12,27 +11,9 @@ import (
 	"github.com/assay-run/assay/governance/promotion"
 )
 
-// subjectTypes are what states, plans and experiments can be asked of.
-var subjectTypes = []string{bundle.SubjectRevision, bundle.SubjectCandidate, bundle.SubjectFamily, bundle.SubjectStrategy}
-
-// checkSubject checks the path before anything is looked up. A percent sign is in no
-// identifier: what is encoded is refused rather than decoded.
-func checkSubject(kind, id, stage string) error {
-	if !slices.Contains(subjectTypes, kind) {
-		return field.Refuse(field.InvalidSubjectType, "", "subject type: one of candidate_revision, candidate, family, strategy")
-	}
-	if !field.IsIdentifier(id) || kind == bundle.SubjectRevision && !field.IsRevision(id) {
-		return field.Refuse(field.InvalidIdentifier, "", "this is no id of this kind of subject")
-	}
-	if stage != "" && !slices.Contains(bundle.PromotionStages(), bundle.Stage(stage)) {
-		return field.Refuse(field.InvalidStage, "", "stage: one of research, paper, canary, live")
-	}
-	return nil
-}
-
 func (p *Plane) getState(r *request) (*answer, error) {
 	kind, id := r.params[0], r.params[1]
-	if err := checkSubject(kind, id, ""); err != nil {
+	if err := promotion.CheckSubject(kind, id, ""); err != nil {
 		return nil, err
 	}
 	return p.look(func(w *promotion.World, now time.Time) (any, *bundle.Error) { return w.State(kind, id, now) }, "state", kind, id)
@@ -40,7 +21,7 @@ func (p *Plane) getState(r *request) (*answer, error) {
 
 func (p *Plane) getPlan(r *request) (*answer, error) {
 	kind, id, stage := r.params[0], r.params[1], r.params[2]
-	if err := checkSubject(kind, id, stage); err != nil {
+	if err := promotion.CheckSubject(kind, id, stage); err != nil {
 		return nil, err
 	}
 	return p.look(func(w *promotion.World, now time.Time) (any, *bundle.Error) { return w.Plan(kind, id, stage, now) }, "plan", kind, id, stage)
@@ -56,7 +37,7 @@ func (p *Plane) getExperiments(r *request) (*answer, error) {
 			return nil, field.Refuse(field.InvalidStage, "", "stage: one of research, paper, canary, live")
 		}
 	}
-	if err := checkSubject(kind, id, stage); err != nil {
+	if err := promotion.CheckSubject(kind, id, stage); err != nil {
 		return nil, err
 	}
 	return p.look(func(w *promotion.World, now time.Time) (any, *bundle.Error) {
