@@ -1,7 +1,8 @@
-package line
+package eval
 
 import (
 	"fmt"
+	"reflect"
 	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -21,6 +22,15 @@ type Object []Field
 
 // Undefined is a value that does not exist, and why.
 type Undefined struct{ Reason stat.Reason }
+
+// fields makes an Object of names and values in turn.
+func fields(namesAndValues ...any) Object {
+	var out Object
+	for i := 0; i < len(namesAndValues); i += 2 {
+		out = append(out, Field{namesAndValues[i].(string), namesAndValues[i+1]})
+	}
+	return out
+}
 
 // Defined is x, or Undefined where there is a reason.
 func Defined[T any](x T, why stat.Reason) any {
@@ -122,34 +132,22 @@ func (w *writer) value(path string, value any) {
 		w.null(path, v.Reason)
 	case Object:
 		w.object(path, v)
-	case []any:
-		list(w, path, v)
-	case []float64:
-		list(w, path, v)
-	case []int:
-		list(w, path, v)
-	case []string:
-		list(w, path, v)
-	case []Object:
-		list(w, path, v)
-	case [][]float64:
-		list(w, path, v)
-	case [][]int:
-		list(w, path, v)
-	case [][]any:
-		list(w, path, v)
 	default:
-		panic(fmt.Sprintf("line: a value of type %T has no form in JSON", value))
+		w.list(path, reflect.ValueOf(value))
 	}
 }
 
-func list[T any](w *writer, path string, items []T) {
+// list writes a slice or an array of values that have a form.
+func (w *writer) list(path string, items reflect.Value) {
+	if k := items.Kind(); k != reflect.Slice && k != reflect.Array {
+		panic(fmt.Sprintf("eval: a value of type %s has no form in JSON", items.Type()))
+	}
 	w.text = append(w.text, '[')
-	for i, item := range items {
+	for i := range items.Len() {
 		if i > 0 {
 			w.text = append(w.text, ',')
 		}
-		w.value(below(path, strconv.Itoa(i)), item)
+		w.value(below(path, strconv.Itoa(i)), items.Index(i).Interface())
 	}
 	w.text = append(w.text, ']')
 }

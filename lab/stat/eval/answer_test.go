@@ -1,4 +1,4 @@
-package line_test
+package eval
 
 import (
 	"encoding/json"
@@ -6,12 +6,10 @@ import (
 	"testing"
 
 	"github.com/go-json-experiment/json/jsontext"
-
-	"github.com/assay-run/assay/lab/stat/eval/line"
 )
 
 func TestAnswer(t *testing.T) {
-	none := line.Undefined{Reason: "zero_variance"}
+	none := Undefined{Reason: "zero_variance"}
 	for _, c := range []struct {
 		id    string
 		value any
@@ -23,32 +21,32 @@ func TestAnswer(t *testing.T) {
 		{"", none, `{"value":null,"reason":"zero_variance"}`},
 		{"1", math.NaN(), `{"id":1,"value":null,"reason":"not_applicable"}`},
 		{"", math.Inf(-1), `{"value":null,"reason":"not_applicable"}`},
-		{"", line.Defined(3.5, ""), `{"value":3.5}`},
-		{"", line.Defined(3.5, "insufficient"), `{"value":null,"reason":"insufficient"}`},
+		{"", Defined(3.5, ""), `{"value":3.5}`},
+		{"", Defined(3.5, "insufficient"), `{"value":null,"reason":"insufficient"}`},
 		{"", []any{1, int64(2), true, "a\"<é", none, []int{}}, `{"value":[1,2,true,"a\"<é",null,[]],"undefined":{"4":"zero_variance"}}`},
 		{"", []float64{1, math.NaN()}, `{"value":[1,null],"undefined":{"1":"not_applicable"}}`},
-		{"", line.Object{{Name: "a", Value: 1.0}, {Name: "b/c", Value: none}}, `{"value":{"a":1,"b/c":null},"undefined":{"b~1c":"zero_variance"}}`},
-		{"", line.Object{{Name: "a", Value: none}, {Name: "b", Value: line.Undefined{Reason: "insufficient"}}}, `{"value":null,"reason":"zero_variance"}`},
-		{"", line.Object{{Name: "p", Value: line.Object{{Name: "x", Value: none}}}}, `{"value":{"p":{"x":null}},"undefined":{"p/x":"zero_variance"}}`},
-		{"", line.Object{}, `{"value":{}}`},
+		{"", Object{{Name: "a", Value: 1.0}, {Name: "b/c", Value: none}}, `{"value":{"a":1,"b/c":null},"undefined":{"b~1c":"zero_variance"}}`},
+		{"", Object{{Name: "a", Value: none}, {Name: "b", Value: Undefined{Reason: "insufficient"}}}, `{"value":null,"reason":"zero_variance"}`},
+		{"", Object{{Name: "p", Value: Object{{Name: "x", Value: none}}}}, `{"value":{"p":{"x":null}},"undefined":{"p/x":"zero_variance"}}`},
+		{"", Object{}, `{"value":{}}`},
 		{"", [][]any{{[]float64{1}}, {[]string{"x"}}}, `{"value":[[[1]],[["x"]]]}`},
 		{"", [][]int{{1, 2}, {}}, `{"value":[[1,2],[]]}`},
 		{"", [][]float64{{.5}}, `{"value":[[0.5]]}`},
-		{"", []line.Object{{{Name: "v", Value: jsontext.Value(`{"k":1e5}`)}}}, `{"value":[{"v":{"k":1e5}}]}`},
+		{"", []Object{{{Name: "v", Value: jsontext.Value(`{"k":1e5}`)}}}, `{"value":[{"v":{"k":1e5}}]}`},
 	} {
 		var id jsontext.Value
 		if c.id != "" {
 			id = jsontext.Value(c.id)
 		}
-		if got := line.Answer(id, c.value); string(got) != c.want || !json.Valid(got) {
+		if got := Answer(id, c.value); string(got) != c.want || !json.Valid(got) {
 			t.Errorf("%v: %s, want %s", c.value, got, c.want)
 		}
 	}
 }
 
 func TestRefusal(t *testing.T) {
-	bad := line.Errorf(line.MissingInput, []any{"inputs", "a~b", 3}, "%q is\n missing \xff", "x")
-	got := line.Refusal(jsontext.Value(`"q"`), bad)
+	bad := Errorf(MissingInput, []any{"inputs", "a~b", 3}, "%q is\n missing \xff", "x")
+	got := Refusal(jsontext.Value(`"q"`), bad)
 	if want := `{"id":"q","error":{"code":"MISSING_INPUT","message":"\"x\" is\n missing ` + "\ufffd" + `","pointer":"/inputs/a~0b/3"}}`; string(got) != want || !json.Valid(got) {
 		t.Errorf("%s", got)
 	}
@@ -60,5 +58,5 @@ func TestAnUnknownTypeIsAMistake(t *testing.T) {
 			t.Error("no panic")
 		}
 	}()
-	line.Answer(nil, struct{}{})
+	Answer(nil, struct{}{})
 }

@@ -1,31 +1,80 @@
-package line
+package eval
 
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
 
+// Code says what is wrong with a request.
+type Code string
+
+// The codes.
+const (
+	// InvalidJSON: the line is not one strict JSON object.
+	InvalidJSON     Code = "INVALID_JSON"
+	UnknownFunction Code = "UNKNOWN_FUNCTION"
+	MissingInput    Code = "MISSING_INPUT"
+	UnknownInput    Code = "UNKNOWN_INPUT"
+	// InvalidArgument: an input has the wrong type or is outside the domain.
+	InvalidArgument Code = "INVALID_ARGUMENT"
+	// UnsupportedInput: a request that makes sense and is not computed here.
+	UnsupportedInput Code = "UNSUPPORTED_INPUT"
+)
+
+// Error is the answer to a request that cannot be computed. Pointer is the JSON pointer
+// into the line of what is wrong, "" for the whole of it.
+type Error struct {
+	Code    Code   `json:"code"`
+	Message string `json:"message"`
+	Pointer string `json:"pointer"`
+}
+
+// Error is the code with the message.
+func (e *Error) Error() string { return string(e.Code) + ": " + e.Message }
+
+// Errorf makes an Error for a place in the line, given as the names and indices that
+// lead to it.
+func Errorf(code Code, path []any, format string, args ...any) *Error {
+	return &Error{code, fmt.Sprintf(format, args...), pointer(path)}
+}
+
+func pointer(path []any) string {
+	var b strings.Builder
+	for _, step := range path {
+		b.WriteByte('/')
+		b.WriteString(escape(fmt.Sprint(step)))
+	}
+	return b.String()
+}
+
+// escape is a name in a JSON pointer (RFC 6901).
+func escape(name string) string {
+	return strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
+}
+
 // MaxBytes is the longest line that is read.
 const MaxBytes = 16 << 20
 
-// Request is one line: the function's name, its inputs, and an id to be echoed.
-type Request struct {
+// request is one line: the function's name, its inputs, and an id to be echoed.
+type request struct {
 	ID       jsontext.Value // nil if there is none
 	Function string
-	Inputs   *Inputs
+	Inputs   members
 }
 
-// Parse reads a line. Names must be unique and text valid UTF-8. With an error there
-// may still be a Request, for the sake of its ID.
-func Parse(text []byte) (*Request, *Error) {
+// parse reads a line. Names must be unique and text valid UTF-8. With an error there
+// may still be a request, for the sake of its ID.
+func parse(text []byte) (*request, *Error) {
 	members, bad := object(text)
 	if bad != nil {
 		return nil, bad
 	}
-	req := &Request{ID: members.find("id")}
+	req := &request{ID: members.find("id")}
 	for _, m := range members {
 		if m.name != "id" && m.name != "fn" && m.name != "inputs" {
 			return req, Errorf(UnknownInput, []any{m.name}, "%q is not a member of a request: write fn, inputs and, if you like, id", m.name)
@@ -50,7 +99,7 @@ func Parse(text []byte) (*Request, *Error) {
 	if bad != nil {
 		return req, bad
 	}
-	req.Inputs = &Inputs{members: list}
+	req.Inputs = list
 	return req, nil
 }
 
