@@ -5,9 +5,8 @@ import (
 
 	"github.com/assay-run/assay/lab/stat"
 	"github.com/assay-run/assay/lab/stat/bootstrap"
-	"github.com/assay-run/assay/lab/stat/candle"
 	"github.com/assay-run/assay/lab/stat/deflate"
-	"github.com/assay-run/assay/lab/stat/superior"
+	"github.com/assay-run/assay/lab/stat/trade"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
@@ -98,7 +97,7 @@ func permutationFunctions() []Function {
 				for i, r := range in.OHLC {
 					candles[i] = market.Candle{Open: r[0], High: r[1], Low: r[2], Close: r[3]}
 				}
-				return each(candle.Permute(candles, gaps, bodies), func(c market.Candle) any {
+				return each(trade.Permute(candles, gaps, bodies), func(c market.Candle) any {
 					return []float64{c.Open, c.High, c.Low, c.Close}
 				})
 			}),
@@ -165,7 +164,7 @@ func superiorFunctions() []Function {
 				D       [][]float64 `in:"d_T_by_K[[]]"`
 				Indices [][]int     `in:"bootstrap_indices[[]]" is:"index d_T_by_K"`
 			}) any {
-				return panel(in).test(func(p *superior.Panel) any {
+				return panel(in).test(func(p *bootstrap.Panel) any {
 					statistic, test := p.RealityCheck()
 					return fields("stat", statistic, "count_ge", test.AsExtreme, "B", test.B, "p", test.P)
 				})
@@ -176,17 +175,17 @@ func superiorFunctions() []Function {
 				panel
 				Block float64 `in:"mean_block" is:">=1"`
 			}) any {
-				return in.test(func(p *superior.Panel) any {
+				return in.test(func(p *bootstrap.Panel) any {
 					r, why, _ := p.SPA(context.Background(), in.Block)
 					if why != "" {
 						return Undefined{why}
 					}
-					three := func(of func(superior.Test) any) Object {
+					three := func(of func(bootstrap.Test) any) Object {
 						return fields("lower", of(r.Lower), "consistent", of(r.Consistent), "upper", of(r.Upper))
 					}
 					return fields("stat", r.Statistic, "omega", r.Omega, "threshold", r.Threshold,
-						"count_ge", three(func(t superior.Test) any { return t.AsExtreme }),
-						"p", three(func(t superior.Test) any { return t.P }))
+						"count_ge", three(func(t bootstrap.Test) any { return t.AsExtreme }),
+						"p", three(func(t bootstrap.Test) any { return t.P }))
 				})
 			}).named("hansen_spa_studentised"),
 		define("stepm", "rejected[], critical_values[], t[]",
@@ -196,7 +195,7 @@ func superiorFunctions() []Function {
 				Block float64 `in:"mean_block" is:">=1"`
 				Alpha float64 `in:"alpha" is:"(0,1)"`
 			}) any {
-				return in.test(func(p *superior.Panel) any {
+				return in.test(func(p *bootstrap.Panel) any {
 					r, why, _ := p.StepM(context.Background(), in.Block, in.Alpha)
 					if why != "" {
 						return Undefined{why}
@@ -253,7 +252,7 @@ func replicas(name string, rows [][]float64, indices [][]int) *Error {
 }
 
 // test runs a test on the panel, if it is one and not too large.
-func (in panel) test(run func(*superior.Panel) any) any {
+func (in panel) test(run func(*bootstrap.Panel) any) any {
 	if bad := replicas("d_T_by_K", in.D, in.Indices); bad != nil {
 		return bad
 	}
@@ -262,6 +261,6 @@ func (in panel) test(run func(*superior.Panel) any) any {
 		return tooMuch("bootstrap_indices", "%v replicas of %v rows and %v columns are too many", b, t, k)
 	}
 	// The work of a line is bounded: there is nothing to interrupt.
-	p, _ := superior.NewPanel(context.Background(), in.D, in.Indices)
+	p, _ := bootstrap.NewPanel(context.Background(), in.D, in.Indices)
 	return run(p)
 }

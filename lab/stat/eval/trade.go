@@ -1,7 +1,6 @@
 package eval
 
 import (
-	"github.com/assay-run/assay/lab/stat/candle"
 	"github.com/assay-run/assay/lab/stat/trade"
 )
 
@@ -110,8 +109,8 @@ func warmUp(prices []float64, period int, startup []int) any {
 			return tooMuch("startup", "the averages would take more than %d steps", mostSteps)
 		}
 	}
-	full := candle.EMA(prices, period)
+	full := trade.EMA(prices, period)
 	return fields("full", full, "rel_diff", each(startup, func(k int) any {
-		return Defined(candle.WarmUpError(prices, period, k, full))
+		return Defined(trade.WarmUpError(prices, period, k, full))
 	}))
 }
