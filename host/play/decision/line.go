@@ -142,7 +142,7 @@ func (d *writer) order(step int64, at market.Time, o *market.Order) {
 	}
 	d.optional("quantity", o.Quantity)
 	if o.Reason != "" {
-		d.text("reason", o.Reason)
+		d.text("reason", string(o.Reason))
 	}
 	d.text("role", o.Role.String())
 	d.sequence()
@@ -156,7 +156,7 @@ func (d *writer) order(step int64, at market.Time, o *market.Order) {
 	d.end()
 }
 
-func (d *writer) intent(step int64, at market.Time, in *market.Intent, reason string) {
+func (d *writer) intent(step int64, at market.Time, in *market.Intent, reason market.Reason) {
 	d.begin()
 	action := in.Action
 	if action == market.CancelAll {
@@ -186,7 +186,7 @@ func (d *writer) intent(step int64, at market.Time, in *market.Intent, reason st
 		d.number("quote_amount", in.Size.Value)
 	}
 	if reason != "" {
-		d.text("reason", reason)
+		d.text("reason", string(reason))
 	}
 	d.flag("reduce_only", in.Reduces())
 	if in.Ref != "" {

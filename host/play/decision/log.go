@@ -61,7 +61,7 @@ type event struct {
 
 type intent struct {
 	market.Intent
-	reason string
+	reason market.Reason
 }
 
 // New makes the log of a split, whose spool file comes into an existing folder when the
@@ -133,7 +133,7 @@ func (l *Log) handOver() {
 
 // Intent notes what a strategy asked for; reason is set when it was refused without
 // an order. What it points to must not change any more.
-func (l *Log) Intent(step int64, at market.Time, in *market.Intent, reason string) {
+func (l *Log) Intent(step int64, at market.Time, in *market.Intent, reason market.Reason) {
 	l.add(kindIntent, step, at)
 	l.current.intents = append(l.current.intents, intent{*in, reason})
 	l.handOver()
