@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/assay-run/assay/governance/bundle/dsse"
 	"github.com/assay-run/assay/governance/bundle/field"
 	"github.com/assay-run/assay/host/base/digest"
+	"github.com/assay-run/assay/host/base/dsse"
 )
 
 // SchemaTrust is the schema of trust.json.

@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/mod/sumdb/tlog"
 
-	"github.com/assay-run/assay/governance/bundle/dsse"
+	"github.com/assay-run/assay/host/base/dsse"
 )
 
 // Entry is one statement of the log: a DSSE payload and the one signature over it.

@@ -10,11 +10,9 @@
 // Admission with the entry's Limits, or a *Refusal with one code. Watch asks again every
 // minute of the run.
 //
-// Nothing outside the signed payload counts. The signature is checked here, with the
-// standard library alone: the host does not import the control plane, so that what guards
-// real money shares no code with what it guards against. How registry bytes come in is a
-// Source; package plane is the one over HTTP. How an incident goes out is a Reporter, which
-// needs the control plane's statements and is therefore made by the program.
+// Nothing outside the signed payload counts. How registry bytes come in is a Source; [Plane] is
+// the one over HTTP, and the one HTTP client of a control plane. How an incident goes out is a
+// Reporter, which needs the control plane's statements and is therefore made by the program.
 //
-// It imports host/base/digest, host/runner and the market nouns. Clocks are handed in.
+// Clocks are handed in.
 package deploy

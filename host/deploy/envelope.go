@@ -3,13 +3,10 @@ package deploy
 import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
-	"crypto/sha256"
-	"encoding/base64"
 	"fmt"
-	"strconv"
-	"strings"
 
 	"github.com/assay-run/assay/host/base/digest"
+	"github.com/assay-run/assay/host/base/dsse"
 )
 
 // PayloadType is the DSSE payload type of a deployable registry.
@@ -18,12 +15,8 @@ const PayloadType = "application/vnd.run-control.deployable-registry+json"
 // Schema is the schema of a deployable registry.
 const Schema = "deployable-registry/v1"
 
-const (
-	// maxDepth is how deep JSON may be nested; the value at the top has depth 0.
-	maxDepth = 32
-	// maxSignatures of an envelope are looked at.
-	maxSignatures = 16
-)
+// maxDepth is how deep JSON may be nested; the value at the top has depth 0.
+const maxDepth = 32
 
 // Open reads an answer of a control plane and returns the registry in it, once the pinned key
 // has signed it as the registry of this family. The refusals are RegistryInvalid,
@@ -73,39 +66,23 @@ func verify(envelope map[string]any, text string, key *ecdsa.PublicKey) (payload
 	if kind, _ := envelope["payloadType"].(string); kind != PayloadType {
 		return nil, "its payloadType is another one"
 	}
-	if payload = strictBase64(text); payload == nil {
+	if payload = dsse.Base64(text); payload == nil {
 		return nil, "its payload is not strict base64"
 	}
 	if key == nil || key.Curve != elliptic.P256() {
 		return nil, "no P-256 key is pinned"
 	}
+	signed := dsse.Signed{Envelope: dsse.Envelope{PayloadType: PayloadType}, Payload: payload}
 	signatures, _ := envelope["signatures"].([]any)
-	sum := sha256.Sum256(pae(PayloadType, payload))
-	for _, v := range signatures[:min(len(signatures), maxSignatures)] {
+	for _, v := range signatures[:min(len(signatures), dsse.MaxSignatures)] {
 		one, _ := v.(map[string]any)
-		sig, _ := one["sig"].(string)
-		if der := strictBase64(sig); der != nil && ecdsa.VerifyASN1(key, sum[:], der) {
-			return payload, ""
+		text, _ := one["sig"].(string)
+		if sig := dsse.Base64(text); sig != nil {
+			signed.Signatures = append(signed.Signatures, sig)
 		}
 	}
-	return nil, "no signature verifies"
-}
-
-// pae is the pre-authentication encoding of DSSE v1: what is signed. Lengths are in bytes.
-func pae(kind string, payload []byte) []byte {
-	b := []byte("DSSEv1 " + strconv.Itoa(len(kind)) + " " + kind + " " + strconv.Itoa(len(payload)) + " ")
-	return append(b, payload...)
-}
-
-// strictBase64 is nil unless s is the one spelling of some bytes. Go's strict decoder still
-// skips line breaks.
-func strictBase64(s string) []byte {
-	if s == "" || strings.ContainsAny(s, "\r\n") {
-		return nil
+	if len(signed.Verify(key)) == 0 {
+		return nil, "no signature verifies"
 	}
-	b, err := base64.StdEncoding.Strict().DecodeString(s)
-	if err != nil {
-		return nil
-	}
-	return b
+	return payload, ""
 }

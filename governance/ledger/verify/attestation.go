@@ -5,12 +5,12 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/governance/bundle"
-	"github.com/assay-run/assay/governance/bundle/dsse"
+	"github.com/assay-run/assay/host/base/dsse"
 )
 
 // readEnvelope reads a DSSE envelope strictly.
 func readEnvelope(text []byte) (*dsse.Signed, error) {
-	signed, refused := dsse.Decode(text)
+	signed, refused := bundle.DecodeEnvelope(text)
 	if refused != nil {
 		return nil, refused
 	}
