@@ -5,13 +5,11 @@
 // The reference is Scalar, vendored as scalar.js.gz and described by
 // third_party.json; assets/init.js starts it. The plain pages are made once, when
 // the service starts, from the tables they document: problem.Table, the failed-run
-// codes in reasons.go, the events of the stream, the deprecation registry and the
+// codes in assets/reasons.json, the events of the stream, the deprecation registry and the
 // lists under licenses. Those lists and the vendored file are written by
 // scripts/licenses.sh and scripts/scalar.sh.
 //
 // Nothing on any page is loaded from another host, and only /docs runs a script.
-// The package imports api/web, api/v1/problem, api/v1/deprecation and, for the type
-// of its list of events, api/v1/stream.
 package docs
 
 import (
@@ -28,7 +26,7 @@ import (
 	"github.com/assay-run/assay/api/v1/problem"
 	"github.com/assay-run/assay/api/v1/stream"
 	"github.com/assay-run/assay/api/v1/view"
-	"github.com/assay-run/assay/api/web"
+	"github.com/assay-run/assay/host/base/edge"
 )
 
 //go:embed assets licenses scalar.js.gz third_party.json
@@ -58,7 +56,7 @@ type Options struct {
 
 // Docs is the set of pages and assets.
 type Docs struct {
-	routes []web.Route
+	routes []edge.Route
 }
 
 // New makes every page. An error means that an embedded list is broken.
@@ -75,7 +73,7 @@ func New(o Options) (*Docs, error) {
 		return nil, err
 	}
 	for _, p := range pages {
-		d.get(p.path, web.NewAsset(p.html, header("text/html; charset=utf-8")))
+		d.get(p.path, edge.NewAsset(p.html, header("text/html; charset=utf-8")))
 	}
 	for _, a := range []struct{ path, file, contentType string }{
 		{"/docs/init.js", "assets/init.js", "text/javascript; charset=utf-8"},
@@ -85,7 +83,7 @@ func New(o Options) (*Docs, error) {
 		if err != nil {
 			return nil, err
 		}
-		d.get(a.path, web.NewAsset(data, header(a.contentType)))
+		d.get(a.path, edge.NewAsset(data, header(a.contentType)))
 	}
 	bundle, err := files.ReadFile("scalar.js.gz")
 	if err != nil {
@@ -97,7 +95,7 @@ func New(o Options) (*Docs, error) {
 	}
 	d.get("/docs/scalar.js", scalar)
 	if o.Spec != nil {
-		spec := web.NewAsset(o.Spec, http.Header{"Content-Type": {"application/json"}})
+		spec := edge.NewAsset(o.Spec, http.Header{"Content-Type": {"application/json"}})
 		d.get("/openapi.json", spec)
 		d.get("/api/v1/openapi.json", spec)
 	}
@@ -105,10 +103,10 @@ func New(o Options) (*Docs, error) {
 }
 
 // Routes are the pages and assets with their paths.
-func (d *Docs) Routes() []web.Route { return append([]web.Route(nil), d.routes...) }
+func (d *Docs) Routes() []edge.Route { return append([]edge.Route(nil), d.routes...) }
 
 func (d *Docs) get(path string, h http.Handler) {
-	d.routes = append(d.routes, web.Route{Method: http.MethodGet, Path: path, Handler: h})
+	d.routes = append(d.routes, edge.Route{Method: http.MethodGet, Path: path, Handler: h})
 }
 
 func header(contentType string) http.Header {
@@ -143,14 +141,14 @@ func (p *packed) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	for k, v := range p.header {
 		h[k] = v
 	}
-	zip := web.AcceptsGzip(r.Header)
+	zip := edge.AcceptsGzip(r.Header)
 	tag, size := p.tag, p.size
 	if zip {
 		tag, size = tag+"-gzip", int64(len(p.zipped))
 	}
 	h.Set("ETag", `"`+tag+`"`)
 	h.Set("Cache-Control", "no-cache")
-	if web.MatchesTag(r.Header, p.tag) {
+	if edge.MatchesTag(r.Header, p.tag) {
 		h.Del("Content-Type")
 		w.WriteHeader(http.StatusNotModified)
 		return

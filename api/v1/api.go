@@ -28,7 +28,7 @@ import (
 	"github.com/assay-run/assay/api/v1/schema"
 	"github.com/assay-run/assay/api/v1/strictjson"
 	"github.com/assay-run/assay/api/v1/view"
-	"github.com/assay-run/assay/api/web"
+	"github.com/assay-run/assay/host/base/edge"
 	"github.com/assay-run/assay/host/catalog"
 	"github.com/assay-run/assay/host/runner"
 	live "github.com/assay-run/assay/host/trade"
@@ -79,9 +79,9 @@ func New(opts Options) (*API, error) {
 }
 
 // Routes are the operations with their paths.
-func (a *API) Routes() []web.Route {
-	get := func(path string, f func(*http.Request) (*web.Answer, error)) web.Route {
-		return web.Route{Method: http.MethodGet, Path: Base + path, Handler: a.handler(f)}
+func (a *API) Routes() []edge.Route {
+	get := func(path string, f func(*http.Request) (*edge.Answer, error)) edge.Route {
+		return edge.Route{Method: http.MethodGet, Path: Base + path, Handler: a.handler(f)}
 	}
 	return append(documentRoutes(),
 		get("/health", a.health),
@@ -91,11 +91,11 @@ func (a *API) Routes() []web.Route {
 		get("/strategies", a.strategies),
 		get("/exchanges", a.exchanges),
 		get("/meta", a.meta),
-		web.Route{Method: http.MethodPost, Path: Base + "/run/backtest", Handler: op(a, a.schemas.backtest, a.startBacktest)},
-		web.Route{Method: http.MethodPost, Path: Base + "/run/live", Handler: op(a, a.schemas.live, a.startLive)},
-		web.Route{Method: http.MethodPost, Path: Base + "/run/stop", Handler: a.bodiless(a.stop)},
-		web.Route{Method: http.MethodPost, Path: Base + "/run/controls", Handler: op(a, a.schemas.control, a.control)},
-		web.Route{Method: http.MethodDelete, Path: Base + "/run/reset", Handler: a.bodiless(a.reset)},
+		edge.Route{Method: http.MethodPost, Path: Base + "/run/backtest", Handler: op(a, a.schemas.backtest, a.startBacktest)},
+		edge.Route{Method: http.MethodPost, Path: Base + "/run/live", Handler: op(a, a.schemas.live, a.startLive)},
+		edge.Route{Method: http.MethodPost, Path: Base + "/run/stop", Handler: a.bodiless(a.stop)},
+		edge.Route{Method: http.MethodPost, Path: Base + "/run/controls", Handler: op(a, a.schemas.control, a.control)},
+		edge.Route{Method: http.MethodDelete, Path: Base + "/run/reset", Handler: a.bodiless(a.reset)},
 	)
 }
 
@@ -111,9 +111,9 @@ func OpenAPI() []byte { return append([]byte(nil), openAPI...) }
 // Deprecations is the registry of what is going away.
 func Deprecations() (*view.Deprecations, error) { return view.ParseDeprecations(deprecations) }
 
-func documentRoutes() []web.Route {
-	asset := web.NewAsset(openAPI, http.Header{"Content-Type": {"application/json"}})
-	return []web.Route{
+func documentRoutes() []edge.Route {
+	asset := edge.NewAsset(openAPI, http.Header{"Content-Type": {"application/json"}})
+	return []edge.Route{
 		{Method: http.MethodGet, Path: "/openapi.json", Handler: asset},
 		{Method: http.MethodGet, Path: Base + "/openapi.json", Handler: asset},
 	}
@@ -136,16 +136,16 @@ func compileRequests() (requestSchemas, error) {
 	return s, nil
 }
 
-func (a *API) health(*http.Request) (*web.Answer, error) {
-	return &web.Answer{Body: a.opts.Health()}, nil
+func (a *API) health(*http.Request) (*edge.Answer, error) {
+	return &edge.Answer{Body: a.opts.Health()}, nil
 }
 
 // phasePoll is how often a waiting request looks for a change of phase, which is
 // not announced like a change of status.
 const phasePoll = 100 * time.Millisecond
 
-func (a *API) status(r *http.Request) (*web.Answer, error) {
-	prefer := web.ParsePrefer(r.Header)
+func (a *API) status(r *http.Request) (*edge.Answer, error) {
+	prefer := ParsePrefer(r.Header)
 	s := a.opts.Runner.Status()
 	header := http.Header{}
 	if prefer.Wait > 0 && r.Header.Get("If-None-Match") != "" {
@@ -154,7 +154,7 @@ func (a *API) status(r *http.Request) (*web.Answer, error) {
 			header.Set("Preference-Applied", prefer.AppliedWait())
 		}
 	}
-	return &web.Answer{Body: view.StatusOf(s), WeakTag: a.tag(s), Header: header}, nil
+	return &edge.Answer{Body: view.StatusOf(s), WeakTag: a.tag(s), Header: header}, nil
 }
 
 // tag names what a long poll waits to change.
@@ -183,7 +183,7 @@ func (a *API) awaitNews(r *http.Request, s runner.Snapshot, limit time.Duration)
 	look := time.NewTicker(phasePoll)
 	defer look.Stop()
 	for {
-		if s = a.opts.Runner.Status(); !web.MatchesTag(r.Header, a.tag(s)) {
+		if s = a.opts.Runner.Status(); !edge.MatchesTag(r.Header, a.tag(s)) {
 			return s, true
 		}
 		select {
@@ -197,8 +197,8 @@ func (a *API) awaitNews(r *http.Request, s runner.Snapshot, limit time.Duration)
 	}
 }
 
-func (a *API) detailed(r *http.Request) (*web.Answer, error) {
-	prefer := web.ParsePrefer(r.Header)
+func (a *API) detailed(r *http.Request) (*edge.Answer, error) {
+	prefer := ParsePrefer(r.Header)
 	rows, points := view.DetailRows, view.DetailPoints
 	if prefer.Rows >= 0 {
 		rows = prefer.Rows
@@ -206,13 +206,13 @@ func (a *API) detailed(r *http.Request) (*web.Answer, error) {
 	if prefer.Points >= 0 {
 		points = prefer.Points
 	}
-	return &web.Answer{
+	return &edge.Answer{
 		Body:   view.DetailedOf(a.opts.Runner.Detail(), a.opts.Health(), rows, points),
 		Header: applied(prefer),
 	}, nil
 }
 
-func applied(p web.Prefer) http.Header {
+func applied(p Prefer) http.Header {
 	h := http.Header{}
 	if s := p.AppliedSampling(); s != "" {
 		h.Set("Preference-Applied", s)
@@ -220,15 +220,15 @@ func applied(p web.Prefer) http.Header {
 	return h
 }
 
-func (a *API) results(r *http.Request) (*web.Answer, error) {
+func (a *API) results(r *http.Request) (*edge.Answer, error) {
 	rep, err := a.opts.Runner.Results()
 	if err != nil {
 		return nil, err
 	}
-	prefer := web.ParsePrefer(r.Header)
+	prefer := ParsePrefer(r.Header)
 	s := rep.Snapshot
 	document := view.NewResultsDocument(rep, prefer.Rows, prefer.Points)
-	return &web.Answer{
+	return &edge.Answer{
 		Stream: document.Write,
 		Tag: hashTag(s.RunID, s.Status, strconv.FormatInt(s.EndTime.UnixNano(), 10),
 			strconv.Itoa(prefer.Rows), strconv.Itoa(prefer.Points)),
@@ -236,11 +236,11 @@ func (a *API) results(r *http.Request) (*web.Answer, error) {
 	}, nil
 }
 
-func (a *API) strategies(*http.Request) (*web.Answer, error) {
-	return &web.Answer{Body: append([]view.Strategy{}, a.opts.Strategies()...), HashTag: true}, nil
+func (a *API) strategies(*http.Request) (*edge.Answer, error) {
+	return &edge.Answer{Body: append([]view.Strategy{}, a.opts.Strategies()...), HashTag: true}, nil
 }
 
-func (a *API) exchanges(r *http.Request) (*web.Answer, error) {
+func (a *API) exchanges(r *http.Request) (*edge.Answer, error) {
 	all, err := a.opts.Exchanges(r.Context())
 	if err != nil {
 		return nil, err
@@ -249,11 +249,11 @@ func (a *API) exchanges(r *http.Request) (*web.Answer, error) {
 	for i, e := range all {
 		out[i] = view.NewExchange(e, a.opts.Version)
 	}
-	return &web.Answer{Body: out, HashTag: true}, nil
+	return &edge.Answer{Body: out, HashTag: true}, nil
 }
 
-func (a *API) meta(*http.Request) (*web.Answer, error) {
-	return &web.Answer{Body: view.Meta{
+func (a *API) meta(*http.Request) (*edge.Answer, error) {
+	return &edge.Answer{Body: view.Meta{
 		Service: "assay", APIVersion: "v1", ServiceVersion: a.opts.Version, Commit: a.opts.Commit,
 		ServerID: a.opts.ServerID, StartedAt: market.FromTime(a.opts.StartedAt), BasePath: Base,
 		Versions: []view.Version{{Version: "v1", Status: "current", BasePath: Base}},

@@ -12,13 +12,12 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/assay-run/assay/api/v1/problem"
 	"github.com/assay-run/assay/api/v1/schema"
 	"github.com/assay-run/assay/api/v1/strictjson"
-	"github.com/assay-run/assay/api/web"
 	"github.com/assay-run/assay/host/base/digest"
+	"github.com/assay-run/assay/host/base/edge"
 )
 
 // maxBody is the largest body.
@@ -36,8 +35,8 @@ type checker interface{ check() []schema.Violation }
 
 // op makes a handler of an operation with a body: media type, size, JSON and schema
 // are checked before f is called.
-func op[In any](a *API, s *schema.Schema, f func(*request[In]) (*web.Answer, error)) http.Handler {
-	return a.handler(func(r *http.Request) (*web.Answer, error) {
+func op[In any](a *API, s *schema.Schema, f func(*request[In]) (*edge.Answer, error)) http.Handler {
+	return a.handler(func(r *http.Request) (*edge.Answer, error) {
 		body, err := readBody(r)
 		if err != nil {
 			return nil, err
@@ -60,8 +59,8 @@ func op[In any](a *API, s *schema.Schema, f func(*request[In]) (*web.Answer, err
 
 // bodiless makes a handler of an operation that accepts nothing, {} or null. The edge
 // does the same for every GET.
-func (a *API) bodiless(f func(*http.Request) (*web.Answer, error)) http.Handler {
-	return a.handler(func(r *http.Request) (*web.Answer, error) {
+func (a *API) bodiless(f func(*http.Request) (*edge.Answer, error)) http.Handler {
+	return a.handler(func(r *http.Request) (*edge.Answer, error) {
 		if err := a.NoBody(r); err != nil {
 			return nil, err
 		}
@@ -78,11 +77,11 @@ func (a *API) NoBody(r *http.Request) error {
 	return validate(a.schemas.empty, body)
 }
 
-func (a *API) handler(f func(*http.Request) (*web.Answer, error)) http.Handler {
+func (a *API) handler(f func(*http.Request) (*edge.Answer, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		answer, err := f(r)
 		if err == nil {
-			err = web.Send(w, r, answer)
+			err = edge.Send(w, r, answer)
 			if err != nil && answer.Stream != nil {
 				// The answer has begun: ending the connection is all that can be said.
 				a.opts.Logger.Debug("an answer was cut short", "path", r.URL.Path, "error", err)
@@ -91,14 +90,14 @@ func (a *API) handler(f func(*http.Request) (*web.Answer, error)) http.Handler {
 		}
 		if err != nil {
 			err = a.translate(r, err)
-			web.SendProblem(w, r, err)
+			edge.SendProblem(w, r, err)
 		}
 	})
 }
 
 // readBody reads the body; empty if there is none.
 func readBody(r *http.Request) ([]byte, error) {
-	info := web.From(r.Context())
+	info := edge.From(r.Context())
 	var first [1]byte
 	n := 0
 	if r.ContentLength < 0 {
@@ -112,7 +111,7 @@ func readBody(r *http.Request) ([]byte, error) {
 		return nil, nil
 	}
 	if r.ContentLength < 0 && n == 0 {
-		bodyRead(info)
+		info.EndBody()
 		return nil, nil
 	}
 	if !isJSON(r.Header) {
@@ -129,16 +128,8 @@ func readBody(r *http.Request) ([]byte, error) {
 	if len(body) > maxBody {
 		return nil, tooLarge()
 	}
-	bodyRead(info)
+	info.EndBody()
 	return body, nil
-}
-
-// bodyRead lifts the deadline of the body, which would only end the request itself now.
-func bodyRead(info *web.Info) {
-	info.BodyRead = true
-	if info.Writer != nil {
-		_ = http.NewResponseController(info.Writer).SetReadDeadline(time.Time{})
-	}
 }
 
 func isJSON(h http.Header) bool {
@@ -197,7 +188,7 @@ type keyring struct {
 type keyed struct {
 	key    string
 	body   [32]byte
-	answer *web.Answer
+	answer *edge.Answer
 }
 
 func newKeyring() *keyring {
@@ -225,7 +216,7 @@ func header(h http.Header, name string) (string, error) {
 
 // once calls f unless it has succeeded for the key before; then it repeats the answer. The target is
 // what the body was sent to.
-func (k *keyring) once(key, target string, body []byte, f func() (*web.Answer, error)) (*web.Answer, error) {
+func (k *keyring) once(key, target string, body []byte, f func() (*edge.Answer, error)) (*edge.Answer, error) {
 	if key == "" {
 		return f()
 	}

@@ -28,7 +28,7 @@ func (p *Plane) ingest(r *request) (*answer, error) {
 	if err != nil {
 		refused := problemOf(err)
 		outcome := ingestRefused
-		if refused.status() >= http.StatusInternalServerError {
+		if refused.Status() >= http.StatusInternalServerError {
 			outcome = ingestFailed
 		}
 		p.ingests[outcome].Add(1)
@@ -93,8 +93,7 @@ func readBody(r *request) ([]byte, error) {
 		return nil, tooLarge
 	}
 	// Only the innermost writer can tell the server to close the connection.
-	_ = http.NewResponseController(r.inner).SetReadDeadline(time.Now().Add(bodyTime))
-	body, err := io.ReadAll(http.MaxBytesReader(r.inner, r.Body, bundle.MaxBody))
+	body, err := io.ReadAll(http.MaxBytesReader(r.Writer, r.Body, bundle.MaxBody))
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
@@ -104,7 +103,7 @@ func readBody(r *request) ([]byte, error) {
 	case err != nil:
 		return nil, &problem{code: codeMalformedRequest, message: "The body ended too early or is badly framed.", close: true}
 	}
-	r.read = true
+	r.EndBody()
 	return body, nil
 }
 
@@ -356,7 +355,7 @@ func (s *submission) receipt(r *request, out *store.Outcome) (*answer, error) {
 	}
 	s.warnRest(rec.Rungs)
 	rec.Warnings = append(rec.Warnings, s.warnings...)
-	rec.State.Href = r.prefix + "/promotion-state/" + bundle.SubjectRevision + "/" + s.id
+	rec.State.Href = r.Prefix + "/promotion-state/" + bundle.SubjectRevision + "/" + s.id
 	a := &answer{status: http.StatusOK, body: rec, location: rec.State.Href}
 	if !rec.Duplicate {
 		a.status = http.StatusCreated
@@ -434,4 +433,12 @@ func (s *submission) warnRest(rungs []string) {
 			s.warn("UNKNOWN_PREDICATE_TYPE", "a statement of this type is kept, but counts for nothing", a.Pointer)
 		}
 	}
+}
+
+// damaged refuses where the log may not be continued or vouched for.
+func (p *Plane) damaged() error {
+	if d := p.store.Damage(); d != nil {
+		return d
+	}
+	return nil
 }

@@ -5,8 +5,6 @@
 // ingest is judged outside of the log as far as it can be, and written by one store.Update;
 // its answer leaves when that is on disk. Reads are bodies of package promotion, worked out
 // from the log and the time. The commands of the binary are in command below.
-//
-// It imports governance/store and what that is made of, and host/base/listen.
 package control
 
 import (
@@ -26,9 +24,9 @@ import (
 	"github.com/assay-run/assay/governance/ledger"
 	"github.com/assay-run/assay/governance/promotion"
 	"github.com/assay-run/assay/governance/store"
+	"github.com/assay-run/assay/host/base/edge"
 	"github.com/assay-run/assay/host/base/exposition"
 	"github.com/assay-run/assay/host/base/failpoint"
-	"github.com/assay-run/assay/host/base/listen"
 )
 
 // Options are what a plane is made of.
@@ -62,17 +60,14 @@ func New(opts Options) *Plane {
 }
 
 // Handler is the plane's edge with everything behind it.
-func (p *Plane) Handler() http.Handler { return newEdge(p, listen.NewHosts(p.opts.Hosts...)) }
-
-// Refuse is the form of what net/http refuses by itself, for listeners of this plane.
-func Refuse(status int, now time.Time) (int, http.Header, []byte) { return refuse(status, now) }
+func (p *Plane) Handler() http.Handler { return newEdge(p, edge.NewHosts(p.opts.Hosts...)) }
 
 // shutdownTime is how long answers that are under way may take at the end.
 const shutdownTime = 5 * time.Second
 
 // Serve answers requests until ctx ends.
 func (p *Plane) Serve(ctx context.Context, ln net.Listener) error {
-	server := listen.NewServer(p.Handler(), p.opts.Logger.Named("http"))
+	server := edge.NewServer(p.Handler(), p.opts.Logger.Named("http"))
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(ln) }()
 	select {
@@ -101,12 +96,12 @@ func outcomes() [ingestOutcomes]string {
 }
 
 // newRequests counts the requests of these routes.
-func newRequests(routes []route) *exposition.Requests {
+func newRequests(routes []edge.Route) *exposition.Requests {
 	codes := []int{http.StatusOK, http.StatusCreated, http.StatusNotModified, http.StatusBadRequest}
 	codes = append(codes, slices.Collect(maps.Values(statuses))...)
 	var paths []string
 	for _, r := range routes {
-		paths = append(paths, r.path)
+		paths = append(paths, r.Path)
 	}
 	return exposition.NewRequests("governance", paths, codes)
 }

@@ -5,14 +5,15 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/governance/bundle"
-	"github.com/assay-run/assay/governance/bundle/dsse"
 	"github.com/assay-run/assay/governance/bundle/field"
 	"github.com/assay-run/assay/governance/ledger"
 	"github.com/assay-run/assay/governance/promotion"
+	"github.com/assay-run/assay/host/base/dsse"
+	"github.com/assay-run/assay/host/base/edge"
 )
 
 func (p *Plane) getState(r *request) (*answer, error) {
-	kind, id := r.params[0], r.params[1]
+	kind, id := r.Params[0], r.Params[1]
 	if err := promotion.CheckSubject(kind, id, ""); err != nil {
 		return nil, err
 	}
@@ -20,7 +21,7 @@ func (p *Plane) getState(r *request) (*answer, error) {
 }
 
 func (p *Plane) getPlan(r *request) (*answer, error) {
-	kind, id, stage := r.params[0], r.params[1], r.params[2]
+	kind, id, stage := r.Params[0], r.Params[1], r.Params[2]
 	if err := promotion.CheckSubject(kind, id, stage); err != nil {
 		return nil, err
 	}
@@ -29,9 +30,9 @@ func (p *Plane) getPlan(r *request) (*answer, error) {
 
 // getExperiments takes the stage as a further segment or as ?stage=.
 func (p *Plane) getExperiments(r *request) (*answer, error) {
-	kind, id, stage := r.params[0], r.params[1], ""
-	if len(r.params) > 2 {
-		stage = r.params[2]
+	kind, id, stage := r.Params[0], r.Params[1], ""
+	if len(r.Params) > 2 {
+		stage = r.Params[2]
 	} else if q := r.URL.Query(); q.Has("stage") {
 		if stage = q.Get("stage"); stage == "" {
 			return nil, field.Refuse(field.InvalidStage, "", "stage: one of research, paper, canary, live")
@@ -46,7 +47,7 @@ func (p *Plane) getExperiments(r *request) (*answer, error) {
 }
 
 func (p *Plane) getBundle(r *request) (*answer, error) {
-	id := r.params[0]
+	id := r.Params[0]
 	if !field.IsRevision(id) {
 		return nil, field.Refuse(field.InvalidIdentifier, "", "this is no candidate_revision_id")
 	}
@@ -69,8 +70,8 @@ type rawFact []byte
 func (f rawFact) MarshalJSON() ([]byte, error) { return f, nil }
 
 func (p *Plane) getFact(r *request) (*answer, error) {
-	seq, err := strconv.ParseInt(r.params[0], 10, 64)
-	if err != nil || seq < 0 || strconv.FormatInt(seq, 10) != r.params[0] {
+	seq, err := strconv.ParseInt(r.Params[0], 10, 64)
+	if err != nil || seq < 0 || strconv.FormatInt(seq, 10) != r.Params[0] {
 		return nil, field.Refuse(field.InvalidIdentifier, "", "the place of an entry is a number from 0")
 	}
 	entry, err := p.store.Entry(r.Context(), seq)
@@ -195,7 +196,7 @@ func (p *Plane) getRegistry(r *request) (*answer, error) {
 	if err := p.damaged(); err != nil {
 		return nil, err
 	}
-	family, now := r.params[0], p.opts.Now().UTC().Truncate(time.Second)
+	family, now := r.Params[0], p.opts.Now().UTC().Truncate(time.Second)
 	var reg *promotion.Registry
 	var size int64
 	var kept []byte
@@ -222,7 +223,7 @@ func (p *Plane) getRegistry(r *request) (*answer, error) {
 		return nil, err
 	}
 	reg.Attestation = &env
-	body, err := encode(reg)
+	body, err := edge.Encode(reg)
 	if err != nil {
 		return nil, err
 	}

@@ -15,10 +15,10 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"github.com/assay-run/assay/governance/bundle"
-	"github.com/assay-run/assay/governance/bundle/dsse"
 	"github.com/assay-run/assay/governance/ledger"
 	"github.com/assay-run/assay/governance/promotion"
 	"github.com/assay-run/assay/host/base/digest"
+	"github.com/assay-run/assay/host/base/dsse"
 )
 
 // attestationKey names an attestation: the same payload by the same key is the same.
@@ -446,7 +446,7 @@ func (r *row) checkAttestation() error {
 	if !is {
 		return nil
 	}
-	signed, refused := dsse.Decode([]byte(*r.envelope))
+	signed, refused := bundle.DecodeEnvelope([]byte(*r.envelope))
 	if refused != nil {
 		return fmt.Errorf("its attestation: %w", refused)
 	}

@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/governance/bundle"
-	"github.com/assay-run/assay/governance/bundle/dsse"
 	"github.com/assay-run/assay/governance/ledger"
 	"github.com/assay-run/assay/governance/promotion"
 	"github.com/assay-run/assay/host/base/digest"
+	"github.com/assay-run/assay/host/base/dsse"
 	"github.com/assay-run/assay/host/base/file"
 	"github.com/assay-run/assay/host/base/sqlite"
 )
@@ -171,7 +171,7 @@ func onlySignature(a *bundle.Attestation, trust *bundle.Trust) (dsse.Envelope, e
 		if err != nil {
 			return one, err
 		}
-		if signed, refused := dsse.Decode(text); refused == nil && key != nil && len(signed.Verify(key)) == 1 {
+		if signed, refused := bundle.DecodeEnvelope(text); refused == nil && key != nil && len(signed.Verify(key)) == 1 {
 			return one, nil
 		}
 	}

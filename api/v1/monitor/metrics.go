@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/api/v1/problem"
-	"github.com/assay-run/assay/api/web"
 	"github.com/assay-run/assay/host/alarm"
+	"github.com/assay-run/assay/host/base/edge"
 	"github.com/assay-run/assay/host/base/exposition"
 	"github.com/assay-run/assay/host/runner"
 )
@@ -25,7 +25,7 @@ type MetricsOptions struct {
 	StartedAt       time.Time
 	// Routes are the routes of the edge; each path becomes a value of the label
 	// route. Path itself need not be among them.
-	Routes []web.Route
+	Routes []edge.Route
 	// Status and Counters show the run. Nil means that there is none.
 	Status   func() runner.Snapshot
 	Counters func() runner.Counters
@@ -67,15 +67,15 @@ func (r *Metrics) Observe(pattern, method string, status int, took time.Duration
 }
 
 // Routes is the one route of this package.
-func (r *Metrics) Routes() []web.Route {
-	return []web.Route{{Method: http.MethodGet, Path: Path, Handler: r.Handler()}}
+func (r *Metrics) Routes() []edge.Route {
+	return []edge.Route{{Method: http.MethodGet, Path: Path, Handler: r.Handler()}}
 }
 
 // Handler answers a scrape.
 func (r *Metrics) Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		// Sending bytes cannot fail before the answer has begun.
-		_ = web.Send(w, req, &web.Answer{Raw: r.Text(), ContentType: "text/plain; version=0.0.4; charset=utf-8"})
+		_ = edge.Send(w, req, &edge.Answer{Raw: r.Text(), ContentType: "text/plain; version=0.0.4; charset=utf-8"})
 	})
 }
 

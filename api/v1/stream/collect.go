@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/api/v1/view"
-	"github.com/assay-run/assay/api/web"
+	"github.com/assay-run/assay/host/base/edge"
 	"github.com/assay-run/assay/host/result"
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/plugin-sdk/market"
@@ -363,7 +363,7 @@ func (c *collector) positions(s *scene) any {
 }
 
 func encodePositions(all []market.Position) []byte {
-	b, err := web.Encode(items{show(all[:min(len(all), maxItems)], view.PositionOf), max(0, len(all)-maxItems)})
+	b, err := edge.Encode(items{show(all[:min(len(all), maxItems)], view.PositionOf), max(0, len(all)-maxItems)})
 	if err != nil {
 		return nil // a position is plain data
 	}

@@ -12,8 +12,7 @@
 // publishing never waits for a client, and one that cannot keep up is closed.
 //
 // A run's numbers come from runner.Watched, which shares what a run only appends
-// to. The package imports the runner's data types, host/metric/sample to thin lines,
-// api/web for headers and problems, and api/v1/view for the shapes of the entries.
+// to.
 package stream
 
 import (
@@ -34,7 +33,7 @@ import (
 
 	"github.com/assay-run/assay/api/v1/problem"
 	"github.com/assay-run/assay/api/v1/view"
-	"github.com/assay-run/assay/api/web"
+	"github.com/assay-run/assay/host/base/edge"
 	"github.com/assay-run/assay/host/runner"
 )
 
@@ -287,7 +286,7 @@ func (h *Hub) serve(w http.ResponseWriter, r *http.Request) {
 		err = h.reserve(r)
 	}
 	if err != nil {
-		web.SendProblem(w, r, err)
+		edge.SendProblem(w, r, err)
 		return
 	}
 	var refused error
@@ -301,11 +300,11 @@ func (h *Hub) serve(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		h.release()
 		if refused != nil {
-			web.SendProblem(w, r, badHandshake().WithCause(err))
+			edge.SendProblem(w, r, badHandshake().WithCause(err))
 		}
 		return
 	}
-	h.admit(conn, web.From(r.Context()).Linger)
+	h.admit(conn, edge.From(r.Context()).Linger)
 }
 
 // check holds the request against the rules of a WebSocket handshake.

@@ -3,14 +3,10 @@
 // tags and schemas. Nothing here decides anything.
 //
 // Numbers are written in their shortest plain form, without exponent; arrays are
-// never null; times are UTC with milliseconds. The package imports the host's data
-// types and no handler.
+// never null; times are UTC with milliseconds.
 //
-// Package deprecation reads the registry of what is going away. The file
-// api/v1/deprecations.json is the only source: the response headers, /meta, the
-// OpenAPI document's marks and the page /docs/deprecations all come from it.
-//
-// It imports plugin-sdk/market for times.
+// What is going away is listed in api/v1/deprecations.json alone: the response headers,
+// /meta, the OpenAPI document's marks and the page /docs/deprecations all come from it.
 package view
 
 import (

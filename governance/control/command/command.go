@@ -5,8 +5,6 @@
 // A command reads options, asks the plane for what its statement must name, signs it with
 // its user's key, and posts it as an attestation: the plane knows no other way to be told
 // something. Exit codes: 0 done, 1 refused, 2 usage, 3 unreachable.
-//
-// It imports governance/control and what that is made of, and host/base/listen.
 package command
 
 import (
@@ -21,8 +19,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/assay-run/assay/governance/store"
+	"github.com/assay-run/assay/host/base/edge"
 	"github.com/assay-run/assay/host/base/file"
-	"github.com/assay-run/assay/host/base/listen"
 	"github.com/assay-run/assay/host/base/terminal"
 )
 
@@ -94,7 +92,7 @@ func Run(ctx context.Context, args []string, w World) int {
 	}
 	var usage *usageError
 	var config *store.ConfigError
-	var bind *listen.BindError
+	var bind *edge.BindError
 	var away *unreachable
 	switch {
 	case !ran, errors.As(err, &usage), errors.As(err, &config), errors.As(err, &bind):
