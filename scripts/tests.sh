@@ -37,7 +37,7 @@ status=0
 # processors to the browser, which somebody's patience is waiting for.
 full='TestModesAgree|TestChunkedRandomStrategiesAgree|TestBundledStrategiesAgreeInEveryDrive|TestHistories|TestTampering|TestTamperingUnsigned|TestKill'
 full+='|TestIncrementalEqualsFromScratch|TestPaperEqualsBacktest|TestMonthOfMinutes|TestCrashPoints|TestModel|TestMemoryLimit|TestTableOfProbabilities'
-nicely='nice -n 10' run -timeout 15m -run "^($full)\$" ./api ./host/backtest ./host/proc/sandbox ./governance/store ./governance/control ./governance/promotion \
+nicely='nice -n 10' run -timeout 15m -run "^($full)\$" ./api ./host/run ./host/proc/sandbox ./governance/store ./governance/control ./governance/promotion \
 	./host/trade ./host/trade/engine ./host/trade/journal ./lab/selection || status=$?
 "$go" -C api/ui/tool test -count=1 -shuffle=on ./... || status=$?
 

@@ -9,7 +9,6 @@ import (
 
 	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/metric"
-	"github.com/assay-run/assay/host/result"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
@@ -93,14 +92,14 @@ type SplitSummary struct {
 	Metrics Summary `json:"metrics"`
 }
 
-// FailureNote is a result.Failure whose message is shown.
+// FailureNote is a Failure whose message is shown.
 type FailureNote struct {
-	result.Failure
+	Failure
 	Message string `json:"message"`
 }
 
 // Fail makes m the row of a failed run.
-func (m *Metadata) Fail(f *result.Failure, at time.Time) {
+func (m *Metadata) Fail(f *Failure, at time.Time) {
 	m.Status, m.Failure = StatusFailed, &FailureNote{Failure: *f, Message: f.Message}
 	m.Volatile.CompletedAt = market.FromTime(at)
 	m.Volatile.DurationMS = max(int64(m.Volatile.CompletedAt-m.Volatile.StartedAt), 0)

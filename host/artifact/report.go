@@ -5,7 +5,6 @@ import (
 
 	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/metric"
-	"github.com/assay-run/assay/host/result"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
@@ -34,7 +33,7 @@ type Report struct {
 	FailureCapsule any             `json:"failure_capsule"`
 	DecisionHash   string          `json:"decision_hash"`
 	ResultHash     string          `json:"result_hash"`
-	Assumptions    []result.Note   `json:"assumptions"`
+	Assumptions    []Note          `json:"assumptions"`
 	Warnings       []ReportWarning `json:"warnings"`
 	// StressFailed counts failed stress tests; absent where none was made.
 	StressFailed *int64 `json:"stress_failed,omitempty"`
@@ -88,7 +87,7 @@ func newReport(run *Run, requestHash string, decisionHashes []string) (*Report, 
 	m := &run.Manifest
 	rep := &Report{
 		Schema: "report/v1", RunID: run.ID, RequestHash: requestHash, Kind: m.Request.Kind, Status: run.Status,
-		Splits: []SplitReport{}, Stress: []Stress{}, Assumptions: []result.Note{}, Warnings: []ReportWarning{},
+		Splits: []SplitReport{}, Stress: []Stress{}, Assumptions: []Note{}, Warnings: []ReportWarning{},
 	}
 	rep.Strategy.Name, rep.Strategy.Version, rep.Strategy.Params = m.Strategy.Name, m.Strategy.Version, m.Request.StrategyParams
 	rep.Semantics.Execution = executionSemantics(m.Request.Execution)
@@ -148,7 +147,7 @@ func (rep *Report) evaluate(e *Evaluation) {
 }
 
 // note takes over what is remarked about a split, each remark once.
-func (rep *Report) note(res *result.Results) {
+func (rep *Report) note(res *Results) {
 	for _, n := range res.Assumptions {
 		if !slices.Contains(rep.Assumptions, n) {
 			rep.Assumptions = append(rep.Assumptions, n)

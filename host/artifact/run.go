@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/host/metric"
-	"github.com/assay-run/assay/host/result"
 )
 
 // The statuses of a run.
@@ -27,8 +26,8 @@ type Run struct {
 	Manifest Manifest
 	// Status is completed or failed; running for the row of a run that has just begun.
 	Status  string
-	Failure *result.Failure // set when failed
-	Service *ServiceNote    // set for runs of the service
+	Failure *Failure     // set when failed
+	Service *ServiceNote // set for runs of the service
 	// Splits in the order in which reports list them. The service has one, full.
 	Splits []Split
 	// Attempt counts from 1 how often the request was tried; 0 means 1.
@@ -171,7 +170,7 @@ type ServiceNote struct {
 // Split is what one split has produced. Its id is one of Manifest.Splits.
 type Split struct {
 	ID      string
-	Results *result.Results
+	Results *Results
 	// Failed says that the split did not come to its end.
 	Failed bool
 	// Locked says that the metrics are not for the report: they stand in

@@ -11,9 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 
-	"github.com/assay-run/assay/host/artifact/table"
 	"github.com/assay-run/assay/host/metric"
-	"github.com/assay-run/assay/host/result"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
@@ -188,7 +186,7 @@ func (st *stage) writeLog(splits []Split) error {
 // writeSplit writes the files of one split and returns the hash of its decisions.
 func (st *stage) writeSplit(run *Run, s *Split) (string, error) {
 	dir := "splits/" + s.ID + "/"
-	err := st.write(dir+"trades.csv", mediaCSV, func(w io.Writer) error { return table.WriteTrades(w, s.Results.Trades) })
+	err := st.write(dir+"trades.csv", mediaCSV, func(w io.Writer) error { return WriteTrades(w, s.Results.Trades) })
 	if err != nil {
 		return "", err
 	}
@@ -200,7 +198,7 @@ func (st *stage) writeSplit(run *Run, s *Split) (string, error) {
 		}
 		equity = dayEnds(equity, tf)
 	}
-	err = st.write(dir+"equity_curve.csv", mediaCSV, func(w io.Writer) error { return table.WriteEquity(w, equity) })
+	err = st.write(dir+"equity_curve.csv", mediaCSV, func(w io.Writer) error { return WriteEquity(w, equity) })
 	if err != nil {
 		return "", err
 	}
@@ -221,7 +219,7 @@ func (st *stage) writeSplit(run *Run, s *Split) (string, error) {
 
 // dayEnds is an equity curve with its first row and the last of each UTC day, days taken
 // from the opens of the candles as in metrics-v1.
-func dayEnds(c *result.EquityCurve, tf market.Timeframe) *result.EquityCurve {
+func dayEnds(c *EquityCurve, tf market.Timeframe) *EquityCurve {
 	if len(c.Time) == 0 || tf.Duration() == 0 { // a candle of months is longer than a day
 		return c
 	}
@@ -233,7 +231,7 @@ func dayEnds(c *result.EquityCurve, tf market.Timeframe) *result.EquityCurve {
 	if rows[0] != 0 {
 		rows = append([]int{0}, rows...)
 	}
-	out := &result.EquityCurve{}
+	out := &EquityCurve{}
 	for _, i := range rows {
 		out.Time = append(out.Time, c.Time[i])
 		out.Equity, out.Cash = append(out.Equity, c.Equity[i]), append(out.Cash, c.Cash[i])
@@ -253,8 +251,8 @@ type LockedMetrics struct {
 	WarmupOrdersDropped int            `json:"warmup_orders_dropped"`
 	AmbiguousFills      int            `json:"ambiguous_fills"`
 	OpenAtEnd           []OpenPosition `json:"open_at_end"`
-	Assumptions         []result.Note  `json:"assumptions"`
-	Warnings            []result.Note  `json:"warnings"`
+	Assumptions         []Note         `json:"assumptions"`
+	Warnings            []Note         `json:"warnings"`
 }
 
 func (st *stage) writeLocked(name string, s *Split) error {
@@ -262,7 +260,7 @@ func (st *stage) writeLocked(name string, s *Split) error {
 	text, err := encode(LockedMetrics{
 		SplitID: s.ID, Status: r.Status, Metrics: r.Metrics, Meta: r.Meta, WarmupOrdersDropped: r.WarmupOrdersDropped,
 		AmbiguousFills: r.AmbiguousFills, OpenAtEnd: r.OpenAtEnd,
-		Assumptions: append([]result.Note{}, s.Results.Assumptions...), Warnings: append([]result.Note{}, s.Results.Warnings...),
+		Assumptions: append([]Note{}, s.Results.Assumptions...), Warnings: append([]Note{}, s.Results.Warnings...),
 	})
 	if err != nil {
 		return err

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 
 	"github.com/assay-run/assay/host/artifact"
-	"github.com/assay-run/assay/host/result"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
@@ -36,7 +35,7 @@ func (r *Registry) Complete(ctx context.Context, m *artifact.Metadata, payload [
 }
 
 // Fail ends both rows of a run that has no files.
-func (r *Registry) Fail(ctx context.Context, m *artifact.Metadata, why *result.Failure) error {
+func (r *Registry) Fail(ctx context.Context, m *artifact.Metadata, why *artifact.Failure) error {
 	failed := *m
 	failed.Fail(why, r.now())
 	payload, err := failed.Encode()
@@ -116,8 +115,8 @@ func (r *Registry) InterruptService(ctx context.Context) ([]*artifact.Metadata, 
 	return marked, nil
 }
 
-func interruption() *result.Failure {
-	return &result.Failure{
+func interruption() *artifact.Failure {
+	return &artifact.Failure{
 		Code: "RUN_INTERRUPTED", Message: "The service ended without warning while the run was on.",
 		LogTail: []string{}, Data: map[string]any{},
 	}

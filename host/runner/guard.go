@@ -5,7 +5,7 @@ import (
 	"runtime/debug"
 	"time"
 
-	"github.com/assay-run/assay/host/result"
+	"github.com/assay-run/assay/host/artifact"
 )
 
 // pictureTimeout bounds how long a finished execution may take to say what it has
@@ -33,10 +33,10 @@ func guard[T any](f func() (T, error)) (v T, err error) {
 
 // picture asks a finished execution for its last numbers and results. False means
 // that it panicked or did not answer in time; the results are empty then.
-func picture(exec Execution) (Progress, *result.Results, bool) {
+func picture(exec Execution) (Progress, *artifact.Results, bool) {
 	type answer struct {
 		progress Progress
-		results  *result.Results
+		results  *artifact.Results
 	}
 	answers := make(chan *answer, 1)
 	go func() {
@@ -55,5 +55,5 @@ func picture(exec Execution) (Progress, *result.Results, bool) {
 		}
 	case <-timer.C:
 	}
-	return Progress{}, &result.Results{}, false
+	return Progress{}, &artifact.Results{}, false
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/registry"
-	"github.com/assay-run/assay/host/result"
 )
 
 // Recorder keeps runs beyond their reset.
@@ -41,9 +40,9 @@ type Ended struct {
 	StopReason string
 	Partial    bool
 	Message    string
-	Failure    *result.Failure // set when failed
+	Failure    *artifact.Failure // set when failed
 	EndTime    time.Time
-	Results    *result.Results
+	Results    *artifact.Results
 }
 
 // Kept says what a Recorder made of a run.

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/registry"
-	"github.com/assay-run/assay/host/result"
 )
 
 // run is one run, from its launch until it is reset.
@@ -173,7 +173,7 @@ func (r *Runner) settle(run *run, exec Execution, o Outcome) (Ended, event) {
 	if ok {
 		run.last = last
 	} else {
-		run.watched = ofResults(&result.Results{})
+		run.watched = ofResults(&artifact.Results{})
 	}
 	if o.Stopped && !run.wasStopped && !o.Withdrawn && o.Failure == nil {
 		o.Failure = internalFailure("The run ended early although nobody had stopped it.")
@@ -198,7 +198,7 @@ func (r *Runner) settle(run *run, exec Execution, o Outcome) (Ended, event) {
 }
 
 // warned is a copy with what nobody may overlook about the numbers.
-func warned(r *result.Results) *result.Results {
+func warned(r *artifact.Results) *artifact.Results {
 	out := *r
 	out.Warnings = append(slices.Clip(r.Warnings), r.Concerns()...)
 	return &out
@@ -238,14 +238,14 @@ func (r *run) started(exec Execution) Started {
 	return Started{RunID: r.id, Request: r.req, StartTime: r.startAt, Execution: exec}
 }
 
-func internalFailure(message string) *result.Failure {
-	return complete(&result.Failure{Code: CodeInternal, Message: message})
+func internalFailure(message string) *artifact.Failure {
+	return complete(&artifact.Failure{Code: CodeInternal, Message: message})
 }
 
 // writeFailure is what becomes of a run whose files or row could not be written. How
 // the run itself failed, if it did, is kept beside it.
-func writeFailure(err error, before *result.Failure) *result.Failure {
-	f := &result.Failure{Code: CodeArtifactWriteFailed, Message: "The results could not be written: " + err.Error()}
+func writeFailure(err error, before *artifact.Failure) *artifact.Failure {
+	f := &artifact.Failure{Code: CodeArtifactWriteFailed, Message: "The results could not be written: " + err.Error()}
 	if before != nil {
 		f.Phase, f.CandleTime, f.LogTail, f.PluginExitCode = before.Phase, before.CandleTime, before.LogTail, before.PluginExitCode
 		f.Data = map[string]any{"run_failure": map[string]any{"code": before.Code, "message": before.Message, "data": before.Data}}
@@ -254,7 +254,7 @@ func writeFailure(err error, before *result.Failure) *result.Failure {
 }
 
 // complete is a copy of f that shows as JSON without nulls where lists are expected.
-func complete(f *result.Failure) *result.Failure {
+func complete(f *artifact.Failure) *artifact.Failure {
 	c := *f
 	if c.Code == "" {
 		c.Code = CodeInternal

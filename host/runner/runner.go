@@ -10,7 +10,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
-	"github.com/assay-run/assay/host/result"
+	"github.com/assay-run/assay/host/artifact"
 )
 
 // LaunchFunc launches the strategy and has its parameters accepted. It ends soon
@@ -341,7 +341,7 @@ func (r *Runner) Restore(rep Report, cleared func() error) error {
 		return newError(t.refuse, r.snapshotLocked(), nil)
 	}
 	s := &rep.Snapshot
-	f := result.Failure{}
+	f := artifact.Failure{}
 	if s.Failure != nil {
 		f = *s.Failure
 	}
@@ -350,7 +350,7 @@ func (r *Runner) Restore(rep Report, cleared func() error) error {
 	s.Status, s.StopReason, s.Phase, s.Partial = t.to.status(), StopError, "", true
 	s.Failure, s.Error = complete(&f), f.Message
 	if rep.Results == nil {
-		rep.Results = &result.Results{}
+		rep.Results = &artifact.Results{}
 	}
 	done := make(chan struct{})
 	close(done)

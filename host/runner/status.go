@@ -8,7 +8,6 @@ import (
 
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/registry"
-	"github.com/assay-run/assay/host/result"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
@@ -55,7 +54,7 @@ type Snapshot struct {
 	Message string
 	// Error and Failure are set when the status is failed.
 	Error   string
-	Failure *result.Failure
+	Failure *artifact.Failure
 }
 
 // Report is a Snapshot with what the run was asked and what it has produced so far.
@@ -65,7 +64,7 @@ type Report struct {
 	// Manifest says with which exact inputs the run was made; nil when idle and for executions without one.
 	Manifest *artifact.Manifest
 	// Results is never nil; when idle it is empty.
-	Results *result.Results
+	Results *artifact.Results
 	// Artifacts is the folder in the state directory, runs/<run_id>; empty until it is written.
 	Artifacts string
 	// Trials is which trial a backtest was; nil until it is counted, which may be a moment
@@ -160,7 +159,7 @@ func (r *Runner) Detail() Report {
 	if exec != nil && run.id == now.RunID {
 		rep := Report{Snapshot: now, Request: run.req, Manifest: manifestOf(exec), Results: exec.Results()}
 		if rep.Results == nil {
-			rep.Results = &result.Results{}
+			rep.Results = &artifact.Results{}
 		}
 		return rep
 	}
@@ -170,7 +169,7 @@ func (r *Runner) Detail() Report {
 	if r.state == completed || r.state == failed {
 		return r.run.report
 	}
-	return Report{Snapshot: r.snapshotLocked(), Results: &result.Results{}}
+	return Report{Snapshot: r.snapshotLocked(), Results: &artifact.Results{}}
 }
 
 // Results is the Report of a run that has ended, or of a paper or live run up to now: partial, its end the
@@ -252,19 +251,19 @@ func (r *Runner) Watch() (Watch, bool) {
 }
 
 // resultsView follows a run through its results. It does not see how orders change.
-type resultsView func() *result.Results
+type resultsView func() *artifact.Results
 
-func ofResults(r *result.Results) resultsView { return func() *result.Results { return r } }
+func ofResults(r *artifact.Results) resultsView { return func() *artifact.Results { return r } }
 
 func watchedOf(exec Execution) Watched {
 	if w, ok := exec.(Watched); ok {
 		return w
 	}
-	return resultsView(func() *result.Results {
+	return resultsView(func() *artifact.Results {
 		if r := exec.Results(); r != nil {
 			return r
 		}
-		return &result.Results{}
+		return &artifact.Results{}
 	})
 }
 

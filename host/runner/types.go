@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/host/alarm"
+	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/exchange"
-	"github.com/assay-run/assay/host/result"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
@@ -28,7 +28,7 @@ type Execution interface {
 	// Progress is cheap: it is called for every status request.
 	Progress() Progress
 	// Results is a consistent picture of everything up to now. Its slices are not written any more.
-	Results() *result.Results
+	Results() *artifact.Results
 }
 
 // Watched is an Execution that can be followed at little cost, while it runs and
@@ -78,10 +78,10 @@ type Look struct {
 	Fills       []market.Fill
 	Trades      []market.Trade
 	Positions   []market.Position
-	Equity      result.EquityCurve
-	Annotations []result.Annotation
+	Equity      artifact.EquityCurve
+	Annotations []artifact.Annotation
 	// Log has the newest lines, LogTotal counts all.
-	Log      []result.LogLine
+	Log      []artifact.LogLine
 	LogTotal int64
 }
 
@@ -102,7 +102,7 @@ type Outcome struct {
 	// Message is shown to people, for example that a hanging plugin was killed.
 	Message string
 	// Failure is set when the run failed.
-	Failure *result.Failure
+	Failure *artifact.Failure
 }
 
 // Progress is where a run stands.
