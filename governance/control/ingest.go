@@ -27,7 +27,7 @@ func (p *Plane) ingest(r *request) (*answer, error) {
 	if err != nil {
 		refused := problemOf(err)
 		outcome := ingestRefused
-		if refused.status() >= http.StatusInternalServerError {
+		if refused.Status() >= http.StatusInternalServerError {
 			outcome = ingestFailed
 		}
 		p.ingests[outcome].Add(1)
@@ -92,8 +92,7 @@ func readBody(r *request) ([]byte, error) {
 		return nil, tooLarge
 	}
 	// Only the innermost writer can tell the server to close the connection.
-	_ = http.NewResponseController(r.inner).SetReadDeadline(time.Now().Add(bodyTime))
-	body, err := io.ReadAll(http.MaxBytesReader(r.inner, r.Body, bundle.MaxBody))
+	body, err := io.ReadAll(http.MaxBytesReader(r.Writer, r.Body, bundle.MaxBody))
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
@@ -103,7 +102,7 @@ func readBody(r *request) ([]byte, error) {
 	case err != nil:
 		return nil, &problem{code: codeMalformedRequest, message: "The body ended too early or is badly framed.", close: true}
 	}
-	r.read = true
+	r.EndBody()
 	return body, nil
 }
 
@@ -293,4 +292,12 @@ func (s *submission) warnPlans(w *promotion.World, now time.Time) {
 
 func (s *submission) warn(code, message, pointer string) {
 	s.warnings = append(s.warnings, warning{code, message, pointer})
+}
+
+// damaged refuses where the log may not be continued or vouched for.
+func (p *Plane) damaged() error {
+	if d := p.store.Damage(); d != nil {
+		return d
+	}
+	return nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/assay-run/assay/governance/ledger"
 	"github.com/assay-run/assay/governance/promotion"
+	"github.com/assay-run/assay/host/base/edge"
 	"github.com/assay-run/assay/host/base/exposition"
 )
 
@@ -27,12 +28,12 @@ func outcomes() [ingestOutcomes]string {
 }
 
 // newRequests counts the requests of these routes.
-func newRequests(routes []route) *exposition.Requests {
+func newRequests(routes []edge.Route) *exposition.Requests {
 	codes := []int{http.StatusOK, http.StatusCreated, http.StatusNotModified, http.StatusBadRequest}
 	codes = append(codes, slices.Collect(maps.Values(statuses))...)
 	var paths []string
 	for _, r := range routes {
-		paths = append(paths, r.path)
+		paths = append(paths, r.Path)
 	}
 	return exposition.NewRequests("governance", paths, codes)
 }

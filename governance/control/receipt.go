@@ -71,7 +71,7 @@ func (s *submission) receipt(r *request, out *store.Outcome) (*answer, error) {
 	}
 	s.warnRest(rec.Rungs)
 	rec.Warnings = append(rec.Warnings, s.warnings...)
-	rec.State.Href = r.prefix + "/promotion-state/" + bundle.SubjectRevision + "/" + s.id
+	rec.State.Href = r.Prefix + "/promotion-state/" + bundle.SubjectRevision + "/" + s.id
 	a := &answer{status: http.StatusOK, body: rec, location: rec.State.Href}
 	if !rec.Duplicate {
 		a.status = http.StatusCreated

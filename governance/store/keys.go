@@ -13,9 +13,9 @@ import (
 	"path/filepath"
 
 	"github.com/assay-run/assay/governance/bundle"
-	"github.com/assay-run/assay/governance/bundle/dsse"
 	"github.com/assay-run/assay/governance/ledger"
 	"github.com/assay-run/assay/governance/promotion"
+	"github.com/assay-run/assay/host/base/dsse"
 	"github.com/assay-run/assay/host/base/sqlite"
 )
 

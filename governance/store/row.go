@@ -8,10 +8,10 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"github.com/assay-run/assay/governance/bundle"
-	"github.com/assay-run/assay/governance/bundle/dsse"
 	"github.com/assay-run/assay/governance/ledger"
 	"github.com/assay-run/assay/governance/promotion"
 	"github.com/assay-run/assay/host/base/digest"
+	"github.com/assay-run/assay/host/base/dsse"
 )
 
 // SubjectLog is the subject type of entries about the log itself.
@@ -121,7 +121,7 @@ func (r *row) checkAttestation() error {
 	if !is {
 		return nil
 	}
-	signed, refused := dsse.Decode([]byte(*r.envelope))
+	signed, refused := bundle.DecodeEnvelope([]byte(*r.envelope))
 	if refused != nil {
 		return fmt.Errorf("its attestation: %w", refused)
 	}

@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/governance/bundle"
-	"github.com/assay-run/assay/governance/bundle/dsse"
 	"github.com/assay-run/assay/governance/ledger"
 	"github.com/assay-run/assay/governance/promotion"
 	"github.com/assay-run/assay/host/base/digest"
+	"github.com/assay-run/assay/host/base/dsse"
 )
 
 // Tx is one write, as its caller says it. It holds the store's only writing place.
@@ -167,7 +167,7 @@ func onlySignature(a *bundle.Attestation, trust *bundle.Trust) (dsse.Envelope, e
 		if err != nil {
 			return one, err
 		}
-		if signed, refused := dsse.Decode(text); refused == nil && key != nil && len(signed.Verify(key)) == 1 {
+		if signed, refused := bundle.DecodeEnvelope(text); refused == nil && key != nil && len(signed.Verify(key)) == 1 {
 			return one, nil
 		}
 	}

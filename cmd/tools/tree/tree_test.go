@@ -77,7 +77,7 @@ var allowed = []struct {
 	{"governance/store", []string{"governance/bundle", "governance/ledger", "governance/promotion"}},
 
 	{"api", []string{"api", "host", "plugin-sdk", "governance/client"}},
-	{"api/ui", []string{"api/docs=", "api/web"}},
+	{"api/ui", []string{"api/docs="}},
 	{"api/ui/tool", nil},
 
 	{"lab", []string{"lab", "host", "plugin-sdk", "governance/bundle", "governance/ledger", "governance/client"}},

@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/governance/bundle"
-	"github.com/assay-run/assay/governance/bundle/dsse"
 	"github.com/assay-run/assay/governance/bundle/field"
 	"github.com/assay-run/assay/host/base/digest"
+	"github.com/assay-run/assay/host/base/dsse"
 )
 
 // candidate is a candidate bundle with what is computed from its bytes.
@@ -212,7 +212,7 @@ func (d document) canonical(without ...string) []byte {
 
 // readEnvelope reads a DSSE envelope strictly.
 func readEnvelope(text []byte) (*dsse.Signed, error) {
-	signed, refused := dsse.Decode(text)
+	signed, refused := bundle.DecodeEnvelope(text)
 	if refused != nil {
 		return nil, refused
 	}

@@ -1,3 +1,9 @@
+// Package dsse signs and checks DSSE envelopes with ECDSA P-256, and keeps keys in files.
+//
+// What is signed is the pre-authentication encoding (PAE) of payload type and payload, so that
+// bytes signed as one thing cannot be shown as another. A signature depends on key and message
+// alone (RFC 6979), so that the same statement always makes the same envelope. Base64 is read
+// strictly: each payload and signature has one spelling.
 package dsse
 
 import (
@@ -10,8 +16,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-
-	"github.com/assay-run/assay/governance/bundle/field"
 )
 
 // MaxSignatures is how many signatures an envelope may have; it has at least one.
@@ -24,22 +28,21 @@ type Envelope struct {
 	Signatures  []Signature `json:"signatures"`
 }
 
-// Signature is one signature: ASN.1 DER over the PAE. KeyID is a hint that nobody here
-// believes.
+// Signature is one signature: ASN.1 DER over the PAE. KeyID is a hint that is never believed.
 type Signature struct {
 	Sig   string `json:"sig"`
 	KeyID string `json:"keyid,omitempty"`
 }
 
-// Signed is an envelope whose base64 has been read. What it says is worth nothing
-// before Verify.
+// Signed is an envelope whose base64 has been read. Its payload is worth nothing before
+// [Signed.Verify].
 type Signed struct {
 	Envelope   Envelope
 	Payload    []byte
 	Signatures [][]byte
 }
 
-// PAE is what is signed: "DSSEv1 <len> <type> <len> <payload>", lengths in bytes.
+// PAE returns what is signed: "DSSEv1 <len> <type> <len> <payload>", lengths in bytes.
 func PAE(payloadType string, payload []byte) []byte {
 	b := []byte("DSSEv1 ")
 	b = strconv.AppendInt(b, int64(len(payloadType)), 10)
@@ -65,47 +68,9 @@ func Sign(payloadType string, payload []byte, key *ecdsa.PrivateKey) (Envelope, 
 	}, nil
 }
 
-// Decode reads the text of one envelope strictly.
-func Decode(text []byte) (*Signed, *field.Error) {
-	v, err := field.Parse(text)
-	if err != nil {
-		return nil, err
-	}
-	r := &field.Reader{}
-	s := Read(r, v, "")
-	return s, r.Err()
-}
-
-// Read takes a value of digest.Strict for an envelope. Refusals go to r.
-func Read(r *field.Reader, v any, at string) *Signed {
-	o := r.Object(v, at, field.Names("payload payloadType signatures"), nil)
-	payload, _ := o.Raw("payload").(string)
-	s := &Signed{Envelope: Envelope{Payload: payload, PayloadType: o.Text("payloadType")}}
-	if s.Payload = readBase64(payload); s.Payload == nil {
-		o.Fail(field.InvalidField, "payload", "must be a payload in strict base64")
-	}
-	n := o.Each("signatures", 0, func(i int, v any, at string) {
-		if i >= MaxSignatures {
-			return
-		}
-		one := r.Object(v, at, field.Names("sig"), field.Names("keyid"))
-		text := one.Text("sig")
-		sig := readBase64(text)
-		if sig == nil {
-			one.Fail(field.InvalidField, "sig", "must be a signature in strict base64")
-		}
-		s.Envelope.Signatures = append(s.Envelope.Signatures, Signature{Sig: text, KeyID: one.Text("keyid")})
-		s.Signatures = append(s.Signatures, sig)
-	})
-	if n < 1 || n > MaxSignatures {
-		o.Fail(field.InvalidField, "signatures", "must be 1 to %d signatures", MaxSignatures)
-	}
-	return s
-}
-
-// readBase64 is nil unless s is the one spelling of some bytes. Go's strict decoder
-// still skips line breaks.
-func readBase64(s string) []byte {
+// Base64 reads the one spelling of some bytes; it returns nil for any other. Go's strict
+// decoder still skips line breaks.
+func Base64(s string) []byte {
 	if s == "" || strings.ContainsAny(s, "\r\n") {
 		return nil
 	}
@@ -116,11 +81,11 @@ func readBase64(s string) []byte {
 	return b
 }
 
-// PAE is what the envelope's signatures are over.
+// PAE returns what the envelope's signatures are over.
 func (s *Signed) PAE() []byte { return PAE(s.Envelope.PayloadType, s.Payload) }
 
-// Verify tells which of the keys signed, by index and in order. Keys that are nil or of
-// another curve sign nothing.
+// Verify returns the keys that signed, by index and in order. Keys that are nil or of another
+// curve sign nothing.
 func (s *Signed) Verify(keys ...*ecdsa.PublicKey) []int {
 	sum := sha256.Sum256(s.PAE())
 	var signers []int

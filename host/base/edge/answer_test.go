@@ -1,4 +1,4 @@
-package web
+package edge
 
 import (
 	"bytes"
@@ -10,51 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
-
-	"github.com/assay-run/assay/api/v1/problem"
 )
-
-func TestParsePrefer(t *testing.T) {
-	none := Prefer{Wait: -1, Points: -1, Rows: -1}
-	for text, want := range map[string]Prefer{
-		"":                             none,
-		"wait=10":                      {Wait: 10 * time.Second, Points: -1, Rows: -1},
-		"WAIT = 30 , points=2;x=1":     {Wait: 30 * time.Second, Points: 2, Rows: -1},
-		`points="4000", rows=0`:        {Wait: -1, Points: 4000, Rows: 0},
-		"wait=0, points=1, rows=1001":  none,
-		"wait=31, points=4001":         none,
-		"wait=5, wait=6":               {Wait: 5 * time.Second, Points: -1, Rows: -1},
-		"wait=x, wait=6":               none,
-		"wait=-1, rows=+1, points=1e2": none,
-		"return=minimal, rows=1000":    {Wait: -1, Points: -1, Rows: 1000},
-		"rows=99999999999999999999":    none,
-	} {
-		if got := ParsePrefer(http.Header{"Prefer": {text}}); got != want {
-			t.Errorf("%q: %+v", text, got)
-		}
-	}
-	p := ParsePrefer(http.Header{"Prefer": {"wait=1", "rows=2, points=3"}})
-	if p.AppliedWait() != "wait=1" || p.AppliedSampling() != "points=3, rows=2" || none.AppliedWait()+none.AppliedSampling() != "" {
-		t.Errorf("%+v", p)
-	}
-}
-
-func FuzzPrefer(f *testing.F) {
-	for _, s := range []string{"wait=5", "points=100, rows=1", `rows="7"`, ",;=,", "wait=\xff", "wait==5"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		p := ParsePrefer(http.Header{"Prefer": {text}})
-		if p.Wait != -1 && (p.Wait < time.Second || p.Wait > 30*time.Second) || p.Points != -1 && (p.Points < 2 || p.Points > 4000) || p.Rows < -1 || p.Rows > 1000 {
-			t.Fatalf("%q: %+v", text, p)
-		}
-		again := ParsePrefer(http.Header{"Prefer": {p.AppliedWait(), p.AppliedSampling()}})
-		if again != p {
-			t.Fatalf("%q: %+v is applied as %+v", text, p, again)
-		}
-	})
-}
 
 func TestAcceptsGzip(t *testing.T) {
 	for text, want := range map[string]bool{
@@ -91,7 +47,7 @@ func send(method string, a *Answer, headers ...string) *http.Response {
 		r.Header.Set(headers[i], headers[i+1])
 	}
 	w := httptest.NewRecorder()
-	SetHeaders(w.Header(), "id")
+	SetHeaders(w.Header(), "id", "")
 	if err := Send(w, r, a); err != nil {
 		SendProblem(w, r, err)
 	}
@@ -134,21 +90,38 @@ func TestSend(t *testing.T) {
 	}
 }
 
+// teapot is a problem.
+type teapot struct{ closes bool }
+
+func (teapot) Error() string { return "short and stout" }
+func (teapot) Status() int   { return http.StatusTeapot }
+
+func (p teapot) Extra() (http.Header, bool) { return http.Header{"Retry-After": {"1"}}, p.closes }
+
+func (teapot) Body(requestID, path string) []byte { return []byte(requestID + " " + path) }
+
 func TestSendProblem(t *testing.T) {
 	r := httptest.NewRequest("POST", "/api/v1/x", strings.NewReader("unread"))
 	lingered := false
-	info := &Info{RequestID: "id", Linger: func() { lingered = true }}
-	r = r.WithContext(With(r.Context(), NewShared(), info))
+	var denied Denial
+	info := &Info{RequestID: "id", Linger: func() { lingered = true }, deny: func(d Denial) Problem { denied = d; return teapot{} }}
+	r = r.WithContext(With(r.Context(), info))
 	w := httptest.NewRecorder()
-	SendProblem(w, r, problem.New(problem.TooManyClients).WithHeader("Retry-After", "1").With("bad", func() {}))
-	if w.Code != 503 || w.Header().Get("Connection") != "close" || !lingered || w.Header().Get("Retry-After") != "1" || !strings.Contains(w.Body.String(), `"request_id":"id"`) {
+	SendProblem(w, r, teapot{})
+	if w.Code != 418 || w.Header().Get("Connection") != "close" || !lingered || w.Header().Get("Retry-After") != "1" || w.Body.String() != "id /api/v1/x" {
 		t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
 	}
 	w = httptest.NewRecorder()
 	info.BodyRead = true
-	SendProblem(w, r, errors.New("secret cause"))
-	if w.Code != 500 || strings.Contains(w.Body.String(), "secret") || w.Header().Get("Connection") != "" {
-		t.Errorf("%d %s", w.Code, w.Body)
+	cause := errors.New("secret cause")
+	SendProblem(w, r, cause)
+	if w.Code != 418 || denied.Reason != Internal || denied.Cause != cause || w.Header().Get("Connection") != "" {
+		t.Errorf("%d %+v", w.Code, denied)
+	}
+	w = httptest.NewRecorder()
+	SendProblem(w, r, teapot{closes: true})
+	if w.Header().Get("Connection") != "close" {
+		t.Error("the connection stays")
 	}
 }
 
@@ -160,7 +133,7 @@ func TestAsset(t *testing.T) {
 			r.Header.Set(headers[i], headers[i+1])
 		}
 		w := httptest.NewRecorder()
-		SetHeaders(w.Header(), "id")
+		SetHeaders(w.Header(), "id", "")
 		a.ServeHTTP(w, r)
 		return w
 	}

@@ -1,4 +1,4 @@
-package listen
+package edge
 
 import (
 	"net/netip"

@@ -1,4 +1,4 @@
-package plane_test
+package deploy_test
 
 import (
 	"context"
@@ -10,18 +10,13 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/assay-run/assay/host/deploy"
-	"github.com/assay-run/assay/host/deploy/plane"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-func serve(t *testing.T, h http.HandlerFunc) *plane.Plane {
+func serve(t *testing.T, h http.HandlerFunc) *deploy.Plane {
 	t.Helper()
 	server := httptest.NewServer(h)
-	p := plane.New(server.URL, &http.Transport{})
+	p := newPlane(t, server.URL)
 	t.Cleanup(func() { p.Close(); server.Close() })
 	return p
 }
@@ -75,12 +70,21 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
+func newPlane(t *testing.T, address string) *deploy.Plane {
+	t.Helper()
+	p, err := deploy.NewPlane(address, http.Client{Transport: &http.Transport{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
 func TestParseURL(t *testing.T) {
 	for in, want := range map[string]string{
 		"http://127.0.0.1:8010": "http://127.0.0.1:8010", "https://control.example/api/v1/": "https://control.example/api/v1", "http://[::1]:1": "http://[::1]:1",
 		"": "", "127.0.0.1:8010": "", "ftp://x": "", "http://": "", "http://:80": "", "http://u:p@x": "", "http://x?a=b": "", "http://x#a": "", "http://x y": "",
 	} {
-		got, err := plane.ParseURL(in)
+		got, err := deploy.ParseURL(in)
 		if got != want || (err == nil) != (want != "") || err != nil && strings.Contains(err.Error(), "u:p") {
 			t.Errorf("%q: %q, %v", in, got, err)
 		}

@@ -1,4 +1,4 @@
-package listen
+package edge
 
 import (
 	"bufio"
@@ -36,7 +36,7 @@ func TestParserRefusal(t *testing.T) {
 			t.Errorf("%.60q: %d", text, got)
 		}
 	}
-	if _, ok := parserRefusal(Answer(plain(400, time.Now()))); ok {
+	if _, ok := parserRefusal(wholeAnswer(plain(400, time.Now()))); ok {
 		t.Error("our own refusal looks like net/http's")
 	}
 }
