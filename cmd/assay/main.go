@@ -8,7 +8,6 @@ import (
 	"os"
 
 	"github.com/assay-run/assay/host/base/listen"
-	"github.com/assay-run/assay/host/catalog"
 	"github.com/assay-run/assay/host/exchange/wire/nodump"
 )
 
@@ -27,7 +26,6 @@ const (
 )
 
 func main() {
-	catalog.MaybeShim()
 	// Credentials of live runs pass through this memory.
 	if err := nodump.Set(); err != nil {
 		fmt.Fprintf(os.Stderr, "assay: %v\n", err)

@@ -13,8 +13,5 @@
 // named by ASSAY_REATTACH_STRATEGIES run under a debugger: they are connected to
 // instead of being started and carry the mark Debug.
 //
-// A program that opens a catalogue calls MaybeShim first in main. The package
-// imports the plugin SDK (wire, strategypb, market) and its own parts: child for
-// the operating system's side of a process, sandbox for what a process may do.
-// Packages backtest, live, runner, api and lab use it.
+// Package proc starts the processes.
 package catalog

@@ -3,22 +3,17 @@ package catalog
 import (
 	"fmt"
 	"strings"
+
+	"github.com/assay-run/assay/host/proc"
 )
 
-// The codes of strategies that are not available and of launches that failed.
+// The codes of strategies that are not available, beside those of package proc.
 const (
-	CodeUnreadable         = "UNREADABLE"
-	CodeNotExecutable      = "NOT_EXECUTABLE"
-	CodeWrongHandshake     = "WRONG_HANDSHAKE"
-	CodeWrongProtocol      = "WRONG_PROTOCOL"
-	CodeBadName            = "BAD_NAME"
-	CodeDuplicateName      = "DUPLICATE_NAME"
-	CodeBadSpec            = "BAD_SPEC"
-	CodeBadSchema          = "BAD_SCHEMA"
-	CodeStartTimeout       = "START_TIMEOUT"
-	CodeStartCrashed       = "START_CRASHED"
-	CodeSandboxUnavailable = "SANDBOX_UNAVAILABLE"
-	CodeReattachFailed     = "REATTACH_FAILED"
+	CodeBadName        = "BAD_NAME"
+	CodeDuplicateName  = "DUPLICATE_NAME"
+	CodeBadSpec        = "BAD_SPEC"
+	CodeBadSchema      = "BAD_SCHEMA"
+	CodeReattachFailed = "REATTACH_FAILED"
 )
 
 // Reason is one code with its meaning.
@@ -27,29 +22,19 @@ type Reason struct{ Code, Meaning string }
 // Reasons is the closed set of codes, for documentation.
 func Reasons() []Reason {
 	return []Reason{
-		{CodeUnreadable, "the file cannot be read or copied, or its copy in the state folder was changed"},
-		{CodeNotExecutable, "the file is no program that this machine can execute; scripts are none"},
-		{CodeWrongHandshake, "the program does not answer as an Assay strategy does"},
-		{CodeWrongProtocol, "the strategy speaks a version of the protocol that this host does not"},
+		{proc.CodeUnreadable, "the file cannot be read or copied, or its copy in the state folder was changed"},
+		{proc.CodeNotExecutable, "the file is no program that this machine can execute; scripts are none"},
+		{proc.CodeWrongHandshake, "the program does not answer as an Assay strategy does"},
+		{proc.CodeWrongProtocol, "the strategy speaks a version of the protocol that this host does not"},
 		{CodeBadName, "the strategy's name is not ^[a-z][a-z0-9_-]{0,62}$"},
 		{CodeDuplicateName, "another file already provides this name (- and _ count as equal)"},
 		{CodeBadSpec, "the strategy describes itself with impossible values"},
 		{CodeBadSchema, "params_schema is no JSON Schema, or default_params do not fit it"},
-		{CodeStartTimeout, "the program did not answer in time"},
-		{CodeStartCrashed, "the program ended before it answered"},
-		{CodeSandboxUnavailable, "the sandbox is required and this machine cannot provide it"},
+		{proc.CodeStartTimeout, "the program did not answer in time"},
+		{proc.CodeStartCrashed, "the program ended before it answered"},
+		{proc.CodeSandboxUnavailable, "the sandbox is required and this machine cannot provide it"},
 		{CodeReattachFailed, "the strategy under a debugger cannot be reached"},
 	}
-}
-
-// Fault is why a strategy is not available, as /strategies shows it.
-type Fault struct {
-	Code    string `json:"code"`
-	Message string `json:"message"`
-}
-
-func faultf(code, format string, args ...any) *Fault {
-	return &Fault{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
 // NotFoundError says that no strategy has the name.
@@ -69,7 +54,7 @@ func (e *NotFoundError) Error() string {
 // UnavailableError says that the strategy is listed but cannot be used.
 type UnavailableError struct {
 	Name  string
-	Fault Fault
+	Fault proc.Fault
 }
 
 // Error is the message.

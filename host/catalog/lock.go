@@ -9,7 +9,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protojson"
 
-	"github.com/assay-run/assay/host/proc/programs"
+	"github.com/assay-run/assay/host/proc"
 	"github.com/assay-run/assay/plugin-sdk/strategypb"
 	"github.com/assay-run/assay/plugin-sdk/wire"
 )
@@ -81,7 +81,7 @@ func (l *lockFile) set(sum string, spec *strategypb.Spec) error {
 }
 
 // save writes the file if something changed, without the entries whose copy is gone.
-func (l *lockFile) save(s programs.Store) error {
+func (l *lockFile) save(s proc.Store) error {
 	if !l.changed {
 		return nil
 	}

@@ -10,7 +10,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/assay-run/assay/host/proc/programs"
+	"github.com/assay-run/assay/host/proc"
 	"github.com/assay-run/assay/plugin-sdk/strategypb"
 )
 
@@ -20,9 +20,9 @@ const probers = 4
 // candidate is one file on its way into the list.
 type candidate struct {
 	file    string
-	program programs.Program
+	program proc.Program
 	spec    *strategypb.Spec
-	fault   *Fault
+	fault   *proc.Fault
 }
 
 // probeAll copies all files first, so that no program is open for writing while
@@ -36,7 +36,8 @@ func (c *Catalog) probeAll(ctx context.Context, files []string) []Strategy {
 	first := map[string]int{} // by hash: the same bytes are asked once
 	var ask []int
 	for i, file := range files {
-		found[i] = c.stage(file)
+		p, fault := c.store.Add(filepath.Join(c.opts.Dir, file))
+		found[i] = candidate{file: file, program: p, fault: fault}
 		sum := found[i].program.SHA256
 		if _, seen := first[sum]; seen || found[i].fault != nil {
 			continue
@@ -60,19 +61,6 @@ func (c *Catalog) probeAll(ctx context.Context, files []string) []Strategy {
 	return entries(found, first)
 }
 
-func (c *Catalog) stage(file string) candidate {
-	p, err := c.store.Add(filepath.Join(c.opts.Dir, file))
-	cand := candidate{file: file, program: p}
-	var content *programs.NotExecutableError
-	switch {
-	case errors.As(err, &content):
-		cand.fault = faultf(CodeNotExecutable, "%v", err)
-	case err != nil:
-		cand.fault = faultf(CodeUnreadable, "%v", err)
-	}
-	return cand
-}
-
 // ask probes the candidates with these numbers.
 func (c *Catalog) ask(ctx context.Context, found []candidate, numbers []int) {
 	next := make(chan int)
@@ -92,16 +80,16 @@ func (c *Catalog) ask(ctx context.Context, found []candidate, numbers []int) {
 }
 
 // probe starts a plugin, asks what it is and ends it.
-func (c *Catalog) probe(parent context.Context, cand candidate) (*strategypb.Spec, *Fault) {
+func (c *Catalog) probe(parent context.Context, cand candidate) (*strategypb.Spec, *proc.Fault) {
 	ctx, cancel := context.WithTimeout(parent, c.opts.ProbeTimeout)
 	defer cancel()
-	p, err := c.start(parent, launch{name: cand.file, program: cand.program, timeout: c.opts.ProbeTimeout, mtls: true})
+	p, err := c.start(parent, cand.file, cand.program, c.opts.ProbeTimeout, LaunchOptions{})
 	var failed *LaunchError
 	switch {
 	case errors.As(err, &failed):
-		return nil, &Fault{Code: failed.Code, Message: withLog(failed.Message, failed.LogTail)}
+		return nil, &proc.Fault{Code: failed.Code, Message: withLog(failed.Message, failed.LogTail)}
 	case err != nil:
-		return nil, faultf(CodeStartTimeout, "%v", err)
+		return nil, proc.Faultf(proc.CodeStartTimeout, "%v", err)
 	}
 	defer p.Kill("probed")
 	spec, err := p.Client().Describe(ctx, &strategypb.DescribeRequest{})
@@ -109,13 +97,13 @@ func (c *Catalog) probe(parent context.Context, cand candidate) (*strategypb.Spe
 		return spec, nil
 	}
 	if ctx.Err() != nil || status.Code(err) == codes.DeadlineExceeded {
-		return nil, faultf(CodeStartTimeout, "did not describe itself within %s", c.opts.ProbeTimeout)
+		return nil, proc.Faultf(proc.CodeStartTimeout, "did not describe itself within %s", c.opts.ProbeTimeout)
 	}
 	p.Kill("the description failed")
 	if p.ExitCode() > 0 && p.Exit() != "signal: killed" { // that would be our own
-		return nil, &Fault{Code: CodeStartCrashed, Message: withLog("ended when asked what it is", p.LogTail())}
+		return nil, &proc.Fault{Code: proc.CodeStartCrashed, Message: withLog("ended when asked what it is", p.LogTail())}
 	}
-	return nil, faultf(CodeWrongHandshake, "did not describe itself: %v", err)
+	return nil, proc.Faultf(proc.CodeWrongHandshake, "did not describe itself: %v", err)
 }
 
 // withLog adds the last lines of what the process said.

@@ -4,10 +4,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hashicorp/go-plugin"
 	"google.golang.org/grpc"
 
-	"github.com/assay-run/assay/host/proc/child"
+	"github.com/assay-run/assay/host/proc"
 	"github.com/assay-run/assay/host/proc/sandbox"
 	"github.com/assay-run/assay/plugin-sdk/strategypb"
 )
@@ -28,9 +27,7 @@ type Process struct {
 	ended   chan struct{}
 
 	// Of a process that was started here.
-	adapter *adapter
-	plugin  *plugin.Client
-	folder  *child.SocketFolder
+	plugin *proc.Plugin
 
 	// Of a strategy under a debugger.
 	conn *grpc.ClientConn
@@ -42,45 +39,45 @@ func (p *Process) Client() strategypb.StrategyClient { return p.client }
 
 // PID is the process's number.
 func (p *Process) PID() int {
-	if p.adapter == nil {
+	if p.plugin == nil {
 		return p.pid
 	}
-	return p.adapter.Child().PID()
+	return p.plugin.PID()
 }
 
 // Done is closed when the process, started here, is gone and its output is read.
 // With a debugger, where the process is not ours, it is closed by Kill. That a
 // process has crashed is seen first, and more reliably, at the context of the stream.
 func (p *Process) Done() <-chan struct{} {
-	if p.adapter == nil {
+	if p.plugin == nil {
 		return p.ended
 	}
-	return p.adapter.Child().Done()
+	return p.plugin.Done()
 }
 
 // ExitCode is -1 as long as the process runs and with a debugger, 128 and the number
 // of the signal when one ended it.
 func (p *Process) ExitCode() int {
-	if p.adapter == nil {
+	if p.plugin == nil {
 		return -1
 	}
-	return p.adapter.Child().ExitCode()
+	return p.plugin.ExitCode()
 }
 
 // Exit says in words how the process ended, "" as long as it runs.
 func (p *Process) Exit() string {
-	if p.adapter == nil {
+	if p.plugin == nil {
 		return ""
 	}
-	return p.adapter.Child().Exit()
+	return p.plugin.Exit()
 }
 
 // LogTail is the newest 64 KiB of what the process printed, raw, in lines.
 func (p *Process) LogTail() []string {
-	if p.adapter == nil {
+	if p.plugin == nil {
 		return []string{}
 	}
-	return p.adapter.Child().Tail()
+	return p.plugin.Tail()
 }
 
 // Settle gives the last words of a process that will be killed for a fault the time
@@ -88,21 +85,21 @@ func (p *Process) LogTail() []string {
 // a fault that came over another one can overtake. It takes a quarter of a second,
 // four of them when the strategy goes on talking.
 func (p *Process) Settle() {
-	if p.adapter != nil {
-		p.adapter.Child().Settle(tailQuiet, tailLimit)
+	if p.plugin != nil {
+		p.plugin.Settle(tailQuiet, tailLimit)
 	}
 }
 
 // Sandbox is what closes the process in, to record with the run.
 func (p *Process) Sandbox() sandbox.Level {
-	if p.adapter == nil {
+	if p.plugin == nil {
 		return sandbox.NoSandbox(underDebugger)
 	}
-	return p.adapter.Child().Level()
+	return p.plugin.Level()
 }
 
 // Debug says that the strategy runs under a debugger.
-func (p *Process) Debug() bool { return p.adapter == nil }
+func (p *Process) Debug() bool { return p.plugin == nil }
 
 // Kill ends the process: it is asked to end, after one second its whole group is
 // killed, and after two Kill returns in any case. It can be called several times
@@ -127,43 +124,17 @@ func (p *Process) stop(reason string, grace time.Duration) {
 	}
 }
 
-// abandon clears away a process that never answered.
-func (p *Process) abandon() {
-	p.kill.Do(func() { go p.end(0) })
-	<-p.ended
-}
-
-// end does the work of Kill. go-plugin's own Kill blocks as long as the process
-// lives, so it has a goroutine to itself.
+// end does the work of Kill. It takes as long as the process lives, so it has a goroutine
+// to itself.
 func (p *Process) end(grace time.Duration) {
 	defer close(p.ended)
-	defer p.catalog.forget(p)
-	if p.conn != nil {
+	defer p.catalog.running.Remove(p)
+	switch {
+	case p.plugin == nil:
 		_ = p.conn.Close()
-		return
+	case grace == 0:
+		p.plugin.Discard()
+	default:
+		p.plugin.Stop(grace)
 	}
-	defer p.folder.Remove()
-	process, _ := p.adapter.Started()
-	if process != nil && grace == 0 {
-		process.Kill()
-		<-process.Done()
-		p.plugin.Kill() // closes the connection; nobody is left to be waited for
-		return
-	}
-	closed := make(chan struct{})
-	go func() {
-		defer close(closed)
-		p.plugin.Kill()
-	}()
-	if process != nil {
-		asked := time.NewTimer(grace)
-		defer asked.Stop()
-		select {
-		case <-process.Done():
-		case <-asked.C:
-			process.Kill()
-		}
-		<-process.Done()
-	}
-	<-closed
 }

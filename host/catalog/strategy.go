@@ -6,7 +6,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"github.com/assay-run/assay/host/proc/programs"
+	"github.com/assay-run/assay/host/proc"
 	"github.com/assay-run/assay/host/proc/sandbox"
 	"github.com/assay-run/assay/plugin-sdk/market"
 	"github.com/assay-run/assay/plugin-sdk/strategypb"
@@ -43,7 +43,7 @@ type Strategy struct {
 	ParamsSchema    json.RawMessage `json:"params_schema"`
 	DefaultParams   json.RawMessage `json:"default_params"`
 	Status          Status          `json:"status"`
-	Error           *Fault          `json:"error"`
+	Error           *proc.Fault     `json:"error"`
 	// Sandbox is what closes its processes in.
 	Sandbox sandbox.Walls `json:"sandbox"`
 
@@ -54,7 +54,7 @@ type Strategy struct {
 	Debug bool `json:"-"`
 
 	schema   *jsonschema.Schema
-	program  programs.Program
+	program  proc.Program
 	reattach *reattachment
 }
 
@@ -66,7 +66,7 @@ type Supports struct {
 }
 
 // Program is what the strategy's file says about itself; empty under a debugger.
-func (s *Strategy) Program() programs.Program { return s.program }
+func (s *Strategy) Program() proc.Program { return s.program }
 
 // Remote says that the strategy runs under a debugger which is reached over the network:
 // it may be on another machine, where the host's files are not.
@@ -90,7 +90,7 @@ func contains(list []string, x string) bool {
 }
 
 // unavailable is the entry of a file or a debugged strategy that cannot be used.
-func unavailable(name string, fault *Fault) Strategy {
+func unavailable(name string, fault *proc.Fault) Strategy {
 	empty := json.RawMessage("{}")
 	return Strategy{
 		Name: name, DisplayName: name, Modes: []string{}, ParamsSchema: empty, DefaultParams: empty,
@@ -117,7 +117,7 @@ func sameKey(name string) string { return strings.ReplaceAll(name, "_", "-") }
 
 // describe turns what a plugin said about itself into its entry, or says what is
 // wrong with it.
-func describe(spec *strategypb.Spec) (Strategy, *Fault) {
+func describe(spec *strategypb.Spec) (Strategy, *proc.Fault) {
 	s := Strategy{
 		Name: spec.GetName(), DisplayName: spec.GetDisplayName(), Version: spec.GetVersion(),
 		Description: spec.GetDescription(), Author: spec.GetAuthor(), Language: spec.GetLanguage(),
@@ -143,15 +143,15 @@ func describe(spec *strategypb.Spec) (Strategy, *Fault) {
 }
 
 // complete fills in what a plugin may leave out and checks the rest.
-func (s *Strategy) complete() *Fault {
+func (s *Strategy) complete() *proc.Fault {
 	if !ValidName(s.Name) {
-		return faultf(CodeBadName, "the name %.80q is not ^[a-z][a-z0-9_-]{0,62}$", s.Name)
+		return proc.Faultf(CodeBadName, "the name %.80q is not ^[a-z][a-z0-9_-]{0,62}$", s.Name)
 	}
 	if s.ProtocolVersion == 0 {
 		s.ProtocolVersion = wire.ProtocolVersion
 	}
 	if s.ProtocolVersion != wire.ProtocolVersion {
-		return faultf(CodeWrongProtocol, "the strategy says protocol %d, the host speaks %d: build it with the host's SDK",
+		return proc.Faultf(proc.CodeWrongProtocol, "the strategy says protocol %d, the host speaks %d: build it with the host's SDK",
 			s.ProtocolVersion, wire.ProtocolVersion)
 	}
 	if s.DisplayName == "" {
@@ -175,23 +175,23 @@ func (s *Strategy) complete() *Fault {
 // maxText bounds every text of a description; the longest is shown as a paragraph.
 const maxText = 4096
 
-func (s *Strategy) checkSpec() *Fault {
+func (s *Strategy) checkSpec() *proc.Fault {
 	for _, m := range s.Modes {
 		if m != "backtest" && m != "paper" && m != "live" {
-			return faultf(CodeBadSpec, "modes: %.40q is none of backtest, paper, live", m)
+			return proc.Faultf(CodeBadSpec, "modes: %.40q is none of backtest, paper, live", m)
 		}
 	}
 	for _, t := range s.Timeframes {
 		if _, err := market.ParseTimeframe(t); err != nil {
-			return faultf(CodeBadSpec, "timeframes: %.200s", err.Error())
+			return proc.Faultf(CodeBadSpec, "timeframes: %.200s", err.Error())
 		}
 	}
 	if s.MaxSymbols < s.MinSymbols {
-		return faultf(CodeBadSpec, "max_symbols is %d, below min_symbols %d", s.MaxSymbols, s.MinSymbols)
+		return proc.Faultf(CodeBadSpec, "max_symbols is %d, below min_symbols %d", s.MaxSymbols, s.MinSymbols)
 	}
 	for _, text := range []string{s.DisplayName, s.Version, s.Description, s.Author, s.Language, s.SDKVersion, s.SimID} {
 		if len(text) > maxText {
-			return faultf(CodeBadSpec, "a text of the description has %d bytes, more than %d", len(text), maxText)
+			return proc.Faultf(CodeBadSpec, "a text of the description has %d bytes, more than %d", len(text), maxText)
 		}
 	}
 	return nil

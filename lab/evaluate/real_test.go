@@ -15,7 +15,6 @@ import (
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/backtest"
 	"github.com/assay-run/assay/host/candle"
-	"github.com/assay-run/assay/host/catalog"
 	"github.com/assay-run/assay/host/registry"
 	"github.com/assay-run/assay/lab/evaluate"
 	"github.com/assay-run/assay/lab/project"
@@ -27,7 +26,6 @@ import (
 
 // TestMain makes this binary the plugin where a host starts it under the strategy's name.
 func TestMain(m *testing.M) {
-	catalog.MaybeShim()
 	if filepath.Base(os.Args[0]) == "crosser" {
 		serve.Strategy(sdk.Spec{Name: "crosser", Version: "1.0.0"}, newCrosser)
 		return

@@ -22,13 +22,12 @@ import (
 	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/host/exchange/wire"
 	"github.com/assay-run/assay/host/exchange/wire/launch"
-	"github.com/assay-run/assay/host/proc/sandbox"
+	"github.com/assay-run/assay/host/proc"
 )
 
 // TestMain makes the test binary a connector, when a host starts it as one, and a host to
 // be killed.
 func TestMain(m *testing.M) {
-	sandbox.MaybeShim()
 	cookie := wire.Handshake()
 	if os.Getenv(cookie.MagicCookieKey) == cookie.MagicCookieValue {
 		serveRole(filepath.Base(os.Args[0]))
@@ -375,8 +374,8 @@ func TestLaunchList(t *testing.T) {
 	}
 	m := manager(t, launch.Options{Dir: dir, ProbeTimeout: 2 * time.Second})
 	want := map[string]string{
-		"fake": "", "fake-b": launch.CodeDuplicateID, "crash": launch.CodeStartCrashed, "chatter": launch.CodeWrongHandshake, "hang": launch.CodeStartTimeout,
-		"script": launch.CodeNotExecutable, "rubbish": launch.CodeNotExecutable, "zfake": launch.CodeStartCrashed,
+		"fake": "", "fake-b": launch.CodeDuplicateID, "crash": proc.CodeStartCrashed, "chatter": proc.CodeWrongHandshake, "hang": proc.CodeStartTimeout,
+		"script": proc.CodeNotExecutable, "rubbish": proc.CodeNotExecutable, "zfake": proc.CodeStartCrashed,
 	}
 	for _, c := range m.Connectors() {
 		code := ""
@@ -391,7 +390,7 @@ func TestLaunchList(t *testing.T) {
 	if len(want) > 0 {
 		t.Errorf("missing: %v", want)
 	}
-	var fault *launch.Fault
+	var fault *proc.Fault
 	if _, err := m.Launch(t.Context(), "crash", launch.LaunchOptions{}); !errors.As(err, &fault) || !strings.Contains(fault.Message, "out of order") {
 		t.Errorf("%v", err)
 	}

@@ -1,6 +1,4 @@
-// Package programs keeps verified copies of the programs of strategies and connectors, so
-// that what is started is what was looked at.
-package programs
+package proc
 
 import (
 	"crypto/sha256"
@@ -15,19 +13,18 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
-
-	"github.com/assay-run/assay/host/proc/child"
 )
 
 // maxProgramBytes keeps a stray disk image from being copied.
 const maxProgramBytes = 1 << 30
 
-// mode lets a process read and execute its program whatever user it became; the
+// programMode lets a process read and execute its program whatever user it became; the
 // folder of the copies is closed to everybody else.
-const mode = 0o555
+const programMode = 0o555
 
 // Program is a program in the store and what its file says about it.
 type Program struct {
@@ -38,16 +35,6 @@ type Program struct {
 	Race      bool   // it was built with the race detector
 }
 
-// NotExecutableError says that this machine cannot execute a file.
-type NotExecutableError struct{ Reason string }
-
-// Error is the message.
-func (e *NotExecutableError) Error() string { return e.Reason }
-
-func notExecutable(format string, args ...any) error {
-	return &NotExecutableError{fmt.Sprintf(format, args...)}
-}
-
 // Store holds the verified copies of programs, named by their hash.
 type Store struct {
 	dir   string
@@ -56,10 +43,10 @@ type Store struct {
 
 // known remembers which copies were hashed, so that many short runs of a large program
 // do not hash it again and again. A copy is known by what the system changes at every
-// write and lets nobody set: see child.Identity.
+// write and lets nobody set: see identity.
 type known struct {
 	mu     sync.Mutex
-	copies map[string]child.Identity // by hash
+	copies map[string]identity // by hash
 }
 
 // settled is how old the last change of a copy must be when its hashing begins: a
@@ -68,24 +55,24 @@ type known struct {
 const settled = 2 * time.Second
 
 func (k *known) has(sum string, f *os.File) bool {
-	id, ok := child.Identify(f)
+	id, ok := identify(f)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return ok && k.copies[sum] == id
 }
 
 // add remembers a copy that was hashed from began on, if it was the same before and after.
-func (k *known) add(sum string, before child.Identity, began time.Time, f *os.File) {
-	if after, ok := child.Identify(f); ok && after == before && began.Sub(before.Changed()) > settled {
+func (k *known) add(sum string, before identity, began time.Time, f *os.File) {
+	if after, ok := identify(f); ok && after == before && began.Sub(before.changedAt()) > settled {
 		k.mu.Lock()
 		defer k.mu.Unlock()
 		k.copies[sum] = after
 	}
 }
 
-// Open makes the folder of the copies, which is closed to other users.
-func Open(dir string) (Store, error) {
-	s := Store{dir: dir, known: &known{copies: map[string]child.Identity{}}}
+// OpenStore makes the folder of the copies, which is closed to other users.
+func OpenStore(dir string) (Store, error) {
+	s := Store{dir: dir, known: &known{copies: map[string]identity{}}}
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return s, fmt.Errorf("make the folder for copies of programs: %w", err)
 	}
@@ -95,9 +82,22 @@ func Open(dir string) (Store, error) {
 	return s, nil
 }
 
-// Add copies a program into the store unless a good copy is there. With an error the hash
-// is known if the file could be read: a *NotExecutableError is about what is in it.
-func (s Store) Add(path string) (Program, error) {
+// Add copies a program into the store unless a good copy is there. With a fault the hash is
+// known if the file could be read.
+func (s Store) Add(path string) (Program, *Fault) {
+	p, err := s.add(path)
+	var content *Fault
+	switch {
+	case err == nil:
+		return p, nil
+	case errors.As(err, &content):
+		return p, content
+	}
+	return p, Faultf(CodeUnreadable, "%v", err)
+}
+
+// add is Add; of its errors a *Fault is about what is in the file.
+func (s Store) add(path string) (Program, error) {
 	sum, err := s.copy(path)
 	p := Program{SHA256: sum}
 	if err != nil {
@@ -129,7 +129,7 @@ func (s Store) copy(path string) (sum string, err error) {
 		return "", err
 	}
 	if f, err := s.OpenCopy(sum); err == nil {
-		return sum, errors.Join(f.Chmod(mode), f.Close()) // one of an older version has another mode
+		return sum, errors.Join(f.Chmod(programMode), f.Close()) // one of an older version has another mode
 	}
 	if _, err := src.Seek(0, io.SeekStart); err != nil {
 		return "", err
@@ -156,7 +156,7 @@ func (s Store) write(src io.Reader) (sum string, err error) {
 		return "", err
 	}
 	sum = hex.EncodeToString(h.Sum(nil))
-	if err := errors.Join(tmp.Chmod(mode), tmp.Close()); err != nil {
+	if err := errors.Join(tmp.Chmod(programMode), tmp.Close()); err != nil {
 		return "", err
 	}
 	return sum, os.Rename(tmp.Name(), s.path(sum))
@@ -180,7 +180,7 @@ func (s Store) OpenCopy(sum string) (*os.File, error) {
 	if s.known.has(sum, f) {
 		return f, nil
 	}
-	before, _ := child.Identify(f)
+	before, _ := identify(f)
 	began := time.Now()
 	got, err := hashFile(f)
 	if err == nil && got == sum {
@@ -194,6 +194,24 @@ func (s Store) OpenCopy(sum string) (*os.File, error) {
 		return nil, err
 	}
 	return f, nil
+}
+
+// ListPrograms lists the executable files of a folder in order of their names.
+func ListPrograms(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var files []string
+	for _, e := range entries {
+		if !e.Type().IsRegular() || strings.HasPrefix(e.Name(), ".") {
+			continue
+		}
+		if info, err := e.Info(); err == nil && info.Mode().Perm()&0o111 != 0 {
+			files = append(files, e.Name())
+		}
+	}
+	return files, nil
 }
 
 func openRegular(path string) (*os.File, error) {
@@ -229,23 +247,23 @@ func inspect(f *os.File) (libraries bool, err error) {
 	var magic [4]byte
 	n, _ := f.ReadAt(magic[:], 0)
 	if n >= 2 && string(magic[:2]) == "#!" {
-		return false, notExecutable("a script is no plugin: its hash would not cover the program that runs it")
+		return false, Faultf(CodeNotExecutable, "a script is no plugin: its hash would not cover the program that runs it")
 	}
 	if runtime.GOOS != "linux" {
 		return true, nil
 	}
 	if string(magic[:]) != elf.ELFMAG {
-		return false, notExecutable("not a program: Linux executes files in ELF format")
+		return false, Faultf(CodeNotExecutable, "not a program: Linux executes files in ELF format")
 	}
 	e, err := elf.NewFile(f)
 	if err != nil {
-		return false, notExecutable("not a whole program: %v", err)
+		return false, Faultf(CodeNotExecutable, "not a whole program: %v", err)
 	}
 	if want := machine(); want != elf.EM_NONE && e.Machine != want {
-		return false, notExecutable("built for %s, this machine is %s", e.Machine, runtime.GOARCH)
+		return false, Faultf(CodeNotExecutable, "built for %s, this machine is %s", e.Machine, runtime.GOARCH)
 	}
 	if e.Type != elf.ET_EXEC && e.Type != elf.ET_DYN {
-		return false, notExecutable("an ELF file of type %s is not a program", e.Type)
+		return false, Faultf(CodeNotExecutable, "an ELF file of type %s is not a program", e.Type)
 	}
 	for _, p := range e.Progs {
 		libraries = libraries || p.Type == elf.PT_INTERP

@@ -1,4 +1,4 @@
-package child
+package proc
 
 import (
 	"errors"
@@ -21,15 +21,15 @@ var room struct {
 	count int // folders that were ever made
 }
 
-// SocketFolder is the private folder of one process for its socket.
-type SocketFolder struct {
+// socketFolder is the private folder of one process for its socket.
+type socketFolder struct {
 	dir  string
 	once sync.Once
 }
 
-// NewSocketFolder makes the folder. The first one of a process removes what killed hosts of
+// newSocketFolder makes the folder. The first one of a process removes what killed hosts of
 // the same user have left. The path of a socket ends at 108 bytes, and go-plugin adds some 45.
-func NewSocketFolder() (*SocketFolder, error) {
+func newSocketFolder() (*socketFolder, error) {
 	room.Lock()
 	defer room.Unlock()
 	if room.Room == nil {
@@ -43,7 +43,7 @@ func NewSocketFolder() (*SocketFolder, error) {
 		return nil, err
 	}
 	room.used++
-	return &SocketFolder{dir: dir}, nil
+	return &socketFolder{dir: dir}, nil
 }
 
 func enterRoom() error {
@@ -88,12 +88,9 @@ func ownPrivate(path string) error {
 	return nil
 }
 
-// Dir is the path of the folder.
-func (f *SocketFolder) Dir() string { return f.dir }
-
-// Remove removes the folder, and with the last one of the process the room. A second call
+// remove removes the folder, and with the last one of the process the room. A second call
 // does nothing.
-func (f *SocketFolder) Remove() {
+func (f *socketFolder) remove() {
 	f.once.Do(func() {
 		room.Lock()
 		defer room.Unlock()

@@ -1,6 +1,6 @@
 //go:build unix && !linux
 
-package child
+package proc
 
 import (
 	"os"
@@ -38,11 +38,11 @@ func isOwn(info os.FileInfo) bool {
 	return ok && int(s.Uid) == os.Geteuid()
 }
 
-// Identity tells a file from a changed one; here nothing does.
-type Identity struct{}
+// identity tells a file from a changed one; here nothing does.
+type identity struct{}
 
 // Changed is when the file was last changed.
-func (Identity) Changed() time.Time { return time.Time{} }
+func (identity) changedAt() time.Time { return time.Time{} }
 
-// Identify says that this system cannot tell.
-func Identify(*os.File) (Identity, bool) { return Identity{}, false }
+// identify says that this system cannot tell.
+func identify(*os.File) (identity, bool) { return identity{}, false }

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package child
+package proc
 
 // hoard is for a test of Linux.
 func hoard() {}
