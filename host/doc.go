@@ -66,5 +66,5 @@
 // registry and result and knows neither plugins nor the simulator. play joins catalog,
 // metric and runner for every kind of run; backtest adds candle and artifact, live adds
 // exchange, deploy and its own parts. Nothing here imports api, lab, governance or
-// cmd; cmd/tree_test.go holds that.
+// cmd; cmd/tools/tree holds that.
 package host

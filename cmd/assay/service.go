@@ -25,15 +25,15 @@ import (
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/backtest"
 	"github.com/assay-run/assay/host/base/digest"
+	"github.com/assay-run/assay/host/base/file"
 	"github.com/assay-run/assay/host/base/listen"
-	"github.com/assay-run/assay/host/base/statelock"
 	"github.com/assay-run/assay/host/candle"
 	"github.com/assay-run/assay/host/candle/sample"
 	"github.com/assay-run/assay/host/catalog"
 	"github.com/assay-run/assay/host/deploy"
 	"github.com/assay-run/assay/host/registry"
 	"github.com/assay-run/assay/host/runner"
-	"github.com/assay-run/assay/host/trade"
+	live "github.com/assay-run/assay/host/trade"
 	"github.com/assay-run/assay/host/trade/journal"
 	"github.com/assay-run/assay/lab/selection/trials"
 )
@@ -52,7 +52,7 @@ func serve(ctx context.Context, cfg config, w world) error {
 	defer signals.stop()
 	_, known := os.Stat(cfg.stateDir)
 	logger.Info("state directory", "path", cfg.stateDir, "new", known != nil)
-	lock, err := statelock.Acquire(cfg.stateDir, "service.lock")
+	lock, err := file.LockState(cfg.stateDir, "service.lock")
 	if err != nil {
 		return err
 	}

@@ -56,7 +56,7 @@ func (s *submission) take(r *request) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.opts.At("ingest.read")
+	p.opts.At.Reach("ingest.read")
 	post, refused := bundle.ReadPost(body)
 	if refused != nil {
 		if refused.Code == field.RevisionMismatch && p.store.Known(refused.RevisionID) {
@@ -64,19 +64,19 @@ func (s *submission) take(r *request) (*answer, error) {
 		}
 		return nil, refused
 	}
-	p.opts.At("ingest.parsed")
+	p.opts.At.Reach("ingest.parsed")
 	s.post, s.id = post, post.Bundle.CandidateRevisionID
 	if err := s.judge(r.Context()); err != nil {
 		return nil, err
 	}
-	p.opts.At("ingest.judged")
+	p.opts.At.Reach("ingest.judged")
 	out := &store.Outcome{}
 	if s.fresh || len(s.list) > 0 {
 		if out, err = p.store.Update(r.Context(), s.write); err != nil {
 			return nil, err
 		}
 	}
-	p.opts.At("ingest.written")
+	p.opts.At.Reach("ingest.written")
 	return s.receipt(r, out)
 }
 
@@ -151,13 +151,13 @@ func (s *submission) judge(ctx context.Context) error {
 	if err := s.attest(s.p.store.Attested); err != nil {
 		return err
 	}
-	s.p.opts.At("ingest.attested")
+	s.p.opts.At.Reach("ingest.attested")
 	if !s.fresh || s.p.opts.ArtifactRoot == "" {
 		return nil
 	}
 	found, err := readArtifacts(ctx, s.p.opts.ArtifactRoot, s.post)
 	s.artifacts = found
-	s.p.opts.At("ingest.artifacts")
+	s.p.opts.At.Reach("ingest.artifacts")
 	return err
 }
 

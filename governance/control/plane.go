@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/assay-run/assay/governance/store"
+	"github.com/assay-run/assay/host/base/failpoint"
 	"github.com/assay-run/assay/host/base/listen"
 )
 
@@ -24,7 +25,7 @@ type Options struct {
 	Now    func() time.Time
 	Logger hclog.Logger
 	// At is told where an ingest has come to; tests end the process there. It may be nil.
-	At func(point string)
+	At failpoint.Hook
 }
 
 // Plane is the control plane around an open log.
@@ -41,9 +42,6 @@ type Plane struct {
 
 // New makes a plane. The store stays its caller's to close.
 func New(opts Options) *Plane {
-	if opts.At == nil {
-		opts.At = func(string) {}
-	}
 	return &Plane{opts: opts, store: opts.Store, registries: map[string]issued{}}
 }
 

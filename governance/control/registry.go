@@ -53,7 +53,7 @@ func (p *Plane) getRegistry(r *request) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.opts.At("registry.signed")
+	p.opts.At.Reach("registry.signed")
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	// Another request may have come here first: its answer is given where it is as good, or

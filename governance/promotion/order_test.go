@@ -12,7 +12,7 @@ import (
 	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/governance/fact"
 	"github.com/assay-run/assay/governance/promotion"
-	"github.com/assay-run/assay/host/hosttest/soak"
+	"github.com/assay-run/assay/host/hosttest/ring"
 )
 
 // outcome is what must not depend on the order in which statements arrived.
@@ -153,7 +153,7 @@ func history(rt *rapid.T, p *plane, n int) {
 // revisions active in a stage, and nobody is in canary or live without two people.
 func TestIncrementalEqualsFromScratch(t *testing.T) {
 	n := 1000
-	if testing.Short() || soak.Race {
+	if testing.Short() || ring.Race {
 		n = 100
 	}
 	done := 0

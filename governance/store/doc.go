@@ -10,5 +10,5 @@
 // served for reading only, and is never continued.
 //
 // It imports governance/bundle, fact, ledger and promotion, host/base/digest, host/base/sqlite and
-// host/base/statelock. governance/control is its only user.
+// host/base/file. governance/control is its only user.
 package store

@@ -15,8 +15,9 @@ import (
 	"github.com/assay-run/assay/governance/ledger"
 	"github.com/assay-run/assay/governance/promotion"
 	"github.com/assay-run/assay/governance/promotion/policy"
+	"github.com/assay-run/assay/host/base/failpoint"
+	"github.com/assay-run/assay/host/base/file"
 	"github.com/assay-run/assay/host/base/sqlite"
-	"github.com/assay-run/assay/host/base/statelock"
 )
 
 // DatabaseFile is the name of the database in the state directory.
@@ -50,13 +51,13 @@ type Options struct {
 	Trust  *bundle.Trust
 	Now    func() time.Time
 	// At is told where a write has come to; tests end the process there. It may be nil.
-	At func(point string)
+	At failpoint.Hook
 }
 
 // Store is an open log. Any number of readers and one writer at a time may use it.
 type Store struct {
 	opts   Options
-	lock   *statelock.Lock
+	lock   *file.Lock
 	db     *sqlite.DB
 	keys   *Keys
 	origin string
@@ -73,16 +74,13 @@ type Store struct {
 // and logs policy and trust where they have changed. The error is a *ConfigError where
 // the configuration is at fault. A damaged log opens for reading: see Damage.
 func Open(ctx context.Context, opts Options) (_ *Store, err error) {
-	if opts.At == nil {
-		opts.At = func(string) {}
-	}
 	s := &Store{opts: opts}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.Close())
 		}
 	}()
-	if s.lock, err = statelock.Acquire(opts.Dir, lockFile); err != nil {
+	if s.lock, err = file.LockState(opts.Dir, lockFile); err != nil {
 		return nil, err
 	}
 	if s.db, err = sqlite.Open(ctx, filepath.Join(opts.Dir, DatabaseFile), migrations(), sqlite.Full); err != nil {

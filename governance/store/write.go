@@ -48,7 +48,7 @@ type Outcome struct {
 func (s *Store) Update(ctx context.Context, f func(*Tx) error) (*Outcome, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.opts.At("update.locked")
+	s.opts.At.Reach("update.locked")
 	if s.damage != nil {
 		return nil, s.damage
 	}
@@ -77,14 +77,14 @@ func (s *Store) perform(ctx context.Context, t *Tx, f func(*Tx) error) error {
 	if err := f(t); err != nil {
 		return err
 	}
-	s.opts.At("update.said")
+	s.opts.At.Reach("update.said")
 	if len(t.entries) == 0 {
 		return nil
 	}
 	if err := t.decide(); err != nil {
 		return err
 	}
-	s.opts.At("update.decided")
+	s.opts.At.Reach("update.decided")
 	return s.commit(ctx, t)
 }
 
@@ -201,7 +201,7 @@ func (t *Tx) Append(e *fact.Entry) ([]fact.Fact, error) {
 	}
 	s.d.add(e, facts)
 	t.touch(e.Revision(), facts)
-	s.opts.At("append." + kindOf(e.Type))
+	s.opts.At.Reach("append." + kindOf(e.Type))
 	return facts, nil
 }
 
@@ -251,20 +251,20 @@ func (s *Store) commit(ctx context.Context, t *Tx) error {
 	if err != nil {
 		return err
 	}
-	s.opts.At("commit.prepared")
+	s.opts.At.Reach("commit.prepared")
 	if err := s.db.Tx(ctx, func(tx *sql.Tx) error { return t.write(ctx, tx, batch) }); err != nil {
 		return err
 	}
-	s.opts.At("commit.done")
+	s.opts.At.Reach("commit.done")
 	if err := s.log.Commit(batch); err != nil {
 		return err
 	}
 	s.d.roots[batch.View.Head.Size], s.d.note = batch.View.Head.Root, batch.View.Note
-	s.opts.At("commit.adopted")
+	s.opts.At.Reach("commit.adopted")
 	if err := s.heads.write(batch.View.Head, t.now); err != nil {
 		return errors.Join(err, errWitness)
 	}
-	s.opts.At("commit.witnessed")
+	s.opts.At.Reach("commit.witnessed")
 	return nil
 }
 
@@ -294,7 +294,7 @@ func (t *Tx) write(ctx context.Context, tx *sql.Tx, batch *ledger.Batch) error {
 		revisions = append(revisions, t.s.d.revisions[id].row())
 		states = append(states, stateRow(t.World(), id))
 	}
-	t.s.opts.At("write.begun")
+	t.s.opts.At.Reach("write.begun")
 	for _, part := range []struct {
 		table string
 		rows  [][]any
@@ -305,7 +305,7 @@ func (t *Tx) write(ctx context.Context, tx *sql.Tx, batch *ledger.Batch) error {
 		if err := put(ctx, tx, part.table, part.rows); err != nil {
 			return err
 		}
-		t.s.opts.At("write." + part.table)
+		t.s.opts.At.Reach("write." + part.table)
 	}
 	return nil
 }

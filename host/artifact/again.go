@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/assay-run/assay/host/base/dirlock"
+	"github.com/assay-run/assay/host/base/file"
 )
 
 // ReadReport reads report.json of a run's folder.
@@ -130,8 +130,8 @@ func (s *Store) exchange(runID string, payload []byte) error {
 		err = os.Rename(filepath.Join(st.dir, metadataName), filepath.Join(dir, metadataName))
 	}
 	if err == nil {
-		err = syncDir(dir)
-		st.reached("renewed")
+		err = file.SyncDir(dir)
+		st.checkpoint.Reach("renewed")
 	}
 	return errors.Join(err, st.discard())
 }
@@ -169,7 +169,7 @@ func (s *Store) Rescue(runID string) error {
 		return err
 	}
 	for _, e := range entries {
-		if !e.IsDir() || !strings.HasPrefix(e.Name(), tmpPrefix+runID+"-") {
+		if !e.IsDir() || !strings.HasPrefix(e.Name(), file.TempPrefix+runID+"-") {
 			continue
 		}
 		if err := s.rescue(runID, filepath.Join(s.root, e.Name()), have); err != nil {
@@ -181,7 +181,7 @@ func (s *Store) Rescue(runID string) error {
 
 // rescue takes the capsules of one folder, if nobody is at work on it.
 func (s *Store) rescue(runID, dir string, have map[string][]byte) error {
-	lock, err := dirlock.Try(dir)
+	lock, err := file.TryLockDir(dir)
 	if err != nil || lock == nil {
 		return err
 	}
@@ -226,22 +226,10 @@ func (s *Store) AddCapsule(runID, name string, content []byte) error {
 	if err := os.MkdirAll(dir, dirMode); err != nil {
 		return err
 	}
-	if err := errors.Join(syncDir(s.root), syncDir(s.Dir(runID))); err != nil {
+	if err := errors.Join(file.SyncDir(s.root), file.SyncDir(s.Dir(runID))); err != nil {
 		return err
 	}
-	temp, err := os.CreateTemp(dir, tmpPrefix)
-	if err != nil {
-		return err
-	}
-	_, err = temp.Write(content)
-	err = errors.Join(err, temp.Sync(), temp.Close())
-	if err == nil {
-		err = os.Rename(temp.Name(), filepath.Join(dir, name))
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(temp.Name()))
-	}
-	return syncDir(dir)
+	return file.Write(filepath.Join(dir, name), content, fileMode)
 }
 
 // Capsules are the failure capsules of a run by file name.
@@ -259,7 +247,7 @@ func readCapsules(dir string) (map[string][]byte, error) {
 	}
 	out := map[string][]byte{}
 	for _, e := range entries {
-		if !e.Type().IsRegular() || strings.HasPrefix(e.Name(), tmpPrefix) {
+		if !e.Type().IsRegular() || strings.HasPrefix(e.Name(), file.TempPrefix) {
 			continue
 		}
 		if out[e.Name()], err = os.ReadFile(filepath.Join(dir, e.Name())); err != nil {

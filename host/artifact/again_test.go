@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/assay-run/assay/host/base/file"
 	"github.com/assay-run/assay/host/metric"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
@@ -147,7 +148,7 @@ func TestCrashInReplace(t *testing.T) {
 func TestRescueSpares(t *testing.T) {
 	root := t.TempDir()
 	store, run := attempted(t, root), fixtureRun(t, 5)
-	if err := os.Rename(store.Dir(run.ID), filepath.Join(root, tmpPrefix+run.ID+"-1")); err != nil {
+	if err := os.Rename(store.Dir(run.ID), filepath.Join(root, file.TempPrefix+run.ID+"-1")); err != nil {
 		t.Fatal(err)
 	}
 	other := strings.TrimSuffix(run.ID, run.ID[len(run.ID)-2:])

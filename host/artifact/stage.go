@@ -7,18 +7,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"maps"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
 
-	"github.com/assay-run/assay/host/base/dirlock"
+	"github.com/assay-run/assay/host/base/failpoint"
+	"github.com/assay-run/assay/host/base/file"
 )
 
 const (
-	tmpPrefix = ".tmp-"
 	orphanDir = ".orphan"
 	dirMode   = 0o700
 	fileMode  = 0o600
@@ -32,40 +31,34 @@ type stage struct {
 	root, dir string
 	// lock is held until the folder has its place, so that a sweep can tell a folder in
 	// the making from what a crash left behind.
-	lock  *dirlock.Lock
+	lock  *file.Lock
 	dirs  map[string]bool // folders made inside dir
 	files []File
-	// checkpoint, if set, is called after each step that changes the disk.
-	checkpoint func(string)
+	// checkpoint is called after each step that changes the disk.
+	checkpoint failpoint.Hook
 	// needed says that nothing else has what is in the folder: it outlives an error.
 	needed bool
 }
 
-func newStage(root, runID string, checkpoint func(string)) (*stage, error) {
+func newStage(root, runID string, checkpoint failpoint.Hook) (*stage, error) {
 	if err := os.MkdirAll(root, dirMode); err != nil {
 		return nil, err
 	}
 	// Held while the folder has no lock of its own yet.
-	gate, err := dirlock.Acquire(root)
+	gate, err := file.LockDir(root)
 	if err != nil {
 		return nil, err
 	}
 	defer gate.Release()
-	dir, err := os.MkdirTemp(root, tmpPrefix+runID+"-")
+	dir, err := os.MkdirTemp(root, file.TempPrefix+runID+"-")
 	if err != nil {
 		return nil, err
 	}
-	lock, err := dirlock.Acquire(dir)
+	lock, err := file.LockDir(dir)
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	return &stage{root: root, dir: dir, lock: lock, dirs: map[string]bool{}, checkpoint: checkpoint}, nil
-}
-
-func (s *stage) reached(step string) {
-	if s.checkpoint != nil {
-		s.checkpoint(step)
-	}
 }
 
 // write makes one file, hashes it on the way and waits until it is on the disk.
@@ -91,7 +84,7 @@ func (s *stage) write(name, mediaType string, content func(io.Writer) error) err
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	s.files = append(s.files, File{Name: name, SHA256: hex.EncodeToString(h.Sum(nil)), Size: counted.n, MediaType: mediaType})
-	s.reached(name)
+	s.checkpoint.Reach(name)
 	return nil
 }
 
@@ -128,28 +121,28 @@ func (s *stage) carry(capsules map[string][]byte) error {
 // publish puts the folder in its place, which clear, if set, frees at the last moment.
 func (s *stage) publish(runID string, clear func(runID string) error) error {
 	for name := range s.dirs {
-		if err := syncDir(filepath.Join(s.dir, filepath.FromSlash(name))); err != nil {
+		if err := file.SyncDir(filepath.Join(s.dir, filepath.FromSlash(name))); err != nil {
 			return err
 		}
 	}
-	if err := syncDir(s.dir); err != nil {
+	if err := file.SyncDir(s.dir); err != nil {
 		return err
 	}
-	if err := syncDir(s.root); err != nil {
+	if err := file.SyncDir(s.root); err != nil {
 		return err
 	}
-	s.reached("synced")
+	s.checkpoint.Reach("synced")
 	if clear != nil {
 		s.needed = true
 		if err := clear(runID); err != nil {
 			return err
 		}
-		s.reached("cleared")
+		s.checkpoint.Reach("cleared")
 	}
-	if err := moveInto(s.dir, filepath.Join(s.root, runID)); err != nil {
+	if err := file.MoveDir(s.dir, filepath.Join(s.root, runID)); err != nil {
 		return err
 	}
-	s.reached("renamed")
+	s.checkpoint.Reach("renamed")
 	return s.lock.Release()
 }
 
@@ -159,25 +152,6 @@ func (s *stage) discard() error {
 		return s.lock.Release()
 	}
 	return errors.Join(os.RemoveAll(s.dir), s.lock.Release())
-}
-
-// moveInto renames a folder to a name that must be free, and syncs the parent.
-func moveInto(from, to string) error {
-	if _, err := os.Lstat(to); err == nil {
-		return fmt.Errorf("%s: %w", to, fs.ErrExist)
-	}
-	if err := os.Rename(from, to); err != nil {
-		return err
-	}
-	return syncDir(filepath.Dir(to))
-}
-
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(dirlock.Sync(d), d.Close())
 }
 
 type counter struct {

@@ -12,6 +12,7 @@ import (
 	"regexp"
 
 	"github.com/assay-run/assay/host/artifact/table"
+	"github.com/assay-run/assay/host/base/failpoint"
 	"github.com/assay-run/assay/host/metric"
 	"github.com/assay-run/assay/host/result"
 	"github.com/assay-run/assay/plugin-sdk/market"
@@ -32,7 +33,7 @@ const (
 // Store is the folder of all runs, <state_dir>/runs.
 type Store struct {
 	root       string
-	checkpoint func(string) // for tests
+	checkpoint failpoint.Hook // for tests
 }
 
 // NewStore is the store at root, which is made when the first run is written.
@@ -74,7 +75,7 @@ func (s *Store) store(run *Run, capsules map[string][]byte, clear func(runID str
 	if err != nil {
 		return nil, err
 	}
-	st.reached("folder")
+	st.checkpoint.Reach("folder")
 	var w *Written
 	if err = st.carry(capsules); err == nil {
 		w, err = st.fill(run)

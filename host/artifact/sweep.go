@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/assay-run/assay/host/base/dirlock"
+	"github.com/assay-run/assay/host/base/file"
 )
 
 // Folder is a folder in a Store that may have been left behind by a crash.
@@ -19,7 +19,7 @@ type Folder struct {
 	Temporary bool
 
 	store *Store
-	lock  *dirlock.Lock // of a temporary folder
+	lock  *file.Lock // of a temporary folder
 }
 
 // Sweep lists the folders of all runs, and those in the making that nobody is at work
@@ -28,7 +28,7 @@ func (s *Store) Sweep() ([]*Folder, error) {
 	if _, err := os.Stat(s.root); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	gate, err := dirlock.Acquire(s.root)
+	gate, err := file.LockDir(s.root)
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +39,7 @@ func (s *Store) Sweep() ([]*Folder, error) {
 	}
 	var folders []*Folder
 	for _, e := range entries {
-		temporary := strings.HasPrefix(e.Name(), tmpPrefix)
+		temporary := strings.HasPrefix(e.Name(), file.TempPrefix)
 		if !e.IsDir() || !temporary && strings.HasPrefix(e.Name(), ".") {
 			continue
 		}
@@ -48,7 +48,7 @@ func (s *Store) Sweep() ([]*Folder, error) {
 			continue // of a run that is on or was interrupted
 		}
 		if temporary {
-			if f.lock, err = dirlock.Try(f.path()); err != nil {
+			if f.lock, err = file.TryLockDir(f.path()); err != nil {
 				return folders, err
 			}
 			if f.lock == nil {
@@ -89,7 +89,7 @@ func (f *Folder) Place(runID string) error {
 	if !runIDForm.MatchString(runID) {
 		return fmt.Errorf("run id %q is not of the form %s", runID, runIDForm)
 	}
-	return moveInto(f.path(), f.store.Dir(runID))
+	return file.MoveDir(f.path(), f.store.Dir(runID))
 }
 
 // Orphan moves the folder out of the way to .orphan/ and returns where it is now. The
@@ -118,7 +118,7 @@ func (f *Folder) moveAway() (string, error) {
 	base := strings.TrimPrefix(f.Name, ".")
 	to := filepath.Join(dir, base)
 	for i := 2; ; i++ {
-		err := moveInto(f.path(), to)
+		err := file.MoveDir(f.path(), to)
 		if !errors.Is(err, fs.ErrExist) || i > 1000 {
 			return to, err
 		}

@@ -18,7 +18,7 @@ import (
 
 	"github.com/assay-run/assay/host/candle"
 	"github.com/assay-run/assay/host/catalog"
-	"github.com/assay-run/assay/host/hosttest/soak"
+	"github.com/assay-run/assay/host/hosttest/ring"
 	"github.com/assay-run/assay/host/play"
 	"github.com/assay-run/assay/host/proc/sandbox"
 	"github.com/assay-run/assay/host/result"
@@ -94,9 +94,7 @@ func facts(t *testing.T, x *Execution) (readable bool, procs int) {
 // TestBundledStrategiesAgreeInEveryDrive: the decisions of a strategy depend neither on
 // how the candles reach it nor on how many processors it has.
 func TestBundledStrategiesAgreeInEveryDrive(t *testing.T) {
-	if soak.Race {
-		t.Skip("the plugins are built without the detector anyway; too slow with it")
-	}
+	ring.Slow(t, "five strategies in five drives")
 	l := newLab(t, 100)
 	folder := t.TempDir()
 	names := []string{"breakout", "buy_hold", "limit_entry", "rsi_bracket", "sma_cross"}
@@ -143,10 +141,7 @@ func TestBundledStrategiesAgreeInEveryDrive(t *testing.T) {
 func TestChunkedRandomStrategiesAgree(t *testing.T) {
 	l := newLab(t, 600, "randomly")
 	const fresh = 6 // seeds with a process for each run
-	seeds := 20
-	if soak.Race { // make test runs all of them once more without the detector
-		seeds = fresh
-	}
+	seeds := ring.Size(fresh, 20, 20)
 	for seed := 1; seed <= seeds; seed++ {
 		if seed == fresh+1 {
 			l = l.attached("randomly")

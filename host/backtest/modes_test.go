@@ -10,7 +10,7 @@ import (
 
 	"github.com/assay-run/assay/host/candle"
 	"github.com/assay-run/assay/host/hosttest/playtest"
-	"github.com/assay-run/assay/host/hosttest/soak"
+	"github.com/assay-run/assay/host/hosttest/ring"
 	sdk "github.com/assay-run/assay/plugin-sdk"
 	"github.com/assay-run/assay/plugin-sdk/market"
 	"github.com/assay-run/assay/plugin-sdk/sdktest"
@@ -45,10 +45,7 @@ func fingerprint(t *testing.T, l *lab, params map[string]any, execution string, 
 // this process: one set of books.
 func TestModesAgree(t *testing.T) {
 	const fresh = 6 // seeds with a process for each run: each execution once
-	seeds := 200
-	if testing.Short() || soak.Race { // make test runs all of them once more without the detector
-		seeds = fresh
-	}
+	seeds := ring.Size(12, 200, 200)
 	l := newLab(t, 600, "randomly")
 	executions := []string{
 		`{}`, `{"allow_short":true}`, `{"intrabar":"ohlc_color","allow_short":true,"close_at_end":true}`,

@@ -17,6 +17,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/assay-run/assay/host/base/file"
 )
 
 // maxProgramBytes keeps a stray disk image from being copied.
@@ -141,25 +143,17 @@ func (s Store) copy(path string) (sum string, err error) {
 // write copies a program under the hash of the bytes that were written. A copy that
 // did not reach the disk is found out by its hash, so nothing is synced.
 func (s Store) write(src io.Reader) (sum string, err error) {
-	tmp, err := os.CreateTemp(s.dir, ".copy-")
+	tmp, err := file.Create(s.dir)
 	if err != nil {
 		return "", err
 	}
-	defer func() {
-		if err != nil {
-			_ = tmp.Close()
-			_ = os.Remove(tmp.Name())
-		}
-	}()
+	defer tmp.Discard()
 	h := sha256.New()
 	if _, err := io.Copy(io.MultiWriter(tmp, h), io.LimitReader(src, maxProgramBytes)); err != nil {
 		return "", err
 	}
 	sum = hex.EncodeToString(h.Sum(nil))
-	if err := errors.Join(tmp.Chmod(programMode), tmp.Close()); err != nil {
-		return "", err
-	}
-	return sum, os.Rename(tmp.Name(), s.path(sum))
+	return sum, tmp.ReplaceUnsynced(s.path(sum), programMode)
 }
 
 func (s Store) path(sum string) string { return filepath.Join(s.dir, sum) }

@@ -1,5 +1,7 @@
 package evaluate_test
 
+//ring:no-detector what is tested runs in other processes
+
 import (
 	"bytes"
 	"context"

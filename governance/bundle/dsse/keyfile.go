@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+
+	"github.com/assay-run/assay/host/base/file"
 )
 
 // maxKeyFile bounds what is read of a key file, in bytes.
@@ -28,10 +30,10 @@ func WriteKey(path string, key crypto.Signer) error {
 	if err != nil {
 		return err
 	}
-	if err := place(path, private, 0o600); err != nil {
+	if err := file.WriteNew(path, private, 0o600); err != nil {
 		return err
 	}
-	if err := place(PublicPath(path), public, 0o644); err != nil {
+	if err := file.WriteNew(PublicPath(path), public, 0o644); err != nil {
 		return errors.Join(err, os.Remove(path))
 	}
 	return nil
@@ -39,34 +41,6 @@ func WriteKey(path string, key crypto.Signer) error {
 
 // PublicPath is where the public key of a private key file is.
 func PublicPath(path string) string { return path[:len(path)-len(filepath.Ext(path))] + ".pub" }
-
-// place puts a new file there as a whole: a crash leaves either nothing or all of it.
-func place(path string, text []byte, mode fs.FileMode) error {
-	dir := filepath.Dir(path)
-	f, err := os.CreateTemp(dir, ".key-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(text)
-	err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close())
-	if err != nil {
-		return err
-	}
-	// Unlike a rename, a link does not replace what is there.
-	if err := os.Link(f.Name(), path); err != nil {
-		return err
-	}
-	return syncDir(dir)
-}
-
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
-}
 
 // ReadKey reads a private key file. A file that others may read or write is refused,
 // and so is anything that is not a regular file.

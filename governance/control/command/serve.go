@@ -23,14 +23,14 @@ import (
 	"github.com/assay-run/assay/governance/promotion"
 	"github.com/assay-run/assay/governance/promotion/policy"
 	"github.com/assay-run/assay/governance/store"
+	"github.com/assay-run/assay/host/base/file"
 	"github.com/assay-run/assay/host/base/listen"
-	"github.com/assay-run/assay/host/base/statelock"
 )
 
 const variables = "SERVICE_GOVERNANCE"
 
 // stateDir is the option of all commands that work on the files of a plane.
-var stateDir = setting{"state-dir", variables + "_STATE_DIR", filepath.Join(statelock.Folder, "governance"),
+var stateDir = setting{"state-dir", variables + "_STATE_DIR", filepath.Join(file.StateFolder, "governance"),
 	"folder of the log, the keys, policy.json and trust.json; the default is looked for in the folders above, too"}
 
 func serveSettings() []setting {

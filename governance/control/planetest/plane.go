@@ -20,6 +20,7 @@ import (
 	"github.com/assay-run/assay/governance/control"
 	"github.com/assay-run/assay/governance/promotion/policy"
 	"github.com/assay-run/assay/governance/store"
+	"github.com/assay-run/assay/host/base/failpoint"
 	"github.com/assay-run/assay/host/base/listen"
 )
 
@@ -29,7 +30,7 @@ type Options struct {
 	Policy       *policy.Policy
 	Trust        *bundle.Trust
 	ArtifactRoot string
-	At           func(point string)
+	At           failpoint.Hook
 	// Logger is where the plane tells; nowhere if nil.
 	Logger hclog.Logger
 	// RealTime takes the system's clock instead of one that stands at Start.

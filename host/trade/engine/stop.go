@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/assay-run/assay/host/base/crash"
+	"github.com/assay-run/assay/host/base/failpoint"
 	"github.com/assay-run/assay/host/trade/feed"
 	"github.com/assay-run/assay/host/trade/order"
 	"github.com/assay-run/assay/host/trade/order/desk"
@@ -51,7 +51,7 @@ func (e *Engine) stop(cause error) error {
 	}
 	e.failure = nil // what fails from here on does so by itself
 	_ = e.change(note{source: order.FromLocal}, func() (desk.Result, error) { return e.desk.Barrier(time.Now()), nil })
-	crash.Point(crash.StopBarrier)
+	failpoint.Point(failpoint.StopBarrier)
 	e.proposals = nil
 	e.takeBack(way)
 	e.work()

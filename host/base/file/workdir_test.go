@@ -1,4 +1,4 @@
-package dirlock
+package file
 
 import (
 	"os"
@@ -7,15 +7,15 @@ import (
 	"testing"
 )
 
-// TestRoomsSideBySide: rooms of one root are entered, left and the root removed at the same
-// time, and nobody loses the room that he is in.
+// TestRoomsSideBySide: folders of one root are made, closed and the root removed at the same
+// time, and no process loses its folder.
 func TestRoomsSideBySide(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "root")
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {
 			for range 100 {
-				r, err := Enter(root)
+				r, err := NewWorkdir(root)
 				if err != nil {
 					t.Error(err)
 					return
@@ -26,7 +26,7 @@ func TestRoomsSideBySide(t *testing.T) {
 				if err := r.Close(); err != nil {
 					t.Error(err)
 				}
-				if err := RemoveRoot(root); err != nil {
+				if err := RemoveWorkdirs(root); err != nil {
 					t.Error(err)
 				}
 			}

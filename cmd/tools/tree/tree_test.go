@@ -1,6 +1,6 @@
-// Package cmd_test holds the tests of the whole tree: who may import whom, how
+// Package tree_test holds the tests of the whole tree: who may import whom, how
 // large files and functions may grow, and what the simulator must be free of.
-package cmd_test
+package tree_test
 
 import (
 	"bufio"
@@ -332,9 +332,9 @@ func TestEveryPackageSaysWhatItIs(t *testing.T) {
 // tree parses every Go file of the module but generated ones.
 func tree(t *testing.T) (*token.FileSet, []source) {
 	t.Helper()
-	root := ".."
+	root := "../../.."
 	if _, err := os.Stat(filepath.Join(root, "go.mod")); err != nil {
-		t.Fatalf("this test runs in the folder cmd of the module: %v", err)
+		t.Fatalf("this test runs in the folder cmd/tools/tree of the module: %v", err)
 	}
 	fset := token.NewFileSet()
 	var files []source

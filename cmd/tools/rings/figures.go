@@ -1,7 +1,3 @@
-// Command report adds up the counts that tests have written to the file of figures
-// (ASSAY_FIGURES, see package soak) and holds them to the table: to the column of make test with
-// -check, else to that of make soak. It prints them and writes them to a file. Nothing in there
-// depends on the order in which the tests ran; date and commit are given.
 package main
 
 import (
@@ -9,7 +5,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -17,15 +12,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/assay-run/assay/host/hosttest/soak"
+	"github.com/assay-run/assay/host/hosttest/ring"
 )
-
-func main() {
-	if err := run(os.Args[1:], os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, "report:", err)
-		os.Exit(1)
-	}
-}
 
 // summary is soak.json.
 type summary struct {
@@ -49,38 +37,27 @@ type sum struct {
 	Tests  []string `json:"tests"`
 }
 
-func run(args []string, out io.Writer) error {
-	flags := flag.NewFlagSet("report", flag.ContinueOnError)
-	figures := flags.String("figures", os.Getenv("ASSAY_FIGURES"), "the file that the tests have written")
-	check := flags.Bool("check", false, "hold the figures to the column of make test, not to that of make soak")
-	to := flags.String("o", "", "write the figures as JSON to this file")
-	date := flags.String("date", "", "of the run, for the file")
-	commit := flags.String("commit", "", "of the tree, for the file")
-	if err := flags.Parse(args); err != nil {
-		return err
-	}
-	if *figures == "" || flags.NArg() > 0 {
-		return errors.New("say -figures FILE and nothing else but options")
-	}
-	text, err := os.ReadFile(*figures)
+// judgeFigures adds up the counts that tests have written to the file at path and holds
+// them to the table, in the column of the ring. It prints the sums to out and, if to is not
+// empty, writes them to that file with s. Nothing depends on the order of the tests.
+func judgeFigures(path string, at ring.Ring, to string, s summary, out io.Writer) error {
+	text, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
 	lines, err := read(text)
 	if err != nil {
-		return fmt.Errorf("%s: %w", *figures, err)
+		return fmt.Errorf("%s: %w", path, err)
 	}
-	s := summary{
-		Schema: "soak/v1", Column: "soak", Date: *date, Commit: *commit,
-		Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(),
+	s.Schema, s.Column = "soak/v1", "soak"
+	s.Go, s.OS, s.Arch, s.CPUs = runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU()
+	if at == ring.Prove {
+		s.Column = "prove"
 	}
-	if *check {
-		s.Column = "test"
-	}
-	s.Figures = add(lines, *check)
+	s.Figures = add(lines, at)
 	show(out, s.Figures)
-	if *to != "" {
-		if err := write(*to, s); err != nil {
+	if to != "" {
+		if err := write(to, s); err != nil {
 			return err
 		}
 	}
@@ -91,11 +68,11 @@ func run(args []string, out io.Writer) error {
 }
 
 // read decodes the file, a line for each count.
-func read(text []byte) ([]soak.Line, error) {
-	var lines []soak.Line
+func read(text []byte) ([]ring.Line, error) {
+	var lines []ring.Line
 	in := bufio.NewScanner(bytes.NewReader(text))
 	for in.Scan() {
-		var l soak.Line
+		var l ring.Line
 		d := json.NewDecoder(bytes.NewReader(in.Bytes()))
 		d.DisallowUnknownFields()
 		if err := d.Decode(&l); err != nil || l.Figure == "" || l.Test == "" {
@@ -106,9 +83,8 @@ func read(text []byte) ([]soak.Line, error) {
 	return lines, in.Err()
 }
 
-// add makes the sums, those of the table first. A test that ran twice, with the race detector and
-// without, counts once.
-func add(lines []soak.Line, test bool) []sum {
+// add makes the sums, those of the table first. A test that ran twice counts once.
+func add(lines []ring.Line, at ring.Ring) []sum {
 	type one struct{ count, wanted int }
 	all := map[string]map[string]one{}
 	for _, l := range lines {
@@ -128,11 +104,11 @@ func add(lines []soak.Line, test bool) []sum {
 		return s
 	}
 	var out []sum
-	for _, f := range soak.Table() {
+	for _, f := range ring.Table() {
 		s := total(f.Name)
 		s.Wanted = f.Soak
-		if test {
-			s.Wanted = f.Test
+		if at == ring.Prove {
+			s.Wanted = f.Prove
 		}
 		out = append(out, s)
 	}

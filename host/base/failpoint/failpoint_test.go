@@ -1,4 +1,4 @@
-package crash
+package failpoint
 
 import (
 	"os/exec"

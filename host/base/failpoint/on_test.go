@@ -1,6 +1,6 @@
 //go:build crashpoints && unix
 
-package crash
+package failpoint
 
 import (
 	"bytes"

@@ -10,26 +10,26 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/assay-run/assay/host/hosttest/soak"
+	"github.com/assay-run/assay/host/hosttest/ring"
 )
 
 // lines is a file of figures in which every figure of the table is reached, in two tests.
 func lines(soaked bool) []string {
 	var list []string
-	for _, f := range soak.Table() {
-		n := f.Test
+	for _, f := range ring.Table() {
+		n := f.Prove
 		if soaked {
 			n = f.Soak
 		}
 		for i, count := range []int{n / 2, n - n/2} {
-			text, _ := json.Marshal(soak.Line{Figure: f.Name, Test: "Test" + string(rune('A'+i)), Count: count, Wanted: count, OS: "linux"})
+			text, _ := json.Marshal(ring.Line{Figure: f.Name, Test: "Test" + string(rune('A'+i)), Count: count, Wanted: count, OS: "linux"})
 			list = append(list, string(text))
 		}
 	}
 	return list
 }
 
-func report(t *testing.T, list []string, args ...string) (summary, string, error) {
+func report(t *testing.T, list []string, at ring.Ring) (summary, string, error) {
 	t.Helper()
 	dir := t.TempDir()
 	in, file := filepath.Join(dir, "figures"), filepath.Join(dir, "soak.json")
@@ -37,7 +37,7 @@ func report(t *testing.T, list []string, args ...string) (summary, string, error
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	err := run(append([]string{"-figures", in, "-o", file, "-date", "2026-11-21", "-commit", "abc"}, args...), &out)
+	err := judgeFigures(in, at, file, summary{Date: "2026-11-21", Commit: "abc"}, &out)
 	var s summary
 	if text, fault := os.ReadFile(file); fault == nil {
 		if err := json.Unmarshal(text, &s); err != nil {
@@ -50,12 +50,12 @@ func report(t *testing.T, list []string, args ...string) (summary, string, error
 func TestSums(t *testing.T) {
 	list := lines(false)
 	extra := `{"figure":"another","test":"TestB","count":3,"wanted":2,"os":"linux"}`
-	s, shown, err := report(t, append([]string{extra}, list...), "-check")
-	if err != nil || s.Column != "test" || s.Date != "2026-11-21" || s.Commit != "abc" || s.CPUs < 1 {
+	s, shown, err := report(t, append([]string{extra}, list...), ring.Prove)
+	if err != nil || s.Column != "prove" || s.Date != "2026-11-21" || s.Commit != "abc" || s.CPUs < 1 {
 		t.Fatalf("%v %+v", err, s)
 	}
-	for i, f := range soak.Table() {
-		if want := (sum{f.Name, f.Test, f.Test, []string{"TestA", "TestB"}}); !reflect.DeepEqual(s.Figures[i], want) {
+	for i, f := range ring.Table() {
+		if want := (sum{f.Name, f.Prove, f.Prove, []string{"TestA", "TestB"}}); !reflect.DeepEqual(s.Figures[i], want) {
 			t.Errorf("%+v, want %+v", s.Figures[i], want)
 		}
 	}
@@ -70,7 +70,7 @@ func TestSums(t *testing.T) {
 	for i, l := range list {
 		back[len(list)-1-i] = l
 	}
-	again, _, err := report(t, append(append(back, back...), extra), "-check")
+	again, _, err := report(t, append(append(back, back...), extra), ring.Prove)
 	if err != nil || !reflect.DeepEqual(again, s) {
 		t.Errorf("%v\n%+v\n%+v", err, again, s)
 	}
@@ -81,30 +81,27 @@ func TestTooFew(t *testing.T) {
 		t.Skip("figures are held to the table on Linux only")
 	}
 	list := lines(false)
-	if _, _, err := report(t, list); err == nil || !strings.Contains(err.Error(), "model histories: 20000 of 1000000") {
+	if _, _, err := report(t, list, ring.Soak); err == nil || !strings.Contains(err.Error(), "model histories: 20000 of 1000000") {
 		t.Errorf("a soak with the figures of a test: %v", err)
 	}
-	if s, _, err := report(t, lines(true)); err != nil || s.Column != "soak" {
+	if s, _, err := report(t, lines(true), ring.Soak); err != nil || s.Column != "soak" {
 		t.Errorf("a whole soak: %v", err)
 	}
 	for i := range list {
-		if _, _, err := report(t, append(append([]string{}, list[:i]...), list[i+1:]...), "-check"); err == nil {
+		if _, _, err := report(t, append(append([]string{}, list[:i]...), list[i+1:]...), ring.Prove); err == nil {
 			t.Errorf("without %s nothing is missed", list[i])
 		}
 	}
-	if s, _, err := report(t, nil, "-check"); err == nil || len(s.Figures) != len(soak.Table()) {
+	if s, _, err := report(t, nil, ring.Prove); err == nil || len(s.Figures) != len(ring.Table()) {
 		t.Errorf("no figures at all: %v", err)
 	}
 }
 
 func TestNoFigures(t *testing.T) {
 	for _, bad := range []string{"{}", "x", `{"figure":"a","test":"T","count":"1"}`, `{"figure":"a","test":"T","more":1}`} {
-		if _, _, err := report(t, []string{bad}, "-check"); err == nil || !strings.Contains(err.Error(), "line 1 is no count") {
+		if _, _, err := report(t, []string{bad}, ring.Prove); err == nil || !strings.Contains(err.Error(), "line 1 is no count") {
 			t.Errorf("%s: %v", bad, err)
 		}
-	}
-	if err := run([]string{"-check", "-figures", ""}, &bytes.Buffer{}); err == nil {
-		t.Error("no file is named and nothing is said")
 	}
 }
 
@@ -114,7 +111,7 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(func(_ *testing.T, text []byte) {
 		list, err := read(text)
 		if err == nil {
-			_ = short(add(list, true))
+			_ = short(add(list, ring.Prove))
 		}
 	})
 }

@@ -1,20 +1,33 @@
-// Package crash marks the places at which a live run is killed in tests: between a
-// decision, its record and its effect, where a real crash would do the most harm.
+// Package failpoint marks the places at which tests interrupt a program.
 //
-// In ordinary programs Point is empty and costs nothing. Built with the tag
-// "crashpoints", the environment variable ASSAY_CRASH_AT=<label>:<n> makes the process
-// send itself SIGKILL when it passes the label for the n-th time: no deferred call, no
-// flush, no goodbye. A value that is no label and count ends the process with status 2,
-// so that no test passes because nothing happened.
+// [Point] marks where a live run is killed: between a decision, its record and its effect,
+// where a real crash would do the most harm. In ordinary programs it is empty and costs
+// nothing. Built with the tag "crashpoints", the environment variable
+// ASSAY_CRASH_AT=<label>:<n> makes the process send itself SIGKILL when it passes the label
+// for the n-th time: no deferred call, no flush. A value that is no label and count ends the
+// process with status 2, so that no test passes because nothing happened.
 //
-// It imports nothing of this module.
-package crash
+// A [Hook] marks places of one value of a type, where the test runs in the same process.
+package failpoint
 
 import (
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 )
+
+// Hook is called at each place that its owner names; the nil Hook does nothing.
+type Hook func(place string)
+
+// Reach calls the hook.
+func (h Hook) Reach(place string) {
+	if h != nil {
+		h(place)
+	}
+}
 
 // Env is the variable that names the place.
 const Env = "ASSAY_CRASH_AT"
@@ -82,4 +95,38 @@ func parse(text string) (Label, int64, error) {
 		}
 	}
 	return "", 0, fmt.Errorf("%s=%q: there is no such label; the labels are %v", Env, text, Labels())
+}
+
+// plan is read once; left counts down to the kill.
+var (
+	plan = sync.OnceValue(func() Label {
+		text := os.Getenv(Env)
+		if text == "" {
+			return ""
+		}
+		label, n, err := parse(text)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(2)
+		}
+		left.Store(n)
+		return label
+	})
+	left atomic.Int64
+)
+
+// Point marks a place. It kills the process when it is its turn, and does not return then.
+func Point(at Label) {
+	if !Enabled || plan() != at || left.Add(-1) != 0 {
+		return
+	}
+	self, err := os.FindProcess(os.Getpid())
+	if err == nil {
+		err = self.Kill()
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "crash point", at, err)
+		os.Exit(2)
+	}
+	select {} // the signal is on its way
 }

@@ -1,4 +1,4 @@
-package dirlock
+package file
 
 import (
 	"errors"
@@ -7,17 +7,17 @@ import (
 	"path/filepath"
 )
 
-// Room is a folder of one process for files that do not outlive it.
-type Room struct {
+// Workdir is a folder of one process for files that do not outlive it.
+type Workdir struct {
 	dir  string
 	lock *Lock
 }
 
-// Enter makes a room in the folder root, which it makes too, and removes the rooms that
-// killed processes have left. Only rooms are folders in there.
-func Enter(root string) (_ *Room, err error) {
-	// Between its making and its lock a room looks like one that nobody is in.
-	gate, err := openGate(root)
+// NewWorkdir makes a folder in root, which it makes too, and removes those that killed processes
+// have left. root has no other folders.
+func NewWorkdir(root string) (_ *Workdir, err error) {
+	// Hold the root's lock: a folder that is not locked yet would be swept as stale.
+	gate, err := lockRoot(root)
 	if err != nil {
 		return nil, err
 	}
@@ -29,16 +29,16 @@ func Enter(root string) (_ *Room, err error) {
 	if err != nil {
 		return nil, err
 	}
-	lock, err := Acquire(dir)
+	lock, err := LockDir(dir)
 	if err != nil {
 		return nil, errors.Join(err, os.Remove(dir))
 	}
-	return &Room{dir, lock}, nil
+	return &Workdir{dir, lock}, nil
 }
 
-// openGate locks the root, which it makes too. Whoever waited for it may have got the lock of a
-// root that was removed meanwhile, and begins again.
-func openGate(root string) (*Lock, error) {
+// lockRoot makes the root and locks it. A root that was removed while its lock was awaited is made
+// anew.
+func lockRoot(root string) (*Lock, error) {
 	for {
 		err := os.MkdirAll(root, 0o700)
 		if errors.Is(err, fs.ErrExist) {
@@ -47,7 +47,7 @@ func openGate(root string) (*Lock, error) {
 		if err != nil {
 			return nil, err
 		}
-		gate, err := Acquire(root)
+		gate, err := LockDir(root)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			continue
@@ -62,9 +62,9 @@ func openGate(root string) (*Lock, error) {
 	}
 }
 
-// RemoveRoot removes a root in which there is no room any more.
-func RemoveRoot(root string) error {
-	gate, err := Acquire(root)
+// RemoveWorkdirs removes a root without folders.
+func RemoveWorkdirs(root string) error {
+	gate, err := LockDir(root)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -72,12 +72,12 @@ func RemoveRoot(root string) error {
 		return err
 	}
 	if gate.isAt(root) {
-		_ = os.Remove(root) // it has rooms
+		_ = os.Remove(root) // it has folders
 	}
 	return gate.Release()
 }
 
-// sweep removes the rooms that nobody has locked.
+// sweep removes the folders that no process has locked.
 func sweep(root string) error {
 	entries, err := os.ReadDir(root)
 	if err != nil {
@@ -88,7 +88,7 @@ func sweep(root string) error {
 			continue
 		}
 		path := filepath.Join(root, e.Name())
-		lock, err := Try(path)
+		lock, err := TryLockDir(path)
 		if err != nil {
 			return err
 		}
@@ -103,8 +103,8 @@ func sweep(root string) error {
 	return nil
 }
 
-// Dir is the path of the room.
-func (r *Room) Dir() string { return r.dir }
+// Dir returns the path of the folder.
+func (d *Workdir) Dir() string { return d.dir }
 
-// Close removes the room with all that is still in it.
-func (r *Room) Close() error { return errors.Join(os.RemoveAll(r.dir), r.lock.Release()) }
+// Close removes the folder with all that is still in it.
+func (d *Workdir) Close() error { return errors.Join(os.RemoveAll(d.dir), d.lock.Release()) }
