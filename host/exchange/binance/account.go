@@ -39,7 +39,7 @@ const (
 	openOrdersOfAll = 80
 )
 
-// OpenOrders implements exchange.Account: symbol by symbol, or all at once where that weighs less.
+// OpenOrders implements exchange.Connector: symbol by symbol, or all at once where that weighs less.
 func (s *session) OpenOrders(ctx context.Context) ([]exchange.Order, error) {
 	if why := s.ready(true); why != "" {
 		return nil, failed(exchange.NotSent, why)
@@ -75,7 +75,7 @@ func (s *session) OpenOrders(ctx context.Context) ([]exchange.Order, error) {
 	return all, nil
 }
 
-// Fills implements exchange.Account: all pages, and for every order that is not known yet
+// Fills implements exchange.Connector: all pages, and for every order that is not known yet
 // one question whose it is.
 func (s *session) Fills(ctx context.Context, symbol market.Symbol, since market.Time) (exchange.Fills, error) {
 	if why := s.ready(true); why != "" {
@@ -172,7 +172,7 @@ func (s *session) account(ctx context.Context) (*gb.Account, exchange.Result) {
 	})
 }
 
-// Balances implements exchange.Account.
+// Balances implements exchange.Connector.
 func (s *session) Balances(ctx context.Context) ([]exchange.Balance, error) {
 	if why := s.ready(true); why != "" {
 		return nil, failed(exchange.NotSent, why)

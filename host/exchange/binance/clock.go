@@ -21,7 +21,7 @@ type sample struct {
 // offset is the venue's clock minus ours, in milliseconds.
 func (x sample) offset() int64 { return int64(x.venue) - x.ours.UnixMilli() }
 
-// Beat implements exchange.Safety: the guard around the connector keeps the lease and counts the
+// Beat implements exchange.Connector: the guard around the connector keeps the lease and counts the
 // orders. A clock that was set, or a machine that slept, shows here before a request is refused for it.
 func (s *session) Beat(context.Context, int64) (exchange.Ack, error) {
 	if why := s.ready(false); why != "" {

@@ -97,10 +97,10 @@ func NewAt(production, testnet Endpoints) exchange.Connection {
 }
 
 func connection(s *session) exchange.Connection {
-	return exchange.Connection{Session: s, Data: s, Trader: s, Account: s, Safety: s}
+	return exchange.Connection{Connector: s}
 }
 
-// Describe implements exchange.Session.
+// Describe implements exchange.Connector.
 func (*session) Describe(context.Context) (exchange.Description, error) {
 	fee := decimal.MustNew(1, 3)
 	d := exchange.Description{
@@ -126,7 +126,7 @@ func clip(s string) string {
 	return s
 }
 
-// Open implements exchange.Session: it takes the time, and with credentials the account.
+// Open implements exchange.Connector: it takes the time, and with credentials the account.
 func (s *session) Open(ctx context.Context, req exchange.OpenRequest) (exchange.Opened, error) {
 	s.mu.Lock()
 	if s.state != fresh {
@@ -254,7 +254,7 @@ func (s *session) end() {
 	}
 }
 
-// Close implements exchange.Session. The guard around a connector sweeps the orders of the
+// Close implements exchange.Connector. The guard around a connector sweeps the orders of the
 // run; here the open ones that carry the run's tag are cancelled.
 func (s *session) Close(ctx context.Context, cancelOpen bool) ([]string, error) {
 	s.mu.Lock()
@@ -510,5 +510,5 @@ func (s *session) keepTime(ctx context.Context) {
 // symbols are the session's, by the venue's name.
 func (s *session) symbols() []string { return slices.Sorted(maps.Keys(s.names)) }
 
-// ArmDeadMan implements exchange.Safety: spot has none.
+// ArmDeadMan implements exchange.Connector: spot has none.
 func (*session) ArmDeadMan(context.Context, time.Duration) error { return errors.ErrUnsupported }

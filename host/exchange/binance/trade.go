@@ -29,7 +29,7 @@ func unsent(message string) exchange.Result {
 	return exchange.Result{Outcome: exchange.NotSent, Message: message}
 }
 
-// Submit implements exchange.Trader: one request at most.
+// Submit implements exchange.Connector: one request at most.
 func (s *session) Submit(ctx context.Context, q exchange.OrderRequest) (exchange.Result, exchange.Order) {
 	ctx, cancel := context.WithTimeout(ctx, tradeDeadline)
 	defer cancel()
@@ -81,7 +81,7 @@ func (s *session) echoed(r exchange.Result, ref exchange.OrderRef, got *gb.Order
 	return r, o
 }
 
-// SubmitPair implements exchange.Trader with an OCO list, which the library does not know
+// SubmitPair implements exchange.Connector with an OCO list, which the library does not know
 // under its present address.
 func (s *session) SubmitPair(ctx context.Context, q exchange.PairRequest) (exchange.Result, [2]exchange.Order) {
 	var none [2]exchange.Order
@@ -161,7 +161,7 @@ func postPair(ctx context.Context, c *gb.Client, form url.Values) ([]*gb.Order, 
 	return out.OrderReports, nil
 }
 
-// Cancel implements exchange.Trader.
+// Cancel implements exchange.Connector.
 func (s *session) Cancel(ctx context.Context, ref exchange.OrderRef) (exchange.Result, exchange.Order) {
 	ctx, cancel := context.WithTimeout(ctx, tradeDeadline)
 	defer cancel()
@@ -201,7 +201,7 @@ func canceledLeg(ctx context.Context, client string) (*gb.CancelOrderResponse, e
 	return nil, errShape
 }
 
-// Query implements exchange.Trader.
+// Query implements exchange.Connector.
 func (s *session) Query(ctx context.Context, ref exchange.OrderRef) (exchange.Result, exchange.Order) {
 	ctx, cancel := context.WithTimeout(ctx, queryDeadline)
 	defer cancel()

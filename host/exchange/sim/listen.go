@@ -20,7 +20,7 @@ type notice struct {
 	barrier chan struct{}
 }
 
-// OpenOrders implements exchange.Account.
+// OpenOrders implements exchange.Connector.
 func (v *venue) OpenOrders(ctx context.Context) ([]exchange.Order, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -34,7 +34,7 @@ func (v *venue) OpenOrders(ctx context.Context) ([]exchange.Order, error) {
 	return list, nil
 }
 
-// Fills implements exchange.Account. They are always complete.
+// Fills implements exchange.Connector. They are always complete.
 func (v *venue) Fills(ctx context.Context, symbol market.Symbol, since market.Time) (exchange.Fills, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -50,7 +50,7 @@ func (v *venue) Fills(ctx context.Context, symbol market.Symbol, since market.Ti
 	return all, nil
 }
 
-// Balances implements exchange.Account.
+// Balances implements exchange.Connector.
 func (v *venue) Balances(ctx context.Context) ([]exchange.Balance, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -74,7 +74,7 @@ func (v *venue) trading(ctx context.Context) error {
 	return nil
 }
 
-// StreamAccount implements exchange.Account. Nothing is dropped: what is not taken yet
+// StreamAccount implements exchange.Connector. Nothing is dropped: what is not taken yet
 // waits, and so do the candles of the step that it belongs to.
 func (v *venue) StreamAccount(ctx context.Context, on func(exchange.AccountEvent)) error {
 	v.mu.Lock()

@@ -9,7 +9,7 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/sim"
 )
 
-// StreamCandles implements exchange.Data and is what makes time pass: each step waits for
+// StreamCandles implements exchange.Connector and is what makes time pass: each step waits for
 // its moment, then for the fills to be taken by those who stream the account, then for the
 // callback to have answered all candles of the step. A stream that ended may be begun
 // again; it goes on where the other stopped.

@@ -21,7 +21,7 @@ const maxDigits = 15
 // refusal is why an order is not taken, by a code of this venue.
 type refusal struct{ code, message string }
 
-// Submit implements exchange.Trader.
+// Submit implements exchange.Connector.
 func (v *venue) Submit(ctx context.Context, req exchange.OrderRequest) (exchange.Result, exchange.Order) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -46,7 +46,7 @@ func (v *venue) Submit(ctx context.Context, req exchange.OrderRequest) (exchange
 	return sealed(exchange.Result{Outcome: exchange.Accepted}, req, o.Order), o.Order
 }
 
-// SubmitPair implements exchange.Trader.
+// SubmitPair implements exchange.Connector.
 func (v *venue) SubmitPair(ctx context.Context, req exchange.PairRequest) (exchange.Result, [2]exchange.Order) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -93,7 +93,7 @@ func (v *venue) SubmitPair(ctx context.Context, req exchange.PairRequest) (excha
 	return sealed(exchange.Result{Outcome: exchange.Accepted}, req, both), both
 }
 
-// Cancel implements exchange.Trader. With a leg its pair is canceled.
+// Cancel implements exchange.Connector. With a leg its pair is canceled.
 func (v *venue) Cancel(ctx context.Context, name exchange.OrderRef) (exchange.Result, exchange.Order) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -109,7 +109,7 @@ func (v *venue) Cancel(ctx context.Context, name exchange.OrderRef) (exchange.Re
 	return sealed(exchange.Result{Outcome: exchange.Accepted}, name, o.Order), o.Order
 }
 
-// Query implements exchange.Trader.
+// Query implements exchange.Connector.
 func (v *venue) Query(ctx context.Context, name exchange.OrderRef) (exchange.Result, exchange.Order) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -33,7 +33,7 @@ func NewUnpaced(store *candle.Store) exchange.Connection {
 }
 
 func connect(v *venue) exchange.Connection {
-	return exchange.Connection{Session: v, Data: v, Trader: v, Account: v, Safety: v, Clock: v}
+	return exchange.Connection{Connector: v, Clock: v}
 }
 
 // venue is one session. What mu guards is said below; the rest is fixed by Open.
@@ -64,7 +64,7 @@ const (
 	closed
 )
 
-// Describe implements exchange.Session.
+// Describe implements exchange.Connector.
 func (v *venue) Describe(context.Context) (exchange.Description, error) {
 	if v.replayed != nil {
 		return DescribeStore(*v.replayed), nil
@@ -72,7 +72,7 @@ func (v *venue) Describe(context.Context) (exchange.Description, error) {
 	return Describe(), nil
 }
 
-// Open implements exchange.Session. The clock stands at start until the candles are
+// Open implements exchange.Connector. The clock stands at start until the candles are
 // listened to.
 func (v *venue) Open(ctx context.Context, req exchange.OpenRequest) (exchange.Opened, error) {
 	v.mu.Lock()
@@ -166,7 +166,7 @@ func clip(s string) string {
 	return s
 }
 
-// Markets implements exchange.Session.
+// Markets implements exchange.Connector.
 func (v *venue) Markets(context.Context) ([]exchange.Market, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -210,7 +210,7 @@ func (v *venue) ready() error {
 	return nil
 }
 
-// Candles implements exchange.Data.
+// Candles implements exchange.Connector.
 func (v *venue) Candles(ctx context.Context, q exchange.CandleQuery) ([]market.Candle, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -268,10 +268,10 @@ func (v *venue) Wall(d time.Duration) time.Duration {
 	return v.pace.wall(d)
 }
 
-// ArmDeadMan implements exchange.Safety: the venue dies with its host.
+// ArmDeadMan implements exchange.Connector: the venue dies with its host.
 func (v *venue) ArmDeadMan(context.Context, time.Duration) error { return errors.ErrUnsupported }
 
-// Beat implements exchange.Safety.
+// Beat implements exchange.Connector.
 func (v *venue) Beat(context.Context, int64) (exchange.Ack, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -284,7 +284,7 @@ func (v *venue) Beat(context.Context, int64) (exchange.Ack, error) {
 	return exchange.Ack{OpenOrders: len(v.account.open())}, nil
 }
 
-// Close implements exchange.Session. Streams that still run end with an error at their
+// Close implements exchange.Connector. Streams that still run end with an error at their
 // next candle.
 func (v *venue) Close(_ context.Context, cancelOpen bool) ([]string, error) {
 	v.mu.Lock()

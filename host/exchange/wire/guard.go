@@ -2,7 +2,6 @@ package wire
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -62,7 +61,7 @@ type guard struct {
 // Serve does this for a connector's process.
 func Guard(conn exchange.Connection, ended func()) exchange.Connection {
 	g := newGuard(conn, ended)
-	return exchange.Connection{Session: g, Data: g, Trader: g, Account: g, Safety: g, Clock: conn.Clock}
+	return exchange.Connection{Connector: g, Clock: conn.Clock}
 }
 
 func newGuard(conn exchange.Connection, ended func()) *guard {
@@ -108,13 +107,13 @@ func (g *guard) tag() string {
 	return g.req.RunTag
 }
 
-// Describe implements exchange.Session.
+// Describe implements exchange.Connector.
 func (g *guard) Describe(ctx context.Context) (exchange.Description, error) {
-	d, err := g.inner.Session.Describe(ctx)
+	d, err := g.inner.Describe(ctx)
 	return d, g.redact.Error(err)
 }
 
-// Open implements exchange.Session. After a failure it may be called again.
+// Open implements exchange.Connector. After a failure it may be called again.
 func (g *guard) Open(ctx context.Context, req exchange.OpenRequest) (exchange.Opened, error) {
 	g.mu.Lock()
 	if g.state != fresh {
@@ -134,7 +133,7 @@ func (g *guard) Open(ctx context.Context, req exchange.OpenRequest) (exchange.Op
 			g.state = fresh
 		}
 	}()
-	out, err := g.inner.Session.Open(ctx, req)
+	out, err := g.inner.Open(ctx, req)
 	done = true
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -147,12 +146,12 @@ func (g *guard) Open(ctx context.Context, req exchange.OpenRequest) (exchange.Op
 	return out, nil
 }
 
-// Markets implements exchange.Session.
+// Markets implements exchange.Connector.
 func (g *guard) Markets(ctx context.Context) ([]exchange.Market, error) {
-	return read(g, false, func() ([]exchange.Market, error) { return g.inner.Session.Markets(ctx) })
+	return read(g, false, func() ([]exchange.Market, error) { return g.inner.Markets(ctx) })
 }
 
-// Close implements exchange.Session. The lease is kept until it is done: a host that dies
+// Close implements exchange.Connector. The lease is kept until it is done: a host that dies
 // in the middle leaves no orders behind.
 func (g *guard) Close(ctx context.Context, cancelOpen bool) (unconfirmed []string, err error) {
 	g.closing.Lock()
@@ -195,7 +194,7 @@ func (g *guard) Close(ctx context.Context, cancelOpen bool) (unconfirmed []strin
 
 // finish ends the session of the connection itself.
 func (g *guard) finish(ctx context.Context) error {
-	_, err := g.inner.Session.Close(ctx, false)
+	_, err := g.inner.Close(ctx, false)
 	err = g.redact.Error(err)
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -203,15 +202,15 @@ func (g *guard) finish(ctx context.Context) error {
 	return err
 }
 
-// Candles implements exchange.Data.
+// Candles implements exchange.Connector.
 func (g *guard) Candles(ctx context.Context, q exchange.CandleQuery) ([]market.Candle, error) {
-	return read(g, false, func() ([]market.Candle, error) { return g.inner.Data.Candles(ctx, q) })
+	return read(g, false, func() ([]market.Candle, error) { return g.inner.Candles(ctx, q) })
 }
 
-// StreamCandles implements exchange.Data.
+// StreamCandles implements exchange.Connector.
 func (g *guard) StreamCandles(ctx context.Context, on func(exchange.CandleEvent)) error {
 	_, err := read(g, false, func() (struct{}, error) {
-		return struct{}{}, g.inner.Data.StreamCandles(ctx, func(e exchange.CandleEvent) {
+		return struct{}{}, g.inner.StreamCandles(ctx, func(e exchange.CandleEvent) {
 			e.Reason = clip(g.redact.Text(e.Reason))
 			on(e)
 		})
@@ -237,7 +236,7 @@ func (g *guard) sending(reduces bool, refs ...exchange.OrderRef) exchange.Result
 	return exchange.Result{}
 }
 
-// Submit implements exchange.Trader.
+// Submit implements exchange.Connector.
 func (g *guard) Submit(ctx context.Context, req exchange.OrderRequest) (exchange.Result, exchange.Order) {
 	ref := exchange.OrderRef{ClientOrderID: req.ClientOrderID, Symbol: req.Symbol}
 	if no := g.sending(req.Reduces, ref); no.Outcome != "" {
@@ -245,12 +244,12 @@ func (g *guard) Submit(ctx context.Context, req exchange.OrderRequest) (exchange
 	}
 	outcome := exchange.Unknown // of a panic too
 	defer func() { g.orders.answered(outcome, ref) }()
-	r, o := g.inner.Trader.Submit(ctx, req)
+	r, o := g.inner.Submit(ctx, req)
 	outcome = r.Outcome
 	return g.answer(r, o)
 }
 
-// SubmitPair implements exchange.Trader.
+// SubmitPair implements exchange.Connector.
 func (g *guard) SubmitPair(ctx context.Context, req exchange.PairRequest) (exchange.Result, [2]exchange.Order) {
 	refs := []exchange.OrderRef{{ClientOrderID: req.LimitID, Symbol: req.Symbol}, {ClientOrderID: req.StopID, Symbol: req.Symbol}}
 	if no := g.sending(true, refs...); no.Outcome != "" {
@@ -258,7 +257,7 @@ func (g *guard) SubmitPair(ctx context.Context, req exchange.PairRequest) (excha
 	}
 	outcome := exchange.Unknown
 	defer func() { g.orders.answered(outcome, refs...) }()
-	r, legs := g.inner.Trader.SubmitPair(ctx, req)
+	r, legs := g.inner.SubmitPair(ctx, req)
 	outcome = r.Outcome
 	for i := range legs {
 		_, legs[i] = g.answer(r, legs[i])
@@ -266,20 +265,20 @@ func (g *guard) SubmitPair(ctx context.Context, req exchange.PairRequest) (excha
 	return g.redact.Result(r), legs
 }
 
-// Cancel implements exchange.Trader.
+// Cancel implements exchange.Connector.
 func (g *guard) Cancel(ctx context.Context, ref exchange.OrderRef) (exchange.Result, exchange.Order) {
 	if no := g.may(true); no.Outcome != "" {
 		return no, exchange.Order{}
 	}
-	return g.answer(g.inner.Trader.Cancel(ctx, ref))
+	return g.answer(g.inner.Cancel(ctx, ref))
 }
 
-// Query implements exchange.Trader.
+// Query implements exchange.Connector.
 func (g *guard) Query(ctx context.Context, ref exchange.OrderRef) (exchange.Result, exchange.Order) {
 	if no := g.may(true); no.Outcome != "" {
 		return no, exchange.Order{}
 	}
-	r, o := g.inner.Trader.Query(ctx, ref)
+	r, o := g.inner.Query(ctx, ref)
 	switch r.Outcome {
 	case exchange.NotFound:
 		g.orders.missing(ref.ClientOrderID)
@@ -310,29 +309,29 @@ func (g *guard) saw(o exchange.Order) {
 	g.orders.saw(o, reduces, g.ours)
 }
 
-// OpenOrders implements exchange.Account.
+// OpenOrders implements exchange.Connector.
 func (g *guard) OpenOrders(ctx context.Context) ([]exchange.Order, error) {
-	list, err := read(g, true, func() ([]exchange.Order, error) { return g.inner.Account.OpenOrders(ctx) })
+	list, err := read(g, true, func() ([]exchange.Order, error) { return g.inner.OpenOrders(ctx) })
 	for i := range list {
 		list[i] = g.seen(list[i])
 	}
 	return list, err
 }
 
-// Fills implements exchange.Account.
+// Fills implements exchange.Connector.
 func (g *guard) Fills(ctx context.Context, symbol market.Symbol, since market.Time) (exchange.Fills, error) {
-	return read(g, true, func() (exchange.Fills, error) { return g.inner.Account.Fills(ctx, symbol, since) })
+	return read(g, true, func() (exchange.Fills, error) { return g.inner.Fills(ctx, symbol, since) })
 }
 
-// Balances implements exchange.Account.
+// Balances implements exchange.Connector.
 func (g *guard) Balances(ctx context.Context) ([]exchange.Balance, error) {
-	return read(g, true, func() ([]exchange.Balance, error) { return g.inner.Account.Balances(ctx) })
+	return read(g, true, func() ([]exchange.Balance, error) { return g.inner.Balances(ctx) })
 }
 
-// StreamAccount implements exchange.Account.
+// StreamAccount implements exchange.Connector.
 func (g *guard) StreamAccount(ctx context.Context, on func(exchange.AccountEvent)) error {
 	_, err := read(g, true, func() (struct{}, error) {
-		return struct{}{}, g.inner.Account.StreamAccount(ctx, func(e exchange.AccountEvent) {
+		return struct{}{}, g.inner.StreamAccount(ctx, func(e exchange.AccountEvent) {
 			e.Reason = clip(g.redact.Text(e.Reason))
 			if e.Order != nil {
 				o := g.seen(*e.Order)
@@ -344,13 +343,8 @@ func (g *guard) StreamAccount(ctx context.Context, on func(exchange.AccountEvent
 	return err
 }
 
-// ArmDeadMan implements exchange.Safety.
+// ArmDeadMan implements exchange.Connector.
 func (g *guard) ArmDeadMan(ctx context.Context, ttl time.Duration) error {
-	_, err := read(g, true, func() (struct{}, error) {
-		if g.inner.Safety == nil {
-			return struct{}{}, errors.ErrUnsupported
-		}
-		return struct{}{}, g.inner.Safety.ArmDeadMan(ctx, ttl)
-	})
+	_, err := read(g, true, func() (struct{}, error) { return struct{}{}, g.inner.ArmDeadMan(ctx, ttl) })
 	return err
 }

@@ -49,7 +49,7 @@ func (g *guard) begin() {
 	go g.keep()
 }
 
-// Beat implements exchange.Safety. A lease that was lost stays lost.
+// Beat implements exchange.Connector. A lease that was lost stays lost.
 func (g *guard) Beat(ctx context.Context, seq int64) (exchange.Ack, error) {
 	g.mu.Lock()
 	no := g.mayLocked(false)
@@ -63,11 +63,9 @@ func (g *guard) Beat(ctx context.Context, seq int64) (exchange.Ack, error) {
 	if no.Outcome != "" {
 		return exchange.Ack{}, &exchange.Error{Result: no}
 	}
-	var ack exchange.Ack
-	if g.inner.Safety != nil {
-		if got, err := g.inner.Safety.Beat(ctx, seq); err == nil {
-			ack = got
-		}
+	ack, err := g.inner.Beat(ctx, seq)
+	if err != nil {
+		ack = exchange.Ack{}
 	}
 	ack.OpenOrders = g.orders.count()
 	return ack, nil
