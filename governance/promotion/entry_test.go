@@ -1,4 +1,4 @@
-package fact_test
+package promotion_test
 
 import (
 	"bytes"
@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/assay-run/assay/governance/bundle"
-	"github.com/assay-run/assay/governance/fact"
+	"github.com/assay-run/assay/governance/promotion"
 )
 
 // TestEditedEntriesAreRefused changes one thing in the text of an entry. The log's
@@ -40,8 +40,8 @@ func TestEditedEntriesAreRefused(t *testing.T) {
 		{"no version", "policy", `"version":1`, `"version":-1`},
 		{"a fraction", "policy", `"version":1`, `"version":1.5`},
 	}
-	of := map[string]*fact.Entry{
-		"seal": seal(t), "recorded": recorded(t, bundle.TypeBundle, nil), "decision": decision(t, "research/pending", "paper/active", fact.CausePromoted),
+	of := map[string]*promotion.Entry{
+		"seal": seal(t), "recorded": recorded(t, bundle.TypeBundle, nil), "decision": decision(t, "research/pending", "paper/active", promotion.CausePromoted),
 		"policy": entries(t)["policy_loaded"],
 	}
 	for _, c := range cases {
@@ -56,7 +56,7 @@ func TestEditedEntriesAreRefused(t *testing.T) {
 		if c.name == "no stage" {
 			edited = bytes.ReplaceAll(payload, []byte(`"requested_stage":"paper"`), []byte(`"requested_stage":"dev"`))
 		}
-		if e, err := fact.Read(3, edited); err == nil {
+		if e, err := promotion.ReadEntry(3, edited); err == nil {
 			t.Errorf("%s: read as %+v", c.name, e)
 		} else if !strings.HasPrefix(err.Error(), "entry 3: ") {
 			t.Errorf("%s: %v", c.name, err)
@@ -65,7 +65,7 @@ func TestEditedEntriesAreRefused(t *testing.T) {
 }
 
 func TestEditedFactsAreRefused(t *testing.T) {
-	facts, err := fact.Of(seal(t))
+	facts, err := promotion.FactsOf(seal(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func TestEditedFactsAreRefused(t *testing.T) {
 		if bytes.Equal(edited, text) {
 			t.Fatalf("%s: the text has no %s\n%s", name, edit[0], text)
 		}
-		if f, err := fact.Decode(edited); err == nil {
+		if f, err := promotion.Decode(edited); err == nil {
 			t.Errorf("%s: read as %+v", name, f)
 		}
 	}
@@ -93,9 +93,9 @@ func TestEditedFactsAreRefused(t *testing.T) {
 func TestEachFieldCountsForTheID(t *testing.T) {
 	base := recorded(t, bundle.TypeIncident, &bundle.Incident{IncidentID: "i", Event: "open", Severity: "critical"})
 	seen := map[string]string{}
-	note := func(name string, e *fact.Entry) {
+	note := func(name string, e *promotion.Entry) {
 		t.Helper()
-		facts, err := fact.Of(e)
+		facts, err := promotion.FactsOf(e)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -107,21 +107,21 @@ func TestEachFieldCountsForTheID(t *testing.T) {
 		}
 	}
 	note("base", base)
-	change := func(name string, edit func(e *fact.Entry, p *fact.Recorded)) {
+	change := func(name string, edit func(e *promotion.Entry, p *promotion.Recorded)) {
 		t.Helper()
-		e, p := *base, *base.Predicate.(*fact.Recorded)
+		e, p := *base, *base.Predicate.(*promotion.Recorded)
 		edit(&e, &p)
 		e.Predicate = &p
 		note(name, &e)
 	}
-	change("later", func(e *fact.Entry, _ *fact.Recorded) { e.Seq++ })
-	change("at another time", func(_ *fact.Entry, p *fact.Recorded) { p.RecordedAt = "2026-11-20T12:30:01Z" })
-	change("by another key", func(_ *fact.Entry, p *fact.Recorded) { p.KeyID = strings.Repeat("cd", 32) })
-	change("by somebody else", func(_ *fact.Entry, p *fact.Recorded) { p.Principal = "q" })
-	change("in another role", func(_ *fact.Entry, p *fact.Recorded) { p.Roles = []string{"host"} })
-	change("other bytes", func(_ *fact.Entry, p *fact.Recorded) { p.PAESHA256 = strings.Repeat("ef", 32) })
-	change("about another revision", func(e *fact.Entry, _ *fact.Recorded) {
-		e.Subject = []bundle.Subject{fact.RevisionSubject("cr-" + strings.Repeat("12", 32))}
+	change("later", func(e *promotion.Entry, _ *promotion.Recorded) { e.Seq++ })
+	change("at another time", func(_ *promotion.Entry, p *promotion.Recorded) { p.RecordedAt = "2026-11-20T12:30:01Z" })
+	change("by another key", func(_ *promotion.Entry, p *promotion.Recorded) { p.KeyID = strings.Repeat("cd", 32) })
+	change("by somebody else", func(_ *promotion.Entry, p *promotion.Recorded) { p.Principal = "q" })
+	change("in another role", func(_ *promotion.Entry, p *promotion.Recorded) { p.Roles = []string{"host"} })
+	change("other bytes", func(_ *promotion.Entry, p *promotion.Recorded) { p.PAESHA256 = strings.Repeat("ef", 32) })
+	change("about another revision", func(e *promotion.Entry, _ *promotion.Recorded) {
+		e.Subject = []bundle.Subject{promotion.RevisionSubject("cr-" + strings.Repeat("12", 32))}
 	})
 	// What the statement says changes the specific fact only: attestation_added names its bytes.
 	for name, said := range map[string]*bundle.Incident{
@@ -129,7 +129,7 @@ func TestEachFieldCountsForTheID(t *testing.T) {
 	} {
 		e := *base
 		e.Said = &bundle.Said{Statement: base.Said.Statement, Predicate: said}
-		facts, err := fact.Of(&e)
+		facts, err := promotion.FactsOf(&e)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -144,16 +144,16 @@ func TestEachFieldCountsForTheID(t *testing.T) {
 
 func TestRanks(t *testing.T) {
 	last := -1
-	for _, s := range append(fact.PromotionStages(), bundle.Retired) {
-		if fact.Rank(s) != last+1 {
-			t.Errorf("%s has rank %d", s, fact.Rank(s))
+	for _, s := range append(bundle.PromotionStages(), bundle.Retired) {
+		if bundle.Rank(s) != last+1 {
+			t.Errorf("%s has rank %d", s, bundle.Rank(s))
 		}
 		last++
 	}
-	if fact.Rank("dev") != -1 || fact.Rank("") != -1 {
+	if bundle.Rank("dev") != -1 || bundle.Rank("") != -1 {
 		t.Error("what is no stage has a rank")
 	}
-	for s, want := range map[fact.Status]bool{fact.Rejected: true, fact.Retired: true, fact.Superseded: false, fact.Suspended: false, fact.Active: false, fact.Pending: false} {
+	for s, want := range map[promotion.Status]bool{promotion.Rejected: true, promotion.Retired: true, promotion.Superseded: false, promotion.Suspended: false, promotion.Active: false, promotion.Pending: false} {
 		if s.Terminal() != want {
 			t.Errorf("%s: %v", s, s.Terminal())
 		}

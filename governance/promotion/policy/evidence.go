@@ -1,12 +1,13 @@
-package gate
+package policy
 
 import (
+	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/assay-run/assay/governance/bundle"
-	"github.com/assay-run/assay/governance/promotion/policy"
 )
 
 // Verdict is what a gate says.
@@ -72,8 +73,8 @@ type Evidence struct {
 	// map[string]any.
 	Lookup func(pointer string) (any, bool)
 
-	Signatures []Signature // of the bundle
-	Replays    []Replay    // of the same deployable
+	Signatures []Signature    // of the bundle
+	Replays    []ReplayResult // of the same deployable
 	Drills     []Drill
 	Incidents  []Incident // open ones
 	// Packers are the principals whose own replays prove nothing.
@@ -93,8 +94,8 @@ type Signature struct {
 	Principal string
 }
 
-// Replay is what somebody's re-run came to.
-type Replay struct {
+// ReplayResult is what somebody's re-run came to.
+type ReplayResult struct {
 	Piece
 	Principal string
 	Made      time.Time
@@ -120,33 +121,33 @@ type Incident struct {
 }
 
 // kinds is who judges which kind; requested alone also looks at the stage.
-var kinds = map[string]func(*policy.Gate, *Evidence, time.Time) Result{
-	policy.Integrity:       integrity,
-	policy.LineageClean:    lineage,
-	policy.LimitsDeclared:  limitsDeclared,
-	policy.EvidencePresent: evidencePresent,
-	policy.Metric:          metric,
-	policy.Freshness:       freshness,
-	policy.Soak:            soak,
-	policy.Replay:          replay,
-	policy.Assurance:       assurance,
-	policy.NoOpenIncident:  noOpenIncident,
+var judges = map[string]func(*Gate, *Evidence, time.Time) Result{
+	Integrity:       integrity,
+	LineageClean:    lineage,
+	LimitsDeclared:  limitsDeclared,
+	EvidencePresent: evidencePresent,
+	Metric:          metric,
+	Freshness:       freshness,
+	Soak:            soak,
+	Replay:          replay,
+	Assurance:       assurance,
+	NoOpenIncident:  noOpenIncident,
 }
 
 // Judge is the verdict of a gate for a stage at a time. Waivers are not looked at here.
-func Judge(g *policy.Gate, stage bundle.Stage, e *Evidence, now time.Time) Result {
+func Judge(g *Gate, stage bundle.Stage, e *Evidence, now time.Time) Result {
 	if e.unread(g) {
 		return Result{Verdict: Pending, Evidence: e.core(), Reason: unreadReason}
 	}
-	judge, ok := kinds[g.Kind]
+	judge, ok := judges[g.Kind]
 	switch {
-	case g.Kind == policy.Requested:
-		judge = func(_ *policy.Gate, e *Evidence, _ time.Time) Result { return requested(stage, e) }
+	case g.Kind == Requested:
+		judge = func(_ *Gate, e *Evidence, _ time.Time) Result { return requested(stage, e) }
 	case !ok: // policies with such a kind are refused
 		return Result{Verdict: Pending, Reason: "this kind of gate is not known"}
 	}
 	result := judge(g, e, now)
-	if e.Strict && !e.Verified && result.Verdict == Pass && g.Kind != policy.NoOpenIncident {
+	if e.Strict && !e.Verified && result.Verdict == Pass && g.Kind != NoOpenIncident {
 		result.Verdict, result.Reason = Pending, unreadReason
 	}
 	result.Evidence = sorted(result.Evidence)
@@ -157,27 +158,21 @@ func Judge(g *policy.Gate, stage bundle.Stage, e *Evidence, now time.Time) Resul
 const unreadReason = "the plane has not read the files of all runs: it judges no declared number"
 
 // unread says whether a gate looks at runs that were not read.
-func (e *Evidence) unread(g *policy.Gate) bool {
+func (e *Evidence) unread(g *Gate) bool {
 	if !e.Strict || e.Verified {
 		return false
 	}
 	switch g.Kind {
-	case policy.Metric, policy.EvidencePresent, policy.Soak, policy.Replay:
+	case Metric, EvidencePresent, Soak, Replay:
 		return true
 	}
-	return g.Kind == policy.Freshness && g.Drill == ""
+	return g.Kind == Freshness && g.Drill == ""
 }
 
 func sorted(list []Piece) []Piece {
 	list = slices.Clone(list)
 	slices.SortFunc(list, func(a, b Piece) int {
-		switch {
-		case a.Seq != b.Seq:
-			return int(min(max(a.Seq-b.Seq, -1), 1))
-		case a.RunID != b.RunID:
-			return strings.Compare(a.RunID, b.RunID)
-		}
-		return strings.Compare(a.SHA256, b.SHA256)
+		return cmp.Or(cmp.Compare(a.Seq, b.Seq), cmp.Compare(a.RunID, b.RunID), cmp.Compare(a.SHA256, b.SHA256))
 	})
 	return slices.Compact(list)
 }
@@ -197,3 +192,26 @@ func (r *Run) piece() Piece { return Piece{Seq: r.Seq, RunID: r.RunID, SHA256: r
 
 // core is the piece of evidence that is the bundle itself.
 func (e *Evidence) core() []Piece { return []Piece{{Seq: e.Seq, SHA256: e.CoreSHA256}} }
+
+// Find is the value at an RFC 6901 pointer; null is no value.
+func Find(v any, pointer string) (any, bool) {
+	if pointer == "" {
+		return v, v != nil
+	}
+	for _, step := range strings.Split(pointer[1:], "/") {
+		step = strings.ReplaceAll(strings.ReplaceAll(step, "~1", "/"), "~0", "~")
+		switch at := v.(type) {
+		case map[string]any:
+			v = at[step]
+		case []any:
+			i, err := strconv.Atoi(step)
+			if err != nil || i < 0 || i >= len(at) || strconv.Itoa(i) != step {
+				return nil, false
+			}
+			v = at[i]
+		default:
+			return nil, false
+		}
+	}
+	return v, v != nil
+}

@@ -4,11 +4,9 @@ import (
 	"fmt"
 	"math/big"
 	"slices"
-	"time"
 
 	"github.com/assay-run/assay/governance/bundle"
-	"github.com/assay-run/assay/governance/fact"
-	"github.com/assay-run/assay/governance/promotion/gate"
+	"github.com/assay-run/assay/governance/promotion/policy"
 )
 
 // changeClass is what a revision changes against its parent: computed, never believed.
@@ -46,7 +44,7 @@ func onlyPluginDiffers(a, b *bundle.Strategy) bool {
 // of p may differ.
 func (w *World) sameTrades(r, p *revision) bool {
 	e := w.evidence(r)
-	return len(p.trades) > 0 && slices.ContainsFunc(e.Replays, func(replay gate.Replay) bool {
+	return len(p.trades) > 0 && slices.ContainsFunc(e.Replays, func(replay policy.ReplayResult) bool {
 		own := slices.ContainsFunc(e.Packers, func(s string) bool { return bundle.SamePrincipal(s, replay.Principal) })
 		return replay.Parent == p.id && !own && shows(replay.Runs, p.trades)
 	})
@@ -109,8 +107,8 @@ func (w *World) rivals(r *revision) []*revision {
 
 // barred says whether a revision that nobody stands for would take the place of another:
 // an anonymous post moves nothing that is active.
-func (w *World) barred(r *revision, stage bundle.Stage) bool {
-	return !w.vouched(r) && slices.ContainsFunc(w.rivals(r), func(o *revision) bool { return o.active() && o.Stage == stage })
+func (rs rules) barred(r *revision, stage bundle.Stage) bool {
+	return !rs.w.vouched(r) && slices.ContainsFunc(rs.w.rivals(r), func(o *revision) bool { return o.active() && o.Stage == stage })
 }
 
 // mayInherit says whether a new revision takes its parent's place. The same thing within
@@ -118,15 +116,15 @@ func (w *World) barred(r *revision, stage bundle.Stage) bool {
 // the parent: with the place it gets their approvals, and nobody approves their own. Another
 // plugin does so only if it could stand there by itself: all that is missing for it are
 // people, and two of them have said that it is the same, who signed it and who re-ran it.
-func (w *World) mayInherit(r, parent *revision, now time.Time) bool {
-	if !onPath(parent) || !w.vouched(r) || ownGrant(r, parent.grants) || w.strict() && r.evidence == nil {
+func (rs rules) mayInherit(r, parent *revision) bool {
+	if !onPath(parent) || !rs.w.vouched(r) || ownGrant(r, parent.grants) || rs.w.strict() && r.evidence == nil {
 		return false
 	}
-	switch w.changeClass(r) {
+	switch rs.w.changeClass(r) {
 	case bundle.ChangeEvidenceOnly:
 		return true
 	case bundle.ChangeNonMaterial:
-		return w.judge(r, parent.Stage, now).verdict == gate.Pass
+		return rs.judge(r, parent.Stage).verdict == policy.Pass
 	}
 	return false
 }
@@ -156,7 +154,7 @@ func (w *World) inherit(r *revision, parent string) error {
 	if r.bundle.DeployableID == p.bundle.DeployableID {
 		r.approvedBy, r.approvedAt = p.approvedBy, p.approvedAt
 	}
-	if r.Status == fact.Suspended && r.stop == nil {
+	if r.Status == Suspended && r.stop == nil {
 		r.stop = p.stop
 	}
 	p.heir = r.id

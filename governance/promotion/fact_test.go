@@ -1,4 +1,4 @@
-package fact_test
+package promotion_test
 
 import (
 	"bytes"
@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/governance/bundle"
-	"github.com/assay-run/assay/governance/fact"
+	"github.com/assay-run/assay/governance/promotion"
 	"github.com/assay-run/assay/host/base/digest"
 )
 
@@ -45,47 +45,47 @@ func document(t testing.TB) *bundle.Document {
 	return doc
 }
 
-func seal(t testing.TB) *fact.Entry {
+func seal(t testing.TB) *promotion.Entry {
 	doc := document(t)
-	return &fact.Entry{
+	return &promotion.Entry{
 		Seq: 7, Type: bundle.TypeSeal, Document: doc,
 		Subject: []bundle.Subject{bundle.FileSubject(bundle.FileName, doc.FileSHA256), bundle.FileSubject("runs/r1/report.json", sum)},
-		Predicate: &fact.Seal{
+		Predicate: &promotion.Seal{
 			CandidateRevisionID: doc.Bundle.CandidateRevisionID, FamilyID: "a", RequestedStage: "paper", ReceivedAt: at, Rungs: []string{"hash_claimed"},
 			PolicyDigest: "sha256:" + sum, SealRequest: doc.Bundle.SealRequest, Part: 1, Parts: 1,
 		},
 	}
 }
 
-func recorded(t testing.TB, kind string, predicate any) *fact.Entry {
+func recorded(t testing.TB, kind string, predicate any) *promotion.Entry {
 	revision := document(t).Bundle.CandidateRevisionID
-	return &fact.Entry{
-		Seq: 8, Type: bundle.TypeRecorded, Subject: []bundle.Subject{fact.RevisionSubject(revision)},
+	return &promotion.Entry{
+		Seq: 8, Type: bundle.TypeRecorded, Subject: []bundle.Subject{promotion.RevisionSubject(revision)},
 		Said:      &bundle.Said{Statement: bundle.Statement{PredicateType: kind}, Predicate: predicate},
-		Predicate: &fact.Recorded{PAESHA256: sum, Type: kind, KeyID: sum, Principal: "p", Roles: []string{"risk"}, RecordedAt: at},
+		Predicate: &promotion.Recorded{PAESHA256: sum, Type: kind, KeyID: sum, Principal: "p", Roles: []string{"risk"}, RecordedAt: at},
 	}
 }
 
-func decision(t testing.TB, from, to string, cause fact.Cause) *fact.Entry {
-	d := &fact.StageDecision{To: to, Cause: cause, PolicyDigest: "sha256:" + sum, EvaluatedAt: at}
+func decision(t testing.TB, from, to string, cause promotion.Cause) *promotion.Entry {
+	d := &promotion.StageDecision{To: to, Cause: cause, PolicyDigest: "sha256:" + sum, EvaluatedAt: at}
 	if from != "" {
 		d.From = &from
 	}
-	return &fact.Entry{
+	return &promotion.Entry{
 		Seq: 9, Type: bundle.TypeStageDecision, Predicate: d,
-		Subject: []bundle.Subject{fact.RevisionSubject(document(t).Bundle.CandidateRevisionID)},
+		Subject: []bundle.Subject{promotion.RevisionSubject(document(t).Bundle.CandidateRevisionID)},
 	}
 }
 
-func entries(t testing.TB) map[string]*fact.Entry {
-	text := func(kind string) *fact.Entry {
-		return &fact.Entry{Seq: 1, Type: kind, Predicate: &fact.Text{Digest: "sha256:" + digest.SHA256Hex([]byte(`{}`)), Version: 1, Text: `{}`, RecordedAt: at}}
+func entries(t testing.TB) map[string]*promotion.Entry {
+	text := func(kind string) *promotion.Entry {
+		return &promotion.Entry{Seq: 1, Type: kind, Predicate: &promotion.Text{Digest: "sha256:" + digest.SHA256Hex([]byte(`{}`)), Version: 1, Text: `{}`, RecordedAt: at}}
 	}
 	parent := document(t).Bundle.CandidateRevisionID
 	second := seal(t)
-	second.Predicate.(*fact.Seal).Part, second.Predicate.(*fact.Seal).Parts, second.Document = 2, 2, nil
-	return map[string]*fact.Entry{
-		"log_started": {Type: bundle.TypeLogStart, Predicate: &fact.LogStart{Origin: "g.example", PublicKeys: fact.PublicKeys{Statement: "s", Log: "l"}, RecordedAt: at}},
+	second.Predicate.(*promotion.Seal).Part, second.Predicate.(*promotion.Seal).Parts, second.Document = 2, 2, nil
+	return map[string]*promotion.Entry{
+		"log_started": {Type: bundle.TypeLogStart, Predicate: &promotion.LogStart{Origin: "g.example", PublicKeys: promotion.PublicKeys{Statement: "s", Log: "l"}, RecordedAt: at}},
 		"bundle_ingested run_linked run_linked artifact_listed limits_declared lineage_computed": seal(t),
 		"":                                   second,
 		"attestation_added":                  recorded(t, "https://elsewhere.example/x", nil),
@@ -100,10 +100,10 @@ func entries(t testing.TB) map[string]*fact.Entry {
 		"attestation_added demoted":          recorded(t, bundle.TypeSuspension, &bundle.Suspension{ToStage: "paper"}),
 		"attestation_added rejected":         recorded(t, bundle.TypeRejection, &bundle.Ending{}),
 		"attestation_added retired":          recorded(t, bundle.TypeRetirement, &bundle.Ending{ReplacedBy: parent}),
-		"stage_entered":                      decision(t, "", "research/pending", fact.CauseFirst),
-		"stage_left stage_entered":           decision(t, "research/pending", "paper/active", fact.CausePromoted),
-		"superseded":                         decision(t, "paper/active", "paper/superseded", fact.CauseSuperseded),
-		"resumed":                            decision(t, "paper/suspended", "paper/active", fact.CauseResumed),
+		"stage_entered":                      decision(t, "", "research/pending", promotion.CauseFirst),
+		"stage_left stage_entered":           decision(t, "research/pending", "paper/active", promotion.CausePromoted),
+		"superseded":                         decision(t, "paper/active", "paper/superseded", promotion.CauseSuperseded),
+		"resumed":                            decision(t, "paper/suspended", "paper/active", promotion.CauseResumed),
 		"policy_loaded":                      text(bundle.TypePolicy),
 		"trust_loaded":                       text(bundle.TypeTrust),
 	}
@@ -111,7 +111,7 @@ func entries(t testing.TB) map[string]*fact.Entry {
 
 func TestFactsOfEachEntry(t *testing.T) {
 	for want, e := range entries(t) {
-		facts, err := fact.Of(e)
+		facts, err := promotion.FactsOf(e)
 		if err != nil {
 			t.Errorf("%s: %v", want, err)
 			continue
@@ -129,7 +129,7 @@ func TestFactsOfEachEntry(t *testing.T) {
 		if got := strings.Join(types, " "); got != want || len(ids) != len(facts) {
 			t.Errorf("%s, want %s; %d ids", got, want, len(ids))
 		}
-		again, _ := fact.Of(e)
+		again, _ := promotion.FactsOf(e)
 		for i := range facts {
 			if facts[i].ID != again[i].ID {
 				t.Errorf("%s: another id", facts[i].Type)
@@ -139,13 +139,13 @@ func TestFactsOfEachEntry(t *testing.T) {
 }
 
 // checkEncoding writes a fact and reads it again; its id is the hash of the rest.
-func checkEncoding(t *testing.T, f fact.Fact) {
+func checkEncoding(t *testing.T, f promotion.Fact) {
 	t.Helper()
 	text, err := f.Encode()
 	if err != nil {
 		t.Fatal(err)
 	}
-	read, err := fact.Decode(text)
+	read, err := promotion.Decode(text)
 	if err != nil {
 		t.Errorf("%s: %v\n%s", f.Type, err, text)
 		return
@@ -162,7 +162,7 @@ func checkEncoding(t *testing.T, f fact.Fact) {
 	if hash, err := digest.Of(members); err != nil || f.ID != "sha256:"+hash {
 		t.Errorf("%s: its id is not the hash of its content", f.Type)
 	}
-	if _, err := fact.Decode(bytes.Replace(text, []byte(`"seq":`), []byte(`"seq":1`), 1)); err == nil {
+	if _, err := promotion.Decode(bytes.Replace(text, []byte(`"seq":`), []byte(`"seq":1`), 1)); err == nil {
 		t.Errorf("%s: a changed fact keeps its id", f.Type)
 	}
 }
@@ -173,15 +173,15 @@ func TestEntriesAreReadAsTheyWereWritten(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		read, err := fact.Read(e.Seq, payload)
+		read, err := promotion.ReadEntry(e.Seq, payload)
 		if err != nil {
 			t.Errorf("%s: %v\n%s", name, err, payload)
 			continue
 		}
 		read.Document, read.Said = e.Document, e.Said
-		a, errA := fact.Of(e)
-		b, errB := fact.Of(read)
-		if errA != nil || errB != nil || !slices.EqualFunc(a, b, func(x, y fact.Fact) bool { return x.ID == y.ID }) {
+		a, errA := promotion.FactsOf(e)
+		b, errB := promotion.FactsOf(read)
+		if errA != nil || errB != nil || !slices.EqualFunc(a, b, func(x, y promotion.Fact) bool { return x.ID == y.ID }) {
 			t.Errorf("%s: other facts: %v %v", name, errA, errB)
 		}
 	}
@@ -200,21 +200,21 @@ func TestEntriesThatDoNotFit(t *testing.T) {
 	about.Said.Common = &bundle.Common{CandidateRevisionID: "cr-" + sum}
 	nobody := recorded(t, bundle.TypeWaiver, &bundle.Waiver{})
 	nobody.Subject = nil
-	undated := decision(t, "", "research/pending", fact.CauseFirst)
-	undated.Predicate.(*fact.StageDecision).EvaluatedAt = "today"
-	for name, e := range map[string]*fact.Entry{
+	undated := decision(t, "", "research/pending", promotion.CauseFirst)
+	undated.Predicate.(*promotion.StageDecision).EvaluatedAt = "today"
+	for name, e := range map[string]*promotion.Entry{
 		"a seal without its bundle": bare, "a seal of another file": other, "an attestation that is missing": silent,
 		"another attestation": swapped, "about another revision": about, "about nothing": nobody, "without a time": undated,
-		"no predicate": {Type: bundle.TypePolicy}, "to no stage": decision(t, "", "dev/active", fact.CauseFirst),
-		"from no status": decision(t, "paper/eligible", "paper/active", fact.CauseResubmitted),
+		"no predicate": {Type: bundle.TypePolicy}, "to no stage": decision(t, "", "dev/active", promotion.CauseFirst),
+		"from no status": decision(t, "paper/eligible", "paper/active", promotion.CauseResubmitted),
 	} {
 		if name == "to no stage" {
 			payload, _ := e.Payload()
-			if _, err := fact.Read(1, payload); err == nil {
+			if _, err := promotion.ReadEntry(1, payload); err == nil {
 				t.Errorf("%s: read", name)
 			}
 		}
-		if facts, err := fact.Of(e); err == nil {
+		if facts, err := promotion.FactsOf(e); err == nil {
 			t.Errorf("%s: %+v", name, facts)
 		}
 	}
@@ -222,12 +222,12 @@ func TestEntriesThatDoNotFit(t *testing.T) {
 
 func TestPlaces(t *testing.T) {
 	for _, s := range []string{"research/pending", "live/suspended", "retired/retired", "paper/superseded"} {
-		if p, err := fact.ParsePlace(s); err != nil || p.String() != s {
+		if p, err := promotion.ParsePlace(s); err != nil || p.String() != s {
 			t.Errorf("%s: %v", s, err)
 		}
 	}
 	for _, s := range []string{"", "paper", "paper/", "paper/eligible", "dev/active", "paper/active/x"} {
-		if _, err := fact.ParsePlace(s); err == nil {
+		if _, err := promotion.ParsePlace(s); err == nil {
 			t.Errorf("%s is a place", s)
 		}
 	}
@@ -239,7 +239,7 @@ func FuzzRead(f *testing.F) {
 		f.Add(payload)
 	}
 	f.Fuzz(func(t *testing.T, payload []byte) {
-		e, err := fact.Read(3, payload)
+		e, err := promotion.ReadEntry(3, payload)
 		if err != nil {
 			return
 		}
@@ -247,20 +247,20 @@ func FuzzRead(f *testing.F) {
 		if err != nil || !bytes.Equal(again, payload) {
 			t.Fatalf("%s becomes %s: %v", payload, again, err)
 		}
-		_, _ = fact.Of(e) // must not panic without what the entry names
+		_, _ = promotion.FactsOf(e) // must not panic without what the entry names
 	})
 }
 
 func FuzzDecode(f *testing.F) {
 	for _, e := range entries(f) {
-		facts, _ := fact.Of(e)
+		facts, _ := promotion.FactsOf(e)
 		for _, one := range facts {
 			text, _ := one.Encode()
 			f.Add(text)
 		}
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		one, err := fact.Decode(text)
+		one, err := promotion.Decode(text)
 		if err != nil {
 			return
 		}
@@ -268,7 +268,7 @@ func FuzzDecode(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if twice, err := fact.Decode(again); err != nil || twice.ID != one.ID {
+		if twice, err := promotion.Decode(again); err != nil || twice.ID != one.ID {
 			t.Fatalf("%v", err)
 		}
 	})

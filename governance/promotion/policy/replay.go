@@ -1,4 +1,4 @@
-package gate
+package policy
 
 import (
 	"fmt"
@@ -6,13 +6,11 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/governance/bundle"
-	"github.com/assay-run/assay/governance/fact"
-	"github.com/assay-run/assay/governance/promotion/policy"
 )
 
 // replay passes when another principal has re-run each run with one of the roles and got
 // the same report. It fails when somebody's newest re-run differs, and waits for more.
-func replay(g *policy.Gate, e *Evidence, _ time.Time) Result {
+func replay(g *Gate, e *Evidence, _ time.Time) Result {
 	runs := e.with(g.Roles...)
 	r := Result{Verdict: Pass, Op: "==", Threshold: len(runs), Reason: "reproduced by another principal"}
 	if len(runs) == 0 {
@@ -45,7 +43,7 @@ func replay(g *policy.Gate, e *Evidence, _ time.Time) Result {
 // which differs.
 func (e *Evidence) reruns(run *Run) (same, other []Piece) {
 	type said struct {
-		Replay
+		ReplayResult
 		equal bool
 	}
 	newest := map[string]said{}
@@ -92,7 +90,7 @@ func (e *Evidence) same(run *Run, again *bundle.Inputs) bool {
 // hashesOnly says whether a statement of somebody else names the run without the numbers that
 // its re-run came to, as those of earlier versions do.
 func (e *Evidence) hashesOnly(run *Run) bool {
-	return e.Strict && slices.ContainsFunc(e.Replays, func(r Replay) bool {
+	return e.Strict && slices.ContainsFunc(e.Replays, func(r ReplayResult) bool {
 		return !e.packed(r.Principal) && slices.ContainsFunc(r.Runs, func(again bundle.ReplayedRun) bool {
 			return again.RunID == run.RunID && again.Inputs == nil
 		})
@@ -108,15 +106,15 @@ func (e *Evidence) packed(principal string) bool {
 // another principal has re-run each baseline, and each falsification, with the same report
 // and the same numbers.
 func (e *Evidence) Rungs() []string {
-	rungs := []string{fact.RungClaimed}
+	rungs := []string{bundle.RungClaimed}
 	if e.Verified {
-		rungs = append(rungs, fact.RungVerified)
+		rungs = append(rungs, bundle.RungVerified)
 	}
 	if len(e.Signatures) > 0 {
-		rungs = append(rungs, fact.RungSigned)
+		rungs = append(rungs, bundle.RungSigned)
 	}
 	if _, ok := e.reproduced(); ok {
-		rungs = append(rungs, fact.RungReproduced)
+		rungs = append(rungs, bundle.RungReproduced)
 	}
 	return rungs
 }
@@ -128,12 +126,12 @@ func (e *Evidence) reproduced() ([]Piece, bool) {
 	if len(e.with(bundle.RoleBaseline)) > 0 && e.Strict {
 		roles = append(roles, bundle.RoleFalsification)
 	}
-	r := replay(&policy.Gate{Roles: roles}, e, time.Time{})
+	r := replay(&Gate{Roles: roles}, e, time.Time{})
 	return r.Evidence, r.Verdict == Pass
 }
 
 // assurance passes when all rungs are held, and waits for those that are missing.
-func assurance(g *policy.Gate, e *Evidence, _ time.Time) Result {
+func assurance(g *Gate, e *Evidence, _ time.Time) Result {
 	held := e.Rungs()
 	r := Result{Verdict: Pass, Observed: held, Op: "contains", Threshold: g.Rungs, Evidence: e.core(), Reason: "all rungs are held"}
 	for _, rung := range g.Rungs {
@@ -144,11 +142,11 @@ func assurance(g *policy.Gate, e *Evidence, _ time.Time) Result {
 			continue
 		}
 		switch rung {
-		case fact.RungSigned:
+		case bundle.RungSigned:
 			for _, s := range e.Signatures {
 				r.Evidence = append(r.Evidence, s.Piece)
 			}
-		case fact.RungReproduced:
+		case bundle.RungReproduced:
 			pieces, _ := e.reproduced()
 			r.Evidence = append(r.Evidence, pieces...)
 		}
@@ -157,7 +155,7 @@ func assurance(g *policy.Gate, e *Evidence, _ time.Time) Result {
 }
 
 // noOpenIncident passes while no incident is open, and fails while one is.
-func noOpenIncident(_ *policy.Gate, e *Evidence, _ time.Time) Result {
+func noOpenIncident(_ *Gate, e *Evidence, _ time.Time) Result {
 	r := Result{Verdict: Pass, Observed: len(e.Incidents), Op: "==", Threshold: 0, Reason: "no incident is open"}
 	for _, i := range e.Incidents {
 		r.Evidence = append(r.Evidence, i.Piece)

@@ -1,8 +1,9 @@
-package fact
+package promotion
 
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/assay-run/assay/governance/bundle"
@@ -79,9 +80,9 @@ func (e *Entry) Payload() ([]byte, error) {
 	return bundle.NewStatement(e.Type, subjects, e.Predicate)
 }
 
-// Read reads the payload of an entry of this log: strictly, because a log may have been
+// ReadEntry reads the payload of an entry of this log: strictly, because a log may have been
 // edited. Document and Said are left to the caller.
-func Read(seq int64, payload []byte) (*Entry, error) {
+func ReadEntry(seq int64, payload []byte) (*Entry, error) {
 	v, refused := field.Parse(payload)
 	if refused != nil {
 		return nil, fmt.Errorf("entry %d: %w", seq, refused)
@@ -158,8 +159,8 @@ func readSeal(r *field.Reader, p field.Object) *Seal {
 	at, _ := p.Time("received_at")
 	s := &Seal{
 		CandidateRevisionID: p.Revision("candidate_revision_id"), FamilyID: p.Identifier("family_id"),
-		RequestedStage: bundle.Stage(p.OneOf("requested_stage", field.InvalidStage, stageNames(PromotionStages())...)), ReceivedAt: at,
-		Rungs: p.Texts("rungs", len(Rungs()), nil), PolicyDigest: p.Digest("policy_digest"), TrustDigest: nullable(p, "trust_digest"),
+		RequestedStage: bundle.Stage(p.OneOf("requested_stage", field.InvalidStage, stageNames(bundle.PromotionStages())...)), ReceivedAt: at,
+		Rungs: p.Texts("rungs", len(bundle.Rungs()), nil), PolicyDigest: p.Digest("policy_digest"), TrustDigest: nullable(p, "trust_digest"),
 		Part: int(p.Integer("part", 1, maxSubjects)), Parts: int(p.Integer("parts", 1, maxSubjects)),
 	}
 	q := p.Child("seal_request", field.Names("schema subject_type subject_id bundle_digest requested_stage requested_by requested_at expires_at log_origin"), nil)
@@ -218,4 +219,141 @@ func trimDigest(s string) string {
 		return ""
 	}
 	return s[len(bundle.DigestPrefix):]
+}
+
+// LogStart is the predicate log-start/v1: the first entry of a log. Times in this file
+// are RFC 3339 in UTC.
+type LogStart struct {
+	Origin     string     `json:"origin"`
+	PublicKeys PublicKeys `json:"public_keys"`
+	RecordedAt string     `json:"recorded_at"`
+}
+
+// PublicKeys are the keys of a log: of its statements as PEM, of its checkpoints as a
+// verifier key of signed notes.
+type PublicKeys struct {
+	Statement string `json:"statement"`
+	Log       string `json:"log"`
+}
+
+// Seal is the predicate seal/v1: these exact bytes were accepted. TrustDigest is null in
+// open mode. A seal whose artifacts are more than one statement can name is split in
+// Parts, of which Part is the 1-based number.
+type Seal struct {
+	CandidateRevisionID string             `json:"candidate_revision_id"`
+	FamilyID            string             `json:"family_id"`
+	RequestedStage      bundle.Stage       `json:"requested_stage"`
+	ReceivedAt          string             `json:"received_at"`
+	Rungs               []string           `json:"rungs"`
+	PolicyDigest        string             `json:"policy_digest"`
+	TrustDigest         *string            `json:"trust_digest"`
+	SealRequest         bundle.SealRequest `json:"seal_request"`
+	Part                int                `json:"part"`
+	Parts               int                `json:"parts"`
+	// Evidence is what the files of all runs came to, in the order of the bundle; empty
+	// where one of them was not read, in further parts, and in seals of earlier versions.
+	Evidence []bundle.RunEvidence `json:"evidence,omitempty"`
+}
+
+// Recorded is the predicate attestation-recorded/v1: an attestation was verified with
+// this key, which then belonged to this principal and had these roles.
+type Recorded struct {
+	PAESHA256  string   `json:"pae_sha256"`
+	Type       string   `json:"type"` // the attestation's predicate type
+	KeyID      string   `json:"key_id"`
+	Principal  string   `json:"principal"`
+	Roles      []string `json:"roles"`
+	RecordedAt string   `json:"recorded_at"`
+}
+
+// StageDecision is the predicate stage-decision/v1: what the machine decided. From and To
+// are "stage/status"; From is null for a revision's first place.
+type StageDecision struct {
+	From         *string `json:"from"`
+	To           string  `json:"to"`
+	Cause        Cause   `json:"cause"`
+	PlanDigest   *string `json:"plan_digest"`
+	PolicyDigest string  `json:"policy_digest"`
+	EvaluatedAt  string  `json:"evaluated_at"`
+	// RelatedRevisionID is the revision that superseded this one, or from which it
+	// inherits its place.
+	RelatedRevisionID string `json:"related_revision_id,omitempty"`
+}
+
+// Cause is why a stage decision was made.
+type Cause string
+
+// The causes.
+const (
+	CauseFirst       Cause = "first_submission"
+	CauseInherited   Cause = "inherited"
+	CausePromoted    Cause = "promoted"
+	CauseSuperseded  Cause = "superseded"
+	CauseResumed     Cause = "resumed"
+	CauseResubmitted Cause = "resubmitted"
+	CauseFailed      Cause = "plan_failed"
+)
+
+// Text is the predicate policy/v1 or trust/v1: a policy or trust.json as canonical JSON.
+//
+// Rules is, of a policy, the version of the rules by which gates are judged from here on; 0
+// stands for the first.
+type Text struct {
+	Digest     string `json:"digest"`
+	Version    int64  `json:"version"`
+	Text       string `json:"text"`
+	Rules      int64  `json:"rules,omitempty"`
+	RecordedAt string `json:"recorded_at"`
+}
+
+// RulesVerified is the version of the rules under which a gate judges only what the plane has
+// worked out of files that it has read. Before it gates believed what a bundle declares.
+const RulesVerified = 2
+
+// Status is how a revision stands in its stage.
+type Status string
+
+// The statuses. Eligible and Expired are derived when a state is read: a decision never
+// names them.
+const (
+	Pending    Status = "pending"
+	Active     Status = "active"
+	Suspended  Status = "suspended"
+	Rejected   Status = "rejected"
+	Superseded Status = "superseded"
+	Retired    Status = "retired"
+
+	Eligible Status = "eligible" // only people are missing
+	Expired  Status = "expired"  // a gate of the stage ran out
+)
+
+// Terminal says whether nothing changes this status any more.
+func (s Status) Terminal() bool { return s == Rejected || s == Retired }
+
+// Place is where a revision stands. Its text is "stage/status".
+type Place struct {
+	Stage  bundle.Stage
+	Status Status
+}
+
+// String is the text of a place.
+func (p Place) String() string { return string(p.Stage) + "/" + string(p.Status) }
+
+// ParsePlace reads the text of a place.
+func ParsePlace(s string) (Place, error) {
+	stage, status, _ := strings.Cut(s, "/")
+	p := Place{bundle.Stage(stage), Status(status)}
+	known := bundle.Rank(p.Stage) >= 0 && slices.Contains([]Status{Pending, Active, Suspended, Rejected, Superseded, Retired}, p.Status)
+	if !known {
+		return Place{}, fmt.Errorf("%q is no stage with a status", s)
+	}
+	return p, nil
+}
+
+func stageNames(stages []bundle.Stage) []string {
+	names := make([]string, len(stages))
+	for i, s := range stages {
+		names[i] = string(s)
+	}
+	return names
 }
