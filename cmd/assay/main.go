@@ -8,7 +8,7 @@ import (
 	"os"
 
 	"github.com/assay-run/assay/host/base/listen"
-	"github.com/assay-run/assay/host/exchange/wire/nodump"
+	"github.com/assay-run/assay/host/exchange/wire"
 )
 
 // Set by the linker.
@@ -27,7 +27,7 @@ const (
 
 func main() {
 	// Credentials of live runs pass through this memory.
-	if err := nodump.Set(); err != nil {
+	if err := wire.DisableDump(); err != nil {
 		fmt.Fprintf(os.Stderr, "assay: %v\n", err)
 		os.Exit(exitFailed)
 	}

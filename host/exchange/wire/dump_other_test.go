@@ -1,5 +1,5 @@
 //go:build !linux
 
-package nodump_test
+package wire_test
 
 func dumpable() (int, error) { return 0, nil }

@@ -1,4 +1,4 @@
-package nodump_test
+package wire_test
 
 import (
 	"os"
@@ -6,23 +6,23 @@ import (
 	"runtime"
 	"testing"
 
-	"github.com/assay-run/assay/host/exchange/wire/nodump"
+	"github.com/assay-run/assay/host/exchange/wire"
 )
 
-// TestSet runs in a process of its own: it cannot be taken back where root tests.
-func TestSet(t *testing.T) {
+// TestDisableDump runs in a process of its own: it cannot be taken back where root tests.
+func TestDisableDump(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("Linux only")
 	}
-	if os.Getenv("NODUMP_CHILD") == "" {
-		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestSet$")
-		cmd.Env = append(os.Environ(), "NODUMP_CHILD=1")
+	if os.Getenv("DUMP_CHILD") == "" {
+		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestDisableDump$")
+		cmd.Env = append(os.Environ(), "DUMP_CHILD=1")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
 		return
 	}
-	if err := nodump.Set(); err != nil {
+	if err := wire.DisableDump(); err != nil {
 		t.Fatal(err)
 	}
 	if info, err := os.Stat("/proc/self/environ"); err == nil && info.Mode().Perm()&0o077 != 0 {

@@ -1,6 +1,4 @@
-//go:build linux
-
-package nodump_test
+package wire_test
 
 import "golang.org/x/sys/unix"
 
