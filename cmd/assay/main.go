@@ -8,8 +8,7 @@ import (
 	"os"
 
 	"github.com/assay-run/assay/host/base/edge"
-	"github.com/assay-run/assay/host/catalog"
-	"github.com/assay-run/assay/host/exchange/wire/nodump"
+	"github.com/assay-run/assay/host/exchange/wire"
 )
 
 // Set by the linker.
@@ -27,9 +26,8 @@ const (
 )
 
 func main() {
-	catalog.MaybeShim()
 	// Credentials of live runs pass through this memory.
-	if err := nodump.Set(); err != nil {
+	if err := wire.DisableDump(); err != nil {
 		fmt.Fprintf(os.Stderr, "assay: %v\n", err)
 		os.Exit(exitFailed)
 	}

@@ -7,8 +7,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/assay-run/assay/host/base/file"
 	"github.com/assay-run/assay/governance/promotion"
+	"github.com/assay-run/assay/host/base/file"
 	"github.com/assay-run/assay/host/base/sqlite"
 )
 
