@@ -9,7 +9,7 @@ import (
 
 	"github.com/assay-run/assay/api/v1/view"
 	"github.com/assay-run/assay/host/base/edge"
-	"github.com/assay-run/assay/host/result"
+	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
@@ -438,7 +438,7 @@ func (c *collector) annotation(s *scene) any {
 }
 
 type logLines struct {
-	Lines      []result.LogLine `json:"lines"`
+	Lines      []artifact.LogLine `json:"lines"`
 	Suppressed int64            `json:"suppressed"`
 }
 

@@ -19,6 +19,7 @@ import (
 
 	"github.com/assay-run/assay/host/candle"
 	"github.com/assay-run/assay/host/catalog"
+	"github.com/assay-run/assay/host/proc"
 	"github.com/assay-run/assay/host/proc/sandbox"
 	"github.com/assay-run/assay/host/trade"
 	"github.com/assay-run/assay/plugin-sdk/market"
@@ -142,7 +143,7 @@ type Exchange struct {
 	Aliases             []string                                  `json:"aliases"`
 	Default             bool                                      `json:"default"`
 	Status              string                                    `json:"status"`
-	Error               *catalog.Fault                            `json:"error"`
+	Error               *proc.Fault                            `json:"error"`
 	Connector           string                                    `json:"connector"`
 	Version             string                                    `json:"version"`
 	Certified           bool                                      `json:"certified"`

@@ -23,7 +23,6 @@ import (
 	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/host/hosttest/ramdir"
 	"github.com/assay-run/assay/host/hosttest/ring"
-	"github.com/assay-run/assay/host/proc/sandbox"
 	"github.com/assay-run/assay/host/trade/journal"
 	"github.com/assay-run/assay/host/trade/order"
 	"github.com/assay-run/assay/host/trade/risk"
@@ -32,7 +31,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	sandbox.MaybeShim()
 	serveConnector()
 	if dir := os.Getenv(childDir); dir != "" {
 		if err := child(dir); err != nil {
