@@ -12,7 +12,9 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
 	"github.com/hashicorp/go-hclog"
+
 	"github.com/assay-run/assay/api/v1/deprecation"
 	"github.com/assay-run/assay/api/v1/problem"
 	"github.com/assay-run/assay/host/base/edge"

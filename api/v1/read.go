@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/assay-run/assay/api/v1/strictjson"
 	"github.com/assay-run/assay/api/v1/view"
+	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/base/edge"
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/plugin-sdk/market"
@@ -143,7 +143,7 @@ func (a *API) meta(*http.Request) (*edge.Answer, error) {
 		Capabilities: view.Capabilities{
 			WebSocket: true, WSSubprotocols: []string{"assay.v1.rich"}, Prefer: []string{"wait", "points", "rows"}, IdempotencyKey: true,
 		},
-		Limits: view.Limits{BodyBytes: maxBody, JSONDepth: strictjson.MaxDepth, WSClients: 64, ConcurrentRuns: 1},
+		Limits: view.Limits{BodyBytes: maxBody, JSONDepth: digest.MaxDepth, WSClients: 64, ConcurrentRuns: 1},
 		Links:  view.Links{Docs: "/docs", OpenAPI: "/openapi.json", UI: "/ui", Metrics: "/metrics"},
 	}}, nil
 }
