@@ -11,10 +11,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/assay-run/assay/host/catalog"
 	"github.com/assay-run/assay/host/exchange"
 	children "github.com/assay-run/assay/host/exchange/wire/launch"
-	"github.com/assay-run/assay/host/trade"
+	"github.com/assay-run/assay/host/proc"
+	live "github.com/assay-run/assay/host/trade"
 )
 
 // connectors is what the operator says about executable connectors.
@@ -90,7 +90,7 @@ func (s *service) openConnectors(ctx context.Context, cfg config) ([]live.Connec
 		delete(unknown, c.ID)
 		if c.Fault != nil {
 			entry.Description = exchange.Description{ID: c.ID, Name: c.File, Kind: "native", DeadMan: "lease", ConfigSchema: exchange.ConfigSchema(nil)}
-			entry.Fault, entry.Certified = &catalog.Fault{Code: c.Fault.Code, Message: c.Fault.Message}, false
+			entry.Fault, entry.Certified = &proc.Fault{Code: c.Fault.Code, Message: c.Fault.Message}, false
 		}
 		entry.Connect = func(ctx context.Context, folder string) (*exchange.Connection, error) {
 			return connect(ctx, m, c.ID, folder)
@@ -111,7 +111,7 @@ func missingConnector(id, dir string) live.Connector {
 		Description: exchange.Description{
 			ID: id, Name: id, Kind: "native", DeadMan: "lease", ConfigSchema: exchange.ConfigSchema(nil),
 		},
-		Fault: &catalog.Fault{
+		Fault: &proc.Fault{
 			Code: "missing", Message: "--" + endpointFlag + " names it, and there is no connector " + id + " in " + dir,
 		},
 	}

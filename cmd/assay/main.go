@@ -8,8 +8,7 @@ import (
 	"os"
 
 	"github.com/assay-run/assay/host/base/edge"
-	"github.com/assay-run/assay/host/catalog"
-	"github.com/assay-run/assay/host/exchange/wire/nodump"
+	"github.com/assay-run/assay/host/exchange/wire"
 )
 
 // Set by the linker.
@@ -27,13 +26,12 @@ const (
 )
 
 func main() {
-	catalog.MaybeShim()
 	// Credentials of live runs pass through this memory.
-	if err := nodump.Set(); err != nil {
+	if err := wire.DisableDump(); err != nil {
 		fmt.Fprintf(os.Stderr, "assay: %v\n", err)
 		os.Exit(exitFailed)
 	}
-	os.Exit(run(os.Args[1:], world{env: os.LookupEnv, out: os.Stdout, err: os.Stderr}))
+	os.Exit(runCommand(os.Args[1:], world{env: os.LookupEnv, out: os.Stdout, err: os.Stderr}))
 }
 
 // world is what the program sees of its surroundings.
@@ -42,7 +40,7 @@ type world struct {
 	out, err io.Writer
 }
 
-func run(args []string, w world) int {
+func runCommand(args []string, w world) int {
 	cfg, done, err := readConfig(args, w)
 	if done {
 		return exitDone

@@ -15,7 +15,6 @@ import (
 	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/governance/bundle/evidence"
 	"github.com/assay-run/assay/governance/bundle/field"
-	"github.com/assay-run/assay/governance/fact"
 	"github.com/assay-run/assay/governance/ledger"
 	"github.com/assay-run/assay/governance/promotion"
 	"github.com/assay-run/assay/governance/store"
@@ -259,17 +258,17 @@ func (s *submission) write(t *store.Tx) error {
 
 // rungs are those that the seal says: what is known when the bundle is taken.
 func (s *submission) rungs(w *promotion.World) []string {
-	held := append(w.Holds(s.id), fact.RungClaimed)
+	held := append(w.Holds(s.id), bundle.RungClaimed)
 	if s.artifacts.all && s.artifacts.evidence != nil {
-		held = append(held, fact.RungVerified)
+		held = append(held, bundle.RungVerified)
 	}
 	for i := range s.list {
 		if s.list[i].Said.Statement.PredicateType == bundle.TypeBundle {
-			held = append(held, fact.RungSigned)
+			held = append(held, bundle.RungSigned)
 		}
 	}
 	var rungs []string
-	for _, r := range fact.Rungs() {
+	for _, r := range bundle.Rungs() {
 		if slices.Contains(held, r) {
 			rungs = append(rungs, r)
 		}

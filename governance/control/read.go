@@ -7,7 +7,6 @@ import (
 
 	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/governance/bundle/field"
-	"github.com/assay-run/assay/governance/fact"
 	"github.com/assay-run/assay/governance/ledger"
 	"github.com/assay-run/assay/governance/promotion"
 	"github.com/assay-run/assay/host/base/dsse"
@@ -25,7 +24,7 @@ func checkSubject(kind, id, stage string) error {
 	if !field.IsIdentifier(id) || kind == bundle.SubjectRevision && !field.IsRevision(id) {
 		return field.Refuse(field.InvalidIdentifier, "", "this is no id of this kind of subject")
 	}
-	if stage != "" && !slices.Contains(fact.PromotionStages(), bundle.Stage(stage)) {
+	if stage != "" && !slices.Contains(bundle.PromotionStages(), bundle.Stage(stage)) {
 		return field.Refuse(field.InvalidStage, "", "stage: one of research, paper, canary, live")
 	}
 	return nil

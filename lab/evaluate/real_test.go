@@ -15,10 +15,9 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/assay-run/assay/host/artifact"
-	"github.com/assay-run/assay/host/backtest"
 	"github.com/assay-run/assay/host/candle"
-	"github.com/assay-run/assay/host/catalog"
 	"github.com/assay-run/assay/host/registry"
+	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/lab/evaluate"
 	"github.com/assay-run/assay/lab/project"
 	"github.com/assay-run/assay/lab/split"
@@ -29,7 +28,6 @@ import (
 
 // TestMain makes this binary the plugin where a host starts it under the strategy's name.
 func TestMain(m *testing.M) {
-	catalog.MaybeShim()
 	if filepath.Base(os.Args[0]) == "crosser" {
 		serve.Strategy(sdk.Spec{Name: "crosser", Version: "1.0.0"}, newCrosser)
 		return
@@ -212,9 +210,9 @@ func TestReplay(t *testing.T) {
 	n := p.Candles() * 8 / 10
 	list := []evaluate.Replay{
 		{ID: "search", To: n, Lines: true},
-		{ID: "search", To: n, Lines: true, Drive: backtest.Drive{Chunked: true}},
-		{ID: "search", To: n, Lines: true, Drive: backtest.Drive{Lockstep: true}},
-		{ID: "search", To: n, Lines: true, Drive: backtest.Drive{Procs: 1}},
+		{ID: "search", To: n, Lines: true, Drive: run.Drive{Chunked: true}},
+		{ID: "search", To: n, Lines: true, Drive: run.Drive{Lockstep: true}},
+		{ID: "search", To: n, Lines: true, Drive: run.Drive{Procs: 1}},
 		{ID: "search", To: n, CostTenths: 15},
 		{ID: "search", To: n, DelayCandles: 1},
 		{ID: "search", To: n, Params: json.RawMessage(`{"fast":11,"slow":30}`)},

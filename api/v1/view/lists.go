@@ -6,7 +6,8 @@ import (
 	"github.com/assay-run/assay/api/v1/deprecation"
 	"github.com/assay-run/assay/host/candle"
 	"github.com/assay-run/assay/host/catalog"
-	"github.com/assay-run/assay/host/trade"
+	"github.com/assay-run/assay/host/proc"
+	live "github.com/assay-run/assay/host/trade"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
@@ -20,7 +21,7 @@ type Exchange struct {
 	Aliases             []string                                  `json:"aliases"`
 	Default             bool                                      `json:"default"`
 	Status              string                                    `json:"status"`
-	Error               *catalog.Fault                            `json:"error"`
+	Error               *proc.Fault                               `json:"error"`
 	Connector           string                                    `json:"connector"`
 	Version             string                                    `json:"version"`
 	Certified           bool                                      `json:"certified"`

@@ -18,7 +18,7 @@ func loopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// Markets implements exchange.Session. One unknown symbol makes the exchange refuse the
+// Markets implements exchange.Connector. One unknown symbol makes the exchange refuse the
 // whole list; then each is asked for alone.
 func (s *session) Markets(ctx context.Context) ([]exchange.Market, error) {
 	if why := s.ready(false); why != "" {
@@ -152,7 +152,7 @@ func most(a, b decimal.Decimal) decimal.Decimal {
 	return b
 }
 
-// Candles implements exchange.Data: closed ones only. A candle is closed when a later one
+// Candles implements exchange.Connector: closed ones only. A candle is closed when a later one
 // exists, or two seconds after its end by the venue's clock.
 func (s *session) Candles(ctx context.Context, q exchange.CandleQuery) ([]market.Candle, error) {
 	if why := s.ready(false); why != "" {

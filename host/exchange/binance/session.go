@@ -1,3 +1,13 @@
+// Package binance is the connector for Binance spot: go-binance for the models and the
+// signing of REST, its own transport, queue and WebSocket loop, because what became of an
+// order must be known more exactly than a library tells.
+//
+// An answer is a reject only where (HTTP status, code) is on the allow-list of outcome.go;
+// everything else is Unknown. Nothing is ever sent twice. A request that found no
+// connection was certainly not sent, which the transport knows from httptrace.
+//
+//	Trader, Account, Data -> session.call -> queue (priorities, weight) -> transport -> judge
+//	StreamCandles, StreamAccount -> link (deadline, back-off, overlap)
 package binance
 
 import (
@@ -97,10 +107,10 @@ func NewAt(production, testnet Endpoints) exchange.Connection {
 }
 
 func connection(s *session) exchange.Connection {
-	return exchange.Connection{Session: s, Data: s, Trader: s, Account: s, Safety: s}
+	return exchange.Connection{Connector: s}
 }
 
-// Describe implements exchange.Session.
+// Describe implements exchange.Connector.
 func (*session) Describe(context.Context) (exchange.Description, error) {
 	fee := decimal.MustNew(1, 3)
 	d := exchange.Description{
@@ -126,7 +136,7 @@ func clip(s string) string {
 	return s
 }
 
-// Open implements exchange.Session: it takes the time, and with credentials the account.
+// Open implements exchange.Connector: it takes the time, and with credentials the account.
 func (s *session) Open(ctx context.Context, req exchange.OpenRequest) (exchange.Opened, error) {
 	s.mu.Lock()
 	if s.state != fresh {
@@ -254,7 +264,7 @@ func (s *session) end() {
 	}
 }
 
-// Close implements exchange.Session. The guard around a connector sweeps the orders of the
+// Close implements exchange.Connector. The guard around a connector sweeps the orders of the
 // run; here the open ones that carry the run's tag are cancelled.
 func (s *session) Close(ctx context.Context, cancelOpen bool) ([]string, error) {
 	s.mu.Lock()
@@ -510,5 +520,5 @@ func (s *session) keepTime(ctx context.Context) {
 // symbols are the session's, by the venue's name.
 func (s *session) symbols() []string { return slices.Sorted(maps.Keys(s.names)) }
 
-// ArmDeadMan implements exchange.Safety: spot has none.
+// ArmDeadMan implements exchange.Connector: spot has none.
 func (*session) ArmDeadMan(context.Context, time.Duration) error { return errors.ErrUnsupported }

@@ -46,7 +46,7 @@ type klineEvent struct {
 	} `json:"data"`
 }
 
-// StreamCandles implements exchange.Data. A hole between two candles is told as a Gap
+// StreamCandles implements exchange.Connector. A hole between two candles is told as a Gap
 // before the later one, what was told already is dropped.
 func (s *session) StreamCandles(ctx context.Context, on func(exchange.CandleEvent)) error {
 	if why := s.ready(false); why != "" {
@@ -122,7 +122,7 @@ func tells(text []byte, name string) bool {
 	return e.Event == name || e.Data.Event == name || e.Inner.Event == name
 }
 
-// StreamAccount implements exchange.Account over the WebSocket API. Where the first connection
+// StreamAccount implements exchange.Connector over the WebSocket API. Where the first connection
 // has to wait for long it says so, and the host asks again.
 func (s *session) StreamAccount(ctx context.Context, on func(exchange.AccountEvent)) error {
 	if why := s.ready(true); why != "" {

@@ -77,7 +77,7 @@ func paging(x *examiner) {
 	last := all[len(all)-1]
 	var paged []market.Candle
 	for from := all[0].OpenTime; ; {
-		page, err := s.Data.Candles(x.Context(), exchange.CandleQuery{Symbol: s.symbol(), From: from, To: last.OpenTime + 1, Limit: 3})
+		page, err := s.Candles(x.Context(), exchange.CandleQuery{Symbol: s.symbol(), From: from, To: last.OpenTime + 1, Limit: 3})
 		if err != nil {
 			x.Fatal(err)
 		}
@@ -108,7 +108,7 @@ func emptyRange(x *examiner) {
 		{From: first.OpenTime, To: first.OpenTime}, {From: first.OpenTime + 1, To: first.OpenTime + 2}, {From: future, To: future + 1<<40},
 	} {
 		q.Symbol, q.Limit = s.symbol(), 1000
-		if list, err := s.Data.Candles(x.Context(), q); err != nil || len(list) != 0 {
+		if list, err := s.Candles(x.Context(), q); err != nil || len(list) != 0 {
 			x.Errorf("[%s, %s): %d candles, %v", q.From, q.To, len(list), err)
 		}
 	}

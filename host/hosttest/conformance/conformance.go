@@ -119,7 +119,7 @@ func (r Report) String() string {
 // the connector is there with its version, and has passed every card.
 func Certify(t testing.TB, c exchange.Connection, r Report) {
 	t.Helper()
-	d, err := c.Session.Describe(t.Context())
+	d, err := c.Describe(t.Context())
 	switch {
 	case err != nil:
 		t.Errorf("the connector does not describe itself: %v", err)

@@ -93,7 +93,7 @@ func immediateOrCancel(x *examiner) {
 	s.partial(q, o, exchange.OrderExpired)
 	s.sums(q, o)
 	s.until("its end on the stream", func() bool { return s.streamed(q.ClientOrderID, exchange.OrderExpired) })
-	if r, _ := s.Trader.Cancel(x.Context(), ref(q)); r.Outcome != exchange.NotOpen {
+	if r, _ := s.Cancel(x.Context(), ref(q)); r.Outcome != exchange.NotOpen {
 		x.Errorf("Cancel of what has expired: %+v", r)
 	}
 }
@@ -110,7 +110,7 @@ func partlyFilledRests(x *examiner) {
 		x.Fatal("an order that is filled in part is not among the open ones")
 	}
 	s.until("a further part", func() bool { return s.query(ref(q)).CumQuantity.Cmp(o.CumQuantity) > 0 })
-	if r, _ := s.Trader.Cancel(x.Context(), ref(q)); r.Outcome != exchange.Accepted {
+	if r, _ := s.Cancel(x.Context(), ref(q)); r.Outcome != exchange.Accepted {
 		x.Errorf("Cancel: %+v", r)
 	}
 	o = s.query(ref(q))
@@ -128,7 +128,7 @@ func fillBeforeTheAnswer(x *examiner) {
 	}
 	answered := make(chan answer, 1)
 	go func() {
-		r, o := s.Trader.Submit(x.Context(), q)
+		r, o := s.Submit(x.Context(), q)
 		answered <- answer{r, o}
 	}()
 	var got *answer
@@ -167,12 +167,12 @@ func legCancelled(x *examiner) {
 		Quantity: s.onGrid(s.free(q.Symbol.Base()), s.rules[q.Symbol].QuantityStep), LimitPrice: s.price(q.Symbol,
 			120), StopPrice: s.price(q.Symbol, 80),
 	}
-	if r, _ := s.Trader.SubmitPair(x.Context(), pair); r.Outcome != exchange.Accepted {
+	if r, _ := s.SubmitPair(x.Context(), pair); r.Outcome != exchange.Accepted {
 		x.Fatalf("SubmitPair: %+v", r)
 	}
 	limit, stop := exchange.OrderRef{ClientOrderID: pair.LimitID,
 		Symbol: q.Symbol}, exchange.OrderRef{ClientOrderID: pair.StopID, Symbol: q.Symbol}
-	if r, o := s.Trader.Cancel(x.Context(), stop); r.Outcome != exchange.Accepted ||
+	if r, o := s.Cancel(x.Context(), stop); r.Outcome != exchange.Accepted ||
 		o.Status != exchange.OrderCanceled || o.ClientOrderID != pair.StopID {
 		x.Errorf("Cancel of a leg: %+v %+v", r, o)
 	}
@@ -180,7 +180,7 @@ func legCancelled(x *examiner) {
 		if o := s.query(leg); o.Status != exchange.OrderCanceled {
 			x.Errorf("after the cancel of a leg %s is %s", leg.ClientOrderID, o.Status)
 		}
-		if r, _ := s.Trader.Cancel(x.Context(), leg); r.Outcome != exchange.NotOpen {
+		if r, _ := s.Cancel(x.Context(), leg); r.Outcome != exchange.NotOpen {
 			x.Errorf("Cancel once more: %+v", r)
 		}
 	}

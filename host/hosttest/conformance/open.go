@@ -120,13 +120,13 @@ func (x *examiner) refusedOpen(want exchange.Outcome, change func(*exchange.Open
 	x.Helper()
 	conn, req := x.venue.Connect(), x.request()
 	change(&req)
-	_, err := conn.Session.Open(x.Context(), req)
+	_, err := conn.Open(x.Context(), req)
 	if err == nil {
 		// A venue may find out with the first request that needs the permission.
-		r, _ := conn.Trader.Submit(x.Context(), exchange.OrderRequest{
+		r, _ := conn.Submit(x.Context(), exchange.OrderRequest{
 			ClientOrderID: "as" + req.RunTag + "0000000001", Symbol: req.Symbols[0], Side: market.Buy, Type: market.Market, QuoteAmount: decimal.MustNew(50, 0),
 		})
-		_, _ = conn.Session.Close(x.Context(), false)
+		_, _ = conn.Close(x.Context(), false)
 		if r.Outcome != want {
 			x.Errorf("neither Open nor Submit said %s: %+v", want, r)
 		}
@@ -169,7 +169,7 @@ func paperWithoutKeys(x *examiner) {
 	})
 	s.history(s.symbol())
 	s.until("a candle", func() bool { return len(s.delivered(s.symbol())) > 0 })
-	if r, _ := s.Trader.Submit(s.Context(), s.market()); r.Outcome != exchange.NotSent && r.Outcome != exchange.Rejected {
+	if r, _ := s.Submit(s.Context(), s.market()); r.Outcome != exchange.NotSent && r.Outcome != exchange.Rejected {
 		x.Errorf("a submit on paper: %+v", r)
 	}
 	if n := x.venue.Count(CountKeyed); n > 0 {
@@ -181,9 +181,9 @@ func sandboxAddress(x *examiner) {
 	if !x.description().Sandbox {
 		conn, req := x.venue.Connect(), x.request()
 		req.Config.Sandbox = true
-		if _, err := conn.Session.Open(x.Context(), req); err == nil {
+		if _, err := conn.Open(x.Context(), req); err == nil {
 			x.Error("there is no sandbox, but it was opened")
-			_, _ = conn.Session.Close(x.Context(), false)
+			_, _ = conn.Close(x.Context(), false)
 		}
 		return
 	}
@@ -200,7 +200,7 @@ func sandboxAddress(x *examiner) {
 
 func secondOpen(x *examiner) {
 	s := x.open()
-	if _, err := s.Session.Open(x.Context(), s.req); err == nil {
+	if _, err := s.Open(x.Context(), s.req); err == nil {
 		x.Error("a second Open is refused")
 	}
 	s.submit(s.limit(80))
@@ -210,14 +210,14 @@ func closeTwice(x *examiner) {
 	s := x.open()
 	q := s.limit(80)
 	s.submit(q)
-	left, err := s.Session.Close(x.Context(), true)
+	left, err := s.Close(x.Context(), true)
 	if err != nil || len(left) != 0 {
 		x.Errorf("Close: %v %v", left, err)
 	}
-	if left, err := s.Session.Close(x.Context(), true); err != nil || len(left) != 0 {
+	if left, err := s.Close(x.Context(), true); err != nil || len(left) != 0 {
 		x.Errorf("a second Close does nothing: %v %v", left, err)
 	}
-	if r, _ := s.Trader.Submit(x.Context(), q); r.Outcome == exchange.Accepted || r.Outcome == exchange.Unknown {
+	if r, _ := s.Submit(x.Context(), q); r.Outcome == exchange.Accepted || r.Outcome == exchange.Unknown {
 		x.Errorf("a submit after Close: %+v", r)
 	}
 	if x.can(FaultRestart) {

@@ -167,7 +167,7 @@ func exitPair(x *examiner) {
 		ListID: s.id(), LimitID: s.id(), StopID: s.id(), Symbol: q.Symbol, Side: market.Sell,
 		Quantity: s.onGrid(s.free(q.Symbol.Base()), s.rules[q.Symbol].QuantityStep), LimitPrice: s.above(near), StopPrice: s.price(q.Symbol, 90),
 	}
-	r, legs := s.Trader.SubmitPair(x.Context(), pair)
+	r, legs := s.SubmitPair(x.Context(), pair)
 	if r.Outcome != exchange.Accepted || legs[0].ClientOrderID != pair.LimitID || legs[1].ClientOrderID != pair.StopID {
 		x.Fatalf("SubmitPair: %+v %+v", r, legs)
 	}
@@ -188,7 +188,7 @@ func exitPair(x *examiner) {
 // free is the free balance of an asset.
 func (s *session) free(asset string) decimal.Decimal {
 	s.Helper()
-	list, err := s.Account.Balances(s.Context())
+	list, err := s.Balances(s.Context())
 	if err != nil {
 		s.Fatalf("Balances: %v", err)
 	}
@@ -282,7 +282,7 @@ func duplicateID(x *examiner) {
 // openOrders are the open orders of the account.
 func (s *session) openOrders() []exchange.Order {
 	s.Helper()
-	list, err := s.Account.OpenOrders(s.Context())
+	list, err := s.OpenOrders(s.Context())
 	if err != nil {
 		s.Fatalf("OpenOrders: %v", err)
 	}
@@ -313,7 +313,7 @@ func hangAfter(x *examiner) {
 	ctx, cancel := context.WithTimeout(x.Context(), 300*time.Millisecond)
 	defer cancel()
 	begin := time.Now()
-	if r, _ := s.Trader.Submit(ctx, q); r.Outcome != exchange.Unknown {
+	if r, _ := s.Submit(ctx, q); r.Outcome != exchange.Unknown {
 		x.Errorf("a venue that hangs: %+v", r)
 	}
 	if took := time.Since(begin); took > 3*time.Second {
@@ -334,7 +334,7 @@ func (x *examiner) unexecuted(action string, want exchange.Outcome, wait bool) {
 	}
 	var last exchange.Result
 	s.await("the same id", func() bool {
-		last, _ = s.Trader.Submit(x.Context(), q)
+		last, _ = s.Submit(x.Context(), q)
 		if last.Outcome != exchange.Accepted && last.Outcome != exchange.NotSent && last.Outcome != want {
 			x.Fatalf("the same id again: %+v", last)
 		}
@@ -356,7 +356,7 @@ func oneRequest(x *examiner) {
 		x.fault(FaultSubmit, action)
 		before := x.venue.Count(CountSubmit)
 		ctx, cancel := context.WithTimeout(x.Context(), 500*time.Millisecond)
-		r, _ := s.Trader.Submit(ctx, q)
+		r, _ := s.Submit(ctx, q)
 		cancel()
 		time.Sleep(50 * time.Millisecond)
 		if n := x.venue.Count(CountSubmit) - before; n != 1 {

@@ -21,7 +21,7 @@ func (r *rig) killed(id string, kinds ...market.OrderType) []string {
 	r.t.Helper()
 	at := binance.At(r.venue.URL())
 	conn := binance.NewAt(at, at)
-	opened, err := conn.Session.Open(r.t.Context(), request(id))
+	opened, err := conn.Open(r.t.Context(), request(id))
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -50,12 +50,12 @@ func (r *rig) killed(id string, kinds ...market.OrderType) []string {
 		if err != nil {
 			r.t.Fatal(err)
 		}
-		if res, _ := conn.Trader.Submit(r.t.Context(), s.Request()); res.Outcome != exchange.Accepted {
+		if res, _ := conn.Submit(r.t.Context(), s.Request()); res.Outcome != exchange.Accepted {
 			r.t.Fatalf("%+v", res)
 		}
 		ids = append(ids, s.ClientOrderID)
 	}
-	if _, err := conn.Session.Close(r.t.Context(), false); err != nil {
+	if _, err := conn.Close(r.t.Context(), false); err != nil {
 		r.t.Fatal(err)
 	}
 	if err := run.End(r.t.Context(), journal.End{Status: journal.Failed, StopReason: "error", At: r.venue.Now()}); err != nil {
