@@ -2,7 +2,7 @@
 // describes them.
 //
 // A request has passed the edge (package api) when it arrives here. The operation
-// reads the body strictly (strictjson), checks it against the document (schema),
+// reads the body strictly (package digest), checks it against the document (schema),
 // looks at the idempotency key and then asks the host: host/runner owns the state
 // machine and serialises starts, stops and resets; host/run looks everything
 // up and launches; host/catalog and host/candle supply the lists. Answers are built
@@ -26,8 +26,8 @@ import (
 
 	"github.com/assay-run/assay/api/v1/problem"
 	"github.com/assay-run/assay/api/v1/schema"
-	"github.com/assay-run/assay/api/v1/strictjson"
 	"github.com/assay-run/assay/api/v1/view"
+	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/base/edge"
 	"github.com/assay-run/assay/host/catalog"
 	"github.com/assay-run/assay/host/runner"
@@ -264,7 +264,7 @@ func (a *API) meta(*http.Request) (*edge.Answer, error) {
 		Capabilities: view.Capabilities{
 			WebSocket: true, WSSubprotocols: []string{"assay.v1.rich"}, Prefer: []string{"wait", "points", "rows"}, IdempotencyKey: true,
 		},
-		Limits: view.Limits{BodyBytes: maxBody, JSONDepth: strictjson.MaxDepth, WSClients: 64, ConcurrentRuns: 1},
+		Limits: view.Limits{BodyBytes: maxBody, JSONDepth: digest.MaxDepth, WSClients: 64, ConcurrentRuns: 1},
 		Links:  view.Links{Docs: "/docs", OpenAPI: "/openapi.json", UI: "/ui", Metrics: "/metrics"},
 	}}, nil
 }

@@ -15,7 +15,6 @@ import (
 
 	"github.com/assay-run/assay/api/v1/problem"
 	"github.com/assay-run/assay/api/v1/schema"
-	"github.com/assay-run/assay/api/v1/strictjson"
 	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/base/edge"
 )
@@ -157,11 +156,11 @@ func unreadable(err error) error {
 
 // validate checks JSON and schema.
 func validate(s *schema.Schema, body []byte) error {
-	tree, err := strictjson.Parse(body)
-	var bad *strictjson.Error
+	tree, err := digest.Parse(body)
+	var bad *digest.JSONError
 	if errors.As(err, &bad) {
-		return problem.Say(problem.InvalidJSON, "The body is not valid JSON: "+bad.Error()+".").
-			With("offset", bad.Offset).With("line", bad.Line).With("reason", bad.Reason)
+		return problem.Say(problem.InvalidJSON, "The body is not valid JSON: "+bad.Place()+".").
+			With("offset", bad.Offset).With("line", bad.Line).With("reason", bad.Fault)
 	}
 	if violations := s.Validate(tree); len(violations) > 0 {
 		return invalid(violations)

@@ -13,9 +13,9 @@ import (
 	"github.com/assay-run/assay/api/v1/problem"
 	"github.com/assay-run/assay/api/v1/schema"
 	"github.com/assay-run/assay/api/v1/view"
-	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/host/base/edge"
 	"github.com/assay-run/assay/host/exchange"
+	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/plugin-sdk/sim"
 )

@@ -29,7 +29,7 @@ type Violation struct {
 // Schema is a compiled schema.
 type Schema struct{ compiled *jsonschema.Schema }
 
-// Validate returns every violation of a value as strictjson.Parse returns it, by
+// Validate returns every violation of a value as digest.Parse returns it, by
 // pointer, at most MaxViolations.
 func (s *Schema) Validate(v any) []Violation {
 	cut := shortener{lengths: map[string]int{}}

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/api/v1/view"
-	"github.com/assay-run/assay/host/base/edge"
 	"github.com/assay-run/assay/host/artifact"
+	"github.com/assay-run/assay/host/base/edge"
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
@@ -439,7 +439,7 @@ func (c *collector) annotation(s *scene) any {
 
 type logLines struct {
 	Lines      []artifact.LogLine `json:"lines"`
-	Suppressed int64            `json:"suppressed"`
+	Suppressed int64              `json:"suppressed"`
 }
 
 // log shows the newest lines in the order in which they were written.

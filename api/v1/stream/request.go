@@ -11,8 +11,8 @@ import (
 	"strings"
 
 	"github.com/assay-run/assay/api/v1/problem"
-	"github.com/assay-run/assay/api/v1/strictjson"
 	"github.com/assay-run/assay/api/v1/view"
+	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/metric"
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/plugin-sdk/market"
@@ -55,7 +55,7 @@ type refusal struct {
 // parse reads a message. The error says that it is none; a refusal that it asks for
 // something wrong.
 func parse(text []byte) (request, *refusal, error) {
-	tree, err := strictjson.Parse(text)
+	tree, err := digest.Parse(text)
 	m, ok := tree.(map[string]any)
 	if err != nil || !ok {
 		return request{}, nil, errBadMessage

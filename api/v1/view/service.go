@@ -143,7 +143,7 @@ type Exchange struct {
 	Aliases             []string                                  `json:"aliases"`
 	Default             bool                                      `json:"default"`
 	Status              string                                    `json:"status"`
-	Error               *proc.Fault                            `json:"error"`
+	Error               *proc.Fault                               `json:"error"`
 	Connector           string                                    `json:"connector"`
 	Version             string                                    `json:"version"`
 	Certified           bool                                      `json:"certified"`
