@@ -56,7 +56,7 @@ var (
 
 // Options are what the page of licences tells besides the libraries.
 type Options struct {
-	// Attribution says where the bundled candles come from and under which licences.
+	// Attribution is where the bundled candles come from and under which licences.
 	Attribution string
 }
 

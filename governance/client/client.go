@@ -24,7 +24,7 @@ const DefaultTimeout = 30 * time.Second
 // maxAnswer bounds what is read of one answer, in bytes.
 const maxAnswer = 64 << 20
 
-// Options say which plane a client talks to.
+// Options name the plane that a client talks to.
 type Options struct {
 	// URL is the plane's address, DefaultURL if empty; a path in it is kept as a prefix.
 	URL string

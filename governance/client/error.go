@@ -7,14 +7,14 @@ import (
 	"github.com/assay-run/assay/host/deploy"
 )
 
-// UnreachableError says that no control plane answered: nothing listens, the connection
+// UnreachableError reports that no control plane answered: nothing listens, the connection
 // broke, time ran out, or what answers is something else.
 type UnreachableError struct {
 	URL   string // without credentials
 	Cause error
 }
 
-// Error says where a plane was looked for.
+// Error names where a plane was looked for.
 func (e *UnreachableError) Error() string {
 	return fmt.Sprintf("no control plane answers at %s: %v", e.URL, e.Cause)
 }
@@ -41,7 +41,7 @@ func (e *RefusedError) Error() string {
 	return text
 }
 
-// UntrustedError says that an answer does not hold: it is not signed by the key that was
+// UntrustedError reports that an answer does not hold: it is not signed by the key that was
 // given or published, or is about something else than what was asked.
 type UntrustedError struct {
 	What     string   // what was checked

@@ -183,7 +183,7 @@ type Ending struct {
 	bundle.Ending
 }
 
-// FactsOf are the facts of an entry, in a fixed order. The error says what the entry lacks: a
+// FactsOf are the facts of an entry, in a fixed order. The error reports what the entry lacks: a
 // seal without its bundle, an attestation that is not the recorded one.
 func FactsOf(e *Entry) ([]Fact, error) {
 	at, err := e.At()
@@ -324,7 +324,7 @@ func files(subjects []bundle.Subject) []string {
 	return slices.Compact(list)
 }
 
-// decision says which stage was left and entered; a change of status only is a fact of
+// decision reports which stage was left and entered; a change of status only is a fact of
 // its own.
 func (m *maker) decision(d *StageDecision) error {
 	if m.seed.Revision == "" {

@@ -39,7 +39,7 @@ func onlyPluginDiffers(a, b *bundle.Strategy) bool {
 		slices.Equal(a.Timeframes, b.Timeframes) && slices.Equal(a.Exchanges, b.Exchanges)
 }
 
-// sameTrades says whether a replay for r shows every trades.csv of p. A replay names p, and
+// sameTrades reports whether a replay for r shows every trades.csv of p. A replay names p, and
 // lists its own runs or those of p: the split and the hash must be there, and none of a run
 // of p may differ.
 func (w *World) sameTrades(r, p *revision) bool {
@@ -71,7 +71,7 @@ func shows(runs []bundle.ReplayedRun, want []trades) bool {
 	return true
 }
 
-// noLooser says whether limits a allow nothing that limits b do not.
+// noLooser reports whether limits a allow nothing that limits b do not.
 func noLooser(a, b *bundle.Limits) bool {
 	atMost := func(x, y string) bool {
 		if y == "" {
@@ -88,7 +88,7 @@ func noLooser(a, b *bundle.Limits) bool {
 		collar && (b.QuoteCurrency == "" || a.QuoteCurrency == b.QuoteCurrency)
 }
 
-// vouched says whether somebody stands for the revision: a lab whose key is trusted has
+// vouched reports whether somebody stands for the revision: a lab whose key is trusted has
 // signed it. Before there is any trust nobody can, and nobody has to.
 func (w *World) vouched(r *revision) bool {
 	return w.trust == nil || slices.ContainsFunc(r.signed, func(s signature) bool { return w.counts(s.By, bundle.TrustLab) })
@@ -105,13 +105,13 @@ func (w *World) rivals(r *revision) []*revision {
 	return list
 }
 
-// barred says whether a revision that nobody stands for would take the place of another:
+// barred reports whether a revision that nobody stands for would take the place of another:
 // an anonymous post moves nothing that is active.
 func (rs rules) barred(r *revision, stage bundle.Stage) bool {
 	return !rs.w.vouched(r) && slices.ContainsFunc(rs.w.rivals(r), func(o *revision) bool { return o.active() && o.Stage == stage })
 }
 
-// mayInherit says whether a new revision takes its parent's place. The same thing within
+// mayInherit reports whether a new revision takes its parent's place. The same thing within
 // limits no looser does when somebody stands for it who was not among those that approved
 // the parent: with the place it gets their approvals, and nobody approves their own. Another
 // plugin does so only if it could stand there by itself: all that is missing for it are
@@ -129,7 +129,7 @@ func (rs rules) mayInherit(r, parent *revision) bool {
 	return false
 }
 
-// ownGrant says whether one of the approvals is of somebody that r is of.
+// ownGrant reports whether one of the approvals is of somebody that r is of.
 func ownGrant(r *revision, grants []approval) bool {
 	own := r.belongsTo()
 	return slices.ContainsFunc(grants, func(a approval) bool {

@@ -16,7 +16,7 @@ import (
 )
 
 // Digest works the plan_digest out again from what the plan says: who signs a plan that
-// somebody else has worked out signs what they were shown.
+// another person has worked out signs what they were shown.
 func (p *Plan) Digest() string {
 	return digestOf(p.ResolvedRevisionID, p.Stage, p.Policy.Digest, p.Gates)
 }
@@ -38,7 +38,7 @@ type Plan struct {
 	Numbers            Numbers        `json:"numbers"`
 }
 
-// PolicyName says which policy a plan is by.
+// PolicyName names the policy of a plan.
 type PolicyName struct {
 	ID      string `json:"id"`
 	Version int64  `json:"version"`
@@ -147,7 +147,7 @@ func planGate(r *revision, stage bundle.Stage, g *policy.Gate, result *policy.Re
 	return p
 }
 
-// open says whether something must still be done about a gate.
+// open reports whether something must still be done about a gate.
 func open(v policy.Verdict) bool {
 	return v == policy.Fail || v == policy.Pending || v == policy.Expired
 }

@@ -109,7 +109,7 @@ func (rs rules) placeNew(r *revision) (StageDecision, bool) {
 	return to(bundle.Research, r.Status, CauseFirst), true
 }
 
-// onPath says whether a revision stands in a stage from paper on, active or suspended.
+// onPath reports whether a revision stands in a stage from paper on, active or suspended.
 func onPath(r *revision) bool {
 	return !r.fresh && bundle.Rank(r.Stage) >= bundle.Rank(bundle.Paper) && (r.Status == Active || r.Status == Suspended)
 }
@@ -384,7 +384,7 @@ func (rs rules) derived(r *revision, own *judged) Status {
 	return r.Status
 }
 
-// onTrial says whether a stage asks for anything that could cease to hold.
+// onTrial reports whether a stage asks for anything that could cease to hold.
 func onTrial(s bundle.Stage) bool {
 	return bundle.Rank(s) >= bundle.Rank(bundle.Paper) && s != bundle.Retired
 }
@@ -563,7 +563,7 @@ func (w *World) agreed(r *revision, by []approval, at time.Time) {
 	}
 }
 
-// approvalsStand says whether the approvals that a place rests on still do: as many as were
+// approvalsStand reports whether the approvals that a place rests on still do: as many as were
 // given are of keys that still count. That one has expired since does not matter.
 func (rs rules) approvalsStand(r *revision) bool {
 	required := rs.w.policy.Stage(r.Stage).Approvals
@@ -571,7 +571,7 @@ func (rs rules) approvalsStand(r *revision) bool {
 	return missing(required, left) <= missing(required, r.grants)
 }
 
-// mayResume says whether people have agreed to let the revision go on.
+// mayResume reports whether people have agreed to let the revision go on.
 func (rs rules) mayResume(r *revision) bool {
 	if r.Status != Suspended && r.Status != Superseded || rs.w.deployable(r.bundle.DeployableID).openCritical() {
 		return false

@@ -466,7 +466,7 @@ func (r *row) checkAttestation() error {
 	return nil
 }
 
-// checkSigner says whether the key that an attestation is recorded with made it: the key
+// checkSigner reports whether the key that an attestation is recorded with made it: the key
 // as trust.json had it then.
 func (r *row) checkSigner(trust *bundle.Trust) error {
 	if r.signed == nil {

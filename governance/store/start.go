@@ -164,7 +164,7 @@ func (s *Store) quickCheck(ctx context.Context) error {
 }
 
 // Rebuild makes the projections of a state directory again from its log, or with check only
-// says where they differ. No plane may be running. The error is a *DamageError when the
+// reports where they differ. No plane may be running. The error is a *DamageError when the
 // log itself does not hold together.
 func Rebuild(ctx context.Context, dir string, check bool) (different []string, err error) {
 	s := &Store{opts: Options{Dir: dir}}
@@ -310,7 +310,7 @@ func scanRow(rows *sql.Rows, n int) ([]any, error) {
 	return got, err
 }
 
-// compare derives everything and says in which rows the projections differ from it.
+// compare derives everything and reports in which rows the projections differ from it.
 func compare(ctx context.Context, db *sql.DB, origin string, keys *Keys) (*derived, []string, error) {
 	rows, err := db.QueryContext(ctx, `SELECT seq, ord, fact_id, type, candidate_revision_id, run_id, body FROM facts ORDER BY seq, ord`)
 	if err != nil {

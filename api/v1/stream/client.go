@@ -357,7 +357,7 @@ func (h *Hub) encode(kind string, payload any) ([]byte, bool) {
 }
 
 // broadcast numbers a frame and hands it to every rich client that has begun with a
-// snapshot. It is dropped if still says under the lock that it is out of date.
+// snapshot. It is dropped if still reports under the lock that it is out of date.
 func (h *Hub) broadcast(kind string, payload any, still func() bool) {
 	b, ok := h.encode(kind, payload)
 	if !ok {

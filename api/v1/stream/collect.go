@@ -17,7 +17,7 @@ import (
 // maxBroadcasts bounds the frames that the collector sends in any second.
 const maxBroadcasts = 10
 
-// quietTicks without news after the end of a run say that everything has been told.
+// quietTicks without news after the end of a run show that everything has been sent.
 const quietTicks = 5
 
 // collector looks at the run and makes frames of what is new. It is what keeps the
@@ -170,7 +170,7 @@ func (c *collector) see() scene {
 	return s
 }
 
-// still says, under the hub's lock, whether a frame about a run is about the current one.
+// still reports, under the hub's lock, whether a frame about a run is about the current one.
 func (c *collector) still(k *kind) func() bool {
 	if !k.run {
 		return nil
@@ -223,7 +223,7 @@ type kind struct {
 	name string
 	// backtest and trading are the ticks from one frame to the next, by mode; 0 means never.
 	backtest, trading int
-	// run says that it is about a run, many that several may follow at once.
+	// run marks a kind that is about a run, many that several may follow at once.
 	run, many bool
 	heartbeat bool
 	// build makes the payload of all that is new; nil if nothing is.

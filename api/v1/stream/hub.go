@@ -138,7 +138,7 @@ func (h *Hub) Counters() (clients int, dropped int64) {
 	return len(h.clients), h.dropped
 }
 
-// Run follows the runner until Shutdown or the end of ctx. Then it says goodbye to
+// Run follows the runner until Shutdown or the end of ctx. Then it takes leave of
 // the clients and waits until their connections are closed. It runs once.
 func (h *Hub) Run(ctx context.Context) error {
 	h.mu.Lock()
@@ -189,7 +189,7 @@ func (h *Hub) announce(ctx context.Context, changes <-chan runner.Change) {
 	}
 }
 
-// behind says whether a change has happened that has not been announced yet.
+// behind reports whether a change has happened that has not been announced yet.
 func (h *Hub) behind() bool {
 	happened := h.opts.Runner.Status().Seq
 	h.mu.Lock()
@@ -327,7 +327,7 @@ func badHandshake() *problem.Problem {
 	return problem.New(problem.BadHandshake).WithHeader("Sec-WebSocket-Version", "13")
 }
 
-// names says whether a list header has a token.
+// names reports whether a list header has a token.
 func names(h http.Header, name, token string) bool {
 	for _, line := range h.Values(name) {
 		for item := range strings.SplitSeq(line, ",") {
@@ -339,7 +339,7 @@ func names(h http.Header, name, token string) bool {
 	return false
 }
 
-// sameOrigin says whether the request comes from a page of this service or from no
+// sameOrigin reports whether the request comes from a page of this service or from no
 // page at all. A WebSocket is not covered by the same-origin policy of browsers, so
 // the check is ours.
 func sameOrigin(r *http.Request) bool {

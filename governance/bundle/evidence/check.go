@@ -294,7 +294,7 @@ const (
 	messageKilled = "Stopped by the deployment policy: The deployment was killed"
 )
 
-// Killed says whether the kill switch has ended the run.
+// Killed reports whether the kill switch has ended the run.
 func (m *Metadata) Killed() bool {
 	return m.Failure != nil && m.Failure.Code == codeRiskKill ||
 		m.Service != nil && strings.HasPrefix(m.Service.Message, messageKilled)

@@ -84,7 +84,7 @@ func (c *client) call(ctx context.Context, method, path string, body []byte) ([]
 	return nil, refusef("%s: %s", e.Code, text)
 }
 
-// hints say what to do about a refusal, by its code and reason.
+// hints are what to do about a refusal, by its code and reason.
 var hints = map[string]string{
 	"INVALID_SIGNATURE":                "the plane does not count this key, or counts nobody's: whoever runs it enters it with governance keys trust, and sends a SIGHUP",
 	"INVALID_ATTESTATIONself_approval": "somebody else has to sign",

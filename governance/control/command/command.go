@@ -42,7 +42,7 @@ type World struct {
 	Version  string
 }
 
-// usageError is a command line that is refused; refusal says that the answer is no;
+// usageError is a command line that is refused; refusal reports that the answer is no;
 // unreachable that there was none.
 type usageError struct{ message string }
 

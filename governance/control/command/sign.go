@@ -114,7 +114,7 @@ func (s *signing) confirm(question string) error {
 	return refusef("nothing was signed: answer y, or give --yes")
 }
 
-// post signs a predicate about a bundle and says what it has come to.
+// post signs a predicate about a bundle and reports what it has come to.
 func (s *signing) post(ctx context.Context, c *client, sub *subject, kind string, predicate any, key *ecdsa.PrivateKey) error {
 	env, err := sub.doc.Attest(kind, predicate, key)
 	if err != nil {

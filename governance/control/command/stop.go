@@ -103,7 +103,7 @@ func (o *stopOptions) run(cmd *cobra.Command, id, question, kind string, predica
 	return o.post(cmd.Context(), c, sub, kind, predicate(o.common(sub)), key)
 }
 
-// holder says which other revision the registry lets run the same, as far as it is of the
+// holder names the other revision that the registry lets run the same, as far as it is of the
 // same family: a stop reaches that one too.
 func (o *stopOptions) holder(cmd *cobra.Command, c *client, sub *subject, deployable string) error {
 	b := &sub.doc.Bundle

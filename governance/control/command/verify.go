@@ -78,7 +78,7 @@ func (o *verifyOptions) run(cmd *cobra.Command, names []string) error {
 	return o.tell(verify.Verify(files, opts))
 }
 
-// tell prints a report; the error says that something does not hold.
+// tell prints a report; the error reports that something does not hold.
 func (o *verifyOptions) tell(report *verify.Report) error {
 	var err error
 	if o.json {

@@ -176,7 +176,7 @@ func (v *verifier) checkUse() {
 	}
 }
 
-// limits says what nothing above can show.
+// limits lists what nothing above can show.
 func (v *verifier) limits() {
 	if len(v.bundles) == 0 {
 		v.skip("the candidate bundle: none was given that can be read")

@@ -211,7 +211,7 @@ func readApprovals(r *field.Reader, o field.Object, s *Stage) {
 
 var wholeOne = regexp.MustCompile(`^1(\.0+)?$`)
 
-// share says whether a decimal is above 0 and at most 1.
+// share reports whether a decimal is above 0 and at most 1.
 func share(s string) bool {
 	if strings.HasPrefix(s, "0.") {
 		return strings.Trim(s, "0.") != ""

@@ -81,13 +81,13 @@ func (e *Evidence) reruns(run *Run) (same, other []Piece) {
 	return same, other
 }
 
-// same says whether a re-run came to the numbers that the plane has worked out.
+// same reports whether a re-run came to the numbers that the plane has worked out.
 func (e *Evidence) same(run *Run, again *bundle.Inputs) bool {
 	sum, err := again.SHA256()
 	return err == nil && e.Read[run.RunID].InputsSHA256 == sum
 }
 
-// hashesOnly says whether a statement of somebody else names the run without the numbers that
+// hashesOnly reports whether a statement of another person names the run without the numbers that
 // its re-run came to, as those of earlier versions do.
 func (e *Evidence) hashesOnly(run *Run) bool {
 	return e.Strict && slices.ContainsFunc(e.Replays, func(r ReplayResult) bool {
@@ -119,7 +119,7 @@ func (e *Evidence) Rungs() []string {
 	return rungs
 }
 
-// reproduced says whether somebody else has re-run the baselines and, where the plane works
+// reproduced reports whether another person has re-run the baselines and, where the plane works
 // numbers out itself, the falsifications.
 func (e *Evidence) reproduced() ([]Piece, bool) {
 	roles := []bundle.Role{bundle.RoleBaseline}
