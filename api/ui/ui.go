@@ -54,7 +54,7 @@ var (
 	imports    = regexp.MustCompile(`import\("\./([^"]*)"\)`)
 )
 
-// Options are what the page of licences tells besides the libraries.
+// Options are what the page of licences shows besides the libraries.
 type Options struct {
 	// Attribution is where the bundled candles come from and under which licences.
 	Attribution string

@@ -196,7 +196,7 @@ func (s *Said) within(roles []string) bool {
 	return s.Statement.PredicateType != TypeBundle || any(TrustLab)
 }
 
-// selfApproval refuses approvals by whoever wants them. It looks at the whole body, so
+// selfApproval refuses approvals by those who asked for them. It looks at the whole body, so
 // that the order of its attestations does not matter.
 func (j Judge) selfApproval(p *Post, all []Attestation) *Error {
 	own := append([]string{p.Bundle.Candidate.Owner, p.Bundle.SealRequest.RequestedBy}, j.Excluded...)
@@ -219,7 +219,7 @@ func SamePrincipal(a, b string) bool {
 	return strings.EqualFold(strings.TrimSpace(a), strings.TrimSpace(b))
 }
 
-// CheckSigned holds a new bundle to trust.json's require_signature: somebody who packs
+// CheckSigned holds a new bundle to trust.json's require_signature: a lab
 // must have signed it.
 func (t *Trust) CheckSigned(list []Attestation) *Error {
 	if t == nil || !t.RequireSignature {
@@ -256,7 +256,7 @@ const (
 const maxKeys = 1000
 
 // Trust is trust.json: whose signature counts for what. A nil *Trust is open mode:
-// nobody's does. Times are RFC 3339.
+// none does. Times are RFC 3339.
 type Trust struct {
 	Schema           string     `json:"schema"`
 	Version          int64      `json:"version"`
@@ -396,7 +396,7 @@ func (t *Trust) Signers(s *dsse.Signed, now time.Time) []TrustKey {
 	})
 }
 
-// signers are the keys that are wanted and signed.
+// signers are the keys that pass the filter and signed.
 func (t *Trust) signers(s *dsse.Signed, wanted func(*TrustKey) bool) []TrustKey {
 	if t == nil {
 		return nil

@@ -15,7 +15,7 @@ import (
 	"github.com/assay-run/assay/host/deploy"
 )
 
-// DefaultURL is where `governance serve` listens unless it is told otherwise.
+// DefaultURL is where `governance serve` listens by default.
 const DefaultURL = "http://127.0.0.1:8010"
 
 // DefaultTimeout is how long one request may take.

@@ -6,7 +6,7 @@
 // the one that its id names. The registry of deployables is read by the host alone, see
 // host/deploy.
 //
-// Errors are of four types: *UnreachableError when nobody answers as a plane does,
+// Errors are of four types: *UnreachableError when nothing answers as a plane does,
 // *RefusedError with the code of the plane's error envelope, *UntrustedError when an answer
 // does not hold, and those of ctx. It is a typed layer over [deploy.Plane].
 package client

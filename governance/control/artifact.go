@@ -37,7 +37,7 @@ func readArtifacts(ctx context.Context, folder string, post *bundle.Post) (artif
 	}
 	for i, a := range post.Bundle.Artifacts {
 		if err := ctx.Err(); err != nil {
-			return found, err // nobody waits for the answer any more
+			return found, err // no client waits for the answer any more
 		}
 		sum, size, err := hashFile(root, a.Name, a.Size)
 		switch {

@@ -186,7 +186,7 @@ const TrustedRootMediaType = "application/vnd.dev.sigstore.trustedroot+json;vers
 const logKeyDetails = "PKIX_ED25519"
 
 // trustedRoot is trusted_root.json (protobuf-specs sigstore_trustroot.proto): which
-// logs somebody trusts. The authorities are not used, since no certificate is.
+// the logs that are trusted. The authorities are not used, since no certificate is.
 type trustedRoot struct {
 	MediaType   string         `json:"mediaType"`
 	Logs        []trustedLog   `json:"tlogs"`

@@ -134,7 +134,7 @@ type By struct {
 
 // Signature are the fields of bundle_signed. Files are the SHA-256 of the files that the
 // statement names, sorted: a revision may be submitted in several, and which of them
-// somebody stands for matters.
+// a lab has signed matters.
 type Signature struct {
 	By
 	Files []string `json:"files"`

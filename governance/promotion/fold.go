@@ -61,7 +61,7 @@ func (w *World) ingest(f *Fact, b *Ingested) error {
 	return nil
 }
 
-// ask makes a submission count: it reports how far the revision shall go, and who wants it.
+// ask makes a submission count: it sets how far the revision shall go, and who asked for it.
 func (r *revision) ask(s *submission) {
 	s.counts = true
 	r.requestedBy = appendNew(r.requestedBy, s.requestedBy)

@@ -13,7 +13,7 @@ import (
 //
 //   - initial: there is no parent.
 //   - evidence_only: the same would run, within limits no looser.
-//   - non_material: only the plugin differs, limits are no looser, and a re-run by somebody
+//   - non_material: only the plugin differs, limits are no looser, and a re-run by one
 //     other than the packer has given all trades of the parent, byte for byte.
 //   - material: everything else, a parent that is not in the log or of another candidate.
 func (w *World) changeClass(r *revision) string {
@@ -88,8 +88,8 @@ func noLooser(a, b *bundle.Limits) bool {
 		collar && (b.QuoteCurrency == "" || a.QuoteCurrency == b.QuoteCurrency)
 }
 
-// vouched reports whether somebody stands for the revision: a lab whose key is trusted has
-// signed it. Before there is any trust nobody can, and nobody has to.
+// vouched reports whether the revision counts as signed: a lab whose key is trusted has
+// signed it. In open mode no signature is needed.
 func (w *World) vouched(r *revision) bool {
 	return w.trust == nil || slices.ContainsFunc(r.signed, func(s signature) bool { return w.counts(s.By, bundle.TrustLab) })
 }
@@ -105,15 +105,15 @@ func (w *World) rivals(r *revision) []*revision {
 	return list
 }
 
-// barred reports whether a revision that nobody stands for would take the place of another:
+// barred reports whether a revision without a trusted signature would take the place of another:
 // an anonymous post moves nothing that is active.
 func (rs rules) barred(r *revision, stage bundle.Stage) bool {
 	return !rs.w.vouched(r) && slices.ContainsFunc(rs.w.rivals(r), func(o *revision) bool { return o.active() && o.Stage == stage })
 }
 
 // mayInherit reports whether a new revision takes its parent's place. The same thing within
-// limits no looser does when somebody stands for it who was not among those that approved
-// the parent: with the place it gets their approvals, and nobody approves their own. Another
+// limits no looser does when a lab has signed it that was not among those that approved
+// the parent: with the place it gets their approvals, and people do not approve their own. Another
 // plugin does so only if it could stand there by itself: all that is missing for it are
 // people, and two of them have said that it is the same, who signed it and who re-ran it.
 func (rs rules) mayInherit(r, parent *revision) bool {
@@ -129,7 +129,7 @@ func (rs rules) mayInherit(r, parent *revision) bool {
 	return false
 }
 
-// ownGrant reports whether one of the approvals is of somebody that r is of.
+// ownGrant reports whether one of the approvals is of a principal that r belongs to.
 func ownGrant(r *revision, grants []approval) bool {
 	own := r.belongsTo()
 	return slices.ContainsFunc(grants, func(a approval) bool {

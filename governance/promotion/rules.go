@@ -234,7 +234,7 @@ type judged struct {
 }
 
 // judge works out the plan of a revision for a stage: fail wins, then pending or expired.
-// While nobody's approval counts, the stages for real money wait.
+// While no approval can count, the stages for real money wait.
 func (rs rules) judge(r *revision, stage bundle.Stage) *judged {
 	j := &judged{stage: stage, verdict: policy.Pass, gates: rs.gates(stage)}
 	e := rs.w.evidence(r)
@@ -264,7 +264,7 @@ const (
 )
 
 // gates are those of the policy for a stage. From paper on, whatever it says, the files of
-// the runs must have been read and, where somebody is trusted, a lab must stand for the bundle.
+// the runs must have been read and, where keys are trusted, a lab must stand for the bundle.
 func (rs rules) gates(stage bundle.Stage) []policy.Gate {
 	own := rs.w.policy.Stage(stage).Gates
 	if !rs.w.strict() || bundle.Rank(stage) < bundle.Rank(bundle.Paper) || stage == bundle.Retired {
@@ -363,7 +363,7 @@ func digestOf(revision string, stage bundle.Stage, policyDigest string, plan []P
 	}))
 }
 
-// derived is the status with what only a reader needs to be told: that evidence has run
+// derived is the status with what only a reader needs: that evidence has run
 // out, or that only people are missing.
 func (rs rules) derived(r *revision, own *judged) Status {
 	if r.active() && rs.lapse(r, own) != "" {

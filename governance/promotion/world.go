@@ -8,7 +8,7 @@
 // Registry) are bodies of the control plane's answers, worked out from the same World.
 //
 // The table of transitions is in rules.go for the machine and in fold.go for what people
-// say. Anyone may stop; it takes two to start: whatever somebody has stopped or lowered
+// say. Anyone may stop; it takes two to start: whatever people have stopped or lowered
 // does not rise again by the machine, nor by approvals that were given before.
 //
 // Facts are small typed statements of what was said and decided. [FactsOf] makes them of an
@@ -65,7 +65,7 @@ type deployable struct {
 	incidents map[string]*incident
 	rejected  []*revision
 	// halted is the newest stop that reached all revisions, nil once one was resumed; kill
-	// reports that a stop asked to end their runs, and nobody has agreed that they go on.
+	// reports that a stop asked to end their runs, and no approval lets them go on.
 	halted *stop
 	kill   bool
 }
@@ -170,7 +170,7 @@ func (w *World) load(kind Type, t *Text) error {
 	return nil
 }
 
-// counts reports whether what somebody signed still counts: the key is trusted now too, is
+// counts reports whether a signature still counts: the key is trusted now too, is
 // the same person's, and has one of the roles.
 func (w *World) counts(by By, roles ...string) bool {
 	if w.trust == nil {
@@ -185,7 +185,7 @@ func (w *World) counts(by By, roles ...string) bool {
 	return false
 }
 
-// peopleMayStart reports whether anybody's approval counts at this time.
+// peopleMayStart reports whether an approval can count at this time.
 func (w *World) peopleMayStart(now time.Time) bool { return w.trust != nil && !w.trust.Expired(now) }
 
 // AsOf is the moment that reads are worked out for at a time: the later of the newest entry
@@ -340,7 +340,7 @@ type stop struct {
 }
 
 // submission is one file that asked for the revision. Once there is trust, only the first
-// and those that a lab has signed count: anybody can post a core that is known.
+// and those that a lab has signed count: a known core can be posted by all.
 type submission struct {
 	file, requestedBy string
 	seq               int64
@@ -369,7 +369,7 @@ type waiver struct {
 // trades is the hash of a trades.csv that the bundle lists.
 type trades struct{ run, split, sha256 string }
 
-// packers are the principals that signed the bundle, or who asked for it while nobody
+// packers are the principals that signed the bundle, or who asked for it while none
 // did. Whether their keys still count does not matter.
 func (r *revision) packers() []string {
 	var list []string

@@ -74,7 +74,7 @@ func (d *derived) add(e *promotion.Entry, facts []promotion.Fact) {
 // chunkSize is how many entries are read at a time.
 const chunkSize = 512
 
-// observer is told of the rows of the facts of each entry, in order.
+// observer gets the rows of the facts of each entry, in order.
 type observer func(facts [][]any) error
 
 // chunk is some entries with their proofs, read and checked by themselves.

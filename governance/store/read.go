@@ -328,7 +328,7 @@ func (c *checkpointLog) close() error {
 // AcceptCheckpoints makes the file anew where it is missing or empty, from the log as it is:
 // whoever asks for it answers for the log being the newest copy. No plane may be running. It
 // reports how many entries the log has. A file with anything in it is left alone, since it would
-// tell of a rollback: the error then is a *ConfigError.
+// show a rollback: the error then is a *ConfigError.
 func AcceptCheckpoints(ctx context.Context, dir string) (size int64, err error) {
 	s := &Store{opts: Options{Dir: dir, Now: time.Now}}
 	defer func() { err = errors.Join(err, s.Close()) }()

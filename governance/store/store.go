@@ -61,7 +61,7 @@ func (e *DamageError) Error() string { return e.Code + ": " + e.Detail }
 // DatabaseFile is the name of the database in the state directory.
 const DatabaseFile = "governance.sqlite3"
 
-// DefaultOrigin names a log where nobody has given it a name.
+// DefaultOrigin names a log that was given no name.
 const DefaultOrigin = "governance.local"
 
 const lockFile = "governance.lock"
@@ -88,7 +88,7 @@ type Options struct {
 	Policy *policy.Policy
 	Trust  *bundle.Trust
 	Now    func() time.Time
-	// At is told where a write has come to; tests end the process there. It may be nil.
+	// At is called where a write has come to; tests end the process there. It may be nil.
 	At failpoint.Hook
 }
 

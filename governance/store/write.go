@@ -56,7 +56,7 @@ func (s *Store) Update(ctx context.Context, f func(*Tx) error) (*Outcome, error)
 		return nil, s.damage
 	}
 	t := &Tx{s: s, now: s.opts.Now().UTC().Truncate(time.Millisecond), changed: map[string]bool{}}
-	// A write is not broken off half way because nobody waits for its answer any more.
+	// A write is not broken off half way because its client has gone.
 	ctx = context.WithoutCancel(ctx)
 	written := false
 	defer func() {

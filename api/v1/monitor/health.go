@@ -220,7 +220,7 @@ func (m *Monitor) checkAlarms(s runner.Snapshot) view.Check {
 	return m.outcome(view.Pass, "")
 }
 
-// maxSkew is how far the clocks may be apart before it is told.
+// maxSkew is how far the clocks may be apart before the check warns.
 const maxSkew = 500 * time.Millisecond
 
 // checkLink looks at the exchange of a paper or live run, and at its clock.

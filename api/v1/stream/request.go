@@ -214,7 +214,7 @@ func (h *Hub) handle(c *client, text []byte) error {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		if !c.left {
-			h.wantSnapshot(c)
+			h.requestSnapshot(c)
 		}
 		return nil
 	default:

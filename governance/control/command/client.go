@@ -112,7 +112,7 @@ type subject struct {
 }
 
 // subject fetches what a statement about a revision must name. The bundle is checked to be
-// the one with this id, so that nobody signs something else than what they mean.
+// the one with this id, so that people sign what they mean.
 func (c *client) subject(ctx context.Context, id string) (*subject, error) {
 	text, err := c.call(ctx, http.MethodGet, "/candidate-bundles/"+id, nil)
 	if err != nil {

@@ -31,7 +31,7 @@ type signing struct {
 	plan    *promotion.Plan // what was shown, nil where it was none
 }
 
-// valid is for how long a statement holds where nobody says: stops have their effect when
+// valid is for how long a statement holds by default: stops have their effect when
 // they arrive, approvals wait for others.
 const (
 	validApproval = "7d"

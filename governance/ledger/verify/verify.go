@@ -226,7 +226,7 @@ const (
 	envelopeFile
 )
 
-// kindOf tells what a file is. What its name promises comes first, so that a spoilt
+// kindOf is what a file is. What its name promises comes first, so that a spoilt
 // candidate_bundle.json fails as one; other names are judged by their content.
 func kindOf(f File) kind {
 	switch name := path.Base(strings.ReplaceAll(f.Name, `\`, "/")); {

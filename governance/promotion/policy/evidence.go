@@ -94,7 +94,7 @@ type Signature struct {
 	Principal string
 }
 
-// ReplayResult is what somebody's re-run came to.
+// ReplayResult is what a principal's re-run came to.
 type ReplayResult struct {
 	Piece
 	Principal string

@@ -40,7 +40,7 @@ type Policy struct {
 
 // Stage is what it takes to enter a stage, and to stay there.
 type Stage struct {
-	// Auto lets the machine alone promote when the plan passes and nobody's approval is
+	// Auto lets the machine alone promote when the plan passes and no approval is
 	// asked for.
 	Auto bool
 	// Approvals are asked of different people each.

@@ -9,7 +9,7 @@ import (
 )
 
 // replay passes when another principal has re-run each run with one of the roles and got
-// the same report. It fails when somebody's newest re-run differs, and waits for more.
+// the same report. It fails when the newest re-run of a principal differs, and waits for more.
 func replay(g *Gate, e *Evidence, _ time.Time) Result {
 	runs := e.with(g.Roles...)
 	r := Result{Verdict: Pass, Op: "==", Threshold: len(runs), Reason: "reproduced by another principal"}
@@ -37,8 +37,8 @@ func replay(g *Gate, e *Evidence, _ time.Time) Result {
 	return r
 }
 
-// reruns are the statements that say that a run was reproduced, by others than who packed
-// it, and those that say that it was not, by anybody. Of each principal the newest
+// reruns are the statements that a run was reproduced, by others than who packed
+// it, and those that it was not, by any principal. Of each principal the newest
 // statement counts, so that a mistake can be put right; of two of the same moment that
 // which differs.
 func (e *Evidence) reruns(run *Run) (same, other []Piece) {
