@@ -1,8 +1,11 @@
 package control
 
 import (
+	"errors"
 	"slices"
 	"strconv"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/assay-run/assay/governance/bundle"
@@ -10,6 +13,7 @@ import (
 	"github.com/assay-run/assay/governance/ledger"
 	"github.com/assay-run/assay/governance/promotion"
 	"github.com/assay-run/assay/host/base/dsse"
+	"github.com/assay-run/assay/host/base/edge"
 )
 
 // subjectTypes are what states, plans and experiments can be asked of.
@@ -199,4 +203,150 @@ func (p *Plane) getHealth(*request) (*answer, error) {
 		"status": status, "service": "governance", "api_version": "v1", "timestamp": now.Format("2006-01-02T15:04:05.000Z"),
 		"log_origin": p.store.Origin(), "log_size": size, "checks": map[string]check{"ledger": log, "trust": trust},
 	}}, nil
+}
+
+// maxBodies is how many bytes of answers are kept.
+const maxBodies = 64 << 20
+
+// bodies are answers that were worked out: a read is a function of the log and of the
+// moment that it is worked out for, so that it stays the same for up to a minute. Of a
+// family of a thousand revisions each costs a second or so, and its readers come often.
+type bodies struct {
+	mu    sync.Mutex
+	size  int64 // of the log
+	at    time.Time
+	bytes int
+	kept  map[string]*body
+}
+
+// body is one answer; whoever comes first works it out, the others wait for it.
+type body struct {
+	once sync.Once
+	text []byte
+	tag  string
+	err  error
+}
+
+// of is the place of an answer, by its path without prefix.
+func (b *bodies) of(key string, size int64, at time.Time) *body {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.kept == nil || b.size != size || !b.at.Equal(at) || b.bytes > maxBodies {
+		b.kept, b.bytes, b.size, b.at = map[string]*body{}, 0, size, at
+	}
+	found, ok := b.kept[key]
+	if !ok {
+		found = &body{}
+		b.kept[key] = found
+	}
+	return found
+}
+
+// done counts an answer, and forgets a refusal: there is no end of paths to be refused.
+func (b *bodies) done(key string, done *body) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.kept[key] != done {
+		return
+	}
+	if done.err != nil {
+		delete(b.kept, key)
+	}
+	b.bytes += len(done.text)
+}
+
+var errUnfinished = errors.New("the answer was not worked out")
+
+// look makes an answer of a body of package promotion; key names it.
+func (p *Plane) look(work func(w *promotion.World, now time.Time) (any, *bundle.Error), key ...string) (*answer, error) {
+	name := strings.Join(key, "/")
+	a := &answer{tag: true}
+	err := p.store.Look(func(w *promotion.World, log ledger.View) error {
+		now := p.opts.Now()
+		found := p.bodies.of(name, log.Head.Size, w.AsOf(now))
+		found.once.Do(func() {
+			defer p.bodies.done(name, found)
+			found.err = errUnfinished // until it is known better, also after a panic
+			out, refused := work(w, now)
+			if refused != nil {
+				found.err = refused
+				return
+			}
+			found.text, found.err = edge.Encode(out)
+			found.tag = tagOf(found.text)
+		})
+		a.raw, a.sum = found.text, found.tag
+		return found.err
+	})
+	return a, err
+}
+
+// issued is a registry that was signed.
+type issued struct {
+	size int64
+	at   time.Time
+	body []byte
+}
+
+// getRegistry answers with the registry of a family. The one that was signed last is given
+// again until the log has grown or it is an hour old.
+func (p *Plane) getRegistry(r *request) (*answer, error) {
+	if err := p.damaged(); err != nil {
+		return nil, err
+	}
+	family, now := r.Params[0], p.opts.Now().UTC().Truncate(time.Second)
+	var reg *promotion.Registry
+	var size int64
+	var kept []byte
+	err := p.store.Look(func(w *promotion.World, log ledger.View) error {
+		size = log.Head.Size
+		if kept = p.kept(family, size, now); kept != nil {
+			return nil
+		}
+		var refused *bundle.Error
+		if reg, refused = w.Registry(family, now); refused != nil {
+			return refused
+		}
+		return nil
+	})
+	if err != nil || kept != nil {
+		return &answer{raw: kept, tag: true}, err
+	}
+	payload, err := reg.Payload()
+	if err != nil {
+		return nil, err
+	}
+	env, err := dsse.Sign(bundle.PayloadRegistry, payload, p.store.Keys().Statement)
+	if err != nil {
+		return nil, err
+	}
+	reg.Attestation = &env
+	body, err := edge.Encode(reg)
+	if err != nil {
+		return nil, err
+	}
+	p.opts.At.Reach("registry.signed")
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	// Another request may have come here first: its answer is given where it is as good, or
+	// of a longer log, since who has seen that takes an older one for a rollback.
+	if old, ok := p.registries[family]; ok && (old.size > size || old.fresh(size, now)) {
+		return &answer{raw: old.body, tag: true}, nil
+	}
+	p.registries[family] = issued{size, now, body}
+	return &answer{raw: body, tag: true}, nil
+}
+
+func (p *Plane) kept(family string, size int64, now time.Time) []byte {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if old, ok := p.registries[family]; ok && old.fresh(size, now) {
+		return old.body
+	}
+	return nil
+}
+
+func (i issued) fresh(size int64, now time.Time) bool {
+	age := now.Sub(i.at)
+	return i.size == size && age >= 0 && age < promotion.RegistryReissue
 }
