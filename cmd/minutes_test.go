@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"math"
 	"net/http"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -16,7 +14,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
-	"github.com/assay-run/assay/host/hosttest/soak"
+	"github.com/assay-run/assay/host/hosttest/ring"
 	"github.com/assay-run/assay/host/trade/journal"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
@@ -124,16 +122,13 @@ func TestDayOfMinutes(t *testing.T) {
 	tradeMinutes(t, "live", func(seen int) bool { return seen < minutesPerDay })
 }
 
-// TestSoakMinutes does so for ASSAY_SOAK minutes of ours at the fastest pace, half of them on paper.
+// TestSoakMinutes does so for minutes of ours at the fastest pace, half of them on paper.
 func TestSoakMinutes(t *testing.T) {
-	minutes, _ := strconv.Atoi(os.Getenv("ASSAY_SOAK"))
-	if minutes == 0 {
-		t.Skip("make soak runs this for minutes")
-	}
+	ring.Long(t, "it goes on for minutes")
 	for _, mode := range []string{"live", "paper"} {
-		end := time.Now().Add(time.Duration(minutes) * time.Minute / 2)
+		end := time.Now().Add(time.Duration(ring.Minutes()) * time.Minute / 2)
 		n := tradeMinutes(t, mode, func(int) bool { return time.Now().Before(end) })
-		soak.Count(t, "days of 1m candles through the service, "+mode, n/minutesPerDay, 1)
+		ring.Count(t, "days of 1m candles through the service, "+mode, n/minutesPerDay, 1)
 	}
 }
 

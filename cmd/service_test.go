@@ -1,5 +1,7 @@
 package cmd_test
 
+//ring:no-detector what is tested runs in other processes
+
 import (
 	"bufio"
 	"bytes"

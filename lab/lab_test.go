@@ -1,5 +1,7 @@
 package lab_test
 
+//ring:no-detector what is tested runs in other processes
+
 import (
 	"encoding/json"
 	"fmt"

@@ -10,14 +10,14 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/spf13/cobra"
 
-	"github.com/assay-run/assay/host/base/listen"
-	"github.com/assay-run/assay/host/base/statelock"
+	"github.com/assay-run/assay/host/base/edge"
+	"github.com/assay-run/assay/host/base/file"
 	"github.com/assay-run/assay/host/proc/sandbox"
 )
 
 // config is the effective configuration.
 type config struct {
-	bind       listen.Bind
+	bind       edge.Bind
 	logLevel   hclog.Level
 	stateDir   string
 	strategies string
@@ -59,7 +59,7 @@ func settings() []setting {
 			c.bind.BehindProxy, err = parseBool(v)
 			return err
 		}},
-		{"state-dir", "SERVICE_STATE_DIR", statelock.Folder,
+		{"state-dir", "SERVICE_STATE_DIR", file.StateFolder,
 			"folder for candles, runs and the registry; the default is looked for in the folders above, too", setStateDir},
 		{"strategies", "SERVICE_STRATEGIES", "", "folder of strategy plugins (default: strategies beside the executable)", setStrategies},
 		{"connectors", "SERVICE_CONNECTORS", "", "folder of exchange connectors (default: connectors beside the executable)", setConnectors},
@@ -171,8 +171,8 @@ func readConfig(args []string, w world) (cfg config, done bool, err error) {
 func (c *config) fill(cmd *cobra.Command, w world) error {
 	for _, s := range settings() {
 		value, source := s.fallback, "--"+s.flag
-		if value == statelock.Folder {
-			value = statelock.Find(".")
+		if value == file.StateFolder {
+			value = file.FindState(".")
 		}
 		if v, ok := w.env(s.variable); ok && v != "" {
 			value, source = v, s.variable

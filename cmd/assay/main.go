@@ -7,7 +7,7 @@ import (
 	"io"
 	"os"
 
-	"github.com/assay-run/assay/host/base/listen"
+	"github.com/assay-run/assay/host/base/edge"
 	"github.com/assay-run/assay/host/catalog"
 	"github.com/assay-run/assay/host/exchange/wire/nodump"
 )
@@ -33,7 +33,7 @@ func main() {
 		fmt.Fprintf(os.Stderr, "assay: %v\n", err)
 		os.Exit(exitFailed)
 	}
-	os.Exit(run(os.Args[1:], world{env: os.LookupEnv, out: os.Stdout, err: os.Stderr}))
+	os.Exit(runCommand(os.Args[1:], world{env: os.LookupEnv, out: os.Stdout, err: os.Stderr}))
 }
 
 // world is what the program sees of its surroundings.
@@ -42,7 +42,7 @@ type world struct {
 	out, err io.Writer
 }
 
-func run(args []string, w world) int {
+func runCommand(args []string, w world) int {
 	cfg, done, err := readConfig(args, w)
 	if done {
 		return exitDone
@@ -51,7 +51,7 @@ func run(args []string, w world) int {
 		err = serve(context.Background(), cfg, w)
 	}
 	var usage *usageError
-	var bind *listen.BindError
+	var bind *edge.BindError
 	switch {
 	case err == nil:
 		return exitDone

@@ -7,9 +7,9 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/assay-run/assay/governance/fact"
+	"github.com/assay-run/assay/host/base/file"
+	"github.com/assay-run/assay/governance/promotion"
 	"github.com/assay-run/assay/host/base/sqlite"
-	"github.com/assay-run/assay/host/base/statelock"
 )
 
 // openExisting opens a log that has been begun, for what needs no running plane.
@@ -18,7 +18,7 @@ func (s *Store) openExisting(ctx context.Context) (err error) {
 	if _, err := os.Stat(path); err != nil {
 		return &ConfigError{fmt.Sprintf("there is no log in %s: name the state folder of a plane with --state-dir", s.opts.Dir)}
 	}
-	if s.lock, err = statelock.Acquire(s.opts.Dir, lockFile); err != nil {
+	if s.lock, err = file.LockState(s.opts.Dir, lockFile); err != nil {
 		return err
 	}
 	if s.db, err = sqlite.Open(ctx, path, migrations(), sqlite.Full); err != nil {
@@ -48,7 +48,7 @@ func (s *Store) rewrite(ctx context.Context, d *derived) error {
 	})
 }
 
-func factRows(facts []fact.Fact) ([][]any, error) {
+func factRows(facts []promotion.Fact) ([][]any, error) {
 	rows := make([][]any, len(facts))
 	for i := range facts {
 		var err error

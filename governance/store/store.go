@@ -11,12 +11,12 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/governance/bundle"
-	"github.com/assay-run/assay/governance/fact"
 	"github.com/assay-run/assay/governance/ledger"
 	"github.com/assay-run/assay/governance/promotion"
 	"github.com/assay-run/assay/governance/promotion/policy"
+	"github.com/assay-run/assay/host/base/failpoint"
+	"github.com/assay-run/assay/host/base/file"
 	"github.com/assay-run/assay/host/base/sqlite"
-	"github.com/assay-run/assay/host/base/statelock"
 )
 
 // DatabaseFile is the name of the database in the state directory.
@@ -50,13 +50,13 @@ type Options struct {
 	Trust  *bundle.Trust
 	Now    func() time.Time
 	// At is told where a write has come to; tests end the process there. It may be nil.
-	At func(point string)
+	At failpoint.Hook
 }
 
 // Store is an open log. Any number of readers and one writer at a time may use it.
 type Store struct {
 	opts   Options
-	lock   *statelock.Lock
+	lock   *file.Lock
 	db     *sqlite.DB
 	keys   *Keys
 	origin string
@@ -73,16 +73,13 @@ type Store struct {
 // and logs policy and trust where they have changed. The error is a *ConfigError where
 // the configuration is at fault. A damaged log opens for reading: see Damage.
 func Open(ctx context.Context, opts Options) (_ *Store, err error) {
-	if opts.At == nil {
-		opts.At = func(string) {}
-	}
 	s := &Store{opts: opts}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.Close())
 		}
 	}()
-	if s.lock, err = statelock.Acquire(opts.Dir, lockFile); err != nil {
+	if s.lock, err = file.LockState(opts.Dir, lockFile); err != nil {
 		return nil, err
 	}
 	if s.db, err = sqlite.Open(ctx, filepath.Join(opts.Dir, DatabaseFile), migrations(), sqlite.Full); err != nil {
@@ -205,7 +202,7 @@ func (s *Store) configure(ctx context.Context, p *policy.Policy, t *bundle.Trust
 		} else if err := follows(tx.World(), p, t); err != nil {
 			return err
 		}
-		if first || tx.World().Policy().Digest != p.Digest || tx.World().Rules() < fact.RulesVerified {
+		if first || tx.World().Policy().Digest != p.Digest || tx.World().Rules() < promotion.RulesVerified {
 			if err := tx.text(bundle.TypePolicy, p.Digest, p.Version, p.Text); err != nil {
 				return err
 			}
@@ -243,18 +240,18 @@ func follows(w *promotion.World, p *policy.Policy, t *bundle.Trust) error {
 
 // start begins the log.
 func (t *Tx) start() error {
-	_, err := t.Append(&fact.Entry{Type: bundle.TypeLogStart, Predicate: &fact.LogStart{
+	_, err := t.Append(&promotion.Entry{Type: bundle.TypeLogStart, Predicate: &promotion.LogStart{
 		Origin: t.s.origin, RecordedAt: t.Stamp(),
-		PublicKeys: fact.PublicKeys{Statement: string(t.s.keys.Public.PEM()), Log: t.s.LogKey().VKey()},
+		PublicKeys: promotion.PublicKeys{Statement: string(t.s.keys.Public.PEM()), Log: t.s.LogKey().VKey()},
 	}})
 	return err
 }
 
 func (t *Tx) text(kind, digest string, version int64, text []byte) error {
-	said := &fact.Text{Digest: digest, Version: version, Text: string(text), RecordedAt: t.Stamp()}
+	said := &promotion.Text{Digest: digest, Version: version, Text: string(text), RecordedAt: t.Stamp()}
 	if kind == bundle.TypePolicy {
-		said.Rules = fact.RulesVerified
+		said.Rules = promotion.RulesVerified
 	}
-	_, err := t.Append(&fact.Entry{Type: kind, Predicate: said})
+	_, err := t.Append(&promotion.Entry{Type: kind, Predicate: said})
 	return err
 }

@@ -17,6 +17,6 @@
 // A run of a plugin gets a Folder with a file of exactly the rows that it may see. The
 // files are kept below <state_dir>/data/windows for the next run that may see the same.
 //
-// It imports digest, sqlite, dirlock, importer and sample beside the SDK. Runs get their
+// It imports digest, sqlite, file, importer and sample beside the SDK. Runs get their
 // candles from here; nothing here knows of runs.
 package candle

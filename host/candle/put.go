@@ -4,15 +4,14 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"io"
-	"os"
 	"path/filepath"
 	"regexp"
 	"time"
 
 	"github.com/govalues/decimal"
 
+	"github.com/assay-run/assay/host/base/file"
 	"github.com/assay-run/assay/host/candle/importer"
 	"github.com/assay-run/assay/host/candle/importer/refusal"
 	"github.com/assay-run/assay/host/candle/sample"
@@ -166,38 +165,19 @@ func hashOf(c *market.Series) (string, error) {
 // synced; one of that name is replaced. Everybody may read it: the folders above it say
 // who comes near.
 func writeFile(dir string, c *market.Series, lasting bool, name func(string) string) (sum string, err error) {
-	f, err := os.CreateTemp(dir, tempPrefix)
+	f, err := file.Create(dir)
 	if err != nil {
 		return "", err
 	}
-	defer func() {
-		if err != nil {
-			_ = f.Close() // already closed after a late failure
-			_ = os.Remove(f.Name())
-		}
-	}()
+	defer f.Discard()
 	h := sha256.New()
 	if err := candlefile.Write(io.MultiWriter(f, h), c); err != nil {
 		return "", err
 	}
-	if err = f.Chmod(0o444); err == nil && lasting {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return "", err
-	}
 	sum = hex.EncodeToString(h.Sum(nil))
-	if err := os.Rename(f.Name(), filepath.Join(dir, name(sum))); err != nil || !lasting {
-		return sum, err
+	path := filepath.Join(dir, name(sum))
+	if lasting {
+		return sum, f.Replace(path, 0o444)
 	}
-	return sum, syncDir(dir)
-}
-
-// syncDir makes a rename last.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
+	return sum, f.ReplaceUnsynced(path, 0o444)
 }

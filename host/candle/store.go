@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/assay-run/assay/host/base/file"
 	"github.com/assay-run/assay/host/base/sqlite"
 	"github.com/assay-run/assay/plugin-sdk/candlefile"
 )
@@ -22,7 +23,6 @@ import (
 var migrations embed.FS
 
 const (
-	tempPrefix = ".tmp-"
 	fileSuffix = ".candles"
 	// tempAge is how old a temporary file must be to be nobody's any more.
 	tempAge = time.Hour
@@ -94,7 +94,7 @@ func removeLeftovers(dir string) error {
 		return err
 	}
 	for _, e := range entries {
-		if !strings.HasPrefix(e.Name(), tempPrefix) {
+		if !strings.HasPrefix(e.Name(), file.TempPrefix) {
 			continue
 		}
 		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > tempAge {

@@ -3,7 +3,7 @@ package view
 import (
 	"encoding/json"
 
-	"github.com/assay-run/assay/host/result"
+	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
@@ -161,7 +161,7 @@ type EquityPoint struct {
 // Curve is an equity curve that writes itself: half a million points are written
 // without a struct for each. Picked are the indexes to show; nil shows all.
 type Curve struct {
-	Columns result.EquityCurve
+	Columns artifact.EquityCurve
 	Picked  []int
 }
 

@@ -13,8 +13,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/assay-run/assay/governance/bundle"
-	"github.com/assay-run/assay/governance/bundle/dsse"
 	"github.com/assay-run/assay/governance/store"
+	"github.com/assay-run/assay/host/base/dsse"
+	"github.com/assay-run/assay/host/base/file"
 )
 
 type trustOptions struct {
@@ -186,16 +187,7 @@ func (o *trustOptions) write(t *bundle.Trust, w World) error {
 	if err := os.MkdirAll(filepath.Dir(o.file), 0o700); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(o.file), ".trust-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(text)
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(f.Name(), o.file); err != nil {
+	if err := file.Write(o.file, text, 0o600); err != nil {
 		return err
 	}
 	if o.json {

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/assay-run/assay/governance/ledger"
-	"github.com/assay-run/assay/host/hosttest/soak"
+	"github.com/assay-run/assay/host/hosttest/ring"
 )
 
 // trusted is the options of the sample's own keys, without artifacts.
@@ -21,7 +21,7 @@ func (s *sample) trusted() Options {
 func flips(text []byte, accepts func([]byte) bool, accepted func(at int, changed []byte)) {
 	for at := range text {
 		for bit := range 8 {
-			if soak.Race && at%4 != 0 || soak.Race && bit != at/4%8 {
+			if ring.Race && at%4 != 0 || ring.Race && bit != at/4%8 {
 				continue
 			}
 			changed := bytes.Clone(text)

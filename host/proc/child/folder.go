@@ -8,14 +8,14 @@ import (
 	"strconv"
 	"sync"
 
-	"github.com/assay-run/assay/host/base/dirlock"
+	"github.com/assay-run/assay/host/base/file"
 )
 
 // room holds the socket folders of this process, so that those of a host that was killed
-// can be told from those in use: see dirlock.Room.
+// can be told from those in use: see [file.Workdir].
 var room struct {
 	sync.Mutex
-	*dirlock.Room
+	*file.Workdir
 	root  string
 	used  int // folders that are there
 	count int // folders that were ever made
@@ -32,7 +32,7 @@ type SocketFolder struct {
 func NewSocketFolder() (*SocketFolder, error) {
 	room.Lock()
 	defer room.Unlock()
-	if room.Room == nil {
+	if room.Workdir == nil {
 		if err := enterRoom(); err != nil {
 			return nil, err
 		}
@@ -62,12 +62,12 @@ func enterRoom() error {
 		return err
 	}
 	room.root = root
-	if room.Room, err = dirlock.Enter(root); err != nil {
+	if room.Workdir, err = file.NewWorkdir(root); err != nil {
 		return err
 	}
 	if err := ownPrivate(root); err != nil { // made by somebody else in between
 		_ = room.Close()
-		room.Room = nil
+		room.Workdir = nil
 		return err
 	}
 	return nil
@@ -100,8 +100,8 @@ func (f *SocketFolder) Remove() {
 		_ = os.RemoveAll(f.dir)
 		if room.used--; room.used == 0 {
 			_ = room.Close()
-			_ = dirlock.RemoveRoot(room.root)
-			room.Room = nil
+			_ = file.RemoveWorkdirs(room.root)
+			room.Workdir = nil
 		}
 	})
 }

@@ -19,6 +19,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/assay-run/assay/host/base/file"
 	"github.com/assay-run/assay/host/proc/child"
 )
 
@@ -141,25 +142,17 @@ func (s Store) copy(path string) (sum string, err error) {
 // write copies a program under the hash of the bytes that were written. A copy that
 // did not reach the disk is found out by its hash, so nothing is synced.
 func (s Store) write(src io.Reader) (sum string, err error) {
-	tmp, err := os.CreateTemp(s.dir, ".copy-")
+	tmp, err := file.Create(s.dir)
 	if err != nil {
 		return "", err
 	}
-	defer func() {
-		if err != nil {
-			_ = tmp.Close()
-			_ = os.Remove(tmp.Name())
-		}
-	}()
+	defer tmp.Discard()
 	h := sha256.New()
 	if _, err := io.Copy(io.MultiWriter(tmp, h), io.LimitReader(src, maxProgramBytes)); err != nil {
 		return "", err
 	}
 	sum = hex.EncodeToString(h.Sum(nil))
-	if err := errors.Join(tmp.Chmod(mode), tmp.Close()); err != nil {
-		return "", err
-	}
-	return sum, os.Rename(tmp.Name(), s.path(sum))
+	return sum, tmp.ReplaceUnsynced(s.path(sum), mode)
 }
 
 func (s Store) path(sum string) string { return filepath.Join(s.dir, sum) }

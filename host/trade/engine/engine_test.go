@@ -22,7 +22,7 @@ import (
 	"github.com/assay-run/assay/host/alarm"
 	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/host/hosttest/ramdir"
-	"github.com/assay-run/assay/host/hosttest/soak"
+	"github.com/assay-run/assay/host/hosttest/ring"
 	"github.com/assay-run/assay/host/proc/sandbox"
 	"github.com/assay-run/assay/host/trade/journal"
 	"github.com/assay-run/assay/host/trade/order"
@@ -482,10 +482,7 @@ func ambiguous(b *bench, call string, a act, silent bool) {
 
 // TestStopAnywhere stops a busy run at random instants, with a venue that is random too.
 func TestStopAnywhere(t *testing.T) {
-	seeds := soak.Size(200, 10_000)
-	if testing.Short() {
-		seeds = 20
-	}
+	seeds := ring.Size(20, 200, 10_000)
 	book := shared(t)
 	var stops atomic.Int64
 	t.Run("at", func(t *testing.T) {
@@ -496,9 +493,7 @@ func TestStopAnywhere(t *testing.T) {
 			})
 		}
 	})
-	if !testing.Short() {
-		soak.Count(t, "random stops", int(stops.Load()), seeds)
-	}
+	ring.Count(t, "random stops", int(stops.Load()), seeds)
 }
 
 func stopAnywhere(b *bench, seed uint64) {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/govalues/decimal"
 
-	"github.com/assay-run/assay/host/base/crash"
+	"github.com/assay-run/assay/host/base/failpoint"
 	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/host/trade/journal"
 	"github.com/assay-run/assay/host/trade/order"
@@ -62,7 +62,7 @@ func (e *Engine) reconcile(ctx context.Context, l *link) error {
 	if err != nil {
 		return err
 	}
-	crash.Point(crash.MidReconcile)
+	failpoint.Point(failpoint.MidReconcile)
 	if err := e.settleOpen(ctx, s); err != nil {
 		return err
 	}

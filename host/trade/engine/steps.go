@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/assay-run/assay/host/base/crash"
+	"github.com/assay-run/assay/host/base/failpoint"
 	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/host/trade/feed"
 	"github.com/assay-run/assay/host/trade/journal"
@@ -169,7 +169,7 @@ func (e *Engine) step(o feed.Offer) {
 		return
 	}
 	s := o.Step
-	crash.Point(crash.CandleRead)
+	failpoint.Point(failpoint.CandleRead)
 	i := e.steps.index
 	e.steps.index, e.steps.closed = i+1, s.CloseTime
 	e.steps.deciding, e.steps.taken = true, o
@@ -260,9 +260,9 @@ func (e *Engine) view(i int64, s *feed.Step) *View {
 // ask has the strategy decide beside the loop.
 func (e *Engine) ask(v *View) {
 	e.running.Go(func() {
-		crash.Point(crash.StepSent)
+		failpoint.Point(failpoint.StepSent)
 		intents, err := e.cfg.Host.Decide(v)
-		crash.Point(crash.StepAnswered)
+		failpoint.Point(failpoint.StepAnswered)
 		e.inbox.post(func() { e.decided(v, intents, err) })
 	})
 }

@@ -15,7 +15,7 @@ import (
 
 	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/host/hosttest/feedtest"
-	"github.com/assay-run/assay/host/hosttest/soak"
+	"github.com/assay-run/assay/host/hosttest/ring"
 	"github.com/assay-run/assay/host/trade/feed"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
@@ -26,7 +26,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // corrected, reordered and broken candles, silence, cuts and failing requests. What is
 // delivered is the venue's history, each candle once and in order.
 func TestFeedScripts(t *testing.T) {
-	first, n, done := uint64(1), soak.Size(200, 5000), 0
+	first, n, done := uint64(1), ring.Size(50, 200, 5000), 0
 	if text := os.Getenv("FEED_SCRIPT"); text != "" {
 		seed, err := strconv.ParseUint(text, 10, 64)
 		if err != nil {
@@ -51,7 +51,7 @@ func TestFeedScripts(t *testing.T) {
 		}
 	}
 	t.Log(faults)
-	soak.Count(t, "feed scripts", done, n)
+	ring.Count(t, "feed scripts", done, n)
 }
 
 // script is the stream of one run as it is written while the venue's clock goes on.

@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/assay-run/assay/host/exchange"
-	"github.com/assay-run/assay/host/hosttest/soak"
+	"github.com/assay-run/assay/host/hosttest/ring"
 	"github.com/assay-run/assay/host/trade/order"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
@@ -201,10 +201,7 @@ func (s *shop) atRest(rt interface{ Fatalf(string, ...any) }) {
 
 // histories is how many a test runs.
 func histories(t *testing.T, each func(*rapid.T)) {
-	rounds := soak.Size(10, 1000) // 100,000 of each kind
-	if testing.Short() {
-		rounds = 2
-	}
+	rounds := ring.Size(2, 10, 1000) // 100,000 of each kind in the longest
 	for range rounds {
 		if rapid.Check(t, each); t.Failed() { // 100 histories
 			return
