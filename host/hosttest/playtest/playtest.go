@@ -26,6 +26,9 @@ func Roles(exit func(int)) map[string]func() {
 		"good":     func() { serve.Strategy(sdk.Spec{Name: "good", Version: "1.2.3"}, NewGood) },
 		"randomly": func() { serve.Strategy(randomSpec(), NewRandom) },
 	}
+	list["answers"] = func() {
+		serve.Strategy(sdk.Spec{Name: "answers"}, func(GoodParams) (sdk.Strategy, error) { return answering{}, nil })
+	}
 	for name, in := range once() {
 		list[name] = func() {
 			serve.Strategy(sdk.Spec{Name: name}, func(GoodParams) (sdk.Strategy, error) { return onlyOnce(in), nil })
@@ -113,6 +116,18 @@ func (f onlyOnce) OnCandle(v sdk.View) (sdk.Intents, error) {
 	}
 	return nil, nil
 }
+
+// answering returns an order from OnFill, which the SDK refuses.
+type answering struct{}
+
+func (answering) OnCandle(v sdk.View) (sdk.Intents, error) {
+	if v.Index() == MisdeedStep-1 {
+		return sdk.Buy(sdk.CashFraction(0.5)), nil
+	}
+	return nil, nil
+}
+
+func (answering) OnFill(sdk.View, sdk.Fill) sdk.Intents { return sdk.ClosePosition() }
 
 // MisdeedStep is the step at which plugins misbehave.
 const MisdeedStep = 700
