@@ -1,4 +1,4 @@
-package sdk_test
+package params_test
 
 import (
 	"bytes"
@@ -15,6 +15,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	sdk "github.com/assay-run/assay/plugin-sdk"
+	"github.com/assay-run/assay/plugin-sdk/internal/params"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -38,7 +39,7 @@ type everything struct {
 }
 
 func TestSchemaAndDefaults(t *testing.T) {
-	p, err := sdk.ParamsOf[everything]()
+	p, err := params.Of[everything]()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +92,7 @@ func parse(t *testing.T, text []byte) any {
 }
 
 func TestNoParameters(t *testing.T) {
-	p, err := sdk.ParamsOf[struct{}]()
+	p, err := params.Of[struct{}]()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,13 +106,13 @@ func TestNoParameters(t *testing.T) {
 		}
 	}
 	_, err = p.Decode([]byte(`{"a":1}`))
-	if got := fmt.Sprint(sdk.ParamErrors(err)); got != "[{/a is not a parameter of this strategy, which has none}]" {
+	if got := fmt.Sprint(params.Errors(err)); got != "[{/a is not a parameter of this strategy, which has none}]" {
 		t.Error(got)
 	}
 }
 
 func TestDecode(t *testing.T) {
-	p, err := sdk.ParamsOf[everything]()
+	p, err := params.Of[everything]()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +138,7 @@ func TestDecode(t *testing.T) {
 
 // Every single value is judged by Decode as the schema judges it.
 func TestDecodeAgreesWithTheSchema(t *testing.T) {
-	p, err := sdk.ParamsOf[everything]()
+	p, err := params.Of[everything]()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +152,7 @@ func TestDecodeAgreesWithTheSchema(t *testing.T) {
 				t.Errorf("%s: Decode says %v, the schema %v", raw, err, want)
 			}
 			if err != nil {
-				if list := sdk.ParamErrors(err); len(list) != 1 || list[0].Pointer != "/"+name || list[0].Message == "" {
+				if list := params.Errors(err); len(list) != 1 || list[0].Pointer != "/"+name || list[0].Message == "" {
 					t.Errorf("%s: %+v", raw, list)
 				}
 			}
@@ -160,13 +161,13 @@ func TestDecodeAgreesWithTheSchema(t *testing.T) {
 }
 
 func TestAllErrorsAtOnce(t *testing.T) {
-	p, err := sdk.ParamsOf[everything]()
+	p, err := params.Of[everything]()
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, err = p.Decode([]byte(`{"fast":0,"count":10,"risk":1,"mode":"open","level":3,"label":5,"z/~":1,"a":2,"small":1.5,"free":1e999,"fixed":9007199254740993}`))
 	var got []string
-	for _, e := range sdk.ParamErrors(err) {
+	for _, e := range params.Errors(err) {
 		got = append(got, e.Error())
 	}
 	list := "is not a parameter of this strategy, which has " + strings.Join(p.Names(), ", ")
@@ -180,7 +181,7 @@ func TestAllErrorsAtOnce(t *testing.T) {
 	}
 	for _, raw := range []string{`[]`, `null`, `{`, `1`, `{} {}`} {
 		_, err := p.Decode([]byte(raw))
-		if list := sdk.ParamErrors(err); len(list) != 1 || list[0].Pointer != "" {
+		if list := params.Errors(err); len(list) != 1 || list[0].Pointer != "" {
 			t.Errorf("%s: %v", raw, list)
 		}
 	}
@@ -189,13 +190,13 @@ func TestAllErrorsAtOnce(t *testing.T) {
 func TestInvalidParam(t *testing.T) {
 	err := errors.Join(sdk.InvalidParam("fast", "must be below slow"), fmt.Errorf("more: %w", sdk.InvalidParam("a/b", "is bad")))
 	want := []sdk.ParamError{{Pointer: "/fast", Message: "must be below slow"}, {Pointer: "/a~1b", Message: "is bad"}}
-	if got := sdk.ParamErrors(err); !reflect.DeepEqual(got, want) {
+	if got := params.Errors(err); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v", got)
 	}
-	if got := sdk.ParamErrors(errors.New("no licence")); !reflect.DeepEqual(got, []sdk.ParamError{{Message: "no licence"}}) {
+	if got := params.Errors(errors.New("no licence")); !reflect.DeepEqual(got, []sdk.ParamError{{Message: "no licence"}}) {
 		t.Errorf("got %v", got)
 	}
-	if sdk.ParamErrors(nil) != nil {
+	if params.Errors(nil) != nil {
 		t.Error("no error has no parts")
 	}
 }
@@ -331,12 +332,12 @@ func TestBadTags(t *testing.T) {
 }
 
 func errorOf[P any]() error {
-	_, err := sdk.ParamsOf[P]()
+	_, err := params.Of[P]()
 	return err
 }
 
 func FuzzDecode(f *testing.F) {
-	p, err := sdk.ParamsOf[everything]()
+	p, err := params.Of[everything]()
 	if err != nil {
 		f.Fatal(err)
 	}
