@@ -17,10 +17,10 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/api/v1/apitest"
-	"github.com/assay-run/assay/host/backtest"
 	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/deploy"
 	"github.com/assay-run/assay/host/deploy/plane"
+	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
@@ -51,7 +51,7 @@ func (t *trade) Ungated() string { return t.admission.Ungated }
 // Launch implements v1.Launcher.
 func (d *desk) Launch(ctx context.Context, id string, req runner.StartRequest) (runner.Execution, error) {
 	if req.Exchange == "nowhere" {
-		return nil, &backtest.RequestError{Code: "EXCHANGE_NOT_FOUND", Message: "There is no such exchange.", Details: map[string]any{"available": []string{}}}
+		return nil, &run.RequestError{Code: "EXCHANGE_NOT_FOUND", Message: "There is no such exchange.", Details: map[string]any{"available": []string{}}}
 	}
 	a, err := d.policy.Admit(ctx, deploy.Request{
 		Mode: req.Mode, Strategy: req.StrategyName, PluginSHA256: digest.SHA256Hex([]byte("plugin-binary")), Params: json.RawMessage(approved),

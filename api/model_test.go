@@ -16,8 +16,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/assay-run/assay/api/v1/apitest"
+	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/hosttest/ring"
-	"github.com/assay-run/assay/host/result"
 	"github.com/assay-run/assay/host/runner"
 )
 
@@ -249,7 +249,7 @@ func (m *model) disturb(op string) {
 	case op == "end":
 		run.End()
 	default:
-		run.Crash(result.Failure{Code: "PLUGIN_CRASHED", Message: "gone"})
+		run.Crash(artifact.Failure{Code: "PLUGIN_CRASHED", Message: "gone"})
 	}
 }
 

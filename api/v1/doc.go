@@ -4,7 +4,7 @@
 // A request has passed the edge (package api) when it arrives here. The operation
 // reads the body strictly (strictjson), checks it against the document (schema),
 // looks at the idempotency key and then asks the host: host/runner owns the state
-// machine and serialises starts, stops and resets; host/backtest looks everything
+// machine and serialises starts, stops and resets; host/run looks everything
 // up and launches; host/catalog and host/candle supply the lists. Answers are built
 // by package view.
 //

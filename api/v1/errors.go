@@ -9,8 +9,8 @@ import (
 	"github.com/assay-run/assay/api/v1/problem"
 	"github.com/assay-run/assay/api/v1/schema"
 	"github.com/assay-run/assay/api/web"
-	"github.com/assay-run/assay/host/backtest"
 	"github.com/assay-run/assay/host/deploy"
+	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/host/runner"
 )
 
@@ -42,7 +42,7 @@ func describe(v schema.Violation) string {
 // logs what the client is not told.
 func (a *API) translate(r *http.Request, err error) error {
 	var known *problem.Problem
-	var refused *backtest.RequestError
+	var refused *run.RequestError
 	var gate *deploy.Refusal
 	var state *runner.Error
 	switch {
@@ -61,7 +61,7 @@ func (a *API) translate(r *http.Request, err error) error {
 	return problem.New(problem.InternalError).WithCause(err)
 }
 
-func (a *API) refusal(e *backtest.RequestError) error {
+func (a *API) refusal(e *run.RequestError) error {
 	p := problem.Say(problem.Code(e.Code), e.Message).WithCause(e)
 	for k, v := range e.Details {
 		p.With(k, v)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/assay-run/assay/api/v1/view"
 	"github.com/assay-run/assay/api/web"
-	"github.com/assay-run/assay/host/backtest"
+	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/host/runner"
 )
 
@@ -57,7 +57,7 @@ func (a *API) begin(
 func launch(req runner.StartRequest, by Launcher) runner.LaunchFunc {
 	return func(ctx context.Context, runID string) (runner.Execution, error) {
 		if by == nil {
-			return nil, &backtest.RequestError{Code: "MODE_NOT_SUPPORTED",
+			return nil, &run.RequestError{Code: "MODE_NOT_SUPPORTED",
 				Message: fmt.Sprintf("This service does not run mode %s.", req.Mode), Details: map[string]any{"reason": "mode"}}
 		}
 		return by.Launch(ctx, runID, req)

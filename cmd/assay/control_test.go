@@ -69,7 +69,7 @@ func TestControlOptions(t *testing.T) {
 		{nil, []string{"SERVICE_STRATEGY_FAMILY=a=b,a=c"}, "SERVICE_STRATEGY_FAMILY"},
 	} {
 		var out, errs bytes.Buffer
-		code := run(c.args, world{variables(c.env...), &out, &errs})
+		code := runCommand(c.args, world{variables(c.env...), &out, &errs})
 		if code != exitUsage || !strings.Contains(errs.String(), c.want) || out.Len() > 0 || strings.Contains(errs.String(), "canary") {
 			t.Errorf("%v %v: exit %d, %s", c.args, c.env, code, errs.String())
 		}

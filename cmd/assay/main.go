@@ -31,7 +31,7 @@ func main() {
 		fmt.Fprintf(os.Stderr, "assay: %v\n", err)
 		os.Exit(exitFailed)
 	}
-	os.Exit(run(os.Args[1:], world{env: os.LookupEnv, out: os.Stdout, err: os.Stderr}))
+	os.Exit(runCommand(os.Args[1:], world{env: os.LookupEnv, out: os.Stdout, err: os.Stderr}))
 }
 
 // world is what the program sees of its surroundings.
@@ -40,7 +40,7 @@ type world struct {
 	out, err io.Writer
 }
 
-func run(args []string, w world) int {
+func runCommand(args []string, w world) int {
 	cfg, done, err := readConfig(args, w)
 	if done {
 		return exitDone

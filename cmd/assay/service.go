@@ -23,7 +23,6 @@ import (
 	"github.com/assay-run/assay/api/v1/stream"
 	"github.com/assay-run/assay/api/web"
 	"github.com/assay-run/assay/host/artifact"
-	"github.com/assay-run/assay/host/backtest"
 	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/base/file"
 	"github.com/assay-run/assay/host/base/listen"
@@ -32,6 +31,7 @@ import (
 	"github.com/assay-run/assay/host/catalog"
 	"github.com/assay-run/assay/host/deploy"
 	"github.com/assay-run/assay/host/registry"
+	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/host/runner"
 	live "github.com/assay-run/assay/host/trade"
 	"github.com/assay-run/assay/host/trade/journal"
@@ -226,7 +226,7 @@ func (s *service) restore(ctx context.Context, trading *live.Launcher, q *journa
 	return s.runner.Restore(*rep, cleared)
 }
 
-func newLauncher(cfg config, candles *candle.Store, strategies *catalog.Catalog, logger hclog.Logger) (*backtest.Launcher, error) {
+func newLauncher(cfg config, candles *candle.Store, strategies *catalog.Catalog, logger hclog.Logger) (*run.Launcher, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -240,7 +240,7 @@ func newLauncher(cfg config, candles *candle.Store, strategies *catalog.Catalog,
 	if err := errors.Join(os.RemoveAll(spool), os.MkdirAll(spool, 0o700)); err != nil {
 		return nil, err
 	}
-	return backtest.NewLauncher(backtest.Options{
+	return run.NewLauncher(run.Options{
 		Catalog: strategies, Store: candles, Logger: logger, SpoolDir: spool,
 		Engine: artifact.Engine{Name: "assay", Version: version, Commit: commit, SHA256: sum},
 	}), nil
@@ -251,7 +251,7 @@ type parts struct {
 	candles    *candle.Store
 	strategies *catalog.Catalog
 	runs       *registry.Registry
-	launcher   *backtest.Launcher
+	launcher   *run.Launcher
 	exchanges  *live.Exchanges
 	trading    *live.Launcher
 }

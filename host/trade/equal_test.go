@@ -21,7 +21,6 @@ import (
 	"github.com/assay-run/assay/host/hosttest/playtest"
 	"github.com/assay-run/assay/host/hosttest/ring"
 	"github.com/assay-run/assay/host/metric"
-	"github.com/assay-run/assay/host/result"
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/host/trade/feed"
 	"github.com/assay-run/assay/host/trade/journal"
@@ -30,7 +29,7 @@ import (
 
 // picture is everything about a run that must not depend on where its candles came from: the
 // hash of the results, the numbers that go into it, and every line of decision.
-func picture(r *result.Results, x runner.Described) (string, error) {
+func picture(r *artifact.Results, x runner.Described) (string, error) {
 	var lines bytes.Buffer
 	if err := x.WriteDecisions(&lines); err != nil {
 		return "", err

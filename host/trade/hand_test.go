@@ -10,7 +10,7 @@ import (
 	"github.com/govalues/decimal"
 
 	"github.com/assay-run/assay/host/exchange"
-	"github.com/assay-run/assay/host/play"
+	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
@@ -64,7 +64,7 @@ func byHand(t *testing.T, d *desk, warm int) *hand {
 }
 
 // Choose implements Venues.
-func (v *hand) Choose(context.Context, runner.StartRequest, *play.Plan) (Venue, error) {
+func (v *hand) Choose(context.Context, runner.StartRequest, *run.Plan) (Venue, error) {
 	return Venue{ID: "hand", Description: exchange.Description{ID: "hand", Kind: "native"}, Connect: v.connect}, nil
 }
 

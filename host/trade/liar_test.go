@@ -14,7 +14,7 @@ import (
 
 	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/host/hosttest/feedtest"
-	"github.com/assay-run/assay/host/play"
+	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
@@ -65,7 +65,7 @@ type liars struct {
 }
 
 // Choose implements Venues.
-func (l *liars) Choose(ctx context.Context, req runner.StartRequest, p *play.Plan) (Venue, error) {
+func (l *liars) Choose(ctx context.Context, req runner.StartRequest, p *run.Plan) (Venue, error) {
 	if req.Exchange != liarID {
 		return l.Venues.Choose(ctx, req, p)
 	}

@@ -15,12 +15,12 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/assay-run/assay/host/artifact"
-	"github.com/assay-run/assay/host/backtest"
 	"github.com/assay-run/assay/host/candle"
 	"github.com/assay-run/assay/host/catalog"
 	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/host/hosttest/playtest"
 	"github.com/assay-run/assay/host/hosttest/ramdir"
+	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/host/trade/journal"
 	"github.com/assay-run/assay/plugin-sdk/market"
@@ -49,7 +49,7 @@ const (
 type desk struct {
 	t         testing.TB
 	launcher  *Launcher
-	backtests *backtest.Launcher
+	backtests *run.Launcher
 	store     *candle.Store
 	journal   *journal.Journal
 	liars     *liars
@@ -118,7 +118,7 @@ func openDesk(t testing.TB, o deskOptions) *desk {
 		launcher: NewLauncher(Options{
 			Catalog: c, Venues: venues, Journal: book.Journal, Logger: log, SpoolDir: state, Engine: engine, StepLimit: limit,
 		}),
-		backtests: backtest.NewLauncher(backtest.Options{
+		backtests: run.NewLauncher(run.Options{
 			Catalog: c, Store: store, Logger: log, SpoolDir: state, Engine: engine,
 		}),
 	}

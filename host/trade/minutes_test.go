@@ -15,7 +15,7 @@ import (
 	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/host/exchange/sim"
 	"github.com/assay-run/assay/host/hosttest/ring"
-	"github.com/assay-run/assay/host/play"
+	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/host/trade/journal"
 	"github.com/assay-run/assay/plugin-sdk/market"
@@ -25,7 +25,7 @@ import (
 type unpaced struct{ Venues }
 
 // Choose implements Venues.
-func (u unpaced) Choose(ctx context.Context, req runner.StartRequest, p *play.Plan) (Venue, error) {
+func (u unpaced) Choose(ctx context.Context, req runner.StartRequest, p *run.Plan) (Venue, error) {
 	v, err := u.Venues.Choose(ctx, req, p)
 	v.Connect = func(context.Context) (*exchange.Connection, error) {
 		c := sim.NewUnpaced(nil)

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/host/alarm"
+	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/host/proc/sandbox"
-	"github.com/assay-run/assay/host/result"
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/host/trade/engine"
 	"github.com/assay-run/assay/host/trade/feed"
@@ -272,11 +272,11 @@ func (x *Execution) stopMessage() string {
 }
 
 // failure describes a fault.
-func (x *Execution) failure(err error) *result.Failure {
+func (x *Execution) failure(err error) *artifact.Failure {
 	x.gate.Lock()
 	phase, at := x.phase, x.lastStepLocked()
 	x.gate.Unlock()
-	return x.plugin.Failure(err, phase, at, func(f *result.Failure) {
+	return x.plugin.Failure(err, phase, at, func(f *artifact.Failure) {
 		var fault *engine.Fault
 		var data *feed.DataError
 		var answer *exchange.Error

@@ -15,9 +15,9 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/assay-run/assay/host/artifact"
-	"github.com/assay-run/assay/host/backtest"
 	"github.com/assay-run/assay/host/candle"
 	"github.com/assay-run/assay/host/registry"
+	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/lab/evaluate"
 	"github.com/assay-run/assay/lab/project"
 	"github.com/assay-run/assay/lab/split"
@@ -210,9 +210,9 @@ func TestReplay(t *testing.T) {
 	n := p.Candles() * 8 / 10
 	list := []evaluate.Replay{
 		{ID: "search", To: n, Lines: true},
-		{ID: "search", To: n, Lines: true, Drive: backtest.Drive{Chunked: true}},
-		{ID: "search", To: n, Lines: true, Drive: backtest.Drive{Lockstep: true}},
-		{ID: "search", To: n, Lines: true, Drive: backtest.Drive{Procs: 1}},
+		{ID: "search", To: n, Lines: true, Drive: run.Drive{Chunked: true}},
+		{ID: "search", To: n, Lines: true, Drive: run.Drive{Lockstep: true}},
+		{ID: "search", To: n, Lines: true, Drive: run.Drive{Procs: 1}},
 		{ID: "search", To: n, CostTenths: 15},
 		{ID: "search", To: n, DelayCandles: 1},
 		{ID: "search", To: n, Params: json.RawMessage(`{"fast":11,"slow":30}`)},

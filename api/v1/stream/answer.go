@@ -7,7 +7,6 @@ import (
 	"github.com/assay-run/assay/api/v1/problem"
 	"github.com/assay-run/assay/api/v1/view"
 	"github.com/assay-run/assay/host/metric"
-	"github.com/assay-run/assay/host/metric/sample"
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
@@ -180,7 +179,7 @@ func ofSymbol(w runner.Watch, r request, answer func(runner.Watch, request, *mar
 
 func candlesOf(_ runner.Watch, r request, s *market.Series) seriesResult {
 	from, to := within(s.Time, r)
-	result := seriesResult{ID: r.id, Points: aggregate(s, from, to, r.maxPoints), Method: sample.MethodNone, Of: to - from}
+	result := seriesResult{ID: r.id, Points: aggregate(s, from, to, r.maxPoints), Method: metric.ThinNone, Of: to - from}
 	if result.Points.n < result.Of {
 		result.Method = methodAggregate
 	}
@@ -189,7 +188,7 @@ func candlesOf(_ runner.Watch, r request, s *market.Series) seriesResult {
 
 func fillsOf(w runner.Watch, r request, s *market.Series) seriesResult {
 	marks, of := countFills(w.Look().Fills, s, r)
-	result := seriesResult{ID: r.id, Points: marksOf(marks), Method: sample.MethodNone, Of: of}
+	result := seriesResult{ID: r.id, Points: marksOf(marks), Method: metric.ThinNone, Of: of}
 	if len(marks) < of {
 		result.Method = methodAggregate
 	}
@@ -211,7 +210,7 @@ func within(times []market.Time, r request) (from, to int) {
 
 func method(n, most int) string {
 	if n > most {
-		return sample.MethodLTTBExtremes
+		return metric.ThinLTTB
 	}
-	return sample.MethodNone
+	return metric.ThinNone
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/assay-run/assay/api/v1/view"
 	"github.com/assay-run/assay/api/web"
-	"github.com/assay-run/assay/host/result"
+	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
@@ -238,8 +238,8 @@ func (c *collector) annotation(s *scene) any {
 }
 
 type logLines struct {
-	Lines      []result.LogLine `json:"lines"`
-	Suppressed int64            `json:"suppressed"`
+	Lines      []artifact.LogLine `json:"lines"`
+	Suppressed int64              `json:"suppressed"`
 }
 
 // log shows the newest lines in the order in which they were written.

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/api/v1/view"
-	"github.com/assay-run/assay/host/result"
+	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/runner"
 )
 
@@ -37,7 +37,7 @@ type limits struct {
 
 type snapshot struct {
 	view.DetailedStatus
-	Log []result.LogLine `json:"log"`
+	Log []artifact.LogLine `json:"log"`
 }
 
 func snapshotOf(rep runner.Report, health view.Health) snapshot {
@@ -45,7 +45,7 @@ func snapshotOf(rep runner.Report, health view.Health) snapshot {
 	lines = lines[max(0, len(lines)-snapshotLog):]
 	return snapshot{
 		DetailedStatus: view.DetailedOf(rep, health, snapshotRows, snapshotPoints),
-		Log:            append([]result.LogLine{}, lines...),
+		Log:            append([]artifact.LogLine{}, lines...),
 	}
 }
 

@@ -3,10 +3,9 @@ package view
 import (
 	"encoding/json"
 
+	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/metric"
-	"github.com/assay-run/assay/host/metric/sample"
 	"github.com/assay-run/assay/host/registry"
-	"github.com/assay-run/assay/host/result"
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
@@ -20,19 +19,19 @@ const (
 // DetailedStatus is the status with the newest entries.
 type DetailedStatus struct {
 	Status
-	RecentOrders         []Order       `json:"recent_orders"`
-	RecentFills          []Fill        `json:"recent_fills"`
-	RecentTrades         []Trade       `json:"recent_trades"`
-	Positions            []Position    `json:"positions"`
-	EquityCurve          Curve         `json:"equity_curve"`
-	EquityCurveSampling  sample.Info   `json:"equity_curve_sampling"`
-	RowsTotal            RowsTotal     `json:"rows_total"`
-	PerformanceMetrics   metric.Values `json:"performance_metrics"`
-	PerformanceUndefined []string      `json:"performance_metrics_undefined"`
-	MetricsMeta          metric.Meta   `json:"metrics_meta"`
-	Assumptions          []result.Note `json:"assumptions"`
-	Warnings             []result.Note `json:"warnings"`
-	Health               Health        `json:"health"`
+	RecentOrders         []Order         `json:"recent_orders"`
+	RecentFills          []Fill          `json:"recent_fills"`
+	RecentTrades         []Trade         `json:"recent_trades"`
+	Positions            []Position      `json:"positions"`
+	EquityCurve          Curve           `json:"equity_curve"`
+	EquityCurveSampling  metric.Thinning `json:"equity_curve_sampling"`
+	RowsTotal            RowsTotal       `json:"rows_total"`
+	PerformanceMetrics   metric.Values   `json:"performance_metrics"`
+	PerformanceUndefined []string        `json:"performance_metrics_undefined"`
+	MetricsMeta          metric.Meta     `json:"metrics_meta"`
+	Assumptions          []artifact.Note `json:"assumptions"`
+	Warnings             []artifact.Note `json:"warnings"`
+	Health               Health          `json:"health"`
 }
 
 // RowsTotal counts all entries, shown or not.
@@ -57,30 +56,30 @@ func DetailedOf(rep runner.Report, health Health, rows, points int) DetailedStat
 	}
 }
 
-func metricsOf(r *result.Results) metric.HTTP {
+func metricsOf(r *artifact.Results) metric.HTTP {
 	if r.Metrics == nil {
 		return metric.Idle()
 	}
 	return r.Metrics.HTTP()
 }
 
-func rowsOf(r *result.Results) RowsTotal {
+func rowsOf(r *artifact.Results) RowsTotal {
 	return RowsTotal{Orders: len(r.Orders), Fills: len(r.Fills), Trades: len(r.Trades)}
 }
 
-func notes(n []result.Note) []result.Note {
+func notes(n []artifact.Note) []artifact.Note {
 	if n == nil {
-		return []result.Note{}
+		return []artifact.Note{}
 	}
 	return n
 }
 
 // thinned picks at most n points of the curve; n < 0 shows all.
-func thinned(e result.EquityCurve, n int) (Curve, sample.Info) {
+func thinned(e artifact.EquityCurve, n int) (Curve, metric.Thinning) {
 	if n < 0 || n >= len(e.Time) {
-		return Curve{Columns: e}, sample.Info{Method: sample.MethodNone, Points: len(e.Time), Of: len(e.Time)}
+		return Curve{Columns: e}, metric.Thinning{Method: metric.ThinNone, Points: len(e.Time), Of: len(e.Time)}
 	}
-	picked, info := sample.Equity(e.Time, e.Equity, n)
+	picked, info := metric.ThinEquity(e.Time, e.Equity, n)
 	return Curve{Columns: e, Picked: picked}, info
 }
 
@@ -107,10 +106,10 @@ type Results struct {
 	InitialCash          Plain           `json:"initial_cash"`
 	PerformanceUndefined []string        `json:"performance_metrics_undefined"`
 	MetricsMeta          metric.Meta     `json:"metrics_meta"`
-	EquityCurveSampling  sample.Info     `json:"equity_curve_sampling"`
+	EquityCurveSampling  metric.Thinning `json:"equity_curve_sampling"`
 	RowsTotal            RowsTotal       `json:"rows_total"`
-	Assumptions          []result.Note   `json:"assumptions"`
-	Warnings             []result.Note   `json:"warnings"`
+	Assumptions          []artifact.Note `json:"assumptions"`
+	Warnings             []artifact.Note `json:"warnings"`
 	RequestHash          string          `json:"request_hash"`
 	ResultHash           string          `json:"result_hash"`
 	Artifacts            string          `json:"artifacts"`
@@ -130,7 +129,7 @@ type RunConfig struct {
 	Exchange       string          `json:"exchange"`
 	Execution      json.RawMessage `json:"execution"`
 	Mode           string          `json:"mode"`
-	Window         result.Window   `json:"window"`
+	Window         artifact.Window `json:"window"`
 	Strategy       StrategyRef     `json:"strategy"`
 	Engine         EngineRef       `json:"engine"`
 	DataHash       string          `json:"data_hash"`

@@ -14,7 +14,7 @@ import (
 	"github.com/assay-run/assay/api/v1/apitest"
 	"github.com/assay-run/assay/api/v1/view"
 	"github.com/assay-run/assay/api/web"
-	"github.com/assay-run/assay/host/result"
+	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/runner"
 )
 
@@ -113,7 +113,7 @@ func TestStatusGolden(t *testing.T) {
 	}
 	failed := report(0).Snapshot
 	failed.Status, failed.StopReason, failed.Error = runner.StatusFailed, "error", "boom"
-	failed.Failure = &result.Failure{Code: "PLUGIN_CRASHED"}
+	failed.Failure = &artifact.Failure{Code: "PLUGIN_CRASHED"}
 	text, err := web.Encode(view.StatusOf(failed))
 	if err != nil || !strings.Contains(string(text), `"error_details":{"code":"PLUGIN_CRASHED","phase":"","candle_time":null,"plugin_exit_code":null,"log_tail":[],"data":{}}`) {
 		t.Errorf("%s", text)
@@ -125,7 +125,7 @@ func TestStatusGolden(t *testing.T) {
 }
 
 func TestDetailIdle(t *testing.T) {
-	d := view.DetailedOf(runner.Report{Snapshot: runner.Snapshot{Status: runner.StatusIdle}, Results: &result.Results{}}, view.Health{}, 100, 2000)
+	d := view.DetailedOf(runner.Report{Snapshot: runner.Snapshot{Status: runner.StatusIdle}, Results: &artifact.Results{}}, view.Health{}, 100, 2000)
 	text, err := web.Encode(d)
 	if err != nil {
 		t.Fatal(err)

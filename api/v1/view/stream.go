@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"io"
 
-	"github.com/assay-run/assay/host/metric/sample"
+	"github.com/assay-run/assay/host/metric"
 	"github.com/assay-run/assay/host/runner"
 )
 
@@ -14,7 +14,7 @@ import (
 type ResultsDocument struct {
 	rep   runner.Report
 	curve Curve
-	info  sample.Info
+	info  metric.Thinning
 	rows  int
 }
 

@@ -27,7 +27,7 @@ func main() {
 	attack := flag.Bool("falsify", true, "time lab falsify")
 	profile := flag.String("cpuprofile", "", "with -size: write a profile of co-simulation in the host")
 	flag.Parse()
-	err := run(*size, *sizes, *strategies, *profile)
+	err := measureAll(*size, *sizes, *strategies, *profile)
 	if err == nil && *size == 0 && *trials > 0 {
 		err = measureFamily(*lab, *strategies, *trials)
 	}
@@ -40,7 +40,7 @@ func main() {
 	}
 }
 
-func run(size int, sizes, strategies, profile string) error {
+func measureAll(size int, sizes, strategies, profile string) error {
 	if size > 0 {
 		f, err := measure(size, strategies, profile)
 		if err != nil {

@@ -235,7 +235,7 @@ func (e *Engine) Kept() string {
 // Books is the account as results show it, with the gate held; false before it is known.
 func (e *Engine) Books() (Books, bool) { return Books{e.desk}, e.desk != nil }
 
-// Books are the books of a live run. They implement play.Books; call them with the gate held.
+// Books are the books of a live run. They implement run.Books; call them with the gate held.
 type Books struct{ desk *desk.Desk }
 
 // InitialCash is the free quote balance at the start.
