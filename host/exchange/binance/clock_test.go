@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/assay-run/assay/host/hosttest/clocktest"
+	"github.com/assay-run/assay/host/hosttest"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
@@ -13,7 +13,7 @@ func TestSetClock(t *testing.T) {
 	for _, jump := range []time.Duration{0, time.Hour, -time.Hour} {
 		s := &session{state: opened, resync: make(chan struct{}, 1)}
 		now := time.Now()
-		measured := clocktest.Set(t, now, -jump) // by the clock as it was before it was set
+		measured := hosttest.SetClock(t, now, -jump) // by the clock as it was before it was set
 		look := sample{venue: market.FromTime(measured.Add(time.Second)), ours: measured}
 		s.offset.Store(look.offset())
 		s.clock.Set(look.venue, look.ours)
