@@ -1,16 +1,57 @@
-// Package feedtest is a stream of candles that cannot be trusted, for tests of whatever must
-// stand it: gaps, duplicates, late, corrected, reordered and broken candles, silence and cuts,
-// drawn from a seed. It imports the contract of connectors and the market nouns; who sends the
-// events, and when late ones come, is the test's business.
-package feedtest
+// Package exchangetest has what tests put before and behind a connection: Over puts it behind the
+// wire without a process, so that the tests of a connector can look at it as the host does, and
+// Script is a stream of candles with everything that may go wrong in one.
+package exchangetest
 
 import (
+	"context"
 	"math"
 	"math/rand/v2"
+	"net"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/assay-run/assay/host/exchange"
+	"github.com/assay-run/assay/host/exchange/wire"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
+
+// Over is the connection as a host sees it: served with its guard over gRPC in memory.
+// When the test is over the host is gone, and Over waits for the server.
+func Over(t testing.TB, conn exchange.Connection) exchange.Connection {
+	t.Helper()
+	client, stop := Dial(t, func(s *grpc.Server) { wire.Register(s, conn, nil) }, wire.ClientOptions{})
+	t.Cleanup(stop)
+	return client.Connection()
+}
+
+// Dial is a client of what register registers. It ends with stop.
+func Dial(t testing.TB, register func(*grpc.Server), o wire.ClientOptions) (*wire.Client, func()) {
+	t.Helper()
+	listener := bufconn.Listen(1 << 20)
+	s := grpc.NewServer(grpc.MaxRecvMsgSize(wire.MaxMessageBytes), grpc.WaitForHandlers(true))
+	register(s)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = s.Serve(listener)
+	}()
+	conn, err := grpc.NewClient("passthrough:///memory", grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := wire.NewClient(conn, o)
+	return client, func() {
+		client.Release()
+		_ = conn.Close()
+		s.Stop()
+		<-done
+	}
+}
 
 // Symbols is how many symbols a script can have.
 const Symbols = 2

@@ -2,13 +2,32 @@ package testvenue
 
 import (
 	"fmt"
-	"net/http"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/govalues/decimal"
 )
+
+// The actions on requests: what is done before, and what after it was executed.
+const (
+	cutBefore, cutAfter   = "cut_before", "cut_after"
+	hangBefore, hangAfter = "hang_before", "hang_after"
+	actHTML, actEmpty     = "html", "empty"
+	truncated, foreignID  = "truncated", "foreign_id"
+	act500, act503        = "500", "503"
+	act429, act418        = "429", "418"
+	actClock, actEcho     = "clock", "echo"
+	latency, lateAnswer   = "latency", "late_answer" // milliseconds, before and after it is executed
+)
+
+// director takes scripts.
+type director struct {
+	markets *markets
+	hub     *hub
+	matcher *matcher
+	scripts []*pending
+}
 
 // Script is something that goes wrong. With Match it waits for requests; without, it
 // happens at once.
@@ -30,18 +49,6 @@ type pending struct {
 	seen int
 }
 
-// The actions on requests: what is done before, and what after it was executed.
-const (
-	cutBefore, cutAfter   = "cut_before", "cut_after"
-	hangBefore, hangAfter = "hang_before", "hang_after"
-	actHTML, actEmpty     = "html", "empty"
-	truncated, foreignID  = "truncated", "foreign_id"
-	act500, act503        = "500", "503"
-	act429, act418        = "429", "418"
-	actClock, actEcho     = "clock", "echo"
-	latency, lateAnswer   = "latency", "late_answer" // milliseconds, before and after it is executed
-)
-
 func requestActions() []string {
 	return []string{cutBefore, cutAfter, hangBefore, hangAfter, actHTML, actEmpty, truncated, foreignID, act500,
 		act503, act429, act418, actClock, actEcho, latency, lateAnswer}
@@ -59,10 +66,10 @@ type trouble struct {
 }
 
 // effects are the actions that happen at once, with the arguments that they take.
-func effects() map[string]func(*Venue, []string) error {
-	kind := func(act func(*client)) func(*Venue, []string) error {
-		return func(v *Venue, args []string) error {
-			for c := range v.clients {
+func effects() map[string]func(*director, []string) error {
+	kind := func(act func(*client)) func(*director, []string) error {
+		return func(v *director, args []string) error {
+			for c := range v.hub.clients {
 				if args[0] == "all" || c.user == (args[0] == "user") {
 					act(c)
 				}
@@ -70,66 +77,62 @@ func effects() map[string]func(*Venue, []string) error {
 			return nil
 		}
 	}
-	flag := func(set func(*trouble)) func(*Venue, []string) error {
-		return func(v *Venue, _ []string) error { set(&v.trouble); return nil }
+	flag := func(set func(*trouble)) func(*director, []string) error {
+		return func(v *director, _ []string) error { set(&v.hub.trouble); return nil }
 	}
-	return map[string]func(*Venue, []string) error{
+	return map[string]func(*director, []string) error{
 		"stream_cut/1":       kind(func(c *client) { c.cut() }),
 		"stream_silence/1":   kind(func(c *client) { c.silent.Store(true) }),
-		"offline/1":          (*Venue).setOffline,
-		"server_shutdown/0":  func(v *Venue, _ []string) error { v.announceShutdown(); return nil },
+		"offline/1":          (*director).setOffline,
+		"server_shutdown/0":  func(v *director, _ []string) error { v.hub.announceShutdown(); return nil },
 		"candle_skip/0":      flag(func(t *trouble) { t.drop = true }),
 		"candle_duplicate/0": flag(func(t *trouble) { t.double = true }),
 		"candle_late/0":      flag(func(t *trouble) { t.late = true }),
 		"candle_corrected/0": flag(func(t *trouble) { t.corrected = true }),
 		"stream_drop/0":      flag(func(t *trouble) { t.dropUser++ }),
 		"stream_duplicate/0": flag(func(t *trouble) { t.doubleUser++ }),
-		"stream_delay/1": func(v *Venue, a []string) error {
+		"stream_delay/1": func(v *director, a []string) error {
 			ms, err := strconv.ParseUint(a[0], 10, 16)
-			v.trouble.delay = time.Duration(ms) * time.Millisecond
+			v.hub.trouble.delay = time.Duration(ms) * time.Millisecond
 			return err
 		},
 		"chatty/0":             flag(func(t *trouble) { t.chatty = true }),
 		"stream_reorder/0":     flag(func(t *trouble) { t.reorder = true }),
 		"refuse_user_stream/0": flag(func(t *trouble) { t.refuse = true }),
-		"end_user_stream/0":    func(v *Venue, _ []string) error { v.endUserStreams(); return nil },
-		"calm/0": func(v *Venue,
-			_ []string) error {
-			v.scripts = nil
-			return nil
-		}, // no request is meant any more
-		"permission/0":   func(v *Venue, _ []string) error { v.readOnly = true; return nil },
-		"clock_offset/1": (*Venue).setOffset,
-		"halt/1":         func(v *Venue, a []string) error { return v.halt(a[0], true) },
-		"resume/1":       func(v *Venue, a []string) error { return v.halt(a[0], false) },
-		"rules/3":        (*Venue).setRules,
-		"price/2":        (*Venue).setPrice,
-		"jump/2":         (*Venue).jump,
-		"liquidity/2":    (*Venue).setLiquidity,
-		"candle_amend/1": (*Venue).amend,
-		"move/0":         func(v *Venue, _ []string) error { v.pass(1); return nil },
-		"split/1": func(v *Venue, a []string) (err error) {
-			v.account.split,
-				err = strconv.Atoi(a[0])
+		"end_user_stream/0":    func(v *director, _ []string) error { v.hub.endUserStreams(); return nil },
+		// No request is meant any more.
+		"calm/0":         func(v *director, _ []string) error { v.scripts = nil; return nil },
+		"permission/0":   func(v *director, _ []string) error { v.matcher.readOnly = true; return nil },
+		"clock_offset/1": (*director).setOffset,
+		"halt/1":         func(v *director, a []string) error { return v.halt(a[0], true) },
+		"resume/1":       func(v *director, a []string) error { return v.halt(a[0], false) },
+		"rules/3":        (*director).setRules,
+		"price/2":        (*director).setPrice,
+		"jump/2":         (*director).jump,
+		"liquidity/2":    (*director).setLiquidity,
+		"candle_amend/1": (*director).amend,
+		"move/0":         func(v *director, _ []string) error { v.matcher.pass(1); return nil },
+		"split/1": func(v *director, a []string) (err error) {
+			v.matcher.account.split, err = strconv.Atoi(a[0])
 			return err
 		},
-		"overfill/0":      func(v *Venue, _ []string) error { v.account.over = true; return nil },
-		"fee_asset/1":     (*Venue).setFeeAsset,
-		"balance/2":       (*Venue).changeBalance,
-		"foreign_order/1": func(v *Venue, a []string) error { return v.foreign(a[0], false) },
-		"foreign_fill/1":  func(v *Venue, a []string) error { return v.foreign(a[0], true) },
-		"manual_cancel/1": func(v *Venue, a []string) error { return v.byClient(a[0], v.cancel) },
-		"late_fill/1":     func(v *Venue, a []string) error { return v.byClient(a[0], v.lateFill) },
+		"overfill/0":      func(v *director, _ []string) error { v.matcher.account.over = true; return nil },
+		"fee_asset/1":     (*director).setFeeAsset,
+		"balance/2":       (*director).changeBalance,
+		"foreign_order/1": func(v *director, a []string) error { return v.foreign(a[0], false) },
+		"foreign_fill/1":  func(v *director, a []string) error { return v.foreign(a[0], true) },
+		"manual_cancel/1": func(v *director, a []string) error { return v.byClient(a[0], v.matcher.cancel) },
+		"late_fill/1":     func(v *director, a []string) error { return v.byClient(a[0], v.lateFill) },
 	}
 }
 
-// Do takes a script.
-func (v *Venue) Do(s Script) error {
+// do takes a script.
+func (v *director) do(s Script) error {
 	if s.Match != "" {
 		for _, known := range requestActions() {
 			if s.Action == known {
-				v.mu.Lock()
-				defer v.mu.Unlock()
+				v.markets.mu.Lock()
+				defer v.markets.mu.Unlock()
 				s.Nth, s.Times = max(s.Nth, 1), max(s.Times, 1)
 				v.scripts = append(v.scripts, &pending{Script: s})
 				return nil
@@ -138,20 +141,21 @@ func (v *Venue) Do(s Script) error {
 		return fmt.Errorf("action %q is not one on requests: %s", s.Action, strings.Join(requestActions(), ", "))
 	}
 	if s.Action == "step" {
-		return v.Step()
+		v.matcher.step()
+		return nil
 	}
 	act := effects()[fmt.Sprintf("%s/%d", s.Action, len(s.Args))]
 	if act == nil {
 		return fmt.Errorf("there is no action %q with %d args that happens at once; on requests it needs match",
 			s.Action, len(s.Args))
 	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
+	v.markets.mu.Lock()
+	defer v.markets.mu.Unlock()
 	return act(v, s.Args)
 }
 
 // script is what is to happen to a request.
-func (v *Venue) script(request string) *Script {
+func (v *director) script(request string) *Script {
 	var found *Script
 	for _, p := range v.scripts {
 		if !strings.HasPrefix(request, p.Match) {
@@ -165,54 +169,43 @@ func (v *Venue) script(request string) *Script {
 }
 
 // scripted is the action on a request and its arguments.
-func (v *Venue) scripted(request string) (action, arg string) {
+func (v *director) scripted(request string) (action, arg string) {
 	if s := v.script(request); s != nil {
 		return s.Action, strings.Join(s.Args, "")
 	}
 	return "", ""
 }
 
-func (v *Venue) setOffset(args []string) error {
+func (v *director) setOffset(args []string) error {
 	ms, err := strconv.ParseInt(args[0], 10, 32)
-	v.offset = time.Duration(ms) * time.Millisecond
+	v.markets.offset = time.Duration(ms) * time.Millisecond
 	return err
 }
 
 // setOffline pulls the plug for some seconds of the market's time: connections are cut, and so
 // is every request.
-func (v *Venue) setOffline(args []string) error {
+func (v *director) setOffline(args []string) error {
 	seconds, err := strconv.ParseUint(args[0], 10, 16)
-	v.trouble.offline = time.Now().Add(v.Wall(time.Duration(seconds) * time.Second))
-	for c := range v.clients {
+	v.hub.trouble.offline = time.Now().Add(v.markets.wall(time.Duration(seconds) * time.Second))
+	for c := range v.hub.clients {
 		c.cut()
 	}
 	return err
 }
 
-// away cuts a request while the venue is offline; true: it did.
-func (v *Venue) away(w http.ResponseWriter) bool {
-	v.mu.Lock()
-	is := time.Now().Before(v.trouble.offline)
-	v.mu.Unlock()
-	if is {
-		cut(w)
-	}
-	return is
-}
-
-func (v *Venue) symbolOf(name string, use func(*symbol) error) error {
-	s := v.find(name)
+func (v *director) symbolOf(name string, use func(*symbol) error) error {
+	s := v.markets.find(name)
 	if s == nil {
 		return fmt.Errorf("there is no symbol %q", name)
 	}
 	return use(s)
 }
 
-func (v *Venue) halt(name string, halted bool) error {
+func (v *director) halt(name string, halted bool) error {
 	return v.symbolOf(name, func(s *symbol) error { s.halted = halted; return nil })
 }
 
-func (v *Venue) setRules(args []string) error {
+func (v *director) setRules(args []string) error {
 	return v.symbolOf(args[0], func(s *symbol) (err error) {
 		if s.tick, err = decimal.Parse(args[1]); err == nil {
 			s.step, err = decimal.Parse(args[2])
@@ -223,38 +216,29 @@ func (v *Venue) setRules(args []string) error {
 	})
 }
 
-func (v *Venue) setPrice(args []string) error {
+func (v *director) setPrice(args []string) error {
 	return v.symbolOf(args[0], func(s *symbol) (err error) {
 		s.through, err = s.scripted(args[1])
 		return err
 	})
 }
 
-// scripted is a price that a script names.
-func (s *symbol) scripted(text string) (float64, error) {
-	price, err := strconv.ParseFloat(text, 64)
-	if err != nil || !(price >= s.tape.float(leastFar)) || price > 1e10 {
-		return 0, fmt.Errorf("the price %q is not from %v to 1e10", text, s.tape.float(leastFar))
-	}
-	return price, nil
-}
-
 // jump has the market trade at another price from now on, with a gap on the way there.
-func (v *Venue) jump(args []string) error {
+func (v *director) jump(args []string) error {
 	return v.symbolOf(args[0], func(s *symbol) error {
 		to, err := s.scripted(args[1])
 		if err != nil {
 			return err
 		}
 		s.tape.jump(s.tape.units(to))
-		v.travel(s, s.last(), true)
-		v.publishBalances()
+		v.matcher.travel(s, s.last(), true)
+		v.matcher.publishBalances()
 		return nil
 	})
 }
 
 // setLiquidity multiplies what the levels of a book have, from now on.
-func (v *Venue) setLiquidity(args []string) error {
+func (v *director) setLiquidity(args []string) error {
 	return v.symbolOf(args[0], func(s *symbol) error {
 		thin, err := decimal.Parse(args[1])
 		if err != nil || !thin.IsPos() || thin.Cmp(decimal.MustNew(1000, 0)) > 0 {
@@ -267,55 +251,55 @@ func (v *Venue) setLiquidity(args []string) error {
 }
 
 // amend changes the last closed minute of a symbol by a tick and tells of it once more.
-func (v *Venue) amend(args []string) error {
+func (v *director) amend(args []string) error {
 	return v.symbolOf(args[0], func(s *symbol) error {
 		c := &s.tape.candles[len(s.tape.candles)-1]
 		c.High = s.tape.float(s.tape.units(c.High) + 1)
-		v.pushCandle(s, "1m", *c, true)
+		v.hub.pushCandle(s, "1m", *c, true)
 		return nil
 	})
 }
 
 // setFeeAsset makes the account rich enough in a third asset to pay fees in it.
-func (v *Venue) setFeeAsset(args []string) error {
-	v.account.feeAsset = args[0]
-	if v.account.balances[args[0]].IsZero() {
-		v.account.balances[args[0]] = decimal.MustNew(1, 0)
+func (v *director) setFeeAsset(args []string) error {
+	v.matcher.account.feeAsset = args[0]
+	if v.matcher.account.balances[args[0]].IsZero() {
+		v.matcher.account.balances[args[0]] = decimal.MustNew(1, 0)
 	}
 	return nil
 }
 
-func (v *Venue) changeBalance(args []string) error {
+func (v *director) changeBalance(args []string) error {
 	d, err := decimal.Parse(args[1])
 	if err != nil {
 		return err
 	}
-	v.account.balances[args[0]] = plus(v.account.balances[args[0]], d)
-	v.pushUser(map[string]any{"e": "balanceUpdate", "E": int64(v.now()), "a": args[0], "d": fixed(d),
-		"T": int64(v.now())})
-	v.publishBalances()
+	v.matcher.account.balances[args[0]] = plus(v.matcher.account.balances[args[0]], d)
+	v.hub.pushUser(map[string]any{"e": "balanceUpdate", "E": int64(v.markets.now()), "a": args[0], "d": fixed(d),
+		"T": int64(v.markets.now())})
+	v.matcher.publishBalances()
 	return nil
 }
 
 // foreign is an order of somebody else with the same account.
-func (v *Venue) foreign(name string, filled bool) error {
+func (v *director) foreign(name string, filled bool) error {
 	return v.symbolOf(name, func(s *symbol) error {
 		half := floorTo(times(s.last(), decimal.MustNew(5, 1)), s.tick)
-		o := &order{symbol: s, list: -1, client: "web_" + strconv.Itoa(len(v.account.orders)+1), side: "BUY",
+		o := &order{symbol: s, list: -1, client: "web_" + strconv.Itoa(len(v.matcher.account.orders)+1), side: "BUY",
 			kind: kindLimit, tif: tifGTC, prevention: expireMaker, price: half,
 			qty: s.portion(times(s.notional, decimal.MustNew(4, 0)), half)}
-		v.take(o)
+		v.matcher.take(o)
 		if filled {
-			v.fill(o, []level{{s.last(), o.qty}}, false)
-			v.publishBalances()
+			v.matcher.fill(o, []level{{s.last(), o.qty}}, false)
+			v.matcher.publishBalances()
 		}
 		return nil
 	})
 }
 
-func (v *Venue) byClient(client string, act func(*order)) error {
-	for _, s := range v.symbols {
-		if o := v.account.find(s, 0, client); o != nil {
+func (v *director) byClient(client string, act func(*order)) error {
+	for _, s := range v.markets.symbols {
+		if o := v.matcher.account.find(s, 0, client); o != nil {
 			act(o)
 			return nil
 		}
@@ -324,7 +308,7 @@ func (v *Venue) byClient(client string, act func(*order)) error {
 }
 
 // lateFill fills an order although it is canceled.
-func (v *Venue) lateFill(o *order) {
-	v.execute(o, o.symbol.last(), minus(o.qty, o.cum), true)
-	v.publishBalances()
+func (v *director) lateFill(o *order) {
+	v.matcher.execute(o, o.symbol.last(), minus(o.qty, o.cum), true)
+	v.matcher.publishBalances()
 }

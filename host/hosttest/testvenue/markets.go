@@ -3,54 +3,99 @@ package testvenue
 import (
 	"encoding/json"
 	"math"
-	"slices"
 	"strconv"
-
-	"github.com/govalues/decimal"
+	"strings"
+	"sync"
+	"time"
 
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
+// markets are all symbols, the clock that they share, and what all parts of the venue share.
+type markets struct {
+	opts  Options
+	done  chan struct{} // closed at the end
+	wg    sync.WaitGroup
+	spans map[string]market.Time
+	own   bool // its time is not the day's
+
+	mu      sync.Mutex // of all parts of the venue
+	symbols []*symbol
+	offset  time.Duration // of the clock that requests are judged by
+	opened  time.Time     // when the market began to move
+	first   market.Time
+}
+
 const keptPrints = 1000 // trades of the market that a symbol remembers
 
-// print is a trade of the market; its number is that of the move that made it.
-type print struct {
-	id    int64
-	time  market.Time
-	price uint64
-	falls bool // the buyer was the one that rested
+// open lets the market begin.
+func (v *markets) open() {
+	start := market.FromTime(v.opts.Start)
+	v.first = start - start%minute
+	for _, l := range listings() {
+		v.symbols = append(v.symbols, newSymbol(l, v.opts.Seed, v.first, v.opts.History))
+	}
+	v.opened = time.Now()
 }
 
-// record keeps the trade of a move.
-func (s *symbol) record(before uint64) {
-	t := s.tape
-	if len(s.prints) >= 2*keptPrints {
-		s.prints = slices.Delete(s.prints, 0, keptPrints)
+// wall is how long a stretch of the market's time lasts.
+func (v *markets) wall(d time.Duration) time.Duration {
+	if v.opts.Speed == 0 {
+		return d
 	}
-	s.prints = append(s.prints, print{id: t.count(), time: t.at(), price: t.price, falls: t.price < before})
+	return time.Duration(float64(d) / v.opts.Speed)
 }
 
-// size is how much a trade of the market was.
-func (s *symbol) size(p print) decimal.Decimal {
-	return s.portion(over(decimal.MustParse(s.depth), decimal.MustNew(20, 0)), s.tape.decimal(p.price))
+func (v *markets) now() market.Time {
+	at, next := v.symbols[0].tape.at(), v.symbols[0].tape.next()
+	if v.opts.Speed == 0 {
+		return at
+	}
+	moved := market.Time(float64(time.Since(v.opened).Milliseconds()) * v.opts.Speed)
+	begun := v.first
+	if v.opts.Speed == 1 {
+		begun = market.FromTime(v.opts.Start)
+	}
+	return max(at, min(begun+moved, next+minute-1))
 }
 
-func (v *Venue) exchangeInfo(q request) (any, *apiError) {
-	list, e := v.wanted(q)
-	if e != nil {
-		return nil, e
+// timeInfo is the answer to time. Binance's has no market time: there it passes as everywhere.
+func (v *markets) timeInfo() map[string]any {
+	m := map[string]any{"serverTime": v.server().UnixMilli()}
+	if v.opts.Speed > 0 && v.own {
+		m["marketTime"], m["marketPace"] = int64(v.now()), v.opts.Speed
 	}
-	infos := []any{}
-	for _, s := range list {
-		infos = append(infos, s.info())
+	return m
+}
+
+// server is the time by which requests are judged.
+func (v *markets) server() time.Time { return time.Now().Add(v.offset) }
+
+// find is a symbol by its name, BTCUSDT or BTC/USDT.
+func (v *markets) find(name string) *symbol {
+	name = strings.ReplaceAll(name, "/", "")
+	for _, s := range v.symbols {
+		if s.name == name {
+			return s
+		}
 	}
-	rules, _ := v.limits.rules(v.server())
-	return map[string]any{"timezone": "UTC", "serverTime": v.server().UnixMilli(), "exchangeFilters": []any{},
-		"symbols": infos, "rateLimits": rules}, nil
+	return nil
+}
+
+// symbolIn is the market that a request names.
+func (v *markets) symbolIn(q request) (*symbol, *apiError) {
+	name := q.Get("symbol")
+	if name == "" {
+		return nil, missing("symbol")
+	}
+	if s := v.find(name); s != nil && s.name == name {
+		return s, nil
+	}
+	return nil, badSymbol()
 }
 
 // wanted are the symbols that a request names, all if it names none.
-func (v *Venue) wanted(q request) ([]*symbol, *apiError) {
+func (v *markets) wanted(q request) ([]*symbol, *apiError) {
 	var names []string
 	switch {
 	case q.Has("symbol") && q.Has("symbols"):
@@ -76,7 +121,7 @@ func (v *Venue) wanted(q request) ([]*symbol, *apiError) {
 }
 
 // each answers about one symbol, or with a list.
-func (v *Venue) each(q request, say func(*symbol) map[string]any) (any, *apiError) {
+func (v *markets) each(q request, say func(*symbol) map[string]any) (any, *apiError) {
 	symbols, e := v.wanted(q)
 	if e != nil {
 		return nil, e
@@ -91,7 +136,15 @@ func (v *Venue) each(q request, say func(*symbol) map[string]any) (any, *apiErro
 	return list, nil
 }
 
-func (v *Venue) klines(q request) (any, *apiError) {
+// print is a trade of the market; its number is that of the move that made it.
+type print struct {
+	id    int64
+	time  market.Time
+	price uint64
+	falls bool // the buyer was the one that rested
+}
+
+func (v *markets) klines(q request) (any, *apiError) {
 	s, e := v.symbolIn(q)
 	if e != nil {
 		return nil, e
@@ -127,36 +180,6 @@ func (v *Venue) klines(q request) (any, *apiError) {
 
 func text(f float64) string { return strconv.FormatFloat(f, 'f', 8, 64) }
 
-// offers are the best levels of both sides, with what the account rests there.
-func (s *symbol) offers(limit int) (bids, asks []level) {
-	sides := [2][]level{slices.Clone(*s.levels(false)), slices.Clone(*s.levels(true))}
-	for _, o := range s.live {
-		if !o.rests() {
-			continue
-		}
-		shown := minus(o.qty, o.cum)
-		if o.iceberg.IsPos() {
-			shown = least(shown, o.iceberg)
-		}
-		i := 1
-		if o.buy() {
-			i = 0
-		}
-		at, there := slices.BinarySearchFunc(sides[i], o.price, func(l level, p decimal.Decimal) int {
-			if i == 0 {
-				return p.Cmp(l.price)
-			}
-			return l.price.Cmp(p)
-		})
-		if there {
-			sides[i][at].qty = plus(sides[i][at].qty, shown)
-		} else {
-			sides[i] = slices.Insert(sides[i], at, level{o.price, shown})
-		}
-	}
-	return sides[0][:min(limit, len(sides[0]))], sides[1][:min(limit, len(sides[1]))]
-}
-
 func rows(levels []level) [][2]string {
 	list := [][2]string{}
 	for _, l := range levels {
@@ -165,32 +188,14 @@ func rows(levels []level) [][2]string {
 	return list
 }
 
-func (v *Venue) depth(q request) (any, *apiError) {
-	s, e := v.symbolIn(q)
-	if e != nil {
-		return nil, e
-	}
-	limit, e := integer(q, "limit", 100, 1, 5000)
-	if e != nil {
-		return nil, e
-	}
-	v.publishBook(s)
-	return s.snapshot(int(limit)), nil
-}
-
-func (s *symbol) snapshot(limit int) map[string]any {
-	bids, asks := s.offers(limit)
-	return map[string]any{"lastUpdateId": s.book.update, "bids": rows(bids), "asks": rows(asks)}
-}
-
-func (v *Venue) tickerPrice(q request) (any, *apiError) {
+func (v *markets) tickerPrice(q request) (any, *apiError) {
 	return v.each(q, func(s *symbol) map[string]any {
 		return map[string]any{"symbol": s.name,
 			"price": fixed(s.last())}
 	})
 }
 
-func (v *Venue) bookTicker(q request) (any, *apiError) {
+func (v *markets) bookTicker(q request) (any, *apiError) {
 	return v.each(q, func(s *symbol) map[string]any {
 		bid, ask := s.best()
 		return map[string]any{"symbol": s.name, "bidPrice": fixed(bid.price), "bidQty": fixed(bid.qty),
@@ -198,19 +203,7 @@ func (v *Venue) bookTicker(q request) (any, *apiError) {
 	})
 }
 
-// best are the best offers; nothing if all was taken.
-func (s *symbol) best() (bid, ask level) {
-	bids, asks := s.offers(1)
-	if len(bids) > 0 {
-		bid = bids[0]
-	}
-	if len(asks) > 0 {
-		ask = asks[0]
-	}
-	return bid, ask
-}
-
-func (v *Venue) tickerDay(q request) (any, *apiError) {
+func (v *markets) tickerDay(q request) (any, *apiError) {
 	return v.each(q, func(s *symbol) map[string]any {
 		out := s.window(market.Time(24 * 60))
 		bid, ask := s.best()
@@ -225,7 +218,7 @@ func (v *Venue) tickerDay(q request) (any, *apiError) {
 	})
 }
 
-func (v *Venue) tickerWindow(q request) (any, *apiError) {
+func (v *markets) tickerWindow(q request) (any, *apiError) {
 	if !q.Has("symbol") && !q.Has("symbols") {
 		return nil, bad(-1102, "Param 'symbol' or 'symbols' must be sent, but both were empty/null!")
 	}
@@ -240,36 +233,7 @@ func (v *Venue) tickerWindow(q request) (any, *apiError) {
 	return v.each(q, func(s *symbol) map[string]any { return s.window(minutes) })
 }
 
-// window is what happened in the last minutes.
-func (s *symbol) window(minutes market.Time) map[string]any {
-	t := s.tape
-	from := max(t.start, t.next()-(minutes-1)*minute)
-	c := t.whole(from, t.next()+minute-from)
-	change, percent := c.Close-c.Open, 0.0
-	if c.Open > 0 {
-		percent = change / c.Open * 100
-	}
-	mean := (c.High + c.Low + c.Close) / 3
-	return map[string]any{
-		"symbol": s.name, "priceChange": text(change), "priceChangePercent": strconv.FormatFloat(percent, 'f', 3,
-			64), "weightedAvgPrice": text(mean),
-		"openPrice": text(c.Open), "highPrice": text(c.High), "lowPrice": text(c.Low), "lastPrice": text(c.Close),
-		"volume":      text(c.Volume),
-		"quoteVolume": text(c.Volume * mean), "openTime": int64(from), "closeTime": int64(t.at()),
-		"firstId": int64((from-t.start)/minute)*moves + 1,
-		"lastId":  s.newest().id, "count": t.count() - int64((from-t.start)/minute)*moves,
-	}
-}
-
-// newest is the last trade of the market.
-func (s *symbol) newest() print {
-	if len(s.prints) == 0 {
-		return print{price: s.tape.price, time: s.tape.at()}
-	}
-	return s.prints[len(s.prints)-1]
-}
-
-func (v *Venue) averagePrice(q request) (any, *apiError) {
+func (v *markets) averagePrice(q request) (any, *apiError) {
 	s, e := v.symbolIn(q)
 	if e != nil {
 		return nil, e
@@ -277,7 +241,7 @@ func (v *Venue) averagePrice(q request) (any, *apiError) {
 	return map[string]any{"mins": averaged, "price": fixed(s.average()), "closeTime": int64(s.tape.at())}, nil
 }
 
-func (v *Venue) trades(q request) (any, *apiError) {
+func (v *markets) trades(q request) (any, *apiError) {
 	return v.printed(q, func(s *symbol, p print) map[string]any {
 		price := s.tape.decimal(p.price)
 		return map[string]any{"id": p.id, "price": fixed(price), "qty": fixed(s.size(p)),
@@ -286,7 +250,7 @@ func (v *Venue) trades(q request) (any, *apiError) {
 	})
 }
 
-func (v *Venue) aggregated(q request) (any, *apiError) {
+func (v *markets) aggregated(q request) (any, *apiError) {
 	return v.printed(q, func(s *symbol, p print) map[string]any {
 		return map[string]any{"a": p.id, "p": fixed(s.tape.decimal(p.price)), "q": fixed(s.size(p)), "f": p.id,
 			"l": p.id, "T": int64(p.time), "m": p.falls, "M": true}
@@ -294,7 +258,7 @@ func (v *Venue) aggregated(q request) (any, *apiError) {
 }
 
 // printed are trades of the market, as far as they are remembered.
-func (v *Venue) printed(q request, say func(*symbol, print) map[string]any) (any, *apiError) {
+func (v *markets) printed(q request, say func(*symbol, print) map[string]any) (any, *apiError) {
 	s, e := v.symbolIn(q)
 	if e != nil {
 		return nil, e

@@ -1,83 +1,28 @@
 package testvenue
 
 import (
+	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/gorilla/websocket"
 
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
-// report is an executionReport.
-func (v *Venue) report(o *order, what string, t *trade) {
-	now := int64(v.now())
-	o.symbol.book.update++
-	e := frame{
-		"e": "executionReport", "E": now, "s": o.symbol.name, "c": o.client, "S": o.side, "o": o.kind, "f": o.tif,
-		"q": fixed(o.qty),
-		"p": fixed(o.price), "P": fixed(o.stop), "F": fixed(o.iceberg), "g": o.list, "C": "", "x": what,
-		"X": o.status, "r": "NONE", "i": o.id,
-		"l": "0.00000000", "z": fixed(o.cum), "L": "0.00000000", "n": "0", "N": nil, "T": now, "t": -1,
-		"w": o.open() && !o.waits(), "m": false,
-		"O": int64(o.created), "Z": fixed(o.cumQuote), "Y": "0.00000000", "Q": fixed(o.quoteQty), "V": o.prevention,
-		"I": v.nextExecution(), "M": false,
-	}
-	if o.working {
-		e["W"] = int64(o.worked)
-	}
-	switch what {
-	case statusCanceled:
-		e["c"], e["C"] = "x-cancel", o.client
-	case statusPrevented:
-		e["x"] = "TRADE_PREVENTION"
-	}
-	if t != nil {
-		e["l"], e["L"], e["n"], e["N"] = fixed(t.qty), fixed(t.price), fixed(t.fee), t.feeAsset
-		e["t"], e["m"], e["T"] = t.id, t.maker, int64(t.time)
-		e["Y"], e["M"] = fixed(t.worth), true
-	}
-	v.pushUser(e)
-	if v.trouble.chatty {
-		v.publishBalances()
-	}
-}
-
-func (v *Venue) nextExecution() int64 {
-	v.executions++
-	return v.executions
-}
-
-// reportList is a listStatus: of a pair that is placed, and of one that has ended.
-func (v *Venue) reportList(o *order) {
-	list := o.listJSON()
-	refs := []map[string]any{}
-	for _, leg := range o.legs() {
-		refs = append(refs, map[string]any{"s": leg.symbol.name, "i": leg.id, "c": leg.client})
-	}
-	v.pushUser(frame{"e": "listStatus", "E": int64(v.now()), "s": o.symbol.name, "g": o.list, "c": "OCO",
-		"l": list["listStatusType"], "L": list["listOrderStatus"],
-		"r": "NONE", "C": o.listName, "T": int64(v.now()), "O": refs})
-}
-
-// publishBalances tells of the assets that have changed.
-func (v *Venue) publishBalances() {
-	a := &v.account
-	list := []map[string]string{}
-	for _, asset := range slices.Sorted(maps.Keys(a.balances)) {
-		now := [2]string{fixed(v.free(asset)), fixed(v.locked(asset))}
-		if a.told[asset] == now {
-			continue
-		}
-		a.told[asset] = now
-		list = append(list, map[string]string{"a": asset, "f": now[0], "l": now[1]})
-	}
-	if len(list) > 0 {
-		v.pushUser(frame{"e": "outboundAccountPosition", "E": int64(v.now()), "u": int64(v.now()), "B": list})
-	}
+// hub sends events to the streams, with the trouble that a script wants.
+type hub struct {
+	markets *markets
+	clients map[*client]struct{}
+	trouble trouble
 }
 
 // channels are what the connections hear of each symbol, by its name in small letters.
-func (v *Venue) channels() map[string][]string {
+func (v *hub) channels() map[string][]string {
 	all := map[string]bool{}
 	for c := range v.clients {
 		maps.Copy(all, c.streams)
@@ -92,7 +37,7 @@ func (v *Venue) channels() map[string][]string {
 }
 
 // tell sends an event of a stream to who listens.
-func (v *Venue) tell(stream string, event map[string]any) {
+func (v *hub) tell(stream string, event map[string]any) {
 	for c := range v.clients {
 		switch {
 		case !c.streams[stream]:
@@ -105,13 +50,13 @@ func (v *Venue) tell(stream string, event map[string]any) {
 }
 
 // publishClosed tells of the candles that have closed.
-func (v *Venue) publishClosed() {
+func (v *hub) publishClosed() {
 	t := &v.trouble
 	wanted := v.channels()
-	for _, s := range v.symbols {
+	for _, s := range v.markets.symbols {
 		for _, channel := range wanted[strings.ToLower(s.name)] {
 			name, is := strings.CutPrefix(channel, "kline_")
-			length := v.spans[name]
+			length := v.markets.spans[name]
 			if next := s.tape.next(); is && length > 0 && next%length == 0 {
 				v.closeCandle(s, name, s.tape.whole(next-length, length), t)
 			}
@@ -120,7 +65,7 @@ func (v *Venue) publishClosed() {
 	t.drop, t.double, t.late, t.corrected = false, false, false, false
 }
 
-func (v *Venue) closeCandle(s *symbol, name string, c market.Candle, t *trouble) {
+func (v *hub) closeCandle(s *symbol, name string, c market.Candle, t *trouble) {
 	length := c.CloseTime - c.OpenTime
 	switch {
 	case t.drop:
@@ -138,9 +83,9 @@ func (v *Venue) closeCandle(s *symbol, name string, c market.Candle, t *trouble)
 	}
 }
 
-func (v *Venue) pushCandle(s *symbol, name string, c market.Candle, closed bool) {
+func (v *hub) pushCandle(s *symbol, name string, c market.Candle, closed bool) {
 	v.tell(strings.ToLower(s.name)+"@kline_"+name,
-		map[string]any{"e": "kline", "E": int64(v.now()), "s": s.name, "k": map[string]any{
+		map[string]any{"e": "kline", "E": int64(v.markets.now()), "s": s.name, "k": map[string]any{
 			"t": int64(c.OpenTime), "T": int64(c.CloseTime) - 1, "s": s.name, "i": name, "f": 1, "L": 1,
 			"o": text(c.Open), "c": text(c.Close),
 			"h": text(c.High), "l": text(c.Low), "v": text(c.Volume), "n": 1, "x": closed,
@@ -150,15 +95,15 @@ func (v *Venue) pushCandle(s *symbol, name string, c market.Candle, closed bool)
 }
 
 // publishMarket tells of the candles that form, of trades and of the book.
-func (v *Venue) publishMarket() {
+func (v *hub) publishMarket() {
 	wanted := v.channels()
-	for _, s := range v.symbols {
+	for _, s := range v.markets.symbols {
 		differs := false
 		for _, channel := range wanted[strings.ToLower(s.name)] {
 			stream := strings.ToLower(s.name) + "@" + channel
 			kind, _, _ := strings.Cut(channel, "@")
 			if name, is := strings.CutPrefix(kind, "kline_"); is {
-				if length := v.spans[name]; length > 0 {
+				if length := v.markets.spans[name]; length > 0 {
 					v.pushCandle(s, name, s.tape.whole(s.tape.next()-s.tape.next()%length, length), false)
 				}
 				continue
@@ -180,19 +125,19 @@ func (v *Venue) publishMarket() {
 
 // publishBook tells how the book differs from what was told of it, before a snapshot too: so a difference
 // always begins where some snapshot ends.
-func (v *Venue) publishBook(s *symbol) {
+func (v *hub) publishBook(s *symbol) {
 	if s.book.told == s.book.update {
 		return
 	}
-	event := s.difference(int64(v.now()))
+	event := s.difference(int64(v.markets.now()))
 	for _, speed := range []string{"", "@100ms", "@1000ms"} {
 		v.tell(strings.ToLower(s.name)+"@depth"+speed, event)
 	}
 }
 
 // event is what a stream says now; nothing where there is no such stream.
-func (v *Venue) event(s *symbol, kind string) []map[string]any {
-	now := int64(v.now())
+func (v *hub) event(s *symbol, kind string) []map[string]any {
+	now := int64(v.markets.now())
 	switch kind {
 	case "trade", "aggTrade":
 		var list []map[string]any
@@ -241,27 +186,128 @@ func (v *Venue) event(s *symbol, kind string) []map[string]any {
 	return nil
 }
 
-// difference is what the book has changed since it was told last.
-func (s *symbol) difference(now int64) map[string]any {
-	b := &s.book
-	bids, asks := s.offers(depthLevels + maxOrders)
-	e := map[string]any{"e": "depthUpdate", "E": now, "s": s.name, "U": b.told + 1, "u": b.update}
-	for i, side := range [2][][2]string{rows(bids), rows(asks)} {
-		seen := map[string]string{}
-		changed := [][2]string{}
-		for _, row := range side {
-			if seen[row[0]] = row[1]; b.shown[i][row[0]] != row[1] {
-				changed = append(changed, row)
-			}
-		}
-		for _, price := range slices.Sorted(maps.Keys(b.shown[i])) {
-			if seen[price] == "" {
-				changed = append(changed, [2]string{price, "0.00000000"})
-			}
-		}
-		b.shown[i] = seen
-		e[[2]string{"b", "a"}[i]] = changed
+// frame is an account event that is held back.
+type frame = map[string]any
+
+// client is one WebSocket connection.
+type client struct {
+	ping     time.Duration
+	ws       *websocket.Conn
+	out      chan []byte
+	gone     chan struct{}
+	once     sync.Once
+	silent   atomic.Bool
+	combined bool
+	user     bool            // it has subscribed to the account
+	streams  map[string]bool // guarded by the venue's lock, as user
+}
+
+// cut ends the connection without a close frame.
+func (c *client) cut() { c.once.Do(func() { close(c.gone); _ = c.ws.NetConn().Close() }) }
+
+// send queues a message; who does not read is cut off.
+func (c *client) send(message any) {
+	text, err := json.Marshal(message)
+	if err != nil || c.silent.Load() {
+		return
 	}
-	b.told = b.update
-	return e
+	select {
+	case c.out <- text:
+	default:
+		c.cut()
+	}
+}
+
+func (c *client) write() {
+	ping := time.NewTicker(c.ping)
+	defer ping.Stop()
+	for {
+		var err error
+		select {
+		case <-c.gone:
+			return
+		case text := <-c.out:
+			err = c.ws.WriteMessage(websocket.TextMessage, text)
+		case <-ping.C:
+			if !c.silent.Load() {
+				err = c.ws.WriteControl(websocket.PingMessage, []byte("ping"), time.Now().Add(time.Second))
+			}
+		}
+		if err != nil {
+			c.cut()
+			return
+		}
+	}
+}
+
+// pushUser sends an account event to all who have subscribed.
+func (v *hub) pushUser(event frame) {
+	t := &v.trouble
+	events := []frame{event}
+	switch {
+	case t.dropUser > 0:
+		t.dropUser--
+		events = nil
+	case t.doubleUser > 0:
+		t.doubleUser--
+		events = append(events, event)
+	case t.reorder && len(t.held) == 0:
+		t.held, events = events, nil
+	case t.reorder:
+		events, t.held, t.reorder = append(events, t.held...), nil, false
+	}
+	if delay := t.delay; delay > 0 {
+		v.markets.wg.Go(func() { v.deliverLater(delay, events) })
+		return
+	}
+	v.deliver(events)
+}
+
+func (v *hub) deliverLater(after time.Duration, events []frame) {
+	timer := time.NewTimer(after)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-v.markets.done:
+		return
+	}
+	v.markets.mu.Lock()
+	defer v.markets.mu.Unlock()
+	v.deliver(events)
+}
+
+func (v *hub) deliver(events []frame) {
+	for c := range v.clients {
+		for _, e := range events {
+			if c.user {
+				c.send(map[string]any{"subscriptionId": 0, "event": e})
+			}
+		}
+	}
+}
+
+// announceShutdown tells everybody that the server is about to end.
+func (v *hub) announceShutdown() {
+	event := map[string]any{"e": "serverShutdown", "E": v.markets.server().UnixMilli()}
+	for c := range v.clients {
+		switch {
+		case c.user:
+			c.send(map[string]any{"subscriptionId": 0, "event": event})
+		case c.combined:
+			c.send(map[string]any{"stream": "!serverShutdown", "data": event})
+		default:
+			c.send(event)
+		}
+	}
+}
+
+// endUserStreams ends the subscriptions to the account; the connections stay open.
+func (v *hub) endUserStreams() {
+	for c := range v.clients {
+		if c.user {
+			c.send(map[string]any{"subscriptionId": 0,
+				"event": map[string]any{"e": "eventStreamTerminated", "E": v.markets.server().UnixMilli()}})
+			c.user = false
+		}
+	}
 }
