@@ -8,7 +8,7 @@ import (
 
 	"github.com/assay-run/assay/api/v1/apitest"
 	"github.com/assay-run/assay/api/v1/deprecation"
-	"github.com/assay-run/assay/api/web"
+	"github.com/assay-run/assay/host/base/edge"
 )
 
 func TestDeprecatedRoutes(t *testing.T) {
@@ -19,7 +19,7 @@ func TestDeprecatedRoutes(t *testing.T) {
 		t.Fatal(err)
 	}
 	ok := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "{}") })
-	s := apitest.Start(t, apitest.Options{Deprecations: registry, Routes: []web.Route{
+	s := apitest.Start(t, apitest.Options{Deprecations: registry, Routes: []edge.Route{
 		{Method: "GET", Path: "/old", Handler: ok}, {Method: "POST", Path: "/api/v1/gone", Handler: ok},
 	}})
 	old := s.Do(t, "GET", "/old", "")

@@ -15,6 +15,8 @@ type (
 	Intent = market.Intent
 	// Order is an accepted intent with id and state.
 	Order = market.Order
+	// Reason is the code of a rejected, canceled or expired order: market.ReasonInsufficientCash, say.
+	Reason = market.Reason
 	// Symbol is BASE/QUOTE.
 	Symbol = market.Symbol
 )

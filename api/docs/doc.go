@@ -10,6 +10,4 @@
 // scripts/licenses.sh and scripts/scalar.sh.
 //
 // Nothing on any page is loaded from another host, and only /docs runs a script.
-// The package imports api/web, api/v1/problem, api/v1/deprecation and, for the type
-// of its list of events, api/v1/stream.
 package docs

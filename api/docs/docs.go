@@ -7,7 +7,7 @@ import (
 	"github.com/assay-run/assay/api/v1/deprecation"
 	"github.com/assay-run/assay/api/v1/problem"
 	"github.com/assay-run/assay/api/v1/stream"
-	"github.com/assay-run/assay/api/web"
+	"github.com/assay-run/assay/host/base/edge"
 )
 
 //go:embed assets licenses scalar.js.gz third_party.json
@@ -37,7 +37,7 @@ type Options struct {
 
 // Docs is the set of pages and assets.
 type Docs struct {
-	routes []web.Route
+	routes []edge.Route
 }
 
 // New makes every page. An error means that an embedded list is broken.
@@ -54,7 +54,7 @@ func New(o Options) (*Docs, error) {
 		return nil, err
 	}
 	for _, p := range pages {
-		d.get(p.path, web.NewAsset(p.html, header("text/html; charset=utf-8")))
+		d.get(p.path, edge.NewAsset(p.html, header("text/html; charset=utf-8")))
 	}
 	for _, a := range []struct{ path, file, contentType string }{
 		{"/docs/init.js", "assets/init.js", "text/javascript; charset=utf-8"},
@@ -64,7 +64,7 @@ func New(o Options) (*Docs, error) {
 		if err != nil {
 			return nil, err
 		}
-		d.get(a.path, web.NewAsset(data, header(a.contentType)))
+		d.get(a.path, edge.NewAsset(data, header(a.contentType)))
 	}
 	bundle, err := files.ReadFile("scalar.js.gz")
 	if err != nil {
@@ -76,7 +76,7 @@ func New(o Options) (*Docs, error) {
 	}
 	d.get("/docs/scalar.js", scalar)
 	if o.Spec != nil {
-		spec := web.NewAsset(o.Spec, http.Header{"Content-Type": {"application/json"}})
+		spec := edge.NewAsset(o.Spec, http.Header{"Content-Type": {"application/json"}})
 		d.get("/openapi.json", spec)
 		d.get("/api/v1/openapi.json", spec)
 	}
@@ -84,10 +84,10 @@ func New(o Options) (*Docs, error) {
 }
 
 // Routes are the pages and assets with their paths.
-func (d *Docs) Routes() []web.Route { return append([]web.Route(nil), d.routes...) }
+func (d *Docs) Routes() []edge.Route { return append([]edge.Route(nil), d.routes...) }
 
 func (d *Docs) get(path string, h http.Handler) {
-	d.routes = append(d.routes, web.Route{Method: http.MethodGet, Path: path, Handler: h})
+	d.routes = append(d.routes, edge.Route{Method: http.MethodGet, Path: path, Handler: h})
 }
 
 func header(contentType string) http.Header {

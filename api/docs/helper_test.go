@@ -18,7 +18,7 @@ import (
 	"github.com/assay-run/assay/api/v1/deprecation"
 	"github.com/assay-run/assay/api/v1/problem"
 	"github.com/assay-run/assay/api/v1/stream"
-	"github.com/assay-run/assay/host/base/listen"
+	"github.com/assay-run/assay/host/base/edge"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -39,7 +39,7 @@ func serve(t *testing.T, o docs.Options) string {
 		t.Fatal(err)
 	}
 	logger := hclog.NewNullLogger()
-	edge, err := api.NewEdge(api.EdgeConfig{Hosts: listen.NewHosts(), Routes: d.Routes(), Logger: logger, Now: time.Now})
+	handler, err := api.NewEdge(api.EdgeConfig{Hosts: edge.NewHosts(), Routes: d.Routes(), Logger: logger, Now: time.Now})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +47,7 @@ func serve(t *testing.T, o docs.Options) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := listen.NewServer(edge, logger)
+	server := edge.NewServer(handler, logger)
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(ln) }()
 	t.Cleanup(func() {

@@ -10,7 +10,7 @@ import (
 	"net/http"
 	"strconv"
 
-	"github.com/assay-run/assay/api/web"
+	"github.com/assay-run/assay/host/base/edge"
 )
 
 // packed is a file that is kept compressed. A client that takes gzip gets the
@@ -41,14 +41,14 @@ func (p *packed) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	for k, v := range p.header {
 		h[k] = v
 	}
-	zip := web.AcceptsGzip(r.Header)
+	zip := edge.AcceptsGzip(r.Header)
 	tag, size := p.tag, p.size
 	if zip {
 		tag, size = tag+"-gzip", int64(len(p.zipped))
 	}
 	h.Set("ETag", `"`+tag+`"`)
 	h.Set("Cache-Control", "no-cache")
-	if web.MatchesTag(r.Header, p.tag) {
+	if edge.MatchesTag(r.Header, p.tag) {
 		h.Del("Content-Type")
 		w.WriteHeader(http.StatusNotModified)
 		return

@@ -8,6 +8,5 @@
 // committed, so building the service needs neither Node nor the bundler;
 // scripts/check-dashboard.sh rebuilds and compares. Nothing is loaded from another host.
 //
-// The package imports api/web for serving and api/docs for the type of a library's
-// entry, so that /docs/licenses lists the same parts.
+// It has api/docs' type of a library's entry, so that /docs/licenses lists the same parts.
 package ui

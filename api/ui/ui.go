@@ -9,7 +9,7 @@ import (
 	"regexp"
 
 	"github.com/assay-run/assay/api/docs"
-	"github.com/assay-run/assay/api/web"
+	"github.com/assay-run/assay/host/base/edge"
 )
 
 //go:embed dist assets third_party/*/LICENSE third_party/*/NOTICE
@@ -47,7 +47,7 @@ type Options struct {
 
 // UI is the dashboard.
 type UI struct {
-	routes []web.Route
+	routes []edge.Route
 	parts  []docs.Part
 }
 
@@ -84,17 +84,17 @@ func New(o Options) (*UI, error) {
 }
 
 // Routes are the pages and files with their paths.
-func (u *UI) Routes() []web.Route { return append([]web.Route(nil), u.routes...) }
+func (u *UI) Routes() []edge.Route { return append([]edge.Route(nil), u.routes...) }
 
 // Parts are the libraries inside the script, for the list of all licences.
 func (u *UI) Parts() []docs.Part { return append([]docs.Part(nil), u.parts...) }
 
 func (u *UI) get(path string, h http.Handler) {
-	u.routes = append(u.routes, web.Route{Method: http.MethodGet, Path: path, Handler: h})
+	u.routes = append(u.routes, edge.Route{Method: http.MethodGet, Path: path, Handler: h})
 }
 
-func asset(data []byte, name, cache string) *web.Asset {
-	return web.NewAsset(data, http.Header{
+func asset(data []byte, name, cache string) *edge.Asset {
+	return edge.NewAsset(data, http.Header{
 		"Content-Type": {types[path.Ext(name)]}, "Content-Security-Policy": {policy}, "Cache-Control": {cache},
 	})
 }

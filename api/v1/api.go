@@ -10,10 +10,10 @@ import (
 	"github.com/assay-run/assay/api/v1/deprecation"
 	"github.com/assay-run/assay/api/v1/problem"
 	"github.com/assay-run/assay/api/v1/view"
-	"github.com/assay-run/assay/api/web"
+	"github.com/assay-run/assay/host/base/edge"
 	"github.com/assay-run/assay/host/catalog"
 	"github.com/assay-run/assay/host/runner"
-	"github.com/assay-run/assay/host/trade"
+	live "github.com/assay-run/assay/host/trade"
 )
 
 // Base is the path below which the operations are.
@@ -78,9 +78,9 @@ func New(opts Options) (*API, error) {
 }
 
 // Routes are the operations with their paths.
-func (a *API) Routes() []web.Route {
-	get := func(path string, f func(*http.Request) (*web.Answer, error)) web.Route {
-		return web.Route{Method: http.MethodGet, Path: Base + path, Handler: a.handler(f)}
+func (a *API) Routes() []edge.Route {
+	get := func(path string, f func(*http.Request) (*edge.Answer, error)) edge.Route {
+		return edge.Route{Method: http.MethodGet, Path: Base + path, Handler: a.handler(f)}
 	}
 	return append(documentRoutes(),
 		get("/health", a.health),
@@ -90,10 +90,10 @@ func (a *API) Routes() []web.Route {
 		get("/strategies", a.strategies),
 		get("/exchanges", a.exchanges),
 		get("/meta", a.meta),
-		web.Route{Method: http.MethodPost, Path: Base + "/run/backtest", Handler: op(a, a.schemas.backtest, a.startBacktest)},
-		web.Route{Method: http.MethodPost, Path: Base + "/run/live", Handler: op(a, a.schemas.live, a.startLive)},
-		web.Route{Method: http.MethodPost, Path: Base + "/run/stop", Handler: a.bodiless(a.stop)},
-		web.Route{Method: http.MethodPost, Path: Base + "/run/controls", Handler: op(a, a.schemas.control, a.control)},
-		web.Route{Method: http.MethodDelete, Path: Base + "/run/reset", Handler: a.bodiless(a.reset)},
+		edge.Route{Method: http.MethodPost, Path: Base + "/run/backtest", Handler: op(a, a.schemas.backtest, a.startBacktest)},
+		edge.Route{Method: http.MethodPost, Path: Base + "/run/live", Handler: op(a, a.schemas.live, a.startLive)},
+		edge.Route{Method: http.MethodPost, Path: Base + "/run/stop", Handler: a.bodiless(a.stop)},
+		edge.Route{Method: http.MethodPost, Path: Base + "/run/controls", Handler: op(a, a.schemas.control, a.control)},
+		edge.Route{Method: http.MethodDelete, Path: Base + "/run/reset", Handler: a.bodiless(a.reset)},
 	)
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/assay-run/assay/api/v1/problem"
 	"github.com/assay-run/assay/api/v1/schema"
-	"github.com/assay-run/assay/api/web"
+	"github.com/assay-run/assay/host/base/edge"
 	"github.com/assay-run/assay/host/runner"
 )
 
@@ -47,7 +47,7 @@ func (r *controlRequest) check() []schema.Violation {
 }
 
 // control hands a control to the run.
-func (a *API) control(r *request[controlRequest]) (*web.Answer, error) {
+func (a *API) control(r *request[controlRequest]) (*edge.Answer, error) {
 	in := r.in
 	if slices.Contains([]string{"release", "adopt"}, in.Action) {
 		say := fmt.Sprintf("This version has no deployments that could %s anything: it is for later.", in.Action)
@@ -68,7 +68,7 @@ func (a *API) control(r *request[controlRequest]) (*web.Answer, error) {
 }
 
 // stopAnswer is what a stop has come to.
-func stopAnswer(s runner.Snapshot) (*web.Answer, error) {
+func stopAnswer(s runner.Snapshot) (*edge.Answer, error) {
 	message := s.Message
 	switch {
 	case s.Status == runner.StatusRunning:

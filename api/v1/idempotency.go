@@ -8,8 +8,8 @@ import (
 	"sync"
 
 	"github.com/assay-run/assay/api/v1/problem"
-	"github.com/assay-run/assay/api/web"
 	"github.com/assay-run/assay/host/base/digest"
+	"github.com/assay-run/assay/host/base/edge"
 )
 
 // keptKeys is how many successful starts are remembered.
@@ -31,7 +31,7 @@ type keyring struct {
 type keyed struct {
 	key    string
 	body   [32]byte
-	answer *web.Answer
+	answer *edge.Answer
 }
 
 func newKeyring() *keyring {
@@ -59,7 +59,7 @@ func header(h http.Header, name string) (string, error) {
 
 // once calls f unless it has succeeded for the key before; then it repeats the answer. The target is
 // what the body was sent to.
-func (k *keyring) once(key, target string, body []byte, f func() (*web.Answer, error)) (*web.Answer, error) {
+func (k *keyring) once(key, target string, body []byte, f func() (*edge.Answer, error)) (*edge.Answer, error) {
 	if key == "" {
 		return f()
 	}

@@ -8,12 +8,11 @@ import (
 	"net/http"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/assay-run/assay/api/v1/problem"
 	"github.com/assay-run/assay/api/v1/schema"
 	"github.com/assay-run/assay/api/v1/strictjson"
-	"github.com/assay-run/assay/api/web"
+	"github.com/assay-run/assay/host/base/edge"
 )
 
 // maxBody is the largest body.
@@ -31,8 +30,8 @@ type checker interface{ check() []schema.Violation }
 
 // op makes a handler of an operation with a body: media type, size, JSON and schema
 // are checked before f is called.
-func op[In any](a *API, s *schema.Schema, f func(*request[In]) (*web.Answer, error)) http.Handler {
-	return a.handler(func(r *http.Request) (*web.Answer, error) {
+func op[In any](a *API, s *schema.Schema, f func(*request[In]) (*edge.Answer, error)) http.Handler {
+	return a.handler(func(r *http.Request) (*edge.Answer, error) {
 		body, err := readBody(r)
 		if err != nil {
 			return nil, err
@@ -55,8 +54,8 @@ func op[In any](a *API, s *schema.Schema, f func(*request[In]) (*web.Answer, err
 
 // bodiless makes a handler of an operation that accepts nothing, {} or null. The edge
 // does the same for every GET.
-func (a *API) bodiless(f func(*http.Request) (*web.Answer, error)) http.Handler {
-	return a.handler(func(r *http.Request) (*web.Answer, error) {
+func (a *API) bodiless(f func(*http.Request) (*edge.Answer, error)) http.Handler {
+	return a.handler(func(r *http.Request) (*edge.Answer, error) {
 		if err := a.NoBody(r); err != nil {
 			return nil, err
 		}
@@ -73,11 +72,11 @@ func (a *API) NoBody(r *http.Request) error {
 	return validate(a.schemas.empty, body)
 }
 
-func (a *API) handler(f func(*http.Request) (*web.Answer, error)) http.Handler {
+func (a *API) handler(f func(*http.Request) (*edge.Answer, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		answer, err := f(r)
 		if err == nil {
-			err = web.Send(w, r, answer)
+			err = edge.Send(w, r, answer)
 			if err != nil && answer.Stream != nil {
 				// The answer has begun: ending the connection is all that can be said.
 				a.opts.Logger.Debug("an answer was cut short", "path", r.URL.Path, "error", err)
@@ -86,14 +85,14 @@ func (a *API) handler(f func(*http.Request) (*web.Answer, error)) http.Handler {
 		}
 		if err != nil {
 			err = a.translate(r, err)
-			web.SendProblem(w, r, err)
+			edge.SendProblem(w, r, err)
 		}
 	})
 }
 
 // readBody reads the body; empty if there is none.
 func readBody(r *http.Request) ([]byte, error) {
-	info := web.From(r.Context())
+	info := edge.From(r.Context())
 	var first [1]byte
 	n := 0
 	if r.ContentLength < 0 {
@@ -107,7 +106,7 @@ func readBody(r *http.Request) ([]byte, error) {
 		return nil, nil
 	}
 	if r.ContentLength < 0 && n == 0 {
-		bodyRead(info)
+		info.EndBody()
 		return nil, nil
 	}
 	if !isJSON(r.Header) {
@@ -124,16 +123,8 @@ func readBody(r *http.Request) ([]byte, error) {
 	if len(body) > maxBody {
 		return nil, tooLarge()
 	}
-	bodyRead(info)
+	info.EndBody()
 	return body, nil
-}
-
-// bodyRead lifts the deadline of the body, which would only end the request itself now.
-func bodyRead(info *web.Info) {
-	info.BodyRead = true
-	if info.Writer != nil {
-		_ = http.NewResponseController(info.Writer).SetReadDeadline(time.Time{})
-	}
 }
 
 func isJSON(h http.Header) bool {

@@ -10,21 +10,21 @@ import (
 
 	"github.com/assay-run/assay/api/v1/strictjson"
 	"github.com/assay-run/assay/api/v1/view"
-	"github.com/assay-run/assay/api/web"
+	"github.com/assay-run/assay/host/base/edge"
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
-func (a *API) health(*http.Request) (*web.Answer, error) {
-	return &web.Answer{Body: a.opts.Health()}, nil
+func (a *API) health(*http.Request) (*edge.Answer, error) {
+	return &edge.Answer{Body: a.opts.Health()}, nil
 }
 
 // phasePoll is how often a waiting request looks for a change of phase, which is
 // not announced like a change of status.
 const phasePoll = 100 * time.Millisecond
 
-func (a *API) status(r *http.Request) (*web.Answer, error) {
-	prefer := web.ParsePrefer(r.Header)
+func (a *API) status(r *http.Request) (*edge.Answer, error) {
+	prefer := ParsePrefer(r.Header)
 	s := a.opts.State.Status()
 	header := http.Header{}
 	if prefer.Wait > 0 && r.Header.Get("If-None-Match") != "" {
@@ -33,7 +33,7 @@ func (a *API) status(r *http.Request) (*web.Answer, error) {
 			header.Set("Preference-Applied", prefer.AppliedWait())
 		}
 	}
-	return &web.Answer{Body: view.StatusOf(s), WeakTag: a.tag(s), Header: header}, nil
+	return &edge.Answer{Body: view.StatusOf(s), WeakTag: a.tag(s), Header: header}, nil
 }
 
 // tag names what a long poll waits to change.
@@ -62,7 +62,7 @@ func (a *API) awaitNews(r *http.Request, s runner.Snapshot, limit time.Duration)
 	look := time.NewTicker(phasePoll)
 	defer look.Stop()
 	for {
-		if s = a.opts.State.Status(); !web.MatchesTag(r.Header, a.tag(s)) {
+		if s = a.opts.State.Status(); !edge.MatchesTag(r.Header, a.tag(s)) {
 			return s, true
 		}
 		select {
@@ -76,8 +76,8 @@ func (a *API) awaitNews(r *http.Request, s runner.Snapshot, limit time.Duration)
 	}
 }
 
-func (a *API) detailed(r *http.Request) (*web.Answer, error) {
-	prefer := web.ParsePrefer(r.Header)
+func (a *API) detailed(r *http.Request) (*edge.Answer, error) {
+	prefer := ParsePrefer(r.Header)
 	rows, points := view.DetailRows, view.DetailPoints
 	if prefer.Rows >= 0 {
 		rows = prefer.Rows
@@ -85,13 +85,13 @@ func (a *API) detailed(r *http.Request) (*web.Answer, error) {
 	if prefer.Points >= 0 {
 		points = prefer.Points
 	}
-	return &web.Answer{
+	return &edge.Answer{
 		Body:   view.DetailedOf(a.opts.State.Detail(), a.opts.Health(), rows, points),
 		Header: applied(prefer),
 	}, nil
 }
 
-func applied(p web.Prefer) http.Header {
+func applied(p Prefer) http.Header {
 	h := http.Header{}
 	if s := p.AppliedSampling(); s != "" {
 		h.Set("Preference-Applied", s)
@@ -99,15 +99,15 @@ func applied(p web.Prefer) http.Header {
 	return h
 }
 
-func (a *API) results(r *http.Request) (*web.Answer, error) {
+func (a *API) results(r *http.Request) (*edge.Answer, error) {
 	rep, err := a.opts.State.Results()
 	if err != nil {
 		return nil, err
 	}
-	prefer := web.ParsePrefer(r.Header)
+	prefer := ParsePrefer(r.Header)
 	s := rep.Snapshot
 	document := view.NewResultsDocument(rep, prefer.Rows, prefer.Points)
-	return &web.Answer{
+	return &edge.Answer{
 		Stream: document.Write,
 		Tag: hashTag(s.RunID, s.Status, strconv.FormatInt(s.EndTime.UnixNano(), 10),
 			strconv.Itoa(prefer.Rows), strconv.Itoa(prefer.Points)),
@@ -115,11 +115,11 @@ func (a *API) results(r *http.Request) (*web.Answer, error) {
 	}, nil
 }
 
-func (a *API) strategies(*http.Request) (*web.Answer, error) {
-	return &web.Answer{Body: append([]view.Strategy{}, a.opts.Strategies()...), HashTag: true}, nil
+func (a *API) strategies(*http.Request) (*edge.Answer, error) {
+	return &edge.Answer{Body: append([]view.Strategy{}, a.opts.Strategies()...), HashTag: true}, nil
 }
 
-func (a *API) exchanges(r *http.Request) (*web.Answer, error) {
+func (a *API) exchanges(r *http.Request) (*edge.Answer, error) {
 	all, err := a.opts.Exchanges(r.Context())
 	if err != nil {
 		return nil, err
@@ -128,11 +128,11 @@ func (a *API) exchanges(r *http.Request) (*web.Answer, error) {
 	for i, e := range all {
 		out[i] = view.NewExchange(e, a.opts.Version)
 	}
-	return &web.Answer{Body: out, HashTag: true}, nil
+	return &edge.Answer{Body: out, HashTag: true}, nil
 }
 
-func (a *API) meta(*http.Request) (*web.Answer, error) {
-	return &web.Answer{Body: view.Meta{
+func (a *API) meta(*http.Request) (*edge.Answer, error) {
+	return &edge.Answer{Body: view.Meta{
 		Service: "assay", APIVersion: "v1", ServiceVersion: a.opts.Version, Commit: a.opts.Commit,
 		ServerID: a.opts.ServerID, StartedAt: market.FromTime(a.opts.StartedAt), BasePath: Base,
 		Versions: []view.Version{{Version: "v1", Status: "current", BasePath: Base}},

@@ -7,21 +7,21 @@ import (
 	"strings"
 
 	"github.com/assay-run/assay/api/v1/view"
-	"github.com/assay-run/assay/api/web"
+	"github.com/assay-run/assay/host/base/edge"
 	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/host/runner"
 )
 
-func (a *API) startBacktest(r *request[backtestRequest]) (*web.Answer, error) {
+func (a *API) startBacktest(r *request[backtestRequest]) (*edge.Answer, error) {
 	return a.start(r.Request, r.body, r.in.start(), a.opts.Backtests)
 }
 
-func (a *API) startLive(r *request[liveRequest]) (*web.Answer, error) {
+func (a *API) startLive(r *request[liveRequest]) (*edge.Answer, error) {
 	return a.start(r.Request, r.body, r.in.start(), a.opts.Trading)
 }
 
 // start starts a run, or repeats the answer to an earlier start with the same key.
-func (a *API) start(r *http.Request, body []byte, req runner.StartRequest, by Launcher) (*web.Answer, error) {
+func (a *API) start(r *http.Request, body []byte, req runner.StartRequest, by Launcher) (*edge.Answer, error) {
 	key, err := header(r.Header, "Idempotency-Key")
 	if err != nil {
 		return nil, err
@@ -30,7 +30,7 @@ func (a *API) start(r *http.Request, body []byte, req runner.StartRequest, by La
 	if err != nil {
 		return nil, err
 	}
-	return a.keys.once(key, r.URL.Path+"\n"+replaced, body, func() (*web.Answer, error) {
+	return a.keys.once(key, r.URL.Path+"\n"+replaced, body, func() (*edge.Answer, error) {
 		// A client that hangs up does not take back its start.
 		s, err := a.begin(context.WithoutCancel(r.Context()), replaced, req, launch(req, by))
 		if err != nil {
@@ -73,7 +73,7 @@ func started(req runner.StartRequest, ungated string) string {
 	return fmt.Sprintf("%s of %s on %s %s started%s", kind, req.StrategyName, strings.Join(req.Symbols, ", "), req.Timeframe, ungated)
 }
 
-func (a *API) stop(r *http.Request) (*web.Answer, error) {
+func (a *API) stop(r *http.Request) (*edge.Answer, error) {
 	s, err := a.opts.Control.Stop(context.WithoutCancel(r.Context()))
 	if err != nil {
 		return nil, err
@@ -81,7 +81,7 @@ func (a *API) stop(r *http.Request) (*web.Answer, error) {
 	return stopAnswer(s)
 }
 
-func (a *API) reset(r *http.Request) (*web.Answer, error) {
+func (a *API) reset(r *http.Request) (*edge.Answer, error) {
 	s, err := a.opts.Control.Reset(context.WithoutCancel(r.Context()))
 	if err != nil {
 		return nil, err
@@ -94,7 +94,7 @@ func (a *API) reset(r *http.Request) (*web.Answer, error) {
 }
 
 // runAnswer is encoded at once, so that it can be repeated byte by byte.
-func runAnswer(s runner.Snapshot, message string) (*web.Answer, error) {
-	body, err := web.Encode(view.RunResponse{RunID: s.RunID, Status: s.Status, Message: message})
-	return &web.Answer{Raw: body}, err
+func runAnswer(s runner.Snapshot, message string) (*edge.Answer, error) {
+	body, err := edge.Encode(view.RunResponse{RunID: s.RunID, Status: s.Status, Message: message})
+	return &edge.Answer{Raw: body}, err
 }

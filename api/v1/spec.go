@@ -6,7 +6,7 @@ import (
 
 	"github.com/assay-run/assay/api/v1/deprecation"
 	"github.com/assay-run/assay/api/v1/schema"
-	"github.com/assay-run/assay/api/web"
+	"github.com/assay-run/assay/host/base/edge"
 )
 
 //go:embed openapi.json
@@ -21,9 +21,9 @@ func OpenAPI() []byte { return append([]byte(nil), openAPI...) }
 // Deprecations is the registry of what is going away.
 func Deprecations() (*deprecation.Registry, error) { return deprecation.Parse(deprecations) }
 
-func documentRoutes() []web.Route {
-	asset := web.NewAsset(openAPI, http.Header{"Content-Type": {"application/json"}})
-	return []web.Route{
+func documentRoutes() []edge.Route {
+	asset := edge.NewAsset(openAPI, http.Header{"Content-Type": {"application/json"}})
+	return []edge.Route{
 		{Method: http.MethodGet, Path: "/openapi.json", Handler: asset},
 		{Method: http.MethodGet, Path: Base + "/openapi.json", Handler: asset},
 	}

@@ -10,14 +10,14 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/spf13/cobra"
 
+	"github.com/assay-run/assay/host/base/edge"
 	"github.com/assay-run/assay/host/base/file"
-	"github.com/assay-run/assay/host/base/listen"
 	"github.com/assay-run/assay/host/proc/sandbox"
 )
 
 // config is the effective configuration.
 type config struct {
-	bind       listen.Bind
+	bind       edge.Bind
 	logLevel   hclog.Level
 	stateDir   string
 	strategies string

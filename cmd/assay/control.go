@@ -10,9 +10,9 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
-	"github.com/assay-run/assay/governance/bundle/dsse"
+	"github.com/assay-run/assay/governance/client"
+	"github.com/assay-run/assay/host/base/dsse"
 	"github.com/assay-run/assay/host/deploy"
-	"github.com/assay-run/assay/host/deploy/plane"
 )
 
 const (
@@ -34,7 +34,7 @@ type control struct {
 
 func setControlURL(c *config, v string) (err error) {
 	if v != "" {
-		c.control.url, err = plane.ParseURL(v)
+		c.control.url, err = deploy.ParseURL(v)
 	}
 	return err
 }
@@ -115,11 +115,18 @@ func (s *service) openPolicy(cfg config) (*deploy.Policy, error) {
 	o := deploy.Options{Mode: c.policy, StateDir: cfg.stateDir, Families: c.families, Logger: s.logger.Named("deploy")}
 	if c.key != nil {
 		transport := http.DefaultTransport.(*http.Transport).Clone()
-		p := plane.New(c.url, transport)
+		p, err := deploy.NewPlane(c.url, http.Client{Transport: transport})
+		if err != nil {
+			return nil, err
+		}
 		s.closers = append(s.closers, func() error { p.Close(); return nil })
 		o.Source, o.Key = p, c.key
 		if c.signKey != nil {
-			o.Reporter = &reporter{plane: p, key: c.signKey, now: time.Now}
+			told, err := client.New(client.Options{URL: c.url, HTTP: &http.Client{Transport: transport}, Timeout: callTime})
+			if err != nil {
+				return nil, err
+			}
+			o.Reporter = &reporter{plane: told, key: c.signKey, now: time.Now}
 		}
 	}
 	return deploy.New(o)

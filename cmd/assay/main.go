@@ -7,7 +7,7 @@ import (
 	"io"
 	"os"
 
-	"github.com/assay-run/assay/host/base/listen"
+	"github.com/assay-run/assay/host/base/edge"
 	"github.com/assay-run/assay/host/catalog"
 	"github.com/assay-run/assay/host/exchange/wire/nodump"
 )
@@ -51,7 +51,7 @@ func runCommand(args []string, w world) int {
 		err = serve(context.Background(), cfg, w)
 	}
 	var usage *usageError
-	var bind *listen.BindError
+	var bind *edge.BindError
 	switch {
 	case err == nil:
 		return exitDone

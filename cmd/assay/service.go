@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -21,11 +22,10 @@ import (
 	"github.com/assay-run/assay/api/v1/health"
 	"github.com/assay-run/assay/api/v1/metrics"
 	"github.com/assay-run/assay/api/v1/stream"
-	"github.com/assay-run/assay/api/web"
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/base/digest"
+	"github.com/assay-run/assay/host/base/edge"
 	"github.com/assay-run/assay/host/base/file"
-	"github.com/assay-run/assay/host/base/listen"
 	"github.com/assay-run/assay/host/candle"
 	"github.com/assay-run/assay/host/catalog"
 	"github.com/assay-run/assay/host/deploy"
@@ -57,7 +57,7 @@ func serve(ctx context.Context, cfg config, w world) error {
 		return err
 	}
 	defer lock.Release()
-	ln, err := listen.Open(ctx, addr, api.Refuse)
+	ln, err := edge.Open(ctx, addr, api.Refuse)
 	if err != nil {
 		return err
 	}
@@ -70,12 +70,12 @@ func serve(ctx context.Context, cfg config, w world) error {
 		}
 		return err
 	}
-	fmt.Fprintf(w.out, "assay listening on %s\n", listen.URL(ln))
+	fmt.Fprintf(w.out, "assay listening on %s\n", edge.URL(ln))
 	return s.run(ctx, cfg, ln, w)
 }
 
 func (c config) log(logger hclog.Logger, ln net.Listener) {
-	logger.Info("configuration", "version", version, "commit", commit, "address", listen.URL(ln), "host", c.bind.Host, "port", c.bind.Port,
+	logger.Info("configuration", "version", version, "commit", commit, "address", edge.URL(ln), "host", c.bind.Host, "port", c.bind.Port,
 		"log_level", c.logLevel.String(), "behind_proxy", c.bind.BehindProxy, "allowed_hosts", c.bind.AllowedHosts,
 		"state_dir", c.stateDir, "strategies", c.strategies, "connectors", c.connectors.dir, "connector_endpoints", len(c.connectors.endpoints), "sandbox", string(c.sandbox), "demo", c.demo)
 	c.control.log(logger)
@@ -85,7 +85,7 @@ func (c config) log(logger hclog.Logger, ln net.Listener) {
 type service struct {
 	logger  hclog.Logger
 	runner  *runner.Runner
-	server  *listen.Server
+	server  *edge.Server
 	monitor *health.Monitor
 	hub     *stream.Hub
 	policy  *deploy.Policy // asked before real money is traded
@@ -267,12 +267,12 @@ func (s *service) build(ctx context.Context, cfg config, ln net.Listener, p part
 		return err
 	}
 	started := time.Now()
-	var edge *api.Edge
+	requests := new(atomic.Int64)
 	s.monitor = health.NewMonitor(ctx, health.Options{
 		Status: s.runner.Status, Counters: s.runner.Counters, Plugins: p.strategies.Counts, Sandbox: p.strategies.Sandbox, Registry: p.runs.SchemaVersion, Journal: s.journalTrouble,
 		Damaged:   p.candles.Damaged,
 		FreeBytes: func() (int64, error) { return health.FreeBytes(cfg.stateDir) },
-		Requests:  func() int64 { return edge.Requests() }, Now: time.Now,
+		Requests:  requests.Load, Now: time.Now,
 		Stream:     func() (int, int64) { return s.hub.Counters() },
 		Governance: s.policy.Health, Link: s.runner.Link,
 	})
@@ -298,27 +298,27 @@ func (s *service) build(ctx context.Context, cfg config, ln net.Listener, p part
 		return err
 	}
 	routes := append(api.Redirects(), operations.Routes()...)
-	routes = append(routes, web.Route{Method: http.MethodGet, Path: stream.Path, Handler: s.hub.Handler()})
+	routes = append(routes, edge.Route{Method: http.MethodGet, Path: stream.Path, Handler: s.hub.Handler()})
 	routes = append(routes, pages...)
 	numbers := metrics.New(metrics.Options{
 		Version: version, Commit: commit, StartedAt: started, Routes: routes, Status: s.runner.Status,
 		Counters: s.runner.Counters, Stream: s.hub.Counters, Plugins: p.strategies.Counts,
 	})
-	edge, err = api.NewEdge(api.EdgeConfig{
-		Hosts:  listen.NewHosts(append([]string{cfg.bind.Host, bound}, cfg.bind.AllowedHosts...)...),
-		Routes: append(routes, numbers.Routes()...), Deprecations: retiring, Logger: s.logger.Named("api"), Now: time.Now, NoBody: operations.NoBody,
-		Observe: func(o api.Observation) { numbers.Observe(o.Route, o.Method, o.Status, o.Duration) },
+	handler, err := api.NewEdge(api.EdgeConfig{
+		Hosts:  edge.NewHosts(append([]string{cfg.bind.Host, bound}, cfg.bind.AllowedHosts...)...),
+		Routes: append(routes, numbers.Routes()...), Deprecations: retiring, Logger: s.logger.Named("api"), Now: time.Now, NoBody: operations.NoBody, Count: requests,
+		Observe: func(o edge.Observation) { numbers.Observe(o.Route, o.Method, o.Status, o.Duration) },
 	})
 	if err != nil {
 		return err
 	}
-	s.server = listen.NewServer(edge, s.logger.Named("http"))
+	s.server = edge.NewServer(handler, s.logger.Named("http"))
 	return nil
 }
 
 // pages are what people look at: the dashboard and the documentation, which lists the
 // licences of both and of the bundled candles.
-func pages(retiring *deprecation.Registry) ([]web.Route, error) {
+func pages(retiring *deprecation.Registry) ([]edge.Route, error) {
 	dashboard, err := ui.New(ui.Options{Attribution: sample.Attribution()})
 	if err != nil {
 		return nil, err
@@ -353,7 +353,7 @@ func (s *service) run(ctx context.Context, cfg config, ln net.Listener, w world)
 	})
 	if cfg.demo {
 		wg.Go(func() {
-			if err := demonstrate(ctx, listen.URL(ln), w.out); err != nil && ctx.Err() == nil {
+			if err := demonstrate(ctx, edge.URL(ln), w.out); err != nil && ctx.Err() == nil {
 				failed <- fmt.Errorf("demonstration: %w", err)
 			}
 		})

@@ -1,13 +1,10 @@
 package client
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -15,6 +12,7 @@ import (
 
 	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/governance/ledger"
+	"github.com/assay-run/assay/host/deploy"
 )
 
 // DefaultURL is where `governance serve` listens unless it is told otherwise.
@@ -42,7 +40,7 @@ type Options struct {
 // Client talks to one plane. It may be used by several goroutines.
 type Client struct {
 	base    *url.URL
-	http    *http.Client
+	plane   *deploy.Plane
 	timeout time.Duration
 	key     []byte
 }
@@ -61,9 +59,12 @@ func New(o Options) (*Client, error) {
 			return nil, fmt.Errorf("the control plane's key: %w", err)
 		}
 	}
-	own := *cmp.Or(o.HTTP, http.DefaultClient)
-	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &Client{base: base, http: &own, timeout: cmp.Or(o.Timeout, DefaultTimeout), key: o.Key}, nil
+	plane, err := deploy.NewPlane(base.String(), *cmp.Or(o.HTTP, http.DefaultClient))
+	if err != nil {
+		return nil, err
+	}
+	plane.MaxAnswer = maxAnswer
+	return &Client{base: base, plane: plane, timeout: cmp.Or(o.Timeout, DefaultTimeout), key: o.Key}, nil
 }
 
 // URL is the plane's address without credentials.
@@ -73,68 +74,26 @@ func (c *Client) URL() string { return c.base.Redacted() }
 func (c *Client) call(ctx context.Context, method string, body []byte, path ...string) ([]byte, error) {
 	limited, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
-	target := c.base.JoinPath(path...)
-	req, err := http.NewRequestWithContext(limited, method, target.String(), bytes.NewReader(body))
-	if err != nil {
-		return nil, err
-	}
-	req.Header.Set("Accept", "application/json")
-	if body != nil {
-		req.Header.Set("Content-Type", "application/json")
-	}
-	resp, err := c.http.Do(req)
+	status, answer, err := c.plane.Do(limited, method, body, path...)
 	if err != nil {
 		return nil, c.unreachable(ctx, err)
 	}
-	defer resp.Body.Close()
-	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
-	switch {
-	case err != nil:
-		return nil, c.unreachable(ctx, err)
-	case len(answer) > maxAnswer:
-		return nil, c.unreachable(ctx, fmt.Errorf("/%s answered with more than %d bytes", strings.Join(path, "/"), maxAnswer))
-	case resp.StatusCode/100 == 2:
+	if status/100 == 2 {
 		return answer, nil
 	}
-	if refused := readRefusal(resp.StatusCode, answer); refused != nil {
-		return nil, refused
+	if e := deploy.ReadProblem(answer); e != nil {
+		return nil, &RefusedError{Status: status, Problem: *e}
 	}
-	return nil, c.unreachable(ctx, fmt.Errorf("%s /%s was answered with %s, which is not how a control plane refuses", method, strings.Join(path, "/"), resp.Status))
+	return nil, c.unreachable(ctx, fmt.Errorf("%s /%s was answered with %d %s, which is not how a control plane refuses",
+		method, strings.Join(path, "/"), status, http.StatusText(status)))
 }
 
-// unreachable leaves what the caller has ended to the caller. An *url.Error would repeat
-// the address, with credentials.
+// unreachable leaves what the caller has ended to the caller.
 func (c *Client) unreachable(ctx context.Context, cause error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	var wrapped *url.Error
-	if errors.As(cause, &wrapped) {
-		cause = wrapped.Err
-	}
 	return &UnreachableError{URL: c.URL(), Cause: cause}
-}
-
-// readRefusal is nil for a body that is no error envelope.
-func readRefusal(status int, body []byte) *RefusedError {
-	var envelope struct {
-		Error *struct {
-			Code    string `json:"code"`
-			Message string `json:"message"`
-			Details struct {
-				Pointer   string `json:"pointer"`
-				Reason    string `json:"reason"`
-				RequestID string `json:"request_id"`
-			} `json:"details"`
-		} `json:"error"`
-	}
-	if json.Unmarshal(body, &envelope) != nil || envelope.Error == nil || envelope.Error.Code == "" {
-		return nil
-	}
-	e := envelope.Error
-	return &RefusedError{
-		Status: status, Code: e.Code, Message: e.Message, Pointer: e.Details.Pointer, Reason: e.Details.Reason, RequestID: e.Details.RequestID,
-	}
 }
 
 // Log is the plane's log: its name, size and root. It is not signed; a seal is.

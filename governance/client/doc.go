@@ -8,6 +8,5 @@
 //
 // Errors are of four types: *UnreachableError when nobody answers as a plane does,
 // *RefusedError with the code of the plane's error envelope, *UntrustedError when an answer
-// does not hold, and those of ctx. The package imports governance/bundle, governance/ledger
-// and host/base/digest; the http.Client is its caller's.
+// does not hold, and those of ctx. It is a typed layer over [deploy.Plane].
 package client

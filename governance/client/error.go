@@ -3,6 +3,8 @@ package client
 import (
 	"fmt"
 	"strings"
+
+	"github.com/assay-run/assay/host/deploy"
 )
 
 // UnreachableError says that no control plane answered: nothing listens, the connection
@@ -22,12 +24,8 @@ func (e *UnreachableError) Unwrap() error { return e.Cause }
 
 // RefusedError is the plane's error envelope.
 type RefusedError struct {
-	Status  int
-	Code    string
-	Message string
-	// Pointer is where in the body that was posted the fault is, Reason the further word of
-	// an INVALID_ATTESTATION; both may be empty. RequestID finds the plane's log line.
-	Pointer, Reason, RequestID string
+	Status int
+	deploy.Problem
 }
 
 // Error is code, reason, message and pointer.

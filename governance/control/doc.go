@@ -5,6 +5,4 @@
 // ingest is judged outside of the log as far as it can be, and written by one store.Update;
 // its answer leaves when that is on disk. Reads are bodies of package promotion, worked out
 // from the log and the time. The commands of the binary are in command below.
-//
-// It imports governance/store and what that is made of, and host/base/listen.
 package control

@@ -15,7 +15,6 @@ import (
 	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/governance/bundle/evidence"
 	"github.com/assay-run/assay/governance/bundle/field"
-	"github.com/assay-run/assay/governance/fact"
 	"github.com/assay-run/assay/governance/ledger"
 	"github.com/assay-run/assay/governance/promotion"
 	"github.com/assay-run/assay/governance/store"
@@ -28,7 +27,7 @@ func (p *Plane) ingest(r *request) (*answer, error) {
 	if err != nil {
 		refused := problemOf(err)
 		outcome := ingestRefused
-		if refused.status() >= http.StatusInternalServerError {
+		if refused.Status() >= http.StatusInternalServerError {
 			outcome = ingestFailed
 		}
 		p.ingests[outcome].Add(1)
@@ -93,8 +92,7 @@ func readBody(r *request) ([]byte, error) {
 		return nil, tooLarge
 	}
 	// Only the innermost writer can tell the server to close the connection.
-	_ = http.NewResponseController(r.inner).SetReadDeadline(time.Now().Add(bodyTime))
-	body, err := io.ReadAll(http.MaxBytesReader(r.inner, r.Body, bundle.MaxBody))
+	body, err := io.ReadAll(http.MaxBytesReader(r.Writer, r.Body, bundle.MaxBody))
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
@@ -104,7 +102,7 @@ func readBody(r *request) ([]byte, error) {
 	case err != nil:
 		return nil, &problem{code: codeMalformedRequest, message: "The body ended too early or is badly framed.", close: true}
 	}
-	r.read = true
+	r.EndBody()
 	return body, nil
 }
 
@@ -260,17 +258,17 @@ func (s *submission) write(t *store.Tx) error {
 
 // rungs are those that the seal says: what is known when the bundle is taken.
 func (s *submission) rungs(w *promotion.World) []string {
-	held := append(w.Holds(s.id), fact.RungClaimed)
+	held := append(w.Holds(s.id), bundle.RungClaimed)
 	if s.artifacts.all && s.artifacts.evidence != nil {
-		held = append(held, fact.RungVerified)
+		held = append(held, bundle.RungVerified)
 	}
 	for i := range s.list {
 		if s.list[i].Said.Statement.PredicateType == bundle.TypeBundle {
-			held = append(held, fact.RungSigned)
+			held = append(held, bundle.RungSigned)
 		}
 	}
 	var rungs []string
-	for _, r := range fact.Rungs() {
+	for _, r := range bundle.Rungs() {
 		if slices.Contains(held, r) {
 			rungs = append(rungs, r)
 		}
@@ -294,4 +292,12 @@ func (s *submission) warnPlans(w *promotion.World, now time.Time) {
 
 func (s *submission) warn(code, message, pointer string) {
 	s.warnings = append(s.warnings, warning{code, message, pointer})
+}
+
+// damaged refuses where the log may not be continued or vouched for.
+func (p *Plane) damaged() error {
+	if d := p.store.Damage(); d != nil {
+		return d
+	}
+	return nil
 }

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/assay-run/assay/governance/fact"
 	"github.com/assay-run/assay/governance/ledger"
 	"github.com/assay-run/assay/governance/promotion"
+	"github.com/assay-run/assay/host/base/edge"
 	"github.com/assay-run/assay/host/base/exposition"
 )
 
@@ -28,19 +28,19 @@ func outcomes() [ingestOutcomes]string {
 }
 
 // newRequests counts the requests of these routes.
-func newRequests(routes []route) *exposition.Requests {
+func newRequests(routes []edge.Route) *exposition.Requests {
 	codes := []int{http.StatusOK, http.StatusCreated, http.StatusNotModified, http.StatusBadRequest}
 	codes = append(codes, slices.Collect(maps.Values(statuses))...)
 	var paths []string
 	for _, r := range routes {
-		paths = append(paths, r.path)
+		paths = append(paths, r.Path)
 	}
 	return exposition.NewRequests("governance", paths, codes)
 }
 
 // getMetrics is the page for Prometheus. It is read anew each time.
 func (p *Plane) getMetrics(requests *exposition.Requests) (*answer, error) {
-	var places map[fact.Place]int
+	var places map[promotion.Place]int
 	err := p.store.Look(func(w *promotion.World, _ ledger.View) error {
 		places = w.Places()
 		return nil
@@ -55,7 +55,7 @@ func (p *Plane) getMetrics(requests *exposition.Requests) (*answer, error) {
 	}
 	t.Single("governance_log_entries", "gauge", "Entries of the log.", float64(p.store.Size()))
 	t.Family("governance_revisions", "gauge", "Candidate revisions by stage and status.")
-	byText := func(a, b fact.Place) int { return strings.Compare(a.String(), b.String()) }
+	byText := func(a, b promotion.Place) int { return strings.Compare(a.String(), b.String()) }
 	for _, at := range slices.SortedFunc(maps.Keys(places), byText) {
 		t.Sample("governance_revisions", float64(places[at]),
 			"stage", string(at.Stage), "status", string(at.Status))

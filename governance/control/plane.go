@@ -11,8 +11,8 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/assay-run/assay/governance/store"
+	"github.com/assay-run/assay/host/base/edge"
 	"github.com/assay-run/assay/host/base/failpoint"
-	"github.com/assay-run/assay/host/base/listen"
 )
 
 // Options are what a plane is made of.
@@ -46,17 +46,14 @@ func New(opts Options) *Plane {
 }
 
 // Handler is the plane's edge with everything behind it.
-func (p *Plane) Handler() http.Handler { return newEdge(p, listen.NewHosts(p.opts.Hosts...)) }
-
-// Refuse is the form of what net/http refuses by itself, for listeners of this plane.
-func Refuse(status int, now time.Time) (int, http.Header, []byte) { return refuse(status, now) }
+func (p *Plane) Handler() http.Handler { return newEdge(p, edge.NewHosts(p.opts.Hosts...)) }
 
 // shutdownTime is how long answers that are under way may take at the end.
 const shutdownTime = 5 * time.Second
 
 // Serve answers requests until ctx ends.
 func (p *Plane) Serve(ctx context.Context, ln net.Listener) error {
-	server := listen.NewServer(p.Handler(), p.opts.Logger.Named("http"))
+	server := edge.NewServer(p.Handler(), p.opts.Logger.Named("http"))
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(ln) }()
 	select {

@@ -6,11 +6,10 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/governance/bundle"
-	"github.com/assay-run/assay/governance/bundle/dsse"
 	"github.com/assay-run/assay/governance/bundle/field"
-	"github.com/assay-run/assay/governance/fact"
 	"github.com/assay-run/assay/governance/ledger"
 	"github.com/assay-run/assay/governance/promotion"
+	"github.com/assay-run/assay/host/base/dsse"
 )
 
 // subjectTypes are what states, plans and experiments can be asked of.
@@ -25,14 +24,14 @@ func checkSubject(kind, id, stage string) error {
 	if !field.IsIdentifier(id) || kind == bundle.SubjectRevision && !field.IsRevision(id) {
 		return field.Refuse(field.InvalidIdentifier, "", "this is no id of this kind of subject")
 	}
-	if stage != "" && !slices.Contains(fact.PromotionStages(), bundle.Stage(stage)) {
+	if stage != "" && !slices.Contains(bundle.PromotionStages(), bundle.Stage(stage)) {
 		return field.Refuse(field.InvalidStage, "", "stage: one of research, paper, canary, live")
 	}
 	return nil
 }
 
 func (p *Plane) getState(r *request) (*answer, error) {
-	kind, id := r.params[0], r.params[1]
+	kind, id := r.Params[0], r.Params[1]
 	if err := checkSubject(kind, id, ""); err != nil {
 		return nil, err
 	}
@@ -40,7 +39,7 @@ func (p *Plane) getState(r *request) (*answer, error) {
 }
 
 func (p *Plane) getPlan(r *request) (*answer, error) {
-	kind, id, stage := r.params[0], r.params[1], r.params[2]
+	kind, id, stage := r.Params[0], r.Params[1], r.Params[2]
 	if err := checkSubject(kind, id, stage); err != nil {
 		return nil, err
 	}
@@ -49,9 +48,9 @@ func (p *Plane) getPlan(r *request) (*answer, error) {
 
 // getExperiments takes the stage as a further segment or as ?stage=.
 func (p *Plane) getExperiments(r *request) (*answer, error) {
-	kind, id, stage := r.params[0], r.params[1], ""
-	if len(r.params) > 2 {
-		stage = r.params[2]
+	kind, id, stage := r.Params[0], r.Params[1], ""
+	if len(r.Params) > 2 {
+		stage = r.Params[2]
 	} else if q := r.URL.Query(); q.Has("stage") {
 		if stage = q.Get("stage"); stage == "" {
 			return nil, field.Refuse(field.InvalidStage, "", "stage: one of research, paper, canary, live")
@@ -66,7 +65,7 @@ func (p *Plane) getExperiments(r *request) (*answer, error) {
 }
 
 func (p *Plane) getBundle(r *request) (*answer, error) {
-	id := r.params[0]
+	id := r.Params[0]
 	if !field.IsRevision(id) {
 		return nil, field.Refuse(field.InvalidIdentifier, "", "this is no candidate_revision_id")
 	}
@@ -89,8 +88,8 @@ type rawFact []byte
 func (f rawFact) MarshalJSON() ([]byte, error) { return f, nil }
 
 func (p *Plane) getFact(r *request) (*answer, error) {
-	seq, err := strconv.ParseInt(r.params[0], 10, 64)
-	if err != nil || seq < 0 || strconv.FormatInt(seq, 10) != r.params[0] {
+	seq, err := strconv.ParseInt(r.Params[0], 10, 64)
+	if err != nil || seq < 0 || strconv.FormatInt(seq, 10) != r.Params[0] {
 		return nil, field.Refuse(field.InvalidIdentifier, "", "the place of an entry is a number from 0")
 	}
 	entry, err := p.store.Entry(r.Context(), seq)

@@ -6,7 +6,6 @@ import (
 	"strconv"
 
 	"github.com/assay-run/assay/governance/bundle"
-	"github.com/assay-run/assay/governance/fact"
 	"github.com/assay-run/assay/governance/ledger"
 	"github.com/assay-run/assay/governance/promotion"
 	"github.com/assay-run/assay/governance/store"
@@ -29,9 +28,9 @@ type receipt struct {
 }
 
 type standing struct {
-	Stage       bundle.Stage `json:"stage"`
-	StageStatus fact.Status  `json:"stage_status"`
-	Href        string       `json:"href"`
+	Stage       bundle.Stage     `json:"stage"`
+	StageStatus promotion.Status `json:"stage_status"`
+	Href        string           `json:"href"`
 }
 
 // warning is something that does not refuse a post, but that its sender should know.
@@ -72,7 +71,7 @@ func (s *submission) receipt(r *request, out *store.Outcome) (*answer, error) {
 	}
 	s.warnRest(rec.Rungs)
 	rec.Warnings = append(rec.Warnings, s.warnings...)
-	rec.State.Href = r.prefix + "/promotion-state/" + bundle.SubjectRevision + "/" + s.id
+	rec.State.Href = r.Prefix + "/promotion-state/" + bundle.SubjectRevision + "/" + s.id
 	a := &answer{status: http.StatusOK, body: rec, location: rec.State.Href}
 	if !rec.Duplicate {
 		a.status = http.StatusCreated
@@ -100,7 +99,7 @@ func (s *submission) facts(r *request, rec *receipt, out *store.Outcome) error {
 	}
 	rec.FactsTotal = len(all)
 	for _, f := range all {
-		if f.Type != fact.ArtifactListed {
+		if f.Type != promotion.ArtifactListed {
 			rec.Facts = append(rec.Facts, f)
 		}
 	}
@@ -138,7 +137,7 @@ func (s *submission) warnRest(rungs []string) {
 	for _, i := range s.artifacts.missing {
 		s.warn("ARTIFACT_NOT_FOUND", "this file is not there, its hash was not verified", s.post.Pointer("/artifacts/"+strconv.Itoa(i)))
 	}
-	if !slices.Contains(rungs, fact.RungVerified) {
+	if !slices.Contains(rungs, bundle.RungVerified) {
 		s.warn("EVIDENCE_NOT_READ", "not all files were read that numbers are worked out of, and no gate passes "+
 			"on declared ones: put runs/ below the artifact root, then submit again by lab candidate pack",
 			s.post.Pointer("/runs"))

@@ -4,9 +4,10 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/governance/bundle"
-	"github.com/assay-run/assay/governance/bundle/dsse"
 	"github.com/assay-run/assay/governance/ledger"
 	"github.com/assay-run/assay/governance/promotion"
+	"github.com/assay-run/assay/host/base/dsse"
+	"github.com/assay-run/assay/host/base/edge"
 )
 
 // issued is a registry that was signed.
@@ -22,7 +23,7 @@ func (p *Plane) getRegistry(r *request) (*answer, error) {
 	if err := p.damaged(); err != nil {
 		return nil, err
 	}
-	family, now := r.params[0], p.opts.Now().UTC().Truncate(time.Second)
+	family, now := r.Params[0], p.opts.Now().UTC().Truncate(time.Second)
 	var reg *promotion.Registry
 	var size int64
 	var kept []byte
@@ -49,7 +50,7 @@ func (p *Plane) getRegistry(r *request) (*answer, error) {
 		return nil, err
 	}
 	reg.Attestation = &env
-	body, err := encode(reg)
+	body, err := edge.Encode(reg)
 	if err != nil {
 		return nil, err
 	}

@@ -14,7 +14,6 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"github.com/assay-run/assay/governance/bundle"
-	"github.com/assay-run/assay/governance/fact"
 	"github.com/assay-run/assay/governance/ledger"
 	"github.com/assay-run/assay/governance/promotion"
 )
@@ -45,10 +44,10 @@ func newDerived() *derived {
 }
 
 // add takes in what an entry said, after its facts were applied.
-func (d *derived) add(e *fact.Entry, facts []fact.Fact) {
+func (d *derived) add(e *promotion.Entry, facts []promotion.Fact) {
 	d.size, d.last = e.Seq+1, recordedAt(e)
 	for i := range facts {
-		in, ok := facts[i].Fields.(*fact.Ingested)
+		in, ok := facts[i].Fields.(*promotion.Ingested)
 		if !ok {
 			continue
 		}
@@ -64,7 +63,7 @@ func (d *derived) add(e *fact.Entry, facts []fact.Fact) {
 		}
 		r.newest = e.Seq
 	}
-	if p, ok := e.Predicate.(*fact.Recorded); ok {
+	if p, ok := e.Predicate.(*promotion.Recorded); ok {
 		d.attested[attestationKey{p.PAESHA256, p.KeyID}] = e.Seq
 	}
 }
@@ -196,8 +195,8 @@ func (d *derived) fold(r *row, keys *Keys, origin string, proofs *proofs, observ
 }
 
 // judge makes a decision of the log again, by the policy and the facts of its moment.
-func (d *derived) judge(e *fact.Entry) error {
-	said, ok := e.Predicate.(*fact.StageDecision)
+func (d *derived) judge(e *promotion.Entry) error {
+	said, ok := e.Predicate.(*promotion.StageDecision)
 	if !ok {
 		return nil
 	}

@@ -2,13 +2,10 @@
 // the plane answers with.
 //
 // The tables ledger, submissions and attestations are the truth; tree_nodes and checkpoints
-// prove it. Everything else follows: entries become facts (package fact), facts a
+// prove it. Everything else follows: entries become facts (promotion.FactsOf), facts a
 // promotion.World, and the projection tables are a copy of both that can be made again.
 // Update is the only way to write: one transaction with one checkpoint, in which the caller
 // appends entries and the machine's decisions follow; what it returns is on disk. Open
 // derives everything again from the truth and compares; a log that does not hold together is
 // served for reading only, and is never continued.
-//
-// It imports governance/bundle, fact, ledger and promotion, host/base/digest, host/base/sqlite and
-// host/base/file. governance/control is its only user.
 package store

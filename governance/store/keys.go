@@ -13,9 +13,9 @@ import (
 	"path/filepath"
 
 	"github.com/assay-run/assay/governance/bundle"
-	"github.com/assay-run/assay/governance/bundle/dsse"
-	"github.com/assay-run/assay/governance/fact"
 	"github.com/assay-run/assay/governance/ledger"
+	"github.com/assay-run/assay/governance/promotion"
+	"github.com/assay-run/assay/host/base/dsse"
 	"github.com/assay-run/assay/host/base/sqlite"
 )
 
@@ -101,11 +101,11 @@ func LastTrust(ctx context.Context, dir string) (text []byte, err error) {
 	if err != nil {
 		return nil, err
 	}
-	e, err := fact.Read(seq, payload)
+	e, err := promotion.ReadEntry(seq, payload)
 	if err != nil {
 		return nil, err
 	}
-	return []byte(e.Predicate.(*fact.Text).Text), nil // by its type
+	return []byte(e.Predicate.(*promotion.Text).Text), nil // by its type
 }
 
 func openForReading(ctx context.Context, dir string) (*sqlite.DB, error) {

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/assay-run/assay/governance/fact"
 	"github.com/assay-run/assay/governance/promotion"
 )
 
@@ -33,7 +32,7 @@ var tables = []struct {
 	{"projection", "name", []string{"name", "value"}},
 }
 
-func factRow(ord int, f *fact.Fact) ([]any, error) {
+func factRow(ord int, f *promotion.Fact) ([]any, error) {
 	body, err := f.Encode()
 	if err != nil {
 		return nil, err

@@ -7,8 +7,8 @@ import (
 	"iter"
 
 	"github.com/assay-run/assay/governance/bundle"
-	"github.com/assay-run/assay/governance/fact"
 	"github.com/assay-run/assay/governance/ledger"
+	"github.com/assay-run/assay/governance/promotion"
 )
 
 // ErrNotFound says that the log has no such thing.
@@ -17,7 +17,7 @@ var ErrNotFound = errors.New("not in the log")
 // EntryAt is one entry as it was signed, with its facts.
 type EntryAt struct {
 	Entry ledger.Entry
-	Facts []fact.Fact
+	Facts []promotion.Fact
 }
 
 // Entry reads an entry by its place. The error is ErrNotFound where there is none.
@@ -37,7 +37,7 @@ func (s *Store) Entry(ctx context.Context, seq int64) (*EntryAt, error) {
 	if err := r.check(s.origin, s.keys.Public); err != nil {
 		return nil, &DamageError{Corrupt, err.Error()}
 	}
-	facts, err := fact.Of(r.entry)
+	facts, err := promotion.FactsOf(r.entry)
 	return &EntryAt{Entry: r.ledgerEntry(), Facts: facts}, err
 }
 
@@ -53,10 +53,10 @@ func (s *Store) Signed(ctx context.Context, seq int64) (ledger.Entry, error) {
 
 // FactName is a fact without what it says.
 type FactName struct {
-	Seq  int64     `json:"seq"`
-	Type fact.Type `json:"type"`
-	ID   string    `json:"fact_id"`
-	Run  string    `json:"run_id,omitempty"`
+	Seq  int64          `json:"seq"`
+	Type promotion.Type `json:"type"`
+	ID   string         `json:"fact_id"`
+	Run  string         `json:"run_id,omitempty"`
 }
 
 // FactNames are the facts of an entry.

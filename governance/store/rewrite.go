@@ -7,8 +7,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/assay-run/assay/governance/fact"
 	"github.com/assay-run/assay/host/base/file"
+	"github.com/assay-run/assay/governance/promotion"
 	"github.com/assay-run/assay/host/base/sqlite"
 )
 
@@ -48,7 +48,7 @@ func (s *Store) rewrite(ctx context.Context, d *derived) error {
 	})
 }
 
-func factRows(facts []fact.Fact) ([][]any, error) {
+func factRows(facts []promotion.Fact) ([][]any, error) {
 	rows := make([][]any, len(facts))
 	for i := range facts {
 		var err error

@@ -8,10 +8,10 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"github.com/assay-run/assay/governance/bundle"
-	"github.com/assay-run/assay/governance/bundle/dsse"
-	"github.com/assay-run/assay/governance/fact"
 	"github.com/assay-run/assay/governance/ledger"
+	"github.com/assay-run/assay/governance/promotion"
 	"github.com/assay-run/assay/host/base/digest"
+	"github.com/assay-run/assay/host/base/dsse"
 )
 
 // SubjectLog is the subject type of entries about the log itself.
@@ -26,10 +26,10 @@ type row struct {
 	fileSHA, submissionID        *string
 	body                         []byte
 	paeSHA, keyID, envelope      *string
-	entry                        *fact.Entry
+	entry                        *promotion.Entry
 	hash                         tlog.Hash
 	signed                       *dsse.Signed // of a recorded attestation
-	facts                        []fact.Fact
+	facts                        []promotion.Fact
 	factRows                     [][]any
 	fault                        error
 }
@@ -51,14 +51,14 @@ func (r *row) read(origin string, key *ledger.Key) {
 	if r.fault = r.check(origin, key); r.fault != nil {
 		return
 	}
-	if r.facts, r.fault = fact.Of(r.entry); r.fault != nil {
+	if r.facts, r.fault = promotion.FactsOf(r.entry); r.fault != nil {
 		return
 	}
 	r.factRows, r.fault = factRows(r.facts)
 }
 
 func (r *row) check(origin string, key *ledger.Key) error {
-	e, err := fact.Read(r.seq, r.payload)
+	e, err := promotion.ReadEntry(r.seq, r.payload)
 	if err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func (r *row) ledgerEntry() ledger.Entry {
 
 // checkSubmission reads the bundle that a seal accepts.
 func (r *row) checkSubmission() error {
-	seal, is := r.entry.Predicate.(*fact.Seal)
+	seal, is := r.entry.Predicate.(*promotion.Seal)
 	if is = is && seal.Part == 1; is != (r.fileSHA != nil) {
 		return fmt.Errorf("a seal without its submission, or a submission without its seal")
 	}
@@ -114,14 +114,14 @@ func (r *row) checkSubmission() error {
 // checkAttestation reads the attestation that an entry records. Its signature is checked
 // when the trust of its time is known.
 func (r *row) checkAttestation() error {
-	recorded, is := r.entry.Predicate.(*fact.Recorded)
+	recorded, is := r.entry.Predicate.(*promotion.Recorded)
 	if is != (r.envelope != nil) {
 		return fmt.Errorf("a record without its attestation, or an attestation without its record")
 	}
 	if !is {
 		return nil
 	}
-	signed, refused := dsse.Decode([]byte(*r.envelope))
+	signed, refused := bundle.DecodeEnvelope([]byte(*r.envelope))
 	if refused != nil {
 		return fmt.Errorf("its attestation: %w", refused)
 	}
@@ -170,7 +170,7 @@ func trustedKey(trust *bundle.Trust, id string) *ecdsa.PublicKey {
 }
 
 // subjectOf is how the ledger's columns name what an entry is about.
-func subjectOf(e *fact.Entry, origin string) (subjectType, subjectID string) {
+func subjectOf(e *promotion.Entry, origin string) (subjectType, subjectID string) {
 	if id := e.Revision(); id != "" {
 		return bundle.SubjectRevision, id
 	}
@@ -178,17 +178,17 @@ func subjectOf(e *fact.Entry, origin string) (subjectType, subjectID string) {
 }
 
 // recordedAt is the time of an entry as it is written there.
-func recordedAt(e *fact.Entry) string {
+func recordedAt(e *promotion.Entry) string {
 	switch p := e.Predicate.(type) {
-	case *fact.LogStart:
+	case *promotion.LogStart:
 		return p.RecordedAt
-	case *fact.Seal:
+	case *promotion.Seal:
 		return p.ReceivedAt
-	case *fact.Recorded:
+	case *promotion.Recorded:
 		return p.RecordedAt
-	case *fact.StageDecision:
+	case *promotion.StageDecision:
 		return p.EvaluatedAt
-	case *fact.Text:
+	case *promotion.Text:
 		return p.RecordedAt
 	}
 	return ""

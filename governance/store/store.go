@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/governance/bundle"
-	"github.com/assay-run/assay/governance/fact"
 	"github.com/assay-run/assay/governance/ledger"
 	"github.com/assay-run/assay/governance/promotion"
 	"github.com/assay-run/assay/governance/promotion/policy"
@@ -203,7 +202,7 @@ func (s *Store) configure(ctx context.Context, p *policy.Policy, t *bundle.Trust
 		} else if err := follows(tx.World(), p, t); err != nil {
 			return err
 		}
-		if first || tx.World().Policy().Digest != p.Digest || tx.World().Rules() < fact.RulesVerified {
+		if first || tx.World().Policy().Digest != p.Digest || tx.World().Rules() < promotion.RulesVerified {
 			if err := tx.text(bundle.TypePolicy, p.Digest, p.Version, p.Text); err != nil {
 				return err
 			}
@@ -241,18 +240,18 @@ func follows(w *promotion.World, p *policy.Policy, t *bundle.Trust) error {
 
 // start begins the log.
 func (t *Tx) start() error {
-	_, err := t.Append(&fact.Entry{Type: bundle.TypeLogStart, Predicate: &fact.LogStart{
+	_, err := t.Append(&promotion.Entry{Type: bundle.TypeLogStart, Predicate: &promotion.LogStart{
 		Origin: t.s.origin, RecordedAt: t.Stamp(),
-		PublicKeys: fact.PublicKeys{Statement: string(t.s.keys.Public.PEM()), Log: t.s.LogKey().VKey()},
+		PublicKeys: promotion.PublicKeys{Statement: string(t.s.keys.Public.PEM()), Log: t.s.LogKey().VKey()},
 	}})
 	return err
 }
 
 func (t *Tx) text(kind, digest string, version int64, text []byte) error {
-	said := &fact.Text{Digest: digest, Version: version, Text: string(text), RecordedAt: t.Stamp()}
+	said := &promotion.Text{Digest: digest, Version: version, Text: string(text), RecordedAt: t.Stamp()}
 	if kind == bundle.TypePolicy {
-		said.Rules = fact.RulesVerified
+		said.Rules = promotion.RulesVerified
 	}
-	_, err := t.Append(&fact.Entry{Type: kind, Predicate: said})
+	_, err := t.Append(&promotion.Entry{Type: kind, Predicate: said})
 	return err
 }

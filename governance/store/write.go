@@ -8,11 +8,10 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/governance/bundle"
-	"github.com/assay-run/assay/governance/bundle/dsse"
-	"github.com/assay-run/assay/governance/fact"
 	"github.com/assay-run/assay/governance/ledger"
 	"github.com/assay-run/assay/governance/promotion"
 	"github.com/assay-run/assay/host/base/digest"
+	"github.com/assay-run/assay/host/base/dsse"
 )
 
 // Tx is one write, as its caller says it. It holds the store's only writing place.
@@ -27,14 +26,14 @@ type Tx struct {
 
 // appended is one new entry, signed.
 type appended struct {
-	entry  *fact.Entry
+	entry  *promotion.Entry
 	signed ledger.Entry
-	facts  []fact.Fact
+	facts  []promotion.Fact
 }
 
 // Outcome is what a write has come to, on disk. It is empty where nothing was to be written.
 type Outcome struct {
-	Facts []fact.Fact
+	Facts []promotion.Fact
 	// Entries are the new ones, from First on.
 	Entries []ledger.Entry
 	First   int64
@@ -128,7 +127,7 @@ func (t *Tx) Seal(
 	for part := 1; part <= parts; part++ {
 		subjects := append([]bundle.Subject{bundle.FileSubject(bundle.FileName, doc.FileSHA256)}, verified[:min(most, len(verified))]...)
 		verified = verified[min(most, len(verified)):]
-		_, err := t.Append(&fact.Entry{Type: bundle.TypeSeal, Subject: subjects, Document: doc, Predicate: &fact.Seal{
+		_, err := t.Append(&promotion.Entry{Type: bundle.TypeSeal, Subject: subjects, Document: doc, Predicate: &promotion.Seal{
 			CandidateRevisionID: b.CandidateRevisionID, FamilyID: b.Candidate.FamilyID, RequestedStage: b.SealRequest.RequestedStage,
 			ReceivedAt: t.Stamp(), Rungs: rungs, PolicyDigest: t.World().Policy().Digest, TrustDigest: sealTrust(t.World().Trust()),
 			SealRequest: b.SealRequest, Part: part, Parts: parts, Evidence: evidence,
@@ -152,7 +151,7 @@ func (t *Tx) Record(revision string, a *bundle.Attestation) error {
 		return err
 	}
 	t.proofs = append(t.proofs, []any{a.PAESHA256, a.KeyID, t.s.d.size, string(text)})
-	_, err = t.Append(&fact.Entry{Type: bundle.TypeRecorded, Subject: []bundle.Subject{fact.RevisionSubject(revision)}, Said: a.Said, Predicate: &fact.Recorded{
+	_, err = t.Append(&promotion.Entry{Type: bundle.TypeRecorded, Subject: []bundle.Subject{promotion.RevisionSubject(revision)}, Said: a.Said, Predicate: &promotion.Recorded{
 		PAESHA256: a.PAESHA256, Type: a.Said.Statement.PredicateType, KeyID: a.KeyID, Principal: a.Principal, Roles: a.Roles, RecordedAt: t.Stamp(),
 	}})
 	return err
@@ -168,7 +167,7 @@ func onlySignature(a *bundle.Attestation, trust *bundle.Trust) (dsse.Envelope, e
 		if err != nil {
 			return one, err
 		}
-		if signed, refused := dsse.Decode(text); refused == nil && key != nil && len(signed.Verify(key)) == 1 {
+		if signed, refused := bundle.DecodeEnvelope(text); refused == nil && key != nil && len(signed.Verify(key)) == 1 {
 			return one, nil
 		}
 	}
@@ -176,7 +175,7 @@ func onlySignature(a *bundle.Attestation, trust *bundle.Trust) (dsse.Envelope, e
 }
 
 // Append signs an entry and folds its facts. After an error the write is to be given up.
-func (t *Tx) Append(e *fact.Entry) ([]fact.Fact, error) {
+func (t *Tx) Append(e *promotion.Entry) ([]promotion.Fact, error) {
 	s := t.s
 	e.Seq = s.d.size
 	payload, err := e.Payload()
@@ -191,7 +190,7 @@ func (t *Tx) Append(e *fact.Entry) ([]fact.Fact, error) {
 	if err != nil {
 		return nil, err
 	}
-	facts, err := fact.Of(e)
+	facts, err := promotion.FactsOf(e)
 	if err != nil {
 		return nil, err
 	}
@@ -213,14 +212,14 @@ func kindOf(predicateType string) string {
 
 // touch notes which revisions may stand elsewhere now: an incident or a stop concerns all
 // that would run the same thing.
-func (t *Tx) touch(id string, facts []fact.Fact) {
+func (t *Tx) touch(id string, facts []promotion.Fact) {
 	if id == "" {
 		return
 	}
 	t.changed[id] = true
 	for i := range facts {
 		switch facts[i].Type {
-		case fact.IncidentOpened, fact.RevisionSuspended, fact.RevisionDemoted:
+		case promotion.IncidentOpened, promotion.RevisionSuspended, promotion.RevisionDemoted:
 			for _, twin := range t.s.d.twins[t.s.d.revisions[id].deployable] {
 				t.changed[twin] = true
 			}

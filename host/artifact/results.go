@@ -178,8 +178,8 @@ func (r *Results) costs(limit float64) (fees float64, small int) {
 
 // rejected counts the rejected orders, those of the warm-up left out, with the reason that most
 // of them have.
-func (r *Results) rejected() (n int, most string) {
-	reasons := map[string]int{}
+func (r *Results) rejected() (n int, most market.Reason) {
+	reasons := map[market.Reason]int{}
 	for i := range r.Orders {
 		if o := &r.Orders[i]; o.Status == market.StatusRejected && o.Reason != "warmup" {
 			reasons[o.Reason]++

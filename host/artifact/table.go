@@ -57,7 +57,7 @@ func appendTrade(b []byte, clock *clockWriter, t *market.Trade) []byte {
 	b = append(appendMoney(b, t.Slippage), ',')
 	b = append(appendMoney(b, t.PnL), ',')
 	b = append(appendNumber(b, t.Return), ',')
-	b = append(appendText(b, t.ExitReason), ',')
+	b = append(appendText(b, string(t.ExitReason)), ',')
 	b = append(strconv.AppendInt(b, int64(t.CandlesHeld), 10), ',')
 	b = append(appendNumber(b, float64(t.ExitTime-t.EntryTime)/1000), ',')
 	b = append(appendMoney(b, t.MAE), ',')

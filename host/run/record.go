@@ -91,7 +91,7 @@ func roomy[T any](m *memoryLimit, size int64, list []T) []T {
 }
 
 // Intent implements sim.Recorder.
-func (r *Record) Intent(step int64, in *market.Intent, reason string) {
+func (r *Record) Intent(step int64, in *market.Intent, reason market.Reason) {
 	if reason != "" {
 		r.totals.RejectedIntents++
 	}

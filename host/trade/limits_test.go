@@ -163,7 +163,7 @@ func TestPaperReduces(t *testing.T) {
 	}
 	reasons := map[string]int{}
 	for _, o := range x.Results().Orders {
-		reasons[o.Reason]++
+		reasons[string(o.Reason)]++
 	}
 	if reasons["STATE_REDUCING"] == 0 {
 		t.Errorf("reasons %v", reasons)

@@ -129,7 +129,7 @@ func TestPaperStaleCandles(t *testing.T) {
 			}
 			reasons := map[string]int{}
 			for _, o := range r.Orders {
-				reasons[o.Reason]++
+				reasons[string(o.Reason)]++
 			}
 			phases := phasesOf(t, d, x.runID)
 			if !enforced {

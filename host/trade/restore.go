@@ -227,8 +227,8 @@ func (l *Launcher) replay(ctx context.Context, info journal.Info, rep *runner.Re
 		WarmupSteps: recorded.layout.warmup, WindowStep: recorded.layout.window, PriceSteps: recorded.ticks,
 	}
 	var engine *sim.Engine
-	cfg.Judge = func(o *market.Order, _ *market.Intent) string {
-		return recorded.denied[denial{o.ID.String(), engine.Step()}]
+	cfg.Judge = func(o *market.Order, _ *market.Intent) market.Reason {
+		return market.Reason(recorded.denied[denial{o.ID.String(), engine.Step()}])
 	}
 	if engine, err = sim.NewEngine(cfg, rec); err != nil {
 		return err

@@ -32,7 +32,7 @@ func (e *Engine) Accept(intents []market.Intent) error {
 		if reason != "" {
 			return &IntentError{Step: e.step, Index: i, Reason: reason}
 		}
-		var refusal string
+		var refusal market.Reason
 		var err error
 		switch in.Action {
 		case market.Submit, market.Close:
@@ -126,12 +126,12 @@ func (e *Engine) closingSide(sym int) market.Side {
 
 // refuse fills in the decimals of an order and returns the code of A8 if it cannot
 // be accepted.
-func (e *Engine) refuse(o *order, in *market.Intent) string {
+func (e *Engine) refuse(o *order, in *market.Intent) market.Reason {
 	if e.Warmup() {
-		return "warmup"
+		return market.ReasonWarmup
 	}
 	if o.Type == market.TrailingStop && e.symbols[o.sym].index < 0 {
-		return "invalid_price" // there is no price yet that it could follow
+		return market.ReasonInvalidPrice // there is no price yet that it could follow
 	}
 	if reason := e.refuseSize(o, in); reason != "" {
 		return reason
@@ -143,74 +143,74 @@ func (e *Engine) refuse(o *order, in *market.Intent) string {
 		return reason
 	}
 	if (in.TimeInForce == market.GTD) != (in.ExpireAfter != 0) || in.ExpireAfter < 0 {
-		return "invalid_expiry"
+		return market.ReasonInvalidExpiry
 	}
 	if e.cfg.DelayCandles <= 0 && e.openings >= maxOpenOrders {
-		return "too_many_open_orders" // a delayed order is counted when it arrives
+		return market.ReasonTooManyOpenOrders // a delayed order is counted when it arrives
 	}
 	return e.judged(o, in)
 }
 
 // judged is the code of whoever may refuse besides.
-func (e *Engine) judged(o *order, in *market.Intent) string {
+func (e *Engine) judged(o *order, in *market.Intent) market.Reason {
 	if e.cfg.Judge == nil {
 		return ""
 	}
 	return e.cfg.Judge(&o.Order, in)
 }
 
-func (e *Engine) refuseSize(o *order, in *market.Intent) string {
+func (e *Engine) refuseSize(o *order, in *market.Intent) market.Reason {
 	v := in.Size.Value
 	switch in.Size.Kind {
 	case market.SizeNone:
-		return "invalid_size"
+		return market.ReasonInvalidSize
 	case market.SizePosition:
 		return ""
 	case market.SizeQuantity:
 		return e.setQuantity(o, v)
 	}
 	if in.Reduces() || v <= 0 || (in.Size.Kind == market.SizeCashFraction && v > 1) {
-		return "invalid_size"
+		return market.ReasonInvalidSize
 	}
 	if _, err := toDecimal(v); err != nil {
-		return "invalid_size"
+		return market.ReasonInvalidSize
 	}
 	return ""
 }
 
 // setQuantity rounds a wanted quantity down to the step.
-func (e *Engine) setQuantity(o *order, v float64) string {
+func (e *Engine) setQuantity(o *order, v float64) market.Reason {
 	d, err := toDecimal(v)
 	if err != nil || v <= 0 {
-		return "invalid_quantity"
+		return market.ReasonInvalidQuantity
 	}
 	q, err := floorTo(d, e.opt.QuantityStep)
 	if err != nil {
-		return "invalid_quantity"
+		return market.ReasonInvalidQuantity
 	}
 	if !q.IsPos() {
-		return "quantity_below_step"
+		return market.ReasonQuantityBelowStep
 	}
 	o.Quantity = q
 	return ""
 }
 
-func refusePrices(o *order, in *market.Intent) string {
+func refusePrices(o *order, in *market.Intent) market.Reason {
 	if (in.LimitPrice != 0) != in.Type.NeedsLimit() || (in.StopPrice != 0) != in.Type.NeedsStop() {
-		return "invalid_price"
+		return market.ReasonInvalidPrice
 	}
 	trails := in.TrailPercent != 0 || in.TrailAmount != 0
 	if trails != (in.Type == market.TrailingStop) || (trails && !validTrail(in)) {
-		return "invalid_price"
+		return market.ReasonInvalidPrice
 	}
 	if in.Type.NeedsLimit() && !setPrice(in.LimitPrice, o.setLimit) {
-		return "invalid_price"
+		return market.ReasonInvalidPrice
 	}
 	if in.Type.NeedsStop() && !setPrice(in.StopPrice, o.setStop) {
-		return "invalid_price"
+		return market.ReasonInvalidPrice
 	}
 	if trails && o.setDistance(in.TrailPercent, in.TrailAmount) != nil {
-		return "invalid_price"
+		return market.ReasonInvalidPrice
 	}
 	return ""
 }
@@ -235,10 +235,10 @@ func setPrice(v float64, set func(dec)) bool {
 
 // refuseBracket checks the children: one field each, no trailing target, nothing on
 // a reduce-only order, and an absolute price on the right side of a priced parent.
-func refuseBracket(o *order, in *market.Intent) string {
+func refuseBracket(o *order, in *market.Intent) market.Reason {
 	for i, c := range [...]*market.Child{in.StopLoss, in.TakeProfit} {
 		if c != nil && (in.Reduces() || !validChild(c, i == 0, in.Side) || !rightSide(o, c, i == 0)) {
-			return "invalid_bracket"
+			return market.ReasonInvalidBracket
 		}
 	}
 	return ""
@@ -300,10 +300,10 @@ func rightSide(o *order, c *market.Child, stop bool) bool {
 }
 
 // cancel takes back one order. The code says why it could not.
-func (e *Engine) cancel(in *market.Intent) (string, error) {
+func (e *Engine) cancel(in *market.Intent) (market.Reason, error) {
 	o := e.find(in.Ref)
 	if o == nil {
-		return "unknown_order", nil
+		return market.ReasonUnknownOrder, nil
 	}
 	return "", e.send(message{action: market.Cancel, sym: o.sym, order: o})
 }
@@ -312,7 +312,7 @@ func (e *Engine) cancel(in *market.Intent) (string, error) {
 func (e *Engine) cancelAll(sym int) {
 	for _, o := range e.live {
 		if o.sym == sym && !o.done {
-			e.finish(o, market.StatusCanceled, "strategy", e.now)
+			e.finish(o, market.StatusCanceled, market.ReasonStrategy, e.now)
 		}
 	}
 }
@@ -342,13 +342,13 @@ func (o *order) named(ref string) bool {
 }
 
 // replace changes an open order. The code says why it could not.
-func (e *Engine) replace(in *market.Intent) (string, error) {
+func (e *Engine) replace(in *market.Intent) (market.Reason, error) {
 	o := e.find(in.Ref)
 	if o == nil {
-		return "unknown_order", nil
+		return market.ReasonUnknownOrder, nil
 	}
 	if o.Type == market.Market {
-		return "invalid_type", nil
+		return market.ReasonInvalidType, nil
 	}
 	changed := *e.foreseen(o)
 	if reason := e.replaceFields(&changed, in); reason != "" {
@@ -361,7 +361,7 @@ func (e *Engine) replace(in *market.Intent) (string, error) {
 	return "", e.send(message{action: market.Replace, sym: o.sym, order: o, change: in, terms: &changed})
 }
 
-func (e *Engine) replaceFields(o *order, in *market.Intent) string {
+func (e *Engine) replaceFields(o *order, in *market.Intent) market.Reason {
 	switch in.Size.Kind {
 	case market.SizeNone:
 	case market.SizeQuantity:
@@ -372,30 +372,30 @@ func (e *Engine) replaceFields(o *order, in *market.Intent) string {
 	default:
 		v := in.Size.Value
 		if o.ReduceOnly || v <= 0 || (in.Size.Kind == market.SizeCashFraction && v > 1) {
-			return "invalid_size"
+			return market.ReasonInvalidSize
 		}
 		o.size, o.Quantity = in.Size, dec{}
 	}
 	if in.LimitPrice != 0 && (!o.Type.NeedsLimit() || !setPrice(in.LimitPrice, o.setLimit)) {
-		return "invalid_price"
+		return market.ReasonInvalidPrice
 	}
 	if in.StopPrice != 0 && (!o.Type.NeedsStop() || !setPrice(in.StopPrice, o.setStop)) {
-		return "invalid_price"
+		return market.ReasonInvalidPrice
 	}
 	if reason := replaceTrail(o, in); reason != "" {
 		return reason
 	}
 	if in.StopLoss != nil || in.TakeProfit != nil {
-		return "invalid_bracket" // the legs themselves are orders that can be replaced
+		return market.ReasonInvalidBracket // the legs themselves are orders that can be replaced
 	}
 	for i, c := range [...]*market.Child{o.stopLoss, o.takeProfit} {
 		if c != nil && !rightSide(o, c, i == 0) {
-			return "invalid_bracket"
+			return market.ReasonInvalidBracket
 		}
 	}
 	if in.ExpireAfter != 0 {
 		if in.ExpireAfter < 0 || o.TimeInForce != market.GTD {
-			return "invalid_expiry"
+			return market.ReasonInvalidExpiry
 		}
 		o.expireLeft = in.ExpireAfter
 	}
@@ -403,15 +403,15 @@ func (e *Engine) replaceFields(o *order, in *market.Intent) string {
 }
 
 // replaceTrail changes the distance of a trailing stop, which keeps its water.
-func replaceTrail(o *order, in *market.Intent) string {
+func replaceTrail(o *order, in *market.Intent) market.Reason {
 	if in.TrailPercent == 0 && in.TrailAmount == 0 {
 		return ""
 	}
 	if o.Type != market.TrailingStop || !validTrail(in) {
-		return "invalid_price"
+		return market.ReasonInvalidPrice
 	}
 	if o.setTrail(in.TrailPercent, in.TrailAmount) != nil {
-		return "invalid_price"
+		return market.ReasonInvalidPrice
 	}
 	return ""
 }

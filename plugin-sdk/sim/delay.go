@@ -70,7 +70,7 @@ func (e *Engine) deliver(m *message) error {
 	case o.done:
 		e.stats.LateMessages++
 	case m.action == market.Cancel:
-		e.finish(o, market.StatusCanceled, "strategy", e.now)
+		e.finish(o, market.StatusCanceled, market.ReasonStrategy, e.now)
 	default:
 		return e.substitute(o, m.change)
 	}
@@ -87,7 +87,7 @@ func (e *Engine) receive(action market.Action, o *order) error {
 	}
 	o.Role = e.roleOf(o)
 	if e.openings >= maxOpenOrders {
-		e.reject(o, "too_many_open_orders")
+		e.reject(o, market.ReasonTooManyOpenOrders)
 		return nil
 	}
 	if o.Type == market.TrailingStop {
@@ -132,7 +132,7 @@ func (e *Engine) foreseen(o *order) *order {
 }
 
 // forget ends the orders that have not arrived; nothing is on its way any more.
-func (e *Engine) forget(reason string) {
+func (e *Engine) forget(reason market.Reason) {
 	for i := range e.transit {
 		if m := &e.transit[i]; isSubmit(m.action) {
 			m.order.done = true

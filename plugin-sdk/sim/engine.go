@@ -29,7 +29,7 @@ type Config struct {
 	WorstPrice   bool
 	// Judge may refuse, by a code, an order that would be accepted, or the change of one: limits of whoever runs
 	// the simulator. Its order is as it would be accepted. Nil: nobody refuses more than the simulator.
-	Judge func(*market.Order, *market.Intent) string
+	Judge func(*market.Order, *market.Intent) market.Reason
 }
 
 // Stats counts what happened.
@@ -343,10 +343,10 @@ func (e *Engine) endOfCandle() error {
 		o.justTriggered = false
 		switch o.TimeInForce {
 		case market.IOC:
-			e.finish(o, market.StatusExpired, "ioc", e.now)
+			e.finish(o, market.StatusExpired, market.ReasonIOC, e.now)
 		case market.GTD:
 			if o.expireLeft--; o.expireLeft <= 0 {
-				e.finish(o, market.StatusExpired, "gtd", e.now)
+				e.finish(o, market.StatusExpired, market.ReasonGTD, e.now)
 			}
 		}
 	}
@@ -373,10 +373,10 @@ func (e *Engine) compact() {
 func (e *Engine) Finish() error {
 	for _, o := range e.live {
 		if !o.done {
-			e.finish(o, market.StatusCanceled, "end_of_data", e.now)
+			e.finish(o, market.StatusCanceled, market.ReasonEndOfData, e.now)
 		}
 	}
-	e.forget("end_of_data")
+	e.forget(market.ReasonEndOfData)
 	e.compact()
 	if e.opt.CloseAtEnd && e.step >= 0 {
 		if closed, err := e.closeAll(market.RoleEndOfData); err != nil {
@@ -393,10 +393,10 @@ func (e *Engine) Finish() error {
 func (e *Engine) liquidate() error {
 	for _, o := range e.live {
 		if !o.done {
-			e.finish(o, market.StatusCanceled, "liquidation", e.now)
+			e.finish(o, market.StatusCanceled, market.ReasonLiquidation, e.now)
 		}
 	}
-	e.forget("liquidation")
+	e.forget(market.ReasonLiquidation)
 	e.compact()
 	e.bankrupt = true
 	_, err := e.closeAll(market.RoleLiquidation)

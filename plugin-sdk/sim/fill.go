@@ -21,7 +21,7 @@ func (e *Engine) fill(o *order, ref dec, l market.Liquidity, x execution) error 
 	}
 	if refusal != "" {
 		status := market.StatusRejected
-		if refusal == "reduce_only_no_position" {
+		if refusal == market.ReasonReduceOnlyNoPosition {
 			status = market.StatusCanceled
 		}
 		e.finish(o, status, refusal, x.at)
@@ -48,10 +48,10 @@ type deal struct {
 }
 
 // quantityFor is what an order trades at a price, or the code of its refusal.
-func (e *Engine) quantityFor(o *order, price, rate dec) (dec, string, error) {
+func (e *Engine) quantityFor(o *order, price, rate dec) (dec, market.Reason, error) {
 	if o.ReduceOnly {
 		if !e.reduces(o) {
-			return dec{}, "reduce_only_no_position", nil
+			return dec{}, market.ReasonReduceOnlyNoPosition, nil
 		}
 		held := e.ledger.books[o.sym].quantity.Abs()
 		if o.Quantity.IsZero() {
@@ -68,13 +68,13 @@ func (e *Engine) quantityFor(o *order, price, rate dec) (dec, string, error) {
 	}
 	q, err := e.ledger.sizeByCash(budget, price, rate, e.opt.QuantityStep)
 	if err != nil && budget.Cmp(e.ledger.cash) > 0 {
-		return dec{}, "insufficient_cash", nil // an amount that the books cannot even write down
+		return dec{}, market.ReasonInsufficientCash, nil // an amount that the books cannot even write down
 	}
 	if err != nil {
 		return dec{}, "", err
 	}
 	if !q.IsPos() {
-		return dec{}, "quantity_below_step", nil
+		return dec{}, market.ReasonQuantityBelowStep, nil
 	}
 	return q, "", nil
 }
@@ -142,10 +142,10 @@ func exitRole(r market.Role) market.Role {
 
 // refuseOpening checks the opening part against shorting rules and free cash, with
 // the closing part already done: all or nothing.
-func (e *Engine) refuseOpening(d *deal) (string, error) {
+func (e *Engine) refuseOpening(d *deal) (market.Reason, error) {
 	o, l := d.order, e.ledger
 	if o.Side == market.Sell && !e.opt.AllowShort {
-		return "short_not_allowed", nil
+		return market.ReasonShortNotAllowed, nil
 	}
 	if d.closing.IsPos() {
 		undo := l.save(o.sym)
@@ -160,7 +160,7 @@ func (e *Engine) refuseOpening(d *deal) (string, error) {
 	}
 	n, f, err := l.costOf(d.opening, d.price, d.rate)
 	if err != nil {
-		return "insufficient_cash", nil // more than the ledger can write down is more than there is
+		return market.ReasonInsufficientCash, nil // more than the ledger can write down is more than there is
 	}
 	free, err := l.free(e.opt.AllowShort)
 	if err != nil {
@@ -168,7 +168,7 @@ func (e *Engine) refuseOpening(d *deal) (string, error) {
 	}
 	need, err := n.Add(f)
 	if err != nil || need.Cmp(free) > 0 {
-		return "insufficient_cash", nil
+		return market.ReasonInsufficientCash, nil
 	}
 	return "", nil
 }
@@ -193,14 +193,14 @@ func (e *Engine) closePart(d *deal) error {
 		return err
 	}
 	if o.sibling != nil && !o.sibling.done {
-		e.finish(o.sibling, market.StatusCanceled, "oco", d.x.at)
+		e.finish(o.sibling, market.StatusCanceled, market.ReasonOCO, d.x.at)
 	}
 	if !e.ledger.books[o.sym].quantity.IsZero() {
 		return nil
 	}
 	for _, child := range e.live {
 		if child.sym == o.sym && child.isChild() && !child.done && child != o {
-			e.finish(child, market.StatusCanceled, "position_closed", d.x.at)
+			e.finish(child, market.StatusCanceled, market.ReasonPositionClosed, d.x.at)
 		}
 	}
 	return e.closeTrade(s, o, d.x)

@@ -71,14 +71,14 @@ func (e *Engine) enqueue(o *order) {
 }
 
 // reject ends an order that has not been accepted.
-func (e *Engine) reject(o *order, reason string) {
+func (e *Engine) reject(o *order, reason market.Reason) {
 	o.done = true
 	e.stats.RejectedOrders++
 	e.changed(o, market.StatusRejected, reason, e.now)
 }
 
 // finish ends an order that did not fill.
-func (e *Engine) finish(o *order, status market.OrderStatus, reason string, at market.Time) {
+func (e *Engine) finish(o *order, status market.OrderStatus, reason market.Reason, at market.Time) {
 	if status == market.StatusRejected {
 		e.stats.RejectedOrders++
 	}
@@ -94,7 +94,7 @@ func (e *Engine) close(o *order) {
 }
 
 // changed announces a new state.
-func (e *Engine) changed(o *order, status market.OrderStatus, reason string, at market.Time) {
+func (e *Engine) changed(o *order, status market.OrderStatus, reason market.Reason, at market.Time) {
 	o.Status, o.Reason, o.UpdatedAt = status, reason, at
 	e.digest.order(e.step, &o.Order)
 	e.updates = append(e.updates, o.Order)

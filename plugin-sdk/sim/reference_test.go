@@ -29,10 +29,10 @@ type journal struct {
 	trades []market.Trade
 	orders []market.Order
 	marks  []sim.Mark
-	refuse []string
+	refuse []market.Reason
 }
 
-func (j *journal) Intent(_ int64, _ *market.Intent, reason string) {
+func (j *journal) Intent(_ int64, _ *market.Intent, reason market.Reason) {
 	if reason != "" {
 		j.refuse = append(j.refuse, reason)
 	}
@@ -157,7 +157,7 @@ func compareOracle(t *testing.T, want *oracle, e *sim.Engine, j *journal, index 
 	if len(j.trades) != len(want.Trades) {
 		t.Fatalf("%d trades, want %d", len(j.trades), len(want.Trades))
 	}
-	reasons := map[string]string{"stop": "stop_loss", "take_profit": "take_profit", "signal": "signal"}
+	reasons := map[string]market.ExitReason{"stop": "stop_loss", "take_profit": "take_profit", "signal": "signal"}
 	for i := range j.trades {
 		got, w := &j.trades[i], &want.Trades[i]
 		at := fmt.Sprintf("trade %d ", i)

@@ -24,7 +24,7 @@ func (p *player) expect(what string, w *words) {
 		if p.refused == len(p.rec.refuse) {
 			p.fail("nothing was refused")
 		}
-		p.same("code", p.rec.refuse[p.refused], w.next())
+		p.same("code", string(p.rec.refuse[p.refused]), w.next())
 		p.refused++
 	case "trade":
 		p.expectTrade(w)
@@ -140,7 +140,7 @@ func (p *player) expectEnd(status string, w *words) {
 	p.orders++
 	p.same("status of "+p.name(o.ID), o.Status.String(), status)
 	p.same("order", p.name(o.ID), w.next())
-	p.same("code", o.Reason, w.next())
+	p.same("code", string(o.Reason), w.next())
 }
 
 func (p *player) expectTrade(w *words) {
@@ -169,7 +169,7 @@ func (p *player) expectTrade(w *words) {
 		case "held":
 			p.same("candles held", t.CandlesHeld, int(w.number()))
 		case "reason":
-			p.same("reason", t.ExitReason, w.next())
+			p.same("reason", string(t.ExitReason), w.next())
 		case "return":
 			if want := w.number(); math.Abs(t.Return-want) > 1e-12 {
 				p.fail("return is %v, want %v", t.Return, want)

@@ -7,6 +7,4 @@
 //
 // Every label comes from a closed set that is fixed when the Registry is made. What
 // is not in the set is counted as "other", so no client can make the page grow.
-//
-// The package imports api/web, api/v1/problem, host/base/exposition and host/runner.
 package metrics

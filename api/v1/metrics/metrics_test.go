@@ -21,9 +21,8 @@ import (
 
 	"github.com/assay-run/assay/api"
 	"github.com/assay-run/assay/api/v1/metrics"
-	"github.com/assay-run/assay/api/web"
 	"github.com/assay-run/assay/host/alarm"
-	"github.com/assay-run/assay/host/base/listen"
+	"github.com/assay-run/assay/host/base/edge"
 	"github.com/assay-run/assay/host/runner"
 )
 
@@ -31,15 +30,15 @@ var update = flag.Bool("update", false, "write the golden files")
 
 func started() time.Time { return time.Date(2026, 11, 20, 12, 0, 0, 500e6, time.UTC) }
 
-func page(path string) web.Route {
-	return web.Route{Method: http.MethodGet, Path: path, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })}
+func page(path string) edge.Route {
+	return edge.Route{Method: http.MethodGet, Path: path, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })}
 }
 
 // running is a registry in the middle of the third run.
 func running() *metrics.Registry {
 	return metrics.New(metrics.Options{
 		Version: "1.0.0", Commit: `a"b\c` + "\nd", StartedAt: started(),
-		Routes: []web.Route{page("/api/v1/status"), page("/docs")},
+		Routes: []edge.Route{page("/api/v1/status"), page("/docs")},
 		Status: func() runner.Snapshot {
 			return runner.Snapshot{Status: "running", Mode: "backtest", Progress: runner.Progress{CandlesDone: 16, CandlesTotal: 25}}
 		},
@@ -286,11 +285,11 @@ func TestCountingDoesNotAllocate(t *testing.T) {
 // serve runs the metrics behind the real edge on real TCP.
 func serve(t *testing.T) string {
 	t.Helper()
-	routes := []web.Route{page("/docs")}
+	routes := []edge.Route{page("/docs")}
 	r := metrics.New(metrics.Options{Version: "1.0.0", Commit: "abc", StartedAt: started(), Routes: routes})
-	edge, err := api.NewEdge(api.EdgeConfig{
-		Hosts: listen.NewHosts(), Routes: append(routes, r.Routes()...), Logger: hclog.NewNullLogger(), Now: time.Now,
-		Observe: func(o api.Observation) { r.Observe(o.Route, o.Method, o.Status, o.Duration) },
+	handler, err := api.NewEdge(api.EdgeConfig{
+		Hosts: edge.NewHosts(), Routes: append(routes, r.Routes()...), Logger: hclog.NewNullLogger(), Now: time.Now,
+		Observe: func(o edge.Observation) { r.Observe(o.Route, o.Method, o.Status, o.Duration) },
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -299,7 +298,7 @@ func serve(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := listen.NewServer(edge, hclog.NewNullLogger())
+	server := edge.NewServer(handler, hclog.NewNullLogger())
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(ln) }()
 	t.Cleanup(func() {
@@ -383,7 +382,7 @@ func TestGzip(t *testing.T) {
 }
 
 func ExampleRegistry_Observe() {
-	r := metrics.New(metrics.Options{Routes: []web.Route{page("/docs")}})
+	r := metrics.New(metrics.Options{Routes: []edge.Route{page("/docs")}})
 	r.Observe("/docs", "GET", 200, 2*time.Millisecond)
 	r.Observe("", "GET", 404, time.Millisecond)
 	for line := range strings.Lines(string(r.Text())) {

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/api/v1/problem"
-	"github.com/assay-run/assay/api/web"
+	"github.com/assay-run/assay/host/base/edge"
 	"github.com/assay-run/assay/host/base/exposition"
 	"github.com/assay-run/assay/host/runner"
 )
@@ -21,7 +21,7 @@ type Options struct {
 	StartedAt       time.Time
 	// Routes are the routes of the edge; each path becomes a value of the label
 	// route. Path itself need not be among them.
-	Routes []web.Route
+	Routes []edge.Route
 	// Status and Counters show the run. Nil means that there is none.
 	Status   func() runner.Snapshot
 	Counters func() runner.Counters
@@ -63,14 +63,14 @@ func (r *Registry) Observe(pattern, method string, status int, took time.Duratio
 }
 
 // Routes is the one route of this package.
-func (r *Registry) Routes() []web.Route {
-	return []web.Route{{Method: http.MethodGet, Path: Path, Handler: r.Handler()}}
+func (r *Registry) Routes() []edge.Route {
+	return []edge.Route{{Method: http.MethodGet, Path: Path, Handler: r.Handler()}}
 }
 
 // Handler answers a scrape.
 func (r *Registry) Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		// Sending bytes cannot fail before the answer has begun.
-		_ = web.Send(w, req, &web.Answer{Raw: r.Text(), ContentType: "text/plain; version=0.0.4; charset=utf-8"})
+		_ = edge.Send(w, req, &edge.Answer{Raw: r.Text(), ContentType: "text/plain; version=0.0.4; charset=utf-8"})
 	})
 }

@@ -71,6 +71,9 @@ func (p *Problem) Error() string { return string(p.Code) + ": " + p.Message }
 // Unwrap is the private cause.
 func (p *Problem) Unwrap() error { return p.cause }
 
+// Extra implements edge.Problem.
+func (p *Problem) Extra() (http.Header, bool) { return p.Header, p.Close }
+
 // Status is the HTTP status of the code.
 func (p *Problem) Status() int { return Lookup(p.Code).Status }
 

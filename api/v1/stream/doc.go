@@ -12,6 +12,5 @@
 // publishing never waits for a client, and one that cannot keep up is closed.
 //
 // A run's numbers come from runner.Watched, which shares what a run only appends
-// to. The package imports the runner's data types, host/metric to thin lines,
-// api/web for headers and problems, and api/v1/view for the shapes of the entries.
+// to.
 package stream

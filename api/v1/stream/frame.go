@@ -7,7 +7,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"github.com/assay-run/assay/api/v1/view"
-	"github.com/assay-run/assay/api/web"
+	"github.com/assay-run/assay/host/base/edge"
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
@@ -44,7 +44,7 @@ type empty struct{}
 
 // body is a frame without its end: what follows is the seq or nothing.
 func body(kind string, payload any, at time.Time) ([]byte, error) {
-	p, err := web.Encode(payload)
+	p, err := edge.Encode(payload)
 	if err != nil {
 		return nil, err
 	}

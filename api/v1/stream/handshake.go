@@ -14,7 +14,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"github.com/assay-run/assay/api/v1/problem"
-	"github.com/assay-run/assay/api/web"
+	"github.com/assay-run/assay/host/base/edge"
 )
 
 // Handler upgrades requests and serves their connections. It returns as soon as the
@@ -27,7 +27,7 @@ func (h *Hub) serve(w http.ResponseWriter, r *http.Request) {
 		err = h.reserve(r)
 	}
 	if err != nil {
-		web.SendProblem(w, r, err)
+		edge.SendProblem(w, r, err)
 		return
 	}
 	var refused error
@@ -41,11 +41,11 @@ func (h *Hub) serve(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		h.release()
 		if refused != nil {
-			web.SendProblem(w, r, badHandshake().WithCause(err))
+			edge.SendProblem(w, r, badHandshake().WithCause(err))
 		}
 		return
 	}
-	h.admit(conn, web.From(r.Context()).Linger)
+	h.admit(conn, edge.From(r.Context()).Linger)
 }
 
 // check holds the request against the rules of a WebSocket handshake.

@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"github.com/assay-run/assay/api/v1/view"
-	"github.com/assay-run/assay/api/web"
 	"github.com/assay-run/assay/host/artifact"
+	"github.com/assay-run/assay/host/base/edge"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
@@ -163,7 +163,7 @@ func (c *collector) positions(s *scene) any {
 }
 
 func encodePositions(all []market.Position) []byte {
-	b, err := web.Encode(items{show(all[:min(len(all), maxItems)], view.PositionOf), max(0, len(all)-maxItems)})
+	b, err := edge.Encode(items{show(all[:min(len(all), maxItems)], view.PositionOf), max(0, len(all)-maxItems)})
 	if err != nil {
 		return nil // a position is plain data
 	}

@@ -42,7 +42,7 @@ func OrderOf(o *market.Order) Order {
 		Quantity: Money(o.Quantity), FilledQuantity: Money(o.FilledQuantity),
 		LimitPrice: price(o.LimitPrice), StopPrice: price(o.StopPrice), AveragePrice: price(o.AveragePrice),
 		Status: o.Status.String(), Fee: Money(o.Fee), FeeCurrency: o.Symbol.Quote(), ReduceOnly: o.ReduceOnly,
-		ParentOrderID: text(o.ParentID.String()), Tag: text(o.Tag), RejectReason: text(o.Reason), ExchangeOrderID: text(o.ExchangeID),
+		ParentOrderID: text(o.ParentID.String()), Tag: text(o.Tag), RejectReason: text(string(o.Reason)), ExchangeOrderID: text(o.ExchangeID),
 		CreatedAt: o.CreatedAt, UpdatedAt: o.UpdatedAt, FilledAt: o.FilledAt,
 	}
 }
@@ -114,7 +114,7 @@ func TradeOf(t *market.Trade) Trade {
 		TradeID: t.ID.String(), Symbol: string(t.Symbol), Direction: t.Direction.String(), Quantity: Money(t.Quantity),
 		EntryTime: t.EntryTime, EntryPrice: Money(t.EntryPrice), ExitTime: t.ExitTime, ExitPrice: Money(t.ExitPrice),
 		GrossPnL: Money(t.GrossPnL), Fees: Money(t.Fees), Slippage: Money(t.Slippage), PnL: Money(t.PnL),
-		Return: Number(t.Return), ExitReason: t.ExitReason, CandlesHeld: t.CandlesHeld,
+		Return: Number(t.Return), ExitReason: string(t.ExitReason), CandlesHeld: t.CandlesHeld,
 		DurationSeconds: Number(float64(t.ExitTime-t.EntryTime) / 1000),
 		MAE:             Money(t.MAE), MFE: Money(t.MFE), EntryTag: text(t.EntryTag), ExitTag: text(t.ExitTag),
 		OrderIDs: ids, Ambiguous: t.Ambiguous,

@@ -74,10 +74,10 @@ var allowed = []struct {
 	{"governance/bundle", nil},
 	{"governance/ledger", []string{"governance/bundle"}},
 	{"governance/client", []string{"governance/bundle", "governance/ledger", "host/deploy="}},
-	{"governance/store", []string{"governance/bundle", "governance/ledger", "governance/fact", "governance/promotion"}},
+	{"governance/store", []string{"governance/bundle", "governance/ledger", "governance/promotion"}},
 
 	{"api", []string{"api", "host", "plugin-sdk", "governance/client"}},
-	{"api/ui", []string{"api/docs=", "api/web"}},
+	{"api/ui", []string{"api/docs="}},
 	{"api/ui/tool", nil},
 
 	{"lab", []string{"lab", "host", "plugin-sdk", "governance/bundle", "governance/ledger", "governance/client"}},

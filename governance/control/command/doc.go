@@ -5,6 +5,4 @@
 // A command reads options, asks the plane for what its statement must name, signs it with
 // its user's key, and posts it as an attestation: the plane knows no other way to be told
 // something. Exit codes: 0 done, 1 refused, 2 usage, 3 unreachable.
-//
-// It imports governance/control and what that is made of, and host/base/listen.
 package command

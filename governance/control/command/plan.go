@@ -10,7 +10,7 @@ import (
 
 	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/governance/promotion"
-	"github.com/assay-run/assay/governance/promotion/gate"
+	"github.com/assay-run/assay/governance/promotion/policy"
 )
 
 // showPlan prints what is about to be signed. Who resumes agrees to another thing than who
@@ -39,7 +39,7 @@ func showPlan(out io.Writer, sub *subject, p *promotion.Plan, resume *promotion.
 		fmt.Fprintf(out, "%sed by %s (%s) until %s\n", what, g.Principal, g.Role, g.ExpiresAt)
 	}
 	fmt.Fprintf(out, "%sals missing: %d\n\n", what, a.Missing)
-	if p.Verdict != gate.Pass {
+	if p.Verdict != policy.Pass {
 		fmt.Fprint(out, "This plan does not pass. "+
 			"It changes when its gates do, and approvals of it do not count then.\n\n")
 	}

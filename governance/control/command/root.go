@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/assay-run/assay/governance/store"
+	"github.com/assay-run/assay/host/base/edge"
 	"github.com/assay-run/assay/host/base/file"
-	"github.com/assay-run/assay/host/base/listen"
 	"github.com/assay-run/assay/host/base/terminal"
 )
 
@@ -84,7 +84,7 @@ func Run(ctx context.Context, args []string, w World) int {
 	}
 	var usage *usageError
 	var config *store.ConfigError
-	var bind *listen.BindError
+	var bind *edge.BindError
 	var away *unreachable
 	switch {
 	case !ran, errors.As(err, &usage), errors.As(err, &config), errors.As(err, &bind):

@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/assay-run/assay/governance/bundle"
-	"github.com/assay-run/assay/governance/bundle/dsse"
 	"github.com/assay-run/assay/governance/store"
+	"github.com/assay-run/assay/host/base/dsse"
 	"github.com/assay-run/assay/host/base/file"
 )
 

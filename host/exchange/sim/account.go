@@ -151,7 +151,7 @@ func ref(client string) string { return "c/" + client }
 type recorder struct{ a *account }
 
 // Intent is of no use: every intent is an order already known, or a cancel.
-func (recorder) Intent(int64, *market.Intent, string) {}
+func (recorder) Intent(int64, *market.Intent, market.Reason) {}
 
 // Trade and Equity are the run's own to keep.
 func (recorder) Trade(int64, *market.Trade) {}
@@ -171,7 +171,7 @@ func (r recorder) Order(_ int64, got *market.Order) {
 		o.VenueOrderID = strconv.FormatInt(int64(got.ID), 10)
 	}
 	resting := o.Status == exchange.OrderOpen
-	o.UpdatedAt, o.Reason = a.at, got.Reason
+	o.UpdatedAt, o.Reason = a.at, string(got.Reason)
 	o.CumQuantity, o.AveragePrice = got.FilledQuantity, got.AveragePrice
 	switch got.Status {
 	case market.StatusOpen:

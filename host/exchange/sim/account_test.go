@@ -256,11 +256,11 @@ type shadow struct {
 	fills []market.Fill
 }
 
-func (s *shadow) Intent(int64, *market.Intent, string) {}
-func (s *shadow) Order(int64, *market.Order)           {}
-func (s *shadow) Trade(int64, *market.Trade)           {}
-func (s *shadow) Equity(int64, *sim.Mark)              {}
-func (s *shadow) Fill(_ int64, f *market.Fill)         { s.fills = append(s.fills, *f) }
+func (s *shadow) Intent(int64, *market.Intent, market.Reason) {}
+func (s *shadow) Order(int64, *market.Order)                  {}
+func (s *shadow) Trade(int64, *market.Trade)                  {}
+func (s *shadow) Equity(int64, *sim.Mark)                     {}
+func (s *shadow) Fill(_ int64, f *market.Fill)                { s.fills = append(s.fills, *f) }
 
 // The venue fills as a backtest does: what it accepts, given to the simulator on the same
 // candles, has the same fills to the last digit.

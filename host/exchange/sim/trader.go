@@ -199,7 +199,7 @@ func (a *account) place(o *order, tif market.TimeInForce) *refusal {
 	if err != nil {
 		return &refusal{"ORDER", err.Error()}
 	}
-	return &refusal{o.Reason, "the order is refused"}
+	return &refusal{string(o.Reason), "the order is refused"}
 }
 
 func float(d decimal.Decimal) float64 {

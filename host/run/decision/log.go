@@ -68,7 +68,7 @@ type event struct {
 
 type intent struct {
 	market.Intent
-	reason string
+	reason market.Reason
 }
 
 // New makes the log of a split, whose spool file comes into an existing folder when the
@@ -140,7 +140,7 @@ func (l *Log) handOver() {
 
 // Intent notes what a strategy asked for; reason is set when it was refused without
 // an order. What it points to must not change any more.
-func (l *Log) Intent(step int64, at market.Time, in *market.Intent, reason string) {
+func (l *Log) Intent(step int64, at market.Time, in *market.Intent, reason market.Reason) {
 	l.add(kindIntent, step, at)
 	l.current.intents = append(l.current.intents, intent{*in, reason})
 	l.handOver()
@@ -373,7 +373,7 @@ func (d *writer) order(step int64, at market.Time, o *market.Order) {
 	}
 	d.optional("quantity", o.Quantity)
 	if o.Reason != "" {
-		d.text("reason", o.Reason)
+		d.text("reason", string(o.Reason))
 	}
 	d.text("role", o.Role.String())
 	d.sequence()
@@ -387,7 +387,7 @@ func (d *writer) order(step int64, at market.Time, o *market.Order) {
 	d.end()
 }
 
-func (d *writer) intent(step int64, at market.Time, in *market.Intent, reason string) {
+func (d *writer) intent(step int64, at market.Time, in *market.Intent, reason market.Reason) {
 	d.begin()
 	action := in.Action
 	if action == market.CancelAll {
@@ -417,7 +417,7 @@ func (d *writer) intent(step int64, at market.Time, in *market.Intent, reason st
 		d.number("quote_amount", in.Size.Value)
 	}
 	if reason != "" {
-		d.text("reason", reason)
+		d.text("reason", string(reason))
 	}
 	d.flag("reduce_only", in.Reduces())
 	if in.Ref != "" {

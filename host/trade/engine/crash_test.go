@@ -267,11 +267,11 @@ func submits(dir string) ([]string, error) {
 // nothing records nothing.
 type nothing struct{}
 
-func (nothing) Intent(int64, *market.Intent, string) {}
-func (nothing) Order(int64, *market.Order)           {}
-func (nothing) Fill(int64, *market.Fill)             {}
-func (nothing) Trade(int64, *market.Trade)           {}
-func (nothing) Equity(int64, *simulator.Mark)        {}
+func (nothing) Intent(int64, *market.Intent, market.Reason) {}
+func (nothing) Order(int64, *market.Order)                  {}
+func (nothing) Fill(int64, *market.Fill)                    {}
+func (nothing) Trade(int64, *market.Trade)                  {}
+func (nothing) Equity(int64, *simulator.Mark)               {}
 
 // scribe writes down what it is given before it passes it on. Of two market orders nothing is
 // heard, neither an answer nor on the stream, so that it must be asked for.

@@ -270,7 +270,7 @@ func (n *notes) warned(code string) bool {
 func (n *notes) phase() string { return n.phases[len(n.phases)-1] }
 
 // Intent implements sim.Recorder, and so on.
-func (b *bench) Intent(int64, *market.Intent, string) {}
+func (b *bench) Intent(int64, *market.Intent, market.Reason) {}
 
 func (b *bench) Order(_ int64, o *market.Order) {
 	b.mu.Lock()
@@ -408,7 +408,7 @@ func TestRoundTrip(t *testing.T) {
 		}
 		var said []string
 		for _, o := range b.orders {
-			said = append(said, o.Role.String()+":"+o.Status.String()+":"+o.Reason)
+			said = append(said, o.Role.String()+":"+o.Status.String()+":"+string(o.Reason))
 		}
 		if got := strings.Join(said, " "); got != "entry:rejected:warmup entry:filled: stop_loss:canceled:position_closed take_profit:canceled:position_closed exit:filled:" {
 			t.Error(got)

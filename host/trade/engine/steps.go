@@ -284,7 +284,7 @@ func (e *Engine) decided(v *View, intents []market.Intent, err error) {
 		r, refused, err = e.desk.Intents(intents, v.Warmup, time.Now())
 		for i := range intents {
 			if i < len(refused) {
-				e.rec.Intent(v.Step, &intents[i], refused[i])
+				e.rec.Intent(v.Step, &intents[i], market.Reason(refused[i]))
 			}
 		}
 		e.harvest()

@@ -337,10 +337,10 @@ func (r *rig) Raise(o alarm.Occurrence) {
 
 func (r *rig) Clear(string, string) {}
 
-func (r *rig) Intent(int64, *market.Intent, string) {}
-func (r *rig) Fill(int64, *market.Fill)             {}
-func (r *rig) Trade(int64, *market.Trade)           {}
-func (r *rig) Equity(int64, *sim.Mark)              {}
+func (r *rig) Intent(int64, *market.Intent, market.Reason) {}
+func (r *rig) Fill(int64, *market.Fill)                    {}
+func (r *rig) Trade(int64, *market.Trade)                  {}
+func (r *rig) Equity(int64, *sim.Mark)                     {}
 
 func (r *rig) Order(_ int64, o *market.Order) {
 	r.mu.Lock()

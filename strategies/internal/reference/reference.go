@@ -143,7 +143,7 @@ func compareTrades(t *testing.T, candles *market.Series, got *sdktest.Result, wa
 	for i := range min(len(got.Trades), len(want.Trades)) {
 		g, w := &got.Trades[i], &want.Trades[i]
 		entry, exit := candles.Search(g.EntryTime), candles.Search(g.ExitTime)
-		reason := g.ExitReason
+		reason := string(g.ExitReason)
 		if reason == "stop_loss" {
 			reason = "stop"
 		}

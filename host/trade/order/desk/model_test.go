@@ -163,7 +163,7 @@ func (s *shop) atRest(rt interface{ Fatalf(string, ...any) }) {
 			rt.Fatalf("%s %s shows %s, %s filled", p.Role, p.ID, p.FilledQuantity, sum)
 		}
 		switch {
-		case p.group != nil && p.done && p.ending == "" && !slices.Contains([]string{"", "strategy", "oco", "position_closed"}, p.Reason) && p.group.held.IsPos() && !wasDust(k, p.group):
+		case p.group != nil && p.done && p.ending == "" && !slices.Contains([]market.Reason{"", "strategy", "oco", "position_closed"}, p.Reason) && p.group.held.IsPos() && !wasDust(k, p.group):
 			rt.Fatalf("%s %s is %s (%s), and nobody wanted that", p.Role, p.ID, p.Status, p.Reason)
 		case p.done != p.Status.Final():
 			rt.Fatalf("%s %s is done (%t) and %s", p.Role, p.ID, p.done, p.Status)
