@@ -30,7 +30,6 @@ import (
 	"github.com/assay-run/assay/host/base/edge"
 	"github.com/assay-run/assay/host/base/file"
 	"github.com/assay-run/assay/host/candle"
-	"github.com/assay-run/assay/host/candle/sample"
 	"github.com/assay-run/assay/host/catalog"
 	"github.com/assay-run/assay/host/deploy"
 	"github.com/assay-run/assay/host/exchange"
@@ -42,6 +41,7 @@ import (
 	live "github.com/assay-run/assay/host/trade"
 	"github.com/assay-run/assay/host/trade/journal"
 	"github.com/assay-run/assay/lab/selection/trials"
+	"github.com/assay-run/assay/plugin-sdk/sample"
 )
 
 // shutdownTime is how long answers that are under way may take at the end.

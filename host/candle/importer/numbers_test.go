@@ -1,4 +1,4 @@
-package cell
+package importer
 
 import (
 	"fmt"
@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/assay-run/assay/host/candle/importer/refusal"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
@@ -211,7 +210,7 @@ func TestAmbiguousDates(t *testing.T) {
 	if r = c.Read([]byte("06/11/2026")); r.Ambiguous || r.Time.String()[:10] != "2026-11-06" {
 		t.Errorf("%+v", r)
 	}
-	if r = c.Read([]byte("06/14/2026")); r.Code != refusal.BadNumber {
+	if r = c.Read([]byte("06/14/2026")); r.Code != BadNumber {
 		t.Errorf("%+v: no month has the number 14", r)
 	}
 }

@@ -1,4 +1,4 @@
-package profile
+package importer
 
 import (
 	"errors"
@@ -6,8 +6,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-
-	"github.com/assay-run/assay/host/candle/importer/refusal"
 )
 
 // head is the head of a file of these lines.
@@ -68,29 +66,29 @@ func TestNotRecognised(t *testing.T) {
 	for _, c := range []struct {
 		what    string
 		profile string
-		code    refusal.Code
+		code    Code
 		line    int
 		lines   []string
 	}{
-		{"six numbers", "", refusal.ColumnsRequired, 1, []string{"1364774820000,93.25,93.3,93.3,93.25,93.3"}},
-		{"twelve numbers whose 7th is earlier", "", refusal.ColumnsRequired, 1, []string{"1735678800000,1,2,1,2,9,5,3,4,5,6,0"}},
-		{"seven numbers that begin with a fraction", "", refusal.ColumnsRequired, 1, []string{"1.5,1,1,1,1,1,1"}},
-		{"a header of other words", "", refusal.ColumnsMissing, 1, []string{"when,o,h,l,c"}},
-		{"blank lines count", "", refusal.ColumnsMissing, 3, []string{"", " ", "time,open,close"}},
-		{"an address without a header", "", refusal.ColumnsMissing, 1, []string{"https://www.cryptodatadownload.com", "1,2,3"}},
-		{"cryptodatadownload without high", "", refusal.ColumnsMissing, 2, []string{"https://www.cryptodatadownload.com", "unix,symbol,open,low,close"}},
-		{"yahoo without close", "", refusal.ColumnsMissing, 1, []string{"Date,Open,High,Low,Adj Close"}},
-		{"two tickers side by side", "", refusal.MultipleTickers, 2, []string{"Price,Close,Close,High,High,Low,Low,Open,Open", "Ticker,A,B,A,B,A,B,A,B", "Date"}},
-		{"date beside time", "", refusal.ColumnsRequired, 2, []string{"date,time,open,high,low,close", "2024-01-31,12:00:00,1,1,1,1"}},
-		{"a nameless cell", "", refusal.ColumnsRequired, 2, []string{"time,open,high,low,close", "x,3600,1,2,1,2"}},
-		{"another profile's file", "binance", refusal.ColumnsMissing, 1, []string{"time,open,high,low,close"}},
-		{"no lines that profile knows", "by_name", refusal.ColumnsMissing, 1, []string{"3600,1,2,1,2,10"}},
-		{"an index without name", "", refusal.ColumnsMissing, 1, []string{",Open,High,Low,Close,Volume"}},
-		{"polygon without open", "", refusal.ColumnsMissing, 1, []string{"ticker,window_start,close,high,low"}},
-		{"stooq without date", "", refusal.ColumnsMissing, 1, []string{"<TICKER>,<OPEN>,<HIGH>,<LOW>,<CLOSE>"}},
+		{"six numbers", "", ColumnsRequired, 1, []string{"1364774820000,93.25,93.3,93.3,93.25,93.3"}},
+		{"twelve numbers whose 7th is earlier", "", ColumnsRequired, 1, []string{"1735678800000,1,2,1,2,9,5,3,4,5,6,0"}},
+		{"seven numbers that begin with a fraction", "", ColumnsRequired, 1, []string{"1.5,1,1,1,1,1,1"}},
+		{"a header of other words", "", ColumnsMissing, 1, []string{"when,o,h,l,c"}},
+		{"blank lines count", "", ColumnsMissing, 3, []string{"", " ", "time,open,close"}},
+		{"an address without a header", "", ColumnsMissing, 1, []string{"https://www.cryptodatadownload.com", "1,2,3"}},
+		{"cryptodatadownload without high", "", ColumnsMissing, 2, []string{"https://www.cryptodatadownload.com", "unix,symbol,open,low,close"}},
+		{"yahoo without close", "", ColumnsMissing, 1, []string{"Date,Open,High,Low,Adj Close"}},
+		{"two tickers side by side", "", MultipleTickers, 2, []string{"Price,Close,Close,High,High,Low,Low,Open,Open", "Ticker,A,B,A,B,A,B,A,B", "Date"}},
+		{"date beside time", "", ColumnsRequired, 2, []string{"date,time,open,high,low,close", "2024-01-31,12:00:00,1,1,1,1"}},
+		{"a nameless cell", "", ColumnsRequired, 2, []string{"time,open,high,low,close", "x,3600,1,2,1,2"}},
+		{"another profile's file", "binance", ColumnsMissing, 1, []string{"time,open,high,low,close"}},
+		{"no lines that profile knows", "by_name", ColumnsMissing, 1, []string{"3600,1,2,1,2,10"}},
+		{"an index without name", "", ColumnsMissing, 1, []string{",Open,High,Low,Close,Volume"}},
+		{"polygon without open", "", ColumnsMissing, 1, []string{"ticker,window_start,close,high,low"}},
+		{"stooq without date", "", ColumnsMissing, 1, []string{"<TICKER>,<OPEN>,<HIGH>,<LOW>,<CLOSE>"}},
 	} {
 		_, _, err := Recognise(head("x.csv", c.lines...), c.profile)
-		var e *refusal.Error
+		var e *Error
 		if !errors.As(err, &e) || e.Code != c.code || len(e.Cases) != 1 || e.Cases[0].Line != c.line {
 			t.Errorf("%s: %v, want %s in line %d", c.what, err, c.code, c.line)
 		}
@@ -151,13 +149,13 @@ func TestFreqtrade(t *testing.T) {
 		t.Errorf("%s %s, %v", name, cells(l), err)
 	}
 	short := Head{Name: "x.parquet", Names: []string{"date", "close"}}
-	var e *refusal.Error
-	if _, _, err = Recognise(short, ""); !errors.As(err, &e) || e.Code != refusal.ColumnsMissing || e.Cases[0].Text != "date,close" {
+	var e *Error
+	if _, _, err = Recognise(short, ""); !errors.As(err, &e) || e.Code != ColumnsMissing || e.Cases[0].Text != "date,close" {
 		t.Errorf("%v", err)
 	}
 	seven := head("x.json", "1502942400000,1,1,1,1,1,1,1")
 	seven.JSON = true
-	if _, _, err := Recognise(seven, ""); !errors.As(err, &e) || e.Code != refusal.ColumnsRequired {
+	if _, _, err := Recognise(seven, ""); !errors.As(err, &e) || e.Code != ColumnsRequired {
 		t.Errorf("%v", err)
 	}
 }
@@ -171,8 +169,8 @@ func TestSidesOfYfinance(t *testing.T) {
 		t.Errorf("%s %s, %v", name, cells(l), err)
 	}
 	h.Ticker = "MSFT"
-	var e *refusal.Error
-	if _, _, err = Recognise(h, ""); !errors.As(err, &e) || e.Code != refusal.NoRows || !strings.Contains(e.Message, "AAPL, NVDA") {
+	var e *Error
+	if _, _, err = Recognise(h, ""); !errors.As(err, &e) || e.Code != NoRows || !strings.Contains(e.Message, "AAPL, NVDA") {
 		t.Errorf("%v", err)
 	}
 }
@@ -234,7 +232,7 @@ func TestForcedProfiles(t *testing.T) {
 
 func TestEveryProfileSaysWhatItIs(t *testing.T) {
 	seen := map[string]bool{}
-	for _, p := range All() {
+	for _, p := range Profiles() {
 		if seen[p.Name] || !regexp.MustCompile(`^[a-z][a-z0-9_-]+$`).MatchString(p.Name) || p.Doc == "" || strings.HasSuffix(p.Doc, ".") {
 			t.Errorf("%+v", p)
 		}
@@ -258,7 +256,7 @@ func TestColumns(t *testing.T) {
 		t.Error("more columns than there are")
 	}
 	for _, bad := range []string{"time,open,high,low", "time,open,high,low,close,close", "", "time", strings.Repeat("x,", 2000) + "time,open,high,low,close"} {
-		var e *refusal.OptionError
+		var e *OptionError
 		if _, err := Columns(strings.Split(bad, ",")); !errors.As(err, &e) || e.Flag != "--columns" {
 			t.Errorf("%.20s: %v", bad, err)
 		}
@@ -290,7 +288,7 @@ func FuzzRecognise(f *testing.F) {
 		for _, name := range []string{"", "backtrader", "cryptodatadownload", "yfinance"} {
 			_, l, err := Recognise(h, name)
 			if err != nil {
-				var e *refusal.Error
+				var e *Error
 				if !errors.As(err, &e) {
 					t.Fatalf("untyped error %v", err)
 				}

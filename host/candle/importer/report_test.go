@@ -1,4 +1,4 @@
-package refusal
+package importer
 
 import (
 	"slices"
@@ -7,7 +7,7 @@ import (
 )
 
 func TestFiveCases(t *testing.T) {
-	e := New(BadNumber, "%d rows", 9)
+	e := Refuse(BadNumber, "%d rows", 9)
 	for i := range 9 {
 		if full := e.Add("x.csv", i+1, "row"); full != (i >= 4) {
 			t.Errorf("case %d: full %v", i, full)
@@ -19,10 +19,10 @@ func TestFiveCases(t *testing.T) {
 }
 
 func TestErrorText(t *testing.T) {
-	if got := New(NoRows, "empty").Error(); got != "NO_ROWS: empty" {
+	if got := Refuse(NoRows, "empty").Error(); got != "NO_ROWS: empty" {
 		t.Error(got)
 	}
-	if got := New(Encoding, "cut").At("x.csv", 3, "a\nb").Error(); got != "ENCODING: cut (x.csv line 3: a\ufffdb)" {
+	if got := Refuse(Encoding, "cut").At("x.csv", 3, "a\nb").Error(); got != "ENCODING: cut (x.csv line 3: a\ufffdb)" {
 		t.Error(got)
 	}
 	if got := (&OptionError{Flag: "--tz", Message: "is odd"}).Error(); got != "--tz: is odd" {

@@ -1,4 +1,4 @@
-package sample_test
+package candle
 
 import (
 	"bytes"
@@ -15,8 +15,8 @@ import (
 	"testing"
 
 	"github.com/assay-run/assay/host/candle/importer"
-	"github.com/assay-run/assay/host/candle/sample"
 	"github.com/assay-run/assay/plugin-sdk/candlefile"
+	"github.com/assay-run/assay/plugin-sdk/sample"
 )
 
 // The beginnings of the hashes are published; who has other ones has other candles.
@@ -26,45 +26,45 @@ var published = map[string]string{
 }
 
 func TestSetsBecomeThePublishedFiles(t *testing.T) {
-	for _, set := range sample.Sets() {
-		in := importer.Input{Name: set.Name, Open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(set.CSV)), nil }}
-		r, err := importer.Read(context.Background(), []importer.Input{in}, importer.Options{Symbol: set.Symbol})
+	for _, set := range sampleSets {
+		in := importer.Input{Name: set.name, Open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(sample.File(set.name))), nil }}
+		r, err := importer.Read(context.Background(), []importer.Input{in}, importer.Options{Symbol: set.symbol})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r.Series.Timeframe != set.Timeframe || r.Series.Len() != set.Rows {
-			t.Errorf("%s: %d rows of %s", set.Name, r.Series.Len(), r.Series.Timeframe)
+		if r.Series.Timeframe != set.timeframe || r.Series.Len() != set.rows {
+			t.Errorf("%s: %d rows of %s", set.name, r.Series.Len(), r.Series.Timeframe)
 		}
 		file, err := candlefile.Encode(r.Series)
 		if err != nil {
 			t.Fatal(err)
 		}
 		sum := sha256.Sum256(file)
-		if got := hex.EncodeToString(sum[:]); got != set.SHA256 || !strings.HasPrefix(got, published[set.Name]) {
-			t.Errorf("%s: %s", set.Name, got)
+		if got := hex.EncodeToString(sum[:]); got != set.sha256 || !strings.HasPrefix(got, published[set.name]) {
+			t.Errorf("%s: %s", set.name, got)
 		}
 	}
 }
 
 func TestEmbeddedEqualsCanonical(t *testing.T) {
-	for _, set := range sample.Sets() {
-		want, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "shared", "data", "canonical", strings.TrimSuffix(set.Name, ".gz")))
+	for _, set := range sampleSets {
+		want, err := os.ReadFile(filepath.Join("..", "..", "..", "shared", "data", "canonical", strings.TrimSuffix(set.name, ".gz")))
 		if errors.Is(err, fs.ErrNotExist) {
 			t.Skip("the shared reference data is not beside this checkout")
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		z, err := gzip.NewReader(bytes.NewReader(set.CSV))
+		z, err := gzip.NewReader(bytes.NewReader(sample.File(set.name)))
 		if err != nil {
 			t.Fatal(err)
 		}
 		got, err := io.ReadAll(z)
 		if err != nil || !bytes.Equal(got, want) {
-			t.Errorf("%s differs from the canonical file (%v)", set.Name, err)
+			t.Errorf("%s differs from the canonical file (%v)", set.name, err)
 		}
 		if !z.ModTime.IsZero() || z.Header.Name != "" {
-			t.Errorf("%s carries a name or time: pack it with gzip -n", set.Name)
+			t.Errorf("%s carries a name or time: pack it with gzip -n", set.name)
 		}
 	}
 }
