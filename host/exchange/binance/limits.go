@@ -355,9 +355,9 @@ func (s *session) Beat(context.Context, int64) (exchange.Ack, error) {
 		return exchange.Ack{}, failed(exchange.NotSent, why)
 	}
 	now := time.Now()
-	ack := exchange.Ack{VenueTime: s.clock.At(now)}
-	if slip := time.Duration(sample{ack.VenueTime, now}.offset()-s.offset.Load()) * time.Millisecond; slip.Abs() > clockSlip {
-		s.askTime()
+	ack := exchange.Ack{VenueTime: s.rest.clock.At(now)}
+	if slip := time.Duration(sample{ack.VenueTime, now}.offset()-s.rest.offset.Load()) * time.Millisecond; slip.Abs() > clockSlip {
+		s.rest.askTime()
 	}
 	return ack, nil
 }
