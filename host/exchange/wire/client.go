@@ -26,7 +26,7 @@ const (
 // ClientOptions are what a client needs besides its connection.
 type ClientOptions struct {
 	// Broken is called once, when the connector has broken the protocol; it should kill the
-	// process. Nil: nobody is told.
+	// process. Nil: no call.
 	Broken func(error)
 	// Redactor takes credentials out of what comes back. It learns them in Open. Nil: one of its own.
 	Redactor *Redactor
@@ -99,7 +99,7 @@ func (c *Client) readerAbout(symbol market.Symbol) *reader {
 	return r
 }
 
-// judged keeps the first fault of a message and tells about it.
+// judged keeps the first fault of a message and reports it.
 func (c *Client) judged(err error) error {
 	if err == nil {
 		return nil
