@@ -19,7 +19,6 @@ import (
 	"github.com/assay-run/assay/api/v1/apitest"
 	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/deploy"
-	"github.com/assay-run/assay/host/deploy/plane"
 	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/plugin-sdk/market"
@@ -100,7 +99,7 @@ func TestLiveStartsAreGated(t *testing.T) {
 		fmt.Fprint(w, says.Load())
 	}))
 	defer control.Close()
-	source := plane.New(control.URL, &http.Transport{})
+	source := newPlane(t, control.URL)
 	defer source.Close()
 	policy, err := deploy.New(deploy.Options{Mode: deploy.Auto, Source: source, Key: &governanceKey(t).PublicKey, StateDir: t.TempDir()})
 	if err != nil {
@@ -180,4 +179,13 @@ func TestUngatedRunsSaySo(t *testing.T) {
 	if got := governance(); got != "skip not configured" {
 		t.Error(got)
 	}
+}
+
+func newPlane(t testing.TB, address string) *deploy.Plane {
+	t.Helper()
+	p, err := deploy.NewPlane(address, http.Client{Transport: &http.Transport{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
 }

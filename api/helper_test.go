@@ -11,13 +11,13 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/api/v1/apitest"
-	"github.com/assay-run/assay/api/web"
+	"github.com/assay-run/assay/host/base/edge"
 	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/host/runner"
 )
 
-func panicking() []web.Route {
-	return []web.Route{{Method: "GET", Path: "/panic", Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+func panicking() []edge.Route {
+	return []edge.Route{{Method: "GET", Path: "/panic", Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		panic(errors.New("hunter2"))
 	})}}
 }

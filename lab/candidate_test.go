@@ -21,9 +21,9 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/assay-run/assay/governance/bundle"
-	"github.com/assay-run/assay/governance/bundle/dsse"
 	"github.com/assay-run/assay/governance/control/command"
 	"github.com/assay-run/assay/host/artifact"
+	"github.com/assay-run/assay/host/base/dsse"
 	"github.com/assay-run/assay/lab"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )

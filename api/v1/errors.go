@@ -8,7 +8,7 @@ import (
 
 	"github.com/assay-run/assay/api/v1/problem"
 	"github.com/assay-run/assay/api/v1/schema"
-	"github.com/assay-run/assay/api/web"
+	"github.com/assay-run/assay/host/base/edge"
 	"github.com/assay-run/assay/host/deploy"
 	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/host/runner"
@@ -57,7 +57,7 @@ func (a *API) translate(r *http.Request, err error) error {
 	case errors.Is(err, context.Canceled), errors.Is(err, http.ErrServerClosed):
 		return problem.New(problem.ShuttingDown)
 	}
-	a.opts.Logger.Error("a request failed", "path", r.URL.Path, "request_id", web.From(r.Context()).RequestID, "error", err)
+	a.opts.Logger.Error("a request failed", "path", r.URL.Path, "request_id", edge.From(r.Context()).RequestID, "error", err)
 	return problem.New(problem.InternalError).WithCause(err)
 }
 

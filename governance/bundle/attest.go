@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/assay-run/assay/governance/bundle/dsse"
 	"github.com/assay-run/assay/governance/bundle/field"
 	"github.com/assay-run/assay/host/base/digest"
+	"github.com/assay-run/assay/host/base/dsse"
 )
 
 // Attestation is a statement that a trusted key signed. One envelope with the
@@ -73,7 +73,7 @@ func (p *Post) Attestations(j Judge) ([]Attestation, *Error) {
 
 func (j Judge) attestation(p *Post, v any, at string) ([]Attestation, *Error) {
 	r := &field.Reader{As: field.InvalidAttestation}
-	signed := dsse.Read(r, v, at)
+	signed := readEnvelope(r, v, at)
 	if r.Failed() {
 		return nil, r.Err()
 	}

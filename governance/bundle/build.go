@@ -7,9 +7,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/assay-run/assay/governance/bundle/dsse"
 	"github.com/assay-run/assay/governance/bundle/field"
 	"github.com/assay-run/assay/host/base/digest"
+	"github.com/assay-run/assay/host/base/dsse"
 )
 
 // FileName is the name of a bundle on disk and as the subject of statements.

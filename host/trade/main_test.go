@@ -97,7 +97,7 @@ func openDesk(t testing.TB, o deskOptions) *desk {
 		t.Fatal(err)
 	}
 	for i, symbol := range []market.Symbol{one, two} {
-		s := sdktest.Synth(uint64(42+i), candles, start, time.Hour)
+		s := sdktest.Synth(uint64(42+i), candles, start.Time(), time.Hour)
 		s.Symbol, s.Timeframe = symbol, market.MustTimeframe("1h")
 		if _, err := store.Put(t.Context(), candle.PutRequest{Exchange: stored, Series: s}); err != nil {
 			t.Fatal(err)

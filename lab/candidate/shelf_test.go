@@ -16,7 +16,6 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/assay-run/assay/governance/bundle"
-	"github.com/assay-run/assay/governance/bundle/dsse"
 	"github.com/assay-run/assay/host/base/file"
 )
 
@@ -153,7 +152,7 @@ func TestReadersSeeAWholeCandidate(t *testing.T) {
 			if errBefore != nil || errAfter != nil || !bytes.Equal(before, after) {
 				continue // it was replaced meanwhile
 			}
-			signed, refused := dsse.Decode(before)
+			signed, refused := bundle.DecodeEnvelope(before)
 			if refused != nil {
 				t.Error(refused)
 				return

@@ -44,9 +44,11 @@ var allowed = []struct {
 	{"plugin-sdk/wire", []string{"plugin-sdk=", "plugin-sdk/market", "plugin-sdk/strategypb"}},
 	{"plugin-sdk/internal", []string{"plugin-sdk=", "plugin-sdk/market", "plugin-sdk/sim", "plugin-sdk/wire",
 		"plugin-sdk/strategypb", "plugin-sdk/candlefile", "plugin-sdk/internal"}},
+	{"plugin-sdk/internal/step", []string{"plugin-sdk/market"}},
+	{"plugin-sdk/internal/params", []string{"plugin-sdk="}},
 	{"plugin-sdk/serve", []string{"plugin-sdk"}},
 	{"plugin-sdk/sdktest", []string{"plugin-sdk"}},
-	{"plugin-sdk", []string{"plugin-sdk/market", "plugin-sdk/internal"}},
+	{"plugin-sdk", []string{"plugin-sdk/market", "plugin-sdk/internal/step"}},
 	{"strategies", []string{"plugin-sdk"}},
 
 	{"host", []string{"host", "plugin-sdk"}},
@@ -77,7 +79,7 @@ var allowed = []struct {
 	{"governance/store", []string{"governance/bundle", "governance/ledger", "governance/promotion"}},
 
 	{"api", []string{"api", "host", "plugin-sdk", "governance/client"}},
-	{"api/ui", []string{"api/docs=", "api/web"}},
+	{"api/ui", []string{"api/docs="}},
 	{"api/ui/tool", nil},
 
 	{"lab", []string{"lab", "host", "plugin-sdk", "governance/bundle", "governance/ledger", "governance/client"}},

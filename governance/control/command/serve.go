@@ -23,8 +23,8 @@ import (
 	"github.com/assay-run/assay/governance/promotion"
 	"github.com/assay-run/assay/governance/promotion/policy"
 	"github.com/assay-run/assay/governance/store"
+	"github.com/assay-run/assay/host/base/edge"
 	"github.com/assay-run/assay/host/base/file"
-	"github.com/assay-run/assay/host/base/listen"
 )
 
 const variables = "SERVICE_GOVERNANCE"
@@ -54,7 +54,7 @@ const (
 
 // serveConfig is the effective configuration.
 type serveConfig struct {
-	bind                                              listen.Bind
+	bind                                              edge.Bind
 	level                                             hclog.Level
 	stateDir, origin, artifactRoot, policy, trustFile string
 }
@@ -217,14 +217,14 @@ func serve(ctx context.Context, cfg serveConfig, w World) error {
 			logger.Error("the log did not close cleanly", "error", err)
 		}
 	}()
-	ln, err := listen.Open(ctx, addr, control.Refuse)
+	ln, err := edge.Open(ctx, addr, control.Refuse)
 	if err != nil {
 		return err
 	}
-	if err := cfg.report(logger, listen.URL(ln), s, w.Now()); err != nil {
+	if err := cfg.report(logger, edge.URL(ln), s, w.Now()); err != nil {
 		return err
 	}
-	host, _, _ := strings.Cut(strings.TrimPrefix(listen.URL(ln), "http://"), ":")
+	host, _, _ := strings.Cut(strings.TrimPrefix(edge.URL(ln), "http://"), ":")
 	plane := control.New(control.Options{
 		Store: s, ArtifactRoot: cfg.artifactRoot, Hosts: append([]string{cfg.bind.Host, host}, cfg.bind.AllowedHosts...), Now: w.Now, Logger: logger,
 	})
@@ -232,7 +232,7 @@ func serve(ctx context.Context, cfg serveConfig, w World) error {
 	defer end()
 	stop := watch(end, func() { cfg.reload(ctx, s, logger) })
 	defer stop()
-	fmt.Fprintf(w.Out, "governance listening on %s\n", listen.URL(ln))
+	fmt.Fprintf(w.Out, "governance listening on %s\n", edge.URL(ln))
 	return plane.Serve(ctx, ln)
 }
 

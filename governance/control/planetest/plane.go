@@ -16,12 +16,12 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/assay-run/assay/governance/bundle"
-	"github.com/assay-run/assay/governance/bundle/dsse"
 	"github.com/assay-run/assay/governance/control"
 	"github.com/assay-run/assay/governance/promotion/policy"
 	"github.com/assay-run/assay/governance/store"
+	"github.com/assay-run/assay/host/base/dsse"
+	"github.com/assay-run/assay/host/base/edge"
 	"github.com/assay-run/assay/host/base/failpoint"
-	"github.com/assay-run/assay/host/base/listen"
 )
 
 // Options are what a plane is started with.
@@ -73,8 +73,8 @@ func Open(o Options) (*Plane, error) {
 	if err != nil {
 		return nil, errors.Join(err, p.Store.Close())
 	}
-	ln := listen.Limit(inner, listen.MaxConnections, control.Refuse)
-	p.URL, p.Addr = listen.URL(inner), inner.Addr().String()
+	ln := edge.Limit(inner, edge.MaxConnections, control.Refuse)
+	p.URL, p.Addr = edge.URL(inner), inner.Addr().String()
 	if o.Logger == nil {
 		o.Logger = hclog.NewNullLogger()
 	}

@@ -2,6 +2,7 @@ package verify
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -13,9 +14,9 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/governance/bundle"
-	"github.com/assay-run/assay/governance/bundle/dsse"
 	"github.com/assay-run/assay/governance/bundle/field"
 	"github.com/assay-run/assay/host/base/digest"
+	"github.com/assay-run/assay/host/base/dsse"
 )
 
 // candidate is a candidate bundle with what is computed from its bytes.
@@ -70,7 +71,7 @@ func (v *verifier) checkBundle(c *candidate) {
 	}
 	v.step("canonical bytes "+c.name, err)
 	request := c.doc.object("seal_request")
-	v.step("candidate_revision_id "+c.name, first(
+	v.step("candidate_revision_id "+c.name, cmp.Or(
 		same("", c.id, c.doc.text("candidate_revision_id")),
 		same("seal_request.subject_id", c.id, request.text("subject_id")),
 		same("seal_request.bundle_digest", bundle.DigestPrefix+c.id[len(bundle.RevisionPrefix):], request.text("bundle_digest"))))
@@ -212,7 +213,7 @@ func (d document) canonical(without ...string) []byte {
 
 // readEnvelope reads a DSSE envelope strictly.
 func readEnvelope(text []byte) (*dsse.Signed, error) {
-	signed, refused := dsse.Decode(text)
+	signed, refused := bundle.DecodeEnvelope(text)
 	if refused != nil {
 		return nil, refused
 	}
