@@ -50,7 +50,7 @@ func newProbe(p probeParams) (sdk.Strategy, error) {
 
 func (p *probe) Warmup() int { return 7 }
 
-func (p *probe) OnCandle(v sdk.View) ([]sdk.Intent, error) {
+func (p *probe) OnCandle(v sdk.View) (sdk.Intents, error) {
 	if v.Index() == 0 {
 		v.Publish("facts", p.readable)
 		v.Publish("facts", float64(runtime.GOMAXPROCS(0)))
@@ -111,7 +111,7 @@ func TestBundledStrategiesAgreeInEveryDrive(t *testing.T) {
 	t.Cleanup(c.Close)
 	l.launcher.opts.Catalog = c
 	// More chunks than may be under way, the last one neither whole nor empty.
-	s := sdktest.Synth(7, (wire.ChunksAhead+2)*wire.ChunkSteps+123, 1577836800000, time.Hour)
+	s := sdktest.Synth(7, (wire.ChunksAhead+2)*wire.ChunkSteps+123, time.Date(2020, time.January, 1, 0, 0, 0, 0, time.UTC), time.Hour)
 	s.Symbol = "LONG/USD"
 	if _, err := l.store.Put(context.Background(), candle.PutRequest{Exchange: venue, Series: s}); err != nil {
 		t.Fatal(err)

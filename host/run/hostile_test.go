@@ -22,6 +22,7 @@ func TestHostilePlugins(t *testing.T) {
 		{"hangs", "PLUGIN_TIMEOUT", ""},
 		{"panics", "STRATEGY_ERROR", "no idea"},
 		{"errs", "STRATEGY_ERROR", "the feed of my dreams"},
+		{"answers", "STRATEGY_ERROR", "OnFill returned 1 intents: this version takes orders from OnCandle only"},
 		{"nan", "PLUGIN_PROTOCOL_ERROR", ""},
 		{"inf", "PLUGIN_PROTOCOL_ERROR", ""},
 		{"unknown", "PLUGIN_PROTOCOL_ERROR", ""},
@@ -91,7 +92,7 @@ func checkFailure(t *testing.T, l *lab, plugin, code, says string, params ...map
 	r := x.Results()
 	// What came before the fault is kept where the strategy or its intents are at fault.
 	switch points := len(r.Equity.Time); plugin {
-	case "nan", "inf", "unknown", "panics", "errs":
+	case "nan", "inf", "unknown", "panics", "errs", "answers":
 		if at, ok := f.Data["step"].(int64); !ok || at != playtest.MisdeedStep || points < playtest.MisdeedStep {
 			t.Errorf("data %v, %d points", f.Data, points)
 		}

@@ -16,7 +16,6 @@ import (
 
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/candle"
-	"github.com/assay-run/assay/host/catalog"
 	"github.com/assay-run/assay/host/registry"
 	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/lab/evaluate"
@@ -29,7 +28,6 @@ import (
 
 // TestMain makes this binary the plugin where a host starts it under the strategy's name.
 func TestMain(m *testing.M) {
-	catalog.MaybeShim()
 	if filepath.Base(os.Args[0]) == "crosser" {
 		serve.Strategy(sdk.Spec{Name: "crosser", Version: "1.0.0"}, newCrosser)
 		return
@@ -53,7 +51,7 @@ func newCrosser(p crosserParams) (sdk.Strategy, error) {
 
 func (s *crosser) Warmup() int { return s.warmup }
 
-func (s *crosser) OnCandle(v sdk.View) ([]sdk.Intent, error) {
+func (s *crosser) OnCandle(v sdk.View) (sdk.Intents, error) {
 	s.fast.Add(v.Candle().Close)
 	s.slow.Add(v.Candle().Close)
 	v.Publish("slow", s.slow.Value())

@@ -44,9 +44,11 @@ var allowed = []struct {
 	{"plugin-sdk/wire", []string{"plugin-sdk=", "plugin-sdk/market", "plugin-sdk/strategypb"}},
 	{"plugin-sdk/internal", []string{"plugin-sdk=", "plugin-sdk/market", "plugin-sdk/sim", "plugin-sdk/wire",
 		"plugin-sdk/strategypb", "plugin-sdk/candlefile", "plugin-sdk/internal"}},
+	{"plugin-sdk/internal/step", []string{"plugin-sdk/market"}},
+	{"plugin-sdk/internal/params", []string{"plugin-sdk="}},
 	{"plugin-sdk/serve", []string{"plugin-sdk"}},
 	{"plugin-sdk/sdktest", []string{"plugin-sdk"}},
-	{"plugin-sdk", []string{"plugin-sdk/market", "plugin-sdk/internal"}},
+	{"plugin-sdk", []string{"plugin-sdk/market", "plugin-sdk/internal/step"}},
 	{"strategies", []string{"plugin-sdk"}},
 
 	{"host", []string{"host", "plugin-sdk"}},

@@ -409,7 +409,7 @@ func TestFile(t *testing.T) {
 
 // A large file takes the same way as a small one, through many blocks.
 func TestLargeFileEqualsItsSeries(t *testing.T) {
-	s := sdktest.Synth(7, 30000, 1483228800000, time.Minute)
+	s := sdktest.Synth(7, 30000, time.Date(2017, time.January, 1, 0, 0, 0, 0, time.UTC), time.Minute)
 	r := mustRead(t, string(csvOf(s)), importer.Options{})
 	if rows(r.Series) != rows(s) || r.Series.Timeframe != s.Timeframe {
 		t.Error("candles differ")
