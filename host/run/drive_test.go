@@ -281,8 +281,8 @@ func TestWarmupMovesNothing(t *testing.T) {
 		req.StartDate = &test.start
 		x := l.driven(req, Split{Drive: Drive{Warmup: test.drive}})
 		r := x.Results()
-		if x.WindowStep() != test.window || x.WarmupShort() != test.short || x.layout.warmup != test.window+int64(test.short) {
-			t.Errorf("%s, warm-up %d: %+v", test.start, test.drive, x.layout)
+		if x.WindowStep() != test.window || x.WarmupShort() != test.short || x.data.layout.warmup != test.window+int64(test.short) {
+			t.Errorf("%s, warm-up %d: %+v", test.start, test.drive, x.data.layout)
 		}
 		if r.Window.Start.String()[:10] != test.start[:10] || int64(len(r.Equity.Time)) != r.Window.Candles {
 			t.Errorf("%s, warm-up %d: window %+v, %d points", test.start, test.drive, r.Window, len(r.Equity.Time))
