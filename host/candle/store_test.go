@@ -20,7 +20,6 @@ import (
 	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/candle"
 	"github.com/assay-run/assay/host/candle/importer"
-	"github.com/assay-run/assay/host/candle/importer/refusal"
 	"github.com/assay-run/assay/plugin-sdk/candlefile"
 	"github.com/assay-run/assay/plugin-sdk/market"
 	"github.com/assay-run/assay/plugin-sdk/sdktest"
@@ -373,8 +372,8 @@ func TestImportRefusals(t *testing.T) {
 		req := request(good)
 		spoil(&req)
 		_, err := s.Import(t.Context(), req)
-		var refused *refusal.Error
-		var option *refusal.OptionError
+		var refused *importer.Error
+		var option *importer.OptionError
 		switch {
 		case errors.As(err, &refused) && string(refused.Code) == want:
 		case errors.As(err, &option) && option.Flag == strings.TrimSpace(want):
@@ -414,8 +413,8 @@ func TestImportMerges(t *testing.T) {
 	other.Open = []float64{other.High[0]}
 	req := request(string(csvOf(other)))
 	req.Merge, req.Options.Timeframe = true, tf("1h")
-	var refused *refusal.Error
-	if _, err := s.Import(t.Context(), req); !errors.As(err, &refused) || refused.Code != refusal.ConflictingDuplicates {
+	var refused *importer.Error
+	if _, err := s.Import(t.Context(), req); !errors.As(err, &refused) || refused.Code != importer.ConflictingDuplicates {
 		t.Errorf("got %v", err)
 	}
 }

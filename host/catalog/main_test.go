@@ -19,7 +19,6 @@ import (
 // TestMain makes the test binary everything that is needed: the sandbox's shim, a
 // host to be killed, and every kind of plugin, chosen by the name it runs under.
 func TestMain(m *testing.M) {
-	MaybeShim()
 	name := filepath.Base(os.Args[0])
 	if name == helperName {
 		helperHost()

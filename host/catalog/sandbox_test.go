@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/assay-run/assay/host/proc"
 	"github.com/assay-run/assay/host/proc/sandbox"
 )
 
@@ -106,7 +107,7 @@ func TestRequiredSandbox(t *testing.T) {
 	o.Sandbox = sandbox.Require
 	install(t, o.Dir, "good")
 	s := open(t, o).Strategies()[0]
-	if s.Status == Unavailable && s.Error.Code != CodeSandboxUnavailable {
+	if s.Status == Unavailable && s.Error.Code != proc.CodeSandboxUnavailable {
 		t.Errorf("got %+v", s.Error)
 	}
 	if runtime.GOOS != "linux" && s.Status == Available {

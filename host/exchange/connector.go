@@ -1,3 +1,19 @@
+// Package exchange is what the host knows of a venue: the nouns of an account there and
+// the interfaces that a connector implements.
+//
+// A connector is a process of its own that speaks them over gRPC (package wire); the
+// venue "sim" implements them inside the host (package sim). Whoever drives a connector
+// (package live) cannot tell the two apart. The rules that keep orders safe are part of
+// the contract and are proved for every connector by package conformance:
+//
+//   - a connector never sends a submit a second time by itself;
+//   - an answer is a reject only when the venue said so with a code that is known to mean
+//     it; whatever is not understood is Unknown;
+//   - no terminal status is ever concluded from a list that lacks an order;
+//   - an error and a message carry no credential.
+//
+// Prices, quantities and amounts are decimals, candles float64, times Unix milliseconds
+// UTC. The package imports the market nouns only.
 package exchange
 
 import (
@@ -9,14 +25,9 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
-// Connection is one connector, ready to be opened. All parts belong to the same session
-// and may be called from any goroutine.
+// Connection is one connector, ready to be opened.
 type Connection struct {
-	Session Session
-	Data    Data
-	Trader  Trader
-	Account Account
-	Safety  Safety
+	Connector
 	// Clock is set where the venue's time does not pass as ours does; nil: it
 	// goes on from Opened.ClockOffset, and Ack corrects it.
 	Clock VenueClock
@@ -76,7 +87,7 @@ func (c *Connection) KeepLease(ctx context.Context, heard func(Ack, time.Time)) 
 	for seq := int64(1); ; seq++ {
 		limit, cancel := context.WithTimeout(ctx, BeatEvery)
 		asked := time.Now()
-		ack, err := c.Safety.Beat(limit, seq)
+		ack, err := c.Beat(limit, seq)
 		cancel()
 		if err == nil {
 			heard(ack, asked)
@@ -89,7 +100,15 @@ func (c *Connection) KeepLease(ctx context.Context, heard func(Ack, time.Time)) 
 	}
 }
 
-// Session opens and closes the connector for one run.
+// Connector is a connector's one session with a venue. Its methods may be called from any
+// goroutine.
+type Connector interface {
+	Session
+	Data
+	Trader
+}
+
+// Session opens and closes the connector for one run, and ends its orders when the host is gone.
 type Session interface {
 	// Describe says what the venue offers; it needs no network. Deadline 5 s.
 	Describe(ctx context.Context) (Description, error)
@@ -101,6 +120,12 @@ type Session interface {
 	// those that could not be confirmed as gone are returned by client order id. Deadline 30 s.
 	// A second call does nothing.
 	Close(ctx context.Context, cancelOpen bool) (unconfirmed []string, err error)
+	// ArmDeadMan asks the venue itself to cancel the orders of the session unless it is asked
+	// again within ttl; errors.ErrUnsupported where it cannot.
+	ArmDeadMan(ctx context.Context, ttl time.Duration) error
+	// Beat tells the connector that the host lives. When none came for the lease's time it
+	// refuses submits (NotSent), cancels the run's open orders as OpenRequest.OnLeaseLoss says, writes lease.json and ends.
+	Beat(ctx context.Context, seq int64) (Ack, error)
 }
 
 // Data is the public market data.
@@ -113,7 +138,8 @@ type Data interface {
 	StreamCandles(ctx context.Context, on func(CandleEvent)) error
 }
 
-// Trader sends orders. None of the methods tries again by itself.
+// Trader sends orders and reads what the venue keeps for the credentials. None of the
+// methods tries again by itself.
 type Trader interface {
 	// Submit sends one order. Deadline 10 s. The Result tells what became of it; an Order
 	// stands beside an Accepted one.
@@ -124,10 +150,6 @@ type Trader interface {
 	Cancel(ctx context.Context, ref OrderRef) (Result, Order)
 	// Query asks for one order. NotFound is the venue's definite word. Deadline 5 s.
 	Query(ctx context.Context, ref OrderRef) (Result, Order)
-}
-
-// Account is what the venue keeps for the credentials.
-type Account interface {
 	// OpenOrders are all orders that are open on the symbols of the session, foreign ones too.
 	OpenOrders(ctx context.Context) ([]Order, error)
 	// Fills of a symbol since a time, ascending by trade.
@@ -137,16 +159,6 @@ type Account interface {
 	// StreamAccount calls back from one goroutine until ctx ends (it returns nil) or it gives
 	// up. The first event is a State connected, or it returns an error: never silence.
 	StreamAccount(ctx context.Context, on func(AccountEvent)) error
-}
-
-// Safety ends orders when the host is gone.
-type Safety interface {
-	// ArmDeadMan asks the venue itself to cancel the orders of the session unless it is asked
-	// again within ttl; errors.ErrUnsupported where it cannot.
-	ArmDeadMan(ctx context.Context, ttl time.Duration) error
-	// Beat tells the connector that the host lives. When none came for the lease's time it
-	// refuses submits (NotSent), cancels the run's open orders as OpenRequest.OnLeaseLoss says, writes lease.json and ends.
-	Beat(ctx context.Context, seq int64) (Ack, error)
 }
 
 // Ack is the answer to a beat.
@@ -249,4 +261,18 @@ type AccountEvent struct {
 	Balance *Balance
 	// Transfer is a deposit or a withdrawal, by its name; the balance comes by itself.
 	Transfer *Transfer
+}
+
+// certified is the compiled list: connectors that may trade real money, each with the one
+// version that has passed every card of the conformance suite. A version gets here by its test
+// calling conformance.Certify, which fails where this list says something else.
+func certified() map[string]string {
+	return map[string]string{"binance": "1.0.0"}
+}
+
+// Certified says whether a connector may trade real money: its id is in the compiled list with
+// the version that it says it has.
+func Certified(d Description) bool {
+	version, listed := certified()[d.ID]
+	return listed && version == d.Version && d.Kind == "native"
 }

@@ -25,7 +25,6 @@ import (
 // TestMain makes the test binary the sandbox's shim and every kind of plugin,
 // chosen by the name it runs under.
 func TestMain(m *testing.M) {
-	catalog.MaybeShim()
 	if play, ok := roles()[filepath.Base(os.Args[0])]; ok {
 		play()
 		exit(0)

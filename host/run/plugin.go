@@ -10,6 +10,7 @@ import (
 
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/catalog"
+	"github.com/assay-run/assay/host/proc"
 	"github.com/assay-run/assay/plugin-sdk/market"
 	"github.com/assay-run/assay/plugin-sdk/strategypb"
 	"github.com/assay-run/assay/plugin-sdk/wire"
@@ -46,7 +47,7 @@ func launchRefusal(err error) error {
 	var launch *catalog.LaunchError
 	if errors.As(err, &launch) {
 		cause := err
-		if code := map[string]string{catalog.CodeStartCrashed: "PLUGIN_CRASHED", catalog.CodeStartTimeout: "PLUGIN_TIMEOUT"}[launch.Code]; code != "" {
+		if code := map[string]string{proc.CodeStartCrashed: "PLUGIN_CRASHED", proc.CodeStartTimeout: "PLUGIN_TIMEOUT"}[launch.Code]; code != "" {
 			cause = &StartError{Err: err, Failure: artifact.Failure{Code: code, Message: launch.Message, Phase: PhaseStarting, LogTail: launch.LogTail, Data: map[string]any{}}}
 		}
 		return &RequestError{Code: "RUN_START_FAILED", Message: "The strategy's process could not be started: " + launch.Message,

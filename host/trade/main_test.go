@@ -18,8 +18,8 @@ import (
 	"github.com/assay-run/assay/host/candle"
 	"github.com/assay-run/assay/host/catalog"
 	"github.com/assay-run/assay/host/exchange"
+	"github.com/assay-run/assay/host/hosttest"
 	"github.com/assay-run/assay/host/hosttest/playtest"
-	"github.com/assay-run/assay/host/hosttest/ramdir"
 	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/host/trade/journal"
@@ -30,7 +30,6 @@ import (
 // TestMain makes the test binary the sandbox's shim and every kind of plugin,
 // chosen by the name it runs under.
 func TestMain(m *testing.M) {
-	catalog.MaybeShim()
 	if play, ok := playtest.Roles(exit)[filepath.Base(os.Args[0])]; ok {
 		play()
 		exit(0)
@@ -79,7 +78,7 @@ func openDesk(t testing.TB, o deskOptions) *desk {
 	}
 	limit := 2 * time.Second
 	if !o.disk { // long runs, many at once: how fast this machine is proves nothing
-		state, limit = ramdir.New(t), 30*time.Second
+		state, limit = hosttest.RAMDir(t), 30*time.Second
 	}
 	playtest.Install(t, plugins, o.names...)
 	log := hclog.New(&hclog.LoggerOptions{Output: io.Discard, Level: hclog.Info})

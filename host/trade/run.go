@@ -174,7 +174,7 @@ const marketsTries = 3
 func (x *Execution) markets(ctx context.Context, conn *exchange.Connection) ([]exchange.Market, error) {
 	limit, cancel := context.WithTimeout(ctx, x.opts.ConnectLimit)
 	defer cancel()
-	all, err := conn.Session.Markets(limit)
+	all, err := conn.Markets(limit)
 	for try := 1; err != nil && try < marketsTries; {
 		silent := exchange.ResultOf(err).HoldOff()
 		if silent == 0 {
@@ -183,7 +183,7 @@ func (x *Execution) markets(ctx context.Context, conn *exchange.Connection) ([]e
 		if !exchange.Pause(limit, max(silent, time.Second)) {
 			break
 		}
-		all, err = conn.Session.Markets(limit)
+		all, err = conn.Markets(limit)
 	}
 	switch {
 	case err != nil && ctx.Err() != nil:

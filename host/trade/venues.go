@@ -8,9 +8,9 @@ import (
 	"slices"
 
 	"github.com/assay-run/assay/host/candle"
-	"github.com/assay-run/assay/host/catalog"
 	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/host/exchange/sim"
+	"github.com/assay-run/assay/host/proc"
 	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/plugin-sdk/market"
@@ -20,7 +20,7 @@ import (
 type Connector struct {
 	Description exchange.Description
 	// Fault says why it cannot be used; nil when it can.
-	Fault *catalog.Fault
+	Fault *proc.Fault
 	// Certified connectors may trade real money.
 	Certified bool
 	// Endpoint replaces the exchange's base URL. On loopback no real money is traded there.
@@ -44,7 +44,7 @@ type Exchanges struct {
 type Entry struct {
 	exchange.Description
 	Default, Certified bool
-	Fault              *catalog.Fault
+	Fault              *proc.Fault
 	// DateRange has the stored candles, by symbol and timeframe.
 	DateRange map[market.Symbol]map[string]candle.Range
 	connect   func(context.Context) (*exchange.Connection, error)

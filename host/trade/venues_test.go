@@ -18,7 +18,7 @@ func TestChosenExchange(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer store.Close()
-	d, err := binance.New().Session.Describe(t.Context())
+	d, err := binance.New().Describe(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

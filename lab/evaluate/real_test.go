@@ -16,7 +16,6 @@ import (
 
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/candle"
-	"github.com/assay-run/assay/host/catalog"
 	"github.com/assay-run/assay/host/registry"
 	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/lab/evaluate"
@@ -29,7 +28,6 @@ import (
 
 // TestMain makes this binary the plugin where a host starts it under the strategy's name.
 func TestMain(m *testing.M) {
-	catalog.MaybeShim()
 	if filepath.Base(os.Args[0]) == "crosser" {
 		serve.Strategy(sdk.Spec{Name: "crosser", Version: "1.0.0"}, newCrosser)
 		return

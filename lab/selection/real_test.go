@@ -17,7 +17,6 @@ import (
 
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/candle"
-	"github.com/assay-run/assay/host/catalog"
 	"github.com/assay-run/assay/host/proc/sandbox"
 	"github.com/assay-run/assay/host/registry"
 	"github.com/assay-run/assay/lab/evaluate"
@@ -31,7 +30,6 @@ import (
 
 // TestMain makes the test binary the sandbox's shim and the plugin, by its name.
 func TestMain(m *testing.M) {
-	catalog.MaybeShim()
 	if filepath.Base(os.Args[0]) == "ticker" {
 		serve.Strategy(sdk.Spec{Name: "ticker"}, func(p tickerParams) (sdk.Strategy, error) { return &ticker{p}, nil })
 		exit(0)

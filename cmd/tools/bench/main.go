@@ -16,12 +16,9 @@ import (
 	"os/exec"
 	"runtime"
 	"strings"
-
-	"github.com/assay-run/assay/host/catalog"
 )
 
 func main() {
-	catalog.MaybeShim()
 	size := flag.Int("size", 0, "measure one size, in candles, and print JSON (used by the program itself)")
 	sizes := flag.String("sizes", "100000,1500000,10000000", "candles of each measurement")
 	strategies := flag.String("strategies", "bin/strategies", "the folder that make build fills")

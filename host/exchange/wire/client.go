@@ -32,8 +32,8 @@ type ClientOptions struct {
 	Redactor *Redactor
 }
 
-// Client is the host's side of a connector: it implements all interfaces of package
-// exchange and may be used from any goroutine.
+// Client is the host's side of a connector: an [exchange.Connector] that
+// may be used from any goroutine.
 type Client struct {
 	rpc    connectorpb.ConnectorClient
 	broken func(error)
@@ -47,13 +47,7 @@ type Client struct {
 	lease *leaseStream
 }
 
-var _ interface {
-	exchange.Session
-	exchange.Data
-	exchange.Trader
-	exchange.Account
-	exchange.Safety
-} = (*Client)(nil)
+var _ exchange.Connector = (*Client)(nil)
 
 // NewClient speaks to a connector over a connection, which stays the caller's.
 func NewClient(cc grpc.ClientConnInterface, o ClientOptions) *Client {
@@ -67,7 +61,7 @@ func NewClient(cc grpc.ClientConnInterface, o ClientOptions) *Client {
 
 // Connection is the client in the form in which runs use it.
 func (c *Client) Connection() exchange.Connection {
-	return exchange.Connection{Session: c, Data: c, Trader: c, Account: c, Safety: c}
+	return exchange.Connection{Connector: c}
 }
 
 // Release ends the lease's stream and waits for it. A connector whose session is open
@@ -160,7 +154,7 @@ func (c *Client) verdict(r *reader, p *connectorpb.Result) error {
 	return nil
 }
 
-// Describe implements exchange.Session.
+// Describe implements exchange.Connector.
 func (c *Client) Describe(ctx context.Context) (exchange.Description, error) {
 	ctx, cancel := context.WithTimeout(ctx, shortLimit)
 	defer cancel()
@@ -172,7 +166,7 @@ func (c *Client) Describe(ctx context.Context) (exchange.Description, error) {
 	return d, c.judged(err)
 }
 
-// Open implements exchange.Session.
+// Open implements exchange.Connector.
 func (c *Client) Open(ctx context.Context, req exchange.OpenRequest) (exchange.Opened, error) {
 	ctx, cancel := context.WithTimeout(ctx, openLimit)
 	defer cancel()
@@ -201,7 +195,7 @@ func (c *Client) Open(ctx context.Context, req exchange.OpenRequest) (exchange.O
 	return out, nil
 }
 
-// Markets implements exchange.Session.
+// Markets implements exchange.Connector.
 func (c *Client) Markets(ctx context.Context) ([]exchange.Market, error) {
 	ctx, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()
@@ -222,7 +216,7 @@ func whole[T any](list []T, err error) ([]T, error) {
 	return list, nil
 }
 
-// Close implements exchange.Session. The lease ends with the session.
+// Close implements exchange.Connector. The lease ends with the session.
 func (c *Client) Close(ctx context.Context, cancelOpen bool) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, openLimit)
 	defer cancel()
@@ -242,7 +236,7 @@ func (c *Client) Close(ctx context.Context, cancelOpen bool) ([]string, error) {
 	return left, nil
 }
 
-// Candles implements exchange.Data.
+// Candles implements exchange.Connector.
 func (c *Client) Candles(ctx context.Context, q exchange.CandleQuery) ([]market.Candle, error) {
 	ctx, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()
@@ -258,7 +252,7 @@ func (c *Client) Candles(ctx context.Context, q exchange.CandleQuery) ([]market.
 	return whole(list, c.verdict(r, p.GetResult()))
 }
 
-// Submit implements exchange.Trader. Without a reply that can be understood the outcome
+// Submit implements exchange.Connector. Without a reply that can be understood the outcome
 // is Unknown.
 func (c *Client) Submit(ctx context.Context, req exchange.OrderRequest) (exchange.Result, exchange.Order) {
 	ctx, cancel := context.WithTimeout(ctx, callLimit)
@@ -311,7 +305,7 @@ func (c *Client) echoed(r *reader, field string, ref exchange.OrderRef, result e
 	return o
 }
 
-// SubmitPair implements exchange.Trader.
+// SubmitPair implements exchange.Connector.
 func (c *Client) SubmitPair(ctx context.Context, req exchange.PairRequest) (exchange.Result, [2]exchange.Order) {
 	ctx, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()
@@ -331,7 +325,7 @@ func (c *Client) SubmitPair(ctx context.Context, req exchange.PairRequest) (exch
 	return c.redact.Result(result), legs
 }
 
-// Cancel implements exchange.Trader.
+// Cancel implements exchange.Connector.
 func (c *Client) Cancel(ctx context.Context, ref exchange.OrderRef) (exchange.Result, exchange.Order) {
 	ctx, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()
@@ -339,7 +333,7 @@ func (c *Client) Cancel(ctx context.Context, ref exchange.OrderRef) (exchange.Re
 	return c.order(ref, p, err)
 }
 
-// Query implements exchange.Trader.
+// Query implements exchange.Connector.
 func (c *Client) Query(ctx context.Context, ref exchange.OrderRef) (exchange.Result, exchange.Order) {
 	ctx, cancel := context.WithTimeout(ctx, shortLimit)
 	defer cancel()
@@ -347,7 +341,7 @@ func (c *Client) Query(ctx context.Context, ref exchange.OrderRef) (exchange.Res
 	return c.order(ref, p, err)
 }
 
-// OpenOrders implements exchange.Account.
+// OpenOrders implements exchange.Connector.
 func (c *Client) OpenOrders(ctx context.Context) ([]exchange.Order, error) {
 	ctx, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()
@@ -360,7 +354,7 @@ func (c *Client) OpenOrders(ctx context.Context) ([]exchange.Order, error) {
 	return whole(list, c.verdict(r, p.GetResult()))
 }
 
-// Fills implements exchange.Account.
+// Fills implements exchange.Connector.
 func (c *Client) Fills(ctx context.Context, symbol market.Symbol, since market.Time) (exchange.Fills, error) {
 	ctx, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()
@@ -381,7 +375,7 @@ func (c *Client) Fills(ctx context.Context, symbol market.Symbol, since market.T
 	return exchange.Fills{Fills: list, Complete: p.GetComplete()}, nil
 }
 
-// Balances implements exchange.Account.
+// Balances implements exchange.Connector.
 func (c *Client) Balances(ctx context.Context) ([]exchange.Balance, error) {
 	ctx, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()
@@ -394,7 +388,7 @@ func (c *Client) Balances(ctx context.Context) ([]exchange.Balance, error) {
 	return whole(list, c.verdict(r, p.GetResult()))
 }
 
-// ArmDeadMan implements exchange.Safety.
+// ArmDeadMan implements exchange.Connector.
 func (c *Client) ArmDeadMan(ctx context.Context, ttl time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, shortLimit)
 	defer cancel()

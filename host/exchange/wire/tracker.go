@@ -206,7 +206,7 @@ func (g *guard) list(ctx context.Context) bool {
 	}
 	limited, cancel := context.WithTimeout(ctx, sweepPatience)
 	defer cancel()
-	open, err := g.inner.Account.OpenOrders(limited)
+	open, err := g.inner.OpenOrders(limited)
 	for _, o := range open {
 		g.saw(o)
 	}
@@ -220,11 +220,11 @@ func (g *guard) remove(ctx context.Context, o *tracked) bool {
 	defer cancel()
 	if o.asked.IsZero() || time.Since(o.asked) >= cancelApart {
 		o.asked = time.Now()
-		if r, _ := g.inner.Trader.Cancel(limited, o.ref); r.Outcome == exchange.Accepted {
+		if r, _ := g.inner.Cancel(limited, o.ref); r.Outcome == exchange.Accepted {
 			g.orders.cancel(o, true)
 		}
 	}
-	r, seen := g.inner.Trader.Query(limited, o.ref)
+	r, seen := g.inner.Query(limited, o.ref)
 	switch {
 	case r.Outcome == exchange.NotFound:
 		return g.orders.missing(o.ref.ClientOrderID)

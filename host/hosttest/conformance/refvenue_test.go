@@ -480,7 +480,7 @@ func refHarness(wrap func(exchange.Connection) exchange.Connection, bug string) 
 			v := newRefVenue()
 			v.connect = func() exchange.Connection {
 				c := &refConnector{venue: v, bug: bug}
-				return wrap(exchange.Connection{Session: c, Data: c, Trader: c, Account: c, Safety: c, Clock: v})
+				return wrap(exchange.Connection{Connector: c, Clock: v})
 			}
 			return v
 		},

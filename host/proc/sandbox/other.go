@@ -14,12 +14,6 @@ func Supported() bool { return false }
 // end of file tells a plugin that its host is gone.
 const ParentEnv = "ASSAY_PARENT_FD"
 
-// MaybeShim does nothing on this system.
-func MaybeShim() {}
-
-// InShim says whether this process was started as the shim.
-func InShim() bool { return false }
-
 // Executable is the program to start as the shim.
 func Executable() string { return "" }
 

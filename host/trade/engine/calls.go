@@ -213,9 +213,9 @@ func (e *Engine) send(f order.Effect) {
 			return exchange.Result{Outcome: exchange.NotSent, Message: "the run is ending"}
 		}
 		if f.Pair != nil {
-			r, orders = c.Trader.SubmitPair(ctx, *f.Pair)
+			r, orders = c.SubmitPair(ctx, *f.Pair)
 		} else {
-			r, orders[0] = c.Trader.Submit(ctx, s.Spec.Request())
+			r, orders[0] = c.Submit(ctx, s.Spec.Request())
 		}
 		failpoint.Point(failpoint.SubmitAfterWrite)
 		return r
@@ -251,7 +251,7 @@ func (e *Engine) query(f order.Effect) {
 	var got exchange.Order
 	e.call(queryLimit, at, func(ctx context.Context, c *exchange.Connection) (r exchange.Result) {
 		failpoint.Point(failpoint.QueryBefore)
-		r, got = c.Trader.Query(ctx, s.Spec.Ref())
+		r, got = c.Query(ctx, s.Spec.Ref())
 		failpoint.Point(failpoint.QueryAfter)
 		return r
 	}, func(r exchange.Result, asked time.Time) {
@@ -270,7 +270,7 @@ func (e *Engine) cancel(f order.Effect) {
 	var got exchange.Order
 	e.call(callLimit, time.Time{}, func(ctx context.Context, c *exchange.Connection) (r exchange.Result) {
 		failpoint.Point(failpoint.CancelBeforeWrite)
-		r, got = c.Trader.Cancel(ctx, s.Spec.Ref())
+		r, got = c.Cancel(ctx, s.Spec.Ref())
 		failpoint.Point(failpoint.CancelAfterWrite)
 		return r
 	}, func(r exchange.Result, asked time.Time) {
@@ -289,7 +289,7 @@ func (e *Engine) fetchFills(symbol market.Symbol, since time.Time, done func(err
 	var err error
 	from := e.venueTime(since)
 	e.call(callLimit, time.Time{}, func(ctx context.Context, c *exchange.Connection) exchange.Result {
-		page, err = c.Account.Fills(ctx, symbol, from)
+		page, err = c.Fills(ctx, symbol, from)
 		return exchange.ResultOf(err)
 	}, func(r exchange.Result, asked time.Time) {
 		if err == nil && r.Outcome != exchange.Accepted {

@@ -276,8 +276,7 @@ func (nothing) Equity(int64, *simulator.Mark)               {}
 // scribe writes down what it is given before it passes it on. Of two market orders nothing is
 // heard, neither an answer nor on the stream, so that it must be asked for.
 type scribe struct {
-	exchange.Trader
-	exchange.Account
+	exchange.Connector
 	file *os.File
 
 	mu   sync.Mutex
@@ -286,7 +285,7 @@ type scribe struct {
 }
 
 func (s *scribe) StreamAccount(ctx context.Context, on func(exchange.AccountEvent)) error {
-	return s.Account.StreamAccount(ctx, func(ev exchange.AccountEvent) {
+	return s.Connector.StreamAccount(ctx, func(ev exchange.AccountEvent) {
 		s.mu.Lock()
 		drop := ev.Order != nil && s.lost[ev.Order.ClientOrderID] || ev.Fill != nil && s.lost[ev.Fill.ClientOrderID]
 		s.mu.Unlock()
@@ -305,7 +304,7 @@ func (s *scribe) Submit(ctx context.Context, req exchange.OrderRequest) (exchang
 	lost := req.Type == market.Market && s.n <= 2
 	s.lost[req.ClientOrderID] = lost
 	s.mu.Unlock()
-	r, o := s.Trader.Submit(ctx, req)
+	r, o := s.Connector.Submit(ctx, req)
 	if lost {
 		return exchange.Result{Outcome: exchange.Unknown}, exchange.Order{}
 	}
@@ -314,7 +313,7 @@ func (s *scribe) Submit(ctx context.Context, req exchange.OrderRequest) (exchang
 
 func (s *scribe) SubmitPair(ctx context.Context, req exchange.PairRequest) (exchange.Result, [2]exchange.Order) {
 	fmt.Fprintf(s.file, "%s\n%s\n", req.LimitID, req.StopID)
-	return s.Trader.SubmitPair(ctx, req)
+	return s.Connector.SubmitPair(ctx, req)
 }
 
 // child is one run; it stops by itself.
@@ -350,8 +349,7 @@ func child(dir string) error {
 	}
 	cfg.Connect = func(context.Context) (*exchange.Connection, error) {
 		c := dial()
-		s := &scribe{Trader: c.Trader, Account: c.Account, file: file, lost: map[string]bool{}}
-		c.Trader, c.Account = s, s
+		c.Connector = &scribe{Connector: c.Connector, file: file, lost: map[string]bool{}}
 		return &c, nil
 	}
 	info := infoOf(id)

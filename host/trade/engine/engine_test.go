@@ -21,9 +21,8 @@ import (
 
 	"github.com/assay-run/assay/host/alarm"
 	"github.com/assay-run/assay/host/exchange"
-	"github.com/assay-run/assay/host/hosttest/ramdir"
+	"github.com/assay-run/assay/host/hosttest"
 	"github.com/assay-run/assay/host/hosttest/ring"
-	"github.com/assay-run/assay/host/proc/sandbox"
 	"github.com/assay-run/assay/host/trade/journal"
 	"github.com/assay-run/assay/host/trade/order"
 	"github.com/assay-run/assay/host/trade/risk"
@@ -32,7 +31,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	sandbox.MaybeShim()
 	serveConnector()
 	if dir := os.Getenv(childDir); dir != "" {
 		if err := child(dir); err != nil {
@@ -115,7 +113,7 @@ func (b *bench) sleep(d time.Duration) {
 // runs share is opened outside their bubbles, and each of them is given an account of its own.
 func openBook(t *testing.T) *journal.Journal {
 	t.Helper()
-	o, err := journal.Open(t.Context(), filepath.Join(ramdir.New(t), "live"), journal.Options{})
+	o, err := journal.Open(t.Context(), filepath.Join(hosttest.RAMDir(t), "live"), journal.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

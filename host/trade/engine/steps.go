@@ -89,16 +89,16 @@ func (e *Engine) warmUp(ctx context.Context) (err error) {
 // meanwhile there may be another connector.
 type history struct{ link *atomic.Pointer[link] }
 
-// Candles implements exchange.Data.
+// Candles implements exchange.Connector.
 func (h history) Candles(ctx context.Context, q exchange.CandleQuery) ([]market.Candle, error) {
 	l := h.link.Load()
 	if l == nil {
 		return nil, &exchange.Error{Result: exchange.Result{Outcome: exchange.NotSent, Message: "there is no connector"}}
 	}
-	return l.conn.Data.Candles(ctx, q)
+	return l.conn.Candles(ctx, q)
 }
 
-// StreamCandles implements exchange.Data.
+// StreamCandles implements exchange.Connector.
 func (h history) StreamCandles(context.Context, func(exchange.CandleEvent)) error {
 	return errors.ErrUnsupported
 }

@@ -18,7 +18,6 @@ import (
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/candle"
-	"github.com/assay-run/assay/host/catalog"
 	"github.com/assay-run/assay/lab/capsule"
 	sdk "github.com/assay-run/assay/plugin-sdk"
 	"github.com/assay-run/assay/plugin-sdk/market"
@@ -30,7 +29,6 @@ import (
 
 // TestMain makes the test binary the sandbox's shim and each plugin, by its name.
 func TestMain(m *testing.M) {
-	catalog.MaybeShim()
 	switch filepath.Base(os.Args[0]) {
 	case "coin":
 		serve.Strategy(sdk.Spec{Name: "coin"}, func(struct{}) (sdk.Strategy, error) { return coin{}, nil })
