@@ -124,8 +124,8 @@ func (v *venue) closingSide(sym int) market.Side {
 	return market.Sell
 }
 
-// refuse fills in the decimals of an order and returns the code of A8 if it cannot
-// be accepted.
+// refuse fills in the decimals of an order and returns the reason if it cannot be
+// accepted (R9).
 func (n *intake) refuse(o *order, in *market.Intent) market.Reason {
 	if n.warmup() {
 		return market.ReasonWarmup

@@ -177,7 +177,7 @@ func childLevel(spec *market.Child, side market.Side, stop bool, price dec) (dec
 	return mulPrice(price, factor)
 }
 
-// scheduleChild says from when on a leg is live (A6).
+// scheduleChild sets from when on a leg is live (R6).
 func (e *executor) scheduleChild(o, parent *order, stop bool, x execution) {
 	s := &e.symbols[o.sym]
 	o.bornAt, o.parentInside = s.index, x.inside

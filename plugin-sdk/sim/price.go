@@ -69,7 +69,8 @@ func (e *executor) touchLevel(o *order) float64 {
 	return float(level)
 }
 
-// tryOpen fills an order at the open if A5 says so.
+// tryOpen fills an order at the open (R5): a market order always, a stop whose trigger the
+// open has passed (a gap), a limit that the open reaches.
 func (m *matcher) tryOpen(o *order) error {
 	s := &m.symbols[o.sym]
 	c := &s.candle

@@ -41,6 +41,7 @@ var allowed = []struct {
 	{"plugin-sdk/candlefile", []string{"plugin-sdk/market"}},
 	{"plugin-sdk/strategypb", nil},
 	{"plugin-sdk/sim", []string{"plugin-sdk/market"}},
+	{"plugin-sdk/sim/simtest", []string{"plugin-sdk/market", "plugin-sdk/sim="}},
 	{"plugin-sdk/wire", []string{"plugin-sdk=", "plugin-sdk/market", "plugin-sdk/strategypb"}},
 	{"plugin-sdk/internal", []string{"plugin-sdk=", "plugin-sdk/market", "plugin-sdk/sim", "plugin-sdk/wire",
 		"plugin-sdk/strategypb", "plugin-sdk/candlefile", "plugin-sdk/internal"}},

@@ -1,14 +1,10 @@
-package sim_test
+package simtest
 
 import (
-	"bufio"
 	"encoding/hex"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
-	"testing"
 
 	"github.com/govalues/decimal"
 
@@ -16,107 +12,20 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/sim"
 )
 
-// The scripts in testdata, one statement a line, # starts a comment:
-//
-//	scenario NAME [mirror P]    mirror: run it upside down about the price P too (buy and sell swapped, no cash lines)
-//	profile NAME | options KEY=VALUE... | cash N | symbols S... | tick N... | warmup N | delay N | worst_price
-//	candle O H L C | flat P [xN] | step S O H L C [; S O H L C]... | gap xN (candles that are missing) | end
-//	intent buy|sell SIZE [TYPE] [gtd N|ioc] [reduce_only] [sl LEVEL] [tp LEVEL] [on S] [tag T] [ref R]
-//	    SIZE: quantity N, amount N, fraction N, all, position    LEVEL: 95, 2%, trail 2%, trail_amount 5
-//	    TYPE: limit P, stop P, both, trail 2%, trail_amount 5; type T forces a wrong one
-//	intent close [on S] | cancel all [on S] | cancel R | replace R [SIZE] [limit P] [stop P] [expire N]
-//	expect fill [S] buy|sell N @ P [maker|taker] [ROLE] [ambiguous] [fee N] [slippage N] [time H] [order R]
-//	expect rejected|canceled|expired R CODE | refused CODE
-//	expect trade long|short N IN -> OUT [pnl N] [gross N] [fees N] [held N] [mae N] [mfe N] [reason R] [orders R,R] [ambiguous]
-//	expect cash N | equity N | value N | position [S] N [@ P] | level R P | stats KEY=N...
-//	expect points N | bankrupt | open R... | new R... | digest HEX    new: submits under way
-//
-// R is a ref, an order id, or a.sl and a.tp for the legs of a. Fees and slippage are 0
-// and cash is 10,000 unless said. Every fill and every other end of an order must be
-// expected, in order, before the next candle; trades in order, where they matter.
-
-func TestScenarios(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txt")
-	if err != nil || len(files) == 0 {
-		t.Fatal("no scripts", err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
-			for _, s := range readScenarios(t, file) {
-				t.Run(s.name, func(t *testing.T) { s.run(t, false) })
-				if s.mirrored {
-					t.Run(s.name+"/mirrored", func(t *testing.T) { s.run(t, true) })
-				}
-			}
-		})
-	}
-}
-
-type scenario struct {
-	name     string
-	file     string
-	mirrored bool
-	center   float64
-	lines    []scriptLine
-}
-
-type scriptLine struct {
-	number int
-	words  []string
-}
-
-func readScenarios(t *testing.T, file string) []*scenario {
-	t.Helper()
-	f, err := os.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	var all []*scenario
-	sc := bufio.NewScanner(f)
-	for n := 1; sc.Scan(); n++ {
-		text, _, _ := strings.Cut(sc.Text(), "#")
-		words := strings.Fields(text)
-		switch {
-		case len(words) == 0:
-		case words[0] == "scenario":
-			s := &scenario{name: words[1], file: filepath.Base(file)}
-			if len(words) == 4 && words[2] == "mirror" {
-				s.mirrored = true
-				s.center, err = strconv.ParseFloat(words[3], 64)
-			} else if len(words) != 2 {
-				err = fmt.Errorf("scenario NAME [mirror P]")
-			}
-			all = append(all, s)
-		case len(all) == 0:
-			err = fmt.Errorf("a statement before the first scenario")
-		default:
-			s := all[len(all)-1]
-			s.lines = append(s.lines, scriptLine{n, words})
-		}
-		if err != nil {
-			t.Fatalf("%s:%d: %v", file, n, err)
-		}
-	}
-	if err := sc.Err(); err != nil {
-		t.Fatal(err)
-	}
-	return all
-}
-
-const scriptStart = market.Time(1704067200000) // 2024-01-01
+// Start is the open of the first candle of every scenario: 2024-01-01.
+const Start = market.Time(1704067200000)
 
 // player runs one scenario.
 type player struct {
-	t        *testing.T
-	s        *scenario
-	line     scriptLine
+	s        *Scenario
+	open     New
+	line     line
 	flip     bool
 	cfg      sim.Config
 	options  []string
 	profile  string
-	e        *sim.Engine
-	rec      *journal
+	e        Engine
+	rec      *record
 	hour     int64
 	fills    int // seen
 	orders   int
@@ -126,29 +35,32 @@ type player struct {
 	finished bool
 }
 
-// run plays the scenario and returns the digest of its ledger.
-func (s *scenario) run(t *testing.T, flip bool) string {
-	t.Helper()
-	p := &player{t: t, s: s, flip: flip, rec: &journal{}, names: map[market.OrderID]string{}}
+// run plays the scenario to its end.
+func (p *player) run() {
 	p.cfg = sim.Config{
 		Symbols: []market.Symbol{"BTC/USD"}, Timeframe: market.MustTimeframe("1h"), InitialCash: decimal.MustNew(10000, 0),
 	}
-	for _, p.line = range s.lines {
+	for _, p.line = range p.s.lines {
 		p.statement(p.line.words[0], &words{p: p, list: p.line.words[1:]})
 	}
 	p.nothingLeft()
 	p.engine()
+}
+
+// digest is the start of the digest of the ledger.
+func (p *player) digest() string {
 	sum := p.e.Digest()
 	return hex.EncodeToString(sum[:8])
 }
 
+// failure is a line that does not hold, on its way out of a player.
+type failure struct{ error }
+
 func (p *player) fail(format string, args ...any) {
-	p.t.Helper()
-	p.t.Fatalf("%s:%d: %s: %s", p.s.file, p.line.number, strings.Join(p.line.words, " "), fmt.Sprintf(format, args...))
+	panic(failure{fmt.Errorf("%s:%d: %s: %s", p.s.file, p.line.number, strings.Join(p.line.words, " "), fmt.Sprintf(format, args...))})
 }
 
 func (p *player) statement(verb string, w *words) {
-	p.t.Helper()
 	switch verb {
 	case "candle":
 		p.step(map[market.Symbol]market.Candle{p.cfg.Symbols[0]: w.candle()})
@@ -191,7 +103,6 @@ func (p *player) statement(verb string, w *words) {
 }
 
 func (p *player) configure(verb string, w *words) {
-	p.t.Helper()
 	if p.e != nil {
 		p.fail("must come before the first candle")
 	}
@@ -225,7 +136,6 @@ func (p *player) configure(verb string, w *words) {
 
 // engine makes the engine when the first candle comes.
 func (p *player) engine() {
-	p.t.Helper()
 	if p.e != nil {
 		return
 	}
@@ -253,16 +163,15 @@ func (p *player) engine() {
 	if p.cfg.Options, err = sim.ResolveOptions([]byte("{"+strings.Join(fields, ",")+"}"), sim.DefaultFees()); err != nil {
 		p.fail("%v", err)
 	}
-	if p.e, err = sim.NewEngine(p.cfg, p.rec); err != nil {
+	if p.e, err = p.open(p.cfg, p.rec); err != nil {
 		p.fail("%v", err)
 	}
 }
 
 func (p *player) step(candles map[market.Symbol]market.Candle) {
-	p.t.Helper()
 	p.nothingLeft()
 	p.engine()
-	open := scriptStart + market.Time(p.hour*3600_000)
+	open := Start + market.Time(p.hour*3600_000)
 	p.hour++
 	b := sim.Batch{
 		CloseTime: open + 3600_000, Candles: make([]market.Candle, len(p.cfg.Symbols)), Closed: make([]bool, len(p.cfg.Symbols)),
@@ -285,7 +194,7 @@ func (p *player) step(candles map[market.Symbol]market.Candle) {
 // mirror turns a candle upside down where the scenario is.
 func (p *player) mirror(o, h, l, c float64) market.Candle {
 	if p.flip {
-		m := 2 * p.s.center
+		m := 2 * p.s.Center
 		o, h, l, c = m-o, m-l, m-h, m-c
 	}
 	return market.Candle{Open: o, High: h, Low: l, Close: c, Volume: 1}
@@ -293,7 +202,6 @@ func (p *player) mirror(o, h, l, c float64) market.Candle {
 
 // nothingLeft fails when something happened that no line expected.
 func (p *player) nothingLeft() {
-	p.t.Helper()
 	if f, ok := p.nextFill(); ok {
 		p.fail("before it, an unexpected fill: %s %s @ %s %s %s (order %s)", f.Side, f.Quantity.Trim(0), f.Price.Trim(0), f.Liquidity, f.Role, p.name(f.OrderID))
 	}
@@ -341,7 +249,6 @@ func (p *player) name(id market.OrderID) string {
 
 // find is the id of the newest order of a name.
 func (p *player) find(name string) market.OrderID {
-	p.t.Helper()
 	p.name(0)
 	for i := len(p.rec.orders) - 1; i >= 0; i-- {
 		if id := p.rec.orders[i].ID; p.names[id] == name || id.String() == name {

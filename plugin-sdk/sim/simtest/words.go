@@ -1,4 +1,4 @@
-package sim_test
+package simtest
 
 import (
 	"strconv"
@@ -16,7 +16,6 @@ type words struct {
 }
 
 func (w *words) next() string {
-	w.p.t.Helper()
 	if len(w.list) == 0 {
 		w.p.fail("a word is missing")
 	}
@@ -34,7 +33,6 @@ func (w *words) skip(word string) bool {
 }
 
 func (w *words) number() float64 {
-	w.p.t.Helper()
 	x, err := strconv.ParseFloat(w.next(), 64)
 	if err != nil {
 		w.p.fail("%v", err)
@@ -54,16 +52,14 @@ func (w *words) times() int {
 }
 
 func (w *words) price() float64 {
-	w.p.t.Helper()
 	if x := w.number(); !w.p.flip || x <= 0 {
 		return x
 	} else {
-		return 2*w.p.s.center - x
+		return 2*w.p.s.Center - x
 	}
 }
 
 func (w *words) decimal() decimal.Decimal {
-	w.p.t.Helper()
 	d, err := decimal.Parse(w.next())
 	if err != nil {
 		w.p.fail("%v", err)
@@ -75,7 +71,7 @@ func (w *words) decimal() decimal.Decimal {
 func (w *words) exactPrice() decimal.Decimal {
 	d := w.decimal()
 	if w.p.flip {
-		c, err := decimal.NewFromFloat64(2 * w.p.s.center)
+		c, err := decimal.NewFromFloat64(2 * w.p.s.Center)
 		if err != nil {
 			w.p.fail("%v", err)
 		}
@@ -87,13 +83,11 @@ func (w *words) exactPrice() decimal.Decimal {
 }
 
 func (w *words) candle() market.Candle {
-	w.p.t.Helper()
 	o, h, l, c := w.number(), w.number(), w.number(), w.number()
 	return w.p.mirror(o, h, l, c)
 }
 
 func (w *words) side() market.Side {
-	w.p.t.Helper()
 	s, err := market.ParseSide(w.next())
 	if err != nil {
 		w.p.fail("%v", err)
@@ -105,7 +99,6 @@ func (w *words) side() market.Side {
 }
 
 func (w *words) fraction() float64 {
-	w.p.t.Helper()
 	x, err := strconv.ParseFloat(strings.TrimSuffix(w.next(), "%"), 64)
 	if err != nil {
 		w.p.fail("%v", err)
@@ -114,7 +107,6 @@ func (w *words) fraction() float64 {
 }
 
 func (w *words) level() *market.Child {
-	w.p.t.Helper()
 	switch {
 	case w.skip("trail"):
 		return &market.Child{TrailPercent: w.fraction()}
@@ -128,7 +120,6 @@ func (w *words) level() *market.Child {
 
 // accept gives one intent to the engine.
 func (p *player) accept(w *words) {
-	p.t.Helper()
 	p.engine()
 	var in market.Intent
 	switch verb := w.next(); verb {
@@ -188,7 +179,6 @@ func (p *player) ref(name string) string {
 }
 
 func (p *player) clause(word string, w *words, in *market.Intent) {
-	p.t.Helper()
 	switch word {
 	case "quantity":
 		in.Size = market.Size{Kind: market.SizeQuantity, Value: w.number()}

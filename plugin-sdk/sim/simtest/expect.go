@@ -1,4 +1,4 @@
-package sim_test
+package simtest
 
 import (
 	"encoding/hex"
@@ -14,7 +14,6 @@ import (
 
 // expect checks one event, in order, or a piece of state.
 func (p *player) expect(what string, w *words) {
-	p.t.Helper()
 	switch what {
 	case "fill":
 		p.expectFill(w)
@@ -34,7 +33,6 @@ func (p *player) expect(what string, w *words) {
 }
 
 func (p *player) expectState(what string, w *words) {
-	p.t.Helper()
 	switch what {
 	case "cash":
 		if want := w.decimal(); !p.flip {
@@ -78,21 +76,18 @@ func (p *player) expectState(what string, w *words) {
 }
 
 func (p *player) same(what string, got, want any) {
-	p.t.Helper()
 	if got != want {
 		p.fail("%s is %v, want %v", what, got, want)
 	}
 }
 
 func (p *player) equal(what string, got, want decimal.Decimal) {
-	p.t.Helper()
 	if got.Cmp(want) != 0 {
 		p.fail("%s is %s, want %s", what, got.Trim(0), want)
 	}
 }
 
 func (p *player) expectFill(w *words) {
-	p.t.Helper()
 	f, ok := p.nextFill()
 	if o, ended := p.nextEnd(); !ok && ended {
 		p.fail("no fill, but order %s was %s: %s", p.name(o.ID), o.Status, o.Reason)
@@ -121,7 +116,7 @@ func (p *player) expectFill(w *words) {
 		case "slippage":
 			p.equal("slippage", f.Slippage, w.decimal())
 		case "time":
-			p.same("hour of its candle", (int64(f.Time)-int64(scriptStart))/3600_000, int64(w.number()))
+			p.same("hour of its candle", (int64(f.Time)-int64(Start))/3600_000, int64(w.number()))
 		case "order":
 			p.same("order", p.name(f.OrderID), w.next())
 		default:
@@ -132,7 +127,6 @@ func (p *player) expectFill(w *words) {
 }
 
 func (p *player) expectEnd(status string, w *words) {
-	p.t.Helper()
 	o, ok := p.nextEnd()
 	if !ok {
 		p.fail("no order has ended that way")
@@ -144,7 +138,6 @@ func (p *player) expectEnd(status string, w *words) {
 }
 
 func (p *player) expectTrade(w *words) {
-	p.t.Helper()
 	if p.trades == len(p.rec.trades) {
 		p.fail("no trade")
 	}
@@ -197,7 +190,6 @@ func (p *player) expectTrade(w *words) {
 }
 
 func (p *player) expectPosition(w *words) {
-	p.t.Helper()
 	symbol := p.cfg.Symbols[0]
 	if strings.Contains(w.list[0], "/") {
 		symbol = market.Symbol(w.next())
@@ -224,7 +216,6 @@ func (p *player) expectPosition(w *words) {
 
 // expectLevel compares the stop price of an open order, else its limit.
 func (p *player) expectLevel(w *words) {
-	p.t.Helper()
 	id := p.find(w.next())
 	for _, o := range p.e.OpenOrders() {
 		if o.ID == id {
@@ -240,7 +231,6 @@ func (p *player) expectLevel(w *words) {
 }
 
 func (p *player) expectStats(w *words) {
-	p.t.Helper()
 	s := p.e.Stats()
 	counts := map[string]int64{
 		"orders": s.Orders, "fills": s.Fills, "trades": s.Trades, "rejected_orders": s.RejectedOrders,
