@@ -59,7 +59,7 @@ func (e *Entry) At() (time.Time, error) {
 		text = p.RecordedAt
 	case *StageDecision:
 		text = p.EvaluatedAt
-	case *Text:
+	case *LoadedText:
 		text = p.RecordedAt
 	default:
 		return time.Time{}, fmt.Errorf("entry %d: no predicate of a known type", e.Seq)
@@ -143,7 +143,7 @@ func readPredicate(r *field.Reader, kind string, o field.Object) any {
 		if digest.SHA256Hex([]byte(text)) != trimDigest(p.Digest("digest")) {
 			p.Fail(field.InvalidDigest, "digest", "is not that of the text")
 		}
-		t := &Text{
+		t := &LoadedText{
 			Digest: p.Digest("digest"), Version: p.Integer("version", 0, maxVersion), Text: text, RecordedAt: at,
 		}
 		if p.Has("rules") {
@@ -294,11 +294,11 @@ const (
 	CauseFailed      Cause = "plan_failed"
 )
 
-// Text is the predicate policy/v1 or trust/v1: a policy or trust.json as canonical JSON.
+// LoadedText is the predicate policy/v1 or trust/v1: a policy or trust.json as canonical JSON.
 //
 // Rules is, of a policy, the version of the rules by which gates are judged from here on; 0
 // stands for the first.
-type Text struct {
+type LoadedText struct {
 	Digest     string `json:"digest"`
 	Version    int64  `json:"version"`
 	Text       string `json:"text"`

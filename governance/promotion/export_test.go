@@ -12,7 +12,7 @@ import (
 )
 
 // fieldTypes are the types of Fields.
-var fieldTypes = map[Type]reflect.Type{
+var fieldTypes = map[FactType]reflect.Type{
 	LogStarted:        reflect.TypeFor[LogStart](),
 	BundleIngested:    reflect.TypeFor[Ingested](),
 	RunLinked:         reflect.TypeFor[bundle.Run](),
@@ -35,8 +35,8 @@ var fieldTypes = map[Type]reflect.Type{
 	StageLeft:         reflect.TypeFor[StageDecision](),
 	RevisionReplaced:  reflect.TypeFor[StageDecision](),
 	RevisionResumed:   reflect.TypeFor[StageDecision](),
-	PolicyLoaded:      reflect.TypeFor[Text](),
-	TrustLoaded:       reflect.TypeFor[Text](),
+	PolicyLoaded:      reflect.TypeFor[LoadedText](),
+	TrustLoaded:       reflect.TypeFor[LoadedText](),
 }
 
 // Decode reads what Encode wrote, strictly, and checks the id.

@@ -11,35 +11,35 @@ import (
 	"github.com/assay-run/assay/host/base/digest"
 )
 
-// Type is what kind of fact one is.
-type Type string
+// FactType is what kind of fact one is.
+type FactType string
 
 // The types of facts.
 const (
-	LogStarted        Type = "log_started"
-	BundleIngested    Type = "bundle_ingested"
-	RunLinked         Type = "run_linked"
-	ArtifactListed    Type = "artifact_listed"
-	LimitsDeclared    Type = "limits_declared"
-	LineageComputed   Type = "lineage_computed"
-	AttestationAdded  Type = "attestation_added"
-	BundleSigned      Type = "bundle_signed"
-	ReplayVerified    Type = "replay_verified"
-	ApprovalGranted   Type = "approval_granted"
-	WaiverGranted     Type = "waiver_granted"
-	DrillRecorded     Type = "drill_recorded"
-	IncidentOpened    Type = "incident_opened"
-	IncidentClosed    Type = "incident_closed"
-	RevisionSuspended Type = "suspended"
-	RevisionDemoted   Type = "demoted"
-	RevisionRejected  Type = "rejected"
-	RevisionRetired   Type = "retired"
-	StageEntered      Type = "stage_entered"
-	StageLeft         Type = "stage_left"
-	RevisionReplaced  Type = "superseded"
-	RevisionResumed   Type = "resumed"
-	PolicyLoaded      Type = "policy_loaded"
-	TrustLoaded       Type = "trust_loaded"
+	LogStarted        FactType = "log_started"
+	BundleIngested    FactType = "bundle_ingested"
+	RunLinked         FactType = "run_linked"
+	ArtifactListed    FactType = "artifact_listed"
+	LimitsDeclared    FactType = "limits_declared"
+	LineageComputed   FactType = "lineage_computed"
+	AttestationAdded  FactType = "attestation_added"
+	BundleSigned      FactType = "bundle_signed"
+	ReplayVerified    FactType = "replay_verified"
+	ApprovalGranted   FactType = "approval_granted"
+	WaiverGranted     FactType = "waiver_granted"
+	DrillRecorded     FactType = "drill_recorded"
+	IncidentOpened    FactType = "incident_opened"
+	IncidentClosed    FactType = "incident_closed"
+	RevisionSuspended FactType = "suspended"
+	RevisionDemoted   FactType = "demoted"
+	RevisionRejected  FactType = "rejected"
+	RevisionRetired   FactType = "retired"
+	StageEntered      FactType = "stage_entered"
+	StageLeft         FactType = "stage_left"
+	RevisionReplaced  FactType = "superseded"
+	RevisionResumed   FactType = "resumed"
+	PolicyLoaded      FactType = "policy_loaded"
+	TrustLoaded       FactType = "trust_loaded"
 )
 
 // Fact is one thing that is so since an entry of the log.
@@ -47,7 +47,7 @@ type Fact struct {
 	// ID is the fact_id: "sha256:" and the SHA-256 of the canonical JSON of the fact
 	// without it.
 	ID   string
-	Type Type
+	Type FactType
 	Seq  int64     // of the entry
 	At   time.Time // of the entry, UTC
 	// Revision is the candidate_revision_id, "" for facts about the log; Run is a
@@ -61,14 +61,14 @@ type Fact struct {
 }
 
 type body struct {
-	ID          string `json:"fact_id,omitempty"`
-	Type        Type   `json:"type"`
-	Seq         int64  `json:"seq"`
-	At          string `json:"at"`
-	SubjectType string `json:"subject_type,omitempty"`
-	SubjectID   string `json:"subject_id,omitempty"`
-	Run         string `json:"run_id,omitempty"`
-	Fields      any    `json:"fields"`
+	ID          string   `json:"fact_id,omitempty"`
+	Type        FactType `json:"type"`
+	Seq         int64    `json:"seq"`
+	At          string   `json:"at"`
+	SubjectType string   `json:"subject_type,omitempty"`
+	SubjectID   string   `json:"subject_id,omitempty"`
+	Run         string   `json:"run_id,omitempty"`
+	Fields      any      `json:"fields"`
 }
 
 func (f Fact) body(id string) body {
@@ -200,7 +200,7 @@ func FactsOf(e *Entry) ([]Fact, error) {
 		err = m.recorded(e, p)
 	case *StageDecision:
 		err = m.decision(p)
-	case *Text:
+	case *LoadedText:
 		kind := PolicyLoaded
 		if e.Type == bundle.TypeTrust {
 			kind = TrustLoaded
@@ -222,7 +222,7 @@ type maker struct {
 	err   error
 }
 
-func (m *maker) add(kind Type, run string, fields any) {
+func (m *maker) add(kind FactType, run string, fields any) {
 	f := m.seed
 	f.Type, f.Run, f.Fields = kind, run, fields
 	f, err := f.identify()

@@ -79,7 +79,7 @@ func decision(t testing.TB, from, to string, cause promotion.Cause) *promotion.E
 
 func entries(t testing.TB) map[string]*promotion.Entry {
 	text := func(kind string) *promotion.Entry {
-		return &promotion.Entry{Seq: 1, Type: kind, Predicate: &promotion.Text{Digest: "sha256:" + digest.SHA256Hex([]byte(`{}`)), Version: 1, Text: `{}`, RecordedAt: at}}
+		return &promotion.Entry{Seq: 1, Type: kind, Predicate: &promotion.LoadedText{Digest: "sha256:" + digest.SHA256Hex([]byte(`{}`)), Version: 1, Text: `{}`, RecordedAt: at}}
 	}
 	parent := document(t).Bundle.CandidateRevisionID
 	second := seal(t)

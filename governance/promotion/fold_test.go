@@ -61,8 +61,8 @@ func TestHistoriesThatCannotBe(t *testing.T) {
 		"a second first place":    say(id, "", "live/active", promotion.CauseFirst),
 		"of what is not there":    say(unknown, "research/pending", "paper/active", promotion.CausePromoted),
 		"from nobody":             related,
-		"a policy that is broken": {Seq: p.seq, Type: bundle.TypePolicy, Predicate: &promotion.Text{Text: `{}`, RecordedAt: p.stamp()}},
-		"a trust that is broken":  {Seq: p.seq, Type: bundle.TypeTrust, Predicate: &promotion.Text{Text: `{}`, RecordedAt: p.stamp()}},
+		"a policy that is broken": {Seq: p.seq, Type: bundle.TypePolicy, Predicate: &promotion.LoadedText{Text: `{}`, RecordedAt: p.stamp()}},
+		"a trust that is broken":  {Seq: p.seq, Type: bundle.TypeTrust, Predicate: &promotion.LoadedText{Text: `{}`, RecordedAt: p.stamp()}},
 	} {
 		w := promotion.New()
 		if err := w.Apply(p.facts...); err != nil {

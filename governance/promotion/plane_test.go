@@ -85,7 +85,7 @@ func strict(t tb) *plane {
 func (p *plane) adopt() {
 	p.t.Helper()
 	def := policy.Default()
-	p.append(&promotion.Entry{Type: bundle.TypePolicy, Predicate: &promotion.Text{
+	p.append(&promotion.Entry{Type: bundle.TypePolicy, Predicate: &promotion.LoadedText{
 		Digest: def.Digest, Version: def.Version, Text: string(def.Text), Rules: promotion.RulesVerified, RecordedAt: p.stamp(),
 	}})
 	p.reads = true
@@ -144,7 +144,7 @@ func (p *plane) trust(version int64, expires string, edit func(name string, k *b
 
 func (p *plane) text(kind string, version int64, text []byte) {
 	p.t.Helper()
-	p.append(&promotion.Entry{Type: kind, Predicate: &promotion.Text{
+	p.append(&promotion.Entry{Type: kind, Predicate: &promotion.LoadedText{
 		Digest: bundle.DigestPrefix + digest.SHA256Hex(text), Version: version, Text: string(text), RecordedAt: p.stamp(),
 	}})
 	p.settle()

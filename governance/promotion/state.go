@@ -174,7 +174,7 @@ type Standing struct {
 type Event struct {
 	Seq        int64         `json:"seq"`
 	At         string        `json:"at"`
-	Type       Type          `json:"type"`
+	Type       FactType      `json:"type"`
 	Revision   string        `json:"candidate_revision_id"`
 	From       *bundle.Stage `json:"from"`
 	To         bundle.Stage  `json:"to"`

@@ -137,7 +137,7 @@ func (w *World) apply(f *Fact) error {
 	switch fields := f.Fields.(type) {
 	case *LogStart:
 		return nil
-	case *Text:
+	case *LoadedText:
 		return w.load(f.Type, fields)
 	case *Ingested:
 		return w.ingest(f, fields)
@@ -150,7 +150,7 @@ func (w *World) apply(f *Fact) error {
 	return w.fold(r, f)
 }
 
-func (w *World) load(kind Type, t *Text) error {
+func (w *World) load(kind FactType, t *LoadedText) error {
 	if kind == TrustLoaded {
 		trust, refused := bundle.ParseTrust([]byte(t.Text))
 		if refused != nil {

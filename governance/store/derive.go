@@ -513,7 +513,7 @@ func recordedAt(e *promotion.Entry) string {
 		return p.RecordedAt
 	case *promotion.StageDecision:
 		return p.EvaluatedAt
-	case *promotion.Text:
+	case *promotion.LoadedText:
 		return p.RecordedAt
 	}
 	return ""

@@ -63,10 +63,10 @@ func (s *Store) Signed(ctx context.Context, seq int64) (ledger.Entry, error) {
 
 // FactName is a fact without what it says.
 type FactName struct {
-	Seq  int64          `json:"seq"`
-	Type promotion.Type `json:"type"`
-	ID   string         `json:"fact_id"`
-	Run  string         `json:"run_id,omitempty"`
+	Seq  int64              `json:"seq"`
+	Type promotion.FactType `json:"type"`
+	ID   string             `json:"fact_id"`
+	Run  string             `json:"run_id,omitempty"`
 }
 
 // FactNames are the facts of an entry.

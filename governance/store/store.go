@@ -287,7 +287,7 @@ func (t *Tx) start() error {
 }
 
 func (t *Tx) text(kind, digest string, version int64, text []byte) error {
-	said := &promotion.Text{Digest: digest, Version: version, Text: string(text), RecordedAt: t.Stamp()}
+	said := &promotion.LoadedText{Digest: digest, Version: version, Text: string(text), RecordedAt: t.Stamp()}
 	if kind == bundle.TypePolicy {
 		said.Rules = promotion.RulesVerified
 	}
@@ -381,7 +381,7 @@ func LastTrust(ctx context.Context, dir string) (text []byte, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return []byte(e.Predicate.(*promotion.Text).Text), nil // by its type
+	return []byte(e.Predicate.(*promotion.LoadedText).Text), nil // by its type
 }
 
 func openForReading(ctx context.Context, dir string) (*sqlite.DB, error) {
