@@ -2,10 +2,16 @@ package planetest
 
 import (
 	"encoding/json"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/assay-run/assay/governance/bundle"
+	"github.com/assay-run/assay/governance/bundle/evidence"
 	"github.com/assay-run/assay/host/base/digest"
 )
 
@@ -117,4 +123,264 @@ func Replay(doc *bundle.Document, now time.Time) bundle.Replay {
 		r.Runs = append(r.Runs, again)
 	}
 	return r
+}
+
+// object is a JSON object of a file that a lab or a host would write.
+type object map[string]any
+
+// counted are the members of a summary that are no metrics.
+var counted = []string{"stress_failed", "gates_failed", "diverging_fills"}
+
+// Prove gives the runs of a bundle the files that come to what it declares: their hashes are
+// in the bundle afterwards, and the files are what Files returns.
+func Prove(b *bundle.Bundle) {
+	for i := range b.Runs {
+		run := &b.Runs[i]
+		metrics := maps.Clone(run.Summary)
+		for _, name := range counted {
+			delete(metrics, name)
+		}
+		split := bundle.Split{SplitID: "test", Kind: "test", Metrics: metrics}
+		switch {
+		case run.Role == bundle.RoleFalsification:
+			searched := map[string]float64{"sharpe_ratio": 1}
+			split = bundle.Split{SplitID: "search", Kind: "search", Metrics: searched}
+		case venue(run.Role):
+			split = bundle.Split{SplitID: "full", Kind: "full", Metrics: metrics}
+			seconds := completed(run).Sub(started(run)).Seconds()
+			if run.CoveredSeconds != nil {
+				seconds = min(seconds, *run.CoveredSeconds)
+			}
+			run.CoveredSeconds = &seconds
+		}
+		run.Splits = []bundle.Split{split}
+	}
+	for i := range b.Runs { // a falsification names the question of its base
+		b.Runs[i].RequestHash = digest.SHA256Hex(encode(request(b, &b.Runs[i])))
+	}
+	for i := range b.Runs {
+		run := &b.Runs[i]
+		for _, f := range files(b, run) {
+			switch sum := digest.SHA256Hex(f.text); f.name {
+			case evidence.MetadataName:
+				run.MetadataSHA256 = sum
+			default:
+				if f.name == evidence.ReportName {
+					run.ReportSHA256 = sum
+				}
+				b.Artifacts = append(b.Artifacts, bundle.Artifact{
+					Name: "runs/" + run.RunID + "/" + f.name, SHA256: sum, Size: int64(len(f.text)),
+					RunID: run.RunID,
+				})
+			}
+		}
+	}
+}
+
+// Files are the files of a bundle that Prove has seen, by name. Of a bundle that was changed
+// since they are others than its hashes say.
+func Files(b *bundle.Bundle) map[string][]byte {
+	all := map[string][]byte{}
+	for i := range b.Runs {
+		for _, f := range files(b, &b.Runs[i]) {
+			all["runs/"+b.Runs[i].RunID+"/"+f.name] = f.text
+		}
+	}
+	return all
+}
+
+// Evidence is what the files of a bundle come to, nil where they are not those of its hashes
+// or it declares something else.
+func Evidence(b *bundle.Bundle) []bundle.RunEvidence {
+	all := Files(b)
+	own := func(name, sum string) ([]byte, error) {
+		if text := all[name]; digest.SHA256Hex(text) == sum {
+			return text, nil
+		}
+		return nil, fs.ErrNotExist
+	}
+	list, err := evidence.Check(b, func(at string) string { return at }, own)
+	if err != nil {
+		return nil
+	}
+	return list
+}
+
+// Put writes files below a folder.
+func Put(root string, files map[string][]byte) error {
+	for name, text := range files {
+		path := filepath.Join(root, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			return err
+		}
+		if err := os.WriteFile(path, text, 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Killed is the metadata.json of a paper run of a bundle's program in which the kill switch
+// acted, and which ended then.
+func Killed(b *bundle.Bundle, id string, ended time.Time) string {
+	m := metadata(b, &bundle.Run{
+		RunID: id, Role: bundle.RolePaper, RequestHash: digest.SHA256Hex([]byte(id)),
+		StartedAt: bundle.FormatTime(ended.Add(-time.Hour)), CompletedAt: bundle.FormatTime(ended),
+	})
+	m["status"], m["failure"] = "failed", object{"code": "RISK_KILL"}
+	return string(encode(m))
+}
+
+type file struct {
+	name string
+	text []byte
+}
+
+func files(b *bundle.Bundle, run *bundle.Run) []file {
+	if len(run.Splits) == 0 || len(b.Strategy.Timeframes) == 0 {
+		return nil // Prove has not seen it
+	}
+	list := []file{
+		{evidence.ReportName, encode(report(b, run))}, {evidence.RequestName, encode(request(b, run))},
+		{evidence.MetadataName, encode(metadata(b, run))},
+	}
+	switch {
+	case run.Role == bundle.RoleFalsification:
+		list = append(list, file{evidence.AttackName, encode(attack(b, run))})
+	case !venue(run.Role):
+		locked := object{"split_id": "test", "metrics": run.Splits[0].Metrics}
+		list = append(list, file{evidence.LockedName, encode(locked)})
+	}
+	return list
+}
+
+func encode(o object) []byte {
+	text, err := json.Marshal(o)
+	if err != nil {
+		panic(err)
+	}
+	return text
+}
+
+func venue(r bundle.Role) bool {
+	return r == bundle.RolePaper || r == bundle.RoleCanary || r == bundle.RoleLive
+}
+
+func kind(r bundle.Role) string {
+	switch {
+	case r == bundle.RoleFalsification:
+		return "falsification"
+	case venue(r):
+		return "service"
+	}
+	return "run"
+}
+
+func moment(text string) time.Time {
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return time.Time{}
+	}
+	return t
+}
+
+func started(run *bundle.Run) time.Time   { return moment(run.StartedAt) }
+func completed(run *bundle.Run) time.Time { return moment(run.CompletedAt) }
+
+func request(b *bundle.Bundle, run *bundle.Run) object {
+	data := []object{}
+	for _, d := range b.Data {
+		data = append(data, object{"sha256": d.SHA256})
+	}
+	start, end := "2023-01-01T00:00:00.000Z", "2024-01-01T00:00:00.000Z"
+	if run.Role == bundle.RoleOOS {
+		start, end = end, "2025-01-01T00:00:00.000Z"
+	}
+	return object{
+		"schema": "evaluation-request/v1", "kind": kind(run.Role), "strategy_params": b.Strategy.Params,
+		"symbols": b.Strategy.Symbols, "timeframe": b.Strategy.Timeframes[0],
+		"exchange": strings.Join(b.Strategy.Exchanges, ""), "start_date": start, "end_date": end,
+		"inputs": object{"plugin_sha256": b.Strategy.Plugin.SHA256, "data": data}, "seed": run.RunID,
+	}
+}
+
+func report(b *bundle.Bundle, run *bundle.Run) object {
+	s := run.Splits[0]
+	metrics := s.Metrics
+	if kind(run.Role) == "run" {
+		metrics = map[string]float64{} // locked
+	}
+	o := object{
+		"schema": "report/v1", "run_id": run.RunID, "request_hash": run.RequestHash, "kind": kind(run.Role),
+		"status": "completed", "splits": []object{{"split_id": s.SplitID, "role": s.Kind, "metrics": metrics}},
+		"stress": []object{}, "walk_forward": nil,
+	}
+	if n, ok := run.Summary["stress_failed"]; ok {
+		list := []object{{"id": "cost_x2", "verdict": "pass"}}
+		for range int(n) {
+			list = append(list, object{"id": "delay_1", "verdict": "fail"})
+		}
+		o["stress"], o["stress_failed"] = list, n
+	}
+	if n, ok := run.Summary["gates_failed"]; ok {
+		o["gates_failed"] = n
+	}
+	if run.Role == bundle.RoleFalsification {
+		a := attack(b, run)
+		o["falsification"] = object{"base_run_id": a["base_run_id"], "overall": a["overall"]}
+	}
+	return o
+}
+
+func attack(b *bundle.Bundle, run *bundle.Run) object {
+	tests := []object{{"id": "determinism", "class": "G", "verdict": "pass"}}
+	o := object{"schema": "falsification/v1", "overall": "inconclusive", "tests": tests}
+	for _, base := range b.Runs {
+		if base.Role == bundle.RoleBaseline {
+			o["base_run_id"], o["base_request_hash"] = base.RunID, base.RequestHash
+			break
+		}
+	}
+	trials := int64(0)
+	if b.Trials != nil {
+		trials = b.Trials.FamilyTrials
+	}
+	o["ledger"] = object{"n_trials": trials}
+	n, ok := run.Summary["gates_failed"]
+	if !ok {
+		return o
+	}
+	o["overall"] = "pass"
+	for i := range int(n) {
+		o["overall"] = "fail"
+		tests = append(tests, object{"id": fmt.Sprintf("test_%d", i), "class": "G", "verdict": "fail"})
+		o["tests"] = tests
+	}
+	return o
+}
+
+func metadata(b *bundle.Bundle, run *bundle.Run) object {
+	o := object{
+		"schema": "run-metadata/v1", "run_id": run.RunID, "request_hash": run.RequestHash, "kind": kind(run.Role),
+		"status": "completed", "params": b.Strategy.Params, "symbols": b.Strategy.Symbols,
+		"timeframe": b.Strategy.Timeframes[0], "plugin": object{"sha256": b.Strategy.Plugin.SHA256},
+		"volatile": object{"started_at": run.StartedAt, "completed_at": run.CompletedAt},
+	}
+	if venue(run.Role) {
+		service := object{"mode": "paper", "stage": run.Role, "covered_seconds": run.CoveredSeconds}
+		if n, ok := run.Summary["diverging_fills"]; ok {
+			service["diverging_fills"] = n
+		}
+		o["service"] = service
+	}
+	return o
+}
+
+// Drill is a drill of the kill switch on a paper run of a bundle that ended a minute ago.
+func Drill(doc *bundle.Document, now time.Time, result string) bundle.Drill {
+	ended := now.Add(-time.Minute).Truncate(time.Second)
+	return bundle.Drill{
+		Common: Common(doc, now), Drill: "kill_switch", Result: result, RunID: "drill-1",
+		DoneAt: bundle.FormatTime(ended), Metadata: Killed(&doc.Bundle, "drill-1", ended),
+	}
 }
