@@ -10,6 +10,7 @@ import (
 
 	"github.com/assay-run/assay/host/base/crash"
 	"github.com/assay-run/assay/host/exchange"
+	"github.com/assay-run/assay/host/trade/admission"
 	"github.com/assay-run/assay/host/trade/journal"
 	"github.com/assay-run/assay/host/trade/order"
 	"github.com/assay-run/assay/host/trade/order/desk"
@@ -270,7 +271,7 @@ func (e *Engine) passed(events []journal.Event) {
 
 // propose judges an order, writes it down and hands it to the book, which sends it.
 func (e *Engine) propose(p desk.Proposal) {
-	if code := e.judge(p); code != "" {
+	if code := e.denyProposal(p); code != "" {
 		_ = e.change(note{source: order.FromLocal}, func() (desk.Result, error) { return e.desk.Deny(p, code, time.Now()) })
 		return
 	}
@@ -300,46 +301,39 @@ func (e *Engine) propose(p desk.Proposal) {
 	}
 }
 
-// admit is why an order of a kind may not leave now, whatever its size and price; "" when it may. Everything that wants
-// to know asks here: the desk before it takes exits back, risk before an order is written down, the call before it is sent.
-func (e *Engine) admit(o risk.Order) string {
-	switch {
-	case e.stopped:
-		return "" // the stop has rules of its own: the barrier and the pass
-	case !e.recon.synced:
-		return CodeStreamReconciling
-	case e.guard.Killed() && !o.Shrinks && !o.Protects:
-		return string(risk.Kill)
+// conditions are how the run stands, by which orders may leave or not. Whatever has to know it asks here: the desk
+// before it takes exits back, risk before an order is written down, the call before it is sent.
+func (e *Engine) conditions() admission.Conditions {
+	c := admission.Conditions{Barrier: e.barrier}
+	if !e.stopped { // the barrier is the only rule of a stop
+		c.Reconciling, c.Guard = !e.recon.synced, e.guard
 	}
-	return string(e.guard.Admits(o))
+	return c
 }
 
-// shut is why no order may leave that makes a position smaller, or that protects one.
-func (e *Engine) shut(protects bool) string {
-	return e.admit(risk.Order{Shrinks: true, Protects: protects})
+// denyProposal returns why an order may not be written down; "" when it may.
+func (e *Engine) denyProposal(p desk.Proposal) string {
+	c := e.conditions()
+	if !e.stopped {
+		e.judgeEquity()
+		s := p.Specs[0]
+		c.Limits = func() risk.Code { return e.checkLimits(s, p) }
+	}
+	return admission.Judge(c, admission.KindOf(p.Shrinks, p.Protects)).Code
 }
 
-// judge is why an order may not be written down; "" when it may.
-func (e *Engine) judge(p desk.Proposal) string {
-	if e.stopped {
-		return ""
-	}
-	e.judgeEquity()
-	s := p.Specs[0]
-	o := risk.Order{
-		Symbol: s.Symbol, Side: s.Side, Quantity: s.Quantity, QuoteAmount: s.QuoteAmount, LimitPrice: s.LimitPrice, StopPrice: s.StopPrice,
-		Shrinks: p.Shrinks, Protects: p.Protects,
-	}
-	if code := e.admit(o); code == CodeStreamReconciling || code == string(risk.Kill) {
-		return code
-	}
-	verdicts, allowed := e.guard.Check(o, risk.Account{Now: e.now(), Symbols: e.exposed()})
+// checkLimits judges an order by every limit and returns the code of the breach by which it is denied.
+func (e *Engine) checkLimits(s order.Spec, p desk.Proposal) risk.Code {
+	verdicts, allowed := e.guard.Check(risk.Order{
+		Symbol: s.Symbol, Side: s.Side, Quantity: s.Quantity, QuoteAmount: s.QuoteAmount, LimitPrice: s.LimitPrice,
+		StopPrice: s.StopPrice, Shrinks: p.Shrinks, Protects: p.Protects,
+	}, risk.Account{Now: e.now(), Symbols: e.exposed()})
 	e.verdicts(verdicts)
-	if allowed {
-		e.alarms.limits.Passed(e.cfg.Host, s.Symbol)
-		return ""
+	if !allowed {
+		return verdicts[0].Code
 	}
-	return string(verdicts[0].Code)
+	e.alarms.limits.Passed(e.cfg.Host, s.Symbol)
+	return ""
 }
 
 // room is the value that the limits leave for one more order.

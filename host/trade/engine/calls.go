@@ -7,9 +7,9 @@ import (
 
 	"github.com/assay-run/assay/host/base/crash"
 	"github.com/assay-run/assay/host/exchange"
+	"github.com/assay-run/assay/host/trade/admission"
 	"github.com/assay-run/assay/host/trade/order"
 	"github.com/assay-run/assay/host/trade/order/desk"
-	"github.com/assay-run/assay/host/trade/risk"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
@@ -19,32 +19,6 @@ const (
 	queryLimit   = 5 * time.Second
 	querySpacing = 100 * time.Millisecond
 )
-
-// pass is the lock that hands out submits. After close nothing passes but what is let.
-type pass struct {
-	mu           sync.Mutex
-	closed, exit bool
-}
-
-// leave says whether an order may go to the connector now.
-func (p *pass) leave(exit bool) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return !p.closed || (p.exit && exit)
-}
-
-func (p *pass) close() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.closed = true
-}
-
-// letExits lets orders pass that shrink a position.
-func (p *pass) letExits() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.exit = true
-}
 
 // calls is what is under way at the venue.
 type calls struct {
@@ -57,14 +31,16 @@ type calls struct {
 	silent time.Time // no request before: the venue has banned us
 }
 
-// silence is the answer to a request while the venue wants none.
-func (c *calls) silence(now time.Time) (exchange.Result, bool) {
+// ban is how long the venue refuses every request; 0 when it does not.
+func (c *calls) ban(now time.Time) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !now.Before(c.silent) {
-		return exchange.Result{}, false
-	}
-	return exchange.Result{Outcome: exchange.Banned, Message: "the venue wants silence", RetryAfterMS: c.silent.Sub(now).Milliseconds() + 1}, true
+	return max(c.silent.Sub(now), 0)
+}
+
+// denyRequest returns why no request is made while the venue wants none.
+func (c *calls) denyRequest(now time.Time) admission.Denial {
+	return admission.Judge(admission.Conditions{Ban: c.ban(now)}, admission.Request)
 }
 
 // banned begins the time in which nothing is asked.
@@ -96,8 +72,8 @@ func (e *Engine) do(f order.Effect) {
 // is none, refused is the answer. Limit is the deadline, after is when to begin.
 func (e *Engine) call(limit time.Duration, after time.Time, f func(context.Context, *exchange.Connection) exchange.Result, answer func(exchange.Result, time.Time)) {
 	asked := time.Now()
-	if r, no := e.refused(asked); no {
-		answer(r, asked)
+	if no := e.denyCall(asked); no.Denies() {
+		answer(no.Result(), asked)
 		return
 	}
 	l := e.link
@@ -109,8 +85,9 @@ func (e *Engine) call(limit time.Duration, after time.Time, f func(context.Conte
 		ctx, cancel := context.WithTimeout(l.ctx, limit)
 		defer cancel()
 		sent := time.Now()
-		r, no := e.calls.silence(sent) // it may have begun while this one waited for its turn
-		if !no {
+		no := e.calls.denyRequest(sent) // a ban may have begun while this one waited for its turn
+		r := no.Result()
+		if !no.Denies() {
 			if r = f(ctx, l.conn); r.Outcome == exchange.Banned {
 				e.calls.banned(r)
 			}
@@ -124,7 +101,7 @@ func (e *Engine) call(limit time.Duration, after time.Time, f func(context.Conte
 			if r.Outcome == exchange.Accepted {
 				e.clear(string(exchange.Banned), "")
 			}
-			if r.Outcome == exchange.Banned && !no {
+			if r.Outcome == exchange.Banned && !no.Denies() {
 				e.warn(string(exchange.Banned), "the venue refuses all requests for a while: "+r.Message)
 			}
 			if r.Outcome == exchange.AuthFailed {
@@ -147,28 +124,28 @@ func (e *Engine) tellLink(latency time.Duration) {
 	e.cfg.Link(l)
 }
 
-// refused is the answer to a request that is not made.
-func (e *Engine) refused(now time.Time) (exchange.Result, bool) {
-	if e.link == nil || e.link.down {
-		return exchange.Result{Outcome: exchange.NotSent, Message: "there is no connector", RetryAfterMS: 1000}, true
-	}
-	return e.calls.silence(now)
+// denyCall returns why no request can be made.
+func (e *Engine) denyCall(now time.Time) admission.Denial {
+	return admission.Judge(admission.Conditions{
+		Unlinked: e.link == nil || e.link.down, Ban: e.calls.ban(now),
+	}, admission.Request)
 }
 
 // keepBack is what becomes of an order that may not leave now; "" when it may. It was judged when it was written down,
 // and may have waited since: it expires at its close, and until then waits for what holds it back.
 func (e *Engine) keepBack(s order.Status) order.Kind {
-	if e.stopped {
-		return "" // the stop has rules of its own
-	}
-	if e.now() >= e.leaveBy(s.Spec) {
+	c := e.conditions()
+	c.Expired = !e.stopped && e.now() >= e.leaveBy(s.Spec)
+	switch admission.Judge(c, kindOf(s.Spec)).Code {
+	case "":
+		return ""
+	case order.CodeNotSent, admission.CodeEndOfRun:
 		return order.NotSendable
 	}
-	if e.admit(risk.Order{Shrinks: s.Spec.Exit, Protects: s.Spec.Protects}) != "" {
-		return order.Held
-	}
-	return ""
+	return order.Held
 }
+
+func kindOf(s order.Spec) admission.Kind { return admission.KindOf(s.Exit, s.Protects) }
 
 // leaveBy is when an order expires: at the close that follows the first time it is about to leave, which is when it was
 // judged. Exits are placed between closes too, and while no candles come, so it is not a matter of steps.
@@ -206,11 +183,10 @@ func (e *Engine) send(f order.Effect) {
 		return
 	}
 	var orders [2]exchange.Order
-	exit := s.Spec.Exit
 	e.call(callLimit, time.Time{}, func(ctx context.Context, c *exchange.Connection) (r exchange.Result) {
 		crash.Point(crash.SubmitBeforeWrite)
-		if !e.pass.leave(exit) {
-			return exchange.Result{Outcome: exchange.NotSent, Message: "the run is ending"}
+		if no := admission.Judge(admission.Conditions{Barrier: e.barrier}, kindOf(s.Spec)); no.Denies() {
+			return no.Result()
 		}
 		if f.Pair != nil {
 			r, orders = c.Trader.SubmitPair(ctx, *f.Pair)

@@ -37,7 +37,7 @@ type Engine struct {
 	// life is the context of everything that goes on during the stop.
 	life    context.Context
 	running sync.WaitGroup // every goroutine of the run
-	pass    pass
+	barrier *order.Barrier // the stop closes it
 	calls   calls
 	coming  atomic.Pointer[link] // a new connection that is not in use yet
 	current atomic.Pointer[link] // link, for the warm-up's goroutine
@@ -87,7 +87,7 @@ type Engine struct {
 
 // New makes the engine of a run.
 func New(cfg Config) *Engine {
-	e := &Engine{cfg: cfg.withDefaults(), counted: map[string]bool{}, shown: map[market.OrderID]int{}}
+	e := &Engine{cfg: cfg.withDefaults(), barrier: new(order.Barrier), counted: map[string]bool{}, shown: map[market.OrderID]int{}}
 	e.inbox.wake = make(chan struct{}, 1)
 	e.steps.offers = make(feed.Offers)
 	e.calls.leaveBy = map[string]market.Time{}
@@ -151,7 +151,7 @@ func (e *Engine) Restrict(code, message string, on bool) {
 // abandon is the end of a run whose books cannot be believed: no order leaves any more, and the connector cancels
 // what is open as if its host were gone.
 func (e *Engine) abandon() {
-	e.pass.close()
+	e.barrier.Close()
 	if e.link != nil {
 		e.link.end()
 		e.link.let(true)

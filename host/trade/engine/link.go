@@ -112,7 +112,7 @@ func (d Dialer) Dial(ctx context.Context) (Dialed, error) {
 func (e *Engine) dial(ctx context.Context, exits []string) (*link, error) {
 	d := Dialer{Exchange: e.cfg.Venue.ID, Connect: e.cfg.Connect, Open: e.cfg.Open, Limit: e.cfg.ConnectLimit}
 	d.Open.LeaseTTL, d.Open.Exits = leaseTTL, exits
-	d.Silence, _ = e.calls.silence(time.Now())
+	d.Silence = e.calls.denyRequest(time.Now()).Result()
 	made, err := d.Dial(ctx)
 	if err != nil {
 		return nil, err

@@ -8,6 +8,7 @@ import (
 
 	"github.com/assay-run/assay/host/alarm"
 	"github.com/assay-run/assay/host/exchange"
+	"github.com/assay-run/assay/host/trade/admission"
 	"github.com/assay-run/assay/host/trade/order"
 	"github.com/assay-run/assay/host/trade/risk"
 	"github.com/assay-run/assay/plugin-sdk/market"
@@ -170,7 +171,7 @@ func TestUnprotectedHalts(t *testing.T) {
 			t.Errorf("%v %v, %d submits", b.phases, b.warnings, b.calls["submit"])
 		}
 		why := "?"
-		b.engine.inbox.post(func() { why = b.engine.shut(false) })
+		b.engine.inbox.post(func() { why = admission.Judge(b.engine.conditions(), admission.Reduces).Code })
 		b.look()
 		if why != "" {
 			t.Errorf("the strategy cannot sell what has no exits: %s", why)

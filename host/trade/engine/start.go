@@ -162,8 +162,9 @@ func (e *Engine) openBooks(balances []exchange.Balance) error {
 		return err
 	}
 	books, err := desk.New(desk.Config{
-		RunID: e.cfg.RunID, Symbols: e.cfg.Symbols, Markets: e.markets, OrderTypes: e.cfg.Venue.OrderTypes, Cash: cash, Shut: e.shut,
-		Room: e.room, Seq: e.sold, Unprotected: e.cfg.Unprotected, Collar: e.cfg.Limits.PriceCollar,
+		RunID: e.cfg.RunID, Symbols: e.cfg.Symbols, Markets: e.markets, OrderTypes: e.cfg.Venue.OrderTypes, Cash: cash, Barrier: e.barrier,
+		Conditions: e.conditions,
+		Room:       e.room, Seq: e.sold, Unprotected: e.cfg.Unprotected, Collar: e.cfg.Limits.PriceCollar,
 	})
 	if err != nil {
 		return err

@@ -45,7 +45,7 @@ func (e *Engine) stop(cause error) error {
 		e.endCandles()
 	}
 	e.enter(Stopping)
-	e.pass.close()
+	e.barrier.Close()
 	if e.desk == nil {
 		return e.ended(cause)
 	}
@@ -177,7 +177,7 @@ func (e *Engine) settle(limit time.Duration, steps <-chan feed.Offer, left func(
 
 // flatten sells what is held, at the market.
 func (e *Engine) flatten(limit time.Duration) []order.Status {
-	e.pass.letExits()
+	e.barrier.LetExits()
 	_ = e.change(note{source: order.FromLocal}, func() (desk.Result, error) { return e.desk.Flatten(time.Now()), nil })
 	e.work()
 	e.steps.taken.Answered()

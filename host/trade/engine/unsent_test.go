@@ -232,14 +232,14 @@ func TestJudgedWithTheEquity(t *testing.T) {
 		var before, after, leaving string
 		b.engine.inbox.post(func() {
 			e := b.engine
-			before = e.judge(entry)
+			before = e.denyProposal(entry)
 			_, err := e.desk.Apply(order.Event{Kind: order.FillSeen, ClientOrderID: order.ClientID("svc_run1", 1), Fill: exchange.Fill{
 				TradeID: "1", Symbol: btc, Side: market.Buy, Price: d("180"), Quantity: d("50"),
 			}}, time.Now())
 			if err != nil {
 				t.Error(err)
 			}
-			after, leaving = e.judge(entry), e.judge(exit)
+			after, leaving = e.denyProposal(entry), e.denyProposal(exit)
 		})
 		if f, ok := errors.AsType[*Fault](b.wait()); !ok || f.Code != CodeRiskKill {
 			t.Errorf("%v", f)

@@ -177,11 +177,6 @@ func (g *bracket) takeBack(d *Desk, at time.Time) {
 	}
 }
 
-// shut says that no exit may be placed at present: none may leave, or the fate of a sale is not known.
-func (g *bracket) shut(d *Desk) bool {
-	return d.cfg.Shut(true) != "" || d.book.UnknownSale(g.parent.Symbol)
-}
-
 // drop ends one exit at the strategy's wish and keeps the other.
 func (g *bracket) drop(d *Desk, p *public, at time.Time) {
 	if p.waiting {
@@ -189,7 +184,7 @@ func (g *bracket) drop(d *Desk, p *public, at time.Time) {
 		return
 	}
 	p.ending = "strategy"
-	if g.shut(d) && g.lives() {
+	if d.denyExit(g.parent.sym) != "" && g.lives() {
 		g.renew = true // the other one, which ends with it at the venue, could not be placed anew
 		return
 	}
@@ -223,7 +218,7 @@ func (g *bracket) work(d *Desk, at time.Time) {
 		switch {
 		case g.renew && at.Before(g.half.Add(halfGrace)): // what ended the other leg is on its way
 		case !g.renew || at.Before(g.next) || !d.sym[g.parent.sym].rules.Trading:
-		case g.shut(d):
+		case d.denyExit(g.parent.sym) != "":
 			g.next = at.Add(shutAgain) // they protect until others can take their place
 		default:
 			g.takeBack(d, at)

@@ -9,6 +9,7 @@ import (
 	"github.com/govalues/decimal"
 
 	"github.com/assay-run/assay/host/exchange"
+	"github.com/assay-run/assay/host/trade/admission"
 	"github.com/assay-run/assay/host/trade/order"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
@@ -31,9 +32,11 @@ type Config struct {
 	Room func(s market.Symbol, ofSymbol, ofAll dec) dec
 	// Seq is the sequence number that was used last.
 	Seq int64
-	// Shut says why no order may leave at present that makes a position smaller, or even that protects one; "", as if
-	// it were nil, when orders may. Meanwhile nothing is cancelled only to be placed anew: exits stay where they are.
-	Shut func(protects bool) string
+	// Barrier is what the end of the run closes; nil: the book has one of its own.
+	Barrier *order.Barrier
+	// Conditions returns how the run stands, by which orders may leave or not; nil: nothing holds them back. While what
+	// reduces may not leave nothing is cancelled only to be placed anew: exits stay where they are.
+	Conditions func() admission.Conditions
 	// Unprotected is what becomes of a position whose exits cannot be placed; empty: Hold. Collar is how far below
 	// the last close it may be sold then, a fraction of it.
 	Unprotected Unprotected
@@ -118,18 +121,39 @@ func New(cfg Config) (*Desk, error) {
 	if len(cfg.Markets) != len(cfg.Symbols) {
 		return nil, errors.New("a desk needs the rules of every symbol")
 	}
-	if cfg.Shut == nil {
-		cfg.Shut = func(bool) string { return "" }
+	if cfg.Conditions == nil {
+		cfg.Conditions = func() admission.Conditions { return admission.Conditions{} }
+	}
+	if cfg.Barrier == nil {
+		cfg.Barrier = new(order.Barrier)
 	}
 	ledger, err := order.NewLedger(cfg.Cash, cfg.Symbols)
 	if err != nil {
 		return nil, err
 	}
-	d := &Desk{cfg: cfg, book: order.NewBook(), ledger: ledger, byID: map[string]*public{}, seq: cfg.Seq, sym: make([]symbol, len(cfg.Symbols))}
+	d := &Desk{cfg: cfg, book: order.NewBookBehind(cfg.Barrier), ledger: ledger, byID: map[string]*public{}, seq: cfg.Seq, sym: make([]symbol, len(cfg.Symbols))}
 	for i := range d.sym {
 		d.sym[i].rules = order.Rules{Market: cfg.Markets[i]}
 	}
 	return d, nil
+}
+
+// admit returns why no order of a kind may leave at present, whatever its symbol; "" when it may.
+func (d *Desk) admit(k admission.Kind) string {
+	return admission.Judge(d.cfg.Conditions(), k).Code
+}
+
+// denyExit returns why no exit of a symbol may be placed at present; "" when one may.
+func (d *Desk) denyExit(sym int) string {
+	c := d.cfg.Conditions()
+	c.UnknownSale = d.book.UnknownSale(d.cfg.Symbols[sym])
+	return admission.Judge(c, admission.Protects).Code
+}
+
+// standing returns how a symbol stands, as far as an order of it may leave or not.
+func (d *Desk) standing(sym int) admission.Conditions {
+	s := d.cfg.Symbols[sym]
+	return admission.Conditions{Unresolved: d.book.Unresolved(s), MarketHalted: !d.sym[sym].rules.Trading}
 }
 
 // Book and Ledger are those behind the desk, for reading.
@@ -252,7 +276,7 @@ func (d *Desk) Deny(p Proposal, code string, at time.Time) (Result, error) {
 		return Result{}, err
 	}
 	if p.Protects && d.byID[p.Specs[0].ClientOrderID].group != nil {
-		d.byID[p.Specs[0].ClientOrderID].group.denied(d, p, code, at)
+		d.byID[p.Specs[0].ClientOrderID].group.putBack(d, p, code, at)
 		d.work(at)
 		return d.take(), nil
 	}

@@ -3,11 +3,9 @@ package desk
 import (
 	"time"
 
+	"github.com/assay-run/assay/host/trade/admission"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
-
-// endOfRun is the reason of what the end of the run ends, as in a backtest.
-const endOfRun = "end_of_data"
 
 // Barrier ends the sending: what waits, or is proposed and not committed, ends here, and nothing is placed any more.
 func (d *Desk) Barrier(at time.Time) Result {
@@ -18,7 +16,7 @@ func (d *Desk) Barrier(at time.Time) Result {
 	d.proposed = nil
 	for _, p := range d.working() {
 		if p.waiting {
-			p.end(d, market.StatusCanceled, endOfRun)
+			p.end(d, market.StatusCanceled, admission.CodeEndOfRun)
 		}
 		p.change, p.taken = nil, false
 	}
@@ -44,7 +42,7 @@ func (d *Desk) Flatten(at time.Time) Result {
 func (d *Desk) CancelAll(at time.Time) Result {
 	for _, s := range d.book.Pending() {
 		if p := d.byID[s.Spec.ClientOrderID]; p != nil && p.ending == "" {
-			p.ending = endOfRun
+			p.ending = admission.CodeEndOfRun
 		}
 		d.cancelID(s.Spec.ClientOrderID, at)
 	}

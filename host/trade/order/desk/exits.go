@@ -1,9 +1,9 @@
 package desk
 
 import (
-	"cmp"
 	"time"
 
+	"github.com/assay-run/assay/host/trade/admission"
 	"github.com/assay-run/assay/host/trade/order"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
@@ -21,8 +21,8 @@ type plan struct {
 // itself has at the venue.
 func (g *bracket) plan(d *Desk, standing dec) plan {
 	sym := &d.sym[g.parent.sym]
-	if !sym.rules.Trading {
-		return plan{refused: order.CodeMarketHalted}
+	if no := admission.Judge(d.standing(g.parent.sym), admission.Protects); no.Denies() {
+		return plan{refused: no.Code}
 	}
 	x := plan{legs: g.legs()}
 	x.quantity = sym.rules.ExitQuantity(g.kind(), g.held, order.Plus(d.available(g.parent.sym), standing))
@@ -123,9 +123,9 @@ func (g *bracket) place(d *Desk, at time.Time) {
 	if d.selling(g.parent.sym) {
 		return
 	}
-	if g.shut(d) {
+	if code := d.denyExit(g.parent.sym); code != "" {
 		g.next, g.refused = at.Add(shutAgain), ""
-		g.refuse(d, cmp.Or(d.cfg.Shut(true), order.CodeUnresolved))
+		g.refuse(d, code)
 		return
 	}
 	if look := d.behind(g.parent.sym, g.kind(), g.held, at); !look.IsZero() {
@@ -172,8 +172,8 @@ func (g *bracket) nextDue(d *Desk) time.Time {
 	return g.next
 }
 
-// denied puts exits back that risk refused: a halt does not last for ever, the position may.
-func (g *bracket) denied(d *Desk, p Proposal, code string, at time.Time) {
+// putBack lets exits wait that were refused: a halt does not last for ever, the position may.
+func (g *bracket) putBack(d *Desk, p Proposal, code string, at time.Time) {
 	for _, s := range p.Specs {
 		leg := d.byID[s.ClientOrderID]
 		delete(d.byID, s.ClientOrderID)

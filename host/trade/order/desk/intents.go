@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/assay-run/assay/host/trade/admission"
 	"github.com/assay-run/assay/host/trade/order"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
@@ -105,9 +106,12 @@ func (d *Desk) newOrder(sym int, in market.Intent) *public {
 // refuse fills in the decimals of an order and says by which code it cannot be.
 func (d *Desk) refuse(p *public) string {
 	in, s := p.intent, &d.sym[p.sym]
+	conditions := d.standing(p.sym)
+	conditions.Barrier = d.cfg.Barrier
+	denial := admission.Judge(conditions, admission.KindOf(in.Side == market.Sell || in.Reduces(), false))
 	switch {
-	case d.barred && !(d.flatten && in.Reduces()):
-		return endOfRun
+	case denial.Code == admission.CodeEndOfRun:
+		return denial.Code
 	case in.Side == market.Sell && d.ledger.Flat(p.Symbol):
 		if in.Reduces() {
 			return "reduce_only_no_position"
@@ -115,10 +119,8 @@ func (d *Desk) refuse(p *public) string {
 		return "short_not_allowed"
 	case in.Side == market.Buy && in.Reduces():
 		return "reduce_only_no_position"
-	case in.Side == market.Buy && d.book.Unresolved(p.Symbol):
-		return order.CodeUnresolved
-	case in.Side == market.Buy && !s.rules.Trading:
-		return order.CodeMarketHalted
+	case denial.Denies():
+		return denial.Code
 	case !d.offers(&in, s.rules.OrderTypes):
 		return order.CodeTypeUnsupported
 	case d.slots(p) != "":
@@ -290,7 +292,7 @@ func (d *Desk) replace(in *market.Intent, at time.Time) string {
 	p := d.find(in.Ref)
 	switch {
 	case d.barred:
-		return endOfRun
+		return admission.CodeEndOfRun
 	case p == nil:
 		return "unknown_order"
 	}
@@ -317,7 +319,7 @@ func (d *Desk) replace(in *market.Intent, at time.Time) string {
 		d.tell(p)
 		return ""
 	}
-	if shut := d.cfg.Shut(false); shut != "" {
+	if shut := d.admit(admission.Reduces); shut != "" {
 		return shut // the new order could not leave, and the old one would be gone
 	}
 	if p.change != nil {

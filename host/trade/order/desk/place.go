@@ -6,6 +6,7 @@ import (
 
 	"github.com/govalues/decimal"
 
+	"github.com/assay-run/assay/host/trade/admission"
 	"github.com/assay-run/assay/host/trade/order"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
@@ -65,7 +66,7 @@ func (d *Desk) changed(p *public) {
 
 // place proposes an order, once nothing holds back what it needs.
 func (d *Desk) place(p *public, at time.Time) {
-	shut := d.cfg.Shut(p.guards || p.manual)
+	shut := d.admit(admission.KindOf(true, p.guards || p.manual))
 	if shut == "" && p.Side == market.Sell && (d.makeRoom(p, at) || d.awaitsFree(p, at)) {
 		return
 	}
@@ -73,11 +74,8 @@ func (d *Desk) place(p *public, at time.Time) {
 	if reason != "" && shut != "" {
 		reason = shut // the exits hold what it wants to sell, and keep it
 	}
-	if reason == "" && p.Side == market.Buy && d.book.Unresolved(p.Symbol) {
-		reason = order.CodeUnresolved
-	}
-	if reason == "" && p.Side == market.Buy && !d.sym[p.sym].rules.Trading {
-		reason = order.CodeMarketHalted
+	if reason == "" {
+		reason = admission.Judge(d.standing(p.sym), admission.KindOf(p.Side == market.Sell, false)).Code
 	}
 	if reason == "" {
 		reason = d.sym[p.sym].rules.Check(spec, d.sym[p.sym].last)

@@ -230,14 +230,14 @@ func (d *Desk) shouts() bool {
 // sellBare sells what has no protection, at no less than the collar allows. It does not where the fate of a sale is not
 // known, where the symbol does not trade and where the account has less than the books.
 func (d *Desk) sellBare(sym int, missing dec, at time.Time) {
-	s, symbol := &d.sym[sym], d.cfg.Symbols[sym]
+	s := &d.sym[sym]
 	quantity := s.rules.RoundQuantity(market.Limit, missing)
 	if at.Before(s.sellNext) {
 		return
 	}
 	s.sellNext = at.Add(time.Second)
 	switch {
-	case !s.rules.Trading, !s.last.IsPos(), d.cfg.Shut(true) != "", d.book.UnknownSale(symbol), d.selling(sym):
+	case !s.rules.Trading, !s.last.IsPos(), d.denyExit(sym) != "", d.selling(sym):
 		return
 	case d.available(sym).Cmp(quantity) < 0, !quantity.IsPos():
 		return

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/assay-run/assay/host/trade/admission"
 	"github.com/assay-run/assay/host/trade/order"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
@@ -271,7 +272,7 @@ func (p *public) candle(d *Desk, c market.Candle, at time.Time) {
 
 // follow replaces the order of a trailing stop that has moved, as soon as an order may leave.
 func (p *public) follow(d *Desk, at time.Time) {
-	if d.cfg.Shut(false) != "" {
+	if d.admit(admission.Reduces) != "" {
 		p.follows = at.Add(shutAgain)
 		return
 	}
