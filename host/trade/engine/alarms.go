@@ -28,15 +28,15 @@ type Alarms interface {
 }
 
 // raise tells the operator of something that holds or has happened; there is one alarm a code and subject.
-func (e *Engine) raise(code, subject, text string) {
-	e.cfg.Host.Raise(alarm.Occurrence{Code: code, Subject: subject, Text: text})
+func (bk *bookkeeper) raise(code, subject, text string) {
+	bk.cfg.Host.Raise(alarm.Occurrence{Code: code, Subject: subject, Text: text})
 }
 
 // warn raises what there is one of in a run.
-func (e *Engine) warn(code, text string) { e.raise(code, "", text) }
+func (bk *bookkeeper) warn(code, text string) { bk.raise(code, "", text) }
 
 // clear tells that it holds no more.
-func (e *Engine) clear(code, subject string) { e.cfg.Host.Clear(code, subject) }
+func (bk *bookkeeper) clear(code, subject string) { bk.cfg.Host.Clear(code, subject) }
 
 // subjectOf is what an alarm of the desk's is about: a symbol, so that a thousand orders are not a thousand
 // alarms.
@@ -91,11 +91,11 @@ func (l *LimitAlarms) Passed(to Alarms, s market.Symbol) {
 }
 
 // judgeOrders raises the orders that were rejected, but for those whose reason is an alarm itself.
-func (e *Engine) judgeOrders() {
-	list := e.alarms.orders
-	e.alarms.orders = nil
+func (bk *bookkeeper) judgeOrders() {
+	list := bk.alarms.orders
+	bk.alarms.orders = nil
 	for i := range list {
-		RaiseRejected(&list[i], e.cfg.Host)
+		RaiseRejected(&list[i], bk.cfg.Host)
 	}
 }
 
@@ -117,32 +117,32 @@ func RaiseRejected(o *market.Order, to Alarms) {
 
 // fate raises an order of which nobody knows, and clears it once somebody does; so with the exits of a
 // position.
-func (e *Engine) fate(id string, s order.Status) {
+func (bk *bookkeeper) fate(id string, s order.Status) {
 	switch {
 	case s.State == order.Lost:
-		if e.alarms.lost == nil {
-			e.alarms.lost = map[string]bool{}
+		if bk.alarms.lost == nil {
+			bk.alarms.lost = map[string]bool{}
 		}
-		e.alarms.lost[id] = true
-		e.raise(order.CodeUnknownOrder, id, "the fate of order "+id+" is not known; it is asked for")
-	case e.alarms.lost[id]:
-		delete(e.alarms.lost, id)
-		e.clear(order.CodeUnknownOrder, id)
+		bk.alarms.lost[id] = true
+		bk.raise(order.CodeUnknownOrder, id, "the fate of order "+id+" is not known; it is asked for")
+	case bk.alarms.lost[id]:
+		delete(bk.alarms.lost, id)
+		bk.clear(order.CodeUnknownOrder, id)
 		if s.Reason == order.CodeNeverReached {
-			e.raise(order.CodeNeverReached, string(s.Spec.Symbol), "order "+id+" never reached the venue")
+			bk.raise(order.CodeNeverReached, string(s.Spec.Symbol), "order "+id+" never reached the venue")
 		}
 	}
 	if s.Spec.Exit && (s.State == order.Open || s.State == order.Partial || s.State == order.Filled) {
-		e.clear(desk.CodeNotPlaced, string(s.Spec.Symbol))
+		bk.clear(desk.CodeNotPlaced, string(s.Spec.Symbol))
 	}
 }
 
 // marketStatus raises a symbol that stops trading, until it trades again.
-func (e *Engine) marketStatus(before, now exchange.Market) {
+func (rc *recon) marketStatus(before, now exchange.Market) {
 	switch {
 	case before.Trading && !now.Trading:
-		e.raise(CodeMarketStatus, string(now.Symbol), fmt.Sprintf("%s is %s", now.Symbol, now.Status))
+		rc.books.raise(CodeMarketStatus, string(now.Symbol), fmt.Sprintf("%s is %s", now.Symbol, now.Status))
 	case !before.Trading && now.Trading:
-		e.clear(CodeMarketStatus, string(now.Symbol))
+		rc.books.clear(CodeMarketStatus, string(now.Symbol))
 	}
 }

@@ -23,7 +23,7 @@ func (e *Engine) StopAs(o OnStop) { e.stopAs.Store(&o) }
 // Pause lets no entry leave until Resume.
 func (e *Engine) Pause(ctx context.Context) (string, error) {
 	return e.operate(ctx, func() (string, error) {
-		e.pause()
+		e.books.pause()
 		return "Entries are paused", nil
 	})
 }
@@ -31,12 +31,12 @@ func (e *Engine) Pause(ctx context.Context) (string, error) {
 // Resume ends a pause.
 func (e *Engine) Resume(ctx context.Context) (string, error) {
 	return e.operate(ctx, func() (string, error) {
-		if !e.guard.Stands(CodePaused) {
+		if !e.books.guard.Stands(CodePaused) {
 			return "", &Refused{"not_paused", "The run is not paused."}
 		}
-		e.flattens = false
-		e.guard.Clear(CodePaused)
-		e.clear(CodePaused, "")
+		e.books.flattens = false
+		e.books.guard.Clear(CodePaused)
+		e.books.clear(CodePaused, "")
 		return "Entries are let again", nil
 	})
 }
@@ -44,12 +44,12 @@ func (e *Engine) Resume(ctx context.Context) (string, error) {
 // Flatten pauses, takes entries back and sells everything.
 func (e *Engine) Flatten(ctx context.Context) (string, error) {
 	return e.operate(ctx, func() (string, error) {
-		e.pause()
-		e.flattens = true
-		entries := e.cancelEntries()
+		e.books.pause()
+		e.books.flattens = true
+		entries := e.books.cancelEntries()
 		n := 0
 		for _, s := range e.cfg.Symbols {
-			if e.closeOne(s) {
+			if e.books.closeOne(s) {
 				n++
 			}
 		}
@@ -60,7 +60,7 @@ func (e *Engine) Flatten(ctx context.Context) (string, error) {
 // Close sells what is held of a symbol.
 func (e *Engine) Close(ctx context.Context, s market.Symbol) (string, error) {
 	return e.operate(ctx, func() (string, error) {
-		if !e.closeOne(s) {
+		if !e.books.closeOne(s) {
 			return "", &Refused{"no_position", fmt.Sprintf("The run holds no %s.", s)}
 		}
 		return fmt.Sprintf("The position in %s is being sold", s), nil
@@ -71,11 +71,11 @@ func (e *Engine) Close(ctx context.Context, s market.Symbol) (string, error) {
 func (e *Engine) Cancel(ctx context.Context, id string) (string, error) {
 	return e.operate(ctx, func() (string, error) {
 		if id == "" {
-			return fmt.Sprintf("%d entries are being cancelled", e.cancelEntries()), nil
+			return fmt.Sprintf("%d entries are being cancelled", e.books.cancelEntries()), nil
 		}
 		found := false
-		_ = e.change(note{source: order.FromLocal}, func() (r desk.Result, _ error) {
-			r, found = e.desk.CancelOrder(id, time.Now())
+		_ = e.books.change(note{source: order.FromLocal}, func() (r desk.Result, _ error) {
+			r, found = e.books.desk.CancelOrder(id, time.Now())
 			return r, nil
 		})
 		if !found {
@@ -85,24 +85,24 @@ func (e *Engine) Cancel(ctx context.Context, id string) (string, error) {
 	})
 }
 
-func (e *Engine) pause() {
-	e.guard.Raise(risk.Reason{
-		Code: CodePaused, State: risk.Reducing, Clears: risk.WhenGone, Since: e.now(), Message: "the operator has paused the entries",
+func (bk *bookkeeper) pause() {
+	bk.guard.Raise(risk.Reason{
+		Code: CodePaused, State: risk.Reducing, Clears: risk.WhenGone, Since: bk.now(), Message: "the operator has paused the entries",
 	})
-	e.warn(CodePaused, "the operator has paused the entries")
+	bk.warn(CodePaused, "the operator has paused the entries")
 }
 
-func (e *Engine) cancelEntries() (n int) {
-	_ = e.change(note{source: order.FromLocal}, func() (r desk.Result, _ error) {
-		r, n = e.desk.CancelEntries(time.Now())
+func (bk *bookkeeper) cancelEntries() (n int) {
+	_ = bk.change(note{source: order.FromLocal}, func() (r desk.Result, _ error) {
+		r, n = bk.desk.CancelEntries(time.Now())
 		return r, nil
 	})
 	return n
 }
 
-func (e *Engine) closeOne(s market.Symbol) (held bool) {
-	_ = e.change(note{source: order.FromLocal}, func() (r desk.Result, _ error) {
-		r, held = e.desk.Close(s, time.Now())
+func (bk *bookkeeper) closeOne(s market.Symbol) (held bool) {
+	_ = bk.change(note{source: order.FromLocal}, func() (r desk.Result, _ error) {
+		r, held = bk.desk.Close(s, time.Now())
 		return r, nil
 	})
 	return held
@@ -116,7 +116,7 @@ func (e *Engine) operate(ctx context.Context, f func() (string, error)) (string,
 	}
 	done := make(chan answer, 1)
 	e.inbox.post(func() {
-		if e.desk == nil || e.stopped || e.failure != nil {
+		if e.books.desk == nil || e.stopped || e.failure != nil {
 			done <- answer{"", &Refused{"not_trading", "The run does not trade yet, or not any more."}}
 			return
 		}

@@ -30,36 +30,64 @@ const (
 // errFinished is the end of a replay.
 var errFinished = errors.New("the candles have ended")
 
-// Engine is one run. Run is called once.
+// Engine is one run: its loop, to which everything that takes time comes back as an event, with its phases, its controls
+// and its end. Run is called once. What it works with are parts that know each other:
+//
+//   - session: the connection, its lease, and the calls over it;
+//   - bookkeeper: the order manager with the limits of risk and what goes into the journal;
+//   - steps: the candles and the strategy;
+//   - recon: how the books are compared with the venue;
+//   - starter: all that comes before the first candle.
+//
+// But for what says otherwise all of them are of the goroutine in Run.
 type Engine struct {
-	cfg   Config
+	cfg   *Config
 	inbox inbox
 	// life is the context of everything that goes on during the stop.
 	life    context.Context
 	running sync.WaitGroup // every goroutine of the run
-	barrier *order.Barrier // the stop closes it
-	calls   calls
-	coming  atomic.Pointer[link] // a new connection that is not in use yet
-	current atomic.Pointer[link] // link, for the warm-up's goroutine
 	stopAs  atomic.Pointer[OnStop]
-	venue   exchange.SteadyClock // by which the venue judges requests; for every goroutine
-
-	// What follows is of the goroutine in Run.
-
-	link    *link
-	crashes Crashes
-	reachBy time.Time // when a start gives up on a venue that wants no requests
-	markets []exchange.Market
-	clock   exchange.VenueClock
-	account string // its id
-	sold    int64  // sequence numbers that the start used to sell what earlier runs left
-	release []left // what the start hands to the operator
 	phase   string
 	failure error // ends the run
 	// unwritten is the first commit that failed.
 	unwritten error
 	stopped   bool // no step is taken any more
 	ticked    time.Time
+	bare      []desk.Gap // what had no exits when the run ended
+
+	session *session
+	books   *bookkeeper
+	steps   *steps
+	recon   *recon
+	starter *starter
+}
+
+// session is the connection to the venue, and what goes on over it.
+type session struct {
+	cfg     *Config
+	loop    *Engine
+	books   *bookkeeper
+	steps   *steps
+	recon   *recon
+	barrier *order.Barrier // the stop closes it; for every goroutine
+	calls   calls
+	coming  atomic.Pointer[link] // a new connection that is not in use yet
+	current atomic.Pointer[link] // link, for the warm-up's goroutine
+	venue   exchange.SteadyClock // by which the venue judges requests; for every goroutine
+	link    *link
+	crashes Crashes
+	clock   exchange.VenueClock
+	account string        // its id
+	skew    time.Duration // of this machine's clock, as warned of last
+}
+
+// bookkeeper is the books of the run: the order manager, the limits, and what is to be written down.
+type bookkeeper struct {
+	cfg     *Config
+	loop    *Engine
+	session *session
+	steps   *steps
+	recon   *recon
 
 	// The desk exists from the snapshot on; others read it with the gate held.
 	desk      *desk.Desk
@@ -67,30 +95,30 @@ type Engine struct {
 	told      told
 	counted   map[string]bool // orders that filled, for the limits
 	trades    int             // trades that were booked
-	bare      []desk.Gap      // what had no exits when the run ended
 	guard     *risk.Guard
 	symbols   []risk.Symbol
 	alarms    alarms
 	flattens  bool // what still fills is sold too
 	fees      feePrice
-	skew      time.Duration // of this machine's clock, as warned of last
 	batch     journal.Batch
 	shown     map[market.OrderID]int // place in orders
 	orders    []market.Order         // changed since the last commit
 	todo      []order.Effect
 	proposals []desk.Proposal
-
-	feed  *feed.Feed
-	steps steps
-	recon recon
 }
 
 // New makes the engine of a run.
 func New(cfg Config) *Engine {
-	e := &Engine{cfg: cfg.withDefaults(), barrier: new(order.Barrier), counted: map[string]bool{}, shown: map[market.OrderID]int{}}
+	cfg = cfg.withDefaults()
+	e := &Engine{cfg: &cfg}
 	e.inbox.wake = make(chan struct{}, 1)
-	e.steps.offers = make(feed.Offers)
-	e.calls.leaveBy = map[string]market.Time{}
+	e.session = &session{cfg: &cfg, loop: e, barrier: new(order.Barrier), calls: calls{leaveBy: map[string]market.Time{}}}
+	e.books = &bookkeeper{cfg: &cfg, loop: e, session: e.session, counted: map[string]bool{}, shown: map[market.OrderID]int{}}
+	e.steps = &steps{cfg: &cfg, loop: e, session: e.session, books: e.books, offers: make(feed.Offers)}
+	e.recon = &recon{cfg: &cfg, loop: e, session: e.session, books: e.books}
+	e.session.books, e.session.steps, e.session.recon = e.books, e.steps, e.recon
+	e.books.steps, e.books.recon, e.steps.recon = e.steps, e.recon, e.recon
+	e.starter = &starter{cfg: &cfg, loop: e, session: e.session, books: e.books, recon: e.recon}
 	return e
 }
 
@@ -107,9 +135,9 @@ func (e *Engine) Run(ctx context.Context) error {
 			panic(p)
 		}
 	}()
-	err := e.start(ctx)
+	err := e.starter.start(ctx)
 	if err == nil {
-		err = e.warmUp(ctx)
+		err = e.steps.warmUp(ctx)
 	}
 	switch {
 	case err == nil:
@@ -118,14 +146,14 @@ func (e *Engine) Run(ctx context.Context) error {
 		err = context.Cause(ctx) // what a stop breaks off has not failed
 	}
 	err = e.stop(err)
-	e.leave()
+	e.session.leave()
 	end()
 	e.running.Wait()
-	if l := e.coming.Load(); l != nil { // it came when nobody took it any more
+	if l := e.session.coming.Load(); l != nil { // it came when nobody took it any more
 		if f, ok := errors.AsType[*Fault](err); ok && f.Code == CodeUnconfirmed {
 			l.let(true)
 		} else {
-			e.hangUp(l, false)
+			e.session.hangUp(l, false)
 		}
 	}
 	return err
@@ -137,24 +165,24 @@ func (e *Engine) Stop(cause error) { e.inbox.post(func() { e.fail(cause) }) }
 // Restrict lets positions only shrink for a reason from outside, until it is lifted.
 func (e *Engine) Restrict(code, message string, on bool) {
 	e.inbox.post(func() {
-		if e.guard == nil {
+		if e.books.guard == nil {
 			return
 		}
 		if !on {
-			e.guard.Clear(risk.Code(code))
+			e.books.guard.Clear(risk.Code(code))
 			return
 		}
-		e.guard.Raise(risk.Reason{Code: risk.Code(code), State: risk.Reducing, Clears: risk.WhenGone, Since: e.clock.Now(), Message: message})
+		e.books.guard.Raise(risk.Reason{Code: risk.Code(code), State: risk.Reducing, Clears: risk.WhenGone, Since: e.session.clock.Now(), Message: message})
 	})
 }
 
 // abandon is the end of a run whose books cannot be believed: no order leaves any more, and the connector cancels
 // what is open as if its host were gone.
 func (e *Engine) abandon() {
-	e.barrier.Close()
-	if e.link != nil {
-		e.link.end()
-		e.link.let(true)
+	e.session.barrier.Close()
+	if e.session.link != nil {
+		e.session.link.end()
+		e.session.link.let(true)
 	}
 }
 
@@ -167,7 +195,7 @@ func (e *Engine) fail(err error) {
 
 // trade is the run from the end of its warm-up to the reason of its end.
 func (e *Engine) trade(ctx context.Context) error {
-	e.follow()
+	e.steps.follow()
 	for {
 		e.drain()
 		switch {
@@ -176,9 +204,9 @@ func (e *Engine) trade(ctx context.Context) error {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		}
-		e.answer()
+		e.steps.answer()
 		if s, ok := e.steps.next(); ok {
-			e.step(s)
+			e.steps.step(s)
 			continue
 		}
 		e.begin()
@@ -196,16 +224,16 @@ func (e *Engine) wait(done <-chan struct{}, steps <-chan feed.Offer) {
 	timer := time.NewTimer(rest)
 	defer timer.Stop()
 	var gone <-chan struct{}
-	if e.link != nil {
-		gone = e.link.conn.Gone
+	if e.session.link != nil {
+		gone = e.session.link.conn.Gone
 	}
 	select {
 	case <-e.inbox.wake:
 	case o := <-steps:
 		e.drain() // what happened before the candle closed
-		e.step(o)
+		e.steps.step(o)
 	case <-gone:
-		e.crashed()
+		e.session.crashed()
 	case <-timer.C:
 		e.tick()
 	case <-done:
@@ -216,8 +244,8 @@ func (e *Engine) wait(done <-chan struct{}, steps <-chan feed.Offer) {
 func (e *Engine) sleep() time.Duration {
 	since := time.Since(e.ticked)
 	wait := tickEvery - since
-	if e.desk != nil {
-		if due := e.nextDue(); !due.IsZero() {
+	if e.books.desk != nil {
+		if due := e.books.nextDue(); !due.IsZero() {
 			wait = min(wait, max(time.Until(due), leastWait-since))
 		}
 	}
@@ -225,8 +253,8 @@ func (e *Engine) sleep() time.Duration {
 }
 
 // nextDue is when time calls for something. The desk tidies up as it looks, and others look at it too.
-func (e *Engine) nextDue() (due time.Time) {
-	e.locked(func() { due = e.desk.NextDue() })
+func (bk *bookkeeper) nextDue() (due time.Time) {
+	bk.locked(func() { due = bk.desk.NextDue() })
 	return due
 }
 
@@ -234,17 +262,17 @@ func (e *Engine) nextDue() (due time.Time) {
 func (e *Engine) tick() {
 	now := time.Now()
 	e.ticked = now
-	if e.desk == nil {
+	if e.books.desk == nil {
 		return
 	}
-	if due := e.nextDue(); !due.IsZero() && !due.After(now) {
-		e.change(note{source: order.FromLocal}, func() (desk.Result, error) { return e.desk.Due(now), nil })
+	if due := e.books.nextDue(); !due.IsZero() && !due.After(now) {
+		e.books.change(note{source: order.FromLocal}, func() (desk.Result, error) { return e.books.desk.Due(now), nil })
 	}
 	if !e.stopped {
-		e.verdicts(e.guard.OnTime(e.clock.Now(), e.symbols))
-		e.reconcileWhenDue(now)
+		e.books.verdicts(e.books.guard.OnTime(e.session.clock.Now(), e.books.symbols))
+		e.recon.reconcileWhenDue(now)
 	}
-	e.work()
+	e.books.work()
 }
 
 // drain does what others posted.
@@ -252,12 +280,12 @@ func (e *Engine) drain() {
 	for list := e.inbox.take(); len(list) > 0; list = e.inbox.take() {
 		for _, f := range list {
 			f()
-			if e.desk != nil {
-				e.work()
+			if e.books.desk != nil {
+				e.books.work()
 			}
 		}
 	}
-	e.alarms.limits.Look(e.cfg.Host, e.guard)
+	e.books.alarms.limits.Look(e.cfg.Host, e.books.guard)
 	e.showPhase()
 }
 
@@ -282,7 +310,7 @@ func (e *Engine) showPhase() {
 	if e.phase != Trading && e.phase != Reducing && e.phase != Halted {
 		return
 	}
-	switch e.guard.State() {
+	switch e.books.guard.State() {
 	case risk.Halted:
 		e.enter(Halted)
 	case risk.Reducing:

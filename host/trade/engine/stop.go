@@ -36,30 +36,30 @@ func (e *Engine) stop(cause error) error {
 	}
 	began := time.Now()
 	way := e.ending(cause)
-	if way == Leave && e.desk != nil {
+	if way == Leave && e.books.desk != nil {
 		e.protectFirst()
 	}
 	e.stopped = true
-	flat := way == Flatten && e.desk != nil
-	if !flat || !e.held() { // where time waits for answers nothing fills without candles
-		e.endCandles()
+	flat := way == Flatten && e.books.desk != nil
+	if !flat || !e.session.held() { // where time waits for answers nothing fills without candles
+		e.steps.endCandles()
 	}
 	e.enter(Stopping)
-	e.barrier.Close()
-	if e.desk == nil {
+	e.session.barrier.Close()
+	if e.books.desk == nil {
 		return e.ended(cause)
 	}
 	e.failure = nil // what fails from here on does so by itself
-	_ = e.change(note{source: order.FromLocal}, func() (desk.Result, error) { return e.desk.Barrier(time.Now()), nil })
+	_ = e.books.change(note{source: order.FromLocal}, func() (desk.Result, error) { return e.books.desk.Barrier(time.Now()), nil })
 	crash.Point(crash.StopBarrier)
-	e.proposals = nil
+	e.books.proposals = nil
 	e.takeBack(way)
-	e.work()
+	e.books.work()
 	left := e.settle(time.Until(began.Add(unconfirmedAfter)), nil, func() []order.Status { return e.toConfirm(way) })
 	if len(left) == 0 && flat {
 		left = e.flatten(time.Until(began.Add(flattenedAfter)))
 	}
-	e.endCandles()
+	e.steps.endCandles()
 	if len(left) > 0 {
 		return e.unconfirmed(cause, way, left)
 	}
@@ -69,13 +69,13 @@ func (e *Engine) stop(cause error) error {
 // protectFirst gives the exits that are to stay the time to be placed: they may just be renewed. Nothing else leaves
 // meanwhile, and a run that is out of touch does not wait.
 func (e *Engine) protectFirst() {
-	e.guard.Raise(risk.Reason{Code: codeEnding, State: risk.Halted, Clears: risk.AtEnd, Since: e.now(), Message: "the run is ending"})
+	e.books.guard.Raise(risk.Reason{Code: codeEnding, State: risk.Halted, Clears: risk.AtEnd, Since: e.books.now(), Message: "the run is ending"})
 	gaps := func() (gaps []desk.Gap) {
-		e.locked(func() { gaps = e.desk.Gaps(time.Now()) })
+		e.books.locked(func() { gaps = e.books.desk.Gaps(time.Now()) })
 		return gaps
 	}
 	late := time.Now().Add(protectFor)
-	for e.unwritten == nil && e.link != nil && e.recon.synced && len(gaps()) > 0 && time.Now().Before(late) {
+	for e.unwritten == nil && e.session.link != nil && e.recon.synced && len(gaps()) > 0 && time.Now().Before(late) {
 		e.steps.deciding = true // no further step is taken
 		e.wait(nil, nil)
 		e.drain()
@@ -84,9 +84,9 @@ func (e *Engine) protectFirst() {
 }
 
 // endCandles ends the stream of candles.
-func (e *Engine) endCandles() {
-	if e.steps.cancel != nil {
-		e.steps.cancel()
+func (st *steps) endCandles() {
+	if st.cancel != nil {
+		st.cancel()
 	}
 }
 
@@ -130,14 +130,14 @@ func (e *Engine) asked(cause error) bool {
 // has filled belongs into the books.
 func (e *Engine) takeBack(way OnStop) {
 	if way != Leave {
-		_ = e.change(note{source: order.FromLocal}, func() (desk.Result, error) { return e.desk.CancelAll(time.Now()), nil })
+		_ = e.books.change(note{source: order.FromLocal}, func() (desk.Result, error) { return e.books.desk.CancelAll(time.Now()), nil })
 		return
 	}
-	for _, s := range e.desk.Book().Pending() {
+	for _, s := range e.books.desk.Book().Pending() {
 		if !s.Spec.Exit {
-			_ = e.apply(order.Event{Kind: order.CancelAsked, Source: order.FromLocal, ClientOrderID: s.Spec.ClientOrderID})
+			_ = e.books.apply(order.Event{Kind: order.CancelAsked, Source: order.FromLocal, ClientOrderID: s.Spec.ClientOrderID})
 		} else if s.State == order.Open || s.State == order.Partial {
-			e.todo = append(e.todo, order.Effect{Do: order.Query, Order: s.Spec.ClientOrderID, Symbol: s.Spec.Symbol})
+			e.books.todo = append(e.books.todo, order.Effect{Do: order.Query, Order: s.Spec.ClientOrderID, Symbol: s.Spec.Symbol})
 		}
 	}
 }
@@ -145,7 +145,7 @@ func (e *Engine) takeBack(way OnStop) {
 // toConfirm is the orders whose end, or whose rest, is not known.
 func (e *Engine) toConfirm(way OnStop) []order.Status {
 	var list []order.Status
-	for _, s := range e.desk.Book().Pending() {
+	for _, s := range e.books.desk.Book().Pending() {
 		if way == Leave && s.Spec.Exit && s.Settled && (s.State == order.Open || s.State == order.Partial) {
 			continue
 		}
@@ -163,7 +163,7 @@ func (e *Engine) settle(limit time.Duration, steps <-chan feed.Offer, left func(
 	for {
 		e.drain()
 		list := left()
-		if len(list) == 0 && e.calls.flight == 0 {
+		if len(list) == 0 && e.session.calls.flight == 0 {
 			return nil
 		}
 		select {
@@ -177,24 +177,24 @@ func (e *Engine) settle(limit time.Duration, steps <-chan feed.Offer, left func(
 
 // flatten sells what is held, at the market.
 func (e *Engine) flatten(limit time.Duration) []order.Status {
-	e.barrier.LetExits()
-	_ = e.change(note{source: order.FromLocal}, func() (desk.Result, error) { return e.desk.Flatten(time.Now()), nil })
-	e.work()
+	e.session.barrier.LetExits()
+	_ = e.books.change(note{source: order.FromLocal}, func() (desk.Result, error) { return e.books.desk.Flatten(time.Now()), nil })
+	e.books.work()
 	e.steps.taken.Answered()
-	return e.settle(limit, e.steps.offers, e.desk.Book().Pending)
+	return e.settle(limit, e.steps.offers, e.books.desk.Book().Pending)
 }
 
 // unconfirmed is a stop that leaves orders of which nobody knows.
 func (e *Engine) unconfirmed(cause error, way OnStop, left []order.Status) error {
 	switch {
-	case e.link == nil:
+	case e.session.link == nil:
 	case way == Leave:
-		e.link.end()
-		e.link.let(true) // the connector cancels entries, as if its host were gone
-		e.use(nil)
+		e.session.link.end()
+		e.session.link.let(true) // the connector cancels entries, as if its host were gone
+		e.session.use(nil)
 	default:
-		e.hangUp(e.link, true) // the connector tries once more
-		e.use(nil)
+		e.session.hangUp(e.session.link, true) // the connector tries once more
+		e.session.use(nil)
 	}
 	ids := idsOf(left)
 	f := &Fault{
@@ -209,14 +209,14 @@ func (e *Engine) unconfirmed(cause error, way OnStop, left []order.Status) error
 
 // Kept is what the run leaves at the venue, for people; "" when nothing. Call it once Run has returned, with the gate held.
 func (e *Engine) Kept() string {
-	if e.desk == nil {
+	if e.books.desk == nil {
 		return ""
 	}
 	var parts []string
-	for _, p := range e.desk.Positions() {
+	for _, p := range e.books.desk.Positions() {
 		parts = append(parts, fmt.Sprintf("Kept: %s of %s.", p.Quantity.Trim(0), p.Symbol))
 	}
-	for _, s := range e.desk.Book().Pending() {
+	for _, s := range e.books.desk.Book().Pending() {
 		if s.State == order.Open || s.State == order.Partial {
 			price := s.Spec.StopPrice
 			if !price.IsPos() {
@@ -233,7 +233,7 @@ func (e *Engine) Kept() string {
 }
 
 // Books is the account as results show it, with the gate held; false before it is known.
-func (e *Engine) Books() (Books, bool) { return Books{e.desk}, e.desk != nil }
+func (e *Engine) Books() (Books, bool) { return Books{e.books.desk}, e.books.desk != nil }
 
 // Books are the books of a live run. They implement play.Books; call them with the gate held.
 type Books struct{ desk *desk.Desk }
