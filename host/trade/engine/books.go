@@ -34,31 +34,31 @@ type note struct {
 	result exchange.Result
 }
 
-// told is what the strategy has not been told yet.
-type told struct {
+// updates is what the strategy has not been told yet.
+type updates struct {
 	orders []market.Order
 	fills  []market.Fill
 	known  int // orders that the recorder knows
 }
 
-// change lets the desk do something and takes what follows from it.
-func (bk *bookkeeper) change(n note, f func() (desk.Result, error)) error {
-	r, err := bk.gated(f)
-	bk.absorb(n, r)
+// changeDesk lets the desk do something and takes what follows from it.
+func (bk *bookkeeper) changeDesk(n note, f func() (desk.Result, error)) error {
+	r, err := bk.callDesk(f)
+	bk.applyEffects(n, r)
 	return err
 }
 
-func (bk *bookkeeper) gated(f func() (desk.Result, error)) (r desk.Result, err error) {
-	bk.locked(func() {
+func (bk *bookkeeper) callDesk(f func() (desk.Result, error)) (r desk.Result, err error) {
+	bk.withGate(func() {
 		bk.desk.Begin(max(bk.steps.index-1, 0), bk.now())
 		r, err = f()
-		bk.harvest()
+		bk.drainUpdates()
 	})
 	return r, err
 }
 
-// locked holds the gate while f changes what others read, and lets go of it also where f breaks.
-func (bk *bookkeeper) locked(f func()) {
+// withGate holds the gate while f changes what others read, and lets go of it also where f breaks.
+func (bk *bookkeeper) withGate(f func()) {
 	bk.cfg.Gate.Lock()
 	defer bk.cfg.Gate.Unlock()
 	f()
@@ -67,19 +67,19 @@ func (bk *bookkeeper) locked(f func()) {
 // now is the run's clock. While a step is decided it stands at its close.
 func (bk *bookkeeper) now() market.Time { return max(bk.session.clock.Now(), bk.steps.closed) }
 
-// apply takes one event of an order.
-func (bk *bookkeeper) apply(ev order.Event) error {
+// applyEvent takes one event of an order.
+func (bk *bookkeeper) applyEvent(ev order.Event) error {
 	before := len(bk.batch.Events)
-	err := bk.change(note{ev.Source, ev.Kind, ev.Result}, func() (desk.Result, error) { return bk.desk.Apply(ev, time.Now()) })
+	err := bk.changeDesk(note{ev.Source, ev.Kind, ev.Result}, func() (desk.Result, error) { return bk.desk.Apply(ev, time.Now()) })
 	if err == nil && len(bk.batch.Events) == before && ev.Result.Outcome != "" && ev.Result.Outcome != exchange.Accepted {
 		// It changed nothing and is worth knowing all the same.
-		bk.batch.Events = append(bk.batch.Events, bk.event(ev.ClientOrderID, string(ev.Kind), note{ev.Source, ev.Kind, ev.Result}))
+		bk.batch.Events = append(bk.batch.Events, bk.journalEvent(ev.ClientOrderID, string(ev.Kind), note{ev.Source, ev.Kind, ev.Result}))
 	}
 	return err
 }
 
-// harvest gives the recorder what is new and keeps it for the strategy; with the gate held.
-func (bk *bookkeeper) harvest() {
+// drainUpdates gives the recorder what is new and keeps it for the strategy; with the gate held.
+func (bk *bookkeeper) drainUpdates() {
 	updates, fills, trades := bk.desk.Drain()
 	if bk.rec == nil {
 		return
@@ -87,15 +87,15 @@ func (bk *bookkeeper) harvest() {
 	at := max(bk.steps.index-1, 0)
 	for i := range updates {
 		o := &updates[i]
-		if int(o.ID) > bk.told.known+1 { // the recorder wants them in the order of their ids
-			for _, before := range bk.desk.Orders()[bk.told.known : o.ID-1] {
+		if int(o.ID) > bk.unsent.known+1 { // the recorder wants them in the order of their ids
+			for _, before := range bk.desk.Orders()[bk.unsent.known : o.ID-1] {
 				bk.rec.Order(at, &before)
-				bk.show(before)
+				bk.noteOrder(before)
 			}
 		}
-		bk.told.known = max(bk.told.known, int(o.ID))
+		bk.unsent.known = max(bk.unsent.known, int(o.ID))
 		bk.rec.Order(at, o)
-		bk.show(*o)
+		bk.noteOrder(*o)
 	}
 	for i := range fills {
 		bk.rec.Fill(at, &fills[i])
@@ -104,12 +104,12 @@ func (bk *bookkeeper) harvest() {
 		bk.rec.Trade(at, &trades[i])
 	}
 	bk.alarms.orders = append(bk.alarms.orders, updates...)
-	bk.told.orders = append(bk.told.orders, updates...)
-	bk.told.fills = append(bk.told.fills, fills...)
+	bk.unsent.orders = append(bk.unsent.orders, updates...)
+	bk.unsent.fills = append(bk.unsent.fills, fills...)
 }
 
-// show keeps the newest state of an order for the journal.
-func (bk *bookkeeper) show(o market.Order) {
+// noteOrder keeps the newest state of an order for the journal.
+func (bk *bookkeeper) noteOrder(o market.Order) {
 	if i, ok := bk.shown[o.ID]; ok {
 		bk.orders[i] = o
 		return
@@ -118,32 +118,32 @@ func (bk *bookkeeper) show(o market.Order) {
 	bk.orders = append(bk.orders, o)
 }
 
-// absorb looks through what the desk wants: news go into the journal and to the limits, the
+// applyEffects looks through what the desk wants: news go into the journal and to the limits, the
 // rest is to be done.
-func (bk *bookkeeper) absorb(n note, r desk.Result) {
+func (bk *bookkeeper) applyEffects(n note, r desk.Result) {
 	booked := false
 	for _, f := range r.Effects {
 		switch f.Do {
 		case order.Tell:
-			bk.moved(n, f)
+			bk.onStateChange(n, f)
 		case order.Count:
-			bk.filled(f)
+			bk.onFill(f)
 			booked = true
 		case order.Alarm:
-			bk.raise(f.Code, subjectOf(f), f.Message)
+			bk.raiseAlarm(f.Code, subjectOf(f), f.Message)
 		case order.Reduce:
 			bk.guard.Raise(risk.Reason{Code: risk.Code(f.Code), State: risk.Reducing, Clears: risk.AtEnd, Since: bk.now(), Message: "an order of the run cannot be trusted: " + f.Code})
 		case order.Halt:
 			bk.guard.Raise(risk.Reason{Code: risk.Code(f.Code), State: risk.Halted, Clears: risk.WhenGone, Since: bk.now(), Message: f.Message})
-			bk.warn(f.Code, f.Message)
+			bk.raiseWarning(f.Code, f.Message)
 		case order.Resume:
 			bk.guard.Clear(risk.Code(f.Code))
-			bk.clear(f.Code, "")
+			bk.clearAlarm(f.Code, "")
 		default:
 			bk.todo = append(bk.todo, f)
 		}
 	}
-	bk.judgeOrders()
+	bk.raiseRejects()
 	bk.proposals = append(bk.proposals, r.Proposals...)
 	if booked && !bk.loop.stopped {
 		bk.judgeEquity()
@@ -151,33 +151,33 @@ func (bk *bookkeeper) absorb(n note, r desk.Result) {
 }
 
 // judgeEquity has the limits look at the account between two closes.
-func (bk *bookkeeper) judgeEquity() { bk.verdicts(bk.guard.OnEquity(bk.now(), bk.desk.Equity())) }
+func (bk *bookkeeper) judgeEquity() { bk.recordVerdicts(bk.guard.OnEquity(bk.now(), bk.desk.Equity())) }
 
-// moved writes down that an order changed its state.
-func (bk *bookkeeper) moved(n note, f order.Effect) {
+// onStateChange writes down that an order changed its state.
+func (bk *bookkeeper) onStateChange(n note, f order.Effect) {
 	s, ok := bk.desk.Book().Get(f.Order)
 	if !ok {
 		return
 	}
 	if f.From != order.None { // the intent is its own row, and what was denied has none
-		bk.batch.Events = append(bk.batch.Events, bk.event(f.Order, string(s.State), n))
+		bk.batch.Events = append(bk.batch.Events, bk.journalEvent(f.Order, string(s.State), n))
 	}
 	if s.State != order.Intent && s.State != order.Sent {
 		delete(bk.session.calls.leaveBy, f.Order)
 	}
-	bk.fate(f.Order, s)
+	bk.trackFate(f.Order, s)
 	bk.recon.stirs(s.Spec.Symbol)
 	asked := f.From == order.Sent || f.From == order.Lost
 	switch {
 	case s.Spec.Exit: // what only reduces may be refused as often as it takes
 	case s.State == order.Rejected && asked && s.Reason != order.CodeNeverReached && s.Reason != order.CodeNotSent:
-		bk.verdicts(bk.guard.OnReject(bk.now()))
+		bk.recordVerdicts(bk.guard.OnReject(bk.now()))
 	case asked && (s.State == order.Open || s.State == order.Partial || s.State == order.Filled):
 		bk.guard.OnAccept()
 	}
 }
 
-func (bk *bookkeeper) event(id, kind string, n note) journal.Event {
+func (bk *bookkeeper) journalEvent(id, kind string, n note) journal.Event {
 	ev := journal.Event{
 		ClientOrderID: id, Kind: kind, Source: string(n.source), Outcome: string(n.result.Outcome), RawSHA256: n.result.RawSHA256, At: bk.now(),
 	}
@@ -190,47 +190,47 @@ func (bk *bookkeeper) event(id, kind string, n note) journal.Event {
 	return ev
 }
 
-func (bk *bookkeeper) filled(f order.Effect) {
+func (bk *bookkeeper) onFill(f order.Effect) {
 	crash.Point(crash.FillRead)
 	x := f.Fill
 	bk.trades++
 	bk.recon.stirs(x.Symbol)
-	bk.thirdFee(x)
+	bk.valueThirdFee(x)
 	bk.batch.Fills = append(bk.batch.Fills, journal.Fill{
 		Symbol: x.Symbol, TradeID: x.TradeID, ClientOrderID: f.Order, Side: x.Side, Quantity: x.Quantity, Price: x.Price,
 		Fee: x.Fee, FeeAsset: x.FeeAsset, Liquidity: x.Liquidity, At: x.Time,
 	})
 	if bk.flattens && x.Side == market.Buy {
-		bk.loop.inbox.post(func() { bk.closeOne(x.Symbol) })
+		bk.loop.inbox.post(func() { bk.closePosition(x.Symbol) })
 	}
 	if !bk.counted[f.Order] {
 		bk.counted[f.Order] = true
-		bk.verdicts(bk.guard.OnFill(x.Symbol, bk.now()))
+		bk.recordVerdicts(bk.guard.OnFill(x.Symbol, bk.now()))
 	}
 }
 
-// work does what the desk wants, until it wants nothing more, and commits what was learnt.
-func (bk *bookkeeper) work() {
+// runEffects does what the desk wants, until it wants nothing more, and commits what was learnt.
+func (bk *bookkeeper) runEffects() {
 	for {
 		switch {
 		case len(bk.proposals) > 0:
 			p := bk.proposals[0]
 			bk.proposals = bk.proposals[1:]
-			bk.propose(p)
+			bk.proposeOrder(p)
 		case len(bk.todo) > 0:
 			f := bk.todo[0]
 			bk.todo = bk.todo[1:]
-			bk.session.do(f)
+			bk.session.runEffect(f)
 		default:
-			bk.commit()
+			bk.commitBatch()
 			return
 		}
 	}
 }
 
-// commit writes down what was learnt. A journal that fails ends the run, not the commit of
+// commitBatch writes down what was learnt. A journal that fails ends the run, not the commit of
 // what is learnt later.
-func (bk *bookkeeper) commit(intents ...journal.Intent) bool {
+func (bk *bookkeeper) commitBatch(intents ...journal.Intent) bool {
 	b := bk.batch
 	b.Intents = intents
 	bk.batch = journal.Batch{}
@@ -245,20 +245,20 @@ func (bk *bookkeeper) commit(intents ...journal.Intent) bool {
 	outcomes, err := bk.cfg.Run.Commit(context.Background(), b)
 	if err != nil {
 		bk.loop.unwritten = cmp.Or(bk.loop.unwritten, err)
-		bk.loop.fail(err)
+		bk.loop.failRun(err)
 		return false
 	}
 	for _, o := range outcomes {
 		if o.Conflict {
-			bk.warn(order.CodeFillConflict, "trade "+o.Kept.TradeID+" is known of run "+o.KeptRun+" with other data; the first is kept")
+			bk.raiseWarning(order.CodeFillConflict, "trade "+o.Kept.TradeID+" is known of run "+o.KeptRun+" with other data; the first is kept")
 		}
 	}
-	bk.passed(b.Events)
+	bk.markCommitted(b.Events)
 	return true
 }
 
-// passed marks the places at which a crash finds events committed.
-func (bk *bookkeeper) passed(events []journal.Event) {
+// markCommitted marks the places at which a crash finds events committed.
+func (bk *bookkeeper) markCommitted(events []journal.Event) {
 	for _, ev := range events {
 		switch journal.State(ev.Kind) {
 		case journal.StateOpen:
@@ -269,15 +269,15 @@ func (bk *bookkeeper) passed(events []journal.Event) {
 	}
 }
 
-// propose judges an order, writes it down and hands it to the book, which sends it.
-func (bk *bookkeeper) propose(p desk.Proposal) {
+// proposeOrder judges an order, writes it down and hands it to the book, which sends it.
+func (bk *bookkeeper) proposeOrder(p desk.Proposal) {
 	if code := bk.denyProposal(p); code != "" {
-		_ = bk.change(note{source: order.FromLocal}, func() (desk.Result, error) { return bk.desk.Deny(p, code, time.Now()) })
+		_ = bk.changeDesk(note{source: order.FromLocal}, func() (desk.Result, error) { return bk.desk.Deny(p, code, time.Now()) })
 		return
 	}
 	if s := p.Specs[0]; s.Wanted.IsPos() {
 		value := s.QuoteAmount.Max(order.Times(s.Quantity, s.Price()))
-		bk.verdicts([]risk.Verdict{{
+		bk.recordVerdicts([]risk.Verdict{{
 			Code: risk.SizeClamped, Symbol: s.Symbol, Value: s.Wanted.Trim(0).String(), Limit: value.Trim(0).String(), Passed: true,
 			Message: fmt.Sprintf("an order of %s was to spend %s and spends %s, which is what the limits of risk leave",
 				s.Symbol, s.Wanted.Trim(0), value.Trim(0)),
@@ -287,17 +287,17 @@ func (bk *bookkeeper) propose(p desk.Proposal) {
 	for i, s := range p.Specs {
 		body, err := json.Marshal(bodyOf(s))
 		if err != nil {
-			bk.loop.fail(err)
+			bk.loop.failRun(err)
 			return
 		}
 		intents[i] = journal.Intent{Seq: s.Seq, ClientOrderID: s.ClientOrderID, Step: s.Step, Symbol: s.Symbol, Body: body, CreatedAt: bk.now()}
 	}
-	if !bk.commit(intents...) {
+	if !bk.commitBatch(intents...) {
 		return // not written down, so it does not exist
 	}
-	err := bk.change(note{source: order.FromLocal}, func() (desk.Result, error) { return bk.desk.Commit(p, time.Now()) })
+	err := bk.changeDesk(note{source: order.FromLocal}, func() (desk.Result, error) { return bk.desk.Commit(p, time.Now()) })
 	if err != nil && !bk.loop.stopped {
-		bk.loop.fail(err)
+		bk.loop.failRun(err)
 	}
 }
 
@@ -327,8 +327,8 @@ func (bk *bookkeeper) checkLimits(s order.Spec, p desk.Proposal) risk.Code {
 	verdicts, allowed := bk.guard.Check(risk.Order{
 		Symbol: s.Symbol, Side: s.Side, Quantity: s.Quantity, QuoteAmount: s.QuoteAmount, LimitPrice: s.LimitPrice,
 		StopPrice: s.StopPrice, Shrinks: p.Shrinks, Protects: p.Protects,
-	}, risk.Account{Now: bk.now(), Symbols: bk.exposed()})
-	bk.verdicts(verdicts)
+	}, risk.Account{Now: bk.now(), Symbols: bk.exposures()})
+	bk.recordVerdicts(verdicts)
 	if !allowed {
 		return verdicts[0].Code
 	}
@@ -336,17 +336,17 @@ func (bk *bookkeeper) checkLimits(s order.Spec, p desk.Proposal) risk.Code {
 	return ""
 }
 
-// room is the value that the limits leave for one more order.
-func (bk *bookkeeper) room(s market.Symbol, ofSymbol, ofAll dec) dec {
-	return bk.guard.Room(s, risk.Account{Now: bk.now(), Symbols: bk.exposed()}, ofSymbol, ofAll)
+// limitRoom is the value that the limits leave for one more order.
+func (bk *bookkeeper) limitRoom(s market.Symbol, ofSymbol, ofAll dec) dec {
+	return bk.guard.Room(s, risk.Account{Now: bk.now(), Symbols: bk.exposures()}, ofSymbol, ofAll)
 }
 
 // ReasonNoOrder is why a start did not begin under whose limits no order is possible.
 const ReasonNoOrder = "limits_allow_no_order"
 
-// possible refuses a run under whose limits, and with whose cash, the market takes no order at all. Price is the last
+// requireAnyOrder refuses a run under whose limits, and with whose cash, the market takes no order at all. Price is the last
 // close of a symbol, 0 while it is not known.
-func (bk *bookkeeper) possible(cash dec, price func(int) dec) error {
+func (bk *bookkeeper) requireAnyOrder(cash dec, price func(int) dec) error {
 	var list []map[string]any
 	for i, m := range bk.recon.markets {
 		least, most := m.MinNotional, bk.guard.Room(m.Symbol, risk.Account{}, dec{}, dec{}).Min(cash)
@@ -366,8 +366,8 @@ func (bk *bookkeeper) possible(cash dec, price func(int) dec) error {
 	return f
 }
 
-// exposed is how the symbols stand, with what working orders may still buy.
-func (bk *bookkeeper) exposed() []risk.Symbol {
+// exposures is how the symbols stand, with what working orders may still buy.
+func (bk *bookkeeper) exposures() []risk.Symbol {
 	for i := range bk.symbols {
 		s := &bk.symbols[i]
 		s.Position, s.Working = bk.desk.Ledger().Quantity(s.Symbol), bk.desk.Book().Exposure(s.Symbol).BuyValue
@@ -375,8 +375,8 @@ func (bk *bookkeeper) exposed() []risk.Symbol {
 	return bk.symbols
 }
 
-// verdicts writes breaches down and raises them.
-func (bk *bookkeeper) verdicts(list []risk.Verdict) {
+// recordVerdicts writes breaches down and raises them.
+func (bk *bookkeeper) recordVerdicts(list []risk.Verdict) {
 	for _, v := range list {
 		bk.batch.Entries = append(bk.batch.Entries, journal.Entry{Kind: LogRisk, Data: map[string]any{
 			"code": v.Code, "symbol": v.Symbol, "value": v.Value, "limit": v.Limit, "message": v.Message, "shadow": v.Shadow, "passed": v.Passed,
@@ -384,7 +384,7 @@ func (bk *bookkeeper) verdicts(list []risk.Verdict) {
 		bk.alarms.limits.Raise(bk.cfg.Host, bk.guard, v)
 	}
 	if bk.guard.Killed() {
-		bk.loop.fail(&Fault{Code: CodeRiskKill, Message: "The drawdown limit ended the run: " + bk.killMessage(list), Data: map[string]any{}})
+		bk.loop.failRun(&Fault{Code: CodeRiskKill, Message: "The drawdown limit ended the run: " + bk.killMessage(list), Data: map[string]any{}})
 	}
 }
 
@@ -397,5 +397,5 @@ func (bk *bookkeeper) killMessage(list []risk.Verdict) string {
 	return string(risk.Kill)
 }
 
-// unknownOrder says that an event is about an order that is not of this run.
-func unknownOrder(err error) bool { return errors.As(err, new(*order.UnknownOrderError)) }
+// isUnknownOrder says that an event is about an order that is not of this run.
+func isUnknownOrder(err error) bool { return errors.As(err, new(*order.UnknownOrderError)) }

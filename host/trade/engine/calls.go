@@ -52,25 +52,25 @@ func (c *calls) banned(r exchange.Result) {
 	}
 }
 
-// do is one thing that the desk wants of the venue.
-func (se *session) do(f order.Effect) {
+// runEffect is one thing that the desk wants of the venue.
+func (se *session) runEffect(f order.Effect) {
 	switch f.Do {
 	case order.Send:
-		se.send(f)
+		se.sendOrder(f)
 	case order.Query:
-		se.query(f)
+		se.queryOrder(f)
 	case order.Cancel:
-		se.cancel(f)
+		se.cancelOrder(f)
 	case order.FetchFills:
-		se.fetch(f)
+		se.fetchOrderFills(f)
 	case order.FetchBalances:
 		se.recon.readBalances(nil)
 	}
 }
 
-// call runs f beside the loop and its answer in it. While the venue wants silence, or there
+// callVenue runs f beside the loop and its answer in it. While the venue wants silence, or there
 // is none, refused is the answer. Limit is the deadline, after is when to begin.
-func (se *session) call(limit time.Duration, after time.Time, f func(context.Context, *exchange.Connection) exchange.Result, answer func(exchange.Result, time.Time)) {
+func (se *session) callVenue(limit time.Duration, after time.Time, f func(context.Context, *exchange.Connection) exchange.Result, answer func(exchange.Result, time.Time)) {
 	asked := time.Now()
 	if no := se.denyCall(asked); no.Denies() {
 		answer(no.Result(), asked)
@@ -96,24 +96,24 @@ func (se *session) call(limit time.Duration, after time.Time, f func(context.Con
 		se.loop.inbox.post(func() {
 			se.calls.flight--
 			if r.Outcome != exchange.Unknown && r.Outcome != exchange.NotSent {
-				se.tellLink(took)
+				se.reportLink(took)
 			}
 			if r.Outcome == exchange.Accepted {
-				se.books.clear(string(exchange.Banned), "")
+				se.books.clearAlarm(string(exchange.Banned), "")
 			}
 			if r.Outcome == exchange.Banned && !no.Denies() {
-				se.books.warn(string(exchange.Banned), "the venue refuses all requests for a while: "+r.Message)
+				se.books.raiseWarning(string(exchange.Banned), "the venue refuses all requests for a while: "+r.Message)
 			}
 			if r.Outcome == exchange.AuthFailed {
-				se.loop.fail(&exchange.Error{Result: r}) // whatever was asked: these keys open nothing any more
+				se.loop.failRun(&exchange.Error{Result: r}) // whatever was asked: these keys open nothing any more
 			}
 			answer(r, sent)
 		})
 	})
 }
 
-// tellLink says how the connection stands, with what came of it just now.
-func (se *session) tellLink(latency time.Duration) {
+// reportLink says how the connection stands, with what came of it just now.
+func (se *session) reportLink(latency time.Duration) {
 	if se.cfg.Link == nil {
 		return
 	}
@@ -131,11 +131,11 @@ func (se *session) denyCall(now time.Time) admission.Denial {
 	}, admission.Request)
 }
 
-// keepBack is what becomes of an order that may not leave now; "" when it may. It was judged when it was written down,
+// admitSend is what becomes of an order that may not leave now; "" when it may. It was judged when it was written down,
 // and may have waited since: it expires at its close, and until then waits for what holds it back.
-func (se *session) keepBack(s order.Status) order.Kind {
+func (se *session) admitSend(s order.Status) order.Kind {
 	c := se.books.conditions()
-	c.Expired = !se.loop.stopped && se.books.now() >= se.leaveBy(s.Spec)
+	c.Expired = !se.loop.stopped && se.books.now() >= se.sendDeadline(s.Spec)
 	switch admission.Judge(c, kindOf(s.Spec)).Code {
 	case "":
 		return ""
@@ -147,9 +147,9 @@ func (se *session) keepBack(s order.Status) order.Kind {
 
 func kindOf(s order.Spec) admission.Kind { return admission.KindOf(s.Exit, s.Protects) }
 
-// leaveBy is when an order expires: at the close that follows the first time it is about to leave, which is when it was
+// sendDeadline is when an order expires: at the close that follows the first time it is about to leave, which is when it was
 // judged. Exits are placed between closes too, and while no candles come, so it is not a matter of steps.
-func (se *session) leaveBy(s order.Spec) market.Time {
+func (se *session) sendDeadline(s order.Spec) market.Time {
 	if by, ok := se.calls.leaveBy[s.ClientOrderID]; ok {
 		return by
 	}
@@ -164,26 +164,26 @@ func (se *session) leaveBy(s order.Spec) market.Time {
 	return by
 }
 
-// send hands an order, or a pair, to the connector.
-func (se *session) send(f order.Effect) {
+// sendOrder hands an order, or a pair, to the connector.
+func (se *session) sendOrder(f order.Effect) {
 	s, ok := se.books.desk.Book().Get(f.Order)
 	if !ok {
 		return
 	}
-	if no := se.keepBack(s); no != "" {
-		_ = se.books.apply(order.Event{Kind: no, Source: order.FromLocal, ClientOrderID: f.Order})
+	if no := se.admitSend(s); no != "" {
+		_ = se.books.applyEvent(order.Event{Kind: no, Source: order.FromLocal, ClientOrderID: f.Order})
 		return
 	}
-	if err := se.books.apply(order.Event{Kind: order.Handed, Source: order.FromLocal, ClientOrderID: f.Order}); err != nil {
+	if err := se.books.applyEvent(order.Event{Kind: order.Handed, Source: order.FromLocal, ClientOrderID: f.Order}); err != nil {
 		return // taken back in the meantime, or the barrier fell
 	}
-	if !se.books.commit() {
+	if !se.books.commitBatch() {
 		// It is written down as an intent, which is what counts; but nothing more leaves.
-		se.replied(f, exchange.Result{Outcome: exchange.NotSent, Message: "the journal failed"}, [2]exchange.Order{})
+		se.applySubmitReply(f, exchange.Result{Outcome: exchange.NotSent, Message: "the journal failed"}, [2]exchange.Order{})
 		return
 	}
 	var orders [2]exchange.Order
-	se.call(callLimit, time.Time{}, func(ctx context.Context, c *exchange.Connection) (r exchange.Result) {
+	se.callVenue(callLimit, time.Time{}, func(ctx context.Context, c *exchange.Connection) (r exchange.Result) {
 		crash.Point(crash.SubmitBeforeWrite)
 		if no := admission.Judge(admission.Conditions{Barrier: se.barrier}, kindOf(s.Spec)); no.Denies() {
 			return no.Result()
@@ -197,23 +197,23 @@ func (se *session) send(f order.Effect) {
 		return r
 	}, func(r exchange.Result, _ time.Time) {
 		crash.Point(crash.SubmitReplyRead)
-		se.replied(f, r, orders)
+		se.applySubmitReply(f, r, orders)
 	})
 }
 
-// replied takes the answer to a submit. An order that the connector did not take because it is
+// applySubmitReply takes the answer to a submit. An order that the connector did not take because it is
 // gone may have reached it before.
-func (se *session) replied(f order.Effect, r exchange.Result, orders [2]exchange.Order) {
+func (se *session) applySubmitReply(f order.Effect, r exchange.Result, orders [2]exchange.Order) {
 	ids := []string{f.Order}
 	if f.Pair != nil {
 		ids = []string{f.Pair.LimitID, f.Pair.StopID}
 	}
 	for i, id := range ids {
-		_ = se.books.apply(order.Event{Kind: order.SubmitReply, Source: order.FromReply, ClientOrderID: id, Attempt: f.Attempt, Result: r, Order: orders[i]})
+		_ = se.books.applyEvent(order.Event{Kind: order.SubmitReply, Source: order.FromReply, ClientOrderID: id, Attempt: f.Attempt, Result: r, Order: orders[i]})
 	}
 }
 
-func (se *session) query(f order.Effect) {
+func (se *session) queryOrder(f order.Effect) {
 	s, ok := se.books.desk.Book().Get(f.Order)
 	if !ok {
 		return
@@ -225,17 +225,17 @@ func (se *session) query(f order.Effect) {
 	at := se.calls.slot
 	se.calls.slot = at.Add(querySpacing)
 	var got exchange.Order
-	se.call(queryLimit, at, func(ctx context.Context, c *exchange.Connection) (r exchange.Result) {
+	se.callVenue(queryLimit, at, func(ctx context.Context, c *exchange.Connection) (r exchange.Result) {
 		crash.Point(crash.QueryBefore)
 		r, got = c.Trader.Query(ctx, s.Spec.Ref())
 		crash.Point(crash.QueryAfter)
 		return r
 	}, func(r exchange.Result, asked time.Time) {
-		_ = se.books.apply(order.Event{Kind: order.QueryReply, Source: order.FromQuery, ClientOrderID: f.Order, Result: r, Order: got, AskedAt: asked})
+		_ = se.books.applyEvent(order.Event{Kind: order.QueryReply, Source: order.FromQuery, ClientOrderID: f.Order, Result: r, Order: got, AskedAt: asked})
 	})
 }
 
-func (se *session) cancel(f order.Effect) {
+func (se *session) cancelOrder(f order.Effect) {
 	s, ok := se.books.desk.Book().Get(f.Order)
 	if !ok {
 		return
@@ -244,18 +244,18 @@ func (se *session) cancel(f order.Effect) {
 		crash.Point(crash.StopCancelling)
 	}
 	var got exchange.Order
-	se.call(callLimit, time.Time{}, func(ctx context.Context, c *exchange.Connection) (r exchange.Result) {
+	se.callVenue(callLimit, time.Time{}, func(ctx context.Context, c *exchange.Connection) (r exchange.Result) {
 		crash.Point(crash.CancelBeforeWrite)
 		r, got = c.Trader.Cancel(ctx, s.Spec.Ref())
 		crash.Point(crash.CancelAfterWrite)
 		return r
 	}, func(r exchange.Result, asked time.Time) {
-		_ = se.books.apply(order.Event{Kind: order.CancelReply, Source: order.FromReply, ClientOrderID: f.Order, Result: r, Order: got, AskedAt: asked})
+		_ = se.books.applyEvent(order.Event{Kind: order.CancelReply, Source: order.FromReply, ClientOrderID: f.Order, Result: r, Order: got, AskedAt: asked})
 	})
 }
 
-// fetch asks for the fills of a symbol.
-func (se *session) fetch(f order.Effect) {
+// fetchOrderFills asks for the fills of a symbol.
+func (se *session) fetchOrderFills(f order.Effect) {
 	se.fetchFills(f.Symbol, f.Since, nil)
 }
 
@@ -264,7 +264,7 @@ func (se *session) fetchFills(symbol market.Symbol, since time.Time, done func(e
 	var page exchange.Fills
 	var err error
 	from := se.venueTime(since)
-	se.call(callLimit, time.Time{}, func(ctx context.Context, c *exchange.Connection) exchange.Result {
+	se.callVenue(callLimit, time.Time{}, func(ctx context.Context, c *exchange.Connection) exchange.Result {
 		page, err = c.Account.Fills(ctx, symbol, from)
 		return exchange.ResultOf(err)
 	}, func(r exchange.Result, asked time.Time) {
@@ -272,7 +272,7 @@ func (se *session) fetchFills(symbol market.Symbol, since time.Time, done func(e
 			err = &exchange.Error{Result: r}
 		}
 		if err == nil {
-			_ = se.books.change(note{source: order.FromFills}, func() (desk.Result, error) {
+			_ = se.books.changeDesk(note{source: order.FromFills}, func() (desk.Result, error) {
 				r, _ := se.books.desk.FillsPage(symbol, page, since, asked, time.Now())
 				return r, nil
 			})
@@ -295,8 +295,8 @@ func (se *session) venueTime(t time.Time) market.Time {
 	return se.venue.At(t).Add(-clockMargin)
 }
 
-// moment is when it was some time at the venue, by our clock and not later than now.
-func (se *session) moment(t market.Time) time.Time {
+// localTime is when it was some time at the venue, by our clock and not later than now.
+func (se *session) localTime(t market.Time) time.Time {
 	if se.link.own {
 		return t.Time()
 	}
@@ -307,14 +307,14 @@ func (se *session) moment(t market.Time) time.Time {
 	return at
 }
 
-// skewed warns of a clock that is off, and again when it is off by something else.
-func (se *session) skewed(offset time.Duration) {
+// checkSkew warns of a clock that is off, and again when it is off by something else.
+func (se *session) checkSkew(offset time.Duration) {
 	switch {
 	case offset.Abs() <= warnSkew:
 		se.skew = 0
-		se.books.clear(CodeClockSkew, "")
+		se.books.clearAlarm(CodeClockSkew, "")
 	case (offset - se.skew).Abs() > warnSkew:
 		se.skew = offset
-		se.books.warn(CodeClockSkew, "this machine's clock is "+offset.Abs().String()+" off that of "+se.cfg.Venue.ID)
+		se.books.raiseWarning(CodeClockSkew, "this machine's clock is "+offset.Abs().String()+" off that of "+se.cfg.Venue.ID)
 	}
 }

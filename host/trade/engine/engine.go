@@ -92,7 +92,7 @@ type bookkeeper struct {
 	// The desk exists from the snapshot on; others read it with the gate held.
 	desk      *desk.Desk
 	rec       sim.Recorder
-	told      told
+	unsent    updates
 	counted   map[string]bool // orders that filled, for the limits
 	trades    int             // trades that were booked
 	guard     *risk.Guard
@@ -130,37 +130,37 @@ func (e *Engine) Run(ctx context.Context) error {
 	e.life = life
 	defer func() {
 		if p := recover(); p != nil {
-			e.abandon()
+			e.abandonRun()
 			end()
 			panic(p)
 		}
 	}()
-	err := e.starter.start(ctx)
+	err := e.starter.startRun(ctx)
 	if err == nil {
-		err = e.steps.warmUp(ctx)
+		err = e.steps.readWarmup(ctx)
 	}
 	switch {
 	case err == nil:
-		err = e.trade(ctx)
+		err = e.runTrading(ctx)
 	case ctx.Err() != nil:
 		err = context.Cause(ctx) // what a stop breaks off has not failed
 	}
-	err = e.stop(err)
-	e.session.leave()
+	err = e.stopTrading(err)
+	e.session.closeSession()
 	end()
 	e.running.Wait()
 	if l := e.session.coming.Load(); l != nil { // it came when nobody took it any more
 		if f, ok := errors.AsType[*Fault](err); ok && f.Code == CodeUnconfirmed {
 			l.let(true)
 		} else {
-			e.session.hangUp(l, false)
+			e.session.closeLink(l, false)
 		}
 	}
 	return err
 }
 
 // Stop ends the run from outside with a cause, as the end of the context of Run does.
-func (e *Engine) Stop(cause error) { e.inbox.post(func() { e.fail(cause) }) }
+func (e *Engine) Stop(cause error) { e.inbox.post(func() { e.failRun(cause) }) }
 
 // Restrict lets positions only shrink for a reason from outside, until it is lifted.
 func (e *Engine) Restrict(code, message string, on bool) {
@@ -176,9 +176,9 @@ func (e *Engine) Restrict(code, message string, on bool) {
 	})
 }
 
-// abandon is the end of a run whose books cannot be believed: no order leaves any more, and the connector cancels
+// abandonRun is the end of a run whose books cannot be believed: no order leaves any more, and the connector cancels
 // what is open as if its host were gone.
-func (e *Engine) abandon() {
+func (e *Engine) abandonRun() {
 	e.session.barrier.Close()
 	if e.session.link != nil {
 		e.session.link.end()
@@ -186,39 +186,39 @@ func (e *Engine) abandon() {
 	}
 }
 
-// fail keeps the first reason to end.
-func (e *Engine) fail(err error) {
+// failRun keeps the first reason to end.
+func (e *Engine) failRun(err error) {
 	if e.failure == nil && err != nil {
 		e.failure = err
 	}
 }
 
-// trade is the run from the end of its warm-up to the reason of its end.
-func (e *Engine) trade(ctx context.Context) error {
-	e.steps.follow()
+// runTrading is the run from the end of its warm-up to the reason of its end.
+func (e *Engine) runTrading(ctx context.Context) error {
+	e.steps.followCandles()
 	for {
-		e.drain()
+		e.drainInbox()
 		switch {
 		case e.failure != nil:
 			return e.failure
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		}
-		e.steps.answer()
-		if s, ok := e.steps.next(); ok {
-			e.steps.step(s)
+		e.steps.releaseFeed()
+		if s, ok := e.steps.nextWarm(); ok {
+			e.steps.takeStep(s)
 			continue
 		}
-		e.begin()
-		e.wait(ctx.Done(), e.steps.wanted())
+		e.beginTrading()
+		e.waitOnce(ctx.Done(), e.steps.openOffers())
 	}
 }
 
-// wait is one turn of the loop: whatever comes first.
-func (e *Engine) wait(done <-chan struct{}, steps <-chan feed.Offer) {
-	rest := e.sleep()
+// waitOnce is one turn of the loop: whatever comes first.
+func (e *Engine) waitOnce(done <-chan struct{}, steps <-chan feed.Offer) {
+	rest := e.untilDue()
 	if rest <= 0 { // also where something always comes first
-		e.tick()
+		e.runTimers()
 		return
 	}
 	timer := time.NewTimer(rest)
@@ -230,18 +230,18 @@ func (e *Engine) wait(done <-chan struct{}, steps <-chan feed.Offer) {
 	select {
 	case <-e.inbox.wake:
 	case o := <-steps:
-		e.drain() // what happened before the candle closed
-		e.steps.step(o)
+		e.drainInbox() // what happened before the candle closed
+		e.steps.takeStep(o)
 	case <-gone:
-		e.session.crashed()
+		e.session.onConnectorCrash()
 	case <-timer.C:
-		e.tick()
+		e.runTimers()
 	case <-done:
 	}
 }
 
-// sleep is how long nothing is due.
-func (e *Engine) sleep() time.Duration {
+// untilDue is how long nothing is due.
+func (e *Engine) untilDue() time.Duration {
 	since := time.Since(e.ticked)
 	wait := tickEvery - since
 	if e.books.desk != nil {
@@ -254,69 +254,69 @@ func (e *Engine) sleep() time.Duration {
 
 // nextDue is when time calls for something. The desk tidies up as it looks, and others look at it too.
 func (bk *bookkeeper) nextDue() (due time.Time) {
-	bk.locked(func() { due = bk.desk.NextDue() })
+	bk.withGate(func() { due = bk.desk.NextDue() })
 	return due
 }
 
-// tick is what time calls for.
-func (e *Engine) tick() {
+// runTimers is what time calls for.
+func (e *Engine) runTimers() {
 	now := time.Now()
 	e.ticked = now
 	if e.books.desk == nil {
 		return
 	}
 	if due := e.books.nextDue(); !due.IsZero() && !due.After(now) {
-		e.books.change(note{source: order.FromLocal}, func() (desk.Result, error) { return e.books.desk.Due(now), nil })
+		e.books.changeDesk(note{source: order.FromLocal}, func() (desk.Result, error) { return e.books.desk.Due(now), nil })
 	}
 	if !e.stopped {
-		e.books.verdicts(e.books.guard.OnTime(e.session.clock.Now(), e.books.symbols))
+		e.books.recordVerdicts(e.books.guard.OnTime(e.session.clock.Now(), e.books.symbols))
 		e.recon.reconcileWhenDue(now)
 	}
-	e.books.work()
+	e.books.runEffects()
 }
 
-// drain does what others posted.
-func (e *Engine) drain() {
+// drainInbox does what others posted.
+func (e *Engine) drainInbox() {
 	for list := e.inbox.take(); len(list) > 0; list = e.inbox.take() {
 		for _, f := range list {
 			f()
 			if e.books.desk != nil {
-				e.books.work()
+				e.books.runEffects()
 			}
 		}
 	}
 	e.books.alarms.limits.Look(e.cfg.Host, e.books.guard)
-	e.showPhase()
+	e.updatePhase()
 }
 
-// enter tells a phase.
-func (e *Engine) enter(phase string) {
+// enterPhase tells a phase.
+func (e *Engine) enterPhase(phase string) {
 	if e.phase != phase {
 		e.phase = phase
 		e.cfg.Host.Phase(phase)
 	}
 }
 
-// begin ends the warm-up once its last step was decided.
-func (e *Engine) begin() {
+// beginTrading ends the warm-up once its last step was decided.
+func (e *Engine) beginTrading() {
 	if e.phase == Warming && e.steps.idle() && e.steps.index >= e.steps.layout.Warmup {
-		e.enter(Trading)
-		e.showPhase()
+		e.enterPhase(Trading)
+		e.updatePhase()
 	}
 }
 
-// showPhase says what a run that trades may do.
-func (e *Engine) showPhase() {
+// updatePhase says what a run that trades may do.
+func (e *Engine) updatePhase() {
 	if e.phase != Trading && e.phase != Reducing && e.phase != Halted {
 		return
 	}
 	switch e.books.guard.State() {
 	case risk.Halted:
-		e.enter(Halted)
+		e.enterPhase(Halted)
 	case risk.Reducing:
-		e.enter(Reducing)
+		e.enterPhase(Reducing)
 	default:
-		e.enter(Trading)
+		e.enterPhase(Trading)
 	}
 }
 

@@ -47,7 +47,7 @@ type left struct {
 // settleLeft looks at what earlier runs left: positions by their fills, as far as the account still has them, and exits
 // that stand. What it returns are the balances to begin with.
 func (sr *starter) settleLeft(ctx context.Context, s *settling, balances []exchange.Balance) ([]exchange.Balance, error) {
-	list, err := sr.left(ctx, s, balances)
+	list, err := sr.findLeft(ctx, s, balances)
 	if err != nil {
 		return nil, err
 	}
@@ -73,14 +73,14 @@ func (sr *starter) settleLeft(ctx context.Context, s *settling, balances []excha
 	if err != nil || sr.cfg.Resume == Release {
 		return balances, err
 	}
-	if list, err = sr.left(ctx, s, balances); err == nil && len(list) > 0 {
+	if list, err = sr.findLeft(ctx, s, balances); err == nil && len(list) > 0 {
 		err = sr.leftFault(list, "; it could not be sold")
 	}
 	return balances, err
 }
 
-// left is what earlier runs hold and can be sold.
-func (sr *starter) left(ctx context.Context, s *settling, balances []exchange.Balance) ([]left, error) {
+// findLeft is what earlier runs hold and can be sold.
+func (sr *starter) findLeft(ctx context.Context, s *settling, balances []exchange.Balance) ([]left, error) {
 	held, err := sr.cfg.Journal.Holdings(ctx, sr.cfg.Run.Info().Exchange, sr.session.account)
 	if err != nil {
 		return nil, err
@@ -157,17 +157,17 @@ func (sr *starter) sellLeft(ctx context.Context, list []left) error {
 	if err := s.run(ctx); err != nil {
 		return err
 	}
-	sr.settled("what earlier runs had left was sold before the start: " + words(list))
+	sr.reportSettled("what earlier runs had left was sold before the start: " + describeLeft(list))
 	return nil
 }
 
-// settled tells what became of what earlier runs had left: it is over, so that no alarm stays.
-func (sr *starter) settled(text string) {
+// reportSettled tells what became of what earlier runs had left: it is over, so that no alarm stays.
+func (sr *starter) reportSettled(text string) {
 	sr.cfg.Host.Raise(alarm.Occurrence{Code: CodePositionsLeft, Text: text, Shadow: true})
-	sr.books.clear(CodePositionsLeft, "")
+	sr.books.clearAlarm(CodePositionsLeft, "")
 }
 
-func words(list []left) string {
+func describeLeft(list []left) string {
 	var out []string
 	for _, l := range list {
 		out = append(out, l.Quantity.Trim(0).String()+" of "+string(l.Symbol))

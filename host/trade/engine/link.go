@@ -107,9 +107,9 @@ func (d Dialer) Dial(ctx context.Context) (Dialed, error) {
 	}
 }
 
-// dial makes a connection. One in the place of another asks nothing either while the venue wants silence; it is told
+// dialVenue makes a connection. One in the place of another asks nothing either while the venue wants silence; it is told
 // which orders of the run are exits.
-func (se *session) dial(ctx context.Context, exits []string) (*link, error) {
+func (se *session) dialVenue(ctx context.Context, exits []string) (*link, error) {
 	d := Dialer{Exchange: se.cfg.Venue.ID, Connect: se.cfg.Connect, Open: se.cfg.Open, Limit: se.cfg.ConnectLimit}
 	d.Open.LeaseTTL, d.Open.Exits = leaseTTL, exits
 	d.Silence = se.calls.denyRequest(time.Now()).Result()
@@ -117,10 +117,10 @@ func (se *session) dial(ctx context.Context, exits []string) (*link, error) {
 	if err != nil {
 		return nil, err
 	}
-	return se.linked(made.Conn, made.Opened)
+	return se.openLink(made.Conn, made.Opened)
 }
 
-func (se *session) linked(conn *exchange.Connection, opened exchange.Opened) (*link, error) {
+func (se *session) openLink(conn *exchange.Connection, opened exchange.Opened) (*link, error) {
 	l := &link{conn: conn, offset: opened.ClockOffset, id: opened.AccountID, fees: opened.FeeAsset}
 	l.clock, l.own = conn.Clock, conn.Clock != nil || opened.Clock != nil
 	switch {
@@ -134,16 +134,16 @@ func (se *session) linked(conn *exchange.Connection, opened exchange.Opened) (*l
 	l.ctx, l.end = context.WithCancel(se.loop.life)
 	se.keepLease(l)
 	if skew := opened.ClockOffset.Abs(); skew > maxSkew {
-		se.hangUp(l, false)
+		se.closeLink(l, false)
 		return nil, ExchangeFault("clock_skew", nil, "this machine's clock is %s off that of %s: set it, at most %s is safe", skew, se.cfg.Venue.ID, maxSkew)
 	}
-	se.loop.inbox.post(func() { se.skewed(l.offset) })
+	se.loop.inbox.post(func() { se.checkSkew(l.offset) })
 	return l, nil
 }
 
-// hangUp closes the session and ends what goes on over it. A connector that was to cancel what
+// closeLink closes the session and ends what goes on over it. A connector that was to cancel what
 // is open and has not done so in time goes on with that by itself.
-func (se *session) hangUp(l *link, cancelOpen bool) {
+func (se *session) closeLink(l *link, cancelOpen bool) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(se.loop.life), CloseLimit)
 	defer cancel()
 	var err error
@@ -164,10 +164,10 @@ func (l *link) let(open bool) {
 	}
 }
 
-// leave ends the connection of a run that is over.
-func (se *session) leave() {
+// closeSession ends the connection of a run that is over.
+func (se *session) closeSession() {
 	if se.link != nil {
-		se.hangUp(se.link, false)
+		se.closeLink(se.link, false)
 	}
 }
 
@@ -183,8 +183,8 @@ func (se *session) keepLease(l *link) {
 				offset = now
 				se.loop.inbox.post(func() {
 					l.offset = now
-					se.tellLink(0)
-					se.skewed(now)
+					se.reportLink(0)
+					se.checkSkew(now)
 				})
 			}
 		})
@@ -277,7 +277,7 @@ func (se *session) streamAccount(l *link, confirmed chan<- error) {
 			return
 		}
 		if final := se.streamRefused(err); final != nil {
-			se.loop.inbox.post(func() { se.loop.fail(final) })
+			se.loop.inbox.post(func() { se.loop.failRun(final) })
 			return
 		}
 		se.loop.inbox.post(func() { se.recon.accountEvent(l, exchange.AccountEvent{State: exchange.Reconnecting}) })
@@ -287,9 +287,9 @@ func (se *session) streamAccount(l *link, confirmed chan<- error) {
 	}
 }
 
-// follow starts the stream of candles once the warm-up is over and there is a connection, with
+// followCandles starts the stream of candles once the warm-up is over and there is a connection, with
 // whichever comes second. Until then the feed belongs to the warm-up.
-func (st *steps) follow() {
+func (st *steps) followCandles() {
 	if st.warmed && st.session.link != nil && !st.loop.stopped {
 		st.listenCandles(st.session.link)
 	}
@@ -314,40 +314,40 @@ func (st *steps) listenCandles(l *link) {
 		case errors.Is(err, exchange.ErrEnded):
 			err = errFinished
 		}
-		st.loop.inbox.post(func() { st.loop.fail(err) })
+		st.loop.inbox.post(func() { st.loop.failRun(err) })
 	})
 }
 
-// crashed is the loss of the connector's process: no order leaves until another one stands
+// onConnectorCrash is the loss of the connector's process: no order leaves until another one stands
 // and everything was read again.
-func (se *session) crashed() {
+func (se *session) onConnectorCrash() {
 	if se.link == nil || se.link.down {
 		return
 	}
-	if err := se.lose(); err != nil {
-		se.loop.fail(err)
+	if err := se.dropLink(); err != nil {
+		se.loop.failRun(err)
 		return
 	}
 	se.books.guard.Raise(risk.Reason{Code: CodeConnectorCrashed, State: risk.Halted, Clears: risk.WhenGone, Since: se.books.now(), Message: "there is no connector"})
-	se.relaunch()
+	se.relaunchConnector()
 }
 
-// lose gives up the connection to a connector that is gone. The error says that this happens too
+// dropLink gives up the connection to a connector that is gone. The error says that this happens too
 // often for another one.
-func (se *session) lose() error {
+func (se *session) dropLink() error {
 	l := se.link
 	l.down = true
 	l.end()
 	l.let(false)
-	se.use(nil)
+	se.useLink(nil)
 	se.recon.synced = false
 	se.recon.round++ // what was read over it counts no more
 	se.recon.then = nil
-	se.tellLink(0)
+	se.reportLink(0)
 	if err := se.crashes.Another(time.Now(), se.cfg.Venue.ID); err != nil {
 		return err
 	}
-	se.books.warn(CodeConnectorCrashed, "the connector of "+se.cfg.Venue.ID+" is gone and is started again")
+	se.books.raiseWarning(CodeConnectorCrashed, "the connector of "+se.cfg.Venue.ID+" is gone and is started again")
 	return nil
 }
 
@@ -367,8 +367,8 @@ func (c *Crashes) Another(now time.Time, venue string) error {
 	return nil
 }
 
-// use takes a connection into use; nil: there is none.
-func (se *session) use(l *link) {
+// useLink takes a connection into use; nil: there is none.
+func (se *session) useLink(l *link) {
 	se.link = l
 	se.current.Store(l)
 	if l != nil {
@@ -376,8 +376,8 @@ func (se *session) use(l *link) {
 	}
 }
 
-// relaunch brings a new connector up beside the loop.
-func (se *session) relaunch() {
+// relaunchConnector brings a new connector up beside the loop.
+func (se *session) relaunchConnector() {
 	var exits []string
 	for _, s := range se.books.desk.Book().Pending() {
 		if s.Spec.Exit {
@@ -385,10 +385,10 @@ func (se *session) relaunch() {
 		}
 	}
 	se.loop.running.Go(func() {
-		l, err := se.dial(se.loop.life, exits)
+		l, err := se.dialVenue(se.loop.life, exits)
 		if err == nil {
-			if err = se.sameAccount(l); err != nil {
-				se.hangUp(l, false) // nothing of the run is open there
+			if err = se.checkAccount(l); err != nil {
+				se.closeLink(l, false) // nothing of the run is open there
 			} else {
 				se.coming.Store(l)
 				err = se.listenAccount(se.loop.life, l)
@@ -396,30 +396,30 @@ func (se *session) relaunch() {
 		}
 		se.loop.inbox.post(func() {
 			if err != nil {
-				se.loop.fail(err)
+				se.loop.failRun(err)
 				return
 			}
 			se.coming.Store(nil)
-			se.back(l)
+			se.resumeLink(l)
 		})
 	})
 }
 
-func (se *session) sameAccount(l *link) error {
+func (se *session) checkAccount(l *link) error {
 	if l.id == se.account {
 		return nil
 	}
 	return ExchangeFault("reconcile", nil, "the connector of %s came back with another account", se.cfg.Venue.ID)
 }
 
-// back takes the new connection into use.
-func (se *session) back(l *link) {
-	se.use(l)
+// resumeLink takes the new connection into use.
+func (se *session) resumeLink(l *link) {
+	se.useLink(l)
 	se.recon.then = func() {
 		se.books.guard.Clear(CodeConnectorCrashed)
-		se.books.clear(CodeConnectorCrashed, "")
-		se.books.warn(CodeConnectorBack, "the connector of "+se.cfg.Venue.ID+" is back")
+		se.books.clearAlarm(CodeConnectorCrashed, "")
+		se.books.raiseWarning(CodeConnectorBack, "the connector of "+se.cfg.Venue.ID+" is back")
 	}
-	se.recon.resync()
-	se.steps.follow()
+	se.recon.resyncAccount()
+	se.steps.followCandles()
 }

@@ -37,22 +37,22 @@ type feePriceRow struct {
 	Price dec    `json:"price"` // in quote
 }
 
-// transfer books what the venue names.
-func (bk *bookkeeper) transfer(t exchange.Transfer) {
-	bk.book(t.Asset, t.Amount, true)
-	bk.raise(CodeTransfer, t.Asset,
+// bookTransfer books what the venue names.
+func (bk *bookkeeper) bookTransfer(t exchange.Transfer) {
+	bk.bookDifference(t.Asset, t.Amount, true)
+	bk.raiseAlarm(CodeTransfer, t.Asset,
 		"the account has "+signed(t.Amount, t.Asset)+" by a deposit or a withdrawal; it is booked")
 }
 
-// book explains a difference of a balance that no trade made. What comes stays the operator's; what goes is
+// bookDifference explains a difference of a balance that no trade made. What comes stays the operator's; what goes is
 // first what was the operator's, then the run's.
-func (bk *bookkeeper) book(asset string, amount dec, named bool) {
+func (bk *bookkeeper) bookDifference(asset string, amount dec, named bool) {
 	row := transferRow{Asset: asset, Amount: amount.Trim(0), Named: named}
 	bk.recon.base[asset] = order.Plus(bk.recon.base[asset], amount)
 	if asset == bk.cfg.Symbols[0].Quote() {
 		if bk.recon.spare = order.Plus(bk.recon.spare, amount); bk.recon.spare.IsNeg() {
 			row.Run, bk.recon.spare = bk.recon.spare.Trim(0), dec{}
-			bk.locked(func() { bk.desk.Ledger().Transfer(row.Run) })
+			bk.withGate(func() { bk.desk.Ledger().Transfer(row.Run) })
 			bk.guard.Transfer(row.Run)
 		}
 	}
@@ -61,24 +61,24 @@ func (bk *bookkeeper) book(asset string, amount dec, named bool) {
 
 // AcknowledgeDrift books the differences that BALANCE_DRIFT is about, so that the run goes on.
 func (e *Engine) AcknowledgeDrift(ctx context.Context) (string, error) {
-	return e.operate(ctx, func() (string, error) {
+	return e.runControl(ctx, func() (string, error) {
 		if len(e.recon.off) == 0 {
 			return "", &Refused{"no_alarm", "There is no difference any more."}
 		}
 		said := driftText(e.recon.off)
 		for _, asset := range sortedAssets(e.recon.off) {
-			e.books.book(asset, e.recon.off[asset], false)
+			e.books.bookDifference(asset, e.recon.off[asset], false)
 		}
-		e.recon.endDrift()
+		e.recon.clearDrift()
 		return "It is booked that " + said, nil
 	})
 }
 
-// endDrift lets the run go on: the balances are explained.
-func (rc *recon) endDrift() {
+// clearDrift lets the run go on: the balances are explained.
+func (rc *recon) clearDrift() {
 	rc.off, rc.told, rc.suspect = nil, false, -1
 	rc.books.guard.Clear(CodeBalanceDrift)
-	rc.books.clear(CodeBalanceDrift, "")
+	rc.books.clearAlarm(CodeBalanceDrift, "")
 }
 
 func sortedAssets(m map[string]dec) []string {
@@ -115,22 +115,22 @@ type feePrice struct {
 	asked time.Time
 }
 
-// thirdFee looks at the fee of a fill: what it was paid in must have a price.
-func (bk *bookkeeper) thirdFee(f exchange.Fill) {
+// valueThirdFee looks at the fee of a fill: what it was paid in must have a price.
+func (bk *bookkeeper) valueThirdFee(f exchange.Fill) {
 	if f.FeeAsset == "" || f.FeeAsset == f.Symbol.Base() || f.FeeAsset == f.Symbol.Quote() || f.Fee.IsZero() {
 		return
 	}
 	bk.fees.asset = f.FeeAsset
 	if bk.desk.Ledger().Unvalued(f.FeeAsset) {
-		bk.notValued(f.FeeAsset)
+		bk.raiseNotValued(f.FeeAsset)
 		bk.fees.asked = time.Time{}
 	}
 	bk.askFeePrice()
 }
 
-func (bk *bookkeeper) notValued(asset string) {
+func (bk *bookkeeper) raiseNotValued(asset string) {
 	const say = "fees were paid in %s, whose price in %s is not known: value, return and drawdown are too good by them"
-	bk.raise(CodeFeesNotValued, asset, fmt.Sprintf(say, asset, bk.cfg.Symbols[0].Quote()))
+	bk.raiseAlarm(CodeFeesNotValued, asset, fmt.Sprintf(say, asset, bk.cfg.Symbols[0].Quote()))
 }
 
 // askFeePrice asks for the price of what fees are paid in: the last close of its pair in the timeframe of the
@@ -145,7 +145,7 @@ func (bk *bookkeeper) askFeePrice() {
 	from := to.Add(-3 * bk.cfg.Timeframe.Approx())
 	var list []market.Candle
 	var err error
-	bk.session.call(callLimit, time.Time{}, func(ctx context.Context, c *exchange.Connection) exchange.Result {
+	bk.session.callVenue(callLimit, time.Time{}, func(ctx context.Context, c *exchange.Connection) exchange.Result {
 		list, err = c.Data.Candles(ctx, exchange.CandleQuery{Symbol: pair, From: from, To: to, Limit: 10})
 		return exchange.ResultOf(err)
 	}, func(r exchange.Result, _ time.Time) {
@@ -156,9 +156,9 @@ func (bk *bookkeeper) askFeePrice() {
 		if err != nil || !price.IsPos() {
 			return
 		}
-		bk.locked(func() { bk.desk.Ledger().SetPrice(asset, price) })
+		bk.withGate(func() { bk.desk.Ledger().SetPrice(asset, price) })
 		row := journal.Entry{Kind: LogFeePrice, Data: feePriceRow{asset, price}}
 		bk.batch.Entries = append(bk.batch.Entries, row)
-		bk.clear(CodeFeesNotValued, asset)
+		bk.clearAlarm(CodeFeesNotValued, asset)
 	})
 }

@@ -54,63 +54,63 @@ func (rc *recon) accountEvent(l *link, ev exchange.AccountEvent) {
 	if l != rc.session.link || rc.books.desk == nil {
 		return // of a connection that is gone
 	}
-	defer rc.session.tellLink(0)
+	defer rc.session.reportLink(0)
 	switch {
 	case ev.Order != nil:
-		err := rc.books.apply(order.Event{Kind: order.OrderSeen, Source: order.FromStream, ClientOrderID: ev.Order.ClientOrderID, Order: *ev.Order})
-		if unknownOrder(err) {
-			rc.foreign(ev.Order.ClientOrderID)
+		err := rc.books.applyEvent(order.Event{Kind: order.OrderSeen, Source: order.FromStream, ClientOrderID: ev.Order.ClientOrderID, Order: *ev.Order})
+		if isUnknownOrder(err) {
+			rc.warnUnknownOrder(ev.Order.ClientOrderID)
 		}
 	case ev.Fill != nil:
-		err := rc.books.apply(order.Event{Kind: order.FillSeen, Source: order.FromStream, ClientOrderID: ev.Fill.ClientOrderID, Fill: *ev.Fill})
-		if unknownOrder(err) {
-			rc.foreign(ev.Fill.ClientOrderID)
+		err := rc.books.applyEvent(order.Event{Kind: order.FillSeen, Source: order.FromStream, ClientOrderID: ev.Fill.ClientOrderID, Fill: *ev.Fill})
+		if isUnknownOrder(err) {
+			rc.warnUnknownOrder(ev.Fill.ClientOrderID)
 		}
 	case ev.Balance != nil:
-		rc.free(*ev.Balance)
+		rc.setFree(*ev.Balance)
 	case ev.Transfer != nil:
-		rc.books.transfer(*ev.Transfer)
+		rc.books.bookTransfer(*ev.Transfer)
 	case ev.State == exchange.Reconnecting, ev.State == exchange.Gap:
-		rc.books.warn(CodeStreamReconciling, "the stream of the account was interrupted: no order leaves before open orders, fills and balances were read again")
+		rc.books.raiseWarning(CodeStreamReconciling, "the stream of the account was interrupted: no order leaves before open orders, fills and balances were read again")
 		rc.synced = false
 		rc.round++
 		if ev.State == exchange.Gap {
-			rc.resync() // the stream itself goes on
+			rc.resyncAccount() // the stream itself goes on
 		}
 	case ev.State == exchange.Connected:
-		rc.resync()
+		rc.resyncAccount()
 	}
 }
 
-// foreign tells of an order that is not of this run, once. Nothing is done about it.
-func (rc *recon) foreign(id string) {
+// warnUnknownOrder tells of an order that is not of this run, once. Nothing is done about it.
+func (rc *recon) warnUnknownOrder(id string) {
 	if id == "" {
 		id = "without a client order id"
 	}
-	rc.books.warn(CodeForeignOrders, fmt.Sprintf("the account has an order that is not of this run: %s", id))
+	rc.books.raiseWarning(CodeForeignOrders, fmt.Sprintf("the account has an order that is not of this run: %s", id))
 }
 
-// free takes a balance as far as it bounds what can be sold.
-func (rc *recon) free(b exchange.Balance) {
-	rc.books.locked(func() { rc.books.desk.SetFree(b.Asset, b.Free) })
+// setFree takes a balance as far as it bounds what can be sold.
+func (rc *recon) setFree(b exchange.Balance) {
+	rc.books.withGate(func() { rc.books.desk.SetFree(b.Asset, b.Free) })
 }
 
-// resync reads open orders, fills and balances again; no order leaves until they are in. recon.then is done after that.
-func (rc *recon) resync() {
+// resyncAccount reads open orders, fills and balances again; no order leaves until they are in. recon.then is done after that.
+func (rc *recon) resyncAccount() {
 	rc.synced = false
 	rc.round++
 	round := rc.round
 	rc.readOrders(func(err error) {
-		if rc.again(err, round) || rc.loop.failure != nil {
+		if rc.staleRound(err, round) || rc.loop.failure != nil {
 			return
 		}
-		rc.readMoney(rc.stirred(), func(err error) {
-			if rc.again(err, round) {
+		rc.readMoney(rc.stirredSymbols(), func(err error) {
+			if rc.staleRound(err, round) {
 				return
 			}
 			rc.synced = true
-			rc.books.clear(CodeStreamReconciling, "")
-			rc.session.tellLink(0)
+			rc.books.clearAlarm(CodeStreamReconciling, "")
+			rc.session.reportLink(0)
 			rc.books.batch.Entries = append(rc.books.batch.Entries, journal.Entry{Kind: LogReconcile, Data: map[string]any{"after": "stream"}})
 			if then := rc.then; then != nil {
 				rc.then = nil
@@ -120,24 +120,24 @@ func (rc *recon) resync() {
 	})
 }
 
-// again says that a round is over: it is of yesterday, or it failed and is begun anew in a while.
-func (rc *recon) again(err error, round int) bool {
+// staleRound says that a round is over: it is of yesterday, or it failed and is begun anew in a while.
+func (rc *recon) staleRound(err error, round int) bool {
 	if round != rc.round {
 		return true
 	}
 	if err == nil {
 		return false
 	}
-	rc.loop.later(time.Second, func() {
+	rc.loop.runLater(time.Second, func() {
 		if round == rc.round && rc.session.link != nil {
-			rc.resync()
+			rc.resyncAccount()
 		}
 	})
 	return true
 }
 
-// later does something in a while, if the run is still on.
-func (e *Engine) later(d time.Duration, f func()) {
+// runLater does something in a while, if the run is still on.
+func (e *Engine) runLater(d time.Duration, f func()) {
 	e.running.Go(func() {
 		if exchange.Pause(e.life, d) {
 			e.inbox.post(f)
@@ -156,7 +156,7 @@ func (rc *recon) reconcileWhenDue(now time.Time) {
 	}
 	if !now.Before(rc.money) {
 		rc.money = now.Add(moneyEvery)
-		rc.readMoney(rc.turn(), nil)
+		rc.readMoney(rc.symbolsInTurn(), nil)
 		rc.readMarkets()
 		rc.books.askFeePrice()
 	}
@@ -166,7 +166,7 @@ func (rc *recon) reconcileWhenDue(now time.Time) {
 func (rc *recon) readOrders(done func(error)) {
 	var list []exchange.Order
 	var err error
-	rc.session.call(callLimit, time.Time{}, func(ctx context.Context, c *exchange.Connection) exchange.Result {
+	rc.session.callVenue(callLimit, time.Time{}, func(ctx context.Context, c *exchange.Connection) exchange.Result {
 		list, err = c.Account.OpenOrders(ctx)
 		return exchange.ResultOf(err)
 	}, func(r exchange.Result, asked time.Time) {
@@ -175,15 +175,15 @@ func (rc *recon) readOrders(done func(error)) {
 		}
 		if err == nil {
 			var foreign []exchange.Order
-			_ = rc.books.change(note{source: order.FromList}, func() (r desk.Result, _ error) {
+			_ = rc.books.changeDesk(note{source: order.FromList}, func() (r desk.Result, _ error) {
 				r, foreign = rc.books.desk.OpenList(list, asked, time.Now())
 				return r, nil
 			})
 			for _, o := range foreign {
-				rc.foreign(o.ClientOrderID)
+				rc.warnUnknownOrder(o.ClientOrderID)
 			}
 			if done != nil && err == nil {
-				rc.strange(foreign)
+				rc.refuseUnknownOrders(foreign)
 			}
 		}
 		if done != nil {
@@ -192,8 +192,8 @@ func (rc *recon) readOrders(done func(error)) {
 	})
 }
 
-// strange ends the run where orders of another state folder came onto its symbols while nobody listened.
-func (rc *recon) strange(open []exchange.Order) {
+// refuseUnknownOrders ends the run where orders of another state folder came onto its symbols while nobody listened.
+func (rc *recon) refuseUnknownOrders(open []exchange.Order) {
 	var ids []string
 	for _, o := range open {
 		if order.Ours(o.ClientOrderID) && slices.Contains(rc.cfg.Symbols, o.Symbol) {
@@ -206,13 +206,13 @@ func (rc *recon) strange(open []exchange.Order) {
 	unknown, err := rc.cfg.Journal.NotOurs(rc.loop.life, ids)
 	switch {
 	case err != nil:
-		rc.loop.fail(err)
+		rc.loop.failRun(err)
 	case len(unknown) > 0:
-		rc.loop.fail(strangers(rc.cfg.Venue.ID, unknown))
+		rc.loop.failRun(unknownOrdersFault(rc.cfg.Venue.ID, unknown))
 	}
 }
 
-func strangers(venue string, ids []string) *Fault {
+func unknownOrdersFault(venue string, ids []string) *Fault {
 	f := ExchangeFault("reconcile", nil, "%s has open orders with ids of this product that the journal does not know: cancel them there, or use the state folder that they are of", venue)
 	f.Data["orders"] = ids
 	return f
@@ -228,7 +228,7 @@ func (rc *recon) readMoney(turn []market.Symbol, done func(error)) {
 	var failed error
 	for _, s := range turn {
 		asked := time.Now()
-		rc.session.fetchFills(s, rc.since(s), func(err error) {
+		rc.session.fetchFills(s, rc.fillsSince(s), func(err error) {
 			if err == nil {
 				rc.was(s, asked)
 			}
@@ -252,7 +252,7 @@ func (rc *recon) readBalances(done func(error)) {
 	var list []exchange.Balance
 	var err error
 	trades := rc.books.trades
-	rc.session.call(callLimit, time.Time{}, func(ctx context.Context, c *exchange.Connection) exchange.Result {
+	rc.session.callVenue(callLimit, time.Time{}, func(ctx context.Context, c *exchange.Connection) exchange.Result {
 		list, err = c.Account.Balances(ctx)
 		return exchange.ResultOf(err)
 	}, func(r exchange.Result, _ time.Time) {
@@ -261,10 +261,10 @@ func (rc *recon) readBalances(done func(error)) {
 		}
 		if err == nil {
 			for _, b := range list {
-				rc.free(b)
+				rc.setFree(b)
 			}
 			if trades == rc.books.trades {
-				rc.compare(list)
+				rc.compareBalances(list)
 			}
 		}
 		if done != nil {
@@ -273,19 +273,19 @@ func (rc *recon) readBalances(done func(error)) {
 	})
 }
 
-// compare holds the balances against what the fills explain. Off once may be a trade that is
+// compareBalances holds the balances against what the fills explain. Off once may be a trade that is
 // on its way; off twice with the same trades is drift.
-func (rc *recon) compare(list []exchange.Balance) {
+func (rc *recon) compareBalances(list []exchange.Balance) {
 	for _, s := range rc.books.desk.Book().Pending() {
 		if !s.Settled || s.State == order.Lost || s.State == order.Sent {
 			return // something is open: the next look tells
 		}
 	}
-	off := rc.drift(list)
+	off := rc.computeDrift(list)
 	rc.suspectFills(off)
 	if len(off) == 0 {
 		if rc.suspect = -1; rc.told {
-			rc.endDrift() // whatever it was has been undone
+			rc.clearDrift() // whatever it was has been undone
 		}
 		return
 	}
@@ -299,12 +299,12 @@ func (rc *recon) compare(list []exchange.Balance) {
 		return
 	}
 	rc.told, rc.off = true, off
-	rc.books.warn(CodeBalanceDrift, text)
+	rc.books.raiseWarning(CodeBalanceDrift, text)
 	rc.books.guard.Raise(risk.Reason{Code: CodeBalanceDrift, State: risk.Reducing, Clears: risk.WhenGone, Since: rc.books.now(), Message: text})
 }
 
-// drift is by how much balances are off what the run's fills explain; empty when they are not.
-func (rc *recon) drift(list []exchange.Balance) map[string]dec {
+// computeDrift is by how much balances are off what the run's fills explain; empty when they are not.
+func (rc *recon) computeDrift(list []exchange.Balance) map[string]dec {
 	have := totals(list)
 	want, off := map[string]dec{}, map[string]dec{}
 	ledger := rc.books.desk.Ledger()
@@ -342,7 +342,7 @@ func totals(list []exchange.Balance) map[string]dec {
 func (rc *recon) readMarkets() {
 	var list []exchange.Market
 	var err error
-	rc.session.call(callLimit, time.Time{}, func(ctx context.Context, c *exchange.Connection) exchange.Result {
+	rc.session.callVenue(callLimit, time.Time{}, func(ctx context.Context, c *exchange.Connection) exchange.Result {
 		list, err = c.Session.Markets(ctx)
 		return exchange.ResultOf(err)
 	}, func(r exchange.Result, _ time.Time) {
@@ -356,7 +356,7 @@ func (rc *recon) readMarkets() {
 			}
 			rc.marketStatus(rc.markets[i], m)
 			rc.markets[i] = m
-			rc.books.locked(func() { rc.books.desk.SetMarket(m) })
+			rc.books.withGate(func() { rc.books.desk.SetMarket(m) })
 		}
 	})
 }

@@ -164,7 +164,7 @@ func (s *settling) do(ctx context.Context, f order.Effect) error {
 	case order.Count:
 		return s.starter.keepEarlier(ctx, f.Fill)
 	case order.Alarm:
-		s.starter.books.warn(f.Code, f.Message)
+		s.starter.books.raiseWarning(f.Code, f.Message)
 	}
 	return nil
 }
@@ -183,7 +183,7 @@ func (s *settling) sitOut(ctx context.Context, r exchange.Result) error {
 		return nil
 	}
 	s.deadline = s.deadline.Add(r.HoldOff())
-	return s.starter.sitOut(ctx, r)
+	return s.starter.waitOutBan(ctx, r)
 }
 
 func (s *settling) apply(ev order.Event) error {
@@ -195,7 +195,7 @@ func (s *settling) apply(ev order.Event) error {
 // moved writes a new state down with the order's own run; what is open is taken back.
 func (s *settling) moved(o order.Status) error {
 	if run := s.runs[o.Spec.ClientOrderID]; run != "" {
-		book, err := s.starter.bookOf(run)
+		book, err := s.starter.openRun(run)
 		if err != nil {
 			return err
 		}
@@ -213,8 +213,8 @@ func (s *settling) moved(o order.Status) error {
 	return nil
 }
 
-// bookOf is what is written of a run, be it this one.
-func (sr *starter) bookOf(run string) (*journal.Run, error) {
+// openRun is what is written of a run, be it this one.
+func (sr *starter) openRun(run string) (*journal.Run, error) {
 	if run == sr.cfg.RunID {
 		return sr.cfg.Run, nil
 	}
@@ -230,7 +230,7 @@ func (sr *starter) keepEarlier(ctx context.Context, f exchange.Fill) error {
 	if err != nil || run == "" {
 		return err
 	}
-	book, err := sr.bookOf(run)
+	book, err := sr.openRun(run)
 	if err != nil {
 		return err
 	}

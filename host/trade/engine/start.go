@@ -35,35 +35,35 @@ type starter struct {
 	release []left    // what it hands to the operator
 }
 
-// start is everything up to the snapshot. With a connector that is gone on the way it begins anew.
-func (sr *starter) start(ctx context.Context) error {
-	sr.loop.enter(Starting)
+// startRun is everything up to the snapshot. With a connector that is gone on the way it begins anew.
+func (sr *starter) startRun(ctx context.Context) error {
+	sr.loop.enterPhase(Starting)
 	for {
 		sr.reachBy = time.Now().Add(sr.cfg.ConnectLimit)
-		l, err := sr.session.dial(ctx, nil)
+		l, err := sr.session.dialVenue(ctx, nil)
 		if err != nil {
 			return err
 		}
 		sr.session.account = l.id
-		sr.session.use(l)
-		sr.loop.enter(Reconciling)
-		err = l.conn.While(ctx, func(alive context.Context) error { return sr.reconcile(alive, l) })
+		sr.session.useLink(l)
+		sr.loop.enterPhase(Reconciling)
+		err = l.conn.While(ctx, func(alive context.Context) error { return sr.reconcileAccount(alive, l) })
 		if err == nil && len(sr.session.crashes) > 0 {
-			sr.books.clear(CodeConnectorCrashed, "")
-			sr.books.warn(CodeConnectorBack, "the connector of "+sr.cfg.Venue.ID+" is back")
+			sr.books.clearAlarm(CodeConnectorCrashed, "")
+			sr.books.raiseWarning(CodeConnectorBack, "the connector of "+sr.cfg.Venue.ID+" is back")
 		}
 		if err == nil || ctx.Err() != nil || !l.conn.IsGone() {
 			return err
 		}
-		if err := sr.session.lose(); err != nil {
+		if err := sr.session.dropLink(); err != nil {
 			return err
 		}
 	}
 }
 
-// reconcile is steps 2 to 6 of a start, in this order. No order leaves but the cancels of earlier
+// reconcileAccount is steps 2 to 6 of a start, in this order. No order leaves but the cancels of earlier
 // runs' entries and, where the start is asked to, what ends their positions.
-func (sr *starter) reconcile(ctx context.Context, l *link) error {
+func (sr *starter) reconcileAccount(ctx context.Context, l *link) error {
 	if err := sr.readRules(ctx); err != nil {
 		return err
 	}
@@ -128,7 +128,7 @@ func snapshot[T any](ctx context.Context, sr *starter, what string, read func(co
 			return got, err
 		}
 		if r.HoldOff() > 0 {
-			if err := sr.sitOut(ctx, r); err != nil {
+			if err := sr.waitOutBan(ctx, r); err != nil {
 				return got, err
 			}
 			try--
@@ -143,9 +143,9 @@ func snapshot[T any](ctx context.Context, sr *starter, what string, read func(co
 	}
 }
 
-// sitOut waits as long as the venue wants after a request that it refused unexecuted. It fails where
+// waitOutBan waits as long as the venue wants after a request that it refused unexecuted. It fails where
 // that is longer than a start may take to reach it.
-func (sr *starter) sitOut(ctx context.Context, r exchange.Result) error {
+func (sr *starter) waitOutBan(ctx context.Context, r exchange.Result) error {
 	wait := r.HoldOff()
 	if time.Until(sr.reachBy) < wait {
 		err := &exchange.Error{Result: r}
@@ -177,7 +177,7 @@ func (sr *starter) openBooks(balances []exchange.Balance) error {
 	books, err := desk.New(desk.Config{
 		RunID: sr.cfg.RunID, Symbols: sr.cfg.Symbols, Markets: sr.recon.markets, OrderTypes: sr.cfg.Venue.OrderTypes, Cash: cash, Barrier: sr.session.barrier,
 		Conditions: sr.books.conditions,
-		Room:       sr.books.room, Seq: sr.sold, Unprotected: sr.cfg.Unprotected, Collar: sr.cfg.Limits.PriceCollar,
+		Room:       sr.books.limitRoom, Seq: sr.sold, Unprotected: sr.cfg.Unprotected, Collar: sr.cfg.Limits.PriceCollar,
 	})
 	if err != nil {
 		return err
@@ -186,10 +186,10 @@ func (sr *starter) openBooks(balances []exchange.Balance) error {
 	if err != nil {
 		return err
 	}
-	entries := []journal.Entry{{Kind: LogReconcile, Data: map[string]any{"after": "start", "balances": plain(balances)}}}
+	entries := []journal.Entry{{Kind: LogReconcile, Data: map[string]any{"after": "start", "balances": balancesRow(balances)}}}
 	if len(sr.release) > 0 {
 		entries = append(entries, journal.Entry{Kind: journal.KindReleased, Data: map[string]any{"left": sr.release}})
-		sr.settled("what earlier runs had left is yours from now on: " + words(sr.release))
+		sr.reportSettled("what earlier runs had left is yours from now on: " + describeLeft(sr.release))
 	}
 	err = sr.cfg.Run.Connected(context.Background(), journal.Connected{
 		AccountID: sr.session.account, Markets: text, StartCash: decimal.NullDecimal{Decimal: cash, Valid: true},
@@ -198,7 +198,7 @@ func (sr *starter) openBooks(balances []exchange.Balance) error {
 		return err
 	}
 	sr.books.guard = guard
-	if err := sr.books.possible(cash, func(int) dec { return dec{} }); err != nil {
+	if err := sr.books.requireAnyOrder(cash, func(int) dec { return dec{} }); err != nil {
 		return err
 	}
 	sr.books.symbols = make([]risk.Symbol, len(sr.cfg.Symbols))
@@ -214,8 +214,8 @@ func (sr *starter) openBooks(balances []exchange.Balance) error {
 	sr.recon.orders, sr.recon.money = wall.Add(ordersEvery), wall.Add(moneyEvery)
 	sr.recon.fillReads = fillReads{read: begun}
 	sr.recon.spare = order.Minus(sr.recon.base[quote], cash)
-	sr.session.tellLink(0)
-	sr.books.locked(func() {
+	sr.session.reportLink(0)
+	sr.books.withGate(func() {
 		sr.books.desk = books
 		for _, b := range balances {
 			sr.books.desk.SetFree(b.Asset, b.Free)
@@ -228,7 +228,7 @@ func (sr *starter) openBooks(balances []exchange.Balance) error {
 	return nil
 }
 
-func plain(list []exchange.Balance) map[string]any {
+func balancesRow(list []exchange.Balance) map[string]any {
 	out := map[string]any{}
 	for _, b := range list {
 		out[b.Asset] = map[string]string{"free": b.Free.String(), "locked": b.Locked.String()}
@@ -253,14 +253,14 @@ func (sr *starter) settleOpen(ctx context.Context, s *settling) error {
 		}
 	}
 	for _, id := range foreign {
-		sr.recon.foreign(id)
+		sr.recon.warnUnknownOrder(id)
 	}
 	strange, err := sr.cfg.Journal.NotOurs(ctx, ids)
 	if err != nil {
 		return err
 	}
 	if len(strange) > 0 {
-		return strangers(sr.cfg.Venue.ID, strange)
+		return unknownOrdersFault(sr.cfg.Venue.ID, strange)
 	}
 	return s.listed(ctx, open, ids)
 }
@@ -311,7 +311,7 @@ func (sr *starter) settleEarlier(ctx context.Context, s *settling) (since market
 		if !slices.Contains(symbols, o.Symbol) {
 			symbols = append(symbols, o.Symbol)
 		}
-		if err := s.restore(spec, o.RunID, sr.session.moment(o.CreatedAt)); err != nil {
+		if err := s.restore(spec, o.RunID, sr.session.localTime(o.CreatedAt)); err != nil {
 			return 0, nil, err
 		}
 	}

@@ -39,8 +39,8 @@ type steps struct {
 	taken               feed.Offer // that is being decided
 }
 
-// next is a step of the warm-up that may be decided now.
-func (s *steps) next() (o feed.Offer, ok bool) {
+// nextWarm is a step of the warm-up that may be decided now.
+func (s *steps) nextWarm() (o feed.Offer, ok bool) {
 	if len(s.warm) == 0 || s.deciding || s.answering {
 		return o, false
 	}
@@ -49,8 +49,8 @@ func (s *steps) next() (o feed.Offer, ok bool) {
 	return o, true
 }
 
-// wanted is the channel of steps, nil while none can be taken.
-func (s *steps) wanted() <-chan feed.Offer {
+// openOffers is the channel of steps, nil while none can be taken.
+func (s *steps) openOffers() <-chan feed.Offer {
 	if s.deciding || s.answering || len(s.warm) > 0 {
 		return nil
 	}
@@ -60,9 +60,9 @@ func (s *steps) wanted() <-chan feed.Offer {
 // idle says that nothing is being decided and no warm-up is left.
 func (s *steps) idle() bool { return len(s.warm) == 0 && !s.deciding }
 
-// warmUp makes the feed and reads the candles before the run.
-func (st *steps) warmUp(ctx context.Context) (err error) {
-	st.loop.enter(Warming)
+// readWarmup makes the feed and reads the candles before the run.
+func (st *steps) readWarmup(ctx context.Context) (err error) {
+	st.loop.enterPhase(Warming)
 	var warm []*feed.Step
 	warming := true
 	st.feed, err = feed.New(feed.Config{
@@ -75,12 +75,14 @@ func (st *steps) warmUp(ctx context.Context) (err error) {
 			}
 			return st.offers.Step(ctx, s)
 		},
-		Alarm: func(a feed.Alarm) { st.loop.inbox.post(func() { st.books.raise(a.Code, string(a.Symbol), a.Message) }) },
+		Alarm: func(a feed.Alarm) {
+			st.loop.inbox.post(func() { st.books.raiseAlarm(a.Code, string(a.Symbol), a.Message) })
+		},
 	})
 	if err != nil {
 		return err
 	}
-	err = st.loop.await(ctx, func(ctx context.Context) error {
+	err = st.loop.runBeside(ctx, func(ctx context.Context) error {
 		_, err := st.feed.Warm(ctx, history{&st.session.current}, st.cfg.Warmup)
 		return err
 	})
@@ -89,7 +91,7 @@ func (st *steps) warmUp(ctx context.Context) (err error) {
 		return err
 	}
 	st.warmed = true
-	return st.lay(warm)
+	return st.layOut(warm)
 }
 
 // history is the candles of whatever connection is in use: the feed asks until it is answered, and
@@ -110,8 +112,8 @@ func (h history) StreamCandles(context.Context, func(exchange.CandleEvent)) erro
 	return errors.ErrUnsupported
 }
 
-// await runs f beside the loop, which goes on with everything else meanwhile.
-func (e *Engine) await(ctx context.Context, f func(context.Context) error) error {
+// runBeside runs f beside the loop, which goes on with everything else meanwhile.
+func (e *Engine) runBeside(ctx context.Context, f func(context.Context) error) error {
 	ended := make(chan error, 1)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -120,7 +122,7 @@ func (e *Engine) await(ctx context.Context, f func(context.Context) error) error
 		e.inbox.post(func() {})
 	})
 	for {
-		e.drain()
+		e.drainInbox()
 		if e.failure != nil {
 			cancel()
 		}
@@ -131,13 +133,13 @@ func (e *Engine) await(ctx context.Context, f func(context.Context) error) error
 			}
 			return err
 		default:
-			e.wait(nil, nil)
+			e.waitOnce(nil, nil)
 		}
 	}
 }
 
-// lay says what of the candles begins where.
-func (st *steps) lay(warm []*feed.Step) error {
+// layOut says what of the candles begins where.
+func (st *steps) layOut(warm []*feed.Step) error {
 	have := make([]int, len(st.cfg.Symbols))
 	for _, s := range warm {
 		for i := range s.Closed {
@@ -153,7 +155,7 @@ func (st *steps) lay(warm []*feed.Step) error {
 	l.Warmup = l.Window + int64(l.Short)
 	if n := len(warm); n > 0 {
 		last := warm[n-1]
-		err := st.books.possible(st.books.desk.Ledger().Cash(), func(i int) dec {
+		err := st.books.requireAnyOrder(st.books.desk.Ledger().Cash(), func(i int) dec {
 			price, _ := order.FromFloat(last.Candles[i].Close)
 			return price
 		})
@@ -165,12 +167,12 @@ func (st *steps) lay(warm []*feed.Step) error {
 	if err != nil {
 		return err
 	}
-	st.books.locked(func() { st.books.rec, st.layout, st.warm = rec, l, warm })
+	st.books.withGate(func() { st.books.rec, st.layout, st.warm = rec, l, warm })
 	return nil
 }
 
-// step takes a step: the books first, then the journal, then the strategy is asked.
-func (st *steps) step(o feed.Offer) {
+// takeStep takes a step: the books first, then the journal, then the strategy is asked.
+func (st *steps) takeStep(o feed.Offer) {
 	if st.loop.stopped {
 		o.Answered()
 		return
@@ -180,11 +182,11 @@ func (st *steps) step(o feed.Offer) {
 	i := st.index
 	st.index, st.closed = i+1, s.CloseTime
 	st.deciding, st.taken = true, o
-	st.note(i, s)
-	st.session.tellLink(0)
+	st.noteCandles(i, s)
+	st.session.reportLink(0)
 	var results []desk.Result
 	var view *View
-	st.books.locked(func() {
+	st.books.withGate(func() {
 		st.books.desk.Begin(i, s.CloseTime)
 		st.cfg.Host.Candles(i, &s.Batch)
 		for n, closed := range s.Closed {
@@ -192,28 +194,28 @@ func (st *steps) step(o feed.Offer) {
 				results = append(results, st.books.desk.Candle(st.cfg.Symbols[n], s.Candles[n], time.Now()))
 			}
 		}
-		st.books.harvest()
-		st.mark(i, s.CloseTime)
-		view = st.view(i, s)
+		st.books.drainUpdates()
+		st.markEquity(i, s.CloseTime)
+		view = st.makeView(i, s)
 	})
 	for _, r := range results {
-		st.books.absorb(note{source: order.FromLocal}, r)
+		st.books.applyEffects(note{source: order.FromLocal}, r)
 	}
-	if !st.books.commit() {
+	if !st.books.commitBatch() {
 		return
 	}
 	if i >= st.layout.Window {
-		st.books.verdicts(st.books.guard.OnStep(s.CloseTime, st.books.desk.Equity()))
+		st.books.recordVerdicts(st.books.guard.OnStep(s.CloseTime, st.books.desk.Equity()))
 	}
-	st.books.work()
+	st.books.runEffects()
 	if st.loop.failure != nil {
 		return
 	}
-	st.ask(view)
+	st.askStrategy(view)
 }
 
-// note keeps a step for the journal and for the limits.
-func (st *steps) note(i int64, s *feed.Step) {
+// noteCandles keeps a step for the journal and for the limits.
+func (st *steps) noteCandles(i int64, s *feed.Step) {
 	for n, closed := range s.Closed {
 		if !closed {
 			continue
@@ -221,7 +223,7 @@ func (st *steps) note(i int64, s *feed.Step) {
 		st.books.batch.Candles = append(st.books.batch.Candles, journal.Candle{
 			Symbol: st.cfg.Symbols[n], Candle: s.Candles[n], Step: i, Source: string(s.Sources[n]),
 		})
-		st.books.clear(feed.CandleUnreachable, string(st.cfg.Symbols[n]))
+		st.books.clearAlarm(feed.CandleUnreachable, string(st.cfg.Symbols[n]))
 		sym := &st.books.symbols[n]
 		sym.LastCandle, sym.Backfilled = s.CloseTime, s.Sources[n] == feed.Backfill
 		if last, err := order.FromFloat(s.Candles[n].Close); err == nil {
@@ -230,8 +232,8 @@ func (st *steps) note(i int64, s *feed.Step) {
 	}
 }
 
-// mark values the account at the close of a step.
-func (st *steps) mark(i int64, at market.Time) {
+// markEquity values the account at the close of a step.
+func (st *steps) markEquity(i int64, at market.Time) {
 	if i < st.layout.Window {
 		return
 	}
@@ -246,14 +248,14 @@ func float(d dec) float64 {
 	return f
 }
 
-// view is the account as the strategy is told it; what it was told is not told again.
-func (st *steps) view(i int64, s *feed.Step) *View {
+// makeView is the account as the strategy is told it; what it was told is not told again.
+func (st *steps) makeView(i int64, s *feed.Step) *View {
 	v := &View{
 		Step: i, CloseTime: s.CloseTime, Warmup: i < st.layout.Warmup, Candles: s.Candles, Closed: s.Closed,
-		Orders: st.books.told.orders, Fills: st.books.told.fills, Cash: float(st.books.desk.Ledger().Cash()), Equity: float(st.books.desk.Equity()),
+		Orders: st.books.unsent.orders, Fills: st.books.unsent.fills, Cash: float(st.books.desk.Ledger().Cash()), Equity: float(st.books.desk.Equity()),
 		Holdings: make([]Holding, len(st.cfg.Symbols)),
 	}
-	st.books.told.orders, st.books.told.fills = nil, nil
+	st.books.unsent.orders, st.books.unsent.fills = nil, nil
 	for _, p := range st.books.desk.Positions() {
 		for n, symbol := range st.cfg.Symbols {
 			if symbol == p.Symbol {
@@ -264,28 +266,28 @@ func (st *steps) view(i int64, s *feed.Step) *View {
 	return v
 }
 
-// ask has the strategy decide beside the loop.
-func (st *steps) ask(v *View) {
+// askStrategy has the strategy decide beside the loop.
+func (st *steps) askStrategy(v *View) {
 	st.loop.running.Go(func() {
 		crash.Point(crash.StepSent)
 		intents, err := st.cfg.Host.Decide(v)
 		crash.Point(crash.StepAnswered)
-		st.loop.inbox.post(func() { st.decided(v, intents, err) })
+		st.loop.inbox.post(func() { st.onDecision(v, intents, err) })
 	})
 }
 
-// decided turns the answer into orders.
-func (st *steps) decided(v *View, intents []market.Intent, err error) {
+// onDecision turns the answer into orders.
+func (st *steps) onDecision(v *View, intents []market.Intent, err error) {
 	st.deciding = false
 	if err != nil {
-		st.loop.fail(err)
+		st.loop.failRun(err)
 		return
 	}
 	if st.loop.stopped || st.loop.failure != nil {
 		return // the barrier fell first
 	}
 	var r desk.Result
-	st.books.locked(func() {
+	st.books.withGate(func() {
 		st.books.desk.Begin(v.Step, v.CloseTime)
 		var refused []string
 		r, refused, err = st.books.desk.Intents(intents, v.Warmup, time.Now())
@@ -294,29 +296,29 @@ func (st *steps) decided(v *View, intents []market.Intent, err error) {
 				st.books.rec.Intent(v.Step, &intents[i], refused[i])
 			}
 		}
-		st.books.harvest()
+		st.books.drainUpdates()
 	})
 	if bad, ok := errors.AsType[*desk.IntentError](err); ok {
 		err = &sim.IntentError{Step: bad.Step, Index: bad.Index, Reason: bad.Reason}
 	}
 	if err != nil {
-		st.loop.fail(err)
+		st.loop.failRun(err)
 		return
 	}
-	st.books.absorb(note{source: order.FromLocal}, r)
-	st.books.work()
+	st.books.applyEffects(note{source: order.FromLocal}, r)
+	st.books.runEffects()
 	st.answering = true
 }
 
-// answer lets the feed go on. A venue whose time stands still meanwhile gets the orders first,
+// releaseFeed lets the feed go on. A venue whose time stands still meanwhile gets the orders first,
 // so that the next candle finds them.
-func (st *steps) answer() {
-	if !st.answering || (st.session.held() && st.session.calls.flight > 0) {
+func (st *steps) releaseFeed() {
+	if !st.answering || (st.session.venueWaits() && st.session.calls.flight > 0) {
 		return
 	}
 	st.answering = false
 	st.taken.Answered()
 }
 
-// held says that the venue's time waits for answers.
-func (se *session) held() bool { return se.link != nil && se.link.conn.Clock != nil }
+// venueWaits says that the venue's time waits for answers.
+func (se *session) venueWaits() bool { return se.link != nil && se.link.conn.Clock != nil }

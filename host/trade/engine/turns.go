@@ -42,17 +42,17 @@ func (f *fillReads) was(s market.Symbol, asked time.Time) {
 	f.stir = slices.DeleteFunc(f.stir, func(t market.Symbol) bool { return t == s })
 }
 
-// stirred are the symbols where something may have happened unheard: those with orders that are not at their
+// stirredSymbols are the symbols where something may have happened unheard: those with orders that are not at their
 // end too.
-func (rc *recon) stirred() []market.Symbol {
+func (rc *recon) stirredSymbols() []market.Symbol {
 	for _, o := range rc.books.desk.Book().Pending() {
 		rc.stirs(o.Spec.Symbol)
 	}
 	return slices.Clone(rc.stir)
 }
 
-// turn are the symbols whose fills are read in this round.
-func (rc *recon) turn() []market.Symbol {
+// symbolsInTurn are the symbols whose fills are read in this round.
+func (rc *recon) symbolsInTurn() []market.Symbol {
 	list := slices.Clone(rc.stir[:min(len(rc.stir), mostStirred)])
 	for range min(mostInTurn, len(rc.cfg.Symbols)) {
 		s := rc.cfg.Symbols[rc.next%len(rc.cfg.Symbols)]
@@ -63,9 +63,9 @@ func (rc *recon) turn() []market.Symbol {
 	return list
 }
 
-// since is the time from which the fills of a symbol are not known: of its orders that are not at their end,
+// fillsSince is the time from which the fills of a symbol are not known: of its orders that are not at their end,
 // and of the last look, with room for what came late.
-func (rc *recon) since(s market.Symbol) time.Time {
+func (rc *recon) fillsSince(s market.Symbol) time.Time {
 	since := time.Now().Add(-2 * moneyEvery)
 	if read, ok := rc.read[s]; ok && read.Add(-moneyEvery).Before(since) {
 		since = read.Add(-moneyEvery)
