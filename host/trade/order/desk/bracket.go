@@ -37,21 +37,21 @@ type bracket struct {
 }
 
 // protect makes or grows the bracket of an entry that filled.
-func (d *Desk) protect(p *public, net, price dec) {
-	if d.barred || (p.intent.StopLoss == nil && p.intent.TakeProfit == nil) {
+func (pr *protector) protect(p *public, net, price dec) {
+	if pr.desk.barred || (p.intent.StopLoss == nil && p.intent.TakeProfit == nil) {
 		return
 	}
 	var g *bracket
-	for _, x := range d.groups {
+	for _, x := range pr.groups {
 		if x.parent == p && x.lives() {
 			g = x
 		}
 	}
 	if g == nil {
 		g = &bracket{parent: p}
-		d.groups = append(d.groups, g)
-		g.stop = d.leg(g, p.intent.StopLoss, true, price)
-		g.aim = d.leg(g, p.intent.TakeProfit, false, price)
+		pr.groups = append(pr.groups, g)
+		g.stop = pr.leg(g, p.intent.StopLoss, true, price)
+		g.aim = pr.leg(g, p.intent.TakeProfit, false, price)
 	}
 	g.held, g.renew = order.Plus(g.held, net), true
 	for _, leg := range g.legs() {
@@ -60,7 +60,7 @@ func (d *Desk) protect(p *public, net, price dec) {
 }
 
 // leg makes one exit as the strategy sees it.
-func (d *Desk) leg(g *bracket, c *market.Child, stop bool, price dec) *public {
+func (pr *protector) leg(g *bracket, c *market.Child, stop bool, price dec) *public {
 	if c == nil {
 		return nil
 	}
@@ -71,12 +71,12 @@ func (d *Desk) leg(g *bracket, c *market.Child, stop bool, price dec) *public {
 	if c.TrailPercent > 0 || c.TrailAmount > 0 {
 		in.Type = market.TrailingStop
 	}
-	leg := d.newOrder(g.parent.sym, in)
+	leg := pr.desk.intake.newOrder(g.parent.sym, in)
 	leg.ParentID, leg.Role, leg.group, leg.parent, leg.waiting = g.parent.ID, market.RoleTakeProfit, g, g.parent, true
 	if stop {
 		leg.Role = market.RoleStopLoss
 	}
-	rules := d.sym[leg.sym].rules
+	rules := pr.desk.sym[leg.sym].rules
 	if in.Type == market.TrailingStop {
 		leg.setTrail(c.TrailPercent, c.TrailAmount, price, rules)
 		return leg
@@ -184,7 +184,7 @@ func (g *bracket) drop(d *Desk, p *public, at time.Time) {
 		return
 	}
 	p.ending = "strategy"
-	if d.denyExit(g.parent.sym) != "" && g.lives() {
+	if d.placer.denyExit(g.parent.sym) != "" && g.lives() {
 		g.renew = true // the other one, which ends with it at the venue, could not be placed anew
 		return
 	}
@@ -218,7 +218,7 @@ func (g *bracket) work(d *Desk, at time.Time) {
 		switch {
 		case g.renew && at.Before(g.half.Add(halfGrace)): // what ended the other leg is on its way
 		case !g.renew || at.Before(g.next) || !d.sym[g.parent.sym].rules.Trading:
-		case d.denyExit(g.parent.sym) != "":
+		case d.placer.denyExit(g.parent.sym) != "":
 			g.next = at.Add(shutAgain) // they protect until others can take their place
 		default:
 			g.takeBack(d, at)

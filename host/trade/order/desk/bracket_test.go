@@ -116,7 +116,7 @@ func proposedExits(t *testing.T) (*shop, Proposal) {
 	s.busy = true
 	s.part(0, d("3"))
 	s.busy, s.todo = false, nil
-	p := Proposal{Shrinks: true, Protects: true, Specs: slices.Clone(s.desk.proposed)}
+	p := Proposal{Shrinks: true, Protects: true, Specs: slices.Clone(s.desk.placer.proposed)}
 	if len(p.Specs) != 2 {
 		t.Fatalf("%d orders are proposed", len(p.Specs))
 	}

@@ -53,27 +53,58 @@ type Config struct {
 //     without them; after 30 s it is an alarm (CALL_UNANSWERED) and asked for again.
 //   - does what follows from a Result after the call that returned it, in any order, but Handed before Submit; and
 //     calls Due at NextDue.
+//
+// Its parts know it and each other through it: the intake makes orders of intents, the placer sizes and proposes them, and
+// the protector keeps the exits of what is held.
 type Desk struct {
-	cfg    Config
-	book   *order.Book
-	ledger *order.Ledger
-	sym    []symbol
-	orders []*public
-	live   []*public          // those that are not done
-	byID   map[string]*public // by client order id
-	groups []*bracket
-	// proposed is what was handed out and neither committed nor denied: exposure like an order.
-	proposed []order.Spec
-	barred   bool // nothing is placed any more, but, when the run is flattened, exits
-	flatten  bool
-	seq      int64
-	step     int64
-	now      market.Time // of the run's clock
-	out      Result
+	cfg       *Config
+	book      *order.Book
+	ledger    *order.Ledger
+	intake    *intake
+	placer    *placer
+	protector *protector
+
+	sym     []symbol
+	orders  []*public
+	live    []*public          // those that are not done
+	byID    map[string]*public // by client order id
+	barred  bool               // nothing is placed any more, but, when the run is flattened, exits
+	flatten bool
+	step    int64
+	now     market.Time // of the run's clock
+	out     Result
 	// what the strategy has not been told yet
 	updates []market.Order
 	fills   []market.Fill
 	trades  []market.Trade
+}
+
+// intake makes orders of intents.
+type intake struct {
+	desk   *Desk
+	cfg    *Config
+	book   *order.Book
+	ledger *order.Ledger
+}
+
+// placer sizes orders and proposes them, as soon as they may leave.
+type placer struct {
+	desk   *Desk
+	cfg    *Config
+	book   *order.Book
+	ledger *order.Ledger
+	// proposed is what was handed out and neither committed nor denied: exposure like an order.
+	proposed []order.Spec
+	seq      int64 // of the last order
+}
+
+// protector keeps the exits of positions at the venue.
+type protector struct {
+	desk   *Desk
+	cfg    *Config
+	book   *order.Book
+	ledger *order.Ledger
+	groups []*bracket
 }
 
 // symbol is what the desk knows of one.
@@ -131,7 +162,11 @@ func New(cfg Config) (*Desk, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Desk{cfg: cfg, book: order.NewBookBehind(cfg.Barrier), ledger: ledger, byID: map[string]*public{}, seq: cfg.Seq, sym: make([]symbol, len(cfg.Symbols))}
+	book := order.NewBookBehind(cfg.Barrier)
+	d := &Desk{cfg: &cfg, book: book, ledger: ledger, byID: map[string]*public{}, sym: make([]symbol, len(cfg.Symbols))}
+	d.intake = &intake{desk: d, cfg: &cfg, book: book, ledger: ledger}
+	d.placer = &placer{desk: d, cfg: &cfg, book: book, ledger: ledger, seq: cfg.Seq}
+	d.protector = &protector{desk: d, cfg: &cfg, book: book, ledger: ledger}
 	for i := range d.sym {
 		d.sym[i].rules = order.Rules{Market: cfg.Markets[i]}
 	}
@@ -139,21 +174,21 @@ func New(cfg Config) (*Desk, error) {
 }
 
 // admit returns why no order of a kind may leave at present, whatever its symbol; "" when it may.
-func (d *Desk) admit(k admission.Kind) string {
-	return admission.Judge(d.cfg.Conditions(), k).Code
+func (pl *placer) admit(k admission.Kind) string {
+	return admission.Judge(pl.cfg.Conditions(), k).Code
 }
 
 // denyExit returns why no exit of a symbol may be placed at present; "" when one may.
-func (d *Desk) denyExit(sym int) string {
-	c := d.cfg.Conditions()
-	c.UnknownSale = d.book.UnknownSale(d.cfg.Symbols[sym])
+func (pl *placer) denyExit(sym int) string {
+	c := pl.cfg.Conditions()
+	c.UnknownSale = pl.book.UnknownSale(pl.cfg.Symbols[sym])
 	return admission.Judge(c, admission.Protects).Code
 }
 
 // standing returns how a symbol stands, as far as an order of it may leave or not.
-func (d *Desk) standing(sym int) admission.Conditions {
-	s := d.cfg.Symbols[sym]
-	return admission.Conditions{Unresolved: d.book.Unresolved(s), MarketHalted: !d.sym[sym].rules.Trading}
+func (pl *placer) standing(sym int) admission.Conditions {
+	s := pl.cfg.Symbols[sym]
+	return admission.Conditions{Unresolved: pl.book.Unresolved(s), MarketHalted: !pl.desk.sym[sym].rules.Trading}
 }
 
 // Book and Ledger are those behind the desk, for reading.
@@ -225,7 +260,7 @@ func (d *Desk) Due(at time.Time) Result {
 
 // Commit takes a proposal that the journal has committed; the effects send it.
 func (d *Desk) Commit(p Proposal, at time.Time) (Result, error) {
-	if err := d.answered(p); err != nil {
+	if err := d.placer.answered(p); err != nil {
 		return Result{}, err
 	}
 	var effects []order.Effect
@@ -240,7 +275,7 @@ func (d *Desk) Commit(p Proposal, at time.Time) (Result, error) {
 	}
 	for i, s := range p.Specs {
 		if s.Side == market.Sell && i == 0 {
-			d.lock(s.Symbol, s.Quantity)
+			d.placer.lock(s.Symbol, s.Quantity)
 		}
 	}
 	d.absorb(effects, at)
@@ -257,22 +292,22 @@ func (d *Desk) Commit(p Proposal, at time.Time) (Result, error) {
 var ErrNotProposed = errors.New("only what the desk proposed, and did not take back, can be committed or denied, and only once")
 
 // answered takes a proposal off those that are out.
-func (d *Desk) answered(p Proposal) error {
+func (pl *placer) answered(p Proposal) error {
 	if len(p.Specs) == 0 {
 		return ErrNotProposed
 	}
 	for _, s := range p.Specs {
-		if !slices.Contains(d.proposed, s) {
+		if !slices.Contains(pl.proposed, s) {
 			return fmt.Errorf("order %s (seq %d): %w", s.ClientOrderID, s.Seq, ErrNotProposed)
 		}
 	}
-	d.proposed = slices.DeleteFunc(d.proposed, func(s order.Spec) bool { return slices.Contains(p.Specs, s) })
+	pl.proposed = slices.DeleteFunc(pl.proposed, func(s order.Spec) bool { return slices.Contains(p.Specs, s) })
 	return nil
 }
 
 // Deny takes a proposal that risk refused. The exits of a bracket wait and are proposed again.
 func (d *Desk) Deny(p Proposal, code string, at time.Time) (Result, error) {
-	if err := d.answered(p); err != nil {
+	if err := d.placer.answered(p); err != nil {
 		return Result{}, err
 	}
 	if p.Protects && d.byID[p.Specs[0].ClientOrderID].group != nil {
@@ -310,8 +345,8 @@ func (d *Desk) absorb(effects []order.Effect, at time.Time) {
 			d.filled(p, e)
 		case order.Tell:
 			s, _ := d.book.Get(e.Order)
-			if s.Spec.Side == market.Sell && s.State.Terminal() && !e.From.Terminal() && d.leads(s.Spec) {
-				d.lock(e.Symbol, order.Minus(s.Filled, s.Spec.Quantity)) // what did not fill is free again
+			if s.Spec.Side == market.Sell && s.State.Terminal() && !e.From.Terminal() && d.placer.leads(s.Spec) {
+				d.placer.lock(e.Symbol, order.Minus(s.Filled, s.Spec.Quantity)) // what did not fill is free again
 			}
 			if s.Spec.Side == market.Sell && s.State.Terminal() && !e.From.Terminal() {
 				d.sym[p.sym].freed = at
@@ -322,12 +357,12 @@ func (d *Desk) absorb(effects []order.Effect, at time.Time) {
 }
 
 // leads says that an order locks its quantity alone, or for the pair.
-func (d *Desk) leads(s order.Spec) bool { return s.Sibling == "" || s.Type == market.Limit }
+func (pl *placer) leads(s order.Spec) bool { return s.Sibling == "" || s.Type == market.Limit }
 
 // lock counts base that an order holds.
-func (d *Desk) lock(s market.Symbol, quantity dec) {
-	if i := d.index(s); i >= 0 {
-		d.sym[i].free = order.Minus(d.sym[i].free, quantity)
+func (pl *placer) lock(s market.Symbol, quantity dec) {
+	if i := pl.desk.index(s); i >= 0 {
+		pl.desk.sym[i].free = order.Minus(pl.desk.sym[i].free, quantity)
 	}
 }
 
@@ -356,12 +391,12 @@ func (d *Desk) filled(p *public, e order.Effect) {
 	if e.Fill.FeeAsset == e.Symbol.Base() {
 		net = order.Minus(net, e.Fill.Fee)
 	}
-	if e.Fill.Side == market.Sell && !d.leads(s.Spec) {
-		d.lock(e.Symbol, e.Fill.Quantity) // its pair will be said to be free
+	if e.Fill.Side == market.Sell && !d.placer.leads(s.Spec) {
+		d.placer.lock(e.Symbol, e.Fill.Quantity) // its pair will be said to be free
 	}
 	if e.Fill.Side == market.Buy {
-		d.lock(e.Symbol, net.Neg())
-		d.protect(p, net, f.Price)
+		d.placer.lock(e.Symbol, net.Neg())
+		d.protector.protect(p, net, f.Price)
 	}
 	if p.group != nil {
 		p.group.held = order.Minus(p.group.held, e.Fill.Quantity)
@@ -384,7 +419,7 @@ func (d *Desk) Candle(s market.Symbol, c market.Candle, at time.Time) Result {
 		return Result{}
 	}
 	d.sym[i].last = last
-	for _, g := range d.groups {
+	for _, g := range d.protector.groups {
 		if g.parent.sym == i {
 			g.touch(d, at)
 		}
@@ -408,7 +443,7 @@ func (d *Desk) NextDue() time.Time {
 			next = t
 		}
 	}
-	for _, g := range d.groups {
+	for _, g := range d.protector.groups {
 		sooner(g.nextDue(d))
 		if g.lives() && g.placed() && !g.beyondAt.IsZero() && !g.renew && !g.renewing {
 			sooner(g.beyondAt.Add(protectGrace))

@@ -10,17 +10,17 @@ import (
 // Barrier ends the sending: what waits, or is proposed and not committed, ends here, and nothing is placed any more.
 func (d *Desk) Barrier(at time.Time) Result {
 	d.barred = true
-	for _, s := range d.proposed {
+	for _, s := range d.placer.proposed {
 		d.byID[s.ClientOrderID].waiting = true
 	}
-	d.proposed = nil
+	d.placer.proposed = nil
 	for _, p := range d.working() {
 		if p.waiting {
 			p.end(d, market.StatusCanceled, admission.CodeEndOfRun)
 		}
 		p.change, p.taken = nil, false
 	}
-	d.groups = nil
+	d.protector.groups = nil
 	d.absorb(d.book.Barrier(at), at)
 	return d.take()
 }
@@ -31,7 +31,7 @@ func (d *Desk) Flatten(at time.Time) Result {
 	d.flatten = true
 	for i, s := range d.cfg.Symbols {
 		if !d.ledger.Flat(s) {
-			d.submit(i, market.Intent{Action: market.Close}, false)
+			d.intake.submit(i, market.Intent{Action: market.Close}, false)
 		}
 	}
 	d.work(at)

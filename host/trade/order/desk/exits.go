@@ -21,11 +21,11 @@ type plan struct {
 // itself has at the venue.
 func (g *bracket) plan(d *Desk, standing dec) plan {
 	sym := &d.sym[g.parent.sym]
-	if no := admission.Judge(d.standing(g.parent.sym), admission.Protects); no.Denies() {
+	if no := admission.Judge(d.placer.standing(g.parent.sym), admission.Protects); no.Denies() {
 		return plan{refused: no.Code}
 	}
 	x := plan{legs: g.legs()}
-	x.quantity = sym.rules.ExitQuantity(g.kind(), g.held, order.Plus(d.available(g.parent.sym), standing))
+	x.quantity = sym.rules.ExitQuantity(g.kind(), g.held, order.Plus(d.placer.available(g.parent.sym), standing))
 	// The price is beyond a level already: no venue takes that as a stop or in a pair. The stop
 	// sells at once, as it would have; the aim sells at its limit or better.
 	for _, p := range [...]*public{g.aim, g.stop} {
@@ -38,7 +38,7 @@ func (g *bracket) plan(d *Desk, standing dec) plan {
 	}
 	var good []*public
 	for _, p := range x.legs {
-		if code := sym.rules.Check(x.spec(d.draft(p)), sym.last); code != "" {
+		if code := sym.rules.Check(x.spec(d.placer.draft(p)), sym.last); code != "" {
 			x.refused = code
 			continue
 		}
@@ -86,7 +86,7 @@ func (g *bracket) beyond(d *Desk, p *public) bool {
 // grows says that the exits, placed now, would cover more than those at the venue: an order that held a part of
 // the position is gone, the balance is known better, or the other leg can be placed.
 func (g *bracket) grows(d *Desk) bool {
-	if g.renewing || g.out(d) || d.selling(g.parent.sym) {
+	if g.renewing || g.out(d) || d.protector.selling(g.parent.sym) {
 		return false
 	}
 	standing, legs := dec{}, 0
@@ -107,7 +107,7 @@ func (g *bracket) grows(d *Desk) bool {
 	if x.refused != "" || len(x.legs) < legs {
 		return false
 	}
-	for _, other := range d.groups {
+	for _, other := range d.protector.groups {
 		if other != g && other.parent.sym == g.parent.sym && len(other.legs()) > 0 && !other.placed() && other.refused == "" {
 			x.quantity = order.Minus(x.quantity, other.held) // it waits for what is free
 		}
@@ -120,15 +120,15 @@ func (g *bracket) grows(d *Desk) bool {
 
 // place proposes the exits.
 func (g *bracket) place(d *Desk, at time.Time) {
-	if d.selling(g.parent.sym) {
+	if d.protector.selling(g.parent.sym) {
 		return
 	}
-	if code := d.denyExit(g.parent.sym); code != "" {
+	if code := d.placer.denyExit(g.parent.sym); code != "" {
 		g.next, g.refused = at.Add(shutAgain), ""
 		g.refuse(d, code)
 		return
 	}
-	if look := d.behind(g.parent.sym, g.kind(), g.held, at); !look.IsZero() {
+	if look := d.placer.behind(g.parent.sym, g.kind(), g.held, at); !look.IsZero() {
 		g.next, g.refused = look, ""
 		return
 	}
@@ -139,7 +139,7 @@ func (g *bracket) place(d *Desk, at time.Time) {
 	}
 	specs := make([]order.Spec, len(x.legs))
 	for i, p := range x.legs {
-		specs[i] = x.spec(d.next(p))
+		specs[i] = x.spec(d.placer.next(p))
 		p.waiting, p.taken = false, false
 		p.Quantity = order.Plus(x.quantity, p.FilledQuantity)
 	}
@@ -155,7 +155,7 @@ func (g *bracket) place(d *Desk, at time.Time) {
 	g.tries++
 	g.beyondAt = time.Time{}
 	g.next, g.renew, g.warned, g.lame = at.Add(placeAgain(g.tries)), false, false, x.lame
-	d.propose(Proposal{Specs: specs, Shrinks: true, Protects: true}, x.legs...)
+	d.placer.propose(Proposal{Specs: specs, Shrinks: true, Protects: true}, x.legs...)
 }
 
 // nextDue is when the exits may be placed again; zero: not before something else happens.
@@ -163,7 +163,7 @@ func (g *bracket) nextDue(d *Desk) time.Time {
 	if !g.lives() || g.next.IsZero() || g.renewing || !g.held.IsPos() || d.ledger.Flat(g.parent.Symbol) || !d.sym[g.parent.sym].rules.Trading {
 		return time.Time{}
 	}
-	if g.placed() && (!g.renew || g.out(d)) || !g.placed() && (g.refused != "" || d.selling(g.parent.sym)) {
+	if g.placed() && (!g.renew || g.out(d)) || !g.placed() && (g.refused != "" || d.protector.selling(g.parent.sym)) {
 		return time.Time{}
 	}
 	if due := g.half.Add(halfGrace); g.placed() && g.halved() && due.After(g.next) {
@@ -200,8 +200,8 @@ func (g *bracket) refuse(d *Desk, code string) {
 const CodeNotPlaced = "EXIT_NOT_PLACED"
 
 // selling says that an order of the strategy's is about to sell the symbol.
-func (d *Desk) selling(sym int) bool {
-	for _, p := range d.working() {
+func (pr *protector) selling(sym int) bool {
+	for _, p := range pr.desk.working() {
 		if p.sym == sym && p.Side == market.Sell && p.group == nil && !p.done &&
 			(p.waiting || p.Type == market.Market || p.TimeInForce == market.IOC) {
 			return true

@@ -19,19 +19,19 @@ func (d *Desk) Intents(intents []market.Intent, warmup bool, at time.Time) (r Re
 	refused = make([]string, len(intents))
 	for i := range intents {
 		in := &intents[i]
-		sym, reason := d.check(in)
+		sym, reason := d.intake.check(in)
 		if reason != "" {
 			return d.take(), refused, &IntentError{Step: d.step, Index: i, Reason: reason}
 		}
 		switch in.Action {
 		case market.Submit, market.Close:
-			d.submit(sym, *in, warmup)
+			d.intake.submit(sym, *in, warmup)
 		case market.Cancel:
-			refused[i] = d.cancel(in, at)
+			refused[i] = d.intake.cancel(in, at)
 		case market.CancelAll:
-			d.cancelAll(sym, at)
+			d.intake.cancelAll(sym, at)
 		case market.Replace:
-			refused[i] = d.replace(in, at)
+			refused[i] = d.intake.replace(in, at)
 		}
 	}
 	d.work(at)
@@ -39,7 +39,7 @@ func (d *Desk) Intents(intents []market.Intent, warmup bool, at time.Time) (r Re
 }
 
 // check refuses what no strategy may say.
-func (d *Desk) check(in *market.Intent) (int, string) {
+func (it *intake) check(in *market.Intent) (int, string) {
 	if in.Action > market.CancelAll || in.Side > market.Sell || in.Type > market.TrailingStop || in.TimeInForce > market.IOC || in.Size.Kind > market.SizePosition {
 		return 0, "unknown action, side, type, time in force or size"
 	}
@@ -57,14 +57,14 @@ func (d *Desk) check(in *market.Intent) (int, string) {
 	if in.Symbol == "" {
 		return 0, ""
 	}
-	if i := d.index(in.Symbol); i >= 0 {
+	if i := it.desk.index(in.Symbol); i >= 0 {
 		return i, ""
 	}
 	return 0, "unknown symbol " + string(in.Symbol)
 }
 
 // submit makes an order of an intent: one that waits to be placed, or one that is refused.
-func (d *Desk) submit(sym int, in market.Intent, warmup bool) {
+func (it *intake) submit(sym int, in market.Intent, warmup bool) {
 	if in.Action == market.Close {
 		in = market.Intent{
 			Side: market.Sell, Type: market.Market, Size: market.Size{Kind: market.SizePosition},
@@ -77,42 +77,42 @@ func (d *Desk) submit(sym int, in market.Intent, warmup bool) {
 			*c = &spec
 		}
 	}
-	p := d.newOrder(sym, in)
+	p := it.newOrder(sym, in)
 	if in.Side == market.Sell {
 		p.Role = market.RoleExit
 	}
 	reason := "warmup"
 	if !warmup {
-		reason = d.refuse(p)
+		reason = it.refuse(p)
 	}
 	if reason != "" {
-		p.end(d, market.StatusRejected, reason)
+		p.end(it.desk, market.StatusRejected, reason)
 		return
 	}
 	p.waiting = true
-	d.tell(p)
+	it.desk.tell(p)
 }
 
-func (d *Desk) newOrder(sym int, in market.Intent) *public {
+func (it *intake) newOrder(sym int, in market.Intent) *public {
 	p := &public{sym: sym, intent: in, left: in.ExpireAfter}
 	p.Order = market.Order{
-		ID: market.OrderID(len(d.orders) + 1), Ref: in.ClientRef, Symbol: d.cfg.Symbols[sym], Side: in.Side, Type: in.Type,
-		TimeInForce: in.TimeInForce, ReduceOnly: in.Reduces(), Tag: in.Tag, CreatedAt: d.now, UpdatedAt: d.now,
+		ID: market.OrderID(len(it.desk.orders) + 1), Ref: in.ClientRef, Symbol: it.cfg.Symbols[sym], Side: in.Side, Type: in.Type,
+		TimeInForce: in.TimeInForce, ReduceOnly: in.Reduces(), Tag: in.Tag, CreatedAt: it.desk.now, UpdatedAt: it.desk.now,
 	}
-	d.orders, d.live = append(d.orders, p), append(d.live, p)
+	it.desk.orders, it.desk.live = append(it.desk.orders, p), append(it.desk.live, p)
 	return p
 }
 
 // refuse fills in the decimals of an order and says by which code it cannot be.
-func (d *Desk) refuse(p *public) string {
-	in, s := p.intent, &d.sym[p.sym]
-	conditions := d.standing(p.sym)
-	conditions.Barrier = d.cfg.Barrier
+func (it *intake) refuse(p *public) string {
+	in, s := p.intent, &it.desk.sym[p.sym]
+	conditions := it.desk.placer.standing(p.sym)
+	conditions.Barrier = it.cfg.Barrier
 	denial := admission.Judge(conditions, admission.KindOf(in.Side == market.Sell || in.Reduces(), false))
 	switch {
 	case denial.Code == admission.CodeEndOfRun:
 		return denial.Code
-	case in.Side == market.Sell && d.ledger.Flat(p.Symbol):
+	case in.Side == market.Sell && it.ledger.Flat(p.Symbol):
 		if in.Reduces() {
 			return "reduce_only_no_position"
 		}
@@ -121,13 +121,13 @@ func (d *Desk) refuse(p *public) string {
 		return "reduce_only_no_position"
 	case denial.Denies():
 		return denial.Code
-	case !d.offers(&in, s.rules.OrderTypes):
+	case !it.offers(&in, s.rules.OrderTypes):
 		return order.CodeTypeUnsupported
-	case d.slots(p) != "":
-		return d.slots(p)
+	case it.slots(p) != "":
+		return it.slots(p)
 	case (in.TimeInForce == market.GTD) != (in.ExpireAfter > 0) || in.ExpireAfter < 0:
 		return "invalid_expiry"
-	case len(d.OpenOrders()) > maxOpenOrders:
+	case len(it.desk.OpenOrders()) > maxOpenOrders:
 		return "too_many_open_orders"
 	}
 	if reason := p.setSize(s); reason != "" {
@@ -139,16 +139,16 @@ func (d *Desk) refuse(p *public) string {
 	if !validBracket(&in) {
 		return "invalid_bracket"
 	}
-	if in.Side == market.Sell && !in.Reduces() && p.Quantity.Cmp(d.ledger.Quantity(p.Symbol)) > 0 {
+	if in.Side == market.Sell && !in.Reduces() && p.Quantity.Cmp(it.ledger.Quantity(p.Symbol)) > 0 {
 		return "short_not_allowed"
 	}
 	return ""
 }
 
 // offers says that the venue has the types that an intent needs, and takes them for the symbol.
-func (d *Desk) offers(in *market.Intent, ofSymbol []string) bool {
+func (it *intake) offers(in *market.Intent, ofSymbol []string) bool {
 	has := func(name string) bool {
-		return slices.Contains(d.cfg.OrderTypes, name) && (len(ofSymbol) == 0 || slices.Contains(ofSymbol, name))
+		return slices.Contains(it.cfg.OrderTypes, name) && (len(ofSymbol) == 0 || slices.Contains(ofSymbol, name))
 	}
 	name := in.Type.String()
 	switch {
@@ -260,38 +260,38 @@ func validBracket(in *market.Intent) bool {
 	return true
 }
 
-func (d *Desk) cancel(in *market.Intent, at time.Time) string {
-	p := d.find(in.Ref)
+func (it *intake) cancel(in *market.Intent, at time.Time) string {
+	p := it.desk.find(in.Ref)
 	if p == nil {
 		return "unknown_order"
 	}
-	d.cancelOrder(p, at)
+	it.cancelOrder(p, at)
 	return ""
 }
 
-func (d *Desk) cancelAll(sym int, at time.Time) {
-	for _, p := range d.working() {
+func (it *intake) cancelAll(sym int, at time.Time) {
+	for _, p := range it.desk.working() {
 		if p.sym == sym && !p.done && p.ending == "" {
-			d.cancelOrder(p, at)
+			it.cancelOrder(p, at)
 		}
 	}
 }
 
 // cancelOrder takes an order back at the strategy's wish. A leg of a pair takes the other one with it
 // at the venue; what is left of the bracket is placed anew.
-func (d *Desk) cancelOrder(p *public, at time.Time) {
+func (it *intake) cancelOrder(p *public, at time.Time) {
 	if p.group != nil {
-		p.group.drop(d, p, at)
+		p.group.drop(it.desk, p, at)
 		return
 	}
-	p.cancel(d, "strategy", at)
+	p.cancel(it.desk, "strategy", at)
 }
 
 // replace keeps the order's id: cancel, confirm, new.
-func (d *Desk) replace(in *market.Intent, at time.Time) string {
-	p := d.find(in.Ref)
+func (it *intake) replace(in *market.Intent, at time.Time) string {
+	p := it.desk.find(in.Ref)
 	switch {
-	case d.barred:
+	case it.desk.barred:
 		return admission.CodeEndOfRun
 	case p == nil:
 		return "unknown_order"
@@ -303,30 +303,30 @@ func (d *Desk) replace(in *market.Intent, at time.Time) string {
 		return reason
 	}
 	if in.Size.Kind == market.SizeQuantity {
-		if v, err := order.FromFloat(in.Size.Value); err != nil || !d.sym[p.sym].rules.RoundQuantity(p.Type, v).IsPos() {
+		if v, err := order.FromFloat(in.Size.Value); err != nil || !it.desk.sym[p.sym].rules.RoundQuantity(p.Type, v).IsPos() {
 			return order.CodeBelowMinimum
 		}
 	}
 	change := *in
 	if p.group != nil {
-		p.apply(d, &change)
+		p.apply(it.desk, &change)
 		p.group.renew = true
-		d.tell(p)
+		it.desk.tell(p)
 		return ""
 	}
 	if p.waiting {
-		p.apply(d, &change)
-		d.tell(p)
+		p.apply(it.desk, &change)
+		it.desk.tell(p)
 		return ""
 	}
-	if shut := d.admit(admission.Reduces); shut != "" {
+	if shut := it.desk.placer.admit(admission.Reduces); shut != "" {
 		return shut // the new order could not leave, and the old one would be gone
 	}
 	if p.change != nil {
 		change = merged(*p.change, change)
 	}
 	p.change = &change
-	d.cancelID(p.live(), at)
+	it.desk.cancelID(p.live(), at)
 	return ""
 }
 

@@ -178,7 +178,7 @@ func (s *shop) atRest(rt interface{ Fatalf(string, ...any) }) {
 		}
 	}
 	free, bare := order.Minus(s.base, s.offered()), dec{}
-	for _, g := range k.groups {
+	for _, g := range k.protector.groups {
 		short := g.held
 		for _, p := range g.legs() {
 			if !p.waiting {

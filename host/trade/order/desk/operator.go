@@ -15,10 +15,10 @@ func (d *Desk) Close(s market.Symbol, at time.Time) (Result, bool) {
 	if i < 0 || d.ledger.Flat(s) {
 		return Result{}, false
 	}
-	if d.selling(i) {
+	if d.protector.selling(i) {
 		return Result{}, true // it is on its way
 	}
-	d.submit(i, market.Intent{Action: market.Close, Tag: byOperator}, false)
+	d.intake.submit(i, market.Intent{Action: market.Close, Tag: byOperator}, false)
 	d.orders[len(d.orders)-1].manual = true
 	d.work(at)
 	return d.take(), true

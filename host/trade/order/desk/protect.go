@@ -76,7 +76,7 @@ func (d *Desk) Gaps(at time.Time) []Gap {
 		return nil
 	}
 	for i, s := range d.cfg.Symbols {
-		if missing := d.missing(i, at); missing.IsPos() {
+		if missing := d.protector.missing(i, at); missing.IsPos() {
 			list = append(list, Gap{s, missing, d.sym[i].bare})
 		}
 	}
@@ -84,18 +84,18 @@ func (d *Desk) Gaps(at time.Time) []Gap {
 }
 
 // missing is the base of a symbol that has no protection and should have.
-func (d *Desk) missing(sym int, at time.Time) dec {
+func (pr *protector) missing(sym int, at time.Time) dec {
 	need, covered, own := dec{}, dec{}, dec{}
 	type shortfall struct {
 		of     *bracket
 		lacked dec
 	}
 	var short []shortfall
-	for _, g := range d.groups {
+	for _, g := range pr.groups {
 		if g.parent.sym != sym || !g.lives() || !g.held.IsPos() {
 			continue
 		}
-		has := g.covered(d, at).Min(g.held)
+		has := g.covered(pr.desk, at).Min(g.held)
 		if need, covered = order.Plus(need, g.held), order.Plus(covered, has); has.Cmp(g.held) < 0 {
 			short = append(short, shortfall{g, order.Minus(g.held, has)})
 		}
@@ -103,18 +103,18 @@ func (d *Desk) missing(sym int, at time.Time) dec {
 	if len(short) == 0 {
 		return dec{}
 	}
-	for _, p := range d.working() {
+	for _, p := range pr.desk.working() {
 		if p.sym != sym || p.Side != market.Sell || p.group != nil {
 			continue
 		}
-		if s, ok := d.book.Get(p.live()); ok && stands(s) {
+		if s, ok := pr.book.Get(p.live()); ok && stands(s) {
 			own = order.Plus(own, order.Minus(s.Spec.Quantity, s.Filled))
 		}
 	}
-	need = need.Min(order.Minus(d.ledger.Quantity(d.cfg.Symbols[sym]), own))
+	need = need.Min(order.Minus(pr.ledger.Quantity(pr.cfg.Symbols[sym]), own))
 	missing := order.Minus(need, covered)
 	for _, s := range short { // each by itself: what several lack together no exit could cover
-		if !s.of.dust(d, s.of.guard(), missing.Min(s.lacked)) {
+		if !s.of.dust(pr.desk, s.of.guard(), missing.Min(s.lacked)) {
 			return missing
 		}
 	}
@@ -132,7 +132,7 @@ func (g *bracket) guard() *public {
 // dust says that the venue takes no such exit for so little.
 func (g *bracket) dust(d *Desk, p *public, quantity dec) bool {
 	sym := &d.sym[g.parent.sym]
-	s := d.draft(p)
+	s := d.placer.draft(p)
 	s.Quantity = sym.rules.RoundQuantity(s.Type, quantity)
 	return sym.rules.Check(s, sym.last) == order.CodeBelowMinimum
 }
@@ -154,7 +154,7 @@ func (g *bracket) covered(d *Desk, at time.Time) dec {
 		return dec{}
 	}
 	s, ok := d.book.Get(p.live())
-	want := d.draft(p)
+	want := d.placer.draft(p)
 	fits := s.Spec.StopPrice.Cmp(want.StopPrice) == 0 && s.Spec.LimitPrice.Cmp(want.LimitPrice) == 0 && s.Spec.Type == want.Type
 	if p.trail.on() {
 		fits = s.Spec.Type == want.Type // it follows as soon as it may
@@ -182,18 +182,18 @@ func (g *bracket) touch(d *Desk, at time.Time) {
 
 // protectAll looks after positions without protection: once the grace is over the run is halted, and the operator told,
 // until it is back.
-func (d *Desk) protectAll(at time.Time) {
-	if d.barred {
+func (pr *protector) protectAll(at time.Time) {
+	if pr.desk.barred {
 		return
 	}
-	before := d.shouts()
-	for i := range d.sym {
-		s := &d.sym[i]
-		missing := d.missing(i, at)
+	before := pr.shouts()
+	for i := range pr.desk.sym {
+		s := &pr.desk.sym[i]
+		missing := pr.missing(i, at)
 		switch {
 		case !missing.IsPos():
 			s.bare, s.shouts = time.Time{}, false
-			for _, g := range d.groups {
+			for _, g := range pr.groups {
 				if g.parent.sym == i && g.placed() {
 					g.tries = 0
 				}
@@ -204,23 +204,23 @@ func (d *Desk) protectAll(at time.Time) {
 		}
 		if !s.shouts && at.Sub(s.bare) >= protectGrace {
 			s.shouts = true
-			d.out.Effects = append(d.out.Effects, order.Effect{
-				Do: order.Halt, Symbol: d.cfg.Symbols[i], Code: order.CodeUnprotected, Message: Gap{Symbol: d.cfg.Symbols[i], Missing: missing}.String(),
+			pr.desk.out.Effects = append(pr.desk.out.Effects, order.Effect{
+				Do: order.Halt, Symbol: pr.cfg.Symbols[i], Code: order.CodeUnprotected, Message: Gap{Symbol: pr.cfg.Symbols[i], Missing: missing}.String(),
 			})
 		}
-		if s.shouts && d.cfg.Unprotected == Sell {
-			d.sellBare(i, missing, at)
+		if s.shouts && pr.cfg.Unprotected == Sell {
+			pr.sellBare(i, missing, at)
 		}
 	}
-	if before && !d.shouts() {
-		d.out.Effects = append(d.out.Effects, order.Effect{Do: order.Resume, Code: order.CodeUnprotected})
+	if before && !pr.shouts() {
+		pr.desk.out.Effects = append(pr.desk.out.Effects, order.Effect{Do: order.Resume, Code: order.CodeUnprotected})
 	}
 }
 
 // shouts says that a position has been without protection for longer than the grace.
-func (d *Desk) shouts() bool {
-	for i := range d.sym {
-		if d.sym[i].shouts {
+func (pr *protector) shouts() bool {
+	for i := range pr.desk.sym {
+		if pr.desk.sym[i].shouts {
 			return true
 		}
 	}
@@ -229,29 +229,29 @@ func (d *Desk) shouts() bool {
 
 // sellBare sells what has no protection, at no less than the collar allows. It does not where the fate of a sale is not
 // known, where the symbol does not trade and where the account has less than the books.
-func (d *Desk) sellBare(sym int, missing dec, at time.Time) {
-	s := &d.sym[sym]
+func (pr *protector) sellBare(sym int, missing dec, at time.Time) {
+	s := &pr.desk.sym[sym]
 	quantity := s.rules.RoundQuantity(market.Limit, missing)
 	if at.Before(s.sellNext) {
 		return
 	}
 	s.sellNext = at.Add(time.Second)
 	switch {
-	case !s.rules.Trading, !s.last.IsPos(), d.denyExit(sym) != "", d.selling(sym):
+	case !s.rules.Trading, !s.last.IsPos(), pr.desk.placer.denyExit(sym) != "", pr.selling(sym):
 		return
-	case d.available(sym).Cmp(quantity) < 0, !quantity.IsPos():
+	case pr.desk.placer.available(sym).Cmp(quantity) < 0, !quantity.IsPos():
 		return
 	}
 	s.sellNext = at.Add(sellAgain)
-	least := order.Times(s.last, order.Minus(decimal.One, d.cfg.Collar))
+	least := order.Times(s.last, order.Minus(decimal.One, pr.cfg.Collar))
 	price, _ := least.Float64()
 	size, _ := quantity.Float64()
-	p := d.newOrder(sym, market.Intent{
+	p := pr.desk.intake.newOrder(sym, market.Intent{
 		Side: market.Sell, Type: market.Limit, TimeInForce: market.IOC, LimitPrice: price, ReduceOnly: true, Tag: "unprotected",
 		Size: market.Size{Kind: market.SizeQuantity, Value: size},
 	})
 	p.Role, p.guards, p.Quantity, p.LimitPrice = market.RoleExit, true, quantity, s.rules.RoundPrice(market.Sell, least)
 	p.waiting = true
-	d.tell(p)
-	d.place(p, at)
+	pr.desk.tell(p)
+	pr.desk.placer.place(p, at)
 }

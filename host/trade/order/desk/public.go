@@ -153,8 +153,8 @@ func (p *public) again(d *Desk) {
 	d.reopen(p)
 	p.waiting, p.group.renew = true, true
 	p.Quantity = order.Plus(p.group.held, p.FilledQuantity)
-	if !slices.Contains(d.groups, p.group) {
-		d.groups = append(d.groups, p.group)
+	if !slices.Contains(d.protector.groups, p.group) {
+		d.protector.groups = append(d.protector.groups, p.group)
 	}
 	if p.Status.Final() {
 		p.Status, p.Reason, p.UpdatedAt = market.StatusOpen, "", d.now
@@ -272,7 +272,7 @@ func (p *public) candle(d *Desk, c market.Candle, at time.Time) {
 
 // follow replaces the order of a trailing stop that has moved, as soon as an order may leave.
 func (p *public) follow(d *Desk, at time.Time) {
-	if d.admit(admission.Reduces) != "" {
+	if d.placer.admit(admission.Reduces) != "" {
 		p.follows = at.Add(shutAgain)
 		return
 	}
