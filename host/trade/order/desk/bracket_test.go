@@ -283,7 +283,7 @@ func TestBarrierEndsRenewals(t *testing.T) {
 	s.slow = true
 	s.part(0, d("1"))
 	s.wait(arrival)
-	id := s.desk.working()[1].live()
+	id := s.desk.workingOrders()[1].currentID()
 	s.apply(order.Event{Kind: order.SubmitReply, ClientOrderID: id, Result: exchange.Result{Outcome: exchange.NotSent}})
 	s.run(s.desk.Barrier(s.at), nil)
 	s.run(s.desk.CancelAll(s.at), nil)

@@ -65,10 +65,10 @@ type Desk struct {
 	protector *protector
 
 	sym     []symbol
-	orders  []*public
-	live    []*public          // those that are not done
-	byID    map[string]*public // by client order id
-	barred  bool               // nothing is placed any more, but, when the run is flattened, exits
+	orders  []*logicalOrder
+	live    []*logicalOrder          // those that are not done
+	byID    map[string]*logicalOrder // by client order id
+	barred  bool                     // nothing is placed any more, but, when the run is flattened, exits
 	flatten bool
 	step    int64
 	now     market.Time // of the run's clock
@@ -163,7 +163,7 @@ func New(cfg Config) (*Desk, error) {
 		return nil, err
 	}
 	book := order.NewBookBehind(cfg.Barrier)
-	d := &Desk{cfg: &cfg, book: book, ledger: ledger, byID: map[string]*public{}, sym: make([]symbol, len(cfg.Symbols))}
+	d := &Desk{cfg: &cfg, book: book, ledger: ledger, byID: map[string]*logicalOrder{}, sym: make([]symbol, len(cfg.Symbols))}
 	d.intake = &intake{desk: d, cfg: &cfg, book: book, ledger: ledger}
 	d.placer = &placer{desk: d, cfg: &cfg, book: book, ledger: ledger, seq: cfg.Seq}
 	d.protector = &protector{desk: d, cfg: &cfg, book: book, ledger: ledger}
@@ -185,8 +185,8 @@ func (pl *placer) denyExit(sym int) string {
 	return admission.Judge(c, admission.Protects).Code
 }
 
-// standing returns how a symbol stands, as far as an order of it may leave or not.
-func (pl *placer) standing(sym int) admission.Conditions {
+// symbolConditions returns how a symbol stands, as far as an order of it may leave or not.
+func (pl *placer) symbolConditions(sym int) admission.Conditions {
 	s := pl.cfg.Symbols[sym]
 	return admission.Conditions{Unresolved: pl.book.Unresolved(s), MarketHalted: !pl.desk.sym[sym].rules.Trading}
 }
@@ -199,7 +199,7 @@ func (d *Desk) Ledger() *order.Ledger { return d.ledger }
 
 // SetMarket changes the rules of a symbol, or says that it is halted.
 func (d *Desk) SetMarket(m exchange.Market) {
-	if i := d.index(m.Symbol); i >= 0 {
+	if i := d.symbolIndex(m.Symbol); i >= 0 {
 		d.sym[i].rules = order.Rules{Market: m}
 	}
 }
@@ -213,15 +213,15 @@ func (d *Desk) SetFree(asset string, free dec) {
 	}
 }
 
-func (d *Desk) index(s market.Symbol) int {
+func (d *Desk) symbolIndex(s market.Symbol) int {
 	if s == "" && len(d.cfg.Symbols) == 1 {
 		return 0
 	}
 	return slices.Index(d.cfg.Symbols, s)
 }
 
-// take ends a call: what came together is handed out.
-func (d *Desk) take() Result {
+// takeResult ends a call: what came together is handed out.
+func (d *Desk) takeResult() Result {
 	out := d.out
 	d.out = Result{}
 	return out
@@ -230,37 +230,37 @@ func (d *Desk) take() Result {
 // Apply takes an event of one order.
 func (d *Desk) Apply(ev order.Event, at time.Time) (Result, error) {
 	effects, err := d.book.Apply(ev, at)
-	d.absorb(effects, at)
-	d.work(at)
-	return d.take(), err
+	d.applyEffects(effects, at)
+	d.advance(at)
+	return d.takeResult(), err
 }
 
 // FillsPage and OpenList are those of the Book.
 func (d *Desk) FillsPage(s market.Symbol, page exchange.Fills, since, asked, at time.Time) (Result, []exchange.Fill) {
 	effects, foreign := d.book.FillsPage(s, page, since, asked, at)
-	d.absorb(effects, at)
-	d.work(at)
-	return d.take(), foreign
+	d.applyEffects(effects, at)
+	d.advance(at)
+	return d.takeResult(), foreign
 }
 
 // OpenList takes an answer to OpenOrders.
 func (d *Desk) OpenList(orders []exchange.Order, asked, at time.Time) (Result, []exchange.Order) {
 	effects, foreign := d.book.OpenList(orders, asked, at)
-	d.absorb(effects, at)
-	d.work(at)
-	return d.take(), foreign
+	d.applyEffects(effects, at)
+	d.advance(at)
+	return d.takeResult(), foreign
 }
 
 // Due is what time calls for.
 func (d *Desk) Due(at time.Time) Result {
-	d.absorb(d.book.Due(at), at)
-	d.work(at)
-	return d.take()
+	d.applyEffects(d.book.Due(at), at)
+	d.advance(at)
+	return d.takeResult()
 }
 
 // Commit takes a proposal that the journal has committed; the effects send it.
 func (d *Desk) Commit(p Proposal, at time.Time) (Result, error) {
-	if err := d.placer.answered(p); err != nil {
+	if err := d.placer.takeProposal(p); err != nil {
 		return Result{}, err
 	}
 	var effects []order.Effect
@@ -275,24 +275,24 @@ func (d *Desk) Commit(p Proposal, at time.Time) (Result, error) {
 	}
 	for i, s := range p.Specs {
 		if s.Side == market.Sell && i == 0 {
-			d.placer.lock(s.Symbol, s.Quantity)
+			d.placer.lockBase(s.Symbol, s.Quantity)
 		}
 	}
-	d.absorb(effects, at)
+	d.applyEffects(effects, at)
 	for _, s := range p.Specs {
 		if o := d.byID[s.ClientOrderID]; o != nil && (o.ending != "" || o.change != nil) {
 			d.cancelID(s.ClientOrderID, at) // was asked for while the proposal was out
 		}
 	}
-	d.work(at)
-	return d.take(), nil
+	d.advance(at)
+	return d.takeResult(), nil
 }
 
 // ErrNotProposed says that a proposal was changed, was answered before, or that a barrier ended it.
 var ErrNotProposed = errors.New("only what the desk proposed, and did not take back, can be committed or denied, and only once")
 
-// answered takes a proposal off those that are out.
-func (pl *placer) answered(p Proposal) error {
+// takeProposal takes a proposal off those that are out.
+func (pl *placer) takeProposal(p Proposal) error {
 	if len(p.Specs) == 0 {
 		return ErrNotProposed
 	}
@@ -307,33 +307,33 @@ func (pl *placer) answered(p Proposal) error {
 
 // Deny takes a proposal that risk refused. The exits of a bracket wait and are proposed again.
 func (d *Desk) Deny(p Proposal, code string, at time.Time) (Result, error) {
-	if err := d.placer.answered(p); err != nil {
+	if err := d.placer.takeProposal(p); err != nil {
 		return Result{}, err
 	}
 	if p.Protects && d.byID[p.Specs[0].ClientOrderID].group != nil {
-		d.byID[p.Specs[0].ClientOrderID].group.putBack(d, p, code, at)
-		d.work(at)
-		return d.take(), nil
+		d.byID[p.Specs[0].ClientOrderID].group.restoreLegs(d, p, code, at)
+		d.advance(at)
+		return d.takeResult(), nil
 	}
 	var errs []error
 	for _, s := range p.Specs {
 		effects, err := d.book.Deny(s, code, at)
 		errs = append(errs, err)
-		d.absorb(effects, at)
+		d.applyEffects(effects, at)
 	}
-	d.work(at)
-	return d.take(), errors.Join(errs...)
+	d.advance(at)
+	return d.takeResult(), errors.Join(errs...)
 }
 
 func (d *Desk) cancelID(id string, at time.Time) {
 	effects, err := d.book.Apply(order.Event{Kind: order.CancelAsked, Source: order.FromLocal, ClientOrderID: id}, at)
 	if err == nil {
-		d.absorb(effects, at)
+		d.applyEffects(effects, at)
 	}
 }
 
-// absorb looks through the effects of the book: fills go into the ledger, changes to the strategy's orders.
-func (d *Desk) absorb(effects []order.Effect, at time.Time) {
+// applyEffects looks through the effects of the book: fills go into the ledger, changes to the strategy's orders.
+func (d *Desk) applyEffects(effects []order.Effect, at time.Time) {
 	d.out.Effects = append(d.out.Effects, effects...)
 	for _, e := range effects {
 		p := d.byID[e.Order]
@@ -342,32 +342,32 @@ func (d *Desk) absorb(effects []order.Effect, at time.Time) {
 		}
 		switch e.Do {
 		case order.Count:
-			d.filled(p, e)
+			d.onFill(p, e)
 		case order.Tell:
 			s, _ := d.book.Get(e.Order)
-			if s.Spec.Side == market.Sell && s.State.Terminal() && !e.From.Terminal() && d.placer.leads(s.Spec) {
-				d.placer.lock(e.Symbol, order.Minus(s.Filled, s.Spec.Quantity)) // what did not fill is free again
+			if s.Spec.Side == market.Sell && s.State.Terminal() && !e.From.Terminal() && d.placer.leadsPair(s.Spec) {
+				d.placer.lockBase(e.Symbol, order.Minus(s.Filled, s.Spec.Quantity)) // what did not fill is free again
 			}
 			if s.Spec.Side == market.Sell && s.State.Terminal() && !e.From.Terminal() {
 				d.sym[p.sym].freed = at
 			}
-			p.sync(d)
+			p.syncState(d)
 		}
 	}
 }
 
-// leads says that an order locks its quantity alone, or for the pair.
-func (pl *placer) leads(s order.Spec) bool { return s.Sibling == "" || s.Type == market.Limit }
+// leadsPair says that an order locks its quantity alone, or for the pair.
+func (pl *placer) leadsPair(s order.Spec) bool { return s.Sibling == "" || s.Type == market.Limit }
 
-// lock counts base that an order holds.
-func (pl *placer) lock(s market.Symbol, quantity dec) {
-	if i := pl.desk.index(s); i >= 0 {
+// lockBase counts base that an order holds.
+func (pl *placer) lockBase(s market.Symbol, quantity dec) {
+	if i := pl.desk.symbolIndex(s); i >= 0 {
 		pl.desk.sym[i].free = order.Minus(pl.desk.sym[i].free, quantity)
 	}
 }
 
-// filled books a trade.
-func (d *Desk) filled(p *public, e order.Effect) {
+// onFill books a trade.
+func (d *Desk) onFill(p *logicalOrder, e order.Effect) {
 	s, _ := d.book.Get(e.Order)
 	reference := s.Spec.Reference
 	switch {
@@ -391,21 +391,21 @@ func (d *Desk) filled(p *public, e order.Effect) {
 	if e.Fill.FeeAsset == e.Symbol.Base() {
 		net = order.Minus(net, e.Fill.Fee)
 	}
-	if e.Fill.Side == market.Sell && !d.placer.leads(s.Spec) {
-		d.placer.lock(e.Symbol, e.Fill.Quantity) // its pair will be said to be free
+	if e.Fill.Side == market.Sell && !d.placer.leadsPair(s.Spec) {
+		d.placer.lockBase(e.Symbol, e.Fill.Quantity) // its pair will be said to be free
 	}
 	if e.Fill.Side == market.Buy {
-		d.placer.lock(e.Symbol, net.Neg())
-		d.protector.protect(p, net, f.Price)
+		d.placer.lockBase(e.Symbol, net.Neg())
+		d.protector.growBracket(p, net, f.Price)
 	}
 	if p.group != nil {
 		p.group.held = order.Minus(p.group.held, e.Fill.Quantity)
 	}
-	p.sync(d)
+	p.syncState(d)
 	if p.group != nil {
-		for _, other := range [...]*public{p.group.stop, p.group.aim} {
+		for _, other := range [...]*logicalOrder{p.group.stop, p.group.aim} {
 			if other != nil && other != p {
-				other.sync(d) // its cancel may have come first: now it is known what for
+				other.syncState(d) // its cancel may have come first: now it is known what for
 			}
 		}
 	}
@@ -413,7 +413,7 @@ func (d *Desk) filled(p *public, e order.Effect) {
 
 // Candle tells a closed candle, before the strategy is asked: gtd orders run out, trailing stops follow.
 func (d *Desk) Candle(s market.Symbol, c market.Candle, at time.Time) Result {
-	i := d.index(s)
+	i := d.symbolIndex(s)
 	last, err := order.FromFloat(c.Close)
 	if i < 0 || err != nil {
 		return Result{}
@@ -421,18 +421,18 @@ func (d *Desk) Candle(s market.Symbol, c market.Candle, at time.Time) Result {
 	d.sym[i].last = last
 	for _, g := range d.protector.groups {
 		if g.parent.sym == i {
-			g.touch(d, at)
+			g.noteClose(d, at)
 		}
 	}
 	d.ledger.OnCandle(s, c)
-	d.absorb(d.book.WithdrawUnsent(s, at), at)
-	for _, p := range d.working() {
+	d.applyEffects(d.book.WithdrawUnsent(s, at), at)
+	for _, p := range d.workingOrders() {
 		if p.Symbol == s && !p.done {
-			p.candle(d, c, at)
+			p.onCandle(d, c, at)
 		}
 	}
-	d.work(at)
-	return d.take()
+	d.advance(at)
+	return d.takeResult()
 }
 
 // NextDue is the earliest time at which Due has something to do; zero: none.
@@ -445,7 +445,7 @@ func (d *Desk) NextDue() time.Time {
 	}
 	for _, g := range d.protector.groups {
 		sooner(g.nextDue(d))
-		if g.lives() && g.placed() && !g.beyondAt.IsZero() && !g.renew && !g.renewing {
+		if g.hasLiveLeg() && g.isPlaced() && !g.beyondAt.IsZero() && !g.renew && !g.renewing {
 			sooner(g.beyondAt.Add(protectGrace))
 		}
 	}

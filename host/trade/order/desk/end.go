@@ -14,15 +14,15 @@ func (d *Desk) Barrier(at time.Time) Result {
 		d.byID[s.ClientOrderID].waiting = true
 	}
 	d.placer.proposed = nil
-	for _, p := range d.working() {
+	for _, p := range d.workingOrders() {
 		if p.waiting {
-			p.end(d, market.StatusCanceled, admission.CodeEndOfRun)
+			p.endOrder(d, market.StatusCanceled, admission.CodeEndOfRun)
 		}
 		p.change, p.taken = nil, false
 	}
 	d.protector.groups = nil
-	d.absorb(d.book.Barrier(at), at)
-	return d.take()
+	d.applyEffects(d.book.Barrier(at), at)
+	return d.takeResult()
 }
 
 // Flatten sells what is held at the market, after the barrier and once every order is confirmed to be gone.
@@ -31,11 +31,11 @@ func (d *Desk) Flatten(at time.Time) Result {
 	d.flatten = true
 	for i, s := range d.cfg.Symbols {
 		if !d.ledger.Flat(s) {
-			d.intake.submit(i, market.Intent{Action: market.Close}, false)
+			d.intake.submitIntent(i, market.Intent{Action: market.Close}, false)
 		}
 	}
-	d.work(at)
-	return d.take()
+	d.advance(at)
+	return d.takeResult()
 }
 
 // CancelAll cancels every order that may be at the venue.
@@ -46,5 +46,5 @@ func (d *Desk) CancelAll(at time.Time) Result {
 		}
 		d.cancelID(s.Spec.ClientOrderID, at)
 	}
-	return d.take()
+	return d.takeResult()
 }

@@ -11,23 +11,23 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
-// work does what has become possible: orders that waited are proposed, replaced ones placed anew,
+// advance does what has become possible: orders that waited are proposed, replaced ones placed anew,
 // brackets renewed, rests settled.
-func (d *Desk) work(at time.Time) {
+func (d *Desk) advance(at time.Time) {
 	for _, g := range d.protector.groups {
 		if g.renewing {
-			g.back(d)
+			g.confirmCancelled(d)
 		}
 	}
-	for _, p := range d.working() {
+	for _, p := range d.workingOrders() {
 		if !p.follows.IsZero() && !at.Before(p.follows) {
-			p.follow(d, at)
+			p.followTrail(d, at)
 		}
 		if p.change != nil && !p.waiting {
-			d.changed(p)
+			d.finishReplace(p)
 		}
 		if p.waiting && p.group == nil {
-			d.placer.place(p, at)
+			d.placer.placeOrder(p, at)
 		}
 	}
 	for i, s := range d.cfg.Symbols {
@@ -39,57 +39,57 @@ func (d *Desk) work(at time.Time) {
 	}
 	d.protector.groups = slices.DeleteFunc(d.protector.groups, func(g *bracket) bool { return len(g.legs()) == 0 })
 	for _, g := range d.protector.groups {
-		g.work(d, at)
+		g.updateExits(d, at)
 	}
 	d.protector.protectAll(at)
 }
 
-// changed looks whether the cancel of a replaced order is confirmed, and what it left.
-func (d *Desk) changed(p *public) {
-	s, _ := d.book.Get(p.live())
+// finishReplace looks whether the cancel of a replaced order is confirmed, and what it left.
+func (d *Desk) finishReplace(p *logicalOrder) {
+	s, _ := d.book.Get(p.currentID())
 	if !s.State.Terminal() || !s.Settled {
 		return
 	}
 	in := p.change
 	p.change = nil
-	if s.State != order.Canceled && !withdrawn(s) {
-		p.sync(d) // it ended otherwise: there is nothing to replace
+	if s.State != order.Canceled && !endedUnsent(s) {
+		p.syncState(d) // it ended otherwise: there is nothing to replace
 		return
 	}
-	p.apply(d, in)
+	p.applyChange(d, in)
 	if p.Quantity.IsPos() && p.FilledQuantity.Cmp(p.Quantity) >= 0 {
-		p.end(d, market.StatusFilled, "")
+		p.endOrder(d, market.StatusFilled, "")
 		return
 	}
 	p.waiting = true
 }
 
-// place proposes an order, once nothing holds back what it needs.
-func (pl *placer) place(p *public, at time.Time) {
+// placeOrder proposes an order, once nothing holds back what it needs.
+func (pl *placer) placeOrder(p *logicalOrder, at time.Time) {
 	shut := pl.admit(admission.KindOf(true, p.guards || p.manual))
 	if shut == "" && p.Side == market.Sell && (pl.makeRoom(p, at) || pl.awaitsFree(p, at)) {
 		return
 	}
-	spec, reason := pl.spec(p)
+	spec, reason := pl.sizeOrder(p)
 	if reason != "" && shut != "" {
 		reason = shut // the exits hold what it wants to sell, and keep it
 	}
 	if reason == "" {
-		reason = admission.Judge(pl.standing(p.sym), admission.KindOf(p.Side == market.Sell, false)).Code
+		reason = admission.Judge(pl.symbolConditions(p.sym), admission.KindOf(p.Side == market.Sell, false)).Code
 	}
 	if reason == "" {
 		reason = pl.desk.sym[p.sym].rules.Check(spec, pl.desk.sym[p.sym].last)
 	}
 	if reason != "" {
-		p.end(pl.desk, market.StatusRejected, reason)
+		p.endOrder(pl.desk, market.StatusRejected, reason)
 		return
 	}
 	p.waiting = false
-	pl.propose(Proposal{Specs: []order.Spec{spec}, Shrinks: p.Side == market.Sell, Protects: p.guards || p.manual}, p)
+	pl.handOut(Proposal{Specs: []order.Spec{spec}, Shrinks: p.Side == market.Sell, Protects: p.guards || p.manual}, p)
 }
 
-// propose hands the specs out and ties them to the orders they are of.
-func (pl *placer) propose(proposal Proposal, orders ...*public) {
+// handOut hands the specs out and ties them to the orders they are of.
+func (pl *placer) handOut(proposal Proposal, orders ...*logicalOrder) {
 	for i, s := range proposal.Specs {
 		pl.desk.byID[s.ClientOrderID] = orders[i]
 		orders[i].ids = append(orders[i].ids, s.ClientOrderID)
@@ -98,16 +98,16 @@ func (pl *placer) propose(proposal Proposal, orders ...*public) {
 	pl.desk.out.Proposals = append(pl.desk.out.Proposals, proposal)
 }
 
-// next is a spec with the next number.
-func (pl *placer) next(p *public) order.Spec {
+// nextSpec is a spec with the next number.
+func (pl *placer) nextSpec(p *logicalOrder) order.Spec {
 	pl.seq++
-	s := pl.draft(p)
+	s := pl.draftSpec(p)
 	s.Seq, s.ClientOrderID = pl.seq, order.ClientID(pl.cfg.RunID, pl.seq)
 	return s
 }
 
-// draft is a spec without a number, on the ticks of today.
-func (pl *placer) draft(p *public) order.Spec {
+// draftSpec is a spec without a number, on the ticks of today.
+func (pl *placer) draftSpec(p *logicalOrder) order.Spec {
 	rules := pl.desk.sym[p.sym].rules
 	s := order.Spec{
 		Symbol: p.Symbol, Side: p.Side, Type: p.Type, LimitPrice: rules.RoundPrice(p.Side, p.LimitPrice), StopPrice: rules.RoundPrice(p.Side, p.StopPrice),
@@ -122,13 +122,13 @@ func (pl *placer) draft(p *public) order.Spec {
 	return s
 }
 
-// spec sizes an order for the venue.
-func (pl *placer) spec(p *public) (order.Spec, string) {
-	s, rules := pl.next(p), pl.desk.sym[p.sym].rules
+// sizeOrder sizes an order for the venue.
+func (pl *placer) sizeOrder(p *logicalOrder) (order.Spec, string) {
+	s, rules := pl.nextSpec(p), pl.desk.sym[p.sym].rules
 	rest := order.Minus(p.Quantity, p.FilledQuantity)
 	switch {
 	case p.Side == market.Sell:
-		s.Quantity = rules.ExitQuantity(s.Type, pl.toSell(p), pl.available(p.sym))
+		s.Quantity = rules.ExitQuantity(s.Type, pl.toSell(p), pl.availableBase(p.sym))
 		p.Quantity = order.Plus(s.Quantity, p.FilledQuantity)
 	case p.intent.Size.Kind == market.SizeQuantity:
 		s.Quantity = rules.RoundQuantity(s.Type, rest)
@@ -136,14 +136,14 @@ func (pl *placer) spec(p *public) (order.Spec, string) {
 			return s, "insufficient_cash" // the venue would say no, and rejects count
 		}
 	default:
-		budget := pl.budget(p)
+		budget := pl.cashBudget(p)
 		if !budget.IsPos() {
 			return s, "insufficient_cash"
 		}
-		s = pl.buyFor(p, s, budget)
-		if room := pl.room(p.Symbol); room.Cmp(budget) < 0 {
+		s = pl.sizeBuy(p, s, budget)
+		if room := pl.limitRoom(p.Symbol); room.Cmp(budget) < 0 {
 			// A size that the market does not take is not cut down: the limit itself refuses the order.
-			if less := pl.buyFor(p, s, room); rules.Check(less, pl.desk.sym[p.sym].last) == "" {
+			if less := pl.sizeBuy(p, s, room); rules.Check(less, pl.desk.sym[p.sym].last) == "" {
 				s, s.Wanted = less, budget
 			}
 		}
@@ -161,8 +161,8 @@ func (pl *placer) spec(p *public) (order.Spec, string) {
 	return s, ""
 }
 
-// buyFor sizes a buy by an amount of quote.
-func (pl *placer) buyFor(p *public, s order.Spec, budget dec) order.Spec {
+// sizeBuy sizes a buy by an amount of quote.
+func (pl *placer) sizeBuy(p *logicalOrder, s order.Spec, budget dec) order.Spec {
 	rules := pl.desk.sym[p.sym].rules
 	if p.Type == market.Market {
 		s.QuoteAmount = rules.Spendable(budget)
@@ -172,8 +172,8 @@ func (pl *placer) buyFor(p *public, s order.Spec, budget dec) order.Spec {
 	return s
 }
 
-// room is what the limits leave for one more buy of a symbol.
-func (pl *placer) room(symbol market.Symbol) dec {
+// limitRoom is what the limits leave for one more buy of a symbol.
+func (pl *placer) limitRoom(symbol market.Symbol) dec {
 	if pl.cfg.Room == nil {
 		return pl.freeCash()
 	}
@@ -190,8 +190,8 @@ func (pl *placer) room(symbol market.Symbol) dec {
 	return pl.cfg.Room(symbol, of, all)
 }
 
-// budget of a buy that is sized by cash: never more than the cash that no working order may spend.
-func (pl *placer) budget(p *public) dec {
+// cashBudget of a buy that is sized by cash: never more than the cash that no working order may spend.
+func (pl *placer) cashBudget(p *logicalOrder) dec {
 	free := pl.freeCash()
 	v, _ := order.FromFloat(p.intent.Size.Value)
 	if p.intent.Size.Kind == market.SizeCashFraction {
@@ -214,20 +214,20 @@ func (pl *placer) freeCash() dec {
 	return free
 }
 
-// available is the base that no order of ours holds: at most what the run holds, and what is free at the venue.
-func (pl *placer) available(sym int) dec {
-	held, out := pl.unsold(sym)
+// availableBase is the base that no order of ours holds: at most what the run holds, and what is free at the venue.
+func (pl *placer) availableBase(sym int) dec {
+	held, out := pl.unsoldBase(sym)
 	if pl.desk.sym[sym].known {
 		held = held.Min(order.Minus(pl.desk.sym[sym].free, out))
 	}
 	return held.Max(decimal.Zero)
 }
 
-// unsold is the position less what orders of ours, open, unknown or proposed, may sell of it; out are the proposed.
-func (pl *placer) unsold(sym int) (held, out dec) {
+// unsoldBase is the position less what orders of ours, open, unknown or proposed, may sell of it; out are the proposed.
+func (pl *placer) unsoldBase(sym int) (held, out dec) {
 	held = order.Minus(pl.ledger.Quantity(pl.cfg.Symbols[sym]), pl.book.Exposure(pl.cfg.Symbols[sym]).Sell)
 	for _, s := range pl.proposed {
-		if s.Side == market.Sell && s.Symbol == pl.cfg.Symbols[sym] && pl.leads(s) {
+		if s.Side == market.Sell && s.Symbol == pl.cfg.Symbols[sym] && pl.leadsPair(s) {
 			out = order.Plus(out, s.Quantity)
 		}
 	}
@@ -242,19 +242,19 @@ const (
 )
 
 // awaitsFree says that a sale waits for what is free.
-func (pl *placer) awaitsFree(p *public, at time.Time) bool {
-	p.look = pl.behind(p.sym, p.Type, pl.toSell(p), at)
+func (pl *placer) awaitsFree(p *logicalOrder, at time.Time) bool {
+	p.look = pl.freeDue(p.sym, p.Type, pl.toSell(p), at)
 	return !p.look.IsZero()
 }
 
-// behind is when to look again for base that orders of ours have let go of and that the venue, as far as it was heard,
+// freeDue is when to look again for base that orders of ours have let go of and that the venue, as far as it was heard,
 // does not call free yet: balances and reports of orders come in any order. It is zero when all that is wanted is
 // free, or cannot be expected any more.
-func (pl *placer) behind(sym int, typ market.OrderType, wanted dec, at time.Time) time.Time {
+func (pl *placer) freeDue(sym int, typ market.OrderType, wanted dec, at time.Time) time.Time {
 	s := &pl.desk.sym[sym]
-	unsold, _ := pl.unsold(sym)
+	unsold, _ := pl.unsoldBase(sym)
 	enough := s.rules.RoundQuantity(typ, wanted.Min(unsold))
-	if at.Sub(s.freed) >= freeSettles || s.rules.RoundQuantity(typ, pl.available(sym)).Cmp(enough) >= 0 {
+	if at.Sub(s.freed) >= freeSettles || s.rules.RoundQuantity(typ, pl.availableBase(sym)).Cmp(enough) >= 0 {
 		return time.Time{}
 	}
 	if at.Sub(s.asked) >= freeAgain {
@@ -265,7 +265,7 @@ func (pl *placer) behind(sym int, typ market.OrderType, wanted dec, at time.Time
 }
 
 // toSell is what a sale wants of the position.
-func (pl *placer) toSell(p *public) dec {
+func (pl *placer) toSell(p *logicalOrder) dec {
 	wanted := pl.ledger.Quantity(p.Symbol)
 	if p.intent.Size.Kind == market.SizeQuantity {
 		wanted = wanted.Min(order.Minus(p.Quantity, p.FilledQuantity))
@@ -274,15 +274,15 @@ func (pl *placer) toSell(p *public) dec {
 }
 
 // makeRoom takes back the exits of brackets that hold what an order wants to sell. True: wait for them.
-func (pl *placer) makeRoom(p *public, at time.Time) bool {
-	if pl.available(p.sym).Cmp(pl.toSell(p)) >= 0 {
+func (pl *placer) makeRoom(p *logicalOrder, at time.Time) bool {
+	if pl.availableBase(p.sym).Cmp(pl.toSell(p)) >= 0 {
 		return false
 	}
 	wait := false
 	for _, g := range pl.desk.protector.groups {
-		if g.parent.Symbol == p.Symbol && g.placed() {
+		if g.parent.Symbol == p.Symbol && g.isPlaced() {
 			wait = true
-			g.takeBack(pl.desk, at)
+			g.cancelLegs(pl.desk, at)
 		}
 	}
 	return wait

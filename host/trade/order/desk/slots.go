@@ -5,9 +5,9 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
-// slots says by which code an entry cannot be because of what the market lets be open or held; "" when it
+// denySlot says by which code an entry cannot be because of what the market lets be open or held; "" when it
 // can. An entry with a stop needs a place for it: it must not fill without one.
-func (it *intake) slots(p *public) string {
+func (it *intake) denySlot(p *logicalOrder) string {
 	in, rules := p.intent, it.desk.sym[p.sym].rules
 	if in.Side != market.Buy {
 		return ""
@@ -34,7 +34,7 @@ func (it *intake) slots(p *public) string {
 }
 
 // stopsOf is how many orders with a stop price an order is, or will need.
-func stopsOf(p *public) (n int) {
+func stopsOf(p *logicalOrder) (n int) {
 	if p.intent.Type.NeedsStop() || p.intent.Type == market.TrailingStop || (p.group != nil && p.Role == market.RoleStopLoss) {
 		n++
 	}
