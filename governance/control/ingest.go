@@ -295,14 +295,6 @@ func (s *submission) warn(code, message, pointer string) {
 	s.warnings = append(s.warnings, warning{code, message, pointer})
 }
 
-// damaged refuses where the log may not be continued or vouched for.
-func (p *Plane) damaged() error {
-	if d := p.store.Damage(); d != nil {
-		return d
-	}
-	return nil
-}
-
 // receipt is ingest-receipt/v1: what became of a post.
 type receipt struct {
 	Schema              string           `json:"schema"`
@@ -441,4 +433,12 @@ func (s *submission) warnRest(rungs []string) {
 			s.warn("UNKNOWN_PREDICATE_TYPE", "a statement of this type is kept, but counts for nothing", a.Pointer)
 		}
 	}
+}
+
+// damaged refuses where the log may not be continued or vouched for.
+func (p *Plane) damaged() error {
+	if d := p.store.Damage(); d != nil {
+		return d
+	}
+	return nil
 }

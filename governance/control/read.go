@@ -1,11 +1,7 @@
 package control
 
 import (
-	"errors"
-	"slices"
 	"strconv"
-	"strings"
-	"sync"
 	"time"
 
 	"github.com/assay-run/assay/governance/bundle"
@@ -16,27 +12,9 @@ import (
 	"github.com/assay-run/assay/host/base/edge"
 )
 
-// subjectTypes are what states, plans and experiments can be asked of.
-var subjectTypes = []string{bundle.SubjectRevision, bundle.SubjectCandidate, bundle.SubjectFamily, bundle.SubjectStrategy}
-
-// checkSubject checks the path before anything is looked up. A percent sign is in no
-// identifier: what is encoded is refused rather than decoded.
-func checkSubject(kind, id, stage string) error {
-	if !slices.Contains(subjectTypes, kind) {
-		return field.Refuse(field.InvalidSubjectType, "", "subject type: one of candidate_revision, candidate, family, strategy")
-	}
-	if !field.IsIdentifier(id) || kind == bundle.SubjectRevision && !field.IsRevision(id) {
-		return field.Refuse(field.InvalidIdentifier, "", "this is no id of this kind of subject")
-	}
-	if stage != "" && !slices.Contains(bundle.PromotionStages(), bundle.Stage(stage)) {
-		return field.Refuse(field.InvalidStage, "", "stage: one of research, paper, canary, live")
-	}
-	return nil
-}
-
 func (p *Plane) getState(r *request) (*answer, error) {
 	kind, id := r.Params[0], r.Params[1]
-	if err := checkSubject(kind, id, ""); err != nil {
+	if err := promotion.CheckSubject(kind, id, ""); err != nil {
 		return nil, err
 	}
 	return p.look(func(w *promotion.World, now time.Time) (any, *bundle.Error) { return w.State(kind, id, now) }, "state", kind, id)
@@ -44,7 +22,7 @@ func (p *Plane) getState(r *request) (*answer, error) {
 
 func (p *Plane) getPlan(r *request) (*answer, error) {
 	kind, id, stage := r.Params[0], r.Params[1], r.Params[2]
-	if err := checkSubject(kind, id, stage); err != nil {
+	if err := promotion.CheckSubject(kind, id, stage); err != nil {
 		return nil, err
 	}
 	return p.look(func(w *promotion.World, now time.Time) (any, *bundle.Error) { return w.Plan(kind, id, stage, now) }, "plan", kind, id, stage)
@@ -60,7 +38,7 @@ func (p *Plane) getExperiments(r *request) (*answer, error) {
 			return nil, field.Refuse(field.InvalidStage, "", "stage: one of research, paper, canary, live")
 		}
 	}
-	if err := checkSubject(kind, id, stage); err != nil {
+	if err := promotion.CheckSubject(kind, id, stage); err != nil {
 		return nil, err
 	}
 	return p.look(func(w *promotion.World, now time.Time) (any, *bundle.Error) {
@@ -203,82 +181,6 @@ func (p *Plane) getHealth(*request) (*answer, error) {
 		"status": status, "service": "governance", "api_version": "v1", "timestamp": now.Format("2006-01-02T15:04:05.000Z"),
 		"log_origin": p.store.Origin(), "log_size": size, "checks": map[string]check{"ledger": log, "trust": trust},
 	}}, nil
-}
-
-// maxBodies is how many bytes of answers are kept.
-const maxBodies = 64 << 20
-
-// bodies are answers that were worked out: a read is a function of the log and of the
-// moment that it is worked out for, so that it stays the same for up to a minute. Of a
-// family of a thousand revisions each costs a second or so, and its readers come often.
-type bodies struct {
-	mu    sync.Mutex
-	size  int64 // of the log
-	at    time.Time
-	bytes int
-	kept  map[string]*body
-}
-
-// body is one answer; whoever comes first works it out, the others wait for it.
-type body struct {
-	once sync.Once
-	text []byte
-	tag  string
-	err  error
-}
-
-// of is the place of an answer, by its path without prefix.
-func (b *bodies) of(key string, size int64, at time.Time) *body {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.kept == nil || b.size != size || !b.at.Equal(at) || b.bytes > maxBodies {
-		b.kept, b.bytes, b.size, b.at = map[string]*body{}, 0, size, at
-	}
-	found, ok := b.kept[key]
-	if !ok {
-		found = &body{}
-		b.kept[key] = found
-	}
-	return found
-}
-
-// done counts an answer, and forgets a refusal: there is no end of paths to be refused.
-func (b *bodies) done(key string, done *body) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.kept[key] != done {
-		return
-	}
-	if done.err != nil {
-		delete(b.kept, key)
-	}
-	b.bytes += len(done.text)
-}
-
-var errUnfinished = errors.New("the answer was not worked out")
-
-// look makes an answer of a body of package promotion; key names it.
-func (p *Plane) look(work func(w *promotion.World, now time.Time) (any, *bundle.Error), key ...string) (*answer, error) {
-	name := strings.Join(key, "/")
-	a := &answer{tag: true}
-	err := p.store.Look(func(w *promotion.World, log ledger.View) error {
-		now := p.opts.Now()
-		found := p.bodies.of(name, log.Head.Size, w.AsOf(now))
-		found.once.Do(func() {
-			defer p.bodies.done(name, found)
-			found.err = errUnfinished // until it is known better, also after a panic
-			out, refused := work(w, now)
-			if refused != nil {
-				found.err = refused
-				return
-			}
-			found.text, found.err = edge.Encode(out)
-			found.tag = tagOf(found.text)
-		})
-		a.raw, a.sum = found.text, found.tag
-		return found.err
-	})
-	return a, err
 }
 
 // issued is a registry that was signed.
