@@ -147,7 +147,7 @@ func (d *DB) prepare(ctx context.Context, steps []step) error {
 	}
 }
 
-// IsBusy says that err is SQLite's answer to a lock that another connection holds.
+// IsBusy reports whether err is SQLite's answer to a lock that another connection holds.
 func IsBusy(err error) bool {
 	var e *driver.Error
 	if !errors.As(err, &e) {
@@ -186,7 +186,7 @@ func (d *DB) Close() error {
 	return err
 }
 
-// NewerSchemaError says that a newer program has written the file.
+// NewerSchemaError reports that a newer program has written the file.
 type NewerSchemaError struct {
 	Found, Known int
 }
@@ -291,7 +291,7 @@ func OpenReadOnly(ctx context.Context, path string) (*sql.DB, error) {
 	return db, nil
 }
 
-// IsSurroundings says that err is SQLite's and that the file is not to blame: it is
+// IsSurroundings reports whether err is SQLite's and that the file is not to blame: it is
 // locked, the disk is full, the system refuses. What is left speaks of the file itself
 // or of the query.
 func IsSurroundings(err error) bool {
@@ -313,25 +313,25 @@ func IsSurroundings(err error) bool {
 	return false
 }
 
-// IsDuplicate says that err is a key that is taken already.
+// IsDuplicate reports whether err is a key that is taken already.
 func IsDuplicate(err error) bool {
 	var e *driver.Error
 	return errors.As(err, &e) && (e.Code() == lib.SQLITE_CONSTRAINT_UNIQUE || e.Code() == lib.SQLITE_CONSTRAINT_PRIMARYKEY)
 }
 
-// IsConstraint says that err is any rule of the schema that a statement would break.
+// IsConstraint reports whether err is any rule of the schema that a statement would break.
 func IsConstraint(err error) bool {
 	var e *driver.Error
 	return errors.As(err, &e) && e.Code()&0xff == lib.SQLITE_CONSTRAINT
 }
 
-// IsSQLite says that err comes from SQLite.
+// IsSQLite reports whether err comes from SQLite.
 func IsSQLite(err error) bool {
 	var e *driver.Error
 	return errors.As(err, &e)
 }
 
-// IsDamage says that err is SQLite finding the file malformed or not its own.
+// IsDamage reports whether err is SQLite finding the file malformed or not its own.
 func IsDamage(err error) bool {
 	var e *driver.Error
 	if !errors.As(err, &e) {
@@ -341,7 +341,7 @@ func IsDamage(err error) bool {
 	return code == lib.SQLITE_CORRUPT || code == lib.SQLITE_NOTADB
 }
 
-// DamageError says that a database file is damaged, and how to go on without it.
+// DamageError reports that a database file is damaged, and how to go on without it.
 type DamageError struct {
 	Path string
 	// Recovery is what comes back by itself once the file is gone, and what is lost.
@@ -360,7 +360,7 @@ func (e *DamageError) Error() string {
 // Unwrap is what SQLite said.
 func (e *DamageError) Unwrap() error { return e.Err }
 
-// ExplainDamage is err, as a *DamageError where it says that the file at path is damaged.
+// ExplainDamage is err, as a *DamageError where it reports that the file at path is damaged.
 func ExplainDamage(err error, path, recovery string) error {
 	var known *DamageError
 	if !IsDamage(err) || errors.As(err, &known) {
