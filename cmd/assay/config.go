@@ -135,7 +135,7 @@ func setStrategies(c *config, v string) error {
 	return nil
 }
 
-// readConfig reads flags and environment. Done says that help or version was
+// readConfig reads flags and environment. Done reports that help or version was
 // printed and nothing is to be run.
 func readConfig(args []string, w world) (cfg config, done bool, err error) {
 	cfg.bind.Prefix = "SERVICE_API"
@@ -208,7 +208,7 @@ This is the run-control service: it serves the API under /api/v1 and the
 dashboard under /ui. Options come from flags, else from the environment, else
 from defaults; an empty variable counts as unset.`
 
-// trading is what the operator says about paper and live runs; no request can change it.
+// trading are the operator's options of paper and live runs; no request can change it.
 type trading struct {
 	ends  live.Ends
 	given map[string]string // risk options by name
@@ -269,5 +269,5 @@ func (t *trading) take(name, value string) (err error) {
 	return err
 }
 
-// limits are what the stream's hello tells of live runs with real money.
+// limits are those of live runs with real money in the stream's hello.
 func (t *trading) limits() map[string]any { return live.ShowLimits(t.risk.For(true), risk.Enforce) }

@@ -112,7 +112,7 @@ type demoResults struct {
 	}
 }
 
-// print shows what a person wants to know first.
+// print shows what people ask first.
 func (r *demoResults) print(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
 	fmt.Fprintf(w, "\nwindow\t%s to %s\n", r.Config.Window.Start, r.Config.Window.End)

@@ -178,8 +178,9 @@ func (s *service) openRegistry(ctx context.Context, store *artifact.Store) (*reg
 	return runs, cut, nil
 }
 
-// openJournal opens the journal of paper and live runs. Damage is told and set aside; where it cannot be opened
-// at all (the disk is full, rights are missing) the service runs without such runs.
+// openJournal opens the journal of paper and live runs. Damage is logged and set aside; where it
+// cannot be opened at all (the disk is full, rights are missing) the service runs without such
+// runs.
 func (s *service) openJournal(ctx context.Context, cfg config) *journal.Opened {
 	book, err := journal.Open(ctx, filepath.Join(cfg.stateDir, "live"), journal.Options{})
 	if err != nil {
@@ -202,7 +203,8 @@ func (s *service) journalTrouble() string {
 	return s.noJournal.Error()
 }
 
-// restore shows a paper or live run that a crash cut short, until it is reset; also one whose journal was damaged.
+// restore shows a paper or live run that a crash cut short, until it is reset; also one whose
+// journal was damaged.
 func (s *service) restore(ctx context.Context, trading *live.Launcher, q *journal.Quarantined,
 	archive *runner.Archive, cut []*artifact.Metadata) error {
 	if q != nil {
@@ -242,7 +244,7 @@ func newLauncher(cfg config, candles *candle.Store, strategies *catalog.Catalog,
 		return nil, fmt.Errorf("hash of the executable: %w", err)
 	}
 	spool := filepath.Join(cfg.stateDir, "tmp", "service")
-	// What a crash left there belongs to nobody: no other service uses this folder.
+	// What a crash left there is stale: no other service uses this folder.
 	if err := errors.Join(os.RemoveAll(spool), os.MkdirAll(spool, 0o700)); err != nil {
 		return nil, err
 	}
@@ -397,7 +399,7 @@ func (s *service) close() error {
 	return err
 }
 
-// connectors is what the operator says about executable connectors.
+// connectors are the operator's options of executable connectors.
 type connectors struct {
 	dir       string
 	given     []string // values of --connector-endpoint

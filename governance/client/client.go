@@ -6,7 +6,7 @@
 // the one that its id names. The registry of deployables is read by the host alone, see
 // host/deploy.
 //
-// Errors are of four types: *UnreachableError when nobody answers as a plane does,
+// Errors are of four types: *UnreachableError when nothing answers as a plane does,
 // *RefusedError with the code of the plane's error envelope, *UntrustedError when an answer
 // does not hold, and those of ctx. It is a typed layer over [deploy.Plane].
 package client
@@ -166,14 +166,14 @@ func (c *Client) Bundle(ctx context.Context, revision string) (*bundle.Document,
 	return doc, nil
 }
 
-// UnreachableError says that no control plane answered: nothing listens, the connection
+// UnreachableError reports that no control plane answered: nothing listens, the connection
 // broke, time ran out, or what answers is something else.
 type UnreachableError struct {
 	URL   string // without credentials
 	Cause error
 }
 
-// Error says where a plane was looked for.
+// Error names the address of the plane.
 func (e *UnreachableError) Error() string {
 	return fmt.Sprintf("no control plane answers at %s: %v", e.URL, e.Cause)
 }
@@ -200,7 +200,7 @@ func (e *RefusedError) Error() string {
 	return text
 }
 
-// UntrustedError says that an answer does not hold: it is not signed by the key that was
+// UntrustedError reports that an answer does not hold: it is not signed by the key that was
 // given or published, or is about something else than what was asked.
 type UntrustedError struct {
 	What     string   // what was checked

@@ -15,7 +15,8 @@ import (
 // Request is a start, every name looked up and every default filled in.
 type Request struct {
 	Mode string // backtest, paper or live
-	// Pretend says that live is not about real money: a sandbox, the venue sim, or an endpoint on loopback.
+	// Pretend reports that live is not about real money: a sandbox, the venue sim, or an endpoint
+	// on loopback.
 	Pretend bool
 	// Strategy is its name, PluginSHA256 the hash of the program that will run.
 	Strategy, PluginSHA256 string
@@ -28,7 +29,7 @@ type Request struct {
 	paramsSHA256, quote string
 }
 
-// RealMoney says whether the policy is asked at all.
+// RealMoney reports whether the policy is asked at all.
 func (r *Request) RealMoney() bool {
 	return r.Mode != runner.ModeBacktest && r.Mode != runner.ModePaper && !r.Pretend
 }
@@ -46,7 +47,7 @@ func (r *Request) prepare() error {
 	return nil
 }
 
-// runs says whether the entry is about this program with these parameters, covers whether its
+// runs reports whether the entry is about this program with these parameters, covers whether its
 // lists hold what is to be traded. An empty list holds everything.
 func (e *Entry) runs(r *Request) bool {
 	return e.PluginSHA256 == r.PluginSHA256 && e.ParamsSHA256 == r.paramsSHA256
@@ -126,7 +127,7 @@ func texts(list []market.Symbol) []string {
 	return out
 }
 
-// judge says why an entry that is about the request does not let it run, nil if it does.
+// judge returns why an entry that is about the request does not let it run, nil if it does.
 func (e *Entry) judge(r *Request, now time.Time) *Refusal {
 	switch {
 	case e.Status != StatusActive || e.Kill:
@@ -162,7 +163,7 @@ func (e *Entry) because() string {
 	return " (" + e.Reason + ")"
 }
 
-// exceeded says which limit a start breaks before a single order, "" if none.
+// exceeded returns which limit a start breaks before a single order, "" if none.
 func (l *Limits) exceeded(r *Request) string {
 	switch {
 	case len(l.unknown) > 0:

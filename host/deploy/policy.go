@@ -39,7 +39,7 @@ type Source interface {
 	Registry(ctx context.Context, family string) ([]byte, error)
 }
 
-// ErrUnknownFamily is a Source's error where the control plane says that it has no such family.
+// ErrUnknownFamily is a Source's error where the control plane has no such family.
 var ErrUnknownFamily = errors.New("the control plane knows no such family")
 
 // askTimeout bounds one question: a start has ten seconds in all.
@@ -111,10 +111,10 @@ type Admission struct {
 	watched bool
 }
 
-// Gated says whether an entry of an enforced registry stands behind the run.
+// Gated reports whether an entry of an enforced registry stands behind the run.
 func (a *Admission) Gated() bool { return a.watched && a.Ungated == "" }
 
-// Admit says whether a start may happen. The error is a *Refusal; another one means that the
+// Admit reports whether a start may happen. The error is a *Refusal; another one means that the
 // host itself failed, and the start may not happen either.
 func (p *Policy) Admit(ctx context.Context, r Request) (Admission, error) {
 	if !r.RealMoney() {
@@ -182,9 +182,9 @@ func (p *Policy) admit(ctx context.Context, r Request) (Admission, error) {
 // answer is a registry that may be acted upon.
 type answer struct {
 	registry *Registry
-	// away says that it is the cached one, because the plane does not answer.
+	// away is why it is the cached one: the plane does not answer.
 	away *Refusal
-	// notKept says that its version could not be written down.
+	// notKept is why its version could not be written down.
 	notKept error
 }
 
@@ -287,7 +287,7 @@ const (
 )
 
 // Health is the check named governance: pass, warn or skip, and a message. Ungated is that of
-// the current run, see Admission. It asks nobody.
+// the current run, see Admission. It sends no request.
 func (p *Policy) Health(ungated string) (status, message string) {
 	p.mu.Lock()
 	last := p.last
@@ -391,7 +391,7 @@ const (
 	lastRetry  = 30 * time.Second
 )
 
-// RiskKill tells the control plane that a run ended by RISK_KILL. It tries until the plane has
+// RiskKill reports to the control plane that a run ended by RISK_KILL. It tries until the plane has
 // answered or ctx ends, so call it beside the end of the run. It does nothing without a
 // Reporter and for a run that no entry is known of.
 func (p *Policy) RiskKill(ctx context.Context, a *Admission, runID, reason string) error {

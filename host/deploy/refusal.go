@@ -2,7 +2,7 @@ package deploy
 
 import "fmt"
 
-// Code says why real money may not be traded. The API answers 409 with it.
+// Code is why real money may not be traded. The API answers 409 with it.
 type Code string
 
 // The codes, in the order in which they are looked for. RegistryUnavailable takes the place of
@@ -39,7 +39,7 @@ func Codes() []Code {
 	}
 }
 
-// Refusal is an answer of no. Its message says what to do about it.
+// Refusal is an answer of no. Its message ends with what to do.
 type Refusal struct {
 	Code    Code
 	Message string

@@ -25,7 +25,7 @@ type Registry struct {
 	sealed []byte // schema and attestation, to be kept and opened again
 }
 
-// ValidAt says whether the registry has not expired.
+// ValidAt reports whether the registry has not expired.
 func (r *Registry) ValidAt(now time.Time) bool { return now.Before(r.ExpiresAt) }
 
 // The statuses of entries that are understood; any other does not let anything run.
@@ -50,7 +50,7 @@ type Entry struct {
 	Kill bool
 }
 
-// Allows says whether the entry's modes hold a mode.
+// Allows reports whether the entry's modes hold a mode.
 func (e *Entry) Allows(mode string) bool { return e.Modes == nil || slices.Contains(e.Modes, mode) }
 
 // formatError is what is wrong with a payload; the pointer is RFC 6901.

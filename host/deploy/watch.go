@@ -13,7 +13,7 @@ const WatchInterval = time.Minute
 // Act is what a run has to do.
 type Act string
 
-// The acts. Stop is the last one: a controlled stop, as if somebody had asked for it.
+// The acts. Stop is the last one: a controlled stop, as if it had been requested.
 const (
 	Stop   Act = "stop"
 	Reduce Act = "reduce"
@@ -68,7 +68,7 @@ func (w *Watch) Run(ctx context.Context) {
 	}
 }
 
-// look asks once. It says whether the run was told to stop.
+// look asks once and reports whether the run must stop.
 func (w *Watch) look(ctx context.Context) (stopped bool) {
 	got, err := w.Policy.ask(ctx, w.Admission.Family)
 	if ctx.Err() != nil {
@@ -152,7 +152,7 @@ func suspended(e *Entry) Notice {
 	return Notice{DeploymentSuspended, fmt.Sprintf("The deployment is suspended%s: positions may only shrink.", e.because())}
 }
 
-// reduce tells a change between active and suspended.
+// reduce raises a change between active and suspended.
 func (w *Watch) reduce(e *Entry) {
 	switch now := e.Status == StatusSuspended; {
 	case now && !w.reduced:
@@ -164,7 +164,7 @@ func (w *Watch) reduce(e *Entry) {
 	}
 }
 
-// raise tells an alarm when its code changes; the zero notice clears it.
+// raise sends an alarm when its code changes; the zero notice clears it.
 func (w *Watch) raise(n Notice) {
 	if n.Code == w.alarm.Code {
 		return

@@ -100,7 +100,7 @@ type Error struct {
 	Message string
 	// Reason is the reason of an InvalidAttestation or InvalidDrill where it has one, else "".
 	Reason string
-	// Declared and Computed are, with SummaryMismatch only, what the document says and what
+	// Declared and Computed are, with SummaryMismatch only, what the document states and what
 	// the files come to: a number or a text, nil where there is none.
 	Declared, Computed any
 	// RevisionID is, with RevisionMismatch only, the id that the bundle claims: when
@@ -157,26 +157,26 @@ var (
 	timestamp = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?Z$`)
 )
 
-// IsIdentifier says whether s is an id, slug or name of the contract.
+// IsIdentifier reports whether s is an id, slug or name of the contract.
 func IsIdentifier(s string) bool { return identifier.MatchString(s) }
 
-// IsRevision says whether s is a candidate_revision_id.
+// IsRevision reports whether s is a candidate_revision_id.
 func IsRevision(s string) bool { return revision.MatchString(s) }
 
-// IsSHA256 says whether s is a bare SHA-256, IsDigest whether it is one with prefix.
+// IsSHA256 reports whether s is a bare SHA-256, IsDigest whether it is one with prefix.
 func IsSHA256(s string) bool { return sha256Hex.MatchString(s) }
 
-// IsDigest says whether s is "sha256:" and a SHA-256 in lower-case hex.
+// IsDigest reports whether s is "sha256:" and a SHA-256 in lower-case hex.
 func IsDigest(s string) bool { return prefixed.MatchString(s) }
 
-// IsDecimal says whether s is an amount: no sign, exponent or leading zeros, at most 18
+// IsDecimal reports whether s is an amount: no sign, exponent or leading zeros, at most 18
 // digits before and behind the point.
 func IsDecimal(s string) bool { return decimal.MatchString(s) }
 
-// IsTimeframe says whether s is the length of a candle.
+// IsTimeframe reports whether s is the length of a candle.
 func IsTimeframe(s string) bool { return timeframe.MatchString(s) }
 
-// IsSymbol says whether s is BASE/QUOTE: ^[^/\s:]{1,32}/[^/\s:]{1,32}$ in characters.
+// IsSymbol reports whether s is BASE/QUOTE: ^[^/\s:]{1,32}/[^/\s:]{1,32}$ in characters.
 func IsSymbol(s string) bool {
 	base, quote, _ := strings.Cut(s, "/")
 	for _, part := range []string{base, quote} {

@@ -22,7 +22,7 @@ type Reader struct {
 // Err is the first refusal, nil if there is none.
 func (r *Reader) Err() *Error { return r.err }
 
-// Failed says whether anything was refused.
+// Failed reports whether anything was refused.
 func (r *Reader) Failed() bool { return r.err != nil }
 
 // Fail refuses, unless something was refused before.
@@ -85,7 +85,7 @@ func (o Object) At(name string) string { return o.at + "/" + digest.PointerStep(
 // Pointer is the pointer of the object itself.
 func (o Object) Pointer() string { return o.at }
 
-// Has says whether the member is there.
+// Has reports whether the member is there.
 func (o Object) Has(name string) bool {
 	_, ok := o.members[name]
 	return ok
@@ -265,7 +265,7 @@ func (o Object) Open(name string) Object {
 }
 
 // Each goes through a member that is a list of at most max values (0: any number),
-// until something is refused. It says how many there are.
+// until something is refused. It returns how many there are.
 func (o Object) Each(name string, max int, do func(i int, v any, at string)) int {
 	v, ok := o.get(name)
 	if !ok {
@@ -287,7 +287,7 @@ func (o Object) Each(name string, max int, do func(i int, v any, at string)) int
 	return len(list)
 }
 
-// Texts is a list of strings; check says what is wrong with one, "" if nothing is. It is
+// Texts is a list of strings; check returns what is wrong with one, "" if nothing is. It is
 // nil where it is absent, and empty where it is empty.
 func (o Object) Texts(name string, max int, check func(string) string) []string {
 	if !o.Has(name) {

@@ -127,7 +127,7 @@ func checkNumbers(text []byte) error {
 	}
 }
 
-// badNumber says what is wrong with a number literal, if anything.
+// badNumber returns what is wrong with a number literal, "" if nothing is.
 func badNumber(literal string) string {
 	if !strings.ContainsAny(literal, ".eE") {
 		n, err := strconv.ParseUint(strings.TrimPrefix(literal, "-"), 10, 64)

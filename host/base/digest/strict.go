@@ -394,7 +394,7 @@ func appendTree(b []byte, v any) []byte {
 	panic(fmt.Sprintf("digest: %T is not a JSON value", v))
 }
 
-// compareUTF16 orders strings by UTF-16 code units, as RFC 8785 section 3.2.3 wants:
+// compareUTF16 orders strings by UTF-16 code units, as RFC 8785 section 3.2.3 requires:
 // unlike bytes, that puts characters beyond U+FFFF before U+E000.
 func compareUTF16(a, b string) int {
 	for a != "" && b != "" {

@@ -209,7 +209,7 @@ func planOf(t reflect.Type) ([]member, bool) {
 	return list, list != nil
 }
 
-// members are the fields of a struct and of those embedded in it, sorted. The error says
+// members are the fields of a struct and of those embedded in it, sorted. The error is
 // what only encoding/json knows the rules of.
 func members(t reflect.Type, above []int) ([]member, error) {
 	list := []member{}

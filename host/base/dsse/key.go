@@ -217,7 +217,7 @@ func ReadPublic(path string) (crypto.PublicKey, error) {
 	return pub, nil
 }
 
-// slurp reads a small regular file and tells the mode of the very file that was read.
+// slurp reads a small regular file and returns the mode of the very file that was read.
 func slurp(path string) ([]byte, fs.FileMode, error) {
 	if info, err := os.Stat(path); err != nil {
 		return nil, 0, err

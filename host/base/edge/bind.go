@@ -10,13 +10,13 @@ import (
 	"strings"
 )
 
-// Bind says where to listen.
+// Bind is where to listen.
 type Bind struct {
 	Host         string
 	Port         int
 	BehindProxy  bool
 	AllowedHosts []string
-	// Prefix begins the environment variables that a refusal tells of, such as SERVICE_API.
+	// Prefix begins the environment variables that a refusal names, such as SERVICE_API.
 	Prefix string
 }
 
@@ -116,7 +116,7 @@ func NewHosts(names ...string) Hosts {
 
 var hostLabels = regexp.MustCompile(`^[a-z0-9_-]+(\.[a-z0-9_-]+)*$`)
 
-// Allows says whether the value of a Host header is one of ours. The port does not
+// Allows reports whether the value of a Host header is one of ours. The port does not
 // matter, but it must be one.
 func (h Hosts) Allows(host string) bool {
 	name, ok := hostName(host)

@@ -67,7 +67,7 @@ type Conn struct {
 	linger   atomic.Bool
 	head     head
 	held     []byte // read ahead, not yet handed on; of the goroutine that reads
-	// explicit says that somebody above has set a write deadline of their own.
+	// explicit reports that a caller has set a write deadline.
 	explicit atomic.Bool
 }
 
@@ -81,12 +81,12 @@ func Of(ctx context.Context) *Conn {
 // to read the answer.
 func (c *Conn) Linger() { c.linger.Store(true) }
 
-// Answered says that the answer to the request at hand is about to end: what is read
+// Answered notes that the answer to the request at hand is about to end: what is read
 // from now on is the next request.
 func (c *Conn) Answered() { c.head.reset() }
 
-// FramedTwice says whether the request at hand, which begins with start, came with a
-// Content-Length although net/http does not tell: beside a Transfer-Encoding. Of a
+// FramedTwice reports whether the request at hand, which begins with start, came with a
+// Content-Length although net/http hides it: beside a Transfer-Encoding. Of a
 // request that was sent before the answer to the one ahead of it too little is known:
 // the answer is no.
 func (c *Conn) FramedTwice(start string) bool { return c.head.framedTwice(start) }
@@ -208,13 +208,13 @@ func (c *Conn) Close() error {
 	return c.closeErr
 }
 
-// head keeps the header of the request at hand as it was sent. net/http tells
-// handlers nothing of a Content-Length that stands beside a Transfer-Encoding.
+// head keeps the header of the request at hand as it was sent. net/http
+// hides from handlers a Content-Length that stands beside a Transfer-Encoding.
 type head struct {
 	mu    sync.Mutex
 	text  []byte
 	whole bool
-	// skipped says that an empty line before the request was left out: one may be.
+	// skipped reports that an empty line before the request was left out: one may be.
 	skipped bool
 }
 
@@ -271,7 +271,7 @@ func (h *head) reset() {
 	}
 }
 
-// framedTwice says whether the request that begins with start has a Content-Length.
+// framedTwice reports whether the request that begins with start has a Content-Length.
 // Of a request that was sent before the answer to the one ahead of it too little is
 // known: the answer is no.
 func (h *head) framedTwice(start string) bool {

@@ -1,5 +1,6 @@
-// Package hint finds the part of an error message that helps: the name that was probably meant, how a value is
-// written, in which line of a file it stands. It knows nothing of the rest of the product.
+// Package hint finds the part of an error message that helps: the name that was probably meant, how
+// a value is written, in which line of a file it stands. It is a package of its own because the
+// host, the API and the lab write such messages alike.
 package hint
 
 import (
@@ -9,8 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// Nearest returns the words that somebody may have meant: those within half of the letters, three at most, the
-// nearest ones only, or those that the word begins.
+// Nearest returns the words that may have been meant: those within half of the letters, three at
+// most, the nearest ones only, or those that the word begins.
 func Nearest(word string, words []string) []string {
 	var found []string
 	best := min(3, (len(word)+1)/2)
@@ -59,8 +60,8 @@ func distance(a, b string) int {
 // maxNames is how many names a message lists.
 const maxNames = 20
 
-// Names completes a sentence about a name that does not exist: what may have been meant and which names there are.
-// The order of names is kept.
+// Names completes a sentence about a name that does not exist: what may have been meant and which
+// names there are. The order of names is kept.
 func Names(word string, names []string) string {
 	if len(names) == 0 {
 		return "it has none"
@@ -76,7 +77,7 @@ func Names(word string, names []string) string {
 	return list
 }
 
-// Form says in words how a text that breaks a schema's pattern is written.
+// Form returns in words how a text that breaks a schema's pattern is written.
 func Form(pattern string) string {
 	switch pattern {
 	case `^[^/\s:]{1,32}/[^/\s:]{1,32}$`:

@@ -1,3 +1,17 @@
+// Package sqlite opens the project's SQLite files the one way that lets several
+// processes share them: write-ahead log, five seconds of patience with a busy
+// neighbour, foreign keys on, every write transaction immediate.
+//
+// A DB has one writing connection and a few reading ones. Tx runs a function in a
+// write transaction; deferred ones are not offered, for they fail with SQLITE_BUSY
+// despite the patience. Read gives the reading pool, which refuses to write.
+//
+// Schemas are files of SQL named 0001_what.sql, 0002_what.sql and so on. They are
+// applied in order, each in its transaction, and counted in user_version. A file
+// that counts more than the program knows belongs to a newer one and is refused.
+//
+// It is a leaf: it imports nothing of this module. Catalogue, registry, journal and
+// ledger keep their tables through it.
 package sqlite
 
 import (
@@ -9,6 +23,8 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"time"
 
 	driver "modernc.org/sqlite"
@@ -131,7 +147,7 @@ func (d *DB) prepare(ctx context.Context, steps []step) error {
 	}
 }
 
-// IsBusy says that err is SQLite's answer to a lock that another connection holds.
+// IsBusy reports whether err is SQLite's answer to a lock that another connection holds.
 func IsBusy(err error) bool {
 	var e *driver.Error
 	if !errors.As(err, &e) {
@@ -168,4 +184,187 @@ func (d *DB) Close() error {
 		}
 	}
 	return err
+}
+
+// NewerSchemaError reports that a newer program has written the file.
+type NewerSchemaError struct {
+	Found, Known int
+}
+
+// Error names both versions.
+func (e *NewerSchemaError) Error() string {
+	return fmt.Sprintf("schema version %d is newer than %d, the newest that this program knows: use the newer program", e.Found, e.Known)
+}
+
+// step is one migration.
+type step struct {
+	name, sql string
+}
+
+// readSteps reads the migrations, which must be numbered 1, 2, 3 without holes.
+func readSteps(migrations fs.FS) ([]step, error) {
+	names, err := fs.Glob(migrations, "*.sql")
+	if err != nil {
+		return nil, err
+	}
+	form := regexp.MustCompile(`^([0-9]{4})_[a-z0-9_]+\.sql$`)
+	var steps []step
+	for _, name := range names { // fs.Glob sorts
+		m := form.FindStringSubmatch(name)
+		if m == nil {
+			return nil, fmt.Errorf("migration %s: name it like 0001_what.sql", name)
+		}
+		if n, err := strconv.Atoi(m[1]); err != nil || n != len(steps)+1 {
+			return nil, fmt.Errorf("migration %s: number %d is expected here", name, len(steps)+1)
+		}
+		b, err := fs.ReadFile(migrations, name)
+		if err != nil {
+			return nil, err
+		}
+		steps = append(steps, step{name: name, sql: string(b)})
+	}
+	return steps, nil
+}
+
+// migrate applies the steps that the file lacks.
+func (d *DB) migrate(ctx context.Context, steps []step) error {
+	// Looked at first without the write lock: nearly always there is nothing to do.
+	if n, err := schemaVersion(ctx, d.writer); err != nil || n == len(steps) {
+		return err
+	}
+	for {
+		done, err := d.migrateOne(ctx, steps)
+		if done || err != nil {
+			return err
+		}
+	}
+}
+
+// migrateOne applies the next step, if there is one; the version is read again
+// inside the transaction, for another process may have applied it meanwhile.
+func (d *DB) migrateOne(ctx context.Context, steps []step) (done bool, err error) {
+	err = d.Tx(ctx, func(tx *sql.Tx) error {
+		n, err := schemaVersion(ctx, tx)
+		switch {
+		case err != nil:
+			return err
+		case n > len(steps):
+			return &NewerSchemaError{Found: n, Known: len(steps)}
+		case n == len(steps):
+			done = true
+			return nil
+		}
+		if _, err := tx.ExecContext(ctx, steps[n].sql); err != nil {
+			return fmt.Errorf("migration %s: %w", steps[n].name, err)
+		}
+		_, err = tx.ExecContext(ctx, fmt.Sprintf("PRAGMA user_version = %d", n+1))
+		return err
+	})
+	return done, err
+}
+
+// querier is what a database and a transaction have in common here.
+type querier interface {
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+func schemaVersion(ctx context.Context, q querier) (n int, err error) {
+	err = q.QueryRowContext(ctx, "PRAGMA user_version").Scan(&n)
+	return n, err
+}
+
+// OpenReadOnly opens a file that exists without changing it: what its write-ahead log
+// holds is read from there and stays there. It is for looking at a file that may be
+// damaged before anything is written to it. One connection serves all queries.
+func OpenReadOnly(ctx context.Context, path string) (*sql.DB, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
+	db, err := connect(path, Normal, "_query_only=1&mode=ro", 1)
+	if err != nil {
+		return nil, err
+	}
+	if err := db.PingContext(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), db.Close())
+	}
+	return db, nil
+}
+
+// IsSurroundings reports whether err is SQLite's and that the file is not to blame: it is
+// locked, the disk is full, the system refuses. What is left speaks of the file itself
+// or of the query.
+func IsSurroundings(err error) bool {
+	var e *driver.Error
+	if !errors.As(err, &e) {
+		return false
+	}
+	switch e.Code() & 0xff {
+	case lib.SQLITE_BUSY, lib.SQLITE_LOCKED, lib.SQLITE_FULL, lib.SQLITE_CANTOPEN, lib.SQLITE_PERM,
+		lib.SQLITE_NOMEM, lib.SQLITE_INTERRUPT, lib.SQLITE_NOLFS, lib.SQLITE_PROTOCOL:
+		return true
+	case lib.SQLITE_IOERR:
+		switch e.Code() {
+		case lib.SQLITE_IOERR_READ, lib.SQLITE_IOERR_SHORT_READ, lib.SQLITE_IOERR_DATA, lib.SQLITE_IOERR_CORRUPTFS:
+			return false
+		}
+		return true
+	}
+	return false
+}
+
+// IsDuplicate reports whether err is a key that is taken already.
+func IsDuplicate(err error) bool {
+	var e *driver.Error
+	return errors.As(err, &e) && (e.Code() == lib.SQLITE_CONSTRAINT_UNIQUE || e.Code() == lib.SQLITE_CONSTRAINT_PRIMARYKEY)
+}
+
+// IsConstraint reports whether err is any rule of the schema that a statement would break.
+func IsConstraint(err error) bool {
+	var e *driver.Error
+	return errors.As(err, &e) && e.Code()&0xff == lib.SQLITE_CONSTRAINT
+}
+
+// IsSQLite reports whether err comes from SQLite.
+func IsSQLite(err error) bool {
+	var e *driver.Error
+	return errors.As(err, &e)
+}
+
+// IsDamage reports whether err is SQLite finding the file malformed or not its own.
+func IsDamage(err error) bool {
+	var e *driver.Error
+	if !errors.As(err, &e) {
+		return false
+	}
+	code := e.Code() & 0xff
+	return code == lib.SQLITE_CORRUPT || code == lib.SQLITE_NOTADB
+}
+
+// DamageError reports that a database file is damaged, and how to go on without it.
+type DamageError struct {
+	Path string
+	// Recovery is what comes back by itself once the file is gone, and what is lost.
+	Recovery string
+	Err      error
+}
+
+// Error names the file, what is wrong with it and the way out.
+func (e *DamageError) Error() string {
+	return fmt.Sprintf("%s is damaged (%v): "+
+		"end every program that uses it, move it into another folder together with "+
+		"the files %[3]s-wal and %[3]s-shm if they are there, and start again. %s", e.Path, e.Err,
+		filepath.Base(e.Path), e.Recovery)
+}
+
+// Unwrap is what SQLite said.
+func (e *DamageError) Unwrap() error { return e.Err }
+
+// ExplainDamage is err, as a *DamageError where it reports that the file at path is damaged.
+func ExplainDamage(err error, path, recovery string) error {
+	var known *DamageError
+	if !IsDamage(err) || errors.As(err, &known) {
+		return err
+	}
+	return &DamageError{Path: path, Recovery: recovery, Err: err}
 }
