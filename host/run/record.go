@@ -138,21 +138,16 @@ func (r *Record) Equity(_ int64, m *sim.Mark) {
 	}
 	r.last = m.Equity
 	peak := max(r.peak, m.Equity)
-	drawdown, exposure := 0.0, 0.0
+	drawdown := 0.0
 	if peak > 0 {
 		drawdown = (peak - m.Equity) / peak
-	}
-	if m.Notional != 0 {
-		if exposure = m.Notional / m.Equity; m.Equity <= 0 {
-			exposure = 1
-		}
 	}
 	c.Time = append(c.Time, m.Time)
 	c.Equity = append(c.Equity, m.Equity)
 	c.Cash = append(c.Cash, m.Cash)
 	c.PositionValue = append(c.PositionValue, m.PositionValue)
 	c.Drawdown = append(c.Drawdown, drawdown)
-	c.Exposure = append(c.Exposure, exposure)
+	c.Exposure = append(c.Exposure, m.Exposure())
 }
 
 // Feed wraps the feed of a run to note what the record needs of each step: the open
