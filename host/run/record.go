@@ -43,7 +43,7 @@ type RecordOptions struct {
 	Symbols []market.Symbol
 	// Lines get the decisions.
 	Lines *decision.Log
-	// Steps is how many points of equity to expect, 0 if nobody knows; Window the first step that counts.
+	// Steps is how many points of equity to expect, 0 if unknown; Window the first step that counts.
 	Steps, Window int64
 	// NoMemoryLimit leaves the memory of the process alone: for runs side by side and runs without an end.
 	NoMemoryLimit bool
@@ -315,7 +315,7 @@ func newMemoryLimit(off bool) *memoryLimit {
 	return &memoryLimit{off: off || os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != ""}
 }
 
-// add says that so many bytes more are kept, less if negative.
+// add counts so many bytes more as kept, less if negative.
 func (m *memoryLimit) add(bytes int64) {
 	m.held += bytes
 	if !m.off {
