@@ -241,7 +241,7 @@ func encode(v any) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// MismatchError says in what a folder differs from its metadata.json.
+// MismatchError names what in a folder differs from its metadata.json.
 type MismatchError struct {
 	RunID string
 	// Problems name each file and what is wrong with it.

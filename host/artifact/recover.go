@@ -69,14 +69,14 @@ func (s *Store) Withdraw(runID string) error {
 type Folder struct {
 	// Name is its name in the Store: the run id, but for a Temporary one.
 	Name string
-	// Temporary says that the folder was never put in its place.
+	// Temporary reports whether the folder was never put in its place.
 	Temporary bool
 
 	store *Store
 	lock  *file.Lock // of a temporary folder
 }
 
-// Sweep lists the folders of all runs, and those in the making that nobody is at work
+// Sweep lists the folders of all runs, and those in the making that no process works
 // on any more. Release every one of them.
 func (s *Store) Sweep() ([]*Folder, error) {
 	if _, err := os.Stat(s.root); errors.Is(err, fs.ErrNotExist) {
@@ -126,13 +126,13 @@ func (f *Folder) Verify() (*Metadata, []byte, error) {
 	return m, payload, err
 }
 
-// HasMetadata says whether the folder was ever finished.
+// HasMetadata reports whether the folder was ever finished.
 func (f *Folder) HasMetadata() bool {
 	_, err := os.Lstat(filepath.Join(f.path(), metadataName))
 	return err == nil
 }
 
-// onlyCapsules says that nothing but capsules was ever written there.
+// onlyCapsules reports whether nothing but capsules was ever written there.
 func (f *Folder) onlyCapsules() bool {
 	entries, err := os.ReadDir(f.path())
 	return err == nil && len(entries) == 1 && entries[0].Name() == capsulesDir && entries[0].IsDir()

@@ -39,7 +39,7 @@ func ReadLocked(dir, splitID string) (*LockedMetrics, error) {
 	return m, nil
 }
 
-// ResultError says that a run that was made again came to another result. File is the
+// ResultError means that a run that was made again came to another result. File is the
 // first file that differs, empty when the result hash does.
 type ResultError struct{ Before, Now, File string }
 
@@ -86,7 +86,7 @@ func (s *stage) jsonFiles() (map[string][]byte, error) {
 
 // Renew makes a stored run again: if it has the same result hash and the same files as
 // before, its metadata.json gets the new times and nothing else changes. The error is a
-// *ResultError if it has not. The log does not count: what a strategy says is no result.
+// *ResultError if it has not. The log does not count: the output of a strategy is no result.
 func (s *Store) Renew(run *Run, before *Metadata) (*Written, error) {
 	w, err := s.Rehearse(run)
 	if err != nil {
@@ -119,7 +119,7 @@ func (s *Store) Annotate(runID string, payload []byte) error { return s.exchange
 
 // exchange puts new metadata in the place of that of a run.
 func (s *Store) exchange(runID string, payload []byte) error {
-	// Made outside the folder: a crash must not leave a file there that nobody has listed.
+	// Made outside the folder: a crash must not leave an unlisted file there.
 	st, err := newStage(s.root, runID, s.checkpoint)
 	if err != nil {
 		return err
@@ -179,7 +179,7 @@ func (s *Store) Rescue(runID string) error {
 	return nil
 }
 
-// rescue takes the capsules of one folder, if nobody is at work on it.
+// rescue takes the capsules of one folder, if no process works on it.
 func (s *Store) rescue(runID, dir string, have map[string][]byte) error {
 	lock, err := file.TryLockDir(dir)
 	if err != nil || lock == nil {

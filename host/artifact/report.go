@@ -134,7 +134,7 @@ type Stress struct {
 	SplitID  string       `json:"split_id"`
 	Base     StressResult `json:"base"`
 	Stressed StressResult `json:"stressed"`
-	// Verdict is pass, warn, fail or inconclusive; ReasonCode says why the last.
+	// Verdict is pass, warn, fail or inconclusive; ReasonCode is why the last.
 	Verdict    string `json:"verdict"`
 	ReasonCode string `json:"reason_code"`
 }
@@ -162,11 +162,11 @@ type ServiceNote struct {
 	// Stage is the stage that the registry of deployables had for a paper or live run when
 	// it began, empty where none was asked.
 	Stage string `json:"stage,omitempty"`
-	// CoveredSeconds is how long a paper or live run was really at work; nil where nobody
-	// has measured.
+	// CoveredSeconds is how long a paper or live run was really at work; nil where it
+	// was not measured.
 	CoveredSeconds *float64 `json:"covered_seconds,omitempty"`
 	// DivergingFills counts the fills of a paper or live run that a backtest over its
-	// recorded candles does not reproduce; nil where nobody has compared.
+	// recorded candles does not reproduce; nil where they were not compared.
 	DivergingFills *int64 `json:"diverging_fills,omitempty"`
 }
 
@@ -174,9 +174,9 @@ type ServiceNote struct {
 type Split struct {
 	ID      string
 	Results *Results
-	// Failed says that the split did not come to its end.
+	// Failed reports whether the split did not come to its end.
 	Failed bool
-	// Locked says that the metrics are not for the report: they stand in
+	// Locked reports whether the metrics are not for the report: they stand in
 	// splits/<id>/metrics.json alone.
 	Locked bool
 	// WarmupInside counts the candles of the split that were used as warm-up,
@@ -263,7 +263,7 @@ type ReportWarning struct {
 	Pointer string `json:"pointer"`
 }
 
-// SplitReport is what a report says about one split.
+// SplitReport is one split in a report.
 type SplitReport struct {
 	ID     string      `json:"split_id"`
 	Role   string      `json:"role"`
@@ -327,7 +327,7 @@ func newReport(run *Run, requestHash string, decisionHashes []string) (*Report, 
 	return rep, err
 }
 
-// lock takes everything out that tells how the split went; it stands in
+// lock takes everything out that shows how the split went; it stands in
 // splits/<id>/metrics.json. That it failed is no secret.
 func (s *SplitReport) lock() {
 	if s.Status != splitFailed {

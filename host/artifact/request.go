@@ -171,7 +171,7 @@ func (s *Splits) find(id string) SplitRange {
 	return SplitRange{ID: id}
 }
 
-// Manifest says what is run and with which exact inputs. It is fixed before the
+// Manifest is what is run, with its exact inputs. It is fixed before the
 // first candle.
 type Manifest struct {
 	// Request is the question. Schema, Splits, Inputs and what is empty of Kind, FamilyID,
@@ -182,7 +182,7 @@ type Manifest struct {
 	Plugin   Plugin
 	Engine   Engine
 	Data     []Dataset
-	// Sandbox is the level that the plugin runs under, Debug that somebody attached it by hand.
+	// Sandbox is the level that the plugin runs under, Debug that it was attached by hand.
 	Sandbox string
 	// Walls are the parts of the sandbox, present or with the reason.
 	Walls []sandbox.Part

@@ -23,7 +23,7 @@ type Results struct {
 	DecisionHash, DataHash  string
 	Window                  Window
 	Log                     []LogLine
-	// LogFile is the lines of log.jsonl, empty where none were said or kept.
+	// LogFile is the lines of log.jsonl, empty where there are none.
 	LogFile     []byte
 	Annotations []Annotation
 	// LateMessages counts cancels and replaces whose order had ended when they arrived, under a delay.
@@ -79,7 +79,7 @@ type Annotation struct {
 	Values []float64
 }
 
-// Failure says why a run failed. Code is one of section 7.2 of the API.
+// Failure is why a run failed. Code is one of those of a failed run, see docs/api.md.
 type Failure struct {
 	Code           string         `json:"code"`
 	Message        string         `json:"-"`
@@ -90,7 +90,7 @@ type Failure struct {
 	Data           map[string]any `json:"data"`
 }
 
-// The codes of what nobody may overlook in a result.
+// The codes of concerns about a result.
 const (
 	EquityBelowHalf  = "EQUITY_BELOW_HALF"
 	OrdersRejected   = "ORDERS_REJECTED"
@@ -102,7 +102,7 @@ const (
 const (
 	// dust is the share of the starting cash below which a fill is too small for any exchange.
 	dust = 1e-5
-	// fewReturns is below how many a Sharpe ratio says next to nothing.
+	// fewReturns is below how many a Sharpe ratio means next to nothing.
 	fewReturns = 250
 )
 

@@ -9,7 +9,7 @@
 //	splits/<id>/trades.csv         closed trades
 //	splits/<id>/equity_curve.csv   one row per step close
 //	splits/<id>/decisions.jsonl    one line per intent, rejection, order change and fill
-//	log.jsonl                      what the strategy said, if anything; in no hash but that of the file
+//	log.jsonl                      the output of the strategy, if any; in no hash but that of the file
 //	report.json                    metrics and hashes
 //	capsules/<id>.json             failures; in no hash, and they outlive the attempt that failed
 //	metadata.json                  the row of the registry: clocks, host facts, and the hash of every other file
@@ -203,7 +203,7 @@ func (st *stage) question(m *Manifest) error {
 	return st.writeBytes(splitsName, mediaJSON, splits)
 }
 
-// writeLog writes what the strategy said in each split, if it said anything.
+// writeLog writes the output of the strategy in each split, if there is any.
 func (st *stage) writeLog(splits []Split) error {
 	var text []byte
 	for i := range splits {
@@ -279,7 +279,7 @@ type LockedMetrics struct {
 	Status  string        `json:"status"`
 	Metrics metric.Values `json:"metrics"`
 	Meta    metric.Meta   `json:"metrics_meta"`
-	// The rest is what report.json says of splits that are not locked.
+	// The rest is what report.json has of splits that are not locked.
 	WarmupOrdersDropped int            `json:"warmup_orders_dropped"`
 	AmbiguousFills      int            `json:"ambiguous_fills"`
 	OpenAtEnd           []OpenPosition `json:"open_at_end"`
@@ -342,7 +342,7 @@ type stage struct {
 	files []File
 	// checkpoint is called after each step that changes the disk.
 	checkpoint failpoint.Hook
-	// needed says that nothing else has what is in the folder: it outlives an error.
+	// needed reports whether nothing else has what is in the folder: it outlives an error.
 	needed bool
 }
 

@@ -28,7 +28,7 @@ func (s *Store) List(ctx context.Context) ([]Dataset, error) {
 }
 
 // query reads datasets. The catalogue is read anew each time: other processes write it.
-// keep says the same as the query does, for a store that has its catalogue in memory.
+// keep picks the same rows as the query, for a store that has its catalogue in memory.
 func (s *Store) query(ctx context.Context, keep func(*Dataset) bool, query string, args ...any) ([]Dataset, error) {
 	if s.db == nil {
 		return s.held(keep), ctx.Err()
@@ -111,7 +111,7 @@ func (s *Store) insert(ctx context.Context, d *Dataset) error {
 	})
 }
 
-// Calendar says on which days a market has candles.
+// Calendar is the days on which a market has candles.
 type Calendar string
 
 // The calendars.
@@ -190,7 +190,7 @@ func datasetID(exchange string, s market.Symbol, tf market.Timeframe, sha string
 	return strings.ToLower(fmt.Sprintf("%s-%s-%s-%s-%.12s", exchange, s.Base(), s.Quote(), tf, sha))
 }
 
-// NotFoundError says that the store has no such candles, and what it has instead.
+// NotFoundError means that the store has no such candles, and what it has instead.
 type NotFoundError struct {
 	// What is not there: exchange, symbol, timeframe or dataset.
 	What   string
@@ -213,7 +213,7 @@ func (e *NotFoundError) Error() string {
 
 // Lookup finds the candles of a symbol: the current dataset of exactly this
 // timeframe, else one resampled from the largest stored timeframe below that divides
-// it, which is stored as a dataset of its own. A *NotFoundError says what is missing.
+// it, which is stored as a dataset of its own. A *NotFoundError names what is missing.
 func (s *Store) Lookup(ctx context.Context, exchange string, symbol market.Symbol, tf market.Timeframe) (Dataset, error) {
 	d, exact, err := s.find(ctx, exchange, symbol, tf)
 	if err != nil || exact {
@@ -227,7 +227,7 @@ func (s *Store) Lookup(ctx context.Context, exchange string, symbol market.Symbo
 	return s.resample(ctx, d, tf)
 }
 
-// Offers says whether Lookup would find candles, without resampling any.
+// Offers reports whether Lookup would find candles, without resampling any.
 func (s *Store) Offers(ctx context.Context, exchange string, symbol market.Symbol, tf market.Timeframe) error {
 	_, _, err := s.find(ctx, exchange, symbol, tf)
 	return err
@@ -294,7 +294,7 @@ func (s *Store) find(ctx context.Context, exchange string, symbol market.Symbol,
 	return source, false, nil
 }
 
-// notFound says whether it is the exchange or the symbol that is missing.
+// notFound is the error for a missing exchange, or for a missing symbol of one.
 func (s *Store) notFound(ctx context.Context, exchange string, symbol market.Symbol) error {
 	all, err := s.Exchanges(ctx)
 	if err != nil {

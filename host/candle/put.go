@@ -26,7 +26,7 @@ type PutRequest struct {
 	Exchange string
 	// Series with Symbol and Timeframe.
 	Series *market.Series
-	// Calendar as the user says; empty: detected.
+	// Calendar as the user gives it; empty: detected.
 	Calendar Calendar
 	// VolumeUnit is base, quote, contracts or ticks; empty: base.
 	VolumeUnit string
@@ -125,7 +125,7 @@ func (d *Dataset) setHash(sum string) {
 	d.ID = datasetID(d.Exchange, d.Symbol, d.Timeframe, sum)
 }
 
-// CheckExchange says whether candles may be stored under this exchange: a lower-case
+// CheckExchange reports whether candles may be stored under this exchange: a lower-case
 // name that is not reserved.
 func CheckExchange(exchange string) error {
 	switch {

@@ -24,11 +24,11 @@ type Resampling struct {
 	SourceTimeframe market.Timeframe `json:"source_timeframe"`
 	// IncompleteBuckets were kept although candles are missing in them.
 	IncompleteBuckets int `json:"incomplete_buckets"`
-	// DroppedLast says that the candles ended before the last bucket did.
+	// DroppedLast reports whether the candles ended before the last bucket did.
 	DroppedLast bool `json:"dropped_last"`
 }
 
-// divides says whether candles of the source can be put together to the target.
+// divides reports whether candles of the source can be put together to the target.
 func divides(source, target market.Timeframe) bool {
 	from, to := source.Duration(), target.Duration()
 	switch {

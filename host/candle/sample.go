@@ -12,7 +12,7 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/sample"
 )
 
-// SampleExchange is the id under which the sample is stored; nobody else may use it.
+// SampleExchange is the id under which the sample is stored; imports may not use it.
 const SampleExchange = "sample"
 
 // sampleSet is a series of the bundled candles and the hash of the file that it becomes.

@@ -1,5 +1,5 @@
 // Package candle is the candle store: immutable, content-addressed column files and a
-// catalogue that says which of them is which.
+// catalogue of which of them is which.
 //
 // Import reads files from elsewhere (package importer), Put stores candles that are
 // at hand, and the sample that comes with the program is installed by the first Open.
@@ -45,7 +45,7 @@ var migrations embed.FS
 
 const (
 	fileSuffix = ".candles"
-	// tempAge is how old a temporary file must be to be nobody's any more.
+	// tempAge is how old a temporary file of a crash is at least.
 	tempAge = time.Hour
 )
 

@@ -136,7 +136,7 @@ type chain struct {
 	started      bool
 }
 
-// factor scales the next curve; false says that the chain has ended. The first
+// factor scales the next curve; false means that the chain has ended. The first
 // curve keeps its own numbers exactly.
 func (c *chain) factor(levels []float64) (float64, bool) {
 	if len(levels) == 0 {

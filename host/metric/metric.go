@@ -11,7 +11,7 @@
 // from that list. To add a metric, copy a neighbour in the file of its group.
 //
 // Every number is reproducible to the last bit on every CPU except where
-// Metric.CPUDependent says otherwise: sums are compensated and run in index order,
+// Metric.CPUDependent is set: sums are compensated and run in index order,
 // products that are added to something are rounded first. Numbers leave the package
 // rounded to 12 significant digits and are never NaN, infinite or -0: what a formula
 // cannot answer is undefined and has a Reason.
@@ -33,7 +33,7 @@ import (
 // is a new name.
 const Semantics = "metrics-v1"
 
-// Unit says what the number of a metric counts.
+// Unit is what the number of a metric counts.
 type Unit string
 
 // The units. Fractions are not percents: 0.05 is five percent.
@@ -46,7 +46,7 @@ const (
 	Count    Unit = "count"
 )
 
-// Reason says why a metric has no value; "" means that it has one.
+// Reason is why a metric has no value; "" means that it has one.
 type Reason string
 
 // The reasons.
@@ -127,7 +127,7 @@ type Curve struct {
 	Equity              []float64
 	// Exposure is the sum of |notional| / equity. It is 0 exactly when no position is
 	// open; at an equity of 0 or below, where it has no meaning, any other number,
-	// infinity included, says that one is.
+	// infinity included, means that one is.
 	Exposure []float64
 	// Closes has the first and last close of each symbol in the window.
 	Closes []Closes
@@ -183,7 +183,7 @@ func (t *Totals) Merge(o *Totals) {
 	t.OpenTrades += o.OpenTrades
 }
 
-// InputError says which part of an Input cannot be used and why.
+// InputError names the part of an Input that cannot be used, and why.
 type InputError struct {
 	// Field is a path such as curves[0].equity[17].
 	Field, Problem string

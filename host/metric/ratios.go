@@ -52,7 +52,7 @@ func ratioMetrics() []Metric {
 	}
 }
 
-// dispersed says whether the returns vary enough to divide by their deviation.
+// dispersed reports whether the returns vary enough to divide by their deviation.
 func (s *sample) dispersed() Reason {
 	switch {
 	case s.n < 2:

@@ -13,23 +13,23 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
-// Lease is how long somebody who executes a request may be silent, and how often a
+// Lease is how long the executor of a request may be silent, and how often a
 // lease is renewed.
 const (
 	Lease      = 30 * time.Second
 	LeaseRenew = 10 * time.Second
 )
 
-// Standing is how it stands with a request that somebody wants answered.
+// Standing is how it stands with a request.
 type Standing int
 
 // The standings of a request.
 const (
-	// Execute: nobody has answered it; the caller holds the lease now.
+	// Execute: it has no answer; the caller holds the lease now.
 	Execute Standing = iota
 	// Answered: a completed run is there.
 	Answered
-	// Busy: somebody else holds the lease.
+	// Busy: another process holds the lease.
 	Busy
 )
 
@@ -45,7 +45,7 @@ type Claim struct {
 	Until time.Time
 }
 
-// CollisionError says that a run id belongs to another request already.
+// CollisionError means that a run id belongs to another request already.
 type CollisionError struct{ RunID, Want, Have string }
 
 // Error names both requests.
@@ -54,7 +54,7 @@ func (e *CollisionError) Error() string {
 }
 
 // Claim gives the caller the right to execute a request, from artifact.Begun, unless
-// it is answered or somebody else is at it. A lease that has expired or whose holder has
+// it is answered or another process is at it. A lease that has expired or whose holder has
 // ended, a failed run and
 // a row that was imported without its files are taken over as the next attempt. The
 // holder renews the lease every LeaseRenew and ends it through Complete, Fail or
@@ -140,7 +140,7 @@ func noCollision(ctx context.Context, tx *sql.Tx, m *artifact.Metadata) error {
 	return nil
 }
 
-// ErrLeaseLost says that somebody else executes the request by now.
+// ErrLeaseLost means that another process executes the request by now.
 var ErrLeaseLost = errors.New("the lease of the request was lost: another process has taken it over")
 
 // Renew prolongs the owner's lease. The error is ErrLeaseLost if it is not the
@@ -156,9 +156,9 @@ func (r *Registry) Renew(ctx context.Context, requestHash, owner string) error {
 	})
 }
 
-// Hold gives the caller the lease of a request that is answered, so that nobody else
+// Hold gives the caller the lease of a request that is answered, so that no other process
 // writes to its run meanwhile; those who only read it are not kept waiting. The standing
-// is Answered when the caller has it, Busy when somebody else does, and Execute when
+// is Answered when the caller has it, Busy when another process does, and Execute when
 // there is no answer, which is for Claim. The holder renews the lease every LeaseRenew
 // and ends it through Complete, Reopen or Release.
 func (r *Registry) Hold(ctx context.Context, requestHash, owner string) (Claim, error) {
@@ -185,7 +185,7 @@ func (r *Registry) Hold(ctx context.Context, requestHash, owner string) (Claim, 
 	return c, err
 }
 
-// Release ends the lease of somebody who holds an answered request. It does nothing when
+// Release ends the owner's lease of an answered request. It does nothing when
 // the lease is not the owner's any more.
 func (r *Registry) Release(ctx context.Context, requestHash, owner string) error {
 	return r.exec(ctx, `UPDATE request_runs SET owner = NULL, lease_until = NULL
@@ -238,7 +238,7 @@ type Plan struct {
 const selectPlan = `SELECT plan_hash, plan_id, slug, family_id, author, registered_at, COALESCE(amends, ''), payload FROM plans `
 
 // RegisterPlan writes a plan down before anything of it is executed. One that is there
-// already stays as it is, with its author and time; added says whether it is new.
+// already stays as it is, with its author and time; added reports whether it is new.
 func (r *Registry) RegisterPlan(ctx context.Context, p Plan) (added bool, err error) {
 	err = r.db.Tx(ctx, func(tx *sql.Tx) error {
 		n, err := affected(tx.ExecContext(ctx, `INSERT INTO plans (plan_hash, plan_id, slug, family_id, author, registered_at, amends, payload)
@@ -269,7 +269,7 @@ func planFields(p *Plan) []any {
 	return []any{&p.Hash, &p.ID, &p.Slug, &p.FamilyID, &p.Author, &p.RegisteredAt, &p.Amends, &p.Payload}
 }
 
-// AmbiguousError says that several plans begin alike.
+// AmbiguousError means that several plans begin alike.
 type AmbiguousError struct {
 	Name string
 	IDs  []string

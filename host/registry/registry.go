@@ -46,10 +46,10 @@ var schema embed.FS
 // FileName is the database's name in the folder of runs.
 const FileName = "registry.sqlite3"
 
-// ErrNotFound says that there is no such run or request.
+// ErrNotFound means that there is no such run or request.
 var ErrNotFound = errors.New("not in the registry")
 
-// ExistsError says that a run id is taken.
+// ExistsError means that a run id is taken.
 type ExistsError struct{ RunID string }
 
 // Error names the run.
@@ -109,8 +109,8 @@ func explain(err error, store *artifact.Store) error {
 			"the plans of families and the looks at test splits.")
 }
 
-// because adds what the system says where the folder of a database cannot be written to:
-// SQLite only says that it could not.
+// because adds the system's error where the folder of a database cannot be written to:
+// SQLite only reports that it could not.
 func because(err error, dir string) error {
 	if err == nil {
 		return nil
@@ -136,7 +136,7 @@ func (r *Registry) SchemaVersion(ctx context.Context) (version int, err error) {
 }
 
 // NewOwner names this process as the holder of a lease, each time differently:
-// <host>:<pid>:<process>-<random>, where <process> tells it from another one that gets
+// <host>:<pid>:<process>-<random>, where <process> distinguishes it from another one that gets
 // the same number later, or has it in another container.
 func NewOwner() string {
 	host, err := os.Hostname()
@@ -149,7 +149,7 @@ func NewOwner() string {
 	return fmt.Sprintf("%s:%d:%s.%s-%s", host, os.Getpid(), pidSpace(), birth, hex.EncodeToString(unique[:]))
 }
 
-// gone says that the process that holds a lease has certainly ended, so that nobody needs
+// gone reports whether the process that holds a lease has certainly ended, so that there is no need
 // to wait for the lease to run out. Of a process on another machine or in another
 // container, and where there is no /proc, nothing is certain.
 func gone(owner string) bool {
@@ -198,7 +198,7 @@ func processBirth(pid int) (string, error) {
 		return "", errors.New("stat of a process is too short")
 	}
 	if fields[0] == "Z" {
-		return "", fs.ErrNotExist // it has ended, and only nobody has asked how
+		return "", fs.ErrNotExist // it has ended, only its parent has not waited for it
 	}
 	return fields[19], nil
 }
@@ -262,7 +262,7 @@ func requestFields(q *Request) []any {
 	return []any{&q.RequestHash, &q.RunID, &q.Kind, &q.Status, &q.Attempt, &q.Owner, &q.LeaseUntil, &q.CreatedAt, &q.UpdatedAt}
 }
 
-// GetRequest is the row of a request. The error is ErrNotFound if nobody asked it.
+// GetRequest is the row of a request. The error is ErrNotFound if it was never asked.
 func (r *Registry) GetRequest(ctx context.Context, requestHash string) (Request, error) {
 	q := Request{}
 	err := r.db.Read().QueryRowContext(ctx, selectRequest, requestHash).Scan(requestFields(&q)...)

@@ -67,11 +67,11 @@ func (w settler) settleOne(ctx context.Context, f *artifact.Folder) error {
 	case err != nil:
 		return err
 	case f.Temporary && !row.running && row.leased:
-		return nil // somebody holds the run
+		return nil // another process holds the run
 	case f.Temporary && !row.running && !w.fills(ctx, m):
 		return orphan(w.r.log, f, errors.New("its run has ended without it"))
 	case row.leased || row.attempt > m.Attempt:
-		return nil // somebody is at it again
+		return nil // another process is at it again
 	case f.Temporary:
 		if err := w.place(f, m); err != nil {
 			return err
@@ -81,7 +81,7 @@ func (w settler) settleOne(ctx context.Context, f *artifact.Folder) error {
 	return w.r.Complete(ctx, m, payload)
 }
 
-// fills says that a folder is the answer of a run that has ended and whose place is
+// fills reports whether a folder is the answer of a run that has ended and whose place is
 // empty: the crash came while it was replaced by the same in full.
 func (w settler) fills(ctx context.Context, m *artifact.Metadata) bool {
 	if _, err := os.Lstat(w.r.store.Dir(m.RunID)); !errors.Is(err, fs.ErrNotExist) {
@@ -104,7 +104,7 @@ func (w settler) place(f *artifact.Folder, m *artifact.Metadata) error {
 	return f.Place(m.RunID)
 }
 
-// settleHeld looks at a run that somebody has held after it had ended. A crash between
+// settleHeld looks at a run that was held after it had ended. A crash between
 // its new metadata.json and the row leaves the row behind: if the files are sound and
 // the result is the same, the row follows.
 func (w settler) settleHeld(ctx context.Context, f *artifact.Folder) error {
@@ -126,7 +126,7 @@ func (w settler) settleHeld(ctx context.Context, f *artifact.Folder) error {
 	return w.r.Release(ctx, run.RequestHash, row.owner)
 }
 
-// sameResult says that metadata is about the answer that a row has.
+// sameResult reports whether metadata is about the answer that a row has.
 func sameResult(row []byte, m *artifact.Metadata) bool {
 	known, err := artifact.DecodeMetadata(row)
 	return err == nil && known.RequestHash == m.RequestHash && known.Status == m.Status &&
@@ -156,7 +156,7 @@ func orphan(log hclog.Logger, f *artifact.Folder, why error) error {
 	return err
 }
 
-// finished is the runs whose rows say that they have ended, and whether somebody has
+// finished is the runs whose rows say that they have ended, and whether a process has
 // or had the lease of one since.
 func (w settler) finished(ctx context.Context) (map[string]bool, error) {
 	type ended struct {

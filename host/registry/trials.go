@@ -14,7 +14,7 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
-// Trial is a run by which somebody could have chosen: a run of the lab, a trial of a
+// Trial is a run by which a strategy could have been chosen: a run of the lab, a trial of a
 // search, or a backtest of the service.
 type Trial struct {
 	// Key is equal for runs that try the same thing, whatever the seed and the engine.
@@ -26,7 +26,7 @@ type Trial struct {
 
 // Trials lists what has been tried, in every family, by every command and through the
 // service, oldest first. What has failed, or was stopped, counts if it has metrics:
-// somebody has seen them. Falsifications with their replays, paper and live runs, legacy
+// they have been seen. Falsifications with their replays, paper and live runs, legacy
 // rows, and rows that cannot be read do not.
 func (r *Registry) Trials(ctx context.Context) ([]Trial, error) {
 	type row struct {
@@ -48,7 +48,7 @@ func (r *Registry) Trials(ctx context.Context) ([]Trial, error) {
 	return trials, err
 }
 
-// tried reports whether somebody could have chosen by a run that has ended.
+// tried reports whether a run that has ended could have served a choice.
 func tried(m *artifact.Metadata, status string) bool {
 	if m.Kind == artifact.KindService && (m.Service == nil || m.Service.Mode != modeBacktest) {
 		return false
@@ -69,7 +69,7 @@ type Place struct {
 	N        int `json:"n"`
 	Family   int `json:"n_family"`
 	Position int `json:"position"`
-	// LookedAtTest says that the run has shown days that are the test of another, or that
+	// LookedAtTest reports whether the run has shown days that are the test of another, or that
 	// its own test was revealed.
 	LookedAtTest bool `json:"looked_at_test"`
 }
@@ -113,7 +113,7 @@ func (r *Registry) NewestPlan(ctx context.Context, slug string) (planID string, 
 
 // Peek is one look at the locked test metrics of a run: a row of test_peeks.
 type Peek struct {
-	// At is when the registry was told, like 2024-01-01T00:00:00.000Z; Peek sets it.
+	// At is when the look was noted, like 2024-01-01T00:00:00.000Z; Peek sets it.
 	At string
 	// FamilyID is that of the test that was looked at, RunID the run through which.
 	RunID, FamilyID string
@@ -121,7 +121,7 @@ type Peek struct {
 	Command, Author string
 }
 
-// Peek notes a look at test metrics. It is told before they are shown, so that a
+// Peek notes a look at test metrics. It comes before they are shown, so that a
 // crash between the two counts one look too many and never one too few.
 func (r *Registry) Peek(ctx context.Context, p Peek) error {
 	return r.exec(ctx, `INSERT INTO test_peeks (at, run_id, family_id, command, author) VALUES (?, ?, ?, ?, ?)`,
@@ -135,11 +135,11 @@ func (r *Registry) Peeks(ctx context.Context, familyID string) ([]Peek, error) {
 		WHERE family_id = ? ORDER BY id`, familyID)
 }
 
-// PostPeek says whether a trial would be new to a family whose test metrics somebody
-// has seen: no request with its trial key was made before the first look. A request
+// PostPeek reports whether a trial would be new to a family whose test metrics
+// have been seen: no request with its trial key was made before the first look. A request
 // keeps the time at which it was first made however often it is executed again, so the
 // answer for a run does not change. Looks through own, the run itself or its plan, do not
-// count: nobody has seen them before it.
+// count: none comes before it.
 func (r *Registry) PostPeek(ctx context.Context, familyID, trialKey string, own ...string) (post bool, err error) {
 	names, err := json.Marshal(append([]string{}, own...))
 	if err != nil {
@@ -164,7 +164,7 @@ const (
 // Days are the candles with closes in [From, To].
 type Days struct{ From, To market.Time }
 
-// Windows say which days somebody is shown by a run, or by the trials of a plan, and which
+// Windows are the days that a run, or the trials of a plan, shows, and those that
 // it keeps locked as its test.
 type Windows struct {
 	// ID is that of the run or the plan.
@@ -190,7 +190,7 @@ func SplitDays(s *artifact.Splits) (shown, locked []Days) {
 	return shown, locked
 }
 
-// Look notes which days are shown and which are locked. It is told before anything is
+// Look notes which days are shown and which are locked. It comes before anything is
 // shown. Where days that one run or plan shows are in the test of another, whichever came
 // first, test_peeks gets a row for the family of that test: once for each that shows them.
 func (r *Registry) Look(ctx context.Context, w Windows) error {
@@ -232,7 +232,7 @@ func (r *Registry) meet(ctx context.Context, tx *sql.Tx, id string) error {
 	return err
 }
 
-// Lookers are the runs and plans through which somebody has seen days of a test: their
+// Lookers are the runs and plans through which days of a test have been seen: their
 // own, revealed, or that of another.
 func (r *Registry) Lookers(ctx context.Context) (map[string]bool, error) {
 	list, err := collect(ctx, r.db.Read(), func(id *string) []any { return []any{id} }, `SELECT DISTINCT run_id FROM test_peeks`)
@@ -303,12 +303,12 @@ func splitsOf(store *artifact.Store, m *artifact.Metadata, known map[string]*art
 	return s
 }
 
-// Daily is the daily net returns of a run as somebody has derived them, so that thousands
+// Daily is the daily net returns of a run as they were derived once, so that thousands
 // of curves need not be read again: a row of daily_returns.
 type Daily struct {
 	RunID string
 	// Source is the SHA-256 of what they were derived from, in lower-case hex. Content is
-	// theirs who derive them; empty says that there are no such returns.
+	// theirs who derive them; empty means that there are no such returns.
 	Source  string
 	Content []byte
 }

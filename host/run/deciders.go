@@ -100,7 +100,7 @@ type coSimulation struct {
 	watermark int64 // last step decided; -1 before the first batch
 	before    [32]byte
 
-	// Advanced, if set, hears of every new watermark.
+	// Advanced, if set, is called with every new watermark.
 	Advanced func(watermark int64)
 }
 
@@ -135,7 +135,7 @@ func (c *coSimulation) Decide(e *sim.Engine) ([]market.Intent, error) {
 }
 
 // fetch waits for the next batch. The watermark must advance within the limit,
-// however much else the plugin says.
+// however much else the plugin sends.
 func (c *coSimulation) fetch() (err error) {
 	c.gate.Outside(func() {
 		timer := time.NewTimer(c.stepLimit)
@@ -166,7 +166,7 @@ func (c *coSimulation) receive(deadline <-chan time.Time) (wire.Decisions, error
 	return wire.DecisionsFromProto(m.GetDecisions(), c.symbols, c.watermark, c.total)
 }
 
-// compare checks the books of both sides: at every step where the plugin says that
+// compare checks the books of both sides: at every step where the plugin reports that
 // its ledger changed, at every step where the host's did, and at the watermark.
 func (c *coSimulation) compare(step int64, at market.Time, digest [32]byte) error {
 	changed := digest != c.before
@@ -253,7 +253,7 @@ func SendCandles(s *Stream, feed sim.Feed, symbols int, total int64) *Candles {
 	return c
 }
 
-// Advanced says how far the plugin has come.
+// Advanced notes how far the plugin has come.
 func (c *Candles) Advanced(watermark int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -296,7 +296,7 @@ func (c *Candles) send() {
 	}
 }
 
-// room waits until the steps before end may be sent; false says that no more are wanted.
+// room waits until the steps before end may be sent; false means that the run is over.
 func (c *Candles) room(end int64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

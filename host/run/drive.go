@@ -25,7 +25,7 @@ func (x *Execution) Run(ctx context.Context) runner.Outcome {
 	return outcome
 }
 
-// begin says that the candles start to flow.
+// begin notes that the candles start to flow.
 func (x *Execution) begin() {
 	x.gate.Lock()
 	defer x.gate.Unlock()
@@ -57,7 +57,7 @@ func (x *Execution) loop() (killed bool, err error) {
 	return false, x.awaitEnd()
 }
 
-// handOver tells the plugin how much warm-up there is and, in co-simulation, where
+// handOver sends the plugin how much warm-up there is and, in co-simulation, where
 // the candles are.
 func (x *Execution) handOver() error {
 	begin := &strategypb.Begin{WarmupSteps: x.data.layout.warmup, WindowStep: x.data.layout.window, TotalSteps: x.data.layout.told}

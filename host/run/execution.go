@@ -1,5 +1,5 @@
 // Package run is one run of a strategy: the plugin's process and the conversation with
-// it, the record of the books, what the plugin said besides, and the errors that refuse
+// it, the record of the books, its other output, and the errors that refuse
 // a start or name a failure. Package trade drives paper and live runs with these parts;
 // the rest of this package is the backtest.
 //
@@ -173,7 +173,7 @@ func (x *Execution) picture() (*artifact.Results, metric.Input) {
 		x.log.Error("the account cannot be valued", "error", err)
 	}
 	r.Assumptions, r.Warnings = append([]artifact.Note{}, x.assumptions...), append([]artifact.Note{}, x.warnings...)
-	if x.said.Limits == SeriesLimits() { // else nobody looks at the points
+	if x.said.Limits == SeriesLimits() { // else the points are not shown
 		r.Warnings = append(r.Warnings, x.said.Warnings()...)
 	}
 	r.DataHash, r.Window = x.data.hash, x.data.window
@@ -237,7 +237,7 @@ type Scene struct {
 	Step int64
 	// Window is the first step of the window, Warmup the first at which orders count.
 	Window, Warmup int64
-	// Over says that every step was decided: what failed is the end.
+	// Over reports whether every step was decided: what failed is the end.
 	Over bool
 	// Time is the close time of the step, 0 before the first.
 	Time market.Time

@@ -17,7 +17,7 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/wire"
 )
 
-// RequestError refuses a start. Code is one of section 7.1 of the API.
+// RequestError refuses a start. Code is one of the problem codes, see docs/api.md.
 type RequestError struct {
 	Code    string
 	Message string
@@ -94,7 +94,7 @@ func Classify(err error) *artifact.Failure {
 	return f
 }
 
-// batchIndex is where a decision stood in its message, which says nothing to an author.
+// batchIndex is where a decision stood in its message, which means nothing to an author.
 var batchIndex = regexp.MustCompile(`^decisions\[[0-9]+\]\.`)
 
 // fieldPath is the place in what the strategy returned that made it none, such as
@@ -138,7 +138,7 @@ func At(f *artifact.Failure, phase string, t market.Time) *artifact.Failure {
 
 // Fault is why a run cannot go on, with the code that it is reported under.
 type Fault struct {
-	Code string // of section 7.2 of the API
+	Code string // of a failed run
 	Data map[string]any
 	Err  error
 }
@@ -154,7 +154,7 @@ func Failf(code string, data map[string]any, format string, args ...any) *Fault 
 	return &Fault{Code: code, Data: data, Err: fmt.Errorf(format, args...)}
 }
 
-// DeadlineError says that the plugin did not answer in time.
+// DeadlineError means that the plugin did not answer in time.
 type DeadlineError struct{ What string }
 
 // Error is the message.

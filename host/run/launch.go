@@ -178,7 +178,7 @@ func (l *Launcher) launchProcess(ctx context.Context, p *plan, x *Execution) (*P
 }
 
 // introduce sends Start and waits until the strategy accepts its parameters. It
-// returns the warm-up that it wants.
+// returns the warm-up that it asks for.
 func (x *Execution) introduce(ctx context.Context, runID string, p *plan) (int, error) {
 	start := wire.Start{
 		RunID: runID, Mode: strategypb.DriveMode_DRIVE_MODE_CO_SIMULATION, Purpose: strategypb.Purpose_PURPOSE_BACKTEST,
@@ -269,7 +269,7 @@ func (x *Execution) note(p *plan) {
 	x.warnings = append(x.warnings, p.warnings...)
 }
 
-// manifest says exactly what is run.
+// manifest is exactly what is run.
 func (l *Launcher) manifest(p *plan, x *Execution) artifact.Manifest {
 	m := artifact.Manifest{
 		Request: artifact.Request{

@@ -17,7 +17,7 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/wire"
 )
 
-// What a strategy says besides intents is bounded: the newest log lines are kept,
+// The output of a strategy besides intents is bounded: the newest log lines are kept,
 // and of each series the first points.
 const (
 	MaxLogLines     = 1000
@@ -243,7 +243,7 @@ func (s *Said) Published(start market.Time) Published {
 const MaxLogFile = 10 << 20
 
 // transcript is the lines of log.jsonl. What goes beyond its limit is counted, and the
-// last line says so: a log that is cut keeps its beginning.
+// last line has the count: a log that is cut keeps its beginning.
 type transcript struct {
 	split string
 	limit int
@@ -251,7 +251,7 @@ type transcript struct {
 	cut   int64
 }
 
-// transcriptLine is one line of log.jsonl. Step is nil where the host says something.
+// transcriptLine is one line of log.jsonl. Step is nil in lines of the host.
 type transcriptLine struct {
 	SplitID string        `json:"split_id"`
 	Step    *int64        `json:"step,omitempty"`
@@ -293,7 +293,7 @@ func (t *transcript) file() []byte {
 	return whole.text
 }
 
-// maxNotice is room for the line that says that the log is cut.
+// maxNotice is room for the line about the cut.
 const maxNotice = 4 << 10
 
 func omission(at market.Time, n int64, why string) artifact.LogLine {

@@ -58,7 +58,7 @@ func launchRefusal(err error) error {
 }
 
 // Introduce opens the conversation, sends Start and waits until the strategy accepts its
-// parameters. It returns the warm-up that it wants, in candles. What it says besides goes to side.
+// parameters. It returns the warm-up that it asks for, in candles. Its other output goes to side.
 func (p *Plugin) Introduce(ctx context.Context, start *wire.Start, side func(*strategypb.PluginMessage) error) (int, error) {
 	base, cancel := context.WithCancelCause(context.Background())
 	p.cancel = cancel
@@ -88,7 +88,7 @@ func timeOf(ctx context.Context) <-chan time.Time {
 
 func (p *Plugin) startFailed(err error) error {
 	f := At(Classify(err), PhaseStarting, 0)
-	if f.Code == "INTERNAL_ERROR" { // it said something that is due at another time
+	if f.Code == "INTERNAL_ERROR" { // it sent what is due at another time
 		f.Code = "PLUGIN_PROTOCOL_ERROR"
 	}
 	select {
@@ -145,7 +145,7 @@ func (p *Plugin) Watch(ctx context.Context) func() bool {
 	return context.AfterFunc(ctx, func() { p.cancel(context.Cause(ctx)) })
 }
 
-// Stop asks the plugin to end and gives it a moment; killed says that it needed more.
+// Stop asks the plugin to end and gives it a moment; killed reports whether it needed more.
 func (p *Plugin) Stop(reason string) (killed bool) {
 	p.Stream.Post(&strategypb.HostMessage{Message: &strategypb.HostMessage_Stop{Stop: &strategypb.Stop{Reason: reason}}})
 	timer := time.NewTimer(Grace)
@@ -164,7 +164,7 @@ func (p *Plugin) Stop(reason string) (killed bool) {
 	}
 }
 
-// Finish tells the plugin that the data have ended and waits until it has ended its
+// Finish sends the plugin the end of the data and waits until it has ended its
 // stream in good order.
 func (p *Plugin) Finish(limit time.Duration) error {
 	p.Stream.Post(&strategypb.HostMessage{Message: &strategypb.HostMessage_Finish{Finish: &strategypb.Finish{}}})
@@ -233,7 +233,7 @@ const inbox = 4
 
 // Stream is the conversation with the plugin of one run.
 type Stream struct {
-	ctx    context.Context // ends with the run; its cause tells why
+	ctx    context.Context // ends with the run; its cause is why
 	rpc    strategypb.Strategy_RunClient
 	cancel context.CancelFunc
 	in     chan *strategypb.PluginMessage
@@ -242,7 +242,7 @@ type Stream struct {
 	side   func(*strategypb.PluginMessage) error // annotations and log lines
 
 	sending sync.Mutex     // one message at a time
-	posts   sync.WaitGroup // messages whose outcome nobody waits for
+	posts   sync.WaitGroup // messages whose outcome is not waited for
 }
 
 // OpenStream starts the Run call and its reader. side gets annotations and log
@@ -277,13 +277,13 @@ func (s *Stream) read(ctx context.Context) {
 	}
 }
 
-// Messages are what the plugin still says, annotations and log lines included, until
-// the channel is closed. It is for somebody who waits for the end and no longer
+// Messages are what the plugin still sends, annotations and log lines included, until
+// the channel is closed. It is for a caller who waits for the end and no longer
 // calls Recv.
 func (s *Stream) Messages() <-chan *strategypb.PluginMessage { return s.in }
 
 // Post sends without waiting for it: a plugin that takes nothing any more holds a
-// message up. What became of it shows in what the plugin says.
+// message up. What became of it shows in what the plugin sends.
 func (s *Stream) Post(m *strategypb.HostMessage) {
 	s.posts.Go(func() {
 		s.sending.Lock()

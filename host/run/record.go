@@ -43,7 +43,7 @@ type RecordOptions struct {
 	Symbols []market.Symbol
 	// Lines get the decisions.
 	Lines *decision.Log
-	// Steps is how many points of equity to expect, 0 if nobody knows; Window the first step that counts.
+	// Steps is how many points of equity to expect, 0 if unknown; Window the first step that counts.
 	Steps, Window int64
 	// NoMemoryLimit leaves the memory of the process alone: for runs side by side and runs without an end.
 	NoMemoryLimit bool
@@ -138,21 +138,16 @@ func (r *Record) Equity(_ int64, m *sim.Mark) {
 	}
 	r.last = m.Equity
 	peak := max(r.peak, m.Equity)
-	drawdown, exposure := 0.0, 0.0
+	drawdown := 0.0
 	if peak > 0 {
 		drawdown = (peak - m.Equity) / peak
-	}
-	if m.Notional != 0 {
-		if exposure = m.Notional / m.Equity; m.Equity <= 0 {
-			exposure = 1
-		}
 	}
 	c.Time = append(c.Time, m.Time)
 	c.Equity = append(c.Equity, m.Equity)
 	c.Cash = append(c.Cash, m.Cash)
 	c.PositionValue = append(c.PositionValue, m.PositionValue)
 	c.Drawdown = append(c.Drawdown, drawdown)
-	c.Exposure = append(c.Exposure, exposure)
+	c.Exposure = append(c.Exposure, m.Exposure())
 }
 
 // Feed wraps the feed of a run to note what the record needs of each step: the open
@@ -320,7 +315,7 @@ func newMemoryLimit(off bool) *memoryLimit {
 	return &memoryLimit{off: off || os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != ""}
 }
 
-// add says that so many bytes more are kept, less if negative.
+// add counts so many bytes more as kept, less if negative.
 func (m *memoryLimit) add(bytes int64) {
 	m.held += bytes
 	if !m.off {

@@ -19,7 +19,7 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/sim"
 )
 
-// Plan is what a request says by itself: everything but exchange and candles.
+// Plan is what a request defines by itself: everything but exchange and candles.
 type Plan struct {
 	Strategy      *catalog.Strategy
 	Params        json.RawMessage // canonical, every default filled in
@@ -82,7 +82,7 @@ func (p *Plan) resolveStrategy(c *catalog.Catalog, req runner.StartRequest) erro
 // nonNil is a copy that shows as [] when empty.
 func nonNil(list []string) []string { return append([]string{}, list...) }
 
-// CheckFits says whether the strategy can do what is asked: mode, timeframe, symbols.
+// CheckFits reports whether the strategy can do what is asked: mode, timeframe, symbols.
 func (p *Plan) CheckFits(req runner.StartRequest) error {
 	s := p.Strategy
 	if !s.SupportsMode(req.Mode) {
@@ -241,7 +241,7 @@ func (l *Launcher) resolveExchange(ctx context.Context, p *plan, req runner.Star
 	return refusal
 }
 
-// known says that the exchange has every symbol, as an earlier play has found.
+// known reports whether the exchange has every symbol, as an earlier play has found.
 func (l *Launcher) known(p *plan, exchange string) bool {
 	for _, s := range p.Symbols {
 		if _, ok := l.pinned.get(p.pin(exchange, s)); !ok {
@@ -292,7 +292,7 @@ func nowhere(all []candle.Exchange, p *plan) error {
 	return Refuse("UNSUPPORTED_SYMBOL", map[string]any{"symbols": unknown, "available": available}, "No exchange has candles of %v.", unknown)
 }
 
-// offers says whether an exchange has candles of every symbol, or of a lower
+// offers reports whether an exchange has candles of every symbol, or of a lower
 // timeframe that they can be made from.
 func (l *Launcher) offers(ctx context.Context, e candle.Exchange, p *plan) error {
 	unknown := []string{}
@@ -373,7 +373,7 @@ func (l *Launcher) dataset(ctx context.Context, p *plan, symbol market.Symbol) (
 	return l.opts.Store.Lookup(ctx, p.exchange, symbol, p.Timeframe)
 }
 
-// keptViolations says that the candles were imported although some contradict themselves.
+// keptViolations reports whether the candles were imported although some contradict themselves.
 func keptViolations(d candle.Dataset) bool {
 	for _, w := range d.Report.Warnings {
 		if w.Code == "OHLC_VIOLATIONS_KEPT" {

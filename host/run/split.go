@@ -38,7 +38,7 @@ type Split struct {
 // Drive is how one play is driven: the same question must have the same answer in
 // each of these ways. The zero value drives as runs are driven.
 type Drive struct {
-	// Lockstep sends the candles one by one, whatever Options.Mode says, and does not tell
+	// Lockstep sends the candles one by one, whatever Options.Mode is, and does not send
 	// how many there will be.
 	Lockstep bool
 	// Chunked sends the candles of a co-simulation in messages: no dataset file is
@@ -98,7 +98,7 @@ func steps(series []*market.Series) iter.Seq[*sim.Batch] {
 // layout is how the steps of a run lie over its candles.
 type layout struct {
 	warmup, window, total int64 // steps: rejected below, recorded from, all
-	told                  int64 // the total that the plugin is told; 0 in a drive like that of a live run
+	told                  int64 // the total that the plugin gets; 0 in a drive like that of a live run
 	candles               int64 // of the window
 	short                 int   // warm-up candles missing before the window
 }
@@ -203,7 +203,7 @@ func (d *runData) read(use func()) {
 	}
 }
 
-// close waits for the readers, lets nobody in any more and gives the candles back.
+// close waits for the readers, lets no more in and gives the candles back.
 func (d *runData) close() error {
 	d.mu.Lock()
 	d.closed = true
@@ -223,7 +223,7 @@ func (d *runData) closeFolder() error {
 	return d.folder.Close()
 }
 
-// describe reads the window for what the run says about its data: timeline and gaps.
+// describe reads the window for what the run reports about its data: timeline and gaps.
 func (d *runData) describe() {
 	d.splits = artifact.FullSplit(windowCloses(d.sources))
 	for _, s := range d.sources {
@@ -244,7 +244,7 @@ func (d *runData) place() (err error) {
 	return nil
 }
 
-// isSound reads the files of the plugin once more: one that says they are broken may
+// isSound reads the files of the plugin once more: one that reports them as broken may
 // be wrong.
 func (d *runData) isSound() bool { return d.folder == nil || d.folder.Check() == nil }
 

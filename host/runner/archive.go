@@ -186,7 +186,7 @@ type Recorder interface {
 	Finish(context.Context, Ended) (Kept, error)
 }
 
-// TrialCounter tells which trial a run was among all that were tried on its days.
+// TrialCounter finds which trial a run was among all that were tried on its days.
 type TrialCounter interface {
 	// Place is nil for a run that is no trial.
 	Place(ctx context.Context, runID string) (*registry.Place, error)
@@ -213,14 +213,14 @@ type Ended struct {
 	Results    *artifact.Results
 }
 
-// Kept says what a Recorder made of a run.
+// Kept is what a Recorder made of a run.
 type Kept struct {
 	RequestHash, ResultHash, DecisionHash string
 	// Artifacts is the folder in the state directory, for example runs/svc_01jd....
 	Artifacts string
 }
 
-// Described is an Execution that says what exactly it runs and hands out its
+// Described is an Execution that knows exactly what it runs and hands out its
 // decision lines: Archive needs it.
 type Described interface {
 	// Manifest is fixed when the launch has succeeded.

@@ -32,11 +32,11 @@ type run struct {
 	exec    Execution // nil after the end
 	watched Watched   // stays until the reset
 	last    Progress
-	// stopReason is set once somebody told the run to end.
+	// stopReason is set once the run was told to end.
 	stopReason string
-	// ended says that the outcome is decided: a stop from now on is late.
+	// ended reports whether the outcome is decided: a stop from now on is late.
 	ended bool
-	// wasStopped says that a stop or shutdown, and not the execution itself, made the end.
+	// wasStopped reports whether a stop or shutdown, and not the execution itself, made the end.
 	wasStopped bool
 	report     Report
 }
@@ -198,7 +198,7 @@ func (r *Runner) settle(run *run, exec Execution, o Outcome) (Ended, event) {
 	return end, dataEnd
 }
 
-// warned is a copy with what nobody may overlook about the numbers.
+// warned is a copy with the concerns about the numbers.
 func warned(r *artifact.Results) *artifact.Results {
 	out := *r
 	out.Warnings = append(slices.Clip(r.Warnings), r.Concerns()...)

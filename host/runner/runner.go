@@ -1,11 +1,11 @@
 // Package runner owns the one run that the service can have at a time: it starts,
-// stops, ends and resets it, and says at any moment where it stands.
+// stops, ends and resets it, and shows at any moment where it stands.
 //
 // The API validates a request and hands it over with a function that launches the
 // strategy; what comes back is an Execution, the run itself, which lives in another
 // package. The runner decides what is allowed in which state by one table
 // (transitions), runs the Execution on a goroutine of its own, cancels it with a
-// cause that tells a stop from a shutdown, has its results kept by a Recorder, and
+// cause that distinguishes a stop from a shutdown, has its results kept by a Recorder, and
 // only then shows that the run has ended. Archive is the Recorder of the service:
 // files by package artifact, rows by package registry.
 //
@@ -225,7 +225,7 @@ func (r *Runner) begin(run *run, e event) Snapshot {
 	return r.snapshotLocked()
 }
 
-// moveLocked changes the state and tells the subscribers if the status changed.
+// moveLocked changes the state and notifies the subscribers if the status changed.
 func (r *Runner) moveLocked(to state) {
 	from := r.state
 	r.state = to
@@ -237,7 +237,7 @@ func (r *Runner) moveLocked(to state) {
 }
 
 // Stop ends the run and waits for its end, at most Options.StopTimeout: then the
-// answer is running, phase stopping. So it is at once when somebody else has stopped
+// answer is running, phase stopping. So it is at once when another caller has stopped
 // the run before. A run that came to its end by itself before it noticed the stop is
 // not active any more: RUN_NOT_ACTIVE.
 func (r *Runner) Stop(ctx context.Context) (Snapshot, error) {
@@ -264,7 +264,7 @@ func (r *Runner) Stop(ctx context.Context) (Snapshot, error) {
 	return Snapshot{}, newError(RunNotActive, now, nil)
 }
 
-// decideStop tells the run to end and returns it to wait for. First is false when
+// decideStop has the run end and returns it to wait for. First is false when
 // the run came to its end before and only its files are still being written. The
 // run is nil when it has been told to end already: the answer is the snapshot.
 func (r *Runner) decideStop(ctx context.Context) (_ *run, first bool, _ Snapshot, _ error) {
@@ -312,7 +312,7 @@ func (r *Runner) Reset(ctx context.Context) (Snapshot, error) {
 }
 
 // Shutdown refuses further starts, ends a run with stop reason shutdown, waits until
-// everything has been written and returns. The error says that the budget was not
+// everything has been written and returns. The error means that the budget was not
 // enough, or that ctx was cancelled.
 func (r *Runner) Shutdown(ctx context.Context) error {
 	r.beginClosing(ErrShutdown)
@@ -394,7 +394,7 @@ func (f closerFunc) Close() error { return f() }
 // subscribe first, then call Status, and skip changes up to its Seq.
 func (r *Runner) Subscribe() (<-chan Change, func()) { return r.feed.subscribe() }
 
-// Action is what an operator wants of a run.
+// Action is what an operator asks of a run.
 type Action string
 
 // The actions.
@@ -415,7 +415,7 @@ type Command struct {
 	Symbol, OrderID, AlarmID string
 	// Positions is what a stop does with them: leave, cancel or flatten; "" is the service's --on-stop.
 	Positions string
-	// Who and Why are what the operator says; nothing checks them.
+	// Who and Why are as the operator gives them, unchecked.
 	Who, Why string
 }
 
@@ -426,7 +426,7 @@ type Controlled interface {
 }
 
 // Control hands a command to the run. Of a run that has ended alarms can be acknowledged. The answer is where
-// the run stands then, its message what was done. A refusal is an *Error or what the execution says.
+// the run stands then, its message what was done. A refusal is an *Error or that of the execution.
 func (r *Runner) Control(ctx context.Context, c Command) (Snapshot, error) {
 	exec, run := r.current()
 	if exec == nil {

@@ -47,15 +47,15 @@ const (
 	start        event = iota // a valid request; the plugin is launched and the row is written
 	replace                   // the same, in the place of the run that is named and has ended
 	launchFailed              // the plugin could not be launched
-	stop                      // a client wants the run to end
+	stop                      // a client asks for the end of the run
 	shutdown                  // the service ends
-	reset                     // a client wants to forget the run
+	reset                     // a client asks to forget the run
 	dataEnd                   // the execution came to the end of its data
 	stopped                   // the execution ended because it was told to
 	withdrawn                 // the execution ended because it may not go on
 	fault                     // the execution failed, or its files could not be written
 	interrupted               // a run that a crash of the service cut short is found at the next start
-	readResults               // a client wants the results
+	readResults               // a client asks for the results
 	numEvents
 )
 
@@ -129,7 +129,7 @@ type Error struct {
 	Code                Code
 	Message             string
 	Status, RunID, Mode string
-	// Hint says in a few words what to do; it may be empty.
+	// Hint is in a few words what to do; it may be empty.
 	Hint string
 	// Cause is why a start failed: whatever the launch function returned.
 	Cause error
@@ -235,12 +235,12 @@ type Linked interface {
 // Link is how the connection of a paper or live run stands.
 type Link struct {
 	Exchange string
-	// Up says that its streams are connected and have missed nothing, as far as is known.
+	// Up reports whether its streams are connected and have missed nothing, as far as is known.
 	Up bool
 	// Latency is that of the last request, 0 before the first; LastMessage is when something came.
 	Latency     time.Duration
 	LastMessage time.Time
-	// Offset is the exchange's clock minus ours; Synthetic says that it has a time of its own.
+	// Offset is the exchange's clock minus ours; Synthetic reports whether it has a time of its own.
 	Offset    time.Duration
 	Synthetic bool
 }
@@ -270,10 +270,10 @@ type Watch struct {
 
 // Outcome is how an Execution ended.
 type Outcome struct {
-	// Stopped says that the run ended early because its context was cancelled.
+	// Stopped reports whether the run ended early because its context was cancelled.
 	Stopped bool
-	// Withdrawn says that the run was stopped in good order although its context was not cancelled: whoever
-	// lets it be does so no more. It ends as if somebody had stopped it.
+	// Withdrawn reports whether the run was stopped in good order although its context was not cancelled: whoever
+	// lets it be does so no more. It ends as if it had been stopped.
 	Withdrawn bool
 	// Message is shown to people, for example that a hanging plugin was killed.
 	Message string

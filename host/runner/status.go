@@ -20,7 +20,7 @@ const (
 	ModeLive     = "live"
 )
 
-// phaseStopping is shown from the moment a stop is accepted, whatever the execution says.
+// phaseStopping is shown from the moment a stop is accepted, whatever the execution reports.
 const phaseStopping = "stopping"
 
 // The stop reasons of a run that has ended.
@@ -47,7 +47,7 @@ type Snapshot struct {
 	Progress Progress
 	// StopReason is finished, stopped, shutdown or error; empty until the end.
 	StopReason string
-	// Partial says that the run ended before its data did.
+	// Partial reports whether the run ended before its data did.
 	Partial bool
 	// Ungated is why the run trades real money although no deployment policy has let it, see
 	// Gated; empty for all other runs.
@@ -63,7 +63,7 @@ type Snapshot struct {
 type Report struct {
 	Snapshot Snapshot
 	Request  StartRequest
-	// Manifest says with which exact inputs the run was made; nil when idle and for executions without one.
+	// Manifest is the exact inputs of the run; nil when idle and for executions without one.
 	Manifest *artifact.Manifest
 	// Results is never nil; when idle it is empty.
 	Results *artifact.Results

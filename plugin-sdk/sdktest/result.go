@@ -74,9 +74,7 @@ func (c *recorder) Equity(_ int64, m *sim.Mark) {
 	if peak := max(c.peak, m.Equity); peak > 0 {
 		p.Drawdown = (peak - m.Equity) / peak
 	}
-	if m.Equity > 0 {
-		p.Exposure = m.Notional / m.Equity
-	}
+	p.Exposure = m.Exposure()
 	if again {
 		c.r.Equity[n-1] = p
 		return

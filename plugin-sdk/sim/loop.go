@@ -51,6 +51,17 @@ type Mark struct {
 	Notional                    float64 // sum of |notional| over all symbols
 }
 
+// Exposure is the share of equity that is in positions; all of it where equity is gone.
+func (m *Mark) Exposure() float64 {
+	switch {
+	case m.Notional == 0:
+		return 0
+	case m.Equity <= 0:
+		return 1
+	}
+	return m.Notional / m.Equity
+}
+
 // Run drives the engine over all steps of the feed and finishes it. It returns
 // nil at the end of data, ErrStop after a stop, and otherwise the first error of
 // feed, decider or engine (an *IntentError or *LedgerError). Except after an

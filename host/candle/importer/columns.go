@@ -18,7 +18,7 @@ type Format struct {
 	Name string
 	// Magic is how a file of this kind begins.
 	Magic string
-	// Open reads what the file says about itself.
+	// Open reads the description in the file.
 	Open func(name string, f io.ReaderAt, size int64) (Columnar, error)
 }
 
@@ -26,9 +26,9 @@ type Format struct {
 // of any of its methods.
 type Columnar interface {
 	Names() []string
-	// Rows is how many the file says it has, 0 if it does not.
+	// Rows is how many the file claims to have, 0 if it does not.
 	Rows() int64
-	// Select says which columns Next is to read.
+	// Select picks the columns that Next reads.
 	Select(columns []int) error
 	// Next is the next rows; the error is io.EOF behind the last ones.
 	Next() (Batch, error)
@@ -69,7 +69,7 @@ type Column struct {
 	// Unit of Times, and whether they are moments or what a clock showed somewhere.
 	Unit  Unit
 	Zoned bool
-	// Single says that the floats were kept in 32 bits.
+	// Single reports whether the floats were kept in 32 bits.
 	Single bool
 }
 
@@ -119,7 +119,7 @@ func (r *run) batches(ctx context.Context, in Input, c Columnar) error {
 	}
 }
 
-// selection is the columns that a layout wants, and where each of them is in a batch.
+// selection is the columns that a layout needs, and where each of them is in a batch.
 type selection struct {
 	layout  Layout
 	columns []int

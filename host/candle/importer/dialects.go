@@ -131,7 +131,7 @@ func metaTrader(h Head, l *Layout, at int) bool {
 	return names[at] == "<DATE>" && (h.Comma == '\t' || h.Forced)
 }
 
-// stooq says how long a candle is in a column of its own. Days have a time of zeros
+// stooq has the length of a candle in a column of its own. Days have a time of zeros
 // that means nothing; other times are those of the exchange.
 func stooq(h Head, l *Layout, at int) bool {
 	names := h.Cells(0)
@@ -165,8 +165,8 @@ func period(per string) market.Timeframe {
 	return market.Timeframe{Count: n, Unit: 'm'}
 }
 
-// freqtrade writes rows of six as JSON, or a table whose time is called date, and says
-// in the name of the file what is in it.
+// freqtrade writes rows of six as JSON, or a table whose time is called date, and
+// names symbol and timeframe in the name of the file.
 func freqtrade(h Head) (l Layout, ok bool, err error) {
 	switch {
 	case h.JSON && h.isRow() && filled(h.Cells(0)) == 6:
@@ -192,10 +192,10 @@ func isFreqtradeTable(names []string) bool {
 }
 
 // fileName is BASE_QUOTE-timeframe, or BASE_QUOTE_SETTLE-timeframe-futures. Names of
-// prices that nobody traded at (mark, index, funding) are none.
+// prices without trades (mark, index, funding) are none.
 var fileName = regexp.MustCompile(`^([A-Za-z0-9]+)_([A-Za-z0-9]+)(_[A-Za-z0-9]+)?-([1-9][0-9]{0,3}(?:[smhdwM]|Mo))(-futures)?\.`)
 
-// fromName reads what the name of a file says; nothing is what most say.
+// fromName reads symbol and timeframe from the name of a file; most have neither.
 func fromName(name string) (market.Symbol, market.Timeframe) {
 	m := fileName.FindStringSubmatch(path.Base(name))
 	if m == nil || m[3] != "" && m[5] == "" { // three parts only where one is the settlement
@@ -293,7 +293,7 @@ func whole(cell string) int64 {
 	return n
 }
 
-// hasPoint says whether a cell in one of the columns has a decimal point, in the lines
+// hasPoint reports whether a cell in one of the columns has a decimal point, in the lines
 // of the head from a line on.
 func (h Head) hasPoint(line int, columns ...int) bool {
 	for ; line < len(h.Lines); line++ {

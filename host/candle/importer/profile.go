@@ -71,7 +71,7 @@ type Head struct {
 	JSON bool
 	// Ticker is the one asked for.
 	Ticker string
-	// Forced says that the user names this profile: marks that only tell it from others
+	// Forced reports whether the user names this profile: marks that only tell it from others
 	// may be missing.
 	Forced bool
 }
@@ -115,7 +115,7 @@ func (h Head) Cells(line int) []string {
 	return out
 }
 
-// refuse refuses the file for what a line of the head says.
+// refuse refuses the file for a line of the head.
 func (h Head) refuse(code Code, line int, format string, args ...any) *Error {
 	text := ""
 	switch {
@@ -127,7 +127,7 @@ func (h Head) refuse(code Code, line int, format string, args ...any) *Error {
 	return Refuse(code, format, args...).At(h.Name, 1+h.Blank+line, text)
 }
 
-// Layout says which cell of a row is what, counted from 0, and how it is written.
+// Layout is which cell of a row is what, counted from 0, and how it is written.
 type Layout struct {
 	// Skip is how many of the head's lines come before the first row.
 	Skip int
@@ -160,9 +160,9 @@ type Layout struct {
 	Timeframe market.Timeframe
 	// Alias maps names of currencies to ours.
 	Alias map[string]string
-	// Chosen says that the columns are those of the ticker asked for.
+	// Chosen reports whether the columns are those of the ticker asked for.
 	Chosen bool
-	// EndStamps says that the format is known for times at which candles end.
+	// EndStamps reports whether the format is known for times at which candles end.
 	EndStamps bool
 	// Notes are warnings for the report.
 	Notes []Note
@@ -199,7 +199,7 @@ func numbers(cells []string) int {
 	return n
 }
 
-// isRow says that the first line is no header: most cells are numbers.
+// isRow reports whether the first line is no header: most cells are numbers.
 func (h Head) isRow() bool {
 	cells := h.Cells(0)
 	return h.Names == nil && numbers(cells) > len(cells)/2
@@ -297,7 +297,7 @@ func plain(s string) string {
 }
 
 // complete refuses a header that lacks a column, and rows with more cells than it has
-// names: nobody can tell where the nameless one belongs.
+// names: it is unknown where the nameless one belongs.
 func complete(h Head, line int, l Layout) error {
 	var missing []string
 	for _, c := range []struct {
@@ -369,7 +369,7 @@ func dateBesideClock(h Head, line int) error {
 
 func isTimeName(n string) bool { return find([]string{n}, timeNames...) == 0 }
 
-// isClock says that a cell is a time of day without a date.
+// isClock reports whether a cell is a time of day without a date.
 func isClock(cell string) bool { return len(cell) < 13 && strings.Contains(cell, ":") }
 
 // Columns reads the value of --columns: names by position.
@@ -416,7 +416,7 @@ func ByColumns(h Head, names []string) (Layout, error) {
 	return l, nil
 }
 
-// looksLikeRow says whether the cells could be a row and not a header: a price that is
+// looksLikeRow reports whether the cells could be a row and not a header: a price that is
 // a number, or missing.
 func looksLikeRow(cells []string, l Layout) bool {
 	for _, i := range []int{l.Open, l.High, l.Low, l.Close} {

@@ -1,7 +1,7 @@
 // Package importer turns files of candles from elsewhere into one clean Series, or
-// says precisely why it will not.
+// refuses precisely.
 //
-// Read opens every file and tells by its first bytes what it is: text, JSON, packed
+// Read opens every file and recognises it by its first bytes: text, JSON, packed
 // with gzip, an archive of such files, or a table of columns whose reader the calling
 // program has handed in (Format). A Profile looks at the head and answers with a
 // Layout: which cell of a row is what, and how it is written. One engine then reads the
@@ -19,8 +19,8 @@
 //
 // A profile that maps a header by name is safe by itself. One that goes by position
 // needs a mark that no other format has: a wrong order of columns would be other
-// candles. What could be two things is refused, and the refusal says which option
-// decides. A format is added as one row of the table in dialects.go.
+// candles. What could be two things is refused, and the refusal names the option
+// that decides. A format is added as one row of the table in dialects.go.
 package importer
 
 import (
@@ -172,7 +172,7 @@ func (r *run) progress(read int64) {
 	}
 }
 
-// recognise finds out what the cells of a source are and what it says about itself.
+// recognise finds out what the cells of a source are and how it describes itself.
 func (r *run) recognise(h Head) error {
 	name, l, err := r.opts.layout(h)
 	if err != nil {
@@ -213,7 +213,7 @@ func (r *run) nameUnit() {
 	r.volumeUnit, r.named = r.layout.VolumeUnit, true
 }
 
-// nameSymbol is what was traded: as the user says, else as the file does.
+// nameSymbol is what was traded: as the user names it, else as the file does.
 func (r *run) nameSymbol(file string) error {
 	symbol := r.opts.Symbol
 	if symbol == "" {
@@ -269,7 +269,7 @@ const (
 	ViolationsRefuse = ""
 	ViolationsWiden  = "widen" // move high and low out
 	ViolationsDrop   = "drop"  // leave the candle out
-	ViolationsKeep   = "keep"  // store it; every run over it says so
+	ViolationsKeep   = "keep"  // store it; every run over it shows that
 )
 
 // Which of several different candles of one time to take.
@@ -296,7 +296,7 @@ type Options struct {
 	// Columns names the cells of a row by position: time, open, high, low, close and
 	// volume; any other name is ignored. It replaces the profiles.
 	Columns []string
-	// Zone is where times without offset belong; nil: as the format says, else they are
+	// Zone is where times without offset belong; nil: as the format has them, else they are
 	// refused.
 	Zone *time.Location
 	// Stamp, Violations and Duplicates are one of the constants above.
@@ -307,7 +307,7 @@ type Options struct {
 	Ticker string
 	// Formats are kinds of files besides text, from the program that links their readers.
 	Formats []Format
-	// Progress hears now and then how many bytes of all files are read.
+	// Progress is called now and then with how many bytes of all files are read.
 	Progress func(done, total int64)
 
 	limits limits

@@ -78,7 +78,7 @@ func (r *Report) warn(code, format string, args ...any) {
 	}
 }
 
-// Inherit keeps what a report of candles says that these are joined with and that
+// Inherit keeps what a report has of the candles that these are joined with and that
 // concerns every later reader: that violations were kept.
 func (r *Report) Inherit(stored Report) {
 	for _, w := range stored.Warnings {
@@ -154,7 +154,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s: %s (%s line %d: %s)", e.Code, e.Message, c.File, c.Line, c.Text)
 }
 
-// Add keeps the case unless there are enough; full says that no more are wanted.
+// Add keeps the case unless there are enough; full reports whether there are enough.
 func (e *Error) Add(file string, line int, text string) (full bool) {
 	if len(e.Cases) < maxCases {
 		e.Cases = append(e.Cases, Case{File: file, Line: line, Text: Shorten(text)})
@@ -183,7 +183,7 @@ func Shorten(s string) string {
 	return s
 }
 
-// OptionError says that an option has a value that it cannot have.
+// OptionError means that an option has a value that it cannot have.
 type OptionError struct {
 	Flag    string
 	Message string

@@ -122,7 +122,7 @@ func (r *run) numbers(cells [][]byte) (q quote) {
 	return q
 }
 
-// badNumber says why a row has none.
+// badNumber is why a row has none.
 func badNumber(l *Layout, cells [][]byte) string {
 	for _, i := range []int{l.Open, l.High, l.Low, l.Close} {
 		if l.Places > 0 && bytes.ContainsAny(cells[i], ".") {
@@ -233,14 +233,14 @@ func (r *run) timeMessage(code Code, text string) string {
 
 // tickers keeps apart what the rows of a file are about.
 type tickers struct {
-	used bool // a file tells them apart
+	used bool // a file distinguishes them
 	only string
 	seen []string // other ones
 	left int      // rows of those
 }
 
-// mine says whether a row is about the series: the ticker asked for, else the only one.
-// A second one that nobody asked for is a fault, once.
+// mine reports whether a row is about the series: the ticker asked for, else the only one.
+// A second one that was not asked for is a fault, once.
 func (r *run) mine(name []byte) (ok bool, fault string) {
 	t := &r.tickers
 	name = bytes.TrimSpace(name)
@@ -359,7 +359,7 @@ func (t *table) sort() {
 	t.origins = permuted(t.origins, order)
 }
 
-// descending says that every row is earlier than the one above it, as in the files
+// descending reports whether every row is earlier than the one above it, as in the files
 // of sites that show the newest day first.
 func descending(t []market.Time) bool {
 	for i := 1; i < len(t); i++ {

@@ -35,7 +35,7 @@ type source struct {
 	spend func(n int) error
 }
 
-// text reads a file of lines into the table. read says how much of the packed file is
+// text reads a file of lines into the table. read is how much of the packed file is
 // behind us.
 func (r *run) text(ctx context.Context, name, packed string, f *bufio.Reader, read func() int64) (err error) {
 	r.start(name)
@@ -81,7 +81,7 @@ func openSource(name, packed string, f *bufio.Reader, spend func(int) error) (*s
 	return s, nil
 }
 
-// notText refuses what is better told now than as a byte that is no letter.
+// notText refuses what is better refused now than as a byte that is no letter.
 func notText(name string, begin []byte, packed bool) error {
 	table := "Feather and Parquet are not read here: lab data import does"
 	if packed {
@@ -158,7 +158,7 @@ func (r *run) begin(block []byte) (rest []byte, begun bool, err error) {
 func (r *run) reserve(block []byte) {
 	lines := bytes.Count(block, []byte("\n"))
 	if lines == 0 || r.src.packed != "" || r.src.json {
-		return // packed: the size says little
+		return // packed: the size means little
 	}
 	rows := int64(float64(r.total-r.done) / float64(len(block)) * float64(lines) * 1.1)
 	r.table.grow(int(min(rows, int64(r.opts.maxRows()))))
@@ -329,7 +329,7 @@ func (j *jsonRows) next() error {
 	}
 }
 
-// finish wants nothing behind the outer array.
+// finish refuses anything behind the outer array.
 func (j *jsonRows) finish() error {
 	if _, err := j.dec.ReadToken(); err != nil {
 		return j.broken(err)
@@ -359,7 +359,7 @@ func (j *jsonRows) notRows(what string) error {
 	return Refuse(ColumnsRequired, "JSON is read as [[ms,open,high,low,close,volume],...] only: %s", what).At(j.name, max(j.row, 1), "")
 }
 
-// broken tells a file that is no JSON from one that could not be read.
+// broken distinguishes a file that is no JSON from one that could not be read.
 func (j *jsonRows) broken(err error) error {
 	var syntax *jsontext.SyntacticError
 	switch {

@@ -35,7 +35,7 @@ func (r *run) tidy() error {
 	return nil
 }
 
-// tickVolume takes the count of price changes where nobody reports a volume.
+// tickVolume takes the count of price changes where no volume is reported.
 func (r *run) tickVolume() {
 	if r.tick == nil {
 		return
@@ -157,7 +157,7 @@ func addRow(e *Error, sources []string, from origin, text string) (full bool) {
 }
 
 // Merge joins the candles with stored ones of the same timeframe. Where both have a
-// candle and they differ, duplicates says which to take: the stored one is the first.
+// candle and they differ, duplicates names which to take: the stored one is the first.
 func (r *Result) Merge(stored *market.Series, duplicates string) error {
 	fresh := r.Series
 	joined := &market.Series{Symbol: fresh.Symbol, Timeframe: fresh.Timeframe}
@@ -279,14 +279,14 @@ func allLastDays(t []market.Time) bool {
 	return true
 }
 
-// fewButMultiple forgives two candles around a gap: one step says nothing.
+// fewButMultiple forgives two candles around a gap: one step proves nothing.
 func fewButMultiple(t []market.Time, step int64, want market.Timeframe) bool {
 	d := want.Duration().Milliseconds()
 	return len(t) == 2 && d > 0 && step%d == 0
 }
 
 // commonestStep is the step that occurs most often, the shortest of several; 0 for one
-// candle. months says that every step is that of whole months, give or take their
+// candle. months reports whether every step is that of whole months, give or take their
 // length, and step is then the commonest number of them.
 func commonestStep(t []market.Time) (step int64, months bool) {
 	counts := map[int64]int{}
@@ -310,7 +310,7 @@ func commonestStep(t []market.Time) (step int64, months bool) {
 		run++
 	}
 	flush()
-	// Steps that are all alike are months only if the calendar says so: 30 days are not.
+	// Steps that are all alike are months only if the calendar agrees: 30 days are not.
 	if n := commonest(month); months && (len(counts) > 1 || t[1] == (market.Timeframe{Count: int(n), Unit: 'M'}).Next(t[0])) {
 		return n, true
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
-// Order says what comes first in 01/02/2024.
+// Order is what comes first in 01/02/2024.
 type Order string
 
 // The orders.
@@ -34,8 +34,8 @@ type layout struct {
 	hour, shift bool
 }
 
-// NewClock makes a clock. zone is where times without offset belong, nil if nobody
-// said; layouts are tried in their order.
+// NewClock makes a clock. zone is where times without offset belong, nil if
+// unknown; layouts are tried in their order.
 func NewClock(layouts []string, zone *time.Location, order Order) *Clock {
 	c := &Clock{Order: order, zone: zone}
 	for _, l := range layouts {
@@ -48,7 +48,7 @@ func NewClock(layouts []string, zone *time.Location, order Order) *Clock {
 	return c
 }
 
-// Zone is where times without offset belong; nil: nobody said.
+// Zone is where times without offset belong; nil: unknown.
 func (c *Clock) Zone() *time.Location { return c.zone }
 
 // Reading is a time as read.
@@ -211,7 +211,7 @@ const (
 	latest   market.Time = 4133980800000
 )
 
-// InRange says whether a candle may have this time.
+// InRange reports whether a candle may have this time.
 func InRange(t market.Time) bool { return t >= earliest && t < latest }
 
 // Moment reads a time by its form: an integer by its magnitude, else ISO with offset
@@ -258,8 +258,8 @@ func fromInteger(n int64, eightDigits bool) (t market.Time, u Unit, code Code) {
 	return t, u, ""
 }
 
-// isCompactDate says that a number is a date like 20240131, which as seconds would be
-// some day of 1970: nobody means that.
+// isCompactDate reports whether a number is a date like 20240131, which as seconds would be
+// some day of 1970: no file means that.
 func isCompactDate(n int64) bool {
 	y, m, d := n/10000, n/100%100, n%100
 	return y >= 1900 && y <= 2100 && m >= 1 && m <= 12 && d >= 1 && d <= 31
@@ -282,7 +282,7 @@ func parseText(cell []byte, zone *time.Location) (t market.Time, u Unit, code Co
 }
 
 // parseISO reads 2024-01-31 (or 2024/01/31), and 2024-01-31T12:30[:00[.000]] with a
-// blank or T between and an offset (Z, UTC, +09:00, +0900, +09) behind. Without the offset the zone says
+// blank or T between and an offset (Z, UTC, +09:00, +0900, +09) behind. Without the offset the zone is
 // where the time belongs. It does by hand what trying a dozen layouts of package time
 // would do ten times slower.
 func parseISO(s []byte, zone *time.Location) (market.Time, Unit, Code) {
@@ -345,7 +345,7 @@ func civil(year, month, day int, k clock, zone *time.Location, u Unit) (market.T
 	return m, u, ""
 }
 
-// Local is the moment at which a clock in the zone shows what the UTC time says; not ok
+// Local is the moment at which a clock in the zone shows the UTC time; not ok
 // where daylight saving skips that. Of an hour that comes twice it is one.
 func Local(wall time.Time, zone *time.Location) (t time.Time, ok bool) {
 	t = time.Date(wall.Year(), wall.Month(), wall.Day(), wall.Hour(), wall.Minute(), wall.Second(), wall.Nanosecond(), zone)

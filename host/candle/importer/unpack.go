@@ -56,7 +56,7 @@ func (r *run) input(ctx context.Context, in Input) error {
 	return nil
 }
 
-// unpack tells by its first bytes what a file is.
+// unpack recognises a file by its first bytes.
 func (r *run) unpack(ctx context.Context, in Input, f io.Reader, m *meter) error {
 	head := bufio.NewReaderSize(m, 64<<10)
 	begin, err := head.Peek(8)

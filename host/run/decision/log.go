@@ -182,7 +182,7 @@ func (l *Log) Sum() string {
 func (l *Log) WriteLines(w io.Writer) error { return l.Settled()(w) }
 
 // Settled waits until every event so far is written and returns what copies the lines as WriteLines does. As long as
-// no further event is noted the copy needs no lock: nobody who asks for the sum waits for a disk.
+// no further event is noted the copy needs no lock: a reader of the sum does not wait for a disk.
 func (l *Log) Settled() func(io.Writer) error {
 	l.settle()
 	return l.writer.copy
