@@ -26,7 +26,7 @@ import (
 	"github.com/assay-run/assay/host/deploy"
 )
 
-// DefaultURL is where `governance serve` listens unless it is told otherwise.
+// DefaultURL is where `governance serve` listens by default.
 const DefaultURL = "http://127.0.0.1:8010"
 
 // DefaultTimeout is how long one request may take.
@@ -35,7 +35,7 @@ const DefaultTimeout = 30 * time.Second
 // maxAnswer bounds what is read of one answer, in bytes.
 const maxAnswer = 64 << 20
 
-// Options say which plane a client talks to.
+// Options name the plane that a client talks to.
 type Options struct {
 	// URL is the plane's address, DefaultURL if empty; a path in it is kept as a prefix.
 	URL string

@@ -127,8 +127,8 @@ func TestWarmupComesFromBeforeTheWindow(t *testing.T) {
 	if o.Failure != nil {
 		t.Fatal(o.Failure.Message)
 	}
-	if x.layout.window != 5 || x.layout.warmup != 5 {
-		t.Errorf("layout %+v", x.layout)
+	if x.data.layout.window != 5 || x.data.layout.warmup != 5 {
+		t.Errorf("layout %+v", x.data.layout)
 	}
 	r := x.Results()
 	if int64(len(r.Equity.Time)) != r.Window.Candles || r.Window.Start.String() < "2020-01-05" {

@@ -68,6 +68,8 @@ var allowed = []struct {
 	{"host/deploy", []string{"host/runner=", "plugin-sdk/market"}},
 	{"host/trade/journal", []string{"host/exchange", "plugin-sdk/market"}},
 	{"host/trade/order", []string{"host/exchange=", "plugin-sdk/market"}},
+	{"host/trade/order/desk", []string{"host/exchange=", "host/trade/admission", "host/trade/order=", "plugin-sdk/market"}},
+	{"host/trade/admission", []string{"host/exchange=", "host/trade/order=", "host/trade/risk", "plugin-sdk/market"}},
 	{"host/trade/risk", []string{"host/exchange=", "plugin-sdk/market"}},
 	{"host/trade/feed", []string{"host/exchange=", "plugin-sdk/market", "plugin-sdk/sim"}},
 	{"host/trade/engine", []string{"host/alarm", "host/exchange=", "host/trade", "plugin-sdk/market", "plugin-sdk/sim"}},

@@ -183,8 +183,8 @@ func byPosition() Layout {
 	return l
 }
 
-// Last is the highest cell that matters.
-func (l Layout) Last() int {
+// lastCell is the highest cell that matters.
+func lastCell(l *Layout) int {
 	return max(l.Time, l.Clock, l.Open, l.High, l.Low, l.Close, l.Volume, l.TickVolume, l.Ticker)
 }
 
@@ -410,8 +410,8 @@ func ByColumns(h Head, names []string) (Layout, error) {
 	if h.Names == nil && !looksLikeRow(h.Cells(0), l) {
 		l.Skip = 1
 	}
-	if h.Names != nil && l.Last() >= len(h.Names) {
-		return l, h.refuse(ColumnsMissing, 0, "--columns names %d columns, the file has %d", l.Last()+1, len(h.Names))
+	if h.Names != nil && lastCell(&l) >= len(h.Names) {
+		return l, h.refuse(ColumnsMissing, 0, "--columns names %d columns, the file has %d", lastCell(&l)+1, len(h.Names))
 	}
 	return l, nil
 }

@@ -294,7 +294,7 @@ func FuzzRecognise(f *testing.F) {
 				}
 				continue
 			}
-			if min(l.Time, l.Open, l.High, l.Low, l.Close) < 0 || l.Last() > MaxColumns || l.Skip > len(h.Lines) {
+			if min(l.Time, l.Open, l.High, l.Low, l.Close) < 0 || lastCell(&l) > MaxColumns || l.Skip > len(h.Lines) {
 				t.Fatalf("%+v", l)
 			}
 		}

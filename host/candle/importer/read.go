@@ -128,7 +128,11 @@ type run struct {
 	volumeUnit string
 	named      bool // volumeUnit is known
 
-	// of the file being read
+	reading
+}
+
+// reading is the file being read.
+type reading struct {
 	src     *source
 	line    int // being read; a row where there are no lines
 	index   int
@@ -174,7 +178,7 @@ func (r *run) recognise(h Head) error {
 	if err != nil {
 		return err
 	}
-	r.layout, r.comma, r.cells = l, h.Comma, make([][]byte, 0, l.Last()+1)
+	r.layout, r.comma, r.cells = l, h.Comma, make([][]byte, 0, lastCell(&l)+1)
 	zone := r.opts.Zone
 	if zone == nil {
 		zone = l.Zone

@@ -44,7 +44,7 @@ type quote struct {
 // row reads one line.
 func (r *run) row(line []byte) error {
 	l := &r.layout
-	want := l.Last() + 1
+	want := lastCell(l) + 1
 	cells := Split(r.cells[:0], line, r.comma, want)
 	if len(cells) < want {
 		if len(bytes.TrimSpace(line)) == 0 {
@@ -65,7 +65,7 @@ func (r *run) row(line []byte) error {
 	}
 	q := r.numbers(cells)
 	if q.prices == Bad || q.amount == Bad {
-		return r.fail(BadNumber, string(line), r.badNumber(cells))
+		return r.fail(BadNumber, string(line), badNumber(&r.layout, cells))
 	}
 	if q.prices == Missing {
 		r.report.Skipped++
@@ -123,8 +123,7 @@ func (r *run) numbers(cells [][]byte) (q quote) {
 }
 
 // badNumber says why a row has none.
-func (r *run) badNumber(cells [][]byte) string {
-	l := &r.layout
+func badNumber(l *Layout, cells [][]byte) string {
 	for _, i := range []int{l.Open, l.High, l.Low, l.Close} {
 		if l.Places > 0 && bytes.ContainsAny(cells[i], ".") {
 			return fmt.Sprintf("the prices are integers of 1e-%d so far, this one has a decimal point: give --columns to read them as they are", l.Places)

@@ -172,7 +172,7 @@ func (s *session) Candles(ctx context.Context, q exchange.CandleQuery) ([]market
 	}
 	now := s.rest.clock.Now()
 	if s.rest.market != nil {
-		now = 0 // two seconds of an accelerated venue are nothing: there only a later candle tells
+		now = 0 // two seconds of an accelerated venue are nothing: there only a later candle proves it
 	}
 	var closed []market.Candle
 	for i, k := range rows {

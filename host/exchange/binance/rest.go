@@ -34,7 +34,7 @@ type rest struct {
 	market *exchange.PacedClock // of a venue on loopback whose candles have a time of their own
 }
 
-// call makes one request, once. A submit says how many orders it is.
+// call makes one request, once. A submit names its number of orders.
 func call[T any](s *rest, ctx context.Context, k kind, p priority, weight int, do func(context.Context, *gb.Client) (T, error), orders ...int) (T, exchange.Result) {
 	var none T
 	if err := s.queue.enter(ctx, p, weight, orders...); err != nil {
@@ -78,7 +78,7 @@ func list[T any](s *rest, ctx context.Context, p priority, weight int, do func(c
 	})
 }
 
-// judge is what the evidence says.
+// judge derives the outcome from the evidence.
 func (c *rest) judge(k kind, e *evidence, err error) exchange.Result {
 	r := exchange.Result{Outcome: exchange.Unknown, RequestSHA256: e.requestSHA, HTTPStatus: e.status}
 	if e.body != nil {
@@ -121,7 +121,7 @@ func (c *rest) heed(r *exchange.Result, e *evidence, code int) {
 	}
 }
 
-// hush begins the silence that a 418 or a 429 asks for, and says how long it is; 0 is of any
+// hush begins the silence that a 418 or a 429 asks for, and returns how long it is; 0 is of any
 // other status.
 func (c *rest) hush(status, code int, asked time.Duration) time.Duration {
 	switch status {

@@ -1,6 +1,6 @@
 // Package binance is the connector for Binance spot: go-binance for the models and the
 // signing of REST, its own transport, queue and WebSocket loop, because what became of an
-// order must be known more exactly than a library tells.
+// order must be known more exactly than a library reports.
 //
 // An answer is a reject only where (HTTP status, code) is on the allow-list of outcome.go;
 // everything else is Unknown. Nothing is ever sent twice. A request that found no
@@ -288,7 +288,7 @@ func (s *session) sweep(ctx context.Context) (left []string, err error) {
 	return left, err
 }
 
-// ready says why a call cannot be made now.
+// ready explains why a call cannot be made now.
 func (s *session) ready(keyed bool) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -84,18 +84,18 @@ func (s *session) closedCandle(text []byte) (market.Symbol, market.Candle, bool)
 	return symbol, c, known && err == nil
 }
 
-// link is one that keeps the silence that the exchange wants.
+// link is one that keeps the silence that the exchange asks for.
 func (s *session) link(url string) link {
 	return link{url: url, times: s.tuning, leaving: leaving, silence: s.rest.queue.silence, refused: func(status int, after time.Duration) { s.rest.hush(status, 0, after) }}
 }
 
-// leaving says that the exchange is about to end a connection.
+// leaving reports whether the exchange is about to end a connection.
 func leaving(text []byte) bool { return tells(text, "serverShutdown") }
 
-// terminated says that the exchange has ended the account's stream; the connection stays open.
+// terminated reports whether the exchange has ended the account's stream; the connection stays open.
 func terminated(text []byte) bool { return tells(text, "eventStreamTerminated") }
 
-// tells says that a message is an event of that name.
+// tells reports whether a message is an event of that name.
 func tells(text []byte, name string) bool {
 	if !strings.Contains(string(text), name) {
 		return false
@@ -119,7 +119,7 @@ func tells(text []byte, name string) bool {
 }
 
 // StreamAccount implements exchange.Connector over the WebSocket API. Where the first connection
-// has to wait for long it says so, and the host asks again.
+// has to wait for long it reports so, and the host asks again.
 func (s *session) StreamAccount(ctx context.Context, on func(exchange.AccountEvent)) error {
 	if why := s.ready(true); why != "" {
 		return failed(exchange.NotSent, why)
@@ -183,7 +183,7 @@ func (s *session) subscribe(ctx context.Context, ws *websocket.Conn) error {
 	}
 }
 
-// retryTime reads how long an error of the WebSocket API says to wait, which is until a time; 0: it
+// retryTime reads how long an error of the WebSocket API asks to wait, which is until a time; 0: it
 // does not say.
 func (s *session) retryTime(data json.RawMessage) time.Duration {
 	var at struct {

@@ -89,7 +89,7 @@ const (
 	FaultForeignFill  = "foreign_fill"
 	// FaultManualCancel cancels an order by another way: client order id.
 	FaultManualCancel = "manual_cancel"
-	// FaultRestart says that another connection sees the same account: the account does not
+	// FaultRestart reports that another connection sees the same account: the account does not
 	// end with a session. It does nothing.
 	FaultRestart = "restart"
 	// FaultEcho lets the venue repeat the request with its credentials in its next answer to

@@ -118,7 +118,7 @@ func limitCrosses(x *examiner) {
 	}
 }
 
-// near says that the venue cannot be told where to trade: triggers then lie one tick off
+// near reports whether the venue cannot be told where to trade: triggers then lie one tick off
 // the market, and the card waits until it gets there.
 func (s *session) near() bool {
 	return !s.can(FaultPrice, string(s.symbol()), s.last(s.symbol()).String())
@@ -323,7 +323,7 @@ func hangAfter(x *examiner) {
 	s.query(ref(q))
 }
 
-// unexecuted submits into an answer that says that nothing was done. The same id may be
+// unexecuted submits into an answer that reports that nothing was done. The same id may be
 // sent again.
 func (x *examiner) unexecuted(action string, want exchange.Outcome, wait bool) {
 	s := x.open()

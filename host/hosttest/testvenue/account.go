@@ -68,10 +68,10 @@ type order struct {
 func (o *order) open() bool { return o.status == statusNew || o.status == statusPartly }
 func (o *order) buy() bool  { return o.side == "BUY" }
 
-// waits says that it has a trigger which was not reached.
+// waits reports whether it has a trigger which was not reached.
 func (o *order) waits() bool { return o.stop.IsPos() && !o.working }
 
-// rests says that it is on the book.
+// rests reports whether it is on the book.
 func (o *order) rests() bool { return o.open() && !o.waits() && o.price.IsPos() }
 
 // threshold is the price at which something happens to it.
@@ -82,7 +82,7 @@ func (o *order) threshold() decimal.Decimal {
 	return o.price
 }
 
-// reached says that the market at a price triggers it or trades with it.
+// reached reports whether the market at a price triggers it or trades with it.
 func (o *order) reached(at decimal.Decimal) bool {
 	falls := o.buy()
 	if o.waits() {
@@ -158,7 +158,7 @@ func (o *order) need() (asset string, amount decimal.Decimal) {
 	return o.symbol.base, rest
 }
 
-// worse says that a price is worse than another for who sent an order.
+// worse reports whether a price is worse than another for who sent an order.
 func worse(o *order, a, b decimal.Decimal) bool {
 	if o.buy() {
 		return a.Cmp(b) > 0

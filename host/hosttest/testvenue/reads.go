@@ -168,7 +168,7 @@ func spanOf(q request, from string, limit int64) (span, *apiError) {
 	return p, nil
 }
 
-// holds says whether something is in it.
+// holds reports whether something is in it.
 func (p span) holds(id, at int64) bool { return id >= p.from && at >= p.start && at <= p.end }
 
 // page takes the first ones where a beginning was named, else the last ones.

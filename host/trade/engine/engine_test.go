@@ -322,10 +322,10 @@ func (b *bench) check(err error) {
 			b.t.Errorf("%s was accepted %d times", id, n)
 		}
 	}
-	if b.engine.desk == nil {
+	if b.engine.books.desk == nil {
 		return
 	}
-	if err := b.engine.desk.Ledger().Check(); err != nil {
+	if err := b.engine.books.desk.Ledger().Check(); err != nil {
 		b.t.Error(err)
 	}
 	if bad := b.engine.atEnd(); bad != "" && !b.warned(order.CodeUnprotected) {
@@ -334,7 +334,7 @@ func (b *bench) check(err error) {
 	if f, ok := errors.AsType[*Fault](err); ok && f.Code == CodeUnconfirmed {
 		return
 	}
-	have, want := b.engine.desk.Ledger().Quantity(btc), b.venue.net(func(id string) bool { return order.OfRun(id, order.Tag(b.engine.cfg.RunID)) && !b.engine.settles(id) })
+	have, want := b.engine.books.desk.Ledger().Quantity(btc), b.venue.net(func(id string) bool { return order.OfRun(id, order.Tag(b.engine.cfg.RunID)) && !b.engine.settles(id) })
 	if have.Cmp(want) != 0 {
 		b.t.Errorf("the books hold %s, the venue's trades make %s", have, want)
 	}
