@@ -29,6 +29,9 @@ func Roles(exit func(int)) map[string]func() {
 		"good":     func() { serve.Strategy(sdk.Spec{Name: "good", Version: "1.2.3"}, NewGood) },
 		"randomly": func() { serve.Strategy(randomSpec(), NewRandom) },
 	}
+	list["scripted"] = func() {
+		serve.Strategy(sdk.Spec{Name: "scripted", MaxSymbols: 4, Supports: sdk.Supports{Short: true, MultiSymbol: true}}, NewScripted)
+	}
 	list["answers"] = func() {
 		serve.Strategy(sdk.Spec{Name: "answers"}, func(GoodParams) (sdk.Strategy, error) { return answering{}, nil })
 	}

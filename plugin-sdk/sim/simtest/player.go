@@ -17,22 +17,21 @@ const Start = market.Time(1704067200000)
 
 // player runs one scenario.
 type player struct {
-	s        *Scenario
-	open     New
-	line     line
-	flip     bool
-	cfg      sim.Config
-	options  []string
-	profile  string
-	e        Engine
-	rec      *record
-	hour     int64
-	fills    int // seen
-	orders   int
-	trades   int
-	refused  int
-	names    map[market.OrderID]string
-	finished bool
+	s       *Scenario
+	open    New
+	line    line
+	flip    bool
+	cfg     sim.Config
+	options []string
+	profile string
+	e       Engine
+	rec     *record
+	hour    int64
+	fills   int // seen
+	orders  int
+	trades  int
+	refused int
+	names   map[market.OrderID]string
 }
 
 // run plays the scenario to its end.
@@ -84,7 +83,6 @@ func (p *player) statement(verb string, w *words) {
 		if err := p.e.Finish(); err != nil {
 			p.fail("%v", err)
 		}
-		p.finished = true
 	case "intent":
 		p.accept(w)
 	case "expect":

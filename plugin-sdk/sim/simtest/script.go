@@ -11,14 +11,12 @@ type Script struct {
 	Config  sim.Config
 	Series  []*market.Series // indexed like Config.Symbols
 	Intents [][]market.Intent
-	// Ended reports whether the script ends the run, which cancels what is open.
-	Ended bool
 }
 
 // Script plays the scenario on the simulator and writes down what it asks for.
 func (s *Scenario) Script(mirrored bool) (*Script, error) {
 	out := &Script{}
-	p, err := s.play(func(cfg sim.Config, rec sim.Recorder) (Engine, error) {
+	_, err := s.play(func(cfg sim.Config, rec sim.Recorder) (Engine, error) {
 		out.Config = cfg
 		for _, symbol := range cfg.Symbols {
 			out.Series = append(out.Series, &market.Series{Symbol: symbol, Timeframe: cfg.Timeframe})
@@ -29,8 +27,47 @@ func (s *Scenario) Script(mirrored bool) (*Script, error) {
 	if err != nil {
 		return nil, err
 	}
-	out.Ended = p.finished
 	return out, nil
+}
+
+// At is the intents of a step; none after the last.
+func (s *Script) At(step int64) []market.Intent {
+	if step >= int64(len(s.Intents)) {
+		return nil
+	}
+	return s.Intents[step]
+}
+
+// Decide implements sim.Decider.
+func (s *Script) Decide(e *sim.Engine) ([]market.Intent, error) { return s.At(e.Step()), nil }
+
+// Extend adds quiet candles at the end, at the last close of each symbol.
+func (s *Script) Extend(candles int) {
+	var last market.Time
+	for _, series := range s.Series {
+		if n := series.Len(); n > 0 {
+			last = max(last, series.Time[n-1])
+		}
+	}
+	for _, series := range s.Series {
+		n := series.Len()
+		for i := 1; n > 0 && i <= candles; i++ {
+			at, price := last, series.Close[n-1]
+			for range i {
+				at = series.Timeframe.Next(at)
+			}
+			series.Append(market.Candle{OpenTime: at, Open: price, High: price, Low: price, Close: price, Volume: 1})
+		}
+	}
+}
+
+// Play plays the script on a simulator with this configuration to the end of its candles.
+func (s *Script) Play(cfg sim.Config, rec sim.Recorder) (*sim.Engine, error) {
+	e, err := sim.NewEngine(cfg, rec)
+	if err != nil {
+		return nil, err
+	}
+	return e, sim.Run(e, sim.NewSeriesFeed(s.Series), s)
 }
 
 // scribe is an engine that writes down what it is given.
