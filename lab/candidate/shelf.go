@@ -13,7 +13,7 @@ import (
 
 	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/host/base/file"
-	"github.com/assay-run/assay/lab/evaluate"
+	"github.com/assay-run/assay/lab/request"
 )
 
 // The files of a candidate's folder, besides bundle.FileName.
@@ -93,7 +93,7 @@ func (s *Shelf) Load(revision string) (*bundle.Document, error) {
 		return nil, err
 	}
 	changed := func(why string) error {
-		return &evaluate.Error{
+		return &request.Error{
 			Code: "ARTIFACT_MISMATCH", Message: fmt.Sprintf("%s is not what was packed (%s): move the folder away and pack again", path, why),
 			Details: map[string]any{"candidate_revision_id": revision, "problems": []string{bundle.FileName + ": " + why}},
 		}

@@ -8,15 +8,15 @@ import (
 
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/registry"
-	"github.com/assay-run/assay/lab/evaluate"
 	"github.com/assay-run/assay/lab/falsify/battery"
+	"github.com/assay-run/assay/lab/request"
 	"github.com/assay-run/assay/lab/split"
 )
 
 // Base is a completed run that can be attacked.
 type Base struct {
 	RunID string
-	*evaluate.Stored
+	*request.Stored
 	search, train, validation battery.Part
 }
 
@@ -24,7 +24,7 @@ type Base struct {
 func (b *Base) Candles() int { return b.Splits.Candles }
 
 // Newest is the run of a strategy that was completed last, "" if there is none.
-func Newest(ctx context.Context, h *evaluate.Host, slug string) (string, error) {
+func Newest(ctx context.Context, h *request.Host, slug string) (string, error) {
 	rows, err := h.Registry.ListMetadata(ctx, registry.Filter{Slug: slug, Kind: artifact.KindRun, Status: artifact.StatusCompleted})
 	if err != nil || len(rows) == 0 {
 		return "", err
@@ -34,7 +34,7 @@ func Newest(ctx context.Context, h *evaluate.Host, slug string) (string, error) 
 
 // Open reads a run, every file hashed again. The error is an *evaluate.Error when it
 // cannot be attacked, and an *artifact.MismatchError when its files have changed.
-func Open(ctx context.Context, h *evaluate.Host, slug, runID string) (*Base, error) {
+func Open(ctx context.Context, h *request.Host, slug, runID string) (*Base, error) {
 	row, err := h.Registry.Get(ctx, runID)
 	switch {
 	case errors.Is(err, registry.ErrNotFound):
@@ -62,7 +62,7 @@ func Open(ctx context.Context, h *evaluate.Host, slug, runID string) (*Base, err
 			}
 		}
 		if part.To == 0 {
-			return nil, &evaluate.Error{
+			return nil, &request.Error{
 				Code: "LAB_JSON_INVALID", Details: map[string]any{"pointer": "/splits/scheme"},
 				Message: fmt.Sprintf("/splits/scheme run %s has no split %s: lab falsify attacks runs whose scheme is default", runID, role),
 			}
@@ -71,13 +71,13 @@ func Open(ctx context.Context, h *evaluate.Host, slug, runID string) (*Base, err
 	return b, nil
 }
 
-func refuse(code, format string, args ...any) *evaluate.Error {
-	return &evaluate.Error{Code: code, Message: fmt.Sprintf(format, args...), Details: map[string]any{"flag": "--run"}}
+func refuse(code, format string, args ...any) *request.Error {
+	return &request.Error{Code: code, Message: fmt.Sprintf(format, args...), Details: map[string]any{"flag": "--run"}}
 }
 
 // ask is the question of the base, looked up again with exactly its inputs.
-func (b *Base) ask(ctx context.Context, h *evaluate.Host, slug string) (*evaluate.Prepared, error) {
-	scheme, err := evaluate.SchemeOf(b.Splits)
+func (b *Base) ask(ctx context.Context, h *request.Host, slug string) (*request.Prepared, error) {
+	scheme, err := request.SchemeOf(b.Splits)
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +92,7 @@ func (b *Base) ask(ctx context.Context, h *evaluate.Host, slug string) (*evaluat
 	}
 	if p.Manifest.Request.Splits.SHA256 != b.Request.Splits.SHA256 {
 		p.Close()
-		return nil, &evaluate.Error{Code: "INPUTS_MISSING", Message: "the splits of run " + b.RunID + " cannot be made again"}
+		return nil, &request.Error{Code: "INPUTS_MISSING", Message: "the splits of run " + b.RunID + " cannot be made again"}
 	}
 	return p, nil
 }
