@@ -15,8 +15,8 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
-	"github.com/assay-run/assay/api/v1/deprecation"
 	"github.com/assay-run/assay/api/v1/problem"
+	"github.com/assay-run/assay/api/v1/view"
 	"github.com/assay-run/assay/host/base/edge"
 )
 
@@ -24,7 +24,7 @@ import (
 type EdgeConfig struct {
 	Hosts        edge.Hosts
 	Routes       []edge.Route
-	Deprecations *deprecation.Registry
+	Deprecations *view.Deprecations
 	Logger       hclog.Logger
 	// NoBody refuses the body of a GET or HEAD, on whatever route; it may be nil.
 	NoBody func(*http.Request) error

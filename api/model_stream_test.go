@@ -17,7 +17,7 @@ import (
 // streaming adds the status stream to a service.
 func streaming(t *testing.T) func(*runner.Runner) []edge.Route {
 	return func(r *runner.Runner) []edge.Route {
-		hub := stream.New(stream.Options{State: r, Health: func() view.Health { return view.Health{} }, ServerID: "01test", Version: "1.0.0"})
+		hub := stream.New(stream.Options{Runner: r, Health: func() view.Health { return view.Health{} }, ServerID: "01test", Version: "1.0.0"})
 		ctx, cancel := context.WithCancel(context.Background())
 		done := make(chan error, 1)
 		go func() { done <- hub.Run(ctx) }()

@@ -1,12 +1,31 @@
+// Package docs is the documentation that the service shows about itself: the API
+// reference at /docs, made in the browser from /openapi.json, and plain pages about
+// error codes, stream events, deprecations and licences.
+//
+// The reference is Scalar, vendored as scalar.js.gz and described by
+// third_party.json; assets/init.js starts it. The plain pages are made once, when
+// the service starts, from the tables they document: problem.Table, the failed-run
+// codes in assets/reasons.json, the events of the stream, the deprecation registry and the
+// lists under licenses. Those lists and the vendored file are written by
+// scripts/licenses.sh and scripts/scalar.sh.
+//
+// Nothing on any page is loaded from another host, and only /docs runs a script.
 package docs
 
 import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
 	"embed"
+	"encoding/hex"
+	"fmt"
+	"io"
 	"net/http"
+	"strconv"
 
-	"github.com/assay-run/assay/api/v1/deprecation"
 	"github.com/assay-run/assay/api/v1/problem"
 	"github.com/assay-run/assay/api/v1/stream"
+	"github.com/assay-run/assay/api/v1/view"
 	"github.com/assay-run/assay/host/base/edge"
 )
 
@@ -30,7 +49,7 @@ type Options struct {
 	// stream.Events. Nil leaves the tables out.
 	Events []stream.EventDoc
 	// Deprecations is the registry; nil is an empty one.
-	Deprecations *deprecation.Registry
+	Deprecations *view.Deprecations
 	// Parts are vendored parts of other packages, such as those of the dashboard.
 	Parts []Part
 }
@@ -92,4 +111,61 @@ func (d *Docs) get(path string, h http.Handler) {
 
 func header(contentType string) http.Header {
 	return http.Header{"Content-Type": {contentType}, "Content-Security-Policy": {policy}}
+}
+
+// packed is a file that is kept compressed. A client that takes gzip gets the
+// stored bytes; for any other they are unpacked on the way.
+type packed struct {
+	zipped []byte
+	size   int64
+	tag    string
+	header http.Header
+}
+
+func newPacked(zipped []byte, header http.Header) (*packed, error) {
+	z, err := gzip.NewReader(bytes.NewReader(zipped))
+	if err != nil {
+		return nil, fmt.Errorf("docs: unpack: %w", err)
+	}
+	sum := sha256.New()
+	size, err := io.Copy(sum, z)
+	if err != nil {
+		return nil, fmt.Errorf("docs: unpack: %w", err)
+	}
+	return &packed{zipped: zipped, size: size, tag: hex.EncodeToString(sum.Sum(nil)[:16]), header: header}, nil
+}
+
+// ServeHTTP implements http.Handler.
+func (p *packed) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	for k, v := range p.header {
+		h[k] = v
+	}
+	zip := edge.AcceptsGzip(r.Header)
+	tag, size := p.tag, p.size
+	if zip {
+		tag, size = tag+"-gzip", int64(len(p.zipped))
+	}
+	h.Set("ETag", `"`+tag+`"`)
+	h.Set("Cache-Control", "no-cache")
+	if edge.MatchesTag(r.Header, p.tag) {
+		h.Del("Content-Type")
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	if zip {
+		h.Set("Content-Encoding", "gzip")
+	}
+	h.Set("Content-Length", strconv.FormatInt(size, 10))
+	w.WriteHeader(http.StatusOK)
+	switch {
+	case r.Method == http.MethodHead:
+	case zip:
+		_, _ = w.Write(p.zipped) // the client is gone: nobody is left to be told
+	default:
+		z, err := gzip.NewReader(bytes.NewReader(p.zipped))
+		if err == nil { // newPacked has read it once
+			_, _ = io.Copy(w, z)
+		}
+	}
 }

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/assay-run/assay/api/v1/deprecation"
 	"github.com/assay-run/assay/api/v1/problem"
 	"github.com/assay-run/assay/api/v1/schema"
 	"github.com/assay-run/assay/api/v1/stream"
@@ -63,7 +62,7 @@ func TestSchemasMatchStructs(t *testing.T) {
 		"EquitySampling": metric.Thinning{}, "RowsTotal": view.RowsTotal{}, "MetricsMeta": metric.Meta{}, "Order": view.Order{}, "Fill": view.Fill{},
 		"Trade": view.Trade{}, "Position": view.Position{}, "EquityPoint": view.EquityPoint{}, "RunConfig": view.RunConfig{}, "Results": view.Results{},
 		"Health": view.Health{}, "Strategy": view.Strategy{}, "Exchange": view.Exchange{}, "DateRange": candle.Range{},
-		"Deprecation": deprecation.Entry{}, "Meta": view.Meta{}, "Trials": registry.Place{},
+		"Deprecation": view.Deprecation{}, "Meta": view.Meta{}, "Trials": registry.Place{},
 	}
 	schemas := at(document(t), "components", "schemas").(map[string]any)
 	for name, s := range schemas {

@@ -18,10 +18,9 @@ import (
 	"github.com/assay-run/assay/api/docs"
 	"github.com/assay-run/assay/api/ui"
 	v1 "github.com/assay-run/assay/api/v1"
-	"github.com/assay-run/assay/api/v1/deprecation"
-	"github.com/assay-run/assay/api/v1/health"
-	"github.com/assay-run/assay/api/v1/metrics"
+	"github.com/assay-run/assay/api/v1/monitor"
 	"github.com/assay-run/assay/api/v1/stream"
+	"github.com/assay-run/assay/api/v1/view"
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/base/edge"
@@ -86,7 +85,7 @@ type service struct {
 	logger  hclog.Logger
 	runner  *runner.Runner
 	server  *edge.Server
-	monitor *health.Monitor
+	monitor *monitor.Monitor
 	hub     *stream.Hub
 	policy  *deploy.Policy // asked before real money is traded
 	// noJournal is why paper and live runs cannot start; nil: they can.
@@ -268,20 +267,20 @@ func (s *service) build(ctx context.Context, cfg config, ln net.Listener, p part
 	}
 	started := time.Now()
 	requests := new(atomic.Int64)
-	s.monitor = health.NewMonitor(ctx, health.Options{
+	s.monitor = monitor.NewMonitor(ctx, monitor.HealthOptions{
 		Status: s.runner.Status, Counters: s.runner.Counters, Plugins: p.strategies.Counts, Sandbox: p.strategies.Sandbox, Registry: p.runs.SchemaVersion, Journal: s.journalTrouble,
 		Damaged:   p.candles.Damaged,
-		FreeBytes: func() (int64, error) { return health.FreeBytes(cfg.stateDir) },
+		FreeBytes: func() (int64, error) { return monitor.FreeBytes(cfg.stateDir) },
 		Requests:  requests.Load, Now: time.Now,
 		Stream:     func() (int, int64) { return s.hub.Counters() },
 		Governance: s.policy.Health, Link: s.runner.Link,
 	})
 	s.hub = stream.New(stream.Options{
-		State: s.runner, Health: s.monitor.Health, ServerID: id, Version: version, Logger: s.logger.Named("stream"),
+		Runner: s.runner, Health: s.monitor.Health, ServerID: id, Version: version, Logger: s.logger.Named("stream"),
 		Risk: cfg.trading.limits(), OnStop: string(cfg.trading.ends.OnStop),
 	})
 	operations, err := v1.New(v1.Options{
-		Control: s.runner, State: s.runner, Backtests: p.launcher, Trading: p.trading,
+		Runner: s.runner, Backtests: p.launcher, Trading: p.trading,
 		Strategies: p.strategies.Strategies, Exchanges: p.exchanges.List, Health: s.monitor.Health,
 		Deprecations: retiring, Logger: s.logger.Named("api"),
 		Version: version, Commit: commit, ServerID: id, StartedAt: started,
@@ -300,7 +299,7 @@ func (s *service) build(ctx context.Context, cfg config, ln net.Listener, p part
 	routes := append(api.Redirects(), operations.Routes()...)
 	routes = append(routes, edge.Route{Method: http.MethodGet, Path: stream.Path, Handler: s.hub.Handler()})
 	routes = append(routes, pages...)
-	numbers := metrics.New(metrics.Options{
+	numbers := monitor.NewMetrics(monitor.MetricsOptions{
 		Version: version, Commit: commit, StartedAt: started, Routes: routes, Status: s.runner.Status,
 		Counters: s.runner.Counters, Stream: s.hub.Counters, Plugins: p.strategies.Counts,
 	})
@@ -318,7 +317,7 @@ func (s *service) build(ctx context.Context, cfg config, ln net.Listener, p part
 
 // pages are what people look at: the dashboard and the documentation, which lists the
 // licences of both and of the bundled candles.
-func pages(retiring *deprecation.Registry) ([]edge.Route, error) {
+func pages(retiring *view.Deprecations) ([]edge.Route, error) {
 	dashboard, err := ui.New(ui.Options{Attribution: sample.Attribution()})
 	if err != nil {
 		return nil, err

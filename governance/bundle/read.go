@@ -171,7 +171,7 @@ func secrets(r *field.Reader, v any, at string) {
 		}
 	case []any:
 		for i, e := range v {
-			secrets(r, e, at+"/"+digits(i))
+			secrets(r, e, at+"/"+strconv.Itoa(i))
 		}
 	case map[string]any:
 		for _, name := range slices.Sorted(maps.Keys(v)) {
@@ -191,8 +191,6 @@ func holdsKey(s string) bool { return strings.Contains(s, "PRIVATE KEY") && priv
 
 // Pointer is where a member of the bundle stands in the body.
 func (p *Post) Pointer(inBundle string) string { return p.at + inBundle }
-
-func digits(i int) string { return strconv.Itoa(i) }
 
 // readSections reads what is below the top of a bundle, in the order of the contract.
 func readSections(r *field.Reader, top field.Object, b *Bundle) {
@@ -294,7 +292,7 @@ func short(r *field.Reader, v any, at string) {
 		}
 	case []any:
 		for i, e := range v {
-			short(r, e, at+"/"+digits(i))
+			short(r, e, at+"/"+strconv.Itoa(i))
 		}
 	case map[string]any:
 		for _, name := range slices.Sorted(maps.Keys(v)) {

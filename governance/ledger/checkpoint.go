@@ -98,29 +98,6 @@ func (k LogKey) VKey() string {
 	return fmt.Sprintf("%s+%08x+%s", k.Origin, k.KeyHash(), encode64(append([]byte{algEd25519}, k.Public...)))
 }
 
-// ParseVKey reads a verifier key. Only the first two pluses separate: base64 has its own.
-func ParseVKey(text string) (LogKey, error) {
-	parts := strings.SplitN(strings.TrimSuffix(text, "\n"), "+", 3)
-	if len(parts) != 3 {
-		return LogKey{}, errors.New("a verifier key is origin+hash+key")
-	}
-	raw, err := decode64(parts[2])
-	if err != nil {
-		return LogKey{}, fmt.Errorf("verifier key: %w", err)
-	}
-	if len(raw) != 1+ed25519.PublicKeySize || raw[0] != algEd25519 {
-		return LogKey{}, errors.New("the verifier key is not an Ed25519 key")
-	}
-	key, err := NewLogKey(parts[0], raw[1:])
-	if err != nil {
-		return LogKey{}, err
-	}
-	if want := fmt.Sprintf("%08x", key.KeyHash()); parts[1] != want {
-		return LogKey{}, fmt.Errorf("the verifier key's hash is %s, of its key it is %s", parts[1], want)
-	}
-	return key, nil
-}
-
 // logSigner is a note.Signer.
 type logSigner struct {
 	LogKey

@@ -19,7 +19,6 @@ import (
 	"crypto/ed25519"
 	"errors"
 	"fmt"
-	"iter"
 	"sync"
 
 	"golang.org/x/mod/sumdb/tlog"
@@ -168,35 +167,12 @@ func (v View) Consistency(old int64) ([]tlog.Hash, error) {
 	return v.tree.Consistency(old, v.Head.Size)
 }
 
-// Recompute makes the tree again from nothing but the entries: their stored leaf hashes
-// and nodes are not asked.
-func Recompute(entries iter.Seq2[Entry, error], statement *Key) (*Tree, error) {
-	tree := &Tree{}
-	for e, err := range entries {
-		if err != nil {
-			return nil, err
-		}
-		if _, err := tree.Append(LeafHash(Leaf(e, statement))); err != nil {
-			return nil, err
-		}
-	}
-	return tree, nil
-}
-
 // Tree is the stored hashes of a Merkle tree by RFC 6962 in the order of x/mod's
 // tlog.StoredHashIndex: the hashes of complete subtrees, each written once and never
 // changed. The zero value is the empty tree.
 type Tree struct {
 	nodes []tlog.Hash
 	size  int64
-}
-
-// NewTree takes stored hashes over: those of size leaves, in order of their index.
-func NewTree(size int64, nodes []tlog.Hash) (*Tree, error) {
-	if size < 0 || int64(len(nodes)) != tlog.StoredHashCount(size) {
-		return nil, fmt.Errorf("a tree of %d leaves has %d stored hashes, not %d", size, tlog.StoredHashCount(max(size, 0)), len(nodes))
-	}
-	return &Tree{nodes: nodes, size: size}, nil
 }
 
 // Size is the number of leaves.

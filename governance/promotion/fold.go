@@ -17,8 +17,13 @@ func (w *World) ingest(f *Fact, b *Ingested) error {
 	r, known := w.revisions[f.Revision]
 	if !known {
 		r = &revision{
-			id: f.Revision, index: len(w.order), seq: f.Seq, bundle: b, declared: b.Candidate.Lineage.ChangeClass,
-			Place: Place{Stage: bundle.Research, Status: Pending}, fresh: true, heldSeq: -1, entered: map[bundle.Stage]time.Time{},
+			content: content{
+				id: f.Revision, index: len(w.order), seq: f.Seq, bundle: b, declared: b.Candidate.Lineage.ChangeClass,
+			},
+			standing: standing{
+				Place: Place{Stage: bundle.Research, Status: Pending}, fresh: true, heldSeq: -1,
+				entered: map[bundle.Stage]time.Time{},
+			},
 		}
 		if b.Candidate.Lineage.ParentRevisionID != nil {
 			r.parent = *b.Candidate.Lineage.ParentRevisionID
@@ -239,14 +244,14 @@ func (r *revision) lower(f *Fact, p *Suspension) {
 	r.enter(f, p.ToStage)
 	r.demoted, r.held, r.heldSeq = true, p.ToStage == bundle.Research, f.Seq
 	if r.Status != Suspended {
-		r.Status = standing(p.ToStage)
+		r.Status = defaultStatus(p.ToStage)
 		r.stop = &stop{id: f.ID, seq: f.Seq, reason: p.Reason}
 	}
 	r.note(f, from, p.Principal, p.Reason, nil)
 }
 
-// standing is how a revision stands in a stage that nothing is wrong with.
-func standing(s bundle.Stage) Status {
+// defaultStatus is the status in a stage of a revision that nothing is wrong with.
+func defaultStatus(s bundle.Stage) Status {
 	if s == bundle.Research {
 		return Pending
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/governance/bundle"
+	"github.com/assay-run/assay/governance/bundle/field"
 	"github.com/assay-run/assay/governance/promotion/policy"
 	"github.com/assay-run/assay/host/base/digest"
 )
@@ -87,14 +88,14 @@ type Granted struct {
 // its newest revision that has not ended.
 func (w *World) Plan(subjectType, subjectID, stage string, now time.Time) (*Plan, *bundle.Error) {
 	v := w.viewAt(w.AsOf(now))
-	list, refused := v.subject(subjectType, subjectID)
+	list, refused := v.subject(subjectType, subjectID, stage)
+	if refused == nil && stage == "" {
+		refused = field.Refuse(field.InvalidStage, "", "stage: one of research, paper, canary, live")
+	}
 	if refused != nil {
 		return nil, refused
 	}
-	s, refused := readStage(stage)
-	if refused != nil {
-		return nil, refused
-	}
+	s := bundle.Stage(stage)
 	r := newest(list)
 	j := v.judge(r, s)
 	p := &Plan{
@@ -383,23 +384,17 @@ func experimentID(revision string, stage bundle.Stage, gateID string) string {
 // each revision stands up to its target. Revisions that have ended wait for nothing.
 func (w *World) Experiments(subjectType, subjectID, stage string, now time.Time) (*Experiments, *bundle.Error) {
 	v := w.viewAt(w.AsOf(now))
-	list, refused := v.subject(subjectType, subjectID)
+	list, refused := v.subject(subjectType, subjectID, stage)
 	if refused != nil {
 		return nil, refused
 	}
 	p := &Experiments{Head: v.head(SchemaExperiments, subjectType, subjectID), Stage: orNull(stage), Experiments: []Experiment{}}
-	var only bundle.Stage
-	if stage != "" {
-		if only, refused = readStage(stage); refused != nil {
-			return nil, refused
-		}
-	}
 	for _, r := range list {
 		if r.Status.Terminal() {
 			continue
 		}
 		for _, s := range bundle.PromotionStages() {
-			if s == only || stage == "" && bundle.Rank(s) >= bundle.Rank(r.Stage) && bundle.Rank(s) <= bundle.Rank(r.target) {
+			if string(s) == stage || stage == "" && bundle.Rank(s) >= bundle.Rank(r.Stage) && bundle.Rank(s) <= bundle.Rank(r.target) {
 				p.Experiments = append(p.Experiments, v.missingFor(r, s)...)
 			}
 		}

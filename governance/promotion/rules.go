@@ -146,7 +146,7 @@ func (rs rules) resume(r *revision) (StageDecision, bool) {
 	if !rs.mayResume(r) {
 		return StageDecision{}, false
 	}
-	return to(r.Stage, standing(r.Stage), CauseResumed), true
+	return to(r.Stage, defaultStatus(r.Stage), CauseResumed), true
 }
 
 // demote lowers an active revision whose own stage's plan fails, to the next stage whose
@@ -164,7 +164,7 @@ func (rs rules) demote(r *revision) (StageDecision, bool) {
 		if i > 0 && rs.judge(r, stages[i]).verdict == policy.Fail {
 			continue
 		}
-		d := to(stages[i], standing(stages[i]), CauseFailed)
+		d := to(stages[i], defaultStatus(stages[i]), CauseFailed)
 		sum := rs.planDigest(r, own)
 		d.PlanDigest = &sum
 		return d, true
@@ -197,7 +197,7 @@ func (rs rules) promote(r *revision) (StageDecision, bool) {
 func nextStage(r *revision) bundle.Stage {
 	stages := bundle.PromotionStages()
 	i := bundle.Rank(r.Stage)
-	if i < 0 || i+1 >= len(stages) || r.Status != standing(r.Stage) {
+	if i < 0 || i+1 >= len(stages) || r.Status != defaultStatus(r.Stage) {
 		return ""
 	}
 	return stages[i+1]

@@ -3,7 +3,6 @@ package promotion
 import (
 	"cmp"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/assay-run/assay/governance/bundle"
@@ -36,17 +35,30 @@ func (v views) head(schema, subjectType, subjectID string) Head {
 	return Head{schema, subjectType, subjectID, v.w.seq, stamp(v.at)}
 }
 
-// subject are the revisions of a subject, by first submission; never none.
-func (v views) subject(kind, id string) ([]*revision, *bundle.Error) {
-	var list []*revision
+// CheckSubject refuses what is no subject of a read, before anything is looked up. A percent
+// sign is in no identifier: what is encoded is refused rather than decoded. The stage may be "".
+func CheckSubject(kind, id, stage string) *bundle.Error {
 	switch kind {
 	case bundle.SubjectRevision, bundle.SubjectCandidate, bundle.SubjectFamily, bundle.SubjectStrategy:
 	default:
-		return nil, field.Refuse(field.InvalidSubjectType, "", "subject type: one of candidate_revision, candidate, family, strategy")
+		return field.Refuse(field.InvalidSubjectType, "",
+			"subject type: one of candidate_revision, candidate, family, strategy")
 	}
-	if kind == bundle.SubjectRevision && !field.IsRevision(id) || !field.IsIdentifier(id) {
-		return nil, field.Refuse(field.InvalidIdentifier, "", "this is no id of a %s", strings.ReplaceAll(kind, "_", " "))
+	if !field.IsIdentifier(id) || kind == bundle.SubjectRevision && !field.IsRevision(id) {
+		return field.Refuse(field.InvalidIdentifier, "", "this is no id of this kind of subject")
 	}
+	if stage != "" && !slices.Contains(bundle.PromotionStages(), bundle.Stage(stage)) {
+		return field.Refuse(field.InvalidStage, "", "stage: one of research, paper, canary, live")
+	}
+	return nil
+}
+
+// subject are the revisions of a subject, by first submission; never none.
+func (v views) subject(kind, id, stage string) ([]*revision, *bundle.Error) {
+	if refused := CheckSubject(kind, id, stage); refused != nil {
+		return nil, refused
+	}
+	var list []*revision
 	switch kind {
 	case bundle.SubjectRevision:
 		if r, ok := v.w.revisions[id]; ok {
@@ -63,13 +75,6 @@ func (v views) subject(kind, id string) ([]*revision, *bundle.Error) {
 		return nil, field.Refuse(SubjectNotFound, "", "nothing with this id is in the log")
 	}
 	return list, nil
-}
-
-func readStage(s string) (bundle.Stage, *bundle.Error) {
-	if !slices.Contains(bundle.PromotionStages(), bundle.Stage(s)) {
-		return "", field.Refuse(field.InvalidStage, "", "stage: one of research, paper, canary, live")
-	}
-	return bundle.Stage(s), nil
 }
 
 // newest is the newest revision that has not ended, else the newest.
@@ -192,7 +197,7 @@ func (r *revision) note(f *Fact, from bundle.Stage, by, reason string, planDiges
 // State is where a subject stands.
 func (w *World) State(subjectType, subjectID string, now time.Time) (*State, *bundle.Error) {
 	v := w.viewAt(w.AsOf(now))
-	list, refused := v.subject(subjectType, subjectID)
+	list, refused := v.subject(subjectType, subjectID, "")
 	if refused != nil {
 		return nil, refused
 	}

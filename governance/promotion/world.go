@@ -276,34 +276,43 @@ func (w *World) Place(revision string) (Place, bool) {
 // revision is one candidate_revision_id: its bundle, what was said about it, and where it
 // stands.
 type revision struct {
+	content
+	standing
+
+	sealSeq     int64        // of the newest submission that counts
+	target      bundle.Stage // of the newest submission that counts
+	submissions []submission
+	requestedBy []string // by the submissions that count
+	signed      []signature
+	approvals   []approval
+	waivers     []waiver
+}
+
+// content is what a revision is, the same in each of its submissions.
+type content struct {
 	id       string
 	index    int   // place among all revisions
 	seq      int64 // of the first submission
-	sealSeq  int64 // of the newest submission that counts
 	bundle   *Ingested
 	limits   bundle.Limits
 	runs     []policy.Run
 	trades   []trades
 	parent   string // "" for the first
 	declared string
-	target   bundle.Stage // of the newest submission that counts
-	verified bool         // a submission's artifacts were read
+	verified bool // a submission's artifacts were read
 	// evidence is what the plane has worked out of the files of the runs, by run_id; nil while
 	// they were not read.
 	evidence map[string]bundle.RunEvidence
 	lookup   func(pointer string) (any, bool)
+}
 
-	submissions []submission
-	requestedBy []string // by the submissions that count
-	signed      []signature
-	approvals   []approval
-	waivers     []waiver
-
+// standing is where a revision stands, and how it came there.
+type standing struct {
 	Place
 	fresh       bool // not placed yet
 	resubmitted bool // submitted again since it was superseded
-	// held says that people lowered the revision to research: it does not rise until it is
-	// asked for again by a further submission.
+	// held marks a revision that people lowered to research: it does not rise until a further
+	// submission asks for it.
 	held       bool
 	demoted    bool  // it came to its stage from above
 	heldSeq    int64 // approvals up to this entry do not count any more

@@ -1,11 +1,26 @@
+// Package store keeps the control plane's log in one SQLite file and derives from it what
+// the plane answers with.
+//
+// The tables ledger, submissions and attestations are the truth; tree_nodes and checkpoints
+// prove it. Everything else follows: entries become facts (promotion.FactsOf), facts a
+// promotion.World, and the projection tables are a copy of both that can be made again.
+// Update is the only way to write: one transaction with one checkpoint, in which the caller
+// appends entries and the machine's decisions follow; what it returns is on disk. Open
+// derives everything again from the truth and compares; a log that does not hold together is
+// served for reading only, and is never continued.
 package store
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/rand"
+	"database/sql"
 	"embed"
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"sync"
 	"time"
@@ -14,10 +29,34 @@ import (
 	"github.com/assay-run/assay/governance/ledger"
 	"github.com/assay-run/assay/governance/promotion"
 	"github.com/assay-run/assay/governance/promotion/policy"
+	"github.com/assay-run/assay/host/base/dsse"
 	"github.com/assay-run/assay/host/base/failpoint"
 	"github.com/assay-run/assay/host/base/file"
 	"github.com/assay-run/assay/host/base/sqlite"
 )
+
+// ConfigError is a configuration that does not fit the log: keys, origin, policy or trust.
+// A plane does not start with it.
+type ConfigError struct{ Message string }
+
+// Error implements error.
+func (e *ConfigError) Error() string { return e.Message }
+
+// The codes of a DamageError.
+const (
+	Corrupt  = "LEDGER_CORRUPT"
+	Rollback = "LEDGER_ROLLBACK"
+)
+
+// DamageError says that the log on disk does not hold together: Corrupt when something in it
+// was changed, Rollback when it is an older copy of itself. Nothing is written then.
+type DamageError struct {
+	Code   string
+	Detail string // for the operator; never sent to clients
+}
+
+// Error implements error.
+func (e *DamageError) Error() string { return e.Code + ": " + e.Detail }
 
 // DatabaseFile is the name of the database in the state directory.
 const DatabaseFile = "governance.sqlite3"
@@ -254,4 +293,119 @@ func (t *Tx) text(kind, digest string, version int64, text []byte) error {
 	}
 	_, err := t.Append(&promotion.Entry{Type: kind, Predicate: said})
 	return err
+}
+
+// KeyDir is the folder of a plane's keys in its state directory; StatementKeyFile and
+// LogKeyFile are the files in it.
+const (
+	KeyDir           = "keys"
+	StatementKeyFile = "statement.key"
+	LogKeyFile       = "log.key"
+)
+
+// Keys are the two keys of a plane: one signs statements, one checkpoints.
+type Keys struct {
+	Statement *ecdsa.PrivateKey
+	Log       ed25519.PrivateKey
+	Public    *ledger.Key // of Statement
+}
+
+// openKeys reads the keys below a state directory. Only where the log has not begun are
+// missing ones made: a log cannot go on with others.
+func openKeys(stateDir string, begun bool) (*Keys, error) {
+	dir := filepath.Join(stateDir, KeyDir)
+	if !begun {
+		if err := makeKeys(dir); err != nil {
+			return nil, err
+		}
+	}
+	k := &Keys{}
+	statement, err := dsse.ReadP256(filepath.Join(dir, StatementKeyFile))
+	if err != nil {
+		return nil, &ConfigError{fmt.Sprintf("statement key: %v", err)}
+	}
+	k.Statement = statement
+	log, err := dsse.ReadKey(filepath.Join(dir, LogKeyFile))
+	if err != nil {
+		return nil, &ConfigError{fmt.Sprintf("log key: %v", err)}
+	}
+	var ok bool
+	if k.Log, ok = log.(ed25519.PrivateKey); !ok {
+		return nil, &ConfigError{fmt.Sprintf("log key: %s is not an Ed25519 key", filepath.Join(KeyDir, LogKeyFile))}
+	}
+	k.Public, err = ledger.NewKey(&statement.PublicKey)
+	return k, err
+}
+
+func makeKeys(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	statement, err := dsse.Generate()
+	if err != nil {
+		return err
+	}
+	_, log, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		return err
+	}
+	err = dsse.WriteKey(filepath.Join(dir, StatementKeyFile), statement)
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	err = dsse.WriteKey(filepath.Join(dir, LogKeyFile), log)
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return nil
+}
+
+// LastTrust is the newest trust.json that a log has, nil where it has none. The log is not
+// checked: the plane that reads the text again is what checks both.
+func LastTrust(ctx context.Context, dir string) (text []byte, err error) {
+	db, err := openForReading(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	var seq int64
+	var payload []byte
+	err = db.Read().QueryRowContext(ctx, `SELECT seq, payload FROM ledger WHERE statement_type = ? ORDER BY seq DESC LIMIT 1`, bundle.TypeTrust).Scan(&seq, &payload)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	e, err := promotion.ReadEntry(seq, payload)
+	if err != nil {
+		return nil, err
+	}
+	return []byte(e.Predicate.(*promotion.Text).Text), nil // by its type
+}
+
+func openForReading(ctx context.Context, dir string) (*sqlite.DB, error) {
+	path := filepath.Join(dir, DatabaseFile)
+	if _, err := os.Stat(path); err != nil {
+		return nil, &ConfigError{fmt.Sprintf("there is no log in %s: name the state folder of a plane with --state-dir", dir)}
+	}
+	return sqlite.Open(ctx, path, migrations(), sqlite.Full)
+}
+
+// Identity is what a log was begun with: its name and public keys.
+type Identity struct {
+	Origin       string
+	StatementKey string // PEM
+	LogKey       string // verifier key
+}
+
+// ReadIdentity reads it from the log of a state directory, also while a plane is running.
+func ReadIdentity(ctx context.Context, dir string) (id *Identity, err error) {
+	db, err := openForReading(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	meta, err := readMeta(ctx, db.Read())
+	return &Identity{meta[metaOrigin], meta[metaStatement], meta[metaLog]}, err
 }

@@ -18,8 +18,8 @@ import (
 
 	"github.com/assay-run/assay/api"
 	v1 "github.com/assay-run/assay/api/v1"
-	"github.com/assay-run/assay/api/v1/deprecation"
-	"github.com/assay-run/assay/api/v1/health"
+	"github.com/assay-run/assay/api/v1/monitor"
+	"github.com/assay-run/assay/api/v1/view"
 	"github.com/assay-run/assay/host/base/edge"
 	"github.com/assay-run/assay/host/candle"
 	"github.com/assay-run/assay/host/catalog"
@@ -41,7 +41,7 @@ type Options struct {
 	Routes []edge.Route
 	// Extend adds routes that need the run machine; it may be nil.
 	Extend       func(*runner.Runner) []edge.Route
-	Deprecations *deprecation.Registry
+	Deprecations *view.Deprecations
 	Strategies   []catalog.Strategy
 	Exchanges    []candle.Exchange
 	Log          io.Writer
@@ -102,7 +102,7 @@ func Start(t testing.TB, o Options) *Service {
 func (s *Service) handler(t testing.TB, o Options, logger hclog.Logger) *edge.Edge {
 	t.Helper()
 	requests := new(atomic.Int64)
-	monitor := health.NewMonitor(context.Background(), health.Options{
+	monitor := monitor.NewMonitor(context.Background(), monitor.HealthOptions{
 		Status: s.Runner.Status, Counters: s.Runner.Counters, Now: time.Now,
 		Plugins:   func() (int, int) { return len(o.Strategies), 0 },
 		Registry:  func(context.Context) (int, error) { return 1, nil },
@@ -113,10 +113,10 @@ func (s *Service) handler(t testing.TB, o Options, logger hclog.Logger) *edge.Ed
 		o.Routes = append(o.Routes, o.Extend(s.Runner)...)
 	}
 	if o.Deprecations == nil {
-		o.Deprecations = &deprecation.Registry{}
+		o.Deprecations = &view.Deprecations{}
 	}
 	ops, err := v1.New(v1.Options{
-		Control: s.Runner, State: s.Runner, Backtests: launcher{s, o}, Trading: o.Trading,
+		Runner: s.Runner, Backtests: launcher{s, o}, Trading: o.Trading,
 		Strategies: func() []catalog.Strategy { return o.Strategies },
 		Exchanges: func(context.Context) ([]live.Entry, error) {
 			var all []live.Entry

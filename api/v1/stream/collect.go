@@ -2,11 +2,14 @@ package stream
 
 import (
 	"bytes"
+	"encoding/json"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/assay-run/assay/api/v1/view"
+	"github.com/assay-run/assay/host/artifact"
+	"github.com/assay-run/assay/host/base/edge"
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
@@ -97,7 +100,7 @@ func (c *collector) skip() {
 	}
 	c.health = checksOf(c.hub.opts.Health().Checks)
 	c.hub.knowPhase()
-	w, ok := c.hub.opts.State.Watch()
+	w, ok := c.hub.opts.Runner.Watch()
 	if !ok {
 		c.forget("")
 		return
@@ -107,7 +110,7 @@ func (c *collector) skip() {
 	t := &c.told
 	t.changes, t.fills, t.trades, t.equity = len(look.Changes), len(look.Fills), len(look.Trades), len(look.Equity.Time)
 	t.log, t.positions = look.LogTotal, encodePositions(look.Positions)
-	t.alarms = view.AlarmsOf(c.hub.opts.State.Status().Progress.Alarms)
+	t.alarms = view.AlarmsOf(c.hub.opts.Runner.Status().Progress.Alarms)
 	for _, a := range look.Annotations {
 		t.annotations = append(t.annotations, len(a.Time))
 	}
@@ -152,14 +155,14 @@ func (c *collector) see() scene {
 	h.mu.Lock()
 	known := h.now
 	h.mu.Unlock()
-	w, ok := h.opts.State.Watch()
+	w, ok := h.opts.Runner.Watch()
 	if !ok || w.RunID != known.RunID {
 		return s // the change of status goes first
 	}
 	if w.RunID != c.runID {
 		c.forget(w.RunID)
 	}
-	s.status = h.opts.State.Status()
+	s.status = h.opts.Runner.Status()
 	if s.status.RunID != w.RunID || s.status.Status != runner.StatusRunning && c.quiet >= quietTicks {
 		return s
 	}
@@ -206,4 +209,285 @@ func (w *window) open(now time.Time) bool { return now.Sub(w.at[w.next]) >= time
 func (w *window) take(now time.Time) {
 	w.at[w.next] = now
 	w.next = (w.next + 1) % len(w.at)
+}
+
+// The sizes of broadcasts.
+const (
+	maxItems     = 50
+	maxLines     = 20
+	maxNewPoints = 200
+)
+
+// kind is one type of coalesced frame.
+type kind struct {
+	name string
+	// backtest and trading are the ticks from one frame to the next, by mode; 0 means never.
+	backtest, trading int
+	// run says that it is about a run, many that several may follow at once.
+	run, many bool
+	heartbeat bool
+	// build makes the payload of all that is new; nil if nothing is.
+	build func(*collector, *scene) any
+
+	sent, due int // ticks of the newest frame and of the next
+}
+
+// kinds is the table of coalesced frames. A tick is a quarter of a second.
+func kinds() []*kind {
+	return []*kind{
+		{name: "progress", backtest: 1, trading: 1, run: true, build: (*collector).progress},
+		{name: "equity", backtest: 2, trading: 2, run: true, build: (*collector).equity},
+		{name: "trade", backtest: 4, trading: 1, run: true, build: (*collector).trades},
+		{name: "fill", backtest: 4, trading: 1, run: true, build: (*collector).fills},
+		{name: "order", backtest: 4, trading: 1, run: true, build: (*collector).orders},
+		{name: "position", backtest: 4, trading: 1, run: true, build: (*collector).positions},
+		{name: "candle", trading: 1, run: true, many: true, build: (*collector).candle},
+		{name: "alarms", trading: 1, run: true, build: (*collector).alarms},
+		{name: "annotation", backtest: 4, trading: 4, run: true, build: (*collector).annotation},
+		{name: "log", backtest: 2, trading: 1, run: true, build: (*collector).log},
+		{name: "health", backtest: 4, trading: 4, build: (*collector).checks},
+		{name: "heartbeat", heartbeat: true, build: func(*collector, *scene) any { return empty{} }},
+	}
+}
+
+type progress struct {
+	Progress         *view.Number `json:"progress"`
+	CandlesDone      int64        `json:"candles_done"`
+	CandlesTotal     *int64       `json:"candles_total"`
+	CandlesPerSecond view.Number  `json:"candles_per_second"`
+	ETASeconds       *view.Number `json:"eta_seconds"`
+	SimulatedTime    market.Time  `json:"simulated_time"`
+	Cash             view.Number  `json:"cash"`
+	Value            view.Number  `json:"value"`
+	PnL              view.Number  `json:"pnl"`
+	TradeCount       int64        `json:"trade_count"`
+}
+
+func (c *collector) progress(s *scene) any {
+	v := view.StatusOf(s.status)
+	p := progress{
+		Progress: v.Progress, CandlesDone: v.CandlesDone, CandlesTotal: v.CandlesTotal, CandlesPerSecond: v.CandlesPerSecond,
+		ETASeconds: v.ETASeconds, SimulatedTime: v.SimulatedTime, Cash: v.Cash, Value: v.Value, PnL: v.PnL,
+		TradeCount: v.TradeCount,
+	}
+	old := c.told.progress
+	c.told.progress = p
+	// The rate and the rest of the time change all the time; alone they are no news.
+	for _, q := range []*progress{&p, &old} {
+		q.Progress, q.CandlesTotal, q.ETASeconds, q.CandlesPerSecond = nil, nil, nil, 0
+	}
+	if p == old {
+		return nil
+	}
+	return c.told.progress
+}
+
+type newPoints struct {
+	Points points `json:"points"`
+}
+
+func (c *collector) equity(s *scene) any {
+	from, n := min(c.told.equity, len(s.look.Equity.Time)), len(s.look.Equity.Time)
+	if from == n {
+		return nil
+	}
+	c.told.equity = n
+	return newPoints{equityPoints(slice(s.look.Equity, from, n), maxNewPoints)}
+}
+
+type items struct {
+	Items   any `json:"items"`
+	Omitted int `json:"omitted"`
+}
+
+// newest shows what has been added since a mark, the newest first, and moves the mark.
+func newest[T, V any](all []T, mark *int, as func(*T) V) any {
+	from := min(*mark, len(all))
+	fresh := len(all) - from
+	if fresh == 0 {
+		return nil
+	}
+	*mark = len(all)
+	return items{show(at(all, page(len(all), request{limit: min(fresh, maxItems)})), as), max(0, fresh-maxItems)}
+}
+
+func (c *collector) fills(s *scene) any  { return newest(s.look.Fills, &c.told.fills, view.FillOf) }
+func (c *collector) trades(s *scene) any { return newest(s.look.Trades, &c.told.trades, view.TradeOf) }
+
+// orders shows each order that has changed once, as it is now.
+func (c *collector) orders(s *scene) any {
+	changes := s.look.Changes
+	fresh := changes[min(c.told.changes, len(changes)):]
+	if len(fresh) == 0 {
+		return nil
+	}
+	c.told.changes = len(changes)
+	seen := make([]bool, s.look.Orders)
+	var shown []int
+	distinct := 0
+	for i := len(fresh) - 1; i >= 0; i-- {
+		order := int(fresh[i])
+		if seen[order] {
+			continue
+		}
+		seen[order] = true
+		if distinct++; distinct <= maxItems {
+			shown = append(shown, order)
+		}
+	}
+	return items{show(s.watch.OrdersAt(shown), view.OrderOf), distinct - len(shown)}
+}
+
+type openAlarms struct {
+	Alarms []view.Alarm `json:"alarms"`
+}
+
+// alarms shows all that are open, when one has changed.
+func (c *collector) alarms(s *scene) any {
+	now := view.AlarmsOf(s.status.Progress.Alarms)
+	if slices.Equal(now, c.told.alarms) && !c.told.otherAlarms {
+		return nil
+	}
+	c.told.alarms, c.told.otherAlarms = now, false
+	return openAlarms{now}
+}
+
+// positions shows all of them, when one has changed.
+func (c *collector) positions(s *scene) any {
+	b := encodePositions(s.look.Positions)
+	if bytes.Equal(b, c.told.positions) {
+		return nil
+	}
+	c.told.positions = b
+	return json.RawMessage(b)
+}
+
+func encodePositions(all []market.Position) []byte {
+	b, err := edge.Encode(items{show(all[:min(len(all), maxItems)], view.PositionOf), max(0, len(all)-maxItems)})
+	if err != nil {
+		return nil // a position is plain data
+	}
+	return b
+}
+
+type candle struct {
+	Symbol    string `json:"symbol"`
+	Timeframe string `json:"timeframe"`
+	Candle    point  `json:"candle"`
+	Closed    bool   `json:"closed"`
+}
+
+// point is one [ms, o, h, l, c, v].
+type point struct{ points }
+
+// MarshalJSON implements json.Marshaler.
+func (p point) MarshalJSON() ([]byte, error) {
+	b, err := p.points.MarshalJSON()
+	return b[1 : len(b)-1], err
+}
+
+// candle shows the newest candle of a symbol that has a new one; each symbol twice a
+// second at most.
+func (c *collector) candle(s *scene) any {
+	symbols := s.watch.Request.Symbols
+	for range symbols {
+		symbol := symbols[c.told.nextCandle%len(symbols)]
+		c.told.nextCandle++
+		mark := c.told.candles[symbol]
+		if mark.open != 0 && c.ticks-mark.tick < 2 {
+			continue
+		}
+		var p points
+		s.watch.Candles(market.Symbol(symbol), func(all *market.Series) {
+			if n := all.Len(); n > 0 && all.Time[n-1] != mark.open {
+				p, mark = aggregate(all, n-1, n, 1), candleMark{all.Time[n-1], c.ticks}
+			}
+		})
+		if p.n == 1 {
+			c.told.candles[symbol] = mark
+			return candle{symbol, s.watch.Request.Timeframe, point{p}, true}
+		}
+	}
+	return nil
+}
+
+type annotation struct {
+	Name   string `json:"name"`
+	Points points `json:"points"`
+}
+
+// annotation shows the new points of one series; the series take turns.
+func (c *collector) annotation(s *scene) any {
+	all, t := s.look.Annotations, &c.told
+	for len(t.annotations) < len(all) {
+		t.annotations = append(t.annotations, 0)
+	}
+	for range all {
+		i := t.nextAnnotation % len(all)
+		t.nextAnnotation++
+		a := all[i]
+		from := min(t.annotations[i], len(a.Time))
+		if from == len(a.Time) {
+			continue
+		}
+		t.annotations[i] = len(a.Time)
+		low, high := extremes(a.Values[from:])
+		return annotation{a.Name, line(a.Time[from:], a.Values[from:], maxNewPoints, high, low)}
+	}
+	return nil
+}
+
+type logLines struct {
+	Lines      []artifact.LogLine `json:"lines"`
+	Suppressed int64              `json:"suppressed"`
+}
+
+// log shows the newest lines in the order in which they were written.
+func (c *collector) log(s *scene) any {
+	fresh := s.look.LogTotal - c.told.log
+	if fresh <= 0 {
+		return nil
+	}
+	c.told.log = s.look.LogTotal
+	lines := s.look.Log
+	lines = lines[max(0, len(lines)-int(min(fresh, maxLines))):]
+	return logLines{lines, fresh - int64(len(lines))}
+}
+
+type health struct {
+	Status string         `json:"status"`
+	Checks map[string]any `json:"checks"`
+}
+
+// checks shows the checks whose outcome has changed.
+func (c *collector) checks(*scene) any {
+	now, old := c.hub.opts.Health(), c.health
+	c.health = checksOf(now.Checks)
+	changed := map[string]any{}
+	all := fullChecks(now.Checks)
+	for name, check := range c.health {
+		if !sameOutcome(check, old[name]) {
+			changed[name] = all[name]
+		}
+	}
+	if len(changed) == 0 {
+		return nil
+	}
+	return health{now.Status, changed}
+}
+
+func sameOutcome(a, b view.Check) bool { return a.Status == b.Status && a.Message == b.Message }
+
+func checksOf(c view.Checks) map[string]view.Check {
+	return map[string]view.Check{
+		"runner": c.Runner, "exchange_connectivity": c.Exchange.Check, "plugins": c.Plugins.Check, "registry": c.Registry.Check,
+		"disk": c.Disk.Check, "clock": c.Clock.Check, "governance": c.Governance, "alarms": c.Alarms,
+	}
+}
+
+func fullChecks(c view.Checks) map[string]any {
+	return map[string]any{
+		"runner": c.Runner, "exchange_connectivity": c.Exchange, "plugins": c.Plugins, "registry": c.Registry,
+		"disk": c.Disk, "clock": c.Clock, "governance": c.Governance, "alarms": c.Alarms,
+	}
 }

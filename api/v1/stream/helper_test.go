@@ -50,7 +50,7 @@ func start(t testing.TB, o setup) *service {
 	o.api.Routes = append(o.api.Routes, edge.Route{Method: http.MethodGet, Path: "/api/v1/test/stream", Handler: http.HandlerFunc(
 		func(w http.ResponseWriter, r *http.Request) { routed.ServeHTTP(w, r) })})
 	s.Service = apitest.Start(t, o.api)
-	s.hub = stream.New(stream.Options{State: s.Runner, Health: s.healthNow, ServerID: "01test", Version: "1.0.0", MaxClients: o.max})
+	s.hub = stream.New(stream.Options{Runner: s.Runner, Health: s.healthNow, ServerID: "01test", Version: "1.0.0", MaxClients: o.max})
 	routed = s.hub.Handler()
 	if o.prepare != nil {
 		o.prepare(s.hub)

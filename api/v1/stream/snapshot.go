@@ -51,7 +51,7 @@ func snapshotOf(rep runner.Report, health view.Health) snapshot {
 
 // catchUp waits until the hub knows every change that has happened up to now: a
 // client that starts a run and then connects must see that run.
-func (h *Hub) catchUp() { h.awaitChange(h.opts.State.Status().Seq) }
+func (h *Hub) catchUp() { h.awaitChange(h.opts.Runner.Status().Seq) }
 
 // awaitChange waits until the hub has announced a change of status.
 func (h *Hub) awaitChange(want uint64) {
@@ -128,7 +128,7 @@ func (h *Hub) makeSnapshot() {
 	if len(clients) == 0 {
 		return
 	}
-	rep, health := h.opts.State.Detail(), h.opts.Health()
+	rep, health := h.opts.Runner.Detail(), h.opts.Health()
 	h.collect.shown(rep, health)
 	b, ok := h.encode("snapshot", snapshotOf(rep, health))
 	if !ok {

@@ -1,6 +1,7 @@
 package field
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -107,12 +108,10 @@ func Refuse(code Code, pointer, format string, args ...any) *Error {
 	return &Error{Code: code, Pointer: pointer, Message: fmt.Sprintf(format, args...)}
 }
 
+// faults are the codes of faults that are not plain syntax.
 var faults = map[digest.Fault]Code{
-	digest.FaultSyntax:    MalformedJSON,
-	digest.FaultDuplicate: DuplicateKey,
-	digest.FaultUnicode:   InvalidUnicode,
-	digest.FaultRange:     NumberOutOfRange,
-	digest.FaultDepth:     JSONTooDeep,
+	digest.FaultDuplicate: DuplicateKey, digest.FaultUTF8: InvalidUnicode, digest.FaultString: InvalidUnicode,
+	digest.FaultRange: NumberOutOfRange, digest.FaultDepth: JSONTooDeep,
 }
 
 // MaxDepth is how deep a value may be nested in a document; the top has depth 0.
@@ -123,7 +122,7 @@ func Parse(text []byte) (any, *Error) {
 	v, err := digest.Strict(text, MaxDepth)
 	var fault *digest.JSONError
 	if errors.As(err, &fault) {
-		return nil, Refuse(faults[fault.Fault], fault.Pointer, "%s", fault.Reason)
+		return nil, Refuse(cmp.Or(faults[fault.Fault], MalformedJSON), fault.Pointer, "%s", fault.Reason)
 	}
 	return v, nil
 }

@@ -2,6 +2,7 @@ package verify
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -70,7 +71,7 @@ func (v *verifier) checkBundle(c *candidate) {
 	}
 	v.step("canonical bytes "+c.name, err)
 	request := c.doc.object("seal_request")
-	v.step("candidate_revision_id "+c.name, first(
+	v.step("candidate_revision_id "+c.name, cmp.Or(
 		same("", c.id, c.doc.text("candidate_revision_id")),
 		same("seal_request.subject_id", c.id, request.text("subject_id")),
 		same("seal_request.bundle_digest", bundle.DigestPrefix+c.id[len(bundle.RevisionPrefix):], request.text("bundle_digest"))))

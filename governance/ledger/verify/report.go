@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -105,16 +106,6 @@ func same(what, expected, found string) error {
 	return mismatch(what, expected, found)
 }
 
-// first is the first error of several.
-func first(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // LogOptions are the trusted values of the verification of a whole log.
 type LogOptions struct {
 	Statement *ledger.Key
@@ -191,7 +182,7 @@ func checkStart(e ledger.Entry, opts LogOptions) error {
 	}
 	predicate := st.object("predicate")
 	keys := predicate.object("public_keys")
-	return first(
+	return cmp.Or(
 		same("payloadType", bundle.PayloadInToto, e.PayloadType),
 		same("predicateType", bundle.TypeLogStart, st.text("predicateType")),
 		same("origin", opts.Log.Origin, predicate.text("origin")),

@@ -2,6 +2,7 @@ package verify
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -206,7 +207,7 @@ func (v *verifier) checkPredicate(s *sealed) error {
 		checks = append(checks, same("integrated_at", p.text("received_at"), s.seal.IntegratedAt), same("assurance", ledger.Highest(held), s.seal.Assurance),
 			same("log_origin", request.text("log_origin"), s.seal.LogOrigin))
 	}
-	return first(checks...)
+	return cmp.Or(checks...)
 }
 
 // inWindow says whether a request was in force when it was received.
@@ -263,7 +264,7 @@ func (v *verifier) checkSummary(s *sealed) error {
 		return err
 	}
 	if c := v.about(s); c != nil && s.receipt != nil {
-		return first(same("receipt candidate_revision_id", c.id, s.receipt.text("candidate_revision_id")),
+		return cmp.Or(same("receipt candidate_revision_id", c.id, s.receipt.text("candidate_revision_id")),
 			same("receipt file_sha256", c.sha, s.receipt.text("file_sha256")))
 	}
 	return nil
