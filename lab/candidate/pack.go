@@ -92,7 +92,7 @@ type Packed struct {
 	shelf   *Shelf
 }
 
-// Pack makes the bundle of a candidate and keeps it. The error is an *evaluate.Error
+// Pack makes the bundle of a candidate and keeps it. The error is an *request.Error
 // RUN_NOT_FOUND or RUN_NOT_PACKABLE, or an *artifact.MismatchError when a file of a run has
 // changed. The locked test of the runs is revealed, which is noted once for each.
 func Pack(ctx context.Context, h *request.Host, o Options) (*Packed, error) {

@@ -85,7 +85,7 @@ func (s *Shelf) IDs() ([]string, error) {
 }
 
 // Load reads one revision. The error is fs.ErrNotExist if there is none, and an
-// *evaluate.Error ARTIFACT_MISMATCH when its bytes are not those that its name stands for.
+// *request.Error ARTIFACT_MISMATCH when its bytes are not those that its name stands for.
 func (s *Shelf) Load(revision string) (*bundle.Document, error) {
 	path := filepath.Join(s.Dir(revision), bundle.FileName)
 	info, err := os.Stat(path)

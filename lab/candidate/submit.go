@@ -17,7 +17,7 @@ import (
 
 // Submit posts a packed candidate with its signature, and keeps the plane's answer once
 // that was checked: receipt, Sigstore bundle and tlog-proof. What was accepted before is
-// answered again. The error is an *evaluate.Error INGEST_REFUSED or CONTROL_UNREACHABLE.
+// answered again. The error is an *request.Error INGEST_REFUSED or CONTROL_UNREACHABLE.
 func Submit(ctx context.Context, plane *client.Client, p *Packed) (*client.Receipt, error) {
 	var envelopes []dsse.Envelope
 	if p.Envelope != nil {

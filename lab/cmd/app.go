@@ -37,9 +37,6 @@ import (
 	"github.com/assay-run/assay/lab/request"
 )
 
-// app is one invocation; each command is a method in a file of its own.
-type app struct{ *App }
-
 // Main runs the command line and returns the exit code.
 func Main(ctx context.Context, args []string, env IO) int {
 	return Run(ctx, args, env, commands)
@@ -48,11 +45,10 @@ func Main(ctx context.Context, args []string, env IO) int {
 // Commands is the tree of commands, for those who describe it; nothing of it is run.
 func Commands(env IO) *cobra.Command { return TreeOf(env, commands) }
 
-func commands(shared *App) []*cobra.Command {
-	a := &app{shared}
+func commands(a *App) []*cobra.Command {
 	return []*cobra.Command{
-		a.initCommand(), a.sdkCommand(), a.validateCommand(), a.runCommand(), a.familyCommand(), a.compareCommand(),
-		a.falsifyCommand(), a.candidateCommand(), a.replayCommand(), a.runsCommand(), dataCommand(shared), a.statsCommand(),
+		initCommand(a), sdkCommand(a), validateCommand(a), runCommand(a), familyCommand(a), compareCommand(a),
+		falsifyCommand(a), candidateCommand(a), replayCommand(a), runsCommand(a), dataCommand(a), statsCommand(a),
 	}
 }
 

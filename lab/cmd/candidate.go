@@ -34,7 +34,7 @@ type planeOptions struct {
 	submit                          bool
 }
 
-func (a *app) planeFlags(c *cobra.Command, o *planeOptions, submits string) {
+func planeFlags(a *App, c *cobra.Command, o *planeOptions, submits string) {
 	f := c.Flags()
 	f.StringVar(&o.signKey, "sign-key", "", "file of your private key, as governance keys new makes it ("+envSignKey+")")
 	f.StringVar(&o.controlURL, "control-url", "", "address of the control plane ("+envControlURL+", default "+client.DefaultURL+")")
@@ -43,7 +43,7 @@ func (a *app) planeFlags(c *cobra.Command, o *planeOptions, submits string) {
 }
 
 // key is the private key; nil where none is named. No error shows anything of it.
-func (a *app) key(o *planeOptions) (*ecdsa.PrivateKey, error) {
+func signingKey(a *App, o *planeOptions) (*ecdsa.PrivateKey, error) {
 	path := FirstOf(o.signKey, a.IO.Getenv(envSignKey))
 	if path == "" {
 		return nil, nil
@@ -56,11 +56,11 @@ func (a *app) key(o *planeOptions) (*ecdsa.PrivateKey, error) {
 }
 
 // named says whether a control plane was named, so that it can be asked.
-func (a *app) named(o *planeOptions) bool {
+func namesPlane(a *App, o *planeOptions) bool {
 	return o.submit || FirstOf(o.controlURL, a.IO.Getenv(envControlURL)) != ""
 }
 
-func (a *app) plane(o *planeOptions) (*client.Client, error) {
+func openPlane(a *App, o *planeOptions) (*client.Client, error) {
 	opts := client.Options{URL: FirstOf(o.controlURL, a.IO.Getenv(envControlURL))}
 	c, err := client.New(opts)
 	if err != nil {
@@ -88,11 +88,11 @@ type candidateOptions struct {
 	valid, logOrigin    string
 }
 
-func (a *app) candidateCommand() *cobra.Command {
-	return a.Group("candidate", "Pack a run as a candidate for promotion, and repeat what was packed", a.candidatePackCommand(), a.candidateReplayCommand())
+func candidateCommand(a *App) *cobra.Command {
+	return a.Group("candidate", "Pack a run as a candidate for promotion, and repeat what was packed", candidatePackCommand(a), candidateReplayCommand(a))
 }
 
-func (a *app) candidatePackCommand() *cobra.Command {
+func candidatePackCommand(a *App) *cobra.Command {
 	var o candidateOptions
 	c := &cobra.Command{
 		Use:   "pack <slug>",
@@ -119,25 +119,25 @@ func (a *app) candidatePackCommand() *cobra.Command {
 	f.StringVar(&o.limits, "limits", "", "a JSON file with other limits than the default shares of the initial cash")
 	f.StringVar(&o.valid, "valid", "30d", "how long the request for a seal is valid, such as 12h or 30d, at most 90d")
 	f.StringVar(&o.logOrigin, "log-origin", "", "name of the log that is asked (default: with --submit that of the plane, else "+candidate.DefaultOrigin+")")
-	a.planeFlags(c, &o.planeOptions, "post the bundle to the control plane, and keep its answer")
+	planeFlags(a, c, &o.planeOptions, "post the bundle to the control plane, and keep its answer")
 	a.Arguments(c, a.Slugs)
 	a.Folder(c, "dir")
 	a.OneOf(c, "stage", string(bundle.Research), string(bundle.Paper), string(bundle.Canary), string(bundle.Live))
 	a.Offer(c, "candidate", a.candidates)
-	return a.Action(c, func(ctx context.Context, args []string) (Outcome, error) { return a.candidatePack(ctx, args[0], o) })
+	return a.Action(c, func(ctx context.Context, args []string) (Outcome, error) { return candidatePack(ctx, a, args[0], o) })
 }
 
 // candidates are the revisions of the state directory.
-func (a *app) candidates([]string) []string {
+func (a *App) candidates([]string) []string {
 	ids, _ := candidate.NewShelf(a.FindStateDir()).IDs() // completion has nobody to tell
 	return ids
 }
 
 // options reads what does not depend on the registry.
-func (a *app) packOptions(slug string, o *candidateOptions) (candidate.Options, error) {
+func packOptions(a *App, slug string, o *candidateOptions) (candidate.Options, error) {
 	out := candidate.Options{
 		Slug: slug, RunID: o.run, Stage: bundle.Stage(o.stage), Owner: o.owner, Family: o.family, LogOrigin: o.logOrigin,
-		Author: a.user(), Now: time.Now,
+		Author: userName(a), Now: time.Now,
 	}
 	if err := project.CheckSlug(slug); err != nil {
 		return out, err
@@ -154,10 +154,10 @@ func (a *app) packOptions(slug string, o *candidateOptions) (candidate.Options, 
 			return out, Usage("--limits", "--limits: %v", err)
 		}
 	}
-	if out.Key, err = a.key(&o.planeOptions); err != nil {
+	if out.Key, err = signingKey(a, &o.planeOptions); err != nil {
 		return out, err
 	}
-	p, err := a.project(slug, o.dir)
+	p, err := findProject(a, slug, o.dir)
 	var missing *Error
 	switch {
 	case err == nil:
@@ -176,14 +176,14 @@ func (a *app) packOptions(slug string, o *candidateOptions) (candidate.Options, 
 	return out, nil
 }
 
-func (a *app) candidatePack(ctx context.Context, slug string, o candidateOptions) (Outcome, error) {
-	options, err := a.packOptions(slug, &o)
+func candidatePack(ctx context.Context, a *App, slug string, o candidateOptions) (Outcome, error) {
+	options, err := packOptions(a, slug, &o)
 	if err != nil {
 		return Outcome{}, err
 	}
 	var plane *client.Client
-	if o.submit || o.candidate != "" && a.named(&o.planeOptions) {
-		if plane, err = a.plane(&o.planeOptions); err != nil {
+	if o.submit || o.candidate != "" && namesPlane(a, &o.planeOptions) {
+		if plane, err = openPlane(a, &o.planeOptions); err != nil {
 			return Outcome{}, err
 		}
 	}
@@ -250,7 +250,7 @@ func packWarnings(p *candidate.Packed, r *client.Receipt) []Warning {
 	return list
 }
 
-func (a *app) candidateReplayCommand() *cobra.Command {
+func candidateReplayCommand(a *App) *cobra.Command {
 	var o replayOptions
 	c := &cobra.Command{
 		Use:   "replay <slug>",
@@ -267,12 +267,12 @@ func (a *app) candidateReplayCommand() *cobra.Command {
 	}
 	c.Flags().StringVar(&o.dir, "dir", "", "folder of the strategy (default: looked up by slug)")
 	c.Flags().StringVar(&o.candidate, "candidate", "", "the revision to repeat (required)")
-	a.planeFlags(c, &o.planeOptions, "post the signed result to the control plane; needs --sign-key")
+	planeFlags(a, c, &o.planeOptions, "post the signed result to the control plane; needs --sign-key")
 	a.Arguments(c, a.Slugs)
 	a.Folder(c, "dir")
 	a.Offer(c, "candidate", a.candidates)
 	return a.Action(c, func(ctx context.Context, args []string) (Outcome, error) {
-		return a.candidateReplay(ctx, args[0], o)
+		return candidateReplay(ctx, a, args[0], o)
 	})
 }
 
@@ -283,11 +283,11 @@ type replayOptions struct {
 }
 
 // findCandidate is a revision of this strategy, from the state directory or else a plane.
-func (a *app) findCandidate(ctx context.Context, h *request.Host, slug, revision string, o *planeOptions) (*bundle.Document, error) {
+func findCandidate(ctx context.Context, a *App, h *request.Host, slug, revision string, o *planeOptions) (*bundle.Document, error) {
 	var plane *client.Client
-	if a.named(o) {
+	if namesPlane(a, o) {
 		var err error
-		if plane, err = a.plane(o); err != nil {
+		if plane, err = openPlane(a, o); err != nil {
 			return nil, err
 		}
 	}
@@ -305,15 +305,15 @@ func (a *app) findCandidate(ctx context.Context, h *request.Host, slug, revision
 
 // checkoutPlugin is the program that this checkout builds, if it is the pinned one; "" and
 // why not otherwise.
-func (a *app) checkoutPlugin(ctx context.Context, slug, dir, want string) (path, why string, err error) {
-	p, err := a.project(slug, dir)
+func checkoutPlugin(ctx context.Context, a *App, slug, dir, want string) (path, why string, err error) {
+	p, err := findProject(a, slug, dir)
 	if err != nil && dir == "" {
 		return "", "there is no folder of the strategy here", nil
 	}
 	if err != nil {
 		return "", "", err
 	}
-	built, err := a.build(ctx, p, "")
+	built, err := buildPlugin(ctx, a, p, "")
 	switch {
 	case ctx.Err() != nil:
 		return "", "", context.Cause(ctx)
@@ -330,14 +330,14 @@ func inOneLine(err error) string {
 	return strings.Join(strings.Fields(err.Error()), " ")
 }
 
-func (a *app) candidateReplay(ctx context.Context, slug string, o replayOptions) (Outcome, error) {
+func candidateReplay(ctx context.Context, a *App, slug string, o replayOptions) (Outcome, error) {
 	if err := project.CheckSlug(slug); err != nil {
 		return Outcome{}, err
 	}
 	if o.candidate == "" {
 		return Outcome{}, Usage("--candidate", "--candidate is missing: the revision to repeat")
 	}
-	key, err := a.key(&o.planeOptions)
+	key, err := signingKey(a, &o.planeOptions)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -347,11 +347,11 @@ func (a *app) candidateReplay(ctx context.Context, slug string, o replayOptions)
 	out := &candidate.Replayed{}
 	var warnings []Warning
 	err = a.WithHost(ctx, func(h *request.Host) error {
-		doc, err := a.findCandidate(ctx, h, slug, o.candidate, &o.planeOptions)
+		doc, err := findCandidate(ctx, a, h, slug, o.candidate, &o.planeOptions)
 		if err != nil {
 			return err
 		}
-		plugin, why, err := a.checkoutPlugin(ctx, slug, o.dir, doc.Bundle.Strategy.Plugin.SHA256)
+		plugin, why, err := checkoutPlugin(ctx, a, slug, o.dir, doc.Bundle.Strategy.Plugin.SHA256)
 		if err != nil {
 			return err
 		}
@@ -359,13 +359,13 @@ func (a *app) candidateReplay(ctx context.Context, slug string, o replayOptions)
 			out.PluginFrom = "store"
 			warnings = append(warnings, Warning{Code: "PLUGIN_NOT_BUILT", Message: why + ": its copy in the state directory is executed"})
 		}
-		if err := a.playAgain(ctx, h, doc, plugin, o.dir, out); err != nil {
+		if err := playAgain(ctx, a, h, doc, plugin, o.dir, out); err != nil {
 			return err
 		}
 		if key == nil || out.Equal+out.Different == 0 {
 			return nil
 		}
-		return a.signReplay(ctx, h, doc, key, &o.planeOptions, out)
+		return signReplay(ctx, a, h, doc, key, &o.planeOptions, out)
 	})
 	if out.Runs == nil {
 		return Outcome{}, err
@@ -378,8 +378,8 @@ func (a *app) candidateReplay(ctx context.Context, slug string, o replayOptions)
 }
 
 // playAgain executes the pinned runs, with a progress line for each.
-func (a *app) playAgain(
-	ctx context.Context, h *request.Host, doc *bundle.Document, plugin, dir string, out *candidate.Replayed,
+func playAgain(
+	ctx context.Context, a *App, h *request.Host, doc *bundle.Document, plugin, dir string, out *candidate.Replayed,
 ) error {
 	var bar *Progress
 	end := func() {
@@ -389,7 +389,7 @@ func (a *app) playAgain(
 	}
 	defer func() { end() }()
 	list, err := candidate.Replay(ctx, h, &doc.Bundle, candidate.ReplayOptions{
-		Plugin: plugin, Sources: a.sourcesOf(doc.Bundle.Candidate.Slug, dir),
+		Plugin: plugin, Sources: sourcesOf(a, doc.Bundle.Candidate.Slug, dir),
 		Begin: func(runID string) {
 			end()
 			bar = a.Progress("replay "+runID).Count("steps", 0)
@@ -406,12 +406,12 @@ func (a *app) playAgain(
 
 // signReplay signs what was found, keeps it, and posts it where asked to: about the bytes
 // that the plane has newest.
-func (a *app) signReplay(ctx context.Context, h *request.Host, doc *bundle.Document, key *ecdsa.PrivateKey, o *planeOptions, out *candidate.Replayed) error {
+func signReplay(ctx context.Context, a *App, h *request.Host, doc *bundle.Document, key *ecdsa.PrivateKey, o *planeOptions, out *candidate.Replayed) error {
 	origin := doc.Bundle.SealRequest.LogOrigin
 	var plane *client.Client
 	if o.submit {
 		var err error
-		if plane, err = a.plane(o); err != nil {
+		if plane, err = openPlane(a, o); err != nil {
 			return err
 		}
 		info, err := plane.Log(ctx)
@@ -461,7 +461,7 @@ func replayVerdict(out *candidate.Replayed) error {
 
 // candidateQuestion is the question of a packed revision: exactly its plugin, parameters,
 // data and rules.
-func (a *app) candidateQuestion(ctx context.Context, slug string, o runOptions) (func(*request.Host) (*request.Prepared, error), error) {
+func candidateQuestion(ctx context.Context, a *App, slug string, o runOptions) (func(*request.Host) (*request.Prepared, error), error) {
 	if len(o.set) > 0 || o.params != "" || o.paramsFile != "" || o.seed != "" || o.request != "" || o.plugin != "" {
 		return nil, Usage("--candidate", "--candidate fixes everything: leave --set, --params, --params-file, --seed, --request and --plugin out")
 	}
@@ -469,7 +469,7 @@ func (a *app) candidateQuestion(ctx context.Context, slug string, o runOptions) 
 		return nil, err
 	}
 	return func(h *request.Host) (*request.Prepared, error) {
-		doc, err := a.findCandidate(ctx, h, slug, o.candidate, &planeOptions{})
+		doc, err := findCandidate(ctx, a, h, slug, o.candidate, &planeOptions{})
 		if err != nil {
 			return nil, err
 		}
@@ -482,8 +482,8 @@ func (a *app) candidateQuestion(ctx context.Context, slug string, o runOptions) 
 }
 
 // baselineOf is the run that lab falsify attacks for a packed revision.
-func (a *app) baselineOf(ctx context.Context, h *request.Host, slug, revision string) (string, error) {
-	doc, err := a.findCandidate(ctx, h, slug, revision, &planeOptions{})
+func baselineOf(ctx context.Context, a *App, h *request.Host, slug, revision string) (string, error) {
+	doc, err := findCandidate(ctx, a, h, slug, revision, &planeOptions{})
 	if err != nil {
 		return "", err
 	}

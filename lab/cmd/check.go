@@ -319,7 +319,7 @@ type Validator interface {
 
 // Space holds the space of a family against the JSON Schema of the parameters: every
 // name is one of them, and each end of a range, a value between and every choice would be
-// accepted. The error is an *evaluate.Error, LAB_JSON_INVALID.
+// accepted. The error is an *request.Error, LAB_JSON_INVALID.
 func CheckSpace(family *project.Family, v Validator, schema json.RawMessage) error {
 	var known struct {
 		Properties map[string]json.RawMessage `json:"properties"`

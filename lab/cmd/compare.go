@@ -29,7 +29,7 @@ type compareOptions struct {
 	failOnIncomparable bool
 }
 
-func (a *app) compareCommand() *cobra.Command {
+func compareCommand(a *App) *cobra.Command {
 	var o compareOptions
 	c := &cobra.Command{
 		Use:   "compare <slug> [run...]",
@@ -64,12 +64,12 @@ func (a *app) compareCommand() *cobra.Command {
 		if c.Flags().Changed("top") && o.Top < 1 {
 			return Outcome{}, Usage("--top", "--top must be at least 1")
 		}
-		o.Slug, o.Runs, o.Author = args[0], args[1:], a.author()
-		return a.compare(ctx, o)
+		o.Slug, o.Runs, o.Author = args[0], args[1:], authorName(a)
+		return compareRuns(ctx, a, o)
 	})
 }
 
-func (a *app) compare(ctx context.Context, o compareOptions) (Outcome, error) {
+func compareRuns(ctx context.Context, a *App, o compareOptions) (Outcome, error) {
 	if a.JSON && (o.format == formatCSV || o.format == formatMD) {
 		return Outcome{}, Usage("--format", "--json and --format %s exclude each other", o.format)
 	}
@@ -78,7 +78,7 @@ func (a *app) compare(ctx context.Context, o compareOptions) (Outcome, error) {
 	}
 	var result *compare.Comparison
 	var warnings []Warning
-	err := a.withRegistry(ctx, func(store *artifact.Store, reg *registry.Registry) error {
+	err := withRegistry(ctx, a, func(store *artifact.Store, reg *registry.Registry) error {
 		warnings = warningsOf(reg)
 		var err error
 		result, err = compare.Compare(ctx, store, reg, o.Options)
@@ -94,7 +94,7 @@ func (a *app) compare(ctx context.Context, o compareOptions) (Outcome, error) {
 	for _, w := range result.Warnings {
 		warnings = append(warnings, Warning(w))
 	}
-	out := Outcome{Result: result, Warnings: warnings, Print: func(w io.Writer) { a.printComparison(w, result, o.format) }}
+	out := Outcome{Result: result, Warnings: warnings, Print: func(w io.Writer) { printComparison(a, w, result, o.format) }}
 	if o.failOnIncomparable && !result.Comparability.Comparable {
 		return out, &Error{
 			Code: "INCOMPARABLE", Message: "the runs differ in what has to be equal for their numbers to mean the same",
@@ -104,7 +104,7 @@ func (a *app) compare(ctx context.Context, o compareOptions) (Outcome, error) {
 	return out, nil
 }
 
-func (a *app) printComparison(w io.Writer, c *compare.Comparison, format string) {
+func printComparison(a *App, w io.Writer, c *compare.Comparison, format string) {
 	var err error
 	switch format {
 	case formatJSON:

@@ -23,7 +23,7 @@ func newCLI(t *testing.T) *binary {
 		t.Skip("builds the lab and a strategy and runs it")
 	}
 	c := &binary{t: t, bin: filepath.Join(t.TempDir(), "lab"), dir: t.TempDir()}
-	if out, err := exec.Command("go", "build", "-o", c.bin, "../cmd/lab").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-o", c.bin, "../../cmd/lab").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	return c

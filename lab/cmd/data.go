@@ -21,15 +21,14 @@ import (
 )
 
 // dataCommand is the group of commands.
-func dataCommand(shared *App) *cobra.Command {
-	a := &app{shared}
-	c := a.Group("data", "Import, list and check candles", a.dataImportCommand(), a.dataListCommand(), a.dataCheckCommand())
+func dataCommand(a *App) *cobra.Command {
+	c := a.Group("data", "Import, list and check candles", dataImportCommand(a), dataListCommand(a), dataCheckCommand(a))
 	c.Long = "The candle store of the state directory: every series has the hash of its content, which runs name."
 	return c
 }
 
 // withStore runs f with the candle store open.
-func (a *app) withStore(ctx context.Context, f func(*candle.Store) error) error {
+func withStore(ctx context.Context, a *App, f func(*candle.Store) error) error {
 	if err := os.MkdirAll(a.StateDir, 0o700); err != nil {
 		return Usage("--state-dir", "%v: choose another folder with --state-dir", err)
 	}
@@ -82,7 +81,7 @@ type dataImportOptions struct {
 	merge, dryRun               bool
 }
 
-func (a *app) dataImportCommand() *cobra.Command {
+func dataImportCommand(a *App) *cobra.Command {
 	var o dataImportOptions
 	c := &cobra.Command{
 		Use:   "import FILE... --exchange NAME --symbol BASE/QUOTE",
@@ -113,12 +112,12 @@ func (a *app) dataImportCommand() *cobra.Command {
 	f.StringVar(&o.volumeUnit, "volume-unit", "", "base, quote, contracts or ticks (default: as the format has it, else base)")
 	f.BoolVar(&o.merge, "merge", false, "join with the stored candles of the same exchange, symbol and timeframe")
 	f.BoolVar(&o.dryRun, "dry-run", false, "do everything but store")
-	a.offerImport(c)
-	return a.Action(c, func(ctx context.Context, args []string) (Outcome, error) { return a.runDataImport(ctx, o, args) })
+	offerImport(a, c)
+	return a.Action(c, func(ctx context.Context, args []string) (Outcome, error) { return runDataImport(ctx, a, o, args) })
 }
 
 // offerImport completes the flags whose values are known; the importer checks them.
-func (a *app) offerImport(c *cobra.Command) {
+func offerImport(a *App, c *cobra.Command) {
 	a.Arguments(c, nil) // files
 	for flag, values := range map[string][]string{
 		"stamp": {"open", "close"}, "date-order": {"mdy", "dmy"}, "ohlc-violations": {"widen", "drop", "keep"}, "duplicates": {"first", "last"},
@@ -192,7 +191,7 @@ func (o dataImportOptions) request(paths []string) (r candle.ImportRequest, err 
 	return r, nil
 }
 
-func (a *app) runDataImport(ctx context.Context, o dataImportOptions, paths []string) (out Outcome, err error) {
+func runDataImport(ctx context.Context, a *App, o dataImportOptions, paths []string) (out Outcome, err error) {
 	req, err := o.request(paths)
 	if err != nil {
 		return Outcome{}, err
@@ -200,7 +199,7 @@ func (a *app) runDataImport(ctx context.Context, o dataImportOptions, paths []st
 	p := a.Progress("importing").Count("bytes", 0)
 	req.Options.Progress = p.Update
 	var d candle.Dataset
-	err = a.withStore(ctx, func(s *candle.Store) error {
+	err = withStore(ctx, a, func(s *candle.Store) error {
 		d, err = s.Import(ctx, req)
 		return err
 	})
@@ -238,7 +237,7 @@ func printImport(w io.Writer, d candle.Dataset, dryRun bool) {
 	})
 }
 
-func (a *app) dataListCommand() *cobra.Command {
+func dataListCommand(a *App) *cobra.Command {
 	var all bool
 	c := &cobra.Command{
 		Use:   "list",
@@ -251,12 +250,12 @@ func (a *app) dataListCommand() *cobra.Command {
 		Args: cobra.NoArgs,
 	}
 	c.Flags().BoolVar(&all, "all", false, "earlier versions, too")
-	return a.Action(c, func(ctx context.Context, _ []string) (Outcome, error) { return a.runDataList(ctx, all) })
+	return a.Action(c, func(ctx context.Context, _ []string) (Outcome, error) { return runDataList(ctx, a, all) })
 }
 
-func (a *app) runDataList(ctx context.Context, all bool) (Outcome, error) {
+func runDataList(ctx context.Context, a *App, all bool) (Outcome, error) {
 	list := []datasetSummary{}
-	err := a.withStore(ctx, func(s *candle.Store) error {
+	err := withStore(ctx, a, func(s *candle.Store) error {
 		datasets, err := s.List(ctx)
 		for _, d := range datasets {
 			if d.Current || all {
@@ -300,7 +299,7 @@ type dataChecked struct {
 	Gaps    *candle.GapReport `json:"gaps"`
 }
 
-func (a *app) dataCheckCommand() *cobra.Command {
+func dataCheckCommand(a *App) *cobra.Command {
 	var exchange string
 	c := &cobra.Command{
 		Use:   "check",
@@ -313,12 +312,12 @@ func (a *app) dataCheckCommand() *cobra.Command {
 		Args: cobra.NoArgs,
 	}
 	c.Flags().StringVar(&exchange, "exchange", "", "only this exchange")
-	return a.Action(c, func(ctx context.Context, _ []string) (Outcome, error) { return a.runDataCheck(ctx, exchange) })
+	return a.Action(c, func(ctx context.Context, _ []string) (Outcome, error) { return runDataCheck(ctx, a, exchange) })
 }
 
-func (a *app) runDataCheck(ctx context.Context, exchange string) (Outcome, error) {
+func runDataCheck(ctx context.Context, a *App, exchange string) (Outcome, error) {
 	list, bad := []dataChecked{}, 0
-	err := a.withStore(ctx, func(s *candle.Store) error {
+	err := withStore(ctx, a, func(s *candle.Store) error {
 		datasets, err := s.List(ctx)
 		if err != nil {
 			return err

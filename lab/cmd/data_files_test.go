@@ -195,7 +195,7 @@ func rawFiles() []rawFile {
 // TestRawFiles imports all of the shared files, or has them refused for what is wrong
 // with them.
 func TestRawFiles(t *testing.T) {
-	root := filepath.Join("..", "..", "shared", "data", "raw")
+	root := filepath.Join("..", "..", "..", "shared", "data", "raw")
 	if _, err := os.Stat(root); err != nil {
 		t.Skip("the shared reference data is not beside this checkout")
 	}

@@ -33,7 +33,7 @@ type falsifyOptions struct {
 	workers      int
 }
 
-func (a *app) falsifyCommand() *cobra.Command {
+func falsifyCommand(a *App) *cobra.Command {
 	var o falsifyOptions
 	c := &cobra.Command{
 		Use:   "falsify <slug>",
@@ -68,10 +68,10 @@ func (a *app) falsifyCommand() *cobra.Command {
 	a.Arguments(c, a.Slugs)
 	a.Folder(c, "dir")
 	a.Offer(c, "candidate", a.candidates)
-	return a.Action(c, func(ctx context.Context, args []string) (Outcome, error) { return a.falsify(ctx, args[0], o) })
+	return a.Action(c, func(ctx context.Context, args []string) (Outcome, error) { return falsifyRun(ctx, a, args[0], o) })
 }
 
-func (a *app) falsify(ctx context.Context, slug string, o falsifyOptions) (Outcome, error) {
+func falsifyRun(ctx context.Context, a *App, slug string, o falsifyOptions) (Outcome, error) {
 	if err := project.CheckSlug(slug); err != nil {
 		return Outcome{}, err
 	}
@@ -93,7 +93,7 @@ func (a *app) falsify(ctx context.Context, slug string, o falsifyOptions) (Outco
 	var test *artifact.LockedMetrics
 	err = a.WithHost(ctx, func(h *request.Host) error {
 		h.Workers = o.workers
-		base, err := a.baseOf(ctx, h, slug, o)
+		base, err := baseOf(ctx, a, h, slug, o)
 		if err != nil {
 			return err
 		}
@@ -104,12 +104,12 @@ func (a *app) falsify(ctx context.Context, slug string, o falsifyOptions) (Outco
 			Profile: p, Force: o.force,
 			Progress: func(done, planned int64, failed int) { bar.Show(State{Done: done, Total: planned, Failed: failed}) },
 			Waiting:  func(owner string) { a.say("waiting for %s, which attacks the same run", owner) },
-			Sources:  a.sourcesOf(slug, o.dir),
+			Sources:  sourcesOf(a, slug, o.dir),
 		})
 		if err != nil || !o.revealTest {
 			return err
 		}
-		test, err = a.revealTest(ctx, h, &request.Answer{RunID: base.RunID, Metadata: base.Metadata, Report: base.Report}, "falsify")
+		test, err = revealTest(ctx, a, h, &request.Answer{RunID: base.RunID, Metadata: base.Metadata, Report: base.Report}, "falsify")
 		return err
 	})
 	if err != nil {
@@ -121,13 +121,13 @@ func (a *app) falsify(ctx context.Context, slug string, o falsifyOptions) (Outco
 
 // sourcesOf finds the sources of a strategy's program: its folder, where that builds the very
 // program.
-func (a *app) sourcesOf(slug, dir string) falsify.Finder {
+func sourcesOf(a *App, slug, dir string) falsify.Finder {
 	return func(ctx context.Context, pluginSHA256 string) (*project.Sources, error) {
-		p, err := a.project(slug, dir)
+		p, err := findProject(a, slug, dir)
 		if err != nil || p.Config.Plugin.Path != "" {
 			return nil, nil
 		}
-		path, _, err := a.checkoutPlugin(ctx, slug, dir, pluginSHA256)
+		path, _, err := checkoutPlugin(ctx, a, slug, dir, pluginSHA256)
 		if err != nil || path == "" {
 			return nil, err
 		}
@@ -191,11 +191,11 @@ func testIDs() []string {
 
 // baseOf is the run that was named, else the one that was completed last, else one that
 // is made now as lab run would.
-func (a *app) baseOf(ctx context.Context, h *request.Host, slug string, o falsifyOptions) (*falsify.Base, error) {
+func baseOf(ctx context.Context, a *App, h *request.Host, slug string, o falsifyOptions) (*falsify.Base, error) {
 	id := o.run
 	var err error
 	if o.candidate != "" {
-		if id, err = a.baselineOf(ctx, h, slug, o.candidate); err != nil {
+		if id, err = baselineOf(ctx, a, h, slug, o.candidate); err != nil {
 			return nil, err
 		}
 	}
@@ -205,7 +205,7 @@ func (a *app) baseOf(ctx context.Context, h *request.Host, slug string, o falsif
 		}
 	}
 	if id == "" {
-		ask, err := a.question(ctx, slug, runOptions{dir: o.dir, plugin: o.plugin})
+		ask, err := askedQuestion(ctx, a, slug, runOptions{dir: o.dir, plugin: o.plugin})
 		if err != nil {
 			return nil, err
 		}

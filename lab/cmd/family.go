@@ -32,11 +32,11 @@ type familyOptions struct {
 	workers int
 }
 
-func (a *app) familyCommand() *cobra.Command {
-	return a.Group("family", "Search parameters by a plan that is registered before", a.familyPlanCommand(), a.familyRunCommand())
+func familyCommand(a *App) *cobra.Command {
+	return a.Group("family", "Search parameters by a plan that is registered before", familyPlanCommand(a), familyRunCommand(a))
 }
 
-func (a *app) familyPlanCommand() *cobra.Command {
+func familyPlanCommand(a *App) *cobra.Command {
 	var o familyOptions
 	c := &cobra.Command{
 		Use:   "plan <slug>",
@@ -52,7 +52,7 @@ func (a *app) familyPlanCommand() *cobra.Command {
 		Args: cobra.ExactArgs(1),
 	}
 	f := c.Flags()
-	a.familyFlags(c, &o)
+	familyFlags(a, c, &o)
 	f.StringVar(&o.hypothesis, "hypothesis", "", "one sentence: why this should work (default: that of lab.json)")
 	f.StringVar(&o.method, "method", "", "how points are picked: grid, random, sobol, lhs or sha (default: that of lab.json, else sobol)")
 	f.IntVar(&o.maxTrials, "max-trials", 0, "how many points are tried at most (default: that of lab.json, else 64)")
@@ -80,12 +80,12 @@ func (a *app) familyPlanCommand() *cobra.Command {
 				Code: "HYPOTHESIS_REQUIRED", Message: "say in one sentence why this should work", Details: map[string]any{"flag": "--hypothesis"},
 			}
 		}
-		return a.familyPlan(ctx, args[0], o, options)
+		return familyPlan(ctx, a, args[0], o, options)
 	})
 }
 
 // familyFlags are the flags that say which program and which folder.
-func (a *app) familyFlags(c *cobra.Command, o *familyOptions) {
+func familyFlags(a *App, c *cobra.Command, o *familyOptions) {
 	c.Flags().StringVar(&o.dir, "dir", "", "folder of the strategy (default: looked up by slug)")
 	c.Flags().StringVar(&o.plugin, "plugin", "", "a finished program instead of building one")
 	a.Arguments(c, a.Slugs)
@@ -115,18 +115,18 @@ type familyPlanned struct {
 	Next          string  `json:"next"`
 }
 
-func (a *app) familyPlan(ctx context.Context, slug string, o familyOptions, options family.PlanOptions) (Outcome, error) {
-	p, err := a.project(slug, o.dir)
+func familyPlan(ctx context.Context, a *App, slug string, o familyOptions, options family.PlanOptions) (Outcome, error) {
+	p, err := findProject(a, slug, o.dir)
 	if err != nil {
 		return Outcome{}, err
 	}
-	built, err := a.build(ctx, p, o.plugin)
+	built, err := buildPlugin(ctx, a, p, o.plugin)
 	if err != nil {
 		return Outcome{}, err
 	}
 	var made *family.Proposed
 	err = a.WithHost(ctx, func(h *request.Host) error {
-		made, err = family.Propose(ctx, h, family.Proposal{Project: p, Built: built, Options: options, Amends: o.amends, Author: a.author()})
+		made, err = family.Propose(ctx, h, family.Proposal{Project: p, Built: built, Options: options, Amends: o.amends, Author: authorName(a)})
 		return err
 	})
 	if err != nil {
@@ -135,7 +135,7 @@ func (a *app) familyPlan(ctx context.Context, slug string, o familyOptions, opti
 	out := familyPlanned{
 		PlanID: made.ID, PlanHash: made.Hash, Slug: slug, FamilyID: made.Plan.FamilyID, Added: made.Added, Method: string(made.Plan.Method),
 		Trials: len(made.Plan.Trials), Windows: made.Windows, Left: made.Left, NTrials: made.Trials, NTrialsFamily: made.FamilyTrials, Amends: made.Plan.Amends,
-		Path: filepath.ToSlash(filepath.Join("families", slug, made.ID, "plan.json")), Next: a.familyNext(slug, made.ID, o),
+		Path: filepath.ToSlash(filepath.Join("families", slug, made.ID, "plan.json")), Next: familyNext(a, slug, made.ID, o),
 	}
 	return Outcome{Result: out, Warnings: planWarnings(made), Print: func(w io.Writer) { printPlanned(w, made, out) }}, nil
 }
@@ -179,7 +179,7 @@ func printPlanned(w io.Writer, made *family.Proposed, out familyPlanned) {
 
 // familyNext is the command that executes or resumes a plan, with what it needs to find
 // the same state and the same strategy.
-func (a *app) familyNext(slug, planID string, o familyOptions) string {
+func familyNext(a *App, slug, planID string, o familyOptions) string {
 	words := []string{"lab family run", slug, "--plan", planID}
 	if a.StateDir != a.UnnamedStateDir() {
 		words = append(words, "--state-dir", quoted(a.StateDir))
@@ -201,7 +201,7 @@ func quoted(word string) string {
 	return word
 }
 
-func (a *app) familyRunCommand() *cobra.Command {
+func familyRunCommand(a *App) *cobra.Command {
 	var o familyOptions
 	c := &cobra.Command{
 		Use:   "run <slug>",
@@ -215,7 +215,7 @@ func (a *app) familyRunCommand() *cobra.Command {
 		),
 		Args: cobra.ExactArgs(1),
 	}
-	a.familyFlags(c, &o)
+	familyFlags(a, c, &o)
 	c.Flags().StringVar(&o.plan, "plan", "", "id of the plan, or its beginning (default: the newest of the strategy)")
 	c.Flags().IntVar(&o.workers, "workers", 0, "how many trials are played side by side (default: number of CPUs)")
 	return a.Action(c, func(ctx context.Context, args []string) (Outcome, error) {
@@ -225,14 +225,14 @@ func (a *app) familyRunCommand() *cobra.Command {
 		if c.Flags().Changed("plan") && o.plan == "" {
 			return Outcome{}, Usage("--plan", "--plan wants the id of a plan")
 		}
-		return a.familyRun(ctx, args[0], o)
+		return familyRun(ctx, a, args[0], o)
 	})
 }
 
 // withSearch opens a plan whose inputs are what they were. The plan is looked at before
 // anything is built or executed.
-func (a *app) withSearch(ctx context.Context, slug string, o familyOptions, use func(*request.Host, *family.Search) error) error {
-	p, err := a.project(slug, o.dir)
+func withSearch(ctx context.Context, a *App, slug string, o familyOptions, use func(*request.Host, *family.Search) error) error {
+	p, err := findProject(a, slug, o.dir)
 	if err != nil {
 		return err
 	}
@@ -241,7 +241,7 @@ func (a *app) withSearch(ctx context.Context, slug string, o familyOptions, use 
 		if err != nil {
 			return err
 		}
-		built, err := a.build(ctx, p, o.plugin)
+		built, err := buildPlugin(ctx, a, p, o.plugin)
 		if err != nil {
 			return err
 		}
@@ -254,15 +254,15 @@ func (a *app) withSearch(ctx context.Context, slug string, o familyOptions, use 
 	})
 }
 
-func (a *app) familyRun(ctx context.Context, slug string, o familyOptions) (Outcome, error) {
+func familyRun(ctx context.Context, a *App, slug string, o familyOptions) (Outcome, error) {
 	var out Outcome
-	err := a.withSearch(ctx, slug, o, func(_ *request.Host, s *family.Search) error {
-		resume := a.familyNext(slug, s.ID, o)
+	err := withSearch(ctx, a, slug, o, func(_ *request.Host, s *family.Search) error {
+		resume := familyNext(a, slug, s.ID, o)
 		if s.Departs {
 			a.Note(Warning{Code: "LAB_JSON_CHANGED", Message: "lab.json says otherwise than the plan by now: the plan's rules are used"})
 		}
 		done, total := 0, len(s.Plan.Trials)
-		outcome, run, err := a.search(ctx, s, o, &done, &total)
+		outcome, run, err := searchFamily(ctx, a, s, o, &done, &total)
 		if err != nil && (ctx.Err() != nil || errors.Is(err, context.Canceled)) {
 			return &Error{
 				Code: CodeInterrupted, Message: fmt.Sprintf("interrupted after %d of %d trials; go on with: %s", done, total, resume),
@@ -286,13 +286,13 @@ func (a *app) familyRun(ctx context.Context, slug string, o familyOptions) (Outc
 
 // search plays, concludes, runs the selected parameters, and writes the page. An outcome
 // beside an error is one whose selected run could not be made.
-func (a *app) search(ctx context.Context, s *family.Search, o familyOptions, done, total *int) (*family.Outcome, *request.Answer, error) {
+func searchFamily(ctx context.Context, a *App, s *family.Search, o familyOptions, done, total *int) (*family.Outcome, *request.Answer, error) {
 	bar := a.Progress("family "+s.ID).Count("trials", 0)
 	defer bar.End()
 	defer a.Employ(o.workers, s.Candles())()
 	begun := false
 	searched, err := s.Run(ctx, family.Options{
-		Workers: o.workers, Author: a.author(),
+		Workers: o.workers, Author: authorName(a),
 		Progress: func(st family.State) {
 			if executed := st.Done > st.Known; !executed || !begun {
 				// What was known says nothing about the speed.
@@ -317,7 +317,7 @@ func (a *app) search(ctx context.Context, s *family.Search, o familyOptions, don
 	}
 	var run *request.Answer
 	if selected := outcome.Result.Selected; selected != nil {
-		if run, err = s.Evaluate(ctx, selected, request.Options{Author: a.author()}); err != nil && ctx.Err() != nil {
+		if run, err = s.Evaluate(ctx, selected, request.Options{Author: authorName(a)}); err != nil && ctx.Err() != nil {
 			return nil, nil, err
 		}
 	}
@@ -513,7 +513,7 @@ func printTrials(w io.Writer, s *family.Search, o *family.Outcome) {
 }
 
 // runTrial is lab run --trial PLAN:INDEX.
-func (a *app) runTrial(ctx context.Context, slug string, o runOptions) (Outcome, error) {
+func runTrial(ctx context.Context, a *App, slug string, o runOptions) (Outcome, error) {
 	name, number, ok := strings.Cut(o.trial, ":")
 	index, err := strconv.Atoi(number)
 	if !ok || name == "" || err != nil || index < 0 {
@@ -524,7 +524,7 @@ func (a *app) runTrial(ctx context.Context, slug string, o runOptions) (Outcome,
 	}
 	var answer *request.Answer
 	var place *registry.Place
-	err = a.withSearch(ctx, slug, familyOptions{dir: o.dir, plugin: o.plugin, plan: name}, func(h *request.Host, s *family.Search) error {
+	err = withSearch(ctx, a, slug, familyOptions{dir: o.dir, plugin: o.plugin, plan: name}, func(h *request.Host, s *family.Search) error {
 		bar := a.Progress("trial "+s.ID+":"+number).Count("candles", 0)
 		defer bar.End()
 		answer, err = s.Expand(ctx, index, request.Options{
@@ -538,7 +538,7 @@ func (a *app) runTrial(ctx context.Context, slug string, o runOptions) (Outcome,
 	if err != nil {
 		return Outcome{}, err
 	}
-	out, err := a.runOutcome(answer, nil, place, false)
+	out, err := runOutcome(a, answer, nil, place, false)
 	if answer.Metadata.Deviation {
 		out.Warnings = append(out.Warnings, Warning{Code: "DEVIATION", Message: "the plan's rule has not selected this trial: its record says so from now on"})
 	}

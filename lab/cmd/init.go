@@ -17,7 +17,7 @@ import (
 	"github.com/assay-run/assay/lab/request"
 )
 
-func (a *app) initCommand() *cobra.Command {
+func initCommand(a *App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "strategy <slug>",
 		Short: "Make the folder of a new strategy",
@@ -30,7 +30,7 @@ func (a *app) initCommand() *cobra.Command {
 		Args: cobra.ExactArgs(1),
 	}
 	a.Arguments(c) // a new name is nothing that could be offered
-	a.Action(c, func(_ context.Context, args []string) (Outcome, error) { return a.initStrategy(args[0]) })
+	a.Action(c, func(_ context.Context, args []string) (Outcome, error) { return initStrategy(a, args[0]) })
 	g := a.Group("init", "Make something new: a strategy", c)
 	g.Long = "Init makes what a person then writes in: so far the folder of a strategy."
 	return g
@@ -45,7 +45,7 @@ type made struct {
 	Next       []string `json:"next"`
 }
 
-func (a *app) initStrategy(slug string) (Outcome, error) {
+func initStrategy(a *App, slug string) (Outcome, error) {
 	working, err := os.Getwd()
 	if err != nil {
 		return Outcome{}, err
@@ -86,7 +86,7 @@ func shown(working, dir string) string {
 	return rel
 }
 
-func (a *app) sdkCommand() *cobra.Command {
+func sdkCommand(a *App) *cobra.Command {
 	var dir string
 	c := &cobra.Command{
 		Use:   "update <slug>",
@@ -103,7 +103,7 @@ func (a *app) sdkCommand() *cobra.Command {
 	c.Flags().StringVar(&dir, "dir", "", "folder of the strategy (default: looked up by slug)")
 	a.Arguments(c, a.Slugs)
 	a.Folder(c, "dir")
-	a.Action(c, func(_ context.Context, args []string) (Outcome, error) { return a.sdkUpdate(args[0], dir) })
+	a.Action(c, func(_ context.Context, args []string) (Outcome, error) { return sdkUpdate(a, args[0], dir) })
 	g := a.Group("sdk", "The SDK inside the folder of a strategy: update it", c)
 	g.Long = "A strategy of its own module carries the source of the SDK that it is built with in its folder sdk."
 	return g
@@ -120,8 +120,8 @@ type sdkUpdated struct {
 	Edited    bool   `json:"edited"`
 }
 
-func (a *app) sdkUpdate(slug, dir string) (Outcome, error) {
-	p, err := a.project(slug, dir)
+func sdkUpdate(a *App, slug, dir string) (Outcome, error) {
+	p, err := findProject(a, slug, dir)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -164,7 +164,7 @@ func printSDK(w io.Writer, u sdkUpdated) {
 	fmt.Fprintf(w, "next: lab validate %s\n", u.Slug)
 }
 
-func (a *app) validateCommand() *cobra.Command {
+func validateCommand(a *App) *cobra.Command {
 	var dir string
 	var noTest bool
 	var testTimeout time.Duration
@@ -190,21 +190,21 @@ func (a *app) validateCommand() *cobra.Command {
 			return Outcome{}, Usage("--test-timeout",
 				"--test-timeout must be above zero, for example 2m")
 		}
-		return a.validate(ctx, args[0], dir, noTest, testTimeout)
+		return validateStrategy(ctx, a, args[0], dir, noTest, testTimeout)
 	})
 }
 
-func (a *app) validate(
-	ctx context.Context, slug, dir string, noTest bool, testTimeout time.Duration,
+func validateStrategy(
+	ctx context.Context, a *App, slug, dir string, noTest bool, testTimeout time.Duration,
 ) (Outcome, error) {
-	p, err := a.project(slug, dir)
+	p, err := findProject(a, slug, dir)
 	if err != nil {
 		if e := Classify(err); e.Code != "LAB_JSON_INVALID" && e.Code != "NAME_MISMATCH" {
 			return Outcome{}, err // there is nothing to check
 		}
 	}
 	if err == nil {
-		a.sayFirstBuild(p)
+		sayFirstBuild(a, p)
 	}
 	working, err := os.Getwd()
 	if err != nil {

@@ -19,7 +19,7 @@ var buildRoles = sync.OnceValues(func() ([]byte, error) {
 	}
 	defer os.RemoveAll(dir)
 	file := filepath.Join(dir, "roles")
-	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", file, "./internal/roles")
+	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", file, "../internal/roles")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("%w\n%s", err, out)

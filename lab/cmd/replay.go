@@ -13,7 +13,7 @@ import (
 	"github.com/assay-run/assay/lab/request"
 )
 
-func (a *app) replayCommand() *cobra.Command {
+func replayCommand(a *App) *cobra.Command {
 	var plugin string
 	c := &cobra.Command{
 		Use:   "replay <capsule>",
@@ -30,11 +30,11 @@ func (a *app) replayCommand() *cobra.Command {
 	c.Flags().StringVar(&plugin, "plugin", "", "a program to play instead of the one of the capsule")
 	return a.Action(c, func(ctx context.Context, args []string) (Outcome, error) {
 		limit := c.Flags().Changed("plugin-timeout")
-		return a.replay(ctx, args[0], plugin, limit)
+		return replayCapsule(ctx, a, args[0], plugin, limit)
 	})
 }
 
-func (a *app) replay(ctx context.Context, file, plugin string, limited bool) (Outcome, error) {
+func replayCapsule(ctx context.Context, a *App, file, plugin string, limited bool) (Outcome, error) {
 	c, err := readCapsule(file)
 	if err != nil {
 		return Outcome{}, err

@@ -45,7 +45,7 @@ type runOptions struct {
 	revealTest bool
 }
 
-func (a *app) runCommand() *cobra.Command {
+func runCommand(a *App) *cobra.Command {
 	var o runOptions
 	c := &cobra.Command{
 		Use:   "run <slug>",
@@ -81,10 +81,10 @@ func (a *app) runCommand() *cobra.Command {
 	a.Arguments(c, a.Slugs)
 	a.Folder(c, "dir")
 	a.Offer(c, "candidate", a.candidates)
-	return a.Action(c, func(ctx context.Context, args []string) (Outcome, error) { return a.run(ctx, args[0], o) })
+	return a.Action(c, func(ctx context.Context, args []string) (Outcome, error) { return runStrategy(ctx, a, args[0], o) })
 }
 
-func (a *app) run(ctx context.Context, slug string, o runOptions) (Outcome, error) {
+func runStrategy(ctx context.Context, a *App, slug string, o runOptions) (Outcome, error) {
 	if o.force && o.noReuse {
 		return Outcome{}, Usage("--no-reuse", "--force and --no-reuse exclude each other")
 	}
@@ -92,9 +92,9 @@ func (a *app) run(ctx context.Context, slug string, o runOptions) (Outcome, erro
 		return Outcome{}, Usage("--reveal-test", "--reveal-test and --no-reuse exclude each other: nothing would be stored that could be shown")
 	}
 	if o.trial != "" {
-		return a.runTrial(ctx, slug, o)
+		return runTrial(ctx, a, slug, o)
 	}
-	ask, err := a.question(ctx, slug, o)
+	ask, err := askedQuestion(ctx, a, slug, o)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -110,11 +110,11 @@ func (a *app) run(ctx context.Context, slug string, o runOptions) (Outcome, erro
 		bar := a.Progress("run "+prepared.RunID).Count("candles", 0)
 		defer bar.End()
 		answer, err = h.Run(ctx, prepared, request.Options{
-			Force: o.force, NoReuse: o.noReuse, Progress: bar.Update, Author: a.author(),
+			Force: o.force, NoReuse: o.noReuse, Progress: bar.Update, Author: authorName(a),
 			Waiting: func(owner string) { a.say("waiting for %s, which answers the same question", owner) },
 		})
 		if err == nil && o.revealTest && answer.Failure == nil {
-			test, err = a.revealTest(ctx, h, answer, "run")
+			test, err = revealTest(ctx, a, h, answer, "run")
 		}
 		if err == nil && !o.noReuse {
 			place, err = selection.PlaceOf(ctx, h.Registry, h.Artifacts, answer.RunID)
@@ -124,11 +124,11 @@ func (a *app) run(ctx context.Context, slug string, o runOptions) (Outcome, erro
 	if err != nil {
 		return Outcome{}, err
 	}
-	return a.runOutcome(answer, test, place, o.revealTest)
+	return runOutcome(a, answer, test, place, o.revealTest)
 }
 
 // runOutcome is an answer as a command gives it, with the error of one that has failed.
-func (a *app) runOutcome(answer *request.Answer, test *artifact.LockedMetrics, place *registry.Place, reveal bool) (Outcome, error) {
+func runOutcome(a *App, answer *request.Answer, test *artifact.LockedMetrics, place *registry.Place, reveal bool) (Outcome, error) {
 	out := Outcome{
 		Result: runResult(answer, test, place), Print: func(w io.Writer) { printRun(w, answer, test, place) }, Warnings: runWarnings(answer),
 	}
@@ -149,22 +149,22 @@ func (a *app) runOutcome(answer *request.Answer, test *artifact.LockedMetrics, p
 
 // question finds out what is asked, from lab.json or from a request, before anything
 // is opened; the function that it returns looks it up.
-func (a *app) question(ctx context.Context, slug string, o runOptions) (func(*request.Host) (*request.Prepared, error), error) {
+func askedQuestion(ctx context.Context, a *App, slug string, o runOptions) (func(*request.Host) (*request.Prepared, error), error) {
 	if o.candidate != "" {
-		return a.candidateQuestion(ctx, slug, o)
+		return candidateQuestion(ctx, a, slug, o)
 	}
 	if o.request != "" {
-		return a.requested(ctx, slug, o)
+		return requestedQuestion(ctx, a, slug, o)
 	}
-	p, err := a.project(slug, o.dir)
+	p, err := findProject(a, slug, o.dir)
 	if err != nil {
 		return nil, err
 	}
-	built, err := a.build(ctx, p, o.plugin)
+	built, err := buildPlugin(ctx, a, p, o.plugin)
 	if err != nil {
 		return nil, err
 	}
-	if err := a.noteSuspects(built, p.Dir); err != nil {
+	if err := noteSuspects(a, built, p.Dir); err != nil {
 		return nil, err
 	}
 	q := request.Ask(p, built)
@@ -181,7 +181,7 @@ func (a *app) question(ctx context.Context, slug string, o runOptions) (func(*re
 
 // noteSuspects warns of what makes runs of a program that was built here differ. It is no
 // part of the report, which another build of the same program must have as well.
-func (a *app) noteSuspects(built project.Built, dir string) error {
+func noteSuspects(a *App, built project.Built, dir string) error {
 	if built.SourceSHA256 == "" {
 		return nil
 	}
@@ -198,7 +198,7 @@ func (a *app) noteSuspects(built project.Built, dir string) error {
 
 // requested is the question of a request file. Its splits are those of the splits.json
 // beside it, as in a run's folder, else made by the scheme that it names.
-func (a *app) requested(ctx context.Context, slug string, o runOptions) (func(*request.Host) (*request.Prepared, error), error) {
+func requestedQuestion(ctx context.Context, a *App, slug string, o runOptions) (func(*request.Host) (*request.Prepared, error), error) {
 	if len(o.set) > 0 || o.params != "" || o.paramsFile != "" || o.seed != "" {
 		return nil, Usage("--request", "--request fixes everything: leave --set, --params, --params-file and --seed out")
 	}
@@ -242,11 +242,11 @@ func (a *app) requested(ctx context.Context, slug string, o runOptions) (func(*r
 
 // revealTest notes a look at the locked test metrics of a run, and then looks. It is nil
 // for a run without a test.
-func (a *app) revealTest(ctx context.Context, h *request.Host, x *request.Answer, command string) (*artifact.LockedMetrics, error) {
+func revealTest(ctx context.Context, a *App, h *request.Host, x *request.Answer, command string) (*artifact.LockedMetrics, error) {
 	if !slices.ContainsFunc(x.Report.Splits, func(s artifact.SplitReport) bool { return s.ID == split.RoleTest }) {
 		return nil, nil
 	}
-	peek := registry.Peek{RunID: x.RunID, FamilyID: x.Metadata.FamilyID, Command: command, Author: a.author()}
+	peek := registry.Peek{RunID: x.RunID, FamilyID: x.Metadata.FamilyID, Command: command, Author: authorName(a)}
 	if err := h.Registry.Peek(ctx, peek); err != nil {
 		return nil, err
 	}
@@ -254,8 +254,8 @@ func (a *app) revealTest(ctx context.Context, h *request.Host, x *request.Answer
 }
 
 // author is who uses the command line, for what is noted about people.
-func (a *app) author() string {
-	return FirstOf(a.user(), "unknown")
+func authorName(a *App) string {
+	return FirstOf(userName(a), "unknown")
 }
 
 // runWarnings are those of the report.
@@ -271,13 +271,13 @@ func runWarnings(x *request.Answer) []Warning {
 }
 
 // say tells a person something on the way.
-func (a *app) say(format string, args ...any) {
+func (a *App) say(format string, args ...any) {
 	if !a.Quiet {
 		fmt.Fprintf(a.IO.Err, format+"\n", args...)
 	}
 }
 
-func (a *app) project(slug, dir string) (*project.Project, error) {
+func findProject(a *App, slug, dir string) (*project.Project, error) {
 	working, err := os.Getwd()
 	if err != nil {
 		return nil, err
@@ -311,16 +311,16 @@ func notFound(missing *project.NotFoundError, working string) error {
 }
 
 // build makes the plugin, or takes the finished one.
-func (a *app) build(ctx context.Context, p *project.Project, plugin string) (project.Built, error) {
+func buildPlugin(ctx context.Context, a *App, p *project.Project, plugin string) (project.Built, error) {
 	if plugin != "" {
 		return project.Finished(plugin)
 	}
-	a.sayFirstBuild(p)
+	sayFirstBuild(a, p)
 	return p.Build(ctx, a.StateDir)
 }
 
 // sayFirstBuild says why a first build is slow.
-func (a *app) sayFirstBuild(p *project.Project) {
+func sayFirstBuild(a *App, p *project.Project) {
 	if p.IsFirstBuild(a.StateDir) {
 		a.say("compiling %s and the SDK, about a minute the first time", p.Slug)
 	}
@@ -496,7 +496,7 @@ const gitTime = 5 * time.Second
 
 // user is who uses the command line: by the environment, by the system's list of users, or
 // by git, as in a container where the first two know nobody; "" where none of them says.
-func (a *app) user() string {
+func userName(a *App) string {
 	if name := FirstOf(a.IO.Getenv("USER"), a.IO.Getenv("USERNAME")); name != "" {
 		return name
 	}

@@ -21,13 +21,13 @@ import (
 	"github.com/assay-run/assay/lab/search/selection"
 )
 
-func (a *app) runsCommand() *cobra.Command {
-	c := a.Group("runs", "The registry of runs: list, show, verify", a.runsListCommand(), a.runsShowCommand(), a.runsVerifyCommand())
+func runsCommand(a *App) *cobra.Command {
+	c := a.Group("runs", "The registry of runs: list, show, verify", runsListCommand(a), runsShowCommand(a), runsVerifyCommand(a))
 	c.Long = "The registry holds a row for every run of the lab and of the service that shares the state directory."
 	return c
 }
 
-func (a *app) runsListCommand() *cobra.Command {
+func runsListCommand(a *App) *cobra.Command {
 	var f registry.Filter
 	c := &cobra.Command{
 		Use:   "list",
@@ -47,7 +47,7 @@ func (a *app) runsListCommand() *cobra.Command {
 	a.Offer(c, "family", a.Families)
 	a.OneOf(c, "kind", artifact.KindRun, artifact.KindTrial, artifact.KindFalsification, artifact.KindService, registry.KindLegacy)
 	a.OneOf(c, "status", artifact.StatusRunning, artifact.StatusCompleted, artifact.StatusFailed)
-	return a.Action(c, func(ctx context.Context, _ []string) (Outcome, error) { return a.runsList(ctx, f) })
+	return a.Action(c, func(ctx context.Context, _ []string) (Outcome, error) { return runsList(ctx, a, f) })
 }
 
 // runRow is a run as it is listed.
@@ -80,10 +80,10 @@ func rowOf(r registry.Run, book *selection.Book) runRow {
 	return row
 }
 
-func (a *app) runsList(ctx context.Context, f registry.Filter) (Outcome, error) {
+func runsList(ctx context.Context, a *App, f registry.Filter) (Outcome, error) {
 	rows := []runRow{}
 	var warnings []Warning
-	err := a.withRegistry(ctx, func(store *artifact.Store, reg *registry.Registry) error {
+	err := withRegistry(ctx, a, func(store *artifact.Store, reg *registry.Registry) error {
 		warnings = warningsOf(reg)
 		runs, err := reg.ListMetadata(ctx, f)
 		if err != nil {
@@ -133,7 +133,7 @@ func cell(x *float64, format string, factor float64) string {
 	return fmt.Sprintf(format, factor**x)
 }
 
-func (a *app) runsShowCommand() *cobra.Command {
+func runsShowCommand(a *App) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "show <run>",
 		Short:   "Show one run: splits, stress, hashes",
@@ -142,12 +142,12 @@ func (a *app) runsShowCommand() *cobra.Command {
 		Args:    cobra.ExactArgs(1),
 	}
 	a.Arguments(c, a.Runs)
-	return a.Action(c, func(ctx context.Context, args []string) (Outcome, error) { return a.runsShow(ctx, args[0]) })
+	return a.Action(c, func(ctx context.Context, args []string) (Outcome, error) { return runsShow(ctx, a, args[0]) })
 }
 
-func (a *app) runsShow(ctx context.Context, id string) (Outcome, error) {
+func runsShow(ctx context.Context, a *App, id string) (Outcome, error) {
 	var out Outcome
-	err := a.withRegistry(ctx, func(store *artifact.Store, reg *registry.Registry) error {
+	err := withRegistry(ctx, a, func(store *artifact.Store, reg *registry.Registry) error {
 		row, err := reg.Get(ctx, id)
 		if errors.Is(err, registry.ErrNotFound) {
 			return runNotFound(id)
@@ -189,7 +189,7 @@ func runNotFound(id string) *Error {
 }
 
 // withRegistry opens the registry alone.
-func (a *app) withRegistry(ctx context.Context, use func(*artifact.Store, *registry.Registry) error) (err error) {
+func withRegistry(ctx context.Context, a *App, use func(*artifact.Store, *registry.Registry) error) (err error) {
 	store := artifact.NewStore(a.RunsDir())
 	reg, err := registry.Open(ctx, store, a.Logger.Named("registry"))
 	if err != nil {
@@ -210,7 +210,7 @@ func warningsOf(reg *registry.Registry) []Warning {
 	return list
 }
 
-func (a *app) runsVerifyCommand() *cobra.Command {
+func runsVerifyCommand(a *App) *cobra.Command {
 	var rerun bool
 	c := &cobra.Command{
 		Use:   "verify [run...]",
@@ -226,7 +226,7 @@ func (a *app) runsVerifyCommand() *cobra.Command {
 	}
 	a.Arguments(c, a.Runs)
 	c.Flags().BoolVar(&rerun, "rerun", false, "execute again and compare the result hash")
-	return a.Action(c, func(ctx context.Context, args []string) (Outcome, error) { return a.runsVerify(ctx, args, rerun) })
+	return a.Action(c, func(ctx context.Context, args []string) (Outcome, error) { return runsVerify(ctx, a, args, rerun) })
 }
 
 // verified is what the check of one run has found.
@@ -256,9 +256,9 @@ type withheld struct {
 
 const skipped = "SKIPPED"
 
-func (a *app) runsVerify(ctx context.Context, ids []string, rerun bool) (Outcome, error) {
+func runsVerify(ctx context.Context, a *App, ids []string, rerun bool) (Outcome, error) {
 	list := []verified{}
-	err := a.withRegistry(ctx, func(store *artifact.Store, reg *registry.Registry) error {
+	err := withRegistry(ctx, a, func(store *artifact.Store, reg *registry.Registry) error {
 		rows, err := rowsToVerify(ctx, reg, ids)
 		if err != nil {
 			return err
@@ -275,7 +275,7 @@ func (a *app) runsVerify(ctx context.Context, ids []string, rerun bool) (Outcome
 		return nil
 	})
 	if err == nil && rerun {
-		err = a.rerun(ctx, list)
+		err = rerunStored(ctx, a, list)
 	}
 	named := rerun && len(ids) > 0
 	if err != nil {
@@ -392,7 +392,7 @@ func verdict(list []verified, named bool) error {
 
 // rerun executes the runs whose files are sound and that have a result to reach, and
 // notes of each how it went; what cannot be tried does not keep the others from it.
-func (a *app) rerun(ctx context.Context, list []verified) error {
+func rerunStored(ctx context.Context, a *App, list []verified) error {
 	return a.WithHost(ctx, func(h *request.Host) error {
 		bar := a.Progress("rerun").Count("runs", 0)
 		defer bar.End()

@@ -14,13 +14,13 @@ import (
 	"github.com/assay-run/assay/lab/stat/eval"
 )
 
-func (a *app) statsCommand() *cobra.Command {
-	c := a.Group("stats", "Compute one statistic, or list them all", a.statsEvalCommand(), a.statsListCommand())
+func statsCommand(a *App) *cobra.Command {
+	c := a.Group("stats", "Compute one statistic, or list them all", statsEvalCommand(a), statsListCommand(a))
 	c.Long = "The statistics are those that reports and comparisons are made of, each with the inputs that it names."
 	return c
 }
 
-func (a *app) statsEvalCommand() *cobra.Command {
+func statsEvalCommand(a *App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "eval",
 		Short: "Answer statistics, a JSON line each, from standard input",
@@ -33,12 +33,12 @@ func (a *app) statsEvalCommand() *cobra.Command {
 		),
 		Args: cobra.NoArgs,
 	}
-	return a.Action(c, func(ctx context.Context, _ []string) (Outcome, error) { return a.runStatsEval(ctx, c.InOrStdin()) })
+	return a.Action(c, func(ctx context.Context, _ []string) (Outcome, error) { return runStatsEval(ctx, a, c.InOrStdin()) })
 }
 
 // runStatsEval writes answers as they are computed, but with --json, which prints one
 // object, all at the end.
-func (a *app) runStatsEval(ctx context.Context, in io.Reader) (Outcome, error) {
+func runStatsEval(ctx context.Context, a *App, in io.Reader) (Outcome, error) {
 	out := bufio.NewWriter(a.IO.Out)
 	answers := []json.RawMessage{}
 	answer := func(text []byte) {
@@ -59,7 +59,7 @@ func (a *app) runStatsEval(ctx context.Context, in io.Reader) (Outcome, error) {
 	return Outcome{Result: result}, nil
 }
 
-func (a *app) statsListCommand() *cobra.Command {
+func statsListCommand(a *App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "list [function...]",
 		Short: "List the statistics with their inputs and values",

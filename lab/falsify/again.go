@@ -24,7 +24,7 @@ type Repeated struct {
 
 // Again attacks once more as a stored falsification did: the same base and profile, the ledger of trials that it has
 // recorded, whatever has been tried since, and where numbers in the sources were changed the same sources. Nothing is
-// stored. The error is an *evaluate.Error INPUTS_MISSING when one of them is not what it was, so that the same question
+// stored. The error is an *request.Error INPUTS_MISSING when one of them is not what it was, so that the same question
 // cannot be asked any more.
 func Again(
 	ctx context.Context, h *request.Host, slug, runID string, r *artifact.Request, o Options,

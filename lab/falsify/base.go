@@ -32,7 +32,7 @@ func Newest(ctx context.Context, h *request.Host, slug string) (string, error) {
 	return rows[len(rows)-1].RunID, nil
 }
 
-// Open reads a run, every file hashed again. The error is an *evaluate.Error when it
+// Open reads a run, every file hashed again. The error is an *request.Error when it
 // cannot be attacked, and an *artifact.MismatchError when its files have changed.
 func Open(ctx context.Context, h *request.Host, slug, runID string) (*Base, error) {
 	row, err := h.Registry.Get(ctx, runID)

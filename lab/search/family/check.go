@@ -218,7 +218,7 @@ func WritePlan(stateDir string, f *PlanFile) error {
 	return nil
 }
 
-// Read reads the plan that was registered with a hash. The error is an *evaluate.Error:
+// Read reads the plan that was registered with a hash. The error is an *request.Error:
 // PLAN_NOT_FOUND, or PLAN_HASH_MISMATCH when the file is not what was registered.
 func ReadPlan(stateDir, slug, planHash string) (*PlanFile, error) {
 	planID, err := PlanID(planHash)

@@ -204,7 +204,7 @@ func (s *Search) Put(name string, content func(io.Writer) error) error {
 }
 
 // ReadResult reads the family_result.json of a plan's folder. The error is
-// fs.ErrNotExist when the family has not come to its end, and an *evaluate.Error,
+// fs.ErrNotExist when the family has not come to its end, and an *request.Error,
 // ARTIFACT_MISMATCH, when the file is not what was written.
 func ReadResult(dir string) (*Result, error) {
 	text, err := os.ReadFile(filepath.Join(dir, ResultFile))

@@ -213,7 +213,7 @@ type MadePlan struct {
 	Left int
 }
 
-// Make plans a search. The error is an *evaluate.Error: HYPOTHESIS_REQUIRED,
+// Make plans a search. The error is an *request.Error: HYPOTHESIS_REQUIRED,
 // LAB_JSON_INVALID, USAGE, PLAN_SPACE_TOO_TIGHT, PLAN_TOO_LARGE.
 func MakePlan(s PlanSubject, o PlanOptions) (*MadePlan, error) {
 	hypothesis, err := hypothesisOf(s.Config, o)
@@ -368,7 +368,7 @@ func (p *Plan) points(o PlanOptions) (*design.Points, error) {
 }
 
 // Points picks the trials of a family; fixed are the other parameters, which a
-// constraint may name. The error is an *evaluate.Error: PLAN_SPACE_TOO_TIGHT,
+// constraint may name. The error is an *request.Error: PLAN_SPACE_TOO_TIGHT,
 // PLAN_TOO_LARGE, LAB_JSON_INVALID.
 func Points(f project.Family, fixed json.RawMessage, seed uint64) (*design.Points, error) {
 	points, err := design.Design{Space: f.Space, Constraints: f.Constraints, Fixed: fixed, Method: f.Method, Seed: seed, Max: f.MaxTrials}.Enumerate()

@@ -48,7 +48,7 @@ type Proposed struct {
 }
 
 // Propose makes, writes and registers a plan. The same proposal made again is the same
-// plan, also after trials have been counted. The error is an *evaluate.Error.
+// plan, also after trials have been counted. The error is an *request.Error.
 func Propose(ctx context.Context, h *request.Host, in Proposal) (*Proposed, error) {
 	known, err := h.Registry.Plans(ctx, in.Project.Slug)
 	if err != nil {
@@ -258,7 +258,7 @@ type Search struct {
 }
 
 // Find reads the plan that a name stands for, its id, its hash or their beginning; the
-// newest one of the strategy if it is empty. The error is an *evaluate.Error:
+// newest one of the strategy if it is empty. The error is an *request.Error:
 // PLAN_NOT_FOUND, or PLAN_HASH_MISMATCH when plan.json is not what was registered.
 func Find(ctx context.Context, h *request.Host, slug, name string) (*PlanFile, error) {
 	if err := project.CheckSlug(slug); err != nil {
