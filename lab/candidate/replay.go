@@ -76,24 +76,10 @@ func Ask(ctx context.Context, h *request.Host, b *bundle.Bundle, run bundle.Run,
 	if err != nil {
 		return nil, err
 	}
-	scheme, err := request.SchemeOf(splits)
-	if err != nil {
-		return nil, err
-	}
-	q, err := h.Again(r, b.Candidate.Slug, scheme, plugin)
-	if err != nil {
-		return nil, err
-	}
-	q.Plugin.SourceSHA256 = b.Strategy.Plugin.SourceSHA256
-	p, err := h.Prepare(ctx, q)
-	if err != nil {
-		return nil, err
-	}
-	if p.Manifest.Request.Splits.SHA256 != r.Splits.SHA256 {
-		p.Close()
-		return nil, inputsMissing(run, "its splits cannot be made again")
-	}
-	return p, nil
+	return h.Repeat(ctx, r, request.Overrides{
+		Slug: b.Candidate.Slug, Splits: splits, Plugin: plugin, SourceSHA256: b.Strategy.Plugin.SourceSHA256,
+		NoSplits: inputsMissing(run, "its splits cannot be made again"),
+	})
 }
 
 // replayValid is how long the statement of a replay holds.

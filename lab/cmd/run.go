@@ -227,16 +227,14 @@ func requestedQuestion(ctx context.Context, a *App, slug string, o runOptions) (
 		}
 	}
 	return func(h *request.Host) (*request.Prepared, error) {
-		q, err := h.Again(r, slug, scheme, o.plugin)
-		if err != nil {
-			return nil, err
-		}
-		prepared, err := h.Prepare(ctx, q)
-		if err == nil && prepared.Manifest.Request.Splits.SHA256 != r.Splits.SHA256 {
-			prepared.Close()
-			return nil, &Error{Code: "INPUTS_MISSING", Message: "the splits of the request cannot be made again: put its splits.json beside it", Details: map[string]any{"pointer": "/splits"}}
-		}
-		return prepared, err
+		return h.Repeat(ctx, r, request.Overrides{
+			Slug: slug, Scheme: scheme, Plugin: o.plugin,
+			NoSplits: &Error{
+				Code:    "INPUTS_MISSING",
+				Message: "the splits of the request cannot be made again: put its splits.json beside it",
+				Details: map[string]any{"pointer": "/splits"},
+			},
+		})
 	}, nil
 }
 

@@ -442,22 +442,14 @@ func rerunOne(ctx context.Context, h *request.Host, id string) (same bool, why s
 	if err != nil {
 		return false, "", err
 	}
-	scheme, err := request.SchemeOf(stored.Splits)
-	if err != nil {
-		return false, "", err
-	}
-	q, err := h.Again(stored.Request, stored.Metadata.Slug, scheme, "")
-	if err != nil {
-		return false, "", err
-	}
-	p, err := h.Prepare(ctx, q)
+	p, err := h.Repeat(ctx, stored.Request, request.Overrides{
+		Slug: stored.Metadata.Slug, Splits: stored.Splits,
+		NoSplits: &Error{Code: "INPUTS_MISSING", Message: "its splits cannot be made again"},
+	})
 	if err != nil {
 		return false, "", err
 	}
 	defer p.Close()
-	if p.Manifest.Request.Splits.SHA256 != stored.Request.Splits.SHA256 {
-		return false, "", &Error{Code: "INPUTS_MISSING", Message: "its splits cannot be made again"}
-	}
 	answer, err := h.Run(ctx, p, request.Options{NoReuse: true})
 	switch {
 	case err != nil:

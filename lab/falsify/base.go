@@ -77,24 +77,13 @@ func refuse(code, format string, args ...any) *request.Error {
 
 // ask is the question of the base, looked up again with exactly its inputs.
 func (b *Base) ask(ctx context.Context, h *request.Host, slug string) (*request.Prepared, error) {
-	scheme, err := request.SchemeOf(b.Splits)
-	if err != nil {
-		return nil, err
-	}
-	q, err := h.Again(b.Request, slug, scheme, "")
-	if err != nil {
-		return nil, err
-	}
-	q.Plugin.SourceSHA256, q.Plugin.SDKSHA256 = b.Metadata.Plugin.SourceSHA256, b.Metadata.Plugin.SDKSHA256
-	p, err := h.Prepare(ctx, q)
-	if err != nil {
-		return nil, err
-	}
-	if p.Manifest.Request.Splits.SHA256 != b.Request.Splits.SHA256 {
-		p.Close()
-		return nil, &request.Error{Code: "INPUTS_MISSING", Message: "the splits of run " + b.RunID + " cannot be made again"}
-	}
-	return p, nil
+	return h.Repeat(ctx, b.Request, request.Overrides{
+		Slug: slug, Splits: b.Splits,
+		SourceSHA256: b.Metadata.Plugin.SourceSHA256, SDKSHA256: b.Metadata.Plugin.SDKSHA256,
+		NoSplits: &request.Error{
+			Code: "INPUTS_MISSING", Message: "the splits of run " + b.RunID + " cannot be made again",
+		},
+	})
 }
 
 // decided is the decision hash of the base's search split; "" where another engine has

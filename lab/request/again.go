@@ -49,11 +49,49 @@ func OfRun(r *artifact.Request) error {
 	return nil
 }
 
-// Again is the question that a request has asked, with exactly its inputs: the plugin
-// by its hash from the state directory unless another path is given, the candles by
-// theirs. What is not there any more is INPUTS_MISSING. The answer has the same request
-// hash as long as the engine is the same.
-func (h *Host) Again(r *artifact.Request, slug string, scheme split.Scheme, plugin string) (Question, error) {
+// Overrides are what [Host.Repeat] takes from elsewhere than the stored request.
+type Overrides struct {
+	Slug string
+	// Splits are those of the stored run; Scheme makes them where there are none.
+	Splits *artifact.Splits
+	Scheme split.Scheme
+	// Plugin is a program with the pinned hash; "" for the copy in the state directory.
+	Plugin string
+	// SourceSHA256 and SDKSHA256 are what the program was built from, as far as is known.
+	SourceSHA256, SDKSHA256 string
+	// NoSplits is returned where the splits cannot be made again.
+	NoSplits error
+}
+
+// Repeat prepares a stored request once more, with exactly its inputs. The error is an
+// *[Error] INPUTS_MISSING, or NoSplits, where they do not exist any more. The result has
+// the same request hash as long as the engine is the same. The caller closes it.
+func (h *Host) Repeat(ctx context.Context, r *artifact.Request, o Overrides) (*Prepared, error) {
+	if o.Splits != nil {
+		var err error
+		if o.Scheme, err = SchemeOf(o.Splits); err != nil {
+			return nil, err
+		}
+	}
+	q, err := h.again(r, o.Slug, o.Scheme, o.Plugin)
+	if err != nil {
+		return nil, err
+	}
+	q.Plugin.SourceSHA256, q.Plugin.SDKSHA256 = o.SourceSHA256, o.SDKSHA256
+	p, err := h.Prepare(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	if p.Manifest.Request.Splits.SHA256 != r.Splits.SHA256 {
+		p.Close()
+		return nil, o.NoSplits
+	}
+	return p, nil
+}
+
+// again is the question of a request: the plugin by its hash from the state directory
+// unless a path is given, the candles by theirs.
+func (h *Host) again(r *artifact.Request, slug string, scheme split.Scheme, plugin string) (Question, error) {
 	q := Question{
 		Kind: r.Kind, Slug: slug, FamilyID: r.FamilyID, Params: r.StrategyParams, Symbols: r.Symbols, Timeframe: r.Timeframe, Exchange: r.Exchange,
 		InitialCash: r.InitialCash, Execution: r.Execution, Splits: scheme, Holding: r.Splits.Purge, Stress: r.Stress, Pins: map[string]string{},
