@@ -186,45 +186,45 @@ func (h *Host) Stored(runID string) (*Stored, error) {
 
 // review looks at an answered question under a lease: a forced one is audited, and one
 // whose files have changed is opened for another execution, with a capsule that says so.
-func (h *Host) review(ctx context.Context, a *asked, runID string) (*Answer, error) {
-	return h.holding(ctx, a, func(work context.Context, held registry.Claim) (*Answer, error) {
-		before, payload, err := h.look(work, a.Prepared, runID, held.Owner != "")
+func (a *asked) review(ctx context.Context, runID string) (*Answer, error) {
+	return a.holding(ctx, func(work context.Context, held registry.Claim) (*Answer, error) {
+		before, payload, err := a.host.look(work, a.Prepared, runID, held.Owner != "")
 		var changed *artifact.MismatchError
 		switch {
 		case errors.As(err, &changed):
-			return nil, h.reopen(work, a, runID, changed)
+			return nil, a.reopen(work, runID, changed)
 		case err != nil:
 			return nil, err
 		case !a.options.Force: // it was only being written, or the row was left behind
-			return before, h.Registry.Complete(work, before.Metadata, payload)
+			return before, a.host.Registry.Complete(work, before.Metadata, payload)
 		}
-		return h.audit(work, a.Prepared, a.options, before)
+		return a.host.audit(work, a.Prepared, a.options, before)
 	})
 }
 
 // holding works under the lease of an answered question, so that nobody else writes to
 // its run. The error is errReopened where it is not answered any more.
-func (h *Host) holding(ctx context.Context, a *asked, do func(context.Context, registry.Claim) (*Answer, error)) (answer *Answer, err error) {
-	held, err := h.wait(ctx, a.options, func() (registry.Claim, error) { return h.Registry.Hold(ctx, a.RequestHash, a.owner) })
+func (a *asked) holding(ctx context.Context, do func(context.Context, registry.Claim) (*Answer, error)) (answer *Answer, err error) {
+	held, err := a.host.wait(ctx, a.options, func() (registry.Claim, error) { return a.host.Registry.Hold(ctx, a.RequestHash, a.owner) })
 	if err != nil {
 		return nil, err
 	}
 	if held.Standing != registry.Answered {
 		return nil, errReopened
 	}
-	err = h.leased(ctx, a, func(work context.Context) error {
+	err = a.leased(ctx, func(work context.Context) error {
 		answer, err = do(work, held)
 		return err
 	})
 	settle, done := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer done()
-	return answer, errors.Join(err, h.Registry.Release(settle, a.RequestHash, a.owner))
+	return answer, errors.Join(err, a.host.Registry.Release(settle, a.RequestHash, a.owner))
 }
 
 // reopen lets a run be executed again whose files are not what was written. Its folder
 // stays until it is replaced. The error is errReopened.
-func (h *Host) reopen(ctx context.Context, a *asked, runID string, changed *artifact.MismatchError) error {
-	row, err := h.Registry.Get(ctx, runID)
+func (a *asked) reopen(ctx context.Context, runID string, changed *artifact.MismatchError) error {
+	row, err := a.host.Registry.Get(ctx, runID)
 	if err != nil {
 		return err
 	}
@@ -235,12 +235,12 @@ func (h *Host) reopen(ctx context.Context, a *asked, runID string, changed *arti
 			a.expected = *known.ResultHash
 		}
 	}
-	h.Logger.Warn("the run's files are not what they were: it is executed again", "run_id", runID, "problems", changed.Problems)
-	h.changed(a.Prepared, runID, level, changed)
-	if err := h.Registry.Renew(ctx, a.RequestHash, a.owner); err != nil {
+	a.host.Logger.Warn("the run's files are not what they were: it is executed again", "run_id", runID, "problems", changed.Problems)
+	a.host.capturer().changed(a.Prepared, runID, level, changed)
+	if err := a.host.Registry.Renew(ctx, a.RequestHash, a.owner); err != nil {
 		return err
 	}
-	if err := h.Registry.Reopen(ctx, runID); err != nil {
+	if err := a.host.Registry.Reopen(ctx, runID); err != nil {
 		return err
 	}
 	return errReopened
@@ -257,7 +257,7 @@ func (h *Host) audit(ctx context.Context, p *Prepared, o Options, before *Answer
 		var differs *artifact.ResultError
 		if errors.As(err, &differs) {
 			return nil, &MismatchError{
-				RunID: run.ID, Before: differs.Before, Now: differs.Now, File: differs.File, Capsule: h.nondeterminism(ctx, p, results, differs),
+				RunID: run.ID, Before: differs.Before, Now: differs.Now, File: differs.File, Capsule: h.capturer().nondeterminism(ctx, p, results, differs),
 			}
 		}
 		if err != nil {

@@ -21,19 +21,25 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/sim"
 )
 
+// capturer makes the capsules of one state directory. A run never fails for want of a
+// capsule: what cannot be kept is logged, and the note is nil.
+type capturer struct{ host *Host }
+
+func (h *Host) capturer() capturer { return capturer{h} }
+
 // capture keeps a capsule of a play that failed. It is nil where there is no room for
 // it or it cannot be written: a run does not fail for that.
-func (h *Host) capture(ctx context.Context, p *Prepared, r *played) *capsule.Note {
-	about, err := h.about(p, r.take, h.level(*r))
+func (x capturer) capture(ctx context.Context, p *Prepared, r *played) *capsule.Note {
+	about, err := x.about(p, r.take, x.host.level(*r))
 	if err != nil {
-		return h.lost(p.RunID, err)
+		return x.lost(p.RunID, err)
 	}
-	spool := filepath.Join(h.StateDir, "tmp", "lab")
+	spool := filepath.Join(x.host.StateDir, "tmp", "lab")
 	s := &capsule.Stage{
-		RunID: p.RunID, Base: p.request, Pins: p.pins, Module: capsule.Module(capsule.Program(h.StateDir, p.Strategy.SHA256)),
+		RunID: p.RunID, Base: p.request, Pins: p.pins, Module: capsule.Module(capsule.Program(x.host.StateDir, p.Strategy.SHA256)),
 		Launcher: func(mode run.Mode, limit time.Duration) *run.Launcher {
 			return run.NewLauncher(run.Options{
-				Catalog: p.catalog, Store: p.candles, Logger: h.Logger, SpoolDir: spool, Engine: h.Engine, StepLimit: limit, Mode: mode,
+				Catalog: p.catalog, Store: p.candles, Logger: x.host.Logger, SpoolDir: spool, Engine: x.host.Engine, StepLimit: limit, Mode: mode,
 			})
 		},
 	}
@@ -52,19 +58,19 @@ func (h *Host) capture(ctx context.Context, p *Prepared, r *played) *capsule.Not
 		StartTime: func(index int64) market.Time { return p.timeline.opens[r.job.from+int(index)] },
 	})
 	if err != nil {
-		return h.lost(p.RunID, err)
+		return x.lost(p.RunID, err)
 	}
-	return h.keep(p.RunID, c)
+	return x.keep(p.RunID, c)
 }
 
-func (h *Host) lost(runID string, err error) *capsule.Note {
-	h.Logger.Warn("a failure capsule is not kept", "run_id", runID, "error", err)
+func (x capturer) lost(runID string, err error) *capsule.Note {
+	x.host.Logger.Warn("a failure capsule is not kept", "run_id", runID, "error", err)
 	return nil
 }
 
 // about is what every capsule of a question says; level is that of the sandbox that the
 // plugin was in.
-func (h *Host) about(p *Prepared, take capsule.Take, level string) (capsule.Context, error) {
+func (x capturer) about(p *Prepared, take capsule.Take, level string) (capsule.Context, error) {
 	request, err := p.Manifest.Request.Canonical()
 	c := capsule.Context{Take: take, Environment: artifact.HostEnvironment(), Inputs: capsule.Inputs{
 		RequestHash: p.RequestHash, RunID: p.RunID, Request: request, Data: p.Manifest.Data, Plugin: &p.Manifest.Plugin, Engine: &p.Manifest.Engine,
@@ -80,7 +86,7 @@ func (h *Host) about(p *Prepared, take capsule.Take, level string) (capsule.Cont
 }
 
 // keep writes a capsule to those of its run, a bare one if the whole cannot be.
-func (h *Host) keep(runID string, c *capsule.Capsule) *capsule.Note {
+func (x capturer) keep(runID string, c *capsule.Capsule) *capsule.Note {
 	if c.Where.SplitID == split.RoleTest {
 		c.Lock()
 	}
@@ -91,26 +97,26 @@ func (h *Host) keep(runID string, c *capsule.Capsule) *capsule.Note {
 	if err := c.Seal(capsule.NewRedactor(os.Environ(), home)); err != nil {
 		c = c.Bare()
 	}
-	shelf, err := h.Artifacts.Capsules(runID)
+	shelf, err := x.host.Artifacts.Capsules(runID)
 	if err != nil {
-		return h.lost(runID, err)
+		return x.lost(runID, err)
 	}
 	if old, err := capsule.Decode(shelf[c.FileName()]); err == nil && runIsAudited(c) {
 		return capsule.NoteOf(old, shelf[c.FileName()])
 	}
 	if c, err = capsule.Shelve(shelf, c); err != nil {
-		return h.lost(runID, err)
+		return x.lost(runID, err)
 	}
 	for _, version := range []*capsule.Capsule{c, c.Bare()} {
 		var content []byte
 		if content, err = version.Encode(); err != nil {
 			continue
 		}
-		if err = h.Artifacts.AddCapsule(runID, c.FileName(), content); err == nil {
+		if err = x.host.Artifacts.AddCapsule(runID, c.FileName(), content); err == nil {
 			return capsule.NoteOf(c, content)
 		}
 	}
-	return h.lost(runID, err)
+	return x.lost(runID, err)
 }
 
 // runIsAudited says of a capsule that it belongs to a run which is completed in spite of
@@ -124,19 +130,19 @@ func runIsAudited(c *capsule.Capsule) bool {
 }
 
 // stopped keeps a capsule of a run that somebody has interrupted.
-func (h *Host) stopped(p *Prepared, at *played) {
-	about, err := h.about(p, at.take, h.level(*at))
+func (x capturer) stopped(p *Prepared, at *played) {
+	about, err := x.about(p, at.take, x.host.level(*at))
 	if err != nil {
-		h.lost(p.RunID, err)
+		x.lost(p.RunID, err)
 		return
 	}
 	failure := &artifact.Failure{Code: codeInterrupted, Message: "somebody stopped it", Data: map[string]any{}}
 	c, err := capsule.Draft(about, capsule.Played{Failure: failure, Scene: at.scene}, capsule.Cancelled)
 	if err != nil {
-		h.lost(p.RunID, err)
+		x.lost(p.RunID, err)
 		return
 	}
-	h.keep(p.RunID, c)
+	x.keep(p.RunID, c)
 }
 
 // The codes of what no plugin did.
@@ -171,47 +177,47 @@ func walls(level string, results []played) []sandbox.Part {
 
 // nondeterminism keeps a capsule of the first split that was decided otherwise than it
 // is stored; where the decisions are the same, of what differs instead.
-func (h *Host) nondeterminism(ctx context.Context, p *Prepared, results []played, differs *artifact.ResultError) *capsule.Note {
+func (x capturer) nondeterminism(ctx context.Context, p *Prepared, results []played, differs *artifact.ResultError) *capsule.Note {
 	for i := range results {
 		r := &results[i]
 		if !r.job.keep || r.decisions == nil {
 			continue
 		}
-		d, err := h.divergence(p.RunID, r)
+		d, err := x.divergence(p.RunID, r)
 		if err != nil {
-			return h.lost(p.RunID, err)
+			return x.lost(p.RunID, err)
 		}
 		if d == nil {
 			continue
 		}
-		about, err := h.about(p, r.take, h.level(*r))
+		about, err := x.about(p, r.take, x.host.level(*r))
 		if err != nil {
-			return h.lost(p.RunID, err)
+			return x.lost(p.RunID, err)
 		}
 		c, err := capsule.Divergent(ctx, capsule.Parted{
 			Context: about, Kind: capsule.Nondeterminism, Code: codeNondeterminism, At: *d, Lead: r.lead, Warmup: r.lead + int64(r.short),
 			CloseTime: func(index int64) market.Time { return p.closeTime(r.job, index) }, Exchange: p.request.Exchange, Candles: p.candles,
 		})
 		if err != nil {
-			return h.lost(p.RunID, err)
+			return x.lost(p.RunID, err)
 		}
-		return h.keep(p.RunID, c)
+		return x.keep(p.RunID, c)
 	}
-	return h.otherResult(p, results, h.level(results...), differs)
+	return x.otherResult(p, results, x.host.level(results...), differs)
 }
 
 // otherResult keeps a capsule of a result that differs though no decision does, or
 // though the earlier decisions are not there any more. level is the sandbox of all plays.
-func (h *Host) otherResult(p *Prepared, results []played, level string, differs *artifact.ResultError) *capsule.Note {
+func (x capturer) otherResult(p *Prepared, results []played, level string, differs *artifact.ResultError) *capsule.Note {
 	var take capsule.Take
 	if parts := strings.Split(differs.File, "/"); len(parts) > 2 && parts[0] == "splits" {
 		if r := find(results, parts[1]); r != nil {
-			take, level = r.take, h.level(*r)
+			take, level = r.take, x.host.level(*r)
 		}
 	}
-	about, err := h.about(p, take, level)
+	about, err := x.about(p, take, level)
 	if err != nil {
-		return h.lost(p.RunID, err)
+		return x.lost(p.RunID, err)
 	}
 	c := capsule.Blank(about, capsule.Nondeterminism)
 	what := cmp.Or(differs.File, "result_hash")
@@ -220,10 +226,10 @@ func (h *Host) otherResult(p *Prepared, results []played, level string, differs 
 	c.Where.Phase = capsule.PhaseFinalize
 	c.Claim = fmt.Sprintf("Expected %s of run %s to be the same again; it was %s and is %.12s.", what, p.RunID, cmp.Or(short(differs.Before), "missing"), differs.Now)
 	if err := c.Name(""); err != nil {
-		return h.lost(p.RunID, err)
+		return x.lost(p.RunID, err)
 	}
 	capsule.Finish(c)
-	return h.keep(p.RunID, c)
+	return x.keep(p.RunID, c)
 }
 
 // short is the beginning of a hash.
@@ -239,8 +245,8 @@ func (p *Prepared) closeTime(j job, index int64) market.Time {
 }
 
 // divergence compares the decisions of a play with those that are stored.
-func (h *Host) divergence(runID string, r *played) (*capsule.Divergence, error) {
-	before, err := os.ReadFile(filepath.Join(h.Artifacts.Dir(runID), "splits", r.job.id, "decisions.jsonl"))
+func (x capturer) divergence(runID string, r *played) (*capsule.Divergence, error) {
+	before, err := os.ReadFile(filepath.Join(x.host.Artifacts.Dir(runID), "splits", r.job.id, "decisions.jsonl"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
@@ -253,10 +259,10 @@ func (h *Host) divergence(runID string, r *played) (*capsule.Divergence, error) 
 
 // changed keeps a capsule of files that are not what was written. level is the sandbox
 // of the plays that wrote them.
-func (h *Host) changed(p *Prepared, runID, level string, what *artifact.MismatchError) *capsule.Note {
-	about, err := h.about(p, capsule.Take{}, level)
+func (x capturer) changed(p *Prepared, runID, level string, what *artifact.MismatchError) *capsule.Note {
+	about, err := x.about(p, capsule.Take{}, level)
 	if err != nil {
-		return h.lost(runID, err)
+		return x.lost(runID, err)
 	}
 	about.Inputs.RunID = runID
 	c := capsule.Blank(about, capsule.ArtifactMismatch)
@@ -267,8 +273,8 @@ func (h *Host) changed(p *Prepared, runID, level string, what *artifact.Mismatch
 	}
 	c.Claim = capsule.Cut(fmt.Sprintf("Expected the files of run %s as they were written; %s", runID, what.Problems[0]), capsule.MaxClaim-1) + "."
 	if err := c.Name(""); err != nil {
-		return h.lost(runID, err)
+		return x.lost(runID, err)
 	}
 	capsule.Finish(c)
-	return h.keep(runID, c)
+	return x.keep(runID, c)
 }

@@ -33,8 +33,8 @@ func TestCapsulesOfARunAreKept(t *testing.T) {
 	t.Setenv("EXCHANGE_SECRET", "swordfish-4711")
 	root := t.TempDir()
 	h := &Host{Artifacts: artifact.NewStore(root), Logger: hclog.NewNullLogger()}
-	first := h.keep("run_x", failed(t, "a"))
-	again := h.keep("run_x", failed(t, "a"))
+	first := h.capturer().keep("run_x", failed(t, "a"))
+	again := h.capturer().keep("run_x", failed(t, "a"))
 	if first == nil || again == nil || first.CapsuleID != again.CapsuleID || first.SHA256 == again.SHA256 {
 		t.Fatalf("%+v, %+v", first, again)
 	}
@@ -46,11 +46,11 @@ func TestCapsulesOfARunAreKept(t *testing.T) {
 		t.Errorf("%v, %+v", err, c)
 	}
 	for i := range capsule.MaxPerRun - 1 {
-		if h.keep("run_x", failed(t, fmt.Sprint(i))) == nil {
+		if h.capturer().keep("run_x", failed(t, fmt.Sprint(i))) == nil {
 			t.Fatal(i)
 		}
 	}
-	if note := h.keep("run_x", failed(t, "one too many")); note != nil {
+	if note := h.capturer().keep("run_x", failed(t, "one too many")); note != nil {
 		t.Errorf("%+v", note)
 	}
 	// Of the locked split a capsule tells the place and not how it went.
@@ -59,7 +59,7 @@ func TestCapsulesOfARunAreKept(t *testing.T) {
 	if err := secret.Name(""); err != nil {
 		t.Fatal(err)
 	}
-	note := h.keep("run_locked", secret)
+	note := h.capturer().keep("run_locked", secret)
 	if note == nil {
 		t.Fatal("no capsule is kept")
 	}
@@ -70,7 +70,7 @@ func TestCapsulesOfARunAreKept(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(root, "run_y"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if note := h.keep("run_y", failed(t, "a")); note != nil {
+	if note := h.capturer().keep("run_y", failed(t, "a")); note != nil {
 		t.Errorf("%+v", note)
 	}
 }

@@ -207,7 +207,7 @@ func (h *Host) replayOne(ctx context.Context, l *run.Launcher, p *Prepared, r Re
 	}
 	out.Published, out.Sandbox = played.published, played.sandbox
 	if out.Failure != nil && o.Capsules {
-		out.Capsule = h.capture(ctx, p, &played)
+		out.Capsule = h.capturer().capture(ctx, p, &played)
 	}
 	if r.Lines && played.decisions != nil {
 		var b bytes.Buffer

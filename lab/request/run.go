@@ -135,9 +135,9 @@ func (h *Host) Run(ctx context.Context, p *Prepared, o Options) (*Answer, error)
 	if err != nil {
 		return nil, err
 	}
-	a := &asked{Prepared: p, options: o, begun: begun, owner: registry.NewOwner()}
+	a := &asked{Prepared: p, host: h, options: o, begun: begun, owner: registry.NewOwner()}
 	for {
-		answer, err := h.attempt(ctx, a)
+		answer, err := a.attempt(ctx)
 		switch {
 		case errors.Is(err, errReopened):
 		case errors.Is(err, registry.ErrLeaseLost) && ctx.Err() == nil:
@@ -175,6 +175,7 @@ func (h *Host) noteDays(ctx context.Context, p *Prepared, author string) error {
 // asked is a prepared question on its way to an answer.
 type asked struct {
 	*Prepared
+	host    *Host
 	options Options
 	begun   *artifact.Metadata
 	owner   string
@@ -188,8 +189,8 @@ var errReopened = errors.New("the run is to be executed again")
 
 // attempt claims the question once. The error is registry.ErrLeaseLost or errReopened
 // where somebody else may have the answer now.
-func (h *Host) attempt(ctx context.Context, a *asked) (*Answer, error) {
-	claim, err := h.wait(ctx, a.options, func() (registry.Claim, error) { return h.Registry.Claim(ctx, a.begun, a.owner) })
+func (a *asked) attempt(ctx context.Context) (*Answer, error) {
+	claim, err := a.host.wait(ctx, a.options, func() (registry.Claim, error) { return a.host.Registry.Claim(ctx, a.begun, a.owner) })
 	var taken *registry.CollisionError
 	switch {
 	case errors.As(err, &taken):
@@ -197,20 +198,20 @@ func (h *Host) attempt(ctx context.Context, a *asked) (*Answer, error) {
 	case err != nil:
 		return nil, err
 	case claim.Standing == registry.Execute:
-		answer, err := h.hold(ctx, a, claim.Attempt)
+		answer, err := a.hold(ctx, claim.Attempt)
 		if err == nil && a.expected != "" && answer.Report.ResultHash != a.expected {
 			differs := &artifact.ResultError{Before: a.expected, Now: answer.Report.ResultHash}
-			note := h.otherResult(a.Prepared, nil, answer.Metadata.Volatile.Environment.Sandbox, differs)
+			note := a.host.capturer().otherResult(a.Prepared, nil, answer.Metadata.Volatile.Environment.Sandbox, differs)
 			return nil, &MismatchError{RunID: a.RunID, Before: differs.Before, Now: differs.Now, Capsule: note}
 		}
 		return answer, err
 	case a.options.Force:
-		return h.review(ctx, a, claim.RunID)
+		return a.review(ctx, claim.RunID)
 	}
-	answer, err := h.stored(ctx, a.Prepared, claim.RunID)
+	answer, err := a.host.stored(ctx, a.Prepared, claim.RunID)
 	var changed *artifact.MismatchError
 	if errors.As(err, &changed) {
-		return h.review(ctx, a, claim.RunID)
+		return a.review(ctx, claim.RunID)
 	}
 	return answer, err
 }
@@ -268,22 +269,22 @@ func (h *Host) look(ctx context.Context, p *Prepared, runID string, held bool) (
 }
 
 // hold executes under the lease.
-func (h *Host) hold(ctx context.Context, a *asked, attempt int) (answer *Answer, err error) {
-	err = h.leased(ctx, a, func(work context.Context) error {
+func (a *asked) hold(ctx context.Context, attempt int) (answer *Answer, err error) {
+	err = a.leased(ctx, func(work context.Context) error {
 		// Before anything is added to them.
-		if err := h.Artifacts.Rescue(a.RunID); err != nil {
+		if err := a.host.Artifacts.Rescue(a.RunID); err != nil {
 			return err
 		}
-		answer, err = h.execute(work, a.Prepared, a.options, attempt, func(run *artifact.Run, _ []played) (*artifact.Written, error) {
-			if err := h.Registry.Renew(work, a.RequestHash, a.owner); err != nil {
+		answer, err = a.host.execute(work, a.Prepared, a.options, attempt, func(run *artifact.Run, _ []played) (*artifact.Written, error) {
+			if err := a.host.Registry.Renew(work, a.RequestHash, a.owner); err != nil {
 				return nil, err
 			}
-			written, err := h.Artifacts.Replace(run)
+			written, err := a.host.Artifacts.Replace(run)
 			if err != nil {
 				return nil, err
 			}
 			// From here on the run is there, whatever happens: the next open adopts it.
-			return written, h.Registry.Complete(context.WithoutCancel(work), written.Metadata, written.Payload)
+			return written, a.host.Registry.Complete(context.WithoutCancel(work), written.Metadata, written.Payload)
 		})
 		return err
 	})
@@ -292,17 +293,17 @@ func (h *Host) hold(ctx context.Context, a *asked, attempt int) (answer *Answer,
 	}
 	settle, done := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer done()
-	return nil, errors.Join(err, h.Registry.Abandon(settle, a.begun, a.owner))
+	return nil, errors.Join(err, a.host.Registry.Abandon(settle, a.begun, a.owner))
 }
 
 // leased works while the lease is renewed. The error is registry.ErrLeaseLost, too, when
 // that is what has ended the work.
-func (h *Host) leased(ctx context.Context, a *asked, do func(context.Context) error) error {
+func (a *asked) leased(ctx context.Context, do func(context.Context) error) error {
 	work, cancel := context.WithCancelCause(ctx)
 	renewed := make(chan struct{})
 	go func() {
 		defer close(renewed)
-		h.renew(work, cancel, a)
+		a.renew(work, cancel)
 	}()
 	err := do(work)
 	if err != nil && leaseLost(work) {
@@ -315,7 +316,7 @@ func (h *Host) leased(ctx context.Context, a *asked, do func(context.Context) er
 
 func leaseLost(ctx context.Context) bool { return errors.Is(context.Cause(ctx), registry.ErrLeaseLost) }
 
-func (h *Host) renew(ctx context.Context, cancel context.CancelCauseFunc, a *asked) {
+func (a *asked) renew(ctx context.Context, cancel context.CancelCauseFunc) {
 	ticker := time.NewTicker(cmp.Or(a.options.renewal, registry.LeaseRenew))
 	defer ticker.Stop()
 	for {
@@ -323,7 +324,7 @@ func (h *Host) renew(ctx context.Context, cancel context.CancelCauseFunc, a *ask
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
-			if err := h.Registry.Renew(ctx, a.RequestHash, a.owner); errors.Is(err, registry.ErrLeaseLost) {
+			if err := a.host.Registry.Renew(ctx, a.RequestHash, a.owner); errors.Is(err, registry.ErrLeaseLost) {
 				cancel(err)
 				return
 			}
@@ -345,7 +346,7 @@ func (h *Host) execute(ctx context.Context, p *Prepared, o Options, attempt int,
 	results, err := h.playToFailure(ctx, p, jobs, o.Progress)
 	var stopped *interruption
 	if errors.As(err, &stopped) && errors.Is(err, context.Canceled) && store != nil && !leaseLost(ctx) {
-		h.stopped(p, stopped.at)
+		h.capturer().stopped(p, stopped.at)
 	}
 	if err != nil {
 		return nil, err
@@ -366,7 +367,7 @@ func (h *Host) execute(ctx context.Context, p *Prepared, o Options, attempt int,
 		if r := &results[i]; r.failure != nil && answer.Failure == nil {
 			answer.Failure = &Failure{SplitID: r.job.id, Failure: r.failure}
 			if store != nil {
-				answer.Failure.Capsule = h.capture(ctx, p, r)
+				answer.Failure.Capsule = h.capturer().capture(ctx, p, r)
 			}
 			run.Status, run.Failure = artifact.StatusFailed, r.failure
 		}

@@ -106,14 +106,14 @@ func (h *Host) Upgrade(ctx context.Context, p *Prepared, o Options) (*Answer, er
 	case before.Metadata.ArtifactLevel == artifact.LevelFull:
 		return before, nil
 	}
-	a := &asked{Prepared: p, options: o, owner: registry.NewOwner()}
-	answer, err := h.holding(ctx, a, func(work context.Context, held registry.Claim) (*Answer, error) {
+	a := &asked{Prepared: p, host: h, options: o, owner: registry.NewOwner()}
+	answer, err := a.holding(ctx, func(work context.Context, held registry.Claim) (*Answer, error) {
 		// Whoever held it before may have done it.
 		now, _, err := h.look(work, p, p.RunID, held.Owner != "")
 		if err != nil || now.Metadata.ArtifactLevel == artifact.LevelFull {
 			return now, err
 		}
-		return h.upgrade(work, a, now)
+		return a.upgrade(work, now)
 	})
 	if errors.Is(err, errReopened) || errors.Is(err, registry.ErrLeaseLost) && ctx.Err() == nil {
 		return h.Upgrade(ctx, p, o) // somebody else was at it
@@ -121,24 +121,24 @@ func (h *Host) Upgrade(ctx context.Context, p *Prepared, o Options) (*Answer, er
 	return answer, err
 }
 
-func (h *Host) upgrade(ctx context.Context, a *asked, before *Answer) (*Answer, error) {
+func (a *asked) upgrade(ctx context.Context, before *Answer) (*Answer, error) {
 	p := a.Prepared
-	return h.execute(ctx, p, a.options, before.Metadata.Attempt, func(run *artifact.Run, results []played) (*artifact.Written, error) {
-		w, err := h.Artifacts.Rehearse(run)
+	return a.host.execute(ctx, p, a.options, before.Metadata.Attempt, func(run *artifact.Run, results []played) (*artifact.Written, error) {
+		w, err := a.host.Artifacts.Rehearse(run)
 		if err != nil {
 			return nil, err
 		}
 		if w.Report.ResultHash != before.Report.ResultHash {
 			differs := &artifact.ResultError{Before: before.Report.ResultHash, Now: w.Report.ResultHash}
-			return nil, &MismatchError{RunID: run.ID, Before: differs.Before, Now: differs.Now, Capsule: h.nondeterminism(ctx, p, results, differs)}
+			return nil, &MismatchError{RunID: run.ID, Before: differs.Before, Now: differs.Now, Capsule: a.host.capturer().nondeterminism(ctx, p, results, differs)}
 		}
-		if err := h.Registry.Renew(ctx, a.RequestHash, a.owner); err != nil {
+		if err := a.host.Registry.Renew(ctx, a.RequestHash, a.owner); err != nil {
 			return nil, err // somebody else writes by now
 		}
-		if w, err = h.Artifacts.Replace(run); err != nil {
+		if w, err = a.host.Artifacts.Replace(run); err != nil {
 			return nil, err
 		}
-		return w, h.Registry.Complete(context.WithoutCancel(ctx), w.Metadata, w.Payload)
+		return w, a.host.Registry.Complete(context.WithoutCancel(ctx), w.Metadata, w.Payload)
 	})
 }
 
@@ -187,11 +187,11 @@ func (h *Host) Part(ctx context.Context, p *Prepared, in Parting) *capsule.Note 
 	j := job{id: in.Replay.ID, from: in.Replay.From, to: in.Replay.To, params: in.Replay.Params, seed: in.Replay.Seed}
 	take, err := h.take(p, j)
 	if err != nil {
-		return h.lost(p.RunID, err)
+		return h.capturer().lost(p.RunID, err)
 	}
-	about, err := h.about(p, take, in.Played.Sandbox)
+	about, err := h.capturer().about(p, take, in.Played.Sandbox)
 	if err != nil {
-		return h.lost(p.RunID, err)
+		return h.capturer().lost(p.RunID, err)
 	}
 	code := codeNondeterminism
 	if in.Kind == capsule.Lookahead {
@@ -202,9 +202,9 @@ func (h *Host) Part(ctx context.Context, p *Prepared, in Parting) *capsule.Note 
 		CloseTime: func(index int64) market.Time { return p.closeTime(j, index) }, Exchange: p.request.Exchange, Candles: p.candles,
 	})
 	if err != nil {
-		return h.lost(p.RunID, err)
+		return h.capturer().lost(p.RunID, err)
 	}
-	return h.keep(p.RunID, c)
+	return h.capturer().keep(p.RunID, c)
 }
 
 // codeLookahead is the code of decisions that have needed later candles.
@@ -214,8 +214,8 @@ const codeLookahead = "LOOKAHEAD"
 // search selects were evaluated before: its record says so from then on. What the run has
 // found out stays as it is.
 func (h *Host) Enlist(ctx context.Context, p *Prepared, plan Plan) (*Answer, error) {
-	a := &asked{Prepared: p, owner: registry.NewOwner()}
-	return h.holding(ctx, a, func(work context.Context, held registry.Claim) (*Answer, error) {
+	a := &asked{Prepared: p, host: h, owner: registry.NewOwner()}
+	return a.holding(ctx, func(work context.Context, held registry.Claim) (*Answer, error) {
 		before, _, err := h.look(work, p, p.RunID, held.Owner != "")
 		if err != nil {
 			return nil, err
