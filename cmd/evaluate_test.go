@@ -98,13 +98,13 @@ func TestKilledLabRun(t *testing.T) {
 	began := time.Now()
 	want := ask(t, filepath.Join(t.TempDir(), "calm"), "run", "sma_cross", "--dir", dir).run(t)
 	whole := time.Since(began)
-	const kills = 12
+	kills := ring.Size(4, 12, 12)
 	for i := range kills {
 		cmd, _ := labCommand(t, state, "run", "sma_cross", "--dir", dir)
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(whole * time.Duration(i+1) / kills)
+		time.Sleep(whole * time.Duration(i+1) / time.Duration(kills))
 		_ = cmd.Process.Kill() // it may have ended
 		_ = cmd.Wait()
 		entries, err := filepath.Glob(filepath.Join(state, "runs", "run_*"))

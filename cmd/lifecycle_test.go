@@ -110,7 +110,7 @@ func TestShutdownAndRestart(t *testing.T) {
 // may use fused multiply-add, against a host built for all of them: co-simulation
 // compares the books at every event.
 func TestOtherInstructionsSameBooks(t *testing.T) {
-	ring.Slow(t, "it builds the SDK a second time")
+	ring.Proof(t, "it builds the SDK a second time")
 	if runtime.GOARCH != "amd64" {
 		t.Skip("this is about GOAMD64")
 	}

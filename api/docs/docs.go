@@ -36,7 +36,7 @@ var files embed.FS
 const policy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; " +
 	"font-src 'self' data:; connect-src 'self'; worker-src 'self' blob:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 
-// Options are what the pages tell about.
+// Options are what the pages show.
 type Options struct {
 	// Spec is the OpenAPI document. If set it is served as /openapi.json and
 	// /api/v1/openapi.json; leave it nil where other routes serve it.
@@ -161,7 +161,7 @@ func (p *packed) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.Method == http.MethodHead:
 	case zip:
-		_, _ = w.Write(p.zipped) // the client is gone: nobody is left to be told
+		_, _ = w.Write(p.zipped) // the client is gone
 	default:
 		z, err := gzip.NewReader(bytes.NewReader(p.zipped))
 		if err == nil { // newPacked has read it once

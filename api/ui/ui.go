@@ -54,9 +54,9 @@ var (
 	imports    = regexp.MustCompile(`import\("\./([^"]*)"\)`)
 )
 
-// Options are what the page of licences tells besides the libraries.
+// Options are what the page of licences shows besides the libraries.
 type Options struct {
-	// Attribution says where the bundled candles come from and under which licences.
+	// Attribution is where the bundled candles come from and under which licences.
 	Attribution string
 }
 

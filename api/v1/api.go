@@ -168,7 +168,7 @@ func hashTag(parts ...string) string {
 }
 
 // awaitNews waits until the client's tag is out of date, at most for the time given.
-// It says whether there was a place to wait in.
+// It reports whether there was a place to wait in.
 func (a *API) awaitNews(r *http.Request, s runner.Snapshot, limit time.Duration) (_ runner.Snapshot, waited bool) {
 	select {
 	case a.polls <- struct{}{}:

@@ -39,7 +39,7 @@ func describe(v schema.Violation) string {
 }
 
 // translate turns an error of the host into the problem that the client sees, and
-// logs what the client is not told.
+// logs what the client does not see.
 func (a *API) translate(r *http.Request, err error) error {
 	var known *problem.Problem
 	var refused *run.RequestError

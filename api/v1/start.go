@@ -149,7 +149,7 @@ func (a *API) control(r *request[controlRequest]) (*edge.Answer, error) {
 		say := fmt.Sprintf("This version has no deployments that could %s anything: it is for later.", in.Action)
 		return nil, problem.Say(problem.ModeNotSupported, say).With("reason", "action")
 	}
-	// A client that hangs up does not take back what it wanted.
+	// A client that hangs up does not take back its request.
 	s, err := a.opts.Runner.Control(context.WithoutCancel(r.Context()), runner.Command{
 		Action: runner.Action(in.Action), Symbol: in.Symbol, OrderID: in.OrderID, AlarmID: in.AlarmID,
 		Positions: in.Positions, Who: in.Who, Why: in.Why,

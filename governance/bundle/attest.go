@@ -24,7 +24,7 @@ type Attestation struct {
 	Roles     []string // of the key, at this time
 	Said      *Said
 	Pointer   string // of its envelope in the body
-	// Known says that it was recorded before.
+	// Known marks one that was recorded before.
 	Known bool
 }
 
@@ -36,7 +36,7 @@ type Judge struct {
 	// Excluded are principals that may not approve besides owner, requested_by and
 	// whoever signs the bundle in the same body: those that packed it before.
 	Excluded []string
-	// Recorded says whether an attestation of this bundle was taken before, by its
+	// Recorded reports whether an attestation of this bundle was taken before, by its
 	// PAESHA256 and KeyID; nil where none was. What was taken is not judged again: who
 	// posts the same body later gets the same answer.
 	Recorded func(paeSHA256, keyID string) bool
@@ -161,7 +161,7 @@ func (j Judge) common(said *Said, id, at string, fresh bool) *Error {
 	return nil
 }
 
-// stops says whether the statement only stops something: that works also when trust.json
+// stops reports whether the statement only stops something: that works also when trust.json
 // has expired.
 func (s *Said) stops() bool {
 	switch p := s.Predicate.(type) {
@@ -173,7 +173,7 @@ func (s *Said) stops() bool {
 	return false
 }
 
-// within says whether a key with these roles may make the statement. Types that count
+// within reports whether a key with these roles may make the statement. Types that count
 // for nothing may come from any key.
 func (s *Said) within(roles []string) bool {
 	any := func(of ...string) bool {
@@ -196,7 +196,7 @@ func (s *Said) within(roles []string) bool {
 	return s.Statement.PredicateType != TypeBundle || any(TrustLab)
 }
 
-// selfApproval refuses approvals by whoever wants them. It looks at the whole body, so
+// selfApproval refuses approvals by those who asked for them. It looks at the whole body, so
 // that the order of its attestations does not matter.
 func (j Judge) selfApproval(p *Post, all []Attestation) *Error {
 	own := append([]string{p.Bundle.Candidate.Owner, p.Bundle.SealRequest.RequestedBy}, j.Excluded...)
@@ -213,13 +213,13 @@ func (j Judge) selfApproval(p *Post, all []Attestation) *Error {
 	return nil
 }
 
-// SamePrincipal says whether two names are of one person: case and blanks around them
+// SamePrincipal reports whether two names are of one person: case and blanks around them
 // make no difference.
 func SamePrincipal(a, b string) bool {
 	return strings.EqualFold(strings.TrimSpace(a), strings.TrimSpace(b))
 }
 
-// CheckSigned holds a new bundle to trust.json's require_signature: somebody who packs
+// CheckSigned holds a new bundle to trust.json's require_signature: a lab
 // must have signed it.
 func (t *Trust) CheckSigned(list []Attestation) *Error {
 	if t == nil || !t.RequireSignature {
@@ -256,7 +256,7 @@ const (
 const maxKeys = 1000
 
 // Trust is trust.json: whose signature counts for what. A nil *Trust is open mode:
-// nobody's does. Times are RFC 3339.
+// none does. Times are RFC 3339.
 type Trust struct {
 	Schema           string     `json:"schema"`
 	Version          int64      `json:"version"`
@@ -374,7 +374,7 @@ func (t *Trust) Digest() string {
 	return DigestPrefix + sum
 }
 
-// Follows says why t may not replace a trust.json of this version and digest: a change
+// Follows reports why t may not replace a trust.json of this version and digest: a change
 // needs a higher version.
 func (t *Trust) Follows(version int64, oldDigest string) error {
 	if t.Digest() == oldDigest || t.Version > version {
@@ -383,7 +383,7 @@ func (t *Trust) Follows(version int64, oldDigest string) error {
 	return fmt.Errorf("trust.json has changed, but its version %d is not above %d", t.Version, version)
 }
 
-// Expired says whether nothing but stops is taken any more.
+// Expired reports whether nothing but stops is taken any more.
 func (t *Trust) Expired(now time.Time) bool {
 	until, ok := field.ParseTime(t.ExpiresAt)
 	return !ok || !now.Before(until)
@@ -396,7 +396,7 @@ func (t *Trust) Signers(s *dsse.Signed, now time.Time) []TrustKey {
 	})
 }
 
-// signers are the keys that are wanted and signed.
+// signers are the keys that pass the filter and signed.
 func (t *Trust) signers(s *dsse.Signed, wanted func(*TrustKey) bool) []TrustKey {
 	if t == nil {
 		return nil

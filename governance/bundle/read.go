@@ -217,7 +217,7 @@ func readCandidate(top field.Object) Candidate {
 	o := top.Child("candidate", field.Names("candidate_id family_id slug owner lineage"), field.Names("title description"))
 	c := Candidate{
 		CandidateID: o.Identifier("candidate_id"), FamilyID: o.Identifier("family_id"), Slug: o.Identifier("slug"),
-		// Nobody may approve what is their own: an owner without name would be nobody.
+		// An owner may not approve their own: one without a name would match no principal.
 		Owner: o.Filled("owner"),
 		Title: o.Text("title"), Description: o.Text("description"),
 	}

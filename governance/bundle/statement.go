@@ -17,7 +17,7 @@ const maxMetadata = 256 << 10
 // MaxWaiver is how long a waiver may hold.
 const MaxWaiver = 7 * 24 * time.Hour
 
-// Said is what a statement says, read strictly.
+// Said is the content of a statement, read strictly.
 type Said struct {
 	Statement Statement
 	// Predicate is *Replay, *Approval, *Waiver, *Drill, *Incident, *Suspension or
@@ -27,10 +27,10 @@ type Said struct {
 	Common *Common
 }
 
-// Known says whether the statement's type counts for something.
+// Known reports whether the statement's type counts for something.
 func (s *Said) Known() bool { return s.Common != nil || s.Statement.PredicateType == TypeBundle }
 
-// Names says whether one of the subjects has this SHA-256.
+// Names reports whether one of the subjects has this SHA-256.
 func (s *Said) Names(sha256 string) bool {
 	for _, subject := range s.Statement.Subject {
 		if subject.Digest["sha256"] == sha256 {
@@ -294,7 +294,7 @@ type Common struct {
 	Reason              string `json:"reason"`
 }
 
-// Replay says that somebody else ran the pinned runs again.
+// Replay states that another principal ran the pinned runs again.
 type Replay struct {
 	Common
 	Runs             []ReplayedRun `json:"runs"`
@@ -362,7 +362,7 @@ type TestVerdict struct {
 	Verdict string `json:"verdict"`
 }
 
-// RunEvidence says that the files of a run were read, and what they came to: the numbers
+// RunEvidence is what the files of a run that was read came to: the numbers
 // that the bundle declares, by the hash of the Inputs.
 type RunEvidence struct {
 	RunID         string         `json:"run_id"`

@@ -71,7 +71,7 @@ const (
 // Rungs are all rungs of assurance, lowest first.
 func Rungs() []string { return []string{RungClaimed, RungVerified, RungSigned, RungReproduced} }
 
-// Role says what a run in a bundle is evidence of.
+// Role is what a run in a bundle is evidence of.
 type Role string
 
 // The roles of runs.
@@ -115,7 +115,7 @@ type Candidate struct {
 	Lineage     Lineage `json:"lineage"`
 }
 
-// Lineage says what a revision came from; a null parent is the first.
+// Lineage is what a revision came from; a null parent is the first.
 type Lineage struct {
 	ParentRevisionID *string `json:"parent_revision_id"`
 	ChangeClass      string  `json:"change_class"`
@@ -261,7 +261,7 @@ func readArtifacts(r *field.Reader, top field.Object, runs []Run) []Artifact {
 
 var segment = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
-// ValidArtifactPath says whether a path names a file of a run on every system: plain
+// ValidArtifactPath reports whether a path names a file of a run on every system: plain
 // segments below runs/<run_id>/, no way up, no drive, no device, nothing to decode.
 func ValidArtifactPath(path, runID string) bool {
 	rest, ok := strings.CutPrefix(path, "runs/"+runID+"/")

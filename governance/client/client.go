@@ -1,3 +1,14 @@
+// Package client talks to a control plane over HTTP: what the lab and the service link.
+//
+// Nothing that a plane answers is believed as it comes. Ingest checks the receipt's seal
+// with package ledger/verify, against the statement key that the caller has pinned or else
+// against the keys that the plane publishes under /trust; a bundle that is fetched must be
+// the one that its id names. The registry of deployables is read by the host alone, see
+// host/deploy.
+//
+// Errors are of four types: *UnreachableError when nobody answers as a plane does,
+// *RefusedError with the code of the plane's error envelope, *UntrustedError when an answer
+// does not hold, and those of ctx. It is a typed layer over [deploy.Plane].
 package client
 
 import (
@@ -15,7 +26,7 @@ import (
 	"github.com/assay-run/assay/host/deploy"
 )
 
-// DefaultURL is where `governance serve` listens unless it is told otherwise.
+// DefaultURL is where `governance serve` listens by default.
 const DefaultURL = "http://127.0.0.1:8010"
 
 // DefaultTimeout is how long one request may take.
@@ -24,7 +35,7 @@ const DefaultTimeout = 30 * time.Second
 // maxAnswer bounds what is read of one answer, in bytes.
 const maxAnswer = 64 << 20
 
-// Options say which plane a client talks to.
+// Options name the plane that a client talks to.
 type Options struct {
 	// URL is the plane's address, DefaultURL if empty; a path in it is kept as a prefix.
 	URL string
@@ -153,4 +164,50 @@ func (c *Client) Bundle(ctx context.Context, revision string) (*bundle.Document,
 		return nil, &UntrustedError{What: "the bundle of " + revision, Problems: []string{"it is " + doc.Bundle.CandidateRevisionID}}
 	}
 	return doc, nil
+}
+
+// UnreachableError says that no control plane answered: nothing listens, the connection
+// broke, time ran out, or what answers is something else.
+type UnreachableError struct {
+	URL   string // without credentials
+	Cause error
+}
+
+// Error says where a plane was looked for.
+func (e *UnreachableError) Error() string {
+	return fmt.Sprintf("no control plane answers at %s: %v", e.URL, e.Cause)
+}
+
+// Unwrap is the cause.
+func (e *UnreachableError) Unwrap() error { return e.Cause }
+
+// RefusedError is the plane's error envelope.
+type RefusedError struct {
+	Status int
+	deploy.Problem
+}
+
+// Error is code, reason, message and pointer.
+func (e *RefusedError) Error() string {
+	text := e.Code
+	if e.Reason != "" {
+		text += " (" + e.Reason + ")"
+	}
+	text += ": " + e.Message
+	if e.Pointer != "" {
+		text += ", at " + e.Pointer
+	}
+	return text
+}
+
+// UntrustedError says that an answer does not hold: it is not signed by the key that was
+// given or published, or is about something else than what was asked.
+type UntrustedError struct {
+	What     string   // what was checked
+	Problems []string // never empty
+}
+
+// Error lists the problems.
+func (e *UntrustedError) Error() string {
+	return fmt.Sprintf("%s cannot be trusted: %s", e.What, strings.Join(e.Problems, "; "))
 }

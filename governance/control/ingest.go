@@ -92,7 +92,7 @@ func readBody(r *request) ([]byte, error) {
 	if r.ContentLength > bundle.MaxBody {
 		return nil, tooLarge
 	}
-	// Only the innermost writer can tell the server to close the connection.
+	// Only the innermost writer makes the server close the connection.
 	body, err := io.ReadAll(http.MaxBytesReader(r.Writer, r.Body, bundle.MaxBody))
 	var large *http.MaxBytesError
 	switch {

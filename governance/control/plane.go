@@ -38,7 +38,7 @@ type Options struct {
 	Hosts  []string
 	Now    func() time.Time
 	Logger hclog.Logger
-	// At is told where an ingest has come to; tests end the process there. It may be nil.
+	// At is called where an ingest has come to; tests end the process there. It may be nil.
 	At failpoint.Hook
 }
 

@@ -88,7 +88,7 @@ func (p *problem) Body(id, path string) []byte {
 
 func say(code bundle.Code, message string) *problem { return &problem{code: code, message: message} }
 
-// problemOf is what clients are told of an error; of one that is no refusal only that there
+// problemOf is what clients see of an error; of one that is no refusal only that there
 // was one.
 func problemOf(err error) *problem {
 	var p *problem

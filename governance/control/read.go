@@ -155,7 +155,7 @@ func (p *Plane) getTrust(*request) (*answer, error) {
 	return &answer{raw: text, tag: true}, err
 }
 
-// getHealth says whether the log holds together and who may sign; it is always 200.
+// getHealth reports whether the log holds together and who may sign; it is always 200.
 func (p *Plane) getHealth(*request) (*answer, error) {
 	type check struct {
 		Status  string `json:"status"`

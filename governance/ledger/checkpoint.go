@@ -33,14 +33,14 @@ type Checkpoint struct {
 // text is the signed text: three lines, no extension.
 func (c Checkpoint) text() string { return fmt.Sprintf("%s\n%d\n%s\n", c.Origin, c.Size, c.Root) }
 
-// String says size and root.
+// String is size and root.
 func (c Checkpoint) String() string {
 	return fmt.Sprintf("%s size %d root %s", c.Origin, c.Size, Hex(c.Root))
 }
 
 var originLabel = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
 
-// ValidOrigin says whether a name can be a log's origin: a DNS name in lower case
+// ValidOrigin reports whether a name can be a log's origin: a DNS name in lower case
 // without port, because Sigstore takes the host name of the trusted root's baseUrl for
 // it.
 func ValidOrigin(origin string) bool {
@@ -90,7 +90,7 @@ func (k LogKey) KeyHash() uint32 {
 	return binary.BigEndian.Uint32(id[:])
 }
 
-// Verify says whether sig is the key's signature of msg.
+// Verify reports whether sig is the key's signature of msg.
 func (k LogKey) Verify(msg, sig []byte) bool { return ed25519.Verify(k.Public, msg, sig) }
 
 // VKey is the verifier key as log.vkey holds it, without a line end.
@@ -123,7 +123,7 @@ const maxNote = 1 << 16
 
 // OpenCheckpoint is the checkpoint of a note that one of the keys signed. The key's name
 // must be the origin that the note claims; further signatures by unknown keys are
-// ignored, as C2SP demands. The error says what is wrong; nothing of the note is to be
+// ignored, as C2SP demands. The error reports what is wrong; nothing of the note is to be
 // believed then.
 func OpenCheckpoint(text string, keys ...LogKey) (*Checkpoint, error) {
 	if len(text) > maxNote {
@@ -169,7 +169,7 @@ func parseCheckpointText(text string) (*Checkpoint, error) {
 	return &Checkpoint{Origin: lines[0], Size: size, Root: root}, nil
 }
 
-// peekCheckpoint reads a note's text without believing it: to say what was found where
+// peekCheckpoint reads a note's text without believing it: to report what was found where
 // a signature does not verify.
 func peekCheckpoint(noteText string) (*Checkpoint, error) {
 	_, err := note.Open([]byte(noteText), nil)
@@ -186,7 +186,7 @@ const TrustedRootMediaType = "application/vnd.dev.sigstore.trustedroot+json;vers
 const logKeyDetails = "PKIX_ED25519"
 
 // trustedRoot is trusted_root.json (protobuf-specs sigstore_trustroot.proto): which
-// logs somebody trusts. The authorities are not used, since no certificate is.
+// the logs that are trusted. The authorities are not used, since no certificate is.
 type trustedRoot struct {
 	MediaType   string         `json:"mediaType"`
 	Logs        []trustedLog   `json:"tlogs"`
@@ -221,7 +221,7 @@ type TrustedLog struct {
 	Start, End time.Time
 }
 
-// Covers says whether a time is within the key's validity.
+// Covers reports whether a time is within the key's validity.
 func (l TrustedLog) Covers(t time.Time) bool {
 	return !t.Before(l.Start) && (l.End.IsZero() || !t.After(l.End))
 }
@@ -242,7 +242,7 @@ func TrustedRoot(key LogKey, start time.Time) ([]byte, error) {
 }
 
 // ParseTrustedRoot reads the logs with Ed25519 keys of a trusted_root.json; logs with
-// other keys are passed over. The error also says that a log's id is not that of its
+// other keys are passed over. The error also reports that a log's id is not that of its
 // key.
 func ParseTrustedRoot(text []byte) ([]TrustedLog, error) {
 	tree, refused := field.Parse(text)

@@ -54,7 +54,7 @@ type Key struct {
 	DER    []byte
 }
 
-// NewKey is a key with its DER form. The error says that it is not on P-256.
+// NewKey is a key with its DER form. The error reports that it is not on P-256.
 func NewKey(public *ecdsa.PublicKey) (*Key, error) {
 	if public == nil || public.Curve != elliptic.P256() {
 		return nil, errors.New("the statement key is not a P-256 key")
@@ -92,7 +92,7 @@ func (k *Key) hint() string {
 	return encode64(sum[:])
 }
 
-// Signed says whether the key made the entry's signature.
+// Signed reports whether the key made the entry's signature.
 func (k *Key) Signed(e Entry) bool {
 	sum := e.Digest()
 	return ecdsa.VerifyASN1(k.Public, sum[:], e.Signature)

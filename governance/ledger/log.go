@@ -10,7 +10,7 @@
 // clock, a file or the network, and nothing trusts bytes that it can compute itself:
 // the leaf of a bundle is always made again from its envelope.
 //
-// The log of a running plane is driven by its store: Log.Prepare says which tree nodes
+// The log of a running plane is driven by its store: Log.Prepare reports which tree nodes
 // and which checkpoint a batch of entries makes, the store commits them to disk, then
 // Log.Commit adopts them. The offline verifier is the package verify below.
 package ledger
@@ -47,7 +47,7 @@ type View struct {
 }
 
 // NewLog takes the tree over. It continues a log from its tree and the note of its last checkpoint, or begins
-// one with an empty tree and no note. The error says that the keys do not fit or that
+// one with an empty tree and no note. The error reports that the keys do not fit or that
 // the note is not the log's signature of exactly this tree.
 func NewLog(origin string, statement *Key, private ed25519.PrivateKey, tree *Tree, noteText string) (*Log, error) {
 	if len(private) != ed25519.PrivateKeySize || statement == nil {
@@ -228,7 +228,7 @@ func (t *Tree) Consistency(old, size int64) ([]tlog.Hash, error) {
 	return tlog.ProveTree(size, old, t)
 }
 
-// CheckInclusion says whether the proof leads from a leaf hash to a checkpoint's root.
+// CheckInclusion reports whether the proof leads from a leaf hash to a checkpoint's root.
 func CheckInclusion(proof []tlog.Hash, head Checkpoint, index int64, leaf tlog.Hash) error {
 	if index < 0 || index >= head.Size {
 		return fmt.Errorf("index %d is outside of a tree of %d", index, head.Size)
@@ -236,7 +236,7 @@ func CheckInclusion(proof []tlog.Hash, head Checkpoint, index int64, leaf tlog.H
 	return tlog.CheckRecord(proof, head.Size, head.Root, index, leaf)
 }
 
-// CheckConsistency says whether the proof shows that head continues old.
+// CheckConsistency reports whether the proof shows that head continues old.
 func CheckConsistency(proof []tlog.Hash, old, head Checkpoint) error {
 	if old.Origin != head.Origin {
 		return fmt.Errorf("%s and %s are two logs", old.Origin, head.Origin)

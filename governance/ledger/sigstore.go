@@ -71,7 +71,7 @@ type Envelope struct {
 	Signatures  []Signature `json:"signatures"`
 }
 
-// Signature is one of an envelope; KeyID is a hint that nobody trusts.
+// Signature is one of an envelope; KeyID is a hint that is not trusted.
 type Signature struct {
 	Sig   string `json:"sig"`
 	KeyID string `json:"keyid"`

@@ -327,7 +327,7 @@ const (
 	Expired  Status = "expired"  // a gate of the stage ran out
 )
 
-// Terminal says whether nothing changes this status any more.
+// Terminal reports whether nothing changes this status any more.
 func (s Status) Terminal() bool { return s == Rejected || s == Retired }
 
 // Place is where a revision stands. Its text is "stage/status".

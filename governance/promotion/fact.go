@@ -134,7 +134,7 @@ type By struct {
 
 // Signature are the fields of bundle_signed. Files are the SHA-256 of the files that the
 // statement names, sorted: a revision may be submitted in several, and which of them
-// somebody stands for matters.
+// a lab has signed matters.
 type Signature struct {
 	By
 	Files []string `json:"files"`
@@ -183,7 +183,7 @@ type Ending struct {
 	bundle.Ending
 }
 
-// FactsOf are the facts of an entry, in a fixed order. The error says what the entry lacks: a
+// FactsOf are the facts of an entry, in a fixed order. The error reports what the entry lacks: a
 // seal without its bundle, an attestation that is not the recorded one.
 func FactsOf(e *Entry) ([]Fact, error) {
 	at, err := e.At()
@@ -324,7 +324,7 @@ func files(subjects []bundle.Subject) []string {
 	return slices.Compact(list)
 }
 
-// decision says which stage was left and entered; a change of status only is a fact of
+// decision reports which stage was left and entered; a change of status only is a fact of
 // its own.
 func (m *maker) decision(d *StageDecision) error {
 	if m.seed.Revision == "" {

@@ -61,7 +61,7 @@ func (w *World) ingest(f *Fact, b *Ingested) error {
 	return nil
 }
 
-// ask makes a submission count: it says how far the revision shall go, and who wants it.
+// ask makes a submission count: it sets how far the revision shall go, and who asked for it.
 func (r *revision) ask(s *submission) {
 	s.counts = true
 	r.requestedBy = appendNew(r.requestedBy, s.requestedBy)
@@ -74,7 +74,7 @@ func (r *revision) ask(s *submission) {
 	}
 }
 
-// covers says whether a lab has signed this file. Whether its key still counts does not
+// covers reports whether a lab has signed this file. Whether its key still counts does not
 // matter: the request was made.
 func (s *signature) covers(file string) bool {
 	return slices.Contains(s.Roles, bundle.TrustLab) && slices.Contains(s.files, file)
@@ -150,7 +150,7 @@ func (r *revision) part(f *Fact) {
 	}
 }
 
-// tradesFile says which split an artifact has the trades of: runs/RUN/splits/SPLIT/trades.csv,
+// tradesFile reports which split an artifact has the trades of: runs/RUN/splits/SPLIT/trades.csv,
 // or runs/RUN/trades.csv of a run without splits.
 func tradesFile(a *bundle.Artifact) (trades, bool) {
 	rest, ok := strings.CutPrefix(a.Name, "runs/"+a.RunID+"/")

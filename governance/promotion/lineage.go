@@ -13,7 +13,7 @@ import (
 //
 //   - initial: there is no parent.
 //   - evidence_only: the same would run, within limits no looser.
-//   - non_material: only the plugin differs, limits are no looser, and a re-run by somebody
+//   - non_material: only the plugin differs, limits are no looser, and a re-run by one
 //     other than the packer has given all trades of the parent, byte for byte.
 //   - material: everything else, a parent that is not in the log or of another candidate.
 func (w *World) changeClass(r *revision) string {
@@ -39,7 +39,7 @@ func onlyPluginDiffers(a, b *bundle.Strategy) bool {
 		slices.Equal(a.Timeframes, b.Timeframes) && slices.Equal(a.Exchanges, b.Exchanges)
 }
 
-// sameTrades says whether a replay for r shows every trades.csv of p. A replay names p, and
+// sameTrades reports whether a replay for r shows every trades.csv of p. A replay names p, and
 // lists its own runs or those of p: the split and the hash must be there, and none of a run
 // of p may differ.
 func (w *World) sameTrades(r, p *revision) bool {
@@ -71,7 +71,7 @@ func shows(runs []bundle.ReplayedRun, want []trades) bool {
 	return true
 }
 
-// noLooser says whether limits a allow nothing that limits b do not.
+// noLooser reports whether limits a allow nothing that limits b do not.
 func noLooser(a, b *bundle.Limits) bool {
 	atMost := func(x, y string) bool {
 		if y == "" {
@@ -88,8 +88,8 @@ func noLooser(a, b *bundle.Limits) bool {
 		collar && (b.QuoteCurrency == "" || a.QuoteCurrency == b.QuoteCurrency)
 }
 
-// vouched says whether somebody stands for the revision: a lab whose key is trusted has
-// signed it. Before there is any trust nobody can, and nobody has to.
+// vouched reports whether the revision counts as signed: a lab whose key is trusted has
+// signed it. In open mode no signature is needed.
 func (w *World) vouched(r *revision) bool {
 	return w.trust == nil || slices.ContainsFunc(r.signed, func(s signature) bool { return w.counts(s.By, bundle.TrustLab) })
 }
@@ -105,15 +105,15 @@ func (w *World) rivals(r *revision) []*revision {
 	return list
 }
 
-// barred says whether a revision that nobody stands for would take the place of another:
+// barred reports whether a revision without a trusted signature would take the place of another:
 // an anonymous post moves nothing that is active.
 func (rs rules) barred(r *revision, stage bundle.Stage) bool {
 	return !rs.w.vouched(r) && slices.ContainsFunc(rs.w.rivals(r), func(o *revision) bool { return o.active() && o.Stage == stage })
 }
 
-// mayInherit says whether a new revision takes its parent's place. The same thing within
-// limits no looser does when somebody stands for it who was not among those that approved
-// the parent: with the place it gets their approvals, and nobody approves their own. Another
+// mayInherit reports whether a new revision takes its parent's place. The same thing within
+// limits no looser does when a lab has signed it that was not among those that approved
+// the parent: with the place it gets their approvals, and people do not approve their own. Another
 // plugin does so only if it could stand there by itself: all that is missing for it are
 // people, and two of them have said that it is the same, who signed it and who re-ran it.
 func (rs rules) mayInherit(r, parent *revision) bool {
@@ -129,7 +129,7 @@ func (rs rules) mayInherit(r, parent *revision) bool {
 	return false
 }
 
-// ownGrant says whether one of the approvals is of somebody that r is of.
+// ownGrant reports whether one of the approvals is of a principal that r belongs to.
 func ownGrant(r *revision, grants []approval) bool {
 	own := r.belongsTo()
 	return slices.ContainsFunc(grants, func(a approval) bool {

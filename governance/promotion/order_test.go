@@ -151,10 +151,7 @@ func history(rt *rapid.T, p *plane, n int) {
 // written down: all answers are the same to the byte. On the way no candidate has two
 // revisions active in a stage, and nobody is in canary or live without two people.
 func TestIncrementalEqualsFromScratch(t *testing.T) {
-	n := 1000
-	if testing.Short() || ring.Race {
-		n = 100
-	}
+	n := ring.Size(100, 1000, 1000)
 	done := 0
 	for done < n {
 		rapid.Check(t, func(rt *rapid.T) {

@@ -16,7 +16,7 @@ import (
 )
 
 // Digest works the plan_digest out again from what the plan says: who signs a plan that
-// somebody else has worked out signs what they were shown.
+// another person has worked out signs what they were shown.
 func (p *Plan) Digest() string {
 	return digestOf(p.ResolvedRevisionID, p.Stage, p.Policy.Digest, p.Gates)
 }
@@ -38,7 +38,7 @@ type Plan struct {
 	Numbers            Numbers        `json:"numbers"`
 }
 
-// PolicyName says which policy a plan is by.
+// PolicyName names the policy of a plan.
 type PolicyName struct {
 	ID      string `json:"id"`
 	Version int64  `json:"version"`
@@ -114,16 +114,16 @@ func (w *World) Plan(subjectType, subjectID, stage string, now time.Time) (*Plan
 }
 
 func (v views) approvalsOf(r *revision, j *judged) Approvals {
-	return toldApprovals(r, v.w.policy.Stage(j.stage).Approvals, v.promoteApprovals(r, j.stage, v.planDigest(r, j)))
+	return approvalsBody(r, v.w.policy.Stage(j.stage).Approvals, v.promoteApprovals(r, j.stage, v.planDigest(r, j)))
 }
 
 // resumption is who must agree that a stopped revision goes on, and who has.
 func (v views) resumption(r *revision) *Approvals {
-	a := toldApprovals(r, v.w.policy.Stage(bundle.Canary).Approvals, v.resumeApprovals(r))
+	a := approvalsBody(r, v.w.policy.Stage(bundle.Canary).Approvals, v.resumeApprovals(r))
 	return &a
 }
 
-func toldApprovals(r *revision, required []policy.Requirement, granted []approval) Approvals {
+func approvalsBody(r *revision, required []policy.Requirement, granted []approval) Approvals {
 	a := Approvals{Required: append([]policy.Requirement{}, required...), Excluded: r.excluded(), Granted: []Granted{}, Missing: missing(required, granted)}
 	for _, g := range granted {
 		a.Granted = append(a.Granted, Granted{g.Principal, g.Approval.Approval.Role, g.seq, g.ExpiresAt})
@@ -147,7 +147,7 @@ func planGate(r *revision, stage bundle.Stage, g *policy.Gate, result *policy.Re
 	return p
 }
 
-// open says whether something must still be done about a gate.
+// open reports whether something must still be done about a gate.
 func open(v policy.Verdict) bool {
 	return v == policy.Fail || v == policy.Pending || v == policy.Expired
 }
@@ -228,7 +228,7 @@ type Change struct {
 	Now     any    `json:"now"`
 }
 
-// shown are the kinds of splits whose results nobody has chosen by.
+// shown are the kinds of splits whose results no choice was made by.
 var shown = []string{"test", "walk_forward", "full"}
 
 // numbers are those of a revision; of runs that were not read there are none.

@@ -109,7 +109,7 @@ func (rs rules) placeNew(r *revision) (StageDecision, bool) {
 	return to(bundle.Research, r.Status, CauseFirst), true
 }
 
-// onPath says whether a revision stands in a stage from paper on, active or suspended.
+// onPath reports whether a revision stands in a stage from paper on, active or suspended.
 func onPath(r *revision) bool {
 	return !r.fresh && bundle.Rank(r.Stage) >= bundle.Rank(bundle.Paper) && (r.Status == Active || r.Status == Suspended)
 }
@@ -234,7 +234,7 @@ type judged struct {
 }
 
 // judge works out the plan of a revision for a stage: fail wins, then pending or expired.
-// While nobody's approval counts, the stages for real money wait.
+// While no approval can count, the stages for real money wait.
 func (rs rules) judge(r *revision, stage bundle.Stage) *judged {
 	j := &judged{stage: stage, verdict: policy.Pass, gates: rs.gates(stage)}
 	e := rs.w.evidence(r)
@@ -264,7 +264,7 @@ const (
 )
 
 // gates are those of the policy for a stage. From paper on, whatever it says, the files of
-// the runs must have been read and, where somebody is trusted, a lab must stand for the bundle.
+// the runs must have been read and, where keys are trusted, a lab must stand for the bundle.
 func (rs rules) gates(stage bundle.Stage) []policy.Gate {
 	own := rs.w.policy.Stage(stage).Gates
 	if !rs.w.strict() || bundle.Rank(stage) < bundle.Rank(bundle.Paper) || stage == bundle.Retired {
@@ -363,7 +363,7 @@ func digestOf(revision string, stage bundle.Stage, policyDigest string, plan []P
 	}))
 }
 
-// derived is the status with what only a reader needs to be told: that evidence has run
+// derived is the status with what only a reader needs: that evidence has run
 // out, or that only people are missing.
 func (rs rules) derived(r *revision, own *judged) Status {
 	if r.active() && rs.lapse(r, own) != "" {
@@ -384,7 +384,7 @@ func (rs rules) derived(r *revision, own *judged) Status {
 	return r.Status
 }
 
-// onTrial says whether a stage asks for anything that could cease to hold.
+// onTrial reports whether a stage asks for anything that could cease to hold.
 func onTrial(s bundle.Stage) bool {
 	return bundle.Rank(s) >= bundle.Rank(bundle.Paper) && s != bundle.Retired
 }
@@ -563,7 +563,7 @@ func (w *World) agreed(r *revision, by []approval, at time.Time) {
 	}
 }
 
-// approvalsStand says whether the approvals that a place rests on still do: as many as were
+// approvalsStand reports whether the approvals that a place rests on still do: as many as were
 // given are of keys that still count. That one has expired since does not matter.
 func (rs rules) approvalsStand(r *revision) bool {
 	required := rs.w.policy.Stage(r.Stage).Approvals
@@ -571,7 +571,7 @@ func (rs rules) approvalsStand(r *revision) bool {
 	return missing(required, left) <= missing(required, r.grants)
 }
 
-// mayResume says whether people have agreed to let the revision go on.
+// mayResume reports whether people have agreed to let the revision go on.
 func (rs rules) mayResume(r *revision) bool {
 	if r.Status != Suspended && r.Status != Superseded || rs.w.deployable(r.bundle.DeployableID).openCritical() {
 		return false

@@ -87,7 +87,7 @@ func newest(list []*revision) *revision {
 	return list[len(list)-1]
 }
 
-// leading is the revision that an aggregate tells of: the highest that is active, the
+// leading is the revision that stands for an aggregate: the highest that is active, the
 // later one of two; else the newest.
 func leading(list []*revision) *revision {
 	var best *revision
@@ -109,7 +109,7 @@ func leading(list []*revision) *revision {
 // SchemaState is the schema of a state.
 const SchemaState = "promotion-state/v1"
 
-// historyLength is how many events a state tells, the newest.
+// historyLength is how many events a state has, the newest.
 const historyLength = 200
 
 // State is promotion-state/v1: where a subject stands. Of a candidate, family or strategy
@@ -151,7 +151,7 @@ type StageInfo struct {
 	RequiredSoakSeconds *float64 `json:"required_soak_seconds,omitempty"`
 }
 
-// OpenIncident is an incident that nobody has closed.
+// OpenIncident is an incident that was not closed.
 type OpenIncident struct {
 	IncidentID string `json:"incident_id"`
 	Severity   string `json:"severity"`
@@ -226,7 +226,7 @@ func (w *World) State(subjectType, subjectID string, now time.Time) (*State, *bu
 		s.SuspensionID, s.Resume = &r.stop.id, v.resumption(r)
 	}
 	v.incidents(s, list)
-	s.tell(list)
+	s.addHistory(list)
 	if subjectType != bundle.SubjectRevision {
 		v.list(s, list)
 	}
@@ -297,8 +297,8 @@ func (v views) incidents(s *State, list []*revision) {
 	})
 }
 
-// tell gives the newest events of the revisions, by entry.
-func (s *State) tell(list []*revision) {
+// addHistory adds the newest events of the revisions, by entry.
+func (s *State) addHistory(list []*revision) {
 	all := []Event{}
 	for _, r := range list {
 		// Older ones of this revision cannot be among the newest of all.

@@ -1,14 +1,14 @@
 // Package promotion derives how far each revision may go: a pure function of the facts of
 // the log, the policy and trust that are among them, and a time that the caller gives.
 //
-// A World folds facts, in the order of the log. Next says which decision the machine has
+// A World folds facts, in the order of the log. Next is the decision that the machine has
 // to make now; the caller logs it, turns the entry into facts, applies these, and asks
 // again until there is none. Time alone never promotes: Next looks only at revisions that
 // something was said about since it was last asked. Reads (State, Plan, Experiments,
 // Registry) are bodies of the control plane's answers, worked out from the same World.
 //
 // The table of transitions is in rules.go for the machine and in fold.go for what people
-// say. Anyone may stop; it takes two to start: whatever somebody has stopped or lowered
+// say. Anyone may stop; it takes two to start: whatever people have stopped or lowered
 // does not rise again by the machine, nor by approvals that were given before.
 //
 // Facts are small typed statements of what was said and decided. [FactsOf] makes them of an
@@ -35,7 +35,7 @@ import (
 	"github.com/assay-run/assay/host/base/digest"
 )
 
-// World is everything that the facts so far say.
+// World is everything that follows from the facts so far.
 type World struct {
 	policy *policy.Policy
 	trust  *bundle.Trust // nil: open mode
@@ -65,7 +65,7 @@ type deployable struct {
 	incidents map[string]*incident
 	rejected  []*revision
 	// halted is the newest stop that reached all revisions, nil once one was resumed; kill
-	// says that a stop asked to end their runs, and nobody has agreed that they go on.
+	// reports that a stop asked to end their runs, and no approval lets them go on.
 	halted *stop
 	kill   bool
 }
@@ -85,7 +85,7 @@ type said struct {
 	reason string
 }
 
-// after says whether s was said after o.
+// after reports whether s was said after o.
 func (s *said) after(o *said) bool {
 	return o == nil || s.made.After(o.made) || s.made.Equal(o.made) && s.seq > o.seq
 }
@@ -108,13 +108,13 @@ func (w *World) Policy() *policy.Policy { return w.policy }
 // Rules is the version of the rules by which gates are judged, see RulesVerified.
 func (w *World) Rules() int64 { return w.rules }
 
-// strict says whether gates judge only what the plane has worked out itself.
+// strict reports whether gates judge only what the plane has worked out itself.
 func (w *World) strict() bool { return w.rules >= RulesVerified }
 
 // Trust is the trust.json in force, nil in open mode.
 func (w *World) Trust() *bundle.Trust { return w.trust }
 
-// Apply folds facts in, in the order of the log. An error says that the log is not one
+// Apply folds facts in, in the order of the log. An error reports that the log is not one
 // that this package could have led to; the World is then of no further use.
 func (w *World) Apply(facts ...Fact) error {
 	for i := range facts {
@@ -170,7 +170,7 @@ func (w *World) load(kind Type, t *Text) error {
 	return nil
 }
 
-// counts says whether what somebody signed still counts: the key is trusted now too, is
+// counts reports whether a signature still counts: the key is trusted now too, is
 // the same person's, and has one of the roles.
 func (w *World) counts(by By, roles ...string) bool {
 	if w.trust == nil {
@@ -185,7 +185,7 @@ func (w *World) counts(by By, roles ...string) bool {
 	return false
 }
 
-// peopleMayStart says whether anybody's approval counts at this time.
+// peopleMayStart reports whether an approval can count at this time.
 func (w *World) peopleMayStart(now time.Time) bool { return w.trust != nil && !w.trust.Expired(now) }
 
 // AsOf is the moment that reads are worked out for at a time: the later of the newest entry
@@ -238,7 +238,7 @@ func (w *World) Excluded(revision string) []string {
 	return nil
 }
 
-// Ended says whether a revision is in the log and was rejected or retired for good.
+// Ended reports whether a revision is in the log and was rejected or retired for good.
 func (w *World) Ended(revision string) bool {
 	r, ok := w.revisions[revision]
 	return ok && r.Status.Terminal()
@@ -340,7 +340,7 @@ type stop struct {
 }
 
 // submission is one file that asked for the revision. Once there is trust, only the first
-// and those that a lab has signed count: anybody can post a core that is known.
+// and those that a lab has signed count: a known core can be posted by all.
 type submission struct {
 	file, requestedBy string
 	seq               int64
@@ -369,7 +369,7 @@ type waiver struct {
 // trades is the hash of a trades.csv that the bundle lists.
 type trades struct{ run, split, sha256 string }
 
-// packers are the principals that signed the bundle, or who asked for it while nobody
+// packers are the principals that signed the bundle, or who asked for it while none
 // did. Whether their keys still count does not matter.
 func (r *revision) packers() []string {
 	var list []string
@@ -403,7 +403,7 @@ func (r *revision) excludes(principal string) bool {
 	return slices.ContainsFunc(r.excluded(), func(p string) bool { return bundle.SamePrincipal(p, principal) })
 }
 
-// active says whether the revision stands in a stage of the path.
+// active reports whether the revision stands in a stage of the path.
 func (r *revision) active() bool { return r.Status == Active }
 
 // evidence is what gates look at.
@@ -468,7 +468,7 @@ func (d *deployable) openIncidents() []*incident {
 	return list
 }
 
-// openCritical says whether a critical incident is open.
+// openCritical reports whether a critical incident is open.
 func (d *deployable) openCritical() bool {
 	return slices.ContainsFunc(d.openIncidents(), func(i *incident) bool { return i.critical })
 }

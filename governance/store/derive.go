@@ -74,7 +74,7 @@ func (d *derived) add(e *promotion.Entry, facts []promotion.Fact) {
 // chunkSize is how many entries are read at a time.
 const chunkSize = 512
 
-// observer is told of the rows of the facts of each entry, in order.
+// observer gets the rows of the facts of each entry, in order.
 type observer func(facts [][]any) error
 
 // chunk is some entries with their proofs, read and checked by themselves.
@@ -466,7 +466,7 @@ func (r *row) checkAttestation() error {
 	return nil
 }
 
-// checkSigner says whether the key that an attestation is recorded with made it: the key
+// checkSigner reports whether the key that an attestation is recorded with made it: the key
 // as trust.json had it then.
 func (r *row) checkSigner(trust *bundle.Trust) error {
 	if r.signed == nil {

@@ -21,7 +21,7 @@ import (
 	"github.com/assay-run/assay/governance/promotion"
 )
 
-// ErrNotFound says that the log has no such thing.
+// ErrNotFound reports that the log has no such thing.
 var ErrNotFound = errors.New("not in the log")
 
 // EntryAt is one entry as it was signed, with its facts.
@@ -127,7 +127,7 @@ func OpenAudit(ctx context.Context, dir string) (*Audit, error) {
 // Close gives the log back.
 func (a *Audit) Close() error { return a.s.Close() }
 
-// Compare says where the projections differ from what the log makes. The error is a
+// Compare reports where the projections differ from what the log makes. The error is a
 // *DamageError when the log itself does not hold together.
 func (a *Audit) Compare(ctx context.Context) (different []string, err error) {
 	_, different, err = a.s.compareAll(ctx)
@@ -327,8 +327,8 @@ func (c *checkpointLog) close() error {
 
 // AcceptCheckpoints makes the file anew where it is missing or empty, from the log as it is:
 // whoever asks for it answers for the log being the newest copy. No plane may be running. It
-// says how many entries the log has. A file with anything in it is left alone, since it would
-// tell of a rollback: the error then is a *ConfigError.
+// reports how many entries the log has. A file with anything in it is left alone, since it would
+// show a rollback: the error then is a *ConfigError.
 func AcceptCheckpoints(ctx context.Context, dir string) (size int64, err error) {
 	s := &Store{opts: Options{Dir: dir, Now: time.Now}}
 	defer func() { err = errors.Join(err, s.Close()) }()

@@ -164,7 +164,7 @@ func (s *Store) quickCheck(ctx context.Context) error {
 }
 
 // Rebuild makes the projections of a state directory again from its log, or with check only
-// says where they differ. No plane may be running. The error is a *DamageError when the
+// reports where they differ. No plane may be running. The error is a *DamageError when the
 // log itself does not hold together.
 func Rebuild(ctx context.Context, dir string, check bool) (different []string, err error) {
 	s := &Store{opts: Options{Dir: dir}}
@@ -271,7 +271,7 @@ type factReader struct {
 	diff []string
 }
 
-// maxDifferences is how many differences are told one by one.
+// maxDifferences is how many differences are listed one by one.
 const maxDifferences = 10
 
 func (f *factReader) observe(facts [][]any) error {
@@ -280,7 +280,7 @@ func (f *factReader) observe(facts [][]any) error {
 			if err := f.rows.Err(); err != nil {
 				return err
 			}
-			f.tell(fmt.Sprintf("facts: %d/%d is missing", want[0], want[1]))
+			f.add(fmt.Sprintf("facts: %d/%d is missing", want[0], want[1]))
 			continue
 		}
 		got, err := scanRow(f.rows, len(want))
@@ -288,13 +288,13 @@ func (f *factReader) observe(facts [][]any) error {
 			return err
 		}
 		if !slices.Equal(got, want) {
-			f.tell(fmt.Sprintf("facts: %d/%d differs", want[0], want[1]))
+			f.add(fmt.Sprintf("facts: %d/%d differs", want[0], want[1]))
 		}
 	}
 	return nil
 }
 
-func (f *factReader) tell(s string) {
+func (f *factReader) add(s string) {
 	if len(f.diff) < maxDifferences {
 		f.diff = append(f.diff, s)
 	}
@@ -310,7 +310,7 @@ func scanRow(rows *sql.Rows, n int) ([]any, error) {
 	return got, err
 }
 
-// compare derives everything and says in which rows the projections differ from it.
+// compare derives everything and reports in which rows the projections differ from it.
 func compare(ctx context.Context, db *sql.DB, origin string, keys *Keys) (*derived, []string, error) {
 	rows, err := db.QueryContext(ctx, `SELECT seq, ord, fact_id, type, candidate_revision_id, run_id, body FROM facts ORDER BY seq, ord`)
 	if err != nil {
@@ -323,21 +323,21 @@ func compare(ctx context.Context, db *sql.DB, origin string, keys *Keys) (*deriv
 		return d, nil, err
 	}
 	if rows.Next() {
-		reader.tell("facts: rows that no entry makes")
+		reader.add("facts: rows that no entry makes")
 	}
 	if err := rows.Err(); err != nil {
 		return d, nil, err
 	}
 	want := d.standing()
 	for _, t := range tables[1:] {
-		if err := compareTable(ctx, db, t.name, t.key, t.columns, want[t.name], reader.tell); err != nil {
+		if err := compareTable(ctx, db, t.name, t.key, t.columns, want[t.name], reader.add); err != nil {
 			return d, nil, err
 		}
 	}
 	return d, reader.diff, nil
 }
 
-func compareTable(ctx context.Context, db *sql.DB, name, key string, columns []string, want [][]any, tell func(string)) error {
+func compareTable(ctx context.Context, db *sql.DB, name, key string, columns []string, want [][]any, add func(string)) error {
 	rows, err := db.QueryContext(ctx, "SELECT "+strings.Join(columns, ", ")+" FROM "+name+" ORDER BY "+key)
 	if err != nil {
 		return err
@@ -350,11 +350,11 @@ func compareTable(ctx context.Context, db *sql.DB, name, key string, columns []s
 			return err
 		}
 		if n >= len(want) || !slices.Equal(got, want[n]) {
-			tell(fmt.Sprintf("%s: %v differs", name, got[0]))
+			add(fmt.Sprintf("%s: %v differs", name, got[0]))
 		}
 	}
 	if n < len(want) {
-		tell(fmt.Sprintf("%s: %d of %d rows are missing", name, len(want)-n, len(want)))
+		add(fmt.Sprintf("%s: %d of %d rows are missing", name, len(want)-n, len(want)))
 	}
 	return rows.Err()
 }

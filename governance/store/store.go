@@ -48,7 +48,7 @@ const (
 	Rollback = "LEDGER_ROLLBACK"
 )
 
-// DamageError says that the log on disk does not hold together: Corrupt when something in it
+// DamageError reports that the log on disk does not hold together: Corrupt when something in it
 // was changed, Rollback when it is an older copy of itself. Nothing is written then.
 type DamageError struct {
 	Code   string
@@ -61,7 +61,7 @@ func (e *DamageError) Error() string { return e.Code + ": " + e.Detail }
 // DatabaseFile is the name of the database in the state directory.
 const DatabaseFile = "governance.sqlite3"
 
-// DefaultOrigin names a log where nobody has given it a name.
+// DefaultOrigin names a log that was given no name.
 const DefaultOrigin = "governance.local"
 
 const lockFile = "governance.lock"
@@ -88,7 +88,7 @@ type Options struct {
 	Policy *policy.Policy
 	Trust  *bundle.Trust
 	Now    func() time.Time
-	// At is told where a write has come to; tests end the process there. It may be nil.
+	// At is called where a write has come to; tests end the process there. It may be nil.
 	At failpoint.Hook
 }
 
@@ -197,7 +197,7 @@ func (s *Store) Look(f func(w *promotion.World, log ledger.View) error) error {
 	return f(s.d.world, s.log.View())
 }
 
-// Submission says at which entry a bundle was taken, by the SHA-256 of its file.
+// Submission reports at which entry a bundle was taken, by the SHA-256 of its file.
 func (s *Store) Submission(fileSHA256 string) (seq int64, ok bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -205,7 +205,7 @@ func (s *Store) Submission(fileSHA256 string) (seq int64, ok bool) {
 	return seq, ok
 }
 
-// Attested says whether an attestation is in the log, by the SHA-256 of what was signed and
+// Attested reports whether an attestation is in the log, by the SHA-256 of what was signed and
 // the key.
 func (s *Store) Attested(paeSHA256, keyID string) bool {
 	s.mu.RLock()
@@ -214,7 +214,7 @@ func (s *Store) Attested(paeSHA256, keyID string) bool {
 	return ok
 }
 
-// Known says whether a candidate_revision_id is in the log.
+// Known reports whether a candidate_revision_id is in the log.
 func (s *Store) Known(revision string) bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -258,7 +258,7 @@ func (s *Store) configure(ctx context.Context, p *policy.Policy, t *bundle.Trust
 	return err
 }
 
-// follows says why policy and trust may not follow those in force: whoever can write the
+// follows reports why policy and trust may not follow those in force: whoever can write the
 // files could else go back to weaker ones.
 func follows(w *promotion.World, p *policy.Policy, t *bundle.Trust) error {
 	if old := w.Policy(); old.Digest != p.Digest && p.Version <= old.Version {

@@ -56,7 +56,7 @@ func (s *Store) Update(ctx context.Context, f func(*Tx) error) (*Outcome, error)
 		return nil, s.damage
 	}
 	t := &Tx{s: s, now: s.opts.Now().UTC().Truncate(time.Millisecond), changed: map[string]bool{}}
-	// A write is not broken off half way because nobody waits for its answer any more.
+	// A write is not broken off half way because its client has gone.
 	ctx = context.WithoutCancel(ctx)
 	written := false
 	defer func() {
@@ -107,13 +107,13 @@ func (t *Tx) Now() time.Time { return t.now }
 // Stamp is Now in RFC 3339.
 func (t *Tx) Stamp() string { return t.now.Format(time.RFC3339Nano) }
 
-// Submission says at which entry a bundle was taken, by the SHA-256 of its file.
+// Submission reports at which entry a bundle was taken, by the SHA-256 of its file.
 func (t *Tx) Submission(fileSHA256 string) (seq int64, ok bool) {
 	seq, ok = t.s.d.files[fileSHA256]
 	return seq, ok
 }
 
-// Attested says at which entry an attestation was recorded.
+// Attested reports at which entry an attestation was recorded.
 func (t *Tx) Attested(a *bundle.Attestation) (seq int64, ok bool) {
 	seq, ok = t.s.d.attested[attestationKey{a.PAESHA256, a.KeyID}]
 	return seq, ok
@@ -271,7 +271,7 @@ func (s *Store) commit(ctx context.Context, t *Tx) error {
 	return nil
 }
 
-// errWitness says that a write is on disk although its answer is an error.
+// errWitness reports that a write is on disk although its answer is an error.
 var errWitness = errors.New("the checkpoint is on disk, but not in " + checkpointFile)
 
 // write is the rows of a write.

@@ -3,7 +3,7 @@
 // Open looks once at the strategies folder. Every executable file in it is hashed
 // and copied to the state folder under its hash; only these copies are executed, and
 // each is hashed again, through the very descriptor that is executed, before it
-// runs, unless it is a file that was hashed before and that nobody has touched since. New ones are probed: started in the sandbox, asked to describe themselves,
+// runs, unless it was hashed before and has not been touched since. New ones are probed: started in the sandbox, asked to describe themselves,
 // ended. What they answer is checked, kept by hash in plugins.lock.json and listed
 // by Strategies; a file that fails is listed as unavailable with one of the Reasons.
 // The set then stays as it is until the next Open, whatever happens to the folder.
@@ -91,7 +91,7 @@ func Open(ctx context.Context, opts Options) (*Catalog, error) {
 }
 
 // measure finds out what closes strategies in. A catalogue of named files is for one command
-// and shows nobody what it would be.
+// and does not show what it would be.
 func (c *Catalog) measure(ctx context.Context) (err error) {
 	if c.opts.Only != nil {
 		return nil
@@ -206,7 +206,7 @@ func (c *Catalog) report() {
 // Strategies lists every strategy, sorted by name, unavailable ones too.
 func (c *Catalog) Strategies() []Strategy { return append([]Strategy{}, c.list...) }
 
-// Counts says how many strategies can be used and how many cannot.
+// Counts counts the strategies that can be used and those that cannot.
 func (c *Catalog) Counts() (available, unavailable int) {
 	for _, s := range c.list {
 		if s.Status == Available {

@@ -175,7 +175,7 @@ func (p *Process) ExitCode() int {
 	return p.plugin.ExitCode()
 }
 
-// Exit says in words how the process ended, "" as long as it runs.
+// Exit describes how the process ended, "" as long as it runs.
 func (p *Process) Exit() string {
 	if p.plugin == nil {
 		return ""
@@ -209,7 +209,7 @@ func (p *Process) Sandbox() sandbox.Level {
 	return p.plugin.Level()
 }
 
-// Debug says that the strategy runs under a debugger.
+// Debug reports whether the strategy runs under a debugger.
 func (p *Process) Debug() bool { return p.plugin == nil }
 
 // Kill ends the process: it is asked to end, after one second its whole group is

@@ -43,7 +43,7 @@ type params struct {
 	raw, defaults json.RawMessage
 }
 
-// compileParams checks what a plugin says about its parameters.
+// compileParams checks what a plugin declares of its parameters.
 func compileParams(schema, defaults string) (*params, *proc.Fault) {
 	if schema == "" {
 		schema = `{"type":"object","properties":{},"additionalProperties":false}`
@@ -179,7 +179,7 @@ func checkText(raw json.RawMessage) []FieldError {
 	return bad
 }
 
-// lossy says why a number would not survive, "" if it does.
+// lossy explains why a number would not survive, "" if it does.
 func lossy(number string) string {
 	f, err := strconv.ParseFloat(number, 64)
 	switch {

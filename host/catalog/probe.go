@@ -169,7 +169,7 @@ type lockEntry struct {
 }
 
 // readLock reads the file. One that is missing, broken or of another format is
-// begun anew; the error says why and is for the log only.
+// begun anew; the error explains why and is for the log only.
 func readLock(stateDir string) (*lockFile, error) {
 	l := &lockFile{path: filepath.Join(stateDir, "plugins.lock.json")}
 	b, err := os.ReadFile(l.path)

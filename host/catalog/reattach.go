@@ -19,7 +19,7 @@ import (
 // pass its value in Options.Reattach.
 const ReattachEnv = "ASSAY_REATTACH_STRATEGIES"
 
-// underDebugger is why a strategy that somebody attached has no sandbox.
+// underDebugger is why an attached strategy has no sandbox.
 const underDebugger = "the strategy runs under a debugger (" + ReattachEnv + ")"
 
 // reattachment is where one strategy under a debugger listens.

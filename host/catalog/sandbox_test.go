@@ -15,7 +15,7 @@ import (
 	"github.com/assay-run/assay/host/proc/sandbox"
 )
 
-// denied says whether an answer is a refusal by the system.
+// denied reports whether an answer is a refusal by the system.
 func denied(answer string) bool {
 	for _, words := range []string{"permission denied", "operation not permitted", "no such file", "read-only", "no such process"} {
 		if strings.Contains(answer, words) {

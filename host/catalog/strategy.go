@@ -14,7 +14,7 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/wire"
 )
 
-// Status says whether a strategy can be used.
+// Status reports whether a strategy can be used.
 type Status string
 
 // The states of a strategy in the list.
@@ -59,24 +59,24 @@ type Strategy struct {
 	reattach *reattachment
 }
 
-// Supports says what a strategy can cope with.
+// Supports is what a strategy can cope with.
 type Supports struct {
 	Short       bool `json:"short"`
 	MultiSymbol bool `json:"multi_symbol"`
 	ScaleFree   bool `json:"scale_free"`
 }
 
-// Program is what the strategy's file says about itself; empty under a debugger.
+// Program describes the strategy's file; empty under a debugger.
 func (s *Strategy) Program() proc.Program { return s.program }
 
-// Remote says that the strategy runs under a debugger which is reached over the network:
+// Remote reports whether the strategy runs under a debugger which is reached over the network:
 // it may be on another machine, where the host's files are not.
 func (s *Strategy) Remote() bool { return s.reattach != nil && s.reattach.Addr.Network == "tcp" }
 
-// SupportsMode says whether the strategy may run in backtest, paper or live.
+// SupportsMode reports whether the strategy may run in backtest, paper or live.
 func (s *Strategy) SupportsMode(mode string) bool { return contains(s.Modes, mode) }
 
-// SupportsTimeframe says whether the strategy works on the timeframe, such as 1h.
+// SupportsTimeframe reports whether the strategy works on the timeframe, such as 1h.
 func (s *Strategy) SupportsTimeframe(timeframe string) bool {
 	return s.Timeframes == nil || contains(s.Timeframes, timeframe)
 }
@@ -99,7 +99,7 @@ func unavailable(name string, fault *proc.Fault) Strategy {
 	}
 }
 
-// ValidName says whether a strategy may have the name: ^[a-z][a-z0-9_-]{0,62}$.
+// ValidName reports whether a strategy may have the name: ^[a-z][a-z0-9_-]{0,62}$.
 func ValidName(name string) bool {
 	if len(name) == 0 || len(name) > 63 || name[0] < 'a' || name[0] > 'z' {
 		return false
@@ -116,7 +116,7 @@ func ValidName(name string) bool {
 // sameKey makes names equal that differ only in - and _.
 func sameKey(name string) string { return strings.ReplaceAll(name, "_", "-") }
 
-// describe turns what a plugin said about itself into its entry, or says what is
+// describe turns what a plugin said about itself into its entry, or finds what is
 // wrong with it.
 func describe(spec *strategypb.Spec) (Strategy, *proc.Fault) {
 	s := Strategy{
@@ -228,7 +228,7 @@ func Reasons() []Reason {
 	}
 }
 
-// NotFoundError says that no strategy has the name.
+// NotFoundError reports that no strategy has the name.
 type NotFoundError struct {
 	Name      string
 	Available []string // names that can be used, sorted
@@ -242,7 +242,7 @@ func (e *NotFoundError) Error() string {
 	return fmt.Sprintf("there is no strategy %q; available: %s", e.Name, strings.Join(e.Available, ", "))
 }
 
-// UnavailableError says that the strategy is listed but cannot be used.
+// UnavailableError reports that the strategy is listed but cannot be used.
 type UnavailableError struct {
 	Name  string
 	Fault proc.Fault
@@ -253,7 +253,7 @@ func (e *UnavailableError) Error() string {
 	return fmt.Sprintf("strategy %q is unavailable: %s: %s", e.Name, e.Fault.Code, e.Fault.Message)
 }
 
-// LaunchError says that a strategy's process could not be brought to answer.
+// LaunchError reports that a strategy's process could not be brought to answer.
 type LaunchError struct {
 	Strategy string
 	Code     string // one of Reasons

@@ -25,7 +25,7 @@ type VenueClock interface {
 	Wall(d time.Duration) time.Duration
 }
 
-// WallClock is this machine's time of day, for where nobody tells the venue's.
+// WallClock is this machine's time of day, for where the venue's is not known.
 type WallClock struct{}
 
 // Now is this machine's time.
@@ -43,14 +43,14 @@ type SteadyClock struct {
 	since time.Time // with its monotonic reading
 }
 
-// Set says what the venue's time was at a moment that time.Now gave.
+// Set sets what the venue's time was at a moment that time.Now gave.
 func (c *SteadyClock) Set(then market.Time, at time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.then, c.since = then, at
 }
 
-// SetOffset says what the venue's clock is now minus ours.
+// SetOffset sets the venue's clock to ours and the offset.
 func (c *SteadyClock) SetOffset(offset time.Duration) {
 	now := time.Now()
 	c.Set(market.FromTime(now.Add(offset)), now)

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/host/exchange"
-	"github.com/assay-run/assay/host/hosttest/clocktest"
+	"github.com/assay-run/assay/host/hosttest"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
@@ -18,7 +18,7 @@ func TestSteadyClock(t *testing.T) {
 		const open = market.Time(1_700_000_000_000)
 		began := time.Now()
 		var c exchange.SteadyClock
-		c.Set(open, clocktest.Set(t, began, -jump)) // it has been set by jump since
+		c.Set(open, hosttest.SetClock(t, began, -jump)) // it has been set by jump since
 		if now, passed := c.Now(), time.Since(began); now < open || now > open.Add(passed) {
 			t.Errorf("set by %s it is %s after %s", jump, now, passed)
 		}

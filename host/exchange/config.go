@@ -63,7 +63,7 @@ func (s Secret) Wipe() {
 	}
 }
 
-// Empty says that there is none, or none any more.
+// Empty reports whether there is none, or none any more.
 func (s Secret) Empty() bool { return s.value == nil || len(*s.value) == 0 }
 
 // String hides it.
@@ -121,7 +121,7 @@ func ConfigSchema(own map[string]any) json.RawMessage {
 	return text
 }
 
-// ConfigError says that an exchange_config does not fit. It names a key of the schema and the
+// ConfigError reports that an exchange_config does not fit. It names a key of the schema and the
 // schema's own bounds. No value is repeated, and no key that the schema does not have: either
 // may be a secret in the wrong place.
 type ConfigError struct {
@@ -161,7 +161,7 @@ func misfit(key string, want *jsonschema.Schema) error {
 	return &ConfigError{Rule: "value", Key: key, Want: wanted(want)}
 }
 
-// wanted says in words what a simple schema takes; "" of any other.
+// wanted describes what a simple schema takes; "" of any other.
 func wanted(s *jsonschema.Schema) string {
 	switch {
 	case s == nil:
@@ -290,7 +290,7 @@ func (r *configReader) read(d *jsontext.Decoder, check *jsonschema.Schema) error
 	return bad
 }
 
-// field stores one member and says whether its value fits.
+// field stores one member and reports whether its value fits.
 func (r *configReader) field(name string, quoted, value jsontext.Value) bool {
 	c := &r.config
 	switch name {

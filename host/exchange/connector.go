@@ -31,7 +31,7 @@ type Connection struct {
 	// Clock is set where the venue's time does not pass as ours does; nil: it
 	// goes on from Opened.ClockOffset, and Ack corrects it.
 	Clock VenueClock
-	// Gone is closed when the connector's process is gone although nobody here ended it, or was
+	// Gone is closed when the connector's process is gone without having been ended here, or was
 	// killed because it broke the protocol; nil where there is no process.
 	Gone <-chan struct{}
 	// Release ends what stands behind the connection, once its session is closed or it is gone;
@@ -47,7 +47,7 @@ type Connection struct {
 // ErrGone is the end of what goes on over a connector whose process is gone.
 var ErrGone = errors.New("the connector is gone")
 
-// IsGone says that the connector's process is gone.
+// IsGone reports whether the connector's process is gone.
 func (c *Connection) IsGone() bool {
 	select {
 	case <-c.Gone:
@@ -79,7 +79,7 @@ func (c *Connection) While(ctx context.Context, f func(context.Context) error) e
 // BeatEvery is how often a host beats.
 const BeatEvery = 2 * time.Second
 
-// KeepLease tells the connector that its host lives, until ctx ends. Heard is given each answer, and when it was
+// KeepLease beats, so that the connector knows that its host lives, until ctx ends. Heard is given each answer, and when it was
 // asked for; a beat that is not answered is followed by the next.
 func (c *Connection) KeepLease(ctx context.Context, heard func(Ack, time.Time)) {
 	tick := time.NewTicker(BeatEvery)
@@ -110,7 +110,7 @@ type Connector interface {
 
 // Session opens and closes the connector for one run, and ends its orders when the host is gone.
 type Session interface {
-	// Describe says what the venue offers; it needs no network. Deadline 5 s.
+	// Describe returns what the venue offers; it needs no network. Deadline 5 s.
 	Describe(ctx context.Context) (Description, error)
 	// Open takes the credentials and connects. It is called once; a second call is refused. Deadline 30 s.
 	Open(ctx context.Context, req OpenRequest) (Opened, error)
@@ -123,8 +123,8 @@ type Session interface {
 	// ArmDeadMan asks the venue itself to cancel the orders of the session unless it is asked
 	// again within ttl; errors.ErrUnsupported where it cannot.
 	ArmDeadMan(ctx context.Context, ttl time.Duration) error
-	// Beat tells the connector that the host lives. When none came for the lease's time it
-	// refuses submits (NotSent), cancels the run's open orders as OpenRequest.OnLeaseLoss says, writes lease.json and ends.
+	// Beat shows the connector that the host lives. When none came for the lease's time it
+	// refuses submits (NotSent), cancels the run's open orders according to OpenRequest.OnLeaseLoss, writes lease.json and ends.
 	Beat(ctx context.Context, seq int64) (Ack, error)
 }
 
@@ -141,7 +141,7 @@ type Data interface {
 // Trader sends orders and reads what the venue keeps for the credentials. None of the
 // methods tries again by itself.
 type Trader interface {
-	// Submit sends one order. Deadline 10 s. The Result tells what became of it; an Order
+	// Submit sends one order. Deadline 10 s. The Result is what became of it; an Order
 	// stands beside an Accepted one.
 	Submit(ctx context.Context, req OrderRequest) (Result, Order)
 	// SubmitPair sends a limit and a stop exit of which one cancels the other.
@@ -166,7 +166,7 @@ type Ack struct {
 	// OpenOrders of the run, as far as is known. Guard counts them for a connector.
 	OpenOrders int
 	// VenueTime is the time now by which the venue judges requests, as measured last and gone on since by a
-	// clock that nobody sets; 0: not known.
+	// clock that is never set; 0: not known.
 	VenueTime market.Time
 }
 
@@ -265,13 +265,13 @@ type AccountEvent struct {
 
 // certified is the compiled list: connectors that may trade real money, each with the one
 // version that has passed every card of the conformance suite. A version gets here by its test
-// calling conformance.Certify, which fails where this list says something else.
+// calling conformance.Certify, which fails where this list differs.
 func certified() map[string]string {
 	return map[string]string{"binance": "1.0.0"}
 }
 
-// Certified says whether a connector may trade real money: its id is in the compiled list with
-// the version that it says it has.
+// Certified reports whether a connector may trade real money: its id is in the compiled list with
+// the version that it declares.
 func Certified(d Description) bool {
 	version, listed := certified()[d.ID]
 	return listed && version == d.Version && d.Kind == "native"

@@ -69,7 +69,7 @@ type OrderRequest struct {
 	TimeInForce           market.TimeInForce
 	Quantity, QuoteAmount decimal.Decimal
 	LimitPrice, StopPrice decimal.Decimal // zero: none
-	// Reduces says that it can only make a position smaller.
+	// Reduces reports whether it can only make a position smaller.
 	Reduces bool
 }
 
@@ -90,7 +90,7 @@ type OrderRef struct {
 	Symbol        market.Symbol
 }
 
-// OrderStatus is where the venue says that an order stands.
+// OrderStatus is the status of an order at the venue.
 type OrderStatus string
 
 // The statuses of a venue.
@@ -132,7 +132,7 @@ type Fill struct {
 	Time                        market.Time
 }
 
-// Fills is a page of fills. Complete says that no fill of the symbol since the asked time is missing.
+// Fills is a page of fills. Complete reports that no fill of the symbol since the asked time is missing.
 type Fills struct {
 	Fills    []Fill
 	Complete bool

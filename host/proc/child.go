@@ -30,7 +30,7 @@ const (
 // descendant that left the process group can hold the pipes open for longer.
 const drainLimit = 250 * time.Millisecond
 
-// Config says what to start.
+// Config is what to start.
 type Config struct {
 	Binary    *os.File // the verified program; Start does not close it
 	Name      string   // its argv[0]
@@ -49,7 +49,7 @@ type Config struct {
 	measure bool // only the shim is started, to see what can be had
 }
 
-// ExecError says that the system would not execute the program.
+// ExecError reports that the system would not execute the program.
 type ExecError struct {
 	Reason string
 	Errno  int
@@ -58,7 +58,7 @@ type ExecError struct {
 // Error is the message.
 func (e *ExecError) Error() string { return "cannot execute the program: " + e.Reason }
 
-// SandboxError says that the sandbox was required and could not be had.
+// SandboxError reports that the sandbox was required and could not be had.
 type SandboxError struct{ Reason string }
 
 // Error is the message.
@@ -83,7 +83,7 @@ type Child struct {
 	killed string          // why the host killed it, if that is more than a wish
 }
 
-// Start starts the process and returns as soon as the program runs; what it says
+// Start starts the process and returns as soon as the program runs; what it prints
 // and whether it stays is seen later. The context bounds only the start.
 func Start(ctx context.Context, cfg Config) (*Child, error) {
 	why := sandbox.Unwalled(cfg.Sandbox, cfg.Race)
@@ -96,7 +96,7 @@ func Start(ctx context.Context, cfg Config) (*Child, error) {
 	return start(ctx, cfg, nil, why)
 }
 
-// Measure says what would close in a program that is started now; it starts only the shim.
+// Measure finds what would close in a program that is started now; it starts only the shim.
 func Measure(ctx context.Context, mode sandbox.Mode, network bool) (sandbox.Level, error) {
 	if why := sandbox.Unwalled(mode, false); why != "" {
 		return sandbox.NoSandbox(why), nil
@@ -169,12 +169,12 @@ func (c *Child) own(cfg Config, policy *sandbox.Policy, p *pipes, started chan<-
 		return
 	}
 	awaitExit(cmd)
-	// The group is killed before its leader is reaped: until then nobody else can
+	// The group is killed before its leader is reaped: until then no other process can
 	// get the leader's number.
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	killGroup(c.pid)
-	_ = cmd.Wait() // the state says more than the error
+	_ = cmd.Wait() // the state holds more than the error
 	c.reaped = true
 	c.state = cmd.ProcessState
 }
@@ -231,7 +231,7 @@ func command(path string, cfg Config, p *pipes) *exec.Cmd {
 	}
 }
 
-// collect reads everything the process says until it is gone.
+// collect reads everything the process prints until it is gone.
 func (c *Child) collect(ctx context.Context, p *pipes, say *io.PipeWriter, reported chan<- error, exited <-chan struct{}) {
 	var readers sync.WaitGroup
 	readers.Go(func() { c.readStdout(p.stdout, say) })
@@ -257,7 +257,7 @@ func (c *Child) collect(ctx context.Context, p *pipes, say *io.PipeWriter, repor
 }
 
 // readStdout hands the first line to go-plugin and everything after it to the
-// tail: a plugin must never freeze because nobody reads what it prints.
+// tail: a plugin must never freeze because its output is not read.
 func (c *Child) readStdout(stdout io.Reader, say *io.PipeWriter) {
 	line, rest := firstLine(stdout)
 	c.mu.Lock()
@@ -291,7 +291,7 @@ func (c *Child) Done() <-chan struct{} { return c.done }
 // Tail is the newest 64 KiB of what it said, in lines.
 func (c *Child) Tail() []string { return c.tail.lines() }
 
-// Settle waits until the process says nothing more for the time quiet, at most for
+// Settle waits until the process prints nothing more for the time quiet, at most for
 // limit: what it has written may still be on its way.
 func (c *Child) Settle(quiet, limit time.Duration) { c.tail.settle(c.done, quiet, limit) }
 
@@ -320,7 +320,7 @@ func (c *Child) ExitCode() int {
 	return c.state.ExitCode()
 }
 
-// Exit says in words how it ended, such as "signal: killed"; "" as long as it runs.
+// Exit describes how it ended, such as "signal: killed"; "" as long as it runs.
 func (c *Child) Exit() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -375,13 +375,13 @@ func execError(err error) error {
 
 var errNoShim = errors.New("the sandbox helper did not answer")
 
-// lowerError says that the machine does not grant what a rung needs.
+// lowerError reports that the machine does not grant what a rung needs.
 type lowerError struct{ error }
 
 // Unwrap is the cause.
 func (e *lowerError) Unwrap() error { return e.error }
 
-// cannotIsolate tells a refusal of namespaces from other reasons for which a process
+// cannotIsolate separates a refusal of namespaces from other reasons for which a process
 // cannot be started.
 func cannotIsolate(err error) error {
 	for _, errno := range []syscall.Errno{

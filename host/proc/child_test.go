@@ -102,7 +102,7 @@ func TestOutputAndExit(t *testing.T) {
 		if wantOff := sandbox.Unwalled(mode, false) != ""; wantOff != (p.Level().String() == sandbox.LevelOff) {
 			t.Errorf("%s: level %s", mode, p.Level())
 		}
-		p.Kill() // its number may belong to somebody else by now: nothing happens
+		p.Kill() // its number may belong to another user by now: nothing happens
 	}
 }
 
@@ -233,7 +233,7 @@ func TestParentPipe(t *testing.T) {
 	}
 }
 
-// parent says whether the parent's end of the pipe is open.
+// parent reports whether the parent's end of the pipe is open.
 func parent() {
 	fd, err := strconv.Atoi(os.Getenv(sandbox.ParentEnv))
 	if err != nil {

@@ -55,7 +55,7 @@ func enterRoom() error {
 	if err != nil {
 		return err
 	}
-	// The system's temporary folder belongs to everybody: somebody else's folder of this
+	// The system's temporary folder is shared: another user's folder of this
 	// name is not used.
 	root := filepath.Join(base, "as-"+strconv.Itoa(os.Geteuid()))
 	if err := ownPrivate(root); err != nil {
@@ -65,7 +65,7 @@ func enterRoom() error {
 	if room.Workdir, err = file.NewWorkdir(root); err != nil {
 		return err
 	}
-	if err := ownPrivate(root); err != nil { // made by somebody else in between
+	if err := ownPrivate(root); err != nil { // made by another user in between
 		_ = room.Close()
 		room.Workdir = nil
 		return err

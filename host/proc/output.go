@@ -22,7 +22,7 @@ const (
 	lineRate  = 50       // lines passed on per second after that
 )
 
-// tail keeps the end of what a process says and passes lines on, not faster than
+// tail keeps the end of what a process prints and passes lines on, not faster than
 // a log can take. Both of its streams write to it.
 type tail struct {
 	onLine func(string)

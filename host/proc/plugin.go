@@ -349,7 +349,7 @@ type runner struct {
 	aborted bool
 }
 
-// prepare takes over what go-plugin wants in the environment.
+// prepare takes over what go-plugin needs in the environment.
 func (r *runner) prepare(_ hclog.Logger, cmd *exec.Cmd, dir string) (goplugin.Runner, error) {
 	r.config.Env, r.config.SocketDir = append(r.config.Env, cmd.Env...), dir
 	return r, nil

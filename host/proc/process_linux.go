@@ -57,7 +57,7 @@ func childOf(pid int) int {
 			return n
 		}
 	}
-	processes, _ := os.ReadDir("/proc") // without it there is nobody to be found
+	processes, _ := os.ReadDir("/proc") // without it none can be found
 	for _, p := range processes {
 		if n, err := strconv.Atoi(p.Name()); err == nil && parentOf(n) == pid {
 			return n
@@ -108,7 +108,7 @@ func (c *Child) socketPath(address string) (string, error) {
 	return fmt.Sprintf("/proc/self/fd/%d", fd), nil
 }
 
-// isOwn says whether a file belongs to the user of this process.
+// isOwn reports whether a file belongs to the user of this process.
 func isOwn(info os.FileInfo) bool {
 	s, ok := info.Sys().(*syscall.Stat_t)
 	return ok && int(s.Uid) == os.Geteuid()
@@ -127,7 +127,7 @@ type identity struct {
 // Changed is when the file or what is known about it was last changed.
 func (i identity) changedAt() time.Time { return time.Unix(0, i.changed) }
 
-// identify looks at an open file; false says that this system cannot tell.
+// identify looks at an open file; false: this system cannot identify it.
 func identify(f *os.File) (identity, bool) {
 	info, err := f.Stat()
 	if err != nil {

@@ -23,7 +23,7 @@ func awaitExit(cmd *exec.Cmd) { _ = cmd.Wait() }
 
 func killGroup(pid int) { _ = syscall.Kill(-pid, syscall.SIGKILL) }
 
-// childOf is nobody: here there is no shim.
+// childOf finds none: here there is no shim.
 func childOf(int) int { return 0 }
 
 // socketPath is the address itself: here a process has no root of its own.
@@ -32,17 +32,17 @@ func (c *Child) socketPath(address string) (string, error) { return address, nil
 // watchMemory watches nothing: here there is no sandbox.
 func watchMemory(*Child, *sandbox.Policy) {}
 
-// isOwn says whether a file belongs to the user of this process.
+// isOwn reports whether a file belongs to the user of this process.
 func isOwn(info os.FileInfo) bool {
 	s, ok := info.Sys().(*syscall.Stat_t)
 	return ok && int(s.Uid) == os.Geteuid()
 }
 
-// identity tells a file from a changed one; here nothing does.
+// identity would distinguish a file from a changed one; here nothing does.
 type identity struct{}
 
 // Changed is when the file was last changed.
 func (identity) changedAt() time.Time { return time.Time{} }
 
-// identify says that this system cannot tell.
+// identify reports that this system cannot.
 func identify(*os.File) (identity, bool) { return identity{}, false }

@@ -28,7 +28,7 @@ const maxProgramBytes = 1 << 30
 // folder of the copies is closed to everybody else.
 const programMode = 0o555
 
-// Program is a program in the store and what its file says about it.
+// Program is a program in the store, described by its file.
 type Program struct {
 	SHA256    string // hex
 	Size      int64  // bytes
@@ -45,7 +45,7 @@ type Store struct {
 
 // known remembers which copies were hashed, so that many short runs of a large program
 // do not hash it again and again. A copy is known by what the system changes at every
-// write and lets nobody set: see identity.
+// write and lets no program set: see identity.
 type known struct {
 	mu     sync.Mutex
 	copies map[string]identity // by hash
@@ -158,14 +158,14 @@ func (s Store) write(src io.Reader) (sum string, err error) {
 
 func (s Store) path(sum string) string { return filepath.Join(s.dir, sum) }
 
-// Has says whether there is a copy, without verifying it.
+// Has reports whether there is a copy, without verifying it.
 func (s Store) Has(sum string) bool {
 	_, err := os.Lstat(s.path(sum))
 	return err == nil
 }
 
 // OpenCopy returns the copy, after hashing it through the descriptor it returns, unless it
-// is the very file that was hashed before and nobody has touched it since.
+// is the very file that was hashed before and has not been touched since.
 func (s Store) OpenCopy(sum string) (*os.File, error) {
 	f, err := openRegular(s.path(sum))
 	if err != nil {
@@ -236,7 +236,7 @@ func hashFile(f *os.File) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// inspect tells early, and in words, what the kernel would refuse with a number.
+// inspect finds early, and in words, what the kernel would refuse with a number.
 func inspect(f *os.File) (libraries bool, err error) {
 	var magic [4]byte
 	n, _ := f.ReadAt(magic[:], 0)

@@ -98,8 +98,7 @@ func (r *Registry) Claim(ctx context.Context, m *artifact.Metadata, owner string
 // requestRow is the row of a request, nil if there is none.
 func requestRow(ctx context.Context, tx *sql.Tx, hash string) (*Request, error) {
 	q := &Request{}
-	err := tx.QueryRowContext(ctx, `SELECT request_hash, run_id, kind, status, attempt, COALESCE(owner, ''), COALESCE(lease_until, '')
-		FROM request_runs WHERE request_hash = ?`, hash).Scan(&q.RequestHash, &q.RunID, &q.Kind, &q.Status, &q.Attempt, &q.Owner, &q.LeaseUntil)
+	err := tx.QueryRowContext(ctx, selectRequest, hash).Scan(requestFields(q)...)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}
@@ -189,11 +188,8 @@ func (r *Registry) Hold(ctx context.Context, requestHash, owner string) (Claim, 
 // Release ends the lease of somebody who holds an answered request. It does nothing when
 // the lease is not the owner's any more.
 func (r *Registry) Release(ctx context.Context, requestHash, owner string) error {
-	return r.db.Tx(ctx, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, `UPDATE request_runs SET owner = NULL, lease_until = NULL
-			WHERE request_hash = ? AND owner = ? AND status = 'completed'`, requestHash, owner)
-		return err
-	})
+	return r.exec(ctx, `UPDATE request_runs SET owner = NULL, lease_until = NULL
+		WHERE request_hash = ? AND owner = ? AND status = 'completed'`, requestHash, owner)
 }
 
 // Abandon takes back a claim of a run that leaves nothing behind, as when it was
@@ -266,11 +262,11 @@ func (r *Registry) RegisterPlan(ctx context.Context, p Plan) (added bool, err er
 
 // Plans lists the plans of a strategy, oldest first.
 func (r *Registry) Plans(ctx context.Context, slug string) ([]Plan, error) {
-	rows, err := r.db.Read().QueryContext(ctx, selectPlan+`WHERE slug = ? ORDER BY registered_at, plan_id`, slug)
-	if err != nil {
-		return nil, err
-	}
-	return collectPlans(rows)
+	return collect(ctx, r.db.Read(), planFields, selectPlan+`WHERE slug = ? ORDER BY registered_at, plan_id`, slug)
+}
+
+func planFields(p *Plan) []any {
+	return []any{&p.Hash, &p.ID, &p.Slug, &p.FamilyID, &p.Author, &p.RegisteredAt, &p.Amends, &p.Payload}
 }
 
 // AmbiguousError says that several plans begin alike.
@@ -288,12 +284,8 @@ func (e *AmbiguousError) Error() string {
 // beginning of one of them that no other plan of the strategy has. The error is
 // ErrNotFound or an *AmbiguousError.
 func (r *Registry) FindPlan(ctx context.Context, slug, name string) (Plan, error) {
-	rows, err := r.db.Read().QueryContext(ctx, selectPlan+`WHERE slug = ?1 AND ?2 <> '' AND (
+	list, err := collect(ctx, r.db.Read(), planFields, selectPlan+`WHERE slug = ?1 AND ?2 <> '' AND (
 		substr(plan_id, 1, length(?2)) = ?2 OR substr(plan_hash, 1, length(?2)) = ?2) ORDER BY registered_at, plan_id`, slug, name)
-	if err != nil {
-		return Plan{}, err
-	}
-	list, err := collectPlans(rows)
 	switch {
 	case err != nil:
 		return Plan{}, err
@@ -310,16 +302,4 @@ func (r *Registry) FindPlan(ctx context.Context, slug, name string) (Plan, error
 		found.IDs = append(found.IDs, p.ID)
 	}
 	return Plan{}, found
-}
-
-func collectPlans(rows *sql.Rows) (list []Plan, err error) {
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		var p Plan
-		if err := rows.Scan(&p.Hash, &p.ID, &p.Slug, &p.FamilyID, &p.Author, &p.RegisteredAt, &p.Amends, &p.Payload); err != nil {
-			return nil, err
-		}
-		list = append(list, p)
-	}
-	return list, rows.Err()
 }

@@ -94,7 +94,7 @@ func Open(ctx context.Context, store *artifact.Store, log hclog.Logger) (*Regist
 		return nil, fmt.Errorf("registry: %w", because(explain(err, store), store.Root()))
 	}
 	r := &Registry{db: db, store: store, log: log, now: time.Now}
-	if err := errors.Join(r.importLegacy(ctx), r.settle(ctx), r.recallWindows(ctx)); err != nil {
+	if err := errors.Join(r.importLegacy(ctx), settler{r}.settle(ctx), r.recallWindows(ctx)); err != nil {
 		return nil, errors.Join(fmt.Errorf("registry: %w", because(explain(err, store), store.Root())), db.Close())
 	}
 	return r, nil
@@ -230,24 +230,22 @@ type Filter struct {
 const selectRun = `SELECT run_id, request_hash, slug, family_id, kind, status, COALESCE(trial_key, ''),
 	COALESCE(plan_id, ''), trial_index, COALESCE(completed_at, ''), payload FROM run_metadata `
 
+// runFields are where the columns of selectRun go.
+func runFields(m *Run) []any {
+	return []any{&m.RunID, &m.RequestHash, &m.Slug, &m.FamilyID, &m.Kind, &m.Status, &m.TrialKey,
+		&m.PlanID, &m.TrialIndex, &m.CompletedAt, &m.Payload}
+}
+
 // ListMetadata lists runs by completed_at, then run_id; running ones come last.
 func (r *Registry) ListMetadata(ctx context.Context, f Filter) ([]Run, error) {
-	rows, err := r.db.Read().QueryContext(ctx, selectRun+`
+	return collect(ctx, r.db.Read(), runFields, selectRun+`
 		WHERE ?1 IN ('', slug) AND ?2 IN ('', family_id) AND ?3 IN ('', kind) AND ?4 IN ('', status)
 		ORDER BY completed_at IS NULL, completed_at, run_id`, f.Slug, f.FamilyID, f.Kind, f.Status)
-	if err != nil {
-		return nil, err
-	}
-	return collect(rows)
 }
 
 // Get is one run. The error is ErrNotFound if there is none.
 func (r *Registry) Get(ctx context.Context, runID string) (Run, error) {
-	rows, err := r.db.Read().QueryContext(ctx, selectRun+`WHERE run_id = ?`, runID)
-	if err != nil {
-		return Run{}, err
-	}
-	runs, err := collect(rows)
+	runs, err := collect(ctx, r.db.Read(), runFields, selectRun+`WHERE run_id = ?`, runID)
 	if err != nil {
 		return Run{}, err
 	}
@@ -257,31 +255,51 @@ func (r *Registry) Get(ctx context.Context, runID string) (Run, error) {
 	return runs[0], nil
 }
 
+const selectRequest = `SELECT request_hash, run_id, kind, status, attempt, COALESCE(owner, ''),
+	COALESCE(lease_until, ''), created_at, updated_at FROM request_runs WHERE request_hash = ?`
+
+func requestFields(q *Request) []any {
+	return []any{&q.RequestHash, &q.RunID, &q.Kind, &q.Status, &q.Attempt, &q.Owner, &q.LeaseUntil, &q.CreatedAt, &q.UpdatedAt}
+}
+
 // GetRequest is the row of a request. The error is ErrNotFound if nobody asked it.
 func (r *Registry) GetRequest(ctx context.Context, requestHash string) (Request, error) {
 	q := Request{}
-	err := r.db.Read().QueryRowContext(ctx, `SELECT request_hash, run_id, kind, status, attempt, COALESCE(owner, ''),
-		COALESCE(lease_until, ''), created_at, updated_at FROM request_runs WHERE request_hash = ?`, requestHash).
-		Scan(&q.RequestHash, &q.RunID, &q.Kind, &q.Status, &q.Attempt, &q.Owner, &q.LeaseUntil, &q.CreatedAt, &q.UpdatedAt)
+	err := r.db.Read().QueryRowContext(ctx, selectRequest, requestHash).Scan(requestFields(&q)...)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = fmt.Errorf("request %s: %w", requestHash, ErrNotFound)
 	}
 	return q, err
 }
 
-// collect reads rows of selectRun and closes them.
-func collect(rows *sql.Rows) (runs []Run, err error) {
+// querier is a database or a transaction.
+type querier interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
+// collect reads every row of a query into the fields of a value each.
+func collect[T any](ctx context.Context, q querier, fields func(*T) []any, query string, args ...any) (list []T, err error) {
+	rows, err := q.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	for rows.Next() {
-		m := Run{}
-		err := rows.Scan(&m.RunID, &m.RequestHash, &m.Slug, &m.FamilyID, &m.Kind, &m.Status, &m.TrialKey,
-			&m.PlanID, &m.TrialIndex, &m.CompletedAt, &m.Payload)
-		if err != nil {
+		var v T
+		if err := rows.Scan(fields(&v)...); err != nil {
 			return nil, err
 		}
-		runs = append(runs, m)
+		list = append(list, v)
 	}
-	return runs, rows.Err()
+	return list, rows.Err()
+}
+
+// exec is a transaction of one statement.
+func (r *Registry) exec(ctx context.Context, query string, args ...any) error {
+	return r.db.Tx(ctx, func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, query, args...)
+		return err
+	})
 }
 
 // Begin makes the rows of a run that begins, from artifact.Begun. The error is an
@@ -361,7 +379,7 @@ func (r *Registry) InterruptService(ctx context.Context) ([]*artifact.Metadata, 
 	var marked []*artifact.Metadata
 	now := r.now()
 	err := r.db.Tx(ctx, func(tx *sql.Tx) error {
-		rows, err := unfinished(ctx, tx)
+		rows, err := collect(ctx, tx, runFields, selectRun+`WHERE status = 'running' AND kind = 'service' ORDER BY run_id`)
 		if err != nil {
 			return err
 		}
@@ -370,7 +388,10 @@ func (r *Registry) InterruptService(ctx context.Context) ([]*artifact.Metadata, 
 			if err != nil {
 				return err
 			}
-			m.Fail(interruption(), now)
+			m.Fail(&artifact.Failure{
+				Code: "RUN_INTERRUPTED", Message: "The service ended without warning while the run was on.",
+				LogTail: []string{}, Data: map[string]any{},
+			}, now)
 			payload, err := m.Encode()
 			if err != nil {
 				return err
@@ -389,21 +410,6 @@ func (r *Registry) InterruptService(ctx context.Context) ([]*artifact.Metadata, 
 		r.log.Warn("a run was cut short when the service ended", "run_id", m.RunID, "slug", m.Slug)
 	}
 	return marked, nil
-}
-
-func interruption() *artifact.Failure {
-	return &artifact.Failure{
-		Code: "RUN_INTERRUPTED", Message: "The service ended without warning while the run was on.",
-		LogTail: []string{}, Data: map[string]any{},
-	}
-}
-
-func unfinished(ctx context.Context, tx *sql.Tx) ([]Run, error) {
-	rows, err := tx.QueryContext(ctx, selectRun+`WHERE status = 'running' AND kind = 'service' ORDER BY run_id`)
-	if err != nil {
-		return nil, err
-	}
-	return collect(rows)
 }
 
 func affected(res sql.Result, err error) (int64, error) {

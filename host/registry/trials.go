@@ -28,26 +28,24 @@ type Trial struct {
 // service, oldest first. What has failed, or was stopped, counts if it has metrics:
 // somebody has seen them. Falsifications with their replays, paper and live runs, legacy
 // rows, and rows that cannot be read do not.
-func (r *Registry) Trials(ctx context.Context) (trials []Trial, err error) {
-	rows, err := r.db.Read().QueryContext(ctx, `SELECT trial_key, run_id, family_id, status, completed_at, payload FROM run_metadata
+func (r *Registry) Trials(ctx context.Context) ([]Trial, error) {
+	type row struct {
+		Trial
+		status  string
+		payload []byte
+	}
+	fields := func(t *row) []any { return []any{&t.Key, &t.RunID, &t.FamilyID, &t.status, &t.CompletedAt, &t.payload} }
+	rows, err := collect(ctx, r.db.Read(), fields, `SELECT trial_key, run_id, family_id, status, completed_at, payload FROM run_metadata
 		WHERE trial_key IS NOT NULL AND kind IN ('run', 'trial', 'service') AND status <> 'running' AND completed_at IS NOT NULL
 		ORDER BY completed_at, run_id`)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		t := Trial{Meta: &artifact.Metadata{}}
-		var status string
-		var payload []byte
-		if err := rows.Scan(&t.Key, &t.RunID, &t.FamilyID, &status, &t.CompletedAt, &payload); err != nil {
-			return nil, err
-		}
-		if json.Unmarshal(payload, t.Meta) == nil && tried(t.Meta, status) {
-			trials = append(trials, t)
+	var trials []Trial
+	for _, t := range rows {
+		t.Meta = &artifact.Metadata{}
+		if json.Unmarshal(t.payload, t.Meta) == nil && tried(t.Meta, t.status) {
+			trials = append(trials, t.Trial)
 		}
 	}
-	return trials, rows.Err()
+	return trials, err
 }
 
 // tried reports whether somebody could have chosen by a run that has ended.
@@ -97,23 +95,12 @@ type PlannedTrial struct {
 
 // Planned lists the trials of a family's plans that have a trial key, oldest first: each
 // that was begun, however it went.
-func (r *Registry) Planned(ctx context.Context, familyID, trialKey string) (list []PlannedTrial, err error) {
-	rows, err := r.db.Read().QueryContext(ctx, `SELECT m.plan_id, m.slug, m.trial_index FROM run_metadata m
+func (r *Registry) Planned(ctx context.Context, familyID, trialKey string) ([]PlannedTrial, error) {
+	fields := func(t *PlannedTrial) []any { return []any{&t.PlanID, &t.Slug, &t.Index} }
+	return collect(ctx, r.db.Read(), fields, `SELECT m.plan_id, m.slug, m.trial_index FROM run_metadata m
 		WHERE m.family_id = ? AND m.trial_key = ? AND m.kind = 'trial' AND m.trial_index IS NOT NULL
 			AND m.plan_id IN (SELECT plan_id FROM plans)
 		ORDER BY m.completed_at, m.run_id`, familyID, trialKey)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		var t PlannedTrial
-		if err := rows.Scan(&t.PlanID, &t.Slug, &t.Index); err != nil {
-			return nil, err
-		}
-		list = append(list, t)
-	}
-	return list, rows.Err()
 }
 
 // NewestPlan is the id of the plan that was registered last for a strategy, "" if none
@@ -137,29 +124,15 @@ type Peek struct {
 // Peek notes a look at test metrics. It is told before they are shown, so that a
 // crash between the two counts one look too many and never one too few.
 func (r *Registry) Peek(ctx context.Context, p Peek) error {
-	return r.db.Tx(ctx, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, `INSERT INTO test_peeks (at, run_id, family_id, command, author) VALUES (?, ?, ?, ?, ?)`,
-			market.FromTime(r.now()).String(), p.RunID, p.FamilyID, p.Command, p.Author)
-		return err
-	})
+	return r.exec(ctx, `INSERT INTO test_peeks (at, run_id, family_id, command, author) VALUES (?, ?, ?, ?, ?)`,
+		market.FromTime(r.now()).String(), p.RunID, p.FamilyID, p.Command, p.Author)
 }
 
 // Peeks lists the looks at the test metrics of a family, oldest first.
-func (r *Registry) Peeks(ctx context.Context, familyID string) (peeks []Peek, err error) {
-	rows, err := r.db.Read().QueryContext(ctx, `SELECT at, run_id, family_id, command, author FROM test_peeks
+func (r *Registry) Peeks(ctx context.Context, familyID string) ([]Peek, error) {
+	fields := func(p *Peek) []any { return []any{&p.At, &p.RunID, &p.FamilyID, &p.Command, &p.Author} }
+	return collect(ctx, r.db.Read(), fields, `SELECT at, run_id, family_id, command, author FROM test_peeks
 		WHERE family_id = ? ORDER BY id`, familyID)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		var p Peek
-		if err := rows.Scan(&p.At, &p.RunID, &p.FamilyID, &p.Command, &p.Author); err != nil {
-			return nil, err
-		}
-		peeks = append(peeks, p)
-	}
-	return peeks, rows.Err()
 }
 
 // PostPeek says whether a trial would be new to a family whose test metrics somebody
@@ -261,21 +234,13 @@ func (r *Registry) meet(ctx context.Context, tx *sql.Tx, id string) error {
 
 // Lookers are the runs and plans through which somebody has seen days of a test: their
 // own, revealed, or that of another.
-func (r *Registry) Lookers(ctx context.Context) (ids map[string]bool, err error) {
-	rows, err := r.db.Read().QueryContext(ctx, `SELECT DISTINCT run_id FROM test_peeks`)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	ids = map[string]bool{}
-	for rows.Next() {
-		var id string
-		if err := rows.Scan(&id); err != nil {
-			return nil, err
-		}
+func (r *Registry) Lookers(ctx context.Context) (map[string]bool, error) {
+	list, err := collect(ctx, r.db.Read(), func(id *string) []any { return []any{id} }, `SELECT DISTINCT run_id FROM test_peeks`)
+	ids := map[string]bool{}
+	for _, id := range list {
 		ids[id] = true
 	}
-	return ids, rows.Err()
+	return ids, err
 }
 
 // recallWindows notes the days of runs that were made before there was a table of them,
@@ -304,7 +269,7 @@ func (r *Registry) recallWindows(ctx context.Context) error {
 		case artifact.KindService:
 			w.Command = LookBacktest
 		}
-		s := r.splitsOf(t.Meta, known)
+		s := splitsOf(r.store, t.Meta, known)
 		if s == nil || seen[w.ID] {
 			continue
 		}
@@ -325,11 +290,11 @@ func (r *Registry) recallWindows(ctx context.Context) error {
 
 // splitsOf is the splits of a run, from its folder or that of one with the same; nil where
 // there are none any more.
-func (r *Registry) splitsOf(m *artifact.Metadata, known map[string]*artifact.Splits) *artifact.Splits {
+func splitsOf(store *artifact.Store, m *artifact.Metadata, known map[string]*artifact.Splits) *artifact.Splits {
 	if s := known[m.SplitsSHA256]; s != nil {
 		return s
 	}
-	text, err := os.ReadFile(filepath.Join(r.store.Dir(m.RunID), "splits.json"))
+	text, err := os.ReadFile(filepath.Join(store.Dir(m.RunID), "splits.json"))
 	s := &artifact.Splits{}
 	if err != nil || json.Unmarshal(text, s) != nil {
 		return nil
@@ -349,21 +314,14 @@ type Daily struct {
 }
 
 // KeptDaily is the daily returns that are kept, by run id.
-func (r *Registry) KeptDaily(ctx context.Context) (kept map[string]Daily, err error) {
-	rows, err := r.db.Read().QueryContext(ctx, `SELECT run_id, source_sha256, content FROM daily_returns`)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	kept = map[string]Daily{}
-	for rows.Next() {
-		var d Daily
-		if err := rows.Scan(&d.RunID, &d.Source, &d.Content); err != nil {
-			return nil, err
-		}
+func (r *Registry) KeptDaily(ctx context.Context) (map[string]Daily, error) {
+	fields := func(d *Daily) []any { return []any{&d.RunID, &d.Source, &d.Content} }
+	list, err := collect(ctx, r.db.Read(), fields, `SELECT run_id, source_sha256, content FROM daily_returns`)
+	kept := map[string]Daily{}
+	for _, d := range list {
 		kept[d.RunID] = d
 	}
-	return kept, rows.Err()
+	return kept, err
 }
 
 // KeepDaily keeps daily returns, in the place of what was kept of the same runs.

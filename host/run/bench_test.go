@@ -42,7 +42,7 @@ func BenchmarkPlay(b *testing.B) {
 		b.Fatal(err)
 	}
 	b.Cleanup(c.Close)
-	s := sdktest.Synth(3, 58_419, 1577836800000, time.Hour)
+	s := sdktest.Synth(3, 58_419, time.Date(2020, time.January, 1, 0, 0, 0, 0, time.UTC), time.Hour)
 	s.Symbol = "BENCH/USD"
 	put, err := l.store.Put(context.Background(), candle.PutRequest{Exchange: venue, Series: s})
 	if err != nil {

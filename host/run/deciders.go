@@ -29,7 +29,7 @@ func NewLockstep(s *Stream, g *Gate, symbols []market.Symbol, limit time.Duratio
 	n := len(symbols)
 	return &Lockstep{
 		stream: s, gate: g, symbols: symbols, stepLimit: limit, timer: time.NewTimer(limit),
-		step: wire.Step{Candles: make([]market.Candle, n), Closed: make([]bool, n), Holdings: make([]sdk.Holding, n)},
+		step: wire.Step{Candles: make([]market.Candle, n), Closed: make([]bool, n), Positions: make([]sdk.Position, n)},
 	}
 }
 
@@ -55,7 +55,7 @@ func (l *Lockstep) message(e *sim.Engine) *strategypb.HostMessage {
 		if s.Closed[i] {
 			s.Candles[i] = *e.Candle(i)
 		}
-		s.Holdings[i].Quantity, s.Holdings[i].EntryPrice, s.Holdings[i].CandlesHeld = e.Holding(i)
+		s.Positions[i].Quantity, s.Positions[i].EntryPrice, s.Positions[i].CandlesHeld = e.Holding(i)
 	}
 	return &strategypb.HostMessage{Message: &strategypb.HostMessage_Step{Step: wire.StepToProto(s, l.symbols)}}
 }

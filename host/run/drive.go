@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -17,11 +18,9 @@ import (
 
 // Run implements runner.Execution.
 func (x *Execution) Run(ctx context.Context) runner.Outcome {
-	x.stopWatch = x.plugin.Watch(ctx)
-	defer x.stopWatch()
+	defer x.plugin.Watch(ctx)()
 	x.begin()
-	err := x.loop()
-	outcome := x.outcome(err)
+	outcome := x.outcome(x.loop())
 	x.finish()
 	return outcome
 }
@@ -30,17 +29,18 @@ func (x *Execution) Run(ctx context.Context) runner.Outcome {
 func (x *Execution) begin() {
 	x.gate.Lock()
 	defer x.gate.Unlock()
-	x.started = x.clock()
+	x.started = time.Now()
 	x.phase = "warming"
 }
 
-// loop drives the engine and waits for the orderly end of the plugin.
-func (x *Execution) loop() error {
+// loop drives the engine and waits for the orderly end of the plugin; killed reports
+// whether a stop had to end the plugin by force.
+func (x *Execution) loop() (killed bool, err error) {
 	if err := x.handOver(); err != nil {
-		return err
+		return false, err
 	}
 	x.gate.Lock()
-	err := sim.Run(x.engine, x.feed, x.decider)
+	err = sim.Run(x.engine, x.feed, x.decider)
 	if co, ok := x.decider.(*coSimulation); ok && err == nil && x.engine.Bankrupt() {
 		err = co.Bankrupt(x.engine)
 	}
@@ -49,21 +49,18 @@ func (x *Execution) loop() error {
 		return x.stopPlugin(err)
 	}
 	if err != nil {
-		return err
+		return false, err
 	}
 	x.gate.Lock()
 	x.over = true
 	x.gate.Unlock()
-	return x.awaitEnd()
+	return false, x.awaitEnd()
 }
 
 // handOver tells the plugin how much warm-up there is and, in co-simulation, where
 // the candles are.
 func (x *Execution) handOver() error {
-	begin := &strategypb.Begin{WarmupSteps: x.layout.warmup, WindowStep: x.layout.window, TotalSteps: x.layout.total}
-	if x.endless {
-		begin.TotalSteps = 0
-	}
+	begin := &strategypb.Begin{WarmupSteps: x.data.layout.warmup, WindowStep: x.data.layout.window, TotalSteps: x.data.layout.told}
 	if err := x.plugin.Stream.Send(&strategypb.HostMessage{Message: &strategypb.HostMessage_Begin{Begin: begin}}); err != nil {
 		return err
 	}
@@ -75,7 +72,7 @@ func (x *Execution) handOver() error {
 		return nil
 	}
 	set := &strategypb.Dataset{}
-	for _, s := range x.sources {
+	for _, s := range x.data.sources {
 		set.Files = append(set.Files, &strategypb.DatasetFile{Path: s.file, Sha256: s.sum,
 			Rows: int64(s.to - s.first)})
 	}
@@ -85,11 +82,8 @@ func (x *Execution) handOver() error {
 // sendCandles begins to send the candles themselves. The plugin's end has a feed of its
 // own: it may be ahead of the host's.
 func (x *Execution) sendCandles() {
-	series := make([]*market.Series, len(x.sources))
-	for i, s := range x.sources {
-		series[i] = s.run()
-	}
-	x.candles = SendCandles(x.plugin.Stream, sim.NewSeriesFeed(series), len(series), x.layout.total)
+	series := each(x.data.sources, (*source).run)
+	x.candles = SendCandles(x.plugin.Stream, sim.NewSeriesFeed(series), len(series), x.data.layout.total)
 	x.decider.(*coSimulation).Advanced = x.candles.Advanced
 }
 
@@ -115,21 +109,20 @@ func (x *Execution) stopping(err error) bool {
 
 // stopPlugin cancels open orders in the books, asks the plugin to end and gives it
 // a moment.
-func (x *Execution) stopPlugin(err error) error {
+func (x *Execution) stopPlugin(err error) (killed bool, _ error) {
 	x.gate.Lock()
 	x.phase = "stopping"
 	finishErr := x.engine.Finish()
 	x.gate.Unlock()
 	if finishErr != nil {
-		return finishErr
+		return false, finishErr
 	}
 	x.stopCandles()
-	x.killed = x.plugin.Stop(err.Error())
-	return err
+	return x.plugin.Stop(err.Error()), err
 }
 
 // outcome names the end of the run.
-func (x *Execution) outcome(err error) runner.Outcome {
+func (x *Execution) outcome(killed bool, err error) runner.Outcome {
 	switch {
 	case err == nil:
 		o := runner.Outcome{}
@@ -140,7 +133,7 @@ func (x *Execution) outcome(err error) runner.Outcome {
 		return o
 	case x.stopping(err):
 		o := runner.Outcome{Stopped: true}
-		if x.killed {
+		if killed {
 			o.Message = "The plugin did not end by itself and was killed."
 		}
 		return o
@@ -151,7 +144,7 @@ func (x *Execution) outcome(err error) runner.Outcome {
 // failure describes a fault with what the plugin left behind.
 func (x *Execution) failure(err error) *artifact.Failure {
 	return x.plugin.Failure(err, x.phaseNow(), x.lastCandle(), func(f *artifact.Failure) {
-		if status.Code(err) == codes.DataLoss && x.dataIsSound() {
+		if status.Code(err) == codes.DataLoss && x.data.isSound() {
 			f.Code, f.Data = "PLUGIN_PROTOCOL_ERROR", map[string]any{}
 		}
 	})
@@ -164,11 +157,11 @@ func (x *Execution) finish() {
 	if x.candles != nil {
 		x.candles.Wait()
 	}
-	if err := x.closeFolder(); err != nil {
+	if err := x.data.closeFolder(); err != nil {
 		x.log.Warn("the candle files of the run could not be removed", "error", err)
 	}
 	x.gate.Lock()
-	x.ended = x.clock()
+	x.ended = time.Now()
 	x.rec.Lift()
 	x.gate.Unlock()
 }
@@ -183,7 +176,7 @@ func (x *Execution) phaseLocked() string {
 	switch {
 	case x.phase == "stopping" || x.started.IsZero():
 		return x.phase
-	case x.engine.Step() >= x.layout.warmup:
+	case x.engine.Step() >= x.data.layout.warmup:
 		return "trading"
 	}
 	return "warming"
@@ -202,7 +195,3 @@ func (x *Execution) lastCandle() market.Time {
 	}
 	return x.engine.Time()
 }
-
-// dataIsSound reads the files of the plugin once more: one that says they are broken may
-// be wrong.
-func (x *Execution) dataIsSound() bool { return x.folder == nil || x.folder.Check() == nil }

@@ -50,7 +50,7 @@ func newProbe(p probeParams) (sdk.Strategy, error) {
 
 func (p *probe) Warmup() int { return 7 }
 
-func (p *probe) OnCandle(v sdk.View) ([]sdk.Intent, error) {
+func (p *probe) OnCandle(v sdk.View) (sdk.Intents, error) {
 	if v.Index() == 0 {
 		v.Publish("facts", p.readable)
 		v.Publish("facts", float64(runtime.GOMAXPROCS(0)))
@@ -93,7 +93,7 @@ func facts(t *testing.T, x *Execution) (readable bool, procs int) {
 // TestBundledStrategiesAgreeInEveryDrive: the decisions of a strategy depend neither on
 // how the candles reach it nor on how many processors it has.
 func TestBundledStrategiesAgreeInEveryDrive(t *testing.T) {
-	ring.Slow(t, "five strategies in five drives")
+	ring.Proof(t, "five strategies in five drives")
 	l := newLab(t, 100)
 	folder := t.TempDir()
 	names := []string{"breakout", "buy_hold", "limit_entry", "rsi_bracket", "sma_cross"}
@@ -111,7 +111,7 @@ func TestBundledStrategiesAgreeInEveryDrive(t *testing.T) {
 	t.Cleanup(c.Close)
 	l.launcher.opts.Catalog = c
 	// More chunks than may be under way, the last one neither whole nor empty.
-	s := sdktest.Synth(7, (wire.ChunksAhead+2)*wire.ChunkSteps+123, 1577836800000, time.Hour)
+	s := sdktest.Synth(7, (wire.ChunksAhead+2)*wire.ChunkSteps+123, time.Date(2020, time.January, 1, 0, 0, 0, 0, time.UTC), time.Hour)
 	s.Symbol = "LONG/USD"
 	if _, err := l.store.Put(context.Background(), candle.PutRequest{Exchange: venue, Series: s}); err != nil {
 		t.Fatal(err)
@@ -160,9 +160,10 @@ func TestChunkedRandomStrategiesAgree(t *testing.T) {
 // TestDelayedStrategiesAgreeInEveryDrive: what is under way is the same for a strategy
 // that simulates itself and for one that is told, and the host counts what came late.
 func TestDelayedStrategiesAgreeInEveryDrive(t *testing.T) {
+	ring.Slow(t, "it runs each seed in each drive")
 	l := newLab(t, 600, "randomly").attached("randomly")
 	late := int64(0)
-	for seed := 1; seed <= 12; seed++ {
+	for seed := 1; seed <= ring.Size(4, 12, 12); seed++ {
 		req := request("randomly", map[string]any{"seed": seed}, one, two)
 		if seed%2 == 0 {
 			req.Execution = []byte(`{"allow_short":true,"intrabar":"ohlc_color"}`)
@@ -227,6 +228,7 @@ func TestDriveIsRefused(t *testing.T) {
 // TestChunkedHostilePlugins: what a plugin does wrong has the same name and is noticed
 // as soon when the candles come in messages.
 func TestChunkedHostilePlugins(t *testing.T) {
+	ring.Proof(t, "TestHostilePlugins shows the same of files")
 	want := map[string]string{
 		"exits": "PLUGIN_CRASHED", "hangs": "PLUGIN_TIMEOUT", "stops": "PLUGIN_TIMEOUT", "panics": "STRATEGY_ERROR",
 		"leaves": "PLUGIN_PROTOCOL_ERROR", "liesfuture": "PLUGIN_PROTOCOL_ERROR", "liesdigest": "PLUGIN_DIVERGED",
@@ -279,8 +281,8 @@ func TestWarmupMovesNothing(t *testing.T) {
 		req.StartDate = &test.start
 		x := l.driven(req, Split{Drive: Drive{Warmup: test.drive}})
 		r := x.Results()
-		if x.WindowStep() != test.window || x.WarmupShort() != test.short || x.layout.warmup != test.window+int64(test.short) {
-			t.Errorf("%s, warm-up %d: %+v", test.start, test.drive, x.layout)
+		if x.WindowStep() != test.window || x.WarmupShort() != test.short || x.data.layout.warmup != test.window+int64(test.short) {
+			t.Errorf("%s, warm-up %d: %+v", test.start, test.drive, x.data.layout)
 		}
 		if r.Window.Start.String()[:10] != test.start[:10] || int64(len(r.Equity.Time)) != r.Window.Candles {
 			t.Errorf("%s, warm-up %d: window %+v, %d points", test.start, test.drive, r.Window, len(r.Equity.Time))

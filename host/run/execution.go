@@ -21,14 +21,12 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/govalues/decimal"
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/assay-run/assay/host/artifact"
-	"github.com/assay-run/assay/host/candle"
 	"github.com/assay-run/assay/host/metric"
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/plugin-sdk/market"
@@ -52,27 +50,15 @@ const (
 // runner.Watched.
 type Execution struct {
 	log       hclog.Logger
-	clock     func() time.Time
 	mode      Mode
 	plugin    *Plugin
 	chunked   bool
 	candles   *Candles // of a chunked co-simulation
-	stopWatch func() bool
 	stepLimit time.Duration
-	sources   []*source
-	folder    *candle.Folder // of the files that the plugin may read; nil if it gets none
-	layout    layout
 	manifest  artifact.Manifest
-	timeframe market.Timeframe
-	killed    bool
-	endless   bool // the plugin is not told how many steps there are, as in a live run
-	splits    artifact.Splits
-	window    artifact.Window
-	missing   int // candles inside the window
-	dataHash  string
 	feed      *Feed
 	decider   sim.Decider
-	data      dataGuard
+	data      *runData
 
 	// The rest is guarded by the gate.
 
@@ -98,10 +84,10 @@ func (x *Execution) Manifest() artifact.Manifest { return x.manifest }
 
 // WarmupShort is how many candles of the window were used as warm-up because there
 // were none before it.
-func (x *Execution) WarmupShort() int { return x.layout.short }
+func (x *Execution) WarmupShort() int { return x.data.layout.short }
 
 // WindowStep is how many candles of warm-up lie before the window: its first step.
-func (x *Execution) WindowStep() int64 { return x.layout.window }
+func (x *Execution) WindowStep() int64 { return x.data.layout.window }
 
 // WriteDecisions implements runner.Described. Whoever asks for the status does not wait for the disk.
 func (x *Execution) WriteDecisions(w io.Writer) error {
@@ -114,20 +100,7 @@ func (x *Execution) WriteDecisions(w io.Writer) error {
 // Close releases data and files. The results stay.
 func (x *Execution) Close() error {
 	x.plugin.Proc.Kill("the run is over")
-	x.data.close()
-	err := errors.Join(x.rec.Lines().Close(), x.closeFolder())
-	for _, s := range x.sources {
-		err = errors.Join(err, s.release())
-	}
-	return err
-}
-
-// closeFolder removes what the plugin could read.
-func (x *Execution) closeFolder() error {
-	if x.folder == nil {
-		return nil
-	}
-	return x.folder.Close()
+	return errors.Join(x.rec.Lines().Close(), x.data.close())
 }
 
 // Progress implements runner.Execution.
@@ -136,10 +109,10 @@ func (x *Execution) Progress() runner.Progress {
 	defer x.gate.Unlock()
 	stats := x.engine.Stats()
 	p := runner.Progress{
-		Phase: x.phaseLocked(), CandlesDone: x.rec.Candles(), CandlesTotal: x.layout.candles,
+		Phase: x.phaseLocked(), CandlesDone: x.rec.Candles(), CandlesTotal: x.data.layout.candles,
 		SimulatedTime: x.lastCandle(), Cash: x.engine.Cash(), Equity: x.engine.Equity(),
 		InitialCash: x.initialCash(), TradeCount: stats.Trades, Orders: stats.Orders, Fills: stats.Fills,
-		UpdatedAt: x.clock(),
+		UpdatedAt: time.Now(),
 	}
 	if x.engine.Step() < 0 {
 		p.Equity = p.Cash
@@ -168,31 +141,26 @@ func (x *Execution) initialCash() float64 {
 // Results implements runner.Execution.
 func (x *Execution) Results() *artifact.Results {
 	r, input := x.picture()
-	x.data.mu.RLock() // the open times of one symbol are mapped
-	defer x.data.mu.RUnlock()
-	if x.data.closed {
-		return r
-	}
-	report, err := metric.Compute(input)
-	if err != nil {
-		x.log.Error("metrics cannot be computed", "error", err)
-		return r
-	}
-	r.Metrics = &report
+	x.data.read(func() { // the open times of one symbol are mapped
+		report, err := metric.Compute(input)
+		if err != nil {
+			x.log.Error("metrics cannot be computed", "error", err)
+			return
+		}
+		r.Metrics = &report
+	})
 	return r
 }
 
 // Input is what the metrics of the run are computed from, for a series that is
 // stitched from several runs. It shares nothing with the candles, which Close gives
 // back. Call it before.
-func (x *Execution) Input() metric.Input {
-	_, in := x.picture()
-	x.data.mu.RLock()
-	defer x.data.mu.RUnlock()
-	if x.data.closed {
-		return metric.Input{}
-	}
-	in.Curves[0].OpenTime = slices.Clone(in.Curves[0].OpenTime)
+func (x *Execution) Input() (in metric.Input) {
+	_, all := x.picture()
+	x.data.read(func() {
+		in = all
+		in.Curves[0].OpenTime = slices.Clone(in.Curves[0].OpenTime)
+	})
 	return in
 }
 
@@ -208,20 +176,10 @@ func (x *Execution) picture() (*artifact.Results, metric.Input) {
 	if x.said.Limits == SeriesLimits() { // else nobody looks at the points
 		r.Warnings = append(r.Warnings, x.said.Warnings()...)
 	}
-	r.DataHash, r.Window = x.dataHash, x.window
+	r.DataHash, r.Window = x.data.hash, x.data.window
 	r.LateMessages = x.engine.Stats().LateMessages
-	in.Timeframe, in.Calendar = x.timeframe, x.calendar()
+	in.Timeframe, in.Calendar = x.data.timeframe, x.data.calendar()
 	return r, in
-}
-
-// calendar is weekdays only when all datasets are.
-func (x *Execution) calendar() string {
-	for _, s := range x.sources {
-		if s.calendar != metric.CalendarWeekdays {
-			return metric.Calendar24x7
-		}
-	}
-	return metric.CalendarWeekdays
 }
 
 // PID is the number of the plugin's process.
@@ -232,19 +190,6 @@ func (x *Execution) Digest() string {
 	x.gate.Lock()
 	defer x.gate.Unlock()
 	return fmt.Sprintf("%x", x.engine.Digest())
-}
-
-// dataGuard keeps mapped candles from being released while somebody reads them.
-type dataGuard struct {
-	mu     sync.RWMutex
-	closed bool
-}
-
-// close waits for the readers and lets nobody in any more.
-func (g *dataGuard) close() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.closed = true
 }
 
 // Look implements runner.Watched. It shares what is only appended to, so that its
@@ -263,19 +208,16 @@ func (x *Execution) OrdersAt(indexes []int) []market.Order {
 }
 
 // Candles implements runner.Watched.
-func (x *Execution) Candles(symbol market.Symbol, use func(*market.Series)) bool {
-	x.data.mu.RLock()
-	defer x.data.mu.RUnlock()
-	if x.data.closed {
-		return false
-	}
-	for _, s := range x.sources {
-		if s.symbol == symbol {
-			use(s.series.Slice(s.from, s.to))
-			return true
+func (x *Execution) Candles(symbol market.Symbol, use func(*market.Series)) (known bool) {
+	x.data.read(func() {
+		for _, s := range x.data.sources {
+			if s.symbol == symbol && !known {
+				known = true
+				use(s.window())
+			}
 		}
-	}
-	return false
+	})
+	return known
 }
 
 // take reads one message of annotations or log lines.
@@ -285,7 +227,7 @@ func (x *Execution) take(m *strategypb.PluginMessage) error { return x.said.Take
 func (x *Execution) Published() Published {
 	x.gate.Lock()
 	defer x.gate.Unlock()
-	return x.said.Published(x.window.Start)
+	return x.said.Published(x.data.window.Start)
 }
 
 // Scene is where a run stands: what is needed to understand how it failed.
@@ -325,7 +267,7 @@ func (x *Execution) Scene(events int) (Scene, error) {
 	x.gate.Lock()
 	defer x.gate.Unlock()
 	s := Scene{
-		Step: x.engine.Step(), Window: x.layout.window, Warmup: x.layout.warmup, Over: x.over, Time: x.lastCandle(),
+		Step: x.engine.Step(), Window: x.data.layout.window, Warmup: x.data.layout.warmup, Over: x.over, Time: x.lastCandle(),
 		Cash: x.engine.CashExact(), OpenOrders: x.engine.OpenOrders(),
 	}
 	var err error
@@ -338,37 +280,6 @@ func (x *Execution) Scene(events int) (Scene, error) {
 	if s.Lines, s.LinesTotal, err = x.rec.Lines().Tail(events); err != nil {
 		return s, err
 	}
-	return s, x.newestCandles(&s, events)
-}
-
-// newestCandles are those of the last steps up to the scene's.
-func (x *Execution) newestCandles(s *Scene, n int) error {
-	x.data.mu.RLock()
-	defer x.data.mu.RUnlock()
-	if x.data.closed {
-		return nil
-	}
-	series := make([]*market.Series, len(x.sources))
-	for i, src := range x.sources {
-		series[i] = src.run()
-	}
-	f := sim.NewSeriesFeed(series)
-	b := sim.Batch{Candles: make([]market.Candle, len(series)), Closed: make([]bool, len(series))}
-	for step := int64(0); step <= s.Step; step++ {
-		if more, err := f.Next(&b); err != nil || !more {
-			return err
-		}
-		for i := range series {
-			if !b.Closed[i] {
-				continue
-			}
-			s.CandlesTotal++
-			if len(s.Candles) >= 2*n { // now and then, not for every candle
-				s.Candles = append(s.Candles[:0], s.Candles[n:]...)
-			}
-			s.Candles = append(s.Candles, SceneCandle{step, x.sources[i].symbol, b.Candles[i]})
-		}
-	}
-	s.Candles = s.Candles[max(0, len(s.Candles)-n):]
-	return nil
+	x.data.read(func() { x.data.newestCandles(&s, events) })
+	return s, nil
 }

@@ -107,11 +107,10 @@ func (l *Launcher) start(ctx context.Context, runID string, p *plan) (_ *Executi
 	ctx, cancel := context.WithTimeout(ctx, LaunchLimit)
 	defer cancel()
 	x := &Execution{
-		log: l.opts.Logger.Named("backtest").With("run_id", runID), clock: time.Now, mode: l.mode(p),
-		stepLimit: l.opts.StepLimit, sources: p.sources, timeframe: p.Timeframe, gate: &Gate{}, phase: PhaseStarting,
+		log: l.opts.Logger.Named("backtest").With("run_id", runID), mode: l.mode(p),
+		stepLimit: l.opts.StepLimit, data: &runData{sources: p.sources, timeframe: p.Timeframe}, gate: &Gate{}, phase: PhaseStarting,
 	}
 	x.chunked = x.mode == ModeCoSimulation && (l.opts.Chunked || p.split.Drive.Chunked || p.Strategy.Remote())
-	x.endless = p.split.Drive.Lockstep
 	x.said.Limits = ChartLimits()
 	if p.split.Series {
 		x.said.Limits = SeriesLimits()
@@ -119,7 +118,7 @@ func (l *Launcher) start(ctx context.Context, runID string, p *plan) (_ *Executi
 	x.said.KeepFile(p.split.ID, p.split.LogFile)
 	// What a long series takes to read is done while the process starts.
 	described := make(chan struct{})
-	go func() { defer close(described); x.describe(p) }()
+	go func() { defer close(described); x.data.describe() }()
 	x.plugin, err = l.launchProcess(ctx, p, x)
 	<-described
 	defer func() {
@@ -129,7 +128,7 @@ func (l *Launcher) start(ctx context.Context, runID string, p *plan) (_ *Executi
 		if x.plugin != nil {
 			x.plugin.Close("the start failed")
 		}
-		_ = x.closeFolder() // the error at hand is the one to report
+		_ = x.data.closeFolder() // the error at hand is the one to report
 		if x.rec != nil {
 			x.rec.Lift()
 		}
@@ -144,11 +143,11 @@ func (l *Launcher) start(ctx context.Context, runID string, p *plan) (_ *Executi
 	if err := x.prepare(&l.opts, p, warmup); err != nil {
 		return nil, err
 	}
-	if err := x.place(); err != nil {
+	if err := x.data.place(); err != nil {
 		return nil, err
 	}
 	x.manifest = l.manifest(p, x)
-	if x.dataHash, err = dataHash(x.manifest.Data); err != nil {
+	if x.data.hash, err = dataHash(x.manifest.Data); err != nil {
 		return nil, err
 	}
 	return x, nil
@@ -170,10 +169,10 @@ func (l *Launcher) launchProcess(ctx context.Context, p *plan, x *Execution) (*P
 	o := catalog.LaunchOptions{Lockstep: x.mode == ModeLockstep, Plain: l.opts.Many, Procs: p.split.Drive.Procs}
 	if !o.Lockstep && !x.chunked {
 		var err error
-		if x.folder, err = l.opts.Store.OpenFolder(); err != nil {
+		if x.data.folder, err = l.opts.Store.OpenFolder(); err != nil {
 			return nil, noFile(err)
 		}
-		o.CandleFolder = x.folder.Path()
+		o.CandleFolder = x.data.folder.Path()
 	}
 	return Launch(ctx, l.opts.Catalog, p.Strategy, o)
 }
@@ -198,24 +197,23 @@ func (x *Execution) introduce(ctx context.Context, runID string, p *plan) (int, 
 
 // prepare lays the warm-up before the window and makes engine, recorder and decider.
 func (x *Execution) prepare(o *Options, p *plan, warmup int) error {
-	x.layout = lay(p.sources, warmup, p.split.Drive)
-	x.window = windowOf(p.sources, x.layout.candles)
+	x.data.layout = lay(p.sources, warmup, p.split.Drive)
+	x.data.window = windowOf(p.sources, x.data.layout.candles)
 	cfg := sim.Config{
 		Symbols: p.Symbols, Timeframe: p.Timeframe, InitialCash: p.Cash, Options: p.Execution,
-		WarmupSteps: x.layout.warmup, WindowStep: x.layout.window,
+		WarmupSteps: x.data.layout.warmup, WindowStep: x.data.layout.window,
 		DelayCandles: p.split.DelayCandles, WorstPrice: p.split.WorstPrice,
 	}
-	series := make([]*market.Series, len(p.sources))
-	for i, s := range p.sources {
+	for _, s := range p.sources {
 		cfg.PriceSteps = append(cfg.PriceSteps, s.priceStep)
-		series[i] = s.run()
 	}
+	series := each(p.sources, (*source).run)
 	lines, err := decision.New(o.SpoolDir, p.split.ID)
 	if err != nil {
 		return noFile(err)
 	}
 	x.rec = NewRecord(RecordOptions{
-		Symbols: p.Symbols, Lines: lines, Steps: x.layout.total - x.layout.window, Window: x.layout.window, NoMemoryLimit: o.Many,
+		Symbols: p.Symbols, Lines: lines, Steps: x.data.layout.total - x.data.layout.window, Window: x.data.layout.window, NoMemoryLimit: o.Many,
 	})
 	if x.engine, err = sim.NewEngine(cfg, x.rec); err != nil {
 		lines.Close()
@@ -228,22 +226,9 @@ func (x *Execution) prepare(o *Options, p *plan, warmup int) error {
 	if x.mode == ModeLockstep {
 		x.decider = NewLockstep(x.plugin.Stream, x.gate, p.Symbols, x.stepLimit)
 	} else {
-		x.decider = newCoSimulation(x.plugin.Stream, x.gate, p.Symbols, x.layout.total, x.stepLimit, x.engine.Digest())
+		x.decider = newCoSimulation(x.plugin.Stream, x.gate, p.Symbols, x.data.layout.total, x.stepLimit, x.engine.Digest())
 	}
 	x.note(p)
-	return nil
-}
-
-// place puts the candles of the run, and no others, where the plugin can read them.
-func (x *Execution) place() (err error) {
-	if x.folder == nil {
-		return nil
-	}
-	for _, s := range x.sources {
-		if s.file, s.sum, err = x.folder.Place(s.sha256, s.series, s.first, s.to-s.first); err != nil {
-			return noFile(err)
-		}
-	}
 	return nil
 }
 
@@ -272,11 +257,11 @@ func (x *Execution) note(p *plan) {
 			assume("OHLC_VIOLATIONS", "%s was imported with candles whose high or low does not contain open and close.", s.symbol)
 		}
 	}
-	if x.missing > 0 {
-		assume("GAPS", "%d candles are missing inside the window. Gaps are never filled: orders wait across them.", x.missing)
+	if x.data.missing > 0 {
+		assume("GAPS", "%d candles are missing inside the window. Gaps are never filled: orders wait across them.", x.data.missing)
 	}
-	if x.layout.short > 0 {
-		assume("WARMUP_SHORT", "%d warm-up candles are not there before the window; its first candles were used, on which orders are rejected.", x.layout.short)
+	if x.data.layout.short > 0 {
+		assume("WARMUP_SHORT", "%d warm-up candles are not there before the window; its first candles were used, on which orders are rejected.", x.data.layout.short)
 	}
 	if x.mode == ModeLockstep && p.Strategy.SimID != sim.ID() {
 		assume("LOCKSTEP", "The plugin was built with another simulator or none, so it was driven step by step.")
@@ -298,8 +283,8 @@ func (l *Launcher) manifest(p *plan, x *Execution) artifact.Manifest {
 		},
 		Engine: l.opts.Engine, Sandbox: x.plugin.Proc.Sandbox().String(), Walls: x.plugin.Proc.Sandbox().Parts, Debug: p.Strategy.Debug,
 	}
-	m.Splits = x.splits
-	m.Request.StartDate, m.Request.EndDate = x.window.Start, x.window.End
+	m.Splits = x.data.splits
+	m.Request.StartDate, m.Request.EndDate = x.data.window.Start, x.data.window.End
 	for _, s := range p.sources {
 		m.Request.Symbols = append(m.Request.Symbols, string(s.symbol))
 		m.Data = append(m.Data, artifact.Dataset{
@@ -308,14 +293,6 @@ func (l *Launcher) manifest(p *plan, x *Execution) artifact.Manifest {
 		})
 	}
 	return m
-}
-
-// describe reads the window for what the run says about its data: timeline and gaps.
-func (x *Execution) describe(p *plan) {
-	x.splits = artifact.FullSplit(windowCloses(p.sources))
-	for _, s := range p.sources {
-		x.missing += candle.Gaps(s.series.Slice(s.from, s.to), candle.Calendar(s.calendar)).Missing
-	}
 }
 
 func dataHash(data []artifact.Dataset) (string, error) {

@@ -65,7 +65,7 @@ func newLab(t testing.TB, candles int, names ...string) *lab {
 	t.Cleanup(func() { store.Close() })
 	start := market.FromTime(time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC))
 	for i, symbol := range []market.Symbol{one, two} {
-		s := sdktest.Synth(uint64(42+i), candles, start, time.Hour)
+		s := sdktest.Synth(uint64(42+i), candles, start.Time(), time.Hour)
 		s.Symbol, s.Timeframe = symbol, market.MustTimeframe("1h")
 		if _, err := store.Put(context.Background(), candle.PutRequest{Exchange: venue, Series: s}); err != nil {
 			t.Fatal(err)

@@ -101,10 +101,10 @@ func inProcess(t *testing.T, l *lab, seed int, execution string, symbols []strin
 		s := f.Series()
 		s.Symbol = market.Symbol(symbol)
 		series = append(series, s)
-		options = append(options, func(o *sdktest.Options) { o.PriceSteps = append(o.PriceSteps, d.PriceStep) })
+		options = append(options, sdktest.PriceSteps(d.PriceStep))
 	}
 	options = append(options, sdktest.Execution(execution), sdktest.More(series[1:]...))
-	strategy := sdktest.New(t, playtest.NewRandom, fmt.Sprintf(`{"seed":%d}`, seed))
+	strategy := sdktest.New(t, playtest.NewRandom, func(p *playtest.RandomParams) { p.Seed = seed })
 	return sdktest.Backtest(t, strategy, series[0], options...).Digest
 }
 
@@ -127,8 +127,8 @@ func TestWarmupComesFromBeforeTheWindow(t *testing.T) {
 	if o.Failure != nil {
 		t.Fatal(o.Failure.Message)
 	}
-	if x.layout.window != 5 || x.layout.warmup != 5 {
-		t.Errorf("layout %+v", x.layout)
+	if x.data.layout.window != 5 || x.data.layout.warmup != 5 {
+		t.Errorf("layout %+v", x.data.layout)
 	}
 	r := x.Results()
 	if int64(len(r.Equity.Time)) != r.Window.Candles || r.Window.Start.String() < "2020-01-05" {

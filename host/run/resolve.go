@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
+	"sync"
 
 	"github.com/govalues/decimal"
 
@@ -185,7 +185,7 @@ func (l *Launcher) lookUp(ctx context.Context, p *plan, req runner.StartRequest)
 func (l *Launcher) parametersFirst(ctx context.Context, runID string, p *plan, failed error) error {
 	ctx, cancel := context.WithTimeout(ctx, LaunchLimit)
 	defer cancel()
-	x := &Execution{log: l.opts.Logger, clock: time.Now, mode: ModeLockstep, gate: &Gate{}}
+	x := &Execution{log: l.opts.Logger, mode: ModeLockstep, data: &runData{}, gate: &Gate{}}
 	p.sources = nil
 	var err error
 	if x.plugin, err = l.launchProcess(ctx, p, x); err != nil {
@@ -480,4 +480,39 @@ func coverage(sources []*source, start, end *market.Time) []artifact.Note {
 // reach is from the open of the first stored candle to the close of the last.
 func (s *source) reach() candle.Range {
 	return candle.Range{Start: s.series.Time[0], End: s.series.CloseTime(s.series.Len() - 1)}
+}
+
+// pinned remembers datasets that were named by their hash, which are what they are: for
+// many plays of the same candles.
+type pinned struct {
+	mu   sync.Mutex
+	sets map[pin]candle.Dataset
+}
+
+type pin struct {
+	exchange, timeframe, sha256 string
+	symbol                      market.Symbol
+}
+
+func (p *pinned) get(k pin) (candle.Dataset, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	d, ok := p.sets[k]
+	return d, ok
+}
+
+func (p *pinned) put(k pin, d candle.Dataset) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.sets == nil || len(p.sets) >= maxPinned {
+		p.sets = map[pin]candle.Dataset{}
+	}
+	p.sets[k] = d
+}
+
+// maxPinned is far more than an evaluation has.
+const maxPinned = 4096
+
+func (p *plan) pin(exchange string, symbol market.Symbol) pin {
+	return pin{exchange, p.Timeframe.String(), p.split.Pins[symbol], symbol}
 }

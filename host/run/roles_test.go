@@ -54,7 +54,7 @@ type bear struct{}
 
 func newBear(playtest.GoodParams) (sdk.Strategy, error) { return bear{}, nil }
 
-func (bear) OnCandle(v sdk.View) ([]sdk.Intent, error) {
+func (bear) OnCandle(v sdk.View) (sdk.Intents, error) {
 	if v.Index() == 1 {
 		return sdk.Sell(sdk.CashFraction(1)), nil
 	}

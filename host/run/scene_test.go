@@ -4,9 +4,10 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"github.com/assay-run/assay/host/hosttest/playtest"
 	"slices"
 	"testing"
+
+	"github.com/assay-run/assay/host/hosttest/playtest"
 
 	"github.com/govalues/decimal"
 )

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"errors"
 	"iter"
 	"sync"
 
@@ -8,6 +9,7 @@ import (
 
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/candle"
+	"github.com/assay-run/assay/host/metric"
 	"github.com/assay-run/assay/plugin-sdk/market"
 	"github.com/assay-run/assay/plugin-sdk/sim"
 )
@@ -67,11 +69,36 @@ type source struct {
 	violations bool // imported with OHLC violations kept
 }
 
-func (s *source) run() *market.Series { return s.series.Slice(s.first, s.to) }
+// run is the rows of the run, window those that count.
+func (s *source) run() *market.Series    { return s.series.Slice(s.first, s.to) }
+func (s *source) window() *market.Series { return s.series.Slice(s.from, s.to) }
+
+// each is a part of every source: its run or its window.
+func each(sources []*source, part func(*source) *market.Series) []*market.Series {
+	series := make([]*market.Series, len(sources))
+	for i, s := range sources {
+		series[i] = part(s)
+	}
+	return series
+}
+
+// steps goes over the steps of some series. The batch is filled anew for each.
+func steps(series []*market.Series) iter.Seq[*sim.Batch] {
+	return func(yield func(*sim.Batch) bool) {
+		f := sim.NewSeriesFeed(series)
+		b := &sim.Batch{Candles: make([]market.Candle, len(series)), Closed: make([]bool, len(series))}
+		for more, err := f.Next(b); more && err == nil; more, err = f.Next(b) {
+			if !yield(b) {
+				return
+			}
+		}
+	}
+}
 
 // layout is how the steps of a run lie over its candles.
 type layout struct {
 	warmup, window, total int64 // steps: rejected below, recorded from, all
+	told                  int64 // the total that the plugin is told; 0 in a drive like that of a live run
 	candles               int64 // of the window
 	short                 int   // warm-up candles missing before the window
 }
@@ -91,15 +118,14 @@ func (d Drive) lead(warmup, have int) int {
 // asks for moves neither the window nor the first step whose orders count.
 func lay(sources []*source, warmup int, drive Drive) layout {
 	var l layout
-	series := make([]*market.Series, len(sources))
 	start := sources[0].series.Time[sources[0].from]
-	for i, s := range sources {
+	for _, s := range sources {
 		s.first = s.from - drive.lead(warmup, s.from)
 		l.short = max(l.short, warmup-s.from)
 		l.candles += int64(s.to - s.from)
 		start = min(start, s.series.Time[s.from])
-		series[i] = s.run()
 	}
+	series := each(sources, (*source).run)
 	if len(sources) == 1 {
 		l.total = int64(series[0].Len())
 		l.window = int64(sources[0].from - sources[0].first)
@@ -107,16 +133,17 @@ func lay(sources []*source, warmup int, drive Drive) layout {
 		l.window, l.total = laySteps(series, start)
 	}
 	l.warmup = l.window + int64(l.short)
+	if !drive.Lockstep {
+		l.told = l.total
+	}
 	return l
 }
 
 // laySteps counts the steps of several symbols and those whose candles all opened
 // before the window.
 func laySteps(series []*market.Series, start market.Time) (window, total int64) {
-	f := sim.NewSeriesFeed(series)
-	b := sim.Batch{Candles: make([]market.Candle, len(series)), Closed: make([]bool, len(series))}
 	inside := false
-	for more, _ := f.Next(&b); more; more, _ = f.Next(&b) {
+	for b := range steps(series) {
 		for i := range series {
 			inside = inside || (b.Closed[i] && b.Candles[i].OpenTime >= start)
 		}
@@ -131,13 +158,7 @@ func laySteps(series []*market.Series, start market.Time) (window, total int64) 
 // windowCloses are the close times of the steps of the window.
 func windowCloses(sources []*source) iter.Seq[market.Time] {
 	return func(yield func(market.Time) bool) {
-		series := make([]*market.Series, len(sources))
-		for i, s := range sources {
-			series[i] = s.series.Slice(s.from, s.to)
-		}
-		f := sim.NewSeriesFeed(series)
-		b := sim.Batch{Candles: make([]market.Candle, len(series)), Closed: make([]bool, len(series))}
-		for more, err := f.Next(&b); more && err == nil; more, err = f.Next(&b) {
+		for b := range steps(each(sources, (*source).window)) {
 			if !yield(b.CloseTime) {
 				return
 			}
@@ -158,37 +179,103 @@ func windowOf(sources []*source, candles int64) artifact.Window {
 	return w
 }
 
-// pinned remembers datasets that were named by their hash, which are what they are: for
-// many plays of the same candles.
-type pinned struct {
-	mu   sync.Mutex
-	sets map[pin]candle.Dataset
+// runData is the candles that a run plays, and the files that the plugin may read.
+type runData struct {
+	timeframe market.Timeframe
+	sources   []*source
+	folder    *candle.Folder // nil if the plugin gets no files
+	layout    layout
+	splits    artifact.Splits
+	window    artifact.Window
+	missing   int // candles inside the window
+	hash      string
+
+	mu     sync.RWMutex
+	closed bool
 }
 
-type pin struct {
-	exchange, timeframe, sha256 string
-	symbol                      market.Symbol
-}
-
-func (p *pinned) get(k pin) (candle.Dataset, bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	d, ok := p.sets[k]
-	return d, ok
-}
-
-func (p *pinned) put(k pin, d candle.Dataset) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.sets == nil || len(p.sets) >= maxPinned {
-		p.sets = map[pin]candle.Dataset{}
+// read calls use unless the candles were given back; they are not while it reads.
+func (d *runData) read(use func()) {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	if !d.closed {
+		use()
 	}
-	p.sets[k] = d
 }
 
-// maxPinned is far more than an evaluation has.
-const maxPinned = 4096
+// close waits for the readers, lets nobody in any more and gives the candles back.
+func (d *runData) close() error {
+	d.mu.Lock()
+	d.closed = true
+	d.mu.Unlock()
+	err := d.closeFolder()
+	for _, s := range d.sources {
+		err = errors.Join(err, s.release())
+	}
+	return err
+}
 
-func (p *plan) pin(exchange string, symbol market.Symbol) pin {
-	return pin{exchange, p.Timeframe.String(), p.split.Pins[symbol], symbol}
+// closeFolder removes what the plugin could read.
+func (d *runData) closeFolder() error {
+	if d.folder == nil {
+		return nil
+	}
+	return d.folder.Close()
+}
+
+// describe reads the window for what the run says about its data: timeline and gaps.
+func (d *runData) describe() {
+	d.splits = artifact.FullSplit(windowCloses(d.sources))
+	for _, s := range d.sources {
+		d.missing += candle.Gaps(s.window(), candle.Calendar(s.calendar)).Missing
+	}
+}
+
+// place puts the candles of the run, and no others, where the plugin can read them.
+func (d *runData) place() (err error) {
+	if d.folder == nil {
+		return nil
+	}
+	for _, s := range d.sources {
+		if s.file, s.sum, err = d.folder.Place(s.sha256, s.series, s.first, s.to-s.first); err != nil {
+			return noFile(err)
+		}
+	}
+	return nil
+}
+
+// isSound reads the files of the plugin once more: one that says they are broken may
+// be wrong.
+func (d *runData) isSound() bool { return d.folder == nil || d.folder.Check() == nil }
+
+// calendar is weekdays only when all datasets are.
+func (d *runData) calendar() string {
+	for _, s := range d.sources {
+		if s.calendar != metric.CalendarWeekdays {
+			return metric.Calendar24x7
+		}
+	}
+	return metric.CalendarWeekdays
+}
+
+// newestCandles are those of the last steps up to the scene's.
+func (d *runData) newestCandles(s *Scene, n int) {
+	step := int64(0)
+	for b := range steps(each(d.sources, (*source).run)) {
+		if step > s.Step {
+			break
+		}
+		for i, closed := range b.Closed {
+			if !closed {
+				continue
+			}
+			s.CandlesTotal++
+			if len(s.Candles) >= 2*n { // now and then, not for every candle
+				s.Candles = append(s.Candles[:0], s.Candles[n:]...)
+			}
+			s.Candles = append(s.Candles, SceneCandle{step, d.sources[i].symbol, b.Candles[i]})
+		}
+		step++
+	}
+	s.Candles = s.Candles[max(0, len(s.Candles)-n):]
 }

@@ -161,8 +161,8 @@ func TestFolderOfARunHoldsNothingElse(t *testing.T) {
 		t.Fatalf("read %+v, denied %q", seen.Named, seen.Denied)
 	}
 	folder := filepath.Dir(seen.Named[0].Path)
-	if folder != filepath.Dir(seen.Named[1].Path) || folder == x.folder.Path() {
-		t.Errorf("the runs have the folders %s and %s", folder, x.folder.Path())
+	if folder != filepath.Dir(seen.Named[1].Path) || folder == x.data.folder.Path() {
+		t.Errorf("the runs have the folders %s and %s", folder, x.data.folder.Path())
 	}
 	if len(seen.InFolder) != 2 && !l.confined() {
 		t.Errorf("in its folder are %q", seen.InFolder)

@@ -228,7 +228,7 @@ func (r *Runner) conclude(run *run, e event, end Ended, kept Kept, place *regist
 		run.watched = ofResults(&results)
 	}
 	r.counters.add(s)
-	r.moveLocked(transitions[r.state][e].to)
+	r.moveLocked(transitions[e][r.state].to)
 	run.report.Snapshot.Seq = r.seq
 	close(run.done)
 	r.opts.Logger.Info("run ended", "run_id", run.id, "status", s.Status, "stop_reason", s.StopReason,

@@ -114,7 +114,7 @@ func (r *Runner) leave() { <-r.turn }
 func (r *Runner) allowed(e event) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if code := transitions[r.state][e].refuse; code != "" {
+	if code := transitions[e][r.state].refuse; code != "" {
 		return newError(code, r.snapshotLocked(), nil)
 	}
 	return nil
@@ -124,7 +124,7 @@ func (r *Runner) allowed(e event) error {
 func (r *Runner) refusal(e event) Code {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return transitions[r.state][e].refuse
+	return transitions[e][r.state].refuse
 }
 
 // Start launches a validated request and begins its run. A refusal is an *Error;
@@ -221,7 +221,7 @@ func (r *Runner) begin(run *run, e event) Snapshot {
 	r.release(r.run)
 	r.run = run
 	r.counters.RunsTotal++
-	r.moveLocked(transitions[r.state][e].to)
+	r.moveLocked(transitions[e][r.state].to)
 	return r.snapshotLocked()
 }
 
@@ -274,7 +274,7 @@ func (r *Runner) decideStop(ctx context.Context) (_ *run, first bool, _ Snapshot
 	defer r.leave()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	t := transitions[r.state][stop]
+	t := transitions[stop][r.state]
 	switch {
 	case t.refuse != "":
 		return nil, false, Snapshot{}, newError(t.refuse, r.snapshotLocked(), nil)
@@ -298,7 +298,7 @@ func (r *Runner) Reset(ctx context.Context) (Snapshot, error) {
 	defer r.leave()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	t := transitions[r.state][reset]
+	t := transitions[reset][r.state]
 	if t.refuse != "" {
 		return Snapshot{}, newError(t.refuse, r.snapshotLocked(), nil)
 	}
@@ -341,7 +341,7 @@ var errShutdownTimeout = errors.New("the run did not end in time for the shutdow
 func (r *Runner) endForShutdown() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	from, to := r.state, transitions[r.state][shutdown].to
+	from, to := r.state, transitions[shutdown][r.state].to
 	if from != running || r.run.ended {
 		return
 	}
@@ -356,7 +356,7 @@ func (r *Runner) endForShutdown() {
 func (r *Runner) Restore(rep Report, cleared func() error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	t := transitions[r.state][interrupted]
+	t := transitions[interrupted][r.state]
 	if t.refuse != "" {
 		return newError(t.refuse, r.snapshotLocked(), nil)
 	}

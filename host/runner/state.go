@@ -65,81 +65,24 @@ type transition struct {
 	refuse Code
 }
 
-func goTo(s state) transition  { return transition{to: s} }
-func refuse(c Code) transition { return transition{refuse: c} }
+func to(s state) transition { return transition{to: s} }
+func no(c Code) transition  { return transition{refuse: c} }
 
-// transitions says for every state and event what follows.
-var transitions = [numStates][numEvents]transition{
-	idle: {
-		start:        goTo(running),
-		replace:      goTo(running),
-		launchFailed: refuse(RunStartFailed),
-		stop:         refuse(RunNotActive),
-		shutdown:     goTo(idle),
-		reset:        goTo(idle),
-		dataEnd:      refuse(Internal),
-		stopped:      refuse(Internal),
-		withdrawn:    refuse(Internal),
-		fault:        refuse(Internal),
-		interrupted:  goTo(failed),
-		readResults:  refuse(NoRun),
-	},
-	running: {
-		start:        refuse(RunAlreadyActive),
-		replace:      refuse(RunAlreadyActive),
-		launchFailed: refuse(Internal),
-		stop:         goTo(stopping),
-		shutdown:     goTo(stopping),
-		reset:        refuse(RunStillRunning),
-		dataEnd:      goTo(completed),
-		stopped:      refuse(Internal),
-		withdrawn:    goTo(completed),
-		fault:        goTo(failed),
-		interrupted:  refuse(Internal),
-		readResults:  refuse(ResultsNotReady),
-	},
-	stopping: {
-		start:        refuse(RunAlreadyActive),
-		replace:      refuse(RunAlreadyActive),
-		launchFailed: refuse(Internal),
-		stop:         goTo(stopping),
-		shutdown:     goTo(stopping),
-		reset:        refuse(RunStillRunning),
-		dataEnd:      goTo(completed), // the end was faster than the stop
-		stopped:      goTo(completed),
-		withdrawn:    goTo(completed),
-		fault:        goTo(failed),
-		interrupted:  refuse(Internal),
-		readResults:  refuse(ResultsNotReady),
-	},
-	completed: {
-		start:        refuse(RunAlreadyActive),
-		replace:      goTo(running),
-		launchFailed: refuse(RunStartFailed),
-		stop:         refuse(RunNotActive),
-		shutdown:     goTo(completed),
-		reset:        goTo(idle),
-		dataEnd:      refuse(Internal),
-		stopped:      refuse(Internal),
-		withdrawn:    refuse(Internal),
-		fault:        refuse(Internal),
-		interrupted:  refuse(Internal),
-		readResults:  goTo(completed),
-	},
-	failed: {
-		start:        refuse(RunAlreadyActive),
-		replace:      goTo(running),
-		launchFailed: refuse(RunStartFailed),
-		stop:         refuse(RunNotActive),
-		shutdown:     goTo(failed),
-		reset:        goTo(idle),
-		dataEnd:      refuse(Internal),
-		stopped:      refuse(Internal),
-		withdrawn:    refuse(Internal),
-		fault:        refuse(Internal),
-		interrupted:  refuse(Internal),
-		readResults:  goTo(failed),
-	},
+// transitions is what follows every event in every state: idle, running, stopping,
+// completed, failed. In stopping the end of the data may be faster than the stop.
+var transitions = [numEvents][numStates]transition{
+	start:        {to(running), no(RunAlreadyActive), no(RunAlreadyActive), no(RunAlreadyActive), no(RunAlreadyActive)},
+	replace:      {to(running), no(RunAlreadyActive), no(RunAlreadyActive), to(running), to(running)},
+	launchFailed: {no(RunStartFailed), no(Internal), no(Internal), no(RunStartFailed), no(RunStartFailed)},
+	stop:         {no(RunNotActive), to(stopping), to(stopping), no(RunNotActive), no(RunNotActive)},
+	shutdown:     {to(idle), to(stopping), to(stopping), to(completed), to(failed)},
+	reset:        {to(idle), no(RunStillRunning), no(RunStillRunning), to(idle), to(idle)},
+	dataEnd:      {no(Internal), to(completed), to(completed), no(Internal), no(Internal)},
+	stopped:      {no(Internal), no(Internal), to(completed), no(Internal), no(Internal)},
+	withdrawn:    {no(Internal), to(completed), to(completed), no(Internal), no(Internal)},
+	fault:        {no(Internal), to(failed), to(failed), no(Internal), no(Internal)},
+	interrupted:  {to(failed), no(Internal), no(Internal), no(Internal), no(Internal)},
+	readResults:  {no(NoRun), no(ResultsNotReady), no(ResultsNotReady), to(completed), to(failed)},
 }
 
 // Code names a refusal.

@@ -32,9 +32,9 @@ func TestTransitions(t *testing.T) {
 	}
 	for e, row := range want {
 		for s := range numStates {
-			got := string(transitions[s][e].refuse)
+			got := string(transitions[e][s].refuse)
 			if got == "" {
-				got = ok(transitions[s][e].to)
+				got = ok(transitions[e][s].to)
 			}
 			if got != row[s] {
 				t.Errorf("event %d in %s: %s, want %s", e, ok(s), got, row[s])

@@ -193,7 +193,7 @@ func (r *Runner) Results() (Report, error) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if t := transitions[r.state][readResults]; t.refuse != "" {
+	if t := transitions[readResults][r.state]; t.refuse != "" {
 		return Report{}, newError(t.refuse, r.snapshotLocked(), nil)
 	}
 	return r.run.report, nil

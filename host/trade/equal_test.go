@@ -17,7 +17,7 @@ import (
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/exchange"
-	"github.com/assay-run/assay/host/hosttest/feedtest"
+	"github.com/assay-run/assay/host/hosttest/exchangetest"
 	"github.com/assay-run/assay/host/hosttest/playtest"
 	"github.com/assay-run/assay/host/hosttest/ring"
 	"github.com/assay-run/assay/host/metric"
@@ -138,7 +138,7 @@ func TestPaperEqualsBacktest(t *testing.T) {
 	if fills < len(list)*5 {
 		t.Errorf("only %d fills in %d runs: the strategies do too little to prove anything", fills, len(list))
 	}
-	for _, name := range append(feedtest.Kinds(), "poll", string(feed.Backfill)) {
+	for _, name := range append(exchangetest.Kinds(), "poll", string(feed.Backfill)) {
 		if faults[name] == 0 {
 			t.Errorf("no stream had the fault %q", name)
 		}

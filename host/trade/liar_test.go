@@ -13,7 +13,7 @@ import (
 	"github.com/govalues/decimal"
 
 	"github.com/assay-run/assay/host/exchange"
-	"github.com/assay-run/assay/host/hosttest/feedtest"
+	"github.com/assay-run/assay/host/hosttest/exchangetest"
 	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/plugin-sdk/market"
@@ -30,7 +30,7 @@ type liar struct {
 	tick    []decimal.Decimal
 	from    market.Time // the clock at the start
 	span    market.Time
-	script  *feedtest.Script
+	script  *exchangetest.Script
 	random  *rand.Rand
 	asked   chan struct{} // history was
 	failing int           // so many requests of history fail first
@@ -96,7 +96,7 @@ func (l *liars) Choose(ctx context.Context, req runner.StartRequest, p *run.Plan
 			return Venue{}, err
 		}
 	}
-	v.script = &feedtest.Script{
+	v.script = &exchangetest.Script{
 		Random: v.random, Span: v.span, LongGap: 500, Odds: conf.Odds, Faults: map[string]int{},
 		Later: func(wait market.Time, e exchange.CandleEvent) {
 			v.late = append(v.late, lateEvent{v.now + wait, e})

@@ -18,8 +18,8 @@ import (
 	"github.com/assay-run/assay/host/candle"
 	"github.com/assay-run/assay/host/catalog"
 	"github.com/assay-run/assay/host/exchange"
+	"github.com/assay-run/assay/host/hosttest"
 	"github.com/assay-run/assay/host/hosttest/playtest"
-	"github.com/assay-run/assay/host/hosttest/ramdir"
 	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/host/trade/journal"
@@ -78,7 +78,7 @@ func openDesk(t testing.TB, o deskOptions) *desk {
 	}
 	limit := 2 * time.Second
 	if !o.disk { // long runs, many at once: how fast this machine is proves nothing
-		state, limit = ramdir.New(t), 30*time.Second
+		state, limit = hosttest.RAMDir(t), 30*time.Second
 	}
 	playtest.Install(t, plugins, o.names...)
 	log := hclog.New(&hclog.LoggerOptions{Output: io.Discard, Level: hclog.Info})
@@ -97,7 +97,7 @@ func openDesk(t testing.TB, o deskOptions) *desk {
 		t.Fatal(err)
 	}
 	for i, symbol := range []market.Symbol{one, two} {
-		s := sdktest.Synth(uint64(42+i), candles, start, time.Hour)
+		s := sdktest.Synth(uint64(42+i), candles, start.Time(), time.Hour)
 		s.Symbol, s.Timeframe = symbol, market.MustTimeframe("1h")
 		if _, err := store.Put(t.Context(), candle.PutRequest{Exchange: stored, Series: s}); err != nil {
 			t.Fatal(err)

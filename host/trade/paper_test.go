@@ -118,10 +118,10 @@ func TestPaperRefusals(t *testing.T) {
 }
 
 func TestStrategyFaults(t *testing.T) {
-	names := []string{"exits", "segfaults", "panics", "errs", "nan", "hangs"}
+	names := []string{"exits", "segfaults", "panics", "errs", "answers", "nan", "hangs"}
 	d := newDesk(t, 1000, names...)
 	want := map[string]string{
-		"exits": "PLUGIN_CRASHED", "segfaults": "PLUGIN_CRASHED", "panics": "STRATEGY_ERROR", "errs": "STRATEGY_ERROR",
+		"exits": "PLUGIN_CRASHED", "segfaults": "PLUGIN_CRASHED", "panics": "STRATEGY_ERROR", "errs": "STRATEGY_ERROR", "answers": "STRATEGY_ERROR",
 		"nan": "PLUGIN_PROTOCOL_ERROR", "hangs": "PLUGIN_TIMEOUT",
 	}
 	for _, name := range names {

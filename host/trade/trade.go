@@ -120,10 +120,10 @@ func (h *liveHost) Candles(step int64, b *sim.Batch) {
 func (h *liveHost) Decide(v *engine.View) ([]market.Intent, error) {
 	s := &wire.Step{
 		Index: v.Step, CloseTime: v.CloseTime, Candles: v.Candles, Closed: v.Closed, Fills: v.Fills, Orders: v.Orders,
-		Cash: v.Cash, Equity: v.Equity, Warmup: v.Warmup, Holdings: make([]sdk.Holding, len(v.Holdings)),
+		Cash: v.Cash, Equity: v.Equity, Warmup: v.Warmup, Positions: make([]sdk.Position, len(v.Holdings)),
 	}
 	for i, p := range v.Holdings {
-		s.Holdings[i] = sdk.Holding{Quantity: p.Quantity, EntryPrice: p.EntryPrice, CandlesHeld: p.CandlesHeld}
+		s.Positions[i] = sdk.Position{Quantity: p.Quantity, EntryPrice: p.EntryPrice, CandlesHeld: p.CandlesHeld}
 	}
 	return h.asks.Ask(s)
 }

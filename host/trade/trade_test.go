@@ -103,7 +103,7 @@ func TestLiveStops(t *testing.T) {
 
 // TestLiveStrategyFaults: a strategy that ends badly ends its run, with its orders taken back.
 func TestLiveStrategyFaults(t *testing.T) {
-	names := map[string]string{"exits": "PLUGIN_CRASHED", "panics": "STRATEGY_ERROR", "errs": "STRATEGY_ERROR", "nan": "PLUGIN_PROTOCOL_ERROR", "unknown": "PLUGIN_PROTOCOL_ERROR", "hangs": "PLUGIN_TIMEOUT"}
+	names := map[string]string{"exits": "PLUGIN_CRASHED", "panics": "STRATEGY_ERROR", "errs": "STRATEGY_ERROR", "answers": "STRATEGY_ERROR", "nan": "PLUGIN_PROTOCOL_ERROR", "unknown": "PLUGIN_PROTOCOL_ERROR", "hangs": "PLUGIN_TIMEOUT"}
 	var list []string
 	for name := range names {
 		list = append(list, name)

@@ -47,7 +47,7 @@ func TestMain(m *testing.M) {
 // coin decides by the clock.
 type coin struct{}
 
-func (coin) OnCandle(v sdk.View) ([]sdk.Intent, error) {
+func (coin) OnCandle(v sdk.View) (sdk.Intents, error) {
 	if time.Now().UnixNano()/100%2 == 0 {
 		return sdk.Buy(sdk.CashFraction(0.01)), nil
 	}
@@ -57,7 +57,7 @@ func (coin) OnCandle(v sdk.View) ([]sdk.Intent, error) {
 // steady buys now and then.
 type steady struct{}
 
-func (steady) OnCandle(v sdk.View) ([]sdk.Intent, error) {
+func (steady) OnCandle(v sdk.View) (sdk.Intents, error) {
 	if v.Index()%10 == 3 {
 		return sdk.Buy(sdk.CashFraction(0.01)), nil
 	}
@@ -122,7 +122,7 @@ func open(t *testing.T, name string) *theatre {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { store.Close() })
-	series := sdktest.Synth(1, 300, market.Time(1577836800000), time.Hour)
+	series := sdktest.Synth(1, 300, time.Date(2020, time.January, 1, 0, 0, 0, 0, time.UTC), time.Hour)
 	d, err := store.Put(t.Context(), candle.PutRequest{Exchange: "test", Series: series})
 	if err != nil {
 		t.Fatal(err)

@@ -16,7 +16,6 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/schema"
 
 	"github.com/assay-run/assay/host/candle/importer"
-	"github.com/assay-run/assay/host/candle/importer/cell"
 )
 
 // reader reads n values of a column chunk.
@@ -159,7 +158,7 @@ func typed(kind importer.Kind, t parquet.Type, as ...schema.IntLogicalType) read
 	}
 }
 
-func times(t parquet.Type, unit cell.Unit, zoned bool) reader {
+func times(t parquet.Type, unit importer.Unit, zoned bool) reader {
 	read := typed(importer.Times, t)
 	if read == nil || t != parquet.Types.Int64 {
 		return nil
@@ -180,18 +179,18 @@ func oldTimes(chunk file.ColumnChunkReader, n int) (importer.Column, error) {
 		}
 		return v[i].ToTime().UnixMilli()
 	})
-	c.Kind, c.Unit, c.Valid = importer.Times, cell.Milliseconds, valid
+	c.Kind, c.Unit, c.Valid = importer.Times, importer.Milliseconds, valid
 	return c, err
 }
 
-func parquetUnit(u schema.TimeUnitType) cell.Unit {
+func parquetUnit(u schema.TimeUnitType) importer.Unit {
 	switch u {
 	case schema.TimeUnitMillis:
-		return cell.Milliseconds
+		return importer.Milliseconds
 	case schema.TimeUnitMicros:
-		return cell.Microseconds
+		return importer.Microseconds
 	}
-	return cell.Nanoseconds
+	return importer.Nanoseconds
 }
 
 func nothing(chunk file.ColumnChunkReader, _ int) (importer.Column, error) {
@@ -468,16 +467,16 @@ func picked[T any](values []T, at []int, valid []bool) []T {
 	return out
 }
 
-func timeUnit(u arrow.TimeUnit) cell.Unit {
+func timeUnit(u arrow.TimeUnit) importer.Unit {
 	switch u {
 	case arrow.Second:
-		return cell.Seconds
+		return importer.Seconds
 	case arrow.Millisecond:
-		return cell.Milliseconds
+		return importer.Milliseconds
 	case arrow.Microsecond:
-		return cell.Microseconds
+		return importer.Microseconds
 	}
-	return cell.Nanoseconds
+	return importer.Nanoseconds
 }
 
 // days are whole days of milliseconds.

@@ -51,7 +51,7 @@ func newCrosser(p crosserParams) (sdk.Strategy, error) {
 
 func (s *crosser) Warmup() int { return s.warmup }
 
-func (s *crosser) OnCandle(v sdk.View) ([]sdk.Intent, error) {
+func (s *crosser) OnCandle(v sdk.View) (sdk.Intents, error) {
 	s.fast.Add(v.Candle().Close)
 	s.slow.Add(v.Candle().Close)
 	v.Publish("slow", s.slow.Value())

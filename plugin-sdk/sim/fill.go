@@ -6,7 +6,7 @@ import (
 
 // fill executes an order at a reference price, or rejects or cancels it. An error
 // is an overflow of the ledger and ends the run.
-func (e *Engine) fill(o *order, ref dec, l market.Liquidity, x execution) error {
+func (e *executor) fill(o *order, ref dec, l market.Liquidity, x execution) error {
 	price, err := e.fillPrice(o, ref, l)
 	if err != nil {
 		return err
@@ -48,7 +48,7 @@ type deal struct {
 }
 
 // quantityFor is what an order trades at a price, or the code of its refusal.
-func (e *Engine) quantityFor(o *order, price, rate dec) (dec, market.Reason, error) {
+func (e *executor) quantityFor(o *order, price, rate dec) (dec, market.Reason, error) {
 	if o.ReduceOnly {
 		if !e.reduces(o) {
 			return dec{}, market.ReasonReduceOnlyNoPosition, nil
@@ -80,14 +80,14 @@ func (e *Engine) quantityFor(o *order, price, rate dec) (dec, market.Reason, err
 }
 
 // reduces says that there is a position and the order is against it.
-func (e *Engine) reduces(o *order) bool {
-	q := e.ledger.books[o.sym].quantity
+func (v *venue) reduces(o *order) bool {
+	q := v.ledger.books[o.sym].quantity
 	return (q.IsPos() && o.Side == market.Sell) || (q.IsNeg() && o.Side == market.Buy)
 }
 
 // budget is what a cash-sized order may spend, fee included; a share of the cash
 // is floored to the money unit.
-func (e *Engine) budget(o *order) (dec, error) {
+func (e *executor) budget(o *order) (dec, error) {
 	value, err := toDecimal(o.size.Value)
 	if err != nil {
 		return dec{}, err
@@ -103,7 +103,7 @@ func (e *Engine) budget(o *order) (dec, error) {
 }
 
 // execute checks the money, books the fill and everything that follows from it.
-func (e *Engine) execute(d *deal) error {
+func (e *executor) execute(d *deal) error {
 	o := d.order
 	if d.opening.IsPos() {
 		if refusal, err := e.refuseOpening(d); err != nil || refusal != "" {
@@ -142,7 +142,7 @@ func exitRole(r market.Role) market.Role {
 
 // refuseOpening checks the opening part against shorting rules and free cash, with
 // the closing part already done: all or nothing.
-func (e *Engine) refuseOpening(d *deal) (market.Reason, error) {
+func (e *executor) refuseOpening(d *deal) (market.Reason, error) {
 	o, l := d.order, e.ledger
 	if o.Side == market.Sell && !e.opt.AllowShort {
 		return market.ReasonShortNotAllowed, nil
@@ -173,7 +173,7 @@ func (e *Engine) refuseOpening(d *deal) (market.Reason, error) {
 	return "", nil
 }
 
-func (e *Engine) closePart(d *deal) error {
+func (e *executor) closePart(d *deal) error {
 	o := d.order
 	n, f, err := e.ledger.costOf(d.closing, d.price, d.rate)
 	if err != nil {
@@ -206,7 +206,7 @@ func (e *Engine) closePart(d *deal) error {
 	return e.closeTrade(s, o, d.x)
 }
 
-func (e *Engine) closeTrade(s *symbolState, o *order, x execution) error {
+func (e *executor) closeTrade(s *symbolState, o *order, x execution) error {
 	e.stats.Trades++
 	if e.rec == nil {
 		s.trade = openTrade{}
@@ -221,7 +221,7 @@ func (e *Engine) closeTrade(s *symbolState, o *order, x execution) error {
 	return nil
 }
 
-func (e *Engine) openPart(d *deal) error {
+func (e *executor) openPart(d *deal) error {
 	o := d.order
 	n, f, err := e.ledger.costOf(d.opening, d.price, d.rate)
 	if err != nil {
@@ -241,7 +241,7 @@ func (e *Engine) openPart(d *deal) error {
 
 // afterFill makes the children of an order that opened and tests the stop loss of
 // one that filled inside right away.
-func (e *Engine) afterFill(d *deal) error {
+func (e *executor) afterFill(d *deal) error {
 	o := d.order
 	if !d.opening.IsPos() || (o.stopLoss == nil && o.takeProfit == nil) {
 		return nil
@@ -265,7 +265,7 @@ func (e *Engine) afterFill(d *deal) error {
 }
 
 // recordFill writes one execution down.
-func (e *Engine) recordFill(d *deal, q, n, f, gross dec) (*market.Fill, error) {
+func (e *executor) recordFill(d *deal, q, n, f, gross dec) (*market.Fill, error) {
 	o := d.order
 	var sum adder
 	diff := sum.sub(d.price, d.ref).Abs()
@@ -301,7 +301,7 @@ func (e *Engine) recordFill(d *deal, q, n, f, gross dec) (*market.Fill, error) {
 // ambiguousExit: the candle also touches the sibling of the child that filled
 // inside it, or the stop loss goes off in the candle inside which its stop-type
 // parent filled; the candle does not tell what came first.
-func (e *Engine) ambiguousExit(o *order, x execution) bool {
+func (e *executor) ambiguousExit(o *order, x execution) bool {
 	if !x.inside || !o.isChild() {
 		return false
 	}
@@ -315,7 +315,7 @@ func (e *Engine) ambiguousExit(o *order, x execution) bool {
 }
 
 // ambiguousEntry: the candle inside which an entry filled touches its take profit too.
-func (e *Engine) ambiguousEntry(d *deal) bool {
+func (e *executor) ambiguousEntry(d *deal) bool {
 	o := d.order
 	if !d.x.inside || o.takeProfit == nil {
 		return false

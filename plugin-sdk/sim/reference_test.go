@@ -19,7 +19,7 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/sim"
 )
 
-const synthStart = market.Time(1577836800000) // 2020-01-01
+var synthStart = time.Date(2020, time.January, 1, 0, 0, 0, 0, time.UTC)
 
 func synth42() *market.Series { return sdktest.Synth(42, 20000, synthStart, time.Hour) }
 

@@ -31,7 +31,7 @@ const (
 	diskFail = 100 << 20
 )
 
-// HealthOptions say what to watch.
+// HealthOptions are what to watch.
 type HealthOptions struct {
 	Status   func() runner.Snapshot
 	Counters func() runner.Counters
@@ -39,7 +39,7 @@ type HealthOptions struct {
 	Plugins func() (available, unavailable int)
 	// Sandbox is what closes strategies in; nil: nothing does.
 	Sandbox func() sandbox.Level
-	// Registry gives the schema version of the registry, or says what is wrong with it.
+	// Registry gives the schema version of the registry, or reports what is wrong with it.
 	Registry func(context.Context) (int, error)
 	// Journal is why paper and live runs cannot be written down, for people; "" while they can. Nil: they can.
 	Journal func() string
@@ -220,7 +220,7 @@ func (m *Monitor) checkAlarms(s runner.Snapshot) view.Check {
 	return m.outcome(view.Pass, "")
 }
 
-// maxSkew is how far the clocks may be apart before it is told.
+// maxSkew is how far the clocks may be apart before the check warns.
 const maxSkew = 500 * time.Millisecond
 
 // checkLink looks at the exchange of a paper or live run, and at its clock.

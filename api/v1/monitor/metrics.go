@@ -18,7 +18,7 @@ import (
 // Path is where the metrics are.
 const Path = "/metrics"
 
-// MetricsOptions say what to show.
+// MetricsOptions are what to show.
 type MetricsOptions struct {
 	// Version and Commit are the program's.
 	Version, Commit string

@@ -38,14 +38,14 @@ type client struct {
 
 	// The rest is guarded by Hub.mu; code and reason are fixed once bye is closed.
 
-	attached bool      // gets broadcasts
-	begun    bool      // has had a snapshot
-	wants    bool      // waits for a snapshot
-	holding  bool      // a snapshot is being made, to go out before what is held
-	held     []message // at most outboxFrames
-	left     bool
-	code     int
-	reason   string
+	attached  bool      // gets broadcasts
+	begun     bool      // has had a snapshot
+	requested bool      // waits for a snapshot
+	holding   bool      // a snapshot is being made, to go out before what is held
+	held      []message // at most outboxFrames
+	left      bool
+	code      int
+	reason    string
 }
 
 // admit makes the connection a client and begins to serve it.
@@ -59,7 +59,7 @@ func (h *Hub) admit(conn *websocket.Conn, linger func()) {
 	defer h.mu.Unlock()
 	if h.closing {
 		h.taken--
-		_ = conn.Close() // it has not been told anything yet
+		_ = conn.Close() // it has not been sent anything yet
 		return
 	}
 	h.clients[c], h.open[c] = struct{}{}, struct{}{}
@@ -357,7 +357,7 @@ func (h *Hub) encode(kind string, payload any) ([]byte, bool) {
 }
 
 // broadcast numbers a frame and hands it to every rich client that has begun with a
-// snapshot. It is dropped if still says under the lock that it is out of date.
+// snapshot. It is dropped if still reports under the lock that it is out of date.
 func (h *Hub) broadcast(kind string, payload any, still func() bool) {
 	b, ok := h.encode(kind, payload)
 	if !ok {
@@ -383,8 +383,8 @@ func (h *Hub) spread(b []byte, status uint64) {
 	}
 }
 
-// changed tells everybody about a change of status that is not known yet.
-func (h *Hub) changed(c runner.Change) {
+// announceChange announces a change of status that is not known yet.
+func (h *Hub) announceChange(c runner.Change) {
 	v := view.StatusOf(c.Snapshot)
 	plain := statusPayload{v.Status, v.RunID}
 	rich, ok := h.encode("status_update", statusUpdate{
@@ -399,16 +399,16 @@ func (h *Hub) changed(c runner.Change) {
 	h.now = c.Snapshot
 	close(h.advanced)
 	h.advanced = make(chan struct{})
-	h.tellPlain()
+	h.sendPlain()
 	if ok {
 		h.spread(rich, c.Snapshot.Seq)
 	}
 }
 
-// entered tells rich clients that a paper or live run is in another phase than they have
-// been told: it may last for days, and what passes depends on it. A
+// announcePhase announces to rich clients that a paper or live run is in another phase than they have
+// been sent: it may last for days, and what passes depends on it. A
 // change of status that they do not know yet has the phase with it, and goes first.
-func (h *Hub) entered(s runner.Snapshot) {
+func (h *Hub) announcePhase(s runner.Snapshot) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if s.Seq != h.now.Seq || s.Phase == h.now.Phase {
@@ -424,8 +424,8 @@ func (h *Hub) entered(s runner.Snapshot) {
 	}
 }
 
-// knowPhase takes the phase as told.
-func (h *Hub) knowPhase() {
+// markPhaseSent takes the phase as sent.
+func (h *Hub) markPhaseSent() {
 	s := h.opts.Runner.Status()
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -438,10 +438,10 @@ func (h *Hub) knowPhase() {
 func (h *Hub) repeat() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.tellPlain()
+	h.sendPlain()
 }
 
-func (h *Hub) tellPlain() {
+func (h *Hub) sendPlain() {
 	m, ok := h.plainStatus()
 	for c := range h.clients {
 		if !c.rich && ok {

@@ -17,7 +17,7 @@ import (
 // maxBroadcasts bounds the frames that the collector sends in any second.
 const maxBroadcasts = 10
 
-// quietTicks without news after the end of a run say that everything has been told.
+// quietTicks without news after the end of a run show that everything has been sent.
 const quietTicks = 5
 
 // collector looks at the run and makes frames of what is new. It is what keeps the
@@ -26,30 +26,30 @@ type collector struct {
 	hub   *Hub
 	kinds []*kind
 
-	mu     sync.Mutex
-	limit  window
-	ticks  int
-	quiet  int
-	runID  string
-	told   told
-	health map[string]view.Check
+	mu       sync.Mutex
+	limit    window
+	ticks    int
+	quiet    int
+	runID    string
+	lastSent lastSent
+	health   map[string]view.Check
 }
 
-// told is how much of the run has been told.
-type told struct {
+// lastSent is how much of the run has been sent.
+type lastSent struct {
 	changes, fills, trades, equity int
 	log                            int64
 	annotations                    []int // points of each series
 	nextAnnotation                 int
 	progress                       progress
-	positions                      []byte // as they were told; nil if a client has seen something else
+	positions                      []byte // as they were sent; nil if a client has seen something else
 	candles                        map[string]candleMark
 	nextCandle                     int
-	alarms                         []view.Alarm // as they were told
+	alarms                         []view.Alarm // as they were sent
 	otherAlarms                    bool         // a client has seen something else
 }
 
-// candleMark is the newest candle of a symbol that was told, and when.
+// candleMark is the newest candle of a symbol that was sent, and when.
 type candleMark struct {
 	open market.Time
 	tick int
@@ -57,7 +57,7 @@ type candleMark struct {
 
 // scene is what the collector sees at one tick.
 type scene struct {
-	on     bool // there is a run to tell about
+	on     bool // there is a run to show
 	status runner.Snapshot
 	watch  runner.Watch
 	look   runner.Look
@@ -71,20 +71,20 @@ func newCollector(h *Hub) *collector {
 
 func (c *collector) forget(runID string) {
 	c.runID, c.quiet = runID, 0
-	c.told = told{candles: map[string]candleMark{}, positions: encodePositions(nil)}
+	c.lastSent = lastSent{candles: map[string]candleMark{}, positions: encodePositions(nil)}
 }
 
-// shown compares a snapshot with what has been told. Where they differ the next
-// frame comes even if all is as it was told before: a snapshot may show what lasted
+// shown compares a snapshot with what has been sent. Where they differ the next
+// frame comes even if all is as it was sent before: a snapshot may show what lasted
 // for a moment only.
 func (c *collector) shown(rep runner.Report, health view.Health) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !bytes.Equal(encodePositions(rep.Results.Positions), c.told.positions) {
-		c.told.positions = nil
+	if !bytes.Equal(encodePositions(rep.Results.Positions), c.lastSent.positions) {
+		c.lastSent.positions = nil
 	}
-	if !slices.Equal(view.AlarmsOf(rep.Snapshot.Progress.Alarms), c.told.alarms) {
-		c.told.otherAlarms = true
+	if !slices.Equal(view.AlarmsOf(rep.Snapshot.Progress.Alarms), c.lastSent.alarms) {
+		c.lastSent.otherAlarms = true
 	}
 	for name, check := range checksOf(health.Checks) {
 		if !sameOutcome(check, c.health[name]) {
@@ -93,13 +93,13 @@ func (c *collector) shown(rep runner.Report, health view.Health) {
 	}
 }
 
-// skip takes what has happened up to now as told. It needs c.mu.
-func (c *collector) skip() {
+// markAllSent takes what has happened up to now as sent. It needs c.mu.
+func (c *collector) markAllSent() {
 	for _, k := range c.kinds {
 		k.sent = c.ticks
 	}
 	c.health = checksOf(c.hub.opts.Health().Checks)
-	c.hub.knowPhase()
+	c.hub.markPhaseSent()
 	w, ok := c.hub.opts.Runner.Watch()
 	if !ok {
 		c.forget("")
@@ -107,7 +107,7 @@ func (c *collector) skip() {
 	}
 	c.forget(w.RunID)
 	look := w.Look()
-	t := &c.told
+	t := &c.lastSent
 	t.changes, t.fills, t.trades, t.equity = len(look.Changes), len(look.Fills), len(look.Trades), len(look.Equity.Time)
 	t.log, t.positions = look.LogTotal, encodePositions(look.Positions)
 	t.alarms = view.AlarmsOf(c.hub.opts.Runner.Status().Progress.Alarms)
@@ -124,7 +124,7 @@ func (c *collector) tick() {
 	s := c.see()
 	busy := s.status.Status == runner.StatusRunning
 	if s.on && busy && s.status.Mode != runner.ModeBacktest {
-		c.hub.entered(s.status)
+		c.hub.announcePhase(s.status)
 	}
 	for _, k := range c.due(&s) {
 		for again := true; again; {
@@ -148,7 +148,7 @@ func (c *collector) tick() {
 	}
 }
 
-// see looks at the run, unless everything about it has been told.
+// see looks at the run, unless everything about it has been sent.
 func (c *collector) see() scene {
 	h := c.hub
 	var s scene
@@ -170,7 +170,7 @@ func (c *collector) see() scene {
 	return s
 }
 
-// still says, under the hub's lock, whether a frame about a run is about the current one.
+// still reports, under the hub's lock, whether a frame about a run is about the current one.
 func (c *collector) still(k *kind) func() bool {
 	if !k.run {
 		return nil
@@ -223,7 +223,7 @@ type kind struct {
 	name string
 	// backtest and trading are the ticks from one frame to the next, by mode; 0 means never.
 	backtest, trading int
-	// run says that it is about a run, many that several may follow at once.
+	// run marks a kind that is about a run, many that several may follow at once.
 	run, many bool
 	heartbeat bool
 	// build makes the payload of all that is new; nil if nothing is.
@@ -270,8 +270,8 @@ func (c *collector) progress(s *scene) any {
 		ETASeconds: v.ETASeconds, SimulatedTime: v.SimulatedTime, Cash: v.Cash, Value: v.Value, PnL: v.PnL,
 		TradeCount: v.TradeCount,
 	}
-	old := c.told.progress
-	c.told.progress = p
+	old := c.lastSent.progress
+	c.lastSent.progress = p
 	// The rate and the rest of the time change all the time; alone they are no news.
 	for _, q := range []*progress{&p, &old} {
 		q.Progress, q.CandlesTotal, q.ETASeconds, q.CandlesPerSecond = nil, nil, nil, 0
@@ -279,7 +279,7 @@ func (c *collector) progress(s *scene) any {
 	if p == old {
 		return nil
 	}
-	return c.told.progress
+	return c.lastSent.progress
 }
 
 type newPoints struct {
@@ -287,11 +287,11 @@ type newPoints struct {
 }
 
 func (c *collector) equity(s *scene) any {
-	from, n := min(c.told.equity, len(s.look.Equity.Time)), len(s.look.Equity.Time)
+	from, n := min(c.lastSent.equity, len(s.look.Equity.Time)), len(s.look.Equity.Time)
 	if from == n {
 		return nil
 	}
-	c.told.equity = n
+	c.lastSent.equity = n
 	return newPoints{equityPoints(slice(s.look.Equity, from, n), maxNewPoints)}
 }
 
@@ -311,17 +311,19 @@ func newest[T, V any](all []T, mark *int, as func(*T) V) any {
 	return items{show(at(all, page(len(all), request{limit: min(fresh, maxItems)})), as), max(0, fresh-maxItems)}
 }
 
-func (c *collector) fills(s *scene) any  { return newest(s.look.Fills, &c.told.fills, view.FillOf) }
-func (c *collector) trades(s *scene) any { return newest(s.look.Trades, &c.told.trades, view.TradeOf) }
+func (c *collector) fills(s *scene) any { return newest(s.look.Fills, &c.lastSent.fills, view.FillOf) }
+func (c *collector) trades(s *scene) any {
+	return newest(s.look.Trades, &c.lastSent.trades, view.TradeOf)
+}
 
 // orders shows each order that has changed once, as it is now.
 func (c *collector) orders(s *scene) any {
 	changes := s.look.Changes
-	fresh := changes[min(c.told.changes, len(changes)):]
+	fresh := changes[min(c.lastSent.changes, len(changes)):]
 	if len(fresh) == 0 {
 		return nil
 	}
-	c.told.changes = len(changes)
+	c.lastSent.changes = len(changes)
 	seen := make([]bool, s.look.Orders)
 	var shown []int
 	distinct := 0
@@ -345,20 +347,20 @@ type openAlarms struct {
 // alarms shows all that are open, when one has changed.
 func (c *collector) alarms(s *scene) any {
 	now := view.AlarmsOf(s.status.Progress.Alarms)
-	if slices.Equal(now, c.told.alarms) && !c.told.otherAlarms {
+	if slices.Equal(now, c.lastSent.alarms) && !c.lastSent.otherAlarms {
 		return nil
 	}
-	c.told.alarms, c.told.otherAlarms = now, false
+	c.lastSent.alarms, c.lastSent.otherAlarms = now, false
 	return openAlarms{now}
 }
 
 // positions shows all of them, when one has changed.
 func (c *collector) positions(s *scene) any {
 	b := encodePositions(s.look.Positions)
-	if bytes.Equal(b, c.told.positions) {
+	if bytes.Equal(b, c.lastSent.positions) {
 		return nil
 	}
-	c.told.positions = b
+	c.lastSent.positions = b
 	return json.RawMessage(b)
 }
 
@@ -391,9 +393,9 @@ func (p point) MarshalJSON() ([]byte, error) {
 func (c *collector) candle(s *scene) any {
 	symbols := s.watch.Request.Symbols
 	for range symbols {
-		symbol := symbols[c.told.nextCandle%len(symbols)]
-		c.told.nextCandle++
-		mark := c.told.candles[symbol]
+		symbol := symbols[c.lastSent.nextCandle%len(symbols)]
+		c.lastSent.nextCandle++
+		mark := c.lastSent.candles[symbol]
 		if mark.open != 0 && c.ticks-mark.tick < 2 {
 			continue
 		}
@@ -404,7 +406,7 @@ func (c *collector) candle(s *scene) any {
 			}
 		})
 		if p.n == 1 {
-			c.told.candles[symbol] = mark
+			c.lastSent.candles[symbol] = mark
 			return candle{symbol, s.watch.Request.Timeframe, point{p}, true}
 		}
 	}
@@ -418,7 +420,7 @@ type annotation struct {
 
 // annotation shows the new points of one series; the series take turns.
 func (c *collector) annotation(s *scene) any {
-	all, t := s.look.Annotations, &c.told
+	all, t := s.look.Annotations, &c.lastSent
 	for len(t.annotations) < len(all) {
 		t.annotations = append(t.annotations, 0)
 	}
@@ -444,11 +446,11 @@ type logLines struct {
 
 // log shows the newest lines in the order in which they were written.
 func (c *collector) log(s *scene) any {
-	fresh := s.look.LogTotal - c.told.log
+	fresh := s.look.LogTotal - c.lastSent.log
 	if fresh <= 0 {
 		return nil
 	}
-	c.told.log = s.look.LogTotal
+	c.lastSent.log = s.look.LogTotal
 	lines := s.look.Log
 	lines = lines[max(0, len(lines)-int(min(fresh, maxLines))):]
 	return logLines{lines, fresh - int64(len(lines))}

@@ -6,7 +6,7 @@
 // answers to its requests for series and rows.
 //
 // The Hub follows the runner. Changes of status go out at once, each of them. All
-// the rest is looked at four times a second while somebody listens, coalesced once
+// the rest is looked at four times a second while a client listens, coalesced once
 // for everybody by the collector, bounded to ten frames a second and marshalled
 // once. Every client has an outbox of its own and a goroutine that empties it:
 // publishing never waits for a client, and one that cannot keep up is closed.
@@ -57,7 +57,7 @@ const (
 type Options struct {
 	Runner *runner.Runner
 	Health func() view.Health
-	// ServerID, Version, Risk and OnStop are told in the hello; Risk may be nil.
+	// ServerID, Version, Risk and OnStop are in the hello; Risk may be nil.
 	ServerID, Version string
 	Risk              any
 	// OnStop is what becomes of live orders and positions at a stop: leave if empty.
@@ -84,13 +84,13 @@ func defaultPace() pace {
 	}
 }
 
-// Hub knows all clients and what they have been told. Run drives it.
+// Hub knows all clients and what they have been sent. Run drives it.
 type Hub struct {
 	opts    Options
 	pace    pace
 	collect *collector
-	// want wakes the goroutine that makes snapshots.
-	want chan struct{}
+	// requested wakes the goroutine that makes snapshots.
+	requested chan struct{}
 	// heavy is held by the one request that reads much.
 	heavy chan struct{}
 	ready chan struct{} // closed once the state of the run is known
@@ -110,7 +110,7 @@ type Hub struct {
 	closing  bool
 }
 
-// New makes a Hub. It serves nobody before Run.
+// New makes a Hub. It serves no client before Run.
 func New(opts Options) *Hub {
 	if opts.MaxClients == 0 {
 		opts.MaxClients = MaxClients
@@ -122,7 +122,7 @@ func New(opts Options) *Hub {
 		opts.Logger = hclog.NewNullLogger()
 	}
 	h := &Hub{
-		opts: opts, pace: defaultPace(), want: make(chan struct{}, 1), heavy: make(chan struct{}, 1),
+		opts: opts, pace: defaultPace(), requested: make(chan struct{}, 1), heavy: make(chan struct{}, 1),
 		ready: make(chan struct{}), stop: make(chan struct{}), done: make(chan struct{}),
 		clients: map[*client]struct{}{}, open: map[*client]struct{}{}, advanced: make(chan struct{}),
 	}
@@ -138,7 +138,7 @@ func (h *Hub) Counters() (clients int, dropped int64) {
 	return len(h.clients), h.dropped
 }
 
-// Run follows the runner until Shutdown or the end of ctx. Then it says goodbye to
+// Run follows the runner until Shutdown or the end of ctx. Then it takes leave of
 // the clients and waits until their connections are closed. It runs once.
 func (h *Hub) Run(ctx context.Context) error {
 	h.mu.Lock()
@@ -174,22 +174,22 @@ func (h *Hub) announce(ctx context.Context, changes <-chan runner.Change) {
 	for {
 		select {
 		case c := <-changes:
-			h.changed(c)
+			h.announceChange(c)
 		case <-repeat.C:
 			h.repeat()
 		case <-ctx.Done():
 			return
 		case <-h.stop:
-			// How the run ended by the shutdown is the last that clients hear.
+			// How the run ended by the shutdown is the last that clients get.
 			for h.behind() {
-				h.changed(<-changes)
+				h.announceChange(<-changes)
 			}
 			return
 		}
 	}
 }
 
-// behind says whether a change has happened that has not been announced yet.
+// behind reports whether a change has happened that has not been announced yet.
 func (h *Hub) behind() bool {
 	happened := h.opts.Runner.Status().Seq
 	h.mu.Lock()
@@ -228,7 +228,7 @@ func (h *Hub) followers() int {
 	return n
 }
 
-// Shutdown tells the clients that the service ends, closes their connections and
+// Shutdown announces to the clients that the service ends, closes their connections and
 // waits for Run to return. When ctx ends first the connections are cut.
 func (h *Hub) Shutdown(ctx context.Context) error {
 	h.mu.Lock()
@@ -255,7 +255,7 @@ func (h *Hub) Shutdown(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// beginClosing lets nobody in any more. It needs the lock.
+// beginClosing admits no client any more. It needs the lock.
 func (h *Hub) beginClosing() {
 	if !h.closing {
 		h.closing = true
@@ -263,7 +263,7 @@ func (h *Hub) beginClosing() {
 	}
 }
 
-// reconnectAfter is what clients are told to wait before they come back.
+// reconnectAfter is how long clients are to wait before they come back.
 const reconnectAfter = time.Second
 
 func (h *Hub) sayGoodbye() {
@@ -327,7 +327,7 @@ func badHandshake() *problem.Problem {
 	return problem.New(problem.BadHandshake).WithHeader("Sec-WebSocket-Version", "13")
 }
 
-// names says whether a list header has a token.
+// names reports whether a list header has a token.
 func names(h http.Header, name, token string) bool {
 	for _, line := range h.Values(name) {
 		for item := range strings.SplitSeq(line, ",") {
@@ -339,7 +339,7 @@ func names(h http.Header, name, token string) bool {
 	return false
 }
 
-// sameOrigin says whether the request comes from a page of this service or from no
+// sameOrigin reports whether the request comes from a page of this service or from no
 // page at all. A WebSocket is not covered by the same-origin policy of browsers, so
 // the check is ours.
 func sameOrigin(r *http.Request) bool {

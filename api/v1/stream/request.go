@@ -52,7 +52,7 @@ type refusal struct {
 	ID      string       `json:"id"`
 }
 
-// parse reads a message. The error says that it is none; a refusal that it asks for
+// parse reads a message. The error reports that it is none; a refusal that it asks for
 // something wrong.
 func parse(text []byte) (request, *refusal, error) {
 	tree, err := digest.Parse(text)
@@ -214,7 +214,7 @@ func (h *Hub) handle(c *client, text []byte) error {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		if !c.left {
-			h.wantSnapshot(c)
+			h.requestSnapshot(c)
 		}
 		return nil
 	default:

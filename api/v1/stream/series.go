@@ -11,7 +11,7 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
-// methodAggregate says that a point stands for several candles.
+// methodAggregate marks points that stand for several candles.
 const methodAggregate = "aggregate"
 
 // points is a list of [ms, value, …] that writes itself.
@@ -119,7 +119,7 @@ type mark struct {
 // countFills counts the fills of the symbol within [from, to) on at most maxPoints
 // candles, each an open time of s. Where more candles than that have fills, each mark
 // stands for 2, 4, 8, … candles, counted from the begin of the window; no fill is
-// left out. It also says how many fills there are.
+// left out. It also reports how many fills there are.
 func countFills(fills []market.Fill, s *market.Series, r request) ([]mark, int) {
 	at := func(t market.Time) int {
 		return sort.Search(len(fills), func(i int) bool { return fills[i].Time >= t })

@@ -200,14 +200,14 @@ type Version struct {
 	SunsetAt     market.Time `json:"sunset_at"`
 }
 
-// DeprecationPolicy says how things go away.
+// DeprecationPolicy is how things go away.
 type DeprecationPolicy struct {
 	MinimumNoticeDays int      `json:"minimum_notice_days"`
 	Headers           []string `json:"headers"`
 	Documentation     string   `json:"documentation"`
 }
 
-// Capabilities say what a client may use.
+// Capabilities are what a client may use.
 type Capabilities struct {
 	WebSocket      bool     `json:"websocket"`
 	WSSubprotocols []string `json:"ws_subprotocols"`
@@ -362,5 +362,5 @@ func (e *Deprecation) SetHeaders(h http.Header) {
 	h.Set("Link", link)
 }
 
-// Gone says whether the sunset has passed.
+// Gone reports whether the sunset has passed.
 func (e *Deprecation) Gone(now time.Time) bool { return !now.Before(e.SunsetAt.Time()) }

@@ -67,7 +67,7 @@ func AlarmsOf(all []alarm.Alarm) []Alarm {
 	})
 }
 
-// FailureDetails says why a run failed.
+// FailureDetails is why a run failed.
 type FailureDetails struct {
 	Code           string         `json:"code"`
 	Phase          string         `json:"phase"`

@@ -75,7 +75,7 @@ func measure(n int, strategies, profile string) (f figures, err error) {
 
 // prepare stores the candles and forgets them: from here on they are mapped.
 func (b *bench) prepare(ctx context.Context, n int) error {
-	s := sdktest.Synth(1, n, market.FromTime(time.Date(2017, 1, 1, 0, 0, 0, 0, time.UTC)), time.Minute)
+	s := sdktest.Synth(1, n, time.Date(2017, 1, 1, 0, 0, 0, 0, time.UTC), time.Minute)
 	s.Symbol, s.Timeframe = "SYNTH/USD", market.MustTimeframe("1m")
 	d, err := b.store.Put(ctx, candle.PutRequest{Exchange: venue, Series: s})
 	if err != nil {
@@ -204,7 +204,7 @@ type smaCross struct{ fast, slow indicator.SMA }
 
 func (s *smaCross) Warmup() int { return 30 }
 
-func (s *smaCross) OnCandle(v sdk.View) ([]sdk.Intent, error) {
+func (s *smaCross) OnCandle(v sdk.View) (sdk.Intents, error) {
 	c := v.Candle().Close
 	s.fast.Add(c)
 	s.slow.Add(c)
@@ -232,9 +232,13 @@ func (b *bench) inProcess(context.Context) error {
 	s.Symbol = "SYNTH/USD"
 	loop := func(s *market.Series, bare bool) (best float64, digest string, err error) {
 		best = 1e9
+		options := []sdktest.Option{sdktest.Cash(100_000)}
+		if bare {
+			options = append(options, sdktest.Bare())
+		}
 		for range 3 {
 			begin := time.Now()
-			r, err := sdktest.Run(s, newSMACross(), sdktest.Options{Cash: 100_000, Bare: bare})
+			r, err := sdktest.Run(s, newSMACross(), options...)
 			if err != nil {
 				return 0, "", err
 			}

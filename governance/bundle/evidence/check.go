@@ -255,7 +255,7 @@ func hashOf(params []byte) any {
 	return digest.SHA256Hex(text)
 }
 
-// attacked wants a falsification to be of a lab run of this bundle.
+// attacked requires a falsification to be of a lab run of this bundle.
 func (c *check) attacked(i int, found *Run) *bundle.Error {
 	for k := range c.runs {
 		base := c.runs[k]
@@ -269,7 +269,7 @@ func (c *check) attacked(i int, found *Run) *bundle.Error {
 	return e
 }
 
-// trials wants at least as many trials to be declared as the falsifications have counted:
+// trials requires at least as many trials to be declared as the falsifications have counted:
 // more may have been made since.
 func (c *check) trials() *bundle.Error {
 	counted := int64(0)
@@ -287,14 +287,14 @@ func (c *check) trials() *bundle.Error {
 	return nil
 }
 
-// How metadata.json tells that the kill switch has ended a run: by the drawdown limit of the
+// How metadata.json shows that the kill switch has ended a run: by the drawdown limit of the
 // host, or because the registry said so.
 const (
 	codeRiskKill  = "RISK_KILL"
 	messageKilled = "Stopped by the deployment policy: The deployment was killed"
 )
 
-// Killed says whether the kill switch has ended the run.
+// Killed reports whether the kill switch has ended the run.
 func (m *Metadata) Killed() bool {
 	return m.Failure != nil && m.Failure.Code == codeRiskKill ||
 		m.Service != nil && strings.HasPrefix(m.Service.Message, messageKilled)

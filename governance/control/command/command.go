@@ -3,7 +3,7 @@
 // keys).
 //
 // A command reads options, asks the plane for what its statement must name, signs it with
-// its user's key, and posts it as an attestation: the plane knows no other way to be told
+// its user's key, and posts it as an attestation: there is no other way in
 // something. Exit codes: 0 done, 1 refused, 2 usage, 3 unreachable.
 package command
 
@@ -42,7 +42,7 @@ type World struct {
 	Version  string
 }
 
-// usageError is a command line that is refused; refusal says that the answer is no;
+// usageError is a command line that is refused; refusal reports that the answer is no;
 // unreachable that there was none.
 type usageError struct{ message string }
 

@@ -208,7 +208,7 @@ func (o *trustOptions) run(w World) error {
 }
 
 // settings changes what is of no one key. There must be a file: one without keys would end
-// open mode with nobody who can sign.
+// open mode without a key that counts.
 func (o *trustOptions) settings(w World, valid time.Duration) error {
 	if _, err := os.Stat(o.file); errors.Is(err, fs.ErrNotExist) {
 		return usagef("there is no %s: enter a key first, by --pub, --principal and --role", o.file)

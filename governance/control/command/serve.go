@@ -236,7 +236,7 @@ func serve(ctx context.Context, cfg serveConfig, w World) error {
 	return plane.Serve(ctx, ln)
 }
 
-// report says what the plane came up with: where it is, and by whose word it goes.
+// report logs what the plane came up with: where it is, and by whose word it goes.
 func (c *serveConfig) report(logger hclog.Logger, url string, s *store.Store, now time.Time) error {
 	logger.Info("configuration", "state_dir", c.stateDir, "artifact_root", cmp.Or(c.artifactRoot, "off"), "log_level", c.level.String(),
 		"behind_proxy", c.bind.BehindProxy, "allowed_hosts", c.bind.AllowedHosts)

@@ -103,7 +103,7 @@ func (o *stopOptions) run(cmd *cobra.Command, id, question, kind string, predica
 	return o.post(cmd.Context(), c, sub, kind, predicate(o.common(sub)), key)
 }
 
-// holder says which other revision the registry lets run the same, as far as it is of the
+// holder names the other revision that the registry lets run the same, as far as it is of the
 // same family: a stop reaches that one too.
 func (o *stopOptions) holder(cmd *cobra.Command, c *client, sub *subject, deployable string) error {
 	b := &sub.doc.Bundle
@@ -133,7 +133,7 @@ func incidentCommand(w World) *cobra.Command {
 		Long: "A critical incident stops everything that runs the same, until it is closed and two people let it go on.",
 		Example: "  governance incident cr-... --open inc-1 --severity critical --reason \"fills nobody ordered\" --key host.key\n" +
 			"  governance incident cr-... --close inc-1 --key otto.key\n  governance incident cr-... --drill kill_switch --run svc_01 --result pass --key otto.key",
-		RunE: func(cmd *cobra.Command, args []string) error { return o.tell(cmd, args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error { return o.record(cmd, args[0]) },
 	}
 	cmd.Flags().StringVar(&o.open, "open", "", "id of the incident to open")
 	cmd.Flags().StringVar(&o.severity, "severity", "", "warning, or critical: stops everything that runs the same")
@@ -165,7 +165,7 @@ func (o *incidentOptions) check() error {
 	return nil
 }
 
-func (o *incidentOptions) tell(cmd *cobra.Command, id string) error {
+func (o *incidentOptions) record(cmd *cobra.Command, id string) error {
 	if err := o.check(); err != nil {
 		return err
 	}

@@ -82,7 +82,7 @@ func (v *verifier) checkBundle(c *candidate) {
 	}
 }
 
-// checkArtifacts reads every listed artifact below the root. One step says how many are
+// checkArtifacts reads every listed artifact below the root. One step reports how many are
 // equal; each that is not has a step of its own.
 func (v *verifier) checkArtifacts(c *candidate) {
 	root, err := os.OpenRoot(v.opts.ArtifactRoot)
@@ -271,7 +271,7 @@ func (v *verifier) judge(c *candidate, text []byte, signed *dsse.Signed, packers
 	return found, nil
 }
 
-// madeAt is when a statement says that it was made. A signature of the bundle has no
+// madeAt is when a statement reports that it was made. A signature of the bundle has no
 // time: it is judged at the time of the request that it goes with.
 func madeAt(signed *dsse.Signed, c *candidate) time.Time {
 	if said, refused := bundle.ReadStatement(signed.Payload); refused == nil && said.Common != nil {

@@ -35,7 +35,7 @@ type Report struct {
 	NotChecked []string `json:"not_checked"`
 }
 
-// OK says that there was something to check and that all of it holds.
+// OK reports that there was something to check and that all of it holds.
 func (r *Report) OK() bool {
 	for _, s := range r.Steps {
 		if !s.OK {
@@ -110,7 +110,7 @@ func same(what, expected, found string) error {
 type LogOptions struct {
 	Statement *ledger.Key
 	Log       ledger.LogKey
-	// Projections says what differs between what follows from the log and what was kept of
+	// Projections reports what differs between what follows from the log and what was kept of
 	// it; nil to leave that unchecked.
 	Projections func() (different []string, err error)
 }
@@ -174,7 +174,7 @@ func (r *Report) logEntries(entries iter.Seq2[ledger.Entry, error], opts LogOpti
 	return tree
 }
 
-// checkStart says whether the first entry starts this log with these keys.
+// checkStart reports whether the first entry starts this log with these keys.
 func checkStart(e ledger.Entry, opts LogOptions) error {
 	st, err := parse(e.Payload)
 	if err != nil {

@@ -176,7 +176,7 @@ func (v *verifier) checkUse() {
 	}
 }
 
-// limits says what nothing above can show.
+// limits lists what nothing above can show.
 func (v *verifier) limits() {
 	if len(v.bundles) == 0 {
 		v.skip("the candidate bundle: none was given that can be read")
@@ -226,7 +226,7 @@ const (
 	envelopeFile
 )
 
-// kindOf tells what a file is. What its name promises comes first, so that a spoilt
+// kindOf is what a file is. What its name promises comes first, so that a spoilt
 // candidate_bundle.json fails as one; other names are judged by their content.
 func kindOf(f File) kind {
 	switch name := path.Base(strings.ReplaceAll(f.Name, `\`, "/")); {

@@ -10,7 +10,7 @@ import (
 	"github.com/assay-run/assay/governance/bundle"
 )
 
-// Verdict is what a gate says.
+// Verdict is the result of a gate.
 type Verdict string
 
 // The verdicts. NotApplicable is part of the contract; no kind of this version gives it.
@@ -55,7 +55,7 @@ type Evidence struct {
 	CoreSHA256 string // hex of its id
 	Target     bundle.Stage
 	Verified   bool // were its artifacts read and found equal?
-	// Strict says that only what was worked out of files counts: Read, by run_id, nil while
+	// Strict makes only what was worked out of files count: Read, by run_id, nil while
 	// they were not all read.
 	Strict bool
 	Read   map[string]bundle.RunEvidence
@@ -94,7 +94,7 @@ type Signature struct {
 	Principal string
 }
 
-// ReplayResult is what somebody's re-run came to.
+// ReplayResult is what a principal's re-run came to.
 type ReplayResult struct {
 	Piece
 	Principal string
@@ -109,7 +109,7 @@ type Drill struct {
 	Drill string
 	Pass  bool
 	Done  time.Time
-	// Proven says that it came with the record of its run.
+	// Proven marks one that came with the record of its run.
 	Proven bool
 }
 
@@ -157,7 +157,7 @@ func Judge(g *Gate, stage bundle.Stage, e *Evidence, now time.Time) Result {
 // unreadReason is why nothing passes of a bundle whose files were not read.
 const unreadReason = "the plane has not read the files of all runs: it judges no declared number"
 
-// unread says whether a gate looks at runs that were not read.
+// unread reports whether a gate looks at runs that were not read.
 func (e *Evidence) unread(g *Gate) bool {
 	if !e.Strict || e.Verified {
 		return false

@@ -70,7 +70,7 @@ type Gate struct {
 	Verified   bool
 }
 
-// Waivable says whether people may let the gate pass for a time.
+// Waivable reports whether people may let the gate pass for a time.
 func (g *Gate) Waivable() bool {
 	switch g.Kind {
 	case Integrity, Requested, LineageClean, Assurance, NoOpenIncident:

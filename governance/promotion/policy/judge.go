@@ -354,7 +354,7 @@ func metric(g *Gate, e *Evidence, _ time.Time) Result {
 	return r
 }
 
-// attacked says whether a falsification is of a baseline; without files nobody knows.
+// attacked reports whether a falsification is of a baseline; without files it is unknown.
 func (e *Evidence) attacked() bool {
 	if !e.Strict {
 		return true

@@ -40,7 +40,7 @@ type Policy struct {
 
 // Stage is what it takes to enter a stage, and to stay there.
 type Stage struct {
-	// Auto lets the machine alone promote when the plan passes and nobody's approval is
+	// Auto lets the machine alone promote when the plan passes and no approval is
 	// asked for.
 	Auto bool
 	// Approvals are asked of different people each.
@@ -211,7 +211,7 @@ func readApprovals(r *field.Reader, o field.Object, s *Stage) {
 
 var wholeOne = regexp.MustCompile(`^1(\.0+)?$`)
 
-// share says whether a decimal is above 0 and at most 1.
+// share reports whether a decimal is above 0 and at most 1.
 func share(s string) bool {
 	if strings.HasPrefix(s, "0.") {
 		return strings.Trim(s, "0.") != ""

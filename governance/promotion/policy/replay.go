@@ -9,7 +9,7 @@ import (
 )
 
 // replay passes when another principal has re-run each run with one of the roles and got
-// the same report. It fails when somebody's newest re-run differs, and waits for more.
+// the same report. It fails when the newest re-run of a principal differs, and waits for more.
 func replay(g *Gate, e *Evidence, _ time.Time) Result {
 	runs := e.with(g.Roles...)
 	r := Result{Verdict: Pass, Op: "==", Threshold: len(runs), Reason: "reproduced by another principal"}
@@ -37,8 +37,8 @@ func replay(g *Gate, e *Evidence, _ time.Time) Result {
 	return r
 }
 
-// reruns are the statements that say that a run was reproduced, by others than who packed
-// it, and those that say that it was not, by anybody. Of each principal the newest
+// reruns are the statements that a run was reproduced, by others than who packed
+// it, and those that it was not, by any principal. Of each principal the newest
 // statement counts, so that a mistake can be put right; of two of the same moment that
 // which differs.
 func (e *Evidence) reruns(run *Run) (same, other []Piece) {
@@ -81,13 +81,13 @@ func (e *Evidence) reruns(run *Run) (same, other []Piece) {
 	return same, other
 }
 
-// same says whether a re-run came to the numbers that the plane has worked out.
+// same reports whether a re-run came to the numbers that the plane has worked out.
 func (e *Evidence) same(run *Run, again *bundle.Inputs) bool {
 	sum, err := again.SHA256()
 	return err == nil && e.Read[run.RunID].InputsSHA256 == sum
 }
 
-// hashesOnly says whether a statement of somebody else names the run without the numbers that
+// hashesOnly reports whether a statement of another person names the run without the numbers that
 // its re-run came to, as those of earlier versions do.
 func (e *Evidence) hashesOnly(run *Run) bool {
 	return e.Strict && slices.ContainsFunc(e.Replays, func(r ReplayResult) bool {
@@ -119,7 +119,7 @@ func (e *Evidence) Rungs() []string {
 	return rungs
 }
 
-// reproduced says whether somebody else has re-run the baselines and, where the plane works
+// reproduced reports whether another person has re-run the baselines and, where the plane works
 // numbers out itself, the falsifications.
 func (e *Evidence) reproduced() ([]Piece, bool) {
 	roles := []bundle.Role{bundle.RoleBaseline}

@@ -7,9 +7,9 @@ import (
 	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/host/exchange/wire"
 	"github.com/assay-run/assay/host/hosttest/conformance"
+	"github.com/assay-run/assay/host/hosttest/exchangetest"
 	"github.com/assay-run/assay/host/hosttest/ring"
 	"github.com/assay-run/assay/host/hosttest/testvenue"
-	"github.com/assay-run/assay/host/hosttest/wiretest"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
@@ -114,7 +114,7 @@ func TestConformanceOverTheWire(t *testing.T) {
 	if ring.At() < ring.Prove {
 		t.Skip("the same cards once more: make soak plays them")
 	}
-	r := conformance.Run(t, harness(wiretest.Over))
+	r := conformance.Run(t, harness(exchangetest.Over))
 	if r.Passed != conformance.Cards {
 		t.Errorf("%s: skipped %v, failed %v", r, r.Skipped, r.Failed)
 	}

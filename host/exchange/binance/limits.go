@@ -27,13 +27,13 @@ const (
 )
 
 const (
-	weightLimit = 6000                // of a minute, until the exchange says another one
+	weightLimit = 6000                // of a minute, until the exchange names another one
 	weightShare = weightLimit * 4 / 5 // for everything but cancels
 )
 
 // queue lets requests go one by one: spaced, by priority, and within the weight of the
 // minute, of which a fifth is kept for cancels. Submits also keep to the exchange's limits of orders. A time
-// in which the exchange wants silence is not waited for: who comes then is turned away.
+// in which the exchange asks for silence is not waited for: who comes then is turned away.
 type queue struct {
 	spacing time.Duration
 
@@ -45,7 +45,7 @@ type queue struct {
 	most    int      // of the minute; weightLimit if zero
 	windows []window // of orders
 	timer   *time.Timer
-	silent  time.Time // nobody goes before
+	silent  time.Time // no request goes before
 	orders  time.Time // no submit goes before
 }
 
@@ -55,7 +55,7 @@ type ticket struct {
 	granted chan struct{}
 }
 
-// silence says that the exchange wants none until then.
+// silence refuses a request until the exchange takes requests again.
 type silence struct{ left time.Duration }
 
 // Error is the message.
@@ -76,7 +76,7 @@ func (q *queue) enter(ctx context.Context, p priority, weight int, orders ...int
 	}
 	if wait := q.full(t.orders, time.Now()); wait > longestWait {
 		q.mu.Unlock()
-		return &silence{wait} // of a day, say: nobody waits for that
+		return &silence{wait} // of a day, for example: too long to wait
 	}
 	q.waiting[p] = append(q.waiting[p], t)
 	q.pump()
@@ -278,7 +278,7 @@ func (q *queue) limit(list []gb.RateLimit) {
 	q.windows = windows
 }
 
-// counted is what the exchange has counted, as an answer says: the weight of the minute, and orders by span;
+// counted is what the exchange has counted, according to an answer: the weight of the minute, and orders by span;
 // -1 where it does not say.
 type counted struct {
 	weight int
@@ -355,9 +355,9 @@ func (s *session) Beat(context.Context, int64) (exchange.Ack, error) {
 		return exchange.Ack{}, failed(exchange.NotSent, why)
 	}
 	now := time.Now()
-	ack := exchange.Ack{VenueTime: s.clock.At(now)}
-	if slip := time.Duration(sample{ack.VenueTime, now}.offset()-s.offset.Load()) * time.Millisecond; slip.Abs() > clockSlip {
-		s.askTime()
+	ack := exchange.Ack{VenueTime: s.rest.clock.At(now)}
+	if slip := time.Duration(sample{ack.VenueTime, now}.offset()-s.rest.offset.Load()) * time.Millisecond; slip.Abs() > clockSlip {
+		s.rest.askTime()
 	}
 	return ack, nil
 }

@@ -50,7 +50,7 @@ func (s *session) Markets(ctx context.Context) ([]exchange.Market, error) {
 }
 
 func (s *session) info(ctx context.Context, names ...string) (*gb.ExchangeInfo, exchange.Result) {
-	info, r := call(s, ctx, reading, data, 20, func(ctx context.Context, c *gb.Client) (*gb.ExchangeInfo, error) {
+	info, r := call(&s.rest, ctx, reading, data, 20, func(ctx context.Context, c *gb.Client) (*gb.ExchangeInfo, error) {
 		q := c.NewExchangeInfoService().Symbols(names...)
 		if len(names) == 1 {
 			q = c.NewExchangeInfoService().Symbol(names[0])
@@ -62,7 +62,7 @@ func (s *session) info(ctx context.Context, names ...string) (*gb.ExchangeInfo, 
 		return info, err
 	})
 	if r.Outcome == exchange.Accepted {
-		s.queue.limit(info.RateLimits)
+		s.rest.queue.limit(info.RateLimits)
 	}
 	return info, r
 }
@@ -163,16 +163,16 @@ func (s *session) Candles(ctx context.Context, q exchange.CandleQuery) ([]market
 		return nil, nil
 	}
 	span := s.req.Timeframe.Approx()
-	rows, r := list(s, ctx, data, 2, func(ctx context.Context, c *gb.Client) ([]*gb.Kline, error) {
+	rows, r := list(&s.rest, ctx, data, 2, func(ctx context.Context, c *gb.Client) ([]*gb.Kline, error) {
 		return c.NewKlinesService().Symbol(venueName(q.Symbol)).Interval(s.req.Timeframe.String()).
 			StartTime(int64(max(q.From, 0))).EndTime(int64(q.To.Add(span)) - 1).Limit(min(limit+1, 1000)).Do(ctx)
 	})
 	if r.Outcome != exchange.Accepted {
 		return nil, &exchange.Error{Result: r}
 	}
-	now := s.clock.Now()
-	if s.market != nil {
-		now = 0 // two seconds of an accelerated venue are nothing: there only a later candle tells
+	now := s.rest.clock.Now()
+	if s.rest.market != nil {
+		now = 0 // two seconds of an accelerated venue are nothing: there only a later candle proves it
 	}
 	var closed []market.Candle
 	for i, k := range rows {

@@ -41,7 +41,7 @@ func (s *session) Submit(ctx context.Context, q exchange.OrderRequest) (exchange
 	if !ok {
 		return unsent("the exchange has no order type " + q.Type.String()), exchange.Order{}
 	}
-	got, r := call(s, ctx, submitting, submits, 1, func(ctx context.Context, c *gb.Client) (*gb.CreateOrderResponse, error) {
+	got, r := call(&s.rest, ctx, submitting, submits, 1, func(ctx context.Context, c *gb.Client) (*gb.CreateOrderResponse, error) {
 		o := c.NewCreateOrderService().Symbol(venueName(q.Symbol)).Side(sideName(q.Side)).Type(kind).NewClientOrderID(q.ClientOrderID).
 			NewOrderRespType(gb.NewOrderRespTypeRESULT)
 		if q.Type.NeedsLimit() {
@@ -105,7 +105,7 @@ func (s *session) SubmitPair(ctx context.Context, q exchange.PairRequest) (excha
 	form.Set(stop+"Type", "STOP_LOSS")
 	form.Set(stop+"StopPrice", q.StopPrice.String())
 	form.Set(stop+"ClientOrderId", q.StopID)
-	reports, r := call(s, ctx, submitting, submits, 1, func(ctx context.Context, c *gb.Client) ([]*gb.Order, error) {
+	reports, r := call(&s.rest, ctx, submitting, submits, 1, func(ctx context.Context, c *gb.Client) ([]*gb.Order, error) {
 		return postPair(ctx, c, form)
 	}, 2)
 	if r.Outcome != exchange.Accepted {
@@ -169,7 +169,7 @@ func (s *session) Cancel(ctx context.Context, ref exchange.OrderRef) (exchange.R
 	if why := s.ready(true); why != "" {
 		return unsent(why), exchange.Order{}
 	}
-	got, r := call(s, ctx, canceling, cancels, 1, func(ctx context.Context, c *gb.Client) (*gb.CancelOrderResponse, error) {
+	got, r := call(&s.rest, ctx, canceling, cancels, 1, func(ctx context.Context, c *gb.Client) (*gb.CancelOrderResponse, error) {
 		got, err := c.NewCancelOrderService().Symbol(venueName(ref.Symbol)).OrigClientOrderID(ref.ClientOrderID).Do(ctx, gb.WithRecvWindow(recvWindow))
 		if err == nil && got.OrderID == 0 {
 			got, err = canceledLeg(ctx, ref.ClientOrderID)
@@ -209,7 +209,7 @@ func (s *session) Query(ctx context.Context, ref exchange.OrderRef) (exchange.Re
 	if why := s.ready(true); why != "" {
 		return unsent(why), exchange.Order{}
 	}
-	got, r := call(s, ctx, querying, queries, 4, func(ctx context.Context, c *gb.Client) (*gb.Order, error) {
+	got, r := call(&s.rest, ctx, querying, queries, 4, func(ctx context.Context, c *gb.Client) (*gb.Order, error) {
 		return c.NewGetOrderService().Symbol(venueName(ref.Symbol)).OrigClientOrderID(ref.ClientOrderID).Do(ctx, gb.WithRecvWindow(recvWindow))
 	})
 	if r.Outcome != exchange.Accepted {
@@ -364,7 +364,7 @@ func (s *session) OpenOrders(ctx context.Context) ([]exchange.Order, error) {
 		names, weight = []string{""}, openOrdersOfAll
 	}
 	for _, name := range names {
-		orders, r := list(s, ctx, queries, weight, func(ctx context.Context, c *gb.Client) ([]*gb.Order, error) {
+		orders, r := list(&s.rest, ctx, queries, weight, func(ctx context.Context, c *gb.Client) ([]*gb.Order, error) {
 			q := c.NewListOpenOrdersService()
 			if name != "" {
 				q.Symbol(name)
@@ -397,7 +397,7 @@ func (s *session) Fills(ctx context.Context, symbol market.Symbol, since market.
 	}
 	var out exchange.Fills
 	for from := int64(-1); ; {
-		page, r := list(s, ctx, queries, 20, func(ctx context.Context, c *gb.Client) ([]*gb.TradeV3, error) {
+		page, r := list(&s.rest, ctx, queries, 20, func(ctx context.Context, c *gb.Client) ([]*gb.TradeV3, error) {
 			q := c.NewListTradesService().Symbol(venueName(symbol)).Limit(pageLimit)
 			switch {
 			case from >= 0:
@@ -461,7 +461,7 @@ func (s *session) whose(ctx context.Context, symbol market.Symbol, order int64) 
 	if known {
 		return client, nil
 	}
-	got, r := call(s, ctx, querying, queries, 4, func(ctx context.Context, c *gb.Client) (*gb.Order, error) {
+	got, r := call(&s.rest, ctx, querying, queries, 4, func(ctx context.Context, c *gb.Client) (*gb.Order, error) {
 		return c.NewGetOrderService().Symbol(venueName(symbol)).OrderID(order).Do(ctx, gb.WithRecvWindow(recvWindow))
 	})
 	if r.Outcome != exchange.Accepted || got.OrderID != order {
@@ -477,7 +477,7 @@ func (s *session) whose(ctx context.Context, symbol market.Symbol, order int64) 
 
 // account is the account with what it holds.
 func (s *session) account(ctx context.Context) (*gb.Account, exchange.Result) {
-	return call(s, ctx, reading, queries, 20, func(ctx context.Context, c *gb.Client) (*gb.Account, error) {
+	return call(&s.rest, ctx, reading, queries, 20, func(ctx context.Context, c *gb.Client) (*gb.Account, error) {
 		a, err := c.NewGetAccountService().OmitZeroBalances(true).Do(ctx, gb.WithRecvWindow(recvWindow))
 		if err == nil && (a.UID == 0 || a.Balances == nil) {
 			err = errShape

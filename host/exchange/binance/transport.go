@@ -150,13 +150,13 @@ const (
 	querying
 )
 
-// duplicateText is what -2010 says when the client order id is open already.
+// duplicateText is the text of -2010 when the client order id is open already.
 const duplicateText = "Duplicate order sent."
 
-// badSignature is what the exchange says of a secret that is not the key's, or of another kind.
+// badSignature is the exchange's code for a secret that is not the key's, or of another kind.
 const badSignature = -1022
 
-// keysWanted says which keys this connector signs with.
+// keysWanted names the keys this connector signs with.
 const keysWanted = "this connector signs with HMAC keys, not with Ed25519 or RSA"
 
 // rejects are the codes that, with status 400, say that a request was not executed and

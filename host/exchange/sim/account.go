@@ -147,7 +147,7 @@ func (a *account) cancelOne(o *order, reason string) {
 // ref keeps client ids apart from the simulator's own order ids.
 func ref(client string) string { return "c/" + client }
 
-// recorder hears from the simulator.
+// recorder takes the simulator's events.
 type recorder struct{ a *account }
 
 // Intent is of no use: every intent is an order already known, or a cancel.
@@ -192,7 +192,7 @@ func (r recorder) Order(_ int64, got *market.Order) {
 		o.Status = exchange.OrderExpired
 	}
 	if o.Status == exchange.OrderRejected {
-		return // refused at the door: the answer says so, the account does not know it
+		return // refused at the door: the answer reports it, the account does not know it
 	}
 	state := o.Order
 	event := exchange.AccountEvent{Order: &state}
@@ -317,7 +317,7 @@ func lock(b *exchange.Balance, need decimal.Decimal) {
 	}
 }
 
-// short says what an order lacks; "" if nothing.
+// short names what an order lacks; "" if nothing.
 func (a *account) short(o *order) string {
 	asset, need, err := a.tiesUp(o)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/host/exchange/sim"
 	"github.com/assay-run/assay/host/hosttest/conformance"
+	"github.com/assay-run/assay/host/hosttest/exchangetest"
 	"github.com/assay-run/assay/host/hosttest/ring"
-	"github.com/assay-run/assay/host/hosttest/wiretest"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
@@ -74,5 +74,5 @@ func TestConformance(t *testing.T) {
 }
 
 func TestConformanceOverTheWire(t *testing.T) {
-	play(t, "conformance cards, sim over the wire", simHarness(wiretest.Over))
+	play(t, "conformance cards, sim over the wire", simHarness(exchangetest.Over))
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/govalues/decimal"
 
 	"github.com/assay-run/assay/host/candle"
-	"github.com/assay-run/assay/host/candle/sample"
 	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/plugin-sdk/candlefile"
 	"github.com/assay-run/assay/plugin-sdk/market"
@@ -70,7 +69,7 @@ func schema(store string) json.RawMessage {
 	return exchange.ConfigSchema(map[string]any{
 		"market": field(1, map[string]any{"enum": []any{synthetically, replaying}, "default": synthetically,
 			"description": "Random candles, or the stored ones of source."}),
-		"source": field(2, map[string]any{"type": "string", "pattern": `^[a-z0-9][a-z0-9_-]{0,62}$`, "default": sample.Exchange, "description": "The stored exchange to replay."}),
+		"source": field(2, map[string]any{"type": "string", "pattern": `^[a-z0-9][a-z0-9_-]{0,62}$`, "default": candle.SampleExchange, "description": "The stored exchange to replay."}),
 		"start": field(3, map[string]any{"type": "string", "anyOf": moment, "default": defaultStart,
 			"description": "When the clock of the venue begins. A replay whose candles do not reach so far begins early in them unless start is given."}),
 		"seed":               field(4, map[string]any{"type": "string", "minLength": 1, "maxLength": 64, "pattern": `^[^\x00-\x1f]+$`, "default": defaultSeed, "description": "Of the synthetic market: the same seed, the same candles."}),
@@ -124,7 +123,7 @@ func timeframes() []market.Timeframe {
 // readSettings fills in the defaults. The schema has been checked by the host; what it
 // cannot say is checked here.
 func readSettings(text json.RawMessage, store string) (settings, error) {
-	s := settings{Market: synthetically, Seed: defaultSeed, Pace: defaultPace, Cash: json.Number("10000"), Source: sample.Exchange}
+	s := settings{Market: synthetically, Seed: defaultSeed, Pace: defaultPace, Cash: json.Number("10000"), Source: candle.SampleExchange}
 	if store != "" {
 		s.Market, s.Source = replaying, store
 	}

@@ -92,7 +92,7 @@ func (v *venue) handOver(ctx context.Context, on func(exchange.CandleEvent)) boo
 	}
 }
 
-// release lets time go on and says how long until the next step.
+// release lets time go on and returns how long until the next step.
 func (v *venue) release() (time.Duration, bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

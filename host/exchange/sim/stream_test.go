@@ -159,9 +159,9 @@ func TestRestart(t *testing.T) {
 
 func replayStore(t *testing.T) *candle.Store {
 	t.Helper()
-	a := sdktest.Synth(1, 400, usual, time.Hour)
+	a := sdktest.Synth(1, 400, usual.Time(), time.Hour)
 	a.Symbol = "A/USD"
-	b := sdktest.Synth(2, 300, usual.Add(50*time.Hour), time.Hour)
+	b := sdktest.Synth(2, 300, usual.Add(50*time.Hour).Time(), time.Hour)
 	b.Symbol = "B/USD"
 	holes := &market.Series{Symbol: "B/USD", Timeframe: hour}
 	for i := range b.Len() {

@@ -239,13 +239,13 @@ func (a *account) refuse(o *order, tif market.TimeInForce) *refusal {
 	return nil
 }
 
-// multiple says that a number is whole steps and comes through a float64 unchanged.
+// multiple reports whether a number is whole steps and comes through a float64 unchanged.
 func multiple(d, step decimal.Decimal) bool {
 	_, rest, err := d.QuoRem(step)
 	return err == nil && rest.IsZero() && d.Trim(0).Prec() <= maxDigits
 }
 
-// small says that an order is worth less than the minimum, as far as can be told.
+// small reports whether an order is worth less than the minimum, as far as can be told.
 func (a *account) small(o *order, i int) bool {
 	if o.amount.IsPos() {
 		return o.amount.Cmp(minNotional) < 0
@@ -377,7 +377,7 @@ func (v *venue) take(s *subscriber) (n notice, more, over bool) {
 	return n, true, false
 }
 
-// leave ends a subscription; nobody waits for it any more.
+// leave ends a subscription; no listener waits for it any more.
 func (v *venue) leave(s *subscriber) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

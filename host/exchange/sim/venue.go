@@ -145,7 +145,7 @@ func (v *venue) prepare(ctx context.Context, req exchange.OpenRequest) error {
 	case req.Timeframe.Duration() <= 0 && conf.Market == synthetically:
 		return fmt.Errorf("the synthetic market has no timeframe %q", req.Timeframe)
 	}
-	req.Config = exchange.Config{} // what it says is in conf; there is no use for a secret here
+	req.Config = exchange.Config{} // its content is in conf; there is no use for a secret here
 	v.req, v.conf = req, conf
 	if conf.Market == replaying {
 		if v.tapes, err = openReplay(ctx, v.store, conf.Source, req.Symbols, req.Timeframe); err != nil {

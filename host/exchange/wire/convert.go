@@ -30,7 +30,7 @@ func resultToProto(r exchange.Result) *connectorpb.Result {
 		Message: clip(r.Message), RawSha256: valid(r.RawSHA256), RequestSha256: valid(r.RequestSHA256),
 	}
 	for i, o := range outcomes {
-		if o == r.Outcome { // a name that nobody knows stays UNKNOWN
+		if o == r.Outcome { // an unknown name stays UNKNOWN
 			p.Outcome = connectorpb.Outcome(i)
 		}
 	}
@@ -325,7 +325,7 @@ func orderToProto(o exchange.Order) *connectorpb.Order {
 	}
 }
 
-// orderFromProto: an order of nobody we know may lack a client order id.
+// orderFromProto: a foreign order may lack a client order id.
 func orderFromProto(r *reader, p *connectorpb.Order) exchange.Order {
 	return exchange.Order{
 		ClientOrderID: r.text("client_order_id", p.GetClientOrderId()), VenueOrderID: r.text("venue_order_id", p.GetVenueOrderId()),

@@ -77,7 +77,7 @@ func refusal(code, message string) exchange.Result {
 	return exchange.Result{Outcome: exchange.NotSent, VenueCode: code, Message: message}
 }
 
-// may says why a call cannot be made now; an empty outcome: it can.
+// may explains why a call cannot be made now; an empty outcome: it can.
 func (g *guard) mayLocked(keyed bool) exchange.Result {
 	switch {
 	case g.state == fresh || g.state == opening:
@@ -411,7 +411,7 @@ func (g *guard) Beat(ctx context.Context, seq int64) (exchange.Ack, error) {
 	return ack, nil
 }
 
-// broken says that no beat can come any more.
+// broken reports that no beat can come any more.
 func (g *guard) broken() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -424,7 +424,7 @@ func (g *guard) broken() {
 	}
 }
 
-// live says that a session holds a lease, or cleans up after it.
+// live reports whether a session holds a lease, or cleans up after it.
 func (g *guard) live() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -484,7 +484,7 @@ func (g *guard) lose(reason string) {
 	}
 	report.At = market.FromTime(time.Now())
 	if path != "" {
-		_ = writeReport(path, report) // there is nobody to tell
+		_ = writeReport(path, report) // no host is left to report to
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), finishLimit)
 	defer cancel()

@@ -14,7 +14,7 @@ import (
 
 	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/host/exchange/wire"
-	"github.com/assay-run/assay/host/hosttest/wiretest"
+	"github.com/assay-run/assay/host/hosttest/exchangetest"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
@@ -378,7 +378,7 @@ func TestGuardRedacts(t *testing.T) {
 // TestOverTheWire: the host sees what the connector says, over gRPC.
 func TestOverTheWire(t *testing.T) {
 	f := newFake()
-	conn := wiretest.Over(t, f.connection())
+	conn := exchangetest.Over(t, f.connection())
 	ctx := t.Context()
 	if d, err := conn.Describe(ctx); err != nil || d.ID != "fake" || d.Symbols != nil {
 		t.Errorf("%+v %v", d, err)
@@ -442,7 +442,7 @@ func TestOverTheWire(t *testing.T) {
 func TestOtherSymbols(t *testing.T) {
 	const other, third = market.Symbol("ETH/USDT"), market.Symbol("SOL/USDT")
 	f := newFake()
-	conn := wiretest.Over(t, f.connection())
+	conn := exchangetest.Over(t, f.connection())
 	opened(t, conn, openRequest())
 	earlier := exchange.OrderRef{ClientOrderID: foreignID, Symbol: other}
 	f.orders[foreignID].Symbol = other
@@ -468,7 +468,7 @@ func TestOtherSymbols(t *testing.T) {
 // TestAccountStream: a stream that begins with anything but connected is a broken one.
 func TestAccountStream(t *testing.T) {
 	f := newFake()
-	conn := wiretest.Over(t, f.connection())
+	conn := exchangetest.Over(t, f.connection())
 	calls := make(chan int, 2)
 	calls <- 1
 	calls <- 2
@@ -498,7 +498,7 @@ func TestAccountStream(t *testing.T) {
 // TestUnknownByDefault: a connector that fails in any way has not answered.
 func TestUnknownByDefault(t *testing.T) {
 	f := newFake()
-	conn := wiretest.Over(t, f.connection())
+	conn := exchangetest.Over(t, f.connection())
 	short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	f.onSubmit = func(_ context.Context, q exchange.OrderRequest) (exchange.Result, exchange.Order) {

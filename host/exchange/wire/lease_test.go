@@ -224,7 +224,7 @@ func checkReport(t *testing.T, plan hostPlan, reason string) {
 	}
 }
 
-// gone says whether a process has ended; one that nobody has reaped yet has.
+// gone reports whether a process has ended; one that nobody has reaped yet has.
 func gone(pid int) bool {
 	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {

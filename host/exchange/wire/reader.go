@@ -23,8 +23,8 @@ const (
 	maxDocument = 1 << 20
 )
 
-// ProtocolError says that a connector sent what the contract does not allow. The host
-// treats it as a crash of the connector: nothing else that it says can be trusted.
+// ProtocolError reports that a connector sent what the contract does not allow. The host
+// treats it as a crash of the connector: none of its other messages can be trusted.
 type ProtocolError struct {
 	Field   string // path inside the message, such as orders[2].quantity
 	Message string
@@ -141,7 +141,7 @@ func (r *reader) finite(field string, x float64) float64 {
 	return x
 }
 
-// symbol wants one of the session's, or the one that was asked about: orders of earlier runs are on others.
+// symbol reads one of the session's, or the one that was asked about: orders of earlier runs are on others.
 func (r *reader) symbol(field, s string) market.Symbol {
 	if r.known != nil && !r.known[market.Symbol(s)] && (s == "" || market.Symbol(s) != r.asked) {
 		r.wrong(field, "%.80q is not a symbol of the session", s)

@@ -13,7 +13,7 @@
 //
 // On the host's side Client implements the same interfaces over the connection, with the
 // deadline of every call. Any gRPC error of a Submit or a Cancel is Unknown. What a
-// connector says is checked before anyone sees it: a number that is none, an unknown
+// connector sends is checked before use: a number that is none, an unknown
 // symbol or a negative quantity is a *ProtocolError and counts as a crash.
 //
 // Package launch finds connectors and starts their processes.
@@ -283,7 +283,7 @@ const (
 // firstCall is how long a connector waits for its host to connect.
 const firstCall = 30 * time.Second
 
-// Handshake is the magic cookie that tells a connector it was started by a host.
+// Handshake is the magic cookie by which a connector knows that a host started it.
 func Handshake() plugin.HandshakeConfig {
 	return plugin.HandshakeConfig{MagicCookieKey: "ASSAY_CONNECTOR", MagicCookieValue: "b1c4a7e2-connector"}
 }
@@ -452,7 +452,7 @@ func (p *process) exit() {
 		}
 		os.Exit(0)
 	})
-	<-p.gone // somebody else is about to exit
+	<-p.gone // another goroutine is about to exit
 }
 
 func panicText(p any) string { return fmt.Sprintf("panic: %v", p) }

@@ -65,7 +65,7 @@ func (c *Client) failed(p *connectorpb.Result) error {
 	return c.judged(r.err())
 }
 
-// StreamAccount implements exchange.Connector. A connector that says nothing at first has
+// StreamAccount implements exchange.Connector. A connector that sends nothing at first has
 // not connected.
 func (c *Client) StreamAccount(ctx context.Context, on func(exchange.AccountEvent)) error {
 	host := ctx

@@ -37,7 +37,7 @@ func (x *examiner) fault(name string, args ...string) {
 	}
 }
 
-// can says whether a fault that does nothing by itself is there.
+// can reports whether a fault that does nothing by itself is there.
 func (x *examiner) can(name string, args ...string) bool {
 	return x.venue.Fault(name, args...) == nil
 }

@@ -253,7 +253,7 @@ func (v *refVenue) match(o *exchange.Order, c market.Candle) {
 	}
 }
 
-// working says that an order is open.
+// working reports whether an order is open.
 func working(o *exchange.Order) bool {
 	return o.Status == exchange.OrderOpen || o.Status == exchange.OrderPartiallyFilled
 }

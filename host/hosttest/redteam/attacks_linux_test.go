@@ -138,7 +138,7 @@ func (s *stage) atStart(role string, batch []attack.Attack) []verdict {
 	return list
 }
 
-// chosen says whether an attack is among those of -attack and -role.
+// chosen reports whether an attack is among those of -attack and -role.
 func chosen(a attack.Attack, role string) bool {
 	return (*only == "" || slices.Contains(strings.Split(*only, ","), a.Name)) && (*onlyRole == "" ||
 		*onlyRole == role)

@@ -2,7 +2,7 @@
 // `make test`, [Prove] `make prove` and [Soak] `make soak`; each holds what the one before
 // it holds, at a larger scale.
 //
-// A test that takes more than a second says why by [Slow]; one that proves something at
+// A test that takes more than a second explains why by [Slow]; one that proves something at
 // scale asks [Size] how often, or is left to `make prove` whole by [Proof]. It calls them in
 // its own body: that is where `make prove` looks for what it has to run. [Count] reports how
 // often something was proved, and `make prove` and `make soak` are held to [Table].

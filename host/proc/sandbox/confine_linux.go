@@ -29,7 +29,7 @@ const (
 		unix.LANDLOCK_ACCESS_FS_MAKE_SOCK | unix.LANDLOCK_ACCESS_FS_REMOVE_FILE
 )
 
-// restrictFiles puts this thread, and what it starts, under Landlock rules. It says what
+// restrictFiles puts this thread, and what it starts, under Landlock rules. It returns what
 // is missing on this kernel, "" if nothing is; an error means that a rule of the policy
 // itself is wrong.
 func restrictFiles(p Policy) (missing string, err error) {
@@ -54,7 +54,7 @@ func restrictFiles(p Policy) (missing string, err error) {
 	return lacking(abi, p), nil
 }
 
-// lacking says what a version of Landlock cannot deny that nothing else denies either.
+// lacking names what a version of Landlock cannot deny that nothing else denies either.
 func lacking(abi int, p Policy) string {
 	switch {
 	case abi < 3 && !p.Rung.Root:
@@ -380,7 +380,7 @@ func (s *shim) becomeUser() error {
 // dropCapabilities takes every capability from all threads of this process, and from this
 // thread, which starts the plugin, the right to gain one. Root that has no root of its own
 // keeps the right to pass file permissions, which Landlock narrows to the files of the
-// policy: the state folder may belong to somebody else.
+// policy: the state folder may belong to another user.
 func (s *shim) dropCapabilities() error {
 	var keep uint32
 	if os.Geteuid() == 0 && !s.Rung.Root {

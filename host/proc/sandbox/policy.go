@@ -22,7 +22,7 @@ import (
 	"strings"
 )
 
-// Mode says how much the host insists on the sandbox.
+// Mode is how much the host insists on the sandbox.
 type Mode string
 
 // The modes of --sandbox.
@@ -84,7 +84,7 @@ type Level struct {
 	Why string
 }
 
-// Unwalled says why a program cannot be closed in; "" if it can.
+// Unwalled explains why a program cannot be closed in; "" if it can.
 func Unwalled(m Mode, programHasRaceDetector bool) string {
 	switch {
 	case m == Off:
@@ -227,7 +227,7 @@ func (p Policy) Environ() (string, error) {
 	return envName + "=" + string(b), nil
 }
 
-// Report is a line that the shim writes to the host. The first one says what came of the
+// Report is a line that the shim writes to the host. The first one reports what came of the
 // start; a second one, with Ended, how the plugin ended.
 type Report struct {
 	Parts   []Part `json:"parts,omitempty"`

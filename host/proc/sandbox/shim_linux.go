@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Supported says whether this system has a sandbox.
+// Supported reports whether this system has a sandbox.
 func Supported() bool { return true }
 
 // Executable is the program to start as the shim: this very process's, even if
@@ -25,7 +25,7 @@ func Supported() bool { return true }
 func Executable() string { return "/proc/self/exe" }
 
 // ParentEnv names the environment variable with the descriptor of the pipe whose
-// end of file tells a plugin that its host is gone.
+// end of file shows a plugin that its host is gone.
 const ParentEnv = "ASSAY_PARENT_FD"
 
 // parentFD is that descriptor in a plugin that the shim starts.
@@ -150,7 +150,7 @@ func (s *shim) start() (pid int, failed *Report) {
 	return pid, nil
 }
 
-// policyError says that the policy itself asks for something that is not there.
+// policyError reports that the policy itself asks for something that is not there.
 type policyError struct{ error }
 
 // Unwrap is the cause.

@@ -27,16 +27,16 @@ type Alarms interface {
 	Clear(code, subject string)
 }
 
-// raise tells the operator of something that holds or has happened; there is one alarm a code and subject.
-func (e *Engine) raise(code, subject, text string) {
-	e.cfg.Host.Raise(alarm.Occurrence{Code: code, Subject: subject, Text: text})
+// raiseAlarm tells the operator of something that holds or has happened; there is one alarm a code and subject.
+func (bk *bookkeeper) raiseAlarm(code, subject, text string) {
+	bk.cfg.Host.Raise(alarm.Occurrence{Code: code, Subject: subject, Text: text})
 }
 
-// warn raises what there is one of in a run.
-func (e *Engine) warn(code, text string) { e.raise(code, "", text) }
+// raiseWarning raises what there is one of in a run.
+func (bk *bookkeeper) raiseWarning(code, text string) { bk.raiseAlarm(code, "", text) }
 
-// clear tells that it holds no more.
-func (e *Engine) clear(code, subject string) { e.cfg.Host.Clear(code, subject) }
+// clearAlarm tells that it holds no more.
+func (bk *bookkeeper) clearAlarm(code, subject string) { bk.cfg.Host.Clear(code, subject) }
 
 // subjectOf is what an alarm of the desk's is about: a symbol, so that a thousand orders are not a thousand
 // alarms.
@@ -90,12 +90,12 @@ func (l *LimitAlarms) Passed(to Alarms, s market.Symbol) {
 	}
 }
 
-// judgeOrders raises the orders that were rejected, but for those whose reason is an alarm itself.
-func (e *Engine) judgeOrders() {
-	list := e.alarms.orders
-	e.alarms.orders = nil
+// raiseRejects raises the orders that were rejected, but for those whose reason is an alarm itself.
+func (bk *bookkeeper) raiseRejects() {
+	list := bk.alarms.orders
+	bk.alarms.orders = nil
 	for i := range list {
-		RaiseRejected(&list[i], e.cfg.Host)
+		RaiseRejected(&list[i], bk.cfg.Host)
 	}
 }
 
@@ -115,34 +115,34 @@ func RaiseRejected(o *market.Order, to Alarms) {
 	}
 }
 
-// fate raises an order of which nobody knows, and clears it once somebody does; so with the exits of a
+// trackFate raises an order of which nobody knows, and clears it once somebody does; so with the exits of a
 // position.
-func (e *Engine) fate(id string, s order.Status) {
+func (bk *bookkeeper) trackFate(id string, s order.Status) {
 	switch {
 	case s.State == order.Lost:
-		if e.alarms.lost == nil {
-			e.alarms.lost = map[string]bool{}
+		if bk.alarms.lost == nil {
+			bk.alarms.lost = map[string]bool{}
 		}
-		e.alarms.lost[id] = true
-		e.raise(order.CodeUnknownOrder, id, "the fate of order "+id+" is not known; it is asked for")
-	case e.alarms.lost[id]:
-		delete(e.alarms.lost, id)
-		e.clear(order.CodeUnknownOrder, id)
+		bk.alarms.lost[id] = true
+		bk.raiseAlarm(order.CodeUnknownOrder, id, "the fate of order "+id+" is not known; it is asked for")
+	case bk.alarms.lost[id]:
+		delete(bk.alarms.lost, id)
+		bk.clearAlarm(order.CodeUnknownOrder, id)
 		if s.Reason == order.CodeNeverReached {
-			e.raise(order.CodeNeverReached, string(s.Spec.Symbol), "order "+id+" never reached the venue")
+			bk.raiseAlarm(order.CodeNeverReached, string(s.Spec.Symbol), "order "+id+" never reached the venue")
 		}
 	}
 	if s.Spec.Exit && (s.State == order.Open || s.State == order.Partial || s.State == order.Filled) {
-		e.clear(desk.CodeNotPlaced, string(s.Spec.Symbol))
+		bk.clearAlarm(desk.CodeNotPlaced, string(s.Spec.Symbol))
 	}
 }
 
 // marketStatus raises a symbol that stops trading, until it trades again.
-func (e *Engine) marketStatus(before, now exchange.Market) {
+func (rc *recon) marketStatus(before, now exchange.Market) {
 	switch {
 	case before.Trading && !now.Trading:
-		e.raise(CodeMarketStatus, string(now.Symbol), fmt.Sprintf("%s is %s", now.Symbol, now.Status))
+		rc.books.raiseAlarm(CodeMarketStatus, string(now.Symbol), fmt.Sprintf("%s is %s", now.Symbol, now.Status))
 	case !before.Trading && now.Trading:
-		e.clear(CodeMarketStatus, string(now.Symbol))
+		rc.books.clearAlarm(CodeMarketStatus, string(now.Symbol))
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/assay-run/assay/host/base/failpoint"
 	"github.com/assay-run/assay/host/exchange"
+	"github.com/assay-run/assay/host/trade/admission"
 	"github.com/assay-run/assay/host/trade/journal"
 	"github.com/assay-run/assay/host/trade/order"
 	"github.com/assay-run/assay/host/trade/order/desk"
@@ -33,231 +34,231 @@ type note struct {
 	result exchange.Result
 }
 
-// told is what the strategy has not been told yet.
-type told struct {
+// updates is what the strategy has not been told yet.
+type updates struct {
 	orders []market.Order
 	fills  []market.Fill
 	known  int // orders that the recorder knows
 }
 
-// change lets the desk do something and takes what follows from it.
-func (e *Engine) change(n note, f func() (desk.Result, error)) error {
-	r, err := e.gated(f)
-	e.absorb(n, r)
+// changeDesk lets the desk do something and takes what follows from it.
+func (bk *bookkeeper) changeDesk(n note, f func() (desk.Result, error)) error {
+	r, err := bk.callDesk(f)
+	bk.applyEffects(n, r)
 	return err
 }
 
-func (e *Engine) gated(f func() (desk.Result, error)) (r desk.Result, err error) {
-	e.locked(func() {
-		e.desk.Begin(max(e.steps.index-1, 0), e.now())
+func (bk *bookkeeper) callDesk(f func() (desk.Result, error)) (r desk.Result, err error) {
+	bk.withGate(func() {
+		bk.desk.Begin(max(bk.steps.index-1, 0), bk.now())
 		r, err = f()
-		e.harvest()
+		bk.drainUpdates()
 	})
 	return r, err
 }
 
-// locked holds the gate while f changes what others read, and lets go of it also where f breaks.
-func (e *Engine) locked(f func()) {
-	e.cfg.Gate.Lock()
-	defer e.cfg.Gate.Unlock()
+// withGate holds the gate while f changes what others read, and lets go of it also where f breaks.
+func (bk *bookkeeper) withGate(f func()) {
+	bk.cfg.Gate.Lock()
+	defer bk.cfg.Gate.Unlock()
 	f()
 }
 
 // now is the run's clock. While a step is decided it stands at its close.
-func (e *Engine) now() market.Time { return max(e.clock.Now(), e.steps.closed) }
+func (bk *bookkeeper) now() market.Time { return max(bk.session.clock.Now(), bk.steps.closed) }
 
-// apply takes one event of an order.
-func (e *Engine) apply(ev order.Event) error {
-	before := len(e.batch.Events)
-	err := e.change(note{ev.Source, ev.Kind, ev.Result}, func() (desk.Result, error) { return e.desk.Apply(ev, time.Now()) })
-	if err == nil && len(e.batch.Events) == before && ev.Result.Outcome != "" && ev.Result.Outcome != exchange.Accepted {
+// applyEvent takes one event of an order.
+func (bk *bookkeeper) applyEvent(ev order.Event) error {
+	before := len(bk.batch.Events)
+	err := bk.changeDesk(note{ev.Source, ev.Kind, ev.Result}, func() (desk.Result, error) { return bk.desk.Apply(ev, time.Now()) })
+	if err == nil && len(bk.batch.Events) == before && ev.Result.Outcome != "" && ev.Result.Outcome != exchange.Accepted {
 		// It changed nothing and is worth knowing all the same.
-		e.batch.Events = append(e.batch.Events, e.event(ev.ClientOrderID, string(ev.Kind), note{ev.Source, ev.Kind, ev.Result}))
+		bk.batch.Events = append(bk.batch.Events, bk.journalEvent(ev.ClientOrderID, string(ev.Kind), note{ev.Source, ev.Kind, ev.Result}))
 	}
 	return err
 }
 
-// harvest gives the recorder what is new and keeps it for the strategy; with the gate held.
-func (e *Engine) harvest() {
-	updates, fills, trades := e.desk.Drain()
-	if e.rec == nil {
+// drainUpdates gives the recorder what is new and keeps it for the strategy; with the gate held.
+func (bk *bookkeeper) drainUpdates() {
+	updates, fills, trades := bk.desk.Drain()
+	if bk.rec == nil {
 		return
 	}
-	at := max(e.steps.index-1, 0)
+	at := max(bk.steps.index-1, 0)
 	for i := range updates {
 		o := &updates[i]
-		if int(o.ID) > e.told.known+1 { // the recorder wants them in the order of their ids
-			for _, before := range e.desk.Orders()[e.told.known : o.ID-1] {
-				e.rec.Order(at, &before)
-				e.show(before)
+		if int(o.ID) > bk.unsent.known+1 { // the recorder wants them in the order of their ids
+			for _, before := range bk.desk.Orders()[bk.unsent.known : o.ID-1] {
+				bk.rec.Order(at, &before)
+				bk.noteOrder(before)
 			}
 		}
-		e.told.known = max(e.told.known, int(o.ID))
-		e.rec.Order(at, o)
-		e.show(*o)
+		bk.unsent.known = max(bk.unsent.known, int(o.ID))
+		bk.rec.Order(at, o)
+		bk.noteOrder(*o)
 	}
 	for i := range fills {
-		e.rec.Fill(at, &fills[i])
+		bk.rec.Fill(at, &fills[i])
 	}
 	for i := range trades {
-		e.rec.Trade(at, &trades[i])
+		bk.rec.Trade(at, &trades[i])
 	}
-	e.alarms.orders = append(e.alarms.orders, updates...)
-	e.told.orders = append(e.told.orders, updates...)
-	e.told.fills = append(e.told.fills, fills...)
+	bk.alarms.orders = append(bk.alarms.orders, updates...)
+	bk.unsent.orders = append(bk.unsent.orders, updates...)
+	bk.unsent.fills = append(bk.unsent.fills, fills...)
 }
 
-// show keeps the newest state of an order for the journal.
-func (e *Engine) show(o market.Order) {
-	if i, ok := e.shown[o.ID]; ok {
-		e.orders[i] = o
+// noteOrder keeps the newest state of an order for the journal.
+func (bk *bookkeeper) noteOrder(o market.Order) {
+	if i, ok := bk.shown[o.ID]; ok {
+		bk.orders[i] = o
 		return
 	}
-	e.shown[o.ID] = len(e.orders)
-	e.orders = append(e.orders, o)
+	bk.shown[o.ID] = len(bk.orders)
+	bk.orders = append(bk.orders, o)
 }
 
-// absorb looks through what the desk wants: news go into the journal and to the limits, the
+// applyEffects looks through what the desk wants: news go into the journal and to the limits, the
 // rest is to be done.
-func (e *Engine) absorb(n note, r desk.Result) {
+func (bk *bookkeeper) applyEffects(n note, r desk.Result) {
 	booked := false
 	for _, f := range r.Effects {
 		switch f.Do {
 		case order.Tell:
-			e.moved(n, f)
+			bk.onStateChange(n, f)
 		case order.Count:
-			e.filled(f)
+			bk.onFill(f)
 			booked = true
 		case order.Alarm:
-			e.raise(f.Code, subjectOf(f), f.Message)
+			bk.raiseAlarm(f.Code, subjectOf(f), f.Message)
 		case order.Reduce:
-			e.guard.Raise(risk.Reason{Code: risk.Code(f.Code), State: risk.Reducing, Clears: risk.AtEnd, Since: e.now(), Message: "an order of the run cannot be trusted: " + f.Code})
+			bk.guard.Raise(risk.Reason{Code: risk.Code(f.Code), State: risk.Reducing, Clears: risk.AtEnd, Since: bk.now(), Message: "an order of the run cannot be trusted: " + f.Code})
 		case order.Halt:
-			e.guard.Raise(risk.Reason{Code: risk.Code(f.Code), State: risk.Halted, Clears: risk.WhenGone, Since: e.now(), Message: f.Message})
-			e.warn(f.Code, f.Message)
+			bk.guard.Raise(risk.Reason{Code: risk.Code(f.Code), State: risk.Halted, Clears: risk.WhenGone, Since: bk.now(), Message: f.Message})
+			bk.raiseWarning(f.Code, f.Message)
 		case order.Resume:
-			e.guard.Clear(risk.Code(f.Code))
-			e.clear(f.Code, "")
+			bk.guard.Clear(risk.Code(f.Code))
+			bk.clearAlarm(f.Code, "")
 		default:
-			e.todo = append(e.todo, f)
+			bk.todo = append(bk.todo, f)
 		}
 	}
-	e.judgeOrders()
-	e.proposals = append(e.proposals, r.Proposals...)
-	if booked && !e.stopped {
-		e.judgeEquity()
+	bk.raiseRejects()
+	bk.proposals = append(bk.proposals, r.Proposals...)
+	if booked && !bk.loop.stopped {
+		bk.judgeEquity()
 	}
 }
 
 // judgeEquity has the limits look at the account between two closes.
-func (e *Engine) judgeEquity() { e.verdicts(e.guard.OnEquity(e.now(), e.desk.Equity())) }
+func (bk *bookkeeper) judgeEquity() { bk.recordVerdicts(bk.guard.OnEquity(bk.now(), bk.desk.Equity())) }
 
-// moved writes down that an order changed its state.
-func (e *Engine) moved(n note, f order.Effect) {
-	s, ok := e.desk.Book().Get(f.Order)
+// onStateChange writes down that an order changed its state.
+func (bk *bookkeeper) onStateChange(n note, f order.Effect) {
+	s, ok := bk.desk.Book().Get(f.Order)
 	if !ok {
 		return
 	}
 	if f.From != order.None { // the intent is its own row, and what was denied has none
-		e.batch.Events = append(e.batch.Events, e.event(f.Order, string(s.State), n))
+		bk.batch.Events = append(bk.batch.Events, bk.journalEvent(f.Order, string(s.State), n))
 	}
 	if s.State != order.Intent && s.State != order.Sent {
-		delete(e.calls.leaveBy, f.Order)
+		delete(bk.session.calls.leaveBy, f.Order)
 	}
-	e.fate(f.Order, s)
-	e.recon.stirs(s.Spec.Symbol)
+	bk.trackFate(f.Order, s)
+	bk.recon.stirs(s.Spec.Symbol)
 	asked := f.From == order.Sent || f.From == order.Lost
 	switch {
 	case s.Spec.Exit: // what only reduces may be refused as often as it takes
 	case s.State == order.Rejected && asked && s.Reason != order.CodeNeverReached && s.Reason != order.CodeNotSent:
-		e.verdicts(e.guard.OnReject(e.now()))
+		bk.recordVerdicts(bk.guard.OnReject(bk.now()))
 	case asked && (s.State == order.Open || s.State == order.Partial || s.State == order.Filled):
-		e.guard.OnAccept()
+		bk.guard.OnAccept()
 	}
 }
 
-func (e *Engine) event(id, kind string, n note) journal.Event {
+func (bk *bookkeeper) journalEvent(id, kind string, n note) journal.Event {
 	ev := journal.Event{
-		ClientOrderID: id, Kind: kind, Source: string(n.source), Outcome: string(n.result.Outcome), RawSHA256: n.result.RawSHA256, At: e.now(),
+		ClientOrderID: id, Kind: kind, Source: string(n.source), Outcome: string(n.result.Outcome), RawSHA256: n.result.RawSHA256, At: bk.now(),
 	}
 	if n.source == order.FromList || n.source == "" {
 		ev.Source = string(order.FromQuery)
 	}
-	if s, ok := e.desk.Book().Get(id); ok {
+	if s, ok := bk.desk.Book().Get(id); ok {
 		ev.VenueOrderID, ev.CumQuantity = s.VenueOrderID, s.Reported.Max(s.Filled)
 	}
 	return ev
 }
 
-func (e *Engine) filled(f order.Effect) {
+func (bk *bookkeeper) onFill(f order.Effect) {
 	failpoint.Point(failpoint.FillRead)
 	x := f.Fill
-	e.trades++
-	e.recon.stirs(x.Symbol)
-	e.thirdFee(x)
-	e.batch.Fills = append(e.batch.Fills, journal.Fill{
+	bk.trades++
+	bk.recon.stirs(x.Symbol)
+	bk.valueThirdFee(x)
+	bk.batch.Fills = append(bk.batch.Fills, journal.Fill{
 		Symbol: x.Symbol, TradeID: x.TradeID, ClientOrderID: f.Order, Side: x.Side, Quantity: x.Quantity, Price: x.Price,
 		Fee: x.Fee, FeeAsset: x.FeeAsset, Liquidity: x.Liquidity, At: x.Time,
 	})
-	if e.flattens && x.Side == market.Buy {
-		e.inbox.post(func() { e.closeOne(x.Symbol) })
+	if bk.flattens && x.Side == market.Buy {
+		bk.loop.inbox.post(func() { bk.closePosition(x.Symbol) })
 	}
-	if !e.counted[f.Order] {
-		e.counted[f.Order] = true
-		e.verdicts(e.guard.OnFill(x.Symbol, e.now()))
+	if !bk.counted[f.Order] {
+		bk.counted[f.Order] = true
+		bk.recordVerdicts(bk.guard.OnFill(x.Symbol, bk.now()))
 	}
 }
 
-// work does what the desk wants, until it wants nothing more, and commits what was learnt.
-func (e *Engine) work() {
+// runEffects does what the desk wants, until it wants nothing more, and commits what was learnt.
+func (bk *bookkeeper) runEffects() {
 	for {
 		switch {
-		case len(e.proposals) > 0:
-			p := e.proposals[0]
-			e.proposals = e.proposals[1:]
-			e.propose(p)
-		case len(e.todo) > 0:
-			f := e.todo[0]
-			e.todo = e.todo[1:]
-			e.do(f)
+		case len(bk.proposals) > 0:
+			p := bk.proposals[0]
+			bk.proposals = bk.proposals[1:]
+			bk.proposeOrder(p)
+		case len(bk.todo) > 0:
+			f := bk.todo[0]
+			bk.todo = bk.todo[1:]
+			bk.session.runEffect(f)
 		default:
-			e.commit()
+			bk.commitBatch()
 			return
 		}
 	}
 }
 
-// commit writes down what was learnt. A journal that fails ends the run, not the commit of
+// commitBatch writes down what was learnt. A journal that fails ends the run, not the commit of
 // what is learnt later.
-func (e *Engine) commit(intents ...journal.Intent) bool {
-	b := e.batch
+func (bk *bookkeeper) commitBatch(intents ...journal.Intent) bool {
+	b := bk.batch
 	b.Intents = intents
-	e.batch = journal.Batch{}
-	if len(e.orders) > 0 {
-		b.Entries = append(b.Entries, journal.Entry{Kind: LogOrders, Data: map[string]any{"orders": e.orders}})
-		e.orders = nil
-		clear(e.shown)
+	bk.batch = journal.Batch{}
+	if len(bk.orders) > 0 {
+		b.Entries = append(b.Entries, journal.Entry{Kind: LogOrders, Data: map[string]any{"orders": bk.orders}})
+		bk.orders = nil
+		clear(bk.shown)
 	}
 	if len(b.Intents)+len(b.Events)+len(b.Fills)+len(b.Candles)+len(b.Equity)+len(b.Entries) == 0 {
 		return true
 	}
-	outcomes, err := e.cfg.Run.Commit(context.Background(), b)
+	outcomes, err := bk.cfg.Run.Commit(context.Background(), b)
 	if err != nil {
-		e.unwritten = cmp.Or(e.unwritten, err)
-		e.fail(err)
+		bk.loop.unwritten = cmp.Or(bk.loop.unwritten, err)
+		bk.loop.failRun(err)
 		return false
 	}
 	for _, o := range outcomes {
 		if o.Conflict {
-			e.warn(order.CodeFillConflict, "trade "+o.Kept.TradeID+" is known of run "+o.KeptRun+" with other data; the first is kept")
+			bk.raiseWarning(order.CodeFillConflict, "trade "+o.Kept.TradeID+" is known of run "+o.KeptRun+" with other data; the first is kept")
 		}
 	}
-	e.passed(b.Events)
+	bk.markCommitted(b.Events)
 	return true
 }
 
-// passed marks the places at which a crash finds events committed.
-func (e *Engine) passed(events []journal.Event) {
+// markCommitted marks the places at which a crash finds events committed.
+func (bk *bookkeeper) markCommitted(events []journal.Event) {
 	for _, ev := range events {
 		switch journal.State(ev.Kind) {
 		case journal.StateOpen:
@@ -268,15 +269,15 @@ func (e *Engine) passed(events []journal.Event) {
 	}
 }
 
-// propose judges an order, writes it down and hands it to the book, which sends it.
-func (e *Engine) propose(p desk.Proposal) {
-	if code := e.judge(p); code != "" {
-		_ = e.change(note{source: order.FromLocal}, func() (desk.Result, error) { return e.desk.Deny(p, code, time.Now()) })
+// proposeOrder judges an order, writes it down and hands it to the book, which sends it.
+func (bk *bookkeeper) proposeOrder(p desk.Proposal) {
+	if code := bk.denyProposal(p); code != "" {
+		_ = bk.changeDesk(note{source: order.FromLocal}, func() (desk.Result, error) { return bk.desk.Deny(p, code, time.Now()) })
 		return
 	}
 	if s := p.Specs[0]; s.Wanted.IsPos() {
 		value := s.QuoteAmount.Max(order.Times(s.Quantity, s.Price()))
-		e.verdicts([]risk.Verdict{{
+		bk.recordVerdicts([]risk.Verdict{{
 			Code: risk.SizeClamped, Symbol: s.Symbol, Value: s.Wanted.Trim(0).String(), Limit: value.Trim(0).String(), Passed: true,
 			Message: fmt.Sprintf("an order of %s was to spend %s and spends %s, which is what the limits of risk leave",
 				s.Symbol, s.Wanted.Trim(0), value.Trim(0)),
@@ -286,76 +287,69 @@ func (e *Engine) propose(p desk.Proposal) {
 	for i, s := range p.Specs {
 		body, err := json.Marshal(bodyOf(s))
 		if err != nil {
-			e.fail(err)
+			bk.loop.failRun(err)
 			return
 		}
-		intents[i] = journal.Intent{Seq: s.Seq, ClientOrderID: s.ClientOrderID, Step: s.Step, Symbol: s.Symbol, Body: body, CreatedAt: e.now()}
+		intents[i] = journal.Intent{Seq: s.Seq, ClientOrderID: s.ClientOrderID, Step: s.Step, Symbol: s.Symbol, Body: body, CreatedAt: bk.now()}
 	}
-	if !e.commit(intents...) {
+	if !bk.commitBatch(intents...) {
 		return // not written down, so it does not exist
 	}
-	err := e.change(note{source: order.FromLocal}, func() (desk.Result, error) { return e.desk.Commit(p, time.Now()) })
-	if err != nil && !e.stopped {
-		e.fail(err)
+	err := bk.changeDesk(note{source: order.FromLocal}, func() (desk.Result, error) { return bk.desk.Commit(p, time.Now()) })
+	if err != nil && !bk.loop.stopped {
+		bk.loop.failRun(err)
 	}
 }
 
-// admit is why an order of a kind may not leave now, whatever its size and price; "" when it may. Everything that wants
-// to know asks here: the desk before it takes exits back, risk before an order is written down, the call before it is sent.
-func (e *Engine) admit(o risk.Order) string {
-	switch {
-	case e.stopped:
-		return "" // the stop has rules of its own: the barrier and the pass
-	case !e.recon.synced:
-		return CodeStreamReconciling
-	case e.guard.Killed() && !o.Shrinks && !o.Protects:
-		return string(risk.Kill)
+// conditions are how the run stands, by which orders may leave or not. Whatever has to know it asks here: the desk
+// before it takes exits back, risk before an order is written down, the call before it is sent.
+func (bk *bookkeeper) conditions() admission.Conditions {
+	c := admission.Conditions{Barrier: bk.session.barrier}
+	if !bk.loop.stopped { // the barrier is the only rule of a stop
+		c.Reconciling, c.Guard = !bk.recon.synced, bk.guard
 	}
-	return string(e.guard.Admits(o))
+	return c
 }
 
-// shut is why no order may leave that makes a position smaller, or that protects one.
-func (e *Engine) shut(protects bool) string {
-	return e.admit(risk.Order{Shrinks: true, Protects: protects})
+// denyProposal returns why an order may not be written down; "" when it may.
+func (bk *bookkeeper) denyProposal(p desk.Proposal) string {
+	c := bk.conditions()
+	if !bk.loop.stopped {
+		bk.judgeEquity()
+		s := p.Specs[0]
+		c.Limits = func() risk.Code { return bk.checkLimits(s, p) }
+	}
+	return admission.Judge(c, admission.KindOf(p.Shrinks, p.Protects)).Code
 }
 
-// judge is why an order may not be written down; "" when it may.
-func (e *Engine) judge(p desk.Proposal) string {
-	if e.stopped {
-		return ""
+// checkLimits judges an order by every limit and returns the code of the breach by which it is denied.
+func (bk *bookkeeper) checkLimits(s order.Spec, p desk.Proposal) risk.Code {
+	verdicts, allowed := bk.guard.Check(risk.Order{
+		Symbol: s.Symbol, Side: s.Side, Quantity: s.Quantity, QuoteAmount: s.QuoteAmount, LimitPrice: s.LimitPrice,
+		StopPrice: s.StopPrice, Shrinks: p.Shrinks, Protects: p.Protects,
+	}, risk.Account{Now: bk.now(), Symbols: bk.exposures()})
+	bk.recordVerdicts(verdicts)
+	if !allowed {
+		return verdicts[0].Code
 	}
-	e.judgeEquity()
-	s := p.Specs[0]
-	o := risk.Order{
-		Symbol: s.Symbol, Side: s.Side, Quantity: s.Quantity, QuoteAmount: s.QuoteAmount, LimitPrice: s.LimitPrice, StopPrice: s.StopPrice,
-		Shrinks: p.Shrinks, Protects: p.Protects,
-	}
-	if code := e.admit(o); code == CodeStreamReconciling || code == string(risk.Kill) {
-		return code
-	}
-	verdicts, allowed := e.guard.Check(o, risk.Account{Now: e.now(), Symbols: e.exposed()})
-	e.verdicts(verdicts)
-	if allowed {
-		e.alarms.limits.Passed(e.cfg.Host, s.Symbol)
-		return ""
-	}
-	return string(verdicts[0].Code)
+	bk.alarms.limits.Passed(bk.cfg.Host, s.Symbol)
+	return ""
 }
 
-// room is the value that the limits leave for one more order.
-func (e *Engine) room(s market.Symbol, ofSymbol, ofAll dec) dec {
-	return e.guard.Room(s, risk.Account{Now: e.now(), Symbols: e.exposed()}, ofSymbol, ofAll)
+// limitRoom is the value that the limits leave for one more order.
+func (bk *bookkeeper) limitRoom(s market.Symbol, ofSymbol, ofAll dec) dec {
+	return bk.guard.Room(s, risk.Account{Now: bk.now(), Symbols: bk.exposures()}, ofSymbol, ofAll)
 }
 
 // ReasonNoOrder is why a start did not begin under whose limits no order is possible.
 const ReasonNoOrder = "limits_allow_no_order"
 
-// possible refuses a run under whose limits, and with whose cash, the market takes no order at all. Price is the last
+// requireAnyOrder refuses a run under whose limits, and with whose cash, the market takes no order at all. Price is the last
 // close of a symbol, 0 while it is not known.
-func (e *Engine) possible(cash dec, price func(int) dec) error {
+func (bk *bookkeeper) requireAnyOrder(cash dec, price func(int) dec) error {
 	var list []map[string]any
-	for i, m := range e.markets {
-		least, most := m.MinNotional, e.guard.Room(m.Symbol, risk.Account{}, dec{}, dec{}).Min(cash)
+	for i, m := range bk.recon.markets {
+		least, most := m.MinNotional, bk.guard.Room(m.Symbol, risk.Account{}, dec{}, dec{}).Min(cash)
 		for _, q := range [...]dec{m.MinQuantity, m.MarketMinQuantity, m.QuantityStep} {
 			least = least.Max(order.Times(q, price(i)))
 		}
@@ -367,34 +361,34 @@ func (e *Engine) possible(cash dec, price func(int) dec) error {
 	first := list[0]
 	f := ExchangeFault(ReasonNoOrder, nil, "No order is possible: the smallest that %s takes of %s is worth %s, and the cash "+
 		"and the limits of risk leave %s. Raise the limits, or the cash.",
-		e.cfg.Venue.ID, first["symbol"], first["smallest"], first["largest"])
+		bk.cfg.Venue.ID, first["symbol"], first["smallest"], first["largest"])
 	f.Data["orders"], f.Data["cash"] = list, cash.Trim(0)
 	return f
 }
 
-// exposed is how the symbols stand, with what working orders may still buy.
-func (e *Engine) exposed() []risk.Symbol {
-	for i := range e.symbols {
-		s := &e.symbols[i]
-		s.Position, s.Working = e.desk.Ledger().Quantity(s.Symbol), e.desk.Book().Exposure(s.Symbol).BuyValue
+// exposures is how the symbols stand, with what working orders may still buy.
+func (bk *bookkeeper) exposures() []risk.Symbol {
+	for i := range bk.symbols {
+		s := &bk.symbols[i]
+		s.Position, s.Working = bk.desk.Ledger().Quantity(s.Symbol), bk.desk.Book().Exposure(s.Symbol).BuyValue
 	}
-	return e.symbols
+	return bk.symbols
 }
 
-// verdicts writes breaches down and raises them.
-func (e *Engine) verdicts(list []risk.Verdict) {
+// recordVerdicts writes breaches down and raises them.
+func (bk *bookkeeper) recordVerdicts(list []risk.Verdict) {
 	for _, v := range list {
-		e.batch.Entries = append(e.batch.Entries, journal.Entry{Kind: LogRisk, Data: map[string]any{
+		bk.batch.Entries = append(bk.batch.Entries, journal.Entry{Kind: LogRisk, Data: map[string]any{
 			"code": v.Code, "symbol": v.Symbol, "value": v.Value, "limit": v.Limit, "message": v.Message, "shadow": v.Shadow, "passed": v.Passed,
 		}})
-		e.alarms.limits.Raise(e.cfg.Host, e.guard, v)
+		bk.alarms.limits.Raise(bk.cfg.Host, bk.guard, v)
 	}
-	if e.guard.Killed() {
-		e.fail(&Fault{Code: CodeRiskKill, Message: "The drawdown limit ended the run: " + e.killMessage(list), Data: map[string]any{}})
+	if bk.guard.Killed() {
+		bk.loop.failRun(&Fault{Code: CodeRiskKill, Message: "The drawdown limit ended the run: " + bk.killMessage(list), Data: map[string]any{}})
 	}
 }
 
-func (e *Engine) killMessage(list []risk.Verdict) string {
+func (bk *bookkeeper) killMessage(list []risk.Verdict) string {
 	for _, v := range list {
 		if v.Code == risk.Kill {
 			return v.Message
@@ -403,5 +397,5 @@ func (e *Engine) killMessage(list []risk.Verdict) string {
 	return string(risk.Kill)
 }
 
-// unknownOrder says that an event is about an order that is not of this run.
-func unknownOrder(err error) bool { return errors.As(err, new(*order.UnknownOrderError)) }
+// isUnknownOrder says that an event is about an order that is not of this run.
+func isUnknownOrder(err error) bool { return errors.As(err, new(*order.UnknownOrderError)) }

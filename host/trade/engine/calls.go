@@ -7,9 +7,9 @@ import (
 
 	"github.com/assay-run/assay/host/base/failpoint"
 	"github.com/assay-run/assay/host/exchange"
+	"github.com/assay-run/assay/host/trade/admission"
 	"github.com/assay-run/assay/host/trade/order"
 	"github.com/assay-run/assay/host/trade/order/desk"
-	"github.com/assay-run/assay/host/trade/risk"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
@@ -19,32 +19,6 @@ const (
 	queryLimit   = 5 * time.Second
 	querySpacing = 100 * time.Millisecond
 )
-
-// pass is the lock that hands out submits. After close nothing passes but what is let.
-type pass struct {
-	mu           sync.Mutex
-	closed, exit bool
-}
-
-// leave says whether an order may go to the connector now.
-func (p *pass) leave(exit bool) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return !p.closed || (p.exit && exit)
-}
-
-func (p *pass) close() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.closed = true
-}
-
-// letExits lets orders pass that shrink a position.
-func (p *pass) letExits() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.exit = true
-}
 
 // calls is what is under way at the venue.
 type calls struct {
@@ -57,14 +31,16 @@ type calls struct {
 	silent time.Time // no request before: the venue has banned us
 }
 
-// silence is the answer to a request while the venue wants none.
-func (c *calls) silence(now time.Time) (exchange.Result, bool) {
+// ban is how long the venue refuses every request; 0 when it does not.
+func (c *calls) ban(now time.Time) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !now.Before(c.silent) {
-		return exchange.Result{}, false
-	}
-	return exchange.Result{Outcome: exchange.Banned, Message: "the venue wants silence", RetryAfterMS: c.silent.Sub(now).Milliseconds() + 1}, true
+	return max(c.silent.Sub(now), 0)
+}
+
+// denyRequest returns why no request is made while the venue wants none.
+func (c *calls) denyRequest(now time.Time) admission.Denial {
+	return admission.Judge(admission.Conditions{Ban: c.ban(now)}, admission.Request)
 }
 
 // banned begins the time in which nothing is asked.
@@ -76,141 +52,141 @@ func (c *calls) banned(r exchange.Result) {
 	}
 }
 
-// do is one thing that the desk wants of the venue.
-func (e *Engine) do(f order.Effect) {
+// runEffect is one thing that the desk wants of the venue.
+func (se *session) runEffect(f order.Effect) {
 	switch f.Do {
 	case order.Send:
-		e.send(f)
+		se.sendOrder(f)
 	case order.Query:
-		e.query(f)
+		se.queryOrder(f)
 	case order.Cancel:
-		e.cancel(f)
+		se.cancelOrder(f)
 	case order.FetchFills:
-		e.fetch(f)
+		se.fetchOrderFills(f)
 	case order.FetchBalances:
-		e.readBalances(nil)
+		se.recon.readBalances(nil)
 	}
 }
 
-// call runs f beside the loop and its answer in it. While the venue wants silence, or there
+// callVenue runs f beside the loop and its answer in it. While the venue wants silence, or there
 // is none, refused is the answer. Limit is the deadline, after is when to begin.
-func (e *Engine) call(limit time.Duration, after time.Time, f func(context.Context, *exchange.Connection) exchange.Result, answer func(exchange.Result, time.Time)) {
+func (se *session) callVenue(limit time.Duration, after time.Time, f func(context.Context, *exchange.Connection) exchange.Result, answer func(exchange.Result, time.Time)) {
 	asked := time.Now()
-	if r, no := e.refused(asked); no {
-		answer(r, asked)
+	if no := se.denyCall(asked); no.Denies() {
+		answer(no.Result(), asked)
 		return
 	}
-	l := e.link
-	e.calls.flight++
-	e.running.Go(func() {
+	l := se.link
+	se.calls.flight++
+	se.loop.running.Go(func() {
 		if wait := time.Until(after); wait > 0 {
 			exchange.Pause(l.ctx, wait)
 		}
 		ctx, cancel := context.WithTimeout(l.ctx, limit)
 		defer cancel()
 		sent := time.Now()
-		r, no := e.calls.silence(sent) // it may have begun while this one waited for its turn
-		if !no {
+		no := se.calls.denyRequest(sent) // a ban may have begun while this one waited for its turn
+		r := no.Result()
+		if !no.Denies() {
 			if r = f(ctx, l.conn); r.Outcome == exchange.Banned {
-				e.calls.banned(r)
+				se.calls.banned(r)
 			}
 		}
 		took := time.Since(sent)
-		e.inbox.post(func() {
-			e.calls.flight--
+		se.loop.inbox.post(func() {
+			se.calls.flight--
 			if r.Outcome != exchange.Unknown && r.Outcome != exchange.NotSent {
-				e.tellLink(took)
+				se.reportLink(took)
 			}
 			if r.Outcome == exchange.Accepted {
-				e.clear(string(exchange.Banned), "")
+				se.books.clearAlarm(string(exchange.Banned), "")
 			}
-			if r.Outcome == exchange.Banned && !no {
-				e.warn(string(exchange.Banned), "the venue refuses all requests for a while: "+r.Message)
+			if r.Outcome == exchange.Banned && !no.Denies() {
+				se.books.raiseWarning(string(exchange.Banned), "the venue refuses all requests for a while: "+r.Message)
 			}
 			if r.Outcome == exchange.AuthFailed {
-				e.fail(&exchange.Error{Result: r}) // whatever was asked: these keys open nothing any more
+				se.loop.failRun(&exchange.Error{Result: r}) // whatever was asked: these keys open nothing any more
 			}
 			answer(r, sent)
 		})
 	})
 }
 
-// tellLink says how the connection stands, with what came of it just now.
-func (e *Engine) tellLink(latency time.Duration) {
-	if e.cfg.Link == nil {
+// reportLink says how the connection stands, with what came of it just now.
+func (se *session) reportLink(latency time.Duration) {
+	if se.cfg.Link == nil {
 		return
 	}
 	l := Link{Latency: latency}
-	if e.link != nil {
-		l.Up, l.Offset, l.Synthetic = e.recon.synced, e.link.offset, e.link.own
+	if se.link != nil {
+		l.Up, l.Offset, l.Synthetic = se.recon.synced, se.link.offset, se.link.own
 	}
-	e.cfg.Link(l)
+	se.cfg.Link(l)
 }
 
-// refused is the answer to a request that is not made.
-func (e *Engine) refused(now time.Time) (exchange.Result, bool) {
-	if e.link == nil || e.link.down {
-		return exchange.Result{Outcome: exchange.NotSent, Message: "there is no connector", RetryAfterMS: 1000}, true
-	}
-	return e.calls.silence(now)
+// denyCall returns why no request can be made.
+func (se *session) denyCall(now time.Time) admission.Denial {
+	return admission.Judge(admission.Conditions{
+		Unlinked: se.link == nil || se.link.down, Ban: se.calls.ban(now),
+	}, admission.Request)
 }
 
-// keepBack is what becomes of an order that may not leave now; "" when it may. It was judged when it was written down,
+// admitSend is what becomes of an order that may not leave now; "" when it may. It was judged when it was written down,
 // and may have waited since: it expires at its close, and until then waits for what holds it back.
-func (e *Engine) keepBack(s order.Status) order.Kind {
-	if e.stopped {
-		return "" // the stop has rules of its own
-	}
-	if e.now() >= e.leaveBy(s.Spec) {
+func (se *session) admitSend(s order.Status) order.Kind {
+	c := se.books.conditions()
+	c.Expired = !se.loop.stopped && se.books.now() >= se.sendDeadline(s.Spec)
+	switch admission.Judge(c, kindOf(s.Spec)).Code {
+	case "":
+		return ""
+	case order.CodeNotSent, admission.CodeEndOfRun:
 		return order.NotSendable
 	}
-	if e.admit(risk.Order{Shrinks: s.Spec.Exit, Protects: s.Spec.Protects}) != "" {
-		return order.Held
-	}
-	return ""
+	return order.Held
 }
 
-// leaveBy is when an order expires: at the close that follows the first time it is about to leave, which is when it was
+func kindOf(s order.Spec) admission.Kind { return admission.KindOf(s.Exit, s.Protects) }
+
+// sendDeadline is when an order expires: at the close that follows the first time it is about to leave, which is when it was
 // judged. Exits are placed between closes too, and while no candles come, so it is not a matter of steps.
-func (e *Engine) leaveBy(s order.Spec) market.Time {
-	if by, ok := e.calls.leaveBy[s.ClientOrderID]; ok {
+func (se *session) sendDeadline(s order.Spec) market.Time {
+	if by, ok := se.calls.leaveBy[s.ClientOrderID]; ok {
 		return by
 	}
-	by := e.steps.closed
-	for now := e.now(); by <= now; {
-		by = e.cfg.Timeframe.Next(by)
+	by := se.steps.closed
+	for now := se.books.now(); by <= now; {
+		by = se.cfg.Timeframe.Next(by)
 	}
-	e.calls.leaveBy[s.ClientOrderID] = by
+	se.calls.leaveBy[s.ClientOrderID] = by
 	if s.Sibling != "" {
-		e.calls.leaveBy[s.Sibling] = by
+		se.calls.leaveBy[s.Sibling] = by
 	}
 	return by
 }
 
-// send hands an order, or a pair, to the connector.
-func (e *Engine) send(f order.Effect) {
-	s, ok := e.desk.Book().Get(f.Order)
+// sendOrder hands an order, or a pair, to the connector.
+func (se *session) sendOrder(f order.Effect) {
+	s, ok := se.books.desk.Book().Get(f.Order)
 	if !ok {
 		return
 	}
-	if no := e.keepBack(s); no != "" {
-		_ = e.apply(order.Event{Kind: no, Source: order.FromLocal, ClientOrderID: f.Order})
+	if no := se.admitSend(s); no != "" {
+		_ = se.books.applyEvent(order.Event{Kind: no, Source: order.FromLocal, ClientOrderID: f.Order})
 		return
 	}
-	if err := e.apply(order.Event{Kind: order.Handed, Source: order.FromLocal, ClientOrderID: f.Order}); err != nil {
+	if err := se.books.applyEvent(order.Event{Kind: order.Handed, Source: order.FromLocal, ClientOrderID: f.Order}); err != nil {
 		return // taken back in the meantime, or the barrier fell
 	}
-	if !e.commit() {
+	if !se.books.commitBatch() {
 		// It is written down as an intent, which is what counts; but nothing more leaves.
-		e.replied(f, exchange.Result{Outcome: exchange.NotSent, Message: "the journal failed"}, [2]exchange.Order{})
+		se.applySubmitReply(f, exchange.Result{Outcome: exchange.NotSent, Message: "the journal failed"}, [2]exchange.Order{})
 		return
 	}
 	var orders [2]exchange.Order
-	exit := s.Spec.Exit
-	e.call(callLimit, time.Time{}, func(ctx context.Context, c *exchange.Connection) (r exchange.Result) {
+	se.callVenue(callLimit, time.Time{}, func(ctx context.Context, c *exchange.Connection) (r exchange.Result) {
 		failpoint.Point(failpoint.SubmitBeforeWrite)
-		if !e.pass.leave(exit) {
-			return exchange.Result{Outcome: exchange.NotSent, Message: "the run is ending"}
+		if no := admission.Judge(admission.Conditions{Barrier: se.barrier}, kindOf(s.Spec)); no.Denies() {
+			return no.Result()
 		}
 		if f.Pair != nil {
 			r, orders = c.SubmitPair(ctx, *f.Pair)
@@ -221,74 +197,74 @@ func (e *Engine) send(f order.Effect) {
 		return r
 	}, func(r exchange.Result, _ time.Time) {
 		failpoint.Point(failpoint.SubmitReplyRead)
-		e.replied(f, r, orders)
+		se.applySubmitReply(f, r, orders)
 	})
 }
 
-// replied takes the answer to a submit. An order that the connector did not take because it is
+// applySubmitReply takes the answer to a submit. An order that the connector did not take because it is
 // gone may have reached it before.
-func (e *Engine) replied(f order.Effect, r exchange.Result, orders [2]exchange.Order) {
+func (se *session) applySubmitReply(f order.Effect, r exchange.Result, orders [2]exchange.Order) {
 	ids := []string{f.Order}
 	if f.Pair != nil {
 		ids = []string{f.Pair.LimitID, f.Pair.StopID}
 	}
 	for i, id := range ids {
-		_ = e.apply(order.Event{Kind: order.SubmitReply, Source: order.FromReply, ClientOrderID: id, Attempt: f.Attempt, Result: r, Order: orders[i]})
+		_ = se.books.applyEvent(order.Event{Kind: order.SubmitReply, Source: order.FromReply, ClientOrderID: id, Attempt: f.Attempt, Result: r, Order: orders[i]})
 	}
 }
 
-func (e *Engine) query(f order.Effect) {
-	s, ok := e.desk.Book().Get(f.Order)
+func (se *session) queryOrder(f order.Effect) {
+	s, ok := se.books.desk.Book().Get(f.Order)
 	if !ok {
 		return
 	}
 	now := time.Now()
-	if e.calls.slot.Before(now) {
-		e.calls.slot = now
+	if se.calls.slot.Before(now) {
+		se.calls.slot = now
 	}
-	at := e.calls.slot
-	e.calls.slot = at.Add(querySpacing)
+	at := se.calls.slot
+	se.calls.slot = at.Add(querySpacing)
 	var got exchange.Order
-	e.call(queryLimit, at, func(ctx context.Context, c *exchange.Connection) (r exchange.Result) {
+	se.callVenue(queryLimit, at, func(ctx context.Context, c *exchange.Connection) (r exchange.Result) {
 		failpoint.Point(failpoint.QueryBefore)
 		r, got = c.Query(ctx, s.Spec.Ref())
 		failpoint.Point(failpoint.QueryAfter)
 		return r
 	}, func(r exchange.Result, asked time.Time) {
-		_ = e.apply(order.Event{Kind: order.QueryReply, Source: order.FromQuery, ClientOrderID: f.Order, Result: r, Order: got, AskedAt: asked})
+		_ = se.books.applyEvent(order.Event{Kind: order.QueryReply, Source: order.FromQuery, ClientOrderID: f.Order, Result: r, Order: got, AskedAt: asked})
 	})
 }
 
-func (e *Engine) cancel(f order.Effect) {
-	s, ok := e.desk.Book().Get(f.Order)
+func (se *session) cancelOrder(f order.Effect) {
+	s, ok := se.books.desk.Book().Get(f.Order)
 	if !ok {
 		return
 	}
-	if e.stopped {
+	if se.loop.stopped {
 		failpoint.Point(failpoint.StopCancelling)
 	}
 	var got exchange.Order
-	e.call(callLimit, time.Time{}, func(ctx context.Context, c *exchange.Connection) (r exchange.Result) {
+	se.callVenue(callLimit, time.Time{}, func(ctx context.Context, c *exchange.Connection) (r exchange.Result) {
 		failpoint.Point(failpoint.CancelBeforeWrite)
 		r, got = c.Cancel(ctx, s.Spec.Ref())
 		failpoint.Point(failpoint.CancelAfterWrite)
 		return r
 	}, func(r exchange.Result, asked time.Time) {
-		_ = e.apply(order.Event{Kind: order.CancelReply, Source: order.FromReply, ClientOrderID: f.Order, Result: r, Order: got, AskedAt: asked})
+		_ = se.books.applyEvent(order.Event{Kind: order.CancelReply, Source: order.FromReply, ClientOrderID: f.Order, Result: r, Order: got, AskedAt: asked})
 	})
 }
 
-// fetch asks for the fills of a symbol.
-func (e *Engine) fetch(f order.Effect) {
-	e.fetchFills(f.Symbol, f.Since, nil)
+// fetchOrderFills asks for the fills of a symbol.
+func (se *session) fetchOrderFills(f order.Effect) {
+	se.fetchFills(f.Symbol, f.Since, nil)
 }
 
 // fetchFills asks for the fills of a symbol since a time of ours; done hears whether they came.
-func (e *Engine) fetchFills(symbol market.Symbol, since time.Time, done func(error)) {
+func (se *session) fetchFills(symbol market.Symbol, since time.Time, done func(error)) {
 	var page exchange.Fills
 	var err error
-	from := e.venueTime(since)
-	e.call(callLimit, time.Time{}, func(ctx context.Context, c *exchange.Connection) exchange.Result {
+	from := se.venueTime(since)
+	se.callVenue(callLimit, time.Time{}, func(ctx context.Context, c *exchange.Connection) exchange.Result {
 		page, err = c.Fills(ctx, symbol, from)
 		return exchange.ResultOf(err)
 	}, func(r exchange.Result, asked time.Time) {
@@ -296,8 +272,8 @@ func (e *Engine) fetchFills(symbol market.Symbol, since time.Time, done func(err
 			err = &exchange.Error{Result: r}
 		}
 		if err == nil {
-			_ = e.change(note{source: order.FromFills}, func() (desk.Result, error) {
-				r, _ := e.desk.FillsPage(symbol, page, since, asked, time.Now())
+			_ = se.books.changeDesk(note{source: order.FromFills}, func() (desk.Result, error) {
+				r, _ := se.books.desk.FillsPage(symbol, page, since, asked, time.Now())
 				return r, nil
 			})
 		}
@@ -312,33 +288,33 @@ const clockMargin = 5 * time.Second
 
 // venueTime is a moment of ours at the venue, with room for what the clocks are apart. It goes by the time that
 // has passed: a clock that is set meanwhile does not move it. A venue with a time of its own is asked for everything.
-func (e *Engine) venueTime(t time.Time) market.Time {
-	if e.link == nil || e.link.own {
+func (se *session) venueTime(t time.Time) market.Time {
+	if se.link == nil || se.link.own {
 		return 0
 	}
-	return e.venue.At(t).Add(-clockMargin)
+	return se.venue.At(t).Add(-clockMargin)
 }
 
-// moment is when it was some time at the venue, by our clock and not later than now.
-func (e *Engine) moment(t market.Time) time.Time {
-	if e.link.own {
+// localTime is when it was some time at the venue, by our clock and not later than now.
+func (se *session) localTime(t market.Time) time.Time {
+	if se.link.own {
 		return t.Time()
 	}
-	at := e.venue.When(t)
+	at := se.venue.When(t)
 	if now := time.Now(); at.After(now) {
 		return now
 	}
 	return at
 }
 
-// skewed warns of a clock that is off, and again when it is off by something else.
-func (e *Engine) skewed(offset time.Duration) {
+// checkSkew warns of a clock that is off, and again when it is off by something else.
+func (se *session) checkSkew(offset time.Duration) {
 	switch {
 	case offset.Abs() <= warnSkew:
-		e.skew = 0
-		e.clear(CodeClockSkew, "")
-	case (offset - e.skew).Abs() > warnSkew:
-		e.skew = offset
-		e.warn(CodeClockSkew, "this machine's clock is "+offset.Abs().String()+" off that of "+e.cfg.Venue.ID)
+		se.skew = 0
+		se.books.clearAlarm(CodeClockSkew, "")
+	case (offset - se.skew).Abs() > warnSkew:
+		se.skew = offset
+		se.books.raiseWarning(CodeClockSkew, "this machine's clock is "+offset.Abs().String()+" off that of "+se.cfg.Venue.ID)
 	}
 }

@@ -245,10 +245,10 @@ func TestClockIsHeard(t *testing.T) {
 				b.venue.mu.Lock()
 				b.venue.offset = c.offset
 				b.venue.mu.Unlock()
-				b.engine.venue.SetOffset(-c.slept)
+				b.engine.session.venue.SetOffset(-c.slept)
 				b.sleep(exchange.BeatEvery + time.Millisecond)
-				if now := market.FromTime(time.Now().Add(c.offset)); b.engine.venue.Now() != now {
-					t.Errorf("it is %s, the run goes by %s", now, b.engine.venue.Now())
+				if now := market.FromTime(time.Now().Add(c.offset)); b.engine.session.venue.Now() != now {
+					t.Errorf("it is %s, the run goes by %s", now, b.engine.session.venue.Now())
 				}
 				b.sleep(6 * minute)
 				if b.warned(CodeClockSkew) != (c.offset.Abs() > warnSkew) || len(b.warnings) > 1 {

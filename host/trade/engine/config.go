@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/host/exchange"
+	"github.com/assay-run/assay/host/trade/admission"
 	"github.com/assay-run/assay/host/trade/journal"
 	"github.com/assay-run/assay/host/trade/order/desk"
 	"github.com/assay-run/assay/host/trade/risk"
@@ -178,11 +179,11 @@ func ExchangeFault(reason string, err error, format string, args ...any) *Fault 
 
 // The codes of warnings and of reasons, besides those of the packages below.
 const (
-	CodeStreamReconciling = "STREAM_RECONCILING"
+	CodeStreamReconciling = admission.CodeStreamReconciling
 	CodeBalanceDrift      = "BALANCE_DRIFT"
 	CodeForeignOrders     = "FOREIGN_ORDERS"
 	CodeClockSkew         = "CLOCK_SKEW"
-	CodeConnectorCrashed  = "CONNECTOR_CRASHED"
+	CodeConnectorCrashed  = admission.CodeUnlinked
 	CodeConnectorBack     = "CONNECTOR_RELAUNCHED"
 	CodeMarketStatus      = "MARKET_STATUS"
 	// CodePaused: the operator lets no entry leave.

@@ -22,34 +22,34 @@ func (e *Engine) StopAs(o OnStop) { e.stopAs.Store(&o) }
 
 // Pause lets no entry leave until Resume.
 func (e *Engine) Pause(ctx context.Context) (string, error) {
-	return e.operate(ctx, func() (string, error) {
-		e.pause()
+	return e.runControl(ctx, func() (string, error) {
+		e.books.pauseEntries()
 		return "Entries are paused", nil
 	})
 }
 
 // Resume ends a pause.
 func (e *Engine) Resume(ctx context.Context) (string, error) {
-	return e.operate(ctx, func() (string, error) {
-		if !e.guard.Stands(CodePaused) {
+	return e.runControl(ctx, func() (string, error) {
+		if !e.books.guard.Stands(CodePaused) {
 			return "", &Refused{"not_paused", "The run is not paused."}
 		}
-		e.flattens = false
-		e.guard.Clear(CodePaused)
-		e.clear(CodePaused, "")
+		e.books.flattens = false
+		e.books.guard.Clear(CodePaused)
+		e.books.clearAlarm(CodePaused, "")
 		return "Entries are let again", nil
 	})
 }
 
 // Flatten pauses, takes entries back and sells everything.
 func (e *Engine) Flatten(ctx context.Context) (string, error) {
-	return e.operate(ctx, func() (string, error) {
-		e.pause()
-		e.flattens = true
-		entries := e.cancelEntries()
+	return e.runControl(ctx, func() (string, error) {
+		e.books.pauseEntries()
+		e.books.flattens = true
+		entries := e.books.cancelEntries()
 		n := 0
 		for _, s := range e.cfg.Symbols {
-			if e.closeOne(s) {
+			if e.books.closePosition(s) {
 				n++
 			}
 		}
@@ -59,8 +59,8 @@ func (e *Engine) Flatten(ctx context.Context) (string, error) {
 
 // Close sells what is held of a symbol.
 func (e *Engine) Close(ctx context.Context, s market.Symbol) (string, error) {
-	return e.operate(ctx, func() (string, error) {
-		if !e.closeOne(s) {
+	return e.runControl(ctx, func() (string, error) {
+		if !e.books.closePosition(s) {
 			return "", &Refused{"no_position", fmt.Sprintf("The run holds no %s.", s)}
 		}
 		return fmt.Sprintf("The position in %s is being sold", s), nil
@@ -69,13 +69,13 @@ func (e *Engine) Close(ctx context.Context, s market.Symbol) (string, error) {
 
 // Cancel takes back one order, or all entries where the id is empty.
 func (e *Engine) Cancel(ctx context.Context, id string) (string, error) {
-	return e.operate(ctx, func() (string, error) {
+	return e.runControl(ctx, func() (string, error) {
 		if id == "" {
-			return fmt.Sprintf("%d entries are being cancelled", e.cancelEntries()), nil
+			return fmt.Sprintf("%d entries are being cancelled", e.books.cancelEntries()), nil
 		}
 		found := false
-		_ = e.change(note{source: order.FromLocal}, func() (r desk.Result, _ error) {
-			r, found = e.desk.CancelOrder(id, time.Now())
+		_ = e.books.changeDesk(note{source: order.FromLocal}, func() (r desk.Result, _ error) {
+			r, found = e.books.desk.CancelOrder(id, time.Now())
 			return r, nil
 		})
 		if !found {
@@ -85,43 +85,43 @@ func (e *Engine) Cancel(ctx context.Context, id string) (string, error) {
 	})
 }
 
-func (e *Engine) pause() {
-	e.guard.Raise(risk.Reason{
-		Code: CodePaused, State: risk.Reducing, Clears: risk.WhenGone, Since: e.now(), Message: "the operator has paused the entries",
+func (bk *bookkeeper) pauseEntries() {
+	bk.guard.Raise(risk.Reason{
+		Code: CodePaused, State: risk.Reducing, Clears: risk.WhenGone, Since: bk.now(), Message: "the operator has paused the entries",
 	})
-	e.warn(CodePaused, "the operator has paused the entries")
+	bk.raiseWarning(CodePaused, "the operator has paused the entries")
 }
 
-func (e *Engine) cancelEntries() (n int) {
-	_ = e.change(note{source: order.FromLocal}, func() (r desk.Result, _ error) {
-		r, n = e.desk.CancelEntries(time.Now())
+func (bk *bookkeeper) cancelEntries() (n int) {
+	_ = bk.changeDesk(note{source: order.FromLocal}, func() (r desk.Result, _ error) {
+		r, n = bk.desk.CancelEntries(time.Now())
 		return r, nil
 	})
 	return n
 }
 
-func (e *Engine) closeOne(s market.Symbol) (held bool) {
-	_ = e.change(note{source: order.FromLocal}, func() (r desk.Result, _ error) {
-		r, held = e.desk.Close(s, time.Now())
+func (bk *bookkeeper) closePosition(s market.Symbol) (held bool) {
+	_ = bk.changeDesk(note{source: order.FromLocal}, func() (r desk.Result, _ error) {
+		r, held = bk.desk.Close(s, time.Now())
 		return r, nil
 	})
 	return held
 }
 
-// operate has the loop do something for the operator, once the books are there and until the stop begins.
-func (e *Engine) operate(ctx context.Context, f func() (string, error)) (string, error) {
+// runControl has the loop do something for the operator, once the books are there and until the stop begins.
+func (e *Engine) runControl(ctx context.Context, f func() (string, error)) (string, error) {
 	type answer struct {
 		text string
 		err  error
 	}
 	done := make(chan answer, 1)
 	e.inbox.post(func() {
-		if e.desk == nil || e.stopped || e.failure != nil {
+		if e.books.desk == nil || e.stopped || e.failure != nil {
 			done <- answer{"", &Refused{"not_trading", "The run does not trade yet, or not any more."}}
 			return
 		}
 		text, err := f()
-		e.showPhase()
+		e.updatePhase()
 		done <- answer{text, err}
 	})
 	select {

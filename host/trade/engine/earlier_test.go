@@ -8,8 +8,8 @@ import (
 
 	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/host/exchange/binance"
+	"github.com/assay-run/assay/host/hosttest/exchangetest"
 	"github.com/assay-run/assay/host/hosttest/testvenue"
-	"github.com/assay-run/assay/host/hosttest/wiretest"
 	"github.com/assay-run/assay/host/trade/journal"
 	"github.com/assay-run/assay/host/trade/order"
 	"github.com/assay-run/assay/plugin-sdk/market"
@@ -80,7 +80,7 @@ func TestEarlierOrderOnAnotherSymbol(t *testing.T) {
 	r.symbol, r.resume = "ETH/USDT", Release
 	r.connect = func(context.Context) (*exchange.Connection, error) {
 		at := binance.At(r.venue.URL())
-		c := wiretest.Over(t, binance.NewAt(at, at))
+		c := exchangetest.Over(t, binance.NewAt(at, at))
 		return &c, nil
 	}
 	r.around = func(call string, _ int) func(exchange.Result) {

@@ -30,67 +30,95 @@ const (
 // errFinished is the end of a replay.
 var errFinished = errors.New("the candles have ended")
 
-// Engine is one run. Run is called once.
+// Engine is one run: its loop, to which everything that takes time comes back as an event, with its phases, its controls
+// and its end. Run is called once. What it works with are parts that know each other:
+//
+//   - session: the connection, its lease, and the calls over it;
+//   - bookkeeper: the order manager with the limits of risk and what goes into the journal;
+//   - steps: the candles and the strategy;
+//   - recon: how the books are compared with the venue;
+//   - starter: all that comes before the first candle.
+//
+// But for what says otherwise all of them are of the goroutine in Run.
 type Engine struct {
-	cfg   Config
+	cfg   *Config
 	inbox inbox
 	// life is the context of everything that goes on during the stop.
 	life    context.Context
 	running sync.WaitGroup // every goroutine of the run
-	pass    pass
-	calls   calls
-	coming  atomic.Pointer[link] // a new connection that is not in use yet
-	current atomic.Pointer[link] // link, for the warm-up's goroutine
 	stopAs  atomic.Pointer[OnStop]
-	venue   exchange.SteadyClock // by which the venue judges requests; for every goroutine
-
-	// What follows is of the goroutine in Run.
-
-	link    *link
-	crashes Crashes
-	reachBy time.Time // when a start gives up on a venue that wants no requests
-	markets []exchange.Market
-	clock   exchange.VenueClock
-	account string // its id
-	sold    int64  // sequence numbers that the start used to sell what earlier runs left
-	release []left // what the start hands to the operator
 	phase   string
 	failure error // ends the run
 	// unwritten is the first commit that failed.
 	unwritten error
 	stopped   bool // no step is taken any more
 	ticked    time.Time
+	bare      []desk.Gap // what had no exits when the run ended
+
+	session *session
+	books   *bookkeeper
+	steps   *steps
+	recon   *recon
+	starter *starter
+}
+
+// session is the connection to the venue, and what goes on over it.
+type session struct {
+	cfg     *Config
+	loop    *Engine
+	books   *bookkeeper
+	steps   *steps
+	recon   *recon
+	barrier *order.Barrier // the stop closes it; for every goroutine
+	calls   calls
+	coming  atomic.Pointer[link] // a new connection that is not in use yet
+	current atomic.Pointer[link] // link, for the warm-up's goroutine
+	venue   exchange.SteadyClock // by which the venue judges requests; for every goroutine
+	link    *link
+	crashes Crashes
+	clock   exchange.VenueClock
+	account string        // its id
+	skew    time.Duration // of this machine's clock, as warned of last
+}
+
+// bookkeeper is the books of the run: the order manager, the limits, and what is to be written down.
+type bookkeeper struct {
+	cfg     *Config
+	loop    *Engine
+	session *session
+	steps   *steps
+	recon   *recon
 
 	// The desk exists from the snapshot on; others read it with the gate held.
 	desk      *desk.Desk
 	rec       sim.Recorder
-	told      told
+	unsent    updates
 	counted   map[string]bool // orders that filled, for the limits
 	trades    int             // trades that were booked
-	bare      []desk.Gap      // what had no exits when the run ended
 	guard     *risk.Guard
 	symbols   []risk.Symbol
 	alarms    alarms
 	flattens  bool // what still fills is sold too
 	fees      feePrice
-	skew      time.Duration // of this machine's clock, as warned of last
 	batch     journal.Batch
 	shown     map[market.OrderID]int // place in orders
 	orders    []market.Order         // changed since the last commit
 	todo      []order.Effect
 	proposals []desk.Proposal
-
-	feed  *feed.Feed
-	steps steps
-	recon recon
 }
 
 // New makes the engine of a run.
 func New(cfg Config) *Engine {
-	e := &Engine{cfg: cfg.withDefaults(), counted: map[string]bool{}, shown: map[market.OrderID]int{}}
+	cfg = cfg.withDefaults()
+	e := &Engine{cfg: &cfg}
 	e.inbox.wake = make(chan struct{}, 1)
-	e.steps.offers = make(feed.Offers)
-	e.calls.leaveBy = map[string]market.Time{}
+	e.session = &session{cfg: &cfg, loop: e, barrier: new(order.Barrier), calls: calls{leaveBy: map[string]market.Time{}}}
+	e.books = &bookkeeper{cfg: &cfg, loop: e, session: e.session, counted: map[string]bool{}, shown: map[market.OrderID]int{}}
+	e.steps = &steps{cfg: &cfg, loop: e, session: e.session, books: e.books, offers: make(feed.Offers)}
+	e.recon = &recon{cfg: &cfg, loop: e, session: e.session, books: e.books}
+	e.session.books, e.session.steps, e.session.recon = e.books, e.steps, e.recon
+	e.books.steps, e.books.recon, e.steps.recon = e.steps, e.recon, e.recon
+	e.starter = &starter{cfg: &cfg, loop: e, session: e.session, books: e.books, recon: e.recon}
 	return e
 }
 
@@ -102,122 +130,122 @@ func (e *Engine) Run(ctx context.Context) error {
 	e.life = life
 	defer func() {
 		if p := recover(); p != nil {
-			e.abandon()
+			e.abandonRun()
 			end()
 			panic(p)
 		}
 	}()
-	err := e.start(ctx)
+	err := e.starter.startRun(ctx)
 	if err == nil {
-		err = e.warmUp(ctx)
+		err = e.steps.readWarmup(ctx)
 	}
 	switch {
 	case err == nil:
-		err = e.trade(ctx)
+		err = e.runTrading(ctx)
 	case ctx.Err() != nil:
 		err = context.Cause(ctx) // what a stop breaks off has not failed
 	}
-	err = e.stop(err)
-	e.leave()
+	err = e.stopTrading(err)
+	e.session.closeSession()
 	end()
 	e.running.Wait()
-	if l := e.coming.Load(); l != nil { // it came when nobody took it any more
+	if l := e.session.coming.Load(); l != nil { // it came when nobody took it any more
 		if f, ok := errors.AsType[*Fault](err); ok && f.Code == CodeUnconfirmed {
 			l.let(true)
 		} else {
-			e.hangUp(l, false)
+			e.session.closeLink(l, false)
 		}
 	}
 	return err
 }
 
 // Stop ends the run from outside with a cause, as the end of the context of Run does.
-func (e *Engine) Stop(cause error) { e.inbox.post(func() { e.fail(cause) }) }
+func (e *Engine) Stop(cause error) { e.inbox.post(func() { e.failRun(cause) }) }
 
 // Restrict lets positions only shrink for a reason from outside, until it is lifted.
 func (e *Engine) Restrict(code, message string, on bool) {
 	e.inbox.post(func() {
-		if e.guard == nil {
+		if e.books.guard == nil {
 			return
 		}
 		if !on {
-			e.guard.Clear(risk.Code(code))
+			e.books.guard.Clear(risk.Code(code))
 			return
 		}
-		e.guard.Raise(risk.Reason{Code: risk.Code(code), State: risk.Reducing, Clears: risk.WhenGone, Since: e.clock.Now(), Message: message})
+		e.books.guard.Raise(risk.Reason{Code: risk.Code(code), State: risk.Reducing, Clears: risk.WhenGone, Since: e.session.clock.Now(), Message: message})
 	})
 }
 
-// abandon is the end of a run whose books cannot be believed: no order leaves any more, and the connector cancels
+// abandonRun is the end of a run whose books cannot be believed: no order leaves any more, and the connector cancels
 // what is open as if its host were gone.
-func (e *Engine) abandon() {
-	e.pass.close()
-	if e.link != nil {
-		e.link.end()
-		e.link.let(true)
+func (e *Engine) abandonRun() {
+	e.session.barrier.Close()
+	if e.session.link != nil {
+		e.session.link.end()
+		e.session.link.let(true)
 	}
 }
 
-// fail keeps the first reason to end.
-func (e *Engine) fail(err error) {
+// failRun keeps the first reason to end.
+func (e *Engine) failRun(err error) {
 	if e.failure == nil && err != nil {
 		e.failure = err
 	}
 }
 
-// trade is the run from the end of its warm-up to the reason of its end.
-func (e *Engine) trade(ctx context.Context) error {
-	e.follow()
+// runTrading is the run from the end of its warm-up to the reason of its end.
+func (e *Engine) runTrading(ctx context.Context) error {
+	e.steps.followCandles()
 	for {
-		e.drain()
+		e.drainInbox()
 		switch {
 		case e.failure != nil:
 			return e.failure
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		}
-		e.answer()
-		if s, ok := e.steps.next(); ok {
-			e.step(s)
+		e.steps.releaseFeed()
+		if s, ok := e.steps.nextWarm(); ok {
+			e.steps.takeStep(s)
 			continue
 		}
-		e.begin()
-		e.wait(ctx.Done(), e.steps.wanted())
+		e.beginTrading()
+		e.waitOnce(ctx.Done(), e.steps.openOffers())
 	}
 }
 
-// wait is one turn of the loop: whatever comes first.
-func (e *Engine) wait(done <-chan struct{}, steps <-chan feed.Offer) {
-	rest := e.sleep()
+// waitOnce is one turn of the loop: whatever comes first.
+func (e *Engine) waitOnce(done <-chan struct{}, steps <-chan feed.Offer) {
+	rest := e.untilDue()
 	if rest <= 0 { // also where something always comes first
-		e.tick()
+		e.runTimers()
 		return
 	}
 	timer := time.NewTimer(rest)
 	defer timer.Stop()
 	var gone <-chan struct{}
-	if e.link != nil {
-		gone = e.link.conn.Gone
+	if e.session.link != nil {
+		gone = e.session.link.conn.Gone
 	}
 	select {
 	case <-e.inbox.wake:
 	case o := <-steps:
-		e.drain() // what happened before the candle closed
-		e.step(o)
+		e.drainInbox() // what happened before the candle closed
+		e.steps.takeStep(o)
 	case <-gone:
-		e.crashed()
+		e.session.onConnectorCrash()
 	case <-timer.C:
-		e.tick()
+		e.runTimers()
 	case <-done:
 	}
 }
 
-// sleep is how long nothing is due.
-func (e *Engine) sleep() time.Duration {
+// untilDue is how long nothing is due.
+func (e *Engine) untilDue() time.Duration {
 	since := time.Since(e.ticked)
 	wait := tickEvery - since
-	if e.desk != nil {
-		if due := e.nextDue(); !due.IsZero() {
+	if e.books.desk != nil {
+		if due := e.books.nextDue(); !due.IsZero() {
 			wait = min(wait, max(time.Until(due), leastWait-since))
 		}
 	}
@@ -225,70 +253,70 @@ func (e *Engine) sleep() time.Duration {
 }
 
 // nextDue is when time calls for something. The desk tidies up as it looks, and others look at it too.
-func (e *Engine) nextDue() (due time.Time) {
-	e.locked(func() { due = e.desk.NextDue() })
+func (bk *bookkeeper) nextDue() (due time.Time) {
+	bk.withGate(func() { due = bk.desk.NextDue() })
 	return due
 }
 
-// tick is what time calls for.
-func (e *Engine) tick() {
+// runTimers is what time calls for.
+func (e *Engine) runTimers() {
 	now := time.Now()
 	e.ticked = now
-	if e.desk == nil {
+	if e.books.desk == nil {
 		return
 	}
-	if due := e.nextDue(); !due.IsZero() && !due.After(now) {
-		e.change(note{source: order.FromLocal}, func() (desk.Result, error) { return e.desk.Due(now), nil })
+	if due := e.books.nextDue(); !due.IsZero() && !due.After(now) {
+		e.books.changeDesk(note{source: order.FromLocal}, func() (desk.Result, error) { return e.books.desk.Due(now), nil })
 	}
 	if !e.stopped {
-		e.verdicts(e.guard.OnTime(e.clock.Now(), e.symbols))
-		e.reconcileWhenDue(now)
+		e.books.recordVerdicts(e.books.guard.OnTime(e.session.clock.Now(), e.books.symbols))
+		e.recon.reconcileWhenDue(now)
 	}
-	e.work()
+	e.books.runEffects()
 }
 
-// drain does what others posted.
-func (e *Engine) drain() {
+// drainInbox does what others posted.
+func (e *Engine) drainInbox() {
 	for list := e.inbox.take(); len(list) > 0; list = e.inbox.take() {
 		for _, f := range list {
 			f()
-			if e.desk != nil {
-				e.work()
+			if e.books.desk != nil {
+				e.books.runEffects()
 			}
 		}
 	}
-	e.alarms.limits.Look(e.cfg.Host, e.guard)
-	e.showPhase()
+	e.books.alarms.limits.Look(e.cfg.Host, e.books.guard)
+	e.updatePhase()
 }
 
-// enter tells a phase.
-func (e *Engine) enter(phase string) {
+// enterPhase tells a phase.
+func (e *Engine) enterPhase(phase string) {
 	if e.phase != phase {
 		e.phase = phase
 		e.cfg.Host.Phase(phase)
 	}
 }
 
-// begin ends the warm-up once its last step was decided.
-func (e *Engine) begin() {
+// beginTrading ends the warm-up once its last step was decided.
+func (e *Engine) beginTrading() {
 	if e.phase == Warming && e.steps.idle() && e.steps.index >= e.steps.layout.Warmup {
-		e.enter(Trading)
-		e.showPhase()
+		e.enterPhase(Trading)
+		e.updatePhase()
 	}
 }
 
-// showPhase says what a run that trades may do.
-func (e *Engine) showPhase() {
+// updatePhase says what a run that trades may do.
+func (e *Engine) updatePhase() {
 	if e.phase != Trading && e.phase != Reducing && e.phase != Halted {
 		return
 	}
-	switch e.guard.State() {
+	switch e.books.guard.State() {
 	case risk.Halted:
-		e.enter(Halted)
+		e.enterPhase(Halted)
 	case risk.Reducing:
-		e.enter(Reducing)
+		e.enterPhase(Reducing)
 	default:
-		e.enter(Trading)
+		e.enterPhase(Trading)
 	}
 }
 

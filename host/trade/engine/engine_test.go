@@ -21,7 +21,7 @@ import (
 
 	"github.com/assay-run/assay/host/alarm"
 	"github.com/assay-run/assay/host/exchange"
-	"github.com/assay-run/assay/host/hosttest/ramdir"
+	"github.com/assay-run/assay/host/hosttest"
 	"github.com/assay-run/assay/host/hosttest/ring"
 	"github.com/assay-run/assay/host/trade/journal"
 	"github.com/assay-run/assay/host/trade/order"
@@ -113,7 +113,7 @@ func (b *bench) sleep(d time.Duration) {
 // runs share is opened outside their bubbles, and each of them is given an account of its own.
 func openBook(t *testing.T) *journal.Journal {
 	t.Helper()
-	o, err := journal.Open(t.Context(), filepath.Join(ramdir.New(t), "live"), journal.Options{})
+	o, err := journal.Open(t.Context(), filepath.Join(hosttest.RAMDir(t), "live"), journal.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -322,10 +322,10 @@ func (b *bench) check(err error) {
 			b.t.Errorf("%s was accepted %d times", id, n)
 		}
 	}
-	if b.engine.desk == nil {
+	if b.engine.books.desk == nil {
 		return
 	}
-	if err := b.engine.desk.Ledger().Check(); err != nil {
+	if err := b.engine.books.desk.Ledger().Check(); err != nil {
 		b.t.Error(err)
 	}
 	if bad := b.engine.atEnd(); bad != "" && !b.warned(order.CodeUnprotected) {
@@ -334,7 +334,7 @@ func (b *bench) check(err error) {
 	if f, ok := errors.AsType[*Fault](err); ok && f.Code == CodeUnconfirmed {
 		return
 	}
-	have, want := b.engine.desk.Ledger().Quantity(btc), b.venue.net(func(id string) bool { return order.OfRun(id, order.Tag(b.engine.cfg.RunID)) && !b.engine.settles(id) })
+	have, want := b.engine.books.desk.Ledger().Quantity(btc), b.venue.net(func(id string) bool { return order.OfRun(id, order.Tag(b.engine.cfg.RunID)) && !b.engine.settles(id) })
 	if have.Cmp(want) != 0 {
 		b.t.Errorf("the books hold %s, the venue's trades make %s", have, want)
 	}

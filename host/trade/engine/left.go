@@ -46,17 +46,17 @@ type left struct {
 
 // settleLeft looks at what earlier runs left: positions by their fills, as far as the account still has them, and exits
 // that stand. What it returns are the balances to begin with.
-func (e *Engine) settleLeft(ctx context.Context, s *settling, balances []exchange.Balance) ([]exchange.Balance, error) {
-	list, err := e.left(ctx, s, balances)
+func (sr *starter) settleLeft(ctx context.Context, s *settling, balances []exchange.Balance) ([]exchange.Balance, error) {
+	list, err := sr.findLeft(ctx, s, balances)
 	if err != nil {
 		return nil, err
 	}
 	switch {
 	case len(list) == 0: // exits of what is gone
-	case e.cfg.Resume == Release:
-		e.release = list
-	case e.cfg.Resume != Flat:
-		return nil, e.leftFault(list, "")
+	case sr.cfg.Resume == Release:
+		sr.release = list
+	case sr.cfg.Resume != Flat:
+		return nil, sr.leftFault(list, "")
 	}
 	if len(list) == 0 && len(s.standing()) == 0 {
 		return balances, nil
@@ -64,24 +64,24 @@ func (e *Engine) settleLeft(ctx context.Context, s *settling, balances []exchang
 	if err := s.cancelStanding(ctx); err != nil {
 		return nil, err
 	}
-	if len(list) > 0 && e.cfg.Resume == Flat {
-		if err := e.sellLeft(ctx, list); err != nil {
+	if len(list) > 0 && sr.cfg.Resume == Flat {
+		if err := sr.sellLeft(ctx, list); err != nil {
 			return nil, err
 		}
 	}
-	balances, err = snapshot(ctx, e, "balances", e.link.conn.Balances)
-	if err != nil || e.cfg.Resume == Release {
+	balances, err = snapshot(ctx, sr, "balances", sr.session.link.conn.Balances)
+	if err != nil || sr.cfg.Resume == Release {
 		return balances, err
 	}
-	if list, err = e.left(ctx, s, balances); err == nil && len(list) > 0 {
-		err = e.leftFault(list, "; it could not be sold")
+	if list, err = sr.findLeft(ctx, s, balances); err == nil && len(list) > 0 {
+		err = sr.leftFault(list, "; it could not be sold")
 	}
 	return balances, err
 }
 
-// left is what earlier runs hold and can be sold.
-func (e *Engine) left(ctx context.Context, s *settling, balances []exchange.Balance) ([]left, error) {
-	held, err := e.cfg.Journal.Holdings(ctx, e.cfg.Run.Info().Exchange, e.account)
+// findLeft is what earlier runs hold and can be sold.
+func (sr *starter) findLeft(ctx context.Context, s *settling, balances []exchange.Balance) ([]left, error) {
+	held, err := sr.cfg.Journal.Holdings(ctx, sr.cfg.Run.Info().Exchange, sr.session.account)
 	if err != nil {
 		return nil, err
 	}
@@ -89,8 +89,8 @@ func (e *Engine) left(ctx context.Context, s *settling, balances []exchange.Bala
 	var list []left
 	for _, h := range held {
 		l := left{Symbol: h.Symbol, Quantity: h.Quantity.Min(have[h.Symbol.Base()]), Orders: []string{}, price: h.Price}
-		known := e.markets
-		if !slices.Contains(e.cfg.Symbols, h.Symbol) {
+		known := sr.recon.markets
+		if !slices.Contains(sr.cfg.Symbols, h.Symbol) {
 			if known, err = DecodeMarkets(h.Markets); err != nil {
 				return nil, err
 			}
@@ -111,33 +111,33 @@ func (e *Engine) left(ctx context.Context, s *settling, balances []exchange.Bala
 	return list, nil
 }
 
-func (e *Engine) leftFault(list []left, why string) *Fault {
+func (sr *starter) leftFault(list []left, why string) *Fault {
 	var words []string
 	for _, l := range list {
 		words = append(words, fmt.Sprintf("%s of %s with %d orders", l.Quantity.Trim(0), l.Symbol, len(l.Orders)))
 	}
 	f := ExchangeFault(ReasonLeft, nil, "Earlier runs left on the account: %s%s. Start with resume flat to cancel and sell that, with resume release "+
-		"to keep it yourself, or settle it at %s first.", strings.Join(words, ", "), why, e.cfg.Venue.ID)
+		"to keep it yourself, or settle it at %s first.", strings.Join(words, ", "), why, sr.cfg.Venue.ID)
 	f.Data["left"] = list
 	return f
 }
 
 // sellLeft sells at the market what earlier runs hold, by orders of this run that are none of its books'.
-func (e *Engine) sellLeft(ctx context.Context, list []left) error {
+func (sr *starter) sellLeft(ctx context.Context, list []left) error {
 	for _, l := range list {
-		if !slices.Contains(e.cfg.Symbols, l.Symbol) {
-			return e.leftFault(list, fmt.Sprintf("; this run does not trade %s: begin with one that does", l.Symbol))
+		if !slices.Contains(sr.cfg.Symbols, l.Symbol) {
+			return sr.leftFault(list, fmt.Sprintf("; this run does not trade %s: begin with one that does", l.Symbol))
 		}
 	}
-	if err := e.cfg.Run.Connected(ctx, journal.Connected{AccountID: e.account}); err != nil {
+	if err := sr.cfg.Run.Connected(ctx, journal.Connected{AccountID: sr.session.account}); err != nil {
 		return err
 	}
-	s := e.newSettling()
+	s := sr.newSettling()
 	s.limit = flatLimit
 	for _, l := range list {
-		e.sold++
+		sr.sold++
 		spec := order.Spec{
-			Seq: e.sold, ClientOrderID: order.ClientID(e.cfg.RunID, e.sold), Symbol: l.Symbol, Side: market.Sell, Type: market.Market,
+			Seq: sr.sold, ClientOrderID: order.ClientID(sr.cfg.RunID, sr.sold), Symbol: l.Symbol, Side: market.Sell, Type: market.Market,
 			Quantity: l.rules.RoundQuantity(market.Market, l.Quantity), Reference: l.price, Exit: true, Manual: true,
 		}
 		body := bodyOf(spec)
@@ -146,28 +146,28 @@ func (e *Engine) sellLeft(ctx context.Context, list []left) error {
 		if err != nil {
 			return err
 		}
-		in := journal.Intent{Seq: spec.Seq, ClientOrderID: spec.ClientOrderID, Symbol: spec.Symbol, Body: text, CreatedAt: e.clock.Now()}
-		if err := e.cfg.Run.Intent(ctx, in); err != nil {
+		in := journal.Intent{Seq: spec.Seq, ClientOrderID: spec.ClientOrderID, Symbol: spec.Symbol, Body: text, CreatedAt: sr.session.clock.Now()}
+		if err := sr.cfg.Run.Intent(ctx, in); err != nil {
 			return err
 		}
-		if err := s.commit(spec, e.cfg.RunID, time.Now()); err != nil {
+		if err := s.commit(spec, sr.cfg.RunID, time.Now()); err != nil {
 			return err
 		}
 	}
 	if err := s.run(ctx); err != nil {
 		return err
 	}
-	e.settled("what earlier runs had left was sold before the start: " + words(list))
+	sr.reportSettled("what earlier runs had left was sold before the start: " + describeLeft(list))
 	return nil
 }
 
-// settled tells what became of what earlier runs had left: it is over, so that no alarm stays.
-func (e *Engine) settled(text string) {
-	e.cfg.Host.Raise(alarm.Occurrence{Code: CodePositionsLeft, Text: text, Shadow: true})
-	e.clear(CodePositionsLeft, "")
+// reportSettled tells what became of what earlier runs had left: it is over, so that no alarm stays.
+func (sr *starter) reportSettled(text string) {
+	sr.cfg.Host.Raise(alarm.Occurrence{Code: CodePositionsLeft, Text: text, Shadow: true})
+	sr.books.clearAlarm(CodePositionsLeft, "")
 }
 
-func words(list []left) string {
+func describeLeft(list []left) string {
 	var out []string
 	for _, l := range list {
 		out = append(out, l.Quantity.Trim(0).String()+" of "+string(l.Symbol))

@@ -107,20 +107,20 @@ func (d Dialer) Dial(ctx context.Context) (Dialed, error) {
 	}
 }
 
-// dial makes a connection. One in the place of another asks nothing either while the venue wants silence; it is told
+// dialVenue makes a connection. One in the place of another asks nothing either while the venue wants silence; it is told
 // which orders of the run are exits.
-func (e *Engine) dial(ctx context.Context, exits []string) (*link, error) {
-	d := Dialer{Exchange: e.cfg.Venue.ID, Connect: e.cfg.Connect, Open: e.cfg.Open, Limit: e.cfg.ConnectLimit}
+func (se *session) dialVenue(ctx context.Context, exits []string) (*link, error) {
+	d := Dialer{Exchange: se.cfg.Venue.ID, Connect: se.cfg.Connect, Open: se.cfg.Open, Limit: se.cfg.ConnectLimit}
 	d.Open.LeaseTTL, d.Open.Exits = leaseTTL, exits
-	d.Silence, _ = e.calls.silence(time.Now())
+	d.Silence = se.calls.denyRequest(time.Now()).Result()
 	made, err := d.Dial(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return e.linked(made.Conn, made.Opened)
+	return se.openLink(made.Conn, made.Opened)
 }
 
-func (e *Engine) linked(conn *exchange.Connection, opened exchange.Opened) (*link, error) {
+func (se *session) openLink(conn *exchange.Connection, opened exchange.Opened) (*link, error) {
 	l := &link{conn: conn, offset: opened.ClockOffset, id: opened.AccountID, fees: opened.FeeAsset}
 	l.clock, l.own = conn.Clock, conn.Clock != nil || opened.Clock != nil
 	switch {
@@ -128,23 +128,23 @@ func (e *Engine) linked(conn *exchange.Connection, opened exchange.Opened) (*lin
 	case opened.Clock != nil:
 		l.clock = opened.Clock
 	default:
-		l.clock = &e.venue
+		l.clock = &se.venue
 	}
-	e.venue.SetOffset(l.offset)
-	l.ctx, l.end = context.WithCancel(e.life)
-	e.keepLease(l)
+	se.venue.SetOffset(l.offset)
+	l.ctx, l.end = context.WithCancel(se.loop.life)
+	se.keepLease(l)
 	if skew := opened.ClockOffset.Abs(); skew > maxSkew {
-		e.hangUp(l, false)
-		return nil, ExchangeFault("clock_skew", nil, "this machine's clock is %s off that of %s: set it, at most %s is safe", skew, e.cfg.Venue.ID, maxSkew)
+		se.closeLink(l, false)
+		return nil, ExchangeFault("clock_skew", nil, "this machine's clock is %s off that of %s: set it, at most %s is safe", skew, se.cfg.Venue.ID, maxSkew)
 	}
-	e.inbox.post(func() { e.skewed(l.offset) })
+	se.loop.inbox.post(func() { se.checkSkew(l.offset) })
 	return l, nil
 }
 
-// hangUp closes the session and ends what goes on over it. A connector that was to cancel what
+// closeLink closes the session and ends what goes on over it. A connector that was to cancel what
 // is open and has not done so in time goes on with that by itself.
-func (e *Engine) hangUp(l *link, cancelOpen bool) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(e.life), CloseLimit)
+func (se *session) closeLink(l *link, cancelOpen bool) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(se.loop.life), CloseLimit)
 	defer cancel()
 	var err error
 	if !l.down {
@@ -164,38 +164,38 @@ func (l *link) let(open bool) {
 	}
 }
 
-// leave ends the connection of a run that is over.
-func (e *Engine) leave() {
-	if e.link != nil {
-		e.hangUp(e.link, false)
+// closeSession ends the connection of a run that is over.
+func (se *session) closeSession() {
+	if se.link != nil {
+		se.closeLink(se.link, false)
 	}
 }
 
 // keepLease tells the connector that the host lives, and the venue where it wants to know.
-func (e *Engine) keepLease(l *link) {
+func (se *session) keepLease(l *link) {
 	offset := l.offset
-	e.running.Go(func() {
+	se.loop.running.Go(func() {
 		l.conn.KeepLease(l.ctx, func(ack exchange.Ack, asked time.Time) {
 			if ack.VenueTime <= 0 {
 				return
 			}
-			if now := e.venue.Hear(ack.VenueTime, asked, offset); now != offset {
+			if now := se.venue.Hear(ack.VenueTime, asked, offset); now != offset {
 				offset = now
-				e.inbox.post(func() {
+				se.loop.inbox.post(func() {
 					l.offset = now
-					e.tellLink(0)
-					e.skewed(now)
+					se.reportLink(0)
+					se.checkSkew(now)
 				})
 			}
 		})
 	})
-	if e.cfg.Venue.DeadMan == "native" {
-		e.running.Go(func() { e.armDeadMan(l) })
+	if se.cfg.Venue.DeadMan == "native" {
+		se.loop.running.Go(func() { se.armDeadMan(l) })
 	}
 }
 
 // armDeadMan has the venue cancel what is open once nobody asks for that any more.
-func (e *Engine) armDeadMan(l *link) {
+func (se *session) armDeadMan(l *link) {
 	for wait := time.Duration(0); exchange.Pause(l.ctx, wait); {
 		ctx, cancel := context.WithTimeout(l.ctx, queryLimit)
 		wait = armEvery
@@ -207,20 +207,20 @@ func (e *Engine) armDeadMan(l *link) {
 }
 
 // listenAccount starts the account stream and waits until it is confirmed.
-func (e *Engine) listenAccount(ctx context.Context, l *link) error {
-	limit, cancel := context.WithTimeout(ctx, e.cfg.ConnectLimit)
+func (se *session) listenAccount(ctx context.Context, l *link) error {
+	limit, cancel := context.WithTimeout(ctx, se.cfg.ConnectLimit)
 	defer cancel()
 	var backoff exchange.Backoff
 	for {
 		confirmed := make(chan error, 1)
-		e.running.Go(func() { e.streamAccount(l, confirmed) })
+		se.loop.running.Go(func() { se.streamAccount(l, confirmed) })
 		err := errors.New("it said nothing")
 		timer := time.NewTimer(confirmLimit)
 		select {
 		case err = <-confirmed:
 		case <-timer.C:
 			timer.Stop()
-			return ExchangeFault("subscription_refused", err, "%s did not confirm the stream of the account within %s", e.cfg.Venue.ID, confirmLimit)
+			return ExchangeFault("subscription_refused", err, "%s did not confirm the stream of the account within %s", se.cfg.Venue.ID, confirmLimit)
 		case <-ctx.Done():
 			timer.Stop()
 			return context.Cause(ctx)
@@ -229,32 +229,32 @@ func (e *Engine) listenAccount(ctx context.Context, l *link) error {
 		if err == nil {
 			return nil
 		}
-		if final := e.streamRefused(err); final != nil {
+		if final := se.streamRefused(err); final != nil {
 			return final
 		}
 		if !exchange.Pause(limit, max(backoff.Next(), exchange.ResultOf(err).HoldOff())) {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			return ExchangeFault("unreachable", err, "the stream of the account at %s could not be reached: %v", e.cfg.Venue.ID, err)
+			return ExchangeFault("unreachable", err, "the stream of the account at %s could not be reached: %v", se.cfg.Venue.ID, err)
 		}
 	}
 }
 
 // streamRefused is what a run ends by that is refused the stream of the account for good; nil: it may come another time.
-func (e *Engine) streamRefused(err error) error {
+func (se *session) streamRefused(err error) error {
 	switch exchange.ResultOf(err).Outcome {
 	case exchange.AuthFailed:
 		return err
 	case exchange.Rejected:
-		return ExchangeFault("subscription_refused", err, "%s refused the stream of the account: %v", e.cfg.Venue.ID, err)
+		return ExchangeFault("subscription_refused", err, "%s refused the stream of the account: %v", se.cfg.Venue.ID, err)
 	}
 	return nil
 }
 
 // streamAccount keeps the account stream up once it was confirmed; before that it gives up
 // with its first error.
-func (e *Engine) streamAccount(l *link, confirmed chan<- error) {
+func (se *session) streamAccount(l *link, confirmed chan<- error) {
 	var backoff exchange.Backoff
 	for first := true; ; {
 		err := l.conn.StreamAccount(l.ctx, func(ev exchange.AccountEvent) {
@@ -264,7 +264,7 @@ func (e *Engine) streamAccount(l *link, confirmed chan<- error) {
 				return
 			}
 			backoff.Reset()
-			e.inbox.post(func() { e.accountEvent(l, ev) })
+			se.loop.inbox.post(func() { se.recon.accountEvent(l, ev) })
 		})
 		if first {
 			if err == nil {
@@ -276,78 +276,78 @@ func (e *Engine) streamAccount(l *link, confirmed chan<- error) {
 		if l.ctx.Err() != nil {
 			return
 		}
-		if final := e.streamRefused(err); final != nil {
-			e.inbox.post(func() { e.fail(final) })
+		if final := se.streamRefused(err); final != nil {
+			se.loop.inbox.post(func() { se.loop.failRun(final) })
 			return
 		}
-		e.inbox.post(func() { e.accountEvent(l, exchange.AccountEvent{State: exchange.Reconnecting}) })
+		se.loop.inbox.post(func() { se.recon.accountEvent(l, exchange.AccountEvent{State: exchange.Reconnecting}) })
 		if !exchange.Pause(l.ctx, max(backoff.Next(), exchange.ResultOf(err).HoldOff())) {
 			return
 		}
 	}
 }
 
-// follow starts the stream of candles once the warm-up is over and there is a connection, with
+// followCandles starts the stream of candles once the warm-up is over and there is a connection, with
 // whichever comes second. Until then the feed belongs to the warm-up.
-func (e *Engine) follow() {
-	if e.steps.warmed && e.link != nil && !e.stopped {
-		e.listenCandles(e.link)
+func (st *steps) followCandles() {
+	if st.warmed && st.session.link != nil && !st.loop.stopped {
+		st.listenCandles(st.session.link)
 	}
 }
 
 // listenCandles starts the stream of candles, and starts it again when it gives up.
-func (e *Engine) listenCandles(l *link) {
+func (st *steps) listenCandles(l *link) {
 	ctx, cancel := context.WithCancel(l.ctx)
-	e.steps.cancel = cancel
+	st.cancel = cancel
 	done := make(chan struct{})
-	before := e.steps.done
-	e.steps.done = done
-	e.running.Go(func() {
+	before := st.done
+	st.done = done
+	st.loop.running.Go(func() {
 		defer close(done)
 		if before != nil {
 			<-before // the feed is for one goroutine at a time
 		}
-		err := e.feed.Follow(ctx, l.conn, nil)
+		err := st.feed.Follow(ctx, l.conn, nil)
 		switch {
 		case ctx.Err() != nil:
 			return
 		case errors.Is(err, exchange.ErrEnded):
 			err = errFinished
 		}
-		e.inbox.post(func() { e.fail(err) })
+		st.loop.inbox.post(func() { st.loop.failRun(err) })
 	})
 }
 
-// crashed is the loss of the connector's process: no order leaves until another one stands
+// onConnectorCrash is the loss of the connector's process: no order leaves until another one stands
 // and everything was read again.
-func (e *Engine) crashed() {
-	if e.link == nil || e.link.down {
+func (se *session) onConnectorCrash() {
+	if se.link == nil || se.link.down {
 		return
 	}
-	if err := e.lose(); err != nil {
-		e.fail(err)
+	if err := se.dropLink(); err != nil {
+		se.loop.failRun(err)
 		return
 	}
-	e.guard.Raise(risk.Reason{Code: CodeConnectorCrashed, State: risk.Halted, Clears: risk.WhenGone, Since: e.now(), Message: "there is no connector"})
-	e.relaunch()
+	se.books.guard.Raise(risk.Reason{Code: CodeConnectorCrashed, State: risk.Halted, Clears: risk.WhenGone, Since: se.books.now(), Message: "there is no connector"})
+	se.relaunchConnector()
 }
 
-// lose gives up the connection to a connector that is gone. The error says that this happens too
+// dropLink gives up the connection to a connector that is gone. The error says that this happens too
 // often for another one.
-func (e *Engine) lose() error {
-	l := e.link
+func (se *session) dropLink() error {
+	l := se.link
 	l.down = true
 	l.end()
 	l.let(false)
-	e.use(nil)
-	e.recon.synced = false
-	e.recon.round++ // what was read over it counts no more
-	e.recon.then = nil
-	e.tellLink(0)
-	if err := e.crashes.Another(time.Now(), e.cfg.Venue.ID); err != nil {
+	se.useLink(nil)
+	se.recon.synced = false
+	se.recon.round++ // what was read over it counts no more
+	se.recon.then = nil
+	se.reportLink(0)
+	if err := se.crashes.Another(time.Now(), se.cfg.Venue.ID); err != nil {
 		return err
 	}
-	e.warn(CodeConnectorCrashed, "the connector of "+e.cfg.Venue.ID+" is gone and is started again")
+	se.books.raiseWarning(CodeConnectorCrashed, "the connector of "+se.cfg.Venue.ID+" is gone and is started again")
 	return nil
 }
 
@@ -367,59 +367,59 @@ func (c *Crashes) Another(now time.Time, venue string) error {
 	return nil
 }
 
-// use takes a connection into use; nil: there is none.
-func (e *Engine) use(l *link) {
-	e.link = l
-	e.current.Store(l)
+// useLink takes a connection into use; nil: there is none.
+func (se *session) useLink(l *link) {
+	se.link = l
+	se.current.Store(l)
 	if l != nil {
-		e.clock = l.clock
+		se.clock = l.clock
 	}
 }
 
-// relaunch brings a new connector up beside the loop.
-func (e *Engine) relaunch() {
+// relaunchConnector brings a new connector up beside the loop.
+func (se *session) relaunchConnector() {
 	var exits []string
-	for _, s := range e.desk.Book().Pending() {
+	for _, s := range se.books.desk.Book().Pending() {
 		if s.Spec.Exit {
 			exits = append(exits, s.Spec.ClientOrderID)
 		}
 	}
-	e.running.Go(func() {
-		l, err := e.dial(e.life, exits)
+	se.loop.running.Go(func() {
+		l, err := se.dialVenue(se.loop.life, exits)
 		if err == nil {
-			if err = e.sameAccount(l); err != nil {
-				e.hangUp(l, false) // nothing of the run is open there
+			if err = se.checkAccount(l); err != nil {
+				se.closeLink(l, false) // nothing of the run is open there
 			} else {
-				e.coming.Store(l)
-				err = e.listenAccount(e.life, l)
+				se.coming.Store(l)
+				err = se.listenAccount(se.loop.life, l)
 			}
 		}
-		e.inbox.post(func() {
+		se.loop.inbox.post(func() {
 			if err != nil {
-				e.fail(err)
+				se.loop.failRun(err)
 				return
 			}
-			e.coming.Store(nil)
-			e.back(l)
+			se.coming.Store(nil)
+			se.resumeLink(l)
 		})
 	})
 }
 
-func (e *Engine) sameAccount(l *link) error {
-	if l.id == e.account {
+func (se *session) checkAccount(l *link) error {
+	if l.id == se.account {
 		return nil
 	}
-	return ExchangeFault("reconcile", nil, "the connector of %s came back with another account", e.cfg.Venue.ID)
+	return ExchangeFault("reconcile", nil, "the connector of %s came back with another account", se.cfg.Venue.ID)
 }
 
-// back takes the new connection into use.
-func (e *Engine) back(l *link) {
-	e.use(l)
-	e.recon.then = func() {
-		e.guard.Clear(CodeConnectorCrashed)
-		e.clear(CodeConnectorCrashed, "")
-		e.warn(CodeConnectorBack, "the connector of "+e.cfg.Venue.ID+" is back")
+// resumeLink takes the new connection into use.
+func (se *session) resumeLink(l *link) {
+	se.useLink(l)
+	se.recon.then = func() {
+		se.books.guard.Clear(CodeConnectorCrashed)
+		se.books.clearAlarm(CodeConnectorCrashed, "")
+		se.books.raiseWarning(CodeConnectorBack, "the connector of "+se.cfg.Venue.ID+" is back")
 	}
-	e.resync()
-	e.follow()
+	se.recon.resyncAccount()
+	se.steps.followCandles()
 }

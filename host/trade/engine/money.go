@@ -37,48 +37,48 @@ type feePriceRow struct {
 	Price dec    `json:"price"` // in quote
 }
 
-// transfer books what the venue names.
-func (e *Engine) transfer(t exchange.Transfer) {
-	e.book(t.Asset, t.Amount, true)
-	e.raise(CodeTransfer, t.Asset,
+// bookTransfer books what the venue names.
+func (bk *bookkeeper) bookTransfer(t exchange.Transfer) {
+	bk.bookDifference(t.Asset, t.Amount, true)
+	bk.raiseAlarm(CodeTransfer, t.Asset,
 		"the account has "+signed(t.Amount, t.Asset)+" by a deposit or a withdrawal; it is booked")
 }
 
-// book explains a difference of a balance that no trade made. What comes stays the operator's; what goes is
+// bookDifference explains a difference of a balance that no trade made. What comes stays the operator's; what goes is
 // first what was the operator's, then the run's.
-func (e *Engine) book(asset string, amount dec, named bool) {
+func (bk *bookkeeper) bookDifference(asset string, amount dec, named bool) {
 	row := transferRow{Asset: asset, Amount: amount.Trim(0), Named: named}
-	e.recon.base[asset] = order.Plus(e.recon.base[asset], amount)
-	if asset == e.cfg.Symbols[0].Quote() {
-		if e.recon.spare = order.Plus(e.recon.spare, amount); e.recon.spare.IsNeg() {
-			row.Run, e.recon.spare = e.recon.spare.Trim(0), dec{}
-			e.locked(func() { e.desk.Ledger().Transfer(row.Run) })
-			e.guard.Transfer(row.Run)
+	bk.recon.base[asset] = order.Plus(bk.recon.base[asset], amount)
+	if asset == bk.cfg.Symbols[0].Quote() {
+		if bk.recon.spare = order.Plus(bk.recon.spare, amount); bk.recon.spare.IsNeg() {
+			row.Run, bk.recon.spare = bk.recon.spare.Trim(0), dec{}
+			bk.withGate(func() { bk.desk.Ledger().Transfer(row.Run) })
+			bk.guard.Transfer(row.Run)
 		}
 	}
-	e.batch.Entries = append(e.batch.Entries, journal.Entry{Kind: LogTransfer, Data: row})
+	bk.batch.Entries = append(bk.batch.Entries, journal.Entry{Kind: LogTransfer, Data: row})
 }
 
 // AcknowledgeDrift books the differences that BALANCE_DRIFT is about, so that the run goes on.
 func (e *Engine) AcknowledgeDrift(ctx context.Context) (string, error) {
-	return e.operate(ctx, func() (string, error) {
+	return e.runControl(ctx, func() (string, error) {
 		if len(e.recon.off) == 0 {
 			return "", &Refused{"no_alarm", "There is no difference any more."}
 		}
 		said := driftText(e.recon.off)
 		for _, asset := range sortedAssets(e.recon.off) {
-			e.book(asset, e.recon.off[asset], false)
+			e.books.bookDifference(asset, e.recon.off[asset], false)
 		}
-		e.endDrift()
+		e.recon.clearDrift()
 		return "It is booked that " + said, nil
 	})
 }
 
-// endDrift lets the run go on: the balances are explained.
-func (e *Engine) endDrift() {
-	e.recon.off, e.recon.told, e.recon.suspect = nil, false, -1
-	e.guard.Clear(CodeBalanceDrift)
-	e.clear(CodeBalanceDrift, "")
+// clearDrift lets the run go on: the balances are explained.
+func (rc *recon) clearDrift() {
+	rc.off, rc.told, rc.suspect = nil, false, -1
+	rc.books.guard.Clear(CodeBalanceDrift)
+	rc.books.clearAlarm(CodeBalanceDrift, "")
 }
 
 func sortedAssets(m map[string]dec) []string {
@@ -115,37 +115,37 @@ type feePrice struct {
 	asked time.Time
 }
 
-// thirdFee looks at the fee of a fill: what it was paid in must have a price.
-func (e *Engine) thirdFee(f exchange.Fill) {
+// valueThirdFee looks at the fee of a fill: what it was paid in must have a price.
+func (bk *bookkeeper) valueThirdFee(f exchange.Fill) {
 	if f.FeeAsset == "" || f.FeeAsset == f.Symbol.Base() || f.FeeAsset == f.Symbol.Quote() || f.Fee.IsZero() {
 		return
 	}
-	e.fees.asset = f.FeeAsset
-	if e.desk.Ledger().Unvalued(f.FeeAsset) {
-		e.notValued(f.FeeAsset)
-		e.fees.asked = time.Time{}
+	bk.fees.asset = f.FeeAsset
+	if bk.desk.Ledger().Unvalued(f.FeeAsset) {
+		bk.raiseNotValued(f.FeeAsset)
+		bk.fees.asked = time.Time{}
 	}
-	e.askFeePrice()
+	bk.askFeePrice()
 }
 
-func (e *Engine) notValued(asset string) {
+func (bk *bookkeeper) raiseNotValued(asset string) {
 	const say = "fees were paid in %s, whose price in %s is not known: value, return and drawdown are too good by them"
-	e.raise(CodeFeesNotValued, asset, fmt.Sprintf(say, asset, e.cfg.Symbols[0].Quote()))
+	bk.raiseAlarm(CodeFeesNotValued, asset, fmt.Sprintf(say, asset, bk.cfg.Symbols[0].Quote()))
 }
 
 // askFeePrice asks for the price of what fees are paid in: the last close of its pair in the timeframe of the
 // run.
-func (e *Engine) askFeePrice() {
-	asset, quote, now := e.fees.asset, e.cfg.Symbols[0].Quote(), time.Now()
-	if asset == "" || e.desk == nil || now.Sub(e.fees.asked) < feePriceEvery {
+func (bk *bookkeeper) askFeePrice() {
+	asset, quote, now := bk.fees.asset, bk.cfg.Symbols[0].Quote(), time.Now()
+	if asset == "" || bk.desk == nil || now.Sub(bk.fees.asked) < feePriceEvery {
 		return
 	}
-	e.fees.asked = now
-	pair, to := market.Symbol(asset+"/"+quote), e.clock.Now()
-	from := to.Add(-3 * e.cfg.Timeframe.Approx())
+	bk.fees.asked = now
+	pair, to := market.Symbol(asset+"/"+quote), bk.session.clock.Now()
+	from := to.Add(-3 * bk.cfg.Timeframe.Approx())
 	var list []market.Candle
 	var err error
-	e.call(callLimit, time.Time{}, func(ctx context.Context, c *exchange.Connection) exchange.Result {
+	bk.session.callVenue(callLimit, time.Time{}, func(ctx context.Context, c *exchange.Connection) exchange.Result {
 		list, err = c.Candles(ctx, exchange.CandleQuery{Symbol: pair, From: from, To: to, Limit: 10})
 		return exchange.ResultOf(err)
 	}, func(r exchange.Result, _ time.Time) {
@@ -156,9 +156,9 @@ func (e *Engine) askFeePrice() {
 		if err != nil || !price.IsPos() {
 			return
 		}
-		e.locked(func() { e.desk.Ledger().SetPrice(asset, price) })
+		bk.withGate(func() { bk.desk.Ledger().SetPrice(asset, price) })
 		row := journal.Entry{Kind: LogFeePrice, Data: feePriceRow{asset, price}}
-		e.batch.Entries = append(e.batch.Entries, row)
-		e.clear(CodeFeesNotValued, asset)
+		bk.batch.Entries = append(bk.batch.Entries, row)
+		bk.clearAlarm(CodeFeesNotValued, asset)
 	})
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/assay-run/assay/host/alarm"
 	"github.com/assay-run/assay/host/exchange"
+	"github.com/assay-run/assay/host/trade/admission"
 	"github.com/assay-run/assay/host/trade/order"
 	"github.com/assay-run/assay/host/trade/risk"
 	"github.com/assay-run/assay/plugin-sdk/market"
@@ -23,12 +24,12 @@ func bracketed(q float64) market.Intent {
 // protected holds a run against the invariant: what is held is protected, or its exits are being placed, or the operator
 // is told. It asks what production asks.
 func (e *Engine) protected() (bad []string) {
-	if e.desk == nil {
+	if e.books.desk == nil {
 		return nil
 	}
 	const late = 2 * time.Second // until somebody looks
-	for _, g := range e.desk.Gaps(time.Now()) {
-		told := slices.ContainsFunc(e.guard.Reasons(), func(r risk.Reason) bool { return r.Code == risk.Unprotected && r.State == risk.Halted })
+	for _, g := range e.books.desk.Gaps(time.Now()) {
+		told := slices.ContainsFunc(e.books.guard.Reasons(), func(r risk.Reason) bool { return r.Code == risk.Unprotected && r.State == risk.Halted })
 		if !told && !g.Since.IsZero() && time.Since(g.Since) > 10*time.Second+late {
 			bad = append(bad, g.String()+" since "+g.Since.String())
 		}
@@ -46,7 +47,7 @@ func (e *Engine) atEnd() string {
 
 // settles says that the start sold with an order what earlier runs had left.
 func (e *Engine) settles(id string) bool {
-	for n := range e.sold {
+	for n := range e.starter.sold {
 		if id == order.ClientID(e.cfg.RunID, n+1) {
 			return true
 		}
@@ -137,7 +138,7 @@ func TestStopHearsOfFilledExits(t *testing.T) {
 		}
 		b.venue.mu.Unlock()
 		b.check(b.stop())
-		if held := b.engine.desk.Ledger().Quantity(btc); held.IsPos() {
+		if held := b.engine.books.desk.Ledger().Quantity(btc); held.IsPos() {
 			t.Errorf("the books still hold %s", held)
 		}
 	})
@@ -170,7 +171,7 @@ func TestUnprotectedHalts(t *testing.T) {
 			t.Errorf("%v %v, %d submits", b.phases, b.warnings, b.calls["submit"])
 		}
 		why := "?"
-		b.engine.inbox.post(func() { why = b.engine.shut(false) })
+		b.engine.inbox.post(func() { why = admission.Judge(b.engine.books.conditions(), admission.Reduces).Code })
 		b.look()
 		if why != "" {
 			t.Errorf("the strategy cannot sell what has no exits: %s", why)

@@ -186,7 +186,7 @@ func TestGateIsFree(t *testing.T) {
 					if !b.gate.TryLock() {
 						t.Fatal("somebody holds the gate and waits")
 					}
-					if b.engine.desk != nil {
+					if b.engine.books.desk != nil {
 						books, _ := b.engine.Books()
 						_, _ = books.Equity(), books.CashExact()
 						_, _ = books.Positions()

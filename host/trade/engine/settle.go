@@ -26,7 +26,7 @@ const flatLimit = 75 * time.Second
 // settling is the orders of earlier runs on the way to their end, before this run begins; exits may stay. It
 // does one thing after the other: nothing else is going on.
 type settling struct {
-	e        *Engine
+	starter  *starter
 	book     *order.Book
 	runs     map[string]string // run by client order id; "": not known
 	todo     []order.Effect
@@ -36,8 +36,8 @@ type settling struct {
 	all bool
 }
 
-func (e *Engine) newSettling() *settling {
-	return &settling{e: e, book: order.NewBook(), runs: map[string]string{}, limit: settleLimit}
+func (sr *starter) newSettling() *settling {
+	return &settling{starter: sr, book: order.NewBook(), runs: map[string]string{}, limit: settleLimit}
 }
 
 func (s *settling) restore(spec order.Spec, run string, written time.Time) error {
@@ -102,7 +102,7 @@ func (s *settling) run(ctx context.Context) error {
 			return nil
 		}
 		if !time.Now().Before(s.deadline) {
-			f := ExchangeFault("reconcile", nil, "%d orders of earlier runs could not be settled: look at them at %s", len(pending), s.e.cfg.Venue.ID)
+			f := ExchangeFault("reconcile", nil, "%d orders of earlier runs could not be settled: look at them at %s", len(pending), s.starter.cfg.Venue.ID)
 			f.Data["orders"] = idsOf(pending)
 			return f
 		}
@@ -128,7 +128,7 @@ func idsOf(list []order.Status) []string {
 
 // do is one effect, with the call that it takes.
 func (s *settling) do(ctx context.Context, f order.Effect) error {
-	c := s.e.link.conn
+	c := s.starter.session.link.conn
 	o, _ := s.book.Get(f.Order)
 	now := time.Now()
 	switch f.Do {
@@ -153,7 +153,7 @@ func (s *settling) do(ctx context.Context, f order.Effect) error {
 	case order.FetchFills:
 		limit, cancel := context.WithTimeout(ctx, callLimit)
 		defer cancel()
-		page, err := c.Fills(limit, f.Symbol, s.e.venueTime(f.Since))
+		page, err := c.Fills(limit, f.Symbol, s.starter.session.venueTime(f.Since))
 		if err != nil {
 			return s.sitOut(ctx, exchange.ResultOf(err)) // asked for again
 		}
@@ -162,9 +162,9 @@ func (s *settling) do(ctx context.Context, f order.Effect) error {
 	case order.Tell:
 		return s.moved(o)
 	case order.Count:
-		return s.e.keepEarlier(ctx, f.Fill)
+		return s.starter.keepEarlier(ctx, f.Fill)
 	case order.Alarm:
-		s.e.warn(f.Code, f.Message)
+		s.starter.books.raiseWarning(f.Code, f.Message)
 	}
 	return nil
 }
@@ -183,7 +183,7 @@ func (s *settling) sitOut(ctx context.Context, r exchange.Result) error {
 		return nil
 	}
 	s.deadline = s.deadline.Add(r.HoldOff())
-	return s.e.sitOut(ctx, r)
+	return s.starter.waitOutBan(ctx, r)
 }
 
 func (s *settling) apply(ev order.Event) error {
@@ -195,13 +195,13 @@ func (s *settling) apply(ev order.Event) error {
 // moved writes a new state down with the order's own run; what is open is taken back.
 func (s *settling) moved(o order.Status) error {
 	if run := s.runs[o.Spec.ClientOrderID]; run != "" {
-		book, err := s.e.bookOf(run)
+		book, err := s.starter.openRun(run)
 		if err != nil {
 			return err
 		}
 		err = book.Events(context.Background(), journal.Event{
 			ClientOrderID: o.Spec.ClientOrderID, Kind: string(o.State), Source: string(order.FromQuery), VenueOrderID: o.VenueOrderID,
-			CumQuantity: o.Reported.Max(o.Filled), At: s.e.clock.Now(),
+			CumQuantity: o.Reported.Max(o.Filled), At: s.starter.session.clock.Now(),
 		})
 		if err != nil {
 			return err
@@ -213,24 +213,24 @@ func (s *settling) moved(o order.Status) error {
 	return nil
 }
 
-// bookOf is what is written of a run, be it this one.
-func (e *Engine) bookOf(run string) (*journal.Run, error) {
-	if run == e.cfg.RunID {
-		return e.cfg.Run, nil
+// openRun is what is written of a run, be it this one.
+func (sr *starter) openRun(run string) (*journal.Run, error) {
+	if run == sr.cfg.RunID {
+		return sr.cfg.Run, nil
 	}
-	return e.cfg.Journal.Resume(context.Background(), run)
+	return sr.cfg.Journal.Resume(context.Background(), run)
 }
 
 // keepEarlier writes down a fill of an order of an earlier run.
-func (e *Engine) keepEarlier(ctx context.Context, f exchange.Fill) error {
+func (sr *starter) keepEarlier(ctx context.Context, f exchange.Fill) error {
 	if !order.Ours(f.ClientOrderID) {
 		return nil
 	}
-	run, err := e.cfg.Journal.RunOf(ctx, f.ClientOrderID)
+	run, err := sr.cfg.Journal.RunOf(ctx, f.ClientOrderID)
 	if err != nil || run == "" {
 		return err
 	}
-	book, err := e.bookOf(run)
+	book, err := sr.openRun(run)
 	if err != nil {
 		return err
 	}

@@ -16,8 +16,15 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/sim"
 )
 
-// steps is where the run is in its candles.
+// steps is where the run is in its candles, and the strategy that is asked at each.
 type steps struct {
+	cfg     *Config
+	loop    *Engine
+	session *session
+	books   *bookkeeper
+	recon   *recon
+
+	feed   *feed.Feed
 	layout Layout
 	index  int64       // of the next step
 	closed market.Time // of the last one
@@ -32,8 +39,8 @@ type steps struct {
 	taken               feed.Offer // that is being decided
 }
 
-// next is a step of the warm-up that may be decided now.
-func (s *steps) next() (o feed.Offer, ok bool) {
+// nextWarm is a step of the warm-up that may be decided now.
+func (s *steps) nextWarm() (o feed.Offer, ok bool) {
 	if len(s.warm) == 0 || s.deciding || s.answering {
 		return o, false
 	}
@@ -42,8 +49,8 @@ func (s *steps) next() (o feed.Offer, ok bool) {
 	return o, true
 }
 
-// wanted is the channel of steps, nil while none can be taken.
-func (s *steps) wanted() <-chan feed.Offer {
+// openOffers is the channel of steps, nil while none can be taken.
+func (s *steps) openOffers() <-chan feed.Offer {
 	if s.deciding || s.answering || len(s.warm) > 0 {
 		return nil
 	}
@@ -53,36 +60,38 @@ func (s *steps) wanted() <-chan feed.Offer {
 // idle says that nothing is being decided and no warm-up is left.
 func (s *steps) idle() bool { return len(s.warm) == 0 && !s.deciding }
 
-// warmUp makes the feed and reads the candles before the run.
-func (e *Engine) warmUp(ctx context.Context) (err error) {
-	e.enter(Warming)
+// readWarmup makes the feed and reads the candles before the run.
+func (st *steps) readWarmup(ctx context.Context) (err error) {
+	st.loop.enterPhase(Warming)
 	var warm []*feed.Step
 	warming := true
-	e.feed, err = feed.New(feed.Config{
-		Symbols: e.cfg.Symbols, Timeframe: e.cfg.Timeframe, Clock: e.clock,
-		Stored: e.cfg.Venue.Kind == "sim" || e.cfg.Venue.Kind == "store",
+	st.feed, err = feed.New(feed.Config{
+		Symbols: st.cfg.Symbols, Timeframe: st.cfg.Timeframe, Clock: st.session.clock,
+		Stored: st.cfg.Venue.Kind == "sim" || st.cfg.Venue.Kind == "store",
 		Step: func(ctx context.Context, s *feed.Step) error {
 			if warming {
 				warm = append(warm, s)
 				return nil
 			}
-			return e.steps.offers.Step(ctx, s)
+			return st.offers.Step(ctx, s)
 		},
-		Alarm: func(a feed.Alarm) { e.inbox.post(func() { e.raise(a.Code, string(a.Symbol), a.Message) }) },
+		Alarm: func(a feed.Alarm) {
+			st.loop.inbox.post(func() { st.books.raiseAlarm(a.Code, string(a.Symbol), a.Message) })
+		},
 	})
 	if err != nil {
 		return err
 	}
-	err = e.await(ctx, func(ctx context.Context) error {
-		_, err := e.feed.Warm(ctx, history{&e.current}, e.cfg.Warmup)
+	err = st.loop.runBeside(ctx, func(ctx context.Context) error {
+		_, err := st.feed.Warm(ctx, history{&st.session.current}, st.cfg.Warmup)
 		return err
 	})
 	warming = false
 	if err != nil {
 		return err
 	}
-	e.steps.warmed = true
-	return e.lay(warm)
+	st.warmed = true
+	return st.layOut(warm)
 }
 
 // history is the candles of whatever connection is in use: the feed asks until it is answered, and
@@ -103,8 +112,8 @@ func (h history) StreamCandles(context.Context, func(exchange.CandleEvent)) erro
 	return errors.ErrUnsupported
 }
 
-// await runs f beside the loop, which goes on with everything else meanwhile.
-func (e *Engine) await(ctx context.Context, f func(context.Context) error) error {
+// runBeside runs f beside the loop, which goes on with everything else meanwhile.
+func (e *Engine) runBeside(ctx context.Context, f func(context.Context) error) error {
 	ended := make(chan error, 1)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -113,7 +122,7 @@ func (e *Engine) await(ctx context.Context, f func(context.Context) error) error
 		e.inbox.post(func() {})
 	})
 	for {
-		e.drain()
+		e.drainInbox()
 		if e.failure != nil {
 			cancel()
 		}
@@ -124,14 +133,14 @@ func (e *Engine) await(ctx context.Context, f func(context.Context) error) error
 			}
 			return err
 		default:
-			e.wait(nil, nil)
+			e.waitOnce(nil, nil)
 		}
 	}
 }
 
-// lay says what of the candles begins where.
-func (e *Engine) lay(warm []*feed.Step) error {
-	have := make([]int, len(e.cfg.Symbols))
+// layOut says what of the candles begins where.
+func (st *steps) layOut(warm []*feed.Step) error {
+	have := make([]int, len(st.cfg.Symbols))
 	for _, s := range warm {
 		for i := range s.Closed {
 			if s.Closed[i] {
@@ -141,12 +150,12 @@ func (e *Engine) lay(warm []*feed.Step) error {
 	}
 	l := Layout{Window: int64(len(warm))}
 	for _, n := range have {
-		l.Short = max(l.Short, e.cfg.Warmup-n)
+		l.Short = max(l.Short, st.cfg.Warmup-n)
 	}
 	l.Warmup = l.Window + int64(l.Short)
 	if n := len(warm); n > 0 {
 		last := warm[n-1]
-		err := e.possible(e.desk.Ledger().Cash(), func(i int) dec {
+		err := st.books.requireAnyOrder(st.books.desk.Ledger().Cash(), func(i int) dec {
 			price, _ := order.FromFloat(last.Candles[i].Close)
 			return price
 		})
@@ -154,68 +163,68 @@ func (e *Engine) lay(warm []*feed.Step) error {
 			return err
 		}
 	}
-	rec, err := e.cfg.Host.Begin(l)
+	rec, err := st.cfg.Host.Begin(l)
 	if err != nil {
 		return err
 	}
-	e.locked(func() { e.rec, e.steps.layout, e.steps.warm = rec, l, warm })
+	st.books.withGate(func() { st.books.rec, st.layout, st.warm = rec, l, warm })
 	return nil
 }
 
-// step takes a step: the books first, then the journal, then the strategy is asked.
-func (e *Engine) step(o feed.Offer) {
-	if e.stopped {
+// takeStep takes a step: the books first, then the journal, then the strategy is asked.
+func (st *steps) takeStep(o feed.Offer) {
+	if st.loop.stopped {
 		o.Answered()
 		return
 	}
 	s := o.Step
 	failpoint.Point(failpoint.CandleRead)
-	i := e.steps.index
-	e.steps.index, e.steps.closed = i+1, s.CloseTime
-	e.steps.deciding, e.steps.taken = true, o
-	e.note(i, s)
-	e.tellLink(0)
+	i := st.index
+	st.index, st.closed = i+1, s.CloseTime
+	st.deciding, st.taken = true, o
+	st.noteCandles(i, s)
+	st.session.reportLink(0)
 	var results []desk.Result
 	var view *View
-	e.locked(func() {
-		e.desk.Begin(i, s.CloseTime)
-		e.cfg.Host.Candles(i, &s.Batch)
+	st.books.withGate(func() {
+		st.books.desk.Begin(i, s.CloseTime)
+		st.cfg.Host.Candles(i, &s.Batch)
 		for n, closed := range s.Closed {
 			if closed {
-				results = append(results, e.desk.Candle(e.cfg.Symbols[n], s.Candles[n], time.Now()))
+				results = append(results, st.books.desk.Candle(st.cfg.Symbols[n], s.Candles[n], time.Now()))
 			}
 		}
-		e.harvest()
-		e.mark(i, s.CloseTime)
-		view = e.view(i, s)
+		st.books.drainUpdates()
+		st.markEquity(i, s.CloseTime)
+		view = st.makeView(i, s)
 	})
 	for _, r := range results {
-		e.absorb(note{source: order.FromLocal}, r)
+		st.books.applyEffects(note{source: order.FromLocal}, r)
 	}
-	if !e.commit() {
+	if !st.books.commitBatch() {
 		return
 	}
-	if i >= e.steps.layout.Window {
-		e.verdicts(e.guard.OnStep(s.CloseTime, e.desk.Equity()))
+	if i >= st.layout.Window {
+		st.books.recordVerdicts(st.books.guard.OnStep(s.CloseTime, st.books.desk.Equity()))
 	}
-	e.work()
-	if e.failure != nil {
+	st.books.runEffects()
+	if st.loop.failure != nil {
 		return
 	}
-	e.ask(view)
+	st.askStrategy(view)
 }
 
-// note keeps a step for the journal and for the limits.
-func (e *Engine) note(i int64, s *feed.Step) {
+// noteCandles keeps a step for the journal and for the limits.
+func (st *steps) noteCandles(i int64, s *feed.Step) {
 	for n, closed := range s.Closed {
 		if !closed {
 			continue
 		}
-		e.batch.Candles = append(e.batch.Candles, journal.Candle{
-			Symbol: e.cfg.Symbols[n], Candle: s.Candles[n], Step: i, Source: string(s.Sources[n]),
+		st.books.batch.Candles = append(st.books.batch.Candles, journal.Candle{
+			Symbol: st.cfg.Symbols[n], Candle: s.Candles[n], Step: i, Source: string(s.Sources[n]),
 		})
-		e.clear(feed.CandleUnreachable, string(e.cfg.Symbols[n]))
-		sym := &e.symbols[n]
+		st.books.clearAlarm(feed.CandleUnreachable, string(st.cfg.Symbols[n]))
+		sym := &st.books.symbols[n]
 		sym.LastCandle, sym.Backfilled = s.CloseTime, s.Sources[n] == feed.Backfill
 		if last, err := order.FromFloat(s.Candles[n].Close); err == nil {
 			sym.LastClose = last
@@ -223,15 +232,15 @@ func (e *Engine) note(i int64, s *feed.Step) {
 	}
 }
 
-// mark values the account at the close of a step.
-func (e *Engine) mark(i int64, at market.Time) {
-	if i < e.steps.layout.Window {
+// markEquity values the account at the close of a step.
+func (st *steps) markEquity(i int64, at market.Time) {
+	if i < st.layout.Window {
 		return
 	}
-	equity, cash := e.desk.Equity(), e.desk.Ledger().Cash()
-	e.batch.Equity = append(e.batch.Equity, journal.Equity{At: at, Equity: equity, Cash: cash})
+	equity, cash := st.books.desk.Equity(), st.books.desk.Ledger().Cash()
+	st.books.batch.Equity = append(st.books.batch.Equity, journal.Equity{At: at, Equity: equity, Cash: cash})
 	held := order.Minus(equity, cash)
-	e.rec.Equity(i, &sim.Mark{Time: at, Equity: float(equity), Cash: float(cash), PositionValue: float(held), Notional: float(held)})
+	st.books.rec.Equity(i, &sim.Mark{Time: at, Equity: float(equity), Cash: float(cash), PositionValue: float(held), Notional: float(held)})
 }
 
 func float(d dec) float64 {
@@ -239,77 +248,77 @@ func float(d dec) float64 {
 	return f
 }
 
-// view is the account as the strategy is told it; what it was told is not told again.
-func (e *Engine) view(i int64, s *feed.Step) *View {
+// makeView is the account as the strategy is told it; what it was told is not told again.
+func (st *steps) makeView(i int64, s *feed.Step) *View {
 	v := &View{
-		Step: i, CloseTime: s.CloseTime, Warmup: i < e.steps.layout.Warmup, Candles: s.Candles, Closed: s.Closed,
-		Orders: e.told.orders, Fills: e.told.fills, Cash: float(e.desk.Ledger().Cash()), Equity: float(e.desk.Equity()),
-		Holdings: make([]Holding, len(e.cfg.Symbols)),
+		Step: i, CloseTime: s.CloseTime, Warmup: i < st.layout.Warmup, Candles: s.Candles, Closed: s.Closed,
+		Orders: st.books.unsent.orders, Fills: st.books.unsent.fills, Cash: float(st.books.desk.Ledger().Cash()), Equity: float(st.books.desk.Equity()),
+		Holdings: make([]Holding, len(st.cfg.Symbols)),
 	}
-	e.told.orders, e.told.fills = nil, nil
-	for _, p := range e.desk.Positions() {
-		for n, symbol := range e.cfg.Symbols {
+	st.books.unsent.orders, st.books.unsent.fills = nil, nil
+	for _, p := range st.books.desk.Positions() {
+		for n, symbol := range st.cfg.Symbols {
 			if symbol == p.Symbol {
-				v.Holdings[n] = Holding{float(p.Quantity), float(p.AverageEntryPrice), int64(e.desk.Ledger().CandlesHeld(symbol))}
+				v.Holdings[n] = Holding{float(p.Quantity), float(p.AverageEntryPrice), int64(st.books.desk.Ledger().CandlesHeld(symbol))}
 			}
 		}
 	}
 	return v
 }
 
-// ask has the strategy decide beside the loop.
-func (e *Engine) ask(v *View) {
-	e.running.Go(func() {
+// askStrategy has the strategy decide beside the loop.
+func (st *steps) askStrategy(v *View) {
+	st.loop.running.Go(func() {
 		failpoint.Point(failpoint.StepSent)
-		intents, err := e.cfg.Host.Decide(v)
+		intents, err := st.cfg.Host.Decide(v)
 		failpoint.Point(failpoint.StepAnswered)
-		e.inbox.post(func() { e.decided(v, intents, err) })
+		st.loop.inbox.post(func() { st.onDecision(v, intents, err) })
 	})
 }
 
-// decided turns the answer into orders.
-func (e *Engine) decided(v *View, intents []market.Intent, err error) {
-	e.steps.deciding = false
+// onDecision turns the answer into orders.
+func (st *steps) onDecision(v *View, intents []market.Intent, err error) {
+	st.deciding = false
 	if err != nil {
-		e.fail(err)
+		st.loop.failRun(err)
 		return
 	}
-	if e.stopped || e.failure != nil {
+	if st.loop.stopped || st.loop.failure != nil {
 		return // the barrier fell first
 	}
 	var r desk.Result
-	e.locked(func() {
-		e.desk.Begin(v.Step, v.CloseTime)
+	st.books.withGate(func() {
+		st.books.desk.Begin(v.Step, v.CloseTime)
 		var refused []string
-		r, refused, err = e.desk.Intents(intents, v.Warmup, time.Now())
+		r, refused, err = st.books.desk.Intents(intents, v.Warmup, time.Now())
 		for i := range intents {
 			if i < len(refused) {
-				e.rec.Intent(v.Step, &intents[i], market.Reason(refused[i]))
+				st.books.rec.Intent(v.Step, &intents[i], refused[i])
 			}
 		}
-		e.harvest()
+		st.books.drainUpdates()
 	})
 	if bad, ok := errors.AsType[*desk.IntentError](err); ok {
 		err = &sim.IntentError{Step: bad.Step, Index: bad.Index, Reason: bad.Reason}
 	}
 	if err != nil {
-		e.fail(err)
+		st.loop.failRun(err)
 		return
 	}
-	e.absorb(note{source: order.FromLocal}, r)
-	e.work()
-	e.steps.answering = true
+	st.books.applyEffects(note{source: order.FromLocal}, r)
+	st.books.runEffects()
+	st.answering = true
 }
 
-// answer lets the feed go on. A venue whose time stands still meanwhile gets the orders first,
+// releaseFeed lets the feed go on. A venue whose time stands still meanwhile gets the orders first,
 // so that the next candle finds them.
-func (e *Engine) answer() {
-	if !e.steps.answering || (e.held() && e.calls.flight > 0) {
+func (st *steps) releaseFeed() {
+	if !st.answering || (st.session.venueWaits() && st.session.calls.flight > 0) {
 		return
 	}
-	e.steps.answering = false
-	e.steps.taken.Answered()
+	st.answering = false
+	st.taken.Answered()
 }
 
-// held says that the venue's time waits for answers.
-func (e *Engine) held() bool { return e.link != nil && e.link.conn.Clock != nil }
+// venueWaits says that the venue's time waits for answers.
+func (se *session) venueWaits() bool { return se.link != nil && se.link.conn.Clock != nil }

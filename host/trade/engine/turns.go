@@ -42,35 +42,35 @@ func (f *fillReads) was(s market.Symbol, asked time.Time) {
 	f.stir = slices.DeleteFunc(f.stir, func(t market.Symbol) bool { return t == s })
 }
 
-// stirred are the symbols where something may have happened unheard: those with orders that are not at their
+// stirredSymbols are the symbols where something may have happened unheard: those with orders that are not at their
 // end too.
-func (e *Engine) stirred() []market.Symbol {
-	for _, o := range e.desk.Book().Pending() {
-		e.recon.stirs(o.Spec.Symbol)
+func (rc *recon) stirredSymbols() []market.Symbol {
+	for _, o := range rc.books.desk.Book().Pending() {
+		rc.stirs(o.Spec.Symbol)
 	}
-	return slices.Clone(e.recon.stir)
+	return slices.Clone(rc.stir)
 }
 
-// turn are the symbols whose fills are read in this round.
-func (e *Engine) turn() []market.Symbol {
-	list := slices.Clone(e.recon.stir[:min(len(e.recon.stir), mostStirred)])
-	for range min(mostInTurn, len(e.cfg.Symbols)) {
-		s := e.cfg.Symbols[e.recon.next%len(e.cfg.Symbols)]
-		if e.recon.next++; !slices.Contains(list, s) {
+// symbolsInTurn are the symbols whose fills are read in this round.
+func (rc *recon) symbolsInTurn() []market.Symbol {
+	list := slices.Clone(rc.stir[:min(len(rc.stir), mostStirred)])
+	for range min(mostInTurn, len(rc.cfg.Symbols)) {
+		s := rc.cfg.Symbols[rc.next%len(rc.cfg.Symbols)]
+		if rc.next++; !slices.Contains(list, s) {
 			list = append(list, s)
 		}
 	}
 	return list
 }
 
-// since is the time from which the fills of a symbol are not known: of its orders that are not at their end,
+// fillsSince is the time from which the fills of a symbol are not known: of its orders that are not at their end,
 // and of the last look, with room for what came late.
-func (e *Engine) since(s market.Symbol) time.Time {
+func (rc *recon) fillsSince(s market.Symbol) time.Time {
 	since := time.Now().Add(-2 * moneyEvery)
-	if read, ok := e.recon.read[s]; ok && read.Add(-moneyEvery).Before(since) {
+	if read, ok := rc.read[s]; ok && read.Add(-moneyEvery).Before(since) {
 		since = read.Add(-moneyEvery)
 	}
-	for _, o := range e.desk.Book().Pending() {
+	for _, o := range rc.books.desk.Book().Pending() {
 		if o.Spec.Symbol == s && o.Written.Before(since) {
 			since = o.Written
 		}
@@ -78,17 +78,17 @@ func (e *Engine) since(s market.Symbol) time.Time {
 	return since
 }
 
-// suspect has the fills read that could explain why balances are off, before that is called drift.
-func (e *Engine) suspect(off map[string]dec) {
-	if len(off) == 0 || e.recon.suspect == e.trades {
+// suspectFills has the fills read that could explain why balances are off, before that is called drift.
+func (rc *recon) suspectFills(off map[string]dec) {
+	if len(off) == 0 || rc.suspect == rc.books.trades {
 		return
 	}
-	for _, s := range e.cfg.Symbols {
+	for _, s := range rc.cfg.Symbols {
 		if _, is := off[s.Base()]; is {
-			e.recon.stirs(s)
+			rc.stirs(s)
 		}
 	}
-	for _, o := range e.desk.Book().Pending() {
-		e.recon.stirs(o.Spec.Symbol)
+	for _, o := range rc.books.desk.Book().Pending() {
+		rc.stirs(o.Spec.Symbol)
 	}
 }

@@ -74,9 +74,9 @@ func TestUnsentExpires(t *testing.T) {
 func TestUnsentIsHeld(t *testing.T) {
 	const code = "TEST"
 	raise := func(s risk.State) func(*Engine) {
-		return func(e *Engine) { e.guard.Raise(risk.Reason{Code: code, State: s, Clears: risk.WhenGone}) }
+		return func(e *Engine) { e.books.guard.Raise(risk.Reason{Code: code, State: s, Clears: risk.WhenGone}) }
 	}
-	clear := func(e *Engine) { e.guard.Clear(code) }
+	clear := func(e *Engine) { e.books.guard.Clear(code) }
 	away := func(e *Engine) { e.recon.synced = false }
 	back := func(e *Engine) { e.recon.synced = true }
 	for name, c := range map[string]struct {
@@ -158,7 +158,7 @@ func TestUnsentExits(t *testing.T) {
 			t.Fatalf("%v %+v", b.phases, b.held)
 		}
 		seq := 0
-		b.engine.inbox.post(func() { seq = len(b.engine.desk.Book().All()) })
+		b.engine.inbox.post(func() { seq = len(b.engine.books.desk.Book().All()) })
 		b.look()
 		if seq < 5 || seq > 20 {
 			t.Errorf("%d orders were written down in three minutes", seq)
@@ -232,14 +232,14 @@ func TestJudgedWithTheEquity(t *testing.T) {
 		var before, after, leaving string
 		b.engine.inbox.post(func() {
 			e := b.engine
-			before = e.judge(entry)
-			_, err := e.desk.Apply(order.Event{Kind: order.FillSeen, ClientOrderID: order.ClientID("svc_run1", 1), Fill: exchange.Fill{
+			before = e.books.denyProposal(entry)
+			_, err := e.books.desk.Apply(order.Event{Kind: order.FillSeen, ClientOrderID: order.ClientID("svc_run1", 1), Fill: exchange.Fill{
 				TradeID: "1", Symbol: btc, Side: market.Buy, Price: d("180"), Quantity: d("50"),
 			}}, time.Now())
 			if err != nil {
 				t.Error(err)
 			}
-			after, leaving = e.judge(entry), e.judge(exit)
+			after, leaving = e.books.denyProposal(entry), e.books.denyProposal(exit)
 		})
 		if f, ok := errors.AsType[*Fault](b.wait()); !ok || f.Code != CodeRiskKill {
 			t.Errorf("%v", f)

@@ -14,7 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/assay-run/assay/host/exchange"
-	"github.com/assay-run/assay/host/hosttest/feedtest"
+	"github.com/assay-run/assay/host/hosttest/exchangetest"
 	"github.com/assay-run/assay/host/hosttest/ring"
 	"github.com/assay-run/assay/host/trade/feed"
 	"github.com/assay-run/assay/plugin-sdk/market"
@@ -45,7 +45,7 @@ func TestFeedScripts(t *testing.T) {
 	if n == 1 {
 		return
 	}
-	for _, name := range append(feedtest.Kinds(), "hole") {
+	for _, name := range append(exchangetest.Kinds(), "hole") {
 		if faults[name] == 0 {
 			t.Errorf("no script had the fault %q", name)
 		}
@@ -56,13 +56,13 @@ func TestFeedScripts(t *testing.T) {
 
 // script is the stream of one run as it is written while the venue's clock goes on.
 type script struct {
-	feedtest.Script
+	exchangetest.Script
 	v *fakeVenue
 }
 
 func newScript(r *rand.Rand, v *fakeVenue, span market.Time, faults map[string]int) *script {
 	s := &script{v: v}
-	s.Script = feedtest.Script{Random: r, Span: span, LongGap: 500, Odds: 16, Faults: faults,
+	s.Script = exchangetest.Script{Random: r, Span: span, LongGap: 500, Odds: 16, Faults: faults,
 		Send: func(e exchange.CandleEvent) { v.events <- e },
 		Later: func(wait market.Time, e exchange.CandleEvent) {
 			go func() {

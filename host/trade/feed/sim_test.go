@@ -85,9 +85,9 @@ func TestOverSim(t *testing.T) {
 // a backtest, and no alarm about holes that the market had.
 func TestOverReplay(t *testing.T) {
 	from, _ := market.ParseTime("2025-01-01")
-	a := sdktest.Synth(1, 700, from, time.Hour)
+	a := sdktest.Synth(1, 700, from.Time(), time.Hour)
 	a.Symbol = "A/USD"
-	b, full := &market.Series{Symbol: "B/USD", Timeframe: hour}, sdktest.Synth(2, 600, from.Add(70*time.Hour), time.Hour)
+	b, full := &market.Series{Symbol: "B/USD", Timeframe: hour}, sdktest.Synth(2, 600, (from.Add(70*time.Hour)).Time(), time.Hour)
 	for i := range full.Len() {
 		if i%5 != 2 && (i < 300 || i > 348) {
 			b.Append(full.At(i))

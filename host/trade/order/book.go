@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/big"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/assay-run/assay/host/exchange"
@@ -30,14 +31,58 @@ type Book struct {
 	// live is those that time or the venue may still change.
 	live   []*record
 	halted bool
-	barred bool
-	exits  bool // after the barrier exits may leave
+	// barrier is closed by the end of the run.
+	barrier *Barrier
 }
 
 var errBarred = errors.New("the run is ending: no order leaves any more")
 
-// NewBook is an empty book.
-func NewBook() *Book { return &Book{byID: map[string]*record{}} }
+// NewBook returns an empty book with a barrier of its own.
+func NewBook() *Book { return NewBookBehind(new(Barrier)) }
+
+// NewBookBehind returns an empty book behind a barrier that others look at too.
+func NewBookBehind(b *Barrier) *Book { return &Book{byID: map[string]*record{}, barrier: b} }
+
+// Barrier is what the end of a run closes: no order leaves any more. Its zero value is open, and so is nil. It is safe
+// for concurrent use.
+type Barrier struct {
+	mu            sync.Mutex
+	closed, exits bool
+}
+
+// Close lets nothing pass from now on.
+func (b *Barrier) Close() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.closed = true
+}
+
+// LetExits lets orders pass that shrink a position: the stop asked for it, and everything else is confirmed to be gone.
+func (b *Barrier) LetExits() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.exits = true
+}
+
+// Closed reports whether the barrier has fallen.
+func (b *Barrier) Closed() bool {
+	if b == nil {
+		return false
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.closed
+}
+
+// Passes reports whether an order may leave.
+func (b *Barrier) Passes(exit bool) bool {
+	if b == nil {
+		return true
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return !b.closed || (b.exits && exit)
+}
 
 // Commit takes an order whose intent the journal has committed; it is an error to call it before.
 // The first effect is to send it.
@@ -58,7 +103,7 @@ func (b *Book) Commit(spec Spec, at time.Time) ([]Effect, error) {
 
 // CommitPair is Commit for the two exits of a pair, the limit first. They are sent as one.
 func (b *Book) CommitPair(limit, stop Spec, at time.Time) ([]Effect, error) {
-	if b.barred {
+	if b.barrier.Closed() {
 		return nil, errBarred
 	}
 	if limit.Sibling != stop.ClientOrderID || stop.Sibling != limit.ClientOrderID || limit.ListID != stop.ListID || limit.ListID == "" {
@@ -108,15 +153,15 @@ func (b *Book) Restore(spec Spec, written, at time.Time) ([]Effect, error) {
 
 // Barrier ends the sending: orders that were not handed over end here, and none is from now on.
 func (b *Book) Barrier(at time.Time) []Effect {
-	b.barred = true
+	b.barrier.Close()
 	return b.WithdrawUnsent("", at)
 }
 
-// Flatten lets exits leave after the barrier: the stop asked for it, and everything else is confirmed to be gone.
-func (b *Book) Flatten() { b.exits = true }
+// Flatten lets exits leave after the barrier.
+func (b *Book) Flatten() { b.barrier.LetExits() }
 
-// closed says that the order may not leave any more.
-func (b *Book) closed(s Spec) bool { return b.barred && !(b.exits && s.Exit) }
+// closed reports whether the order may not leave any more.
+func (b *Book) closed(s Spec) bool { return !b.barrier.Passes(s.Exit) }
 
 func (b *Book) add(spec Spec, at time.Time) (*record, error) {
 	if _, used := b.byID[spec.ClientOrderID]; used || spec.ClientOrderID == "" {

@@ -29,10 +29,10 @@ var mutants = []mutant{
 	{"verdict from a list", "apply.go", "if from == FromList && o.Status", "if from == \"nowhere\" && o.Status", ""},
 	{"last writer wins", "apply.go", "cum.Cmp(r.reported) > 0", "cum.Cmp(r.reported) != 0", ""},
 	{"terminal ignores fills", "apply.go", "\ta.do(Effect{Do: Count, Fill: f})\n", "\tif r.state.Terminal() {\n\t\treturn\n\t}\n\ta.do(Effect{Do: Count, Fill: f})\n", ""},
-	{"submit after barrier", "book.go", "\tb.barred = true\n", "", ""},
+	{"submit after barrier", "book.go", "\tb.barrier.Close()\n", "", ""},
 	{"unknown not exposure", "state.go", "{ return s == Sent || s == Lost || s == Open || s == Partial }", "{ return s == Sent || s == Open || s == Partial }", ""},
 	{"re-send without query", "state.go", "{Sent, Doubt, Lost},", "{Sent, Doubt, Intent},", ""},
-	{"seq reused", "desk/place.go", "\td.seq++\n", "\tif d.seq == 0 {\n\t\td.seq++\n\t}\n", "./desk"},
+	{"seq reused", "desk/place.go", "\tpl.seq++\n", "\tif pl.seq == 0 {\n\t\tpl.seq++\n\t}\n", "./desk"},
 }
 
 // TestMutants edits a copy of the source and expects the tests, in their short form, to fail.

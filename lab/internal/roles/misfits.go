@@ -22,13 +22,13 @@ import (
 // absent are strategies whose numbers hide that something is wrong: one never trades, one
 // sits in its first position, one warms up for most of its window. Talker says what it does.
 func absent() map[string]func() {
-	play := func(name string, warmup int, act func(sdk.View) []sdk.Intent) func() {
+	play := func(name string, warmup int, act func(sdk.View) sdk.Intents) func() {
 		return func() {
 			made := func(noParams) (sdk.Strategy, error) { return quiet{warmup, act}, nil }
 			serve.Strategy(sdk.Spec{Name: name}, made)
 		}
 	}
-	turn := func(v sdk.View) []sdk.Intent {
+	turn := func(v sdk.View) sdk.Intents {
 		switch {
 		case v.Index()%10 != 0:
 			return nil
@@ -38,15 +38,15 @@ func absent() map[string]func() {
 		return sdk.ClosePosition()
 	}
 	return map[string]func(){
-		"idle": play("idle", 0, func(sdk.View) []sdk.Intent { return nil }),
-		"sitter": play("sitter", 0, func(v sdk.View) []sdk.Intent {
+		"idle": play("idle", 0, func(sdk.View) sdk.Intents { return nil }),
+		"sitter": play("sitter", 0, func(v sdk.View) sdk.Intents {
 			if v.Flat() {
 				return sdk.Buy(sdk.CashFraction(0.5))
 			}
 			return nil
 		}),
 		"latecomer": play("latecomer", 600, turn),
-		"talker": play("talker", 0, func(v sdk.View) []sdk.Intent {
+		"talker": play("talker", 0, func(v sdk.View) sdk.Intents {
 			if v.Index() == 20 {
 				v.Log("signal", "price", v.Candle().Close, "at", "\x1b[2J", "alone")
 			}
@@ -57,12 +57,12 @@ func absent() map[string]func() {
 
 type quiet struct {
 	warmup int
-	act    func(sdk.View) []sdk.Intent
+	act    func(sdk.View) sdk.Intents
 }
 
 func (q quiet) Warmup() int { return q.warmup }
 
-func (q quiet) OnCandle(v sdk.View) ([]sdk.Intent, error) { return q.act(v), nil }
+func (q quiet) OnCandle(v sdk.View) (sdk.Intents, error) { return q.act(v), nil }
 
 // cheats are the plugins that know what they must not know, or need more history than
 // they ask for: B-04 to B-06. B-02 and B-03 are clocked and summer. Stuck is B-09, which
@@ -78,7 +78,7 @@ func cheats() map[string]func() {
 	}
 }
 
-func block(sdk.View, misfitParams) ([]sdk.Intent, error) {
+func block(sdk.View, misfitParams) (sdk.Intents, error) {
 	fmt.Fprintln(os.Stderr, os.Getpid())
 	select {}
 }
@@ -94,10 +94,10 @@ type counter struct{}
 
 func newCounter(noParams) (sdk.Strategy, error) { return counter{}, nil }
 
-func (counter) OnCandle(v sdk.View) ([]sdk.Intent, error) {
+func (counter) OnCandle(v sdk.View) (sdk.Intents, error) {
 	last := counted.Load() - 2
 	switch {
-	case v.Long() && (v.Index() == last || int64(v.Time())/hourMs%24 == 0):
+	case v.Long() && (v.Index() == last || v.Time().UnixMilli()/hourMs%24 == 0):
 		return sdk.ClosePosition(), nil
 	case v.Flat() && v.Index() != last:
 		return sdk.Buy(sdk.CashFraction(0.5)), nil
@@ -147,7 +147,7 @@ func newSince(noParams) (sdk.Strategy, error) { return &since{}, nil }
 
 func (s *since) Warmup() int { return 50 }
 
-func (s *since) OnCandle(v sdk.View) ([]sdk.Intent, error) {
+func (s *since) OnCandle(v sdk.View) (sdk.Intents, error) {
 	c := v.Candle()
 	s.money += float64((c.High + c.Low + c.Close) / 3 * c.Volume)
 	s.volume += c.Volume
@@ -177,12 +177,12 @@ func newWarm(p warmParams) (sdk.Strategy, error) {
 
 func (s *warm) Warmup() int { return s.warmup }
 
-func (s *warm) OnCandle(v sdk.View) ([]sdk.Intent, error) {
+func (s *warm) OnCandle(v sdk.View) (sdk.Intents, error) {
 	s.mean.Add(v.Candle().Close)
 	if s.mean.Ready() {
 		v.Publish("ema", s.mean.Value())
 	}
-	switch hour := int64(v.Time()) / hourMs % 24; {
+	switch hour := v.Time().UnixMilli() / hourMs % 24; {
 	case hour == 3 && v.Flat():
 		return sdk.Buy(sdk.CashFraction(0.5)), nil
 	case hour == 9 && v.Long():
@@ -232,13 +232,13 @@ const (
 
 func (m *memory) Warmup() int { return m.back + 1 }
 
-func (m *memory) OnCandle(v sdk.View) ([]sdk.Intent, error) {
+func (m *memory) OnCandle(v sdk.View) (sdk.Intents, error) {
 	c := v.Candle().Close
 	if m.last > 0 {
 		m.returns = append(m.returns, c/m.last-1)
 	}
 	m.last = c
-	if len(m.returns) < m.back || int64(v.Time())/hourMs%int64(m.every) != 0 {
+	if len(m.returns) < m.back || v.Time().UnixMilli()/hourMs%int64(m.every) != 0 {
 		return nil, nil
 	}
 	m.returns = m.returns[len(m.returns)-m.back:]
@@ -301,21 +301,21 @@ func misfits() map[string]func() {
 		"summer": func() { serve.Strategy(sdk.Spec{Name: "summer"}, newSummer) },
 		"maker":  func() { serve.Strategy(sdk.Spec{Name: "maker"}, newMaker) },
 	}
-	for name, act := range map[string]func(sdk.View, misfitParams) ([]sdk.Intent, error){
-		"panics": func(_ sdk.View, p misfitParams) ([]sdk.Intent, error) { return deep(p.At) },
-		"errs":   func(sdk.View, misfitParams) ([]sdk.Intent, error) { return nil, errors.New("no more") },
-		"exits": func(sdk.View, misfitParams) ([]sdk.Intent, error) {
+	for name, act := range map[string]func(sdk.View, misfitParams) (sdk.Intents, error){
+		"panics": func(_ sdk.View, p misfitParams) (sdk.Intents, error) { return deep(p.At) },
+		"errs":   func(sdk.View, misfitParams) (sdk.Intents, error) { return nil, errors.New("no more") },
+		"exits": func(sdk.View, misfitParams) (sdk.Intents, error) {
 			fmt.Fprintln(os.Stderr, "last words")
 			os.Exit(3)
 			return nil, nil
 		},
-		"blocks": func(sdk.View, misfitParams) ([]sdk.Intent, error) {
+		"blocks": func(sdk.View, misfitParams) (sdk.Intents, error) {
 			fmt.Fprintln(os.Stderr, "blocked for good")
 			time.Sleep(time.Hour)
 			return nil, nil
 		},
-		"nan": func(sdk.View, misfitParams) ([]sdk.Intent, error) { return sdk.Buy(sdk.Quantity(math.NaN())), nil },
-		"prints": func(sdk.View, misfitParams) ([]sdk.Intent, error) {
+		"nan": func(sdk.View, misfitParams) (sdk.Intents, error) { return sdk.Buy(sdk.Quantity(math.NaN())), nil },
+		"prints": func(sdk.View, misfitParams) (sdk.Intents, error) {
 			fmt.Fprintln(os.Stderr, strings.Join(os.Environ(), "\n"))
 			return nil, errors.New(strings.Join(os.Environ(), " "))
 		},
@@ -356,11 +356,11 @@ func mended() bool {
 // misfit buys at the third candle and misbehaves later.
 type misfit struct {
 	misfitParams
-	act    func(sdk.View, misfitParams) ([]sdk.Intent, error)
+	act    func(sdk.View, misfitParams) (sdk.Intents, error)
 	mended bool
 }
 
-func (m *misfit) OnCandle(v sdk.View) ([]sdk.Intent, error) {
+func (m *misfit) OnCandle(v sdk.View) (sdk.Intents, error) {
 	switch {
 	case m.mended && v.Index() > 2:
 	case m.Above > 0 && v.Candle().Close > m.Above && v.Index() >= 20, m.Above == 0 && v.Index() == int64(m.At):
@@ -372,8 +372,8 @@ func (m *misfit) OnCandle(v sdk.View) ([]sdk.Intent, error) {
 }
 
 // deep is a frame of its own in the stack.
-func deep(i int) ([]sdk.Intent, error) {
-	var none []sdk.Intent
+func deep(i int) (sdk.Intents, error) {
+	var none sdk.Intents
 	return none[i : i+1], nil
 }
 
@@ -400,7 +400,7 @@ func newSummer(noParams) (sdk.Strategy, error) {
 	return s, nil
 }
 
-func (s *summer) OnCandle(v sdk.View) ([]sdk.Intent, error) {
+func (s *summer) OnCandle(v sdk.View) (sdk.Intents, error) {
 	sum := 0.0
 	for i := range s.parts {
 		sum += s.parts[i]

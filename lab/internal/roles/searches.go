@@ -40,7 +40,7 @@ func newChoosy(p choosyParams) (sdk.Strategy, error) {
 
 func (s *choosy) Warmup() int { return s.Period }
 
-func (s *choosy) OnCandle(v sdk.View) ([]sdk.Intent, error) {
+func (s *choosy) OnCandle(v sdk.View) (sdk.Intents, error) {
 	if s.Mode == "fail" && v.Index() > 40 {
 		return nil, errors.New("told to fail")
 	}
@@ -83,7 +83,7 @@ func newTide(p tideParams) (sdk.Strategy, error) {
 
 func (s *tide) Warmup() int { return s.period }
 
-func (s *tide) OnCandle(v sdk.View) ([]sdk.Intent, error) {
+func (s *tide) OnCandle(v sdk.View) (sdk.Intents, error) {
 	volume := v.Candle().Volume
 	s.average.Add(volume)
 	switch loud := volume > s.average.Value(); {
@@ -122,9 +122,9 @@ func newSeer(p seerParams) (sdk.Strategy, error) {
 	return &seer{s.(*crosser), p.By}, nil
 }
 
-func (s *seer) OnCandle(v sdk.View) ([]sdk.Intent, error) {
+func (s *seer) OnCandle(v sdk.View) (sdk.Intents, error) {
 	known := map[string]bool{
-		"price": v.Candle().Close < 1e5, "year": v.Time().Time().Before(time.Date(2020, 12, 31, 0, 0, 0, 0, time.UTC)), "name": v.Symbols()[0] == "BTC/USDT",
+		"price": v.Candle().Close < 1e5, "year": v.Time().Before(time.Date(2020, 12, 31, 0, 0, 0, 0, time.UTC)), "name": v.Symbols()[0] == "BTC/USDT",
 	}
 	s.size = sdk.CashFraction(0.25)
 	if known[s.by] {
@@ -151,7 +151,7 @@ type idle struct{}
 
 func newIdle(noParams) (sdk.Strategy, error) { return idle{}, nil }
 
-func (idle) OnCandle(sdk.View) ([]sdk.Intent, error) { return nil, nil }
+func (idle) OnCandle(sdk.View) (sdk.Intents, error) { return nil, nil }
 
 type noiseParams struct {
 	Salt int `param:"salt" default:"0" min:"0" max:"1000000" doc:"Which of the coins is thrown"`
@@ -162,8 +162,8 @@ type noise struct{ salt int }
 
 func newNoise(p noiseParams) (sdk.Strategy, error) { return noise{p.Salt}, nil }
 
-func (n noise) OnCandle(v sdk.View) ([]sdk.Intent, error) {
-	coin := rand.NewPCG(uint64(v.Time()), uint64(n.salt))
+func (n noise) OnCandle(v sdk.View) (sdk.Intents, error) {
+	coin := rand.NewPCG(uint64(v.Time().UnixMilli()), uint64(n.salt))
 	switch heads := coin.Uint64()>>63 == 0; {
 	case heads && v.Flat():
 		return sdk.Buy(sdk.CashFraction(0.9)), nil
@@ -178,7 +178,7 @@ type holder struct{}
 
 func newHolder(noParams) (sdk.Strategy, error) { return holder{}, nil }
 
-func (holder) OnCandle(v sdk.View) ([]sdk.Intent, error) {
+func (holder) OnCandle(v sdk.View) (sdk.Intents, error) {
 	if v.Flat() {
 		return sdk.Buy(sdk.AllCash()), nil
 	}
@@ -190,7 +190,7 @@ type thin struct{}
 
 func newThin(noParams) (sdk.Strategy, error) { return thin{}, nil }
 
-func (thin) OnCandle(v sdk.View) ([]sdk.Intent, error) {
+func (thin) OnCandle(v sdk.View) (sdk.Intents, error) {
 	switch low := v.Candle().Close < middle; {
 	case low && v.Flat():
 		return sdk.Buy(sdk.Quantity(1)), nil

@@ -44,7 +44,7 @@ type tickerParams struct {
 // ticker buys at every so many candles and holds for some.
 type ticker struct{ p tickerParams }
 
-func (s *ticker) OnCandle(v sdk.View) ([]sdk.Intent, error) {
+func (s *ticker) OnCandle(v sdk.View) (sdk.Intents, error) {
 	switch at := int(v.Index()) % s.p.Every; {
 	case at == 0 && v.Flat():
 		return sdk.Buy(sdk.CashFraction(0.5)), nil
@@ -68,7 +68,7 @@ func newTheatre(t *testing.T) *theatre {
 	if err != nil {
 		t.Fatal(err)
 	}
-	set, err := candles.Put(t.Context(), candle.PutRequest{Exchange: "test", Series: sdktest.Synth(1, 4000, epoch, time.Hour)})
+	set, err := candles.Put(t.Context(), candle.PutRequest{Exchange: "test", Series: sdktest.Synth(1, 4000, epoch.Time(), time.Hour)})
 	if err != nil {
 		t.Fatal(err)
 	}

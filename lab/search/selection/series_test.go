@@ -276,7 +276,7 @@ func TestHolding(t *testing.T) {
 	var data []artifact.Dataset
 	var all []*market.Series
 	for i, symbol := range []market.Symbol{"A/USD", "B/USD"} {
-		s := sdktest.Synth(uint64(i+1), 100, start+market.Time(i)*24*hour, time.Hour)
+		s := sdktest.Synth(uint64(i+1), 100, (start + market.Time(i)*24*hour).Time(), time.Hour)
 		s.Symbol = symbol
 		d, err := store.Put(t.Context(), candle.PutRequest{Exchange: "test", Series: s})
 		if err != nil {

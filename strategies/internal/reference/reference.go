@@ -27,7 +27,9 @@ import (
 const tolerance = 1e-9
 
 // Candles are the candles of all reference results: 20,000 hours from 2020 on.
-func Candles() *market.Series { return sdktest.Synth(42, 20_000, 1577836800000, time.Hour) }
+func Candles() *market.Series {
+	return sdktest.Synth(42, 20_000, time.Date(2020, time.January, 1, 0, 0, 0, 0, time.UTC), time.Hour)
+}
 
 // BarV1 checks number of trades and final value under the default options. The
 // documented values are rounded, some to seven decimals.

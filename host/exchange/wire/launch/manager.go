@@ -63,7 +63,7 @@ type Connector struct {
 	ID string
 	// File is its name in the folder, SHA256 of its bytes, in hex; "" if it could not be read.
 	File, SHA256 string
-	// Description is what it says about itself; only of one that can be used.
+	// Description is its description of itself; only of one that can be used.
 	Description exchange.Description
 	// Fault is why it is unavailable; nil: it is available.
 	Fault *proc.Fault
@@ -71,7 +71,7 @@ type Connector struct {
 	program proc.Program
 }
 
-// NotFoundError says that no connector has the id.
+// NotFoundError reports that no connector has the id.
 type NotFoundError struct{ ID string }
 
 // Error is the message.
@@ -199,7 +199,7 @@ func (m *Manager) probe(ctx context.Context, c *Connector) {
 	}
 }
 
-// checkDescription finds what would mislead somebody later.
+// checkDescription finds what would mislead users.
 func checkDescription(d exchange.Description) *proc.Fault {
 	bad := func(format string, args ...any) *proc.Fault { return proc.Faultf(CodeBadDescription, format, args...) }
 	for _, id := range append([]string{d.ID}, d.Aliases...) {

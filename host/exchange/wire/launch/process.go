@@ -34,11 +34,11 @@ type Process struct {
 	clear   sync.Once
 
 	mu     sync.Mutex
-	wanted bool // somebody here ended it
+	wanted bool // it was ended here
 	cause  error
 }
 
-// CrashError says that a connector is gone without having been asked, or has been killed
+// CrashError reports that a connector is gone without having been asked, or has been killed
 // because it broke the protocol.
 type CrashError struct {
 	ID string
@@ -130,8 +130,8 @@ func (p *Process) PID() int { return p.plugin.PID() }
 // Sandbox is what closes the process in.
 func (p *Process) Sandbox() sandbox.Level { return p.plugin.Level() }
 
-// Crashed is closed when the process is gone although nobody here ended it, or was killed
-// because it broke the protocol. Err says more then.
+// Crashed is closed when the process is gone without having been ended here, or was killed
+// because it broke the protocol. Err explains it then.
 func (p *Process) Crashed() <-chan struct{} { return p.crashed }
 
 // Done is closed when the process is gone and cleared away, however it ended.

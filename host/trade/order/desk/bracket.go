@@ -21,12 +21,12 @@ const shutAgain = time.Second
 
 // bracket is the exits of one entry: a stop loss, a take profit, or a pair of both.
 type bracket struct {
-	parent    *public
-	stop, aim *public   // nil where there is none, or none any more
-	held      dec       // what the entry brought and no exit has sold
-	renew     bool      // a price or the quantity changed
-	renewing  bool      // the exits are being taken back
-	next      time.Time // no exits are placed before
+	parent    *logicalOrder
+	stop, aim *logicalOrder // nil where there is none, or none any more
+	held      dec           // what the entry brought and no exit has sold
+	renew     bool          // a price or the quantity changed
+	renewing  bool          // the exits are being taken back
+	next      time.Time     // no exits are placed before
 	warned    bool
 	refused   string    // why nothing could be placed: something has to happen first
 	lame      string    // why only one exit of two was placed
@@ -36,22 +36,22 @@ type bracket struct {
 	beyondAt  time.Time // since when closes are beyond the stop; zero: the last is not
 }
 
-// protect makes or grows the bracket of an entry that filled.
-func (d *Desk) protect(p *public, net, price dec) {
-	if d.barred || (p.intent.StopLoss == nil && p.intent.TakeProfit == nil) {
+// growBracket makes or grows the bracket of an entry that filled.
+func (pr *protector) growBracket(p *logicalOrder, net, price dec) {
+	if pr.desk.barred || (p.intent.StopLoss == nil && p.intent.TakeProfit == nil) {
 		return
 	}
 	var g *bracket
-	for _, x := range d.groups {
-		if x.parent == p && x.lives() {
+	for _, x := range pr.groups {
+		if x.parent == p && x.hasLiveLeg() {
 			g = x
 		}
 	}
 	if g == nil {
 		g = &bracket{parent: p}
-		d.groups = append(d.groups, g)
-		g.stop = d.leg(g, p.intent.StopLoss, true, price)
-		g.aim = d.leg(g, p.intent.TakeProfit, false, price)
+		pr.groups = append(pr.groups, g)
+		g.stop = pr.makeLeg(g, p.intent.StopLoss, true, price)
+		g.aim = pr.makeLeg(g, p.intent.TakeProfit, false, price)
 	}
 	g.held, g.renew = order.Plus(g.held, net), true
 	for _, leg := range g.legs() {
@@ -59,8 +59,8 @@ func (d *Desk) protect(p *public, net, price dec) {
 	}
 }
 
-// leg makes one exit as the strategy sees it.
-func (d *Desk) leg(g *bracket, c *market.Child, stop bool, price dec) *public {
+// makeLeg makes one exit as the strategy sees it.
+func (pr *protector) makeLeg(g *bracket, c *market.Child, stop bool, price dec) *logicalOrder {
 	if c == nil {
 		return nil
 	}
@@ -71,12 +71,12 @@ func (d *Desk) leg(g *bracket, c *market.Child, stop bool, price dec) *public {
 	if c.TrailPercent > 0 || c.TrailAmount > 0 {
 		in.Type = market.TrailingStop
 	}
-	leg := d.newOrder(g.parent.sym, in)
+	leg := pr.desk.intake.newOrder(g.parent.sym, in)
 	leg.ParentID, leg.Role, leg.group, leg.parent, leg.waiting = g.parent.ID, market.RoleTakeProfit, g, g.parent, true
 	if stop {
 		leg.Role = market.RoleStopLoss
 	}
-	rules := d.sym[leg.sym].rules
+	rules := pr.desk.sym[leg.sym].rules
 	if in.Type == market.TrailingStop {
 		leg.setTrail(c.TrailPercent, c.TrailAmount, price, rules)
 		return leg
@@ -97,9 +97,9 @@ func (d *Desk) leg(g *bracket, c *market.Child, stop bool, price dec) *public {
 	return leg
 }
 
-func (g *bracket) legs() []*public {
-	var list []*public
-	for _, p := range [...]*public{g.aim, g.stop} {
+func (g *bracket) legs() []*logicalOrder {
+	var list []*logicalOrder
+	for _, p := range [...]*logicalOrder{g.aim, g.stop} {
 		if p != nil && !p.done {
 			list = append(list, p)
 		}
@@ -107,13 +107,13 @@ func (g *bracket) legs() []*public {
 	return list
 }
 
-// lives says that an exit is at work and not about to end.
-func (g *bracket) lives() bool {
-	return slices.ContainsFunc(g.legs(), func(p *public) bool { return p.ending == "" })
+// hasLiveLeg says that an exit is at work and not about to end.
+func (g *bracket) hasLiveLeg() bool {
+	return slices.ContainsFunc(g.legs(), func(p *logicalOrder) bool { return p.ending == "" })
 }
 
-// placed says that exits are, or may be, at the venue.
-func (g *bracket) placed() bool {
+// isPlaced says that exits are, or may be, at the venue.
+func (g *bracket) isPlaced() bool {
 	for _, p := range g.legs() {
 		if !p.waiting {
 			return true
@@ -122,9 +122,9 @@ func (g *bracket) placed() bool {
 	return false
 }
 
-// fired says that the other exit filled.
-func (g *bracket) fired(p *public) bool {
-	for _, other := range [...]*public{g.stop, g.aim} {
+// otherFilled says that the other exit filled.
+func (g *bracket) otherFilled(p *logicalOrder) bool {
+	for _, other := range [...]*logicalOrder{g.stop, g.aim} {
 		if other != nil && other != p && other.FilledQuantity.IsPos() {
 			return true
 		}
@@ -132,72 +132,67 @@ func (g *bracket) fired(p *public) bool {
 	return false
 }
 
-// out says that exits are proposed and not answered: what nobody has yet cannot be cancelled.
-func (g *bracket) out(d *Desk) bool {
+// isProposed says that exits are proposed and not answered: what nobody has yet cannot be cancelled.
+func (g *bracket) isProposed(d *Desk) bool {
 	for _, p := range g.legs() {
-		if _, known := d.book.Get(p.live()); !p.waiting && !known {
+		if _, known := d.book.Get(p.currentID()); !p.waiting && !known {
 			return true
 		}
 	}
 	return false
 }
 
-// over is why an exit ends when nothing is held any more.
-func (g *bracket) over(p *public) string {
-	if g.fired(p) {
+// endReason is why an exit ends when nothing is held any more.
+func (g *bracket) endReason(p *logicalOrder) string {
+	if g.otherFilled(p) {
 		return "oco"
 	}
 	return "position_closed"
 }
 
-// rest says that something is held that can be sold.
-func (g *bracket) rest(d *Desk) bool {
+// hasRest says that something is held that can be sold.
+func (g *bracket) hasRest(d *Desk) bool {
 	sym := d.sym[g.parent.sym]
 	return !sym.rules.Dust(g.held.Min(d.ledger.Quantity(g.parent.Symbol)), sym.last)
 }
 
-// halved says that one exit of two stands at the venue and the other one waits.
-func (g *bracket) halved() bool {
+// isHalved says that one exit of two stands at the venue and the other one waits.
+func (g *bracket) isHalved() bool {
 	legs := g.legs()
 	return len(legs) == 2 && legs[0].waiting != legs[1].waiting
 }
 
-// takeBack cancels the exits; they are placed anew when it is confirmed.
-func (g *bracket) takeBack(d *Desk, at time.Time) {
+// cancelLegs cancels the exits; they are placed anew when it is confirmed.
+func (g *bracket) cancelLegs(d *Desk, at time.Time) {
 	g.renew = true
-	if g.renewing || g.out(d) {
+	if g.renewing || g.isProposed(d) {
 		return
 	}
 	g.renewing = true
 	for _, p := range g.legs() {
 		if !p.waiting {
 			p.taken = true
-			d.cancelID(p.live(), at)
+			d.cancelID(p.currentID(), at)
 		}
 	}
 }
 
-// shut says that no exit may be placed at present: none may leave, or the fate of a sale is not known.
-func (g *bracket) shut(d *Desk) bool {
-	return d.cfg.Shut(true) != "" || d.book.UnknownSale(g.parent.Symbol)
-}
-
-// drop ends one exit at the strategy's wish and keeps the other.
-func (g *bracket) drop(d *Desk, p *public, at time.Time) {
+// dropLeg ends one exit at the strategy's wish and keeps the other.
+func (g *bracket) dropLeg(d *Desk, p *logicalOrder, at time.Time) {
 	if p.waiting {
-		p.end(d, market.StatusCanceled, "strategy")
+		p.endOrder(d, market.StatusCanceled, "strategy")
 		return
 	}
 	p.ending = "strategy"
-	if g.shut(d) && g.lives() {
+	if d.placer.denyExit(g.parent.sym) != "" && g.hasLiveLeg() {
 		g.renew = true // the other one, which ends with it at the venue, could not be placed anew
 		return
 	}
-	g.takeBack(d, at)
+	g.cancelLegs(d, at)
 }
 
-// work brings the exits at the venue to what they should be.
-func (g *bracket) work(d *Desk, at time.Time) {
+// updateExits brings the exits at the venue to what they should be.
+func (g *bracket) updateExits(d *Desk, at time.Time) {
 	legs := g.legs()
 	if len(legs) == 0 {
 		return
@@ -205,40 +200,40 @@ func (g *bracket) work(d *Desk, at time.Time) {
 	if d.ledger.Flat(g.parent.Symbol) || !g.held.IsPos() {
 		for _, p := range legs {
 			if p.ending == "" {
-				p.cancel(d, g.over(p), at)
+				p.cancelOrder(d, g.endReason(p), at)
 			}
 		}
 		return
 	}
-	if g.renewing && !g.back(d) {
+	if g.renewing && !g.confirmCancelled(d) {
 		return
 	}
-	if g.placed() {
-		if !g.halved() {
+	if g.isPlaced() {
+		if !g.isHalved() {
 			g.half = time.Time{}
 		} else if g.half.IsZero() {
 			g.half = at
 		}
-		g.renew = g.renew || g.grows(d) || g.stuck(at)
+		g.renew = g.renew || g.coversMore(d) || g.isStuck(at)
 		switch {
 		case g.renew && at.Before(g.half.Add(halfGrace)): // what ended the other leg is on its way
 		case !g.renew || at.Before(g.next) || !d.sym[g.parent.sym].rules.Trading:
-		case g.shut(d):
+		case d.placer.denyExit(g.parent.sym) != "":
 			g.next = at.Add(shutAgain) // they protect until others can take their place
 		default:
-			g.takeBack(d, at)
+			g.cancelLegs(d, at)
 		}
 		return
 	}
-	g.gather(d, at)
+	g.gatherParts(d, at)
 	if !at.Before(g.next) {
-		g.place(d, at)
+		g.placeExits(d, at)
 	}
 }
 
-// gather holds the first placement back while parts of the entry arrive, for a moment.
-func (g *bracket) gather(d *Desk, at time.Time) {
-	entry, _ := d.book.Get(g.parent.live())
+// gatherParts holds the first placement back while parts of the entry arrive, for a moment.
+func (g *bracket) gatherParts(d *Desk, at time.Time) {
+	entry, _ := d.book.Get(g.parent.currentID())
 	switch arriving := entry.State == order.Partial || entry.State.Terminal() && !entry.Settled; {
 	case g.tries > 0:
 	case arriving && g.parts.IsZero():
@@ -248,20 +243,20 @@ func (g *bracket) gather(d *Desk, at time.Time) {
 	}
 }
 
-// back says that the venue confirmed the end of all exits; those that only made room wait again.
-func (g *bracket) back(d *Desk) bool {
+// confirmCancelled says that the venue confirmed the end of all exits; those that only made room wait again.
+func (g *bracket) confirmCancelled(d *Desk) bool {
 	for _, p := range g.legs() {
 		if p.waiting {
 			continue
 		}
-		if s, _ := d.book.Get(p.live()); !s.State.Terminal() || !s.Settled {
+		if s, _ := d.book.Get(p.currentID()); !s.State.Terminal() || !s.Settled {
 			return false
 		}
 	}
 	g.renewing = false
 	for _, p := range g.legs() {
-		if s, _ := d.book.Get(p.live()); !p.taken || s.State == order.Filled || p.ending != "" {
-			p.sync(d)
+		if s, _ := d.book.Get(p.currentID()); !p.taken || s.State == order.Filled || p.ending != "" {
+			p.syncState(d)
 			continue
 		}
 		p.waiting = true

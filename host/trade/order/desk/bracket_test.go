@@ -116,7 +116,7 @@ func proposedExits(t *testing.T) (*shop, Proposal) {
 	s.busy = true
 	s.part(0, d("3"))
 	s.busy, s.todo = false, nil
-	p := Proposal{Shrinks: true, Protects: true, Specs: slices.Clone(s.desk.proposed)}
+	p := Proposal{Shrinks: true, Protects: true, Specs: slices.Clone(s.desk.placer.proposed)}
 	if len(p.Specs) != 2 {
 		t.Fatalf("%d orders are proposed", len(p.Specs))
 	}
@@ -283,7 +283,7 @@ func TestBarrierEndsRenewals(t *testing.T) {
 	s.slow = true
 	s.part(0, d("1"))
 	s.wait(arrival)
-	id := s.desk.working()[1].live()
+	id := s.desk.workingOrders()[1].currentID()
 	s.apply(order.Event{Kind: order.SubmitReply, ClientOrderID: id, Result: exchange.Result{Outcome: exchange.NotSent}})
 	s.run(s.desk.Barrier(s.at), nil)
 	s.run(s.desk.CancelAll(s.at), nil)

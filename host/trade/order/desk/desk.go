@@ -9,6 +9,7 @@ import (
 	"github.com/govalues/decimal"
 
 	"github.com/assay-run/assay/host/exchange"
+	"github.com/assay-run/assay/host/trade/admission"
 	"github.com/assay-run/assay/host/trade/order"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
@@ -31,9 +32,11 @@ type Config struct {
 	Room func(s market.Symbol, ofSymbol, ofAll dec) dec
 	// Seq is the sequence number that was used last.
 	Seq int64
-	// Shut says why no order may leave at present that makes a position smaller, or even that protects one; "", as if
-	// it were nil, when orders may. Meanwhile nothing is cancelled only to be placed anew: exits stay where they are.
-	Shut func(protects bool) string
+	// Barrier is what the end of the run closes; nil: the book has one of its own.
+	Barrier *order.Barrier
+	// Conditions returns how the run stands, by which orders may leave or not; nil: nothing holds them back. While what
+	// reduces may not leave nothing is cancelled only to be placed anew: exits stay where they are.
+	Conditions func() admission.Conditions
 	// Unprotected is what becomes of a position whose exits cannot be placed; empty: Hold. Collar is how far below
 	// the last close it may be sold then, a fraction of it.
 	Unprotected Unprotected
@@ -50,27 +53,58 @@ type Config struct {
 //     without them; after 30 s it is an alarm (CALL_UNANSWERED) and asked for again.
 //   - does what follows from a Result after the call that returned it, in any order, but Handed before Submit; and
 //     calls Due at NextDue.
+//
+// Its parts know it and each other through it: the intake makes orders of intents, the placer sizes and proposes them, and
+// the protector keeps the exits of what is held.
 type Desk struct {
-	cfg    Config
-	book   *order.Book
-	ledger *order.Ledger
-	sym    []symbol
-	orders []*public
-	live   []*public          // those that are not done
-	byID   map[string]*public // by client order id
-	groups []*bracket
-	// proposed is what was handed out and neither committed nor denied: exposure like an order.
-	proposed []order.Spec
-	barred   bool // nothing is placed any more, but, when the run is flattened, exits
-	flatten  bool
-	seq      int64
-	step     int64
-	now      market.Time // of the run's clock
-	out      Result
+	cfg       *Config
+	book      *order.Book
+	ledger    *order.Ledger
+	intake    *intake
+	placer    *placer
+	protector *protector
+
+	sym     []symbol
+	orders  []*logicalOrder
+	live    []*logicalOrder          // those that are not done
+	byID    map[string]*logicalOrder // by client order id
+	barred  bool                     // nothing is placed any more, but, when the run is flattened, exits
+	flatten bool
+	step    int64
+	now     market.Time // of the run's clock
+	out     Result
 	// what the strategy has not been told yet
 	updates []market.Order
 	fills   []market.Fill
 	trades  []market.Trade
+}
+
+// intake makes orders of intents.
+type intake struct {
+	desk   *Desk
+	cfg    *Config
+	book   *order.Book
+	ledger *order.Ledger
+}
+
+// placer sizes orders and proposes them, as soon as they may leave.
+type placer struct {
+	desk   *Desk
+	cfg    *Config
+	book   *order.Book
+	ledger *order.Ledger
+	// proposed is what was handed out and neither committed nor denied: exposure like an order.
+	proposed []order.Spec
+	seq      int64 // of the last order
+}
+
+// protector keeps the exits of positions at the venue.
+type protector struct {
+	desk   *Desk
+	cfg    *Config
+	book   *order.Book
+	ledger *order.Ledger
+	groups []*bracket
 }
 
 // symbol is what the desk knows of one.
@@ -118,18 +152,43 @@ func New(cfg Config) (*Desk, error) {
 	if len(cfg.Markets) != len(cfg.Symbols) {
 		return nil, errors.New("a desk needs the rules of every symbol")
 	}
-	if cfg.Shut == nil {
-		cfg.Shut = func(bool) string { return "" }
+	if cfg.Conditions == nil {
+		cfg.Conditions = func() admission.Conditions { return admission.Conditions{} }
+	}
+	if cfg.Barrier == nil {
+		cfg.Barrier = new(order.Barrier)
 	}
 	ledger, err := order.NewLedger(cfg.Cash, cfg.Symbols)
 	if err != nil {
 		return nil, err
 	}
-	d := &Desk{cfg: cfg, book: order.NewBook(), ledger: ledger, byID: map[string]*public{}, seq: cfg.Seq, sym: make([]symbol, len(cfg.Symbols))}
+	book := order.NewBookBehind(cfg.Barrier)
+	d := &Desk{cfg: &cfg, book: book, ledger: ledger, byID: map[string]*logicalOrder{}, sym: make([]symbol, len(cfg.Symbols))}
+	d.intake = &intake{desk: d, cfg: &cfg, book: book, ledger: ledger}
+	d.placer = &placer{desk: d, cfg: &cfg, book: book, ledger: ledger, seq: cfg.Seq}
+	d.protector = &protector{desk: d, cfg: &cfg, book: book, ledger: ledger}
 	for i := range d.sym {
 		d.sym[i].rules = order.Rules{Market: cfg.Markets[i]}
 	}
 	return d, nil
+}
+
+// admit returns why no order of a kind may leave at present, whatever its symbol; "" when it may.
+func (pl *placer) admit(k admission.Kind) string {
+	return admission.Judge(pl.cfg.Conditions(), k).Code
+}
+
+// denyExit returns why no exit of a symbol may be placed at present; "" when one may.
+func (pl *placer) denyExit(sym int) string {
+	c := pl.cfg.Conditions()
+	c.UnknownSale = pl.book.UnknownSale(pl.cfg.Symbols[sym])
+	return admission.Judge(c, admission.Protects).Code
+}
+
+// symbolConditions returns how a symbol stands, as far as an order of it may leave or not.
+func (pl *placer) symbolConditions(sym int) admission.Conditions {
+	s := pl.cfg.Symbols[sym]
+	return admission.Conditions{Unresolved: pl.book.Unresolved(s), MarketHalted: !pl.desk.sym[sym].rules.Trading}
 }
 
 // Book and Ledger are those behind the desk, for reading.
@@ -140,7 +199,7 @@ func (d *Desk) Ledger() *order.Ledger { return d.ledger }
 
 // SetMarket changes the rules of a symbol, or says that it is halted.
 func (d *Desk) SetMarket(m exchange.Market) {
-	if i := d.index(m.Symbol); i >= 0 {
+	if i := d.symbolIndex(m.Symbol); i >= 0 {
 		d.sym[i].rules = order.Rules{Market: m}
 	}
 }
@@ -154,15 +213,15 @@ func (d *Desk) SetFree(asset string, free dec) {
 	}
 }
 
-func (d *Desk) index(s market.Symbol) int {
+func (d *Desk) symbolIndex(s market.Symbol) int {
 	if s == "" && len(d.cfg.Symbols) == 1 {
 		return 0
 	}
 	return slices.Index(d.cfg.Symbols, s)
 }
 
-// take ends a call: what came together is handed out.
-func (d *Desk) take() Result {
+// takeResult ends a call: what came together is handed out.
+func (d *Desk) takeResult() Result {
 	out := d.out
 	d.out = Result{}
 	return out
@@ -171,37 +230,37 @@ func (d *Desk) take() Result {
 // Apply takes an event of one order.
 func (d *Desk) Apply(ev order.Event, at time.Time) (Result, error) {
 	effects, err := d.book.Apply(ev, at)
-	d.absorb(effects, at)
-	d.work(at)
-	return d.take(), err
+	d.applyEffects(effects, at)
+	d.advance(at)
+	return d.takeResult(), err
 }
 
 // FillsPage and OpenList are those of the Book.
 func (d *Desk) FillsPage(s market.Symbol, page exchange.Fills, since, asked, at time.Time) (Result, []exchange.Fill) {
 	effects, foreign := d.book.FillsPage(s, page, since, asked, at)
-	d.absorb(effects, at)
-	d.work(at)
-	return d.take(), foreign
+	d.applyEffects(effects, at)
+	d.advance(at)
+	return d.takeResult(), foreign
 }
 
 // OpenList takes an answer to OpenOrders.
 func (d *Desk) OpenList(orders []exchange.Order, asked, at time.Time) (Result, []exchange.Order) {
 	effects, foreign := d.book.OpenList(orders, asked, at)
-	d.absorb(effects, at)
-	d.work(at)
-	return d.take(), foreign
+	d.applyEffects(effects, at)
+	d.advance(at)
+	return d.takeResult(), foreign
 }
 
 // Due is what time calls for.
 func (d *Desk) Due(at time.Time) Result {
-	d.absorb(d.book.Due(at), at)
-	d.work(at)
-	return d.take()
+	d.applyEffects(d.book.Due(at), at)
+	d.advance(at)
+	return d.takeResult()
 }
 
 // Commit takes a proposal that the journal has committed; the effects send it.
 func (d *Desk) Commit(p Proposal, at time.Time) (Result, error) {
-	if err := d.answered(p); err != nil {
+	if err := d.placer.takeProposal(p); err != nil {
 		return Result{}, err
 	}
 	var effects []order.Effect
@@ -216,65 +275,65 @@ func (d *Desk) Commit(p Proposal, at time.Time) (Result, error) {
 	}
 	for i, s := range p.Specs {
 		if s.Side == market.Sell && i == 0 {
-			d.lock(s.Symbol, s.Quantity)
+			d.placer.lockBase(s.Symbol, s.Quantity)
 		}
 	}
-	d.absorb(effects, at)
+	d.applyEffects(effects, at)
 	for _, s := range p.Specs {
 		if o := d.byID[s.ClientOrderID]; o != nil && (o.ending != "" || o.change != nil) {
 			d.cancelID(s.ClientOrderID, at) // was asked for while the proposal was out
 		}
 	}
-	d.work(at)
-	return d.take(), nil
+	d.advance(at)
+	return d.takeResult(), nil
 }
 
 // ErrNotProposed says that a proposal was changed, was answered before, or that a barrier ended it.
 var ErrNotProposed = errors.New("only what the desk proposed, and did not take back, can be committed or denied, and only once")
 
-// answered takes a proposal off those that are out.
-func (d *Desk) answered(p Proposal) error {
+// takeProposal takes a proposal off those that are out.
+func (pl *placer) takeProposal(p Proposal) error {
 	if len(p.Specs) == 0 {
 		return ErrNotProposed
 	}
 	for _, s := range p.Specs {
-		if !slices.Contains(d.proposed, s) {
+		if !slices.Contains(pl.proposed, s) {
 			return fmt.Errorf("order %s (seq %d): %w", s.ClientOrderID, s.Seq, ErrNotProposed)
 		}
 	}
-	d.proposed = slices.DeleteFunc(d.proposed, func(s order.Spec) bool { return slices.Contains(p.Specs, s) })
+	pl.proposed = slices.DeleteFunc(pl.proposed, func(s order.Spec) bool { return slices.Contains(p.Specs, s) })
 	return nil
 }
 
 // Deny takes a proposal that risk refused. The exits of a bracket wait and are proposed again.
 func (d *Desk) Deny(p Proposal, code string, at time.Time) (Result, error) {
-	if err := d.answered(p); err != nil {
+	if err := d.placer.takeProposal(p); err != nil {
 		return Result{}, err
 	}
 	if p.Protects && d.byID[p.Specs[0].ClientOrderID].group != nil {
-		d.byID[p.Specs[0].ClientOrderID].group.denied(d, p, code, at)
-		d.work(at)
-		return d.take(), nil
+		d.byID[p.Specs[0].ClientOrderID].group.restoreLegs(d, p, code, at)
+		d.advance(at)
+		return d.takeResult(), nil
 	}
 	var errs []error
 	for _, s := range p.Specs {
 		effects, err := d.book.Deny(s, code, at)
 		errs = append(errs, err)
-		d.absorb(effects, at)
+		d.applyEffects(effects, at)
 	}
-	d.work(at)
-	return d.take(), errors.Join(errs...)
+	d.advance(at)
+	return d.takeResult(), errors.Join(errs...)
 }
 
 func (d *Desk) cancelID(id string, at time.Time) {
 	effects, err := d.book.Apply(order.Event{Kind: order.CancelAsked, Source: order.FromLocal, ClientOrderID: id}, at)
 	if err == nil {
-		d.absorb(effects, at)
+		d.applyEffects(effects, at)
 	}
 }
 
-// absorb looks through the effects of the book: fills go into the ledger, changes to the strategy's orders.
-func (d *Desk) absorb(effects []order.Effect, at time.Time) {
+// applyEffects looks through the effects of the book: fills go into the ledger, changes to the strategy's orders.
+func (d *Desk) applyEffects(effects []order.Effect, at time.Time) {
 	d.out.Effects = append(d.out.Effects, effects...)
 	for _, e := range effects {
 		p := d.byID[e.Order]
@@ -283,32 +342,32 @@ func (d *Desk) absorb(effects []order.Effect, at time.Time) {
 		}
 		switch e.Do {
 		case order.Count:
-			d.filled(p, e)
+			d.onFill(p, e)
 		case order.Tell:
 			s, _ := d.book.Get(e.Order)
-			if s.Spec.Side == market.Sell && s.State.Terminal() && !e.From.Terminal() && d.leads(s.Spec) {
-				d.lock(e.Symbol, order.Minus(s.Filled, s.Spec.Quantity)) // what did not fill is free again
+			if s.Spec.Side == market.Sell && s.State.Terminal() && !e.From.Terminal() && d.placer.leadsPair(s.Spec) {
+				d.placer.lockBase(e.Symbol, order.Minus(s.Filled, s.Spec.Quantity)) // what did not fill is free again
 			}
 			if s.Spec.Side == market.Sell && s.State.Terminal() && !e.From.Terminal() {
 				d.sym[p.sym].freed = at
 			}
-			p.sync(d)
+			p.syncState(d)
 		}
 	}
 }
 
-// leads says that an order locks its quantity alone, or for the pair.
-func (d *Desk) leads(s order.Spec) bool { return s.Sibling == "" || s.Type == market.Limit }
+// leadsPair says that an order locks its quantity alone, or for the pair.
+func (pl *placer) leadsPair(s order.Spec) bool { return s.Sibling == "" || s.Type == market.Limit }
 
-// lock counts base that an order holds.
-func (d *Desk) lock(s market.Symbol, quantity dec) {
-	if i := d.index(s); i >= 0 {
-		d.sym[i].free = order.Minus(d.sym[i].free, quantity)
+// lockBase counts base that an order holds.
+func (pl *placer) lockBase(s market.Symbol, quantity dec) {
+	if i := pl.desk.symbolIndex(s); i >= 0 {
+		pl.desk.sym[i].free = order.Minus(pl.desk.sym[i].free, quantity)
 	}
 }
 
-// filled books a trade.
-func (d *Desk) filled(p *public, e order.Effect) {
+// onFill books a trade.
+func (d *Desk) onFill(p *logicalOrder, e order.Effect) {
 	s, _ := d.book.Get(e.Order)
 	reference := s.Spec.Reference
 	switch {
@@ -332,21 +391,21 @@ func (d *Desk) filled(p *public, e order.Effect) {
 	if e.Fill.FeeAsset == e.Symbol.Base() {
 		net = order.Minus(net, e.Fill.Fee)
 	}
-	if e.Fill.Side == market.Sell && !d.leads(s.Spec) {
-		d.lock(e.Symbol, e.Fill.Quantity) // its pair will be said to be free
+	if e.Fill.Side == market.Sell && !d.placer.leadsPair(s.Spec) {
+		d.placer.lockBase(e.Symbol, e.Fill.Quantity) // its pair will be said to be free
 	}
 	if e.Fill.Side == market.Buy {
-		d.lock(e.Symbol, net.Neg())
-		d.protect(p, net, f.Price)
+		d.placer.lockBase(e.Symbol, net.Neg())
+		d.protector.growBracket(p, net, f.Price)
 	}
 	if p.group != nil {
 		p.group.held = order.Minus(p.group.held, e.Fill.Quantity)
 	}
-	p.sync(d)
+	p.syncState(d)
 	if p.group != nil {
-		for _, other := range [...]*public{p.group.stop, p.group.aim} {
+		for _, other := range [...]*logicalOrder{p.group.stop, p.group.aim} {
 			if other != nil && other != p {
-				other.sync(d) // its cancel may have come first: now it is known what for
+				other.syncState(d) // its cancel may have come first: now it is known what for
 			}
 		}
 	}
@@ -354,26 +413,26 @@ func (d *Desk) filled(p *public, e order.Effect) {
 
 // Candle tells a closed candle, before the strategy is asked: gtd orders run out, trailing stops follow.
 func (d *Desk) Candle(s market.Symbol, c market.Candle, at time.Time) Result {
-	i := d.index(s)
+	i := d.symbolIndex(s)
 	last, err := order.FromFloat(c.Close)
 	if i < 0 || err != nil {
 		return Result{}
 	}
 	d.sym[i].last = last
-	for _, g := range d.groups {
+	for _, g := range d.protector.groups {
 		if g.parent.sym == i {
-			g.touch(d, at)
+			g.noteClose(d, at)
 		}
 	}
 	d.ledger.OnCandle(s, c)
-	d.absorb(d.book.WithdrawUnsent(s, at), at)
-	for _, p := range d.working() {
+	d.applyEffects(d.book.WithdrawUnsent(s, at), at)
+	for _, p := range d.workingOrders() {
 		if p.Symbol == s && !p.done {
-			p.candle(d, c, at)
+			p.onCandle(d, c, at)
 		}
 	}
-	d.work(at)
-	return d.take()
+	d.advance(at)
+	return d.takeResult()
 }
 
 // NextDue is the earliest time at which Due has something to do; zero: none.
@@ -384,9 +443,9 @@ func (d *Desk) NextDue() time.Time {
 			next = t
 		}
 	}
-	for _, g := range d.groups {
+	for _, g := range d.protector.groups {
 		sooner(g.nextDue(d))
-		if g.lives() && g.placed() && !g.beyondAt.IsZero() && !g.renew && !g.renewing {
+		if g.hasLiveLeg() && g.isPlaced() && !g.beyondAt.IsZero() && !g.renew && !g.renewing {
 			sooner(g.beyondAt.Add(protectGrace))
 		}
 	}

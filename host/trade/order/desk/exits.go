@@ -1,44 +1,44 @@
 package desk
 
 import (
-	"cmp"
 	"time"
 
+	"github.com/assay-run/assay/host/trade/admission"
 	"github.com/assay-run/assay/host/trade/order"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
 // plan is the exits that a bracket would place.
 type plan struct {
-	legs     []*public
+	legs     []*logicalOrder
 	quantity dec
 	reached  bool   // the stop was: it sells at the market
 	lame     string // why one of two is left out
 	refused  string // why there is nothing to place
 }
 
-// plan says what can be placed for what is held and free, rounded down; standing is what the bracket
+// planExits says what can be placed for what is held and free, rounded down; standing is what the bracket
 // itself has at the venue.
-func (g *bracket) plan(d *Desk, standing dec) plan {
+func (g *bracket) planExits(d *Desk, standing dec) plan {
 	sym := &d.sym[g.parent.sym]
-	if !sym.rules.Trading {
-		return plan{refused: order.CodeMarketHalted}
+	if no := admission.Judge(d.placer.symbolConditions(g.parent.sym), admission.Protects); no.Denies() {
+		return plan{refused: no.Code}
 	}
 	x := plan{legs: g.legs()}
-	x.quantity = sym.rules.ExitQuantity(g.kind(), g.held, order.Plus(d.available(g.parent.sym), standing))
+	x.quantity = sym.rules.ExitQuantity(g.exitType(), g.held, order.Plus(d.placer.availableBase(g.parent.sym), standing))
 	// The price is beyond a level already: no venue takes that as a stop or in a pair. The stop
 	// sells at once, as it would have; the aim sells at its limit or better.
-	for _, p := range [...]*public{g.aim, g.stop} {
-		if g.beyond(d, p) {
+	for _, p := range [...]*logicalOrder{g.aim, g.stop} {
+		if g.isBeyond(d, p) {
 			if len(g.legs()) == 2 {
 				x.lame = beyondLevel
 			}
-			x.legs, x.reached = []*public{p}, p == g.stop
+			x.legs, x.reached = []*logicalOrder{p}, p == g.stop
 		}
 	}
-	var good []*public
+	var good []*logicalOrder
 	for _, p := range x.legs {
-		if code := sym.rules.Check(x.spec(d.draft(p)), sym.last); code != "" {
+		if code := sym.rules.Check(x.spec(d.placer.draftSpec(p)), sym.last); code != "" {
 			x.refused = code
 			continue
 		}
@@ -51,8 +51,8 @@ func (g *bracket) plan(d *Desk, standing dec) plan {
 	return x
 }
 
-// kind is the type of order whose steps bound the quantity.
-func (g *bracket) kind() market.OrderType {
+// exitType is the type of order whose steps bound the quantity.
+func (g *bracket) exitType() market.OrderType {
 	if g.stop != nil && !g.stop.done {
 		return market.Stop
 	}
@@ -71,8 +71,8 @@ func (x plan) spec(s order.Spec) order.Spec {
 	return s
 }
 
-// beyond says that the last close has reached the level of an exit.
-func (g *bracket) beyond(d *Desk, p *public) bool {
+// isBeyond says that the last close has reached the level of an exit.
+func (g *bracket) isBeyond(d *Desk, p *logicalOrder) bool {
 	if p == nil || p.done || !d.sym[p.sym].last.IsPos() {
 		return false
 	}
@@ -83,15 +83,15 @@ func (g *bracket) beyond(d *Desk, p *public) bool {
 	return last.Cmp(p.LimitPrice) >= 0
 }
 
-// grows says that the exits, placed now, would cover more than those at the venue: an order that held a part of
+// coversMore says that the exits, placed now, would cover more than those at the venue: an order that held a part of
 // the position is gone, the balance is known better, or the other leg can be placed.
-func (g *bracket) grows(d *Desk) bool {
-	if g.renewing || g.out(d) || d.selling(g.parent.sym) {
+func (g *bracket) coversMore(d *Desk) bool {
+	if g.renewing || g.isProposed(d) || d.protector.isSelling(g.parent.sym) {
 		return false
 	}
 	standing, legs := dec{}, 0
 	for _, p := range g.legs() {
-		s, ok := d.book.Get(p.live())
+		s, ok := d.book.Get(p.currentID())
 		if p.waiting || !ok {
 			continue
 		}
@@ -103,12 +103,12 @@ func (g *bracket) grows(d *Desk) bool {
 	if g.lame == "" && standing.Cmp(g.held) >= 0 {
 		return false
 	}
-	x := g.plan(d, standing)
+	x := g.planExits(d, standing)
 	if x.refused != "" || len(x.legs) < legs {
 		return false
 	}
-	for _, other := range d.groups {
-		if other != g && other.parent.sym == g.parent.sym && len(other.legs()) > 0 && !other.placed() && other.refused == "" {
+	for _, other := range d.protector.groups {
+		if other != g && other.parent.sym == g.parent.sym && len(other.legs()) > 0 && !other.isPlaced() && other.refused == "" {
 			x.quantity = order.Minus(x.quantity, other.held) // it waits for what is free
 		}
 	}
@@ -118,28 +118,28 @@ func (g *bracket) grows(d *Desk) bool {
 	return !x.reached
 }
 
-// place proposes the exits.
-func (g *bracket) place(d *Desk, at time.Time) {
-	if d.selling(g.parent.sym) {
+// placeExits proposes the exits.
+func (g *bracket) placeExits(d *Desk, at time.Time) {
+	if d.protector.isSelling(g.parent.sym) {
 		return
 	}
-	if g.shut(d) {
+	if code := d.placer.denyExit(g.parent.sym); code != "" {
 		g.next, g.refused = at.Add(shutAgain), ""
-		g.refuse(d, cmp.Or(d.cfg.Shut(true), order.CodeUnresolved))
+		g.reportRefusal(d, code)
 		return
 	}
-	if look := d.behind(g.parent.sym, g.kind(), g.held, at); !look.IsZero() {
+	if look := d.placer.freeDue(g.parent.sym, g.exitType(), g.held, at); !look.IsZero() {
 		g.next, g.refused = look, ""
 		return
 	}
-	x := g.plan(d, dec{})
+	x := g.planExits(d, dec{})
 	if g.refused = x.refused; g.refused != "" {
-		g.refuse(d, g.refused)
+		g.reportRefusal(d, g.refused)
 		return
 	}
 	specs := make([]order.Spec, len(x.legs))
 	for i, p := range x.legs {
-		specs[i] = x.spec(d.next(p))
+		specs[i] = x.spec(d.placer.nextSpec(p))
 		p.waiting, p.taken = false, false
 		p.Quantity = order.Plus(x.quantity, p.FilledQuantity)
 	}
@@ -150,44 +150,44 @@ func (g *bracket) place(d *Desk, at time.Time) {
 	}
 	if x.lame != "" && x.lame != beyondLevel && x.lame != g.lame {
 		g.warned = false
-		g.refuse(d, x.lame)
+		g.reportRefusal(d, x.lame)
 	}
 	g.tries++
 	g.beyondAt = time.Time{}
 	g.next, g.renew, g.warned, g.lame = at.Add(placeAgain(g.tries)), false, false, x.lame
-	d.propose(Proposal{Specs: specs, Shrinks: true, Protects: true}, x.legs...)
+	d.placer.handOut(Proposal{Specs: specs, Shrinks: true, Protects: true}, x.legs...)
 }
 
 // nextDue is when the exits may be placed again; zero: not before something else happens.
 func (g *bracket) nextDue(d *Desk) time.Time {
-	if !g.lives() || g.next.IsZero() || g.renewing || !g.held.IsPos() || d.ledger.Flat(g.parent.Symbol) || !d.sym[g.parent.sym].rules.Trading {
+	if !g.hasLiveLeg() || g.next.IsZero() || g.renewing || !g.held.IsPos() || d.ledger.Flat(g.parent.Symbol) || !d.sym[g.parent.sym].rules.Trading {
 		return time.Time{}
 	}
-	if g.placed() && (!g.renew || g.out(d)) || !g.placed() && (g.refused != "" || d.selling(g.parent.sym)) {
+	if g.isPlaced() && (!g.renew || g.isProposed(d)) || !g.isPlaced() && (g.refused != "" || d.protector.isSelling(g.parent.sym)) {
 		return time.Time{}
 	}
-	if due := g.half.Add(halfGrace); g.placed() && g.halved() && due.After(g.next) {
+	if due := g.half.Add(halfGrace); g.isPlaced() && g.isHalved() && due.After(g.next) {
 		return due
 	}
 	return g.next
 }
 
-// denied puts exits back that risk refused: a halt does not last for ever, the position may.
-func (g *bracket) denied(d *Desk, p Proposal, code string, at time.Time) {
+// restoreLegs lets exits wait that were refused: a halt does not last for ever, the position may.
+func (g *bracket) restoreLegs(d *Desk, p Proposal, code string, at time.Time) {
 	for _, s := range p.Specs {
 		leg := d.byID[s.ClientOrderID]
 		delete(d.byID, s.ClientOrderID)
 		leg.ids = leg.ids[:len(leg.ids)-1]
 		if leg.waiting = true; leg.ending != "" {
-			leg.end(d, market.StatusCanceled, leg.ending)
+			leg.endOrder(d, market.StatusCanceled, leg.ending)
 		}
 	}
 	g.next = at.Add(shutAgain)
-	g.refuse(d, code)
+	g.reportRefusal(d, code)
 }
 
-// refuse leaves the exits waiting: more may fill, or the price come nearer. The position is without them meanwhile.
-func (g *bracket) refuse(d *Desk, code string) {
+// reportRefusal leaves the exits waiting: more may fill, or the price come nearer. The position is without them meanwhile.
+func (g *bracket) reportRefusal(d *Desk, code string) {
 	if g.warned {
 		return
 	}
@@ -199,9 +199,9 @@ func (g *bracket) refuse(d *Desk, code string) {
 // CodeNotPlaced is the alarm of a bracket whose exits the market does not take, or may not leave now.
 const CodeNotPlaced = "EXIT_NOT_PLACED"
 
-// selling says that an order of the strategy's is about to sell the symbol.
-func (d *Desk) selling(sym int) bool {
-	for _, p := range d.working() {
+// isSelling says that an order of the strategy's is about to sell the symbol.
+func (pr *protector) isSelling(sym int) bool {
+	for _, p := range pr.desk.workingOrders() {
 		if p.sym == sym && p.Side == market.Sell && p.group == nil && !p.done &&
 			(p.waiting || p.Type == market.Market || p.TimeInForce == market.IOC) {
 			return true

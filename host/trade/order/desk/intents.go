@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/assay-run/assay/host/trade/admission"
 	"github.com/assay-run/assay/host/trade/order"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
@@ -18,27 +19,27 @@ func (d *Desk) Intents(intents []market.Intent, warmup bool, at time.Time) (r Re
 	refused = make([]string, len(intents))
 	for i := range intents {
 		in := &intents[i]
-		sym, reason := d.check(in)
+		sym, reason := d.intake.checkIntent(in)
 		if reason != "" {
-			return d.take(), refused, &IntentError{Step: d.step, Index: i, Reason: reason}
+			return d.takeResult(), refused, &IntentError{Step: d.step, Index: i, Reason: reason}
 		}
 		switch in.Action {
 		case market.Submit, market.Close:
-			d.submit(sym, *in, warmup)
+			d.intake.submitIntent(sym, *in, warmup)
 		case market.Cancel:
-			refused[i] = d.cancel(in, at)
+			refused[i] = d.intake.cancelByRef(in, at)
 		case market.CancelAll:
-			d.cancelAll(sym, at)
+			d.intake.cancelSymbol(sym, at)
 		case market.Replace:
-			refused[i] = d.replace(in, at)
+			refused[i] = d.intake.replaceOrder(in, at)
 		}
 	}
-	d.work(at)
-	return d.take(), refused, nil
+	d.advance(at)
+	return d.takeResult(), refused, nil
 }
 
-// check refuses what no strategy may say.
-func (d *Desk) check(in *market.Intent) (int, string) {
+// checkIntent refuses what no strategy may say.
+func (it *intake) checkIntent(in *market.Intent) (int, string) {
 	if in.Action > market.CancelAll || in.Side > market.Sell || in.Type > market.TrailingStop || in.TimeInForce > market.IOC || in.Size.Kind > market.SizePosition {
 		return 0, "unknown action, side, type, time in force or size"
 	}
@@ -56,14 +57,14 @@ func (d *Desk) check(in *market.Intent) (int, string) {
 	if in.Symbol == "" {
 		return 0, ""
 	}
-	if i := d.index(in.Symbol); i >= 0 {
+	if i := it.desk.symbolIndex(in.Symbol); i >= 0 {
 		return i, ""
 	}
 	return 0, "unknown symbol " + string(in.Symbol)
 }
 
-// submit makes an order of an intent: one that waits to be placed, or one that is refused.
-func (d *Desk) submit(sym int, in market.Intent, warmup bool) {
+// submitIntent makes an order of an intent: one that waits to be placed, or one that is refused.
+func (it *intake) submitIntent(sym int, in market.Intent, warmup bool) {
 	if in.Action == market.Close {
 		in = market.Intent{
 			Side: market.Sell, Type: market.Market, Size: market.Size{Kind: market.SizePosition},
@@ -76,56 +77,57 @@ func (d *Desk) submit(sym int, in market.Intent, warmup bool) {
 			*c = &spec
 		}
 	}
-	p := d.newOrder(sym, in)
+	p := it.newOrder(sym, in)
 	if in.Side == market.Sell {
 		p.Role = market.RoleExit
 	}
 	reason := "warmup"
 	if !warmup {
-		reason = d.refuse(p)
+		reason = it.prepareOrder(p)
 	}
 	if reason != "" {
-		p.end(d, market.StatusRejected, reason)
+		p.endOrder(it.desk, market.StatusRejected, reason)
 		return
 	}
 	p.waiting = true
-	d.tell(p)
+	it.desk.queueUpdate(p)
 }
 
-func (d *Desk) newOrder(sym int, in market.Intent) *public {
-	p := &public{sym: sym, intent: in, left: in.ExpireAfter}
+func (it *intake) newOrder(sym int, in market.Intent) *logicalOrder {
+	p := &logicalOrder{sym: sym, intent: in, left: in.ExpireAfter}
 	p.Order = market.Order{
-		ID: market.OrderID(len(d.orders) + 1), Ref: in.ClientRef, Symbol: d.cfg.Symbols[sym], Side: in.Side, Type: in.Type,
-		TimeInForce: in.TimeInForce, ReduceOnly: in.Reduces(), Tag: in.Tag, CreatedAt: d.now, UpdatedAt: d.now,
+		ID: market.OrderID(len(it.desk.orders) + 1), Ref: in.ClientRef, Symbol: it.cfg.Symbols[sym], Side: in.Side, Type: in.Type,
+		TimeInForce: in.TimeInForce, ReduceOnly: in.Reduces(), Tag: in.Tag, CreatedAt: it.desk.now, UpdatedAt: it.desk.now,
 	}
-	d.orders, d.live = append(d.orders, p), append(d.live, p)
+	it.desk.orders, it.desk.live = append(it.desk.orders, p), append(it.desk.live, p)
 	return p
 }
 
-// refuse fills in the decimals of an order and says by which code it cannot be.
-func (d *Desk) refuse(p *public) string {
-	in, s := p.intent, &d.sym[p.sym]
+// prepareOrder fills in the decimals of an order and says by which code it cannot be.
+func (it *intake) prepareOrder(p *logicalOrder) string {
+	in, s := p.intent, &it.desk.sym[p.sym]
+	conditions := it.desk.placer.symbolConditions(p.sym)
+	conditions.Barrier = it.cfg.Barrier
+	denial := admission.Judge(conditions, admission.KindOf(in.Side == market.Sell || in.Reduces(), false))
 	switch {
-	case d.barred && !(d.flatten && in.Reduces()):
-		return endOfRun
-	case in.Side == market.Sell && d.ledger.Flat(p.Symbol):
+	case denial.Code == admission.CodeEndOfRun:
+		return denial.Code
+	case in.Side == market.Sell && it.ledger.Flat(p.Symbol):
 		if in.Reduces() {
 			return "reduce_only_no_position"
 		}
 		return "short_not_allowed"
 	case in.Side == market.Buy && in.Reduces():
 		return "reduce_only_no_position"
-	case in.Side == market.Buy && d.book.Unresolved(p.Symbol):
-		return order.CodeUnresolved
-	case in.Side == market.Buy && !s.rules.Trading:
-		return order.CodeMarketHalted
-	case !d.offers(&in, s.rules.OrderTypes):
+	case denial.Denies():
+		return denial.Code
+	case !it.offersTypes(&in, s.rules.OrderTypes):
 		return order.CodeTypeUnsupported
-	case d.slots(p) != "":
-		return d.slots(p)
+	case it.denySlot(p) != "":
+		return it.denySlot(p)
 	case (in.TimeInForce == market.GTD) != (in.ExpireAfter > 0) || in.ExpireAfter < 0:
 		return "invalid_expiry"
-	case len(d.OpenOrders()) > maxOpenOrders:
+	case len(it.desk.OpenOrders()) > maxOpenOrders:
 		return "too_many_open_orders"
 	}
 	if reason := p.setSize(s); reason != "" {
@@ -137,16 +139,16 @@ func (d *Desk) refuse(p *public) string {
 	if !validBracket(&in) {
 		return "invalid_bracket"
 	}
-	if in.Side == market.Sell && !in.Reduces() && p.Quantity.Cmp(d.ledger.Quantity(p.Symbol)) > 0 {
+	if in.Side == market.Sell && !in.Reduces() && p.Quantity.Cmp(it.ledger.Quantity(p.Symbol)) > 0 {
 		return "short_not_allowed"
 	}
 	return ""
 }
 
-// offers says that the venue has the types that an intent needs, and takes them for the symbol.
-func (d *Desk) offers(in *market.Intent, ofSymbol []string) bool {
+// offersTypes says that the venue has the types that an intent needs, and takes them for the symbol.
+func (it *intake) offersTypes(in *market.Intent, ofSymbol []string) bool {
 	has := func(name string) bool {
-		return slices.Contains(d.cfg.OrderTypes, name) && (len(ofSymbol) == 0 || slices.Contains(ofSymbol, name))
+		return slices.Contains(it.cfg.OrderTypes, name) && (len(ofSymbol) == 0 || slices.Contains(ofSymbol, name))
 	}
 	name := in.Type.String()
 	switch {
@@ -168,7 +170,7 @@ func (d *Desk) offers(in *market.Intent, ofSymbol []string) bool {
 	return true
 }
 
-func (p *public) setSize(s *symbol) string {
+func (p *logicalOrder) setSize(s *symbol) string {
 	in := p.intent
 	v, err := order.FromFloat(in.Size.Value)
 	switch in.Size.Kind {
@@ -191,7 +193,7 @@ func (p *public) setSize(s *symbol) string {
 	return ""
 }
 
-func (p *public) setPrices(s *symbol) string {
+func (p *logicalOrder) setPrices(s *symbol) string {
 	in := p.intent
 	trails := in.TrailPercent != 0 || in.TrailAmount != 0
 	if (in.LimitPrice != 0) != in.Type.NeedsLimit() || (in.StopPrice != 0) != in.Type.NeedsStop() || trails != (in.Type == market.TrailingStop) {
@@ -217,13 +219,13 @@ func (p *public) setPrices(s *symbol) string {
 }
 
 // setTrail places the stop of a trailing order.
-func (p *public) setTrail(percent, amount float64, water dec, rules order.Rules) bool {
+func (p *logicalOrder) setTrail(percent, amount float64, water dec, rules order.Rules) bool {
 	a, errA := order.FromFloat(percent)
 	b, errB := order.FromFloat(amount)
 	if errA != nil || errB != nil || percent < 0 || percent >= 1 || amount < 0 || (percent != 0) == (amount != 0) || !water.IsPos() {
 		return false
 	}
-	p.trail = trail{percent: a, amount: b, water: water}
+	p.trail = trail{percent: a, amount: b, highWater: water}
 	p.StopPrice = rules.RoundPrice(p.Side, p.trail.stop(p.Side))
 	return p.StopPrice.IsPos()
 }
@@ -258,39 +260,39 @@ func validBracket(in *market.Intent) bool {
 	return true
 }
 
-func (d *Desk) cancel(in *market.Intent, at time.Time) string {
-	p := d.find(in.Ref)
+func (it *intake) cancelByRef(in *market.Intent, at time.Time) string {
+	p := it.desk.findOrder(in.Ref)
 	if p == nil {
 		return "unknown_order"
 	}
-	d.cancelOrder(p, at)
+	it.cancelForStrategy(p, at)
 	return ""
 }
 
-func (d *Desk) cancelAll(sym int, at time.Time) {
-	for _, p := range d.working() {
+func (it *intake) cancelSymbol(sym int, at time.Time) {
+	for _, p := range it.desk.workingOrders() {
 		if p.sym == sym && !p.done && p.ending == "" {
-			d.cancelOrder(p, at)
+			it.cancelForStrategy(p, at)
 		}
 	}
 }
 
-// cancelOrder takes an order back at the strategy's wish. A leg of a pair takes the other one with it
+// cancelForStrategy takes an order back at the strategy's wish. A leg of a pair takes the other one with it
 // at the venue; what is left of the bracket is placed anew.
-func (d *Desk) cancelOrder(p *public, at time.Time) {
+func (it *intake) cancelForStrategy(p *logicalOrder, at time.Time) {
 	if p.group != nil {
-		p.group.drop(d, p, at)
+		p.group.dropLeg(it.desk, p, at)
 		return
 	}
-	p.cancel(d, "strategy", at)
+	p.cancelOrder(it.desk, "strategy", at)
 }
 
-// replace keeps the order's id: cancel, confirm, new.
-func (d *Desk) replace(in *market.Intent, at time.Time) string {
-	p := d.find(in.Ref)
+// replaceOrder keeps the order's id: cancel, confirm, new.
+func (it *intake) replaceOrder(in *market.Intent, at time.Time) string {
+	p := it.desk.findOrder(in.Ref)
 	switch {
-	case d.barred:
-		return endOfRun
+	case it.desk.barred:
+		return admission.CodeEndOfRun
 	case p == nil:
 		return "unknown_order"
 	}
@@ -301,35 +303,35 @@ func (d *Desk) replace(in *market.Intent, at time.Time) string {
 		return reason
 	}
 	if in.Size.Kind == market.SizeQuantity {
-		if v, err := order.FromFloat(in.Size.Value); err != nil || !d.sym[p.sym].rules.RoundQuantity(p.Type, v).IsPos() {
+		if v, err := order.FromFloat(in.Size.Value); err != nil || !it.desk.sym[p.sym].rules.RoundQuantity(p.Type, v).IsPos() {
 			return order.CodeBelowMinimum
 		}
 	}
 	change := *in
 	if p.group != nil {
-		p.apply(d, &change)
+		p.applyChange(it.desk, &change)
 		p.group.renew = true
-		d.tell(p)
+		it.desk.queueUpdate(p)
 		return ""
 	}
 	if p.waiting {
-		p.apply(d, &change)
-		d.tell(p)
+		p.applyChange(it.desk, &change)
+		it.desk.queueUpdate(p)
 		return ""
 	}
-	if shut := d.cfg.Shut(false); shut != "" {
+	if shut := it.desk.placer.admit(admission.Reduces); shut != "" {
 		return shut // the new order could not leave, and the old one would be gone
 	}
 	if p.change != nil {
-		change = merged(*p.change, change)
+		change = mergeChanges(*p.change, change)
 	}
 	p.change = &change
-	d.cancelID(p.live(), at)
+	it.desk.cancelID(p.currentID(), at)
 	return ""
 }
 
-// merged is two changes as one, of which the later counts.
-func merged(a, b market.Intent) market.Intent {
+// mergeChanges is two changes as one, of which the later counts.
+func mergeChanges(a, b market.Intent) market.Intent {
 	if b.Size.Kind == market.SizeNone {
 		b.Size = a.Size
 	}
@@ -348,7 +350,7 @@ func merged(a, b market.Intent) market.Intent {
 	return b
 }
 
-func (p *public) checkChange(in *market.Intent) string {
+func (p *logicalOrder) checkChange(in *market.Intent) string {
 	switch {
 	case in.Size.Kind > market.SizeQuantity, in.Size.Kind == market.SizeQuantity && in.Size.Value <= 0:
 		return "invalid_size"
@@ -364,8 +366,8 @@ func (p *public) checkChange(in *market.Intent) string {
 	return ""
 }
 
-// apply puts a change into the order.
-func (p *public) apply(d *Desk, in *market.Intent) {
+// applyChange puts a change into the order.
+func (p *logicalOrder) applyChange(d *Desk, in *market.Intent) {
 	s := &d.sym[p.sym]
 	if v, err := order.FromFloat(in.Size.Value); in.Size.Kind == market.SizeQuantity && err == nil {
 		p.Quantity, p.intent.Size = s.rules.RoundQuantity(p.Type, v), in.Size
@@ -377,7 +379,7 @@ func (p *public) apply(d *Desk, in *market.Intent) {
 		p.StopPrice = s.rules.RoundPrice(p.Side, v)
 	}
 	if in.TrailPercent != 0 || in.TrailAmount != 0 {
-		p.setTrail(in.TrailPercent, in.TrailAmount, p.trail.water, s.rules)
+		p.setTrail(in.TrailPercent, in.TrailAmount, p.trail.highWater, s.rules)
 	}
 	if in.ExpireAfter > 0 {
 		p.left = in.ExpireAfter

@@ -167,22 +167,22 @@ func (s *shop) atRest(rt interface{ Fatalf(string, ...any) }) {
 			rt.Fatalf("%s %s is %s (%s), and nobody wanted that", p.Role, p.ID, p.Status, p.Reason)
 		case p.done != p.Status.Final():
 			rt.Fatalf("%s %s is done (%t) and %s", p.Role, p.ID, p.done, p.Status)
-		case !p.done && !p.waiting && !s.has(p.live()):
+		case !p.done && !p.waiting && !s.has(p.currentID()):
 			rt.Fatalf("%s %s is %s and not at the venue", p.Role, p.ID, p.Status)
 		case !p.done && p.ending != "":
 			rt.Fatalf("%s %s is %s, and was to end by %q", p.Role, p.ID, p.Status, p.ending)
 		case !p.done && p.waiting && p.group == nil:
 			rt.Fatalf("%s %s waits; at the venue: %s", p.Role, p.ID, s.stands())
-		case p.done && s.has(p.live()):
+		case p.done && s.has(p.currentID()):
 			rt.Fatalf("%s %s is %s and at the venue", p.Role, p.ID, p.Status)
 		}
 	}
 	free, bare := order.Minus(s.base, s.offered()), dec{}
-	for _, g := range k.groups {
+	for _, g := range k.protector.groups {
 		short := g.held
 		for _, p := range g.legs() {
 			if !p.waiting {
-				o := s.seen[p.live()]
+				o := s.seen[p.currentID()]
 				short = order.Minus(g.held, order.Minus(o.Quantity, o.CumQuantity))
 				break
 			}

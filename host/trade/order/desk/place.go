@@ -6,27 +6,28 @@ import (
 
 	"github.com/govalues/decimal"
 
+	"github.com/assay-run/assay/host/trade/admission"
 	"github.com/assay-run/assay/host/trade/order"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
-// work does what has become possible: orders that waited are proposed, replaced ones placed anew,
+// advance does what has become possible: orders that waited are proposed, replaced ones placed anew,
 // brackets renewed, rests settled.
-func (d *Desk) work(at time.Time) {
-	for _, g := range d.groups {
+func (d *Desk) advance(at time.Time) {
+	for _, g := range d.protector.groups {
 		if g.renewing {
-			g.back(d)
+			g.confirmCancelled(d)
 		}
 	}
-	for _, p := range d.working() {
+	for _, p := range d.workingOrders() {
 		if !p.follows.IsZero() && !at.Before(p.follows) {
-			p.follow(d, at)
+			p.followTrail(d, at)
 		}
 		if p.change != nil && !p.waiting {
-			d.changed(p)
+			d.finishReplace(p)
 		}
 		if p.waiting && p.group == nil {
-			d.place(p, at)
+			d.placer.placeOrder(p, at)
 		}
 	}
 	for i, s := range d.cfg.Symbols {
@@ -36,84 +37,81 @@ func (d *Desk) work(at time.Time) {
 			}
 		}
 	}
-	d.groups = slices.DeleteFunc(d.groups, func(g *bracket) bool { return len(g.legs()) == 0 })
-	for _, g := range d.groups {
-		g.work(d, at)
+	d.protector.groups = slices.DeleteFunc(d.protector.groups, func(g *bracket) bool { return len(g.legs()) == 0 })
+	for _, g := range d.protector.groups {
+		g.updateExits(d, at)
 	}
-	d.protectAll(at)
+	d.protector.protectAll(at)
 }
 
-// changed looks whether the cancel of a replaced order is confirmed, and what it left.
-func (d *Desk) changed(p *public) {
-	s, _ := d.book.Get(p.live())
+// finishReplace looks whether the cancel of a replaced order is confirmed, and what it left.
+func (d *Desk) finishReplace(p *logicalOrder) {
+	s, _ := d.book.Get(p.currentID())
 	if !s.State.Terminal() || !s.Settled {
 		return
 	}
 	in := p.change
 	p.change = nil
-	if s.State != order.Canceled && !withdrawn(s) {
-		p.sync(d) // it ended otherwise: there is nothing to replace
+	if s.State != order.Canceled && !endedUnsent(s) {
+		p.syncState(d) // it ended otherwise: there is nothing to replace
 		return
 	}
-	p.apply(d, in)
+	p.applyChange(d, in)
 	if p.Quantity.IsPos() && p.FilledQuantity.Cmp(p.Quantity) >= 0 {
-		p.end(d, market.StatusFilled, "")
+		p.endOrder(d, market.StatusFilled, "")
 		return
 	}
 	p.waiting = true
 }
 
-// place proposes an order, once nothing holds back what it needs.
-func (d *Desk) place(p *public, at time.Time) {
-	shut := d.cfg.Shut(p.guards || p.manual)
-	if shut == "" && p.Side == market.Sell && (d.makeRoom(p, at) || d.awaitsFree(p, at)) {
+// placeOrder proposes an order, once nothing holds back what it needs.
+func (pl *placer) placeOrder(p *logicalOrder, at time.Time) {
+	shut := pl.admit(admission.KindOf(true, p.guards || p.manual))
+	if shut == "" && p.Side == market.Sell && (pl.makeRoom(p, at) || pl.awaitsFree(p, at)) {
 		return
 	}
-	spec, reason := d.spec(p)
+	spec, reason := pl.sizeOrder(p)
 	if reason != "" && shut != "" {
 		reason = shut // the exits hold what it wants to sell, and keep it
 	}
-	if reason == "" && p.Side == market.Buy && d.book.Unresolved(p.Symbol) {
-		reason = order.CodeUnresolved
-	}
-	if reason == "" && p.Side == market.Buy && !d.sym[p.sym].rules.Trading {
-		reason = order.CodeMarketHalted
+	if reason == "" {
+		reason = admission.Judge(pl.symbolConditions(p.sym), admission.KindOf(p.Side == market.Sell, false)).Code
 	}
 	if reason == "" {
-		reason = d.sym[p.sym].rules.Check(spec, d.sym[p.sym].last)
+		reason = pl.desk.sym[p.sym].rules.Check(spec, pl.desk.sym[p.sym].last)
 	}
 	if reason != "" {
-		p.end(d, market.StatusRejected, reason)
+		p.endOrder(pl.desk, market.StatusRejected, reason)
 		return
 	}
 	p.waiting = false
-	d.propose(Proposal{Specs: []order.Spec{spec}, Shrinks: p.Side == market.Sell, Protects: p.guards || p.manual}, p)
+	pl.handOut(Proposal{Specs: []order.Spec{spec}, Shrinks: p.Side == market.Sell, Protects: p.guards || p.manual}, p)
 }
 
-// propose hands the specs out and ties them to the orders they are of.
-func (d *Desk) propose(proposal Proposal, orders ...*public) {
+// handOut hands the specs out and ties them to the orders they are of.
+func (pl *placer) handOut(proposal Proposal, orders ...*logicalOrder) {
 	for i, s := range proposal.Specs {
-		d.byID[s.ClientOrderID] = orders[i]
+		pl.desk.byID[s.ClientOrderID] = orders[i]
 		orders[i].ids = append(orders[i].ids, s.ClientOrderID)
 	}
-	d.proposed = append(d.proposed, proposal.Specs...)
-	d.out.Proposals = append(d.out.Proposals, proposal)
+	pl.proposed = append(pl.proposed, proposal.Specs...)
+	pl.desk.out.Proposals = append(pl.desk.out.Proposals, proposal)
 }
 
-// next is a spec with the next number.
-func (d *Desk) next(p *public) order.Spec {
-	d.seq++
-	s := d.draft(p)
-	s.Seq, s.ClientOrderID = d.seq, order.ClientID(d.cfg.RunID, d.seq)
+// nextSpec is a spec with the next number.
+func (pl *placer) nextSpec(p *logicalOrder) order.Spec {
+	pl.seq++
+	s := pl.draftSpec(p)
+	s.Seq, s.ClientOrderID = pl.seq, order.ClientID(pl.cfg.RunID, pl.seq)
 	return s
 }
 
-// draft is a spec without a number, on the ticks of today.
-func (d *Desk) draft(p *public) order.Spec {
-	rules := d.sym[p.sym].rules
+// draftSpec is a spec without a number, on the ticks of today.
+func (pl *placer) draftSpec(p *logicalOrder) order.Spec {
+	rules := pl.desk.sym[p.sym].rules
 	s := order.Spec{
 		Symbol: p.Symbol, Side: p.Side, Type: p.Type, LimitPrice: rules.RoundPrice(p.Side, p.LimitPrice), StopPrice: rules.RoundPrice(p.Side, p.StopPrice),
-		Reference: d.sym[p.sym].last, Exit: p.Side == market.Sell, Manual: d.flatten || p.manual, Protects: p.group != nil || p.guards, Public: p.ID, Step: d.step,
+		Reference: pl.desk.sym[p.sym].last, Exit: p.Side == market.Sell, Manual: pl.desk.flatten || p.manual, Protects: p.group != nil || p.guards, Public: p.ID, Step: pl.desk.step,
 	}
 	if p.Type == market.TrailingStop {
 		s.Type = market.Stop
@@ -124,28 +122,28 @@ func (d *Desk) draft(p *public) order.Spec {
 	return s
 }
 
-// spec sizes an order for the venue.
-func (d *Desk) spec(p *public) (order.Spec, string) {
-	s, rules := d.next(p), d.sym[p.sym].rules
+// sizeOrder sizes an order for the venue.
+func (pl *placer) sizeOrder(p *logicalOrder) (order.Spec, string) {
+	s, rules := pl.nextSpec(p), pl.desk.sym[p.sym].rules
 	rest := order.Minus(p.Quantity, p.FilledQuantity)
 	switch {
 	case p.Side == market.Sell:
-		s.Quantity = rules.ExitQuantity(s.Type, d.toSell(p), d.available(p.sym))
+		s.Quantity = rules.ExitQuantity(s.Type, pl.toSell(p), pl.availableBase(p.sym))
 		p.Quantity = order.Plus(s.Quantity, p.FilledQuantity)
 	case p.intent.Size.Kind == market.SizeQuantity:
 		s.Quantity = rules.RoundQuantity(s.Type, rest)
-		if rules.Affordable(s.Type, d.freeCash(), s.Price()).Cmp(s.Quantity) < 0 {
+		if rules.Affordable(s.Type, pl.freeCash(), s.Price()).Cmp(s.Quantity) < 0 {
 			return s, "insufficient_cash" // the venue would say no, and rejects count
 		}
 	default:
-		budget := d.budget(p)
+		budget := pl.cashBudget(p)
 		if !budget.IsPos() {
 			return s, "insufficient_cash"
 		}
-		s = d.buyFor(p, s, budget)
-		if room := d.room(p.Symbol); room.Cmp(budget) < 0 {
+		s = pl.sizeBuy(p, s, budget)
+		if room := pl.limitRoom(p.Symbol); room.Cmp(budget) < 0 {
 			// A size that the market does not take is not cut down: the limit itself refuses the order.
-			if less := d.buyFor(p, s, room); rules.Check(less, d.sym[p.sym].last) == "" {
+			if less := pl.sizeBuy(p, s, room); rules.Check(less, pl.desk.sym[p.sym].last) == "" {
 				s, s.Wanted = less, budget
 			}
 		}
@@ -155,7 +153,7 @@ func (d *Desk) spec(p *public) (order.Spec, string) {
 	}
 	switch {
 	case s.Quantity.IsPos() || s.QuoteAmount.IsPos():
-	case p.Side == market.Sell && !d.ledger.Quantity(p.Symbol).IsPos():
+	case p.Side == market.Sell && !pl.ledger.Quantity(p.Symbol).IsPos():
 		return s, "reduce_only_no_position"
 	default:
 		return s, order.CodeBelowMinimum
@@ -163,9 +161,9 @@ func (d *Desk) spec(p *public) (order.Spec, string) {
 	return s, ""
 }
 
-// buyFor sizes a buy by an amount of quote.
-func (d *Desk) buyFor(p *public, s order.Spec, budget dec) order.Spec {
-	rules := d.sym[p.sym].rules
+// sizeBuy sizes a buy by an amount of quote.
+func (pl *placer) sizeBuy(p *logicalOrder, s order.Spec, budget dec) order.Spec {
+	rules := pl.desk.sym[p.sym].rules
 	if p.Type == market.Market {
 		s.QuoteAmount = rules.Spendable(budget)
 	} else {
@@ -174,13 +172,13 @@ func (d *Desk) buyFor(p *public, s order.Spec, budget dec) order.Spec {
 	return s
 }
 
-// room is what the limits leave for one more buy of a symbol.
-func (d *Desk) room(symbol market.Symbol) dec {
-	if d.cfg.Room == nil {
-		return d.freeCash()
+// limitRoom is what the limits leave for one more buy of a symbol.
+func (pl *placer) limitRoom(symbol market.Symbol) dec {
+	if pl.cfg.Room == nil {
+		return pl.freeCash()
 	}
 	of, all := dec{}, dec{}
-	for _, s := range d.proposed {
+	for _, s := range pl.proposed {
 		if s.Side != market.Buy {
 			continue
 		}
@@ -189,12 +187,12 @@ func (d *Desk) room(symbol market.Symbol) dec {
 			of = order.Plus(of, v)
 		}
 	}
-	return d.cfg.Room(symbol, of, all)
+	return pl.cfg.Room(symbol, of, all)
 }
 
-// budget of a buy that is sized by cash: never more than the cash that no working order may spend.
-func (d *Desk) budget(p *public) dec {
-	free := d.freeCash()
+// cashBudget of a buy that is sized by cash: never more than the cash that no working order may spend.
+func (pl *placer) cashBudget(p *logicalOrder) dec {
+	free := pl.freeCash()
 	v, _ := order.FromFloat(p.intent.Size.Value)
 	if p.intent.Size.Kind == market.SizeCashFraction {
 		return order.Times(free, v)
@@ -203,12 +201,12 @@ func (d *Desk) budget(p *public) dec {
 }
 
 // freeCash is the cash that no working order may spend.
-func (d *Desk) freeCash() dec {
-	free := d.ledger.Cash()
-	for _, s := range d.cfg.Symbols {
-		free = order.Minus(free, d.book.Exposure(s).BuyValue)
+func (pl *placer) freeCash() dec {
+	free := pl.ledger.Cash()
+	for _, s := range pl.cfg.Symbols {
+		free = order.Minus(free, pl.book.Exposure(s).BuyValue)
 	}
-	for _, s := range d.proposed {
+	for _, s := range pl.proposed {
 		if s.Side == market.Buy {
 			free = order.Minus(free, s.QuoteAmount.Max(order.Times(s.Quantity, s.Price())))
 		}
@@ -216,20 +214,20 @@ func (d *Desk) freeCash() dec {
 	return free
 }
 
-// available is the base that no order of ours holds: at most what the run holds, and what is free at the venue.
-func (d *Desk) available(sym int) dec {
-	held, out := d.unsold(sym)
-	if d.sym[sym].known {
-		held = held.Min(order.Minus(d.sym[sym].free, out))
+// availableBase is the base that no order of ours holds: at most what the run holds, and what is free at the venue.
+func (pl *placer) availableBase(sym int) dec {
+	held, out := pl.unsoldBase(sym)
+	if pl.desk.sym[sym].known {
+		held = held.Min(order.Minus(pl.desk.sym[sym].free, out))
 	}
 	return held.Max(decimal.Zero)
 }
 
-// unsold is the position less what orders of ours, open, unknown or proposed, may sell of it; out are the proposed.
-func (d *Desk) unsold(sym int) (held, out dec) {
-	held = order.Minus(d.ledger.Quantity(d.cfg.Symbols[sym]), d.book.Exposure(d.cfg.Symbols[sym]).Sell)
-	for _, s := range d.proposed {
-		if s.Side == market.Sell && s.Symbol == d.cfg.Symbols[sym] && d.leads(s) {
+// unsoldBase is the position less what orders of ours, open, unknown or proposed, may sell of it; out are the proposed.
+func (pl *placer) unsoldBase(sym int) (held, out dec) {
+	held = order.Minus(pl.ledger.Quantity(pl.cfg.Symbols[sym]), pl.book.Exposure(pl.cfg.Symbols[sym]).Sell)
+	for _, s := range pl.proposed {
+		if s.Side == market.Sell && s.Symbol == pl.cfg.Symbols[sym] && pl.leadsPair(s) {
 			out = order.Plus(out, s.Quantity)
 		}
 	}
@@ -244,31 +242,31 @@ const (
 )
 
 // awaitsFree says that a sale waits for what is free.
-func (d *Desk) awaitsFree(p *public, at time.Time) bool {
-	p.look = d.behind(p.sym, p.Type, d.toSell(p), at)
+func (pl *placer) awaitsFree(p *logicalOrder, at time.Time) bool {
+	p.look = pl.freeDue(p.sym, p.Type, pl.toSell(p), at)
 	return !p.look.IsZero()
 }
 
-// behind is when to look again for base that orders of ours have let go of and that the venue, as far as it was heard,
+// freeDue is when to look again for base that orders of ours have let go of and that the venue, as far as it was heard,
 // does not call free yet: balances and reports of orders come in any order. It is zero when all that is wanted is
 // free, or cannot be expected any more.
-func (d *Desk) behind(sym int, typ market.OrderType, wanted dec, at time.Time) time.Time {
-	s := &d.sym[sym]
-	unsold, _ := d.unsold(sym)
+func (pl *placer) freeDue(sym int, typ market.OrderType, wanted dec, at time.Time) time.Time {
+	s := &pl.desk.sym[sym]
+	unsold, _ := pl.unsoldBase(sym)
 	enough := s.rules.RoundQuantity(typ, wanted.Min(unsold))
-	if at.Sub(s.freed) >= freeSettles || s.rules.RoundQuantity(typ, d.available(sym)).Cmp(enough) >= 0 {
+	if at.Sub(s.freed) >= freeSettles || s.rules.RoundQuantity(typ, pl.availableBase(sym)).Cmp(enough) >= 0 {
 		return time.Time{}
 	}
 	if at.Sub(s.asked) >= freeAgain {
 		s.asked = at
-		d.out.Effects = append(d.out.Effects, order.Effect{Do: order.FetchBalances, Symbol: d.cfg.Symbols[sym]})
+		pl.desk.out.Effects = append(pl.desk.out.Effects, order.Effect{Do: order.FetchBalances, Symbol: pl.cfg.Symbols[sym]})
 	}
 	return at.Add(freeLook)
 }
 
 // toSell is what a sale wants of the position.
-func (d *Desk) toSell(p *public) dec {
-	wanted := d.ledger.Quantity(p.Symbol)
+func (pl *placer) toSell(p *logicalOrder) dec {
+	wanted := pl.ledger.Quantity(p.Symbol)
 	if p.intent.Size.Kind == market.SizeQuantity {
 		wanted = wanted.Min(order.Minus(p.Quantity, p.FilledQuantity))
 	}
@@ -276,15 +274,15 @@ func (d *Desk) toSell(p *public) dec {
 }
 
 // makeRoom takes back the exits of brackets that hold what an order wants to sell. True: wait for them.
-func (d *Desk) makeRoom(p *public, at time.Time) bool {
-	if d.available(p.sym).Cmp(d.toSell(p)) >= 0 {
+func (pl *placer) makeRoom(p *logicalOrder, at time.Time) bool {
+	if pl.availableBase(p.sym).Cmp(pl.toSell(p)) >= 0 {
 		return false
 	}
 	wait := false
-	for _, g := range d.groups {
-		if g.parent.Symbol == p.Symbol && g.placed() {
+	for _, g := range pl.desk.protector.groups {
+		if g.parent.Symbol == p.Symbol && g.isPlaced() {
 			wait = true
-			g.takeBack(d, at)
+			g.cancelLegs(pl.desk, at)
 		}
 	}
 	return wait

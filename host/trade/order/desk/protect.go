@@ -76,26 +76,26 @@ func (d *Desk) Gaps(at time.Time) []Gap {
 		return nil
 	}
 	for i, s := range d.cfg.Symbols {
-		if missing := d.missing(i, at); missing.IsPos() {
+		if missing := d.protector.missingCover(i, at); missing.IsPos() {
 			list = append(list, Gap{s, missing, d.sym[i].bare})
 		}
 	}
 	return list
 }
 
-// missing is the base of a symbol that has no protection and should have.
-func (d *Desk) missing(sym int, at time.Time) dec {
+// missingCover is the base of a symbol that has no protection and should have.
+func (pr *protector) missingCover(sym int, at time.Time) dec {
 	need, covered, own := dec{}, dec{}, dec{}
 	type shortfall struct {
 		of     *bracket
 		lacked dec
 	}
 	var short []shortfall
-	for _, g := range d.groups {
-		if g.parent.sym != sym || !g.lives() || !g.held.IsPos() {
+	for _, g := range pr.groups {
+		if g.parent.sym != sym || !g.hasLiveLeg() || !g.held.IsPos() {
 			continue
 		}
-		has := g.covered(d, at).Min(g.held)
+		has := g.coveredQuantity(pr.desk, at).Min(g.held)
 		if need, covered = order.Plus(need, g.held), order.Plus(covered, has); has.Cmp(g.held) < 0 {
 			short = append(short, shortfall{g, order.Minus(g.held, has)})
 		}
@@ -103,77 +103,77 @@ func (d *Desk) missing(sym int, at time.Time) dec {
 	if len(short) == 0 {
 		return dec{}
 	}
-	for _, p := range d.working() {
+	for _, p := range pr.desk.workingOrders() {
 		if p.sym != sym || p.Side != market.Sell || p.group != nil {
 			continue
 		}
-		if s, ok := d.book.Get(p.live()); ok && stands(s) {
+		if s, ok := pr.book.Get(p.currentID()); ok && isStanding(s) {
 			own = order.Plus(own, order.Minus(s.Spec.Quantity, s.Filled))
 		}
 	}
-	need = need.Min(order.Minus(d.ledger.Quantity(d.cfg.Symbols[sym]), own))
+	need = need.Min(order.Minus(pr.ledger.Quantity(pr.cfg.Symbols[sym]), own))
 	missing := order.Minus(need, covered)
 	for _, s := range short { // each by itself: what several lack together no exit could cover
-		if !s.of.dust(d, s.of.guard(), missing.Min(s.lacked)) {
+		if !s.of.isDust(pr.desk, s.of.guardLeg(), missing.Min(s.lacked)) {
 			return missing
 		}
 	}
 	return dec{}
 }
 
-// guard is the exit that protects: the stop, or the target of a bracket without one.
-func (g *bracket) guard() *public {
+// guardLeg is the exit that protects: the stop, or the target of a bracket without one.
+func (g *bracket) guardLeg() *logicalOrder {
 	if p := g.stop; p != nil && !p.done && p.ending == "" {
 		return p
 	}
 	return g.aim
 }
 
-// dust says that the venue takes no such exit for so little.
-func (g *bracket) dust(d *Desk, p *public, quantity dec) bool {
+// isDust says that the venue takes no such exit for so little.
+func (g *bracket) isDust(d *Desk, p *logicalOrder, quantity dec) bool {
 	sym := &d.sym[g.parent.sym]
-	s := d.draft(p)
+	s := d.placer.draftSpec(p)
 	s.Quantity = sym.rules.RoundQuantity(s.Type, quantity)
 	return sym.rules.Check(s, sym.last) == order.CodeBelowMinimum
 }
 
-// stands says that the venue has an order open, and that nobody takes it back.
-func stands(s order.Status) bool {
+// isStanding says that the venue has an order open, and that nobody takes it back.
+func isStanding(s order.Status) bool {
 	return (s.State == order.Open || s.State == order.Partial) && !s.CancelWanted
 }
 
-// covered is what the exit that protects sells. Where its quantity is too small for a stop the target has to do.
-func (g *bracket) covered(d *Desk, at time.Time) dec {
-	p := g.guard()
+// coveredQuantity is what the exit that protects sells. Where its quantity is too small for a stop the target has to do.
+func (g *bracket) coveredQuantity(d *Desk, at time.Time) dec {
+	p := g.guardLeg()
 	if p == g.stop && p != nil && p.waiting && g.aim != nil && !g.aim.done {
-		if s, ok := d.book.Get(g.aim.live()); ok && g.dust(d, p, order.Minus(s.Spec.Quantity, s.Filled)) {
+		if s, ok := d.book.Get(g.aim.currentID()); ok && g.isDust(d, p, order.Minus(s.Spec.Quantity, s.Filled)) {
 			p = g.aim
 		}
 	}
 	if p == nil || p.done || p.waiting || p.ending != "" {
 		return dec{}
 	}
-	s, ok := d.book.Get(p.live())
-	want := d.draft(p)
+	s, ok := d.book.Get(p.currentID())
+	want := d.placer.draftSpec(p)
 	fits := s.Spec.StopPrice.Cmp(want.StopPrice) == 0 && s.Spec.LimitPrice.Cmp(want.LimitPrice) == 0 && s.Spec.Type == want.Type
 	if p.trail.on() {
 		fits = s.Spec.Type == want.Type // it follows as soon as it may
 	}
-	if !ok || !stands(s) || !fits || g.stuck(at) {
+	if !ok || !isStanding(s) || !fits || g.isStuck(at) {
 		return dec{}
 	}
 	return order.Minus(s.Spec.Quantity, s.Filled)
 }
 
-// stuck says that the price has been beyond the stop for so long that it should have sold.
-func (g *bracket) stuck(at time.Time) bool {
+// isStuck says that the price has been beyond the stop for so long that it should have sold.
+func (g *bracket) isStuck(at time.Time) bool {
 	return !g.beyondAt.IsZero() && at.Sub(g.beyondAt) >= protectGrace
 }
 
-// touch notes whether the close of a candle is beyond the stop.
-func (g *bracket) touch(d *Desk, at time.Time) {
+// noteClose notes whether the close of a candle is beyond the stop.
+func (g *bracket) noteClose(d *Desk, at time.Time) {
 	switch {
-	case !g.beyond(d, g.stop):
+	case !g.isBeyond(d, g.stop):
 		g.beyondAt = time.Time{}
 	case g.beyondAt.IsZero():
 		g.beyondAt = at
@@ -182,19 +182,19 @@ func (g *bracket) touch(d *Desk, at time.Time) {
 
 // protectAll looks after positions without protection: once the grace is over the run is halted, and the operator told,
 // until it is back.
-func (d *Desk) protectAll(at time.Time) {
-	if d.barred {
+func (pr *protector) protectAll(at time.Time) {
+	if pr.desk.barred {
 		return
 	}
-	before := d.shouts()
-	for i := range d.sym {
-		s := &d.sym[i]
-		missing := d.missing(i, at)
+	before := pr.isShouting()
+	for i := range pr.desk.sym {
+		s := &pr.desk.sym[i]
+		missing := pr.missingCover(i, at)
 		switch {
 		case !missing.IsPos():
 			s.bare, s.shouts = time.Time{}, false
-			for _, g := range d.groups {
-				if g.parent.sym == i && g.placed() {
+			for _, g := range pr.groups {
+				if g.parent.sym == i && g.isPlaced() {
 					g.tries = 0
 				}
 			}
@@ -204,54 +204,54 @@ func (d *Desk) protectAll(at time.Time) {
 		}
 		if !s.shouts && at.Sub(s.bare) >= protectGrace {
 			s.shouts = true
-			d.out.Effects = append(d.out.Effects, order.Effect{
-				Do: order.Halt, Symbol: d.cfg.Symbols[i], Code: order.CodeUnprotected, Message: Gap{Symbol: d.cfg.Symbols[i], Missing: missing}.String(),
+			pr.desk.out.Effects = append(pr.desk.out.Effects, order.Effect{
+				Do: order.Halt, Symbol: pr.cfg.Symbols[i], Code: order.CodeUnprotected, Message: Gap{Symbol: pr.cfg.Symbols[i], Missing: missing}.String(),
 			})
 		}
-		if s.shouts && d.cfg.Unprotected == Sell {
-			d.sellBare(i, missing, at)
+		if s.shouts && pr.cfg.Unprotected == Sell {
+			pr.sellUnprotected(i, missing, at)
 		}
 	}
-	if before && !d.shouts() {
-		d.out.Effects = append(d.out.Effects, order.Effect{Do: order.Resume, Code: order.CodeUnprotected})
+	if before && !pr.isShouting() {
+		pr.desk.out.Effects = append(pr.desk.out.Effects, order.Effect{Do: order.Resume, Code: order.CodeUnprotected})
 	}
 }
 
-// shouts says that a position has been without protection for longer than the grace.
-func (d *Desk) shouts() bool {
-	for i := range d.sym {
-		if d.sym[i].shouts {
+// isShouting says that a position has been without protection for longer than the grace.
+func (pr *protector) isShouting() bool {
+	for i := range pr.desk.sym {
+		if pr.desk.sym[i].shouts {
 			return true
 		}
 	}
 	return false
 }
 
-// sellBare sells what has no protection, at no less than the collar allows. It does not where the fate of a sale is not
+// sellUnprotected sells what has no protection, at no less than the collar allows. It does not where the fate of a sale is not
 // known, where the symbol does not trade and where the account has less than the books.
-func (d *Desk) sellBare(sym int, missing dec, at time.Time) {
-	s, symbol := &d.sym[sym], d.cfg.Symbols[sym]
+func (pr *protector) sellUnprotected(sym int, missing dec, at time.Time) {
+	s := &pr.desk.sym[sym]
 	quantity := s.rules.RoundQuantity(market.Limit, missing)
 	if at.Before(s.sellNext) {
 		return
 	}
 	s.sellNext = at.Add(time.Second)
 	switch {
-	case !s.rules.Trading, !s.last.IsPos(), d.cfg.Shut(true) != "", d.book.UnknownSale(symbol), d.selling(sym):
+	case !s.rules.Trading, !s.last.IsPos(), pr.desk.placer.denyExit(sym) != "", pr.isSelling(sym):
 		return
-	case d.available(sym).Cmp(quantity) < 0, !quantity.IsPos():
+	case pr.desk.placer.availableBase(sym).Cmp(quantity) < 0, !quantity.IsPos():
 		return
 	}
 	s.sellNext = at.Add(sellAgain)
-	least := order.Times(s.last, order.Minus(decimal.One, d.cfg.Collar))
+	least := order.Times(s.last, order.Minus(decimal.One, pr.cfg.Collar))
 	price, _ := least.Float64()
 	size, _ := quantity.Float64()
-	p := d.newOrder(sym, market.Intent{
+	p := pr.desk.intake.newOrder(sym, market.Intent{
 		Side: market.Sell, Type: market.Limit, TimeInForce: market.IOC, LimitPrice: price, ReduceOnly: true, Tag: "unprotected",
 		Size: market.Size{Kind: market.SizeQuantity, Value: size},
 	})
 	p.Role, p.guards, p.Quantity, p.LimitPrice = market.RoleExit, true, quantity, s.rules.RoundPrice(market.Sell, least)
 	p.waiting = true
-	d.tell(p)
-	d.place(p, at)
+	pr.desk.queueUpdate(p)
+	pr.desk.placer.placeOrder(p, at)
 }

@@ -5,12 +5,13 @@ import (
 	"slices"
 	"time"
 
+	"github.com/assay-run/assay/host/trade/admission"
 	"github.com/assay-run/assay/host/trade/order"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
-// public is an order as the strategy knows it, with the orders of the venue behind it.
-type public struct {
+// logicalOrder is an order as the strategy knows it, with the orders of the venue behind it.
+type logicalOrder struct {
 	market.Order
 	sym    int
 	intent market.Intent
@@ -25,7 +26,7 @@ type public struct {
 	left    int            // candles of a gtd order
 	trail   trail
 	group   *bracket // of a leg
-	parent  *public
+	parent  *logicalOrder
 	guards  bool // the host's own sale of what has no exits
 	manual  bool // the operator wanted it
 	taken   bool // a leg whose cancel was asked for to place it anew
@@ -34,7 +35,7 @@ type public struct {
 
 // trail is how a trailing stop follows.
 type trail struct {
-	percent, amount, water dec
+	percent, amount, highWater dec
 }
 
 func (t trail) on() bool { return t.percent.IsPos() || t.amount.IsPos() }
@@ -43,47 +44,47 @@ func (t trail) on() bool { return t.percent.IsPos() || t.amount.IsPos() }
 func (t trail) stop(side market.Side) dec {
 	away := t.amount
 	if t.percent.IsPos() {
-		away = order.Times(t.water, t.percent)
+		away = order.Times(t.highWater, t.percent)
 	}
 	if side == market.Sell {
-		return order.Minus(t.water, away)
+		return order.Minus(t.highWater, away)
 	}
-	return order.Plus(t.water, away)
+	return order.Plus(t.highWater, away)
 }
 
-func (p *public) live() string {
+func (p *logicalOrder) currentID() string {
 	if len(p.ids) == 0 {
 		return ""
 	}
 	return p.ids[len(p.ids)-1]
 }
 
-// end finishes an order that has nothing at the venue.
-func (p *public) end(d *Desk, status market.OrderStatus, reason string) {
+// endOrder finishes an order that has nothing at the venue.
+func (p *logicalOrder) endOrder(d *Desk, status market.OrderStatus, reason string) {
 	p.Status, p.Reason, p.UpdatedAt = status, market.Reason(reason), d.now
 	p.waiting, p.done = false, true
-	d.tell(p)
+	d.queueUpdate(p)
 }
 
-// working is the orders that are not done, in order of acceptance.
-func (d *Desk) working() []*public {
-	d.live = slices.DeleteFunc(d.live, func(p *public) bool { return p.done })
+// workingOrders is the orders that are not done, in order of acceptance.
+func (d *Desk) workingOrders() []*logicalOrder {
+	d.live = slices.DeleteFunc(d.live, func(p *logicalOrder) bool { return p.done })
 	return slices.Clone(d.live)
 }
 
-// reopen puts an order back among the working ones.
-func (d *Desk) reopen(p *public) {
+// reopenOrder puts an order back among the working ones.
+func (d *Desk) reopenOrder(p *logicalOrder) {
 	p.done = false
-	i, found := slices.BinarySearchFunc(d.live, p, func(a, b *public) int { return cmp.Compare(a.ID, b.ID) })
+	i, found := slices.BinarySearchFunc(d.live, p, func(a, b *logicalOrder) int { return cmp.Compare(a.ID, b.ID) })
 	if !found {
 		d.live = slices.Insert(d.live, i, p)
 	}
 }
 
-func (d *Desk) tell(p *public) { d.updates = append(d.updates, p.Order) }
+func (d *Desk) queueUpdate(p *logicalOrder) { d.updates = append(d.updates, p.Order) }
 
-// sync brings the order up to what the book says of those behind it.
-func (p *public) sync(d *Desk) {
+// syncState brings the order up to what the book says of those behind it.
+func (p *logicalOrder) syncState(d *Desk) {
 	before := p.Order
 	p.taken = p.taken && !p.done // an exit that ended is not being placed anew
 	filled, spent := dec{}, dec{}
@@ -94,26 +95,26 @@ func (p *public) sync(d *Desk) {
 		settled = settled && s.Settled
 	}
 	p.FilledQuantity, p.AveragePrice = filled, order.Share(spent, filled)
-	s, ok := d.book.Get(p.live())
+	s, ok := d.book.Get(p.currentID())
 	if s.VenueOrderID != "" {
 		p.ExchangeID = s.VenueOrderID
 	}
 	if !ok || p.waiting {
 		return
 	}
-	if p.needed(d, s, settled) {
-		p.again(d)
+	if p.isNeeded(d, s, settled) {
+		p.waitAgain(d)
 		return
 	}
-	d.reopen(p) // a late fill does
+	d.reopenOrder(p) // a late fill does
 	status, reason := Status(s.State), s.Reason
 	switch {
-	case s.State.Terminal() && !settled, s.State.Terminal() && p.renews(s):
+	case s.State.Terminal() && !settled, s.State.Terminal() && p.isRenewed(s):
 		// Trades are missing, or the next order of the venue's is about to follow: it is still at work.
 		status, reason = market.StatusOpen, ""
 	case s.State.Terminal():
 		p.done = true
-		status, reason = p.verdict(s, status, reason)
+		status, reason = p.endStatus(s, status, reason)
 	}
 	if status == market.StatusOpen && filled.IsPos() {
 		status = market.StatusPartiallyFilled
@@ -127,65 +128,65 @@ func (p *public) sync(d *Desk) {
 	p.Status, p.Reason = status, market.Reason(reason)
 	if p.Order != before {
 		p.UpdatedAt = d.now
-		d.tell(p)
+		d.queueUpdate(p)
 	}
 }
 
-// needed says that an exit ended, other than at the wish of anybody here, and what it protected still needs it: it
+// isNeeded says that an exit ended, other than at the wish of anybody here, and what it protected still needs it: it
 // never came to the venue, the venue refused or ended it, it was for less than is held, or the first trade of the other
 // exit ended it, which leaves a part.
-func (p *public) needed(d *Desk, s order.Status, settled bool) bool {
+func (p *logicalOrder) isNeeded(d *Desk, s order.Status, settled bool) bool {
 	if p.group == nil || p.ending != "" || d.barred {
 		return false
 	}
 	if s.State == order.Rejected && (s.Reason == order.CodeNotSent || s.Reason == order.CodeNeverReached) {
 		return true
 	}
-	if !s.State.Terminal() || !settled || !p.group.rest(d) {
+	if !s.State.Terminal() || !settled || !p.group.hasRest(d) {
 		return false
 	}
 	return s.State == order.Filled || !p.taken
 }
 
-// again lets an exit wait to be placed anew.
-func (p *public) again(d *Desk) {
-	d.reopen(p)
+// waitAgain lets an exit wait to be placed anew.
+func (p *logicalOrder) waitAgain(d *Desk) {
+	d.reopenOrder(p)
 	p.waiting, p.group.renew = true, true
 	p.Quantity = order.Plus(p.group.held, p.FilledQuantity)
-	if !slices.Contains(d.groups, p.group) {
-		d.groups = append(d.groups, p.group)
+	if !slices.Contains(d.protector.groups, p.group) {
+		d.protector.groups = append(d.protector.groups, p.group)
 	}
 	if p.Status.Final() {
 		p.Status, p.Reason, p.UpdatedAt = market.StatusOpen, "", d.now
 		if p.FilledQuantity.IsPos() {
 			p.Status = market.StatusPartiallyFilled
 		}
-		d.tell(p)
+		d.queueUpdate(p)
 	}
 }
 
-// withdrawn says that the order ended here, before it was sent.
-func withdrawn(s order.Status) bool {
+// endedUnsent says that the order ended here, before it was sent.
+func endedUnsent(s order.Status) bool {
 	return s.State == order.Rejected && s.Reason == order.CodeNotSent
 }
 
-// renews says that the end of the venue's order is not that of the strategy's.
-func (p *public) renews(s order.Status) bool {
+// isRenewed says that the end of the venue's order is not that of the strategy's.
+func (p *logicalOrder) isRenewed(s order.Status) bool {
 	if p.group != nil && p.taken && p.ending == "" {
 		return s.State.Terminal() && s.State != order.Filled // however it ended, its place is being made
 	}
-	return p.change != nil && (s.State == order.Canceled || withdrawn(s))
+	return p.change != nil && (s.State == order.Canceled || endedUnsent(s))
 }
 
-// verdict is how an end is shown: by why it was asked for.
-func (p *public) verdict(s order.Status, status market.OrderStatus, reason string) (market.OrderStatus, string) {
-	back := s.State == order.Canceled || (withdrawn(s) && p.ending != "")
+// endStatus is how an end is shown: by why it was asked for.
+func (p *logicalOrder) endStatus(s order.Status, status market.OrderStatus, reason string) (market.OrderStatus, string) {
+	back := s.State == order.Canceled || (endedUnsent(s) && p.ending != "")
 	switch {
 	case back && p.expired:
 		return market.StatusExpired, "gtd"
 	case back && p.ending != "":
 		return market.StatusCanceled, p.ending
-	case back && p.group != nil && p.group.fired(p):
+	case back && p.group != nil && p.group.otherFilled(p):
 		return status, "oco"
 	case s.State == order.Expired && p.TimeInForce == market.IOC:
 		return status, "ioc"
@@ -212,35 +213,35 @@ func Status(s order.State) market.OrderStatus {
 	return market.StatusNew
 }
 
-// cancel takes the order back, for a reason.
-func (p *public) cancel(d *Desk, reason string, at time.Time) {
+// cancelOrder takes the order back, for a reason.
+func (p *logicalOrder) cancelOrder(d *Desk, reason string, at time.Time) {
 	p.change = nil
 	switch {
 	case p.waiting && p.group != nil && p.FilledQuantity.IsPos() && p.FilledQuantity.Cmp(p.Quantity) >= 0:
-		p.end(d, market.StatusFilled, "") // a late trade was its last
+		p.endOrder(d, market.StatusFilled, "") // a late trade was its last
 		return
 	case p.waiting:
-		p.end(d, market.StatusCanceled, reason)
+		p.endOrder(d, market.StatusCanceled, reason)
 		return
 	}
 	p.ending = reason
-	d.cancelID(p.live(), at)
-	p.sync(d) // it may have ended already, to be placed anew
+	d.cancelID(p.currentID(), at)
+	p.syncState(d) // it may have ended already, to be placed anew
 }
 
-// candle lets a gtd order run out and a trailing stop follow.
-func (p *public) candle(d *Desk, c market.Candle, at time.Time) {
+// onCandle lets a gtd order run out and a trailing stop follow.
+func (p *logicalOrder) onCandle(d *Desk, c market.Candle, at time.Time) {
 	if c.OpenTime < p.CreatedAt {
 		return
 	}
 	if p.TimeInForce == market.GTD {
 		if p.left--; p.left <= 0 && !p.expired {
 			if p.waiting {
-				p.end(d, market.StatusExpired, "gtd")
+				p.endOrder(d, market.StatusExpired, "gtd")
 				return
 			}
 			p.expired = true
-			p.cancel(d, "gtd", at)
+			p.cancelOrder(d, "gtd", at)
 			return
 		}
 	}
@@ -252,16 +253,16 @@ func (p *public) candle(d *Desk, c market.Candle, at time.Time) {
 		extreme = c.Low
 	}
 	level, err := order.FromFloat(extreme)
-	if n := level.Cmp(p.trail.water); err != nil || (p.Side == market.Sell && n <= 0) || (p.Side == market.Buy && n >= 0) {
+	if n := level.Cmp(p.trail.highWater); err != nil || (p.Side == market.Sell && n <= 0) || (p.Side == market.Buy && n >= 0) {
 		return
 	}
-	p.trail.water = level
+	p.trail.highWater = level
 	stop := d.sym[p.sym].rules.RoundPrice(p.Side, p.trail.stop(p.Side))
 	if stop.Cmp(p.StopPrice) == 0 {
 		return
 	}
 	p.StopPrice, p.UpdatedAt = stop, d.now
-	d.tell(p)
+	d.queueUpdate(p)
 	if p.group != nil {
 		p.group.renew = true
 		return
@@ -269,16 +270,16 @@ func (p *public) candle(d *Desk, c market.Candle, at time.Time) {
 	p.follows = at
 }
 
-// follow replaces the order of a trailing stop that has moved, as soon as an order may leave.
-func (p *public) follow(d *Desk, at time.Time) {
-	if d.cfg.Shut(false) != "" {
+// followTrail replaces the order of a trailing stop that has moved, as soon as an order may leave.
+func (p *logicalOrder) followTrail(d *Desk, at time.Time) {
+	if d.placer.admit(admission.Reduces) != "" {
 		p.follows = at.Add(shutAgain)
 		return
 	}
 	p.follows = time.Time{}
 	if p.change == nil && !p.waiting && p.ending == "" {
 		p.change = &market.Intent{Action: market.Replace}
-		d.cancelID(p.live(), at)
+		d.cancelID(p.currentID(), at)
 	}
 }
 
@@ -293,7 +294,7 @@ func (d *Desk) Drain() (updates []market.Order, fills []market.Fill, trades []ma
 // OpenOrders of the strategy, in order of acceptance, those on their way included.
 func (d *Desk) OpenOrders() []market.Order {
 	var list []market.Order
-	for _, p := range d.working() {
+	for _, p := range d.workingOrders() {
 		if !p.done {
 			list = append(list, p.Order)
 		}
@@ -318,7 +319,7 @@ func (d *Desk) Positions() []market.Position {
 		if p == nil {
 			continue
 		}
-		for _, o := range d.working() {
+		for _, o := range d.workingOrders() {
 			if o.Symbol == s && !o.done && o.Role == market.RoleStopLoss {
 				p.StopLoss = o.StopPrice
 			}
@@ -333,12 +334,12 @@ func (d *Desk) Positions() []market.Position {
 
 // Equity is cash and positions at the last close.
 func (d *Desk) Equity() dec {
-	return d.ledger.Equity(func(s market.Symbol) dec { return d.sym[d.index(s)].last })
+	return d.ledger.Equity(func(s market.Symbol) dec { return d.sym[d.symbolIndex(s)].last })
 }
 
-// find is the newest open order, of which no end is wanted, with this client reference, or the one with this id.
-func (d *Desk) find(ref string) *public {
-	for _, p := range slices.Backward(d.working()) {
+// findOrder is the newest open order, of which no end is wanted, with this client reference, or the one with this id.
+func (d *Desk) findOrder(ref string) *logicalOrder {
+	for _, p := range slices.Backward(d.workingOrders()) {
 		if ref != "" && !p.done && p.ending == "" && (p.Ref == ref || p.ID.String() == ref) {
 			return p
 		}

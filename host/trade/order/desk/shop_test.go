@@ -9,7 +9,9 @@ import (
 	"github.com/govalues/decimal"
 
 	"github.com/assay-run/assay/host/exchange"
+	"github.com/assay-run/assay/host/trade/admission"
 	"github.com/assay-run/assay/host/trade/order"
+	"github.com/assay-run/assay/host/trade/risk"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
@@ -59,11 +61,11 @@ func newShop(t *testing.T) *shop {
 	m := exchange.Market{Symbol: btc, Trading: true, PriceTick: d("0.01"), QuantityStep: d("0.0001"), MinNotional: d("5"), TakerFee: d("0.001"), MakerFee: d("0.001")}
 	s := &shop{t: t, at: day0, seen: map[string]exchange.Order{}, pairs: map[string]string{}, split: 1}
 	k, err := New(Config{
-		Shut: func(bool) string {
-			if s.shut {
-				return s.deny
+		Conditions: func() (c admission.Conditions) {
+			if s.shut && s.deny != "" {
+				c.Limits = func() risk.Code { return risk.Code(s.deny) }
 			}
-			return ""
+			return c
 		},
 		RunID: "svc_test", Symbols: []market.Symbol{btc}, Markets: []exchange.Market{m}, Cash: d("10000"),
 		OrderTypes: []string{"market", "market_quote", "limit", "stop", "stop_limit", "exit_pair"},

@@ -5,16 +5,16 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
-// slots says by which code an entry cannot be because of what the market lets be open or held; "" when it
+// denySlot says by which code an entry cannot be because of what the market lets be open or held; "" when it
 // can. An entry with a stop needs a place for it: it must not fill without one.
-func (d *Desk) slots(p *public) string {
-	in, rules := p.intent, d.sym[p.sym].rules
+func (it *intake) denySlot(p *logicalOrder) string {
+	in, rules := p.intent, it.desk.sym[p.sym].rules
 	if in.Side != market.Buy {
 		return ""
 	}
 	if rules.MaxPosition.IsPos() && in.Size.Kind == market.SizeQuantity {
 		size, err := order.FromFloat(in.Size.Value)
-		if err == nil && order.Plus(d.ledger.Quantity(p.Symbol), size).Cmp(rules.MaxPosition) > 0 {
+		if err == nil && order.Plus(it.ledger.Quantity(p.Symbol), size).Cmp(rules.MaxPosition) > 0 {
 			return order.CodeAboveMaximum
 		}
 	}
@@ -22,7 +22,7 @@ func (d *Desk) slots(p *public) string {
 		return ""
 	}
 	used := 0
-	for _, o := range d.live {
+	for _, o := range it.desk.live {
 		if !o.done && o != p && o.Symbol == p.Symbol {
 			used += stopsOf(o)
 		}
@@ -34,7 +34,7 @@ func (d *Desk) slots(p *public) string {
 }
 
 // stopsOf is how many orders with a stop price an order is, or will need.
-func stopsOf(p *public) (n int) {
+func stopsOf(p *logicalOrder) (n int) {
 	if p.intent.Type.NeedsStop() || p.intent.Type == market.TrailingStop || (p.group != nil && p.Role == market.RoleStopLoss) {
 		n++
 	}
