@@ -293,7 +293,7 @@ func (st *steps) onDecision(v *View, intents []market.Intent, err error) {
 		r, refused, err = st.books.desk.Intents(intents, v.Warmup, time.Now())
 		for i := range intents {
 			if i < len(refused) {
-				st.books.rec.Intent(v.Step, &intents[i], refused[i])
+				st.books.rec.Intent(v.Step, &intents[i], market.Reason(refused[i]))
 			}
 		}
 		st.books.drainUpdates()
