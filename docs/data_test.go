@@ -51,7 +51,7 @@ func TestDataPageIsComplete(t *testing.T) {
 // The options are those that the command declares.
 func TestDataPageHasTheOptions(t *testing.T) {
 	var flags []string
-	for _, m := range regexp.MustCompile(`f\.\w+Var\(&o\.\w+, "([a-z-]+)"`).FindAllStringSubmatch(read(t, "../lab/data/import.go"), -1) {
+	for _, m := range regexp.MustCompile(`f\.\w+Var\(&o\.\w+, "([a-z-]+)"`).FindAllStringSubmatch(read(t, "../lab/cmd/data.go"), -1) {
 		flags = append(flags, "--"+m[1])
 	}
 	if len(flags) < 10 {

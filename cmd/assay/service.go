@@ -40,7 +40,7 @@ import (
 	"github.com/assay-run/assay/host/runner"
 	live "github.com/assay-run/assay/host/trade"
 	"github.com/assay-run/assay/host/trade/journal"
-	"github.com/assay-run/assay/lab/selection/trials"
+	"github.com/assay-run/assay/lab/search/selection"
 	"github.com/assay-run/assay/plugin-sdk/sample"
 )
 
@@ -161,7 +161,7 @@ type trialCounter struct {
 
 // Place implements runner.TrialCounter.
 func (c trialCounter) Place(ctx context.Context, runID string) (*registry.Place, error) {
-	return trials.PlaceOf(ctx, c.runs, c.store, runID)
+	return selection.PlaceOf(ctx, c.runs, c.store, runID)
 }
 
 // openRegistry opens the registry and settles runs that a crash cut short, which it returns.

@@ -8,7 +8,7 @@ import (
 	"syscall"
 	_ "time/tzdata" // --tz must work where the system has no zone files
 
-	"github.com/assay-run/assay/lab"
+	"github.com/assay-run/assay/lab/cmd"
 )
 
 // version and commit are set by the linker.
@@ -16,7 +16,7 @@ var version, commit = "dev", "unknown"
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := lab.Main(ctx, os.Args[1:], lab.IO{Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv, Terminal: terminal(os.Stderr), Build: lab.Build{Version: version, Commit: commit}})
+	code := cmd.Main(ctx, os.Args[1:], cmd.IO{Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv, Terminal: terminal(os.Stderr), Build: cmd.Build{Version: version, Commit: commit}})
 	stop()
 	os.Exit(code)
 }

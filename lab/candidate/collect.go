@@ -16,8 +16,8 @@ import (
 	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/registry"
 	"github.com/assay-run/assay/host/runner"
-	"github.com/assay-run/assay/lab/evaluate"
 	"github.com/assay-run/assay/lab/falsify"
+	"github.com/assay-run/assay/lab/request"
 	"github.com/assay-run/assay/lab/split"
 )
 
@@ -36,12 +36,12 @@ type item struct {
 
 // collector finds the runs of one pack.
 type collector struct {
-	h    *evaluate.Host
+	h    *request.Host
 	slug string
 }
 
-func refuse(code, flag, format string, args ...any) *evaluate.Error {
-	e := &evaluate.Error{Code: code, Message: fmt.Sprintf(format, args...)}
+func refuse(code, flag, format string, args ...any) *request.Error {
+	e := &request.Error{Code: code, Message: fmt.Sprintf(format, args...)}
 	if flag != "" {
 		e.Details = map[string]any{"flag": flag}
 	}
@@ -118,7 +118,7 @@ func (c *collector) open(row registry.Run, role bundle.Role) (*item, error) {
 	if err != nil {
 		return nil, err
 	}
-	if x.request, err = evaluate.ReadRequest(text); err != nil {
+	if x.request, err = request.ReadRequest(text); err != nil {
 		return nil, err
 	}
 	if m.Kind == artifact.KindFalsification {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/host/artifact"
-	"github.com/assay-run/assay/lab/selection"
+	"github.com/assay-run/assay/lab/search/selection"
 )
 
 // Every field of the bundle comes from where the page says.

@@ -16,7 +16,7 @@ import (
 	"github.com/assay-run/assay/host/metric"
 	"github.com/assay-run/assay/lab/falsify"
 	"github.com/assay-run/assay/lab/falsify/judge"
-	"github.com/assay-run/assay/lab/selection"
+	"github.com/assay-run/assay/lab/search/selection"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 

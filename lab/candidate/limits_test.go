@@ -9,7 +9,7 @@ import (
 
 	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/governance/bundle/field"
-	"github.com/assay-run/assay/lab/evaluate"
+	"github.com/assay-run/assay/lab/request"
 )
 
 func TestDefaultLimits(t *testing.T) {
@@ -62,7 +62,7 @@ func TestLimitsOfAFile(t *testing.T) {
 	} {
 		_, err := LimitsOver(base, []byte(text))
 		has(t, err, "USAGE", "--limits")
-		var own *evaluate.Error
+		var own *request.Error
 		if errors.As(err, &own); own.Details["flag"] != "--limits" || own.Details["pointer"] != pointer {
 			t.Errorf("%s: %v", text, own.Details)
 		}

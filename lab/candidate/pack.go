@@ -1,3 +1,11 @@
+// Package candidate packs evidence into a candidate bundle, submits it to a control plane,
+// and repeats what others have packed.
+//
+// [Pack] starts from one run, the baseline, finds what belongs to it in the registry, hashes
+// every file again, and keeps the bundle in <state_dir>/candidates/<revision>/, whole or not at
+// all. The core of a bundle comes from rows and files, never from the clock: packing twice
+// gives one id. [Submit] posts it and keeps the answer once that is verified. [Replay] executes
+// the pinned requests of a bundle again and compares by hash.
 package candidate
 
 import (
@@ -17,8 +25,8 @@ import (
 	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/base/dsse"
-	"github.com/assay-run/assay/lab/evaluate"
-	"github.com/assay-run/assay/lab/selection"
+	"github.com/assay-run/assay/lab/request"
+	"github.com/assay-run/assay/lab/search/selection"
 )
 
 // DefaultValid is how long a seal request is valid unless somebody says otherwise;
@@ -84,10 +92,10 @@ type Packed struct {
 	shelf   *Shelf
 }
 
-// Pack makes the bundle of a candidate and keeps it. The error is an *evaluate.Error
+// Pack makes the bundle of a candidate and keeps it. The error is an *request.Error
 // RUN_NOT_FOUND or RUN_NOT_PACKABLE, or an *artifact.MismatchError when a file of a run has
 // changed. The locked test of the runs is revealed, which is noted once for each.
-func Pack(ctx context.Context, h *evaluate.Host, o Options) (*Packed, error) {
+func Pack(ctx context.Context, h *request.Host, o Options) (*Packed, error) {
 	// Owner and requester may not approve: under a name that is nobody's they could.
 	if o.Author = cmp.Or(o.Author, o.Owner); o.Author == "" {
 		return nil, refuse("USAGE", "--owner", "the candidate needs an owner: give --owner or set USER")
@@ -133,7 +141,7 @@ func refutations(e *collected) []Refutation {
 
 type packer struct {
 	Options
-	host  *evaluate.Host
+	host  *request.Host
 	shelf *Shelf
 }
 
@@ -177,7 +185,7 @@ func Baseline(b *bundle.Bundle) (bundle.Run, error) {
 // core is the bundle without lineage and seal request.
 func (p *packer) core(ctx context.Context, e *collected) (bundle.Bundle, error) {
 	m := e.base.meta
-	ledger, err := selection.Read(ctx, p.host.Registry, p.host.Artifacts, m.RunID)
+	ledger, err := selection.ReadTrials(ctx, p.host.Registry, p.host.Artifacts, m.RunID)
 	if err != nil {
 		return bundle.Bundle{}, err
 	}
@@ -253,7 +261,7 @@ func sealed(b bundle.Bundle) (*bundle.Document, error) {
 
 // notPackable says which option mends a refusal, where one does.
 func notPackable(e *bundle.Error) error {
-	out := &evaluate.Error{
+	out := &request.Error{
 		Code: codeNotPackable, Message: fmt.Sprintf("the bundle would be refused: %s", e.Error()),
 		Details: map[string]any{"pointer": e.Pointer, "reason": string(e.Code)},
 	}
@@ -309,7 +317,7 @@ func (p *packer) store(out *Packed) error {
 	case envelope == nil && err == nil: // signed before
 		signed, refused := bundle.DecodeEnvelope(have)
 		if refused != nil {
-			return &evaluate.Error{Code: "ARTIFACT_MISMATCH", Message: path + " is no signature any more: remove it, and pack with --sign-key"}
+			return &request.Error{Code: "ARTIFACT_MISMATCH", Message: path + " is no signature any more: remove it, and pack with --sign-key"}
 		}
 		out.Envelope = &signed.Envelope
 	}

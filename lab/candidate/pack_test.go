@@ -13,7 +13,7 @@ import (
 	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/registry"
-	"github.com/assay-run/assay/lab/evaluate"
+	"github.com/assay-run/assay/lab/request"
 )
 
 func fixed() time.Time { return now }
@@ -53,9 +53,9 @@ func settle(t *testing.T, p *packer, b bundle.Bundle) *Packed {
 
 // TestSomebodyAnswers: a bundle of nobody is refused before anything is looked at.
 func TestSomebodyAnswers(t *testing.T) {
-	h := &evaluate.Host{StateDir: t.TempDir()}
+	h := &request.Host{StateDir: t.TempDir()}
 	_, err := Pack(t.Context(), h, Options{Slug: "crosser", Now: fixed})
-	var refused *evaluate.Error
+	var refused *request.Error
 	if !errors.As(err, &refused) || refused.Code != "USAGE" || refused.Details["flag"] != "--owner" {
 		t.Fatalf("%v", err)
 	}
@@ -180,7 +180,7 @@ func TestSecretsAreNotPacked(t *testing.T) {
 		p := packing(t, Options{})
 		_, err := p.settle(composed(t, func(e *collected) { e.base.meta.Params = json.RawMessage(params) }))
 		has(t, err, "RUN_NOT_PACKABLE")
-		var own *evaluate.Error
+		var own *request.Error
 		if errors.As(err, &own); own.Details["reason"] != "SECRET_IN_BUNDLE" || own.Details["pointer"] == "" || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%v, %v", err, own.Details)
 		}
@@ -200,7 +200,7 @@ func TestRefusalsNameTheOption(t *testing.T) {
 		edit(&b)
 		_, err := packing(t, Options{}).settle(b)
 		has(t, err, "USAGE")
-		var own *evaluate.Error
+		var own *request.Error
 		if errors.As(err, &own); own.Details["flag"] != flag {
 			t.Errorf("%s: %v %v", flag, err, own.Details)
 		}

@@ -1,25 +1,86 @@
 package candidate
 
 import (
+	"bytes"
 	"context"
 	"crypto/ecdsa"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/governance/bundle/evidence"
+	"github.com/assay-run/assay/governance/bundle/field"
 	"github.com/assay-run/assay/governance/client"
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/base/dsse"
-	"github.com/assay-run/assay/lab/evaluate"
 	"github.com/assay-run/assay/lab/falsify"
+	"github.com/assay-run/assay/lab/request"
 )
+
+func validRevision(s string) bool { return field.IsRevision(s) }
+
+func missing(err error) bool { return errors.Is(err, fs.ErrNotExist) }
+
+// inputsMissing says what is needed to execute a pinned run.
+func inputsMissing(run bundle.Run, format string, args ...any) error {
+	return &request.Error{
+		Code: "INPUTS_MISSING", Message: fmt.Sprintf("run %s: ", run.RunID) + fmt.Sprintf(format, args...), Details: map[string]any{"run_id": run.RunID},
+	}
+}
+
+// pinned reads the request of a run from its folder. Nothing there is trusted: the request
+// must have the hash that the bundle names, and splits.json the hash in the request.
+func pinned(h *request.Host, run bundle.Run) (*artifact.Request, *artifact.Splits, error) {
+	dir := h.Artifacts.Dir(run.RunID)
+	text, err := os.ReadFile(filepath.Join(dir, "request.json"))
+	if missing(err) {
+		return nil, nil, inputsMissing(run, "its request.json is not below %s: copy the run's folder there", dir)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	if digest.SHA256Hex(text) != run.RequestHash {
+		return nil, nil, &artifact.MismatchError{RunID: run.RunID, Problems: []string{"request.json is not the request of the bundle"}}
+	}
+	r, err := request.ReadRequest(text)
+	if err != nil {
+		return nil, nil, err
+	}
+	if text, err = os.ReadFile(filepath.Join(dir, "splits.json")); missing(err) {
+		return nil, nil, inputsMissing(run, "its splits.json is not below %s: copy the run's folder there", dir)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	if digest.SHA256Hex(bytes.TrimSpace(text)) != r.Splits.SHA256 {
+		return nil, nil, &artifact.MismatchError{RunID: run.RunID, Problems: []string{"splits.json is not that of the request"}}
+	}
+	s := &artifact.Splits{}
+	return r, s, json.Unmarshal(text, s)
+}
+
+// Ask prepares the question of a pinned run once more: exactly its plugin, parameters,
+// candles and rules. plugin is a program to take, "" for the one in the state directory;
+// either must have the pinned hash. Close what comes back.
+func Ask(ctx context.Context, h *request.Host, b *bundle.Bundle, run bundle.Run, plugin string) (*request.Prepared, error) {
+	r, splits, err := pinned(h, run)
+	if err != nil {
+		return nil, err
+	}
+	return h.Repeat(ctx, r, request.Overrides{
+		Slug: b.Candidate.Slug, Splits: splits, Plugin: plugin, SourceSHA256: b.Strategy.Plugin.SourceSHA256,
+		NoSplits: inputsMissing(run, "its splits cannot be made again"),
+	})
+}
 
 // replayValid is how long the statement of a replay holds.
 const replayValid = 90 * 24 * time.Hour
@@ -74,7 +135,7 @@ type ReplayOptions struct {
 // Replay executes every pinned run of a revision again and compares the hashes. Nothing is
 // stored. Runs at a venue cannot be repeated and are skipped. An error is one that ends it
 // all, such as an interruption; what concerns one run is in its Outcome.
-func Replay(ctx context.Context, h *evaluate.Host, b *bundle.Bundle, o ReplayOptions) ([]Outcome, error) {
+func Replay(ctx context.Context, h *request.Host, b *bundle.Bundle, o ReplayOptions) ([]Outcome, error) {
 	list := make([]Outcome, 0, len(b.Runs))
 	for _, run := range b.Runs {
 		if o.Begin != nil {
@@ -94,7 +155,7 @@ func Replay(ctx context.Context, h *evaluate.Host, b *bundle.Bundle, o ReplayOpt
 }
 
 func codeOf(err error) string {
-	var own *evaluate.Error
+	var own *request.Error
 	var changed *artifact.MismatchError
 	switch {
 	case errors.As(err, &own):
@@ -105,10 +166,10 @@ func codeOf(err error) string {
 	return "INTERNAL"
 }
 
-func replayOne(ctx context.Context, h *evaluate.Host, b *bundle.Bundle, run bundle.Run, o ReplayOptions, out *Outcome) error {
+func replayOne(ctx context.Context, h *request.Host, b *bundle.Bundle, run bundle.Run, o ReplayOptions, out *Outcome) error {
 	switch run.Role {
 	case bundle.RolePaper, bundle.RoleCanary, bundle.RoleLive:
-		return &evaluate.Error{Code: codeSkipped, Message: "runs at a venue cannot be repeated"}
+		return &request.Error{Code: codeSkipped, Message: "runs at a venue cannot be repeated"}
 	}
 	answer, err := execute(ctx, h, b, run, o, out)
 	if err != nil {
@@ -119,7 +180,7 @@ func replayOne(ctx context.Context, h *evaluate.Host, b *bundle.Bundle, run bund
 }
 
 // recompute works out what gates judge of the files that were made just now.
-func (out *Outcome) recompute(answer *evaluate.Answer) error {
+func (out *Outcome) recompute(answer *request.Answer) error {
 	if answer.Failure != nil {
 		return nil
 	}
@@ -141,7 +202,7 @@ func (out *Outcome) recompute(answer *evaluate.Answer) error {
 }
 
 // execute runs the pinned question and stores nothing.
-func execute(ctx context.Context, h *evaluate.Host, b *bundle.Bundle, run bundle.Run, o ReplayOptions, out *Outcome) (*evaluate.Answer, error) {
+func execute(ctx context.Context, h *request.Host, b *bundle.Bundle, run bundle.Run, o ReplayOptions, out *Outcome) (*request.Answer, error) {
 	r, _, err := pinned(h, run)
 	if err != nil {
 		return nil, err
@@ -168,7 +229,7 @@ func execute(ctx context.Context, h *evaluate.Host, b *bundle.Bundle, run bundle
 	if p.RequestHash != run.RequestHash {
 		return nil, inputsMissing(run, "its question cannot be asked again: the program describes itself otherwise")
 	}
-	return h.Run(ctx, p, evaluate.Options{NoReuse: true, Progress: o.progress})
+	return h.Run(ctx, p, request.Options{NoReuse: true, Progress: o.progress})
 }
 
 func (o *ReplayOptions) progress(done, total int64) {
@@ -178,7 +239,7 @@ func (o *ReplayOptions) progress(done, total int64) {
 }
 
 // compare holds what was made against what is pinned.
-func (out *Outcome) compare(b *bundle.Bundle, run bundle.Run, answer *evaluate.Answer) {
+func (out *Outcome) compare(b *bundle.Bundle, run bundle.Run, answer *request.Answer) {
 	out.ReportSHA256 = reportHash(answer.Metadata)
 	for _, f := range answer.Metadata.Artifacts {
 		if path.Base(f.Name) == "trades.csv" {
@@ -251,7 +312,7 @@ func Attest(doc *bundle.Document, list []Outcome, origin string, key *ecdsa.Priv
 		}
 	}
 	if len(said.Runs) == 0 {
-		return dsse.Envelope{}, &evaluate.Error{Code: "INPUTS_MISSING", Message: "none of the runs could be executed again: there is nothing to sign"}
+		return dsse.Envelope{}, &request.Error{Code: "INPUTS_MISSING", Message: "none of the runs could be executed again: there is nothing to sign"}
 	}
 	return doc.Attest(bundle.TypeReplay, said, key)
 }

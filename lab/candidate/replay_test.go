@@ -11,27 +11,27 @@ import (
 	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/base/digest"
-	"github.com/assay-run/assay/lab/evaluate"
+	"github.com/assay-run/assay/lab/request"
 )
 
 func TestOutcomes(t *testing.T) {
 	b := composed(t)
 	run := b.Runs[0]
 	for name, c := range map[string]struct {
-		edit    func(*evaluate.Answer)
+		edit    func(*request.Answer)
 		verdict Verdict
 		code    string
 		words   string
 	}{
-		"the same":       {func(*evaluate.Answer) {}, Equal, "", ""},
-		"another report": {func(a *evaluate.Answer) { a.Metadata.Artifacts[0].SHA256 = sum("x") }, Different, "NOT_REPRODUCED", "report.json"},
-		"other trades":   {func(a *evaluate.Answer) { a.Metadata.Artifacts[1].SHA256 = sum("x") }, Different, "NOT_REPRODUCED", "splits/test/trades.csv"},
-		"a file less":    {func(a *evaluate.Answer) { a.Metadata.Artifacts = a.Metadata.Artifacts[:1] }, Different, "NOT_REPRODUCED", "trades.csv"},
-		"failed": {func(a *evaluate.Answer) {
-			a.Failure = &evaluate.Failure{SplitID: "train", Failure: &artifact.Failure{Code: "PLUGIN_CRASHED", Message: "gone"}}
+		"the same":       {func(*request.Answer) {}, Equal, "", ""},
+		"another report": {func(a *request.Answer) { a.Metadata.Artifacts[0].SHA256 = sum("x") }, Different, "NOT_REPRODUCED", "report.json"},
+		"other trades":   {func(a *request.Answer) { a.Metadata.Artifacts[1].SHA256 = sum("x") }, Different, "NOT_REPRODUCED", "splits/test/trades.csv"},
+		"a file less":    {func(a *request.Answer) { a.Metadata.Artifacts = a.Metadata.Artifacts[:1] }, Different, "NOT_REPRODUCED", "trades.csv"},
+		"failed": {func(a *request.Answer) {
+			a.Failure = &request.Failure{SplitID: "train", Failure: &artifact.Failure{Code: "PLUGIN_CRASHED", Message: "gone"}}
 		}, Different, "RUN_FAILED", "split train failed: PLUGIN_CRASHED"},
 	} {
-		answer := &evaluate.Answer{Metadata: metadata("run_base")}
+		answer := &request.Answer{Metadata: metadata("run_base")}
 		c.edit(answer)
 		out := Outcome{RunID: run.RunID, Trades: []bundle.SplitTrades{}}
 		out.compare(&b, run, answer)
@@ -57,7 +57,7 @@ func TestDifferencesAreCut(t *testing.T) {
 
 // A request is taken from a folder only if it is the one that the bundle pins.
 func TestPinnedRequests(t *testing.T) {
-	h := &evaluate.Host{Artifacts: artifact.NewStore(t.TempDir())}
+	h := &request.Host{Artifacts: artifact.NewStore(t.TempDir())}
 	dir := h.Artifacts.Dir("run_base")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		t.Fatal(err)

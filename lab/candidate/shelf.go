@@ -13,7 +13,7 @@ import (
 
 	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/host/base/file"
-	"github.com/assay-run/assay/lab/evaluate"
+	"github.com/assay-run/assay/lab/request"
 )
 
 // The files of a candidate's folder, besides bundle.FileName.
@@ -85,7 +85,7 @@ func (s *Shelf) IDs() ([]string, error) {
 }
 
 // Load reads one revision. The error is fs.ErrNotExist if there is none, and an
-// *evaluate.Error ARTIFACT_MISMATCH when its bytes are not those that its name stands for.
+// *request.Error ARTIFACT_MISMATCH when its bytes are not those that its name stands for.
 func (s *Shelf) Load(revision string) (*bundle.Document, error) {
 	path := filepath.Join(s.Dir(revision), bundle.FileName)
 	info, err := os.Stat(path)
@@ -93,7 +93,7 @@ func (s *Shelf) Load(revision string) (*bundle.Document, error) {
 		return nil, err
 	}
 	changed := func(why string) error {
-		return &evaluate.Error{
+		return &request.Error{
 			Code: "ARTIFACT_MISMATCH", Message: fmt.Sprintf("%s is not what was packed (%s): move the folder away and pack again", path, why),
 			Details: map[string]any{"candidate_revision_id": revision, "problems": []string{bundle.FileName + ": " + why}},
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/governance/client"
 	"github.com/assay-run/assay/governance/control/planetest"
-	"github.com/assay-run/assay/lab/evaluate"
+	"github.com/assay-run/assay/lab/request"
 )
 
 func plane(t *testing.T, o planetest.Options) (*planetest.Plane, *client.Client) {
@@ -110,7 +110,7 @@ func TestARefusedSubmitKeepsNoAnswer(t *testing.T) {
 	out := settle(t, p, composed(t))
 	_, err := Submit(t.Context(), c, out)
 	has(t, err, "INGEST_REFUSED", "SEAL_AUDIENCE_MISMATCH")
-	var own *evaluate.Error
+	var own *request.Error
 	if errors.As(err, &own); own.Details["code"] != "SEAL_AUDIENCE_MISMATCH" || own.Details["status"] != 400 || own.Details["pointer"] != "/seal_request/log_origin" {
 		t.Errorf("%v", own.Details)
 	}

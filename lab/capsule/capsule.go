@@ -1,10 +1,29 @@
+// Package capsule makes and replays failure capsules: one file that has how a run failed and
+// what is needed to see it fail again. docs/lab.md describes the format.
+//
+// A [Capsule] is plain data. Kinds sort the failures, [Fingerprint] names what failed whatever
+// the candle, the id names the place, too. Sealing removes secrets and binds the body to a
+// hash; [Decode] is strict, because a capsule may come from anybody. [Shelve] keeps the
+// capsules of a run few.
+//
+// A [Stage] runs one plugin over one window in a fresh process. It captures a play that has
+// failed: it finds the exact candle, keeps the candles that led there, and looks for the
+// smallest play that fails alike. [Host.Replay] repeats a capsule on a machine that may lack
+// the plugin or the candles. The search is bounded in plays and in time, and no result of a
+// run depends on it.
 package capsule
 
 import (
+	"encoding/hex"
 	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/assay-run/assay/host/artifact"
+	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/plugin-sdk/market"
+	"github.com/assay-run/assay/plugin-sdk/wire"
 )
 
 // Schema is what this package reads and writes.
@@ -208,3 +227,213 @@ type Note struct {
 	Where  Where  `json:"where"`
 	Claim  string `json:"claim"`
 }
+
+// Kind is what sort of failure a capsule is about.
+type Kind string
+
+// The kinds.
+const (
+	// PluginPanic: the author's code panicked or returned an error.
+	PluginPanic Kind = "plugin_panic"
+	// PluginExit: the process ended.
+	PluginExit    Kind = "plugin_exit"
+	PluginTimeout Kind = "plugin_timeout"
+	// PluginProtocol: what it said is not what the protocol allows.
+	PluginProtocol Kind = "plugin_protocol"
+	PluginDiverged Kind = "plugin_diverged"
+	// InvalidOutput: an intent is none, as with a quantity that is not a number.
+	InvalidOutput Kind = "invalid_output"
+	HostInvariant Kind = "host_invariant"
+	DataError     Kind = "data_error"
+	// Nondeterminism: the same play decided differently.
+	Nondeterminism Kind = "nondeterminism"
+	// Lookahead: decisions depend on candles that had not closed.
+	Lookahead Kind = "lookahead"
+	// ResourceLimit: the process ran out of memory or processor time.
+	ResourceLimit    Kind = "resource_limit"
+	ArtifactMismatch Kind = "artifact_mismatch"
+	Cancelled        Kind = "cancelled"
+)
+
+// Severity says how bad a kind is.
+type Severity string
+
+// The severities: it did not work; it worked against the rules; it does not always do
+// the same.
+const (
+	SeverityError          Severity = "error"
+	SeverityViolation      Severity = "violation"
+	SeverityNondeterminism Severity = "nondeterminism"
+)
+
+var severities = map[Kind]Severity{
+	PluginPanic: SeverityError, PluginExit: SeverityError, PluginTimeout: SeverityError, DataError: SeverityError,
+	ResourceLimit: SeverityError, Cancelled: SeverityError,
+	PluginProtocol: SeverityViolation, PluginDiverged: SeverityViolation, InvalidOutput: SeverityViolation,
+	HostInvariant: SeverityViolation, Lookahead: SeverityViolation, ArtifactMismatch: SeverityViolation,
+	Nondeterminism: SeverityNondeterminism,
+}
+
+// Severity is that of the kind; "" for an unknown one.
+func (k Kind) Severity() Severity { return severities[k] }
+
+// OfPlugin says that playing the plugin once shows the failure or does not.
+func (k Kind) OfPlugin() bool {
+	switch k {
+	case Nondeterminism, Lookahead, ArtifactMismatch, Cancelled:
+		return false
+	}
+	return true
+}
+
+// Classify sorts the failure of a play. trace is what ParseStack found in its stack or,
+// where the process has ended, in what it printed.
+func Classify(f *artifact.Failure, trace Trace) Kind {
+	switch f.Code {
+	case "STRATEGY_ERROR":
+		if kind := text(f, "type"); kind == wire.FailureLimit || kind == wire.FailureIntent {
+			return InvalidOutput
+		}
+		return PluginPanic
+	case "PLUGIN_CRASHED":
+		switch {
+		case outOfResources(f, trace):
+			return ResourceLimit
+		case trace.Cause != "":
+			return PluginPanic
+		}
+		return PluginExit
+	case "PLUGIN_TIMEOUT":
+		return PluginTimeout
+	case "PLUGIN_DIVERGED":
+		return PluginDiverged
+	case "PLUGIN_PROTOCOL_ERROR":
+		if strings.HasPrefix(text(f, "field_path"), "intents[") {
+			return InvalidOutput
+		}
+		return PluginProtocol
+	case "DATA_ERROR":
+		return DataError
+	}
+	return HostInvariant
+}
+
+// outOfResources recognises the ends that the limits of the sandbox bring about.
+func outOfResources(f *artifact.Failure, trace Trace) bool {
+	if s := SignalOf(f.PluginExitCode); s == "SIGXCPU" || s == "SIGXFSZ" {
+		return true
+	}
+	for _, words := range []string{"out of memory", "cannot allocate memory", "failed to create new OS thread"} {
+		if strings.Contains(trace.Cause, words) {
+			return true
+		}
+	}
+	return false
+}
+
+// TypeOf is the type of a failure: what is behind its code and does not depend on the
+// candle.
+func TypeOf(f *artifact.Failure, trace Trace) string {
+	switch {
+	case text(f, "type") != "":
+		return text(f, "type")
+	case trace.Cause != "":
+		return trace.Type()
+	case SignalOf(f.PluginExitCode) != "":
+		return "signal " + SignalOf(f.PluginExitCode)
+	case f.PluginExitCode != nil:
+		return exitStatus(*f.PluginExitCode)
+	case text(f, "reason") != "":
+		return text(f, "reason")
+	}
+	return types[f.Code]
+}
+
+// types are those of failures that only the host has a word for.
+var types = map[string]string{
+	"PLUGIN_TIMEOUT": "deadline", "PLUGIN_PROTOCOL_ERROR": "protocol", "PLUGIN_DIVERGED": "ledger_digest", "INTERNAL_ERROR": "host", "INTERRUPTED": "interrupted",
+}
+
+// text is a detail of a failure.
+func text(f *artifact.Failure, key string) string {
+	s, _ := f.Data[key].(string)
+	return s
+}
+
+var phases = []Phase{PhaseInit, PhaseWarmup, PhaseCandle, PhaseFill, PhaseFinalize}
+
+func (p Phase) known() bool { return slices.Contains(phases, p) }
+
+// topFrames is how many frames tell one failure from another.
+const topFrames = 5
+
+// Fingerprint names what has failed, whatever the candle: the SHA-256 of the canonical
+// JSON of kind, type, code and the names of the innermost five functions of the
+// author's module, in hex.
+func Fingerprint(k Kind, f *Fault, module string) (string, error) {
+	frames := []string{}
+	for _, call := range f.Stack {
+		if InModule(call.Func, module) && len(frames) < topFrames {
+			frames = append(frames, call.Func)
+		}
+	}
+	return digest.Of(map[string]any{"kind": k, "type": f.Type, "code": f.Code, "frames": frames})
+}
+
+// MakeID is fc_ and the first 16 hex digits of the SHA-256 of the canonical JSON of kind,
+// fingerprint, request_hash, split_id and candle_index.
+func MakeID(k Kind, fingerprint, requestHash string, w Where) (string, error) {
+	sum, err := digest.Of(map[string]any{
+		"kind": k, "fingerprint": fingerprint, "request_hash": requestHash, "split_id": w.SplitID, "candle_index": w.CandleIndex,
+	})
+	if err != nil {
+		return "", err
+	}
+	return idPrefix + sum[:16], nil
+}
+
+const idPrefix = "fc_"
+
+func isID(s string) bool {
+	digits, ok := strings.CutPrefix(s, idPrefix)
+	return ok && len(digits) == 16 && isHex(digits)
+}
+
+func isSHA256(s string) bool { return len(s) == 64 && isHex(s) }
+
+func isHex(s string) bool {
+	_, err := hex.DecodeString(s)
+	return err == nil && s == strings.ToLower(s)
+}
+
+// Name fills in fingerprint and id from what the capsule says already. module is the
+// import path of the program's main module.
+func (c *Capsule) Name(module string) (err error) {
+	if c.Fingerprint, err = Fingerprint(c.Kind, &c.Error, module); err != nil {
+		return err
+	}
+	c.Replay.ExpectedFingerprint = c.Fingerprint
+	c.ID, err = MakeID(c.Kind, c.Fingerprint, c.Inputs.RequestHash, c.Where)
+	return err
+}
+
+// signals are the names of the numbers that end a process on Linux.
+var signals = map[int]string{
+	1: "SIGHUP", 2: "SIGINT", 3: "SIGQUIT", 4: "SIGILL", 5: "SIGTRAP", 6: "SIGABRT", 7: "SIGBUS", 8: "SIGFPE", 9: "SIGKILL",
+	10: "SIGUSR1", 11: "SIGSEGV", 12: "SIGUSR2", 13: "SIGPIPE", 14: "SIGALRM", 15: "SIGTERM", 24: "SIGXCPU", 25: "SIGXFSZ", 31: "SIGSYS",
+}
+
+// SignalOf is the name of the signal that an exit code of 128 and more stands for; ""
+// if the process ended by itself or not at all.
+func SignalOf(exitCode *int) string {
+	if exitCode == nil || *exitCode <= 128 {
+		return ""
+	}
+	n := *exitCode - 128
+	if name, known := signals[n]; known {
+		return name
+	}
+	return "SIG" + strconv.Itoa(n)
+}
+
+func exitStatus(code int) string { return "exit status " + strconv.Itoa(code) }

@@ -9,14 +9,14 @@ import (
 
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/base/digest"
-	"github.com/assay-run/assay/lab/evaluate"
 	"github.com/assay-run/assay/lab/falsify/profile"
-	"github.com/assay-run/assay/lab/selection"
+	"github.com/assay-run/assay/lab/request"
+	"github.com/assay-run/assay/lab/search/selection"
 )
 
 // Repeated is a falsification that was made again.
 type Repeated struct {
-	*evaluate.Answer
+	*request.Answer
 	// Trials is how many trials it was judged with: those that the falsification has
 	// recorded, not those that there are by now.
 	Trials int
@@ -24,13 +24,13 @@ type Repeated struct {
 
 // Again attacks once more as a stored falsification did: the same base and profile, the ledger of trials that it has
 // recorded, whatever has been tried since, and where numbers in the sources were changed the same sources. Nothing is
-// stored. The error is an *evaluate.Error INPUTS_MISSING when one of them is not what it was, so that the same question
+// stored. The error is an *request.Error INPUTS_MISSING when one of them is not what it was, so that the same question
 // cannot be asked any more.
 func Again(
-	ctx context.Context, h *evaluate.Host, slug, runID string, r *artifact.Request, o Options,
+	ctx context.Context, h *request.Host, slug, runID string, r *artifact.Request, o Options,
 ) (*Repeated, error) {
 	missing := func(message string) error {
-		return &evaluate.Error{Code: "INPUTS_MISSING", Message: "run " + runID + ": " + message, Details: map[string]any{"run_id": runID}}
+		return &request.Error{Code: "INPUTS_MISSING", Message: "run " + runID + ": " + message, Details: map[string]any{"run_id": runID}}
 	}
 	var on depends
 	if err := json.Unmarshal(r.Falsification, &on); err != nil {
@@ -82,7 +82,7 @@ func Again(
 		return nil, err
 	}
 	defer original.Close()
-	question, err := h.Vary(original, func(q *evaluate.Question) { q.Kind, q.Falsification = artifact.KindFalsification, r.Falsification })
+	question, err := h.Vary(original, func(q *request.Question) { q.Kind, q.Falsification = artifact.KindFalsification, r.Falsification })
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +97,7 @@ func Again(
 	if a.depends.LiteralsSHA256 != on.LiteralsSHA256 {
 		return nil, missing("it changed numbers in the sources of its program, which are not in the strategy's folder")
 	}
-	answer, err := h.Run(ctx, question, evaluate.Options{NoReuse: true, Make: a.make, Plan: a.standing()})
+	answer, err := h.Run(ctx, question, request.Options{NoReuse: true, Make: a.make, Plan: a.standing()})
 	return &Repeated{answer, len(ledger.Trials)}, err
 }
 

@@ -8,15 +8,15 @@ import (
 
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/registry"
-	"github.com/assay-run/assay/lab/evaluate"
 	"github.com/assay-run/assay/lab/falsify/battery"
+	"github.com/assay-run/assay/lab/request"
 	"github.com/assay-run/assay/lab/split"
 )
 
 // Base is a completed run that can be attacked.
 type Base struct {
 	RunID string
-	*evaluate.Stored
+	*request.Stored
 	search, train, validation battery.Part
 }
 
@@ -24,7 +24,7 @@ type Base struct {
 func (b *Base) Candles() int { return b.Splits.Candles }
 
 // Newest is the run of a strategy that was completed last, "" if there is none.
-func Newest(ctx context.Context, h *evaluate.Host, slug string) (string, error) {
+func Newest(ctx context.Context, h *request.Host, slug string) (string, error) {
 	rows, err := h.Registry.ListMetadata(ctx, registry.Filter{Slug: slug, Kind: artifact.KindRun, Status: artifact.StatusCompleted})
 	if err != nil || len(rows) == 0 {
 		return "", err
@@ -32,9 +32,9 @@ func Newest(ctx context.Context, h *evaluate.Host, slug string) (string, error) 
 	return rows[len(rows)-1].RunID, nil
 }
 
-// Open reads a run, every file hashed again. The error is an *evaluate.Error when it
+// Open reads a run, every file hashed again. The error is an *request.Error when it
 // cannot be attacked, and an *artifact.MismatchError when its files have changed.
-func Open(ctx context.Context, h *evaluate.Host, slug, runID string) (*Base, error) {
+func Open(ctx context.Context, h *request.Host, slug, runID string) (*Base, error) {
 	row, err := h.Registry.Get(ctx, runID)
 	switch {
 	case errors.Is(err, registry.ErrNotFound):
@@ -62,7 +62,7 @@ func Open(ctx context.Context, h *evaluate.Host, slug, runID string) (*Base, err
 			}
 		}
 		if part.To == 0 {
-			return nil, &evaluate.Error{
+			return nil, &request.Error{
 				Code: "LAB_JSON_INVALID", Details: map[string]any{"pointer": "/splits/scheme"},
 				Message: fmt.Sprintf("/splits/scheme run %s has no split %s: lab falsify attacks runs whose scheme is default", runID, role),
 			}
@@ -71,30 +71,19 @@ func Open(ctx context.Context, h *evaluate.Host, slug, runID string) (*Base, err
 	return b, nil
 }
 
-func refuse(code, format string, args ...any) *evaluate.Error {
-	return &evaluate.Error{Code: code, Message: fmt.Sprintf(format, args...), Details: map[string]any{"flag": "--run"}}
+func refuse(code, format string, args ...any) *request.Error {
+	return &request.Error{Code: code, Message: fmt.Sprintf(format, args...), Details: map[string]any{"flag": "--run"}}
 }
 
 // ask is the question of the base, looked up again with exactly its inputs.
-func (b *Base) ask(ctx context.Context, h *evaluate.Host, slug string) (*evaluate.Prepared, error) {
-	scheme, err := evaluate.SchemeOf(b.Splits)
-	if err != nil {
-		return nil, err
-	}
-	q, err := h.Again(b.Request, slug, scheme, "")
-	if err != nil {
-		return nil, err
-	}
-	q.Plugin.SourceSHA256, q.Plugin.SDKSHA256 = b.Metadata.Plugin.SourceSHA256, b.Metadata.Plugin.SDKSHA256
-	p, err := h.Prepare(ctx, q)
-	if err != nil {
-		return nil, err
-	}
-	if p.Manifest.Request.Splits.SHA256 != b.Request.Splits.SHA256 {
-		p.Close()
-		return nil, &evaluate.Error{Code: "INPUTS_MISSING", Message: "the splits of run " + b.RunID + " cannot be made again"}
-	}
-	return p, nil
+func (b *Base) ask(ctx context.Context, h *request.Host, slug string) (*request.Prepared, error) {
+	return h.Repeat(ctx, b.Request, request.Overrides{
+		Slug: slug, Splits: b.Splits,
+		SourceSHA256: b.Metadata.Plugin.SourceSHA256, SDKSHA256: b.Metadata.Plugin.SDKSHA256,
+		NoSplits: &request.Error{
+			Code: "INPUTS_MISSING", Message: "the splits of run " + b.RunID + " cannot be made again",
+		},
+	})
 }
 
 // decided is the decision hash of the base's search split; "" where another engine has

@@ -11,6 +11,6 @@
 // Packages below: profile (counts and thresholds), replay (changed candles), battery
 // (what is played), judge (from numbers to verdicts).
 //
-// It imports lab/evaluate, lab/selection, lab/family/plan, and the host's artifact and
+// It imports lab/request, lab/search, and the host's artifact and
 // registry.
 package falsify

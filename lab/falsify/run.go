@@ -16,15 +16,14 @@ import (
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/registry"
-	"github.com/assay-run/assay/lab/evaluate"
 	"github.com/assay-run/assay/lab/falsify/battery"
 	"github.com/assay-run/assay/lab/falsify/judge"
 	"github.com/assay-run/assay/lab/falsify/page"
 	"github.com/assay-run/assay/lab/falsify/profile"
-	"github.com/assay-run/assay/lab/family/plan"
-	"github.com/assay-run/assay/lab/project/literal"
-	"github.com/assay-run/assay/lab/selection"
-	"github.com/assay-run/assay/lab/selection/series"
+	"github.com/assay-run/assay/lab/project"
+	"github.com/assay-run/assay/lab/request"
+	"github.com/assay-run/assay/lab/search/family"
+	"github.com/assay-run/assay/lab/search/selection"
 	"github.com/assay-run/assay/lab/split"
 	"github.com/assay-run/assay/lab/stat"
 )
@@ -45,11 +44,11 @@ type Options struct {
 
 // Finder finds the sources that a program with a hash is built from, nil where they are not
 // at hand.
-type Finder func(ctx context.Context, pluginSHA256 string) (*literal.Sources, error)
+type Finder func(ctx context.Context, pluginSHA256 string) (*project.Sources, error)
 
 // Result is a falsification as it is stored now.
 type Result struct {
-	*evaluate.Answer
+	*request.Answer
 	Summary *Summary
 	// Warnings are those about the ledger of trials.
 	Warnings []artifact.ReportWarning
@@ -72,8 +71,8 @@ type depends struct {
 }
 
 // Run attacks a base. The errors are those of evaluate.Host.Run.
-func Run(ctx context.Context, h *evaluate.Host, base *Base, o Options) (*Result, error) {
-	ledger, err := selection.Read(ctx, h.Registry, h.Artifacts, base.RunID)
+func Run(ctx context.Context, h *request.Host, base *Base, o Options) (*Result, error) {
+	ledger, err := selection.ReadTrials(ctx, h.Registry, h.Artifacts, base.RunID)
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +104,7 @@ func Run(ctx context.Context, h *evaluate.Host, base *Base, o Options) (*Result,
 	if err != nil {
 		return nil, err
 	}
-	a.question, err = h.Vary(original, func(q *evaluate.Question) {
+	a.question, err = h.Vary(original, func(q *request.Question) {
 		q.Kind, q.Falsification = artifact.KindFalsification, falsification
 	})
 	if err != nil {
@@ -114,7 +113,7 @@ func Run(ctx context.Context, h *evaluate.Host, base *Base, o Options) (*Result,
 	if !o.Force {
 		a.journal = journalOf(h, a.question.RunID)
 	}
-	answer, err := h.Run(ctx, a.question, evaluate.Options{Force: o.Force, Waiting: o.Waiting, Make: a.make,
+	answer, err := h.Run(ctx, a.question, request.Options{Force: o.Force, Waiting: o.Waiting, Make: a.make,
 		Plan: a.standing()})
 	if err != nil {
 		return nil, err
@@ -131,7 +130,7 @@ func Run(ctx context.Context, h *evaluate.Host, base *Base, o Options) (*Result,
 
 // readLiterals finds the numbers in the sources of a strategy that declares none, which makes
 // them part of what is asked.
-func (a *attack) readLiterals(ctx context.Context, original *evaluate.Prepared) error {
+func (a *attack) readLiterals(ctx context.Context, original *request.Prepared) error {
 	seed := original.Question.Seed
 	if a.planned != nil {
 		seed = a.planned.Seed
@@ -145,10 +144,10 @@ func (a *attack) readLiterals(ctx context.Context, original *evaluate.Prepared) 
 		a.sources == nil {
 		return err
 	}
-	if a.literals, err = literal.Around(a.sources.Dir, seed); err != nil {
+	if a.literals, err = project.Around(a.sources.Dir, seed); err != nil {
 		return err
 	}
-	a.depends.LiteralsSHA256, err = literal.Digest(a.literals)
+	a.depends.LiteralsSHA256, err = project.Digest(a.literals)
 	return err
 }
 
@@ -158,7 +157,7 @@ func affordable(planned *battery.Plan, p *profile.Profile) error {
 		return nil
 	}
 	if n := len(planned.Params) * (p.Selections + 1); n > battery.MostSearched {
-		return &evaluate.Error{
+		return &request.Error{
 			Code: "PLAN_TOO_LARGE", Details: map[string]any{"flag": "--full", "pointer": "/selections"},
 			Message: fmt.Sprintf("permuted_selection would play %d trials on %d shuffled trains and the real one, %d in all, and %d is the most: "+
 				"leave it out with --skip permuted_selection, or give a profile fewer /selections", len(planned.Params), p.Selections, n, battery.MostSearched),
@@ -169,13 +168,13 @@ func affordable(planned *battery.Plan, p *profile.Profile) error {
 
 // journalOf is where a falsification that is interrupted leaves what permuted_selection
 // has finished.
-func journalOf(h *evaluate.Host, runID string) string {
+func journalOf(h *request.Host, runID string) string {
 	return filepath.Join(h.StateDir, "tmp", "falsify", runID+".jsonl")
 }
 
 // standing is that of the base in its family: what is found out about it is no cleaner
 // than it is, and a profile that its plan does not name is another deviation.
-func (a *attack) standing() evaluate.Plan {
+func (a *attack) standing() request.Plan {
 	p := standingOf(a.base.Metadata)
 	p.Deviation = p.Deviation || a.deviates()
 	return p
@@ -196,11 +195,11 @@ func (a *attack) seed() uint64 {
 }
 
 // standingOf is the standing of a base.
-func standingOf(m *artifact.Metadata) evaluate.Plan {
+func standingOf(m *artifact.Metadata) request.Plan {
 	if m.PlanID == nil {
-		return evaluate.Plan{}
+		return request.Plan{}
 	}
-	p := evaluate.Plan{ID: *m.PlanID, Index: -1, Deviation: m.Deviation, Contaminated: m.ValidationContaminated}
+	p := request.Plan{ID: *m.PlanID, Index: -1, Deviation: m.Deviation, Contaminated: m.ValidationContaminated}
 	if m.TrialIndex != nil {
 		p.Index = *m.TrialIndex
 	}
@@ -209,16 +208,16 @@ func standingOf(m *artifact.Metadata) evaluate.Plan {
 
 // attack is a question on its way to an answer.
 type attack struct {
-	host     *evaluate.Host
+	host     *request.Host
 	base     *Base
 	options  Options
-	question *evaluate.Prepared
-	ledger   *selection.Ledger
+	question *request.Prepared
+	ledger   *selection.TrialList
 	planned  *battery.Plan
 	depends  depends
 	profile  []byte // canonical
-	sources  *literal.Sources
-	literals []literal.Variant
+	sources  *project.Sources
+	literals []project.Variant
 	// journal keeps the finished part of a search that is repeated, "" for none.
 	journal string
 }
@@ -226,7 +225,7 @@ type attack struct {
 // make fills the run of the falsification.
 func (a *attack) make(ctx context.Context, run *artifact.Run) error {
 	seed := a.seed()
-	chosen, err := a.ledger.Select(ctx, series.NewCandles(a.host.Candles), seed)
+	chosen, err := a.ledger.Select(ctx, selection.NewCandles(a.host.Candles), seed)
 	if err != nil {
 		return err
 	}
@@ -250,7 +249,7 @@ func (a *attack) make(ctx context.Context, run *artifact.Run) error {
 // planOf is the plan that the base was selected by with its hash, nil for a run of its own
 // and for one whose plan is not there any more. Its trials are there where full asks for
 // them.
-func planOf(ctx context.Context, h *evaluate.Host, base *Base, full bool) (*battery.Plan, string, error) {
+func planOf(ctx context.Context, h *request.Host, base *Base, full bool) (*battery.Plan, string, error) {
 	id := base.Metadata.PlanID
 	if id == nil {
 		return nil, "", nil
@@ -262,7 +261,7 @@ func planOf(ctx context.Context, h *evaluate.Host, base *Base, full bool) (*batt
 	if err != nil {
 		return nil, "", err
 	}
-	file, err := plan.Parse(row.Payload)
+	file, err := family.ParsePlan(row.Payload)
 	if err != nil {
 		return nil, "", err
 	}

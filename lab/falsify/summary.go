@@ -6,7 +6,7 @@ import (
 
 	"github.com/assay-run/assay/host/metric"
 	"github.com/assay-run/assay/lab/falsify/judge"
-	"github.com/assay-run/assay/lab/selection"
+	"github.com/assay-run/assay/lab/search/selection"
 )
 
 const (

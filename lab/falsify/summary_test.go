@@ -9,10 +9,10 @@ import (
 	"testing"
 
 	"github.com/assay-run/assay/host/artifact"
-	"github.com/assay-run/assay/lab/evaluate"
 	"github.com/assay-run/assay/lab/falsify/battery"
 	"github.com/assay-run/assay/lab/falsify/judge"
 	"github.com/assay-run/assay/lab/falsify/profile"
+	"github.com/assay-run/assay/lab/request"
 )
 
 func number(x float64) *float64 { return &x }
@@ -207,13 +207,13 @@ func TestTheStandingIsThatOfTheBase(t *testing.T) {
 	plan, index := "plan_x", int64(3)
 	for _, c := range []struct {
 		base artifact.Metadata
-		want evaluate.Plan
+		want request.Plan
 	}{
-		{artifact.Metadata{}, evaluate.Plan{}},
-		{artifact.Metadata{PlanID: &plan}, evaluate.Plan{ID: plan, Index: -1}},
+		{artifact.Metadata{}, request.Plan{}},
+		{artifact.Metadata{PlanID: &plan}, request.Plan{ID: plan, Index: -1}},
 		{
 			artifact.Metadata{PlanID: &plan, TrialIndex: &index, Deviation: true, ValidationContaminated: true},
-			evaluate.Plan{ID: plan, Index: 3, Deviation: true, Contaminated: true},
+			request.Plan{ID: plan, Index: 3, Deviation: true, Contaminated: true},
 		},
 	} {
 		if got := standingOf(&c.base); got != c.want {
@@ -237,8 +237,8 @@ func TestAnotherProfileThanThePlansIsADeviation(t *testing.T) {
 		{&battery.Plan{Profile: "strict", Seed: 3}, true, "3"},
 	} {
 		a := &attack{
-			base: &Base{RunID: "run_a", Stored: &evaluate.Stored{Metadata: &artifact.Metadata{PlanID: &plan}}}, options: Options{Profile: profile.Default()},
-			question: &evaluate.Prepared{Question: evaluate.Question{Seed: 7}}, planned: c.planned,
+			base: &Base{RunID: "run_a", Stored: &request.Stored{Metadata: &artifact.Metadata{PlanID: &plan}}}, options: Options{Profile: profile.Default()},
+			question: &request.Prepared{Question: request.Question{Seed: 7}}, planned: c.planned,
 		}
 		s := a.summary(&battery.Outcome{})
 		deviates := s.Profile.Planned != "" && len(s.Reasons) == 1 && s.Reasons[0].Code == judge.ProfileDeviation && len(s.brief().Reasons) == 1
@@ -255,7 +255,7 @@ func TestASearchThatIsTooLargeIsRefused(t *testing.T) {
 		t.Error("nothing of it would be played: ", err)
 	}
 	p.Full = true
-	var refused *evaluate.Error
+	var refused *request.Error
 	if err := affordable(planned, &p); !errors.As(err, &refused) || refused.Code != "PLAN_TOO_LARGE" || !strings.Contains(refused.Message, "--skip permuted_selection") {
 		t.Error(err)
 	}

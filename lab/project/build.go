@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/mod/modfile"
+
 	"github.com/assay-run/assay/host/base/digest"
 )
 
@@ -150,4 +152,173 @@ func SourceHash(dir string) (string, error) {
 		return "", err
 	}
 	return hashList(list)
+}
+
+// SDKFolder is the folder of a strategy's module that has the source of the SDK, and
+// VersionFile the file in it that says which one it is.
+const (
+	SDKFolder   = "sdk"
+	VersionFile = "VERSION"
+)
+
+// ErrNoModule says that a strategy is part of a larger module, whose SDK it uses.
+var ErrNoModule = errors.New("the strategy has no go.mod of its own: it uses the SDK of the module around it")
+
+// SDK is what VERSION says of the SDK in a folder.
+type SDK struct {
+	// Version is sdk.Version, SimID the semantics that it plays by.
+	Version, SimID string
+	// SHA256 is that of the files beside it, see HashFiles.
+	SHA256 string
+}
+
+// Encode is the content of VERSION: a line per value.
+func (s SDK) Encode() []byte {
+	return fmt.Appendf(nil, "sdk %s\nsim %s\nsha256 %s\n", s.Version, s.SimID, s.SHA256)
+}
+
+// DecodeSDK reads the content of VERSION.
+func DecodeSDK(text []byte) (SDK, error) {
+	var s SDK
+	values := map[string]*string{"sdk": &s.Version, "sim": &s.SimID, "sha256": &s.SHA256}
+	for line := range strings.Lines(string(text)) {
+		key, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if to := values[key]; to != nil && *to == "" {
+			*to = value
+		}
+	}
+	if s.Version == "" || s.SimID == "" || len(s.SHA256) != 64 {
+		return SDK{}, errors.New("it does not say sdk, sim and sha256")
+	}
+	return s, nil
+}
+
+// HashFiles is the hash of the sorted (path, sha256) of files by slash separated path,
+// VERSION left out.
+func HashFiles(files map[string][]byte) (string, error) {
+	list := []fileHash{}
+	for name, text := range files {
+		if name != VersionFile {
+			list = append(list, fileHash{name, digest.SHA256Hex(text)})
+		}
+	}
+	return hashList(list)
+}
+
+// fileHash is one file in the hash of a folder.
+type fileHash struct {
+	Path   string `json:"path"`
+	SHA256 string `json:"sha256"`
+}
+
+func hashList(list []fileHash) (string, error) {
+	slices.SortFunc(list, func(a, b fileHash) int { return strings.Compare(a.Path, b.Path) })
+	return digest.Of(list)
+}
+
+// ReadSDK reads the SDK in a folder: what its VERSION says, and the hash that its files
+// have. The two differ where somebody has edited it. The error is fs.ErrNotExist where
+// there is none.
+func ReadSDK(dir string) (said SDK, sha256 string, err error) {
+	text, err := os.ReadFile(filepath.Join(dir, VersionFile))
+	if err != nil {
+		return SDK{}, "", err
+	}
+	if said, err = DecodeSDK(text); err != nil {
+		return SDK{}, "", fmt.Errorf("%s: %w", filepath.Join(dir, VersionFile), err)
+	}
+	list, err := hashFolder(dir, func(rel string, _ fs.DirEntry) bool { return rel != VersionFile })
+	if err != nil {
+		return SDK{}, "", err
+	}
+	sha256, err = hashList(list)
+	return said, sha256, err
+}
+
+// hashFolder hashes the plain files of a folder that are wanted; of a folder in it that is
+// not wanted none is. Hidden ones never count.
+func hashFolder(dir string, wanted func(rel string, d fs.DirEntry) bool) ([]fileHash, error) {
+	list := []fileHash{}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || path == dir {
+			return err
+		}
+		rel, err := filepath.Rel(dir, path)
+		if err != nil {
+			return err
+		}
+		rel = filepath.ToSlash(rel)
+		switch {
+		case strings.HasPrefix(d.Name(), "."), !wanted(rel, d):
+			if d.IsDir() {
+				return filepath.SkipDir
+			}
+			return nil
+		case !d.Type().IsRegular():
+			return nil
+		}
+		sum, err := digest.File(path)
+		list = append(list, fileHash{rel, sum})
+		return err
+	})
+	return list, err
+}
+
+// ReplacedSDK is the folder that the go.mod in a folder takes the SDK from, as it is
+// written there; "" for none, as in a checkout.
+func ReplacedSDK(dir string) (string, error) {
+	path := filepath.Join(dir, "go.mod")
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	mod, err := modfile.Parse(path, text, nil)
+	if err != nil {
+		return "", &BuildError{Problem: err.Error()}
+	}
+	for _, r := range mod.Replace {
+		if r.Old.Path == Module && r.New.Version == "" {
+			return r.New.Path, nil
+		}
+	}
+	return "", nil
+}
+
+// sdkOf is the SDK that a program in a folder is built with: the hash of its files, and
+// whether somebody has edited them. Both are zero where the folder does not hold it. The
+// error is a *BuildError where there is none at all.
+func sdkOf(slug, dir string) (sha256 string, edited bool, err error) {
+	from, err := ReplacedSDK(dir)
+	if err != nil || from == "" {
+		return "", false, err
+	}
+	full := filepath.FromSlash(from)
+	if !filepath.IsAbs(full) {
+		full = filepath.Join(dir, full)
+	}
+	if _, err := os.Stat(filepath.Join(full, "go.mod")); err != nil {
+		return "", false, &BuildError{Problem: fmt.Sprintf(
+			"go.mod takes the SDK from %s, where it is not: run lab sdk update %s, which puts it into the folder",
+			from, slug)}
+	}
+	if filepath.Clean(full) != filepath.Join(dir, SDKFolder) {
+		return "", false, nil
+	}
+	said, sha256, err := ReadSDK(full)
+	if err != nil {
+		return "", false, &BuildError{
+			Problem: fmt.Sprintf("the SDK in %s cannot be used: %v: run lab sdk update %s", full, err, slug),
+		}
+	}
+	return sha256, said.SHA256 != sha256, nil
+}
+
+// HoldsSDK reports whether a folder is the SDK of a strategy and not a checkout.
+func HoldsSDK(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, VersionFile))
+	text, unread := os.ReadFile(filepath.Join(dir, "go.mod"))
+	return err == nil && unread == nil && declares(string(text), Module)
 }

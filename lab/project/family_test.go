@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/assay-run/assay/host/metric"
-	"github.com/assay-run/assay/lab/design"
 	"github.com/assay-run/assay/lab/project"
+	"github.com/assay-run/assay/lab/search/design"
 )
 
 func labJSON(family string) []byte {

@@ -14,9 +14,9 @@ import (
 
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/base/digest"
-	"github.com/assay-run/assay/lab/evaluate"
 	"github.com/assay-run/assay/lab/falsify/profile"
 	"github.com/assay-run/assay/lab/project"
+	"github.com/assay-run/assay/lab/request"
 )
 
 // options are the flags.
@@ -305,7 +305,7 @@ func (w *world) all(ctx context.Context, list []*setting, workers int) ([][]*ver
 	}
 	close(next)
 	wg.Wait()
-	return found, evaluate.FirstCause(errs)
+	return found, request.FirstCause(errs)
 }
 
 // caseNumber is the number of the stream that a case's market is drawn from: of the

@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/assay-run/assay/lab/selection"
+	"github.com/assay-run/assay/lab/search/selection"
 	"github.com/assay-run/assay/lab/stat"
 	"github.com/assay-run/assay/lab/stat/bootstrap"
 	"github.com/assay-run/assay/lab/stat/deflate"

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/assay-run/assay/lab/evaluate"
 	"github.com/assay-run/assay/lab/falsify/judge"
+	"github.com/assay-run/assay/lab/request"
 )
 
 func TestTheFullSizeIsThatOfThePage(t *testing.T) {
@@ -50,13 +50,13 @@ func TestATestThatIsNotThereWasSkipped(t *testing.T) {
 
 func TestTheFirstCauseIsNoCancellation(t *testing.T) {
 	broken := errors.New("broken")
-	if err := evaluate.FirstCause([]error{nil, context.Canceled, broken}); !errors.Is(err, broken) {
+	if err := request.FirstCause([]error{nil, context.Canceled, broken}); !errors.Is(err, broken) {
 		t.Error(err)
 	}
-	if err := evaluate.FirstCause([]error{nil, context.Canceled}); !errors.Is(err, context.Canceled) {
+	if err := request.FirstCause([]error{nil, context.Canceled}); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	if err := evaluate.FirstCause([]error{nil, nil}); err != nil {
+	if err := request.FirstCause([]error{nil, nil}); err != nil {
 		t.Error(err)
 	}
 }

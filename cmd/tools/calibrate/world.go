@@ -14,10 +14,10 @@ import (
 	"github.com/assay-run/assay/host/candle"
 	"github.com/assay-run/assay/host/proc/sandbox"
 	"github.com/assay-run/assay/host/registry"
-	"github.com/assay-run/assay/lab/evaluate"
 	"github.com/assay-run/assay/lab/falsify"
 	"github.com/assay-run/assay/lab/falsify/profile"
 	"github.com/assay-run/assay/lab/project"
+	"github.com/assay-run/assay/lab/request"
 	"github.com/assay-run/assay/lab/split"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
@@ -72,8 +72,8 @@ func (w *world) judge(ctx context.Context, s *setting, i int, folder string) (_ 
 	return &verdict{found.Summary.Overall, found.Summary.Tests}, nil
 }
 
-func (w *world) open(ctx context.Context, s *setting, dir string, index uint64) (*evaluate.Host, error) {
-	h := &evaluate.Host{
+func (w *world) open(ctx context.Context, s *setting, dir string, index uint64) (*request.Host, error) {
+	h := &request.Host{
 		StateDir: dir, Artifacts: artifact.NewStore(filepath.Join(dir, "runs")), Engine: w.engine, Sandbox: sandbox.Off, Workers: 1, Plain: true,
 		Logger: hclog.NewNullLogger(), Reattach: w.reattach,
 	}
@@ -95,7 +95,7 @@ func (w *world) open(ctx context.Context, s *setting, dir string, index uint64) 
 }
 
 // search tries what the setting wants and returns the run that is to be judged.
-func (w *world) search(ctx context.Context, h *evaluate.Host, s *setting, i int) (string, error) {
+func (w *world) search(ctx context.Context, h *request.Host, s *setting, i int) (string, error) {
 	first := 0 // the first coin of noise; an edge is a trial of its own
 	rivals := s.Strategy
 	if !s.isNoise() && s.Strategy != numberedName {
@@ -126,18 +126,18 @@ func (w *world) search(ctx context.Context, h *evaluate.Host, s *setting, i int)
 	return a.RunID, nil
 }
 
-func answer(ctx context.Context, h *evaluate.Host, q evaluate.Question, compact bool) (*evaluate.Answer, error) {
+func answer(ctx context.Context, h *request.Host, q request.Question, compact bool) (*request.Answer, error) {
 	p, err := h.Prepare(ctx, q)
 	if err != nil {
 		return nil, err
 	}
 	defer p.Close()
-	return h.Run(ctx, p, evaluate.Options{Compact: compact})
+	return h.Run(ctx, p, request.Options{Compact: compact})
 }
 
 // question is that of a strategy in case i; k is the coin of noise.
-func (w *world) question(s *setting, name string, i, k int) evaluate.Question {
-	q := evaluate.Question{
+func (w *world) question(s *setting, name string, i, k int) request.Question {
+	q := request.Question{
 		Kind: artifact.KindRun, Slug: name, FamilyID: "calibration", Plugin: w.plugin, Params: json.RawMessage("{}"), Symbols: []string{string(symbol)},
 		Timeframe: "1d", Exchange: exchange, InitialCash: json.RawMessage(cash), Execution: json.RawMessage("{}"),
 		Splits: split.Scheme{Scheme: split.Default}, Holding: 1, Stress: []string{}, Seed: w.seed,

@@ -87,8 +87,8 @@ var allowed = []struct {
 
 	{"lab", []string{"lab", "host", "plugin-sdk", "governance/bundle", "governance/ledger", "governance/client"}},
 	{"lab/columnar", []string{"host/candle/importer"}},
-	{"lab/design", []string{"lab/stat/random"}},
-	{"lab/stat", []string{"lab/split", "lab/design", "host/metric", "plugin-sdk/market"}},
+	{"lab/search/design", []string{"lab/stat/random"}},
+	{"lab/stat", []string{"lab/split", "lab/search/design", "host/metric", "plugin-sdk/market"}},
 	{"lab/stat/random", nil},
 	{"lab/falsify/judge", []string{"lab/stat", "host/artifact", "host/metric", "plugin-sdk/market"}},
 	{"lab/falsify/replay", []string{"lab/stat", "host/candle", "plugin-sdk"}},

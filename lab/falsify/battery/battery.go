@@ -8,20 +8,20 @@ import (
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/metric"
 	"github.com/assay-run/assay/lab/capsule"
-	"github.com/assay-run/assay/lab/evaluate"
 	"github.com/assay-run/assay/lab/falsify/judge"
 	"github.com/assay-run/assay/lab/falsify/judge/evidence"
 	"github.com/assay-run/assay/lab/falsify/profile"
-	"github.com/assay-run/assay/lab/project/literal"
-	"github.com/assay-run/assay/lab/selection"
+	"github.com/assay-run/assay/lab/project"
+	"github.com/assay-run/assay/lab/request"
+	"github.com/assay-run/assay/lab/search/selection"
 )
 
 // Base is what is attacked, and with what.
 type Base struct {
-	Host *evaluate.Host
+	Host *request.Host
 	// Question is the one of the falsification: that of the base run in all that matters
 	// to a replay. Its run gets the capsules.
-	Question *evaluate.Prepared
+	Question *request.Prepared
 	// Search, Train and Validation are the splits of the base.
 	Search, Train, Validation Part
 	// Decided is the decision hash of the base's search split and Lines its decision lines;
@@ -34,8 +34,8 @@ type Base struct {
 	Plan      *Plan
 	// Literals are the neighbours of a strategy without parameters, built from Sources; nil
 	// and empty where these are not at hand.
-	Sources  *literal.Sources
-	Literals []literal.Variant
+	Sources  *project.Sources
+	Literals []project.Variant
 	Profile  profile.Profile
 	Seed     uint64
 	// Journal is a file for what permuted_selection has finished, "" for none.
@@ -56,7 +56,7 @@ type Outcome struct {
 	Rows map[string][]judge.Replay
 	// Played is the base once more; its Results are nil when the plugin could not be
 	// started.
-	Played *evaluate.Replayed
+	Played *request.Replayed
 	// Capsule is the first one that was kept, nil for none.
 	Capsule *capsule.Note
 	// Sandbox is the weakest level of all replays, Replays how many there were.

@@ -13,16 +13,16 @@ import (
 	"github.com/assay-run/assay/host/metric"
 	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/lab/capsule"
-	"github.com/assay-run/assay/lab/evaluate"
 	"github.com/assay-run/assay/lab/falsify/judge"
 	"github.com/assay-run/assay/lab/falsify/profile"
+	"github.com/assay-run/assay/lab/request"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
 func number(x float64) *float64 { return &x }
 
-func replayed(final, decisions string, sharpe float64) *evaluate.Replayed {
-	return &evaluate.Replayed{
+func replayed(final, decisions string, sharpe float64) *request.Replayed {
+	return &request.Replayed{
 		Results: &artifact.Results{InitialCash: "10000", FinalValue: final, DecisionHash: decisions, Trades: make([]market.Trade, 3)},
 		Metrics: metric.Values{{Key: "sharpe_ratio", Number: sharpe}, {Key: "total_return", Reason: metric.TooFewReturns}},
 	}
@@ -55,7 +55,7 @@ func TestARowSaysHowAReplayWent(t *testing.T) {
 	if r := rowOf("x2", 0, failed); r.Status != judge.Failed || r.Sharpe != nil || r.NetPnL != "" || r.DecisionHash != "abc" {
 		t.Errorf("%+v", r)
 	}
-	if r := rowOf("x2", 0, &evaluate.Replayed{Failure: &artifact.Failure{}}); r.Status != judge.Failed || r.DecisionHash != "" {
+	if r := rowOf("x2", 0, &request.Replayed{Failure: &artifact.Failure{}}); r.Status != judge.Failed || r.DecisionHash != "" {
 		t.Errorf("%+v", r)
 	}
 }
@@ -101,7 +101,7 @@ func TestOnlyTheFirstCapsuleIsNamed(t *testing.T) {
 func TestARefusedReplayBreaksItsTest(t *testing.T) {
 	b := &bench{refused: map[string]string{}}
 	for _, why := range []string{"b", "a", "c"} {
-		b.refuse(judge.PriceNoise, &evaluate.Error{Message: why})
+		b.refuse(judge.PriceNoise, &request.Error{Message: why})
 	}
 	if b.refused[judge.PriceNoise] != "a" {
 		t.Error("the reason depends on the order")
@@ -207,13 +207,13 @@ func TestSeriesAreComparedAtTheirTimes(t *testing.T) {
 
 func TestTheFirstErrorCountsThatIsNoCancellation(t *testing.T) {
 	disk := errors.New("the disk is full")
-	if err := evaluate.FirstCause([]error{nil, context.Canceled, disk, errors.New("later")}); !errors.Is(err, disk) {
+	if err := request.FirstCause([]error{nil, context.Canceled, disk, errors.New("later")}); !errors.Is(err, disk) {
 		t.Error(err)
 	}
-	if err := evaluate.FirstCause([]error{nil, context.Canceled}); !errors.Is(err, context.Canceled) {
+	if err := request.FirstCause([]error{nil, context.Canceled}); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	if err := evaluate.FirstCause([]error{nil, nil}); err != nil {
+	if err := request.FirstCause([]error{nil, nil}); err != nil {
 		t.Error(err)
 	}
 }

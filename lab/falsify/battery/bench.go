@@ -6,10 +6,10 @@ import (
 	"runtime"
 
 	"github.com/assay-run/assay/lab/capsule"
-	"github.com/assay-run/assay/lab/evaluate"
 	"github.com/assay-run/assay/lab/falsify/judge"
 	"github.com/assay-run/assay/lab/falsify/judge/null"
 	"github.com/assay-run/assay/lab/falsify/replay"
+	"github.com/assay-run/assay/lab/request"
 	"github.com/assay-run/assay/lab/split"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
@@ -22,10 +22,10 @@ type bench struct {
 	source  *replay.Source
 	workers int
 
-	first []*play            // of the base
-	base  *evaluate.Replayed // search, once more
-	train *evaluate.Replayed // nil until a test needs it
-	run   *null.Run          // of base
+	first []*play           // of the base
+	base  *request.Replayed // search, once more
+	train *request.Replayed // nil until a test needs it
+	run   *null.Run         // of base
 
 	judge   judge.Judge
 	found   map[string]*finding
@@ -51,8 +51,8 @@ func (b *bench) open(ctx context.Context) (err error) {
 		return err
 	}
 	b.first = []*play{{
-		part: b.Search, how: evaluate.Replay{ID: split.RoleSearch, Lines: true},
-		done: func(r *evaluate.Replayed) error { b.base = r; return nil },
+		part: b.Search, how: request.Replay{ID: split.RoleSearch, Lines: true},
+		done: func(r *request.Replayed) error { b.base = r; return nil },
 	}}
 	if err = b.play(ctx, b.first); err != nil || b.base.Failure != nil {
 		return err
@@ -98,7 +98,7 @@ func (b *bench) close() error {
 }
 
 // count notes a replay that has ended.
-func (b *bench) count(r *evaluate.Replayed) {
+func (b *bench) count(r *request.Replayed) {
 	b.done++
 	if r != nil && r.Failure != nil {
 		b.failed++

@@ -14,11 +14,11 @@ import (
 
 	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/lab/capsule"
-	"github.com/assay-run/assay/lab/evaluate"
 	"github.com/assay-run/assay/lab/falsify/judge"
 	"github.com/assay-run/assay/lab/falsify/judge/evidence"
 	"github.com/assay-run/assay/lab/falsify/judge/lines"
 	"github.com/assay-run/assay/lab/falsify/replay"
+	"github.com/assay-run/assay/lab/request"
 	"github.com/assay-run/assay/lab/split"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
@@ -31,14 +31,14 @@ type compared struct {
 	// The rest is kept only where the decisions differ; before are the lines that those of
 	// the replay should have been, nil for those of the base.
 	before []byte
-	how    evaluate.Replay
-	played *evaluate.Replayed
+	how    request.Replay
+	played *request.Replayed
 }
 
 // compare is a play whose decisions up to c.cut are compared with those of the base.
 func (b *bench) compare(c *compared, p *play) *play {
 	p.how.ID, p.how.Lines = split.RoleSearch, true
-	p.done = func(r *evaluate.Replayed) error {
+	p.done = func(r *request.Replayed) error {
 		c.row = rowOf(c.Variant, c.Replica, r)
 		c.Status = c.row.Status
 		switch {
@@ -91,7 +91,7 @@ func (b *bench) equal(ctx context.Context, id string, kind capsule.Kind, list []
 	// Where decisions differ each time, that they differ without later candles says nothing.
 	fickle := kind == capsule.Lookahead && b.found[judge.Determinism] != nil && b.found[judge.Determinism].Verdict == judge.Fail
 	if first.played.Failure == nil && !b.kept[kind] && !fickle {
-		b.note(kind, b.Host.Part(ctx, b.Question, evaluate.Parting{
+		b.note(kind, b.Host.Part(ctx, b.Question, request.Parting{
 			Kind: kind, Replay: first.how, Played: first.played, Before: before, Now: now,
 		}))
 	}
@@ -107,7 +107,7 @@ func (b *bench) determinism() (check, error) {
 	add := func(variant string, replica int, d run.Drive) {
 		c := &compared{Comparison: judge.Comparison{Variant: variant, Replica: replica}}
 		list = append(list, c)
-		plays = append(plays, b.compare(c, &play{part: b.Search, how: evaluate.Replay{Drive: d}}))
+		plays = append(plays, b.compare(c, &play{part: b.Search, how: request.Replay{Drive: d}}))
 	}
 	if b.Decided != "" {
 		list = append(list, b.stored())
@@ -134,7 +134,7 @@ func (b *bench) stored() *compared {
 		row:        rowOf("stored", 0, b.base),
 	}
 	if c.Want != c.Got {
-		c.how, c.played, c.before = evaluate.Replay{ID: split.RoleSearch, From: b.Search.From, To: b.Search.To}, b.base, b.Lines
+		c.how, c.played, c.before = request.Replay{ID: split.RoleSearch, From: b.Search.From, To: b.Search.To}, b.base, b.Lines
 	}
 	return c
 }
@@ -142,7 +142,7 @@ func (b *bench) stored() *compared {
 // lockstep plays the base candle by candle.
 func (b *bench) lockstep() (check, error) {
 	c := &compared{Comparison: judge.Comparison{Variant: "lockstep"}}
-	p := b.compare(c, &play{part: b.Search, how: evaluate.Replay{Drive: run.Drive{Lockstep: true}}})
+	p := b.compare(c, &play{part: b.Search, how: request.Replay{Drive: run.Drive{Lockstep: true}}})
 	return check{plays: []*play{p}, judge: func(ctx context.Context) (*finding, error) {
 		return b.equal(ctx, judge.LockstepReplay, capsule.Lookahead, []*compared{c})
 	}}, nil
@@ -192,10 +192,10 @@ func (b *bench) prefixes() (check, error) {
 		list = append(list, short, poison)
 		plays = append(plays, b.compare(short, &play{
 			on:   func() (replay.Set, error) { return replay.Truncate(b.source.Set, cut), nil },
-			part: Part{b.Search.From, at + 1}, how: evaluate.Replay{Drive: quick},
+			part: Part{b.Search.From, at + 1}, how: request.Replay{Drive: quick},
 		}), b.compare(poison, &play{
 			on:   func() (replay.Set, error) { return replay.Poison(b.source.Set, cut, b.Seed, uint64(i)), nil },
-			part: b.Search, hopeless: true, how: evaluate.Replay{Drive: quick},
+			part: b.Search, hopeless: true, how: request.Replay{Drive: quick},
 		}))
 	}
 	return check{plays: plays, judge: func(ctx context.Context) (*finding, error) {
@@ -208,7 +208,7 @@ func (b *bench) dataEnd() (check, error) {
 	c := &compared{Comparison: judge.Comparison{Variant: "continued"}, cut: b.Question.CloseAt(b.Search.To - 1)}
 	p := b.compare(c, &play{
 		on:   func() (replay.Set, error) { return replay.DataEnd(b.source.Set, b.Seed, 0), nil },
-		part: b.Search, open: true, how: evaluate.Replay{Drive: quick},
+		part: b.Search, open: true, how: request.Replay{Drive: quick},
 	})
 	return check{plays: []*play{p}, judge: func(ctx context.Context) (*finding, error) {
 		return b.equal(ctx, judge.DataEndProbe, capsule.Lookahead, []*compared{c})
@@ -235,8 +235,8 @@ func (b *bench) warmup() (check, error) {
 		}
 		plays = append(plays, &play{
 			part: b.Validation,
-			how:  evaluate.Replay{ID: split.RoleValidation, Lines: true, Series: true, Drive: run.Drive{Procs: 1, Warmup: w.factor}},
-			done: func(r *evaluate.Replayed) error {
+			how:  request.Replay{ID: split.RoleValidation, Lines: true, Series: true, Drive: run.Drive{Procs: 1, Warmup: w.factor}},
+			done: func(r *request.Replayed) error {
 				w.row, w.lines, w.published = rowOf(variant, 0, r), r.Lines, r.Published.Series
 				return nil
 			},

@@ -9,10 +9,10 @@ import (
 	"github.com/govalues/decimal"
 
 	"github.com/assay-run/assay/host/metric"
-	"github.com/assay-run/assay/lab/evaluate"
 	"github.com/assay-run/assay/lab/falsify/judge"
 	"github.com/assay-run/assay/lab/falsify/judge/lines"
 	"github.com/assay-run/assay/lab/falsify/replay"
+	"github.com/assay-run/assay/lab/request"
 	"github.com/assay-run/assay/lab/split"
 	"github.com/assay-run/assay/lab/stat"
 	"github.com/assay-run/assay/plugin-sdk/market"
@@ -24,7 +24,7 @@ func (b *bench) on(variant string, replica int, into *judge.Replay, part Part, c
 	if part == b.Train {
 		id = split.RoleTrain
 	}
-	return &play{on: change, part: part, how: evaluate.Replay{ID: id, Drive: quick}, done: func(r *evaluate.Replayed) error {
+	return &play{on: change, part: part, how: request.Replay{ID: id, Drive: quick}, done: func(r *request.Replayed) error {
 		*into = rowOf(variant, replica, r)
 		return nil
 	}}
@@ -107,7 +107,7 @@ func middle(list []judge.Replay) *judge.Replay {
 func (b *bench) permutedCandles() (check, error) {
 	set := b.trainSet()
 	list := rows(b.Profile.Permutations())
-	plays := []*play{{part: b.Train, how: evaluate.Replay{ID: split.RoleTrain, Drive: quick}, done: func(r *evaluate.Replayed) error {
+	plays := []*play{{part: b.Train, how: request.Replay{ID: split.RoleTrain, Drive: quick}, done: func(r *request.Replayed) error {
 		b.train = r
 		return nil
 	}}}
@@ -149,7 +149,7 @@ func (b *bench) metamorphic() (check, error) {
 	add := func(variant string, view lines.View, p *play) {
 		x := &transformed{Transformed: judge.Transformed{Variant: variant}, view: view}
 		p.part, p.how.ID, p.how.Drive, p.how.Lines = b.Search, split.RoleSearch, quick, true
-		p.done = func(r *evaluate.Replayed) error {
+		p.done = func(r *request.Replayed) error {
 			x.row, x.lines = rowOf(variant, 0, r), r.Lines
 			x.Status = x.row.Status
 			var err error
@@ -167,9 +167,9 @@ func (b *bench) metamorphic() (check, error) {
 		if err != nil {
 			return check{}, err
 		}
-		add(unscaled, lines.View{Scale: 1}, &play{how: evaluate.Replay{Execution: coarse}})
+		add(unscaled, lines.View{Scale: 1}, &play{how: request.Replay{Execution: coarse}})
 		add(scaled, lines.View{Scale: replay.ScaleFactor}, &play{
-			on: func() (replay.Set, error) { return replay.Scale(b.source.Set) }, how: evaluate.Replay{Execution: fine},
+			on: func() (replay.Set, error) { return replay.Scale(b.source.Set) }, how: request.Replay{Execution: fine},
 		})
 	}
 	add("shifted", lines.View{Time: replay.Unshifted}, &play{
@@ -243,7 +243,7 @@ const (
 )
 
 // returnsOf are the returns of the main sample.
-func returnsOf(r *evaluate.Replayed) ([]float64, error) {
+func returnsOf(r *request.Replayed) ([]float64, error) {
 	returns, err := metric.MainReturns(r.Input)
 	return returns.Return, err
 }

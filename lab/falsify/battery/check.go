@@ -8,10 +8,10 @@ import (
 
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/lab/capsule"
-	"github.com/assay-run/assay/lab/evaluate"
 	"github.com/assay-run/assay/lab/falsify/judge"
 	"github.com/assay-run/assay/lab/falsify/judge/evidence"
 	"github.com/assay-run/assay/lab/falsify/judge/lines"
+	"github.com/assay-run/assay/lab/request"
 	"github.com/assay-run/assay/lab/split"
 )
 
@@ -75,7 +75,7 @@ func (f *finding) replays(list []judge.Replay) {
 
 // rowOf is a replay as replays.csv has it. One that the strategy has no parameters for
 // has not been made, and none of its callers keeps it.
-func rowOf(variant string, replica int, r *evaluate.Replayed) judge.Replay {
+func rowOf(variant string, replica int, r *request.Replayed) judge.Replay {
 	row := judge.Replay{Variant: variant, Replica: replica, Status: judge.Completed}
 	if r.Failure != nil {
 		row.Status = judge.Failed
@@ -95,7 +95,7 @@ func rowOf(variant string, replica int, r *evaluate.Replayed) judge.Replay {
 	return row
 }
 
-func get(r *evaluate.Replayed, key string) *float64 {
+func get(r *request.Replayed, key string) *float64 {
 	if x, defined := r.Metrics.Get(key); defined {
 		return &x
 	}

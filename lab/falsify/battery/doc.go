@@ -13,6 +13,6 @@
 // 5), stress (6 to 8), changed (9, 10, 16, 21, 22), params (11), records (12 to 15, 17 to
 // 20, 24) and search (23).
 //
-// It imports lab/evaluate, which plays, the packages replay, judge and profile of
-// lab/falsify, lab/selection, and parts of the host below them.
+// It imports lab/request, which plays, the packages replay, judge and profile of
+// lab/falsify, lab/search/selection, and parts of the host below them.
 package battery

@@ -3,25 +3,25 @@ package battery
 import (
 	"context"
 
-	"github.com/assay-run/assay/lab/design/neighbour"
-	"github.com/assay-run/assay/lab/evaluate"
 	"github.com/assay-run/assay/lab/falsify/judge"
 	"github.com/assay-run/assay/lab/falsify/judge/evidence"
-	"github.com/assay-run/assay/lab/selection/trials"
+	"github.com/assay-run/assay/lab/request"
+	"github.com/assay-run/assay/lab/search/design"
+	"github.com/assay-run/assay/lab/search/selection"
 	"github.com/assay-run/assay/lab/split"
 )
 
 // Neighbours are the parameters beside those of a question, none where the strategy declares
 // no number. The steps are those of the plan, where there is one.
-func Neighbours(q *evaluate.Prepared, plan *Plan, seed uint64) ([]neighbour.Variant, error) {
-	ranges, err := neighbour.FromSchema(q.Strategy.ParamsSchema)
+func Neighbours(q *request.Prepared, plan *Plan, seed uint64) ([]design.Variant, error) {
+	ranges, err := design.FromSchema(q.Strategy.ParamsSchema)
 	if err != nil {
 		return nil, err
 	}
 	if plan != nil {
-		ranges = neighbour.WithSpace(ranges, plan.Space)
+		ranges = design.WithSpace(ranges, plan.Space)
 	}
-	return neighbour.Around(q.Manifest.Request.StrategyParams, ranges, seed)
+	return design.Around(q.Manifest.Request.StrategyParams, ranges, seed)
 }
 
 // paramNeighbourhood plays with parameters beside the base's, or where there are none with
@@ -44,18 +44,18 @@ func (b *bench) paramNeighbourhood() (check, error) {
 	}
 	return check{plays: plays, judge: func(context.Context) (*finding, error) {
 		f := b.besides("parameters", list, accepted)
-		var played []trials.Point
+		var played []selection.Point
 		for i := range list {
 			if accepted[i] {
 				x := points[i]
-				played = append(played, trials.Point{ID: x.ID, Params: x.Params, DecisionHash: list[i].DecisionHash})
+				played = append(played, selection.Point{ID: x.ID, Params: x.Params, DecisionHash: list[i].DecisionHash})
 			}
 		}
-		text, err := trials.WritePoints(played)
+		text, err := selection.WritePoints(played)
 		if err != nil {
 			return nil, err
 		}
-		f.add(evidence.File{Path: trials.PointsFile, Content: text, Rows: len(played)})
+		f.add(evidence.File{Path: selection.PointsFile, Content: text, Rows: len(played)})
 		return f, nil
 	}}, nil
 }
@@ -85,8 +85,8 @@ func (b *bench) literals() (check, error) {
 // beside is a play of the search beside the base; accepted says whether there was one.
 func (b *bench) beside(id string, into *judge.Replay, accepted *bool) *play {
 	return &play{
-		part: b.Search, how: evaluate.Replay{ID: split.RoleSearch, Drive: quick},
-		done: func(r *evaluate.Replayed) error {
+		part: b.Search, how: request.Replay{ID: split.RoleSearch, Drive: quick},
+		done: func(r *request.Replayed) error {
 			*accepted = r.Results != nil || r.Failure != nil
 			*into = rowOf(id, 0, r)
 			return nil

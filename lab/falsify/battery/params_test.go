@@ -6,10 +6,10 @@ import (
 	"testing"
 
 	"github.com/assay-run/assay/host/catalog"
-	"github.com/assay-run/assay/lab/design"
-	"github.com/assay-run/assay/lab/evaluate"
 	"github.com/assay-run/assay/lab/falsify/judge"
-	"github.com/assay-run/assay/lab/project/literal"
+	"github.com/assay-run/assay/lab/project"
+	"github.com/assay-run/assay/lab/request"
+	"github.com/assay-run/assay/lab/search/design"
 )
 
 // The least change of a parameter that a plan has searched is a step of the plan, where
@@ -19,7 +19,7 @@ func TestNeighboursTakeTheStepsOfThePlan(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	q := &evaluate.Prepared{Strategy: &catalog.Strategy{}}
+	q := &request.Prepared{Strategy: &catalog.Strategy{}}
 	q.Strategy.ParamsSchema = json.RawMessage(`{"properties":{"fast":{"type":"integer","minimum":1}}}`)
 	q.Manifest.Request.StrategyParams = json.RawMessage(`{"fast":20}`)
 	for _, c := range []struct {
@@ -75,7 +75,7 @@ func TestANeighbourWithoutEffectShowsNothing(t *testing.T) {
 func TestUndeclaredParametersAreNotShown(t *testing.T) {
 	for reason, b := range map[string]*bench{
 		judge.NoSources:  {},
-		judge.NoLiterals: {Base: Base{Sources: &literal.Sources{}}},
+		judge.NoLiterals: {Base: Base{Sources: &project.Sources{}}},
 	} {
 		c, err := b.literals()
 		if err != nil {

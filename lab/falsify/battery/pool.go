@@ -11,10 +11,9 @@ import (
 
 	"github.com/assay-run/assay/host/proc/sandbox"
 	"github.com/assay-run/assay/host/run"
-	"github.com/assay-run/assay/lab/evaluate"
 	"github.com/assay-run/assay/lab/falsify/replay"
 	"github.com/assay-run/assay/lab/project"
-	"github.com/assay-run/assay/lab/project/literal"
+	"github.com/assay-run/assay/lab/request"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
@@ -27,10 +26,10 @@ type play struct {
 	// on makes the candles that it is played on; nil: those of the base, untouched.
 	on func() (replay.Set, error)
 	// market is changed candles that are there already, nil without.
-	market *evaluate.Prepared
+	market *request.Prepared
 	// program is one with another number in its sources, nil for that of the base. What is no
 	// program is not played.
-	program *literal.Variant
+	program *project.Variant
 	// part is the window, on the timeline of the base.
 	part Part
 	// at moves the window in time, nil: where it is. open lets it run to the last candle
@@ -38,9 +37,9 @@ type play struct {
 	at   func(market.Time) market.Time
 	open bool
 	// how is the rest; its window is filled in.
-	how evaluate.Replay
+	how request.Replay
 	// done takes what is wanted of the outcome. Calls come one at a time, in no order.
-	done func(*evaluate.Replayed) error
+	done func(*request.Replayed) error
 	// hopeless says that prices are such that even an honest account can end beyond what
 	// the books can hold: a failure leaves no capsule.
 	hopeless bool
@@ -62,7 +61,7 @@ func (b *bench) play(ctx context.Context, list []*play) error {
 			for i := range next {
 				r, err := b.playOne(work, list[i], false)
 				telling.Lock()
-				var refused *evaluate.Error
+				var refused *request.Error
 				switch {
 				case err == nil:
 					b.sandbox = sandbox.Weaker(b.sandbox, r.Sandbox)
@@ -85,12 +84,12 @@ func (b *bench) play(ctx context.Context, list []*play) error {
 	}
 	close(next)
 	wg.Wait()
-	return evaluate.FirstCause(errs)
+	return request.FirstCause(errs)
 }
 
 // refuse notes why a replay of a test is not possible; the first reason by text stays,
 // whichever came first.
-func (b *bench) refuse(test string, why *evaluate.Error) {
+func (b *bench) refuse(test string, why *request.Error) {
 	if have := b.refused[test]; have == "" || why.Message < have {
 		b.refused[test] = why.Message
 	}
@@ -98,7 +97,7 @@ func (b *bench) refuse(test string, why *evaluate.Error) {
 
 // playOne makes one replay, with the candles that it needs and no longer. keep keeps a
 // capsule if the plugin fails.
-func (b *bench) playOne(ctx context.Context, p *play, keep bool) (_ *evaluate.Replayed, err error) {
+func (b *bench) playOne(ctx context.Context, p *play, keep bool) (_ *request.Replayed, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -108,7 +107,7 @@ func (b *bench) playOne(ctx context.Context, p *play, keep bool) (_ *evaluate.Re
 	case p.program != nil:
 		v, err := b.build(ctx, *p.program)
 		if v == nil || err != nil {
-			return &evaluate.Replayed{}, err
+			return &request.Replayed{}, err
 		}
 		defer func() { err = errors.Join(err, v.close()) }()
 		question = v.question
@@ -131,18 +130,18 @@ func (b *bench) playOne(ctx context.Context, p *play, keep bool) (_ *evaluate.Re
 			return nil, err
 		}
 	}
-	var out *evaluate.Replayed
+	var out *request.Replayed
 	host := *b.Host
 	if !keep { // what a play on changed candles comes to is a row, no news
 		host.Logger = hclog.NewNullLogger()
 	}
-	err = host.Replay(ctx, question, []evaluate.Replay{r}, evaluate.ReplayOptions{
+	err = host.Replay(ctx, question, []request.Replay{r}, request.ReplayOptions{
 		Workers: 1, Plain: true, Capsules: keep,
-		Done: func(_ int, r *evaluate.Replayed) error { out = r; return nil },
+		Done: func(_ int, r *request.Replayed) error { out = r; return nil },
 	})
-	var refused *evaluate.Error
+	var refused *request.Error
 	if errors.As(err, &refused) && refused.Code == "PARAMS_INVALID" && len(p.how.Params) > 0 {
-		return &evaluate.Replayed{}, nil // a point that the strategy does not have
+		return &request.Replayed{}, nil // a point that the strategy does not have
 	}
 	return out, err
 }
@@ -150,7 +149,7 @@ func (b *bench) playOne(ctx context.Context, p *play, keep bool) (_ *evaluate.Re
 // changed is the base's question on other candles.
 type changed struct {
 	store    *replay.Store
-	question *evaluate.Prepared
+	question *request.Prepared
 }
 
 // enter writes changed candles down to be played on.
@@ -178,12 +177,12 @@ func (c *changed) close() error {
 // built is the base's question asked of another program.
 type built struct {
 	folder   string
-	question *evaluate.Prepared
+	question *request.Prepared
 }
 
 // build makes the program of a variant; nil where it is none, or none with the base's
 // parameters.
-func (b *bench) build(ctx context.Context, v literal.Variant) (_ *built, err error) {
+func (b *bench) build(ctx context.Context, v project.Variant) (_ *built, err error) {
 	out := &built{}
 	if out.folder, err = b.room.Folder(); err != nil {
 		return nil, err
@@ -202,7 +201,7 @@ func (b *bench) build(ctx context.Context, v literal.Variant) (_ *built, err err
 		return nil, err
 	}
 	out.question, err = b.Host.Other(ctx, b.Question, program, out.folder)
-	var refused *evaluate.Error
+	var refused *request.Error
 	if errors.As(err, &refused) {
 		return nil, nil
 	}
@@ -215,7 +214,7 @@ func (o *built) close() error {
 }
 
 // window finds the part of the base on other candles.
-func (p *play) window(base, changed *evaluate.Prepared) (from, to int, err error) {
+func (p *play) window(base, changed *request.Prepared) (from, to int, err error) {
 	at := p.at
 	if at == nil {
 		at = func(t market.Time) market.Time { return t }

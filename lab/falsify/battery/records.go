@@ -9,7 +9,7 @@ import (
 	"github.com/assay-run/assay/lab/falsify/judge/evidence"
 	"github.com/assay-run/assay/lab/falsify/judge/null"
 	"github.com/assay-run/assay/lab/falsify/replay"
-	"github.com/assay-run/assay/lab/selection"
+	"github.com/assay-run/assay/lab/search/selection"
 )
 
 // own is a check that needs no replay.

@@ -10,11 +10,11 @@ import (
 
 	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/metric"
-	"github.com/assay-run/assay/lab/design"
-	"github.com/assay-run/assay/lab/evaluate"
 	"github.com/assay-run/assay/lab/falsify/judge"
 	"github.com/assay-run/assay/lab/falsify/judge/evidence"
 	"github.com/assay-run/assay/lab/falsify/replay"
+	"github.com/assay-run/assay/lab/request"
+	"github.com/assay-run/assay/lab/search/design"
 	"github.com/assay-run/assay/lab/split"
 )
 
@@ -156,7 +156,7 @@ func (b *bench) searchOn(ctx context.Context, set replay.Set, i int) (_ *searche
 
 func (b *bench) searchPlay(trial int, window Part) *play {
 	return &play{
-		test: judge.PermutedSelection, part: window, how: evaluate.Replay{ID: split.RoleTrain, Params: b.Plan.Params[trial], Drive: quick},
+		test: judge.PermutedSelection, part: window, how: request.Replay{ID: split.RoleTrain, Params: b.Plan.Params[trial], Drive: quick},
 	}
 }
 
@@ -170,7 +170,7 @@ type attempt struct {
 }
 
 // searchIn plays every trial on a market that is there, nil for the base's.
-func (b *bench) searchIn(ctx context.Context, market *evaluate.Prepared) (*searched, error) {
+func (b *bench) searchIn(ctx context.Context, market *request.Prepared) (*searched, error) {
 	windows, out := b.searchWindows(), &searched{Trial: -1, Best: judge.Replay{Status: judge.Completed}}
 	var plays []*play
 	for trial := range b.Plan.Params {
@@ -178,7 +178,7 @@ func (b *bench) searchIn(ctx context.Context, market *evaluate.Prepared) (*searc
 		for w, window := range windows {
 			p := b.searchPlay(trial, window)
 			p.market = market
-			p.done = func(r *evaluate.Replayed) error {
+			p.done = func(r *request.Replayed) error {
 				at := place{trial, w}
 				if r.Failure != nil && (out.Failed == nil || at.before(*out.Failed)) {
 					out.Failed = &at
@@ -199,7 +199,7 @@ func (p place) before(q place) bool {
 }
 
 // take keeps what a window has come to.
-func (a *attempt) take(w int, r *evaluate.Replayed) (err error) {
+func (a *attempt) take(w int, r *request.Replayed) (err error) {
 	if a.left--; r.Failure != nil || r.Results == nil {
 		a.void, a.inputs = true, nil
 	}
@@ -218,7 +218,7 @@ func (a *attempt) take(w int, r *evaluate.Replayed) (err error) {
 // weigh takes a trial over if it is better than the best so far; of equal ones the first
 // of the plan. What is too small for ratios has none, as in the plan.
 func (s *searched) weigh(p *Plan, trial int, a *attempt) error {
-	wf, err := evaluate.Stitched(a.inputs)
+	wf, err := request.Stitched(a.inputs)
 	a.inputs = nil
 	if err != nil {
 		return err

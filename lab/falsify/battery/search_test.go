@@ -14,14 +14,14 @@ import (
 
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/metric"
-	"github.com/assay-run/assay/lab/evaluate"
 	"github.com/assay-run/assay/lab/falsify/judge"
+	"github.com/assay-run/assay/lab/request"
 	"github.com/assay-run/assay/lab/split"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
 // window is a play of 60 days with so many trades, growing by a share each day.
-func window(trades int, growth float64) *evaluate.Replayed {
+func window(trades int, growth float64) *request.Replayed {
 	c := metric.Curve{}
 	equity := 10000.0
 	for i := range 60 {
@@ -30,7 +30,7 @@ func window(trades int, growth float64) *evaluate.Replayed {
 		c.Equity, c.Exposure = append(c.Equity, equity), append(c.Exposure, 1)
 		equity *= 1 + growth + .01*math.Sin(float64(i))
 	}
-	return &evaluate.Replayed{
+	return &request.Replayed{
 		Input: metric.Input{
 			Timeframe: market.MustTimeframe("1d"), Calendar: metric.Calendar24x7, Curves: []metric.Curve{c}, Trades: make([]market.Trade, trades),
 		},
@@ -39,7 +39,7 @@ func window(trades int, growth float64) *evaluate.Replayed {
 }
 
 // attempted is a trial of five equal windows.
-func attempted(t *testing.T, r *evaluate.Replayed) *attempt {
+func attempted(t *testing.T, r *request.Replayed) *attempt {
 	t.Helper()
 	a := &attempt{inputs: make([]metric.Input, 5), hashes: map[string]string{}, left: 5}
 	for w := range 5 {
@@ -57,7 +57,7 @@ func TestTrialsAreWeighedAsInThePlan(t *testing.T) {
 		p := &Plan{Metric: "total_return", Minimise: minimise}
 		s := &searched{Trial: -1}
 		ratio := &searched{Trial: -1}
-		for trial, r := range []*evaluate.Replayed{window(5, .9), window(6, .001), window(6, .004), window(6, .004), window(6, -.002)} {
+		for trial, r := range []*request.Replayed{window(5, .9), window(6, .001), window(6, .004), window(6, .004), window(6, -.002)} {
 			if err := s.weigh(p, trial, attempted(t, r)); err != nil {
 				t.Fatal(err)
 			}
@@ -73,7 +73,7 @@ func TestTrialsAreWeighedAsInThePlan(t *testing.T) {
 			t.Errorf("minimise %v: %+v", minimise, s)
 		}
 	}
-	a := attempted(t, &evaluate.Replayed{Failure: &artifact.Failure{}})
+	a := attempted(t, &request.Replayed{Failure: &artifact.Failure{}})
 	if !a.void || a.left != 0 {
 		t.Errorf("%+v", a)
 	}

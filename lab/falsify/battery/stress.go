@@ -3,18 +3,18 @@ package battery
 import (
 	"context"
 
-	"github.com/assay-run/assay/lab/evaluate"
 	"github.com/assay-run/assay/lab/falsify/judge"
 	"github.com/assay-run/assay/lab/falsify/judge/evidence"
 	"github.com/assay-run/assay/lab/falsify/judge/null"
+	"github.com/assay-run/assay/lab/request"
 	"github.com/assay-run/assay/lab/split"
 )
 
 // harder is a play of the search split on its own candles under other rules; the row
 // that becomes of it goes into its place.
-func (b *bench) harder(variant string, into *judge.Replay, how evaluate.Replay) *play {
+func (b *bench) harder(variant string, into *judge.Replay, how request.Replay) *play {
 	how.ID, how.Drive = split.RoleSearch, quick
-	return &play{part: b.Search, how: how, done: func(r *evaluate.Replayed) error {
+	return &play{part: b.Search, how: how, done: func(r *request.Replayed) error {
 		*into = rowOf(variant, 0, r)
 		return nil
 	}}
@@ -31,9 +31,9 @@ func (b *bench) costStress() (check, error) {
 	var plays []*play
 	for i, t := range tenths {
 		multiple := float64(t) / 10
-		p := b.harder([]string{"x1.5", "x2", "x3"}[i], &list[i], evaluate.Replay{CostTenths: t})
+		p := b.harder([]string{"x1.5", "x2", "x3"}[i], &list[i], request.Replay{CostTenths: t})
 		keep := p.done
-		p.done = func(r *evaluate.Replayed) error {
+		p.done = func(r *request.Replayed) error {
 			if r.Failure == nil {
 				level, err := null.CostOf(multiple, r.Results, r.Input)
 				if err != nil {
@@ -64,8 +64,8 @@ func (b *bench) costStress() (check, error) {
 func (b *bench) delayStress() (check, error) {
 	list := rows(2)
 	plays := []*play{
-		b.harder("delay_1", &list[0], evaluate.Replay{DelayCandles: 1}),
-		b.harder("delay_2", &list[1], evaluate.Replay{DelayCandles: 2}),
+		b.harder("delay_1", &list[0], request.Replay{DelayCandles: 1}),
+		b.harder("delay_2", &list[1], request.Replay{DelayCandles: 2}),
 	}
 	return check{plays: plays, judge: func(context.Context) (*finding, error) {
 		f := &finding{Test: b.judge.Delayed(list[0], len(list)), stressed: &list[0]}
@@ -77,7 +77,7 @@ func (b *bench) delayStress() (check, error) {
 // intrabarWorst fills market orders at the worse of open and close.
 func (b *bench) intrabarWorst() (check, error) {
 	list := rows(1)
-	plays := []*play{b.harder("worst_price", &list[0], evaluate.Replay{WorstPrice: true})}
+	plays := []*play{b.harder("worst_price", &list[0], request.Replay{WorstPrice: true})}
 	return check{plays: plays, judge: func(context.Context) (*finding, error) {
 		f := &finding{Test: b.judge.Worst(list[0]), stressed: &list[0]}
 		f.replays(list)

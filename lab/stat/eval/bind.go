@@ -11,7 +11,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/assay-run/assay/lab/design"
+	"github.com/assay-run/assay/lab/search/design"
 	"github.com/assay-run/assay/lab/stat/deflate"
 )
 

@@ -1,0 +1,579 @@
+package cmd
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/assay-run/assay/host/base/digest"
+	"github.com/assay-run/assay/host/base/hint"
+	"github.com/assay-run/assay/host/candle"
+	"github.com/assay-run/assay/host/catalog"
+	"github.com/assay-run/assay/lab/project"
+	"github.com/assay-run/assay/lab/project/scaffold"
+	"github.com/assay-run/assay/lab/request"
+	"github.com/assay-run/assay/lab/search/design"
+	"github.com/assay-run/assay/lab/search/family"
+)
+
+// The states of a check.
+const (
+	OK      = "ok"
+	Warned  = "warning"
+	Failed  = "failed"
+	Skipped = "skipped"
+)
+
+// Outcome is how one check went.
+type CheckOutcome struct {
+	ID      string `json:"id"`
+	Status  string `json:"status"`
+	Message string `json:"message"`
+	// Code and Details are those of the error of a failed check.
+	Code    string         `json:"code,omitempty"`
+	Details map[string]any `json:"details,omitempty"`
+}
+
+// Subject is what is checked, and what the checks have made of it so far.
+type CheckSubject struct {
+	Slug, Dir, Working string
+	Host               *request.Host
+	// NoTest leaves the author's tests out.
+	NoTest bool
+	// TestTimeout is how long they may run, TestTimeout if 0.
+	TestTimeout time.Duration
+
+	project  *project.Project
+	built    project.Built
+	prepared *request.Prepared
+}
+
+// errNeeds says that an earlier check has not provided what this one needs.
+var errNeeds = errors.New("an earlier check failed")
+
+// note is an outcome that is neither good nor a failure.
+type note struct{ status, message string }
+
+func (n *note) Error() string { return n.message }
+
+// checks in the order of the report.
+var checks = []struct {
+	id  string
+	run func(*CheckSubject, context.Context) (string, error)
+}{
+	{"lab_json", (*CheckSubject).labJSON},
+	{"sdk", (*CheckSubject).sdk},
+	{"build", (*CheckSubject).build},
+	{"plugin", (*CheckSubject).plugin},
+	{"parameters", (*CheckSubject).parameters},
+	{"data", (*CheckSubject).data},
+	{"splits", (*CheckSubject).splits},
+	{"tests", (*CheckSubject).tests},
+	{"determinism", (*CheckSubject).determinism},
+	{"source", (*CheckSubject).source},
+}
+
+// All runs every check. heard, if set, hears each outcome at once. The error is only
+// that of the context.
+func RunChecks(ctx context.Context, s *CheckSubject, heard func(CheckOutcome)) ([]CheckOutcome, error) {
+	defer func() {
+		if s.prepared != nil {
+			s.prepared.Close()
+		}
+	}()
+	var list []CheckOutcome
+	for _, c := range checks {
+		message, err := c.run(s, ctx)
+		if ctx.Err() != nil {
+			return list, context.Cause(ctx)
+		}
+		o := outcomeOf(c.id, message, err)
+		list = append(list, o)
+		if heard != nil {
+			heard(o)
+		}
+	}
+	return list, nil
+}
+
+func outcomeOf(id, message string, err error) CheckOutcome {
+	var other *note
+	var refused *request.Error
+	o := CheckOutcome{ID: id, Status: OK, Message: message}
+	switch {
+	case err == nil:
+	case errors.Is(err, errNeeds):
+		o.Status, o.Message = Skipped, err.Error()
+	case errors.As(err, &other):
+		o.Status, o.Message = other.status, other.message
+	case errors.As(err, &refused):
+		o.Status, o.Message, o.Code, o.Details = Failed, refused.Message, refused.Code, refused.Details
+	default:
+		o.Status, o.Message = Failed, err.Error()
+	}
+	return o
+}
+
+func (s *CheckSubject) labJSON(context.Context) (string, error) {
+	p, err := project.Find(s.Slug, s.Dir, s.Working)
+	if err != nil {
+		return "", err
+	}
+	if p.Config.Slug != s.Slug {
+		return "", &request.Error{
+			Code: "NAME_MISMATCH", Message: fmt.Sprintf("lab.json has the slug %q, not %q", p.Config.Slug, s.Slug), Details: map[string]any{"pointer": "/slug"},
+		}
+	}
+	s.project = p
+	return p.Dir, nil
+}
+
+func (s *CheckSubject) build(ctx context.Context) (string, error) {
+	if s.project == nil {
+		return "", errNeeds
+	}
+	built, err := s.project.Build(ctx, s.Host.StateDir)
+	if err != nil {
+		return "", err
+	}
+	s.built = built
+	again, err := s.project.Build(ctx, s.Host.StateDir)
+	if err != nil {
+		return "", err
+	}
+	if again.SHA256 != s.built.SHA256 {
+		return "", fmt.Errorf("two builds differ: %.12s and %.12s", s.built.SHA256, again.SHA256)
+	}
+	return "sha256 " + s.built.SHA256, nil
+}
+
+// sdk compares the SDK in the folder with the one of this program.
+func (s *CheckSubject) sdk(context.Context) (string, error) {
+	if s.project == nil {
+		return "", errNeeds
+	}
+	if s.project.Config.Plugin.Path != "" {
+		return "", &note{Skipped, "the program is not built here"}
+	}
+	from, err := project.ReplacedSDK(s.project.Dir)
+	if err != nil {
+		return "", err
+	}
+	if from == "" {
+		return "that of the module around the folder", nil
+	}
+	update := "lab sdk update " + s.Slug
+	said, sum, err := project.ReadSDK(filepath.Join(s.project.Dir, project.SDKFolder))
+	if errors.Is(err, fs.ErrNotExist) || filepath.ToSlash(filepath.Clean(from)) != project.SDKFolder {
+		return "", warn("go.mod takes the SDK from %s, so the folder does not build elsewhere: %s puts it into the folder",
+			from, update)
+	}
+	if err != nil {
+		return "", err
+	}
+	own, err := scaffold.Own()
+	switch {
+	case err != nil:
+		return "", err
+	case sum != said.SHA256:
+		return "", warn("sdk has been edited: its runs are marked debug and cannot be packed; %s puts it back", update)
+	case said != own:
+		return "", warn("sdk is %s, lab brings %s: %s takes that", named(said), named(own), update)
+	}
+	return named(said), nil
+}
+
+func warn(format string, args ...any) error { return &note{Warned, fmt.Sprintf(format, args...)} }
+
+// named is an SDK in a few words.
+func named(s project.SDK) string {
+	return fmt.Sprintf("%s, %s, %.12s", s.Version, s.SimID, s.SHA256)
+}
+
+func (s *CheckSubject) plugin(ctx context.Context) (string, error) {
+	if s.built.Path == "" {
+		return "", errNeeds
+	}
+	strategy, err := s.Host.Describe(ctx, request.Ask(s.project, s.built))
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%s %s, protocol %d, SDK %s", strategy.Name, strategy.Version, strategy.ProtocolVersion, strategy.SDKVersion), nil
+}
+
+func (s *CheckSubject) parameters(ctx context.Context) (string, error) {
+	if s.built.Path == "" {
+		return "", errNeeds
+	}
+	q := request.Ask(s.project, s.built)
+	strategy, err := s.Host.Describe(ctx, q)
+	if err != nil {
+		return "", errNeeds
+	}
+	params, bad := strategy.ValidateParams(q.Params)
+	if len(bad) > 0 {
+		return "", &request.Error{
+			Code: "PARAMS_INVALID", Message: fmt.Sprintf("/params%s %s", bad[0].Pointer, bad[0].Message), Details: map[string]any{"pointer": "/params" + bad[0].Pointer},
+		}
+	}
+	message := string(params)
+	block := s.project.Config.Family
+	if block == nil || block.Space.Len() == 0 {
+		return message, nil
+	}
+	if err := CheckSpace(block, strategy, strategy.ParamsSchema); err != nil {
+		return "", err
+	}
+	points, err := family.Points(*block, params, q.Seed)
+	if err != nil {
+		return "", err
+	}
+	return message + fmt.Sprintf("; %d in the space of the family, %d points", block.Space.Len(), len(points.Params)), nil
+}
+
+func (s *CheckSubject) data(ctx context.Context) (string, error) {
+	if s.built.Path == "" {
+		return "", errNeeds
+	}
+	prepared, err := s.Host.Prepare(ctx, request.Ask(s.project, s.built))
+	if err != nil {
+		return "", err
+	}
+	s.prepared = prepared
+	missing := 0
+	for _, d := range prepared.Manifest.Data {
+		list, err := s.Host.Candles.List(ctx)
+		if err != nil {
+			return "", err
+		}
+		for _, known := range list {
+			if known.SHA256 != d.SHA256 || known.Exchange != s.project.Config.Exchange {
+				continue
+			}
+			checked, err := s.Host.Candles.Check(ctx, known)
+			if err != nil {
+				return "", err
+			}
+			if checked.Problem != "" {
+				return "", &request.Error{Code: "DATA_UNAVAILABLE", Message: fmt.Sprintf("the candles of %s are damaged: %s", d.Symbol, checked.Problem)}
+			}
+			missing += gaps(checked)
+			break
+		}
+	}
+	return fmt.Sprintf("%d candles, %d missing in gaps", prepared.Manifest.Splits.Candles, missing), nil
+}
+
+func gaps(c candle.Checked) int { return int(c.Gaps.Missing) }
+
+func (s *CheckSubject) splits(context.Context) (string, error) {
+	if s.prepared == nil {
+		return "", errNeeds
+	}
+	m := s.prepared.Manifest
+	return fmt.Sprintf("%s: %d splits; request %s", m.Splits.Scheme, len(m.Splits.Splits), s.prepared.RequestHash), nil
+}
+
+// determinismCandles is how long the short runs are.
+const determinismCandles = 2000
+
+func (s *CheckSubject) determinism(ctx context.Context) (string, error) {
+	if s.prepared == nil {
+		return "", errNeeds
+	}
+	hashes, failure, err := s.Host.Decisions(ctx, s.prepared, determinismCandles, 2)
+	if err != nil {
+		return "", err
+	}
+	if failure != nil {
+		return "", &request.Error{Code: "RUN_FAILED", Message: failure.Code + ": " + failure.Message, Details: map[string]any{"log_tail": failure.LogTail}}
+	}
+	if hashes[0] != hashes[1] {
+		return "", &request.Error{Code: "NONDETERMINISM", Message: fmt.Sprintf("two runs of the same candles decide differently: %.12s and %.12s", hashes[0], hashes[1])}
+	}
+	return "two runs, decisions " + hashes[0], nil
+}
+
+// Validator knows what parameters a strategy takes.
+type Validator interface {
+	// ValidateParams gives the parameters with every default, or what is wrong with them.
+	ValidateParams(json.RawMessage) (json.RawMessage, []catalog.FieldError)
+}
+
+// Space holds the space of a family against the JSON Schema of the parameters: every
+// name is one of them, and each end of a range, a value between and every choice would be
+// accepted. The error is an *request.Error, LAB_JSON_INVALID.
+func CheckSpace(family *project.Family, v Validator, schema json.RawMessage) error {
+	var known struct {
+		Properties map[string]json.RawMessage `json:"properties"`
+	}
+	if err := json.Unmarshal(schema, &known); err != nil {
+		return err
+	}
+	for _, p := range family.Space.Parameters() {
+		place := "/family/space/" + design.Escape(p.Name)
+		if known.Properties[p.Name] == nil {
+			return bad(place, "is not a parameter of this strategy: %s", hint.Names(p.Name, slices.Sorted(maps.Keys(known.Properties))))
+		}
+		for _, probe := range probes(p) {
+			params, err := digest.JCS(map[string]any{p.Name: probe.value})
+			if err != nil {
+				return err
+			}
+			if _, faults := v.ValidateParams(params); len(faults) > 0 {
+				return bad(place+probe.at, "%s", faults[0].Message)
+			}
+		}
+	}
+	return nil
+}
+
+// probe is a value of a parameter, and the place that is to blame if it is refused.
+type probe struct {
+	at    string
+	value any
+}
+
+// between is where a value lies that is neither round nor near an end.
+const between = 0.381966
+
+func probes(p design.Parameter) []probe {
+	switch p.Kind {
+	case design.Choice:
+		var list []probe
+		for i, v := range p.Values {
+			list = append(list, probe{fmt.Sprintf("/values/%d", i), v})
+		}
+		return list
+	case design.Bool:
+		return []probe{{"/type", true}, {"/type", false}}
+	}
+	return []probe{{"/low", p.Low}, {"/high", p.At(1 - 0x1p-53)}, {"/type", p.At(between)}}
+}
+
+func bad(pointer, format string, args ...any) error {
+	return &request.Error{Code: "LAB_JSON_INVALID", Message: pointer + " " + fmt.Sprintf(format, args...), Details: map[string]any{"pointer": pointer}}
+}
+
+// tests runs what the author has written.
+func (s *CheckSubject) tests(ctx context.Context) (string, error) {
+	switch {
+	case s.project == nil:
+		return "", errNeeds
+	case s.NoTest:
+		return "", &note{Skipped, "--no-test"}
+	case s.project.Config.Plugin.Path != "":
+		return "", &note{Skipped, "the program is not built here"}
+	}
+	limit := cmp.Or(s.TestTimeout, TestTimeout)
+	cmd := exec.CommandContext(ctx, "go", "test", "-count=1", "-trimpath", "-timeout="+limit.String(), ".")
+	cmd.Dir, cmd.Env = s.project.Dir, project.BuildEnv()
+	// What a test has started may outlive it and hold its output.
+	cmd.WaitDelay = 5 * time.Second
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Run(); err != nil {
+		if test := hanging(out.String()); test != "" {
+			return "", fmt.Errorf("%s does not end within %v: look for an endless loop, or give it longer with --test-timeout",
+				test, limit)
+		}
+		return "", fmt.Errorf("go test failed:\n%s", tail(out.String(), 30))
+	}
+	if strings.Contains(out.String(), "[no test files]") {
+		return "", &note{Warned, "there are no tests"}
+	}
+	return "go test passes", nil
+}
+
+// TestTimeout is how long the author's tests may run once they are compiled.
+const TestTimeout = 2 * time.Minute
+
+var hangingTest = regexp.MustCompile(`(?m)^panic: test timed out after [^\n]*\n\s+running tests:\n\s+(\S+)`)
+
+// hanging is the test that was running when the time of go test was over; "" where it was
+// not.
+func hanging(output string) string {
+	if m := hangingTest.FindStringSubmatch(output); m != nil {
+		return m[1]
+	}
+	return ""
+}
+
+func tail(text string, lines int) string {
+	all := strings.Split(strings.TrimSpace(text), "\n")
+	return strings.Join(all[max(0, len(all)-lines):], "\n")
+}
+
+// suspects are calls whose answer a candle does not determine.
+var suspects = map[string]map[string]string{
+	"time":         {"Now": "reads the clock", "Since": "reads the clock", "Until": "reads the clock"},
+	"os":           {"Getenv": "reads the environment", "LookupEnv": "reads the environment", "Environ": "reads the environment"},
+	"math/rand":    {"": "is a random source that no seed of a run reaches"},
+	"math/rand/v2": {"": "is a random source that no seed of a run reaches"},
+	"net":          {"": "talks to the network"},
+	"net/http":     {"": "talks to the network"},
+}
+
+// source looks for what makes runs differ. It only warns: a use may be harmless.
+func (s *CheckSubject) source(context.Context) (string, error) {
+	if s.project == nil {
+		return "", errNeeds
+	}
+	files, found, err := Suspects(s.project.Dir)
+	if err != nil {
+		return "", err
+	}
+	if len(found) > 0 {
+		return "", &note{Warned, strings.Join(found, "; ")}
+	}
+	return fmt.Sprintf("%d files", files), nil
+}
+
+// Suspects names by file and line what makes runs of the program in a folder differ, and
+// counts its files: what a candle does not determine, and ranges over maps, whose order is
+// another one each time. A file that does not parse has none: the build says it better.
+func Suspects(dir string) (files int, found []string, err error) {
+	paths, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil {
+		return 0, nil, err
+	}
+	set := token.NewFileSet()
+	var parsed []*ast.File
+	for _, path := range paths {
+		if strings.HasSuffix(path, "_test.go") {
+			continue
+		}
+		files++
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return 0, nil, err
+		}
+		file, err := parser.ParseFile(set, filepath.Base(path), text, parser.SkipObjectResolution)
+		if err == nil {
+			parsed = append(parsed, file)
+		}
+	}
+	ranges := mapRanges(set, parsed)
+	for _, file := range parsed {
+		found = append(found, lint(set, file)...)
+		found = append(found, ranges[file]...)
+	}
+	return files, found, nil
+}
+
+// mapRanges are the loops over maps whose order may matter. Only types that the package
+// itself declares are known: nothing is imported.
+func mapRanges(set *token.FileSet, files []*ast.File) map[*ast.File][]string {
+	info := &types.Info{Types: map[ast.Expr]types.TypeAndValue{}}
+	lenient := types.Config{Importer: noImports{}, Error: func(error) {}}
+	_, _ = lenient.Check("main", set, files, info) // what is imported has no types, which is an error
+	found := map[*ast.File][]string{}
+	for _, file := range files {
+		ast.Inspect(file, func(n ast.Node) bool {
+			loop, ok := n.(*ast.RangeStmt)
+			if !ok || info.Types[loop.X].Type == nil || gathers(loop.Body) {
+				return true
+			}
+			if _, isMap := info.Types[loop.X].Type.Underlying().(*types.Map); isMap {
+				found[file] = append(found[file], set.Position(loop.Pos()).String()+
+					": range over a map has another order each time: sort its keys first")
+			}
+			return true
+		})
+	}
+	return found
+}
+
+// noImports knows no package.
+type noImports struct{}
+
+// Import implements types.Importer.
+func (noImports) Import(path string) (*types.Package, error) {
+	return nil, fmt.Errorf("%s is not looked at", path)
+}
+
+// gathers reports whether a loop only collects what is sorted later or clears a map: each
+// of its statements appends or deletes.
+func gathers(body *ast.BlockStmt) bool {
+	for _, s := range body.List {
+		var call ast.Expr
+		switch s := s.(type) {
+		case *ast.AssignStmt:
+			if len(s.Rhs) == 1 {
+				call = s.Rhs[0]
+			}
+		case *ast.ExprStmt:
+			call = s.X
+		}
+		c, ok := call.(*ast.CallExpr)
+		if !ok {
+			return false
+		}
+		if name, ok := c.Fun.(*ast.Ident); !ok || name.Name != "append" && name.Name != "delete" {
+			return false
+		}
+	}
+	return true
+}
+
+// lint names the suspects of one file by line.
+func lint(set *token.FileSet, file *ast.File) []string {
+	imported := map[string]string{}
+	for _, spec := range file.Imports {
+		path, err := strconv.Unquote(spec.Path.Value)
+		if err != nil || suspects[path] == nil {
+			continue
+		}
+		local := path[strings.LastIndex(path, "/")+1:]
+		if local == "v2" {
+			local = "rand"
+		}
+		if spec.Name != nil {
+			local = spec.Name.Name
+		}
+		imported[local] = path
+	}
+	var found []string
+	ast.Inspect(file, func(n ast.Node) bool {
+		sel, ok := n.(*ast.SelectorExpr)
+		if !ok {
+			return true
+		}
+		x, ok := sel.X.(*ast.Ident)
+		if !ok || imported[x.Name] == "" {
+			return true
+		}
+		path := imported[x.Name]
+		why, listed := suspects[path][sel.Sel.Name]
+		if !listed {
+			why, listed = suspects[path][""]
+		}
+		if listed && !seeded(path, sel.Sel.Name) {
+			found = append(found, fmt.Sprintf("%s: %s.%s %s", set.Position(sel.Pos()), x.Name, sel.Sel.Name, why))
+		}
+		return true
+	})
+	return found
+}
+
+// seeded says that a name of a random package makes or is a source of one's own.
+func seeded(path, name string) bool {
+	return strings.HasPrefix(path, "math/rand") && (strings.HasPrefix(name, "New") || name == "Rand" || name == "Source" || name == "PCG" || name == "ChaCha8")
+}

@@ -1,0 +1,369 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/assay-run/assay/host/candle"
+	"github.com/assay-run/assay/host/candle/importer"
+	"github.com/assay-run/assay/lab/columnar"
+	"github.com/assay-run/assay/plugin-sdk/market"
+)
+
+// dataCommand is the group of commands.
+func dataCommand(a *App) *cobra.Command {
+	c := a.Group("data", "Import, list and check candles", dataImportCommand(a), dataListCommand(a), dataCheckCommand(a))
+	c.Long = "The candle store of the state directory: every series has the hash of its content, which runs name."
+	return c
+}
+
+// withStore runs f with the candle store open.
+func withStore(ctx context.Context, a *App, f func(*candle.Store) error) error {
+	if err := os.MkdirAll(a.StateDir, 0o700); err != nil {
+		return Usage("--state-dir", "%v: choose another folder with --state-dir", err)
+	}
+	s, err := candle.Open(ctx, a.StateDir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f(s), s.Close())
+}
+
+// datasetSummary is a dataset without its report.
+type datasetSummary struct {
+	ID          string           `json:"id"`
+	Exchange    string           `json:"exchange"`
+	Symbol      market.Symbol    `json:"symbol"`
+	Timeframe   market.Timeframe `json:"timeframe"`
+	SHA256      string           `json:"sha256"`
+	Rows        int              `json:"rows"`
+	Start       market.Time      `json:"start"`
+	End         market.Time      `json:"end"`
+	Missing     int              `json:"missing"`
+	Calendar    candle.Calendar  `json:"calendar"`
+	PriceStep   string           `json:"price_step"`
+	VolumeUnit  string           `json:"volume_unit"`
+	DerivedFrom string           `json:"derived_from"`
+	CreatedAt   market.Time      `json:"created_at"`
+	Current     bool             `json:"current"`
+}
+
+func summaryOf(d candle.Dataset) datasetSummary {
+	return datasetSummary{
+		ID: d.ID, Exchange: d.Exchange, Symbol: d.Symbol, Timeframe: d.Timeframe, SHA256: d.SHA256, Rows: d.Rows,
+		Start: d.Start(), End: d.End(), Missing: d.Report.Gaps.Missing, Calendar: d.Calendar, PriceStep: d.PriceStep.String(),
+		VolumeUnit: d.VolumeUnit, DerivedFrom: d.DerivedFrom, CreatedAt: d.CreatedAt, Current: d.Current,
+	}
+}
+
+// day is a time as its date, for tables.
+func day(t market.Time) string { return t.String()[:len("2006-01-02")] }
+
+func count(n int) string { return strconv.Itoa(n) }
+
+// dataImportOptions are the flags of data import as given.
+type dataImportOptions struct {
+	exchange, symbol, timeframe string
+	profile, columns, ticker    string
+	zone, stamp, dateOrder      string
+	violations, duplicates      string
+	calendar, volumeUnit        string
+	merge, dryRun               bool
+}
+
+func dataImportCommand(a *App) *cobra.Command {
+	var o dataImportOptions
+	c := &cobra.Command{
+		Use:   "import FILE... --exchange NAME --symbol BASE/QUOTE",
+		Short: "Import candles from files",
+		Long:  importHelp(),
+		Example: Examples(
+			"lab data import BTCUSDT_1h.csv --exchange binance --symbol BTC/USDT",
+			"lab data import 2023.csv.gz 2024.csv.gz --exchange kraken --symbol XBT/EUR --timeframe 1h",
+			"lab data import BTC_USDT-1h.feather --exchange binance",
+			"lab data import candles.csv --exchange bitfinex --symbol BTC/USD --columns time,open,close,high,low,volume",
+			"lab data import new.csv --exchange binance --symbol BTC/USDT --merge --duplicates last --dry-run",
+		),
+		Args: cobra.MinimumNArgs(1),
+	}
+	f := c.Flags()
+	f.StringVar(&o.exchange, "exchange", "", "where the candles come from, a lower-case name (required)")
+	f.StringVar(&o.symbol, "symbol", "", "what was traded, BASE/QUOTE (required unless the file names it)")
+	f.StringVar(&o.timeframe, "timeframe", "", "length of a candle, for example 1h (default: as the file names it, else the commonest step)")
+	f.StringVar(&o.profile, "profile", "", "format of the files (default: recognised)")
+	f.StringVar(&o.columns, "columns", "", "names of the columns by position: time,open,high,low,close,volume in any order, other names are ignored")
+	f.StringVar(&o.ticker, "ticker", "", "take the rows of this ticker only, where a file has several")
+	f.StringVar(&o.zone, "tz", "", "time zone of times without offset, for example UTC or America/New_York")
+	f.StringVar(&o.stamp, "stamp", "", "what a time says of its candle: its open or its close (default open)")
+	f.StringVar(&o.dateOrder, "date-order", "", "order of dates like 01/02/2024: mdy or dmy (default: as a part above 12 shows)")
+	f.StringVar(&o.violations, "ohlc-violations", "", "candles whose high or low does not enclose open and close: widen, drop or keep (default: refuse)")
+	f.StringVar(&o.duplicates, "duplicates", "", "of several different candles of one time take the first or last (default: refuse)")
+	f.StringVar(&o.calendar, "calendar", "", "24x7 or weekdays (default: detected)")
+	f.StringVar(&o.volumeUnit, "volume-unit", "", "base, quote, contracts or ticks (default: as the format has it, else base)")
+	f.BoolVar(&o.merge, "merge", false, "join with the stored candles of the same exchange, symbol and timeframe")
+	f.BoolVar(&o.dryRun, "dry-run", false, "do everything but store")
+	offerImport(a, c)
+	return a.Action(c, func(ctx context.Context, args []string) (Outcome, error) { return runDataImport(ctx, a, o, args) })
+}
+
+// offerImport completes the flags whose values are known; the importer checks them.
+func offerImport(a *App, c *cobra.Command) {
+	a.Arguments(c, nil) // files
+	for flag, values := range map[string][]string{
+		"stamp": {"open", "close"}, "date-order": {"mdy", "dmy"}, "ohlc-violations": {"widen", "drop", "keep"}, "duplicates": {"first", "last"},
+		"calendar": {"24x7", "weekdays"}, "volume-unit": {"base", "quote", "contracts", "ticks"},
+	} {
+		a.Offer(c, flag, func([]string) []string { return values })
+	}
+	a.Offer(c, "profile", func([]string) []string {
+		var list []string
+		for _, p := range importer.Profiles() {
+			list = append(list, cobra.CompletionWithDesc(p.Name, p.Doc))
+		}
+		slices.Sort(list)
+		return list
+	})
+}
+
+// importHelp is what the command says of itself, with the formats as they describe
+// themselves.
+func importHelp() string {
+	var b strings.Builder
+	b.WriteString(`Import reads one series of candles from one or more files, refuses what contradicts
+itself, and stores the rest with a report of what it did: CSV and text (comma, semicolon
+or tab), JSON, each plain, .gz or in a .zip, Feather and Parquet. Columns are found by
+the names in the header; --columns names them where there is none. Times are whole
+numbers (seconds, milli-, micro- or nanoseconds, told apart by their size), ISO 8601
+with an offset, or dates.
+
+Formats that are recognised, or forced by --profile:
+`)
+	all := importer.Profiles()
+	slices.SortFunc(all, func(a, b importer.Profile) int { return strings.Compare(a.Name, b.Name) })
+	for _, p := range all {
+		fmt.Fprintf(&b, "  %-18s  %s\n", p.Name, p.Doc)
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// request checks the flags and makes the request of them.
+func (o dataImportOptions) request(paths []string) (r candle.ImportRequest, err error) {
+	if err := candle.CheckExchange(o.exchange); err != nil {
+		return r, err
+	}
+	r = candle.ImportRequest{
+		Exchange: o.exchange, Calendar: candle.Calendar(o.calendar), VolumeUnit: o.volumeUnit, Merge: o.merge, DryRun: o.dryRun,
+		Options: importer.Options{
+			Symbol: market.Symbol(o.symbol), Profile: o.profile, Ticker: o.ticker, Stamp: o.stamp, DateOrder: o.dateOrder,
+			Violations: o.violations, Duplicates: o.duplicates, Formats: columnar.Formats(),
+		},
+	}
+	if o.timeframe != "" {
+		if r.Options.Timeframe, err = market.ParseTimeframe(o.timeframe); err != nil {
+			return r, Usage("--timeframe", "--timeframe: %v", err)
+		}
+	}
+	if o.zone != "" {
+		if r.Options.Zone, err = time.LoadLocation(o.zone); err != nil || o.zone == "Local" {
+			return r, Usage("--tz", "--tz %s is not a time zone: write UTC or a name like America/New_York", o.zone)
+		}
+	}
+	if r.Options.Columns, err = importer.ParseColumns(o.columns); err != nil {
+		return r, err
+	}
+	for _, path := range paths {
+		in, err := importer.File(path)
+		if err != nil {
+			return r, Usage("FILE", "%v", err)
+		}
+		r.Files = append(r.Files, in)
+	}
+	return r, nil
+}
+
+func runDataImport(ctx context.Context, a *App, o dataImportOptions, paths []string) (out Outcome, err error) {
+	req, err := o.request(paths)
+	if err != nil {
+		return Outcome{}, err
+	}
+	p := a.Progress("importing").Count("bytes", 0)
+	req.Options.Progress = p.Update
+	var d candle.Dataset
+	err = withStore(ctx, a, func(s *candle.Store) error {
+		d, err = s.Import(ctx, req)
+		return err
+	})
+	p.End()
+	if err != nil {
+		return Outcome{}, err
+	}
+	a.Logger.Debug("imported", "dataset", d.ID, "rows", d.Rows, "dry_run", o.dryRun)
+	for _, w := range d.Report.Warnings {
+		out.Warnings = append(out.Warnings, Warning(w))
+	}
+	out.Result = map[string]any{"dataset": d, "stored": !o.dryRun}
+	out.Print = func(w io.Writer) { printImport(w, d, o.dryRun) }
+	return out, nil
+}
+
+func printImport(w io.Writer, d candle.Dataset, dryRun bool) {
+	verb := "stored"
+	if dryRun {
+		verb = "would store"
+	}
+	r, g := d.Report, d.Report.Gaps
+	fmt.Fprintf(w, "%s %s\n", verb, d.ID)
+	Table(w, [][]string{
+		{"format", r.Profile},
+		{"candles", fmt.Sprintf("%d of %s %s on %s", d.Rows, d.Symbol, d.Timeframe, d.Exchange)},
+		{"window", fmt.Sprintf("%s to %s", d.Start(), d.End())},
+		{"rows", fmt.Sprintf("%d read, %d skipped, %d duplicates dropped, %d reordered, %d OHLC violations",
+			r.RowsRead, r.Skipped, r.DuplicatesDropped, r.Reordered, r.OHLCViolations)},
+		{"gaps", fmt.Sprintf("%d with %d candles, the longest %d", g.GapCount, g.Missing, g.Longest)},
+		{"calendar", string(d.Calendar)},
+		{"price step", d.PriceStep.String()},
+		{"volume", fmt.Sprintf("in %s; %d candles without, %d flat", d.VolumeUnit, g.ZeroVolume, g.Flat)},
+		{"sha256", d.SHA256},
+	})
+}
+
+func dataListCommand(a *App) *cobra.Command {
+	var all bool
+	c := &cobra.Command{
+		Use:   "list",
+		Short: "List the stored candles",
+		Long:  "List shows the current dataset of every exchange, symbol and timeframe. Timeframes that divide\ninto a stored one are resampled when a run asks for them, and listed from then on.",
+		Example: Examples(
+			"lab data list",
+			"lab data list --all --json",
+		),
+		Args: cobra.NoArgs,
+	}
+	c.Flags().BoolVar(&all, "all", false, "earlier versions, too")
+	return a.Action(c, func(ctx context.Context, _ []string) (Outcome, error) { return runDataList(ctx, a, all) })
+}
+
+func runDataList(ctx context.Context, a *App, all bool) (Outcome, error) {
+	list := []datasetSummary{}
+	err := withStore(ctx, a, func(s *candle.Store) error {
+		datasets, err := s.List(ctx)
+		for _, d := range datasets {
+			if d.Current || all {
+				list = append(list, summaryOf(d))
+			}
+		}
+		return err
+	})
+	if err != nil {
+		return Outcome{}, err
+	}
+	return Outcome{
+		Result: map[string]any{"datasets": list},
+		Print:  func(w io.Writer) { printDatasets(w, list) },
+	}, nil
+}
+
+func printDatasets(w io.Writer, list []datasetSummary) {
+	rows := [][]string{{"EXCHANGE", "SYMBOL", "TIMEFRAME", "CANDLES", "MISSING", "FROM", "TO", "CALENDAR", "SHA256", "NOTE"}}
+	for _, d := range list {
+		note := ""
+		if d.DerivedFrom != "" {
+			note = "resampled from " + Short(d.DerivedFrom)
+		}
+		if !d.Current {
+			note = "earlier version"
+		}
+		rows = append(rows, []string{
+			d.Exchange, string(d.Symbol), d.Timeframe.String(), count(d.Rows), count(d.Missing),
+			day(d.Start), day(d.End), string(d.Calendar), Short(d.SHA256), note,
+		})
+	}
+	Table(w, rows)
+}
+
+// dataChecked is one dataset with what the check found.
+type dataChecked struct {
+	datasetSummary
+	OK      bool              `json:"ok"`
+	Problem string            `json:"problem"`
+	Gaps    *candle.GapReport `json:"gaps"`
+}
+
+func dataCheckCommand(a *App) *cobra.Command {
+	var exchange string
+	c := &cobra.Command{
+		Use:   "check",
+		Short: "Hash the stored candles again and report their gaps",
+		Long:  "Check reads every candle file, compares its hash and content with the catalogue, and counts\nthe candles that are missing in it. A damaged file makes the command fail.",
+		Example: Examples(
+			"lab data check",
+			"lab data check --exchange sample --json",
+		),
+		Args: cobra.NoArgs,
+	}
+	c.Flags().StringVar(&exchange, "exchange", "", "only this exchange")
+	return a.Action(c, func(ctx context.Context, _ []string) (Outcome, error) { return runDataCheck(ctx, a, exchange) })
+}
+
+func runDataCheck(ctx context.Context, a *App, exchange string) (Outcome, error) {
+	list, bad := []dataChecked{}, 0
+	err := withStore(ctx, a, func(s *candle.Store) error {
+		datasets, err := s.List(ctx)
+		if err != nil {
+			return err
+		}
+		for _, d := range datasets {
+			if exchange != "" && d.Exchange != exchange {
+				continue
+			}
+			checked, err := s.Check(ctx, d)
+			if err != nil {
+				return err
+			}
+			c := dataChecked{datasetSummary: summaryOf(d), OK: checked.Problem == "", Problem: checked.Problem}
+			if c.OK {
+				c.Gaps = &checked.Gaps
+			} else {
+				bad++
+			}
+			list = append(list, c)
+		}
+		return nil
+	})
+	if err != nil {
+		return Outcome{}, err
+	}
+	if len(list) == 0 && exchange != "" {
+		return Outcome{}, &Error{Code: CodeDataUnavailable, Message: "nothing is stored for the exchange " + exchange, Details: map[string]any{"flag": "--exchange"}}
+	}
+	out := Outcome{Result: map[string]any{"datasets": list}, Print: func(w io.Writer) { printChecked(w, list) }}
+	if bad > 0 {
+		return out, &Error{
+			Code: CodeCheckFailed, Message: fmt.Sprintf("%d of %d candle files are damaged: import them again", bad, len(list)),
+			Details: map[string]any{"datasets": list},
+		}
+	}
+	return out, nil
+}
+
+func printChecked(w io.Writer, list []dataChecked) {
+	rows := [][]string{{"DATASET", "STATE", "CANDLES", "MISSING", "GAPS", "LONGEST", "NO VOLUME", "FLAT"}}
+	for _, c := range list {
+		if !c.OK {
+			rows = append(rows, []string{c.ID, "damaged: " + c.Problem})
+			continue
+		}
+		g := c.Gaps
+		rows = append(rows, []string{c.ID, "ok", count(g.Rows), count(g.Missing), count(g.GapCount), count(g.Longest), count(g.ZeroVolume), count(g.Flat)})
+	}
+	Table(w, rows)
+}

@@ -1,0 +1,331 @@
+package cmd
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/assay-run/assay/host/artifact"
+	"github.com/assay-run/assay/host/candle"
+	"github.com/assay-run/assay/host/candle/importer"
+	"github.com/assay-run/assay/lab/project"
+	"github.com/assay-run/assay/lab/project/scaffold"
+	"github.com/assay-run/assay/lab/request"
+	"github.com/assay-run/assay/plugin-sdk/candlefile"
+)
+
+// Error is why a command failed: a code from the table of exit codes, a message that
+// says what to do, and details for programs.
+type Error struct {
+	Code    string
+	Message string
+	Details map[string]any
+}
+
+// Error is the message.
+func (e *Error) Error() string { return e.Message }
+
+// Codes that are not simply handed on from below.
+const (
+	CodeUsage           = "USAGE"
+	CodeCheckFailed     = "CHECK_FAILED"
+	CodeDataUnavailable = "DATA_UNAVAILABLE"
+	CodeInterrupted     = "INTERRUPTED"
+	CodeInternal        = "INTERNAL"
+)
+
+// The exit codes.
+const (
+	exitDone = iota
+	exitFailed
+	exitRefused
+	exitOpen
+	exitInternal
+)
+
+// exitOf is the one table of codes and exits. What is not listed was refused, as
+// every import code is.
+func exitOf(code string) int {
+	switch code {
+	case CodeCheckFailed, "BUILD_FAILED", "RUN_FAILED", "NONDETERMINISM", "ARTIFACT_MISMATCH", "NOT_REPRODUCED", "FALSIFIED", "FAMILY_ABORTED", "INGEST_REFUSED":
+		return exitFailed
+	case CodeInterrupted, "INCONCLUSIVE", "INCOMPARABLE", "CONTROL_UNREACHABLE":
+		return exitOpen
+	case CodeInternal, "RUN_ID_COLLISION":
+		return exitInternal
+	}
+	return exitRefused
+}
+
+// slugArgument is the argument that names a strategy, in usage lines and details.
+const slugArgument = "<slug>"
+
+// Usage refuses a flag or an argument, named as in the usage line; it may be empty.
+func Usage(flag, format string, args ...any) *Error {
+	e := &Error{Code: CodeUsage, Message: fmt.Sprintf(format, args...)}
+	if flag != "" {
+		e.Details = map[string]any{"flag": flag}
+	}
+	return e
+}
+
+// Classify turns the errors of the packages below into codes.
+func Classify(err error) *Error {
+	var (
+		own      *Error
+		refused  *importer.Error
+		option   *importer.OptionError
+		notFound *candle.NotFoundError
+		corrupt  *candlefile.CorruptError
+	)
+	if e := classifyProject(err); e != nil {
+		return e
+	}
+	switch {
+	case errors.As(err, &own):
+		return own
+	case errors.As(err, &refused):
+		return importError(refused)
+	case errors.As(err, &option):
+		return Usage(option.Flag, "%s %s", option.Flag, option.Message)
+	case errors.As(err, &notFound), errors.As(err, &corrupt):
+		return &Error{Code: CodeDataUnavailable, Message: err.Error()}
+	case errors.Is(err, context.Canceled):
+		return &Error{Code: CodeInterrupted, Message: "interrupted"}
+	}
+	return &Error{Code: CodeInternal, Message: err.Error()}
+}
+
+// importError adds the cases, and the flag that would help where there is one.
+func importError(e *importer.Error) *Error {
+	cases := e.Cases
+	if cases == nil {
+		cases = []importer.Case{}
+	}
+	details := map[string]any{"cases": cases, "flag": "FILE"}
+	switch e.Code {
+	case importer.ReservedExchange:
+		details["flag"] = "--exchange"
+	case importer.SymbolRequired:
+		details["flag"] = "--symbol"
+	case importer.TimeframeMismatch:
+		details["flag"] = "--timeframe"
+	case importer.ColumnsRequired, importer.ColumnsMissing:
+		details["flag"] = "--columns"
+	case importer.TimezoneRequired:
+		details["flag"] = "--tz"
+	case importer.DateOrderAmbiguous:
+		details["flag"] = "--date-order"
+	case importer.MultipleTickers:
+		details["flag"] = "--ticker"
+	case importer.ConflictingDuplicates:
+		details["flag"] = "--duplicates"
+	case importer.OHLCViolations:
+		details["flag"] = "--ohlc-violations"
+	}
+	return &Error{Code: string(e.Code), Message: e.Message, Details: details}
+}
+
+// classifyProject knows the errors of packages project and evaluate; nil for others.
+func classifyProject(err error) *Error {
+	var (
+		slug     *project.SlugError
+		exists   *scaffold.ExistsError
+		missing  *project.NotFoundError
+		config   *project.ConfigError
+		build    *project.BuildError
+		refused  *request.Error
+		differs  *request.MismatchError
+		artifact *artifact.MismatchError
+	)
+	switch {
+	case errors.As(err, &slug):
+		return &Error{Code: "SLUG_INVALID", Message: err.Error(), Details: map[string]any{"flag": slugArgument}}
+	case errors.As(err, &exists):
+		return &Error{Code: "STRATEGY_EXISTS", Message: err.Error(), Details: map[string]any{"flag": slugArgument, "path": exists.Path}}
+	case errors.As(err, &missing):
+		flag := slugArgument
+		if missing.Missing != "" {
+			flag = "--dir"
+		}
+		return &Error{Code: "STRATEGY_NOT_FOUND", Message: err.Error(), Details: map[string]any{"flag": flag, "tried": append([]string{}, missing.Tried...)}}
+	case errors.As(err, &config):
+		return &Error{Code: "LAB_JSON_INVALID", Message: err.Error(), Details: map[string]any{"pointer": config.Faults[0].Pointer, "errors": config.Faults}}
+	case errors.Is(err, project.ErrNoGo):
+		return &Error{Code: "GO_TOOL_MISSING", Message: err.Error(), Details: map[string]any{"pointer": "/plugin"}}
+	case errors.As(err, &build):
+		return &Error{Code: "BUILD_FAILED", Message: err.Error(), Details: map[string]any{"output": build.Output}}
+	case errors.As(err, &refused):
+		return &Error{Code: refused.Code, Message: refused.Message, Details: refused.Details}
+	case errors.As(err, &differs):
+		return &Error{Code: "NONDETERMINISM", Message: err.Error(), Details: map[string]any{
+			"run_id": differs.RunID, "before": differs.Before, "now": differs.Now, "failure_capsule": differs.Capsule,
+		}}
+	case errors.As(err, &artifact):
+		return &Error{Code: "ARTIFACT_MISMATCH", Message: err.Error(), Details: map[string]any{"run_id": artifact.RunID, "problems": artifact.Problems}}
+	}
+	return nil
+}
+
+// Outcome is what a command has found out.
+type Outcome struct {
+	// Result is the object of --json.
+	Result any
+	// Print writes the same for people.
+	Print func(w io.Writer)
+	// Warnings are shown on stderr, and listed in the JSON.
+	Warnings []Warning
+}
+
+// Warning is something that a person should know or mend, with a code for programs.
+type Warning struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
+// envelope is the one object that --json prints.
+type envelope struct {
+	Command  string         `json:"command"`
+	OK       bool           `json:"ok"`
+	ExitCode int            `json:"exit_code"`
+	Result   any            `json:"result,omitempty"`
+	Warnings []Warning      `json:"warnings,omitzero"`
+	Error    *envelopeError `json:"error,omitempty"`
+}
+
+type envelopeError struct {
+	Code    string         `json:"code"`
+	Message string         `json:"message"`
+	Details map[string]any `json:"details"`
+}
+
+// print writes the answer of a command and returns the exit code.
+func (a *App) print(command string) int {
+	for _, w := range a.noted {
+		if !slices.Contains(a.answer.outcome.Warnings, w) {
+			a.answer.outcome.Warnings = append(a.answer.outcome.Warnings, w)
+		}
+	}
+	var failure *Error
+	exit := exitDone
+	if a.answer.err != nil {
+		failure = Classify(a.answer.err)
+		exit = exitOf(failure.Code)
+	}
+	if a.JSON {
+		return a.printJSON(command, failure, exit)
+	}
+	if a.answer.outcome.Print != nil {
+		a.answer.outcome.Print(a.IO.Out)
+	}
+	for _, w := range a.answer.outcome.Warnings {
+		fmt.Fprintf(a.IO.Err, "warning: %s: %s\n", w.Code, w.Message)
+	}
+	if failure != nil {
+		a.printFailure(command, failure)
+	}
+	return exit
+}
+
+func (a *App) printJSON(command string, failure *Error, exit int) int {
+	e := envelope{Command: command, OK: failure == nil, ExitCode: exit}
+	if failure == nil {
+		if e.Result, e.Warnings = a.answer.outcome.Result, a.answer.outcome.Warnings; e.Warnings == nil {
+			e.Warnings = []Warning{}
+		}
+		if e.Result == nil {
+			e.Result = struct{}{}
+		}
+	} else {
+		e.Error = &envelopeError{Code: failure.Code, Message: failure.Message, Details: failure.Details}
+		if e.Error.Details == nil {
+			e.Error.Details = map[string]any{}
+		}
+	}
+	enc := json.NewEncoder(a.IO.Out)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(e); err != nil {
+		fmt.Fprintf(a.IO.Err, "lab %s: %s: %v\n", command, CodeInternal, err)
+		return exitInternal
+	}
+	return exit
+}
+
+// printFailure is an error for people, with the cases that an import names.
+func (a *App) printFailure(command string, e *Error) {
+	fmt.Fprintf(a.IO.Err, "%s: %s: %s\n", strings.TrimSpace("lab "+command), e.Code, e.Message)
+	cases, _ := e.Details["cases"].([]importer.Case)
+	for _, c := range cases {
+		fmt.Fprintf(a.IO.Err, "  %s line %d: %s\n", c.File, c.Line, c.Text)
+	}
+}
+
+// Table writes rows in columns, which an empty cell does not end; the first row is the header.
+func Table(w io.Writer, rows [][]string) {
+	columns := 0
+	for _, r := range rows {
+		columns = max(columns, len(r))
+	}
+	var b bytes.Buffer
+	t := tabwriter.NewWriter(&b, 0, 8, 2, ' ', 0)
+	for _, r := range rows {
+		fmt.Fprintln(t, strings.Join(r, "\t")+strings.Repeat("\t", columns-len(r)))
+	}
+	_ = t.Flush() // a buffer takes everything
+	for line := range bytes.Lines(b.Bytes()) {
+		fmt.Fprintf(w, "%s\n", bytes.TrimRight(line, " \n"))
+	}
+}
+
+// Short is the beginning of a hash, for tables.
+func Short(sha256 string) string { return sha256[:min(len(sha256), 12)] }
+
+// reportTo is where faults of this program are told.
+const reportTo = "https://github.com/assay-run/assay/issues"
+
+// execute runs the command line. A panic of a command is its answer like any other
+// error.
+func (a *App) execute(ctx context.Context, root *cobra.Command) (cmd *cobra.Command, err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			cmd, err = a.running, nil
+			if cmd == nil {
+				cmd = root
+			}
+			a.answer = &answer{err: a.fault(value, debug.Stack())}
+		}
+	}()
+	return root.ExecuteContextC(ctx)
+}
+
+// show prints the answer, and what went wrong with that.
+func (a *App) show(command string) (exit int) {
+	defer func() {
+		if value := recover(); value != nil {
+			a.answer = &answer{err: a.fault(value, debug.Stack())}
+			exit = a.print(command)
+		}
+	}()
+	return a.print(command)
+}
+
+// fault is a panic as an error of one line; the stack is for those who ask for it.
+func (a *App) fault(value any, stack []byte) *Error {
+	a.Logger.Debug("panic", "value", fmt.Sprint(value), "stack", string(stack))
+	what := strings.Join(strings.Fields(fmt.Sprint(value)), " ")
+	return &Error{
+		Code: CodeInternal,
+		Message: fmt.Sprintf("panic: %s; this is a fault of lab %s, not of yours: run it again with --log-level debug and report what it prints at %s",
+			what, a.IO.Build.Version, reportTo),
+		Details: map[string]any{"panic": what, "version": a.IO.Build.Version, "report": reportTo},
+	}
+}

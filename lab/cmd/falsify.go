@@ -1,0 +1,292 @@
+package cmd
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/assay-run/assay/host/artifact"
+	"github.com/assay-run/assay/lab/falsify"
+	"github.com/assay-run/assay/lab/falsify/judge"
+	"github.com/assay-run/assay/lab/falsify/profile"
+	"github.com/assay-run/assay/lab/project"
+	"github.com/assay-run/assay/lab/request"
+)
+
+// falsifyOptions are the flags of lab falsify.
+type falsifyOptions struct {
+	dir, plugin  string
+	run          string
+	candidate    string
+	profile      string
+	printProfile bool
+	full         bool
+	only, skip   []string
+	force        bool
+	revealTest   bool
+	workers      int
+}
+
+func falsifyCommand(a *App) *cobra.Command {
+	var o falsifyOptions
+	c := &cobra.Command{
+		Use:   "falsify <slug>",
+		Short: "Attack a run with a battery of tests",
+		Long: "Falsify plays a completed run again and again: repeated, candle by candle, without the candles to come,\n" +
+			"at higher costs, later, on noisy, shuffled and reversed prices, beside its parameters, and against chance\n" +
+			"and holding. Each test attacks one claim. A gate that fails refutes the run and the exit code is 1; with\n" +
+			"a gate that says nothing it is 3. The run itself is not touched, and its test split is never played.",
+		Example: Examples(
+			"lab falsify sma_cross    # the run that was completed last; there is one first if there is none",
+			"lab falsify sma_cross --run run_6rvs7gxczpvrxcpd --full",
+			"lab falsify sma_cross --candidate CR    # the baseline of a candidate",
+			"lab falsify sma_cross --only cost_stress --only delay_stress",
+			"lab falsify sma_cross --skip permuted_candles --workers 1",
+			"lab falsify sma_cross --print-profile > strict.json    # change it and its id, then: --profile strict.json",
+		),
+		Args: cobra.ExactArgs(1),
+	}
+	f := c.Flags()
+	f.StringVar(&o.dir, "dir", "", "folder of the strategy, where it has to be run first (default: looked up by slug)")
+	f.StringVar(&o.plugin, "plugin", "", "a finished program instead of building one, where it has to be run first")
+	f.StringVar(&o.run, "run", "", "the run to attack (default: the one that was completed last)")
+	f.StringVar(&o.candidate, "candidate", "", "a packed revision: its baseline is attacked")
+	f.StringVar(&o.profile, "profile", "", "a file with other counts and thresholds than falsify-profile/2")
+	f.BoolVar(&o.printProfile, "print-profile", false, "print the profile that would be used, and attack nothing")
+	f.BoolVar(&o.full, "full", false, "999 replays instead of 199, and the whole search on shuffled candles")
+	f.StringSliceVar(&o.only, "only", nil, "make this test alone; may be repeated")
+	f.StringSliceVar(&o.skip, "skip", nil, "leave this test out; may be repeated")
+	f.BoolVar(&o.force, "force", false, "attack again what was attacked; the result must be the same")
+	f.BoolVar(&o.revealTest, "reveal-test", false, "show the locked test metrics of the run; this is noted, and later new trials of the family are post_peek")
+	f.IntVar(&o.workers, "workers", 0, "how many replays are made side by side (default: number of CPUs)")
+	a.Arguments(c, a.Slugs)
+	a.Folder(c, "dir")
+	a.Offer(c, "candidate", a.candidates)
+	return a.Action(c, func(ctx context.Context, args []string) (Outcome, error) { return falsifyRun(ctx, a, args[0], o) })
+}
+
+func falsifyRun(ctx context.Context, a *App, slug string, o falsifyOptions) (Outcome, error) {
+	if err := project.CheckSlug(slug); err != nil {
+		return Outcome{}, err
+	}
+	if o.workers < 0 {
+		return Outcome{}, Usage("--workers", "--workers must be at least 1, or 0 for the number of CPUs")
+	}
+	if o.candidate != "" && (o.run != "" || o.plugin != "" || o.dir != "") {
+		return Outcome{}, Usage("--candidate", "--candidate names the run: leave --run, --plugin and --dir out")
+	}
+	p, err := o.chosen()
+	if err != nil {
+		return Outcome{}, err
+	}
+	if o.printProfile {
+		text, err := json.MarshalIndent(p, "", "  ")
+		return Outcome{Result: p, Print: func(w io.Writer) { fmt.Fprintf(w, "%s\n", text) }}, err
+	}
+	var result *falsify.Result
+	var test *artifact.LockedMetrics
+	err = a.WithHost(ctx, func(h *request.Host) error {
+		h.Workers = o.workers
+		base, err := baseOf(ctx, a, h, slug, o)
+		if err != nil {
+			return err
+		}
+		bar := a.Progress("falsify "+base.RunID).Count("replays", 0)
+		defer bar.End()
+		defer a.Employ(o.workers, base.Candles())()
+		result, err = falsify.Run(ctx, h, base, falsify.Options{
+			Profile: p, Force: o.force,
+			Progress: func(done, planned int64, failed int) { bar.Show(State{Done: done, Total: planned, Failed: failed}) },
+			Waiting:  func(owner string) { a.say("waiting for %s, which attacks the same run", owner) },
+			Sources:  sourcesOf(a, slug, o.dir),
+		})
+		if err != nil || !o.revealTest {
+			return err
+		}
+		test, err = revealTest(ctx, a, h, &request.Answer{RunID: base.RunID, Metadata: base.Metadata, Report: base.Report}, "falsify")
+		return err
+	})
+	if err != nil {
+		return Outcome{}, err
+	}
+	out := Outcome{Result: falsifyResult(result, test), Print: func(w io.Writer) { printFalsified(w, result, test) }, Warnings: falsifyWarnings(result)}
+	return out, falsifyVerdict(result, test)
+}
+
+// sourcesOf finds the sources of a strategy's program: its folder, where that builds the very
+// program.
+func sourcesOf(a *App, slug, dir string) falsify.Finder {
+	return func(ctx context.Context, pluginSHA256 string) (*project.Sources, error) {
+		p, err := findProject(a, slug, dir)
+		if err != nil || p.Config.Plugin.Path != "" {
+			return nil, nil
+		}
+		path, _, err := checkoutPlugin(ctx, a, slug, dir, pluginSHA256)
+		if err != nil || path == "" {
+			return nil, err
+		}
+		return &project.Sources{Dir: p.Dir}, nil
+	}
+}
+
+// chosen is the profile of the options: the default or a file, changed by the flags.
+func (o *falsifyOptions) chosen() (profile.Profile, error) {
+	p := profile.Default()
+	var bad *profile.FieldError
+	if o.profile != "" {
+		f, err := os.Open(o.profile)
+		if err != nil {
+			return p, Usage("--profile", "%v", err)
+		}
+		text, err := io.ReadAll(io.LimitReader(f, profile.MaxBytes+1))
+		if err = errors.Join(err, f.Close()); err != nil {
+			return p, Usage("--profile", "%v", err)
+		}
+		if len(text) > profile.MaxBytes {
+			return p, Usage("--profile", "%s is larger than %d bytes", o.profile, profile.MaxBytes)
+		}
+		if p, err = profile.Decode(text); errors.As(err, &bad) {
+			refused := Usage("--profile", "%s: %s", o.profile, bad.Error())
+			refused.Details["pointer"] = bad.Pointer
+			return p, refused
+		}
+		if err != nil {
+			return p, err
+		}
+	}
+	for _, list := range []struct {
+		flag string
+		ids  []string
+	}{{"--only", o.only}, {"--skip", o.skip}} {
+		for _, id := range list.ids {
+			if _, ok := judge.Find(id); !ok {
+				refused := Unknown("test", id, testIDs())
+				refused.Details["flag"] = list.flag
+				return p, refused
+			}
+		}
+	}
+	chosen, err := p.With(profile.Options{Full: o.full, Only: o.only, Skip: o.skip})
+	if errors.As(err, &bad) {
+		refused := Usage("--skip", "%s", bad.Message)
+		refused.Details["pointer"] = bad.Pointer
+		return p, refused
+	}
+	return chosen, err
+}
+
+func testIDs() []string {
+	var ids []string
+	for _, e := range judge.Catalogue() {
+		ids = append(ids, e.ID)
+	}
+	return ids
+}
+
+// baseOf is the run that was named, else the one that was completed last, else one that
+// is made now as lab run would.
+func baseOf(ctx context.Context, a *App, h *request.Host, slug string, o falsifyOptions) (*falsify.Base, error) {
+	id := o.run
+	var err error
+	if o.candidate != "" {
+		if id, err = baselineOf(ctx, a, h, slug, o.candidate); err != nil {
+			return nil, err
+		}
+	}
+	if id == "" {
+		if id, err = falsify.Newest(ctx, h, slug); err != nil {
+			return nil, err
+		}
+	}
+	if id == "" {
+		ask, err := askedQuestion(ctx, a, slug, runOptions{dir: o.dir, plugin: o.plugin})
+		if err != nil {
+			return nil, err
+		}
+		prepared, err := ask(h)
+		if err != nil {
+			return nil, err
+		}
+		defer prepared.Close()
+		bar := a.Progress("run "+prepared.RunID).Count("candles", 0)
+		defer bar.End()
+		answer, err := h.Run(ctx, prepared, request.Options{Progress: bar.Update})
+		if err != nil {
+			return nil, err
+		}
+		if f := answer.Failure; f != nil {
+			return nil, &Error{
+				Code: "RUN_FAILED", Message: fmt.Sprintf("split %s failed: %s: %s", f.SplitID, f.Code, f.Message),
+				Details: map[string]any{"run_id": answer.RunID, "split_id": f.SplitID, "code": f.Code, "failure_capsule": f.Capsule},
+			}
+		}
+		id = answer.RunID
+	}
+	return falsify.Open(ctx, h, slug, id)
+}
+
+// falsifyAnswer is the result of lab falsify --json.
+type falsifyAnswer struct {
+	RunID       string           `json:"run_id"`
+	RequestHash string           `json:"request_hash"`
+	ResultHash  string           `json:"result_hash"`
+	Reused      bool             `json:"reused"`
+	Summary     *falsify.Summary `json:"summary"`
+	// FailureCapsule is null unless a plugin failed or decided otherwise.
+	FailureCapsule any `json:"failure_capsule"`
+	// Test is null unless it was revealed.
+	Test *artifact.LockedMetrics `json:"test"`
+	Path string                  `json:"path"`
+}
+
+func falsifyResult(r *falsify.Result, test *artifact.LockedMetrics) falsifyAnswer {
+	return falsifyAnswer{
+		RunID: r.RunID, RequestHash: r.RequestHash, ResultHash: r.Report.ResultHash, Reused: r.Reused, Summary: r.Summary,
+		FailureCapsule: r.Report.FailureCapsule, Test: test, Path: "runs/" + r.RunID,
+	}
+}
+
+// falsifyWarnings are those of the report, and one of runs that the count of trials does
+// not see.
+func falsifyWarnings(r *falsify.Result) []Warning {
+	list := runWarnings(r.Answer)
+	if r.Again > 0 {
+		list = append(list, Warning{Code: "SAME_TRIAL_AGAIN", Message: fmt.Sprintf(
+			"other runs of the base's parameters that differ only in their seed or splits: %d. They are one trial in the ledger, so choosing among them is not paid for", r.Again)})
+	}
+	return list
+}
+
+// falsifyVerdict is the error of a run that was refuted, or about which nothing can be
+// said.
+func falsifyVerdict(r *falsify.Result, test *artifact.LockedMetrics) error {
+	details := map[string]any{
+		"run_id": r.RunID, "request_hash": r.RequestHash, "result_hash": r.Report.ResultHash, "reused": r.Reused, "summary": r.Summary,
+		"failure_capsule": r.Report.FailureCapsule, "test": test, "path": "runs/" + r.RunID,
+	}
+	if code, message := r.Summary.Refusal(); code != "" {
+		return &Error{Code: code, Message: message, Details: details}
+	}
+	return nil
+}
+
+// printFalsified is a line per test and what they have not shown.
+func printFalsified(w io.Writer, r *falsify.Result, test *artifact.LockedMetrics) {
+	state := "completed"
+	if r.Reused {
+		state += ", reused"
+	}
+	fmt.Fprintf(w, "%s  %s, base %s, profile %s\n", r.RunID, state, r.Summary.BaseRunID, r.Summary.Profile.ID)
+	Table(w, r.Summary.Table())
+	if test != nil {
+		fmt.Fprintf(w, "test of %s, revealed: %s\n", r.Summary.BaseRunID, strings.Join(metricCells(test.Metrics), ", "))
+	}
+	r.Summary.Print(w)
+	fmt.Fprintf(w, "thresholds are policy; page: %s\n", "runs/"+r.RunID+"/falsify/summary.html")
+}

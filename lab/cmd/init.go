@@ -1,0 +1,252 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/assay-run/assay/lab/project"
+	"github.com/assay-run/assay/lab/project/scaffold"
+	"github.com/assay-run/assay/lab/request"
+)
+
+func initCommand(a *App) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "strategy <slug>",
+		Short: "Make the folder of a new strategy",
+		Long: "Inside a checkout the folder is strategies/<slug>; elsewhere it is ./<slug>, a Go module of its own\n" +
+			"with the source of the SDK in it. It builds and its tests pass. Nothing is overwritten.",
+		Example: Examples(
+			"lab init strategy my_first",
+			"lab init strategy my_first --json",
+		),
+		Args: cobra.ExactArgs(1),
+	}
+	a.Arguments(c) // a new name is nothing that could be offered
+	a.Action(c, func(_ context.Context, args []string) (Outcome, error) { return initStrategy(a, args[0]) })
+	g := a.Group("init", "Make something new: a strategy", c)
+	g.Long = "Init makes what a person then writes in: so far the folder of a strategy."
+	return g
+}
+
+// made is the result of lab init strategy.
+type made struct {
+	Slug       string   `json:"slug"`
+	Path       string   `json:"path"`
+	StandAlone bool     `json:"stand_alone"`
+	Files      []string `json:"files"`
+	Next       []string `json:"next"`
+}
+
+func initStrategy(a *App, slug string) (Outcome, error) {
+	working, err := os.Getwd()
+	if err != nil {
+		return Outcome{}, err
+	}
+	n, err := scaffold.Create(slug, working)
+	if err != nil {
+		return Outcome{}, err
+	}
+	m := made{Slug: slug, Path: n.Dir, StandAlone: n.Alone, Files: n.Files, Next: []string{
+		"go test " + shown(working, n.Dir), "lab validate " + slug, "lab run " + slug,
+	}}
+	if n.Alone {
+		m.Next[0] = "(cd " + slug + " && go test .)"
+	}
+	return Outcome{Result: m, Print: func(w io.Writer) { printMade(w, m) }}, nil
+}
+
+func printMade(w io.Writer, m made) {
+	fmt.Fprintf(w, "made %s\n", m.Path)
+	for _, f := range m.Files {
+		fmt.Fprintf(w, "  %s\n", f)
+	}
+	fmt.Fprintln(w, "next:")
+	for _, line := range m.Next {
+		fmt.Fprintf(w, "  %s\n", line)
+	}
+}
+
+// shown is a folder as the Go tool takes it from the working directory.
+func shown(working, dir string) string {
+	rel, err := filepath.Rel(working, dir)
+	if err != nil {
+		return dir
+	}
+	if rel = filepath.ToSlash(rel); !strings.HasPrefix(rel, "../") {
+		rel = "./" + rel
+	}
+	return rel
+}
+
+func sdkCommand(a *App) *cobra.Command {
+	var dir string
+	c := &cobra.Command{
+		Use:   "update <slug>",
+		Short: "Put the SDK of this lab into the folder of a strategy",
+		Long: "Update replaces the folder sdk of a strategy by the SDK that this lab brings along, has its\n" +
+			"go.mod take it from there, and says whether the rules of the simulator are others. Your own\n" +
+			"files stay as they are.",
+		Example: Examples(
+			"lab sdk update my_first",
+			"lab sdk update my_first --json",
+		),
+		Args: cobra.ExactArgs(1),
+	}
+	c.Flags().StringVar(&dir, "dir", "", "folder of the strategy (default: looked up by slug)")
+	a.Arguments(c, a.Slugs)
+	a.Folder(c, "dir")
+	a.Action(c, func(_ context.Context, args []string) (Outcome, error) { return sdkUpdate(a, args[0], dir) })
+	g := a.Group("sdk", "The SDK inside the folder of a strategy: update it", c)
+	g.Long = "A strategy of its own module carries the source of the SDK that it is built with in its folder sdk."
+	return g
+}
+
+// sdkUpdated is the result of lab sdk update; what was not there before is empty.
+type sdkUpdated struct {
+	Slug      string `json:"slug"`
+	Path      string `json:"path"`
+	Before    string `json:"sdk_sha256_before"`
+	After     string `json:"sdk_sha256"`
+	SimBefore string `json:"sim_id_before"`
+	SimAfter  string `json:"sim_id"`
+	Edited    bool   `json:"edited"`
+}
+
+func sdkUpdate(a *App, slug, dir string) (Outcome, error) {
+	p, err := findProject(a, slug, dir)
+	if err != nil {
+		return Outcome{}, err
+	}
+	change, err := scaffold.Update(p.Dir)
+	if errors.Is(err, project.ErrNoModule) {
+		return Outcome{}, Usage("<slug>", "%s: %v", p.Dir, err)
+	}
+	if err != nil {
+		return Outcome{}, err
+	}
+	u := sdkUpdated{
+		Slug: slug, Path: p.Dir, After: change.After.SHA256, SimAfter: change.After.SimID, Edited: change.Edited,
+	}
+	if change.Before != nil {
+		u.Before, u.SimBefore = change.Before.SHA256, change.Before.SimID
+	}
+	return Outcome{Result: u, Print: func(w io.Writer) { printSDK(w, u) }}, nil
+}
+
+func printSDK(w io.Writer, u sdkUpdated) {
+	switch {
+	case u.Edited:
+		fmt.Fprintf(w, "sdk is %s again, without the edits that were in it\n", Short(u.After))
+	case u.Before == "":
+		fmt.Fprintf(w, "sdk is %s, inside the folder now: commit it\n", Short(u.After))
+	case u.Before == u.After:
+		fmt.Fprintf(w, "sdk is %s already\n", Short(u.After))
+	default:
+		fmt.Fprintf(w, "sdk was %s and is %s\n", Short(u.Before), Short(u.After))
+	}
+	switch u.SimBefore {
+	case "":
+		fmt.Fprintf(w, "simulator %s\n", u.SimAfter)
+	case u.SimAfter:
+		fmt.Fprintf(w, "simulator %s as before: fills follow the same rules\n", u.SimAfter)
+	default:
+		fmt.Fprintf(w, "simulator %s, before %s: the rules of fills are others, and runs may have other results\n",
+			u.SimAfter, u.SimBefore)
+	}
+	fmt.Fprintf(w, "next: lab validate %s\n", u.Slug)
+}
+
+func validateCommand(a *App) *cobra.Command {
+	var dir string
+	var noTest bool
+	var testTimeout time.Duration
+	c := &cobra.Command{
+		Use:   "validate <slug>",
+		Short: "Check everything that needs no full run",
+		Long: "Validate reads lab.json, builds the plugin, asks it to describe itself, checks parameters, data and\n" +
+			"splits, runs the author's tests, plays 2,000 candles twice and looks for what makes runs differ.\n" +
+			"It goes on after a failure.",
+		Example: Examples(
+			"lab validate sma_cross",
+			"lab validate sma_cross --no-test --json",
+		),
+		Args: cobra.ExactArgs(1),
+	}
+	c.Flags().StringVar(&dir, "dir", "", "folder of the strategy (default: looked up by slug)")
+	c.Flags().BoolVar(&noTest, "no-test", false, "leave the author's tests out")
+	c.Flags().DurationVar(&testTimeout, "test-timeout", TestTimeout, "how long the tests may run")
+	a.Arguments(c, a.Slugs)
+	a.Folder(c, "dir")
+	return a.Action(c, func(ctx context.Context, args []string) (Outcome, error) {
+		if testTimeout <= 0 {
+			return Outcome{}, Usage("--test-timeout",
+				"--test-timeout must be above zero, for example 2m")
+		}
+		return validateStrategy(ctx, a, args[0], dir, noTest, testTimeout)
+	})
+}
+
+func validateStrategy(
+	ctx context.Context, a *App, slug, dir string, noTest bool, testTimeout time.Duration,
+) (Outcome, error) {
+	p, err := findProject(a, slug, dir)
+	if err != nil {
+		if e := Classify(err); e.Code != "LAB_JSON_INVALID" && e.Code != "NAME_MISMATCH" {
+			return Outcome{}, err // there is nothing to check
+		}
+	}
+	if err == nil {
+		sayFirstBuild(a, p)
+	}
+	working, err := os.Getwd()
+	if err != nil {
+		return Outcome{}, err
+	}
+	var list []CheckOutcome
+	err = a.WithHost(ctx, func(h *request.Host) error {
+		s := &CheckSubject{
+			Slug: slug, Dir: dir, Working: working, Host: h, NoTest: noTest, TestTimeout: testTimeout,
+		}
+		var err error
+		list, err = RunChecks(ctx, s, func(o CheckOutcome) {
+			if !a.JSON {
+				fmt.Fprintln(a.IO.Out, checkLine(o))
+			}
+		})
+		return err
+	})
+	if err != nil {
+		return Outcome{}, err
+	}
+	out := Outcome{Result: map[string]any{"checks": list}, Print: func(io.Writer) {}}
+	failed := 0
+	for i, o := range list {
+		switch o.Status {
+		case Failed:
+			failed++
+			// The code of what went wrong, also where only the text of the error is known.
+			if list[i].Code == "" {
+				list[i].Code = CodeCheckFailed
+			}
+		case Warned:
+			out.Warnings = append(out.Warnings, Warning{Code: strings.ToUpper(o.ID), Message: o.Message})
+		}
+	}
+	if failed > 0 {
+		return out, &Error{Code: CodeCheckFailed, Message: fmt.Sprintf("%d of %d checks failed", failed, len(list)), Details: map[string]any{"checks": list}}
+	}
+	return out, nil
+}
+
+// checkLine is one line for people.
+func checkLine(o CheckOutcome) string {
+	return fmt.Sprintf("%-8s %-12s %s", o.Status, o.ID, strings.ReplaceAll(o.Message, "\n", "\n                      "))
+}

@@ -1,0 +1,71 @@
+package cmd_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// buildRoles is the program of package lab/internal/roles, built once.
+var buildRoles = sync.OnceValues(func() ([]byte, error) {
+	dir, err := os.MkdirTemp("", "assay-roles-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	file := filepath.Join(dir, "roles")
+	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", file, "../internal/roles")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("%w\n%s", err, out)
+	}
+	return os.ReadFile(file)
+})
+
+// installPlugin writes the program of the roles, with the name at its end so that each has a
+// hash of its own.
+func installPlugin(name, to string) error {
+	text, err := buildRoles()
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(to, append(text[:len(text):len(text)], name...), 0o755)
+}
+
+// mark ends a program that has been mended.
+const mark = " mended"
+
+// installMisfit makes the project of a role in a folder of its name, and beside the
+// program one that has been mended: misfit panics.
+func installMisfit(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: misfit ROLE")
+	}
+	ts.Check(makeMisfit(args[0], ts.MkAbs(args[0])))
+}
+
+func makeMisfit(name, dir string) error {
+	for _, sub := range []string{"bin", "mended"} {
+		if err := os.MkdirAll(filepath.Join(dir, sub), 0o755); err != nil {
+			return err
+		}
+	}
+	program := filepath.Join(dir, "bin", name)
+	if err := installPlugin(name, program); err != nil {
+		return err
+	}
+	text, err := os.ReadFile(program)
+	if err != nil {
+		return err
+	}
+	config := fmt.Sprintf(`{"schema":"lab/v1","slug":%q,"plugin":{"path":"bin/%s"},"exchange":"sample","symbols":["BTC/USDT"],"timeframe":"1h","data":{"end":"2018-03-01"},"stress":[]}`, name, name)
+	return errors.Join(
+		os.WriteFile(filepath.Join(dir, "mended", name), append(text, mark...), 0o755),
+		os.WriteFile(filepath.Join(dir, "lab.json"), []byte(config), 0o644),
+	)
+}

@@ -1,0 +1,502 @@
+package cmd
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/assay-run/assay/host/artifact"
+	"github.com/assay-run/assay/host/registry"
+	"github.com/assay-run/assay/host/runner"
+	"github.com/assay-run/assay/lab/falsify"
+	"github.com/assay-run/assay/lab/request"
+	"github.com/assay-run/assay/lab/search/selection"
+)
+
+func runsCommand(a *App) *cobra.Command {
+	c := a.Group("runs", "The registry of runs: list, show, verify", runsListCommand(a), runsShowCommand(a), runsVerifyCommand(a))
+	c.Long = "The registry holds a row for every run of the lab and of the service that shares the state directory."
+	return c
+}
+
+func runsListCommand(a *App) *cobra.Command {
+	var f registry.Filter
+	c := &cobra.Command{
+		Use:   "list",
+		Short: "List every run, oldest first",
+		Long:  "List shows one line per run of the registry: those of the lab and those of the service. Numbers are of\nthe stitched walk-forward, or of the whole run where there is none. TRIAL counts what has been tried on\nthe days of a run, whatever the strategy and the command.",
+		Example: Examples(
+			"lab runs list",
+			"lab runs list --slug sma_cross --status completed --json",
+		),
+		Args: cobra.NoArgs,
+	}
+	c.Flags().StringVar(&f.Slug, "slug", "", "only runs of this strategy")
+	c.Flags().StringVar(&f.FamilyID, "family", "", "only runs of this family")
+	c.Flags().StringVar(&f.Kind, "kind", "", "only this kind: run, trial, falsification, service, legacy")
+	c.Flags().StringVar(&f.Status, "status", "", "only this status: running, completed, failed")
+	a.Offer(c, "slug", a.AskedSlugs)
+	a.Offer(c, "family", a.Families)
+	a.OneOf(c, "kind", artifact.KindRun, artifact.KindTrial, artifact.KindFalsification, artifact.KindService, registry.KindLegacy)
+	a.OneOf(c, "status", artifact.StatusRunning, artifact.StatusCompleted, artifact.StatusFailed)
+	return a.Action(c, func(ctx context.Context, _ []string) (Outcome, error) { return runsList(ctx, a, f) })
+}
+
+// runRow is a run as it is listed.
+type runRow struct {
+	RunID       string           `json:"run_id"`
+	RequestHash string           `json:"request_hash"`
+	Slug        string           `json:"slug"`
+	FamilyID    string           `json:"family_id"`
+	Kind        string           `json:"kind"`
+	Status      string           `json:"status"`
+	CompletedAt *string          `json:"completed_at"`
+	Params      json.RawMessage  `json:"params"`
+	Summary     artifact.Summary `json:"summary"`
+	// Trials is which trial the run was, null for one that is none.
+	Trials *registry.Place `json:"trials"`
+}
+
+func rowOf(r registry.Run, book *selection.Book) runRow {
+	row := runRow{Trials: book.Place(r.RunID), RunID: r.RunID, RequestHash: r.RequestHash, Slug: r.Slug, FamilyID: r.FamilyID, Kind: r.Kind, Status: r.Status, Params: json.RawMessage("{}")}
+	if r.CompletedAt != "" {
+		row.CompletedAt = &r.CompletedAt
+	}
+	if m, err := artifact.DecodeMetadata(r.Payload); err == nil { // a legacy payload may be anything
+		row.Summary = m.Summary
+		var compact bytes.Buffer
+		if json.Compact(&compact, m.Params) == nil {
+			row.Params = compact.Bytes()
+		}
+	}
+	return row
+}
+
+func runsList(ctx context.Context, a *App, f registry.Filter) (Outcome, error) {
+	rows := []runRow{}
+	var warnings []Warning
+	err := withRegistry(ctx, a, func(store *artifact.Store, reg *registry.Registry) error {
+		warnings = warningsOf(reg)
+		runs, err := reg.ListMetadata(ctx, f)
+		if err != nil {
+			return err
+		}
+		book, err := selection.ReadBook(ctx, reg, store)
+		if err != nil {
+			return err
+		}
+		for _, r := range runs {
+			rows = append(rows, rowOf(r, book))
+		}
+		return nil
+	})
+	return Outcome{Result: map[string]any{"runs": rows}, Warnings: warnings, Print: func(w io.Writer) { printRows(w, rows) }}, err
+}
+
+func printRows(w io.Writer, rows []runRow) {
+	cells := [][]string{{"RUN", "STRATEGY", "KIND", "STATUS", "COMPLETED", "RETURN", "SHARPE", "TRIAL", "MAX DRAWDOWN", "TRADES", "PARAMETERS"}}
+	for _, r := range rows {
+		completed := ""
+		if r.CompletedAt != nil {
+			completed = *r.CompletedAt
+		}
+		s := r.Summary
+		cells = append(cells, []string{
+			r.RunID, r.Slug, r.Kind, r.Status, completed, cell(s.TotalReturn, "%+.2f %%", 100), cell(s.SharpeRatio, "%.2f", 1), trialCell(r.Trials),
+			cell(s.MaxDrawdown, "%.2f %%", 100), cell(s.TotalTrades, "%.0f", 1), string(r.Params),
+		})
+	}
+	Table(w, cells)
+}
+
+// trialCell is which trial a run was, nothing for one that is none.
+func trialCell(p *registry.Place) string {
+	if p == nil {
+		return ""
+	}
+	return fmt.Sprintf("%d of %d", p.Position, p.N)
+}
+
+// cell is a number as text; n/a if it is undefined.
+func cell(x *float64, format string, factor float64) string {
+	if x == nil {
+		return "n/a"
+	}
+	return fmt.Sprintf(format, factor**x)
+}
+
+func runsShowCommand(a *App) *cobra.Command {
+	c := &cobra.Command{
+		Use:     "show <run>",
+		Short:   "Show one run: splits, stress, hashes",
+		Long:    "Show prints the report of a run. Metrics of a locked split are not shown.",
+		Example: Examples("lab runs show run_6rvs7gxczpvrxcpd", "lab runs show run_6rvs7gxczpvrxcpd --json"),
+		Args:    cobra.ExactArgs(1),
+	}
+	a.Arguments(c, a.Runs)
+	return a.Action(c, func(ctx context.Context, args []string) (Outcome, error) { return runsShow(ctx, a, args[0]) })
+}
+
+func runsShow(ctx context.Context, a *App, id string) (Outcome, error) {
+	var out Outcome
+	err := withRegistry(ctx, a, func(store *artifact.Store, reg *registry.Registry) error {
+		row, err := reg.Get(ctx, id)
+		if errors.Is(err, registry.ErrNotFound) {
+			return runNotFound(id)
+		}
+		if err != nil {
+			return err
+		}
+		out.Warnings = warningsOf(reg)
+		payload := json.RawMessage(row.Payload)
+		book, err := selection.ReadBook(ctx, reg, store)
+		if err != nil {
+			return err
+		}
+		shown := rowOf(row, book)
+		result := map[string]any{"run": shown, "metadata": payload, "report": nil}
+		out.Result = result
+		out.Print = func(w io.Writer) { printRows(w, []runRow{shown}) }
+		report, err := artifact.ReadReport(store.Dir(id))
+		if err != nil {
+			return nil // a running, failed or legacy run may have no files
+		}
+		metadata, err := artifact.DecodeMetadata(row.Payload)
+		if err != nil {
+			return err
+		}
+		result["report"] = report
+		out.Print = func(w io.Writer) {
+			answer := &request.Answer{RunID: id, RequestHash: row.RequestHash, Metadata: metadata, Report: report}
+			printRun(w, answer, nil, shown.Trials)
+			Table(w, [][]string{{"request", row.RequestHash}, {"decisions", report.DecisionHash}, {"result", report.ResultHash}, {"plugin", metadata.Plugin.SHA256}, {"engine", metadata.Engine.SHA256}})
+		}
+		return nil
+	})
+	return out, err
+}
+
+func runNotFound(id string) *Error {
+	return &Error{Code: "RUN_NOT_FOUND", Message: fmt.Sprintf("there is no run %q: lab runs list shows what there is", id), Details: map[string]any{"flag": "run", "run_id": id}}
+}
+
+// withRegistry opens the registry alone.
+func withRegistry(ctx context.Context, a *App, use func(*artifact.Store, *registry.Registry) error) (err error) {
+	store := artifact.NewStore(a.RunsDir())
+	reg, err := registry.Open(ctx, store, a.Logger.Named("registry"))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, reg.Close()) }()
+	for _, w := range reg.Warnings() {
+		a.Note(Warning(w))
+	}
+	return use(store, reg)
+}
+
+func warningsOf(reg *registry.Registry) []Warning {
+	list := []Warning{}
+	for _, w := range reg.Warnings() {
+		list = append(list, Warning(w))
+	}
+	return list
+}
+
+func runsVerifyCommand(a *App) *cobra.Command {
+	var rerun bool
+	c := &cobra.Command{
+		Use:   "verify [run...]",
+		Short: "Hash the artifacts of runs again",
+		Long: "Verify hashes every file of the runs and compares it with what was stored; without an argument, of all\n" +
+			"runs that have ended, failed ones too. With --rerun it also executes those that were completed, from\n" +
+			"exactly the plugin and the candles that they name, and compares the result hashes. It goes on after a\n" +
+			"run that cannot be executed. Paper and live runs and failed ones are only hashed.",
+		Example: Examples(
+			"lab runs verify",
+			"lab runs verify run_6rvs7gxczpvrxcpd --rerun",
+		),
+	}
+	a.Arguments(c, a.Runs)
+	c.Flags().BoolVar(&rerun, "rerun", false, "execute again and compare the result hash")
+	return a.Action(c, func(ctx context.Context, args []string) (Outcome, error) { return runsVerify(ctx, a, args, rerun) })
+}
+
+// verified is what the check of one run has found.
+type verified struct {
+	RunID  string `json:"run_id"`
+	Kind   string `json:"kind"`
+	Status string `json:"status"`
+	// OK says that every file is what was stored; Files counts them, metadata.json included.
+	OK       bool     `json:"ok"`
+	Files    int      `json:"files"`
+	Problems []string `json:"problems"`
+	// Reproduced is null unless the run was executed again to its end.
+	Reproduced *bool `json:"reproduced"`
+	// Rerun says why it was not, null if it was or was not asked for.
+	Rerun *withheld `json:"rerun"`
+
+	mode   string // paper or live, else empty
+	repeat string // of a falsification, the command that makes it again
+}
+
+// withheld is why a run was not executed again: a code of the table of exits, or
+// SKIPPED where a run of its kind never is.
+type withheld struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
+const skipped = "SKIPPED"
+
+func runsVerify(ctx context.Context, a *App, ids []string, rerun bool) (Outcome, error) {
+	list := []verified{}
+	err := withRegistry(ctx, a, func(store *artifact.Store, reg *registry.Registry) error {
+		rows, err := rowsToVerify(ctx, reg, ids)
+		if err != nil {
+			return err
+		}
+		bar := a.Progress("verify").Count("runs", 0)
+		defer bar.End()
+		for i, row := range rows {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			list = append(list, verifyRun(store, row))
+			bar.Update(int64(i+1), int64(len(rows)))
+		}
+		return nil
+	})
+	if err == nil && rerun {
+		err = rerunStored(ctx, a, list)
+	}
+	named := rerun && len(ids) > 0
+	if err != nil {
+		return Outcome{}, err
+	}
+	return Outcome{Result: map[string]any{"runs": list}, Print: func(w io.Writer) { printVerified(w, list) }}, verdict(list, named)
+}
+
+// rowsToVerify are the rows of runs that were named, before anything is done for any of
+// them; else of all that have ended and should have files, which legacy ones do not.
+func rowsToVerify(ctx context.Context, reg *registry.Registry, ids []string) ([]registry.Run, error) {
+	var rows []registry.Run
+	for _, id := range ids {
+		row, err := reg.Get(ctx, id)
+		if errors.Is(err, registry.ErrNotFound) {
+			return nil, runNotFound(id)
+		}
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, row)
+	}
+	if len(ids) > 0 {
+		return rows, nil
+	}
+	all, err := reg.ListMetadata(ctx, registry.Filter{})
+	for _, r := range all {
+		if r.Kind != registry.KindLegacy && r.Status != artifact.StatusRunning {
+			rows = append(rows, r)
+		}
+	}
+	return rows, err
+}
+
+func verifyRun(store *artifact.Store, row registry.Run) verified {
+	v := verified{RunID: row.RunID, Kind: row.Kind, Status: row.Status, Problems: []string{}}
+	m, payload, err := artifact.Verify(store.Dir(row.RunID))
+	var changed *artifact.MismatchError
+	switch {
+	case errors.As(err, &changed):
+		v.Problems = changed.Problems
+	case errors.Is(err, fs.ErrNotExist) && !keepsFiles(row):
+		v.OK = true // there is nothing that could have changed
+	case errors.Is(err, fs.ErrNotExist):
+		v.Problems = []string{"metadata.json is missing"}
+	case err != nil:
+		v.Problems = []string{err.Error()}
+	case string(payload) != string(row.Payload):
+		v.Problems = []string{"metadata.json differs from the registry's row"}
+	default:
+		v.OK, v.Files = true, len(m.Artifacts)+1
+	}
+	if m != nil && m.Service != nil && m.Service.Mode != runner.ModeBacktest {
+		v.mode = m.Service.Mode
+	}
+	if row.Kind == artifact.KindFalsification {
+		v.repeat = repeatOf(store.Dir(row.RunID), row.Slug)
+	}
+	return v
+}
+
+// repeatOf is the command that makes a falsification again, with the profile that is in
+// its folder. A base that its files do not tell is left to the reader.
+func repeatOf(dir, slug string) string {
+	base := "RUN"
+	if s, err := falsify.ReadSummary(dir); err == nil && s.BaseRunID != "" {
+		base = s.BaseRunID
+	}
+	return fmt.Sprintf("lab falsify %s --run %s --profile runs/%s/falsify/profile.json --force", slug, base, filepath.Base(dir))
+}
+
+// keepsFiles says whether a run has a folder by what its row tells: one that is running,
+// was never finished or is from before the registry has none.
+func keepsFiles(row registry.Run) bool {
+	if row.Status == artifact.StatusCompleted {
+		return row.Kind != registry.KindLegacy
+	}
+	m, err := artifact.DecodeMetadata(row.Payload)
+	return err == nil && len(m.Artifacts) > 0
+}
+
+// verdict is the worst that was found: changed files before other results, other results
+// before what could not be tried. Of runs that were named to be executed again, at least
+// one must have been.
+func verdict(list []verified, named bool) error {
+	var changed, differ, withheld, reproduced int
+	for _, v := range list {
+		switch {
+		case !v.OK:
+			changed++
+		case v.Reproduced != nil && !*v.Reproduced:
+			differ++
+		case v.Reproduced != nil:
+			reproduced++
+		case v.Rerun != nil && v.Rerun.Code != skipped:
+			withheld++
+		}
+	}
+	fail := func(code, format string, n int) error {
+		return &Error{Code: code, Message: fmt.Sprintf(format, n, len(list)), Details: map[string]any{"runs": list}}
+	}
+	switch {
+	case changed > 0:
+		return fail("ARTIFACT_MISMATCH", "the files of %d of %d runs are not what was stored", changed)
+	case differ > 0:
+		return fail("NOT_REPRODUCED", "%d of %d runs came to another result", differ)
+	case withheld > 0:
+		return fail("INPUTS_MISSING", "%d of %d runs could not be executed again", withheld)
+	case named && reproduced == 0:
+		return fail("INCONCLUSIVE", "none of the runs is of a kind that is executed again: %d of %d were only hashed", len(list))
+	}
+	return nil
+}
+
+// rerun executes the runs whose files are sound and that have a result to reach, and
+// notes of each how it went; what cannot be tried does not keep the others from it.
+func rerunStored(ctx context.Context, a *App, list []verified) error {
+	return a.WithHost(ctx, func(h *request.Host) error {
+		bar := a.Progress("rerun").Count("runs", 0)
+		defer bar.End()
+		failed := 0
+		for i := range list {
+			v := &list[i]
+			if v.Rerun = notRerun(v); v.Rerun == nil {
+				same, why, err := rerunOne(ctx, h, v.RunID)
+				if ctx.Err() != nil {
+					return context.Cause(ctx)
+				}
+				if err != nil {
+					known := Classify(err)
+					v.Rerun = &withheld{known.Code, known.Message}
+				} else if v.Reproduced = &same; !same {
+					v.Problems = append(v.Problems, why)
+					failed++
+				}
+			}
+			bar.Show(State{Done: int64(i + 1), Total: int64(len(list)), Failed: failed})
+		}
+		return nil
+	})
+}
+
+// notRerun is why a run is not even tried; nil if it is.
+func notRerun(v *verified) *withheld {
+	switch {
+	case !v.OK:
+		return &withheld{"ARTIFACT_MISMATCH", "its files have changed"}
+	case v.Kind == registry.KindLegacy:
+		return &withheld{skipped, "a legacy run has no request"}
+	case v.Status != artifact.StatusCompleted:
+		return &withheld{skipped, "it is " + v.Status + " and has no result to reach"}
+	case v.mode != "":
+		return &withheld{skipped, v.mode + " runs depend on the venue"}
+	case v.Kind == artifact.KindFalsification:
+		return &withheld{skipped, "lab falsify repeats it: " + v.repeat}
+	}
+	return nil
+}
+
+// rerunOne executes one run from its request and says whether it reaches its result,
+// and if not, why.
+func rerunOne(ctx context.Context, h *request.Host, id string) (same bool, why string, err error) {
+	stored, err := h.Stored(id)
+	if err != nil {
+		return false, "", err
+	}
+	p, err := h.Repeat(ctx, stored.Request, request.Overrides{
+		Slug: stored.Metadata.Slug, Splits: stored.Splits,
+		NoSplits: &Error{Code: "INPUTS_MISSING", Message: "its splits cannot be made again"},
+	})
+	if err != nil {
+		return false, "", err
+	}
+	defer p.Close()
+	answer, err := h.Run(ctx, p, request.Options{NoReuse: true})
+	switch {
+	case err != nil:
+		return false, "", err
+	case answer.Failure != nil:
+		return false, fmt.Sprintf("split %s failed: %s: %s", answer.Failure.SplitID, answer.Failure.Code, answer.Failure.Message), nil
+	case answer.Report.ResultHash != stored.Report.ResultHash:
+		return false, fmt.Sprintf("result %s, stored %s", Short(answer.Report.ResultHash), Short(stored.Report.ResultHash)), nil
+	}
+	return true, "", nil
+}
+
+func printVerified(w io.Writer, list []verified) {
+	rows := [][]string{{"RUN", "KIND", "STATUS", "STATE", "FILES", "WHAT IS WRONG"}}
+	for _, v := range list {
+		rows = append(rows, []string{v.RunID, v.Kind, v.Status, stateOf(v), fmt.Sprint(v.Files), wrongWith(v)})
+	}
+	Table(w, rows)
+}
+
+func stateOf(v verified) string {
+	switch {
+	case !v.OK:
+		return "changed"
+	case v.Reproduced != nil && *v.Reproduced:
+		return "ok, reproduced"
+	case v.Reproduced != nil:
+		return "ok, not reproduced"
+	case v.Rerun != nil:
+		return "ok, not rerun"
+	}
+	return "ok"
+}
+
+// wrongWith is the first problem of a run and how many more there are, or why it was
+// not executed again.
+func wrongWith(v verified) string {
+	text := ""
+	switch n := len(v.Problems); {
+	case n == 1:
+		text = v.Problems[0]
+	case n > 1:
+		text = fmt.Sprintf("%s, and %d more", v.Problems[0], n-1)
+	case v.Rerun != nil && v.Rerun.Code == skipped:
+		text = v.Rerun.Message
+	case v.Rerun != nil:
+		text = v.Rerun.Code + ": " + v.Rerun.Message
+	}
+	return strings.Join(strings.Fields(text), " ")
+}

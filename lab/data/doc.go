@@ -1,2 +1,0 @@
-// Package data is lab data: import, list and check candles.
-package data

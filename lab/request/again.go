@@ -1,0 +1,290 @@
+package request
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/assay-run/assay/host/artifact"
+	"github.com/assay-run/assay/host/base/digest"
+	"github.com/assay-run/assay/host/catalog"
+	"github.com/assay-run/assay/host/registry"
+	"github.com/assay-run/assay/lab/project"
+	"github.com/assay-run/assay/lab/split"
+)
+
+// ReadRequest reads a canonical request, such as request.json of a run, strictly.
+func ReadRequest(text []byte) (*artifact.Request, error) {
+	canonical, err := digest.CanonicalJSON(text)
+	if err != nil {
+		return nil, &Error{Code: "USAGE", Message: "the request is not canonical JSON: " + err.Error(), Details: map[string]any{"flag": "--request"}, Cause: err}
+	}
+	r := &artifact.Request{}
+	if err := json.Unmarshal(canonical, r); err != nil {
+		return nil, &Error{Code: "USAGE", Message: "the request cannot be read: " + err.Error(), Details: map[string]any{"flag": "--request"}, Cause: err}
+	}
+	if r.Schema != "evaluation-request/v1" {
+		return nil, &Error{Code: "USAGE", Message: fmt.Sprintf("schema %q is not evaluation-request/v1", r.Schema), Details: map[string]any{"pointer": "/schema"}}
+	}
+	return r, nil
+}
+
+// OfRun wants a request that somebody may ask by a file: one of kind run. A run of any
+// other kind would not be counted among the trials of its family, or not be one that
+// somebody can choose by. The error is USAGE.
+func OfRun(r *artifact.Request) error {
+	if r.Kind != artifact.KindRun {
+		return refuse("USAGE", "/kind", "/kind is %.40q: only a request of kind run can be asked again; a trial is executed with --trial", r.Kind)
+	}
+	if len(r.Falsification) > 0 && string(r.Falsification) != "null" {
+		return refuse("USAGE", "/falsification", "/falsification must be null in a request of kind run: lab falsify attacks a run")
+	}
+	return nil
+}
+
+// Overrides are what [Host.Repeat] takes from elsewhere than the stored request.
+type Overrides struct {
+	Slug string
+	// Splits are those of the stored run; Scheme makes them where there are none.
+	Splits *artifact.Splits
+	Scheme split.Scheme
+	// Plugin is a program with the pinned hash; "" for the copy in the state directory.
+	Plugin string
+	// SourceSHA256 and SDKSHA256 are what the program was built from, as far as is known.
+	SourceSHA256, SDKSHA256 string
+	// NoSplits is returned where the splits cannot be made again.
+	NoSplits error
+}
+
+// Repeat prepares a stored request once more, with exactly its inputs. The error is an
+// *[Error] INPUTS_MISSING, or NoSplits, where they do not exist any more. The result has
+// the same request hash as long as the engine is the same. The caller closes it.
+func (h *Host) Repeat(ctx context.Context, r *artifact.Request, o Overrides) (*Prepared, error) {
+	if o.Splits != nil {
+		var err error
+		if o.Scheme, err = SchemeOf(o.Splits); err != nil {
+			return nil, err
+		}
+	}
+	q, err := h.again(r, o.Slug, o.Scheme, o.Plugin)
+	if err != nil {
+		return nil, err
+	}
+	q.Plugin.SourceSHA256, q.Plugin.SDKSHA256 = o.SourceSHA256, o.SDKSHA256
+	p, err := h.Prepare(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	if p.Manifest.Request.Splits.SHA256 != r.Splits.SHA256 {
+		p.Close()
+		return nil, o.NoSplits
+	}
+	return p, nil
+}
+
+// again is the question of a request: the plugin by its hash from the state directory
+// unless a path is given, the candles by theirs.
+func (h *Host) again(r *artifact.Request, slug string, scheme split.Scheme, plugin string) (Question, error) {
+	q := Question{
+		Kind: r.Kind, Slug: slug, FamilyID: r.FamilyID, Params: r.StrategyParams, Symbols: r.Symbols, Timeframe: r.Timeframe, Exchange: r.Exchange,
+		InitialCash: r.InitialCash, Execution: r.Execution, Splits: scheme, Holding: r.Splits.Purge, Stress: r.Stress, Pins: map[string]string{},
+	}
+	attached, err := catalog.Attached(h.Reattach, slug)
+	if err != nil {
+		return q, err
+	}
+	if q.Seed, err = strconv.ParseUint(r.Seed, 10, 64); err != nil {
+		return q, refuse("USAGE", "/seed", "/seed %v", err)
+	}
+	for _, d := range r.Inputs.Data {
+		q.Pins[d.Symbol] = "sha256:" + d.SHA256
+	}
+	start, end := r.StartDate.String(), r.EndDate.String()
+	q.Start, q.End = &start, &end
+	if plugin == "" && attached != "" {
+		q.Plugin.SHA256 = r.Inputs.PluginSHA256 // no file is read
+		return q, nil
+	}
+	if plugin == "" {
+		plugin = filepath.Join(h.StateDir, "plugins", r.Inputs.PluginSHA256)
+	}
+	q.Plugin, err = project.Finished(plugin)
+	if _, missing := os.Stat(plugin); errors.Is(missing, fs.ErrNotExist) {
+		return q, &Error{
+			Code: "INPUTS_MISSING", Message: fmt.Sprintf("the plugin sha256 %.12s… is not in the state directory any more: name its file with --plugin", r.Inputs.PluginSHA256),
+			Details: map[string]any{"plugin_sha256": r.Inputs.PluginSHA256},
+		}
+	}
+	if err != nil {
+		return q, err
+	}
+	if q.Plugin.SHA256 != r.Inputs.PluginSHA256 {
+		return q, &Error{
+			Code: "INPUTS_MISSING", Message: fmt.Sprintf("%s is sha256 %.12s…, the request wants %.12s…", plugin, q.Plugin.SHA256, r.Inputs.PluginSHA256),
+			Details: map[string]any{"plugin_sha256": r.Inputs.PluginSHA256},
+		}
+	}
+	return q, nil
+}
+
+// SchemeOf is the scheme that splits.json was made by.
+func SchemeOf(s *artifact.Splits) (split.Scheme, error) {
+	scheme := split.Scheme{}
+	text, err := json.Marshal(s.Params)
+	if err != nil {
+		return scheme, err
+	}
+	if err := json.Unmarshal(text, &scheme); err != nil {
+		return scheme, err
+	}
+	scheme.Scheme = s.Scheme
+	if scheme.Step == scheme.Test {
+		scheme.Step = 0 // the default
+	}
+	return scheme, scheme.Validate()
+}
+
+// Stored is a run as its folder has it.
+type Stored struct {
+	Request  *artifact.Request
+	Splits   *artifact.Splits
+	Metadata *artifact.Metadata
+	Report   *artifact.Report
+}
+
+// Stored reads a run, every file hashed again. The error is an
+// *artifact.MismatchError when something has changed.
+func (h *Host) Stored(runID string) (*Stored, error) {
+	dir := h.Artifacts.Dir(runID)
+	m, _, err := artifact.Verify(dir)
+	if err != nil {
+		return nil, err
+	}
+	s := &Stored{Metadata: m, Splits: &artifact.Splits{}}
+	if s.Report, err = artifact.ReadReport(dir); err != nil {
+		return nil, err
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "request.json"))
+	if err != nil {
+		return nil, err
+	}
+	if s.Request, err = ReadRequest(text); err != nil {
+		return nil, err
+	}
+	if text, err = os.ReadFile(filepath.Join(dir, "splits.json")); err != nil {
+		return nil, err
+	}
+	return s, json.Unmarshal(text, s.Splits)
+}
+
+// review looks at an answered question under a lease: a forced one is audited, and one
+// whose files have changed is opened for another execution, with a capsule that says so.
+func (a *asked) review(ctx context.Context, runID string) (*Answer, error) {
+	return a.holding(ctx, func(work context.Context, held registry.Claim) (*Answer, error) {
+		before, payload, err := a.host.look(work, a.Prepared, runID, held.Owner != "")
+		var changed *artifact.MismatchError
+		switch {
+		case errors.As(err, &changed):
+			return nil, a.reopen(work, runID, changed)
+		case err != nil:
+			return nil, err
+		case !a.options.Force: // it was only being written, or the row was left behind
+			return before, a.host.Registry.Complete(work, before.Metadata, payload)
+		}
+		return a.host.audit(work, a.Prepared, a.options, before)
+	})
+}
+
+// holding works under the lease of an answered question, so that nobody else writes to
+// its run. The error is errReopened where it is not answered any more.
+func (a *asked) holding(ctx context.Context, do func(context.Context, registry.Claim) (*Answer, error)) (answer *Answer, err error) {
+	held, err := a.host.wait(ctx, a.options, func() (registry.Claim, error) { return a.host.Registry.Hold(ctx, a.RequestHash, a.owner) })
+	if err != nil {
+		return nil, err
+	}
+	if held.Standing != registry.Answered {
+		return nil, errReopened
+	}
+	err = a.leased(ctx, func(work context.Context) error {
+		answer, err = do(work, held)
+		return err
+	})
+	settle, done := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer done()
+	return answer, errors.Join(err, a.host.Registry.Release(settle, a.RequestHash, a.owner))
+}
+
+// reopen lets a run be executed again whose files are not what was written. Its folder
+// stays until it is replaced. The error is errReopened.
+func (a *asked) reopen(ctx context.Context, runID string, changed *artifact.MismatchError) error {
+	row, err := a.host.Registry.Get(ctx, runID)
+	if err != nil {
+		return err
+	}
+	level := ""
+	if known, err := artifact.DecodeMetadata(row.Payload); err == nil {
+		level = known.Volatile.Environment.Sandbox
+		if a.options.Force && known.ResultHash != nil {
+			a.expected = *known.ResultHash
+		}
+	}
+	a.host.Logger.Warn("the run's files are not what they were: it is executed again", "run_id", runID, "problems", changed.Problems)
+	a.host.capturer().changed(a.Prepared, runID, level, changed)
+	if err := a.host.Registry.Renew(ctx, a.RequestHash, a.owner); err != nil {
+		return err
+	}
+	if err := a.host.Registry.Reopen(ctx, runID); err != nil {
+		return err
+	}
+	return errReopened
+}
+
+// audit executes an answered request again: the result must be the same. Then only
+// the times are new.
+func (h *Host) audit(ctx context.Context, p *Prepared, o Options, before *Answer) (*Answer, error) {
+	return h.execute(ctx, p, o, before.Metadata.Attempt, func(run *artifact.Run, results []played) (*artifact.Written, error) {
+		if leaseLost(ctx) {
+			return nil, registry.ErrLeaseLost
+		}
+		written, err := h.Artifacts.Renew(run, before.Metadata)
+		var differs *artifact.ResultError
+		if errors.As(err, &differs) {
+			return nil, &MismatchError{
+				RunID: run.ID, Before: differs.Before, Now: differs.Now, File: differs.File, Capsule: h.capturer().nondeterminism(ctx, p, results, differs),
+			}
+		}
+		if err != nil {
+			return nil, err
+		}
+		return written, h.Registry.Complete(context.WithoutCancel(ctx), written.Metadata, written.Payload)
+	})
+}
+
+// agree wants the folder of a run to be the answer to the question that the registry's
+// row has. Where the run is held, or a compact one has become a full one, only the result
+// must be the row's: somebody is between the files and the row, or was cut short there.
+func (h *Host) agree(ctx context.Context, p *Prepared, runID string, m *artifact.Metadata, payload []byte, held bool) error {
+	mismatch := func(problem string) error {
+		return &artifact.MismatchError{RunID: runID, Problems: []string{"metadata.json " + problem}}
+	}
+	if m.RunID != runID || m.RequestHash != p.RequestHash {
+		return mismatch("is of another run")
+	}
+	row, err := h.Registry.Get(ctx, runID)
+	if err != nil || bytes.Equal(row.Payload, payload) {
+		return err
+	}
+	known, err := artifact.DecodeMetadata(row.Payload)
+	same := err == nil && known.ResultHash != nil && m.ResultHash != nil && *known.ResultHash == *m.ResultHash
+	if !same || !held && known.ArtifactLevel == m.ArtifactLevel {
+		return mismatch("differs from the registry's row")
+	}
+	return nil
+}

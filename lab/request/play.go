@@ -1,0 +1,454 @@
+package request
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/assay-run/assay/host/artifact"
+	"github.com/assay-run/assay/host/candle"
+	"github.com/assay-run/assay/host/metric"
+	"github.com/assay-run/assay/host/proc/sandbox"
+	"github.com/assay-run/assay/host/run"
+	"github.com/assay-run/assay/lab/capsule"
+	"github.com/assay-run/assay/plugin-sdk/candlefile"
+	"github.com/assay-run/assay/plugin-sdk/market"
+)
+
+// job is one run of the plugin: a split, or the search split under stress.
+type job struct {
+	id     string // split, or split and stress
+	from   int
+	to     int
+	params []byte // nil: those of the question
+	// execution and seed are the question's where nil and 0.
+	execution []byte
+	seed      uint64
+	drive     run.Drive
+	series    bool // keep what it publishes
+	// stressID names the stress, "" without one.
+	stressID string
+	stress   stress
+	// keep says that results are artifacts, not only numbers.
+	keep bool
+	// logFile is how many bytes of log lines are kept for log.jsonl, 0 for none.
+	logFile int
+}
+
+// played is how a job went.
+type played struct {
+	job     job
+	results *artifact.Results
+	// input is what the metrics were computed from, for stitching.
+	input   metric.Input
+	failure *artifact.Failure
+	// take is the play itself; scene is where it stood when it failed or was stopped, nil
+	// before the first candle.
+	take  capsule.Take
+	scene *run.Scene
+	// sandbox is the level that the process ran under, "" if there was none.
+	sandbox   string
+	walls     []sandbox.Part
+	short     int   // candles of the split used as warm-up
+	lead      int64 // candles of warm-up before the split
+	published run.Published
+	decisions func(io.Writer) error
+	close     func() error
+}
+
+// Progress hears how much of the candles of all splits is done, 0 to 1, one call at a
+// time.
+type Progress func(done, total int64)
+
+// play runs jobs side by side. The results have the order of the jobs; the error is
+// the first refusal in that order, an *interruption if ctx has ended. A job whose plugin
+// failed has a failure instead.
+func (h *Host) play(ctx context.Context, p *Prepared, jobs []job, progress Progress) ([]played, error) {
+	return h.perform(ctx, p, jobs, progress, &halt{first: len(jobs)})
+}
+
+// playToFailure is play that ends with the first job, in their order, whose plugin
+// fails: no later one is in the results.
+func (h *Host) playToFailure(ctx context.Context, p *Prepared, jobs []job, progress Progress) ([]played, error) {
+	stop := &halt{first: len(jobs), on: true}
+	results, err := h.perform(ctx, p, jobs, progress, stop)
+	if err != nil || stop.first == len(jobs) {
+		return results, err
+	}
+	closeAll(results[stop.first+1:])
+	return results[:stop.first+1], nil
+}
+
+func (h *Host) perform(ctx context.Context, p *Prepared, jobs []job, progress Progress, stop *halt) ([]played, error) {
+	spool := filepath.Join(h.StateDir, "tmp", "lab")
+	if err := os.MkdirAll(spool, 0o700); err != nil {
+		return nil, err
+	}
+	work, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var total, done int64
+	for _, j := range jobs {
+		total += int64(j.to - j.from)
+	}
+	launcher := h.launcher(p, spool, h.Plain)
+	results, errs := make([]played, len(jobs)), make([]error, len(jobs))
+	next := make(chan int)
+	var wg sync.WaitGroup
+	var telling sync.Mutex
+	for range min(h.workers(), len(jobs)) {
+		wg.Go(func() {
+			for i := range next {
+				own, end := stop.begin(work, i)
+				results[i], errs[i] = h.playOne(own, launcher, p, jobs[i])
+				whole := own.Err() == nil
+				if errs[i] != nil && whole {
+					cancel()
+				}
+				end(results[i].failure != nil)
+				if progress != nil && whole {
+					telling.Lock()
+					done += int64(jobs[i].to - jobs[i].from)
+					progress(done, total)
+					telling.Unlock()
+				}
+			}
+		})
+	}
+	for i := range jobs {
+		next <- i
+	}
+	close(next)
+	wg.Wait()
+	err := FirstCause(errs[:min(stop.first+1, len(jobs))])
+	if err == nil {
+		return results, nil
+	}
+	closeAll(results)
+	if ctx.Err() != nil {
+		return nil, interrupted(results, err)
+	}
+	return nil, FirstCause(errs)
+}
+
+// halt ends the jobs behind the first one that fails. Those before it go on, so that
+// what is left does not depend on which was faster.
+type halt struct {
+	on bool
+
+	mu      sync.Mutex
+	first   int // the first job that failed; the number of jobs if none has
+	running map[int]context.CancelFunc
+}
+
+// begin is the context of a job, and what to call with its outcome.
+func (h *halt) begin(ctx context.Context, i int) (context.Context, func(failed bool)) {
+	ctx, cancel := context.WithCancel(ctx)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.running == nil {
+		h.running = map[int]context.CancelFunc{}
+	}
+	h.running[i] = cancel
+	if i > h.first {
+		cancel()
+	}
+	return ctx, func(failed bool) {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if failed && h.on && i < h.first {
+			h.first = i
+			for k, end := range h.running {
+				if k > i {
+					end()
+				}
+			}
+		}
+		delete(h.running, i)
+		cancel()
+	}
+}
+
+// interruption says where the first job was that was under way when ctx ended.
+type interruption struct {
+	at  *played
+	err error
+}
+
+// Error is the cause's.
+func (e *interruption) Error() string { return e.err.Error() }
+
+// Unwrap is the cause.
+func (e *interruption) Unwrap() error { return e.err }
+
+func interrupted(results []played, err error) error {
+	for i := range results {
+		if results[i].scene != nil && results[i].failure == nil {
+			return &interruption{&results[i], err}
+		}
+	}
+	return err
+}
+
+// FirstCause is the first error, in the order of the work, that is not only the others'
+// cancellation; that one where there is no other, nil without any.
+func FirstCause(errs []error) error {
+	var cancelled error
+	for _, err := range errs {
+		switch {
+		case err == nil:
+		case errors.Is(err, context.Canceled):
+			cancelled = err
+		default:
+			return err
+		}
+	}
+	return cancelled
+}
+
+func closeAll(list []played) {
+	for i := range list {
+		if list[i].close != nil {
+			_ = list[i].close() // the error at hand is the one to report
+			list[i].close = nil
+		}
+	}
+}
+
+func (h *Host) workers() int {
+	if h.Workers > 0 {
+		return h.Workers
+	}
+	return runtime.NumCPU()
+}
+
+func (h *Host) playOne(ctx context.Context, l *run.Launcher, p *Prepared, j job) (played, error) {
+	if err := ctx.Err(); err != nil {
+		return played{}, context.Cause(ctx)
+	}
+	take, err := h.take(p, j)
+	if err != nil {
+		return played{}, err
+	}
+	asked, err := capsule.Split(take, p.pins)
+	if err != nil {
+		return played{}, err
+	}
+	asked.Drive, asked.Series, asked.LogFile = j.drive, j.series, j.logFile
+	asked.Drive.Procs = cmp.Or(asked.Drive.Procs, h.Procs)
+	x, err := l.LaunchSplit(ctx, p.RunID, capsule.Request(p.request, take), asked)
+	switch f := capsule.StartFailure(err); {
+	case err != nil && ctx.Err() != nil:
+		return played{}, context.Cause(ctx)
+	case f != nil:
+		return played{job: j, take: take, failure: f}, nil
+	case err != nil:
+		return played{}, fromBacktest(err)
+	}
+	outcome := x.Run(ctx)
+	out := played{job: j, take: take, sandbox: x.Manifest().Sandbox, walls: x.Manifest().Walls, failure: outcome.Failure, short: x.WarmupShort(), lead: x.WindowStep(), decisions: x.WriteDecisions, close: x.Close}
+	stopped := outcome.Stopped || ctx.Err() != nil
+	if stopped || out.failure != nil {
+		scene, err := x.Scene(capsule.MaxEvents)
+		if err != nil {
+			return played{}, errors.Join(err, x.Close())
+		}
+		out.scene = &scene
+	}
+	if stopped {
+		return played{job: j, take: take, sandbox: out.sandbox, walls: out.walls, scene: out.scene}, errors.Join(context.Canceled, x.Close())
+	}
+	out.results, out.input = x.Results(), x.Input()
+	if j.series {
+		out.published = x.Published()
+	}
+	if out.results.Metrics == nil && out.failure == nil {
+		return played{}, errors.Join(fmt.Errorf("split %s has no metrics", j.id), x.Close())
+	}
+	if !j.keep {
+		out.decisions, out.close = nil, nil
+		return out, x.Close()
+	}
+	return out, nil
+}
+
+// take is a job as a play that can be repeated.
+func (h *Host) take(p *Prepared, j job) (capsule.Take, error) {
+	t := capsule.Take{
+		SplitID: j.id, StressID: j.stressID, Params: p.request.StrategyParams, Seed: strconv.FormatUint(p.Question.Seed, 10),
+		DelayCandles: j.stress.delay, WorstPrice: j.stress.worst, StepLimitMS: cmp.Or(h.StepLimit, run.DefaultStepLimit).Milliseconds(),
+	}
+	t.Start, t.End = p.window(j.from, j.to)
+	if len(j.params) > 0 {
+		t.Params = j.params
+	}
+	if j.seed != 0 {
+		t.Seed = strconv.FormatUint(j.seed, 10)
+	}
+	execution := p.request.Execution
+	if len(j.execution) > 0 {
+		execution = j.execution
+	}
+	var err error
+	t.Execution, err = j.stress.execution(execution)
+	return t, err
+}
+
+// window is the dates of a range of the timeline.
+func (p *Prepared) window(from, to int) (start, end *string) {
+	start, end = p.timeline.dates(from, to)
+	if end == nil {
+		end = p.request.EndDate
+	}
+	return start, end
+}
+
+// split is what the artifacts keep of a played one.
+func (r *played) split(locked bool) artifact.Split {
+	return artifact.Split{
+		ID: r.job.id, Results: r.results, Failed: r.failure != nil, Locked: locked, WarmupInside: min(r.short, r.job.to-r.job.from),
+		WarmupOrdersDropped: r.results.WarmupRejections(), Decisions: r.decisions, Log: r.results.LogFile,
+	}
+}
+
+// timeline is the distinct close times of all symbols in the window, ascending, each
+// with the open time of its candles.
+type timeline struct{ opens, closes []market.Time }
+
+// dates is the window [start, end) of a range of the timeline; end is nil at its end.
+func (t timeline) dates(from, to int) (start, end *string) {
+	s := t.opens[from].String()
+	if to == len(t.opens) {
+		return &s, nil
+	}
+	e := t.opens[to].String()
+	return &s, &e
+}
+
+// data finds the candles of every symbol, pins their files and lays the timeline.
+func (h *Host) data(ctx context.Context, p *Prepared) error {
+	q := p.Question
+	p.pins, p.data, p.timeline, p.coverage = map[market.Symbol]string{}, nil, timeline{}, nil
+	tf, err := market.ParseTimeframe(q.Timeframe)
+	if err != nil {
+		return refuse("LAB_JSON_INVALID", "/timeframe", "/timeframe %v", err)
+	}
+	start, end, err := window(q)
+	if err != nil {
+		return err
+	}
+	byClose := map[market.Time]market.Time{}
+	for i, text := range q.Symbols {
+		symbol, err := market.ParseSymbol(text)
+		if err != nil {
+			return refuse("LAB_JSON_INVALID", fmt.Sprintf("/symbols/%d", i), "/symbols/%d %v", i, err)
+		}
+		d, err := p.dataset(ctx, q, symbol, tf)
+		if err != nil {
+			return err
+		}
+		file, err := p.candles.OpenSeries(d)
+		if err != nil {
+			return unavailable(symbol, err)
+		}
+		series := file.Series()
+		from, to := 0, series.Len()
+		if start != 0 {
+			from = series.Search(start)
+		}
+		if end != 0 {
+			to = series.Search(end)
+		}
+		if from >= to {
+			err := refuse("DATA_UNAVAILABLE", "/data", "there is no %s candle of %s in the window; there are candles from %s to %s",
+				tf, symbol, series.Time[0], series.CloseTime(series.Len()-1))
+			_ = file.Close() // it was only read
+			return err
+		}
+		for i := from; i < to; i++ {
+			byClose[series.CloseTime(i)] = series.Time[i]
+		}
+		if len(q.Symbols) > 1 {
+			p.coverage = append(p.coverage, coverage{symbol, slices.Clone(series.Time[from:to])})
+		}
+		p.data = append(p.data, artifact.Dataset{
+			Symbol: text, Timeframe: q.Timeframe, SHA256: d.SHA256, Rows: int64(to - from), Start: series.Time[from], End: series.CloseTime(to - 1), ID: d.ID,
+		})
+		p.pins[symbol] = d.SHA256
+		if err := file.Close(); err != nil {
+			return err
+		}
+	}
+	for c := range byClose {
+		p.timeline.closes = append(p.timeline.closes, c)
+	}
+	slices.Sort(p.timeline.closes)
+	for _, c := range p.timeline.closes {
+		p.timeline.opens = append(p.timeline.opens, byClose[c])
+	}
+	return nil
+}
+
+// dataset is the pinned one or the current one.
+func (p *Prepared) dataset(ctx context.Context, q Question, symbol market.Symbol, tf market.Timeframe) (candle.Dataset, error) {
+	pin, pinned := strings.CutPrefix(q.Pins[string(symbol)], "sha256:")
+	if !pinned {
+		d, err := p.candles.Lookup(ctx, q.Exchange, symbol, tf)
+		if err != nil {
+			return d, unavailable(symbol, err)
+		}
+		return d, nil
+	}
+	d, err := p.candles.Pinned(ctx, q.Exchange, symbol, tf, pin)
+	if err == nil {
+		return d, nil
+	}
+	have := "none"
+	if current, e := p.candles.Lookup(ctx, q.Exchange, symbol, tf); e == nil {
+		have = "sha256:" + current.SHA256
+	}
+	return d, &Error{
+		Code: "DATA_PIN_MISMATCH", Message: fmt.Sprintf("lab.json pins %s of %s to sha256:%s, which is not stored; stored is %s", tf, symbol, pin, have),
+		Details: map[string]any{"pointer": "/data/pins/" + strings.ReplaceAll(string(symbol), "/", "~1"), "stored": have}, Cause: err,
+	}
+}
+
+func unavailable(symbol market.Symbol, err error) error {
+	var corrupt *candlefile.CorruptError
+	if errors.As(err, &corrupt) {
+		return &Error{Code: "DATA_UNAVAILABLE", Message: fmt.Sprintf("the candles of %s are corrupt (%s): import them again", symbol, corrupt.Reason), Cause: err}
+	}
+	return &Error{Code: "DATA_UNAVAILABLE", Message: fmt.Sprintf("candles of %s: %v; lab data list shows what is stored", symbol, err), Cause: err}
+}
+
+// window is what the question limits the data to; 0 is open.
+func window(q Question) (start, end market.Time, err error) {
+	read := func(pointer string, s *string) (market.Time, error) {
+		if s == nil {
+			return 0, nil
+		}
+		t, err := market.ParseTime(*s)
+		if err != nil {
+			return 0, refuse("LAB_JSON_INVALID", pointer, "%s %v", pointer, err)
+		}
+		return t, nil
+	}
+	if start, err = read("/data/start", q.Start); err != nil {
+		return 0, 0, err
+	}
+	if end, err = read("/data/end", q.End); err != nil {
+		return 0, 0, err
+	}
+	if start != 0 && end != 0 && start >= end {
+		return 0, 0, refuse("LAB_JSON_INVALID", "/data/end", "/data/end must be after /data/start")
+	}
+	return start, end, nil
+}

@@ -1,0 +1,396 @@
+package family
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/assay-run/assay/host/base/digest"
+	"github.com/assay-run/assay/host/base/file"
+	"github.com/assay-run/assay/host/metric"
+	"github.com/assay-run/assay/lab/request"
+	"github.com/assay-run/assay/lab/search/selection"
+	"github.com/assay-run/assay/lab/stat"
+	"github.com/assay-run/assay/plugin-sdk/market"
+)
+
+// The names of what a family puts out beside plan.json and progress.jsonl.
+const (
+	TrialsFile  = "trials.csv"
+	ReturnsFile = "returns.csv"
+	ResultFile  = "family_result.json"
+)
+
+// Conclude reads what the trials have left, judges it, and writes trials.csv, returns.csv
+// and family_result.json, each of them whole or not at all.
+func (s *Search) Conclude(ctx context.Context, in *Searched) (*Outcome, error) {
+	of, err := s.returns(ctx, in.Trials)
+	if err != nil {
+		return nil, err
+	}
+	out := &Outcome{Searched: in, Result: &Result{
+		Schema: ResultSchema, PlanHash: s.Hash, Status: StatusCompleted, StepM: StepM{Rejected: []int{}}, Importance: []selection.Importance{},
+		Counts: counts(in.Trials), Undefined: map[string]stat.Reason{},
+	}}
+	s.rank(in.Trials)
+	if in.Aborted != "" {
+		out.Result.Status = StatusAborted
+		out.none(ReasonAborted, "walk_forward_optimised")
+	} else if err := s.judge(ctx, out, of); err != nil {
+		return nil, err
+	}
+	if err := out.Result.seal(); err != nil {
+		return nil, err
+	}
+	return out, s.write(out, of)
+}
+
+// none says why nothing could be judged.
+func (o *Outcome) none(why stat.Reason, besides ...string) {
+	for _, name := range append(besides, "selected", "selection", "stepm", "plateau.selected", "plateau.best") {
+		o.Result.Undefined[name] = why
+	}
+}
+
+// judge selects a trial and says what the search has done to its numbers.
+func (s *Search) judge(ctx context.Context, out *Outcome, of map[int]*selection.Series) (err error) {
+	r, trials := out.Result, out.Trials
+	if r.Optimised, err = s.optimise(ctx, trials); err != nil {
+		return err
+	}
+	list := finalists(trials)
+	points, err := s.points(list)
+	if err != nil {
+		return err
+	}
+	r.Importance = selection.ImportanceOf(s.names(), points)
+	for i, score := range selection.Plateau(points) {
+		list[i].Plateau = score
+		if s.order(score, r.Plateau.Best) < 0 {
+			r.Plateau.Best = score
+		}
+	}
+	best, err := s.choose(list, of)
+	if err != nil {
+		return err
+	}
+	if best == nil {
+		out.none(ReasonNoTrial)
+		return nil
+	}
+	r.Selected = &Selected{TrialIndex: best.Index, RunID: best.RunID, Params: best.Params, Rule: s.Plan.SelectionRule}
+	r.Plateau.Selected = best.Plateau
+	out.Equity = levels(of[best.Index])
+	return s.selection(ctx, out, best)
+}
+
+// selection judges the selected trial against everything that was tried in its family.
+func (s *Search) selection(ctx context.Context, out *Outcome, best *Trial) error {
+	ledger, err := selection.ReadTrials(ctx, s.whole.Registry, s.whole.Artifacts, best.RunID)
+	if err != nil {
+		return err
+	}
+	found, err := ledger.Select(ctx, selection.NewCandles(s.whole.Candles), s.root.Question.Seed)
+	if err != nil {
+		return err
+	}
+	out.Result.Selection, out.Verdict = &found.Selection, &found.Verdict
+	out.Series, out.Days, out.SmallestP, out.Again = found.Series, found.T, found.SmallestP, found.Again
+	out.Warnings = append(ledger.Warnings, found.Warnings...)
+	if found.StepM.Why != "" {
+		out.Result.Undefined["stepm"] = found.StepM.Why
+	}
+	for _, t := range out.Trials {
+		if slices.Contains(found.StepM.Rejected, ledger.StandsFor(t.Key)) {
+			out.Result.StepM.Rejected = append(out.Result.StepM.Rejected, t.Index)
+		}
+	}
+	return nil
+}
+
+// levels are the returns of a series as what one unit has become.
+func levels(x *selection.Series) []Level {
+	if x == nil {
+		return nil
+	}
+	out := make([]Level, len(x.Return))
+	value := 1.0
+	for i, r := range x.Return {
+		value *= 1 + r
+		out[i] = Level{x.Date[i].String()[:len("2006-01-02")], value}
+	}
+	return out
+}
+
+// returns reads the stitched daily returns of each trial that has any, by index. Trials
+// on the same days share the days, so that a trial takes 8 bytes a day.
+func (s *Search) returns(ctx context.Context, trials []*Trial) (map[int]*selection.Series, error) {
+	tf, err := market.ParseTimeframe(s.root.Question.Timeframe)
+	if err != nil {
+		return nil, err
+	}
+	of := map[int]*selection.Series{}
+	var last *selection.Series
+	for _, t := range trials {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if t.Status == Failed || len(t.Windows) == 0 {
+			continue
+		}
+		var curves []selection.Curve
+		for _, w := range t.Windows {
+			text, err := os.ReadFile(filepath.Join(s.host.Artifacts.Dir(t.RunID), "splits", w.SplitID, "equity_curve.csv"))
+			if err != nil {
+				return nil, err
+			}
+			c, err := selection.ReadCurve(text)
+			if err != nil {
+				return nil, err
+			}
+			curves = append(curves, c)
+		}
+		// The calendar decides how returns are annualised, not what they are.
+		x, why, err := selection.SeriesOf(tf, metric.Calendar24x7, curves)
+		if err != nil {
+			return nil, err
+		}
+		if why != "" {
+			continue
+		}
+		if last != nil && slices.Equal(last.Date, x.Date) && slices.Equal(last.From, x.From) && slices.Equal(last.To, x.To) {
+			x.Date, x.From, x.To = last.Date, last.From, last.To
+		}
+		last, of[t.Index] = x, x
+	}
+	return of, nil
+}
+
+func (s *Search) write(out *Outcome, of map[int]*selection.Series) error {
+	err := s.Put(TrialsFile, func(w io.Writer) error { return s.writeTrials(w, out.Trials) })
+	if err == nil {
+		err = s.Put(ReturnsFile, func(w io.Writer) error { return writeReturns(w, out.Trials, of) })
+	}
+	if err != nil {
+		return err
+	}
+	// It is the last one: whoever finds it finds the others as well.
+	return s.Put(ResultFile, func(w io.Writer) error {
+		var b bytes.Buffer
+		e := json.NewEncoder(&b)
+		e.SetEscapeHTML(false)
+		e.SetIndent("", "  ")
+		if err := e.Encode(out.Result); err != nil {
+			return err
+		}
+		_, err := w.Write(b.Bytes())
+		return err
+	})
+}
+
+// Put writes a file of the plan's folder, whole or not at all.
+func (s *Search) Put(name string, content func(io.Writer) error) error {
+	return file.WriteFrom(filepath.Join(s.Dir, name), 0o600, content)
+}
+
+// ReadResult reads the family_result.json of a plan's folder. The error is
+// fs.ErrNotExist when the family has not come to its end, and an *request.Error,
+// ARTIFACT_MISMATCH, when the file is not what was written.
+func ReadResult(dir string) (*Result, error) {
+	text, err := os.ReadFile(filepath.Join(dir, ResultFile))
+	if err != nil {
+		return nil, err
+	}
+	r := &Result{}
+	var rest map[string]json.RawMessage
+	err = errors.Join(json.Unmarshal(text, r), json.Unmarshal(text, &rest))
+	delete(rest, "result_hash")
+	hash := ""
+	if err == nil {
+		hash, err = digest.Of(rest)
+	}
+	if err != nil || hash != r.ResultHash {
+		return nil, &request.Error{
+			Code: "ARTIFACT_MISMATCH", Message: ResultFile + " is not what was written: lab family run writes it again", Cause: err,
+			Details: map[string]any{"file": ResultFile, "result_hash": r.ResultHash, "found": hash},
+		}
+	}
+	return r, nil
+}
+
+// metricColumns are the metrics of trials.csv.
+func metricColumns() []string {
+	return []string{"sharpe_ratio", "total_return", "max_drawdown", "total_trades", "win_rate"}
+}
+
+// writeTrials writes trials.csv: a row per trial that counts, by index.
+func (s *Search) writeTrials(w io.Writer, trials []*Trial) error {
+	b := bufio.NewWriter(w)
+	header := []string{"trial_index", "run_id", "status", "rank", "objective", "windows_done"}
+	names := s.names()
+	for _, name := range names {
+		header = append(header, "param:"+name)
+	}
+	header = append(append(header, metricColumns()...), "plateau_score", "failure_code")
+	writeRow(b, header)
+	for _, t := range trials {
+		var params map[string]json.RawMessage
+		if err := json.Unmarshal(t.Params, &params); err != nil {
+			return err
+		}
+		rank := ""
+		if t.Rank > 0 {
+			rank = strconv.Itoa(t.Rank)
+		}
+		row := []string{strconv.Itoa(t.Index), t.RunID, t.Status, rank, cell(t.Objective), strconv.Itoa(len(t.Windows))}
+		for _, name := range names {
+			row = append(row, plain(params[name]))
+		}
+		for _, key := range metricColumns() {
+			row = append(row, cell(value(t.Metrics, key)))
+		}
+		writeRow(b, append(row, cell(t.Plateau), t.FailureCode))
+	}
+	return b.Flush()
+}
+
+// names are the parameters of the space, sorted.
+func (s *Search) names() []string {
+	var list []string
+	for _, p := range s.Plan.Space.Parameters() {
+		list = append(list, p.Name)
+	}
+	return list
+}
+
+// plain is a JSON value as a field: a text without its quotes.
+func plain(text json.RawMessage) string {
+	var s string
+	if json.Unmarshal(text, &s) == nil {
+		return s
+	}
+	return string(text)
+}
+
+// cell is a number with as many digits as it has, empty if it is undefined: numbers of
+// reports are rounded to 12 digits already.
+func cell(x *float64) string {
+	if x == nil {
+		return ""
+	}
+	return strconv.FormatFloat(*x+0, 'f', -1, 64)
+}
+
+// writeRow writes a record of RFC 4180, ended by LF.
+func writeRow(b *bufio.Writer, fields []string) {
+	for i, f := range fields {
+		if i > 0 {
+			_ = b.WriteByte(',') // Flush tells
+		}
+		if strings.ContainsAny(f, ",\"\r\n") {
+			f = `"` + strings.ReplaceAll(f, `"`, `""`) + `"`
+		}
+		_, _ = b.WriteString(f)
+	}
+	_ = b.WriteByte('\n')
+}
+
+// dated is a return with its day; windows that overlap repeat days, so nth counts them.
+type dated struct {
+	at  market.Time
+	nth int
+}
+
+// writeReturns writes returns.csv: a row per day that any trial has a return on, a column
+// per trial that counts; empty where a trial has none.
+func writeReturns(w io.Writer, trials []*Trial, of map[int]*selection.Series) error {
+	b := bufio.NewWriterSize(w, 64<<10)
+	header := []string{"date"}
+	for _, t := range trials {
+		header = append(header, "t"+strconv.Itoa(t.Index))
+	}
+	writeRow(b, header)
+	days, place := calendar(trials, of)
+	var number []byte
+	for row, d := range days {
+		_, _ = b.WriteString(d.at.String()[:len("2006-01-02")])
+		for k, t := range trials {
+			_ = b.WriteByte(',')
+			if place[k] == nil || place[k][row] < 0 {
+				continue
+			}
+			x := metric.Round(of[t.Index].Return[place[k][row]])
+			number = strconv.AppendFloat(number[:0], x, 'f', -1, 64)
+			_, _ = b.Write(number)
+		}
+		_ = b.WriteByte('\n')
+	}
+	return b.Flush()
+}
+
+// calendar is every day of every trial, in order, and for each trial which of its returns
+// stands in which row, -1 for none; nil for a trial without returns. Trials with the same
+// days, as nearly all are, share that list.
+func calendar(trials []*Trial, of map[int]*selection.Series) (days []dated, place [][]int32) {
+	seen := map[dated]bool{}
+	type group struct {
+		date  []market.Time
+		dated []dated
+		place []int32
+	}
+	var groups []*group
+	member := make([]*group, len(trials))
+	for i, t := range trials {
+		x := of[t.Index]
+		if x == nil {
+			continue
+		}
+		k := slices.IndexFunc(groups, func(g *group) bool { return slices.Equal(g.date, x.Date) })
+		if k < 0 {
+			k = len(groups)
+			groups = append(groups, &group{date: x.Date, dated: datesOf(x)})
+			for _, d := range groups[k].dated {
+				seen[d] = true
+			}
+		}
+		member[i] = groups[k]
+	}
+	days = slices.SortedFunc(maps.Keys(seen), func(a, b dated) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.nth, b.nth)) })
+	index := make(map[dated]int, len(days))
+	for i, d := range days {
+		index[d] = i
+	}
+	for _, g := range groups {
+		g.place = slices.Repeat([]int32{-1}, len(days))
+		for i, d := range g.dated {
+			g.place[index[d]] = int32(i)
+		}
+	}
+	place = make([][]int32, len(trials))
+	for i, g := range member {
+		if g != nil {
+			place[i] = g.place
+		}
+	}
+	return days, place
+}
+
+func datesOf(x *selection.Series) []dated {
+	nth := map[market.Time]int{}
+	out := make([]dated, len(x.Date))
+	for i, at := range x.Date {
+		out[i] = dated{at, nth[at]}
+		nth[at]++
+	}
+	return out
+}

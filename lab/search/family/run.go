@@ -1,0 +1,474 @@
+// Package family registers a search as a plan, executes it and reports what came out.
+//
+// [MakePlan] turns lab.json's family block, the options of the command and a request of kind
+// trial into a [PlanFile], family-plan/v1, which depends on neither time nor place. [Propose]
+// registers it before anything is executed; [ReadPlan] accepts only the registered bytes.
+// [Open] checks that plugin, engine and candles are still those of the plan. Run plays the
+// trials side by side, in rungs for successive halving: each is a compact run in the artifact
+// store and the registry, on its walk-forward windows alone. A trial whose row and files
+// verify is finished, whoever executed it: a family resumes where it was interrupted, and two
+// processes can share one.
+//
+// The result files come from stored artifacts alone, ordered by index: neither the number of
+// workers nor an interruption changes a byte. progress.jsonl has clocks and is in no hash.
+// [PageOf] shows a family as one HTML file that opens offline.
+package family
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"iter"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/assay-run/assay/host/registry"
+	"github.com/assay-run/assay/plugin-sdk/market"
+)
+
+// Options of an execution.
+type Options struct {
+	// Workers is how many trials are played side by side; the number of CPUs if 0.
+	Workers int
+	// Progress hears after each trial how far the family is, one call at a time.
+	Progress func(State)
+	// Waiting hears that another process is at a trial.
+	Waiting func(owner string)
+	// Author is who runs the search, for what is noted about people.
+	Author string
+}
+
+// State is how far a family is. Total counts the plays of all rungs, Known those that
+// were answered before.
+type State struct {
+	Done, Total, Known      int
+	Running, Failed, Pruned int
+	// Best is the best objective so far, nil before the first.
+	Best *float64
+}
+
+// Searched is a family that has come to its end.
+type Searched struct {
+	// Trials are those that count, by index: all of the plan, or those up to the one that
+	// the stop rule has ended the family with.
+	Trials []*Trial
+	// Aborted says why the stop rule has ended the family, empty if it has not.
+	Aborted string
+	// Blind counts the trials that a rung has sent on without an objective, by their index
+	// alone: its windows were too few to measure them.
+	Blind int
+	// Executed counts the plays that were not answered before.
+	Executed int
+	Elapsed  time.Duration
+}
+
+// Run plays every trial that is not finished. The error is that of ctx, or of something
+// that is no failure of a plugin.
+func (s *Search) Run(ctx context.Context, o Options) (_ *Searched, err error) {
+	rungs, err := s.Plan.Rungs(s.Windows)
+	if err != nil {
+		return nil, err
+	}
+	days, err := s.base.Days(registry.Windows{ID: s.ID, Command: registry.LookFamily, Author: o.Author})
+	if err == nil {
+		err = s.whole.Registry.Look(ctx, days)
+	}
+	if err != nil {
+		return nil, err
+	}
+	began := time.Now()
+	out := &Searched{Trials: make([]*Trial, len(s.Plan.Trials))}
+	log, err := openJournal(s.Dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, log.close()) }()
+	g := &generation{search: s, options: o, journal: log, tally: tally{rule: s.Plan.StopRule}}
+	for _, r := range rungs {
+		g.state.Total += r.Trials
+	}
+	alive := make([]int, len(s.Plan.Trials))
+	for i := range alive {
+		alive[i] = i
+	}
+	for j, r := range rungs {
+		g.state.Best = nil // objectives over other windows are others
+		played, err := g.play(ctx, alive, r.Budget)
+		if err != nil {
+			return nil, err
+		}
+		for _, t := range played {
+			out.Trials[t.Index] = t
+		}
+		if g.aborted != "" || j+1 == len(rungs) {
+			break
+		}
+		alive = s.promote(played, rungs[j+1].Trials)
+		out.Blind += blind(played, alive)
+		g.prune(played, alive)
+		// Fewer may go on than were planned.
+		g.state.Total -= rungs[j+1].Trials - len(alive)
+	}
+	out.Aborted, out.Executed, out.Elapsed = g.aborted, g.executed, time.Since(began)
+	out.Trials = present(out.Trials)
+	return out, nil
+}
+
+// present leaves out what was not played.
+func present(all []*Trial) []*Trial {
+	var list []*Trial
+	for _, t := range all {
+		if t != nil {
+			list = append(list, t)
+		}
+	}
+	return list
+}
+
+// blind counts those that go on although they have no objective.
+func blind(played []*Trial, alive []int) int {
+	n := 0
+	for _, t := range played {
+		if t.Objective == nil && slices.Contains(alive, t.Index) {
+			n++
+		}
+	}
+	return n
+}
+
+// generation plays sets of trials, one after the other.
+type generation struct {
+	search   *Search
+	options  Options
+	journal  *journal
+	tally    tally
+	aborted  string
+	executed int
+
+	mu    sync.Mutex
+	state State
+}
+
+// round is the trials of one generation on their way.
+type round struct {
+	*generation
+	list    []int
+	windows int
+	slots   []slot // of the list
+	settled int    // of the slots, in order
+	flying  int    // of the slots: begun and not ended
+	late    []int  // of the slots: another process is at them
+
+	moved  chan struct{} // one of the above has changed
+	stop   chan struct{} // nothing more is to be begun
+	once   sync.Once
+	cancel context.CancelFunc
+}
+
+// slot is the place of one trial of a round.
+type slot struct {
+	trial *Trial
+	err   error
+	done  bool
+}
+
+// play plays trials over the first windows. What it returns is in the order of the list,
+// cut where the stop rule has ended the family. Nothing is begun that the rule could keep
+// from counting, so that what is left in the registry is the same however many are played
+// at once. Trials that another process is at come last: by then it has answered them, or
+// its lease has run out.
+func (g *generation) play(ctx context.Context, list []int, windows int) ([]*Trial, error) {
+	work, cancel := context.WithCancel(ctx)
+	defer cancel()
+	r := &round{
+		generation: g, list: list, windows: windows, slots: make([]slot, len(list)),
+		moved: make(chan struct{}, 1), stop: make(chan struct{}), cancel: cancel,
+	}
+	for begun := 0; ; {
+		r.pass(work, r.fresh(work, &begun), false)
+		late := slices.Sorted(slices.Values(r.late))
+		if r.late = nil; len(late) == 0 {
+			break
+		}
+		r.pass(work, slices.Values(late), true)
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if err := firstOf(r.slots); err != nil && g.aborted == "" {
+		return nil, err
+	}
+	out := make([]*Trial, 0, r.settled)
+	for i := range r.settled {
+		out = append(out, r.slots[i].trial)
+	}
+	return out, nil
+}
+
+// fresh gives the slots from begun on, each as soon as it may be begun. It ends early when
+// all that it waits for is late.
+func (r *round) fresh(work context.Context, begun *int) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for *begun < len(r.list) && r.await(work, *begun) {
+			*begun++
+			if !yield(*begun - 1) {
+				return
+			}
+		}
+	}
+}
+
+// await waits until a slot counts whatever becomes of those before it; false if nothing
+// that is on its way can bring that about.
+func (r *round) await(work context.Context, i int) bool {
+	for {
+		r.mu.Lock()
+		counts, idle := i < r.settled+r.tally.room(len(r.list)), r.flying == 0
+		r.mu.Unlock()
+		if counts || idle {
+			return counts
+		}
+		select {
+		case <-r.moved:
+		case <-r.stop:
+			return false
+		case <-work.Done():
+			return false
+		}
+	}
+}
+
+// pass plays the trials of some slots side by side. Unless it is patient it passes over
+// those that another process is at.
+func (r *round) pass(work context.Context, which iter.Seq[int], patient bool) {
+	next := make(chan int)
+	var wg sync.WaitGroup
+	for range min(r.workers(), len(r.list)) {
+		wg.Go(func() {
+			for i := range next {
+				r.one(work, i, patient)
+			}
+		})
+	}
+	defer wg.Wait()
+	defer close(next)
+	for i := range which {
+		r.mu.Lock()
+		r.flying++
+		r.mu.Unlock()
+		select {
+		case next <- i:
+		case <-r.stop:
+			return
+		case <-work.Done():
+			return
+		}
+	}
+}
+
+func (r *round) one(work context.Context, i int, patient bool) {
+	r.mu.Lock()
+	r.state.Running++
+	r.mu.Unlock()
+	t, fresh, err := r.search.play(work, r.list[i], r.windows, patient, r.options.Waiting)
+	r.mu.Lock()
+	defer func() {
+		r.flying--
+		r.mu.Unlock()
+		select {
+		case r.moved <- struct{}{}:
+		default: // somebody has been told already
+		}
+	}()
+	r.state.Running--
+	if errors.Is(err, errBusy) {
+		r.late = append(r.late, i)
+		return
+	}
+	r.slots[i] = slot{t, err, true}
+	if err == nil {
+		r.count(t, fresh)
+	}
+	for ; r.settled < len(r.slots) && r.slots[r.settled].done && r.slots[r.settled].err == nil && r.aborted == ""; r.settled++ {
+		r.aborted = r.tally.add(r.slots[r.settled].trial.Status == Failed)
+	}
+	if err != nil || r.aborted != "" {
+		r.once.Do(func() { close(r.stop) })
+	}
+	if err != nil {
+		r.cancel()
+	}
+}
+
+// firstOf is the first error that is not only the others' cancellation.
+func firstOf(slots []slot) error {
+	var cancelled error
+	for _, s := range slots {
+		switch {
+		case s.err == nil:
+		case errors.Is(s.err, context.Canceled):
+			cancelled = s.err
+		default:
+			return s.err
+		}
+	}
+	return cancelled
+}
+
+func (g *generation) workers() int {
+	if g.options.Workers > 0 {
+		return g.options.Workers
+	}
+	return runtime.NumCPU()
+}
+
+// count takes a trial into the state and tells of it.
+func (g *generation) count(t *Trial, fresh bool) {
+	g.state.Done++
+	if fresh {
+		g.executed++
+	} else {
+		g.state.Known++
+	}
+	if t.Status == Failed {
+		g.state.Failed++
+	}
+	if t.Objective != nil && (g.state.Best == nil || g.search.better(*t.Objective, *g.state.Best)) {
+		best := *t.Objective
+		g.state.Best = &best
+	}
+	if err := g.journal.note(g.state, fresh); err != nil {
+		g.search.host.Logger.Warn("progress.jsonl cannot be written", "error", err)
+	}
+	if g.options.Progress != nil {
+		g.options.Progress(g.state)
+	}
+}
+
+// prune marks those that do not go on.
+func (g *generation) prune(played []*Trial, alive []int) {
+	on := make(map[int]bool, len(alive))
+	for _, i := range alive {
+		on[i] = true
+	}
+	for _, t := range played {
+		if !on[t.Index] && t.Status == Completed {
+			t.Status = Pruned
+			g.state.Pruned++
+		}
+	}
+}
+
+// tally watches the failures of trials, which it is told of in the order of their
+// indices: so a family ends at the same trial however many of them are played at once.
+type tally struct {
+	rule                StopRule
+	seen, failed, inRow int
+}
+
+// add notes a trial and says why the family is to end with it, empty if it goes on: so
+// many failures in a row, or more than the share of the trials once there are as many.
+func (t *tally) add(failed bool) (why string) {
+	t.seen++
+	t.inRow++
+	if !failed {
+		t.inRow = 0
+		return ""
+	}
+	t.failed++
+	switch {
+	case t.inRow >= t.rule.MaxFailures:
+		return "failures_in_a_row"
+	case t.seen >= t.rule.MaxFailures && float64(t.failed) > float64(t.rule.MaxFailureShare*float64(t.seen)):
+		return "failure_share"
+	}
+	return ""
+}
+
+// room is how many trials, at least 1 and at most limit, the rule counts for sure: as many
+// as it would let fail one after the other, the one included that it ends the family with.
+func (t tally) room(limit int) int {
+	n := 1
+	for ; n < limit && t.add(true) == ""; n++ {
+	}
+	return n
+}
+
+// ProgressFile is the name of the journal of a family.
+const ProgressFile = "progress.jsonl"
+
+// entry is a line of progress.jsonl.
+type entry struct {
+	At      string   `json:"at"`
+	Done    int      `json:"done"`
+	Total   int      `json:"total"`
+	Running int      `json:"running"`
+	Failed  int      `json:"failed"`
+	Pruned  int      `json:"pruned"`
+	Best    *float64 `json:"best"`
+	// ETASeconds is null until something can be said.
+	ETASeconds *int64 `json:"eta_seconds"`
+}
+
+// journal appends to progress.jsonl: a line for each trial that was executed, one for all
+// that were known when something is executed next, and one at the end. It is for people
+// and dashboards; nothing that a family puts out depends on it.
+type journal struct {
+	file    *os.File
+	began   time.Time
+	now     func() time.Time
+	pending *State
+}
+
+func openJournal(dir string) (*journal, error) {
+	f, err := os.OpenFile(filepath.Join(dir, ProgressFile), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	return &journal{file: f, began: time.Now(), now: time.Now}, err
+}
+
+// note takes a state; fresh says that something was executed.
+func (j *journal) note(s State, fresh bool) error {
+	if !fresh && s.Done < s.Total {
+		j.pending = &s
+		return nil
+	}
+	return j.write(s)
+}
+
+func (j *journal) write(s State) error {
+	j.pending = nil
+	now := j.now()
+	line, err := json.Marshal(entry{
+		At: market.FromTime(now).String(), Done: s.Done, Total: s.Total, Running: s.Running, Failed: s.Failed, Pruned: s.Pruned,
+		Best: s.Best, ETASeconds: eta(s, now.Sub(j.began)),
+	})
+	if err != nil {
+		return err
+	}
+	_, err = j.file.Write(append(line, '\n')) // in one piece: two processes may write
+	return err
+}
+
+// eta is how many seconds are left at the speed so far.
+func eta(s State, gone time.Duration) *int64 {
+	executed := s.Done - s.Known
+	if executed <= 0 {
+		return nil
+	}
+	left := int64((gone / time.Duration(executed) * time.Duration(s.Total-s.Done)).Round(time.Second) / time.Second)
+	return &left
+}
+
+func (j *journal) close() error {
+	var err error
+	if j.pending != nil {
+		err = j.write(*j.pending)
+	}
+	if e := j.file.Close(); err == nil {
+		err = e
+	}
+	return err
+}

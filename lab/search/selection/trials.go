@@ -1,0 +1,362 @@
+package selection
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/assay-run/assay/host/artifact"
+	"github.com/assay-run/assay/host/base/digest"
+	"github.com/assay-run/assay/host/metric"
+	"github.com/assay-run/assay/host/registry"
+	"github.com/assay-run/assay/lab/stat"
+)
+
+// Trial is one thing that was tried, a class of package trials.
+type Trial struct {
+	// Key is the trial_key, RunID the run that stands for it: the judged one, else one with
+	// a series, the one with the most windows, the first by id.
+	Key, RunID string
+	Exchange   string
+	Data       []artifact.Dataset
+	// Series is its stitched walk-forward, or its returns where it was played in one piece;
+	// nil if there are none.
+	Series *Series
+	// Copies are the other keys under which the same was tried, in their order. Family says
+	// that the family of the judged run has a part in it.
+	Copies []string
+	Family bool
+}
+
+// Ledger is all that was tried to find one run, by key.
+type TrialList struct {
+	Trials []Trial
+	// Judged is the index of the run in question, whose ratios are not estimated if Why is
+	// not empty. PeriodsPerYear is the number of its returns in a year.
+	Judged         int
+	Why            stat.Reason
+	PeriodsPerYear float64
+	// TestPeeks counts the looks at the locked test of the family; PostPeek says that the
+	// run was first tried after one.
+	TestPeeks int
+	PostPeek  bool
+	// Again counts the runs with the key of the judged one under another seed or on other
+	// splits: no part of N, because a key is one trial, but something to choose from all the
+	// same. Those that belong to the plan of the judged run, and what is asked twice, do not
+	// count.
+	Again int
+	// Warnings are the trials whose files could not be used.
+	Warnings []artifact.ReportWarning
+}
+
+// CodeTrialUnreadable is the code of a warning about a trial without usable files.
+const CodeTrialUnreadable = "TRIAL_UNREADABLE"
+
+// Read makes the ledger of a run that is completed: every trial on days that overlap with
+// its own, of whatever family. The error is registry.ErrNotFound if there is no such run,
+// and an *artifact.MismatchError if its own files have changed.
+func ReadTrials(ctx context.Context, reg *registry.Registry, store *artifact.Store, runID string) (*TrialList, error) {
+	row, err := reg.Get(ctx, runID)
+	if err != nil {
+		return nil, err
+	}
+	judged, err := artifact.DecodeMetadata(row.Payload)
+	if err != nil {
+		return nil, err
+	}
+	book, err := ReadBook(ctx, reg, store)
+	if err != nil {
+		return nil, err
+	}
+	peeks, err := reg.Peeks(ctx, judged.FamilyID)
+	if err != nil {
+		return nil, err
+	}
+	l := &TrialList{TestPeeks: len(peeks), PostPeek: judged.PostPeek, Judged: -1}
+	for _, c := range book.On(DaysOf(judged.Data)) {
+		l.add(c, judged)
+	}
+	if l.Judged < 0 { // the registry does not say so
+		l.add(&Class{Members: []*Member{{Key: judged.TrialKey, RunID: judged.RunID, FamilyID: judged.FamilyID, Meta: judged}}}, judged)
+	}
+	l.sort()
+	if err := l.standing(store, judged); err != nil {
+		return nil, err
+	}
+	// Without its own files, as they are now, there is nothing to judge.
+	l.Trials[l.Judged].Series, _, err = Stitch(store, judged, Windows(judged))
+	return l, err
+}
+
+// add takes a class with the member that stands for it.
+func (l *TrialList) add(c *Class, judged *artifact.Metadata) {
+	list := slices.Clone(c.Members)
+	slices.SortFunc(list, func(a, b *Member) int {
+		return cmp.Or(
+			first(a.RunID == judged.RunID && a.Meta != nil, b.RunID == judged.RunID && b.Meta != nil),
+			first(a.Series != nil, b.Series != nil), cmp.Compare(windows(b), windows(a)),
+			strings.Compare(a.RunID, b.RunID), strings.Compare(a.Key, b.Key))
+	})
+	stands := list[0]
+	t := Trial{Key: stands.Key, RunID: stands.RunID, Series: stands.Series, Family: c.Has(judged.FamilyID)}
+	if stands.Meta != nil {
+		t.Exchange, t.Data = stands.Meta.Exchange, stands.Meta.Data
+	}
+	for _, m := range c.Members { // by key
+		if m.Key != stands.Key && !slices.Contains(t.Copies, m.Key) {
+			t.Copies = append(t.Copies, m.Key)
+		}
+		if m.Problem != "" {
+			l.Warnings = append(l.Warnings, artifact.ReportWarning{
+				Code: CodeTrialUnreadable, Pointer: "/overfitting/selection",
+				Message: fmt.Sprintf("run %s is counted without its returns: %s", m.RunID, m.Problem),
+			})
+		}
+	}
+	if stands.Meta != nil && stands.RunID == judged.RunID {
+		l.Judged, l.Again = len(l.Trials), again(c, judged)
+	}
+	l.Trials = append(l.Trials, t)
+}
+
+// sort puts the trials in the order of the keys that stand for them.
+func (l *TrialList) sort() {
+	judged := l.Trials[l.Judged].Key
+	slices.SortFunc(l.Trials, func(a, b Trial) int { return strings.Compare(a.Key, b.Key) })
+	l.Judged = slices.IndexFunc(l.Trials, func(t Trial) bool { return t.Key == judged })
+}
+
+// FamilyTrials counts the trials that the family of the judged run has a part in.
+func (l *TrialList) FamilyTrials() int {
+	n := 0
+	for i := range l.Trials {
+		if l.Trials[i].Family {
+			n++
+		}
+	}
+	return n
+}
+
+// StandsFor is the key of the trial that a trial_key is counted as, the key itself if it is
+// not counted.
+func (l *TrialList) StandsFor(key string) string {
+	for i := range l.Trials {
+		if slices.Contains(l.Trials[i].Copies, key) {
+			return l.Trials[i].Key
+		}
+	}
+	return key
+}
+
+// again is the Again of a ledger.
+func again(c *Class, judged *artifact.Metadata) int {
+	type question struct{ seed, splits string }
+	asked := map[question]bool{{judged.Seed, judged.SplitsSHA256}: true}
+	for _, x := range c.Members {
+		m := x.Meta
+		if m == nil || m.TrialKey != judged.TrialKey || m.Kind == artifact.KindService || m.Status != artifact.StatusCompleted {
+			continue
+		}
+		if judged.PlanID == nil || m.PlanID == nil || *m.PlanID != *judged.PlanID {
+			asked[question{m.Seed, m.SplitsSHA256}] = true
+		}
+	}
+	return len(asked) - 1
+}
+
+// first orders what is true before what is not.
+func first(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return -1
+	}
+	return 1
+}
+
+func windows(m *Member) int {
+	if m.Meta == nil {
+		return 0
+	}
+	return len(Windows(m.Meta))
+}
+
+// standing takes from the report of the judged run whether its ratios are estimated at
+// all, and the calendar that they are annualised by.
+func (l *TrialList) standing(store *artifact.Store, judged *artifact.Metadata) error {
+	rep, err := reportOf(store, judged)
+	if err != nil {
+		return err
+	}
+	if rep.WalkForward == nil {
+		l.Why = stat.NotApplicable
+		return nil
+	}
+	l.PeriodsPerYear = rep.WalkForward.Meta.PeriodsPerYear
+	if rep.WalkForward.Meta.Undefined["sharpe_ratio"] == metric.Insufficient {
+		l.Why = stat.Insufficient
+	}
+	return nil
+}
+
+func reportOf(store *artifact.Store, m *artifact.Metadata) (*artifact.Report, error) {
+	text, err := Verified(store, m, "report.json")
+	if err != nil {
+		return nil, err
+	}
+	rep := &artifact.Report{}
+	if err := json.Unmarshal(text, rep); err != nil {
+		return nil, &artifact.MismatchError{RunID: m.RunID, Problems: []string{"report.json: " + err.Error()}}
+	}
+	return rep, nil
+}
+
+// RecordFile is where a falsification keeps the ledger that it was judged with.
+const RecordFile = "falsify/trials.jsonl"
+
+const recordSchema = "trials/v1"
+
+// recordHead is the first line of a record.
+type recordHead struct {
+	Schema         string                   `json:"schema"`
+	Judged         int                      `json:"judged"`
+	Why            stat.Reason              `json:"why"`
+	PeriodsPerYear float64                  `json:"periods_per_year"`
+	TestPeeks      int                      `json:"test_peeks"`
+	PostPeek       bool                     `json:"post_peek"`
+	Again          int                      `json:"again"`
+	Warnings       []artifact.ReportWarning `json:"warnings"`
+}
+
+// recordTrial is a line for each trial, in their order.
+type recordTrial struct {
+	Key      string             `json:"key"`
+	RunID    string             `json:"run_id"`
+	Exchange string             `json:"exchange"`
+	Data     []artifact.Dataset `json:"data"`
+	Copies   []string           `json:"copies"`
+	Family   bool               `json:"family"`
+	// Series is series.Encode in base64, null without one.
+	Series *string `json:"series"`
+}
+
+// Record is the ledger as text, a line for each trial after one for the rest: all that
+// Select and Digest need, whatever is tried later and whatever becomes of the runs.
+func (l *TrialList) Record() ([]byte, error) {
+	out, err := appendLine(nil, recordHead{recordSchema, l.Judged, l.Why, l.PeriodsPerYear, l.TestPeeks, l.PostPeek, l.Again, l.Warnings})
+	for i := range l.Trials {
+		t := &l.Trials[i]
+		line := recordTrial{Key: t.Key, RunID: t.RunID, Exchange: t.Exchange, Data: t.Data, Copies: t.Copies, Family: t.Family}
+		if t.Series != nil {
+			text := base64.StdEncoding.EncodeToString(t.Series.Encode())
+			line.Series = &text
+		}
+		if err == nil {
+			out, err = appendLine(out, line)
+		}
+	}
+	return out, err
+}
+
+func appendLine(out []byte, v any) ([]byte, error) {
+	line, err := digest.JCS(v)
+	return append(append(out, line...), '\n'), err
+}
+
+// ReadRecord is the ledger of a record.
+func ReadRecord(text []byte) (*TrialList, error) {
+	lines := slices.Collect(bytes.Lines(text))
+	var head recordHead
+	if len(lines) < 2 || json.Unmarshal(lines[0], &head) != nil || head.Schema != recordSchema {
+		return nil, fmt.Errorf("line 1: this is no record of trials (%s)", recordSchema)
+	}
+	if head.Judged < 0 || head.Judged >= len(lines)-1 || math.IsInf(head.PeriodsPerYear, 0) {
+		return nil, fmt.Errorf("line 1: /judged names trial %d of %d", head.Judged, len(lines)-1)
+	}
+	l := &TrialList{
+		Judged: head.Judged, Why: head.Why, PeriodsPerYear: head.PeriodsPerYear, TestPeeks: head.TestPeeks, PostPeek: head.PostPeek,
+		Again: head.Again, Warnings: head.Warnings,
+	}
+	var decoder Decoder
+	for i, line := range lines[1:] {
+		var r recordTrial
+		if err := json.Unmarshal(line, &r); err != nil {
+			return nil, fmt.Errorf("line %d: %w", i+2, err)
+		}
+		t := Trial{Key: r.Key, RunID: r.RunID, Exchange: r.Exchange, Data: r.Data, Copies: r.Copies, Family: r.Family}
+		if r.Series != nil {
+			text, err := base64.StdEncoding.DecodeString(*r.Series)
+			if err == nil {
+				t.Series, err = decoder.Decode(text)
+			}
+			if err != nil {
+				return nil, fmt.Errorf("line %d: /series: %w", i+2, err)
+			}
+		}
+		l.Trials = append(l.Trials, t)
+	}
+	return l, nil
+}
+
+// Digest is what a falsification depends on besides the run that it attacks, as it
+// stands in the request. It needs only sums, products and square roots: equal on every
+// CPU.
+type Digest struct {
+	NTrials int `json:"n_trials"`
+	// NTrialsFamily is absent in what was written before it was counted.
+	NTrialsFamily int     `json:"n_trials_family,omitempty"`
+	NEff          float64 `json:"n_eff"`
+	// TrialSRVariance is null where it is undefined.
+	TrialSRVariance *float64 `json:"trial_sr_variance"`
+	ReturnsSHA256   string   `json:"returns_sha256"`
+	TestPeeks       int      `json:"test_peeks"`
+	PostPeek        bool     `json:"post_peek"`
+}
+
+// Digest condenses the ledger.
+func (l *TrialList) Digest() Digest {
+	m, _ := l.matrix(context.Background()) // it takes as long as reading the returns a few times
+	d := Digest{
+		NTrials: len(l.Trials), NTrialsFamily: l.FamilyTrials(), NEff: metric.Round(m.alike.NEff),
+		ReturnsSHA256: l.returnsSHA256(),
+		TestPeeks:     l.TestPeeks, PostPeek: l.PostPeek,
+	}
+	if m.why == "" {
+		v := metric.Round(m.variance)
+		d.TrialSRVariance = &v
+	}
+	return d
+}
+
+// returnsSHA256 covers every trial: its key, a zero byte, the number of its returns as a
+// big-endian int64, then each of them as date (int64 milliseconds) and return (the bits
+// of the float64), and its net exposure.
+func (l *TrialList) returnsSHA256() string {
+	h := sha256.New()
+	var b []byte
+	for i := range l.Trials {
+		t := &l.Trials[i]
+		b = append(append(b[:0], t.Key...), 0)
+		if t.Series == nil {
+			h.Write(binary.BigEndian.AppendUint64(b, 0))
+			continue
+		}
+		b = binary.BigEndian.AppendUint64(b, uint64(len(t.Series.Return)))
+		for k, r := range t.Series.Return {
+			b = binary.BigEndian.AppendUint64(b, uint64(t.Series.Date[k]))
+			b = binary.BigEndian.AppendUint64(b, math.Float64bits(r))
+		}
+		h.Write(binary.BigEndian.AppendUint64(b, math.Float64bits(t.Series.NetExposure)))
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
