@@ -9,7 +9,7 @@ import (
 	"github.com/assay-run/assay/lab/capsule"
 	"github.com/assay-run/assay/lab/evaluate"
 	"github.com/assay-run/assay/lab/falsify/judge"
-	"github.com/assay-run/assay/lab/falsify/judge/null"
+	"github.com/assay-run/assay/lab/falsify/judge/account"
 	"github.com/assay-run/assay/lab/falsify/replay"
 	"github.com/assay-run/assay/lab/split"
 	"github.com/assay-run/assay/plugin-sdk/market"
@@ -22,7 +22,7 @@ type Bench struct {
 	Source *replay.Source
 	// Played is the search split of the base once more, Run what it did with its market.
 	Played *evaluate.Replayed
-	Run    *null.Run
+	Run    *account.Run
 	Judge  judge.Judge
 
 	room    *replay.Room
@@ -75,7 +75,7 @@ func (b *Bench) open(ctx context.Context) (err error) {
 	if b.Source, err = replay.Load(ctx, b.Question.Store(), b.Question.Question.Exchange, tf, pins, window); err != nil {
 		return err
 	}
-	b.Run = &null.Run{Input: b.Played.Input, Results: b.Played.Results}
+	b.Run = &account.Run{Input: b.Played.Input, Results: b.Played.Results}
 	for _, c := range b.Source.Set {
 		inside := c.Series.Slice(c.Series.Search(window.Start), c.Series.Len())
 		inside.Symbol = c.Series.Symbol

@@ -4,12 +4,10 @@ import (
 	"cmp"
 	"context"
 
-	"github.com/govalues/decimal"
-
 	"github.com/assay-run/assay/host/artifact"
-	"github.com/assay-run/assay/host/result"
 	"github.com/assay-run/assay/lab/evaluate"
 	"github.com/assay-run/assay/lab/falsify/judge"
+	"github.com/assay-run/assay/lab/falsify/judge/account"
 	"github.com/assay-run/assay/lab/falsify/judge/lines"
 	"github.com/assay-run/assay/lab/falsify/replay"
 	"github.com/assay-run/assay/lab/split"
@@ -93,7 +91,7 @@ func RowOf(variant string, replica int, r *evaluate.Replayed) judge.Replay {
 	}
 	row.Sharpe, row.TotalReturn, row.MaxDrawdown = get(r, "sharpe_ratio"), get(r, "total_return"), get(r, "max_drawdown")
 	row.Trades = len(r.Results.Trades)
-	if net, err := NetOf(r.Results); err == nil {
+	if net, err := account.Net(r.Results); err == nil {
 		row.NetPnL = net.Trim(0).String()
 	}
 	return row
@@ -104,19 +102,6 @@ func get(r *evaluate.Replayed, key string) *float64 {
 		return &x
 	}
 	return nil
-}
-
-// NetOf is the final value less the cash that a run began with.
-func NetOf(r *result.Results) (decimal.Decimal, error) {
-	final, err := decimal.Parse(r.FinalValue)
-	if err != nil {
-		return final, err
-	}
-	cash, err := decimal.Parse(r.InitialCash)
-	if err != nil {
-		return cash, err
-	}
-	return final.Sub(cash)
 }
 
 // Rows keeps what list[i] has become, in its place.

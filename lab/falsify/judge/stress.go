@@ -6,7 +6,7 @@ import (
 
 	"github.com/govalues/decimal"
 
-	"github.com/assay-run/assay/lab/falsify/judge/null"
+	"github.com/assay-run/assay/lab/falsify/judge/account"
 	"github.com/assay-run/assay/lab/stat"
 )
 
@@ -31,10 +31,10 @@ var (
 
 // Costs judges whether a profit is left at higher costs. A level whose run failed is
 // missing from the list, and then there is none left at it.
-func (j *Judge) Costs(levels []null.Cost) *Test {
+func (j *Judge) Costs(levels []account.Cost) *Test {
 	p := j.Policy
 	t := j.Begin(CostStress, len(levels), map[string]any{"cost_pass": p.CostPass, "cost_warn": p.CostWarn})
-	at := func(multiple float64) (*null.Cost, bool) {
+	at := func(multiple float64) (*account.Cost, bool) {
 		for i := range levels {
 			if levels[i].Multiplier == multiple {
 				return &levels[i], levels[i].Net.IsPos()

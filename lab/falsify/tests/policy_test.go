@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/assay-run/assay/lab/falsify/judge"
-	"github.com/assay-run/assay/lab/falsify/judge/null"
+	"github.com/assay-run/assay/lab/falsify/judge/account"
 	"github.com/assay-run/assay/lab/falsify/tests"
 	"github.com/assay-run/assay/lab/falsify/tests/buyandhold"
 	"github.com/assay-run/assay/lab/falsify/tests/capacity"
@@ -50,7 +50,7 @@ func TestPolicyIsComplete(t *testing.T) {
 func rules(j *judge.Judge) map[string]*judge.Test {
 	list := replays(1, 1, 1)
 	zeros, objectives := make([]*float64, 199), slices.Repeat([]*float64{f(0)}, 199)
-	spread := &null.Regimes{Total: 10, Terciles: []null.Regime{{PnL: 3}, {PnL: 3}, {PnL: 4}}, Years: []null.Regime{{PnL: 5}, {PnL: 5}}}
+	spread := &regime.Regimes{Total: 10, Terciles: []regime.Regime{{PnL: 3}, {PnL: 3}, {PnL: 4}}, Years: []regime.Regime{{PnL: 5}, {PnL: 5}}}
 	return map[string]*judge.Test{
 		judge.DelayStress.ID:  j.Delayed(list[0], 2),
 		pricenoise.ID:         pricenoise.Judge(j, noisy(list)),
@@ -61,7 +61,7 @@ func rules(j *judge.Judge) map[string]*judge.Test {
 		randomentry.ID:        randomentry.Judge(j, zeros, ""),
 		permutedcandles.ID:    permutedcandles.Judge(j, f(1), 40, true, replays(make([]float64, 199)...)),
 		permutedselection.ID:  permutedselection.Judge(j, f(1), objectives, false),
-		buyandhold.ID:         buyandhold.Judge(j, &null.Benchmark{Low: 1, High: 2}, ""),
+		buyandhold.ID:         buyandhold.Judge(j, &buyandhold.Benchmark{Low: 1, High: 2}, ""),
 		plausibility.ID:       plausibility.Judge(j),
 		selectionbias.ID:      selectionbias.Judge(j, selectionbias.Selected{Verdict: judge.Pass, DSR: f(.99), P: f(.01)}),
 	}
@@ -93,9 +93,9 @@ func TestNoTradesAreInconclusive(t *testing.T) {
 	delete(all, permutedselection.ID)
 	delete(all, selectionbias.ID)
 	all[permutedcandles.ID] = permutedcandles.Judge(j, nil, 0, true, replays(none, none))
-	all[judge.CostStress.ID] = j.Costs([]null.Cost{level(1, "0"), level(2, "0")})
+	all[judge.CostStress.ID] = j.Costs([]account.Cost{level(1, "0"), level(2, "0")})
 	all[judge.IntrabarWorst.ID] = j.Worst(judge.Replay{Status: judge.Completed, NetPnL: "0"})
-	all[outliertrades.ID] = outliertrades.Judge(j, null.Outliers{})
+	all[outliertrades.ID] = outliertrades.Judge(j, outliertrades.Outliers{})
 	all[tradeshuffle.ID] = tradeshuffle.Judge(j, nil, "no_trades")
 	all[capacity.ID] = capacity.Judge(j, nil, "no_trades")
 	var list []*judge.Test

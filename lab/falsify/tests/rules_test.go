@@ -14,7 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/assay-run/assay/lab/falsify/judge"
-	"github.com/assay-run/assay/lab/falsify/judge/null"
+	"github.com/assay-run/assay/lab/falsify/judge/account"
 	"github.com/assay-run/assay/lab/falsify/tests"
 	"github.com/assay-run/assay/lab/falsify/tests/buyandhold"
 	"github.com/assay-run/assay/lab/falsify/tests/capacity"
@@ -189,15 +189,15 @@ func TestWarmup(t *testing.T) {
 	}
 }
 
-func level(multiple float64, net string) null.Cost {
-	return null.Cost{Multiplier: multiple, Net: decimal.MustParse(net), BreakEvenBps: f(25)}
+func level(multiple float64, net string) account.Cost {
+	return account.Cost{Multiplier: multiple, Net: decimal.MustParse(net), BreakEvenBps: f(25)}
 }
 
 func TestCosts(t *testing.T) {
 	j := good()
-	want(t, "x2", j.Costs([]null.Cost{level(1, "500"), level(1.5, "300"), level(2, "1"), level(3, "-1")}), judge.Pass, "")
-	want(t, "x1.5", j.Costs([]null.Cost{level(1, "500"), level(1.5, "1"), level(2, "-180"), level(3, "-1")}), judge.Warn, judge.NetLoss)
-	refuted := j.Costs([]null.Cost{level(1, "500"), level(1.5, "0"), level(2, "-180"), level(3, "-1")})
+	want(t, "x2", j.Costs([]account.Cost{level(1, "500"), level(1.5, "300"), level(2, "1"), level(3, "-1")}), judge.Pass, "")
+	want(t, "x1.5", j.Costs([]account.Cost{level(1, "500"), level(1.5, "1"), level(2, "-180"), level(3, "-1")}), judge.Warn, judge.NetLoss)
+	refuted := j.Costs([]account.Cost{level(1, "500"), level(1.5, "0"), level(2, "-180"), level(3, "-1")})
 	want(t, "x1", refuted, judge.Fail, judge.NetLoss)
 	if got := refuted.Sentence(); got != "Not shown: that it earns money at higher costs, because at "+
 		"doubled costs the net result is -1.8 %." {
@@ -206,12 +206,12 @@ func TestCosts(t *testing.T) {
 	if refuted.Params["policy"] == nil || *refuted.Params["break_even_bps"].(*float64) != 25 {
 		t.Errorf("%v", refuted.Params)
 	}
-	want(t, "crash", j.Costs([]null.Cost{level(1, "5")}), judge.Fail, judge.PluginFailed)
-	if got := j.Costs([]null.Cost{level(2, "-0.1")}); !strings.Contains(got.Detail, "result is 0.0 %") {
+	want(t, "crash", j.Costs([]account.Cost{level(1, "5")}), judge.Fail, judge.PluginFailed)
+	if got := j.Costs([]account.Cost{level(2, "-0.1")}); !strings.Contains(got.Detail, "result is 0.0 %") {
 		t.Error(got.Detail)
 	}
 	j.Base.Fills = 0
-	want(t, "idle", j.Costs([]null.Cost{level(2, "0")}), judge.Inconclusive, "no_trades")
+	want(t, "idle", j.Costs([]account.Cost{level(2, "0")}), judge.Inconclusive, "no_trades")
 
 	worst := func(net string, s judge.Status) *judge.Test {
 		return good().Worst(judge.Replay{NetPnL: net, Status: s})
@@ -221,10 +221,10 @@ func TestCosts(t *testing.T) {
 	want(t, "worst", worst("", judge.Failed), judge.Fail, judge.PluginFailed)
 	want(t, "worst", worst("", judge.Completed), judge.Error, judge.HostError)
 
-	want(t, "outliers", outliertrades.Judge(good(), null.Outliers{Removed: 2, Net: .01}), judge.Pass, "")
-	want(t, "outliers", outliertrades.Judge(good(), null.Outliers{Removed: 2}), judge.Fail, judge.NetLoss)
+	want(t, "outliers", outliertrades.Judge(good(), outliertrades.Outliers{Removed: 2, Net: .01}), judge.Pass, "")
+	want(t, "outliers", outliertrades.Judge(good(), outliertrades.Outliers{Removed: 2}), judge.Fail, judge.NetLoss)
 	j.Base.Trades = 0
-	want(t, "outliers", outliertrades.Judge(j, null.Outliers{}), judge.Inconclusive, "no_trades")
+	want(t, "outliers", outliertrades.Judge(j, outliertrades.Outliers{}), judge.Inconclusive, "no_trades")
 }
 
 func TestDelayed(t *testing.T) {
@@ -302,7 +302,7 @@ func TestNeighbours(t *testing.T) {
 
 func TestSymbols(t *testing.T) {
 	out := func(share, without float64) symbolholdout.LeftOut {
-		x := symbolholdout.LeftOut{Symbol: null.Symbol{Symbol: market.Symbol("A/Q"), Share: f(share)}, Without: replays(without)[0]}
+		x := symbolholdout.LeftOut{Symbol: symbolholdout.Symbol{Symbol: market.Symbol("A/Q"), Share: f(share)}, Without: replays(without)[0]}
 		if math.IsNaN(share) {
 			x.Share = nil
 		}
@@ -317,13 +317,13 @@ func TestSymbols(t *testing.T) {
 }
 
 func TestRegimes(t *testing.T) {
-	r := func(total float64, terciles []float64, years ...float64) *null.Regimes {
-		out := &null.Regimes{Total: total}
+	r := func(total float64, terciles []float64, years ...float64) *regime.Regimes {
+		out := &regime.Regimes{Total: total}
 		for _, x := range terciles {
-			out.Terciles = append(out.Terciles, null.Regime{PnL: x})
+			out.Terciles = append(out.Terciles, regime.Regime{PnL: x})
 		}
 		for _, x := range years {
-			out.Years = append(out.Years, null.Regime{Name: "2020", PnL: x})
+			out.Years = append(out.Years, regime.Regime{Name: "2020", PnL: x})
 		}
 		return out
 	}
@@ -405,7 +405,7 @@ func TestNullsAreExplained(t *testing.T) {
 	list := []*judge.Test{
 		tests.Skip(capacity.ID, judge.NoVolume), randomentry.Judge(good(), nil, stat.TooFewReturns),
 		pricenoise.Judge(good(), noisy(replays(1, 1))),
-		tradeshuffle.Judge(good(), &null.Drawdowns{Orders: 999, P95: .4}, ""), entry(causal.Determinism.ID).Broke("disk"),
+		tradeshuffle.Judge(good(), &tradeshuffle.Drawdowns{Orders: 999, P95: .4}, ""), entry(causal.Determinism.ID).Broke("disk"),
 	}
 	judge.Explain(list)
 	for i, want := range []map[string]string{
@@ -429,7 +429,9 @@ func TestNullsAreExplained(t *testing.T) {
 }
 
 func TestHolding(t *testing.T) {
-	b := func(low, high float64) *null.Benchmark { return &null.Benchmark{Low: low, High: high, P: .2, B: 999} }
+	b := func(low, high float64) *buyandhold.Benchmark {
+		return &buyandhold.Benchmark{Low: low, High: high, P: .2, B: 999}
+	}
 	want(t, "better", buyandhold.Judge(good(), b(2e-9, 1), ""), judge.Pass, "")
 	want(t, "as good", buyandhold.Judge(good(), b(0, 1), ""), judge.Warn, judge.ContainsZero)
 	want(t, "as good", buyandhold.Judge(good(), b(-1, 0), ""), judge.Warn, judge.ContainsZero)
@@ -451,11 +453,11 @@ func TestHolding(t *testing.T) {
 }
 
 func TestTheOthers(t *testing.T) {
-	want(t, "capacity", capacity.Judge(good(), &null.Capacity{Within: .99}, ""), judge.Pass, "")
-	want(t, "capacity", capacity.Judge(good(), &null.Capacity{Within: .98}, ""), judge.Fail, judge.AboveLimit)
+	want(t, "capacity", capacity.Judge(good(), &capacity.Capacity{Within: .99}, ""), judge.Pass, "")
+	want(t, "capacity", capacity.Judge(good(), &capacity.Capacity{Within: .98}, ""), judge.Fail, judge.AboveLimit)
 	want(t, "capacity", capacity.Judge(good(), nil, stat.NotApplicable), judge.Skipped, judge.NoVolume)
 	want(t, "capacity", capacity.Judge(good(), nil, stat.NoTrades), judge.Inconclusive, "no_trades")
-	want(t, "shuffle", tradeshuffle.Judge(good(), &null.Drawdowns{P95: .4}, ""), judge.Pass, "")
+	want(t, "shuffle", tradeshuffle.Judge(good(), &tradeshuffle.Drawdowns{P95: .4}, ""), judge.Pass, "")
 	want(t, "shuffle", tradeshuffle.Judge(good(), nil, stat.NoTrades), judge.Inconclusive, "no_trades")
 	want(t, "selection", selectionbias.Judge(good(), selectionbias.Selected{Verdict: judge.Fail, Reason: "dsr", DSR: f(.3), Trials: 12}), judge.Fail, "dsr")
 	if got := selectionbias.Judge(good(), selectionbias.Selected{Verdict: judge.Fail, Reason: "pbo_above_0.5", DSR: f(.9),
@@ -505,7 +507,7 @@ func TestHolmDecides(t *testing.T) {
 		if p <= .05 {
 			low = .5
 		}
-		return buyandhold.Judge(good(), &null.Benchmark{Low: low, High: high, P: p, B: 999}, "")
+		return buyandhold.Judge(good(), &buyandhold.Benchmark{Low: low, High: high, P: p, B: 999}, "")
 	}
 	for _, c := range []struct {
 		name  string
@@ -548,7 +550,7 @@ func pointers(x []float64) []*float64 {
 
 // The JSON of an entry is that of summary.json, field by field.
 func TestJSON(t *testing.T) {
-	got, err := json.Marshal(outliertrades.Judge(good(), null.Outliers{Removed: 2, Net: .00125}))
+	got, err := json.Marshal(outliertrades.Judge(good(), outliertrades.Outliers{Removed: 2, Net: .00125}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/assay-run/assay/lab/falsify/judge"
-	"github.com/assay-run/assay/lab/falsify/judge/null"
 	"github.com/assay-run/assay/lab/falsify/tests"
 	"github.com/assay-run/assay/lab/falsify/tests/buyandhold"
 	"github.com/assay-run/assay/lab/falsify/tests/capacity"
@@ -73,14 +72,14 @@ func TestSentences(t *testing.T) {
 
 // The number that is shown is the one that the verdict rests on.
 func TestTheStatisticIsTheOneThatFailed(t *testing.T) {
-	year := regime.Judge(good(), &null.Regimes{
-		Total: 10, Terciles: []null.Regime{{PnL: 1}, {PnL: 5}, {PnL: 4}},
-		Years: []null.Regime{{Name: "2020", PnL: 9}, {Name: "2021", PnL: 1}},
+	year := regime.Judge(good(), &regime.Regimes{
+		Total: 10, Terciles: []regime.Regime{{PnL: 1}, {PnL: 5}, {PnL: 4}},
+		Years: []regime.Regime{{Name: "2020", PnL: 9}, {Name: "2021", PnL: 1}},
 	})
 	symbol := symbolholdout.Judge(good(), []symbolholdout.LeftOut{
-		{Symbol: null.Symbol{Symbol: "A/Q", Share: f(.9)}, Without: replays(1)[0]},
-		{Symbol: null.Symbol{Symbol: "B/Q", Share: f(.1)}, Without: replays(1)[0]},
-		{Symbol: null.Symbol{Symbol: "C/Q", Share: f(0)}, Without: replays(1)[0]},
+		{Symbol: symbolholdout.Symbol{Symbol: "A/Q", Share: f(.9)}, Without: replays(1)[0]},
+		{Symbol: symbolholdout.Symbol{Symbol: "B/Q", Share: f(.1)}, Without: replays(1)[0]},
+		{Symbol: symbolholdout.Symbol{Symbol: "C/Q", Share: f(0)}, Without: replays(1)[0]},
 	})
 	share := paramneighbourhood.Judge(good(), replays(.5, .5, .5, .6, .7, .8, 0, -1, -1, 0))
 	warm := warmup.Judge(good(), []warmup.Drift{{Multiple: 1, Status: judge.Completed, Decisions: 200, Differing: 3}})

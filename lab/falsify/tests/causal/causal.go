@@ -207,7 +207,7 @@ func prefixes(b *battery.Bench) (battery.Check, error) {
 		list = append(list, short, poison)
 		plays = append(plays, compare(b, short, &battery.Play{
 			On:   func() (replay.Set, error) { return replay.Truncate(b.Source.Set, cut), nil },
-			Part: battery.Part{b.Search.From, at + 1}, How: evaluate.Replay{Drive: battery.Quick},
+			Part: battery.Part{From: b.Search.From, To: at + 1}, How: evaluate.Replay{Drive: battery.Quick},
 		}), compare(b, poison, &battery.Play{
 			On:   func() (replay.Set, error) { return replay.Poison(b.Source.Set, cut, b.Seed, uint64(i)), nil },
 			Part: b.Search, Hopeless: true, How: evaluate.Replay{Drive: battery.Quick},

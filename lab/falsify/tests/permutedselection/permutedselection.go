@@ -15,6 +15,7 @@ import (
 	"github.com/assay-run/assay/lab/evaluate"
 	"github.com/assay-run/assay/lab/falsify/battery"
 	"github.com/assay-run/assay/lab/falsify/judge"
+	"github.com/assay-run/assay/lab/falsify/judge/account"
 	"github.com/assay-run/assay/lab/falsify/replay"
 	"github.com/assay-run/assay/lab/split"
 	"github.com/assay-run/assay/lab/stat"
@@ -207,7 +208,7 @@ func (a *attempt) take(w int, r *evaluate.Replayed) (err error) {
 		return nil
 	}
 	a.inputs[w], a.hashes[fmt.Sprintf("wf-%02d", w)] = r.Input, r.Results.DecisionHash
-	net, err := battery.NetOf(r.Results)
+	net, err := account.Net(r.Results)
 	if err != nil {
 		return err
 	}

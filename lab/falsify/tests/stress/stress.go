@@ -8,7 +8,7 @@ import (
 	"github.com/assay-run/assay/lab/evaluate"
 	"github.com/assay-run/assay/lab/falsify/battery"
 	"github.com/assay-run/assay/lab/falsify/judge"
-	"github.com/assay-run/assay/lab/falsify/judge/null"
+	"github.com/assay-run/assay/lab/falsify/judge/account"
 	"github.com/assay-run/assay/lab/split"
 )
 
@@ -31,12 +31,12 @@ func harder(b *battery.Bench, variant string, into *judge.Replay, how evaluate.R
 
 // costStress plays with half as much again, twice and three times the costs.
 func costStress(b *battery.Bench) (battery.Check, error) {
-	own, err := null.CostOf(1, b.Played.Results, b.Played.Input)
+	own, err := account.CostOf(1, b.Played.Results, b.Played.Input)
 	if err != nil {
 		return battery.Check{}, err
 	}
 	tenths := []int{15, 20, 30}
-	list, levels := battery.Rows(len(tenths)), make([]*null.Cost, len(tenths))
+	list, levels := battery.Rows(len(tenths)), make([]*account.Cost, len(tenths))
 	var plays []*battery.Play
 	for i, t := range tenths {
 		multiple := float64(t) / 10
@@ -44,7 +44,7 @@ func costStress(b *battery.Bench) (battery.Check, error) {
 		keep := p.Done
 		p.Done = func(r *evaluate.Replayed) error {
 			if r.Failure == nil {
-				level, err := null.CostOf(multiple, r.Results, r.Input)
+				level, err := account.CostOf(multiple, r.Results, r.Input)
 				if err != nil {
 					return err
 				}
@@ -55,7 +55,7 @@ func costStress(b *battery.Bench) (battery.Check, error) {
 		plays = append(plays, p)
 	}
 	return battery.Check{Plays: plays, Judge: func(context.Context) (*battery.Finding, error) {
-		costs := []null.Cost{own}
+		costs := []account.Cost{own}
 		for _, l := range levels {
 			if l != nil {
 				costs = append(costs, *l)
@@ -95,7 +95,7 @@ func intrabarWorst(b *battery.Bench) (battery.Check, error) {
 }
 
 // fileOf is costs.csv of cost_stress: a row per multiple of the costs.
-func fileOf(levels []null.Cost) judge.File {
+func fileOf(levels []account.Cost) judge.File {
 	s := judge.NewSheet(judge.CostStress.ID, "costs.csv", "multiplier", "gross_pnl", "costs", "net_pnl", "turnover", "break_even_bps")
 	for _, c := range levels {
 		s.Row(judge.Plain(c.Multiplier), c.Gross.Trim(0).String(), c.Costs.Trim(0).String(), c.Net.Trim(0).String(), judge.Plain(c.Turnover), judge.Optional(c.BreakEvenBps))

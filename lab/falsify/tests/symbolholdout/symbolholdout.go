@@ -6,11 +6,14 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/govalues/decimal"
+
 	"github.com/assay-run/assay/lab/falsify/battery"
 	"github.com/assay-run/assay/lab/falsify/judge"
-	"github.com/assay-run/assay/lab/falsify/judge/null"
+	"github.com/assay-run/assay/lab/falsify/judge/account"
 	"github.com/assay-run/assay/lab/falsify/replay"
 	"github.com/assay-run/assay/lab/stat"
+	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
 // ID names the test.
@@ -49,7 +52,7 @@ func plan(b *battery.Bench) (battery.Check, error) {
 		}))
 	}
 	return battery.Check{Plays: plays, Judge: func(context.Context) (*battery.Finding, error) {
-		symbols, err := null.BySymbol(b.Run)
+		symbols, err := BySymbol(b.Run)
 		if err != nil {
 			return nil, err
 		}
@@ -73,7 +76,7 @@ const symbolsForShare = 3
 
 // LeftOut is a symbol with its part in the profit of the base, and the run without it.
 type LeftOut struct {
-	null.Symbol
+	Symbol
 	Without judge.Replay
 }
 
@@ -129,4 +132,46 @@ func fileOf(list []LeftOut) judge.File {
 		s.Row(string(x.Symbol.Symbol), x.PnL.Trim(0).String(), judge.Optional(x.Share), judge.Optional(x.Without.Sharpe))
 	}
 	return s.File()
+}
+
+// Symbol is what one symbol has earned, open positions included.
+type Symbol struct {
+	Symbol market.Symbol
+	PnL    decimal.Decimal
+	// Share of the profit of all; nil when there is none.
+	Share *float64
+}
+
+// BySymbol divides the profit of a run by symbol, in the order of its candles.
+func BySymbol(r *account.Run) ([]Symbol, error) {
+	out := make([]Symbol, len(r.Candles))
+	total := decimal.Decimal{}
+	for i, s := range r.Candles {
+		var parts []decimal.Decimal
+		for k := range r.Results.Trades {
+			if t := &r.Results.Trades[k]; t.Symbol == s.Symbol {
+				parts = append(parts, t.PnL)
+			}
+		}
+		for k := range r.Results.Positions {
+			if p := &r.Results.Positions[k]; p.Symbol == s.Symbol {
+				parts = append(parts, p.UnrealizedPnL, p.RealizedPnL, p.Fees.Neg())
+			}
+		}
+		pnl, err := account.Sum(parts...)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = Symbol{Symbol: s.Symbol, PnL: pnl}
+		if total, err = total.Add(pnl); err != nil {
+			return nil, err
+		}
+	}
+	for i := range out {
+		if total.IsPos() {
+			share := account.Float(out[i].PnL) / account.Float(total)
+			out[i].Share = &share
+		}
+	}
+	return out, nil
 }

@@ -1,4 +1,4 @@
-package null_test
+package tests_test
 
 import (
 	"math"
@@ -10,7 +10,14 @@ import (
 
 	"github.com/assay-run/assay/host/metric"
 	"github.com/assay-run/assay/host/result"
-	"github.com/assay-run/assay/lab/falsify/judge/null"
+	"github.com/assay-run/assay/lab/falsify/judge/account"
+	"github.com/assay-run/assay/lab/falsify/tests/buyandhold"
+	"github.com/assay-run/assay/lab/falsify/tests/capacity"
+	"github.com/assay-run/assay/lab/falsify/tests/outliertrades"
+	"github.com/assay-run/assay/lab/falsify/tests/randomentry"
+	"github.com/assay-run/assay/lab/falsify/tests/regime"
+	"github.com/assay-run/assay/lab/falsify/tests/symbolholdout"
+	"github.com/assay-run/assay/lab/falsify/tests/tradeshuffle"
 	"github.com/assay-run/assay/lab/stat"
 	"github.com/assay-run/assay/lab/stat/random"
 	"github.com/assay-run/assay/plugin-sdk/market"
@@ -20,7 +27,7 @@ import (
 func TestHoldingAgainstItself(t *testing.T) {
 	candles := []*market.Series{walk("A/Q", 400, 3)}
 	r := play(t, candles, []hold{{0, 1, 0, 1, .999}}, .001)
-	b, why, err := null.AgainstHolding(r, 1, 199)
+	b, why, err := buyandhold.AgainstHolding(r, 1, 199)
 	if why != "" || err != nil {
 		t.Fatal(why, err)
 	}
@@ -43,7 +50,7 @@ func TestAlwaysInvestedIsHolding(t *testing.T) {
 		price *= 1.001 + .002*moves.Normal()
 		candles.Close[i] = price
 	}
-	b, why, err := null.AgainstHolding(play(t, []*market.Series{candles}, []hold{{0, 1, 0, 1, .99999}}, 0), 1, 999)
+	b, why, err := buyandhold.AgainstHolding(play(t, []*market.Series{candles}, []hold{{0, 1, 0, 1, .99999}}, 0), 1, 999)
 	if why != "" || err != nil || b.Low > 0 || b.High < 0 || len(b.Difference) != 99 {
 		t.Errorf("%+v, %s, %v", [...]float64{b.Mean, b.Low, b.High, b.P, b.Exposure}, why, err)
 	}
@@ -52,7 +59,7 @@ func TestAlwaysInvestedIsHolding(t *testing.T) {
 func TestHoldingByHand(t *testing.T) {
 	a, b := walk("A/Q", 40, 1), walk("B/Q", 40, 2)
 	r := play(t, []*market.Series{a, b}, []hold{{0, 10, 20, -1, .5}}, 0)
-	got, why, err := null.AgainstHolding(r, 1, 19)
+	got, why, err := buyandhold.AgainstHolding(r, 1, 19)
 	if why != "" || err != nil {
 		t.Fatal(why, err)
 	}
@@ -71,11 +78,11 @@ func TestHoldingByHand(t *testing.T) {
 // A constant difference has no interval but itself; too few days have none at all.
 func TestHoldingWithoutSpread(t *testing.T) {
 	r := play(t, []*market.Series{walk("A/Q", 100, 3)}, nil, 0)
-	if b, why, err := null.AgainstHolding(r, 1, 99); why != "" || err != nil || b.Low != 0 || b.High != 0 || b.P != 1 || b.MeanBlock != 1 {
+	if b, why, err := buyandhold.AgainstHolding(r, 1, 99); why != "" || err != nil || b.Low != 0 || b.High != 0 || b.P != 1 || b.MeanBlock != 1 {
 		t.Errorf("%+v, %s, %v", b, why, err)
 	}
 	short := play(t, []*market.Series{walk("A/Q", 8, 3)}, []hold{{0, 1, 3, 1, 1}}, 0)
-	if _, why, err := null.AgainstHolding(short, 1, 99); why != stat.TooFewReturns || err != nil {
+	if _, why, err := buyandhold.AgainstHolding(short, 1, 99); why != stat.TooFewReturns || err != nil {
 		t.Error(why, err)
 	}
 }
@@ -86,7 +93,7 @@ func TestHoldingIsCalibrated(t *testing.T) {
 	small := 0
 	for k := range uint64(runs) {
 		candles := []*market.Series{walk("A/Q", 250, 1000+k)}
-		b, why, err := null.AgainstHolding(play(t, candles, noise(candles, k), 0), k, 99)
+		b, why, err := buyandhold.AgainstHolding(play(t, candles, noise(candles, k), 0), k, 99)
 		if why != "" || err != nil || b.MeanBlock < 1 {
 			t.Fatal(why, err, b.MeanBlock)
 		}
@@ -107,7 +114,7 @@ func TestShuffleTrades(t *testing.T) {
 	}
 	candles.Open[2], candles.Open[4], candles.Open[6] = 150, 50, 120 // +50 %, -50 %, +20 %
 	r := play(t, []*market.Series{candles}, []hold{{0, 1, 2, 1, 1}, {0, 3, 4, 1, 1}, {0, 5, 6, 1, 1}}, 0)
-	d, why, err := null.ShuffleTrades(r, 1, 999)
+	d, why, err := tradeshuffle.ShuffleTrades(r, 1, 999)
 	if why != "" || err != nil {
 		t.Fatal(why, err)
 	}
@@ -118,12 +125,12 @@ func TestShuffleTrades(t *testing.T) {
 	// Two that lose: next to each other, or with a gain between that does not make it good.
 	candles.Open[6] = 80
 	r = play(t, []*market.Series{candles}, []hold{{0, 1, 2, 1, 1}, {0, 3, 4, 1, 1}, {0, 5, 6, 1, 1}}, 0)
-	if d, _, _ = null.ShuffleTrades(r, 1, 999); !(d.Half > .99) || d.Orders != 999 {
+	if d, _, _ = tradeshuffle.ShuffleTrades(r, 1, 999); !(d.Half > .99) || d.Orders != 999 {
 		t.Errorf("%+v", d)
 	}
 	// In two of the six orders the gain stands between: 1 - .5 and 1 - .8 * 1.5 * .5 = .4 .
 	near(t, "median", d.P50, .6, 1e-9)
-	if _, why, err := null.ShuffleTrades(play(t, []*market.Series{candles}, nil, 0), 1, 9); why != stat.NoTrades || err != nil {
+	if _, why, err := tradeshuffle.ShuffleTrades(play(t, []*market.Series{candles}, nil, 0), 1, 9); why != stat.NoTrades || err != nil {
 		t.Error(why, err)
 	}
 }
@@ -134,7 +141,7 @@ func TestByRegime(t *testing.T) {
 		candles[0].Open[i], candles[0].Close[i] = 100+.001*float64(i%7), 100+.001*float64((i+1)%7)
 	}
 	r := play(t, candles, []hold{{0, 1, 399, 1, 1}}, 0)
-	got, err := null.ByRegime(r)
+	got, err := regime.ByRegime(r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +164,7 @@ func TestByRegime(t *testing.T) {
 	if low, high := got.Terciles[0], got.Terciles[2]; low.Name != "volatility_low" || math.Abs(low.PnL) > math.Abs(high.PnL)/10 {
 		t.Errorf("%+v, %+v", low, high)
 	}
-	short, err := null.ByRegime(play(t, []*market.Series{walk("A/Q", 20, 1)}, nil, 0))
+	short, err := regime.ByRegime(play(t, []*market.Series{walk("A/Q", 20, 1)}, nil, 0))
 	if err != nil || len(short.Terciles) != 0 || len(short.Years) != 1 || short.Years[0].Sharpe != nil {
 		t.Errorf("%+v, %v", short, err)
 	}
@@ -166,11 +173,11 @@ func TestByRegime(t *testing.T) {
 func TestBySymbol(t *testing.T) {
 	candles := []*market.Series{walk("A/Q", 50, 1), walk("B/Q", 50, 2), walk("C/Q", 50, 3)}
 	r := play(t, candles, []hold{{0, 1, 10, 1, .3}, {1, 5, 0, -1, .3}, {0, 20, 30, -1, .3}}, .001)
-	got, err := null.BySymbol(r)
+	got, err := symbolholdout.BySymbol(r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	total, err := r.Net()
+	total, err := account.Net(r.Results)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +203,7 @@ func TestBySymbol(t *testing.T) {
 }
 
 func TestWithoutBest(t *testing.T) {
-	run := func(n int) *null.Run {
+	run := func(n int) *account.Run {
 		candles := []*market.Series{walk("A/Q", 2*n+3, 1)}
 		var holds []hold
 		for i := range n {
@@ -206,7 +213,7 @@ func TestWithoutBest(t *testing.T) {
 	}
 	for _, c := range []struct{ trades, removed int }{{1, 1}, {19, 1}, {39, 1}, {40, 2}} {
 		r := run(c.trades)
-		o, why, err := null.WithoutBest(r)
+		o, why, err := outliertrades.WithoutBest(r)
 		if why != "" || err != nil || o.Removed != c.removed {
 			t.Errorf("%d trades: %+v, %s, %v", c.trades, o, why, err)
 		}
@@ -224,7 +231,7 @@ func TestWithoutBest(t *testing.T) {
 		}
 		near(t, "net return", o.Net, left-1, 1e-9)
 	}
-	if _, why, err := null.WithoutBest(run(0)); why != stat.NoTrades || err != nil {
+	if _, why, err := outliertrades.WithoutBest(run(0)); why != stat.NoTrades || err != nil {
 		t.Error(why, err)
 	}
 }
@@ -249,14 +256,14 @@ func TestWithoutBestOfAGrownAccount(t *testing.T) {
 		}
 	}
 	r := play(t, []*market.Series{s}, holds, 0)
-	o, why, err := null.WithoutBest(r)
+	o, why, err := outliertrades.WithoutBest(r)
 	if why != "" || err != nil || o.Removed != 1 {
 		t.Fatal(o, why, err)
 	}
 	near(t, "net return", o.Net, 1<<10-1, 1e-6)
 	// What is still open at the end stays in, a loss as well as a win.
 	r = play(t, []*market.Series{s}, append(holds[:10:10], hold{0, 21, 0, 1, .5}), 0)
-	if o, _, err = null.WithoutBest(r); err != nil {
+	if o, _, err = outliertrades.WithoutBest(r); err != nil {
 		t.Fatal(err)
 	}
 	near(t, "net return with an open position", o.Net, math.Pow(2, 9)*(1+.5*(2.5*2-1))-1, 1e-6)
@@ -266,7 +273,7 @@ func TestWithoutBestOfAGrownAccount(t *testing.T) {
 func TestReplicasHaveAllNumbers(t *testing.T) {
 	candles := []*market.Series{walk("A/Q", 60, 1)}
 	r := play(t, candles, []hold{{0, 1, 59, 1, .9}}, .002) // there is one place for it
-	m, why, err := null.NewRandomEntry(r)
+	m, why, err := randomentry.NewRandomEntry(r)
 	if why != "" || err != nil {
 		t.Fatal(why, err)
 	}
@@ -289,15 +296,15 @@ func TestCostOf(t *testing.T) {
 	for i := range r.Fills {
 		in.Totals.AddFill(&r.Fills[i])
 	}
-	c, err := null.CostOf(2, r, in)
+	c, err := account.CostOf(2, r, in)
 	if err != nil || c.Net.String() != "9" || c.Costs.String() != "1.0" || c.Gross.String() != "10.0" || c.Turnover != 400 || c.Multiplier != 2 {
 		t.Fatalf("%+v, %v", c, err)
 	}
 	near(t, "break even", *c.BreakEvenBps, 250, 1e-9)
-	if c, err := null.CostOf(1, &result.Results{InitialCash: "1", FinalValue: "1"}, metric.Input{}); err != nil || c.BreakEvenBps != nil {
+	if c, err := account.CostOf(1, &result.Results{InitialCash: "1", FinalValue: "1"}, metric.Input{}); err != nil || c.BreakEvenBps != nil {
 		t.Errorf("%+v, %v", c, err)
 	}
-	if _, err := null.CostOf(1, &result.Results{InitialCash: "1"}, metric.Input{}); err == nil {
+	if _, err := account.CostOf(1, &result.Results{InitialCash: "1"}, metric.Input{}); err == nil {
 		t.Error("a run without a value")
 	}
 }
@@ -308,8 +315,8 @@ func TestCapacityOf(t *testing.T) {
 	at := func(i int, q string, role market.Role) market.Fill {
 		return market.Fill{Symbol: "A/Q", Time: s.Time[i], Quantity: decimal.MustParse(q), Role: role}
 	}
-	r := &null.Run{Candles: []*market.Series{s}, Results: &result.Results{Fills: []market.Fill{at(0, "5", 0), at(1, "2", 0), at(1, "5", market.RoleEndOfData)}}}
-	c, why, err := null.CapacityOf(r, .1)
+	r := &account.Run{Candles: []*market.Series{s}, Results: &result.Results{Fills: []market.Fill{at(0, "5", 0), at(1, "2", 0), at(1, "5", market.RoleEndOfData)}}}
+	c, why, err := capacity.CapacityOf(r, .1)
 	if why != "" || err != nil {
 		t.Fatal(why, err)
 	}
@@ -323,27 +330,27 @@ func TestCapacityOf(t *testing.T) {
 	}
 	near(t, "within", c.Within, 2.0/3, 1e-12)
 	r.Results.Fills = append(r.Results.Fills, at(2, "1", 0))
-	if c, _, err := null.CapacityOf(r, .1); err != nil || c.Fills[3].Share != nil || c.MaxScale != 0 || c.Within != .5 {
+	if c, _, err := capacity.CapacityOf(r, .1); err != nil || c.Fills[3].Share != nil || c.MaxScale != 0 || c.Within != .5 {
 		t.Errorf("%+v, %v", c, err)
 	}
 	r.VolumeUnits = []string{"quote"}
-	if c, _, err := null.CapacityOf(r, .1); err != nil || c.Fills[0].Volume != 100/s.Close[0] {
+	if c, _, err := capacity.CapacityOf(r, .1); err != nil || c.Fills[0].Volume != 100/s.Close[0] {
 		t.Errorf("%+v, %v", c, err)
 	}
 	r.VolumeUnits = []string{"ticks"}
-	if _, why, err := null.CapacityOf(r, .1); why != stat.NotApplicable || err != nil {
+	if _, why, err := capacity.CapacityOf(r, .1); why != stat.NotApplicable || err != nil {
 		t.Error(why, err)
 	}
 	r.VolumeUnits, s.Volume = nil, make([]float64, 3)
-	if _, why, err := null.CapacityOf(r, .1); why != stat.NotApplicable || err != nil {
+	if _, why, err := capacity.CapacityOf(r, .1); why != stat.NotApplicable || err != nil {
 		t.Error(why, err)
 	}
 	r.Results.Fills[0].Time = s.Time[2].Add(72 * time.Hour)
-	if _, _, err := null.CapacityOf(r, .1); err == nil {
+	if _, _, err := capacity.CapacityOf(r, .1); err == nil {
 		t.Error("a fill without a candle")
 	}
 	r.Results.Fills = nil
-	if _, why, err := null.CapacityOf(r, .1); why != stat.NoTrades || err != nil {
+	if _, why, err := capacity.CapacityOf(r, .1); why != stat.NoTrades || err != nil {
 		t.Error(why, err)
 	}
 }

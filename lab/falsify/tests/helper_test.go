@@ -1,4 +1,4 @@
-package null_test
+package tests_test
 
 import (
 	"math"
@@ -9,7 +9,8 @@ import (
 
 	"github.com/assay-run/assay/host/metric"
 	"github.com/assay-run/assay/host/result"
-	"github.com/assay-run/assay/lab/falsify/judge/null"
+	"github.com/assay-run/assay/lab/falsify/judge/account"
+	"github.com/assay-run/assay/lab/falsify/tests/randomentry"
 	"github.com/assay-run/assay/lab/stat/random"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
@@ -57,9 +58,9 @@ const cash = 10000
 
 // play keeps plain books over holds, which are in the order of their entry, with a cost
 // per notional each way. It knows nothing of the package under test.
-func play(t *testing.T, candles []*market.Series, holds []hold, cost float64) *null.Run {
+func play(t *testing.T, candles []*market.Series, holds []hold, cost float64) *account.Run {
 	t.Helper()
-	r := &null.Run{Candles: candles, Results: &result.Results{InitialCash: "10000"}}
+	r := &account.Run{Candles: candles, Results: &result.Results{InitialCash: "10000"}}
 	money, quantity := float64(cash), make([]float64, len(candles))
 	equity := func(at func(s *market.Series) float64) float64 {
 		sum := money
@@ -118,7 +119,7 @@ func play(t *testing.T, candles []*market.Series, holds []hold, cost float64) *n
 }
 
 // sharpeOf is sharpe_ratio of metrics-v1.
-func sharpeOf(t *testing.T, r *null.Run) float64 {
+func sharpeOf(t *testing.T, r *account.Run) float64 {
 	t.Helper()
 	report, err := metric.Compute(r.Input)
 	if err != nil {
@@ -156,7 +157,7 @@ func noise(candles []*market.Series, seed uint64) []hold {
 }
 
 // sharpes are the Sharpe ratios of replicas.
-func sharpes(m *null.RandomEntry, seed uint64, replicas int) []*float64 {
+func sharpes(m *randomentry.RandomEntry, seed uint64, replicas int) []*float64 {
 	var out []*float64
 	for _, d := range m.Draw(seed, replicas) {
 		out = append(out, d.Sharpe)

@@ -1,4 +1,4 @@
-package null_test
+package tests_test
 
 import (
 	"math"
@@ -8,7 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/assay-run/assay/lab/falsify/judge/null"
+	"github.com/assay-run/assay/lab/falsify/tests/randomentry"
 	"github.com/assay-run/assay/lab/stat"
 	"github.com/assay-run/assay/lab/stat/random"
 	"github.com/assay-run/assay/plugin-sdk/market"
@@ -22,7 +22,7 @@ func TestRandomEntryWithoutRoomIsTheRun(t *testing.T) {
 		{{0, 1, 59, -1, .4}, {1, 1, 59, 1, .5}},
 	} {
 		r := play(t, candles, holds, .002)
-		m, why, err := null.NewRandomEntry(r)
+		m, why, err := randomentry.NewRandomEntry(r)
 		if why != "" || err != nil {
 			t.Fatal(why, err)
 		}
@@ -34,23 +34,23 @@ func TestRandomEntryWithoutRoomIsTheRun(t *testing.T) {
 
 func TestNoRandomEntry(t *testing.T) {
 	candles := []*market.Series{walk("A/Q", 60, 1)}
-	if _, why, err := null.NewRandomEntry(play(t, candles, nil, 0)); why != stat.NoTrades || err != nil {
+	if _, why, err := randomentry.NewRandomEntry(play(t, candles, nil, 0)); why != stat.NoTrades || err != nil {
 		t.Error(why, err)
 	}
 	r := play(t, candles, []hold{{0, 1, 59, 1, 1}}, 0)
 	r.Input.Trades = append(slices.Clone(r.Input.Trades), r.Input.Trades[0])
-	if _, why, err := null.NewRandomEntry(r); why != stat.NotApplicable || err != nil {
+	if _, why, err := randomentry.NewRandomEntry(r); why != stat.NotApplicable || err != nil {
 		t.Error(why, err)
 	}
 	// A run that ended early has no step for the candles behind it; one between its steps
 	// is not its own.
 	whole := play(t, candles, []hold{{0, 1, 59, 1, 1}}, 0)
-	want, _, err := null.NewRandomEntry(whole)
+	want, _, err := randomentry.NewRandomEntry(whole)
 	if err != nil {
 		t.Fatal(err)
 	}
 	whole.Candles = []*market.Series{walk("A/Q", 80, 1)}
-	got, _, err := null.NewRandomEntry(whole)
+	got, _, err := randomentry.NewRandomEntry(whole)
 	if err != nil || *sharpes(got, 1, 1)[0] != *sharpes(want, 1, 1)[0] {
 		t.Error("candles behind the end matter: ", err)
 	}
@@ -59,11 +59,11 @@ func TestNoRandomEntry(t *testing.T) {
 		strange.Time[i] -= 7 * 3600 * 1000
 	}
 	r.Candles = []*market.Series{strange}
-	if _, _, err := null.NewRandomEntry(r); err == nil {
+	if _, _, err := randomentry.NewRandomEntry(r); err == nil {
 		t.Error("candles that the run has no step for")
 	}
 	r.Input.Curves = nil
-	if _, _, err := null.NewRandomEntry(r); err == nil {
+	if _, _, err := randomentry.NewRandomEntry(r); err == nil {
 		t.Error("a run without a curve")
 	}
 }
@@ -77,7 +77,7 @@ func TestEveryArrangementIsEquallyLikely(t *testing.T) {
 		candles.High[i], candles.Low[i] = 1000, 1
 	}
 	r := play(t, []*market.Series{candles}, []hold{{0, 1, 2, 1, .5}, {0, 3, 4, -1, .25}}, 0)
-	m, why, err := null.NewRandomEntry(r)
+	m, why, err := randomentry.NewRandomEntry(r)
 	if why != "" || err != nil {
 		t.Fatal(why, err)
 	}
@@ -107,7 +107,7 @@ func TestReplicasStandAlone(t *testing.T) {
 		seed := rapid.Uint64().Draw(rt, "seed")
 		candles := []*market.Series{walk("A/Q", 120, seed), walk("B/Q", 120, seed+1)}
 		r := play(t, candles, noise(candles, seed), .001)
-		m, why, err := null.NewRandomEntry(r)
+		m, why, err := randomentry.NewRandomEntry(r)
 		if why != "" || err != nil {
 			rt.Skip(why, err)
 		}
@@ -127,7 +127,7 @@ func TestRandomEntryIsCalibrated(t *testing.T) {
 	for k := range uint64(runs) {
 		candles := []*market.Series{walk("A/Q", 300, 2*k), walk("B/Q", 300, 2*k+1)}
 		r := play(t, candles, noise(candles, k), .001)
-		m, why, err := null.NewRandomEntry(r)
+		m, why, err := randomentry.NewRandomEntry(r)
 		if why != "" || err != nil {
 			t.Fatal(why, err)
 		}
@@ -168,7 +168,7 @@ func BenchmarkRandomEntry(b *testing.B) {
 	}
 	r := play(&testing.T{}, []*market.Series{s}, holds, .001)
 	for b.Loop() {
-		m, _, err := null.NewRandomEntry(r)
+		m, _, err := randomentry.NewRandomEntry(r)
 		if err != nil {
 			b.Fatal(err)
 		}
