@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/assay-run/assay/host/alarm"
-	"github.com/assay-run/assay/host/result"
+	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/trade/journal"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
@@ -81,7 +81,7 @@ func (x *Execution) noteLocked(o alarm.Occurrence) {
 		return
 	}
 	x.alarms.noted[key] = true
-	x.warnings = append(x.warnings, result.Note{Code: o.Code, Message: o.Text})
+	x.warnings = append(x.warnings, artifact.Note{Code: o.Code, Message: o.Text})
 	x.said.Host(x.lastStepLocked(), "warn", o.Text, market.Fields{{Key: "code", Value: o.Code}})
 }
 

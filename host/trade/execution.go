@@ -14,10 +14,8 @@ import (
 	"github.com/assay-run/assay/host/deploy"
 	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/host/metric"
-	"github.com/assay-run/assay/host/play"
-	"github.com/assay-run/assay/host/play/decision"
-	"github.com/assay-run/assay/host/play/link"
-	"github.com/assay-run/assay/host/result"
+	"github.com/assay-run/assay/host/run"
+	"github.com/assay-run/assay/host/run/decision"
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/host/trade/engine"
 	"github.com/assay-run/assay/host/trade/journal"
@@ -35,10 +33,10 @@ type Execution struct {
 	opts     *Options
 	runID    string
 	req      runner.StartRequest
-	plan     play.Plan
+	plan     run.Plan
 	venue    Venue
 	config   exchange.Config
-	plugin   *play.Plugin
+	plugin   *run.Plugin
 	warmup   int // candles that the strategy wants first
 	lines    *decision.Log
 	manifest artifact.Manifest
@@ -58,20 +56,20 @@ type Execution struct {
 
 	// The rest is guarded by the gate.
 
-	gate        *link.Gate
+	gate        *run.Gate
 	phase       string
-	said        play.Said
-	assumptions []result.Note
-	warnings    []result.Note
+	said        run.Said
+	assumptions []artifact.Note
+	warnings    []artifact.Note
 	alarms      alarms
 	lastCandle  time.Time // when one closed
-	window      result.Window
+	window      artifact.Window
 	candles     []*market.Series // by symbol, of the window
 	layout      layout
 	engine      *sim.Engine    // of paper; nil until the warm-up is here
 	trading     *engine.Engine // of live
 	diary       *diary
-	rec         *play.Record
+	rec         *run.Record
 	ended       time.Time
 	trades      time.Time     // since when the phase is trading; zero in another one
 	traded      time.Duration // before that
@@ -140,7 +138,7 @@ func (u unopened) Positions() ([]market.Position, error) { return []market.Posit
 func (u unopened) FinalValue() (decimal.Decimal, error)  { return u.cash, nil }
 
 // books are the account, with the record of it.
-func (x *Execution) booksLocked() (play.Books, *play.Record) {
+func (x *Execution) booksLocked() (run.Books, *run.Record) {
 	if x.rec != nil && x.trading != nil {
 		if books, ok := x.trading.Books(); ok {
 			return books, x.rec
@@ -151,7 +149,7 @@ func (x *Execution) booksLocked() (play.Books, *play.Record) {
 		if x.req.Mode == runner.ModeLive {
 			cash = decimal.Zero // it is the account's, and not known yet
 		}
-		return unopened{cash}, play.NewRecord(play.RecordOptions{Symbols: x.plan.Symbols, Lines: x.lines, Free: true})
+		return unopened{cash}, run.NewRecord(run.RecordOptions{Symbols: x.plan.Symbols, Lines: x.lines, NoMemoryLimit: true})
 	}
 	return x.engine, x.rec
 }
@@ -178,7 +176,7 @@ func (x *Execution) Progress() runner.Progress {
 }
 
 // Results implements runner.Execution.
-func (x *Execution) Results() *result.Results {
+func (x *Execution) Results() *artifact.Results {
 	x.gate.Lock()
 	books, rec := x.booksLocked()
 	r, in, bad := rec.Picture(books, &x.said, true)
@@ -267,7 +265,7 @@ func (x *Execution) tell(kind string, data any) {
 // assume says what the run assumes.
 func (x *Execution) assume(short int) {
 	note := func(code, message string) {
-		x.assumptions = append(x.assumptions, result.Note{Code: code, Message: message})
+		x.assumptions = append(x.assumptions, artifact.Note{Code: code, Message: message})
 	}
 	if x.trading == nil {
 		note("FULL_FILLS", "Every order fills whole, whatever the volume of the candle.")

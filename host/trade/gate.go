@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/host/alarm"
+	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/deploy"
-	"github.com/assay-run/assay/host/play"
-	"github.com/assay-run/assay/host/result"
+	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/host/trade/engine"
 	"github.com/assay-run/assay/host/trade/risk"
@@ -43,7 +43,7 @@ func (x *Execution) admit(ctx context.Context) (err error) {
 		return err
 	}
 	for _, n := range x.admission.Notices {
-		x.warnings = append(x.warnings, result.Note{Code: string(n.Code), Message: n.Message})
+		x.warnings = append(x.warnings, artifact.Note{Code: string(n.Code), Message: n.Message})
 	}
 	return x.bound()
 }
@@ -53,7 +53,7 @@ func (x *Execution) admit(ctx context.Context) (err error) {
 func (x *Execution) bound() error {
 	x.bounds = x.limits()
 	if x.realMoney() && !x.bounds.Capped() && !x.admission.Gated() {
-		return play.Refuse("MODE_NOT_SUPPORTED", map[string]any{"reason": "risk_limit_required"},
+		return run.Refuse("MODE_NOT_SUPPORTED", map[string]any{"reason": "risk_limit_required"},
 			"Real money is traded only with a cap on one order: start the service with --risk-max-order-notional.")
 	}
 	x.risk = ShowLimits(x.bounds, x.riskMode())

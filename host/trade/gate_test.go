@@ -11,7 +11,7 @@ import (
 
 	"github.com/assay-run/assay/host/catalog"
 	"github.com/assay-run/assay/host/deploy"
-	"github.com/assay-run/assay/host/play"
+	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/host/trade/risk"
 	"github.com/assay-run/assay/plugin-sdk/market"
@@ -39,7 +39,7 @@ func capped(amount string) risk.Options {
 func gated(mode, venue string, sandbox bool, p Policy) *Execution {
 	x := &Execution{opts: &Options{Policy: p, Risk: capped("100")}, req: runner.StartRequest{Mode: mode}, venue: Venue{ID: venue, Pretend: venue == "sim"}}
 	x.config.Sandbox = sandbox
-	x.plan = play.Plan{
+	x.plan = run.Plan{
 		Strategy: &catalog.Strategy{Name: "sma_cross", SHA256: "ab"}, Params: json.RawMessage(`{"fast":10}`),
 		Symbols: []market.Symbol{"BTC/USDT"}, Timeframe: market.MustTimeframe("1h"),
 	}
@@ -94,7 +94,7 @@ func TestRealMoneyNeedsACap(t *testing.T) {
 		x := gated(c.mode, c.venue, c.sandbox, yes)
 		x.opts.Risk = capped(c.amount)
 		err := x.admit(t.Context())
-		var refusal *play.RequestError
+		var refusal *run.RequestError
 		switch {
 		case c.want && err != nil:
 			t.Errorf("%+v: %v", c, err)

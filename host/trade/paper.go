@@ -7,8 +7,7 @@ import (
 	"github.com/govalues/decimal"
 
 	"github.com/assay-run/assay/host/exchange"
-	"github.com/assay-run/assay/host/play"
-	"github.com/assay-run/assay/host/play/link"
+	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/host/trade/engine"
 	"github.com/assay-run/assay/host/trade/feed"
 	"github.com/assay-run/assay/host/trade/journal"
@@ -37,7 +36,7 @@ func (x *Execution) steps(ctx context.Context, l *line, markets []exchange.Marke
 		return err
 	}
 	arriving := &arriving{x: x, ctx: ctx, src: src, warm: warm}
-	x.diary.asks = link.NewLockstep(x.plugin.Stream, x.gate, x.plan.Symbols, x.opts.StepLimit)
+	x.diary.asks = run.NewLockstep(x.plugin.Stream, x.gate, x.plan.Symbols, x.opts.StepLimit)
 	if err := x.play(arriving); err != nil {
 		if cause := context.Cause(ctx); cause != nil {
 			return x.stopPlugin(cause)
@@ -54,7 +53,7 @@ func (x *Execution) steps(ctx context.Context, l *line, markets []exchange.Marke
 func (x *Execution) play(f sim.Feed) error {
 	x.gate.Lock()
 	defer x.gate.Unlock()
-	err := sim.Run(x.engine, &play.Feed{Feed: f, Record: x.rec}, x.diary)
+	err := sim.Run(x.engine, &run.Feed{Feed: f, Record: x.rec}, x.diary)
 	return errors.Join(err, x.diary.commit())
 }
 
@@ -84,7 +83,7 @@ func (x *Execution) prepare(src *source, warm []*feed.Step, markets []exchange.M
 		cfg.PriceSteps[i] = m.PriceTick
 		x.candles = append(x.candles, &market.Series{Symbol: m.Symbol, Timeframe: x.plan.Timeframe})
 	}
-	x.rec = play.NewRecord(play.RecordOptions{Symbols: x.plan.Symbols, Lines: x.lines, Window: x.layout.window, Free: true})
+	x.rec = run.NewRecord(run.RecordOptions{Symbols: x.plan.Symbols, Lines: x.lines, Window: x.layout.window, NoMemoryLimit: true})
 	watch, err := x.newShadow(src.clock.Now())
 	if err != nil {
 		return err

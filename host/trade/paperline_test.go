@@ -11,8 +11,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/assay-run/assay/host/exchange"
-	"github.com/assay-run/assay/host/play"
-	"github.com/assay-run/assay/host/play/link"
+	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/host/trade/engine"
 	"github.com/assay-run/assay/host/trade/feed"
@@ -130,7 +129,7 @@ func TestPaperStaleCandles(t *testing.T) {
 			}
 			reasons := map[string]int{}
 			for _, o := range r.Orders {
-				reasons[o.Reason]++
+				reasons[string(o.Reason)]++
 			}
 			phases := phasesOf(t, d, x.runID)
 			if !enforced {
@@ -239,7 +238,7 @@ func TestPaperConnectorCrashes(t *testing.T) {
 
 // TestPaperClock: a venue without a time of its own has that which it told, and it goes on by what has passed.
 func TestPaperClock(t *testing.T) {
-	x := &Execution{clock: time.Now, gate: &link.Gate{}}
+	x := &Execution{clock: time.Now, gate: &run.Gate{}}
 	conn := &exchange.Connection{}
 	x.opened(conn, exchange.Opened{ClockOffset: time.Hour}, 0)
 	if ahead := time.Until(conn.Clock.Now().Time()); ahead < 59*time.Minute || ahead > 61*time.Minute || x.link.Synthetic {
@@ -275,7 +274,7 @@ func TestPaperClockIsHeard(t *testing.T) {
 
 // told is a session that answers as a test says.
 type told struct {
-	exchange.Session
+	exchange.Connector
 	open    func(n int) error // the n-th time, from 1
 	markets func(n int) error
 	close   func(context.Context) error
@@ -301,13 +300,13 @@ func (s *told) Close(ctx context.Context, _ bool) ([]string, error) {
 func (s *told) Beat(context.Context, int64) (exchange.Ack, error) { return exchange.Ack{}, nil }
 func (s *told) ArmDeadMan(context.Context, time.Duration) error   { return errors.ErrUnsupported }
 func (s *told) connect(context.Context) (*exchange.Connection, error) {
-	return &exchange.Connection{Session: s, Safety: s, Release: func() { s.released++ }}, nil
+	return &exchange.Connection{Connector: s, Release: func() { s.released++ }}, nil
 }
 
 // bare is a paper run over a session, of which only the connection is there.
 func (s *told) bare() *Execution {
 	return &Execution{
-		log: hclog.NewNullLogger(), clock: time.Now, gate: &link.Gate{}, plan: play.Plan{Symbols: []market.Symbol{one}},
+		log: hclog.NewNullLogger(), clock: time.Now, gate: &run.Gate{}, plan: run.Plan{Symbols: []market.Symbol{one}},
 		opts: &Options{ConnectLimit: 2 * time.Minute}, venue: Venue{ID: "told", Connect: s.connect},
 	}
 }

@@ -103,7 +103,7 @@ func (e *Engine) judgeOrders() {
 func RaiseRejected(o *market.Order, to Alarms) {
 	switch o.Status {
 	case market.StatusRejected:
-		if o.Reason == "warmup" || alarm.Known(o.Reason) {
+		if o.Reason == "warmup" || alarm.Known(string(o.Reason)) {
 			return
 		}
 		to.Raise(alarm.Occurrence{

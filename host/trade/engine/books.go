@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/assay-run/assay/host/base/crash"
+	"github.com/assay-run/assay/host/base/failpoint"
 	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/host/trade/journal"
 	"github.com/assay-run/assay/host/trade/order"
@@ -190,7 +190,7 @@ func (e *Engine) event(id, kind string, n note) journal.Event {
 }
 
 func (e *Engine) filled(f order.Effect) {
-	crash.Point(crash.FillRead)
+	failpoint.Point(failpoint.FillRead)
 	x := f.Fill
 	e.trades++
 	e.recon.stirs(x.Symbol)
@@ -261,9 +261,9 @@ func (e *Engine) passed(events []journal.Event) {
 	for _, ev := range events {
 		switch journal.State(ev.Kind) {
 		case journal.StateOpen:
-			crash.Point(crash.AckCommitted)
+			failpoint.Point(failpoint.AckCommitted)
 		case journal.StateCanceled:
-			crash.Point(crash.CancelCommitted)
+			failpoint.Point(failpoint.CancelCommitted)
 		}
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/assay-run/assay/host/base/crash"
+	"github.com/assay-run/assay/host/base/failpoint"
 	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/host/trade/order"
 	"github.com/assay-run/assay/host/trade/order/desk"
@@ -208,19 +208,19 @@ func (e *Engine) send(f order.Effect) {
 	var orders [2]exchange.Order
 	exit := s.Spec.Exit
 	e.call(callLimit, time.Time{}, func(ctx context.Context, c *exchange.Connection) (r exchange.Result) {
-		crash.Point(crash.SubmitBeforeWrite)
+		failpoint.Point(failpoint.SubmitBeforeWrite)
 		if !e.pass.leave(exit) {
 			return exchange.Result{Outcome: exchange.NotSent, Message: "the run is ending"}
 		}
 		if f.Pair != nil {
-			r, orders = c.Trader.SubmitPair(ctx, *f.Pair)
+			r, orders = c.SubmitPair(ctx, *f.Pair)
 		} else {
-			r, orders[0] = c.Trader.Submit(ctx, s.Spec.Request())
+			r, orders[0] = c.Submit(ctx, s.Spec.Request())
 		}
-		crash.Point(crash.SubmitAfterWrite)
+		failpoint.Point(failpoint.SubmitAfterWrite)
 		return r
 	}, func(r exchange.Result, _ time.Time) {
-		crash.Point(crash.SubmitReplyRead)
+		failpoint.Point(failpoint.SubmitReplyRead)
 		e.replied(f, r, orders)
 	})
 }
@@ -250,9 +250,9 @@ func (e *Engine) query(f order.Effect) {
 	e.calls.slot = at.Add(querySpacing)
 	var got exchange.Order
 	e.call(queryLimit, at, func(ctx context.Context, c *exchange.Connection) (r exchange.Result) {
-		crash.Point(crash.QueryBefore)
-		r, got = c.Trader.Query(ctx, s.Spec.Ref())
-		crash.Point(crash.QueryAfter)
+		failpoint.Point(failpoint.QueryBefore)
+		r, got = c.Query(ctx, s.Spec.Ref())
+		failpoint.Point(failpoint.QueryAfter)
 		return r
 	}, func(r exchange.Result, asked time.Time) {
 		_ = e.apply(order.Event{Kind: order.QueryReply, Source: order.FromQuery, ClientOrderID: f.Order, Result: r, Order: got, AskedAt: asked})
@@ -265,13 +265,13 @@ func (e *Engine) cancel(f order.Effect) {
 		return
 	}
 	if e.stopped {
-		crash.Point(crash.StopCancelling)
+		failpoint.Point(failpoint.StopCancelling)
 	}
 	var got exchange.Order
 	e.call(callLimit, time.Time{}, func(ctx context.Context, c *exchange.Connection) (r exchange.Result) {
-		crash.Point(crash.CancelBeforeWrite)
-		r, got = c.Trader.Cancel(ctx, s.Spec.Ref())
-		crash.Point(crash.CancelAfterWrite)
+		failpoint.Point(failpoint.CancelBeforeWrite)
+		r, got = c.Cancel(ctx, s.Spec.Ref())
+		failpoint.Point(failpoint.CancelAfterWrite)
 		return r
 	}, func(r exchange.Result, asked time.Time) {
 		_ = e.apply(order.Event{Kind: order.CancelReply, Source: order.FromReply, ClientOrderID: f.Order, Result: r, Order: got, AskedAt: asked})
@@ -289,7 +289,7 @@ func (e *Engine) fetchFills(symbol market.Symbol, since time.Time, done func(err
 	var err error
 	from := e.venueTime(since)
 	e.call(callLimit, time.Time{}, func(ctx context.Context, c *exchange.Connection) exchange.Result {
-		page, err = c.Account.Fills(ctx, symbol, from)
+		page, err = c.Fills(ctx, symbol, from)
 		return exchange.ResultOf(err)
 	}, func(r exchange.Result, asked time.Time) {
 		if err == nil && r.Outcome != exchange.Accepted {

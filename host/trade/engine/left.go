@@ -69,7 +69,7 @@ func (e *Engine) settleLeft(ctx context.Context, s *settling, balances []exchang
 			return nil, err
 		}
 	}
-	balances, err = snapshot(ctx, e, "balances", e.link.conn.Account.Balances)
+	balances, err = snapshot(ctx, e, "balances", e.link.conn.Balances)
 	if err != nil || e.cfg.Resume == Release {
 		return balances, err
 	}

@@ -146,7 +146,7 @@ func (e *Engine) askFeePrice() {
 	var list []market.Candle
 	var err error
 	e.call(callLimit, time.Time{}, func(ctx context.Context, c *exchange.Connection) exchange.Result {
-		list, err = c.Data.Candles(ctx, exchange.CandleQuery{Symbol: pair, From: from, To: to, Limit: 10})
+		list, err = c.Candles(ctx, exchange.CandleQuery{Symbol: pair, From: from, To: to, Limit: 10})
 		return exchange.ResultOf(err)
 	}, func(r exchange.Result, _ time.Time) {
 		if err != nil || r.Outcome != exchange.Accepted || len(list) == 0 {

@@ -161,7 +161,7 @@ func (e *Engine) readOrders(done func(error)) {
 	var list []exchange.Order
 	var err error
 	e.call(callLimit, time.Time{}, func(ctx context.Context, c *exchange.Connection) exchange.Result {
-		list, err = c.Account.OpenOrders(ctx)
+		list, err = c.OpenOrders(ctx)
 		return exchange.ResultOf(err)
 	}, func(r exchange.Result, asked time.Time) {
 		if err == nil && r.Outcome != exchange.Accepted {
@@ -247,7 +247,7 @@ func (e *Engine) readBalances(done func(error)) {
 	var err error
 	trades := e.trades
 	e.call(callLimit, time.Time{}, func(ctx context.Context, c *exchange.Connection) exchange.Result {
-		list, err = c.Account.Balances(ctx)
+		list, err = c.Balances(ctx)
 		return exchange.ResultOf(err)
 	}, func(r exchange.Result, _ time.Time) {
 		if err == nil && r.Outcome != exchange.Accepted {
@@ -337,7 +337,7 @@ func (e *Engine) readMarkets() {
 	var list []exchange.Market
 	var err error
 	e.call(callLimit, time.Time{}, func(ctx context.Context, c *exchange.Connection) exchange.Result {
-		list, err = c.Session.Markets(ctx)
+		list, err = c.Markets(ctx)
 		return exchange.ResultOf(err)
 	}, func(r exchange.Result, _ time.Time) {
 		if err != nil || r.Outcome != exchange.Accepted {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/govalues/decimal"
 
-	"github.com/assay-run/assay/host/base/crash"
+	"github.com/assay-run/assay/host/base/failpoint"
 	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/host/trade/journal"
 	"github.com/assay-run/assay/host/trade/order"
@@ -62,7 +62,7 @@ func (e *Engine) reconcile(ctx context.Context, l *link) error {
 	if err != nil {
 		return err
 	}
-	crash.Point(crash.MidReconcile)
+	failpoint.Point(failpoint.MidReconcile)
 	if err := e.settleOpen(ctx, s); err != nil {
 		return err
 	}
@@ -70,7 +70,7 @@ func (e *Engine) reconcile(ctx context.Context, l *link) error {
 		if err := e.earlierFills(ctx, since, symbols); err != nil {
 			return nil, err
 		}
-		return l.conn.Account.Balances(ctx)
+		return l.conn.Balances(ctx)
 	})
 	if err != nil {
 		return err
@@ -83,7 +83,7 @@ func (e *Engine) reconcile(ctx context.Context, l *link) error {
 
 // readRules takes the rules of the run's symbols, in their order.
 func (e *Engine) readRules(ctx context.Context) error {
-	all, err := snapshot(ctx, e, "markets", e.link.conn.Session.Markets)
+	all, err := snapshot(ctx, e, "markets", e.link.conn.Markets)
 	if err != nil {
 		return err
 	}
@@ -223,7 +223,7 @@ func plain(list []exchange.Balance) map[string]any {
 // settleOpen looks at what is open on the run's symbols: orders with ids of ours that the
 // journal does not know end the run; foreign ones are told and never touched.
 func (e *Engine) settleOpen(ctx context.Context, s *settling) error {
-	open, err := snapshot(ctx, e, "open orders", e.link.conn.Account.OpenOrders)
+	open, err := snapshot(ctx, e, "open orders", e.link.conn.OpenOrders)
 	if err != nil {
 		return err
 	}
@@ -308,7 +308,7 @@ func (e *Engine) earlierFills(ctx context.Context, since market.Time, symbols []
 		return nil
 	}
 	for _, symbol := range symbols {
-		page, err := e.link.conn.Account.Fills(ctx, symbol, since)
+		page, err := e.link.conn.Fills(ctx, symbol, since)
 		if err != nil {
 			return err
 		}

@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/assay-run/assay/host/base/crash"
+	"github.com/assay-run/assay/host/base/failpoint"
 	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/host/trade/feed"
 	"github.com/assay-run/assay/host/trade/journal"
@@ -89,16 +89,16 @@ func (e *Engine) warmUp(ctx context.Context) (err error) {
 // meanwhile there may be another connector.
 type history struct{ link *atomic.Pointer[link] }
 
-// Candles implements exchange.Data.
+// Candles implements exchange.Connector.
 func (h history) Candles(ctx context.Context, q exchange.CandleQuery) ([]market.Candle, error) {
 	l := h.link.Load()
 	if l == nil {
 		return nil, &exchange.Error{Result: exchange.Result{Outcome: exchange.NotSent, Message: "there is no connector"}}
 	}
-	return l.conn.Data.Candles(ctx, q)
+	return l.conn.Candles(ctx, q)
 }
 
-// StreamCandles implements exchange.Data.
+// StreamCandles implements exchange.Connector.
 func (h history) StreamCandles(context.Context, func(exchange.CandleEvent)) error {
 	return errors.ErrUnsupported
 }
@@ -169,7 +169,7 @@ func (e *Engine) step(o feed.Offer) {
 		return
 	}
 	s := o.Step
-	crash.Point(crash.CandleRead)
+	failpoint.Point(failpoint.CandleRead)
 	i := e.steps.index
 	e.steps.index, e.steps.closed = i+1, s.CloseTime
 	e.steps.deciding, e.steps.taken = true, o
@@ -260,9 +260,9 @@ func (e *Engine) view(i int64, s *feed.Step) *View {
 // ask has the strategy decide beside the loop.
 func (e *Engine) ask(v *View) {
 	e.running.Go(func() {
-		crash.Point(crash.StepSent)
+		failpoint.Point(failpoint.StepSent)
 		intents, err := e.cfg.Host.Decide(v)
-		crash.Point(crash.StepAnswered)
+		failpoint.Point(failpoint.StepAnswered)
 		e.inbox.post(func() { e.decided(v, intents, err) })
 	})
 }
@@ -284,7 +284,7 @@ func (e *Engine) decided(v *View, intents []market.Intent, err error) {
 		r, refused, err = e.desk.Intents(intents, v.Warmup, time.Now())
 		for i := range intents {
 			if i < len(refused) {
-				e.rec.Intent(v.Step, &intents[i], refused[i])
+				e.rec.Intent(v.Step, &intents[i], market.Reason(refused[i]))
 			}
 		}
 		e.harvest()

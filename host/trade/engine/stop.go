@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/assay-run/assay/host/base/crash"
+	"github.com/assay-run/assay/host/base/failpoint"
 	"github.com/assay-run/assay/host/trade/feed"
 	"github.com/assay-run/assay/host/trade/order"
 	"github.com/assay-run/assay/host/trade/order/desk"
@@ -51,7 +51,7 @@ func (e *Engine) stop(cause error) error {
 	}
 	e.failure = nil // what fails from here on does so by itself
 	_ = e.change(note{source: order.FromLocal}, func() (desk.Result, error) { return e.desk.Barrier(time.Now()), nil })
-	crash.Point(crash.StopBarrier)
+	failpoint.Point(failpoint.StopBarrier)
 	e.proposals = nil
 	e.takeBack(way)
 	e.work()
@@ -235,7 +235,7 @@ func (e *Engine) Kept() string {
 // Books is the account as results show it, with the gate held; false before it is known.
 func (e *Engine) Books() (Books, bool) { return Books{e.desk}, e.desk != nil }
 
-// Books are the books of a live run. They implement play.Books; call them with the gate held.
+// Books are the books of a live run. They implement run.Books; call them with the gate held.
 type Books struct{ desk *desk.Desk }
 
 // InitialCash is the free quote balance at the start.

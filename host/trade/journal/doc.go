@@ -23,6 +23,6 @@
 // from then on without a try, so that no order leaves that is not written down. All other
 // writes are still tried, for cancels go on and their outcome is worth having.
 //
-// The package imports digest, sqlite, statelock, the crash points and the market nouns.
+// The package imports digest, sqlite, file, failpoint and the market nouns.
 // The engine (package live) writes it and reads it.
 package journal

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/assay-run/assay/host/base/file"
 	"github.com/assay-run/assay/host/base/sqlite"
 )
 
@@ -47,7 +48,7 @@ func quarantine(ctx context.Context, path string, why *damageError, now time.Tim
 			return nil, fmt.Errorf("set the damaged journal aside (%s): %w", why.reason, err)
 		}
 	}
-	syncFolder(dir)
+	_ = file.SyncDir(dir)
 	return q, nil
 }
 

@@ -7,7 +7,6 @@ import (
 
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/metric"
-	"github.com/assay-run/assay/host/result"
 	"github.com/assay-run/assay/lab/capsule"
 	"github.com/assay-run/assay/lab/evaluate"
 	"github.com/assay-run/assay/lab/falsify/judge"
@@ -19,7 +18,7 @@ func number(x float64) *float64 { return &x }
 
 func replayed(final, decisions string, sharpe float64) *evaluate.Replayed {
 	return &evaluate.Replayed{
-		Results: &result.Results{InitialCash: "10000", FinalValue: final, DecisionHash: decisions, Trades: make([]market.Trade, 3)},
+		Results: &artifact.Results{InitialCash: "10000", FinalValue: final, DecisionHash: decisions, Trades: make([]market.Trade, 3)},
 		Metrics: metric.Values{{Key: "sharpe_ratio", Number: sharpe}, {Key: "total_return", Reason: metric.TooFewReturns}},
 	}
 }
@@ -30,11 +29,11 @@ func TestARowSaysHowAReplayWent(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	failed := replayed("9000", "abc", 1.5)
-	failed.Failure = &result.Failure{Code: "STRATEGY_ERROR"}
+	failed.Failure = &artifact.Failure{Code: "STRATEGY_ERROR"}
 	if r := RowOf("x2", 0, failed); r.Status != judge.Failed || r.Sharpe != nil || r.NetPnL != "" || r.DecisionHash != "abc" {
 		t.Errorf("%+v", r)
 	}
-	if r := RowOf("x2", 0, &evaluate.Replayed{Failure: &result.Failure{}}); r.Status != judge.Failed || r.DecisionHash != "" {
+	if r := RowOf("x2", 0, &evaluate.Replayed{Failure: &artifact.Failure{}}); r.Status != judge.Failed || r.DecisionHash != "" {
 		t.Errorf("%+v", r)
 	}
 }

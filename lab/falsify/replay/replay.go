@@ -14,7 +14,7 @@
 // closed. The folder is locked; what a killed process has left is removed by the next
 // that enters.
 //
-// It imports host/candle, host/base/dirlock, the SDK's market and candle files, and
+// It imports host/candle, host/base/file, the SDK's market and candle files, and
 // packages candle and random of lab/stat. Nothing here starts a plugin.
 package replay
 
@@ -26,7 +26,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/assay-run/assay/host/base/dirlock"
+	"github.com/assay-run/assay/host/base/file"
 	"github.com/assay-run/assay/host/candle"
 	"github.com/assay-run/assay/plugin-sdk/candlefile"
 	"github.com/assay-run/assay/plugin-sdk/market"
@@ -200,12 +200,12 @@ func (s *Source) Close() error {
 
 // Room is the folder of one process in which changed candles become files. Its methods
 // may be called from several goroutines, but for Close.
-type Room struct{ *dirlock.Room }
+type Room struct{ *file.Workdir }
 
 // Enter makes a room below the state directory and removes those that killed processes
 // have left.
 func Enter(stateDir string) (*Room, error) {
-	room, err := dirlock.Enter(filepath.Join(stateDir, "tmp", "falsify"))
+	room, err := file.NewWorkdir(filepath.Join(stateDir, "tmp", "falsify"))
 	if err != nil {
 		return nil, err
 	}

@@ -60,7 +60,7 @@ func (p *public) live() string {
 
 // end finishes an order that has nothing at the venue.
 func (p *public) end(d *Desk, status market.OrderStatus, reason string) {
-	p.Status, p.Reason, p.UpdatedAt = status, reason, d.now
+	p.Status, p.Reason, p.UpdatedAt = status, market.Reason(reason), d.now
 	p.waiting, p.done = false, true
 	d.tell(p)
 }
@@ -124,7 +124,7 @@ func (p *public) sync(d *Desk) {
 	if status != market.StatusRejected && status != market.StatusCanceled && status != market.StatusExpired {
 		reason = ""
 	}
-	p.Status, p.Reason = status, reason
+	p.Status, p.Reason = status, market.Reason(reason)
 	if p.Order != before {
 		p.UpdatedAt = d.now
 		d.tell(p)

@@ -14,8 +14,8 @@ import (
 
 	"github.com/govalues/decimal"
 
+	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/metric"
-	"github.com/assay-run/assay/host/result"
 	"github.com/assay-run/assay/lab/stat"
 	"github.com/assay-run/assay/lab/stat/sharpe"
 	"github.com/assay-run/assay/lab/stat/trade"
@@ -26,7 +26,7 @@ import (
 type Run struct {
 	// Input is what its metrics were computed from: one curve.
 	Input   metric.Input
-	Results *result.Results
+	Results *artifact.Results
 	// Candles are those of the window by symbol, each Series with its Symbol.
 	Candles []*market.Series
 	// VolumeUnits of Candles: base, quote, contracts or ticks; base where there is none.
@@ -34,7 +34,7 @@ type Run struct {
 }
 
 // Net is the final value of a run less the cash it began with.
-func Net(r *result.Results) (decimal.Decimal, error) {
+func Net(r *artifact.Results) (decimal.Decimal, error) {
 	final, err := decimal.Parse(r.FinalValue)
 	if err != nil {
 		return decimal.Decimal{}, fmt.Errorf("final value: %w", err)
@@ -178,7 +178,7 @@ type Cost struct {
 }
 
 // CostOf takes one run of the cost stress apart.
-func CostOf(multiplier float64, r *result.Results, in metric.Input) (Cost, error) {
+func CostOf(multiplier float64, r *artifact.Results, in metric.Input) (Cost, error) {
 	out := Cost{Multiplier: multiplier, Turnover: in.Totals.FillNotional.Float64()}
 	var err error
 	if out.Net, err = Net(r); err != nil {

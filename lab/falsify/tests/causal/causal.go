@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"runtime"
 
-	"github.com/assay-run/assay/host/backtest"
+	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/lab/capsule"
 	"github.com/assay-run/assay/lab/evaluate"
 	"github.com/assay-run/assay/lab/falsify/battery"
@@ -140,7 +140,7 @@ func equal(ctx context.Context, b *battery.Bench, entry judge.Entry, kind capsul
 func determinism(b *battery.Bench) (battery.Check, error) {
 	var list []*compared
 	var plays []*battery.Play
-	add := func(variant string, replica int, d backtest.Drive) {
+	add := func(variant string, replica int, d run.Drive) {
 		c := &compared{Comparison: Comparison{Variant: variant, Replica: replica}}
 		list = append(list, c)
 		plays = append(plays, compare(b, c, &battery.Play{Part: b.Search, How: evaluate.Replay{Drive: d}}))
@@ -149,11 +149,11 @@ func determinism(b *battery.Bench) (battery.Check, error) {
 		list = append(list, stored(b))
 	}
 	for i := range 3 {
-		add("plain", i, backtest.Drive{})
+		add("plain", i, run.Drive{})
 	}
-	add("procs_1", 0, backtest.Drive{Procs: 1})
-	add("procs_all", 0, backtest.Drive{Procs: runtime.NumCPU()})
-	add("chunked", 0, backtest.Drive{Chunked: true})
+	add("procs_1", 0, run.Drive{Procs: 1})
+	add("procs_all", 0, run.Drive{Procs: runtime.NumCPU()})
+	add("chunked", 0, run.Drive{Chunked: true})
 	return battery.Check{Plays: plays, Judge: func(ctx context.Context) (*battery.Finding, error) {
 		f, err := equal(ctx, b, determinismEntry, capsule.Nondeterminism, list)
 		if err == nil {
@@ -178,7 +178,7 @@ func stored(b *battery.Bench) *compared {
 // lockstep plays the base candle by candle.
 func lockstep(b *battery.Bench) (battery.Check, error) {
 	c := &compared{Comparison: Comparison{Variant: "lockstep"}}
-	p := compare(b, c, &battery.Play{Part: b.Search, How: evaluate.Replay{Drive: backtest.Drive{Lockstep: true}}})
+	p := compare(b, c, &battery.Play{Part: b.Search, How: evaluate.Replay{Drive: run.Drive{Lockstep: true}}})
 	return battery.Check{Plays: []*battery.Play{p}, Judge: func(ctx context.Context) (*battery.Finding, error) {
 		return equal(ctx, b, lockstepEntry, capsule.Lookahead, []*compared{c})
 	}}, nil

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/catalog"
-	"github.com/assay-run/assay/host/result"
 	"github.com/assay-run/assay/lab/design"
 	"github.com/assay-run/assay/lab/evaluate"
 	"github.com/assay-run/assay/lab/falsify/battery"
@@ -54,7 +54,7 @@ func TestNeighboursTakeTheStepsOfThePlan(t *testing.T) {
 // What decides as the base does says nothing of the Played: where all neighbours do, nothing is
 // shown, and of numbers in the sources only the others count.
 func TestANeighbourWithoutEffectShowsNothing(t *testing.T) {
-	b := &battery.Bench{Played: &evaluate.Replayed{Results: &result.Results{DecisionHash: "abc"}}}
+	b := &battery.Bench{Played: &evaluate.Replayed{Results: &artifact.Results{DecisionHash: "abc"}}}
 	b.Judge = judge.Judge{Policy: judge.DefaultPolicy(), Base: judge.Base{Sharpe: number(1), Trades: 40, T: 500}}
 	same := judge.Replay{Status: judge.Completed, DecisionHash: "abc", Sharpe: number(1)}
 	other := judge.Replay{Status: judge.Completed, DecisionHash: "def", Sharpe: number(-1)}

@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/assay-run/assay/host/backtest"
+	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/lab/evaluate"
 	"github.com/assay-run/assay/lab/falsify/battery"
 	"github.com/assay-run/assay/lab/falsify/judge"
@@ -38,22 +38,22 @@ type warm struct {
 	factor    int
 	row       judge.Replay
 	lines     []byte
-	published map[string]backtest.Points
+	published map[string]run.Points
 }
 
 // plan compares the validation split after one, two and four times the warm-up that
 // the strategy asks for with the same split after all history.
 func plan(b *battery.Bench) (battery.Check, error) {
-	list := []*warm{{factor: backtest.AllHistory}, {factor: 1}, {factor: 2}, {factor: 4}}
+	list := []*warm{{factor: run.AllHistory}, {factor: 1}, {factor: 2}, {factor: 4}}
 	var plays []*battery.Play
 	for _, w := range list {
 		variant := fmt.Sprintf("%dx", w.factor)
-		if w.factor == backtest.AllHistory {
+		if w.factor == run.AllHistory {
 			variant = "all"
 		}
 		plays = append(plays, &battery.Play{
 			Part: b.Validation,
-			How:  evaluate.Replay{ID: split.RoleValidation, Lines: true, Series: true, Drive: backtest.Drive{Procs: 1, Warmup: w.factor}},
+			How:  evaluate.Replay{ID: split.RoleValidation, Lines: true, Series: true, Drive: run.Drive{Procs: 1, Warmup: w.factor}},
 			Done: func(r *evaluate.Replayed) error {
 				w.row, w.lines, w.published = battery.RowOf(variant, 0, r), r.Lines, r.Published.Series
 				return nil
@@ -106,7 +106,7 @@ func drifts(b *battery.Bench, all *warm, list []*warm) (*battery.Finding, error)
 }
 
 // relative is how far two series are apart; those of other times are as far as can be.
-func relative(want, got backtest.Points) float64 {
+func relative(want, got run.Points) float64 {
 	if !slices.Equal(want.Time, got.Time) {
 		return 1
 	}
@@ -114,10 +114,10 @@ func relative(want, got backtest.Points) float64 {
 }
 
 // names are those of two sets of series together, sorted.
-func names(a, b map[string]backtest.Points) []string {
+func names(a, b map[string]run.Points) []string {
 	all := maps.Clone(a)
 	if all == nil {
-		all = map[string]backtest.Points{}
+		all = map[string]run.Points{}
 	}
 	maps.Copy(all, b)
 	return slices.Sorted(maps.Keys(all))

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/assay-run/assay/host/backtest"
+	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/lab/falsify/judge/lines"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
@@ -28,17 +28,17 @@ func TestDecisionsAreToldFromWhatBecomesOfThem(t *testing.T) {
 }
 
 func TestSeriesAreComparedAtTheirTimes(t *testing.T) {
-	a := backtest.Points{Time: []market.Time{1, 2}, Values: []float64{100, 200}}
-	if d := relative(a, backtest.Points{Time: []market.Time{1, 2}, Values: []float64{100, 199}}); d != 0.005 {
+	a := run.Points{Time: []market.Time{1, 2}, Values: []float64{100, 200}}
+	if d := relative(a, run.Points{Time: []market.Time{1, 2}, Values: []float64{100, 199}}); d != 0.005 {
 		t.Error(d)
 	}
-	if d := relative(a, backtest.Points{Time: []market.Time{1, 3}, Values: []float64{100, 200}}); d != 1 {
+	if d := relative(a, run.Points{Time: []market.Time{1, 3}, Values: []float64{100, 200}}); d != 1 {
 		t.Error(d)
 	}
-	if d := relative(a, backtest.Points{}); d != 1 {
+	if d := relative(a, run.Points{}); d != 1 {
 		t.Error(d)
 	}
-	if n := names(map[string]backtest.Points{"b": {}}, map[string]backtest.Points{"a": {}, "b": {}}); len(n) != 2 || n[0] != "a" {
+	if n := names(map[string]run.Points{"b": {}}, map[string]run.Points{"a": {}, "b": {}}); len(n) != 2 || n[0] != "a" {
 		t.Error(n)
 	}
 	if n := names(nil, nil); len(n) != 0 {
