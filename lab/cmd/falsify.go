@@ -13,8 +13,8 @@ import (
 
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/lab/falsify"
-	"github.com/assay-run/assay/lab/falsify/judge"
 	"github.com/assay-run/assay/lab/falsify/profile"
+	"github.com/assay-run/assay/lab/falsify/tests"
 	"github.com/assay-run/assay/lab/project"
 	"github.com/assay-run/assay/lab/request"
 )
@@ -151,7 +151,7 @@ func (o *falsifyOptions) chosen() (profile.Profile, error) {
 		if len(text) > profile.MaxBytes {
 			return p, Usage("--profile", "%s is larger than %d bytes", o.profile, profile.MaxBytes)
 		}
-		if p, err = profile.Decode(text); errors.As(err, &bad) {
+		if p, err = profile.Decode(text, tests.IDs()); errors.As(err, &bad) {
 			refused := Usage("--profile", "%s: %s", o.profile, bad.Error())
 			refused.Details["pointer"] = bad.Pointer
 			return p, refused
@@ -165,14 +165,14 @@ func (o *falsifyOptions) chosen() (profile.Profile, error) {
 		ids  []string
 	}{{"--only", o.only}, {"--skip", o.skip}} {
 		for _, id := range list.ids {
-			if _, ok := judge.Find(id); !ok {
+			if _, ok := tests.Find(id); !ok {
 				refused := Unknown("test", id, testIDs())
 				refused.Details["flag"] = list.flag
 				return p, refused
 			}
 		}
 	}
-	chosen, err := p.With(profile.Options{Full: o.full, Only: o.only, Skip: o.skip})
+	chosen, err := p.With(profile.Options{Full: o.full, Only: o.only, Skip: o.skip}, tests.IDs())
 	if errors.As(err, &bad) {
 		refused := Usage("--skip", "%s", bad.Message)
 		refused.Details["pointer"] = bad.Pointer
@@ -183,7 +183,7 @@ func (o *falsifyOptions) chosen() (profile.Profile, error) {
 
 func testIDs() []string {
 	var ids []string
-	for _, e := range judge.Catalogue() {
+	for _, e := range tests.All() {
 		ids = append(ids, e.ID)
 	}
 	return ids

@@ -8,8 +8,9 @@
 // report and the metadata. ReadSummary reads an answer back, so that one that was there
 // and one that was just made are shown alike.
 //
-// Packages below: profile (counts and thresholds), replay (changed candles), battery
-// (what is played), judge (from numbers to verdicts).
+// Packages below: tests (the catalogue, a folder per test with its plan and its rule), battery
+// (what makes them), judge (what all rules share), profile (counts and thresholds), replay
+// (changed candles). page.go is falsify/summary.html.
 //
 // It imports lab/request, lab/search, and the host's artifact and
 // registry.

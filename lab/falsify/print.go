@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/assay-run/assay/lab/falsify/judge"
-	"github.com/assay-run/assay/lab/falsify/page"
+	"github.com/assay-run/assay/lab/falsify/tests"
 )
 
 // Table is a row per test that was asked for and counts, under a header: number, id, class,
@@ -21,11 +21,11 @@ func (s *Summary) Table() [][]string {
 		}
 		row := []string{
 			strconv.Itoa(i + 1), t.ID, string(t.Class), string(t.Shown()), t.Statistic.Name,
-			page.Number(t.Statistic.Value), "",
-			page.Number(t.PValue), page.Number(t.PHolm), t.ReasonCode,
+			shortNumber(t.Statistic.Value), "",
+			shortNumber(t.PValue), shortNumber(t.PHolm), t.ReasonCode,
 		}
 		if t.Statistic.Threshold != nil {
-			row[6] = t.Statistic.Direction + " " + page.Number(t.Statistic.Threshold)
+			row[6] = t.Statistic.Direction + " " + shortNumber(t.Statistic.Threshold)
 		}
 		rows = append(rows, row)
 	}
@@ -46,7 +46,7 @@ func (s *Summary) NotRun() (n int) {
 func (s *Summary) Sentences() []string {
 	var failed, warned, open []string
 	for _, t := range s.Tests {
-		switch said := t.Sentence(); {
+		switch said := tests.Current(t).Sentence(); {
 		case said == "":
 		case t.Shown() == judge.Fail:
 			failed = append(failed, said)

@@ -18,8 +18,10 @@ import (
 	"github.com/assay-run/assay/host/registry"
 	"github.com/assay-run/assay/lab/falsify/battery"
 	"github.com/assay-run/assay/lab/falsify/judge"
-	"github.com/assay-run/assay/lab/falsify/page"
 	"github.com/assay-run/assay/lab/falsify/profile"
+	"github.com/assay-run/assay/lab/falsify/tests"
+	"github.com/assay-run/assay/lab/falsify/tests/paramneighbourhood"
+	"github.com/assay-run/assay/lab/falsify/tests/permutedselection"
 	"github.com/assay-run/assay/lab/project"
 	"github.com/assay-run/assay/lab/request"
 	"github.com/assay-run/assay/lab/search/family"
@@ -70,7 +72,7 @@ type depends struct {
 	LiteralsSHA256 string `json:"literals_sha256,omitempty"`
 }
 
-// Run attacks a base. The errors are those of evaluate.Host.Run.
+// Run attacks a base. The errors are those of request.Host.Run.
 func Run(ctx context.Context, h *request.Host, base *Base, o Options) (*Result, error) {
 	ledger, err := selection.ReadTrials(ctx, h.Registry, h.Artifacts, base.RunID)
 	if err != nil {
@@ -135,9 +137,9 @@ func (a *attack) readLiterals(ctx context.Context, original *request.Prepared) e
 	if a.planned != nil {
 		seed = a.planned.Seed
 	}
-	points, err := battery.Neighbours(original, a.planned, seed)
+	points, err := paramneighbourhood.Neighbours(original, a.planned, seed)
 	if err != nil || len(points) > 0 || a.options.Sources == nil ||
-		!a.options.Profile.Selects(judge.ParamNeighbours) {
+		!a.options.Profile.Selects(paramneighbourhood.ID) {
 		return err
 	}
 	if a.sources, err = a.options.Sources(ctx, original.Manifest.Request.Inputs.PluginSHA256); err != nil ||
@@ -153,14 +155,14 @@ func (a *attack) readLiterals(ctx context.Context, original *request.Prepared) e
 
 // affordable refuses a search that nobody would wait for to be repeated.
 func affordable(planned *battery.Plan, p *profile.Profile) error {
-	if planned == nil || !p.Full || !p.Selects(judge.PermutedSelection) {
+	if planned == nil || !p.Full || !p.Selects(permutedselection.ID) {
 		return nil
 	}
-	if n := len(planned.Params) * (p.Selections + 1); n > battery.MostSearched {
+	if n := len(planned.Params) * (p.Selections + 1); n > permutedselection.MostSearched {
 		return &request.Error{
 			Code: "PLAN_TOO_LARGE", Details: map[string]any{"flag": "--full", "pointer": "/selections"},
 			Message: fmt.Sprintf("permuted_selection would play %d trials on %d shuffled trains and the real one, %d in all, and %d is the most: "+
-				"leave it out with --skip permuted_selection, or give a profile fewer /selections", len(planned.Params), p.Selections, n, battery.MostSearched),
+				"leave it out with --skip permuted_selection, or give a profile fewer /selections", len(planned.Params), p.Selections, n, permutedselection.MostSearched),
 		}
 	}
 	return nil
@@ -239,7 +241,7 @@ func (a *attack) make(ctx context.Context, run *artifact.Run) error {
 			return err
 		}
 	}
-	found, err := battery.Run(ctx, b)
+	found, err := battery.Run(ctx, b, tests.All())
 	if err != nil {
 		return err
 	}
@@ -327,7 +329,7 @@ func (a *attack) fill(run *artifact.Run, found *battery.Outcome, chosen *selecti
 	if err != nil {
 		return err
 	}
-	html, err := page.Render(a.page(run, summary, found))
+	html, err := renderPage(a.page(run, summary, found))
 	if err != nil {
 		return err
 	}
@@ -347,9 +349,9 @@ func (a *attack) fill(run *artifact.Run, found *battery.Outcome, chosen *selecti
 	return nil
 }
 
-func (a *attack) page(run *artifact.Run, s *Summary, found *battery.Outcome) page.Falsification {
+func (a *attack) page(run *artifact.Run, s *Summary, found *battery.Outcome) pageView {
 	m := a.base.Metadata
-	f := page.Falsification{
+	f := pageView{
 		RunID: run.ID, BaseRunID: a.base.RunID, Strategy: m.Slug, Params: string(a.question.Manifest.Request.StrategyParams), Profile: s.Profile.ID, Checksum: s.Profile.SHA256,
 		From: a.question.OpenAt(a.base.search.From).String()[:10], To: a.question.OpenAt(a.base.search.To - 1).String()[:10],
 		Overall: s.Overall, Conclusion: s.Conclusion(), Sentences: s.Sentences(), Reasons: s.counted(),

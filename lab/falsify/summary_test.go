@@ -12,6 +12,17 @@ import (
 	"github.com/assay-run/assay/lab/falsify/battery"
 	"github.com/assay-run/assay/lab/falsify/judge"
 	"github.com/assay-run/assay/lab/falsify/profile"
+	"github.com/assay-run/assay/lab/falsify/tests"
+	"github.com/assay-run/assay/lab/falsify/tests/buyandhold"
+	"github.com/assay-run/assay/lab/falsify/tests/capacity"
+	"github.com/assay-run/assay/lab/falsify/tests/metamorphic"
+	"github.com/assay-run/assay/lab/falsify/tests/missingcandles"
+	"github.com/assay-run/assay/lab/falsify/tests/permutedselection"
+	"github.com/assay-run/assay/lab/falsify/tests/plausibility"
+	"github.com/assay-run/assay/lab/falsify/tests/randomentry"
+	"github.com/assay-run/assay/lab/falsify/tests/regime"
+	"github.com/assay-run/assay/lab/falsify/tests/timereversal"
+	"github.com/assay-run/assay/lab/falsify/tests/tradeshuffle"
 	"github.com/assay-run/assay/lab/request"
 )
 
@@ -20,8 +31,8 @@ func number(x float64) *float64 { return &x }
 func summaryOf(change func(map[string]*judge.Test)) *Summary {
 	s := &Summary{Schema: summarySchema, Overall: judge.Pass, Refuted: []string{}}
 	byID := map[string]*judge.Test{}
-	for _, e := range judge.Catalogue() {
-		t := judge.Skip(e.ID, "")
+	for _, e := range tests.All() {
+		t := tests.Skip(e.ID, "")
 		t.Verdict = judge.Pass
 		byID[e.ID] = t
 		s.Tests = append(s.Tests, t)
@@ -36,18 +47,18 @@ func TestTheConclusionNamesWhatMatters(t *testing.T) {
 	for want, change := range map[string]func(map[string]*judge.Test){
 		"pass: no gate failed": func(map[string]*judge.Test) {},
 		"warn: no gate failed, but not everything was shown": func(t map[string]*judge.Test) {
-			t[judge.DelayStress].Verdict, t[judge.CapacityTest].Verdict, t[judge.TimeReversal].Verdict = judge.Warn, judge.Fail, judge.Fail
+			t[judge.DelayStress.ID].Verdict, t[capacity.ID].Verdict, t[timereversal.ID].Verdict = judge.Warn, judge.Fail, judge.Fail
 		},
 		"inconclusive: these gates say nothing: metamorphic; gates that were left out: 1": func(t map[string]*judge.Test) {
-			t[judge.CostStress].Verdict, t[judge.CostStress].ReasonCode = judge.Skipped, judge.SkippedByUser
-			t[judge.Metamorphic].Verdict, t[judge.MissingCandles].Verdict = judge.Inconclusive,
+			t[judge.CostStress.ID].Verdict, t[judge.CostStress.ID].ReasonCode = judge.Skipped, judge.SkippedByUser
+			t[metamorphic.ID].Verdict, t[missingcandles.ID].Verdict = judge.Inconclusive,
 				judge.Inconclusive
 		},
 		"fail: 2 gates failed, cost_stress, buy_and_hold": func(t map[string]*judge.Test) {
-			t[judge.CostStress].Verdict, t[judge.BuyAndHold].Verdict = judge.Fail, judge.Fail
+			t[judge.CostStress.ID].Verdict, t[buyandhold.ID].Verdict = judge.Fail, judge.Fail
 		},
 		"fail: 1 gate failed, plausibility": func(t map[string]*judge.Test) {
-			t[judge.PlausibilityTest].Verdict = judge.Fail
+			t[plausibility.ID].Verdict = judge.Fail
 		},
 	} {
 		if got := summaryOf(change).Conclusion(); got != want {
@@ -60,15 +71,15 @@ func TestTheConclusionNamesWhatMatters(t *testing.T) {
 // verdict with them or by the error.
 func TestWhatWasNotShownIsSaidOnce(t *testing.T) {
 	s := summaryOf(func(t map[string]*judge.Test) {
-		t[judge.DelayStress].Verdict, t[judge.DelayStress].Detail = judge.Warn,
+		t[judge.DelayStress.ID].Verdict, t[judge.DelayStress.ID].Detail = judge.Warn,
 			"one candle late it earns little"
-		t[judge.CapacityTest].Verdict, t[judge.CapacityTest].Detail = judge.Fail, "its orders are large"
-		t[judge.Metamorphic].Verdict, t[judge.Metamorphic].Detail = judge.Fail,
+		t[capacity.ID].Verdict, t[capacity.ID].Detail = judge.Fail, "its orders are large"
+		t[metamorphic.ID].Verdict, t[metamorphic.ID].Detail = judge.Fail,
 			"with all times moved by 364 days the returns differ by up to 0.37"
-		t[judge.TradeShuffle].Detail = "the drawdown is large"
-		t[judge.TimeReversal].Verdict, t[judge.TimeReversal].Detail = judge.Fail,
+		t[tradeshuffle.ID].Detail = "the drawdown is large"
+		t[timereversal.ID].Verdict, t[timereversal.ID].Detail = judge.Fail,
 			"the program failed on reversed returns"
-		t[judge.RegimeTest].Verdict, t[judge.RegimeTest].ReasonCode = judge.Skipped, judge.SkippedByUser
+		t[regime.ID].Verdict, t[regime.ID].ReasonCode = judge.Skipped, judge.SkippedByUser
 	})
 	var b strings.Builder
 	s.Print(&b)
@@ -86,8 +97,8 @@ Limit: ` + judge.Limit + "\n"; b.String() != want || code != "FALSIFIED" || mess
 		t.Errorf("%q", s.Refuted)
 	}
 	for _, row := range s.Table() {
-		if row[3] == "fail" && row[1] != judge.Metamorphic || row[1] == judge.TradeShuffle ||
-			row[1] == judge.RegimeTest {
+		if row[3] == "fail" && row[1] != metamorphic.ID || row[1] == tradeshuffle.ID ||
+			row[1] == regime.ID {
 			t.Error(row)
 		}
 	}
@@ -130,7 +141,7 @@ func TestASummaryOfTheFormerProfileIsRead(t *testing.T) {
 }
 
 func TestADoubtNamesItsReasons(t *testing.T) {
-	s := summaryOf(func(t map[string]*judge.Test) { t[judge.CostStress].Verdict = judge.Inconclusive })
+	s := summaryOf(func(t map[string]*judge.Test) { t[judge.CostStress.ID].Verdict = judge.Inconclusive })
 	loose := judge.DefaultPolicy()
 	loose.PPass, loose.PWarn = 1, 1
 	o := judge.Conclude(s.Tests)
@@ -147,13 +158,13 @@ func TestADoubtNamesItsReasons(t *testing.T) {
 
 func TestTheTableHasARowPerTest(t *testing.T) {
 	s := summaryOf(func(t map[string]*judge.Test) {
-		cost := t[judge.CostStress]
+		cost := t[judge.CostStress.ID]
 		cost.Verdict, cost.ReasonCode = judge.Fail, judge.NetLoss
 		cost.Statistic = judge.Statistic{Name: "net_return", Value: number(-0.018), Threshold: number(0), Direction: ">"}
-		t[judge.RandomEntry].PValue, t[judge.RandomEntry].PHolm = number(0.01), number(0.03)
+		t[randomentry.ID].PValue, t[randomentry.ID].PHolm = number(0.01), number(0.03)
 	})
 	rows := s.Table()
-	if len(rows) != 23 { // a header, and 24 tests but for two that inform
+	if len(rows) != len(tests.All())-1 { // a header, and the tests but for two that inform
 		t.Fatalf("%d rows", len(rows))
 	}
 	if got := strings.Join(rows[6], "|"); got != "6|cost_stress|G|fail|net_return|-0.018|> 0|||net_loss" {
@@ -166,7 +177,7 @@ func TestTheTableHasARowPerTest(t *testing.T) {
 
 func TestASummaryIsReadAsItWasWritten(t *testing.T) {
 	s := summaryOf(func(t map[string]*judge.Test) {
-		t[judge.CostStress].Statistic.Value, t[judge.CostStress].Verdict = number(1.5), judge.Fail
+		t[judge.CostStress.ID].Statistic.Value, t[judge.CostStress.ID].Verdict = number(1.5), judge.Fail
 	})
 	text, err := s.encode()
 	if err != nil {
@@ -188,7 +199,7 @@ func TestASummaryIsReadAsItWasWritten(t *testing.T) {
 		t.Errorf("%s\nwant %s (%v)", other, text, err)
 	}
 	b := again.brief()
-	if len(b.Tests) != 24 || b.Tests[5].ID != judge.CostStress || b.Tests[5].Verdict != judge.Fail ||
+	if len(b.Tests) != len(tests.All()) || b.Tests[5].ID != judge.CostStress.ID || b.Tests[5].Verdict != judge.Fail ||
 		b.Overall != judge.Fail || len(b.Refuted) != 1 {
 		t.Errorf("%+v", b)
 	}
@@ -250,7 +261,7 @@ func TestAnotherProfileThanThePlansIsADeviation(t *testing.T) {
 
 func TestASearchThatIsTooLargeIsRefused(t *testing.T) {
 	p := profile.Default()
-	planned := &battery.Plan{Params: make([]json.RawMessage, battery.MostSearched/100+1)}
+	planned := &battery.Plan{Params: make([]json.RawMessage, permutedselection.MostSearched/100+1)}
 	if err := affordable(planned, &p); err != nil {
 		t.Error("nothing of it would be played: ", err)
 	}
@@ -262,7 +273,7 @@ func TestASearchThatIsTooLargeIsRefused(t *testing.T) {
 	if err := affordable(&battery.Plan{Params: planned.Params[1:]}, &p); err != nil {
 		t.Error(err)
 	}
-	p.Skip = []string{judge.PermutedSelection}
+	p.Skip = []string{permutedselection.ID}
 	if err := affordable(planned, &p); err != nil {
 		t.Error(err)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/metric"
 	"github.com/assay-run/assay/lab/falsify/judge"
-	"github.com/assay-run/assay/lab/falsify/judge/null"
+	"github.com/assay-run/assay/lab/falsify/judge/account"
 	"github.com/assay-run/assay/lab/split"
 	"github.com/assay-run/assay/lab/stat"
 	"github.com/assay-run/assay/lab/stat/bootstrap"
@@ -321,7 +321,7 @@ func judgeStress(id string, base, stressed, half *played) artifact.Stress {
 }
 
 // costLevel adds what is left at a multiple of the costs, unless the plugin failed.
-func costLevel(levels []null.Cost, multiple float64, r *played) []null.Cost {
+func costLevel(levels []account.Cost, multiple float64, r *played) []account.Cost {
 	if r.failure != nil {
 		return levels
 	}
@@ -329,7 +329,7 @@ func costLevel(levels []null.Cost, multiple float64, r *played) []null.Cost {
 	if err != nil {
 		return levels
 	}
-	return append(levels, null.Cost{Multiplier: multiple, Net: net})
+	return append(levels, account.Cost{Multiplier: multiple, Net: net})
 }
 
 // judgedBase is what the rules need to know of the search split.

@@ -4,6 +4,10 @@ import (
 	"fmt"
 
 	"github.com/assay-run/assay/lab/falsify/judge"
+	"github.com/assay-run/assay/lab/falsify/tests/paramneighbourhood"
+	"github.com/assay-run/assay/lab/falsify/tests/permutedcandles"
+	"github.com/assay-run/assay/lab/falsify/tests/randomentry"
+	"github.com/assay-run/assay/lab/falsify/tests/selectionbias"
 	"github.com/assay-run/assay/lab/stat"
 )
 
@@ -40,14 +44,14 @@ func (c *calibration) bounds() []bound {
 		rate: all, what: "noise with overall `pass`, zero costs, all families", bound: "<= 5 %, upper limit <= 10 %",
 		met: all.value() <= noisePass && all.high <= noiseUpper, few: all.value() <= noisePass,
 	})
-	for _, id := range []string{judge.RandomEntry, judge.PermutedCandles} {
+	for _, id := range []string{randomentry.ID, permutedcandles.ID} {
 		for _, free := range []bool{true, false} {
 			list = append(list, c.alone(id, free))
 		}
 	}
 	for _, ratio := range []float64{1, 2, boundSharpe} {
 		of := func(s *setting) bool { return s.Sharpe == ratio }
-		chosen := c.count(of, func(v *verdict) bool { return v.of(judge.SelectionBias).Verdict == judge.Pass })
+		chosen := c.count(of, func(v *verdict) bool { return v.of(selectionbias.ID).Verdict == judge.Pass })
 		survives := c.count(of, func(v *verdict) bool { return passes(v) || v.Overall == judge.Warn })
 		one := bound{rate: chosen, what: fmt.Sprintf("planted, Sharpe ratio %g, N = 10, selection_bias `pass`", ratio), bound: ">= 70 %", met: chosen.value() >= selectionPass}
 		two := bound{rate: survives, what: fmt.Sprintf("planted, Sharpe ratio %g, N = 10, overall `pass` or `warn`", ratio), bound: ">= 60 %", met: survives.value() >= edgeSurvives}
@@ -67,7 +71,7 @@ func (c *calibration) bounds() []bound {
 // neighbours are how often param_neighbourhood is wrong of an edge whose neighbours are
 // edges, and right of noise whose neighbours are other noise. No page asks for them.
 func (c *calibration) neighbours() []bound {
-	fails := func(v *verdict) bool { return v.of(judge.ParamNeighbours).Verdict == judge.Fail }
+	fails := func(v *verdict) bool { return v.of(paramneighbourhood.ID).Verdict == judge.Fail }
 	edge := c.count(func(s *setting) bool { return s.Sharpe == boundSharpe }, fails)
 	knife := c.count(func(s *setting) bool { return s.Strategy == numberedName }, fails)
 	return []bound{

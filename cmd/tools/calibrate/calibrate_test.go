@@ -9,6 +9,10 @@ import (
 	"testing"
 
 	"github.com/assay-run/assay/lab/falsify/judge"
+	"github.com/assay-run/assay/lab/falsify/tests"
+	"github.com/assay-run/assay/lab/falsify/tests/causal"
+	"github.com/assay-run/assay/lab/falsify/tests/metamorphic"
+	"github.com/assay-run/assay/lab/falsify/tests/warmup"
 )
 
 // tiny is a calibration of a few cases in one folder.
@@ -28,16 +32,16 @@ func TestATinyCalibration(t *testing.T) {
 		t.Skip("a calibration takes some seconds; run without -short")
 	}
 	a, b := tiny(t, 1), tiny(t, 4)
-	want := map[string]string{"clocked": judge.Determinism, "summer": judge.Determinism, "counter": judge.LookaheadPrefix, "since": judge.WarmupRecursive}
+	want := map[string]string{"clocked": causal.Determinism.ID, "summer": causal.Determinism.ID, "counter": causal.Prefix.ID, "since": warmup.ID}
 	for at, s := range a.Settings {
 		v := a.Verdicts[at][0]
-		if len(v.Tests) != len(judge.Catalogue()) {
+		if len(v.Tests) != len(tests.All()) {
 			t.Fatalf("%s: %d tests", s.Name, len(v.Tests))
 		}
 		if id, cheat := want[s.Strategy]; cheat && (v.Overall != judge.Fail || v.of(id).Verdict != judge.Fail) {
 			t.Errorf("%s: %s, %s %s", s.Name, v.Overall, id, v.of(id).Verdict)
 		}
-		for _, id := range []string{judge.Determinism, judge.LockstepReplay, judge.LookaheadPrefix, judge.DataEndProbe, judge.WarmupRecursive, judge.Metamorphic} {
+		for _, id := range []string{causal.Determinism.ID, causal.Lockstep.ID, causal.Prefix.ID, causal.DataEnd.ID, warmup.ID, metamorphic.ID} {
 			if x := v.of(id); s.isNoise() && x.Verdict != judge.Pass {
 				t.Errorf("%s: honest noise, %s %s %s", s.Name, id, x.Verdict, x.ReasonCode)
 			}
@@ -104,8 +108,8 @@ func made(overall ...judge.Verdict) *calibration {
 		var list []*verdict
 		for i, o := range overall {
 			v := &verdict{Overall: o}
-			for _, e := range judge.Catalogue() {
-				x := judge.Skip(e.ID, "")
+			for _, e := range tests.All() {
+				x := tests.Skip(e.ID, "")
 				x.Verdict = judge.Pass
 				p := float64(i) / 100
 				x.PValue = &p

@@ -15,6 +15,7 @@ import (
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/lab/falsify/profile"
+	"github.com/assay-run/assay/lab/falsify/tests"
 	"github.com/assay-run/assay/lab/project"
 	"github.com/assay-run/assay/lab/request"
 )
@@ -238,7 +239,7 @@ func newWorld(dir string, o options) (*world, error) {
 	if o.replays > 0 && o.replays != p.Replicas {
 		p.ID, p.Replicas = fmt.Sprintf("falsify-profile/2 with %d replays", o.replays), o.replays
 	}
-	if p, err = p.With(profile.Options{}); err != nil {
+	if p, err = p.With(profile.Options{}, tests.IDs()); err != nil {
 		return nil, err
 	}
 	return &world{

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/assay-run/assay/lab/falsify/judge"
+	"github.com/assay-run/assay/lab/falsify/tests"
 )
 
 // page is docs/calibration.md.
@@ -75,7 +76,7 @@ sample and not yet proven by the full one.`, c.Sizes.Noise, c.Sizes.Hundred, c.S
 // rules says which versions of the tests have judged.
 func (c *calibration) rules() string {
 	version := map[int][]string{}
-	for _, e := range judge.Catalogue() {
+	for _, e := range tests.All() {
 		for _, list := range c.Verdicts {
 			if len(list) > 0 {
 				v := list[0].of(e.ID).Version
@@ -103,7 +104,7 @@ func (c *calibration) tests(b *strings.Builder, s *setting, list []*verdict) {
 		fmt.Fprintf(b, "e = %.6g a day.\n\n", s.Drift)
 	}
 	b.WriteString("| test | | pass | warn | fail | inconclusive | skipped | fail of judged | 95 % limits |\n|---|---|--:|--:|--:|--:|--:|--:|--:|\n")
-	for _, e := range judge.Catalogue() {
+	for _, e := range tests.All() {
 		count := map[judge.Verdict]int{}
 		for _, v := range list {
 			count[v.of(e.ID).Verdict]++

@@ -5,7 +5,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/assay-run/assay/lab/falsify/judge"
+	"github.com/assay-run/assay/lab/falsify/tests"
+	"github.com/assay-run/assay/lab/falsify/tests/selectionbias"
 	"github.com/assay-run/assay/lab/stat"
 )
 
@@ -48,7 +49,7 @@ func (s *searched) section() string {
 	b.WriteString(selectionTitle + searchForeword)
 	fmt.Fprintf(&b, "Rules `%s`, selection_bias at version %d, %d replicas, **%d cases per cell**, for the formulas\n"+
 		"every fourth of them, seed %d:\n\n```\n%s\n```\n\n",
-		stat.Rules, judge.Skip(judge.SelectionBias, "").Version, resamples, s.Cases, s.Seed, s.command())
+		stat.Rules, tests.Skip(selectionbias.ID, "").Version, resamples, s.Cases, s.Seed, s.command())
 	if s.Cases < fullSearches {
 		fmt.Fprintf(&b, "The full size is the default, %s cases per cell. **It is smaller here**: the limits say what so few\n"+
 			"cases can show.\n\n", thousands(fullSearches))

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/assay-run/assay/lab/falsify/judge"
+	"github.com/assay-run/assay/lab/falsify/tests"
 )
 
 // setting is cases of one kind.
@@ -86,5 +87,5 @@ func (v *verdict) of(id string) *judge.Test {
 			return t
 		}
 	}
-	return judge.Skip(id, "")
+	return tests.Skip(id, "")
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/assay-run/assay/lab/falsify/judge"
+	"github.com/assay-run/assay/lab/falsify/tests/metamorphic"
 	"github.com/assay-run/assay/lab/request"
 )
 
@@ -42,8 +43,8 @@ func TestTheFullSizeIsThatOfThePage(t *testing.T) {
 }
 
 func TestATestThatIsNotThereWasSkipped(t *testing.T) {
-	v := &verdict{Tests: []*judge.Test{judge.Broke(judge.CostStress, "x")}}
-	if v.of(judge.CostStress).Verdict != judge.Error || v.of(judge.Metamorphic).Verdict != judge.Skipped {
+	v := &verdict{Tests: []*judge.Test{judge.CostStress.Broke("x")}}
+	if v.of(judge.CostStress.ID).Verdict != judge.Error || v.of(metamorphic.ID).Verdict != judge.Skipped {
 		t.Errorf("%+v", v)
 	}
 }

@@ -2,6 +2,7 @@ package battery
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 
@@ -9,10 +10,10 @@ import (
 	"github.com/assay-run/assay/host/metric"
 	"github.com/assay-run/assay/lab/capsule"
 	"github.com/assay-run/assay/lab/falsify/judge"
-	"github.com/assay-run/assay/lab/falsify/judge/evidence"
 	"github.com/assay-run/assay/lab/falsify/profile"
 	"github.com/assay-run/assay/lab/project"
 	"github.com/assay-run/assay/lab/request"
+	"github.com/assay-run/assay/lab/search/design"
 	"github.com/assay-run/assay/lab/search/selection"
 )
 
@@ -50,7 +51,7 @@ type Outcome struct {
 	Tests   []*judge.Test
 	Overall judge.Overall
 	// Files are the evidence, Stress a line per test for the report.
-	Files  []evidence.File
+	Files  []judge.File
 	Stress []artifact.Stress
 	// Rows are the replays of each test that has some, by its id.
 	Rows map[string][]judge.Replay
@@ -64,49 +65,45 @@ type Outcome struct {
 	Replays int64
 }
 
-// maker begins a test: it says what must be played.
-type maker func(*bench) (check, error)
-
-// makers are the tests by id.
-func makers() map[string]maker {
-	return map[string]maker{
-		judge.Determinism: (*bench).determinism, judge.LockstepReplay: (*bench).lockstep, judge.LookaheadPrefix: (*bench).prefixes,
-		judge.DataEndProbe: (*bench).dataEnd, judge.WarmupRecursive: (*bench).warmup,
-		judge.CostStress: (*bench).costStress, judge.DelayStress: (*bench).delayStress, judge.IntrabarWorst: (*bench).intrabarWorst,
-		judge.PriceNoise: (*bench).priceNoise, judge.MissingCandles: (*bench).missingCandles, judge.ParamNeighbours: (*bench).paramNeighbourhood,
-		judge.SymbolHoldout: (*bench).symbolHoldout, judge.RegimeTest: (*bench).regime, judge.OutlierTrades: (*bench).outlierTrades,
-		judge.RandomEntry: (*bench).randomEntry, judge.PermutedCandles: (*bench).permutedCandles, judge.BuyAndHold: (*bench).buyAndHold,
-		judge.SelectionBias: (*bench).selectionBias, judge.TradeShuffle: (*bench).tradeShuffle, judge.CapacityTest: (*bench).capacityOf,
-		judge.TimeReversal: (*bench).timeReversal, judge.Metamorphic: (*bench).metamorphic, judge.PermutedSelection: (*bench).permutedSelection,
-		judge.PlausibilityTest: (*bench).plausibility,
-	}
+// Test is a test of the catalogue with how it is made. A folder below lab/falsify/tests has
+// everything of one.
+type Test struct {
+	judge.Entry
+	// Plan begins the test: what must be played, and what is then found.
+	Plan func(*Bench) (Check, error)
+	// First has the test made before all others. Upstream marks one of these on which
+	// everything else rests: where it fails, the others are skipped.
+	First, Upstream bool
+	// OnlyFull has the test made with the full profile only.
+	OnlyFull bool
+	// Longest has its plays begin first, so that the others are made beside them.
+	Longest bool
+	// Unplayable is the verdict on a base that has come to its end once and does not again; of
+	// one test.
+	Unplayable func(*judge.Judge) *judge.Test
 }
 
-// firstTests run before all others: what they refute, the others stand on.
-const firstTests = 5
-
-// Run makes every test that the profile selects. The error is no verdict on the strategy:
+// Run makes every test of the list that the profile selects, in its order. The error is no verdict on the strategy:
 // it says why the battery could not be made. After one, nothing is left behind.
-func Run(ctx context.Context, base Base) (_ *Outcome, err error) {
-	b := &bench{Base: base, found: map[string]*finding{}, refused: map[string]string{}, kept: map[capsule.Kind]bool{}}
+func Run(ctx context.Context, base Base, list []Test) (_ *Outcome, err error) {
+	b := &Bench{Base: base, found: map[string]*Finding{}, refused: map[string]string{}, kept: map[capsule.Kind]bool{}}
 	defer func() { err = errors.Join(err, b.close()) }()
 	if err := b.open(ctx); err != nil {
 		return nil, err
 	}
-	list := judge.Catalogue()
 	var rest *group
-	if b.base.Failure != nil {
-		b.unplayable()
-		if err := b.crashed(ctx, b.first); err != nil {
+	if b.Played.Failure != nil {
+		b.unplayable(list)
+		if err := b.Crashed(ctx, b.first); err != nil {
 			return nil, err
 		}
 	} else if rest, err = b.begin(ctx, list); err != nil {
 		return nil, err
 	}
-	if b.upstream() {
+	if b.upstream(list) {
 		for _, e := range list {
-			if f := b.found[e.ID]; f == nil || rest != nil && rest.has(e) {
-				b.skip(e.ID, judge.UpstreamFailure)
+			if b.found[e.ID] == nil || rest != nil && !e.First {
+				b.skip(e.Entry, judge.UpstreamFailure)
 			}
 		}
 	} else if err := b.make(ctx, rest); err != nil {
@@ -116,35 +113,36 @@ func Run(ctx context.Context, base Base) (_ *Outcome, err error) {
 }
 
 // begin makes the first tests, and prepares the others.
-func (b *bench) begin(ctx context.Context, list []judge.Entry) (rest *group, err error) {
+func (b *Bench) begin(ctx context.Context, list []Test) (rest *group, err error) {
 	if err := b.assess(); err != nil {
 		return nil, err
 	}
-	first, err := b.prepare(list[:firstTests])
+	first, err := b.prepare(list, true)
 	if err != nil {
 		return nil, err
 	}
-	if rest, err = b.prepare(list[firstTests:]); err != nil {
+	if rest, err = b.prepare(list, false); err != nil {
 		return nil, err
 	}
 	b.planned = b.done + int64(len(first.plays)+len(rest.plays))
 	for _, c := range rest.checks {
-		b.planned += c.later
+		b.planned += c.Later
 	}
 	return rest, b.make(ctx, first)
 }
 
-// has says whether a test is in the group.
-func (g *group) has(e judge.Entry) bool { return slices.Contains(g.list, e) }
-
 // unplayable is the verdict on a base that has come to its end once and does not again.
-func (b *bench) unplayable() {
-	b.found[judge.Determinism] = &finding{Test: b.judge.Equal(judge.Determinism, []judge.Comparison{{Variant: "base", Status: judge.Failed}})}
+func (b *Bench) unplayable(list []Test) {
+	for _, e := range list {
+		if e.Unplayable != nil {
+			b.found[e.ID] = &Finding{Test: e.Unplayable(&b.Judge)}
+		}
+	}
 }
 
 // assess is what the rules need to know of the base.
-func (b *bench) assess() error {
-	r := b.base
+func (b *Bench) assess() error {
+	r := b.Played
 	returns, err := metric.MainReturns(r.Input)
 	if err != nil {
 		return err
@@ -155,66 +153,65 @@ func (b *bench) assess() error {
 	}
 	j.StandardError, j.Years = get(r, "sharpe_stderr"), float64(len(returns.Return))/returns.PeriodsPerYear
 	j.Cash = r.Input.Curves[0].Equity[0]
-	b.judge = judge.Judge{Base: j, Policy: b.Profile.Policy}
+	b.Judge = judge.Judge{Base: j, Policy: b.Profile.Policy}
 	return nil
 }
 
-// upstream says that nothing else can be believed.
-func (b *bench) upstream() bool {
-	var tests []*judge.Test
-	for _, f := range b.found {
-		tests = append(tests, f.Test)
-	}
-	return judge.Upstream(tests)
+// upstream reports whether nothing else can be believed.
+func (b *Bench) upstream(list []Test) bool {
+	return slices.ContainsFunc(list, func(e Test) bool { return e.Upstream && b.Refuted(e.ID) })
 }
 
-func (b *bench) skip(id, reason string) {
-	if !b.Profile.Selects(id) {
+func (b *Bench) skip(e judge.Entry, reason string) {
+	if !b.Profile.Selects(e.ID) {
 		reason = judge.SkippedByUser
 	}
-	b.found[id] = &finding{Test: judge.Skip(id, reason)}
+	b.found[e.ID] = &Finding{Test: e.Skip(reason)}
 }
 
 // group is tests that are made together.
 type group struct {
-	list   []judge.Entry
-	checks map[string]check
-	plays  []*play
+	list   []Test
+	checks map[string]Check
+	plays  []*Play
 }
 
-// prepare finds out what must be played for tests.
-func (b *bench) prepare(list []judge.Entry) (*group, error) {
-	g := &group{list: list, checks: map[string]check{}}
+// prepare finds out what must be played for the first tests, or for the others.
+func (b *Bench) prepare(list []Test, first bool) (*group, error) {
+	g := &group{checks: map[string]Check{}}
 	for _, e := range list {
-		if !b.Profile.Selects(e.ID) && (b.Profile.Full || e.ID != judge.PermutedSelection) {
-			b.skip(e.ID, judge.SkippedByUser)
+		if e.First != first {
 			continue
 		}
-		c, err := makers()[e.ID](b)
+		g.list = append(g.list, e)
+		if !b.Profile.Selects(e.ID) && (b.Profile.Full || !e.OnlyFull) {
+			b.skip(e.Entry, judge.SkippedByUser)
+			continue
+		}
+		c, err := e.Plan(b)
 		switch {
 		case err != nil:
 			return nil, err
-		case c.skip != "":
-			b.found[e.ID] = &finding{Test: judge.Skip(e.ID, c.skip)}
+		case c.Skip != "":
+			b.found[e.ID] = &Finding{Test: e.Skip(c.Skip)}
 			continue
 		}
 		g.checks[e.ID] = c
-		for _, p := range c.plays {
-			p.test = e.ID
+		for _, p := range c.Plays {
+			p.Test = e.ID
 		}
-		// The longest of all, on one thread: the others are made beside it.
-		if e.ID == judge.LockstepReplay {
-			g.plays = append(append([]*play{}, c.plays...), g.plays...)
+		if e.Longest {
+			g.plays = append(append([]*Play{}, c.Plays...), g.plays...)
 		} else {
-			g.plays = append(g.plays, c.plays...)
+			g.plays = append(g.plays, c.Plays...)
 		}
 	}
 	return g, nil
 }
 
 // make plays all that the tests need side by side, and judges them in order.
-func (b *bench) make(ctx context.Context, g *group) error {
-	if err := b.play(ctx, g.plays); err != nil {
+func (b *Bench) make(ctx context.Context, g *group) error {
+	if err := b.Play(ctx, g.plays); err != nil {
 		return err
 	}
 	for _, e := range g.list {
@@ -223,23 +220,23 @@ func (b *bench) make(ctx context.Context, g *group) error {
 			continue
 		}
 		if why := b.refused[e.ID]; why != "" {
-			b.found[e.ID] = &finding{Test: judge.Broke(e.ID, why)}
+			b.found[e.ID] = &Finding{Test: e.Broke(why)}
 			continue
 		}
-		f, err := c.judge(ctx)
+		f, err := c.Judge(ctx)
 		if err != nil {
 			return err
 		}
 		b.found[e.ID] = f
 	}
-	return b.crashed(ctx, g.plays)
+	return b.Crashed(ctx, g.plays)
 }
 
-// crashed keeps a capsule of the first play whose plugin has failed, by playing it once
+// Crashed keeps a capsule of the first play whose plugin has failed, by playing it once
 // more. One is enough: the others would only be counted, and which of them came first
 // would depend on the workers.
-func (b *bench) crashed(ctx context.Context, plays []*play) error {
-	i := slices.IndexFunc(plays, func(p *play) bool { return p.failed && !p.hopeless })
+func (b *Bench) Crashed(ctx context.Context, plays []*Play) error {
+	i := slices.IndexFunc(plays, func(p *Play) bool { return p.Failed && !p.Hopeless })
 	if i < 0 || b.kept[ofPlugin] {
 		return nil
 	}
@@ -247,7 +244,7 @@ func (b *bench) crashed(ctx context.Context, plays []*play) error {
 	if err != nil {
 		return err
 	}
-	b.note(ofPlugin, r.Capsule)
+	b.Note(ofPlugin, r.Capsule)
 	return nil
 }
 
@@ -255,14 +252,14 @@ func (b *bench) crashed(ctx context.Context, plays []*play) error {
 const ofPlugin = capsule.PluginExit
 
 // outcome reduces the findings in the order of the catalogue.
-func (b *bench) outcome(list []judge.Entry) *Outcome {
-	out := &Outcome{Played: b.base, Capsule: b.capsule, Sandbox: b.sandbox, Replays: b.done, Rows: map[string][]judge.Replay{}}
+func (b *Bench) outcome(list []Test) *Outcome {
+	out := &Outcome{Played: b.Played, Capsule: b.capsule, Sandbox: b.sandbox, Replays: b.done, Rows: map[string][]judge.Replay{}}
 	for _, e := range list {
 		f := b.found[e.ID]
 		out.Tests = append(out.Tests, f.Test)
 		out.Files = append(out.Files, f.files...)
-		if f.rows != nil {
-			out.Rows[e.ID] = f.rows
+		if f.Rows != nil {
+			out.Rows[e.ID] = f.Rows
 		}
 	}
 	judge.Holm(out.Tests, b.Profile.Policy)
@@ -270,11 +267,25 @@ func (b *bench) outcome(list []judge.Entry) *Outcome {
 	out.Overall = judge.Conclude(out.Tests)
 	out.Overall.Cap(b.Profile.Looser())
 	own := judge.Replay{NetPnL: "0"}
-	if b.base.Failure == nil {
-		own = rowOf("", 0, b.base)
+	if b.Played.Failure == nil {
+		own = RowOf("", 0, b.Played)
 	}
 	for _, e := range list {
 		out.Stress = append(out.Stress, b.found[e.ID].stress(own))
 	}
 	return out
+}
+
+// Plan is the search that the base was selected by.
+type Plan struct {
+	// Space is what was searched: its steps are the least changes of param_neighbourhood.
+	Space design.Space
+	// Metric is what the plan optimises; Minimise says that less is better.
+	Metric   string
+	Minimise bool
+	// Profile is the id of the one that the plan names, Seed the plan's.
+	Profile string
+	Seed    uint64
+	// Params are all parameters of each trial.
+	Params []json.RawMessage
 }

@@ -20,36 +20,37 @@ import (
 // Part is the candles [From, To) of the base's timeline.
 type Part struct{ From, To int }
 
-// play is one replay that a test wants.
-type play struct {
-	test string
-	// on makes the candles that it is played on; nil: those of the base, untouched.
-	on func() (replay.Set, error)
-	// market is changed candles that are there already, nil without.
-	market *request.Prepared
-	// program is one with another number in its sources, nil for that of the base. What is no
+// Play is one replay that a test wants.
+type Play struct {
+	// Test is the id of the test, filled in.
+	Test string
+	// On makes the candles that it is played on; nil: those of the base, untouched.
+	On func() (replay.Set, error)
+	// Market is changed candles that are there already, nil without.
+	Market *request.Prepared
+	// Program is one with another number in its sources, nil for that of the base. What is no
 	// program is not played.
-	program *project.Variant
-	// part is the window, on the timeline of the base.
-	part Part
-	// at moves the window in time, nil: where it is. open lets it run to the last candle
+	Program *project.Variant
+	// Part is the window, on the timeline of the base.
+	Part Part
+	// At moves the window in time, nil: where it is. Open lets it run to the last candle
 	// that there is.
-	at   func(market.Time) market.Time
-	open bool
-	// how is the rest; its window is filled in.
-	how request.Replay
-	// done takes what is wanted of the outcome. Calls come one at a time, in no order.
-	done func(*request.Replayed) error
-	// hopeless says that prices are such that even an honest account can end beyond what
+	At   func(market.Time) market.Time
+	Open bool
+	// How is the rest; its window is filled in.
+	How request.Replay
+	// Done takes what is wanted of the outcome. Calls come one at a time, in no order.
+	Done func(*request.Replayed) error
+	// Hopeless marks that prices are such that even an honest account can end beyond what
 	// the books can hold: a failure leaves no capsule.
-	hopeless bool
-	// failed says that the plugin did not come to the end.
-	failed bool
+	Hopeless bool
+	// Failed reports that the plugin did not come to the end.
+	Failed bool
 }
 
-// play makes replays side by side, in the order of the list as workers become free, so
+// Play makes replays side by side, in the order of the list as workers become free, so
 // that long ones belong at its beginning. The error is the first in that order.
-func (b *bench) play(ctx context.Context, list []*play) error {
+func (b *Bench) Play(ctx context.Context, list []*Play) error {
 	work, cancel := context.WithCancel(ctx)
 	defer cancel()
 	errs := make([]error, len(list))
@@ -65,10 +66,10 @@ func (b *bench) play(ctx context.Context, list []*play) error {
 				switch {
 				case err == nil:
 					b.sandbox = sandbox.Weaker(b.sandbox, r.Sandbox)
-					list[i].failed = r.Failure != nil
-					err = list[i].done(r)
-				case errors.As(err, &refused) && b.base != nil:
-					b.refuse(list[i].test, refused)
+					list[i].Failed = r.Failure != nil
+					err = list[i].Done(r)
+				case errors.As(err, &refused) && b.Played != nil:
+					b.refuse(list[i].Test, refused)
 					err = nil
 				}
 				b.count(r)
@@ -89,7 +90,7 @@ func (b *bench) play(ctx context.Context, list []*play) error {
 
 // refuse notes why a replay of a test is not possible; the first reason by text stays,
 // whichever came first.
-func (b *bench) refuse(test string, why *request.Error) {
+func (b *Bench) refuse(test string, why *request.Error) {
 	if have := b.refused[test]; have == "" || why.Message < have {
 		b.refused[test] = why.Message
 	}
@@ -97,33 +98,33 @@ func (b *bench) refuse(test string, why *request.Error) {
 
 // playOne makes one replay, with the candles that it needs and no longer. keep keeps a
 // capsule if the plugin fails.
-func (b *bench) playOne(ctx context.Context, p *play, keep bool) (_ *request.Replayed, err error) {
+func (b *Bench) playOne(ctx context.Context, p *Play, keep bool) (_ *request.Replayed, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)
 	}
-	question, r := b.Question, p.how
-	r.From, r.To = p.part.From, p.part.To
+	question, r := b.Question, p.How
+	r.From, r.To = p.Part.From, p.Part.To
 	switch {
-	case p.program != nil:
-		v, err := b.build(ctx, *p.program)
+	case p.Program != nil:
+		v, err := b.build(ctx, *p.Program)
 		if v == nil || err != nil {
 			return &request.Replayed{}, err
 		}
 		defer func() { err = errors.Join(err, v.close()) }()
 		question = v.question
-	case p.market != nil:
-		question = p.market
-	case p.on != nil:
-		set, err := p.on()
+	case p.Market != nil:
+		question = p.Market
+	case p.On != nil:
+		set, err := p.On()
 		if err != nil {
 			return nil, err
 		}
-		m, err := b.enter(ctx, set)
+		m, err := b.Enter(ctx, set)
 		if err != nil {
 			return nil, err
 		}
-		defer func() { err = errors.Join(err, m.close()) }()
-		question = m.question
+		defer func() { err = errors.Join(err, m.Close()) }()
+		question = m.Question
 	}
 	if question != b.Question {
 		if r.From, r.To, err = p.window(b.Question, question); err != nil {
@@ -140,20 +141,20 @@ func (b *bench) playOne(ctx context.Context, p *play, keep bool) (_ *request.Rep
 		Done: func(_ int, r *request.Replayed) error { out = r; return nil },
 	})
 	var refused *request.Error
-	if errors.As(err, &refused) && refused.Code == "PARAMS_INVALID" && len(p.how.Params) > 0 {
+	if errors.As(err, &refused) && refused.Code == "PARAMS_INVALID" && len(p.How.Params) > 0 {
 		return &request.Replayed{}, nil // a point that the strategy does not have
 	}
 	return out, err
 }
 
-// changed is the base's question on other candles.
-type changed struct {
+// Market is the base's question on other candles.
+type Market struct {
 	store    *replay.Store
-	question *request.Prepared
+	Question *request.Prepared
 }
 
-// enter writes changed candles down to be played on.
-func (b *bench) enter(ctx context.Context, set replay.Set) (*changed, error) {
+// Enter writes changed candles down to be played on.
+func (b *Bench) Enter(ctx context.Context, set replay.Set) (*Market, error) {
 	store, err := b.room.Put(ctx, set)
 	if err != nil {
 		return nil, err
@@ -166,11 +167,12 @@ func (b *bench) enter(ctx context.Context, set replay.Set) (*changed, error) {
 	if err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
-	return &changed{store, question}, nil
+	return &Market{store, question}, nil
 }
 
-func (c *changed) close() error {
-	c.question.Close()
+// Close removes the candles.
+func (c *Market) Close() error {
+	c.Question.Close()
 	return c.store.Close()
 }
 
@@ -182,7 +184,7 @@ type built struct {
 
 // build makes the program of a variant; nil where it is none, or none with the base's
 // parameters.
-func (b *bench) build(ctx context.Context, v project.Variant) (_ *built, err error) {
+func (b *Bench) build(ctx context.Context, v project.Variant) (_ *built, err error) {
 	out := &built{}
 	if out.folder, err = b.room.Folder(); err != nil {
 		return nil, err
@@ -214,18 +216,18 @@ func (o *built) close() error {
 }
 
 // window finds the part of the base on other candles.
-func (p *play) window(base, changed *request.Prepared) (from, to int, err error) {
-	at := p.at
+func (p *Play) window(base, changed *request.Prepared) (from, to int, err error) {
+	at := p.At
 	if at == nil {
 		at = func(t market.Time) market.Time { return t }
 	}
-	start, last := at(base.OpenAt(p.part.From)), at(base.CloseAt(p.part.To-1))
+	start, last := at(base.OpenAt(p.Part.From)), at(base.CloseAt(p.Part.To-1))
 	n := changed.Candles()
 	for from < n && changed.OpenAt(from) < start {
 		from++
 	}
 	to = n
-	for !p.open && to > 0 && changed.CloseAt(to-1) > last {
+	for !p.Open && to > 0 && changed.CloseAt(to-1) > last {
 		to--
 	}
 	if from >= to {
@@ -234,6 +236,6 @@ func (p *play) window(base, changed *request.Prepared) (from, to int, err error)
 	return from, to, nil
 }
 
-// quick is how replays are driven that are about candles and rules only: one thread is
+// Quick is how replays are driven that are about candles and rules only: one thread is
 // enough for the plugin, the others are its neighbours'.
-var quick = run.Drive{Procs: 1}
+var Quick = run.Drive{Procs: 1}

@@ -1,5 +1,18 @@
 package judge
 
+import (
+	"fmt"
+	"slices"
+
+	"github.com/assay-run/assay/lab/stat"
+	"github.com/assay-run/assay/lab/stat/multiple"
+)
+
+// Limit is what no verdict of the battery can say, however it ends.
+const Limit = "The replays show that the host leaks no future candle to the program, not that the program " +
+	"knows none: embedded or memorised prices, or a model trained on these candles, cannot be told from skill " +
+	"on past candles."
+
 // Overall is the verdict of the whole battery.
 type Overall struct {
 	Verdict Verdict
@@ -87,14 +100,85 @@ func (o Overall) ExitCode() int {
 	return 0
 }
 
-// Upstream says that one of the tests that everything else rests on has failed:
-// determinism, lockstep_replay or lookahead_prefix. The others are then skipped with
-// UpstreamFailure.
-func Upstream(tests []*Test) bool {
+// chance is what a p-value was made of.
+type chance struct {
+	// detail says it in words.
+	detail string
+	// replicas are the values of the statistic, nil for one that is judged by an interval.
+	replicas []float64
+}
+
+// Holm adjusts the p-values of the tests whose entry has Holm for each other and judges these
+// tests again by the adjusted ones, which are never smaller: three questions have three
+// chances of a lucky answer. A test without a p-value, because it was left out or says
+// nothing, is not in the family. One that is judged by an interval passes by it and by its
+// adjusted p-value. Source: Holm (1979).
+func Holm(tests []*Test, policy Policy) {
+	var family []*Test
 	for _, t := range tests {
-		if t.Verdict == Fail && (t.ID == Determinism || t.ID == LockstepReplay || t.ID == LookaheadPrefix) {
-			return true
+		if t.holm && t.PValue != nil {
+			family = append(family, t)
 		}
 	}
-	return false
+	p, ids := make([]float64, len(family)), make([]string, len(family))
+	for i, t := range family {
+		p[i], ids[i] = *t.PValue, t.ID
+	}
+	adjusted, levels := multiple.Adjust(p).Holm, holmLevels(p, policy.PPass)
+	for i, t := range family {
+		t.PHolm = Rounded(&adjusted[i])
+		if t.Params == nil {
+			t.Params = map[string]any{}
+		}
+		t.Params["holm_over"] = ids
+		if t.chance != nil && len(family) > 1 {
+			t.judgeAgain(adjusted[i], levels[i], policy, len(family))
+		}
+	}
+}
+
+// judgeAgain makes a verdict worse that the adjusted p-value does not bear, and says how far
+// the value has to be from chance at the level that Holm leaves for it.
+func (t *Test) judgeAgain(p, level float64, policy Policy, family int) {
+	if t.chance.replicas != nil {
+		threshold, _ := stat.Quantile(t.chance.replicas, 1-level) // there is at least one
+		t.Statistic.Threshold = Rounded(&threshold)
+	}
+	if p <= policy.PPass || t.Verdict == Fail {
+		return
+	}
+	detail := fmt.Sprintf("%s; p = %.3g by Holm's rule for %d p-values", t.chance.detail, p, family)
+	if p <= policy.PWarn || t.chance.replicas == nil {
+		t.End(Warn, PNotSmall, detail)
+	} else {
+		t.End(Fail, PNotSmall, detail)
+	}
+}
+
+// holmLevels is what each p-value may be at most for a pass: alpha divided by how many are
+// not yet rejected when it is its turn, or when the first before it was not.
+func holmLevels(p []float64, alpha float64) []float64 {
+	order := make([]int, len(p))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(i, j int) int {
+		switch {
+		case p[i] < p[j]:
+			return -1
+		case p[i] > p[j]:
+			return 1
+		}
+		return 0
+	})
+	levels, stopped := make([]float64, len(p)), false
+	last := alpha
+	for rank, i := range order {
+		if !stopped {
+			last = alpha / float64(len(p)-rank)
+			stopped = p[i] > last
+		}
+		levels[i] = last
+	}
+	return levels
 }

@@ -1,7 +1,9 @@
 package judge
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/assay-run/assay/host/metric"
 	"github.com/assay-run/assay/lab/stat"
@@ -90,6 +92,7 @@ type Test struct {
 	Detail string `json:"detail,omitempty"`
 	// chance is what Holm needs to judge a p-value again, nil where none decides.
 	chance *chance
+	holm   bool
 }
 
 // Statistic is the number that a test looks at. Direction is how the value must stand to
@@ -109,15 +112,16 @@ type Evidence struct {
 	Rows   int    `json:"rows"`
 }
 
-// measure sets the statistic; a nil value needs a reason.
-func (t *Test) measure(name string, value *float64, why metric.Reason, direction string, threshold *float64) {
-	t.Statistic = Statistic{name, rounded(value), rounded(threshold), direction}
+// Measure sets the statistic; a nil value needs a reason.
+func (t *Test) Measure(name string, value *float64, why metric.Reason, direction string, threshold *float64) {
+	t.Statistic = Statistic{name, Rounded(value), Rounded(threshold), direction}
 	if value == nil {
-		t.undefined("value", why)
+		t.Undefine("value", why)
 	}
 }
 
-func (t *Test) undefined(name string, why metric.Reason) {
+// Undefine has the reason why a number of the test is null.
+func (t *Test) Undefine(name string, why metric.Reason) {
 	if t.Undefined == nil {
 		t.Undefined = map[string]metric.Reason{}
 	}
@@ -126,6 +130,15 @@ func (t *Test) undefined(name string, why metric.Reason) {
 	}
 	t.Undefined[name] = why
 }
+
+// End is the verdict with its reason and detail.
+func (t *Test) End(v Verdict, reason, detail string) *Test {
+	t.Verdict, t.ReasonCode, t.Detail = v, reason, detail
+	return t
+}
+
+// ByInterval marks a test as judged by an interval, which detail describes, for [Holm].
+func (t *Test) ByInterval(detail string) { t.chance = &chance{detail: detail} }
 
 // Explain gives every null of the tests a reason: what has none yet is not applicable.
 func Explain(tests []*Test) {
@@ -138,27 +151,11 @@ func Explain(tests []*Test) {
 			case x.of != nil:
 				delete(t.Undefined, x.name)
 			case t.Undefined[x.name] == "":
-				t.undefined(x.name, "")
+				t.Undefine(x.name, "")
 			}
 		}
 	}
 }
-
-// end is the verdict with its reason and detail.
-func (t *Test) end(v Verdict, reason, detail string) *Test {
-	t.Verdict, t.ReasonCode, t.Detail = v, reason, detail
-	return t
-}
-
-func rounded(x *float64) *float64 {
-	if x == nil {
-		return nil
-	}
-	r := metric.Round(*x)
-	return &r
-}
-
-func number(x float64) *float64 { return &x }
 
 // Replay is how one replay has gone, a row of replays.csv. What is undefined is nil.
 type Replay struct {
@@ -183,11 +180,13 @@ const (
 	Broken    Status = "error"
 )
 
-func broken(list []Replay) bool {
+// AnyBroken reports whether the host could not make one of the replays.
+func AnyBroken(list []Replay) bool {
 	return slices.ContainsFunc(list, func(r Replay) bool { return r.Status == Broken })
 }
 
-func failed(list []Replay) int {
+// CountFailed counts the replays whose plugin failed.
+func CountFailed(list []Replay) int {
 	n := 0
 	for i := range list {
 		if list[i].Status == Failed {
@@ -195,4 +194,51 @@ func failed(list []Replay) int {
 		}
 	}
 	return n
+}
+
+// Sentence is what a reader should know of a test that did not pass: "Not shown: that it
+// earns money at higher costs, because at doubled costs it loses 1.8 %."; "" of one that
+// passed, was skipped, or only describes.
+func (t *Test) Sentence() string {
+	if t.Class == Description {
+		return ""
+	}
+	switch t.Verdict {
+	case Fail, Warn:
+		return "Not shown: that " + t.Claim + t.because() + "."
+	case Inconclusive, Error:
+		return "Open: whether " + t.Claim + t.because() + "."
+	}
+	return ""
+}
+
+// Informs is the sentence of a test that never counts, "" of one that says nothing.
+func (t *Test) Informs() string {
+	if t.Class != Description || t.Detail == "" {
+		return ""
+	}
+	return strings.ToUpper(t.Detail[:1]) + t.Detail[1:] + "."
+}
+
+// Shown is the verdict as a reader should take it: a failed test of class W warns.
+func (t *Test) Shown() Verdict {
+	if t.Class == Warning && t.Verdict == Fail {
+		return Warn
+	}
+	return t.Verdict
+}
+
+// because is the detail, which a summary of an older version does not have.
+func (t *Test) because() string {
+	s := t.Statistic
+	switch {
+	case t.Detail != "":
+		return ", because " + t.Detail
+	case s.Value != nil && s.Threshold != nil && t.Verdict != Inconclusive:
+		return fmt.Sprintf(", because %s is %.4g and must be %s %.4g", s.Name, *s.Value, s.Direction,
+			*s.Threshold)
+	case t.ReasonCode != "":
+		return fmt.Sprintf(" (%s)", strings.ReplaceAll(t.ReasonCode, "_", " "))
+	}
+	return ""
 }

@@ -1,3 +1,10 @@
+// Package profile is what a falsification is made with: how many replays, which tests,
+// and the thresholds of the verdicts, falsify-profile/1.
+//
+// The default is embedded. A file of a user's own changes what it names and is read
+// strictly; the options of the command come on top. Equal profiles have equal canonical
+// text, whose hash is part of the request, so that another threshold is another question.
+// It imports host/base/digest and lab/falsify/judge.
 package profile
 
 import (
@@ -74,9 +81,9 @@ func (e *FieldError) Error() string { return strings.TrimSpace(e.Pointer + " " +
 // MaxBytes is the size of the largest profile that is read.
 const MaxBytes = 1 << 20
 
-// Decode reads a profile strictly; what it does not name is as in the default. The error
-// is a *FieldError.
-func Decode(text []byte) (Profile, error) {
+// Decode reads a profile strictly; what it does not name is as in the default. tests are the
+// ids of the catalogue. The error is a *FieldError.
+func Decode(text []byte, tests []string) (Profile, error) {
 	p := Default()
 	canonical, err := digest.CanonicalJSON(text)
 	if err != nil {
@@ -97,7 +104,7 @@ func Decode(text []byte) (Profile, error) {
 	if p.Schema == former && p.ID != former {
 		p.Schema = Schema
 	}
-	return p, p.check()
+	return p, p.check(tests)
 }
 
 // Succeeds reports whether a profile takes the place of the one that a plan names: it is that
@@ -140,7 +147,7 @@ const (
 	mostReplicas  = 99_999
 )
 
-func (p *Profile) check() error {
+func (p *Profile) check(tests []string) error {
 	if p.Schema == former {
 		return &FieldError{"/id", fmt.Sprintf("%s is a former default, which cannot be asked for any more: "+
 			"leave --profile out for "+
@@ -171,7 +178,7 @@ func (p *Profile) check() error {
 		ids     []string
 	}{{"/only", p.Only}, {"/skip", p.Skip}} {
 		for i, id := range list.ids {
-			if _, ok := judge.Find(id); !ok {
+			if !slices.Contains(tests, id) {
 				return &FieldError{fmt.Sprintf("%s/%d", list.pointer, i), fmt.Sprintf("there is no test %q", id)}
 			}
 		}
@@ -212,22 +219,8 @@ func (p *Profile) checkName() error {
 
 // checkPolicy wants thresholds that can be reached and stand in the right order.
 func checkPolicy(p *judge.Policy) error {
-	for _, c := range []struct {
-		name      string
-		value     float64
-		low, high float64
-	}{
-		{"warmup_drift", p.WarmupDrift, 0, 1}, {"warmup_drift_warn", p.WarmupDriftWarn, p.WarmupDrift, 1}, {"warmup_decisions_warn", p.WarmupDecisionsWarn, 0, 1},
-		{"delay_pass", p.DelayPass, 0, 1}, {"delay_warn", p.DelayWarn, 0, p.DelayPass}, {"keep", p.Keep, 0, 1},
-		{"noise_positive", p.NoisePositive, 0, 1}, {"neighbour_positive", p.NeighbourPositive, 0, 1}, {"neighbour_peak", p.NeighbourPeak, 0, 1},
-		{"symbol_share", p.SymbolShare, 0, 1}, {"year_share", p.YearShare, 0, 1}, {"terciles", float64(p.Terciles), 0, 3},
-		{"p_pass", p.PPass, 0, 1}, {"p_warn", p.PWarn, p.PPass, 1}, {"participation", p.Participation, 0, 1},
-		{"participation_fills", p.ParticipationFills, 0, 1}, {"same_return", p.SameReturn, 0, 1},
-		{"plausible_sharpe", p.PlausibleSharpe, 0, 10},
-	} {
-		if !(c.value >= c.low && c.value <= c.high) {
-			return &FieldError{"/policy/" + c.name, fmt.Sprintf("must be from %g to %g", c.low, c.high)}
-		}
+	if name, low, high := p.OutOfRange(); name != "" {
+		return &FieldError{"/policy/" + name, fmt.Sprintf("must be from %g to %g", low, high)}
 	}
 	for _, c := range []struct {
 		name  string
@@ -249,29 +242,29 @@ type Options struct {
 	Only, Skip []string
 }
 
-// With is the profile with options. Ids come out in the order of the catalogue, each
-// once. The error is a *FieldError about an id that no test has.
-func (p Profile) With(o Options) (Profile, error) {
+// With is the profile with options. Ids come out in the order of the catalogue, whose ids
+// tests are, each once. The error is a *FieldError about an id that no test has.
+func (p Profile) With(o Options, tests []string) (Profile, error) {
 	p.Only, p.Skip = slices.Concat(p.Only, o.Only), slices.Concat(p.Skip, o.Skip)
-	if err := p.check(); err != nil {
+	if err := p.check(tests); err != nil {
 		return p, err
 	}
 	p.Full = p.Full || o.Full
-	p.Only, p.Skip = ordered(p.Only), ordered(p.Skip)
+	p.Only, p.Skip = ordered(p.Only, tests), ordered(p.Skip, tests)
 	return p, nil
 }
 
-func ordered(ids []string) []string {
+func ordered(ids, tests []string) []string {
 	out := []string{}
-	for _, e := range judge.Catalogue() {
-		if slices.Contains(ids, e.ID) {
-			out = append(out, e.ID)
+	for _, id := range tests {
+		if slices.Contains(ids, id) {
+			out = append(out, id)
 		}
 	}
 	return out
 }
 
-// Selects says whether a test is made as far as the user is concerned.
+// Selects reports whether a test is made as far as the user is concerned.
 func (p *Profile) Selects(id string) bool {
 	return (len(p.Only) == 0 || slices.Contains(p.Only, id)) && !slices.Contains(p.Skip, id)
 }

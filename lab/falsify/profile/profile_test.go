@@ -10,9 +10,12 @@ import (
 	"github.com/assay-run/assay/lab/falsify/judge"
 )
 
+// catalogue is some of the ids, in their order.
+var catalogue = []string{"determinism", "cost_stress", "regime", "capacity"}
+
 func TestTheDefaultIsThatOfThePage(t *testing.T) {
 	p := Default()
-	if err := p.check(); err != nil {
+	if err := p.check(catalogue); err != nil {
 		t.Fatal(err)
 	}
 	want := Profile{
@@ -31,7 +34,7 @@ func TestTheDefaultIsThatOfThePage(t *testing.T) {
 	if string(a) != string(b) {
 		t.Errorf("%s\nwant %s", a, b)
 	}
-	again, err := Decode(DefaultText())
+	again, err := Decode(DefaultText(), catalogue)
 	if err != nil || again.Policy != want.Policy || again.ID != want.ID {
 		t.Errorf("%+v, %v", again, err)
 	}
@@ -47,7 +50,7 @@ func TestTheHashOfTheDefault(t *testing.T) {
 }
 
 func TestAFileChangesWhatItNames(t *testing.T) {
-	p, err := Decode([]byte(`{"policy":{"cost_pass":3},"id":"strict","schema":"falsify-profile/2","replicas":499}`))
+	p, err := Decode([]byte(`{"policy":{"cost_pass":3},"id":"strict","schema":"falsify-profile/2","replicas":499}`), catalogue)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,13 +73,13 @@ func TestWhatIsWrongIsNamed(t *testing.T) {
 		`{"policy":{"terciles":4}}`:                                   "/policy/terciles",
 		`{"policy":{"warmup_drift_warn":0}}`:                          "/policy/warmup_drift_warn",
 	} {
-		_, err := Decode([]byte(text))
+		_, err := Decode([]byte(text), catalogue)
 		if strings.HasPrefix(text, `{"`) && !strings.Contains(text, `"schema"`) && pointer != "" {
 			text = `{"schema":"falsify-profile/2",` + text[1:]
 			if !strings.Contains(text, `"id"`) {
 				text = `{"id":"x",` + text[1:]
 			}
-			_, err = Decode([]byte(text))
+			_, err = Decode([]byte(text), catalogue)
 		}
 		var bad *FieldError
 		if !errors.As(err, &bad) || bad.Pointer != pointer || bad.Error() == "" {
@@ -90,20 +93,20 @@ func TestTheIDOfTheDefaultIsItsOwn(t *testing.T) {
 	for _, text := range []string{`{"schema":"falsify-profile/2","noise":1}`,
 		`{"schema":"falsify-profile/2","policy":{"keep":0.6}}`} {
 		var bad *FieldError
-		if _, err := Decode([]byte(text)); !errors.As(err, &bad) || bad.Pointer != "/id" {
+		if _, err := Decode([]byte(text), catalogue); !errors.As(err, &bad) || bad.Pointer != "/id" {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
 	// With the options of the command line it stays the default, also as the stored file
 	// of a falsification that names its plan.
-	p, err := Decode([]byte(`{"schema":"falsify-profile/2","full":true,"skip":["capacity"],"plan":"abc","noise":2e1}`))
+	p, err := Decode([]byte(`{"schema":"falsify-profile/2","full":true,"skip":["capacity"],"plan":"abc","noise":2e1}`), catalogue)
 	if err != nil || !p.Full || p.Plan != "abc" || len(p.Looser()) != 0 {
 		t.Errorf("%+v, %v", p, err)
 	}
 }
 
 func TestLooserThresholdsAreFound(t *testing.T) {
-	p, err := Decode([]byte(`{"schema":"falsify-profile/2","id":"easy","replicas":99999,"policy":{"p_warn":1,"keep":0.9,"year_share":0.7}}`))
+	p, err := Decode([]byte(`{"schema":"falsify-profile/2","id":"easy","replicas":99999,"policy":{"p_warn":1,"keep":0.9,"year_share":0.7}}`), catalogue)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,14 +118,14 @@ func TestLooserThresholdsAreFound(t *testing.T) {
 // A file of the format before is read, and is one of this format from then on; the former
 // default itself cannot be asked for.
 func TestProfilesOfTheFormerFormatAreRead(t *testing.T) {
-	p, err := Decode([]byte(`{"schema":"falsify-profile/1","id":"strict","noise":30,"policy":{"keep":0.6}}`))
+	p, err := Decode([]byte(`{"schema":"falsify-profile/1","id":"strict","noise":30,"policy":{"keep":0.6}}`), catalogue)
 	if err != nil || p.Schema != Schema || p.ID != "strict" || p.Noise != 30 || p.Policy.Keep != 0.6 ||
 		p.Policy.PlausibleSharpe != 0.15 {
 		t.Errorf("%+v, %v", p, err)
 	}
 	var bad *FieldError
 	for _, schema := range []string{"falsify-profile/1", "falsify-profile/2"} {
-		_, err := Decode([]byte(`{"schema":"` + schema + `","id":"falsify-profile/1"}`))
+		_, err := Decode([]byte(`{"schema":"`+schema+`","id":"falsify-profile/1"}`), catalogue)
 		if !errors.As(err, &bad) || bad.Pointer != "/id" || !strings.Contains(bad.Message, "former default") {
 			t.Errorf("%s: %v", schema, err)
 		}
@@ -139,7 +142,7 @@ func TestProfilesOfTheFormerFormatAreRead(t *testing.T) {
 }
 
 func TestOptionsComeOnTop(t *testing.T) {
-	p, err := Default().With(Options{Full: true, Only: []string{"regime", "determinism", "regime"}, Skip: []string{"capacity"}})
+	p, err := Default().With(Options{Full: true, Only: []string{"regime", "determinism", "regime"}, Skip: []string{"capacity"}}, catalogue)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,10 +153,10 @@ func TestOptionsComeOnTop(t *testing.T) {
 		t.Error("the wrong tests are selected")
 	}
 	var bad *FieldError
-	if _, err := Default().With(Options{Skip: []string{"luck"}}); !errors.As(err, &bad) {
+	if _, err := Default().With(Options{Skip: []string{"luck"}}, catalogue); !errors.As(err, &bad) {
 		t.Error(err)
 	}
-	if _, err := Default().With(Options{Only: []string{"regime"}, Skip: []string{"regime"}}); !errors.As(err, &bad) || bad.Pointer != "/skip/0" {
+	if _, err := Default().With(Options{Only: []string{"regime"}, Skip: []string{"regime"}}, catalogue); !errors.As(err, &bad) || bad.Pointer != "/skip/0" {
 		t.Error(err)
 	}
 	if plain := Default(); plain.Permutations() != 199 || !plain.Selects("capacity") {
@@ -162,11 +165,11 @@ func TestOptionsComeOnTop(t *testing.T) {
 }
 
 func TestEqualProfilesHaveEqualHashes(t *testing.T) {
-	one, err := Decode([]byte(`{"schema":"falsify-profile/2","id":"x","noise":5,"policy":{"p_pass":0.01}}`))
+	one, err := Decode([]byte(`{"schema":"falsify-profile/2","id":"x","noise":5,"policy":{"p_pass":0.01}}`), catalogue)
 	if err != nil {
 		t.Fatal(err)
 	}
-	two, err := Decode([]byte(`{ "policy": {"p_pass": 1e-2}, "noise": 5.0e0, "id": "x", "schema": "falsify-profile/2" }`))
+	two, err := Decode([]byte(`{ "policy": {"p_pass": 1e-2}, "noise": 5.0e0, "id": "x", "schema": "falsify-profile/2" }`), catalogue)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,7 +192,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`{"schema":"falsify-profile/1","id":"x","noise":2}`))
 	f.Add([]byte(`{"schema":"falsify-profile/2","id":"x","only":["regime"],"policy":{"keep":0.1}}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		p, err := Decode(text)
+		p, err := Decode(text, catalogue)
 		if err != nil {
 			return
 		}
@@ -197,7 +200,7 @@ func FuzzDecode(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, err := Decode(canonical)
+		again, err := Decode(canonical, catalogue)
 		if err != nil {
 			t.Fatalf("%s: %v", canonical, err)
 		}

@@ -5,6 +5,8 @@ import (
 
 	"github.com/assay-run/assay/lab/falsify/judge"
 	"github.com/assay-run/assay/lab/falsify/replay"
+	"github.com/assay-run/assay/lab/falsify/tests/permutedcandles"
+	"github.com/assay-run/assay/lab/falsify/tests/pricenoise"
 	"github.com/assay-run/assay/lab/stat/random"
 	"github.com/assay-run/assay/lab/stat/sharpe"
 	"github.com/assay-run/assay/plugin-sdk/market"
@@ -53,7 +55,7 @@ func TestPermutedCandlesAreCalibrated(t *testing.T) {
 			}
 			j := judge.Judge{Policy: judge.DefaultPolicy(), Base: judge.Base{Sharpe: momentum(s, 3),
 				Trades: 50, Fills: 100, T: 196, Cash: 1}}
-			if j.Permuted(j.Base.Sharpe, 50, true, list).Verdict == judge.Pass {
+			if permutedcandles.Judge(&j, j.Base.Sharpe, 50, true, list).Verdict == judge.Pass {
 				n++
 			}
 		}
@@ -81,9 +83,9 @@ func TestHonestMomentumKeepsItsProfitUnderNoise(t *testing.T) {
 			s.High[i], s.Low[i] = 1.005*max(price, s.Close[i]), .995*min(price, s.Close[i])
 			price = s.Close[i]
 		}
-		var sizes []judge.Noisy
+		var sizes []pricenoise.Noisy
 		for _, percent := range []int{1, 3, 10, 30} {
-			n := judge.Noisy{Percent: percent}
+			n := pricenoise.Noisy{Percent: percent}
 			for i := range uint64(5) {
 				series := replay.PriceNoise(set, percent, k, i)[0].Series
 				n.Replays = append(n.Replays, judge.Replay{Status: judge.Completed,
@@ -93,7 +95,7 @@ func TestHonestMomentumKeepsItsProfitUnderNoise(t *testing.T) {
 		}
 		j := judge.Judge{Policy: judge.DefaultPolicy(), Base: judge.Base{Sharpe: momentum(s, 1), Trades: 500,
 			Fills: 1000, T: 1500, Cash: 1}}
-		if got := j.Noise(sizes); got.Verdict != judge.Pass && got.Verdict != judge.Warn {
+		if got := pricenoise.Judge(&j, sizes); got.Verdict != judge.Pass && got.Verdict != judge.Warn {
 			t.Errorf("case %d: %s: %s", k, got.Verdict, got.Detail)
 		}
 	}

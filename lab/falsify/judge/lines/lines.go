@@ -178,3 +178,19 @@ func First(want, got []byte) (Diff, bool) {
 	}
 	return Diff{Line: at, Want: part(a), Got: part(b)}, true
 }
+
+// Until are the lines of decisions up to a time: what becomes of orders after it is
+// another matter.
+func Until(text []byte, cut market.Time) []byte {
+	var out []byte
+	for line := range bytes.Lines(text) {
+		var said struct {
+			Kind string      `json:"kind"`
+			Time market.Time `json:"time"`
+		}
+		if json.Unmarshal(line, &said) == nil && said.Time <= cut && (said.Kind == "intent" || said.Kind == "reject") {
+			out = append(out, line...)
+		}
+	}
+	return out
+}

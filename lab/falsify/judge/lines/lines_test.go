@@ -7,9 +7,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/assay-run/assay/lab/falsify/judge/lines"
+
 	"pgregory.net/rapid"
 
-	"github.com/assay-run/assay/lab/falsify/judge/lines"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 

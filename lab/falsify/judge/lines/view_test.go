@@ -6,9 +6,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/assay-run/assay/lab/falsify/judge/lines"
+
 	"pgregory.net/rapid"
 
-	"github.com/assay-run/assay/lab/falsify/judge/lines"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 

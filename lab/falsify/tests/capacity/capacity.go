@@ -1,0 +1,159 @@
+// Package capacity is the test capacity: the fills beside the volume of their candles. One
+// test, one folder.
+package capacity
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/assay-run/assay/lab/falsify/battery"
+	"github.com/assay-run/assay/lab/falsify/judge"
+	"github.com/assay-run/assay/lab/falsify/judge/account"
+	"github.com/assay-run/assay/lab/stat"
+	"github.com/assay-run/assay/lab/stat/trade"
+	"github.com/assay-run/assay/plugin-sdk/market"
+)
+
+// ID names the test.
+const ID = "capacity"
+
+var entry = judge.Entry{
+	Number: 20, ID: ID, Version: 1, Class: judge.Warning,
+	Claim:  "the market has the volume for its orders",
+	Method: "quantity of each fill over the volume of its candle; by how much the account could grow",
+}
+
+// Test is the test of this package.
+var Test = battery.Test{Entry: entry, Plan: plan}
+
+func plan(b *battery.Bench) (battery.Check, error) {
+	return battery.Own(func(context.Context) (*battery.Finding, error) {
+		c, why, err := CapacityOf(b.Run, b.Profile.Policy.Participation)
+		if err != nil {
+			return nil, err
+		}
+		f := &battery.Finding{Test: Judge(&b.Judge, c, why)}
+		if c != nil && why == "" {
+			f.Add(fileOf(c))
+		}
+		return f, nil
+	})
+}
+
+// Judge judges whether the fills could have been had; why is the reason that CapacityOf gave.
+func Judge(j *judge.Judge, c *Capacity, why stat.Reason) *judge.Test {
+	p := j.Policy
+	switch why {
+	case stat.NotApplicable:
+		return entry.Skip(judge.NoVolume)
+	case "":
+	default:
+		t := j.Begin(entry, 0, nil)
+		t.Measure("fills_within_limit", nil, why, ">=", &p.ParticipationFills)
+		return t.End(judge.Inconclusive, string(why), "nothing was bought or sold")
+	}
+	t := j.Begin(entry, 0, map[string]any{"participation": p.Participation, "participation_fills": p.ParticipationFills})
+	t.Params["max_scale"] = judge.Rounded(&c.MaxScale)
+	t.Measure("fills_within_limit", &c.Within, "", ">=", &p.ParticipationFills)
+	if c.Within >= p.ParticipationFills {
+		return t.End(judge.Pass, "", "")
+	}
+	return t.End(judge.Fail, judge.AboveLimit, fmt.Sprintf("%s of its fills take more than %s of the volume of their "+
+		"candle",
+		judge.Percent(1-c.Within), judge.Percent(p.Participation)))
+}
+
+// fileOf is capacity.csv of capacity: a row per fill.
+func fileOf(c *Capacity) judge.File {
+	s := judge.NewSheet(entry.ID, "capacity.csv", "time", "symbol", "quantity", "volume", "participation")
+	for _, x := range c.Fills {
+		s.Row(x.Time.String(), string(x.Symbol), judge.Plain(x.Quantity), judge.Plain(x.Volume), judge.Optional(x.Share))
+	}
+	return s.File()
+}
+
+// Participation is a fill as a share of what was traded in its candle. Volume is in units
+// of the base; Share is nil where nothing was traded.
+type Participation struct {
+	Time             market.Time
+	Symbol           market.Symbol
+	Quantity, Volume float64
+	Share            *float64
+}
+
+// Capacity is the size at which a run could have been traded.
+type Capacity struct {
+	Fills []Participation
+	// Within is the share of the fills that are no more than the limit.
+	Within float64
+	// MaxScale is the factor on all quantities that brings the largest share to the limit,
+	// 0 where a fill had no volume at all.
+	MaxScale float64
+}
+
+// CapacityOf compares every fill with the volume of its candle; limit is a fraction. The
+// reasons are NoTrades without fills, and NotApplicable where the candles have no volume
+// in a unit that quantities can be compared with.
+func CapacityOf(r *account.Run, limit float64) (*Capacity, stat.Reason, error) {
+	fills := r.Results.Fills
+	if len(fills) == 0 {
+		return nil, stat.NoTrades, nil
+	}
+	out := &Capacity{Fills: make([]Participation, len(fills))}
+	quantities, volumes := make([]float64, len(fills)), make([]float64, len(fills))
+	any := false
+	for i := range fills {
+		volume, known, err := volume(r, &fills[i])
+		if err != nil {
+			return nil, "", err
+		}
+		if !known {
+			return nil, stat.NotApplicable, nil
+		}
+		any = any || volume > 0
+		quantities[i], volumes[i] = account.Float(fills[i].Quantity), volume
+		out.Fills[i] = Participation{Time: fills[i].Time, Symbol: fills[i].Symbol, Quantity: quantities[i], Volume: volume}
+	}
+	if !any {
+		return nil, stat.NotApplicable, nil
+	}
+	c := trade.Participate(quantities, volumes, limit)
+	for i := range out.Fills {
+		out.Fills[i].Share = &c.Participation[i]
+	}
+	for _, i := range c.Untradable {
+		out.Fills[i].Share = nil
+	}
+	out.Within = 1 - float64(len(c.Violations))/float64(len(fills))
+	out.MaxScale = c.MaxScale
+	return out, "", nil
+}
+
+// volume is what was traded in the candle of a fill, in units of the base. Not known: the
+// data counts something else.
+func volume(r *account.Run, f *market.Fill) (_ float64, known bool, _ error) {
+	for i, s := range r.Candles {
+		if s.Symbol != f.Symbol {
+			continue
+		}
+		at := s.Search(f.Time)
+		if f.Role == market.RoleEndOfData || f.Role == market.RoleLiquidation {
+			at-- // stamped with the close of its candle
+		}
+		if at < 0 || at == s.Len() || s.Time[at] > f.Time {
+			return 0, false, fmt.Errorf("%s has no candle for the fill at %s", f.Symbol, f.Time)
+		}
+		unit := "base"
+		if i < len(r.VolumeUnits) && r.VolumeUnits[i] != "" {
+			unit = r.VolumeUnits[i]
+		}
+		switch unit {
+		case "base":
+			return s.Volume[at], true, nil
+		case "quote":
+			return s.Volume[at] / s.Close[at], true, nil
+		}
+		return 0, false, nil
+	}
+	return 0, false, fmt.Errorf("a fill of %s, which is not in the run", f.Symbol)
+}
