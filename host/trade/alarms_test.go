@@ -72,10 +72,10 @@ func TestAlarmsAreReadBack(t *testing.T) {
 		x.Raise(alarm.Occurrence{Code: code, Subject: "BTC/USDT", Text: "the text of " + code})
 	}
 	x.Clear("LATE_FILL", "BTC/USDT")
-	if _, err := x.acknowledge("a-000003"); err != nil {
+	if _, err := x.alarms.acknowledge("a-000003"); err != nil {
 		t.Error(err)
 	}
-	if _, err := x.acknowledge("a-000009"); err == nil {
+	if _, err := x.alarms.acknowledge("a-000009"); err == nil {
 		t.Error("there is no such alarm")
 	}
 	x.plugin.Close("test")
@@ -99,7 +99,7 @@ func TestPolicyAlarms(t *testing.T) {
 	x := d.launch(onSim(runner.ModePaper, "good", map[string]any{"every": 5}, ""))
 	x.plugin.Close("test")
 	tell := func(act deploy.Act, code deploy.Code) {
-		x.onDeployment(nil, deploy.Event{Act: act, Notice: deploy.Notice{Code: code, Message: "told"}})
+		x.permit.onDeployment(nil, deploy.Event{Act: act, Notice: deploy.Notice{Code: code, Message: "told"}})
 	}
 	want := func(codes ...string) {
 		t.Helper()
@@ -117,7 +117,7 @@ func TestPolicyAlarms(t *testing.T) {
 	want("DEPLOYMENT_EXPIRED")
 	tell(deploy.Clear, deploy.DeploymentExpired)
 	want()
-	x.admission.Ungated = "nobody lets it"
+	x.permit.admission.Ungated = "nobody lets it"
 	tell(deploy.Alarm, deploy.DeploymentRevoked)
 	if a := x.Progress().Alarms; len(a) != 1 || a[0].Severity != alarm.Warning {
 		t.Errorf("%+v", a)

@@ -36,8 +36,8 @@ type controlRow struct {
 
 // Control implements runner.Controlled. What is wanted is in the journal before it is done.
 func (x *Execution) Control(ctx context.Context, c runner.Command) (string, error) {
-	if c.Symbol != "" && !slices.Contains(x.plan.Symbols, market.Symbol(c.Symbol)) {
-		err := fmt.Errorf("is no symbol of the run: it trades %v", x.plan.Symbols)
+	if c.Symbol != "" && !slices.Contains(x.setup.plan.Symbols, market.Symbol(c.Symbol)) {
+		err := fmt.Errorf("is no symbol of the run: it trades %v", x.setup.plan.Symbols)
 		return "", play.Invalid("/symbol", err)
 	}
 	x.gate.Lock()
@@ -95,7 +95,7 @@ func (x *Execution) control(ctx context.Context, c runner.Command) (string, erro
 	case !trades:
 		return "", notTrading(fmt.Sprintf("The run is in phase %s and does not trade.", phase))
 	case e == nil:
-		return x.controlPaper(c)
+		return x.paper.controlPaper(c)
 	}
 	switch c.Action {
 	case runner.Pause:
@@ -119,7 +119,7 @@ func notSupported(a runner.Action) error {
 
 // acknowledgeOne marks an alarm as seen; a difference of the balances is booked, which ends it.
 func (x *Execution) acknowledgeOne(ctx context.Context, e *engine.Engine, id string) (string, error) {
-	text, err := x.acknowledge(id)
+	text, err := x.alarms.acknowledge(id)
 	if err != nil || e == nil {
 		return text, err
 	}
@@ -135,16 +135,16 @@ func (x *Execution) acknowledgeOne(ctx context.Context, e *engine.Engine, id str
 }
 
 // acknowledge marks an alarm as seen.
-func (x *Execution) acknowledge(id string) (string, error) {
-	x.gate.Lock()
-	a, ok := x.alarms.set.Acknowledge(id)
-	x.gate.Unlock()
+func (al *alarms) acknowledge(id string) (string, error) {
+	al.run.gate.Lock()
+	a, ok := al.set.Acknowledge(id)
+	al.run.gate.Unlock()
 	if !ok {
 		say := fmt.Sprintf("The run has no open alarm %s.", id)
 		return "", &engine.Refused{Reason: "no_alarm", Message: say}
 	}
 	row := rowOf(alarm.Acknowledged, a)
-	x.tell(row.Kind, row.Data)
+	al.run.tell(row.Kind, row.Data)
 	return "Alarm " + id + " is acknowledged", nil
 }
 
@@ -165,10 +165,10 @@ func (x *Execution) stopAs(e *engine.Engine, positions string) error {
 
 // controlPaper is a control of a paper run: what it orders goes to the simulator with the next close, as the
 // strategy's orders do, and is in the journal with them.
-func (x *Execution) controlPaper(c runner.Command) (string, error) {
-	x.gate.Lock()
-	defer x.gate.Unlock()
-	d := x.diary
+func (pp *paperRun) controlPaper(c runner.Command) (string, error) {
+	pp.run.gate.Lock()
+	defer pp.run.gate.Unlock()
+	d := pp.diary
 	if d == nil {
 		return "", notTrading("The run does not trade yet.")
 	}
@@ -236,7 +236,7 @@ func (d *diary) paused(o *market.Order, shrinks bool) string {
 }
 
 func (d *diary) cancelEntries() (n int) {
-	for _, o := range d.x.engine.OpenOrders() {
+	for _, o := range d.x.paper.engine.OpenOrders() {
 		if o.Role == market.RoleEntry && !o.ReduceOnly {
 			n++
 			d.wanted = append(d.wanted, market.Intent{Action: market.Cancel, Ref: o.ID.String()})
@@ -246,7 +246,7 @@ func (d *diary) cancelEntries() (n int) {
 }
 
 func (d *diary) cancelOrder(id string) bool {
-	open := slices.ContainsFunc(d.x.engine.OpenOrders(), func(o market.Order) bool {
+	open := slices.ContainsFunc(d.x.paper.engine.OpenOrders(), func(o market.Order) bool {
 		return o.ID.String() == id
 	})
 	if open {
@@ -257,7 +257,7 @@ func (d *diary) cancelOrder(id string) bool {
 
 // sell closes the position of a symbol, or ("") every one, and counts them.
 func (d *diary) sell(s market.Symbol) (n int) {
-	held, _ := d.x.engine.Positions() // what cannot be valued ends the run elsewhere
+	held, _ := d.x.paper.engine.Positions() // what cannot be valued ends the run elsewhere
 	for _, p := range held {
 		if s == "" || p.Symbol == s {
 			n++

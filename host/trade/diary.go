@@ -102,9 +102,9 @@ func (d *diary) took(s *feed.Step, index int64) {
 	d.watch.took(s)
 	for i := range s.Closed {
 		if s.Closed[i] {
-			d.Clear(feed.CandleUnreachable, string(d.x.plan.Symbols[i]))
+			d.Clear(feed.CandleUnreachable, string(d.x.setup.plan.Symbols[i]))
 			d.batch.Candles = append(d.batch.Candles, journal.Candle{
-				Symbol: d.x.plan.Symbols[i], Candle: s.Candles[i], Step: index, Source: string(s.Sources[i]),
+				Symbol: d.x.setup.plan.Symbols[i], Candle: s.Candles[i], Step: index, Source: string(s.Sources[i]),
 			})
 		}
 	}
@@ -112,7 +112,7 @@ func (d *diary) took(s *feed.Step, index int64) {
 
 // Decide implements sim.Decider. It is called with the gate held.
 func (d *diary) Decide(e *sim.Engine) ([]market.Intent, error) {
-	if value, err := e.FinalValue(); err == nil && e.Step() >= d.x.layout.window {
+	if value, err := e.FinalValue(); err == nil && e.Step() >= d.x.chart.layout.window {
 		d.batch.Equity = append(d.batch.Equity, journal.Equity{At: e.Time(), Equity: value, Cash: e.CashExact()})
 		d.verdicts(0, d.watch.guard.OnStep(e.Time(), value))
 	}
@@ -174,11 +174,11 @@ func (d *diary) showState() {
 // judge has the limits look at an order that the simulator would accept; it is the simulator's Judge. In
 // shadow every order passes; enforced, one that breaks a limit is rejected by its code.
 func (d *diary) judge(o *market.Order, in *market.Intent) string {
-	ask, ok := d.watch.order(d.x.engine, o, in)
+	ask, ok := d.watch.order(d.x.paper.engine, o, in)
 	if !ok {
 		return ""
 	}
-	verdicts, allowed := d.watch.guard.Check(ask, d.watch.account(d.x.engine, o.ID))
+	verdicts, allowed := d.watch.guard.Check(ask, d.watch.account(d.x.paper.engine, o.ID))
 	d.verdicts(o.ID, verdicts)
 	if len(verdicts) == 0 {
 		d.watch.alarms.Passed(d, o.Symbol)
@@ -199,7 +199,7 @@ func (d *diary) judge(o *market.Order, in *market.Intent) string {
 func (d *diary) verdicts(id market.OrderID, list []risk.Verdict) {
 	for _, v := range list {
 		d.batch.Entries = append(d.batch.Entries, journal.Entry{Kind: engine.LogRisk, Data: map[string]any{
-			"code": v.Code, "symbol": v.Symbol, "value": v.Value, "limit": v.Limit, "message": v.Message, "shadow": v.Shadow, "passed": v.Passed, "order_id": id.String(), "step": d.x.engine.Step(),
+			"code": v.Code, "symbol": v.Symbol, "value": v.Value, "limit": v.Limit, "message": v.Message, "shadow": v.Shadow, "passed": v.Passed, "order_id": id.String(), "step": d.x.paper.engine.Step(),
 		}})
 		if v.Code == risk.Kill {
 			d.watch.killed = v.Message
@@ -210,14 +210,14 @@ func (d *diary) verdicts(id market.OrderID, list []risk.Verdict) {
 
 // Raise and Clear implement engine.Alarms with the gate held: the journal has them with the step.
 func (d *diary) Raise(o alarm.Occurrence) {
-	if row := d.x.raiseLocked(o); row != nil {
+	if row := d.x.alarms.raiseLocked(o); row != nil {
 		d.batch.Entries = append(d.batch.Entries, *row)
 	}
 }
 
 // Clear implements engine.Alarms.
 func (d *diary) Clear(code, subject string) {
-	if row := d.x.clearLocked(code, subject); row != nil {
+	if row := d.x.alarms.clearLocked(code, subject); row != nil {
 		d.batch.Entries = append(d.batch.Entries, *row)
 	}
 }
@@ -232,12 +232,12 @@ type shadow struct {
 	killed  string // why the drawdown ends the run
 }
 
-func (x *Execution) newShadow(start market.Time) (*shadow, error) {
+func (pp *paperRun) newShadow(start market.Time) (*shadow, error) {
 	guard, err := risk.NewGuard(risk.Setup{
-		Limits: x.bounds, Mode: x.riskMode(), Timeframe: x.plan.Timeframe, StartEquity: x.plan.Cash, Start: start,
+		Limits: pp.run.permit.bounds, Mode: pp.run.permit.riskMode(), Timeframe: pp.run.setup.plan.Timeframe, StartEquity: pp.run.setup.plan.Cash, Start: start,
 	})
 	w := &shadow{guard: guard, orders: map[market.OrderID]bool{}, amounts: map[market.OrderID]decimal.Decimal{}}
-	for _, s := range x.plan.Symbols {
+	for _, s := range pp.run.setup.plan.Symbols {
 		w.symbols = append(w.symbols, risk.Symbol{Symbol: s})
 	}
 	return w, err

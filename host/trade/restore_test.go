@@ -36,7 +36,7 @@ func TestInterruptedRunIsReadBack(t *testing.T) {
 	if err := x.begin(); err != nil {
 		t.Fatal(err)
 	}
-	_ = x.trade(ctx) // and nobody writes the end
+	_ = x.paper.trade(ctx) // and nobody writes the end
 	x.plugin.Close("test")
 	want := x.Results()
 	rep, cleared, err := d.launcher.Interrupted(t.Context())

@@ -88,7 +88,7 @@ func TestLiveStops(t *testing.T) {
 	if p := x.Progress(); p.Phase != engine.Stopping || p.Fills == 0 || p.Cash <= 0 {
 		t.Errorf("%+v", p)
 	}
-	if !x.config.APIKey.Empty() || !x.config.Secret.Empty() {
+	if !x.setup.config.APIKey.Empty() || !x.setup.config.Secret.Empty() {
 		t.Error("the credentials are still there")
 	}
 	text, err := json.Marshal(x.Results())
