@@ -47,7 +47,7 @@ func (x *Execution) Raise(o alarm.Occurrence) {
 	row := x.alarms.raiseLocked(o)
 	x.gate.Unlock()
 	if row != nil {
-		x.tell(row.Kind, row.Data)
+		x.writeLog(row.Kind, row.Data)
 	}
 }
 
@@ -92,7 +92,7 @@ func (x *Execution) Clear(code, subject string) {
 	row := x.alarms.clearLocked(code, subject)
 	x.gate.Unlock()
 	if row != nil {
-		x.tell(row.Kind, row.Data)
+		x.writeLog(row.Kind, row.Data)
 	}
 }
 
@@ -101,11 +101,11 @@ func (al *alarms) clearLocked(code, subject string) *journal.Entry {
 	if !was {
 		return nil
 	}
-	row := al.cleared(a)
+	row := al.logCleared(a)
 	return &row
 }
 
-func (al *alarms) cleared(a alarm.Alarm) journal.Entry {
+func (al *alarms) logCleared(a alarm.Alarm) journal.Entry {
 	al.run.log.Info("alarm cleared", "code", a.Code, "severity", string(a.Severity), "id", a.ID, "run_id", al.run.runID,
 		"count", a.Count)
 	return rowOf(alarm.Cleared, a)
@@ -117,8 +117,8 @@ func (al *alarms) endAlarms() {
 	over := al.set.EndRun()
 	al.run.gate.Unlock()
 	for _, a := range over {
-		row := al.cleared(a)
-		al.run.tell(row.Kind, row.Data)
+		row := al.logCleared(a)
+		al.run.writeLog(row.Kind, row.Data)
 	}
 }
 

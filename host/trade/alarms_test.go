@@ -64,10 +64,10 @@ func TestAlarmsAreReadBack(t *testing.T) {
 	x := d.launch(onSim(runner.ModePaper, "good", map[string]any{"every": 5}, ""))
 	stop := x.plugin.Watch(context.Background())
 	defer stop()
-	if err := x.begin(); err != nil {
+	if err := x.beginJournal(); err != nil {
 		t.Fatal(err)
 	}
-	x.tell(logAlarm, map[string]any{"code": "BALANCE_DRIFT", "message": "as of 1.0.0"})
+	x.writeLog(logAlarm, map[string]any{"code": "BALANCE_DRIFT", "message": "as of 1.0.0"})
 	for _, code := range []string{"STREAM_RECONCILING", "FILL_CONFLICT", "BALANCE_DRIFT", "LATE_FILL"} {
 		x.Raise(alarm.Occurrence{Code: code, Subject: "BTC/USDT", Text: "the text of " + code})
 	}

@@ -58,7 +58,7 @@ func (x *Execution) Control(ctx context.Context, c runner.Command) (string, erro
 	}
 	ctx, cancel := context.WithTimeout(ctx, controlLimit)
 	defer cancel()
-	text, err := x.control(ctx, c)
+	text, err := x.runControl(ctx, c)
 	refused, ok := errors.AsType[*engine.Refused](err)
 	switch {
 	case err == nil:
@@ -68,7 +68,7 @@ func (x *Execution) Control(ctx context.Context, c runner.Command) (string, erro
 	default:
 		row.Refused = "not_supported"
 	}
-	x.tell(logControl, row)
+	x.writeLog(logControl, row)
 	return "", err
 }
 
@@ -82,7 +82,7 @@ func refusedControl(r *engine.Refused) error {
 	return &play.RequestError{Code: "VALIDATION_FAILED", Message: r.Message, Fields: []play.FieldError{field}}
 }
 
-func (x *Execution) control(ctx context.Context, c runner.Command) (string, error) {
+func (x *Execution) runControl(ctx context.Context, c runner.Command) (string, error) {
 	x.gate.Lock()
 	e, phase := x.trading, x.phase
 	x.gate.Unlock()
@@ -144,7 +144,7 @@ func (al *alarms) acknowledge(id string) (string, error) {
 		return "", &engine.Refused{Reason: "no_alarm", Message: say}
 	}
 	row := rowOf(alarm.Acknowledged, a)
-	al.run.tell(row.Kind, row.Data)
+	al.run.writeLog(row.Kind, row.Data)
 	return "Alarm " + id + " is acknowledged", nil
 }
 
@@ -168,7 +168,7 @@ func (x *Execution) stopAs(e *engine.Engine, positions string) error {
 func (pp *paperRun) controlPaper(c runner.Command) (string, error) {
 	pp.run.gate.Lock()
 	defer pp.run.gate.Unlock()
-	d := pp.diary
+	d := pp.recorder
 	if d == nil {
 		return "", notTrading("The run does not trade yet.")
 	}
@@ -176,17 +176,17 @@ func (pp *paperRun) controlPaper(c runner.Command) (string, error) {
 	const when = " with the next candle"
 	switch c.Action {
 	case runner.Pause:
-		d.pause()
+		d.pauseEntries()
 		return "Entries are paused", nil
 	case runner.Resume:
-		return d.resume()
+		return d.resumeEntries()
 	case runner.Flatten:
-		d.pause()
+		d.pauseEntries()
 		n := d.cancelEntries()
-		held := d.sell("")
+		held := d.closePositions("")
 		return fmt.Sprintf("Entries are paused; %d are cancelled and %d positions sold%s", n, held, when), nil
 	case runner.Close:
-		if d.sell(market.Symbol(c.Symbol)) == 0 {
+		if d.closePositions(market.Symbol(c.Symbol)) == 0 {
 			say := fmt.Sprintf("The run holds no %s.", c.Symbol)
 			return "", &engine.Refused{Reason: "no_position", Message: say}
 		}
@@ -204,8 +204,8 @@ func (pp *paperRun) controlPaper(c runner.Command) (string, error) {
 	return "", notSupported(c.Action)
 }
 
-// pause lets no entry pass until resume. What follows is called with the gate held.
-func (d *diary) pause() {
+// pauseEntries lets no entry pass until resume. What follows is called with the gate held.
+func (d *journalRecorder) pauseEntries() {
 	const why = "the operator has paused the entries"
 	d.watch.guard.Raise(risk.Reason{
 		Code: engine.CodePaused, State: risk.Reducing, Clears: risk.WhenGone, Since: d.src.clock.Now(),
@@ -214,7 +214,7 @@ func (d *diary) pause() {
 	d.Raise(alarm.Occurrence{Code: engine.CodePaused, Text: why})
 }
 
-func (d *diary) resume() (string, error) {
+func (d *journalRecorder) resumeEntries() (string, error) {
 	if !d.watch.guard.Stands(engine.CodePaused) {
 		return "", &engine.Refused{Reason: "not_paused", Message: "The run is not paused."}
 	}
@@ -223,19 +223,19 @@ func (d *diary) resume() (string, error) {
 	return "Entries are let again", nil
 }
 
-// paused refuses an entry while the operator wants none, also where the limits only watch.
-func (d *diary) paused(o *market.Order, shrinks bool) string {
+// denyPaused refuses an entry while the operator wants none, also where the limits only watch.
+func (d *journalRecorder) denyPaused(o *market.Order, shrinks bool) string {
 	if shrinks || !d.watch.guard.Stands(engine.CodePaused) {
 		return ""
 	}
-	d.verdicts(o.ID, []risk.Verdict{{
+	d.recordVerdicts(o.ID, []risk.Verdict{{
 		Code: risk.StateReducing, Symbol: o.Symbol, Value: string(risk.Reducing),
 		Message: "positions may only shrink: the operator has paused the entries",
 	}})
 	return string(risk.StateReducing)
 }
 
-func (d *diary) cancelEntries() (n int) {
+func (d *journalRecorder) cancelEntries() (n int) {
 	for _, o := range d.x.paper.engine.OpenOrders() {
 		if o.Role == market.RoleEntry && !o.ReduceOnly {
 			n++
@@ -245,7 +245,7 @@ func (d *diary) cancelEntries() (n int) {
 	return n
 }
 
-func (d *diary) cancelOrder(id string) bool {
+func (d *journalRecorder) cancelOrder(id string) bool {
 	open := slices.ContainsFunc(d.x.paper.engine.OpenOrders(), func(o market.Order) bool {
 		return o.ID.String() == id
 	})
@@ -255,8 +255,8 @@ func (d *diary) cancelOrder(id string) bool {
 	return open
 }
 
-// sell closes the position of a symbol, or ("") every one, and counts them.
-func (d *diary) sell(s market.Symbol) (n int) {
+// closePositions closes the position of a symbol, or ("") every one, and counts them.
+func (d *journalRecorder) closePositions(s market.Symbol) (n int) {
 	held, _ := d.x.paper.engine.Positions() // what cannot be valued ends the run elsewhere
 	for _, p := range held {
 		if s == "" || p.Symbol == s {

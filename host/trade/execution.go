@@ -110,8 +110,8 @@ var _ interface {
 	io.Closer
 } = (*Execution)(nil)
 
-// take reads one message of annotations or log lines.
-func (x *Execution) take(m *strategypb.PluginMessage) error {
+// takeMessage reads one message of annotations or log lines.
+func (x *Execution) takeMessage(m *strategypb.PluginMessage) error {
 	return x.notes.said.Take(m, x.gate, x.log)
 }
 
@@ -257,8 +257,8 @@ func (x *Execution) Served() (stage string, covered time.Duration) {
 	return x.permit.admission.Stage, covered
 }
 
-// enter begins a phase. The journal has it too, so that a crash is known by its phase.
-func (x *Execution) enter(phase string) {
+// enterPhase begins a phase. The journal has it too, so that a crash is known by its phase.
+func (x *Execution) enterPhase(phase string) {
 	x.gate.Lock()
 	x.phase = phase
 	now := x.clock()
@@ -269,12 +269,12 @@ func (x *Execution) enter(phase string) {
 		x.times.trades = now
 	}
 	x.gate.Unlock()
-	x.tell(logPhase, map[string]any{"phase": phase})
+	x.writeLog(logPhase, map[string]any{"phase": phase})
 	x.log.Info("phase", "phase", phase)
 }
 
-// tell writes a line of the journal. That it cannot be written shows when the next step cannot.
-func (x *Execution) tell(kind string, data any) {
+// writeLog writes a line of the journal. That it cannot be written shows when the next step cannot.
+func (x *Execution) writeLog(kind string, data any) {
 	if x.journal == nil {
 		return
 	}
@@ -283,8 +283,8 @@ func (x *Execution) tell(kind string, data any) {
 	}
 }
 
-// assume says what the run assumes.
-func (x *Execution) assume(short int) {
+// addAssumptions says what the run assumes.
+func (x *Execution) addAssumptions(short int) {
 	note := func(code, message string) {
 		x.notes.assumptions = append(x.notes.assumptions, result.Note{Code: code, Message: message})
 	}

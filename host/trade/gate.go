@@ -37,9 +37,9 @@ type permit struct {
 	policyAlarm string
 }
 
-// admit asks the policy, after everything else that can refuse a start and before anything of
+// askPolicy asks the policy, after everything else that can refuse a start and before anything of
 // the venue is touched. Without a policy real money is traded ungated, which the run says.
-func (pm *permit) admit(ctx context.Context) (err error) {
+func (pm *permit) askPolicy(ctx context.Context) (err error) {
 	policy := pm.run.opts.Policy
 	if policy == nil {
 		if policy, err = deploy.New(deploy.Options{Mode: deploy.Warn}); err != nil {
@@ -57,13 +57,13 @@ func (pm *permit) admit(ctx context.Context) (err error) {
 	for _, n := range pm.admission.Notices {
 		pm.run.notes.warnings = append(pm.run.notes.warnings, result.Note{Code: string(n.Code), Message: n.Message})
 	}
-	return pm.bound()
+	return pm.fixLimits()
 }
 
-// bound fixes the limits of the run. Real money needs a cap on one order, or an entry that is
+// fixLimits fixes the limits of the run. Real money needs a cap on one order, or an entry that is
 // enforced.
-func (pm *permit) bound() error {
-	pm.bounds = pm.limits()
+func (pm *permit) fixLimits() error {
+	pm.bounds = pm.tightenLimits()
 	if pm.realMoney() && !pm.bounds.Capped() && !pm.admission.Gated() {
 		return play.Refuse("MODE_NOT_SUPPORTED", map[string]any{"reason": "risk_limit_required"},
 			"Real money is traded only with a cap on one order: start the service with --risk-max-order-notional.")
@@ -111,9 +111,9 @@ func (pm *permit) realMoney() bool {
 	return pm.run.setup.req.Mode == runner.ModeLive && !pm.run.setup.config.Sandbox && !pm.run.setup.venue.Pretend
 }
 
-// limits are the risk limits of the run: those of the server, and of the deployment entry where
+// tightenLimits are the risk limits of the run: those of the server, and of the deployment entry where
 // they are smaller.
-func (pm *permit) limits() risk.Limits {
+func (pm *permit) tightenLimits() risk.Limits {
 	entry := pm.admission.Limits
 	return pm.run.opts.Risk.For(pm.realMoney()).Tighten(risk.Entry{
 		MaxOrderNotional: entry.OrderValue, MaxPositionNotional: entry.PositionValue, MaxGrossNotional: entry.Capital,

@@ -61,7 +61,7 @@ func TestWhatIsRealMoney(t *testing.T) {
 			asked = r
 			return deploy.Admission{Notices: []deploy.Notice{{Code: deploy.RegistryUnavailable, Message: "cached"}}}, nil
 		}))
-		if err := x.permit.admit(t.Context()); err != nil || asked.RealMoney() != c.want || x.Ungated() != "" {
+		if err := x.permit.askPolicy(t.Context()); err != nil || asked.RealMoney() != c.want || x.Ungated() != "" {
 			t.Errorf("%+v: %+v %v", c, asked, err)
 		}
 		if asked.Strategy != "sma_cross" || asked.PluginSHA256 != "ab" || string(asked.Params) != `{"fast":10}` || asked.Exchange != c.venue || len(asked.Symbols) != 1 {
@@ -72,12 +72,12 @@ func TestWhatIsRealMoney(t *testing.T) {
 		}
 		// Without a policy real money says that it is ungated, nothing else does.
 		x = gated(c.mode, c.venue, c.sandbox, nil)
-		if err := x.permit.admit(t.Context()); err != nil || (x.Ungated() != "") != c.want || strings.Contains(x.Ungated(), "Ungated") != c.want {
+		if err := x.permit.askPolicy(t.Context()); err != nil || (x.Ungated() != "") != c.want || strings.Contains(x.Ungated(), "Ungated") != c.want {
 			t.Errorf("%+v: %q %v", c, x.Ungated(), err)
 		}
 	}
 	no := &deploy.Refusal{Code: deploy.DeploymentRevoked}
-	err := gated("live", "binance", false, policyFunc(func(deploy.Request) (deploy.Admission, error) { return deploy.Admission{}, no })).permit.admit(t.Context())
+	err := gated("live", "binance", false, policyFunc(func(deploy.Request) (deploy.Admission, error) { return deploy.Admission{}, no })).permit.askPolicy(t.Context())
 	if !errors.Is(err, no) {
 		t.Error(err)
 	}
@@ -96,7 +96,7 @@ func TestRealMoneyNeedsACap(t *testing.T) {
 	} {
 		x := gated(c.mode, c.venue, c.sandbox, yes)
 		x.opts.Risk = capped(c.amount)
-		err := x.permit.admit(t.Context())
+		err := x.permit.askPolicy(t.Context())
 		var refusal *play.RequestError
 		switch {
 		case c.want && err != nil:
@@ -114,7 +114,7 @@ func TestRealMoneyNeedsACap(t *testing.T) {
 		return deploy.Admission{Limits: deploy.Limits{OrderValue: &small}}, nil
 	}))
 	x.opts.Risk = ten
-	if err := x.permit.admit(t.Context()); err != nil || x.permit.risk["max_order_notional"] != json.Number("10") {
+	if err := x.permit.askPolicy(t.Context()); err != nil || x.permit.risk["max_order_notional"] != json.Number("10") {
 		t.Errorf("the smaller does not win: %v %v", x.permit.risk, err)
 	}
 }
@@ -124,7 +124,7 @@ func TestZeroInAnEntry(t *testing.T) {
 	zero, none := decimal.Zero, int64(0)
 	admit := func(l deploy.Limits) map[string]any {
 		x := gated("live", "binance", false, policyFunc(func(deploy.Request) (deploy.Admission, error) { return deploy.Admission{Limits: l}, nil }))
-		if err := x.permit.admit(t.Context()); err != nil {
+		if err := x.permit.askPolicy(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		return x.permit.risk

@@ -150,13 +150,13 @@ func (l *Launcher) launch(ctx context.Context, runID string, req runner.StartReq
 		}
 	}()
 	// Parameters come before the exchange, and only the strategy knows all rules about them.
-	if x.setup.warmup, err = x.plugin.Introduce(ctx, x.introduction(), x.take); err != nil {
+	if x.setup.warmup, err = x.plugin.Introduce(ctx, x.introduction(), x.takeMessage); err != nil {
 		return nil, err
 	}
 	if refusal != nil {
 		return nil, refusal
 	}
-	if err := x.permit.admit(ctx); err != nil {
+	if err := x.permit.askPolicy(ctx); err != nil {
 		return nil, err
 	}
 	if l.opts.Journal == nil {

@@ -23,19 +23,19 @@ type paperRun struct {
 	run        *Execution
 	venueClock exchange.SteadyClock // where the venue has no time of its own
 	engine     *sim.Engine          // nil until the warm-up is here
-	diary      *diary
+	recorder   *journalRecorder
 }
 
-// steps is a paper run from its warm-up to its end: the loop of a backtest, over candles
+// runSteps is a paper run from its warm-up to its end: the loop of a backtest, over candles
 // that are still to come.
-func (pp *paperRun) steps(ctx context.Context, l *line, markets []exchange.Market) error {
-	src := pp.listen(l)
+func (pp *paperRun) runSteps(ctx context.Context, l *line, markets []exchange.Market) error {
+	src := pp.newSource(l)
 	defer src.Close()
 	warm, err := src.Warmup(ctx, pp.run.setup.warmup)
 	if err != nil {
 		return err
 	}
-	if err := pp.prepare(src, warm, markets); err != nil {
+	if err := pp.prepareBooks(src, warm, markets); err != nil {
 		return err
 	}
 	if err := pp.writeMarkets(markets); err != nil {
@@ -46,8 +46,8 @@ func (pp *paperRun) steps(ctx context.Context, l *line, markets []exchange.Marke
 		return err
 	}
 	arriving := &arriving{x: pp.run, ctx: ctx, src: src, warm: warm}
-	pp.diary.asks = link.NewLockstep(pp.run.plugin.Stream, pp.run.gate, pp.run.setup.plan.Symbols, pp.run.opts.StepLimit)
-	if err := pp.play(arriving); err != nil {
+	pp.recorder.asks = link.NewLockstep(pp.run.plugin.Stream, pp.run.gate, pp.run.setup.plan.Symbols, pp.run.opts.StepLimit)
+	if err := pp.runLoop(arriving); err != nil {
 		if cause := context.Cause(ctx); cause != nil {
 			return pp.stopPlugin(cause)
 		}
@@ -59,16 +59,16 @@ func (pp *paperRun) steps(ctx context.Context, l *line, markets []exchange.Marke
 	return pp.run.plugin.Finish(pp.run.opts.StepLimit)
 }
 
-// play is the loop, with the gate held while it does not wait.
-func (pp *paperRun) play(f sim.Feed) error {
+// runLoop is the loop, with the gate held while it does not wait.
+func (pp *paperRun) runLoop(f sim.Feed) error {
 	pp.run.gate.Lock()
 	defer pp.run.gate.Unlock()
-	err := sim.Run(pp.engine, &play.Feed{Feed: f, Record: pp.run.chart.rec}, pp.diary)
-	return errors.Join(err, pp.diary.commit())
+	err := sim.Run(pp.engine, &play.Feed{Feed: f, Record: pp.run.chart.rec}, pp.recorder)
+	return errors.Join(err, pp.recorder.commitBatch())
 }
 
-// prepare makes engine and record once it is known how much warm-up there is.
-func (pp *paperRun) prepare(src *source, warm []*feed.Step, markets []exchange.Market) error {
+// prepareBooks makes engine and record once it is known how much warm-up there is.
+func (pp *paperRun) prepareBooks(src *source, warm []*feed.Step, markets []exchange.Market) error {
 	pp.run.gate.Lock()
 	defer pp.run.gate.Unlock()
 	have := make([]int, len(pp.run.setup.plan.Symbols))
@@ -98,15 +98,15 @@ func (pp *paperRun) prepare(src *source, warm []*feed.Step, markets []exchange.M
 	if err != nil {
 		return err
 	}
-	pp.diary = &diary{Recorder: pp.run.chart.rec, x: pp.run, src: src, run: pp.run.journal, watch: watch}
-	cfg.Judge = pp.diary.judge
-	if pp.engine, err = sim.NewEngine(cfg, pp.diary); err != nil {
+	pp.recorder = &journalRecorder{Recorder: pp.run.chart.rec, x: pp.run, src: src, run: pp.run.journal, watch: watch}
+	cfg.Judge = pp.recorder.judgeOrder
+	if pp.engine, err = sim.NewEngine(cfg, pp.recorder); err != nil {
 		return err
 	}
-	pp.diary.batch.Entries = append(pp.diary.batch.Entries, journal.Entry{
+	pp.recorder.batch.Entries = append(pp.recorder.batch.Entries, journal.Entry{
 		Kind: logLayout, Data: map[string]any{"window": pp.run.chart.layout.window, "warmup": pp.run.chart.layout.warmup},
 	})
-	pp.run.assume(short)
+	pp.run.addAssumptions(short)
 	return nil
 }
 
@@ -124,23 +124,23 @@ func (a *arriving) Next(b *sim.Batch) (bool, error) {
 	x := a.x
 	if len(a.warm) > 0 {
 		*b = a.warm[0].Batch
-		x.paper.diary.took(a.warm[0], a.step)
+		x.paper.recorder.takeStep(a.warm[0], a.step)
 		a.warm = a.warm[1:]
 		a.step++
 		return true, nil
 	}
 	var next *feed.Step
-	err := x.paper.diary.commit() // the orders of the step before
+	err := x.paper.recorder.commitBatch() // the orders of the step before
 	if err != nil {
 		return false, err
 	}
 	if a.step >= x.chart.layout.warmup && x.phase == phaseWarming {
-		x.gate.Outside(func() { x.enter(phaseTrading) })
+		x.gate.Outside(func() { x.enterPhase(phaseTrading) })
 	}
 	for next == nil && err == nil {
 		x.gate.Outside(func() { next, err = a.src.Next(a.ctx) })
 		if next == nil && err == nil {
-			err = x.paper.diary.waits()
+			err = x.paper.recorder.onIdle()
 		}
 	}
 	switch {
@@ -151,7 +151,7 @@ func (a *arriving) Next(b *sim.Batch) (bool, error) {
 	}
 	*b = next.Batch
 	x.link.LastMessage = x.clock()
-	x.paper.diary.took(next, a.step)
+	x.paper.recorder.takeStep(next, a.step)
 	a.step++
 	x.note(b)
 	return true, nil

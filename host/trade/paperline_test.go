@@ -53,7 +53,7 @@ func inPhase(x *Execution, phase string) func() bool {
 func looks(t *testing.T, x *Execution) {
 	t.Helper()
 	x.gate.Lock()
-	src := x.paper.diary.src
+	src := x.paper.recorder.src
 	x.gate.Unlock()
 	for range 2 {
 		src.nudge()
@@ -241,13 +241,13 @@ func TestPaperConnectorCrashes(t *testing.T) {
 func TestPaperClock(t *testing.T) {
 	x := (&Execution{clock: time.Now, gate: &link.Gate{}}).withParts()
 	conn := &exchange.Connection{}
-	x.paper.opened(conn, exchange.Opened{ClockOffset: time.Hour}, 0)
+	x.paper.onOpened(conn, exchange.Opened{ClockOffset: time.Hour}, 0)
 	if ahead := time.Until(conn.Clock.Now().Time()); ahead < 59*time.Minute || ahead > 61*time.Minute || x.link.Synthetic {
 		t.Errorf("%s ahead, %+v", ahead, x.link)
 	}
 	paced := &exchange.PacedClock{Then: market.Time(5), Since: time.Now(), Pace: 1}
 	conn = &exchange.Connection{}
-	if x.paper.opened(conn, exchange.Opened{Clock: paced}, 0); conn.Clock != exchange.VenueClock(paced) || !x.link.Synthetic {
+	if x.paper.onOpened(conn, exchange.Opened{Clock: paced}, 0); conn.Clock != exchange.VenueClock(paced) || !x.link.Synthetic {
 		t.Errorf("%v, %+v", conn.Clock, x.link)
 	}
 }
@@ -354,9 +354,9 @@ func TestPaperIsPatient(t *testing.T) {
 						s.markets = answers
 					}
 					x, began := s.bare(), time.Now()
-					conn, err := x.paper.connect(t.Context())
+					conn, err := x.paper.connectVenue(t.Context())
 					if err == nil {
-						_, err = x.paper.markets(t.Context(), conn)
+						_, err = x.paper.readMarkets(t.Context(), conn)
 					}
 					took := time.Since(began)
 					f, ok := errors.AsType[*engine.Fault](err)
@@ -369,7 +369,7 @@ func TestPaperIsPatient(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		s, began := &told{open: func(int) error { return refused(exchange.Rejected, 0) }}, time.Now()
-		_, err := s.bare().paper.connect(t.Context())
+		_, err := s.bare().paper.connectVenue(t.Context())
 		f, ok := errors.AsType[*engine.Fault](err)
 		if took := time.Since(began); !ok || f.Data["reason"] != "unreachable" || took > 0 || s.opened != 1 || s.released != 1 {
 			t.Errorf("after %s, %d attempts: %v", took, s.opened, err)
@@ -385,7 +385,7 @@ func TestPaperHangsUpInTime(t *testing.T) {
 			return ctx.Err()
 		}}
 		x := s.bare()
-		conn, err := x.paper.connect(t.Context())
+		conn, err := x.paper.connectVenue(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

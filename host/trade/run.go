@@ -30,12 +30,12 @@ const (
 // Run implements runner.Execution.
 func (x *Execution) Run(ctx context.Context) runner.Outcome {
 	defer x.plugin.Watch(ctx)()
-	defer x.wipe()
-	err := x.begin()
+	defer x.wipeCredentials()
+	err := x.beginJournal()
 	if err == nil && x.setup.req.Mode == runner.ModeLive {
 		err = x.tradeLive(ctx)
 	} else if err == nil {
-		err = x.paper.trade(ctx)
+		err = x.paper.runTrading(ctx)
 	}
 	x.end.cause = err
 	outcome := x.outcome(err)
@@ -48,8 +48,8 @@ func (x *Execution) Run(ctx context.Context) runner.Outcome {
 	return outcome
 }
 
-// begin writes the run down before it touches the network.
-func (x *Execution) begin() error {
+// beginJournal writes the run down before it touches the network.
+func (x *Execution) beginJournal() error {
 	req := x.setup.req // as it was understood
 	req.StrategyParams, req.Execution, req.Exchange = x.setup.plan.Params, x.setup.plan.ExecutionJSON, x.setup.venue.ID
 	text, err := json.Marshal(req)
@@ -94,32 +94,32 @@ func (x *Execution) writeEnd(o runner.Outcome) {
 	}
 }
 
-// trade is the run from the connection to its end.
-func (pp *paperRun) trade(ctx context.Context) error {
-	conn, err := pp.connect(ctx)
+// runTrading is the run from the connection to its end.
+func (pp *paperRun) runTrading(ctx context.Context) error {
+	conn, err := pp.connectVenue(ctx)
 	if err != nil {
-		return pp.run.stopped(ctx, err)
+		return pp.run.stopCause(ctx, err)
 	}
 	l := &line{x: pp.run}
 	l.take(conn)
 	defer l.hangUp(ctx)
-	pp.run.enter(phaseReconciling)
+	pp.run.enterPhase(phaseReconciling)
 	var markets []exchange.Market
 	err = l.with(ctx, func(ctx context.Context, conn *exchange.Connection) (err error) {
-		markets, err = pp.markets(ctx, conn)
+		markets, err = pp.readMarkets(ctx, conn)
 		return err
 	})
 	if err != nil {
-		return pp.run.stopped(ctx, err)
+		return pp.run.stopCause(ctx, err)
 	}
-	pp.run.enter(phaseWarming)
-	err = pp.steps(ctx, l, markets)
-	return pp.run.stopped(ctx, err)
+	pp.run.enterPhase(phaseWarming)
+	err = pp.runSteps(ctx, l, markets)
+	return pp.run.stopCause(ctx, err)
 }
 
-// connect starts the connector and opens its session. The connection has a clock: the venue's own, else the run's,
+// connectVenue starts the connector and opens its session. The connection has a clock: the venue's own, else the run's,
 // which goes on from what the connector says.
-func (pp *paperRun) connect(ctx context.Context) (*exchange.Connection, error) {
+func (pp *paperRun) connectVenue(ctx context.Context) (*exchange.Connection, error) {
 	d := engine.Dialer{Exchange: pp.run.setup.venue.ID, Connect: pp.run.setup.venue.Connect, Open: pp.run.openRequest(), Limit: pp.run.opts.ConnectLimit, Failed: func(err error) {
 		pp.run.log.Warn("the exchange cannot be reached", "exchange", pp.run.setup.venue.ID, "error", err)
 	}}
@@ -127,12 +127,12 @@ func (pp *paperRun) connect(ctx context.Context) (*exchange.Connection, error) {
 	if err != nil {
 		return nil, err
 	}
-	pp.opened(made.Conn, made.Opened, made.Took)
+	pp.onOpened(made.Conn, made.Opened, made.Took)
 	return made.Conn, nil
 }
 
-// opened notes what a session says of itself.
-func (pp *paperRun) opened(conn *exchange.Connection, o exchange.Opened, latency time.Duration) {
+// onOpened notes what a session says of itself.
+func (pp *paperRun) onOpened(conn *exchange.Connection, o exchange.Opened, latency time.Duration) {
 	pp.run.gate.Lock()
 	pp.run.manifest.ConnectorSandbox = sandbox.Weaker(pp.run.manifest.ConnectorSandbox, conn.Sandbox)
 	pp.run.link.Latency, pp.run.link.Offset, pp.run.link.Synthetic = latency, o.ClockOffset, conn.Clock != nil || o.Clock != nil
@@ -148,8 +148,8 @@ func (pp *paperRun) opened(conn *exchange.Connection, o exchange.Opened, latency
 	pp.linkUp(true)
 }
 
-// heard takes the venue's time as the connector of a paper run tells it with every beat.
-func (pp *paperRun) heard(ack exchange.Ack, asked time.Time) {
+// onBeat takes the venue's time as the connector of a paper run tells it with every beat.
+func (pp *paperRun) onBeat(ack exchange.Ack, asked time.Time) {
 	if ack.VenueTime <= 0 {
 		return
 	}
@@ -169,8 +169,8 @@ func (x *Execution) openRequest() exchange.OpenRequest {
 // marketsTries is how often the rules of the markets are asked for before the start fails.
 const marketsTries = 3
 
-// markets are the rules of the run's symbols, in their order. A venue that wants no requests for a while is waited for.
-func (pp *paperRun) markets(ctx context.Context, conn *exchange.Connection) ([]exchange.Market, error) {
+// readMarkets are the rules of the run's symbols, in their order. A venue that wants no requests for a while is waited for.
+func (pp *paperRun) readMarkets(ctx context.Context, conn *exchange.Connection) ([]exchange.Market, error) {
 	limit, cancel := context.WithTimeout(ctx, pp.run.opts.ConnectLimit)
 	defer cancel()
 	all, err := conn.Session.Markets(limit)
@@ -207,8 +207,8 @@ func (pp *paperRun) markets(ctx context.Context, conn *exchange.Connection) ([]e
 	return out, nil
 }
 
-// stopped lets a stop win over the errors that it causes.
-func (x *Execution) stopped(ctx context.Context, err error) error {
+// stopCause lets a stop win over the errors that it causes.
+func (x *Execution) stopCause(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() == nil {
 		return err
 	}
@@ -238,11 +238,11 @@ func (x *Execution) outcome(err error) runner.Outcome {
 	case isStop(err):
 		return runner.Outcome{Stopped: true, Message: x.stopMessage()}
 	}
-	return runner.Outcome{Failure: x.failure(err), Message: x.kept()}
+	return runner.Outcome{Failure: x.failure(err), Message: x.describeKept()}
 }
 
-// kept is what a live run leaves at the venue; "" when nothing.
-func (x *Execution) kept() string {
+// describeKept is what a live run leaves at the venue; "" when nothing.
+func (x *Execution) describeKept() string {
 	x.gate.Lock()
 	defer x.gate.Unlock()
 	if x.trading == nil {
@@ -304,7 +304,7 @@ func (x *Execution) lastStepLocked() market.Time {
 
 // stopPlugin cancels open orders in the books of a paper run and asks the plugin to end.
 func (pp *paperRun) stopPlugin(cause error) error {
-	pp.run.enter(phaseStopping)
+	pp.run.enterPhase(phaseStopping)
 	if err := pp.endBooks(); err != nil {
 		return err
 	}
@@ -319,5 +319,5 @@ func (pp *paperRun) endBooks() error {
 	if pp.engine == nil {
 		return nil
 	}
-	return errors.Join(pp.engine.Finish(), pp.diary.commit())
+	return errors.Join(pp.engine.Finish(), pp.recorder.commitBatch())
 }

@@ -29,7 +29,7 @@ type line struct {
 func (l *line) take(conn *exchange.Connection) {
 	ctx, cancel := context.WithCancel(context.Background())
 	l.conn, l.quiet = conn, cancel
-	l.lease.Go(func() { conn.KeepLease(ctx, l.x.paper.heard) })
+	l.lease.Go(func() { conn.KeepLease(ctx, l.x.paper.onBeat) })
 }
 
 // let ends what stands behind the connection.
@@ -67,14 +67,14 @@ func (l *line) relaunch(ctx context.Context) error {
 	if err := l.crashes.Another(time.Now(), x.setup.venue.ID); err != nil {
 		return err
 	}
-	x.paper.halt(true)
+	x.paper.setHalted(true)
 	x.warn(engine.CodeConnectorCrashed, "the connector of "+x.setup.venue.ID+" is gone and is started again")
-	conn, err := x.paper.connect(ctx)
+	conn, err := x.paper.connectVenue(ctx)
 	if err != nil {
 		return err
 	}
 	l.take(conn)
-	x.paper.halt(false)
+	x.paper.setHalted(false)
 	x.Clear(engine.CodeConnectorCrashed, "")
 	x.warn(engine.CodeConnectorBack, "the connector of "+x.setup.venue.ID+" is back")
 	return nil
@@ -93,21 +93,21 @@ func (l *line) hangUp(ctx context.Context) {
 	l.let()
 }
 
-// halt is the state of a run without a connector, from its loss to its return.
-func (pp *paperRun) halt(on bool) {
+// setHalted is the state of a run without a connector, from its loss to its return.
+func (pp *paperRun) setHalted(on bool) {
 	pp.run.gate.Lock()
 	defer pp.run.gate.Unlock()
-	if pp.diary == nil {
+	if pp.recorder == nil {
 		return // it does not trade yet
 	}
-	if guard := pp.diary.watch.guard; !on {
+	if guard := pp.recorder.watch.guard; !on {
 		guard.Clear(engine.CodeConnectorCrashed)
 	} else {
 		guard.Raise(risk.Reason{
-			Code: engine.CodeConnectorCrashed, State: risk.Halted, Clears: risk.WhenGone, Since: pp.diary.src.clock.Now(), Message: "there is no connector",
+			Code: engine.CodeConnectorCrashed, State: risk.Halted, Clears: risk.WhenGone, Since: pp.recorder.src.clock.Now(), Message: "there is no connector",
 		})
 	}
-	pp.diary.src.nudge()
+	pp.recorder.src.nudge()
 }
 
 // source turns the candle feed, which pushes steps, into one that is asked for them: a
@@ -132,8 +132,8 @@ var errEnded = errors.New("the candles have ended")
 // errClosed stops a feed that nobody listens to any more.
 var errClosed = errors.New("the run is over")
 
-// listen is the source of the run. Its clock stays when another connector is started.
-func (pp *paperRun) listen(l *line) *source {
+// newSource is the source of the run. Its clock stays when another connector is started.
+func (pp *paperRun) newSource(l *line) *source {
 	return &source{x: pp.run, line: l, clock: l.conn.Clock, offers: make(feed.Offers), wake: make(chan struct{}, 1), ended: make(chan error, 1)}
 }
 

@@ -25,7 +25,7 @@ func (x *Execution) tradeLive(ctx context.Context) error {
 		RunID: x.runID, Symbols: x.setup.plan.Symbols, Timeframe: x.setup.plan.Timeframe, Venue: x.setup.venue.Description,
 		Connect: x.setup.venue.Connect, Open: x.openRequest(), Journal: x.opts.Journal, Run: x.journal, Limits: x.permit.bounds,
 		Warmup: x.setup.warmup, OnStop: x.opts.OnStop, OnShutdown: x.opts.OnShutdown, Unprotected: x.opts.Unprotected, Resume: engine.Resume(x.setup.req.Resume), Orderly: isStop,
-		Shutdown: func(err error) bool { return errors.Is(err, runner.ErrShutdown) }, Gate: x.gate, Host: &liveHost{x: x}, Link: x.linked, ConnectLimit: x.opts.ConnectLimit,
+		Shutdown: func(err error) bool { return errors.Is(err, runner.ErrShutdown) }, Gate: x.gate, Host: &liveHost{x: x}, Link: x.onLink, ConnectLimit: x.opts.ConnectLimit,
 	})
 	x.gate.Lock()
 	x.trading = e
@@ -48,8 +48,8 @@ func (x *Execution) tradeLive(ctx context.Context) error {
 	return err
 }
 
-// linked notes how the connection of a live run stands.
-func (x *Execution) linked(l engine.Link) {
+// onLink notes how the connection of a live run stands.
+func (x *Execution) onLink(l engine.Link) {
 	x.gate.Lock()
 	defer x.gate.Unlock()
 	x.link.Up, x.link.Offset, x.link.Synthetic, x.link.LastMessage = l.Up, l.Offset, l.Synthetic, x.clock()
@@ -58,8 +58,8 @@ func (x *Execution) linked(l engine.Link) {
 	}
 }
 
-// wipe overwrites the credentials: nothing needs them any more.
-func (x *Execution) wipe() {
+// wipeCredentials overwrites the credentials: nothing needs them any more.
+func (x *Execution) wipeCredentials() {
 	x.setup.config.APIKey.Wipe()
 	x.setup.config.Secret.Wipe()
 	x.setup.config.Password.Wipe()
@@ -87,7 +87,7 @@ func (o *oneStep) Next(b *sim.Batch) (bool, error) {
 func (h *liveHost) Begin(l engine.Layout) (sim.Recorder, error) {
 	x := h.x
 	h.prepare(l)
-	x.tell(logLayout, map[string]any{"window": l.Window, "warmup": l.Warmup})
+	x.writeLog(logLayout, map[string]any{"window": l.Window, "warmup": l.Warmup})
 	begin := &strategypb.Begin{WarmupSteps: l.Warmup, WindowStep: l.Window}
 	return x.chart.rec, x.plugin.Stream.Send(&strategypb.HostMessage{Message: &strategypb.HostMessage_Begin{Begin: begin}})
 }
@@ -102,7 +102,7 @@ func (h *liveHost) prepare(l engine.Layout) {
 		x.chart.candles = append(x.chart.candles, &market.Series{Symbol: s, Timeframe: x.setup.plan.Timeframe})
 	}
 	x.chart.rec = play.NewRecord(play.RecordOptions{Symbols: x.setup.plan.Symbols, Lines: x.lines, Window: l.Window, Free: true})
-	x.assume(l.Short)
+	x.addAssumptions(l.Short)
 	h.feed = play.Feed{Feed: &h.next, Record: x.chart.rec}
 	h.asks = link.NewLockstep(x.plugin.Stream, x.gate, x.setup.plan.Symbols, x.opts.StepLimit)
 }
@@ -130,7 +130,7 @@ func (h *liveHost) Decide(v *engine.View) ([]market.Intent, error) {
 }
 
 // Phase implements engine.Host.
-func (h *liveHost) Phase(phase string) { h.x.enter(phase) }
+func (h *liveHost) Phase(phase string) { h.x.enterPhase(phase) }
 
 // Raise implements engine.Host.
 func (h *liveHost) Raise(o alarm.Occurrence) { h.x.Raise(o) }

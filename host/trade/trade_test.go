@@ -140,7 +140,7 @@ func plainly(t *testing.T, v any) string {
 func TestLiveReadBack(t *testing.T) {
 	d := newDesk(t, 10, "good")
 	x := d.launch(onSim(runner.ModeLive, "good", map[string]any{"every": 4}, ""))
-	if err := x.begin(); err != nil {
+	if err := x.beginJournal(); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancelCause(context.Background())
