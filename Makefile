@@ -21,22 +21,32 @@ OASDIFF     := github.com/oasdiff/oasdiff@v1.32.1
 # The race detector needs a C compiler; without one the tests run all the same.
 RACE := $(shell command -v gcc >/dev/null 2>&1 && echo -race)
 
-.PHONY: help build run demo-live test check fmt vet staticcheck proto ui screenshots generated contract tests prove fuzz bench bench-api calibrate soak clean
+RINGS := $(GO) run ./cmd/tools/rings -gotestsum $(GOTESTSUM)
+
+.PHONY: help build service run demo-live quick test check fmt vet staticcheck proto ui screenshots generated contract tests prove fuzz bench bench-api bench-governance calibrate soak clean
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-build: ## everything into bin/
-	@mkdir -p bin/strategies bin/connectors bin/tools
-	$(BUILD) -ldflags '$(LDFLAGS)' -o bin/ ./cmd/assay ./cmd/lab ./cmd/governance
-	@for s in $(STRATEGIES); do echo "$(GO) build ./strategies/$$s" && $(BUILD) -o bin/strategies/$$s ./strategies/$$s || exit 1; done
+build: service ## everything into bin/
+	@mkdir -p bin/connectors bin/tools
+	$(BUILD) -ldflags '$(LDFLAGS)' -o bin/ ./cmd/lab ./cmd/governance
 	@for c in $(CONNECTORS); do echo "$(GO) build ./cmd/connectors/$$c" && $(BUILD) -o bin/connectors/$$c ./cmd/connectors/$$c || exit 1; done
 	$(BUILD) -o bin/tools/testvenue ./cmd/tools/testvenue
 
-run: build ## build, start the service, run one demonstration backtest, go on serving
+# What `make run` starts, and nothing else.
+service:
+	@mkdir -p bin/strategies
+	$(BUILD) -ldflags '$(LDFLAGS)' -o bin/ ./cmd/assay
+	@for s in $(STRATEGIES); do echo "$(GO) build ./strategies/$$s" && $(BUILD) -o bin/strategies/$$s ./strategies/$$s || exit 1; done
+
+run: service ## build, start the service, run one demonstration backtest, go on serving
 	bin/assay --demo --port $(PORT)
 
-test: check ## everything that CI checks
+quick: ## what changed since the last commit: format, vet, arrows, short tests of it and of what imports it
+	@$(GO) run ./cmd/tools/rings quick
+
+test: check ## everything once, proofs at a small scale: what a change needs
 
 check: fmt vet staticcheck generated contract tests ## formatting, vet, staticcheck, generated code, API contract, all tests
 
@@ -76,10 +86,10 @@ generated:
 	@scripts/check-generated.sh
 
 tests: build
-	@scripts/tests.sh '$(GO)' '$(GOTESTSUM)' '$(RACE)'
+	@$(RINGS) $(RACE) test
 
-prove: build ## the proofs that take longer than a test run may: every attack on the sandbox alone, as each user; public clients on the test venue
-	@scripts/prove.sh '$(GO)' '$(GOTESTSUM)'
+prove: build ## the proofs at scale: mutants, kills, histories, drives, attacks, public clients, all browser suites
+	@$(RINGS) prove
 
 fuzz: ## every fuzz target, FUZZTIME each (default 5s; 100000000x is so many executions), FUZZ: those whose path or name match
 	@scripts/fuzz.sh '$(or $(FUZZTIME),5s)' '$(FUZZ)'
@@ -97,8 +107,8 @@ calibrate: ## false-positive and detection rates of lab falsify, into docs/calib
 bench-governance: ## speed: ingests, known posts and reads of the control plane, its start and rebuild
 	$(GO) run ./cmd/tools/benchgovernance $(BENCHFLAGS)
 
-soak: ## the long form of every proof, MINUTES of what goes on for a time (default 10); the figures go into OUT (soak.json)
-	@scripts/soak.sh '$(GO)' '$(or $(MINUTES),10)' '$(COMMIT)' '$(or $(OUT),soak.json)'
+soak: build ## the long form of every proof, MINUTES of what goes on for a time (default 10); the figures go into OUT (soak.json)
+	@$(RINGS) -minutes '$(or $(MINUTES),10)' -commit '$(COMMIT)' -date "$$(date -u +%Y-%m-%dT%H:%M:%SZ)" -o '$(or $(OUT),soak.json)' soak
 
 clean: ## remove bin/
 	rm -rf bin

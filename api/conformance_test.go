@@ -9,7 +9,7 @@ import (
 
 	"github.com/assay-run/assay/api/v1/apitest"
 	"github.com/assay-run/assay/api/v1/problem"
-	"github.com/assay-run/assay/api/web"
+	"github.com/assay-run/assay/host/base/edge"
 )
 
 const (
@@ -155,8 +155,8 @@ func TestBadField(t *testing.T) {
 
 // TestBodiesOfReads: a GET or HEAD accepts nothing, {} or null, whatever the route.
 func TestBodiesOfReads(t *testing.T) {
-	s := apitest.Start(t, apitest.Options{Routes: []web.Route{{Method: "GET", Path: "/other", Handler: http.HandlerFunc(
-		func(w http.ResponseWriter, r *http.Request) { _ = web.Send(w, r, &web.Answer{Body: 1}) })}}})
+	s := apitest.Start(t, apitest.Options{Routes: []edge.Route{{Method: "GET", Path: "/other", Handler: http.HandlerFunc(
+		func(w http.ResponseWriter, r *http.Request) { _ = edge.Send(w, r, &edge.Answer{Body: 1}) })}}})
 	var cases []exchange
 	for path, right := range map[string]int{
 		"/api/v1/health": 200, status: 200, "/api/v1/status/detailed": 200, "/api/v1/strategies": 200, "/api/v1/exchanges": 200,

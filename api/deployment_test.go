@@ -17,10 +17,9 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/api/v1/apitest"
-	"github.com/assay-run/assay/host/backtest"
 	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/deploy"
-	"github.com/assay-run/assay/host/deploy/plane"
+	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
@@ -51,7 +50,7 @@ func (t *trade) Ungated() string { return t.admission.Ungated }
 // Launch implements v1.Launcher.
 func (d *desk) Launch(ctx context.Context, id string, req runner.StartRequest) (runner.Execution, error) {
 	if req.Exchange == "nowhere" {
-		return nil, &backtest.RequestError{Code: "EXCHANGE_NOT_FOUND", Message: "There is no such exchange.", Details: map[string]any{"available": []string{}}}
+		return nil, &run.RequestError{Code: "EXCHANGE_NOT_FOUND", Message: "There is no such exchange.", Details: map[string]any{"available": []string{}}}
 	}
 	a, err := d.policy.Admit(ctx, deploy.Request{
 		Mode: req.Mode, Strategy: req.StrategyName, PluginSHA256: digest.SHA256Hex([]byte("plugin-binary")), Params: json.RawMessage(approved),
@@ -100,7 +99,7 @@ func TestLiveStartsAreGated(t *testing.T) {
 		fmt.Fprint(w, says.Load())
 	}))
 	defer control.Close()
-	source := plane.New(control.URL, &http.Transport{})
+	source := newPlane(t, control.URL)
 	defer source.Close()
 	policy, err := deploy.New(deploy.Options{Mode: deploy.Auto, Source: source, Key: &governanceKey(t).PublicKey, StateDir: t.TempDir()})
 	if err != nil {
@@ -180,4 +179,13 @@ func TestUngatedRunsSaySo(t *testing.T) {
 	if got := governance(); got != "skip not configured" {
 		t.Error(got)
 	}
+}
+
+func newPlane(t testing.TB, address string) *deploy.Plane {
+	t.Helper()
+	p, err := deploy.NewPlane(address, http.Client{Transport: &http.Transport{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
 }

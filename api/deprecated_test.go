@@ -7,19 +7,19 @@ import (
 	"testing"
 
 	"github.com/assay-run/assay/api/v1/apitest"
-	"github.com/assay-run/assay/api/v1/deprecation"
-	"github.com/assay-run/assay/api/web"
+	"github.com/assay-run/assay/api/v1/view"
+	"github.com/assay-run/assay/host/base/edge"
 )
 
 func TestDeprecatedRoutes(t *testing.T) {
-	registry, err := deprecation.Parse([]byte(`[
+	registry, err := view.ParseDeprecations([]byte(`[
 	 {"id":"a","kind":"endpoint","method":"GET","path":"/old","field":null,"announced_at":"2020-01-01","deprecated_at":"2020-02-01","sunset_at":"2999-01-01","replacement":{"method":"GET","path":"/new"},"message":"Use /new."},
 	 {"id":"b","kind":"endpoint","method":"POST","path":"/api/v1/gone","field":null,"announced_at":"2020-01-01","deprecated_at":"2020-02-01","sunset_at":"2021-01-01","replacement":null,"message":"It is gone."}]`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	ok := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "{}") })
-	s := apitest.Start(t, apitest.Options{Deprecations: registry, Routes: []web.Route{
+	s := apitest.Start(t, apitest.Options{Deprecations: registry, Routes: []edge.Route{
 		{Method: "GET", Path: "/old", Handler: ok}, {Method: "POST", Path: "/api/v1/gone", Handler: ok},
 	}})
 	old := s.Do(t, "GET", "/old", "")

@@ -10,13 +10,13 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/api/v1/apitest"
-	"github.com/assay-run/assay/host/backtest"
+	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/host/runner"
 )
 
 // unknown is a launch that knows no strategy.
 func unknown(context.Context, string, runner.StartRequest) (runner.Execution, error) {
-	return nil, &backtest.RequestError{Code: "STRATEGY_NOT_FOUND", Message: "There is no such strategy.",
+	return nil, &run.RequestError{Code: "STRATEGY_NOT_FOUND", Message: "There is no such strategy.",
 		Details: map[string]any{"available": []string{}}}
 }
 

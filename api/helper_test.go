@@ -11,13 +11,13 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/api/v1/apitest"
-	"github.com/assay-run/assay/api/web"
-	"github.com/assay-run/assay/host/backtest"
+	"github.com/assay-run/assay/host/base/edge"
+	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/host/runner"
 )
 
-func panicking() []web.Route {
-	return []web.Route{{Method: "GET", Path: "/panic", Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+func panicking() []edge.Route {
+	return []edge.Route{{Method: "GET", Path: "/panic", Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		panic(errors.New("hunter2"))
 	})}}
 }
@@ -26,10 +26,10 @@ func panicking() []web.Route {
 func refuse(_ context.Context, _ string, req runner.StartRequest) (runner.Execution, error) {
 	switch req.StrategyName {
 	case "sma_cross":
-		return nil, &backtest.RequestError{Code: "INVALID_STRATEGY_PARAMS", Message: "The parameters do not fit.",
-			Fields: []backtest.FieldError{{Pointer: "/strategy_params/fast", Message: "must be below slow", Rule: "strategy"}}}
+		return nil, &run.RequestError{Code: "INVALID_STRATEGY_PARAMS", Message: "The parameters do not fit.",
+			Fields: []run.FieldError{{Pointer: "/strategy_params/fast", Message: "must be below slow", Rule: "strategy"}}}
 	case "crash":
-		return nil, &backtest.RequestError{Code: "RUN_START_FAILED", Message: "It did not start.",
+		return nil, &run.RequestError{Code: "RUN_START_FAILED", Message: "It did not start.",
 			Details: map[string]any{"reason": "START_CRASHED", "log_tail": []string{"boom"}}}
 	}
 	return nil, errors.New("the disk is full")

@@ -10,14 +10,14 @@ import (
 
 	"github.com/assay-run/assay/api/v1/stream"
 	"github.com/assay-run/assay/api/v1/view"
-	"github.com/assay-run/assay/api/web"
+	"github.com/assay-run/assay/host/base/edge"
 	"github.com/assay-run/assay/host/runner"
 )
 
 // streaming adds the status stream to a service.
-func streaming(t *testing.T) func(*runner.Runner) []web.Route {
-	return func(r *runner.Runner) []web.Route {
-		hub := stream.New(stream.Options{State: r, Health: func() view.Health { return view.Health{} }, ServerID: "01test", Version: "1.0.0"})
+func streaming(t *testing.T) func(*runner.Runner) []edge.Route {
+	return func(r *runner.Runner) []edge.Route {
+		hub := stream.New(stream.Options{Runner: r, Health: func() view.Health { return view.Health{} }, ServerID: "01test", Version: "1.0.0"})
 		ctx, cancel := context.WithCancel(context.Background())
 		done := make(chan error, 1)
 		go func() { done <- hub.Run(ctx) }()
@@ -28,7 +28,7 @@ func streaming(t *testing.T) func(*runner.Runner) []web.Route {
 			cancel()
 			<-done // it was told to end
 		})
-		return []web.Route{{Method: "GET", Path: stream.Path, Handler: hub.Handler()}}
+		return []edge.Route{{Method: "GET", Path: stream.Path, Handler: hub.Handler()}}
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -17,34 +16,22 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/assay-run/assay/api/v1/apitest"
-	"github.com/assay-run/assay/host/hosttest/soak"
-	"github.com/assay-run/assay/host/result"
+	"github.com/assay-run/assay/host/artifact"
+	"github.com/assay-run/assay/host/hosttest/ring"
 	"github.com/assay-run/assay/host/runner"
 )
-
-// histories is how many random histories are played.
-func histories() int {
-	switch {
-	case os.Getenv("ASSAY_SOAK") != "":
-		return 100_000
-	case testing.Short():
-		return 200
-	case soak.Race: // make test runs them all once more without the detector
-		return 2_000
-	}
-	return 10_000
-}
 
 // TestModel plays random histories of starts, stops, resets, ends, crashes and
 // clients that come and go from eight goroutines over real TCP. The sequence of
 // published changes must be legal, and every answer must be right in some state that
 // held while its request went on.
 func TestModel(t *testing.T) {
+	ring.Slow(t, "each history opens connections")
 	m := newModel(t)
 	words := rapid.SampledFrom([]string{"start", "start", "start broken", "start invalid", "replace", "replace broken", "stop", "stop", "reset", "reset", "end", "end",
 		"crash", "results", "status", "detailed", "connect", "hang up", "half a request"})
 	plans := rapid.SliceOfN(rapid.SliceOfN(words, 1, 2), 8, 8)
-	left := histories()
+	left := ring.Size(1_000, 10_000, 100_000)
 	for left > 0 {
 		rapid.Check(t, func(rt *rapid.T) {
 			plan := plans.Draw(rt, "plan")
@@ -262,7 +249,7 @@ func (m *model) disturb(op string) {
 	case op == "end":
 		run.End()
 	default:
-		run.Crash(result.Failure{Code: "PLUGIN_CRASHED", Message: "gone"})
+		run.Crash(artifact.Failure{Code: "PLUGIN_CRASHED", Message: "gone"})
 	}
 }
 

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/api/v1/apitest"
+	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/candle"
-	"github.com/assay-run/assay/host/result"
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
@@ -50,7 +50,7 @@ func TestEveryGetInEveryState(t *testing.T) {
 	look("completed", "", 200)
 	s.Do(t, "DELETE", resetPath, "")
 	code := 139
-	s.Begin(t).Crash(result.Failure{Code: "PLUGIN_CRASHED", Message: "the plugin crashed", Phase: "trading", CandleTime: 1, PluginExitCode: &code})
+	s.Begin(t).Crash(artifact.Failure{Code: "PLUGIN_CRASHED", Message: "the plugin crashed", Phase: "trading", CandleTime: 1, PluginExitCode: &code})
 	s.Await(t, "failed")
 	look("failed", "", 200)
 }

@@ -13,19 +13,20 @@ import (
 	"github.com/Shopify/toxiproxy/v2"
 	"github.com/rs/zerolog"
 
-	"github.com/assay-run/assay/host/hosttest/soak"
+	"github.com/assay-run/assay/host/hosttest/ring"
 	"github.com/assay-run/assay/host/hosttest/testvenue"
 )
 
 // TestChaos trades brackets behind a proxy that cuts, holds, resets, slows and refuses connections at random. Once it is
 // calm what is held has its stop at the venue, and every order and trade there is in the journal.
 func TestChaos(t *testing.T) {
-	if !soak.Long() {
+	ring.Slow(t, "it trades until faults have happened")
+	if ring.At() < ring.Soak {
 		t.Parallel()
 	}
 	zerolog.SetGlobalLevel(zerolog.Disabled)
-	for round := range soak.Size(1, 3) {
-		chaos(t, uint64(round), time.Duration(soak.Size(12, 58))*time.Second)
+	for round := range ring.Size(1, 1, 3) {
+		chaos(t, uint64(round), time.Duration(ring.Size(5, 12, 58))*time.Second)
 	}
 }
 

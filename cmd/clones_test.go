@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/cpu"
+
+	"github.com/assay-run/assay/host/hosttest/ring"
 )
 
 // answers is what a run has come to.
@@ -96,9 +98,7 @@ func artifacts(t *testing.T, dir string) map[string]string {
 // Two clean clones in two folders, each with a lab and a plugin of its own making: the
 // same question, the same answer, to the last byte.
 func TestTwoClonesAgree(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds the lab twice")
-	}
+	ring.Proof(t, "it builds the lab twice")
 	var got [2]answers
 	var files [2]map[string]string
 	for i, name := range []string{"here", filepath.Join("somewhere else", "deeper")} {
@@ -138,9 +138,7 @@ func TestTwoClonesAgree(t *testing.T) {
 // A lab and a plugin whose compiler may fuse products and sums come to the same result.
 // Everything that the lab links is compiled once more for it, which takes minutes.
 func TestSoakInstructionSetsAgree(t *testing.T) {
-	if os.Getenv("ASSAY_SOAK") == "" {
-		t.Skip("make soak builds the lab for two processors")
-	}
+	ring.Long(t, "it builds everything for two processors")
 	if !cpu.X86.HasAVX2 || !cpu.X86.HasFMA || !cpu.X86.HasBMI1 || !cpu.X86.HasBMI2 {
 		t.Skip("this processor has no x86-64-v3")
 	}
@@ -164,9 +162,7 @@ func TestSoakInstructionSetsAgree(t *testing.T) {
 
 // Backtests of the service are verified and executed again by the lab.
 func TestTheLabVerifiesTheService(t *testing.T) {
-	if testing.Short() {
-		t.Skip("runs many programs")
-	}
+	ring.Slow(t, "it runs many programs")
 	state := t.TempDir()
 	s := serve(t, state)
 	s.backtest(object{"strategy_name": "sma_cross", "symbols": []string{"BTC/USDT"}, "timeframe": "1h"})

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/assay-run/assay/host/hosttest/ring"
 )
 
 // envelope is what every lab command prints with --json.
@@ -91,20 +93,18 @@ func (e envelope) run(t *testing.T) evaluated {
 // However lab run is killed, there is a complete run or none, and the next one
 // answers.
 func TestKilledLabRun(t *testing.T) {
-	if testing.Short() {
-		t.Skip("runs many programs")
-	}
+	ring.Slow(t, "it runs many programs")
 	dir, state := project(t, "sma_cross"), t.TempDir()
 	began := time.Now()
 	want := ask(t, filepath.Join(t.TempDir(), "calm"), "run", "sma_cross", "--dir", dir).run(t)
 	whole := time.Since(began)
-	const kills = 12
+	kills := ring.Size(4, 12, 12)
 	for i := range kills {
 		cmd, _ := labCommand(t, state, "run", "sma_cross", "--dir", dir)
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(whole * time.Duration(i+1) / kills)
+		time.Sleep(whole * time.Duration(i+1) / time.Duration(kills))
 		_ = cmd.Process.Kill() // it may have ended
 		_ = cmd.Wait()
 		entries, err := filepath.Glob(filepath.Join(state, "runs", "run_*"))
@@ -133,9 +133,7 @@ func TestKilledLabRun(t *testing.T) {
 // Several labs and a service share one registry: no row is lost and nobody hears of a
 // busy file; of two that ask the same question one executes.
 func TestLabsTogether(t *testing.T) {
-	if testing.Short() {
-		t.Skip("runs many programs")
-	}
+	ring.Slow(t, "it runs many programs")
 	dir, state := project(t, "sma_cross"), t.TempDir()
 	s := serve(t, state)
 	var wg sync.WaitGroup

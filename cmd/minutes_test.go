@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"math"
 	"net/http"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -16,7 +14,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
-	"github.com/assay-run/assay/host/hosttest/soak"
+	"github.com/assay-run/assay/host/hosttest/ring"
 	"github.com/assay-run/assay/host/trade/journal"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
@@ -117,23 +115,22 @@ func (l *listener) take(text []byte) {
 	}
 }
 
-// TestDayOfMinutes trades the simulated venue live for a day of one-minute candles, through the
+// TestDayOfMinutes trades the simulated venue live for a day of one-minute candles (a quarter in make test), through the
 // whole service: every candle is in the journal once, the books are what the fills say, every
 // order, fill and trade is told on the stream once and in order, and nothing stays behind.
 func TestDayOfMinutes(t *testing.T) {
-	tradeMinutes(t, "live", func(seen int) bool { return seen < minutesPerDay })
+	ring.Slow(t, "200 candles a second is as fast as the venue goes")
+	candles := ring.Size(minutesPerDay/4, minutesPerDay, minutesPerDay)
+	tradeMinutes(t, "live", candles, func(seen int) bool { return seen < candles })
 }
 
-// TestSoakMinutes does so for ASSAY_SOAK minutes of ours at the fastest pace, half of them on paper.
+// TestSoakMinutes does so for minutes of ours at the fastest pace, half of them on paper.
 func TestSoakMinutes(t *testing.T) {
-	minutes, _ := strconv.Atoi(os.Getenv("ASSAY_SOAK"))
-	if minutes == 0 {
-		t.Skip("make soak runs this for minutes")
-	}
+	ring.Long(t, "it goes on for minutes")
 	for _, mode := range []string{"live", "paper"} {
-		end := time.Now().Add(time.Duration(minutes) * time.Minute / 2)
-		n := tradeMinutes(t, mode, func(int) bool { return time.Now().Before(end) })
-		soak.Count(t, "days of 1m candles through the service, "+mode, n/minutesPerDay, 1)
+		end := time.Now().Add(time.Duration(ring.Minutes()) * time.Minute / 2)
+		n := tradeMinutes(t, mode, minutesPerDay, func(int) bool { return time.Now().Before(end) })
+		ring.Count(t, "days of 1m candles through the service, "+mode, n/minutesPerDay, 1)
 	}
 }
 
@@ -149,7 +146,7 @@ func minutesRun(mode string) object {
 }
 
 // tradeMinutes runs until more says no, and returns how many candles there were.
-func tradeMinutes(t *testing.T, mode string, more func(seen int) bool) int {
+func tradeMinutes(t *testing.T, mode string, least int, more func(seen int) bool) int {
 	state := t.TempDir()
 	// The market is a random walk, on which fees eat the cash: limits of loss and of fills would end the trading.
 	s := serve(t, state, "--risk-fills-per-hour", "100000", "--risk-max-daily-loss", "1", "--risk-max-drawdown", "1", "--risk-orders-per-minute", "100000")
@@ -159,7 +156,7 @@ func tradeMinutes(t *testing.T, mode string, more func(seen int) bool) int {
 	goroutines, before, files := s.holds(t)
 	first := 0.0
 	begun := time.Now()
-	results := s.live(minutesRun(mode), minutesPerDay, func(seen int) bool {
+	results := s.live(minutesRun(mode), least, func(seen int) bool {
 		if first == 0 {
 			_, first, _ = s.holds(t)
 		}

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/assay-run/assay/host/hosttest/ring"
 )
 
 // badPlugin is the program of testdata/misbehave, built once.
@@ -87,9 +89,7 @@ func TestHostilePlugins(t *testing.T) {
 
 // TestPatienceEnds is about plugins that hang: the host waits for half a minute.
 func TestPatienceEnds(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes half a minute")
-	}
+	ring.Slow(t, "the host waits for half a minute")
 	for _, c := range []misdeed{
 		{"hangs", "PLUGIN_TIMEOUT", "thinking", nil}, {"stops", "PLUGIN_TIMEOUT", "", nil},
 	} {

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/assay-run/assay/host/hosttest/ring"
 )
 
 // reference is one complete backtest of an independent simulator.
@@ -79,7 +81,8 @@ func TestReferencesThroughTheAPI(t *testing.T) {
 	state := t.TempDir()
 	lab(t, "data", "import", csv, "--exchange", "oracle", "--symbol", "SYNTH42/USD", "--timeframe", "1h", "--state-dir", state)
 	s := serve(t, state)
-	for _, file := range files {
+	// The engine is held to all of them in its own tests.
+	for _, file := range files[:ring.Size(3, len(files), len(files))] {
 		var ref reference
 		text, err := os.ReadFile(file)
 		if err != nil {

@@ -4,28 +4,26 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/gorilla/websocket"
+
+	"github.com/assay-run/assay/host/hosttest/ring"
 )
 
 // TestSoakRuns starts, ends and resets runs for a long time and looks at what the
-// service holds: ASSAY_SOAK is the number of minutes; without it the test is skipped.
+// service holds.
 func TestSoakRuns(t *testing.T) {
-	minutes, _ := strconv.Atoi(os.Getenv("ASSAY_SOAK"))
-	if minutes == 0 {
-		t.Skip("make soak runs this for minutes")
-	}
+	ring.Long(t, "it goes on for minutes")
 	s := serve(t, t.TempDir())
 	for range 5 { // what the first runs allocate for good is not growth
 		s.backtest(sample("sma_cross"))
 	}
 	goroutines, heap, files := s.holds(t)
 	runs := 0
-	for end := time.Now().Add(time.Duration(minutes) * time.Minute); time.Now().Before(end); runs++ {
+	for end := time.Now().Add(time.Duration(ring.Minutes()) * time.Minute); time.Now().Before(end); runs++ {
 		s.listen(t)
 		s.backtest(sample([]string{"sma_cross", "breakout", "rsi_bracket", "limit_entry", "buy_hold"}[runs%5]))
 	}

@@ -58,7 +58,7 @@ func fragment(t *testing.T, name, text string) string {
 	t.Helper()
 	body := text
 	if _, err := parser.ParseFile(token.NewFileSet(), "", "package p\n"+text, parser.SkipObjectResolution); err != nil {
-		body = "func _(v sdk.View) ([]sdk.Intent, error) {\n" + text + "}\n"
+		body = "func _(v sdk.View) (sdk.Intents, error) {\n" + text + "}\n"
 	}
 	file, err := parser.ParseFile(token.NewFileSet(), "", "package p\n"+body, 0)
 	if err != nil {

@@ -7,8 +7,6 @@ import (
 	"testing"
 
 	"github.com/assay-run/assay/host/candle/importer"
-	"github.com/assay-run/assay/host/candle/importer/profile"
-	"github.com/assay-run/assay/host/candle/importer/refusal"
 )
 
 // section is the part of a page below a heading.
@@ -39,10 +37,10 @@ func sameNames(t *testing.T, what string, described map[string]bool, names []str
 
 func TestDataPageIsComplete(t *testing.T) {
 	var formats, codes []string
-	for _, p := range profile.All() {
+	for _, p := range importer.Profiles() {
 		formats = append(formats, p.Name)
 	}
-	for _, c := range refusal.Codes() {
+	for _, c := range importer.Codes() {
 		codes = append(codes, string(c))
 	}
 	sameNames(t, "format", firstCells(section(t, "data.md", "Formats")), formats)

@@ -71,7 +71,7 @@ func blocks(t *testing.T, doc, language string) []block {
 }
 
 func TestScenariosAreThoseOfTheSimulator(t *testing.T) {
-	files, err := filepath.Glob("../plugin-sdk/sim/testdata/*.txt")
+	files, err := filepath.Glob("../plugin-sdk/sim/simtest/scenarios/*.txt")
 	if err != nil || len(files) == 0 {
 		t.Fatal("no scripts", err)
 	}
@@ -85,7 +85,7 @@ func TestScenariosAreThoseOfTheSimulator(t *testing.T) {
 			n++
 			// A blank line behind it: a scenario is quoted whole or not at all.
 			if !strings.HasPrefix(b.text, "scenario ") || !strings.Contains(scripts, "\n"+b.text+"\n") {
-				t.Errorf("%s line %d: this is not a whole scenario of plugin-sdk/sim/testdata", doc, b.line)
+				t.Errorf("%s line %d: this is not a whole scenario of plugin-sdk/sim/simtest", doc, b.line)
 			}
 		}
 	}

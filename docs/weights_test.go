@@ -14,15 +14,16 @@ import (
 type equalWeights struct{}
 
 // OnCandle is the example of authors.md, word for word.
-func (equalWeights) OnCandle(v sdk.View) ([]sdk.Intent, error) {
+func (equalWeights) OnCandle(v sdk.View) (sdk.Intents, error) {
 	var intents sdk.Intents
 	free, share := v.Cash(), v.Equity()/float64(len(v.Symbols()))
 	for _, symbol := range v.Symbols() {
-		if !v.Closed(symbol) { // it has no candle at this step: Candle is still the last one
+		one := v.For(symbol)
+		if !one.Closed() { // it has no candle at this step: Candle is still the last one
 			continue
 		}
-		c := v.Candle(symbol)
-		if amount := min(share, free); v.Flat(symbol) && c.Close > c.Open && amount > 0 {
+		c := one.Candle()
+		if amount := min(share, free); one.Flat() && c.Close > c.Open && amount > 0 {
 			intents = intents.And(sdk.Buy(sdk.QuoteAmount(amount)).On(symbol))
 			free -= amount
 		}
@@ -33,7 +34,7 @@ func (equalWeights) OnCandle(v sdk.View) ([]sdk.Intent, error) {
 // TestSeveralSymbolsGetEqualWeights: the example of several symbols gives each the same
 // share of the equity.
 func TestSeveralSymbolsGetEqualWeights(t *testing.T) {
-	_, body, _ := strings.Cut(read(t, "weights_test.go"), "OnCandle(v sdk.View) ([]sdk.Intent, error) {\n")
+	_, body, _ := strings.Cut(read(t, "weights_test.go"), "OnCandle(v sdk.View) (sdk.Intents, error) {\n")
 	body, _, _ = strings.Cut(body, "\n}\n")
 	body = strings.ReplaceAll("\n"+body, "\n\t", "\n")
 	if !strings.Contains(read(t, "authors.md"), "```go"+body+"\n```") {

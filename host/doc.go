@@ -13,26 +13,26 @@
 //
 // The API, or the lab, has a request. runner.Runner.Start asks its table whether a
 // run may begin and calls the launch function that came with the request:
-// backtest.Launcher.Launch. That one resolves every name of the request (strategy,
+// run.Launcher.Launch. That one resolves every name of the request (strategy,
 // parameters, exchange, symbols, window, rules), opens the candles, starts the
 // strategy's process through catalog.Launch and waits until it has accepted its
-// parameters. What can be refused is refused by now, as a backtest.RequestError, and
+// parameters. What can be refused is refused by now, as a run.RequestError, and
 // nothing counts as active. Then the runner's Recorder, which is runner.Archive in
 // the service, makes the row in the registry; the run exists.
 //
 // # The run
 //
-// runner drives the backtest.Execution on a goroutine. The execution feeds candles
+// runner drives the run.Execution on a goroutine. The execution feeds candles
 // into sim.Engine of the SDK, which matches orders and keeps the books, and at each
-// step asks a sim.Decider what the strategy wants. There are two, in play/link:
+// step asks a sim.Decider what the strategy wants. There are two, in package run:
 // CoSimulation reads the stream of intents of a plugin that runs the same simulator
 // over the same files, and compares the books of both sides; Lockstep sends each
 // step and waits for the answer. Either way the books are the host's own.
 //
 // The engine reports every intent, order, fill, trade and equity mark to the
-// play.Record. That one appends them to columns and lists, and to the
-// decision lines (play/decision), whose hash names what was decided. Readers are
-// let in by link.Gate every few thousand steps; what was appended never changes.
+// run.Record. That one appends them to columns and lists, and to the
+// decision lines (run/decision), whose hash names what was decided. Readers are
+// let in by run.Gate every few thousand steps; what was appended never changes.
 //
 // # Paper and live
 //
@@ -46,8 +46,8 @@
 //
 // # The end
 //
-// The outcome is an end of data, a stop, or a result.Failure with a code. The
-// execution hands over result.Results, with the metric.Report that metric.Compute
+// The outcome is an end of data, a stop, or an artifact.Failure with a code. The
+// execution hands over artifact.Results, with the metric.Report that metric.Compute
 // makes of curve, trades and totals. runner.Archive has artifact.Store write the
 // folder of the run, hashed, synced and renamed into place, and registry complete
 // the row. Only then the runner shows the run as completed or failed.
@@ -66,5 +66,5 @@
 // registry and result and knows neither plugins nor the simulator. play joins catalog,
 // metric and runner for every kind of run; backtest adds candle and artifact, live adds
 // exchange, deploy and its own parts. Nothing here imports api, lab, governance or
-// cmd; cmd/tree_test.go holds that.
+// cmd; cmd/tools/tree holds that.
 package host

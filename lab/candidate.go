@@ -14,8 +14,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/assay-run/assay/governance/bundle"
-	"github.com/assay-run/assay/governance/bundle/dsse"
 	"github.com/assay-run/assay/governance/client"
+	"github.com/assay-run/assay/host/base/dsse"
 	"github.com/assay-run/assay/lab/candidate"
 	"github.com/assay-run/assay/lab/cli"
 	"github.com/assay-run/assay/lab/evaluate"

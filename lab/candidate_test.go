@@ -21,10 +21,9 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/assay-run/assay/governance/bundle"
-	"github.com/assay-run/assay/governance/bundle/dsse"
 	"github.com/assay-run/assay/governance/control/command"
 	"github.com/assay-run/assay/host/artifact"
-	"github.com/assay-run/assay/host/result"
+	"github.com/assay-run/assay/host/base/dsse"
 	"github.com/assay-run/assay/lab"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
@@ -186,7 +185,7 @@ func writeKilledRun(ts *testscript.TestScript, neg bool, args []string) {
 	m.RunID, m.Kind, m.Artifacts = args[1], artifact.KindService, nil
 	m.Service = &artifact.ServiceNote{Mode: "paper", StopReason: "error", Partial: true}
 	m.Volatile.StartedAt = market.FromTime(ended.Add(-time.Hour))
-	m.Fail(&result.Failure{Code: "RISK_KILL", Message: "The drawdown limit ended the run."}, ended)
+	m.Fail(&artifact.Failure{Code: "RISK_KILL", Message: "The drawdown limit ended the run."}, ended)
 	text, err = m.Encode()
 	ts.Check(err)
 	dir := ts.MkAbs(filepath.Join(".assay", "runs", args[1]))

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -66,7 +65,7 @@ func (a *app) statsListCommand() *cobra.Command {
 		Use:   "list [function...]",
 		Short: "List the statistics with their inputs and values",
 		Long: "List shows every function of stats eval, or those that are named. Names and inputs are matched literally;\n" +
-			"square brackets are an array, answered element by element; several names in a row are one function.",
+			"square brackets are an array, answered element by element. Names of earlier versions are answered as well.",
 		Example: cli.Examples(
 			"lab stats list",
 			"lab stats list psr_2012 min_trl_2025",
@@ -98,7 +97,7 @@ func statistics(names []string) ([]eval.Function, error) {
 	for _, f := range all {
 		wanted := false
 		for _, name := range names {
-			if slices.Contains(f.Names, name) {
+			if f.Answers(name) {
 				wanted, found[name] = true, true
 			}
 		}

@@ -40,33 +40,22 @@ func submit(side market.Side, size Size) Intents {
 	return Intents{{Action: market.Submit, Side: side, Size: size}}
 }
 
-// ClosePosition flattens a symbol (the run's first if none is named) with a
+// ClosePosition flattens the run's first symbol, or the one that On names, with a
 // reduce-only market order. Resting entries stay.
-func ClosePosition(symbol ...Symbol) Intents {
-	return Intents{{Action: market.Close, Symbol: first(symbol)}}
-}
+func ClosePosition() Intents { return Intents{{Action: market.Close}} }
 
 // Cancel takes back the order with this client reference or order id. An empty ref is an error; CancelAll
 // takes back every order of a symbol.
 func Cancel(ref string) Intents { return Intents{{Action: market.Cancel, Ref: ref}} }
 
-// CancelAll takes back every open order of a symbol (the run's first if none is named).
-func CancelAll(symbol ...Symbol) Intents {
-	return Intents{{Action: market.CancelAll, Symbol: first(symbol)}}
-}
+// CancelAll takes back every open order of the run's first symbol, or of the one that On names.
+func CancelAll() Intents { return Intents{{Action: market.CancelAll}} }
 
 // Replace changes the open order with this client reference or order id. Set what
 // shall change with WithSize, Limit, Stop and ExpireAfter; the rest stays.
 func Replace(ref string) Intents { return Intents{{Action: market.Replace, Ref: ref}} }
 
-func first(symbol []Symbol) Symbol {
-	if len(symbol) == 0 {
-		return ""
-	}
-	return symbol[0]
-}
-
-// On names the symbol in a run of several.
+// On names the symbol in a run of several; without it the run's first is meant.
 func (in Intents) On(symbol Symbol) Intents {
 	return in.each(func(i *Intent) { i.Symbol = symbol })
 }

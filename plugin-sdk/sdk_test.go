@@ -5,8 +5,10 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"testing"
+	"time"
 
 	sdk "github.com/assay-run/assay/plugin-sdk"
+	"github.com/assay-run/assay/plugin-sdk/internal/step"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
@@ -33,7 +35,7 @@ func TestIntents(t *testing.T) {
 		{"at once", sdk.Buy(sdk.AllCash()).ImmediateOrCancel().ReduceOnly(), market.Intent{Size: sdk.AllCash(), TimeInForce: market.IOC, ReduceOnly: true}},
 		{"names", sdk.Buy(sdk.AllCash()).On("A/B").Tag("t").Ref("r"), market.Intent{Symbol: "A/B", Size: sdk.AllCash(), Tag: "t", ClientRef: "r"}},
 		{"cancel", sdk.Cancel("r"), market.Intent{Action: market.Cancel, Ref: "r"}},
-		{"cancel all", sdk.CancelAll("A/B"), market.Intent{Action: market.CancelAll, Symbol: "A/B"}},
+		{"cancel all", sdk.CancelAll().On("A/B"), market.Intent{Action: market.CancelAll, Symbol: "A/B"}},
 		{"close", sdk.ClosePosition(), market.Intent{Action: market.Close}},
 		{"replace", sdk.Replace("r").WithSize(sdk.Quantity(1)).Limit(5), market.Intent{Action: market.Replace, Ref: "r", Size: sdk.Quantity(1), Type: market.Limit, LimitPrice: 5}},
 	}
@@ -104,26 +106,28 @@ func (s *sink) Publish(step int64, at market.Time, name string, value float64) {
 	s.lines = append(s.lines, fmt.Sprint(step, int64(at), name, value))
 }
 
+func viewOf(s *step.Step) sdk.View { return sdk.View{SymbolView: sdk.SymbolView(step.At(s, 0))} }
+
 func TestView(t *testing.T) {
 	out := &sink{}
 	orders := []market.Order{{ID: 1, Symbol: "A/X"}, {ID: 2, Symbol: "B/X"}}
-	step := &sdk.Step{
+	at := &step.Step{
 		Index: 7, Time: 3600000, Warmup: true, Symbols: []market.Symbol{"A/X", "B/X"},
 		Candles: []market.Candle{{Close: 1}, {Close: 2}}, Closed: []bool{false, true}, Cash: 10, Equity: 11,
-		Holdings: []sdk.Holding{{Quantity: 1}, {Quantity: -1}}, QuantityStep: 0.5,
+		Positions: []step.Position{{Quantity: 1}, {Quantity: -1}}, QuantityStep: 0.5,
 		OpenOrders: func() []market.Order { return orders }, Random: rand.New(rand.NewPCG(1, 2)), Sink: out,
 	}
-	v := sdk.NewView(step)
-	if v.Index() != 7 || v.Time() != 3600000 || !v.Warmup() || v.Cash() != 10 || v.Equity() != 11 || v.QuantityStep() != 0.5 || len(v.Symbols()) != 2 {
+	v := viewOf(at)
+	if v.Index() != 7 || v.Time() != time.Unix(3600, 0).UTC() || !v.Warmup() || v.Cash() != 10 || v.Equity() != 11 || v.QuantityStep() != 0.5 || len(v.Symbols()) != 2 {
 		t.Error("a plain value is wrong")
 	}
-	if v.Candle().Close != 1 || v.Candle("B/X").Close != 2 || v.Closed() || !v.Closed("B/X") {
+	if v.Candle().Close != 1 || v.For("B/X").Candle().Close != 2 || v.Closed() || !v.For("B/X").Closed() {
 		t.Error("a candle is wrong")
 	}
-	if !v.Long() || v.Short() || v.Flat() || !v.Short("B/X") || v.Long("B/X") || v.Flat("B/X") || v.Position("B/X").Quantity != -1 {
+	if !v.Long() || v.Short() || v.Flat() || !v.For("B/X").Short() || v.For("B/X").Long() || v.For("B/X").Flat() || v.For("B/X").Position().Quantity != -1 {
 		t.Error("a position is wrong")
 	}
-	if len(v.OpenOrders()) != 2 || len(v.OpenOrders("B/X")) != 1 || v.OpenOrders("B/X")[0].ID != 2 {
+	if len(v.AllOpenOrders()) != 2 || len(v.OpenOrders()) != 1 || len(v.For("B/X").OpenOrders()) != 1 || v.For("B/X").OpenOrders()[0].ID != 2 {
 		t.Error("open orders are wrong")
 	}
 	if v.Rand().Uint64() != rand.New(rand.NewPCG(1, 2)).Uint64() {
@@ -142,38 +146,15 @@ func TestView(t *testing.T) {
 			t.Error("an unknown symbol must panic")
 		}
 	}()
-	v.Candle("C/X")
+	v.For("C/X")
 }
 
 // A View without outlets, as in a simple test, is no reason to crash.
 func TestBareView(t *testing.T) {
-	v := sdk.NewView(&sdk.Step{Symbols: []market.Symbol{"A/X"}})
+	v := viewOf(&step.Step{Symbols: []market.Symbol{"A/X"}})
 	v.Log("a")
 	v.Publish("p", 1)
-	if v.OpenOrders() != nil {
+	if v.OpenOrders() != nil || v.AllOpenOrders() != nil {
 		t.Error("orders from nowhere")
 	}
-}
-
-func ExampleBuy() {
-	order := sdk.Buy(sdk.AllCash()).Limit(99.5).ExpireAfter(3).StopLoss(sdk.Percent(0.02)).TakeProfit(sdk.At(120))
-	fmt.Println(order[0].Side, order[0].Type, order[0].LimitPrice, order[0].StopLoss.Percent, order[0].TakeProfit.Price)
-	// Output: buy limit 99.5 0.02 120
-}
-
-func ExampleParamsOf() {
-	type params struct {
-		Fast int `param:"fast" default:"10" min:"1" max:"500"`
-	}
-	p, err := sdk.ParamsOf[params]()
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Println(string(p.Defaults()))
-	_, err = p.Decode([]byte(`{"fast": 0}`))
-	fmt.Println(err)
-	// Output:
-	// {"fast":10}
-	// /fast: must be at least 1
 }

@@ -17,6 +17,8 @@ type (
 	Order = market.Order
 	// Symbol is BASE/QUOTE.
 	Symbol = market.Symbol
+	// Timeframe is the length of a candle.
+	Timeframe = market.Timeframe
 )
 
 // Strategy decides what to do at the close of each step.
@@ -30,28 +32,32 @@ type (
 //
 // The returned slice is read before the next call and may be reused.
 type Strategy interface {
-	OnCandle(View) ([]Intent, error)
+	OnCandle(View) (Intents, error)
 }
 
-// Warmer is a Strategy that wants candles from before the window. During them
+// Warmer is a Strategy that asks for candles from before the window. During them
 // OnCandle is called as usual, but intents are rejected with the code "warmup".
 // Warmup is called once, right after the strategy is made.
 type Warmer interface {
 	Warmup() int
 }
 
-// FillObserver is a Strategy that is told of its fills, in order, before the
+// FillObserver is a Strategy that is called for each of its fills, in order, before the
 // OnCandle of the step in which they happened.
+//
+// OnFill returns nil in this version: intents that it returns end the run with
+// STRATEGY_ERROR. Keep them in the strategy and return them from OnCandle, which
+// follows at the same close.
 type FillObserver interface {
-	OnFill(View, Fill)
+	OnFill(View, Fill) Intents
 }
 
-// Starter is a Strategy that is told of the first step before its OnCandle.
+// Starter is a Strategy that is called at the first step, before OnFill and OnCandle.
 type Starter interface {
 	OnStart(View)
 }
 
-// Stopper is a Strategy that is told that no further step will come.
+// Stopper is a Strategy that is called when no further step will come.
 type Stopper interface {
 	OnStop(View)
 }
@@ -64,13 +70,32 @@ type Spec struct {
 	Version     string // the author's own; "0.0.0" if empty
 	Description string
 	Author      string
-	// Modes are backtest, paper and live; all of them if empty.
-	Modes []string
-	// Timeframes the strategy works on, such as 1h; every one if empty.
-	Timeframes []string
+	// Modes that the strategy runs in; all of them if empty.
+	Modes []Mode
+	// Timeframes that the strategy works on, given by [Timeframes]; every one if empty.
+	Timeframes []Timeframe
 	// MinSymbols and MaxSymbols bound the symbols of a run; 1 if zero.
 	MinSymbols, MaxSymbols int
 	Supports               Supports
+}
+
+// Mode is a way of running a strategy.
+type Mode string
+
+// The modes.
+const (
+	ModeBacktest Mode = "backtest" // on stored candles, in the simulator
+	ModePaper    Mode = "paper"    // on live candles, in the simulator
+	ModeLive     Mode = "live"     // on live candles, with orders at a venue
+)
+
+// Timeframes reads names such as 1h for [Spec]. It panics on a name that is none.
+func Timeframes(names ...string) []Timeframe {
+	list := make([]Timeframe, len(names))
+	for i, name := range names {
+		list[i] = market.MustTimeframe(name)
+	}
+	return list
 }
 
 // Supports says what a strategy can cope with.

@@ -15,10 +15,10 @@ import (
 
 	"github.com/assay-run/assay/api"
 	"github.com/assay-run/assay/api/docs"
-	"github.com/assay-run/assay/api/v1/deprecation"
 	"github.com/assay-run/assay/api/v1/problem"
 	"github.com/assay-run/assay/api/v1/stream"
-	"github.com/assay-run/assay/host/base/listen"
+	"github.com/assay-run/assay/api/v1/view"
+	"github.com/assay-run/assay/host/base/edge"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -39,7 +39,7 @@ func serve(t *testing.T, o docs.Options) string {
 		t.Fatal(err)
 	}
 	logger := hclog.NewNullLogger()
-	edge, err := api.NewEdge(api.EdgeConfig{Hosts: listen.NewHosts(), Routes: d.Routes(), Logger: logger, Now: time.Now})
+	handler, err := api.NewEdge(api.EdgeConfig{Hosts: edge.NewHosts(), Routes: d.Routes(), Logger: logger, Now: time.Now})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +47,7 @@ func serve(t *testing.T, o docs.Options) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := listen.NewServer(edge, logger)
+	server := edge.NewServer(handler, logger)
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(ln) }()
 	t.Cleanup(func() {
@@ -97,7 +97,7 @@ func get(t *testing.T, url string) string {
 // sample is small and does not change when the tables of the service grow.
 func sample(t *testing.T) docs.Options {
 	t.Helper()
-	going, err := deprecation.Parse([]byte(`[
+	going, err := view.ParseDeprecations([]byte(`[
 		{"id":"2026-09-old","kind":"endpoint","method":"GET","path":"/api/v1/old","announced_at":"2026-09-01","deprecated_at":"2026-10-01","sunset_at":"2027-06-30T23:59:59Z",
 		 "replacement":{"method":"GET","path":"/api/v1/status"},"message":"Use the status instead."},
 		{"id":"2026-10-field","kind":"field","method":"GET","path":"/api/v1/status","field":"/eta","announced_at":"2026-10-01","deprecated_at":"2026-10-01","sunset_at":"2027-01-31","message":"It is <b>gone</b>."}]`))

@@ -14,7 +14,7 @@ import (
 
 	"github.com/assay-run/assay/api"
 	"github.com/assay-run/assay/api/ui"
-	"github.com/assay-run/assay/host/base/listen"
+	"github.com/assay-run/assay/host/base/edge"
 )
 
 // attribution needs escaping, as any text may.
@@ -28,7 +28,7 @@ func serve(t *testing.T) string {
 		t.Fatal(err)
 	}
 	logger := hclog.NewNullLogger()
-	edge, err := api.NewEdge(api.EdgeConfig{Hosts: listen.NewHosts(), Routes: append(api.Redirects(), u.Routes()...), Logger: logger, Now: time.Now})
+	handler, err := api.NewEdge(api.EdgeConfig{Hosts: edge.NewHosts(), Routes: append(api.Redirects(), u.Routes()...), Logger: logger, Now: time.Now})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +36,7 @@ func serve(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := listen.NewServer(edge, logger)
+	server := edge.NewServer(handler, logger)
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(ln) }()
 	t.Cleanup(func() {

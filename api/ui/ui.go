@@ -1,15 +1,30 @@
+// Package ui serves the dashboard: one page at /ui and /api/v1/ui, its script, style
+// sheet and icon, and a page with the licences of the libraries inside the script.
+//
+// The page is a client of the API like any other; nothing here computes anything. It
+// is written in TypeScript under src and bundled with the libraries of third_party
+// into dist by the program in tool, a module of its own. The chart library is a script
+// of its own there, which the page fetches when there is a run to draw. dist is
+// committed, so building the service needs neither Node nor the bundler;
+// scripts/check-dashboard.sh rebuilds and compares. Nothing is loaded from another host.
+//
+// It has api/docs' type of a library's entry, so that /docs/licenses lists the same parts.
 package ui
 
 import (
+	"bytes"
+	"crypto/sha256"
 	"embed"
+	"encoding/hex"
 	"fmt"
+	"html/template"
 	"io/fs"
 	"net/http"
 	"path"
 	"regexp"
 
 	"github.com/assay-run/assay/api/docs"
-	"github.com/assay-run/assay/api/web"
+	"github.com/assay-run/assay/host/base/edge"
 )
 
 //go:embed dist assets third_party/*/LICENSE third_party/*/NOTICE
@@ -39,15 +54,15 @@ var (
 	imports    = regexp.MustCompile(`import\("\./([^"]*)"\)`)
 )
 
-// Options are what the page of licences tells besides the libraries.
+// Options are what the page of licences shows besides the libraries.
 type Options struct {
-	// Attribution says where the bundled candles come from and under which licences.
+	// Attribution is where the bundled candles come from and under which licences.
 	Attribution string
 }
 
 // UI is the dashboard.
 type UI struct {
-	routes []web.Route
+	routes []edge.Route
 	parts  []docs.Part
 }
 
@@ -84,17 +99,17 @@ func New(o Options) (*UI, error) {
 }
 
 // Routes are the pages and files with their paths.
-func (u *UI) Routes() []web.Route { return append([]web.Route(nil), u.routes...) }
+func (u *UI) Routes() []edge.Route { return append([]edge.Route(nil), u.routes...) }
 
 // Parts are the libraries inside the script, for the list of all licences.
 func (u *UI) Parts() []docs.Part { return append([]docs.Part(nil), u.parts...) }
 
 func (u *UI) get(path string, h http.Handler) {
-	u.routes = append(u.routes, web.Route{Method: http.MethodGet, Path: path, Handler: h})
+	u.routes = append(u.routes, edge.Route{Method: http.MethodGet, Path: path, Handler: h})
 }
 
-func asset(data []byte, name, cache string) *web.Asset {
-	return web.NewAsset(data, http.Header{
+func asset(data []byte, name, cache string) *edge.Asset {
+	return edge.NewAsset(data, http.Header{
 		"Content-Type": {types[path.Ext(name)]}, "Content-Security-Policy": {policy}, "Cache-Control": {cache},
 	})
 }
@@ -125,5 +140,67 @@ func (u *UI) check() error {
 			}
 		}
 	}
+	return nil
+}
+
+// libraries are the packages inside the script, as third_party has them.
+func libraries() ([]docs.Part, error) {
+	var parts []docs.Part
+	for _, l := range []struct{ name, version, license, folder string }{
+		{"preact", "11.2.0", "MIT", "preact"},
+		{"@preact/signals", "2.11.4", "MIT", "preact-signals"},
+		{"@preact/signals-core", "1.14.5", "MIT", "preact-signals"},
+		{"lightweight-charts", "5.2.1", "Apache-2.0", "lightweight-charts"},
+		{"fancy-canvas", "2.1.0", "MIT", "fancy-canvas"},
+	} {
+		p := docs.Part{Name: l.name, Version: l.version, License: l.license}
+		texts, err := fs.Glob(files, "third_party/"+l.folder+"/*")
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range texts { // LICENSE before NOTICE
+			text, err := files.ReadFile(name)
+			if err != nil {
+				return nil, err
+			}
+			p.Texts = append(p.Texts, string(text))
+		}
+		if len(p.Texts) == 0 {
+			return nil, fmt.Errorf("ui: %s has no licence in third_party/%s", l.name, l.folder)
+		}
+		parts = append(parts, p)
+	}
+	return parts, nil
+}
+
+// licensesPage is what licenses.html shows.
+type licensesPage struct {
+	Style, Icon, Attribution string
+	Parts                    []docs.Part
+}
+
+// addLicenses makes the page of licences and its style sheet.
+func (u *UI) addLicenses(attribution string) error {
+	style, err := files.ReadFile("assets/licenses.css")
+	if err != nil {
+		return err
+	}
+	sum := sha256.Sum256(style)
+	v := licensesPage{Style: "/ui/licenses-" + hex.EncodeToString(sum[:])[:10] + ".css", Attribution: attribution, Parts: u.parts}
+	u.get(v.Style, asset(style, v.Style, forever))
+	for _, r := range u.routes {
+		if path.Ext(r.Path) == ".svg" {
+			v.Icon = r.Path
+		}
+	}
+	t, err := template.ParseFS(files, "assets/licenses.html")
+	if err != nil {
+		return err
+	}
+	var page bytes.Buffer
+	if err := t.Execute(&page, v); err != nil {
+		return err
+	}
+	u.get("/ui/licenses", asset(page.Bytes(), "licenses.html", revalidate))
 	return nil
 }

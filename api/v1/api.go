@@ -1,40 +1,42 @@
+// Package v1 is version 1 of the API: its operations, and the OpenAPI document that
+// describes them.
+//
+// A request has passed the edge (package api) when it arrives here. The operation
+// reads the body strictly (package digest), checks it against the document (schema),
+// looks at the idempotency key and then asks the host: host/runner owns the state
+// machine and serialises starts, stops and resets; host/run looks everything
+// up and launches; host/catalog and host/candle supply the lists. Answers are built
+// by package view.
+//
+// errors.go alone knows which error of the host becomes which code. Other
+// packages of the host never see a status code.
 package v1
 
 import (
 	"context"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/hex"
 	"net/http"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
 
-	"github.com/assay-run/assay/api/v1/deprecation"
 	"github.com/assay-run/assay/api/v1/problem"
+	"github.com/assay-run/assay/api/v1/schema"
 	"github.com/assay-run/assay/api/v1/view"
-	"github.com/assay-run/assay/api/web"
+	"github.com/assay-run/assay/host/base/digest"
+	"github.com/assay-run/assay/host/base/edge"
 	"github.com/assay-run/assay/host/catalog"
 	"github.com/assay-run/assay/host/runner"
-	"github.com/assay-run/assay/host/trade"
+	live "github.com/assay-run/assay/host/trade"
+	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
 // Base is the path below which the operations are.
 const Base = problem.Base
-
-// Control changes the state of the one run.
-type Control interface {
-	Start(context.Context, runner.StartRequest, runner.LaunchFunc) (runner.Snapshot, error)
-	Replace(context.Context, string, runner.StartRequest, runner.LaunchFunc) (runner.Snapshot, error)
-	Stop(context.Context) (runner.Snapshot, error)
-	Reset(context.Context) (runner.Snapshot, error)
-	Control(context.Context, runner.Command) (runner.Snapshot, error)
-}
-
-// State shows the one run.
-type State interface {
-	Status() runner.Snapshot
-	Detail() runner.Report
-	Results() (runner.Report, error)
-	Subscribe() (<-chan runner.Change, func())
-}
 
 // Launcher looks everything up that a request names and launches it.
 type Launcher interface {
@@ -43,14 +45,13 @@ type Launcher interface {
 
 // Options are what the operations need of the host.
 type Options struct {
-	Control Control
-	State   State
+	Runner *runner.Runner
 	// Backtests launches backtests, Trading paper and live runs; without Trading those are not supported.
 	Backtests, Trading Launcher
 	Strategies         func() []catalog.Strategy
 	Exchanges          func(context.Context) ([]live.Entry, error)
 	Health             func() view.Health
-	Deprecations       *deprecation.Registry
+	Deprecations       *view.Deprecations
 	Logger             hclog.Logger
 	// Version and Commit are the program's; ServerID is new with each start.
 	Version, Commit, ServerID string
@@ -78,9 +79,9 @@ func New(opts Options) (*API, error) {
 }
 
 // Routes are the operations with their paths.
-func (a *API) Routes() []web.Route {
-	get := func(path string, f func(*http.Request) (*web.Answer, error)) web.Route {
-		return web.Route{Method: http.MethodGet, Path: Base + path, Handler: a.handler(f)}
+func (a *API) Routes() []edge.Route {
+	get := func(path string, f func(*http.Request) (*edge.Answer, error)) edge.Route {
+		return edge.Route{Method: http.MethodGet, Path: Base + path, Handler: a.handler(f)}
 	}
 	return append(documentRoutes(),
 		get("/health", a.health),
@@ -90,10 +91,180 @@ func (a *API) Routes() []web.Route {
 		get("/strategies", a.strategies),
 		get("/exchanges", a.exchanges),
 		get("/meta", a.meta),
-		web.Route{Method: http.MethodPost, Path: Base + "/run/backtest", Handler: op(a, a.schemas.backtest, a.startBacktest)},
-		web.Route{Method: http.MethodPost, Path: Base + "/run/live", Handler: op(a, a.schemas.live, a.startLive)},
-		web.Route{Method: http.MethodPost, Path: Base + "/run/stop", Handler: a.bodiless(a.stop)},
-		web.Route{Method: http.MethodPost, Path: Base + "/run/controls", Handler: op(a, a.schemas.control, a.control)},
-		web.Route{Method: http.MethodDelete, Path: Base + "/run/reset", Handler: a.bodiless(a.reset)},
+		edge.Route{Method: http.MethodPost, Path: Base + "/run/backtest", Handler: op(a, a.schemas.backtest, a.startBacktest)},
+		edge.Route{Method: http.MethodPost, Path: Base + "/run/live", Handler: op(a, a.schemas.live, a.startLive)},
+		edge.Route{Method: http.MethodPost, Path: Base + "/run/stop", Handler: a.bodiless(a.stop)},
+		edge.Route{Method: http.MethodPost, Path: Base + "/run/controls", Handler: op(a, a.schemas.control, a.control)},
+		edge.Route{Method: http.MethodDelete, Path: Base + "/run/reset", Handler: a.bodiless(a.reset)},
 	)
+}
+
+//go:embed openapi.json
+var openAPI []byte
+
+//go:embed deprecations.json
+var deprecations []byte
+
+// OpenAPI is the document that describes this API.
+func OpenAPI() []byte { return append([]byte(nil), openAPI...) }
+
+// Deprecations is the registry of what is going away.
+func Deprecations() (*view.Deprecations, error) { return view.ParseDeprecations(deprecations) }
+
+func documentRoutes() []edge.Route {
+	asset := edge.NewAsset(openAPI, http.Header{"Content-Type": {"application/json"}})
+	return []edge.Route{
+		{Method: http.MethodGet, Path: "/openapi.json", Handler: asset},
+		{Method: http.MethodGet, Path: Base + "/openapi.json", Handler: asset},
+	}
+}
+
+// requestSchemas are the schemas that bodies are checked against.
+type requestSchemas struct{ backtest, live, control, empty *schema.Schema }
+
+func compileRequests() (requestSchemas, error) {
+	var s requestSchemas
+	doc, err := schema.Parse(openAPI)
+	if err != nil {
+		return s, err
+	}
+	for name, into := range map[string]**schema.Schema{"BacktestRequest": &s.backtest, "LiveRequest": &s.live, "ControlRequest": &s.control, "Empty": &s.empty} {
+		if *into, err = doc.Compile("/components/schemas/" + name); err != nil {
+			return s, err
+		}
+	}
+	return s, nil
+}
+
+func (a *API) health(*http.Request) (*edge.Answer, error) {
+	return &edge.Answer{Body: a.opts.Health()}, nil
+}
+
+// phasePoll is how often a waiting request looks for a change of phase, which is
+// not announced like a change of status.
+const phasePoll = 100 * time.Millisecond
+
+func (a *API) status(r *http.Request) (*edge.Answer, error) {
+	prefer := ParsePrefer(r.Header)
+	s := a.opts.Runner.Status()
+	header := http.Header{}
+	if prefer.Wait > 0 && r.Header.Get("If-None-Match") != "" {
+		var waited bool
+		if s, waited = a.awaitNews(r, s, prefer.Wait); waited {
+			header.Set("Preference-Applied", prefer.AppliedWait())
+		}
+	}
+	return &edge.Answer{Body: view.StatusOf(s), WeakTag: a.tag(s), Header: header}, nil
+}
+
+// tag names what a long poll waits to change.
+func (a *API) tag(s runner.Snapshot) string {
+	return hashTag(a.opts.ServerID, s.RunID, s.Status, s.Phase)
+}
+
+func hashTag(parts ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(parts, "\n")))
+	return hex.EncodeToString(sum[:12])
+}
+
+// awaitNews waits until the client's tag is out of date, at most for the time given.
+// It reports whether there was a place to wait in.
+func (a *API) awaitNews(r *http.Request, s runner.Snapshot, limit time.Duration) (_ runner.Snapshot, waited bool) {
+	select {
+	case a.polls <- struct{}{}:
+		defer func() { <-a.polls }()
+	default:
+		return s, false
+	}
+	changes, cancel := a.opts.Runner.Subscribe()
+	defer cancel()
+	end := time.NewTimer(limit)
+	defer end.Stop()
+	look := time.NewTicker(phasePoll)
+	defer look.Stop()
+	for {
+		if s = a.opts.Runner.Status(); !edge.MatchesTag(r.Header, a.tag(s)) {
+			return s, true
+		}
+		select {
+		case <-changes:
+		case <-look.C:
+		case <-end.C:
+			return a.opts.Runner.Status(), true
+		case <-r.Context().Done():
+			return a.opts.Runner.Status(), true
+		}
+	}
+}
+
+func (a *API) detailed(r *http.Request) (*edge.Answer, error) {
+	prefer := ParsePrefer(r.Header)
+	rows, points := view.DetailRows, view.DetailPoints
+	if prefer.Rows >= 0 {
+		rows = prefer.Rows
+	}
+	if prefer.Points >= 0 {
+		points = prefer.Points
+	}
+	return &edge.Answer{
+		Body:   view.DetailedOf(a.opts.Runner.Detail(), a.opts.Health(), rows, points),
+		Header: applied(prefer),
+	}, nil
+}
+
+func applied(p Prefer) http.Header {
+	h := http.Header{}
+	if s := p.AppliedSampling(); s != "" {
+		h.Set("Preference-Applied", s)
+	}
+	return h
+}
+
+func (a *API) results(r *http.Request) (*edge.Answer, error) {
+	rep, err := a.opts.Runner.Results()
+	if err != nil {
+		return nil, err
+	}
+	prefer := ParsePrefer(r.Header)
+	s := rep.Snapshot
+	document := view.NewResultsDocument(rep, prefer.Rows, prefer.Points)
+	return &edge.Answer{
+		Stream: document.Write,
+		Tag: hashTag(s.RunID, s.Status, strconv.FormatInt(s.EndTime.UnixNano(), 10),
+			strconv.Itoa(prefer.Rows), strconv.Itoa(prefer.Points)),
+		Header: applied(prefer),
+	}, nil
+}
+
+func (a *API) strategies(*http.Request) (*edge.Answer, error) {
+	return &edge.Answer{Body: append([]view.Strategy{}, a.opts.Strategies()...), HashTag: true}, nil
+}
+
+func (a *API) exchanges(r *http.Request) (*edge.Answer, error) {
+	all, err := a.opts.Exchanges(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	out := make([]view.Exchange, len(all))
+	for i, e := range all {
+		out[i] = view.NewExchange(e, a.opts.Version)
+	}
+	return &edge.Answer{Body: out, HashTag: true}, nil
+}
+
+func (a *API) meta(*http.Request) (*edge.Answer, error) {
+	return &edge.Answer{Body: view.Meta{
+		Service: "assay", APIVersion: "v1", ServiceVersion: a.opts.Version, Commit: a.opts.Commit,
+		ServerID: a.opts.ServerID, StartedAt: market.FromTime(a.opts.StartedAt), BasePath: Base,
+		Versions: []view.Version{{Version: "v1", Status: "current", BasePath: Base}},
+		DeprecationPolicy: view.DeprecationPolicy{
+			MinimumNoticeDays: 90, Headers: []string{"Deprecation", "Sunset", "Link"}, Documentation: "/docs/deprecations",
+		},
+		Deprecations: a.opts.Deprecations.Entries(),
+		Capabilities: view.Capabilities{
+			WebSocket: true, WSSubprotocols: []string{"assay.v1.rich"}, Prefer: []string{"wait", "points", "rows"}, IdempotencyKey: true,
+		},
+		Limits: view.Limits{BodyBytes: maxBody, JSONDepth: digest.MaxDepth, WSClients: 64, ConcurrentRuns: 1},
+		Links:  view.Links{Docs: "/docs", OpenAPI: "/openapi.json", UI: "/ui", Metrics: "/metrics"},
+	}}, nil
 }

@@ -9,16 +9,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/assay-run/assay/api/v1/deprecation"
 	"github.com/assay-run/assay/api/v1/problem"
 	"github.com/assay-run/assay/api/v1/schema"
 	"github.com/assay-run/assay/api/v1/stream"
 	"github.com/assay-run/assay/api/v1/view"
+	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/candle"
 	"github.com/assay-run/assay/host/metric"
-	"github.com/assay-run/assay/host/metric/sample"
 	"github.com/assay-run/assay/host/registry"
-	"github.com/assay-run/assay/host/result"
 	"github.com/assay-run/assay/plugin-sdk/sim"
 )
 
@@ -60,11 +58,11 @@ func noType() []string {
 func TestSchemasMatchStructs(t *testing.T) {
 	types := map[string]any{
 		"FieldError": schema.Violation{}, "BacktestRequest": backtestRequest{}, "LiveRequest": liveRequest{}, "RunResponse": view.RunResponse{}, "ControlRequest": controlRequest{},
-		"FailureDetails": view.FailureDetails{}, "Status": view.Status{}, "Alarm": view.Alarm{}, "DetailedStatus": view.DetailedStatus{}, "Note": result.Note{},
-		"EquitySampling": sample.Info{}, "RowsTotal": view.RowsTotal{}, "MetricsMeta": metric.Meta{}, "Order": view.Order{}, "Fill": view.Fill{},
+		"FailureDetails": view.FailureDetails{}, "Status": view.Status{}, "Alarm": view.Alarm{}, "DetailedStatus": view.DetailedStatus{}, "Note": artifact.Note{},
+		"EquitySampling": metric.Thinning{}, "RowsTotal": view.RowsTotal{}, "MetricsMeta": metric.Meta{}, "Order": view.Order{}, "Fill": view.Fill{},
 		"Trade": view.Trade{}, "Position": view.Position{}, "EquityPoint": view.EquityPoint{}, "RunConfig": view.RunConfig{}, "Results": view.Results{},
 		"Health": view.Health{}, "Strategy": view.Strategy{}, "Exchange": view.Exchange{}, "DateRange": candle.Range{},
-		"Deprecation": deprecation.Entry{}, "Meta": view.Meta{}, "Trials": registry.Place{},
+		"Deprecation": view.Deprecation{}, "Meta": view.Meta{}, "Trials": registry.Place{},
 	}
 	schemas := at(document(t), "components", "schemas").(map[string]any)
 	for name, s := range schemas {

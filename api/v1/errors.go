@@ -8,9 +8,9 @@ import (
 
 	"github.com/assay-run/assay/api/v1/problem"
 	"github.com/assay-run/assay/api/v1/schema"
-	"github.com/assay-run/assay/api/web"
-	"github.com/assay-run/assay/host/backtest"
+	"github.com/assay-run/assay/host/base/edge"
 	"github.com/assay-run/assay/host/deploy"
+	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/host/runner"
 )
 
@@ -39,10 +39,10 @@ func describe(v schema.Violation) string {
 }
 
 // translate turns an error of the host into the problem that the client sees, and
-// logs what the client is not told.
+// logs what the client does not see.
 func (a *API) translate(r *http.Request, err error) error {
 	var known *problem.Problem
-	var refused *backtest.RequestError
+	var refused *run.RequestError
 	var gate *deploy.Refusal
 	var state *runner.Error
 	switch {
@@ -57,11 +57,11 @@ func (a *API) translate(r *http.Request, err error) error {
 	case errors.Is(err, context.Canceled), errors.Is(err, http.ErrServerClosed):
 		return problem.New(problem.ShuttingDown)
 	}
-	a.opts.Logger.Error("a request failed", "path", r.URL.Path, "request_id", web.From(r.Context()).RequestID, "error", err)
+	a.opts.Logger.Error("a request failed", "path", r.URL.Path, "request_id", edge.From(r.Context()).RequestID, "error", err)
 	return problem.New(problem.InternalError).WithCause(err)
 }
 
-func (a *API) refusal(e *backtest.RequestError) error {
+func (a *API) refusal(e *run.RequestError) error {
 	p := problem.Say(problem.Code(e.Code), e.Message).WithCause(e)
 	for k, v := range e.Details {
 		p.With(k, v)

@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/assay-run/assay/api/web"
+	"github.com/assay-run/assay/host/base/edge"
 )
 
 func TestKeyringKeepsTheLast64(t *testing.T) {
@@ -17,7 +17,7 @@ func TestKeyringKeepsTheLast64(t *testing.T) {
 	calls := 0
 	start := func(key string) {
 		t.Helper()
-		if _, err := k.once(key, "/p", []byte("{}"), func() (*web.Answer, error) { calls++; return &web.Answer{Header: http.Header{}}, nil }); err != nil {
+		if _, err := k.once(key, "/p", []byte("{}"), func() (*edge.Answer, error) { calls++; return &edge.Answer{Header: http.Header{}}, nil }); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -40,11 +40,11 @@ func TestKeyringSerialisesOneKey(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 50 {
 		wg.Go(func() {
-			a, err := k.once("k", "/p", []byte(`{"a":1}`), func() (*web.Answer, error) {
+			a, err := k.once("k", "/p", []byte(`{"a":1}`), func() (*edge.Answer, error) {
 				if calls.Add(1) < 3 {
 					return nil, errors.New("not yet")
 				}
-				return &web.Answer{Header: http.Header{}}, nil
+				return &edge.Answer{Header: http.Header{}}, nil
 			})
 			if err == nil && a.Header.Get("Idempotency-Replayed") == "true" {
 				replays.Add(1)

@@ -1,19 +1,22 @@
 package v1
 
 import (
+	"crypto/rand"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"io"
 	"mime"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
-	"time"
+	"sync"
 
 	"github.com/assay-run/assay/api/v1/problem"
 	"github.com/assay-run/assay/api/v1/schema"
-	"github.com/assay-run/assay/api/v1/strictjson"
-	"github.com/assay-run/assay/api/web"
+	"github.com/assay-run/assay/host/base/digest"
+	"github.com/assay-run/assay/host/base/edge"
 )
 
 // maxBody is the largest body.
@@ -31,8 +34,8 @@ type checker interface{ check() []schema.Violation }
 
 // op makes a handler of an operation with a body: media type, size, JSON and schema
 // are checked before f is called.
-func op[In any](a *API, s *schema.Schema, f func(*request[In]) (*web.Answer, error)) http.Handler {
-	return a.handler(func(r *http.Request) (*web.Answer, error) {
+func op[In any](a *API, s *schema.Schema, f func(*request[In]) (*edge.Answer, error)) http.Handler {
+	return a.handler(func(r *http.Request) (*edge.Answer, error) {
 		body, err := readBody(r)
 		if err != nil {
 			return nil, err
@@ -55,8 +58,8 @@ func op[In any](a *API, s *schema.Schema, f func(*request[In]) (*web.Answer, err
 
 // bodiless makes a handler of an operation that accepts nothing, {} or null. The edge
 // does the same for every GET.
-func (a *API) bodiless(f func(*http.Request) (*web.Answer, error)) http.Handler {
-	return a.handler(func(r *http.Request) (*web.Answer, error) {
+func (a *API) bodiless(f func(*http.Request) (*edge.Answer, error)) http.Handler {
+	return a.handler(func(r *http.Request) (*edge.Answer, error) {
 		if err := a.NoBody(r); err != nil {
 			return nil, err
 		}
@@ -73,11 +76,11 @@ func (a *API) NoBody(r *http.Request) error {
 	return validate(a.schemas.empty, body)
 }
 
-func (a *API) handler(f func(*http.Request) (*web.Answer, error)) http.Handler {
+func (a *API) handler(f func(*http.Request) (*edge.Answer, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		answer, err := f(r)
 		if err == nil {
-			err = web.Send(w, r, answer)
+			err = edge.Send(w, r, answer)
 			if err != nil && answer.Stream != nil {
 				// The answer has begun: ending the connection is all that can be said.
 				a.opts.Logger.Debug("an answer was cut short", "path", r.URL.Path, "error", err)
@@ -86,14 +89,14 @@ func (a *API) handler(f func(*http.Request) (*web.Answer, error)) http.Handler {
 		}
 		if err != nil {
 			err = a.translate(r, err)
-			web.SendProblem(w, r, err)
+			edge.SendProblem(w, r, err)
 		}
 	})
 }
 
 // readBody reads the body; empty if there is none.
 func readBody(r *http.Request) ([]byte, error) {
-	info := web.From(r.Context())
+	info := edge.From(r.Context())
 	var first [1]byte
 	n := 0
 	if r.ContentLength < 0 {
@@ -107,7 +110,7 @@ func readBody(r *http.Request) ([]byte, error) {
 		return nil, nil
 	}
 	if r.ContentLength < 0 && n == 0 {
-		bodyRead(info)
+		info.EndBody()
 		return nil, nil
 	}
 	if !isJSON(r.Header) {
@@ -124,16 +127,8 @@ func readBody(r *http.Request) ([]byte, error) {
 	if len(body) > maxBody {
 		return nil, tooLarge()
 	}
-	bodyRead(info)
+	info.EndBody()
 	return body, nil
-}
-
-// bodyRead lifts the deadline of the body, which would only end the request itself now.
-func bodyRead(info *web.Info) {
-	info.BodyRead = true
-	if info.Writer != nil {
-		_ = http.NewResponseController(info.Writer).SetReadDeadline(time.Time{})
-	}
 }
 
 func isJSON(h http.Header) bool {
@@ -161,14 +156,139 @@ func unreadable(err error) error {
 
 // validate checks JSON and schema.
 func validate(s *schema.Schema, body []byte) error {
-	tree, err := strictjson.Parse(body)
-	var bad *strictjson.Error
+	tree, err := digest.Parse(body)
+	var bad *digest.JSONError
 	if errors.As(err, &bad) {
-		return problem.Say(problem.InvalidJSON, "The body is not valid JSON: "+bad.Error()+".").
-			With("offset", bad.Offset).With("line", bad.Line).With("reason", bad.Reason)
+		return problem.Say(problem.InvalidJSON, "The body is not valid JSON: "+bad.Place()+".").
+			With("offset", bad.Offset).With("line", bad.Line).With("reason", bad.Fault)
 	}
 	if violations := s.Validate(tree); len(violations) > 0 {
 		return invalid(violations)
 	}
 	return nil
+}
+
+// keptKeys is how many successful starts are remembered.
+const keptKeys = 64
+
+// maxHeader is the longest value of a header.
+const maxHeader = 128
+
+// keyring remembers the answers to starts by Idempotency-Key. Starts with one key
+// happen one after the other, so that a repetition never overtakes the first.
+type keyring struct {
+	salt [32]byte // bodies may hold secrets: their hashes mean nothing outside this process
+
+	mu   sync.Mutex
+	busy map[string]chan struct{}
+	done []keyed // oldest first
+}
+
+type keyed struct {
+	key    string
+	body   [32]byte
+	answer *edge.Answer
+}
+
+func newKeyring() *keyring {
+	k := &keyring{busy: map[string]chan struct{}{}}
+	_, _ = rand.Read(k.salt[:]) // never fails: the runtime aborts instead
+	return k
+}
+
+// header is the one value of a header, "" if the request has none.
+func header(h http.Header, name string) (string, error) {
+	values := h.Values(name)
+	if len(values) == 0 {
+		return "", nil
+	}
+	key := values[0]
+	visible := len(key) >= 1 && len(key) <= maxHeader && len(values) == 1
+	for _, c := range []byte(key) {
+		visible = visible && c > ' ' && c < 0x7f
+	}
+	if !visible {
+		return "", problem.Say(problem.MalformedRequest, name+" must be one value of 1 to 128 visible ASCII characters.")
+	}
+	return key, nil
+}
+
+// once calls f unless it has succeeded for the key before; then it repeats the answer. The target is
+// what the body was sent to.
+func (k *keyring) once(key, target string, body []byte, f func() (*edge.Answer, error)) (*edge.Answer, error) {
+	if key == "" {
+		return f()
+	}
+	sum := k.sum(target, body)
+	wait := k.claim(key)
+	for wait != nil {
+		<-wait
+		wait = k.claim(key)
+	}
+	defer k.release(key)
+	if before := k.find(key); before != nil {
+		if before.body != sum {
+			return nil, problem.New(problem.IdempotencyKeyReused)
+		}
+		answer := *before.answer
+		answer.Header = answer.Header.Clone()
+		answer.Header.Set("Idempotency-Replayed", "true")
+		return &answer, nil
+	}
+	answer, err := f()
+	if err == nil {
+		k.keep(keyed{key, sum, answer})
+	}
+	return answer, err
+}
+
+// sum identifies a body however it is spelled.
+func (k *keyring) sum(target string, body []byte) [32]byte {
+	canonical, err := digest.CanonicalJSON(body)
+	if err != nil {
+		canonical = body
+	}
+	h := sha256.New()
+	h.Write(k.salt[:])
+	h.Write([]byte(target + "\n"))
+	h.Write(canonical)
+	return [32]byte(h.Sum(nil))
+}
+
+// claim takes the key, or returns what to wait for.
+func (k *keyring) claim(key string) <-chan struct{} {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if c, taken := k.busy[key]; taken {
+		return c
+	}
+	k.busy[key] = make(chan struct{})
+	return nil
+}
+
+func (k *keyring) release(key string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	close(k.busy[key])
+	delete(k.busy, key)
+}
+
+func (k *keyring) find(key string) *keyed {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for i := range k.done {
+		if k.done[i].key == key {
+			return &keyed{key, k.done[i].body, k.done[i].answer}
+		}
+	}
+	return nil
+}
+
+func (k *keyring) keep(e keyed) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.done = append(k.done, e)
+	if len(k.done) > keptKeys {
+		k.done = slices.Delete(k.done, 0, len(k.done)-keptKeys)
+	}
 }

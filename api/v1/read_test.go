@@ -12,7 +12,7 @@ import (
 // TestLongPollPlaces: when nobody else can wait the answer comes at once and does not
 // say that it waited.
 func TestLongPollPlaces(t *testing.T) {
-	a, err := New(Options{State: runner.New(runner.Options{Logger: hclog.NewNullLogger()})})
+	a, err := New(Options{Runner: runner.New(runner.Options{Logger: hclog.NewNullLogger()})})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +32,7 @@ func TestLongPollPlaces(t *testing.T) {
 	for range maxPolls {
 		a.polls <- struct{}{}
 	}
-	if got := ask(`W/"` + a.tag(a.opts.State.Status()) + `"`); got != "" {
+	if got := ask(`W/"` + a.tag(a.opts.Runner.Status()) + `"`); got != "" {
 		t.Errorf("without a place: %q", got)
 	}
 }

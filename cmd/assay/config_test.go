@@ -52,7 +52,7 @@ func TestBadOptionsEndWithTwo(t *testing.T) {
 		{[]string{"argument"}, nil, "argument"},
 	} {
 		var out, errs bytes.Buffer
-		if code := run(c.args, world{variables(c.env...), &out, &errs}); code != exitUsage || !strings.Contains(errs.String(), c.want) || out.Len() > 0 {
+		if code := runCommand(c.args, world{variables(c.env...), &out, &errs}); code != exitUsage || !strings.Contains(errs.String(), c.want) || out.Len() > 0 {
 			t.Errorf("%v %v: exit %d, %s", c.args, c.env, code, errs.String())
 		}
 	}
@@ -93,7 +93,7 @@ func TestOptionSources(t *testing.T) {
 func TestHelpAndVersion(t *testing.T) {
 	for arg, want := range map[string]string{"--help": "SERVICE_API_ALLOWED_HOSTS", "--version": version} {
 		var out, errs bytes.Buffer
-		if code := run([]string{arg}, world{variables(), &out, &errs}); code != exitDone || !strings.Contains(out.String(), want) {
+		if code := runCommand([]string{arg}, world{variables(), &out, &errs}); code != exitDone || !strings.Contains(out.String(), want) {
 			t.Errorf("%s: %d %s", arg, code, out.String())
 		}
 	}

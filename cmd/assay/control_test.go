@@ -15,13 +15,13 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/assay-run/assay/governance/bundle"
-	"github.com/assay-run/assay/governance/bundle/dsse"
+	"github.com/assay-run/assay/governance/client"
 	"github.com/assay-run/assay/governance/control/command"
 	"github.com/assay-run/assay/governance/control/planetest"
 	"github.com/assay-run/assay/governance/promotion"
 	"github.com/assay-run/assay/host/base/digest"
+	"github.com/assay-run/assay/host/base/dsse"
 	"github.com/assay-run/assay/host/deploy"
-	"github.com/assay-run/assay/host/deploy/plane"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
@@ -69,7 +69,7 @@ func TestControlOptions(t *testing.T) {
 		{nil, []string{"SERVICE_STRATEGY_FAMILY=a=b,a=c"}, "SERVICE_STRATEGY_FAMILY"},
 	} {
 		var out, errs bytes.Buffer
-		code := run(c.args, world{variables(c.env...), &out, &errs})
+		code := runCommand(c.args, world{variables(c.env...), &out, &errs})
 		if code != exitUsage || !strings.Contains(errs.String(), c.want) || out.Len() > 0 || strings.Contains(errs.String(), "canary") {
 			t.Errorf("%v %v: exit %d, %s", c.args, c.env, code, errs.String())
 		}
@@ -128,7 +128,7 @@ func newDesk(t *testing.T) *desk {
 			t.Error(err)
 		}
 	})
-	source := plane.New(p.URL, &http.Transport{})
+	source := newPlane(t, p.URL)
 	t.Cleanup(source.Close)
 	d := &desk{t: t, p: p, keys: t.TempDir()}
 	for _, name := range []string{"rita", "anna", "otto", "host"} {
@@ -136,7 +136,7 @@ func newDesk(t *testing.T) *desk {
 	}
 	if d.policy, err = deploy.New(deploy.Options{
 		Mode: deploy.Enforce, Source: source, Key: &p.Store.Keys().Statement.PublicKey, StateDir: t.TempDir(), Now: p.Now,
-		Reporter: &reporter{plane: source, key: planetest.Key("host"), now: p.Now},
+		Reporter: &reporter{plane: dial(t, p.URL), key: planetest.Key("host"), now: p.Now},
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -252,8 +252,7 @@ func TestRealPlane(t *testing.T) {
 func TestReporterIsRefused(t *testing.T) {
 	d := newDesk(t)
 	d.submit()
-	source := plane.New(d.p.URL, &http.Transport{})
-	defer source.Close()
+	source := dial(t, d.p.URL)
 	at := d.p.Now()
 	report := func(key, id string) error {
 		r := &reporter{plane: source, key: planetest.Key(key), now: d.p.Now}
@@ -277,8 +276,28 @@ func TestReporterIsRefused(t *testing.T) {
 	if err := report("host", "cr-"+strings.Repeat("0", 64)); !errors.Is(err, deploy.ErrRefused) {
 		t.Errorf("no such revision: %v", err)
 	}
-	away := &reporter{plane: plane.New("http://127.0.0.1:1", &http.Transport{}), key: planetest.Key("host"), now: d.p.Now}
+	away := &reporter{plane: dial(t, "http://127.0.0.1:1"), key: planetest.Key("host"), now: d.p.Now}
 	if err := away.Report(t.Context(), deploy.Incident{CandidateRevisionID: d.id}); err == nil || errors.Is(err, deploy.ErrRefused) {
 		t.Errorf("nobody there: %v", err)
 	}
+}
+
+func newPlane(t testing.TB, address string) *deploy.Plane {
+	t.Helper()
+	p, err := deploy.NewPlane(address, http.Client{Transport: &http.Transport{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func dial(t *testing.T, address string) *client.Client {
+	t.Helper()
+	transport := &http.Transport{}
+	t.Cleanup(transport.CloseIdleConnections)
+	c, err := client.New(client.Options{URL: address, HTTP: &http.Client{Transport: transport}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
 }

@@ -111,12 +111,12 @@ func TestOneServicePerStateDirectory(t *testing.T) {
 	p := launch(t, state)
 	var out, errs bytes.Buffer
 	none := func(string) (string, bool) { return "", false }
-	if code := run([]string{"--port", "0", "--state-dir", state}, world{none, &out, &errs}); code != exitFailed || !strings.Contains(errs.String(), "in use by another service") {
+	if code := runCommand([]string{"--port", "0", "--state-dir", state}, world{none, &out, &errs}); code != exitFailed || !strings.Contains(errs.String(), "in use by another service") {
 		t.Errorf("second service: %d %s", code, errs.String())
 	}
 	errs.Reset()
 	port := p.url[strings.LastIndexByte(p.url, ':')+1:]
-	if code := run([]string{"--port", port, "--state-dir", t.TempDir()}, world{none, &out, &errs}); code != exitFailed || !strings.Contains(errs.String(), "address already in use") {
+	if code := runCommand([]string{"--port", port, "--state-dir", t.TempDir()}, world{none, &out, &errs}); code != exitFailed || !strings.Contains(errs.String(), "address already in use") {
 		t.Errorf("port in use: %d %s", code, errs.String())
 	}
 	if out.Len() > 0 {

@@ -13,15 +13,12 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/assay-run/assay/host/catalog"
 )
 
 // asService makes the test binary be the program itself.
 const asService = "ASSAY_TEST_RUN_SERVICE"
 
 func TestMain(m *testing.M) {
-	catalog.MaybeShim()
 	if os.Getenv(asService) != "" {
 		main()
 	}

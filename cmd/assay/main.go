@@ -1,15 +1,26 @@
+// Command assay is the run-control service: it reads its configuration, opens what
+// the host keeps in the state directory, finds the strategy plugins and serves the
+// API until it is told to stop.
+//
+// The exit code is 0 after SIGINT or SIGTERM, 1 when something failed, 2 when the
+// configuration is refused and 130 after a second signal.
 package main
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/base32"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
 
-	"github.com/assay-run/assay/host/base/listen"
-	"github.com/assay-run/assay/host/catalog"
-	"github.com/assay-run/assay/host/exchange/wire/nodump"
+	"github.com/assay-run/assay/host/base/edge"
+	"github.com/assay-run/assay/host/exchange/wire"
 )
 
 // Set by the linker.
@@ -27,13 +38,12 @@ const (
 )
 
 func main() {
-	catalog.MaybeShim()
 	// Credentials of live runs pass through this memory.
-	if err := nodump.Set(); err != nil {
+	if err := wire.DisableDump(); err != nil {
 		fmt.Fprintf(os.Stderr, "assay: %v\n", err)
 		os.Exit(exitFailed)
 	}
-	os.Exit(run(os.Args[1:], world{env: os.LookupEnv, out: os.Stdout, err: os.Stderr}))
+	os.Exit(runCommand(os.Args[1:], world{env: os.LookupEnv, out: os.Stdout, err: os.Stderr}))
 }
 
 // world is what the program sees of its surroundings.
@@ -42,7 +52,7 @@ type world struct {
 	out, err io.Writer
 }
 
-func run(args []string, w world) int {
+func runCommand(args []string, w world) int {
 	cfg, done, err := readConfig(args, w)
 	if done {
 		return exitDone
@@ -51,7 +61,7 @@ func run(args []string, w world) int {
 		err = serve(context.Background(), cfg, w)
 	}
 	var usage *usageError
-	var bind *listen.BindError
+	var bind *edge.BindError
 	switch {
 	case err == nil:
 		return exitDone
@@ -61,4 +71,51 @@ func run(args []string, w world) int {
 	}
 	fmt.Fprintf(w.err, "assay: %v\n", err)
 	return exitFailed
+}
+
+// signals turn the first SIGINT or SIGTERM into the end of a context; the second
+// ends the process.
+type signals struct {
+	cancel context.CancelFunc
+	events chan os.Signal
+	done   chan struct{}
+}
+
+func watchSignals(ctx context.Context) (context.Context, *signals) {
+	ctx, cancel := context.WithCancel(ctx)
+	s := &signals{cancel: cancel, events: make(chan os.Signal, 2), done: make(chan struct{})}
+	signal.Notify(s.events, os.Interrupt, syscall.SIGTERM)
+	go s.watch()
+	return ctx, s
+}
+
+func (s *signals) watch() {
+	defer close(s.done)
+	if _, ok := <-s.events; !ok {
+		return
+	}
+	s.cancel()
+	if _, ok := <-s.events; ok {
+		os.Exit(exitSignals)
+	}
+}
+
+func (s *signals) stop() {
+	signal.Stop(s.events)
+	close(s.events)
+	<-s.done
+	s.cancel()
+}
+
+// serverID is a lower-case ULID: the time in milliseconds and 80 random bits.
+func serverID(now time.Time) (string, error) {
+	var b [20]byte // 4 zero bytes in front make 32 characters, of which the last 26 count
+	ms := uint64(now.UnixMilli())
+	for i := range 6 {
+		b[9-i] = byte(ms >> (8 * i))
+	}
+	if _, err := rand.Read(b[10:]); err != nil {
+		return "", err
+	}
+	return strings.ToLower(base32.NewEncoding("0123456789ABCDEFGHJKMNPQRSTVWXYZ").EncodeToString(b[:])[6:]), nil
 }

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/assay-run/assay/api/v1/apitest"
-	"github.com/assay-run/assay/host/candle/sample"
+	"github.com/assay-run/assay/plugin-sdk/sample"
 )
 
 // TestPages follows the links of /meta, and looks for what the pages owe to others.

@@ -4,11 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -17,25 +22,26 @@ import (
 	"github.com/assay-run/assay/api/docs"
 	"github.com/assay-run/assay/api/ui"
 	v1 "github.com/assay-run/assay/api/v1"
-	"github.com/assay-run/assay/api/v1/deprecation"
-	"github.com/assay-run/assay/api/v1/health"
-	"github.com/assay-run/assay/api/v1/metrics"
+	"github.com/assay-run/assay/api/v1/monitor"
 	"github.com/assay-run/assay/api/v1/stream"
-	"github.com/assay-run/assay/api/web"
+	"github.com/assay-run/assay/api/v1/view"
 	"github.com/assay-run/assay/host/artifact"
-	"github.com/assay-run/assay/host/backtest"
 	"github.com/assay-run/assay/host/base/digest"
-	"github.com/assay-run/assay/host/base/listen"
-	"github.com/assay-run/assay/host/base/statelock"
+	"github.com/assay-run/assay/host/base/edge"
+	"github.com/assay-run/assay/host/base/file"
 	"github.com/assay-run/assay/host/candle"
-	"github.com/assay-run/assay/host/candle/sample"
 	"github.com/assay-run/assay/host/catalog"
 	"github.com/assay-run/assay/host/deploy"
+	"github.com/assay-run/assay/host/exchange"
+	children "github.com/assay-run/assay/host/exchange/wire/launch"
+	"github.com/assay-run/assay/host/proc"
 	"github.com/assay-run/assay/host/registry"
+	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/host/runner"
-	"github.com/assay-run/assay/host/trade"
+	live "github.com/assay-run/assay/host/trade"
 	"github.com/assay-run/assay/host/trade/journal"
 	"github.com/assay-run/assay/lab/selection/trials"
+	"github.com/assay-run/assay/plugin-sdk/sample"
 )
 
 // shutdownTime is how long answers that are under way may take at the end.
@@ -52,12 +58,12 @@ func serve(ctx context.Context, cfg config, w world) error {
 	defer signals.stop()
 	_, known := os.Stat(cfg.stateDir)
 	logger.Info("state directory", "path", cfg.stateDir, "new", known != nil)
-	lock, err := statelock.Acquire(cfg.stateDir, "service.lock")
+	lock, err := file.LockState(cfg.stateDir, "service.lock")
 	if err != nil {
 		return err
 	}
 	defer lock.Release()
-	ln, err := listen.Open(ctx, addr, api.Refuse)
+	ln, err := edge.Open(ctx, addr, api.Refuse)
 	if err != nil {
 		return err
 	}
@@ -70,12 +76,12 @@ func serve(ctx context.Context, cfg config, w world) error {
 		}
 		return err
 	}
-	fmt.Fprintf(w.out, "assay listening on %s\n", listen.URL(ln))
+	fmt.Fprintf(w.out, "assay listening on %s\n", edge.URL(ln))
 	return s.run(ctx, cfg, ln, w)
 }
 
 func (c config) log(logger hclog.Logger, ln net.Listener) {
-	logger.Info("configuration", "version", version, "commit", commit, "address", listen.URL(ln), "host", c.bind.Host, "port", c.bind.Port,
+	logger.Info("configuration", "version", version, "commit", commit, "address", edge.URL(ln), "host", c.bind.Host, "port", c.bind.Port,
 		"log_level", c.logLevel.String(), "behind_proxy", c.bind.BehindProxy, "allowed_hosts", c.bind.AllowedHosts,
 		"state_dir", c.stateDir, "strategies", c.strategies, "connectors", c.connectors.dir, "connector_endpoints", len(c.connectors.endpoints), "sandbox", string(c.sandbox), "demo", c.demo)
 	c.control.log(logger)
@@ -85,8 +91,8 @@ func (c config) log(logger hclog.Logger, ln net.Listener) {
 type service struct {
 	logger  hclog.Logger
 	runner  *runner.Runner
-	server  *listen.Server
-	monitor *health.Monitor
+	server  *edge.Server
+	monitor *monitor.Monitor
 	hub     *stream.Hub
 	policy  *deploy.Policy // asked before real money is traded
 	// noJournal is why paper and live runs cannot start; nil: they can.
@@ -226,7 +232,7 @@ func (s *service) restore(ctx context.Context, trading *live.Launcher, q *journa
 	return s.runner.Restore(*rep, cleared)
 }
 
-func newLauncher(cfg config, candles *candle.Store, strategies *catalog.Catalog, logger hclog.Logger) (*backtest.Launcher, error) {
+func newLauncher(cfg config, candles *candle.Store, strategies *catalog.Catalog, logger hclog.Logger) (*run.Launcher, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -240,7 +246,7 @@ func newLauncher(cfg config, candles *candle.Store, strategies *catalog.Catalog,
 	if err := errors.Join(os.RemoveAll(spool), os.MkdirAll(spool, 0o700)); err != nil {
 		return nil, err
 	}
-	return backtest.NewLauncher(backtest.Options{
+	return run.NewLauncher(run.Options{
 		Catalog: strategies, Store: candles, Logger: logger, SpoolDir: spool,
 		Engine: artifact.Engine{Name: "assay", Version: version, Commit: commit, SHA256: sum},
 	}), nil
@@ -251,7 +257,7 @@ type parts struct {
 	candles    *candle.Store
 	strategies *catalog.Catalog
 	runs       *registry.Registry
-	launcher   *backtest.Launcher
+	launcher   *run.Launcher
 	exchanges  *live.Exchanges
 	trading    *live.Launcher
 }
@@ -267,21 +273,21 @@ func (s *service) build(ctx context.Context, cfg config, ln net.Listener, p part
 		return err
 	}
 	started := time.Now()
-	var edge *api.Edge
-	s.monitor = health.NewMonitor(ctx, health.Options{
+	requests := new(atomic.Int64)
+	s.monitor = monitor.NewMonitor(ctx, monitor.HealthOptions{
 		Status: s.runner.Status, Counters: s.runner.Counters, Plugins: p.strategies.Counts, Sandbox: p.strategies.Sandbox, Registry: p.runs.SchemaVersion, Journal: s.journalTrouble,
 		Damaged:   p.candles.Damaged,
-		FreeBytes: func() (int64, error) { return health.FreeBytes(cfg.stateDir) },
-		Requests:  func() int64 { return edge.Requests() }, Now: time.Now,
+		FreeBytes: func() (int64, error) { return monitor.FreeBytes(cfg.stateDir) },
+		Requests:  requests.Load, Now: time.Now,
 		Stream:     func() (int, int64) { return s.hub.Counters() },
 		Governance: s.policy.Health, Link: s.runner.Link,
 	})
 	s.hub = stream.New(stream.Options{
-		State: s.runner, Health: s.monitor.Health, ServerID: id, Version: version, Logger: s.logger.Named("stream"),
+		Runner: s.runner, Health: s.monitor.Health, ServerID: id, Version: version, Logger: s.logger.Named("stream"),
 		Risk: cfg.trading.limits(), OnStop: string(cfg.trading.ends.OnStop),
 	})
 	operations, err := v1.New(v1.Options{
-		Control: s.runner, State: s.runner, Backtests: p.launcher, Trading: p.trading,
+		Runner: s.runner, Backtests: p.launcher, Trading: p.trading,
 		Strategies: p.strategies.Strategies, Exchanges: p.exchanges.List, Health: s.monitor.Health,
 		Deprecations: retiring, Logger: s.logger.Named("api"),
 		Version: version, Commit: commit, ServerID: id, StartedAt: started,
@@ -298,27 +304,27 @@ func (s *service) build(ctx context.Context, cfg config, ln net.Listener, p part
 		return err
 	}
 	routes := append(api.Redirects(), operations.Routes()...)
-	routes = append(routes, web.Route{Method: http.MethodGet, Path: stream.Path, Handler: s.hub.Handler()})
+	routes = append(routes, edge.Route{Method: http.MethodGet, Path: stream.Path, Handler: s.hub.Handler()})
 	routes = append(routes, pages...)
-	numbers := metrics.New(metrics.Options{
+	numbers := monitor.NewMetrics(monitor.MetricsOptions{
 		Version: version, Commit: commit, StartedAt: started, Routes: routes, Status: s.runner.Status,
 		Counters: s.runner.Counters, Stream: s.hub.Counters, Plugins: p.strategies.Counts,
 	})
-	edge, err = api.NewEdge(api.EdgeConfig{
-		Hosts:  listen.NewHosts(append([]string{cfg.bind.Host, bound}, cfg.bind.AllowedHosts...)...),
-		Routes: append(routes, numbers.Routes()...), Deprecations: retiring, Logger: s.logger.Named("api"), Now: time.Now, NoBody: operations.NoBody,
-		Observe: func(o api.Observation) { numbers.Observe(o.Route, o.Method, o.Status, o.Duration) },
+	handler, err := api.NewEdge(api.EdgeConfig{
+		Hosts:  edge.NewHosts(append([]string{cfg.bind.Host, bound}, cfg.bind.AllowedHosts...)...),
+		Routes: append(routes, numbers.Routes()...), Deprecations: retiring, Logger: s.logger.Named("api"), Now: time.Now, NoBody: operations.NoBody, Count: requests,
+		Observe: func(o edge.Observation) { numbers.Observe(o.Route, o.Method, o.Status, o.Duration) },
 	})
 	if err != nil {
 		return err
 	}
-	s.server = listen.NewServer(edge, s.logger.Named("http"))
+	s.server = edge.NewServer(handler, s.logger.Named("http"))
 	return nil
 }
 
 // pages are what people look at: the dashboard and the documentation, which lists the
 // licences of both and of the bundled candles.
-func pages(retiring *deprecation.Registry) ([]web.Route, error) {
+func pages(retiring *view.Deprecations) ([]edge.Route, error) {
 	dashboard, err := ui.New(ui.Options{Attribution: sample.Attribution()})
 	if err != nil {
 		return nil, err
@@ -353,7 +359,7 @@ func (s *service) run(ctx context.Context, cfg config, ln net.Listener, w world)
 	})
 	if cfg.demo {
 		wg.Go(func() {
-			if err := demonstrate(ctx, listen.URL(ln), w.out); err != nil && ctx.Err() == nil {
+			if err := demonstrate(ctx, edge.URL(ln), w.out); err != nil && ctx.Err() == nil {
 				failed <- fmt.Errorf("demonstration: %w", err)
 			}
 		})
@@ -389,4 +395,121 @@ func (s *service) close() error {
 	}
 	s.closers = nil
 	return err
+}
+
+// connectors is what the operator says about executable connectors.
+type connectors struct {
+	dir       string
+	given     []string // values of --connector-endpoint
+	endpoints map[string]string
+}
+
+const (
+	endpointFlag     = "connector-endpoint"
+	endpointVariable = "SERVICE_CONNECTOR_ENDPOINTS"
+)
+
+func setConnectors(c *config, v string) error {
+	if v == "" {
+		self, err := os.Executable()
+		if err != nil {
+			return fmt.Errorf("the folder of the executable is not known (%w): name one", err)
+		}
+		v = filepath.Join(filepath.Dir(self), "connectors")
+	}
+	abs, err := filepath.Abs(v)
+	c.connectors.dir = abs
+	return err
+}
+
+// complete reads the endpoints.
+func (c *connectors) complete(w world) error {
+	source := "--" + endpointFlag
+	if v, ok := w.env(endpointVariable); ok && v != "" && len(c.given) == 0 {
+		source = endpointVariable
+		c.given = strings.Split(v, ",")
+	}
+	c.endpoints = map[string]string{}
+	for _, one := range c.given {
+		id, address, found := strings.Cut(strings.TrimSpace(one), "=")
+		if !found || id == "" {
+			return usagef("%s: %q is not id=url", source, one)
+		}
+		if _, twice := c.endpoints[id]; twice {
+			return usagef("%s: %q is given twice", source, id)
+		}
+		u, err := url.Parse(address)
+		switch {
+		case err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || (u.Scheme != "http" && u.Scheme != "https"):
+			return usagef("%s: %q has no base URL: write %s=https://host", source, one, id)
+		case u.Scheme == "http" && !onLoopback(u.Hostname()):
+			return usagef("%s: %q is plain http and not on loopback: use https", source, one)
+		}
+		c.endpoints[id] = strings.TrimRight(address, "/")
+	}
+	return nil
+}
+
+func onLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// openConnectors probes the folder and lists what is there.
+func (s *service) openConnectors(ctx context.Context, cfg config) ([]live.Connector, error) {
+	m, err := children.Open(ctx, children.Options{Dir: cfg.connectors.dir, StateDir: cfg.stateDir, Sandbox: cfg.sandbox, Logger: s.logger.Named("connectors")})
+	if err != nil {
+		return nil, fmt.Errorf("connectors: %w", err)
+	}
+	s.closers = append(s.closers, func() error { m.Close(); return nil })
+	var list []live.Connector
+	unknown := maps.Clone(cfg.connectors.endpoints)
+	for _, c := range m.Connectors() {
+		entry := live.Connector{Description: c.Description, Certified: exchange.Certified(c.Description), Endpoint: cfg.connectors.endpoints[c.ID]}
+		entry.LoopbackEndpoint = endpointOnLoopback(entry.Endpoint)
+		delete(unknown, c.ID)
+		if c.Fault != nil {
+			entry.Description = exchange.Description{ID: c.ID, Name: c.File, Kind: "native", DeadMan: "lease", ConfigSchema: exchange.ConfigSchema(nil)}
+			entry.Fault, entry.Certified = &proc.Fault{Code: c.Fault.Code, Message: c.Fault.Message}, false
+		}
+		entry.Connect = func(ctx context.Context, folder string) (*exchange.Connection, error) {
+			return connect(ctx, m, c.ID, folder)
+		}
+		list = append(list, entry)
+	}
+	for _, id := range slices.Sorted(maps.Keys(unknown)) {
+		list = append(list, missingConnector(id, cfg.connectors.dir))
+		s.logger.Warn("an endpoint is given for a connector that is not there: that exchange is not available",
+			"option", "--"+endpointFlag, "connector", id, "folder", cfg.connectors.dir)
+	}
+	return list, nil
+}
+
+// missingConnector is listed as unavailable: whoever starts a run there is told why.
+func missingConnector(id, dir string) live.Connector {
+	return live.Connector{
+		Description: exchange.Description{
+			ID: id, Name: id, Kind: "native", DeadMan: "lease", ConfigSchema: exchange.ConfigSchema(nil),
+		},
+		Fault: &proc.Fault{
+			Code: "missing", Message: "--" + endpointFlag + " names it, and there is no connector " + id + " in " + dir,
+		},
+	}
+}
+
+func endpointOnLoopback(address string) bool {
+	u, err := url.Parse(address)
+	return err == nil && address != "" && onLoopback(u.Hostname())
+}
+
+// connect starts a process for one run, which may write to the folder. Who has it ends it with
+// Release or Leave.
+func connect(ctx context.Context, m *children.Manager, id, folder string) (*exchange.Connection, error) {
+	p, err := m.Launch(ctx, id, children.LaunchOptions{Writable: folder})
+	if err != nil {
+		return nil, err
+	}
+	conn := p.Connection()
+	conn.Gone, conn.Release, conn.Leave, conn.Sandbox = p.Crashed(), p.End, p.Leave, p.Sandbox().String()
+	return &conn, nil
 }

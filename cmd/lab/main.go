@@ -8,7 +8,6 @@ import (
 	"syscall"
 	_ "time/tzdata" // --tz must work where the system has no zone files
 
-	"github.com/assay-run/assay/host/catalog"
 	"github.com/assay-run/assay/lab"
 )
 
@@ -16,7 +15,6 @@ import (
 var version, commit = "dev", "unknown"
 
 func main() {
-	catalog.MaybeShim()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code := lab.Main(ctx, os.Args[1:], lab.IO{Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv, Terminal: terminal(os.Stderr), Build: lab.Build{Version: version, Commit: commit}})
 	stop()

@@ -1,13 +1,15 @@
 package bundle
 
 import (
+	"crypto/ecdsa"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/assay-run/assay/governance/bundle/dsse"
 	"github.com/assay-run/assay/governance/bundle/field"
 	"github.com/assay-run/assay/host/base/digest"
+	"github.com/assay-run/assay/host/base/dsse"
 )
 
 // Attestation is a statement that a trusted key signed. One envelope with the
@@ -22,7 +24,7 @@ type Attestation struct {
 	Roles     []string // of the key, at this time
 	Said      *Said
 	Pointer   string // of its envelope in the body
-	// Known says that it was recorded before.
+	// Known marks one that was recorded before.
 	Known bool
 }
 
@@ -34,7 +36,7 @@ type Judge struct {
 	// Excluded are principals that may not approve besides owner, requested_by and
 	// whoever signs the bundle in the same body: those that packed it before.
 	Excluded []string
-	// Recorded says whether an attestation of this bundle was taken before, by its
+	// Recorded reports whether an attestation of this bundle was taken before, by its
 	// PAESHA256 and KeyID; nil where none was. What was taken is not judged again: who
 	// posts the same body later gets the same answer.
 	Recorded func(paeSHA256, keyID string) bool
@@ -71,7 +73,7 @@ func (p *Post) Attestations(j Judge) ([]Attestation, *Error) {
 
 func (j Judge) attestation(p *Post, v any, at string) ([]Attestation, *Error) {
 	r := &field.Reader{As: field.InvalidAttestation}
-	signed := dsse.Read(r, v, at)
+	signed := readEnvelope(r, v, at)
 	if r.Failed() {
 		return nil, r.Err()
 	}
@@ -159,7 +161,7 @@ func (j Judge) common(said *Said, id, at string, fresh bool) *Error {
 	return nil
 }
 
-// stops says whether the statement only stops something: that works also when trust.json
+// stops reports whether the statement only stops something: that works also when trust.json
 // has expired.
 func (s *Said) stops() bool {
 	switch p := s.Predicate.(type) {
@@ -171,7 +173,7 @@ func (s *Said) stops() bool {
 	return false
 }
 
-// within says whether a key with these roles may make the statement. Types that count
+// within reports whether a key with these roles may make the statement. Types that count
 // for nothing may come from any key.
 func (s *Said) within(roles []string) bool {
 	any := func(of ...string) bool {
@@ -194,7 +196,7 @@ func (s *Said) within(roles []string) bool {
 	return s.Statement.PredicateType != TypeBundle || any(TrustLab)
 }
 
-// selfApproval refuses approvals by whoever wants them. It looks at the whole body, so
+// selfApproval refuses approvals by those who asked for them. It looks at the whole body, so
 // that the order of its attestations does not matter.
 func (j Judge) selfApproval(p *Post, all []Attestation) *Error {
 	own := append([]string{p.Bundle.Candidate.Owner, p.Bundle.SealRequest.RequestedBy}, j.Excluded...)
@@ -211,13 +213,13 @@ func (j Judge) selfApproval(p *Post, all []Attestation) *Error {
 	return nil
 }
 
-// SamePrincipal says whether two names are of one person: case and blanks around them
+// SamePrincipal reports whether two names are of one person: case and blanks around them
 // make no difference.
 func SamePrincipal(a, b string) bool {
 	return strings.EqualFold(strings.TrimSpace(a), strings.TrimSpace(b))
 }
 
-// CheckSigned holds a new bundle to trust.json's require_signature: somebody who packs
+// CheckSigned holds a new bundle to trust.json's require_signature: a lab
 // must have signed it.
 func (t *Trust) CheckSigned(list []Attestation) *Error {
 	if t == nil || !t.RequireSignature {
@@ -229,4 +231,186 @@ func (t *Trust) CheckSigned(list []Attestation) *Error {
 		}
 	}
 	return field.Refuse(field.SignatureRequired, "/attestations", "trust.json asks for a signed bundle")
+}
+
+// SchemaTrust is the schema of trust.json.
+const SchemaTrust = "trust/v1"
+
+// The roles of keys.
+const (
+	TrustLab      = "lab"
+	TrustReplay   = "replay"
+	TrustRisk     = "risk"
+	TrustApprover = "approver"
+	TrustOperator = "operator"
+	TrustHost     = "host"
+)
+
+// The states of keys.
+const (
+	KeyActive  = "active"
+	KeyRevoked = "revoked"
+)
+
+// maxKeys is how many keys trust.json may have.
+const maxKeys = 1000
+
+// Trust is trust.json: whose signature counts for what. A nil *Trust is open mode:
+// none does. Times are RFC 3339.
+type Trust struct {
+	Schema           string     `json:"schema"`
+	Version          int64      `json:"version"`
+	ExpiresAt        string     `json:"expires_at"`
+	RequireSignature bool       `json:"require_signature"`
+	Keys             []TrustKey `json:"keys"`
+}
+
+// TrustKey is one key of a principal, the person or program that holds it. The key
+// counts from ValidFrom until just before ValidUntil, unless it is revoked.
+type TrustKey struct {
+	KeyID      string   `json:"key_id"`
+	PublicKey  string   `json:"public_key"` // PEM
+	Principal  string   `json:"principal"`
+	Roles      []string `json:"roles"`
+	ValidFrom  string   `json:"valid_from"`
+	ValidUntil string   `json:"valid_until"`
+	Status     string   `json:"status"`
+
+	key         *ecdsa.PublicKey
+	from, until time.Time
+}
+
+// ParseTrust reads trust.json strictly. Names of principals that differ only in case
+// are refused: one person could be two.
+func ParseTrust(text []byte) (*Trust, *Error) {
+	v, err := field.Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	r := &field.Reader{}
+	r.Free(v, "").Schema("schema", SchemaTrust)
+	o := r.Object(v, "", field.Names("schema version expires_at require_signature keys"), nil)
+	t := &Trust{Schema: SchemaTrust, Version: o.Integer("version", 1, maxCount)}
+	t.ExpiresAt, _ = o.Time("expires_at")
+	if require := o.Bool("require_signature"); require != nil {
+		t.RequireSignature = *require
+	}
+	t.Keys = []TrustKey{}
+	ids, principals := map[string]bool{}, map[string]string{}
+	o.Each("keys", maxKeys, func(_ int, v any, at string) {
+		one := r.Object(v, at, field.Names("key_id public_key principal roles valid_from valid_until status"), nil)
+		k := readTrustKey(r, one)
+		if ids[k.KeyID] {
+			one.Fail(field.DuplicateItem, "key_id", "this key stands twice in the list")
+		}
+		ids[k.KeyID] = true
+		folded := strings.ToLower(k.Principal)
+		if other, ok := principals[folded]; ok && other != k.Principal {
+			one.Fail(field.InvalidField, "principal", "differs from another principal in case only")
+		}
+		principals[folded] = k.Principal
+		t.Keys = append(t.Keys, k)
+	})
+	if r.Failed() {
+		return nil, r.Err()
+	}
+	return t, nil
+}
+
+func readTrustKey(r *field.Reader, o field.Object) TrustKey {
+	k := TrustKey{KeyID: o.SHA256("key_id"), PublicKey: o.Text("public_key"), Principal: o.Filled("principal")}
+	if k.Principal != strings.TrimSpace(k.Principal) {
+		o.Fail(field.InvalidField, "principal", "begins or ends with a blank")
+	}
+	k.Roles = o.Texts("roles", 0, must(func(s string) bool {
+		return slices.Contains([]string{TrustLab, TrustReplay, TrustRisk, TrustApprover, TrustOperator, TrustHost}, s)
+	}, "must be lab, replay, risk, approver, operator or host"))
+	if len(k.Roles) == 0 {
+		o.Fail(field.InvalidField, "roles", "must not be empty")
+	}
+	k.ValidFrom, k.from = o.Time("valid_from")
+	k.ValidUntil, k.until = o.Time("valid_until")
+	if !k.until.After(k.from) {
+		o.Fail(field.InvalidTimestamp, "valid_until", "is not after valid_from")
+	}
+	k.Status = o.OneOf("status", field.InvalidField, KeyActive, KeyRevoked)
+	if r.Failed() {
+		return k
+	}
+	key, err := dsse.ParseP256([]byte(k.PublicKey))
+	if err != nil {
+		o.Fail(field.InvalidField, "public_key", "is not a P-256 key in PEM")
+		return k
+	}
+	if id, err := dsse.KeyID(key); err != nil || id != k.KeyID {
+		o.Fail(field.InvalidField, "key_id", "is not the SHA-256 of the key")
+	}
+	k.key = key
+	return k
+}
+
+// Encode is the canonical text of trust.json, which is read again to make sure that it
+// is one.
+func (t *Trust) Encode() ([]byte, error) {
+	text, err := digest.JCS(t)
+	if err != nil {
+		return nil, err
+	}
+	if _, refused := ParseTrust(text); refused != nil {
+		return nil, refused
+	}
+	return text, nil
+}
+
+// Digest is the digest of the canonical form with its prefix, "" in open mode.
+func (t *Trust) Digest() string {
+	if t == nil {
+		return ""
+	}
+	sum, err := digest.Of(t)
+	if err != nil {
+		return "" // not of a Trust that ParseTrust made
+	}
+	return DigestPrefix + sum
+}
+
+// Follows reports why t may not replace a trust.json of this version and digest: a change
+// needs a higher version.
+func (t *Trust) Follows(version int64, oldDigest string) error {
+	if t.Digest() == oldDigest || t.Version > version {
+		return nil
+	}
+	return fmt.Errorf("trust.json has changed, but its version %d is not above %d", t.Version, version)
+}
+
+// Expired reports whether nothing but stops is taken any more.
+func (t *Trust) Expired(now time.Time) bool {
+	until, ok := field.ParseTime(t.ExpiresAt)
+	return !ok || !now.Before(until)
+}
+
+// Signers are the keys that count at this time and signed, in the order of trust.json.
+func (t *Trust) Signers(s *dsse.Signed, now time.Time) []TrustKey {
+	return t.signers(s, func(k *TrustKey) bool {
+		return k.Status == KeyActive && !now.Before(k.from) && now.Before(k.until)
+	})
+}
+
+// signers are the keys that pass the filter and signed.
+func (t *Trust) signers(s *dsse.Signed, wanted func(*TrustKey) bool) []TrustKey {
+	if t == nil {
+		return nil
+	}
+	var usable []TrustKey
+	var keys []*ecdsa.PublicKey
+	for i := range t.Keys {
+		if k := &t.Keys[i]; wanted(k) {
+			usable, keys = append(usable, *k), append(keys, k.key)
+		}
+	}
+	var signers []TrustKey
+	for _, i := range s.Verify(keys...) {
+		signers = append(signers, usable[i])
+	}
+	return signers
 }

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/governance/bundle"
-	"github.com/assay-run/assay/governance/bundle/dsse"
 	"github.com/assay-run/assay/governance/bundle/field"
 	"github.com/assay-run/assay/host/base/digest"
+	"github.com/assay-run/assay/host/base/dsse"
 )
 
 // desk is a plane's trust with one person for each role.
@@ -329,7 +329,7 @@ func payload(t testing.TB, e dsse.Envelope) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, refused := dsse.Decode(text)
+	s, refused := bundle.DecodeEnvelope(text)
 	if refused != nil {
 		t.Fatal(refused)
 	}

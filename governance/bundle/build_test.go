@@ -9,10 +9,12 @@ import (
 	"testing"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/governance/bundle/field"
 	"github.com/assay-run/assay/host/base/digest"
-	"pgregory.net/rapid"
+	"github.com/assay-run/assay/host/hosttest/ring"
 )
 
 func TestSealFillsInWhatFollows(t *testing.T) {
@@ -208,8 +210,12 @@ func TestEveryBitCounts(t *testing.T) {
 	if !accepted(body) {
 		t.Fatal("the body itself is refused")
 	}
+	every := ring.Size(37, 1, 1)
 	for i := range body {
 		for bit := range 8 {
+			if (8*i+bit)%every != 0 {
+				continue
+			}
 			body[i] ^= 1 << bit
 			if accepted(body) {
 				t.Errorf("bit %d of byte %d: accepted: %q", bit, i, body[max(0, i-20):min(len(body), i+20)])
@@ -230,9 +236,12 @@ func TestUnsignedBits(t *testing.T) {
 	}
 	want := digest.Tree(request)
 	text := append([]byte{}, d.Canonical...)
-	changed := 0
+	changed, every := 0, ring.Size(5, 1, 1)
 	for i := range text {
 		for bit := range 8 {
+			if (8*i+bit)%every != 0 {
+				continue
+			}
 			text[i] ^= 1 << bit
 			p, refused := bundle.ReadPost(text)
 			if refused == nil && p.CheckSeal(clock, origin) == nil {

@@ -1,6 +1,27 @@
+// Package bundle is the contract of the control plane: the candidate bundle and its
+// strict reading, digests and ids, DSSE envelopes, in-toto statements and the
+// predicates that people and programs sign.
+//
+// Everything that the lab, the service and the control plane exchange is defined here
+// and nowhere else. Bytes decide: a value is read strictly first (Decode), and whatever
+// is hashed or signed is its canonical form (RFC 8785).
 package bundle
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/assay-run/assay/governance/bundle/field"
+)
+
+// Code is why something is refused: a code of the control plane's table. The codes
+// themselves are in package field.
+type Code = field.Code
+
+// Error is a refusal with code and JSON pointer.
+type Error = field.Error
 
 // URIBase begins every predicate type. It is a placeholder, and stands only here.
 const URIBase = "https://assay.example/"
@@ -33,7 +54,24 @@ const (
 	Retired  Stage = "retired"
 )
 
-// Role says what a run in a bundle is evidence of.
+// PromotionStages are the stages that can be asked for, lowest first.
+func PromotionStages() []Stage { return []Stage{Research, Paper, Canary, Live} }
+
+// Rank is the place of a stage on the path: 0 for research, 4 for retired, -1 for any other text.
+func Rank(s Stage) int { return slices.Index(append(PromotionStages(), Retired), s) }
+
+// The rungs of assurance, lowest first.
+const (
+	RungClaimed    = "hash_claimed"
+	RungVerified   = "hash_verified"
+	RungSigned     = "signed"
+	RungReproduced = "reproduced"
+)
+
+// Rungs are all rungs of assurance, lowest first.
+func Rungs() []string { return []string{RungClaimed, RungVerified, RungSigned, RungReproduced} }
+
+// Role is what a run in a bundle is evidence of.
 type Role string
 
 // The roles of runs.
@@ -77,7 +115,7 @@ type Candidate struct {
 	Lineage     Lineage `json:"lineage"`
 }
 
-// Lineage says what a revision came from; a null parent is the first.
+// Lineage is what a revision came from; a null parent is the first.
 type Lineage struct {
 	ParentRevisionID *string `json:"parent_revision_id"`
 	ChangeClass      string  `json:"change_class"`
@@ -189,4 +227,65 @@ type SealRequest struct {
 	RequestedAt    string `json:"requested_at"`
 	ExpiresAt      string `json:"expires_at"`
 	LogOrigin      string `json:"log_origin"`
+}
+
+// maxPath is how many bytes the name of an artifact may have.
+const maxPath = 255
+
+func readArtifacts(r *field.Reader, top field.Object, runs []Run) []Artifact {
+	known := make(map[string]bool, len(runs))
+	for _, run := range runs {
+		known[run.RunID] = true
+	}
+	list, seen := []Artifact{}, map[string]bool{}
+	top.Each("artifacts", MaxArtifacts, func(_ int, v any, at string) {
+		o := r.Object(v, at, field.Names("name sha256 size run_id"), field.Names("media_type required"))
+		a := Artifact{RunID: o.Identifier("run_id")}
+		if !known[a.RunID] {
+			o.Fail(field.UnknownRunReference, "run_id", "is not a run of this bundle")
+		}
+		under := func(name string) bool { return ValidArtifactPath(name, a.RunID) }
+		a.Name = o.Match("name", field.InvalidArtifactPath, under, "a plain relative path under runs/<its run_id>/")
+		// Disks that ignore case would keep one file for two hashes.
+		if folded := strings.ToLower(a.Name); seen[folded] {
+			o.Fail(field.DuplicateItem, "name", "this artifact stands twice in the bundle, case ignored")
+		} else {
+			seen[folded] = true
+		}
+		a.SHA256, a.Size = o.SHA256("sha256"), o.Integer("size", 0, field.MaxSize)
+		a.MediaType, a.Required = o.Text("media_type"), o.Bool("required")
+		list = append(list, a)
+	})
+	return list
+}
+
+var segment = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
+
+// ValidArtifactPath reports whether a path names a file of a run on every system: plain
+// segments below runs/<run_id>/, no way up, no drive, no device, nothing to decode.
+func ValidArtifactPath(path, runID string) bool {
+	rest, ok := strings.CutPrefix(path, "runs/"+runID+"/")
+	if !ok || len(path) > maxPath || !validSegment(runID) {
+		return false
+	}
+	for part := range strings.SplitSeq(rest, "/") {
+		if !validSegment(part) {
+			return false
+		}
+	}
+	return true
+}
+
+func validSegment(s string) bool {
+	return segment.MatchString(s) && !strings.HasSuffix(s, ".") && !device(s)
+}
+
+// device knows the names that Windows keeps for devices, with any extension.
+func device(s string) bool {
+	stem, _, _ := strings.Cut(strings.ToUpper(s), ".")
+	switch stem {
+	case "CON", "PRN", "AUX", "NUL":
+		return true
+	}
+	return len(stem) == 4 && (stem[:3] == "COM" || stem[:3] == "LPT") && stem[3] >= '0' && stem[3] <= '9'
 }

@@ -1,13 +1,21 @@
+// Package client talks to a control plane over HTTP: what the lab and the service link.
+//
+// Nothing that a plane answers is believed as it comes. Ingest checks the receipt's seal
+// with package ledger/verify, against the statement key that the caller has pinned or else
+// against the keys that the plane publishes under /trust; a bundle that is fetched must be
+// the one that its id names. The registry of deployables is read by the host alone, see
+// host/deploy.
+//
+// Errors are of four types: *UnreachableError when nobody answers as a plane does,
+// *RefusedError with the code of the plane's error envelope, *UntrustedError when an answer
+// does not hold, and those of ctx. It is a typed layer over [deploy.Plane].
 package client
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -15,9 +23,10 @@ import (
 
 	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/governance/ledger"
+	"github.com/assay-run/assay/host/deploy"
 )
 
-// DefaultURL is where `governance serve` listens unless it is told otherwise.
+// DefaultURL is where `governance serve` listens by default.
 const DefaultURL = "http://127.0.0.1:8010"
 
 // DefaultTimeout is how long one request may take.
@@ -26,7 +35,7 @@ const DefaultTimeout = 30 * time.Second
 // maxAnswer bounds what is read of one answer, in bytes.
 const maxAnswer = 64 << 20
 
-// Options say which plane a client talks to.
+// Options name the plane that a client talks to.
 type Options struct {
 	// URL is the plane's address, DefaultURL if empty; a path in it is kept as a prefix.
 	URL string
@@ -42,7 +51,7 @@ type Options struct {
 // Client talks to one plane. It may be used by several goroutines.
 type Client struct {
 	base    *url.URL
-	http    *http.Client
+	plane   *deploy.Plane
 	timeout time.Duration
 	key     []byte
 }
@@ -61,9 +70,12 @@ func New(o Options) (*Client, error) {
 			return nil, fmt.Errorf("the control plane's key: %w", err)
 		}
 	}
-	own := *cmp.Or(o.HTTP, http.DefaultClient)
-	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &Client{base: base, http: &own, timeout: cmp.Or(o.Timeout, DefaultTimeout), key: o.Key}, nil
+	plane, err := deploy.NewPlane(base.String(), *cmp.Or(o.HTTP, http.DefaultClient))
+	if err != nil {
+		return nil, err
+	}
+	plane.MaxAnswer = maxAnswer
+	return &Client{base: base, plane: plane, timeout: cmp.Or(o.Timeout, DefaultTimeout), key: o.Key}, nil
 }
 
 // URL is the plane's address without credentials.
@@ -73,68 +85,26 @@ func (c *Client) URL() string { return c.base.Redacted() }
 func (c *Client) call(ctx context.Context, method string, body []byte, path ...string) ([]byte, error) {
 	limited, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
-	target := c.base.JoinPath(path...)
-	req, err := http.NewRequestWithContext(limited, method, target.String(), bytes.NewReader(body))
-	if err != nil {
-		return nil, err
-	}
-	req.Header.Set("Accept", "application/json")
-	if body != nil {
-		req.Header.Set("Content-Type", "application/json")
-	}
-	resp, err := c.http.Do(req)
+	status, answer, err := c.plane.Do(limited, method, body, path...)
 	if err != nil {
 		return nil, c.unreachable(ctx, err)
 	}
-	defer resp.Body.Close()
-	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
-	switch {
-	case err != nil:
-		return nil, c.unreachable(ctx, err)
-	case len(answer) > maxAnswer:
-		return nil, c.unreachable(ctx, fmt.Errorf("/%s answered with more than %d bytes", strings.Join(path, "/"), maxAnswer))
-	case resp.StatusCode/100 == 2:
+	if status/100 == 2 {
 		return answer, nil
 	}
-	if refused := readRefusal(resp.StatusCode, answer); refused != nil {
-		return nil, refused
+	if e := deploy.ReadProblem(answer); e != nil {
+		return nil, &RefusedError{Status: status, Problem: *e}
 	}
-	return nil, c.unreachable(ctx, fmt.Errorf("%s /%s was answered with %s, which is not how a control plane refuses", method, strings.Join(path, "/"), resp.Status))
+	return nil, c.unreachable(ctx, fmt.Errorf("%s /%s was answered with %d %s, which is not how a control plane refuses",
+		method, strings.Join(path, "/"), status, http.StatusText(status)))
 }
 
-// unreachable leaves what the caller has ended to the caller. An *url.Error would repeat
-// the address, with credentials.
+// unreachable leaves what the caller has ended to the caller.
 func (c *Client) unreachable(ctx context.Context, cause error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	var wrapped *url.Error
-	if errors.As(cause, &wrapped) {
-		cause = wrapped.Err
-	}
 	return &UnreachableError{URL: c.URL(), Cause: cause}
-}
-
-// readRefusal is nil for a body that is no error envelope.
-func readRefusal(status int, body []byte) *RefusedError {
-	var envelope struct {
-		Error *struct {
-			Code    string `json:"code"`
-			Message string `json:"message"`
-			Details struct {
-				Pointer   string `json:"pointer"`
-				Reason    string `json:"reason"`
-				RequestID string `json:"request_id"`
-			} `json:"details"`
-		} `json:"error"`
-	}
-	if json.Unmarshal(body, &envelope) != nil || envelope.Error == nil || envelope.Error.Code == "" {
-		return nil
-	}
-	e := envelope.Error
-	return &RefusedError{
-		Status: status, Code: e.Code, Message: e.Message, Pointer: e.Details.Pointer, Reason: e.Details.Reason, RequestID: e.Details.RequestID,
-	}
 }
 
 // Log is the plane's log: its name, size and root. It is not signed; a seal is.
@@ -194,4 +164,50 @@ func (c *Client) Bundle(ctx context.Context, revision string) (*bundle.Document,
 		return nil, &UntrustedError{What: "the bundle of " + revision, Problems: []string{"it is " + doc.Bundle.CandidateRevisionID}}
 	}
 	return doc, nil
+}
+
+// UnreachableError says that no control plane answered: nothing listens, the connection
+// broke, time ran out, or what answers is something else.
+type UnreachableError struct {
+	URL   string // without credentials
+	Cause error
+}
+
+// Error says where a plane was looked for.
+func (e *UnreachableError) Error() string {
+	return fmt.Sprintf("no control plane answers at %s: %v", e.URL, e.Cause)
+}
+
+// Unwrap is the cause.
+func (e *UnreachableError) Unwrap() error { return e.Cause }
+
+// RefusedError is the plane's error envelope.
+type RefusedError struct {
+	Status int
+	deploy.Problem
+}
+
+// Error is code, reason, message and pointer.
+func (e *RefusedError) Error() string {
+	text := e.Code
+	if e.Reason != "" {
+		text += " (" + e.Reason + ")"
+	}
+	text += ": " + e.Message
+	if e.Pointer != "" {
+		text += ", at " + e.Pointer
+	}
+	return text
+}
+
+// UntrustedError says that an answer does not hold: it is not signed by the key that was
+// given or published, or is about something else than what was asked.
+type UntrustedError struct {
+	What     string   // what was checked
+	Problems []string // never empty
+}
+
+// Error lists the problems.
+func (e *UntrustedError) Error() string {
+	return fmt.Sprintf("%s cannot be trusted: %s", e.What, strings.Join(e.Problems, "; "))
 }

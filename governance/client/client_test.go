@@ -18,9 +18,9 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/assay-run/assay/governance/bundle"
-	"github.com/assay-run/assay/governance/bundle/dsse"
 	"github.com/assay-run/assay/governance/client"
 	"github.com/assay-run/assay/governance/control/planetest"
+	"github.com/assay-run/assay/host/base/dsse"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -7,10 +7,10 @@ import (
 	"net/http"
 
 	"github.com/assay-run/assay/governance/bundle"
-	"github.com/assay-run/assay/governance/bundle/dsse"
 	"github.com/assay-run/assay/governance/ledger"
 	"github.com/assay-run/assay/governance/ledger/verify"
 	"github.com/assay-run/assay/host/base/digest"
+	"github.com/assay-run/assay/host/base/dsse"
 )
 
 // SchemaReceipt is the schema of a receipt.
@@ -79,11 +79,16 @@ func (c *Client) Ingest(ctx context.Context, doc *bundle.Document, envelopes ...
 			return nil, err
 		}
 	}
-	answer, err := c.call(ctx, http.MethodPost, body, "candidate-bundles", "ingest")
+	answer, err := c.Post(ctx, body)
 	if err != nil {
 		return nil, err
 	}
 	return c.checkReceipt(ctx, doc, answer)
+}
+
+// Post posts a body of [bundle.EncodePost] and returns the receipt unread.
+func (c *Client) Post(ctx context.Context, body []byte) ([]byte, error) {
+	return c.call(ctx, http.MethodPost, body, "candidate-bundles", "ingest")
 }
 
 func (c *Client) checkReceipt(ctx context.Context, doc *bundle.Document, answer []byte) (*Receipt, error) {

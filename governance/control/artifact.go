@@ -37,7 +37,7 @@ func readArtifacts(ctx context.Context, folder string, post *bundle.Post) (artif
 	}
 	for i, a := range post.Bundle.Artifacts {
 		if err := ctx.Err(); err != nil {
-			return found, err // nobody waits for the answer any more
+			return found, err // no client waits for the answer any more
 		}
 		sum, size, err := hashFile(root, a.Name, a.Size)
 		switch {
@@ -86,7 +86,7 @@ func readFile(root *os.Root, name, sum string) ([]byte, error) {
 	return text, nil
 }
 
-// sameRecord says whether the record of a drill is the one below a folder, where that is there.
+// sameRecord reports whether the record of a drill is the one below a folder, where that is there.
 func sameRecord(folder string, d *bundle.Drill) bool {
 	if folder == "" {
 		return true
@@ -104,7 +104,7 @@ func sameRecord(folder string, d *bundle.Drill) bool {
 	return err == nil
 }
 
-// errNotRegular says that something is no file.
+// errNotRegular reports that something is no file.
 var errNotRegular = errors.New("not a regular file")
 
 // hashFile reads a file, but nothing of one that has another size than it should.

@@ -9,6 +9,7 @@ import (
 	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/governance/ledger"
 	"github.com/assay-run/assay/governance/promotion"
+	"github.com/assay-run/assay/host/base/edge"
 )
 
 // maxBodies is how many bytes of answers are kept.
@@ -78,7 +79,7 @@ func (p *Plane) look(work func(w *promotion.World, now time.Time) (any, *bundle.
 				found.err = refused
 				return
 			}
-			found.text, found.err = encode(out)
+			found.text, found.err = edge.Encode(out)
 			found.tag = tagOf(found.text)
 		})
 		a.raw, a.sum = found.text, found.tag

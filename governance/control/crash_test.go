@@ -20,7 +20,7 @@ import (
 	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/governance/control/planetest"
 	"github.com/assay-run/assay/governance/store"
-	"github.com/assay-run/assay/host/hosttest/soak"
+	"github.com/assay-run/assay/host/hosttest/ring"
 )
 
 // points are where a plane may be killed, in the order in which an ingest comes to them.
@@ -70,26 +70,9 @@ func dying(spec []string) {
 
 // TestKill kills a plane at each point while clients post, and checks that nothing
 // acknowledged is lost and that the log goes on.
-//
-// With the race detector it does so once at each point; make test runs it without, too.
 func TestKill(t *testing.T) {
-	if soak.Race {
-		killEverywhere(t, 1)
-		return
-	}
-	killEverywhere(t, 3)
-}
-
-// TestSoakKill does so twenty times at each point.
-func TestSoakKill(t *testing.T) {
-	if os.Getenv("ASSAY_SOAK") == "" {
-		t.Skip("takes long: run make soak")
-	}
-	killEverywhere(t, 20)
-}
-
-func killEverywhere(t *testing.T, rounds int) {
-	t.Helper()
+	ring.Slow(t, "it starts a plane for each kill")
+	rounds := ring.Size(1, 3, 20)
 	for _, point := range points {
 		dir := filepath.Join(t.TempDir(), "g")
 		acknowledged := map[string]*bundle.Document{}

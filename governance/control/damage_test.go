@@ -14,7 +14,7 @@ import (
 
 	"github.com/assay-run/assay/governance/control/planetest"
 	"github.com/assay-run/assay/governance/store"
-	"github.com/assay-run/assay/host/base/statelock"
+	"github.com/assay-run/assay/host/base/file"
 )
 
 // closed runs a plane that takes bundles and ends.
@@ -110,10 +110,10 @@ func TestEditedDatabase(t *testing.T) {
 func TestSecondProcess(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "g")
 	plane(t, planetest.Options{Dir: dir})
-	if _, err := planetest.Open(planetest.Options{Dir: dir}); !errors.Is(err, statelock.ErrHeld) {
+	if _, err := planetest.Open(planetest.Options{Dir: dir}); !errors.Is(err, file.ErrHeld) {
 		t.Errorf("a second plane: %v", err)
 	}
-	if _, err := store.Rebuild(t.Context(), dir, true); !errors.Is(err, statelock.ErrHeld) {
+	if _, err := store.Rebuild(t.Context(), dir, true); !errors.Is(err, file.ErrHeld) {
 		t.Errorf("rebuild beside a plane: %v", err)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/governance/control/planetest"
 	"github.com/assay-run/assay/governance/promotion"
-	"github.com/assay-run/assay/governance/promotion/gate"
+	"github.com/assay-run/assay/governance/promotion/policy"
 )
 
 // refuted is a bundle whose files say that the candidate is refuted.
@@ -117,7 +117,7 @@ func TestForgedNumbersWithoutFilesGoNowhere(t *testing.T) {
 	stands(t, p, forged, "research/pending")
 	for _, stage := range []string{"paper", "canary", "live"} {
 		for _, g := range plan(t, p, forged, stage).Gates {
-			if g.Verdict == gate.Pass && g.GateID != "incidents.none" && g.GateID != "bundle.signed" {
+			if g.Verdict == policy.Pass && g.GateID != "incidents.none" && g.GateID != "bundle.signed" {
 				t.Errorf("%s passes for %s", g.GateID, stage)
 			}
 		}

@@ -12,8 +12,8 @@ import (
 	"testing"
 
 	"github.com/assay-run/assay/governance/bundle"
-	"github.com/assay-run/assay/governance/bundle/dsse"
 	"github.com/assay-run/assay/governance/control/planetest"
+	"github.com/assay-run/assay/host/base/dsse"
 )
 
 type badInputs struct {

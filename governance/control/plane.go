@@ -1,17 +1,32 @@
+// Package control is the control plane's HTTP server: the edge, the ingest of candidate
+// bundles, and reads of what the log comes to.
+//
+// A request passes the edge (edge.go: host, path, method, origin), then its handler. An
+// ingest is judged outside of the log as far as it can be, and written by one store.Update;
+// its answer leaves when that is on disk. Reads are bodies of package promotion, worked out
+// from the log and the time. The commands of the binary are in command below.
 package control
 
 import (
 	"context"
+	_ "embed"
+	"maps"
 	"net"
 	"net/http"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/assay-run/assay/governance/ledger"
+	"github.com/assay-run/assay/governance/promotion"
 	"github.com/assay-run/assay/governance/store"
-	"github.com/assay-run/assay/host/base/listen"
+	"github.com/assay-run/assay/host/base/edge"
+	"github.com/assay-run/assay/host/base/exposition"
+	"github.com/assay-run/assay/host/base/failpoint"
 )
 
 // Options are what a plane is made of.
@@ -23,8 +38,8 @@ type Options struct {
 	Hosts  []string
 	Now    func() time.Time
 	Logger hclog.Logger
-	// At is told where an ingest has come to; tests end the process there. It may be nil.
-	At func(point string)
+	// At is called where an ingest has come to; tests end the process there. It may be nil.
+	At failpoint.Hook
 }
 
 // Plane is the control plane around an open log.
@@ -41,24 +56,18 @@ type Plane struct {
 
 // New makes a plane. The store stays its caller's to close.
 func New(opts Options) *Plane {
-	if opts.At == nil {
-		opts.At = func(string) {}
-	}
 	return &Plane{opts: opts, store: opts.Store, registries: map[string]issued{}}
 }
 
 // Handler is the plane's edge with everything behind it.
-func (p *Plane) Handler() http.Handler { return newEdge(p, listen.NewHosts(p.opts.Hosts...)) }
-
-// Refuse is the form of what net/http refuses by itself, for listeners of this plane.
-func Refuse(status int, now time.Time) (int, http.Header, []byte) { return refuse(status, now) }
+func (p *Plane) Handler() http.Handler { return newEdge(p, edge.NewHosts(p.opts.Hosts...)) }
 
 // shutdownTime is how long answers that are under way may take at the end.
 const shutdownTime = 5 * time.Second
 
 // Serve answers requests until ctx ends.
 func (p *Plane) Serve(ctx context.Context, ln net.Listener) error {
-	server := listen.NewServer(p.Handler(), p.opts.Logger.Named("http"))
+	server := edge.NewServer(p.Handler(), p.opts.Logger.Named("http"))
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(ln) }()
 	select {
@@ -71,3 +80,60 @@ func (p *Plane) Serve(ctx context.Context, ln net.Listener) error {
 	_ = server.Shutdown(end) // what is not finished by now is cut off
 	return <-ended
 }
+
+// The outcomes of an ingest: something new was taken, or nothing of it was new, or it was
+// refused, or the plane could not do it.
+const (
+	ingestAccepted = iota
+	ingestDuplicate
+	ingestRefused
+	ingestFailed
+	ingestOutcomes
+)
+
+func outcomes() [ingestOutcomes]string {
+	return [ingestOutcomes]string{"accepted", "duplicate", "refused", "failed"}
+}
+
+// newRequests counts the requests of these routes.
+func newRequests(routes []edge.Route) *exposition.Requests {
+	codes := []int{http.StatusOK, http.StatusCreated, http.StatusNotModified, http.StatusBadRequest}
+	codes = append(codes, slices.Collect(maps.Values(statuses))...)
+	var paths []string
+	for _, r := range routes {
+		paths = append(paths, r.Path)
+	}
+	return exposition.NewRequests("governance", paths, codes)
+}
+
+// getMetrics is the page for Prometheus. It is read anew each time.
+func (p *Plane) getMetrics(requests *exposition.Requests) (*answer, error) {
+	var places map[promotion.Place]int
+	err := p.store.Look(func(w *promotion.World, _ ledger.View) error {
+		places = w.Places()
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	t := &exposition.Text{}
+	t.Family("governance_ingests_total", "counter", "Posted bundles by what came of them.")
+	for i, outcome := range outcomes() {
+		t.Sample("governance_ingests_total", float64(p.ingests[i].Load()), "outcome", outcome)
+	}
+	t.Single("governance_log_entries", "gauge", "Entries of the log.", float64(p.store.Size()))
+	t.Family("governance_revisions", "gauge", "Candidate revisions by stage and status.")
+	byText := func(a, b promotion.Place) int { return strings.Compare(a.String(), b.String()) }
+	for _, at := range slices.SortedFunc(maps.Keys(places), byText) {
+		t.Sample("governance_revisions", float64(places[at]),
+			"stage", string(at.Stage), "status", string(at.Status))
+	}
+	requests.Write(t)
+	return &answer{raw: t.Bytes(), contentType: "text/plain; version=0.0.4; charset=utf-8"}, nil
+}
+
+//go:embed openapi.json
+var spec []byte
+
+// getSpec is the OpenAPI document of the routes.
+func (p *Plane) getSpec(*request) (*answer, error) { return &answer{raw: spec, tag: true}, nil }

@@ -8,6 +8,7 @@ import (
 	"github.com/assay-run/assay/governance/bundle/field"
 	"github.com/assay-run/assay/governance/promotion"
 	"github.com/assay-run/assay/governance/store"
+	"github.com/assay-run/assay/host/base/edge"
 )
 
 // The codes of transport; those of documents are in package field.
@@ -52,16 +53,42 @@ type problem struct {
 // Error implements error.
 func (p *problem) Error() string { return string(p.code) + ": " + p.message }
 
-func (p *problem) status() int {
+// Status implements edge.Problem.
+func (p *problem) Status() int {
 	if s, ok := statuses[p.code]; ok {
 		return s
 	}
 	return http.StatusBadRequest
 }
 
+// Extra implements edge.Problem.
+func (p *problem) Extra() (http.Header, bool) {
+	if p.allow == "" {
+		return nil, p.close
+	}
+	return http.Header{"Allow": {p.allow}}, p.close
+}
+
+// Body implements edge.Problem.
+func (p *problem) Body(id, path string) []byte {
+	details := map[string]any{"request_id": id}
+	for k, v := range p.details {
+		details[k] = v
+	}
+	switch status := p.Status(); status {
+	case http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusInternalServerError:
+		details["path"], details["status_code"] = path, status
+	}
+	body, err := edge.Encode(map[string]any{"error": map[string]any{"code": p.code, "message": p.message, "details": details}})
+	if err != nil {
+		body, _ = edge.Encode(map[string]any{"error": map[string]any{"code": codeInternal, "message": "", "details": map[string]any{"request_id": id}}})
+	}
+	return body
+}
+
 func say(code bundle.Code, message string) *problem { return &problem{code: code, message: message} }
 
-// problemOf is what clients are told of an error; of one that is no refusal only that there
+// problemOf is what clients see of an error; of one that is no refusal only that there
 // was one.
 func problemOf(err error) *problem {
 	var p *problem
@@ -85,16 +112,12 @@ func problemOf(err error) *problem {
 	case errors.Is(err, store.ErrNotFound):
 		return say(promotion.SubjectNotFound, "nothing with this id is in the log")
 	}
-	return say(codeInternal, "Something went wrong inside of the control plane.")
+	return say(codeInternal, internalText)
 }
+
+const internalText = "Something went wrong inside of the control plane."
 
 var damageText = map[string]string{
 	store.Corrupt:  "The log of this control plane does not hold together; it takes and gives nothing that counts.",
 	store.Rollback: "The log of this control plane is an older copy of itself; it takes and gives nothing that counts.",
-}
-
-// parserCodes are the codes of what net/http refuses before any handler.
-var parserCodes = map[int]bundle.Code{
-	http.StatusExpectationFailed: codeExpectation, http.StatusRequestHeaderFieldsTooLarge: codeHeaders,
-	http.StatusNotImplemented: codeTransfer, http.StatusHTTPVersionNotSupported: codeHTTPVersion,
 }

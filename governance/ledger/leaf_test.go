@@ -11,8 +11,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/assay-run/assay/governance/bundle/dsse"
 	"github.com/assay-run/assay/host/base/digest"
+	"github.com/assay-run/assay/host/base/dsse"
 )
 
 // TestLeafIsCanonicalJSON compares the leaf with the canonical form of the Rekor v2

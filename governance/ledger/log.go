@@ -1,10 +1,24 @@
+// Package ledger is the mathematics of the control plane's log: what a leaf is, the
+// Merkle tree over the leaves, the signed checkpoint of its head, and the proof that
+// one statement is in it, in the three forms that are handed out (seal, Sigstore
+// bundle, tlog-proof).
+//
+// A statement comes in as a signed DSSE envelope (Entry). Its leaf is the canonical
+// JSON of a Rekor v2 hashedrekord, so that stock Sigstore tools can recompute it from
+// the envelope and the statement key alone; the tree is that of RFC 6962, the
+// checkpoint a C2SP signed note, the proof text a C2SP tlog-proof. Nothing here reads a
+// clock, a file or the network, and nothing trusts bytes that it can compute itself:
+// the leaf of a bundle is always made again from its envelope.
+//
+// The log of a running plane is driven by its store: Log.Prepare reports which tree nodes
+// and which checkpoint a batch of entries makes, the store commits them to disk, then
+// Log.Commit adopts them. The offline verifier is the package verify below.
 package ledger
 
 import (
 	"crypto/ed25519"
 	"errors"
 	"fmt"
-	"iter"
 	"sync"
 
 	"golang.org/x/mod/sumdb/tlog"
@@ -33,7 +47,7 @@ type View struct {
 }
 
 // NewLog takes the tree over. It continues a log from its tree and the note of its last checkpoint, or begins
-// one with an empty tree and no note. The error says that the keys do not fit or that
+// one with an empty tree and no note. The error reports that the keys do not fit or that
 // the note is not the log's signature of exactly this tree.
 func NewLog(origin string, statement *Key, private ed25519.PrivateKey, tree *Tree, noteText string) (*Log, error) {
 	if len(private) != ed25519.PrivateKeySize || statement == nil {
@@ -153,17 +167,82 @@ func (v View) Consistency(old int64) ([]tlog.Hash, error) {
 	return v.tree.Consistency(old, v.Head.Size)
 }
 
-// Recompute makes the tree again from nothing but the entries: their stored leaf hashes
-// and nodes are not asked.
-func Recompute(entries iter.Seq2[Entry, error], statement *Key) (*Tree, error) {
-	tree := &Tree{}
-	for e, err := range entries {
-		if err != nil {
-			return nil, err
+// Tree is the stored hashes of a Merkle tree by RFC 6962 in the order of x/mod's
+// tlog.StoredHashIndex: the hashes of complete subtrees, each written once and never
+// changed. The zero value is the empty tree.
+type Tree struct {
+	nodes []tlog.Hash
+	size  int64
+}
+
+// Size is the number of leaves.
+func (t *Tree) Size() int64 { return t.size }
+
+// ReadHashes is the tlog.HashReader of the tree.
+func (t *Tree) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
+	out := make([]tlog.Hash, len(indexes))
+	for i, at := range indexes {
+		if at < 0 || at >= int64(len(t.nodes)) {
+			return nil, fmt.Errorf("the tree has no stored hash %d", at)
 		}
-		if _, err := tree.Append(LeafHash(Leaf(e, statement))); err != nil {
-			return nil, err
-		}
+		out[i] = t.nodes[at]
 	}
-	return tree, nil
+	return out, nil
+}
+
+// Append adds a leaf hash and returns the hashes to store; the first has the index
+// tlog.StoredHashIndex(0, its leaf).
+func (t *Tree) Append(leaf tlog.Hash) ([]tlog.Hash, error) {
+	fresh, err := tlog.StoredHashesForRecordHash(t.size, leaf, t)
+	if err != nil {
+		return nil, err
+	}
+	t.nodes = append(t.nodes, fresh...)
+	t.size++
+	return fresh, nil
+}
+
+// Root is the root of the first size leaves.
+func (t *Tree) Root(size int64) (tlog.Hash, error) {
+	if size < 0 || size > t.size {
+		return tlog.Hash{}, fmt.Errorf("the tree has %d leaves, not %d", t.size, size)
+	}
+	return tlog.TreeHash(size, t)
+}
+
+// Inclusion is the proof that leaf index is in the tree of the first size leaves: the
+// sibling hashes from the leaf up.
+func (t *Tree) Inclusion(index, size int64) ([]tlog.Hash, error) {
+	if index < 0 || index >= size || size > t.size {
+		return nil, fmt.Errorf("leaf %d of %d is not in a tree of %d", index, size, t.size)
+	}
+	return tlog.ProveRecord(size, index, t)
+}
+
+// Consistency is the proof that the tree of the first old leaves is the beginning of
+// the tree of the first size leaves; old is at least 1.
+func (t *Tree) Consistency(old, size int64) ([]tlog.Hash, error) {
+	if old < 1 || old > size || size > t.size {
+		return nil, fmt.Errorf("no proof from %d to %d in a tree of %d", old, size, t.size)
+	}
+	return tlog.ProveTree(size, old, t)
+}
+
+// CheckInclusion reports whether the proof leads from a leaf hash to a checkpoint's root.
+func CheckInclusion(proof []tlog.Hash, head Checkpoint, index int64, leaf tlog.Hash) error {
+	if index < 0 || index >= head.Size {
+		return fmt.Errorf("index %d is outside of a tree of %d", index, head.Size)
+	}
+	return tlog.CheckRecord(proof, head.Size, head.Root, index, leaf)
+}
+
+// CheckConsistency reports whether the proof shows that head continues old.
+func CheckConsistency(proof []tlog.Hash, old, head Checkpoint) error {
+	if old.Origin != head.Origin {
+		return fmt.Errorf("%s and %s are two logs", old.Origin, head.Origin)
+	}
+	if old.Size < 1 || old.Size > head.Size {
+		return fmt.Errorf("a tree of %d does not continue one of %d", head.Size, old.Size)
+	}
+	return tlog.CheckTree(proof, head.Size, head.Root, old.Size, old.Root)
 }

@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/assay-run/assay/governance/bundle/dsse"
+	"github.com/assay-run/assay/host/base/dsse"
 )
 
 const testOrigin = "governance.lab.example"

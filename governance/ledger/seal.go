@@ -44,7 +44,7 @@ func Highest(held []string) string {
 	return best
 }
 
-// Seal is the seal of the entry that has this index in the view. The error says that it
+// Seal is the seal of the entry that has this index in the view. The error reports that it
 // has another one, or is no statement of the log.
 func (v View) Seal(index int64, e Entry) (*Seal, error) {
 	integratedAt, assurance, err := summary(e.Payload)
@@ -138,7 +138,7 @@ func (s *Seal) Canonical() ([]byte, error) { return digest.JCS(s) }
 // trusted or computed values, and what was found.
 type Mismatch struct{ What, Expected, Found string }
 
-// Error says all three.
+// Error names all three.
 func (m *Mismatch) Error() string {
 	return fmt.Sprintf("%s: expected %s, found %s", m.What, m.Expected, m.Found)
 }
@@ -150,7 +150,7 @@ func differ(what, expected, found string) error {
 	return &Mismatch{what, expected, found}
 }
 
-// CheckSignature says whether the statement key signed the bundle's envelope, and that
+// CheckSignature reports whether the statement key signed the bundle's envelope, and that
 // the bundle's hint is this key's.
 func (s *Sigstore) CheckSignature(key *Key) error {
 	c, err := s.read()
@@ -221,7 +221,7 @@ func openTrusted(noteText string, logs []TrustedLog) (*Checkpoint, *TrustedLog, 
 	return nil, nil, &Mismatch{"checkpoint", "a checkpoint signed by a log of the trusted root", claimed.String() + ": " + found.Error()}
 }
 
-// CheckInclusion says whether the bundle's path leads from the leaf, made again from
+// CheckInclusion reports whether the bundle's path leads from the leaf, made again from
 // the envelope, to a checkpoint that was verified.
 func (s *Sigstore) CheckInclusion(key *Key, head *Checkpoint) error {
 	c, err := s.read()
@@ -234,7 +234,7 @@ func (s *Sigstore) CheckInclusion(key *Key, head *Checkpoint) error {
 	return nil
 }
 
-// CheckProof says whether a tlog-proof proves the same entry in the same checkpoint as
+// CheckProof reports whether a tlog-proof proves the same entry in the same checkpoint as
 // the bundle: index and path equal, and its note signed and of the same origin, size
 // and root. Its note's bytes may differ.
 func (s *Sigstore) CheckProof(text string, key *Key, head *Checkpoint, logs ...TrustedLog) error {

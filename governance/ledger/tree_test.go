@@ -103,18 +103,26 @@ func TestEmptyTree(t *testing.T) {
 
 func TestNewTree(t *testing.T) {
 	tree := treeOf(t, leavesOf(5))
-	again, err := NewTree(5, tree.nodes)
+	again, err := newTree(5, tree.nodes)
 	must(t, err)
 	a, _ := again.Root(5)
 	if b, _ := tree.Root(5); a != b {
 		t.Error("another root")
 	}
 	for _, size := range []int64{-1, 4, 6} {
-		if _, err := NewTree(size, tree.nodes); err == nil {
+		if _, err := newTree(size, tree.nodes); err == nil {
 			t.Errorf("the nodes of 5 leaves are those of %d", size)
 		}
 	}
 	if _, err := tree.ReadHashes([]int64{-1}); err == nil {
 		t.Error("there is a hash -1")
 	}
+}
+
+// newTree takes stored hashes over: those of size leaves, in order of their index.
+func newTree(size int64, nodes []tlog.Hash) (*Tree, error) {
+	if size < 0 || int64(len(nodes)) != tlog.StoredHashCount(size) {
+		return nil, fmt.Errorf("a tree of %d leaves has %d stored hashes, not %d", size, tlog.StoredHashCount(max(size, 0)), len(nodes))
+	}
+	return &Tree{nodes: nodes, size: size}, nil
 }

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/governance/bundle"
-	"github.com/assay-run/assay/governance/fact"
+	"github.com/assay-run/assay/governance/promotion"
 )
 
 // ready is a revision that only lacks people for canary.
@@ -182,7 +182,7 @@ func TestResumingTakesTwo(t *testing.T) {
 	p.stands(id, "live/suspended") // Rita's is for a stop that another one followed
 	p.say(id, p.resume("rita", "risk", id))
 	p.stands(id, "live/active")
-	if s := p.state(id); s.History[len(s.History)-1].Type != fact.RevisionResumed {
+	if s := p.state(id); s.History[len(s.History)-1].Type != promotion.RevisionResumed {
 		t.Errorf("%+v", s.History)
 	}
 }

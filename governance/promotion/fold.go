@@ -8,18 +8,22 @@ import (
 
 	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/governance/bundle/field"
-	"github.com/assay-run/assay/governance/fact"
-	"github.com/assay-run/assay/governance/promotion/gate"
+	"github.com/assay-run/assay/governance/promotion/policy"
 )
 
 // ingest folds a submission: the first one makes the revision, further ones say how far
 // it shall go.
-func (w *World) ingest(f *fact.Fact, b *fact.Ingested) error {
+func (w *World) ingest(f *Fact, b *Ingested) error {
 	r, known := w.revisions[f.Revision]
 	if !known {
 		r = &revision{
-			id: f.Revision, index: len(w.order), seq: f.Seq, bundle: b, declared: b.Candidate.Lineage.ChangeClass,
-			Place: fact.Place{Stage: bundle.Research, Status: fact.Pending}, fresh: true, heldSeq: -1, entered: map[bundle.Stage]time.Time{},
+			content: content{
+				id: f.Revision, index: len(w.order), seq: f.Seq, bundle: b, declared: b.Candidate.Lineage.ChangeClass,
+			},
+			standing: standing{
+				Place: Place{Stage: bundle.Research, Status: Pending}, fresh: true, heldSeq: -1,
+				entered: map[bundle.Stage]time.Time{},
+			},
 		}
 		if b.Candidate.Lineage.ParentRevisionID != nil {
 			r.parent = *b.Candidate.Lineage.ParentRevisionID
@@ -37,12 +41,12 @@ func (w *World) ingest(f *fact.Fact, b *fact.Ingested) error {
 		d := w.deployable(b.DeployableID)
 		d.revisions = append(d.revisions, r)
 		if d.halted != nil { // what runs is stopped, by whatever name it comes
-			r.Status, r.stop = fact.Suspended, d.halted
+			r.Status, r.stop = Suspended, d.halted
 		}
 		w.touch(w.byParent[r.id])
 	}
 	w.due[r] = true
-	r.verified = r.verified || slices.Contains(b.Rungs, fact.RungVerified)
+	r.verified = r.verified || slices.Contains(b.Rungs, bundle.RungVerified)
 	if len(b.Evidence) > 0 {
 		r.evidence = map[string]bundle.RunEvidence{}
 		for _, x := range b.Evidence {
@@ -57,7 +61,7 @@ func (w *World) ingest(f *fact.Fact, b *fact.Ingested) error {
 	return nil
 }
 
-// ask makes a submission count: it says how far the revision shall go, and who wants it.
+// ask makes a submission count: it sets how far the revision shall go, and who asked for it.
 func (r *revision) ask(s *submission) {
 	s.counts = true
 	r.requestedBy = appendNew(r.requestedBy, s.requestedBy)
@@ -66,18 +70,18 @@ func (r *revision) ask(s *submission) {
 	}
 	if s.seq != r.seq {
 		r.held = false
-		r.resubmitted = r.Status == fact.Superseded
+		r.resubmitted = r.Status == Superseded
 	}
 }
 
-// covers says whether a lab has signed this file. Whether its key still counts does not
+// covers reports whether a lab has signed this file. Whether its key still counts does not
 // matter: the request was made.
 func (s *signature) covers(file string) bool {
 	return slices.Contains(s.Roles, bundle.TrustLab) && slices.Contains(s.files, file)
 }
 
 // sign folds a signature; the submissions that it covers count from now on.
-func (r *revision) sign(f *fact.Fact, p *fact.Signature) {
+func (r *revision) sign(f *Fact, p *Signature) {
 	sig := signature{said{By: p.By, seq: f.Seq, at: f.At}, p.Files}
 	r.signed = append(r.signed, sig)
 	for i := range r.submissions {
@@ -89,40 +93,40 @@ func (r *revision) sign(f *fact.Fact, p *fact.Signature) {
 
 // fold is what each fact about a revision does to it. Facts that change nothing in the
 // revision's place are kept all the same: the last row of the table of transitions.
-func (w *World) fold(r *revision, f *fact.Fact) error {
+func (w *World) fold(r *revision, f *Fact) error {
 	d := w.deployable(r.bundle.DeployableID)
 	switch fields := f.Fields.(type) {
 	case *bundle.Run, *bundle.Artifact, *bundle.Limits:
 		if f.Seq == r.seq { // a further submission has the same core
 			r.part(f)
 		}
-	case *fact.Lineage, *fact.Recorded:
-	case *fact.Signature:
+	case *Lineage, *Recorded:
+	case *Signature:
 		r.sign(f, fields)
-	case *fact.Replay:
+	case *Replay:
 		d.replays, d.replaySeq = append(d.replays, *fields), append(d.replaySeq, f.Seq)
 		w.touch(d.revisions)
-	case *fact.Drill:
+	case *Drill:
 		done, _ := field.ParseTime(fields.DoneAt)
-		piece := gate.Piece{Seq: f.Seq, RunID: fields.RunID, SHA256: fields.PAESHA256}
-		d.drills = append(d.drills, gate.Drill{
+		piece := policy.Piece{Seq: f.Seq, RunID: fields.RunID, SHA256: fields.PAESHA256}
+		d.drills = append(d.drills, policy.Drill{
 			Piece: piece, Drill: fields.Drill.Drill, Pass: fields.Result == "pass", Done: done,
 			Proven: fields.Metadata != "",
 		})
 		d.drillBy = append(d.drillBy, fields.By)
 		w.touch(d.revisions)
-	case *fact.Approval:
+	case *Approval:
 		expires, _ := field.ParseTime(fields.ExpiresAt)
 		r.approvals = append(r.approvals, approval{*fields, f.Seq, expires})
-	case *fact.Waiver:
+	case *Waiver:
 		r.waivers = append(r.waivers, waiver{*fields, f.Seq, waiverEnd(fields)})
-	case *fact.Incident:
+	case *Incident:
 		w.foldIncident(d, f, fields)
-	case *fact.Suspension:
+	case *Suspension:
 		w.suspend(d, f, fields)
-	case *fact.Ending:
+	case *Ending:
 		w.end(r, d, f, fields)
-	case *fact.StageDecision:
+	case *StageDecision:
 		return w.place(r, f, fields)
 	default:
 		return fmt.Errorf("the fact has fields of an unknown type")
@@ -130,10 +134,10 @@ func (w *World) fold(r *revision, f *fact.Fact) error {
 	return nil
 }
 
-func (r *revision) part(f *fact.Fact) {
+func (r *revision) part(f *Fact) {
 	switch p := f.Fields.(type) {
 	case *bundle.Run:
-		run := gate.Run{Run: *p, Seq: f.Seq}
+		run := policy.Run{Run: *p, Seq: f.Seq}
 		run.Started, _ = field.ParseTime(p.StartedAt)
 		run.Completed, _ = field.ParseTime(p.CompletedAt)
 		r.runs = append(r.runs, run)
@@ -146,7 +150,7 @@ func (r *revision) part(f *fact.Fact) {
 	}
 }
 
-// tradesFile says which split an artifact has the trades of: runs/RUN/splits/SPLIT/trades.csv,
+// tradesFile reports which split an artifact has the trades of: runs/RUN/splits/SPLIT/trades.csv,
 // or runs/RUN/trades.csv of a run without splits.
 func tradesFile(a *bundle.Artifact) (trades, bool) {
 	rest, ok := strings.CutPrefix(a.Name, "runs/"+a.RunID+"/")
@@ -165,7 +169,7 @@ func tradesFile(a *bundle.Artifact) (trades, bool) {
 
 // waiverEnd is when a waiver runs out: as it says, and seven days after it was made at
 // the latest.
-func waiverEnd(f *fact.Waiver) time.Time {
+func waiverEnd(f *Waiver) time.Time {
 	expires, _ := field.ParseTime(f.ExpiresAt)
 	made, _ := field.ParseTime(f.MadeAt)
 	if last := made.Add(bundle.MaxWaiver); last.Before(expires) {
@@ -176,7 +180,7 @@ func waiverEnd(f *fact.Waiver) time.Time {
 
 // foldIncident opens or closes an incident of all revisions that run the same thing. A
 // critical one suspends them, whatever else was said of it.
-func (w *World) foldIncident(d *deployable, f *fact.Fact, p *fact.Incident) {
+func (w *World) foldIncident(d *deployable, f *Fact, p *Incident) {
 	i, ok := d.incidents[p.IncidentID]
 	if !ok {
 		i = &incident{id: p.IncidentID}
@@ -185,7 +189,7 @@ func (w *World) foldIncident(d *deployable, f *fact.Fact, p *fact.Incident) {
 	s := &said{By: p.By, seq: f.Seq, at: f.At, reason: p.Reason}
 	s.made, _ = field.ParseTime(p.MadeAt)
 	w.touch(d.revisions)
-	if f.Type == fact.IncidentClosed {
+	if f.Type == IncidentClosed {
 		if s.after(i.closed) {
 			i.closed = s
 		}
@@ -203,13 +207,13 @@ func (w *World) foldIncident(d *deployable, f *fact.Fact, p *fact.Incident) {
 
 // halt suspends all revisions that have not ended, and those that are still to come until
 // one of them is resumed: who stops one of them means what it runs.
-func (d *deployable) halt(f *fact.Fact, by, reason string) {
+func (d *deployable) halt(f *Fact, by, reason string) {
 	d.halted = &stop{id: f.ID, seq: f.Seq, reason: reason}
 	for _, r := range d.revisions {
 		if r.Status.Terminal() {
 			continue
 		}
-		r.Status, r.resubmitted = fact.Suspended, false
+		r.Status, r.resubmitted = Suspended, false
 		r.stop, r.heldSeq = d.halted, f.Seq
 		r.note(f, r.Stage, by, reason, nil)
 	}
@@ -218,7 +222,7 @@ func (d *deployable) halt(f *fact.Fact, by, reason string) {
 // suspend is a suspension of whatever runs the same: without a stage to go to it stops it
 // where it stands; with a lower one it lowers it. A kill holds until two people have agreed
 // that it goes on.
-func (w *World) suspend(d *deployable, f *fact.Fact, p *fact.Suspension) {
+func (w *World) suspend(d *deployable, f *Fact, p *Suspension) {
 	d.kill = d.kill || p.Kill
 	w.touch(d.revisions)
 	if p.ToStage == "" {
@@ -232,37 +236,37 @@ func (w *World) suspend(d *deployable, f *fact.Fact, p *fact.Suspension) {
 }
 
 // lower takes a revision to a lower stage; what is suspended stays so.
-func (r *revision) lower(f *fact.Fact, p *fact.Suspension) {
-	if (r.Status != fact.Active && r.Status != fact.Suspended) || fact.Rank(p.ToStage) >= fact.Rank(r.Stage) {
+func (r *revision) lower(f *Fact, p *Suspension) {
+	if (r.Status != Active && r.Status != Suspended) || bundle.Rank(p.ToStage) >= bundle.Rank(r.Stage) {
 		return
 	}
 	from := r.Stage
 	r.enter(f, p.ToStage)
 	r.demoted, r.held, r.heldSeq = true, p.ToStage == bundle.Research, f.Seq
-	if r.Status != fact.Suspended {
-		r.Status = standing(p.ToStage)
+	if r.Status != Suspended {
+		r.Status = defaultStatus(p.ToStage)
 		r.stop = &stop{id: f.ID, seq: f.Seq, reason: p.Reason}
 	}
 	r.note(f, from, p.Principal, p.Reason, nil)
 }
 
-// standing is how a revision stands in a stage that nothing is wrong with.
-func standing(s bundle.Stage) fact.Status {
+// defaultStatus is the status in a stage of a revision that nothing is wrong with.
+func defaultStatus(s bundle.Stage) Status {
 	if s == bundle.Research {
-		return fact.Pending
+		return Pending
 	}
-	return fact.Active
+	return Active
 }
 
 // end is a rejection or a retirement.
-func (w *World) end(r *revision, d *deployable, f *fact.Fact, p *fact.Ending) {
+func (w *World) end(r *revision, d *deployable, f *Fact, p *Ending) {
 	if r.Status.Terminal() {
 		return
 	}
 	from := r.Stage
-	r.Status, r.fresh, r.endedAt, r.endReason = fact.Rejected, false, f.At, p.Reason
-	if f.Type == fact.RevisionRetired {
-		r.Place = fact.Place{Stage: bundle.Retired, Status: fact.Retired}
+	r.Status, r.fresh, r.endedAt, r.endReason = Rejected, false, f.At, p.Reason
+	if f.Type == RevisionRetired {
+		r.Place = Place{Stage: bundle.Retired, Status: Retired}
 		r.entered[bundle.Retired] = f.At
 	} else {
 		d.rejected = append(d.rejected, r)
@@ -272,40 +276,43 @@ func (w *World) end(r *revision, d *deployable, f *fact.Fact, p *fact.Ending) {
 }
 
 // place is a decision of the machine.
-func (w *World) place(r *revision, f *fact.Fact, p *fact.StageDecision) error {
-	if f.Type == fact.StageLeft {
+func (w *World) place(r *revision, f *Fact, p *StageDecision) error {
+	if f.Type == StageLeft {
 		return nil // said again by the stage that is entered
 	}
-	to, err := fact.ParsePlace(p.To)
+	to, err := ParsePlace(p.To)
 	if err != nil {
 		return err
 	}
-	if p.From != nil && *p.From != r.Place.String() || r.fresh != (p.From == nil) {
+	firstPlace := p.From == nil
+	elsewhere := !firstPlace && *p.From != r.Place.String()
+	if elsewhere || firstPlace != r.fresh {
 		return fmt.Errorf("%s stands at %s, the decision takes it from elsewhere", r.id, r.Place)
 	}
+	rs := rules{w, f.At}
 	from, wasFresh := r.Stage, r.fresh
 	r.fresh, r.resubmitted = false, false
 	switch p.Cause {
-	case fact.CauseSuperseded:
+	case CauseSuperseded:
 		r.Status, r.heir = to.Status, ""
 		r.stop = &stop{id: f.ID, seq: f.Seq, reason: "superseded by " + p.RelatedRevisionID}
 		r.heldSeq = f.Seq
-	case fact.CauseResumed:
-		w.agreed(r, w.resumeApprovals(r, f.At), f.At)
+	case CauseResumed:
+		w.agreed(r, rs.resumeApprovals(r), f.At)
 		r.Status, r.stop, r.demoted = to.Status, nil, false
 		r.enteredSeq = f.Seq
 	default:
 		r.enter(f, to.Stage)
-		if p.Cause == fact.CausePromoted {
-			w.agreed(r, w.promoteApprovals(r, to.Stage, deref(p.PlanDigest), f.At), f.At)
+		if p.Cause == CausePromoted {
+			w.agreed(r, rs.promoteApprovals(r, to.Stage, deref(p.PlanDigest)), f.At)
 			r.stop = nil
 		}
-		if r.demoted = p.Cause == fact.CauseFailed; r.demoted {
+		if r.demoted = p.Cause == CauseFailed; r.demoted {
 			r.heldSeq = f.Seq // a plan that has changed voids approvals, also when it changes back
 		}
 		r.Status = to.Status
 	}
-	if p.Cause == fact.CauseInherited {
+	if p.Cause == CauseInherited {
 		if err := w.inherit(r, p.RelatedRevisionID); err != nil {
 			return err
 		}
@@ -320,17 +327,17 @@ func (w *World) place(r *revision, f *fact.Fact, p *fact.StageDecision) error {
 }
 
 // enter moves the revision to a stage; what it entered above no longer counts.
-func (r *revision) enter(f *fact.Fact, s bundle.Stage) {
+func (r *revision) enter(f *Fact, s bundle.Stage) {
 	if s != r.Stage {
-		for _, higher := range fact.PromotionStages() {
-			if fact.Rank(higher) > fact.Rank(s) {
+		for _, higher := range bundle.PromotionStages() {
+			if bundle.Rank(higher) > bundle.Rank(s) {
 				delete(r.entered, higher)
 			}
 		}
 	}
 	r.Stage, r.enteredSeq = s, f.Seq
 	r.entered[s] = f.At
-	r.wasPaper = r.wasPaper || fact.Rank(s) >= fact.Rank(bundle.Paper)
+	r.wasPaper = r.wasPaper || bundle.Rank(s) >= bundle.Rank(bundle.Paper)
 }
 
 // touchRivals has the other revisions judged that stand where r came to.

@@ -10,7 +10,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/assay-run/assay/governance/bundle"
-	"github.com/assay-run/assay/governance/fact"
 	"github.com/assay-run/assay/governance/promotion"
 	"github.com/assay-run/assay/governance/promotion/policy"
 )
@@ -48,28 +47,28 @@ func TestHistoriesThatCannotBe(t *testing.T) {
 	p := trusted(t)
 	id := p.submit(p.good())
 	unknown := "cr-" + strings.Repeat("0", 64)
-	say := func(revision, from, to string, cause fact.Cause) fact.Entry {
-		d := &fact.StageDecision{To: to, Cause: cause, PolicyDigest: p.w.Policy().Digest, EvaluatedAt: p.stamp()}
+	say := func(revision, from, to string, cause promotion.Cause) promotion.Entry {
+		d := &promotion.StageDecision{To: to, Cause: cause, PolicyDigest: p.w.Policy().Digest, EvaluatedAt: p.stamp()}
 		if from != "" {
 			d.From = &from
 		}
-		return fact.Entry{Seq: p.seq, Type: bundle.TypeStageDecision, Subject: []bundle.Subject{fact.RevisionSubject(revision)}, Predicate: d}
+		return promotion.Entry{Seq: p.seq, Type: bundle.TypeStageDecision, Subject: []bundle.Subject{promotion.RevisionSubject(revision)}, Predicate: d}
 	}
-	related := say(id, "paper/active", "canary/active", fact.CauseInherited)
-	related.Predicate.(*fact.StageDecision).RelatedRevisionID = unknown
-	for name, e := range map[string]fact.Entry{
-		"from elsewhere":          say(id, "research/pending", "canary/active", fact.CausePromoted),
-		"a second first place":    say(id, "", "live/active", fact.CauseFirst),
-		"of what is not there":    say(unknown, "research/pending", "paper/active", fact.CausePromoted),
+	related := say(id, "paper/active", "canary/active", promotion.CauseInherited)
+	related.Predicate.(*promotion.StageDecision).RelatedRevisionID = unknown
+	for name, e := range map[string]promotion.Entry{
+		"from elsewhere":          say(id, "research/pending", "canary/active", promotion.CausePromoted),
+		"a second first place":    say(id, "", "live/active", promotion.CauseFirst),
+		"of what is not there":    say(unknown, "research/pending", "paper/active", promotion.CausePromoted),
 		"from nobody":             related,
-		"a policy that is broken": {Seq: p.seq, Type: bundle.TypePolicy, Predicate: &fact.Text{Text: `{}`, RecordedAt: p.stamp()}},
-		"a trust that is broken":  {Seq: p.seq, Type: bundle.TypeTrust, Predicate: &fact.Text{Text: `{}`, RecordedAt: p.stamp()}},
+		"a policy that is broken": {Seq: p.seq, Type: bundle.TypePolicy, Predicate: &promotion.Text{Text: `{}`, RecordedAt: p.stamp()}},
+		"a trust that is broken":  {Seq: p.seq, Type: bundle.TypeTrust, Predicate: &promotion.Text{Text: `{}`, RecordedAt: p.stamp()}},
 	} {
 		w := promotion.New()
 		if err := w.Apply(p.facts...); err != nil {
 			t.Fatal(err)
 		}
-		facts, err := fact.Of(&e)
+		facts, err := promotion.FactsOf(&e)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -77,7 +76,7 @@ func TestHistoriesThatCannotBe(t *testing.T) {
 			t.Errorf("%s: taken", name)
 		}
 	}
-	if err := promotion.New().Apply(fact.Fact{Type: fact.RunLinked, Revision: id, Fields: &struct{}{}}); err == nil {
+	if err := promotion.New().Apply(promotion.Fact{Type: promotion.RunLinked, Revision: id, Fields: &struct{}{}}); err == nil {
 		t.Error("a fact about nothing")
 	}
 }
@@ -218,9 +217,9 @@ func TestGatesThatReadTheBundle(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.append(&fact.Entry{
+	p.append(&promotion.Entry{
 		Type: bundle.TypeSeal, Subject: []bundle.Subject{bundle.FileSubject(bundle.FileName, doc.FileSHA256)}, Document: doc,
-		Predicate: &fact.Seal{
+		Predicate: &promotion.Seal{
 			CandidateRevisionID: id, FamilyID: "sma-cross", RequestedStage: bundle.Paper, ReceivedAt: p.stamp(), Rungs: []string{"hash_claimed", "hash_verified"},
 			PolicyDigest: p.w.Policy().Digest, SealRequest: doc.Bundle.SealRequest, Part: 1, Parts: 1,
 		},
@@ -265,19 +264,19 @@ func TestNoStageIsSkipped(t *testing.T) {
 		p := trusted(rt)
 		history(rt, p, rapid.IntRange(1, 15).Draw(rt, "length"))
 		for _, f := range p.facts {
-			d, ok := f.Fields.(*fact.StageDecision)
-			if !ok || f.Type == fact.StageLeft || d.From == nil {
+			d, ok := f.Fields.(*promotion.StageDecision)
+			if !ok || f.Type == promotion.StageLeft || d.From == nil {
 				continue
 			}
-			from, errFrom := fact.ParsePlace(*d.From)
-			to, errTo := fact.ParsePlace(d.To)
+			from, errFrom := promotion.ParsePlace(*d.From)
+			to, errTo := promotion.ParsePlace(d.To)
 			if errFrom != nil || errTo != nil {
 				rt.Fatalf("%v, %v", errFrom, errTo)
 			}
-			switch up := fact.Rank(to.Stage) - fact.Rank(from.Stage); {
-			case d.Cause == fact.CausePromoted && (up != 1 || d.PlanDigest == nil || from.Status != fact.Pending && from.Status != fact.Active):
+			switch up := bundle.Rank(to.Stage) - bundle.Rank(from.Stage); {
+			case d.Cause == promotion.CausePromoted && (up != 1 || d.PlanDigest == nil || from.Status != promotion.Pending && from.Status != promotion.Active):
 				rt.Fatalf("%s is promoted from %s to %s", f.Revision, from, to)
-			case d.Cause != fact.CausePromoted && up > 0:
+			case d.Cause != promotion.CausePromoted && up > 0:
 				rt.Fatalf("%s rises from %s to %s by %s", f.Revision, from, to, d.Cause)
 			case from.Status.Terminal():
 				rt.Fatalf("%s comes back from %s", f.Revision, from)

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/assay-run/assay/governance/bundle"
-	"github.com/assay-run/assay/governance/fact"
 	"github.com/assay-run/assay/governance/promotion"
 	"github.com/assay-run/assay/host/base/digest"
 )
@@ -403,8 +402,8 @@ func TestTrustThatEnds(t *testing.T) {
 func TestSignaturesSayOfWhichFiles(t *testing.T) {
 	p := trusted(t)
 	id := p.submit(p.good(), signature("packer"))
-	i := slices.IndexFunc(p.facts, func(f fact.Fact) bool { return f.Type == fact.BundleSigned })
-	if got := p.facts[i].Fields.(*fact.Signature); !slices.Equal(got.Files, []string{p.files[id].FileSHA256}) || got.Principal != "packer" {
+	i := slices.IndexFunc(p.facts, func(f promotion.Fact) bool { return f.Type == promotion.BundleSigned })
+	if got := p.facts[i].Fields.(*promotion.Signature); !slices.Equal(got.Files, []string{p.files[id].FileSHA256}) || got.Principal != "packer" {
 		t.Errorf("%+v", got)
 	}
 }

@@ -5,13 +5,12 @@ import (
 	"testing"
 
 	"github.com/assay-run/assay/governance/bundle"
-	"github.com/assay-run/assay/governance/fact"
 )
 
 // TestLookups: gates find what the bundle says in each of its sections, and nothing beside.
 func TestLookups(t *testing.T) {
 	limits := bundle.Limits{}
-	look := lookups(&fact.Ingested{
+	look := lookups(&Ingested{
 		Candidate: bundle.Candidate{Slug: "s"}, Strategy: bundle.Strategy{Params: json.RawMessage(`{"a/b":{"~":[1,2.5]}}`), Symbols: []string{"BTC/USDT"}},
 		Engine: bundle.Engine{Name: "e"}, Data: []bundle.Dataset{{Rows: 7}}, Trials: &bundle.Trials{FamilyTrials: 12},
 		Limitations: []string{"x", "y"}, Extensions: json.RawMessage(`{"k":true}`),
@@ -35,7 +34,7 @@ func TestLookups(t *testing.T) {
 	if all, ok := look(""); !ok || len(all.(map[string]any)) != 8 {
 		t.Errorf("the whole: %v", all)
 	}
-	none := lookups(&fact.Ingested{}, func() bundle.Limits { return limits })
+	none := lookups(&Ingested{}, func() bundle.Limits { return limits })
 	for _, pointer := range []string{"/trials/family_trials", "/known_limitations", "/extensions"} {
 		if got, ok := none(pointer); ok {
 			t.Errorf("%s where there is none: %v", pointer, got)

@@ -10,9 +10,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/assay-run/assay/governance/bundle"
-	"github.com/assay-run/assay/governance/fact"
 	"github.com/assay-run/assay/governance/promotion"
-	"github.com/assay-run/assay/host/hosttest/soak"
+	"github.com/assay-run/assay/host/hosttest/ring"
 )
 
 // outcome is what must not depend on the order in which statements arrived.
@@ -152,10 +151,7 @@ func history(rt *rapid.T, p *plane, n int) {
 // written down: all answers are the same to the byte. On the way no candidate has two
 // revisions active in a stage, and nobody is in canary or live without two people.
 func TestIncrementalEqualsFromScratch(t *testing.T) {
-	n := 1000
-	if testing.Short() || soak.Race {
-		n = 100
-	}
+	n := ring.Size(100, 1000, 1000)
 	done := 0
 	for done < n {
 		rapid.Check(t, func(rt *rapid.T) {
@@ -168,7 +164,7 @@ func TestIncrementalEqualsFromScratch(t *testing.T) {
 				if err != nil {
 					rt.Fatalf("%v", err)
 				}
-				read, err := fact.Decode(text)
+				read, err := promotion.Decode(text)
 				if err != nil {
 					rt.Fatalf("%v", err)
 				}
@@ -227,7 +223,7 @@ func rejudged(rt *rapid.T, p *plane) {
 		for k < len(p.facts) && p.facts[k].Seq == p.facts[i].Seq {
 			k++
 		}
-		if d, ok := p.facts[i].Fields.(*fact.StageDecision); ok {
+		if d, ok := p.facts[i].Fields.(*promotion.StageDecision); ok {
 			got, due := w.NextFor(p.facts[i].Revision, p.facts[i].At)
 			a, _ := json.Marshal(got.StageDecision)
 			b, _ := json.Marshal(d)
@@ -262,7 +258,7 @@ func TestIdleDaysPromoteNothing(t *testing.T) {
 		if p.seq != before {
 			t.Errorf("%s: %d decisions of themselves", place.name, p.seq-before)
 		}
-		if s := p.state(id); s.StageStatus == fact.Active || len(s.DeployableModes) > 0 {
+		if s := p.state(id); s.StageStatus == promotion.Active || len(s.DeployableModes) > 0 {
 			t.Errorf("%s: still %s, may run as %v", place.name, s.StageStatus, s.DeployableModes)
 		}
 	}
@@ -273,7 +269,7 @@ func TestDecideIsWhatNextComesTo(t *testing.T) {
 	p.quiet = true
 	id := p.submit(p.good())
 	all, err := promotion.Decide(p.facts, p.now, p.seq)
-	if err != nil || len(all) != 2 || all[0].Cause != fact.CauseFirst || all[1].To != "paper/active" || all[1].Revision != id {
+	if err != nil || len(all) != 2 || all[0].Cause != promotion.CauseFirst || all[1].To != "paper/active" || all[1].Revision != id {
 		t.Fatalf("%+v, %v", all, err)
 	}
 	p.quiet = false

@@ -2,158 +2,23 @@ package promotion
 
 import (
 	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/assay-run/assay/governance/bundle"
-	"github.com/assay-run/assay/governance/fact"
-	"github.com/assay-run/assay/governance/promotion/gate"
+	"github.com/assay-run/assay/governance/bundle/field"
 	"github.com/assay-run/assay/governance/promotion/policy"
 	"github.com/assay-run/assay/host/base/digest"
 )
 
-// judged is a plan as the machine sees it.
-type judged struct {
-	stage   bundle.Stage
-	verdict gate.Verdict
-	gates   []policy.Gate
-	results []gate.Result // one for each gate
-}
-
-// judge works out the plan of a revision for a stage: fail wins, then pending or expired.
-// While nobody's approval counts, the stages for real money wait.
-func (w *World) judge(r *revision, stage bundle.Stage, now time.Time) *judged {
-	j := &judged{stage: stage, verdict: gate.Pass, gates: w.gates(stage)}
-	e := w.evidence(r)
-	for i := range j.gates {
-		g := &j.gates[i]
-		result := w.waive(r, stage, g, gate.Judge(g, stage, e, now), now)
-		j.results = append(j.results, result)
-		switch result.Verdict {
-		case gate.Fail:
-			j.verdict = gate.Fail
-		case gate.Pending, gate.Expired:
-			if j.verdict == gate.Pass {
-				j.verdict = gate.Pending
-			}
-		}
-	}
-	if j.verdict == gate.Pass && fact.Rank(stage) >= fact.Rank(bundle.Canary) && !w.peopleMayStart(now) {
-		j.verdict = gate.Pending
-	}
-	return j
-}
-
-// The gates that hold whatever the policy says.
-const (
-	gateVerified = "evidence.verified"
-	gateSigned   = "bundle.signed"
-)
-
-// gates are those of the policy for a stage. From paper on, whatever it says, the files of
-// the runs must have been read and, where somebody is trusted, a lab must stand for the bundle.
-func (w *World) gates(stage bundle.Stage) []policy.Gate {
-	own := w.policy.Stage(stage).Gates
-	if !w.strict() || fact.Rank(stage) < fact.Rank(bundle.Paper) || stage == bundle.Retired {
-		return own
-	}
-	asks := func(kind string, enough func(*policy.Gate) bool) bool {
-		return slices.ContainsFunc(own, func(g policy.Gate) bool { return g.Kind == kind && enough(&g) })
-	}
-	var more []policy.Gate
-	if !asks(policy.Integrity, func(g *policy.Gate) bool { return g.Verified }) {
-		more = append(more, policy.Gate{
-			ID: gateVerified, Kind: policy.Integrity, Verified: true, Spec: json.RawMessage(`{"verified":true}`),
-		})
-	}
-	signed := func(g *policy.Gate) bool { return slices.Contains(g.Rungs, fact.RungSigned) }
-	if w.trust != nil && !asks(policy.Assurance, signed) {
-		more = append(more, policy.Gate{
-			ID: gateSigned, Kind: policy.Assurance, Rungs: []string{fact.RungSigned},
-			Spec: json.RawMessage(`{"rungs":["signed"]}`),
-		})
-	}
-	return append(more, own...)
-}
-
-// waive lets a gate that does not pass be, while a waiver for it counts: that which lasts
-// longest. When that has run out the gate is expired since then, unless it fails by what
-// has come to light after the waiver was given.
-func (w *World) waive(r *revision, stage bundle.Stage, g *policy.Gate, result gate.Result, now time.Time) gate.Result {
-	if result.Verdict == gate.Pass || result.Verdict == gate.NotApplicable || !g.Waivable() {
-		return result
-	}
-	var best *waiver
-	for i := range r.waivers {
-		x := &r.waivers[i]
-		if x.Stage != stage || x.GateID != g.ID || !w.counts(x.By, bundle.TrustRisk) || r.excludes(x.Principal) {
-			continue
-		}
-		if best == nil || x.expires.After(best.expires) || x.expires.Equal(best.expires) && x.PAESHA256 < best.PAESHA256 {
-			best = x
-		}
-	}
-	if best == nil {
-		return result
-	}
-	if !now.Before(best.expires) {
-		return ranOut(result, best)
-	}
-	result.Verdict, result.ValidUntil, result.Blame = gate.Waived, best.expires, ""
-	result.Evidence = append(result.Evidence, gate.Piece{Seq: best.seq, SHA256: best.PAESHA256})
-	result.Reason = "waived by " + best.Principal + ": " + best.Reason + " (" + result.Reason + ")"
-	return result
-}
-
-func ranOut(result gate.Result, x *waiver) gate.Result {
-	result.ValidUntil = x.expires
-	news := func(p gate.Piece) bool { return p.Seq > x.seq }
-	if result.Verdict == gate.Fail && slices.ContainsFunc(result.Evidence, news) {
-		return result
-	}
-	result.Verdict = gate.Expired
-	result.Reason = "the waiver of " + x.Principal + " has run out: " + result.Reason
-	return result
-}
-
-// planDigest is the plan_digest of a plan.
-func (w *World) planDigest(r *revision, j *judged) string {
-	gates := make([]PlanGate, len(j.gates))
-	for i := range j.gates {
-		gates[i] = PlanGate{GateID: j.gates[i].ID, Verdict: j.results[i].Verdict}
-		for _, p := range j.results[i].Evidence {
-			gates[i].Evidence = append(gates[i].Evidence, Evidence{SHA256: p.SHA256})
-		}
-	}
-	return digestOf(r.id, j.stage, w.policy.Digest, gates)
-}
-
 // Digest works the plan_digest out again from what the plan says: who signs a plan that
-// somebody else has worked out signs what they were shown.
+// another person has worked out signs what they were shown.
 func (p *Plan) Digest() string {
 	return digestOf(p.ResolvedRevisionID, p.Stage, p.Policy.Digest, p.Gates)
-}
-
-// digestOf is "sha256:" and the SHA-256 of the canonical JSON of verdicts and evidence. A
-// changed plan has another one, and voids approvals.
-func digestOf(revision string, stage bundle.Stage, policyDigest string, plan []PlanGate) string {
-	gates := make([]any, len(plan))
-	for i := range plan {
-		sums := make([]string, 0, len(plan[i].Evidence))
-		for _, e := range plan[i].Evidence {
-			sums = append(sums, e.SHA256)
-		}
-		slices.Sort(sums)
-		list := make([]any, len(sums))
-		for k, s := range sums {
-			list[k] = s
-		}
-		gates[i] = map[string]any{"gate_id": plan[i].GateID, "verdict": string(plan[i].Verdict), "evidence": list}
-	}
-	return bundle.DigestPrefix + digest.SHA256Hex(digest.Tree(map[string]any{
-		"schema": "promotion-plan-digest/v1", "candidate_revision_id": revision, "stage": string(stage),
-		"policy_digest": policyDigest, "gates": gates,
-	}))
 }
 
 // SchemaPlan is the schema of a plan.
@@ -162,18 +27,18 @@ const SchemaPlan = "promotion-plan/v1"
 // Plan is promotion-plan/v1: what a revision lacks for a stage.
 type Plan struct {
 	Head
-	ResolvedRevisionID string       `json:"resolved_revision_id"`
-	Stage              bundle.Stage `json:"stage"`
-	FromStage          *string      `json:"from_stage"` // null for research
-	Verdict            gate.Verdict `json:"verdict"`
-	PlanDigest         string       `json:"plan_digest"`
-	Policy             PolicyName   `json:"policy"`
-	Gates              []PlanGate   `json:"gates"`
-	Approvals          Approvals    `json:"approvals"`
-	Numbers            Numbers      `json:"numbers"`
+	ResolvedRevisionID string         `json:"resolved_revision_id"`
+	Stage              bundle.Stage   `json:"stage"`
+	FromStage          *string        `json:"from_stage"` // null for research
+	Verdict            policy.Verdict `json:"verdict"`
+	PlanDigest         string         `json:"plan_digest"`
+	Policy             PolicyName     `json:"policy"`
+	Gates              []PlanGate     `json:"gates"`
+	Approvals          Approvals      `json:"approvals"`
+	Numbers            Numbers        `json:"numbers"`
 }
 
-// PolicyName says which policy a plan is by.
+// PolicyName names the policy of a plan.
 type PolicyName struct {
 	ID      string `json:"id"`
 	Version int64  `json:"version"`
@@ -182,18 +47,18 @@ type PolicyName struct {
 
 // PlanGate is one gate of a plan. Times are RFC 3339.
 type PlanGate struct {
-	GateID       string       `json:"gate_id"`
-	Kind         string       `json:"kind"`
-	Required     bool         `json:"required"`
-	Verdict      gate.Verdict `json:"verdict"`
-	Observed     any          `json:"observed"`
-	Op           *string      `json:"op"`
-	Threshold    any          `json:"threshold"`
-	ValidUntil   *string      `json:"valid_until"`
-	Evidence     []Evidence   `json:"evidence"`
-	Reason       string       `json:"reason"`
-	Refs         []string     `json:"refs"`
-	ExperimentID *string      `json:"experiment_id"` // null where nothing is missing
+	GateID       string         `json:"gate_id"`
+	Kind         string         `json:"kind"`
+	Required     bool           `json:"required"`
+	Verdict      policy.Verdict `json:"verdict"`
+	Observed     any            `json:"observed"`
+	Op           *string        `json:"op"`
+	Threshold    any            `json:"threshold"`
+	ValidUntil   *string        `json:"valid_until"`
+	Evidence     []Evidence     `json:"evidence"`
+	Reason       string         `json:"reason"`
+	Refs         []string       `json:"refs"`
+	ExperimentID *string        `json:"experiment_id"` // null where nothing is missing
 }
 
 // Evidence is one piece of evidence of a gate.
@@ -222,24 +87,24 @@ type Granted struct {
 // Plan is the plan of a subject for a stage; of a candidate, family or strategy that of
 // its newest revision that has not ended.
 func (w *World) Plan(subjectType, subjectID, stage string, now time.Time) (*Plan, *bundle.Error) {
-	list, refused := w.subject(subjectType, subjectID)
+	v := w.viewAt(w.AsOf(now))
+	list, refused := v.subject(subjectType, subjectID, stage)
+	if refused == nil && stage == "" {
+		refused = field.Refuse(field.InvalidStage, "", "stage: one of research, paper, canary, live")
+	}
 	if refused != nil {
 		return nil, refused
 	}
-	s, refused := readStage(stage)
-	if refused != nil {
-		return nil, refused
-	}
-	at := w.asOf(now)
+	s := bundle.Stage(stage)
 	r := newest(list)
-	j := w.judge(r, s, at)
+	j := v.judge(r, s)
 	p := &Plan{
-		Head: w.head(SchemaPlan, subjectType, subjectID, at), ResolvedRevisionID: r.id, Stage: s, Verdict: j.verdict, PlanDigest: w.planDigest(r, j),
-		Policy: PolicyName{w.policy.ID, w.policy.Version, w.policy.Digest}, Gates: []PlanGate{}, Approvals: w.approvalsOf(r, j, at),
-		Numbers: w.numbers(r),
+		Head: v.head(SchemaPlan, subjectType, subjectID), ResolvedRevisionID: r.id, Stage: s, Verdict: j.verdict, PlanDigest: v.planDigest(r, j),
+		Policy: PolicyName{w.policy.ID, w.policy.Version, w.policy.Digest}, Gates: []PlanGate{}, Approvals: v.approvalsOf(r, j),
+		Numbers: v.numbers(r),
 	}
-	if i := fact.Rank(s); i > 0 {
-		from := string(fact.PromotionStages()[i-1])
+	if i := bundle.Rank(s); i > 0 {
+		from := string(bundle.PromotionStages()[i-1])
 		p.FromStage = &from
 	}
 	for i := range j.gates {
@@ -248,17 +113,17 @@ func (w *World) Plan(subjectType, subjectID, stage string, now time.Time) (*Plan
 	return p, nil
 }
 
-func (w *World) approvalsOf(r *revision, j *judged, at time.Time) Approvals {
-	return toldApprovals(r, w.policy.Stage(j.stage).Approvals, w.promoteApprovals(r, j.stage, w.planDigest(r, j), at))
+func (v views) approvalsOf(r *revision, j *judged) Approvals {
+	return approvalsBody(r, v.w.policy.Stage(j.stage).Approvals, v.promoteApprovals(r, j.stage, v.planDigest(r, j)))
 }
 
 // resumption is who must agree that a stopped revision goes on, and who has.
-func (w *World) resumption(r *revision, at time.Time) *Approvals {
-	a := toldApprovals(r, w.policy.Stage(bundle.Canary).Approvals, w.resumeApprovals(r, at))
+func (v views) resumption(r *revision) *Approvals {
+	a := approvalsBody(r, v.w.policy.Stage(bundle.Canary).Approvals, v.resumeApprovals(r))
 	return &a
 }
 
-func toldApprovals(r *revision, required []policy.Requirement, granted []approval) Approvals {
+func approvalsBody(r *revision, required []policy.Requirement, granted []approval) Approvals {
 	a := Approvals{Required: append([]policy.Requirement{}, required...), Excluded: r.excluded(), Granted: []Granted{}, Missing: missing(required, granted)}
 	for _, g := range granted {
 		a.Granted = append(a.Granted, Granted{g.Principal, g.Approval.Approval.Role, g.seq, g.ExpiresAt})
@@ -266,7 +131,7 @@ func toldApprovals(r *revision, required []policy.Requirement, granted []approva
 	return a
 }
 
-func planGate(r *revision, stage bundle.Stage, g *policy.Gate, result *gate.Result) PlanGate {
+func planGate(r *revision, stage bundle.Stage, g *policy.Gate, result *policy.Result) PlanGate {
 	p := PlanGate{
 		GateID: g.ID, Kind: g.Kind, Required: true, Verdict: result.Verdict, Observed: result.Observed, Op: orNull(result.Op),
 		Threshold: result.Threshold, ValidUntil: timeOrNull(result.ValidUntil), Evidence: []Evidence{}, Reason: result.Reason,
@@ -282,8 +147,10 @@ func planGate(r *revision, stage bundle.Stage, g *policy.Gate, result *gate.Resu
 	return p
 }
 
-// open says whether something must still be done about a gate.
-func open(v gate.Verdict) bool { return v == gate.Fail || v == gate.Pending || v == gate.Expired }
+// open reports whether something must still be done about a gate.
+func open(v policy.Verdict) bool {
+	return v == policy.Fail || v == policy.Pending || v == policy.Expired
+}
 
 func orNull(s string) *string {
 	if s == "" {
@@ -309,3 +176,325 @@ func timeOrNull(t time.Time) *string {
 
 // stamp writes a time as RFC 3339 in UTC.
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
+
+// Numbers are what whoever approves looks at besides the gates: what the runs came to by the
+// files that the plane has read, and what has changed since people last agreed.
+type Numbers struct {
+	Runs           []RunNumbers      `json:"runs"`
+	Falsifications []FalsificationOf `json:"falsifications"`
+	Trials         TrialNumbers      `json:"trials"`
+	// Since is the revision of this candidate that people have approved last, null if there is
+	// none; Changes are what differs from it.
+	Since   *string  `json:"since"`
+	Changes []Change `json:"changes"`
+}
+
+// RunNumbers are the results of one run out of sample: its test, its walk-forward windows, or
+// the whole of a paper or live run.
+type RunNumbers struct {
+	RunID       string         `json:"run_id"`
+	Role        bundle.Role    `json:"role"`
+	CompletedAt string         `json:"completed_at"`
+	Splits      []SplitNumbers `json:"splits"`
+}
+
+// SplitNumbers are four numbers of a split, null where one is undefined.
+type SplitNumbers struct {
+	SplitID     string   `json:"split_id"`
+	Kind        string   `json:"kind"`
+	TotalReturn *float64 `json:"total_return"`
+	SharpeRatio *float64 `json:"sharpe_ratio"`
+	MaxDrawdown *float64 `json:"max_drawdown"`
+	TotalTrades *float64 `json:"total_trades"`
+}
+
+// FalsificationOf is a falsification with its run.
+type FalsificationOf struct {
+	RunID string `json:"run_id"`
+	bundle.Falsification
+}
+
+// TrialNumbers are how many trials the bundle declares, and how many its falsifications have
+// counted.
+type TrialNumbers struct {
+	Declared int64 `json:"declared"`
+	Counted  int64 `json:"counted"`
+}
+
+// Change is one value of the bundle, by its pointer, before and now; null where there is none.
+type Change struct {
+	Pointer string `json:"pointer"`
+	Before  any    `json:"before"`
+	Now     any    `json:"now"`
+}
+
+// shown are the kinds of splits whose results no choice was made by.
+var shown = []string{"test", "walk_forward", "full"}
+
+// numbers are those of a revision; of runs that were not read there are none.
+func (v views) numbers(r *revision) Numbers {
+	n := Numbers{Runs: []RunNumbers{}, Falsifications: []FalsificationOf{}, Changes: []Change{}}
+	if r.bundle.Trials != nil {
+		n.Trials.Declared = r.bundle.Trials.FamilyTrials
+	}
+	if r.evidence != nil {
+		n.Trials.Counted = v.w.evidence(r).Trials()
+		for i := range r.runs {
+			n.add(&r.runs[i].Run, r.evidence[r.runs[i].RunID].Falsification)
+		}
+	}
+	var last *revision
+	for _, o := range append(v.w.rivals(r), r) {
+		if len(o.approvedBy) > 0 && (last == nil || o.approvedAt.After(last.approvedAt)) {
+			last = o
+		}
+	}
+	if last != nil {
+		n.Since = &last.id
+		n.Changes = append(n.Changes, changes("", judgedParts(last), judgedParts(r))...)
+	}
+	return n
+}
+
+func (n *Numbers) add(run *bundle.Run, attack *bundle.Falsification) {
+	if attack != nil {
+		n.Falsifications = append(n.Falsifications, FalsificationOf{run.RunID, *attack})
+		return
+	}
+	one := RunNumbers{
+		RunID: run.RunID, Role: run.Role, CompletedAt: run.CompletedAt, Splits: []SplitNumbers{},
+	}
+	for _, s := range run.Splits {
+		if !slices.Contains(shown, s.Kind) {
+			continue
+		}
+		get := func(name string) *float64 {
+			if v, ok := s.Metrics[name]; ok {
+				return &v
+			}
+			return nil
+		}
+		one.Splits = append(one.Splits, SplitNumbers{
+			s.SplitID, s.Kind,
+			get("total_return"), get("sharpe_ratio"), get("max_drawdown"), get("total_trades"),
+		})
+	}
+	n.Runs = append(n.Runs, one)
+}
+
+// judgedParts are the parts of a bundle that say what would run and on what it was judged.
+func judgedParts(r *revision) any {
+	b := r.bundle
+	return treeOf(map[string]any{
+		"strategy": b.Strategy, "engine": b.Engine, "limits": r.limits, "data": b.Data, "trials": b.Trials,
+		"owner": b.Candidate.Owner,
+	})
+}
+
+// changes are the leaves in which two values differ, by pointer.
+func changes(at string, before, now any) []Change {
+	steps := map[string][2]any{}
+	for i, v := range [2]any{before, now} {
+		for name, child := range children(v) {
+			pair := steps[name]
+			pair[i] = child
+			steps[name] = pair
+		}
+	}
+	if len(steps) == 0 {
+		if reflect.DeepEqual(before, now) {
+			return nil
+		}
+		return []Change{{at, before, now}}
+	}
+	var list []Change
+	for _, name := range slices.Sorted(maps.Keys(steps)) {
+		list = append(list, changes(at+"/"+digest.PointerStep(name), steps[name][0], steps[name][1])...)
+	}
+	return list
+}
+
+func children(v any) map[string]any {
+	switch v := v.(type) {
+	case map[string]any:
+		return v
+	case []any:
+		out := map[string]any{}
+		for i, e := range v {
+			out[strconv.Itoa(i)] = e
+		}
+		return out
+	}
+	return nil
+}
+
+// SchemaExperiments is the schema of what is pending.
+const SchemaExperiments = "pending-experiments/v1"
+
+// Experiments is pending-experiments/v1: what would have to be done, gate by gate, for a
+// stage or for all up to the one that was asked for (then Stage is null).
+type Experiments struct {
+	Head
+	Stage       *string      `json:"stage"`
+	Count       int          `json:"count"`
+	Experiments []Experiment `json:"experiments"`
+}
+
+// Experiment is what one gate of one revision waits for.
+type Experiment struct {
+	ExperimentID        string          `json:"experiment_id"`
+	CandidateRevisionID string          `json:"candidate_revision_id"`
+	Stage               bundle.Stage    `json:"stage"`
+	GateID              string          `json:"gate_id"`
+	Kind                string          `json:"kind"`
+	Status              string          `json:"status"` // missing, failed or expired
+	Blocking            bool            `json:"blocking"`
+	Spec                json.RawMessage `json:"spec"`         // the gate's fields
+	RequestHash         *string         `json:"request_hash"` // of the run to repeat, null if there is none
+	Command             string          `json:"command"`
+	Then                *string         `json:"then"` // what brings the result here, null if Command does
+	HTTP                *Request        `json:"http"`
+	Reason              string          `json:"reason"`
+}
+
+// Request is a request to the host that starts what is missing.
+type Request struct {
+	Method string   `json:"method"`
+	Path   string   `json:"path"`
+	Body   StartRun `json:"body"`
+}
+
+// StartRun is the body that starts a paper or live run; which exchange, is left open
+// where the bundle names none.
+type StartRun struct {
+	StrategyName string          `json:"strategy_name"`
+	Params       json.RawMessage `json:"strategy_params"`
+	Symbols      []string        `json:"symbols"`
+	Timeframe    string          `json:"timeframe"`
+	Exchange     string          `json:"exchange,omitempty"`
+	Mode         string          `json:"mode"`
+}
+
+// experimentID is "pe-" and 16 hex digits of the SHA-256 of revision, stage and gate.
+func experimentID(revision string, stage bundle.Stage, gateID string) string {
+	return "pe-" + digest.SHA256Hex(digest.Tree([]any{revision, string(stage), gateID}))[:16]
+}
+
+// Experiments is what is pending for a subject: for one stage, or with stage "" from where
+// each revision stands up to its target. Revisions that have ended wait for nothing.
+func (w *World) Experiments(subjectType, subjectID, stage string, now time.Time) (*Experiments, *bundle.Error) {
+	v := w.viewAt(w.AsOf(now))
+	list, refused := v.subject(subjectType, subjectID, stage)
+	if refused != nil {
+		return nil, refused
+	}
+	p := &Experiments{Head: v.head(SchemaExperiments, subjectType, subjectID), Stage: orNull(stage), Experiments: []Experiment{}}
+	for _, r := range list {
+		if r.Status.Terminal() {
+			continue
+		}
+		for _, s := range bundle.PromotionStages() {
+			if string(s) == stage || stage == "" && bundle.Rank(s) >= bundle.Rank(r.Stage) && bundle.Rank(s) <= bundle.Rank(r.target) {
+				p.Experiments = append(p.Experiments, v.missingFor(r, s)...)
+			}
+		}
+	}
+	p.Count = len(p.Experiments)
+	return p, nil
+}
+
+func (v views) missingFor(r *revision, stage bundle.Stage) []Experiment {
+	j := v.judge(r, stage)
+	var list []Experiment
+	for i := range j.gates {
+		if open(j.results[i].Verdict) {
+			list = append(list, v.experiment(r, stage, &j.gates[i], &j.results[i]))
+		}
+	}
+	return list
+}
+
+func (v views) experiment(r *revision, stage bundle.Stage, g *policy.Gate, result *policy.Result) Experiment {
+	status := map[policy.Verdict]string{policy.Fail: "failed", policy.Pending: "missing", policy.Expired: "expired"}[result.Verdict]
+	x := Experiment{
+		ExperimentID: experimentID(r.id, stage, g.ID), CandidateRevisionID: r.id, Stage: stage, GateID: g.ID, Kind: g.Kind,
+		Status: status, Blocking: true, Spec: g.Spec, Reason: result.Reason,
+	}
+	slug := r.bundle.Candidate.Slug
+	pack := fmt.Sprintf("lab candidate pack %s --candidate %s --stage %s --submit", slug, r.id, stage)
+	force := ""
+	if result.Verdict == policy.Expired {
+		force = " --force"
+		if last := v.w.evidence(r).Newest(bundle.Role(result.Blame)); last != nil {
+			x.RequestHash = &last.RequestHash
+		}
+	}
+	switch remedy(g, result) {
+	case remedyRun:
+		x.Command, x.Then = fmt.Sprintf("lab run %s --candidate %s%s", slug, r.id, force), &pack
+	case remedyFalsify:
+		x.Command, x.Then = fmt.Sprintf("lab falsify %s --candidate %s%s", slug, r.id, force), &pack
+	case remedyReplay:
+		x.Command = fmt.Sprintf("lab candidate replay %s --candidate %s --sign-key FILE --submit", slug, r.id)
+	case remedyDrill:
+		x.Command = fmt.Sprintf("governance incident %s --drill %s --run ID --result RESULT", r.id, result.Blame)
+	case remedyIncident:
+		x.Command = fmt.Sprintf("governance incident %s --close %s", r.id, result.Blame)
+	default:
+		x.Command = pack
+		if g.Kind == policy.Soak {
+			x.HTTP = r.startRun(g.Role)
+		}
+	}
+	return x
+}
+
+// The remedies: what helps a gate that does not pass.
+const (
+	remedyPack = iota
+	remedyRun
+	remedyFalsify
+	remedyReplay
+	remedyDrill
+	remedyIncident
+)
+
+// remedy goes by what is to blame: the first role, rung or drill that is missing.
+func remedy(g *policy.Gate, result *policy.Result) int {
+	switch {
+	case g.Kind == policy.NoOpenIncident:
+		return remedyIncident
+	case g.Kind == policy.Freshness && g.Drill != "":
+		return remedyDrill
+	case g.Kind == policy.Replay && len(g.Roles) > 0 && result.Blame == "":
+		return remedyReplay
+	case g.Kind == policy.Assurance && result.Blame == bundle.RungReproduced:
+		return remedyReplay
+	}
+	switch bundle.Role(result.Blame) {
+	case bundle.RoleBaseline, bundle.RoleOOS, bundle.RoleStress:
+		return remedyRun
+	case bundle.RoleFalsification:
+		return remedyFalsify
+	case bundle.RoleReplay:
+		return remedyReplay
+	}
+	return remedyPack
+}
+
+// startRun is the request that starts a run in the mode of a role.
+func (r *revision) startRun(role bundle.Role) *Request {
+	s := r.bundle.Strategy
+	mode := "live"
+	if role == bundle.RolePaper {
+		mode = "paper"
+	}
+	body := StartRun{StrategyName: s.Name, Params: s.Params, Symbols: s.Symbols, Mode: mode}
+	if len(s.Timeframes) > 0 {
+		body.Timeframe = s.Timeframes[0]
+	}
+	if len(s.Exchanges) > 0 {
+		body.Exchange = s.Exchanges[0]
+	}
+	return &Request{Method: "POST", Path: "/api/v1/run/live", Body: body}
+}

@@ -11,11 +11,10 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/governance/bundle"
-	"github.com/assay-run/assay/governance/bundle/dsse"
-	"github.com/assay-run/assay/governance/fact"
 	"github.com/assay-run/assay/governance/promotion"
 	"github.com/assay-run/assay/governance/promotion/policy"
 	"github.com/assay-run/assay/host/base/digest"
+	"github.com/assay-run/assay/host/base/dsse"
 )
 
 // tb is what tests and properties have in common.
@@ -58,7 +57,7 @@ var keys = func() map[string]bundle.TrustKey {
 type plane struct {
 	t     tb
 	w     *promotion.World
-	facts []fact.Fact
+	facts []promotion.Fact
 	now   time.Time
 	seq   int64
 	files map[string]*bundle.Document // by revision
@@ -70,7 +69,7 @@ type plane struct {
 
 func newPlane(t tb) *plane {
 	p := &plane{t: t, w: promotion.New(), now: start, files: map[string]*bundle.Document{}}
-	p.append(&fact.Entry{Type: bundle.TypeLogStart, Predicate: &fact.LogStart{Origin: origin, RecordedAt: p.stamp()}})
+	p.append(&promotion.Entry{Type: bundle.TypeLogStart, Predicate: &promotion.LogStart{Origin: origin, RecordedAt: p.stamp()}})
 	return p
 }
 
@@ -86,8 +85,8 @@ func strict(t tb) *plane {
 func (p *plane) adopt() {
 	p.t.Helper()
 	def := policy.Default()
-	p.append(&fact.Entry{Type: bundle.TypePolicy, Predicate: &fact.Text{
-		Digest: def.Digest, Version: def.Version, Text: string(def.Text), Rules: fact.RulesVerified, RecordedAt: p.stamp(),
+	p.append(&promotion.Entry{Type: bundle.TypePolicy, Predicate: &promotion.Text{
+		Digest: def.Digest, Version: def.Version, Text: string(def.Text), Rules: promotion.RulesVerified, RecordedAt: p.stamp(),
 	}})
 	p.reads = true
 	p.settle()
@@ -145,7 +144,7 @@ func (p *plane) trust(version int64, expires string, edit func(name string, k *b
 
 func (p *plane) text(kind string, version int64, text []byte) {
 	p.t.Helper()
-	p.append(&fact.Entry{Type: kind, Predicate: &fact.Text{
+	p.append(&promotion.Entry{Type: kind, Predicate: &promotion.Text{
 		Digest: bundle.DigestPrefix + digest.SHA256Hex(text), Version: version, Text: string(text), RecordedAt: p.stamp(),
 	}})
 	p.settle()
@@ -153,11 +152,11 @@ func (p *plane) text(kind string, version int64, text []byte) {
 
 func (p *plane) stamp() string { return p.now.Format(time.RFC3339Nano) }
 
-func (p *plane) append(e *fact.Entry) []fact.Fact {
+func (p *plane) append(e *promotion.Entry) []promotion.Fact {
 	p.t.Helper()
 	e.Seq = p.seq
 	p.seq++
-	facts, err := fact.Of(e)
+	facts, err := promotion.FactsOf(e)
 	if err != nil {
 		p.t.Fatalf("%v", err)
 	}
@@ -273,14 +272,14 @@ func (p *plane) submit(b bundle.Bundle, statements ...statement) string {
 	}
 	id := doc.Bundle.CandidateRevisionID
 	p.files[id] = doc
-	rungs := []string{fact.RungClaimed}
+	rungs := []string{bundle.RungClaimed}
 	var read []bundle.RunEvidence
 	if p.reads {
-		rungs, read = append(rungs, fact.RungVerified), readings(&doc.Bundle)
+		rungs, read = append(rungs, bundle.RungVerified), readings(&doc.Bundle)
 	}
-	p.append(&fact.Entry{
+	p.append(&promotion.Entry{
 		Type: bundle.TypeSeal, Subject: []bundle.Subject{bundle.FileSubject(bundle.FileName, doc.FileSHA256)}, Document: doc,
-		Predicate: &fact.Seal{
+		Predicate: &promotion.Seal{
 			CandidateRevisionID: id, FamilyID: b.Candidate.FamilyID, RequestedStage: b.SealRequest.RequestedStage, ReceivedAt: p.stamp(),
 			Rungs: rungs, PolicyDigest: p.w.Policy().Digest, SealRequest: doc.Bundle.SealRequest, Part: 1, Parts: 1, Evidence: read,
 		},
@@ -316,9 +315,9 @@ type statement struct {
 }
 
 // say records a statement about a revision and makes what decisions are due.
-func (p *plane) say(id string, list ...statement) []fact.Fact {
+func (p *plane) say(id string, list ...statement) []promotion.Fact {
 	p.t.Helper()
-	var facts []fact.Fact
+	var facts []promotion.Fact
 	for _, s := range list {
 		facts = append(facts, p.record(id, s)...)
 	}
@@ -326,7 +325,7 @@ func (p *plane) say(id string, list ...statement) []fact.Fact {
 	return facts
 }
 
-func (p *plane) record(id string, s statement) []fact.Fact {
+func (p *plane) record(id string, s statement) []promotion.Fact {
 	p.t.Helper()
 	common := bundle.Common{LogOrigin: origin, CandidateRevisionID: id, MadeAt: p.stamp(), ExpiresAt: p.now.Add(5 * day).Format(time.RFC3339Nano), Reason: "because"}
 	said := &bundle.Said{Statement: bundle.Statement{PredicateType: s.kind}, Predicate: s.predicate}
@@ -374,9 +373,9 @@ func (p *plane) record(id string, s statement) []fact.Fact {
 	if err != nil {
 		p.t.Fatalf("%v", err)
 	}
-	return p.append(&fact.Entry{
-		Type: bundle.TypeRecorded, Subject: []bundle.Subject{fact.RevisionSubject(id)}, Said: said,
-		Predicate: &fact.Recorded{
+	return p.append(&promotion.Entry{
+		Type: bundle.TypeRecorded, Subject: []bundle.Subject{promotion.RevisionSubject(id)}, Said: said,
+		Predicate: &promotion.Recorded{
 			PAESHA256: digest.SHA256Hex(fmt.Appendf(nil, "%s %s %s %s %v", s.by, s.kind, id, text, said.Statement.Subject)), Type: s.kind,
 			KeyID: k.KeyID, Principal: k.Principal, Roles: k.Roles, RecordedAt: p.stamp(),
 		},

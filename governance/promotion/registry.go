@@ -1,17 +1,16 @@
 package promotion
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"time"
 
 	"github.com/assay-run/assay/governance/bundle"
-	"github.com/assay-run/assay/governance/bundle/dsse"
 	"github.com/assay-run/assay/governance/bundle/field"
-	"github.com/assay-run/assay/governance/fact"
-	"github.com/assay-run/assay/governance/promotion/gate"
 	"github.com/assay-run/assay/governance/promotion/policy"
 	"github.com/assay-run/assay/host/base/digest"
+	"github.com/assay-run/assay/host/base/dsse"
 )
 
 // SchemaRegistry is the schema of a deployable registry.
@@ -89,23 +88,24 @@ func (w *World) Registry(family string, issued time.Time) (*Registry, *bundle.Er
 		return nil, field.Refuse(FamilyNotFound, "", "no family with this id is in the log")
 	}
 	issued = issued.UTC()
+	v := w.viewAt(issued)
 	reg := &Registry{
 		Schema: SchemaRegistry, FamilyID: family, Version: w.seq + 1, IssuedAt: stamp(issued),
 		ExpiresAt: stamp(issued.Add(RegistryLifetime)), Entries: []RegistryEntry{},
 	}
 	best := map[string]*revision{}
 	for _, r := range list {
-		if r.wasPaper && (best[r.bundle.DeployableID] == nil || w.tells(r, best[r.bundle.DeployableID])) {
+		if r.wasPaper && (best[r.bundle.DeployableID] == nil || v.outranks(r, best[r.bundle.DeployableID])) {
 			best[r.bundle.DeployableID] = r
 		}
 	}
 	for _, r := range best {
-		if r.Status == fact.Retired && issued.Sub(r.endedAt) > RegistryMemory {
+		if r.Status == Retired && issued.Sub(r.endedAt) > RegistryMemory {
 			continue
 		}
-		reg.Entries = append(reg.Entries, w.entry(r, issued))
+		reg.Entries = append(reg.Entries, v.entry(r))
 	}
-	slices.SortFunc(reg.Entries, func(a, b RegistryEntry) int { return compareText(a.DeployableID, b.DeployableID) })
+	slices.SortFunc(reg.Entries, func(a, b RegistryEntry) int { return cmp.Compare(a.DeployableID, b.DeployableID) })
 	return reg, nil
 }
 
@@ -115,69 +115,69 @@ func (r *revision) precedence() int {
 	switch {
 	case r.active() && !r.demoted:
 		return 6
-	case r.Status == fact.Rejected:
+	case r.Status == Rejected:
 		return 5
-	case r.Status == fact.Suspended:
+	case r.Status == Suspended:
 		return 4
 	case r.demoted:
 		return 3
-	case r.Status == fact.Retired:
+	case r.Status == Retired:
 		return 1
 	}
 	return 2
 }
 
-// tells says whether the entry is about r rather than o. What nobody stands for speaks
-// against nothing that somebody does: it cannot make good what was lowered or has ended.
-func (w *World) tells(r, o *revision) bool {
+// outranks reports whether r, not o, represents the deployable. A revision that no lab has
+// signed never replaces one that a lab has signed: it cannot undo what was lowered or ended.
+func (v views) outranks(r, o *revision) bool {
 	switch a, b := r.precedence(), o.precedence(); {
-	case w.vouched(r) != w.vouched(o):
-		return w.vouched(r)
+	case v.w.vouched(r) != v.w.vouched(o):
+		return v.w.vouched(r)
 	case a != b:
 		return a > b
 	case r.Stage != o.Stage:
-		return fact.Rank(r.Stage) > fact.Rank(o.Stage)
+		return bundle.Rank(r.Stage) > bundle.Rank(o.Stage)
 	}
 	return r.enteredSeq >= o.enteredSeq
 }
 
-func (w *World) entry(r *revision, at time.Time) RegistryEntry {
+func (v views) entry(r *revision) RegistryEntry {
 	s := r.bundle.Strategy
 	e := RegistryEntry{
 		DeployableID: r.bundle.DeployableID, CandidateRevisionID: r.id, Stage: r.Stage, Modes: modes(r.Stage),
 		StrategyName: s.Name, PluginSHA256: s.Plugin.SHA256, ParamsSHA256: s.ParamsSHA256, Params: s.Params,
 		Symbols: append([]string{}, s.Symbols...), Timeframes: append([]string{}, s.Timeframes...), Exchanges: append([]string{}, s.Exchanges...),
-		Limits: policy.Scale(r.limits, w.policy.Stage(r.Stage).CapitalScale), Owner: r.bundle.Candidate.Owner,
+		Limits: policy.Scale(r.limits, v.w.policy.Stage(r.Stage).CapitalScale), Owner: r.bundle.Candidate.Owner,
 		ApprovedAt: timeOrNull(r.approvedAt), ApprovedBy: append([]string{}, r.approvedBy...),
 		SealLogIndex: r.sealSeq,
 	}
-	own := w.judge(r, r.Stage, at)
-	e.ExpiresAt = timeOrNull(w.holdsUntil(r, own))
+	own := v.judge(r, r.Stage)
+	e.ExpiresAt = timeOrNull(v.holdsUntil(r, own))
 	if e.ApprovedAt == nil {
 		e.ApprovedAt = timeOrNull(r.entered[r.Stage])
 	}
 	e.Status, e.Reason = r.entryStatus()
 	if e.Status == EntryActive {
-		e.Reason = w.lapse(r, own, at)
+		e.Reason = v.lapse(r, own)
 	}
-	d := w.deployable(e.DeployableID)
+	d := v.w.deployable(e.DeployableID)
 	e.Kill = d.openCritical() || d.kill
 	return e
 }
 
 func (r *revision) entryStatus() (status, reason string) {
 	switch {
-	case r.Status == fact.Rejected:
+	case r.Status == Rejected:
 		return EntryRevoked, "rejected: " + r.endReason
-	case r.Status == fact.Retired:
+	case r.Status == Retired:
 		return EntryRevoked, "retired: " + r.endReason
 	case r.demoted:
 		return EntryRevoked, "demoted to " + string(r.Stage) + r.stopReason()
 	case r.active():
 		return EntryActive, ""
-	case r.Status == fact.Suspended:
+	case r.Status == Suspended:
 		return EntrySuspended, "suspended" + r.stopReason()
-	case r.Status == fact.Superseded:
+	case r.Status == Superseded:
 		return EntrySuspended, "superseded" + r.stopReason()
 	}
 	return EntrySuspended, "back in " + string(r.Stage)
@@ -188,73 +188,4 @@ func (r *revision) stopReason() string {
 		return ""
 	}
 	return ": " + r.stop.reason
-}
-
-// onTrial says whether a stage asks for anything that could cease to hold.
-func onTrial(s bundle.Stage) bool {
-	return fact.Rank(s) >= fact.Rank(bundle.Paper) && s != bundle.Retired
-}
-
-// holdsUntil is until when a revision may stand where it does by what is known: the moment
-// that the first gate of its stage runs out by time alone, or the trust that its approvals
-// rest on, or that an incident was opened; zero for never. What is missing without having run out (a key that was revoked,
-// evidence that an heir did not bring, a policy that asks for more) may never have been
-// there, so the place has held for no time at all: until it was entered. It never is later
-// than the moment at which the plan stopped passing.
-func (w *World) holdsUntil(r *revision, own *judged) time.Time {
-	var first time.Time
-	by := func(t time.Time) {
-		if !t.IsZero() && (first.IsZero() || t.Before(first)) {
-			first = t
-		}
-	}
-	if !onTrial(r.Stage) {
-		return first
-	}
-	entered := r.entered[r.Stage]
-	for i := range own.results {
-		switch result := &own.results[i]; {
-		case own.gates[i].Kind == policy.NoOpenIncident:
-			for _, incident := range w.deployable(r.bundle.DeployableID).openIncidents() {
-				by(incident.opened.at)
-			}
-		case result.Verdict == gate.Pending, result.Verdict == gate.Fail && result.ValidUntil.IsZero():
-			by(entered)
-		default:
-			by(result.ValidUntil)
-		}
-	}
-	if fact.Rank(r.Stage) >= fact.Rank(bundle.Canary) {
-		if w.trust == nil {
-			by(entered)
-		} else if ends, ok := field.ParseTime(w.trust.ExpiresAt); ok {
-			by(ends)
-		}
-	}
-	if !w.approvalsStand(r) {
-		by(entered)
-	}
-	return first
-}
-
-// lapse is why an active revision may not go on standing where it does, "" if it may: a
-// gate of its stage does not pass any more, or its approvals do not count any more.
-func (w *World) lapse(r *revision, own *judged, at time.Time) string {
-	if !onTrial(r.Stage) {
-		return ""
-	}
-	for i := range own.results {
-		if open(own.results[i].Verdict) {
-			return "expired: " + own.gates[i].ID + ": " + own.results[i].Reason
-		}
-	}
-	switch {
-	case !w.approvalsStand(r):
-		return "expired: the keys of those who approved it are no longer trusted"
-	case own.verdict != gate.Pass && w.trust != nil && w.trust.Expired(at):
-		return "expired: trust.json ended at " + w.trust.ExpiresAt
-	case own.verdict != gate.Pass:
-		return "expired: nobody is trusted to approve"
-	}
-	return ""
 }

@@ -1,18 +1,115 @@
 package promotion
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
 	"github.com/assay-run/assay/governance/bundle"
-	"github.com/assay-run/assay/governance/fact"
-	"github.com/assay-run/assay/governance/promotion/gate"
+	"github.com/assay-run/assay/governance/bundle/field"
+	"github.com/assay-run/assay/governance/promotion/policy"
 )
+
+// The refusals of reads that are not in the bundle's list.
+const (
+	SubjectNotFound bundle.Code = "SUBJECT_NOT_FOUND"
+	FamilyNotFound  bundle.Code = "FAMILY_NOT_FOUND"
+)
+
+// Head is what the bodies about a subject have in common. AsOfSeq is the newest entry
+// that was looked at, AsOf the moment that the body is worked out for, RFC 3339.
+type Head struct {
+	Schema      string `json:"schema"`
+	SubjectType string `json:"subject_type"`
+	SubjectID   string `json:"subject_id"`
+	AsOfSeq     int64  `json:"as_of_seq"`
+	AsOf        string `json:"as_of"`
+}
+
+// views are the bodies of reads, worked out for one moment.
+type views struct{ rules }
+
+func (w *World) viewAt(at time.Time) views { return views{rules{w, at}} }
+
+func (v views) head(schema, subjectType, subjectID string) Head {
+	return Head{schema, subjectType, subjectID, v.w.seq, stamp(v.at)}
+}
+
+// CheckSubject refuses what is no subject of a read, before anything is looked up. A percent
+// sign is in no identifier: what is encoded is refused rather than decoded. The stage may be "".
+func CheckSubject(kind, id, stage string) *bundle.Error {
+	switch kind {
+	case bundle.SubjectRevision, bundle.SubjectCandidate, bundle.SubjectFamily, bundle.SubjectStrategy:
+	default:
+		return field.Refuse(field.InvalidSubjectType, "",
+			"subject type: one of candidate_revision, candidate, family, strategy")
+	}
+	if !field.IsIdentifier(id) || kind == bundle.SubjectRevision && !field.IsRevision(id) {
+		return field.Refuse(field.InvalidIdentifier, "", "this is no id of this kind of subject")
+	}
+	if stage != "" && !slices.Contains(bundle.PromotionStages(), bundle.Stage(stage)) {
+		return field.Refuse(field.InvalidStage, "", "stage: one of research, paper, canary, live")
+	}
+	return nil
+}
+
+// subject are the revisions of a subject, by first submission; never none.
+func (v views) subject(kind, id, stage string) ([]*revision, *bundle.Error) {
+	if refused := CheckSubject(kind, id, stage); refused != nil {
+		return nil, refused
+	}
+	var list []*revision
+	switch kind {
+	case bundle.SubjectRevision:
+		if r, ok := v.w.revisions[id]; ok {
+			list = []*revision{r}
+		}
+	case bundle.SubjectCandidate:
+		list = v.w.byCandidate[id]
+	case bundle.SubjectFamily:
+		list = v.w.byFamily[id]
+	case bundle.SubjectStrategy:
+		list = v.w.byStrategy[id]
+	}
+	if len(list) == 0 {
+		return nil, field.Refuse(SubjectNotFound, "", "nothing with this id is in the log")
+	}
+	return list, nil
+}
+
+// newest is the newest revision that has not ended, else the newest.
+func newest(list []*revision) *revision {
+	for _, r := range slices.Backward(list) {
+		if !r.Status.Terminal() {
+			return r
+		}
+	}
+	return list[len(list)-1]
+}
+
+// leading is the revision that stands for an aggregate: the highest that is active, the
+// later one of two; else the newest.
+func leading(list []*revision) *revision {
+	var best *revision
+	for _, r := range list {
+		if !r.active() {
+			continue
+		}
+		higher := best == nil || bundle.Rank(r.Stage) > bundle.Rank(best.Stage)
+		if higher || r.Stage == best.Stage && r.enteredSeq > best.enteredSeq {
+			best = r
+		}
+	}
+	if best == nil {
+		return newest(list)
+	}
+	return best
+}
 
 // SchemaState is the schema of a state.
 const SchemaState = "promotion-state/v1"
 
-// historyLength is how many events a state tells, the newest.
+// historyLength is how many events a state has, the newest.
 const historyLength = 200
 
 // State is promotion-state/v1: where a subject stands. Of a candidate, family or strategy
@@ -25,7 +122,7 @@ type State struct {
 	CandidateRevisionID string               `json:"candidate_revision_id"`
 	DeployableID        string               `json:"deployable_id"`
 	Stage               bundle.Stage         `json:"stage"`
-	StageStatus         fact.Status          `json:"stage_status"`
+	StageStatus         Status               `json:"stage_status"`
 	TargetStage         bundle.Stage         `json:"target_stage"`
 	NextStage           *string              `json:"next_stage"`
 	Assurance           string               `json:"assurance"`
@@ -54,7 +151,7 @@ type StageInfo struct {
 	RequiredSoakSeconds *float64 `json:"required_soak_seconds,omitempty"`
 }
 
-// OpenIncident is an incident that nobody has closed.
+// OpenIncident is an incident that was not closed.
 type OpenIncident struct {
 	IncidentID string `json:"incident_id"`
 	Severity   string `json:"severity"`
@@ -70,18 +167,18 @@ type Standing struct {
 	CandidateID         string       `json:"candidate_id"`
 	DeployableID        string       `json:"deployable_id"`
 	Stage               bundle.Stage `json:"stage"`
-	StageStatus         fact.Status  `json:"stage_status"`
+	StageStatus         Status       `json:"stage_status"`
 }
 
 // Event is something that happened to a revision's place.
 type Event struct {
 	Seq        int64         `json:"seq"`
 	At         string        `json:"at"`
-	Type       fact.Type     `json:"type"`
+	Type       Type          `json:"type"`
 	Revision   string        `json:"candidate_revision_id"`
 	From       *bundle.Stage `json:"from"`
 	To         bundle.Stage  `json:"to"`
-	Status     fact.Status   `json:"status"` // afterwards
+	Status     Status        `json:"status"` // afterwards
 	By         string        `json:"by"`
 	Reason     string        `json:"reason"`
 	PlanDigest *string       `json:"plan_digest"`
@@ -89,7 +186,7 @@ type Event struct {
 }
 
 // note writes an event down; the revision already stands where it led to.
-func (r *revision) note(f *fact.Fact, from bundle.Stage, by, reason string, planDigest *string) *Event {
+func (r *revision) note(f *Fact, from bundle.Stage, by, reason string, planDigest *string) *Event {
 	r.history = append(r.history, Event{
 		Seq: f.Seq, At: stamp(f.At), Type: f.Type, Revision: r.id, From: &from, To: r.Stage, Status: r.Status, By: by, Reason: reason,
 		PlanDigest: planDigest, id: f.ID,
@@ -99,21 +196,21 @@ func (r *revision) note(f *fact.Fact, from bundle.Stage, by, reason string, plan
 
 // State is where a subject stands.
 func (w *World) State(subjectType, subjectID string, now time.Time) (*State, *bundle.Error) {
-	list, refused := w.subject(subjectType, subjectID)
+	v := w.viewAt(w.AsOf(now))
+	list, refused := v.subject(subjectType, subjectID, "")
 	if refused != nil {
 		return nil, refused
 	}
-	at := w.asOf(now)
 	r := leading(list)
 	e := w.evidence(r)
 	rungs := e.Rungs()
-	own := w.judge(r, r.Stage, at)
-	status := w.derived(r, own, at)
+	own := v.judge(r, r.Stage)
+	status := v.derived(r, own)
 	s := &State{
-		Head: w.head(SchemaState, subjectType, subjectID, at), CandidateRevisionID: r.id, DeployableID: r.bundle.DeployableID,
+		Head: v.head(SchemaState, subjectType, subjectID), CandidateRevisionID: r.id, DeployableID: r.bundle.DeployableID,
 		Stage: r.Stage, StageStatus: status, TargetStage: r.target, NextStage: orNull(string(nextStage(r))),
-		Assurance: rungs[len(rungs)-1], Rungs: rungs, ChangeClass: w.changeClass(r), Stages: w.stages(r, e, at),
-		DeployableModes: []string{}, Suspended: r.Status == fact.Suspended, EvidenceValidUntil: timeOrNull(w.holdsUntil(r, own)),
+		Assurance: rungs[len(rungs)-1], Rungs: rungs, ChangeClass: w.changeClass(r), Stages: v.stages(r, e),
+		DeployableModes: []string{}, Suspended: r.Status == Suspended, EvidenceValidUntil: timeOrNull(v.holdsUntil(r, own)),
 		OpenIncidents: []OpenIncident{}, PolicyDigest: w.policy.Digest,
 	}
 	if subjectType == bundle.SubjectRevision || subjectType == bundle.SubjectCandidate {
@@ -122,67 +219,46 @@ func (w *World) State(subjectType, subjectID string, now time.Time) (*State, *bu
 	if subjectType != bundle.SubjectStrategy {
 		s.FamilyID = &r.bundle.Candidate.FamilyID
 	}
-	if r.active() && status != fact.Expired {
+	if r.active() && status != Expired {
 		s.DeployableModes = modes(r.Stage)
 	}
-	if r.stop != nil && (r.Status == fact.Suspended || r.Status == fact.Superseded) {
-		s.SuspensionID, s.Resume = &r.stop.id, w.resumption(r, at)
+	if r.stop != nil && (r.Status == Suspended || r.Status == Superseded) {
+		s.SuspensionID, s.Resume = &r.stop.id, v.resumption(r)
 	}
-	w.incidents(s, list)
-	s.tell(list)
+	v.incidents(s, list)
+	s.addHistory(list)
 	if subjectType != bundle.SubjectRevision {
-		w.list(s, list, at)
+		v.list(s, list)
 	}
 	return s, nil
 }
 
-// derived is the status with what only a reader needs to be told: that evidence has run
-// out, or that only people are missing.
-func (w *World) derived(r *revision, own *judged, at time.Time) fact.Status {
-	if r.active() && w.lapse(r, own, at) != "" {
-		return fact.Expired
-	}
-	next := nextStage(r)
-	if next == "" || fact.Rank(r.target) < fact.Rank(next) || r.held {
-		return r.Status
-	}
-	rules := w.policy.Stage(next)
-	if len(rules.Approvals) == 0 && rules.Auto && !w.barred(r, next) {
-		return r.Status
-	}
-	plan := w.judge(r, next, at)
-	if plan.verdict == gate.Pass {
-		return fact.Eligible
-	}
-	return r.Status
-}
-
 // stages is how the revision stands towards each stage from paper on.
-func (w *World) stages(r *revision, e *gate.Evidence, at time.Time) map[string]StageInfo {
+func (v views) stages(r *revision, e *policy.Evidence) map[string]StageInfo {
 	infos := map[string]StageInfo{}
 	reached := r.Stage
 	if reached == bundle.Retired {
 		reached = bundle.Research
-		for _, s := range fact.PromotionStages() {
+		for _, s := range bundle.PromotionStages() {
 			if _, ok := r.entered[s]; ok {
 				reached = s
 			}
 		}
 	}
-	for _, s := range fact.PromotionStages()[1:] {
-		info := StageInfo{Status: string(fact.Pending)}
+	for _, s := range bundle.PromotionStages()[1:] {
+		info := StageInfo{Status: string(Pending)}
 		switch {
-		case fact.Rank(s) == fact.Rank(reached):
+		case bundle.Rank(s) == bundle.Rank(reached):
 			info.Status = string(r.Status)
-		case fact.Rank(s) < fact.Rank(reached):
+		case bundle.Rank(s) < bundle.Rank(reached):
 			info.Status = "passed"
 		}
 		if entered, ok := r.entered[s]; ok {
 			info.EnteredAt = timeOrNull(entered)
-			seconds := e.SoakSeconds(bundle.Role(s), at)
+			seconds := e.SoakSeconds(bundle.Role(s), v.at)
 			info.SoakSeconds = &seconds
 		}
-		if required := w.policy.SoakSeconds(s); required > 0 {
+		if required := v.w.policy.SoakSeconds(s); required > 0 {
 			info.RequiredSoakSeconds = &required
 		}
 		infos[string(s)] = info
@@ -201,14 +277,14 @@ func modes(s bundle.Stage) []string {
 	return []string{}
 }
 
-func (w *World) incidents(s *State, list []*revision) {
+func (v views) incidents(s *State, list []*revision) {
 	seen := map[string]bool{}
 	for _, r := range list {
 		if seen[r.bundle.DeployableID] {
 			continue
 		}
 		seen[r.bundle.DeployableID] = true
-		for _, i := range w.deployable(r.bundle.DeployableID).openIncidents() {
+		for _, i := range v.w.deployable(r.bundle.DeployableID).openIncidents() {
 			severity := "warning"
 			if i.critical {
 				severity = "critical"
@@ -217,15 +293,12 @@ func (w *World) incidents(s *State, list []*revision) {
 		}
 	}
 	slices.SortFunc(s.OpenIncidents, func(a, b OpenIncident) int {
-		if a.Seq != b.Seq {
-			return int(min(max(a.Seq-b.Seq, -1), 1))
-		}
-		return compareText(a.IncidentID, b.IncidentID)
+		return cmp.Or(cmp.Compare(a.Seq, b.Seq), cmp.Compare(a.IncidentID, b.IncidentID))
 	})
 }
 
-// tell gives the newest events of the revisions, by entry.
-func (s *State) tell(list []*revision) {
+// addHistory adds the newest events of the revisions, by entry.
+func (s *State) addHistory(list []*revision) {
 	all := []Event{}
 	for _, r := range list {
 		// Older ones of this revision cannot be among the newest of all.
@@ -233,13 +306,7 @@ func (s *State) tell(list []*revision) {
 		all = append(all, recent...)
 	}
 	slices.SortStableFunc(all, func(a, b Event) int {
-		switch {
-		case a.Seq != b.Seq:
-			return int(min(max(a.Seq-b.Seq, -1), 1))
-		case a.id != b.id:
-			return compareText(a.id, b.id)
-		}
-		return compareText(a.Revision, b.Revision)
+		return cmp.Or(cmp.Compare(a.Seq, b.Seq), cmp.Compare(a.id, b.id), cmp.Compare(a.Revision, b.Revision))
 	})
 	if len(all) > historyLength {
 		all, s.HistoryTruncated = all[len(all)-historyLength:], true
@@ -247,24 +314,14 @@ func (s *State) tell(list []*revision) {
 	s.History = all
 }
 
-func (w *World) list(s *State, list []*revision, at time.Time) {
+func (v views) list(s *State, list []*revision) {
 	s.Revisions, s.Champions = []Standing{}, []Standing{}
 	for _, r := range list {
 		one := Standing{r.id, r.bundle.Candidate.CandidateID, r.bundle.DeployableID, r.Stage, r.Status}
 		if r.active() {
-			one.StageStatus = w.derived(r, w.judge(r, r.Stage, at), at)
+			one.StageStatus = v.derived(r, v.judge(r, r.Stage))
 			s.Champions = append(s.Champions, one)
 		}
 		s.Revisions = append(s.Revisions, one)
 	}
-}
-
-func compareText(a, b string) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }

@@ -5,10 +5,10 @@ import (
 	"testing"
 
 	"github.com/assay-run/assay/governance/bundle"
-	"github.com/assay-run/assay/governance/promotion/gate"
+	"github.com/assay-run/assay/governance/promotion/policy"
 )
 
-func result(t *testing.T, p *plane, id string, stage bundle.Stage, gateID string) (gate.Verdict, string) {
+func result(t *testing.T, p *plane, id string, stage bundle.Stage, gateID string) (policy.Verdict, string) {
 	t.Helper()
 	for _, g := range p.plan(id, stage).Gates {
 		if g.GateID == gateID {
@@ -24,7 +24,7 @@ func TestWhatWasReadPasses(t *testing.T) {
 	id := p.live()
 	p.stands(id, "live/active")
 	for _, g := range p.plan(id, bundle.Live).Gates {
-		if g.Verdict != gate.Pass {
+		if g.Verdict != policy.Pass {
 			t.Errorf("%s: %s %s", g.GateID, g.Verdict, g.Reason)
 		}
 	}
@@ -39,7 +39,7 @@ func TestNothingPassesUnread(t *testing.T) {
 	p.say(id, p.replay("replayer", id), drill("otto", "pass"))
 	p.stands(id, "research/pending")
 	for _, g := range p.plan(id, bundle.Paper).Gates {
-		if g.Verdict != gate.Pending && g.GateID != "incidents.none" && g.GateID != "bundle.signed" {
+		if g.Verdict != policy.Pending && g.GateID != "incidents.none" && g.GateID != "bundle.signed" {
 			t.Errorf("%s: %s", g.GateID, g.Verdict)
 		}
 		if g.Kind == "metric" && g.Observed != nil {
@@ -64,7 +64,7 @@ func TestUnsignedBundlesStayInResearch(t *testing.T) {
 	p := strict(t)
 	id := p.submit(p.good())
 	p.stands(id, "research/pending")
-	if v, why := result(t, p, id, bundle.Paper, "bundle.signed"); v != gate.Pending || why != "not signed" {
+	if v, why := result(t, p, id, bundle.Paper, "bundle.signed"); v != policy.Pending || why != "not signed" {
 		t.Error(v, why)
 	}
 	p.say(id, signature("packer"))
@@ -86,7 +86,7 @@ func TestHashesAloneReproduceNothing(t *testing.T) {
 	p.reads = false
 	p.say(id, p.replay("replayer", id))
 	v, why := result(t, p, id, bundle.Canary, "replay.independent")
-	if v != gate.Pending || !strings.Contains(why, "repeats hashes") {
+	if v != policy.Pending || !strings.Contains(why, "repeats hashes") {
 		t.Error(v, why)
 	}
 	if strings.Contains(strings.Join(p.state(id).Rungs, " "), "reproduced") {
@@ -94,11 +94,11 @@ func TestHashesAloneReproduceNothing(t *testing.T) {
 	}
 	p.reads = true
 	p.say(id, p.replay("packer", id)) // whoever packed it
-	if v, _ = result(t, p, id, bundle.Canary, "replay.independent"); v != gate.Pending {
+	if v, _ = result(t, p, id, bundle.Canary, "replay.independent"); v != policy.Pending {
 		t.Error(v)
 	}
 	p.say(id, p.replay("replayer", id))
-	if v, _ = result(t, p, id, bundle.Canary, "replay.independent"); v != gate.Pass {
+	if v, _ = result(t, p, id, bundle.Canary, "replay.independent"); v != policy.Pass {
 		t.Error(v)
 	}
 }
@@ -119,7 +119,7 @@ func TestAReplayWithOtherNumbersFails(t *testing.T) {
 		edit(&said)
 		s.predicate = said
 		p.say(id, s)
-		if v, _ := result(t, p, id, bundle.Canary, "assurance.signed"); v != gate.Pending {
+		if v, _ := result(t, p, id, bundle.Canary, "assurance.signed"); v != policy.Pending {
 			t.Errorf("%s: %s", name, v)
 		}
 	}
@@ -134,7 +134,7 @@ func TestTheFalsificationIsReplayedToo(t *testing.T) {
 	said.Runs = said.Runs[:1]
 	s.predicate = said
 	p.say(id, s)
-	if v, _ := result(t, p, id, bundle.Canary, "replay.independent"); v != gate.Pass {
+	if v, _ := result(t, p, id, bundle.Canary, "replay.independent"); v != policy.Pass {
 		t.Errorf("the gate asks for baselines alone: %s", v)
 	}
 	if strings.Contains(strings.Join(p.state(id).Rungs, " "), "reproduced") {
@@ -151,13 +151,13 @@ func TestADrillWithoutRecordCountsForNothing(t *testing.T) {
 	said.Metadata = ""
 	d.predicate = said
 	p.say(id, d)
-	if v, why := result(t, p, id, bundle.Canary, "drill.kill_switch"); v != gate.Pending || !strings.Contains(why, "record of its run") {
+	if v, why := result(t, p, id, bundle.Canary, "drill.kill_switch"); v != policy.Pending || !strings.Contains(why, "record of its run") {
 		t.Error(v, why)
 	}
 	said.Result = "fail"
 	d.predicate = said
 	p.say(id, d)
-	if v, _ := result(t, p, id, bundle.Canary, "drill.kill_switch"); v != gate.Fail {
+	if v, _ := result(t, p, id, bundle.Canary, "drill.kill_switch"); v != policy.Fail {
 		t.Error(v)
 	}
 }
@@ -193,7 +193,7 @@ func TestAnHeirIsReadFirst(t *testing.T) {
 func TestAFalsificationOfAnotherRunSaysNothing(t *testing.T) {
 	p := strict(t)
 	id := p.submit(p.good(func(b *bundle.Bundle) { b.Runs[0].RunID = "other" }), signature("packer"))
-	if v, why := result(t, p, id, bundle.Paper, "falsification.survived"); v != gate.Pending || !strings.Contains(why, "attacks a baseline") {
+	if v, why := result(t, p, id, bundle.Paper, "falsification.survived"); v != policy.Pending || !strings.Contains(why, "attacks a baseline") {
 		t.Error(v, why)
 	}
 	p.stands(id, "research/pending")
@@ -203,7 +203,7 @@ func TestAFalsificationOfAnotherRunSaysNothing(t *testing.T) {
 func TestTrialsAreCountedByFiles(t *testing.T) {
 	p := strict(t)
 	id := p.submit(p.good(func(b *bundle.Bundle) { b.Runs = b.Runs[:1] }), signature("packer"))
-	if v, _ := result(t, p, id, bundle.Paper, "trials.disclosed"); v != gate.Pending {
+	if v, _ := result(t, p, id, bundle.Paper, "trials.disclosed"); v != policy.Pending {
 		t.Error(v)
 	}
 }

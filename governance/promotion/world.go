@@ -1,21 +1,45 @@
+// Package promotion derives how far each revision may go: a pure function of the facts of
+// the log, the policy and trust that are among them, and a time that the caller gives.
+//
+// A World folds facts, in the order of the log. Next is the decision that the machine has
+// to make now; the caller logs it, turns the entry into facts, applies these, and asks
+// again until there is none. Time alone never promotes: Next looks only at revisions that
+// something was said about since it was last asked. Reads (State, Plan, Experiments,
+// Registry) are bodies of the control plane's answers, worked out from the same World.
+//
+// The table of transitions is in rules.go for the machine and in fold.go for what people
+// say. Anyone may stop; it takes two to start: whatever people have stopped or lowered
+// does not rise again by the machine, nor by approvals that were given before.
+//
+// Facts are small typed statements of what was said and decided. [FactsOf] makes them of an
+// [Entry] of the log together with the bytes that it names by digest: the same entry gives
+// the same facts with the same ids, whenever and wherever it is read. The control plane's own
+// predicates (seal, attestation-recorded, stage-decision, policy, trust, log-start) are in
+// entry.go.
+//
+// Policies are read and gates judged in package policy. Nothing here does I/O. A World is
+// not safe for concurrent use while facts are applied; reads may run at the same time.
 package promotion
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/assay-run/assay/governance/bundle"
-	"github.com/assay-run/assay/governance/fact"
-	"github.com/assay-run/assay/governance/promotion/gate"
+	"github.com/assay-run/assay/governance/bundle/field"
 	"github.com/assay-run/assay/governance/promotion/policy"
+	"github.com/assay-run/assay/host/base/digest"
 )
 
-// World is everything that the facts so far say.
+// World is everything that follows from the facts so far.
 type World struct {
 	policy *policy.Policy
 	trust  *bundle.Trust // nil: open mode
-	rules  int64         // of judging, see fact.RulesVerified
+	rules  int64         // of judging, see RulesVerified
 	seq    int64         // of the newest entry, -1 for none
 	at     time.Time     // of the newest entry
 
@@ -34,14 +58,14 @@ type World struct {
 // deployable is what is known of all revisions that would run the same thing.
 type deployable struct {
 	revisions []*revision
-	replays   []fact.Replay
+	replays   []Replay
 	replaySeq []int64
-	drills    []gate.Drill
-	drillBy   []fact.By
+	drills    []policy.Drill
+	drillBy   []By
 	incidents map[string]*incident
 	rejected  []*revision
 	// halted is the newest stop that reached all revisions, nil once one was resumed; kill
-	// says that a stop asked to end their runs, and nobody has agreed that they go on.
+	// reports that a stop asked to end their runs, and no approval lets them go on.
 	halted *stop
 	kill   bool
 }
@@ -54,14 +78,14 @@ type incident struct {
 }
 
 type said struct {
-	fact.By
+	By
 	seq    int64
 	at     time.Time // of the log
 	made   time.Time // by the signer's clock
 	reason string
 }
 
-// after says whether s was said after o.
+// after reports whether s was said after o.
 func (s *said) after(o *said) bool {
 	return o == nil || s.made.After(o.made) || s.made.Equal(o.made) && s.seq > o.seq
 }
@@ -81,18 +105,18 @@ func New() *World {
 // Policy is the policy in force.
 func (w *World) Policy() *policy.Policy { return w.policy }
 
-// Rules is the version of the rules by which gates are judged, see fact.RulesVerified.
+// Rules is the version of the rules by which gates are judged, see RulesVerified.
 func (w *World) Rules() int64 { return w.rules }
 
-// strict says whether gates judge only what the plane has worked out itself.
-func (w *World) strict() bool { return w.rules >= fact.RulesVerified }
+// strict reports whether gates judge only what the plane has worked out itself.
+func (w *World) strict() bool { return w.rules >= RulesVerified }
 
 // Trust is the trust.json in force, nil in open mode.
 func (w *World) Trust() *bundle.Trust { return w.trust }
 
-// Apply folds facts in, in the order of the log. An error says that the log is not one
+// Apply folds facts in, in the order of the log. An error reports that the log is not one
 // that this package could have led to; the World is then of no further use.
-func (w *World) Apply(facts ...fact.Fact) error {
+func (w *World) Apply(facts ...Fact) error {
 	for i := range facts {
 		f := &facts[i]
 		if f.Seq < w.seq {
@@ -109,13 +133,13 @@ func (w *World) Apply(facts ...fact.Fact) error {
 	return nil
 }
 
-func (w *World) apply(f *fact.Fact) error {
+func (w *World) apply(f *Fact) error {
 	switch fields := f.Fields.(type) {
-	case *fact.LogStart:
+	case *LogStart:
 		return nil
-	case *fact.Text:
+	case *Text:
 		return w.load(f.Type, fields)
-	case *fact.Ingested:
+	case *Ingested:
 		return w.ingest(f, fields)
 	}
 	r, ok := w.revisions[f.Revision]
@@ -126,8 +150,8 @@ func (w *World) apply(f *fact.Fact) error {
 	return w.fold(r, f)
 }
 
-func (w *World) load(kind fact.Type, t *fact.Text) error {
-	if kind == fact.TrustLoaded {
+func (w *World) load(kind Type, t *Text) error {
+	if kind == TrustLoaded {
 		trust, refused := bundle.ParseTrust([]byte(t.Text))
 		if refused != nil {
 			return refused
@@ -146,9 +170,9 @@ func (w *World) load(kind fact.Type, t *fact.Text) error {
 	return nil
 }
 
-// counts says whether what somebody signed still counts: the key is trusted now too, is
+// counts reports whether a signature still counts: the key is trusted now too, is
 // the same person's, and has one of the roles.
-func (w *World) counts(by fact.By, roles ...string) bool {
+func (w *World) counts(by By, roles ...string) bool {
 	if w.trust == nil {
 		return false
 	}
@@ -161,16 +185,12 @@ func (w *World) counts(by fact.By, roles ...string) bool {
 	return false
 }
 
-// peopleMayStart says whether anybody's approval counts at this time.
+// peopleMayStart reports whether an approval can count at this time.
 func (w *World) peopleMayStart(now time.Time) bool { return w.trust != nil && !w.trust.Expired(now) }
 
-// AsOf is the moment that reads are worked out for at a time: two reads with the same AsOf
-// of the same log are the same.
-func (w *World) AsOf(now time.Time) time.Time { return w.asOf(now) }
-
-// asOf is the moment that reads are worked out for: the later of the newest entry and of
-// the minute, so that an answer stays the same for that long.
-func (w *World) asOf(now time.Time) time.Time {
+// AsOf is the moment that reads are worked out for at a time: the later of the newest entry
+// and of the minute. Two reads with the same AsOf of the same log are the same.
+func (w *World) AsOf(now time.Time) time.Time {
 	minute := now.UTC().Truncate(time.Minute)
 	if w.at.After(minute) {
 		return w.at.UTC()
@@ -218,7 +238,7 @@ func (w *World) Excluded(revision string) []string {
 	return nil
 }
 
-// Ended says whether a revision is in the log and was rejected or retired for good.
+// Ended reports whether a revision is in the log and was rejected or retired for good.
 func (w *World) Ended(revision string) bool {
 	r, ok := w.revisions[revision]
 	return ok && r.Status.Terminal()
@@ -235,8 +255,8 @@ func (w *World) Holds(revision string) []string {
 }
 
 // Places counts the revisions by where they stand, as Place says.
-func (w *World) Places() map[fact.Place]int {
-	count := map[fact.Place]int{}
+func (w *World) Places() map[Place]int {
+	count := map[Place]int{}
 	for _, r := range w.order {
 		count[r.Place]++
 	}
@@ -245,10 +265,262 @@ func (w *World) Places() map[fact.Place]int {
 
 // Place is where a revision stands by what was decided, without what time derives; false
 // for one that is not in the log.
-func (w *World) Place(revision string) (fact.Place, bool) {
+func (w *World) Place(revision string) (Place, bool) {
 	r, ok := w.revisions[revision]
 	if !ok {
-		return fact.Place{}, false
+		return Place{}, false
 	}
 	return r.Place, true
+}
+
+// revision is one candidate_revision_id: its bundle, what was said about it, and where it
+// stands.
+type revision struct {
+	content
+	standing
+
+	sealSeq     int64        // of the newest submission that counts
+	target      bundle.Stage // of the newest submission that counts
+	submissions []submission
+	requestedBy []string // by the submissions that count
+	signed      []signature
+	approvals   []approval
+	waivers     []waiver
+}
+
+// content is what a revision is, the same in each of its submissions.
+type content struct {
+	id       string
+	index    int   // place among all revisions
+	seq      int64 // of the first submission
+	bundle   *Ingested
+	limits   bundle.Limits
+	runs     []policy.Run
+	trades   []trades
+	parent   string // "" for the first
+	declared string
+	verified bool // a submission's artifacts were read
+	// evidence is what the plane has worked out of the files of the runs, by run_id; nil while
+	// they were not read.
+	evidence map[string]bundle.RunEvidence
+	lookup   func(pointer string) (any, bool)
+}
+
+// standing is where a revision stands, and how it came there.
+type standing struct {
+	Place
+	fresh       bool // not placed yet
+	resubmitted bool // submitted again since it was superseded
+	// held marks a revision that people lowered to research: it does not rise until a further
+	// submission asks for it.
+	held       bool
+	demoted    bool  // it came to its stage from above
+	heldSeq    int64 // approvals up to this entry do not count any more
+	enteredSeq int64
+	entered    map[bundle.Stage]time.Time
+	stop       *stop
+	heir       string    // the revision that inherited its place
+	from       *revision // the one that it inherited its own from
+	// grants are the approvals that its place rests on, approvedBy those who gave them to
+	// what runs now: who agreed to another plugin did not agree to this one.
+	grants     []approval
+	approvedBy []string
+	approvedAt time.Time
+	wasPaper   bool
+	endedAt    time.Time
+	endReason  string
+	history    []Event
+}
+
+// stop is the newest stop: what a resumption names.
+type stop struct {
+	id     string // its fact_id
+	seq    int64
+	reason string
+}
+
+// submission is one file that asked for the revision. Once there is trust, only the first
+// and those that a lab has signed count: a known core can be posted by all.
+type submission struct {
+	file, requestedBy string
+	seq               int64
+	stage             bundle.Stage
+	counts            bool
+}
+
+// signature is a signature of some of the revision's files.
+type signature struct {
+	said
+	files []string
+}
+
+type approval struct {
+	Approval
+	seq     int64
+	expires time.Time
+}
+
+type waiver struct {
+	Waiver
+	seq     int64
+	expires time.Time
+}
+
+// trades is the hash of a trades.csv that the bundle lists.
+type trades struct{ run, split, sha256 string }
+
+// packers are the principals that signed the bundle, or who asked for it while none
+// did. Whether their keys still count does not matter.
+func (r *revision) packers() []string {
+	var list []string
+	for _, s := range r.signed {
+		list = append(list, s.Principal)
+	}
+	if len(list) == 0 {
+		list = append(list, r.requestedBy...)
+	}
+	return list
+}
+
+// belongsTo are the principals that the revision is of: owner, requesters and packers.
+func (r *revision) belongsTo() []string {
+	list := append([]string{r.bundle.Candidate.Owner}, r.requestedBy...)
+	return append(list, r.packers()...)
+}
+
+// excluded are the principals that may not approve the revision, sorted: those that it is
+// of, or one of those that its place comes from.
+func (r *revision) excluded() []string {
+	var list []string
+	for x := r; x != nil; x = x.from {
+		list = append(list, x.belongsTo()...)
+	}
+	slices.Sort(list)
+	return slices.CompactFunc(list, bundle.SamePrincipal)
+}
+
+func (r *revision) excludes(principal string) bool {
+	return slices.ContainsFunc(r.excluded(), func(p string) bool { return bundle.SamePrincipal(p, principal) })
+}
+
+// active reports whether the revision stands in a stage of the path.
+func (r *revision) active() bool { return r.Status == Active }
+
+// evidence is what gates look at.
+func (w *World) evidence(r *revision) *policy.Evidence {
+	e := &policy.Evidence{
+		Seq: r.seq, CoreSHA256: r.id[len(bundle.RevisionPrefix):], Target: r.target, Verified: r.verified,
+		Parent: r.parent, ParentSeq: -1, Limits: r.limits, Runs: r.runs, Lookup: r.lookup, Packers: r.packers(),
+		Strict: w.strict(),
+	}
+	if e.Strict {
+		e.Verified, e.Read = r.evidence != nil, r.evidence
+	}
+	if p, ok := w.revisions[r.parent]; ok {
+		e.ParentSeq = p.seq
+	}
+	d := w.deployable(r.bundle.DeployableID)
+	for _, twin := range d.rejected {
+		if twin != r && twin.bundle.Candidate.FamilyID == r.bundle.Candidate.FamilyID {
+			e.RejectedTwin = &policy.Piece{Seq: twin.seq, SHA256: twin.id[len(bundle.RevisionPrefix):]}
+			break
+		}
+	}
+	for _, s := range r.signed {
+		if w.counts(s.By, bundle.TrustLab) {
+			e.Signatures = append(e.Signatures, policy.Signature{Piece: policy.Piece{Seq: s.seq, SHA256: s.PAESHA256}, Principal: s.Principal})
+		}
+	}
+	for i, said := range d.replays {
+		if w.counts(said.By, bundle.TrustLab, bundle.TrustReplay) {
+			e.Replays = append(e.Replays, replayOf(said, d.replaySeq[i]))
+		}
+	}
+	for i, drill := range d.drills {
+		if w.counts(d.drillBy[i], bundle.TrustOperator, bundle.TrustHost) {
+			e.Drills = append(e.Drills, drill)
+		}
+	}
+	for _, i := range d.openIncidents() {
+		e.Incidents = append(e.Incidents, policy.Incident{Piece: policy.Piece{Seq: i.opened.seq, SHA256: i.opened.PAESHA256}, ID: i.id, Critical: i.critical})
+	}
+	return e
+}
+
+func replayOf(said Replay, seq int64) policy.ReplayResult {
+	r := policy.ReplayResult{Piece: policy.Piece{Seq: seq, SHA256: said.PAESHA256}, Principal: said.Principal, Runs: said.Runs}
+	r.Made, _ = field.ParseTime(said.MadeAt)
+	if said.ParentRevisionID != nil {
+		r.Parent = *said.ParentRevisionID
+	}
+	return r
+}
+
+// openIncidents are the open incidents by id.
+func (d *deployable) openIncidents() []*incident {
+	var list []*incident
+	for _, i := range d.incidents {
+		if i.open() {
+			list = append(list, i)
+		}
+	}
+	slices.SortFunc(list, func(a, b *incident) int { return cmp.Compare(a.id, b.id) })
+	return list
+}
+
+// openCritical reports whether a critical incident is open.
+func (d *deployable) openCritical() bool {
+	return slices.ContainsFunc(d.openIncidents(), func(i *incident) bool { return i.critical })
+}
+
+// lookups finds values of a bundle by pointer. The short sections that policies ask for are
+// kept once they were looked at; of all revisions the others would be much.
+func lookups(b *Ingested, limits func() bundle.Limits) func(string) (any, bool) {
+	short := map[string]func() any{
+		"limits": sync.OnceValue(func() any { return treeOf(map[string]any{"limits": limits()}) }),
+		"trials": sync.OnceValue(func() any { return treeOf(sections(b, "trials")) }),
+	}
+	return func(pointer string) (any, bool) {
+		first, _, _ := strings.Cut(strings.TrimPrefix(pointer, "/"), "/")
+		if kept, ok := short[first]; ok {
+			return policy.Find(kept(), pointer)
+		}
+		doc := sections(b, first)
+		if pointer == "" {
+			doc["limits"] = limits()
+		}
+		return policy.Find(treeOf(doc), pointer)
+	}
+}
+
+// sections are those members of a bundle that are no facts of their own: one, or all of
+// them by the name "".
+func sections(b *Ingested, only string) map[string]any {
+	doc := map[string]any{}
+	add := func(name string, v any, has bool) {
+		if has && (only == "" || name == only) {
+			doc[name] = v
+		}
+	}
+	add("candidate", b.Candidate, true)
+	add("strategy", b.Strategy, true)
+	add("engine", b.Engine, true)
+	add("data", b.Data, true)
+	add("trials", b.Trials, b.Trials != nil)
+	add("known_limitations", b.Limitations, b.Limitations != nil)
+	add("extensions", b.Extensions, b.Extensions != nil)
+	return doc
+}
+
+// treeOf is a value as gates look at it, nil if it has none.
+func treeOf(v any) any {
+	text, err := digest.Value(v)
+	if err != nil {
+		return nil
+	}
+	tree, err := digest.Strict(text, field.MaxDepth+1)
+	if err != nil {
+		return nil
+	}
+	return tree
 }

@@ -3,7 +3,6 @@ package store_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -12,32 +11,13 @@ import (
 	"github.com/assay-run/assay/governance/control/planetest"
 	"github.com/assay-run/assay/governance/promotion"
 	"github.com/assay-run/assay/governance/store"
-	"github.com/assay-run/assay/host/hosttest/soak"
+	"github.com/assay-run/assay/host/hosttest/ring"
 )
 
 // TestHistories: after whatever was said, a start derives from the log what the running
 // plane had made of it step by step, and a rebuild changes nothing.
-//
-// With the race detector it is a few; make test runs it without, too.
 func TestHistories(t *testing.T) {
-	if soak.Race {
-		histories(t, 6)
-		return
-	}
-	histories(t, 100)
-}
-
-// TestSoakHistories does so a thousand times.
-func TestSoakHistories(t *testing.T) {
-	if os.Getenv("ASSAY_SOAK") == "" {
-		t.Skip("takes long: run make soak")
-	}
-	histories(t, 1000)
-}
-
-func histories(t *testing.T, n int) {
-	t.Helper()
-	for seed := range uint64(n) {
+	for seed := range uint64(ring.Size(6, 100, 1000)) {
 		dir := filepath.Join(t.TempDir(), "g")
 		live(t, dir, rand.New(rand.NewPCG(seed, 1)))
 		if d, err := store.Rebuild(t.Context(), dir, true); err != nil || len(d) > 0 {

@@ -1,23 +1,33 @@
 package store
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
+	"io"
 	"iter"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"golang.org/x/mod/sumdb/tlog"
 
 	"github.com/assay-run/assay/governance/bundle"
-	"github.com/assay-run/assay/governance/fact"
 	"github.com/assay-run/assay/governance/ledger"
+	"github.com/assay-run/assay/governance/promotion"
 )
 
-// ErrNotFound says that the log has no such thing.
+// ErrNotFound reports that the log has no such thing.
 var ErrNotFound = errors.New("not in the log")
 
 // EntryAt is one entry as it was signed, with its facts.
 type EntryAt struct {
 	Entry ledger.Entry
-	Facts []fact.Fact
+	Facts []promotion.Fact
 }
 
 // Entry reads an entry by its place. The error is ErrNotFound where there is none.
@@ -37,7 +47,7 @@ func (s *Store) Entry(ctx context.Context, seq int64) (*EntryAt, error) {
 	if err := r.check(s.origin, s.keys.Public); err != nil {
 		return nil, &DamageError{Corrupt, err.Error()}
 	}
-	facts, err := fact.Of(r.entry)
+	facts, err := promotion.FactsOf(r.entry)
 	return &EntryAt{Entry: r.ledgerEntry(), Facts: facts}, err
 }
 
@@ -53,10 +63,10 @@ func (s *Store) Signed(ctx context.Context, seq int64) (ledger.Entry, error) {
 
 // FactName is a fact without what it says.
 type FactName struct {
-	Seq  int64     `json:"seq"`
-	Type fact.Type `json:"type"`
-	ID   string    `json:"fact_id"`
-	Run  string    `json:"run_id,omitempty"`
+	Seq  int64          `json:"seq"`
+	Type promotion.Type `json:"type"`
+	ID   string         `json:"fact_id"`
+	Run  string         `json:"run_id,omitempty"`
 }
 
 // FactNames are the facts of an entry.
@@ -117,7 +127,7 @@ func OpenAudit(ctx context.Context, dir string) (*Audit, error) {
 // Close gives the log back.
 func (a *Audit) Close() error { return a.s.Close() }
 
-// Compare says where the projections differ from what the log makes. The error is a
+// Compare reports where the projections differ from what the log makes. The error is a
 // *DamageError when the log itself does not hold together.
 func (a *Audit) Compare(ctx context.Context) (different []string, err error) {
 	_, different, err = a.s.compareAll(ctx)
@@ -164,4 +174,184 @@ func (a *Audit) Notes(ctx context.Context) iter.Seq2[string, error] {
 			yield("", err)
 		}
 	}
+}
+
+// checkpointFile remembers outside of the database how far the log had come: a database
+// that is behind it is a restored copy.
+const checkpointFile = "checkpoints.log"
+
+// syncEvery is how often the file is brought to disk.
+const syncEvery = time.Second
+
+type checkpointLog struct {
+	file checkpointWriter
+	end  int64 // of the last whole line
+
+	mu    sync.Mutex
+	dirty bool
+	stop  chan struct{}
+	done  chan struct{}
+}
+
+// checkpointWriter is what is asked of the file.
+type checkpointWriter interface {
+	io.WriterAt
+	io.Closer
+	Truncate(size int64) error
+	Sync() error
+}
+
+// checkpointLine is "<size> <root> <unix>": entries, hex, seconds.
+type checkpointLine struct {
+	size int64
+	root string
+}
+
+// witness is how far the file has come: the size that its last whole line names, and where
+// that line ends.
+type witness struct{ size, end int64 }
+
+// readCheckpointLog reads the lines; what a crash left of the one behind them is no line.
+func readCheckpointLog(dir string) (lines []checkpointLine, known witness, err error) {
+	text, err := os.ReadFile(filepath.Join(dir, checkpointFile))
+	if os.IsNotExist(err) {
+		return nil, known, nil
+	}
+	if err != nil {
+		return nil, known, err
+	}
+	known.end = int64(bytes.LastIndexByte(text, '\n') + 1)
+	scan := bufio.NewScanner(bytes.NewReader(text[:known.end]))
+	for n := 1; scan.Scan(); n++ {
+		var l checkpointLine
+		var unix int64
+		if got, err := fmt.Sscanf(scan.Text(), "%d %64s %d", &l.size, &l.root, &unix); err != nil || got != 3 || scan.Text() != l.text(unix) {
+			return nil, known, &DamageError{Corrupt, fmt.Sprintf("%s: line %d is no checkpoint", checkpointFile, n)}
+		}
+		lines, known.size = append(lines, l), l.size
+	}
+	return lines, known, scan.Err()
+}
+
+func (l checkpointLine) text(unix int64) string { return fmt.Sprintf("%d %s %d", l.size, l.root, unix) }
+
+// checkCheckpointLog compares the lines with the roots that the entries make at the sizes
+// of their checkpoints. The first line is on disk before a second checkpoint is made, so
+// only a log with one checkpoint may be without: anything older is without its witness.
+func checkCheckpointLog(lines []checkpointLine, size int64, roots map[int64]tlog.Hash) error {
+	if len(lines) == 0 && len(roots) > 1 {
+		return &DamageError{Rollback, fmt.Sprintf("%s is missing or empty, and the log has %d checkpoints: nothing shows that this is its newest copy. "+
+			"Put the file back; where it is lost for good, governance rebuild --accept-checkpoints makes it anew", checkpointFile, len(roots))}
+	}
+	last := int64(0)
+	for _, l := range lines {
+		root, ok := roots[l.size]
+		switch {
+		case l.size > size:
+			return &DamageError{Rollback, fmt.Sprintf("%s knows %d entries, the database has %d", checkpointFile, l.size, size)}
+		case !ok || ledger.Hex(root) != l.root:
+			return &DamageError{Corrupt, fmt.Sprintf("%s has another root at %d entries", checkpointFile, l.size)}
+		case l.size <= last:
+			return &DamageError{Corrupt, fmt.Sprintf("%s goes back to %d entries", checkpointFile, l.size)}
+		}
+		last = l.size
+	}
+	return nil
+}
+
+// openCheckpointLog opens the file for writing behind its last whole line.
+func openCheckpointLog(dir string, end int64) (*checkpointLog, error) {
+	f, err := os.OpenFile(filepath.Join(dir, checkpointFile), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.Truncate(end); err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	c := &checkpointLog{file: f, end: end, stop: make(chan struct{}), done: make(chan struct{})}
+	go c.run()
+	return c, nil
+}
+
+// write appends a line. It is not on disk yet: a database that is ahead of the file is fine,
+// but for the first line, without which the file could as well have been taken away.
+func (c *checkpointLog) write(head ledger.Checkpoint, now time.Time) error {
+	line := checkpointLine{head.Size, ledger.Hex(head.Root)}
+	text := line.text(now.Unix()) + "\n"
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, err := c.file.WriteAt([]byte(text), c.end); err != nil {
+		// Half a line must not become the beginning of the next one.
+		return errors.Join(err, c.file.Truncate(c.end))
+	}
+	first := c.end == 0
+	c.end += int64(len(text))
+	if first {
+		return c.file.Sync()
+	}
+	c.dirty = true
+	return nil
+}
+
+func (c *checkpointLog) run() {
+	defer close(c.done)
+	tick := time.NewTicker(syncEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			c.sync()
+		case <-c.stop:
+			c.sync()
+			return
+		}
+	}
+}
+
+func (c *checkpointLog) sync() {
+	c.mu.Lock()
+	dirty := c.dirty
+	c.dirty = false
+	c.mu.Unlock()
+	if dirty {
+		_ = c.file.Sync() // the database is the record; this is a second witness of it
+	}
+}
+
+func (c *checkpointLog) close() error {
+	close(c.stop)
+	<-c.done
+	return c.file.Close()
+}
+
+// AcceptCheckpoints makes the file anew where it is missing or empty, from the log as it is:
+// whoever asks for it answers for the log being the newest copy. No plane may be running. It
+// reports how many entries the log has. A file with anything in it is left alone, since it would
+// show a rollback: the error then is a *ConfigError.
+func AcceptCheckpoints(ctx context.Context, dir string) (size int64, err error) {
+	s := &Store{opts: Options{Dir: dir, Now: time.Now}}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	if err := s.openExisting(ctx); err != nil {
+		return 0, err
+	}
+	switch lines, _, err := readCheckpointLog(dir); {
+	case err != nil:
+		return 0, err
+	case len(lines) > 0:
+		return 0, &ConfigError{checkpointFile + " is there and has lines: it is the witness of this log, and is not made anew"}
+	}
+	d, _, err := compare(ctx, s.db.Read(), s.origin, s.keys)
+	if err != nil {
+		return 0, &DamageError{Corrupt, err.Error()}
+	}
+	root, ok := d.roots[d.size]
+	if !ok {
+		return 0, &DamageError{Corrupt, "the last entry has no checkpoint"}
+	}
+	c, err := openCheckpointLog(dir, 0)
+	if err != nil {
+		return 0, err
+	}
+	return d.size, errors.Join(c.write(ledger.Checkpoint{Size: d.size, Root: root}, s.opts.Now()), c.close())
 }

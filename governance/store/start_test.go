@@ -11,7 +11,6 @@ import (
 
 	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/governance/control/planetest"
-	"github.com/assay-run/assay/governance/fact"
 	"github.com/assay-run/assay/governance/ledger"
 	"github.com/assay-run/assay/governance/promotion"
 	"github.com/assay-run/assay/governance/store"
@@ -26,7 +25,7 @@ func TestDecisionHeldBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	doc := planetest.Good(planetest.Start, planetest.Params(`{"fast":77}`))
-	err = s.UpdateUndecided(t.Context(), func(tx *store.Tx) error { return tx.Seal(doc, []string{fact.RungClaimed}, nil, nil) })
+	err = s.UpdateUndecided(t.Context(), func(tx *store.Tx) error { return tx.Seal(doc, []string{bundle.RungClaimed}, nil, nil) })
 	if err := errors.Join(err, s.Close()); err != nil {
 		t.Fatal(err)
 	}

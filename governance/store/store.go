@@ -1,28 +1,67 @@
+// Package store keeps the control plane's log in one SQLite file and derives from it what
+// the plane answers with.
+//
+// The tables ledger, submissions and attestations are the truth; tree_nodes and checkpoints
+// prove it. Everything else follows: entries become facts (promotion.FactsOf), facts a
+// promotion.World, and the projection tables are a copy of both that can be made again.
+// Update is the only way to write: one transaction with one checkpoint, in which the caller
+// appends entries and the machine's decisions follow; what it returns is on disk. Open
+// derives everything again from the truth and compares; a log that does not hold together is
+// served for reading only, and is never continued.
 package store
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/rand"
+	"database/sql"
 	"embed"
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"sync"
 	"time"
 
 	"github.com/assay-run/assay/governance/bundle"
-	"github.com/assay-run/assay/governance/fact"
 	"github.com/assay-run/assay/governance/ledger"
 	"github.com/assay-run/assay/governance/promotion"
 	"github.com/assay-run/assay/governance/promotion/policy"
+	"github.com/assay-run/assay/host/base/dsse"
+	"github.com/assay-run/assay/host/base/failpoint"
+	"github.com/assay-run/assay/host/base/file"
 	"github.com/assay-run/assay/host/base/sqlite"
-	"github.com/assay-run/assay/host/base/statelock"
 )
+
+// ConfigError is a configuration that does not fit the log: keys, origin, policy or trust.
+// A plane does not start with it.
+type ConfigError struct{ Message string }
+
+// Error implements error.
+func (e *ConfigError) Error() string { return e.Message }
+
+// The codes of a DamageError.
+const (
+	Corrupt  = "LEDGER_CORRUPT"
+	Rollback = "LEDGER_ROLLBACK"
+)
+
+// DamageError reports that the log on disk does not hold together: Corrupt when something in it
+// was changed, Rollback when it is an older copy of itself. Nothing is written then.
+type DamageError struct {
+	Code   string
+	Detail string // for the operator; never sent to clients
+}
+
+// Error implements error.
+func (e *DamageError) Error() string { return e.Code + ": " + e.Detail }
 
 // DatabaseFile is the name of the database in the state directory.
 const DatabaseFile = "governance.sqlite3"
 
-// DefaultOrigin names a log where nobody has given it a name.
+// DefaultOrigin names a log that was given no name.
 const DefaultOrigin = "governance.local"
 
 const lockFile = "governance.lock"
@@ -49,14 +88,14 @@ type Options struct {
 	Policy *policy.Policy
 	Trust  *bundle.Trust
 	Now    func() time.Time
-	// At is told where a write has come to; tests end the process there. It may be nil.
-	At func(point string)
+	// At is called where a write has come to; tests end the process there. It may be nil.
+	At failpoint.Hook
 }
 
 // Store is an open log. Any number of readers and one writer at a time may use it.
 type Store struct {
 	opts   Options
-	lock   *statelock.Lock
+	lock   *file.Lock
 	db     *sqlite.DB
 	keys   *Keys
 	origin string
@@ -73,16 +112,13 @@ type Store struct {
 // and logs policy and trust where they have changed. The error is a *ConfigError where
 // the configuration is at fault. A damaged log opens for reading: see Damage.
 func Open(ctx context.Context, opts Options) (_ *Store, err error) {
-	if opts.At == nil {
-		opts.At = func(string) {}
-	}
 	s := &Store{opts: opts}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.Close())
 		}
 	}()
-	if s.lock, err = statelock.Acquire(opts.Dir, lockFile); err != nil {
+	if s.lock, err = file.LockState(opts.Dir, lockFile); err != nil {
 		return nil, err
 	}
 	if s.db, err = sqlite.Open(ctx, filepath.Join(opts.Dir, DatabaseFile), migrations(), sqlite.Full); err != nil {
@@ -161,7 +197,7 @@ func (s *Store) Look(f func(w *promotion.World, log ledger.View) error) error {
 	return f(s.d.world, s.log.View())
 }
 
-// Submission says at which entry a bundle was taken, by the SHA-256 of its file.
+// Submission reports at which entry a bundle was taken, by the SHA-256 of its file.
 func (s *Store) Submission(fileSHA256 string) (seq int64, ok bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -169,7 +205,7 @@ func (s *Store) Submission(fileSHA256 string) (seq int64, ok bool) {
 	return seq, ok
 }
 
-// Attested says whether an attestation is in the log, by the SHA-256 of what was signed and
+// Attested reports whether an attestation is in the log, by the SHA-256 of what was signed and
 // the key.
 func (s *Store) Attested(paeSHA256, keyID string) bool {
 	s.mu.RLock()
@@ -178,7 +214,7 @@ func (s *Store) Attested(paeSHA256, keyID string) bool {
 	return ok
 }
 
-// Known says whether a candidate_revision_id is in the log.
+// Known reports whether a candidate_revision_id is in the log.
 func (s *Store) Known(revision string) bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -205,7 +241,7 @@ func (s *Store) configure(ctx context.Context, p *policy.Policy, t *bundle.Trust
 		} else if err := follows(tx.World(), p, t); err != nil {
 			return err
 		}
-		if first || tx.World().Policy().Digest != p.Digest || tx.World().Rules() < fact.RulesVerified {
+		if first || tx.World().Policy().Digest != p.Digest || tx.World().Rules() < promotion.RulesVerified {
 			if err := tx.text(bundle.TypePolicy, p.Digest, p.Version, p.Text); err != nil {
 				return err
 			}
@@ -222,7 +258,7 @@ func (s *Store) configure(ctx context.Context, p *policy.Policy, t *bundle.Trust
 	return err
 }
 
-// follows says why policy and trust may not follow those in force: whoever can write the
+// follows reports why policy and trust may not follow those in force: whoever can write the
 // files could else go back to weaker ones.
 func follows(w *promotion.World, p *policy.Policy, t *bundle.Trust) error {
 	if old := w.Policy(); old.Digest != p.Digest && p.Version <= old.Version {
@@ -243,18 +279,133 @@ func follows(w *promotion.World, p *policy.Policy, t *bundle.Trust) error {
 
 // start begins the log.
 func (t *Tx) start() error {
-	_, err := t.Append(&fact.Entry{Type: bundle.TypeLogStart, Predicate: &fact.LogStart{
+	_, err := t.Append(&promotion.Entry{Type: bundle.TypeLogStart, Predicate: &promotion.LogStart{
 		Origin: t.s.origin, RecordedAt: t.Stamp(),
-		PublicKeys: fact.PublicKeys{Statement: string(t.s.keys.Public.PEM()), Log: t.s.LogKey().VKey()},
+		PublicKeys: promotion.PublicKeys{Statement: string(t.s.keys.Public.PEM()), Log: t.s.LogKey().VKey()},
 	}})
 	return err
 }
 
 func (t *Tx) text(kind, digest string, version int64, text []byte) error {
-	said := &fact.Text{Digest: digest, Version: version, Text: string(text), RecordedAt: t.Stamp()}
+	said := &promotion.Text{Digest: digest, Version: version, Text: string(text), RecordedAt: t.Stamp()}
 	if kind == bundle.TypePolicy {
-		said.Rules = fact.RulesVerified
+		said.Rules = promotion.RulesVerified
 	}
-	_, err := t.Append(&fact.Entry{Type: kind, Predicate: said})
+	_, err := t.Append(&promotion.Entry{Type: kind, Predicate: said})
 	return err
+}
+
+// KeyDir is the folder of a plane's keys in its state directory; StatementKeyFile and
+// LogKeyFile are the files in it.
+const (
+	KeyDir           = "keys"
+	StatementKeyFile = "statement.key"
+	LogKeyFile       = "log.key"
+)
+
+// Keys are the two keys of a plane: one signs statements, one checkpoints.
+type Keys struct {
+	Statement *ecdsa.PrivateKey
+	Log       ed25519.PrivateKey
+	Public    *ledger.Key // of Statement
+}
+
+// openKeys reads the keys below a state directory. Only where the log has not begun are
+// missing ones made: a log cannot go on with others.
+func openKeys(stateDir string, begun bool) (*Keys, error) {
+	dir := filepath.Join(stateDir, KeyDir)
+	if !begun {
+		if err := makeKeys(dir); err != nil {
+			return nil, err
+		}
+	}
+	k := &Keys{}
+	statement, err := dsse.ReadP256(filepath.Join(dir, StatementKeyFile))
+	if err != nil {
+		return nil, &ConfigError{fmt.Sprintf("statement key: %v", err)}
+	}
+	k.Statement = statement
+	log, err := dsse.ReadKey(filepath.Join(dir, LogKeyFile))
+	if err != nil {
+		return nil, &ConfigError{fmt.Sprintf("log key: %v", err)}
+	}
+	var ok bool
+	if k.Log, ok = log.(ed25519.PrivateKey); !ok {
+		return nil, &ConfigError{fmt.Sprintf("log key: %s is not an Ed25519 key", filepath.Join(KeyDir, LogKeyFile))}
+	}
+	k.Public, err = ledger.NewKey(&statement.PublicKey)
+	return k, err
+}
+
+func makeKeys(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	statement, err := dsse.Generate()
+	if err != nil {
+		return err
+	}
+	_, log, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		return err
+	}
+	err = dsse.WriteKey(filepath.Join(dir, StatementKeyFile), statement)
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	err = dsse.WriteKey(filepath.Join(dir, LogKeyFile), log)
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return nil
+}
+
+// LastTrust is the newest trust.json that a log has, nil where it has none. The log is not
+// checked: the plane that reads the text again is what checks both.
+func LastTrust(ctx context.Context, dir string) (text []byte, err error) {
+	db, err := openForReading(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	var seq int64
+	var payload []byte
+	err = db.Read().QueryRowContext(ctx, `SELECT seq, payload FROM ledger WHERE statement_type = ? ORDER BY seq DESC LIMIT 1`, bundle.TypeTrust).Scan(&seq, &payload)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	e, err := promotion.ReadEntry(seq, payload)
+	if err != nil {
+		return nil, err
+	}
+	return []byte(e.Predicate.(*promotion.Text).Text), nil // by its type
+}
+
+func openForReading(ctx context.Context, dir string) (*sqlite.DB, error) {
+	path := filepath.Join(dir, DatabaseFile)
+	if _, err := os.Stat(path); err != nil {
+		return nil, &ConfigError{fmt.Sprintf("there is no log in %s: name the state folder of a plane with --state-dir", dir)}
+	}
+	return sqlite.Open(ctx, path, migrations(), sqlite.Full)
+}
+
+// Identity is what a log was begun with: its name and public keys.
+type Identity struct {
+	Origin       string
+	StatementKey string // PEM
+	LogKey       string // verifier key
+}
+
+// ReadIdentity reads it from the log of a state directory, also while a plane is running.
+func ReadIdentity(ctx context.Context, dir string) (id *Identity, err error) {
+	db, err := openForReading(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	meta, err := readMeta(ctx, db.Read())
+	return &Identity{meta[metaOrigin], meta[metaStatement], meta[metaLog]}, err
 }

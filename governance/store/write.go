@@ -5,14 +5,17 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/assay-run/assay/governance/bundle"
-	"github.com/assay-run/assay/governance/bundle/dsse"
-	"github.com/assay-run/assay/governance/fact"
 	"github.com/assay-run/assay/governance/ledger"
 	"github.com/assay-run/assay/governance/promotion"
 	"github.com/assay-run/assay/host/base/digest"
+	"github.com/assay-run/assay/host/base/dsse"
+	"github.com/assay-run/assay/host/base/file"
+	"github.com/assay-run/assay/host/base/sqlite"
 )
 
 // Tx is one write, as its caller says it. It holds the store's only writing place.
@@ -27,14 +30,14 @@ type Tx struct {
 
 // appended is one new entry, signed.
 type appended struct {
-	entry  *fact.Entry
+	entry  *promotion.Entry
 	signed ledger.Entry
-	facts  []fact.Fact
+	facts  []promotion.Fact
 }
 
 // Outcome is what a write has come to, on disk. It is empty where nothing was to be written.
 type Outcome struct {
-	Facts []fact.Fact
+	Facts []promotion.Fact
 	// Entries are the new ones, from First on.
 	Entries []ledger.Entry
 	First   int64
@@ -48,12 +51,12 @@ type Outcome struct {
 func (s *Store) Update(ctx context.Context, f func(*Tx) error) (*Outcome, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.opts.At("update.locked")
+	s.opts.At.Reach("update.locked")
 	if s.damage != nil {
 		return nil, s.damage
 	}
 	t := &Tx{s: s, now: s.opts.Now().UTC().Truncate(time.Millisecond), changed: map[string]bool{}}
-	// A write is not broken off half way because nobody waits for its answer any more.
+	// A write is not broken off half way because its client has gone.
 	ctx = context.WithoutCancel(ctx)
 	written := false
 	defer func() {
@@ -77,14 +80,14 @@ func (s *Store) perform(ctx context.Context, t *Tx, f func(*Tx) error) error {
 	if err := f(t); err != nil {
 		return err
 	}
-	s.opts.At("update.said")
+	s.opts.At.Reach("update.said")
 	if len(t.entries) == 0 {
 		return nil
 	}
 	if err := t.decide(); err != nil {
 		return err
 	}
-	s.opts.At("update.decided")
+	s.opts.At.Reach("update.decided")
 	return s.commit(ctx, t)
 }
 
@@ -104,13 +107,13 @@ func (t *Tx) Now() time.Time { return t.now }
 // Stamp is Now in RFC 3339.
 func (t *Tx) Stamp() string { return t.now.Format(time.RFC3339Nano) }
 
-// Submission says at which entry a bundle was taken, by the SHA-256 of its file.
+// Submission reports at which entry a bundle was taken, by the SHA-256 of its file.
 func (t *Tx) Submission(fileSHA256 string) (seq int64, ok bool) {
 	seq, ok = t.s.d.files[fileSHA256]
 	return seq, ok
 }
 
-// Attested says at which entry an attestation was recorded.
+// Attested reports at which entry an attestation was recorded.
 func (t *Tx) Attested(a *bundle.Attestation) (seq int64, ok bool) {
 	seq, ok = t.s.d.attested[attestationKey{a.PAESHA256, a.KeyID}]
 	return seq, ok
@@ -128,7 +131,7 @@ func (t *Tx) Seal(
 	for part := 1; part <= parts; part++ {
 		subjects := append([]bundle.Subject{bundle.FileSubject(bundle.FileName, doc.FileSHA256)}, verified[:min(most, len(verified))]...)
 		verified = verified[min(most, len(verified)):]
-		_, err := t.Append(&fact.Entry{Type: bundle.TypeSeal, Subject: subjects, Document: doc, Predicate: &fact.Seal{
+		_, err := t.Append(&promotion.Entry{Type: bundle.TypeSeal, Subject: subjects, Document: doc, Predicate: &promotion.Seal{
 			CandidateRevisionID: b.CandidateRevisionID, FamilyID: b.Candidate.FamilyID, RequestedStage: b.SealRequest.RequestedStage,
 			ReceivedAt: t.Stamp(), Rungs: rungs, PolicyDigest: t.World().Policy().Digest, TrustDigest: sealTrust(t.World().Trust()),
 			SealRequest: b.SealRequest, Part: part, Parts: parts, Evidence: evidence,
@@ -152,7 +155,7 @@ func (t *Tx) Record(revision string, a *bundle.Attestation) error {
 		return err
 	}
 	t.proofs = append(t.proofs, []any{a.PAESHA256, a.KeyID, t.s.d.size, string(text)})
-	_, err = t.Append(&fact.Entry{Type: bundle.TypeRecorded, Subject: []bundle.Subject{fact.RevisionSubject(revision)}, Said: a.Said, Predicate: &fact.Recorded{
+	_, err = t.Append(&promotion.Entry{Type: bundle.TypeRecorded, Subject: []bundle.Subject{promotion.RevisionSubject(revision)}, Said: a.Said, Predicate: &promotion.Recorded{
 		PAESHA256: a.PAESHA256, Type: a.Said.Statement.PredicateType, KeyID: a.KeyID, Principal: a.Principal, Roles: a.Roles, RecordedAt: t.Stamp(),
 	}})
 	return err
@@ -168,7 +171,7 @@ func onlySignature(a *bundle.Attestation, trust *bundle.Trust) (dsse.Envelope, e
 		if err != nil {
 			return one, err
 		}
-		if signed, refused := dsse.Decode(text); refused == nil && key != nil && len(signed.Verify(key)) == 1 {
+		if signed, refused := bundle.DecodeEnvelope(text); refused == nil && key != nil && len(signed.Verify(key)) == 1 {
 			return one, nil
 		}
 	}
@@ -176,7 +179,7 @@ func onlySignature(a *bundle.Attestation, trust *bundle.Trust) (dsse.Envelope, e
 }
 
 // Append signs an entry and folds its facts. After an error the write is to be given up.
-func (t *Tx) Append(e *fact.Entry) ([]fact.Fact, error) {
+func (t *Tx) Append(e *promotion.Entry) ([]promotion.Fact, error) {
 	s := t.s
 	e.Seq = s.d.size
 	payload, err := e.Payload()
@@ -191,7 +194,7 @@ func (t *Tx) Append(e *fact.Entry) ([]fact.Fact, error) {
 	if err != nil {
 		return nil, err
 	}
-	facts, err := fact.Of(e)
+	facts, err := promotion.FactsOf(e)
 	if err != nil {
 		return nil, err
 	}
@@ -201,7 +204,7 @@ func (t *Tx) Append(e *fact.Entry) ([]fact.Fact, error) {
 	}
 	s.d.add(e, facts)
 	t.touch(e.Revision(), facts)
-	s.opts.At("append." + kindOf(e.Type))
+	s.opts.At.Reach("append." + kindOf(e.Type))
 	return facts, nil
 }
 
@@ -213,14 +216,14 @@ func kindOf(predicateType string) string {
 
 // touch notes which revisions may stand elsewhere now: an incident or a stop concerns all
 // that would run the same thing.
-func (t *Tx) touch(id string, facts []fact.Fact) {
+func (t *Tx) touch(id string, facts []promotion.Fact) {
 	if id == "" {
 		return
 	}
 	t.changed[id] = true
 	for i := range facts {
 		switch facts[i].Type {
-		case fact.IncidentOpened, fact.RevisionSuspended, fact.RevisionDemoted:
+		case promotion.IncidentOpened, promotion.RevisionSuspended, promotion.RevisionDemoted:
 			for _, twin := range t.s.d.twins[t.s.d.revisions[id].deployable] {
 				t.changed[twin] = true
 			}
@@ -251,24 +254,24 @@ func (s *Store) commit(ctx context.Context, t *Tx) error {
 	if err != nil {
 		return err
 	}
-	s.opts.At("commit.prepared")
+	s.opts.At.Reach("commit.prepared")
 	if err := s.db.Tx(ctx, func(tx *sql.Tx) error { return t.write(ctx, tx, batch) }); err != nil {
 		return err
 	}
-	s.opts.At("commit.done")
+	s.opts.At.Reach("commit.done")
 	if err := s.log.Commit(batch); err != nil {
 		return err
 	}
 	s.d.roots[batch.View.Head.Size], s.d.note = batch.View.Head.Root, batch.View.Note
-	s.opts.At("commit.adopted")
+	s.opts.At.Reach("commit.adopted")
 	if err := s.heads.write(batch.View.Head, t.now); err != nil {
 		return errors.Join(err, errWitness)
 	}
-	s.opts.At("commit.witnessed")
+	s.opts.At.Reach("commit.witnessed")
 	return nil
 }
 
-// errWitness says that a write is on disk although its answer is an error.
+// errWitness reports that a write is on disk although its answer is an error.
 var errWitness = errors.New("the checkpoint is on disk, but not in " + checkpointFile)
 
 // write is the rows of a write.
@@ -294,7 +297,7 @@ func (t *Tx) write(ctx context.Context, tx *sql.Tx, batch *ledger.Batch) error {
 		revisions = append(revisions, t.s.d.revisions[id].row())
 		states = append(states, stateRow(t.World(), id))
 	}
-	t.s.opts.At("write.begun")
+	t.s.opts.At.Reach("write.begun")
 	for _, part := range []struct {
 		table string
 		rows  [][]any
@@ -305,10 +308,57 @@ func (t *Tx) write(ctx context.Context, tx *sql.Tx, batch *ledger.Batch) error {
 		if err := put(ctx, tx, part.table, part.rows); err != nil {
 			return err
 		}
-		t.s.opts.At("write." + part.table)
+		t.s.opts.At.Reach("write." + part.table)
 	}
 	return nil
 }
 
 // Next is the place of the entry that is appended next.
 func (t *Tx) Next() int64 { return t.s.d.size }
+
+// openExisting opens a log that has been begun, for what needs no running plane.
+func (s *Store) openExisting(ctx context.Context) (err error) {
+	path := filepath.Join(s.opts.Dir, DatabaseFile)
+	if _, err := os.Stat(path); err != nil {
+		return &ConfigError{fmt.Sprintf("there is no log in %s: name the state folder of a plane with --state-dir", s.opts.Dir)}
+	}
+	if s.lock, err = file.LockState(s.opts.Dir, lockFile); err != nil {
+		return err
+	}
+	if s.db, err = sqlite.Open(ctx, path, migrations(), sqlite.Full); err != nil {
+		return err
+	}
+	return s.identify(ctx)
+}
+
+// rewrite replaces all projections.
+func (s *Store) rewrite(ctx context.Context, d *derived) error {
+	return s.db.Tx(ctx, func(tx *sql.Tx) error {
+		for _, t := range tables {
+			if _, err := tx.ExecContext(ctx, `DELETE FROM `+t.name); err != nil {
+				return err
+			}
+		}
+		want := d.standing()
+		for _, t := range tables[1:] {
+			if err := put(ctx, tx, t.name, want[t.name]); err != nil {
+				return err
+			}
+		}
+		// The facts come from the log once more, because they need not fit into memory; the
+		// reading connection sees the log as it is, which this transaction does not touch.
+		_, err := derive(ctx, s.db.Read(), s.origin, s.keys, func(facts [][]any) error { return put(ctx, tx, "facts", facts) })
+		return err
+	})
+}
+
+func factRows(facts []promotion.Fact) ([][]any, error) {
+	rows := make([][]any, len(facts))
+	for i := range facts {
+		var err error
+		if rows[i], err = factRow(i, &facts[i]); err != nil {
+			return nil, err
+		}
+	}
+	return rows, nil
+}

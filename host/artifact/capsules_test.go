@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/assay-run/assay/host/base/file"
 )
 
 func TestCapsulesOutliveTheirRun(t *testing.T) {
@@ -56,7 +58,7 @@ func TestCapsulesOutliveTheirRun(t *testing.T) {
 		t.Fatal("a run without results was written")
 	}
 	want(2)
-	if left, err := filepath.Glob(filepath.Join(store.Dir(run.ID), "capsules", tmpPrefix+"*")); err != nil || len(left) != 0 {
+	if left, err := filepath.Glob(filepath.Join(store.Dir(run.ID), "capsules", file.TempPrefix+"*")); err != nil || len(left) != 0 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/govalues/decimal"
 
 	"github.com/assay-run/assay/host/metric"
-	"github.com/assay-run/assay/host/result"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
@@ -24,9 +23,9 @@ const (
 func dec(s string) decimal.Decimal { return decimal.MustParse(s) }
 
 // fixtureResults is a run of n hourly candles with one winning and one losing trade.
-func fixtureResults(tb testing.TB, n int) *result.Results {
+func fixtureResults(tb testing.TB, n int) *Results {
 	tb.Helper()
-	res := &result.Results{InitialCash: "10000", FinalValue: "10012.5"}
+	res := &Results{InitialCash: "10000", FinalValue: "10012.5"}
 	in := metric.Input{Timeframe: market.MustTimeframe("1h"), Calendar: metric.Calendar24x7}
 	curve := metric.Curve{Closes: []metric.Closes{{Symbol: "BTC/USDT", First: 42000, Last: 43000}}}
 	peak := 0.0
@@ -60,8 +59,8 @@ func fixtureResults(tb testing.TB, n int) *result.Results {
 		{Symbol: "BTC/USDT", Quantity: dec("0.150"), AverageEntryPrice: dec("61975"), MarkPrice: dec("62140.0"), UnrealizedPnL: dec("24.75")},
 		{Symbol: "ETH/USDT"},
 	}
-	res.Assumptions = []result.Note{{Code: "GAPS", Message: "28 candles are missing."}}
-	res.Warnings = []result.Note{{Code: "WINDOW_CLIPPED", Message: "The data begin later & <end> earlier."}}
+	res.Assumptions = []Note{{Code: "GAPS", Message: "28 candles are missing."}}
+	res.Warnings = []Note{{Code: "WINDOW_CLIPPED", Message: "The data begin later & <end> earlier."}}
 	in.Curves, in.Trades = []metric.Curve{curve}, res.Trades
 	rep, err := metric.Compute(in)
 	if err != nil {

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/assay-run/assay/host/base/file"
 )
 
 const limitedTo = "limit "
@@ -48,7 +50,7 @@ func TestNoRoom(t *testing.T) {
 				if after := readTree(t, root); len(after) != len(before) {
 					t.Errorf("%d files before, %d after", len(before), len(after))
 				}
-				if left, _ := filepath.Glob(filepath.Join(root, tmpPrefix+"*")); len(left) != 0 {
+				if left, _ := filepath.Glob(filepath.Join(root, file.TempPrefix+"*")); len(left) != 0 {
 					t.Errorf("left behind: %v", left)
 				}
 				if _, err := writers[how](store, run); err != nil {

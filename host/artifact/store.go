@@ -1,6 +1,32 @@
+// Package artifact writes what a run has produced to <state_dir>/runs/<run_id>/ and
+// proves later that nothing there has changed.
+//
+// A Run comes in: its Manifest (the question, with the exact inputs), and for every
+// split the results. Out comes a folder:
+//
+//	request.json                   the question as canonical JSON; its SHA-256 is the request hash
+//	splits.json                    which candles each split covers
+//	splits/<id>/trades.csv         closed trades
+//	splits/<id>/equity_curve.csv   one row per step close
+//	splits/<id>/decisions.jsonl    one line per intent, rejection, order change and fill
+//	log.jsonl                      what the strategy said, if anything; in no hash but that of the file
+//	report.json                    metrics and hashes
+//	capsules/<id>.json             failures; in no hash, and they outlive the attempt that failed
+//	metadata.json                  the row of the registry: clocks, host facts, and the hash of every other file
+//
+// Everything but metadata.json, log.jsonl and capsules depends on the request alone (and on the run id), so
+// the same request gives the same bytes. A service run has one split, full; the
+// lab's runs have several.
+//
+// The folder is made beside its place, synced and renamed: it is there as a whole or
+// not at all. Verify hashes it again, and Store.Sweep finds what a crash left behind.
+//
+// The package may import digest, metric, result and the market nouns. It knows no
+// database: package registry keeps the rows.
 package artifact
 
 import (
+	"bufio"
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
@@ -8,12 +34,16 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"maps"
+	"os"
+	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 
-	"github.com/assay-run/assay/host/artifact/table"
+	"github.com/assay-run/assay/host/base/failpoint"
+	"github.com/assay-run/assay/host/base/file"
 	"github.com/assay-run/assay/host/metric"
-	"github.com/assay-run/assay/host/result"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
@@ -32,7 +62,7 @@ const (
 // Store is the folder of all runs, <state_dir>/runs.
 type Store struct {
 	root       string
-	checkpoint func(string) // for tests
+	checkpoint failpoint.Hook // for tests
 }
 
 // NewStore is the store at root, which is made when the first run is written.
@@ -74,7 +104,7 @@ func (s *Store) store(run *Run, capsules map[string][]byte, clear func(runID str
 	if err != nil {
 		return nil, err
 	}
-	st.reached("folder")
+	st.checkpoint.Reach("folder")
 	var w *Written
 	if err = st.carry(capsules); err == nil {
 		w, err = st.fill(run)
@@ -188,7 +218,7 @@ func (st *stage) writeLog(splits []Split) error {
 // writeSplit writes the files of one split and returns the hash of its decisions.
 func (st *stage) writeSplit(run *Run, s *Split) (string, error) {
 	dir := "splits/" + s.ID + "/"
-	err := st.write(dir+"trades.csv", mediaCSV, func(w io.Writer) error { return table.WriteTrades(w, s.Results.Trades) })
+	err := st.write(dir+"trades.csv", mediaCSV, func(w io.Writer) error { return WriteTrades(w, s.Results.Trades) })
 	if err != nil {
 		return "", err
 	}
@@ -200,7 +230,7 @@ func (st *stage) writeSplit(run *Run, s *Split) (string, error) {
 		}
 		equity = dayEnds(equity, tf)
 	}
-	err = st.write(dir+"equity_curve.csv", mediaCSV, func(w io.Writer) error { return table.WriteEquity(w, equity) })
+	err = st.write(dir+"equity_curve.csv", mediaCSV, func(w io.Writer) error { return WriteEquity(w, equity) })
 	if err != nil {
 		return "", err
 	}
@@ -221,7 +251,7 @@ func (st *stage) writeSplit(run *Run, s *Split) (string, error) {
 
 // dayEnds is an equity curve with its first row and the last of each UTC day, days taken
 // from the opens of the candles as in metrics-v1.
-func dayEnds(c *result.EquityCurve, tf market.Timeframe) *result.EquityCurve {
+func dayEnds(c *EquityCurve, tf market.Timeframe) *EquityCurve {
 	if len(c.Time) == 0 || tf.Duration() == 0 { // a candle of months is longer than a day
 		return c
 	}
@@ -233,7 +263,7 @@ func dayEnds(c *result.EquityCurve, tf market.Timeframe) *result.EquityCurve {
 	if rows[0] != 0 {
 		rows = append([]int{0}, rows...)
 	}
-	out := &result.EquityCurve{}
+	out := &EquityCurve{}
 	for _, i := range rows {
 		out.Time = append(out.Time, c.Time[i])
 		out.Equity, out.Cash = append(out.Equity, c.Equity[i]), append(out.Cash, c.Cash[i])
@@ -253,8 +283,8 @@ type LockedMetrics struct {
 	WarmupOrdersDropped int            `json:"warmup_orders_dropped"`
 	AmbiguousFills      int            `json:"ambiguous_fills"`
 	OpenAtEnd           []OpenPosition `json:"open_at_end"`
-	Assumptions         []result.Note  `json:"assumptions"`
-	Warnings            []result.Note  `json:"warnings"`
+	Assumptions         []Note         `json:"assumptions"`
+	Warnings            []Note         `json:"warnings"`
 }
 
 func (st *stage) writeLocked(name string, s *Split) error {
@@ -262,7 +292,7 @@ func (st *stage) writeLocked(name string, s *Split) error {
 	text, err := encode(LockedMetrics{
 		SplitID: s.ID, Status: r.Status, Metrics: r.Metrics, Meta: r.Meta, WarmupOrdersDropped: r.WarmupOrdersDropped,
 		AmbiguousFills: r.AmbiguousFills, OpenAtEnd: r.OpenAtEnd,
-		Assumptions: append([]result.Note{}, s.Results.Assumptions...), Warnings: append([]result.Note{}, s.Results.Warnings...),
+		Assumptions: append([]Note{}, s.Results.Assumptions...), Warnings: append([]Note{}, s.Results.Warnings...),
 	})
 	if err != nil {
 		return err
@@ -292,3 +322,151 @@ func (l *lineHash) Write(b []byte) (int, error) {
 }
 
 func (l *lineHash) sum() string { return hex.EncodeToString(l.h.Sum(nil)) }
+
+const (
+	orphanDir = ".orphan"
+	dirMode   = 0o700
+	fileMode  = 0o600
+
+	// writeBuffer is how much of a file is gathered before it is written and hashed.
+	writeBuffer = 64 << 10
+)
+
+// stage is a folder in the making, beside the place that it will have.
+type stage struct {
+	root, dir string
+	// lock is held until the folder has its place, so that a sweep can tell a folder in
+	// the making from what a crash left behind.
+	lock  *file.Lock
+	dirs  map[string]bool // folders made inside dir
+	files []File
+	// checkpoint is called after each step that changes the disk.
+	checkpoint failpoint.Hook
+	// needed says that nothing else has what is in the folder: it outlives an error.
+	needed bool
+}
+
+func newStage(root, runID string, checkpoint failpoint.Hook) (*stage, error) {
+	if err := os.MkdirAll(root, dirMode); err != nil {
+		return nil, err
+	}
+	// Held while the folder has no lock of its own yet.
+	gate, err := file.LockDir(root)
+	if err != nil {
+		return nil, err
+	}
+	defer gate.Release()
+	dir, err := os.MkdirTemp(root, file.TempPrefix+runID+"-")
+	if err != nil {
+		return nil, err
+	}
+	lock, err := file.LockDir(dir)
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	return &stage{root: root, dir: dir, lock: lock, dirs: map[string]bool{}, checkpoint: checkpoint}, nil
+}
+
+// write makes one file, hashes it on the way and waits until it is on the disk.
+func (s *stage) write(name, mediaType string, content func(io.Writer) error) error {
+	if err := s.mkdir(path.Dir(name)); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(filepath.Join(s.dir, filepath.FromSlash(name)), os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode)
+	if err != nil {
+		return err
+	}
+	h := sha256.New()
+	counted := &counter{w: io.MultiWriter(f, h)}
+	buffered := bufio.NewWriterSize(counted, writeBuffer)
+	err = content(buffered)
+	if err == nil {
+		err = buffered.Flush()
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if err := errors.Join(err, f.Close()); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	s.files = append(s.files, File{Name: name, SHA256: hex.EncodeToString(h.Sum(nil)), Size: counted.n, MediaType: mediaType})
+	s.checkpoint.Reach(name)
+	return nil
+}
+
+func (s *stage) writeBytes(name, mediaType string, b []byte) error {
+	return s.write(name, mediaType, func(w io.Writer) error {
+		_, err := w.Write(b)
+		return err
+	})
+}
+
+func (s *stage) mkdir(name string) error {
+	if name == "." || s.dirs[name] {
+		return nil
+	}
+	if err := s.mkdir(path.Dir(name)); err != nil {
+		return err
+	}
+	s.dirs[name] = true
+	return os.Mkdir(filepath.Join(s.dir, filepath.FromSlash(name)), dirMode)
+}
+
+// carry writes the capsules of earlier attempts. They are no files of the run, so that
+// no hash has them.
+func (s *stage) carry(capsules map[string][]byte) error {
+	for _, name := range slices.Sorted(maps.Keys(capsules)) {
+		if err := s.writeBytes(capsulesDir+"/"+name, mediaJSON, capsules[name]); err != nil {
+			return err
+		}
+	}
+	s.files = nil
+	return nil
+}
+
+// publish puts the folder in its place, which clear, if set, frees at the last moment.
+func (s *stage) publish(runID string, clear func(runID string) error) error {
+	for name := range s.dirs {
+		if err := file.SyncDir(filepath.Join(s.dir, filepath.FromSlash(name))); err != nil {
+			return err
+		}
+	}
+	if err := file.SyncDir(s.dir); err != nil {
+		return err
+	}
+	if err := file.SyncDir(s.root); err != nil {
+		return err
+	}
+	s.checkpoint.Reach("synced")
+	if clear != nil {
+		s.needed = true
+		if err := clear(runID); err != nil {
+			return err
+		}
+		s.checkpoint.Reach("cleared")
+	}
+	if err := file.MoveDir(s.dir, filepath.Join(s.root, runID)); err != nil {
+		return err
+	}
+	s.checkpoint.Reach("renamed")
+	return s.lock.Release()
+}
+
+// discard removes the folder after an error, unless the next sweep may need it.
+func (s *stage) discard() error {
+	if s.needed {
+		return s.lock.Release()
+	}
+	return errors.Join(os.RemoveAll(s.dir), s.lock.Release())
+}
+
+type counter struct {
+	w io.Writer
+	n int64
+}
+
+func (c *counter) Write(b []byte) (int, error) {
+	n, err := c.w.Write(b)
+	c.n += int64(n)
+	return n, err
+}

@@ -13,7 +13,6 @@ import (
 	"testing"
 
 	"github.com/assay-run/assay/host/base/digest"
-	"github.com/assay-run/assay/host/result"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -178,7 +177,7 @@ func TestSufficiency(t *testing.T) {
 	if status, _ := split.judge(); status != "failed" {
 		t.Errorf("a failed split is %s", status)
 	}
-	empty := Split{Results: &result.Results{}}
+	empty := Split{Results: &Results{}}
 	if status, rep := empty.judge(); status != "insufficient" || len(rep.Metrics) != 0 {
 		t.Errorf("nothing at all is %s", status)
 	}
@@ -188,7 +187,7 @@ func TestFailedRun(t *testing.T) {
 	store := NewStore(t.TempDir())
 	run := fixtureRun(t, 5)
 	run.Status, run.Splits[0].Failed, run.Splits[0].Results.Metrics = StatusFailed, true, nil
-	run.Failure = &result.Failure{Code: "PLUGIN_CRASHED", Message: "gone", LogTail: []string{"panic: x"}, Data: map[string]any{}}
+	run.Failure = &Failure{Code: "PLUGIN_CRASHED", Message: "gone", LogTail: []string{"panic: x"}, Data: map[string]any{}}
 	if _, err := store.Write(run); err != nil {
 		t.Fatal(err)
 	}

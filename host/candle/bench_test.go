@@ -40,7 +40,7 @@ func BenchmarkImportCSV(b *testing.B) {
 	}
 	defer store.Close()
 	path := filepath.Join(b.TempDir(), "x.csv")
-	if err := os.WriteFile(path, csvOf(sdktest.Synth(1, million, 1483228800000, time.Minute)), 0o600); err != nil {
+	if err := os.WriteFile(path, csvOf(sdktest.Synth(1, million, time.Date(2017, time.January, 1, 0, 0, 0, 0, time.UTC), time.Minute)), 0o600); err != nil {
 		b.Fatal(err)
 	}
 	in, err := importer.File(path)
@@ -66,7 +66,7 @@ func BenchmarkScan(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer store.Close()
-	d, err := store.Put(ctx, candle.PutRequest{Exchange: "bench", Series: sdktest.Synth(1, million, 1483228800000, time.Minute)})
+	d, err := store.Put(ctx, candle.PutRequest{Exchange: "bench", Series: sdktest.Synth(1, million, time.Date(2017, time.January, 1, 0, 0, 0, 0, time.UTC), time.Minute)})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/assay-run/assay/host/candle"
 	"github.com/assay-run/assay/host/candle/importer"
-	"github.com/assay-run/assay/host/candle/importer/refusal"
 )
 
 const csvHead = "time,open,high,low,close,volume\n"
@@ -64,7 +63,7 @@ func TestVolumeUnits(t *testing.T) {
 	if err != nil || d.VolumeUnit != "ticks" || d.Rows != 4 || d.Report.Options["volume_unit"] != "" {
 		t.Errorf("%s %d rows %v, %v", d.VolumeUnit, d.Rows, d.Report.Options, err)
 	}
-	var option *refusal.OptionError
+	var option *importer.OptionError
 	_, err = s.Import(t.Context(), csvRequest(more, func(r *candle.ImportRequest) { r.Merge, r.VolumeUnit = true, "base" }))
 	if !errors.As(err, &option) || option.Flag != "--merge" {
 		t.Errorf("%v", err)
@@ -126,18 +125,18 @@ func TestNothingIsStoredOnRefusal(t *testing.T) {
 	}
 	before := entries()
 	good := csvHead + "2024-01-01,1,2,1,1,1\n2024-01-02,1,2,1,1,1\n"
-	for code, content := range map[refusal.Code]string{
-		refusal.TimeNotInteger: csvHead + "1.5,1,2,1,1,1\n", refusal.TimeOutOfRange: csvHead + "2200-01-01,1,2,1,1,1\n",
-		refusal.TimezoneRequired:   csvHead + "2024-01-01 00:00,1,2,1,1,1\n",
-		refusal.DateOrderAmbiguous: csvHead + "01/02/2024,1,2,1,1,1\n",
-		refusal.ColumnsRequired:    "1,2,3,4,5,6\n", refusal.ColumnsMissing: "time,open\n1,1\n", refusal.BadNumber: good + "2024-01-03,x,2,1,1,1\n",
-		refusal.MultipleTickers:       "symbol," + csvHead + "A,2024-01-01,1,2,1,1,1\nB,2024-01-02,1,2,1,1,1\n",
-		refusal.TimeframeMismatch:     csvHead + "2024-01-01,1,2,1,1,1\n",
-		refusal.ConflictingDuplicates: good + "2024-01-02,1,3,1,1,1\n", refusal.OHLCViolations: good + "2024-01-03,3,2,1,1,1\n",
-		refusal.Encoding: good + "\xff\n", refusal.NoRows: csvHead,
+	for code, content := range map[importer.Code]string{
+		importer.TimeNotInteger: csvHead + "1.5,1,2,1,1,1\n", importer.TimeOutOfRange: csvHead + "2200-01-01,1,2,1,1,1\n",
+		importer.TimezoneRequired:   csvHead + "2024-01-01 00:00,1,2,1,1,1\n",
+		importer.DateOrderAmbiguous: csvHead + "01/02/2024,1,2,1,1,1\n",
+		importer.ColumnsRequired:    "1,2,3,4,5,6\n", importer.ColumnsMissing: "time,open\n1,1\n", importer.BadNumber: good + "2024-01-03,x,2,1,1,1\n",
+		importer.MultipleTickers:       "symbol," + csvHead + "A,2024-01-01,1,2,1,1,1\nB,2024-01-02,1,2,1,1,1\n",
+		importer.TimeframeMismatch:     csvHead + "2024-01-01,1,2,1,1,1\n",
+		importer.ConflictingDuplicates: good + "2024-01-02,1,3,1,1,1\n", importer.OHLCViolations: good + "2024-01-03,3,2,1,1,1\n",
+		importer.Encoding: good + "\xff\n", importer.NoRows: csvHead,
 	} {
 		_, err := s.Import(t.Context(), request(content))
-		var e *refusal.Error
+		var e *importer.Error
 		if !errors.As(err, &e) || e.Code != code {
 			t.Errorf("%s: %v", code, err)
 		}

@@ -1,21 +1,22 @@
 package candle
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"time"
 
 	"github.com/govalues/decimal"
 
+	"github.com/assay-run/assay/host/base/file"
 	"github.com/assay-run/assay/host/candle/importer"
-	"github.com/assay-run/assay/host/candle/importer/refusal"
-	"github.com/assay-run/assay/host/candle/sample"
 	"github.com/assay-run/assay/plugin-sdk/candlefile"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
@@ -37,7 +38,7 @@ type PutRequest struct {
 }
 
 // Put stores candles and makes them the current dataset of their exchange, symbol and
-// timeframe. What is wrong with the request is a *refusal.Error or *refusal.OptionError.
+// timeframe. What is wrong with the request is a *importer.Error or *importer.OptionError.
 func (s *Store) Put(ctx context.Context, req PutRequest) (Dataset, error) {
 	if err := CheckExchange(req.Exchange); err != nil {
 		return Dataset{}, err
@@ -71,7 +72,7 @@ func describe(req PutRequest, from *Resampling) (Dataset, error) {
 		return Dataset{}, err
 	}
 	if _, err := market.ParseSymbol(string(c.Symbol)); err != nil {
-		return Dataset{}, &refusal.OptionError{Flag: "--symbol", Message: err.Error()}
+		return Dataset{}, &importer.OptionError{Flag: "--symbol", Message: err.Error()}
 	}
 	if err := checkVolumeUnit(req.VolumeUnit); err != nil {
 		return Dataset{}, err
@@ -129,11 +130,11 @@ func (d *Dataset) setHash(sum string) {
 func CheckExchange(exchange string) error {
 	switch {
 	case exchange == "":
-		return &refusal.OptionError{Flag: "--exchange", Message: "is required: where the candles come from, for example --exchange binance"}
+		return &importer.OptionError{Flag: "--exchange", Message: "is required: where the candles come from, for example --exchange binance"}
 	case !regexp.MustCompile(`^[a-z][a-z0-9_.-]{0,62}$`).MatchString(exchange):
-		return &refusal.OptionError{Flag: "--exchange", Message: "must be lower-case letters, digits, dots, - and _, and begin with a letter"}
-	case exchange == sample.Exchange:
-		return &refusal.Error{Code: refusal.ReservedExchange, Message: "the exchange sample is reserved for the bundled candles: choose another name"}
+		return &importer.OptionError{Flag: "--exchange", Message: "must be lower-case letters, digits, dots, - and _, and begin with a letter"}
+	case exchange == SampleExchange:
+		return &importer.Error{Code: importer.ReservedExchange, Message: "the exchange sample is reserved for the bundled candles: choose another name"}
 	}
 	return nil
 }
@@ -143,7 +144,7 @@ func checkVolumeUnit(unit string) error {
 	case "", "base", "quote", "contracts", "ticks":
 		return nil
 	}
-	return &refusal.OptionError{Flag: "--volume-unit", Message: "must be base, quote, contracts or ticks"}
+	return &importer.OptionError{Flag: "--volume-unit", Message: "must be base, quote, contracts or ticks"}
 }
 
 func checkCalendar(c Calendar) error {
@@ -151,7 +152,7 @@ func checkCalendar(c Calendar) error {
 	case "", AllDays, Weekdays:
 		return nil
 	}
-	return &refusal.OptionError{Flag: "--calendar", Message: "must be 24x7 or weekdays"}
+	return &importer.OptionError{Flag: "--calendar", Message: "must be 24x7 or weekdays"}
 }
 
 // hashOf is the hash that the candle file of a series will have.
@@ -166,38 +167,118 @@ func hashOf(c *market.Series) (string, error) {
 // synced; one of that name is replaced. Everybody may read it: the folders above it say
 // who comes near.
 func writeFile(dir string, c *market.Series, lasting bool, name func(string) string) (sum string, err error) {
-	f, err := os.CreateTemp(dir, tempPrefix)
+	f, err := file.Create(dir)
 	if err != nil {
 		return "", err
 	}
-	defer func() {
-		if err != nil {
-			_ = f.Close() // already closed after a late failure
-			_ = os.Remove(f.Name())
-		}
-	}()
+	defer f.Discard()
 	h := sha256.New()
 	if err := candlefile.Write(io.MultiWriter(f, h), c); err != nil {
 		return "", err
 	}
-	if err = f.Chmod(0o444); err == nil && lasting {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return "", err
-	}
 	sum = hex.EncodeToString(h.Sum(nil))
-	if err := os.Rename(f.Name(), filepath.Join(dir, name(sum))); err != nil || !lasting {
-		return sum, err
+	path := filepath.Join(dir, name(sum))
+	if lasting {
+		return sum, f.Replace(path, 0o444)
 	}
-	return sum, syncDir(dir)
+	return sum, f.ReplaceUnsynced(path, 0o444)
 }
 
-// syncDir makes a rename last.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
+// ImportRequest is files to import as one series.
+type ImportRequest struct {
+	Exchange string
+	Files    []importer.Input
+	Options  importer.Options
+	// Calendar and VolumeUnit as in PutRequest.
+	Calendar   Calendar
+	VolumeUnit string
+	// Merge joins the new candles with the current dataset of the series, if there is one.
+	Merge bool
+	// DryRun does everything but store.
+	DryRun bool
+}
+
+// Import reads files and stores their candles. A refusal is a *importer.Error, an
+// impossible option a *importer.OptionError; nothing is stored then.
+func (s *Store) Import(ctx context.Context, req ImportRequest) (Dataset, error) {
+	err := errors.Join(CheckExchange(req.Exchange), checkCalendar(req.Calendar), checkVolumeUnit(req.VolumeUnit))
+	if err != nil {
+		return Dataset{}, err
+	}
+	if req.Options.Symbol != "" {
+		if _, err := market.ParseSymbol(string(req.Options.Symbol)); err != nil {
+			return Dataset{}, &importer.OptionError{Flag: "--symbol", Message: err.Error()}
+		}
+	}
+	result, err := importer.Read(ctx, req.Files, req.Options)
+	if err != nil {
+		return Dataset{}, err
+	}
+	if req.Merge {
+		if err := s.merge(ctx, req, result); err != nil {
+			return Dataset{}, err
+		}
+	}
+	result.Report.Options = req.given()
+	put := PutRequest{
+		Exchange: req.Exchange, Series: result.Series, Calendar: req.Calendar, VolumeUnit: cmp.Or(req.VolumeUnit, result.VolumeUnit), Report: result.Report,
+	}
+	if !req.DryRun {
+		return s.put(ctx, put, nil)
+	}
+	d, err := describe(put, nil)
+	if err != nil {
+		return Dataset{}, err
+	}
+	sum, err := hashOf(result.Series)
+	d.setHash(sum)
+	return d, err
+}
+
+// merge joins the result with what is stored. Stored candles that were resampled are
+// not there in this sense.
+func (s *Store) merge(ctx context.Context, req ImportRequest, result *importer.Result) error {
+	current, err := s.current(ctx, req.Exchange, result.Series.Symbol)
 	if err != nil {
 		return err
 	}
-	return errors.Join(d.Sync(), d.Close())
+	for _, d := range current {
+		if d.DerivedFrom != "" || d.Timeframe != result.Series.Timeframe {
+			continue
+		}
+		if unit := cmp.Or(req.VolumeUnit, result.VolumeUnit, d.VolumeUnit); unit != d.VolumeUnit {
+			return &importer.OptionError{Flag: "--merge", Message: fmt.Sprintf("cannot join volumes in %s with the stored ones in %s", unit, d.VolumeUnit)}
+		}
+		result.VolumeUnit = d.VolumeUnit
+		f, err := s.OpenSeries(d)
+		if err != nil {
+			return err
+		}
+		result.Report.Inherit(d.Report.Report)
+		return errors.Join(result.Merge(f.Series(), req.Options.Duplicates), f.Close())
+	}
+	return nil
+}
+
+// given is the options that were not left at their defaults, for the report.
+func (r ImportRequest) given() map[string]string {
+	o := r.Options
+	all := map[string]string{
+		"exchange": r.Exchange, "symbol": string(o.Symbol), "timeframe": o.Timeframe.String(), "profile": o.Profile,
+		"columns": strings.Join(o.Columns, ","), "stamp": o.Stamp, "date_order": o.DateOrder, "ticker": o.Ticker,
+		"ohlc_violations": o.Violations, "duplicates": o.Duplicates,
+		"calendar": string(r.Calendar), "volume_unit": r.VolumeUnit,
+	}
+	if o.Zone != nil {
+		all["tz"] = o.Zone.String()
+	}
+	if r.Merge {
+		all["merge"] = "true"
+	}
+	for name, value := range all {
+		if value == "" {
+			delete(all, name)
+		}
+	}
+	return all
 }

@@ -231,9 +231,9 @@ func TestResampleRefuses(t *testing.T) {
 
 func TestLookupResamplesFromTheLargestDivisor(t *testing.T) {
 	s := open(t, t.TempDir())
-	put(t, s, "test", sdktest.Synth(1, 3000, y2020, time.Minute))
-	hours := put(t, s, "test", sdktest.Synth(2, 500, y2020, time.Hour))
-	put(t, s, "test", sdktest.Synth(3, 100, y2020, 3*time.Hour))
+	put(t, s, "test", sdktest.Synth(1, 3000, y2020.Time(), time.Minute))
+	hours := put(t, s, "test", sdktest.Synth(2, 500, y2020.Time(), time.Hour))
+	put(t, s, "test", sdktest.Synth(3, 100, y2020.Time(), 3*time.Hour))
 	four := lookup(t, s, "test", "SYNTH/USD", "4h")
 	if four.DerivedFrom != hours.SHA256 || four.Report.Resampled.SourceSHA256 != hours.SHA256 || four.Report.Importer != "resample-v1" {
 		t.Errorf("%+v", four)
@@ -245,11 +245,11 @@ func TestLookupResamplesFromTheLargestDivisor(t *testing.T) {
 	if eight := lookup(t, s, "test", "SYNTH/USD", "8h"); eight.DerivedFrom != hours.SHA256 {
 		t.Errorf("8h from %s", eight.DerivedFrom)
 	}
-	newer := put(t, s, "test", sdktest.Synth(9, 500, y2020, time.Hour))
+	newer := put(t, s, "test", sdktest.Synth(9, 500, y2020.Time(), time.Hour))
 	if four = lookup(t, s, "test", "SYNTH/USD", "4h"); four.DerivedFrom != newer.SHA256 {
 		t.Error("resampled candles outlive their source")
 	}
-	exact := sdktest.Synth(5, 100, y2020, 4*time.Hour)
+	exact := sdktest.Synth(5, 100, y2020.Time(), 4*time.Hour)
 	put(t, s, "test", exact)
 	if four = lookup(t, s, "test", "SYNTH/USD", "4h"); four.DerivedFrom != "" || !slices.Equal(series(t, s, four).Open, exact.Open) {
 		t.Error("imported candles come before resampled ones")

@@ -1,3 +1,24 @@
+// Package candle is the candle store: immutable, content-addressed column files and a
+// catalogue that says which of them is which.
+//
+// Import reads files from elsewhere (package importer), Put stores candles that are
+// at hand, and the sample that comes with the program is installed by the first Open.
+// Each becomes a file <state_dir>/data/candles/<sha256>.candles (package candlefile)
+// and a row in <state_dir>/data/catalog.sqlite3, with the gaps, the calendar and the
+// price step found in it. A later import of the same series becomes the current
+// dataset; the earlier one stays, for runs that pinned its hash.
+//
+// Lookup answers a request for exchange, symbol and timeframe; a timeframe that is
+// not stored is resampled from the largest stored one that divides it, and kept.
+// OpenSeries maps the file and checks it, every time. Several processes may share
+// one store: files appear complete or not at all, and the catalogue is read anew for
+// each request.
+//
+// A run of a plugin gets a Folder with a file of exactly the rows that it may see. The
+// files are kept below <state_dir>/data/windows for the next run that may see the same.
+//
+// It imports digest, sqlite, file, importer and sample beside the SDK. Runs get their
+// candles from here; nothing here knows of runs.
 package candle
 
 import (
@@ -14,6 +35,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/assay-run/assay/host/base/file"
 	"github.com/assay-run/assay/host/base/sqlite"
 	"github.com/assay-run/assay/plugin-sdk/candlefile"
 )
@@ -22,7 +44,6 @@ import (
 var migrations embed.FS
 
 const (
-	tempPrefix = ".tmp-"
 	fileSuffix = ".candles"
 	// tempAge is how old a temporary file must be to be nobody's any more.
 	tempAge = time.Hour
@@ -94,7 +115,7 @@ func removeLeftovers(dir string) error {
 		return err
 	}
 	for _, e := range entries {
-		if !strings.HasPrefix(e.Name(), tempPrefix) {
+		if !strings.HasPrefix(e.Name(), file.TempPrefix) {
 			continue
 		}
 		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > tempAge {
@@ -167,4 +188,79 @@ func (s *Store) verify(f *candlefile.File, d Dataset) error {
 	s.verified[d.SHA256] = true
 	s.mu.Unlock()
 	return nil
+}
+
+// Temporary makes a store of exactly these candles for as long as a few runs last:
+// their files in the existing folder dir, which the caller removes after Close, and the
+// catalogue in memory. Nothing is synced to disk and no sample is installed; any
+// exchange may be named. Runs cannot tell it from another store. The errors are those
+// of Put.
+func Temporary(ctx context.Context, dir string, sets []PutRequest) (*Store, error) {
+	s := &Store{dir: dir, verified: map[string]bool{}}
+	s.windows.dir = filepath.Join(dir, "windows")
+	for _, set := range sets {
+		if _, err := s.put(ctx, set, nil); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// held is the datasets of a catalogue in memory that keep picks.
+func (s *Store) held(keep func(*Dataset) bool) []Dataset {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	list := []Dataset{}
+	for i := range s.memory {
+		if keep(&s.memory[i]) {
+			list = append(list, s.memory[i])
+		}
+	}
+	return list
+}
+
+// hold is insert for a catalogue in memory, where nothing arrives at once.
+func (s *Store) hold(d Dataset) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	kept := s.memory[:0:0]
+	for _, old := range s.memory {
+		if old.Exchange == d.Exchange && old.Symbol == d.Symbol && old.Timeframe == d.Timeframe {
+			if old.SHA256 == d.SHA256 {
+				continue
+			}
+			old.Current = false
+		}
+		kept = append(kept, old)
+	}
+	s.memory = append(kept, d)
+}
+
+// Checked is what Check found out about one dataset.
+type Checked struct {
+	// Problem is empty for a sound file.
+	Problem string
+	// Gaps as counted now; empty when there is a problem.
+	Gaps GapReport
+}
+
+// Check hashes the file of a dataset again, holds it against the catalogue and counts
+// its gaps. A damaged file is a Problem, not an error.
+func (s *Store) Check(ctx context.Context, d Dataset) (Checked, error) {
+	if ctx.Err() != nil {
+		return Checked{}, context.Cause(ctx)
+	}
+	s.mu.Lock()
+	delete(s.verified, d.SHA256)
+	s.mu.Unlock()
+	f, err := s.OpenSeries(d)
+	var corrupt *candlefile.CorruptError
+	if errors.As(err, &corrupt) {
+		return Checked{Problem: corrupt.Reason}, nil
+	}
+	if err != nil {
+		return Checked{}, err
+	}
+	c := Checked{Gaps: Gaps(f.Series(), d.Calendar)}
+	return c, f.Close()
 }

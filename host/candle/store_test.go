@@ -20,7 +20,6 @@ import (
 	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/candle"
 	"github.com/assay-run/assay/host/candle/importer"
-	"github.com/assay-run/assay/host/candle/importer/refusal"
 	"github.com/assay-run/assay/plugin-sdk/candlefile"
 	"github.com/assay-run/assay/plugin-sdk/market"
 	"github.com/assay-run/assay/plugin-sdk/sdktest"
@@ -60,7 +59,7 @@ func useStore(dir string) error {
 	if err != nil {
 		return errors.Join(err, s.Close())
 	}
-	_, err = s.Put(ctx, candle.PutRequest{Exchange: "test", Series: sdktest.Synth(1, 100, y2020, time.Hour)})
+	_, err = s.Put(ctx, candle.PutRequest{Exchange: "test", Series: sdktest.Synth(1, 100, y2020.Time(), time.Hour)})
 	return errors.Join(err, f.Close(), s.Close())
 }
 
@@ -192,7 +191,7 @@ func TestTwoStoresOnOneFolder(t *testing.T) {
 	for i, s := range []*candle.Store{a, b, a, b} {
 		wg.Go(func() {
 			for k := range 5 {
-				c := sdktest.Synth(uint64(10*i+k), 50, y2020, time.Hour)
+				c := sdktest.Synth(uint64(10*i+k), 50, y2020.Time(), time.Hour)
 				if _, err := s.Put(context.Background(), candle.PutRequest{Exchange: "test", Series: c}); err != nil {
 					t.Error(err)
 				}
@@ -213,14 +212,14 @@ func TestTwoStoresOnOneFolder(t *testing.T) {
 	if len(list) != 22 || current != 1 {
 		t.Errorf("%d datasets, %d current", len(list), current)
 	}
-	put(t, a, "late", sdktest.Synth(1, 10, y2020, time.Hour))
+	put(t, a, "late", sdktest.Synth(1, 10, y2020.Time(), time.Hour))
 	lookup(t, b, "late", "SYNTH/USD", "1h") // read per request: b needs no restart
 }
 
 func TestNewestIsCurrentAndOldIsPinned(t *testing.T) {
 	s := open(t, t.TempDir())
-	old := put(t, s, "test", sdktest.Synth(1, 100, y2020, time.Hour))
-	fresh := put(t, s, "test", sdktest.Synth(2, 100, y2020, time.Hour))
+	old := put(t, s, "test", sdktest.Synth(1, 100, y2020.Time(), time.Hour))
+	fresh := put(t, s, "test", sdktest.Synth(2, 100, y2020.Time(), time.Hour))
 	if got := lookup(t, s, "test", "SYNTH/USD", "1h"); got.SHA256 != fresh.SHA256 || !got.Current {
 		t.Errorf("current is %s", got.ID)
 	}
@@ -232,7 +231,7 @@ func TestNewestIsCurrentAndOldIsPinned(t *testing.T) {
 	if _, err := s.Pinned(t.Context(), "test", "SYNTH/USD", tf("1h"), "00"); !errors.As(err, &missing) || missing.What != "dataset" {
 		t.Errorf("got %v", err)
 	}
-	put(t, s, "test", sdktest.Synth(1, 100, y2020, time.Hour))
+	put(t, s, "test", sdktest.Synth(1, 100, y2020.Time(), time.Hour))
 	if got := lookup(t, s, "test", "SYNTH/USD", "1h"); got.SHA256 != old.SHA256 {
 		t.Errorf("storing the old candles again makes them current, not %s", got.ID)
 	}
@@ -240,7 +239,7 @@ func TestNewestIsCurrentAndOldIsPinned(t *testing.T) {
 
 func TestFlippedBytesAreRefused(t *testing.T) {
 	s := open(t, t.TempDir())
-	d := put(t, s, "test", sdktest.Synth(3, 3, y2020, time.Hour))
+	d := put(t, s, "test", sdktest.Synth(3, 3, y2020.Time(), time.Hour))
 	series(t, s, d) // its hash is known from here on
 	path := s.Path(d.SHA256)
 	good, err := os.ReadFile(path)
@@ -277,8 +276,8 @@ func replace(t *testing.T, path string, content []byte) {
 func TestExchangedFileIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
-	d := put(t, s, "test", sdktest.Synth(1, 50, y2020, time.Hour))
-	other := sdktest.Synth(1, 50, y2020, time.Hour)
+	d := put(t, s, "test", sdktest.Synth(1, 50, y2020.Time(), time.Hour))
+	other := sdktest.Synth(1, 50, y2020.Time(), time.Hour)
 	other.Close[7] += 0.01
 	raw, err := candlefile.Encode(other)
 	if err != nil {
@@ -289,7 +288,7 @@ func TestExchangedFileIsRefused(t *testing.T) {
 	if _, err := open(t, dir).OpenSeries(d); !errors.As(err, &corrupt) || !strings.Contains(corrupt.Reason, "SHA-256") {
 		t.Errorf("other candles: %v", err)
 	}
-	raw, err = candlefile.Encode(sdktest.Synth(1, 51, y2020, time.Hour))
+	raw, err = candlefile.Encode(sdktest.Synth(1, 51, y2020.Time(), time.Hour))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -329,7 +328,7 @@ func request(content string) candle.ImportRequest {
 
 func TestImport(t *testing.T) {
 	s := open(t, t.TempDir())
-	c := sdktest.Synth(42, 500, y2020, time.Hour)
+	c := sdktest.Synth(42, 500, y2020.Time(), time.Hour)
 	req := request(string(csvOf(c)))
 	req.VolumeUnit = "contracts"
 	req.DryRun = true
@@ -358,7 +357,7 @@ func TestImport(t *testing.T) {
 
 func TestImportRefusals(t *testing.T) {
 	s := open(t, t.TempDir())
-	good := string(csvOf(sdktest.Synth(1, 10, y2020, time.Hour)))
+	good := string(csvOf(sdktest.Synth(1, 10, y2020.Time(), time.Hour)))
 	cases := map[string]func(*candle.ImportRequest){
 		"RESERVED_EXCHANGE": func(r *candle.ImportRequest) { r.Exchange = "sample" },
 		"SYMBOL_REQUIRED":   func(r *candle.ImportRequest) { r.Options.Symbol = "" },
@@ -373,8 +372,8 @@ func TestImportRefusals(t *testing.T) {
 		req := request(good)
 		spoil(&req)
 		_, err := s.Import(t.Context(), req)
-		var refused *refusal.Error
-		var option *refusal.OptionError
+		var refused *importer.Error
+		var option *importer.OptionError
 		switch {
 		case errors.As(err, &refused) && string(refused.Code) == want:
 		case errors.As(err, &option) && option.Flag == strings.TrimSpace(want):
@@ -382,7 +381,7 @@ func TestImportRefusals(t *testing.T) {
 			t.Errorf("%s: %v", want, err)
 		}
 	}
-	if _, err := s.Put(t.Context(), candle.PutRequest{Exchange: "sample", Series: sdktest.Synth(1, 3, y2020, time.Hour)}); err == nil {
+	if _, err := s.Put(t.Context(), candle.PutRequest{Exchange: "sample", Series: sdktest.Synth(1, 3, y2020.Time(), time.Hour)}); err == nil {
 		t.Error("Put under the reserved exchange")
 	}
 	list, err := s.List(t.Context())
@@ -393,7 +392,7 @@ func TestImportRefusals(t *testing.T) {
 
 func TestImportMerges(t *testing.T) {
 	s := open(t, t.TempDir())
-	c := sdktest.Synth(42, 300, y2020, time.Hour)
+	c := sdktest.Synth(42, 300, y2020.Time(), time.Hour)
 	for _, part := range []*market.Series{c.Slice(0, 200), c.Slice(150, 300)} {
 		req := request(string(csvOf(part)))
 		req.Merge = true
@@ -414,16 +413,16 @@ func TestImportMerges(t *testing.T) {
 	other.Open = []float64{other.High[0]}
 	req := request(string(csvOf(other)))
 	req.Merge, req.Options.Timeframe = true, tf("1h")
-	var refused *refusal.Error
-	if _, err := s.Import(t.Context(), req); !errors.As(err, &refused) || refused.Code != refusal.ConflictingDuplicates {
+	var refused *importer.Error
+	if _, err := s.Import(t.Context(), req); !errors.As(err, &refused) || refused.Code != importer.ConflictingDuplicates {
 		t.Errorf("got %v", err)
 	}
 }
 
 func TestExchanges(t *testing.T) {
 	s := open(t, t.TempDir())
-	put(t, s, "alpha", sdktest.Synth(1, 10, y2020, 24*time.Hour))
-	put(t, s, "alpha", sdktest.Synth(1, 10, y2020, time.Minute))
+	put(t, s, "alpha", sdktest.Synth(1, 10, y2020.Time(), 24*time.Hour))
+	put(t, s, "alpha", sdktest.Synth(1, 10, y2020.Time(), time.Minute))
 	lookup(t, s, "sample", "BTC/USDT", "1d") // resampled, not listed
 	got, err := s.Exchanges(t.Context())
 	if err != nil {
@@ -511,7 +510,7 @@ func TestCanonicalFilesImport(t *testing.T) {
 
 func TestAPartKeepsTheTickOfTheWhole(t *testing.T) {
 	s := open(t, t.TempDir())
-	part := sdktest.Synth(1, 100, y2020, time.Hour)
+	part := sdktest.Synth(1, 100, y2020.Time(), time.Hour)
 	part.Symbol, part.Timeframe = "PART/USD", tf("1h")
 	step := decimal.MustParse("0.00001")
 	d, err := s.Put(t.Context(), candle.PutRequest{Exchange: "test", Series: part, PriceStep: step})

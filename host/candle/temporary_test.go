@@ -21,9 +21,9 @@ func TestTemporary(t *testing.T) {
 	ctx := context.Background()
 	dir := t.TempDir()
 	hour, four := market.MustTimeframe("1h"), market.MustTimeframe("4h")
-	first := sdktest.Synth(1, 500, y2020, time.Hour)
+	first := sdktest.Synth(1, 500, y2020.Time(), time.Hour)
 	first.Symbol = "BTC/USDT"
-	second := sdktest.Synth(2, 300, y2020, time.Hour)
+	second := sdktest.Synth(2, 300, y2020.Time(), time.Hour)
 	second.Symbol = "ETH/USDT"
 	step := decimal.MustParse("0.5")
 	sets := []candle.PutRequest{{Exchange: "sample", Series: first, PriceStep: step, Calendar: candle.Weekdays}, {Exchange: "sample", Series: second}}
@@ -75,7 +75,7 @@ func TestTemporary(t *testing.T) {
 // Of one series the newest candles are the current ones, here as in a catalogue.
 func TestTemporaryReplaces(t *testing.T) {
 	ctx := context.Background()
-	old, young := sdktest.Synth(1, 50, y2020, time.Hour), sdktest.Synth(2, 50, y2020, time.Hour)
+	old, young := sdktest.Synth(1, 50, y2020.Time(), time.Hour), sdktest.Synth(2, 50, y2020.Time(), time.Hour)
 	old.Symbol, young.Symbol = "A/B", "A/B"
 	s, err := candle.Temporary(ctx, t.TempDir(), []candle.PutRequest{{Exchange: "x", Series: old}, {Exchange: "x", Series: young}, {Exchange: "x", Series: young}})
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/assay-run/assay/host/base/dirlock"
+	"github.com/assay-run/assay/host/base/file"
 	"github.com/assay-run/assay/plugin-sdk/candlefile"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
@@ -36,7 +36,7 @@ type windows struct {
 	limit int64 // windowsLimit if 0
 
 	mu    sync.Mutex    // one is made at a time: plays side by side often want the same
-	room  *dirlock.Room // where this process has the folders of its runs; nil before the first
+	room  *file.Workdir // where this process has the folders of its runs; nil before the first
 	runs  int           // that had a folder
 	known map[window]string
 	swept bool  // once
@@ -68,7 +68,7 @@ func (s *Store) OpenFolder() (*Folder, error) {
 	defer w.mu.Unlock()
 	if w.room == nil {
 		// Links need the file system of the windows.
-		room, err := dirlock.Enter(filepath.Join(w.dir, "runs"))
+		room, err := file.NewWorkdir(filepath.Join(w.dir, "runs"))
 		if err != nil {
 			return nil, err
 		}

@@ -23,7 +23,7 @@ func stocked(t testing.TB, state string, rows int) (*Store, *market.Series, stri
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
-	c := sdktest.Synth(1, rows, 1577836800000, time.Hour)
+	c := sdktest.Synth(1, rows, time.Date(2020, time.January, 1, 0, 0, 0, 0, time.UTC), time.Hour)
 	c.Symbol = "A/B"
 	d, err := s.Put(t.Context(), PutRequest{Exchange: "synth", Series: c})
 	if err != nil {

@@ -1,3 +1,19 @@
+// Package catalog knows which strategies there are and starts them.
+//
+// Open looks once at the strategies folder. Every executable file in it is hashed
+// and copied to the state folder under its hash; only these copies are executed, and
+// each is hashed again, through the very descriptor that is executed, before it
+// runs, unless it was hashed before and has not been touched since. New ones are probed: started in the sandbox, asked to describe themselves,
+// ended. What they answer is checked, kept by hash in plugins.lock.json and listed
+// by Strategies; a file that fails is listed as unavailable with one of the Reasons.
+// The set then stays as it is until the next Open, whatever happens to the folder.
+//
+// Launch starts one process for one run and returns a Process with the generated
+// gRPC client. Process.Kill ends it within two seconds in every case. Strategies
+// named by ASSAY_REATTACH_STRATEGIES run under a debugger: they are connected to
+// instead of being started and carry the mark Debug.
+//
+// Package proc starts the processes.
 package catalog
 
 import (
@@ -5,19 +21,14 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"sort"
-	"strings"
-	"sync"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
 
-	"github.com/assay-run/assay/host/proc/child"
-	"github.com/assay-run/assay/host/proc/programs"
+	"github.com/assay-run/assay/host/proc"
 	"github.com/assay-run/assay/host/proc/sandbox"
-	_ "github.com/assay-run/assay/host/proc/sandbox/early" // the shim needs nothing of the host
 )
 
 // The default limits of time.
@@ -45,19 +56,12 @@ type Options struct {
 type Catalog struct {
 	opts  Options
 	log   hclog.Logger
-	store programs.Store
+	store proc.Store
 	level sandbox.Level
 	list  []Strategy
 
-	mu     sync.Mutex
-	closed bool
-	live   map[*Process]struct{}
+	running proc.Running[*Process]
 }
-
-// MaybeShim must be the first call of main in every program that opens a catalogue,
-// and of TestMain in their tests: the sandbox starts the program again, and that
-// process never comes back from here.
-func MaybeShim() { sandbox.MaybeShim() }
 
 // Open looks at the strategies folder and probes what it does not know. A strategy
 // that cannot be used is listed as such; only a host that cannot work is an error.
@@ -87,12 +91,12 @@ func Open(ctx context.Context, opts Options) (*Catalog, error) {
 }
 
 // measure finds out what closes strategies in. A catalogue of named files is for one command
-// and shows nobody what it would be.
+// and does not show what it would be.
 func (c *Catalog) measure(ctx context.Context) (err error) {
 	if c.opts.Only != nil {
 		return nil
 	}
-	if c.level, err = child.Measure(ctx, c.opts.Sandbox, false); err != nil {
+	if c.level, err = proc.Measure(ctx, c.opts.Sandbox, false); err != nil {
 		return fmt.Errorf("measure the sandbox: %w", err)
 	}
 	c.log.Info("sandbox", "level", c.level, "missing", c.level.Lacks())
@@ -115,9 +119,6 @@ func (c *Catalog) measure(ctx context.Context) (err error) {
 func (c *Catalog) Sandbox() sandbox.Level { return c.level }
 
 func newCatalog(opts Options) (*Catalog, error) {
-	if sandbox.InShim() {
-		return nil, errors.New("catalog: MaybeShim must be the first call in main")
-	}
 	var err error
 	if opts.Sandbox, err = sandbox.ParseMode(string(opts.Sandbox)); err != nil {
 		return nil, err
@@ -138,11 +139,11 @@ func newCatalog(opts Options) (*Catalog, error) {
 	if opts.Logger == nil {
 		opts.Logger = hclog.NewNullLogger()
 	}
-	s, err := programs.Open(filepath.Join(opts.StateDir, "plugins"))
+	s, err := proc.OpenStore(filepath.Join(opts.StateDir, "plugins"))
 	if err != nil {
 		return nil, err
 	}
-	return &Catalog{opts: opts, log: opts.Logger, store: s, live: map[*Process]struct{}{}}, nil
+	return &Catalog{opts: opts, log: opts.Logger, store: s}, nil
 }
 
 // scan lists the executable files of the folder in order of their names.
@@ -150,22 +151,13 @@ func (c *Catalog) scan() ([]string, error) {
 	if c.opts.Only != nil {
 		return c.opts.Only, nil
 	}
-	entries, err := os.ReadDir(c.opts.Dir)
+	files, err := proc.ListPrograms(c.opts.Dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		c.log.Warn("there is no strategies folder: the catalogue is empty", "dir", c.opts.Dir)
 		return nil, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the strategies folder: %w", err)
-	}
-	var files []string
-	for _, e := range entries {
-		if !e.Type().IsRegular() || strings.HasPrefix(e.Name(), ".") {
-			continue
-		}
-		if info, err := e.Info(); err == nil && info.Mode().Perm()&0o111 != 0 {
-			files = append(files, e.Name())
-		}
 	}
 	return files, nil
 }
@@ -185,7 +177,7 @@ func (c *Catalog) merge(files, debugged []Strategy) []Strategy {
 			continue
 		case s.Status == Available && taken:
 			sum := s.SHA256
-			s = unavailable(s.File, faultf(CodeDuplicateName, "the file %s already provides %q", holder, s.Name))
+			s = unavailable(s.File, proc.Faultf(CodeDuplicateName, "the file %s already provides %q", holder, s.Name))
 			s.File, s.SHA256 = s.Name, sum
 		case s.Status == Available:
 			owner[sameKey(s.Name)] = s.File
@@ -214,7 +206,7 @@ func (c *Catalog) report() {
 // Strategies lists every strategy, sorted by name, unavailable ones too.
 func (c *Catalog) Strategies() []Strategy { return append([]Strategy{}, c.list...) }
 
-// Counts says how many strategies can be used and how many cannot.
+// Counts counts the strategies that can be used and those that cannot.
 func (c *Catalog) Counts() (available, unavailable int) {
 	for _, s := range c.list {
 		if s.Status == Available {
@@ -230,7 +222,7 @@ func (c *Catalog) Counts() (available, unavailable int) {
 // or an *UnavailableError.
 func (c *Catalog) Lookup(name string) (*Strategy, error) {
 	names := []string{}
-	var fault *Fault
+	var fault *proc.Fault
 	for i := range c.list {
 		s := &c.list[i]
 		switch {
@@ -249,13 +241,4 @@ func (c *Catalog) Lookup(name string) (*Strategy, error) {
 }
 
 // Close ends every process that was started and still runs.
-func (c *Catalog) Close() {
-	c.mu.Lock()
-	c.closed = true
-	var wg sync.WaitGroup
-	for p := range c.live {
-		wg.Go(func() { p.Kill("the host shuts down") })
-	}
-	c.mu.Unlock()
-	wg.Wait()
-}
+func (c *Catalog) Close() { c.running.Close(func(p *Process) { p.Kill(shutDown) }) }

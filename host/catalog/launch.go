@@ -3,15 +3,14 @@ package catalog
 import (
 	"context"
 	"errors"
-	"fmt"
+	"strconv"
+	"sync"
 	"time"
 
-	"github.com/hashicorp/go-hclog"
-	"github.com/hashicorp/go-plugin"
 	"google.golang.org/grpc"
 
-	"github.com/assay-run/assay/host/proc/child"
-	"github.com/assay-run/assay/host/proc/programs"
+	"github.com/assay-run/assay/host/proc"
+	"github.com/assay-run/assay/host/proc/sandbox"
 	"github.com/assay-run/assay/plugin-sdk/strategypb"
 	"github.com/assay-run/assay/plugin-sdk/wire"
 )
@@ -52,135 +51,201 @@ func (c *Catalog) Launch(ctx context.Context, s *Strategy, o LaunchOptions) (*Pr
 	if s.reattach != nil {
 		return c.attach(ctx, s)
 	}
-	l := launch{name: s.Name, program: s.program, timeout: c.opts.LaunchTimeout, mtls: !o.Plain, procs: o.Procs,
-		onLine: o.Stderr}
+	return c.start(ctx, s.Name, s.program, c.opts.LaunchTimeout, o)
+}
+
+// shutDown is why Close ends a process.
+const shutDown = "the host shuts down"
+
+// role is that of a strategy.
+var role = proc.Role{
+	Noun: "strategy", Plural: "plugins", Advice: ": build it with the host's SDK",
+	Handshake: wire.Handshake(), Plugins: wire.VersionedPlugins(nil), Service: wire.PluginName,
+	ProtocolVersion: wire.ProtocolVersion, MaxMessageBytes: wire.MaxMessageBytes,
+	DialOptions: []grpc.DialOption{
+		grpc.WithInitialWindowSize(windowBytes), grpc.WithInitialConnWindowSize(windowBytes),
+	},
+}
+
+// start starts a program for a probe or a run.
+func (c *Catalog) start(
+	ctx context.Context, name string, program proc.Program, timeout time.Duration, o LaunchOptions,
+) (*Process, error) {
+	if o.Stderr == nil {
+		log := c.log.With("strategy", name)
+		o.Stderr = func(line string) { log.Debug("plugin says", "line", line) }
+	}
+	l := proc.Launch{
+		Role: &role, Program: program, Timeout: timeout, Plain: o.Plain,
+		Config: proc.Config{
+			Name: name, Env: c.environ(program, o.Procs), Sandbox: c.opts.Sandbox, Limits: *c.opts.Limits,
+			OnLine: o.Stderr,
+		},
+	}
 	if o.CandleFolder != "" {
-		l.readOnly = []string{o.CandleFolder}
+		l.Config.ReadOnly = []string{o.CandleFolder}
 	}
-	return c.start(ctx, l)
-}
-
-// launch is one start of a program, for a probe or a run.
-type launch struct {
-	name     string
-	program  programs.Program
-	timeout  time.Duration
-	readOnly []string
-	mtls     bool
-	procs    int // GOMAXPROCS; 0 unset
-	onLine   func(string)
-}
-
-func (c *Catalog) start(ctx context.Context, l launch) (*Process, error) {
-	program, err := c.store.OpenCopy(l.program.SHA256)
-	if err != nil {
-		return nil, &LaunchError{Strategy: l.name, Code: CodeUnreadable, Message: err.Error(), LogTail: []string{}}
-	}
-	defer program.Close()
-	folder, err := child.NewSocketFolder()
-	if err != nil {
-		return nil, fmt.Errorf("make the socket folder: %w", err)
-	}
-	if l.onLine == nil {
-		log := c.log.With("strategy", l.name)
-		l.onLine = func(line string) { log.Debug("plugin says", "line", line) }
-	}
-	adapter := &adapter{mtls: l.mtls, procs: l.procs, Runner: child.Runner{Config: child.Config{
-		Binary: program, Name: l.name, Libraries: l.program.Libraries, Race: l.program.Race, ReadOnly: l.readOnly,
-		Sandbox: c.opts.Sandbox, Limits: *c.opts.Limits, OnLine: l.onLine,
-	}}}
-	client := plugin.NewClient(clientConfig(adapter, l, folder.Dir()))
-	p := &Process{catalog: c, name: l.name, adapter: adapter, plugin: client, folder: folder, ended: make(chan struct{})}
-	if err := p.connect(ctx, l.timeout); err != nil {
-		p.abandon()
+	plugin, err := c.store.Launch(ctx, l)
+	var failed *proc.LaunchError
+	switch {
+	case errors.As(err, &failed):
+		return nil, &LaunchError{
+			Strategy: name, Code: failed.Code, Message: failed.Message, LogTail: failed.LogTail,
+		}
+	case err != nil:
 		return nil, err
 	}
-	if err := c.admit(p); err != nil {
-		return nil, err
+	client := plugin.Service.(strategypb.StrategyClient)
+	return c.admit(&Process{catalog: c, name: name, client: client, plugin: plugin, ended: make(chan struct{})})
+}
+
+// environ is what a program finds in its environment.
+func (c *Catalog) environ(program proc.Program, procs int) []string {
+	env := []string{}
+	// In the sandbox there is no time zone but UTC; without it the machine's would differ
+	// from one to the next.
+	if sandbox.Unwalled(c.opts.Sandbox, program.Race) != "" {
+		env = append(env, "TZ=UTC")
+	}
+	if procs > 0 {
+		env = append(env, "GOMAXPROCS="+strconv.Itoa(procs))
+	}
+	return append(env, sandbox.BuildEnviron()...)
+}
+
+// admit adds a process to those that Close ends.
+func (c *Catalog) admit(p *Process) (*Process, error) {
+	if !c.running.Add(p) {
+		p.Kill(shutDown)
+		return nil, errors.New("catalog: closed")
 	}
 	return p, nil
 }
 
-// admit adds a process to those that Close ends.
-func (c *Catalog) admit(p *Process) error {
-	c.mu.Lock()
-	closed := c.closed
-	if !closed {
-		c.live[p] = struct{}{}
-	}
-	c.mu.Unlock()
-	if closed {
-		p.Kill("the host shuts down")
-		return errors.New("catalog: closed")
-	}
-	return nil
+const (
+	killGrace = time.Second     // to end by itself when asked
+	killLimit = 2 * time.Second // Kill never takes longer
+	tailQuiet = 250 * time.Millisecond
+	tailLimit = time.Second
+)
+
+// Process is one running strategy, good for one run.
+type Process struct {
+	name    string
+	client  strategypb.StrategyClient
+	catalog *Catalog
+	kill    sync.Once
+	ended   chan struct{}
+
+	// Of a process that was started here.
+	plugin *proc.Plugin
+
+	// Of a strategy under a debugger.
+	conn *grpc.ClientConn
+	pid  int
 }
 
-func (c *Catalog) forget(p *Process) {
-	c.mu.Lock()
-	delete(c.live, p)
-	c.mu.Unlock()
+// Client is the generated client of the connection.
+func (p *Process) Client() strategypb.StrategyClient { return p.client }
+
+// PID is the process's number.
+func (p *Process) PID() int {
+	if p.plugin == nil {
+		return p.pid
+	}
+	return p.plugin.PID()
 }
 
-func clientConfig(a *adapter, l launch, folder string) *plugin.ClientConfig {
-	return &plugin.ClientConfig{
-		HandshakeConfig:  wire.Handshake(),
-		VersionedPlugins: wire.VersionedPlugins(nil),
-		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC},
-		RunnerFunc:       a.prepare,
-		SkipHostEnv:      true,
-		AutoMTLS:         l.mtls,
-		// Our own limit comes first; this one only keeps go-plugin from giving up earlier.
-		StartTimeout:     l.timeout + time.Second,
-		UnixSocketConfig: &plugin.UnixSocketConfig{TempDir: folder},
-		Logger:           hclog.NewNullLogger(),
-		// What a plugin without our SDK prints after the handshake comes over the wire.
-		SyncStdout: a,
-		SyncStderr: a,
-		GRPCDialOptions: []grpc.DialOption{
-			grpc.WithDefaultCallOptions(
-				grpc.MaxCallRecvMsgSize(wire.MaxMessageBytes), grpc.MaxCallSendMsgSize(wire.MaxMessageBytes)),
-			grpc.WithInitialWindowSize(windowBytes),
-			grpc.WithInitialConnWindowSize(windowBytes),
-		},
+// Done is closed when the process, started here, is gone and its output is read.
+// With a debugger, where the process is not ours, it is closed by Kill. That a
+// process has crashed is seen first, and more reliably, at the context of the stream.
+func (p *Process) Done() <-chan struct{} {
+	if p.plugin == nil {
+		return p.ended
+	}
+	return p.plugin.Done()
+}
+
+// ExitCode is -1 as long as the process runs and with a debugger, 128 and the number
+// of the signal when one ended it.
+func (p *Process) ExitCode() int {
+	if p.plugin == nil {
+		return -1
+	}
+	return p.plugin.ExitCode()
+}
+
+// Exit describes how the process ended, "" as long as it runs.
+func (p *Process) Exit() string {
+	if p.plugin == nil {
+		return ""
+	}
+	return p.plugin.Exit()
+}
+
+// LogTail is the newest 64 KiB of what the process printed, raw, in lines.
+func (p *Process) LogTail() []string {
+	if p.plugin == nil {
+		return []string{}
+	}
+	return p.plugin.Tail()
+}
+
+// Settle gives the last words of a process that will be killed for a fault the time
+// to arrive: go-plugin brings what a strategy prints over a stream of its own, which
+// a fault that came over another one can overtake. It takes a quarter of a second,
+// four of them when the strategy goes on talking.
+func (p *Process) Settle() {
+	if p.plugin != nil {
+		p.plugin.Settle(tailQuiet, tailLimit)
 	}
 }
 
-// connect brings the process to the point where it answers, or says why not.
-func (p *Process) connect(ctx context.Context, timeout time.Duration) error {
-	limited, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	// go-plugin does not know contexts; it returns when the process is gone.
-	stop := context.AfterFunc(limited, p.adapter.Abort)
-	p.adapter.Limit = limited
-	client, err := dispense(p.plugin)
-	if inTime := stop(); err == nil && inTime {
-		p.client = client
-		return nil
+// Sandbox is what closes the process in, to record with the run.
+func (p *Process) Sandbox() sandbox.Level {
+	if p.plugin == nil {
+		return sandbox.NoSandbox(underDebugger)
 	}
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	failed := p.adapter.explain(err, limited.Err() != nil, timeout)
-	failed.Strategy = p.name
-	return failed
+	return p.plugin.Level()
 }
 
-func dispense(c *plugin.Client) (strategypb.StrategyClient, error) {
-	rpc, err := c.Client()
-	if err != nil {
-		return nil, err
+// Debug reports whether the strategy runs under a debugger.
+func (p *Process) Debug() bool { return p.plugin == nil }
+
+// Kill ends the process: it is asked to end, after one second its whole group is
+// killed, and after two Kill returns in any case. It can be called several times
+// and also when the process is gone: it closes the connection and removes the
+// socket. The reason goes to the log.
+func (p *Process) Kill(reason string) { p.stop(reason, killGrace) }
+
+// Finish is Kill for a process that has ended its run in good order and has nothing
+// left to do or to say: it is not asked to end first.
+func (p *Process) Finish() { p.stop("it is done", 0) }
+
+func (p *Process) stop(reason string, grace time.Duration) {
+	p.kill.Do(func() {
+		p.catalog.log.Debug("plugin ends", "strategy", p.name, "pid", p.PID(), "reason", reason)
+		go p.end(grace)
+	})
+	limit := time.NewTimer(killLimit)
+	defer limit.Stop()
+	select {
+	case <-p.ended:
+	case <-limit.C:
 	}
-	if err := rpc.Ping(); err != nil {
-		return nil, err
+}
+
+// end does the work of Kill. It takes as long as the process lives, so it has a goroutine
+// to itself.
+func (p *Process) end(grace time.Duration) {
+	defer close(p.ended)
+	defer p.catalog.running.Remove(p)
+	switch {
+	case p.plugin == nil:
+		_ = p.conn.Close()
+	case grace == 0:
+		p.plugin.Discard()
+	default:
+		p.plugin.Stop(grace)
 	}
-	raw, err := rpc.Dispense(wire.PluginName)
-	if err != nil {
-		return nil, err
-	}
-	client, ok := raw.(strategypb.StrategyClient)
-	if !ok {
-		return nil, fmt.Errorf("the plugin serves %T", raw)
-	}
-	return client, nil
 }

@@ -5,12 +5,12 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/assay-run/assay/host/proc/programs"
+	"github.com/assay-run/assay/host/proc"
 )
 
 func TestLockForgetsWhatIsGone(t *testing.T) {
 	dir := t.TempDir()
-	s, err := programs.Open(filepath.Join(dir, "plugins"))
+	s, err := proc.OpenStore(filepath.Join(dir, "plugins"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,6 @@ import (
 // TestMain makes the test binary everything that is needed: the sandbox's shim, a
 // host to be killed, and every kind of plugin, chosen by the name it runs under.
 func TestMain(m *testing.M) {
-	MaybeShim()
 	name := filepath.Base(os.Args[0])
 	if name == helperName {
 		helperHost()
@@ -132,7 +131,7 @@ func needFull(t testing.TB, p *Process) {
 	}
 }
 
-// gone says whether a process has ended; one that nobody has reaped yet has.
+// gone reports whether a process has ended; one that nobody has reaped yet has.
 func gone(pid int) bool {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/assay-run/assay/host/proc"
 	"github.com/assay-run/assay/host/proc/sandbox"
 )
 
@@ -24,13 +25,13 @@ func TestEveryKindOfFile(t *testing.T) {
 	o := testOptions(t)
 	o.ProbeTimeout = 3 * time.Second
 	want := map[string]string{
-		"good": "", "good_too": "", "twin": CodeDuplicateName, "hang": CodeStartTimeout, "hang-later": CodeStartTimeout,
-		"crash-later": CodeStartCrashed, "crash": CodeStartCrashed, "killed": CodeStartCrashed, "silent": CodeWrongHandshake,
-		"chatty": CodeWrongHandshake, "flood": CodeWrongHandshake, "elsewhere": CodeWrongHandshake,
-		"no-cert": CodeWrongHandshake, "netrpc": CodeWrongProtocol, "cookie": CodeWrongHandshake, "protocol": CodeWrongProtocol,
+		"good": "", "good_too": "", "twin": CodeDuplicateName, "hang": proc.CodeStartTimeout, "hang-later": proc.CodeStartTimeout,
+		"crash-later": proc.CodeStartCrashed, "crash": proc.CodeStartCrashed, "killed": proc.CodeStartCrashed, "silent": proc.CodeWrongHandshake,
+		"chatty": proc.CodeWrongHandshake, "flood": proc.CodeWrongHandshake, "elsewhere": proc.CodeWrongHandshake,
+		"no-cert": proc.CodeWrongHandshake, "netrpc": proc.CodeWrongProtocol, "cookie": proc.CodeWrongHandshake, "protocol": proc.CodeWrongProtocol,
 		"bad-name": CodeBadName, "bad-mode": CodeBadSpec, "bad-frame": CodeBadSpec, "bad-schema": CodeBadSchema,
-		"file-schema": CodeBadSchema, "bad-defaults": CodeBadSchema, "old-sdk": CodeWrongProtocol,
-		"text": CodeNotExecutable, "script": CodeNotExecutable, "garbage": CodeNotExecutable, "empty": CodeNotExecutable,
+		"file-schema": CodeBadSchema, "bad-defaults": CodeBadSchema, "old-sdk": proc.CodeWrongProtocol,
+		"text": proc.CodeNotExecutable, "script": proc.CodeNotExecutable, "garbage": proc.CodeNotExecutable, "empty": proc.CodeNotExecutable,
 	}
 	for name := range roles() {
 		if _, listed := want[name]; listed || name == "other-name" {
@@ -228,7 +229,7 @@ func TestCopies(t *testing.T) {
 	installAs(t, filepath.Dir(copied), s.SHA256, "tampered")
 	_, err := c.Launch(t.Context(), s, LaunchOptions{})
 	var failed *LaunchError
-	if !errors.As(err, &failed) || failed.Code != CodeUnreadable || failed.Strategy != "good" {
+	if !errors.As(err, &failed) || failed.Code != proc.CodeUnreadable || failed.Strategy != "good" {
 		t.Errorf("a changed copy: %v", err)
 	}
 	if err := os.Mkdir(o.Dir, 0o700); err != nil {

@@ -20,6 +20,7 @@ import (
 	"golang.org/x/text/message"
 
 	"github.com/assay-run/assay/host/base/hint"
+	"github.com/assay-run/assay/host/proc"
 )
 
 // FieldError is one thing wrong with parameters.
@@ -42,8 +43,8 @@ type params struct {
 	raw, defaults json.RawMessage
 }
 
-// compileParams checks what a plugin says about its parameters.
-func compileParams(schema, defaults string) (*params, *Fault) {
+// compileParams checks what a plugin declares of its parameters.
+func compileParams(schema, defaults string) (*params, *proc.Fault) {
 	if schema == "" {
 		schema = `{"type":"object","properties":{},"additionalProperties":false}`
 	}
@@ -51,17 +52,17 @@ func compileParams(schema, defaults string) (*params, *Fault) {
 		defaults = "{}"
 	}
 	if len(schema)+len(defaults) > maxSchemaBytes {
-		return nil, faultf(CodeBadSchema, "params_schema and default_params have %d bytes, more than %d",
+		return nil, proc.Faultf(CodeBadSchema, "params_schema and default_params have %d bytes, more than %d",
 			len(schema)+len(defaults), maxSchemaBytes)
 	}
 	compiled, raw, err := compileSchema(schema)
 	if err != nil {
-		return nil, faultf(CodeBadSchema, "params_schema: %v", err)
+		return nil, proc.Faultf(CodeBadSchema, "params_schema: %v", err)
 	}
 	p := &params{schema: compiled, raw: raw}
 	canonical, bad := validate(compiled, nil, json.RawMessage(defaults))
 	if len(bad) > 0 {
-		return nil, faultf(CodeBadSchema, "default_params%s: %s", bad[0].Pointer, bad[0].Message)
+		return nil, proc.Faultf(CodeBadSchema, "default_params%s: %s", bad[0].Pointer, bad[0].Message)
 	}
 	p.defaults = canonical
 	return p, nil
@@ -178,7 +179,7 @@ func checkText(raw json.RawMessage) []FieldError {
 	return bad
 }
 
-// lossy says why a number would not survive, "" if it does.
+// lossy explains why a number would not survive, "" if it does.
 func lossy(number string) string {
 	f, err := strconv.ParseFloat(number, 64)
 	switch {

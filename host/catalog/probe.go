@@ -2,16 +2,22 @@ package catalog
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"sync"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protojson"
 
-	"github.com/assay-run/assay/host/proc/programs"
+	"github.com/assay-run/assay/host/base/file"
+	"github.com/assay-run/assay/host/proc"
 	"github.com/assay-run/assay/plugin-sdk/strategypb"
+	"github.com/assay-run/assay/plugin-sdk/wire"
 )
 
 // probers is how many plugins are probed side by side.
@@ -20,9 +26,9 @@ const probers = 4
 // candidate is one file on its way into the list.
 type candidate struct {
 	file    string
-	program programs.Program
+	program proc.Program
 	spec    *strategypb.Spec
-	fault   *Fault
+	fault   *proc.Fault
 }
 
 // probeAll copies all files first, so that no program is open for writing while
@@ -36,7 +42,8 @@ func (c *Catalog) probeAll(ctx context.Context, files []string) []Strategy {
 	first := map[string]int{} // by hash: the same bytes are asked once
 	var ask []int
 	for i, file := range files {
-		found[i] = c.stage(file)
+		p, fault := c.store.Add(filepath.Join(c.opts.Dir, file))
+		found[i] = candidate{file: file, program: p, fault: fault}
 		sum := found[i].program.SHA256
 		if _, seen := first[sum]; seen || found[i].fault != nil {
 			continue
@@ -60,19 +67,6 @@ func (c *Catalog) probeAll(ctx context.Context, files []string) []Strategy {
 	return entries(found, first)
 }
 
-func (c *Catalog) stage(file string) candidate {
-	p, err := c.store.Add(filepath.Join(c.opts.Dir, file))
-	cand := candidate{file: file, program: p}
-	var content *programs.NotExecutableError
-	switch {
-	case errors.As(err, &content):
-		cand.fault = faultf(CodeNotExecutable, "%v", err)
-	case err != nil:
-		cand.fault = faultf(CodeUnreadable, "%v", err)
-	}
-	return cand
-}
-
 // ask probes the candidates with these numbers.
 func (c *Catalog) ask(ctx context.Context, found []candidate, numbers []int) {
 	next := make(chan int)
@@ -92,16 +86,16 @@ func (c *Catalog) ask(ctx context.Context, found []candidate, numbers []int) {
 }
 
 // probe starts a plugin, asks what it is and ends it.
-func (c *Catalog) probe(parent context.Context, cand candidate) (*strategypb.Spec, *Fault) {
+func (c *Catalog) probe(parent context.Context, cand candidate) (*strategypb.Spec, *proc.Fault) {
 	ctx, cancel := context.WithTimeout(parent, c.opts.ProbeTimeout)
 	defer cancel()
-	p, err := c.start(parent, launch{name: cand.file, program: cand.program, timeout: c.opts.ProbeTimeout, mtls: true})
+	p, err := c.start(parent, cand.file, cand.program, c.opts.ProbeTimeout, LaunchOptions{})
 	var failed *LaunchError
 	switch {
 	case errors.As(err, &failed):
-		return nil, &Fault{Code: failed.Code, Message: withLog(failed.Message, failed.LogTail)}
+		return nil, &proc.Fault{Code: failed.Code, Message: withLog(failed.Message, failed.LogTail)}
 	case err != nil:
-		return nil, faultf(CodeStartTimeout, "%v", err)
+		return nil, proc.Faultf(proc.CodeStartTimeout, "%v", err)
 	}
 	defer p.Kill("probed")
 	spec, err := p.Client().Describe(ctx, &strategypb.DescribeRequest{})
@@ -109,13 +103,13 @@ func (c *Catalog) probe(parent context.Context, cand candidate) (*strategypb.Spe
 		return spec, nil
 	}
 	if ctx.Err() != nil || status.Code(err) == codes.DeadlineExceeded {
-		return nil, faultf(CodeStartTimeout, "did not describe itself within %s", c.opts.ProbeTimeout)
+		return nil, proc.Faultf(proc.CodeStartTimeout, "did not describe itself within %s", c.opts.ProbeTimeout)
 	}
 	p.Kill("the description failed")
 	if p.ExitCode() > 0 && p.Exit() != "signal: killed" { // that would be our own
-		return nil, &Fault{Code: CodeStartCrashed, Message: withLog("ended when asked what it is", p.LogTail())}
+		return nil, &proc.Fault{Code: proc.CodeStartCrashed, Message: withLog("ended when asked what it is", p.LogTail())}
 	}
-	return nil, faultf(CodeWrongHandshake, "did not describe itself: %v", err)
+	return nil, proc.Faultf(proc.CodeWrongHandshake, "did not describe itself: %v", err)
 }
 
 // withLog adds the last lines of what the process said.
@@ -151,4 +145,87 @@ func entries(found []candidate, first map[string]int) []Strategy {
 		list[i] = s
 	}
 	return list
+}
+
+const lockFormat = 1
+
+// lockFile remembers by hash what plugins said about themselves, so that a start
+// does not have to probe what it knows. It can be deleted at any time.
+type lockFile struct {
+	path    string
+	changed bool
+	content lockContent
+}
+
+type lockContent struct {
+	Format  int                  `json:"format"`
+	Plugins map[string]lockEntry `json:"plugins"`
+}
+
+type lockEntry struct {
+	SDKVersion      string          `json:"sdk_version"`
+	ProtocolVersion int             `json:"protocol_version"`
+	Spec            json.RawMessage `json:"spec"`
+}
+
+// readLock reads the file. One that is missing, broken or of another format is
+// begun anew; the error explains why and is for the log only.
+func readLock(stateDir string) (*lockFile, error) {
+	l := &lockFile{path: filepath.Join(stateDir, "plugins.lock.json")}
+	b, err := os.ReadFile(l.path)
+	if err == nil {
+		err = json.Unmarshal(b, &l.content)
+	}
+	if err == nil && l.content.Format != lockFormat {
+		err = errors.New("another format")
+	}
+	if err != nil || l.content.Plugins == nil {
+		l.content = lockContent{Format: lockFormat, Plugins: map[string]lockEntry{}}
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return l, err
+}
+
+// spec returns what the program with this hash said about itself, nil if unknown.
+func (l *lockFile) spec(sum string) *strategypb.Spec {
+	e, ok := l.content.Plugins[sum]
+	if !ok || e.ProtocolVersion != wire.ProtocolVersion {
+		return nil
+	}
+	spec := &strategypb.Spec{}
+	if err := (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(e.Spec, spec); err != nil {
+		return nil
+	}
+	return spec
+}
+
+func (l *lockFile) set(sum string, spec *strategypb.Spec) error {
+	b, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(spec)
+	if err != nil {
+		return err
+	}
+	l.content.Plugins[sum] = lockEntry{
+		SDKVersion: spec.GetSdkVersion(), ProtocolVersion: wire.ProtocolVersion, Spec: b,
+	}
+	l.changed = true
+	return nil
+}
+
+// save writes the file if something changed, without the entries whose copy is gone.
+func (l *lockFile) save(s proc.Store) error {
+	if !l.changed {
+		return nil
+	}
+	for sum := range l.content.Plugins {
+		if !s.Has(sum) {
+			delete(l.content.Plugins, sum)
+		}
+	}
+	b, err := json.MarshalIndent(l.content, "", "  ")
+	if err != nil {
+		return err
+	}
+	return file.Write(l.path, append(b, '\n'), 0o600)
 }

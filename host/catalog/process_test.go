@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/assay-run/assay/host/proc"
 	"github.com/assay-run/assay/host/proc/sandbox"
 	"github.com/assay-run/assay/plugin-sdk/strategypb"
 )
@@ -55,6 +56,16 @@ func killTimed(t testing.TB, p *Process) {
 	p.Kill("a second time")
 }
 
+// socketFolder is the private folder of the process, as the host sees it.
+func socketFolder(t *testing.T, p *Process) string {
+	t.Helper()
+	folder := filepath.Dir(tell(t, p, "folder"))
+	if _, err := os.Stat(folder); err != nil {
+		t.Fatal(err)
+	}
+	return folder
+}
+
 func TestLaunchAndKill(t *testing.T) {
 	c := openWith(t, "good")
 	for _, o := range []LaunchOptions{{}, {Plain: true}, {Lockstep: true}} {
@@ -65,7 +76,7 @@ func TestLaunchAndKill(t *testing.T) {
 		if got := tell(t, p, "list", "."); got != "1" { // its socket
 			t.Errorf("%+v: its folder has %s entries", o, got)
 		}
-		folder := p.folder
+		folder := socketFolder(t, p)
 		killTimed(t, p)
 		select {
 		case <-p.Done():
@@ -75,7 +86,7 @@ func TestLaunchAndKill(t *testing.T) {
 		if p.ExitCode() != 0 {
 			t.Errorf("it ended with %s", p.Exit())
 		}
-		if _, err := os.Stat(folder.Dir()); err == nil {
+		if _, err := os.Stat(folder); err == nil {
 			t.Error("the socket folder is still there")
 		}
 	}
@@ -120,14 +131,14 @@ func TestFinishLeavesNothing(t *testing.T) {
 	c := openWith(t, "good")
 	for _, plain := range []bool{true, false} {
 		p := start(t, c, "good", LaunchOptions{Plain: plain})
-		tell(t, p, "list", ".")
+		folder := socketFolder(t, p)
 		begin := time.Now()
 		p.Finish()
 		if took := time.Since(begin); took > killGrace {
 			t.Errorf("it took %s", took)
 		}
 		waitGone(t, p.PID(), time.Second)
-		if _, err := os.Stat(p.folder.Dir()); err == nil {
+		if _, err := os.Stat(folder); err == nil {
 			t.Error("the socket folder is still there")
 		}
 		p.Kill("a second time")
@@ -279,7 +290,7 @@ func TestLaunchFails(t *testing.T) {
 	begin := time.Now()
 	_, err = c.Launch(t.Context(), &hang, LaunchOptions{})
 	var failed *LaunchError
-	if !errors.As(err, &failed) || failed.Code != CodeStartTimeout || failed.LogTail == nil || time.Since(begin) > 5*time.Second {
+	if !errors.As(err, &failed) || failed.Code != proc.CodeStartTimeout || failed.LogTail == nil || time.Since(begin) > 5*time.Second {
 		t.Errorf("hanging: %v after %s", err, time.Since(begin))
 	}
 	cause := errors.New("stop requested")
@@ -291,7 +302,7 @@ func TestLaunchFails(t *testing.T) {
 	crash := *good
 	crash.Name = "crash"
 	_, err = c.Launch(t.Context(), &crash, LaunchOptions{})
-	if !errors.As(err, &failed) || failed.Code != CodeStartCrashed || strings.Join(failed.LogTail, "|") != "first|boom" {
+	if !errors.As(err, &failed) || failed.Code != proc.CodeStartCrashed || strings.Join(failed.LogTail, "|") != "first|boom" {
 		t.Errorf("crashing: %v", err)
 	}
 	c.Close()

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
+	"github.com/assay-run/assay/host/proc"
 	"github.com/assay-run/assay/plugin-sdk/strategypb"
 	"github.com/assay-run/assay/plugin-sdk/wire"
 )
@@ -18,7 +19,7 @@ import (
 // pass its value in Options.Reattach.
 const ReattachEnv = "ASSAY_REATTACH_STRATEGIES"
 
-// underDebugger is why a strategy that somebody attached has no sandbox.
+// underDebugger is why an attached strategy has no sandbox.
 const underDebugger = "the strategy runs under a debugger (" + ReattachEnv + ")"
 
 // reattachment is where one strategy under a debugger listens.
@@ -92,16 +93,16 @@ func (c *Catalog) reattach(ctx context.Context, r *reattachment) Strategy {
 	defer cancel()
 	conn, err := r.dial()
 	if err != nil {
-		return unavailable(r.name, faultf(CodeReattachFailed, "%v", err))
+		return unavailable(r.name, proc.Faultf(CodeReattachFailed, "%v", err))
 	}
 	defer conn.Close()
 	spec, err := strategypb.NewStrategyClient(conn).Describe(ctx, &strategypb.DescribeRequest{})
 	if err != nil {
-		return unavailable(r.name, faultf(CodeReattachFailed, "%v", err))
+		return unavailable(r.name, proc.Faultf(CodeReattachFailed, "%v", err))
 	}
 	s, fault := describe(spec)
 	if fault == nil && sameKey(s.Name) != sameKey(r.name) {
-		fault = faultf(CodeBadName, "%s names %q, but the strategy there is %q", ReattachEnv, r.name, s.Name)
+		fault = proc.Faultf(CodeBadName, "%s names %q, but the strategy there is %q", ReattachEnv, r.name, s.Name)
 	}
 	if fault != nil {
 		return unavailable(r.name, fault)
@@ -134,11 +135,9 @@ func (c *Catalog) attach(ctx context.Context, s *Strategy) (*Process, error) {
 	if err == nil {
 		client := strategypb.NewStrategyClient(conn)
 		if _, err = client.Describe(limited, &strategypb.DescribeRequest{}); err == nil {
-			p := &Process{catalog: c, name: s.Name, client: client, conn: conn, pid: s.reattach.Pid, ended: make(chan struct{})}
-			if err := c.admit(p); err != nil {
-				return nil, err
-			}
-			return p, nil
+			return c.admit(&Process{
+				catalog: c, name: s.Name, client: client, conn: conn, pid: s.reattach.Pid, ended: make(chan struct{}),
+			})
 		}
 		_ = conn.Close()
 	}

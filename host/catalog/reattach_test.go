@@ -11,7 +11,7 @@ import (
 
 	"google.golang.org/grpc"
 
-	"github.com/assay-run/assay/host/proc/programs"
+	"github.com/assay-run/assay/host/proc"
 	"github.com/assay-run/assay/plugin-sdk/strategypb"
 )
 
@@ -160,7 +160,7 @@ func FuzzLockFile(f *testing.F) {
 				_, _ = describe(spec)
 			}
 		}
-		if err := l.save(programs.Store{}); err != nil {
+		if err := l.save(proc.Store{}); err != nil {
 			t.Fatal(err)
 		}
 	})

@@ -62,6 +62,8 @@ func act(args []string) (string, error) {
 	case "read":
 		b, err := os.ReadFile(args[1])
 		return strconv.Itoa(len(b)), err
+	case "folder":
+		return os.Getwd()
 	case "list":
 		entries, err := os.ReadDir(args[1])
 		return strconv.Itoa(len(entries)), err

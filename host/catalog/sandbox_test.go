@@ -11,10 +11,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/assay-run/assay/host/proc"
 	"github.com/assay-run/assay/host/proc/sandbox"
 )
 
-// denied says whether an answer is a refusal by the system.
+// denied reports whether an answer is a refusal by the system.
 func denied(answer string) bool {
 	for _, words := range []string{"permission denied", "operation not permitted", "no such file", "read-only", "no such process"} {
 		if strings.Contains(answer, words) {
@@ -106,7 +107,7 @@ func TestRequiredSandbox(t *testing.T) {
 	o.Sandbox = sandbox.Require
 	install(t, o.Dir, "good")
 	s := open(t, o).Strategies()[0]
-	if s.Status == Unavailable && s.Error.Code != CodeSandboxUnavailable {
+	if s.Status == Unavailable && s.Error.Code != proc.CodeSandboxUnavailable {
 		t.Errorf("got %+v", s.Error)
 	}
 	if runtime.GOOS != "linux" && s.Status == Available {

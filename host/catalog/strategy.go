@@ -2,18 +2,19 @@ package catalog
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"github.com/assay-run/assay/host/proc/programs"
+	"github.com/assay-run/assay/host/proc"
 	"github.com/assay-run/assay/host/proc/sandbox"
 	"github.com/assay-run/assay/plugin-sdk/market"
 	"github.com/assay-run/assay/plugin-sdk/strategypb"
 	"github.com/assay-run/assay/plugin-sdk/wire"
 )
 
-// Status says whether a strategy can be used.
+// Status reports whether a strategy can be used.
 type Status string
 
 // The states of a strategy in the list.
@@ -43,7 +44,7 @@ type Strategy struct {
 	ParamsSchema    json.RawMessage `json:"params_schema"`
 	DefaultParams   json.RawMessage `json:"default_params"`
 	Status          Status          `json:"status"`
-	Error           *Fault          `json:"error"`
+	Error           *proc.Fault     `json:"error"`
 	// Sandbox is what closes its processes in.
 	Sandbox sandbox.Walls `json:"sandbox"`
 
@@ -54,28 +55,28 @@ type Strategy struct {
 	Debug bool `json:"-"`
 
 	schema   *jsonschema.Schema
-	program  programs.Program
+	program  proc.Program
 	reattach *reattachment
 }
 
-// Supports says what a strategy can cope with.
+// Supports is what a strategy can cope with.
 type Supports struct {
 	Short       bool `json:"short"`
 	MultiSymbol bool `json:"multi_symbol"`
 	ScaleFree   bool `json:"scale_free"`
 }
 
-// Program is what the strategy's file says about itself; empty under a debugger.
-func (s *Strategy) Program() programs.Program { return s.program }
+// Program describes the strategy's file; empty under a debugger.
+func (s *Strategy) Program() proc.Program { return s.program }
 
-// Remote says that the strategy runs under a debugger which is reached over the network:
+// Remote reports whether the strategy runs under a debugger which is reached over the network:
 // it may be on another machine, where the host's files are not.
 func (s *Strategy) Remote() bool { return s.reattach != nil && s.reattach.Addr.Network == "tcp" }
 
-// SupportsMode says whether the strategy may run in backtest, paper or live.
+// SupportsMode reports whether the strategy may run in backtest, paper or live.
 func (s *Strategy) SupportsMode(mode string) bool { return contains(s.Modes, mode) }
 
-// SupportsTimeframe says whether the strategy works on the timeframe, such as 1h.
+// SupportsTimeframe reports whether the strategy works on the timeframe, such as 1h.
 func (s *Strategy) SupportsTimeframe(timeframe string) bool {
 	return s.Timeframes == nil || contains(s.Timeframes, timeframe)
 }
@@ -90,7 +91,7 @@ func contains(list []string, x string) bool {
 }
 
 // unavailable is the entry of a file or a debugged strategy that cannot be used.
-func unavailable(name string, fault *Fault) Strategy {
+func unavailable(name string, fault *proc.Fault) Strategy {
 	empty := json.RawMessage("{}")
 	return Strategy{
 		Name: name, DisplayName: name, Modes: []string{}, ParamsSchema: empty, DefaultParams: empty,
@@ -98,7 +99,7 @@ func unavailable(name string, fault *Fault) Strategy {
 	}
 }
 
-// ValidName says whether a strategy may have the name: ^[a-z][a-z0-9_-]{0,62}$.
+// ValidName reports whether a strategy may have the name: ^[a-z][a-z0-9_-]{0,62}$.
 func ValidName(name string) bool {
 	if len(name) == 0 || len(name) > 63 || name[0] < 'a' || name[0] > 'z' {
 		return false
@@ -115,9 +116,9 @@ func ValidName(name string) bool {
 // sameKey makes names equal that differ only in - and _.
 func sameKey(name string) string { return strings.ReplaceAll(name, "_", "-") }
 
-// describe turns what a plugin said about itself into its entry, or says what is
+// describe turns what a plugin said about itself into its entry, or finds what is
 // wrong with it.
-func describe(spec *strategypb.Spec) (Strategy, *Fault) {
+func describe(spec *strategypb.Spec) (Strategy, *proc.Fault) {
 	s := Strategy{
 		Name: spec.GetName(), DisplayName: spec.GetDisplayName(), Version: spec.GetVersion(),
 		Description: spec.GetDescription(), Author: spec.GetAuthor(), Language: spec.GetLanguage(),
@@ -143,15 +144,15 @@ func describe(spec *strategypb.Spec) (Strategy, *Fault) {
 }
 
 // complete fills in what a plugin may leave out and checks the rest.
-func (s *Strategy) complete() *Fault {
+func (s *Strategy) complete() *proc.Fault {
 	if !ValidName(s.Name) {
-		return faultf(CodeBadName, "the name %.80q is not ^[a-z][a-z0-9_-]{0,62}$", s.Name)
+		return proc.Faultf(CodeBadName, "the name %.80q is not ^[a-z][a-z0-9_-]{0,62}$", s.Name)
 	}
 	if s.ProtocolVersion == 0 {
 		s.ProtocolVersion = wire.ProtocolVersion
 	}
 	if s.ProtocolVersion != wire.ProtocolVersion {
-		return faultf(CodeWrongProtocol, "the strategy says protocol %d, the host speaks %d: build it with the host's SDK",
+		return proc.Faultf(proc.CodeWrongProtocol, "the strategy says protocol %d, the host speaks %d: build it with the host's SDK",
 			s.ProtocolVersion, wire.ProtocolVersion)
 	}
 	if s.DisplayName == "" {
@@ -175,24 +176,92 @@ func (s *Strategy) complete() *Fault {
 // maxText bounds every text of a description; the longest is shown as a paragraph.
 const maxText = 4096
 
-func (s *Strategy) checkSpec() *Fault {
+func (s *Strategy) checkSpec() *proc.Fault {
 	for _, m := range s.Modes {
 		if m != "backtest" && m != "paper" && m != "live" {
-			return faultf(CodeBadSpec, "modes: %.40q is none of backtest, paper, live", m)
+			return proc.Faultf(CodeBadSpec, "modes: %.40q is none of backtest, paper, live", m)
 		}
 	}
 	for _, t := range s.Timeframes {
 		if _, err := market.ParseTimeframe(t); err != nil {
-			return faultf(CodeBadSpec, "timeframes: %.200s", err.Error())
+			return proc.Faultf(CodeBadSpec, "timeframes: %.200s", err.Error())
 		}
 	}
 	if s.MaxSymbols < s.MinSymbols {
-		return faultf(CodeBadSpec, "max_symbols is %d, below min_symbols %d", s.MaxSymbols, s.MinSymbols)
+		return proc.Faultf(CodeBadSpec, "max_symbols is %d, below min_symbols %d", s.MaxSymbols, s.MinSymbols)
 	}
 	for _, text := range []string{s.DisplayName, s.Version, s.Description, s.Author, s.Language, s.SDKVersion, s.SimID} {
 		if len(text) > maxText {
-			return faultf(CodeBadSpec, "a text of the description has %d bytes, more than %d", len(text), maxText)
+			return proc.Faultf(CodeBadSpec, "a text of the description has %d bytes, more than %d", len(text), maxText)
 		}
 	}
 	return nil
+}
+
+// The codes of strategies that are not available, beside those of package proc.
+const (
+	CodeBadName        = "BAD_NAME"
+	CodeDuplicateName  = "DUPLICATE_NAME"
+	CodeBadSpec        = "BAD_SPEC"
+	CodeBadSchema      = "BAD_SCHEMA"
+	CodeReattachFailed = "REATTACH_FAILED"
+)
+
+// Reason is one code with its meaning.
+type Reason struct{ Code, Meaning string }
+
+// Reasons is the closed set of codes, for documentation.
+func Reasons() []Reason {
+	return []Reason{
+		{proc.CodeUnreadable, "the file cannot be read or copied, or its copy in the state folder was changed"},
+		{proc.CodeNotExecutable, "the file is no program that this machine can execute; scripts are none"},
+		{proc.CodeWrongHandshake, "the program does not answer as an Assay strategy does"},
+		{proc.CodeWrongProtocol, "the strategy speaks a version of the protocol that this host does not"},
+		{CodeBadName, "the strategy's name is not ^[a-z][a-z0-9_-]{0,62}$"},
+		{CodeDuplicateName, "another file already provides this name (- and _ count as equal)"},
+		{CodeBadSpec, "the strategy describes itself with impossible values"},
+		{CodeBadSchema, "params_schema is no JSON Schema, or default_params do not fit it"},
+		{proc.CodeStartTimeout, "the program did not answer in time"},
+		{proc.CodeStartCrashed, "the program ended before it answered"},
+		{proc.CodeSandboxUnavailable, "the sandbox is required and this machine cannot provide it"},
+		{CodeReattachFailed, "the strategy under a debugger cannot be reached"},
+	}
+}
+
+// NotFoundError reports that no strategy has the name.
+type NotFoundError struct {
+	Name      string
+	Available []string // names that can be used, sorted
+}
+
+// Error is the message.
+func (e *NotFoundError) Error() string {
+	if len(e.Available) == 0 {
+		return fmt.Sprintf("there is no strategy %q: the catalogue is empty", e.Name)
+	}
+	return fmt.Sprintf("there is no strategy %q; available: %s", e.Name, strings.Join(e.Available, ", "))
+}
+
+// UnavailableError reports that the strategy is listed but cannot be used.
+type UnavailableError struct {
+	Name  string
+	Fault proc.Fault
+}
+
+// Error is the message.
+func (e *UnavailableError) Error() string {
+	return fmt.Sprintf("strategy %q is unavailable: %s: %s", e.Name, e.Fault.Code, e.Fault.Message)
+}
+
+// LaunchError reports that a strategy's process could not be brought to answer.
+type LaunchError struct {
+	Strategy string
+	Code     string // one of Reasons
+	Message  string
+	LogTail  []string // the end of what the process said
+}
+
+// Error is the message.
+func (e *LaunchError) Error() string {
+	return fmt.Sprintf("start strategy %q: %s: %s", e.Strategy, e.Code, e.Message)
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/assay-run/assay/host/proc"
 	"github.com/assay-run/assay/plugin-sdk/strategypb"
 )
 
@@ -35,7 +36,7 @@ func TestDescribeRefuses(t *testing.T) {
 	}{
 		"empty name":     {func(s *strategypb.Spec) { s.Name = "" }, CodeBadName},
 		"long name":      {func(s *strategypb.Spec) { s.Name = strings.Repeat("a", 64) }, CodeBadName},
-		"other protocol": {func(s *strategypb.Spec) { s.ProtocolVersion = 2 }, CodeWrongProtocol},
+		"other protocol": {func(s *strategypb.Spec) { s.ProtocolVersion = 2 }, proc.CodeWrongProtocol},
 		"mode":           {func(s *strategypb.Spec) { s.Modes = []string{"Live"} }, CodeBadSpec},
 		"timeframe":      {func(s *strategypb.Spec) { s.Timeframes = []string{"1h", "0h"} }, CodeBadSpec},
 		"symbols":        {func(s *strategypb.Spec) { s.MinSymbols, s.MaxSymbols = 3, 2 }, CodeBadSpec},
@@ -54,7 +55,7 @@ func TestDescribeRefuses(t *testing.T) {
 
 func TestMergePrefersTheFirstFileAndTheDebugger(t *testing.T) {
 	entry := func(file, name string) Strategy { return Strategy{Name: name, File: file, Status: Available} }
-	broken := unavailable("x_y", faultf(CodeBadSpec, "bad"))
+	broken := unavailable("x_y", proc.Faultf(CodeBadSpec, "bad"))
 	debugged := Strategy{Name: "dbg", Debug: true, Status: Available}
 	list := (&Catalog{}).merge(
 		[]Strategy{entry("a", "x-y"), entry("b", "x_y"), entry("c", "dbg"), broken, entry("d", "other")},
@@ -66,36 +67,6 @@ func TestMergePrefersTheFirstFileAndTheDebugger(t *testing.T) {
 	want := []string{"b/unavailable/false", "dbg/available/true", "other/available/false", "x-y/available/false", "x_y/unavailable/false"}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %v\nwant %v", got, want)
-	}
-}
-
-func TestJudge(t *testing.T) {
-	a := &adapter{mtls: true}
-	a.Config.SocketDir = "/tmp/as-1/plugin-dir2"
-	cert := "|" + strings.Repeat("A", 60)
-	for line, want := range map[string]string{
-		"": "",
-		"1|1|unix|/tmp/as-1/plugin-dir2/plugin3|grpc" + cert:            "",
-		"1|1|unix|/tmp/as-1/plugin-dir2/plugin3|grpc" + cert + "|false": "",
-		"hello":        CodeWrongHandshake,
-		"a|b|c|d|grpc": CodeWrongHandshake,
-		"2|1|unix|/tmp/as-1/plugin-dir2/p|grpc" + cert:         CodeWrongHandshake,
-		"1|2|unix|/tmp/as-1/plugin-dir2/p|grpc" + cert:         CodeWrongProtocol,
-		"1|1|unix|/tmp/as-1/plugin-dir2/p":                     CodeWrongProtocol,
-		"1|1|unix|/tmp/as-1/plugin-dir2/p|netrpc" + cert:       CodeWrongProtocol,
-		"1|1|unix|/tmp/as-1/plugin-dir2/p|grpc|":               CodeWrongHandshake,
-		"1|1|tcp|127.0.0.1:80|grpc" + cert:                     CodeWrongHandshake,
-		"1|1|unix|/run/docker.sock|grpc" + cert:                CodeWrongHandshake,
-		"1|1|unix|/tmp/as-1/plugin-dir2/../../x|grpc" + cert:   CodeWrongHandshake,
-		"1|1|unix|/tmp/as-1/plugin-dir2/sub/dir/x|grpc" + cert: CodeWrongHandshake,
-	} {
-		got := ""
-		if fault := a.judge(line); fault != nil {
-			got = fault.Code
-		}
-		if got != want {
-			t.Errorf("%.60q: got %q, want %q", line, got, want)
-		}
 	}
 }
 

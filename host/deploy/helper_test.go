@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/assay-run/assay/host/base/digest"
+	"github.com/assay-run/assay/host/base/dsse"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
@@ -79,7 +80,7 @@ func sign(t testing.TB, payload any, by *ecdsa.PrivateKey, kind string) []byte {
 	if !raw {
 		text = digest.Tree(payload)
 	}
-	sum := sha256.Sum256(pae(kind, text))
+	sum := sha256.Sum256(dsse.PAE(kind, text))
 	sig, err := by.Sign(nil, sum[:], crypto.SHA256)
 	if err != nil {
 		t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/assay-run/assay/host/base/digest"
+	"github.com/assay-run/assay/host/base/file"
 )
 
 const schemaMemory = "registry-memory/v1"
@@ -158,26 +159,5 @@ func (m *Memory) store(r *Registry) error {
 	text := digest.Tree(map[string]any{
 		"schema": schemaMemory, "family_id": r.FamilyID, "registry_version": float64(r.Version), "registry": sealed,
 	})
-	f, err := os.CreateTemp(m.dir, ".memory-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name()) // gone after the rename
-	_, err = f.Write(text)
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(f.Name(), m.path(r.FamilyID)); err != nil {
-		return err
-	}
-	return syncDir(m.dir)
-}
-
-// syncDir makes a rename last.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
+	return file.Write(m.path(r.FamilyID), text, 0o600)
 }

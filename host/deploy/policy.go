@@ -1,3 +1,20 @@
+// Package deploy is the host's deployment policy: it decides whether real money may be
+// traded with a strategy, by the deployable registry that a control plane has signed, and
+// watches that decision while the run is on.
+//
+// The way of a start: once the API's own checks have passed, and before anything of a venue or
+// a connector is touched, whoever starts a run asks Policy.Admit. It fetches the registry of
+// the strategy's family, reads it strictly, verifies it with the pinned key, holds it against
+// the clock and against the highest version ever seen (Memory, on disk), and looks for an
+// entry of exactly this program with exactly these parameters. What comes back is an
+// Admission with the entry's Limits, or a *Refusal with one code. Watch asks again every
+// minute of the run.
+//
+// Nothing outside the signed payload counts. How registry bytes come in is a Source; [Plane] is
+// the one over HTTP, and the one HTTP client of a control plane. How an incident goes out is a
+// Reporter, which needs the control plane's statements and is therefore made by the program.
+//
+// Clocks are handed in.
 package deploy
 
 import (
@@ -6,6 +23,8 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"sync"
 	"time"
 
@@ -258,4 +277,145 @@ func (p *Policy) cached(family string, cause error) (answer, error) {
 			with("expires_at", market.FromTime(r.ExpiresAt)).with("registry_version", r.Version)
 	}
 	return answer{registry: r, away: away(fmt.Sprintf(": its registry of version %d holds until %s.", r.Version, until))}, nil
+}
+
+// The outcomes of a check of health.
+const (
+	healthSkip = "skip"
+	healthPass = "pass"
+	healthWarn = "warn"
+)
+
+// Health is the check named governance: pass, warn or skip, and a message. Ungated is that of
+// the current run, see Admission. It asks nobody.
+func (p *Policy) Health(ungated string) (status, message string) {
+	p.mu.Lock()
+	last := p.last
+	p.mu.Unlock()
+	switch {
+	case ungated != "":
+		return healthWarn, ungated
+	case p.opts.Mode == Off, p.opts.Mode == Warn:
+		return healthWarn, "real money would be traded ungated: the deployment policy is " + string(p.mode)
+	case p.mode != Enforce:
+		return healthSkip, "not configured"
+	case last.Code != "":
+		return healthWarn, string(last.Code) + ": " + last.Message
+	}
+	return healthPass, "enforced"
+}
+
+// Mode is the option --deployment-policy.
+type Mode string
+
+// The modes. Auto enforces where a control plane is configured and warns elsewhere.
+const (
+	Auto    Mode = "auto"
+	Off     Mode = "off"
+	Warn    Mode = "warn"
+	Enforce Mode = "enforce"
+)
+
+// ParseMode reads the option.
+func ParseMode(s string) (Mode, error) {
+	switch m := Mode(s); m {
+	case Auto, Off, Warn, Enforce:
+		return m, nil
+	}
+	return "", fmt.Errorf("%q is not a policy: write auto, off, warn or enforce", s)
+}
+
+// Effective is what a mode comes to: off, warn or enforce.
+func (m Mode) Effective(configured bool) Mode {
+	switch {
+	case m == Off || m == Warn || m == Enforce:
+		return m
+	case configured:
+		return Enforce
+	}
+	return Warn
+}
+
+var (
+	strategyName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,62}$`)
+	familyID     = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,127}$`)
+)
+
+// Families are the families of strategies that are not called like them, by strategy name.
+type Families map[string]string
+
+// ParseFamilies reads the values of --strategy-family, each name=family.
+func ParseFamilies(list []string) (Families, error) {
+	out := Families{}
+	for _, s := range list {
+		name, family, _ := strings.Cut(s, "=")
+		switch _, twice := out[name]; {
+		case !strategyName.MatchString(name) || !familyID.MatchString(family):
+			return nil, fmt.Errorf("%q is not name=family: write the name of a strategy and the id of its family, such as sma_cross=sma-cross", s)
+		case twice:
+			return nil, fmt.Errorf("strategy %s is given two families", name)
+		}
+		out[name] = family
+	}
+	return out, nil
+}
+
+// Of is the family of a strategy: the one given, else its name with - for _.
+func (f Families) Of(strategy string) string {
+	if family, ok := f[strategy]; ok {
+		return family
+	}
+	return strings.ReplaceAll(strategy, "_", "-")
+}
+
+// Incident is a critical incident to be opened at the control plane: it suspends the revision
+// and everything that would run the same, and kills what runs elsewhere.
+type Incident struct {
+	ID                         string
+	CandidateRevisionID, RunID string
+	Reason                     string
+	At                         time.Time
+}
+
+// Reporter signs an incident and posts it. An error that is ErrRefused is final; any other may
+// pass by itself.
+type Reporter interface {
+	Report(ctx context.Context, i Incident) error
+}
+
+// ErrRefused is a Reporter's error where the control plane said no.
+var ErrRefused = errors.New("the control plane refused the statement")
+
+const (
+	firstRetry = time.Second
+	lastRetry  = 30 * time.Second
+)
+
+// RiskKill tells the control plane that a run ended by RISK_KILL. It tries until the plane has
+// answered or ctx ends, so call it beside the end of the run. It does nothing without a
+// Reporter and for a run that no entry is known of.
+func (p *Policy) RiskKill(ctx context.Context, a *Admission, runID, reason string) error {
+	if p.opts.Reporter == nil || a.CandidateRevisionID == "" {
+		return nil
+	}
+	i := Incident{
+		ID: "risk-kill." + runID, CandidateRevisionID: a.CandidateRevisionID, RunID: runID, Reason: reason, At: p.opts.Now(),
+	}
+	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
+		err := p.opts.Reporter.Report(ctx, i)
+		switch {
+		case err == nil:
+			p.opts.Logger.Warn("critical incident opened", "incident_id", i.ID, "candidate_revision_id", i.CandidateRevisionID)
+			return nil
+		case errors.Is(err, ErrRefused):
+			return fmt.Errorf("incident %s: %w", i.ID, err)
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return fmt.Errorf("incident %s was not posted: %w", i.ID, errors.Join(err, context.Cause(ctx)))
+		}
+	}
 }

@@ -1,6 +1,8 @@
 package deploy
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
 	"fmt"
 	"math"
 	"regexp"
@@ -9,6 +11,7 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/host/base/digest"
+	"github.com/assay-run/assay/host/base/dsse"
 )
 
 // Registry is the signed payload of a deployable registry: what a host may run of a family.
@@ -233,4 +236,82 @@ func (v value) amount() string {
 		v.d.fail(v.at, fmt.Sprintf("must be a plain decimal, such as %q", "2500.5"))
 	}
 	return s
+}
+
+// PayloadType is the DSSE payload type of a deployable registry.
+const PayloadType = "application/vnd.run-control.deployable-registry+json"
+
+// Schema is the schema of a deployable registry.
+const Schema = "deployable-registry/v1"
+
+// maxDepth is how deep JSON may be nested; the value at the top has depth 0.
+const maxDepth = 32
+
+// Open reads an answer of a control plane and returns the registry in it, once the pinned key
+// has signed it as the registry of this family. The refusals are RegistryInvalid,
+// RegistryUnsigned, RegistrySignatureInvalid and RegistryFamilyMismatch. Whether the registry
+// is still valid, or older than one seen before, is not asked here.
+func Open(body []byte, key *ecdsa.PublicKey, family string) (*Registry, *Refusal) {
+	v, err := digest.Strict(body, maxDepth)
+	if err != nil {
+		return nil, invalid("the answer is no JSON that has one meaning: %v", err)
+	}
+	outer, ok := v.(map[string]any)
+	if !ok {
+		return nil, invalid("the answer is no JSON object")
+	}
+	envelope, _ := outer["attestation"].(map[string]any)
+	text, _ := envelope["payload"].(string)
+	if text == "" {
+		return nil, refuse(RegistryUnsigned, "The registry of %s has no signed payload. Only what the control plane has signed counts: "+
+			"is --control-url the address of a control plane?", family)
+	}
+	payload, reason := verify(envelope, text, key)
+	if reason != "" {
+		return nil, refuse(RegistrySignatureInvalid, "The registry of %s is not signed by the pinned key: %s. "+
+			"Compare --control-key with the control plane's governance.pub, over a way that you trust.", family, reason).with("reason", reason)
+	}
+	r, fault := decode(payload)
+	if fault != nil {
+		return nil, invalid("the signed payload: %v", fault)
+	}
+	if r.FamilyID != family {
+		return nil, refuse(RegistryFamilyMismatch, "The registry is that of family %q, not of %q. Name the family with --strategy-family, "+
+			"or find out what answers in the control plane's place.", r.FamilyID, family).with("family", family)
+	}
+	// Of the answer only this is kept.
+	r.sealed = digest.Tree(map[string]any{"schema": Schema, "attestation": envelope})
+	return r, nil
+}
+
+func invalid(format string, args ...any) *Refusal {
+	reason := fmt.Sprintf(format, args...)
+	return refuse(RegistryInvalid, "The registry cannot be read: %s. Find out what answers at --control-url.", reason).with("reason", reason)
+}
+
+// verify returns the payload of a DSSE envelope that the key has signed as a registry, or why
+// it has not.
+func verify(envelope map[string]any, text string, key *ecdsa.PublicKey) (payload []byte, reason string) {
+	if kind, _ := envelope["payloadType"].(string); kind != PayloadType {
+		return nil, "its payloadType is another one"
+	}
+	if payload = dsse.Base64(text); payload == nil {
+		return nil, "its payload is not strict base64"
+	}
+	if key == nil || key.Curve != elliptic.P256() {
+		return nil, "no P-256 key is pinned"
+	}
+	signed := dsse.Signed{Envelope: dsse.Envelope{PayloadType: PayloadType}, Payload: payload}
+	signatures, _ := envelope["signatures"].([]any)
+	for _, v := range signatures[:min(len(signatures), dsse.MaxSignatures)] {
+		one, _ := v.(map[string]any)
+		text, _ := one["sig"].(string)
+		if sig := dsse.Base64(text); sig != nil {
+			signed.Signatures = append(signed.Signatures, sig)
+		}
+	}
+	if len(signed.Verify(key)) == 0 {
+		return nil, "no signature verifies"
+	}
+	return payload, ""
 }

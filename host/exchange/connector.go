@@ -1,3 +1,19 @@
+// Package exchange is what the host knows of a venue: the nouns of an account there and
+// the interfaces that a connector implements.
+//
+// A connector is a process of its own that speaks them over gRPC (package wire); the
+// venue "sim" implements them inside the host (package sim). Whoever drives a connector
+// (package live) cannot tell the two apart. The rules that keep orders safe are part of
+// the contract and are proved for every connector by package conformance:
+//
+//   - a connector never sends a submit a second time by itself;
+//   - an answer is a reject only when the venue said so with a code that is known to mean
+//     it; whatever is not understood is Unknown;
+//   - no terminal status is ever concluded from a list that lacks an order;
+//   - an error and a message carry no credential.
+//
+// Prices, quantities and amounts are decimals, candles float64, times Unix milliseconds
+// UTC. The package imports the market nouns only.
 package exchange
 
 import (
@@ -9,18 +25,13 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
-// Connection is one connector, ready to be opened. All parts belong to the same session
-// and may be called from any goroutine.
+// Connection is one connector, ready to be opened.
 type Connection struct {
-	Session Session
-	Data    Data
-	Trader  Trader
-	Account Account
-	Safety  Safety
+	Connector
 	// Clock is set where the venue's time does not pass as ours does; nil: it
 	// goes on from Opened.ClockOffset, and Ack corrects it.
 	Clock VenueClock
-	// Gone is closed when the connector's process is gone although nobody here ended it, or was
+	// Gone is closed when the connector's process is gone without having been ended here, or was
 	// killed because it broke the protocol; nil where there is no process.
 	Gone <-chan struct{}
 	// Release ends what stands behind the connection, once its session is closed or it is gone;
@@ -36,7 +47,7 @@ type Connection struct {
 // ErrGone is the end of what goes on over a connector whose process is gone.
 var ErrGone = errors.New("the connector is gone")
 
-// IsGone says that the connector's process is gone.
+// IsGone reports whether the connector's process is gone.
 func (c *Connection) IsGone() bool {
 	select {
 	case <-c.Gone:
@@ -68,7 +79,7 @@ func (c *Connection) While(ctx context.Context, f func(context.Context) error) e
 // BeatEvery is how often a host beats.
 const BeatEvery = 2 * time.Second
 
-// KeepLease tells the connector that its host lives, until ctx ends. Heard is given each answer, and when it was
+// KeepLease beats, so that the connector knows that its host lives, until ctx ends. Heard is given each answer, and when it was
 // asked for; a beat that is not answered is followed by the next.
 func (c *Connection) KeepLease(ctx context.Context, heard func(Ack, time.Time)) {
 	tick := time.NewTicker(BeatEvery)
@@ -76,7 +87,7 @@ func (c *Connection) KeepLease(ctx context.Context, heard func(Ack, time.Time)) 
 	for seq := int64(1); ; seq++ {
 		limit, cancel := context.WithTimeout(ctx, BeatEvery)
 		asked := time.Now()
-		ack, err := c.Safety.Beat(limit, seq)
+		ack, err := c.Beat(limit, seq)
 		cancel()
 		if err == nil {
 			heard(ack, asked)
@@ -89,9 +100,17 @@ func (c *Connection) KeepLease(ctx context.Context, heard func(Ack, time.Time)) 
 	}
 }
 
-// Session opens and closes the connector for one run.
+// Connector is a connector's one session with a venue. Its methods may be called from any
+// goroutine.
+type Connector interface {
+	Session
+	Data
+	Trader
+}
+
+// Session opens and closes the connector for one run, and ends its orders when the host is gone.
 type Session interface {
-	// Describe says what the venue offers; it needs no network. Deadline 5 s.
+	// Describe returns what the venue offers; it needs no network. Deadline 5 s.
 	Describe(ctx context.Context) (Description, error)
 	// Open takes the credentials and connects. It is called once; a second call is refused. Deadline 30 s.
 	Open(ctx context.Context, req OpenRequest) (Opened, error)
@@ -101,6 +120,12 @@ type Session interface {
 	// those that could not be confirmed as gone are returned by client order id. Deadline 30 s.
 	// A second call does nothing.
 	Close(ctx context.Context, cancelOpen bool) (unconfirmed []string, err error)
+	// ArmDeadMan asks the venue itself to cancel the orders of the session unless it is asked
+	// again within ttl; errors.ErrUnsupported where it cannot.
+	ArmDeadMan(ctx context.Context, ttl time.Duration) error
+	// Beat shows the connector that the host lives. When none came for the lease's time it
+	// refuses submits (NotSent), cancels the run's open orders according to OpenRequest.OnLeaseLoss, writes lease.json and ends.
+	Beat(ctx context.Context, seq int64) (Ack, error)
 }
 
 // Data is the public market data.
@@ -113,9 +138,10 @@ type Data interface {
 	StreamCandles(ctx context.Context, on func(CandleEvent)) error
 }
 
-// Trader sends orders. None of the methods tries again by itself.
+// Trader sends orders and reads what the venue keeps for the credentials. None of the
+// methods tries again by itself.
 type Trader interface {
-	// Submit sends one order. Deadline 10 s. The Result tells what became of it; an Order
+	// Submit sends one order. Deadline 10 s. The Result is what became of it; an Order
 	// stands beside an Accepted one.
 	Submit(ctx context.Context, req OrderRequest) (Result, Order)
 	// SubmitPair sends a limit and a stop exit of which one cancels the other.
@@ -124,10 +150,6 @@ type Trader interface {
 	Cancel(ctx context.Context, ref OrderRef) (Result, Order)
 	// Query asks for one order. NotFound is the venue's definite word. Deadline 5 s.
 	Query(ctx context.Context, ref OrderRef) (Result, Order)
-}
-
-// Account is what the venue keeps for the credentials.
-type Account interface {
 	// OpenOrders are all orders that are open on the symbols of the session, foreign ones too.
 	OpenOrders(ctx context.Context) ([]Order, error)
 	// Fills of a symbol since a time, ascending by trade.
@@ -139,22 +161,12 @@ type Account interface {
 	StreamAccount(ctx context.Context, on func(AccountEvent)) error
 }
 
-// Safety ends orders when the host is gone.
-type Safety interface {
-	// ArmDeadMan asks the venue itself to cancel the orders of the session unless it is asked
-	// again within ttl; errors.ErrUnsupported where it cannot.
-	ArmDeadMan(ctx context.Context, ttl time.Duration) error
-	// Beat tells the connector that the host lives. When none came for the lease's time it
-	// refuses submits (NotSent), cancels the run's open orders as OpenRequest.OnLeaseLoss says, writes lease.json and ends.
-	Beat(ctx context.Context, seq int64) (Ack, error)
-}
-
 // Ack is the answer to a beat.
 type Ack struct {
 	// OpenOrders of the run, as far as is known. Guard counts them for a connector.
 	OpenOrders int
 	// VenueTime is the time now by which the venue judges requests, as measured last and gone on since by a
-	// clock that nobody sets; 0: not known.
+	// clock that is never set; 0: not known.
 	VenueTime market.Time
 }
 
@@ -249,4 +261,18 @@ type AccountEvent struct {
 	Balance *Balance
 	// Transfer is a deposit or a withdrawal, by its name; the balance comes by itself.
 	Transfer *Transfer
+}
+
+// certified is the compiled list: connectors that may trade real money, each with the one
+// version that has passed every card of the conformance suite. A version gets here by its test
+// calling conformance.Certify, which fails where this list differs.
+func certified() map[string]string {
+	return map[string]string{"binance": "1.0.0"}
+}
+
+// Certified reports whether a connector may trade real money: its id is in the compiled list with
+// the version that it declares.
+func Certified(d Description) bool {
+	version, listed := certified()[d.ID]
+	return listed && version == d.Version && d.Kind == "native"
 }

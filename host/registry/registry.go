@@ -1,19 +1,43 @@
+// Package registry keeps one row per run in <state_dir>/runs/registry.sqlite3: what
+// was asked, how it stands, and a copy of its metadata.json.
+//
+// A run's rows are made when it begins (status running) and completed in one
+// transaction after package artifact has put its files in place. ListMetadata is the
+// one way to enumerate runs, for CLI, comparison, API and packing.
+//
+// It also counts what people should not have to be asked: Trials is what has been tried
+// in a family, Peeks who has looked at the locked test metrics, PostPeek whether a trial
+// comes after such a look.
+//
+// A crash can come between any two of these steps. The next Open settles it: a
+// folder that is whole but whose row is still running is verified and adopted, one
+// that does not verify moves to runs/.orphan/, and InterruptService marks the runs
+// of the service that will never end. Several processes may use the file at once.
+//
+// Every exported method is one transaction. The package imports sqlite, artifact and
+// result.
 package registry
 
 import (
 	"context"
+	"crypto/rand"
+	"database/sql"
 	"embed"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/base/sqlite"
+	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
 //go:embed schema/*.sql
@@ -70,7 +94,7 @@ func Open(ctx context.Context, store *artifact.Store, log hclog.Logger) (*Regist
 		return nil, fmt.Errorf("registry: %w", because(explain(err, store), store.Root()))
 	}
 	r := &Registry{db: db, store: store, log: log, now: time.Now}
-	if err := errors.Join(r.importLegacy(ctx), r.settle(ctx), r.recallWindows(ctx)); err != nil {
+	if err := errors.Join(r.importLegacy(ctx), settler{r}.settle(ctx), r.recallWindows(ctx)); err != nil {
 		return nil, errors.Join(fmt.Errorf("registry: %w", because(explain(err, store), store.Root())), db.Close())
 	}
 	return r, nil
@@ -109,4 +133,302 @@ func (r *Registry) Close() error { return r.db.Close() }
 func (r *Registry) SchemaVersion(ctx context.Context) (version int, err error) {
 	err = r.db.Read().QueryRowContext(ctx, `SELECT value FROM registry_info WHERE key = 'schema_version'`).Scan(&version)
 	return version, err
+}
+
+// NewOwner names this process as the holder of a lease, each time differently:
+// <host>:<pid>:<process>-<random>, where <process> tells it from another one that gets
+// the same number later, or has it in another container.
+func NewOwner() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	var unique [4]byte
+	_, _ = rand.Read(unique[:]) // never fails
+	birth, _ := processBirth(os.Getpid())
+	return fmt.Sprintf("%s:%d:%s.%s-%s", host, os.Getpid(), pidSpace(), birth, hex.EncodeToString(unique[:]))
+}
+
+// gone says that the process that holds a lease has certainly ended, so that nobody needs
+// to wait for the lease to run out. Of a process on another machine or in another
+// container, and where there is no /proc, nothing is certain.
+func gone(owner string) bool {
+	parts := strings.Split(owner, ":")
+	if len(parts) != 3 {
+		return false
+	}
+	pid, err := strconv.Atoi(parts[1])
+	host, hostErr := os.Hostname()
+	if err != nil || hostErr != nil || parts[0] != host {
+		return false
+	}
+	process, _, _ := strings.Cut(parts[2], "-")
+	space, birth, ok := strings.Cut(process, ".")
+	if !ok || space == "" || birth == "" || space != pidSpace() {
+		return false
+	}
+	if _, err := processBirth(1); err != nil {
+		return false // the processes of others are hidden
+	}
+	now, err := processBirth(pid)
+	if errors.Is(err, fs.ErrNotExist) {
+		return true
+	}
+	return err == nil && now != birth
+}
+
+// pidSpace is the namespace that process numbers count in, "" where there is none.
+func pidSpace() string {
+	link, err := os.Readlink("/proc/self/ns/pid")
+	if err != nil {
+		return ""
+	}
+	return strings.Trim(strings.TrimPrefix(link, "pid:"), "[]")
+}
+
+// processBirth is when a process began, in ticks since the machine did: the 22nd field of
+// its stat, counted behind the name, which may hold anything.
+func processBirth(pid int) (string, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return "", err
+	}
+	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
+	if len(fields) < 20 {
+		return "", errors.New("stat of a process is too short")
+	}
+	if fields[0] == "Z" {
+		return "", fs.ErrNotExist // it has ended, and only nobody has asked how
+	}
+	return fields[19], nil
+}
+
+// Run is a row of run_metadata.
+type Run struct {
+	RunID, RequestHash, Slug, FamilyID, Kind, Status string
+	// TrialKey, PlanID and CompletedAt are empty where there is none.
+	TrialKey, PlanID string
+	TrialIndex       sql.NullInt64
+	CompletedAt      string
+	// Payload is the bytes of metadata.json; artifact.DecodeMetadata reads them.
+	Payload []byte
+}
+
+// Request is a row of request_runs.
+type Request struct {
+	RequestHash, RunID, Kind, Status string
+	Attempt                          int
+	Owner, LeaseUntil                string // empty where there is none
+	CreatedAt, UpdatedAt             string
+}
+
+// Filter narrows ListMetadata; empty fields mean everything.
+type Filter struct {
+	Slug, FamilyID, Kind, Status string
+}
+
+const selectRun = `SELECT run_id, request_hash, slug, family_id, kind, status, COALESCE(trial_key, ''),
+	COALESCE(plan_id, ''), trial_index, COALESCE(completed_at, ''), payload FROM run_metadata `
+
+// runFields are where the columns of selectRun go.
+func runFields(m *Run) []any {
+	return []any{&m.RunID, &m.RequestHash, &m.Slug, &m.FamilyID, &m.Kind, &m.Status, &m.TrialKey,
+		&m.PlanID, &m.TrialIndex, &m.CompletedAt, &m.Payload}
+}
+
+// ListMetadata lists runs by completed_at, then run_id; running ones come last.
+func (r *Registry) ListMetadata(ctx context.Context, f Filter) ([]Run, error) {
+	return collect(ctx, r.db.Read(), runFields, selectRun+`
+		WHERE ?1 IN ('', slug) AND ?2 IN ('', family_id) AND ?3 IN ('', kind) AND ?4 IN ('', status)
+		ORDER BY completed_at IS NULL, completed_at, run_id`, f.Slug, f.FamilyID, f.Kind, f.Status)
+}
+
+// Get is one run. The error is ErrNotFound if there is none.
+func (r *Registry) Get(ctx context.Context, runID string) (Run, error) {
+	runs, err := collect(ctx, r.db.Read(), runFields, selectRun+`WHERE run_id = ?`, runID)
+	if err != nil {
+		return Run{}, err
+	}
+	if len(runs) == 0 {
+		return Run{}, fmt.Errorf("run %s: %w", runID, ErrNotFound)
+	}
+	return runs[0], nil
+}
+
+const selectRequest = `SELECT request_hash, run_id, kind, status, attempt, COALESCE(owner, ''),
+	COALESCE(lease_until, ''), created_at, updated_at FROM request_runs WHERE request_hash = ?`
+
+func requestFields(q *Request) []any {
+	return []any{&q.RequestHash, &q.RunID, &q.Kind, &q.Status, &q.Attempt, &q.Owner, &q.LeaseUntil, &q.CreatedAt, &q.UpdatedAt}
+}
+
+// GetRequest is the row of a request. The error is ErrNotFound if nobody asked it.
+func (r *Registry) GetRequest(ctx context.Context, requestHash string) (Request, error) {
+	q := Request{}
+	err := r.db.Read().QueryRowContext(ctx, selectRequest, requestHash).Scan(requestFields(&q)...)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = fmt.Errorf("request %s: %w", requestHash, ErrNotFound)
+	}
+	return q, err
+}
+
+// querier is a database or a transaction.
+type querier interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
+// collect reads every row of a query into the fields of a value each.
+func collect[T any](ctx context.Context, q querier, fields func(*T) []any, query string, args ...any) (list []T, err error) {
+	rows, err := q.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var v T
+		if err := rows.Scan(fields(&v)...); err != nil {
+			return nil, err
+		}
+		list = append(list, v)
+	}
+	return list, rows.Err()
+}
+
+// exec is a transaction of one statement.
+func (r *Registry) exec(ctx context.Context, query string, args ...any) error {
+	return r.db.Tx(ctx, func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, query, args...)
+		return err
+	})
+}
+
+// Begin makes the rows of a run that begins, from artifact.Begun. The error is an
+// *ExistsError when the run id is taken. The first run of a request stays the one
+// that answers it.
+func (r *Registry) Begin(ctx context.Context, m *artifact.Metadata) error {
+	payload, err := m.Encode()
+	if err != nil {
+		return err
+	}
+	return r.db.Tx(ctx, func(tx *sql.Tx) error {
+		added, err := affected(insertMetadata(ctx, tx, m, payload, `ON CONFLICT (run_id) DO NOTHING`))
+		if err != nil {
+			return err
+		}
+		if added == 0 {
+			return &ExistsError{RunID: m.RunID}
+		}
+		return insertRequest(ctx, tx, m, `ON CONFLICT (request_hash) DO NOTHING`)
+	})
+}
+
+// Complete ends both rows of a run whose files are in place; payload is the bytes of
+// its metadata.json. Rows that are missing are made.
+func (r *Registry) Complete(ctx context.Context, m *artifact.Metadata, payload []byte) error {
+	return r.db.Tx(ctx, func(tx *sql.Tx) error { return end(ctx, tx, m, payload) })
+}
+
+// Fail ends both rows of a run that has no files.
+func (r *Registry) Fail(ctx context.Context, m *artifact.Metadata, why *artifact.Failure) error {
+	failed := *m
+	failed.Fail(why, r.now())
+	payload, err := failed.Encode()
+	if err != nil {
+		return err
+	}
+	return r.db.Tx(ctx, func(tx *sql.Tx) error { return end(ctx, tx, &failed, payload) })
+}
+
+func end(ctx context.Context, tx *sql.Tx, m *artifact.Metadata, payload []byte) error {
+	_, err := insertMetadata(ctx, tx, m, payload, `ON CONFLICT (run_id) DO UPDATE
+		SET status = excluded.status, completed_at = excluded.completed_at, payload = excluded.payload,
+		plan_id = excluded.plan_id, trial_index = excluded.trial_index`)
+	if err != nil {
+		return err
+	}
+	// Rows of the same request that belong to another run keep their state.
+	return insertRequest(ctx, tx, m, `ON CONFLICT (request_hash) DO UPDATE
+		SET status = excluded.status, owner = NULL, lease_until = NULL, updated_at = excluded.updated_at
+		WHERE run_id = excluded.run_id`)
+}
+
+func insertMetadata(ctx context.Context, tx *sql.Tx, m *artifact.Metadata, payload []byte, conflict string) (sql.Result, error) {
+	return tx.ExecContext(ctx, `INSERT INTO run_metadata
+		(run_id, request_hash, slug, family_id, kind, status, trial_key, plan_id, trial_index, completed_at, payload)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) `+conflict,
+		m.RunID, m.RequestHash, m.Slug, m.FamilyID, m.Kind, m.Status, orNull(m.TrialKey), m.PlanID, m.TrialIndex,
+		timeOrNull(m.Volatile.CompletedAt), payload)
+}
+
+func insertRequest(ctx context.Context, tx *sql.Tx, m *artifact.Metadata, conflict string) error {
+	updated := m.Volatile.CompletedAt
+	if updated == 0 {
+		updated = m.Volatile.StartedAt
+	}
+	_, err := tx.ExecContext(ctx, `INSERT INTO request_runs
+		(request_hash, run_id, kind, status, attempt, owner, lease_until, created_at, updated_at)
+		VALUES (?, ?, ?, ?, ?, NULL, NULL, ?, ?) `+conflict,
+		m.RequestHash, m.RunID, m.Kind, m.Status, m.Attempt, m.Volatile.StartedAt.String(), updated.String())
+	return err
+}
+
+// InterruptService marks the runs of the service that are still running as failed,
+// RUN_INTERRUPTED, and returns them. Call it when the service starts, before its
+// first run: whoever had them is gone.
+func (r *Registry) InterruptService(ctx context.Context) ([]*artifact.Metadata, error) {
+	var marked []*artifact.Metadata
+	now := r.now()
+	err := r.db.Tx(ctx, func(tx *sql.Tx) error {
+		rows, err := collect(ctx, tx, runFields, selectRun+`WHERE status = 'running' AND kind = 'service' ORDER BY run_id`)
+		if err != nil {
+			return err
+		}
+		for _, row := range rows {
+			m, err := artifact.DecodeMetadata(row.Payload)
+			if err != nil {
+				return err
+			}
+			m.Fail(&artifact.Failure{
+				Code: "RUN_INTERRUPTED", Message: "The service ended without warning while the run was on.",
+				LogTail: []string{}, Data: map[string]any{},
+			}, now)
+			payload, err := m.Encode()
+			if err != nil {
+				return err
+			}
+			if err := end(ctx, tx, m, payload); err != nil {
+				return err
+			}
+			marked = append(marked, m)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, explain(err, r.store)
+	}
+	for _, m := range marked {
+		r.log.Warn("a run was cut short when the service ended", "run_id", m.RunID, "slug", m.Slug)
+	}
+	return marked, nil
+}
+
+func affected(res sql.Result, err error) (int64, error) {
+	if err != nil {
+		return 0, err
+	}
+	return res.RowsAffected()
+}
+
+func orNull(s string) any {
+	if s == "" {
+		return nil
+	}
+	return s
+}
+
+func timeOrNull(t market.Time) any {
+	if t == 0 {
+		return nil
+	}
+	return t.String()
 }

@@ -18,7 +18,6 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/assay-run/assay/host/artifact"
-	"github.com/assay-run/assay/host/result"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
@@ -68,7 +67,7 @@ func newRun(id string, seed int) *artifact.Run {
 	at := time.Date(2026, 11, 20, 12, 0, seed, 0, time.UTC)
 	return &artifact.Run{
 		ID: id, Manifest: m, Status: artifact.StatusCompleted, StartedAt: at, CompletedAt: at.Add(time.Second), Origin: artifact.OriginService,
-		Service: &artifact.ServiceNote{Mode: "backtest"}, Splits: []artifact.Split{{ID: artifact.FullSplitID, Results: &result.Results{}}},
+		Service: &artifact.ServiceNote{Mode: "backtest"}, Splits: []artifact.Split{{ID: artifact.FullSplitID, Results: &artifact.Results{}}},
 	}
 }
 
@@ -168,7 +167,7 @@ func TestFirstRunOfARequestStays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Fail(ctx, m, &result.Failure{Code: "ARTIFACT_WRITE_FAILED", Message: "disk full"}); err != nil {
+	if err := r.Fail(ctx, m, &artifact.Failure{Code: "ARTIFACT_WRITE_FAILED", Message: "disk full"}); err != nil {
 		t.Fatal(err)
 	}
 	if q, err := r.GetRequest(ctx, row.RequestHash); err != nil || q.RunID != "svc_a" || q.Status != "failed" {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/metric"
-	"github.com/assay-run/assay/host/result"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
@@ -62,13 +61,13 @@ func TestTrials(t *testing.T) {
 	}
 	blank, measured := newTrial("run_blank", "7", nil), newTrial("run_measured", "8", nil)
 	for _, run := range []*artifact.Run{blank, measured} {
-		run.Status, run.Failure = artifact.StatusFailed, &result.Failure{Code: "PLUGIN_CRASHED"}
+		run.Status, run.Failure = artifact.StatusFailed, &artifact.Failure{Code: "PLUGIN_CRASHED"}
 	}
 	report, err := metric.Compute(metric.Input{Timeframe: market.MustTimeframe("1h"), Calendar: metric.Calendar24x7})
 	if err != nil {
 		t.Fatal(err)
 	}
-	measured.Splits[0].Results = &result.Results{Metrics: &report}
+	measured.Splits[0].Results = &artifact.Results{Metrics: &report}
 	store(t, r, blank)
 	store(t, r, measured)
 

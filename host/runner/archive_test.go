@@ -14,7 +14,6 @@ import (
 
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/registry"
-	"github.com/assay-run/assay/host/result"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
@@ -46,10 +45,10 @@ func (d *describedExec) WriteDecisions(w io.Writer) error {
 	return nil
 }
 
-func (d *describedExec) Results() *result.Results {
-	return &result.Results{
+func (d *describedExec) Results() *artifact.Results {
+	return &artifact.Results{
 		FinalValue: "10000", Orders: []market.Order{{Reason: "warmup"}, {}},
-		Equity: result.EquityCurve{
+		Equity: artifact.EquityCurve{
 			Time: []market.Time{3600000, 7200000}, Equity: []float64{10000, 10000}, Cash: []float64{10000, 10000},
 			PositionValue: []float64{0, 0}, Drawdown: []float64{0, 0}, Exposure: []float64{0, 0},
 		},
@@ -193,11 +192,11 @@ func TestRecover(t *testing.T) {
 	report := func() *Report {
 		return &Report{Results: exec.Results(), Snapshot: Snapshot{
 			RunID: "svc_cut", Mode: ModePaper, EndTime: time.UnixMilli(9000).UTC(),
-			Failure: &result.Failure{Code: CodeRunInterrupted},
+			Failure: &artifact.Failure{Code: CodeRunInterrupted},
 		}}
 	}
 	nothing := report()
-	nothing.Results = &result.Results{}
+	nothing.Results = &artifact.Results{}
 	if err := a.Recover(t.Context(), nothing); err != nil || nothing.Artifacts != "" {
 		t.Errorf("of nothing: %q %v", nothing.Artifacts, err)
 	}
@@ -214,7 +213,7 @@ func TestRecover(t *testing.T) {
 		func() error { return nil },
 		func() error {
 			return a.Registry.Fail(t.Context(), cut[0],
-				&result.Failure{Code: CodeRunInterrupted})
+				&artifact.Failure{Code: CodeRunInterrupted})
 		}, // the row of before
 	} {
 		if err := between(); err != nil {

@@ -11,7 +11,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/assay-run/assay/host/result"
+	"github.com/assay-run/assay/host/artifact"
 )
 
 func TestMain(m *testing.M) {
@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 type fakeExec struct {
 	run      func(context.Context) Outcome
 	progress func() Progress
-	results  func() *result.Results
+	results  func() *artifact.Results
 }
 
 func (f *fakeExec) Run(ctx context.Context) Outcome {
@@ -42,9 +42,9 @@ func (f *fakeExec) Progress() Progress {
 	return f.progress()
 }
 
-func (f *fakeExec) Results() *result.Results {
+func (f *fakeExec) Results() *artifact.Results {
 	if f.results == nil {
-		return &result.Results{FinalValue: "10001"}
+		return &artifact.Results{FinalValue: "10001"}
 	}
 	return f.results()
 }

@@ -9,7 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/assay-run/assay/host/result"
+	"github.com/assay-run/assay/host/artifact"
 )
 
 // observed is one operation of a history with what was answered. From and to are
@@ -133,7 +133,7 @@ func (p *player) endSomething(op string) {
 	}
 	o := Outcome{}
 	if op == "crash" {
-		o.Failure = &result.Failure{Code: "PLUGIN_CRASHED", Message: "gone"}
+		o.Failure = &artifact.Failure{Code: "PLUGIN_CRASHED", Message: "gone"}
 	}
 	p.execs[len(p.execs)-1].finish(o)
 }

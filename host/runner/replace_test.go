@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/assay-run/assay/host/result"
+	"github.com/assay-run/assay/host/artifact"
 )
 
 // held is a runner with a run that has ended.
@@ -72,7 +72,7 @@ func TestRefusedReplaceKeepsTheOldResult(t *testing.T) {
 func TestInterruptedRunsAreOnlyReset(t *testing.T) {
 	for _, code := range []string{CodeRunInterrupted, "JOURNAL_QUARANTINED", "STOP_UNCONFIRMED"} {
 		r := newRunner(t, Options{})
-		cut := Report{Snapshot: Snapshot{RunID: "svc_cut", Mode: ModeLive, Failure: &result.Failure{Code: code}}}
+		cut := Report{Snapshot: Snapshot{RunID: "svc_cut", Mode: ModeLive, Failure: &artifact.Failure{Code: code}}}
 		if err := r.Restore(cut, nil); err != nil {
 			t.Fatal(err)
 		}

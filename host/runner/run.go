@@ -5,10 +5,11 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
+	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/registry"
-	"github.com/assay-run/assay/host/result"
 )
 
 // run is one run, from its launch until it is reset.
@@ -173,7 +174,7 @@ func (r *Runner) settle(run *run, exec Execution, o Outcome) (Ended, event) {
 	if ok {
 		run.last = last
 	} else {
-		run.watched = ofResults(&result.Results{})
+		run.watched = ofResults(&artifact.Results{})
 	}
 	if o.Stopped && !run.wasStopped && !o.Withdrawn && o.Failure == nil {
 		o.Failure = internalFailure("The run ended early although nobody had stopped it.")
@@ -198,7 +199,7 @@ func (r *Runner) settle(run *run, exec Execution, o Outcome) (Ended, event) {
 }
 
 // warned is a copy with what nobody may overlook about the numbers.
-func warned(r *result.Results) *result.Results {
+func warned(r *artifact.Results) *artifact.Results {
 	out := *r
 	out.Warnings = append(slices.Clip(r.Warnings), r.Concerns()...)
 	return &out
@@ -227,7 +228,7 @@ func (r *Runner) conclude(run *run, e event, end Ended, kept Kept, place *regist
 		run.watched = ofResults(&results)
 	}
 	r.counters.add(s)
-	r.moveLocked(transitions[r.state][e].to)
+	r.moveLocked(transitions[e][r.state].to)
 	run.report.Snapshot.Seq = r.seq
 	close(run.done)
 	r.opts.Logger.Info("run ended", "run_id", run.id, "status", s.Status, "stop_reason", s.StopReason,
@@ -238,14 +239,14 @@ func (r *run) started(exec Execution) Started {
 	return Started{RunID: r.id, Request: r.req, StartTime: r.startAt, Execution: exec}
 }
 
-func internalFailure(message string) *result.Failure {
-	return complete(&result.Failure{Code: CodeInternal, Message: message})
+func internalFailure(message string) *artifact.Failure {
+	return complete(&artifact.Failure{Code: CodeInternal, Message: message})
 }
 
 // writeFailure is what becomes of a run whose files or row could not be written. How
 // the run itself failed, if it did, is kept beside it.
-func writeFailure(err error, before *result.Failure) *result.Failure {
-	f := &result.Failure{Code: CodeArtifactWriteFailed, Message: "The results could not be written: " + err.Error()}
+func writeFailure(err error, before *artifact.Failure) *artifact.Failure {
+	f := &artifact.Failure{Code: CodeArtifactWriteFailed, Message: "The results could not be written: " + err.Error()}
 	if before != nil {
 		f.Phase, f.CandleTime, f.LogTail, f.PluginExitCode = before.Phase, before.CandleTime, before.LogTail, before.PluginExitCode
 		f.Data = map[string]any{"run_failure": map[string]any{"code": before.Code, "message": before.Message, "data": before.Data}}
@@ -254,7 +255,7 @@ func writeFailure(err error, before *result.Failure) *result.Failure {
 }
 
 // complete is a copy of f that shows as JSON without nulls where lists are expected.
-func complete(f *result.Failure) *result.Failure {
+func complete(f *artifact.Failure) *artifact.Failure {
 	c := *f
 	if c.Code == "" {
 		c.Code = CodeInternal
@@ -269,4 +270,86 @@ func complete(f *result.Failure) *result.Failure {
 		c.Data = map[string]any{}
 	}
 	return &c
+}
+
+// Change is one change of status.
+type Change struct {
+	// Previous is the status before.
+	Previous string
+	// Snapshot is the state right after. Its Seq numbers the changes without a gap.
+	Snapshot Snapshot
+}
+
+// feed hands changes to subscribers. Each has a queue of its own without a limit,
+// because no change may be dropped or merged and publishing must not wait.
+type feed struct {
+	mu   sync.Mutex
+	subs map[*subscriber]struct{}
+}
+
+type subscriber struct {
+	out  chan Change
+	wake chan struct{} // capacity 1
+	quit chan struct{}
+
+	mu    sync.Mutex
+	queue []Change
+}
+
+func (f *feed) publish(c Change) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for s := range f.subs {
+		s.mu.Lock()
+		s.queue = append(s.queue, c)
+		s.mu.Unlock()
+		select {
+		case s.wake <- struct{}{}:
+		default:
+		}
+	}
+}
+
+func (f *feed) subscribe() (<-chan Change, func()) {
+	s := &subscriber{out: make(chan Change), wake: make(chan struct{}, 1), quit: make(chan struct{})}
+	f.mu.Lock()
+	if f.subs == nil {
+		f.subs = map[*subscriber]struct{}{}
+	}
+	f.subs[s] = struct{}{}
+	f.mu.Unlock()
+	var wg sync.WaitGroup
+	wg.Go(s.deliver)
+	var once sync.Once
+	return s.out, func() {
+		once.Do(func() {
+			f.mu.Lock()
+			delete(f.subs, s)
+			f.mu.Unlock()
+			close(s.quit)
+			wg.Wait()
+		})
+	}
+}
+
+func (s *subscriber) deliver() {
+	defer close(s.out)
+	for {
+		select {
+		case <-s.wake:
+		case <-s.quit:
+			return
+		}
+		s.mu.Lock()
+		batch := s.queue
+		s.queue = nil
+		s.mu.Unlock()
+		for _, c := range batch {
+			select {
+			case s.out <- c:
+			case <-s.quit:
+				return
+			}
+		}
+	}
 }

@@ -1,3 +1,20 @@
+// Package runner owns the one run that the service can have at a time: it starts,
+// stops, ends and resets it, and says at any moment where it stands.
+//
+// The API validates a request and hands it over with a function that launches the
+// strategy; what comes back is an Execution, the run itself, which lives in another
+// package. The runner decides what is allowed in which state by one table
+// (transitions), runs the Execution on a goroutine of its own, cancels it with a
+// cause that tells a stop from a shutdown, has its results kept by a Recorder, and
+// only then shows that the run has ended. Archive is the Recorder of the service:
+// files by package artifact, rows by package registry.
+//
+// Starts, stops and resets are serialised: of any number of concurrent starts one
+// wins. Status, Detail and Results never wait for them. Every change of status goes
+// to every subscriber in order; publishing never blocks and merges nothing.
+//
+// The package may import artifact, registry, result and the market nouns. It knows
+// neither HTTP nor plugins nor the simulator.
 package runner
 
 import (
@@ -5,12 +22,15 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
 
-	"github.com/assay-run/assay/host/result"
+	"github.com/assay-run/assay/host/artifact"
 )
 
 // LaunchFunc launches the strategy and has its parameters accepted. It ends soon
@@ -94,7 +114,7 @@ func (r *Runner) leave() { <-r.turn }
 func (r *Runner) allowed(e event) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if code := transitions[r.state][e].refuse; code != "" {
+	if code := transitions[e][r.state].refuse; code != "" {
 		return newError(code, r.snapshotLocked(), nil)
 	}
 	return nil
@@ -104,7 +124,7 @@ func (r *Runner) allowed(e event) error {
 func (r *Runner) refusal(e event) Code {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return transitions[r.state][e].refuse
+	return transitions[e][r.state].refuse
 }
 
 // Start launches a validated request and begins its run. A refusal is an *Error;
@@ -201,7 +221,7 @@ func (r *Runner) begin(run *run, e event) Snapshot {
 	r.release(r.run)
 	r.run = run
 	r.counters.RunsTotal++
-	r.moveLocked(transitions[r.state][e].to)
+	r.moveLocked(transitions[e][r.state].to)
 	return r.snapshotLocked()
 }
 
@@ -254,7 +274,7 @@ func (r *Runner) decideStop(ctx context.Context) (_ *run, first bool, _ Snapshot
 	defer r.leave()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	t := transitions[r.state][stop]
+	t := transitions[stop][r.state]
 	switch {
 	case t.refuse != "":
 		return nil, false, Snapshot{}, newError(t.refuse, r.snapshotLocked(), nil)
@@ -278,7 +298,7 @@ func (r *Runner) Reset(ctx context.Context) (Snapshot, error) {
 	defer r.leave()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	t := transitions[r.state][reset]
+	t := transitions[reset][r.state]
 	if t.refuse != "" {
 		return Snapshot{}, newError(t.refuse, r.snapshotLocked(), nil)
 	}
@@ -321,7 +341,7 @@ var errShutdownTimeout = errors.New("the run did not end in time for the shutdow
 func (r *Runner) endForShutdown() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	from, to := r.state, transitions[r.state][shutdown].to
+	from, to := r.state, transitions[shutdown][r.state].to
 	if from != running || r.run.ended {
 		return
 	}
@@ -336,12 +356,12 @@ func (r *Runner) endForShutdown() {
 func (r *Runner) Restore(rep Report, cleared func() error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	t := transitions[r.state][interrupted]
+	t := transitions[interrupted][r.state]
 	if t.refuse != "" {
 		return newError(t.refuse, r.snapshotLocked(), nil)
 	}
 	s := &rep.Snapshot
-	f := result.Failure{}
+	f := artifact.Failure{}
 	if s.Failure != nil {
 		f = *s.Failure
 	}
@@ -350,7 +370,7 @@ func (r *Runner) Restore(rep Report, cleared func() error) error {
 	s.Status, s.StopReason, s.Phase, s.Partial = t.to.status(), StopError, "", true
 	s.Failure, s.Error = complete(&f), f.Message
 	if rep.Results == nil {
-		rep.Results = &result.Results{}
+		rep.Results = &artifact.Results{}
 	}
 	done := make(chan struct{})
 	close(done)
@@ -373,3 +393,135 @@ func (f closerFunc) Close() error { return f() }
 // returned function is called, which closes the channel. To begin without a gap,
 // subscribe first, then call Status, and skip changes up to its Seq.
 func (r *Runner) Subscribe() (<-chan Change, func()) { return r.feed.subscribe() }
+
+// Action is what an operator wants of a run.
+type Action string
+
+// The actions.
+const (
+	Pause       Action = "pause"   // no entry leaves until resume
+	Resume      Action = "resume"  // ends a pause
+	Flatten     Action = "flatten" // pause, entries cancelled, everything sold
+	Close       Action = "close"   // one symbol is sold
+	Cancel      Action = "cancel"  // one order, or all entries
+	Acknowledge Action = "acknowledge"
+	StopRun     Action = "stop"
+)
+
+// Command is one control of a paper or live run.
+type Command struct {
+	Action Action
+	// Symbol of a close, OrderID of a cancel ("": all entries), AlarmID of an acknowledgement.
+	Symbol, OrderID, AlarmID string
+	// Positions is what a stop does with them: leave, cancel or flatten; "" is the service's --on-stop.
+	Positions string
+	// Who and Why are what the operator says; nothing checks them.
+	Who, Why string
+}
+
+// Controlled is an Execution that an operator can intervene in.
+type Controlled interface {
+	// Control carries a command out, or has a stop know what to do with positions. The answer is for people.
+	Control(context.Context, Command) (string, error)
+}
+
+// Control hands a command to the run. Of a run that has ended alarms can be acknowledged. The answer is where
+// the run stands then, its message what was done. A refusal is an *Error or what the execution says.
+func (r *Runner) Control(ctx context.Context, c Command) (Snapshot, error) {
+	exec, run := r.current()
+	if exec == nil {
+		return r.controlEnded(c)
+	}
+	message := ""
+	controlled, ok := exec.(Controlled)
+	switch {
+	case ok:
+		var err error
+		if message, err = controlled.Control(ctx, c); err != nil {
+			return Snapshot{}, err
+		}
+	case c.Action != StopRun || c.Positions != "":
+		return Snapshot{}, newError(ControlNotSupported, r.Status(), nil)
+	}
+	if c.Action == StopRun {
+		return r.Stop(ctx)
+	}
+	r.opts.Logger.Info("control", "run_id", run.id, "action", string(c.Action), "who", c.Who, "why", c.Why,
+		"outcome", message)
+	now := r.Status()
+	now.Message = message
+	return now, nil
+}
+
+func (r *Runner) controlEnded(c Command) (Snapshot, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := r.snapshotLocked()
+	if c.Action != Acknowledge || r.run == nil {
+		return Snapshot{}, newError(RunNotActive, now, nil)
+	}
+	p := &r.run.report.Snapshot.Progress
+	list := slices.Clone(p.Alarms)
+	for i := range list {
+		if list[i].ID == c.AlarmID {
+			list[i].Acknowledged = true
+			p.Alarms = list
+			r.opts.Logger.Info("control", "run_id", r.run.id, "action", string(c.Action), "alarm", c.AlarmID,
+				"who", c.Who, "why", c.Why)
+			now = r.snapshotLocked()
+			now.Message = "Alarm " + c.AlarmID + " is acknowledged"
+			return now, nil
+		}
+	}
+	return Snapshot{}, newError(NoAlarm, now, nil)
+}
+
+// pictureTimeout bounds how long a finished execution may take to say what it has
+// produced: one that panicked or hangs may hold its own locks.
+const pictureTimeout = 2 * time.Second
+
+// panicError is a panic of an execution or a recorder. Only its type and stack are
+// kept: the value may hold a secret.
+type panicError struct {
+	kind  string
+	stack []byte
+}
+
+func (p *panicError) Error() string { return "internal error (panic: " + p.kind + ")" }
+
+// guard turns a panic of f into an error.
+func guard[T any](f func() (T, error)) (v T, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = &panicError{kind: fmt.Sprintf("%T", p), stack: debug.Stack()}
+		}
+	}()
+	return f()
+}
+
+// picture asks a finished execution for its last numbers and results. False means
+// that it panicked or did not answer in time; the results are empty then.
+func picture(exec Execution) (Progress, *artifact.Results, bool) {
+	type answer struct {
+		progress Progress
+		results  *artifact.Results
+	}
+	answers := make(chan *answer, 1)
+	go func() {
+		a, err := guard(func() (*answer, error) { return &answer{exec.Progress(), exec.Results()}, nil })
+		if err != nil || a.results == nil {
+			a = nil
+		}
+		answers <- a
+	}()
+	timer := time.NewTimer(pictureTimeout)
+	defer timer.Stop()
+	select {
+	case a := <-answers:
+		if a != nil {
+			return a.progress, a.results, true
+		}
+	case <-timer.C:
+	}
+	return Progress{}, &artifact.Results{}, false
+}

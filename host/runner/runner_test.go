@@ -11,7 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/assay-run/assay/host/result"
+	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
@@ -90,7 +90,7 @@ func TestFaults(t *testing.T) {
 	}{
 		"failure": {
 			exec: fakeExec{run: func(context.Context) Outcome {
-				return Outcome{Failure: &result.Failure{Code: "PLUGIN_CRASHED", Message: "gone", PluginExitCode: &code}}
+				return Outcome{Failure: &artifact.Failure{Code: "PLUGIN_CRASHED", Message: "gone", PluginExitCode: &code}}
 			}},
 			want: "PLUGIN_CRASHED", err: "gone",
 		},
@@ -99,11 +99,11 @@ func TestFaults(t *testing.T) {
 			want: "INTERNAL_ERROR", err: "The host failed internally during the run; the service's log has the details.",
 		},
 		"panic in results": {
-			exec: fakeExec{results: func() *result.Results { panic("secret") }},
+			exec: fakeExec{results: func() *artifact.Results { panic("secret") }},
 			want: "INTERNAL_ERROR", err: "The run ended, but the host cannot tell what it has produced.",
 		},
 		"no results": {
-			exec: fakeExec{results: func() *result.Results { return nil }},
+			exec: fakeExec{results: func() *artifact.Results { return nil }},
 			want: "INTERNAL_ERROR", err: "The run ended, but the host cannot tell what it has produced.",
 		},
 		"stopped by nobody": {
@@ -141,7 +141,7 @@ func TestFaults(t *testing.T) {
 }
 
 func TestWriteFailureKeepsTheFirstFailure(t *testing.T) {
-	f := writeFailure(errors.New("disk full"), &result.Failure{Code: "PLUGIN_CRASHED", Message: "gone", Phase: "trading", LogTail: []string{"x"}})
+	f := writeFailure(errors.New("disk full"), &artifact.Failure{Code: "PLUGIN_CRASHED", Message: "gone", Phase: "trading", LogTail: []string{"x"}})
 	inner, ok := f.Data["run_failure"].(map[string]any)
 	if f.Code != "ARTIFACT_WRITE_FAILED" || !ok || inner["code"] != "PLUGIN_CRASHED" || f.Phase != "trading" || len(f.LogTail) != 1 {
 		t.Errorf("%+v", f)
@@ -286,7 +286,7 @@ func TestCounters(t *testing.T) {
 		}
 		o := Outcome{}
 		if i == 1 {
-			o.Failure = &result.Failure{Code: "DATA_ERROR"}
+			o.Failure = &artifact.Failure{Code: "DATA_ERROR"}
 		}
 		exec.finish(o)
 		waitFor(t, r, [2]string{"completed", "failed"}[i%2])
@@ -306,19 +306,19 @@ func TestCounters(t *testing.T) {
 // TestDoubtfulNumbersAreWarnings: what makes numbers doubtful is in the results and in what is kept of them, and
 // the execution's own picture stays as it was.
 func TestDoubtfulNumbersAreWarnings(t *testing.T) {
-	picture := &result.Results{
-		InitialCash: "10000", FinalValue: "1", Equity: result.EquityCurve{Time: []market.Time{0}, Equity: []float64{1}},
-		Warnings: append(make([]result.Note, 0, 4), result.Note{Code: "WINDOW_CLIPPED"}),
+	picture := &artifact.Results{
+		InitialCash: "10000", FinalValue: "1", Equity: artifact.EquityCurve{Time: []market.Time{0}, Equity: []float64{1}},
+		Warnings: append(make([]artifact.Note, 0, 4), artifact.Note{Code: "WINDOW_CLIPPED"}),
 	}
-	var kept []result.Note
+	var kept []artifact.Note
 	r := newRunner(t, Options{Recorder: &fakeRecorder{finish: func(e Ended) (Kept, error) {
 		kept = e.Results.Warnings
 		return Kept{}, nil
 	}}})
-	mustStart(t, r, &fakeExec{results: func() *result.Results { return picture }})
+	mustStart(t, r, &fakeExec{results: func() *artifact.Results { return picture }})
 	waitFor(t, r, "completed")
 	rep, err := r.Results()
-	if err != nil || len(kept) != 2 || kept[1].Code != result.EquityBelowHalf || !slices.Equal(rep.Results.Warnings, kept) {
+	if err != nil || len(kept) != 2 || kept[1].Code != artifact.EquityBelowHalf || !slices.Equal(rep.Results.Warnings, kept) {
 		t.Errorf("kept %v, results %v, %v", kept, rep.Results.Warnings, err)
 	}
 	if len(picture.Warnings) != 1 || picture.Warnings[:2][1].Code != "" {

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/assay-run/assay/host/result"
+	"github.com/assay-run/assay/host/artifact"
 )
 
 // TestTransitions spells out every state and event a second time.
@@ -32,9 +32,9 @@ func TestTransitions(t *testing.T) {
 	}
 	for e, row := range want {
 		for s := range numStates {
-			got := string(transitions[s][e].refuse)
+			got := string(transitions[e][s].refuse)
 			if got == "" {
-				got = ok(transitions[s][e].to)
+				got = ok(transitions[e][s].to)
 			}
 			if got != row[s] {
 				t.Errorf("event %d in %s: %s, want %s", e, ok(s), got, row[s])
@@ -62,7 +62,7 @@ func TestErrorTexts(t *testing.T) {
 	if e := newError(RunAlreadyActive, Snapshot{Status: "running"}, nil); !strings.Contains(e.Message, "(status: running)") {
 		t.Error(e)
 	}
-	cut := Snapshot{Status: "failed", Mode: ModeLive, Failure: &result.Failure{Code: CodeRunInterrupted}}
+	cut := Snapshot{Status: "failed", Mode: ModeLive, Failure: &artifact.Failure{Code: CodeRunInterrupted}}
 	if e := newError(RunAlreadyActive, cut, nil); !strings.Contains(e.Message, "(status: failed)") || e.Hint != "reset it" {
 		t.Error(e)
 	}

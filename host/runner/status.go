@@ -3,12 +3,13 @@ package runner
 import (
 	"cmp"
 	"errors"
+	"io"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/registry"
-	"github.com/assay-run/assay/host/result"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
@@ -55,7 +56,7 @@ type Snapshot struct {
 	Message string
 	// Error and Failure are set when the status is failed.
 	Error   string
-	Failure *result.Failure
+	Failure *artifact.Failure
 }
 
 // Report is a Snapshot with what the run was asked and what it has produced so far.
@@ -65,7 +66,7 @@ type Report struct {
 	// Manifest says with which exact inputs the run was made; nil when idle and for executions without one.
 	Manifest *artifact.Manifest
 	// Results is never nil; when idle it is empty.
-	Results *result.Results
+	Results *artifact.Results
 	// Artifacts is the folder in the state directory, runs/<run_id>; empty until it is written.
 	Artifacts string
 	// Trials is which trial a backtest was; nil until it is counted, which may be a moment
@@ -160,7 +161,7 @@ func (r *Runner) Detail() Report {
 	if exec != nil && run.id == now.RunID {
 		rep := Report{Snapshot: now, Request: run.req, Manifest: manifestOf(exec), Results: exec.Results()}
 		if rep.Results == nil {
-			rep.Results = &result.Results{}
+			rep.Results = &artifact.Results{}
 		}
 		return rep
 	}
@@ -170,7 +171,7 @@ func (r *Runner) Detail() Report {
 	if r.state == completed || r.state == failed {
 		return r.run.report
 	}
-	return Report{Snapshot: r.snapshotLocked(), Results: &result.Results{}}
+	return Report{Snapshot: r.snapshotLocked(), Results: &artifact.Results{}}
 }
 
 // Results is the Report of a run that has ended, or of a paper or live run up to now: partial, its end the
@@ -192,7 +193,7 @@ func (r *Runner) Results() (Report, error) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if t := transitions[r.state][readResults]; t.refuse != "" {
+	if t := transitions[readResults][r.state]; t.refuse != "" {
 		return Report{}, newError(t.refuse, r.snapshotLocked(), nil)
 	}
 	return r.run.report, nil
@@ -252,19 +253,19 @@ func (r *Runner) Watch() (Watch, bool) {
 }
 
 // resultsView follows a run through its results. It does not see how orders change.
-type resultsView func() *result.Results
+type resultsView func() *artifact.Results
 
-func ofResults(r *result.Results) resultsView { return func() *result.Results { return r } }
+func ofResults(r *artifact.Results) resultsView { return func() *artifact.Results { return r } }
 
 func watchedOf(exec Execution) Watched {
 	if w, ok := exec.(Watched); ok {
 		return w
 	}
-	return resultsView(func() *result.Results {
+	return resultsView(func() *artifact.Results {
 		if r := exec.Results(); r != nil {
 			return r
 		}
-		return &result.Results{}
+		return &artifact.Results{}
 	})
 }
 
@@ -293,3 +294,62 @@ func (v resultsView) OrdersAt(indexes []int) []market.Order {
 
 // Candles implements Watched.
 func (v resultsView) Candles(market.Symbol, func(*market.Series)) bool { return false }
+
+// idPrefix marks runs of the service.
+const idPrefix = "svc_"
+
+// crockford is the alphabet of a ULID, in lower case.
+const crockford = "0123456789abcdefghjkmnpqrstvwxyz"
+
+// idSource makes run ids: svc_ and a ULID, 48 bits of Unix milliseconds and 80
+// random bits. Ids ascend: within a millisecond, or when the clock goes back, the
+// previous one is counted up.
+type idSource struct {
+	random io.Reader
+
+	mu   sync.Mutex
+	last [16]byte
+}
+
+func (s *idSource) next(now time.Time) (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var id [16]byte
+	ms := uint64(max(now.UnixMilli(), 0))
+	for i := range 6 {
+		id[i] = byte(ms >> (40 - 8*i))
+	}
+	if string(id[:6]) > string(s.last[:6]) {
+		if _, err := io.ReadFull(s.random, id[6:]); err != nil {
+			return "", err
+		}
+		s.last = id
+	} else {
+		countUp(&s.last)
+	}
+	return idPrefix + encodeULID(s.last), nil
+}
+
+func countUp(id *[16]byte) {
+	for i := len(id) - 1; i >= 0; i-- {
+		id[i]++
+		if id[i] != 0 {
+			return
+		}
+	}
+}
+
+// encodeULID writes 128 bits as 26 digits of 5 bits, the first of which has only 3.
+func encodeULID(id [16]byte) string {
+	var out [26]byte
+	bits, have, at := uint32(0), 2, 0 // two zero bits in front
+	for _, b := range id {
+		bits, have = bits<<8|uint32(b), have+8
+		for have >= 5 {
+			have -= 5
+			out[at] = crockford[bits>>have&31]
+			at++
+		}
+	}
+	return string(out[:])
+}

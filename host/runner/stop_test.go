@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/assay-run/assay/host/result"
+	"github.com/assay-run/assay/host/artifact"
 )
 
 func TestStop(t *testing.T) {
@@ -59,7 +59,7 @@ func TestStopOfASlowLiveRun(t *testing.T) {
 		exec := &fakeExec{run: func(ctx context.Context) Outcome {
 			<-ctx.Done()
 			time.Sleep(20 * time.Second)
-			return Outcome{Stopped: true, Failure: &result.Failure{Code: "STOP_UNCONFIRMED", Message: "o-1 is unconfirmed"}}
+			return Outcome{Stopped: true, Failure: &artifact.Failure{Code: "STOP_UNCONFIRMED", Message: "o-1 is unconfirmed"}}
 		}}
 		started, err := r.Start(t.Context(), req, launching(exec))
 		if err != nil {
@@ -110,7 +110,7 @@ func TestFaultBeforeTheStopIsNoticed(t *testing.T) {
 	r := newRunner(t, Options{})
 	mustStart(t, r, &fakeExec{run: func(ctx context.Context) Outcome {
 		<-ctx.Done()
-		return Outcome{Failure: &result.Failure{Code: "PLUGIN_CRASHED", Message: "gone"}}
+		return Outcome{Failure: &artifact.Failure{Code: "PLUGIN_CRASHED", Message: "gone"}}
 	}})
 	_, err := r.Stop(t.Context())
 	if e := wantCode(t, err, RunNotActive); e.Status != "failed" {

@@ -4,7 +4,7 @@ import (
 	"context"
 	"testing"
 
-	"github.com/assay-run/assay/host/result"
+	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
@@ -23,8 +23,8 @@ func TestWatch(t *testing.T) {
 	}
 	for _, own := range []bool{true, false} {
 		c := newControlled()
-		c.results = func() *result.Results {
-			return &result.Results{Orders: []market.Order{{ID: 1}, {ID: 2}}, Log: []result.LogLine{{Message: "a"}}}
+		c.results = func() *artifact.Results {
+			return &artifact.Results{Orders: []market.Order{{ID: 1}, {ID: 2}}, Log: []artifact.LogLine{{Message: "a"}}}
 		}
 		var exec Execution = c
 		orders := 2
@@ -61,7 +61,7 @@ func TestWatch(t *testing.T) {
 // After a restart nothing but the report is left of a run.
 func TestWatchRestored(t *testing.T) {
 	r := newRunner(t, Options{})
-	rep := Report{Snapshot: Snapshot{RunID: "svc_x", Mode: ModeLive}, Results: &result.Results{Fills: []market.Fill{{ID: 1}}}}
+	rep := Report{Snapshot: Snapshot{RunID: "svc_x", Mode: ModeLive}, Results: &artifact.Results{Fills: []market.Fill{{ID: 1}}}}
 	if err := r.Restore(rep, nil); err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/assay-run/assay/host/alarm"
-	"github.com/assay-run/assay/host/result"
+	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/trade/journal"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
@@ -82,7 +82,7 @@ func (al *alarms) noteLocked(o alarm.Occurrence) {
 		return
 	}
 	al.noted[key] = true
-	al.run.notes.warnings = append(al.run.notes.warnings, result.Note{Code: o.Code, Message: o.Text})
+	al.run.notes.warnings = append(al.run.notes.warnings, artifact.Note{Code: o.Code, Message: o.Text})
 	al.run.notes.said.Host(al.run.lastStepLocked(), "warn", o.Text, market.Fields{{Key: "code", Value: o.Code}})
 }
 

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/host/alarm"
-	"github.com/assay-run/assay/host/play"
+	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/host/trade/engine"
 	"github.com/assay-run/assay/host/trade/risk"
@@ -38,7 +38,7 @@ type controlRow struct {
 func (x *Execution) Control(ctx context.Context, c runner.Command) (string, error) {
 	if c.Symbol != "" && !slices.Contains(x.setup.plan.Symbols, market.Symbol(c.Symbol)) {
 		err := fmt.Errorf("is no symbol of the run: it trades %v", x.setup.plan.Symbols)
-		return "", play.Invalid("/symbol", err)
+		return "", run.Invalid("/symbol", err)
 	}
 	x.gate.Lock()
 	book := x.journal
@@ -78,8 +78,8 @@ func notTrading(message string) *engine.Refused {
 
 func refusedControl(r *engine.Refused) error {
 	pointer := map[string]string{"no_position": "/symbol", "no_order": "/order_id", "no_alarm": "/alarm_id"}[r.Reason]
-	field := play.FieldError{Pointer: cmp.Or(pointer, "/action"), Message: r.Message, Rule: r.Reason}
-	return &play.RequestError{Code: "VALIDATION_FAILED", Message: r.Message, Fields: []play.FieldError{field}}
+	field := run.FieldError{Pointer: cmp.Or(pointer, "/action"), Message: r.Message, Rule: r.Reason}
+	return &run.RequestError{Code: "VALIDATION_FAILED", Message: r.Message, Fields: []run.FieldError{field}}
 }
 
 func (x *Execution) runControl(ctx context.Context, c runner.Command) (string, error) {
@@ -113,7 +113,7 @@ func (x *Execution) runControl(ctx context.Context, c runner.Command) (string, e
 }
 
 func notSupported(a runner.Action) error {
-	return play.Refuse("MODE_NOT_SUPPORTED", map[string]any{"reason": "action"},
+	return run.Refuse("MODE_NOT_SUPPORTED", map[string]any{"reason": "action"},
 		"This version has no control %q.", a)
 }
 
@@ -155,7 +155,7 @@ func (x *Execution) stopAs(e *engine.Engine, positions string) error {
 	case positions == "":
 		return nil
 	case e == nil && engine.OnStop(positions) == engine.Flatten:
-		return play.Refuse("MODE_NOT_SUPPORTED", map[string]any{"reason": "mode"},
+		return run.Refuse("MODE_NOT_SUPPORTED", map[string]any{"reason": "mode"},
 			"A paper run sells with its next candle: flatten it, and stop it once it is flat.")
 	case e != nil:
 		e.StopAs(engine.OnStop(positions))

@@ -6,7 +6,7 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/assay-run/assay/host/play"
+	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/host/trade/engine"
 	"github.com/assay-run/assay/host/trade/journal"
@@ -16,7 +16,7 @@ import (
 func controlled(t *testing.T, x *Execution, c runner.Command, refusal string) {
 	t.Helper()
 	text, err := x.Control(t.Context(), c)
-	refused, is := errors.AsType[*play.RequestError](err)
+	refused, is := errors.AsType[*run.RequestError](err)
 	switch {
 	case refusal == "" && (err != nil || (text == "" && c.Action != runner.StopRun)):
 		t.Errorf("%+v: %q %v", c, text, err)
@@ -36,7 +36,7 @@ func TestControls(t *testing.T) {
 			x, _ := started(t, d, onSim(mode, "good", map[string]any{"every": 3}, ""))
 			wait(t, "a position", func() bool { return inPhase(x, engine.Trading)() && isHolding(x) })
 			_, err := x.Control(t.Context(), runner.Command{Action: runner.Close, Symbol: "ETH/USDT"})
-			if bad, ok := errors.AsType[*play.RequestError](err); !ok || len(bad.Fields) != 1 || bad.Fields[0].Pointer != "/symbol" {
+			if bad, ok := errors.AsType[*run.RequestError](err); !ok || len(bad.Fields) != 1 || bad.Fields[0].Pointer != "/symbol" {
 				t.Errorf("a symbol that the run has not: %v", err)
 			}
 			controlled(t, x, runner.Command{Action: runner.Resume}, "not_paused")

@@ -173,7 +173,7 @@ func (d *journalRecorder) updatePhase() {
 
 // judgeOrder has the limits look at an order that the simulator would accept; it is the simulator's Judge. In
 // shadow every order passes; enforced, one that breaks a limit is rejected by its code.
-func (d *journalRecorder) judgeOrder(o *market.Order, in *market.Intent) string {
+func (d *journalRecorder) judgeOrder(o *market.Order, in *market.Intent) market.Reason {
 	ask, ok := d.watch.order(d.x.paper.engine, o, in)
 	if !ok {
 		return ""
@@ -184,10 +184,10 @@ func (d *journalRecorder) judgeOrder(o *market.Order, in *market.Intent) string 
 		d.watch.alarms.Passed(d, o.Symbol)
 	}
 	if !allowed {
-		return string(verdicts[0].Code)
+		return market.Reason(verdicts[0].Code)
 	}
 	if code := d.denyPaused(o, ask.Shrinks); code != "" {
-		return code
+		return market.Reason(code)
 	}
 	if ask.QuoteAmount.IsPos() {
 		d.watch.amounts[o.ID] = ask.QuoteAmount

@@ -17,11 +17,10 @@ import (
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/exchange"
-	"github.com/assay-run/assay/host/hosttest/feedtest"
+	"github.com/assay-run/assay/host/hosttest/exchangetest"
 	"github.com/assay-run/assay/host/hosttest/playtest"
-	"github.com/assay-run/assay/host/hosttest/soak"
+	"github.com/assay-run/assay/host/hosttest/ring"
 	"github.com/assay-run/assay/host/metric"
-	"github.com/assay-run/assay/host/result"
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/host/trade/feed"
 	"github.com/assay-run/assay/host/trade/journal"
@@ -30,7 +29,7 @@ import (
 
 // picture is everything about a run that must not depend on where its candles came from: the
 // hash of the results, the numbers that go into it, and every line of decision.
-func picture(r *result.Results, x runner.Described) (string, error) {
+func picture(r *artifact.Results, x runner.Described) (string, error) {
 	var lines bytes.Buffer
 	if err := x.WriteDecisions(&lines); err != nil {
 		return "", err
@@ -55,7 +54,7 @@ type equal struct {
 }
 
 // equals are the bundled strategies, each several times, and seeded random ones. The first of
-// each kind sees the full stretch, the others only in make soak.
+// each kind sees the full stretch, the others only in [ring.Soak].
 func equals(randoms, full, short int, bundled bool) []equal {
 	executions := []string{
 		`{}`, `{"allow_short":true}`, `{"intrabar":"ohlc_color","allow_short":true,"close_at_end":true}`,
@@ -103,9 +102,9 @@ func equals(randoms, full, short int, bundled bool) []equal {
 // as a stream brings them that is cut, repeats, delays, corrects and leaves out.
 func TestPaperEqualsBacktest(t *testing.T) {
 	const full = 20_000
-	list := equals(200, full, soak.Size(150, full), true)
+	list := equals(200, full, ring.Size(150, 150, full), true)
 	opts := deskOptions{candles: full + 100, reattach: playtest.Debugged(t, "randomly")}
-	if soak.Race || testing.Short() { // make test runs all of them once more without the detector
+	if ring.At() < ring.Prove {
 		list = equals(8, 300, 200, false)
 		opts.candles = 600
 	} else {
@@ -114,7 +113,7 @@ func TestPaperEqualsBacktest(t *testing.T) {
 	var mu sync.Mutex
 	fills, candles, faults := 0, 0, map[string]int{}
 	// A journal for each few, so that none grows without bound.
-	for group := range slices.Chunk(list, soak.Size(len(list), 12)) {
+	for group := range slices.Chunk(list, ring.Size(len(list), len(list), 12)) {
 		t.Run("", func(t *testing.T) {
 			d := openDesk(t, opts)
 			free := make(chan struct{}, 4) // a run waits for its strategy half of the time
@@ -139,13 +138,13 @@ func TestPaperEqualsBacktest(t *testing.T) {
 	if fills < len(list)*5 {
 		t.Errorf("only %d fills in %d runs: the strategies do too little to prove anything", fills, len(list))
 	}
-	for _, name := range append(feedtest.Kinds(), "poll", string(feed.Backfill)) {
+	for _, name := range append(exchangetest.Kinds(), "poll", string(feed.Backfill)) {
 		if faults[name] == 0 {
 			t.Errorf("no stream had the fault %q", name)
 		}
 	}
-	if !soak.Race && !testing.Short() {
-		soak.Count(t, "strategies equal on paper", len(list), 205)
+	if ring.At() >= ring.Prove {
+		ring.Count(t, "strategies equal on paper", len(list), 205)
 	}
 }
 

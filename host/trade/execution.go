@@ -13,10 +13,8 @@ import (
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/host/metric"
-	"github.com/assay-run/assay/host/play"
-	"github.com/assay-run/assay/host/play/decision"
-	"github.com/assay-run/assay/host/play/link"
-	"github.com/assay-run/assay/host/result"
+	"github.com/assay-run/assay/host/run"
+	"github.com/assay-run/assay/host/run/decision"
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/host/trade/engine"
 	"github.com/assay-run/assay/host/trade/journal"
@@ -32,7 +30,7 @@ type Execution struct {
 	opts     *Options
 	runID    string
 	setup    setup
-	plugin   *play.Plugin
+	plugin   *run.Plugin
 	lines    *decision.Log
 	manifest artifact.Manifest
 	permit   *permit
@@ -41,7 +39,7 @@ type Execution struct {
 
 	// The rest is guarded by the gate.
 
-	gate    *link.Gate
+	gate    *run.Gate
 	phase   string
 	times   times
 	notes   notes
@@ -55,7 +53,7 @@ type Execution struct {
 // setup is what was asked for and what was found for it.
 type setup struct {
 	req    runner.StartRequest
-	plan   play.Plan
+	plan   run.Plan
 	venue  Venue
 	config exchange.Config
 	warmup int // candles that the strategy wants first
@@ -70,16 +68,16 @@ type times struct {
 
 // notes are what the results show beside the numbers.
 type notes struct {
-	said        play.Said
-	assumptions []result.Note
-	warnings    []result.Note
+	said        run.Said
+	assumptions []artifact.Note
+	warnings    []artifact.Note
 }
 
 // chart is what was recorded of candles and books.
 type chart struct {
-	rec        *play.Record
+	rec        *run.Record
 	layout     layout
-	window     result.Window
+	window     artifact.Window
 	candles    []*market.Series // by symbol, of the window
 	lastCandle time.Time        // when one closed
 }
@@ -159,7 +157,7 @@ func (u unopened) Positions() ([]market.Position, error) { return []market.Posit
 func (u unopened) FinalValue() (decimal.Decimal, error)  { return u.cash, nil }
 
 // books are the account, with the record of it.
-func (x *Execution) booksLocked() (play.Books, *play.Record) {
+func (x *Execution) booksLocked() (run.Books, *run.Record) {
 	if x.chart.rec != nil && x.trading != nil {
 		if books, ok := x.trading.Books(); ok {
 			return books, x.chart.rec
@@ -170,7 +168,7 @@ func (x *Execution) booksLocked() (play.Books, *play.Record) {
 		if x.setup.req.Mode == runner.ModeLive {
 			cash = decimal.Zero // it is the account's, and not known yet
 		}
-		return unopened{cash}, play.NewRecord(play.RecordOptions{Symbols: x.setup.plan.Symbols, Lines: x.lines, Free: true})
+		return unopened{cash}, run.NewRecord(run.RecordOptions{Symbols: x.setup.plan.Symbols, Lines: x.lines, NoMemoryLimit: true})
 	}
 	return x.paper.engine, x.chart.rec
 }
@@ -197,7 +195,7 @@ func (x *Execution) Progress() runner.Progress {
 }
 
 // Results implements runner.Execution.
-func (x *Execution) Results() *result.Results {
+func (x *Execution) Results() *artifact.Results {
 	x.gate.Lock()
 	books, rec := x.booksLocked()
 	r, in, bad := rec.Picture(books, &x.notes.said, true)
@@ -286,7 +284,7 @@ func (x *Execution) writeLog(kind string, data any) {
 // addAssumptions says what the run assumes.
 func (x *Execution) addAssumptions(short int) {
 	note := func(code, message string) {
-		x.notes.assumptions = append(x.notes.assumptions, result.Note{Code: code, Message: message})
+		x.notes.assumptions = append(x.notes.assumptions, artifact.Note{Code: code, Message: message})
 	}
 	if x.trading == nil {
 		note("FULL_FILLS", "Every order fills whole, whatever the volume of the candle.")

@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/host/alarm"
+	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/deploy"
-	"github.com/assay-run/assay/host/play"
-	"github.com/assay-run/assay/host/result"
+	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/host/trade/engine"
 	"github.com/assay-run/assay/host/trade/risk"
@@ -55,7 +55,7 @@ func (pm *permit) askPolicy(ctx context.Context) (err error) {
 		return err
 	}
 	for _, n := range pm.admission.Notices {
-		pm.run.notes.warnings = append(pm.run.notes.warnings, result.Note{Code: string(n.Code), Message: n.Message})
+		pm.run.notes.warnings = append(pm.run.notes.warnings, artifact.Note{Code: string(n.Code), Message: n.Message})
 	}
 	return pm.fixLimits()
 }
@@ -65,7 +65,7 @@ func (pm *permit) askPolicy(ctx context.Context) (err error) {
 func (pm *permit) fixLimits() error {
 	pm.bounds = pm.tightenLimits()
 	if pm.realMoney() && !pm.bounds.Capped() && !pm.admission.Gated() {
-		return play.Refuse("MODE_NOT_SUPPORTED", map[string]any{"reason": "risk_limit_required"},
+		return run.Refuse("MODE_NOT_SUPPORTED", map[string]any{"reason": "risk_limit_required"},
 			"Real money is traded only with a cap on one order: start the service with --risk-max-order-notional.")
 	}
 	pm.risk = ShowLimits(pm.bounds, pm.riskMode())

@@ -11,7 +11,7 @@ import (
 
 	"github.com/assay-run/assay/host/catalog"
 	"github.com/assay-run/assay/host/deploy"
-	"github.com/assay-run/assay/host/play"
+	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/host/trade/risk"
 	"github.com/assay-run/assay/plugin-sdk/market"
@@ -42,7 +42,7 @@ func gated(mode, venue string, sandbox bool, p Policy) *Execution {
 		setup: setup{req: runner.StartRequest{Mode: mode}, venue: Venue{ID: venue, Pretend: venue == "sim"}},
 	}).withParts()
 	x.setup.config.Sandbox = sandbox
-	x.setup.plan = play.Plan{
+	x.setup.plan = run.Plan{
 		Strategy: &catalog.Strategy{Name: "sma_cross", SHA256: "ab"}, Params: json.RawMessage(`{"fast":10}`),
 		Symbols: []market.Symbol{"BTC/USDT"}, Timeframe: market.MustTimeframe("1h"),
 	}
@@ -97,7 +97,7 @@ func TestRealMoneyNeedsACap(t *testing.T) {
 		x := gated(c.mode, c.venue, c.sandbox, yes)
 		x.opts.Risk = capped(c.amount)
 		err := x.permit.askPolicy(t.Context())
-		var refusal *play.RequestError
+		var refusal *run.RequestError
 		switch {
 		case c.want && err != nil:
 			t.Errorf("%+v: %v", c, err)

@@ -10,7 +10,7 @@ import (
 	"github.com/govalues/decimal"
 
 	"github.com/assay-run/assay/host/exchange"
-	"github.com/assay-run/assay/host/play"
+	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
@@ -64,7 +64,7 @@ func byHand(t *testing.T, d *desk, warm int) *hand {
 }
 
 // Choose implements Venues.
-func (v *hand) Choose(context.Context, runner.StartRequest, *play.Plan) (Venue, error) {
+func (v *hand) Choose(context.Context, runner.StartRequest, *run.Plan) (Venue, error) {
 	return Venue{ID: "hand", Description: exchange.Description{ID: "hand", Kind: "native"}, Connect: v.connect}, nil
 }
 
@@ -73,7 +73,7 @@ func (v *hand) connect(context.Context) (*exchange.Connection, error) {
 	defer v.mu.Unlock()
 	v.started++
 	v.conn = &handConn{v: v, gone: make(chan struct{})}
-	conn := &exchange.Connection{Session: v.conn, Data: v.conn, Safety: v.conn, Clock: v, Gone: v.conn.gone}
+	conn := &exchange.Connection{Connector: v.conn, Clock: v, Gone: v.conn.gone}
 	if v.told {
 		conn.Clock = nil
 	}
@@ -145,6 +145,8 @@ func (v *hand) starts() int {
 
 // handConn is one process of the connector.
 type handConn struct {
+	exchange.Trader
+
 	v    *hand
 	gone chan struct{}
 	down sync.Once
@@ -167,7 +169,7 @@ func (c *handConn) call(name string) error {
 	}
 }
 
-// Describe implements exchange.Session, and so on.
+// Describe implements exchange.Connector, and so on.
 func (c *handConn) Describe(context.Context) (exchange.Description, error) {
 	return exchange.Description{ID: "hand"}, nil
 }

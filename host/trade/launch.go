@@ -26,9 +26,8 @@ import (
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/catalog"
 	"github.com/assay-run/assay/host/exchange"
-	"github.com/assay-run/assay/host/play"
-	"github.com/assay-run/assay/host/play/decision"
-	"github.com/assay-run/assay/host/play/link"
+	"github.com/assay-run/assay/host/run"
+	"github.com/assay-run/assay/host/run/decision"
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/host/trade/engine"
 	"github.com/assay-run/assay/host/trade/journal"
@@ -66,9 +65,9 @@ type Venue struct {
 	connectIn func(ctx context.Context, folder string) (*exchange.Connection, error)
 }
 
-// Venues finds the exchange of a request. A refusal is a *play.RequestError.
+// Venues finds the exchange of a request. A refusal is a *run.RequestError.
 type Venues interface {
-	Choose(ctx context.Context, req runner.StartRequest, p *play.Plan) (Venue, error)
+	Choose(ctx context.Context, req runner.StartRequest, p *run.Plan) (Venue, error)
 }
 
 // Options are what runs need of the host.
@@ -125,7 +124,7 @@ func (l *Launcher) Close() error {
 }
 
 // Launch reads a request, launches the plugin and has it accept its parameters. The
-// network comes after. A refusal is a *play.RequestError.
+// network comes after. A refusal is a *run.RequestError.
 func (l *Launcher) Launch(ctx context.Context, runID string, req runner.StartRequest) (runner.Execution, error) {
 	x, err := l.launch(ctx, runID, req)
 	if err != nil {
@@ -135,23 +134,23 @@ func (l *Launcher) Launch(ctx context.Context, runID string, req runner.StartReq
 }
 
 func (l *Launcher) launch(ctx context.Context, runID string, req runner.StartRequest) (_ *Execution, err error) {
-	var p play.Plan
+	var p run.Plan
 	if err := p.Read(l.opts.Catalog, req); err != nil {
 		return nil, err
 	}
 	venue, refusal := l.choose(ctx, req, &p)
 	x := (&Execution{
 		log: l.opts.Logger.Named("live").With("run_id", runID), clock: time.Now, opts: &l.opts, runID: runID,
-		setup: setup{plan: p, req: req, venue: venue, config: venue.Config}, gate: &link.Gate{}, phase: play.PhaseStarting,
+		setup: setup{plan: p, req: req, venue: venue, config: venue.Config}, gate: &run.Gate{}, phase: run.PhaseStarting,
 	}).withParts()
 	if connect := venue.connectIn; connect != nil {
 		x.setup.venue.Connect = func(ctx context.Context) (*exchange.Connection, error) {
 			return connect(ctx, runFolder(l.opts.LiveDir, runID))
 		}
 	}
-	x.notes.said.Limits, x.link.Exchange = play.ChartLimits(), venue.ID
-	x.notes.said.KeepFile(artifact.FullSplitID, play.MaxLogFile)
-	if x.plugin, err = play.Launch(ctx, l.opts.Catalog, p.Strategy, catalog.LaunchOptions{Lockstep: true}); err != nil {
+	x.notes.said.Limits, x.link.Exchange = run.ChartLimits(), venue.ID
+	x.notes.said.KeepFile(artifact.FullSplitID, run.MaxLogFile)
+	if x.plugin, err = run.Launch(ctx, l.opts.Catalog, p.Strategy, catalog.LaunchOptions{Lockstep: true}); err != nil {
 		if refusal != nil {
 			err = refusal
 		}
@@ -173,12 +172,12 @@ func (l *Launcher) launch(ctx context.Context, runID string, req runner.StartReq
 		return nil, err
 	}
 	if l.opts.Journal == nil {
-		return nil, &play.RequestError{Code: "RUN_START_FAILED", Cause: l.opts.NoJournal,
+		return nil, &run.RequestError{Code: "RUN_START_FAILED", Cause: l.opts.NoJournal,
 			Message: fmt.Sprintf("Paper and live runs need their journal, which could not be opened: %v. Mend that and start the service again.", l.opts.NoJournal),
 			Details: map[string]any{"reason": fmt.Sprint(l.opts.NoJournal), "log_tail": []string{}}}
 	}
 	if x.lines, err = decision.New(l.opts.SpoolDir, artifact.FullSplitID); err != nil {
-		return nil, &play.RequestError{Code: "RUN_START_FAILED", Message: fmt.Sprintf("No temporary file could be made: %v", err),
+		return nil, &run.RequestError{Code: "RUN_START_FAILED", Message: fmt.Sprintf("No temporary file could be made: %v", err),
 			Details: map[string]any{"reason": err.Error(), "log_tail": []string{}}, Cause: err}
 	}
 	x.times.started = x.clock()
@@ -186,7 +185,7 @@ func (l *Launcher) launch(ctx context.Context, runID string, req runner.StartReq
 	return x, nil
 }
 
-func (l *Launcher) choose(ctx context.Context, req runner.StartRequest, p *play.Plan) (Venue, error) {
+func (l *Launcher) choose(ctx context.Context, req runner.StartRequest, p *run.Plan) (Venue, error) {
 	if err := p.CheckFits(req); err != nil {
 		return Venue{}, err
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/govalues/decimal"
 
 	"github.com/assay-run/assay/host/exchange"
-	"github.com/assay-run/assay/host/hosttest/feedtest"
-	"github.com/assay-run/assay/host/play"
+	"github.com/assay-run/assay/host/hosttest/exchangetest"
+	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
@@ -30,7 +30,7 @@ type liar struct {
 	tick    []decimal.Decimal
 	from    market.Time // the clock at the start
 	span    market.Time
-	script  *feedtest.Script
+	script  *exchangetest.Script
 	random  *rand.Rand
 	asked   chan struct{} // history was
 	failing int           // so many requests of history fail first
@@ -65,7 +65,7 @@ type liars struct {
 }
 
 // Choose implements Venues.
-func (l *liars) Choose(ctx context.Context, req runner.StartRequest, p *play.Plan) (Venue, error) {
+func (l *liars) Choose(ctx context.Context, req runner.StartRequest, p *run.Plan) (Venue, error) {
 	if req.Exchange != liarID {
 		return l.Venues.Choose(ctx, req, p)
 	}
@@ -96,7 +96,7 @@ func (l *liars) Choose(ctx context.Context, req runner.StartRequest, p *play.Pla
 			return Venue{}, err
 		}
 	}
-	v.script = &feedtest.Script{
+	v.script = &exchangetest.Script{
 		Random: v.random, Span: v.span, LongGap: 500, Odds: conf.Odds, Faults: map[string]int{},
 		Later: func(wait market.Time, e exchange.CandleEvent) {
 			v.late = append(v.late, lateEvent{v.now + wait, e})
@@ -106,13 +106,14 @@ func (l *liars) Choose(ctx context.Context, req runner.StartRequest, p *play.Pla
 	return Venue{
 		ID: liarID, Description: exchange.Description{ID: liarID, Kind: "native", Modes: []string{runner.ModePaper}, Timeframes: []market.Timeframe{p.Timeframe}},
 		Connect: func(context.Context) (*exchange.Connection, error) {
-			return &exchange.Connection{Session: &liarSession{v, l}, Data: v, Safety: &liarSession{v, l}, Clock: v}, nil
+			return &exchange.Connection{Connector: &liarSession{liar: v, all: l}, Clock: v}, nil
 		},
 	}, nil
 }
 
 // liarSession is the liar as its host opens and closes it.
 type liarSession struct {
+	exchange.Trader
 	*liar
 	all *liars
 }
@@ -166,7 +167,7 @@ func (v *liar) set(now market.Time) {
 
 var errNoHistory = errors.New("connection reset")
 
-// Candles implements exchange.Data.
+// Candles implements exchange.Connector.
 func (v *liar) Candles(_ context.Context, q exchange.CandleQuery) ([]market.Candle, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -191,7 +192,7 @@ func (v *liar) Candles(_ context.Context, q exchange.CandleQuery) ([]market.Cand
 	return page, nil
 }
 
-// StreamCandles implements exchange.Data.
+// StreamCandles implements exchange.Connector.
 func (v *liar) StreamCandles(ctx context.Context, on func(exchange.CandleEvent)) error {
 	v.script.Send = on
 	on(exchange.CandleEvent{State: exchange.Connected})

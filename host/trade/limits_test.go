@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/assay-run/assay/host/result"
+	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/host/trade/engine"
 	"github.com/assay-run/assay/host/trade/journal"
@@ -25,8 +25,8 @@ func limited(t *testing.T, paper risk.Mode, given map[string]string) risk.Option
 	return o
 }
 
-func warned(r *result.Results, code string) bool {
-	return slices.ContainsFunc(r.Warnings, func(n result.Note) bool { return n.Code == code })
+func warned(r *artifact.Results, code string) bool {
+	return slices.ContainsFunc(r.Warnings, func(n artifact.Note) bool { return n.Code == code })
 }
 
 // verdictsOf are the lines of risk in the journal of a run.
@@ -163,7 +163,7 @@ func TestPaperReduces(t *testing.T) {
 	}
 	reasons := map[string]int{}
 	for _, o := range x.Results().Orders {
-		reasons[o.Reason]++
+		reasons[string(o.Reason)]++
 	}
 	if reasons["STATE_REDUCING"] == 0 {
 		t.Errorf("reasons %v", reasons)

@@ -15,12 +15,12 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/assay-run/assay/host/artifact"
-	"github.com/assay-run/assay/host/backtest"
 	"github.com/assay-run/assay/host/candle"
 	"github.com/assay-run/assay/host/catalog"
 	"github.com/assay-run/assay/host/exchange"
+	"github.com/assay-run/assay/host/hosttest"
 	"github.com/assay-run/assay/host/hosttest/playtest"
-	"github.com/assay-run/assay/host/hosttest/ramdir"
+	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/host/trade/journal"
 	"github.com/assay-run/assay/plugin-sdk/market"
@@ -30,7 +30,6 @@ import (
 // TestMain makes the test binary the sandbox's shim and every kind of plugin,
 // chosen by the name it runs under.
 func TestMain(m *testing.M) {
-	catalog.MaybeShim()
 	if play, ok := playtest.Roles(exit)[filepath.Base(os.Args[0])]; ok {
 		play()
 		exit(0)
@@ -50,7 +49,7 @@ const (
 type desk struct {
 	t         testing.TB
 	launcher  *Launcher
-	backtests *backtest.Launcher
+	backtests *run.Launcher
 	store     *candle.Store
 	journal   *journal.Journal
 	liars     *liars
@@ -79,7 +78,7 @@ func openDesk(t testing.TB, o deskOptions) *desk {
 	}
 	limit := 2 * time.Second
 	if !o.disk { // long runs, many at once: how fast this machine is proves nothing
-		state, limit = ramdir.New(t), 30*time.Second
+		state, limit = hosttest.RAMDir(t), 30*time.Second
 	}
 	playtest.Install(t, plugins, o.names...)
 	log := hclog.New(&hclog.LoggerOptions{Output: io.Discard, Level: hclog.Info})
@@ -98,7 +97,7 @@ func openDesk(t testing.TB, o deskOptions) *desk {
 		t.Fatal(err)
 	}
 	for i, symbol := range []market.Symbol{one, two} {
-		s := sdktest.Synth(uint64(42+i), candles, start, time.Hour)
+		s := sdktest.Synth(uint64(42+i), candles, start.Time(), time.Hour)
 		s.Symbol, s.Timeframe = symbol, market.MustTimeframe("1h")
 		if _, err := store.Put(t.Context(), candle.PutRequest{Exchange: stored, Series: s}); err != nil {
 			t.Fatal(err)
@@ -119,7 +118,7 @@ func openDesk(t testing.TB, o deskOptions) *desk {
 		launcher: NewLauncher(Options{
 			Catalog: c, Venues: venues, Journal: book.Journal, Logger: log, SpoolDir: state, Engine: engine, StepLimit: limit,
 		}),
-		backtests: backtest.NewLauncher(backtest.Options{
+		backtests: run.NewLauncher(run.Options{
 			Catalog: c, Store: store, Logger: log, SpoolDir: state, Engine: engine,
 		}),
 	}

@@ -14,8 +14,8 @@ import (
 
 	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/host/exchange/sim"
-	"github.com/assay-run/assay/host/hosttest/soak"
-	"github.com/assay-run/assay/host/play"
+	"github.com/assay-run/assay/host/hosttest/ring"
+	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/host/trade/journal"
 	"github.com/assay-run/assay/plugin-sdk/market"
@@ -25,7 +25,7 @@ import (
 type unpaced struct{ Venues }
 
 // Choose implements Venues.
-func (u unpaced) Choose(ctx context.Context, req runner.StartRequest, p *play.Plan) (Venue, error) {
+func (u unpaced) Choose(ctx context.Context, req runner.StartRequest, p *run.Plan) (Venue, error) {
 	v, err := u.Venues.Choose(ctx, req, p)
 	v.Connect = func(context.Context) (*exchange.Connection, error) {
 		c := sim.NewUnpaced(nil)
@@ -36,14 +36,11 @@ func (u unpaced) Choose(ctx context.Context, req runner.StartRequest, p *play.Pl
 
 const minutesPerDay = 24 * 60
 
-// TestMonthOfMinutes trades a market of one-minute candles on paper for 30 days of its time (365
-// in make soak): every candle is in the journal once and in order, the books are what the fills
+// TestMonthOfMinutes trades a market of one-minute candles on paper for 30 days of its time in
+// make prove (a day in make test, 365 in make soak): every candle is in the journal once and in order, the books are what the fills
 // say at every minute, and what the run holds grows by no more than a megabyte an hour.
 func TestMonthOfMinutes(t *testing.T) {
-	days := soak.Size(30, 365)
-	if soak.Race || testing.Short() { // make test runs it once more without the detector
-		days = 1
-	}
+	days := ring.Size(1, 30, 365)
 	// One more than the books are held to: where the stop falls is not a matter of candles.
 	candles := int64(days*minutesPerDay) + 1
 	d := openDesk(t, deskOptions{candles: 10, names: []string{"randomly"}})
@@ -107,8 +104,8 @@ func TestMonthOfMinutes(t *testing.T) {
 	if fills < minutes/50 {
 		t.Error("too few to prove anything")
 	}
-	if !soak.Race && !testing.Short() {
-		soak.Count(t, "days of 1m candles", minutes/minutesPerDay, days)
+	if ring.At() >= ring.Prove {
+		ring.Count(t, "days of 1m candles", minutes/minutesPerDay, days)
 	}
 }
 

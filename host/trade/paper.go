@@ -7,8 +7,7 @@ import (
 	"github.com/govalues/decimal"
 
 	"github.com/assay-run/assay/host/exchange"
-	"github.com/assay-run/assay/host/play"
-	"github.com/assay-run/assay/host/play/link"
+	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/host/trade/engine"
 	"github.com/assay-run/assay/host/trade/feed"
 	"github.com/assay-run/assay/host/trade/journal"
@@ -46,7 +45,7 @@ func (pp *paperRun) runSteps(ctx context.Context, l *line, markets []exchange.Ma
 		return err
 	}
 	arriving := &arriving{x: pp.run, ctx: ctx, src: src, warm: warm}
-	pp.recorder.asks = link.NewLockstep(pp.run.plugin.Stream, pp.run.gate, pp.run.setup.plan.Symbols, pp.run.opts.StepLimit)
+	pp.recorder.asks = run.NewLockstep(pp.run.plugin.Stream, pp.run.gate, pp.run.setup.plan.Symbols, pp.run.opts.StepLimit)
 	if err := pp.runLoop(arriving); err != nil {
 		if cause := context.Cause(ctx); cause != nil {
 			return pp.stopPlugin(cause)
@@ -63,7 +62,7 @@ func (pp *paperRun) runSteps(ctx context.Context, l *line, markets []exchange.Ma
 func (pp *paperRun) runLoop(f sim.Feed) error {
 	pp.run.gate.Lock()
 	defer pp.run.gate.Unlock()
-	err := sim.Run(pp.engine, &play.Feed{Feed: f, Record: pp.run.chart.rec}, pp.recorder)
+	err := sim.Run(pp.engine, &run.Feed{Feed: f, Record: pp.run.chart.rec}, pp.recorder)
 	return errors.Join(err, pp.recorder.commitBatch())
 }
 
@@ -93,7 +92,7 @@ func (pp *paperRun) prepareBooks(src *source, warm []*feed.Step, markets []excha
 		cfg.PriceSteps[i] = m.PriceTick
 		pp.run.chart.candles = append(pp.run.chart.candles, &market.Series{Symbol: m.Symbol, Timeframe: pp.run.setup.plan.Timeframe})
 	}
-	pp.run.chart.rec = play.NewRecord(play.RecordOptions{Symbols: pp.run.setup.plan.Symbols, Lines: pp.run.lines, Window: pp.run.chart.layout.window, Free: true})
+	pp.run.chart.rec = run.NewRecord(run.RecordOptions{Symbols: pp.run.setup.plan.Symbols, Lines: pp.run.lines, Window: pp.run.chart.layout.window, NoMemoryLimit: true})
 	watch, err := pp.newShadow(src.clock.Now())
 	if err != nil {
 		return err

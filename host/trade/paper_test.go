@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/host/hosttest/playtest"
-	"github.com/assay-run/assay/host/play"
+	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/host/runner"
 )
 
@@ -34,7 +34,7 @@ func TestPaperOfDerivedCandles(t *testing.T) {
 		req := request("randomly", nil, `{}`, symbol)
 		req.Timeframe = timeframe
 		_, err := d.launcher.Launch(context.Background(), "svc_no", req)
-		var refusal *play.RequestError
+		var refusal *run.RequestError
 		if want := map[bool]string{true: "UNSUPPORTED_TIMEFRAME", false: "UNSUPPORTED_SYMBOL"}[symbol == one]; !errors.As(err, &refusal) || refusal.Code != want {
 			t.Errorf("%s %s: %v, want %s", symbol, timeframe, err, want)
 		}
@@ -49,7 +49,7 @@ func TestPaperOfDerivedCandles(t *testing.T) {
 		if err == nil {
 			x.Close()
 		}
-		refusal, _ := errors.AsType[*play.RequestError](err)
+		refusal, _ := errors.AsType[*run.RequestError](err)
 		if (err == nil) != (c.code == "") || err != nil && (refusal == nil || refusal.Code != c.code) {
 			t.Errorf("%+v: %v", c, err)
 		}
@@ -101,14 +101,14 @@ func TestPaperRefusals(t *testing.T) {
 		req := request("good", nil, `{}`)
 		c.change(&req)
 		_, err := d.launcher.Launch(context.Background(), "svc_no", req)
-		var refusal *play.RequestError
+		var refusal *run.RequestError
 		if !errors.As(err, &refusal) || refusal.Code != c.code {
 			t.Errorf("%s: %v, want %s", c.name, err, c.code)
 		}
 	}
 	req := request("good", nil, `{"apiKeyy":"SECRETKEY1234"}`)
 	_, err := d.launcher.Launch(context.Background(), "svc_no", req)
-	var refusal *play.RequestError
+	var refusal *run.RequestError
 	if !errors.As(err, &refusal) || refusal.Code != "VALIDATION_FAILED" || len(refusal.Fields) != 1 || refusal.Fields[0].Pointer != "/exchange_config" {
 		t.Fatalf("unknown key: %v %+v", err, refusal)
 	}
@@ -118,10 +118,10 @@ func TestPaperRefusals(t *testing.T) {
 }
 
 func TestStrategyFaults(t *testing.T) {
-	names := []string{"exits", "segfaults", "panics", "errs", "nan", "hangs"}
+	names := []string{"exits", "segfaults", "panics", "errs", "answers", "nan", "hangs"}
 	d := newDesk(t, 1000, names...)
 	want := map[string]string{
-		"exits": "PLUGIN_CRASHED", "segfaults": "PLUGIN_CRASHED", "panics": "STRATEGY_ERROR", "errs": "STRATEGY_ERROR",
+		"exits": "PLUGIN_CRASHED", "segfaults": "PLUGIN_CRASHED", "panics": "STRATEGY_ERROR", "errs": "STRATEGY_ERROR", "answers": "STRATEGY_ERROR",
 		"nan": "PLUGIN_PROTOCOL_ERROR", "hangs": "PLUGIN_TIMEOUT",
 	}
 	for _, name := range names {

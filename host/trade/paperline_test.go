@@ -11,8 +11,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/assay-run/assay/host/exchange"
-	"github.com/assay-run/assay/host/play"
-	"github.com/assay-run/assay/host/play/link"
+	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/host/trade/engine"
 	"github.com/assay-run/assay/host/trade/feed"
@@ -130,7 +129,7 @@ func TestPaperStaleCandles(t *testing.T) {
 			}
 			reasons := map[string]int{}
 			for _, o := range r.Orders {
-				reasons[o.Reason]++
+				reasons[string(o.Reason)]++
 			}
 			phases := phasesOf(t, d, x.runID)
 			if !enforced {
@@ -239,7 +238,7 @@ func TestPaperConnectorCrashes(t *testing.T) {
 
 // TestPaperClock: a venue without a time of its own has that which it told, and it goes on by what has passed.
 func TestPaperClock(t *testing.T) {
-	x := (&Execution{clock: time.Now, gate: &link.Gate{}}).withParts()
+	x := (&Execution{clock: time.Now, gate: &run.Gate{}}).withParts()
 	conn := &exchange.Connection{}
 	x.paper.onOpened(conn, exchange.Opened{ClockOffset: time.Hour}, 0)
 	if ahead := time.Until(conn.Clock.Now().Time()); ahead < 59*time.Minute || ahead > 61*time.Minute || x.link.Synthetic {
@@ -307,8 +306,8 @@ func (s *told) connect(context.Context) (*exchange.Connection, error) {
 // bare is a paper run over a session, of which only the connection is there.
 func (s *told) bare() *Execution {
 	return (&Execution{
-		log: hclog.NewNullLogger(), clock: time.Now, gate: &link.Gate{}, opts: &Options{ConnectLimit: 2 * time.Minute},
-		setup: setup{plan: play.Plan{Symbols: []market.Symbol{one}}, venue: Venue{ID: "told", Connect: s.connect}},
+		log: hclog.NewNullLogger(), clock: time.Now, gate: &run.Gate{}, opts: &Options{ConnectLimit: 2 * time.Minute},
+		setup: setup{plan: run.Plan{Symbols: []market.Symbol{one}}, venue: Venue{ID: "told", Connect: s.connect}},
 	}).withParts()
 }
 

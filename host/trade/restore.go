@@ -15,9 +15,8 @@ import (
 
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/metric"
-	"github.com/assay-run/assay/host/play"
-	"github.com/assay-run/assay/host/play/decision"
-	"github.com/assay-run/assay/host/result"
+	"github.com/assay-run/assay/host/run"
+	"github.com/assay-run/assay/host/run/decision"
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/host/trade/engine"
 	"github.com/assay-run/assay/host/trade/journal"
@@ -109,7 +108,7 @@ func infoOf(m *artifact.Metadata) (info journal.Info, err error) {
 }
 
 // quarantined says that the journal of a run was damaged: nothing is known of it but that it was.
-func (l *Launcher) quarantined(ctx context.Context, info journal.Info, f *result.Failure) bool {
+func (l *Launcher) quarantined(ctx context.Context, info journal.Info, f *artifact.Failure) bool {
 	e, ok, err := l.opts.Journal.LastLog(ctx, info.RunID, logQuarantined)
 	raw, is := e.Data.(json.RawMessage)
 	var body struct{ File, Reason string }
@@ -128,11 +127,11 @@ func (l *Launcher) quarantined(ctx context.Context, info journal.Info, f *result
 
 // readBack is what the journal knows of a run.
 func (l *Launcher) readBack(ctx context.Context, info journal.Info) (*runner.Report, error) {
-	rep := &runner.Report{Results: &result.Results{}}
+	rep := &runner.Report{Results: &artifact.Results{}}
 	if err := json.Unmarshal(info.Request, &rep.Request); err != nil {
 		return nil, fmt.Errorf("journal: request of %s: %w", info.RunID, err)
 	}
-	failure := &result.Failure{Code: runner.CodeRunInterrupted, Message: "The service ended without warning while the run was on.", Data: map[string]any{}}
+	failure := &artifact.Failure{Code: runner.CodeRunInterrupted, Message: "The service ended without warning while the run was on.", Data: map[string]any{}}
 	s := &rep.Snapshot
 	s.RunID, s.Mode, s.Failure = info.RunID, info.Mode, failure
 	s.StartTime, s.EndTime, s.UpdatedAt = info.StartedAt.Time(), info.StartedAt.Time(), info.StartedAt.Time()
@@ -190,7 +189,7 @@ func (l *Launcher) lastPhase(ctx context.Context, runID string) string {
 	if raw, is := e.Data.(json.RawMessage); err == nil && ok && is && json.Unmarshal(raw, &body) == nil {
 		return body.Phase
 	}
-	return play.PhaseStarting
+	return run.PhaseStarting
 }
 
 // ordersOf are the client order ids of those that may stand and of those nobody knows of.
@@ -209,7 +208,7 @@ func ordersOf(orders []journal.Order) (open, unknown []string) {
 
 // replay plays the candles and intents of a paper run through the simulator again: the books that it had.
 func (l *Launcher) replay(ctx context.Context, info journal.Info, rep *runner.Report) error {
-	var plan play.Plan
+	var plan run.Plan
 	plan.Symbols, plan.Timeframe = info.Symbols, info.Timeframe
 	if err := plan.ReadRules(rep.Request); err != nil {
 		return err
@@ -223,23 +222,23 @@ func (l *Launcher) replay(ctx context.Context, info journal.Info, rep *runner.Re
 		return err
 	}
 	defer lines.Close()
-	rec := play.NewRecord(play.RecordOptions{Symbols: plan.Symbols, Lines: lines, Window: recorded.layout.window, Free: true})
+	rec := run.NewRecord(run.RecordOptions{Symbols: plan.Symbols, Lines: lines, Window: recorded.layout.window, NoMemoryLimit: true})
 	cfg := sim.Config{
 		Symbols: plan.Symbols, Timeframe: plan.Timeframe, InitialCash: plan.Cash, Options: plan.Execution,
 		WarmupSteps: recorded.layout.warmup, WindowStep: recorded.layout.window, PriceSteps: recorded.ticks,
 	}
 	var engine *sim.Engine
-	cfg.Judge = func(o *market.Order, _ *market.Intent) string {
-		return recorded.denied[denial{o.ID.String(), engine.Step()}]
+	cfg.Judge = func(o *market.Order, _ *market.Intent) market.Reason {
+		return market.Reason(recorded.denied[denial{o.ID.String(), engine.Step()}])
 	}
 	if engine, err = sim.NewEngine(cfg, rec); err != nil {
 		return err
 	}
 	// The end of the record is a stop in the middle, not the end of the data: nothing is closed there.
-	if err := sim.Run(engine, &play.Feed{Feed: &recorded.feed, Record: rec}, recorded); err != nil && !errors.Is(err, errRecordEnds) {
+	if err := sim.Run(engine, &run.Feed{Feed: &recorded.feed, Record: rec}, recorded); err != nil && !errors.Is(err, errRecordEnds) {
 		return err
 	}
-	results, in, _ := rec.Picture(engine, &play.Said{}, true)
+	results, in, _ := rec.Picture(engine, &run.Said{}, true)
 	in.Timeframe, in.Calendar = plan.Timeframe, metric.Calendar24x7
 	if report, err := metric.Compute(in); err == nil {
 		results.Metrics = &report
@@ -267,9 +266,9 @@ func (l *Launcher) replayLive(ctx context.Context, info journal.Info, rep *runne
 		return err
 	}
 	defer lines.Close()
-	rec := play.NewRecord(play.RecordOptions{Symbols: info.Symbols, Lines: lines, Window: recorded.layout.window, Free: true})
+	rec := run.NewRecord(run.RecordOptions{Symbols: info.Symbols, Lines: lines, Window: recorded.layout.window, NoMemoryLimit: true})
 	next := &oneStep{}
-	notes := &play.Feed{Feed: next, Record: rec}
+	notes := &run.Feed{Feed: next, Record: rec}
 	books, err := engine.ReadBack(ctx, l.opts.Journal, info, recorded.layout.window, recorded.steps, rec, func(_ int64, b *sim.Batch) {
 		next.batch = b
 		_, _ = notes.Next(new(sim.Batch)) // oneStep always has one
@@ -277,7 +276,7 @@ func (l *Launcher) replayLive(ctx context.Context, info journal.Info, rep *runne
 	if err != nil || books == nil {
 		return err
 	}
-	results, in, _ := rec.Picture(books, &play.Said{}, true)
+	results, in, _ := rec.Picture(books, &run.Said{}, true)
 	in.Timeframe, in.Calendar = info.Timeframe, metric.Calendar24x7
 	if report, err := metric.Compute(in); err == nil {
 		results.Metrics = &report
@@ -332,7 +331,7 @@ type recording struct {
 	steps   []sim.Batch
 	intents map[int64][]market.Intent
 	denied  map[denial]string // by which code limits refused an order, or the change of one
-	window  result.Window
+	window  artifact.Window
 	feed    recordFeed
 }
 

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/host/proc/sandbox"
-	"github.com/assay-run/assay/host/result"
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/host/trade/engine"
 	"github.com/assay-run/assay/host/trade/feed"
@@ -173,7 +173,7 @@ const marketsTries = 3
 func (pp *paperRun) readMarkets(ctx context.Context, conn *exchange.Connection) ([]exchange.Market, error) {
 	limit, cancel := context.WithTimeout(ctx, pp.run.opts.ConnectLimit)
 	defer cancel()
-	all, err := conn.Session.Markets(limit)
+	all, err := conn.Markets(limit)
 	for try := 1; err != nil && try < marketsTries; {
 		silent := exchange.ResultOf(err).HoldOff()
 		if silent == 0 {
@@ -182,7 +182,7 @@ func (pp *paperRun) readMarkets(ctx context.Context, conn *exchange.Connection) 
 		if !exchange.Pause(limit, max(silent, time.Second)) {
 			break
 		}
-		all, err = conn.Session.Markets(limit)
+		all, err = conn.Markets(limit)
 	}
 	switch {
 	case err != nil && ctx.Err() != nil:
@@ -271,11 +271,11 @@ func (x *Execution) stopMessage() string {
 }
 
 // failure describes a fault.
-func (x *Execution) failure(err error) *result.Failure {
+func (x *Execution) failure(err error) *artifact.Failure {
 	x.gate.Lock()
 	phase, at := x.phase, x.lastStepLocked()
 	x.gate.Unlock()
-	return x.plugin.Failure(err, phase, at, func(f *result.Failure) {
+	return x.plugin.Failure(err, phase, at, func(f *artifact.Failure) {
 		var fault *engine.Fault
 		var data *feed.DataError
 		var answer *exchange.Error

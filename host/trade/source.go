@@ -87,7 +87,7 @@ func (l *line) hangUp(ctx context.Context) {
 	}
 	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), engine.CloseLimit)
 	defer cancel()
-	if _, err := l.conn.Session.Close(closing, false); err != nil {
+	if _, err := l.conn.Close(closing, false); err != nil {
 		l.x.log.Warn("the connector did not close in good order", "error", err)
 	}
 	l.let()
@@ -168,7 +168,7 @@ func (s *source) Warmup(ctx context.Context, candles int) ([]*feed.Step, error) 
 			return err
 		}
 		s.warming = true
-		_, err = s.feed.Warm(ctx, conn.Data, candles)
+		_, err = s.feed.Warm(ctx, conn, candles)
 		s.warming = false
 		return err
 	})
@@ -179,7 +179,7 @@ func (s *source) Warmup(ctx context.Context, candles int) ([]*feed.Step, error) 
 // again: the feed goes on behind the last candle that was taken.
 func (s *source) run(ctx context.Context) error {
 	return s.line.with(ctx, func(ctx context.Context, conn *exchange.Connection) error {
-		return s.feed.Follow(ctx, conn.Data, func(err error) {
+		return s.feed.Follow(ctx, conn, func(err error) {
 			s.x.paper.linkUp(false)
 			s.x.log.Warn("the stream of candles gave up and is begun again", "error", err)
 		})

@@ -8,8 +8,7 @@ import (
 	sdk "github.com/assay-run/assay/plugin-sdk"
 
 	"github.com/assay-run/assay/host/alarm"
-	"github.com/assay-run/assay/host/play"
-	"github.com/assay-run/assay/host/play/link"
+	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/host/trade/engine"
 	"github.com/assay-run/assay/plugin-sdk/market"
@@ -69,9 +68,9 @@ func (x *Execution) wipeCredentials() {
 // are shown.
 type liveHost struct {
 	x    *Execution
-	feed play.Feed
+	feed run.Feed
 	next oneStep
-	asks *link.Lockstep
+	asks *run.Lockstep
 }
 
 // oneStep is a feed that has been given its next step.
@@ -101,10 +100,10 @@ func (h *liveHost) prepare(l engine.Layout) {
 	for _, s := range x.setup.plan.Symbols {
 		x.chart.candles = append(x.chart.candles, &market.Series{Symbol: s, Timeframe: x.setup.plan.Timeframe})
 	}
-	x.chart.rec = play.NewRecord(play.RecordOptions{Symbols: x.setup.plan.Symbols, Lines: x.lines, Window: l.Window, Free: true})
+	x.chart.rec = run.NewRecord(run.RecordOptions{Symbols: x.setup.plan.Symbols, Lines: x.lines, Window: l.Window, NoMemoryLimit: true})
 	x.addAssumptions(l.Short)
-	h.feed = play.Feed{Feed: &h.next, Record: x.chart.rec}
-	h.asks = link.NewLockstep(x.plugin.Stream, x.gate, x.setup.plan.Symbols, x.opts.StepLimit)
+	h.feed = run.Feed{Feed: &h.next, Record: x.chart.rec}
+	h.asks = run.NewLockstep(x.plugin.Stream, x.gate, x.setup.plan.Symbols, x.opts.StepLimit)
 }
 
 // Candles implements engine.Host.
@@ -121,10 +120,10 @@ func (h *liveHost) Candles(step int64, b *sim.Batch) {
 func (h *liveHost) Decide(v *engine.View) ([]market.Intent, error) {
 	s := &wire.Step{
 		Index: v.Step, CloseTime: v.CloseTime, Candles: v.Candles, Closed: v.Closed, Fills: v.Fills, Orders: v.Orders,
-		Cash: v.Cash, Equity: v.Equity, Warmup: v.Warmup, Holdings: make([]sdk.Holding, len(v.Holdings)),
+		Cash: v.Cash, Equity: v.Equity, Warmup: v.Warmup, Positions: make([]sdk.Position, len(v.Holdings)),
 	}
 	for i, p := range v.Holdings {
-		s.Holdings[i] = sdk.Holding{Quantity: p.Quantity, EntryPrice: p.EntryPrice, CandlesHeld: p.CandlesHeld}
+		s.Positions[i] = sdk.Position{Quantity: p.Quantity, EntryPrice: p.EntryPrice, CandlesHeld: p.CandlesHeld}
 	}
 	return h.asks.Ask(s)
 }

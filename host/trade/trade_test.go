@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/hosttest/playtest"
-	"github.com/assay-run/assay/host/result"
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/host/trade/engine"
 )
@@ -37,7 +37,7 @@ func until(x *Execution, candles int64, cause error) runner.Outcome {
 
 // deals is what two runs on the same candles must have in common: what was bought and sold, at which
 // prices. A paper fill is stamped with the open of its candle, a live one with its close.
-func deals(r *result.Results, n int) string {
+func deals(r *artifact.Results, n int) string {
 	var b strings.Builder
 	for i, f := range r.Fills[:n] {
 		fmt.Fprintf(&b, "%d %s %s %s %s\n", i, f.Side, f.Price.Trim(0), f.Role, f.Liquidity)
@@ -49,7 +49,7 @@ func deals(r *result.Results, n int) string {
 // same prices.
 func TestLiveEqualsPaper(t *testing.T) {
 	d := newDesk(t, 10, "good")
-	var results [2]*result.Results
+	var results [2]*artifact.Results
 	for i, mode := range []string{runner.ModeLive, runner.ModePaper} {
 		x := d.launch(onSim(mode, "good", map[string]any{"every": 5}, ""))
 		o := until(x, 120, runner.ErrStopRequested)
@@ -103,7 +103,7 @@ func TestLiveStops(t *testing.T) {
 
 // TestLiveStrategyFaults: a strategy that ends badly ends its run, with its orders taken back.
 func TestLiveStrategyFaults(t *testing.T) {
-	names := map[string]string{"exits": "PLUGIN_CRASHED", "panics": "STRATEGY_ERROR", "errs": "STRATEGY_ERROR", "nan": "PLUGIN_PROTOCOL_ERROR", "unknown": "PLUGIN_PROTOCOL_ERROR", "hangs": "PLUGIN_TIMEOUT"}
+	names := map[string]string{"exits": "PLUGIN_CRASHED", "panics": "STRATEGY_ERROR", "errs": "STRATEGY_ERROR", "answers": "STRATEGY_ERROR", "nan": "PLUGIN_PROTOCOL_ERROR", "unknown": "PLUGIN_PROTOCOL_ERROR", "hangs": "PLUGIN_TIMEOUT"}
 	var list []string
 	for name := range names {
 		list = append(list, name)

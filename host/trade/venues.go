@@ -7,12 +7,11 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/assay-run/assay/host/backtest"
 	"github.com/assay-run/assay/host/candle"
-	"github.com/assay-run/assay/host/catalog"
 	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/host/exchange/sim"
-	"github.com/assay-run/assay/host/play"
+	"github.com/assay-run/assay/host/proc"
+	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
@@ -21,7 +20,7 @@ import (
 type Connector struct {
 	Description exchange.Description
 	// Fault says why it cannot be used; nil when it can.
-	Fault *catalog.Fault
+	Fault *proc.Fault
 	// Certified connectors may trade real money.
 	Certified bool
 	// Endpoint replaces the exchange's base URL. On loopback no real money is traded there.
@@ -45,7 +44,7 @@ type Exchanges struct {
 type Entry struct {
 	exchange.Description
 	Default, Certified bool
-	Fault              *catalog.Fault
+	Fault              *proc.Fault
 	// DateRange has the stored candles, by symbol and timeframe.
 	DateRange map[market.Symbol]map[string]candle.Range
 	connect   func(context.Context) (*exchange.Connection, error)
@@ -53,7 +52,7 @@ type Entry struct {
 	// offers says whether stored candles of a symbol are there in a timeframe or can be put together to it.
 	offers func(context.Context, market.Symbol, market.Timeframe) error
 	// replays refuses settings of the simulated market that replay candles which are not there.
-	replays  func(context.Context, exchange.Config, *play.Plan) error
+	replays  func(context.Context, exchange.Config, *run.Plan) error
 	endpoint string
 	loopback bool // of the endpoint
 }
@@ -100,11 +99,11 @@ func Stored(store *candle.Store, s candle.Exchange) Entry {
 	d := sim.DescribeStore(s)
 	d.Sandbox = false
 	d.Name = "Imported candles of " + s.ID
-	if s.ID == backtest.DefaultExchange {
+	if s.ID == run.DefaultExchange {
 		d.Name = "Bundled sample candles"
 	}
 	d.Modes = append([]string{runner.ModeBacktest}, d.Modes...)
-	return Entry{Description: d, Default: s.ID == backtest.DefaultExchange, Certified: true, DateRange: s.DateRange,
+	return Entry{Description: d, Default: s.ID == run.DefaultExchange, Certified: true, DateRange: s.DateRange,
 		offers: func(ctx context.Context, symbol market.Symbol, tf market.Timeframe) error {
 			return store.Offers(ctx, s.ID, symbol, tf)
 		},
@@ -116,7 +115,7 @@ func Stored(store *candle.Store, s candle.Exchange) Entry {
 
 // Choose implements Venues: the exchange that was named, or, for paper, the first by id that
 // offers everything, the default one before the others.
-func (e *Exchanges) Choose(ctx context.Context, req runner.StartRequest, p *play.Plan) (Venue, error) {
+func (e *Exchanges) Choose(ctx context.Context, req runner.StartRequest, p *run.Plan) (Venue, error) {
 	all, err := e.List(ctx)
 	if err != nil {
 		return Venue{}, err
@@ -128,7 +127,7 @@ func (e *Exchanges) Choose(ctx context.Context, req runner.StartRequest, p *play
 			for _, x := range all {
 				ids = append(ids, x.ID)
 			}
-			return Venue{}, play.Refuse("EXCHANGE_NOT_FOUND", map[string]any{"available": ids}, "There is no exchange %q.", req.Exchange)
+			return Venue{}, run.Refuse("EXCHANGE_NOT_FOUND", map[string]any{"available": ids}, "There is no exchange %q.", req.Exchange)
 		}
 		return all[i].venue(ctx, req, p)
 	}
@@ -154,21 +153,21 @@ func rank(e Entry) int {
 }
 
 // venue says whether an exchange can do what a request asks for.
-func (e Entry) venue(ctx context.Context, req runner.StartRequest, p *play.Plan) (Venue, error) {
+func (e Entry) venue(ctx context.Context, req runner.StartRequest, p *run.Plan) (Venue, error) {
 	offered, err := e.offered(ctx, p)
 	if err != nil {
 		return Venue{}, err
 	}
 	switch {
 	case e.Fault != nil:
-		return Venue{}, play.Refuse("EXCHANGE_UNAVAILABLE", map[string]any{"reason": e.Fault.Code}, "The exchange %q cannot be used: %s", e.ID, e.Fault.Message)
+		return Venue{}, run.Refuse("EXCHANGE_UNAVAILABLE", map[string]any{"reason": e.Fault.Code}, "The exchange %q cannot be used: %s", e.ID, e.Fault.Message)
 	case !slices.Contains(e.Modes, req.Mode):
-		return Venue{}, play.Refuse("MODE_NOT_SUPPORTED", map[string]any{"reason": "mode"}, "Exchange %q offers %v, not %s.", e.ID, e.Modes, req.Mode)
+		return Venue{}, run.Refuse("MODE_NOT_SUPPORTED", map[string]any{"reason": "mode"}, "Exchange %q offers %v, not %s.", e.ID, e.Modes, req.Mode)
 	case !offered:
-		return Venue{}, play.Refuse("UNSUPPORTED_TIMEFRAME", map[string]any{"available": names(e.Timeframes)}, "Exchange %q has no %s candles.", e.ID, p.Timeframe)
+		return Venue{}, run.Refuse("UNSUPPORTED_TIMEFRAME", map[string]any{"available": names(e.Timeframes)}, "Exchange %q has no %s candles.", e.ID, p.Timeframe)
 	}
 	if unknown := e.unknown(p.Symbols); len(unknown) > 0 {
-		return Venue{}, play.Refuse("UNSUPPORTED_SYMBOL", map[string]any{"symbols": unknown, "available": e.Symbols}, "Exchange %q has no candles of %v.", e.ID, unknown)
+		return Venue{}, run.Refuse("UNSUPPORTED_SYMBOL", map[string]any{"symbols": unknown, "available": e.Symbols}, "Exchange %q has no candles of %v.", e.ID, unknown)
 	}
 	config, err := e.config(req)
 	if err != nil {
@@ -180,14 +179,14 @@ func (e Entry) venue(ctx context.Context, req runner.StartRequest, p *play.Plan)
 		}
 	}
 	if pretend := e.pretends() || config.Sandbox; req.Mode == runner.ModeLive && !e.Certified && !pretend {
-		return Venue{}, play.Refuse("MODE_NOT_SUPPORTED", map[string]any{"reason": "uncertified"}, "The connector of %q is not certified: it trades no real money.", e.ID)
+		return Venue{}, run.Refuse("MODE_NOT_SUPPORTED", map[string]any{"reason": "uncertified"}, "The connector of %q is not certified: it trades no real money.", e.ID)
 	}
 	return Venue{ID: e.ID, Description: e.Description, Config: config, Certified: e.Certified, Pretend: e.pretends(), Endpoint: e.endpoint, Connect: e.connect, connectIn: e.connectIn}, nil
 }
 
 // offered says whether the exchange has the timeframe. Stored candles are put together to one
 // that is not listed, as for a backtest. A symbol that is not there is refused as such.
-func (e Entry) offered(ctx context.Context, p *play.Plan) (bool, error) {
+func (e Entry) offered(ctx context.Context, p *run.Plan) (bool, error) {
 	if e.offers == nil {
 		return slices.Contains(e.Timeframes, p.Timeframe), nil
 	}
@@ -205,7 +204,7 @@ func (e Entry) offered(ctx context.Context, p *play.Plan) (bool, error) {
 }
 
 // replays says whether the candles are there that the simulated market is to replay.
-func (e *Exchanges) replays(ctx context.Context, c exchange.Config, p *play.Plan) error {
+func (e *Exchanges) replays(ctx context.Context, c exchange.Config, p *run.Plan) error {
 	source := sim.Replayed(c.Settings)
 	if source == "" {
 		return nil
@@ -218,12 +217,12 @@ func (e *Exchanges) replays(ctx context.Context, c exchange.Config, p *play.Plan
 		case !missing:
 			return err
 		case none.What == "symbol":
-			return play.Refuse("UNSUPPORTED_SYMBOL", map[string]any{"symbols": []market.Symbol{s}, "available": none.Have}, "The replayed exchange has no candles of %s.", s)
+			return run.Refuse("UNSUPPORTED_SYMBOL", map[string]any{"symbols": []market.Symbol{s}, "available": none.Have}, "The replayed exchange has no candles of %s.", s)
 		case none.What == "timeframe":
-			return play.Refuse("UNSUPPORTED_TIMEFRAME", map[string]any{"available": append([]string{}, none.Have...)},
+			return run.Refuse("UNSUPPORTED_TIMEFRAME", map[string]any{"available": append([]string{}, none.Have...)},
 				"The replayed exchange has no %s candles of %s and none that they could be made from.", p.Timeframe, s)
 		default:
-			return play.Invalid("/exchange_config", errors.New("there are no stored candles under the source"))
+			return run.Invalid("/exchange_config", errors.New("there are no stored candles under the source"))
 		}
 	}
 	return nil
@@ -256,12 +255,12 @@ func (e Entry) config(req runner.StartRequest) (exchange.Config, error) {
 	var bad *exchange.ConfigError
 	switch {
 	case errors.As(err, &bad):
-		return c, &play.RequestError{Code: "VALIDATION_FAILED", Message: "The request is not valid: " + bad.Pointer() + " " + bad.Error() + ".",
-			Fields: []play.FieldError{{Pointer: bad.Pointer(), Message: bad.Error(), Rule: bad.Rule}}}
+		return c, &run.RequestError{Code: "VALIDATION_FAILED", Message: "The request is not valid: " + bad.Pointer() + " " + bad.Error() + ".",
+			Fields: []run.FieldError{{Pointer: bad.Pointer(), Message: bad.Error(), Rule: bad.Rule}}}
 	case err != nil:
 		return c, fmt.Errorf("exchange %s: %w", e.ID, err)
 	case c.Sandbox && !e.Sandbox:
-		return c, play.Refuse("MODE_NOT_SUPPORTED", map[string]any{"reason": "sandbox"}, "Exchange %q has no sandbox.", e.ID)
+		return c, run.Refuse("MODE_NOT_SUPPORTED", map[string]any{"reason": "sandbox"}, "Exchange %q has no sandbox.", e.ID)
 	}
 	if req.Mode != runner.ModeLive {
 		c.APIKey.Wipe()
@@ -278,7 +277,7 @@ func (e Entry) config(req runner.StartRequest) (exchange.Config, error) {
 		missing = append(missing, "secret")
 	}
 	if len(missing) > 0 {
-		return c, play.Refuse("CREDENTIALS_REQUIRED", map[string]any{"missing": missing}, "Live trading on %q needs %v in exchange_config.", e.ID, missing)
+		return c, run.Refuse("CREDENTIALS_REQUIRED", map[string]any{"missing": missing}, "Live trading on %q needs %v in exchange_config.", e.ID, missing)
 	}
 	return c, nil
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/assay-run/assay/host/candle"
 	"github.com/assay-run/assay/host/exchange/binance"
 	"github.com/assay-run/assay/host/exchange/sim"
-	"github.com/assay-run/assay/host/play"
+	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
@@ -18,13 +18,13 @@ func TestChosenExchange(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer store.Close()
-	d, err := binance.New().Session.Describe(t.Context())
+	d, err := binance.New().Describe(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	all := &Exchanges{Store: store, Connectors: []Connector{{Description: d}}}
 	for timeframe, want := range map[string]string{"1h": binance.ID, "5s": sim.ID} {
-		v, err := all.Choose(t.Context(), runner.StartRequest{Mode: runner.ModePaper}, &play.Plan{Symbols: []market.Symbol{"SOL/USDT"}, Timeframe: market.MustTimeframe(timeframe)})
+		v, err := all.Choose(t.Context(), runner.StartRequest{Mode: runner.ModePaper}, &run.Plan{Symbols: []market.Symbol{"SOL/USDT"}, Timeframe: market.MustTimeframe(timeframe)})
 		if err != nil || v.ID != want {
 			t.Errorf("%s: %q %v, want %s", timeframe, v.ID, err, want)
 		}

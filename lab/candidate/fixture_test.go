@@ -14,7 +14,6 @@ import (
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/metric"
-	"github.com/assay-run/assay/host/result"
 	"github.com/assay-run/assay/lab/falsify"
 	"github.com/assay-run/assay/lab/falsify/judge"
 	"github.com/assay-run/assay/lab/selection"
@@ -68,7 +67,7 @@ func metadata(id string) *artifact.Metadata {
 }
 
 func reportOf(splits ...artifact.SplitReport) *artifact.Report {
-	r := &artifact.Report{Splits: splits, Stress: []artifact.Stress{{Verdict: "fail"}}, Assumptions: []result.Note{{Code: "NO_BORROW_COSTS", Message: "Shorts are free."}}}
+	r := &artifact.Report{Splits: splits, Stress: []artifact.Stress{{Verdict: "fail"}}, Assumptions: []artifact.Note{{Code: "NO_BORROW_COSTS", Message: "Shorts are free."}}}
 	r.Strategy.Name, r.Strategy.Version = "sma_cross", "2.0.0"
 	return r
 }

@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/governance/bundle"
-	"github.com/assay-run/assay/governance/bundle/dsse"
 	"github.com/assay-run/assay/host/base/digest"
+	"github.com/assay-run/assay/host/base/dsse"
 	"github.com/assay-run/assay/lab/evaluate"
 	"github.com/assay-run/assay/lab/selection"
 )
@@ -307,7 +307,7 @@ func (p *packer) store(out *Packed) error {
 	case envelope != nil && !bytes.Equal(have, envelope):
 		return put(out.Dir, EnvelopeName, envelope)
 	case envelope == nil && err == nil: // signed before
-		signed, refused := dsse.Decode(have)
+		signed, refused := bundle.DecodeEnvelope(have)
 		if refused != nil {
 			return &evaluate.Error{Code: "ARTIFACT_MISMATCH", Message: path + " is no signature any more: remove it, and pack with --sign-key"}
 		}

@@ -11,7 +11,6 @@ import (
 	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/base/digest"
-	"github.com/assay-run/assay/host/result"
 	"github.com/assay-run/assay/lab/evaluate"
 )
 
@@ -29,7 +28,7 @@ func TestOutcomes(t *testing.T) {
 		"other trades":   {func(a *evaluate.Answer) { a.Metadata.Artifacts[1].SHA256 = sum("x") }, Different, "NOT_REPRODUCED", "splits/test/trades.csv"},
 		"a file less":    {func(a *evaluate.Answer) { a.Metadata.Artifacts = a.Metadata.Artifacts[:1] }, Different, "NOT_REPRODUCED", "trades.csv"},
 		"failed": {func(a *evaluate.Answer) {
-			a.Failure = &evaluate.Failure{SplitID: "train", Failure: &result.Failure{Code: "PLUGIN_CRASHED", Message: "gone"}}
+			a.Failure = &evaluate.Failure{SplitID: "train", Failure: &artifact.Failure{Code: "PLUGIN_CRASHED", Message: "gone"}}
 		}, Different, "RUN_FAILED", "split train failed: PLUGIN_CRASHED"},
 	} {
 		answer := &evaluate.Answer{Metadata: metadata("run_base")}

@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/assay-run/assay/governance/bundle"
-	"github.com/assay-run/assay/host/base/dirlock"
+	"github.com/assay-run/assay/host/base/file"
 	"github.com/assay-run/assay/lab/evaluate"
 )
 
@@ -31,9 +31,6 @@ var derived = []string{ProofName, SigstoreName, ReceiptName, EnvelopeName}
 // maxBundle bounds what is read as a bundle, in bytes.
 const maxBundle = bundle.MaxBody
 
-// tempPrefix begins the names of what is being made.
-const tempPrefix = ".tmp-"
-
 // Shelf is the folder of all candidates of a state directory. Writers hold its lock.
 type Shelf struct{ dir string }
 
@@ -44,11 +41,11 @@ func NewShelf(stateDir string) *Shelf { return &Shelf{filepath.Join(stateDir, "c
 func (s *Shelf) Dir(revision string) string { return filepath.Join(s.dir, revision) }
 
 // lock makes the folder and waits for whoever else is packing.
-func (s *Shelf) lock() (*dirlock.Lock, error) {
+func (s *Shelf) lock() (*file.Lock, error) {
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return nil, err
 	}
-	l, err := dirlock.Acquire(s.dir)
+	l, err := file.LockDir(s.dir)
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +59,7 @@ func (s *Shelf) lock() (*dirlock.Lock, error) {
 // nobody is making it.
 func (s *Shelf) sweep() error {
 	var errs []error
-	for _, pattern := range []string{tempPrefix + "*", filepath.Join("*", tempPrefix+"*")} {
+	for _, pattern := range []string{file.TempPrefix + "*", filepath.Join("*", file.TempPrefix+"*")} {
 		left, err := filepath.Glob(filepath.Join(s.dir, pattern))
 		errs = append(errs, err)
 		for _, path := range left {
@@ -179,7 +176,7 @@ func (s *Shelf) keep(doc *bundle.Document, envelope []byte) error {
 
 // place makes a folder beside its place and moves it there.
 func (s *Shelf) place(dir string, doc *bundle.Document, envelope []byte) error {
-	temp, err := os.MkdirTemp(s.dir, tempPrefix)
+	temp, err := os.MkdirTemp(s.dir, file.TempPrefix)
 	if err != nil {
 		return err
 	}
@@ -192,10 +189,7 @@ func (s *Shelf) place(dir string, doc *bundle.Document, envelope []byte) error {
 			return err
 		}
 	}
-	if err := os.Rename(temp, dir); err != nil {
-		return err
-	}
-	return syncDir(s.dir)
+	return file.MoveDir(temp, dir)
 }
 
 // unread says whether a plane has sealed the kept bundle without reading the files of its runs.
@@ -225,27 +219,7 @@ func (s *Shelf) unread(revision string) bool {
 	return err == nil && len(sealed.Predicate.Evidence) == 0
 }
 
-// put writes a file whole: beside its place, to the disk, then renamed.
+// put replaces a file.
 func put(dir, name string, content []byte) error {
-	f, err := os.CreateTemp(dir, tempPrefix)
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(content)
-	if err = errors.Join(err, f.Chmod(0o600), f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(f.Name(), filepath.Join(dir, name)); err != nil {
-		return err
-	}
-	return syncDir(dir)
-}
-
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(dirlock.Sync(d), d.Close())
+	return file.Write(filepath.Join(dir, name), content, 0o600)
 }

@@ -1,5 +1,7 @@
 package candidate
 
+//ring:no-detector what is tested runs in other processes
+
 import (
 	"bytes"
 	"errors"
@@ -14,7 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/assay-run/assay/governance/bundle"
-	"github.com/assay-run/assay/governance/bundle/dsse"
+	"github.com/assay-run/assay/host/base/file"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -75,7 +77,7 @@ func TestACrashLeavesNothing(t *testing.T) {
 	if err := lock.Release(); err != nil {
 		t.Fatal(err)
 	}
-	half := filepath.Join(s.dir, tempPrefix+"123")
+	half := filepath.Join(s.dir, file.TempPrefix+"123")
 	if err := os.MkdirAll(half, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +85,7 @@ func TestACrashLeavesNothing(t *testing.T) {
 	if err := os.MkdirAll(inside, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range []string{filepath.Join(half, bundle.FileName), filepath.Join(inside, tempPrefix+"9")} {
+	for _, path := range []string{filepath.Join(half, bundle.FileName), filepath.Join(inside, file.TempPrefix+"9")} {
 		if err := os.WriteFile(path, []byte("{"), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -150,7 +152,7 @@ func TestReadersSeeAWholeCandidate(t *testing.T) {
 			if errBefore != nil || errAfter != nil || !bytes.Equal(before, after) {
 				continue // it was replaced meanwhile
 			}
-			signed, refused := dsse.Decode(before)
+			signed, refused := bundle.DecodeEnvelope(before)
 			if refused != nil {
 				t.Error(refused)
 				return

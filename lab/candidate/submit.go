@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 
 	"github.com/assay-run/assay/governance/bundle"
-	"github.com/assay-run/assay/governance/bundle/dsse"
 	"github.com/assay-run/assay/governance/client"
+	"github.com/assay-run/assay/host/base/dsse"
 	"github.com/assay-run/assay/lab/evaluate"
 )
 

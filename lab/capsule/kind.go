@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/assay-run/assay/host/result"
+	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/plugin-sdk/wire"
 )
 
@@ -68,7 +68,7 @@ func (k Kind) OfPlugin() bool {
 
 // Classify sorts the failure of a play. trace is what ParseStack found in its stack or,
 // where the process has ended, in what it printed.
-func Classify(f *result.Failure, trace Trace) Kind {
+func Classify(f *artifact.Failure, trace Trace) Kind {
 	switch f.Code {
 	case "STRATEGY_ERROR":
 		if kind := text(f, "type"); kind == wire.FailureLimit || kind == wire.FailureIntent {
@@ -99,7 +99,7 @@ func Classify(f *result.Failure, trace Trace) Kind {
 }
 
 // outOfResources recognises the ends that the limits of the sandbox bring about.
-func outOfResources(f *result.Failure, trace Trace) bool {
+func outOfResources(f *artifact.Failure, trace Trace) bool {
 	if s := SignalOf(f.PluginExitCode); s == "SIGXCPU" || s == "SIGXFSZ" {
 		return true
 	}
@@ -113,7 +113,7 @@ func outOfResources(f *result.Failure, trace Trace) bool {
 
 // TypeOf is the type of a failure: what is behind its code and does not depend on the
 // candle.
-func TypeOf(f *result.Failure, trace Trace) string {
+func TypeOf(f *artifact.Failure, trace Trace) string {
 	switch {
 	case text(f, "type") != "":
 		return text(f, "type")
@@ -135,7 +135,7 @@ var types = map[string]string{
 }
 
 // text is a detail of a failure.
-func text(f *result.Failure, key string) string {
+func text(f *artifact.Failure, key string) string {
 	s, _ := f.Data[key].(string)
 	return s
 }

@@ -3,7 +3,7 @@ package capsule
 import (
 	"testing"
 
-	"github.com/assay-run/assay/host/result"
+	"github.com/assay-run/assay/host/artifact"
 )
 
 func number(n int) *int { return &n }
@@ -12,29 +12,29 @@ func TestClassify(t *testing.T) {
 	type data = map[string]any
 	cases := []struct {
 		name     string
-		failure  result.Failure
+		failure  artifact.Failure
 		trace    Trace
 		kind     Kind
 		typ      string
 		severity Severity
 	}{
-		{"panic", result.Failure{Code: "STRATEGY_ERROR", Data: data{"type": "runtime.boundsError", "stack": "x"}}, Trace{}, PluginPanic, "runtime.boundsError", SeverityError},
-		{"returned error", result.Failure{Code: "STRATEGY_ERROR", Data: data{"type": "*errors.errorString"}}, Trace{}, PluginPanic, "*errors.errorString", SeverityError},
-		{"an older SDK", result.Failure{Code: "STRATEGY_ERROR"}, Trace{}, PluginPanic, "", SeverityError},
-		{"too many intents", result.Failure{Code: "STRATEGY_ERROR", Data: data{"type": "limit"}}, Trace{}, InvalidOutput, "limit", SeverityViolation},
-		{"no size", result.Failure{Code: "STRATEGY_ERROR", Data: data{"type": "intent"}}, Trace{}, InvalidOutput, "intent", SeverityViolation},
-		{"exit", result.Failure{Code: "PLUGIN_CRASHED", PluginExitCode: number(3)}, Trace{}, PluginExit, "exit status 3", SeverityError},
-		{"signal", result.Failure{Code: "PLUGIN_CRASHED", PluginExitCode: number(139)}, Trace{}, PluginExit, "signal SIGSEGV", SeverityError},
-		{"odd signal", result.Failure{Code: "PLUGIN_CRASHED", PluginExitCode: number(128 + 40)}, Trace{}, PluginExit, "signal SIG40", SeverityError},
-		{"processor time", result.Failure{Code: "PLUGIN_CRASHED", PluginExitCode: number(128 + 24)}, Trace{}, ResourceLimit, "signal SIGXCPU", SeverityError},
-		{"memory", result.Failure{Code: "PLUGIN_CRASHED", PluginExitCode: number(2)}, Trace{Cause: "fatal error: runtime: out of memory"}, ResourceLimit, "fatal error: runtime: out of memory", SeverityError},
-		{"goroutine", result.Failure{Code: "PLUGIN_CRASHED", PluginExitCode: number(2)}, Trace{Cause: "panic: x"}, PluginPanic, "panic", SeverityError},
-		{"timeout", result.Failure{Code: "PLUGIN_TIMEOUT"}, Trace{}, PluginTimeout, "deadline", SeverityError},
-		{"digest", result.Failure{Code: "PLUGIN_DIVERGED"}, Trace{}, PluginDiverged, "ledger_digest", SeverityViolation},
-		{"NaN", result.Failure{Code: "PLUGIN_PROTOCOL_ERROR", Data: data{"field_path": "intents[0].quantity"}}, Trace{}, InvalidOutput, "protocol", SeverityViolation},
-		{"watermark", result.Failure{Code: "PLUGIN_PROTOCOL_ERROR", Data: data{"field_path": "watermark"}}, Trace{}, PluginProtocol, "protocol", SeverityViolation},
-		{"data", result.Failure{Code: "DATA_ERROR", Data: data{"reason": "ledger_overflow"}}, Trace{}, DataError, "ledger_overflow", SeverityError},
-		{"host", result.Failure{Code: "INTERNAL_ERROR"}, Trace{}, HostInvariant, "host", SeverityViolation},
+		{"panic", artifact.Failure{Code: "STRATEGY_ERROR", Data: data{"type": "runtime.boundsError", "stack": "x"}}, Trace{}, PluginPanic, "runtime.boundsError", SeverityError},
+		{"returned error", artifact.Failure{Code: "STRATEGY_ERROR", Data: data{"type": "*errors.errorString"}}, Trace{}, PluginPanic, "*errors.errorString", SeverityError},
+		{"an older SDK", artifact.Failure{Code: "STRATEGY_ERROR"}, Trace{}, PluginPanic, "", SeverityError},
+		{"too many intents", artifact.Failure{Code: "STRATEGY_ERROR", Data: data{"type": "limit"}}, Trace{}, InvalidOutput, "limit", SeverityViolation},
+		{"no size", artifact.Failure{Code: "STRATEGY_ERROR", Data: data{"type": "intent"}}, Trace{}, InvalidOutput, "intent", SeverityViolation},
+		{"exit", artifact.Failure{Code: "PLUGIN_CRASHED", PluginExitCode: number(3)}, Trace{}, PluginExit, "exit status 3", SeverityError},
+		{"signal", artifact.Failure{Code: "PLUGIN_CRASHED", PluginExitCode: number(139)}, Trace{}, PluginExit, "signal SIGSEGV", SeverityError},
+		{"odd signal", artifact.Failure{Code: "PLUGIN_CRASHED", PluginExitCode: number(128 + 40)}, Trace{}, PluginExit, "signal SIG40", SeverityError},
+		{"processor time", artifact.Failure{Code: "PLUGIN_CRASHED", PluginExitCode: number(128 + 24)}, Trace{}, ResourceLimit, "signal SIGXCPU", SeverityError},
+		{"memory", artifact.Failure{Code: "PLUGIN_CRASHED", PluginExitCode: number(2)}, Trace{Cause: "fatal error: runtime: out of memory"}, ResourceLimit, "fatal error: runtime: out of memory", SeverityError},
+		{"goroutine", artifact.Failure{Code: "PLUGIN_CRASHED", PluginExitCode: number(2)}, Trace{Cause: "panic: x"}, PluginPanic, "panic", SeverityError},
+		{"timeout", artifact.Failure{Code: "PLUGIN_TIMEOUT"}, Trace{}, PluginTimeout, "deadline", SeverityError},
+		{"digest", artifact.Failure{Code: "PLUGIN_DIVERGED"}, Trace{}, PluginDiverged, "ledger_digest", SeverityViolation},
+		{"NaN", artifact.Failure{Code: "PLUGIN_PROTOCOL_ERROR", Data: data{"field_path": "intents[0].quantity"}}, Trace{}, InvalidOutput, "protocol", SeverityViolation},
+		{"watermark", artifact.Failure{Code: "PLUGIN_PROTOCOL_ERROR", Data: data{"field_path": "watermark"}}, Trace{}, PluginProtocol, "protocol", SeverityViolation},
+		{"data", artifact.Failure{Code: "DATA_ERROR", Data: data{"reason": "ledger_overflow"}}, Trace{}, DataError, "ledger_overflow", SeverityError},
+		{"host", artifact.Failure{Code: "INTERNAL_ERROR"}, Trace{}, HostInvariant, "host", SeverityViolation},
 	}
 	for _, c := range cases {
 		kind := Classify(&c.failure, c.trace)

@@ -1,5 +1,7 @@
 package check
 
+//ring:no-detector what is tested runs in other processes
+
 import (
 	"os"
 	"path/filepath"

@@ -14,7 +14,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/spf13/cobra"
 
-	"github.com/assay-run/assay/host/base/statelock"
+	"github.com/assay-run/assay/host/base/file"
 	"github.com/assay-run/assay/host/base/terminal"
 )
 
@@ -199,7 +199,7 @@ func (a *App) FindStateDir() string { return FirstOf(a.StateDir, a.UnnamedStateD
 
 // UnnamedStateDir is the folder that is used where no flag names one.
 func (a *App) UnnamedStateDir() string {
-	return FirstOf(a.IO.Getenv("SERVICE_STATE_DIR"), statelock.Find("."))
+	return FirstOf(a.IO.Getenv("SERVICE_STATE_DIR"), file.FindState("."))
 }
 
 // tellNewState notes whether the state directory exists. The function that it returns says

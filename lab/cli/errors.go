@@ -7,7 +7,7 @@ import (
 
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/candle"
-	"github.com/assay-run/assay/host/candle/importer/refusal"
+	"github.com/assay-run/assay/host/candle/importer"
 	"github.com/assay-run/assay/lab/evaluate"
 	"github.com/assay-run/assay/lab/project"
 	"github.com/assay-run/assay/lab/project/scaffold"
@@ -73,8 +73,8 @@ func Usage(flag, format string, args ...any) *Error {
 func Classify(err error) *Error {
 	var (
 		own      *Error
-		refused  *refusal.Error
-		option   *refusal.OptionError
+		refused  *importer.Error
+		option   *importer.OptionError
 		notFound *candle.NotFoundError
 		corrupt  *candlefile.CorruptError
 	)
@@ -97,30 +97,30 @@ func Classify(err error) *Error {
 }
 
 // importError adds the cases, and the flag that would help where there is one.
-func importError(e *refusal.Error) *Error {
+func importError(e *importer.Error) *Error {
 	cases := e.Cases
 	if cases == nil {
-		cases = []refusal.Case{}
+		cases = []importer.Case{}
 	}
 	details := map[string]any{"cases": cases, "flag": "FILE"}
 	switch e.Code {
-	case refusal.ReservedExchange:
+	case importer.ReservedExchange:
 		details["flag"] = "--exchange"
-	case refusal.SymbolRequired:
+	case importer.SymbolRequired:
 		details["flag"] = "--symbol"
-	case refusal.TimeframeMismatch:
+	case importer.TimeframeMismatch:
 		details["flag"] = "--timeframe"
-	case refusal.ColumnsRequired, refusal.ColumnsMissing:
+	case importer.ColumnsRequired, importer.ColumnsMissing:
 		details["flag"] = "--columns"
-	case refusal.TimezoneRequired:
+	case importer.TimezoneRequired:
 		details["flag"] = "--tz"
-	case refusal.DateOrderAmbiguous:
+	case importer.DateOrderAmbiguous:
 		details["flag"] = "--date-order"
-	case refusal.MultipleTickers:
+	case importer.MultipleTickers:
 		details["flag"] = "--ticker"
-	case refusal.ConflictingDuplicates:
+	case importer.ConflictingDuplicates:
 		details["flag"] = "--duplicates"
-	case refusal.OHLCViolations:
+	case importer.OHLCViolations:
 		details["flag"] = "--ohlc-violations"
 	}
 	return &Error{Code: string(e.Code), Message: e.Message, Details: details}

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/assay-run/assay/host/candle/importer/refusal"
+	"github.com/assay-run/assay/host/candle/importer"
 )
 
 // Outcome is what a command has found out.
@@ -99,7 +99,7 @@ func (a *App) printJSON(command string, failure *Error, exit int) int {
 // printFailure is an error for people, with the cases that an import names.
 func (a *App) printFailure(command string, e *Error) {
 	fmt.Fprintf(a.IO.Err, "%s: %s: %s\n", strings.TrimSpace("lab "+command), e.Code, e.Message)
-	cases, _ := e.Details["cases"].([]refusal.Case)
+	cases, _ := e.Details["cases"].([]importer.Case)
 	for _, c := range cases {
 		fmt.Fprintf(a.IO.Err, "  %s line %d: %s\n", c.File, c.Line, c.Text)
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/schema"
 
 	"github.com/assay-run/assay/host/candle/importer"
-	"github.com/assay-run/assay/host/candle/importer/cell"
 )
 
 // reader reads n values of a column chunk.
@@ -155,7 +154,7 @@ func typed(kind importer.Kind, t parquet.Type, as ...schema.IntLogicalType) read
 	}
 }
 
-func times(t parquet.Type, unit cell.Unit, zoned bool) reader {
+func times(t parquet.Type, unit importer.Unit, zoned bool) reader {
 	read := typed(importer.Times, t)
 	if read == nil || t != parquet.Types.Int64 {
 		return nil
@@ -176,18 +175,18 @@ func oldTimes(chunk file.ColumnChunkReader, n int) (importer.Column, error) {
 		}
 		return v[i].ToTime().UnixMilli()
 	})
-	c.Kind, c.Unit, c.Valid = importer.Times, cell.Milliseconds, valid
+	c.Kind, c.Unit, c.Valid = importer.Times, importer.Milliseconds, valid
 	return c, err
 }
 
-func parquetUnit(u schema.TimeUnitType) cell.Unit {
+func parquetUnit(u schema.TimeUnitType) importer.Unit {
 	switch u {
 	case schema.TimeUnitMillis:
-		return cell.Milliseconds
+		return importer.Milliseconds
 	case schema.TimeUnitMicros:
-		return cell.Microseconds
+		return importer.Microseconds
 	}
-	return cell.Nanoseconds
+	return importer.Nanoseconds
 }
 
 func nothing(chunk file.ColumnChunkReader, _ int) (importer.Column, error) {

@@ -15,7 +15,6 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/schema"
 
 	"github.com/assay-run/assay/host/candle/importer"
-	"github.com/assay-run/assay/host/candle/importer/refusal"
 )
 
 // leaf is a column of a Parquet file as the format itself has it, without Arrow.
@@ -141,16 +140,16 @@ func TestTimesOfOldWriters(t *testing.T) {
 	for what, c := range map[string]struct {
 		time leaf
 		zone *time.Location
-		code refusal.Code
+		code importer.Code
 	}{
-		"96 bits":             {int96s, nil, refusal.TimezoneRequired}, // they belong to no zone
+		"96 bits":             {int96s, nil, importer.TimezoneRequired}, // they belong to no zone
 		"96 bits in UTC":      {int96s, time.UTC, ""},
 		"converted ms":        {hoursAs(converted(schema.ConvertedTypes.TimestampMillis), 1e3), nil, ""}, // UTC by definition
 		"converted us":        {hoursAs(converted(schema.ConvertedTypes.TimestampMicros), 1e6), nil, ""},
 		"adjusted ns":         {hoursAs(primitive("time", schema.NewTimestampLogicalType(true, schema.TimeUnitNanos), parquet.Types.Int64, -1), 1e9), nil, ""},
-		"not adjusted":        {hoursAs(primitive("time", schema.NewTimestampLogicalType(false, schema.TimeUnitMicros), parquet.Types.Int64, -1), 1e6), nil, refusal.TimezoneRequired},
+		"not adjusted":        {hoursAs(primitive("time", schema.NewTimestampLogicalType(false, schema.TimeUnitMicros), parquet.Types.Int64, -1), 1e6), nil, importer.TimezoneRequired},
 		"not adjusted in UTC": {hoursAs(primitive("time", schema.NewTimestampLogicalType(false, schema.TimeUnitMicros), parquet.Types.Int64, -1), 1e6), time.UTC, ""},
-		"a time of day":       {hoursAs(primitive("time", schema.NewTimeLogicalType(true, schema.TimeUnitMicros), parquet.Types.Int64, -1), 1e6), nil, refusal.BadNumber},
+		"a time of day":       {hoursAs(primitive("time", schema.NewTimeLogicalType(true, schema.TimeUnitMicros), parquet.Types.Int64, -1), 1e6), nil, importer.BadNumber},
 	} {
 		r, err := read("x.parquet", lowParquet(t, append([]leaf{c.time}, lowPrices()...)...), importer.Options{Zone: c.zone})
 		if c.code != "" {
@@ -194,13 +193,13 @@ func TestDecimalsOfParquet(t *testing.T) {
 	p[1] = byteArraysOf(primitive("high", logical, parquet.Types.FixedLenByteArray, 5), twos(315, 5), twos(-400, 5), twos(12345, 5))
 	content := lowParquet(t, append([]leaf{int64s(primitive("time", nil, parquet.Types.Int64, -1), 3600, 7200, 10800)}, p...)...)
 	_, err := read("x.parquet", content, importer.Options{})
-	if e := refused(t, "negative", err, refusal.BadNumber); e.Cases[0].Line != 2 || e.Cases[0].Text != "7200,2,-4,2,3,20" {
+	if e := refused(t, "negative", err, importer.BadNumber); e.Cases[0].Line != 2 || e.Cases[0].Text != "7200,2,-4,2,3,20" {
 		t.Errorf("%+v", e)
 	}
 	p[1] = byteArraysOf(primitive("high", logical, parquet.Types.ByteArray, -1), []byte{1}, []byte{1}, bytes.Repeat([]byte{0x7f}, 5000))
 	content = lowParquet(t, append([]leaf{int64s(primitive("time", nil, parquet.Types.Int64, -1), 3600, 7200, 10800)}, p...)...)
 	_, err = read("x.parquet", content, importer.Options{})
-	refused(t, "a number of twelve thousand digits", err, refusal.BadNumber)
+	refused(t, "a number of twelve thousand digits", err, importer.BadNumber)
 }
 
 func TestIntegersOfParquet(t *testing.T) {
@@ -232,7 +231,7 @@ func TestIntegersOfParquet(t *testing.T) {
 		p[1] = high
 		content := lowParquet(t, append([]leaf{int64s(primitive("time", nil, parquet.Types.Int64, -1), 3600, 7200, 10800)}, p...)...)
 		_, err := read("x.parquet", content, importer.Options{})
-		refused(t, what, err, refusal.BadNumber)
+		refused(t, what, err, importer.BadNumber)
 	}
 }
 
@@ -246,7 +245,7 @@ func TestNestedColumns(t *testing.T) {
 	}}
 	content := lowParquet(t, append([]leaf{int64s(primitive("time", nil, parquet.Types.Int64, -1), 3600, 7200, 10800)}, p...)...)
 	_, err := read("x.parquet", content, importer.Options{})
-	if e := refused(t, "repeated", err, refusal.BadNumber); !strings.Contains(e.Message, "lists of DOUBLE") {
+	if e := refused(t, "repeated", err, importer.BadNumber); !strings.Contains(e.Message, "lists of DOUBLE") {
 		t.Errorf("%v", e)
 	}
 }

@@ -18,7 +18,6 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/assay-run/assay/host/candle/importer"
-	"github.com/assay-run/assay/host/candle/importer/refusal"
 )
 
 // batchRows is how many rows are handed on at a time.
@@ -102,20 +101,20 @@ func guard(name, kind string, b *budget, call func() error) (err error) {
 }
 
 func (b *budget) verdict(name, kind string, err error) error {
-	var refused *refusal.Error
+	var refused *importer.Error
 	var path *fs.PathError
 	switch {
 	case err == nil, errors.Is(err, errEnd), errors.As(err, &refused), errors.As(err, &path):
 		return err
 	case b.exceeded:
-		return refusal.New(refusal.TooLarge, "a part of the %s file unpacks to more than %d MiB: write it in smaller batches or row groups", kind, b.most>>20).At(name, 1, "")
+		return importer.Refuse(importer.TooLarge, "a part of the %s file unpacks to more than %d MiB: write it in smaller batches or row groups", kind, b.most>>20).At(name, 1, "")
 	}
-	return refusal.New(refusal.Encoding, "the %s file is damaged or cut short: %v", kind, err).At(name, 1, "")
+	return importer.Refuse(importer.Encoding, "the %s file is damaged or cut short: %v", kind, err).At(name, 1, "")
 }
 
 // wrongType refuses a column that holds neither numbers nor times nor text.
 func wrongType(file, column, kind string) error {
-	return refusal.New(refusal.BadNumber, "the column %s holds %s, which is neither a number nor a time", column, kind).At(file, 1, column)
+	return importer.Refuse(importer.BadNumber, "the column %s holds %s, which is neither a number nor a time", column, kind).At(file, 1, column)
 }
 
 // seeker is what the library wants of a file.

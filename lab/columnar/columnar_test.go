@@ -24,7 +24,6 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/pqarrow"
 
 	"github.com/assay-run/assay/host/candle/importer"
-	"github.com/assay-run/assay/host/candle/importer/refusal"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
@@ -156,9 +155,9 @@ func rows(s *market.Series) string {
 	return b.String()
 }
 
-func refused(t *testing.T, what string, err error, code refusal.Code) *refusal.Error {
+func refused(t *testing.T, what string, err error, code importer.Code) *importer.Error {
 	t.Helper()
-	var e *refusal.Error
+	var e *importer.Error
 	if !errors.As(err, &e) || e.Code != code {
 		t.Fatalf("%s: %v, want %s", what, err, code)
 	}
@@ -231,7 +230,7 @@ func TestDates(t *testing.T) {
 		c := column{"Date", arrow.FixedWidthTypes.Date32, func(b array.Builder) { b.(*array.Date32Builder).AppendValues([]arrow.Date32{19000, bad, 19002}, nil) }}
 		for name, content := range files(t, with(c, prices()...)) {
 			_, err := read(name, content, importer.Options{})
-			if e := refused(t, name, err, refusal.TimeOutOfRange); e.Cases[0].Line != 2 {
+			if e := refused(t, name, err, importer.TimeOutOfRange); e.Cases[0].Line != 2 {
 				t.Errorf("%+v", e)
 			}
 		}
@@ -246,22 +245,22 @@ func TestTimesThatAreRefused(t *testing.T) {
 	}
 	for what, c := range map[string]struct {
 		time column
-		code refusal.Code
+		code importer.Code
 		line int
 		hint string
 	}{
-		"no zone":         {timestamps("time", arrow.Nanosecond, ""), refusal.TimezoneRequired, 1, "--tz"},
-		"text no zone":    {words("time", "2024-01-01 00:00:00", "2024-01-01 01:00:00", "2024-01-01 02:00:00"), refusal.TimezoneRequired, 1, "--tz"},
-		"half a second":   {doubles("time", 3600, 7200.5, 10800), refusal.TimeNotInteger, 2, "not an integer"},
-		"large float":     {doubles("time", 3600, 1.7e18, 10800), refusal.TimeNotInteger, 2, "not an integer"},
-		"no time":         {doubles("time", 3600, math.NaN(), 10800), refusal.BadNumber, 2, "not a time"},
-		"year 2200":       {far(arrow.Millisecond, 7258118400000), refusal.TimeOutOfRange, 2, "1970 to 2100"},
-		"far ms":          {far(arrow.Millisecond, math.MaxInt64), refusal.TimeOutOfRange, 2, "1970 to 2100"},
-		"far us":          {far(arrow.Microsecond, math.MinInt64), refusal.TimeOutOfRange, 2, "1970 to 2100"},
-		"far ns":          {far(arrow.Nanosecond, -1), refusal.TimeOutOfRange, 2, "1970 to 2100"},
-		"integer":         {ints("time", 3600, -1, 10800), refusal.TimeOutOfRange, 2, "1970 to 2100"},
-		"compact date":    {ints("time", 20240102, 20240103, 20240104), refusal.TimeOutOfRange, 1, "write dates as"},
-		"ambiguous dates": {words("date", "01/02/2024", "01/03/2024", "01/04/2024"), refusal.DateOrderAmbiguous, 1, "--date-order"},
+		"no zone":         {timestamps("time", arrow.Nanosecond, ""), importer.TimezoneRequired, 1, "--tz"},
+		"text no zone":    {words("time", "2024-01-01 00:00:00", "2024-01-01 01:00:00", "2024-01-01 02:00:00"), importer.TimezoneRequired, 1, "--tz"},
+		"half a second":   {doubles("time", 3600, 7200.5, 10800), importer.TimeNotInteger, 2, "not an integer"},
+		"large float":     {doubles("time", 3600, 1.7e18, 10800), importer.TimeNotInteger, 2, "not an integer"},
+		"no time":         {doubles("time", 3600, math.NaN(), 10800), importer.BadNumber, 2, "not a time"},
+		"year 2200":       {far(arrow.Millisecond, 7258118400000), importer.TimeOutOfRange, 2, "1970 to 2100"},
+		"far ms":          {far(arrow.Millisecond, math.MaxInt64), importer.TimeOutOfRange, 2, "1970 to 2100"},
+		"far us":          {far(arrow.Microsecond, math.MinInt64), importer.TimeOutOfRange, 2, "1970 to 2100"},
+		"far ns":          {far(arrow.Nanosecond, -1), importer.TimeOutOfRange, 2, "1970 to 2100"},
+		"integer":         {ints("time", 3600, -1, 10800), importer.TimeOutOfRange, 2, "1970 to 2100"},
+		"compact date":    {ints("time", 20240102, 20240103, 20240104), importer.TimeOutOfRange, 1, "write dates as"},
+		"ambiguous dates": {words("date", "01/02/2024", "01/03/2024", "01/04/2024"), importer.DateOrderAmbiguous, 1, "--date-order"},
 	} {
 		for name, content := range files(t, with(c.time, prices()...)) {
 			_, err := read(name, content, importer.Options{})
@@ -278,14 +277,14 @@ func TestTimesThatAreRefused(t *testing.T) {
 		}}
 		for name, content := range files(t, with(skipped, prices()...)) {
 			_, err := read(name, content, importer.Options{Zone: berlin})
-			if e := refused(t, name, err, refusal.BadNumber); e.Cases[0].Line != 2 || !strings.Contains(e.Message, "daylight saving skips in Europe/Berlin") {
+			if e := refused(t, name, err, importer.BadNumber); e.Cases[0].Line != 2 || !strings.Contains(e.Message, "daylight saving skips in Europe/Berlin") {
 				t.Errorf("%+v", e)
 			}
 		}
 	}
 	seconds := with(far(arrow.Second, math.MaxInt64), prices()...)
 	_, err := read("x.feather", featherOf(t, nil, record(t, seconds)), importer.Options{})
-	refused(t, "far seconds", err, refusal.TimeOutOfRange)
+	refused(t, "far seconds", err, importer.TimeOutOfRange)
 }
 
 // numbered is a column of numbers of some type: the high of the candles.
@@ -407,7 +406,7 @@ func TestColumnsThatHoldNoNumbers(t *testing.T) {
 				continue // there, the leaves have other names
 			}
 			_, err := read(name, content, importer.Options{})
-			if e := refused(t, what, err, refusal.BadNumber); !strings.Contains(e.Message, "high") {
+			if e := refused(t, what, err, importer.BadNumber); !strings.Contains(e.Message, "high") {
 				t.Errorf("%s: %v", what, e)
 			}
 		}
@@ -420,7 +419,7 @@ func TestColumnsThatHoldNoNumbers(t *testing.T) {
 		p[3] = c
 		for name, content := range files(t, with(ints("time", 3600, 7200, 10800), p...)) {
 			_, err := read(name, content, importer.Options{})
-			if e := refused(t, what, err, refusal.BadNumber); e.Cases[0].Line != 1 {
+			if e := refused(t, what, err, importer.BadNumber); e.Cases[0].Line != 1 {
 				t.Errorf("%s in %s: %+v", what, name, e)
 			}
 		}
@@ -468,7 +467,7 @@ func TestNulls(t *testing.T) {
 	inf[1] = doubles("high", 3, math.Inf(1), 5)
 	for name, content := range files(t, with(ints("time", 3600, 7200, 10800), inf...)) {
 		_, err := read(name, content, importer.Options{})
-		if e := refused(t, name, err, refusal.BadNumber); e.Cases[0].Line != 2 || e.Cases[0].Text != "7200,2,+Inf,2,3,20" {
+		if e := refused(t, name, err, importer.BadNumber); e.Cases[0].Line != 2 || e.Cases[0].Text != "7200,2,+Inf,2,3,20" {
 			t.Errorf("%+v", e)
 		}
 	}
@@ -490,7 +489,7 @@ func TestNamesAndColumns(t *testing.T) {
 	}
 	for name, content := range files(t, nameless) {
 		_, err := read(name, content, importer.Options{})
-		if e := refused(t, name, err, refusal.ColumnsMissing); e.Cases[0].Text != "t,o,h,l,c,v" {
+		if e := refused(t, name, err, importer.ColumnsMissing); e.Cases[0].Text != "t,o,h,l,c,v" {
 			t.Errorf("%+v", e)
 		}
 		r, err := read(name, content, importer.Options{Columns: columns})
@@ -500,11 +499,11 @@ func TestNamesAndColumns(t *testing.T) {
 	}
 	for name, content := range files(t, with(ints("time", 3600, 7200, 10800), p[0], p[1], p[2])) {
 		_, err := read(name, content, importer.Options{})
-		if e := refused(t, name, err, refusal.ColumnsMissing); !strings.Contains(e.Message, "does not name close") {
+		if e := refused(t, name, err, importer.ColumnsMissing); !strings.Contains(e.Message, "does not name close") {
 			t.Errorf("%v", e)
 		}
 		_, err = read(name, content, importer.Options{Columns: columns})
-		refused(t, name, err, refusal.ColumnsMissing)
+		refused(t, name, err, importer.ColumnsMissing)
 	}
 	// Freqtrade names its series in the name of the file.
 	for name, content := range files(t, with(timestamps("date", arrow.Millisecond, "UTC"), p...)) {
@@ -525,7 +524,7 @@ func TestTickersInColumns(t *testing.T) {
 	}}
 	for name, content := range files(t, with(ticker, append(prices(), ints("time", 3600, 7200, 10800))...)) {
 		_, err := read(name, content, importer.Options{})
-		if e := refused(t, name, err, refusal.MultipleTickers); e.Cases[0].Line != 2 {
+		if e := refused(t, name, err, importer.MultipleTickers); e.Cases[0].Line != 2 {
 			t.Errorf("%+v", e)
 		}
 		r, err := read(name, content, importer.Options{Ticker: "A"})
@@ -636,7 +635,7 @@ func TestBatchesAndRowGroups(t *testing.T) {
 	}
 	for what, content := range map[string][]byte{"feather": featherOf(t, nil, empty), "parquet": parquetOf(t, false, nil, empty)} {
 		_, err := read("x", content, importer.Options{})
-		refused(t, what, err, refusal.NoRows)
+		refused(t, what, err, importer.NoRows)
 	}
 }
 

@@ -20,7 +20,6 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/compress"
 
 	"github.com/assay-run/assay/host/candle/importer"
-	"github.com/assay-run/assay/host/candle/importer/refusal"
 )
 
 // samples are small files of every make.
@@ -51,7 +50,7 @@ func tryRead(t *testing.T, what string, content []byte) error {
 	o := importer.Options{Symbol: "X/USD", Formats: Formats(), Zone: time.UTC, Violations: "widen", Duplicates: "last"}
 	r, err := importer.Read(context.Background(), []importer.Input{importer.Bytes("x", content)}, o)
 	if err != nil {
-		var e *refusal.Error
+		var e *importer.Error
 		if !errors.As(err, &e) || len(e.Cases) > 5 {
 			t.Fatalf("%s: untyped error %v", what, err)
 		}
@@ -69,7 +68,7 @@ func tryRead(t *testing.T, what string, content []byte) error {
 func TestCutFiles(t *testing.T) {
 	for name, content := range samples(t) {
 		for n := 8; n < len(content); n++ {
-			e := refused(t, name, tryRead(t, name, content[:n]), refusal.Encoding)
+			e := refused(t, name, tryRead(t, name, content[:n]), importer.Encoding)
 			if !strings.Contains(e.Message, "damaged or cut short") {
 				t.Fatalf("%s cut to %d bytes: %v", name, n, e)
 			}
@@ -98,18 +97,18 @@ func TestHugeSizesInFeather(t *testing.T) {
 	if n := bytes.Count(content, frame); n == 0 {
 		t.Fatal("no buffer found")
 	}
-	for declared, code := range map[int64]refusal.Code{
-		1 << 50:       refusal.TooLarge,
-		1<<30 + 1:     refusal.TooLarge,
-		math.MaxInt64: refusal.TooLarge,
-		math.MinInt64: refusal.TooLarge, // an overflow of what may be
-		8 * 6000:      refusal.Encoding,
-		8 * 4000:      refusal.Encoding,
+	for declared, code := range map[int64]importer.Code{
+		1 << 50:       importer.TooLarge,
+		1<<30 + 1:     importer.TooLarge,
+		math.MaxInt64: importer.TooLarge,
+		math.MinInt64: importer.TooLarge, // an overflow of what may be
+		8 * 6000:      importer.Encoding,
+		8 * 4000:      importer.Encoding,
 	} {
 		lie := binary.LittleEndian.AppendUint64(nil, uint64(declared))
 		bad := bytes.ReplaceAll(content, frame, append(lie, frame[8:]...))
 		err := tryRead(t, "huge", bad)
-		var e *refusal.Error
+		var e *importer.Error
 		if !errors.As(err, &e) || e.Code != code {
 			t.Errorf("%d bytes declared: %v, want %s", declared, err, code)
 		}
@@ -133,13 +132,13 @@ func TestHugeSizesInParquet(t *testing.T) {
 	if bytes.Count(content[at:], varint(n)) < 7 {
 		t.Fatal("the metadata do not say how many rows there are")
 	}
-	for declared, code := range map[int64]refusal.Code{120_000_007: refusal.TooLarge, 2_000_000: refusal.Encoding} {
+	for declared, code := range map[int64]importer.Code{120_000_007: importer.TooLarge, 2_000_000: importer.Encoding} {
 		bad := append(bytes.Clone(content[:at]), bytes.ReplaceAll(content[at:], varint(n), varint(declared))...)
 		if len(bad) != len(content) {
 			t.Fatal("numbers of different length")
 		}
 		err := tryRead(t, "huge", bad)
-		var e *refusal.Error
+		var e *importer.Error
 		if !errors.As(err, &e) || e.Code != code {
 			t.Errorf("%d rows declared: %v, want %s", declared, err, code)
 		}
@@ -155,7 +154,7 @@ func TestMemoryIsLimited(t *testing.T) {
 		_, err = c.Next()
 	}
 	// The library has noticed by itself.
-	var e *refusal.Error
+	var e *importer.Error
 	if !errors.As(err, &e) {
 		t.Errorf("%v", err)
 	}
@@ -165,7 +164,7 @@ func TestMemoryIsLimited(t *testing.T) {
 			_, err = p.Next()
 		}
 	}
-	if e := refused(t, "Parquet", err, refusal.TooLarge); !strings.Contains(e.Message, "smaller batches or row groups") {
+	if e := refused(t, "Parquet", err, importer.TooLarge); !strings.Contains(e.Message, "smaller batches or row groups") {
 		t.Errorf("%v", e)
 	}
 	// Files that fit take what they need and give it back.
@@ -214,7 +213,7 @@ func TestFilesOfOtherKinds(t *testing.T) {
 		"PAR1PAR1":     "damaged",
 		"ARROW1ARROW1": "damaged",
 	} {
-		if e := refused(t, hint, tryRead(t, hint, []byte(content)), refusal.Encoding); !strings.Contains(e.Message, hint) {
+		if e := refused(t, hint, tryRead(t, hint, []byte(content)), importer.Encoding); !strings.Contains(e.Message, hint) {
 			t.Errorf("%q: %v", content, e)
 		}
 	}

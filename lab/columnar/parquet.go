@@ -11,7 +11,6 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/schema"
 
 	"github.com/assay-run/assay/host/candle/importer"
-	"github.com/assay-run/assay/host/candle/importer/refusal"
 )
 
 // parquetFile reads one row group after the other, page by page.
@@ -34,7 +33,7 @@ func openParquetWithin(name string, f io.ReaderAt, size int64, most int) (import
 	c := &parquetFile{name: name, memory: newBudget(most)}
 	err := c.guard(func() (err error) {
 		if ok, _ := hasMagic(f, size, "PARE"); ok {
-			return refusal.New(refusal.Encoding, "the Parquet file is encrypted: save it without").At(name, 1, "")
+			return importer.Refuse(importer.Encoding, "the Parquet file is encrypted: save it without").At(name, 1, "")
 		}
 		if ok, err := hasMagic(f, size, "PAR1"); !ok {
 			return cmp.Or(err, errors.New("its end is missing"))

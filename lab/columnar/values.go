@@ -10,7 +10,6 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/float16"
 
 	"github.com/assay-run/assay/host/candle/importer"
-	"github.com/assay-run/assay/host/candle/importer/cell"
 )
 
 // values is n values of an array from one on; not ok: of a type that holds neither
@@ -202,16 +201,16 @@ func picked[T any](values []T, at []int, valid []bool) []T {
 	return out
 }
 
-func timeUnit(u arrow.TimeUnit) cell.Unit {
+func timeUnit(u arrow.TimeUnit) importer.Unit {
 	switch u {
 	case arrow.Second:
-		return cell.Seconds
+		return importer.Seconds
 	case arrow.Millisecond:
-		return cell.Milliseconds
+		return importer.Milliseconds
 	case arrow.Microsecond:
-		return cell.Microseconds
+		return importer.Microseconds
 	}
-	return cell.Nanoseconds
+	return importer.Nanoseconds
 }
 
 // days are whole days of milliseconds.

@@ -8,7 +8,7 @@ import (
 
 	flatbuffers "github.com/google/flatbuffers/go"
 
-	"github.com/assay-run/assay/host/candle/importer/refusal"
+	"github.com/assay-run/assay/host/candle/importer"
 )
 
 // table builds a table of vectors and numbers: what is nil is left out.
@@ -155,7 +155,7 @@ func TestBlocksOutsideOfTheFile(t *testing.T) {
 			err = c.Close()
 		}
 		if err != nil {
-			refused(t, "footer", err, refusal.Encoding)
+			refused(t, "footer", err, importer.Encoding)
 		}
 	}
 }

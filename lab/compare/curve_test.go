@@ -12,9 +12,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/assay-run/assay/host/artifact/table"
+	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/metric"
-	"github.com/assay-run/assay/host/result"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
@@ -22,7 +21,7 @@ import (
 func TestCurveIsReadAsItWasWritten(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(0, 20).Draw(t, "n")
-		curve := &result.EquityCurve{}
+		curve := &artifact.EquityCurve{}
 		at := market.Time(rapid.Int64Range(-1e12, 4e12).Draw(t, "start"))
 		for range n {
 			at += market.Time(rapid.Int64Range(1, 1e9).Draw(t, "step"))
@@ -35,7 +34,7 @@ func TestCurveIsReadAsItWasWritten(t *testing.T) {
 		zeros := make([]float64, n)
 		curve.Cash, curve.PositionValue, curve.Drawdown, curve.Exposure = zeros, zeros, zeros, zeros
 		var b bytes.Buffer
-		if err := table.WriteEquity(&b, curve); err != nil {
+		if err := artifact.WriteEquity(&b, curve); err != nil {
 			t.Fatal(err)
 		}
 		limit := rapid.IntRange(0, n).Draw(t, "limit")

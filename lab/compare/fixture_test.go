@@ -14,7 +14,6 @@ import (
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/metric"
 	"github.com/assay-run/assay/host/registry"
-	"github.com/assay-run/assay/host/result"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
@@ -66,7 +65,7 @@ type spec struct {
 }
 
 // results are a split from a day on, with its metrics.
-func (s spec) results(t *testing.T, firstDay, days int) (*result.Results, metric.Input) {
+func (s spec) results(t *testing.T, firstDay, days int) (*artifact.Results, metric.Input) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(s.noise, uint64(firstDay)))
 	in := metric.Input{Timeframe: market.MustTimeframe("4h"), Calendar: metric.Calendar24x7}
@@ -98,9 +97,9 @@ func (s spec) results(t *testing.T, firstDay, days int) (*result.Results, metric
 		t.Fatal(err)
 	}
 	zeros := make([]float64, len(c.Equity))
-	return &result.Results{
+	return &artifact.Results{
 		InitialCash: "10000", Metrics: &rep, Trades: in.Trades,
-		Equity: result.EquityCurve{Time: c.CloseTime, Equity: c.Equity, Cash: zeros, PositionValue: zeros, Drawdown: zeros, Exposure: c.Exposure},
+		Equity: artifact.EquityCurve{Time: c.CloseTime, Equity: c.Equity, Cash: zeros, PositionValue: zeros, Drawdown: zeros, Exposure: c.Exposure},
 	}, in
 }
 

@@ -16,7 +16,6 @@ import (
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/metric"
 	"github.com/assay-run/assay/host/registry"
-	"github.com/assay-run/assay/host/result"
 )
 
 // TestRowsOfEveryKind: what is named is shown, with nulls where there is nothing, be it
@@ -39,7 +38,7 @@ func TestRowsOfEveryKind(t *testing.T) {
 	}
 	w.add(spec{id: "run_a", slug: old.Slug, params: `{"fast":1}`, noise: 1})
 	w.add(spec{id: "run_failed", slug: old.Slug, params: `{"fast":2}`, noise: 2, change: func(r *artifact.Run) {
-		r.Status, r.Failure = artifact.StatusFailed, &result.Failure{Code: "PLUGIN_CRASHED"}
+		r.Status, r.Failure = artifact.StatusFailed, &artifact.Failure{Code: "PLUGIN_CRASHED"}
 		r.Splits[2].Failed, r.Evaluation.WalkForward = true, nil
 	}})
 	w.add(spec{id: "svc_a", slug: old.Slug, params: `{"fast":3}`, noise: 3, change: func(r *artifact.Run) {

@@ -12,7 +12,6 @@ import (
 
 	"github.com/assay-run/assay/host/candle"
 	"github.com/assay-run/assay/host/candle/importer"
-	"github.com/assay-run/assay/host/candle/importer/profile"
 	"github.com/assay-run/assay/lab/cli"
 	"github.com/assay-run/assay/lab/columnar"
 	"github.com/assay-run/assay/plugin-sdk/market"
@@ -74,7 +73,7 @@ func (a *app) offerImport(c *cobra.Command) {
 	}
 	a.Offer(c, "profile", func([]string) []string {
 		var list []string
-		for _, p := range profile.All() {
+		for _, p := range importer.Profiles() {
 			list = append(list, cobra.CompletionWithDesc(p.Name, p.Doc))
 		}
 		slices.Sort(list)
@@ -95,8 +94,8 @@ with an offset, or dates.
 
 Formats that are recognised, or forced by --profile:
 `)
-	all := profile.All()
-	slices.SortFunc(all, func(a, b profile.Profile) int { return strings.Compare(a.Name, b.Name) })
+	all := importer.Profiles()
+	slices.SortFunc(all, func(a, b importer.Profile) int { return strings.Compare(a.Name, b.Name) })
 	for _, p := range all {
 		fmt.Fprintf(&b, "  %-18s  %s\n", p.Name, p.Doc)
 	}

@@ -50,8 +50,8 @@ func absent(results []played) []artifact.ReportWarning {
 // neverTrades reports whether no order was filled in any of the splits, and how many were
 // rejected, in words.
 func neverTrades(list []*played) (splits int, rejected string, never bool) {
-	refused := map[string]int{}
-	most := ""
+	refused := map[market.Reason]int{}
+	var most market.Reason
 	for _, r := range list {
 		if len(r.results.Fills) > 0 {
 			return 0, "", false

@@ -4,7 +4,7 @@
 // everything up and fixes it in a Manifest, whose canonical request has a hash and
 // with it the run's id: the same question has one answer. Run claims the request in
 // the registry (or finds the answer that is there), plays every split in a fresh
-// process through package backtest, repeats the search split under stress, stitches
+// process through package run, repeats the search split under stress, stitches
 // the walk-forward windows, and writes the artifacts and the row.
 //
 // A plugin that fails ends the run: the splits before it are kept, and package capsule

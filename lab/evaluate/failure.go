@@ -13,9 +13,8 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/host/artifact"
-	"github.com/assay-run/assay/host/backtest"
 	"github.com/assay-run/assay/host/proc/sandbox"
-	"github.com/assay-run/assay/host/result"
+	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/lab/capsule"
 	"github.com/assay-run/assay/lab/capsule/stage"
 	"github.com/assay-run/assay/lab/split"
@@ -33,8 +32,8 @@ func (h *Host) capture(ctx context.Context, p *Prepared, r *played) *capsule.Not
 	spool := filepath.Join(h.StateDir, "tmp", "lab")
 	s := &stage.Stage{
 		RunID: p.RunID, Base: p.request, Pins: p.pins, Module: stage.Module(stage.Program(h.StateDir, p.Strategy.SHA256)),
-		Launcher: func(mode backtest.Mode, limit time.Duration) *backtest.Launcher {
-			return backtest.NewLauncher(backtest.Options{
+		Launcher: func(mode run.Mode, limit time.Duration) *run.Launcher {
+			return run.NewLauncher(run.Options{
 				Catalog: p.catalog, Store: p.candles, Logger: h.Logger, SpoolDir: spool, Engine: h.Engine, StepLimit: limit, Mode: mode,
 			})
 		},
@@ -132,7 +131,7 @@ func (h *Host) stopped(p *Prepared, at *played) {
 		h.lost(p.RunID, err)
 		return
 	}
-	failure := &result.Failure{Code: codeInterrupted, Message: "somebody stopped it", Data: map[string]any{}}
+	failure := &artifact.Failure{Code: codeInterrupted, Message: "somebody stopped it", Data: map[string]any{}}
 	c, err := stage.Draft(about, stage.Played{Failure: failure, Scene: at.scene}, capsule.Cancelled)
 	if err != nil {
 		h.lost(p.RunID, err)

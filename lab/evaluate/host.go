@@ -9,10 +9,10 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/assay-run/assay/host/artifact"
-	"github.com/assay-run/assay/host/backtest"
 	"github.com/assay-run/assay/host/candle"
 	"github.com/assay-run/assay/host/proc/sandbox"
 	"github.com/assay-run/assay/host/registry"
+	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/plugin-sdk/candlefile"
 )
 
@@ -61,7 +61,7 @@ func refuse(code, pointer, format string, args ...any) *Error {
 	return e
 }
 
-// codes are the lab's names of what package backtest refuses.
+// codes are the lab's names of what package run refuses.
 var codes = map[string]string{
 	"INVALID_STRATEGY_PARAMS": "PARAMS_INVALID",
 	"VALIDATION_FAILED":       "LAB_JSON_INVALID",
@@ -73,7 +73,7 @@ var codes = map[string]string{
 
 // fromBacktest translates a refusal. What is not in the table is about data.
 func fromBacktest(err error) error {
-	var r *backtest.RequestError
+	var r *run.RequestError
 	if !errors.As(err, &r) {
 		return err
 	}

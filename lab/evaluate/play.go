@@ -13,10 +13,9 @@ import (
 	"sync"
 
 	"github.com/assay-run/assay/host/artifact"
-	"github.com/assay-run/assay/host/backtest"
 	"github.com/assay-run/assay/host/metric"
 	"github.com/assay-run/assay/host/proc/sandbox"
-	"github.com/assay-run/assay/host/result"
+	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/lab/capsule"
 	"github.com/assay-run/assay/lab/capsule/stage"
 )
@@ -30,7 +29,7 @@ type job struct {
 	// execution and seed are the question's where nil and 0.
 	execution []byte
 	seed      uint64
-	drive     backtest.Drive
+	drive     run.Drive
 	series    bool // keep what it publishes
 	// stressID names the stress, "" without one.
 	stressID string
@@ -44,20 +43,20 @@ type job struct {
 // played is how a job went.
 type played struct {
 	job     job
-	results *result.Results
+	results *artifact.Results
 	// input is what the metrics were computed from, for stitching.
 	input   metric.Input
-	failure *result.Failure
+	failure *artifact.Failure
 	// take is the play itself; scene is where it stood when it failed or was stopped, nil
 	// before the first candle.
 	take  capsule.Take
-	scene *backtest.Scene
+	scene *run.Scene
 	// sandbox is the level that the process ran under, "" if there was none.
 	sandbox   string
 	walls     []sandbox.Part
 	short     int   // candles of the split used as warm-up
 	lead      int64 // candles of warm-up before the split
-	published backtest.Published
+	published run.Published
 	decisions func(io.Writer) error
 	close     func() error
 }
@@ -227,7 +226,7 @@ func (h *Host) workers() int {
 	return runtime.NumCPU()
 }
 
-func (h *Host) playOne(ctx context.Context, l *backtest.Launcher, p *Prepared, j job) (played, error) {
+func (h *Host) playOne(ctx context.Context, l *run.Launcher, p *Prepared, j job) (played, error) {
 	if err := ctx.Err(); err != nil {
 		return played{}, context.Cause(ctx)
 	}
@@ -281,7 +280,7 @@ func (h *Host) playOne(ctx context.Context, l *backtest.Launcher, p *Prepared, j
 func (h *Host) take(p *Prepared, j job) (capsule.Take, error) {
 	t := capsule.Take{
 		SplitID: j.id, StressID: j.stressID, Params: p.request.StrategyParams, Seed: strconv.FormatUint(p.Question.Seed, 10),
-		DelayCandles: j.stress.delay, WorstPrice: j.stress.worst, StepLimitMS: cmp.Or(h.StepLimit, backtest.DefaultStepLimit).Milliseconds(),
+		DelayCandles: j.stress.delay, WorstPrice: j.stress.worst, StepLimitMS: cmp.Or(h.StepLimit, run.DefaultStepLimit).Milliseconds(),
 	}
 	t.Start, t.End = p.window(j.from, j.to)
 	if len(j.params) > 0 {

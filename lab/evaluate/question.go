@@ -15,9 +15,9 @@ import (
 	"github.com/govalues/decimal"
 
 	"github.com/assay-run/assay/host/artifact"
-	"github.com/assay-run/assay/host/backtest"
 	"github.com/assay-run/assay/host/candle"
 	"github.com/assay-run/assay/host/catalog"
+	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/lab/project"
 	"github.com/assay-run/assay/lab/split"
@@ -264,9 +264,9 @@ func rules(q Question) (cash string, execution json.RawMessage, err error) {
 }
 
 // launcher starts splits of a prepared question.
-func (h *Host) launcher(p *Prepared, spool string, plain bool) *backtest.Launcher {
-	return backtest.NewLauncher(backtest.Options{
+func (h *Host) launcher(p *Prepared, spool string, plain bool) *run.Launcher {
+	return run.NewLauncher(run.Options{
 		Catalog: p.catalog, Store: p.candles, Logger: h.Logger, SpoolDir: spool, Engine: h.Engine, StepLimit: h.StepLimit,
-		Plain: plain,
+		Many: plain,
 	})
 }

@@ -1,5 +1,7 @@
 package evaluate_test
 
+//ring:no-detector what is tested runs in other processes
+
 import (
 	"bytes"
 	"context"
@@ -13,10 +15,9 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/assay-run/assay/host/artifact"
-	"github.com/assay-run/assay/host/backtest"
 	"github.com/assay-run/assay/host/candle"
-	"github.com/assay-run/assay/host/catalog"
 	"github.com/assay-run/assay/host/registry"
+	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/lab/evaluate"
 	"github.com/assay-run/assay/lab/project"
 	"github.com/assay-run/assay/lab/split"
@@ -27,7 +28,6 @@ import (
 
 // TestMain makes this binary the plugin where a host starts it under the strategy's name.
 func TestMain(m *testing.M) {
-	catalog.MaybeShim()
 	if filepath.Base(os.Args[0]) == "crosser" {
 		serve.Strategy(sdk.Spec{Name: "crosser", Version: "1.0.0"}, newCrosser)
 		return
@@ -51,7 +51,7 @@ func newCrosser(p crosserParams) (sdk.Strategy, error) {
 
 func (s *crosser) Warmup() int { return s.warmup }
 
-func (s *crosser) OnCandle(v sdk.View) ([]sdk.Intent, error) {
+func (s *crosser) OnCandle(v sdk.View) (sdk.Intents, error) {
 	s.fast.Add(v.Candle().Close)
 	s.slow.Add(v.Candle().Close)
 	v.Publish("slow", s.slow.Value())
@@ -210,9 +210,9 @@ func TestReplay(t *testing.T) {
 	n := p.Candles() * 8 / 10
 	list := []evaluate.Replay{
 		{ID: "search", To: n, Lines: true},
-		{ID: "search", To: n, Lines: true, Drive: backtest.Drive{Chunked: true}},
-		{ID: "search", To: n, Lines: true, Drive: backtest.Drive{Lockstep: true}},
-		{ID: "search", To: n, Lines: true, Drive: backtest.Drive{Procs: 1}},
+		{ID: "search", To: n, Lines: true, Drive: run.Drive{Chunked: true}},
+		{ID: "search", To: n, Lines: true, Drive: run.Drive{Lockstep: true}},
+		{ID: "search", To: n, Lines: true, Drive: run.Drive{Procs: 1}},
 		{ID: "search", To: n, CostTenths: 15},
 		{ID: "search", To: n, DelayCandles: 1},
 		{ID: "search", To: n, Params: json.RawMessage(`{"fast":11,"slow":30}`)},

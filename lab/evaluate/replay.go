@@ -9,11 +9,11 @@ import (
 	"path/filepath"
 	"sync"
 
-	"github.com/assay-run/assay/host/backtest"
+	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/candle"
 	"github.com/assay-run/assay/host/catalog"
 	"github.com/assay-run/assay/host/metric"
-	"github.com/assay-run/assay/host/result"
+	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/lab/capsule"
 	"github.com/assay-run/assay/lab/project"
 	"github.com/assay-run/assay/plugin-sdk/market"
@@ -37,7 +37,7 @@ type Replay struct {
 	// Seed replaces that of the question unless it is 0.
 	Seed uint64
 	// Drive is how the plugin is driven.
-	Drive backtest.Drive
+	Drive run.Drive
 	// Lines keeps the decision lines.
 	Lines bool
 	// Series keeps every point that the strategy publishes.
@@ -48,10 +48,10 @@ type Replay struct {
 type Replayed struct {
 	// Failure is why the plugin did not come to the end; the rest is what there was until
 	// then, Results nil where nothing was.
-	Failure *result.Failure
+	Failure *artifact.Failure
 	// Capsule is that of the failure, nil where none was asked for or kept.
 	Capsule *capsule.Note
-	Results *result.Results
+	Results *artifact.Results
 	// Input is what the metrics were computed from.
 	Input metric.Input
 	// Metrics are not cut for samples that are too small.
@@ -59,7 +59,7 @@ type Replayed struct {
 	// Lines are the decision lines, each ended by a newline.
 	Lines []byte
 	// Published is what the strategy published in the window.
-	Published backtest.Published
+	Published run.Published
 	// Sandbox is the level that the process ran under, "" if there was none.
 	Sandbox string
 	// Lead is how many candles of warm-up lay before the window, Short how many of its own
@@ -190,7 +190,7 @@ func (h *Host) Replay(ctx context.Context, p *Prepared, list []Replay, o ReplayO
 	return FirstCause(errs)
 }
 
-func (h *Host) replayOne(ctx context.Context, l *backtest.Launcher, p *Prepared, r Replay, o ReplayOptions) (*Replayed, error) {
+func (h *Host) replayOne(ctx context.Context, l *run.Launcher, p *Prepared, r Replay, o ReplayOptions) (*Replayed, error) {
 	j := job{
 		id: r.ID, from: r.From, to: r.To, params: r.Params, execution: r.Execution, seed: r.Seed, drive: r.Drive, series: r.Series,
 		stress: stress{costs: int64(r.CostTenths), delay: r.DelayCandles, worst: r.WorstPrice}, keep: true,
@@ -233,7 +233,7 @@ func (h *Host) Describe(ctx context.Context, q Question) (*catalog.Strategy, err
 // Decisions plays the first candles, and before them those until every symbol has joined,
 // several times, each in a fresh process, and returns the decision hashes. The failure is that of the first run whose plugin
 // failed.
-func (h *Host) Decisions(ctx context.Context, p *Prepared, candles, times int) ([]string, *result.Failure, error) {
+func (h *Host) Decisions(ctx context.Context, p *Prepared, candles, times int) ([]string, *artifact.Failure, error) {
 	jobs := make([]job, times)
 	for i := range jobs {
 		jobs[i] = job{id: "full", to: min(p.joined()+candles, len(p.timeline.closes))}

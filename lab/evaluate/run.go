@@ -9,9 +9,8 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/host/artifact"
-	"github.com/assay-run/assay/host/play"
 	"github.com/assay-run/assay/host/registry"
-	"github.com/assay-run/assay/host/result"
+	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/lab/capsule"
 	"github.com/assay-run/assay/lab/split"
 )
@@ -78,7 +77,7 @@ type Answer struct {
 // Failure is the first split that failed.
 type Failure struct {
 	SplitID string
-	*result.Failure
+	*artifact.Failure
 	// Capsule is nil where none was kept.
 	Capsule *capsule.Note
 }
@@ -411,7 +410,7 @@ func (p *Prepared) jobs() []job {
 		if p.Question.Kind == artifact.KindTrial {
 			break // hundreds of them say the same
 		}
-		jobs[i].logFile = play.MaxLogFile / len(jobs)
+		jobs[i].logFile = run.MaxLogFile / len(jobs)
 	}
 	if search.id == "" {
 		return jobs

@@ -8,7 +8,6 @@ import (
 	"github.com/govalues/decimal"
 
 	"github.com/assay-run/assay/host/artifact"
-	"github.com/assay-run/assay/host/result"
 	"github.com/assay-run/assay/lab/falsify/judge"
 	"github.com/assay-run/assay/lab/falsify/judge/null"
 	"github.com/assay-run/assay/lab/split"
@@ -141,7 +140,7 @@ func judgedBase(p *played) judge.Base {
 
 // stressResult is what the report says of a run. Net profit is its final value less the
 // cash it began with.
-func stressResult(r *result.Results) artifact.StressResult {
+func stressResult(r *artifact.Results) artifact.StressResult {
 	out := artifact.StressResult{NetPnL: "0", LateMessages: r.LateMessages}
 	if r.Metrics != nil {
 		if sharpe, defined := r.Metrics.Metrics.Get("sharpe_ratio"); defined {

@@ -3,8 +3,8 @@ package evaluate
 import (
 	"testing"
 
+	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/metric"
-	"github.com/assay-run/assay/host/result"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
@@ -15,14 +15,14 @@ func TestJudgeStress(t *testing.T) {
 		if sharpe != nil {
 			m.Metrics = metric.Values{{Key: "sharpe_ratio", Number: *sharpe}}
 		}
-		return &played{results: &result.Results{
+		return &played{results: &artifact.Results{
 			InitialCash: "100", FinalValue: final, Trades: make([]market.Trade, trades), Fills: make([]market.Fill, fills), Metrics: m,
 		}}
 	}
 	one, half := 1.0, .3
 	lost, won := ended(40, 80, &half, "99"), ended(40, 80, &one, "101")
 	crashed := ended(40, 80, nil, "100")
-	crashed.failure = &result.Failure{}
+	crashed.failure = &artifact.Failure{}
 	for _, c := range []struct {
 		what, id        string
 		base, stressed  *played

@@ -7,8 +7,8 @@ import (
 	"slices"
 
 	"github.com/assay-run/assay/host/artifact"
-	"github.com/assay-run/assay/host/backtest"
 	"github.com/assay-run/assay/host/metric"
+	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/lab/evaluate"
 	"github.com/assay-run/assay/lab/split"
 	"github.com/assay-run/assay/lab/stat"
@@ -64,7 +64,7 @@ func (s *Search) optimise(ctx context.Context, trials []*Trial) (*Optimised, err
 			if err != nil {
 				return nil, err
 			}
-			plays = append(plays, evaluate.Replay{ID: r.ID, From: r.From, To: r.To, Params: params, Drive: backtest.Drive{Procs: 1}})
+			plays = append(plays, evaluate.Replay{ID: r.ID, From: r.From, To: r.To, Params: params, Drive: run.Drive{Procs: 1}})
 			hashes = append(hashes, w.DecisionHash)
 		}
 		out.Windows = append(out.Windows, c)

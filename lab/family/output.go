@@ -11,7 +11,7 @@ import (
 	"slices"
 
 	"github.com/assay-run/assay/host/base/digest"
-	"github.com/assay-run/assay/host/base/dirlock"
+	"github.com/assay-run/assay/host/base/file"
 	"github.com/assay-run/assay/host/metric"
 	"github.com/assay-run/assay/lab/evaluate"
 	"github.com/assay-run/assay/lab/selection"
@@ -197,23 +197,7 @@ func (s *Search) write(out *Outcome, of map[int]*series.Series) error {
 
 // Put writes a file of the plan's folder, whole or not at all.
 func (s *Search) Put(name string, content func(io.Writer) error) error {
-	temp, err := os.CreateTemp(s.Dir, ".tmp-")
-	if err != nil {
-		return err
-	}
-	err = content(temp)
-	err = errors.Join(err, temp.Sync(), temp.Close())
-	if err == nil {
-		err = os.Rename(temp.Name(), filepath.Join(s.Dir, name))
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(temp.Name()))
-	}
-	d, err := os.Open(s.Dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(dirlock.Sync(d), d.Close())
+	return file.WriteFrom(filepath.Join(s.Dir, name), 0o600, content)
 }
 
 // ReadResult reads the family_result.json of a plan's folder. The error is

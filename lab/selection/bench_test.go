@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/assay-run/assay/host/hosttest/soak"
+	"github.com/assay-run/assay/host/hosttest/ring"
 	"github.com/assay-run/assay/lab/selection/series"
 )
 
@@ -39,7 +39,7 @@ func yardstick(l *Ledger) (time.Duration, float64) {
 // TestSelectionIsFast holds the budget whatever else the machine is doing: all that Select
 // does takes no more than a dozen times the yardstick, which is some 0.1 s of the 2.
 func TestSelectionIsFast(t *testing.T) {
-	if testing.Short() || soak.Race {
+	if testing.Short() || ring.Race {
 		t.Skip("measures speed; run without -short and -race")
 	}
 	l := search(1, budgetTrials, budgetDays, 1)

@@ -17,7 +17,6 @@ import (
 
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/candle"
-	"github.com/assay-run/assay/host/catalog"
 	"github.com/assay-run/assay/host/proc/sandbox"
 	"github.com/assay-run/assay/host/registry"
 	"github.com/assay-run/assay/lab/evaluate"
@@ -31,7 +30,6 @@ import (
 
 // TestMain makes the test binary the sandbox's shim and the plugin, by its name.
 func TestMain(m *testing.M) {
-	catalog.MaybeShim()
 	if filepath.Base(os.Args[0]) == "ticker" {
 		serve.Strategy(sdk.Spec{Name: "ticker"}, func(p tickerParams) (sdk.Strategy, error) { return &ticker{p}, nil })
 		exit(0)
@@ -47,7 +45,7 @@ type tickerParams struct {
 // ticker buys at every so many candles and holds for some.
 type ticker struct{ p tickerParams }
 
-func (s *ticker) OnCandle(v sdk.View) ([]sdk.Intent, error) {
+func (s *ticker) OnCandle(v sdk.View) (sdk.Intents, error) {
 	switch at := int(v.Index()) % s.p.Every; {
 	case at == 0 && v.Flat():
 		return sdk.Buy(sdk.CashFraction(0.5)), nil
@@ -71,7 +69,7 @@ func newTheatre(t *testing.T) *theatre {
 	if err != nil {
 		t.Fatal(err)
 	}
-	set, err := candles.Put(t.Context(), candle.PutRequest{Exchange: "test", Series: sdktest.Synth(1, 4000, epoch, time.Hour)})
+	set, err := candles.Put(t.Context(), candle.PutRequest{Exchange: "test", Series: sdktest.Synth(1, 4000, epoch.Time(), time.Hour)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,6 @@ import (
 	"github.com/assay-run/assay/lab/selection/series"
 	"github.com/assay-run/assay/lab/stat"
 	"github.com/assay-run/assay/lab/stat/bootstrap"
-	"github.com/assay-run/assay/lab/stat/superior"
 )
 
 // SPA are the p-values of Hansen's test by how the replicas are centred.
@@ -76,7 +75,7 @@ func (e estimates) superior(ctx context.Context, l *Ledger, m *matrix, holding H
 		none(why)
 		return nil
 	}
-	panel, err := superior.NewPanel(ctx, rowsOf(d.list, len(d.judged)), bootstrap.Replicas(seed, replicas, len(d.judged), block.Stationary))
+	panel, err := bootstrap.NewPanel(ctx, rowsOf(d.list, len(d.judged)), bootstrap.Replicas(seed, replicas, len(d.judged), block.Stationary))
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,6 @@ import (
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/lab/stat"
 	"github.com/assay-run/assay/lab/stat/bootstrap"
-	"github.com/assay-run/assay/lab/stat/superior"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
@@ -48,7 +47,7 @@ func TestTheDifferenceIsTested(t *testing.T) {
 		judged = append(judged, rows[i][2])
 	}
 	block, _ := bootstrap.PolitisWhite(judged)
-	p, err := superior.NewPanel(t.Context(), rows, bootstrap.Replicas(7, 999, 300, block.Stationary))
+	p, err := bootstrap.NewPanel(t.Context(), rows, bootstrap.Replicas(7, 999, 300, block.Stationary))
 	if err != nil {
 		t.Fatal(err)
 	}

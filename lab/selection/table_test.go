@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/assay-run/assay/host/hosttest/soak"
+	"github.com/assay-run/assay/host/hosttest/ring"
 	"github.com/assay-run/assay/lab/stat"
 	"github.com/assay-run/assay/lab/stat/deflate"
 	"github.com/assay-run/assay/lab/stat/multiple"
@@ -19,7 +19,7 @@ const threeYears = 1095
 // judged, when none has skill and when one has an annual Sharpe ratio of 2. Every share
 // must be what the page says, within what so many searches can differ from it.
 func TestTableOfProbabilities(t *testing.T) {
-	if testing.Short() || soak.Race {
+	if testing.Short() || ring.Race {
 		t.Skip("plays 900 searches, some seconds, in one goroutine; run without -short and -race")
 	}
 	for _, c := range []struct {

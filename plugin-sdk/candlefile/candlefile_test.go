@@ -23,7 +23,7 @@ import (
 
 const start market.Time = 1577836800000 // 2020-01-01
 
-func synth(n int) *market.Series { return sdktest.Synth(42, n, start, time.Hour) }
+func synth(n int) *market.Series { return sdktest.Synth(42, n, start.Time(), time.Hour) }
 
 func encode(t testing.TB, s *market.Series) []byte {
 	t.Helper()
@@ -319,7 +319,7 @@ func ExampleOpen() {
 	}
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, "synth.candles")
-	if err := candlefile.Create(path, sdktest.Synth(42, 20000, 1577836800000, time.Hour)); err != nil {
+	if err := candlefile.Create(path, sdktest.Synth(42, 20000, time.Date(2020, time.January, 1, 0, 0, 0, 0, time.UTC), time.Hour)); err != nil {
 		panic(err)
 	}
 	f, err := candlefile.Open(path)

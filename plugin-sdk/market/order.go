@@ -94,7 +94,7 @@ type Order struct {
 	Fee            decimal.Decimal `json:"fee"` // in quote currency
 	Status         OrderStatus     `json:"status"`
 	// Reason is the code of a rejected, canceled or expired order.
-	Reason string `json:"reason,omitzero"`
+	Reason Reason `json:"reason,omitzero"`
 	Tag    string `json:"tag,omitzero"`
 	// ExchangeID is what an exchange calls the newest order that it has behind this one; "" without one.
 	// It is for people who look at the exchange: strategies are not told it.
@@ -149,9 +149,8 @@ type Trade struct {
 	Slippage decimal.Decimal `json:"slippage"`
 	PnL      decimal.Decimal `json:"pnl"`
 	// Return is PnL / opening notional, a fraction.
-	Return float64 `json:"return"`
-	// ExitReason is signal, stop_loss, take_profit, end_of_data, liquidation or manual.
-	ExitReason string `json:"exit_reason"`
+	Return     float64    `json:"return"`
+	ExitReason ExitReason `json:"exit_reason"`
 	// CandlesHeld counts candles of the symbol from entry to exit; the same candle is 0.
 	CandlesHeld int `json:"candles_held"`
 	// MAE <= 0 <= MFE: worst and best excursion in quote currency, before fees.

@@ -78,7 +78,7 @@ type conformance struct {
 	schema  *jsonschema.Schema
 	ranges  map[string]property // of the parameters
 	symbols int
-	tf      string
+	tf      market.Timeframe
 }
 
 // connect serves the strategy over an in-memory link like a plugin process does.
@@ -122,7 +122,7 @@ func (c *conformance) description(t *testing.T) {
 	if c.spec, err = wire.SpecFromProto(p); err != nil {
 		t.Fatal(err)
 	}
-	c.symbols, c.tf = c.spec.MinSymbols, "1h"
+	c.symbols, c.tf = c.spec.MinSymbols, market.MustTimeframe("1h")
 	if len(c.spec.Timeframes) > 0 {
 		c.tf = c.spec.Timeframes[0]
 	}
@@ -185,11 +185,11 @@ func (c *conformance) badParameters(t *testing.T) {
 
 // candles are series of equal length for every symbol that the strategy wants.
 func (c *conformance) candles(n int, seed uint64) []*market.Series {
-	step := market.MustTimeframe(c.tf).Approx().Truncate(time.Second)
+	step := c.tf.Approx().Truncate(time.Second)
 	series := make([]*market.Series, c.symbols)
 	for i := range series {
-		s := Synth(seed+uint64(i)*1000, n, 1577836800000, step)
-		s.Timeframe = market.MustTimeframe(c.tf)
+		s := Synth(seed+uint64(i)*1000, n, firstOpen(), step)
+		s.Timeframe = c.tf
 		if i > 0 {
 			s.Symbol = market.Symbol("SYNTH" + string(rune('A'+i%26)) + string(rune('A'+i/26%26)) + "/USD")
 		}
@@ -203,7 +203,7 @@ func (c *conformance) inProcess(params string, series []*market.Series) (outcome
 	if err != nil {
 		return outcome{}, err
 	}
-	r, err := Run(series[0], s, Options{More: series[1:], Bare: true})
+	r, err := Run(series[0], s, More(series[1:]...), Bare())
 	if err != nil {
 		return outcome{}, err
 	}

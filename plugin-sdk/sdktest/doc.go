@@ -9,12 +9,13 @@
 //	func TestConformance(t *testing.T) { sdktest.Conformance(t, spec, newSMACross) }
 //
 //	func TestBuysTheCross(t *testing.T) {
-//		candles := sdktest.Synth(42, 2000, 1577836800000, time.Hour)
-//		r := sdktest.Backtest(t, sdktest.New(t, newSMACross, `{"fast": 5}`), candles, sdktest.Cash(10_000))
+//		candles := sdktest.Synth(42, 2000, time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC), time.Hour)
+//		strategy := sdktest.New(t, newSMACross, func(p *params) { p.Fast = 5 })
+//		r := sdktest.Backtest(t, strategy, candles, sdktest.Cash(5_000))
 //		if len(r.Trades) == 0 {
 //			t.Error("no trades")
 //		}
 //	}
 //
-// The package imports sdk, market, sim, wire, serve, candlefile and internal/drive.
+// The package imports sdk, market, sim, wire, serve, candlefile, internal/drive and internal/params.
 package sdktest

@@ -35,7 +35,7 @@ type outcome struct {
 
 // open starts a run and answers Ready with Begin. A refusal is a *wire.Failure.
 func open(ctx context.Context, client strategypb.StrategyClient, mode strategypb.DriveMode, params string, series []*market.Series) (*link, error) {
-	o := Options{More: series[1:]}
+	o := given([]Option{More(series[1:]...)})
 	cfg, series, err := o.config(series[0], 0)
 	if err != nil {
 		return nil, err
@@ -51,7 +51,7 @@ func open(ctx context.Context, client strategypb.StrategyClient, mode strategypb
 	l.say(&strategypb.HostMessage{Message: &strategypb.HostMessage_Start{Start: wire.StartToProto(&wire.Start{
 		RunID: "conformance", Mode: mode, Purpose: strategypb.Purpose_PURPOSE_BACKTEST, Params: []byte(params),
 		Symbols: cfg.Symbols, Timeframe: cfg.Timeframe, InitialCash: cfg.InitialCash, Execution: execution,
-		RootSeed: o.seed(), LogLevel: "info",
+		RootSeed: o.seed, LogLevel: "info",
 	})}})
 	m, err := l.hear()
 	if err != nil {
@@ -146,7 +146,7 @@ func (l *link) lockstep() (outcome, error) {
 		return outcome{}, err
 	}
 	n := len(l.cfg.Symbols)
-	s := stepByStep{l, &wire.Step{Candles: make([]market.Candle, n), Closed: make([]bool, n), Holdings: make([]sdk.Holding, n)}}
+	s := stepByStep{l, &wire.Step{Candles: make([]market.Candle, n), Closed: make([]bool, n), Positions: make([]sdk.Position, n)}}
 	if err := sim.Run(e, sim.NewSeriesFeed(l.series), s); err != nil {
 		return outcome{}, err
 	}
@@ -167,7 +167,7 @@ func (s stepByStep) Decide(e *sim.Engine) ([]market.Intent, error) {
 	p.Cash, p.Equity, p.Fills, p.Orders = e.Cash(), e.Equity(), e.Fills(), e.Updates()
 	for i := range p.Candles {
 		p.Candles[i], p.Closed[i] = *e.Candle(i), e.Closed(i)
-		h := &p.Holdings[i]
+		h := &p.Positions[i]
 		h.Quantity, h.EntryPrice, h.CandlesHeld = e.Holding(i)
 	}
 	s.say(&strategypb.HostMessage{Message: &strategypb.HostMessage_Step{Step: wire.StepToProto(p, s.cfg.Symbols)}})

@@ -25,7 +25,7 @@ type Result struct {
 	Stats    sim.Stats
 	Bankrupt bool
 	// Refused are the codes of cancels and replaces that named no open order.
-	Refused     []string
+	Refused     []market.Reason
 	Log         []wire.LogLine
 	Annotations []wire.Series
 }
@@ -39,7 +39,7 @@ type recorder struct {
 func newRecorder() *recorder { return &recorder{} }
 
 // Intent implements sim.Recorder.
-func (c *recorder) Intent(_ int64, _ *market.Intent, reason string) {
+func (c *recorder) Intent(_ int64, _ *market.Intent, reason market.Reason) {
 	if reason != "" {
 		c.r.Refused = append(c.r.Refused, reason)
 	}

@@ -10,74 +10,106 @@ import (
 
 	sdk "github.com/assay-run/assay/plugin-sdk"
 	"github.com/assay-run/assay/plugin-sdk/internal/drive"
+	"github.com/assay-run/assay/plugin-sdk/internal/params"
 	"github.com/assay-run/assay/plugin-sdk/market"
 	"github.com/assay-run/assay/plugin-sdk/sim"
 )
 
-// Options are the conditions of a run. The zero value is a run with 10,000 in cash
-// and the default execution options, as a host would do it.
-type Options struct {
-	Cash float64 // initial cash in quote currency; 10,000 if zero
-	// Execution is the JSON object of execution options, such as {"slippage_bps":0}; "" for the defaults.
-	Execution string
-	// History is how many of the candles come before the window. Without any the
-	// strategy's warm-up takes place on the first candles of the window.
-	History int64
-	// More are the candles of further symbols of the run.
-	More []*market.Series
-	// PriceSteps are the ticks of the symbols; 1e-8 if absent.
-	PriceSteps []decimal.Decimal
-	Seed       uint64 // root seed; 1 if zero
-	LogLevel   string // of Result.Log; info if empty
-	// Bare leaves Orders, Fills, Trades and Equity out of the Result, for benchmarks.
-	Bare bool
+// Option is a condition of a run. Without any it is a run with 10,000 in cash and the
+// default execution options, as a host would do it.
+type Option func(*options)
+
+// options are the conditions of a run.
+type options struct {
+	cash       float64
+	execution  string
+	history    int64
+	more       []*market.Series
+	priceSteps []decimal.Decimal
+	seed       uint64
+	logLevel   string
+	bare       bool
 }
 
-// Option changes one of the Options.
-type Option func(*Options)
+func given(list []Option) options {
+	o := options{cash: 10_000, seed: 1, logLevel: "info"}
+	for _, set := range list {
+		set(&o)
+	}
+	return o
+}
 
-// Cash sets the initial cash in quote currency.
-func Cash(amount float64) Option { return func(o *Options) { o.Cash = amount } }
+// Cash sets the initial cash in quote currency; 10,000 without it.
+func Cash(amount float64) Option { return func(o *options) { o.cash = amount } }
 
-// Execution sets the execution options, a JSON object.
-func Execution(json string) Option { return func(o *Options) { o.Execution = json } }
+// Execution sets the execution options, a JSON object such as {"slippage_bps":0}.
+func Execution(json string) Option { return func(o *options) { o.execution = json } }
 
 // Profile sets the profile of the execution options, such as compat:backtesting.py.
 func Profile(name string) Option {
-	return func(o *Options) { o.Execution = `{"profile":` + strconv.Quote(name) + `}` }
+	return func(o *options) { o.execution = `{"profile":` + strconv.Quote(name) + `}` }
 }
 
-// History says how many of the candles come before the window.
-func History(candles int64) Option { return func(o *Options) { o.History = candles } }
+// History sets how many of the candles come before the window. Without it the
+// strategy's warm-up takes place on the first candles of the window.
+func History(candles int64) Option { return func(o *options) { o.history = candles } }
 
 // More adds the candles of further symbols.
 func More(series ...*market.Series) Option {
-	return func(o *Options) { o.More = append(o.More, series...) }
+	return func(o *options) { o.more = append(o.more, series...) }
 }
 
-// Seed sets the root seed of the random numbers.
-func Seed(seed uint64) Option { return func(o *Options) { o.Seed = seed } }
+// PriceSteps sets the ticks of the symbols, in their order; 1e-8 without it.
+func PriceSteps(ticks ...decimal.Decimal) Option {
+	return func(o *options) { o.priceSteps = append(o.priceSteps, ticks...) }
+}
 
-// New makes a strategy from parameters in JSON ("" for the defaults) as the host
-// would have it made, and ends the test if they are refused.
-func New[P any](t testing.TB, construct func(P) (sdk.Strategy, error), params string) sdk.Strategy {
+// Seed sets the root seed of the random numbers; 1 without it.
+func Seed(seed uint64) Option { return func(o *options) { o.seed = seed } }
+
+// LogLevel sets the lowest level of Result.Log; info without it.
+func LogLevel(level string) Option { return func(o *options) { o.logLevel = level } }
+
+// Bare leaves Orders, Fills, Trades and Equity out of the Result, for benchmarks.
+func Bare() Option { return func(o *options) { o.bare = true } }
+
+// New makes a strategy as the host would: with the defaults of its parameters, which
+// the functions may change. It ends the test if the values are refused.
+//
+//	s := sdktest.New(t, newSMACross, func(p *params) { p.Fast, p.Slow = 5, 20 })
+func New[P any](t testing.TB, construct func(P) (sdk.Strategy, error), change ...func(*P)) sdk.Strategy {
 	t.Helper()
-	s, _, err := drive.Build(construct, []byte(params))
+	s, err := made(construct, change)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return s
 }
 
+func made[P any](construct func(P) (sdk.Strategy, error), change []func(*P)) (sdk.Strategy, error) {
+	values, err := drive.Values[P](nil)
+	if err != nil {
+		return nil, err
+	}
+	for _, set := range change {
+		set(&values)
+	}
+	known, err := params.Of[P]()
+	if err != nil {
+		return nil, err
+	}
+	if _, err := drive.Values[P](known.Encode(values)); err != nil {
+		return nil, err
+	}
+	s, _, err := drive.Construct(construct, values)
+	return s, err
+}
+
 // Backtest runs a fresh strategy over the candles in the real simulator and ends
 // the test if the strategy fails.
-func Backtest(t testing.TB, strategy sdk.Strategy, candles *market.Series, options ...Option) *Result {
+func Backtest(t testing.TB, strategy sdk.Strategy, candles *market.Series, with ...Option) *Result {
 	t.Helper()
-	var o Options
-	for _, set := range options {
-		set(&o)
-	}
-	r, err := Run(candles, strategy, o)
+	r, err := Run(candles, strategy, with...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +119,8 @@ func Backtest(t testing.TB, strategy sdk.Strategy, candles *market.Series, optio
 // Run is Backtest without a test: one strategy, made for this run, over the candles.
 // An error of the strategy is a *wire.Failure, an impossible intent a
 // *sim.IntentError.
-func Run(candles *market.Series, strategy sdk.Strategy, o Options) (*Result, error) {
+func Run(candles *market.Series, strategy sdk.Strategy, with ...Option) (*Result, error) {
+	o := given(with)
 	if strategy == nil {
 		return nil, errors.New("sdktest: no strategy")
 	}
@@ -101,16 +134,16 @@ func Run(candles *market.Series, strategy sdk.Strategy, o Options) (*Result, err
 	}
 	var recorder sim.Recorder
 	rec := newRecorder()
-	if !o.Bare {
+	if !o.bare {
 		recorder = rec
 	}
 	engine, err := sim.NewEngine(cfg, recorder)
 	if err != nil {
 		return nil, err
 	}
-	notes := drive.NewCollector(drive.Limits{Lines: 10_000, Points: 1_000_000, Series: 1000}, o.LogLevel)
+	notes := drive.NewCollector(drive.Limits{Lines: 10_000, Points: 1_000_000, Series: 1000}, o.logLevel)
 	step, _ := cfg.Options.QuantityStep.Float64()
-	author := drive.New(strategy, drive.Setup{Symbols: cfg.Symbols, QuantityStep: step, RootSeed: o.seed(), Sink: notes})
+	author := drive.New(strategy, drive.Setup{Symbols: cfg.Symbols, QuantityStep: step, RootSeed: o.seed, Sink: notes})
 	if err := sim.Run(engine, sim.NewSeriesFeed(series), author); err != nil {
 		return nil, err
 	}
@@ -120,32 +153,21 @@ func Run(candles *market.Series, strategy sdk.Strategy, o Options) (*Result, err
 	return rec.result(engine, notes)
 }
 
-func (o *Options) seed() uint64 {
-	if o.Seed == 0 {
-		return 1
-	}
-	return o.Seed
-}
-
 // config is the simulator's configuration: as a host, with a warm-up that begins
 // with the first candle.
-func (o *Options) config(candles *market.Series, warmup int64) (sim.Config, []*market.Series, error) {
-	series := append([]*market.Series{candles}, o.More...)
-	cfg := sim.Config{Timeframe: candles.Timeframe, PriceSteps: o.PriceSteps, WarmupSteps: max(warmup, o.History), WindowStep: o.History}
+func (o *options) config(candles *market.Series, warmup int64) (sim.Config, []*market.Series, error) {
+	series := append([]*market.Series{candles}, o.more...)
+	cfg := sim.Config{Timeframe: candles.Timeframe, PriceSteps: o.priceSteps, WarmupSteps: max(warmup, o.history), WindowStep: o.history}
 	for i, s := range series {
 		if s.Symbol == "" || s.Timeframe != candles.Timeframe {
 			return cfg, nil, fmt.Errorf("sdktest: series %d has the symbol %q and the timeframe %s: give each a symbol and all the same timeframe", i, s.Symbol, s.Timeframe)
 		}
 		cfg.Symbols = append(cfg.Symbols, s.Symbol)
 	}
-	cash := o.Cash
-	if cash == 0 {
-		cash = 10_000
-	}
 	var err error
-	if cfg.InitialCash, err = decimal.NewFromFloat64(cash); err != nil {
-		return cfg, nil, fmt.Errorf("sdktest: cash %v: %w", cash, err)
+	if cfg.InitialCash, err = decimal.NewFromFloat64(o.cash); err != nil {
+		return cfg, nil, fmt.Errorf("sdktest: cash %v: %w", o.cash, err)
 	}
-	cfg.Options, err = sim.ResolveOptions([]byte(o.Execution), sim.DefaultFees())
+	cfg.Options, err = sim.ResolveOptions([]byte(o.execution), sim.DefaultFees())
 	return cfg, series, err
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/wire"
 )
 
-const start = market.Time(1577836800000)
+var start = time.Date(2020, time.January, 1, 0, 0, 0, 0, time.UTC)
 
 // once buys at one candle and sells at another.
 type once struct {
@@ -36,9 +36,13 @@ func newOnce(p once) (sdk.Strategy, error) {
 
 func (o *once) Warmup() int { return o.Wanted }
 
-func (o *once) OnFill(v sdk.View, f sdk.Fill) { o.fills++; v.Log("fill", "side", f.Side) }
+func (o *once) OnFill(v sdk.View, f sdk.Fill) sdk.Intents {
+	o.fills++
+	v.Log("fill", "side", f.Side)
+	return nil
+}
 
-func (o *once) OnCandle(v sdk.View) ([]sdk.Intent, error) {
+func (o *once) OnCandle(v sdk.View) (sdk.Intents, error) {
 	v.Publish("close", v.Candle().Close)
 	switch v.Index() {
 	case o.Buy:
@@ -51,7 +55,7 @@ func (o *once) OnCandle(v sdk.View) ([]sdk.Intent, error) {
 
 func TestBacktest(t *testing.T) {
 	candles := sdktest.Synth(1, 100, start, time.Hour)
-	r := sdktest.Backtest(t, sdktest.New(t, newOnce, ""), candles)
+	r := sdktest.Backtest(t, sdktest.New(t, newOnce), candles)
 	if len(r.Orders) != 2 || len(r.Fills) != 2 || len(r.Trades) != 1 || len(r.Equity) != 100 || r.Steps != 100 {
 		t.Fatalf("%d orders, %d fills, %d trades, %d points, %d steps", len(r.Orders), len(r.Fills), len(r.Trades), len(r.Equity), r.Steps)
 	}
@@ -73,51 +77,51 @@ func TestBacktest(t *testing.T) {
 
 func TestOptions(t *testing.T) {
 	candles := sdktest.Synth(1, 100, start, time.Hour)
-	run := func(params string, options ...sdktest.Option) *sdktest.Result {
-		return sdktest.Backtest(t, sdktest.New(t, newOnce, params), candles, options...)
+	run := func(params once, options ...sdktest.Option) *sdktest.Result {
+		return sdktest.Backtest(t, sdktest.New(t, newOnce, func(p *once) { *p = params }), candles, options...)
 	}
-	if r := run("", sdktest.Cash(500)); r.InitialCash.String() != "500.000000000000" && r.InitialCash.Trim(0).String() != "500" {
+	if r := run(once{Buy: 3, Sell: 6}, sdktest.Cash(500)); r.InitialCash.String() != "500.000000000000" && r.InitialCash.Trim(0).String() != "500" {
 		t.Errorf("initial cash %s", r.InitialCash)
 	}
-	free := run("", sdktest.Execution(`{"slippage_bps":0,"fee_taker":0}`))
+	free := run(once{Buy: 3, Sell: 6}, sdktest.Execution(`{"slippage_bps":0,"fee_taker":0}`))
 	if !free.Stats.Fees.IsZero() || !free.Stats.Slippage.IsZero() {
 		t.Errorf("fees %s, slippage %s", free.Stats.Fees, free.Stats.Slippage)
 	}
-	if r := run("", sdktest.Profile(sim.ProfileBacktrader)); !r.Stats.Slippage.IsZero() {
+	if r := run(once{Buy: 3, Sell: 6}, sdktest.Profile(sim.ProfileBacktrader)); !r.Stats.Slippage.IsZero() {
 		t.Errorf("slippage %s", r.Stats.Slippage)
 	}
 	// The warm-up takes place in the window unless there are candles before it.
-	if r := run(`{"wanted":5}`); len(r.Fills) != 0 || r.Orders[0].Reason != "warmup" || len(r.Equity) != 100 {
+	if r := run(once{Buy: 3, Sell: 6, Wanted: 5}); len(r.Fills) != 0 || r.Orders[0].Reason != "warmup" || len(r.Equity) != 100 {
 		t.Errorf("%d fills, first order %+v, %d points", len(r.Fills), r.Orders[0], len(r.Equity))
 	}
-	if r := run(`{"buy":5,"sell":8}`, sdktest.History(4)); len(r.Fills) != 2 || len(r.Equity) != 96 || r.Equity[0].Time != candles.CloseTime(4) {
+	if r := run(once{Buy: 5, Sell: 8}, sdktest.History(4)); len(r.Fills) != 2 || len(r.Equity) != 96 || r.Equity[0].Time != candles.CloseTime(4) {
 		t.Errorf("%d fills, %d points", len(r.Fills), len(r.Equity))
 	}
 }
 
 func TestRunErrors(t *testing.T) {
 	candles := sdktest.Synth(1, 100, start, time.Hour)
-	strategy := sdktest.New(t, newOnce, "")
+	strategy := sdktest.New(t, newOnce)
 	other := sdktest.Synth(1, 100, start, time.Minute)
 	nameless := sdktest.Synth(1, 100, start, time.Hour)
 	nameless.Symbol = ""
 	for name, err := range map[string]error{
-		"no strategy":     runError(candles, nil, sdktest.Options{}),
-		"bad options":     runError(candles, strategy, sdktest.Options{Execution: `{"no":1}`}),
-		"no cash":         runError(candles, strategy, sdktest.Options{Cash: -1}),
-		"two timeframes":  runError(candles, strategy, sdktest.Options{More: []*market.Series{other}}),
-		"no symbol":       runError(nameless, strategy, sdktest.Options{}),
-		"bad warm-up":     runError(candles, &once{Wanted: -1}, sdktest.Options{}),
-		"strategy error":  runError(candles, faulty{errors.New("x")}, sdktest.Options{}),
-		"two currencies":  runError(candles, strategy, sdktest.Options{More: []*market.Series{inEuro()}}),
-		"strategy panics": runError(candles, faulty{}, sdktest.Options{}),
+		"no strategy":     runError(candles, nil),
+		"bad options":     runError(candles, strategy, sdktest.Execution(`{"no":1}`)),
+		"no cash":         runError(candles, strategy, sdktest.Cash(-1)),
+		"two timeframes":  runError(candles, strategy, sdktest.More(other)),
+		"no symbol":       runError(nameless, strategy),
+		"bad warm-up":     runError(candles, &once{Wanted: -1}),
+		"strategy error":  runError(candles, faulty{errors.New("x")}),
+		"two currencies":  runError(candles, strategy, sdktest.More(inEuro())),
+		"strategy panics": runError(candles, faulty{}),
 	} {
 		if err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}
 	var f *wire.Failure
-	if err := runError(candles, faulty{}, sdktest.Options{}); !errors.As(err, &f) || f.Stack == "" {
+	if err := runError(candles, faulty{}); !errors.As(err, &f) || f.Stack == "" {
 		t.Errorf("got %v", err)
 	}
 }
@@ -128,14 +132,14 @@ func inEuro() *market.Series {
 	return s
 }
 
-func runError(candles *market.Series, s sdk.Strategy, o sdktest.Options) error {
-	_, err := sdktest.Run(candles, s, o)
+func runError(candles *market.Series, s sdk.Strategy, options ...sdktest.Option) error {
+	_, err := sdktest.Run(candles, s, options...)
 	return err
 }
 
 type faulty struct{ err error }
 
-func (f faulty) OnCandle(sdk.View) ([]sdk.Intent, error) {
+func (f faulty) OnCandle(sdk.View) (sdk.Intents, error) {
 	if f.err == nil {
 		panic("on purpose")
 	}
@@ -147,7 +151,7 @@ func TestConformanceOfGoodStrategies(t *testing.T) {
 }
 
 func TestConformanceOfAWildStrategy(t *testing.T) {
-	sdktest.Conformance(t, sdk.Spec{Name: "wild", MinSymbols: 3, MaxSymbols: 3, Timeframes: []string{"1d"}}, newWild)
+	sdktest.Conformance(t, sdk.Spec{Name: "wild", MinSymbols: 3, MaxSymbols: 3, Timeframes: sdk.Timeframes("1d")}, newWild)
 }
 
 // The bad strategies run in a process of their own, where their tests may fail.
@@ -176,7 +180,7 @@ func tail(out []byte) string {
 
 func Example() {
 	candles := sdktest.Synth(42, 500, start, time.Hour)
-	r, err := sdktest.Run(candles, &once{Buy: 3, Sell: 6}, sdktest.Options{Cash: 1000})
+	r, err := sdktest.Run(candles, &once{Buy: 3, Sell: 6}, sdktest.Cash(1000))
 	if err != nil {
 		fmt.Println(err)
 		return

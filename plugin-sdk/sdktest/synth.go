@@ -14,14 +14,14 @@ const SynthSymbol market.Symbol = "SYNTH/USD"
 // ticks of 0.01, so the candles are the same on every machine.
 //
 // The timeframe is the step. The Symbol is SynthSymbol; callers may set another.
-func Synth(seed uint64, n int, start market.Time, step time.Duration) *market.Series {
+func Synth(seed uint64, n int, start time.Time, step time.Duration) *market.Series {
 	s := &market.Series{
 		Symbol: SynthSymbol, Timeframe: timeframeOf(step),
 		Time: make([]market.Time, 0, n), Open: make([]float64, 0, n), High: make([]float64, 0, n),
 		Low: make([]float64, 0, n), Close: make([]float64, 0, n), Volume: make([]float64, 0, n),
 	}
 	w := walk{state: seed, price: 100000}
-	t := start
+	t := market.FromTime(start)
 	for range n {
 		c := w.candle()
 		s.Time = append(s.Time, t)

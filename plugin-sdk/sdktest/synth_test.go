@@ -48,7 +48,7 @@ func ticksHash(s *market.Series) string {
 }
 
 func TestSynthReferenceHashes(t *testing.T) {
-	small := sdktest.Synth(42, 20000, at(t, "2020-01-01"), time.Hour)
+	small := sdktest.Synth(42, 20000, at(t, "2020-01-01").Time(), time.Hour)
 	if got := ticksHash(small); !strings.HasPrefix(got, "ffd29a11e2d1243e4db1e053c158") {
 		t.Errorf("rows of SYNTH42: %s", got)
 	}
@@ -62,7 +62,7 @@ func TestSynthReferenceHashes(t *testing.T) {
 	if got := fmt.Sprintf("%x", sha256.Sum256(file)); !strings.HasPrefix(got, "b0916e0de819254d58afabe0fb19") {
 		t.Errorf("candle file of SYNTH42: %s", got)
 	}
-	big := sdktest.Synth(1, 1500000, at(t, "2017-01-01"), time.Minute)
+	big := sdktest.Synth(1, 1500000, at(t, "2017-01-01").Time(), time.Minute)
 	if got := ticksHash(big); !strings.HasPrefix(got, "5655d08709e2ab0e0a694c7b82f3") {
 		t.Errorf("rows of B: %s", got)
 	}
@@ -77,7 +77,7 @@ func TestSynthEqualsPublishedCSV(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := sdktest.Synth(42, 20000, at(t, "2020-01-01"), time.Hour)
+	s := sdktest.Synth(42, 20000, at(t, "2020-01-01").Time(), time.Hour)
 	var b strings.Builder
 	b.WriteString("time_ms,open,high,low,close,volume\n")
 	number := func(x float64) string {
@@ -101,14 +101,14 @@ func TestSynthTimeframes(t *testing.T) {
 		time.Second: "1s", 90 * time.Second: "90s", time.Minute: "1m", 4 * time.Hour: "4h",
 		24 * time.Hour: "1d", 7 * 24 * time.Hour: "1w",
 	} {
-		if got := sdktest.Synth(1, 1, 0, step).Timeframe.String(); got != want {
+		if got := sdktest.Synth(1, 1, time.Unix(0, 0), step).Timeframe.String(); got != want {
 			t.Errorf("step %s: %s, want %s", step, got, want)
 		}
 	}
 }
 
 func ExampleSynth() {
-	s := sdktest.Synth(42, 3, 1577836800000, time.Hour)
+	s := sdktest.Synth(42, 3, time.Date(2020, time.January, 1, 0, 0, 0, 0, time.UTC), time.Hour)
 	for i := range s.Len() {
 		c := s.At(i)
 		fmt.Println(c.OpenTime, c.Open, c.High, c.Low, c.Close, c.Volume)

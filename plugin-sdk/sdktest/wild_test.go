@@ -29,45 +29,47 @@ func newWild(p wildParams) (sdk.Strategy, error) { return &wild{p: p}, nil }
 
 func (w *wild) Warmup() int { return int(w.p.Depth) }
 
-func (w *wild) OnFill(v sdk.View, f sdk.Fill) {
+func (w *wild) OnFill(v sdk.View, f sdk.Fill) sdk.Intents {
 	w.fills++
 	if q, _ := f.Quantity.Float64(); q > 1 {
 		v.Warn("large", "fill", f.ID, "quantity", q)
 	}
+	return nil
 }
 
-func (w *wild) OnCandle(v sdk.View) ([]sdk.Intent, error) {
+func (w *wild) OnCandle(v sdk.View) (sdk.Intents, error) {
 	r := v.Rand()
 	var all sdk.Intents
 	for _, symbol := range v.Symbols() {
-		if !v.Closed(symbol) || r.Float64() > w.p.Rate {
+		one := v.For(symbol)
+		if !one.Closed() || r.Float64() > w.p.Rate {
 			continue
 		}
-		open := v.OpenOrders(symbol)
+		open := one.OpenOrders()
 		switch n := r.IntN(12 + w.fills%3); {
 		case n == 0 && len(open) > 0:
 			all = all.And(sdk.Cancel(open[r.IntN(len(open))].ID.String()))
 		case n == 1 || len(open) > 20:
-			all = all.And(sdk.CancelAll(symbol))
+			all = all.And(sdk.CancelAll().On(symbol))
 		case n == 2 && len(open) > 0:
 			price, _ := open[0].LimitPrice.Float64()
 			all = all.And(sdk.Replace(open[0].ID.String()).Limit(price * (0.99 + 0.02*r.Float64())))
 		case n == 3:
-			all = all.And(sdk.ClosePosition(symbol))
+			all = all.And(sdk.ClosePosition().On(symbol))
 		default:
-			all = all.And(w.order(v, symbol, r))
+			all = all.And(w.order(one, r).On(symbol))
 		}
 	}
 	v.Publish("fills", float64(w.fills))
 	return all, nil
 }
 
-func (w *wild) order(v sdk.View, symbol sdk.Symbol, r *rand.Rand) sdk.Intents {
-	price := v.Candle(symbol).Close
+func (w *wild) order(v sdk.SymbolView, r *rand.Rand) sdk.Intents {
+	price := v.Candle().Close
 	near := func() float64 { return price * (0.97 + 0.06*r.Float64()) }
 	sizes := []sdk.Size{sdk.CashFraction(r.Float64() * 1.1), sdk.Quantity(r.Float64() * 3), sdk.QuoteAmount(500 * r.Float64()), sdk.Quantity(-1), sdk.WholePosition()}
 	in := sdk.Buy(sizes[r.IntN(len(sizes))])
-	if v.Long(symbol) || (w.p.Short && r.IntN(3) == 0) {
+	if v.Long() || (w.p.Short && r.IntN(3) == 0) {
 		in = sdk.Sell(sizes[r.IntN(len(sizes))])
 	}
 	kind := r.IntN(6)
@@ -96,7 +98,7 @@ func (w *wild) order(v sdk.View, symbol sdk.Symbol, r *rand.Rand) sdk.Intents {
 	case 1:
 		in = in.ImmediateOrCancel()
 	}
-	return in.On(symbol).Tag("größe").Ref("r")
+	return in.Tag("größe").Ref("r")
 }
 
 // badVariable names the bad strategy that TestBadStrategy is to run.
@@ -106,12 +108,12 @@ type badParams struct {
 	N int `param:"n" default:"1" min:"0" max:"10"`
 }
 
-type badStrategy func(sdk.View) ([]sdk.Intent, error)
+type badStrategy func(sdk.View) (sdk.Intents, error)
 
-func (b badStrategy) OnCandle(v sdk.View) ([]sdk.Intent, error) { return b(v) }
+func (b badStrategy) OnCandle(v sdk.View) (sdk.Intents, error) { return b(v) }
 
 func TestBadStrategy(t *testing.T) {
-	buy := func(yes bool) ([]sdk.Intent, error) {
+	buy := func(yes bool) (sdk.Intents, error) {
 		if yes {
 			return sdk.Buy(sdk.CashFraction(0.01)), nil
 		}
@@ -123,20 +125,20 @@ func TestBadStrategy(t *testing.T) {
 	case "":
 		t.Skip("is run by TestConformanceFindsBadStrategies")
 	case "clock":
-		s = func(v sdk.View) ([]sdk.Intent, error) { return buy(time.Now().UnixNano()%3 == 0) }
+		s = func(v sdk.View) (sdk.Intents, error) { return buy(time.Now().UnixNano()%3 == 0) }
 	case "global":
-		s = func(v sdk.View) ([]sdk.Intent, error) { return buy(rand.IntN(3) == 0) }
+		s = func(v sdk.View) (sdk.Intents, error) { return buy(rand.IntN(3) == 0) }
 	case "panics":
-		s = func(v sdk.View) ([]sdk.Intent, error) {
+		s = func(v sdk.View) (sdk.Intents, error) {
 			if v.Index() == 1000 {
 				panic("on purpose")
 			}
 			return nil, nil
 		}
 	case "nan":
-		s = func(v sdk.View) ([]sdk.Intent, error) { return sdk.Buy(sdk.Quantity(math.NaN())), nil }
+		s = func(v sdk.View) (sdk.Intents, error) { return sdk.Buy(sdk.Quantity(math.NaN())), nil }
 	case "leaks":
-		s = func(v sdk.View) ([]sdk.Intent, error) {
+		s = func(v sdk.View) (sdk.Intents, error) {
 			if v.Index() == 0 {
 				go func() { select {} }()
 			}

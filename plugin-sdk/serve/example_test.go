@@ -20,7 +20,7 @@ func newSMACross(p params) (sdk.Strategy, error) {
 	return &smaCross{indicator.NewSMA(p.Fast), indicator.NewSMA(p.Slow)}, nil
 }
 
-func (s *smaCross) OnCandle(v sdk.View) ([]sdk.Intent, error) {
+func (s *smaCross) OnCandle(v sdk.View) (sdk.Intents, error) {
 	c := v.Candle()
 	s.fast.Add(c.Close)
 	s.slow.Add(c.Close)

@@ -45,7 +45,7 @@ type warmScript struct{ script }
 
 func (s *warmScript) Warmup() int { return s.scriptParams.Warmup }
 
-func (s *script) OnCandle(v sdk.View) ([]sdk.Intent, error) {
+func (s *script) OnCandle(v sdk.View) (sdk.Intents, error) {
 	i := v.Index()
 	if i == s.At || (s.At < 0 && s.Do == "log") {
 		switch s.Do {

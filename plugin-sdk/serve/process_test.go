@@ -49,7 +49,7 @@ func pluginMain() bool {
 type flood struct{}
 
 // Printing without a newline fills every pipe that nobody empties line by line.
-func (flood) OnCandle(sdk.View) ([]sdk.Intent, error) {
+func (flood) OnCandle(sdk.View) (sdk.Intents, error) {
 	fmt.Print(strings.Repeat("x", 10_000))
 	fmt.Fprint(os.Stderr, strings.Repeat("y", 10_000))
 	return nil, nil
@@ -70,7 +70,7 @@ func newCross(p crossParams) (sdk.Strategy, error) {
 
 func (s *cross) Warmup() int { return 30 }
 
-func (s *cross) OnCandle(v sdk.View) ([]sdk.Intent, error) {
+func (s *cross) OnCandle(v sdk.View) (sdk.Intents, error) {
 	c := v.Candle()
 	s.fast.Add(c.Close)
 	s.slow.Add(c.Close)
@@ -233,7 +233,7 @@ func TestMemoryOfALongRun(t *testing.T) {
 	}
 	n := 400_000
 	client, strategy, _ := launch(t, "cross")
-	h := newHost(t, strategy, sdktest.Synth(1, n, 1483228800000, time.Minute))
+	h := newHost(t, strategy, sdktest.Synth(1, n, time.Date(2017, time.January, 1, 0, 0, 0, 0, time.UTC), time.Minute))
 	h.say(h.start(cosim, `{}`), h.begin(int64(n)), h.dataset())
 	if out := h.hear(); out.err != nil {
 		t.Fatal(out.err)
@@ -257,7 +257,7 @@ func TestMemoryOfALongRun(t *testing.T) {
 // ledger is not part of it.
 func BenchmarkProcess(b *testing.B) {
 	n := 1_500_000
-	series := sdktest.Synth(1, n, 1483228800000, time.Minute)
+	series := sdktest.Synth(1, n, time.Date(2017, time.January, 1, 0, 0, 0, 0, time.UTC), time.Minute)
 	path := filepath.Join(b.TempDir(), "x.candles")
 	if err := candlefile.Create(path, series); err != nil {
 		b.Fatal(err)

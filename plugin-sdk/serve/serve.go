@@ -101,8 +101,8 @@ type description struct {
 	SDKVersion      string          `json:"sdk_version"`
 	ProtocolVersion int             `json:"protocol_version"`
 	SimID           string          `json:"sim_id"`
-	Modes           []string        `json:"modes"`
-	Timeframes      []string        `json:"timeframes"`
+	Modes           []sdk.Mode      `json:"modes"`
+	Timeframes      []sdk.Timeframe `json:"timeframes"`
 	MinSymbols      int             `json:"min_symbols"`
 	MaxSymbols      int             `json:"max_symbols"`
 	Supports        supports        `json:"supports"`

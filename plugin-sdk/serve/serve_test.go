@@ -23,7 +23,9 @@ const (
 	cosim    = strategypb.DriveMode_DRIVE_MODE_CO_SIMULATION
 )
 
-func synth(n int) *market.Series { return sdktest.Synth(3, n, 1577836800000, time.Hour) }
+func synth(n int) *market.Series {
+	return sdktest.Synth(3, n, time.Date(2020, time.January, 1, 0, 0, 0, 0, time.UTC), time.Hour)
+}
 
 func TestDescribe(t *testing.T) {
 	p, err := dial(t, testServer(t)).Describe(t.Context(), &strategypb.DescribeRequest{})
@@ -44,8 +46,8 @@ func TestDescribe(t *testing.T) {
 func TestBadSpecs(t *testing.T) {
 	cases := map[string]sdk.Spec{
 		"Spec.Name":       {Name: "Bad Name"},
-		"Spec.Modes":      {Name: "x", Modes: []string{"dream"}},
-		"Spec.Timeframes": {Name: "x", Timeframes: []string{"hour"}},
+		"Spec.Modes":      {Name: "x", Modes: []sdk.Mode{"dream"}},
+		"Spec.Timeframes": {Name: "x", Timeframes: []sdk.Timeframe{{Count: 1, Unit: 120}}},
 		"Spec.MinSymbols": {Name: "x", MinSymbols: 3, MaxSymbols: 2},
 	}
 	for want, spec := range cases {
@@ -279,7 +281,7 @@ func TestBankrupt(t *testing.T) {
 
 type shorter struct{}
 
-func (shorter) OnCandle(v sdk.View) ([]sdk.Intent, error) {
+func (shorter) OnCandle(v sdk.View) (sdk.Intents, error) {
 	if v.Index() == 0 {
 		return sdk.Sell(sdk.CashFraction(0.9)), nil
 	}

@@ -13,6 +13,7 @@ import (
 
 	sdk "github.com/assay-run/assay/plugin-sdk"
 	"github.com/assay-run/assay/plugin-sdk/internal/drive"
+	"github.com/assay-run/assay/plugin-sdk/internal/params"
 	"github.com/assay-run/assay/plugin-sdk/market"
 	"github.com/assay-run/assay/plugin-sdk/sim"
 	"github.com/assay-run/assay/plugin-sdk/strategypb"
@@ -34,7 +35,7 @@ type server struct {
 }
 
 func newServer[P any](spec sdk.Spec, construct func(P) (sdk.Strategy, error)) (*server, error) {
-	params, err := sdk.ParamsOf[P]()
+	known, err := params.Of[P]()
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +45,7 @@ func newServer[P any](spec sdk.Spec, construct func(P) (sdk.Strategy, error)) (*
 	return &server{
 		description: wire.Description{
 			Spec: spec, Language: "go", SDKVersion: sdk.Version, ProtocolVersion: wire.ProtocolVersion,
-			SimID: sim.ID(), ParamsSchema: params.Schema(), DefaultParams: params.Defaults(),
+			SimID: sim.ID(), ParamsSchema: known.Schema(), DefaultParams: known.Defaults(),
 		},
 		build: func(raw []byte) (sdk.Strategy, int64, error) { return drive.Build(construct, raw) },
 	}, nil
@@ -71,7 +72,7 @@ func complete(s *sdk.Spec) error {
 	if s.Version == "" {
 		s.Version = "0.0.0"
 	}
-	modes := []string{"backtest", "paper", "live"}
+	modes := []sdk.Mode{sdk.ModeBacktest, sdk.ModePaper, sdk.ModeLive}
 	for _, m := range s.Modes {
 		if !slices.Contains(modes, m) {
 			return fmt.Errorf("Spec.Modes: %q is none of backtest, paper, live", m)
@@ -81,7 +82,7 @@ func complete(s *sdk.Spec) error {
 		s.Modes = modes
 	}
 	for _, tf := range s.Timeframes {
-		if _, err := market.ParseTimeframe(tf); err != nil {
+		if _, err := market.ParseTimeframe(tf.String()); err != nil {
 			return fmt.Errorf("Spec.Timeframes: %w", err)
 		}
 	}

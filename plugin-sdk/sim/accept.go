@@ -28,41 +28,41 @@ func (e *IntentError) Error() string {
 func (e *Engine) Accept(intents []market.Intent) error {
 	for i := range intents {
 		in := &intents[i]
-		sym, reason := e.check(in)
+		sym, reason := e.intake.check(in)
 		if reason != "" {
-			return &IntentError{Step: e.step, Index: i, Reason: reason}
+			return &IntentError{Step: e.venue.step, Index: i, Reason: reason}
 		}
-		var refusal string
+		var refusal market.Reason
 		var err error
 		switch in.Action {
 		case market.Submit, market.Close:
-			if e.rec != nil {
-				e.rec.Intent(e.step, in, "")
+			if e.venue.rec != nil {
+				e.venue.rec.Intent(e.venue.step, in, "")
 			}
-			err = e.submit(sym, in)
+			err = e.intake.submit(sym, in)
 		case market.Cancel:
-			refusal, err = e.cancel(in)
+			refusal, err = e.intake.cancel(in)
 		case market.CancelAll:
-			err = e.send(message{action: market.CancelAll, sym: sym})
+			err = e.intake.send(message{action: market.CancelAll, sym: sym})
 		case market.Replace:
-			refusal, err = e.replace(in)
+			refusal, err = e.intake.replace(in)
 		}
 		if err != nil {
-			return e.ledgerError("order", err)
+			return e.venue.ledgerError("order", err)
 		}
 		if refusal != "" {
-			e.stats.RejectedIntents++
+			e.venue.stats.RejectedIntents++
 		}
-		if e.rec != nil && !isSubmit(in.Action) {
-			e.rec.Intent(e.step, in, refusal)
+		if e.venue.rec != nil && !isSubmit(in.Action) {
+			e.venue.rec.Intent(e.venue.step, in, refusal)
 		}
 	}
-	e.compact()
+	e.venue.compact()
 	return nil
 }
 
 // check finds the symbol and refuses what no strategy may say.
-func (e *Engine) check(in *market.Intent) (int, string) {
+func (n *intake) check(in *market.Intent) (int, string) {
 	if in.Action > market.CancelAll || in.Side > market.Sell || in.Type > market.TrailingStop ||
 		in.TimeInForce > market.IOC || in.Size.Kind > market.SizePosition {
 		return 0, "unknown action, side, type, time in force or size"
@@ -75,7 +75,7 @@ func (e *Engine) check(in *market.Intent) (int, string) {
 	if in.Symbol == "" {
 		return 0, ""
 	}
-	for i, s := range e.cfg.Symbols {
+	for i, s := range n.cfg.Symbols {
 		if s == in.Symbol {
 			return i, ""
 		}
@@ -94,11 +94,11 @@ func numbers(in *market.Intent) []float64 {
 }
 
 // submit makes an order of an intent: accepted, or rejected with a reason.
-func (e *Engine) submit(sym int, in *market.Intent) error {
+func (n *intake) submit(sym int, in *market.Intent) error {
 	asked := *in
 	if in.Action == market.Close {
 		asked = market.Intent{
-			Side: e.closingSide(sym), Type: market.Market, Size: market.Size{Kind: market.SizePosition},
+			Side: n.closingSide(sym), Type: market.Market, Size: market.Size{Kind: market.SizePosition},
 			Tag: in.Tag, ClientRef: in.ClientRef,
 		}
 	}
@@ -108,32 +108,32 @@ func (e *Engine) submit(sym int, in *market.Intent) error {
 			*c = &spec
 		}
 	}
-	o := e.newOrder(sym, &asked, e.now)
-	if reason := e.refuse(o, &asked); reason != "" {
-		e.reject(o, reason)
+	o := n.newOrder(sym, &asked, n.now)
+	if reason := n.refuse(o, &asked); reason != "" {
+		n.reject(o, reason)
 		return nil
 	}
-	return e.send(message{action: in.Action, sym: sym, order: o})
+	return n.send(message{action: in.Action, sym: sym, order: o})
 }
 
 // closingSide is the side that reduces the position; sell when there is none.
-func (e *Engine) closingSide(sym int) market.Side {
-	if e.ledger.books[sym].quantity.IsNeg() {
+func (v *venue) closingSide(sym int) market.Side {
+	if v.ledger.books[sym].quantity.IsNeg() {
 		return market.Buy
 	}
 	return market.Sell
 }
 
-// refuse fills in the decimals of an order and returns the code of A8 if it cannot
-// be accepted.
-func (e *Engine) refuse(o *order, in *market.Intent) string {
-	if e.Warmup() {
-		return "warmup"
+// refuse fills in the decimals of an order and returns the reason if it cannot be
+// accepted (R9).
+func (n *intake) refuse(o *order, in *market.Intent) market.Reason {
+	if n.warmup() {
+		return market.ReasonWarmup
 	}
-	if o.Type == market.TrailingStop && e.symbols[o.sym].index < 0 {
-		return "invalid_price" // there is no price yet that it could follow
+	if o.Type == market.TrailingStop && n.symbols[o.sym].index < 0 {
+		return market.ReasonInvalidPrice // there is no price yet that it could follow
 	}
-	if reason := e.refuseSize(o, in); reason != "" {
+	if reason := n.refuseSize(o, in); reason != "" {
 		return reason
 	}
 	if reason := refusePrices(o, in); reason != "" {
@@ -143,74 +143,74 @@ func (e *Engine) refuse(o *order, in *market.Intent) string {
 		return reason
 	}
 	if (in.TimeInForce == market.GTD) != (in.ExpireAfter != 0) || in.ExpireAfter < 0 {
-		return "invalid_expiry"
+		return market.ReasonInvalidExpiry
 	}
-	if e.cfg.DelayCandles <= 0 && e.openings >= maxOpenOrders {
-		return "too_many_open_orders" // a delayed order is counted when it arrives
+	if n.cfg.DelayCandles <= 0 && n.openings >= maxOpenOrders {
+		return market.ReasonTooManyOpenOrders // a delayed order is counted when it arrives
 	}
-	return e.judged(o, in)
+	return n.judged(o, in)
 }
 
 // judged is the code of whoever may refuse besides.
-func (e *Engine) judged(o *order, in *market.Intent) string {
-	if e.cfg.Judge == nil {
+func (n *intake) judged(o *order, in *market.Intent) market.Reason {
+	if n.cfg.Judge == nil {
 		return ""
 	}
-	return e.cfg.Judge(&o.Order, in)
+	return n.cfg.Judge(&o.Order, in)
 }
 
-func (e *Engine) refuseSize(o *order, in *market.Intent) string {
+func (n *intake) refuseSize(o *order, in *market.Intent) market.Reason {
 	v := in.Size.Value
 	switch in.Size.Kind {
 	case market.SizeNone:
-		return "invalid_size"
+		return market.ReasonInvalidSize
 	case market.SizePosition:
 		return ""
 	case market.SizeQuantity:
-		return e.setQuantity(o, v)
+		return n.setQuantity(o, v)
 	}
 	if in.Reduces() || v <= 0 || (in.Size.Kind == market.SizeCashFraction && v > 1) {
-		return "invalid_size"
+		return market.ReasonInvalidSize
 	}
 	if _, err := toDecimal(v); err != nil {
-		return "invalid_size"
+		return market.ReasonInvalidSize
 	}
 	return ""
 }
 
 // setQuantity rounds a wanted quantity down to the step.
-func (e *Engine) setQuantity(o *order, v float64) string {
+func (n *intake) setQuantity(o *order, v float64) market.Reason {
 	d, err := toDecimal(v)
 	if err != nil || v <= 0 {
-		return "invalid_quantity"
+		return market.ReasonInvalidQuantity
 	}
-	q, err := floorTo(d, e.opt.QuantityStep)
+	q, err := floorTo(d, n.opt.QuantityStep)
 	if err != nil {
-		return "invalid_quantity"
+		return market.ReasonInvalidQuantity
 	}
 	if !q.IsPos() {
-		return "quantity_below_step"
+		return market.ReasonQuantityBelowStep
 	}
 	o.Quantity = q
 	return ""
 }
 
-func refusePrices(o *order, in *market.Intent) string {
+func refusePrices(o *order, in *market.Intent) market.Reason {
 	if (in.LimitPrice != 0) != in.Type.NeedsLimit() || (in.StopPrice != 0) != in.Type.NeedsStop() {
-		return "invalid_price"
+		return market.ReasonInvalidPrice
 	}
 	trails := in.TrailPercent != 0 || in.TrailAmount != 0
 	if trails != (in.Type == market.TrailingStop) || (trails && !validTrail(in)) {
-		return "invalid_price"
+		return market.ReasonInvalidPrice
 	}
 	if in.Type.NeedsLimit() && !setPrice(in.LimitPrice, o.setLimit) {
-		return "invalid_price"
+		return market.ReasonInvalidPrice
 	}
 	if in.Type.NeedsStop() && !setPrice(in.StopPrice, o.setStop) {
-		return "invalid_price"
+		return market.ReasonInvalidPrice
 	}
 	if trails && o.setDistance(in.TrailPercent, in.TrailAmount) != nil {
-		return "invalid_price"
+		return market.ReasonInvalidPrice
 	}
 	return ""
 }
@@ -235,10 +235,10 @@ func setPrice(v float64, set func(dec)) bool {
 
 // refuseBracket checks the children: one field each, no trailing target, nothing on
 // a reduce-only order, and an absolute price on the right side of a priced parent.
-func refuseBracket(o *order, in *market.Intent) string {
+func refuseBracket(o *order, in *market.Intent) market.Reason {
 	for i, c := range [...]*market.Child{in.StopLoss, in.TakeProfit} {
 		if c != nil && (in.Reduces() || !validChild(c, i == 0, in.Side) || !rightSide(o, c, i == 0)) {
-			return "invalid_bracket"
+			return market.ReasonInvalidBracket
 		}
 	}
 	return ""
@@ -300,36 +300,36 @@ func rightSide(o *order, c *market.Child, stop bool) bool {
 }
 
 // cancel takes back one order. The code says why it could not.
-func (e *Engine) cancel(in *market.Intent) (string, error) {
-	o := e.find(in.Ref)
+func (n *intake) cancel(in *market.Intent) (market.Reason, error) {
+	o := n.find(in.Ref)
 	if o == nil {
-		return "unknown_order", nil
+		return market.ReasonUnknownOrder, nil
 	}
-	return "", e.send(message{action: market.Cancel, sym: o.sym, order: o})
+	return "", n.send(message{action: market.Cancel, sym: o.sym, order: o})
 }
 
 // cancelAll takes back every open order of a symbol.
-func (e *Engine) cancelAll(sym int) {
-	for _, o := range e.live {
+func (n *intake) cancelAll(sym int) {
+	for _, o := range n.live {
 		if o.sym == sym && !o.done {
-			e.finish(o, market.StatusCanceled, "strategy", e.now)
+			n.finish(o, market.StatusCanceled, market.ReasonStrategy, n.now)
 		}
 	}
 }
 
 // find is the newest order with this client reference, or the one with this id, that
 // is open or on its way.
-func (e *Engine) find(ref string) *order {
+func (n *intake) find(ref string) *order {
 	if ref == "" {
 		return nil
 	}
-	for i := len(e.transit) - 1; i >= 0; i-- {
-		if m := &e.transit[i]; isSubmit(m.action) && m.order.named(ref) {
+	for i := len(n.transit) - 1; i >= 0; i-- {
+		if m := &n.transit[i]; isSubmit(m.action) && m.order.named(ref) {
 			return m.order
 		}
 	}
-	for i := len(e.live) - 1; i >= 0; i-- {
-		if o := e.live[i]; !o.done && o.named(ref) {
+	for i := len(n.live) - 1; i >= 0; i-- {
+		if o := n.live[i]; !o.done && o.named(ref) {
 			return o
 		}
 	}
@@ -342,60 +342,60 @@ func (o *order) named(ref string) bool {
 }
 
 // replace changes an open order. The code says why it could not.
-func (e *Engine) replace(in *market.Intent) (string, error) {
-	o := e.find(in.Ref)
+func (n *intake) replace(in *market.Intent) (market.Reason, error) {
+	o := n.find(in.Ref)
 	if o == nil {
-		return "unknown_order", nil
+		return market.ReasonUnknownOrder, nil
 	}
 	if o.Type == market.Market {
-		return "invalid_type", nil
+		return market.ReasonInvalidType, nil
 	}
-	changed := *e.foreseen(o)
-	if reason := e.replaceFields(&changed, in); reason != "" {
+	changed := *n.foreseen(o)
+	if reason := n.replaceFields(&changed, in); reason != "" {
 		return reason, nil
 	}
 	as := market.Intent{Symbol: o.Symbol, Side: o.Side, Type: o.Type, Size: changed.size, ReduceOnly: o.ReduceOnly}
-	if reason := e.judged(&changed, &as); reason != "" {
+	if reason := n.judged(&changed, &as); reason != "" {
 		return reason, nil
 	}
-	return "", e.send(message{action: market.Replace, sym: o.sym, order: o, change: in, terms: &changed})
+	return "", n.send(message{action: market.Replace, sym: o.sym, order: o, change: in, terms: &changed})
 }
 
-func (e *Engine) replaceFields(o *order, in *market.Intent) string {
+func (n *intake) replaceFields(o *order, in *market.Intent) market.Reason {
 	switch in.Size.Kind {
 	case market.SizeNone:
 	case market.SizeQuantity:
-		if reason := e.setQuantity(o, in.Size.Value); reason != "" {
+		if reason := n.setQuantity(o, in.Size.Value); reason != "" {
 			return reason
 		}
 		o.size = in.Size
 	default:
 		v := in.Size.Value
 		if o.ReduceOnly || v <= 0 || (in.Size.Kind == market.SizeCashFraction && v > 1) {
-			return "invalid_size"
+			return market.ReasonInvalidSize
 		}
 		o.size, o.Quantity = in.Size, dec{}
 	}
 	if in.LimitPrice != 0 && (!o.Type.NeedsLimit() || !setPrice(in.LimitPrice, o.setLimit)) {
-		return "invalid_price"
+		return market.ReasonInvalidPrice
 	}
 	if in.StopPrice != 0 && (!o.Type.NeedsStop() || !setPrice(in.StopPrice, o.setStop)) {
-		return "invalid_price"
+		return market.ReasonInvalidPrice
 	}
 	if reason := replaceTrail(o, in); reason != "" {
 		return reason
 	}
 	if in.StopLoss != nil || in.TakeProfit != nil {
-		return "invalid_bracket" // the legs themselves are orders that can be replaced
+		return market.ReasonInvalidBracket // the legs themselves are orders that can be replaced
 	}
 	for i, c := range [...]*market.Child{o.stopLoss, o.takeProfit} {
 		if c != nil && !rightSide(o, c, i == 0) {
-			return "invalid_bracket"
+			return market.ReasonInvalidBracket
 		}
 	}
 	if in.ExpireAfter != 0 {
 		if in.ExpireAfter < 0 || o.TimeInForce != market.GTD {
-			return "invalid_expiry"
+			return market.ReasonInvalidExpiry
 		}
 		o.expireLeft = in.ExpireAfter
 	}
@@ -403,15 +403,15 @@ func (e *Engine) replaceFields(o *order, in *market.Intent) string {
 }
 
 // replaceTrail changes the distance of a trailing stop, which keeps its water.
-func replaceTrail(o *order, in *market.Intent) string {
+func replaceTrail(o *order, in *market.Intent) market.Reason {
 	if in.TrailPercent == 0 && in.TrailAmount == 0 {
 		return ""
 	}
 	if o.Type != market.TrailingStop || !validTrail(in) {
-		return "invalid_price"
+		return market.ReasonInvalidPrice
 	}
 	if o.setTrail(in.TrailPercent, in.TrailAmount) != nil {
-		return "invalid_price"
+		return market.ReasonInvalidPrice
 	}
 	return ""
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/sim"
 )
 
-const benchStart = market.Time(1483228800000) // 2017-01-01
+var benchStart = time.Date(2017, time.January, 1, 0, 0, 0, 0, time.UTC)
 
 func benchEngine(b testing.TB, s *market.Series, cash int64) *sim.Engine {
 	b.Helper()

@@ -20,18 +20,18 @@ type message struct {
 }
 
 // send delivers a message at once, or under DelayCandles puts it on its way.
-func (e *Engine) send(m message) error {
-	if e.cfg.DelayCandles <= 0 {
-		return e.deliver(&m)
+func (n *intake) send(m message) error {
+	if n.cfg.DelayCandles <= 0 {
+		return n.deliver(&m)
 	}
 	if m.change != nil {
 		kept := *m.change // the strategy may reuse its memory
 		m.change = &kept
 	}
-	m.sent, m.left = e.now, e.cfg.DelayCandles
-	e.transit = append(e.transit, m)
+	m.sent, m.left = n.now, n.cfg.DelayCandles
+	n.transit = append(n.transit, m)
 	if isSubmit(m.action) {
-		e.changed(m.order, market.StatusNew, "", e.now)
+		n.changed(m.order, market.StatusNew, "", n.now)
 	}
 	return nil
 }
@@ -40,39 +40,39 @@ func isSubmit(a market.Action) bool { return a == market.Submit || a == market.C
 
 // arrive delivers the messages that have waited for their candles, in the order of
 // decisions. Candles count that opened after the decision.
-func (e *Engine) arrive() error {
-	waiting := e.transit[:0]
-	for i := range e.transit {
-		m := e.transit[i]
-		if s := &e.symbols[m.sym]; s.closed && m.sent <= s.candle.OpenTime {
+func (n *intake) arrive() error {
+	waiting := n.transit[:0]
+	for i := range n.transit {
+		m := n.transit[i]
+		if s := &n.symbols[m.sym]; s.closed && m.sent <= s.candle.OpenTime {
 			m.left--
 		}
 		if m.left > 0 {
 			waiting = append(waiting, m)
-		} else if err := e.deliver(&m); err != nil {
+		} else if err := n.deliver(&m); err != nil {
 			return err
 		}
 	}
-	clear(e.transit[len(waiting):])
-	e.transit = waiting
-	e.compact()
+	clear(n.transit[len(waiting):])
+	n.transit = waiting
+	n.compact()
 	return nil
 }
 
 // deliver lets a message take effect. One whose order has ended meanwhile is dropped.
-func (e *Engine) deliver(m *message) error {
+func (n *intake) deliver(m *message) error {
 	o := m.order
 	switch {
 	case o == nil:
-		e.cancelAll(m.sym)
+		n.cancelAll(m.sym)
 	case isSubmit(m.action):
-		return e.receive(m.action, o)
+		return n.receive(m.action, o)
 	case o.done:
-		e.stats.LateMessages++
+		n.stats.LateMessages++
 	case m.action == market.Cancel:
-		e.finish(o, market.StatusCanceled, "strategy", e.now)
+		n.finish(o, market.StatusCanceled, market.ReasonStrategy, n.now)
 	default:
-		return e.substitute(o, m.change)
+		return n.substitute(o, m.change)
 	}
 	return nil
 }
@@ -80,18 +80,18 @@ func (e *Engine) deliver(m *message) error {
 // receive puts the order of a submit or close into the queue. What depends on the
 // account is settled here: the side of a close, where a trailing stop starts, and
 // whether there is room.
-func (e *Engine) receive(action market.Action, o *order) error {
-	o.since, o.UpdatedAt = e.now, e.now
+func (n *intake) receive(action market.Action, o *order) error {
+	o.since, o.UpdatedAt = n.now, n.now
 	if action == market.Close {
-		o.Side = e.closingSide(o.sym)
+		o.Side = n.closingSide(o.sym)
 	}
-	o.Role = e.roleOf(o)
-	if e.openings >= maxOpenOrders {
-		e.reject(o, "too_many_open_orders")
+	o.Role = n.roleOf(o)
+	if n.openings >= maxOpenOrders {
+		n.reject(o, market.ReasonTooManyOpenOrders)
 		return nil
 	}
 	if o.Type == market.TrailingStop {
-		water, err := toDecimal(e.symbols[o.sym].candle.Close)
+		water, err := toDecimal(n.symbols[o.sym].candle.Close)
 		if err != nil {
 			return err
 		}
@@ -100,31 +100,31 @@ func (e *Engine) receive(action market.Action, o *order) error {
 			return err
 		}
 	}
-	e.enqueue(o)
+	n.enqueue(o)
 	return nil
 }
 
 // substitute gives an open order other terms. It keeps its id and goes to the end of
 // the queue as newly arrived.
-func (e *Engine) substitute(o *order, in *market.Intent) error {
+func (n *intake) substitute(o *order, in *market.Intent) error {
 	next := *o
-	if reason := e.replaceFields(&next, in); reason != "" {
+	if reason := n.replaceFields(&next, in); reason != "" {
 		return fmt.Errorf("replace of %s: %s", o.ID, reason)
 	}
 	next.arrived, next.triggered = false, next.triggered && in.StopPrice == 0
-	next.since = e.now
+	next.since = n.now
 	*o = next
-	at := slices.Index(e.live, o)
-	copy(e.live[at:], e.live[at+1:])
-	e.live[len(e.live)-1] = o
-	e.changed(o, market.StatusOpen, "", e.now)
+	at := slices.Index(n.live, o)
+	copy(n.live[at:], n.live[at+1:])
+	n.live[len(n.live)-1] = o
+	n.changed(o, market.StatusOpen, "", n.now)
 	return nil
 }
 
 // foreseen is an order with the replaces that are on their way to it.
-func (e *Engine) foreseen(o *order) *order {
-	for i := len(e.transit) - 1; i >= 0; i-- {
-		if m := &e.transit[i]; m.order == o && m.terms != nil {
+func (n *intake) foreseen(o *order) *order {
+	for i := len(n.transit) - 1; i >= 0; i-- {
+		if m := &n.transit[i]; m.order == o && m.terms != nil {
 			return m.terms
 		}
 	}
@@ -132,12 +132,12 @@ func (e *Engine) foreseen(o *order) *order {
 }
 
 // forget ends the orders that have not arrived; nothing is on its way any more.
-func (e *Engine) forget(reason string) {
-	for i := range e.transit {
-		if m := &e.transit[i]; isSubmit(m.action) {
+func (n *intake) forget(reason market.Reason) {
+	for i := range n.transit {
+		if m := &n.transit[i]; isSubmit(m.action) {
 			m.order.done = true
-			e.changed(m.order, market.StatusCanceled, reason, e.now)
+			n.changed(m.order, market.StatusCanceled, reason, n.now)
 		}
 	}
-	e.transit = nil
+	n.transit = nil
 }

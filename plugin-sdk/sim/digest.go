@@ -44,7 +44,7 @@ func (d *digest) order(step int64, o *market.Order) {
 	d.start("order", step)
 	d.id('o', int64(o.ID))
 	d.text(o.Status.String())
-	d.text(o.Reason)
+	d.text(string(o.Reason))
 	d.end()
 }
 

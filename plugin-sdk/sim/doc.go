@@ -11,6 +11,7 @@
 // moment against the resting orders, then Accept turns the strategy's intents into
 // orders. Run is that loop over a Feed and a Decider.
 //
-// The package imports market only. docs/execution-semantics.md tells the rules to
-// users; the scripts in testdata show each of them, and ID hashes what they lead to.
+// The package imports market only. Comments cite the rules of
+// docs/execution-semantics.md by number (R5); the scenarios of package simtest show each
+// of them, and ID hashes what they lead to.
 package sim

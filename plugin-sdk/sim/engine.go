@@ -29,7 +29,7 @@ type Config struct {
 	WorstPrice   bool
 	// Judge may refuse, by a code, an order that would be accepted, or the change of one: limits of whoever runs
 	// the simulator. Its order is as it would be accepted. Nil: nobody refuses more than the simulator.
-	Judge func(*market.Order, *market.Intent) string
+	Judge func(*market.Order, *market.Intent) market.Reason
 }
 
 // Stats counts what happened.
@@ -43,27 +43,53 @@ type Stats struct {
 	Notional       decimal.Decimal // of all fills, quote currency
 }
 
-// Engine is the venue of one run. It is not safe for concurrent use.
+// Engine is the simulator of one run: a venue, and what takes in intents, matches orders
+// and executes fills there. It is not safe for concurrent use.
 type Engine struct {
+	venue    venue
+	intake   intake
+	matcher  matcher
+	exec     executor
+	seen     int // updates that the last Decide has seen
+	bankrupt bool
+}
+
+// venue is what all parts of the simulator share: the clock, the candles, the queue of
+// orders, the books and whoever is to hear of a change.
+type venue struct {
 	cfg      Config
 	opt      Options
-	taker    [2]dec // slippage factor by side
-	slips    bool
 	rec      Recorder
 	ledger   *ledger
 	symbols  []symbolState
-	live     []*order  // by sequence number
-	openings int       // orders in live that are not done
-	transit  []message // in the order of decisions
+	live     []*order // by sequence number
+	openings int      // orders in live that are not done
 	step     int64
 	now      market.Time // close time of the step
 	stats    Stats
 	mark     Mark
 	digest   digest
-	fills    []market.Fill
 	updates  []market.Order
-	seen     int // updates that the last Decide has seen
-	bankrupt bool
+}
+
+// intake turns intents into orders and changes of orders.
+type intake struct {
+	*venue
+	transit []message // in the order of decisions
+}
+
+// matcher decides which orders a candle reaches, and in which order.
+type matcher struct {
+	*venue
+	exec *executor
+}
+
+// executor fills orders at a price and books what follows.
+type executor struct {
+	*venue
+	taker [2]dec // slippage factor by side
+	slips bool
+	fills []market.Fill // of this step
 }
 
 // symbolState is what the engine knows of one symbol.
@@ -92,22 +118,24 @@ func NewEngine(cfg Config, rec Recorder) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{cfg: cfg, opt: cfg.Options, rec: rec, ledger: l, step: -1, digest: newDigest()}
-	e.opt.QuantityStep = e.opt.QuantityStep.Trim(0)
-	e.symbols = make([]symbolState, len(cfg.Symbols))
-	for i := range e.symbols {
-		e.symbols[i].index, e.symbols[i].tick = -1, defaultTick
+	e := &Engine{venue: venue{cfg: cfg, opt: cfg.Options, rec: rec, ledger: l, step: -1, digest: newDigest()}}
+	v := &e.venue
+	e.intake.venue, e.matcher.venue, e.exec.venue, e.matcher.exec = v, v, v, &e.exec
+	v.opt.QuantityStep = v.opt.QuantityStep.Trim(0)
+	v.symbols = make([]symbolState, len(cfg.Symbols))
+	for i := range v.symbols {
+		v.symbols[i].index, v.symbols[i].tick = -1, defaultTick
 		if i < len(cfg.PriceSteps) && cfg.PriceSteps[i].IsPos() {
-			e.symbols[i].tick = cfg.PriceSteps[i]
+			v.symbols[i].tick = cfg.PriceSteps[i]
 		}
 	}
-	bps, err := e.opt.SlippageBps.Quo(decTenThou)
+	bps, err := v.opt.SlippageBps.Quo(decTenThou)
 	if err != nil {
 		return nil, err
 	}
 	var sum adder
-	e.taker = [2]dec{market.Buy: sum.add(decOne, bps), market.Sell: sum.sub(decOne, bps)}
-	e.slips = !bps.IsZero()
+	e.exec.taker = [2]dec{market.Buy: sum.add(decOne, bps), market.Sell: sum.sub(decOne, bps)}
+	e.exec.slips = !bps.IsZero()
 	return e, sum.err
 }
 
@@ -115,14 +143,15 @@ func NewEngine(cfg Config, rec Recorder) (*Engine, error) {
 // resting orders, expiry, trailing levels and the mark to close; then what is due
 // under DelayCandles arrives. An error, a *LedgerError, ends the run.
 func (e *Engine) Match(b *Batch) error {
-	e.step++
-	e.now = b.CloseTime
-	e.fills = e.fills[:0]
-	if len(e.updates) > 0 {
-		e.updates = append(e.updates[:0], e.updates[e.seen:]...)
+	v := &e.venue
+	v.step++
+	v.now = b.CloseTime
+	e.exec.fills = e.exec.fills[:0]
+	if len(v.updates) > 0 {
+		v.updates = append(v.updates[:0], v.updates[e.seen:]...)
 	}
-	for i := range e.symbols {
-		s := &e.symbols[i]
+	for i := range v.symbols {
+		s := &v.symbols[i]
 		if s.closed = b.Closed[i]; s.closed {
 			s.candle = b.Candles[i]
 			s.index++
@@ -132,20 +161,20 @@ func (e *Engine) Match(b *Batch) error {
 			}
 		}
 	}
-	if len(e.live) > 0 {
-		if err := e.matchOrders(); err != nil {
-			return e.ledgerError("matching", err)
+	if len(v.live) > 0 {
+		if err := e.matcher.matchOrders(); err != nil {
+			return v.ledgerError("matching", err)
 		}
 	}
 	if err := e.markToClose(); err != nil {
-		return e.ledgerError("matching", err)
+		return v.ledgerError("matching", err)
 	}
-	if len(e.transit) > 0 {
-		if err := e.arrive(); err != nil {
-			return e.ledgerError("matching", err)
+	if len(e.intake.transit) > 0 {
+		if err := e.intake.arrive(); err != nil {
+			return v.ledgerError("matching", err)
 		}
 	}
-	e.seen = len(e.updates)
+	e.seen = len(v.updates)
 	return nil
 }
 
@@ -153,89 +182,89 @@ func (e *Engine) Match(b *Batch) error {
 // them: collateral and sums of a few amounts reach the limit before it does.
 const nearLimit = 0.1
 
-func (e *Engine) ledgerError(what string, err error) error {
-	digits := decimal.MaxPrec - e.ledger.scale
-	worth := e.ledger.cashF
-	for i := range e.symbols {
-		worth += float64(e.ledger.books[i].quantityF * e.symbols[i].candle.Close)
+func (v *venue) ledgerError(what string, err error) error {
+	digits := decimal.MaxPrec - v.ledger.scale
+	worth := v.ledger.cashF
+	for i := range v.symbols {
+		worth += float64(v.ledger.books[i].quantityF * v.symbols[i].candle.Close)
 	}
 	return &LedgerError{
-		Step: e.step, Time: e.now, What: what, Limit: fmt.Sprintf("10^%d %s", digits,
-			e.cfg.Symbols[0].Quote()),
+		Step: v.step, Time: v.now, What: what, Limit: fmt.Sprintf("10^%d %s", digits,
+			v.cfg.Symbols[0].Quote()),
 		Outgrown: worth >= nearLimit*math.Pow10(digits), Err: err,
 	}
 }
 
 func (e *Engine) markToClose() error {
-	for i := range e.symbols {
-		if s := &e.symbols[i]; s.closed && s.trade.active {
+	for i := range e.venue.symbols {
+		if s := &e.venue.symbols[i]; s.closed && s.trade.active {
 			s.trade.endCandle(&s.candle)
 		}
 	}
-	e.updateMark()
-	if e.mark.Equity <= 0 {
+	e.venue.updateMark()
+	if e.venue.mark.Equity <= 0 {
 		if err := e.liquidate(); err != nil {
 			return err
 		}
 	}
-	e.recordMark()
+	e.venue.recordMark()
 	return nil
 }
 
-func (e *Engine) updateMark() {
+func (v *venue) updateMark() {
 	value, notional := 0.0, 0.0
-	for i := range e.symbols {
-		if q := e.ledger.books[i].quantityF; q != 0 {
-			v := float64(q * e.symbols[i].candle.Close)
-			value += v
-			notional += abs(v)
+	for i := range v.symbols {
+		if q := v.ledger.books[i].quantityF; q != 0 {
+			worth := float64(q * v.symbols[i].candle.Close)
+			value += worth
+			notional += abs(worth)
 		}
 	}
-	m := &e.mark // field by field: a literal would be built and copied at every step
-	m.Time, m.Equity, m.Cash = e.now, e.ledger.cashF+value, e.ledger.cashF
+	m := &v.mark // field by field: a literal would be built and copied at every step
+	m.Time, m.Equity, m.Cash = v.now, v.ledger.cashF+value, v.ledger.cashF
 	m.PositionValue, m.Notional = value, notional
 }
 
-func (e *Engine) recordMark() {
-	if e.rec != nil && e.step >= e.cfg.WindowStep {
-		e.rec.Equity(e.step, &e.mark)
+func (v *venue) recordMark() {
+	if v.rec != nil && v.step >= v.cfg.WindowStep {
+		v.rec.Equity(v.step, &v.mark)
 	}
 }
 
 // matchOrders runs phases 1 to 5 for the resting orders.
-func (e *Engine) matchOrders() error {
-	n, reached := len(e.live), false
-	for _, o := range e.live {
-		if e.prepare(o) {
+func (m *matcher) matchOrders() error {
+	n, reached := len(m.live), false
+	for _, o := range m.live {
+		if m.prepare(o) {
 			reached = true
 		}
 	}
 	if !reached {
-		return e.endOfCandle()
+		return m.endOfCandle()
 	}
 	for _, exits := range [...]bool{true, false} {
-		if err := e.openPass(n, exits); err != nil {
+		if err := m.openPass(n, exits); err != nil {
 			return err
 		}
 	}
-	if err := e.openChildren(n); err != nil {
+	if err := m.openChildren(n); err != nil {
 		return err
 	}
-	if err := e.inside(); err != nil {
+	if err := m.inside(); err != nil {
 		return err
 	}
-	return e.endOfCandle()
+	return m.endOfCandle()
 }
 
 // openChildren fills at the open the children that parents have made there.
-func (e *Engine) openChildren(n int) error {
-	if n == len(e.live) {
+func (m *matcher) openChildren(n int) error {
+	if n == len(m.live) {
 		return nil
 	}
-	for sym := range e.symbols {
-		for i := n; i < len(e.live); i++ {
-			if o := e.live[i]; o.sym == sym && o.active && !o.done {
-				if err := e.tryOpen(o); err != nil {
+	for sym := range m.symbols {
+		for i := n; i < len(m.live); i++ {
+			if o := m.live[i]; o.sym == sym && o.active && !o.done {
+				if err := m.tryOpen(o); err != nil {
 					return err
 				}
 			}
@@ -246,8 +275,8 @@ func (e *Engine) openChildren(n int) error {
 
 // prepare decides whether an order takes part in this step's candle of its symbol,
 // and says whether the candle can do anything to it before its end.
-func (e *Engine) prepare(o *order) bool {
-	s := &e.symbols[o.sym]
+func (m *matcher) prepare(o *order) bool {
+	s := &m.symbols[o.sym]
 	o.opened, o.tested, o.held = false, false, false
 	o.active = s.closed && o.liveFrom <= s.index && o.since <= s.candle.OpenTime
 	return o.active && o.inRange(&s.candle)
@@ -255,14 +284,14 @@ func (e *Engine) prepare(o *order) bool {
 
 // openPass fills at the open: first the exits of all symbols, then the rest, so
 // that no cash is used before it is freed.
-func (e *Engine) openPass(n int, exits bool) error {
-	for sym := range e.symbols {
-		for _, o := range e.live[:n] {
-			if o.sym != sym || !o.active || o.done || o.opened || (exits && !e.isExit(o)) {
+func (m *matcher) openPass(n int, exits bool) error {
+	for sym := range m.symbols {
+		for _, o := range m.live[:n] {
+			if o.sym != sym || !o.active || o.done || o.opened || (exits && !m.isExit(o)) {
 				continue
 			}
 			o.opened = true
-			if err := e.tryOpen(o); err != nil {
+			if err := m.tryOpen(o); err != nil {
 				return err
 			}
 		}
@@ -271,11 +300,11 @@ func (e *Engine) openPass(n int, exits bool) error {
 }
 
 // isExit says that an order can only reduce, or would reduce the position held now.
-func (e *Engine) isExit(o *order) bool {
+func (v *venue) isExit(o *order) bool {
 	if o.ReduceOnly {
 		return true
 	}
-	q := e.ledger.books[o.sym].quantityF
+	q := v.ledger.books[o.sym].quantityF
 	return (q > 0 && o.Side == market.Sell) || (q < 0 && o.Side == market.Buy)
 }
 
@@ -283,13 +312,13 @@ func (e *Engine) isExit(o *order) bool {
 type insideClass struct{ stops, exitsOnly bool }
 
 // inside fills orders that the candle reached after its open.
-func (e *Engine) inside() error {
+func (m *matcher) inside() error {
 	var classes []insideClass
-	switch e.opt.Intrabar {
+	switch m.opt.Intrabar {
 	case "ohlc_color":
-		for sym := range e.symbols {
-			if e.symbols[sym].closed {
-				if err := e.walk(sym); err != nil {
+		for sym := range m.symbols {
+			if m.symbols[sym].closed {
+				if err := m.walk(sym); err != nil {
 					return err
 				}
 			}
@@ -301,22 +330,22 @@ func (e *Engine) inside() error {
 		classes = []insideClass{{true, true}, {true, false}, {false, false}}
 	}
 	for _, class := range classes {
-		if err := e.insidePass(class); err != nil {
+		if err := m.insidePass(class); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (e *Engine) insidePass(class insideClass) error {
-	for sym := range e.symbols {
-		for i := 0; i < len(e.live); i++ {
-			o := e.live[i]
-			if o.sym != sym || !o.active || o.done || o.tested || o.isStop() != class.stops || (class.exitsOnly && !e.isExit(o)) {
+func (m *matcher) insidePass(class insideClass) error {
+	for sym := range m.symbols {
+		for i := 0; i < len(m.live); i++ {
+			o := m.live[i]
+			if o.sym != sym || !o.active || o.done || o.tested || o.isStop() != class.stops || (class.exitsOnly && !m.isExit(o)) {
 				continue
 			}
 			o.tested = true
-			if err := e.tryInside(o); err != nil {
+			if err := m.tryInside(o); err != nil {
 				return err
 			}
 		}
@@ -325,14 +354,14 @@ func (e *Engine) insidePass(class insideClass) error {
 }
 
 // endOfCandle is phase 5 for orders: expiry and trailing levels. It drops closed orders.
-func (e *Engine) endOfCandle() error {
-	for _, o := range e.live {
+func (m *matcher) endOfCandle() error {
+	for _, o := range m.live {
 		if o.done {
 			continue
 		}
-		s := &e.symbols[o.sym]
+		s := &m.symbols[o.sym]
 		if o.Type == market.TrailingStop && (o.active || o.bornAt == s.index) && s.closed {
-			if err := e.trail(o, s); err != nil {
+			if err := m.trail(o, s); err != nil {
 				return err
 			}
 		}
@@ -343,47 +372,47 @@ func (e *Engine) endOfCandle() error {
 		o.justTriggered = false
 		switch o.TimeInForce {
 		case market.IOC:
-			e.finish(o, market.StatusExpired, "ioc", e.now)
+			m.finish(o, market.StatusExpired, market.ReasonIOC, m.now)
 		case market.GTD:
 			if o.expireLeft--; o.expireLeft <= 0 {
-				e.finish(o, market.StatusExpired, "gtd", e.now)
+				m.finish(o, market.StatusExpired, market.ReasonGTD, m.now)
 			}
 		}
 	}
-	e.compact()
+	m.compact()
 	return nil
 }
 
-func (e *Engine) compact() {
-	if e.openings == len(e.live) {
+func (v *venue) compact() {
+	if v.openings == len(v.live) {
 		return
 	}
-	kept := e.live[:0]
-	for _, o := range e.live {
+	kept := v.live[:0]
+	for _, o := range v.live {
 		if !o.done {
 			kept = append(kept, o)
 		}
 	}
-	clear(e.live[len(kept):])
-	e.live = kept
+	clear(v.live[len(kept):])
+	v.live = kept
 }
 
 // Finish ends the run: open orders are canceled (end_of_data), and positions are
 // closed at their last close when close_at_end is set.
 func (e *Engine) Finish() error {
-	for _, o := range e.live {
+	for _, o := range e.venue.live {
 		if !o.done {
-			e.finish(o, market.StatusCanceled, "end_of_data", e.now)
+			e.venue.finish(o, market.StatusCanceled, market.ReasonEndOfData, e.venue.now)
 		}
 	}
-	e.forget("end_of_data")
-	e.compact()
-	if e.opt.CloseAtEnd && e.step >= 0 {
+	e.intake.forget(market.ReasonEndOfData)
+	e.venue.compact()
+	if e.venue.opt.CloseAtEnd && e.venue.step >= 0 {
 		if closed, err := e.closeAll(market.RoleEndOfData); err != nil {
-			return e.ledgerError("matching", err)
+			return e.venue.ledgerError("matching", err)
 		} else if closed {
-			e.updateMark()
-			e.recordMark()
+			e.venue.updateMark()
+			e.venue.recordMark()
 		}
 	}
 	return nil
@@ -391,23 +420,23 @@ func (e *Engine) Finish() error {
 
 // liquidate closes everything at a close at which equity is gone.
 func (e *Engine) liquidate() error {
-	for _, o := range e.live {
+	for _, o := range e.venue.live {
 		if !o.done {
-			e.finish(o, market.StatusCanceled, "liquidation", e.now)
+			e.venue.finish(o, market.StatusCanceled, market.ReasonLiquidation, e.venue.now)
 		}
 	}
-	e.forget("liquidation")
-	e.compact()
+	e.intake.forget(market.ReasonLiquidation)
+	e.venue.compact()
 	e.bankrupt = true
 	_, err := e.closeAll(market.RoleLiquidation)
-	e.updateMark()
+	e.venue.updateMark()
 	return err
 }
 
 func (e *Engine) closeAll(role market.Role) (bool, error) {
 	any := false
-	for i := range e.symbols {
-		book := &e.ledger.books[i]
+	for i := range e.venue.symbols {
+		book := &e.venue.ledger.books[i]
 		if book.quantity.IsZero() {
 			continue
 		}
@@ -416,17 +445,17 @@ func (e *Engine) closeAll(role market.Role) (bool, error) {
 		if book.quantity.IsNeg() {
 			side = market.Buy
 		}
-		o := e.newOrder(i, &market.Intent{Side: side, Type: market.Market, ReduceOnly: true}, e.now)
+		o := e.venue.newOrder(i, &market.Intent{Side: side, Type: market.Market, ReduceOnly: true}, e.venue.now)
 		o.Role = role
-		e.enqueue(o)
-		ref, err := toDecimal(e.symbols[i].candle.Close)
+		e.venue.enqueue(o)
+		ref, err := toDecimal(e.venue.symbols[i].candle.Close)
 		if err != nil {
 			return any, err
 		}
-		if err := e.fill(o, ref, market.Taker, execution{at: e.now, end: true}); err != nil {
+		if err := e.exec.fill(o, ref, market.Taker, execution{at: e.venue.now, end: true}); err != nil {
 			return any, err
 		}
 	}
-	e.compact()
+	e.venue.compact()
 	return any, nil
 }

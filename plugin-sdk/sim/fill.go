@@ -6,7 +6,7 @@ import (
 
 // fill executes an order at a reference price, or rejects or cancels it. An error
 // is an overflow of the ledger and ends the run.
-func (e *Engine) fill(o *order, ref dec, l market.Liquidity, x execution) error {
+func (e *executor) fill(o *order, ref dec, l market.Liquidity, x execution) error {
 	price, err := e.fillPrice(o, ref, l)
 	if err != nil {
 		return err
@@ -21,7 +21,7 @@ func (e *Engine) fill(o *order, ref dec, l market.Liquidity, x execution) error 
 	}
 	if refusal != "" {
 		status := market.StatusRejected
-		if refusal == "reduce_only_no_position" {
+		if refusal == market.ReasonReduceOnlyNoPosition {
 			status = market.StatusCanceled
 		}
 		e.finish(o, status, refusal, x.at)
@@ -48,10 +48,10 @@ type deal struct {
 }
 
 // quantityFor is what an order trades at a price, or the code of its refusal.
-func (e *Engine) quantityFor(o *order, price, rate dec) (dec, string, error) {
+func (e *executor) quantityFor(o *order, price, rate dec) (dec, market.Reason, error) {
 	if o.ReduceOnly {
 		if !e.reduces(o) {
-			return dec{}, "reduce_only_no_position", nil
+			return dec{}, market.ReasonReduceOnlyNoPosition, nil
 		}
 		held := e.ledger.books[o.sym].quantity.Abs()
 		if o.Quantity.IsZero() {
@@ -68,26 +68,26 @@ func (e *Engine) quantityFor(o *order, price, rate dec) (dec, string, error) {
 	}
 	q, err := e.ledger.sizeByCash(budget, price, rate, e.opt.QuantityStep)
 	if err != nil && budget.Cmp(e.ledger.cash) > 0 {
-		return dec{}, "insufficient_cash", nil // an amount that the books cannot even write down
+		return dec{}, market.ReasonInsufficientCash, nil // an amount that the books cannot even write down
 	}
 	if err != nil {
 		return dec{}, "", err
 	}
 	if !q.IsPos() {
-		return dec{}, "quantity_below_step", nil
+		return dec{}, market.ReasonQuantityBelowStep, nil
 	}
 	return q, "", nil
 }
 
 // reduces says that there is a position and the order is against it.
-func (e *Engine) reduces(o *order) bool {
-	q := e.ledger.books[o.sym].quantity
+func (v *venue) reduces(o *order) bool {
+	q := v.ledger.books[o.sym].quantity
 	return (q.IsPos() && o.Side == market.Sell) || (q.IsNeg() && o.Side == market.Buy)
 }
 
 // budget is what a cash-sized order may spend, fee included; a share of the cash
 // is floored to the money unit.
-func (e *Engine) budget(o *order) (dec, error) {
+func (e *executor) budget(o *order) (dec, error) {
 	value, err := toDecimal(o.size.Value)
 	if err != nil {
 		return dec{}, err
@@ -103,7 +103,7 @@ func (e *Engine) budget(o *order) (dec, error) {
 }
 
 // execute checks the money, books the fill and everything that follows from it.
-func (e *Engine) execute(d *deal) error {
+func (e *executor) execute(d *deal) error {
 	o := d.order
 	if d.opening.IsPos() {
 		if refusal, err := e.refuseOpening(d); err != nil || refusal != "" {
@@ -142,10 +142,10 @@ func exitRole(r market.Role) market.Role {
 
 // refuseOpening checks the opening part against shorting rules and free cash, with
 // the closing part already done: all or nothing.
-func (e *Engine) refuseOpening(d *deal) (string, error) {
+func (e *executor) refuseOpening(d *deal) (market.Reason, error) {
 	o, l := d.order, e.ledger
 	if o.Side == market.Sell && !e.opt.AllowShort {
-		return "short_not_allowed", nil
+		return market.ReasonShortNotAllowed, nil
 	}
 	if d.closing.IsPos() {
 		undo := l.save(o.sym)
@@ -160,7 +160,7 @@ func (e *Engine) refuseOpening(d *deal) (string, error) {
 	}
 	n, f, err := l.costOf(d.opening, d.price, d.rate)
 	if err != nil {
-		return "insufficient_cash", nil // more than the ledger can write down is more than there is
+		return market.ReasonInsufficientCash, nil // more than the ledger can write down is more than there is
 	}
 	free, err := l.free(e.opt.AllowShort)
 	if err != nil {
@@ -168,12 +168,12 @@ func (e *Engine) refuseOpening(d *deal) (string, error) {
 	}
 	need, err := n.Add(f)
 	if err != nil || need.Cmp(free) > 0 {
-		return "insufficient_cash", nil
+		return market.ReasonInsufficientCash, nil
 	}
 	return "", nil
 }
 
-func (e *Engine) closePart(d *deal) error {
+func (e *executor) closePart(d *deal) error {
 	o := d.order
 	n, f, err := e.ledger.costOf(d.closing, d.price, d.rate)
 	if err != nil {
@@ -193,20 +193,20 @@ func (e *Engine) closePart(d *deal) error {
 		return err
 	}
 	if o.sibling != nil && !o.sibling.done {
-		e.finish(o.sibling, market.StatusCanceled, "oco", d.x.at)
+		e.finish(o.sibling, market.StatusCanceled, market.ReasonOCO, d.x.at)
 	}
 	if !e.ledger.books[o.sym].quantity.IsZero() {
 		return nil
 	}
 	for _, child := range e.live {
 		if child.sym == o.sym && child.isChild() && !child.done && child != o {
-			e.finish(child, market.StatusCanceled, "position_closed", d.x.at)
+			e.finish(child, market.StatusCanceled, market.ReasonPositionClosed, d.x.at)
 		}
 	}
 	return e.closeTrade(s, o, d.x)
 }
 
-func (e *Engine) closeTrade(s *symbolState, o *order, x execution) error {
+func (e *executor) closeTrade(s *symbolState, o *order, x execution) error {
 	e.stats.Trades++
 	if e.rec == nil {
 		s.trade = openTrade{}
@@ -221,7 +221,7 @@ func (e *Engine) closeTrade(s *symbolState, o *order, x execution) error {
 	return nil
 }
 
-func (e *Engine) openPart(d *deal) error {
+func (e *executor) openPart(d *deal) error {
 	o := d.order
 	n, f, err := e.ledger.costOf(d.opening, d.price, d.rate)
 	if err != nil {
@@ -241,7 +241,7 @@ func (e *Engine) openPart(d *deal) error {
 
 // afterFill makes the children of an order that opened and tests the stop loss of
 // one that filled inside right away.
-func (e *Engine) afterFill(d *deal) error {
+func (e *executor) afterFill(d *deal) error {
 	o := d.order
 	if !d.opening.IsPos() || (o.stopLoss == nil && o.takeProfit == nil) {
 		return nil
@@ -265,7 +265,7 @@ func (e *Engine) afterFill(d *deal) error {
 }
 
 // recordFill writes one execution down.
-func (e *Engine) recordFill(d *deal, q, n, f, gross dec) (*market.Fill, error) {
+func (e *executor) recordFill(d *deal, q, n, f, gross dec) (*market.Fill, error) {
 	o := d.order
 	var sum adder
 	diff := sum.sub(d.price, d.ref).Abs()
@@ -301,7 +301,7 @@ func (e *Engine) recordFill(d *deal, q, n, f, gross dec) (*market.Fill, error) {
 // ambiguousExit: the candle also touches the sibling of the child that filled
 // inside it, or the stop loss goes off in the candle inside which its stop-type
 // parent filled; the candle does not tell what came first.
-func (e *Engine) ambiguousExit(o *order, x execution) bool {
+func (e *executor) ambiguousExit(o *order, x execution) bool {
 	if !x.inside || !o.isChild() {
 		return false
 	}
@@ -315,7 +315,7 @@ func (e *Engine) ambiguousExit(o *order, x execution) bool {
 }
 
 // ambiguousEntry: the candle inside which an entry filled touches its take profit too.
-func (e *Engine) ambiguousEntry(d *deal) bool {
+func (e *executor) ambiguousEntry(d *deal) bool {
 	o := d.order
 	if !d.x.inside || o.takeProfit == nil {
 		return false

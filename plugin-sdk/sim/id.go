@@ -7,7 +7,7 @@ const Semantics = "bar-v1"
 // scenario's ledger.
 const revision = "1"
 
-// outcomes is the hash of the digests in testdata/digests.golden: of the ledgers that
+// outcomes is the hash of the digests in simtest/digests.golden: of the ledgers that
 // the scenarios lead to. TestScenarioDigests writes it.
 const outcomes = "b588f777ca26346f"
 

@@ -6,23 +6,29 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/assay-run/assay/plugin-sdk/sim"
+	"github.com/assay-run/assay/plugin-sdk/sim/simtest"
 )
 
-var update = flag.Bool("update", false, "rewrite testdata/digests.golden and the hash of it in id.go")
+var update = flag.Bool("update", false, "rewrite simtest/digests.golden and the hash of it in id.go")
 
-const digestTable = "testdata/digests.golden"
+const digestTable = "simtest/digests.golden"
+
+// TestScenarios: the simulator keeps every rule that a scenario shows.
+func TestScenarios(t *testing.T) { simtest.Run(t, simtest.Simulator) }
 
 // TestScenarioDigests: the ledgers that the scenarios lead to are those of the table,
 // and ID has its hash. A comment or another word in a script changes neither.
 func TestScenarioDigests(t *testing.T) {
-	got := scenarioDigests(t)
+	got, err := simtest.Digests(simtest.Simulator)
+	if err != nil {
+		t.Fatal(err)
+	}
 	hash := hashOutcomes(got)
 	if *update {
 		writeID(t, got, hash)
@@ -52,25 +58,6 @@ func hashOutcomes(table string) string {
 	slices.Sort(digests)
 	sum := sha256.Sum256([]byte(strings.Join(slices.Compact(digests), "\n")))
 	return hex.EncodeToString(sum[:8])
-}
-
-// scenarioDigests has a line for each scenario and each mirror: name, digest.
-func scenarioDigests(t *testing.T) string {
-	t.Helper()
-	files, err := filepath.Glob("testdata/*.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var table strings.Builder
-	for _, file := range files {
-		for _, s := range readScenarios(t, file) {
-			fmt.Fprintf(&table, "%s %s\n", s.name, s.run(t, false))
-			if s.mirrored {
-				fmt.Fprintf(&table, "%s/mirrored %s\n", s.name, s.run(t, true))
-			}
-		}
-	}
-	return table.String()
 }
 
 func writeID(t *testing.T, table, hash string) {
@@ -107,11 +94,15 @@ func firstChange(want, got string) string {
 func TestScenarioWordsAreNotInTheDigest(t *testing.T) {
 	play := func(text string) string {
 		t.Helper()
-		file := filepath.Join(t.TempDir(), "script.txt")
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		all, err := simtest.Parse("script.txt", text)
+		if err != nil {
 			t.Fatal(err)
 		}
-		return readScenarios(t, file)[0].run(t, false)
+		digest, err := all[0].Play(simtest.Simulator, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return digest
 	}
 	const script = "scenario a\nflat 100 x3\nintent buy quantity 1\nflat 100\nexpect fill buy 1 @ 100\n"
 	plain := play(script)

@@ -18,7 +18,7 @@ func TestJudge(t *testing.T) {
 	asked := 0
 	e, err := NewEngine(Config{
 		Symbols: []market.Symbol{"BTC/USDT"}, Timeframe: market.MustTimeframe("1h"), InitialCash: decimal.MustParse("1000"), Options: options,
-		Judge: func(o *market.Order, in *market.Intent) string {
+		Judge: func(o *market.Order, in *market.Intent) market.Reason {
 			asked++
 			if o.Quantity.Cmp(decimal.MustParse("2")) > 0 || in.Size.Kind == market.SizeQuoteAmount && in.Size.Value > 100 {
 				return "TOO_LARGE"
@@ -50,7 +50,7 @@ func TestJudge(t *testing.T) {
 	}
 	got := map[market.OrderID]string{}
 	for _, o := range e.Updates() {
-		got[o.ID] = o.Status.String() + " " + o.Reason
+		got[o.ID] = o.Status.String() + " " + string(o.Reason)
 	}
 	if got[1] != "open " || got[2] != "rejected TOO_LARGE" || got[3] != "rejected invalid_price" || got[4] != "rejected TOO_LARGE" {
 		t.Errorf("the strategy is told %v", got)

@@ -263,16 +263,16 @@ func (a *adder) total(x, y dec) dec {
 func RoundCash(cash dec) dec { return cash.Round(moneyScale(cash)) }
 
 // InitialCash is the initial cash rounded to the money unit.
-func (e *Engine) InitialCash() decimal.Decimal { return e.ledger.initial }
+func (e *Engine) InitialCash() decimal.Decimal { return e.venue.ledger.initial }
 
 // CashExact is the cash in the books.
-func (e *Engine) CashExact() decimal.Decimal { return e.ledger.cash }
+func (e *Engine) CashExact() decimal.Decimal { return e.venue.ledger.cash }
 
 // FinalValue is cash plus every position at its last close, rounded to the money unit.
 func (e *Engine) FinalValue() (decimal.Decimal, error) {
-	total := e.ledger.cash
-	for i := range e.ledger.books {
-		value, _, err := e.marketValue(i)
+	total := e.venue.ledger.cash
+	for i := range e.venue.ledger.books {
+		value, _, err := e.venue.marketValue(i)
 		if err != nil {
 			return decimal.Decimal{}, err
 		}
@@ -284,27 +284,27 @@ func (e *Engine) FinalValue() (decimal.Decimal, error) {
 }
 
 // marketValue is the signed value of a position at its last close, and that close.
-func (e *Engine) marketValue(i int) (value, mark dec, err error) {
-	b := &e.ledger.books[i]
+func (v *venue) marketValue(i int) (value, mark dec, err error) {
+	b := &v.ledger.books[i]
 	if b.quantity.IsZero() {
 		return dec{}, dec{}, nil
 	}
-	if mark, err = toDecimal(e.symbols[i].candle.Close); err != nil {
+	if mark, err = toDecimal(v.symbols[i].candle.Close); err != nil {
 		return value, mark, err
 	}
-	value, err = e.ledger.notional(b.quantity, mark)
+	value, err = v.ledger.notional(b.quantity, mark)
 	return value, mark, err
 }
 
 // Positions are the open positions in request order.
 func (e *Engine) Positions() ([]market.Position, error) {
 	var out []market.Position
-	for i := range e.symbols {
-		b, t := &e.ledger.books[i], &e.symbols[i].trade
+	for i := range e.venue.symbols {
+		b, t := &e.venue.ledger.books[i], &e.venue.symbols[i].trade
 		if b.quantity.IsZero() {
 			continue
 		}
-		value, mark, err := e.marketValue(i)
+		value, mark, err := e.venue.marketValue(i)
 		if err != nil {
 			return nil, err
 		}
@@ -319,11 +319,11 @@ func (e *Engine) Positions() ([]market.Position, error) {
 			}
 		}
 		p := market.Position{
-			Symbol: e.cfg.Symbols[i], Direction: t.direction, Quantity: b.quantity, AverageEntryPrice: entry,
+			Symbol: e.venue.cfg.Symbols[i], Direction: t.direction, Quantity: b.quantity, AverageEntryPrice: entry,
 			MarkPrice: mark, MarketValue: value, UnrealizedPnL: unrealized, RealizedPnL: t.gross, Fees: t.fees,
-			OpenedAt: t.entryTime, UpdatedAt: e.now,
+			OpenedAt: t.entryTime, UpdatedAt: e.venue.now,
 		}
-		for _, o := range e.live {
+		for _, o := range e.venue.live {
 			if o.sym != i || o.done || !o.isChild() {
 				continue
 			}
@@ -341,14 +341,14 @@ func (e *Engine) Positions() ([]market.Position, error) {
 // CheckBalance verifies the identity of the books: cash + costs + fees = initial
 // cash + realised, to the last digit.
 func (e *Engine) CheckBalance() error {
-	l := e.ledger
+	l := e.venue.ledger
 	var sum adder
 	left, right := sum.add(l.cash, l.fees), l.initial
 	for i := range l.books {
 		left, right = sum.add(left, l.books[i].cost), sum.add(right, l.books[i].realised)
 	}
 	if sum.err == nil && left.Cmp(right) != 0 {
-		return e.ledgerError("the books do not balance", errRange)
+		return e.venue.ledgerError("the books do not balance", errRange)
 	}
 	return sum.err
 }

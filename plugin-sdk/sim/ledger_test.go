@@ -127,8 +127,8 @@ func TestOverflowEndsTheRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	step := func(price float64) error {
-		return e.Match(&Batch{CloseTime: e.now + 1, Closed: []bool{true}, Candles: []market.Candle{
-			{OpenTime: e.now, CloseTime: e.now + 1, Open: price, High: price, Low: price, Close: price},
+		return e.Match(&Batch{CloseTime: e.venue.now + 1, Closed: []bool{true}, Candles: []market.Candle{
+			{OpenTime: e.venue.now, CloseTime: e.venue.now + 1, Open: price, High: price, Low: price, Close: price},
 		}})
 	}
 	if err := step(1); err != nil {
@@ -147,8 +147,8 @@ func TestOverflowEndsTheRun(t *testing.T) {
 	if err = step(200_000); !errors.As(err, &overflow) || overflow.Step != 2 {
 		t.Fatalf("a fortune of 2 x 10^9: %v", err)
 	}
-	if want := "the account has outgrown what the books can hold (10^9 " + e.cfg.Symbols[0].Quote() +
-		") at " + e.now.String() +
+	if want := "the account has outgrown what the books can hold (10^9 " + e.venue.cfg.Symbols[0].Quote() +
+		") at " + e.venue.now.String() +
 		": use a smaller initial cash or a fixed stake"; err.Error() != want {
 		t.Errorf("%s, want %s", err, want)
 	}

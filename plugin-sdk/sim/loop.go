@@ -34,7 +34,7 @@ type Decider interface {
 // Finish. Pointers are valid during the call only.
 type Recorder interface {
 	// Intent is every intent, before its order; reason is set when it was refused without one (rejected_intents).
-	Intent(step int64, in *market.Intent, reason string)
+	Intent(step int64, in *market.Intent, reason market.Reason)
 	// Order is an order's state after each change of it. The level of a trailing stop moves without an event.
 	Order(step int64, o *market.Order)
 	Fill(step int64, f *market.Fill)
@@ -56,7 +56,7 @@ type Mark struct {
 // feed, decider or engine (an *IntentError or *LedgerError). Except after an
 // error, open orders have been canceled (end_of_data).
 func Run(e *Engine, feed Feed, d Decider) error {
-	b := Batch{Candles: make([]market.Candle, len(e.cfg.Symbols)), Closed: make([]bool, len(e.cfg.Symbols))}
+	b := Batch{Candles: make([]market.Candle, len(e.venue.cfg.Symbols)), Closed: make([]bool, len(e.venue.cfg.Symbols))}
 	for {
 		more, err := feed.Next(&b)
 		if err != nil {
@@ -95,39 +95,41 @@ func (e *Engine) stopped(err error) error {
 }
 
 // Step counts delivered steps from 0, warm-up included; -1 before the first.
-func (e *Engine) Step() int64 { return e.step }
+func (e *Engine) Step() int64 { return e.venue.step }
 
 // Time is the close time of the step.
-func (e *Engine) Time() market.Time { return e.now }
+func (e *Engine) Time() market.Time { return e.venue.now }
 
 // Warmup says that orders would be rejected because the window has not begun.
-func (e *Engine) Warmup() bool { return e.step < e.cfg.WarmupSteps }
+func (e *Engine) Warmup() bool { return e.venue.warmup() }
+
+func (v *venue) warmup() bool { return v.step < v.cfg.WarmupSteps }
 
 // Symbols of the run, in request order.
-func (e *Engine) Symbols() []market.Symbol { return e.cfg.Symbols }
+func (e *Engine) Symbols() []market.Symbol { return e.venue.cfg.Symbols }
 
 // Options are the resolved execution options.
-func (e *Engine) Options() Options { return e.cfg.Options }
+func (e *Engine) Options() Options { return e.venue.cfg.Options }
 
 // Closed says whether a candle of symbol i closed at this step.
-func (e *Engine) Closed(i int) bool { return e.symbols[i].closed }
+func (e *Engine) Closed(i int) bool { return e.venue.symbols[i].closed }
 
 // Candle is the newest candle of symbol i. It is valid until the next Match.
-func (e *Engine) Candle(i int) *market.Candle { return &e.symbols[i].candle }
+func (e *Engine) Candle(i int) *market.Candle { return &e.venue.symbols[i].candle }
 
 // Cash in quote currency.
-func (e *Engine) Cash() float64 { return e.ledger.cashF }
+func (e *Engine) Cash() float64 { return e.venue.ledger.cashF }
 
 // Equity is cash plus positions marked at the last close, in quote currency.
-func (e *Engine) Equity() float64 { return e.mark.Equity }
+func (e *Engine) Equity() float64 { return e.venue.mark.Equity }
 
 // Mark is the account at the close of the step.
-func (e *Engine) Mark() Mark { return e.mark }
+func (e *Engine) Mark() Mark { return e.venue.mark }
 
 // Holding is the position in symbol i: signed quantity, average entry price and
 // candles since the opening one.
 func (e *Engine) Holding(i int) (quantity, entryPrice float64, candlesHeld int64) {
-	b, s := &e.ledger.books[i], &e.symbols[i]
+	b, s := &e.venue.ledger.books[i], &e.venue.symbols[i]
 	if b.quantityF == 0 {
 		return 0, 0, 0
 	}
@@ -137,14 +139,14 @@ func (e *Engine) Holding(i int) (quantity, entryPrice float64, candlesHeld int64
 // OpenOrders is a fresh copy of the open orders in order of acceptance, then of those
 // on their way.
 func (e *Engine) OpenOrders() []market.Order {
-	out := make([]market.Order, 0, len(e.live)+len(e.transit))
-	for _, o := range e.live {
+	out := make([]market.Order, 0, len(e.venue.live)+len(e.intake.transit))
+	for _, o := range e.venue.live {
 		if !o.done {
 			out = append(out, o.Order)
 		}
 	}
-	for i := range e.transit {
-		if m := &e.transit[i]; isSubmit(m.action) {
+	for i := range e.intake.transit {
+		if m := &e.intake.transit[i]; isSubmit(m.action) {
 			out = append(out, m.order.Order)
 		}
 	}
@@ -152,17 +154,17 @@ func (e *Engine) OpenOrders() []market.Order {
 }
 
 // Fills of this step, valid until the next Match.
-func (e *Engine) Fills() []market.Fill { return e.fills }
+func (e *Engine) Fills() []market.Fill { return e.exec.fills }
 
 // Updates are the states of orders that changed since the previous Decide, in
 // order, acceptance included. Valid until the next Match.
-func (e *Engine) Updates() []market.Order { return e.updates }
+func (e *Engine) Updates() []market.Order { return e.venue.updates }
 
 // Digest is the hash of everything in the books so far.
-func (e *Engine) Digest() [32]byte { return e.digest.sum }
+func (e *Engine) Digest() [32]byte { return e.venue.digest.sum }
 
 // Stats are the counts so far.
-func (e *Engine) Stats() Stats { return e.stats }
+func (e *Engine) Stats() Stats { return e.venue.stats }
 
 // Bankrupt says that the run ended because equity was gone.
 func (e *Engine) Bankrupt() bool { return e.bankrupt }

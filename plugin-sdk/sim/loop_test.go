@@ -9,13 +9,14 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/market"
 	"github.com/assay-run/assay/plugin-sdk/sdktest"
 	"github.com/assay-run/assay/plugin-sdk/sim"
+	"github.com/assay-run/assay/plugin-sdk/sim/simtest"
 )
 
 // hours is a series with candles that open at these hours.
 func hours(symbol market.Symbol, timeframe string, at ...int) *market.Series {
 	s := &market.Series{Symbol: symbol, Timeframe: market.MustTimeframe(timeframe)}
 	for _, h := range at {
-		s.Append(market.Candle{OpenTime: scriptStart + market.Time(h)*3600_000, Open: float64(h), High: float64(h), Low: float64(h), Close: float64(h)})
+		s.Append(market.Candle{OpenTime: simtest.Start + market.Time(h)*3600_000, Open: float64(h), High: float64(h), Low: float64(h), Close: float64(h)})
 	}
 	return s
 }
@@ -34,7 +35,7 @@ func stepsOf(t *testing.T, series ...*market.Series) string {
 		if !more {
 			return strings.Join(out, " ")
 		}
-		text := fmt.Sprint(int64(b.CloseTime-scriptStart)/3600_000, ":")
+		text := fmt.Sprint(int64(b.CloseTime-simtest.Start)/3600_000, ":")
 		for i := range series {
 			if b.Closed[i] {
 				if b.Candles[i].CloseTime != b.CloseTime {

@@ -44,67 +44,67 @@ func (o *order) isStop() bool {
 func (o *order) isChild() bool { return o.parent != nil }
 
 // newOrder gives an intent an id and a place in the queue. It is not announced yet.
-func (e *Engine) newOrder(sym int, in *market.Intent, at market.Time) *order {
-	e.stats.Orders++
+func (v *venue) newOrder(sym int, in *market.Intent, at market.Time) *order {
+	v.stats.Orders++
 	o := &order{sym: sym, size: in.Size, stopLoss: in.StopLoss, takeProfit: in.TakeProfit, expireLeft: in.ExpireAfter, since: at, bornAt: -1}
 	o.Order = market.Order{
-		ID: market.OrderID(e.stats.Orders), Ref: in.ClientRef, Symbol: e.cfg.Symbols[sym], Side: in.Side, Type: in.Type,
+		ID: market.OrderID(v.stats.Orders), Ref: in.ClientRef, Symbol: v.cfg.Symbols[sym], Side: in.Side, Type: in.Type,
 		TimeInForce: in.TimeInForce, ReduceOnly: in.Reduces(), Tag: in.Tag, CreatedAt: at, UpdatedAt: at,
 	}
-	o.Role = e.roleOf(o)
+	o.Role = v.roleOf(o)
 	return o
 }
 
 // roleOf is the role of an order that waits: exit if it would reduce the position.
-func (e *Engine) roleOf(o *order) market.Role {
-	if e.isExit(o) {
+func (v *venue) roleOf(o *order) market.Role {
+	if v.isExit(o) {
 		return market.RoleExit
 	}
 	return market.RoleEntry
 }
 
 // enqueue puts an accepted order last in the queue.
-func (e *Engine) enqueue(o *order) {
-	e.live = append(e.live, o)
-	e.openings++
-	e.changed(o, market.StatusOpen, "", o.UpdatedAt)
+func (v *venue) enqueue(o *order) {
+	v.live = append(v.live, o)
+	v.openings++
+	v.changed(o, market.StatusOpen, "", o.UpdatedAt)
 }
 
 // reject ends an order that has not been accepted.
-func (e *Engine) reject(o *order, reason string) {
+func (v *venue) reject(o *order, reason market.Reason) {
 	o.done = true
-	e.stats.RejectedOrders++
-	e.changed(o, market.StatusRejected, reason, e.now)
+	v.stats.RejectedOrders++
+	v.changed(o, market.StatusRejected, reason, v.now)
 }
 
 // finish ends an order that did not fill.
-func (e *Engine) finish(o *order, status market.OrderStatus, reason string, at market.Time) {
+func (v *venue) finish(o *order, status market.OrderStatus, reason market.Reason, at market.Time) {
 	if status == market.StatusRejected {
-		e.stats.RejectedOrders++
+		v.stats.RejectedOrders++
 	}
-	e.close(o)
-	e.changed(o, status, reason, at)
+	v.close(o)
+	v.changed(o, status, reason, at)
 }
 
-func (e *Engine) close(o *order) {
+func (v *venue) close(o *order) {
 	if !o.done {
 		o.done = true
-		e.openings--
+		v.openings--
 	}
 }
 
 // changed announces a new state.
-func (e *Engine) changed(o *order, status market.OrderStatus, reason string, at market.Time) {
+func (v *venue) changed(o *order, status market.OrderStatus, reason market.Reason, at market.Time) {
 	o.Status, o.Reason, o.UpdatedAt = status, reason, at
-	e.digest.order(e.step, &o.Order)
-	e.updates = append(e.updates, o.Order)
-	if e.rec != nil {
-		e.rec.Order(e.step, &o.Order)
+	v.digest.order(v.step, &o.Order)
+	v.updates = append(v.updates, o.Order)
+	if v.rec != nil {
+		v.rec.Order(v.step, &o.Order)
 	}
 }
 
 // makeChildren makes the bracket of a parent that has just opened quantity at price.
-func (e *Engine) makeChildren(parent *order, quantity, price dec, x execution) error {
+func (e *executor) makeChildren(parent *order, quantity, price dec, x execution) error {
 	var legs [2]*order
 	for i, spec := range [...]*market.Child{parent.stopLoss, parent.takeProfit} {
 		if spec == nil {
@@ -128,7 +128,7 @@ func (e *Engine) makeChildren(parent *order, quantity, price dec, x execution) e
 	return nil
 }
 
-func (e *Engine) newChild(parent *order, spec *market.Child, stop bool, quantity, price dec) (*order, error) {
+func (e *executor) newChild(parent *order, spec *market.Child, stop bool, quantity, price dec) (*order, error) {
 	in := market.Intent{Side: parent.Side.Opposite(), Type: market.Limit, ReduceOnly: true}
 	if stop {
 		in.Type = market.Stop
@@ -177,8 +177,8 @@ func childLevel(spec *market.Child, side market.Side, stop bool, price dec) (dec
 	return mulPrice(price, factor)
 }
 
-// scheduleChild says from when on a leg is live (A6).
-func (e *Engine) scheduleChild(o, parent *order, stop bool, x execution) {
+// scheduleChild sets from when on a leg is live (R6).
+func (e *executor) scheduleChild(o, parent *order, stop bool, x execution) {
 	s := &e.symbols[o.sym]
 	o.bornAt, o.parentInside = s.index, x.inside
 	now := e.opt.ProtectFrom != "next_candle" && (!e.opt.compat() || parent.Type == market.Market)
@@ -245,7 +245,7 @@ func (o *order) placeTrail() error {
 
 // trail moves the water after a candle: to its extreme, or only to its close after
 // the candle inside which the parent filled.
-func (e *Engine) trail(o *order, s *symbolState) error {
+func (m *matcher) trail(o *order, s *symbolState) error {
 	extreme := s.candle.High
 	if o.Side == market.Buy {
 		extreme = s.candle.Low
@@ -264,7 +264,7 @@ func (e *Engine) trail(o *order, s *symbolState) error {
 	if err := o.placeTrail(); err != nil {
 		return err
 	}
-	o.UpdatedAt = e.now
-	e.updates = append(e.updates, o.Order)
+	o.UpdatedAt = m.now
+	m.updates = append(m.updates, o.Order)
 	return nil
 }

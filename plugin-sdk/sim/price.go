@@ -54,7 +54,7 @@ func (o *order) inRange(c *market.Candle) bool {
 
 // touchLevel is the price that a limit must see: the limit, or one tick through it
 // once it has rested through an earlier candle.
-func (e *Engine) touchLevel(o *order) float64 {
+func (e *executor) touchLevel(o *order) float64 {
 	if e.opt.LimitTouch != "through_tick" || !o.arrived {
 		return o.limitF
 	}
@@ -69,35 +69,36 @@ func (e *Engine) touchLevel(o *order) float64 {
 	return float(level)
 }
 
-// tryOpen fills an order at the open if A5 says so.
-func (e *Engine) tryOpen(o *order) error {
-	s := &e.symbols[o.sym]
+// tryOpen fills an order at the open (R5): a market order always, a stop whose trigger the
+// open has passed (a gap), a limit that the open reaches.
+func (m *matcher) tryOpen(o *order) error {
+	s := &m.symbols[o.sym]
 	c := &s.candle
 	x := execution{at: c.OpenTime}
 	switch {
 	case o.Type == market.Market:
-		return e.fillAt(o, e.marketPrice(o, c), market.Taker, x)
+		return m.exec.fillAt(o, m.marketPrice(o, c), market.Taker, x)
 	case o.isStop():
 		if !triggers(o.Side, c.Open, o.stopF) {
 			return nil
 		}
-		return e.trigger(o, c.Open, x)
+		return m.exec.trigger(o, c.Open, x)
 	case !o.arrived:
-		if !reached(o.Side, c.Open, o.limitF) || e.givesWay(o, c) {
+		if !reached(o.Side, c.Open, o.limitF) || m.givesWay(o, c) {
 			return nil
 		}
-		return e.fillAt(o, c.Open, market.Taker, x)
-	case !reached(o.Side, c.Open, e.touchLevel(o)) || e.givesWay(o, c):
+		return m.exec.fillAt(o, c.Open, market.Taker, x)
+	case !reached(o.Side, c.Open, m.exec.touchLevel(o)) || m.givesWay(o, c):
 		return nil
-	case e.opt.RestingGap == "open":
-		return e.fillAt(o, c.Open, market.Maker, x)
+	case m.opt.RestingGap == "open":
+		return m.exec.fillAt(o, c.Open, market.Maker, x)
 	}
-	return e.fill(o, o.LimitPrice, market.Maker, x)
+	return m.exec.fill(o, o.LimitPrice, market.Maker, x)
 }
 
 // marketPrice is the open, or under stress the worse of open and close.
-func (e *Engine) marketPrice(o *order, c *market.Candle) float64 {
-	if e.cfg.WorstPrice && reached(o.Side, c.Open, c.Close) {
+func (m *matcher) marketPrice(o *order, c *market.Candle) float64 {
+	if m.cfg.WorstPrice && reached(o.Side, c.Open, c.Close) {
 		return c.Close
 	}
 	return c.Open
@@ -105,9 +106,9 @@ func (e *Engine) marketPrice(o *order, c *market.Candle) float64 {
 
 // givesWay: where other engines are reproduced, a take profit that the candle
 // opens through yields to the stop loss that the same candle touches.
-func (e *Engine) givesWay(o *order, c *market.Candle) bool {
+func (m *matcher) givesWay(o *order, c *market.Candle) bool {
 	sl := o.sibling
-	if !e.opt.compat() || o.Role != market.RoleTakeProfit || sl == nil || sl.done || !sl.active {
+	if !m.opt.compat() || o.Role != market.RoleTakeProfit || sl == nil || sl.done || !sl.active {
 		return false
 	}
 	o.held = triggers(sl.Side, adverse(sl.Side, c), sl.stopF)
@@ -115,16 +116,16 @@ func (e *Engine) givesWay(o *order, c *market.Candle) bool {
 }
 
 // tryInside fills an order inside the candle if its extremes reach it.
-func (e *Engine) tryInside(o *order) error {
-	c := &e.symbols[o.sym].candle
-	if !e.reachedInside(o, c) {
+func (m *matcher) tryInside(o *order) error {
+	c := &m.symbols[o.sym].candle
+	if !m.exec.reachedInside(o, c) {
 		return nil
 	}
-	return e.fillInside(o, c.Open)
+	return m.exec.fillInside(o, c.Open)
 }
 
 // reachedInside says that the candle reaches the order after its open.
-func (e *Engine) reachedInside(o *order, c *market.Candle) bool {
+func (e *executor) reachedInside(o *order, c *market.Candle) bool {
 	if o.TimeInForce == market.IOC || o.held || o.Type == market.Market {
 		return false
 	}
@@ -136,7 +137,7 @@ func (e *Engine) reachedInside(o *order, c *market.Candle) bool {
 
 // fillInside fills an order at its own price, on the way from a price. A stop that
 // was made beyond that price already goes off there: it can fill no better.
-func (e *Engine) fillInside(o *order, from float64) error {
+func (e *executor) fillInside(o *order, from float64) error {
 	x := execution{at: e.symbols[o.sym].candle.OpenTime, inside: true}
 	switch {
 	case !o.isStop():
@@ -149,7 +150,7 @@ func (e *Engine) fillInside(o *order, from float64) error {
 
 // trigger sets off a stop at a price. A stop_limit beyond its limit becomes a limit
 // order that arrives at the next candle.
-func (e *Engine) trigger(o *order, price float64, x execution) error {
+func (e *executor) trigger(o *order, price float64, x execution) error {
 	if o.Type == market.StopLimit && !reached(o.Side, price, o.limitF) {
 		o.triggered, o.justTriggered = true, true
 		o.arrived, o.tested = false, true
@@ -161,7 +162,7 @@ func (e *Engine) trigger(o *order, price float64, x execution) error {
 	return e.fillAt(o, price, market.Taker, x)
 }
 
-func (e *Engine) fillAt(o *order, price float64, l market.Liquidity, x execution) error {
+func (e *executor) fillAt(o *order, price float64, l market.Liquidity, x execution) error {
 	ref, err := toDecimal(price)
 	if err == nil && !ref.IsPos() {
 		err = errRange // a price below what the ledger can write down
@@ -173,7 +174,7 @@ func (e *Engine) fillAt(o *order, price float64, l market.Liquidity, x execution
 }
 
 // fillPrice adds slippage to a taker's reference price, never beyond a limit.
-func (e *Engine) fillPrice(o *order, ref dec, l market.Liquidity) (dec, error) {
+func (e *executor) fillPrice(o *order, ref dec, l market.Liquidity) (dec, error) {
 	if l == market.Maker || !e.slips {
 		return ref, nil
 	}
@@ -189,8 +190,8 @@ func (e *Engine) fillPrice(o *order, ref dec, l market.Liquidity) (dec, error) {
 
 // walk is phase 4 along the supposed path of the candle: to the low first when it
 // closed at or above its open, else to the high first.
-func (e *Engine) walk(sym int) error {
-	c := &e.symbols[sym].candle
+func (m *matcher) walk(sym int) error {
+	c := &m.symbols[sym].candle
 	path := [...]float64{c.Open, c.Low, c.High, c.Close}
 	if c.Close < c.Open {
 		path[1], path[2] = c.High, c.Low
@@ -198,12 +199,12 @@ func (e *Engine) walk(sym int) error {
 	for leg := 1; leg < len(path); leg++ {
 		pos := path[leg-1]
 		for {
-			o, at := e.nextOnPath(sym, pos, path[leg])
+			o, at := m.nextOnPath(sym, pos, path[leg])
 			if o == nil {
 				break
 			}
 			pos = at
-			if err := e.fillInside(o, at); err != nil {
+			if err := m.exec.fillInside(o, at); err != nil {
 				return err
 			}
 		}
@@ -213,19 +214,19 @@ func (e *Engine) walk(sym int) error {
 
 // nextOnPath is the order that a move from one price to another reaches first;
 // ties go by class as in stop_first, then by sequence number.
-func (e *Engine) nextOnPath(sym int, from, to float64) (*order, float64) {
+func (m *matcher) nextOnPath(sym int, from, to float64) (*order, float64) {
 	var best *order
 	var bestAt float64
 	bestRank := 0
-	for _, o := range e.live {
+	for _, o := range m.live {
 		if o.sym != sym || !o.active || o.done || o.justTriggered || o.held || o.TimeInForce == market.IOC || o.Type == market.Market {
 			continue
 		}
-		at, ok := e.onPath(o, from, to)
+		at, ok := m.onPath(o, from, to)
 		if !ok {
 			continue
 		}
-		rank := e.rank(o)
+		rank := m.rank(o)
 		if best == nil || abs(at-from) < abs(bestAt-from) || (at == bestAt && rank < bestRank) {
 			best, bestAt, bestRank = o, at, rank
 		}
@@ -234,12 +235,12 @@ func (e *Engine) nextOnPath(sym int, from, to float64) (*order, float64) {
 }
 
 // onPath is where on the way from one price to another the order is reached.
-func (e *Engine) onPath(o *order, from, to float64) (float64, bool) {
+func (m *matcher) onPath(o *order, from, to float64) (float64, bool) {
 	level, hit := 0.0, reached
 	if o.isStop() {
 		level, hit = o.stopF, triggers
 	} else {
-		level = e.touchLevel(o)
+		level = m.exec.touchLevel(o)
 	}
 	switch {
 	case hit(o.Side, from, level):
@@ -250,11 +251,11 @@ func (e *Engine) onPath(o *order, from, to float64) (float64, bool) {
 	return 0, false
 }
 
-func (e *Engine) rank(o *order) int {
+func (m *matcher) rank(o *order) int {
 	switch {
 	case !o.isStop():
 		return 2
-	case e.isExit(o):
+	case m.isExit(o):
 		return 0
 	}
 	return 1

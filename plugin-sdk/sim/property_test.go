@@ -40,7 +40,7 @@ func (w *witness) books() {
 	}
 }
 
-func (w *witness) Intent(step int64, in *market.Intent, reason string) {
+func (w *witness) Intent(step int64, in *market.Intent, reason market.Reason) {
 	w.books()
 	w.journal.Intent(step, in, reason)
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/sim"
 )
 
-const synthStart = market.Time(1577836800000) // 2020-01-01
+var synthStart = time.Date(2020, time.January, 1, 0, 0, 0, 0, time.UTC)
 
 func synth42() *market.Series { return sdktest.Synth(42, 20000, synthStart, time.Hour) }
 
@@ -29,10 +29,10 @@ type journal struct {
 	trades []market.Trade
 	orders []market.Order
 	marks  []sim.Mark
-	refuse []string
+	refuse []market.Reason
 }
 
-func (j *journal) Intent(_ int64, _ *market.Intent, reason string) {
+func (j *journal) Intent(_ int64, _ *market.Intent, reason market.Reason) {
 	if reason != "" {
 		j.refuse = append(j.refuse, reason)
 	}
@@ -157,7 +157,7 @@ func compareOracle(t *testing.T, want *oracle, e *sim.Engine, j *journal, index 
 	if len(j.trades) != len(want.Trades) {
 		t.Fatalf("%d trades, want %d", len(j.trades), len(want.Trades))
 	}
-	reasons := map[string]string{"stop": "stop_loss", "take_profit": "take_profit", "signal": "signal"}
+	reasons := map[string]market.ExitReason{"stop": "stop_loss", "take_profit": "take_profit", "signal": "signal"}
 	for i := range j.trades {
 		got, w := &j.trades[i], &want.Trades[i]
 		at := fmt.Sprintf("trade %d ", i)

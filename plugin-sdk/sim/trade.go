@@ -173,10 +173,10 @@ func average(value, quantity dec) (dec, error) {
 	return mulPrice(q, decOne)
 }
 
-func exitReason(r market.Role) string {
+func exitReason(r market.Role) market.ExitReason {
 	switch r {
 	case market.RoleEntry, market.RoleExit:
-		return "signal"
+		return market.ExitSignal
 	}
-	return r.String()
+	return market.ExitReason(r.String())
 }

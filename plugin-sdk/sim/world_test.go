@@ -8,6 +8,7 @@ import (
 
 	"github.com/assay-run/assay/plugin-sdk/market"
 	"github.com/assay-run/assay/plugin-sdk/sim"
+	"github.com/assay-run/assay/plugin-sdk/sim/simtest"
 )
 
 // world is everything that a run depends on, prices in ticks of 0.01 so that the
@@ -177,7 +178,7 @@ func (w *world) series(s scale, steps int) []*market.Series {
 		for _, c := range candles {
 			if c.at < steps {
 				out.Append(market.Candle{
-					OpenTime: scriptStart + market.Time(c.at)*3600_000,
+					OpenTime: simtest.Start + market.Time(c.at)*3600_000,
 					Open:     s.price(c.o), High: s.price(c.h), Low: s.price(c.l), Close: s.price(c.c), Volume: 1,
 				})
 			}

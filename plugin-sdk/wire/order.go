@@ -10,7 +10,7 @@ func OrderToProto(o *market.Order, symbols []market.Symbol) *strategypb.OrderUpd
 	return &strategypb.OrderUpdate{
 		OrderId: int64(o.ID), ParentId: int64(o.ParentID), Symbol: symbolIndex(symbols, o.Symbol),
 		ClientRef: text(o.Ref), Side: uint32(o.Side), Type: uint32(o.Type), Role: uint32(o.Role),
-		Status: uint32(o.Status), Reason: text(o.Reason),
+		Status: uint32(o.Status), Reason: text(string(o.Reason)),
 		Quantity: formatDecimal(o.Quantity), FilledQuantity: formatDecimal(o.FilledQuantity),
 		LimitPrice: formatOptionalDecimal(o.LimitPrice), StopPrice: formatOptionalDecimal(o.StopPrice),
 		AveragePrice: formatOptionalDecimal(o.AveragePrice), Fee: formatDecimal(o.Fee),
@@ -38,7 +38,7 @@ func OrderFromProto(p *strategypb.OrderUpdate, symbols []market.Symbol) (market.
 		AveragePrice:   r.decimal("average_price", p.GetAveragePrice()),
 		Fee:            r.decimal("fee", p.GetFee()),
 		Status:         readEnum(&r, "status", p.GetStatus(), market.StatusExpired),
-		Reason:         r.text("reason", p.GetReason(), MaxTextBytes),
+		Reason:         market.Reason(r.text("reason", p.GetReason(), MaxTextBytes)),
 		Tag:            r.text("tag", p.GetTag(), MaxTextBytes),
 		CreatedAt:      market.Time(p.GetCreatedAt()), UpdatedAt: market.Time(p.GetUpdatedAt()),
 		FilledAt: market.Time(p.GetFilledAt()),

@@ -2,8 +2,10 @@ package wire
 
 import (
 	"encoding/json"
+	"fmt"
 
 	sdk "github.com/assay-run/assay/plugin-sdk"
+	"github.com/assay-run/assay/plugin-sdk/market"
 	"github.com/assay-run/assay/plugin-sdk/strategypb"
 )
 
@@ -26,7 +28,7 @@ func SpecToProto(d *Description) *strategypb.Spec {
 		Name: text(d.Name), DisplayName: text(d.DisplayName), Version: text(d.Version),
 		Description: text(d.Spec.Description), Author: text(d.Author), Language: d.Language,
 		SdkVersion: d.SDKVersion, ProtocolVersion: int32(d.ProtocolVersion), SimId: d.SimID,
-		Modes: d.Modes, Timeframes: d.Timeframes,
+		Modes: names(d.Modes), Timeframes: names(d.Timeframes),
 		MinSymbols: int32(d.MinSymbols), MaxSymbols: int32(d.MaxSymbols),
 		Supports: &strategypb.Supports{
 			Short: d.Supports.Short, MultiSymbol: d.Supports.MultiSymbol, ScaleFree: d.Supports.ScaleFree,
@@ -46,8 +48,7 @@ func SpecFromProto(p *strategypb.Spec) (Description, error) {
 			Version:     r.text("version", p.GetVersion(), MaxTextBytes),
 			Description: r.text("description", p.GetDescription(), MaxMessageText),
 			Author:      r.text("author", p.GetAuthor(), MaxTextBytes),
-			Modes:       p.GetModes(), Timeframes: p.GetTimeframes(),
-			MinSymbols: int(p.GetMinSymbols()), MaxSymbols: int(p.GetMaxSymbols()),
+			MinSymbols:  int(p.GetMinSymbols()), MaxSymbols: int(p.GetMaxSymbols()),
 			Supports: sdk.Supports{
 				Short: p.GetSupports().GetShort(), MultiSymbol: p.GetSupports().GetMultiSymbol(),
 				ScaleFree: p.GetSupports().GetScaleFree(),
@@ -60,6 +61,16 @@ func SpecFromProto(p *strategypb.Spec) (Description, error) {
 		ParamsSchema:    json.RawMessage(r.text("params_schema", p.GetParamsSchema(), MaxDocumentBytes)),
 		DefaultParams:   json.RawMessage(r.text("default_params", p.GetDefaultParams(), MaxDocumentBytes)),
 	}
+	for _, m := range p.GetModes() {
+		d.Modes = append(d.Modes, sdk.Mode(r.text("modes", m, MaxTextBytes)))
+	}
+	for i, name := range p.GetTimeframes() {
+		tf, err := market.ParseTimeframe(name)
+		if err != nil {
+			r.keep(wrong(at("timeframes", i), "%.40q is not a timeframe", name))
+		}
+		d.Timeframes = append(d.Timeframes, tf)
+	}
 	if d.MinSymbols < 1 || d.MaxSymbols < d.MinSymbols {
 		r.keep(wrong("max_symbols", "%d to %d symbols is not a range from at least 1", d.MinSymbols, d.MaxSymbols))
 	}
@@ -70,4 +81,13 @@ func SpecFromProto(p *strategypb.Spec) (Description, error) {
 		r.keep(wrong("default_params", "is not JSON"))
 	}
 	return d, r.err
+}
+
+// names are the values as texts; nil of none.
+func names[T any](values []T) []string {
+	var list []string
+	for _, v := range values {
+		list = append(list, fmt.Sprint(v))
+	}
+	return list
 }

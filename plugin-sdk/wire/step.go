@@ -1,7 +1,7 @@
 package wire
 
 import (
-	"github.com/assay-run/assay/plugin-sdk"
+	sdk "github.com/assay-run/assay/plugin-sdk"
 	"github.com/assay-run/assay/plugin-sdk/market"
 	"github.com/assay-run/assay/plugin-sdk/strategypb"
 )
@@ -16,7 +16,7 @@ type Step struct {
 	Fills        []market.Fill
 	Orders       []market.Order // those that changed since the last step
 	Cash, Equity float64
-	Holdings     []sdk.Holding
+	Positions    []sdk.Position
 	Warmup       bool
 }
 
@@ -32,7 +32,7 @@ func StepToProto(s *Step, symbols []market.Symbol) *strategypb.Step {
 				Open: c.Open, High: c.High, Low: c.Low, Close: c.Close, Volume: c.Volume,
 			})
 		}
-		if h := s.Holdings[i]; h.Quantity != 0 {
+		if h := s.Positions[i]; h.Quantity != 0 {
 			account.Positions = append(account.Positions, &strategypb.PositionView{
 				Symbol: int32(i), Quantity: h.Quantity, EntryPrice: h.EntryPrice, CandlesHeld: h.CandlesHeld,
 			})
@@ -53,10 +53,10 @@ func (s *Step) FromProto(p *strategypb.Step, symbols []market.Symbol) error {
 	s.Index, s.CloseTime, s.Warmup = p.GetIndex(), market.Time(p.GetCloseTime()), p.GetWarmup()
 	if len(s.Candles) != len(symbols) {
 		s.Candles, s.Closed = make([]market.Candle, len(symbols)), make([]bool, len(symbols))
-		s.Holdings = make([]sdk.Holding, len(symbols))
+		s.Positions = make([]sdk.Position, len(symbols))
 	}
 	clear(s.Closed)
-	clear(s.Holdings)
+	clear(s.Positions)
 	r := reader{symbols: symbols}
 	for i, c := range p.GetCandles() {
 		s.readCandle(&r, at("candles", i), c)
@@ -64,7 +64,7 @@ func (s *Step) FromProto(p *strategypb.Step, symbols []market.Symbol) error {
 	s.Cash = r.finite("account.cash", p.GetAccount().GetCash())
 	s.Equity = r.finite("account.equity", p.GetAccount().GetEquity())
 	for i, h := range p.GetAccount().GetPositions() {
-		s.readHolding(&r, at("account.positions", i), h)
+		s.readPosition(&r, at("account.positions", i), h)
 	}
 	s.Fills, s.Orders = s.Fills[:0], s.Orders[:0]
 	for i, f := range p.GetFills() {
@@ -97,12 +97,12 @@ func (s *Step) readCandle(r *reader, field string, c *strategypb.Candle) {
 	}
 }
 
-func (s *Step) readHolding(r *reader, field string, h *strategypb.PositionView) {
+func (s *Step) readPosition(r *reader, field string, h *strategypb.PositionView) {
 	i := h.GetSymbol()
 	if r.symbol(field+".symbol", i) == "" {
 		return
 	}
-	s.Holdings[i] = sdk.Holding{
+	s.Positions[i] = sdk.Position{
 		Quantity:    r.finite(field+".quantity", h.GetQuantity()),
 		EntryPrice:  r.finite(field+".entry_price", h.GetEntryPrice()),
 		CandlesHeld: h.GetCandlesHeld(),

@@ -15,13 +15,12 @@ const (
 	StrategyError         = "STRATEGY_ERROR"
 )
 
-// FailureLimit is the Type of a Failure by which the SDK refuses that a strategy
-// wants too much; others but FailureIntent are Go types.
-const FailureLimit = "limit"
-
-// FailureIntent is the Type of a Failure by which the SDK refuses an intent that lacks what no default could stand
-// for: a size, the order that it is about.
-const FailureIntent = "intent"
+// The Types of a Failure by which the SDK refuses what a strategy returned; others are Go types.
+const (
+	FailureLimit  = "limit"   // too many intents
+	FailureIntent = "intent"  // an intent lacks what no default could stand for: a size, the order it is about
+	FailureOnFill = "on_fill" // intents of OnFill
+)
 
 // LogLine is one line of a strategy's log.
 type LogLine struct {

@@ -190,7 +190,7 @@ func exampleSpec() wire.Description {
 	return wire.Description{
 		Spec: sdk.Spec{
 			Name: "x", DisplayName: "X", Version: "1.2.3", Description: "text", Author: "someone",
-			Modes: []string{"backtest"}, Timeframes: []string{"1h"}, MinSymbols: 1, MaxSymbols: 2,
+			Modes: []sdk.Mode{sdk.ModeBacktest}, Timeframes: sdk.Timeframes("1h"), MinSymbols: 1, MaxSymbols: 2,
 			Supports: sdk.Supports{Short: true, MultiSymbol: true, ScaleFree: true},
 		},
 		Language: "go", SDKVersion: "1.0.0", ProtocolVersion: 1, SimID: "bar-v1/0",

@@ -69,8 +69,8 @@ func exampleStep() wire.Step {
 	return wire.Step{
 		Index: 9, CloseTime: 3600000, Candles: []market.Candle{candle, candle}, Closed: []bool{true, true},
 		Fills: []market.Fill{exampleFill()}, Orders: []market.Order{exampleOrder()}, Cash: 0.1, Equity: 0.3,
-		Holdings: []sdk.Holding{{Quantity: -1, EntryPrice: 2, CandlesHeld: 3}, {Quantity: 1, EntryPrice: 2, CandlesHeld: 4}},
-		Warmup:   true,
+		Positions: []sdk.Position{{Quantity: -1, EntryPrice: 2, CandlesHeld: 3}, {Quantity: 1, EntryPrice: 2, CandlesHeld: 4}},
+		Warmup:    true,
 	}
 }
 
@@ -272,7 +272,7 @@ func TestStepIsUsedAgain(t *testing.T) {
 	}
 	want := wire.Step{
 		Index: 10, CloseTime: 7200000, Candles: example.Candles, Closed: []bool{false, false},
-		Fills: []market.Fill{}, Orders: []market.Order{}, Holdings: make([]sdk.Holding, 2),
+		Fills: []market.Fill{}, Orders: []market.Order{}, Positions: make([]sdk.Position, 2),
 	}
 	if !reflect.DeepEqual(s, want) {
 		t.Errorf("got %+v, want %+v", s, want)

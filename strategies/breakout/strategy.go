@@ -36,7 +36,7 @@ func newBreakout(p params) (sdk.Strategy, error) {
 
 func (s *breakout) Warmup() int { return s.Lookback }
 
-func (s *breakout) OnCandle(v sdk.View) ([]sdk.Intent, error) {
+func (s *breakout) OnCandle(v sdk.View) (sdk.Intents, error) {
 	c, step := v.Candle(), v.QuantityStep()
 	s.highest.Add(c.High)
 	switch {

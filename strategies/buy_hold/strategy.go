@@ -20,7 +20,7 @@ type buyHold struct{ start, seen int64 }
 
 func newBuyHold(p params) (sdk.Strategy, error) { return &buyHold{start: p.StartCandle}, nil }
 
-func (s *buyHold) OnCandle(v sdk.View) ([]sdk.Intent, error) {
+func (s *buyHold) OnCandle(v sdk.View) (sdk.Intents, error) {
 	if v.Warmup() {
 		return nil, nil
 	}

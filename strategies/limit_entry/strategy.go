@@ -33,7 +33,7 @@ type limitEntry struct {
 
 func newLimitEntry(p params) (sdk.Strategy, error) { return &limitEntry{params: p}, nil }
 
-func (s *limitEntry) OnCandle(v sdk.View) ([]sdk.Intent, error) {
+func (s *limitEntry) OnCandle(v sdk.View) (sdk.Intents, error) {
 	if v.Warmup() {
 		return nil, nil
 	}

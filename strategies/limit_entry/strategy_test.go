@@ -12,11 +12,11 @@ import (
 func TestConformance(t *testing.T) { sdktest.Conformance(t, spec(), newLimitEntry) }
 
 func TestReference(t *testing.T) {
-	reference.Check(t, "limit_entry", func() sdk.Strategy { return sdktest.New(t, newLimitEntry, "") })
+	reference.Check(t, "limit_entry", func() sdk.Strategy { return sdktest.New(t, newLimitEntry) })
 }
 
 func TestDocumentedResult(t *testing.T) {
-	reference.BarV1(t, sdktest.New(t, newLimitEntry, ""), 453, 6482.4692142312)
+	reference.BarV1(t, sdktest.New(t, newLimitEntry), 453, 6482.4692142312)
 }
 
 func TestRule(t *testing.T) {
@@ -26,7 +26,7 @@ func TestRule(t *testing.T) {
 		[4]float64{100, 100, 100, 100}, [4]float64{100, 100, 100, 100}, [4]float64{100, 100, 100, 100},
 		[4]float64{100, 100, 100, 100}, [4]float64{100, 100, 100, 100}, [4]float64{100, 100, 98, 100}, [4]float64{100, 100, 100, 100},
 	)
-	r := sdktest.Backtest(t, sdktest.New(t, newLimitEntry, `{"every":2,"ttl":2}`), candles)
+	r := sdktest.Backtest(t, sdktest.New(t, newLimitEntry, func(p *params) { p.Every, p.TTL = 2, 2 }), candles)
 	if len(r.Orders) != 4 || r.Orders[0].CreatedAt != candles.CloseTime(2) || r.Orders[0].Status != market.StatusExpired {
 		t.Fatalf("orders %+v", r.Orders)
 	}
@@ -37,13 +37,13 @@ func TestRule(t *testing.T) {
 	}
 	// However much history there is, the candles that count are those of the window.
 	for history := range int64(3) {
-		r := sdktest.Backtest(t, sdktest.New(t, newLimitEntry, `{"every":2,"ttl":2}`), candles, sdktest.History(history))
+		r := sdktest.Backtest(t, sdktest.New(t, newLimitEntry, func(p *params) { p.Every, p.TTL = 2, 2 }), candles, sdktest.History(history))
 		if len(r.Orders) == 0 || r.Orders[0].CreatedAt != candles.CloseTime(int(2+history)) {
 			t.Errorf("%d candles of history: orders %+v", history, r.Orders)
 		}
 	}
 	// Less than one step is no order.
-	if r := sdktest.Backtest(t, sdktest.New(t, newLimitEntry, ""), candles, sdktest.Execution(`{"quantity_step":1000}`)); len(r.Orders) != 0 {
+	if r := sdktest.Backtest(t, sdktest.New(t, newLimitEntry), candles, sdktest.Execution(`{"quantity_step":1000}`)); len(r.Orders) != 0 {
 		t.Errorf("orders %+v", r.Orders)
 	}
 }

@@ -35,7 +35,7 @@ func newRSIBracket(p params) (sdk.Strategy, error) {
 
 func (s *rsiBracket) Warmup() int { return s.Period + 1 }
 
-func (s *rsiBracket) OnCandle(v sdk.View) ([]sdk.Intent, error) {
+func (s *rsiBracket) OnCandle(v sdk.View) (sdk.Intents, error) {
 	c := v.Candle()
 	s.rsi.Add(c.Close)
 	if s.rsi.Count() < 2 { // ready on the candle before

@@ -38,7 +38,7 @@ func newSMACross(p params) (sdk.Strategy, error) {
 
 func (s *smaCross) Warmup() int { return s.warmup }
 
-func (s *smaCross) OnCandle(v sdk.View) ([]sdk.Intent, error) {
+func (s *smaCross) OnCandle(v sdk.View) (sdk.Intents, error) {
 	c := v.Candle()
 	s.fast.Add(c.Close)
 	s.slow.Add(c.Close)

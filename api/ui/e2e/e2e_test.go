@@ -12,11 +12,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/assay-run/assay/host/hosttest/ring"
 )
 
 // finding is one line of run.mjs.
@@ -27,6 +28,11 @@ type finding struct {
 	Detail  string
 	Seconds float64
 }
+
+//ring:beside a browser waits more than it computes
+
+// mainPath is the first line of the suites that make test runs; make prove runs all.
+const mainPath = "// ring: test\n"
 
 // TestDashboard runs every suite but those that have a test of their own; each starts a
 // service and a browser for itself and mostly waits, so that they run side by side.
@@ -42,6 +48,13 @@ func TestDashboard(t *testing.T) {
 		if name == "u15_budget" || name == "screenshots" || name == "soak" {
 			continue
 		}
+		source, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ring.At() < ring.Prove && os.Getenv("ASSAY_E2E_ONLY") == "" && !strings.HasPrefix(string(source), mainPath) {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c.run(t, name, 10*time.Minute) // half a minute to two of them, on a machine that has nothing else to do
@@ -51,27 +64,28 @@ func TestDashboard(t *testing.T) {
 
 // TestBudget measures, and therefore runs alone.
 func TestBudget(t *testing.T) {
+	ring.Proof(t, "it measures, and wants the machine for itself")
 	prepare(t).run(t, "u15_budget", 6*time.Minute)
 }
 
 // TestScreenshots takes pictures of the states of the page: all of them into the folder
 // ASSAY_SCREENSHOTS where it is set, else a few that nobody keeps.
 func TestScreenshots(t *testing.T) {
+	if os.Getenv("ASSAY_SCREENSHOTS") == "" {
+		ring.Proof(t, "it takes minutes")
+	}
 	c := prepare(t)
 	c.Screenshots = os.Getenv("ASSAY_SCREENSHOTS")
 	c.run(t, "screenshots", 5*time.Minute)
 }
 
-// TestSoak holds the page to its budget of memory for ASSAY_SOAK minutes, and to the
+// TestSoak holds the page to its budget of memory for minutes, and to the
 // largest run and table.
 func TestSoak(t *testing.T) {
-	minutes, _ := strconv.Atoi(os.Getenv("ASSAY_SOAK"))
-	if minutes == 0 {
-		t.Skip("it takes minutes: make soak runs it (ASSAY_SOAK=minutes)")
-	}
+	ring.Long(t, "it goes on for minutes")
 	c := prepare(t)
-	c.Soak = minutes
-	c.run(t, "soak", time.Duration(minutes)*time.Minute+10*time.Minute)
+	c.Soak = ring.Minutes()
+	c.run(t, "soak", time.Duration(c.Soak)*time.Minute+10*time.Minute)
 }
 
 // run runs one suite and makes each finding a subtest. A suite that breaks off has failed.

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/assay-run/assay/host/hosttest/ring"
 )
 
 // configuration is what run.mjs is told.
@@ -44,9 +46,7 @@ func TestMain(m *testing.M) {
 // what is missing.
 func prepare(t *testing.T) configuration {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("it starts a browser many times: left out with -short")
-	}
+	ring.Slow(t, "it starts a browser many times")
 	c := configuration{Chromium: chromium(t), Only: os.Getenv("ASSAY_E2E_ONLY")}
 	needsNode(t)
 	programs.once.Do(func() {

@@ -14,7 +14,7 @@ import (
 	v1 "github.com/assay-run/assay/api/v1"
 	"github.com/assay-run/assay/api/v1/problem"
 	"github.com/assay-run/assay/api/v1/schema"
-	"github.com/assay-run/assay/api/v1/strictjson"
+	"github.com/assay-run/assay/host/base/digest"
 )
 
 // Recorder checks answers: the headers that every response carries, the envelope of
@@ -33,7 +33,7 @@ func NewRecorder() (*Recorder, error) {
 	if err := json.Unmarshal(v1.OpenAPI(), &doc); err != nil {
 		return nil, err
 	}
-	tree, err := strictjson.Parse(v1.OpenAPI())
+	tree, err := digest.Parse(v1.OpenAPI())
 	if err != nil {
 		return nil, err
 	}

@@ -9,7 +9,6 @@ import (
 	"github.com/govalues/decimal"
 
 	"github.com/assay-run/assay/host/artifact"
-	"github.com/assay-run/assay/host/result"
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
@@ -19,7 +18,7 @@ type Run struct {
 	ID      string
 	Request runner.StartRequest
 	// Picture is what Results shows; it must not be changed once the run has begun.
-	Picture *result.Results
+	Picture *artifact.Results
 	// Hang makes the run ignore a stop.
 	Hang bool
 
@@ -36,7 +35,7 @@ func NewRun(id string, req runner.StartRequest) *Run {
 func (r *Run) End() { r.finish(runner.Outcome{}) }
 
 // Crash lets the run fail.
-func (r *Run) Crash(f result.Failure) { r.finish(runner.Outcome{Failure: &f}) }
+func (r *Run) Crash(f artifact.Failure) { r.finish(runner.Outcome{Failure: &f}) }
 
 func (r *Run) finish(o runner.Outcome) { r.once.Do(func() { r.end <- o }) }
 
@@ -64,7 +63,7 @@ func (r *Run) Progress() runner.Progress {
 }
 
 // Results implements runner.Execution.
-func (r *Run) Results() *result.Results { return r.Picture }
+func (r *Run) Results() *artifact.Results { return r.Picture }
 
 // Manifest implements runner.Described.
 func (r *Run) Manifest() artifact.Manifest {
@@ -84,11 +83,11 @@ func (r *Run) WriteDecisions(io.Writer) error { return nil }
 const epoch = market.Time(1704067200000)
 
 // Picture is a result with one entry of each kind and so many equity points.
-func Picture(points int) *result.Results {
+func Picture(points int) *artifact.Results {
 	d := decimal.MustParse
-	r := &result.Results{
+	r := &artifact.Results{
 		InitialCash: "10000", FinalValue: "14617.560000", RequestHash: "aa", ResultHash: "bb", DataHash: "cc",
-		Window: result.Window{Start: epoch, End: epoch.Add(1000 * time.Hour), Candles: 1000},
+		Window: artifact.Window{Start: epoch, End: epoch.Add(1000 * time.Hour), Candles: 1000},
 	}
 	r.Orders = []market.Order{{ID: 1, Symbol: "BTC/USDT", Quantity: d("0.15"), FilledQuantity: d("0.15"), AveragePrice: d("61975"),
 		Fee: d("9.29625"), Status: market.StatusFilled, CreatedAt: epoch, UpdatedAt: epoch, FilledAt: epoch, Tag: "a<b"},

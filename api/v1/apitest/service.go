@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,14 +18,13 @@ import (
 
 	"github.com/assay-run/assay/api"
 	v1 "github.com/assay-run/assay/api/v1"
-	"github.com/assay-run/assay/api/v1/deprecation"
-	"github.com/assay-run/assay/api/v1/health"
-	"github.com/assay-run/assay/api/web"
-	"github.com/assay-run/assay/host/base/listen"
+	"github.com/assay-run/assay/api/v1/monitor"
+	"github.com/assay-run/assay/api/v1/view"
+	"github.com/assay-run/assay/host/base/edge"
 	"github.com/assay-run/assay/host/candle"
 	"github.com/assay-run/assay/host/catalog"
 	"github.com/assay-run/assay/host/runner"
-	"github.com/assay-run/assay/host/trade"
+	live "github.com/assay-run/assay/host/trade"
 )
 
 // Options change what a Service is made of.
@@ -38,10 +38,10 @@ type Options struct {
 	// Prepare is called with each scripted run before it begins.
 	Prepare func(*Run)
 	// Routes are added to the operations.
-	Routes []web.Route
+	Routes []edge.Route
 	// Extend adds routes that need the run machine; it may be nil.
-	Extend       func(*runner.Runner) []web.Route
-	Deprecations *deprecation.Registry
+	Extend       func(*runner.Runner) []edge.Route
+	Deprecations *view.Deprecations
 	Strategies   []catalog.Strategy
 	Exchanges    []candle.Exchange
 	Log          io.Writer
@@ -72,12 +72,12 @@ func Start(t testing.TB, o Options) *Service {
 	}
 	logger := hclog.New(&hclog.LoggerOptions{Output: o.Log, Level: hclog.Trace})
 	s.Runner = runner.New(runner.Options{Recorder: nowhere{}, Logger: logger})
-	edge := s.edge(t, o, logger)
+	handler := s.handler(t, o, logger)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := listen.NewServer(edge, logger)
+	server := edge.NewServer(handler, logger)
 	s.Addr = ln.Addr().String()
 	s.URL = "http://" + s.Addr
 	s.client = &http.Client{
@@ -85,7 +85,7 @@ func Start(t testing.TB, o Options) *Service {
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	served := make(chan error, 1)
-	go func() { served <- server.Serve(listen.Limit(ln, listen.MaxConnections, api.Refuse)) }()
+	go func() { served <- server.Serve(edge.Limit(ln, edge.MaxConnections, api.Refuse)) }()
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
@@ -99,24 +99,24 @@ func Start(t testing.TB, o Options) *Service {
 	return s
 }
 
-func (s *Service) edge(t testing.TB, o Options, logger hclog.Logger) *api.Edge {
+func (s *Service) handler(t testing.TB, o Options, logger hclog.Logger) *edge.Edge {
 	t.Helper()
-	var edge *api.Edge
-	monitor := health.NewMonitor(context.Background(), health.Options{
+	requests := new(atomic.Int64)
+	monitor := monitor.NewMonitor(context.Background(), monitor.HealthOptions{
 		Status: s.Runner.Status, Counters: s.Runner.Counters, Now: time.Now,
 		Plugins:   func() (int, int) { return len(o.Strategies), 0 },
 		Registry:  func(context.Context) (int, error) { return 1, nil },
 		FreeBytes: func() (int64, error) { return 1 << 40, nil },
-		Requests:  func() int64 { return edge.Requests() }, Governance: o.Governance,
+		Requests:  requests.Load, Governance: o.Governance,
 	})
 	if o.Extend != nil {
 		o.Routes = append(o.Routes, o.Extend(s.Runner)...)
 	}
 	if o.Deprecations == nil {
-		o.Deprecations = &deprecation.Registry{}
+		o.Deprecations = &view.Deprecations{}
 	}
 	ops, err := v1.New(v1.Options{
-		Control: s.Runner, State: s.Runner, Backtests: launcher{s, o}, Trading: o.Trading,
+		Runner: s.Runner, Backtests: launcher{s, o}, Trading: o.Trading,
 		Strategies: func() []catalog.Strategy { return o.Strategies },
 		Exchanges: func(context.Context) ([]live.Entry, error) {
 			var all []live.Entry
@@ -131,14 +131,14 @@ func (s *Service) edge(t testing.TB, o Options, logger hclog.Logger) *api.Edge {
 	if err != nil {
 		t.Fatal(err)
 	}
-	edge, err = api.NewEdge(api.EdgeConfig{
-		Hosts: listen.NewHosts(), Routes: append(api.Redirects(), append(ops.Routes(), o.Routes...)...),
-		Deprecations: o.Deprecations, Logger: logger, Now: time.Now, NoBody: ops.NoBody,
+	handler, err := api.NewEdge(api.EdgeConfig{
+		Hosts: edge.NewHosts(), Routes: append(api.Redirects(), append(ops.Routes(), o.Routes...)...),
+		Deprecations: o.Deprecations, Logger: logger, Now: time.Now, NoBody: ops.NoBody, Count: requests,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return edge
+	return handler
 }
 
 type launcher struct {

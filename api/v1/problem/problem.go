@@ -1,3 +1,10 @@
+// Package problem is the one table of error codes of the API: code, status,
+// message and what its details hold. Handlers return a *Problem; package reply
+// writes it as the error envelope. The OpenAPI enum and the page /docs/errors come
+// from the same table.
+//
+// It imports nothing of this module. Other packages return their own typed errors;
+// api/v1 alone turns those into problems.
 package problem
 
 import (
@@ -70,6 +77,9 @@ func (p *Problem) Error() string { return string(p.Code) + ": " + p.Message }
 
 // Unwrap is the private cause.
 func (p *Problem) Unwrap() error { return p.cause }
+
+// Extra implements edge.Problem.
+func (p *Problem) Extra() (http.Header, bool) { return p.Header, p.Close }
 
 // Status is the HTTP status of the code.
 func (p *Problem) Status() int { return Lookup(p.Code).Status }

@@ -70,7 +70,7 @@ type Entry struct {
 	Message string
 	// Details names the members of error.details beside request_id.
 	Details []string
-	// Advice tells what to do about it, for the documentation.
+	// Advice is what to do about it, for the documentation.
 	Advice string
 }
 

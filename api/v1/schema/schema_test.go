@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/assay-run/assay/api/v1/strictjson"
+	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
@@ -32,7 +32,7 @@ func compiled(t testing.TB) *Schema {
 
 func violations(t testing.TB, s *Schema, text string) []string {
 	t.Helper()
-	v, err := strictjson.Parse([]byte(text))
+	v, err := digest.Parse([]byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func TestValidate(t *testing.T) {
 
 func TestLongListsAreCut(t *testing.T) {
 	s := compiled(t)
-	v, err := strictjson.Parse([]byte(`{"a":2,"b/c":null,"list":[` + strings.TrimSuffix(strings.Repeat("1,", 200_000), ",") + `]}`))
+	v, err := digest.Parse([]byte(`{"a":2,"b/c":null,"list":[` + strings.TrimSuffix(strings.Repeat("1,", 200_000), ",") + `]}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +143,7 @@ func TestManyUnknownKeys(t *testing.T) {
 	for i := range 100_000 {
 		fmt.Fprintf(&text, `,"k%05d":{}`, (i*7919)%100_000)
 	}
-	v, err := strictjson.Parse([]byte(text.String() + "}"))
+	v, err := digest.Parse([]byte(text.String() + "}"))
 	if err != nil {
 		t.Fatal(err)
 	}

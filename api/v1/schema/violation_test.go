@@ -3,7 +3,7 @@ package schema
 import (
 	"testing"
 
-	"github.com/assay-run/assay/api/v1/strictjson"
+	"github.com/assay-run/assay/host/base/digest"
 )
 
 func TestWording(t *testing.T) {
@@ -23,7 +23,7 @@ func TestWording(t *testing.T) {
 		`{"word":"hunter2"}`:  "must be one of paper, live",
 		`{"few":2}`:           "must be one of 1, null, true",
 	} {
-		v, err := strictjson.Parse([]byte(text))
+		v, err := digest.Parse([]byte(text))
 		if err != nil {
 			t.Fatal(err)
 		}

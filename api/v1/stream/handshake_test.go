@@ -215,7 +215,7 @@ func TestShutdownCutsTheDeaf(t *testing.T) {
 
 func TestNotRunning(t *testing.T) {
 	s := apitest.Start(t, apitest.Options{})
-	h := stream.New(stream.Options{State: s.Runner})
+	h := stream.New(stream.Options{Runner: s.Runner})
 	if err := h.Shutdown(context.Background()); err != nil {
 		t.Error(err)
 	}

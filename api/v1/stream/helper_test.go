@@ -17,7 +17,7 @@ import (
 	"github.com/assay-run/assay/api/v1/apitest"
 	"github.com/assay-run/assay/api/v1/stream"
 	"github.com/assay-run/assay/api/v1/view"
-	"github.com/assay-run/assay/api/web"
+	"github.com/assay-run/assay/host/base/edge"
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
@@ -47,10 +47,10 @@ func start(t testing.TB, o setup) *service {
 	s := &service{health: view.Health{Status: "healthy", APIVersion: "v1"}}
 	s.health.Checks.Disk.Status = view.Pass
 	var routed http.Handler
-	o.api.Routes = append(o.api.Routes, web.Route{Method: http.MethodGet, Path: "/api/v1/test/stream", Handler: http.HandlerFunc(
+	o.api.Routes = append(o.api.Routes, edge.Route{Method: http.MethodGet, Path: "/api/v1/test/stream", Handler: http.HandlerFunc(
 		func(w http.ResponseWriter, r *http.Request) { routed.ServeHTTP(w, r) })})
 	s.Service = apitest.Start(t, o.api)
-	s.hub = stream.New(stream.Options{State: s.Runner, Health: s.healthNow, ServerID: "01test", Version: "1.0.0", MaxClients: o.max})
+	s.hub = stream.New(stream.Options{Runner: s.Runner, Health: s.healthNow, ServerID: "01test", Version: "1.0.0", MaxClients: o.max})
 	routed = s.hub.Handler()
 	if o.prepare != nil {
 		o.prepare(s.hub)

@@ -1,14 +1,39 @@
+// Package stream is the status stream, GET /api/v1/ws/status.
+//
+// A client without the subprotocol assay.v1.rich gets one kind of message, the
+// status, on connect, on every change and every 15 seconds. A rich client gets
+// numbered frames: a hello and a snapshot of everything, then what changes, and
+// answers to its requests for series and rows.
+//
+// The Hub follows the runner. Changes of status go out at once, each of them. All
+// the rest is looked at four times a second while a client listens, coalesced once
+// for everybody by the collector, bounded to ten frames a second and marshalled
+// once. Every client has an outbox of its own and a goroutine that empties it:
+// publishing never waits for a client, and one that cannot keep up is closed.
+//
+// A run's numbers come from runner.Watched, which shares what a run only appends
+// to.
 package stream
 
 import (
+	"bufio"
 	"context"
+	"encoding/base64"
 	"errors"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
+	"github.com/gorilla/websocket"
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/assay-run/assay/api/v1/problem"
 	"github.com/assay-run/assay/api/v1/view"
+	"github.com/assay-run/assay/host/base/edge"
 	"github.com/assay-run/assay/host/runner"
 )
 
@@ -28,19 +53,11 @@ const (
 	maxMessages  = 10 // a second
 )
 
-// State shows the one run. It is implemented by runner.Runner.
-type State interface {
-	Status() runner.Snapshot
-	Detail() runner.Report
-	Watch() (runner.Watch, bool)
-	Subscribe() (<-chan runner.Change, func())
-}
-
 // Options are what a Hub shows.
 type Options struct {
-	State  State
+	Runner *runner.Runner
 	Health func() view.Health
-	// ServerID, Version, Risk and OnStop are told in the hello; Risk may be nil.
+	// ServerID, Version, Risk and OnStop are in the hello; Risk may be nil.
 	ServerID, Version string
 	Risk              any
 	// OnStop is what becomes of live orders and positions at a stop: leave if empty.
@@ -67,13 +84,13 @@ func defaultPace() pace {
 	}
 }
 
-// Hub knows all clients and what they have been told. Run drives it.
+// Hub knows all clients and what they have been sent. Run drives it.
 type Hub struct {
 	opts    Options
 	pace    pace
 	collect *collector
-	// want wakes the goroutine that makes snapshots.
-	want chan struct{}
+	// requested wakes the goroutine that makes snapshots.
+	requested chan struct{}
 	// heavy is held by the one request that reads much.
 	heavy chan struct{}
 	ready chan struct{} // closed once the state of the run is known
@@ -93,7 +110,7 @@ type Hub struct {
 	closing  bool
 }
 
-// New makes a Hub. It serves nobody before Run.
+// New makes a Hub. It serves no client before Run.
 func New(opts Options) *Hub {
 	if opts.MaxClients == 0 {
 		opts.MaxClients = MaxClients
@@ -105,7 +122,7 @@ func New(opts Options) *Hub {
 		opts.Logger = hclog.NewNullLogger()
 	}
 	h := &Hub{
-		opts: opts, pace: defaultPace(), want: make(chan struct{}, 1), heavy: make(chan struct{}, 1),
+		opts: opts, pace: defaultPace(), requested: make(chan struct{}, 1), heavy: make(chan struct{}, 1),
 		ready: make(chan struct{}), stop: make(chan struct{}), done: make(chan struct{}),
 		clients: map[*client]struct{}{}, open: map[*client]struct{}{}, advanced: make(chan struct{}),
 	}
@@ -121,7 +138,7 @@ func (h *Hub) Counters() (clients int, dropped int64) {
 	return len(h.clients), h.dropped
 }
 
-// Run follows the runner until Shutdown or the end of ctx. Then it says goodbye to
+// Run follows the runner until Shutdown or the end of ctx. Then it takes leave of
 // the clients and waits until their connections are closed. It runs once.
 func (h *Hub) Run(ctx context.Context) error {
 	h.mu.Lock()
@@ -132,10 +149,10 @@ func (h *Hub) Run(ctx context.Context) error {
 		return errors.New("stream: Run was called twice")
 	}
 	defer close(h.done)
-	changes, unsubscribe := h.opts.State.Subscribe()
+	changes, unsubscribe := h.opts.Runner.Subscribe()
 	defer unsubscribe()
 	h.mu.Lock()
-	h.now = h.opts.State.Status()
+	h.now = h.opts.Runner.Status()
 	h.mu.Unlock()
 	close(h.ready)
 	ctx, cancel := context.WithCancel(ctx)
@@ -157,24 +174,24 @@ func (h *Hub) announce(ctx context.Context, changes <-chan runner.Change) {
 	for {
 		select {
 		case c := <-changes:
-			h.changed(c)
+			h.announceChange(c)
 		case <-repeat.C:
 			h.repeat()
 		case <-ctx.Done():
 			return
 		case <-h.stop:
-			// How the run ended by the shutdown is the last that clients hear.
+			// How the run ended by the shutdown is the last that clients get.
 			for h.behind() {
-				h.changed(<-changes)
+				h.announceChange(<-changes)
 			}
 			return
 		}
 	}
 }
 
-// behind says whether a change has happened that has not been announced yet.
+// behind reports whether a change has happened that has not been announced yet.
 func (h *Hub) behind() bool {
-	happened := h.opts.State.Status().Seq
+	happened := h.opts.Runner.Status().Seq
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.now.Seq < happened
@@ -211,7 +228,7 @@ func (h *Hub) followers() int {
 	return n
 }
 
-// Shutdown tells the clients that the service ends, closes their connections and
+// Shutdown announces to the clients that the service ends, closes their connections and
 // waits for Run to return. When ctx ends first the connections are cut.
 func (h *Hub) Shutdown(ctx context.Context) error {
 	h.mu.Lock()
@@ -238,7 +255,7 @@ func (h *Hub) Shutdown(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// beginClosing lets nobody in any more. It needs the lock.
+// beginClosing admits no client any more. It needs the lock.
 func (h *Hub) beginClosing() {
 	if !h.closing {
 		h.closing = true
@@ -246,7 +263,7 @@ func (h *Hub) beginClosing() {
 	}
 }
 
-// reconnectAfter is what clients are told to wait before they come back.
+// reconnectAfter is how long clients are to wait before they come back.
 const reconnectAfter = time.Second
 
 func (h *Hub) sayGoodbye() {
@@ -257,4 +274,177 @@ func (h *Hub) sayGoodbye() {
 	for c := range h.clients {
 		h.leave(c, closeGoingAway, "the service is shutting down")
 	}
+}
+
+// Handler upgrades requests and serves their connections. It returns as soon as the
+// connection is upgraded.
+func (h *Hub) Handler() http.Handler { return http.HandlerFunc(h.serve) }
+
+func (h *Hub) serve(w http.ResponseWriter, r *http.Request) {
+	err := check(r)
+	if err == nil {
+		err = h.reserve(r)
+	}
+	if err != nil {
+		edge.SendProblem(w, r, err)
+		return
+	}
+	var refused error
+	upgrader := websocket.Upgrader{
+		Subprotocols: []string{Subprotocol},
+		CheckOrigin:  func(*http.Request) bool { return true }, // check has looked at it
+		Error:        func(_ http.ResponseWriter, _ *http.Request, _ int, reason error) { refused = reason },
+	}
+	rich := slices.Contains(websocket.Subprotocols(r), Subprotocol)
+	conn, err := upgrader.Upgrade(&hijacker{w, rich}, r, w.Header().Clone())
+	if err != nil {
+		h.release()
+		if refused != nil {
+			edge.SendProblem(w, r, badHandshake().WithCause(err))
+		}
+		return
+	}
+	h.admit(conn, edge.From(r.Context()).Linger)
+}
+
+// check holds the request against the rules of a WebSocket handshake.
+func check(r *http.Request) error {
+	if !sameOrigin(r) {
+		return problem.New(problem.OriginForbidden)
+	}
+	if !names(r.Header, "Upgrade", "websocket") || !r.ProtoAtLeast(1, 1) {
+		return problem.New(problem.UpgradeRequired).WithHeader("Upgrade", "websocket").WithHeader("Connection", "Upgrade")
+	}
+	key, err := base64.StdEncoding.DecodeString(r.Header.Get("Sec-WebSocket-Key"))
+	if r.Method != http.MethodGet || !names(r.Header, "Connection", "upgrade") || err != nil || len(key) != 16 ||
+		r.Header.Get("Sec-WebSocket-Version") != "13" || r.ContentLength != 0 {
+		return badHandshake()
+	}
+	return nil
+}
+
+func badHandshake() *problem.Problem {
+	return problem.New(problem.BadHandshake).WithHeader("Sec-WebSocket-Version", "13")
+}
+
+// names reports whether a list header has a token.
+func names(h http.Header, name, token string) bool {
+	for _, line := range h.Values(name) {
+		for item := range strings.SplitSeq(line, ",") {
+			if strings.EqualFold(strings.TrimSpace(item), token) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// sameOrigin reports whether the request comes from a page of this service or from no
+// page at all. A WebSocket is not covered by the same-origin policy of browsers, so
+// the check is ours.
+func sameOrigin(r *http.Request) bool {
+	origins, sent := r.Header["Origin"]
+	if !sent {
+		return true
+	}
+	if len(origins) != 1 {
+		return false
+	}
+	u, err := url.Parse(origins[0])
+	if err != nil || !slices.Contains([]string{"http", "https"}, u.Scheme) || u.Host == "" || u.User != nil || u.Path != "" {
+		return false
+	}
+	return authority(u.Host, u.Scheme) == authority(r.Host, u.Scheme)
+}
+
+// authority is host and port in one spelling.
+func authority(host, scheme string) string {
+	u := url.URL{Host: host}
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[scheme]
+	}
+	return strings.TrimSuffix(strings.ToLower(u.Hostname()), ".") + ":" + port
+}
+
+// reserve takes one of the slots, once the hub knows what to show.
+func (h *Hub) reserve(r *http.Request) error {
+	select {
+	case <-h.ready:
+	case <-h.stop:
+	case <-r.Context().Done():
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closing || r.Context().Err() != nil {
+		return problem.New(problem.ShuttingDown).WithHeader("Retry-After", "1")
+	}
+	if h.taken >= h.opts.MaxClients {
+		return problem.New(problem.TooManyClients).WithHeader("Retry-After", "1")
+	}
+	h.taken++
+	return nil
+}
+
+func (h *Hub) release() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.taken--
+}
+
+// What a rich client may send, in bytes: the messages it is allowed to send with their
+// framing. It bounds what no count of messages sees, such as empty fragments.
+const (
+	byteBurst = 64 << 10
+	byteRate  = 48 << 10 // a second
+)
+
+// errFlood ends a connection on which too much arrives.
+var errFlood = errors.New("the client sends too much")
+
+// bucket lets through so many a second, and a burst at once.
+type bucket struct {
+	level, burst, rate float64
+	last               time.Time
+}
+
+func newBucket(burst, rate float64) bucket { return bucket{level: burst, burst: burst, rate: rate} }
+
+func (b *bucket) take(n float64, now time.Time) bool {
+	if !b.last.IsZero() {
+		b.level = min(b.burst, b.level+b.rate*now.Sub(b.last).Seconds())
+	}
+	b.last = now
+	b.level -= n
+	return b.level >= 0
+}
+
+// metered counts what arrives on a connection.
+type metered struct {
+	net.Conn
+	bytes bucket
+}
+
+// Read implements net.Conn.
+func (m *metered) Read(p []byte) (int, error) {
+	n, err := m.Conn.Read(p)
+	if !m.bytes.take(float64(n), time.Now()) {
+		return 0, errFlood
+	}
+	return n, err
+}
+
+// hijacker hands out the connection, that of a rich client metered.
+type hijacker struct {
+	http.ResponseWriter
+	rich bool
+}
+
+// Hijack implements http.Hijacker.
+func (h *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, buffers, err := http.NewResponseController(h.ResponseWriter).Hijack()
+	if err != nil || !h.rich {
+		return conn, buffers, err
+	}
+	return &metered{Conn: conn, bytes: newBucket(byteBurst, byteRate)}, buffers, nil
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/assay-run/assay/api/v1/apitest"
 	"github.com/assay-run/assay/api/v1/stream"
 	"github.com/assay-run/assay/api/v1/view"
-	"github.com/assay-run/assay/host/result"
+	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/runner"
 )
 
@@ -81,7 +81,7 @@ func TestStatusUpdate(t *testing.T) {
 	if string(f.text) != want {
 		t.Errorf("got  %s\nwant %s", f.text, want)
 	}
-	run.Crash(result.Failure{Code: "PLUGIN_CRASHED", Message: "it fell", Phase: "trading"})
+	run.Crash(artifact.Failure{Code: "PLUGIN_CRASHED", Message: "it fell", Phase: "trading"})
 	var p map[string]any
 	c.await("status_update").into(t, &p)
 	details, _ := p["error_details"].(map[string]any)

@@ -11,7 +11,7 @@ import (
 	"github.com/govalues/decimal"
 
 	"github.com/assay-run/assay/host/alarm"
-	"github.com/assay-run/assay/host/result"
+	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
@@ -24,7 +24,7 @@ type script struct {
 	end    chan runner.Outcome
 
 	mu     sync.Mutex
-	r      result.Results
+	r      artifact.Results
 	change []int32
 	log    int64
 	phase  string // trading if empty
@@ -32,7 +32,7 @@ type script struct {
 }
 
 func newScript() *script {
-	return &script{end: make(chan runner.Outcome, 1), series: randomSeries(20_000), r: result.Results{InitialCash: "10000", FinalValue: "10000"}}
+	return &script{end: make(chan runner.Outcome, 1), series: randomSeries(20_000), r: artifact.Results{InitialCash: "10000", FinalValue: "10000"}}
 }
 
 func randomSeries(n int) *market.Series {
@@ -78,14 +78,14 @@ func (s *script) point(at market.Time, equity float64) {
 func (s *script) say(message string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.r.Log = append(s.r.Log, result.LogLine{Level: "info", Source: "plugin", Message: message})
+	s.r.Log = append(s.r.Log, artifact.LogLine{Level: "info", Source: "plugin", Message: message})
 	s.log++
 	if len(s.r.Annotations) == 0 {
-		s.r.Annotations = []result.Annotation{{Name: "fast"}}
+		s.r.Annotations = []artifact.Annotation{{Name: "fast"}}
 	}
 	a := s.r.Annotations[0]
 	a.Time, a.Values = append(a.Time, epoch.Add(time.Duration(len(a.Time))*time.Hour)), append(a.Values, float64(len(a.Values)%13))
-	s.r.Annotations = []result.Annotation{a}
+	s.r.Annotations = []artifact.Annotation{a}
 }
 
 // hold sets the open position.
@@ -133,7 +133,7 @@ func (s *script) Progress() runner.Progress {
 }
 
 // Results implements runner.Execution.
-func (s *script) Results() *result.Results {
+func (s *script) Results() *artifact.Results {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.r

@@ -6,12 +6,12 @@ import (
 	"strconv"
 
 	"github.com/assay-run/assay/api/v1/view"
-	"github.com/assay-run/assay/host/metric/sample"
-	"github.com/assay-run/assay/host/result"
+	"github.com/assay-run/assay/host/artifact"
+	"github.com/assay-run/assay/host/metric"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
-// methodAggregate says that a point stands for several candles.
+// methodAggregate marks points that stand for several candles.
 const methodAggregate = "aggregate"
 
 // points is a list of [ms, value, …] that writes itself.
@@ -38,16 +38,16 @@ func (p points) MarshalJSON() ([]byte, error) {
 }
 
 // slice is the points [from, to) of a curve without copying.
-func slice(e result.EquityCurve, from, to int) result.EquityCurve {
-	return result.EquityCurve{
+func slice(e artifact.EquityCurve, from, to int) artifact.EquityCurve {
+	return artifact.EquityCurve{
 		Time: e.Time[from:to], Equity: e.Equity[from:to], Cash: e.Cash[from:to],
 		PositionValue: e.PositionValue[from:to], Drawdown: e.Drawdown[from:to], Exposure: e.Exposure[from:to],
 	}
 }
 
 // equityPoints are at most n points [ms, equity, cash, drawdown].
-func equityPoints(e result.EquityCurve, n int) points {
-	picked, _ := sample.Equity(e.Time, e.Equity, n)
+func equityPoints(e artifact.EquityCurve, n int) points {
+	picked, _ := metric.ThinEquity(e.Time, e.Equity, n)
 	values := make([]float64, 3)
 	return points{len(picked), func(i int) (market.Time, []float64) {
 		i = picked[i]
@@ -58,7 +58,7 @@ func equityPoints(e result.EquityCurve, n int) points {
 
 // line is at most n points [ms, value], those to keep among them.
 func line(times []market.Time, values []float64, n int, keep ...int) points {
-	picked := sample.Indexes(times, values, n, keep...)
+	picked := metric.Thin(times, values, n, keep...)
 	return points{len(picked), func(i int) (market.Time, []float64) {
 		return times[picked[i]], values[picked[i] : picked[i]+1]
 	}}
@@ -119,7 +119,7 @@ type mark struct {
 // countFills counts the fills of the symbol within [from, to) on at most maxPoints
 // candles, each an open time of s. Where more candles than that have fills, each mark
 // stands for 2, 4, 8, … candles, counted from the begin of the window; no fill is
-// left out. It also says how many fills there are.
+// left out. It also reports how many fills there are.
 func countFills(fills []market.Fill, s *market.Series, r request) ([]mark, int) {
 	at := func(t market.Time) int {
 		return sort.Search(len(fills), func(i int) bool { return fills[i].Time >= t })

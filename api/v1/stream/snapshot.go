@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/api/v1/view"
-	"github.com/assay-run/assay/host/result"
+	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/runner"
 )
 
@@ -37,7 +37,7 @@ type limits struct {
 
 type snapshot struct {
 	view.DetailedStatus
-	Log []result.LogLine `json:"log"`
+	Log []artifact.LogLine `json:"log"`
 }
 
 func snapshotOf(rep runner.Report, health view.Health) snapshot {
@@ -45,13 +45,13 @@ func snapshotOf(rep runner.Report, health view.Health) snapshot {
 	lines = lines[max(0, len(lines)-snapshotLog):]
 	return snapshot{
 		DetailedStatus: view.DetailedOf(rep, health, snapshotRows, snapshotPoints),
-		Log:            append([]result.LogLine{}, lines...),
+		Log:            append([]artifact.LogLine{}, lines...),
 	}
 }
 
 // catchUp waits until the hub knows every change that has happened up to now: a
 // client that starts a run and then connects must see that run.
-func (h *Hub) catchUp() { h.awaitChange(h.opts.State.Status().Seq) }
+func (h *Hub) catchUp() { h.awaitChange(h.opts.Runner.Status().Seq) }
 
 // awaitChange waits until the hub has announced a change of status.
 func (h *Hub) awaitChange(want uint64) {
@@ -84,19 +84,19 @@ func (h *Hub) welcome(c *client) {
 	if ok {
 		h.enqueue(c, message{own: numbered(b, h.seq)})
 	}
-	h.wantSnapshot(c)
+	h.requestSnapshot(c)
 }
 
-// wantSnapshot lets a client have a snapshot soon. It needs the lock.
-func (h *Hub) wantSnapshot(c *client) {
-	c.wants = true
+// requestSnapshot lets a client have a snapshot soon. It needs the lock.
+func (h *Hub) requestSnapshot(c *client) {
+	c.requested = true
 	select {
-	case h.want <- struct{}{}:
+	case h.requested <- struct{}{}:
 	default:
 	}
 }
 
-// makeSnapshots serves all clients that want a snapshot with one, again and again.
+// makeSnapshots serves all clients that asked for a snapshot with one, again and again.
 // It rests in between, so that asking for snapshots all the time costs the run
 // little.
 func (h *Hub) makeSnapshots(ctx context.Context) {
@@ -111,7 +111,7 @@ func (h *Hub) makeSnapshots(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-h.want:
+		case <-h.requested:
 		}
 		began := time.Now()
 		h.makeSnapshot()
@@ -119,7 +119,7 @@ func (h *Hub) makeSnapshots(ctx context.Context) {
 	}
 }
 
-// makeSnapshot serves the clients that want a snapshot now. From begin on everything
+// makeSnapshot serves the clients that have asked for a snapshot. From begin on everything
 // for them is held back, and the picture is taken after it, so that nothing is
 // missing between the snapshot and the first frame behind it. Entries may come
 // twice; they have ids.
@@ -128,7 +128,7 @@ func (h *Hub) makeSnapshot() {
 	if len(clients) == 0 {
 		return
 	}
-	rep, health := h.opts.State.Detail(), h.opts.Health()
+	rep, health := h.opts.Runner.Detail(), h.opts.Health()
 	h.collect.shown(rep, health)
 	b, ok := h.encode("snapshot", snapshotOf(rep, health))
 	if !ok {
@@ -143,18 +143,18 @@ func (h *Hub) makeSnapshot() {
 	h.deliver(clients, b, seq, changed)
 }
 
-// begin finds the clients that want a snapshot and holds back what comes for them.
+// begin finds the clients that asked for a snapshot and holds back what comes for them.
 func (h *Hub) begin() (clients []*client, seq, status uint64) {
 	h.collect.mu.Lock()
 	defer h.collect.mu.Unlock()
 	if h.followers() == 0 {
-		// Nobody has been told anything yet: what has happened is in the snapshot.
-		h.collect.skip()
+		// No client has been sent anything yet: what has happened is in the snapshot.
+		h.collect.markAllSent()
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for c := range h.clients {
-		if c.wants {
+		if c.requested {
 			c.holding = true
 			clients = append(clients, c)
 		}
@@ -182,7 +182,7 @@ func (h *Hub) deliver(clients []*client, b []byte, seq, changed uint64) {
 		if m.shared == nil {
 			m = share(numbered(b, seq))
 		}
-		c.held, c.holding, c.wants = nil, false, false
+		c.held, c.holding, c.requested = nil, false, false
 		if c.begun {
 			h.enqueueAll(c, before)
 		}

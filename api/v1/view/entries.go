@@ -2,8 +2,12 @@ package view
 
 import (
 	"encoding/json"
+	"math"
+	"strconv"
 
-	"github.com/assay-run/assay/host/result"
+	"github.com/govalues/decimal"
+
+	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
@@ -42,7 +46,7 @@ func OrderOf(o *market.Order) Order {
 		Quantity: Money(o.Quantity), FilledQuantity: Money(o.FilledQuantity),
 		LimitPrice: price(o.LimitPrice), StopPrice: price(o.StopPrice), AveragePrice: price(o.AveragePrice),
 		Status: o.Status.String(), Fee: Money(o.Fee), FeeCurrency: o.Symbol.Quote(), ReduceOnly: o.ReduceOnly,
-		ParentOrderID: text(o.ParentID.String()), Tag: text(o.Tag), RejectReason: text(o.Reason), ExchangeOrderID: text(o.ExchangeID),
+		ParentOrderID: text(o.ParentID.String()), Tag: text(o.Tag), RejectReason: text(string(o.Reason)), ExchangeOrderID: text(o.ExchangeID),
 		CreatedAt: o.CreatedAt, UpdatedAt: o.UpdatedAt, FilledAt: o.FilledAt,
 	}
 }
@@ -114,7 +118,7 @@ func TradeOf(t *market.Trade) Trade {
 		TradeID: t.ID.String(), Symbol: string(t.Symbol), Direction: t.Direction.String(), Quantity: Money(t.Quantity),
 		EntryTime: t.EntryTime, EntryPrice: Money(t.EntryPrice), ExitTime: t.ExitTime, ExitPrice: Money(t.ExitPrice),
 		GrossPnL: Money(t.GrossPnL), Fees: Money(t.Fees), Slippage: Money(t.Slippage), PnL: Money(t.PnL),
-		Return: Number(t.Return), ExitReason: t.ExitReason, CandlesHeld: t.CandlesHeld,
+		Return: Number(t.Return), ExitReason: string(t.ExitReason), CandlesHeld: t.CandlesHeld,
 		DurationSeconds: Number(float64(t.ExitTime-t.EntryTime) / 1000),
 		MAE:             Money(t.MAE), MFE: Money(t.MFE), EntryTag: text(t.EntryTag), ExitTag: text(t.ExitTag),
 		OrderIDs: ids, Ambiguous: t.Ambiguous,
@@ -161,7 +165,7 @@ type EquityPoint struct {
 // Curve is an equity curve that writes itself: half a million points are written
 // without a struct for each. Picked are the indexes to show; nil shows all.
 type Curve struct {
-	Columns result.EquityCurve
+	Columns artifact.EquityCurve
 	Picked  []int
 }
 
@@ -231,4 +235,118 @@ func raw(m json.RawMessage) json.RawMessage {
 		return json.RawMessage("{}")
 	}
 	return m
+}
+
+// Number is a float64 written without exponent. It is shown to 15 significant
+// digits, which is what a float64 holds of a decimal number: the rest would be
+// noise of binary arithmetic. What is no finite number becomes 0.
+type Number float64
+
+// MarshalJSON implements json.Marshaler.
+func (n Number) MarshalJSON() ([]byte, error) { return AppendNumber(nil, float64(n)), nil }
+
+const digits = 15
+
+// AppendNumber appends x as MarshalJSON writes it.
+func AppendNumber(b []byte, x float64) []byte {
+	if x == 0 || math.IsNaN(x) || math.IsInf(x, 0) {
+		return append(b, '0')
+	}
+	if x == math.Trunc(x) && math.Abs(x) < 1e15 {
+		return strconv.AppendInt(b, int64(x), 10)
+	}
+	var buf [32]byte
+	e := strconv.AppendFloat(buf[:0], x, 'e', digits-1, 64) // d.dddde±xx
+	if e[0] == '-' {
+		b, e = append(b, '-'), e[1:]
+	}
+	mark := len(e) - 1
+	for e[mark] != 'e' {
+		mark--
+	}
+	exponent, _ := strconv.Atoi(string(e[mark+1:])) // strconv has just written it
+	mantissa := append(e[:1], e[2:mark]...)
+	for len(mantissa) > 1 && mantissa[len(mantissa)-1] == '0' {
+		mantissa = mantissa[:len(mantissa)-1]
+	}
+	return appendPlain(b, mantissa, exponent)
+}
+
+// appendPlain writes mantissa x 10^(exponent-len(mantissa)+1).
+func appendPlain(b, mantissa []byte, exponent int) []byte {
+	switch {
+	case exponent < 0:
+		b = append(b, "0."...)
+		for range -exponent - 1 {
+			b = append(b, '0')
+		}
+		return append(b, mantissa...)
+	case exponent >= len(mantissa)-1:
+		b = append(b, mantissa...)
+		for range exponent - len(mantissa) + 1 {
+			b = append(b, '0')
+		}
+		return b
+	}
+	b = append(b, mantissa[:exponent+1]...)
+	b = append(b, '.')
+	return append(b, mantissa[exponent+1:]...)
+}
+
+// Money is an exact decimal as JSON number.
+type Money decimal.Decimal
+
+// MarshalJSON implements json.Marshaler.
+func (m Money) MarshalJSON() ([]byte, error) {
+	return []byte(decimal.Decimal(m).Trim(0).String()), nil
+}
+
+// Plain is a decimal number as text, as the books give it; "" is 0.
+type Plain string
+
+// MarshalJSON implements json.Marshaler.
+func (p Plain) MarshalJSON() ([]byte, error) {
+	d, err := decimal.Parse(string(p))
+	if err != nil {
+		return []byte("0"), nil
+	}
+	return Money(d).MarshalJSON()
+}
+
+// price is null for what is absent.
+func price(d decimal.Decimal) *Money {
+	if d.IsZero() {
+		return nil
+	}
+	m := Money(d)
+	return &m
+}
+
+// text is null for what is absent.
+func text(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+// Difference is a - b as people compute it: in decimal, from the shown digits.
+func Difference(a, b float64) Number {
+	x, errX := decimal.Parse(string(AppendNumber(nil, a)))
+	y, errY := decimal.Parse(string(AppendNumber(nil, b)))
+	if errX != nil || errY != nil {
+		return Number(a - b)
+	}
+	d, err := x.Sub(y)
+	if err != nil {
+		return Number(a - b)
+	}
+	f, _ := d.Float64()
+	return Number(f)
+}
+
+// rounded cuts a number for people to so many places.
+func rounded(x float64, places int) Number {
+	scale := math.Pow10(places)
+	return Number(math.Round(x*scale) / scale)
 }

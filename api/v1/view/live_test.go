@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/assay-run/assay/host/artifact"
-	"github.com/assay-run/assay/host/result"
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
@@ -13,7 +12,7 @@ import (
 func TestLiveShowsTheAccountsCash(t *testing.T) {
 	for mode, want := range map[string]Plain{runner.ModeLive: "5000", runner.ModePaper: "10000"} {
 		rep := runner.Report{
-			Request: runner.StartRequest{Mode: mode, InitialCash: "10000"}, Results: &result.Results{InitialCash: "5000"},
+			Request: runner.StartRequest{Mode: mode, InitialCash: "10000"}, Results: &artifact.Results{InitialCash: "5000"},
 			Manifest: &artifact.Manifest{Request: artifact.Request{InitialCash: []byte("10000")}},
 		}
 		if got := ConfigOf(rep).InitialCash; got != want {

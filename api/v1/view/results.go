@@ -1,12 +1,13 @@
 package view
 
 import (
+	"bufio"
 	"encoding/json"
+	"io"
 
+	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/metric"
-	"github.com/assay-run/assay/host/metric/sample"
 	"github.com/assay-run/assay/host/registry"
-	"github.com/assay-run/assay/host/result"
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
@@ -20,19 +21,19 @@ const (
 // DetailedStatus is the status with the newest entries.
 type DetailedStatus struct {
 	Status
-	RecentOrders         []Order       `json:"recent_orders"`
-	RecentFills          []Fill        `json:"recent_fills"`
-	RecentTrades         []Trade       `json:"recent_trades"`
-	Positions            []Position    `json:"positions"`
-	EquityCurve          Curve         `json:"equity_curve"`
-	EquityCurveSampling  sample.Info   `json:"equity_curve_sampling"`
-	RowsTotal            RowsTotal     `json:"rows_total"`
-	PerformanceMetrics   metric.Values `json:"performance_metrics"`
-	PerformanceUndefined []string      `json:"performance_metrics_undefined"`
-	MetricsMeta          metric.Meta   `json:"metrics_meta"`
-	Assumptions          []result.Note `json:"assumptions"`
-	Warnings             []result.Note `json:"warnings"`
-	Health               Health        `json:"health"`
+	RecentOrders         []Order         `json:"recent_orders"`
+	RecentFills          []Fill          `json:"recent_fills"`
+	RecentTrades         []Trade         `json:"recent_trades"`
+	Positions            []Position      `json:"positions"`
+	EquityCurve          Curve           `json:"equity_curve"`
+	EquityCurveSampling  metric.Thinning `json:"equity_curve_sampling"`
+	RowsTotal            RowsTotal       `json:"rows_total"`
+	PerformanceMetrics   metric.Values   `json:"performance_metrics"`
+	PerformanceUndefined []string        `json:"performance_metrics_undefined"`
+	MetricsMeta          metric.Meta     `json:"metrics_meta"`
+	Assumptions          []artifact.Note `json:"assumptions"`
+	Warnings             []artifact.Note `json:"warnings"`
+	Health               Health          `json:"health"`
 }
 
 // RowsTotal counts all entries, shown or not.
@@ -57,30 +58,30 @@ func DetailedOf(rep runner.Report, health Health, rows, points int) DetailedStat
 	}
 }
 
-func metricsOf(r *result.Results) metric.HTTP {
+func metricsOf(r *artifact.Results) metric.HTTP {
 	if r.Metrics == nil {
 		return metric.Idle()
 	}
 	return r.Metrics.HTTP()
 }
 
-func rowsOf(r *result.Results) RowsTotal {
+func rowsOf(r *artifact.Results) RowsTotal {
 	return RowsTotal{Orders: len(r.Orders), Fills: len(r.Fills), Trades: len(r.Trades)}
 }
 
-func notes(n []result.Note) []result.Note {
+func notes(n []artifact.Note) []artifact.Note {
 	if n == nil {
-		return []result.Note{}
+		return []artifact.Note{}
 	}
 	return n
 }
 
 // thinned picks at most n points of the curve; n < 0 shows all.
-func thinned(e result.EquityCurve, n int) (Curve, sample.Info) {
+func thinned(e artifact.EquityCurve, n int) (Curve, metric.Thinning) {
 	if n < 0 || n >= len(e.Time) {
-		return Curve{Columns: e}, sample.Info{Method: sample.MethodNone, Points: len(e.Time), Of: len(e.Time)}
+		return Curve{Columns: e}, metric.Thinning{Method: metric.ThinNone, Points: len(e.Time), Of: len(e.Time)}
 	}
-	picked, info := sample.Equity(e.Time, e.Equity, n)
+	picked, info := metric.ThinEquity(e.Time, e.Equity, n)
 	return Curve{Columns: e, Picked: picked}, info
 }
 
@@ -107,10 +108,10 @@ type Results struct {
 	InitialCash          Plain           `json:"initial_cash"`
 	PerformanceUndefined []string        `json:"performance_metrics_undefined"`
 	MetricsMeta          metric.Meta     `json:"metrics_meta"`
-	EquityCurveSampling  sample.Info     `json:"equity_curve_sampling"`
+	EquityCurveSampling  metric.Thinning `json:"equity_curve_sampling"`
 	RowsTotal            RowsTotal       `json:"rows_total"`
-	Assumptions          []result.Note   `json:"assumptions"`
-	Warnings             []result.Note   `json:"warnings"`
+	Assumptions          []artifact.Note `json:"assumptions"`
+	Warnings             []artifact.Note `json:"warnings"`
 	RequestHash          string          `json:"request_hash"`
 	ResultHash           string          `json:"result_hash"`
 	Artifacts            string          `json:"artifacts"`
@@ -130,7 +131,7 @@ type RunConfig struct {
 	Exchange       string          `json:"exchange"`
 	Execution      json.RawMessage `json:"execution"`
 	Mode           string          `json:"mode"`
-	Window         result.Window   `json:"window"`
+	Window         artifact.Window `json:"window"`
 	Strategy       StrategyRef     `json:"strategy"`
 	Engine         EngineRef       `json:"engine"`
 	DataHash       string          `json:"data_hash"`
@@ -184,4 +185,149 @@ func ConfigOf(rep runner.Report) RunConfig {
 		c.InitialCash = Plain(cash) // no request says it: it is what the account had
 	}
 	return c
+}
+
+// ResultsDocument writes the Results of a run field by field, so that a long run
+// needs no second copy in memory.
+type ResultsDocument struct {
+	rep   runner.Report
+	curve Curve
+	info  metric.Thinning
+	rows  int
+}
+
+// NewResultsDocument shows a report of a run that has ended. Negative rows or
+// points show all.
+func NewResultsDocument(rep runner.Report, rows, points int) *ResultsDocument {
+	d := &ResultsDocument{rep: rep, rows: rows}
+	d.curve, d.info = thinned(rep.Results.Equity, points)
+	return d
+}
+
+// Write writes the document. The order and names of the fields are those of
+// Results, which a test holds.
+func (d *ResultsDocument) Write(out io.Writer) error {
+	r, s := d.rep.Results, StatusOf(d.rep.Snapshot)
+	m := metricsOf(r)
+	w := &fieldWriter{w: bufio.NewWriterSize(out, 64<<10)}
+	w.field("run_id", s.RunID)
+	w.field("config", ConfigOf(d.rep))
+	w.field("status", s.Status)
+	w.field("start_time", s.StartTime)
+	w.field("end_time", s.EndTime)
+	writeList(w, "orders", d.tail(len(r.Orders)), r.Orders, OrderOf)
+	writeList(w, "trades", d.tail(len(r.Trades)), r.Trades, TradeOf)
+	writeList(w, "positions", 0, r.Positions, PositionOf)
+	w.curve("equity_curve", d.curve)
+	w.field("performance_metrics", m.Metrics)
+	w.field("final_value", Plain(r.FinalValue))
+	w.field("error", s.Error)
+	writeList(w, "fills", d.tail(len(r.Fills)), r.Fills, FillOf)
+	w.field("mode", s.Mode)
+	w.field("stop_reason", d.rep.Snapshot.StopReason)
+	w.field("partial", s.Partial)
+	w.field("error_details", s.ErrorDetails)
+	w.field("initial_cash", Plain(r.InitialCash))
+	w.field("performance_metrics_undefined", m.Undefined)
+	w.field("metrics_meta", m.Meta)
+	w.field("equity_curve_sampling", d.info)
+	w.field("rows_total", rowsOf(r))
+	w.field("assumptions", notes(r.Assumptions))
+	w.field("warnings", notes(r.Warnings))
+	w.field("request_hash", r.RequestHash)
+	w.field("result_hash", r.ResultHash)
+	w.field("artifacts", d.rep.Artifacts)
+	w.field("trials", d.rep.Trials)
+	return w.close()
+}
+
+// tail is the index of the first of the newest entries to show.
+func (d *ResultsDocument) tail(n int) int {
+	if d.rows < 0 {
+		return 0
+	}
+	return max(0, n-d.rows)
+}
+
+// fieldWriter writes one object; the first error sticks.
+type fieldWriter struct {
+	w   *bufio.Writer
+	any bool
+	err error
+	buf []byte
+}
+
+func (f *fieldWriter) name(name string) {
+	f.buf = append(f.buf[:0], ',', '"')
+	if !f.any {
+		f.any, f.buf[0] = true, '{'
+	}
+	f.buf = append(append(f.buf, name...), '"', ':')
+	f.put(f.buf)
+}
+
+func (f *fieldWriter) put(b []byte) {
+	if f.err == nil {
+		_, f.err = f.w.Write(b)
+	}
+}
+
+func (f *fieldWriter) value(v any) {
+	if f.err != nil {
+		return
+	}
+	enc := json.NewEncoder(noNewline{f.w})
+	enc.SetEscapeHTML(false)
+	f.err = enc.Encode(v)
+}
+
+func (f *fieldWriter) field(name string, v any) {
+	f.name(name)
+	f.value(v)
+}
+
+func (f *fieldWriter) curve(name string, c Curve) {
+	f.name(name)
+	f.put([]byte{'['})
+	for i := range c.Len() {
+		f.buf = f.buf[:0]
+		if i > 0 {
+			f.buf = append(f.buf, ',')
+		}
+		f.buf = c.AppendPoint(f.buf, i)
+		f.put(f.buf)
+	}
+	f.put([]byte{']'})
+}
+
+func (f *fieldWriter) close() error {
+	f.put([]byte{'}'})
+	if f.err == nil {
+		f.err = f.w.Flush()
+	}
+	return f.err
+}
+
+// writeList writes the entries from index from on.
+func writeList[T, V any](f *fieldWriter, name string, from int, in []T, show func(*T) V) {
+	f.name(name)
+	f.put([]byte{'['})
+	for i := from; i < len(in) && f.err == nil; i++ {
+		if i > from {
+			f.put([]byte{','})
+		}
+		f.value(show(&in[i]))
+	}
+	f.put([]byte{']'})
+}
+
+// noNewline drops the line end that json.Encoder adds to each value.
+type noNewline struct{ w io.Writer }
+
+// Write implements io.Writer.
+func (n noNewline) Write(p []byte) (int, error) {
+	if _, err := n.w.Write(p[:len(p)-1]); err != nil {
+		return 0, err
+	}
+	return len(p), nil
 }

@@ -13,8 +13,8 @@ import (
 
 	"github.com/assay-run/assay/api/v1/apitest"
 	"github.com/assay-run/assay/api/v1/view"
-	"github.com/assay-run/assay/api/web"
-	"github.com/assay-run/assay/host/result"
+	"github.com/assay-run/assay/host/artifact"
+	"github.com/assay-run/assay/host/base/edge"
 	"github.com/assay-run/assay/host/runner"
 )
 
@@ -105,7 +105,7 @@ func TestDatesOfTheRequest(t *testing.T) {
 
 func TestStatusGolden(t *testing.T) {
 	for name, s := range map[string]runner.Snapshot{"status_idle.json": {Status: runner.StatusIdle}, "status_completed.json": report(0).Snapshot} {
-		text, err := web.Encode(view.StatusOf(s))
+		text, err := edge.Encode(view.StatusOf(s))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -113,20 +113,20 @@ func TestStatusGolden(t *testing.T) {
 	}
 	failed := report(0).Snapshot
 	failed.Status, failed.StopReason, failed.Error = runner.StatusFailed, "error", "boom"
-	failed.Failure = &result.Failure{Code: "PLUGIN_CRASHED"}
-	text, err := web.Encode(view.StatusOf(failed))
+	failed.Failure = &artifact.Failure{Code: "PLUGIN_CRASHED"}
+	text, err := edge.Encode(view.StatusOf(failed))
 	if err != nil || !strings.Contains(string(text), `"error_details":{"code":"PLUGIN_CRASHED","phase":"","candle_time":null,"plugin_exit_code":null,"log_tail":[],"data":{}}`) {
 		t.Errorf("%s", text)
 	}
 	paper := runner.Snapshot{Status: runner.StatusRunning, Mode: runner.ModePaper}
-	if text, err := web.Encode(view.StatusOf(paper)); err != nil || !strings.Contains(string(text), `"candles_total":null`) || !strings.Contains(string(text), `"progress":null`) {
+	if text, err := edge.Encode(view.StatusOf(paper)); err != nil || !strings.Contains(string(text), `"candles_total":null`) || !strings.Contains(string(text), `"progress":null`) {
 		t.Errorf("%s", text)
 	}
 }
 
 func TestDetailIdle(t *testing.T) {
-	d := view.DetailedOf(runner.Report{Snapshot: runner.Snapshot{Status: runner.StatusIdle}, Results: &result.Results{}}, view.Health{}, 100, 2000)
-	text, err := web.Encode(d)
+	d := view.DetailedOf(runner.Report{Snapshot: runner.Snapshot{Status: runner.StatusIdle}, Results: &artifact.Results{}}, view.Health{}, 100, 2000)
+	text, err := edge.Encode(d)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/host/alarm"
-	"github.com/assay-run/assay/host/result"
+	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
@@ -67,7 +67,7 @@ func AlarmsOf(all []alarm.Alarm) []Alarm {
 	})
 }
 
-// FailureDetails says why a run failed.
+// FailureDetails is why a run failed.
 type FailureDetails struct {
 	Code           string         `json:"code"`
 	Phase          string         `json:"phase"`
@@ -109,7 +109,7 @@ func moment(t time.Time) market.Time {
 	return market.FromTime(t)
 }
 
-func failureOf(f *result.Failure) *FailureDetails {
+func failureOf(f *artifact.Failure) *FailureDetails {
 	if f == nil {
 		return nil
 	}

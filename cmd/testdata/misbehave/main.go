@@ -54,7 +54,7 @@ type params struct {
 // sleeper is slow, and trades all the same.
 type sleeper struct{ pause time.Duration }
 
-func (s *sleeper) OnCandle(v sdk.View) ([]sdk.Intent, error) {
+func (s *sleeper) OnCandle(v sdk.View) (sdk.Intents, error) {
 	time.Sleep(s.pause)
 	if v.Index()%10 != 0 {
 		return nil, nil
@@ -68,7 +68,7 @@ func (s *sleeper) OnCandle(v sdk.View) ([]sdk.Intent, error) {
 
 type strategy struct{ act func(sdk.View) error }
 
-func (s *strategy) OnCandle(v sdk.View) ([]sdk.Intent, error) {
+func (s *strategy) OnCandle(v sdk.View) (sdk.Intents, error) {
 	if v.Index() != misdeedStep {
 		return nil, nil
 	}

@@ -16,12 +16,9 @@ import (
 	"os/exec"
 	"runtime"
 	"strings"
-
-	"github.com/assay-run/assay/host/catalog"
 )
 
 func main() {
-	catalog.MaybeShim()
 	size := flag.Int("size", 0, "measure one size, in candles, and print JSON (used by the program itself)")
 	sizes := flag.String("sizes", "100000,1500000,10000000", "candles of each measurement")
 	strategies := flag.String("strategies", "bin/strategies", "the folder that make build fills")
@@ -30,7 +27,7 @@ func main() {
 	attack := flag.Bool("falsify", true, "time lab falsify")
 	profile := flag.String("cpuprofile", "", "with -size: write a profile of co-simulation in the host")
 	flag.Parse()
-	err := run(*size, *sizes, *strategies, *profile)
+	err := measureAll(*size, *sizes, *strategies, *profile)
 	if err == nil && *size == 0 && *trials > 0 {
 		err = measureFamily(*lab, *strategies, *trials)
 	}
@@ -43,7 +40,7 @@ func main() {
 	}
 }
 
-func run(size int, sizes, strategies, profile string) error {
+func measureAll(size int, sizes, strategies, profile string) error {
 	if size > 0 {
 		f, err := measure(size, strategies, profile)
 		if err != nil {

@@ -16,11 +16,11 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/assay-run/assay/host/artifact"
-	"github.com/assay-run/assay/host/backtest"
 	"github.com/assay-run/assay/host/candle"
 	"github.com/assay-run/assay/host/candle/importer"
 	"github.com/assay-run/assay/host/catalog"
 	"github.com/assay-run/assay/host/registry"
+	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/host/runner"
 	sdk "github.com/assay-run/assay/plugin-sdk"
 	"github.com/assay-run/assay/plugin-sdk/indicator"
@@ -39,7 +39,7 @@ type bench struct {
 	dir      string
 	catalog  *catalog.Catalog
 	store    *candle.Store
-	launcher *backtest.Launcher
+	launcher *run.Launcher
 	file     candle.Dataset
 	out      figures
 	profile  string // path of a CPU profile to write, or empty
@@ -75,20 +75,20 @@ func measure(n int, strategies, profile string) (f figures, err error) {
 
 // prepare stores the candles and forgets them: from here on they are mapped.
 func (b *bench) prepare(ctx context.Context, n int) error {
-	s := sdktest.Synth(1, n, market.FromTime(time.Date(2017, 1, 1, 0, 0, 0, 0, time.UTC)), time.Minute)
+	s := sdktest.Synth(1, n, time.Date(2017, 1, 1, 0, 0, 0, 0, time.UTC), time.Minute)
 	s.Symbol, s.Timeframe = "SYNTH/USD", market.MustTimeframe("1m")
 	d, err := b.store.Put(ctx, candle.PutRequest{Exchange: venue, Series: s})
 	if err != nil {
 		return err
 	}
 	b.file, b.out.Candles = d, n
-	b.launcher = backtest.NewLauncher(b.options(backtest.CoSimulation))
+	b.launcher = run.NewLauncher(b.options(run.ModeCoSimulation))
 	debug.FreeOSMemory() // what making the candles took is not the run's
 	return nil
 }
 
-func (b *bench) options(mode backtest.Mode) backtest.Options {
-	return backtest.Options{Catalog: b.catalog, Store: b.store, SpoolDir: b.dir, Mode: mode, Engine: artifact.Engine{Name: "bench"}}
+func (b *bench) options(mode run.Mode) run.Options {
+	return run.Options{Catalog: b.catalog, Store: b.store, SpoolDir: b.dir, Mode: mode, Engine: artifact.Engine{Name: "bench"}}
 }
 
 func (b *bench) request() runner.StartRequest {
@@ -106,7 +106,7 @@ func (b *bench) coSimulate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	x := e.(*backtest.Execution)
+	x := e.(*run.Execution)
 	watch := watchMemory(x.PID())
 	started := time.Now()
 	first := make(chan time.Time, 1)
@@ -142,7 +142,7 @@ func (b *bench) startProfile() (stop func(), err error) {
 }
 
 // awaitCandle notes when the first candles have gone through the books.
-func awaitCandle(x *backtest.Execution, first chan<- time.Time) {
+func awaitCandle(x *run.Execution, first chan<- time.Time) {
 	for x.Progress().CandlesDone == 0 {
 		time.Sleep(200 * time.Microsecond)
 	}
@@ -150,7 +150,7 @@ func awaitCandle(x *backtest.Execution, first chan<- time.Time) {
 }
 
 // keep writes artifacts and rows and takes the time since the request.
-func (b *bench) keep(ctx context.Context, x *backtest.Execution, begin time.Time) error {
+func (b *bench) keep(ctx context.Context, x *run.Execution, begin time.Time) error {
 	store := artifact.NewStore(filepath.Join(b.dir, "runs"))
 	reg, err := registry.Open(ctx, store, nil)
 	if err != nil {
@@ -204,7 +204,7 @@ type smaCross struct{ fast, slow indicator.SMA }
 
 func (s *smaCross) Warmup() int { return 30 }
 
-func (s *smaCross) OnCandle(v sdk.View) ([]sdk.Intent, error) {
+func (s *smaCross) OnCandle(v sdk.View) (sdk.Intents, error) {
 	c := v.Candle().Close
 	s.fast.Add(c)
 	s.slow.Add(c)
@@ -232,9 +232,13 @@ func (b *bench) inProcess(context.Context) error {
 	s.Symbol = "SYNTH/USD"
 	loop := func(s *market.Series, bare bool) (best float64, digest string, err error) {
 		best = 1e9
+		options := []sdktest.Option{sdktest.Cash(100_000)}
+		if bare {
+			options = append(options, sdktest.Bare())
+		}
 		for range 3 {
 			begin := time.Now()
-			r, err := sdktest.Run(s, newSMACross(), sdktest.Options{Cash: 100_000, Bare: bare})
+			r, err := sdktest.Run(s, newSMACross(), options...)
 			if err != nil {
 				return 0, "", err
 			}
@@ -264,11 +268,11 @@ func (b *bench) lockstep(ctx context.Context) error {
 		end := s.Time[maxLockstep].String()
 		req.EndDate = &end
 	}
-	e, err := backtest.NewLauncher(b.options(backtest.Lockstep)).Launch(ctx, "svc_lockstep", req)
+	e, err := run.NewLauncher(b.options(run.ModeLockstep)).Launch(ctx, "svc_lockstep", req)
 	if err != nil {
 		return err
 	}
-	x := e.(*backtest.Execution)
+	x := e.(*run.Execution)
 	begin := time.Now()
 	if o := x.Run(ctx); o.Failure != nil {
 		return fmt.Errorf("%s: %s", o.Failure.Code, o.Failure.Message)

@@ -19,7 +19,6 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/host/candle"
-	"github.com/assay-run/assay/plugin-sdk/market"
 	"github.com/assay-run/assay/plugin-sdk/sdktest"
 )
 
@@ -118,7 +117,7 @@ func (s *service) fill(o options) error {
 		return err
 	}
 	// Gaps in it take the place of candles, so there are a few more than wanted.
-	series := sdktest.Synth(1, o.points, market.FromTime(time.Date(2017, 1, 1, 0, 0, 0, 0, time.UTC)), interval)
+	series := sdktest.Synth(1, o.points, time.Date(2017, 1, 1, 0, 0, 0, 0, time.UTC), interval)
 	_, err = store.Put(ctx, candle.PutRequest{Exchange: venue, Series: series})
 	return errors.Join(err, store.Close())
 }

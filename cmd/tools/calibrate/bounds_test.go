@@ -1,5 +1,7 @@
 package main
 
+//ring:no-detector what is tested runs in other processes
+
 import (
 	"math"
 	"testing"

@@ -20,7 +20,7 @@ type clocked struct{}
 
 func newClocked(struct{}) (sdk.Strategy, error) { return clocked{}, nil }
 
-func (clocked) OnCandle(v sdk.View) ([]sdk.Intent, error) {
+func (clocked) OnCandle(v sdk.View) (sdk.Intents, error) {
 	return hold(v, time.Now().UnixMicro()%2 == 0)
 }
 
@@ -35,7 +35,7 @@ func newSummer(struct{}) (sdk.Strategy, error) {
 	return s, nil
 }
 
-func (s *summer) OnCandle(v sdk.View) ([]sdk.Intent, error) {
+func (s *summer) OnCandle(v sdk.View) (sdk.Intents, error) {
 	sum := 0.0
 	for i := range s.parts {
 		sum += s.parts[i]
@@ -47,7 +47,7 @@ func (s *summer) OnCandle(v sdk.View) ([]sdk.Intent, error) {
 // before the last.
 type counter struct{ steps *atomic.Int64 }
 
-func (c counter) OnCandle(v sdk.View) ([]sdk.Intent, error) {
+func (c counter) OnCandle(v sdk.View) (sdk.Intents, error) {
 	const pause = 24
 	last := c.steps.Load() - 2
 	return hold(v, v.Index() != last && v.Index()%pause != 0)
@@ -104,7 +104,7 @@ func newSince(struct{}) (sdk.Strategy, error) { return &since{}, nil }
 // Warmup is what it asks for.
 func (s *since) Warmup() int { return 50 }
 
-func (s *since) OnCandle(v sdk.View) ([]sdk.Intent, error) {
+func (s *since) OnCandle(v sdk.View) (sdk.Intents, error) {
 	c := v.Candle()
 	s.money += float64((c.High + c.Low + c.Close) / 3 * c.Volume)
 	s.volume += c.Volume

@@ -14,7 +14,6 @@ import (
 
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/base/digest"
-	"github.com/assay-run/assay/host/catalog"
 	"github.com/assay-run/assay/lab/evaluate"
 	"github.com/assay-run/assay/lab/falsify/profile"
 	"github.com/assay-run/assay/lab/project"
@@ -34,7 +33,6 @@ type options struct {
 }
 
 func main() {
-	catalog.MaybeShim()
 	var o options
 	flag.IntVar(&o.Noise, "noise", 200, "cases of noise per setting, families of 1 and 10")
 	flag.IntVar(&o.Hundred, "hundred", 200, "cases of noise per setting, families of 100")

@@ -59,7 +59,9 @@ func newNumbered(p numberedParams) (sdk.Strategy, error) {
 	return noise{coinOf(fmt.Sprintf("%s/%d", p.Market, p.Coin)), dayMs}, nil
 }
 
-func (n noise) OnCandle(v sdk.View) ([]sdk.Intent, error) { return hold(v, n.heads(v.Time())) }
+func (n noise) OnCandle(v sdk.View) (sdk.Intents, error) {
+	return hold(v, n.heads(market.FromTime(v.Time())))
+}
 
 func (n noise) heads(t market.Time) bool {
 	place := int64(t) % (coinPeriod * dayMs) / n.step / coinCandles
@@ -84,15 +86,15 @@ type plantedParams struct {
 
 func newPlanted(p plantedParams) (sdk.Strategy, error) { return planted{int64(p.Rest)}, nil }
 
-func (p planted) OnCandle(v sdk.View) ([]sdk.Intent, error) {
-	return hold(v, v.Candle().Volume > (loud+quiet)/2 && !rests(int64(v.Time())/dayMs, p.every))
+func (p planted) OnCandle(v sdk.View) (sdk.Intents, error) {
+	return hold(v, v.Candle().Volume > (loud+quiet)/2 && !rests(v.Time().UnixMilli()/dayMs, p.every))
 }
 
 // rests says whether planted is out after a day, counted from 1970.
 func rests(day, every int64) bool { return day%every == 0 }
 
 // hold brings the account to where it is wanted.
-func hold(v sdk.View, wanted bool) ([]sdk.Intent, error) {
+func hold(v sdk.View, wanted bool) (sdk.Intents, error) {
 	switch {
 	case wanted && v.Flat():
 		return sdk.Buy(sdk.AllCash()), nil

@@ -60,7 +60,7 @@ type Run struct {
 	question question
 }
 
-// question is the part of request.json that says what was run on what.
+// question is the part of request.json that reports what was run on what.
 type question struct {
 	Kind       string          `json:"kind"`
 	Params     json.RawMessage `json:"strategy_params"`
@@ -148,7 +148,7 @@ type attack struct {
 var overalls = []string{"pass", "warn", "fail", inconclusive}
 
 // Read works out what gates judge of a run in a role. The error is that of a file that
-// cannot be had, or says in which file something is not as a lab writes it.
+// cannot be had, or reports in which file something is not as a lab writes it.
 func Read(role bundle.Role, files Files) (*Run, error) {
 	var rep report
 	var m Metadata
@@ -191,7 +191,7 @@ func Read(role bundle.Role, files Files) (*Run, error) {
 	return run, nil
 }
 
-// invalidError says that a file is not as a lab writes it.
+// invalidError reports that a file is not as a lab writes it.
 type invalidError struct{ name, problem string }
 
 // Error names the file.
@@ -382,7 +382,7 @@ func ParseMetadata(text []byte) (*Metadata, error) {
 	return m, nil
 }
 
-// SameProgram says whether the run is of the plugin, parameters and markets of a strategy.
+// SameProgram reports whether the run is of the plugin, parameters and markets of a strategy.
 func (m *Metadata) SameProgram(s *bundle.Strategy) bool {
 	return m.Plugin.SHA256 == s.Plugin.SHA256 && sameJSON(m.Params, s.Params) &&
 		slices.Equal(m.Symbols, s.Symbols) && slices.Contains(s.Timeframes, m.Timeframe)

@@ -17,9 +17,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/assay-run/assay/governance/bundle"
-	"github.com/assay-run/assay/governance/bundle/dsse"
 	"github.com/assay-run/assay/governance/ledger"
 	"github.com/assay-run/assay/governance/promotion"
+	"github.com/assay-run/assay/host/base/dsse"
 )
 
 var controlURL = setting{"control-url", "SERVICE_CONTROL_URL", "http://127.0.0.1:8010", "address of the control plane"}
@@ -84,7 +84,7 @@ func (c *client) call(ctx context.Context, method, path string, body []byte) ([]
 	return nil, refusef("%s: %s", e.Code, text)
 }
 
-// hints say what to do about a refusal, by its code and reason.
+// hints are what to do about a refusal, by its code and reason.
 var hints = map[string]string{
 	"INVALID_SIGNATURE":                "the plane does not count this key, or counts nobody's: whoever runs it enters it with governance keys trust, and sends a SIGHUP",
 	"INVALID_ATTESTATIONself_approval": "somebody else has to sign",
@@ -112,7 +112,7 @@ type subject struct {
 }
 
 // subject fetches what a statement about a revision must name. The bundle is checked to be
-// the one with this id, so that nobody signs something else than what they mean.
+// the one with this id, so that people sign what they mean.
 func (c *client) subject(ctx context.Context, id string) (*subject, error) {
 	text, err := c.call(ctx, http.MethodGet, "/candidate-bundles/"+id, nil)
 	if err != nil {

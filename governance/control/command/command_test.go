@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/governance/bundle"
-	"github.com/assay-run/assay/governance/bundle/dsse"
 	"github.com/assay-run/assay/governance/control/command"
 	"github.com/assay-run/assay/governance/control/planetest"
 	"github.com/assay-run/assay/governance/promotion"
+	"github.com/assay-run/assay/host/base/dsse"
 )
 
 // desk is a plane with people at it, each with a key file.

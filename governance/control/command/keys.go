@@ -1,16 +1,22 @@
 package command
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/assay-run/assay/governance/bundle/dsse"
+	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/governance/store"
+	"github.com/assay-run/assay/host/base/dsse"
+	"github.com/assay-run/assay/host/base/file"
 )
 
 func keysCommand(w World) *cobra.Command {
@@ -84,4 +90,183 @@ func keysShow(w World) *cobra.Command {
 	stateDir.register(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, jsonHelp)
 	return cmd
+}
+
+type trustOptions struct {
+	pub, principal, file, valid string
+	expires                     string
+	roles                       []string
+	revoke, restore, json       bool
+	require                     string
+}
+
+func keysTrust(w World) *cobra.Command {
+	o := &trustOptions{}
+	cmd := &cobra.Command{
+		Use: "trust", Short: "Enter a key in trust.json, with a higher version; send the plane a SIGHUP then", Args: cobra.NoArgs,
+		Long: "Enters a key in trust.json, or changes or revokes the one that is there, and raises the version.\n" +
+			"A running plane reads the file when it gets a SIGHUP, and refuses one whose version is not higher.",
+		Example: "  governance keys trust --pub rita.pub --principal rita@example.com --role risk\n" +
+			"  governance keys trust --pub host.pub --principal host-1 --role host --valid 90d\n" +
+			"  governance keys trust --pub rita.pub --revoke\n  governance keys trust --require-signature true --expires 365d\n" +
+			"  governance keys trust --restore",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			dir, _ := stateDir.value(cmd, w.Env)
+			if o.file == "" {
+				o.file = filepath.Join(dir, "trust.json")
+			}
+			if o.restore {
+				return o.putBack(cmd.Context(), dir, w)
+			}
+			return o.run(w)
+		},
+	}
+	cmd.Flags().StringVar(&o.pub, "pub", "", "file of the public key")
+	cmd.Flags().StringVar(&o.principal, "principal", "", "the person or program that holds it")
+	cmd.Flags().StringSliceVar(&o.roles, "role", nil, "lab, replay, risk, approver, operator or host, repeatable")
+	cmd.Flags().StringVar(&o.valid, "valid", "365d", "how long the key counts")
+	cmd.Flags().BoolVar(&o.revoke, "revoke", false, "let the key count no more")
+	cmd.Flags().StringVar(&o.require, "require-signature", "", "true or false: must bundles be signed? Needs no --pub")
+	cmd.Flags().StringVar(&o.expires, "expires", "", "how long trust.json as a whole counts from now, such as 365d; needs no --pub")
+	cmd.Flags().StringVar(&o.file, "file", "", "the file to edit (default trust.json in the state folder)")
+	cmd.Flags().BoolVar(&o.restore, "restore", false, "write the newest trust.json of the log, where the file is lost")
+	cmd.Flags().BoolVar(&o.json, "json", false, jsonHelp)
+	stateDir.register(cmd)
+	complete(cmd, "role", bundle.TrustLab, bundle.TrustReplay, bundle.TrustRisk, bundle.TrustApprover, bundle.TrustOperator, bundle.TrustHost)
+	complete(cmd, "require-signature", "true", "false")
+	return cmd
+}
+
+// putBack writes the trust.json that the log has. It is in force already: nothing changes
+// but that a plane starts again.
+func (o *trustOptions) putBack(ctx context.Context, dir string, w World) error {
+	if o.pub != "" || o.principal != "" || len(o.roles) > 0 || o.revoke || o.require != "" || o.expires != "" {
+		return usagef("--restore takes no key: put the file back first, then change it")
+	}
+	if _, err := os.Lstat(o.file); err == nil {
+		return refusef("%s is there: move it away first", o.file)
+	}
+	text, err := store.LastTrust(ctx, dir)
+	if err != nil {
+		return err
+	}
+	if text == nil {
+		return refusef("the log in %s never had a trust.json", dir)
+	}
+	t, refused := bundle.ParseTrust(text)
+	if refused != nil {
+		return refusef("the trust.json of the log: %v", refused)
+	}
+	return o.write(t, w)
+}
+
+func (o *trustOptions) run(w World) error {
+	valid, err := parseValid(o.valid)
+	if err != nil {
+		return usagef("--valid: %v", err)
+	}
+	if o.pub == "" && o.principal == "" && len(o.roles) == 0 && !o.revoke && (o.require != "" || o.expires != "") {
+		return o.settings(w, valid)
+	}
+	if o.pub == "" || !o.revoke && (o.principal == "" || len(o.roles) == 0) {
+		return usagef("--pub, --principal and --role are needed, or --pub and --revoke, or --require-signature, --expires, or --restore")
+	}
+	pub, err := dsse.ReadPublic(o.pub)
+	if err != nil {
+		return usagef("--pub: %v", err)
+	}
+	pem, err := dsse.PublicPEM(pub)
+	if err != nil {
+		return err
+	}
+	id, err := dsse.KeyID(pub)
+	if err != nil {
+		return err
+	}
+	now := w.Now().UTC()
+	t, err := o.read(now, valid)
+	if err != nil {
+		return err
+	}
+	if i := slices.IndexFunc(t.Keys, func(k bundle.TrustKey) bool { return k.KeyID == id }); o.revoke {
+		if i < 0 {
+			return refusef("the key is not in %s", o.file)
+		}
+		t.Keys[i].Status = bundle.KeyRevoked
+	} else {
+		k := bundle.TrustKey{
+			KeyID: id, PublicKey: string(pem), Principal: o.principal, Roles: o.roles, Status: bundle.KeyActive,
+			ValidFrom: bundle.FormatTime(now.Add(-bundle.MaxAhead)), ValidUntil: bundle.FormatTime(now.Add(valid)),
+		}
+		if i >= 0 {
+			t.Keys[i] = k
+		} else {
+			t.Keys = append(t.Keys, k)
+		}
+	}
+	return o.write(t, w)
+}
+
+// settings changes what is of no one key. There must be a file: one without keys would end
+// open mode without a key that counts.
+func (o *trustOptions) settings(w World, valid time.Duration) error {
+	if _, err := os.Stat(o.file); errors.Is(err, fs.ErrNotExist) {
+		return usagef("there is no %s: enter a key first, by --pub, --principal and --role", o.file)
+	}
+	t, err := o.read(w.Now().UTC(), valid)
+	if err != nil {
+		return err
+	}
+	return o.write(t, w)
+}
+
+// read is trust.json as it is, or a new one; its version goes up.
+func (o *trustOptions) read(now time.Time, valid time.Duration) (*bundle.Trust, error) {
+	t := &bundle.Trust{Schema: bundle.SchemaTrust, ExpiresAt: bundle.FormatTime(now.Add(valid)), Keys: []bundle.TrustKey{}}
+	text, err := os.ReadFile(o.file)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return nil, err
+	default:
+		var refused *bundle.Error
+		if t, refused = bundle.ParseTrust(text); refused != nil {
+			return nil, refusef("%s: %v", o.file, refused)
+		}
+	}
+	t.Version++
+	if o.expires != "" {
+		left, err := parseValid(o.expires)
+		if err != nil {
+			return nil, usagef("--expires: %v", err)
+		}
+		t.ExpiresAt = bundle.FormatTime(now.Add(left))
+	}
+	switch o.require {
+	case "":
+	case "true", "false":
+		t.RequireSignature = o.require == "true"
+	default:
+		return nil, usagef("--require-signature: true or false")
+	}
+	return t, nil
+}
+
+// write replaces the file as a whole: a plane must never read half of it.
+func (o *trustOptions) write(t *bundle.Trust, w World) error {
+	text, err := t.Encode()
+	if err != nil {
+		return usagef("%v", err)
+	}
+	if err := os.MkdirAll(filepath.Dir(o.file), 0o700); err != nil {
+		return err
+	}
+	if err := file.Write(o.file, text, 0o600); err != nil {
+		return err
+	}
+	if o.json {
+		return printJSON(w.Out, map[string]any{"file": o.file, "version": t.Version, "keys": len(t.Keys), "expires_at": t.ExpiresAt})
+	}
+	fmt.Fprintf(w.Out, "%s version %d, %d keys, expires %s\n", o.file, t.Version, len(t.Keys), t.ExpiresAt)
+	return nil
 }

@@ -23,14 +23,14 @@ import (
 	"github.com/assay-run/assay/governance/promotion"
 	"github.com/assay-run/assay/governance/promotion/policy"
 	"github.com/assay-run/assay/governance/store"
-	"github.com/assay-run/assay/host/base/listen"
-	"github.com/assay-run/assay/host/base/statelock"
+	"github.com/assay-run/assay/host/base/edge"
+	"github.com/assay-run/assay/host/base/file"
 )
 
 const variables = "SERVICE_GOVERNANCE"
 
 // stateDir is the option of all commands that work on the files of a plane.
-var stateDir = setting{"state-dir", variables + "_STATE_DIR", filepath.Join(statelock.Folder, "governance"),
+var stateDir = setting{"state-dir", variables + "_STATE_DIR", filepath.Join(file.StateFolder, "governance"),
 	"folder of the log, the keys, policy.json and trust.json; the default is looked for in the folders above, too"}
 
 func serveSettings() []setting {
@@ -54,7 +54,7 @@ const (
 
 // serveConfig is the effective configuration.
 type serveConfig struct {
-	bind                                              listen.Bind
+	bind                                              edge.Bind
 	level                                             hclog.Level
 	stateDir, origin, artifactRoot, policy, trustFile string
 }
@@ -217,14 +217,14 @@ func serve(ctx context.Context, cfg serveConfig, w World) error {
 			logger.Error("the log did not close cleanly", "error", err)
 		}
 	}()
-	ln, err := listen.Open(ctx, addr, control.Refuse)
+	ln, err := edge.Open(ctx, addr, control.Refuse)
 	if err != nil {
 		return err
 	}
-	if err := cfg.report(logger, listen.URL(ln), s, w.Now()); err != nil {
+	if err := cfg.report(logger, edge.URL(ln), s, w.Now()); err != nil {
 		return err
 	}
-	host, _, _ := strings.Cut(strings.TrimPrefix(listen.URL(ln), "http://"), ":")
+	host, _, _ := strings.Cut(strings.TrimPrefix(edge.URL(ln), "http://"), ":")
 	plane := control.New(control.Options{
 		Store: s, ArtifactRoot: cfg.artifactRoot, Hosts: append([]string{cfg.bind.Host, host}, cfg.bind.AllowedHosts...), Now: w.Now, Logger: logger,
 	})
@@ -232,11 +232,11 @@ func serve(ctx context.Context, cfg serveConfig, w World) error {
 	defer end()
 	stop := watch(end, func() { cfg.reload(ctx, s, logger) })
 	defer stop()
-	fmt.Fprintf(w.Out, "governance listening on %s\n", listen.URL(ln))
+	fmt.Fprintf(w.Out, "governance listening on %s\n", edge.URL(ln))
 	return plane.Serve(ctx, ln)
 }
 
-// report says what the plane came up with: where it is, and by whose word it goes.
+// report logs what the plane came up with: where it is, and by whose word it goes.
 func (c *serveConfig) report(logger hclog.Logger, url string, s *store.Store, now time.Time) error {
 	logger.Info("configuration", "state_dir", c.stateDir, "artifact_root", cmp.Or(c.artifactRoot, "off"), "log_level", c.level.String(),
 		"behind_proxy", c.bind.BehindProxy, "allowed_hosts", c.bind.AllowedHosts)

@@ -15,9 +15,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/assay-run/assay/governance/bundle"
-	"github.com/assay-run/assay/governance/bundle/dsse"
 	"github.com/assay-run/assay/governance/bundle/field"
 	"github.com/assay-run/assay/governance/promotion"
+	"github.com/assay-run/assay/host/base/dsse"
 )
 
 // signing is what all commands that sign have in common.
@@ -31,7 +31,7 @@ type signing struct {
 	plan    *promotion.Plan // what was shown, nil where it was none
 }
 
-// valid is for how long a statement holds where nobody says: stops have their effect when
+// valid is for how long a statement holds by default: stops have their effect when
 // they arrive, approvals wait for others.
 const (
 	validApproval = "7d"
@@ -114,7 +114,7 @@ func (s *signing) confirm(question string) error {
 	return refusef("nothing was signed: answer y, or give --yes")
 }
 
-// post signs a predicate about a bundle and says what it has come to.
+// post signs a predicate about a bundle and reports what it has come to.
 func (s *signing) post(ctx context.Context, c *client, sub *subject, kind string, predicate any, key *ecdsa.PrivateKey) error {
 	env, err := sub.doc.Attest(kind, predicate, key)
 	if err != nil {

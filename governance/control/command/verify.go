@@ -75,11 +75,11 @@ func (o *verifyOptions) run(cmd *cobra.Command, names []string) error {
 		}
 		files = append(files, verify.File{Name: name, Data: data})
 	}
-	return o.tell(verify.Verify(files, opts))
+	return o.printReport(verify.Verify(files, opts))
 }
 
-// tell prints a report; the error says that something does not hold.
-func (o *verifyOptions) tell(report *verify.Report) error {
+// printReport prints a report; the error reports that something does not hold.
+func (o *verifyOptions) printReport(report *verify.Report) error {
 	var err error
 	if o.json {
 		err = printJSON(o.w.Out, struct {
@@ -124,7 +124,7 @@ func (o *verifyOptions) verifyLog(ctx context.Context, dir string, trusted verif
 	if trusted.Key == nil || trusted.TrustedRoot == nil {
 		report.Skip("that the keys in the state folder are the plane's: give --key and --trusted-root")
 	}
-	return o.tell(report)
+	return o.printReport(report)
 }
 
 func rebuildCommand(w World) *cobra.Command {
@@ -153,7 +153,7 @@ func rebuildCommand(w World) *cobra.Command {
 			if asJSON {
 				err = printJSON(w.Out, map[string]any{"rebuilt": !check, "different": append([]string{}, different...)})
 			} else {
-				tellRebuilt(w, different, check)
+				printRebuilt(w, different, check)
 			}
 			if err == nil && check && len(different) > 0 {
 				err = refusef("the projections differ from the log: governance rebuild makes them again")
@@ -168,7 +168,7 @@ func rebuildCommand(w World) *cobra.Command {
 	return cmd
 }
 
-func tellRebuilt(w World, different []string, check bool) {
+func printRebuilt(w World, different []string, check bool) {
 	for _, d := range different {
 		fmt.Fprintln(w.Out, d)
 	}

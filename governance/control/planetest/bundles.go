@@ -101,7 +101,7 @@ func WithSoaks(now time.Time) func(*bundle.Bundle) {
 	}
 }
 
-// Replay says that all runs of a bundle gave the same reports and numbers.
+// Replay reports that all runs of a bundle gave the same reports and numbers.
 func Replay(doc *bundle.Document, now time.Time) bundle.Replay {
 	r := bundle.Replay{Common: Common(doc, now)}
 	read := Evidence(&doc.Bundle)

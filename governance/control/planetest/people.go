@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/governance/bundle"
-	"github.com/assay-run/assay/governance/bundle/dsse"
+	"github.com/assay-run/assay/host/base/dsse"
 )
 
 // people are the principals that a test can sign as, and their roles.

@@ -16,11 +16,12 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/assay-run/assay/governance/bundle"
-	"github.com/assay-run/assay/governance/bundle/dsse"
 	"github.com/assay-run/assay/governance/control"
 	"github.com/assay-run/assay/governance/promotion/policy"
 	"github.com/assay-run/assay/governance/store"
-	"github.com/assay-run/assay/host/base/listen"
+	"github.com/assay-run/assay/host/base/dsse"
+	"github.com/assay-run/assay/host/base/edge"
+	"github.com/assay-run/assay/host/base/failpoint"
 )
 
 // Options are what a plane is started with.
@@ -29,7 +30,7 @@ type Options struct {
 	Policy       *policy.Policy
 	Trust        *bundle.Trust
 	ArtifactRoot string
-	At           func(point string)
+	At           failpoint.Hook
 	// Logger is where the plane tells; nowhere if nil.
 	Logger hclog.Logger
 	// RealTime takes the system's clock instead of one that stands at Start.
@@ -72,8 +73,8 @@ func Open(o Options) (*Plane, error) {
 	if err != nil {
 		return nil, errors.Join(err, p.Store.Close())
 	}
-	ln := listen.Limit(inner, listen.MaxConnections, control.Refuse)
-	p.URL, p.Addr = listen.URL(inner), inner.Addr().String()
+	ln := edge.Limit(inner, edge.MaxConnections, control.Refuse)
+	p.URL, p.Addr = edge.URL(inner), inner.Addr().String()
 	if o.Logger == nil {
 		o.Logger = hclog.NewNullLogger()
 	}

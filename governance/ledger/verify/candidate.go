@@ -2,17 +2,21 @@ package verify
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
+	"time"
 
 	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/governance/bundle/field"
 	"github.com/assay-run/assay/host/base/digest"
+	"github.com/assay-run/assay/host/base/dsse"
 )
 
 // candidate is a candidate bundle with what is computed from its bytes.
@@ -67,7 +71,7 @@ func (v *verifier) checkBundle(c *candidate) {
 	}
 	v.step("canonical bytes "+c.name, err)
 	request := c.doc.object("seal_request")
-	v.step("candidate_revision_id "+c.name, first(
+	v.step("candidate_revision_id "+c.name, cmp.Or(
 		same("", c.id, c.doc.text("candidate_revision_id")),
 		same("seal_request.subject_id", c.id, request.text("subject_id")),
 		same("seal_request.bundle_digest", bundle.DigestPrefix+c.id[len(bundle.RevisionPrefix):], request.text("bundle_digest"))))
@@ -78,7 +82,7 @@ func (v *verifier) checkBundle(c *candidate) {
 	}
 }
 
-// checkArtifacts reads every listed artifact below the root. One step says how many are
+// checkArtifacts reads every listed artifact below the root. One step reports how many are
 // equal; each that is not has a step of its own.
 func (v *verifier) checkArtifacts(c *candidate) {
 	root, err := os.OpenRoot(v.opts.ArtifactRoot)
@@ -149,4 +153,155 @@ func hashUpTo(r io.Reader, limit int64) (string, int64, error) {
 	h := sha256.New()
 	n, err := io.Copy(h, io.LimitReader(r, limit))
 	return hex.EncodeToString(h.Sum(nil)), n, err
+}
+
+// document is a JSON object that was read strictly: see digest.Strict for the types of
+// its members.
+type document map[string]any
+
+// parse reads one JSON object by the contract's strict rules.
+func parse(text []byte) (document, error) {
+	v, refused := field.Parse(text)
+	if refused != nil {
+		return nil, refused
+	}
+	d, ok := v.(map[string]any)
+	if !ok {
+		return nil, errors.New("not a JSON object")
+	}
+	return d, nil
+}
+
+// text is a string member, "" when there is none.
+func (d document) text(name string) string {
+	s, _ := d[name].(string)
+	return s
+}
+
+// object is a member that is an object, empty when there is none.
+func (d document) object(name string) document {
+	o, _ := d[name].(map[string]any)
+	return o
+}
+
+// list is a member that is an array, empty when there is none.
+func (d document) list(name string) []any {
+	l, _ := d[name].([]any)
+	return l
+}
+
+// count is a whole number, -1 when there is none.
+func (d document) count(name string) int64 {
+	x, ok := d[name].(float64)
+	if n := int64(x); ok && float64(n) == x {
+		return n
+	}
+	return -1
+}
+
+// time is a time as the contract writes them.
+func (d document) time(name string) (time.Time, bool) { return field.ParseTime(d.text(name)) }
+
+// canonical is the document's canonical JSON without some members.
+func (d document) canonical(without ...string) []byte {
+	rest := maps.Clone(d)
+	for _, name := range without {
+		delete(rest, name)
+	}
+	return digest.Tree(map[string]any(rest))
+}
+
+// readEnvelope reads a DSSE envelope strictly.
+func readEnvelope(text []byte) (*dsse.Signed, error) {
+	signed, refused := bundle.DecodeEnvelope(text)
+	if refused != nil {
+		return nil, refused
+	}
+	return signed, nil
+}
+
+// checkAttestations takes one step for each envelope: it must be what the ingest would
+// have taken with one of the bundles, by --trust, at the time that it says it was made.
+func (v *verifier) checkAttestations() {
+	packers := v.packers()
+	for _, f := range v.envelopes {
+		signed, err := readEnvelope(f.Data)
+		switch {
+		case err != nil:
+			err = mismatch("", "an envelope that can be read", "none")
+		case v.trust == nil:
+			err = mismatch("", "trusted keys given by --trust", "none")
+		default:
+			err = mismatch("", "a given bundle that it is about", "none")
+			for _, c := range v.bundles {
+				if err = v.checkAttestation(c, f.Data, signed, packers); err == nil {
+					break
+				}
+			}
+		}
+		v.step("attestation "+f.Name, err)
+	}
+}
+
+// checkAttestation judges one envelope as the ingest does.
+func (v *verifier) checkAttestation(c *candidate, text []byte, signed *dsse.Signed, packers []string) error {
+	found, err := v.judge(c, text, signed, packers)
+	if err != nil {
+		return mismatch("", "an attestation that the ingest takes", err.Error())
+	}
+	for _, a := range found {
+		if a.Said.Known() {
+			return nil
+		}
+	}
+	return mismatch("predicateType", "one that counts", found[0].Said.Statement.PredicateType)
+}
+
+func (v *verifier) judge(c *candidate, text []byte, signed *dsse.Signed, packers []string) ([]bundle.Attestation, error) {
+	body := fmt.Appendf(nil, `{"bundle":%s,"attestations":[%s]}`, c.canonical, text)
+	post, refused := bundle.ReadPost(body)
+	if refused != nil {
+		return nil, refused
+	}
+	request := post.Bundle.SealRequest
+	found, refused := post.Attestations(bundle.Judge{Trust: v.trust, Now: madeAt(signed, c), Origin: request.LogOrigin, Excluded: packers})
+	if refused != nil {
+		return nil, refused
+	}
+	return found, nil
+}
+
+// madeAt is when a statement reports that it was made. A signature of the bundle has no
+// time: it is judged at the time of the request that it goes with.
+func madeAt(signed *dsse.Signed, c *candidate) time.Time {
+	if said, refused := bundle.ReadStatement(signed.Payload); refused == nil && said.Common != nil {
+		return document{"made_at": said.Common.MadeAt}.must("made_at")
+	}
+	return c.doc.object("seal_request").must("requested_at")
+}
+
+// must is a time member, the zero time when there is none.
+func (d document) must(name string) time.Time {
+	t, _ := d.time(name)
+	return t
+}
+
+// packers is who signed a bundle among the envelopes: they may not approve it.
+func (v *verifier) packers() []string {
+	var names []string
+	for _, f := range v.envelopes {
+		signed, err := readEnvelope(f.Data)
+		if err != nil || v.trust == nil {
+			continue
+		}
+		for _, c := range v.bundles {
+			found, _ := v.judge(c, f.Data, signed, nil)
+			for _, a := range found {
+				if a.Said.Statement.PredicateType == bundle.TypeBundle {
+					names = append(names, a.Principal)
+				}
+			}
+		}
+	}
+	return names
 }

@@ -2,6 +2,7 @@ package verify
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -110,7 +111,7 @@ func (s *sealed) checkType() error {
 // errNoStatement stands for steps that a statement which cannot be read leaves open.
 var errNoStatement = errors.New("no statement that can be read")
 
-// checkSubject says whether the seal is about the bundle that was given, and about no
+// checkSubject reports whether the seal is about the bundle that was given, and about no
 // artifact with another hash than the bundle's.
 func (v *verifier) checkSubject(s *sealed) error {
 	if s.statement == nil {
@@ -168,12 +169,12 @@ func (v *verifier) about(s *sealed) *candidate {
 	return nil
 }
 
-// sameObject says whether two documents have the same object as a member.
+// sameObject reports whether two documents have the same object as a member.
 func sameObject(a, b document, name string) bool {
 	return bytes.Equal(a.object(name).canonical(), b.object(name).canonical())
 }
 
-// checkPredicate says whether the seal accepts what the bundle asked for, in time, and
+// checkPredicate reports whether the seal accepts what the bundle asked for, in time, and
 // whether the seal's own summary of it is the signed one.
 func (v *verifier) checkPredicate(s *sealed) error {
 	if s.statement == nil {
@@ -206,10 +207,10 @@ func (v *verifier) checkPredicate(s *sealed) error {
 		checks = append(checks, same("integrated_at", p.text("received_at"), s.seal.IntegratedAt), same("assurance", ledger.Highest(held), s.seal.Assurance),
 			same("log_origin", request.text("log_origin"), s.seal.LogOrigin))
 	}
-	return first(checks...)
+	return cmp.Or(checks...)
 }
 
-// inWindow says whether a request was in force when it was received.
+// inWindow reports whether a request was in force when it was received.
 func inWindow(received time.Time, request document) error {
 	from, ok1 := request.time("requested_at")
 	until, ok2 := request.time("expires_at")
@@ -263,7 +264,7 @@ func (v *verifier) checkSummary(s *sealed) error {
 		return err
 	}
 	if c := v.about(s); c != nil && s.receipt != nil {
-		return first(same("receipt candidate_revision_id", c.id, s.receipt.text("candidate_revision_id")),
+		return cmp.Or(same("receipt candidate_revision_id", c.id, s.receipt.text("candidate_revision_id")),
 			same("receipt file_sha256", c.sha, s.receipt.text("file_sha256")))
 	}
 	return nil

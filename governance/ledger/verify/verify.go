@@ -1,9 +1,24 @@
+// Package verify is the offline verifier behind `governance verify`: it takes the files
+// that the lab and the control plane leave behind and the keys that its caller trusts,
+// and says step by step what holds.
+//
+// It trusts nothing that is in the files: ids and digests are computed again from the
+// bytes, the leaf from the envelope and the key, the root from the leaf. It goes on to
+// the last step whatever fails, and ends with what it has not checked. It has no
+// network code and reads no clock; the only files that it opens itself are artifacts,
+// below a root that its caller names.
+//
+// The vectors in ../testdata/vectors are a valid hand-over and its forgeries, each with
+// the steps that must fail; index.json lists them, and `go test -update` makes them again.
 package verify
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"path"
 	"slices"
+	"strings"
 
 	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/governance/ledger"
@@ -161,7 +176,7 @@ func (v *verifier) checkUse() {
 	}
 }
 
-// limits says what nothing above can show.
+// limits lists what nothing above can show.
 func (v *verifier) limits() {
 	if len(v.bundles) == 0 {
 		v.skip("the candidate bundle: none was given that can be read")
@@ -191,4 +206,61 @@ func plural(n int, what string) string {
 		return "1 " + what
 	}
 	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// File is one file to verify: its name, for the report, and its bytes.
+type File struct {
+	Name string
+	Data []byte
+}
+
+type kind int
+
+const (
+	artifactFile kind = iota // anything that is none of the others
+	bundleFile
+	receiptFile
+	sealFile
+	sigstoreFile
+	proofFile
+	envelopeFile
+)
+
+// kindOf is what a file is. What its name promises comes first, so that a spoilt
+// candidate_bundle.json fails as one; other names are judged by their content.
+func kindOf(f File) kind {
+	switch name := path.Base(strings.ReplaceAll(f.Name, `\`, "/")); {
+	case strings.HasSuffix(name, ".dsse.json"):
+		return envelopeFile
+	case strings.HasSuffix(name, ".sigstore.json"):
+		return sigstoreFile
+	case strings.HasSuffix(name, ".tlog-proof"):
+		return proofFile
+	case name == "candidate_bundle.json":
+		return bundleFile
+	case name == "ingest_receipt.json":
+		return receiptFile
+	}
+	if bytes.HasPrefix(f.Data, []byte("c2sp.org/tlog-proof@")) {
+		return proofFile
+	}
+	d, err := parse(f.Data)
+	if err != nil {
+		return artifactFile
+	}
+	_, payload := d["payload"]
+	_, signatures := d["signatures"]
+	switch schema := d.text("schema"); {
+	case schema == bundle.SchemaBundle:
+		return bundleFile
+	case schema == "ingest-receipt/v1":
+		return receiptFile
+	case schema == ledger.SchemaSeal:
+		return sealFile
+	case strings.HasPrefix(d.text("mediaType"), "application/vnd.dev.sigstore.bundle"):
+		return sigstoreFile
+	case payload && signatures:
+		return envelopeFile
+	}
+	return artifactFile
 }

@@ -11,7 +11,6 @@ import (
 
 	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/governance/bundle/field"
-	"github.com/assay-run/assay/governance/fact"
 	"github.com/assay-run/assay/host/base/digest"
 )
 
@@ -71,7 +70,7 @@ type Gate struct {
 	Verified   bool
 }
 
-// Waivable says whether people may let the gate pass for a time.
+// Waivable reports whether people may let the gate pass for a time.
 func (g *Gate) Waivable() bool {
 	switch g.Kind {
 	case Integrity, Requested, LineageClean, Assurance, NoOpenIncident:
@@ -104,7 +103,7 @@ func readGate(r *field.Reader, v any, at string) Gate {
 	o := r.Object(v, at, append(field.Names("id kind"), field.Names(fields[0])...), append(field.Names("refs"), field.Names(fields[1])...))
 	g := Gate{
 		ID: o.Identifier("id"), Kind: kind, Refs: o.Texts("refs", maxGates, nil), Spec: spec(v),
-		SplitKinds: oneOfEach(o, "split_kinds", splitKinds), Rungs: oneOfEach(o, "rungs", fact.Rungs()),
+		SplitKinds: oneOfEach(o, "split_kinds", splitKinds), Rungs: oneOfEach(o, "rungs", bundle.Rungs()),
 		Pointer: pointer(o, "pointer"), ValueFrom: pointer(o, "value_from"), Metric: o.Filled("metric"), Min: 1, Seconds: o.Number("seconds", 1),
 		Role: bundle.Role(o.OneOf("role", field.InvalidField, string(bundle.RolePaper), string(bundle.RoleCanary), string(bundle.RoleLive))),
 		Op:   o.OneOf("op", field.InvalidField, ops...), Drill: o.OneOf("drill", field.InvalidField, "kill_switch"),

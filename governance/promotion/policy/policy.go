@@ -1,8 +1,18 @@
+// Package policy reads promotion policies and judges their gates.
+//
+// A policy is data, read strictly: an unknown key or kind, a stage for real money with fewer
+// than two approvals, or an unknown op refuses the whole file. Its digest is that of its
+// canonical JSON, as it was written; inherited gates are filled in when it is read.
+//
+// [Judge] judges one gate by the [Evidence] of one revision, at a time that it is given. The
+// verdict is pass, fail or pending (not known yet); what passed may expire, and people may
+// waive a gate for some days. Everything here is a pure function.
 package policy
 
 import (
 	_ "embed"
 	"fmt"
+	"math/big"
 	"regexp"
 	"slices"
 	"strings"
@@ -30,7 +40,7 @@ type Policy struct {
 
 // Stage is what it takes to enter a stage, and to stay there.
 type Stage struct {
-	// Auto lets the machine alone promote when the plan passes and nobody's approval is
+	// Auto lets the machine alone promote when the plan passes and no approval is
 	// asked for.
 	Auto bool
 	// Approvals are asked of different people each.
@@ -201,10 +211,52 @@ func readApprovals(r *field.Reader, o field.Object, s *Stage) {
 
 var wholeOne = regexp.MustCompile(`^1(\.0+)?$`)
 
-// share says whether a decimal is above 0 and at most 1.
+// share reports whether a decimal is above 0 and at most 1.
 func share(s string) bool {
 	if strings.HasPrefix(s, "0.") {
 		return strings.Trim(s, "0.") != ""
 	}
 	return wholeOne.MatchString(s)
+}
+
+// decimals is how many digits an amount has behind the point.
+const decimals = 18
+
+// Scale is what a stage allows of declared limits: capital, position and daily loss times
+// the stage's share, a decimal of at most 1, exactly and cut off behind 18 decimals; an
+// order no larger than a position.
+func Scale(l bundle.Limits, share string) bundle.Limits {
+	l.MaxCapital = times(l.MaxCapital, share)
+	l.MaxPositionValue = times(l.MaxPositionValue, share)
+	if l.MaxDailyLoss != "" {
+		l.MaxDailyLoss = times(l.MaxDailyLoss, share)
+	}
+	if units(l.MaxOrderValue).Cmp(units(l.MaxPositionValue)) > 0 {
+		l.MaxOrderValue = l.MaxPositionValue
+	}
+	return l
+}
+
+// units is an amount in units of its last possible digit.
+func units(s string) *big.Int {
+	whole, part, _ := strings.Cut(s, ".")
+	part += strings.Repeat("0", max(0, decimals-len(part)))
+	n, ok := new(big.Int).SetString(whole+part[:decimals], 10)
+	if !ok {
+		return new(big.Int)
+	}
+	return n
+}
+
+func times(amount, share string) string {
+	one := new(big.Int).Exp(big.NewInt(10), big.NewInt(decimals), nil)
+	n := new(big.Int).Mul(units(amount), units(share))
+	n.Quo(n, one)
+	whole, part := new(big.Int).QuoRem(n, one, new(big.Int))
+	digits := part.String()
+	digits = strings.TrimRight(strings.Repeat("0", decimals-len(digits))+digits, "0")
+	if digits == "" {
+		return whole.String()
+	}
+	return whole.String() + "." + digits
 }

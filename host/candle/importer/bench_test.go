@@ -31,7 +31,7 @@ func csvOf(s *market.Series) []byte {
 func BenchmarkRead(b *testing.B) {
 	const rows = 1_000_000
 	path := filepath.Join(b.TempDir(), "x.csv")
-	if err := os.WriteFile(path, csvOf(sdktest.Synth(1, rows, 1483228800000, time.Minute)), 0o600); err != nil {
+	if err := os.WriteFile(path, csvOf(sdktest.Synth(1, rows, time.Date(2017, time.January, 1, 0, 0, 0, 0, time.UTC), time.Minute)), 0o600); err != nil {
 		b.Fatal(err)
 	}
 	in, err := importer.File(path)

@@ -9,9 +9,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/assay-run/assay/host/candle/importer/cell"
-	"github.com/assay-run/assay/host/candle/importer/profile"
-	"github.com/assay-run/assay/host/candle/importer/refusal"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
@@ -25,7 +22,7 @@ type Format struct {
 	Open func(name string, f io.ReaderAt, size int64) (Columnar, error)
 }
 
-// Columnar is an open file of columns. A file that cannot be read is a *refusal.Error
+// Columnar is an open file of columns. A file that cannot be read is a *Error
 // of any of its methods.
 type Columnar interface {
 	Names() []string
@@ -70,7 +67,7 @@ type Column struct {
 	// Valid is false where there is no value; nil: there always is one.
 	Valid []bool
 	// Unit of Times, and whether they are moments or what a clock showed somewhere.
-	Unit  cell.Unit
+	Unit  Unit
 	Zoned bool
 	// Single says that the floats were kept in 32 bits.
 	Single bool
@@ -91,7 +88,7 @@ func (r *run) batches(ctx context.Context, in Input, c Columnar) error {
 	if c.Rows() > int64(r.opts.maxRows()) {
 		return r.opts.tooManyRows()
 	}
-	if err := r.recognise(profile.Head{Name: in.Name, Names: c.Names()}); err != nil {
+	if err := r.recognise(Head{Name: in.Name, Names: c.Names()}); err != nil {
 		return err
 	}
 	s := newSelection(r.layout)
@@ -124,11 +121,11 @@ func (r *run) batches(ctx context.Context, in Input, c Columnar) error {
 
 // selection is the columns that a layout wants, and where each of them is in a batch.
 type selection struct {
-	layout  profile.Layout
+	layout  Layout
 	columns []int
 }
 
-func newSelection(l profile.Layout) selection {
+func newSelection(l Layout) selection {
 	s := selection{layout: l}
 	for _, at := range []int{l.Time, l.Open, l.High, l.Low, l.Close, l.Volume, l.TickVolume, l.Ticker} {
 		if at >= 0 && !slices.Contains(s.columns, at) {
@@ -162,7 +159,7 @@ func (r *run) batch(s selection, b Batch) error {
 		if ticker != nil {
 			mine, fault := r.mine([]byte(ticker.text(i)))
 			if fault != "" {
-				if err := r.fail(refusal.MultipleTickers, s.row(b, i), fault); err != nil {
+				if err := r.fail(MultipleTickers, s.row(b, i), fault); err != nil {
 					return err
 				}
 			}
@@ -172,7 +169,7 @@ func (r *run) batch(s selection, b Batch) error {
 			}
 		}
 		var q quote
-		var o, h, w, c cell.State
+		var o, h, w, c State
 		q.open, o = open.number(i, l.Numbers, l.Places)
 		q.high, h = high.number(i, l.Numbers, l.Places)
 		q.low, w = low.number(i, l.Numbers, l.Places)
@@ -195,9 +192,9 @@ func (r *run) batch(s selection, b Batch) error {
 // typed takes a row of numbers and its time.
 func (r *run) typed(q quote, at *Column, s selection, b Batch, i int) error {
 	switch {
-	case q.prices == cell.Bad || q.amount == cell.Bad:
-		return r.fail(refusal.BadNumber, s.row(b, i), "a price or volume is not a number")
-	case q.prices == cell.Missing:
+	case q.prices == Bad || q.amount == Bad:
+		return r.fail(BadNumber, s.row(b, i), "a price or volume is not a number")
+	case q.prices == Missing:
 		r.report.Skipped++
 		return nil
 	}
@@ -206,7 +203,7 @@ func (r *run) typed(q quote, at *Column, s selection, b Batch, i int) error {
 		return r.fail(m.Code, s.row(b, i), r.timeMessage(m.Code, at.text(i)))
 	}
 	if !q.possible() {
-		return r.fail(refusal.BadNumber, s.row(b, i), impossible)
+		return r.fail(BadNumber, s.row(b, i), impossible)
 	}
 	r.take(q, m)
 	return nil
@@ -251,63 +248,63 @@ func (c *Column) text(i int) string {
 }
 
 // number is a value as a price or volume.
-func (c *Column) number(i int, style cell.Style, places int) (float64, cell.State) {
+func (c *Column) number(i int, style Style, places int) (float64, State) {
 	if !c.valid(i) {
-		return 0, cell.Missing
+		return 0, Missing
 	}
 	switch c.Kind {
 	case Floats:
 		x := c.Floats[i]
 		switch {
 		case math.IsNaN(x):
-			return 0, cell.Missing
+			return 0, Missing
 		case math.IsInf(x, 0):
-			return 0, cell.Bad
+			return 0, Bad
 		}
-		return x, cell.Good
+		return x, Good
 	case Integers:
 		if places > 0 {
-			return cell.Whole(strconv.AppendInt(nil, c.Ints[i], 10), places)
+			return Whole(strconv.AppendInt(nil, c.Ints[i], 10), places)
 		}
-		return float64(c.Ints[i]), cell.Good
+		return float64(c.Ints[i]), Good
 	case Texts:
 		if places > 0 {
-			return cell.Whole([]byte(c.Texts[i]), places)
+			return Whole([]byte(c.Texts[i]), places)
 		}
 		return style.Number([]byte(c.Texts[i]))
 	}
-	return 0, cell.Bad
+	return 0, Bad
 }
 
 // moment is a value as a time.
-func (c *Column) moment(i int, clock *cell.Clock) cell.Reading {
+func (c *Column) moment(i int, clock *Clock) Reading {
 	if !c.valid(i) {
-		return cell.Reading{Code: refusal.BadNumber}
+		return Reading{Code: BadNumber}
 	}
 	switch c.Kind {
 	case Integers:
-		t, u, code := cell.Integer(c.Ints[i])
-		return cell.Reading{Time: t, Unit: u, Code: code}
+		t, u, code := Integer(c.Ints[i])
+		return Reading{Time: t, Unit: u, Code: code}
 	case Floats:
 		return wholeMoment(c.Floats[i])
 	case Texts:
 		return clock.Read([]byte(c.Texts[i]))
 	case Dates:
-		return within(time.Unix(min(max(c.Ints[i], -1e6), 1e6)*86400, 0), cell.Date)
+		return within(time.Unix(min(max(c.Ints[i], -1e6), 1e6)*86400, 0), Date)
 	}
 	t, ok := c.instant(i)
 	if !ok {
-		return cell.Reading{Unit: c.Unit, Code: refusal.TimeOutOfRange}
+		return Reading{Unit: c.Unit, Code: TimeOutOfRange}
 	}
 	if c.Zoned {
 		return within(t, c.Unit)
 	}
 	zone := clock.Zone()
 	if zone == nil {
-		return cell.Reading{Unit: c.Unit, Code: refusal.TimezoneRequired}
+		return Reading{Unit: c.Unit, Code: TimezoneRequired}
 	}
-	if t, ok = cell.Local(t, zone); !ok {
-		return cell.Reading{Unit: c.Unit, Code: refusal.BadNumber}
+	if t, ok = Local(t, zone); !ok {
+		return Reading{Unit: c.Unit, Code: BadNumber}
 	}
 	return within(t, c.Unit)
 }
@@ -316,33 +313,33 @@ func (c *Column) moment(i int, clock *cell.Clock) cell.Reading {
 func (c *Column) instant(i int) (t time.Time, ok bool) {
 	n := c.Ints[i]
 	switch c.Unit {
-	case cell.Seconds:
+	case Seconds:
 		return time.Unix(n, 0).UTC(), n > -1e12 && n < 1e12
-	case cell.Milliseconds:
+	case Milliseconds:
 		return time.UnixMilli(n).UTC(), true
-	case cell.Microseconds:
+	case Microseconds:
 		return time.UnixMicro(n).UTC(), true
 	}
 	return time.Unix(0, n).UTC(), true
 }
 
-func within(t time.Time, u cell.Unit) cell.Reading {
-	r := cell.Reading{Time: market.FromTime(t), Unit: u}
-	if !cell.InRange(r.Time) {
-		r.Code = refusal.TimeOutOfRange
+func within(t time.Time, u Unit) Reading {
+	r := Reading{Time: market.FromTime(t), Unit: u}
+	if !InRange(r.Time) {
+		r.Code = TimeOutOfRange
 	}
 	return r
 }
 
 // wholeMoment reads a time that is kept as a float: only whole ones below 2^53 are
 // sure to be what was meant.
-func wholeMoment(x float64) cell.Reading {
+func wholeMoment(x float64) Reading {
 	switch {
 	case math.IsNaN(x):
-		return cell.Reading{Code: refusal.BadNumber}
+		return Reading{Code: BadNumber}
 	case x != math.Trunc(x) || math.Abs(x) >= 1<<53:
-		return cell.Reading{Code: refusal.TimeNotInteger}
+		return Reading{Code: TimeNotInteger}
 	}
-	t, u, code := cell.Integer(int64(x))
-	return cell.Reading{Time: t, Unit: u, Code: code}
+	t, u, code := Integer(int64(x))
+	return Reading{Time: t, Unit: u, Code: code}
 }

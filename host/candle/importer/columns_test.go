@@ -14,8 +14,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/assay-run/assay/host/candle/importer"
-	"github.com/assay-run/assay/host/candle/importer/cell"
-	"github.com/assay-run/assay/host/candle/importer/refusal"
 )
 
 // columnFile is a file of columns in memory, read in batches of so many rows.
@@ -91,21 +89,21 @@ func threeColumns(at importer.Column) *columnFile {
 	}
 }
 
-func hoursFrom(unit cell.Unit, per int64) importer.Column {
+func hoursFrom(unit importer.Unit, per int64) importer.Column {
 	return importer.Column{Kind: importer.Times, Ints: []int64{3600 * per, 7200 * per, 10800 * per}, Unit: unit, Zoned: true}
 }
 
 // However the times are kept, the candles are the same, and columns that nobody wants are
 // not read.
 func TestTimesOfColumns(t *testing.T) {
-	local := hoursFrom(cell.Milliseconds, 1e3)
+	local := hoursFrom(importer.Milliseconds, 1e3)
 	local.Zoned = false
 	for name, c := range map[string]struct {
 		at   importer.Column
 		zone *time.Location
 	}{
-		"s": {hoursFrom(cell.Seconds, 1), nil}, "ms": {hoursFrom(cell.Milliseconds, 1e3), nil}, "us": {hoursFrom(cell.Microseconds, 1e6), nil},
-		"ns": {hoursFrom(cell.Nanoseconds, 1e9), nil}, "ints": {ints(3600, 7200, 10800), nil}, "floats": {floats(3600, 7200, 10800), nil},
+		"s": {hoursFrom(importer.Seconds, 1), nil}, "ms": {hoursFrom(importer.Milliseconds, 1e3), nil}, "us": {hoursFrom(importer.Microseconds, 1e6), nil},
+		"ns": {hoursFrom(importer.Nanoseconds, 1e9), nil}, "ints": {ints(3600, 7200, 10800), nil}, "floats": {floats(3600, 7200, 10800), nil},
 		"texts": {texts("1970-01-01T01:00:00Z", "1970-01-01T02:00:00Z", "1970-01-01T03:00:00Z"), nil}, "clock": {local, time.UTC},
 	} {
 		for _, batch := range []int{0, 1, 2} {
@@ -124,39 +122,39 @@ func TestTimesOfColumns(t *testing.T) {
 }
 
 func TestColumnsThatAreRefused(t *testing.T) {
-	unzoned := hoursFrom(cell.Milliseconds, 1e3)
+	unzoned := hoursFrom(importer.Milliseconds, 1e3)
 	unzoned.Zoned = false
-	missing := hoursFrom(cell.Milliseconds, 1e3)
+	missing := hoursFrom(importer.Milliseconds, 1e3)
 	missing.Valid = []bool{true, false, true}
 	for name, c := range map[string]struct {
 		change func(*columnFile)
-		code   refusal.Code
+		code   importer.Code
 		text   string
 	}{
-		"no zone":       {func(f *columnFile) { f.columns[6] = unzoned }, refusal.TimezoneRequired, "--tz"},
-		"no time":       {func(f *columnFile) { f.columns[6] = missing }, refusal.BadNumber, ""},
-		"half seconds":  {func(f *columnFile) { f.columns[6] = floats(3600, 7200.5, 10800) }, refusal.TimeNotInteger, "7200.5"},
-		"a time of NaN": {func(f *columnFile) { f.columns[6] = floats(3600, math.NaN(), 10800) }, refusal.BadNumber, ""},
-		"far away":      {func(f *columnFile) { f.columns[6] = hoursFrom(cell.Seconds, 1e9) }, refusal.TimeOutOfRange, ""},
-		"infinite":      {func(f *columnFile) { f.columns[5] = floats(1, math.Inf(1), 3) }, refusal.BadNumber, "+Inf"},
-		"negative":      {func(f *columnFile) { f.columns[3] = floats(1, -2, 3) }, refusal.BadNumber, ""},
-		"words":         {func(f *columnFile) { f.columns[2] = texts("2", "three", "4") }, refusal.BadNumber, "three"},
-		"disorder":      {func(f *columnFile) { f.columns[4] = floats(3, 1, 5) }, refusal.OHLCViolations, ""},
-		"names":         {func(f *columnFile) { f.names[5] = "first" }, refusal.ColumnsMissing, "open"},
-		"too many":      {func(f *columnFile) { f.says = 1 << 40 }, refusal.TooLarge, "more than 100000000 rows"},
-		"too large":     {func(f *columnFile) { f.bytes = 9 << 30 }, refusal.TooLarge, "--merge"},
+		"no zone":       {func(f *columnFile) { f.columns[6] = unzoned }, importer.TimezoneRequired, "--tz"},
+		"no time":       {func(f *columnFile) { f.columns[6] = missing }, importer.BadNumber, ""},
+		"half seconds":  {func(f *columnFile) { f.columns[6] = floats(3600, 7200.5, 10800) }, importer.TimeNotInteger, "7200.5"},
+		"a time of NaN": {func(f *columnFile) { f.columns[6] = floats(3600, math.NaN(), 10800) }, importer.BadNumber, ""},
+		"far away":      {func(f *columnFile) { f.columns[6] = hoursFrom(importer.Seconds, 1e9) }, importer.TimeOutOfRange, ""},
+		"infinite":      {func(f *columnFile) { f.columns[5] = floats(1, math.Inf(1), 3) }, importer.BadNumber, "+Inf"},
+		"negative":      {func(f *columnFile) { f.columns[3] = floats(1, -2, 3) }, importer.BadNumber, ""},
+		"words":         {func(f *columnFile) { f.columns[2] = texts("2", "three", "4") }, importer.BadNumber, "three"},
+		"disorder":      {func(f *columnFile) { f.columns[4] = floats(3, 1, 5) }, importer.OHLCViolations, ""},
+		"names":         {func(f *columnFile) { f.names[5] = "first" }, importer.ColumnsMissing, "open"},
+		"too many":      {func(f *columnFile) { f.says = 1 << 40 }, importer.TooLarge, "more than 100000000 rows"},
+		"too large":     {func(f *columnFile) { f.bytes = 9 << 30 }, importer.TooLarge, "--merge"},
 	} {
-		f := threeColumns(hoursFrom(cell.Seconds, 1))
+		f := threeColumns(hoursFrom(importer.Seconds, 1))
 		c.change(f)
 		_, err := readColumns(f, importer.Options{})
-		var refused *refusal.Error
+		var refused *importer.Error
 		if !errors.As(err, &refused) || refused.Code != c.code || !strings.Contains(refused.Message+cases(refused), c.text) || !f.closed {
 			t.Errorf("%s: %v, closed %v", name, err, f.closed)
 		}
 	}
 }
 
-func cases(e *refusal.Error) string {
+func cases(e *importer.Error) string {
 	var b strings.Builder
 	for _, c := range e.Cases {
 		b.WriteString(" " + c.Text)
@@ -167,13 +165,13 @@ func cases(e *refusal.Error) string {
 // A row without a price says nothing and is left out; one of another ticker is somebody
 // else's.
 func TestRowsOfColumnsThatAreLeftOut(t *testing.T) {
-	f := threeColumns(hoursFrom(cell.Seconds, 1))
+	f := threeColumns(hoursFrom(importer.Seconds, 1))
 	f.columns[5] = floats(1, math.NaN(), 3)
 	r, err := readColumns(f, importer.Options{})
 	if err != nil || r.Series.Len() != 2 || r.Report.Skipped != 1 || r.Report.RowsRead != 3 {
 		t.Errorf("%v, %+v", err, r)
 	}
-	single := threeColumns(hoursFrom(cell.Seconds, 1))
+	single := threeColumns(hoursFrom(importer.Seconds, 1))
 	single.columns[2].Single = true
 	if r, err := readColumns(single, importer.Options{}); err != nil || len(r.Report.Warnings) != 1 || r.Report.Warnings[0].Code != "FLOAT32" {
 		t.Errorf("%v, %+v", err, r)

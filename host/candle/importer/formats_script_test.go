@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/host/candle/importer"
-	"github.com/assay-run/assay/host/candle/importer/refusal"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
@@ -134,7 +133,7 @@ func (c *scripted) run(t *testing.T) {
 
 func (c *scripted) checkRefusal(t *testing.T, err error) {
 	t.Helper()
-	var e *refusal.Error
+	var e *importer.Error
 	if !errors.As(err, &e) {
 		t.Fatalf("%s: %v", c.script, err)
 	}

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/host/candle/importer"
-	"github.com/assay-run/assay/host/candle/importer/refusal"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
@@ -68,15 +67,15 @@ func TestJSONNamesItsSeries(t *testing.T) {
 		t.Errorf("%+v, %v", r, err)
 	}
 	_, err = readFiles(importer.Options{}, text("BTC_USDT-5m.json", threeJSON))
-	if e := refused(t, err, refusal.TimeframeMismatch); !strings.Contains(e.Message, "the file says 5m, but the commonest step between candles is 1h") {
+	if e := refused(t, err, importer.TimeframeMismatch); !strings.Contains(e.Message, "the file says 5m, but the commonest step between candles is 1h") {
 		t.Error(e)
 	}
 	_, err = readFiles(importer.Options{}, text("candles.json", threeJSON))
-	refused(t, err, refusal.SymbolRequired)
+	refused(t, err, importer.SymbolRequired)
 	_, err = readFiles(importer.Options{}, text("BTC_USDT-1h.json", threeJSON), text("ETH_USDT-1h.json", threeJSON))
-	refused(t, err, refusal.MultipleTickers)
+	refused(t, err, importer.MultipleTickers)
 	_, err = readFiles(anySymbol, text("BTC_USDT-1h.json", threeJSON), text("BTC_USDT-5m.json", threeJSON))
-	refused(t, err, refusal.TimeframeMismatch)
+	refused(t, err, importer.TimeframeMismatch)
 	o := importer.Options{Symbol: "X/USD", Timeframe: market.MustTimeframe("1h")}
 	if _, err = readFiles(o, text("BTC_USDT-1h.json", threeJSON), text("BTC_USDT-5m.json", threeJSON)); err != nil {
 		t.Error(err)
@@ -87,29 +86,29 @@ func TestJSONRefusals(t *testing.T) {
 	long := "[[3600,1,3,1,2,10],[" + strings.Repeat("1,", 2<<20) + "1]]"
 	for _, c := range []struct {
 		name, content string
-		code          refusal.Code
+		code          importer.Code
 		line          int
 	}{
-		{"object", `{"data":[]}`, refusal.ColumnsRequired, 1},
-		{"rows of objects", `[{"time":3600}]`, refusal.ColumnsRequired, 1},
-		{"numbers", `[1,2,3]`, refusal.ColumnsRequired, 1},
-		{"array in a row", `[[3600,1,3,1,2,10],[7200,[1],1,1,1,1]]`, refusal.ColumnsRequired, 2},
-		{"object in a row", `[[3600,1,3,1,2,{}]]`, refusal.ColumnsRequired, 1},
-		{"commas in text", `[["1,2",1,3,1,2,10]]`, refusal.ColumnsRequired, 1},
-		{"lines in text", `[["1\n2",1,3,1,2,10]]`, refusal.ColumnsRequired, 1},
-		{"seven columns of fractions", `[[3600.5,1,3,1,2,10,1]]`, refusal.ColumnsRequired, 1},
-		{"cut", threeJSON[:40], refusal.Encoding, 3},
-		{"cut behind a row", threeJSON[:len(threeJSON)-1], refusal.Encoding, 4},
-		{"more behind", threeJSON + "[]", refusal.Encoding, 4},
-		{"NaN", "[[3600,NaN,3,1,2,10]]", refusal.Encoding, 1},
-		{"no comma", "[[3600,1,3,1,2,10] [7200,2,4,2,3,20]]", refusal.Encoding, 2},
-		{"bad UTF-8", "[[\"\xff\",1,3,1,2,10]]", refusal.Encoding, 1},
-		{"endless row", long, refusal.Encoding, 2},
-		{"endless text", `[["` + strings.Repeat("x", 3<<20) + `",1,1,1,1,1]]`, refusal.Encoding, 1},
-		{"empty", "[]", refusal.NoRows, 0},
-		{"words", `[[3600,1,3,1,2,10],[7200,"two",4,2,3,20]]`, refusal.BadNumber, 2},
-		{"short row", `[[3600,1,3,1,2,10],[7200,2,4,2]]`, refusal.BadNumber, 2},
-		{"true", `[[3600,1,3,1,2,10],[7200,true,4,2,3,20]]`, refusal.BadNumber, 2},
+		{"object", `{"data":[]}`, importer.ColumnsRequired, 1},
+		{"rows of objects", `[{"time":3600}]`, importer.ColumnsRequired, 1},
+		{"numbers", `[1,2,3]`, importer.ColumnsRequired, 1},
+		{"array in a row", `[[3600,1,3,1,2,10],[7200,[1],1,1,1,1]]`, importer.ColumnsRequired, 2},
+		{"object in a row", `[[3600,1,3,1,2,{}]]`, importer.ColumnsRequired, 1},
+		{"commas in text", `[["1,2",1,3,1,2,10]]`, importer.ColumnsRequired, 1},
+		{"lines in text", `[["1\n2",1,3,1,2,10]]`, importer.ColumnsRequired, 1},
+		{"seven columns of fractions", `[[3600.5,1,3,1,2,10,1]]`, importer.ColumnsRequired, 1},
+		{"cut", threeJSON[:40], importer.Encoding, 3},
+		{"cut behind a row", threeJSON[:len(threeJSON)-1], importer.Encoding, 4},
+		{"more behind", threeJSON + "[]", importer.Encoding, 4},
+		{"NaN", "[[3600,NaN,3,1,2,10]]", importer.Encoding, 1},
+		{"no comma", "[[3600,1,3,1,2,10] [7200,2,4,2,3,20]]", importer.Encoding, 2},
+		{"bad UTF-8", "[[\"\xff\",1,3,1,2,10]]", importer.Encoding, 1},
+		{"endless row", long, importer.Encoding, 2},
+		{"endless text", `[["` + strings.Repeat("x", 3<<20) + `",1,1,1,1,1]]`, importer.Encoding, 1},
+		{"empty", "[]", importer.NoRows, 0},
+		{"words", `[[3600,1,3,1,2,10],[7200,"two",4,2,3,20]]`, importer.BadNumber, 2},
+		{"short row", `[[3600,1,3,1,2,10],[7200,2,4,2]]`, importer.BadNumber, 2},
+		{"true", `[[3600,1,3,1,2,10],[7200,true,4,2,3,20]]`, importer.BadNumber, 2},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := readFiles(anySymbol, text("x.json", c.content))
@@ -187,12 +186,12 @@ func TestZip(t *testing.T) {
 func TestZipNamesItsMembers(t *testing.T) {
 	content := packed(t, "a.csv", three, "sub/b.csv", head+"14400,1,1,1,x,1\n")
 	_, err := readFiles(anySymbol, importer.Bytes("x.zip", content))
-	if e := refused(t, err, refusal.BadNumber); e.Cases[0].File != "x.zip/sub/b.csv" || e.Cases[0].Line != 2 {
+	if e := refused(t, err, importer.BadNumber); e.Cases[0].File != "x.zip/sub/b.csv" || e.Cases[0].Line != 2 {
 		t.Errorf("%+v", e.Cases)
 	}
 	content = packed(t, "a.csv", three, "b.csv", head+"7200,9,9,9,9,9\n")
 	_, err = readFiles(anySymbol, importer.Bytes("x.zip", content))
-	if e := refused(t, err, refusal.ConflictingDuplicates); e.Cases[0].File != "x.zip/b.csv" {
+	if e := refused(t, err, importer.ConflictingDuplicates); e.Cases[0].File != "x.zip/b.csv" {
 		t.Errorf("%+v", e.Cases)
 	}
 	r, err := readFiles(importer.Options{}, importer.Bytes("x.zip", packed(t, "BTC_USDT-1h.json", threeJSON)))
@@ -203,7 +202,7 @@ func TestZipNamesItsMembers(t *testing.T) {
 	row := "<TICKER>,<PER>,<DATE>,<OPEN>,<HIGH>,<LOW>,<CLOSE>\n%s,D,20240102,1,1,1,1\n%[1]s,D,20240103,1,1,1,1\n"
 	content = packed(t, "a.txt", fmt.Sprintf(row, "A.US"), "b.txt", fmt.Sprintf(row, "B.US"))
 	_, err = readFiles(anySymbol, importer.Bytes("x.zip", content))
-	if e := refused(t, err, refusal.MultipleTickers); e.Cases[0].File != "x.zip/b.txt" || !strings.Contains(e.Message, "--ticker") {
+	if e := refused(t, err, importer.MultipleTickers); e.Cases[0].File != "x.zip/b.txt" || !strings.Contains(e.Message, "--ticker") {
 		t.Errorf("%v", e)
 	}
 	o := importer.Options{Symbol: "B/USD", Ticker: "b.us"}
@@ -228,21 +227,21 @@ func TestZipRefusals(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		content []byte
-		code    refusal.Code
+		code    importer.Code
 		hint    string
 	}{
-		{"empty", packed(t), refusal.NoRows, "no file"},
-		{"folders only", packed(t, "a/", ""), refusal.NoRows, "no file"},
-		{"an empty member", packed(t, "a.csv", ""), refusal.NoRows, "no candle"},
-		{"cut", good[:len(good)-10], refusal.Encoding, "damaged"},
-		{"header only", good[:10], refusal.Encoding, "damaged"},
-		{"flipped", flipped, refusal.Encoding, "damaged"},
-		{"password", encrypted, refusal.Encoding, "password"},
-		{"unknown method", lzma, refusal.Encoding, "unpack it"},
-		{"zip in zip", packed(t, "x.csv", string(good)), refusal.Encoding, "inside a packed file"},
-		{"spreadsheet", packed(t, "[Content_Types].xml", "<x/>", "xl/workbook.xml", "<x/>"), refusal.Encoding, "spreadsheet"},
-		{"Feather in zip", packed(t, "x.feather", "ARROW1\x00\x00"), refusal.Encoding, "unpack it"},
-		{"ten thousand members", packed(t, many...), refusal.TooLarge, "10001 members"},
+		{"empty", packed(t), importer.NoRows, "no file"},
+		{"folders only", packed(t, "a/", ""), importer.NoRows, "no file"},
+		{"an empty member", packed(t, "a.csv", ""), importer.NoRows, "no candle"},
+		{"cut", good[:len(good)-10], importer.Encoding, "damaged"},
+		{"header only", good[:10], importer.Encoding, "damaged"},
+		{"flipped", flipped, importer.Encoding, "damaged"},
+		{"password", encrypted, importer.Encoding, "password"},
+		{"unknown method", lzma, importer.Encoding, "unpack it"},
+		{"zip in zip", packed(t, "x.csv", string(good)), importer.Encoding, "inside a packed file"},
+		{"spreadsheet", packed(t, "[Content_Types].xml", "<x/>", "xl/workbook.xml", "<x/>"), importer.Encoding, "spreadsheet"},
+		{"Feather in zip", packed(t, "x.feather", "ARROW1\x00\x00"), importer.Encoding, "unpack it"},
+		{"ten thousand members", packed(t, many...), importer.TooLarge, "10001 members"},
 	} {
 		_, err := readFiles(anySymbol, importer.Bytes("x.zip", c.content))
 		if e := refused(t, err, c.code); !strings.Contains(e.Message, c.hint) {
@@ -251,7 +250,7 @@ func TestZipRefusals(t *testing.T) {
 	}
 	// A source that cannot be read out of order.
 	in := importer.Input{Name: "x.zip", Open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewBuffer(good)), nil }}
-	var e *refusal.Error
+	var e *importer.Error
 	if _, err := readFiles(anySymbol, in); err == nil || errors.As(err, &e) {
 		t.Errorf("%v", err)
 	}
@@ -280,7 +279,7 @@ func TestPackedText(t *testing.T) {
 		strings.Replace(gzipped(t, three), "\x1f", "\x1f", 1)[:9]: "cut short",
 	} {
 		_, err := readFiles(anySymbol, text("x", content))
-		if e := refused(t, err, refusal.Encoding); !strings.Contains(e.Message, hint) {
+		if e := refused(t, err, importer.Encoding); !strings.Contains(e.Message, hint) {
 			t.Errorf("%q: %v", hint, e)
 		}
 	}
@@ -290,7 +289,7 @@ func TestTickers(t *testing.T) {
 	flat := "ticker,volume,open,close,high,low,window_start,transactions\n" +
 		"AAPL,10,1,2,3,1,1744792500000000000,1\nMSFT,11,9,9,9,9,1744792500000000000,1\nAAPL,20,2,3,4,2,1744792560000000000,1\nNVDA,11,9,9,9,9,1744792560000000000,1\nMSFT,11,9,9,9,9,1744792560000000000,1\n"
 	_, err := readFiles(anySymbol, text("x.csv", flat))
-	e := refused(t, err, refusal.MultipleTickers)
+	e := refused(t, err, importer.MultipleTickers)
 	if len(e.Cases) != 2 || e.Cases[0].Line != 3 || e.Cases[1].Line != 5 || !strings.Contains(e.Message, "AAPL, MSFT") {
 		t.Errorf("%v %+v", e, e.Cases)
 	}
@@ -299,7 +298,7 @@ func TestTickers(t *testing.T) {
 		t.Errorf("%+v, %v", r, err)
 	}
 	_, err = readFiles(importer.Options{Symbol: "TSLA/USD", Ticker: "TSLA"}, text("x.csv", flat))
-	if e := refused(t, err, refusal.NoRows); !strings.Contains(e.Message, "AAPL, MSFT, NVDA") {
+	if e := refused(t, err, importer.NoRows); !strings.Contains(e.Message, "AAPL, MSFT, NVDA") {
 		t.Error(e)
 	}
 	// A column for the ticker counts in any format with names.
@@ -309,13 +308,13 @@ func TestTickers(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	_, err = readFiles(anySymbol, text("x.csv", strings.Replace(named, "BTC,7200", "ETH,7200", 1)))
-	refused(t, err, refusal.MultipleTickers)
+	refused(t, err, importer.MultipleTickers)
 	many := head[:len(head)-1] + ",symbol\n"
 	for i := range 20 {
 		many += fmt.Sprintf("3600,1,1,1,1,1,T%d\n", i)
 	}
 	_, err = readFiles(anySymbol, text("x.csv", many))
-	if e := refused(t, err, refusal.MultipleTickers); len(e.Cases) != 5 || e.Cases[4].Line != 7 {
+	if e := refused(t, err, importer.MultipleTickers); len(e.Cases) != 5 || e.Cases[4].Line != 7 {
 		t.Errorf("%+v", e.Cases)
 	}
 }
@@ -357,17 +356,17 @@ func TestDateOrder(t *testing.T) {
 		}
 	}
 	_, err := readFiles(anySymbol, text("x.csv", investing("06/10/2026", "06/11/2026", "06/12/2026")))
-	e := refused(t, err, refusal.DateOrderAmbiguous)
+	e := refused(t, err, importer.DateOrderAmbiguous)
 	if len(e.Cases) != 3 || e.Cases[0].Line != 2 || e.Cases[0].Text != "2026-06-10 or 2026-10-06" || !strings.Contains(e.Message, "--date-order") {
 		t.Errorf("%+v", e)
 	}
 	_, err = readFiles(anySymbol, text("x.csv", investing("06/13/2026", "14/06/2026")))
-	if e := refused(t, err, refusal.BadNumber); e.Cases[0].Line != 3 {
+	if e := refused(t, err, importer.BadNumber); e.Cases[0].Line != 3 {
 		t.Errorf("%+v", e)
 	}
 	// Each file has an order of its own.
 	_, err = readFiles(anySymbol, text("a.csv", investing("06/13/2026", "06/14/2026")), text("b.csv", investing("06/10/2026", "06/11/2026")))
-	if e := refused(t, err, refusal.DateOrderAmbiguous); e.Cases[0].File != "b.csv" {
+	if e := refused(t, err, importer.DateOrderAmbiguous); e.Cases[0].File != "b.csv" {
 		t.Errorf("%+v", e)
 	}
 	// Nasdaq's is fixed.
@@ -377,7 +376,7 @@ func TestDateOrder(t *testing.T) {
 		t.Errorf("%+v, %v", r, err)
 	}
 	_, err = readFiles(anySymbol, text("x.csv", fmt.Sprintf(nasdaq, "13/06/2026")))
-	refused(t, err, refusal.BadNumber)
+	refused(t, err, importer.BadNumber)
 }
 
 func TestStamps(t *testing.T) {
@@ -407,12 +406,12 @@ func TestStamps(t *testing.T) {
 	}
 	o := importer.Options{Symbol: "X/USD", Stamp: "close"}
 	_, err := readFiles(o, text("x.csv", head+"1970-01-01,1,1,1,1,1\n1970-01-02,1,1,1,1,1\n"))
-	if e := refused(t, err, refusal.TimeOutOfRange); e.Cases[0].Line != 2 {
+	if e := refused(t, err, importer.TimeOutOfRange); e.Cases[0].Line != 2 {
 		t.Errorf("%+v", e)
 	}
 	o.Timeframe = market.MustTimeframe("1M")
 	_, err = readFiles(o, text("x.csv", head+"2024-03-30,1,1,1,1,1\n2024-03-31,1,1,1,1,1\n2024-04-30,1,1,1,1,1\n2024-05-30,1,1,1,1,1\n"))
-	refused(t, err, refusal.TimeframeMismatch)
+	refused(t, err, importer.TimeframeMismatch)
 	o.Stamp = "open"
 	if r, err := readFiles(importer.Options{Symbol: "X/USD", Stamp: "open"}, text("x.csv", three)); err != nil || rows(r.Series) != want3 {
 		t.Errorf("%v", err)
@@ -448,9 +447,9 @@ func TestTickVolume(t *testing.T) {
 		}
 	}
 	_, err = readFiles(o, text("x.csv", fmt.Sprintf(mt5, "many", "0")))
-	refused(t, err, refusal.BadNumber)
+	refused(t, err, importer.BadNumber)
 	_, err = readFiles(o, text("x.csv", fmt.Sprintf(mt5, "-1", "0")))
-	refused(t, err, refusal.BadNumber)
+	refused(t, err, importer.BadNumber)
 }
 
 func TestScaledPrices(t *testing.T) {
@@ -470,7 +469,7 @@ func TestScaledPrices(t *testing.T) {
 	// A price with a point behind a thousand lines without would be another price.
 	lean := strings.Repeat("19980102 00:00,136300,162500,135000,162500,6315000\n", 1100) + "19980105 00:00,13.63,16.25,13.5,16.25,1\n"
 	_, err = readFiles(anySymbol, text("x.csv", lean))
-	if e := refused(t, err, refusal.BadNumber); e.Cases[0].Line != 1101 || !strings.Contains(e.Message, "decimal point") {
+	if e := refused(t, err, importer.BadNumber); e.Cases[0].Line != 1101 || !strings.Contains(e.Message, "decimal point") {
 		t.Errorf("%v", e)
 	}
 }

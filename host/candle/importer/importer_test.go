@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/host/candle/importer"
-	"github.com/assay-run/assay/host/candle/importer/refusal"
 	"github.com/assay-run/assay/plugin-sdk/market"
 	"github.com/assay-run/assay/plugin-sdk/sdktest"
 )
@@ -130,55 +129,55 @@ func TestRefusals(t *testing.T) {
 	cases := []struct {
 		name, content string
 		options       importer.Options
-		code          refusal.Code
+		code          importer.Code
 		line          int
 	}{
-		{"exponent", row("1.70027E+12"), importer.Options{}, refusal.TimeNotInteger, 2},
-		{"fraction", row("1700000000.5"), importer.Options{}, refusal.TimeNotInteger, 2},
-		{"far future", row("99999999999"), importer.Options{}, refusal.TimeOutOfRange, 2},
-		{"year 2101", row("2101-01-01"), importer.Options{}, refusal.TimeOutOfRange, 2},
-		{"negative", row("-3600"), importer.Options{}, refusal.TimeOutOfRange, 2},
-		{"20 digits", row("17000000000000000000"), importer.Options{}, refusal.TimeOutOfRange, 2},
-		{"compact date", row("20240131"), importer.Options{}, refusal.TimeOutOfRange, 2},
-		{"no offset", row("2024-01-31 12:00:00"), importer.Options{}, refusal.TimezoneRequired, 2},
-		{"30 February", row("2024-02-30"), importer.Options{}, refusal.BadNumber, 2},
-		{"other date", row("31.01.2024"), importer.Options{}, refusal.BadNumber, 2},
-		{"no time", head + ",1,1,1,1,1\n", importer.Options{}, refusal.BadNumber, 2},
-		{"no header", good + good, importer.Options{}, refusal.ColumnsRequired, 1},
-		{"split time", "date,time,open,high,low,close\n2024-01-31,12:00:00,1,1,1,1\n", importer.Options{}, refusal.ColumnsRequired, 2},
-		{"nameless column", "time,open,high,low,close\nx,3600,1,2,1,2\n", importer.Options{}, refusal.ColumnsRequired, 2},
-		{"missing close", "time,open,high,low,volume\n3600,1,2,1,10\n", importer.Options{}, refusal.ColumnsMissing, 1},
-		{"missing time", "when,open,high,low,close\n3600,1,2,1,10\n", importer.Options{}, refusal.ColumnsMissing, 1},
-		{"words", head + "3600,1,2,1,two,10\n", importer.Options{}, refusal.BadNumber, 2},
-		{"hexadecimal", head + "3600,0x1p3,9,1,2,10\n", importer.Options{}, refusal.BadNumber, 2},
-		{"underscore", head + "3600,1_0,20,1,2,10\n", importer.Options{}, refusal.BadNumber, 2},
-		{"infinite", head + "3600,1,Inf,1,2,10\n", importer.Options{}, refusal.BadNumber, 2},
-		{"too large", head + "3600,1,1e999,1,2,10\n", importer.Options{}, refusal.BadNumber, 2},
-		{"price zero", head + "3600,1,2,0,2,10\n", importer.Options{}, refusal.BadNumber, 2},
-		{"price negative", head + "3600,1,2,-1,2,10\n", importer.Options{}, refusal.BadNumber, 2},
-		{"volume negative", head + "3600,1,2,1,2,-10\n", importer.Options{}, refusal.BadNumber, 2},
-		{"short row", head + good + "7200,1,2,1\n", importer.Options{}, refusal.BadNumber, 3},
-		{"timeframe", three, importer.Options{Timeframe: market.MustTimeframe("1m")}, refusal.TimeframeMismatch, 0},
-		{"one candle", head + good, importer.Options{}, refusal.TimeframeMismatch, 0},
-		{"sub-second", head + "1700000000000,1,1,1,1,1\n1700000000250,1,1,1,1,1\n", importer.Options{}, refusal.TimeframeMismatch, 0},
-		{"conflict", head + good + "3600,1,2,1,2,11\n", importer.Options{}, refusal.ConflictingDuplicates, 3},
-		{"high below close", head + "3600,1,1.5,1,2,10\n" + "7200,1,1,1,1,1\n", importer.Options{}, refusal.OHLCViolations, 2},
-		{"low above open", head + "3600,1,3,1.5,2,10\n" + "7200,1,1,1,1,1\n", importer.Options{}, refusal.OHLCViolations, 2},
-		{"all dropped", head + "3600,1,1.5,1,2,10\n", importer.Options{Violations: "drop"}, refusal.NoRows, 0},
-		{"UTF-16", "\xff\xfet\x00i\x00", importer.Options{}, refusal.Encoding, 1},
-		{"Latin-1", head + good + "7200,1,2,1,2,10,M\xfcnchen\n", importer.Options{}, refusal.Encoding, 3},
-		{"binary", head + "3600,1,2\x00,1,2,10\n", importer.Options{}, refusal.Encoding, 2},
-		{"endless line", head + strings.Repeat("1", 2<<20), importer.Options{}, refusal.Encoding, 2},
-		{"broken gzip", "\x1f\x8b nothing packed", importer.Options{}, refusal.Encoding, 1},
-		{"empty", "", importer.Options{}, refusal.NoRows, 0},
-		{"blank", "\n\n \n", importer.Options{}, refusal.NoRows, 0},
-		{"header only", head, importer.Options{}, refusal.NoRows, 0},
-		{"nothing but NaN", head + "3600,NaN,NaN,NaN,NaN,NaN\n", importer.Options{}, refusal.NoRows, 0},
+		{"exponent", row("1.70027E+12"), importer.Options{}, importer.TimeNotInteger, 2},
+		{"fraction", row("1700000000.5"), importer.Options{}, importer.TimeNotInteger, 2},
+		{"far future", row("99999999999"), importer.Options{}, importer.TimeOutOfRange, 2},
+		{"year 2101", row("2101-01-01"), importer.Options{}, importer.TimeOutOfRange, 2},
+		{"negative", row("-3600"), importer.Options{}, importer.TimeOutOfRange, 2},
+		{"20 digits", row("17000000000000000000"), importer.Options{}, importer.TimeOutOfRange, 2},
+		{"compact date", row("20240131"), importer.Options{}, importer.TimeOutOfRange, 2},
+		{"no offset", row("2024-01-31 12:00:00"), importer.Options{}, importer.TimezoneRequired, 2},
+		{"30 February", row("2024-02-30"), importer.Options{}, importer.BadNumber, 2},
+		{"other date", row("31.01.2024"), importer.Options{}, importer.BadNumber, 2},
+		{"no time", head + ",1,1,1,1,1\n", importer.Options{}, importer.BadNumber, 2},
+		{"no header", good + good, importer.Options{}, importer.ColumnsRequired, 1},
+		{"split time", "date,time,open,high,low,close\n2024-01-31,12:00:00,1,1,1,1\n", importer.Options{}, importer.ColumnsRequired, 2},
+		{"nameless column", "time,open,high,low,close\nx,3600,1,2,1,2\n", importer.Options{}, importer.ColumnsRequired, 2},
+		{"missing close", "time,open,high,low,volume\n3600,1,2,1,10\n", importer.Options{}, importer.ColumnsMissing, 1},
+		{"missing time", "when,open,high,low,close\n3600,1,2,1,10\n", importer.Options{}, importer.ColumnsMissing, 1},
+		{"words", head + "3600,1,2,1,two,10\n", importer.Options{}, importer.BadNumber, 2},
+		{"hexadecimal", head + "3600,0x1p3,9,1,2,10\n", importer.Options{}, importer.BadNumber, 2},
+		{"underscore", head + "3600,1_0,20,1,2,10\n", importer.Options{}, importer.BadNumber, 2},
+		{"infinite", head + "3600,1,Inf,1,2,10\n", importer.Options{}, importer.BadNumber, 2},
+		{"too large", head + "3600,1,1e999,1,2,10\n", importer.Options{}, importer.BadNumber, 2},
+		{"price zero", head + "3600,1,2,0,2,10\n", importer.Options{}, importer.BadNumber, 2},
+		{"price negative", head + "3600,1,2,-1,2,10\n", importer.Options{}, importer.BadNumber, 2},
+		{"volume negative", head + "3600,1,2,1,2,-10\n", importer.Options{}, importer.BadNumber, 2},
+		{"short row", head + good + "7200,1,2,1\n", importer.Options{}, importer.BadNumber, 3},
+		{"timeframe", three, importer.Options{Timeframe: market.MustTimeframe("1m")}, importer.TimeframeMismatch, 0},
+		{"one candle", head + good, importer.Options{}, importer.TimeframeMismatch, 0},
+		{"sub-second", head + "1700000000000,1,1,1,1,1\n1700000000250,1,1,1,1,1\n", importer.Options{}, importer.TimeframeMismatch, 0},
+		{"conflict", head + good + "3600,1,2,1,2,11\n", importer.Options{}, importer.ConflictingDuplicates, 3},
+		{"high below close", head + "3600,1,1.5,1,2,10\n" + "7200,1,1,1,1,1\n", importer.Options{}, importer.OHLCViolations, 2},
+		{"low above open", head + "3600,1,3,1.5,2,10\n" + "7200,1,1,1,1,1\n", importer.Options{}, importer.OHLCViolations, 2},
+		{"all dropped", head + "3600,1,1.5,1,2,10\n", importer.Options{Violations: "drop"}, importer.NoRows, 0},
+		{"UTF-16", "\xff\xfet\x00i\x00", importer.Options{}, importer.Encoding, 1},
+		{"Latin-1", head + good + "7200,1,2,1,2,10,M\xfcnchen\n", importer.Options{}, importer.Encoding, 3},
+		{"binary", head + "3600,1,2\x00,1,2,10\n", importer.Options{}, importer.Encoding, 2},
+		{"endless line", head + strings.Repeat("1", 2<<20), importer.Options{}, importer.Encoding, 2},
+		{"broken gzip", "\x1f\x8b nothing packed", importer.Options{}, importer.Encoding, 1},
+		{"empty", "", importer.Options{}, importer.NoRows, 0},
+		{"blank", "\n\n \n", importer.Options{}, importer.NoRows, 0},
+		{"header only", head, importer.Options{}, importer.NoRows, 0},
+		{"nothing but NaN", head + "3600,NaN,NaN,NaN,NaN,NaN\n", importer.Options{}, importer.NoRows, 0},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			r, err := read(c.content, c.options)
-			var e *refusal.Error
+			var e *importer.Error
 			if !errors.As(err, &e) {
 				t.Fatalf("%v, %v", r, err)
 			}
@@ -204,8 +203,8 @@ func TestFiveCasesOfOneKind(t *testing.T) {
 		content += fmt.Sprintf("1.7%dE+12,1,2,1,2,10\n7200,x,2,1,2,10\n", i)
 	}
 	_, err := read(content, importer.Options{})
-	var e *refusal.Error
-	if !errors.As(err, &e) || e.Code != refusal.TimeNotInteger || len(e.Cases) != 5 {
+	var e *importer.Error
+	if !errors.As(err, &e) || e.Code != importer.TimeNotInteger || len(e.Cases) != 5 {
 		t.Fatalf("%v", err)
 	}
 	for i, c := range e.Cases {
@@ -217,8 +216,8 @@ func TestFiveCasesOfOneKind(t *testing.T) {
 
 func TestSymbolAndOptions(t *testing.T) {
 	_, err := importer.Read(context.Background(), []importer.Input{text("x.csv", three)}, importer.Options{})
-	var e *refusal.Error
-	if !errors.As(err, &e) || e.Code != refusal.SymbolRequired {
+	var e *importer.Error
+	if !errors.As(err, &e) || e.Code != importer.SymbolRequired {
 		t.Errorf("got %v", err)
 	}
 	for flag, o := range map[string]importer.Options{
@@ -229,7 +228,7 @@ func TestSymbolAndOptions(t *testing.T) {
 		"--duplicates":      {Duplicates: "both"},
 		"--profile":         {Profile: "paper"},
 	} {
-		var oe *refusal.OptionError
+		var oe *importer.OptionError
 		if _, err := read(three, o); !errors.As(err, &oe) || oe.Flag != flag {
 			t.Errorf("%s: %v", flag, err)
 		}
@@ -242,7 +241,7 @@ func TestSymbolAndOptions(t *testing.T) {
 	if r := mustRead(t, three, importer.Options{Profile: "by_name"}); r.Report.Profile != "by_name" {
 		t.Errorf("profile %q", r.Report.Profile)
 	}
-	if _, err := read("3600,1,2,1,2,10\n", importer.Options{Profile: "by_name"}); !errors.As(err, &e) || e.Code != refusal.ColumnsMissing {
+	if _, err := read("3600,1,2,1,2,10\n", importer.Options{Profile: "by_name"}); !errors.As(err, &e) || e.Code != importer.ColumnsMissing {
 		t.Errorf("got %v", err)
 	}
 }
@@ -360,12 +359,12 @@ func TestSeveralFilesAndGzip(t *testing.T) {
 	heard = 0
 	conflict := []importer.Input{text("a.csv", three), text("b.csv", head+"7200,2,4,2,3,21\n")}
 	_, err = importer.Read(context.Background(), conflict, o)
-	var e *refusal.Error
+	var e *importer.Error
 	if !errors.As(err, &e) || e.Cases[0].File != "b.csv" || e.Cases[0].Line != 2 {
 		t.Errorf("%v", err)
 	}
 	cut := packed.Bytes()[:packed.Len()-6]
-	if _, err := read(string(cut), importer.Options{}); !errors.As(err, &e) || e.Code != refusal.Encoding {
+	if _, err := read(string(cut), importer.Options{}); !errors.As(err, &e) || e.Code != importer.Encoding {
 		t.Errorf("cut gzip: %v", err)
 	}
 }
@@ -375,8 +374,8 @@ func TestMerge(t *testing.T) {
 	fresh := func() *importer.Result {
 		return mustRead(t, head+"10800,3,5,3,4,31\n14400,4,6,4,5,40\n18000,4,6,4,5,40\n", importer.Options{})
 	}
-	var e *refusal.Error
-	if err := fresh().Merge(stored, ""); !errors.As(err, &e) || e.Code != refusal.ConflictingDuplicates || e.Cases[0].Line != 2 {
+	var e *importer.Error
+	if err := fresh().Merge(stored, ""); !errors.As(err, &e) || e.Code != importer.ConflictingDuplicates || e.Cases[0].Line != 2 {
 		t.Errorf("got %v", err)
 	}
 	for which, volume := range map[string]float64{"first": 30, "last": 31} {
@@ -410,7 +409,7 @@ func TestFile(t *testing.T) {
 
 // A large file takes the same way as a small one, through many blocks.
 func TestLargeFileEqualsItsSeries(t *testing.T) {
-	s := sdktest.Synth(7, 30000, 1483228800000, time.Minute)
+	s := sdktest.Synth(7, 30000, time.Date(2017, time.January, 1, 0, 0, 0, 0, time.UTC), time.Minute)
 	r := mustRead(t, string(csvOf(s)), importer.Options{})
 	if rows(r.Series) != rows(s) || r.Series.Timeframe != s.Timeframe {
 		t.Error("candles differ")
@@ -458,7 +457,7 @@ func checkFuzzed(t *testing.T, in importer.Input, columns ...string) {
 	o := importer.Options{Symbol: "X/USD", Columns: columns, Zone: time.UTC, Violations: "widen", Duplicates: "last", Stamp: "close"}
 	r, err := importer.Read(context.Background(), []importer.Input{in}, o)
 	if err != nil {
-		var refused *refusal.Error
+		var refused *importer.Error
 		if !errors.As(err, &refused) || len(refused.Cases) > 5 {
 			t.Fatalf("untyped error %v", err)
 		}
@@ -510,8 +509,8 @@ func TestPandasIndexIsTheTime(t *testing.T) {
 		"mixed":       header + "2024-01-01,1,2,0.5,1.5,10\nlater,1.5,2,1,1.5,11\n",
 		"two levels":  ",,Open,High,Low,Close,Volume\nBTC,2024-01-01,1,2,0.5,1.5,10\nBTC,2024-01-02,1.5,2,1,1.5,11\n",
 	} {
-		var e *refusal.Error
-		if r, err := read(text, importer.Options{}); !errors.As(err, &e) || e.Code != refusal.ColumnsMissing {
+		var e *importer.Error
+		if r, err := read(text, importer.Options{}); !errors.As(err, &e) || e.Code != importer.ColumnsMissing {
 			t.Errorf("%s: %+v %v", name, r, err)
 		}
 	}

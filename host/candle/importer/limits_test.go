@@ -11,8 +11,6 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-
-	"github.com/assay-run/assay/host/candle/importer/refusal"
 )
 
 const limitHead = "time,open,high,low,close,volume\n"
@@ -24,8 +22,8 @@ func limited(bytes int64, rows int, files ...Input) error {
 
 func tooLarge(t *testing.T, what string, err error) {
 	t.Helper()
-	var e *refusal.Error
-	if !errors.As(err, &e) || e.Code != refusal.TooLarge {
+	var e *Error
+	if !errors.As(err, &e) || e.Code != TooLarge {
 		t.Errorf("%s: %v", what, err)
 	}
 }
@@ -94,8 +92,8 @@ func TestZipThatLies(t *testing.T) {
 	at := bytes.Index(content, []byte("PK\x01\x02"))
 	copy(content[at+24:], []byte{10, 0, 0, 0}) // the unpacked size
 	err := limited(1000, 0, Bytes("x.zip", content))
-	var e *refusal.Error
-	if !errors.As(err, &e) || e.Code != refusal.TooLarge && e.Code != refusal.Encoding {
+	var e *Error
+	if !errors.As(err, &e) || e.Code != TooLarge && e.Code != Encoding {
 		t.Errorf("%v", err)
 	}
 }

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/host/candle/importer"
-	"github.com/assay-run/assay/host/candle/importer/refusal"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
@@ -47,14 +46,14 @@ func expectations(t *testing.T) map[string]expectation {
 type sample struct {
 	profile string
 	options importer.Options
-	refused refusal.Code
+	refused importer.Code
 }
 
 func sampleOptions() map[string]sample {
 	day, minute := market.MustTimeframe("1d"), market.MustTimeframe("1m")
 	return map[string]sample{
 		"backtrader_date_time.csv":    {profile: "backtrader", options: importer.Options{Zone: time.UTC}},
-		"binance_excel_mangled.csv":   {refused: refusal.TimeNotInteger},
+		"binance_excel_mangled.csv":   {refused: importer.TimeNotInteger},
 		"binance_futures_header.csv":  {profile: "binance-header"},
 		"binance_spot_ms_to_us.csv":   {profile: "binance"},
 		"bitfinex_ochl_crlf.csv":      {profile: "columns"},
@@ -64,7 +63,7 @@ func sampleOptions() map[string]sample {
 		"cryptodatadownload_2024.csv": {profile: "cryptodatadownload"},
 		"dukascopy.csv":               {profile: "dukascopy", options: importer.Options{Timeframe: minute}},
 		"freqtrade_json.json":         {profile: "freqtrade"},
-		"gct_bad_ohlc.csv":            {refused: refusal.OHLCViolations, options: importer.Options{Timeframe: day}},
+		"gct_bad_ohlc.csv":            {refused: importer.OHLCViolations, options: importer.Options{Timeframe: day}},
 		"histdata_ascii.csv":          {profile: "histdata", options: importer.Options{Timeframe: minute}},
 		"investing_com.csv":           {profile: "investing", options: importer.Options{Violations: "keep"}},
 		"kaggle_bitstamp_nan.csv":     {profile: "by_name", options: importer.Options{Timeframe: minute}},
@@ -125,9 +124,9 @@ func readSample(t *testing.T, name, columns string, o importer.Options) (*import
 	return importer.Read(context.Background(), []importer.Input{in}, o)
 }
 
-func refused(t *testing.T, err error, code refusal.Code) *refusal.Error {
+func refused(t *testing.T, err error, code importer.Code) *importer.Error {
 	t.Helper()
-	var e *refusal.Error
+	var e *importer.Error
 	if !errors.As(err, &e) || e.Code != code {
 		t.Fatalf("got %v, want %s", err, code)
 	}
@@ -150,19 +149,19 @@ func TestSamplesAreRefusedWithoutTheirOptions(t *testing.T) {
 	expectations(t)
 	for _, c := range []struct {
 		name, columns string
-		code          refusal.Code
+		code          importer.Code
 		line          int
 		hint          string
 	}{
-		{"binance_excel_mangled.csv", "", refusal.TimeNotInteger, 2, "export the file again"},
-		{"gct_bad_ohlc.csv", "", refusal.ColumnsRequired, 1, "--columns"},
-		{"gct_bad_ohlc.csv", "time,volume,open,high,low,close", refusal.OHLCViolations, 1, "--ohlc-violations"},
-		{"ccxt_ninjabot_oclh.csv", "", refusal.OHLCViolations, 1, "--columns"},
-		{"bitfinex_ochl_crlf.csv", "", refusal.ColumnsRequired, 1, "--columns"},
-		{"bitfinex_ochl_crlf.csv", "time,open,high,low,close,volume", refusal.OHLCViolations, 1, "--columns"},
-		{"backtrader_date_time.csv", "", refusal.TimezoneRequired, 2, "--tz"},
-		{"metatrader5.csv", "", refusal.TimezoneRequired, 2, "--tz"},
-		{"investing_com.csv", "", refusal.OHLCViolations, 3, "--ohlc-violations"},
+		{"binance_excel_mangled.csv", "", importer.TimeNotInteger, 2, "export the file again"},
+		{"gct_bad_ohlc.csv", "", importer.ColumnsRequired, 1, "--columns"},
+		{"gct_bad_ohlc.csv", "time,volume,open,high,low,close", importer.OHLCViolations, 1, "--ohlc-violations"},
+		{"ccxt_ninjabot_oclh.csv", "", importer.OHLCViolations, 1, "--columns"},
+		{"bitfinex_ochl_crlf.csv", "", importer.ColumnsRequired, 1, "--columns"},
+		{"bitfinex_ochl_crlf.csv", "time,open,high,low,close,volume", importer.OHLCViolations, 1, "--columns"},
+		{"backtrader_date_time.csv", "", importer.TimezoneRequired, 2, "--tz"},
+		{"metatrader5.csv", "", importer.TimezoneRequired, 2, "--tz"},
+		{"investing_com.csv", "", importer.OHLCViolations, 3, "--ohlc-violations"},
 	} {
 		_, err := readSample(t, c.name, c.columns, importer.Options{})
 		e := refused(t, err, c.code)

@@ -16,8 +16,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-
-	"github.com/assay-run/assay/host/candle/importer/refusal"
 )
 
 // maxMembers is how many files an archive may have.
@@ -40,7 +38,7 @@ func (m *meter) Read(p []byte) (int, error) {
 // input reads one file, whatever it is packed in, into the table.
 func (r *run) input(ctx context.Context, in Input) error {
 	if in.Size > r.opts.maxBytes() {
-		return refusal.New(refusal.TooLarge, "%s has more than %s: import it in parts with --merge", in.Name, size(r.opts.maxBytes()))
+		return Refuse(TooLarge, "%s has more than %s: import it in parts with --merge", in.Name, size(r.opts.maxBytes()))
 	}
 	f, err := in.Open()
 	if err != nil {
@@ -100,14 +98,14 @@ func (r *run) archive(ctx context.Context, in Input, f io.ReaderAt) error {
 		return damaged(in.Name, "zip", err)
 	}
 	if len(z.File) > maxMembers {
-		return refusal.New(refusal.TooLarge, "%s has %d members, more than %d: unpack it", in.Name, len(z.File), maxMembers)
+		return Refuse(TooLarge, "%s has %d members, more than %d: unpack it", in.Name, len(z.File), maxMembers)
 	}
 	if slices.ContainsFunc(z.File, func(f *zip.File) bool { return f.Name == "[Content_Types].xml" }) {
-		return refusal.New(refusal.Encoding, "the file is a spreadsheet or document: save it as CSV").At(in.Name, 1, "")
+		return Refuse(Encoding, "the file is a spreadsheet or document: save it as CSV").At(in.Name, 1, "")
 	}
 	members, ignored := choose(z.File)
 	if len(members) == 0 {
-		return refusal.New(refusal.NoRows, "%s has no file in it", in.Name)
+		return Refuse(NoRows, "%s has no file in it", in.Name)
 	}
 	if len(ignored) > 0 {
 		r.report.warn(warnMembers, "%s: %d members that are no candles by their names were left out: %s", in.Name, len(ignored), strings.Join(ignored[:min(len(ignored), 5)], ", "))
@@ -159,7 +157,7 @@ func choose(files []*zip.File) (members []*zip.File, ignored []string) {
 func (r *run) member(ctx context.Context, in Input, m *zip.File, read func() int64) error {
 	name := in.Name + "/" + m.Name
 	if m.Flags&1 != 0 {
-		return refusal.New(refusal.Encoding, "the zip file has a password: unpack it").At(name, 1, "")
+		return Refuse(Encoding, "the zip file has a password: unpack it").At(name, 1, "")
 	}
 	f, err := m.Open()
 	if err != nil {
@@ -189,10 +187,10 @@ func damaged(name, kind string, err error) error {
 	var flateError flate.CorruptInputError
 	switch {
 	case errors.Is(err, zip.ErrAlgorithm):
-		return refusal.New(refusal.Encoding, "the zip file is packed in a way that is not known here: unpack it").At(name, 1, "")
+		return Refuse(Encoding, "the zip file is packed in a way that is not known here: unpack it").At(name, 1, "")
 	case errors.Is(err, gzip.ErrHeader), errors.Is(err, gzip.ErrChecksum), errors.Is(err, zip.ErrFormat), errors.Is(err, zip.ErrChecksum),
 		errors.Is(err, io.ErrUnexpectedEOF), errors.As(err, &flateError), errors.Is(err, io.EOF):
-		return refusal.New(refusal.Encoding, "the %s file is damaged or cut short: %v", kind, err).At(name, 1, "")
+		return Refuse(Encoding, "the %s file is damaged or cut short: %v", kind, err).At(name, 1, "")
 	}
 	return err
 }

@@ -28,9 +28,9 @@ func (a *oneAnswer) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // answered is a session that gets this answer to everything.
 func answered(a *oneAnswer) *session {
-	s := connection(&session{tuning: defaults()}).Session.(*session)
-	s.state, s.at.REST, s.http, s.queue, s.resync = opened, "answer://all", newTransport(), &queue{}, make(chan struct{}, 1)
-	s.http.base.RegisterProtocol("answer", a)
+	s := connection(&session{tuning: defaults()}).Connector.(*session)
+	s.state, s.rest.at.REST, s.rest.http, s.rest.queue, s.rest.resync = opened, "answer://all", newTransport(), &queue{}, make(chan struct{}, 1)
+	s.rest.http.base.RegisterProtocol("answer", a)
 	s.req = exchange.OpenRequest{Trading: true, Timeframe: market.MustTimeframe("1m")}
 	s.names, s.ours = map[string]market.Symbol{"BTCUSDT": "BTC/USDT"}, map[orderKey]string{}
 	return s
@@ -58,7 +58,7 @@ func TestShapes(t *testing.T) {
 		unknown(body, "balances", err)
 		_, err = answered(a).Markets(ctx)
 		unknown(body, "markets", err)
-		unknown(body, "time", answered(a).takeTime(ctx))
+		unknown(body, "time", answered(a).rest.takeTime(ctx))
 	}
 }
 
@@ -131,7 +131,7 @@ func FuzzAnswers(f *testing.F) {
 		whole("balances", err)
 		_, err = answered(a).Markets(ctx)
 		whole("markets", err)
-		whole("time", answered(a).takeTime(ctx))
+		whole("time", answered(a).rest.takeTime(ctx))
 		fills, err := answered(a).Fills(ctx, "BTC/USDT", 0)
 		whole("fills", err)
 		for _, fill := range fills.Fills {

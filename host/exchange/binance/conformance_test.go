@@ -7,9 +7,9 @@ import (
 	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/host/exchange/wire"
 	"github.com/assay-run/assay/host/hosttest/conformance"
-	"github.com/assay-run/assay/host/hosttest/soak"
+	"github.com/assay-run/assay/host/hosttest/exchangetest"
+	"github.com/assay-run/assay/host/hosttest/ring"
 	"github.com/assay-run/assay/host/hosttest/testvenue"
-	"github.com/assay-run/assay/host/hosttest/wiretest"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
@@ -100,23 +100,23 @@ func harness(wrap func(testing.TB, exchange.Connection) exchange.Connection) con
 
 // TestConformance is what lets this version of the connector trade real money.
 func TestConformance(t *testing.T) {
-	passed, rounds := 0, soak.Size(1, 20)
+	passed, rounds := 0, ring.Size(1, 1, 20)
 	for range rounds {
 		r := conformance.Run(t, harness(func(_ testing.TB, c exchange.Connection) exchange.Connection { return wire.Guard(c, nil) }))
 		conformance.Certify(t, New(), r)
 		passed += r.Passed
 	}
-	soak.Count(t, "conformance cards, binance", passed, rounds*conformance.Cards)
+	ring.Count(t, "conformance cards, binance", passed, rounds*conformance.Cards)
 }
 
-// TestConformanceOverTheWire plays the same cards through gRPC, in make soak.
+// TestConformanceOverTheWire plays the same cards through gRPC, in make prove.
 func TestConformanceOverTheWire(t *testing.T) {
-	if !soak.Long() {
+	if ring.At() < ring.Prove {
 		t.Skip("the same cards once more: make soak plays them")
 	}
-	r := conformance.Run(t, harness(wiretest.Over))
+	r := conformance.Run(t, harness(exchangetest.Over))
 	if r.Passed != conformance.Cards {
 		t.Errorf("%s: skipped %v, failed %v", r, r.Skipped, r.Failed)
 	}
-	soak.Count(t, "conformance cards, binance over the wire", r.Passed, conformance.Cards)
+	ring.Count(t, "conformance cards, binance over the wire", r.Passed, conformance.Cards)
 }

@@ -18,7 +18,7 @@ type tuning struct {
 	overlap           time.Duration // that the old one is still listened to
 	shortest, longest time.Duration // between attempts
 	steady            time.Duration // that a connection lives before its loss begins the back-off anew
-	first             time.Duration // in which the account's stream connects or says why not; the host waits 30 s
+	first             time.Duration // in which the account's stream connects or explains why not; the host waits 30 s
 }
 
 func defaults() tuning {
@@ -41,12 +41,12 @@ type link struct {
 	times tuning
 	// hello is said to a new connection; an error of type *exchange.Error is final.
 	hello func(context.Context, *websocket.Conn) error
-	// leaving says that a message announces the end of the connection, ended that nothing
+	// leaving reports that a message announces the end of the connection, ended that nothing
 	// will follow on it although it stays open. ended can be nil.
 	leaving, ended func([]byte) bool
-	// silence is how long the exchange wants nobody to come. It can be nil.
+	// silence is how long the exchange asks for silence. It can be nil.
 	silence func() time.Duration
-	// refused hears of a handshake that was answered with another status. It can be nil.
+	// refused is called with a handshake that was answered with another status. It can be nil.
 	refused func(status int, retryAfter time.Duration)
 	// patience is for the first connection; 0 has no end.
 	patience time.Duration
@@ -161,7 +161,7 @@ func (p *pair) replace(ctx context.Context, after time.Duration) {
 	})
 }
 
-// replaceLeaving does so at once, but where one connection after the other says that it leaves.
+// replaceLeaving does so at once, but where one connection after the other reports that it leaves.
 func (p *pair) replaceLeaving(ctx context.Context) {
 	if p.dialing || p.second != nil {
 		return
@@ -219,10 +219,10 @@ func quiet(ctx context.Context, err error) error {
 	return err
 }
 
-// lived says that a connection was no vain attempt.
+// lived reports whether a connection was no vain attempt.
 func (l *link) lived(w *socket) bool { return time.Since(w.since) >= l.times.steady }
 
-// silent is how long the exchange wants nobody to come.
+// silent is how long the exchange asks for silence.
 func (l *link) silent() time.Duration {
 	if l.silence == nil {
 		return 0
@@ -230,7 +230,7 @@ func (l *link) silent() time.Duration {
 	return l.silence()
 }
 
-// rest waits, and on while the exchange wants silence.
+// rest waits, and on while the exchange asks for silence.
 func (l *link) rest(ctx context.Context, d time.Duration) error {
 	for d = max(d, l.silent()); d > 0 && exchange.Pause(ctx, d); d = l.silent() {
 	}
@@ -316,7 +316,7 @@ func (l *link) dial(ctx context.Context) (*socket, error) {
 
 func (l *link) alive(ws *websocket.Conn) { _ = ws.SetReadDeadline(time.Now().Add(l.times.deadline)) }
 
-// listen hands what a connection says to run.
+// listen hands the messages of a connection to run.
 func (l *link) listen(ctx context.Context, w *socket) {
 	l.wg.Go(func() {
 		for {

@@ -229,7 +229,7 @@ func TestStreamsKeepTheSilence(t *testing.T) {
 				if err := b.Do(testvenue.Script{Action: "stream_cut", Args: []string{"all"}}); err != nil {
 					t.Fatal(err)
 				}
-				comes(t, "the silence", func() bool { return s.queue.silence() > 0 && len(a.said()) == 2 })
+				comes(t, "the silence", func() bool { return s.rest.queue.silence() > 0 && len(a.said()) == 2 })
 				if _, r := s.account(t.Context()); r.Outcome != exchange.NotSent || r.RetryAfterMS == 0 {
 					t.Errorf("a request in the window: %+v", r)
 				}
@@ -263,17 +263,17 @@ func TestTheFirstSubscriptionSaysWhyNot(t *testing.T) {
 		}
 		return e
 	}
-	s.queue.hush(50*time.Millisecond, false)
+	s.rest.queue.hush(50*time.Millisecond, false)
 	if e := open(); e != nil || b.Count("subscribe") != 1 {
 		t.Errorf("after a short silence: %v", e)
 	}
-	s.queue.hush(time.Minute, false)
+	s.rest.queue.hush(time.Minute, false)
 	if e := open(); e == nil || e.Result.Outcome != exchange.NotSent || e.Result.RetryAfterMS < 50_000 || b.Count("streams") != 1 {
 		t.Errorf("in a long silence: %v", e)
 	}
 	broken := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }))
 	defer broken.Close()
-	s.at, s.queue, s.tuning.first = At(broken.URL), &queue{}, 100*time.Millisecond
+	s.rest.at, s.rest.queue, s.tuning.first = At(broken.URL), &queue{}, 100*time.Millisecond
 	if e := open(); e == nil || e.Result.Outcome != exchange.Unknown || !strings.Contains(e.Result.Message, "could not be opened") {
 		t.Errorf("at a broken server: %v", e)
 	}
@@ -283,12 +283,12 @@ func TestTheFirstSubscriptionSaysWhyNot(t *testing.T) {
 func TestASubscriptionWithAWrongClock(t *testing.T) {
 	b := newBench(t, plainWrap)
 	s := openedSession(t, b, brisk)
-	s.queue.space(50 * time.Millisecond)
+	s.rest.queue.space(50 * time.Millisecond)
 	if err := b.Do(testvenue.Script{Action: "clock_offset", Args: []string{"60000"}}); err != nil {
 		t.Fatal(err)
 	}
 	listens(t, s)
-	if n := b.Count("subscribe"); n != 2 || s.clockOffset() < 50*time.Second {
-		t.Errorf("%d subscriptions, the clock is %s off", n, s.clockOffset())
+	if n := b.Count("subscribe"); n != 2 || s.rest.clockOffset() < 50*time.Second {
+		t.Errorf("%d subscriptions, the clock is %s off", n, s.rest.clockOffset())
 	}
 }

@@ -18,7 +18,7 @@ func loopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// Markets implements exchange.Session. One unknown symbol makes the exchange refuse the
+// Markets implements exchange.Connector. One unknown symbol makes the exchange refuse the
 // whole list; then each is asked for alone.
 func (s *session) Markets(ctx context.Context) ([]exchange.Market, error) {
 	if why := s.ready(false); why != "" {
@@ -50,7 +50,7 @@ func (s *session) Markets(ctx context.Context) ([]exchange.Market, error) {
 }
 
 func (s *session) info(ctx context.Context, names ...string) (*gb.ExchangeInfo, exchange.Result) {
-	info, r := call(s, ctx, reading, data, 20, func(ctx context.Context, c *gb.Client) (*gb.ExchangeInfo, error) {
+	info, r := call(&s.rest, ctx, reading, data, 20, func(ctx context.Context, c *gb.Client) (*gb.ExchangeInfo, error) {
 		q := c.NewExchangeInfoService().Symbols(names...)
 		if len(names) == 1 {
 			q = c.NewExchangeInfoService().Symbol(names[0])
@@ -62,7 +62,7 @@ func (s *session) info(ctx context.Context, names ...string) (*gb.ExchangeInfo, 
 		return info, err
 	})
 	if r.Outcome == exchange.Accepted {
-		s.queue.limit(info.RateLimits)
+		s.rest.queue.limit(info.RateLimits)
 	}
 	return info, r
 }
@@ -152,7 +152,7 @@ func most(a, b decimal.Decimal) decimal.Decimal {
 	return b
 }
 
-// Candles implements exchange.Data: closed ones only. A candle is closed when a later one
+// Candles implements exchange.Connector: closed ones only. A candle is closed when a later one
 // exists, or two seconds after its end by the venue's clock.
 func (s *session) Candles(ctx context.Context, q exchange.CandleQuery) ([]market.Candle, error) {
 	if why := s.ready(false); why != "" {
@@ -163,16 +163,16 @@ func (s *session) Candles(ctx context.Context, q exchange.CandleQuery) ([]market
 		return nil, nil
 	}
 	span := s.req.Timeframe.Approx()
-	rows, r := list(s, ctx, data, 2, func(ctx context.Context, c *gb.Client) ([]*gb.Kline, error) {
+	rows, r := list(&s.rest, ctx, data, 2, func(ctx context.Context, c *gb.Client) ([]*gb.Kline, error) {
 		return c.NewKlinesService().Symbol(venueName(q.Symbol)).Interval(s.req.Timeframe.String()).
 			StartTime(int64(max(q.From, 0))).EndTime(int64(q.To.Add(span)) - 1).Limit(min(limit+1, 1000)).Do(ctx)
 	})
 	if r.Outcome != exchange.Accepted {
 		return nil, &exchange.Error{Result: r}
 	}
-	now := s.clock.Now()
-	if s.market != nil {
-		now = 0 // two seconds of an accelerated venue are nothing: there only a later candle tells
+	now := s.rest.clock.Now()
+	if s.rest.market != nil {
+		now = 0 // two seconds of an accelerated venue are nothing: there only a later candle proves it
 	}
 	var closed []market.Candle
 	for i, k := range rows {

@@ -55,7 +55,7 @@ func TestOutcomeTable(t *testing.T) {
 	if len(statuses) != 14 {
 		t.Fatal("fourteen statuses")
 	}
-	s := &session{queue: &queue{}, resync: make(chan struct{}, 1)}
+	s := &session{rest: rest{queue: &queue{}, resync: make(chan struct{}, 1)}}
 	n := 0
 	for _, k := range []kind{reading, submitting, canceling, querying} {
 		for code := -1000; code >= -2099; code-- {
@@ -64,7 +64,7 @@ func TestOutcomeTable(t *testing.T) {
 					n++
 					e := &evidence{whole: true, status: status, body: fmt.Appendf(nil, `{"code":%d,"msg":%q}`, code, text)}
 					e.connected.Store(true)
-					if got, want := s.judge(k, e, http.ErrNotSupported).Outcome, expected(k, status, code, text); got != want {
+					if got, want := s.rest.judge(k, e, http.ErrNotSupported).Outcome, expected(k, status, code, text); got != want {
 						t.Fatalf("kind %d, status %d, code %d, %q: %s, want %s", k, status, code, text, got, want)
 					}
 				}
@@ -76,22 +76,22 @@ func TestOutcomeTable(t *testing.T) {
 
 // TestBodiesThatAreNone: without a code of the exchange only a ban is known for what it is.
 func TestBodiesThatAreNone(t *testing.T) {
-	s := &session{queue: &queue{}, resync: make(chan struct{}, 1)}
+	s := &session{rest: rest{queue: &queue{}, resync: make(chan struct{}, 1)}}
 	for _, body := range []string{"", "<html>", "{}", `{"code":-2010}`, `{"msg":"x"}`, `{"code":"-2010","msg":"x"}`, `[]`, `null`, `{"code":-2010,"msg":"x"`} {
 		for _, status := range []int{200, 400, 401, 403, 429, 500} {
 			e := &evidence{whole: true, status: status, body: []byte(body)}
 			e.connected.Store(true)
-			if got := s.judge(submitting, e, http.ErrNotSupported).Outcome; got != exchange.Unknown {
+			if got := s.rest.judge(submitting, e, http.ErrNotSupported).Outcome; got != exchange.Unknown {
 				t.Errorf("status %d, body %q: %s", status, body, got)
 			}
 		}
 	}
-	if got := s.judge(submitting, &evidence{}, http.ErrNotSupported).Outcome; got != exchange.NotSent {
+	if got := s.rest.judge(submitting, &evidence{}, http.ErrNotSupported).Outcome; got != exchange.NotSent {
 		t.Errorf("without a connection: %s", got)
 	}
 	cut := &evidence{status: 400, body: []byte(`{"code":-2010,"msg":"x"}`)}
 	cut.connected.Store(true)
-	if got := s.judge(submitting, cut, http.ErrNotSupported).Outcome; got != exchange.Unknown {
+	if got := s.rest.judge(submitting, cut, http.ErrNotSupported).Outcome; got != exchange.Unknown {
 		t.Errorf("a body that was cut: %s", got)
 	}
 }

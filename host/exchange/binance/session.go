@@ -1,22 +1,24 @@
+// Package binance is the connector for Binance spot: go-binance for the models and the
+// signing of REST, its own transport, queue and WebSocket loop, because what became of an
+// order must be known more exactly than a library reports.
+//
+// An answer is a reject only where (HTTP status, code) is on the allow-list of outcome.go;
+// everything else is Unknown. Nothing is ever sent twice. A request that found no
+// connection was certainly not sent, which the transport knows from httptrace.
+//
+//	Trader, Account, Data -> session.call -> queue (priorities, weight) -> transport -> judge
+//	StreamCandles, StreamAccount -> link (deadline, back-off, overlap)
 package binance
 
 import (
-	"bytes"
-	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
-	"io"
-	"log"
 	"maps"
-	"math/rand/v2"
-	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	gb "github.com/adshao/go-binance/v2"
@@ -64,22 +66,16 @@ type session struct {
 	networks [2]Endpoints // production, testnet
 	tuning   tuning
 
-	mu     sync.Mutex
-	state  int // fresh, opened, closed
-	req    exchange.OpenRequest
-	names  map[string]market.Symbol // BTCUSDT -> BTC/USDT
-	ours   map[orderKey]string      // client order id; "": certainly not ours
-	maker  decimal.Decimal
-	taker  decimal.Decimal
-	offset atomic.Int64         // milliseconds: the venue's clock minus ours
-	clock  exchange.SteadyClock // the venue's, since it was measured last
-	market *exchange.PacedClock // of a venue on loopback whose candles have a time of their own
-	at     Endpoints
-	http   transport
-	queue  *queue
-	stop   context.CancelFunc
-	resync chan struct{}
-	wg     sync.WaitGroup
+	mu    sync.Mutex
+	state int // fresh, opened, closed
+	req   exchange.OpenRequest
+	names map[string]market.Symbol // BTCUSDT -> BTC/USDT
+	ours  map[orderKey]string      // client order id; "": certainly not ours
+	maker decimal.Decimal
+	taker decimal.Decimal
+	rest  rest
+	stop  context.CancelFunc
+	wg    sync.WaitGroup
 }
 
 const (
@@ -97,10 +93,10 @@ func NewAt(production, testnet Endpoints) exchange.Connection {
 }
 
 func connection(s *session) exchange.Connection {
-	return exchange.Connection{Session: s, Data: s, Trader: s, Account: s, Safety: s}
+	return exchange.Connection{Connector: s}
 }
 
-// Describe implements exchange.Session.
+// Describe implements exchange.Connector.
 func (*session) Describe(context.Context) (exchange.Description, error) {
 	fee := decimal.MustNew(1, 3)
 	d := exchange.Description{
@@ -126,7 +122,7 @@ func clip(s string) string {
 	return s
 }
 
-// Open implements exchange.Session: it takes the time, and with credentials the account.
+// Open implements exchange.Connector: it takes the time, and with credentials the account.
 func (s *session) Open(ctx context.Context, req exchange.OpenRequest) (exchange.Opened, error) {
 	s.mu.Lock()
 	if s.state != fresh {
@@ -147,15 +143,15 @@ func (s *session) Open(ctx context.Context, req exchange.OpenRequest) (exchange.
 
 // begin makes its few requests without spacing: with the widest one they would take minutes.
 func (s *session) begin(ctx context.Context, req exchange.OpenRequest) (exchange.Opened, error) {
-	s.at = s.networks[0]
+	s.rest.at = s.networks[0]
 	if req.Config.Sandbox {
-		s.at = s.networks[1]
+		s.rest.at = s.networks[1]
 	}
 	if req.Endpoint != "" {
 		if err := checkEndpoint(req.Endpoint); err != nil {
 			return exchange.Opened{}, failed(exchange.Rejected, err.Error())
 		}
-		s.at = At(req.Endpoint)
+		s.rest.at = At(req.Endpoint)
 	}
 	if !req.Trading {
 		req.Config.APIKey, req.Config.Secret = exchange.Secret{}, exchange.Secret{}
@@ -163,16 +159,16 @@ func (s *session) begin(ctx context.Context, req exchange.OpenRequest) (exchange
 	if strings.Contains(req.Config.Secret.Reveal(), "-----BEGIN") {
 		return exchange.Opened{}, failed(exchange.AuthFailed, "the secret is a private key of Ed25519 or RSA: "+keysWanted)
 	}
-	s.req, s.http, s.resync = req, newTransport(), make(chan struct{}, 1)
-	if s.queue == nil { // another attempt keeps the silence that the last one was told of
-		s.queue = &queue{}
+	s.req, s.rest.config, s.rest.http, s.rest.resync = req, req.Config, newTransport(), make(chan struct{}, 1)
+	if s.rest.queue == nil { // another attempt keeps the silence that the last one was told of
+		s.rest.queue = &queue{}
 	}
 	s.names, s.ours = map[string]market.Symbol{}, map[orderKey]string{}
 	s.maker, s.taker = decimal.MustNew(1, 3), decimal.MustNew(1, 3)
 	for _, symbol := range req.Symbols {
 		s.names[venueName(symbol)] = symbol
 	}
-	if err := s.takeTime(ctx); err != nil {
+	if err := s.rest.takeTime(ctx); err != nil {
 		return exchange.Opened{}, err
 	}
 	id, fees := req.RunID, ""
@@ -192,14 +188,14 @@ func (s *session) begin(ctx context.Context, req exchange.OpenRequest) (exchange
 			s.taker = t.Trim(0)
 		}
 	}
-	if err := s.takeMarketTime(ctx); err != nil {
+	if err := s.rest.takeMarketTime(ctx, req.Endpoint); err != nil {
 		return exchange.Opened{}, err
 	}
-	s.queue.space(spaced(req.Config))
+	s.rest.queue.space(spaced(req.Config))
 	background, stop := context.WithCancel(context.Background())
 	s.stop = stop
-	s.wg.Go(func() { s.keepTime(background) })
-	return exchange.Opened{AccountID: id, ClockOffset: s.clockOffset(), Clock: s.market, FeeAsset: fees}, nil
+	s.wg.Go(func() { s.rest.keepTime(background) })
+	return exchange.Opened{AccountID: id, ClockOffset: s.rest.clockOffset(), Clock: s.rest.market, FeeAsset: fees}, nil
 }
 
 // feeAsset is what the exchange may take fees in: who holds BNB gets a discount for it, unless that is turned
@@ -246,15 +242,15 @@ func (s *session) end() {
 		s.stop()
 	}
 	s.wg.Wait()
-	if s.queue != nil {
-		s.queue.close()
+	if s.rest.queue != nil {
+		s.rest.queue.close()
 	}
-	if s.http.base != nil {
-		s.http.base.CloseIdleConnections()
+	if s.rest.http.base != nil {
+		s.rest.http.base.CloseIdleConnections()
 	}
 }
 
-// Close implements exchange.Session. The guard around a connector sweeps the orders of the
+// Close implements exchange.Connector. The guard around a connector sweeps the orders of the
 // run; here the open ones that carry the run's tag are cancelled.
 func (s *session) Close(ctx context.Context, cancelOpen bool) ([]string, error) {
 	s.mu.Lock()
@@ -292,7 +288,7 @@ func (s *session) sweep(ctx context.Context) (left []string, err error) {
 	return left, err
 }
 
-// ready says why a call cannot be made now.
+// ready explains why a call cannot be made now.
 func (s *session) ready(keyed bool) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -305,210 +301,8 @@ func (s *session) ready(keyed bool) string {
 	return ""
 }
 
-// call makes one request, once. A submit says how many orders it is.
-func call[T any](s *session, ctx context.Context, k kind, p priority, weight int, do func(context.Context, *gb.Client) (T, error), orders ...int) (T, exchange.Result) {
-	var none T
-	if err := s.queue.enter(ctx, p, weight, orders...); err != nil {
-		return none, turnedAway(err).Result
-	}
-	// A client of its own: the library's writes to its fields without a lock.
-	c := gb.NewClient(s.req.Config.APIKey.Reveal(), s.req.Config.Secret.Reveal())
-	c.BaseURL, c.HTTPClient, c.TimeOffset, c.Logger = s.at.REST, s.http.client(), -s.offset.Load(), log.New(io.Discard, "", 0)
-	ctx, e := withEvidence(ctx)
-	out, err := do(ctx, c)
-	s.queue.heard(e.counted)
-	r := s.judge(k, e, err)
-	if r.Outcome != exchange.Accepted {
-		return none, r
-	}
-	return out, r
-}
-
-// turnedAway is of a request that the queue did not let go.
-func turnedAway(err error) *exchange.Error {
-	r := exchange.Result{Outcome: exchange.NotSent, Message: clip(err.Error())}
-	if quiet := new(silence); errors.As(err, &quiet) {
-		r.RetryAfterMS = max(1, quiet.left.Milliseconds())
-	}
-	return &exchange.Error{Result: r}
-}
-
-// errShape is of an answer that can be decoded and is not what was asked for.
-var errShape = errors.New("the answer has another shape")
-
-// list makes one request whose answer is a list. The library takes null, or any other JSON, for
-// an empty one, and none at all must not pass for nothing there.
-func list[T any](s *session, ctx context.Context, p priority, weight int, do func(context.Context, *gb.Client) ([]*T, error)) ([]*T, exchange.Result) {
-	return call(s, ctx, reading, p, weight, func(ctx context.Context, c *gb.Client) ([]*T, error) {
-		items, err := do(ctx, c)
-		e, _ := ctx.Value(evidenceKey{}).(*evidence)
-		if err == nil && (!bytes.HasPrefix(bytes.TrimSpace(e.body), []byte("[")) || slices.Contains(items, nil)) {
-			err = errShape
-		}
-		return items, err
-	})
-}
-
-// judge is what the evidence says.
-func (s *session) judge(k kind, e *evidence, err error) exchange.Result {
-	r := exchange.Result{Outcome: exchange.Unknown, RequestSHA256: e.requestSHA, HTTPStatus: e.status}
-	if e.body != nil {
-		r.RawSHA256 = fingerprint(e.body)
-	}
-	switch {
-	case err == nil && e.whole && e.status == 200:
-		r.Outcome = exchange.Accepted
-		return r
-	case !e.connected.Load():
-		r.Outcome, r.Message = exchange.NotSent, "no connection: "+plain(err)
-		return r
-	case !e.whole:
-		r.Message = "no whole answer: " + plain(err)
-		return r
-	case e.status == 200:
-		r.Message = "the answer is not what it should be"
-		return r
-	}
-	code, message, ok := refusal(e.body)
-	if ok {
-		r.VenueCode, r.Message = strconv.Itoa(code), clip(message)
-	} else {
-		r.Message = "an error without a code of the exchange"
-	}
-	r.Outcome = classify(k, e.status, code, message)
-	if code == badSignature {
-		r.Message = clip("the signature is not that of the key: is the secret the right one? " + keysWanted + "; the exchange says: " + message)
-	}
-	s.heed(&r, e, code)
-	return r
-}
-
-// heed does what the exchange asks for beside the request.
-func (s *session) heed(r *exchange.Result, e *evidence, code int) {
-	if d := s.hush(e.status, code, e.retryAfter); d > 0 {
-		r.RetryAfterMS = d.Milliseconds()
-	} else if r.Outcome == exchange.Clock {
-		s.askTime()
-	}
-}
-
-// hush begins the silence that a 418 or a 429 asks for, and says how long it is; 0 is of any
-// other status.
-func (s *session) hush(status, code int, asked time.Duration) time.Duration {
-	switch status {
-	case http.StatusTeapot:
-		asked = cmp.Or(asked, banTime)
-	case http.StatusTooManyRequests:
-		asked = cmp.Or(asked, throttleTime)
-	default:
-		return 0
-	}
-	s.queue.hush(asked, status == http.StatusTooManyRequests && code == -1015)
-	return asked
-}
-
-// askTime has the clock measured soon.
-func (s *session) askTime() {
-	select {
-	case s.resync <- struct{}{}:
-	default:
-	}
-}
-
-// plain is an error without the URL, which is signed.
-func plain(err error) string {
-	if err == nil {
-		return ""
-	}
-	if u := new(url.Error); errors.As(err, &u) {
-		err = u.Err
-	}
-	return clip(err.Error())
-}
-
-// takeTime measures the clock: the median of five, but one where each would have to wait for long.
-func (s *session) takeTime(ctx context.Context) error {
-	n := clockSamples
-	if s.queue.interval() > time.Second {
-		n = 1
-	}
-	var samples []sample
-	for range n {
-		var sent time.Time
-		at, r := call(s, ctx, reading, data, 1, func(ctx context.Context, c *gb.Client) (int64, error) {
-			sent = time.Now()
-			at, err := c.NewServerTimeService().Do(ctx)
-			if err == nil && at <= 0 {
-				err = errShape
-			}
-			return at, err
-		})
-		if r.Outcome != exchange.Accepted {
-			return &exchange.Error{Result: r}
-		}
-		took := time.Since(sent)
-		samples = append(samples, sample{market.Time(at), sent.Add(took / 2)})
-	}
-	slices.SortFunc(samples, func(a, b sample) int { return cmp.Compare(a.offset(), b.offset()) })
-	median := samples[n/2]
-	s.offset.Store(median.offset())
-	s.clock.Set(median.venue, median.ours)
-	return nil
-}
-
-// takeMarketTime asks a venue on loopback, which is none of Binance's, whether its candles have a
-// time of their own: Binance's answer has neither member.
-func (s *session) takeMarketTime(ctx context.Context) error {
-	s.market = nil
-	if u, err := url.Parse(s.req.Endpoint); err != nil || !loopback(u.Hostname()) {
-		return nil
-	}
-	if err := s.queue.enter(ctx, data, 1); err != nil {
-		return turnedAway(err)
-	}
-	ctx, _ = withEvidence(ctx)
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.at.REST+"/api/v3/time", nil)
-	if err != nil {
-		return failed(exchange.NotSent, plain(err))
-	}
-	resp, err := s.http.client().Do(req)
-	if err != nil {
-		return failed(exchange.Unknown, "the venue's time: "+plain(err))
-	}
-	defer resp.Body.Close()
-	var at struct {
-		MarketTime int64   `json:"marketTime"`
-		MarketPace float64 `json:"marketPace"`
-	}
-	switch err := json.NewDecoder(io.LimitReader(resp.Body, 1<<16)).Decode(&at); {
-	case err != nil || resp.StatusCode != http.StatusOK:
-		return failed(exchange.Unknown, "the venue's time could not be read")
-	case at.MarketPace >= exchange.LeastPace && at.MarketPace <= exchange.MostPace && at.MarketTime > 0:
-		s.market = &exchange.PacedClock{Then: market.Time(at.MarketTime), Since: time.Now(), Pace: at.MarketPace}
-	}
-	return nil
-}
-
-// keepTime measures it again every ten minutes, and when the exchange complained.
-func (s *session) keepTime(ctx context.Context) {
-	for {
-		timer := time.NewTimer(clockEvery - time.Duration(rand.Int64N(int64(time.Minute))))
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return
-		case <-s.resync:
-			timer.Stop()
-		case <-timer.C:
-		}
-		limited, cancel := context.WithTimeout(ctx, 10*time.Second+s.queue.interval())
-		_ = s.takeTime(limited) // the old offset stays
-		cancel()
-	}
-}
-
 // symbols are the session's, by the venue's name.
 func (s *session) symbols() []string { return slices.Sorted(maps.Keys(s.names)) }
 
-// ArmDeadMan implements exchange.Safety: spot has none.
+// ArmDeadMan implements exchange.Connector: spot has none.
 func (*session) ArmDeadMan(context.Context, time.Duration) error { return errors.ErrUnsupported }

@@ -29,9 +29,9 @@ func TestTheWidestSpacing(t *testing.T) {
 	if _, r := s.account(short); r.Outcome != exchange.NotSent || b.Count("all") != before {
 		t.Errorf("the request after it: %+v", r)
 	}
-	s.queue.space(1100 * time.Millisecond)
+	s.rest.queue.space(1100 * time.Millisecond)
 	asked := b.Count("GET /api/v3/time")
-	if err := s.takeTime(t.Context()); err != nil || b.Count("GET /api/v3/time") != asked+1 {
+	if err := s.rest.takeTime(t.Context()); err != nil || b.Count("GET /api/v3/time") != asked+1 {
 		t.Errorf("the time was asked for %d times: %v", b.Count("GET /api/v3/time")-asked, err)
 	}
 }

@@ -19,10 +19,6 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
-func (s *session) clockOffset() time.Duration {
-	return time.Duration(s.offset.Load()) * time.Millisecond
-}
-
 // klineEvent is a kline of the combined stream. Names that differ in case only are all
 // here: the decoder would take one for the other.
 type klineEvent struct {
@@ -46,7 +42,7 @@ type klineEvent struct {
 	} `json:"data"`
 }
 
-// StreamCandles implements exchange.Data. A hole between two candles is told as a Gap
+// StreamCandles implements exchange.Connector. A hole between two candles is told as a Gap
 // before the later one, what was told already is dropped.
 func (s *session) StreamCandles(ctx context.Context, on func(exchange.CandleEvent)) error {
 	if why := s.ready(false); why != "" {
@@ -58,7 +54,7 @@ func (s *session) StreamCandles(ctx context.Context, on func(exchange.CandleEven
 	}
 	say := func(state exchange.LinkState, reason string) { on(exchange.CandleEvent{State: state, Reason: reason}) }
 	next := map[market.Symbol]market.Time{}
-	l := s.link(s.at.Streams + "/stream?streams=" + strings.Join(streams, "/"))
+	l := s.link(s.rest.at.Streams + "/stream?streams=" + strings.Join(streams, "/"))
 	return l.run(ctx, say, func(text []byte) {
 		symbol, c, ok := s.closedCandle(text)
 		if !ok {
@@ -88,18 +84,18 @@ func (s *session) closedCandle(text []byte) (market.Symbol, market.Candle, bool)
 	return symbol, c, known && err == nil
 }
 
-// link is one that keeps the silence that the exchange wants.
+// link is one that keeps the silence that the exchange asks for.
 func (s *session) link(url string) link {
-	return link{url: url, times: s.tuning, leaving: leaving, silence: s.queue.silence, refused: func(status int, after time.Duration) { s.hush(status, 0, after) }}
+	return link{url: url, times: s.tuning, leaving: leaving, silence: s.rest.queue.silence, refused: func(status int, after time.Duration) { s.rest.hush(status, 0, after) }}
 }
 
-// leaving says that the exchange is about to end a connection.
+// leaving reports whether the exchange is about to end a connection.
 func leaving(text []byte) bool { return tells(text, "serverShutdown") }
 
-// terminated says that the exchange has ended the account's stream; the connection stays open.
+// terminated reports whether the exchange has ended the account's stream; the connection stays open.
 func terminated(text []byte) bool { return tells(text, "eventStreamTerminated") }
 
-// tells says that a message is an event of that name.
+// tells reports whether a message is an event of that name.
 func tells(text []byte, name string) bool {
 	if !strings.Contains(string(text), name) {
 		return false
@@ -122,14 +118,14 @@ func tells(text []byte, name string) bool {
 	return e.Event == name || e.Data.Event == name || e.Inner.Event == name
 }
 
-// StreamAccount implements exchange.Account over the WebSocket API. Where the first connection
-// has to wait for long it says so, and the host asks again.
+// StreamAccount implements exchange.Connector over the WebSocket API. Where the first connection
+// has to wait for long it reports so, and the host asks again.
 func (s *session) StreamAccount(ctx context.Context, on func(exchange.AccountEvent)) error {
 	if why := s.ready(true); why != "" {
 		return failed(exchange.NotSent, why)
 	}
 	say := func(state exchange.LinkState, reason string) { on(exchange.AccountEvent{State: state, Reason: reason}) }
-	l := s.link(s.at.API + "/ws-api/v3")
+	l := s.link(s.rest.at.API + "/ws-api/v3")
 	l.hello, l.ended, l.patience = s.subscribe, terminated, s.tuning.first
 	return l.run(ctx, say, func(text []byte) { s.accountEvent(text, on) })
 }
@@ -137,7 +133,7 @@ func (s *session) StreamAccount(ctx context.Context, on func(exchange.AccountEve
 // subscribe asks for the account's events. A refusal is final but where the exchange was
 // too busy or the clock was off; it is never taken for silence.
 func (s *session) subscribe(ctx context.Context, ws *websocket.Conn) error {
-	key, stamp := s.req.Config.APIKey.Reveal(), time.Now().UnixMilli()+s.offset.Load()
+	key, stamp := s.req.Config.APIKey.Reveal(), time.Now().UnixMilli()+s.rest.offset.Load()
 	payload := fmt.Sprintf("apiKey=%s&recvWindow=%d&timestamp=%d", key, recvWindow, stamp)
 	signature, err := common.Hmac(s.req.Config.Secret.Reveal(), payload)
 	if err != nil {
@@ -168,11 +164,11 @@ func (s *session) subscribe(ctx context.Context, ws *websocket.Conn) error {
 		switch code := answer.Error.Code; {
 		case answer.Status == 200:
 			return nil
-		case s.hush(answer.Status, code, s.retryTime(answer.Error.Data)) > 0:
+		case s.rest.hush(answer.Status, code, s.retryTime(answer.Error.Data)) > 0:
 			return errors.New("the exchange wants no subscription now")
 		case code == -1021:
-			if s.takeTime(ctx) != nil {
-				s.askTime()
+			if s.rest.takeTime(ctx) != nil {
+				s.rest.askTime()
 			}
 			return errors.New("the clock was off")
 		case answer.Status >= 500:
@@ -187,7 +183,7 @@ func (s *session) subscribe(ctx context.Context, ws *websocket.Conn) error {
 	}
 }
 
-// retryTime reads how long an error of the WebSocket API says to wait, which is until a time; 0: it
+// retryTime reads how long an error of the WebSocket API asks to wait, which is until a time; 0: it
 // does not say.
 func (s *session) retryTime(data json.RawMessage) time.Duration {
 	var at struct {
@@ -197,7 +193,7 @@ func (s *session) retryTime(data json.RawMessage) time.Duration {
 	if json.Unmarshal(data, &at) != nil {
 		return 0
 	}
-	now := cmp.Or(at.Now, time.Now().UnixMilli()+s.offset.Load())
+	now := cmp.Or(at.Now, time.Now().UnixMilli()+s.rest.offset.Load())
 	if now < 0 || at.Then <= now || at.Then-now > maxRetryAfter.Milliseconds() {
 		return 0
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,7 +30,7 @@ func unsent(message string) exchange.Result {
 	return exchange.Result{Outcome: exchange.NotSent, Message: message}
 }
 
-// Submit implements exchange.Trader: one request at most.
+// Submit implements exchange.Connector: one request at most.
 func (s *session) Submit(ctx context.Context, q exchange.OrderRequest) (exchange.Result, exchange.Order) {
 	ctx, cancel := context.WithTimeout(ctx, tradeDeadline)
 	defer cancel()
@@ -40,7 +41,7 @@ func (s *session) Submit(ctx context.Context, q exchange.OrderRequest) (exchange
 	if !ok {
 		return unsent("the exchange has no order type " + q.Type.String()), exchange.Order{}
 	}
-	got, r := call(s, ctx, submitting, submits, 1, func(ctx context.Context, c *gb.Client) (*gb.CreateOrderResponse, error) {
+	got, r := call(&s.rest, ctx, submitting, submits, 1, func(ctx context.Context, c *gb.Client) (*gb.CreateOrderResponse, error) {
 		o := c.NewCreateOrderService().Symbol(venueName(q.Symbol)).Side(sideName(q.Side)).Type(kind).NewClientOrderID(q.ClientOrderID).
 			NewOrderRespType(gb.NewOrderRespTypeRESULT)
 		if q.Type.NeedsLimit() {
@@ -81,7 +82,7 @@ func (s *session) echoed(r exchange.Result, ref exchange.OrderRef, got *gb.Order
 	return r, o
 }
 
-// SubmitPair implements exchange.Trader with an OCO list, which the library does not know
+// SubmitPair implements exchange.Connector with an OCO list, which the library does not know
 // under its present address.
 func (s *session) SubmitPair(ctx context.Context, q exchange.PairRequest) (exchange.Result, [2]exchange.Order) {
 	var none [2]exchange.Order
@@ -104,7 +105,7 @@ func (s *session) SubmitPair(ctx context.Context, q exchange.PairRequest) (excha
 	form.Set(stop+"Type", "STOP_LOSS")
 	form.Set(stop+"StopPrice", q.StopPrice.String())
 	form.Set(stop+"ClientOrderId", q.StopID)
-	reports, r := call(s, ctx, submitting, submits, 1, func(ctx context.Context, c *gb.Client) ([]*gb.Order, error) {
+	reports, r := call(&s.rest, ctx, submitting, submits, 1, func(ctx context.Context, c *gb.Client) ([]*gb.Order, error) {
 		return postPair(ctx, c, form)
 	}, 2)
 	if r.Outcome != exchange.Accepted {
@@ -161,14 +162,14 @@ func postPair(ctx context.Context, c *gb.Client, form url.Values) ([]*gb.Order, 
 	return out.OrderReports, nil
 }
 
-// Cancel implements exchange.Trader.
+// Cancel implements exchange.Connector.
 func (s *session) Cancel(ctx context.Context, ref exchange.OrderRef) (exchange.Result, exchange.Order) {
 	ctx, cancel := context.WithTimeout(ctx, tradeDeadline)
 	defer cancel()
 	if why := s.ready(true); why != "" {
 		return unsent(why), exchange.Order{}
 	}
-	got, r := call(s, ctx, canceling, cancels, 1, func(ctx context.Context, c *gb.Client) (*gb.CancelOrderResponse, error) {
+	got, r := call(&s.rest, ctx, canceling, cancels, 1, func(ctx context.Context, c *gb.Client) (*gb.CancelOrderResponse, error) {
 		got, err := c.NewCancelOrderService().Symbol(venueName(ref.Symbol)).OrigClientOrderID(ref.ClientOrderID).Do(ctx, gb.WithRecvWindow(recvWindow))
 		if err == nil && got.OrderID == 0 {
 			got, err = canceledLeg(ctx, ref.ClientOrderID)
@@ -201,14 +202,14 @@ func canceledLeg(ctx context.Context, client string) (*gb.CancelOrderResponse, e
 	return nil, errShape
 }
 
-// Query implements exchange.Trader.
+// Query implements exchange.Connector.
 func (s *session) Query(ctx context.Context, ref exchange.OrderRef) (exchange.Result, exchange.Order) {
 	ctx, cancel := context.WithTimeout(ctx, queryDeadline)
 	defer cancel()
 	if why := s.ready(true); why != "" {
 		return unsent(why), exchange.Order{}
 	}
-	got, r := call(s, ctx, querying, queries, 4, func(ctx context.Context, c *gb.Client) (*gb.Order, error) {
+	got, r := call(&s.rest, ctx, querying, queries, 4, func(ctx context.Context, c *gb.Client) (*gb.Order, error) {
 		return c.NewGetOrderService().Symbol(venueName(ref.Symbol)).OrigClientOrderID(ref.ClientOrderID).Do(ctx, gb.WithRecvWindow(recvWindow))
 	})
 	if r.Outcome != exchange.Accepted {
@@ -323,4 +324,184 @@ func (n *numbers) read(name, text string) decimal.Decimal {
 		return decimal.Decimal{}
 	}
 	return d.Trim(0)
+}
+
+const pageLimit = 1000
+
+// ownID is the form of the ids that this product gives to its orders.
+var ownID = regexp.MustCompile(`^as[0-9a-v]{16}$`)
+
+// orderKey is an order of the venue, whose numbers are those of a symbol, by the venue's name.
+type orderKey struct {
+	symbol string
+	id     int64
+}
+
+// learn notes which order of the venue has which client order id.
+func (s *session) learn(symbol string, order int64, client string) {
+	if !ownID.MatchString(client) {
+		client = ""
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ours[orderKey{symbol, order}] = client
+}
+
+// What the list of open orders weighs, of one symbol and of all.
+const (
+	openOrdersOfOne = 6
+	openOrdersOfAll = 80
+)
+
+// OpenOrders implements exchange.Connector: symbol by symbol, or all at once where that weighs less.
+func (s *session) OpenOrders(ctx context.Context) ([]exchange.Order, error) {
+	if why := s.ready(true); why != "" {
+		return nil, failed(exchange.NotSent, why)
+	}
+	var all []exchange.Order
+	names, weight := s.symbols(), openOrdersOfOne
+	if openOrdersOfOne*len(names) > openOrdersOfAll {
+		names, weight = []string{""}, openOrdersOfAll
+	}
+	for _, name := range names {
+		orders, r := list(&s.rest, ctx, queries, weight, func(ctx context.Context, c *gb.Client) ([]*gb.Order, error) {
+			q := c.NewListOpenOrdersService()
+			if name != "" {
+				q.Symbol(name)
+			}
+			return q.Do(ctx, gb.WithRecvWindow(recvWindow))
+		})
+		if r.Outcome != exchange.Accepted {
+			return nil, &exchange.Error{Result: r}
+		}
+		for _, g := range orders {
+			if _, ours := s.names[g.Symbol]; !ours && name == "" {
+				continue // of another symbol of the account
+			}
+			o, err := s.order(g)
+			if err != nil {
+				return nil, failed(exchange.Unknown, err.Error())
+			}
+			s.learn(g.Symbol, g.OrderID, g.ClientOrderID)
+			all = append(all, o)
+		}
+	}
+	return all, nil
+}
+
+// Fills implements exchange.Connector: all pages, and for every order that is not known yet
+// one question whose it is.
+func (s *session) Fills(ctx context.Context, symbol market.Symbol, since market.Time) (exchange.Fills, error) {
+	if why := s.ready(true); why != "" {
+		return exchange.Fills{}, failed(exchange.NotSent, why)
+	}
+	var out exchange.Fills
+	for from := int64(-1); ; {
+		page, r := list(&s.rest, ctx, queries, 20, func(ctx context.Context, c *gb.Client) ([]*gb.TradeV3, error) {
+			q := c.NewListTradesService().Symbol(venueName(symbol)).Limit(pageLimit)
+			switch {
+			case from >= 0:
+				q.FromID(from)
+			case since > 0:
+				q.StartTime(int64(since))
+			default:
+				q.FromID(0)
+			}
+			return q.Do(ctx, gb.WithRecvWindow(recvWindow))
+		})
+		if r.Outcome != exchange.Accepted {
+			return exchange.Fills{}, &exchange.Error{Result: r}
+		}
+		for _, t := range page {
+			f, err := s.fill(ctx, symbol, t)
+			if err != nil {
+				return exchange.Fills{}, err
+			}
+			if t.ID < from {
+				return exchange.Fills{}, failed(exchange.Unknown, "the trades do not ascend")
+			}
+			from = t.ID + 1
+			out.Fills = append(out.Fills, f)
+		}
+		if len(page) < pageLimit {
+			out.Complete = true
+			return out, nil
+		}
+	}
+}
+
+func (s *session) fill(ctx context.Context, symbol market.Symbol, t *gb.TradeV3) (exchange.Fill, error) {
+	client, err := s.whose(ctx, symbol, t.OrderID)
+	if err != nil {
+		return exchange.Fill{}, err
+	}
+	r := numbers{}
+	f := exchange.Fill{
+		TradeID: strconv.FormatInt(t.ID, 10), ClientOrderID: client, VenueOrderID: strconv.FormatInt(t.OrderID, 10), Symbol: symbol,
+		Price: r.read("price", t.Price), Quantity: r.read("qty", t.Quantity), Fee: r.read("commission", t.Commission), FeeAsset: t.CommissionAsset,
+		Time: market.Time(t.Time),
+	}
+	if !t.IsBuyer {
+		f.Side = market.Sell
+	}
+	if t.IsMaker {
+		f.Liquidity = market.Maker
+	}
+	if r.err != nil {
+		return f, failed(exchange.Unknown, r.err.Error())
+	}
+	return f, nil
+}
+
+// whose is the client order id of an order, "" if it is certainly none of ours.
+func (s *session) whose(ctx context.Context, symbol market.Symbol, order int64) (string, error) {
+	s.mu.Lock()
+	client, known := s.ours[orderKey{venueName(symbol), order}]
+	s.mu.Unlock()
+	if known {
+		return client, nil
+	}
+	got, r := call(&s.rest, ctx, querying, queries, 4, func(ctx context.Context, c *gb.Client) (*gb.Order, error) {
+		return c.NewGetOrderService().Symbol(venueName(symbol)).OrderID(order).Do(ctx, gb.WithRecvWindow(recvWindow))
+	})
+	if r.Outcome != exchange.Accepted || got.OrderID != order {
+		r.Message = clip(fmt.Sprintf("whose trade it is, of order %d, is not known: %s", order, r.Message))
+		return "", &exchange.Error{Result: r}
+	}
+	s.learn(venueName(symbol), order, got.ClientOrderID)
+	if !ownID.MatchString(got.ClientOrderID) {
+		return "", nil
+	}
+	return got.ClientOrderID, nil
+}
+
+// account is the account with what it holds.
+func (s *session) account(ctx context.Context) (*gb.Account, exchange.Result) {
+	return call(&s.rest, ctx, reading, queries, 20, func(ctx context.Context, c *gb.Client) (*gb.Account, error) {
+		a, err := c.NewGetAccountService().OmitZeroBalances(true).Do(ctx, gb.WithRecvWindow(recvWindow))
+		if err == nil && (a.UID == 0 || a.Balances == nil) {
+			err = errShape
+		}
+		return a, err
+	})
+}
+
+// Balances implements exchange.Connector.
+func (s *session) Balances(ctx context.Context) ([]exchange.Balance, error) {
+	if why := s.ready(true); why != "" {
+		return nil, failed(exchange.NotSent, why)
+	}
+	account, r := s.account(ctx)
+	if r.Outcome != exchange.Accepted {
+		return nil, &exchange.Error{Result: r}
+	}
+	var list []exchange.Balance
+	n := numbers{}
+	for _, b := range account.Balances {
+		list = append(list, exchange.Balance{Asset: b.Asset, Free: n.read("free", b.Free), Locked: n.read("locked", b.Locked)})
+	}
+	if n.err != nil {
+		return nil, failed(exchange.Unknown, n.err.Error())
+	}
+	return list, nil
 }

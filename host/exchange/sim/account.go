@@ -147,11 +147,11 @@ func (a *account) cancelOne(o *order, reason string) {
 // ref keeps client ids apart from the simulator's own order ids.
 func ref(client string) string { return "c/" + client }
 
-// recorder hears from the simulator.
+// recorder takes the simulator's events.
 type recorder struct{ a *account }
 
 // Intent is of no use: every intent is an order already known, or a cancel.
-func (recorder) Intent(int64, *market.Intent, string) {}
+func (recorder) Intent(int64, *market.Intent, market.Reason) {}
 
 // Trade and Equity are the run's own to keep.
 func (recorder) Trade(int64, *market.Trade) {}
@@ -171,7 +171,7 @@ func (r recorder) Order(_ int64, got *market.Order) {
 		o.VenueOrderID = strconv.FormatInt(int64(got.ID), 10)
 	}
 	resting := o.Status == exchange.OrderOpen
-	o.UpdatedAt, o.Reason = a.at, got.Reason
+	o.UpdatedAt, o.Reason = a.at, string(got.Reason)
 	o.CumQuantity, o.AveragePrice = got.FilledQuantity, got.AveragePrice
 	switch got.Status {
 	case market.StatusOpen:
@@ -192,7 +192,7 @@ func (r recorder) Order(_ int64, got *market.Order) {
 		o.Status = exchange.OrderExpired
 	}
 	if o.Status == exchange.OrderRejected {
-		return // refused at the door: the answer says so, the account does not know it
+		return // refused at the door: the answer reports it, the account does not know it
 	}
 	state := o.Order
 	event := exchange.AccountEvent{Order: &state}
@@ -317,7 +317,7 @@ func lock(b *exchange.Balance, need decimal.Decimal) {
 	}
 }
 
-// short says what an order lacks; "" if nothing.
+// short names what an order lacks; "" if nothing.
 func (a *account) short(o *order) string {
 	asset, need, err := a.tiesUp(o)
 	if err != nil {
@@ -329,4 +329,57 @@ func (a *account) short(o *order) string {
 		}
 	}
 	return ""
+}
+
+// pair is a limit and a stop of which one cancels the other. The simulator has such
+// siblings below a filled entry only, so the venue looks at each candle before it is
+// matched and takes away the leg that bar-v1 would come to second: at the open the limit
+// comes first when the candle opens through it, inside it is the stop.
+type pair struct {
+	legs  [2]*order // limit, stop
+	since market.Time
+}
+
+// openPairs are the pairs with both legs open, oldest first.
+func (a *account) openPairs() []*pair {
+	var list []*pair
+	for _, o := range a.orders {
+		if p := o.pair; p != nil && p.legs[0] == o && !p.legs[0].final() && !p.legs[1].final() {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// loser is the leg that a candle must not reach although it could.
+func (p *pair) loser(b *sim.Batch, a *account) *order {
+	limit, stop := p.legs[0], p.legs[1]
+	i := a.v.symbol(limit.Symbol)
+	if !b.Closed[i] || b.Candles[i].OpenTime < p.since {
+		return nil
+	}
+	c := &b.Candles[i]
+	limitAt, _ := limit.LimitPrice.Float64()
+	stopAt, _ := stop.StopPrice.Float64()
+	opens, hit := c.Open >= limitAt, c.Low <= stopAt
+	if limit.Side == market.Buy {
+		opens, hit = c.Open <= limitAt, c.High >= stopAt
+	}
+	switch {
+	case opens:
+		return stop
+	case hit:
+		return limit
+	}
+	return nil
+}
+
+// survivor is the leg that is still open although the other has ended.
+func (p *pair) survivor() *order {
+	for i, o := range p.legs {
+		if !o.final() && p.legs[1-i].final() {
+			return o
+		}
+	}
+	return nil
 }

@@ -26,7 +26,7 @@ func live(t *testing.T, settings string, n int, decide func(c exchange.Connectio
 	var events []exchange.AccountEvent
 	ended := make(chan error)
 	go func() {
-		ended <- c.Account.StreamAccount(ctx, func(e exchange.AccountEvent) { events = append(events, e) })
+		ended <- c.StreamAccount(ctx, func(e exchange.AccountEvent) { events = append(events, e) })
 	}()
 	synctest.Wait()
 	step := 0
@@ -53,31 +53,31 @@ func TestOrderLife(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		name := exchange.OrderRef{ClientOrderID: "a1", Symbol: "BTC/USDT"}
 		events, c := live(t, `{"candles_per_second":200}`, 3, func(c exchange.Connection, step int, _ market.Candle) {
-			r, o := c.Trader.Query(t.Context(), name)
+			r, o := c.Query(t.Context(), name)
 			switch step {
 			case 0:
 				if r.Outcome != exchange.NotFound {
 					t.Error(r)
 				}
-				r, o = c.Trader.Submit(t.Context(), asked("a1", market.Buy, "0.1"))
+				r, o = c.Submit(t.Context(), asked("a1", market.Buy, "0.1"))
 				if r.Outcome != exchange.Accepted || o.ClientOrderID != "a1" || o.VenueOrderID == "" || o.Status != exchange.OrderOpen || len(r.RawSHA256) != 64 || len(r.RequestSHA256) != 64 {
 					t.Errorf("%+v %+v", r, o)
 				}
-				if r, _ := c.Trader.Submit(t.Context(), asked("a1", market.Buy, "0.1")); r.Outcome != exchange.Duplicate {
+				if r, _ := c.Submit(t.Context(), asked("a1", market.Buy, "0.1")); r.Outcome != exchange.Duplicate {
 					t.Error(r)
 				}
-				list, err := c.Account.OpenOrders(t.Context())
-				if n, _ := c.Safety.Beat(t.Context(), 1); err != nil || len(list) != 1 || n.OpenOrders != 1 {
+				list, err := c.OpenOrders(t.Context())
+				if n, _ := c.Beat(t.Context(), 1); err != nil || len(list) != 1 || n.OpenOrders != 1 {
 					t.Error(list, err, n)
 				}
 			case 1:
 				if o.Status != exchange.OrderFilled || o.CumQuantity.Cmp(dec("0.1")) != 0 || !o.AveragePrice.IsPos() || o.UpdatedAt != c.Clock.Now() {
 					t.Errorf("%+v", o)
 				}
-				if r, _ := c.Trader.Cancel(t.Context(), name); r.Outcome != exchange.NotOpen {
+				if r, _ := c.Cancel(t.Context(), name); r.Outcome != exchange.NotOpen {
 					t.Error(r)
 				}
-				if r, _ := c.Trader.Submit(t.Context(), asked("a1", market.Buy, "0.1")); r.Outcome != exchange.Duplicate {
+				if r, _ := c.Submit(t.Context(), asked("a1", market.Buy, "0.1")); r.Outcome != exchange.Duplicate {
 					t.Error("an id is accepted twice")
 				}
 			}
@@ -96,14 +96,14 @@ func TestOrderLife(t *testing.T) {
 		if want := "open USDT fill filled USDT BTC "; kinds != want {
 			t.Errorf("%q, want %q", kinds, want)
 		}
-		fills, err := c.Account.Fills(t.Context(), "BTC/USDT", 0)
+		fills, err := c.Fills(t.Context(), "BTC/USDT", 0)
 		if err != nil || !fills.Complete || len(fills.Fills) != 1 || fills.Fills[0].ClientOrderID != "a1" || fills.Fills[0].FeeAsset != "USDT" || fills.Fills[0].TradeID != "1" {
 			t.Errorf("%+v, %v", fills, err)
 		}
-		if later, _ := c.Account.Fills(t.Context(), "BTC/USDT", fills.Fills[0].Time+1); len(later.Fills) != 0 {
+		if later, _ := c.Fills(t.Context(), "BTC/USDT", fills.Fills[0].Time+1); len(later.Fills) != 0 {
 			t.Error(later)
 		}
-		held, err := c.Account.Balances(t.Context())
+		held, err := c.Balances(t.Context())
 		f := fills.Fills[0]
 		paid, _ := f.Quantity.Mul(f.Price)
 		paid, _ = paid.Add(f.Fee)
@@ -121,13 +121,13 @@ func TestFirstCandle(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			c := New(nil)
 			open(t, c, request(true, settings))
-			if r, _ := c.Trader.Submit(t.Context(), asked("a", market.Buy, "0.01")); r.Outcome != exchange.Accepted {
+			if r, _ := c.Submit(t.Context(), asked("a", market.Buy, "0.01")); r.Outcome != exchange.Accepted {
 				t.Fatal(r)
 			}
 			n := 0
 			collect(t, c, 3, func(market.Candle) {
 				n++
-				_, o := c.Trader.Query(t.Context(), exchange.OrderRef{ClientOrderID: "a", Symbol: "BTC/USDT"})
+				_, o := c.Query(t.Context(), exchange.OrderRef{ClientOrderID: "a", Symbol: "BTC/USDT"})
 				if (o.Status == exchange.OrderFilled) != (n >= filled) {
 					t.Errorf("%s: after candle %d it is %s", settings, n, o.Status)
 				}
@@ -156,20 +156,20 @@ func TestRefusals(t *testing.T) {
 			} {
 				req := base
 				change(&req)
-				r, _ := c.Trader.Submit(t.Context(), req)
+				r, _ := c.Submit(t.Context(), req)
 				if r.Outcome != exchange.Rejected || r.VenueCode != want || r.Message == "" {
 					t.Errorf("%s: %+v", want, r)
 				}
-				if q, _ := c.Trader.Query(t.Context(), exchange.OrderRef{ClientOrderID: req.ClientOrderID, Symbol: "BTC/USDT"}); q.Outcome != exchange.NotFound {
+				if q, _ := c.Query(t.Context(), exchange.OrderRef{ClientOrderID: req.ClientOrderID, Symbol: "BTC/USDT"}); q.Outcome != exchange.NotFound {
 					t.Errorf("%s: %+v", want, q)
 				}
 			}
-			if r, _ := c.Trader.Submit(t.Context(), asked("big", market.Buy, "1")); r.VenueCode != "INSUFFICIENT_BALANCE" {
+			if r, _ := c.Submit(t.Context(), asked("big", market.Buy, "1")); r.VenueCode != "INSUFFICIENT_BALANCE" {
 				t.Errorf("%+v", r)
 			}
 			gone, cancel := context.WithCancel(t.Context())
 			cancel()
-			if r, _ := c.Trader.Submit(gone, base); r.Outcome != exchange.NotSent {
+			if r, _ := c.Submit(gone, base); r.Outcome != exchange.NotSent {
 				t.Errorf("%+v", r)
 			}
 		})
@@ -183,13 +183,13 @@ func TestPairs(t *testing.T) {
 		n, live1 := 0, ""
 		events, c := live(t, `{"candles_per_second":200,"cash":100000}`, 250, func(c exchange.Connection, step int, k market.Candle) {
 			if step == 0 {
-				if r, _ := c.Trader.Submit(t.Context(), asked("in", market.Buy, "3")); r.Outcome != exchange.Accepted {
+				if r, _ := c.Submit(t.Context(), asked("in", market.Buy, "3")); r.Outcome != exchange.Accepted {
 					t.Fatal(r)
 				}
 				return
 			}
 			if live1 != "" {
-				r, o := c.Trader.Query(t.Context(), exchange.OrderRef{ClientOrderID: live1, Symbol: "BTC/USDT"})
+				r, o := c.Query(t.Context(), exchange.OrderRef{ClientOrderID: live1, Symbol: "BTC/USDT"})
 				if r.Outcome != exchange.Accepted {
 					t.Fatal(r)
 				}
@@ -200,7 +200,7 @@ func TestPairs(t *testing.T) {
 			up, down := decimal.MustNew(int64(k.Close*100)+3000, 2), decimal.MustNew(int64(k.Close*100)-3000, 2)
 			n++
 			req := exchange.PairRequest{ListID: fmt.Sprint("l", n), LimitID: fmt.Sprint("t", n), StopID: fmt.Sprint("s", n), Symbol: "BTC/USDT", Side: market.Sell, Quantity: dec("0.01"), LimitPrice: up, StopPrice: down}
-			r, both := c.Trader.SubmitPair(t.Context(), req)
+			r, both := c.SubmitPair(t.Context(), req)
 			if r.Outcome != exchange.Accepted || both[0].ClientOrderID != req.LimitID || both[1].ClientOrderID != req.StopID {
 				t.Fatalf("%+v", r)
 			}
@@ -236,15 +236,15 @@ func TestPairs(t *testing.T) {
 		if stops == 0 || limits == 0 {
 			t.Errorf("%d stops, %d limits", stops, limits)
 		}
-		if open, _ := c.Account.OpenOrders(t.Context()); len(open) == 2 {
-			held, _ := c.Account.Balances(t.Context())
+		if open, _ := c.OpenOrders(t.Context()); len(open) == 2 {
+			held, _ := c.Balances(t.Context())
 			if held[1].Locked.Cmp(dec("0.01")) != 0 {
 				t.Errorf("a pair locks %s", held[1].Locked)
 			}
-			if r, _ := c.Trader.Cancel(t.Context(), exchange.OrderRef{ClientOrderID: open[0].ClientOrderID, Symbol: "BTC/USDT"}); r.Outcome != exchange.Accepted {
+			if r, _ := c.Cancel(t.Context(), exchange.OrderRef{ClientOrderID: open[0].ClientOrderID, Symbol: "BTC/USDT"}); r.Outcome != exchange.Accepted {
 				t.Error(r)
 			}
-			if rest, _ := c.Account.OpenOrders(t.Context()); len(rest) != 0 {
+			if rest, _ := c.OpenOrders(t.Context()); len(rest) != 0 {
 				t.Error(rest)
 			}
 		}
@@ -256,11 +256,11 @@ type shadow struct {
 	fills []market.Fill
 }
 
-func (s *shadow) Intent(int64, *market.Intent, string) {}
-func (s *shadow) Order(int64, *market.Order)           {}
-func (s *shadow) Trade(int64, *market.Trade)           {}
-func (s *shadow) Equity(int64, *sim.Mark)              {}
-func (s *shadow) Fill(_ int64, f *market.Fill)         { s.fills = append(s.fills, *f) }
+func (s *shadow) Intent(int64, *market.Intent, market.Reason) {}
+func (s *shadow) Order(int64, *market.Order)                  {}
+func (s *shadow) Trade(int64, *market.Trade)                  {}
+func (s *shadow) Equity(int64, *sim.Mark)                     {}
+func (s *shadow) Fill(_ int64, f *market.Fill)                { s.fills = append(s.fills, *f) }
 
 // The venue fills as a backtest does: what it accepts, given to the simulator on the same
 // candles, has the same fills to the last digit.
@@ -303,7 +303,7 @@ func equalsBacktest(t *testing.T, seed uint64) {
 			if req.Type == market.Market && r.IntN(3) == 0 {
 				req.Quantity, req.QuoteAmount = decimal.Decimal{}, decimal.MustNew(500+r.Int64N(100000), 2)
 			}
-			if result, _ := c.Trader.Submit(t.Context(), req); result.Outcome != exchange.Accepted {
+			if result, _ := c.Submit(t.Context(), req); result.Outcome != exchange.Accepted {
 				continue
 			}
 			accepted++
@@ -318,14 +318,14 @@ func equalsBacktest(t *testing.T, seed uint64) {
 		}
 		if r.IntN(6) == 0 && n > 0 {
 			id := fmt.Sprint("o", 1+r.IntN(n))
-			if result, _ := c.Trader.Cancel(t.Context(), exchange.OrderRef{ClientOrderID: id, Symbol: "BTC/USDT"}); result.Outcome == exchange.Accepted {
+			if result, _ := c.Cancel(t.Context(), exchange.OrderRef{ClientOrderID: id, Symbol: "BTC/USDT"}); result.Outcome == exchange.Accepted {
 				if err := engine.Accept([]market.Intent{{Action: market.Cancel, Symbol: "BTC/USDT", Ref: id}}); err != nil {
 					t.Fatal(err)
 				}
 			}
 		}
 	})
-	got, err := c.Account.Fills(t.Context(), "BTC/USDT", 0)
+	got, err := c.Fills(t.Context(), "BTC/USDT", 0)
 	if err != nil || len(got.Fills) != len(rec.fills) || len(got.Fills) < 20 {
 		t.Fatalf("%d fills, %d in the backtest, %d accepted, %v", len(got.Fills), len(rec.fills), accepted, err)
 	}
@@ -335,7 +335,7 @@ func equalsBacktest(t *testing.T, seed uint64) {
 			t.Fatalf("fill %d: %+v, want %+v", i, f, want)
 		}
 	}
-	held, _ := c.Account.Balances(t.Context())
+	held, _ := c.Balances(t.Context())
 	if total, _ := held[0].Free.Add(held[0].Locked); total.Cmp(engine.CashExact()) != 0 {
 		t.Errorf("cash %s, want %s", total, engine.CashExact())
 	}
@@ -348,28 +348,28 @@ func TestClose(t *testing.T) {
 		open(t, c, request(true, ""))
 		req := asked("r", market.Buy, "0.01")
 		req.Type, req.LimitPrice = market.Limit, dec("1000")
-		if r, _ := c.Trader.Submit(t.Context(), req); r.Outcome != exchange.Accepted {
+		if r, _ := c.Submit(t.Context(), req); r.Outcome != exchange.Accepted {
 			t.Fatal(r)
 		}
 		var last exchange.OrderStatus
 		ended := make(chan error, 2)
 		go func() {
-			ended <- c.Account.StreamAccount(t.Context(), func(e exchange.AccountEvent) {
+			ended <- c.StreamAccount(t.Context(), func(e exchange.AccountEvent) {
 				if e.Order != nil {
 					last = e.Order.Status
 				}
 			})
 		}()
-		go func() { ended <- c.Data.StreamCandles(t.Context(), func(exchange.CandleEvent) {}) }()
+		go func() { ended <- c.StreamCandles(t.Context(), func(exchange.CandleEvent) {}) }()
 		synctest.Wait()
-		if left, err := c.Session.Close(t.Context(), true); err != nil || len(left) != 0 {
+		if left, err := c.Close(t.Context(), true); err != nil || len(left) != 0 {
 			t.Error(left, err)
 		}
 		one, two := <-ended, <-ended
 		if one == nil || two == nil || last != exchange.OrderCanceled {
 			t.Error(one, two, last)
 		}
-		if r, _ := c.Trader.Submit(t.Context(), req); r.Outcome != exchange.NotSent {
+		if r, _ := c.Submit(t.Context(), req); r.Outcome != exchange.NotSent {
 			t.Error(r)
 		}
 	})

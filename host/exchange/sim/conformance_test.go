@@ -8,8 +8,8 @@ import (
 	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/host/exchange/sim"
 	"github.com/assay-run/assay/host/hosttest/conformance"
-	"github.com/assay-run/assay/host/hosttest/soak"
-	"github.com/assay-run/assay/host/hosttest/wiretest"
+	"github.com/assay-run/assay/host/hosttest/exchangetest"
+	"github.com/assay-run/assay/host/hosttest/ring"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
@@ -59,14 +59,14 @@ const cardsOfSim = 31
 // each with its reason.
 func play(t *testing.T, figure string, h conformance.Harness) {
 	t.Helper()
-	passed, rounds := 0, soak.Size(1, 20)
+	passed, rounds := 0, ring.Size(1, 1, 20)
 	for range rounds {
 		r := conformance.Run(t, h)
 		if passed += r.Passed; r.Passed != cardsOfSim || r.Passed+len(r.Skipped) != conformance.Cards {
 			t.Fatalf("%s: %v", r, r.Skipped)
 		}
 	}
-	soak.Count(t, figure, passed, rounds*cardsOfSim)
+	ring.Count(t, figure, passed, rounds*cardsOfSim)
 }
 
 func TestConformance(t *testing.T) {
@@ -74,5 +74,5 @@ func TestConformance(t *testing.T) {
 }
 
 func TestConformanceOverTheWire(t *testing.T) {
-	play(t, "conformance cards, sim over the wire", simHarness(wiretest.Over))
+	play(t, "conformance cards, sim over the wire", simHarness(exchangetest.Over))
 }

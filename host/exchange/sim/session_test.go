@@ -16,45 +16,45 @@ func contains(s, part string) bool { return strings.Contains(s, part) }
 func TestSession(t *testing.T) {
 	ctx := t.Context()
 	c := New(nil)
-	if _, err := c.Session.Markets(ctx); err == nil {
+	if _, err := c.Markets(ctx); err == nil {
 		t.Error("markets before open")
 	}
-	got, err := c.Session.Open(ctx, request(false, "", "BTC/USDT", "X/USDT"))
+	got, err := c.Open(ctx, request(false, "", "BTC/USDT", "X/USDT"))
 	if err != nil || got.AccountID != "svc_1" {
 		t.Fatal(got, err)
 	}
 	var refusal *exchange.Error
-	if _, err := c.Session.Open(ctx, request(false, "")); !errors.As(err, &refusal) || refusal.Result.VenueCode != "ALREADY_OPEN" {
+	if _, err := c.Open(ctx, request(false, "")); !errors.As(err, &refusal) || refusal.Result.VenueCode != "ALREADY_OPEN" {
 		t.Error(err)
 	}
-	list, err := c.Session.Markets(ctx)
+	list, err := c.Markets(ctx)
 	if err != nil || len(list) != 2 || list[0].PriceTick.String() != "0.01" || list[0].QuantityStep.String() != "0.00000001" || list[0].MinNotional.String() != "5" || !list[0].Trading {
 		t.Errorf("%+v, %v", list, err)
 	}
-	if _, err := c.Data.Candles(ctx, exchange.CandleQuery{Symbol: "NO/USDT"}); err == nil {
+	if _, err := c.Candles(ctx, exchange.CandleQuery{Symbol: "NO/USDT"}); err == nil {
 		t.Error("candles of an unknown symbol")
 	}
-	if _, err := c.Account.Balances(ctx); err == nil {
+	if _, err := c.Balances(ctx); err == nil {
 		t.Error("a paper session has no account")
 	}
-	if err := c.Account.StreamAccount(ctx, func(exchange.AccountEvent) {}); err == nil {
+	if err := c.StreamAccount(ctx, func(exchange.AccountEvent) {}); err == nil {
 		t.Error("a paper session streams an account")
 	}
-	if r, _ := c.Trader.Submit(ctx, exchange.OrderRequest{}); r.Outcome != exchange.NotSent {
+	if r, _ := c.Submit(ctx, exchange.OrderRequest{}); r.Outcome != exchange.NotSent {
 		t.Error(r)
 	}
-	if err := c.Safety.ArmDeadMan(ctx, time.Minute); !errors.Is(err, errors.ErrUnsupported) {
+	if err := c.ArmDeadMan(ctx, time.Minute); !errors.Is(err, errors.ErrUnsupported) {
 		t.Error(err)
 	}
 	for range 2 {
-		if left, err := c.Session.Close(ctx, true); err != nil || len(left) != 0 {
+		if left, err := c.Close(ctx, true); err != nil || len(left) != 0 {
 			t.Error(left, err)
 		}
 	}
-	if _, err := c.Data.Candles(ctx, exchange.CandleQuery{Symbol: "BTC/USDT"}); err == nil {
+	if _, err := c.Candles(ctx, exchange.CandleQuery{Symbol: "BTC/USDT"}); err == nil {
 		t.Error("candles after the end")
 	}
-	if err := c.Data.StreamCandles(ctx, func(exchange.CandleEvent) {}); err == nil {
+	if err := c.StreamCandles(ctx, func(exchange.CandleEvent) {}); err == nil {
 		t.Error("a stream after the end")
 	}
 }
@@ -105,7 +105,7 @@ func TestSettings(t *testing.T) {
 		}
 		req := request(true, "")
 		req.Config = conf
-		if _, err := New(nil).Session.Open(t.Context(), req); err != nil {
+		if _, err := New(nil).Open(t.Context(), req); err != nil {
 			t.Errorf("%s: %v", s.text, err)
 		}
 	}
@@ -126,7 +126,7 @@ func TestDescriptions(t *testing.T) {
 		}
 	}
 	c := NewStore(nil, candle.Exchange{ID: "sample"})
-	if _, err := c.Session.Open(t.Context(), request(true, "")); err == nil {
+	if _, err := c.Open(t.Context(), request(true, "")); err == nil {
 		t.Error("a stored exchange trades live")
 	}
 }

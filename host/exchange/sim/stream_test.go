@@ -30,10 +30,10 @@ func request(trading bool, settings string, symbols ...market.Symbol) exchange.O
 
 func open(t *testing.T, c exchange.Connection, req exchange.OpenRequest) {
 	t.Helper()
-	if _, err := c.Session.Open(t.Context(), req); err != nil {
+	if _, err := c.Open(t.Context(), req); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _, _ = c.Session.Close(context.Background(), true) })
+	t.Cleanup(func() { _, _ = c.Close(context.Background(), true) })
 }
 
 // collect streams n candles and what the clocks said at each.
@@ -42,7 +42,7 @@ func collect(t *testing.T, c exchange.Connection, n int, each func(market.Candle
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var list []exchange.CandleEvent
-	err := c.Data.StreamCandles(ctx, func(e exchange.CandleEvent) {
+	err := c.StreamCandles(ctx, func(e exchange.CandleEvent) {
 		if e.State != "" {
 			return
 		}
@@ -97,7 +97,7 @@ func TestPace(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), half/2)
 		defer cancel()
-		if err := c.Data.StreamCandles(ctx, func(exchange.CandleEvent) {}); err != nil {
+		if err := c.StreamCandles(ctx, func(exchange.CandleEvent) {}); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Hour) // time goes on without a listener, but never into the next close
@@ -126,16 +126,16 @@ func TestHistoryIsTheStream(t *testing.T) {
 			}
 		}
 		for symbol, got := range streamed {
-			all, err := c.Data.Candles(t.Context(), exchange.CandleQuery{Symbol: symbol, From: mustTime("2024-01-31"), To: got[len(got)-1].CloseTime})
+			all, err := c.Candles(t.Context(), exchange.CandleQuery{Symbol: symbol, From: mustTime("2024-01-31"), To: got[len(got)-1].CloseTime})
 			if err != nil || !slices.Equal(all, got) {
 				t.Errorf("%s: %d streamed, %d in history, %v", symbol, len(got), len(all), err)
 			}
-			before, err := c.Data.Candles(t.Context(), exchange.CandleQuery{Symbol: symbol, To: mustTime("2030-01-01"), Limit: 5000})
+			before, err := c.Candles(t.Context(), exchange.CandleQuery{Symbol: symbol, To: mustTime("2030-01-01"), Limit: 5000})
 			if err != nil || len(before) != 1000 || before[0].OpenTime != mustTime("2024-01-31")-5000*3600_000 {
 				t.Errorf("%d, %v", len(before), err)
 			}
 		}
-		future, err := c.Data.Candles(t.Context(), exchange.CandleQuery{Symbol: "BTC/USDT", From: c.Clock.Now(), To: mustTime("2030-01-01")})
+		future, err := c.Candles(t.Context(), exchange.CandleQuery{Symbol: "BTC/USDT", From: c.Clock.Now(), To: mustTime("2030-01-01")})
 		if err != nil || len(future) != 0 {
 			t.Errorf("%d candles that have not closed, %v", len(future), err)
 		}
@@ -159,9 +159,9 @@ func TestRestart(t *testing.T) {
 
 func replayStore(t *testing.T) *candle.Store {
 	t.Helper()
-	a := sdktest.Synth(1, 400, usual, time.Hour)
+	a := sdktest.Synth(1, 400, usual.Time(), time.Hour)
 	a.Symbol = "A/USD"
-	b := sdktest.Synth(2, 300, usual.Add(50*time.Hour), time.Hour)
+	b := sdktest.Synth(2, 300, usual.Add(50*time.Hour).Time(), time.Hour)
 	b.Symbol = "B/USD"
 	holes := &market.Series{Symbol: "B/USD", Timeframe: hour}
 	for i := range b.Len() {
@@ -186,19 +186,19 @@ func TestReplay(t *testing.T) {
 		for _, c := range []exchange.Connection{
 			New(store), NewStore(store, candle.Exchange{ID: "mine"}),
 		} {
-			d, _ := c.Session.Describe(t.Context())
+			d, _ := c.Describe(t.Context())
 			with := settings
 			if d.ID == ID {
 				with = `{"market":"replay","source":"mine",` + settings[1:]
 			}
 			open(t, c, request(false, with, "A/USD", "B/USD", "NONE/USD"))
-			markets, err := c.Session.Markets(t.Context())
+			markets, err := c.Markets(t.Context())
 			if err != nil || len(markets) != 2 || markets[1].Symbol != "B/USD" || !markets[1].PriceTick.IsPos() {
 				t.Fatalf("%v, %v", markets, err)
 			}
 			got := map[market.Symbol]int{}
 			last := market.Time(0)
-			err = c.Data.StreamCandles(t.Context(), func(e exchange.CandleEvent) {
+			err = c.StreamCandles(t.Context(), func(e exchange.CandleEvent) {
 				if e.State != "" {
 					return
 				}
@@ -211,7 +211,7 @@ func TestReplay(t *testing.T) {
 			if !errors.Is(err, exchange.ErrEnded) || got["A/USD"] != 300 || got["NONE/USD"] != 0 {
 				t.Errorf("%v: %v", got, err)
 			}
-			rest, err := c.Data.Candles(t.Context(), exchange.CandleQuery{Symbol: "B/USD", From: start, To: last + 1})
+			rest, err := c.Candles(t.Context(), exchange.CandleQuery{Symbol: "B/USD", From: start, To: last + 1})
 			if err != nil || len(rest) != got["B/USD"] {
 				t.Errorf("%d of B in history, %d streamed, %v", len(rest), got["B/USD"], err)
 			}
@@ -230,13 +230,13 @@ func TestReplayStart(t *testing.T) {
 		{`{"market":"replay","source":"mine","start":"2025-02-31"}`, "not a time"},
 	} {
 		conn := New(store)
-		_, err := conn.Session.Open(t.Context(), request(false, c.settings, "A/USD"))
+		_, err := conn.Open(t.Context(), request(false, c.settings, "A/USD"))
 		if (err == nil) != (c.want == "") || (err != nil && !contains(err.Error(), c.want)) {
 			t.Errorf("%s: %v", c.settings, err)
 		}
-		_, _ = conn.Session.Close(context.Background(), false)
+		_, _ = conn.Close(context.Background(), false)
 	}
-	if _, err := New(nil).Session.Open(t.Context(), request(false, `{"market":"replay"}`)); err == nil {
+	if _, err := New(nil).Open(t.Context(), request(false, `{"market":"replay"}`)); err == nil {
 		t.Error("a replay without a store")
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"regexp"
+	"slices"
 
 	"github.com/govalues/decimal"
 
@@ -21,7 +22,7 @@ const maxDigits = 15
 // refusal is why an order is not taken, by a code of this venue.
 type refusal struct{ code, message string }
 
-// Submit implements exchange.Trader.
+// Submit implements exchange.Connector.
 func (v *venue) Submit(ctx context.Context, req exchange.OrderRequest) (exchange.Result, exchange.Order) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -46,7 +47,7 @@ func (v *venue) Submit(ctx context.Context, req exchange.OrderRequest) (exchange
 	return sealed(exchange.Result{Outcome: exchange.Accepted}, req, o.Order), o.Order
 }
 
-// SubmitPair implements exchange.Trader.
+// SubmitPair implements exchange.Connector.
 func (v *venue) SubmitPair(ctx context.Context, req exchange.PairRequest) (exchange.Result, [2]exchange.Order) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -93,7 +94,7 @@ func (v *venue) SubmitPair(ctx context.Context, req exchange.PairRequest) (excha
 	return sealed(exchange.Result{Outcome: exchange.Accepted}, req, both), both
 }
 
-// Cancel implements exchange.Trader. With a leg its pair is canceled.
+// Cancel implements exchange.Connector. With a leg its pair is canceled.
 func (v *venue) Cancel(ctx context.Context, name exchange.OrderRef) (exchange.Result, exchange.Order) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -109,7 +110,7 @@ func (v *venue) Cancel(ctx context.Context, name exchange.OrderRef) (exchange.Re
 	return sealed(exchange.Result{Outcome: exchange.Accepted}, name, o.Order), o.Order
 }
 
-// Query implements exchange.Trader.
+// Query implements exchange.Connector.
 func (v *venue) Query(ctx context.Context, name exchange.OrderRef) (exchange.Result, exchange.Order) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -199,7 +200,7 @@ func (a *account) place(o *order, tif market.TimeInForce) *refusal {
 	if err != nil {
 		return &refusal{"ORDER", err.Error()}
 	}
-	return &refusal{o.Reason, "the order is refused"}
+	return &refusal{string(o.Reason), "the order is refused"}
 }
 
 func float(d decimal.Decimal) float64 {
@@ -238,13 +239,13 @@ func (a *account) refuse(o *order, tif market.TimeInForce) *refusal {
 	return nil
 }
 
-// multiple says that a number is whole steps and comes through a float64 unchanged.
+// multiple reports whether a number is whole steps and comes through a float64 unchanged.
 func multiple(d, step decimal.Decimal) bool {
 	_, rest, err := d.QuoRem(step)
 	return err == nil && rest.IsZero() && d.Trim(0).Prec() <= maxDigits
 }
 
-// small says that an order is worth less than the minimum, as far as can be told.
+// small reports whether an order is worth less than the minimum, as far as can be told.
 func (a *account) small(o *order, i int) bool {
 	if o.amount.IsPos() {
 		return o.amount.Cmp(minNotional) < 0
@@ -262,4 +263,167 @@ func (a *account) small(o *order, i int) bool {
 	}
 	worth, err := o.Quantity.Mul(price)
 	return err == nil && worth.Cmp(minNotional) < 0
+}
+
+// subscriber is one StreamAccount: what it has not been told yet.
+type subscriber struct {
+	queue []notice
+	wake  chan struct{} // holds one token
+}
+
+// notice is an event, or a barrier that is closed when everything before it is told.
+type notice struct {
+	event   exchange.AccountEvent
+	barrier chan struct{}
+}
+
+// OpenOrders implements exchange.Connector.
+func (v *venue) OpenOrders(ctx context.Context) ([]exchange.Order, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if err := v.trading(ctx); err != nil {
+		return nil, err
+	}
+	list := []exchange.Order{}
+	for _, o := range v.account.open() {
+		list = append(list, o.Order)
+	}
+	return list, nil
+}
+
+// Fills implements exchange.Connector. They are always complete.
+func (v *venue) Fills(ctx context.Context, symbol market.Symbol, since market.Time) (exchange.Fills, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if err := v.trading(ctx); err != nil {
+		return exchange.Fills{}, err
+	}
+	all := exchange.Fills{Complete: true, Fills: []exchange.Fill{}}
+	for _, f := range v.account.fills {
+		if f.Symbol == symbol && f.Time >= since {
+			all.Fills = append(all.Fills, f)
+		}
+	}
+	return all, nil
+}
+
+// Balances implements exchange.Connector.
+func (v *venue) Balances(ctx context.Context) ([]exchange.Balance, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if err := v.trading(ctx); err != nil {
+		return nil, err
+	}
+	return v.account.balances(), nil
+}
+
+// trading is the error of a read without an account.
+func (v *venue) trading(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := v.ready(); err != nil {
+		return err
+	}
+	if v.account == nil {
+		return refused("NO_ACCOUNT", "the session was opened without trading")
+	}
+	return nil
+}
+
+// StreamAccount implements exchange.Connector. Nothing is dropped: what is not taken yet
+// waits, and so do the candles of the step that it belongs to.
+func (v *venue) StreamAccount(ctx context.Context, on func(exchange.AccountEvent)) error {
+	v.mu.Lock()
+	if err := v.trading(ctx); err != nil {
+		v.mu.Unlock()
+		if ctx.Err() != nil {
+			return nil
+		}
+		return err
+	}
+	s := &subscriber{wake: make(chan struct{}, 1)}
+	v.account.subs = append(v.account.subs, s)
+	v.mu.Unlock()
+	defer v.leave(s)
+	on(exchange.AccountEvent{State: exchange.Connected})
+	for ctx.Err() == nil {
+		n, more, over := v.take(s)
+		switch {
+		case more && n.barrier != nil:
+			close(n.barrier)
+		case more:
+			on(n.event)
+		case over:
+			return refused("CLOSED", "the session is closed")
+		default:
+			select {
+			case <-ctx.Done():
+			case <-s.wake:
+			}
+		}
+	}
+	return nil
+}
+
+// take is the next notice, if there is one, and whether the session is closed.
+func (v *venue) take(s *subscriber) (n notice, more, over bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if len(s.queue) == 0 {
+		return notice{}, false, v.state == closed
+	}
+	n, s.queue = s.queue[0], s.queue[1:]
+	return n, true, false
+}
+
+// leave ends a subscription; no listener waits for it any more.
+func (v *venue) leave(s *subscriber) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.account.subs = slices.DeleteFunc(v.account.subs, func(other *subscriber) bool { return other == s })
+	for _, n := range s.queue {
+		if n.barrier != nil {
+			close(n.barrier)
+		}
+	}
+}
+
+// publish gives the subscribers what has happened, and the balances that it changed.
+func (a *account) publish() {
+	now := a.balances()
+	for i := range now {
+		if was := a.told[i]; now[i].Free.Cmp(was.Free) != 0 || now[i].Locked.Cmp(was.Locked) != 0 {
+			b := now[i]
+			a.out = append(a.out, exchange.AccountEvent{Balance: &b})
+		}
+	}
+	a.told = now
+	for _, s := range a.subs {
+		for _, e := range a.out {
+			s.queue = append(s.queue, notice{event: e})
+		}
+		s.nudge()
+	}
+	a.out = nil
+}
+
+func (s *subscriber) nudge() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// barriers are closed when the subscribers have taken everything published so far, or
+// have gone.
+func (a *account) barriers() []<-chan struct{} {
+	var list []<-chan struct{}
+	for _, s := range a.subs {
+		b := make(chan struct{})
+		s.queue = append(s.queue, notice{barrier: b})
+		s.nudge()
+		list = append(list, b)
+	}
+	return list
 }

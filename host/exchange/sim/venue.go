@@ -1,3 +1,39 @@
+// Package sim is the venue "sim": a market and an account inside the host, without
+// credentials and without a network. Runs cannot tell it from a connector.
+//
+// The market is synthetic, or it replays the candles of a stored exchange. Its clock runs
+// at candles_per_second and waits: a candle closes only after whoever listens has answered
+// the step before. A live run's orders match in plugin-sdk/sim, the simulator of backtests
+// and paper runs, so that the same candles and orders give the same fills.
+//
+// # The synthetic market
+//
+// Candle 0 opens 5000 candles before the one in which start lies, on the grid of the
+// timeframe. All prices are whole ticks of 0.01. A symbol's candles are drawn from one PCG
+// whose two words are the first sixteen bytes, big-endian, of
+//
+//	sha256("assay/rng/v1" 0 seed 0 "sim/candle" 0 symbol 0 timeframe)
+//
+// in this order, candle by candle from 0:
+//
+//	p = the last close (at first 10000 ticks, for BTC 3000000, for ETH 200000)
+//	Uint64N(16) == 0:  p moves once
+//	open = p
+//	p moves four times; high and low are the extremes of the five prices, close the last
+//	volume = 1 + Uint64N(1000) hundredths
+//
+// where a move is m = max(1, p/500), p = max(100, p - m + Uint64N(2m+1)). Candle n needs
+// all candles before it; the state of every 512th is kept, so that history is cheap.
+//
+// # The account
+//
+// Orders follow bar-v1 with its default options: an order that is sent after candle N
+// closed is eligible from candle N+1, fills whole, and is known to have filled when that
+// candle closes. What a venue has and the simulator lacks is added here: client order ids
+// are never accepted twice, an open order ties up what it may spend (the simulator checks
+// cash at the fill only), two exits can stand as a pair, and a fill is stamped with the
+// close of its candle, not its open, because no fill may be older than its order. An order
+// that the simulator refuses at its fill, for lack of cash after a gap, has expired here.
 package sim
 
 import (
@@ -33,7 +69,7 @@ func NewUnpaced(store *candle.Store) exchange.Connection {
 }
 
 func connect(v *venue) exchange.Connection {
-	return exchange.Connection{Session: v, Data: v, Trader: v, Account: v, Safety: v, Clock: v}
+	return exchange.Connection{Connector: v, Clock: v}
 }
 
 // venue is one session. What mu guards is said below; the rest is fixed by Open.
@@ -64,7 +100,7 @@ const (
 	closed
 )
 
-// Describe implements exchange.Session.
+// Describe implements exchange.Connector.
 func (v *venue) Describe(context.Context) (exchange.Description, error) {
 	if v.replayed != nil {
 		return DescribeStore(*v.replayed), nil
@@ -72,7 +108,7 @@ func (v *venue) Describe(context.Context) (exchange.Description, error) {
 	return Describe(), nil
 }
 
-// Open implements exchange.Session. The clock stands at start until the candles are
+// Open implements exchange.Connector. The clock stands at start until the candles are
 // listened to.
 func (v *venue) Open(ctx context.Context, req exchange.OpenRequest) (exchange.Opened, error) {
 	v.mu.Lock()
@@ -109,7 +145,7 @@ func (v *venue) prepare(ctx context.Context, req exchange.OpenRequest) error {
 	case req.Timeframe.Duration() <= 0 && conf.Market == synthetically:
 		return fmt.Errorf("the synthetic market has no timeframe %q", req.Timeframe)
 	}
-	req.Config = exchange.Config{} // what it says is in conf; there is no use for a secret here
+	req.Config = exchange.Config{} // its content is in conf; there is no use for a secret here
 	v.req, v.conf = req, conf
 	if conf.Market == replaying {
 		if v.tapes, err = openReplay(ctx, v.store, conf.Source, req.Symbols, req.Timeframe); err != nil {
@@ -166,7 +202,7 @@ func clip(s string) string {
 	return s
 }
 
-// Markets implements exchange.Session.
+// Markets implements exchange.Connector.
 func (v *venue) Markets(context.Context) ([]exchange.Market, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -210,7 +246,7 @@ func (v *venue) ready() error {
 	return nil
 }
 
-// Candles implements exchange.Data.
+// Candles implements exchange.Connector.
 func (v *venue) Candles(ctx context.Context, q exchange.CandleQuery) ([]market.Candle, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -268,10 +304,10 @@ func (v *venue) Wall(d time.Duration) time.Duration {
 	return v.pace.wall(d)
 }
 
-// ArmDeadMan implements exchange.Safety: the venue dies with its host.
+// ArmDeadMan implements exchange.Connector: the venue dies with its host.
 func (v *venue) ArmDeadMan(context.Context, time.Duration) error { return errors.ErrUnsupported }
 
-// Beat implements exchange.Safety.
+// Beat implements exchange.Connector.
 func (v *venue) Beat(context.Context, int64) (exchange.Ack, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -284,7 +320,7 @@ func (v *venue) Beat(context.Context, int64) (exchange.Ack, error) {
 	return exchange.Ack{OpenOrders: len(v.account.open())}, nil
 }
 
-// Close implements exchange.Session. Streams that still run end with an error at their
+// Close implements exchange.Connector. Streams that still run end with an error at their
 // next candle.
 func (v *venue) Close(_ context.Context, cancelOpen bool) ([]string, error) {
 	v.mu.Lock()

@@ -26,14 +26,14 @@ const (
 // ClientOptions are what a client needs besides its connection.
 type ClientOptions struct {
 	// Broken is called once, when the connector has broken the protocol; it should kill the
-	// process. Nil: nobody is told.
+	// process. Nil: no call.
 	Broken func(error)
 	// Redactor takes credentials out of what comes back. It learns them in Open. Nil: one of its own.
 	Redactor *Redactor
 }
 
-// Client is the host's side of a connector: it implements all interfaces of package
-// exchange and may be used from any goroutine.
+// Client is the host's side of a connector: an [exchange.Connector] that
+// may be used from any goroutine.
 type Client struct {
 	rpc    connectorpb.ConnectorClient
 	broken func(error)
@@ -47,13 +47,7 @@ type Client struct {
 	lease *leaseStream
 }
 
-var _ interface {
-	exchange.Session
-	exchange.Data
-	exchange.Trader
-	exchange.Account
-	exchange.Safety
-} = (*Client)(nil)
+var _ exchange.Connector = (*Client)(nil)
 
 // NewClient speaks to a connector over a connection, which stays the caller's.
 func NewClient(cc grpc.ClientConnInterface, o ClientOptions) *Client {
@@ -67,7 +61,7 @@ func NewClient(cc grpc.ClientConnInterface, o ClientOptions) *Client {
 
 // Connection is the client in the form in which runs use it.
 func (c *Client) Connection() exchange.Connection {
-	return exchange.Connection{Session: c, Data: c, Trader: c, Account: c, Safety: c}
+	return exchange.Connection{Connector: c}
 }
 
 // Release ends the lease's stream and waits for it. A connector whose session is open
@@ -105,7 +99,7 @@ func (c *Client) readerAbout(symbol market.Symbol) *reader {
 	return r
 }
 
-// judged keeps the first fault of a message and tells about it.
+// judged keeps the first fault of a message and reports it.
 func (c *Client) judged(err error) error {
 	if err == nil {
 		return nil
@@ -160,7 +154,26 @@ func (c *Client) verdict(r *reader, p *connectorpb.Result) error {
 	return nil
 }
 
-// Describe implements exchange.Session.
+// ask makes a read within callLimit and reads its reply. After an error the answer is zero.
+func ask[Q any, P interface{ GetResult() *connectorpb.Result }, T any](
+	ctx context.Context, c *Client, reader func() *reader,
+	call func(context.Context, Q, ...grpc.CallOption) (P, error), question Q, read func(*reader, P) T,
+) (answer T, err error) {
+	ctx, cancel := context.WithTimeout(ctx, callLimit)
+	defer cancel()
+	p, err := call(ctx, question)
+	if err != nil {
+		return answer, c.transport(err)
+	}
+	r := reader()
+	got := read(r, p)
+	if err := c.verdict(r, p.GetResult()); err != nil {
+		return answer, err
+	}
+	return got, nil
+}
+
+// Describe implements exchange.Connector.
 func (c *Client) Describe(ctx context.Context) (exchange.Description, error) {
 	ctx, cancel := context.WithTimeout(ctx, shortLimit)
 	defer cancel()
@@ -172,7 +185,7 @@ func (c *Client) Describe(ctx context.Context) (exchange.Description, error) {
 	return d, c.judged(err)
 }
 
-// Open implements exchange.Session.
+// Open implements exchange.Connector.
 func (c *Client) Open(ctx context.Context, req exchange.OpenRequest) (exchange.Opened, error) {
 	ctx, cancel := context.WithTimeout(ctx, openLimit)
 	defer cancel()
@@ -201,28 +214,15 @@ func (c *Client) Open(ctx context.Context, req exchange.OpenRequest) (exchange.O
 	return out, nil
 }
 
-// Markets implements exchange.Session.
+// Markets implements exchange.Connector.
 func (c *Client) Markets(ctx context.Context) ([]exchange.Market, error) {
-	ctx, cancel := context.WithTimeout(ctx, callLimit)
-	defer cancel()
-	p, err := c.rpc.Markets(ctx, &connectorpb.MarketsRequest{})
-	if err != nil {
-		return nil, c.transport(err)
-	}
-	r := c.reader()
-	list := listFromProto(r, "markets", p.GetMarkets(), marketFromProto)
-	return whole(list, c.verdict(r, p.GetResult()))
+	return ask(ctx, c, c.reader, c.rpc.Markets, &connectorpb.MarketsRequest{},
+		func(r *reader, p *connectorpb.MarketsReply) []exchange.Market {
+			return listFromProto(r, "markets", p.GetMarkets(), marketFromProto)
+		})
 }
 
-// whole is a list, or none with the error.
-func whole[T any](list []T, err error) ([]T, error) {
-	if err != nil {
-		return nil, err
-	}
-	return list, nil
-}
-
-// Close implements exchange.Session. The lease ends with the session.
+// Close implements exchange.Connector. The lease ends with the session.
 func (c *Client) Close(ctx context.Context, cancelOpen bool) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, openLimit)
 	defer cancel()
@@ -242,23 +242,19 @@ func (c *Client) Close(ctx context.Context, cancelOpen bool) ([]string, error) {
 	return left, nil
 }
 
-// Candles implements exchange.Data.
+// Candles implements exchange.Connector.
 func (c *Client) Candles(ctx context.Context, q exchange.CandleQuery) ([]market.Candle, error) {
-	ctx, cancel := context.WithTimeout(ctx, callLimit)
-	defer cancel()
-	p, err := c.rpc.Candles(ctx, &connectorpb.CandlesRequest{Symbol: string(q.Symbol), From: int64(q.From), To: int64(q.To), Limit: int32(min(q.Limit, maxCandles))})
-	if err != nil {
-		return nil, c.transport(err)
-	}
-	r := c.reader()
-	if n := len(p.GetCandles()); n > maxCandles {
-		r.wrong("candles", "%d candles, at most %d are allowed", n, maxCandles)
-	}
-	list := listFromProto(r, "candles", p.GetCandles(), candleFromProto)
-	return whole(list, c.verdict(r, p.GetResult()))
+	return ask(ctx, c, c.reader, c.rpc.Candles, &connectorpb.CandlesRequest{
+		Symbol: string(q.Symbol), From: int64(q.From), To: int64(q.To), Limit: int32(min(q.Limit, maxCandles)),
+	}, func(r *reader, p *connectorpb.CandlesReply) []market.Candle {
+		if n := len(p.GetCandles()); n > maxCandles {
+			r.wrong("candles", "%d candles, at most %d are allowed", n, maxCandles)
+		}
+		return listFromProto(r, "candles", p.GetCandles(), candleFromProto)
+	})
 }
 
-// Submit implements exchange.Trader. Without a reply that can be understood the outcome
+// Submit implements exchange.Connector. Without a reply that can be understood the outcome
 // is Unknown.
 func (c *Client) Submit(ctx context.Context, req exchange.OrderRequest) (exchange.Result, exchange.Order) {
 	ctx, cancel := context.WithTimeout(ctx, callLimit)
@@ -311,7 +307,7 @@ func (c *Client) echoed(r *reader, field string, ref exchange.OrderRef, result e
 	return o
 }
 
-// SubmitPair implements exchange.Trader.
+// SubmitPair implements exchange.Connector.
 func (c *Client) SubmitPair(ctx context.Context, req exchange.PairRequest) (exchange.Result, [2]exchange.Order) {
 	ctx, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()
@@ -331,7 +327,7 @@ func (c *Client) SubmitPair(ctx context.Context, req exchange.PairRequest) (exch
 	return c.redact.Result(result), legs
 }
 
-// Cancel implements exchange.Trader.
+// Cancel implements exchange.Connector.
 func (c *Client) Cancel(ctx context.Context, ref exchange.OrderRef) (exchange.Result, exchange.Order) {
 	ctx, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()
@@ -339,7 +335,7 @@ func (c *Client) Cancel(ctx context.Context, ref exchange.OrderRef) (exchange.Re
 	return c.order(ref, p, err)
 }
 
-// Query implements exchange.Trader.
+// Query implements exchange.Connector.
 func (c *Client) Query(ctx context.Context, ref exchange.OrderRef) (exchange.Result, exchange.Order) {
 	ctx, cancel := context.WithTimeout(ctx, shortLimit)
 	defer cancel()
@@ -347,54 +343,38 @@ func (c *Client) Query(ctx context.Context, ref exchange.OrderRef) (exchange.Res
 	return c.order(ref, p, err)
 }
 
-// OpenOrders implements exchange.Account.
+// OpenOrders implements exchange.Connector.
 func (c *Client) OpenOrders(ctx context.Context) ([]exchange.Order, error) {
-	ctx, cancel := context.WithTimeout(ctx, callLimit)
-	defer cancel()
-	p, err := c.rpc.OpenOrders(ctx, &connectorpb.OpenOrdersRequest{})
-	if err != nil {
-		return nil, c.transport(err)
-	}
-	r := c.reader()
-	list := listFromProto(r, "orders", p.GetOrders(), orderFromProto)
-	return whole(list, c.verdict(r, p.GetResult()))
+	return ask(ctx, c, c.reader, c.rpc.OpenOrders, &connectorpb.OpenOrdersRequest{},
+		func(r *reader, p *connectorpb.OpenOrdersReply) []exchange.Order {
+			return listFromProto(r, "orders", p.GetOrders(), orderFromProto)
+		})
 }
 
-// Fills implements exchange.Account.
+// Fills implements exchange.Connector.
 func (c *Client) Fills(ctx context.Context, symbol market.Symbol, since market.Time) (exchange.Fills, error) {
-	ctx, cancel := context.WithTimeout(ctx, callLimit)
-	defer cancel()
-	p, err := c.rpc.Fills(ctx, &connectorpb.FillsRequest{Symbol: string(symbol), Since: int64(since)})
-	if err != nil {
-		return exchange.Fills{}, c.transport(err)
-	}
-	r := c.readerAbout(symbol)
-	list := listFromProto(r, "fills", p.GetFills(), fillFromProto)
-	for i, f := range list {
-		if f.Symbol != symbol {
-			r.wrong(at("fills", i)+".symbol", "%.40q is not the symbol that was asked for", f.Symbol)
+	about := func() *reader { return c.readerAbout(symbol) }
+	q := &connectorpb.FillsRequest{Symbol: string(symbol), Since: int64(since)}
+	return ask(ctx, c, about, c.rpc.Fills, q, func(r *reader, p *connectorpb.FillsReply) exchange.Fills {
+		list := listFromProto(r, "fills", p.GetFills(), fillFromProto)
+		for i, f := range list {
+			if f.Symbol != symbol {
+				r.wrong(at("fills", i)+".symbol", "%.40q is not the symbol that was asked for", f.Symbol)
+			}
 		}
-	}
-	if err := c.verdict(r, p.GetResult()); err != nil {
-		return exchange.Fills{}, err
-	}
-	return exchange.Fills{Fills: list, Complete: p.GetComplete()}, nil
+		return exchange.Fills{Fills: list, Complete: p.GetComplete()}
+	})
 }
 
-// Balances implements exchange.Account.
+// Balances implements exchange.Connector.
 func (c *Client) Balances(ctx context.Context) ([]exchange.Balance, error) {
-	ctx, cancel := context.WithTimeout(ctx, callLimit)
-	defer cancel()
-	p, err := c.rpc.Balances(ctx, &connectorpb.BalancesRequest{})
-	if err != nil {
-		return nil, c.transport(err)
-	}
-	r := c.reader()
-	list := listFromProto(r, "balances", p.GetBalances(), balanceFromProto)
-	return whole(list, c.verdict(r, p.GetResult()))
+	return ask(ctx, c, c.reader, c.rpc.Balances, &connectorpb.BalancesRequest{},
+		func(r *reader, p *connectorpb.BalancesReply) []exchange.Balance {
+			return listFromProto(r, "balances", p.GetBalances(), balanceFromProto)
+		})
 }
 
-// ArmDeadMan implements exchange.Safety.
+// ArmDeadMan implements exchange.Connector.
 func (c *Client) ArmDeadMan(ctx context.Context, ttl time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, shortLimit)
 	defer cancel()

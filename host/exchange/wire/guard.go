@@ -1,12 +1,16 @@
 package wire
 
 import (
+	"cmp"
 	"context"
-	"errors"
+	"encoding/json"
+	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/assay-run/assay/host/base/file"
 	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
@@ -62,7 +66,7 @@ type guard struct {
 // Serve does this for a connector's process.
 func Guard(conn exchange.Connection, ended func()) exchange.Connection {
 	g := newGuard(conn, ended)
-	return exchange.Connection{Session: g, Data: g, Trader: g, Account: g, Safety: g, Clock: conn.Clock}
+	return exchange.Connection{Connector: g, Clock: conn.Clock}
 }
 
 func newGuard(conn exchange.Connection, ended func()) *guard {
@@ -73,7 +77,7 @@ func refusal(code, message string) exchange.Result {
 	return exchange.Result{Outcome: exchange.NotSent, VenueCode: code, Message: message}
 }
 
-// may says why a call cannot be made now; an empty outcome: it can.
+// may explains why a call cannot be made now; an empty outcome: it can.
 func (g *guard) mayLocked(keyed bool) exchange.Result {
 	switch {
 	case g.state == fresh || g.state == opening:
@@ -108,13 +112,13 @@ func (g *guard) tag() string {
 	return g.req.RunTag
 }
 
-// Describe implements exchange.Session.
+// Describe implements exchange.Connector.
 func (g *guard) Describe(ctx context.Context) (exchange.Description, error) {
-	d, err := g.inner.Session.Describe(ctx)
+	d, err := g.inner.Describe(ctx)
 	return d, g.redact.Error(err)
 }
 
-// Open implements exchange.Session. After a failure it may be called again.
+// Open implements exchange.Connector. After a failure it may be called again.
 func (g *guard) Open(ctx context.Context, req exchange.OpenRequest) (exchange.Opened, error) {
 	g.mu.Lock()
 	if g.state != fresh {
@@ -134,7 +138,7 @@ func (g *guard) Open(ctx context.Context, req exchange.OpenRequest) (exchange.Op
 			g.state = fresh
 		}
 	}()
-	out, err := g.inner.Session.Open(ctx, req)
+	out, err := g.inner.Open(ctx, req)
 	done = true
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -147,12 +151,12 @@ func (g *guard) Open(ctx context.Context, req exchange.OpenRequest) (exchange.Op
 	return out, nil
 }
 
-// Markets implements exchange.Session.
+// Markets implements exchange.Connector.
 func (g *guard) Markets(ctx context.Context) ([]exchange.Market, error) {
-	return read(g, false, func() ([]exchange.Market, error) { return g.inner.Session.Markets(ctx) })
+	return read(g, false, func() ([]exchange.Market, error) { return g.inner.Markets(ctx) })
 }
 
-// Close implements exchange.Session. The lease is kept until it is done: a host that dies
+// Close implements exchange.Connector. The lease is kept until it is done: a host that dies
 // in the middle leaves no orders behind.
 func (g *guard) Close(ctx context.Context, cancelOpen bool) (unconfirmed []string, err error) {
 	g.closing.Lock()
@@ -195,7 +199,7 @@ func (g *guard) Close(ctx context.Context, cancelOpen bool) (unconfirmed []strin
 
 // finish ends the session of the connection itself.
 func (g *guard) finish(ctx context.Context) error {
-	_, err := g.inner.Session.Close(ctx, false)
+	_, err := g.inner.Close(ctx, false)
 	err = g.redact.Error(err)
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -203,15 +207,15 @@ func (g *guard) finish(ctx context.Context) error {
 	return err
 }
 
-// Candles implements exchange.Data.
+// Candles implements exchange.Connector.
 func (g *guard) Candles(ctx context.Context, q exchange.CandleQuery) ([]market.Candle, error) {
-	return read(g, false, func() ([]market.Candle, error) { return g.inner.Data.Candles(ctx, q) })
+	return read(g, false, func() ([]market.Candle, error) { return g.inner.Candles(ctx, q) })
 }
 
-// StreamCandles implements exchange.Data.
+// StreamCandles implements exchange.Connector.
 func (g *guard) StreamCandles(ctx context.Context, on func(exchange.CandleEvent)) error {
 	_, err := read(g, false, func() (struct{}, error) {
-		return struct{}{}, g.inner.Data.StreamCandles(ctx, func(e exchange.CandleEvent) {
+		return struct{}{}, g.inner.StreamCandles(ctx, func(e exchange.CandleEvent) {
 			e.Reason = clip(g.redact.Text(e.Reason))
 			on(e)
 		})
@@ -237,7 +241,7 @@ func (g *guard) sending(reduces bool, refs ...exchange.OrderRef) exchange.Result
 	return exchange.Result{}
 }
 
-// Submit implements exchange.Trader.
+// Submit implements exchange.Connector.
 func (g *guard) Submit(ctx context.Context, req exchange.OrderRequest) (exchange.Result, exchange.Order) {
 	ref := exchange.OrderRef{ClientOrderID: req.ClientOrderID, Symbol: req.Symbol}
 	if no := g.sending(req.Reduces, ref); no.Outcome != "" {
@@ -245,12 +249,12 @@ func (g *guard) Submit(ctx context.Context, req exchange.OrderRequest) (exchange
 	}
 	outcome := exchange.Unknown // of a panic too
 	defer func() { g.orders.answered(outcome, ref) }()
-	r, o := g.inner.Trader.Submit(ctx, req)
+	r, o := g.inner.Submit(ctx, req)
 	outcome = r.Outcome
 	return g.answer(r, o)
 }
 
-// SubmitPair implements exchange.Trader.
+// SubmitPair implements exchange.Connector.
 func (g *guard) SubmitPair(ctx context.Context, req exchange.PairRequest) (exchange.Result, [2]exchange.Order) {
 	refs := []exchange.OrderRef{{ClientOrderID: req.LimitID, Symbol: req.Symbol}, {ClientOrderID: req.StopID, Symbol: req.Symbol}}
 	if no := g.sending(true, refs...); no.Outcome != "" {
@@ -258,7 +262,7 @@ func (g *guard) SubmitPair(ctx context.Context, req exchange.PairRequest) (excha
 	}
 	outcome := exchange.Unknown
 	defer func() { g.orders.answered(outcome, refs...) }()
-	r, legs := g.inner.Trader.SubmitPair(ctx, req)
+	r, legs := g.inner.SubmitPair(ctx, req)
 	outcome = r.Outcome
 	for i := range legs {
 		_, legs[i] = g.answer(r, legs[i])
@@ -266,20 +270,20 @@ func (g *guard) SubmitPair(ctx context.Context, req exchange.PairRequest) (excha
 	return g.redact.Result(r), legs
 }
 
-// Cancel implements exchange.Trader.
+// Cancel implements exchange.Connector.
 func (g *guard) Cancel(ctx context.Context, ref exchange.OrderRef) (exchange.Result, exchange.Order) {
 	if no := g.may(true); no.Outcome != "" {
 		return no, exchange.Order{}
 	}
-	return g.answer(g.inner.Trader.Cancel(ctx, ref))
+	return g.answer(g.inner.Cancel(ctx, ref))
 }
 
-// Query implements exchange.Trader.
+// Query implements exchange.Connector.
 func (g *guard) Query(ctx context.Context, ref exchange.OrderRef) (exchange.Result, exchange.Order) {
 	if no := g.may(true); no.Outcome != "" {
 		return no, exchange.Order{}
 	}
-	r, o := g.inner.Trader.Query(ctx, ref)
+	r, o := g.inner.Query(ctx, ref)
 	switch r.Outcome {
 	case exchange.NotFound:
 		g.orders.missing(ref.ClientOrderID)
@@ -310,29 +314,29 @@ func (g *guard) saw(o exchange.Order) {
 	g.orders.saw(o, reduces, g.ours)
 }
 
-// OpenOrders implements exchange.Account.
+// OpenOrders implements exchange.Connector.
 func (g *guard) OpenOrders(ctx context.Context) ([]exchange.Order, error) {
-	list, err := read(g, true, func() ([]exchange.Order, error) { return g.inner.Account.OpenOrders(ctx) })
+	list, err := read(g, true, func() ([]exchange.Order, error) { return g.inner.OpenOrders(ctx) })
 	for i := range list {
 		list[i] = g.seen(list[i])
 	}
 	return list, err
 }
 
-// Fills implements exchange.Account.
+// Fills implements exchange.Connector.
 func (g *guard) Fills(ctx context.Context, symbol market.Symbol, since market.Time) (exchange.Fills, error) {
-	return read(g, true, func() (exchange.Fills, error) { return g.inner.Account.Fills(ctx, symbol, since) })
+	return read(g, true, func() (exchange.Fills, error) { return g.inner.Fills(ctx, symbol, since) })
 }
 
-// Balances implements exchange.Account.
+// Balances implements exchange.Connector.
 func (g *guard) Balances(ctx context.Context) ([]exchange.Balance, error) {
-	return read(g, true, func() ([]exchange.Balance, error) { return g.inner.Account.Balances(ctx) })
+	return read(g, true, func() ([]exchange.Balance, error) { return g.inner.Balances(ctx) })
 }
 
-// StreamAccount implements exchange.Account.
+// StreamAccount implements exchange.Connector.
 func (g *guard) StreamAccount(ctx context.Context, on func(exchange.AccountEvent)) error {
 	_, err := read(g, true, func() (struct{}, error) {
-		return struct{}{}, g.inner.Account.StreamAccount(ctx, func(e exchange.AccountEvent) {
+		return struct{}{}, g.inner.StreamAccount(ctx, func(e exchange.AccountEvent) {
 			e.Reason = clip(g.redact.Text(e.Reason))
 			if e.Order != nil {
 				o := g.seen(*e.Order)
@@ -344,13 +348,160 @@ func (g *guard) StreamAccount(ctx context.Context, on func(exchange.AccountEvent
 	return err
 }
 
-// ArmDeadMan implements exchange.Safety.
+// ArmDeadMan implements exchange.Connector.
 func (g *guard) ArmDeadMan(ctx context.Context, ttl time.Duration) error {
-	_, err := read(g, true, func() (struct{}, error) {
-		if g.inner.Safety == nil {
-			return struct{}{}, errors.ErrUnsupported
-		}
-		return struct{}{}, g.inner.Safety.ArmDeadMan(ctx, ttl)
-	})
+	_, err := read(g, true, func() (struct{}, error) { return struct{}{}, g.inner.ArmDeadMan(ctx, ttl) })
 	return err
+}
+
+const (
+	// DefaultLeaseTTL is how long a connector lets orders stand without a beat.
+	DefaultLeaseTTL = 10 * time.Second
+
+	sweepLimit  = 20 * time.Second // to cancel and confirm
+	finishLimit = 5 * time.Second  // to end the venue's session after that
+)
+
+// Why a lease was lost.
+const (
+	// ReasonNoBeat: the host is silent.
+	ReasonNoBeat = "no_beat"
+	// ReasonStreamBroken: the connection to the host ended.
+	ReasonStreamBroken = "stream_broken"
+)
+
+// LeaseReport is lease.json: what a connector did when it lost its host.
+type LeaseReport struct {
+	Reason string `json:"reason"`
+	// Cancelled are the run's orders that the venue confirmed as canceled, Unconfirmed those
+	// that should be and may still be open, Kept those that were left open: exits, as a rule. Client order ids, ascending.
+	Cancelled   []string    `json:"cancelled"`
+	Unconfirmed []string    `json:"unconfirmed"`
+	Kept        []string    `json:"kept"`
+	At          market.Time `json:"at"`
+}
+
+func (g *guard) ttl() time.Duration { return cmp.Or(max(g.req.LeaseTTL, 0), DefaultLeaseTTL) }
+
+// begin starts the lease of a session that has just been opened. With the lock held.
+func (g *guard) begin() {
+	g.beat, g.broke, g.stop, g.kept = time.Now(), make(chan string, 1), make(chan struct{}), make(chan struct{})
+	go g.keep()
+}
+
+// Beat implements exchange.Connector. A lease that was lost stays lost.
+func (g *guard) Beat(ctx context.Context, seq int64) (exchange.Ack, error) {
+	g.mu.Lock()
+	no := g.mayLocked(false)
+	if no.Outcome == "" && (g.state == lost || time.Since(g.beat) > g.ttl()) {
+		no = refusal(codeLeaseLost, "the lease is lost")
+	}
+	if no.Outcome == "" {
+		g.beat = time.Now()
+	}
+	g.mu.Unlock()
+	if no.Outcome != "" {
+		return exchange.Ack{}, &exchange.Error{Result: no}
+	}
+	ack, err := g.inner.Beat(ctx, seq)
+	if err != nil {
+		ack = exchange.Ack{}
+	}
+	ack.OpenOrders = g.orders.count()
+	return ack, nil
+}
+
+// broken reports that no beat can come any more.
+func (g *guard) broken() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.broke == nil {
+		return
+	}
+	select {
+	case g.broke <- ReasonStreamBroken:
+	default:
+	}
+}
+
+// live reports whether a session holds a lease, or cleans up after it.
+func (g *guard) live() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.state == opened || g.state == closing || g.state == lost
+}
+
+// keep waits until the session is closed or its lease is lost.
+func (g *guard) keep() {
+	timer := time.NewTimer(g.ttl())
+	defer timer.Stop()
+	for {
+		var reason string
+		select {
+		case <-g.stop:
+			close(g.kept)
+			return
+		case reason = <-g.broke:
+		case <-timer.C:
+			g.mu.Lock()
+			left := g.ttl() - time.Since(g.beat)
+			g.mu.Unlock()
+			if left > 0 {
+				timer.Reset(left)
+				continue
+			}
+			reason = ReasonNoBeat
+		}
+		g.lose(reason)
+		return
+	}
+}
+
+// lose is the end of a session without its host.
+func (g *guard) lose(reason string) {
+	g.mu.Lock()
+	g.state = lost
+	trading, path, cancels := g.req.Trading, g.req.LeaseFile, cmp.Or(g.req.OnLeaseLoss, exchange.CancelEntries)
+	if g.all {
+		cancels = exchange.CancelAll
+	}
+	g.mu.Unlock()
+	close(g.kept)
+	report := LeaseReport{Reason: reason, Cancelled: []string{}, Unconfirmed: []string{}, Kept: []string{}}
+	if trading {
+		ctx, cancel := context.WithTimeout(context.Background(), sweepLimit)
+		g.sweeping.Lock()
+		if cancels != exchange.CancelNone {
+			report.Cancelled, report.Unconfirmed = g.sweep(ctx, cancels == exchange.CancelAll)
+		}
+		for _, o := range g.orders.left(true) {
+			if !slices.Contains(report.Unconfirmed, o.ref.ClientOrderID) {
+				report.Kept = append(report.Kept, o.ref.ClientOrderID)
+			}
+		}
+		g.sweeping.Unlock()
+		cancel()
+	}
+	report.At = market.FromTime(time.Now())
+	if path != "" {
+		_ = writeReport(path, report) // no host is left to report to
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), finishLimit)
+	defer cancel()
+	_ = g.finish(ctx)
+	if g.ended != nil {
+		g.ended()
+	}
+}
+
+// writeReport writes lease.json so that it is there whole or not at all.
+func writeReport(path string, report LeaseReport) error {
+	text, err := json.Marshal(report)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	return file.Write(path, append(text, '\n'), 0o600)
 }

@@ -14,7 +14,7 @@ import (
 
 	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/host/exchange/wire"
-	"github.com/assay-run/assay/host/hosttest/wiretest"
+	"github.com/assay-run/assay/host/hosttest/exchangetest"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
@@ -27,7 +27,7 @@ func guarded(t *testing.T, f *fake) (exchange.Connection, <-chan struct{}) {
 
 func opened(t *testing.T, conn exchange.Connection, req exchange.OpenRequest) {
 	t.Helper()
-	if _, err := conn.Session.Open(t.Context(), req); err != nil {
+	if _, err := conn.Open(t.Context(), req); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -35,7 +35,7 @@ func opened(t *testing.T, conn exchange.Connection, req exchange.OpenRequest) {
 func submitted(t *testing.T, conn exchange.Connection, ids ...string) {
 	t.Helper()
 	for _, id := range ids {
-		if r, _ := conn.Trader.Submit(t.Context(), limitOrder(id)); r.Outcome != exchange.Accepted {
+		if r, _ := conn.Submit(t.Context(), limitOrder(id)); r.Outcome != exchange.Accepted {
 			t.Fatalf("%+v", r)
 		}
 	}
@@ -54,27 +54,27 @@ func TestSessionIsOpenedOnce(t *testing.T) {
 		f := newFake()
 		conn, _ := guarded(t, f)
 		ctx := t.Context()
-		if r, _ := conn.Trader.Submit(ctx, limitOrder(ourID)); r.Outcome != exchange.NotSent || r.VenueCode != "NOT_OPEN" {
+		if r, _ := conn.Submit(ctx, limitOrder(ourID)); r.Outcome != exchange.NotSent || r.VenueCode != "NOT_OPEN" {
 			t.Errorf("before Open: %+v", r)
 		}
 		f.onOpen = func(exchange.OpenRequest) error { return errors.New("unreachable") }
-		if _, err := conn.Session.Open(ctx, openRequest()); err == nil {
+		if _, err := conn.Open(ctx, openRequest()); err == nil {
 			t.Fatal("a failed Open succeeded")
 		}
 		f.onOpen = nil
 		opened(t, conn, openRequest()) // after a failure it may be tried again
-		if _, err := conn.Session.Open(ctx, openRequest()); code(err) != "ALREADY_OPEN" || f.opens != 2 {
+		if _, err := conn.Open(ctx, openRequest()); code(err) != "ALREADY_OPEN" || f.opens != 2 {
 			t.Errorf("a second Open: %v", err)
 		}
 		for range 2 {
-			if left, err := conn.Session.Close(ctx, false); err != nil || left != nil {
+			if left, err := conn.Close(ctx, false); err != nil || left != nil {
 				t.Errorf("%v %v", left, err)
 			}
 		}
 		if len(f.closes) != 1 {
 			t.Errorf("closed %d times", len(f.closes))
 		}
-		if r, _ := conn.Trader.Submit(ctx, limitOrder(ourID)); r.Outcome != exchange.NotSent || r.VenueCode != "CLOSED" {
+		if r, _ := conn.Submit(ctx, limitOrder(ourID)); r.Outcome != exchange.NotSent || r.VenueCode != "CLOSED" {
 			t.Errorf("after Close: %+v", r)
 		}
 	})
@@ -87,14 +87,14 @@ func TestPaperMakesNoKeyedRequest(t *testing.T) {
 		req := openRequest()
 		req.Trading = false
 		opened(t, conn, req)
-		defer conn.Session.Close(t.Context(), true)
-		if r, _ := conn.Trader.Submit(t.Context(), limitOrder(ourID)); r.Outcome != exchange.NotSent || r.VenueCode != "NOT_TRADING" {
+		defer conn.Close(t.Context(), true)
+		if r, _ := conn.Submit(t.Context(), limitOrder(ourID)); r.Outcome != exchange.NotSent || r.VenueCode != "NOT_TRADING" {
 			t.Errorf("%+v", r)
 		}
-		if _, err := conn.Account.Balances(t.Context()); code(err) != "NOT_TRADING" {
+		if _, err := conn.Balances(t.Context()); code(err) != "NOT_TRADING" {
 			t.Errorf("%v", err)
 		}
-		if _, err := conn.Session.Markets(t.Context()); err != nil {
+		if _, err := conn.Markets(t.Context()); err != nil {
 			t.Error(err)
 		}
 		if len(f.asked) != 0 {
@@ -112,14 +112,14 @@ func TestSilence(t *testing.T) {
 		req.LeaseFile, req.Exits = filepath.Join(t.TempDir(), "live", "lease.json"), []string{oldExitID}
 		opened(t, conn, req)
 		submitted(t, conn, ourID)
-		if r, _ := conn.Trader.Submit(t.Context(), exit(exitID)); r.Outcome != exchange.Accepted {
+		if r, _ := conn.Submit(t.Context(), exit(exitID)); r.Outcome != exchange.Accepted {
 			t.Fatal(r)
 		}
 		for _, id := range []string{otherID, oldExitID} { // of a process that died before
 			f.orders[id] = &exchange.Order{ClientOrderID: id, Symbol: testSymbol, Status: exchange.OrderOpen}
 		}
 		for seq := range int64(20) {
-			if n, err := conn.Safety.Beat(t.Context(), seq); err != nil || n.OpenOrders != 2 {
+			if n, err := conn.Beat(t.Context(), seq); err != nil || n.OpenOrders != 2 {
 				t.Fatalf("%+v %v", n, err)
 			}
 			time.Sleep(exchange.BeatEvery)
@@ -130,10 +130,10 @@ func TestSilence(t *testing.T) {
 		}
 		begin := time.Now()
 		time.Sleep(time.Second + time.Millisecond) // ten seconds since the last beat
-		if r, _ := conn.Trader.Submit(t.Context(), limitOrder("late")); r.Outcome != exchange.NotSent || f.count("submit late") != 0 {
+		if r, _ := conn.Submit(t.Context(), limitOrder("late")); r.Outcome != exchange.NotSent || f.count("submit late") != 0 {
 			t.Errorf("%+v", r)
 		}
-		if _, err := conn.Safety.Beat(t.Context(), 99); err == nil {
+		if _, err := conn.Beat(t.Context(), 99); err == nil {
 			t.Error("a lease that was lost came back")
 		}
 		<-ended
@@ -151,7 +151,7 @@ func TestSilence(t *testing.T) {
 		if !f.open(foreignID) || !f.open("manual") || f.count("cancel asx") != 0 {
 			t.Error("an order of somebody else was touched")
 		}
-		if left, err := conn.Session.Close(t.Context(), true); err != nil || left != nil {
+		if left, err := conn.Close(t.Context(), true); err != nil || left != nil {
 			t.Errorf("%v %v", left, err)
 		}
 	})
@@ -183,7 +183,7 @@ func TestOnLeaseLoss(t *testing.T) {
 			req.LeaseFile, req.OnLeaseLoss = filepath.Join(t.TempDir(), "lease.json"), test.cancels
 			opened(t, conn, req)
 			submitted(t, conn, ourID)
-			_, _ = conn.Trader.Submit(t.Context(), exit(exitID))
+			_, _ = conn.Submit(t.Context(), exit(exitID))
 			<-ended
 			if r := readReport(t, req.LeaseFile); !slices.Equal(r.Cancelled, test.cancelled) || !slices.Equal(r.Kept, test.kept) {
 				t.Errorf("%q: %+v", test.cancels, r)
@@ -243,12 +243,12 @@ func TestSweepOfUnknownOrder(t *testing.T) {
 			return exchange.Result{Outcome: exchange.Unknown}, exchange.Order{}
 		}
 		opened(t, conn, openRequest())
-		if r, _ := conn.Trader.Submit(t.Context(), limitOrder(ourID)); r.Outcome != exchange.Unknown {
+		if r, _ := conn.Submit(t.Context(), limitOrder(ourID)); r.Outcome != exchange.Unknown {
 			t.Fatalf("%+v", r)
 		}
 		begin := time.Now()
 		time.AfterFunc(6*time.Second, func() { f.rest(limitOrder(ourID)) }) // it arrives after all
-		left, err := conn.Session.Close(t.Context(), true)
+		left, err := conn.Close(t.Context(), true)
 		if err != nil || left != nil || f.open(ourID) {
 			t.Errorf("%v %v: open %v", left, err, f.open(ourID))
 		}
@@ -267,13 +267,13 @@ func TestDefiniteAbsence(t *testing.T) {
 			return exchange.Result{Outcome: exchange.Unknown}, exchange.Order{}
 		}
 		opened(t, conn, openRequest())
-		conn.Trader.Submit(t.Context(), limitOrder(ourID))
+		conn.Submit(t.Context(), limitOrder(ourID))
 		begin := time.Now()
 		for range 4 {
-			_, _ = conn.Safety.Beat(t.Context(), 1)
+			_, _ = conn.Beat(t.Context(), 1)
 			time.Sleep(time.Second)
 		}
-		left, err := conn.Session.Close(t.Context(), true)
+		left, err := conn.Close(t.Context(), true)
 		if took := time.Since(begin); err != nil || left != nil || took < 10*time.Second || took > 12*time.Second {
 			t.Errorf("%v %v after %s", left, err, took)
 		}
@@ -309,7 +309,7 @@ func TestHostDiesDuringClose(t *testing.T) {
 		answers := f.cancelsHang()
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		defer cancel()
-		if left, err := conn.Session.Close(ctx, true); err == nil || !slices.Equal(left, []string{ourID}) {
+		if left, err := conn.Close(ctx, true); err == nil || !slices.Equal(left, []string{ourID}) {
 			t.Errorf("%v %v", left, err)
 		}
 		answers()
@@ -330,12 +330,12 @@ func TestCloseDuringTheSweep(t *testing.T) {
 		submitted(t, conn, ourID)
 		answers := f.cancelsHang()
 		time.Sleep(wire.DefaultLeaseTTL + 5*time.Second)
-		if _, err := conn.Session.Close(t.Context(), true); code(err) != "LEASE_LOST" {
+		if _, err := conn.Close(t.Context(), true); code(err) != "LEASE_LOST" {
 			t.Errorf("%v", err)
 		}
 		answers()
 		<-ended
-		if left, err := conn.Session.Close(t.Context(), true); err != nil || left != nil || f.open(ourID) {
+		if left, err := conn.Close(t.Context(), true); err != nil || left != nil || f.open(ourID) {
 			t.Errorf("%v %v, open %v", left, err, f.open(ourID))
 		}
 	})
@@ -349,23 +349,23 @@ func TestGuardRedacts(t *testing.T) {
 	conn, _ := guarded(t, f)
 	req := openRequest()
 	req.Config.APIKey = exchange.NewSecret(key)
-	if _, err := conn.Session.Open(t.Context(), req); err == nil || strings.Contains(err.Error(), key) {
+	if _, err := conn.Open(t.Context(), req); err == nil || strings.Contains(err.Error(), key) {
 		t.Errorf("%v", err)
 	}
 	f.onOpen = nil
 	opened(t, conn, req)
-	defer conn.Session.Close(t.Context(), false)
+	defer conn.Close(t.Context(), false)
 	f.onSubmit = func(context.Context, exchange.OrderRequest) (exchange.Result, exchange.Order) {
 		return exchange.Result{Outcome: exchange.Rejected, Message: "no " + key}, exchange.Order{Reason: key}
 	}
-	if r, o := conn.Trader.Submit(t.Context(), limitOrder(ourID)); strings.Contains(r.Message+o.Reason, key) || r.Outcome != exchange.Rejected {
+	if r, o := conn.Submit(t.Context(), limitOrder(ourID)); strings.Contains(r.Message+o.Reason, key) || r.Outcome != exchange.Rejected {
 		t.Errorf("%+v %+v", r, o)
 	}
 	f.account = func(_ context.Context, on func(exchange.AccountEvent)) error {
 		on(exchange.AccountEvent{State: exchange.Reconnecting, Reason: "cut: " + key})
 		return errors.New(key)
 	}
-	err := conn.Account.StreamAccount(t.Context(), func(e exchange.AccountEvent) {
+	err := conn.StreamAccount(t.Context(), func(e exchange.AccountEvent) {
 		if strings.Contains(e.Reason, key) {
 			t.Errorf("%+v", e)
 		}
@@ -378,61 +378,61 @@ func TestGuardRedacts(t *testing.T) {
 // TestOverTheWire: the host sees what the connector says, over gRPC.
 func TestOverTheWire(t *testing.T) {
 	f := newFake()
-	conn := wiretest.Over(t, f.connection())
+	conn := exchangetest.Over(t, f.connection())
 	ctx := t.Context()
-	if d, err := conn.Session.Describe(ctx); err != nil || d.ID != "fake" || d.Symbols != nil {
+	if d, err := conn.Describe(ctx); err != nil || d.ID != "fake" || d.Symbols != nil {
 		t.Errorf("%+v %v", d, err)
 	}
 	opened(t, conn, openRequest())
-	if _, err := conn.Session.Open(ctx, openRequest()); code(err) != "ALREADY_OPEN" {
+	if _, err := conn.Open(ctx, openRequest()); code(err) != "ALREADY_OPEN" {
 		t.Errorf("%v", err)
 	}
 	submitted(t, conn, ourID)
 	pair := exchange.PairRequest{ListID: "l", LimitID: "x1", StopID: "x2", Symbol: testSymbol, Side: market.Sell, Quantity: one, LimitPrice: one, StopPrice: one}
-	if r, legs := conn.Trader.SubmitPair(ctx, pair); r.Outcome != exchange.Accepted || legs[0].ClientOrderID != "x1" || legs[1].ClientOrderID != "x2" {
+	if r, legs := conn.SubmitPair(ctx, pair); r.Outcome != exchange.Accepted || legs[0].ClientOrderID != "x1" || legs[1].ClientOrderID != "x2" {
 		t.Errorf("%+v %+v", r, legs)
 	}
-	if a, err := conn.Safety.Beat(ctx, 1); err != nil || a != (exchange.Ack{OpenOrders: 3}) {
+	if a, err := conn.Beat(ctx, 1); err != nil || a != (exchange.Ack{OpenOrders: 3}) {
 		t.Errorf("%+v %v", a, err)
 	}
 	f.mu.Lock()
 	f.venueAt = 1_700_000_000_000
 	f.mu.Unlock()
-	if a, err := conn.Safety.Beat(ctx, 2); err != nil || a != (exchange.Ack{OpenOrders: 3, VenueTime: 1_700_000_000_000}) {
+	if a, err := conn.Beat(ctx, 2); err != nil || a != (exchange.Ack{OpenOrders: 3, VenueTime: 1_700_000_000_000}) {
 		t.Errorf("%+v %v", a, err)
 	}
-	if r, o := conn.Trader.Query(ctx, ref(ourID)); r.Outcome != exchange.Accepted || o.ClientOrderID != ourID {
+	if r, o := conn.Query(ctx, ref(ourID)); r.Outcome != exchange.Accepted || o.ClientOrderID != ourID {
 		t.Errorf("%+v %+v", r, o)
 	}
-	if r, _ := conn.Trader.Query(ctx, ref("nobody")); r.Outcome != exchange.NotFound || r.VenueCode != "-2013" || r.HTTPStatus != 400 {
+	if r, _ := conn.Query(ctx, ref("nobody")); r.Outcome != exchange.NotFound || r.VenueCode != "-2013" || r.HTTPStatus != 400 {
 		t.Errorf("%+v", r)
 	}
-	if list, err := conn.Session.Markets(ctx); err != nil || len(list) != 1 {
+	if list, err := conn.Markets(ctx); err != nil || len(list) != 1 {
 		t.Errorf("%v %v", list, err)
 	}
-	if list, err := conn.Data.Candles(ctx, exchange.CandleQuery{Symbol: testSymbol, To: 1, Limit: 1000}); err != nil || len(list) != 1 {
+	if list, err := conn.Candles(ctx, exchange.CandleQuery{Symbol: testSymbol, To: 1, Limit: 1000}); err != nil || len(list) != 1 {
 		t.Errorf("%v %v", list, err)
 	}
-	if list, err := conn.Account.OpenOrders(ctx); err != nil || len(list) != 5 {
+	if list, err := conn.OpenOrders(ctx); err != nil || len(list) != 5 {
 		t.Errorf("%v %v", list, err)
 	}
-	if page, err := conn.Account.Fills(ctx, testSymbol, 0); err != nil || !page.Complete || len(page.Fills) != 1 {
+	if page, err := conn.Fills(ctx, testSymbol, 0); err != nil || !page.Complete || len(page.Fills) != 1 {
 		t.Errorf("%v %v", page, err)
 	}
-	if list, err := conn.Account.Balances(ctx); err != nil || len(list) != 1 {
+	if list, err := conn.Balances(ctx); err != nil || len(list) != 1 {
 		t.Errorf("%v %v", list, err)
 	}
-	if err := conn.Safety.ArmDeadMan(ctx, time.Minute); !errors.Is(err, errors.ErrUnsupported) {
+	if err := conn.ArmDeadMan(ctx, time.Minute); !errors.Is(err, errors.ErrUnsupported) {
 		t.Errorf("%v", err)
 	}
 	f.candles = func(_ context.Context, on func(exchange.CandleEvent)) error {
 		on(exchange.CandleEvent{State: exchange.Connected})
 		return exchange.ErrEnded
 	}
-	if err := conn.Data.StreamCandles(ctx, func(exchange.CandleEvent) {}); !errors.Is(err, exchange.ErrEnded) {
+	if err := conn.StreamCandles(ctx, func(exchange.CandleEvent) {}); !errors.Is(err, exchange.ErrEnded) {
 		t.Errorf("%v", err)
 	}
-	if left, err := conn.Session.Close(ctx, true); err != nil || left != nil || f.open(ourID) || f.open("x1") || !f.open("manual") {
+	if left, err := conn.Close(ctx, true); err != nil || left != nil || f.open(ourID) || f.open("x1") || !f.open("manual") {
 		t.Errorf("%v %v", left, err)
 	}
 }
@@ -442,33 +442,33 @@ func TestOverTheWire(t *testing.T) {
 func TestOtherSymbols(t *testing.T) {
 	const other, third = market.Symbol("ETH/USDT"), market.Symbol("SOL/USDT")
 	f := newFake()
-	conn := wiretest.Over(t, f.connection())
+	conn := exchangetest.Over(t, f.connection())
 	opened(t, conn, openRequest())
 	earlier := exchange.OrderRef{ClientOrderID: foreignID, Symbol: other}
 	f.orders[foreignID].Symbol = other
-	if r, o := conn.Trader.Query(t.Context(), earlier); r.Outcome != exchange.Accepted || o.Symbol != other {
+	if r, o := conn.Query(t.Context(), earlier); r.Outcome != exchange.Accepted || o.Symbol != other {
 		t.Errorf("%+v %+v", r, o)
 	}
-	if r, o := conn.Trader.Cancel(t.Context(), earlier); r.Outcome != exchange.Accepted || o.Status != exchange.OrderCanceled {
+	if r, o := conn.Cancel(t.Context(), earlier); r.Outcome != exchange.Accepted || o.Status != exchange.OrderCanceled {
 		t.Errorf("%+v %+v", r, o)
 	}
-	if page, err := conn.Account.Fills(t.Context(), other, 0); err != nil || len(page.Fills) != 1 || page.Fills[0].Symbol != other {
+	if page, err := conn.Fills(t.Context(), other, 0); err != nil || len(page.Fills) != 1 || page.Fills[0].Symbol != other {
 		t.Errorf("%+v %v", page, err)
 	}
 	f.orders[foreignID].Symbol = third
-	if r, _ := conn.Trader.Query(t.Context(), earlier); r.Outcome != exchange.Unknown {
+	if r, _ := conn.Query(t.Context(), earlier); r.Outcome != exchange.Unknown {
 		t.Errorf("%+v", r)
 	}
-	if _, err := conn.Account.Balances(t.Context()); !errors.As(err, new(*wire.ProtocolError)) {
+	if _, err := conn.Balances(t.Context()); !errors.As(err, new(*wire.ProtocolError)) {
 		t.Errorf("an answer about a third symbol is no fault: %v", err)
 	}
-	_, _ = conn.Session.Close(t.Context(), false) // nothing that comes back is believed any more
+	_, _ = conn.Close(t.Context(), false) // nothing that comes back is believed any more
 }
 
 // TestAccountStream: a stream that begins with anything but connected is a broken one.
 func TestAccountStream(t *testing.T) {
 	f := newFake()
-	conn := wiretest.Over(t, f.connection())
+	conn := exchangetest.Over(t, f.connection())
 	calls := make(chan int, 2)
 	calls <- 1
 	calls <- 2
@@ -480,17 +480,17 @@ func TestAccountStream(t *testing.T) {
 		return nil
 	}
 	opened(t, conn, openRequest())
-	defer conn.Session.Close(t.Context(), false)
+	defer conn.Close(t.Context(), false)
 	var answer *exchange.Error
-	if err := conn.Account.StreamAccount(t.Context(), nil); !errors.As(err, &answer) || answer.Result.Outcome != exchange.AuthFailed {
+	if err := conn.StreamAccount(t.Context(), nil); !errors.As(err, &answer) || answer.Result.Outcome != exchange.AuthFailed {
 		t.Errorf("%v", err)
 	}
 	var broke *wire.ProtocolError
-	if err := conn.Account.StreamAccount(t.Context(), func(exchange.AccountEvent) {}); !errors.As(err, &broke) || broke.Field != "event" {
+	if err := conn.StreamAccount(t.Context(), func(exchange.AccountEvent) {}); !errors.As(err, &broke) || broke.Field != "event" {
 		t.Errorf("%v", err)
 	}
 	// After one lie nothing is believed.
-	if r, _ := conn.Trader.Query(t.Context(), ref("manual")); r.Outcome != exchange.Unknown {
+	if r, _ := conn.Query(t.Context(), ref("manual")); r.Outcome != exchange.Unknown {
 		t.Errorf("%+v", r)
 	}
 }
@@ -498,7 +498,7 @@ func TestAccountStream(t *testing.T) {
 // TestUnknownByDefault: a connector that fails in any way has not answered.
 func TestUnknownByDefault(t *testing.T) {
 	f := newFake()
-	conn := wiretest.Over(t, f.connection())
+	conn := exchangetest.Over(t, f.connection())
 	short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	f.onSubmit = func(_ context.Context, q exchange.OrderRequest) (exchange.Result, exchange.Order) {
@@ -512,9 +512,9 @@ func TestUnknownByDefault(t *testing.T) {
 		return accepted(), exchange.Order{} // without its order
 	}
 	opened(t, conn, openRequest())
-	defer conn.Session.Close(t.Context(), false)
+	defer conn.Close(t.Context(), false)
 	for id, ctx := range map[string]context.Context{ourID: short, otherID: t.Context(), "third": t.Context()} {
-		if r, _ := conn.Trader.Submit(ctx, limitOrder(id)); r.Outcome != exchange.Unknown {
+		if r, _ := conn.Submit(ctx, limitOrder(id)); r.Outcome != exchange.Unknown {
 			t.Errorf("%s: %+v", id, r)
 		}
 	}

@@ -22,13 +22,12 @@ import (
 	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/host/exchange/wire"
 	"github.com/assay-run/assay/host/exchange/wire/launch"
-	"github.com/assay-run/assay/host/proc/sandbox"
+	"github.com/assay-run/assay/host/proc"
 )
 
 // TestMain makes the test binary a connector, when a host starts it as one, and a host to
 // be killed.
 func TestMain(m *testing.M) {
-	sandbox.MaybeShim()
 	cookie := wire.Handshake()
 	if os.Getenv(cookie.MagicCookieKey) == cookie.MagicCookieValue {
 		serveRole(filepath.Base(os.Args[0]))
@@ -119,16 +118,16 @@ func host(text string) error {
 	conn := p.Connection()
 	req := openRequest()
 	req.LeaseFile, req.LeaseTTL, req.Endpoint = plan.Lease, plan.TTL, plan.Log
-	if _, err := conn.Session.Open(ctx, req); err != nil {
+	if _, err := conn.Open(ctx, req); err != nil {
 		return err
 	}
 	for _, id := range []string{ourID, otherID} {
-		if r, _ := conn.Trader.Submit(ctx, limitOrder(id)); r.Outcome != exchange.Accepted {
+		if r, _ := conn.Submit(ctx, limitOrder(id)); r.Outcome != exchange.Accepted {
 			return fmt.Errorf("submit: %+v", r)
 		}
 	}
 	for seq := int64(1); ; seq++ {
-		n, err := conn.Safety.Beat(ctx, seq)
+		n, err := conn.Beat(ctx, seq)
 		if err != nil {
 			return err
 		}
@@ -225,7 +224,7 @@ func checkReport(t *testing.T, plan hostPlan, reason string) {
 	}
 }
 
-// gone says whether a process has ended; one that nobody has reaped yet has.
+// gone reports whether a process has ended; one that nobody has reaped yet has.
 func gone(pid int) bool {
 	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
@@ -266,17 +265,17 @@ func TestConnectorKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	conn := p.Connection()
-	if out, err := conn.Session.Open(t.Context(), openRequest()); err != nil || out.AccountID != "42" || out.ClockOffset != 15*time.Millisecond {
+	if out, err := conn.Open(t.Context(), openRequest()); err != nil || out.AccountID != "42" || out.ClockOffset != 15*time.Millisecond {
 		t.Fatalf("%+v %v", out, err)
 	}
-	if _, err := conn.Session.Open(t.Context(), openRequest()); err == nil {
+	if _, err := conn.Open(t.Context(), openRequest()); err == nil {
 		t.Error("a second Open was not refused")
 	}
 	if err := syscall.Kill(p.PID(), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	<-p.Crashed()
-	if r, _ := conn.Trader.Submit(t.Context(), limitOrder(ourID)); r.Outcome != exchange.Unknown {
+	if r, _ := conn.Submit(t.Context(), limitOrder(ourID)); r.Outcome != exchange.Unknown {
 		t.Errorf("a dead connector: %+v", r)
 	}
 	var crash *launch.CrashError
@@ -288,10 +287,10 @@ func TestConnectorKilled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := again.Connection().Session.Open(t.Context(), openRequest()); err != nil {
+	if _, err := again.Connection().Open(t.Context(), openRequest()); err != nil {
 		t.Error(err)
 	}
-	if left, err := again.Connection().Session.Close(t.Context(), true); err != nil || len(left) != 0 {
+	if left, err := again.Connection().Close(t.Context(), true); err != nil || len(left) != 0 {
 		t.Errorf("%v %v", left, err)
 	}
 	again.End()
@@ -334,18 +333,18 @@ func TestConnectorHung(t *testing.T) {
 	req.LeaseTTL, req.LeaseFile, req.Endpoint = time.Second, filepath.Join(tmp, "lease.json"), filepath.Join(tmp, "log")
 	opened(t, conn, req)
 	submitted(t, conn, ourID, otherID)
-	if n, err := conn.Safety.Beat(t.Context(), 1); err != nil || n.OpenOrders != 2 {
+	if n, err := conn.Beat(t.Context(), 1); err != nil || n.OpenOrders != 2 {
 		t.Fatalf("%+v %v", n, err)
 	}
 	halt(t, pid)
 	ctx, cancel := context.WithTimeout(t.Context(), 1200*time.Millisecond)
 	defer cancel()
-	if _, err := conn.Safety.Beat(ctx, 2); err == nil {
+	if _, err := conn.Beat(ctx, 2); err == nil {
 		t.Error("a hung connector answered a beat")
 	}
 	late, done := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer done()
-	if r, _ := conn.Trader.Submit(late, limitOrder("late")); r.Outcome != exchange.Unknown {
+	if r, _ := conn.Submit(late, limitOrder("late")); r.Outcome != exchange.Unknown {
 		t.Errorf("a hung connector: %+v", r)
 	}
 	if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
@@ -375,8 +374,8 @@ func TestLaunchList(t *testing.T) {
 	}
 	m := manager(t, launch.Options{Dir: dir, ProbeTimeout: 2 * time.Second})
 	want := map[string]string{
-		"fake": "", "fake-b": launch.CodeDuplicateID, "crash": launch.CodeStartCrashed, "chatter": launch.CodeWrongHandshake, "hang": launch.CodeStartTimeout,
-		"script": launch.CodeNotExecutable, "rubbish": launch.CodeNotExecutable, "zfake": launch.CodeStartCrashed,
+		"fake": "", "fake-b": launch.CodeDuplicateID, "crash": proc.CodeStartCrashed, "chatter": proc.CodeWrongHandshake, "hang": proc.CodeStartTimeout,
+		"script": proc.CodeNotExecutable, "rubbish": proc.CodeNotExecutable, "zfake": proc.CodeStartCrashed,
 	}
 	for _, c := range m.Connectors() {
 		code := ""
@@ -391,7 +390,7 @@ func TestLaunchList(t *testing.T) {
 	if len(want) > 0 {
 		t.Errorf("missing: %v", want)
 	}
-	var fault *launch.Fault
+	var fault *proc.Fault
 	if _, err := m.Launch(t.Context(), "crash", launch.LaunchOptions{}); !errors.As(err, &fault) || !strings.Contains(fault.Message, "out of order") {
 		t.Errorf("%v", err)
 	}
@@ -412,11 +411,11 @@ func TestLeave(t *testing.T) {
 	}
 	pid, req := p.PID(), openRequest()
 	req.LeaseFile, req.Endpoint = filepath.Join(tmp, "lease.json"), filepath.Join(tmp, "log")
-	if _, err := p.Connection().Session.Open(t.Context(), req); err != nil {
+	if _, err := p.Connection().Open(t.Context(), req); err != nil {
 		t.Fatal(err)
 	}
 	for _, id := range []string{ourID, otherID} {
-		if r, _ := p.Connection().Trader.Submit(t.Context(), limitOrder(id)); r.Outcome != exchange.Accepted {
+		if r, _ := p.Connection().Submit(t.Context(), limitOrder(id)); r.Outcome != exchange.Accepted {
 			t.Fatalf("%+v", r)
 		}
 	}
@@ -443,10 +442,10 @@ func TestLiar(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.Connection().Session.Open(t.Context(), openRequest()); err != nil {
+	if _, err := p.Connection().Open(t.Context(), openRequest()); err != nil {
 		t.Fatal(err)
 	}
-	if r, _ := p.Connection().Trader.Submit(t.Context(), limitOrder(ourID)); r.Outcome != exchange.Unknown {
+	if r, _ := p.Connection().Submit(t.Context(), limitOrder(ourID)); r.Outcome != exchange.Unknown {
 		t.Errorf("%+v", r)
 	}
 	<-p.Crashed()

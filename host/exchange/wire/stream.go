@@ -14,7 +14,7 @@ import (
 	"github.com/assay-run/assay/host/exchange/connectorpb"
 )
 
-// StreamCandles implements exchange.Data.
+// StreamCandles implements exchange.Connector.
 func (c *Client) StreamCandles(ctx context.Context, on func(exchange.CandleEvent)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -65,7 +65,7 @@ func (c *Client) failed(p *connectorpb.Result) error {
 	return c.judged(r.err())
 }
 
-// StreamAccount implements exchange.Account. A connector that says nothing at first has
+// StreamAccount implements exchange.Connector. A connector that sends nothing at first has
 // not connected.
 func (c *Client) StreamAccount(ctx context.Context, on func(exchange.AccountEvent)) error {
 	host := ctx
@@ -116,7 +116,7 @@ type leaseStream struct {
 	err   error
 }
 
-// Beat implements exchange.Safety. The first one opens the lease's stream.
+// Beat implements exchange.Connector. The first one opens the lease's stream.
 func (c *Client) Beat(ctx context.Context, seq int64) (exchange.Ack, error) {
 	ctx, cancel := context.WithTimeout(ctx, shortLimit)
 	defer cancel()

@@ -206,25 +206,25 @@ func (g *guard) list(ctx context.Context) bool {
 	}
 	limited, cancel := context.WithTimeout(ctx, sweepPatience)
 	defer cancel()
-	open, err := g.inner.Account.OpenOrders(limited)
+	open, err := g.inner.OpenOrders(limited)
 	for _, o := range open {
 		g.saw(o)
 	}
 	return err == nil
 }
 
-// remove cancels one order, asks for it, and says whether it is gone for certain. What a
-// cancel was answered does not matter: gone is what a Query says is gone.
+// remove cancels one order, asks for it, and reports whether it is gone for certain. What a
+// cancel was answered does not matter: gone is what a Query reports as gone.
 func (g *guard) remove(ctx context.Context, o *tracked) bool {
 	limited, cancel := context.WithTimeout(ctx, sweepPatience)
 	defer cancel()
 	if o.asked.IsZero() || time.Since(o.asked) >= cancelApart {
 		o.asked = time.Now()
-		if r, _ := g.inner.Trader.Cancel(limited, o.ref); r.Outcome == exchange.Accepted {
+		if r, _ := g.inner.Cancel(limited, o.ref); r.Outcome == exchange.Accepted {
 			g.orders.cancel(o, true)
 		}
 	}
-	r, seen := g.inner.Trader.Query(limited, o.ref)
+	r, seen := g.inner.Query(limited, o.ref)
 	switch {
 	case r.Outcome == exchange.NotFound:
 		return g.orders.missing(o.ref.ClientOrderID)
@@ -239,7 +239,7 @@ func (g *guard) remove(ctx context.Context, o *tracked) bool {
 	return true
 }
 
-// missing counts a NOT_FOUND, the host's own questions included, and says whether the
+// missing counts a NOT_FOUND, the host's own questions included, and reports whether the
 // order never reached the venue, or has left it.
 func (t *tracker) missing(id string) bool {
 	t.mu.Lock()
@@ -268,7 +268,7 @@ func (t *tracker) found(id string) {
 	}
 }
 
-// ours says whether a client order id is one of the run's.
+// ours reports whether a client order id is one of the run's.
 func (g *guard) ours(id string) bool {
 	tag := g.tag()
 	return tag != "" && strings.HasPrefix(id, "as"+tag)

@@ -56,7 +56,7 @@ func newFake() *fake {
 }
 
 func (f *fake) connection() exchange.Connection {
-	return exchange.Connection{Session: f, Data: f, Trader: f, Account: f, Safety: f}
+	return exchange.Connection{Connector: f}
 }
 
 // note is called with the lock held.

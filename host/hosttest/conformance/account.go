@@ -40,7 +40,7 @@ func cancelOpen(x *examiner) {
 	s := x.open()
 	q := s.limit(80)
 	s.submit(q)
-	if r, o := s.Trader.Cancel(x.Context(), ref(q)); r.Outcome != exchange.Accepted || o.Status != exchange.OrderCanceled {
+	if r, o := s.Cancel(x.Context(), ref(q)); r.Outcome != exchange.Accepted || o.Status != exchange.OrderCanceled {
 		x.Errorf("Cancel: %+v %+v", r, o)
 	}
 	s.reaches(ref(q), exchange.OrderCanceled)
@@ -55,7 +55,7 @@ func cancelFilled(x *examiner) {
 	q := s.market()
 	s.submit(q)
 	s.filled(q)
-	if r, _ := s.Trader.Cancel(x.Context(), ref(q)); r.Outcome != exchange.NotOpen {
+	if r, _ := s.Cancel(x.Context(), ref(q)); r.Outcome != exchange.NotOpen {
 		x.Errorf("Cancel of a filled order: %+v", r)
 	}
 	if o := s.query(ref(q)); o.Status != exchange.OrderFilled {
@@ -65,7 +65,7 @@ func cancelFilled(x *examiner) {
 
 func cancelUnknown(x *examiner) {
 	s := x.open()
-	if r, _ := s.Trader.Cancel(x.Context(), exchange.OrderRef{ClientOrderID: s.id(), Symbol: s.symbol()}); r.Outcome != exchange.NotOpen && r.Outcome != exchange.NotFound {
+	if r, _ := s.Cancel(x.Context(), exchange.OrderRef{ClientOrderID: s.id(), Symbol: s.symbol()}); r.Outcome != exchange.NotOpen && r.Outcome != exchange.NotFound {
 		x.Errorf("Cancel of no order: %+v", r)
 	}
 }
@@ -76,7 +76,7 @@ func ambiguousCancel(x *examiner) {
 		q := s.limit(80)
 		s.submit(q)
 		x.fault(FaultCancel, action)
-		if r, _ := s.Trader.Cancel(x.Context(), ref(q)); r.Outcome != exchange.Unknown {
+		if r, _ := s.Cancel(x.Context(), ref(q)); r.Outcome != exchange.Unknown {
 			x.Errorf("%s: %+v", action, r)
 		}
 		if o := s.query(ref(q)); o.Status != want {
@@ -90,7 +90,7 @@ func queryAfterRestart(x *examiner) {
 	s := x.open()
 	q := s.limit(80)
 	first := s.submit(q)
-	if _, err := s.Session.Close(x.Context(), false); err != nil {
+	if _, err := s.Close(x.Context(), false); err != nil {
 		x.Fatal(err)
 	}
 	if o := x.open().query(ref(q)); o.VenueOrderID != first.VenueOrderID || o.Status != exchange.OrderOpen {
@@ -104,7 +104,7 @@ func definiteNotFound(x *examiner) {
 	s.absent(nobody)
 	for _, action := range []string{CutBefore, Status500, HTML, Empty} {
 		x.fault(FaultQuery, action)
-		if r, _ := s.Trader.Query(x.Context(), nobody); r.Outcome != exchange.Unknown {
+		if r, _ := s.Query(x.Context(), nobody); r.Outcome != exchange.Unknown {
 			x.Errorf("%s is no word about the order: %+v", action, r)
 		}
 	}
@@ -145,7 +145,7 @@ func fillsAttributed(x *examiner) {
 	s.submit(q)
 	s.filled(q)
 	foreign := x.can(FaultForeignFill, string(q.Symbol))
-	page, err := s.Account.Fills(x.Context(), q.Symbol, 0)
+	page, err := s.Fills(x.Context(), q.Symbol, 0)
 	if err != nil || !page.Complete {
 		x.Fatalf("Fills: %v, complete %v", err, page.Complete)
 	}
@@ -166,7 +166,7 @@ func fillsAttributed(x *examiner) {
 	if foreign && others != 1 {
 		x.Errorf("%d fills of somebody else, want 1", others)
 	}
-	later, err := s.Account.Fills(x.Context(), q.Symbol, s.now().Add(time.Hour))
+	later, err := s.Fills(x.Context(), q.Symbol, s.now().Add(time.Hour))
 	if err != nil || len(later.Fills) != 0 {
 		x.Errorf("fills since later: %v %v", later.Fills, err)
 	}
@@ -211,12 +211,12 @@ func feeAssets(x *examiner) {
 func refusedSubscription(x *examiner) {
 	x.fault(FaultAccount, "refuse")
 	conn, req := x.venue.Connect(), x.request()
-	if _, err := conn.Session.Open(x.Context(), req); err != nil {
+	if _, err := conn.Open(x.Context(), req); err != nil {
 		return // it found out at once
 	}
-	defer conn.Session.Close(x.Context(), false)
+	defer conn.Close(x.Context(), false)
 	said := make(chan error, 1)
-	go func() { said <- conn.Account.StreamAccount(x.Context(), func(exchange.AccountEvent) {}) }()
+	go func() { said <- conn.StreamAccount(x.Context(), func(exchange.AccountEvent) {}) }()
 	select {
 	case err := <-said:
 		if err == nil {
@@ -301,7 +301,7 @@ func leaseLoss(x *examiner) {
 	if !slices.Equal(slices.Sorted(slices.Values(report.Cancelled)), ours) || len(report.Unconfirmed) != 0 || !slices.Equal(report.Kept, []string{exit.ClientOrderID}) {
 		x.Errorf("lease.json: %s, want %v cancelled and %s kept", text, ours, exit.ClientOrderID)
 	}
-	if r, _ := s.Trader.Submit(x.Context(), theirs); r.Outcome != exchange.NotSent && r.Outcome != exchange.Unknown {
+	if r, _ := s.Submit(x.Context(), theirs); r.Outcome != exchange.NotSent && r.Outcome != exchange.Unknown {
 		x.Errorf("a submit after the loss: %+v", r)
 	}
 	for _, id := range ours {
@@ -327,7 +327,7 @@ func noSecret(x *examiner) {
 	var said []string
 	note := func(what ...any) { said = append(said, fmt.Sprintf("%+v", what)) }
 	submit := func() {
-		r, o := s.Trader.Submit(x.Context(), s.limit(80))
+		r, o := s.Submit(x.Context(), s.limit(80))
 		note(r, o)
 	}
 	for _, action := range []string{CutBefore, HTML, Status500, WrongClock} {
@@ -339,7 +339,7 @@ func noSecret(x *examiner) {
 		submit()
 	}
 	if x.can(FaultQuery, CutBefore) {
-		r, o := s.Trader.Query(x.Context(), exchange.OrderRef{ClientOrderID: s.id(), Symbol: s.symbol()})
+		r, o := s.Query(x.Context(), exchange.OrderRef{ClientOrderID: s.id(), Symbol: s.symbol()})
 		note(r, o)
 	}
 	if x.can(FaultAccount, "cut") {
@@ -347,9 +347,9 @@ func noSecret(x *examiner) {
 	}
 	bad := s.limit(80)
 	bad.Quantity = decimal.MustNew(1_000_000_000, 0)
-	r, o := s.Trader.Submit(x.Context(), bad)
+	r, o := s.Submit(x.Context(), bad)
 	note(r, o)
-	_, err := s.Session.Open(x.Context(), s.req)
+	_, err := s.Open(x.Context(), s.req)
 	note(err)
 	for _, e := range s.events() {
 		note(e.State, e.Reason, e.Order)

@@ -14,7 +14,7 @@ import (
 
 	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/host/exchange/wire"
-	"github.com/assay-run/assay/host/hosttest/wiretest"
+	"github.com/assay-run/assay/host/hosttest/exchangetest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -32,7 +32,7 @@ func TestReference(t *testing.T) {
 // TestReferenceOverTheWire: so it does as the host sees it.
 func TestReferenceOverTheWire(t *testing.T) {
 	t.Parallel()
-	over := func(c exchange.Connection) exchange.Connection { return wiretest.Over(t, c) }
+	over := func(c exchange.Connection) exchange.Connection { return exchangetest.Over(t, c) }
 	if r := Run(t, refHarness(over, "")); r.Passed != Cards || len(r.Skipped) != 0 {
 		t.Errorf("%s: %v", r, r.Skipped)
 	}

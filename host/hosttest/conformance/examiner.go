@@ -37,7 +37,7 @@ func (x *examiner) fault(name string, args ...string) {
 	}
 }
 
-// can says whether a fault that does nothing by itself is there.
+// can reports whether a fault that does nothing by itself is there.
 func (x *examiner) can(name string, args ...string) bool {
 	return x.venue.Fault(name, args...) == nil
 }
@@ -73,7 +73,7 @@ func (x *examiner) await(what string, done func() bool, step bool) {
 // description is the entry.
 func (x *examiner) description() exchange.Description {
 	x.Helper()
-	d, err := x.venue.Connect().Session.Describe(x.Context())
+	d, err := x.venue.Connect().Describe(x.Context())
 	if err != nil {
 		x.Fatalf("Describe: %v", err)
 	}
@@ -114,7 +114,7 @@ func (x *examiner) open(change ...func(*exchange.OpenRequest)) *session {
 		c(&s.req)
 	}
 	var err error
-	if s.opened, err = s.Session.Open(x.Context(), s.req); err != nil {
+	if s.opened, err = s.Open(x.Context(), s.req); err != nil {
 		x.Fatalf("Open: %v", err)
 	}
 	s.listen()
@@ -146,7 +146,7 @@ func (s *session) listen() {
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		_ = s.Data.StreamCandles(ctx, func(e exchange.CandleEvent) {
+		_ = s.StreamCandles(ctx, func(e exchange.CandleEvent) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			s.candles = append(s.candles, e)
@@ -154,7 +154,7 @@ func (s *session) listen() {
 	})
 	if s.req.Trading {
 		wg.Go(func() {
-			err := s.Account.StreamAccount(ctx, func(e exchange.AccountEvent) {
+			err := s.StreamAccount(ctx, func(e exchange.AccountEvent) {
 				s.mu.Lock()
 				defer s.mu.Unlock()
 				s.account = append(s.account, e)
@@ -172,7 +172,7 @@ func (s *session) listen() {
 			quiet := s.quiet
 			s.mu.Unlock()
 			if !quiet {
-				_, _ = s.Safety.Beat(ctx, seq)
+				_, _ = s.Beat(ctx, seq)
 			}
 			select {
 			case <-tick.C:
@@ -184,7 +184,7 @@ func (s *session) listen() {
 	s.Cleanup(func() {
 		closing, done := context.WithTimeout(context.Background(), 30*time.Second)
 		defer done()
-		if _, err := s.Session.Close(closing, false); err != nil {
+		if _, err := s.Close(closing, false); err != nil {
 			s.Logf("Close: %v", err)
 		}
 		cancel()
@@ -213,7 +213,7 @@ func (s *session) gaveUp() error {
 // refresh reads the rules.
 func (s *session) refresh() {
 	s.Helper()
-	list, err := s.Session.Markets(s.Context())
+	list, err := s.Markets(s.Context())
 	if err != nil {
 		s.Fatalf("Markets: %v", err)
 	}
@@ -251,7 +251,7 @@ func (s *session) history(symbol market.Symbol) []market.Candle {
 	var list []market.Candle
 	s.await("history of "+string(symbol), func() bool {
 		var err error
-		list, err = s.Data.Candles(s.Context(), exchange.CandleQuery{Symbol: symbol, From: now.Add(-200 * length), To: now.Add(length), Limit: 1000})
+		list, err = s.Candles(s.Context(), exchange.CandleQuery{Symbol: symbol, From: now.Add(-200 * length), To: now.Add(length), Limit: 1000})
 		if err != nil {
 			s.Fatalf("Candles: %v", err)
 		}
@@ -328,7 +328,7 @@ func (s *session) market() exchange.OrderRequest {
 // submit sends an order that must be accepted.
 func (s *session) submit(q exchange.OrderRequest) exchange.Order {
 	s.Helper()
-	r, o := s.Trader.Submit(s.Context(), q)
+	r, o := s.Submit(s.Context(), q)
 	if r.Outcome != exchange.Accepted {
 		s.Fatalf("Submit %s %s: %+v", q.Type, q.Side, r)
 	}
@@ -343,7 +343,7 @@ func (s *session) outcome(q exchange.OrderRequest, want exchange.Outcome) exchan
 	s.Helper()
 	ctx, cancel := context.WithTimeout(s.Context(), 5*time.Second)
 	defer cancel()
-	r, _ := s.Trader.Submit(ctx, q)
+	r, _ := s.Submit(ctx, q)
 	if r.Outcome != want {
 		s.Fatalf("Submit: %s (%s %s), want %s", r.Outcome, r.VenueCode, r.Message, want)
 	}
@@ -357,7 +357,7 @@ func ref(q exchange.OrderRequest) exchange.OrderRef {
 // query asks for an order that must be there.
 func (s *session) query(r exchange.OrderRef) exchange.Order {
 	s.Helper()
-	result, o := s.Trader.Query(s.Context(), r)
+	result, o := s.Query(s.Context(), r)
 	if result.Outcome != exchange.Accepted || o.ClientOrderID != r.ClientOrderID {
 		s.Fatalf("Query %s: %+v %+v", r.ClientOrderID, result, o)
 	}
@@ -378,14 +378,14 @@ func (s *session) reaches(r exchange.OrderRef, want exchange.OrderStatus) exchan
 // absent wants the venue's definite word that there is no such order.
 func (s *session) absent(r exchange.OrderRef) {
 	s.Helper()
-	if result, _ := s.Trader.Query(s.Context(), r); result.Outcome != exchange.NotFound {
+	if result, _ := s.Query(s.Context(), r); result.Outcome != exchange.NotFound {
 		s.Errorf("Query %s: %+v, want NOT_FOUND", r.ClientOrderID, result)
 	}
 }
 
 // offers skips the card where an order type is not offered.
 func (s *session) offers(kind string) {
-	d, err := s.Session.Describe(s.Context())
+	d, err := s.Describe(s.Context())
 	if err != nil {
 		s.Fatalf("Describe: %v", err)
 	}
@@ -397,7 +397,7 @@ func (s *session) offers(kind string) {
 // fills are those of an order.
 func (s *session) fills(r exchange.OrderRef) []exchange.Fill {
 	s.Helper()
-	page, err := s.Account.Fills(s.Context(), r.Symbol, 0)
+	page, err := s.Fills(s.Context(), r.Symbol, 0)
 	if err != nil {
 		s.Fatalf("Fills: %v", err)
 	}

@@ -253,7 +253,7 @@ func (v *refVenue) match(o *exchange.Order, c market.Candle) {
 	}
 }
 
-// working says that an order is open.
+// working reports whether an order is open.
 func working(o *exchange.Order) bool {
 	return o.Status == exchange.OrderOpen || o.Status == exchange.OrderPartiallyFilled
 }
@@ -480,7 +480,7 @@ func refHarness(wrap func(exchange.Connection) exchange.Connection, bug string) 
 			v := newRefVenue()
 			v.connect = func() exchange.Connection {
 				c := &refConnector{venue: v, bug: bug}
-				return wrap(exchange.Connection{Session: c, Data: c, Trader: c, Account: c, Safety: c, Clock: v})
+				return wrap(exchange.Connection{Connector: c, Clock: v})
 			}
 			return v
 		},

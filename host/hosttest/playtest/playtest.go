@@ -4,17 +4,20 @@
 package playtest
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"io"
 	"math"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 
+	"github.com/assay-run/assay/host/catalog"
 	sdk "github.com/assay-run/assay/plugin-sdk"
 	"github.com/assay-run/assay/plugin-sdk/market"
 	"github.com/assay-run/assay/plugin-sdk/serve"
@@ -25,6 +28,9 @@ func Roles(exit func(int)) map[string]func() {
 	list := map[string]func(){
 		"good":     func() { serve.Strategy(sdk.Spec{Name: "good", Version: "1.2.3"}, NewGood) },
 		"randomly": func() { serve.Strategy(randomSpec(), NewRandom) },
+	}
+	list["answers"] = func() {
+		serve.Strategy(sdk.Spec{Name: "answers"}, func(GoodParams) (sdk.Strategy, error) { return answering{}, nil })
 	}
 	for name, in := range once() {
 		list[name] = func() {
@@ -82,7 +88,7 @@ type Good struct {
 func NewGood(p GoodParams) (sdk.Strategy, error) { return &Good{int64(p.Every)}, nil }
 
 // OnCandle implements sdk.Strategy.
-func (g *Good) OnCandle(v sdk.View) ([]sdk.Intent, error) {
+func (g *Good) OnCandle(v sdk.View) (sdk.Intents, error) {
 	if v.Index()%g.Step != 0 {
 		return nil, nil
 	}
@@ -107,24 +113,36 @@ func once() map[string]func(sdk.View) sdk.Intents {
 type onlyOnce func(sdk.View) sdk.Intents
 
 // OnCandle implements sdk.Strategy.
-func (f onlyOnce) OnCandle(v sdk.View) ([]sdk.Intent, error) {
+func (f onlyOnce) OnCandle(v sdk.View) (sdk.Intents, error) {
 	if v.Index() == 2 {
 		return f(v), nil
 	}
 	return nil, nil
 }
 
+// answering returns an order from OnFill, which the SDK refuses.
+type answering struct{}
+
+func (answering) OnCandle(v sdk.View) (sdk.Intents, error) {
+	if v.Index() == MisdeedStep-1 {
+		return sdk.Buy(sdk.CashFraction(0.5)), nil
+	}
+	return nil, nil
+}
+
+func (answering) OnFill(sdk.View, sdk.Fill) sdk.Intents { return sdk.ClosePosition() }
+
 // MisdeedStep is the step at which plugins misbehave.
 const MisdeedStep = 700
 
 type misbehaving struct {
-	act func(sdk.View) ([]sdk.Intent, error)
+	act func(sdk.View) (sdk.Intents, error)
 }
 
-func (m *misbehaving) OnCandle(v sdk.View) ([]sdk.Intent, error) { return m.act(v) }
+func (m *misbehaving) OnCandle(v sdk.View) (sdk.Intents, error) { return m.act(v) }
 
-func at700(act func()) func(sdk.View) ([]sdk.Intent, error) {
-	return func(v sdk.View) ([]sdk.Intent, error) {
+func at700(act func()) func(sdk.View) (sdk.Intents, error) {
+	return func(v sdk.View) (sdk.Intents, error) {
 		if v.Index() == MisdeedStep {
 			act()
 		}
@@ -132,23 +150,23 @@ func at700(act func()) func(sdk.View) ([]sdk.Intent, error) {
 	}
 }
 
-func misdeeds(exit func(int)) map[string]func(sdk.View) ([]sdk.Intent, error) {
+func misdeeds(exit func(int)) map[string]func(sdk.View) (sdk.Intents, error) {
 	signal := func(s syscall.Signal) func() { return func() { _ = syscall.Kill(os.Getpid(), s); select {} } }
-	intent := func(in sdk.Intents) func(sdk.View) ([]sdk.Intent, error) {
-		return func(v sdk.View) ([]sdk.Intent, error) {
+	intent := func(in sdk.Intents) func(sdk.View) (sdk.Intents, error) {
+		return func(v sdk.View) (sdk.Intents, error) {
 			if v.Index() == MisdeedStep {
 				return in, nil
 			}
 			return nil, nil
 		}
 	}
-	return map[string]func(sdk.View) ([]sdk.Intent, error){
+	return map[string]func(sdk.View) (sdk.Intents, error){
 		"exits":     at700(func() { fmt.Fprintln(os.Stderr, "last words"); exit(3) }),
 		"segfaults": at700(signal(syscall.SIGSEGV)),
 		"stops":     at700(signal(syscall.SIGSTOP)),
 		"hangs":     at700(func() { select {} }),
 		"panics":    at700(func() { panic("no idea") }),
-		"errs": func(v sdk.View) ([]sdk.Intent, error) {
+		"errs": func(v sdk.View) (sdk.Intents, error) {
 			if v.Index() == MisdeedStep {
 				return nil, errors.New("the feed of my dreams is gone")
 			}
@@ -157,7 +175,7 @@ func misdeeds(exit func(int)) map[string]func(sdk.View) ([]sdk.Intent, error) {
 		"nan":     intent(sdk.Buy(sdk.Quantity(math.NaN()))),
 		"inf":     intent(sdk.Buy(sdk.Quantity(1)).Limit(math.Inf(1))),
 		"unknown": intent(sdk.Buy(sdk.Quantity(1)).On("NO/SUCH")),
-		"chatty": func(v sdk.View) ([]sdk.Intent, error) {
+		"chatty": func(v sdk.View) (sdk.Intents, error) {
 			for i := range 300 {
 				v.Log("flood", "i", i, "text", strings.Repeat("x", 200))
 				v.Publish(fmt.Sprint("series", i%100), float64(i))
@@ -197,15 +215,15 @@ func NewRandom(p RandomParams) (sdk.Strategy, error) {
 
 func (s *Random) Warmup() int { return 5 }
 
-func (s *Random) OnFill(sdk.View, sdk.Fill) { s.seen++ }
+func (s *Random) OnFill(sdk.View, sdk.Fill) sdk.Intents { s.seen++; return nil }
 
-func (s *Random) OnCandle(v sdk.View) ([]sdk.Intent, error) {
+func (s *Random) OnCandle(v sdk.View) (sdk.Intents, error) {
 	if s.r.IntN(4) != 0 {
 		return nil, nil
 	}
 	symbols := v.Symbols()
 	symbol := symbols[s.r.IntN(len(symbols))]
-	c := v.Candle(symbol)
+	c := v.For(symbol).Candle()
 	near := c.Close * (0.97 + 0.06*s.r.Float64())
 	var in sdk.Intents
 	side := sdk.Buy
@@ -218,9 +236,9 @@ func (s *Random) OnCandle(v sdk.View) ([]sdk.Intent, error) {
 	}
 	switch s.r.IntN(9) {
 	case 0:
-		in = sdk.ClosePosition(symbol)
+		in = sdk.ClosePosition().On(symbol)
 	case 1:
-		in = sdk.CancelAll(symbol)
+		in = sdk.CancelAll().On(symbol)
 	case 2:
 		in = sdk.Replace("r").Limit(near)
 	case 3:
@@ -237,11 +255,50 @@ func (s *Random) OnCandle(v sdk.View) ([]sdk.Intent, error) {
 		in = side(size).StopLoss(sdk.TrailingPercent(0.03)).TakeProfit(sdk.At(near * 1.02)).Tag(fmt.Sprint(s.seen))
 	}
 	// What a strategy sees must be equal in all modes, so it goes into the intents.
-	if len(v.OpenOrders()) > 3 || v.Position(symbol).CandlesHeld > 40 {
-		in = append(in, sdk.CancelAll(symbol).And(sdk.ClosePosition(symbol))...)
+	if len(v.AllOpenOrders()) > 3 || v.For(symbol).Position().CandlesHeld > 40 {
+		in = append(in, sdk.CancelAll().On(symbol).And(sdk.ClosePosition().On(symbol))...)
 	}
 	if in[0].Action != market.Replace && in[0].Action != market.Cancel {
 		in = in.On(symbol)
 	}
 	return in, nil
+}
+
+// Debugged starts a strategy by itself, as in a debugger, and returns what a host needs to
+// attach to it: one process for many runs, so that not their starts are what is measured.
+func Debugged(t testing.TB, name string) string {
+	t.Helper()
+	dir := t.TempDir()
+	Install(t, dir, name)
+	sockets, err := os.MkdirTemp("", "as-") // the path of a socket is short
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(sockets); err != nil {
+			t.Error(err)
+		}
+	})
+	cmd := exec.Command(filepath.Join(dir, name), "--debug")
+	cmd.Env = append(os.Environ(), "TMPDIR="+sockets)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+			t.Error(err)
+		}
+		_ = cmd.Wait()
+	})
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		if _, value, ok := strings.Cut(lines.Text(), catalog.ReattachEnv+"='"); ok {
+			return strings.TrimSuffix(value, "'")
+		}
+	}
+	t.Fatal("the strategy does not say where it listens")
+	return ""
 }

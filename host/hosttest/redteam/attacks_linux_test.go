@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/assay-run/assay/host/hosttest/prove"
 	"github.com/assay-run/assay/host/hosttest/redteam/attack"
+	"github.com/assay-run/assay/host/hosttest/ring"
 )
 
 // roles are the kinds of plugin.
@@ -66,7 +66,7 @@ func expectHeld(t *testing.T, role string, before, after facts, told map[string]
 
 // TestProveEveryAttackAlone makes each attack in a process of its own, and prints the table.
 func TestProveEveryAttackAlone(t *testing.T) {
-	prove.Only(t)
+	ring.Proof(t, "it makes each attack alone, as each user")
 	all := table{}
 	for _, uid := range users() {
 		t.Run(userName(uid), func(t *testing.T) {
@@ -138,7 +138,7 @@ func (s *stage) atStart(role string, batch []attack.Attack) []verdict {
 	return list
 }
 
-// chosen says whether an attack is among those of -attack and -role.
+// chosen reports whether an attack is among those of -attack and -role.
 func chosen(a attack.Attack, role string) bool {
 	return (*only == "" || slices.Contains(strings.Split(*only, ","), a.Name)) && (*onlyRole == "" ||
 		*onlyRole == role)

@@ -3,5 +3,5 @@
 // It holds tests only, and those are for Linux.
 //
 // In an ordinary test run all attacks that can be made side by side are made in one process of each
-// kind. With ASSAY_PROVE=1 (make prove) each attack is made alone, and a table is printed.
+// kind. In make prove each attack is made alone, and a table is printed.
 package redteam

@@ -47,7 +47,7 @@ func (l *logs) size() int {
 	return l.b.Len()
 }
 
-// start starts the service; false says that it ended instead of listening.
+// start starts the service; false reports whether it ended instead of listening.
 func (s *stage) start() bool {
 	s.t.Helper()
 	v := &service{stage: s, stderr: &logs{}, exited: make(chan struct{})}

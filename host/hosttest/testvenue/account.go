@@ -26,6 +26,19 @@ const (
 	expireMaker, expireTaker, expireBoth = "EXPIRE_MAKER", "EXPIRE_TAKER", "EXPIRE_BOTH"
 )
 
+// account is the one account of the venue.
+type account struct {
+	balances map[string]decimal.Decimal // locked amounts included
+	told     map[string][2]string       // free and locked, as its streams know them
+	orders   []*order
+	trades   []*trade
+	lists    int64
+	names    int // of orders and lists that were given none
+	split    int // of the next fill
+	over     bool
+	feeAsset string
+}
+
 func kinds() []string {
 	return []string{kindLimit, kindMaker, kindMarket, kindStop, kindStopLimit, kindTake, kindTakeLimit}
 }
@@ -55,10 +68,10 @@ type order struct {
 func (o *order) open() bool { return o.status == statusNew || o.status == statusPartly }
 func (o *order) buy() bool  { return o.side == "BUY" }
 
-// waits says that it has a trigger which was not reached.
+// waits reports whether it has a trigger which was not reached.
 func (o *order) waits() bool { return o.stop.IsPos() && !o.working }
 
-// rests says that it is on the book.
+// rests reports whether it is on the book.
 func (o *order) rests() bool { return o.open() && !o.waits() && o.price.IsPos() }
 
 // threshold is the price at which something happens to it.
@@ -69,7 +82,7 @@ func (o *order) threshold() decimal.Decimal {
 	return o.price
 }
 
-// reached says that the market at a price triggers it or trades with it.
+// reached reports whether the market at a price triggers it or trades with it.
 func (o *order) reached(at decimal.Decimal) bool {
 	falls := o.buy()
 	if o.waits() {
@@ -89,19 +102,6 @@ type trade struct {
 	feeAsset        string
 	time            market.Time
 	maker           bool
-}
-
-// account is the one account of the venue.
-type account struct {
-	balances map[string]decimal.Decimal // locked amounts included
-	told     map[string][2]string       // free and locked, as its streams know them
-	orders   []*order
-	trades   []*trade
-	lists    int64
-	names    int // of orders and lists that were given none
-	split    int // of the next fill
-	over     bool
-	feeAsset string
 }
 
 // name is an id for what came without one.
@@ -127,39 +127,6 @@ func (a *account) find(s *symbol, id int64, client string) *order {
 		}
 	}
 	return found
-}
-
-// locked is what open orders tie up of an asset; a pair ties up what its greater leg does.
-func (v *Venue) locked(asset string) decimal.Decimal {
-	var sum decimal.Decimal
-	for _, s := range v.symbols {
-		if s.base != asset && s.quote != asset {
-			continue
-		}
-		for _, o := range s.live {
-			what, amount := o.need()
-			if what != asset {
-				continue
-			}
-			if other := o.sibling; other != nil && other.open() {
-				if other.id < o.id {
-					continue
-				}
-				if _, more := other.need(); more.Cmp(amount) > 0 {
-					amount = more
-				}
-			}
-			sum = plus(sum, amount)
-		}
-	}
-	return sum
-}
-
-func (v *Venue) free(asset string) decimal.Decimal {
-	if free := minus(v.account.balances[asset], v.locked(asset)); free.IsPos() {
-		return free
-	}
-	return decimal.Decimal{}
 }
 
 // need is what an order ties up.
@@ -191,150 +158,80 @@ func (o *order) need() (asset string, amount decimal.Decimal) {
 	return o.symbol.base, rest
 }
 
-// take accepts orders that were checked, one or both legs of a pair, and lets them trade.
-func (v *Venue) take(orders ...*order) {
-	now := v.now()
-	for _, o := range orders {
-		o.id, o.created, o.updated, o.status = int64(len(v.account.orders)+1), now, now, statusNew
-		o.placed = v.limits.place(v.server())
-		if o.stop.IsZero() {
-			o.working, o.worked = true, now
-		}
-		v.account.orders = append(v.account.orders, o)
-		o.symbol.live = append(o.symbol.live, o)
-	}
-	if orders[0].list > 0 {
-		v.reportList(orders[0])
-	}
-	for _, o := range orders {
-		v.report(o, statusNew, nil)
-	}
-	for _, o := range orders {
-		if o.open() && !o.waits() && !o.symbol.halted {
-			v.match(o)
-		}
-	}
-	v.publishBalances()
-}
-
-// end is a terminal status without a fill.
-func (v *Venue) end(o *order, status string) {
-	if !o.open() {
-		return
-	}
-	o.status, o.updated = status, v.now()
-	v.report(o, status, nil)
-	v.closed(o)
-}
-
-// closed takes an order that has ended from what is open.
-func (v *Venue) closed(o *order) {
-	s := o.symbol
-	s.live = slices.DeleteFunc(s.live, func(other *order) bool { return other == o })
-	if o.sibling != nil && !o.sibling.open() {
-		v.reportList(o)
-	}
-}
-
-// cancel ends an order, and with a leg the pair.
-func (v *Venue) cancel(o *order) {
-	other := o.sibling
-	v.end(o, statusCanceled)
-	if other != nil {
-		v.end(other, statusCanceled)
-	}
-	v.publishBalances()
-}
-
-// fill executes parts of an order, and more of them if a script said so.
-func (v *Venue) fill(o *order, parts []level, maker bool) {
-	a := &v.account
-	if n := a.split; n > 1 {
-		parts, a.split = slices.Concat(o.symbol.cut(parts[0], n), parts[1:]), 0
-	}
-	for _, p := range parts {
-		v.execute(o, p.price, p.qty, maker)
-	}
-	if o.open() && o.cum.Cmp(o.qty) >= 0 {
-		o.status = statusFilled
-	}
-	if a.over && !o.open() {
-		a.over = false
-		v.execute(o, parts[len(parts)-1].price, o.symbol.step, maker)
-	}
-	if !o.open() {
-		v.closed(o)
-	}
-	if o.sibling != nil {
-		v.end(o.sibling, statusExpired)
-	}
-}
-
-// cut divides a fill.
-func (s *symbol) cut(whole level, n int) []level {
-	each := floorTo(over(whole.qty, decimal.MustNew(int64(n), 0)).Trunc(8), s.step)
-	var list []level
-	for range n - 1 {
-		if each.IsPos() {
-			list = append(list, level{whole.price, each})
-			whole.qty = minus(whole.qty, each)
-		}
-	}
-	return append(list, whole)
-}
-
-// execute is one trade.
-func (v *Venue) execute(o *order, price, quantity decimal.Decimal, maker bool) {
-	a, s := &v.account, o.symbol
-	worth := times(price, quantity).Trunc(8) // the account has no more digits
-	t := &trade{id: int64(len(a.trades) + 1), order: o, price: price, qty: quantity, worth: worth,
-		time: v.now(), maker: maker}
-	t.feeAsset, t.fee = v.fee(o, worth, quantity)
-	a.trades = append(a.trades, t)
-	sign := one
-	if !o.buy() {
-		sign = sign.Neg()
-	}
-	a.balances[s.base] = plus(a.balances[s.base], times(sign, quantity))
-	a.balances[s.quote] = minus(a.balances[s.quote], times(sign, worth))
-	a.balances[t.feeAsset] = minus(a.balances[t.feeAsset], t.fee)
-	if o.cum.IsZero() {
-		v.limits.filled(o.placed)
-	}
-	o.cum, o.cumQuote, o.updated, o.status = plus(o.cum, quantity), plus(o.cumQuote, worth), t.time, statusPartly
-	if o.cum.Cmp(o.qty) >= 0 {
-		o.status = statusFilled
-	}
-	v.report(o, "TRADE", t)
-}
-
-// fee is a thousandth of what the order gets; three quarters of that in an asset of its own, at its price.
-func (v *Venue) fee(o *order, worth, quantity decimal.Decimal) (string, decimal.Decimal) {
-	s, part := o.symbol, decimal.MustNew(1, 3)
-	got, amount := s.quote, worth
+// worse reports whether a price is worse than another for who sent an order.
+func worse(o *order, a, b decimal.Decimal) bool {
 	if o.buy() {
-		got, amount = s.base, quantity
+		return a.Cmp(b) > 0
 	}
-	switch asset := v.account.feeAsset; asset {
-	case "", got:
-		return got, times(amount, part).Round(8)
-	case s.quote:
-		return asset, times(worth, part).Round(8)
-	case s.base:
-		return asset, times(quantity, part).Round(8)
-	default:
-		fee := times(times(worth, decimal.MustNew(75, 5)), v.worth(s.quote))
-		return asset, over(fee, v.worth(asset)).Ceil(8)
-	}
+	return a.Cmp(b) < 0
 }
 
-// worth is what a unit of an asset is in USDT; one that has no market there counts as a thousand.
-func (v *Venue) worth(asset string) decimal.Decimal {
-	if asset == "USDT" {
-		return one
+func between(a, x, b decimal.Decimal) bool {
+	return a.Cmp(x) <= 0 && x.Cmp(b) <= 0 || b.Cmp(x) <= 0 && x.Cmp(a) <= 0
+}
+
+func (o *order) canceled(name string) map[string]any {
+	out := o.json()
+	if name == "" {
+		name = "x-cancel-" + strconv.FormatInt(o.id, 10)
 	}
-	if s := v.find(asset + "USDT"); s != nil {
-		return s.last()
+	out["origClientOrderId"], out["clientOrderId"], out["transactTime"] = o.client, name, int64(o.updated)
+	for _, not := range []string{"time", "updateTime", "isWorking"} {
+		delete(out, not)
 	}
-	return decimal.MustNew(1000, 0)
+	return out
+}
+
+func (o *order) listCanceled() map[string]any {
+	out := o.listJSON()
+	reports := []any{}
+	for _, leg := range o.legs() {
+		reports = append(reports, leg.canceled(""))
+	}
+	out["orderReports"] = reports
+	return out
+}
+
+// legs are both orders of a pair, in the order of their numbers.
+func (o *order) legs() []*order {
+	if o.sibling.id < o.id {
+		return []*order{o.sibling, o}
+	}
+	return []*order{o, o.sibling}
+}
+
+// listJSON is a pair as answers tell it.
+func (o *order) listJSON() map[string]any {
+	kind, status := "EXEC_STARTED", "EXECUTING"
+	if !o.open() && !o.sibling.open() {
+		kind, status = "ALL_DONE", "ALL_DONE"
+	}
+	refs := []any{}
+	for _, leg := range o.legs() {
+		refs = append(refs, map[string]any{"symbol": leg.symbol.name, "orderId": leg.id,
+			"clientOrderId": leg.client})
+	}
+	return map[string]any{"orderListId": o.list, "contingencyType": "OCO", "listStatusType": kind,
+		"listOrderStatus":   status,
+		"listClientOrderId": o.listName, "transactionTime": int64(max(o.updated,
+			o.sibling.updated)), "symbol": o.symbol.name, "orders": refs}
+}
+
+// json is an order as a query tells it.
+func (o *order) json() map[string]any {
+	out := map[string]any{
+		"symbol": o.symbol.name, "orderId": o.id, "orderListId": o.list, "clientOrderId": o.client,
+		"price": fixed(o.price), "origQty": fixed(o.qty),
+		"executedQty": fixed(o.cum), "cummulativeQuoteQty": fixed(o.cumQuote),
+		"origQuoteOrderQty": fixed(o.quoteQty), "status": o.status,
+		"timeInForce": o.tif, "type": o.kind, "side": o.side, "stopPrice": fixed(o.stop),
+		"icebergQty": fixed(o.iceberg), "time": int64(o.created),
+		"updateTime": int64(o.updated), "isWorking": o.working, "selfTradePreventionMode": o.prevention,
+	}
+	if o.working {
+		out["workingTime"] = int64(o.worked)
+	} else {
+		out["workingTime"] = -1
+	}
+	return out
 }

@@ -34,16 +34,16 @@ func FuzzRequest(f *testing.F) {
 		}
 		e := all[paths[int(path)%len(paths)]]
 		q := request{Values: values}
-		v.mu.Lock()
-		defer v.mu.Unlock()
-		v.limits = limits{weight: 1 << 30, orders: 1 << 30}
+		v.markets.mu.Lock()
+		defer v.markets.mu.Unlock()
+		v.matcher.limits = limits{weight: 1 << 30, orders: 1 << 30}
 		if e.read(q) == nil {
-			_, _ = e.serve(v, q)
+			_, _ = e.serve(v.server.api, q)
 		}
-		v.pass(1)
-		for asset, amount := range v.account.balances {
-			if amount.IsNeg() || v.locked(asset).Cmp(plus(amount, decimal.MustNew(1, 8))) > 0 {
-				t.Fatalf("%s: %s of which %s is locked, after %s", asset, amount, v.locked(asset), query)
+		v.matcher.pass(1)
+		for asset, amount := range v.matcher.account.balances {
+			if amount.IsNeg() || v.matcher.locked(asset).Cmp(plus(amount, decimal.MustNew(1, 8))) > 0 {
+				t.Fatalf("%s: %s of which %s is locked, after %s", asset, amount, v.matcher.locked(asset), query)
 			}
 		}
 	})

@@ -38,7 +38,7 @@ func momentOf(now time.Time) moment {
 	return moment{now.UnixNano() / int64(orderSpan), now.UnixNano() / int64(day)}
 }
 
-// charge counts the weight of a request and says why it is refused, if it is.
+// charge counts the weight of a request and explains why it is refused, if it is.
 func (l *limits) charge(now time.Time, weight int) *apiError {
 	if m := now.Unix() / 60; m != l.minute {
 		l.minute, l.used, l.refused = m, 0, 0
@@ -71,7 +71,7 @@ func (l *limits) roll(now time.Time) moment {
 	return at
 }
 
-// full says why so many more orders are too many.
+// full explains why so many more orders are too many.
 func (l *limits) full(now time.Time, more int) *apiError {
 	l.roll(now)
 	for i, most := range [2]int{l.orders, ordersPerDay} {

@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"regexp"
 	"slices"
-	"strconv"
 
 	"github.com/govalues/decimal"
 )
@@ -36,7 +35,7 @@ func needs(kind string) (need, bool) {
 }
 
 // parse reads an order.
-func (v *Venue) parse(q request, s *symbol, names leg) (*order, *apiError) {
+func (v *api) parse(q request, s *symbol, names leg) (*order, *apiError) {
 	o := &order{symbol: s, list: -1, client: q.Get(names.client), side: q.Get("side"), kind: q.Get(names.kind),
 		tif: q.Get(names.tif), prevention: q.Get("selfTradePreventionMode")}
 	for _, f := range []struct {
@@ -120,7 +119,7 @@ func (n leg) needed(q request, wants need, kind string) (bool, *apiError) {
 }
 
 // admissible holds an order against market, filters and account.
-func (v *Venue) admissible(o *order) *apiError {
+func (v *api) admissible(o *order) *apiError {
 	s := o.symbol
 	if s.halted {
 		return bad(-1013, "Market is closed.")
@@ -128,7 +127,7 @@ func (v *Venue) admissible(o *order) *apiError {
 	if e := s.refuse(o); e != nil {
 		return e
 	}
-	if known := v.account.find(s, 0, o.client); known != nil && known.open() {
+	if known := v.matcher.account.find(s, 0, o.client); known != nil && known.open() {
 		return bad(-2010, "Duplicate order sent.")
 	}
 	if o.stop.IsPos() && o.reached(s.book.at) {
@@ -140,15 +139,15 @@ func (v *Venue) admissible(o *order) *apiError {
 			return bad(-2010, "Order would immediately match and take.")
 		}
 	}
-	if asset, amount := o.need(); amount.Cmp(v.free(asset)) > 0 {
+	if asset, amount := o.need(); amount.Cmp(v.matcher.free(asset)) > 0 {
 		return bad(-2010, "Account has insufficient balance for requested action.")
 	}
 	return nil
 }
 
 // ordered is an order that may be placed.
-func (v *Venue) ordered(q request) (*order, *apiError) {
-	s, e := v.symbolIn(q)
+func (v *api) ordered(q request) (*order, *apiError) {
+	s, e := v.markets.symbolIn(q)
 	if e != nil {
 		return nil, e
 	}
@@ -160,12 +159,12 @@ func (v *Venue) ordered(q request) (*order, *apiError) {
 		e = s.crowded(o)
 	}
 	if e == nil {
-		e = v.limits.full(v.server(), 1)
+		e = v.matcher.limits.full(v.markets.server(), 1)
 	}
 	return o, e
 }
 
-func (v *Venue) placeOrder(q request) (any, *apiError) {
+func (v *api) placeOrder(q request) (any, *apiError) {
 	o, e := v.ordered(q)
 	if e != nil {
 		return nil, e
@@ -174,13 +173,13 @@ func (v *Venue) placeOrder(q request) (any, *apiError) {
 	if e != nil {
 		return nil, e
 	}
-	o.client = v.account.name(o.client)
-	v.take(o)
+	o.client = v.matcher.account.name(o.client)
+	v.matcher.take(o)
 	return v.placed(o, shape), nil
 }
 
 // tryOrder checks an order and does nothing.
-func (v *Venue) tryOrder(q request) (any, *apiError) {
+func (v *api) tryOrder(q request) (any, *apiError) {
 	o, e := v.ordered(q)
 	if e != nil {
 		return nil, e
@@ -209,7 +208,7 @@ func responseShape(q request, o *order) (string, *apiError) {
 }
 
 // placed is the answer to who placed an order, with the trades that it made at once.
-func (v *Venue) placed(o *order, shape string) map[string]any {
+func (v *api) placed(o *order, shape string) map[string]any {
 	out := map[string]any{"symbol": o.symbol.name, "orderId": o.id, "orderListId": o.list,
 		"clientOrderId": o.client, "transactTime": int64(o.updated)}
 	if shape == "ACK" {
@@ -224,7 +223,7 @@ func (v *Venue) placed(o *order, shape string) map[string]any {
 		return out
 	}
 	fills := []any{}
-	for _, t := range v.account.trades {
+	for _, t := range v.matcher.account.trades {
 		if t.order == o {
 			fills = append(fills, map[string]any{"price": fixed(t.price), "qty": fixed(t.qty),
 				"commission": fixed(t.fee), "commissionAsset": t.feeAsset, "tradeId": t.id})
@@ -235,8 +234,8 @@ func (v *Venue) placed(o *order, shape string) map[string]any {
 }
 
 // placePair takes an OCO: a LIMIT_MAKER on the better side and a stop on the other.
-func (v *Venue) placePair(q request) (any, *apiError) {
-	s, e := v.symbolIn(q)
+func (v *api) placePair(q request) (any, *apiError) {
+	s, e := v.markets.symbolIn(q)
 	if e != nil {
 		return nil, e
 	}
@@ -276,26 +275,26 @@ func (v *Venue) placePair(q request) (any, *apiError) {
 	if e := s.crowded(legs[:]...); e != nil {
 		return nil, e
 	}
-	if e := v.limits.full(v.server(), len(legs)); e != nil {
+	if e := v.matcher.limits.full(v.markets.server(), len(legs)); e != nil {
 		return nil, e
 	}
 	shape, e := responseShape(q, legs[0])
 	if e != nil {
 		return nil, e
 	}
-	v.account.lists++
-	name := v.account.name(q.Get("listClientOrderId"))
+	v.matcher.account.lists++
+	name := v.matcher.account.name(q.Get("listClientOrderId"))
 	for i, o := range legs {
-		o.list, o.listName, o.sibling, o.client = v.account.lists, name, legs[1-i], v.account.name(o.client)
+		o.list, o.listName, o.sibling, o.client = v.matcher.account.lists, name, legs[1-i], v.matcher.account.name(o.client)
 	}
-	v.take(legs[0], legs[1])
+	v.matcher.take(legs[0], legs[1])
 	out := legs[0].listJSON()
 	out["orderReports"] = []any{v.placed(legs[0], shape), v.placed(legs[1], shape)}
 	return out, nil
 }
 
 // cancelOrder ends one order, or the pair of which it is a leg: then it answers as for a list.
-func (v *Venue) cancelOrder(q request) (any, *apiError) {
+func (v *api) cancelOrder(q request) (any, *apiError) {
 	o, e := v.named(q, "orderId", "origClientOrderId")
 	if e != nil {
 		return nil, e
@@ -303,42 +302,20 @@ func (v *Venue) cancelOrder(q request) (any, *apiError) {
 	return v.cancelNamed(o, q.Get("newClientOrderId"))
 }
 
-func (v *Venue) cancelNamed(o *order, name string) (any, *apiError) {
+func (v *api) cancelNamed(o *order, name string) (any, *apiError) {
 	if o == nil || !o.open() {
 		return nil, bad(-2011, "Unknown order sent.")
 	}
-	v.cancel(o)
+	v.matcher.cancel(o)
 	if o.sibling != nil {
 		return o.listCanceled(), nil
 	}
 	return o.canceled(name), nil
 }
 
-func (o *order) canceled(name string) map[string]any {
-	out := o.json()
-	if name == "" {
-		name = "x-cancel-" + strconv.FormatInt(o.id, 10)
-	}
-	out["origClientOrderId"], out["clientOrderId"], out["transactTime"] = o.client, name, int64(o.updated)
-	for _, not := range []string{"time", "updateTime", "isWorking"} {
-		delete(out, not)
-	}
-	return out
-}
-
-func (o *order) listCanceled() map[string]any {
-	out := o.listJSON()
-	reports := []any{}
-	for _, leg := range o.legs() {
-		reports = append(reports, leg.canceled(""))
-	}
-	out["orderReports"] = reports
-	return out
-}
-
 // cancelAll ends what is open of a symbol.
-func (v *Venue) cancelAll(q request) (any, *apiError) {
-	s, e := v.symbolIn(q)
+func (v *api) cancelAll(q request) (any, *apiError) {
+	s, e := v.markets.symbolIn(q)
 	if e != nil {
 		return nil, e
 	}
@@ -357,7 +334,7 @@ func (v *Venue) cancelAll(q request) (any, *apiError) {
 }
 
 // replace cancels one order and places another.
-func (v *Venue) replace(q request) (any, *apiError) {
+func (v *api) replace(q request) (any, *apiError) {
 	mode := q.Get("cancelReplaceMode")
 	if mode != "STOP_ON_FAILURE" && mode != "ALLOW_FAILURE" {
 		return nil, missing("cancelReplaceMode")

@@ -6,45 +6,72 @@ import (
 	"slices"
 )
 
-func (v *Venue) accountInfo(q request) (any, *apiError) {
+func (v *api) exchangeInfo(q request) (any, *apiError) {
+	list, e := v.markets.wanted(q)
+	if e != nil {
+		return nil, e
+	}
+	infos := []any{}
+	for _, s := range list {
+		infos = append(infos, s.info())
+	}
+	rules, _ := v.matcher.limits.rules(v.markets.server())
+	return map[string]any{"timezone": "UTC", "serverTime": v.markets.server().UnixMilli(), "exchangeFilters": []any{},
+		"symbols": infos, "rateLimits": rules}, nil
+}
+
+func (v *api) depth(q request) (any, *apiError) {
+	s, e := v.markets.symbolIn(q)
+	if e != nil {
+		return nil, e
+	}
+	limit, e := integer(q, "limit", 100, 1, 5000)
+	if e != nil {
+		return nil, e
+	}
+	v.hub.publishBook(s)
+	return s.snapshot(int(limit)), nil
+}
+
+func (v *api) accountInfo(q request) (any, *apiError) {
 	balances := []map[string]string{}
-	for _, asset := range slices.Sorted(maps.Keys(v.account.balances)) {
-		if q.Get("omitZeroBalances") == "true" && v.account.balances[asset].IsZero() {
+	for _, asset := range slices.Sorted(maps.Keys(v.matcher.account.balances)) {
+		if q.Get("omitZeroBalances") == "true" && v.matcher.account.balances[asset].IsZero() {
 			continue
 		}
-		balances = append(balances, map[string]string{"asset": asset, "free": fixed(v.free(asset)),
-			"locked": fixed(v.locked(asset))})
+		balances = append(balances, map[string]string{"asset": asset, "free": fixed(v.matcher.free(asset)),
+			"locked": fixed(v.matcher.locked(asset))})
 	}
 	return map[string]any{
 		"makerCommission": 10, "takerCommission": 10, "buyerCommission": 0, "sellerCommission": 0,
 		"commissionRates": map[string]string{"maker": "0.00100000", "taker": "0.00100000", "buyer": "0.00000000",
 			"seller": "0.00000000"},
-		"canTrade": !v.readOnly, "canWithdraw": false, "canDeposit": true, "brokered": false,
+		"canTrade": !v.matcher.readOnly, "canWithdraw": false, "canDeposit": true, "brokered": false,
 		"requireSelfTradePrevention": false,
-		"preventSor":                 false, "updateTime": int64(v.now()), "accountType": "SPOT",
+		"preventSor":                 false, "updateTime": int64(v.markets.now()), "accountType": "SPOT",
 		"balances":    balances,
 		"permissions": []string{"SPOT"}, "uid": 354937868,
 	}, nil
 }
 
 // coins are the assets of all markets, without networks to send them by.
-func (v *Venue) coins(request) (any, *apiError) {
+func (v *api) coins(request) (any, *apiError) {
 	assets := map[string]bool{}
-	for _, s := range v.symbols {
+	for _, s := range v.markets.symbols {
 		assets[s.base], assets[s.quote] = true, true
 	}
 	list := []any{}
 	for _, asset := range slices.Sorted(maps.Keys(assets)) {
-		list = append(list, map[string]any{"coin": asset, "name": asset, "free": fixed(v.free(asset)),
-			"locked": fixed(v.locked(asset)), "trading": true,
+		list = append(list, map[string]any{"coin": asset, "name": asset, "free": fixed(v.matcher.free(asset)),
+			"locked": fixed(v.matcher.locked(asset)), "trading": true,
 			"depositAllEnable": false, "withdrawAllEnable": false, "isLegalMoney": false, "networkList": []any{}})
 	}
 	return list, nil
 }
 
 // rates are what trading a symbol costs.
-func (v *Venue) rates(q request) (any, *apiError) {
-	s, e := v.symbolIn(q)
+func (v *api) rates(q request) (any, *apiError) {
+	s, e := v.markets.symbolIn(q)
 	if e != nil {
 		return nil, e
 	}
@@ -64,8 +91,8 @@ func commission(s *symbol) map[string]any {
 }
 
 // named is the order that a request names, nil if there is none.
-func (v *Venue) named(q request, id, client string) (*order, *apiError) {
-	s, e := v.symbolIn(q)
+func (v *api) named(q request, id, client string) (*order, *apiError) {
+	s, e := v.markets.symbolIn(q)
 	if e != nil {
 		return nil, e
 	}
@@ -77,12 +104,12 @@ func (v *Venue) named(q request, id, client string) (*order, *apiError) {
 		return nil, bad(-1102, "Param '"+client+"' or '"+id+"' must be sent, but both were empty/null!")
 	}
 	if number > 0 {
-		return v.account.find(s, number, ""), nil
+		return v.matcher.account.find(s, number, ""), nil
 	}
-	return v.account.find(s, 0, q.Get(client)), nil
+	return v.matcher.account.find(s, 0, q.Get(client)), nil
 }
 
-func (v *Venue) queryOrder(q request) (any, *apiError) {
+func (v *api) queryOrder(q request) (any, *apiError) {
 	o, e := v.named(q, "orderId", "origClientOrderId")
 	if e != nil {
 		return nil, e
@@ -93,17 +120,17 @@ func (v *Venue) queryOrder(q request) (any, *apiError) {
 	return o.json(), nil
 }
 
-func (v *Venue) openOrders(q request) (any, *apiError) {
+func (v *api) openOrders(q request) (any, *apiError) {
 	list := []any{}
 	if !q.Has("symbol") {
-		for _, o := range v.account.orders {
+		for _, o := range v.matcher.account.orders {
 			if o.open() {
 				list = append(list, o.json())
 			}
 		}
 		return list, nil
 	}
-	s, e := v.symbolIn(q)
+	s, e := v.markets.symbolIn(q)
 	if e != nil {
 		return nil, e
 	}
@@ -141,7 +168,7 @@ func spanOf(q request, from string, limit int64) (span, *apiError) {
 	return p, nil
 }
 
-// holds says whether something is in it.
+// holds reports whether something is in it.
 func (p span) holds(id, at int64) bool { return id >= p.from && at >= p.start && at <= p.end }
 
 // page takes the first ones where a beginning was named, else the last ones.
@@ -153,8 +180,8 @@ func page[T any](p span, list []T) []T {
 	return list[len(list)-n:]
 }
 
-func (v *Venue) allOrders(q request) (any, *apiError) {
-	s, e := v.symbolIn(q)
+func (v *api) allOrders(q request) (any, *apiError) {
+	s, e := v.markets.symbolIn(q)
 	if e != nil {
 		return nil, e
 	}
@@ -163,7 +190,7 @@ func (v *Venue) allOrders(q request) (any, *apiError) {
 		return nil, e
 	}
 	list := []any{}
-	for _, o := range v.account.orders {
+	for _, o := range v.matcher.account.orders {
 		if o.symbol == s && p.holds(o.id, int64(o.created)) {
 			list = append(list, o.json())
 		}
@@ -171,8 +198,8 @@ func (v *Venue) allOrders(q request) (any, *apiError) {
 	return page(p, list), nil
 }
 
-func (v *Venue) myTrades(q request) (any, *apiError) {
-	s, e := v.symbolIn(q)
+func (v *api) myTrades(q request) (any, *apiError) {
+	s, e := v.markets.symbolIn(q)
 	if e != nil {
 		return nil, e
 	}
@@ -185,7 +212,7 @@ func (v *Venue) myTrades(q request) (any, *apiError) {
 		return nil, e
 	}
 	list := []any{}
-	for _, t := range v.account.trades {
+	for _, t := range v.matcher.account.trades {
 		if t.order.symbol == s && p.holds(t.id, int64(t.time)) && (of == 0 || t.order.id == of) {
 			list = append(list, map[string]any{
 				"symbol": s.name, "id": t.id, "orderId": t.order.id, "orderListId": t.order.list, "price": fixed(t.price),
@@ -199,35 +226,10 @@ func (v *Venue) myTrades(q request) (any, *apiError) {
 	return page(p, list), nil
 }
 
-// legs are both orders of a pair, in the order of their numbers.
-func (o *order) legs() []*order {
-	if o.sibling.id < o.id {
-		return []*order{o.sibling, o}
-	}
-	return []*order{o, o.sibling}
-}
-
-// listJSON is a pair as answers tell it.
-func (o *order) listJSON() map[string]any {
-	kind, status := "EXEC_STARTED", "EXECUTING"
-	if !o.open() && !o.sibling.open() {
-		kind, status = "ALL_DONE", "ALL_DONE"
-	}
-	refs := []any{}
-	for _, leg := range o.legs() {
-		refs = append(refs, map[string]any{"symbol": leg.symbol.name, "orderId": leg.id,
-			"clientOrderId": leg.client})
-	}
-	return map[string]any{"orderListId": o.list, "contingencyType": "OCO", "listStatusType": kind,
-		"listOrderStatus":   status,
-		"listClientOrderId": o.listName, "transactionTime": int64(max(o.updated,
-			o.sibling.updated)), "symbol": o.symbol.name, "orders": refs}
-}
-
 // pairs are the first legs of the lists that are wanted.
-func (v *Venue) pairs(want func(*order) bool) []*order {
+func (v *api) pairs(want func(*order) bool) []*order {
 	var list []*order
-	for _, o := range v.account.orders {
+	for _, o := range v.matcher.account.orders {
 		if o.sibling != nil && o.id < o.sibling.id && want(o) {
 			list = append(list, o)
 		}
@@ -236,7 +238,7 @@ func (v *Venue) pairs(want func(*order) bool) []*order {
 }
 
 // namedPair is the list that a request names.
-func (v *Venue) namedPair(q request, client string) (*order, *apiError) {
+func (v *api) namedPair(q request, client string) (*order, *apiError) {
 	id, e := integer(q, "orderListId", 0, 0, math.MaxInt64)
 	if e != nil {
 		return nil, e
@@ -254,7 +256,7 @@ func (v *Venue) namedPair(q request, client string) (*order, *apiError) {
 	return found[len(found)-1], nil
 }
 
-func (v *Venue) queryPair(q request) (any, *apiError) {
+func (v *api) queryPair(q request) (any, *apiError) {
 	o, e := v.namedPair(q, "origClientOrderId")
 	if e != nil {
 		return nil, e
@@ -265,8 +267,8 @@ func (v *Venue) queryPair(q request) (any, *apiError) {
 	return o.listJSON(), nil
 }
 
-func (v *Venue) cancelPair(q request) (any, *apiError) {
-	if _, e := v.symbolIn(q); e != nil {
+func (v *api) cancelPair(q request) (any, *apiError) {
+	if _, e := v.markets.symbolIn(q); e != nil {
 		return nil, e
 	}
 	o, e := v.namedPair(q, "listClientOrderId")
@@ -276,11 +278,11 @@ func (v *Venue) cancelPair(q request) (any, *apiError) {
 	if o == nil || !o.open() && !o.sibling.open() {
 		return nil, bad(-2011, "Unknown order list sent.")
 	}
-	v.cancel(o)
+	v.matcher.cancel(o)
 	return o.listCanceled(), nil
 }
 
-func (v *Venue) openPairs(request) (any, *apiError) {
+func (v *api) openPairs(request) (any, *apiError) {
 	list := []any{}
 	for _, o := range v.pairs(func(o *order) bool { return o.open() || o.sibling.open() }) {
 		list = append(list, o.listJSON())
@@ -288,7 +290,7 @@ func (v *Venue) openPairs(request) (any, *apiError) {
 	return list, nil
 }
 
-func (v *Venue) allPairs(q request) (any, *apiError) {
+func (v *api) allPairs(q request) (any, *apiError) {
 	p, e := spanOf(q, "fromId", 1000)
 	if e != nil {
 		return nil, e
@@ -300,26 +302,7 @@ func (v *Venue) allPairs(q request) (any, *apiError) {
 	return page(p, list), nil
 }
 
-func (v *Venue) orderCounts(request) (any, *apiError) {
-	_, counts := v.limits.rules(v.server())
+func (v *api) orderCounts(request) (any, *apiError) {
+	_, counts := v.matcher.limits.rules(v.markets.server())
 	return counts, nil
-}
-
-// json is an order as a query tells it.
-func (o *order) json() map[string]any {
-	out := map[string]any{
-		"symbol": o.symbol.name, "orderId": o.id, "orderListId": o.list, "clientOrderId": o.client,
-		"price": fixed(o.price), "origQty": fixed(o.qty),
-		"executedQty": fixed(o.cum), "cummulativeQuoteQty": fixed(o.cumQuote),
-		"origQuoteOrderQty": fixed(o.quoteQty), "status": o.status,
-		"timeInForce": o.tif, "type": o.kind, "side": o.side, "stopPrice": fixed(o.stop),
-		"icebergQty": fixed(o.iceberg), "time": int64(o.created),
-		"updateTime": int64(o.updated), "isWorking": o.working, "selfTradePreventionMode": o.prevention,
-	}
-	if o.working {
-		out["workingTime"] = int64(o.worked)
-	} else {
-		out["workingTime"] = -1
-	}
-	return out
 }

@@ -15,7 +15,7 @@ import (
 
 	"github.com/govalues/decimal"
 
-	"github.com/assay-run/assay/host/hosttest/prove"
+	"github.com/assay-run/assay/host/hosttest/ring"
 	"github.com/assay-run/assay/host/hosttest/testvenue"
 )
 
@@ -68,7 +68,7 @@ func python(t *testing.T) string {
 // TestProveReferees lets public clients trade on the venue: what they read of orders and
 // trades is what the venue did.
 func TestProveReferees(t *testing.T) {
-	prove.Only(t) // it installs Python packages
+	ring.Proof(t, "it installs Python packages") // it installs Python packages
 	interpreter := python(t)
 	for script, least := range map[string]int{"with_ccxt.py": 130, "with_python_binance.py": 600} {
 		t.Run(script, func(t *testing.T) {

@@ -87,7 +87,7 @@ func (t *tape) jump(units uint64) {
 	t.leapt = true
 }
 
-// move goes on by one stretch of time and says whether that closed the minute.
+// move goes on by one stretch of time and reports whether that closed the minute.
 func (t *tape) move() bool {
 	t.moved++
 	if !t.leapt {

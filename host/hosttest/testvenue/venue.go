@@ -1,14 +1,32 @@
+// Package testvenue is an exchange on loopback that speaks Binance's dialect over HTTP and
+// WebSocket, for tests and demonstrations only: it holds no money and has no market but
+// its own synthetic one.
+//
+// The market of a symbol is a tape of minutes drawn from the seed, which moves every two
+// seconds. Around its price stands a book of twenty levels a side, drawn anew with each
+// move from the same seed. What can trade trades at once, level by level, and the answer
+// tells the fills, while the reports of the stream race with it. What rests is met by the
+// market on its way: one that the price goes through is filled whole, one that it only
+// touches by what a move trades there. The account's own trades leave no mark on the
+// tape; a level that was taken from is full again after the next move.
+//
+// What a venue has around that is its own: balances, client order ids, filters,
+// signatures, recvWindow, weights, counts of orders, streams. It shares no code with any
+// connector, because it is the one that knows what really happened.
+//
+// Requests are judged by this machine's clock and the offset that a script gave it. The
+// market has a clock of its own, which may run faster or stand still until Step.
+//
+// Everything that can go wrong is a Script, taken by Venue.Do or by the second listener.
 package testvenue
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/govalues/decimal"
@@ -21,6 +39,76 @@ const (
 	DefaultKey    = "testvenue-api-key"
 	DefaultSecret = "testvenue-secret"
 )
+
+// Venue is a running test venue. Its parts stand on each other: the market, which has the one
+// lock of them all; the hub, which sends to the streams; the matcher with the account and its
+// orders; the api, which answers requests; the director, which takes scripts; and the server,
+// which carries requests and streams.
+type Venue struct {
+	servers  []*http.Server
+	urls     []string
+	markets  *markets
+	hub      *hub
+	matcher  *matcher
+	director *director
+	server   *server
+}
+
+// leastPause is the time between two looks at a market that moves faster than that.
+const leastPause = 5 * time.Millisecond
+
+// Order is an order of the account, as a test holds it against somebody's books.
+type Order struct {
+	Client, Symbol, Side, Kind, Status string
+	Quantity, Filled, Price            decimal.Decimal
+	Open                               bool
+}
+
+// Trade is an execution of the account.
+type Trade struct {
+	ID                   int64
+	Client, Symbol, Side string
+	Price, Quantity, Fee decimal.Decimal
+	FeeAsset             string
+}
+
+// Orders are all orders that were ever accepted, in the order in which they were.
+func (v *Venue) Orders() []Order {
+	v.markets.mu.Lock()
+	defer v.markets.mu.Unlock()
+	list := []Order{}
+	for _, o := range v.matcher.account.orders {
+		list = append(list, Order{Client: o.client, Symbol: string(o.symbol.pair), Side: o.side, Kind: o.kind,
+			Status: o.status, Quantity: o.qty, Filled: o.cum, Price: o.price, Open: o.open()})
+	}
+	return list
+}
+
+// Trades are all executions, in their order.
+func (v *Venue) Trades() []Trade {
+	v.markets.mu.Lock()
+	defer v.markets.mu.Unlock()
+	list := []Trade{}
+	for _, t := range v.matcher.account.trades {
+		o := t.order
+		list = append(list, Trade{ID: t.id, Client: o.client, Symbol: string(o.symbol.pair), Side: o.side,
+			Price: t.price, Quantity: t.qty, Fee: t.fee, FeeAsset: t.feeAsset})
+	}
+	return list
+}
+
+// Listeners are how many connections hear of an account (user) or of the market.
+func (v *Venue) Listeners(user bool) int {
+	v.markets.mu.Lock()
+	defer v.markets.mu.Unlock()
+	n := 0
+	for c := range v.hub.clients {
+		if user && c.user || !user && len(c.streams) > 0 {
+			n++
+		}
+	}
+	return n
+}
 
 // Options are what a venue is started with; zero values are defaults.
 type Options struct {
@@ -44,32 +132,6 @@ type Options struct {
 	Orders int
 }
 
-// Venue is a running test venue.
-type Venue struct {
-	opts    Options
-	servers []*http.Server
-	urls    []string
-	done    chan struct{}
-	wg      sync.WaitGroup
-	spans   map[string]market.Time
-	own     bool // the market's time is not the day's
-
-	mu         sync.Mutex
-	symbols    []*symbol
-	account    account
-	executions int64         // reports so far
-	settled    int64         // those whose balances were told
-	offset     time.Duration // of the clock that requests are judged by
-	scripts    []*pending
-	counts     map[string]int
-	limits     limits
-	clients    map[*client]struct{}
-	trouble    trouble
-	readOnly   bool
-	opened     time.Time // when the market began to move
-	first      market.Time
-}
-
 // Start opens the market and its three listeners: the exchange, the test network, which is
 // the same exchange under a second address, and the scripts.
 func Start(o Options) (*Venue, error) {
@@ -84,38 +146,29 @@ func Start(o Options) (*Venue, error) {
 	if o.Speed < 0 || o.Speed > 100_000 || o.History < 1 || o.History > 5_000_000 {
 		return nil, errors.New("speed is from 0 to 100000, history from 1 to 5000000 minutes")
 	}
-	v := &Venue{opts: o, done: make(chan struct{}), spans: spans(), counts: map[string]int{},
-		clients: map[*client]struct{}{}, own: own,
-		limits: limits{weight: o.Weight, orders: o.Orders}}
-	if err := v.openMarket(); err != nil {
+	m := &markets{opts: o, done: make(chan struct{}), spans: spans(), own: own}
+	h := &hub{markets: m, clients: map[*client]struct{}{}}
+	x := &matcher{markets: m, hub: h, limits: limits{weight: o.Weight, orders: o.Orders}}
+	d := &director{markets: m, hub: h, matcher: x}
+	a := &api{markets: m, hub: h, matcher: x}
+	v := &Venue{
+		markets: m, hub: h, matcher: x, director: d,
+		server: &server{markets: m, hub: h, matcher: x, director: d, api: a, counts: map[string]int{}},
+	}
+	if err := x.open(o.Cash); err != nil {
 		return nil, err
 	}
+	m.open()
 	for i, address := range []string{o.Address, "127.0.0.1:0", o.ScriptAddress} {
-		handler := []http.Handler{v.api(false), v.api(true), v.desk()}[i]
+		handler := []http.Handler{v.server.handler(false), v.server.handler(true), v.desk()}[i]
 		if err := v.listen(address, handler); err != nil {
 			return nil, errors.Join(err, v.Close())
 		}
 	}
 	if o.Speed > 0 {
-		v.wg.Go(v.run)
+		v.markets.wg.Go(v.run)
 	}
 	return v, nil
-}
-
-func (v *Venue) openMarket() error {
-	cash, err := decimal.Parse(v.opts.Cash)
-	if err != nil || !cash.IsPos() {
-		return fmt.Errorf("cash %q is not an amount above 0", v.opts.Cash)
-	}
-	start := market.FromTime(v.opts.Start)
-	v.first = start - start%minute
-	for _, l := range listings() {
-		v.symbols = append(v.symbols, newSymbol(l, v.opts.Seed, v.first, v.opts.History))
-	}
-	v.account = account{balances: map[string]decimal.Decimal{"USDT": cash}, told: map[string][2]string{}}
-	v.account.told["USDT"] = [2]string{fixed(cash), fixed(decimal.Decimal{})}
-	v.opened = time.Now()
-	return nil
 }
 
 func (v *Venue) listen(address string, h http.Handler) error {
@@ -128,7 +181,7 @@ func (v *Venue) listen(address string, h http.Handler) error {
 	}
 	s := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second}
 	v.servers, v.urls = append(v.servers, s), append(v.urls, "http://"+ln.Addr().String())
-	v.wg.Go(func() { _ = s.Serve(ln) })
+	v.markets.wg.Go(func() { _ = s.Serve(ln) })
 	return nil
 }
 
@@ -143,17 +196,17 @@ func (v *Venue) ScriptURL() string { return v.urls[2] }
 
 // Close ends everything and waits for it.
 func (v *Venue) Close() error {
-	close(v.done)
+	close(v.markets.done)
 	var err error
 	for _, s := range v.servers {
 		err = errors.Join(err, s.Close())
 	}
-	v.mu.Lock()
-	for c := range v.clients {
+	v.markets.mu.Lock()
+	for c := range v.hub.clients {
 		c.cut()
 	}
-	v.mu.Unlock()
-	v.wg.Wait()
+	v.markets.mu.Unlock()
+	v.markets.wg.Wait()
 	return err
 }
 
@@ -162,67 +215,34 @@ func (v *Venue) Close() error {
 // REST), streams (handshakes of WebSockets), credentials (a key or a signature came with it), or any "METHOD
 // /path".
 func (v *Venue) Count(kind string) int {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.counts[kind]
+	v.markets.mu.Lock()
+	defer v.markets.mu.Unlock()
+	return v.server.counts[kind]
 }
 
 // Now is the market's time.
 func (v *Venue) Now() market.Time {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.now()
-}
-
-func (v *Venue) now() market.Time {
-	at, next := v.symbols[0].tape.at(), v.symbols[0].tape.next()
-	if v.opts.Speed == 0 {
-		return at
-	}
-	moved := market.Time(float64(time.Since(v.opened).Milliseconds()) * v.opts.Speed)
-	begun := v.first
-	if v.opts.Speed == 1 {
-		begun = market.FromTime(v.opts.Start)
-	}
-	return max(at, min(begun+moved, next+minute-1))
+	v.markets.mu.Lock()
+	defer v.markets.mu.Unlock()
+	return v.markets.now()
 }
 
 // Wall is how long a stretch of the market's time lasts.
-func (v *Venue) Wall(d time.Duration) time.Duration {
-	if v.opts.Speed == 0 {
-		return d
-	}
-	return time.Duration(float64(d) / v.opts.Speed)
-}
-
-// timeInfo is the answer to time. Binance's has no market time: there it passes as everywhere.
-func (v *Venue) timeInfo() map[string]any {
-	m := map[string]any{"serverTime": v.server().UnixMilli()}
-	if v.opts.Speed > 0 && v.own {
-		m["marketTime"], m["marketPace"] = int64(v.now()), v.opts.Speed
-	}
-	return m
-}
-
-// server is the time by which requests are judged.
-func (v *Venue) server() time.Time { return time.Now().Add(v.offset) }
-
-// leastPause is the time between two looks at a market that moves faster than that.
-const leastPause = 5 * time.Millisecond
+func (v *Venue) Wall(d time.Duration) time.Duration { return v.markets.wall(d) }
 
 // run lets the market's time pass.
 func (v *Venue) run() {
-	begun := market.FromTime(v.opts.Start)
-	if v.opts.Speed != 1 {
-		begun = v.first
+	begun := market.FromTime(v.markets.opts.Start)
+	if v.markets.opts.Speed != 1 {
+		begun = v.markets.first
 	}
 	due := func(n int) time.Time {
-		return v.opened.Add(v.Wall(time.Duration(v.first+market.Time(n)*moveTime-begun) * time.Millisecond))
+		return v.markets.opened.Add(v.Wall(time.Duration(v.markets.first+market.Time(n)*moveTime-begun) * time.Millisecond))
 	}
 	for n := 1; ; {
 		timer := time.NewTimer(max(time.Until(due(n)), min(leastPause, v.Wall(time.Minute))))
 		select {
-		case <-v.done:
+		case <-v.markets.done:
 			timer.Stop()
 			return
 		case now := <-timer.C:
@@ -230,49 +250,21 @@ func (v *Venue) run() {
 			for !due(n).After(now) {
 				n++
 			}
-			v.mu.Lock()
-			v.pass(n - before)
-			v.mu.Unlock()
+			v.markets.mu.Lock()
+			v.matcher.pass(n - before)
+			v.markets.mu.Unlock()
 		}
 	}
 }
 
 // Step lets the market go on to the end of the minute: orders trade on the way, then the streams tell.
 func (v *Venue) Step() error {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.pass(moves - v.symbols[0].tape.moved)
+	v.matcher.step()
 	return nil
 }
 
-// pass makes so many moves of two seconds each; the streams hear of the last one and of every candle
-// that closes.
-func (v *Venue) pass(n int) {
-	for range n {
-		closed := false
-		for _, s := range v.symbols {
-			if s.through > 0 { // there and back
-				s.tape.touch(s.tape.units(s.through))
-				s.through = 0
-				v.travel(s, s.last(), false)
-			}
-			before := s.tape.price
-			closed = s.tape.move()
-			s.record(before)
-			v.travel(s, s.last(), false)
-		}
-		if v.executions != v.settled { // something was reported
-			v.settled = v.executions
-			v.publishBalances()
-		}
-		if closed {
-			v.publishClosed()
-		}
-	}
-	if n > 0 {
-		v.publishMarket()
-	}
-}
+// Do takes a script.
+func (v *Venue) Do(s Script) error { return v.director.do(s) }
 
 // desk takes scripts.
 func (v *Venue) desk() http.Handler {
@@ -292,17 +284,9 @@ func (v *Venue) desk() http.Handler {
 		w.WriteHeader(http.StatusNoContent)
 	})
 	mux.HandleFunc("GET /counts", func(w http.ResponseWriter, _ *http.Request) {
-		v.mu.Lock()
-		defer v.mu.Unlock()
-		_ = json.NewEncoder(w).Encode(v.counts)
+		v.markets.mu.Lock()
+		defer v.markets.mu.Unlock()
+		_ = json.NewEncoder(w).Encode(v.server.counts)
 	})
 	return mux
-}
-
-// wait is for a request that hangs.
-func (v *Venue) wait(ctx context.Context) {
-	select {
-	case <-ctx.Done():
-	case <-v.done:
-	}
 }

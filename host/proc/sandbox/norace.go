@@ -2,8 +2,8 @@
 
 package sandbox
 
-// raced says whether this program was built with the race detector.
+// raced reports whether this program was built with the race detector.
 const raced = false
 
-// BuildEnviron is what this build wants in a plugin's environment: nothing.
+// BuildEnviron is what this build needs in a plugin's environment: nothing.
 func BuildEnviron() []string { return nil }

@@ -7,18 +7,12 @@ import (
 	"syscall"
 )
 
-// Supported says whether this system has a sandbox.
+// Supported reports whether this system has a sandbox.
 func Supported() bool { return false }
 
 // ParentEnv names the environment variable with the descriptor of the pipe whose
-// end of file tells a plugin that its host is gone.
+// end of file shows a plugin that its host is gone.
 const ParentEnv = "ASSAY_PARENT_FD"
-
-// MaybeShim does nothing on this system.
-func MaybeShim() {}
-
-// InShim says whether this process was started as the shim.
-func InShim() bool { return false }
 
 // Executable is the program to start as the shim.
 func Executable() string { return "" }

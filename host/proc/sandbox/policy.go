@@ -1,3 +1,18 @@
+// Package sandbox closes a plugin process in before it runs its first instruction.
+//
+// The host starts its own executable again with a [Policy] in the environment. That
+// process, the shim, never gets to its main: it lowers its resource limits, gives up capabilities and the right
+// to gain new ones, restricts its view of the file system with Landlock to the
+// plugin's program, its socket folder, the null device and the files of the Policy
+// (and the system's libraries, if the program is linked dynamically), and then
+// becomes the plugin. The network namespace without interfaces is made by the host when it
+// starts the shim, because a program with several threads cannot enter a user
+// namespace any more. What could not be had is reported back through a pipe, so that
+// the level of every run is known.
+//
+// Everything here is Linux; elsewhere a plugin runs without a sandbox, and its level is off.
+// The package imports nothing of the module, so that the shim starts early and fast.
+// Package proc starts the processes.
 package sandbox
 
 import (
@@ -7,7 +22,7 @@ import (
 	"strings"
 )
 
-// Mode says how much the host insists on the sandbox.
+// Mode is how much the host insists on the sandbox.
 type Mode string
 
 // The modes of --sandbox.
@@ -69,7 +84,7 @@ type Level struct {
 	Why string
 }
 
-// Unwalled says why a program cannot be closed in; "" if it can.
+// Unwalled explains why a program cannot be closed in; "" if it can.
 func Unwalled(m Mode, programHasRaceDetector bool) string {
 	switch {
 	case m == Off:
@@ -212,7 +227,7 @@ func (p Policy) Environ() (string, error) {
 	return envName + "=" + string(b), nil
 }
 
-// Report is a line that the shim writes to the host. The first one says what came of the
+// Report is a line that the shim writes to the host. The first one reports what came of the
 // start; a second one, with Ended, how the plugin ended.
 type Report struct {
 	Parts   []Part `json:"parts,omitempty"`

@@ -17,19 +17,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Supported says whether this system has a sandbox.
+// Supported reports whether this system has a sandbox.
 func Supported() bool { return true }
 
 // Executable is the program to start as the shim: this very process's, even if
 // the file was replaced since.
 func Executable() string { return "/proc/self/exe" }
 
-// InShim says whether this process was started as the shim. A host that is asked
-// to start plugins while this is true forgot to call MaybeShim.
-func InShim() bool { return os.Getenv(envName) != "" }
-
 // ParentEnv names the environment variable with the descriptor of the pipe whose
-// end of file tells a plugin that its host is gone.
+// end of file shows a plugin that its host is gone.
 const ParentEnv = "ASSAY_PARENT_FD"
 
 // parentFD is that descriptor in a plugin that the shim starts.
@@ -41,10 +37,13 @@ const lastSignal syscall.Signal = 64
 // the Report.
 const exitShim = 125
 
-// MaybeShim must be the first call of main in every program that starts plugins,
-// and of TestMain in their tests. It returns at once in an ordinary start. In a
-// process that was started as the shim it starts the plugin, waits for it and ends.
-func MaybeShim() {
+// init makes a process that was started as the shim start the plugin, wait for it and end;
+// it returns at once in an ordinary start. The shim is the host's own executable, and what
+// the host's packages prepare (schemas, tables, generated code) takes longer than all that
+// the shim has to do; a search starts thousands of them. Go initialises packages that are
+// ready in the order of their paths, and this one is ready early: it imports nothing of the
+// host, and has to stay so.
+func init() {
 	encoded, ok := os.LookupEnv(envName)
 	if !ok {
 		return
@@ -151,7 +150,7 @@ func (s *shim) start() (pid int, failed *Report) {
 	return pid, nil
 }
 
-// policyError says that the policy itself asks for something that is not there.
+// policyError reports that the policy itself asks for something that is not there.
 type policyError struct{ error }
 
 // Unwrap is the cause.

@@ -14,7 +14,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	MaybeShim()
 	if os.Args[0] == "inside" {
 		inside()
 		return
@@ -37,7 +36,7 @@ func inside() {
 	powers := caps[0].Permitted | caps[0].Effective | caps[1].Permitted | caps[1].Effective
 	_ = json.NewEncoder(os.Stdout).Encode(map[string]any{
 		"files": files.Max, "cores": cores.Max, "no_new_privs": noNew, "death_signal": dead,
-		"shim": InShim(), "proc": len(status) > 0, "powers": powers,
+		"shim": os.Getenv(envName) != "", "proc": len(status) > 0, "powers": powers,
 	})
 }
 

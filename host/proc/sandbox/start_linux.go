@@ -134,7 +134,7 @@ func Start(cmd *exec.Cmd) error {
 	if starts.running == 0 {
 		is, err := unix.PrctlRetInt(unix.PR_GET_DUMPABLE, 0, 0, 0, 0)
 		if starts.hidden = err == nil && is == 0; starts.hidden {
-			_ = unix.Prctl(unix.PR_SET_DUMPABLE, 1, 0, 0, 0) // without it the start says what fails
+			_ = unix.Prctl(unix.PR_SET_DUMPABLE, 1, 0, 0, 0) // without it the start reports what fails
 		}
 	}
 	starts.running++

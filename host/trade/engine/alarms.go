@@ -108,7 +108,7 @@ func (bk *bookkeeper) raiseRejects() {
 func RaiseRejected(o *market.Order, to Alarms) {
 	switch o.Status {
 	case market.StatusRejected:
-		if o.Reason == "warmup" || alarm.Known(o.Reason) {
+		if o.Reason == "warmup" || alarm.Known(string(o.Reason)) {
 			return
 		}
 		to.Raise(alarm.Occurrence{
@@ -285,7 +285,7 @@ func (bk *bookkeeper) askFeePrice() {
 	var list []market.Candle
 	var err error
 	bk.session.callVenue(callLimit, time.Time{}, func(ctx context.Context, c *exchange.Connection) exchange.Result {
-		list, err = c.Data.Candles(ctx, exchange.CandleQuery{Symbol: pair, From: from, To: to, Limit: 10})
+		list, err = c.Candles(ctx, exchange.CandleQuery{Symbol: pair, From: from, To: to, Limit: 10})
 		return exchange.ResultOf(err)
 	}, func(r exchange.Result, _ time.Time) {
 		if err != nil || r.Outcome != exchange.Accepted || len(list) == 0 {

@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/assay-run/assay/host/base/crash"
+	"github.com/assay-run/assay/host/base/failpoint"
 	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/host/trade/admission"
 	"github.com/assay-run/assay/host/trade/journal"
@@ -191,7 +191,7 @@ func (bk *bookkeeper) journalEvent(id, kind string, n note) journal.Event {
 }
 
 func (bk *bookkeeper) onFill(f order.Effect) {
-	crash.Point(crash.FillRead)
+	failpoint.Point(failpoint.FillRead)
 	x := f.Fill
 	bk.trades++
 	bk.recon.stirs(x.Symbol)
@@ -262,9 +262,9 @@ func (bk *bookkeeper) markCommitted(events []journal.Event) {
 	for _, ev := range events {
 		switch journal.State(ev.Kind) {
 		case journal.StateOpen:
-			crash.Point(crash.AckCommitted)
+			failpoint.Point(failpoint.AckCommitted)
 		case journal.StateCanceled:
-			crash.Point(crash.CancelCommitted)
+			failpoint.Point(failpoint.CancelCommitted)
 		}
 	}
 }

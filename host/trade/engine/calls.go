@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/assay-run/assay/host/base/crash"
+	"github.com/assay-run/assay/host/base/failpoint"
 	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/host/trade/admission"
 	"github.com/assay-run/assay/host/trade/order"
@@ -184,19 +184,19 @@ func (se *session) sendOrder(f order.Effect) {
 	}
 	var orders [2]exchange.Order
 	se.callVenue(callLimit, time.Time{}, func(ctx context.Context, c *exchange.Connection) (r exchange.Result) {
-		crash.Point(crash.SubmitBeforeWrite)
+		failpoint.Point(failpoint.SubmitBeforeWrite)
 		if no := admission.Judge(admission.Conditions{Barrier: se.barrier}, kindOf(s.Spec)); no.Denies() {
 			return no.Result()
 		}
 		if f.Pair != nil {
-			r, orders = c.Trader.SubmitPair(ctx, *f.Pair)
+			r, orders = c.SubmitPair(ctx, *f.Pair)
 		} else {
-			r, orders[0] = c.Trader.Submit(ctx, s.Spec.Request())
+			r, orders[0] = c.Submit(ctx, s.Spec.Request())
 		}
-		crash.Point(crash.SubmitAfterWrite)
+		failpoint.Point(failpoint.SubmitAfterWrite)
 		return r
 	}, func(r exchange.Result, _ time.Time) {
-		crash.Point(crash.SubmitReplyRead)
+		failpoint.Point(failpoint.SubmitReplyRead)
 		se.applySubmitReply(f, r, orders)
 	})
 }
@@ -226,9 +226,9 @@ func (se *session) queryOrder(f order.Effect) {
 	se.calls.slot = at.Add(querySpacing)
 	var got exchange.Order
 	se.callVenue(queryLimit, at, func(ctx context.Context, c *exchange.Connection) (r exchange.Result) {
-		crash.Point(crash.QueryBefore)
-		r, got = c.Trader.Query(ctx, s.Spec.Ref())
-		crash.Point(crash.QueryAfter)
+		failpoint.Point(failpoint.QueryBefore)
+		r, got = c.Query(ctx, s.Spec.Ref())
+		failpoint.Point(failpoint.QueryAfter)
 		return r
 	}, func(r exchange.Result, asked time.Time) {
 		_ = se.books.applyEvent(order.Event{Kind: order.QueryReply, Source: order.FromQuery, ClientOrderID: f.Order, Result: r, Order: got, AskedAt: asked})
@@ -241,13 +241,13 @@ func (se *session) cancelOrder(f order.Effect) {
 		return
 	}
 	if se.loop.stopped {
-		crash.Point(crash.StopCancelling)
+		failpoint.Point(failpoint.StopCancelling)
 	}
 	var got exchange.Order
 	se.callVenue(callLimit, time.Time{}, func(ctx context.Context, c *exchange.Connection) (r exchange.Result) {
-		crash.Point(crash.CancelBeforeWrite)
-		r, got = c.Trader.Cancel(ctx, s.Spec.Ref())
-		crash.Point(crash.CancelAfterWrite)
+		failpoint.Point(failpoint.CancelBeforeWrite)
+		r, got = c.Cancel(ctx, s.Spec.Ref())
+		failpoint.Point(failpoint.CancelAfterWrite)
 		return r
 	}, func(r exchange.Result, asked time.Time) {
 		_ = se.books.applyEvent(order.Event{Kind: order.CancelReply, Source: order.FromReply, ClientOrderID: f.Order, Result: r, Order: got, AskedAt: asked})
@@ -265,7 +265,7 @@ func (se *session) fetchFills(symbol market.Symbol, since time.Time, done func(e
 	var err error
 	from := se.venueTime(since)
 	se.callVenue(callLimit, time.Time{}, func(ctx context.Context, c *exchange.Connection) exchange.Result {
-		page, err = c.Account.Fills(ctx, symbol, from)
+		page, err = c.Fills(ctx, symbol, from)
 		return exchange.ResultOf(err)
 	}, func(r exchange.Result, asked time.Time) {
 		if err == nil && r.Outcome != exchange.Accepted {

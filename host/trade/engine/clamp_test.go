@@ -90,7 +90,7 @@ func TestFixedSizesAreRefused(t *testing.T) {
 		b.start()
 		b.sleep(3 * minute)
 		b.check(b.stop())
-		if len(b.orders) != 1 || b.orders[0].Reason != string(risk.OrderNotional) {
+		if len(b.orders) != 1 || b.orders[0].Reason != market.Reason(risk.OrderNotional) {
 			t.Errorf("%+v", b.orders)
 		}
 	})

@@ -18,12 +18,12 @@ import (
 	"github.com/govalues/decimal"
 
 	"github.com/assay-run/assay/host/alarm"
-	"github.com/assay-run/assay/host/base/crash"
+	"github.com/assay-run/assay/host/base/failpoint"
 	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/host/exchange/binance"
 	"github.com/assay-run/assay/host/exchange/sim"
 	"github.com/assay-run/assay/host/exchange/wire"
-	"github.com/assay-run/assay/host/hosttest/soak"
+	"github.com/assay-run/assay/host/hosttest/ring"
 	"github.com/assay-run/assay/host/hosttest/testvenue"
 	"github.com/assay-run/assay/host/trade/journal"
 	"github.com/assay-run/assay/host/trade/order"
@@ -44,7 +44,7 @@ const submitsName = "submits"
 type series struct {
 	t      *testing.T
 	binary string
-	label  crash.Label
+	label  failpoint.Label
 	venue  *testvenue.Venue // nil: the simulated market
 	dir    string
 	kills  int
@@ -55,16 +55,14 @@ type series struct {
 // nothing was sent twice, the journal is whole, and the next run begins and ends in good order, with
 // nothing of the earlier ones left open.
 func TestCrashPoints(t *testing.T) {
-	if testing.Short() || soak.Race {
-		t.Skip("builds a program and kills it 40 times: make test does it without the detector")
-	}
+	ring.Proof(t, "it builds a program and kills it at every label, on two venues")
 	t.Parallel()
 	binary := filepath.Join(t.TempDir(), "engine.test")
 	if out, err := exec.CommandContext(t.Context(), "go", "test", "-c", "-tags", "crashpoints", "-o", binary, ".").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	var list []*series
-	for _, label := range crash.Labels() {
+	for _, label := range failpoint.Labels() {
 		list = append(list, &series{t: t, binary: binary, label: label, dir: t.TempDir()})
 		// Fifty runs in as many seconds need more than one address may ask for.
 		v, err := testvenue.Start(testvenue.Options{Start: far, History: 30, Cash: "10000000", Weight: 1 << 30})
@@ -84,7 +82,7 @@ func TestCrashPoints(t *testing.T) {
 		wg.Go(func() {
 			turns <- struct{}{}
 			defer func() { <-turns }()
-			s.run(soak.Size(1, 50))
+			s.run(ring.Size(1, 1, 50))
 		})
 	}
 	wg.Wait()
@@ -93,7 +91,7 @@ func TestCrashPoints(t *testing.T) {
 		kills += s.kills
 	}
 	if !t.Failed() {
-		soak.Count(t, "SIGKILLs at labels", kills, soak.Size(40, 2000))
+		ring.Count(t, "SIGKILLs at labels", kills, ring.Size(40, 40, 2000))
 	}
 }
 
@@ -111,7 +109,7 @@ func (s *series) where() string {
 func (s *series) run(kills int) {
 	for k := range kills {
 		n := 1 + k%2
-		if s.label == crash.MidReconcile || s.label == crash.StopBarrier || s.label == crash.StopCancelling {
+		if s.label == failpoint.MidReconcile || s.label == failpoint.StopBarrier || s.label == failpoint.StopCancelling {
 			n = 1 // a run passes there once
 		}
 		out, err := s.child(fmt.Sprintf("%s:%d", s.label, n))
@@ -144,7 +142,7 @@ func (s *series) child(at string) ([]byte, error) {
 		cmd.Env = append(cmd.Env, fmt.Sprintf("%s=%s %s %d", childVenue, s.venue.URL(), s.venue.ScriptURL(), s.venue.Now()))
 	}
 	if at != "" {
-		cmd.Env = append(cmd.Env, crash.Env+"="+at)
+		cmd.Env = append(cmd.Env, failpoint.Env+"="+at)
 	}
 	return cmd.CombinedOutput()
 }
@@ -269,17 +267,16 @@ func submits(dir string) ([]string, error) {
 // nothing records nothing.
 type nothing struct{}
 
-func (nothing) Intent(int64, *market.Intent, string) {}
-func (nothing) Order(int64, *market.Order)           {}
-func (nothing) Fill(int64, *market.Fill)             {}
-func (nothing) Trade(int64, *market.Trade)           {}
-func (nothing) Equity(int64, *simulator.Mark)        {}
+func (nothing) Intent(int64, *market.Intent, market.Reason) {}
+func (nothing) Order(int64, *market.Order)                  {}
+func (nothing) Fill(int64, *market.Fill)                    {}
+func (nothing) Trade(int64, *market.Trade)                  {}
+func (nothing) Equity(int64, *simulator.Mark)               {}
 
 // scribe writes down what it is given before it passes it on. Of two market orders nothing is
 // heard, neither an answer nor on the stream, so that it must be asked for.
 type scribe struct {
-	exchange.Trader
-	exchange.Account
+	exchange.Connector
 	file *os.File
 
 	mu   sync.Mutex
@@ -288,7 +285,7 @@ type scribe struct {
 }
 
 func (s *scribe) StreamAccount(ctx context.Context, on func(exchange.AccountEvent)) error {
-	return s.Account.StreamAccount(ctx, func(ev exchange.AccountEvent) {
+	return s.Connector.StreamAccount(ctx, func(ev exchange.AccountEvent) {
 		s.mu.Lock()
 		drop := ev.Order != nil && s.lost[ev.Order.ClientOrderID] || ev.Fill != nil && s.lost[ev.Fill.ClientOrderID]
 		s.mu.Unlock()
@@ -307,7 +304,7 @@ func (s *scribe) Submit(ctx context.Context, req exchange.OrderRequest) (exchang
 	lost := req.Type == market.Market && s.n <= 2
 	s.lost[req.ClientOrderID] = lost
 	s.mu.Unlock()
-	r, o := s.Trader.Submit(ctx, req)
+	r, o := s.Connector.Submit(ctx, req)
 	if lost {
 		return exchange.Result{Outcome: exchange.Unknown}, exchange.Order{}
 	}
@@ -316,7 +313,7 @@ func (s *scribe) Submit(ctx context.Context, req exchange.OrderRequest) (exchang
 
 func (s *scribe) SubmitPair(ctx context.Context, req exchange.PairRequest) (exchange.Result, [2]exchange.Order) {
 	fmt.Fprintf(s.file, "%s\n%s\n", req.LimitID, req.StopID)
-	return s.Trader.SubmitPair(ctx, req)
+	return s.Connector.SubmitPair(ctx, req)
 }
 
 // child is one run; it stops by itself.
@@ -352,8 +349,7 @@ func child(dir string) error {
 	}
 	cfg.Connect = func(context.Context) (*exchange.Connection, error) {
 		c := dial()
-		s := &scribe{Trader: c.Trader, Account: c.Account, file: file, lost: map[string]bool{}}
-		c.Trader, c.Account = s, s
+		c.Connector = &scribe{Connector: c.Connector, file: file, lost: map[string]bool{}}
 		return &c, nil
 	}
 	info := infoOf(id)

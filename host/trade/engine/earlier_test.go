@@ -8,8 +8,8 @@ import (
 
 	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/host/exchange/binance"
+	"github.com/assay-run/assay/host/hosttest/exchangetest"
 	"github.com/assay-run/assay/host/hosttest/testvenue"
-	"github.com/assay-run/assay/host/hosttest/wiretest"
 	"github.com/assay-run/assay/host/trade/journal"
 	"github.com/assay-run/assay/host/trade/order"
 	"github.com/assay-run/assay/plugin-sdk/market"
@@ -21,7 +21,7 @@ func (r *rig) killed(id string, kinds ...market.OrderType) []string {
 	r.t.Helper()
 	at := binance.At(r.venue.URL())
 	conn := binance.NewAt(at, at)
-	opened, err := conn.Session.Open(r.t.Context(), request(id))
+	opened, err := conn.Open(r.t.Context(), request(id))
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -50,12 +50,12 @@ func (r *rig) killed(id string, kinds ...market.OrderType) []string {
 		if err != nil {
 			r.t.Fatal(err)
 		}
-		if res, _ := conn.Trader.Submit(r.t.Context(), s.Request()); res.Outcome != exchange.Accepted {
+		if res, _ := conn.Submit(r.t.Context(), s.Request()); res.Outcome != exchange.Accepted {
 			r.t.Fatalf("%+v", res)
 		}
 		ids = append(ids, s.ClientOrderID)
 	}
-	if _, err := conn.Session.Close(r.t.Context(), false); err != nil {
+	if _, err := conn.Close(r.t.Context(), false); err != nil {
 		r.t.Fatal(err)
 	}
 	if err := run.End(r.t.Context(), journal.End{Status: journal.Failed, StopReason: "error", At: r.venue.Now()}); err != nil {
@@ -80,7 +80,7 @@ func TestEarlierOrderOnAnotherSymbol(t *testing.T) {
 	r.symbol, r.resume = "ETH/USDT", Release
 	r.connect = func(context.Context) (*exchange.Connection, error) {
 		at := binance.At(r.venue.URL())
-		c := wiretest.Over(t, binance.NewAt(at, at))
+		c := exchangetest.Over(t, binance.NewAt(at, at))
 		return &c, nil
 	}
 	r.around = func(call string, _ int) func(exchange.Result) {

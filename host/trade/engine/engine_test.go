@@ -21,9 +21,8 @@ import (
 
 	"github.com/assay-run/assay/host/alarm"
 	"github.com/assay-run/assay/host/exchange"
-	"github.com/assay-run/assay/host/hosttest/ramdir"
-	"github.com/assay-run/assay/host/hosttest/soak"
-	"github.com/assay-run/assay/host/proc/sandbox"
+	"github.com/assay-run/assay/host/hosttest"
+	"github.com/assay-run/assay/host/hosttest/ring"
 	"github.com/assay-run/assay/host/trade/journal"
 	"github.com/assay-run/assay/host/trade/order"
 	"github.com/assay-run/assay/host/trade/risk"
@@ -32,7 +31,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	sandbox.MaybeShim()
 	serveConnector()
 	if dir := os.Getenv(childDir); dir != "" {
 		if err := child(dir); err != nil {
@@ -115,7 +113,7 @@ func (b *bench) sleep(d time.Duration) {
 // runs share is opened outside their bubbles, and each of them is given an account of its own.
 func openBook(t *testing.T) *journal.Journal {
 	t.Helper()
-	o, err := journal.Open(t.Context(), filepath.Join(ramdir.New(t), "live"), journal.Options{})
+	o, err := journal.Open(t.Context(), filepath.Join(hosttest.RAMDir(t), "live"), journal.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -270,7 +268,7 @@ func (n *notes) warned(code string) bool {
 func (n *notes) phase() string { return n.phases[len(n.phases)-1] }
 
 // Intent implements sim.Recorder, and so on.
-func (b *bench) Intent(int64, *market.Intent, string) {}
+func (b *bench) Intent(int64, *market.Intent, market.Reason) {}
 
 func (b *bench) Order(_ int64, o *market.Order) {
 	b.mu.Lock()
@@ -408,7 +406,7 @@ func TestRoundTrip(t *testing.T) {
 		}
 		var said []string
 		for _, o := range b.orders {
-			said = append(said, o.Role.String()+":"+o.Status.String()+":"+o.Reason)
+			said = append(said, o.Role.String()+":"+o.Status.String()+":"+string(o.Reason))
 		}
 		if got := strings.Join(said, " "); got != "entry:rejected:warmup entry:filled: stop_loss:canceled:position_closed take_profit:canceled:position_closed exit:filled:" {
 			t.Error(got)
@@ -482,10 +480,7 @@ func ambiguous(b *bench, call string, a act, silent bool) {
 
 // TestStopAnywhere stops a busy run at random instants, with a venue that is random too.
 func TestStopAnywhere(t *testing.T) {
-	seeds := soak.Size(200, 10_000)
-	if testing.Short() {
-		seeds = 20
-	}
+	seeds := ring.Size(20, 200, 10_000)
 	book := shared(t)
 	var stops atomic.Int64
 	t.Run("at", func(t *testing.T) {
@@ -496,9 +491,7 @@ func TestStopAnywhere(t *testing.T) {
 			})
 		}
 	})
-	if !testing.Short() {
-		soak.Count(t, "random stops", int(stops.Load()), seeds)
-	}
+	ring.Count(t, "random stops", int(stops.Load()), seeds)
 }
 
 func stopAnywhere(b *bench, seed uint64) {

@@ -87,7 +87,7 @@ func (d Dialer) Dial(ctx context.Context) (Dialed, error) {
 		}
 		asked := time.Now()
 		var opened exchange.Opened
-		if opened, err = conn.Session.Open(limit, d.Open); err == nil {
+		if opened, err = conn.Open(limit, d.Open); err == nil {
 			return Dialed{conn, opened, time.Since(asked)}, nil
 		}
 		switch exchange.ResultOf(err).Outcome {
@@ -148,7 +148,7 @@ func (se *session) closeLink(l *link, cancelOpen bool) {
 	defer cancel()
 	var err error
 	if !l.down {
-		_, err = l.conn.Session.Close(ctx, cancelOpen)
+		_, err = l.conn.Close(ctx, cancelOpen)
 	}
 	l.end()
 	l.let(cancelOpen && err != nil)
@@ -199,7 +199,7 @@ func (se *session) armDeadMan(l *link) {
 	for wait := time.Duration(0); exchange.Pause(l.ctx, wait); {
 		ctx, cancel := context.WithTimeout(l.ctx, queryLimit)
 		wait = armEvery
-		if l.conn.Safety.ArmDeadMan(ctx, armFor) != nil {
+		if l.conn.ArmDeadMan(ctx, armFor) != nil {
 			wait = exchange.BeatEvery
 		}
 		cancel()
@@ -257,7 +257,7 @@ func (se *session) streamRefused(err error) error {
 func (se *session) streamAccount(l *link, confirmed chan<- error) {
 	var backoff exchange.Backoff
 	for first := true; ; {
-		err := l.conn.Account.StreamAccount(l.ctx, func(ev exchange.AccountEvent) {
+		err := l.conn.StreamAccount(l.ctx, func(ev exchange.AccountEvent) {
 			if ev.State == exchange.Connected && first {
 				first = false
 				confirmed <- nil
@@ -307,7 +307,7 @@ func (st *steps) listenCandles(l *link) {
 		if before != nil {
 			<-before // the feed is for one goroutine at a time
 		}
-		err := st.feed.Follow(ctx, l.conn.Data, nil)
+		err := st.feed.Follow(ctx, l.conn, nil)
 		switch {
 		case ctx.Err() != nil:
 			return

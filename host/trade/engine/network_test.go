@@ -10,7 +10,7 @@ import (
 	toxiproxy "github.com/Shopify/toxiproxy/v2"
 
 	"github.com/assay-run/assay/host/exchange"
-	"github.com/assay-run/assay/host/hosttest/soak"
+	"github.com/assay-run/assay/host/hosttest/ring"
 	"github.com/assay-run/assay/host/hosttest/testvenue"
 	"github.com/assay-run/assay/host/trade/order"
 	"github.com/assay-run/assay/plugin-sdk/market"
@@ -88,7 +88,7 @@ func netFaults(all bool) []netFault {
 func TestAmbiguousOnTheWire(t *testing.T) {
 	t.Parallel()
 	book, server := shared(t), proxies()
-	list := netFaults(soak.Long())
+	list := netFaults(ring.At() == ring.Soak)
 	distinct := map[string]bool{}
 	capped, mu := 0, sync.Mutex{}
 	var wg sync.WaitGroup
@@ -113,7 +113,7 @@ func TestAmbiguousOnTheWire(t *testing.T) {
 		t.Error("the cap was hardly ever reached")
 	}
 	if !t.Failed() {
-		soak.Count(t, "network and body faults", len(distinct), soak.Size(60, 100))
+		ring.Count(t, "network and body faults", len(distinct), ring.Size(60, 60, 100))
 	}
 }
 

@@ -177,7 +177,7 @@ func TestUnprotectedHalts(t *testing.T) {
 			t.Errorf("the strategy cannot sell what has no exits: %s", why)
 		}
 		b.sleep(2 * minute)
-		if last := b.orders[len(b.orders)-1]; last.Side != market.Buy || last.Reason != string(risk.StateHalted) {
+		if last := b.orders[len(b.orders)-1]; last.Side != market.Buy || last.Reason != market.Reason(risk.StateHalted) {
 			t.Errorf("%+v", last)
 		}
 		b.venue.goWrong(fine)

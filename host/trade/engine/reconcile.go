@@ -167,7 +167,7 @@ func (rc *recon) readOrders(done func(error)) {
 	var list []exchange.Order
 	var err error
 	rc.session.callVenue(callLimit, time.Time{}, func(ctx context.Context, c *exchange.Connection) exchange.Result {
-		list, err = c.Account.OpenOrders(ctx)
+		list, err = c.OpenOrders(ctx)
 		return exchange.ResultOf(err)
 	}, func(r exchange.Result, asked time.Time) {
 		if err == nil && r.Outcome != exchange.Accepted {
@@ -253,7 +253,7 @@ func (rc *recon) readBalances(done func(error)) {
 	var err error
 	trades := rc.books.trades
 	rc.session.callVenue(callLimit, time.Time{}, func(ctx context.Context, c *exchange.Connection) exchange.Result {
-		list, err = c.Account.Balances(ctx)
+		list, err = c.Balances(ctx)
 		return exchange.ResultOf(err)
 	}, func(r exchange.Result, _ time.Time) {
 		if err == nil && r.Outcome != exchange.Accepted {
@@ -343,7 +343,7 @@ func (rc *recon) readMarkets() {
 	var list []exchange.Market
 	var err error
 	rc.session.callVenue(callLimit, time.Time{}, func(ctx context.Context, c *exchange.Connection) exchange.Result {
-		list, err = c.Session.Markets(ctx)
+		list, err = c.Markets(ctx)
 		return exchange.ResultOf(err)
 	}, func(r exchange.Result, _ time.Time) {
 		if err != nil || r.Outcome != exchange.Accepted {

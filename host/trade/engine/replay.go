@@ -378,7 +378,7 @@ func (o *orderV1) into(to *market.Order) error {
 		ID: market.OrderID(o.ID), ParentID: market.OrderID(o.ParentID), Ref: o.Ref, Symbol: o.Symbol, Side: sidesV1[o.Side],
 		Type: typesV1[o.Type], Role: rolesV1[o.Role], TimeInForce: forcesV1[o.TimeInForce], ReduceOnly: o.ReduceOnly,
 		Quantity: o.Quantity, FilledQuantity: o.FilledQuantity, LimitPrice: o.LimitPrice, StopPrice: o.StopPrice,
-		AveragePrice: o.AveragePrice, Fee: o.Fee, Status: statusesV1[o.Status], Reason: o.Reason, Tag: o.Tag,
+		AveragePrice: o.AveragePrice, Fee: o.Fee, Status: statusesV1[o.Status], Reason: market.Reason(o.Reason), Tag: o.Tag,
 		ExchangeID: o.ExchangeID, CreatedAt: o.CreatedAt, UpdatedAt: o.UpdatedAt, FilledAt: o.FilledAt,
 	}
 	return nil

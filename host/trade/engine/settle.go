@@ -140,22 +140,22 @@ func (s *settling) do(ctx context.Context, f order.Effect) error {
 		}
 		limit, cancel := context.WithTimeout(ctx, callLimit)
 		defer cancel()
-		r, got := c.Trader.Submit(limit, o.Spec.Request())
+		r, got := c.Submit(limit, o.Spec.Request())
 		return s.answered(ctx, order.Event{Kind: order.SubmitReply, Source: order.FromReply, ClientOrderID: f.Order, Attempt: f.Attempt, Result: r, Order: got})
 	case order.Query:
 		limit, cancel := context.WithTimeout(ctx, queryLimit)
 		defer cancel()
-		r, got := c.Trader.Query(limit, o.Spec.Ref())
+		r, got := c.Query(limit, o.Spec.Ref())
 		return s.answered(ctx, order.Event{Kind: order.QueryReply, Source: order.FromQuery, ClientOrderID: f.Order, Result: r, Order: got, AskedAt: now})
 	case order.Cancel:
 		limit, cancel := context.WithTimeout(ctx, callLimit)
 		defer cancel()
-		r, got := c.Trader.Cancel(limit, o.Spec.Ref())
+		r, got := c.Cancel(limit, o.Spec.Ref())
 		return s.answered(ctx, order.Event{Kind: order.CancelReply, Source: order.FromReply, ClientOrderID: f.Order, Result: r, Order: got, AskedAt: now})
 	case order.FetchFills:
 		limit, cancel := context.WithTimeout(ctx, callLimit)
 		defer cancel()
-		page, err := c.Account.Fills(limit, f.Symbol, s.starter.session.venueTime(f.Since))
+		page, err := c.Fills(limit, f.Symbol, s.starter.session.venueTime(f.Since))
 		if err != nil {
 			return s.sitOut(ctx, exchange.ResultOf(err)) // asked for again
 		}
@@ -350,7 +350,7 @@ func (sr *starter) settleLeft(ctx context.Context, s *settling, balances []excha
 			return nil, err
 		}
 	}
-	balances, err = snapshot(ctx, sr, "balances", sr.session.link.conn.Account.Balances)
+	balances, err = snapshot(ctx, sr, "balances", sr.session.link.conn.Balances)
 	if err != nil || sr.cfg.Resume == Release {
 		return balances, err
 	}

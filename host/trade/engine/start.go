@@ -7,7 +7,7 @@ import (
 
 	"github.com/govalues/decimal"
 
-	"github.com/assay-run/assay/host/base/crash"
+	"github.com/assay-run/assay/host/base/failpoint"
 	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/host/trade/journal"
 	"github.com/assay-run/assay/host/trade/order"
@@ -75,7 +75,7 @@ func (sr *starter) reconcileAccount(ctx context.Context, l *link) error {
 	if err != nil {
 		return err
 	}
-	crash.Point(crash.MidReconcile)
+	failpoint.Point(failpoint.MidReconcile)
 	if err := sr.settleOpen(ctx, s); err != nil {
 		return err
 	}
@@ -83,7 +83,7 @@ func (sr *starter) reconcileAccount(ctx context.Context, l *link) error {
 		if err := sr.earlierFills(ctx, since, symbols); err != nil {
 			return nil, err
 		}
-		return l.conn.Account.Balances(ctx)
+		return l.conn.Balances(ctx)
 	})
 	if err != nil {
 		return err
@@ -96,7 +96,7 @@ func (sr *starter) reconcileAccount(ctx context.Context, l *link) error {
 
 // readRules takes the rules of the run's symbols, in their order.
 func (sr *starter) readRules(ctx context.Context) error {
-	all, err := snapshot(ctx, sr, "markets", sr.session.link.conn.Session.Markets)
+	all, err := snapshot(ctx, sr, "markets", sr.session.link.conn.Markets)
 	if err != nil {
 		return err
 	}
@@ -239,7 +239,7 @@ func balancesRow(list []exchange.Balance) map[string]any {
 // settleOpen looks at what is open on the run's symbols: orders with ids of ours that the
 // journal does not know end the run; foreign ones are told and never touched.
 func (sr *starter) settleOpen(ctx context.Context, s *settling) error {
-	open, err := snapshot(ctx, sr, "open orders", sr.session.link.conn.Account.OpenOrders)
+	open, err := snapshot(ctx, sr, "open orders", sr.session.link.conn.OpenOrders)
 	if err != nil {
 		return err
 	}
@@ -324,7 +324,7 @@ func (sr *starter) earlierFills(ctx context.Context, since market.Time, symbols 
 		return nil
 	}
 	for _, symbol := range symbols {
-		page, err := sr.session.link.conn.Account.Fills(ctx, symbol, since)
+		page, err := sr.session.link.conn.Fills(ctx, symbol, since)
 		if err != nil {
 			return err
 		}

@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/assay-run/assay/host/base/crash"
+	"github.com/assay-run/assay/host/base/failpoint"
 	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/host/trade/feed"
 	"github.com/assay-run/assay/host/trade/journal"
@@ -98,16 +98,16 @@ func (st *steps) readWarmup(ctx context.Context) (err error) {
 // meanwhile there may be another connector.
 type history struct{ link *atomic.Pointer[link] }
 
-// Candles implements exchange.Data.
+// Candles implements exchange.Connector.
 func (h history) Candles(ctx context.Context, q exchange.CandleQuery) ([]market.Candle, error) {
 	l := h.link.Load()
 	if l == nil {
 		return nil, &exchange.Error{Result: exchange.Result{Outcome: exchange.NotSent, Message: "there is no connector"}}
 	}
-	return l.conn.Data.Candles(ctx, q)
+	return l.conn.Candles(ctx, q)
 }
 
-// StreamCandles implements exchange.Data.
+// StreamCandles implements exchange.Connector.
 func (h history) StreamCandles(context.Context, func(exchange.CandleEvent)) error {
 	return errors.ErrUnsupported
 }
@@ -178,7 +178,7 @@ func (st *steps) takeStep(o feed.Offer) {
 		return
 	}
 	s := o.Step
-	crash.Point(crash.CandleRead)
+	failpoint.Point(failpoint.CandleRead)
 	i := st.index
 	st.index, st.closed = i+1, s.CloseTime
 	st.deciding, st.taken = true, o
@@ -269,9 +269,9 @@ func (st *steps) makeView(i int64, s *feed.Step) *View {
 // askStrategy has the strategy decide beside the loop.
 func (st *steps) askStrategy(v *View) {
 	st.loop.running.Go(func() {
-		crash.Point(crash.StepSent)
+		failpoint.Point(failpoint.StepSent)
 		intents, err := st.cfg.Host.Decide(v)
-		crash.Point(crash.StepAnswered)
+		failpoint.Point(failpoint.StepAnswered)
 		st.loop.inbox.post(func() { st.onDecision(v, intents, err) })
 	})
 }
@@ -293,7 +293,7 @@ func (st *steps) onDecision(v *View, intents []market.Intent, err error) {
 		r, refused, err = st.books.desk.Intents(intents, v.Warmup, time.Now())
 		for i := range intents {
 			if i < len(refused) {
-				st.books.rec.Intent(v.Step, &intents[i], refused[i])
+				st.books.rec.Intent(v.Step, &intents[i], market.Reason(refused[i]))
 			}
 		}
 		st.books.drainUpdates()

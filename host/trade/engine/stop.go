@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/assay-run/assay/host/base/crash"
+	"github.com/assay-run/assay/host/base/failpoint"
 	"github.com/assay-run/assay/host/trade/feed"
 	"github.com/assay-run/assay/host/trade/order"
 	"github.com/assay-run/assay/host/trade/order/desk"
@@ -173,7 +173,7 @@ func (e *Engine) stopTrading(cause error) error {
 	}
 	e.failure = nil // what fails from here on does so by itself
 	_ = e.books.changeDesk(note{source: order.FromLocal}, func() (desk.Result, error) { return e.books.desk.Barrier(time.Now()), nil })
-	crash.Point(crash.StopBarrier)
+	failpoint.Point(failpoint.StopBarrier)
 	e.books.proposals = nil
 	e.cancelOrders(way)
 	e.books.runEffects()
@@ -357,7 +357,7 @@ func (e *Engine) Kept() string {
 // Books is the account as results show it, with the gate held; false before it is known.
 func (e *Engine) Books() (Books, bool) { return Books{e.books.desk}, e.books.desk != nil }
 
-// Books are the books of a live run. They implement play.Books; call them with the gate held.
+// Books are the books of a live run. They implement run.Books; call them with the gate held.
 type Books struct{ desk *desk.Desk }
 
 // InitialCash is the free quote balance at the start.

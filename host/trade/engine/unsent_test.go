@@ -211,7 +211,7 @@ func TestLossAtOnce(t *testing.T) {
 			t.Errorf("%v %v", b.phases, b.warnings)
 		}
 		b.sleep(2 * minute)
-		if len(b.orders) != 3 || b.orders[2].Reason != string(risk.StateReducing) {
+		if len(b.orders) != 3 || b.orders[2].Reason != market.Reason(risk.StateReducing) {
 			t.Errorf("%+v", b.orders)
 		}
 		b.check(b.stop())

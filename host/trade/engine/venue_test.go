@@ -116,7 +116,7 @@ func (v *venue) connect(ctx context.Context) (*exchange.Connection, error) {
 			*n++
 		}
 	}
-	return &exchange.Connection{Session: v, Data: data{v, v.conns}, Trader: v, Account: v, Safety: v, Gone: v.stop, Release: ended(&v.released), Leave: ended(&v.left)}, nil
+	return &exchange.Connection{Connector: data{v, v.conns}, Gone: v.stop, Release: ended(&v.released), Leave: ended(&v.left)}, nil
 }
 
 // data is the candles over one connection.

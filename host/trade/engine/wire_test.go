@@ -183,7 +183,7 @@ func request(id string) exchange.OpenRequest {
 // offered is what the connector says about itself.
 func offered() exchange.Description {
 	c := binance.New()
-	d, err := c.Session.Describe(context.Background())
+	d, err := c.Describe(context.Background())
 	if err != nil {
 		panic(err)
 	}
@@ -205,71 +205,61 @@ func (r *rig) dial(context.Context) (*exchange.Connection, error) {
 // rig, although all venues have the same; the clock is that of the market, which does not pass as ours.
 func (r *rig) tapped(c *exchange.Connection) *exchange.Connection {
 	out := *c
-	out.Session, out.Trader, out.Account, out.Clock = tappedSession{c.Session, r}, tappedTrader{c.Trader, r}, tappedAccount{c.Account, r}, r.venue
+	out.Connector, out.Clock = tapped{c.Connector, r}, r.venue
 	return &out
 }
 
-type tappedSession struct {
-	exchange.Session
+type tapped struct {
+	exchange.Connector
 	r *rig
 }
 
-func (s tappedSession) Open(ctx context.Context, req exchange.OpenRequest) (exchange.Opened, error) {
-	out, err := s.Session.Open(ctx, req)
+func (x tapped) Open(ctx context.Context, req exchange.OpenRequest) (exchange.Opened, error) {
+	out, err := x.Connector.Open(ctx, req)
 	if err == nil {
-		out.AccountID += " " + s.r.name
+		out.AccountID += " " + x.r.name
 	}
 	return out, err
 }
 
-type tappedAccount struct {
-	exchange.Account
-	r *rig
-}
-
-func (a tappedAccount) StreamAccount(ctx context.Context, on func(exchange.AccountEvent)) error {
-	return a.Account.StreamAccount(ctx, func(ev exchange.AccountEvent) {
-		a.r.mu.Lock()
-		unheard := a.r.sent[:min(a.r.deaf, len(a.r.sent))]
+func (x tapped) StreamAccount(ctx context.Context, on func(exchange.AccountEvent)) error {
+	return x.Connector.StreamAccount(ctx, func(ev exchange.AccountEvent) {
+		x.r.mu.Lock()
+		unheard := x.r.sent[:min(x.r.deaf, len(x.r.sent))]
 		drop := ev.Order != nil && slices.Contains(unheard, ev.Order.ClientOrderID) || ev.Fill != nil && slices.Contains(unheard, ev.Fill.ClientOrderID)
-		a.r.mu.Unlock()
+		x.r.mu.Unlock()
 		if !drop {
 			on(ev)
 		}
 	})
 }
 
-type tappedTrader struct {
-	exchange.Trader
-	r *rig
-}
-
-func (x tappedTrader) Submit(ctx context.Context, q exchange.OrderRequest) (exchange.Result, exchange.Order) {
+func (x tapped) Submit(ctx context.Context, q exchange.OrderRequest) (exchange.Result, exchange.Order) {
 	x.r.handed(q.ClientOrderID)
 	answered := x.r.begins("submit")
-	res, o := x.Trader.Submit(ctx, q)
+	res, o := x.Connector.Submit(ctx, q)
 	answered(res)
 	return res, o
 }
 
-func (x tappedTrader) SubmitPair(ctx context.Context, q exchange.PairRequest) (exchange.Result, [2]exchange.Order) {
+func (x tapped) SubmitPair(ctx context.Context, q exchange.PairRequest) (exchange.Result, [2]exchange.Order) {
 	x.r.handed(q.LimitID, q.StopID)
 	answered := x.r.begins("submit")
-	res, o := x.Trader.SubmitPair(ctx, q)
+	res, o := x.Connector.SubmitPair(ctx, q)
 	answered(res)
 	return res, o
 }
 
-func (x tappedTrader) Cancel(ctx context.Context, ref exchange.OrderRef) (exchange.Result, exchange.Order) {
+func (x tapped) Cancel(ctx context.Context, ref exchange.OrderRef) (exchange.Result, exchange.Order) {
 	answered := x.r.begins("cancel")
-	res, o := x.Trader.Cancel(ctx, ref)
+	res, o := x.Connector.Cancel(ctx, ref)
 	answered(res)
 	return res, o
 }
 
-func (x tappedTrader) Query(ctx context.Context, ref exchange.OrderRef) (exchange.Result, exchange.Order) {
+func (x tapped) Query(ctx context.Context, ref exchange.OrderRef) (exchange.Result, exchange.Order) {
 	answered := x.r.begins("query")
-	res, o := x.Trader.Query(ctx, ref)
+	res, o := x.Connector.Query(ctx, ref)
 	answered(res)
 	return res, o
 }
@@ -337,10 +327,10 @@ func (r *rig) Raise(o alarm.Occurrence) {
 
 func (r *rig) Clear(string, string) {}
 
-func (r *rig) Intent(int64, *market.Intent, string) {}
-func (r *rig) Fill(int64, *market.Fill)             {}
-func (r *rig) Trade(int64, *market.Trade)           {}
-func (r *rig) Equity(int64, *sim.Mark)              {}
+func (r *rig) Intent(int64, *market.Intent, market.Reason) {}
+func (r *rig) Fill(int64, *market.Fill)                    {}
+func (r *rig) Trade(int64, *market.Trade)                  {}
+func (r *rig) Equity(int64, *sim.Mark)                     {}
 
 func (r *rig) Order(_ int64, o *market.Order) {
 	r.mu.Lock()

@@ -14,8 +14,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/assay-run/assay/host/exchange"
-	"github.com/assay-run/assay/host/hosttest/feedtest"
-	"github.com/assay-run/assay/host/hosttest/soak"
+	"github.com/assay-run/assay/host/hosttest/exchangetest"
+	"github.com/assay-run/assay/host/hosttest/ring"
 	"github.com/assay-run/assay/host/trade/feed"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
@@ -26,7 +26,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // corrected, reordered and broken candles, silence, cuts and failing requests. What is
 // delivered is the venue's history, each candle once and in order.
 func TestFeedScripts(t *testing.T) {
-	first, n, done := uint64(1), soak.Size(200, 5000), 0
+	first, n, done := uint64(1), ring.Size(50, 200, 5000), 0
 	if text := os.Getenv("FEED_SCRIPT"); text != "" {
 		seed, err := strconv.ParseUint(text, 10, 64)
 		if err != nil {
@@ -45,24 +45,24 @@ func TestFeedScripts(t *testing.T) {
 	if n == 1 {
 		return
 	}
-	for _, name := range append(feedtest.Kinds(), "hole") {
+	for _, name := range append(exchangetest.Kinds(), "hole") {
 		if faults[name] == 0 {
 			t.Errorf("no script had the fault %q", name)
 		}
 	}
 	t.Log(faults)
-	soak.Count(t, "feed scripts", done, n)
+	ring.Count(t, "feed scripts", done, n)
 }
 
 // script is the stream of one run as it is written while the venue's clock goes on.
 type script struct {
-	feedtest.Script
+	exchangetest.Script
 	v *fakeVenue
 }
 
 func newScript(r *rand.Rand, v *fakeVenue, span market.Time, faults map[string]int) *script {
 	s := &script{v: v}
-	s.Script = feedtest.Script{Random: r, Span: span, LongGap: 500, Odds: 16, Faults: faults,
+	s.Script = exchangetest.Script{Random: r, Span: span, LongGap: 500, Odds: 16, Faults: faults,
 		Send: func(e exchange.CandleEvent) { v.events <- e },
 		Later: func(wait market.Time, e exchange.CandleEvent) {
 			go func() {

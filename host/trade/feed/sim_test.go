@@ -21,11 +21,11 @@ var hour = market.MustTimeframe("1h")
 
 func simulated(t *testing.T, c exchange.Connection, settings string, symbols ...market.Symbol) {
 	t.Helper()
-	_, err := c.Session.Open(t.Context(), exchange.OpenRequest{RunID: "r", Symbols: symbols, Timeframe: hour, Config: exchange.Config{Settings: json.RawMessage(settings)}})
+	_, err := c.Open(t.Context(), exchange.OpenRequest{RunID: "r", Symbols: symbols, Timeframe: hour, Config: exchange.Config{Settings: json.RawMessage(settings)}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _, _ = c.Session.Close(context.Background(), false) })
+	t.Cleanup(func() { _, _ = c.Close(context.Background(), false) })
 }
 
 // Over the simulated market the feed never has to ask: every step is whole, streamed, and
@@ -43,7 +43,7 @@ func TestOverSim(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if n, err := f.Warm(t.Context(), c.Data, 1500); n != 1500 || err != nil {
+			if n, err := f.Warm(t.Context(), c, 1500); n != 1500 || err != nil {
 				t.Fatal(n, err)
 			}
 			ctx, cancel := context.WithCancel(t.Context())
@@ -59,7 +59,7 @@ func TestOverSim(t *testing.T) {
 				}
 				return nil
 			}
-			if err := f.Run(ctx, c.Data); err != context.Canceled {
+			if err := f.Run(ctx, c); err != context.Canceled {
 				t.Fatal(err)
 			}
 			for i, s := range l.steps {
@@ -85,9 +85,9 @@ func TestOverSim(t *testing.T) {
 // a backtest, and no alarm about holes that the market had.
 func TestOverReplay(t *testing.T) {
 	from, _ := market.ParseTime("2025-01-01")
-	a := sdktest.Synth(1, 700, from, time.Hour)
+	a := sdktest.Synth(1, 700, from.Time(), time.Hour)
 	a.Symbol = "A/USD"
-	b, full := &market.Series{Symbol: "B/USD", Timeframe: hour}, sdktest.Synth(2, 600, from.Add(70*time.Hour), time.Hour)
+	b, full := &market.Series{Symbol: "B/USD", Timeframe: hour}, sdktest.Synth(2, 600, (from.Add(70*time.Hour)).Time(), time.Hour)
 	for i := range full.Len() {
 		if i%5 != 2 && (i < 300 || i > 348) {
 			b.Append(full.At(i))
@@ -108,10 +108,10 @@ func TestOverReplay(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := f.Warm(t.Context(), c.Data, 80); err != nil {
+		if _, err := f.Warm(t.Context(), c, 80); err != nil {
 			t.Fatal(err)
 		}
-		if err := f.Run(t.Context(), c.Data); !errors.Is(err, exchange.ErrEnded) {
+		if err := f.Run(t.Context(), c); !errors.Is(err, exchange.ErrEnded) {
 			t.Fatal(err)
 		}
 		for i, s := range []*market.Series{a, b} {

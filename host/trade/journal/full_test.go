@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/assay-run/assay/host/hosttest/soak"
+	"github.com/assay-run/assay/host/hosttest/ring"
 )
 
 // fullChild writes until a limit on the size of files, set after some operations, makes a
@@ -92,7 +92,7 @@ func limitFiles(dir string, room int) (release func() error, err error) {
 // TestDiskFull: writers whose disk is full at some place. What was acknowledged is
 // there, what failed is not, nothing is damaged.
 func TestDiskFull(t *testing.T) {
-	faults := soak.Size(12, 50)
+	faults := ring.Size(12, 12, 50)
 	random := rand.New(rand.NewPCG(3, 4))
 	dir := t.TempDir()
 	for k := range faults {
@@ -117,7 +117,7 @@ func TestDiskFull(t *testing.T) {
 		}
 		afterFull(t, dir, k, acked)
 	}
-	soak.Count(t, "disk faults", faults, faults)
+	ring.Count(t, "disk faults", faults, faults)
 }
 
 func afterFull(t *testing.T, dir string, run, acked int) {

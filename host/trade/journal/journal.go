@@ -23,7 +23,7 @@
 // from then on without a try, so that no order leaves that is not written down. All other
 // writes are still tried, for cancels go on and their outcome is worth having.
 //
-// The package imports digest, sqlite, statelock, the crash points and the market nouns.
+// The package imports digest, sqlite, file, failpoint and the market nouns.
 // The engine (package live) writes it and reads it.
 package journal
 
@@ -34,14 +34,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/assay-run/assay/host/base/file"
 	"github.com/assay-run/assay/host/base/sqlite"
-	"github.com/assay-run/assay/host/base/statelock"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
@@ -63,7 +62,7 @@ type Options struct {
 // Journal is the open journal.
 type Journal struct {
 	clock   func() time.Time
-	lock    *statelock.Lock
+	lock    *file.Lock
 	witness *witness
 
 	// mu makes the writes one after the other and guards what follows.
@@ -85,14 +84,14 @@ type Opened struct {
 }
 
 // Open opens or creates the journal in dir, <state_dir>/live, for this user only, and
-// verifies all of it. A damaged journal is set aside. The error wraps statelock.ErrHeld
+// verifies all of it. A damaged journal is set aside. The error wraps file.ErrHeld
 // when another process has the journal open; otherwise it is one of the surroundings: the
 // disk is full, rights are missing.
 func Open(ctx context.Context, dir string, opts Options) (*Opened, error) {
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
-	lock, err := statelock.Acquire(dir, lockName)
+	lock, err := file.LockState(dir, lockName)
 	if err != nil {
 		return nil, fmt.Errorf("journal: %w", err)
 	}
@@ -156,8 +155,8 @@ func (j *Journal) start(ctx context.Context, path string, at head) (err error) {
 	}
 	j.head = at
 	j.witness.write(at)
-	syncFolder(filepath.Dir(path))
-	syncFolder(filepath.Dir(filepath.Dir(path)))
+	_ = file.SyncDir(filepath.Dir(path))
+	_ = file.SyncDir(filepath.Dir(filepath.Dir(path)))
 	return nil
 }
 
@@ -265,12 +264,4 @@ func (i Info) values() ([]any, error) {
 		i.RunID, i.RunTag, i.Mode, i.Exchange, i.AccountID, texts[0], i.Timeframe.String(), texts[1], i.StrategySHA256,
 		texts[2], texts[3], nullMoney(i.StartCash), int64(i.StartedAt), nil, i.Status, nil, nil,
 	}, nil
-}
-
-// syncFolder brings the names in a folder to disk, where the system can.
-func syncFolder(dir string) {
-	if f, err := os.Open(dir); err == nil {
-		_ = f.Sync()
-		_ = f.Close()
-	}
 }

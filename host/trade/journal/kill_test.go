@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/assay-run/assay/host/hosttest/soak"
+	"github.com/assay-run/assay/host/hosttest/ring"
 )
 
 // writeChild writes a run, and says after each commit that it is done, until it is killed.
@@ -41,10 +41,7 @@ func writeChild(ctx context.Context, args []string) error {
 // TestKill: processes are killed in the middle of writes. Whatever was acknowledged is
 // there, at most one commit more is, and the chain verifies each time.
 func TestKill(t *testing.T) {
-	if soak.Race {
-		t.Skip("nothing is to be seen across processes: make test runs it without the detector")
-	}
-	kills := soak.Size(50, 1000)
+	kills := ring.Size(10, 50, 1000)
 	random := rand.New(rand.NewPCG(1, 2))
 	const perJournal = 6
 	dir := ""
@@ -61,7 +58,7 @@ func TestKill(t *testing.T) {
 		total, extra = total+acked, extra+more
 	}
 	t.Logf("%d kills, %d acknowledged commits, 0 lost, %d committed and not acknowledged", kills, total, extra)
-	soak.Count(t, "SIGKILLs in the journal", kills, kills)
+	ring.Count(t, "SIGKILLs in the journal", kills, kills)
 }
 
 // killOne starts a writer and kills it a moment after it acknowledged some operations. It

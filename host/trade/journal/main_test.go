@@ -14,7 +14,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/assay-run/assay/host/base/statelock"
+	"github.com/assay-run/assay/host/base/file"
 )
 
 const childEnv = "ASSAY_JOURNAL_TEST_CHILD"
@@ -58,7 +58,7 @@ func number(text string) int {
 func openChild(ctx context.Context, args []string) error {
 	o, err := Open(ctx, args[0], Options{})
 	switch {
-	case errors.Is(err, statelock.ErrHeld):
+	case errors.Is(err, file.ErrHeld):
 		fmt.Print("held")
 		return nil
 	case err != nil:
@@ -76,7 +76,7 @@ func TestSecondProcessIsRefused(t *testing.T) {
 	if out, err := child(t, "open", dir).Output(); string(out) != "held" || err != nil {
 		t.Errorf("while it is open: %q %v", out, err)
 	}
-	if _, err := Open(t.Context(), dir, Options{}); !errors.Is(err, statelock.ErrHeld) {
+	if _, err := Open(t.Context(), dir, Options{}); !errors.Is(err, file.ErrHeld) {
 		t.Errorf("in the same process: %v", err)
 	}
 	if err := operate(t.Context(), r, 1, 2, 0); err != nil {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/govalues/decimal"
 
-	"github.com/assay-run/assay/host/base/crash"
+	"github.com/assay-run/assay/host/base/failpoint"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
@@ -194,7 +194,7 @@ func (r *Run) Commit(ctx context.Context, b Batch) ([]Outcome, error) {
 		return nil, err
 	}
 	if len(b.Intents) > 0 {
-		crash.Point(crash.IntentBefore)
+		failpoint.Point(failpoint.IntentBefore)
 	}
 	var outcomes []Outcome
 	err := r.write(ctx, b.Entries, func(t *txn) (err error) {
@@ -219,13 +219,13 @@ func (r *Run) Commit(ctx context.Context, b Batch) ([]Outcome, error) {
 // passed marks the places at which a crash finds the batch committed.
 func passed(b Batch) {
 	if len(b.Intents) > 0 {
-		crash.Point(crash.IntentCommitted)
+		failpoint.Point(failpoint.IntentCommitted)
 	}
 	if len(b.Fills) > 0 {
-		crash.Point(crash.FillCommitted)
+		failpoint.Point(failpoint.FillCommitted)
 	}
 	if len(b.Candles) > 0 {
-		crash.Point(crash.CandleCommitted)
+		failpoint.Point(failpoint.CandleCommitted)
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/assay-run/assay/host/hosttest/soak"
+	"github.com/assay-run/assay/host/hosttest/ring"
 )
 
 // parts are the files of a journal.
@@ -116,7 +116,7 @@ func spoil(random *rand.Rand, img image) (image, string) {
 // TestTorn: whatever a disk does to the files, Open succeeds and what is read afterwards
 // is everything that was written, or nothing and the journal was set aside.
 func TestTorn(t *testing.T) {
-	cases := soak.Size(60, 5000)
+	cases := ring.Size(60, 60, 5000)
 	want := expected(t, 1, tornSteps*operations) + expected(t, 2, tornSteps*operations)
 	base := images(t)
 	for _, img := range base {

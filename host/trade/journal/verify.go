@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"github.com/assay-run/assay/host/base/file"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -387,7 +388,7 @@ func quarantine(ctx context.Context, path string, why *damageError, now time.Tim
 			return nil, fmt.Errorf("set the damaged journal aside (%s): %w", why.reason, err)
 		}
 	}
-	syncFolder(dir)
+	_ = file.SyncDir(dir)
 	return q, nil
 }
 

@@ -380,14 +380,14 @@ func mean(amount, quantity *big.Rat) *big.Rat {
 }
 
 // exitReason is the role of the closing order; an order of the strategy is a signal, one of the operator manual.
-func (t *trip) exitReason() string {
+func (t *trip) exitReason() market.ExitReason {
 	switch {
 	case t.manual:
-		return "manual"
+		return market.ExitManual
 	case t.exit == market.RoleEntry, t.exit == market.RoleExit:
-		return "signal"
+		return market.ExitSignal
 	}
-	return t.exit.String()
+	return market.ExitReason(t.exit.String())
 }
 
 // Position of a symbol at a price; nil when it is shown flat.

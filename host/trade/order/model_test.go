@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/assay-run/assay/host/exchange"
-	"github.com/assay-run/assay/host/hosttest/soak"
+	"github.com/assay-run/assay/host/hosttest/ring"
 )
 
 // model is a venue that tells the truth through a channel that does not: messages are lost, repeated and
@@ -372,17 +372,12 @@ func TestModel(t *testing.T) {
 		}
 	}
 	const round = 100 // histories that one check makes
-	histories, wanted := 0, soak.Size(20_000, 1_000_000)
-	if testing.Short() {
-		wanted = round
-	}
+	histories, wanted := 0, ring.Size(round, 20_000, 1_000_000)
 	for ; histories < wanted; histories += round {
 		if rapid.Check(t, each); t.Failed() {
 			return
 		}
 	}
 	t.Logf("%d histories ended as %v", histories, seen)
-	if !testing.Short() {
-		soak.Count(t, "model histories", histories, wanted)
-	}
+	ring.Count(t, "model histories", histories, wanted)
 }

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/assay-run/assay/host/hosttest/soak"
+	"github.com/assay-run/assay/host/hosttest/ring"
 )
 
 // mutant is one way in which money could be lost, as an edit of the source.
@@ -37,9 +37,7 @@ var mutants = []mutant{
 
 // TestMutants edits a copy of the source and expects the tests, in their short form, to fail.
 func TestMutants(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it runs the short form of these tests twelve times")
-	}
+	ring.Proof(t, "it compiles and runs the short form of these tests twelve times")
 	dead := 0
 	for _, m := range mutants {
 		t.Run(m.name, func(t *testing.T) {
@@ -48,7 +46,7 @@ func TestMutants(t *testing.T) {
 			}
 		})
 	}
-	soak.Count(t, "mutants", dead, soak.Size(12, 12))
+	ring.Count(t, "mutants", dead, len(mutants))
 }
 
 func (m mutant) dies(t *testing.T) bool {
@@ -85,7 +83,7 @@ func (m mutant) dies(t *testing.T) bool {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "go", "test", "-short", "-vet=off", "-count=1", "-failfast", "-overlay", list, pkg)
-	cmd.Env = append(os.Environ(), "ASSAY_SOAK=", "ASSAY_FIGURES=")
+	cmd.Env = append(os.Environ(), ring.Variable+"=", "ASSAY_FIGURES=")
 	out, err := cmd.CombinedOutput()
 	switch text := string(out); {
 	case err == nil:

@@ -8,7 +8,7 @@ import (
 	"github.com/govalues/decimal"
 
 	"github.com/assay-run/assay/host/exchange"
-	"github.com/assay-run/assay/host/hosttest/soak"
+	"github.com/assay-run/assay/host/hosttest/ring"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
@@ -16,10 +16,7 @@ import (
 // them, which works on fractions of the numbers' texts and shares nothing with the first.
 func TestRounding(t *testing.T) {
 	t.Parallel()
-	n := soak.Size(100_000, 10_000_000)
-	if testing.Short() {
-		n = 10_000
-	}
+	n := ring.Size(10_000, 100_000, 10_000_000)
 	r := rand.New(rand.NewPCG(1, 2))
 	denied, taken := 0, 0
 	for i := range n {
@@ -46,9 +43,7 @@ func TestRounding(t *testing.T) {
 	if taken < n/10 || denied < n/10 {
 		t.Errorf("the cases are lopsided: %d taken, %d denied", taken, denied)
 	}
-	if !testing.Short() {
-		soak.Count(t, "random markets rounded", taken+denied, n)
-	}
+	ring.Count(t, "random markets rounded", taken+denied, n)
 }
 
 func randomMarket(r *rand.Rand) (exchange.Market, Spec, dec) {

@@ -6,8 +6,8 @@ import (
 	"errors"
 	"time"
 
-	"github.com/assay-run/assay/host/backtest"
 	"github.com/assay-run/assay/host/candle"
+	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/lab/capsule"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
@@ -82,7 +82,7 @@ func lagging(c *capsule.Capsule) bool {
 func (s *Stage) exact(ctx context.Context, in Captured, c *capsule.Capsule) (*capsule.Capsule, bool) {
 	ctx, cancel := in.limited(ctx, exactLimit)
 	defer cancel()
-	p, err := s.Play(ctx, in.Take, backtest.Lockstep, limitOf(c))
+	p, err := s.Play(ctx, in.Take, run.ModeLockstep, limitOf(c))
 	if err != nil || p.Failure == nil || p.Scene == nil {
 		return nil, false
 	}
@@ -133,8 +133,8 @@ func (s *Stage) minimal(ctx context.Context, in Captured, c *capsule.Capsule) *c
 			return false, errNoWindow
 		}
 		t.Params = params
-		p, err := s.Play(ctx, t, backtest.Auto, limitOf(c))
-		var refused *backtest.RequestError
+		p, err := s.Play(ctx, t, run.ModeAuto, limitOf(c))
+		var refused *run.RequestError
 		switch {
 		case errors.As(err, &refused):
 			return false, nil // parameters that do not go together

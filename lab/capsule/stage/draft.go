@@ -10,9 +10,8 @@ import (
 	"github.com/govalues/decimal"
 
 	"github.com/assay-run/assay/host/artifact"
-	"github.com/assay-run/assay/host/backtest"
 	"github.com/assay-run/assay/host/base/digest"
-	"github.com/assay-run/assay/host/result"
+	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/lab/capsule"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
@@ -75,7 +74,7 @@ func Finish(c *capsule.Capsule) {
 
 // traceOf finds the trace of a panic: in the failure if the SDK has caught it, else in
 // what the process said last.
-func traceOf(f *result.Failure) capsule.Trace {
+func traceOf(f *artifact.Failure) capsule.Trace {
 	if stack, ok := f.Data["stack"].(string); ok {
 		t := capsule.ParseStack(strings.Split(stack, "\n"))
 		t.Cause = ""
@@ -87,7 +86,7 @@ func traceOf(f *result.Failure) capsule.Trace {
 	return capsule.Trace{}
 }
 
-func faultOf(f *result.Failure, trace capsule.Trace) capsule.Fault {
+func faultOf(f *artifact.Failure, trace capsule.Trace) capsule.Fault {
 	out := capsule.Fault{
 		Code: f.Code, Message: capsule.Cut(f.Message, maxMessage), Type: capsule.TypeOf(f, trace), Stack: trace.Frames,
 		StderrTail: tail(strings.Join(f.LogTail, "\n"), capsule.MaxStderrBytes),
@@ -181,7 +180,7 @@ var happened = map[capsule.Kind]string{
 	capsule.HostInvariant: "it could not", capsule.Cancelled: "it was cancelled", capsule.DataError: "they are not", capsule.ResourceLimit: "the process ran out of what it may use",
 }
 
-func stateOf(s *backtest.Scene) *capsule.State {
+func stateOf(s *run.Scene) *capsule.State {
 	out := &capsule.State{Cash: plain(s.Cash), Equity: plain(s.Equity), Positions: []capsule.Position{}, OpenOrders: []capsule.Order{}}
 	for _, p := range s.Positions {
 		if p.Quantity.IsZero() {
@@ -223,7 +222,7 @@ func optional(d decimal.Decimal) *string {
 
 // events are the newest candles and decision lines in the order in which they came:
 // the candle of a step first, then what was decided on it. before counts the others.
-func events(s *backtest.Scene, splitID string) (list []json.RawMessage, before int64, err error) {
+func events(s *run.Scene, splitID string) (list []json.RawMessage, before int64, err error) {
 	lines := s.Lines
 	for _, c := range s.Candles {
 		for len(lines) > 0 && stepOf(lines[0]) < c.Step {
@@ -263,7 +262,7 @@ func stepOf(line []byte) int64 {
 }
 
 // candleEvent looks like a decision line of the kind candle. Its time is the close.
-func candleEvent(c backtest.SceneCandle, splitID string) ([]byte, error) {
+func candleEvent(c run.SceneCandle, splitID string) ([]byte, error) {
 	number := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 	return digest.JCS(map[string]any{
 		"kind": "candle", "split": splitID, "candle": c.Step, "time": c.CloseTime, "symbol": c.Symbol,

@@ -9,8 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/assay-run/assay/host/artifact"
-	"github.com/assay-run/assay/host/backtest"
-	"github.com/assay-run/assay/host/result"
+	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/lab/capsule"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
@@ -18,10 +17,10 @@ import (
 func TestEventsAreInOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		steps := rapid.Int64Range(0, 400).Draw(t, "steps")
-		s := &backtest.Scene{Step: steps - 1}
+		s := &run.Scene{Step: steps - 1}
 		var all []string // as they came
 		for step := range steps {
-			c := backtest.SceneCandle{Step: step, Symbol: "A/B"}
+			c := run.SceneCandle{Step: step, Symbol: "A/B"}
 			s.Candles, s.CandlesTotal = append(s.Candles, c), s.CandlesTotal+1
 			all = append(all, fmt.Sprintf("candle %d", step))
 			for range rapid.IntRange(0, 3).Draw(t, "lines") {
@@ -59,8 +58,8 @@ func TestWhere(t *testing.T) {
 	stack := func(hook string) string {
 		return "goroutine 1 [running]:\npanic(0x1)\n\tpanic.go:1\nmain.(*s)." + hook + "(0x1)\n\tx.go:2\n" + capsule.SDK + "/internal/drive.(*Author).ask(0x1)\n\ta.go:3"
 	}
-	at := func(step int64, change func(*backtest.Scene)) *backtest.Scene {
-		s := &backtest.Scene{Step: step, Window: 50, Warmup: 60, Time: 7, LinesTotal: 9}
+	at := func(step int64, change func(*run.Scene)) *run.Scene {
+		s := &run.Scene{Step: step, Window: 50, Warmup: 60, Time: 7, LinesTotal: 9}
 		if change != nil {
 			change(s)
 		}
@@ -70,7 +69,7 @@ func TestWhere(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		data  map[string]any
-		scene *backtest.Scene
+		scene *run.Scene
 		phase capsule.Phase
 		index *int64
 	}{
@@ -82,9 +81,9 @@ func TestWhere(t *testing.T) {
 		{"candle", map[string]any{"stack": stack("OnCandle")}, at(60, nil), capsule.PhaseCandle, index(10)},
 		{"fill", map[string]any{"stack": stack("OnFill")}, at(61, nil), capsule.PhaseFill, index(11)},
 		{"overflow", map[string]any{"reason": "ledger_overflow"}, at(61, nil), capsule.PhaseFill, index(11)},
-		{"the end", nil, at(99, func(s *backtest.Scene) { s.Over = true }), capsule.PhaseFinalize, index(49)},
+		{"the end", nil, at(99, func(s *run.Scene) { s.Over = true }), capsule.PhaseFinalize, index(49)},
 	} {
-		f := &result.Failure{Code: "STRATEGY_ERROR", Message: "panic: boom\nsecond line", Data: c.data}
+		f := &artifact.Failure{Code: "STRATEGY_ERROR", Message: "panic: boom\nsecond line", Data: c.data}
 		out, err := (&Stage{}).draft(about(), Played{Failure: f, Scene: c.scene})
 		if err != nil {
 			t.Fatal(err)
@@ -105,7 +104,7 @@ func about() Context {
 
 func TestFault(t *testing.T) {
 	exit := 3
-	f := &result.Failure{Code: "PLUGIN_CRASHED", Message: "gone", PluginExitCode: &exit, LogTail: []string{strings.Repeat("x", 100_000), "é", "end"}}
+	f := &artifact.Failure{Code: "PLUGIN_CRASHED", Message: "gone", PluginExitCode: &exit, LogTail: []string{strings.Repeat("x", 100_000), "é", "end"}}
 	out := faultOf(f, traceOf(f))
 	if *out.ExitCode != 3 || out.Signal != nil || len(out.StderrTail) != capsule.MaxStderrBytes || !strings.HasSuffix(out.StderrTail, "\né\nend") {
 		t.Errorf("%+v", out)

@@ -18,7 +18,6 @@ import (
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/candle"
-	"github.com/assay-run/assay/host/catalog"
 	"github.com/assay-run/assay/lab/capsule"
 	sdk "github.com/assay-run/assay/plugin-sdk"
 	"github.com/assay-run/assay/plugin-sdk/market"
@@ -30,7 +29,6 @@ import (
 
 // TestMain makes the test binary the sandbox's shim and each plugin, by its name.
 func TestMain(m *testing.M) {
-	catalog.MaybeShim()
 	switch filepath.Base(os.Args[0]) {
 	case "coin":
 		serve.Strategy(sdk.Spec{Name: "coin"}, func(struct{}) (sdk.Strategy, error) { return coin{}, nil })
@@ -50,7 +48,7 @@ func TestMain(m *testing.M) {
 // coin decides by the clock.
 type coin struct{}
 
-func (coin) OnCandle(v sdk.View) ([]sdk.Intent, error) {
+func (coin) OnCandle(v sdk.View) (sdk.Intents, error) {
 	if time.Now().UnixNano()/100%2 == 0 {
 		return sdk.Buy(sdk.CashFraction(0.01)), nil
 	}
@@ -60,7 +58,7 @@ func (coin) OnCandle(v sdk.View) ([]sdk.Intent, error) {
 // steady buys now and then.
 type steady struct{}
 
-func (steady) OnCandle(v sdk.View) ([]sdk.Intent, error) {
+func (steady) OnCandle(v sdk.View) (sdk.Intents, error) {
 	if v.Index()%10 == 3 {
 		return sdk.Buy(sdk.CashFraction(0.01)), nil
 	}
@@ -125,7 +123,7 @@ func open(t *testing.T, name string) *theatre {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { store.Close() })
-	series := sdktest.Synth(1, 300, market.Time(1577836800000), time.Hour)
+	series := sdktest.Synth(1, 300, time.Date(2020, time.January, 1, 0, 0, 0, 0, time.UTC), time.Hour)
 	d, err := store.Put(t.Context(), candle.PutRequest{Exchange: "test", Series: series})
 	if err != nil {
 		t.Fatal(err)

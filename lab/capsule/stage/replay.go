@@ -13,9 +13,9 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/assay-run/assay/host/artifact"
-	"github.com/assay-run/assay/host/backtest"
 	"github.com/assay-run/assay/host/candle"
 	"github.com/assay-run/assay/host/proc/sandbox"
+	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/lab/capsule"
 )
 
@@ -125,7 +125,7 @@ type production struct {
 	// whole says that the candles are those of the run: what does not fail on them is mended.
 	whole    bool
 	store    *candle.Store
-	launcher func(*candle.Store) func(backtest.Mode, time.Duration) *backtest.Launcher
+	launcher func(*candle.Store) func(run.Mode, time.Duration) *run.Launcher
 	tempDir  string
 	closers  []func() error
 	log      hclog.Logger
@@ -176,9 +176,9 @@ func (h *Host) prepare(ctx context.Context, c *capsule.Capsule, program string, 
 	if err := os.MkdirAll(spool, 0o700); err != nil {
 		return nil, err
 	}
-	p.launcher = func(store *candle.Store) func(backtest.Mode, time.Duration) *backtest.Launcher {
-		return func(mode backtest.Mode, limit time.Duration) *backtest.Launcher {
-			return backtest.NewLauncher(backtest.Options{
+	p.launcher = func(store *candle.Store) func(run.Mode, time.Duration) *run.Launcher {
+		return func(mode run.Mode, limit time.Duration) *run.Launcher {
+			return run.NewLauncher(run.Options{
 				Catalog: plugin.catalog, Store: store, Logger: h.Logger, SpoolDir: spool, Engine: h.Engine, StepLimit: limit, Mode: mode,
 			})
 		}
@@ -191,7 +191,7 @@ func (h *Host) prepare(ctx context.Context, c *capsule.Capsule, program string, 
 // once plays the take: it must fail in the same way.
 func (p *production) once(ctx context.Context, r *Result) error {
 	c := p.capsule
-	got, err := p.stage.Play(ctx, p.take, backtest.Auto, p.limit)
+	got, err := p.stage.Play(ctx, p.take, run.ModeAuto, p.limit)
 	if err != nil {
 		return err
 	}

@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/assay-run/assay/host/backtest"
-	"github.com/assay-run/assay/host/result"
+	"github.com/assay-run/assay/host/artifact"
+	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/lab/capsule"
 	"github.com/assay-run/assay/plugin-sdk/market"
@@ -17,7 +17,7 @@ import (
 // Stage plays one plugin for one question.
 type Stage struct {
 	// Launcher starts plays in a mode, with a limit for one answer of the plugin.
-	Launcher func(backtest.Mode, time.Duration) *backtest.Launcher
+	Launcher func(run.Mode, time.Duration) *run.Launcher
 	// RunID is what the plugin is told.
 	RunID string
 	// Base has the names and the cash of the question; a take has the rest.
@@ -28,7 +28,7 @@ type Stage struct {
 	Module string
 }
 
-// Request is what a take asks of package backtest.
+// Request is what a take asks of package run.
 func Request(base runner.StartRequest, t capsule.Take) runner.StartRequest {
 	base.StartDate, base.EndDate = t.Start, t.End
 	base.StrategyParams, base.Execution = t.Params, t.Execution
@@ -36,26 +36,26 @@ func Request(base runner.StartRequest, t capsule.Take) runner.StartRequest {
 }
 
 // Split is the rest of what it asks. The error is about the seed.
-func Split(t capsule.Take, pins map[market.Symbol]string) (backtest.Split, error) {
+func Split(t capsule.Take, pins map[market.Symbol]string) (run.Split, error) {
 	seed, err := strconv.ParseUint(t.Seed, 10, 64)
-	return backtest.Split{ID: t.SplitID, Seed: seed, Pins: pins, DelayCandles: t.DelayCandles, WorstPrice: t.WorstPrice}, err
+	return run.Split{ID: t.SplitID, Seed: seed, Pins: pins, DelayCandles: t.DelayCandles, WorstPrice: t.WorstPrice}, err
 }
 
 // Played is how a play went.
 type Played struct {
 	// Failure is nil if it came to the end.
-	Failure *result.Failure
+	Failure *artifact.Failure
 	// Scene is nil if it failed before the first candle.
-	Scene *backtest.Scene
+	Scene *run.Scene
 }
 
 // Play plays a take. The error is a refusal or the end of ctx; a plugin that fails is
 // none.
-func (s *Stage) Play(ctx context.Context, t capsule.Take, mode backtest.Mode, limit time.Duration) (Played, error) {
+func (s *Stage) Play(ctx context.Context, t capsule.Take, mode run.Mode, limit time.Duration) (Played, error) {
 	return s.play(ctx, t, mode, limit, nil)
 }
 
-func (s *Stage) play(ctx context.Context, t capsule.Take, mode backtest.Mode, limit time.Duration, lines io.Writer) (_ Played, err error) {
+func (s *Stage) play(ctx context.Context, t capsule.Take, mode run.Mode, limit time.Duration, lines io.Writer) (_ Played, err error) {
 	split, err := Split(t, s.Pins)
 	if err != nil {
 		return Played{}, err
@@ -87,7 +87,7 @@ func (s *Stage) play(ctx context.Context, t capsule.Take, mode backtest.Mode, li
 	return out, err
 }
 
-func closeIf(x *backtest.Execution) error {
+func closeIf(x *run.Execution) error {
 	if x == nil {
 		return nil
 	}
@@ -96,8 +96,8 @@ func closeIf(x *backtest.Execution) error {
 
 // StartFailure is the failure of a plugin that did not come to its first candle; nil
 // if the error is none of the plugin's.
-func StartFailure(err error) *result.Failure {
-	var failed *backtest.StartError
+func StartFailure(err error) *artifact.Failure {
+	var failed *run.StartError
 	if !errors.As(err, &failed) {
 		return nil
 	}

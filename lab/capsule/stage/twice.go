@@ -5,7 +5,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/assay-run/assay/host/backtest"
+	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/lab/capsule"
 )
 
@@ -88,16 +88,16 @@ func (p *production) truncate(ctx context.Context) (*Divergence, error) {
 }
 
 // decide is the decision lines of a play. A failure counts as a decision.
-func (p *production) decide(ctx context.Context, s *Stage, t capsule.Take) ([]byte, *backtest.Scene, error) {
+func (p *production) decide(ctx context.Context, s *Stage, t capsule.Take) ([]byte, *run.Scene, error) {
 	var lines bytes.Buffer
-	got, err := s.play(ctx, t, backtest.Auto, p.limit, &lines)
+	got, err := s.play(ctx, t, run.ModeAuto, p.limit, &lines)
 	if err == nil && got.Failure != nil {
 		fmt.Fprintf(&lines, "%s %s\n", got.Failure.Code, got.Failure.CandleTime)
 	}
 	return lines.Bytes(), got.Scene, err
 }
 
-func windowOf(s *backtest.Scene) int64 {
+func windowOf(s *run.Scene) int64 {
 	if s == nil {
 		return 0
 	}

@@ -10,9 +10,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/assay-run/assay/host/artifact"
-	"github.com/assay-run/assay/host/backtest"
 	"github.com/assay-run/assay/host/metric"
-	"github.com/assay-run/assay/host/result"
+	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/lab/capsule"
 	"github.com/assay-run/assay/lab/evaluate"
 	"github.com/assay-run/assay/lab/falsify/judge"
@@ -24,7 +23,7 @@ func number(x float64) *float64 { return &x }
 
 func replayed(final, decisions string, sharpe float64) *evaluate.Replayed {
 	return &evaluate.Replayed{
-		Results: &result.Results{InitialCash: "10000", FinalValue: final, DecisionHash: decisions, Trades: make([]market.Trade, 3)},
+		Results: &artifact.Results{InitialCash: "10000", FinalValue: final, DecisionHash: decisions, Trades: make([]market.Trade, 3)},
 		Metrics: metric.Values{{Key: "sharpe_ratio", Number: sharpe}, {Key: "total_return", Reason: metric.TooFewReturns}},
 	}
 }
@@ -52,11 +51,11 @@ func TestARowSaysHowAReplayWent(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	failed := replayed("9000", "abc", 1.5)
-	failed.Failure = &result.Failure{Code: "STRATEGY_ERROR"}
+	failed.Failure = &artifact.Failure{Code: "STRATEGY_ERROR"}
 	if r := rowOf("x2", 0, failed); r.Status != judge.Failed || r.Sharpe != nil || r.NetPnL != "" || r.DecisionHash != "abc" {
 		t.Errorf("%+v", r)
 	}
-	if r := rowOf("x2", 0, &evaluate.Replayed{Failure: &result.Failure{}}); r.Status != judge.Failed || r.DecisionHash != "" {
+	if r := rowOf("x2", 0, &evaluate.Replayed{Failure: &artifact.Failure{}}); r.Status != judge.Failed || r.DecisionHash != "" {
 		t.Errorf("%+v", r)
 	}
 }
@@ -188,17 +187,17 @@ func TestDecisionsAreToldFromWhatBecomesOfThem(t *testing.T) {
 }
 
 func TestSeriesAreComparedAtTheirTimes(t *testing.T) {
-	a := backtest.Points{Time: []market.Time{1, 2}, Values: []float64{100, 200}}
-	if d := relative(a, backtest.Points{Time: []market.Time{1, 2}, Values: []float64{100, 199}}); d != 0.005 {
+	a := run.Points{Time: []market.Time{1, 2}, Values: []float64{100, 200}}
+	if d := relative(a, run.Points{Time: []market.Time{1, 2}, Values: []float64{100, 199}}); d != 0.005 {
 		t.Error(d)
 	}
-	if d := relative(a, backtest.Points{Time: []market.Time{1, 3}, Values: []float64{100, 200}}); d != 1 {
+	if d := relative(a, run.Points{Time: []market.Time{1, 3}, Values: []float64{100, 200}}); d != 1 {
 		t.Error(d)
 	}
-	if d := relative(a, backtest.Points{}); d != 1 {
+	if d := relative(a, run.Points{}); d != 1 {
 		t.Error(d)
 	}
-	if n := names(map[string]backtest.Points{"b": {}}, map[string]backtest.Points{"a": {}, "b": {}}); len(n) != 2 || n[0] != "a" {
+	if n := names(map[string]run.Points{"b": {}}, map[string]run.Points{"a": {}, "b": {}}); len(n) != 2 || n[0] != "a" {
 		t.Error(n)
 	}
 	if n := names(nil, nil); len(n) != 0 {

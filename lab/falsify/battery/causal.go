@@ -12,7 +12,7 @@ import (
 	"slices"
 	"sort"
 
-	"github.com/assay-run/assay/host/backtest"
+	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/lab/capsule"
 	"github.com/assay-run/assay/lab/evaluate"
 	"github.com/assay-run/assay/lab/falsify/judge"
@@ -104,7 +104,7 @@ func (b *bench) equal(ctx context.Context, id string, kind capsule.Kind, list []
 func (b *bench) determinism() (check, error) {
 	var list []*compared
 	var plays []*play
-	add := func(variant string, replica int, d backtest.Drive) {
+	add := func(variant string, replica int, d run.Drive) {
 		c := &compared{Comparison: judge.Comparison{Variant: variant, Replica: replica}}
 		list = append(list, c)
 		plays = append(plays, b.compare(c, &play{part: b.Search, how: evaluate.Replay{Drive: d}}))
@@ -113,11 +113,11 @@ func (b *bench) determinism() (check, error) {
 		list = append(list, b.stored())
 	}
 	for i := range 3 {
-		add("plain", i, backtest.Drive{})
+		add("plain", i, run.Drive{})
 	}
-	add("procs_1", 0, backtest.Drive{Procs: 1})
-	add("procs_all", 0, backtest.Drive{Procs: runtime.NumCPU()})
-	add("chunked", 0, backtest.Drive{Chunked: true})
+	add("procs_1", 0, run.Drive{Procs: 1})
+	add("procs_all", 0, run.Drive{Procs: runtime.NumCPU()})
+	add("chunked", 0, run.Drive{Chunked: true})
 	return check{plays: plays, judge: func(ctx context.Context) (*finding, error) {
 		f, err := b.equal(ctx, judge.Determinism, capsule.Nondeterminism, list)
 		if err == nil {
@@ -142,7 +142,7 @@ func (b *bench) stored() *compared {
 // lockstep plays the base candle by candle.
 func (b *bench) lockstep() (check, error) {
 	c := &compared{Comparison: judge.Comparison{Variant: "lockstep"}}
-	p := b.compare(c, &play{part: b.Search, how: evaluate.Replay{Drive: backtest.Drive{Lockstep: true}}})
+	p := b.compare(c, &play{part: b.Search, how: evaluate.Replay{Drive: run.Drive{Lockstep: true}}})
 	return check{plays: []*play{p}, judge: func(ctx context.Context) (*finding, error) {
 		return b.equal(ctx, judge.LockstepReplay, capsule.Lookahead, []*compared{c})
 	}}, nil
@@ -220,22 +220,22 @@ type warm struct {
 	factor    int
 	row       judge.Replay
 	lines     []byte
-	published map[string]backtest.Points
+	published map[string]run.Points
 }
 
 // warmup compares the validation split after one, two and four times the warm-up that
 // the strategy asks for with the same split after all history.
 func (b *bench) warmup() (check, error) {
-	list := []*warm{{factor: backtest.AllHistory}, {factor: 1}, {factor: 2}, {factor: 4}}
+	list := []*warm{{factor: run.AllHistory}, {factor: 1}, {factor: 2}, {factor: 4}}
 	var plays []*play
 	for _, w := range list {
 		variant := fmt.Sprintf("%dx", w.factor)
-		if w.factor == backtest.AllHistory {
+		if w.factor == run.AllHistory {
 			variant = "all"
 		}
 		plays = append(plays, &play{
 			part: b.Validation,
-			how:  evaluate.Replay{ID: split.RoleValidation, Lines: true, Series: true, Drive: backtest.Drive{Procs: 1, Warmup: w.factor}},
+			how:  evaluate.Replay{ID: split.RoleValidation, Lines: true, Series: true, Drive: run.Drive{Procs: 1, Warmup: w.factor}},
 			done: func(r *evaluate.Replayed) error {
 				w.row, w.lines, w.published = rowOf(variant, 0, r), r.Lines, r.Published.Series
 				return nil
@@ -288,7 +288,7 @@ func (b *bench) drifts(all *warm, list []*warm) (*finding, error) {
 }
 
 // relative is how far two series are apart; those of other times are as far as can be.
-func relative(want, got backtest.Points) float64 {
+func relative(want, got run.Points) float64 {
 	if !slices.Equal(want.Time, got.Time) {
 		return 1
 	}
@@ -296,10 +296,10 @@ func relative(want, got backtest.Points) float64 {
 }
 
 // names are those of two sets of series together, sorted.
-func names(a, b map[string]backtest.Points) []string {
+func names(a, b map[string]run.Points) []string {
 	all := maps.Clone(a)
 	if all == nil {
-		all = map[string]backtest.Points{}
+		all = map[string]run.Points{}
 	}
 	maps.Copy(all, b)
 	return slices.Sorted(maps.Keys(all))

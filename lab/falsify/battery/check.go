@@ -7,7 +7,6 @@ import (
 	"github.com/govalues/decimal"
 
 	"github.com/assay-run/assay/host/artifact"
-	"github.com/assay-run/assay/host/result"
 	"github.com/assay-run/assay/lab/capsule"
 	"github.com/assay-run/assay/lab/evaluate"
 	"github.com/assay-run/assay/lab/falsify/judge"
@@ -104,7 +103,7 @@ func get(r *evaluate.Replayed, key string) *float64 {
 }
 
 // netOf is the final value less the cash that a run began with.
-func netOf(r *result.Results) (decimal.Decimal, error) {
+func netOf(r *artifact.Results) (decimal.Decimal, error) {
 	final, err := decimal.Parse(r.FinalValue)
 	if err != nil {
 		return final, err

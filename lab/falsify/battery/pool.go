@@ -9,8 +9,8 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
-	"github.com/assay-run/assay/host/backtest"
 	"github.com/assay-run/assay/host/proc/sandbox"
+	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/lab/evaluate"
 	"github.com/assay-run/assay/lab/falsify/replay"
 	"github.com/assay-run/assay/lab/project"
@@ -237,4 +237,4 @@ func (p *play) window(base, changed *evaluate.Prepared) (from, to int, err error
 
 // quick is how replays are driven that are about candles and rules only: one thread is
 // enough for the plugin, the others are its neighbours'.
-var quick = backtest.Drive{Procs: 1}
+var quick = run.Drive{Procs: 1}

@@ -12,8 +12,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/metric"
-	"github.com/assay-run/assay/host/result"
 	"github.com/assay-run/assay/lab/evaluate"
 	"github.com/assay-run/assay/lab/falsify/judge"
 	"github.com/assay-run/assay/lab/split"
@@ -34,7 +34,7 @@ func window(trades int, growth float64) *evaluate.Replayed {
 		Input: metric.Input{
 			Timeframe: market.MustTimeframe("1d"), Calendar: metric.Calendar24x7, Curves: []metric.Curve{c}, Trades: make([]market.Trade, trades),
 		},
-		Results: &result.Results{InitialCash: "10000", FinalValue: "10100.5", DecisionHash: "d"},
+		Results: &artifact.Results{InitialCash: "10000", FinalValue: "10100.5", DecisionHash: "d"},
 	}
 }
 
@@ -73,7 +73,7 @@ func TestTrialsAreWeighedAsInThePlan(t *testing.T) {
 			t.Errorf("minimise %v: %+v", minimise, s)
 		}
 	}
-	a := attempted(t, &evaluate.Replayed{Failure: &result.Failure{}})
+	a := attempted(t, &evaluate.Replayed{Failure: &artifact.Failure{}})
 	if !a.void || a.left != 0 {
 		t.Errorf("%+v", a)
 	}

@@ -14,6 +14,6 @@
 // closed. The folder is locked; what a killed process has left is removed by the next
 // that enters.
 //
-// It imports host/candle, host/base/dirlock, the SDK's market and candle files, and
+// It imports host/candle, host/base/file, the SDK's market and candle files, and
 // packages candle and random of lab/stat. Nothing here starts a plugin.
 package replay

@@ -19,7 +19,7 @@ const y2020 = market.Time(1577836800000) // a Wednesday
 func synth(n int, seeds ...int64) replay.Set {
 	var set replay.Set
 	for i, seed := range seeds {
-		s := sdktest.Synth(uint64(seed), n, y2020, time.Hour)
+		s := sdktest.Synth(uint64(seed), n, y2020.Time(), time.Hour)
 		s.Symbol = market.Symbol([]string{"A/Q", "B/Q", "C/Q"}[i])
 		set = append(set, replay.Candles{Dataset: candle.Dataset{
 			Exchange: "sample", Symbol: s.Symbol, Timeframe: s.Timeframe, Calendar: candle.AllDays, PriceStep: decimal.MustParse("0.01"), VolumeUnit: "base",

@@ -1,12 +1,12 @@
 package replay
 
 import (
-	"github.com/assay-run/assay/lab/stat/candle"
 	"github.com/assay-run/assay/lab/stat/random"
+	"github.com/assay-run/assay/lab/stat/trade"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
-// Permute shuffles the gaps and the bodies of every symbol, see candle.Permute: drift and
+// Permute shuffles the gaps and the bodies of every symbol, see trade.Permute: drift and
 // volatility stay, patterns do not. One permutation serves all symbols when their
 // timelines are equal, which keeps what they have in common; else each has its own, and
 // joint is false. Stream: permute.
@@ -41,7 +41,7 @@ func rearranged(s *market.Series, gaps, bodies []int) *market.Series {
 		rows[i] = row(s, i)
 	}
 	out := clone(s)
-	for i, c := range candle.Permute(rows, gaps, bodies) {
+	for i, c := range trade.Permute(rows, gaps, bodies) {
 		out.Open[i], out.High[i], out.Low[i], out.Close[i], out.Volume[i] = c.Open, c.High, c.Low, c.Close, c.Volume
 	}
 	return out

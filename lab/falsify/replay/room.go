@@ -6,19 +6,19 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/assay-run/assay/host/base/dirlock"
+	"github.com/assay-run/assay/host/base/file"
 	"github.com/assay-run/assay/host/candle"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
 // Room is the folder of one process in which changed candles become files. Its methods
 // may be called from several goroutines, but for Close.
-type Room struct{ *dirlock.Room }
+type Room struct{ *file.Workdir }
 
 // Enter makes a room below the state directory and removes those that killed processes
 // have left.
 func Enter(stateDir string) (*Room, error) {
-	room, err := dirlock.Enter(filepath.Join(stateDir, "tmp", "falsify"))
+	room, err := file.NewWorkdir(filepath.Join(stateDir, "tmp", "falsify"))
 	if err != nil {
 		return nil, err
 	}

@@ -20,7 +20,7 @@ func TestLoad(t *testing.T) {
 	hour := market.MustTimeframe("1h")
 	all := synth(500, 1, 2)
 	for i := range all {
-		all[i].Series = sdktest.Synth(uint64(i+1), 500, y2020, time.Hour)
+		all[i].Series = sdktest.Synth(uint64(i+1), 500, y2020.Time(), time.Hour)
 		all[i].Series.Symbol = market.Symbol([]string{"A/Q", "B/Q"}[i])
 	}
 	room, err := replay.Enter(t.TempDir())

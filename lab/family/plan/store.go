@@ -10,15 +10,14 @@ import (
 	"path/filepath"
 
 	"github.com/assay-run/assay/host/base/digest"
-	"github.com/assay-run/assay/host/base/dirlock"
+	"github.com/assay-run/assay/host/base/file"
 	"github.com/assay-run/assay/lab/evaluate"
 	"github.com/assay-run/assay/lab/project"
 )
 
 const (
-	fileName  = "plan.json"
-	tmpPrefix = ".tmp-"
-	dirMode   = 0o700
+	fileName = "plan.json"
+	dirMode  = 0o700
 )
 
 // Dir is the folder of a plan, which also gets what its family puts out.
@@ -42,34 +41,17 @@ func Write(stateDir string, f *File) error {
 	if err := os.MkdirAll(dir, dirMode); err != nil {
 		return err
 	}
-	temp, err := os.CreateTemp(dir, tmpPrefix)
-	if err != nil {
+	if err := file.Write(path, f.Text, 0o600); err != nil {
 		return err
-	}
-	_, err = temp.Write(f.Text)
-	err = errors.Join(err, temp.Sync(), temp.Close())
-	if err == nil {
-		err = os.Rename(temp.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(temp.Name()))
 	}
 	// The plan's folder may be new in that of the strategy, and that one in its own.
 	for range 3 {
-		if err := syncDir(dir); err != nil {
+		if err := file.SyncDir(dir); err != nil {
 			return err
 		}
 		dir = filepath.Dir(dir)
 	}
 	return nil
-}
-
-func syncDir(path string) error {
-	d, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(dirlock.Sync(d), d.Close())
 }
 
 // Read reads the plan that was registered with a hash. The error is an *evaluate.Error:

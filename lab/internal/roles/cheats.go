@@ -29,7 +29,7 @@ func cheats() map[string]func() {
 	}
 }
 
-func block(sdk.View, misfitParams) ([]sdk.Intent, error) {
+func block(sdk.View, misfitParams) (sdk.Intents, error) {
 	fmt.Fprintln(os.Stderr, os.Getpid())
 	select {}
 }
@@ -45,10 +45,10 @@ type counter struct{}
 
 func newCounter(noParams) (sdk.Strategy, error) { return counter{}, nil }
 
-func (counter) OnCandle(v sdk.View) ([]sdk.Intent, error) {
+func (counter) OnCandle(v sdk.View) (sdk.Intents, error) {
 	last := counted.Load() - 2
 	switch {
-	case v.Long() && (v.Index() == last || int64(v.Time())/hourMs%24 == 0):
+	case v.Long() && (v.Index() == last || v.Time().UnixMilli()/hourMs%24 == 0):
 		return sdk.ClosePosition(), nil
 	case v.Flat() && v.Index() != last:
 		return sdk.Buy(sdk.CashFraction(0.5)), nil
@@ -98,7 +98,7 @@ func newSince(noParams) (sdk.Strategy, error) { return &since{}, nil }
 
 func (s *since) Warmup() int { return 50 }
 
-func (s *since) OnCandle(v sdk.View) ([]sdk.Intent, error) {
+func (s *since) OnCandle(v sdk.View) (sdk.Intents, error) {
 	c := v.Candle()
 	s.money += float64((c.High + c.Low + c.Close) / 3 * c.Volume)
 	s.volume += c.Volume
@@ -128,12 +128,12 @@ func newWarm(p warmParams) (sdk.Strategy, error) {
 
 func (s *warm) Warmup() int { return s.warmup }
 
-func (s *warm) OnCandle(v sdk.View) ([]sdk.Intent, error) {
+func (s *warm) OnCandle(v sdk.View) (sdk.Intents, error) {
 	s.mean.Add(v.Candle().Close)
 	if s.mean.Ready() {
 		v.Publish("ema", s.mean.Value())
 	}
-	switch hour := int64(v.Time()) / hourMs % 24; {
+	switch hour := v.Time().UnixMilli() / hourMs % 24; {
 	case hour == 3 && v.Flat():
 		return sdk.Buy(sdk.CashFraction(0.5)), nil
 	case hour == 9 && v.Long():

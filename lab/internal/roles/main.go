@@ -71,7 +71,7 @@ func newCrosser(p crosserParams) (sdk.Strategy, error) {
 
 func (s *crosser) Warmup() int { return s.warmup }
 
-func (s *crosser) OnCandle(v sdk.View) ([]sdk.Intent, error) {
+func (s *crosser) OnCandle(v sdk.View) (sdk.Intents, error) {
 	s.fast.Add(v.Candle().Close)
 	s.slow.Add(v.Candle().Close)
 	switch {
@@ -90,7 +90,7 @@ type clocked struct{}
 
 func newClocked(noParams) (sdk.Strategy, error) { return clocked{}, nil }
 
-func (clocked) OnCandle(v sdk.View) ([]sdk.Intent, error) {
+func (clocked) OnCandle(v sdk.View) (sdk.Intents, error) {
 	switch {
 	case v.Flat() && time.Now().UnixNano()/1000%3 == 0:
 		return sdk.Buy(sdk.AllCash()), nil
@@ -105,7 +105,7 @@ type crasher struct{}
 
 func newCrasher(noParams) (sdk.Strategy, error) { return crasher{}, nil }
 
-func (crasher) OnCandle(v sdk.View) ([]sdk.Intent, error) {
+func (crasher) OnCandle(v sdk.View) (sdk.Intents, error) {
 	if v.Index() == 137 {
 		return nil, errors.New("no more")
 	}
@@ -126,8 +126,8 @@ func newGapshy(noParams) (sdk.Strategy, error) {
 	return &gapshy{crosser: s.(*crosser)}, nil
 }
 
-func (s *gapshy) OnCandle(v sdk.View) ([]sdk.Intent, error) {
-	now := int64(v.Time())
+func (s *gapshy) OnCandle(v sdk.View) (sdk.Intents, error) {
+	now := v.Time().UnixMilli()
 	if s.last != 0 && now-s.last != 3_600_000 {
 		panic("an hour is missing")
 	}
@@ -146,22 +146,24 @@ func newBasket(noParams) (sdk.Strategy, error) { return &basket{}, nil }
 
 func (s *basket) Warmup() int { return 12 }
 
-func (s *basket) OnCandle(v sdk.View) ([]sdk.Intent, error) {
+func (s *basket) OnCandle(v sdk.View) (sdk.Intents, error) {
 	var out sdk.Intents
 	for i, symbol := range v.Symbols() {
 		if i == len(s.fast) {
 			s.fast, s.slow = append(s.fast, indicator.NewSMA(4)), append(s.slow, indicator.NewSMA(12))
 		}
-		if !v.Closed(symbol) {
+		one := v.For(symbol)
+		if !one.Closed() {
 			continue
 		}
-		s.fast[i].Add(v.Candle(symbol).Close)
-		s.slow[i].Add(v.Candle(symbol).Close)
+		c := one.Candle()
+		s.fast[i].Add(c.Close)
+		s.slow[i].Add(c.Close)
 		switch {
-		case v.Flat(symbol) && s.fast[i].CrossedAbove(&s.slow[i]):
+		case one.Flat() && s.fast[i].CrossedAbove(&s.slow[i]):
 			out = append(out, sdk.Buy(sdk.CashFraction(0.3)).On(symbol)...)
-		case v.Long(symbol) && s.fast[i].CrossedBelow(&s.slow[i]):
-			out = append(out, sdk.ClosePosition(symbol)...)
+		case one.Long() && s.fast[i].CrossedBelow(&s.slow[i]):
+			out = append(out, sdk.ClosePosition().On(symbol)...)
 		}
 		if i == 0 {
 			v.Publish("slow", s.slow[i].Value())
@@ -181,7 +183,7 @@ func newSlow(p crosserParams) (sdk.Strategy, error) {
 	return &slow{s.(*crosser)}, nil
 }
 
-func (s *slow) OnCandle(v sdk.View) ([]sdk.Intent, error) {
+func (s *slow) OnCandle(v sdk.View) (sdk.Intents, error) {
 	if math.Mod(float64(v.Index()), 100) == 0 {
 		time.Sleep(2 * time.Millisecond)
 	}

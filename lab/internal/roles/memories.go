@@ -50,13 +50,13 @@ const (
 
 func (m *memory) Warmup() int { return m.back + 1 }
 
-func (m *memory) OnCandle(v sdk.View) ([]sdk.Intent, error) {
+func (m *memory) OnCandle(v sdk.View) (sdk.Intents, error) {
 	c := v.Candle().Close
 	if m.last > 0 {
 		m.returns = append(m.returns, c/m.last-1)
 	}
 	m.last = c
-	if len(m.returns) < m.back || int64(v.Time())/hourMs%int64(m.every) != 0 {
+	if len(m.returns) < m.back || v.Time().UnixMilli()/hourMs%int64(m.every) != 0 {
 		return nil, nil
 	}
 	m.returns = m.returns[len(m.returns)-m.back:]

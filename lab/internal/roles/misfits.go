@@ -18,21 +18,21 @@ func misfits() map[string]func() {
 		"summer": func() { serve.Strategy(sdk.Spec{Name: "summer"}, newSummer) },
 		"maker":  func() { serve.Strategy(sdk.Spec{Name: "maker"}, newMaker) },
 	}
-	for name, act := range map[string]func(sdk.View, misfitParams) ([]sdk.Intent, error){
-		"panics": func(_ sdk.View, p misfitParams) ([]sdk.Intent, error) { return deep(p.At) },
-		"errs":   func(sdk.View, misfitParams) ([]sdk.Intent, error) { return nil, errors.New("no more") },
-		"exits": func(sdk.View, misfitParams) ([]sdk.Intent, error) {
+	for name, act := range map[string]func(sdk.View, misfitParams) (sdk.Intents, error){
+		"panics": func(_ sdk.View, p misfitParams) (sdk.Intents, error) { return deep(p.At) },
+		"errs":   func(sdk.View, misfitParams) (sdk.Intents, error) { return nil, errors.New("no more") },
+		"exits": func(sdk.View, misfitParams) (sdk.Intents, error) {
 			fmt.Fprintln(os.Stderr, "last words")
 			os.Exit(3)
 			return nil, nil
 		},
-		"blocks": func(sdk.View, misfitParams) ([]sdk.Intent, error) {
+		"blocks": func(sdk.View, misfitParams) (sdk.Intents, error) {
 			fmt.Fprintln(os.Stderr, "blocked for good")
 			time.Sleep(time.Hour)
 			return nil, nil
 		},
-		"nan": func(sdk.View, misfitParams) ([]sdk.Intent, error) { return sdk.Buy(sdk.Quantity(math.NaN())), nil },
-		"prints": func(sdk.View, misfitParams) ([]sdk.Intent, error) {
+		"nan": func(sdk.View, misfitParams) (sdk.Intents, error) { return sdk.Buy(sdk.Quantity(math.NaN())), nil },
+		"prints": func(sdk.View, misfitParams) (sdk.Intents, error) {
 			fmt.Fprintln(os.Stderr, strings.Join(os.Environ(), "\n"))
 			return nil, errors.New(strings.Join(os.Environ(), " "))
 		},
@@ -73,11 +73,11 @@ func mended() bool {
 // misfit buys at the third candle and misbehaves later.
 type misfit struct {
 	misfitParams
-	act    func(sdk.View, misfitParams) ([]sdk.Intent, error)
+	act    func(sdk.View, misfitParams) (sdk.Intents, error)
 	mended bool
 }
 
-func (m *misfit) OnCandle(v sdk.View) ([]sdk.Intent, error) {
+func (m *misfit) OnCandle(v sdk.View) (sdk.Intents, error) {
 	switch {
 	case m.mended && v.Index() > 2:
 	case m.Above > 0 && v.Candle().Close > m.Above && v.Index() >= 20, m.Above == 0 && v.Index() == int64(m.At):
@@ -89,8 +89,8 @@ func (m *misfit) OnCandle(v sdk.View) ([]sdk.Intent, error) {
 }
 
 // deep is a frame of its own in the stack.
-func deep(i int) ([]sdk.Intent, error) {
-	var none []sdk.Intent
+func deep(i int) (sdk.Intents, error) {
+	var none sdk.Intents
 	return none[i : i+1], nil
 }
 
@@ -117,7 +117,7 @@ func newSummer(noParams) (sdk.Strategy, error) {
 	return s, nil
 }
 
-func (s *summer) OnCandle(v sdk.View) ([]sdk.Intent, error) {
+func (s *summer) OnCandle(v sdk.View) (sdk.Intents, error) {
 	sum := 0.0
 	for i := range s.parts {
 		sum += s.parts[i]

@@ -38,7 +38,7 @@ func newChoosy(p choosyParams) (sdk.Strategy, error) {
 
 func (s *choosy) Warmup() int { return s.Period }
 
-func (s *choosy) OnCandle(v sdk.View) ([]sdk.Intent, error) {
+func (s *choosy) OnCandle(v sdk.View) (sdk.Intents, error) {
 	if s.Mode == "fail" && v.Index() > 40 {
 		return nil, errors.New("told to fail")
 	}
@@ -81,7 +81,7 @@ func newTide(p tideParams) (sdk.Strategy, error) {
 
 func (s *tide) Warmup() int { return s.period }
 
-func (s *tide) OnCandle(v sdk.View) ([]sdk.Intent, error) {
+func (s *tide) OnCandle(v sdk.View) (sdk.Intents, error) {
 	volume := v.Candle().Volume
 	s.average.Add(volume)
 	switch loud := volume > s.average.Value(); {

@@ -34,9 +34,9 @@ func newSeer(p seerParams) (sdk.Strategy, error) {
 	return &seer{s.(*crosser), p.By}, nil
 }
 
-func (s *seer) OnCandle(v sdk.View) ([]sdk.Intent, error) {
+func (s *seer) OnCandle(v sdk.View) (sdk.Intents, error) {
 	known := map[string]bool{
-		"price": v.Candle().Close < 1e5, "year": v.Time().Time().Before(time.Date(2020, 12, 31, 0, 0, 0, 0, time.UTC)), "name": v.Symbols()[0] == "BTC/USDT",
+		"price": v.Candle().Close < 1e5, "year": v.Time().Before(time.Date(2020, 12, 31, 0, 0, 0, 0, time.UTC)), "name": v.Symbols()[0] == "BTC/USDT",
 	}
 	s.size = sdk.CashFraction(0.25)
 	if known[s.by] {

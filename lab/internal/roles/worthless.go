@@ -25,7 +25,7 @@ type idle struct{}
 
 func newIdle(noParams) (sdk.Strategy, error) { return idle{}, nil }
 
-func (idle) OnCandle(sdk.View) ([]sdk.Intent, error) { return nil, nil }
+func (idle) OnCandle(sdk.View) (sdk.Intents, error) { return nil, nil }
 
 type noiseParams struct {
 	Salt int `param:"salt" default:"0" min:"0" max:"1000000" doc:"Which of the coins is thrown"`
@@ -36,8 +36,8 @@ type noise struct{ salt int }
 
 func newNoise(p noiseParams) (sdk.Strategy, error) { return noise{p.Salt}, nil }
 
-func (n noise) OnCandle(v sdk.View) ([]sdk.Intent, error) {
-	coin := rand.NewPCG(uint64(v.Time()), uint64(n.salt))
+func (n noise) OnCandle(v sdk.View) (sdk.Intents, error) {
+	coin := rand.NewPCG(uint64(v.Time().UnixMilli()), uint64(n.salt))
 	switch heads := coin.Uint64()>>63 == 0; {
 	case heads && v.Flat():
 		return sdk.Buy(sdk.CashFraction(0.9)), nil
@@ -52,7 +52,7 @@ type holder struct{}
 
 func newHolder(noParams) (sdk.Strategy, error) { return holder{}, nil }
 
-func (holder) OnCandle(v sdk.View) ([]sdk.Intent, error) {
+func (holder) OnCandle(v sdk.View) (sdk.Intents, error) {
 	if v.Flat() {
 		return sdk.Buy(sdk.AllCash()), nil
 	}
@@ -64,7 +64,7 @@ type thin struct{}
 
 func newThin(noParams) (sdk.Strategy, error) { return thin{}, nil }
 
-func (thin) OnCandle(v sdk.View) ([]sdk.Intent, error) {
+func (thin) OnCandle(v sdk.View) (sdk.Intents, error) {
 	switch low := v.Candle().Close < middle; {
 	case low && v.Flat():
 		return sdk.Buy(sdk.Quantity(1)), nil

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/mod/modfile"
 	"golang.org/x/mod/semver"
 
+	"github.com/assay-run/assay/host/base/file"
 	"github.com/assay-run/assay/lab/project"
 )
 
@@ -134,17 +135,8 @@ func Update(dir string) (*Change, error) {
 	if err := os.Rename(fresh, to); err != nil {
 		return nil, err
 	}
-	err = replaceFile(temp, filepath.Join(dir, "go.sum"), sums)
-	return c, errors.Join(err, replaceFile(temp, filepath.Join(dir, "go.mod"), mod))
-}
-
-// replaceFile puts a file in its place at once.
-func replaceFile(temp, path string, text []byte) error {
-	made := filepath.Join(temp, filepath.Base(path))
-	if err := os.WriteFile(made, text, 0o644); err != nil {
-		return err
-	}
-	return os.Rename(made, path)
+	err = file.Write(filepath.Join(dir, "go.sum"), sums, 0o644)
+	return c, errors.Join(err, file.Write(filepath.Join(dir, "go.mod"), mod, 0o644))
 }
 
 // renewed are go.mod and go.sum of a folder for the SDK's files: at least the versions that

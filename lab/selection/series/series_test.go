@@ -14,10 +14,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/assay-run/assay/host/artifact"
-	"github.com/assay-run/assay/host/artifact/table"
 	"github.com/assay-run/assay/host/candle"
 	"github.com/assay-run/assay/host/metric"
-	"github.com/assay-run/assay/host/result"
 	"github.com/assay-run/assay/lab/selection/series"
 	"github.com/assay-run/assay/lab/stat"
 	"github.com/assay-run/assay/plugin-sdk/market"
@@ -36,7 +34,7 @@ const head = "timestamp,equity,cash,position_value,drawdown,exposure\n"
 func TestCurveIsReadAsItWasWritten(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(0, 20).Draw(t, "n")
-		curve := &result.EquityCurve{}
+		curve := &artifact.EquityCurve{}
 		at := market.Time(rapid.Int64Range(1, 4e12).Draw(t, "start"))
 		for range n {
 			at += market.Time(rapid.Int64Range(1, 1e9).Draw(t, "step"))
@@ -47,7 +45,7 @@ func TestCurveIsReadAsItWasWritten(t *testing.T) {
 		zeros := make([]float64, n)
 		curve.Cash, curve.Drawdown, curve.Exposure = zeros, zeros, zeros
 		var b bytes.Buffer
-		if err := table.WriteEquity(&b, curve); err != nil {
+		if err := artifact.WriteEquity(&b, curve); err != nil {
 			t.Fatal(err)
 		}
 		c, err := series.Read(b.Bytes())
@@ -278,7 +276,7 @@ func TestHolding(t *testing.T) {
 	var data []artifact.Dataset
 	var all []*market.Series
 	for i, symbol := range []market.Symbol{"A/USD", "B/USD"} {
-		s := sdktest.Synth(uint64(i+1), 100, start+market.Time(i)*24*hour, time.Hour)
+		s := sdktest.Synth(uint64(i+1), 100, (start + market.Time(i)*24*hour).Time(), time.Hour)
 		s.Symbol = symbol
 		d, err := store.Put(t.Context(), candle.PutRequest{Exchange: "test", Series: s})
 		if err != nil {

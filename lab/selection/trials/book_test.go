@@ -13,7 +13,6 @@ import (
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/metric"
 	"github.com/assay-run/assay/host/registry"
-	"github.com/assay-run/assay/host/result"
 	"github.com/assay-run/assay/lab/stat/random"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
@@ -54,7 +53,7 @@ type played struct {
 	// returns are those of successive days from from.
 	returns []float64
 	from    market.Time
-	failure *result.Failure
+	failure *artifact.Failure
 	files   []artifact.ExtraFile
 }
 
@@ -68,7 +67,7 @@ func (s *shelf) put(p played) string {
 	if p.from == 0 {
 		p.from = begin
 	}
-	curve := result.EquityCurve{}
+	curve := artifact.EquityCurve{}
 	equity := 1000.0
 	var closes []market.Time
 	for i := range len(p.returns) + 1 {
@@ -102,7 +101,7 @@ func (s *shelf) put(p played) string {
 	run := &artifact.Run{
 		ID: p.id, Manifest: m, Status: artifact.StatusCompleted, StartedAt: ended.Add(-time.Second), CompletedAt: ended,
 		Origin: artifact.OriginService, Service: &artifact.ServiceNote{Mode: "backtest"}, Failure: p.failure,
-		Splits: []artifact.Split{{ID: artifact.FullSplitID, Results: &result.Results{Equity: curve, Metrics: &report}, Failed: p.failure != nil}},
+		Splits: []artifact.Split{{ID: artifact.FullSplitID, Results: &artifact.Results{Equity: curve, Metrics: &report}, Failed: p.failure != nil}},
 	}
 	if p.failure != nil {
 		run.Status = artifact.StatusFailed
@@ -191,7 +190,7 @@ func TestEveryTrialOnTheDaysCounts(t *testing.T) {
 func TestWhatHasFailedCounts(t *testing.T) {
 	s := newShelf(t)
 	judged := s.put(played{kind: artifact.KindRun, returns: noise(1, 200)})
-	s.put(played{params: `{"x":2}`, returns: noise(2, 90), failure: &result.Failure{Code: "PLUGIN_CRASHED", LogTail: []string{}, Data: map[string]any{}}})
+	s.put(played{params: `{"x":2}`, returns: noise(2, 90), failure: &artifact.Failure{Code: "PLUGIN_CRASHED", LogTail: []string{}, Data: map[string]any{}}})
 	if p := s.place(judged); p.N != 2 {
 		t.Errorf("%+v", p)
 	}

@@ -1,3 +1,11 @@
+// Package cscv estimates the probability that choosing the best of many trials
+// overfits, by combinatorially symmetric cross-validation (Bailey, Borwein, Lopez de
+// Prado and Zhu, 2017).
+//
+// A matrix of returns comes in, a row per observation, the oldest first, and a column
+// per trial. The rows are cut into S blocks; every choice of half of them is in sample
+// once, the other half is out of sample. Out comes how often the best in sample is below
+// the median out of sample. It imports package stat; there is no randomness.
 package cscv
 
 import (
@@ -207,4 +215,100 @@ func (r *Result) finish() {
 	}
 	ex, ey := stat.Deviations(x), stat.Deviations(y)
 	r.Slope, r.SlopeReason = stat.Finite(stat.Dot(ex, ey) / stat.Dot(ex, ex))
+}
+
+// Metric is how a trial is judged on some rows.
+type Metric int
+
+// The metrics: mean over standard deviation (ddof 1), and the mean.
+const (
+	Sharpe Metric = iota
+	Mean
+)
+
+// block is what a metric must know of some rows of one column: blocks are added without
+// looking at the rows again. Source of the sum of squares: Chan, Golub and LeVeque (1983).
+type block struct {
+	n, mean, squares float64 // squares of the deviations from the mean
+	first            float64
+	constant         bool // all values are first
+}
+
+func blockOf(x []float64) block {
+	e := stat.Deviations(x)
+	return block{float64(len(x)), stat.Mean(x), stat.Dot(e, e), x[0], stat.AllEqual(x)}
+}
+
+func (b block) plus(o block) block {
+	if b.n == 0 {
+		return o
+	}
+	n, d := b.n+o.n, o.mean-b.mean
+	return block{
+		n:        n,
+		mean:     float64(b.mean*(b.n/n)) + float64(o.mean*(o.n/n)),
+		squares:  b.squares + o.squares + float64(float64(d*d)*(b.n*o.n/n)),
+		first:    b.first,
+		constant: b.constant && o.constant && b.first == o.first,
+	}
+}
+
+// judge is the performance. A trial that did nothing in these rows has neither earned
+// nor risked anything and counts as 0; any other constant has no Sharpe ratio.
+func (m Metric) judge(b block) (float64, stat.Reason) {
+	switch {
+	case m == Mean:
+		return stat.Finite(b.mean)
+	case b.constant && b.first == 0:
+		return 0, ""
+	case b.constant || b.squares == 0:
+		return 0, stat.ZeroVariance
+	}
+	return stat.Finite(b.mean / math.Sqrt(b.squares/(b.n-1)))
+}
+
+// MostBlocks is the largest S that is computed: 184,756 choices.
+const MostBlocks = 20
+
+// Choices is C(s, s/2), how many ways there are to choose half of s blocks, for an even
+// s in 2..66; 0 for any other, whose count does not exist or does not fit an int64.
+func Choices(s int) int64 {
+	if s < 2 || s > 66 || s%2 != 0 {
+		return 0
+	}
+	c := int64(1)
+	for i := 1; i <= s/2; i++ {
+		// C(s, i) = C(s, i-1) (s-i+1) / i, divided first so that nothing overflows.
+		num, den := int64(s-i+1), int64(i)
+		g := gcd(num, den)
+		num, den = num/g, den/g
+		c = c / den * num
+	}
+	return c
+}
+
+func gcd(a, b int64) int64 {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
+}
+
+// halves calls use with every choice of s/2 of 0..s-1 in lexicographic order, as a flag
+// per block; use must not keep the slice.
+func halves(s int, use func(inside []bool)) {
+	inside := make([]bool, s)
+	var choose func(from, left int)
+	choose = func(from, left int) {
+		if left == 0 {
+			use(inside)
+			return
+		}
+		for i := from; i <= s-left; i++ {
+			inside[i] = true
+			choose(i+1, left-1)
+			inside[i] = false
+		}
+	}
+	choose(0, s/2)
 }

@@ -11,62 +11,58 @@ import (
 	"math/rand/v2"
 	"strconv"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/metric"
-	"github.com/assay-run/assay/lab/stat/eval/line"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
+// text is an input that is listed and not looked at.
+type text = jsontext.Value
+
 func randomFunctions() []Function {
 	return []Function{
-		{
-			Names: []string{"periods_per_year (24/7 market, 365 d)"}, Forms: form("timeframes[]"), Value: "[]",
-			Doc: "Candles in a year of a market that never closes.",
-			bind: func(in *line.Inputs) func() any {
-				var frames []market.Timeframe
-				for i, text := range in.Texts("timeframes") {
-					tf, err := market.ParseTimeframe(text)
-					if err != nil {
-						in.Refuse(line.InvalidArgument, "timeframes", []any{i}, "%v", err)
-					}
-					frames = append(frames, tf)
+		define("periods_per_year", "[]", "Candles in a year of a market that never closes.", func(in struct {
+			Timeframes []string `in:"timeframes[]"`
+		}) any {
+			out := make([]float64, len(in.Timeframes))
+			for i, text := range in.Timeframes {
+				tf, err := market.ParseTimeframe(text)
+				if err != nil {
+					return refused(at("timeframes", i), "%v", err)
 				}
-				return func() any {
-					return each(frames, func(tf market.Timeframe) any { return metric.CandlePeriods(tf, metric.Calendar24x7, 0, 0) })
-				}
-			},
-		},
-		{
-			Names: []string{"math/rand/v2 PCG"}, Forms: form("seed1", "seed2"), Value: "6 hex words",
-			Doc: "The first words of Go's PCG, the generator of every random stream.",
-			bind: func(in *line.Inputs) func() any {
-				source := rand.NewPCG(in.Uint64("seed1"), in.Uint64("seed2"))
-				return func() any { return words(source, 6) }
-			},
-		},
-		{
-			Names: []string{"math/rand/v2 ChaCha8"}, Forms: form("seed_ascii (32 bytes)"), Value: "4 hex words",
-			Doc: "The first words of Go's ChaCha8.",
-			bind: func(in *line.Inputs) func() any {
-				var seed [32]byte
-				text := in.Text("seed_ascii")
-				if copy(seed[:], text) != len(text) || len(text) != len(seed) {
-					in.Refuse(line.InvalidArgument, "seed_ascii", nil, "seed_ascii has %d bytes, not %d", len(text), len(seed))
-				}
-				return func() any { return words(rand.NewChaCha8(seed), 4) }
-			},
-		},
-		{
-			Names: []string{"ema with explicit float64() conversions"}, Forms: form("generator", "alpha", "formula", "digest (texts, not executed)"),
-			Value: "input, ema_safe: first 8 bytes of sha256 of a price series and of its EMA",
-			Doc:   "Whether this CPU computes an EMA like every other: b2b6d9b75915d99e, 6e19142326499d4d.",
-			bind: func(*line.Inputs) func() any {
-				return func() any {
-					input, ema := portableEMA()
-					return line.Object{{Name: "input", Value: input}, {Name: "ema_safe", Value: ema}}
-				}
-			},
-		},
+				out[i] = metric.CandlePeriods(tf, metric.Calendar24x7, 0, 0)
+			}
+			return out
+		}).named("periods_per_year (24/7 market, 365 d)"),
+		define("pcg", "6 hex words", "The first words of Go's PCG, the generator of every random stream.",
+			func(in struct {
+				Seed1 uint64 `in:"seed1"`
+				Seed2 uint64 `in:"seed2"`
+			}) any {
+				return words(rand.NewPCG(in.Seed1, in.Seed2), 6)
+			}).named("math/rand/v2 PCG"),
+		define("chacha8", "4 hex words", "The first words of Go's ChaCha8.", func(in struct {
+			Seed string `in:"seed_ascii (32 bytes)"`
+		}) any {
+			var seed [32]byte
+			if copy(seed[:], in.Seed) != len(in.Seed) || len(in.Seed) != len(seed) {
+				return refused(at("seed_ascii"), "seed_ascii has %d bytes, not %d", len(in.Seed), len(seed))
+			}
+			return words(rand.NewChaCha8(seed), 4)
+		}).named("math/rand/v2 ChaCha8"),
+		define("ema_portable", "input, ema_safe: first 8 bytes of sha256 of a price series and of its EMA",
+			"Whether this CPU computes an EMA like every other: b2b6d9b75915d99e, 6e19142326499d4d.",
+			func(in struct {
+				Generator text `in:"generator"`
+				Alpha     text `in:"alpha"`
+				Formula   text `in:"formula"`
+				Digest    text `in:"digest (texts, not executed)"`
+			}) any {
+				input, ema := portableEMA()
+				return fields("input", input, "ema_safe", ema)
+			}).named("ema with explicit float64() conversions"),
 	}
 }
 
@@ -107,70 +103,53 @@ func portableEMA() (input, ema string) {
 
 func byteFunctions() []Function {
 	return []Function{
-		{
-			Names: []string{"canonicalize arrays", "canonicalize french", "canonicalize structures", "canonicalize unicode", "canonicalize values", "canonicalize weird"},
-			Forms: form("input_utf8"), Value: "output_utf8, sha256",
-			Doc:  "Canonical JSON (RFC 8785) and its hash.",
-			bind: canonical("output_utf8"),
-		},
-		{
-			Names: []string{"number serialisation"}, Forms: form("ieee_hex[]"), Value: "texts; `ERROR` for Inf, NaN",
-			Doc: "The text of a 64-bit float in canonical JSON.",
-			bind: func(in *line.Inputs) func() any {
-				var numbers []float64
-				for i, text := range in.Texts("ieee_hex") {
+		define("canonical_json", "output_utf8, sha256", "Canonical JSON (RFC 8785) and its hash.",
+			func(in document) any { return in.canonical("output_utf8") }).
+			named("canonicalize arrays", "canonicalize french", "canonicalize structures",
+				"canonicalize unicode", "canonicalize values", "canonicalize weird"),
+		define("canonical_number", "texts; `ERROR` for Inf, NaN", "The text of a 64-bit float in canonical JSON.",
+			func(in struct {
+				Hex []string `in:"ieee_hex[]"`
+			}) any {
+				out := make([]string, len(in.Hex))
+				for i, text := range in.Hex {
 					bits, err := strconv.ParseUint(text, 16, 64)
 					if err != nil || len(text) != 16 {
-						in.Refuse(line.InvalidArgument, "ieee_hex", []any{i}, "%q is not 16 hex digits", text)
+						return refused(at("ieee_hex", i), "%q is not 16 hex digits", text)
 					}
-					numbers = append(numbers, math.Float64frombits(bits))
-				}
-				return func() any {
-					return each(numbers, func(x float64) any {
-						text, err := digest.Number(x)
-						if err != nil {
-							return "ERROR"
-						}
-						return text
-					})
-				}
-			},
-		},
-		{
-			Names: []string{"sha256(JCS(request))"}, Forms: form("input_utf8"), Value: "canonical, sha256",
-			Doc:  "The identity of a request: the hash of its canonical JSON.",
-			bind: canonical("canonical"),
-		},
-		{
-			Names: []string{"one parameter changed"}, Forms: form("canonical"), Value: "sha256",
-			Doc: "The hash of a text that is canonical JSON already.",
-			bind: func(in *line.Inputs) func() any {
-				text := in.Text("canonical")
-				return func() any {
-					if _, err := digest.CanonicalJSON([]byte(text)); err != nil {
-						return refused("canonical", "%v", err)
+					if out[i], err = digest.Number(math.Float64frombits(bits)); err != nil {
+						out[i] = "ERROR"
 					}
-					return line.Object{{Name: "sha256", Value: digest.SHA256Hex([]byte(text))}}
 				}
-			},
-		},
+				return out
+			}).named("number serialisation"),
+		define("request_sha256", "canonical, sha256", "The identity of a request: the hash of its canonical JSON.",
+			func(in document) any { return in.canonical("canonical") }).named("sha256(JCS(request))"),
+		define("canonical_sha256", "sha256", "The hash of a text that is canonical JSON already.", func(in struct {
+			Text string `in:"canonical"`
+		}) any {
+			if _, err := digest.CanonicalJSON([]byte(in.Text)); err != nil {
+				return refused(at("canonical"), "%v", err)
+			}
+			return fields("sha256", digest.SHA256Hex([]byte(in.Text)))
+		}).named("one parameter changed"),
 	}
 }
 
-// canonical answers with the canonical form of input_utf8, under a name, and its hash.
-func canonical(name string) func(*line.Inputs) func() any {
-	return func(in *line.Inputs) func() any {
-		text := in.Text("input_utf8")
-		return func() any {
-			out, err := digest.CanonicalJSON([]byte(text))
-			if err != nil {
-				var bad *digest.JSONError
-				if errors.As(err, &bad) {
-					return refused("input_utf8", "input_utf8 is not JSON that has a canonical form: %v", bad)
-				}
-				return refused("input_utf8", "%v", err)
-			}
-			return line.Object{{Name: name, Value: string(out)}, {Name: "sha256", Value: digest.SHA256Hex(out)}}
+// document is a JSON text.
+type document struct {
+	Text string `in:"input_utf8"`
+}
+
+// canonical answers with the canonical form of a text, under a name, and its hash.
+func (in document) canonical(name string) any {
+	out, err := digest.CanonicalJSON([]byte(in.Text))
+	if err != nil {
+		var bad *digest.JSONError
+		if errors.As(err, &bad) {
+			return refused(at("input_utf8"), "input_utf8 is not JSON that has a canonical form: %v", bad)
 		}
+		return refused(at("input_utf8"), "%v", err)
 	}
+	return fields(name, string(out), "sha256", digest.SHA256Hex(out))
 }

@@ -7,44 +7,43 @@ import (
 	"errors"
 	"fmt"
 	"io"
-
-	"github.com/assay-run/assay/lab/stat/eval/line"
+	"slices"
 )
 
 // Table answers requests. It is safe for concurrent use.
-type Table struct{ functions map[string]Function }
+type Table struct{ functions map[string]*Function }
 
 // New is the table of All.
 func New() *Table {
-	t := &Table{map[string]Function{}}
+	t := &Table{map[string]*Function{}}
 	for _, f := range All() {
-		for _, name := range f.Names {
-			t.functions[name] = f
+		for _, name := range slices.Concat(f.Names, f.also) {
+			t.functions[name] = &f
 		}
 	}
 	return t
 }
 
-// Line answers one request, without the end of the line. The error, nil if there is a
+// Line answers one request, without the end of the  The error, nil if there is a
 // value, is in the answer already.
-func (t *Table) Line(text []byte) ([]byte, *line.Error) {
-	req, bad := line.Parse(text)
+func (t *Table) Line(text []byte) ([]byte, *Error) {
+	req, bad := parse(text)
 	if bad != nil {
 		if req == nil {
-			return line.Refusal(nil, bad), bad
+			return Refusal(nil, bad), bad
 		}
-		return line.Refusal(req.ID, bad), bad
+		return Refusal(req.ID, bad), bad
 	}
 	f, known := t.functions[req.Function]
 	if !known {
-		bad := line.Errorf(line.UnknownFunction, []any{"fn"}, "there is no function %q: lab stats list shows all", req.Function)
-		return line.Refusal(req.ID, bad), bad
+		bad := Errorf(UnknownFunction, []any{"fn"}, "there is no function %q: lab stats list shows all", req.Function)
+		return Refusal(req.ID, bad), bad
 	}
-	value, bad := f.compute(req.Inputs)
+	value, bad := f.answer(req.Function, req.Inputs)
 	if bad != nil {
-		return line.Refusal(req.ID, bad), bad
+		return Refusal(req.ID, bad), bad
 	}
-	return line.Answer(req.ID, value), nil
+	return Answer(req.ID, value), nil
 }
 
 // Run answers every line of in, in order, by calling answer, and says how many of them
@@ -84,10 +83,10 @@ func (t *Table) Run(ctx context.Context, in io.Reader, answer func(text []byte),
 	}
 }
 
-func (t *Table) answer(r read) ([]byte, *line.Error) {
+func (t *Table) answer(r read) ([]byte, *Error) {
 	if r.tooLong {
-		bad := &line.Error{Code: line.UnsupportedInput, Message: fmt.Sprintf("a line has at most %d bytes", line.MaxBytes)}
-		return line.Refusal(nil, bad), bad
+		bad := &Error{Code: UnsupportedInput, Message: fmt.Sprintf("a line has at most %d bytes", MaxBytes)}
+		return Refusal(nil, bad), bad
 	}
 	return t.Line(r.text)
 }
@@ -123,7 +122,7 @@ func readLine(in *bufio.Reader) read {
 		if !r.tooLong {
 			r.text = append(r.text, part...)
 		}
-		if len(bytes.TrimRight(r.text, "\r\n")) > line.MaxBytes {
+		if len(bytes.TrimRight(r.text, "\r\n")) > MaxBytes {
 			r.text, r.tooLong = nil, true
 		}
 		switch {

@@ -1,4 +1,4 @@
-package eval_test
+package eval
 
 import (
 	"bytes"
@@ -11,13 +11,10 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/assay-run/assay/lab/stat/eval"
-	"github.com/assay-run/assay/lab/stat/eval/line"
 )
 
 func TestExamples(t *testing.T) {
-	table := eval.New()
+	table := New()
 	asked := map[string]bool{}
 	for _, c := range examples() {
 		asked[c.fn] = true
@@ -44,8 +41,8 @@ func TestExamples(t *testing.T) {
 		}
 		compare(t, c.fn, a.Value, want, 1e-12)
 	}
-	for _, f := range eval.All() {
-		if !slices.ContainsFunc(f.Names, func(n string) bool { return asked[n] }) && f.Names[0] != "cscv argument checks" {
+	for _, f := range All() {
+		if !slices.ContainsFunc(append(f.Names, f.also...), func(n string) bool { return asked[n] }) && f.Names[0] != "cscv_argument_checks" {
 			t.Errorf("%s has no example", f.Names[0])
 		}
 	}
@@ -53,10 +50,10 @@ func TestExamples(t *testing.T) {
 
 // Each input of each example is left out, given a wrong type, and joined by a stranger.
 func TestEveryInputIsChecked(t *testing.T) {
-	table := eval.New()
+	table := New()
 	for _, c := range examples() {
 		for name := range inputsOf(t, c.request()) {
-			req, inputs := request(t, c.request())
+			req, inputs := requestOf(t, c.request())
 			delete(inputs, name)
 			a := ask(t, table, req)
 			if name == "divide_by" || name == "rho" && req["fn"] == "dsr_2025" {
@@ -81,7 +78,7 @@ func TestEveryInputIsChecked(t *testing.T) {
 				}
 			}
 		}
-		req, inputs := request(t, c.request())
+		req, inputs := requestOf(t, c.request())
 		inputs["stranger"] = 1
 		if a := ask(t, table, req); a.Error == nil || a.Error.Code != "UNKNOWN_INPUT" || a.Error.Pointer != "/inputs/stranger" {
 			t.Errorf("%s: %+v", c.request(), a)
@@ -89,7 +86,7 @@ func TestEveryInputIsChecked(t *testing.T) {
 	}
 }
 
-func request(t *testing.T, text string) (req, inputs map[string]any) {
+func requestOf(t *testing.T, text string) (req, inputs map[string]any) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(text), &req); err != nil {
 		t.Fatal(err)
@@ -98,12 +95,12 @@ func request(t *testing.T, text string) (req, inputs map[string]any) {
 }
 
 func inputsOf(t *testing.T, text string) map[string]any {
-	_, inputs := request(t, text)
+	_, inputs := requestOf(t, text)
 	return inputs
 }
 
 func TestRefusals(t *testing.T) {
-	table := eval.New()
+	table := New()
 	for _, c := range []struct{ fn, inputs, code, pointer string }{
 		{"psr_2012", `{"sr":0.1,"sr_benchmark":0,"T":0,"skew":0,"kurt_raw":3}`, "INVALID_ARGUMENT", "/inputs/T"},
 		{"psr_2012", `{"sr":0.1,"sr_benchmark":0,"T":24,"skew":0,"kurt_raw":0}`, "INVALID_ARGUMENT", "/inputs/kurt_raw"},
@@ -212,10 +209,10 @@ func TestRun(t *testing.T) {
 	var out bytes.Buffer
 	answer := func(text []byte) { out.Write(append(text, '\n')) }
 	in := "{\"id\":1,\"fn\":\"omega\",\"inputs\":{\"returns\":[1,-1],\"threshold\":0}}\r\n\n" +
-		strings.Repeat(" ", line.MaxBytes+1) + "\n" +
-		strings.Repeat(" ", line.MaxBytes-len(count)) + count + "\r\n" +
+		strings.Repeat(" ", MaxBytes+1) + "\n" +
+		strings.Repeat(" ", MaxBytes-len(count)) + count + "\r\n" +
 		"{\"id\":3,\"fn\":\"nothing\",\"inputs\":{}}"
-	lines, failed, err := eval.New().Run(context.Background(), strings.NewReader(in), answer, func() error { return nil })
+	lines, failed, err := New().Run(context.Background(), strings.NewReader(in), answer, func() error { return nil })
 	if lines != 5 || failed != 3 || err != nil {
 		t.Errorf("%d lines, %d failed, %v", lines, failed, err)
 	}
@@ -228,7 +225,7 @@ func TestRun(t *testing.T) {
 	if out.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", out.String(), want)
 	}
-	if lines, failed, err := eval.New().Run(context.Background(), strings.NewReader(""), answer, func() error { return nil }); lines+failed != 0 || err != nil {
+	if lines, failed, err := New().Run(context.Background(), strings.NewReader(""), answer, func() error { return nil }); lines+failed != 0 || err != nil {
 		t.Error(lines, failed, err)
 	}
 }
@@ -240,7 +237,7 @@ func TestRunStreams(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() {
-		_, _, err := eval.New().Run(ctx, in, func(text []byte) { answers <- string(text) }, func() error { flushed <- struct{}{}; return nil })
+		_, _, err := New().Run(ctx, in, func(text []byte) { answers <- string(text) }, func() error { flushed <- struct{}{}; return nil })
 		done <- err
 	}()
 	for range 3 {
@@ -266,10 +263,10 @@ func TestRunStreams(t *testing.T) {
 
 func TestRunReportsWhatBreaks(t *testing.T) {
 	broken := errors.New("broken")
-	if _, _, err := eval.New().Run(context.Background(), io.MultiReader(strings.NewReader("{}\n"), failing{broken}), func([]byte) {}, func() error { return nil }); !errors.Is(err, broken) {
+	if _, _, err := New().Run(context.Background(), io.MultiReader(strings.NewReader("{}\n"), failing{broken}), func([]byte) {}, func() error { return nil }); !errors.Is(err, broken) {
 		t.Error(err)
 	}
-	if _, _, err := eval.New().Run(context.Background(), strings.NewReader("{}\n"), func([]byte) {}, func() error { return broken }); !errors.Is(err, broken) {
+	if _, _, err := New().Run(context.Background(), strings.NewReader("{}\n"), func([]byte) {}, func() error { return broken }); !errors.Is(err, broken) {
 		t.Error(err)
 	}
 }

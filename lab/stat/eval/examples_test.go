@@ -1,4 +1,4 @@
-package eval_test
+package eval
 
 import "encoding/json"
 

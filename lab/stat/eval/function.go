@@ -1,10 +1,9 @@
 package eval
 
 import (
+	"reflect"
 	"slices"
 	"strings"
-
-	"github.com/assay-run/assay/lab/stat/eval/line"
 )
 
 // Input is one input of a function.
@@ -12,7 +11,7 @@ type Input struct {
 	Name string `json:"name"`
 	// Shape is "" for a scalar, [] for an array, [[]] for a matrix.
 	Shape string `json:"shape,omitempty"`
-	// Note is what the name and the shape do not say.
+	// Note is what the name and the shape do not tell.
 	Note     string `json:"note,omitempty"`
 	Optional bool   `json:"optional,omitempty"`
 }
@@ -20,18 +19,52 @@ type Input struct {
 // String is the input as the table shows it.
 func (i Input) String() string { return strings.TrimSpace(i.Name + i.Shape + " " + i.Note) }
 
-// Function is one statistic under one or more names.
+// Function is one statistic.
 type Function struct {
+	// Names has the identifier. Names of earlier versions are answered and not listed.
 	Names []string `json:"names"`
-	// Forms are the inputs; where there are several forms, one is chosen by whether the
-	// first input of the first was given.
+	// Forms are the inputs; of two forms, the first counts where its first input was given.
 	Forms [][]Input `json:"forms"`
 	Value string    `json:"value"`
 	Doc   string    `json:"doc"`
 
-	// bind reads the inputs and returns the computation, which runs only if all fitted.
-	// An input that was not given is read by no one.
-	bind func(in *line.Inputs) func() any
+	also []string
+	// compute has a computation for each form: a value for [Answer], or an *Error.
+	compute []func(given members) any
+}
+
+// define makes a function that takes its inputs as a struct, whose tags are those of bind.go.
+func define[T any](name, value, doc string, compute func(in T) any) Function {
+	return or(Function{Names: []string{name}, Value: value, Doc: doc}, compute)
+}
+
+// or adds a form to a function.
+func or[T any](f Function, compute func(in T) any) Function {
+	fields := fieldsOf(reflect.TypeFor[T]())
+	form := make([]Input, len(fields))
+	for i, field := range fields {
+		form[i] = field.Input
+	}
+	f.Forms = append(f.Forms, form)
+	f.compute = append(f.compute, func(given members) any {
+		var in T
+		if bad := bind(fields, given, reflect.ValueOf(&in).Elem()); bad != nil {
+			return bad
+		}
+		return compute(in)
+	})
+	return f
+}
+
+// named adds the names of earlier versions.
+func (f Function) named(also ...string) Function {
+	f.also = also
+	return f
+}
+
+// Answers reports whether name, listed or not, is one of the function.
+func (f *Function) Answers(name string) bool {
+	return slices.Contains(f.Names, name) || slices.Contains(f.also, name)
 }
 
 // Inputs are the inputs as the table shows them.
@@ -59,66 +92,63 @@ func All() []Function {
 		multipleFunctions(),
 		overfittingFunctions(),
 		splitFunctions(),
-		resampleFunctions(),
-		tradeFunctions(),
+		bootstrapFunctions(),
+		superiorFunctions(),
+		permutationFunctions(),
+		equityFunctions(),
+		costFunctions(),
 		designFunctions(),
 		randomFunctions(),
 		byteFunctions(),
 	)
 }
 
-// compute checks the names of the inputs and runs the function: a value for line.Answer,
-// or an error.
-func (f *Function) compute(in *line.Inputs) (any, *line.Error) {
-	form := f.Forms[0]
-	if len(f.Forms) > 1 && !in.Has(form[0].Name) {
-		form = f.Forms[1]
+// answer checks the names of the inputs and runs the function, which was asked for under
+// name: a value for [Answer], or an error.
+func (f *Function) answer(name string, given members) (any, *Error) {
+	at := 0
+	if len(f.Forms) > 1 && given.find(f.Forms[0][0].Name) == nil {
+		at = 1
 	}
-	for _, name := range in.Names() {
-		if !slices.ContainsFunc(form, func(i Input) bool { return i.Name == name }) {
-			return nil, line.Errorf(line.UnknownInput, []any{"inputs", name}, "%q is not an input of %s: it takes %s", name, f.Names[0], f.Inputs())
+	form := f.Forms[at]
+	for _, m := range given {
+		if !slices.ContainsFunc(form, func(i Input) bool { return i.Name == m.name }) {
+			return nil, Errorf(UnknownInput, []any{"inputs", m.name},
+				"%q is not an input of %s: it takes %s", m.name, name, f.Inputs())
 		}
 	}
 	for _, i := range form {
-		if !i.Optional && !in.Has(i.Name) {
-			return nil, line.Errorf(line.MissingInput, []any{"inputs", i.Name}, "%s is missing: %s takes %s", i.Name, f.Names[0], f.Inputs())
+		if !i.Optional && given.find(i.Name) == nil {
+			return nil, Errorf(MissingInput, []any{"inputs", i.Name},
+				"%s is missing: %s takes %s", i.Name, name, f.Inputs())
 		}
 	}
-	run := f.bind(in)
-	if err := in.Err(); err != nil {
-		return nil, err
-	}
-	v := run()
-	if err, bad := v.(*line.Error); bad {
-		return nil, err
+	v := f.compute[at](given)
+	if bad, refused := v.(*Error); refused {
+		return nil, bad
 	}
 	return v, nil
 }
 
-// names is a form whose inputs are written like in the table: "returns[]", "rows[[sr, T]]".
-func names(inputs ...string) []Input {
-	var out []Input
-	for _, text := range inputs {
-		name, rest, _ := strings.Cut(text, " ")
-		if at := strings.IndexAny(text, "[{"); at >= 0 && at < len(name) {
-			end := strings.LastIndexAny(text, "]}") + 1
-			out = append(out, Input{Name: text[:at], Shape: text[at:end], Note: strings.TrimSpace(text[end:])})
-			continue
-		}
-		out = append(out, Input{Name: name, Note: rest})
-	}
-	return out
-}
-
-// form is the only form of a function.
-func form(inputs ...string) [][]Input { return [][]Input{names(inputs...)} }
-
-// refused is the answer to an input that only the computation found to be wrong.
-func refused(name, format string, args ...any) *line.Error {
-	return line.Errorf(line.InvalidArgument, []any{"inputs", name}, format, args...)
+// refused is the answer to an input that only the computation found to be wrong; path is the
+// name of the input and the indices below it.
+func refused(path []any, format string, args ...any) *Error {
+	return Errorf(InvalidArgument, append([]any{"inputs"}, path...), format, args...)
 }
 
 // tooMuch is the answer to a request that would take too long.
-func tooMuch(name, format string, args ...any) *line.Error {
-	return line.Errorf(line.UnsupportedInput, []any{"inputs", name}, format, args...)
+func tooMuch(name, format string, args ...any) *Error {
+	return Errorf(UnsupportedInput, []any{"inputs", name}, format, args...)
+}
+
+// at is the place of an input, or of a part of it.
+func at(path ...any) []any { return path }
+
+// each is a value for every element.
+func each[T any](items []T, f func(T) any) []any {
+	out := make([]any, len(items))
+	for i, item := range items {
+		out[i] = f(item)
+	}
+	return out
 }

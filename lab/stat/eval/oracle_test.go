@@ -1,4 +1,4 @@
-package eval_test
+package eval
 
 import (
 	"encoding/json"
@@ -10,8 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/assay-run/assay/lab/stat/eval"
 )
 
 // oracle is one reference result, which nothing in this project has computed.
@@ -57,7 +55,7 @@ type answer struct {
 	Error     *struct{ Code, Message, Pointer string }
 }
 
-func ask(t *testing.T, table *eval.Table, request any) answer {
+func ask(t *testing.T, table *Table, request any) answer {
 	t.Helper()
 	text, ok := request.(string)
 	if !ok {
@@ -79,7 +77,7 @@ func ask(t *testing.T, table *eval.Table, request any) answer {
 }
 
 func TestOracles(t *testing.T) {
-	table := eval.New()
+	table := New()
 	cases := oracles(t)
 	for _, c := range cases {
 		t.Run(c.ID, func(t *testing.T) {

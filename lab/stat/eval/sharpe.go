@@ -2,17 +2,23 @@ package eval
 
 import (
 	"github.com/assay-run/assay/lab/stat"
-	"github.com/assay-run/assay/lab/stat/eval/line"
 	"github.com/assay-run/assay/lab/stat/sharpe"
 )
 
-// observations is the domain of T, which may be fractional: a track record length is.
-func observations() line.Bound { return line.AtLeast(1) }
+// shape are the moments that the error of a ratio depends on. A kurtosis below 1 does not
+// exist, and is what an excess kurtosis looks like that was taken for a raw one.
+type shape struct {
+	Skew float64 `in:"skew"`
+	Kurt float64 `in:"kurt_raw" is:">=1"`
+}
 
-// shapeOf reads skew and kurt_raw. A kurtosis below 1 does not exist, and is what an
-// excess kurtosis looks like that somebody took for a raw one.
-func shapeOf(in *line.Inputs) sharpe.Shape {
-	return sharpe.Shape{Skew: in.Number("skew", line.Real()), Kurt: in.Number("kurt_raw", line.AtLeast(1))}
+func (s shape) of() sharpe.Shape { return sharpe.Shape{Skew: s.Skew, Kurt: s.Kurt} }
+
+// sample is the number of observations, fractional as a track record's length is, with
+// their shape.
+type sample struct {
+	T float64 `in:"T" is:">=1"`
+	shape
 }
 
 // estimate is a Sharpe ratio with what its error depends on.
@@ -22,9 +28,7 @@ type estimate struct {
 	why   stat.Reason
 }
 
-func estimateOf(in *line.Inputs) estimate {
-	return estimate{sr: in.Number("sr", line.Real()), t: in.Number("T", observations()), shape: shapeOf(in)}
-}
+func (s sample) estimate(sr float64) estimate { return estimate{sr: sr, t: s.T, shape: s.of()} }
 
 // measured is the estimate that returns give.
 func measured(returns []float64) estimate {
@@ -45,207 +49,147 @@ func (e estimate) tooFew() stat.Reason {
 
 func returnFunctions() []Function {
 	return []Function{
-		{
-			Names: []string{"moments_and_sharpe"}, Forms: form("returns[]", "rf"), Value: "sharpe, skew_pop, kurt_pop_raw, sr_se",
-			Doc: "Sharpe ratio per observation with its moments and standard error (Mertens).",
-			bind: func(in *line.Inputs) func() any {
-				returns, rf := in.Numbers("returns", line.Real()), in.Number("rf", line.Real())
-				return func() any { return momentsAndSharpe(returns, rf) }
-			},
-		},
-		{
-			Names: []string{"sharpe"}, Forms: form("returns[]", "rf", "ddof"), Value: "number",
-			Doc: "(mean - rf) / standard deviation, per observation.",
-			bind: func(in *line.Inputs) func() any {
-				returns, rf, ddof := in.Numbers("returns", line.Real()), in.Number("rf", line.Real()), in.Integer("ddof", 0, 1<<30)
-				return func() any { return line.Defined(sharpe.Ratio(returns, rf, ddof)) }
-			},
-		},
-		{
-			Names: []string{"sortino"}, Forms: form("returns[]", "target"), Value: "mean(r - target) / RMS of min(0, r - target) over all n",
-			Doc: "Sortino ratio per observation.",
-			bind: func(in *line.Inputs) func() any {
-				returns, target := in.Numbers("returns", line.Real()), in.Number("target", line.Real())
-				return func() any { return line.Defined(sharpe.Sortino(returns, target)) }
-			},
-		},
-		{
-			Names: []string{"omega"}, Forms: form("returns[]", "threshold"), Value: "sum of gains over / sum of losses under the threshold",
-			Doc: "Omega ratio.",
-			bind: func(in *line.Inputs) func() any {
-				returns, threshold := in.Numbers("returns", line.Real()), in.Number("threshold", line.Real())
-				return func() any { return line.Defined(sharpe.Omega(returns, threshold)) }
-			},
-		},
-	}
-}
-
-func momentsAndSharpe(returns []float64, rf float64) any {
-	m, why := stat.Of(returns)
-	if why != "" {
-		return line.Undefined{Reason: why}
-	}
-	sr := (m.Mean - rf) / m.SD
-	return line.Object{
-		{Name: "sharpe", Value: sr}, {Name: "skew_pop", Value: m.Skew}, {Name: "kurt_pop_raw", Value: m.Kurt},
-		{Name: "sr_se", Value: line.Defined(sharpe.SE(sr, float64(m.N), sharpe.ShapeOf(m)))},
+		define("moments_and_sharpe", "sharpe, skew_pop, kurt_pop_raw, sr_se",
+			"Sharpe ratio per observation with its moments and standard error (Mertens).",
+			func(in struct {
+				Returns []float64 `in:"returns[]"`
+				RF      float64   `in:"rf"`
+			}) any {
+				m, why := stat.Of(in.Returns)
+				if why != "" {
+					return Undefined{why}
+				}
+				sr := (m.Mean - in.RF) / m.SD
+				return fields("sharpe", sr, "skew_pop", m.Skew, "kurt_pop_raw", m.Kurt,
+					"sr_se", Defined(sharpe.SE(sr, float64(m.N), sharpe.ShapeOf(m))))
+			}),
+		define("sharpe", "number", "(mean - rf) / standard deviation, per observation.", func(in struct {
+			Returns []float64 `in:"returns[]"`
+			RF      float64   `in:"rf"`
+			DDOF    int       `in:"ddof" is:"0..1073741824"`
+		}) any {
+			return Defined(sharpe.Ratio(in.Returns, in.RF, in.DDOF))
+		}),
+		define("sortino", "mean(r - target) / RMS of min(0, r - target) over all n", "Sortino ratio per observation.",
+			func(in struct {
+				Returns []float64 `in:"returns[]"`
+				Target  float64   `in:"target"`
+			}) any {
+				return Defined(sharpe.Sortino(in.Returns, in.Target))
+			}),
+		define("omega", "sum of gains over / sum of losses under the threshold", "Omega ratio.", func(in struct {
+			Returns   []float64 `in:"returns[]"`
+			Threshold float64   `in:"threshold"`
+		}) any {
+			return Defined(sharpe.Omega(in.Returns, in.Threshold))
+		}),
 	}
 }
 
 func errorFunctions() []Function {
 	return []Function{
-		{
-			Names: []string{"sharpe_se_mertens"}, Forms: form("sr", "T", "skew", "kurt_raw"), Value: "number",
-			Doc: "Standard error of a Sharpe ratio, with skewness and kurtosis; divides by T - 1.",
-			bind: func(in *line.Inputs) func() any {
-				e := estimateOf(in)
-				return func() any {
-					if why := e.tooFew(); why != "" {
-						return line.Undefined{Reason: why}
-					}
-					return line.Defined(sharpe.SE(e.sr, e.t, e.shape))
+		define("sharpe_se_mertens", "number",
+			"Standard error of a Sharpe ratio, with skewness and kurtosis; divides by T - 1.",
+			func(in struct {
+				SR float64 `in:"sr"`
+				sample
+			}) any {
+				e := in.estimate(in.SR)
+				if why := e.tooFew(); why != "" {
+					return Undefined{why}
 				}
-			},
-		},
-		{
-			Names: []string{"sharpe_se_lo_iid"}, Forms: form("rows[[sr, T]]"), Value: "[]",
-			Doc: "Standard error of a Sharpe ratio of normal, independent returns (Lo); divides by T.",
-			bind: func(in *line.Inputs) func() any {
-				rows := in.Rows("rows", line.Real(), observations())
-				return func() any {
-					return each(rows, func(r []float64) any { return line.Defined(sharpe.LoSE(r[0], r[1])) })
-				}
-			},
-		},
-		{
-			Names: []string{"lo_eta_ar1"}, Forms: form("rows[[q, rho]]"), Value: "[]",
-			Doc: "Factor that annualises a Sharpe ratio over q periods with first autocorrelation rho (Lo).",
-			bind: func(in *line.Inputs) func() any {
-				rows := in.Rows("rows", line.Above(0), line.Between(-1, 1))
-				return func() any {
-					return each(rows, func(r []float64) any { return line.Defined(sharpe.EtaAR1(r[0], r[1])) })
-				}
-			},
-		},
-		{
-			Names: []string{"hl_autocorr_corrected_annual_sr"}, Forms: form("sr_annual", "rho", "freqs[] of D360 W52 M12 Q4"), Value: "[] sr_annual*eta/sqrt(q)",
-			Doc: "Annual Sharpe ratio corrected for autocorrelation, as Harvey and Liu do.",
-			bind: func(in *line.Inputs) func() any {
-				sr, rho := in.Number("sr_annual", line.Real()), in.Number("rho", line.Between(-1, 1))
-				var periods []float64
-				for i, name := range in.Texts("freqs") {
-					q, known := map[string]float64{"D360": 360, "W52": 52, "M12": 12, "Q4": 4}[name]
-					if !known {
-						in.Refuse(line.InvalidArgument, "freqs", []any{i}, "%q is not one of D360, W52, M12, Q4", name)
-					}
-					periods = append(periods, q)
-				}
-				return func() any {
-					return each(periods, func(q float64) any { return line.Defined(sharpe.Corrected(sr, q, rho)) })
-				}
-			},
-		},
+				return Defined(sharpe.SE(e.sr, e.t, e.shape))
+			}),
+		define("sharpe_se_lo_iid", "[]",
+			"Standard error of a Sharpe ratio of normal, independent returns (Lo); divides by T.",
+			func(in struct {
+				Rows [][2]float64 `in:"rows[[sr, T]]" is:"; >=1"`
+			}) any {
+				return each(in.Rows, func(r [2]float64) any { return Defined(sharpe.LoSE(r[0], r[1])) })
+			}),
+		define("lo_eta_ar1", "[]",
+			"Factor that annualises a Sharpe ratio over q periods with first autocorrelation rho (Lo).",
+			func(in struct {
+				Rows [][2]float64 `in:"rows[[q, rho]]" is:">0; (-1,1)"`
+			}) any {
+				return each(in.Rows, func(r [2]float64) any { return Defined(sharpe.EtaAR1(r[0], r[1])) })
+			}),
+		define("hl_autocorr_corrected_annual_sr", "[] sr_annual*eta/sqrt(q)",
+			"Annual Sharpe ratio corrected for autocorrelation, as Harvey and Liu do.",
+			func(in struct {
+				SR    float64  `in:"sr_annual"`
+				Rho   float64  `in:"rho" is:"(-1,1)"`
+				Freqs []string `in:"freqs[] of D360 W52 M12 Q4" one:"D360|W52|M12|Q4"`
+			}) any {
+				return each(in.Freqs, func(name string) any {
+					q := map[string]float64{"D360": 360, "W52": 52, "M12": 12, "Q4": 4}[name]
+					return Defined(sharpe.Corrected(in.SR, q, in.Rho))
+				})
+			}),
 	}
+}
+
+func psr2012(e estimate, benchmark float64) any {
+	if why := e.tooFew(); why != "" {
+		return Undefined{why}
+	}
+	return Defined(sharpe.PSR2012(e.sr, benchmark, e.t, e.shape))
+}
+
+func minTRL2012(e estimate, benchmark, confidence, divisor float64) any {
+	if e.why != "" {
+		return Undefined{e.why}
+	}
+	n, why := sharpe.MinTRL2012(e.sr, benchmark, e.shape, confidence)
+	return Defined(n/divisor, why)
 }
 
 func probabilityFunctions() []Function {
 	return []Function{
-		{
-			Names: []string{"psr_2012"}, Forms: [][]Input{names("returns[]", "sr_benchmark"), names("sr", "sr_benchmark", "T", "skew", "kurt_raw")}, Value: "number",
-			Doc: "Probability that the true Sharpe ratio is above the benchmark; the error at the estimate, T - 1.",
-			bind: func(in *line.Inputs) func() any {
-				e, benchmark := given(in), in.Number("sr_benchmark", line.Real())
-				return func() any {
-					if why := e.tooFew(); why != "" {
-						return line.Undefined{Reason: why}
-					}
-					return line.Defined(sharpe.PSR2012(e.sr, benchmark, e.t, e.shape))
-				}
-			},
-		},
-		{
-			Names: []string{"min_trl_2012"}, Value: "number / divide_by; null sharpe_not_above_benchmark",
-			Forms: [][]Input{
-				append(names("returns[]", "sr_benchmark", "confidence"), divideBy()),
-				append(names("sr", "sr_benchmark", "skew", "kurt_raw", "confidence"), divideBy()),
-			},
-			Doc:  "Observations until the PSR of 2012 reaches a confidence.",
-			bind: minTRL2012,
-		},
-		{
-			Names: []string{"property: psr(sr,sr,T,*)=0.5 and psr(sr,sr0,minTRL(conf))=conf"}, Forms: form("sr", "sr0", "skew", "kurt_raw", "conf[]"),
-			Value: "[0.5, then PSR at its MinTRL per conf]", Doc: "The two identities that tie PSR and MinTRL together.",
-			bind: func(in *line.Inputs) func() any {
-				sr, sr0, f := in.Number("sr", line.Real()), in.Number("sr0", line.Real()), shapeOf(in)
-				conf := in.Numbers("conf", line.Between(0, 1))
-				return func() any { return identities(sr, sr0, f, conf) }
-			},
-		},
-	}
-}
-
-func nullFunctions() []Function {
-	return []Function{
-		{
-			Names: []string{"psr_2025"}, Forms: form("sr", "T", "skew", "kurt_raw", "sr_benchmark[]"), Value: "[]",
-			Doc: "Probability that the true Sharpe ratio is above each benchmark; the error at the benchmark, T.",
-			bind: func(in *line.Inputs) func() any {
-				e, benchmarks := estimateOf(in), in.Numbers("sr_benchmark", line.Real())
-				return func() any {
-					return each(benchmarks, func(b float64) any { return line.Defined(sharpe.PSR2025(e.sr, b, e.t, e.shape)) })
-				}
-			},
-		},
-		{
-			Names: []string{"min_trl_2025"}, Forms: form("sr", "skew", "kurt_raw", "alpha", "sr_benchmark[]"), Value: "[]",
-			Doc: "Observations until each benchmark is rejected at level alpha.",
-			bind: func(in *line.Inputs) func() any {
-				sr, f, alpha := in.Number("sr", line.Real()), shapeOf(in), in.Number("alpha", line.Between(0, 1))
-				benchmarks := in.Numbers("sr_benchmark", line.Real())
-				return func() any {
-					return each(benchmarks, func(b float64) any { return line.Defined(sharpe.MinTRL2025(sr, b, f, alpha)) })
-				}
-			},
-		},
-		{
-			Names: []string{"sharpe_test_power"}, Forms: form("sr0", "sr1", "T", "skew", "kurt_raw", "alpha"), Value: "number",
-			Doc: "Probability to reject sr0 at level alpha when the true ratio is sr1.",
-			bind: func(in *line.Inputs) func() any {
-				sr0, sr1, t := in.Number("sr0", line.Real()), in.Number("sr1", line.Real()), in.Number("T", observations())
-				f, alpha := shapeOf(in), in.Number("alpha", line.Between(0, 1))
-				return func() any { return line.Defined(sharpe.Power(sr0, sr1, t, f, alpha)) }
-			},
-		},
-	}
-}
-
-// given is the estimate of either form.
-func given(in *line.Inputs) estimate {
-	if in.Has("returns") {
-		return measured(in.Numbers("returns", line.Real()))
-	}
-	return estimateOf(in)
-}
-
-func divideBy() Input { return Input{Name: "divide_by", Note: "(1)", Optional: true} }
-
-func minTRL2012(in *line.Inputs) func() any {
-	var e estimate
-	if in.Has("returns") {
-		e = measured(in.Numbers("returns", line.Real()))
-	} else {
-		e = estimate{sr: in.Number("sr", line.Real()), shape: shapeOf(in)}
-	}
-	benchmark, confidence, divisor := in.Number("sr_benchmark", line.Real()), in.Number("confidence", line.Between(0, 1)), 1.0
-	if in.Has("divide_by") {
-		divisor = in.Number("divide_by", line.Above(0))
-	}
-	return func() any {
-		if e.why != "" {
-			return line.Undefined{Reason: e.why}
-		}
-		n, why := sharpe.MinTRL2012(e.sr, benchmark, e.shape, confidence)
-		return line.Defined(n/divisor, why)
+		or(define("psr_2012", "number",
+			"Probability that the true Sharpe ratio is above the benchmark; the error at the estimate, T - 1.",
+			func(in struct {
+				Returns   []float64 `in:"returns[]"`
+				Benchmark float64   `in:"sr_benchmark"`
+			}) any {
+				return psr2012(measured(in.Returns), in.Benchmark)
+			}),
+			func(in struct {
+				SR        float64 `in:"sr"`
+				Benchmark float64 `in:"sr_benchmark"`
+				sample
+			}) any {
+				return psr2012(in.estimate(in.SR), in.Benchmark)
+			}),
+		or(define("min_trl_2012", "number / divide_by; null sharpe_not_above_benchmark",
+			"Observations until the PSR of 2012 reaches a confidence.",
+			func(in struct {
+				Returns    []float64 `in:"returns[]"`
+				Benchmark  float64   `in:"sr_benchmark"`
+				Confidence float64   `in:"confidence" is:"(0,1)"`
+				Divisor    float64   `in:"divide_by (1)" is:">0" default:"1"`
+			}) any {
+				return minTRL2012(measured(in.Returns), in.Benchmark, in.Confidence, in.Divisor)
+			}),
+			func(in struct {
+				SR        float64 `in:"sr"`
+				Benchmark float64 `in:"sr_benchmark"`
+				shape
+				Confidence float64 `in:"confidence" is:"(0,1)"`
+				Divisor    float64 `in:"divide_by (1)" is:">0" default:"1"`
+			}) any {
+				return minTRL2012(estimate{sr: in.SR, shape: in.of()}, in.Benchmark, in.Confidence, in.Divisor)
+			}),
+		define("psr_min_trl_identities", "[0.5, then PSR at its MinTRL per conf]",
+			"The two identities that tie PSR and MinTRL together.",
+			func(in struct {
+				SR  float64 `in:"sr"`
+				SR0 float64 `in:"sr0"`
+				shape
+				Conf []float64 `in:"conf[]" is:"(0,1)"`
+			}) any {
+				return identities(in.SR, in.SR0, in.of(), in.Conf)
+			}).named("property: psr(sr,sr,T,*)=0.5 and psr(sr,sr0,minTRL(conf))=conf"),
 	}
 }
 
@@ -253,26 +197,48 @@ func minTRL2012(in *line.Inputs) func() any {
 // MinTRL of each confidence.
 func identities(sr, sr0 float64, f sharpe.Shape, conf []float64) any {
 	const anyT = 100
-	out := []any{line.Defined(sharpe.PSR2012(sr, sr, anyT, f))}
+	out := []any{Defined(sharpe.PSR2012(sr, sr, anyT, f))}
 	for _, c := range conf {
 		n, why := sharpe.MinTRL2012(sr, sr0, f, c)
 		switch {
 		case why != "":
-			out = append(out, line.Undefined{Reason: why})
+			out = append(out, Undefined{why})
 		case n == 1: // no observation beyond the first is needed for a coin toss
 			out = append(out, 0.5)
 		default:
-			out = append(out, line.Defined(sharpe.PSR2012(sr, sr0, n, f)))
+			out = append(out, Defined(sharpe.PSR2012(sr, sr0, n, f)))
 		}
 	}
 	return out
 }
 
-// each is a value for every element.
-func each[T any](items []T, f func(T) any) []any {
-	out := make([]any, len(items))
-	for i, item := range items {
-		out[i] = f(item)
+func nullFunctions() []Function {
+	return []Function{
+		define("psr_2025", "[]",
+			"Probability that the true Sharpe ratio is above each benchmark; the error at the benchmark, T.",
+			func(in struct {
+				SR float64 `in:"sr"`
+				sample
+				Benchmarks []float64 `in:"sr_benchmark[]"`
+			}) any {
+				return each(in.Benchmarks, func(b float64) any { return Defined(sharpe.PSR2025(in.SR, b, in.T, in.of())) })
+			}),
+		define("min_trl_2025", "[]", "Observations until each benchmark is rejected at level alpha.", func(in struct {
+			SR float64 `in:"sr"`
+			shape
+			Alpha      float64   `in:"alpha" is:"(0,1)"`
+			Benchmarks []float64 `in:"sr_benchmark[]"`
+		}) any {
+			return each(in.Benchmarks, func(b float64) any { return Defined(sharpe.MinTRL2025(in.SR, b, in.of(), in.Alpha)) })
+		}),
+		define("sharpe_test_power", "number", "Probability to reject sr0 at level alpha when the true ratio is sr1.",
+			func(in struct {
+				SR0 float64 `in:"sr0"`
+				SR1 float64 `in:"sr1"`
+				sample
+				Alpha float64 `in:"alpha" is:"(0,1)"`
+			}) any {
+				return Defined(sharpe.Power(in.SR0, in.SR1, in.T, in.of(), in.Alpha))
+			}),
 	}
-	return out
 }

@@ -4,102 +4,102 @@ import (
 	"errors"
 	"math"
 	"math/big"
+	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/assay-run/assay/lab/design"
 	"github.com/assay-run/assay/lab/split"
-	"github.com/assay-run/assay/lab/stat/eval/line"
 )
 
-// The largest splits that are spelled out index by index.
+// The largest splits and designs that are spelled out.
 const (
-	mostCandles = 10_000_000
-	mostIndices = 5_000_000
-	mostFolds   = 1000
+	mostCandles     = 10_000_000
+	mostIndices     = 5_000_000
+	mostFolds       = 1000
+	mostCoordinates = 1_000_000
+	mostGridBytes   = 64 << 20
 )
+
+// folds are those of a combinatorial cross-validation.
+type folds struct {
+	Folds     int `in:"n_folds" is:"2..folds"`
+	TestFolds int `in:"n_test_folds" is:"1..folds"`
+}
 
 func splitFunctions() []Function {
 	return []Function{
-		{
-			Names: []string{"rolling", "rolling purged"}, Forms: form("n", "train", "test", "step", "purge"), Value: "[[train[], test[]]]",
-			Doc: "Walk-forward windows, as indices of candles.",
-			bind: func(in *line.Inputs) func() any {
-				s, n := windows(in)
-				purge := in.Integer("purge", 0, mostCandles)
-				s.Step, s.Purge = in.Integer("step", 1, mostCandles), &purge
-				return func() any { return walk(s, n) }
-			},
-		},
-		{
-			Names: []string{"anchored + partial last test", "rolling + partial last test"}, Forms: form("n", "train", "test", "anchored", "keep_partial"), Value: "[[train[], test[]]]",
-			Doc: "Walk-forward windows that step by their test, with a shorter last one if asked for.",
-			bind: func(in *line.Inputs) func() any {
-				s, n := windows(in)
-				s.Anchored, s.KeepPartial = in.Flag("anchored"), in.Flag("keep_partial")
-				s.Purge = new(int)
-				return func() any { return walk(s, n) }
-			},
-		},
-		{
-			Names: []string{"purge 1", "embargo 1"}, Forms: form("n", "n_folds", "n_test_folds", "purge", "embargo"), Value: "[[train[], [test fold[]]]]",
-			Doc: "Combinatorial purged cross-validation, as indices of candles.",
-			bind: func(in *line.Inputs) func() any {
-				n, purge, embargo := in.Integer("n", 1, mostCandles), in.Integer("purge", 0, mostCandles), in.Integer("embargo", 0, mostCandles)
-				s := folds(in)
-				s.Purge, s.Embargo = &purge, &embargo
-				return func() any { return folded(s, n) }
-			},
-		},
-		{
-			Names: []string{"paths"}, Forms: form("n_folds", "n_test_folds"), Value: "n_splits, n_paths, recombined_paths[[]], path_ids[[]]",
-			Doc: "Which splits test each fold, and which path each test fold of a split belongs to.",
-			bind: func(in *line.Inputs) func() any {
-				s := folds(in)
-				return func() any { return paths(s) }
-			},
-		},
-		{
-			Names: []string{"counts"}, Forms: form("rows[[n_folds, n_test_folds]]"), Value: "[[splits, paths]]",
-			Doc: "Number of splits and of paths.",
-			bind: func(in *line.Inputs) func() any {
-				rows := in.Rows("rows", line.Whole(2, mostFolds), line.Whole(1, mostFolds))
-				for i, r := range rows {
-					if len(r) == 2 && r[1] >= r[0] {
-						in.Refuse(line.InvalidArgument, "rows", []any{i, 1}, "n_test_folds must be below n_folds")
-					}
+		define("rolling", "[[train[], test[]]]", "Walk-forward windows, as indices of candles.", func(in struct {
+			N     int `in:"n" is:"1..candles"`
+			Train int `in:"train" is:"1..candles"`
+			Test  int `in:"test" is:"1..candles"`
+			Step  int `in:"step" is:"1..candles"`
+			Purge int `in:"purge" is:"0..candles"`
+		}) any {
+			s := split.Scheme{Scheme: split.WalkForward, Train: in.Train, Test: in.Test, Step: in.Step, Purge: &in.Purge}
+			return walk(&s, in.N)
+		}).named("rolling purged"),
+		define("rolling_partial", "[[train[], test[]]]",
+			"Walk-forward windows that step by their test, with a shorter last one if asked for.",
+			func(in struct {
+				N        int  `in:"n" is:"1..candles"`
+				Train    int  `in:"train" is:"1..candles"`
+				Test     int  `in:"test" is:"1..candles"`
+				Anchored bool `in:"anchored"`
+				Partial  bool `in:"keep_partial"`
+			}) any {
+				return walk(&split.Scheme{
+					Scheme: split.WalkForward, Train: in.Train, Test: in.Test,
+					Anchored: in.Anchored, KeepPartial: in.Partial, Purge: new(int),
+				}, in.N)
+			}).named("anchored + partial last test", "rolling + partial last test"),
+		define("cpcv", "[[train[], [test fold[]]]]",
+			"Combinatorial purged cross-validation, as indices of candles.",
+			func(in struct {
+				N int `in:"n" is:"1..candles"`
+				folds
+				Purge   int `in:"purge" is:"0..candles"`
+				Embargo int `in:"embargo" is:"0..candles"`
+			}) any {
+				return in.choose(in.N, in.Purge, in.Embargo, func(_ *split.Scheme, choices []split.Folds) any {
+					return folded(choices, in.N)
+				})
+			}).named("purge 1", "embargo 1"),
+		define("paths", "n_splits, n_paths, recombined_paths[[]], path_ids[[]]",
+			"Which splits test each fold, and which path each test fold of a split belongs to.",
+			// The choice of folds does not depend on the candles: three for each are enough.
+			func(in folds) any { return in.choose(3*in.Folds, 0, 0, paths) }),
+		define("counts", "[[splits, paths]]", "Number of splits and of paths.", func(in struct {
+			Rows [][2]int `in:"rows[[n_folds, n_test_folds]]" is:"2..folds; 1..folds"`
+		}) any {
+			for i, r := range in.Rows {
+				if r[1] >= r[0] {
+					return refused(at("rows", i, 1), "n_test_folds must be below n_folds")
 				}
-				return func() any { return counts(rows) }
-			},
-		},
-		{
-			Names: []string{"60/20/20 floor rule"}, Forms: form("n[]", "fractions[]"), Value: "[[[a,b],[a,b],[a,b]]]",
-			Doc:  "Train, validation and test as half-open ranges of candles, rounded down but for the last.",
-			bind: floorRule,
-		},
+			}
+			return counts(in.Rows)
+		}),
+		define("holdout", "[[[a,b],[a,b],[a,b]]]",
+			"Train, validation and test as half-open ranges of candles, rounded down but for the last.",
+			func(in struct {
+				N         []int     `in:"n[]" is:"0..max"`
+				Fractions []float64 `in:"fractions[]" is:"0..1"`
+			}) any {
+				return floorRule(in.N, in.Fractions)
+			}).named("60/20/20 floor rule"),
 	}
-}
-
-func windows(in *line.Inputs) (*split.Scheme, int) {
-	s := &split.Scheme{Scheme: split.WalkForward, Train: in.Integer("train", 1, mostCandles), Test: in.Integer("test", 1, mostCandles)}
-	return s, in.Integer("n", 1, mostCandles)
-}
-
-func folds(in *line.Inputs) *split.Scheme {
-	s := &split.Scheme{Scheme: split.CPCV, Folds: in.Integer("n_folds", 2, mostFolds), TestFolds: in.Integer("n_test_folds", 1, mostFolds)}
-	if s.TestFolds >= s.Folds {
-		in.Refuse(line.InvalidArgument, "n_test_folds", nil, "n_test_folds must be below n_folds")
-	}
-	return s
 }
 
 // schemeError is the refusal of an error of package split.
-func schemeError(err error) *line.Error {
+func schemeError(err error) *Error {
 	var field *split.FieldError
 	if errors.As(err, &field) {
 		name := strings.TrimPrefix(field.Pointer, "/")
-		return refused(name, "%s %s", name, field.Message)
+		return refused(at(name), "%s %s", name, field.Message)
 	}
-	return refused("n", "%v", err)
+	return refused(at("n"), "%v", err)
 }
 
 func walk(s *split.Scheme, n int) any {
@@ -120,13 +120,23 @@ func walk(s *split.Scheme, n int) any {
 	return out
 }
 
-func folded(s *split.Scheme, n int) any {
+// choose lists the choices of test folds among n candles.
+func (f folds) choose(n, purge, embargo int, show func(*split.Scheme, []split.Folds) any) any {
+	if f.TestFolds >= f.Folds {
+		return refused(at("n_test_folds"), "n_test_folds must be below n_folds")
+	}
+	s := &split.Scheme{Scheme: split.CPCV, Folds: f.Folds, TestFolds: f.TestFolds, Purge: &purge, Embargo: &embargo}
 	choices, err := s.Folded(n, 0)
 	if err != nil {
 		return schemeError(err)
 	}
+	return show(s, choices)
+}
+
+func folded(choices []split.Folds, n int) any {
 	if len(choices)*n > mostIndices {
-		return tooMuch("n", "%d splits of %d candles would be listed: at most %d indices are", len(choices), n, mostIndices)
+		return tooMuch("n", "%d splits of %d candles would be listed: at most %d indices are",
+			len(choices), n, mostIndices)
 	}
 	out := []any{}
 	for _, c := range choices {
@@ -151,13 +161,7 @@ func indices(r [2]int) []int {
 }
 
 // paths puts the splits that test a fold, in their order, onto the paths 0, 1, ...
-func paths(s *split.Scheme) any {
-	// The choice of folds does not depend on the candles: three for each are enough.
-	s.Purge, s.Embargo = new(int), new(int)
-	choices, err := s.Folded(3*s.Folds, 0)
-	if err != nil {
-		return schemeError(err)
-	}
+func paths(s *split.Scheme, choices []split.Folds) any {
 	recombined, ids := make([][]int, s.Folds), make([][]int, len(choices))
 	for i, c := range choices {
 		for _, fold := range c.Chosen {
@@ -165,32 +169,28 @@ func paths(s *split.Scheme) any {
 			recombined[fold] = append(recombined[fold], i)
 		}
 	}
-	return line.Object{
-		{Name: "n_splits", Value: len(choices)}, {Name: "n_paths", Value: s.Paths()},
-		{Name: "recombined_paths", Value: recombined}, {Name: "path_ids", Value: ids},
-	}
+	return fields("n_splits", len(choices), "n_paths", s.Paths(), "recombined_paths", recombined, "path_ids", ids)
 }
 
-func counts(rows [][]float64) any {
-	out := [][]any{}
+func counts(rows [][2]int) any {
+	out := [][]int64{}
 	for i, r := range rows {
 		n, k := int64(r[0]), int64(r[1])
 		splits := new(big.Int).Binomial(n, k)
 		if splits.BitLen() > 53 {
-			return line.Errorf(line.UnsupportedInput, []any{"inputs", "rows", i}, "the splits do not fit a JSON number")
+			return Errorf(UnsupportedInput, at("inputs", "rows", i), "the splits do not fit a JSON number")
 		}
 		// k/n C(n,k) = C(n-1,k-1), a whole number.
-		out = append(out, []any{splits.Int64(), new(big.Int).Binomial(n-1, k-1).Int64()})
+		out = append(out, []int64{splits.Int64(), new(big.Int).Binomial(n-1, k-1).Int64()})
 	}
 	return out
 }
 
 // floorRule takes fractions for the decimals that they were written as: 0.6 is 6/10, and
 // not the float next to it, whose products may fall short of a whole number.
-func floorRule(in *line.Inputs) func() any {
-	sizes, fractions := in.Integers("n", 0, math.MaxInt), in.Numbers("fractions", line.From(0, 1))
+func floorRule(sizes []int, fractions []float64) any {
 	if len(fractions) != 3 {
-		in.Refuse(line.InvalidArgument, "fractions", nil, "fractions are three, of train, validation and test")
+		return refused(at("fractions"), "fractions are three, of train, validation and test")
 	}
 	exact, sum := make([]*big.Rat, len(fractions)), 0.0
 	for i, f := range fractions {
@@ -198,21 +198,95 @@ func floorRule(in *line.Inputs) func() any {
 		sum += f
 	}
 	if math.Abs(sum-1) > 1e-9 {
-		in.Refuse(line.InvalidArgument, "fractions", nil, "fractions must add up to 1")
+		return refused(at("fractions"), "fractions must add up to 1")
 	}
-	return func() any {
-		out := []any{}
-		for _, n := range sizes {
-			train := share(exact[0], n)
-			validation := min(train+share(exact[1], n), n)
-			out = append(out, [][]int{{0, train}, {train, validation}, {validation, n}})
-		}
-		return out
-	}
+	return each(sizes, func(n int) any {
+		train := share(exact[0], n)
+		validation := min(train+share(exact[1], n), n)
+		return [][]int{{0, train}, {train, validation}, {validation, n}}
+	})
 }
 
 // share is floor(fraction n).
 func share(fraction *big.Rat, n int) int {
 	num := new(big.Int).Mul(fraction.Num(), big.NewInt(int64(n)))
 	return int(num.Quo(num, fraction.Denom()).Int64())
+}
+
+func designFunctions() []Function {
+	return []Function{
+		define("sobol", "[[]]", "First n points of the Sobol sequence in d dimensions, the origin included.", func(in struct {
+			D int `in:"d" is:"1..dimensions"`
+			N int `in:"n" is:"0..4294967296"`
+		}) any {
+			if in.N*in.D > mostCoordinates {
+				return tooMuch("n", "%d points of %d dimensions are too many to list", in.N, in.D)
+			}
+			s, err := design.NewSobol(in.D)
+			if err != nil {
+				return refused(at("d"), "%v", err)
+			}
+			out := make([][]float64, in.N)
+			for i := range out {
+				out[i] = design.Unit(s.Next(), nil)
+			}
+			return out
+		}).named("first 8 points unscrambled d=3"),
+		define("rungs", "[[n, budget]]", "Rounds of successive halving: how many trials run with which budget.",
+			func(in struct {
+				N     int `in:"n" is:"1..max"`
+				Eta   int `in:"eta" is:"2..max"`
+				Least int `in:"min_budget" is:"1..max"`
+				Most  int `in:"max_budget" is:"1..max"`
+			}) any {
+				if in.Most < in.Least {
+					return refused(at("max_budget"), "max_budget is below min_budget")
+				}
+				rungs, err := design.Rungs(in.N, in.Eta, in.Least, in.Most)
+				if err != nil {
+					return refused(at("n"), "%v", err)
+				}
+				out := [][]int{}
+				for _, r := range rungs {
+					out = append(out, []int{r.Trials, r.Budget})
+				}
+				return out
+			}),
+		define("grid", "count, order[{}]", "Every combination of values, names sorted, the last name fastest.",
+			func(in struct {
+				Params lists `in:"params{name: []}"`
+			}) any {
+				return cartesian(in.Params.names, in.Params.values)
+			}).named("cartesian order and count"),
+	}
+}
+
+func cartesian(params []string, values [][]jsontext.Value) any {
+	order := make([]int, len(params))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(i, j int) int { return strings.Compare(params[i], params[j]) })
+	sizes, longest := make([]int, len(order)), 0
+	for axis, i := range order {
+		sizes[axis] = len(values[i])
+		longest += len(params[i]) + 4
+		if len(values[i]) > 0 {
+			longest += len(slices.MaxFunc(values[i], func(a, b jsontext.Value) int { return len(a) - len(b) }))
+		}
+	}
+	count := design.GridSize(sizes)
+	if count > design.MostPoints || count*longest > mostGridBytes {
+		return tooMuch("params", "the grid is too large to list: it may have %d points and %d bytes",
+			design.MostPoints, mostGridBytes)
+	}
+	points := []Object{}
+	design.Grid(sizes, func(at []int) {
+		point := Object{}
+		for axis, i := range order {
+			point = append(point, Field{params[i], values[i][at[axis]]})
+		}
+		points = append(points, point)
+	})
+	return fields("count", count, "order", points)
 }

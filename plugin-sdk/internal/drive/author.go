@@ -6,6 +6,7 @@ import (
 	"runtime/debug"
 
 	sdk "github.com/assay-run/assay/plugin-sdk"
+	"github.com/assay-run/assay/plugin-sdk/internal/step"
 	"github.com/assay-run/assay/plugin-sdk/market"
 	"github.com/assay-run/assay/plugin-sdk/sim"
 	"github.com/assay-run/assay/plugin-sdk/wire"
@@ -16,14 +17,14 @@ type Setup struct {
 	Symbols      []market.Symbol
 	QuantityStep float64
 	RootSeed     uint64
-	Sink         sdk.Sink // may be nil
+	Sink         step.Sink // may be nil
 }
 
 // Author drives one strategy through one run.
 type Author struct {
 	strategy sdk.Strategy
 	fills    sdk.FillObserver // nil if the strategy is none
-	step     sdk.Step
+	step     step.Step
 	view     sdk.View
 	engine   *sim.Engine
 	orders   orderBook
@@ -33,13 +34,13 @@ type Author struct {
 // New prepares a strategy that was made for this run.
 func New(strategy sdk.Strategy, setup Setup) *Author {
 	n := len(setup.Symbols)
-	a := &Author{strategy: strategy, step: sdk.Step{
+	a := &Author{strategy: strategy, step: step.Step{
 		Index: -1, Symbols: setup.Symbols, Candles: make([]market.Candle, n), Closed: make([]bool, n),
-		Holdings: make([]sdk.Holding, n), QuantityStep: setup.QuantityStep,
+		Positions: make([]step.Position, n), QuantityStep: setup.QuantityStep,
 		Random: rand.New(Source(setup.RootSeed, "strategy", 0)), Sink: setup.Sink,
 	}}
 	a.fills, _ = strategy.(sdk.FillObserver)
-	a.view = sdk.NewView(&a.step)
+	a.view = sdk.View{SymbolView: sdk.SymbolView(step.At(&a.step, 0))}
 	return a
 }
 
@@ -58,7 +59,7 @@ func (a *Author) Decide(e *sim.Engine) ([]market.Intent, error) {
 		if s.Closed[i] {
 			s.Candles[i] = *e.Candle(i)
 		}
-		h := &s.Holdings[i]
+		h := &s.Positions[i]
 		h.Quantity, h.EntryPrice, h.CandlesHeld = e.Holding(i)
 	}
 	return a.ask(e.Fills())
@@ -74,7 +75,9 @@ func (a *Author) DecideStep(in *wire.Step) ([]market.Intent, error) {
 	s.Cash, s.Equity = in.Cash, in.Equity
 	copy(s.Candles, in.Candles)
 	copy(s.Closed, in.Closed)
-	copy(s.Holdings, in.Holdings)
+	for i := range in.Positions {
+		s.Positions[i] = step.Position(in.Positions[i])
+	}
 	return a.ask(in.Fills)
 }
 
@@ -88,7 +91,10 @@ func (a *Author) ask(fills []market.Fill) (intents []market.Intent, err error) {
 	}
 	if a.fills != nil {
 		for i := range fills {
-			a.fills.OnFill(a.view, fills[i])
+			if intents = a.fills.OnFill(a.view, fills[i]); len(intents) > 0 {
+				return nil, a.failure(fmt.Sprintf("OnFill returned %d intents: this version takes orders from OnCandle only, "+
+					"which follows at the same close", len(intents)), wire.FailureOnFill, "")
+			}
 		}
 	}
 	if intents, err = a.strategy.OnCandle(a.view); err != nil {

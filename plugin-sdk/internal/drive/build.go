@@ -6,6 +6,7 @@ import (
 	"runtime/debug"
 
 	sdk "github.com/assay-run/assay/plugin-sdk"
+	"github.com/assay-run/assay/plugin-sdk/internal/params"
 	"github.com/assay-run/assay/plugin-sdk/wire"
 )
 
@@ -13,14 +14,29 @@ import (
 // error is a *wire.Failure with the code INVALID_STRATEGY_PARAMS that lists every
 // bad parameter.
 func Build[P any](construct func(P) (sdk.Strategy, error), raw []byte) (s sdk.Strategy, warmup int64, err error) {
-	params, err := sdk.ParamsOf[P]()
+	values, err := Values[P](raw)
 	if err != nil {
-		return nil, 0, rejected(err, "")
+		return nil, 0, err
 	}
-	values, err := params.Decode(raw)
+	return Construct(construct, values)
+}
+
+// Values reads parameters from JSON; what is missing takes its default. The error is a
+// *wire.Failure.
+func Values[P any](raw []byte) (values P, err error) {
+	known, err := params.Of[P]()
+	if err == nil {
+		values, err = known.Decode(raw)
+	}
 	if err != nil {
-		return nil, 0, rejected(err, "")
+		return values, rejected(err, "")
 	}
+	return values, nil
+}
+
+// Construct makes a strategy from parameters that are within their bounds and asks for
+// its warm-up. The error is a *wire.Failure.
+func Construct[P any](construct func(P) (sdk.Strategy, error), values P) (s sdk.Strategy, warmup int64, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			s, warmup = nil, 0
@@ -45,8 +61,12 @@ func Build[P any](construct func(P) (sdk.Strategy, error), raw []byte) (s sdk.St
 	return s, warmup, nil
 }
 
-// Warmup is how many candles before the window the strategy wants.
+// Warmup is how many candles before the window the strategy asks for. It refuses a
+// strategy whose OnFill the SDK would never call.
 func Warmup(s sdk.Strategy) (int64, error) {
+	if _, old := s.(interface{ OnFill(sdk.View, sdk.Fill) }); old {
+		return 0, errors.New("OnFill returns nothing, so the SDK would not call it: write OnFill(sdk.View, sdk.Fill) sdk.Intents and return nil")
+	}
 	w, ok := s.(sdk.Warmer)
 	if !ok {
 		return 0, nil
@@ -59,7 +79,7 @@ func Warmup(s sdk.Strategy) (int64, error) {
 }
 
 func rejected(err error, stack string) *wire.Failure {
-	errs := sdk.ParamErrors(err)
+	errs := params.Errors(err)
 	message := "invalid parameters"
 	for i, e := range errs {
 		if i == 0 {

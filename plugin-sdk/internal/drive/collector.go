@@ -32,7 +32,7 @@ func AllPoints() Limits {
 	return l
 }
 
-// Collector is an sdk.Sink that holds log lines and points until they are taken.
+// Collector is an step.Sink that holds log lines and points until they are taken.
 // What is beyond the limits is counted and left out. Taking does not renew the
 // limits, Refill does: when things are taken may depend on a clock, what is left
 // out must not.
@@ -59,7 +59,7 @@ func NewCollector(limits Limits, level string) *Collector {
 	return &Collector{limits: limits, level: l, byName: map[string]int{}}
 }
 
-// Log implements sdk.Sink.
+// Log implements step.Sink.
 func (c *Collector) Log(step int64, at market.Time, level, message string, keyvals []any) {
 	if hclog.LevelFromString(level) < c.level {
 		return
@@ -100,7 +100,7 @@ func shorten(s string, limit int) string {
 	return s
 }
 
-// Publish implements sdk.Sink. Points that are not finite, or have no name, are no points.
+// Publish implements step.Sink. Points that are not finite, or have no name, are no points.
 func (c *Collector) Publish(_ int64, at market.Time, name string, value float64) {
 	if math.IsNaN(value) || math.IsInf(value, 0) || name == "" {
 		return

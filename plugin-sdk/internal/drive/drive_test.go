@@ -15,6 +15,7 @@ import (
 	sdk "github.com/assay-run/assay/plugin-sdk"
 	"github.com/assay-run/assay/plugin-sdk/indicator"
 	"github.com/assay-run/assay/plugin-sdk/internal/drive"
+	"github.com/assay-run/assay/plugin-sdk/internal/step"
 	"github.com/assay-run/assay/plugin-sdk/market"
 	"github.com/assay-run/assay/plugin-sdk/sdktest"
 	"github.com/assay-run/assay/plugin-sdk/sim"
@@ -36,9 +37,11 @@ func engine(t testing.TB, s *market.Series) *sim.Engine {
 	return e
 }
 
-func candles(n int) *market.Series { return sdktest.Synth(1, n, 1577836800000, time.Hour) }
+func candles(n int) *market.Series {
+	return sdktest.Synth(1, n, time.Date(2020, time.January, 1, 0, 0, 0, 0, time.UTC), time.Hour)
+}
 
-func simulate(t testing.TB, s sdk.Strategy, n int, sink sdk.Sink) (*sim.Engine, *drive.Author, error) {
+func simulate(t testing.TB, s sdk.Strategy, n int, sink step.Sink) (*sim.Engine, *drive.Author, error) {
 	t.Helper()
 	series := candles(n)
 	e := engine(t, series)
@@ -54,13 +57,16 @@ type diary struct {
 func (d *diary) OnStart(v sdk.View) { d.note("start", v) }
 func (d *diary) OnStop(v sdk.View)  { d.note("stop", v) }
 
-func (d *diary) OnFill(v sdk.View, f sdk.Fill) { d.note("fill "+f.Role.String(), v) }
+func (d *diary) OnFill(v sdk.View, f sdk.Fill) sdk.Intents {
+	d.note("fill "+f.Role.String(), v)
+	return nil
+}
 
 func (d *diary) note(what string, v sdk.View) {
 	d.calls = append(d.calls, fmt.Sprintf("%d %s, %v, %d open", v.Index(), what, v.Long(), len(v.OpenOrders())))
 }
 
-func (d *diary) OnCandle(v sdk.View) ([]sdk.Intent, error) {
+func (d *diary) OnCandle(v sdk.View) (sdk.Intents, error) {
 	d.note("candle", v)
 	switch v.Index() {
 	case 0:
@@ -92,10 +98,10 @@ func TestOrderOfCalls(t *testing.T) {
 // fault does something wrong at one step, or at the end.
 type fault struct {
 	at   int64
-	what func() ([]sdk.Intent, error)
+	what func() (sdk.Intents, error)
 }
 
-func (f *fault) OnCandle(v sdk.View) ([]sdk.Intent, error) {
+func (f *fault) OnCandle(v sdk.View) (sdk.Intents, error) {
 	if v.Index() == f.at {
 		return f.what()
 	}
@@ -113,12 +119,12 @@ func TestFaults(t *testing.T) {
 	cases := []struct {
 		name, message, kind string
 		stack               bool
-		what                func() ([]sdk.Intent, error)
+		what                func() (sdk.Intents, error)
 	}{
-		{"error", "no data", "*errors.errorString", false, func() ([]sdk.Intent, error) { return nil, errors.New("no data") }},
-		{"panic", "panic: boom, candle closed at 2020-01-01T04:00:00.000Z", "string", true, func() ([]sdk.Intent, error) { panic("boom") }},
-		{"nil map", "panic: assignment to entry in nil map, candle closed at 2020-01-01T04:00:00.000Z", "runtime.plainError", true, func() ([]sdk.Intent, error) { nothing["a"] = 1; return nil, nil }},
-		{"flood", "10001 intents at one step, at most 10000 are allowed", wire.FailureLimit, false, func() ([]sdk.Intent, error) { return make([]sdk.Intent, 10001), nil }},
+		{"error", "no data", "*errors.errorString", false, func() (sdk.Intents, error) { return nil, errors.New("no data") }},
+		{"panic", "panic: boom, candle closed at 2020-01-01T04:00:00.000Z", "string", true, func() (sdk.Intents, error) { panic("boom") }},
+		{"nil map", "panic: assignment to entry in nil map, candle closed at 2020-01-01T04:00:00.000Z", "runtime.plainError", true, func() (sdk.Intents, error) { nothing["a"] = 1; return nil, nil }},
+		{"flood", "10001 intents at one step, at most 10000 are allowed", wire.FailureLimit, false, func() (sdk.Intents, error) { return make(sdk.Intents, 10001), nil }},
 	}
 	for what, in := range map[string]sdk.Intents{
 		"intent 0, to buy, has no size: give sdk.Quantity, sdk.QuoteAmount, sdk.CashFraction or, for all that is held, " +
@@ -133,8 +139,8 @@ func TestFaults(t *testing.T) {
 		cases = append(cases, struct {
 			name, message, kind string
 			stack               bool
-			what                func() ([]sdk.Intent, error)
-		}{"forgotten", what, wire.FailureIntent, false, func() ([]sdk.Intent, error) { return in, nil }})
+			what                func() (sdk.Intents, error)
+		}{"forgotten", what, wire.FailureIntent, false, func() (sdk.Intents, error) { return in, nil }})
 	}
 	for _, c := range cases {
 		_, _, err := simulate(t, &fault{3, c.what}, 10, nil)
@@ -147,7 +153,7 @@ func TestFaults(t *testing.T) {
 			t.Errorf("%s: stack %q", c.name, f.Stack)
 		}
 	}
-	_, a, err := simulate(t, &fault{-1, func() ([]sdk.Intent, error) { panic("late") }}, 5, nil)
+	_, a, err := simulate(t, &fault{-1, func() (sdk.Intents, error) { panic("late") }}, 5, nil)
 	var f *wire.Failure
 	if stop := a.Stop(); err != nil || !errors.As(stop, &f) || f.Step != 4 {
 		t.Errorf("got %v, %v", err, stop)
@@ -156,8 +162,8 @@ func TestFaults(t *testing.T) {
 
 type tuned struct{ warmup int }
 
-func (tuned) OnCandle(sdk.View) ([]sdk.Intent, error) { return nil, nil }
-func (t tuned) Warmup() int                           { return t.warmup }
+func (tuned) OnCandle(sdk.View) (sdk.Intents, error) { return nil, nil }
+func (t tuned) Warmup() int                          { return t.warmup }
 
 type tuning struct {
 	N int `param:"n" default:"5" min:"-5"`
@@ -241,7 +247,7 @@ func TestOpenOrdersFromUpdates(t *testing.T) {
 
 type watcher struct{ on func(sdk.View) }
 
-func (w watcher) OnCandle(v sdk.View) ([]sdk.Intent, error) { w.on(v); return nil, nil }
+func (w watcher) OnCandle(v sdk.View) (sdk.Intents, error) { w.on(v); return nil, nil }
 
 func TestCollector(t *testing.T) {
 	c := drive.NewCollector(drive.Limits{Lines: 2, Points: 3, Series: 2}, "info")
@@ -327,7 +333,7 @@ func TestTakePoints(t *testing.T) {
 // average is a strategy without orders, to measure what a step costs.
 type average struct{ fast, slow indicator.SMA }
 
-func (s *average) OnCandle(v sdk.View) ([]sdk.Intent, error) {
+func (s *average) OnCandle(v sdk.View) (sdk.Intents, error) {
 	c := v.Candle()
 	s.fast.Add(c.Close)
 	s.slow.Add(c.Close)
@@ -386,5 +392,30 @@ func TestLinesAreBoundedByTheirText(t *testing.T) {
 	c.Log(2, 0, "info", "again", nil)
 	if lines, dropped := c.TakeLines(); len(lines) != 1 || dropped != 0 {
 		t.Errorf("after a refill %d lines, %d dropped", len(lines), dropped)
+	}
+}
+
+// answering returns intents from OnFill, which this version refuses.
+type answering struct{ diary }
+
+func (a *answering) OnFill(sdk.View, sdk.Fill) sdk.Intents { return sdk.ClosePosition() }
+
+// deaf has the OnFill of an older SDK.
+type deaf struct{ diary }
+
+func (d *deaf) OnFill(sdk.View, sdk.Fill) {}
+
+// TestOnFillReturnsNothingYet: intents of OnFill end the run by name, and an OnFill that would never be called
+// is refused when the strategy is made.
+func TestOnFillReturnsNothingYet(t *testing.T) {
+	_, _, err := simulate(t, &answering{}, 4, nil)
+	var f *wire.Failure
+	if !errors.As(err, &f) || f.Code != wire.StrategyError || f.Type != wire.FailureOnFill || f.Step != 1 ||
+		!strings.HasPrefix(f.Message, "OnFill returned 1 intents: this version takes orders from OnCandle only") {
+		t.Errorf("got %+v", err)
+	}
+	_, _, err = drive.Build(func(struct{}) (sdk.Strategy, error) { return &deaf{}, nil }, nil)
+	if !errors.As(err, &f) || f.Code != wire.InvalidStrategyParams || !strings.Contains(f.Message, "OnFill returns nothing") {
+		t.Errorf("got %+v", err)
 	}
 }

@@ -27,7 +27,9 @@ import (
 const tolerance = 1e-9
 
 // Candles are the candles of all reference results: 20,000 hours from 2020 on.
-func Candles() *market.Series { return sdktest.Synth(42, 20_000, 1577836800000, time.Hour) }
+func Candles() *market.Series {
+	return sdktest.Synth(42, 20_000, time.Date(2020, time.January, 1, 0, 0, 0, 0, time.UTC), time.Hour)
+}
 
 // BarV1 checks number of trades and final value under the default options. The
 // documented values are rounded, some to seven decimals.
@@ -143,7 +145,7 @@ func compareTrades(t *testing.T, candles *market.Series, got *sdktest.Result, wa
 	for i := range min(len(got.Trades), len(want.Trades)) {
 		g, w := &got.Trades[i], &want.Trades[i]
 		entry, exit := candles.Search(g.EntryTime), candles.Search(g.ExitTime)
-		reason := g.ExitReason
+		reason := string(g.ExitReason)
 		if reason == "stop_loss" {
 			reason = "stop"
 		}

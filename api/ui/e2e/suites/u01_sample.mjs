@@ -1,3 +1,4 @@
+// ring: test
 // U1: from an empty page to a completed run, and every number against GET /results.
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";

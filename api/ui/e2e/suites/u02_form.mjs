@@ -1,3 +1,4 @@
+// ring: test
 // U2: the form that is made from a schema: every kind of control, and errors at their
 // fields. Nothing that was typed is lost.
 import assert from "node:assert/strict";

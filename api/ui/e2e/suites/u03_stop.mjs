@@ -1,3 +1,4 @@
+// ring: test
 // U3: a long backtest is stopped, reset, and started again in one go.
 import assert from "node:assert/strict";
 import { until } from "../lib/wait.mjs";

@@ -1,3 +1,4 @@
+// ring: test
 // The unit tests of the pure modules, in the browser that they are for.
 import { readFileSync } from "node:fs";
 

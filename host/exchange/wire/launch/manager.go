@@ -1,3 +1,17 @@
+// Package launch finds the connectors of the connectors folder and starts their
+// processes.
+//
+// Open looks at every executable file of the folder, copies it under its hash into the
+// state directory, starts the copy once and asks it what it is. The list is fixed until
+// the program starts again; a file that cannot be used is listed as unavailable with the
+// reason. Launch starts a fresh process for one run, from the copy, which is hashed again
+// through the very descriptor that is executed.
+//
+// A process gets nothing of the host's environment but PATH, has a process group and a
+// private folder for its socket to itself, and is not killed when the host dies: it loses
+// its lease then, cancels the orders of its run and ends by itself (package wire). That a
+// process is gone, or has broken the protocol, is told over a channel; starting another
+// one is the decision of whoever drives the run.
 package launch
 
 import (
@@ -6,18 +20,16 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/assay-run/assay/host/exchange"
-	"github.com/assay-run/assay/host/proc/programs"
+	"github.com/assay-run/assay/host/proc"
 	"github.com/assay-run/assay/host/proc/sandbox"
 )
 
@@ -39,32 +51,11 @@ type Options struct {
 	LaunchTimeout time.Duration // to start for a run; 10 s if zero
 }
 
-// Codes of what is wrong with a connector.
+// Codes of what is wrong with a connector, beside those of package proc.
 const (
-	CodeUnreadable     = "UNREADABLE"
-	CodeNotExecutable  = "NOT_EXECUTABLE"
-	CodeStartTimeout   = "START_TIMEOUT"
-	CodeStartCrashed   = "START_CRASHED"
-	CodeWrongHandshake = "WRONG_HANDSHAKE"
-	CodeWrongProtocol  = "WRONG_PROTOCOL"
 	CodeBadDescription = "BAD_DESCRIPTION"
 	CodeDuplicateID    = "DUPLICATE_ID"
-	// CodeSandboxUnavailable: the sandbox is required and this machine cannot provide it.
-	CodeSandboxUnavailable = "SANDBOX_UNAVAILABLE"
 )
-
-// Fault says why a connector cannot be used, for people.
-type Fault struct {
-	Code    string `json:"code"`
-	Message string `json:"message"`
-}
-
-// Error is the message with its code.
-func (f *Fault) Error() string { return f.Code + ": " + f.Message }
-
-func faultf(code, format string, args ...any) *Fault {
-	return &Fault{Code: code, Message: fmt.Sprintf(format, args...)}
-}
 
 // Connector is one entry of the list.
 type Connector struct {
@@ -72,15 +63,15 @@ type Connector struct {
 	ID string
 	// File is its name in the folder, SHA256 of its bytes, in hex; "" if it could not be read.
 	File, SHA256 string
-	// Description is what it says about itself; only of one that can be used.
+	// Description is its description of itself; only of one that can be used.
 	Description exchange.Description
 	// Fault is why it is unavailable; nil: it is available.
-	Fault *Fault
+	Fault *proc.Fault
 
-	program programs.Program
+	program proc.Program
 }
 
-// NotFoundError says that no connector has the id.
+// NotFoundError reports that no connector has the id.
 type NotFoundError struct{ ID string }
 
 // Error is the message.
@@ -90,12 +81,10 @@ func (e *NotFoundError) Error() string { return fmt.Sprintf("there is no connect
 type Manager struct {
 	opts  Options
 	log   hclog.Logger
-	store programs.Store
+	store proc.Store
 	list  []Connector
 
-	mu     sync.Mutex
-	closed bool
-	live   map[*Process]struct{}
+	running proc.Running[*Process]
 }
 
 // Open looks at the folder and asks every program what it is. One that cannot be used is
@@ -110,11 +99,11 @@ func Open(ctx context.Context, o Options) (*Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := programs.Open(filepath.Join(state, "connectors"))
+	s, err := proc.OpenStore(filepath.Join(state, "connectors"))
 	if err != nil {
 		return nil, err
 	}
-	m := &Manager{opts: o, log: o.Logger, store: s, live: map[*Process]struct{}{}}
+	m := &Manager{opts: o, log: o.Logger, store: s}
 	files, err := m.scan()
 	if err != nil {
 		return nil, err
@@ -137,21 +126,9 @@ func (m *Manager) scan() ([]string, error) {
 	if m.opts.Dir == "" {
 		return nil, nil
 	}
-	entries, err := os.ReadDir(m.opts.Dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
+	files, err := proc.ListPrograms(m.opts.Dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("read the connectors folder: %w", err)
-	}
-	var files []string
-	for _, e := range entries {
-		if !e.Type().IsRegular() || strings.HasPrefix(e.Name(), ".") {
-			continue
-		}
-		if info, err := e.Info(); err == nil && info.Mode().Perm()&0o111 != 0 {
-			files = append(files, e.Name())
-		}
 	}
 	return files, nil
 }
@@ -161,16 +138,8 @@ func (m *Manager) scan() ([]string, error) {
 func (m *Manager) probeAll(ctx context.Context, files []string) []Connector {
 	list := make([]Connector, len(files))
 	for i, file := range files {
-		list[i] = Connector{ID: file, File: file}
-		p, err := m.store.Add(filepath.Join(m.opts.Dir, file))
-		var content *programs.NotExecutableError
-		switch {
-		case errors.As(err, &content):
-			list[i].Fault = faultf(CodeNotExecutable, "%v", err)
-		case err != nil:
-			list[i].Fault = faultf(CodeUnreadable, "%v", err)
-		}
-		list[i].SHA256, list[i].program = p.SHA256, p
+		p, fault := m.store.Add(filepath.Join(m.opts.Dir, file))
+		list[i] = Connector{ID: file, File: file, SHA256: p.SHA256, Fault: fault, program: p}
 	}
 	var wg sync.WaitGroup
 	for i := range list {
@@ -187,7 +156,7 @@ func (m *Manager) probeAll(ctx context.Context, files []string) []Connector {
 		}
 		for _, id := range append([]string{c.ID}, c.Description.Aliases...) {
 			if first, taken := owner[id]; taken && c.Fault == nil {
-				*c = Connector{ID: c.File, File: c.File, SHA256: c.SHA256, Fault: faultf(CodeDuplicateID, "the file %s already provides %q", first, id)}
+				*c = Connector{ID: c.File, File: c.File, SHA256: c.SHA256, Fault: proc.Faultf(CodeDuplicateID, "the file %s already provides %q", first, id)}
 			}
 		}
 		if c.Fault == nil {
@@ -206,10 +175,10 @@ var idForm = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,62}$`)
 func (m *Manager) probe(ctx context.Context, c *Connector) {
 	limited, cancel := context.WithTimeout(ctx, m.opts.ProbeTimeout)
 	defer cancel()
-	p, err := m.start(limited, *c, LaunchOptions{}, m.opts.ProbeTimeout)
+	p, err := m.start(ctx, *c, LaunchOptions{}, m.opts.ProbeTimeout)
 	if err != nil {
 		if !errors.As(err, &c.Fault) {
-			c.Fault = faultf(CodeStartCrashed, "%v", err)
+			c.Fault = proc.Faultf(proc.CodeStartCrashed, "%v", err)
 		}
 		return
 	}
@@ -217,11 +186,11 @@ func (m *Manager) probe(ctx context.Context, c *Connector) {
 	d, err := p.client.Describe(limited)
 	switch {
 	case p.client.Fault() != nil:
-		c.Fault = faultf(CodeBadDescription, "%v", p.client.Fault())
+		c.Fault = proc.Faultf(CodeBadDescription, "%v", p.client.Fault())
 	case limited.Err() != nil:
-		c.Fault = faultf(CodeStartTimeout, "did not describe itself within %s", m.opts.ProbeTimeout)
+		c.Fault = proc.Faultf(proc.CodeStartTimeout, "did not describe itself within %s", m.opts.ProbeTimeout)
 	case err != nil:
-		c.Fault = faultf(CodeWrongHandshake, "did not describe itself: %v", err)
+		c.Fault = proc.Faultf(proc.CodeWrongHandshake, "did not describe itself: %v", err)
 	default:
 		c.Fault = checkDescription(d)
 	}
@@ -230,9 +199,9 @@ func (m *Manager) probe(ctx context.Context, c *Connector) {
 	}
 }
 
-// checkDescription finds what would mislead somebody later.
-func checkDescription(d exchange.Description) *Fault {
-	bad := func(format string, args ...any) *Fault { return faultf(CodeBadDescription, format, args...) }
+// checkDescription finds what would mislead users.
+func checkDescription(d exchange.Description) *proc.Fault {
+	bad := func(format string, args ...any) *proc.Fault { return proc.Faultf(CodeBadDescription, format, args...) }
 	for _, id := range append([]string{d.ID}, d.Aliases...) {
 		if !idForm.MatchString(id) {
 			return bad("the id %.80q has not the form %s", id, idForm)
@@ -257,10 +226,10 @@ func checkDescription(d exchange.Description) *Fault {
 // Connectors lists all of them, sorted by id, unavailable ones too.
 func (m *Manager) Connectors() []Connector { return slices.Clone(m.list) }
 
-// Lookup finds a connector by id or alias. The error is a *NotFoundError, or the *Fault
-// of one that is unavailable.
+// Lookup finds a connector by id or alias. The error is a *NotFoundError, or the
+// *proc.Fault of one that is unavailable.
 func (m *Manager) Lookup(id string) (Connector, error) {
-	var fault *Fault
+	var fault *proc.Fault
 	for _, c := range m.list {
 		switch {
 		case c.Fault == nil && (c.ID == id || slices.Contains(c.Description.Aliases, id)):
@@ -282,48 +251,21 @@ type LaunchOptions struct {
 	Writable string
 }
 
-// Launch starts a fresh process for one run. The error is that of Lookup, a *Fault, or
+// Launch starts a fresh process for one run. The error is that of Lookup, a *proc.Fault, or
 // the cause of ctx. The caller calls Kill or End in every case.
 func (m *Manager) Launch(ctx context.Context, id string, o LaunchOptions) (*Process, error) {
 	c, err := m.Lookup(id)
 	if err != nil {
 		return nil, err
 	}
-	limited, cancel := context.WithTimeout(ctx, m.opts.LaunchTimeout)
-	defer cancel()
-	p, err := m.start(limited, c, o, m.opts.LaunchTimeout)
+	p, err := m.start(ctx, c, o, m.opts.LaunchTimeout)
 	if err != nil && ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
 	return p, err
 }
 
-func (m *Manager) admit(p *Process) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.closed {
-		return errors.New("launch: the manager is closed")
-	}
-	m.live[p] = struct{}{}
-	return nil
-}
-
-func (m *Manager) forget(p *Process) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.live, p)
-}
-
 // Close ends the processes that still run, politely: one whose session is open loses its
 // lease, cancels the run's orders and ends after that, whether or not the host is still
 // there. Close does not wait for it longer than two seconds.
-func (m *Manager) Close() {
-	m.mu.Lock()
-	m.closed = true
-	var wg sync.WaitGroup
-	for p := range m.live {
-		wg.Go(p.Leave)
-	}
-	m.mu.Unlock()
-	wg.Wait()
-}
+func (m *Manager) Close() { m.running.Close((*Process).Leave) }

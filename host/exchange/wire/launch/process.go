@@ -5,19 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
-	"github.com/hashicorp/go-hclog"
-	"github.com/hashicorp/go-plugin"
 	"google.golang.org/grpc"
 
 	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/host/exchange/wire"
-	"github.com/assay-run/assay/host/proc/child"
+	"github.com/assay-run/assay/host/proc"
 	"github.com/assay-run/assay/host/proc/sandbox"
 )
 
@@ -30,22 +25,20 @@ const (
 type Process struct {
 	manager *Manager
 	id      string
-	runner  *runner
-	plugin  *plugin.Client
+	plugin  *proc.Plugin
 	client  *wire.Client
 	redact  *wire.Redactor
-	folder  *child.SocketFolder
 
 	crashed chan struct{}
 	ended   chan struct{} // the process is gone and cleared away
 	clear   sync.Once
 
 	mu     sync.Mutex
-	wanted bool // somebody here ended it
+	wanted bool // it was ended here
 	cause  error
 }
 
-// CrashError says that a connector is gone without having been asked, or has been killed
+// CrashError reports that a connector is gone without having been asked, or has been killed
 // because it broke the protocol.
 type CrashError struct {
 	ID string
@@ -72,100 +65,73 @@ func (e *CrashError) Error() string {
 // Unwrap is the cause.
 func (e *CrashError) Unwrap() error { return e.Cause }
 
-// start brings a process to the point where it answers. An error is a *Fault.
-func (m *Manager) start(ctx context.Context, c Connector, o LaunchOptions, timeout time.Duration) (*Process, error) {
-	program, err := m.store.OpenCopy(c.SHA256)
-	if err != nil {
-		return nil, faultf(CodeUnreadable, "%v", err)
-	}
-	defer program.Close()
+// role is that of a connector.
+var role = proc.Role{
+	Noun: "connector", Plural: "connectors",
+	Handshake: wire.Handshake(), Plugins: wire.VersionedPlugins(), Service: wire.PluginName,
+	ProtocolVersion: wire.ProtocolVersion, MaxMessageBytes: wire.MaxMessageBytes, Quotes: true,
+}
+
+// start brings a process to the point where it answers.
+func (m *Manager) start(
+	ctx context.Context, c Connector, o LaunchOptions, timeout time.Duration,
+) (*Process, error) {
 	if o.Writable != "" {
 		if err := os.MkdirAll(o.Writable, 0o700); err != nil {
 			return nil, fmt.Errorf("make the connector's folder: %w", err)
 		}
 	}
-	folder, err := child.NewSocketFolder()
-	if err != nil {
-		return nil, fmt.Errorf("make the socket folder: %w", err)
+	redact := &wire.Redactor{}
+	log := m.log.With("connector", c.ID)
+	plugin, err := m.store.Launch(ctx, proc.Launch{
+		Role: &role, Program: c.program, Timeout: timeout,
+		Config: proc.Config{
+			Name: c.File, Env: environ(), Network: true, Writable: o.Writable, Survives: true,
+			Sandbox: m.opts.Sandbox, Limits: sandbox.DefaultLimits(),
+			OnLine: func(line string) { log.Info("connector says", "line", redact.Text(line)) },
+		},
+	})
+	var failed *proc.LaunchError
+	switch {
+	case errors.As(err, &failed):
+		return nil, &failed.Fault
+	case err != nil:
+		return nil, err
 	}
 	p := &Process{
-		manager: m, id: c.ID, redact: &wire.Redactor{}, folder: folder, crashed: make(chan struct{}), ended: make(chan struct{}),
+		manager: m, id: c.ID, plugin: plugin, redact: redact, crashed: make(chan struct{}), ended: make(chan struct{}),
 	}
-	log := m.log.With("connector", c.ID)
-	p.runner = &runner{child.Runner{Limit: ctx, Config: child.Config{
-		Binary: program, Name: c.File, Libraries: c.program.Libraries, Race: c.program.Race, Network: true, Writable: o.Writable,
-		Sandbox: m.opts.Sandbox, Limits: sandbox.DefaultLimits(), Survives: true,
-		OnLine: func(line string) { log.Info("connector says", "line", p.redact.Text(line)) },
-	}}}
-	p.plugin = plugin.NewClient(clientConfig(p.runner, folder.Dir(), timeout))
-	stop := context.AfterFunc(ctx, p.runner.Abort)
-	conn, err := dispense(p.plugin)
-	if inTime := stop(); err != nil || !inTime {
-		fault := p.runner.explain(err, !inTime, timeout)
-		p.discard()
-		return nil, fault
-	}
-	p.client = wire.NewClient(conn, wire.ClientOptions{Broken: p.broken, Redactor: p.redact})
-	if err := m.admit(p); err != nil {
+	conn := plugin.Service.(grpc.ClientConnInterface)
+	p.client = wire.NewClient(conn, wire.ClientOptions{Broken: p.broken, Redactor: redact})
+	if !m.running.Add(p) {
 		p.Kill("the host shuts down")
-		return nil, err
+		return nil, errors.New("launch: the manager is closed")
 	}
 	go p.watch()
 	return p, nil
 }
 
-func clientConfig(r *runner, folder string, timeout time.Duration) *plugin.ClientConfig {
-	return &plugin.ClientConfig{
-		HandshakeConfig:  wire.Handshake(),
-		VersionedPlugins: wire.VersionedPlugins(),
-		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC},
-		RunnerFunc:       r.prepare,
-		SkipHostEnv:      true,
-		AutoMTLS:         true,
-		StartTimeout:     timeout + time.Second, // ours comes first
-		UnixSocketConfig: &plugin.UnixSocketConfig{TempDir: folder},
-		Logger:           hclog.NewNullLogger(),
-		SyncStdout:       r,
-		SyncStderr:       r,
-		GRPCDialOptions: []grpc.DialOption{
-			grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(wire.MaxMessageBytes), grpc.MaxCallSendMsgSize(wire.MaxMessageBytes)),
-		},
+// environ has where the certificates of the system are, which is not the same everywhere.
+func environ() (env []string) {
+	for _, name := range []string{"SSL_CERT_FILE", "SSL_CERT_DIR"} {
+		if value, ok := os.LookupEnv(name); ok {
+			env = append(env, name+"="+value)
+		}
 	}
-}
-
-func dispense(c *plugin.Client) (grpc.ClientConnInterface, error) {
-	rpc, err := c.Client()
-	if err != nil {
-		return nil, err
-	}
-	if err := rpc.Ping(); err != nil {
-		return nil, err
-	}
-	raw, err := rpc.Dispense(wire.PluginName)
-	if err != nil {
-		return nil, err
-	}
-	conn, ok := raw.(grpc.ClientConnInterface)
-	if !ok {
-		return nil, errors.New("it serves something else")
-	}
-	return conn, nil
+	return env
 }
 
 // Connection is what the run talks to.
 func (p *Process) Connection() exchange.Connection { return p.client.Connection() }
 
 // PID is the process's number.
-func (p *Process) PID() int {
-	pid, _ := strconv.Atoi(p.runner.ID())
-	return pid
-}
+func (p *Process) PID() int { return p.plugin.PID() }
 
 // Sandbox is what closes the process in.
-func (p *Process) Sandbox() sandbox.Level { return p.runner.Child().Level() }
+func (p *Process) Sandbox() sandbox.Level { return p.plugin.Level() }
 
-// Crashed is closed when the process is gone although nobody here ended it, or was killed
-// because it broke the protocol. Err says more then.
+// Crashed is closed when the process is gone without having been ended here, or was killed
+// because it broke the protocol. Err explains it then.
 func (p *Process) Crashed() <-chan struct{} { return p.crashed }
 
 // Done is closed when the process is gone and cleared away, however it ended.
@@ -185,7 +151,7 @@ func (p *Process) Err() error {
 
 // LogTail is the newest of what the process printed, in lines, redacted.
 func (p *Process) LogTail() []string {
-	tail := p.runner.tail()
+	tail := p.plugin.Tail()
 	for i := range tail {
 		tail[i] = p.redact.Text(tail[i])
 	}
@@ -200,19 +166,19 @@ func (p *Process) broken(fault error) {
 		p.cause = &CrashError{ID: p.id, Cause: fault}
 	}
 	p.mu.Unlock()
-	p.runner.Abort()
+	p.plugin.Kill()
 }
 
 // watch waits for the end of the process and clears away after it.
 func (p *Process) watch() {
-	<-p.runner.Done()
+	<-p.plugin.Done()
 	p.mu.Lock()
 	if !p.wanted {
 		crash, _ := p.cause.(*CrashError)
 		if crash == nil {
 			crash = &CrashError{ID: p.id}
 		}
-		crash.Exit, crash.LogTail = p.runner.exit(), p.LogTail()
+		crash.Exit, crash.LogTail = p.plugin.Exit(), p.LogTail()
 		p.cause = crash
 		close(p.crashed)
 		p.manager.log.Error("connector crashed", "connector", p.id, "exit", crash.Exit)
@@ -221,18 +187,15 @@ func (p *Process) watch() {
 	p.discard()
 }
 
-// discard clears away a process that is gone or never answered.
+// discard clears away after a process.
 func (p *Process) discard() {
 	p.clear.Do(func() {
-		p.runner.Abort()
-		<-p.runner.Done()
-		if p.client != nil {
-			p.client.Release()
-		}
-		p.plugin.Kill() // closes the connection; nobody is left to be waited for
-		p.folder.Remove()
+		p.plugin.Kill()
+		<-p.plugin.Done()
+		p.client.Release()
+		p.plugin.Discard()
 		p.redact.Forget()
-		p.manager.forget(p)
+		p.manager.running.Remove(p)
 		close(p.ended)
 	})
 }
@@ -252,7 +215,7 @@ func (p *Process) want(reason string) {
 // time and more than once.
 func (p *Process) Kill(reason string) {
 	p.want(reason)
-	p.runner.Abort()
+	p.plugin.Kill()
 	p.discard()
 }
 
@@ -264,7 +227,7 @@ func (p *Process) End() {
 	grace := time.NewTimer(endGrace)
 	defer grace.Stop()
 	select {
-	case <-p.runner.Done():
+	case <-p.plugin.Done():
 	case <-grace.C:
 	}
 	p.discard()
@@ -287,35 +250,5 @@ func (p *Process) Leave() {
 // hangUp closes the connection. The process takes that as its end.
 func (p *Process) hangUp() {
 	p.client.Release()
-	if c, err := p.plugin.Client(); err == nil {
-		if g, ok := c.(*plugin.GRPCClient); ok {
-			_ = g.Conn.Close()
-		}
-	}
-}
-
-// judge reads the handshake line: core version, protocol version, network, address, kind
-// of protocol, certificate.
-func judge(line, folder string) *Fault {
-	if line == "" {
-		return nil
-	}
-	parts := strings.Split(strings.TrimSpace(line), "|")
-	switch {
-	case len(parts) < 4 || parts[0] != strconv.Itoa(plugin.CoreProtocolVersion):
-		return faultf(CodeWrongHandshake, "is no Assay connector: it begins with %.80q", line)
-	case parts[1] != strconv.Itoa(wire.ProtocolVersion):
-		return faultf(CodeWrongProtocol, "speaks protocol %.20s, the host speaks %d", parts[1], wire.ProtocolVersion)
-	case len(parts) < 5 || parts[4] != string(plugin.ProtocolGRPC):
-		return faultf(CodeWrongProtocol, "does not speak gRPC")
-	case !inFolder(parts[2], parts[3], folder):
-		return faultf(CodeWrongHandshake, "the address %s %.200q is not in the socket folder", parts[2], parts[3])
-	case len(parts) < 6 || parts[5] == "":
-		return faultf(CodeWrongHandshake, "offers no certificate: connectors must support AutoMTLS")
-	}
-	return nil
-}
-
-func inFolder(network, address, folder string) bool {
-	return network == "unix" && filepath.Dir(filepath.Clean(address)) == filepath.Clean(folder)
+	p.plugin.HangUp()
 }

@@ -34,7 +34,7 @@ type Attack struct {
 	Probe bool
 	// Network means that a connector may do it: that is what it is for.
 	Network bool
-	// Do makes the attempt. A nil error says that it got what it wanted.
+	// Do makes the attempt. A nil error reports that it got what it wanted.
 	Do func(*Target) (note string, err error)
 }
 
@@ -103,7 +103,7 @@ func Together(role string) []string {
 	return names
 }
 
-// Suits says whether the attack is one for a strategy in a run, for a file that is probed or for a connector.
+// Suits reports whether the attack is one for a strategy in a run, for a file that is probed or for a connector.
 func (a Attack) Suits(role string) bool {
 	switch role {
 	case "strategy":

@@ -147,7 +147,7 @@ func readLimits(*Target) (string, error) {
 	return fmt.Sprintf("%d processes", reached), nil
 }
 
-// ownThread says whether a number is one of this process's threads: only those can be signalled by tgkill.
+// ownThread reports whether a number is one of this process's threads: only those can be signalled by tgkill.
 func ownThread(pid int) bool { return unix.Tgkill(os.Getpid(), pid, 0) == nil }
 
 func pin(pid int) error {

@@ -106,7 +106,7 @@ func rawSession() (int, error) {
 	return int(pid), nil
 }
 
-// executes says whether the program behind a descriptor can be executed.
+// executes reports whether the program behind a descriptor can be executed.
 func executes(fd int, name string) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

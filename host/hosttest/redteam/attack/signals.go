@@ -89,7 +89,7 @@ func reach(pid int, err error) error {
 	return err
 }
 
-// ownNamespace says whether the numbers of processes begin anew: the namespace's first process
+// ownNamespace reports whether the numbers of processes begin anew: the namespace's first process
 // is the parent, and this one is among the first.
 func ownNamespace() bool { return unix.Getppid() <= 1 && os.Getpid() < 100 }
 

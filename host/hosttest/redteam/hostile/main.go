@@ -121,7 +121,7 @@ type strategy struct {
 	number int
 }
 
-func (s *strategy) OnCandle(v sdk.View) ([]sdk.Intent, error) {
+func (s *strategy) OnCandle(v sdk.View) (sdk.Intents, error) {
 	if s.number == -3 {
 		time.Sleep(time.Minute)
 	}

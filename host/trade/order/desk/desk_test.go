@@ -223,7 +223,7 @@ func TestRefusals(t *testing.T) {
 	} {
 		s := newShop(t)
 		s.decide(tc.in)
-		if o := s.desk.Orders()[0]; o.Status != market.StatusRejected || o.Reason != tc.want || len(s.sent) != 0 {
+		if o := s.desk.Orders()[0]; o.Status != market.StatusRejected || string(o.Reason) != tc.want || len(s.sent) != 0 {
 			t.Errorf("%s: %s %s, %d sent", name, o.Status, o.Reason, len(s.sent))
 		}
 	}

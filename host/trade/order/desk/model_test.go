@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/assay-run/assay/host/exchange"
-	"github.com/assay-run/assay/host/hosttest/soak"
+	"github.com/assay-run/assay/host/hosttest/ring"
 	"github.com/assay-run/assay/host/trade/order"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
@@ -163,7 +163,7 @@ func (s *shop) atRest(rt interface{ Fatalf(string, ...any) }) {
 			rt.Fatalf("%s %s shows %s, %s filled", p.Role, p.ID, p.FilledQuantity, sum)
 		}
 		switch {
-		case p.group != nil && p.done && p.ending == "" && !slices.Contains([]string{"", "strategy", "oco", "position_closed"}, p.Reason) && p.group.held.IsPos() && !wasDust(k, p.group):
+		case p.group != nil && p.done && p.ending == "" && !slices.Contains([]market.Reason{"", "strategy", "oco", "position_closed"}, p.Reason) && p.group.held.IsPos() && !wasDust(k, p.group):
 			rt.Fatalf("%s %s is %s (%s), and nobody wanted that", p.Role, p.ID, p.Status, p.Reason)
 		case p.done != p.Status.Final():
 			rt.Fatalf("%s %s is done (%t) and %s", p.Role, p.ID, p.done, p.Status)
@@ -201,10 +201,7 @@ func (s *shop) atRest(rt interface{ Fatalf(string, ...any) }) {
 
 // histories is how many a test runs.
 func histories(t *testing.T, each func(*rapid.T)) {
-	rounds := soak.Size(10, 1000) // 100,000 of each kind
-	if testing.Short() {
-		rounds = 2
-	}
+	rounds := ring.Size(2, 10, 1000) // 100,000 of each kind in the longest
 	for range rounds {
 		if rapid.Check(t, each); t.Failed() { // 100 histories
 			return

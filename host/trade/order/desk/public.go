@@ -61,7 +61,7 @@ func (p *logicalOrder) currentID() string {
 
 // endOrder finishes an order that has nothing at the venue.
 func (p *logicalOrder) endOrder(d *Desk, status market.OrderStatus, reason string) {
-	p.Status, p.Reason, p.UpdatedAt = status, reason, d.now
+	p.Status, p.Reason, p.UpdatedAt = status, market.Reason(reason), d.now
 	p.waiting, p.done = false, true
 	d.queueUpdate(p)
 }
@@ -125,7 +125,7 @@ func (p *logicalOrder) syncState(d *Desk) {
 	if status != market.StatusRejected && status != market.StatusCanceled && status != market.StatusExpired {
 		reason = ""
 	}
-	p.Status, p.Reason = status, reason
+	p.Status, p.Reason = status, market.Reason(reason)
 	if p.Order != before {
 		p.UpdatedAt = d.now
 		d.queueUpdate(p)

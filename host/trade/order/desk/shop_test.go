@@ -470,7 +470,7 @@ func (s *shop) shows() string {
 	for _, o := range s.desk.Orders() {
 		w := fmt.Sprintf("%s:%s:%s", o.Role, o.Status, o.FilledQuantity)
 		if o.Reason != "" {
-			w += ":" + o.Reason
+			w += ":" + string(o.Reason)
 		}
 		words = append(words, w)
 	}

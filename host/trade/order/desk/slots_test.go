@@ -46,7 +46,7 @@ func TestSlots(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i, o := range desk.Orders() {
-			if o.Reason != c.reasons[i] {
+			if string(o.Reason) != c.reasons[i] {
 				t.Errorf("%s: order %d is %q, want %q", name, i, o.Reason, c.reasons[i])
 			}
 		}

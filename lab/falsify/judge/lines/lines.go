@@ -1,7 +1,7 @@
 // Package lines compares what two plays have decided, from their decision lines: whether
 // they agree up to a cut, how many decisions differ, and where the first difference is.
 //
-// Lines are those of package host/play/decision, joined by line feeds: canonical JSON
+// Lines are those of package host/run/decision, joined by line feeds: canonical JSON
 // objects with the fields kind and time among others. A decision is a line of kind intent
 // or reject: what the strategy wanted. Orders and fills follow from it.
 //

@@ -7,8 +7,8 @@ import (
 
 	"github.com/govalues/decimal"
 
+	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/metric"
-	"github.com/assay-run/assay/host/result"
 	"github.com/assay-run/assay/lab/falsify/judge/null"
 	"github.com/assay-run/assay/lab/stat/random"
 	"github.com/assay-run/assay/plugin-sdk/market"
@@ -59,7 +59,7 @@ const cash = 10000
 // per notional each way. It knows nothing of the package under test.
 func play(t *testing.T, candles []*market.Series, holds []hold, cost float64) *null.Run {
 	t.Helper()
-	r := &null.Run{Candles: candles, Results: &result.Results{InitialCash: "10000"}}
+	r := &null.Run{Candles: candles, Results: &artifact.Results{InitialCash: "10000"}}
 	money, quantity := float64(cash), make([]float64, len(candles))
 	equity := func(at func(s *market.Series) float64) float64 {
 		sum := money

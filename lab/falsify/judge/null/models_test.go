@@ -8,8 +8,8 @@ import (
 
 	"github.com/govalues/decimal"
 
+	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/metric"
-	"github.com/assay-run/assay/host/result"
 	"github.com/assay-run/assay/lab/falsify/judge/null"
 	"github.com/assay-run/assay/lab/stat"
 	"github.com/assay-run/assay/lab/stat/random"
@@ -284,7 +284,7 @@ func TestReplicasHaveAllNumbers(t *testing.T) {
 
 func TestCostOf(t *testing.T) {
 	fill := market.Fill{Quantity: decimal.MustParse("2"), Price: decimal.MustParse("100"), Fee: decimal.MustParse("0.2"), Slippage: decimal.MustParse("0.3")}
-	r := &result.Results{InitialCash: "1000", FinalValue: "1009", Fills: []market.Fill{fill, fill}}
+	r := &artifact.Results{InitialCash: "1000", FinalValue: "1009", Fills: []market.Fill{fill, fill}}
 	var in metric.Input
 	for i := range r.Fills {
 		in.Totals.AddFill(&r.Fills[i])
@@ -294,10 +294,10 @@ func TestCostOf(t *testing.T) {
 		t.Fatalf("%+v, %v", c, err)
 	}
 	near(t, "break even", *c.BreakEvenBps, 250, 1e-9)
-	if c, err := null.CostOf(1, &result.Results{InitialCash: "1", FinalValue: "1"}, metric.Input{}); err != nil || c.BreakEvenBps != nil {
+	if c, err := null.CostOf(1, &artifact.Results{InitialCash: "1", FinalValue: "1"}, metric.Input{}); err != nil || c.BreakEvenBps != nil {
 		t.Errorf("%+v, %v", c, err)
 	}
-	if _, err := null.CostOf(1, &result.Results{InitialCash: "1"}, metric.Input{}); err == nil {
+	if _, err := null.CostOf(1, &artifact.Results{InitialCash: "1"}, metric.Input{}); err == nil {
 		t.Error("a run without a value")
 	}
 }
@@ -308,7 +308,7 @@ func TestCapacityOf(t *testing.T) {
 	at := func(i int, q string, role market.Role) market.Fill {
 		return market.Fill{Symbol: "A/Q", Time: s.Time[i], Quantity: decimal.MustParse(q), Role: role}
 	}
-	r := &null.Run{Candles: []*market.Series{s}, Results: &result.Results{Fills: []market.Fill{at(0, "5", 0), at(1, "2", 0), at(1, "5", market.RoleEndOfData)}}}
+	r := &null.Run{Candles: []*market.Series{s}, Results: &artifact.Results{Fills: []market.Fill{at(0, "5", 0), at(1, "2", 0), at(1, "5", market.RoleEndOfData)}}}
 	c, why, err := null.CapacityOf(r, .1)
 	if why != "" || err != nil {
 		t.Fatal(why, err)

@@ -8,8 +8,8 @@ import (
 
 	"github.com/govalues/decimal"
 
+	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/metric"
-	"github.com/assay-run/assay/host/result"
 	"github.com/assay-run/assay/lab/stat"
 	"github.com/assay-run/assay/lab/stat/sharpe"
 	"github.com/assay-run/assay/plugin-sdk/market"
@@ -19,7 +19,7 @@ import (
 type Run struct {
 	// Input is what its metrics were computed from: one curve.
 	Input   metric.Input
-	Results *result.Results
+	Results *artifact.Results
 	// Candles are those of the window by symbol, each Series with its Symbol.
 	Candles []*market.Series
 	// VolumeUnits of Candles: base, quote, contracts or ticks; base where there is none.
@@ -29,7 +29,7 @@ type Run struct {
 // Net is the final value less the cash it began with.
 func (r *Run) Net() (decimal.Decimal, error) { return net(r.Results) }
 
-func net(r *result.Results) (decimal.Decimal, error) {
+func net(r *artifact.Results) (decimal.Decimal, error) {
 	final, err := decimal.Parse(r.FinalValue)
 	if err != nil {
 		return decimal.Decimal{}, fmt.Errorf("final value: %w", err)

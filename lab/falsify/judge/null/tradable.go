@@ -5,8 +5,8 @@ import (
 
 	"github.com/govalues/decimal"
 
+	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/metric"
-	"github.com/assay-run/assay/host/result"
 	"github.com/assay-run/assay/lab/stat"
 	"github.com/assay-run/assay/lab/stat/trade"
 	"github.com/assay-run/assay/plugin-sdk/market"
@@ -24,7 +24,7 @@ type Cost struct {
 }
 
 // CostOf takes one run of the cost stress apart.
-func CostOf(multiplier float64, r *result.Results, in metric.Input) (Cost, error) {
+func CostOf(multiplier float64, r *artifact.Results, in metric.Input) (Cost, error) {
 	out := Cost{Multiplier: multiplier, Turnover: in.Totals.FillNotional.Float64()}
 	var err error
 	if out.Net, err = net(r); err != nil {

@@ -1,0 +1,8 @@
+//go:build !linux && !darwin && !freebsd
+
+package monitor
+
+import "errors"
+
+// FreeBytes is the space that is left in a folder; not known on this system.
+func FreeBytes(string) (int64, error) { return 0, errors.ErrUnsupported }

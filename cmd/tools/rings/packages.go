@@ -1,0 +1,225 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+const (
+	module   = "github.com/assay-run/assay"
+	ringPath = module + "/host/hosttest/ring"
+	// noDetector is the directive in a package's tests that leaves it without the race
+	// detector: what it tests are other processes, which the detector does not see.
+	noDetector = "//ring:no-detector "
+	// alone is the directive in a package's tests that gives them a process of go test that
+	// runs beside the others.
+	runsBeside = "//ring:beside "
+)
+
+// pkg is a package of the module and what its files say.
+type pkg struct {
+	ImportPath, Dir                    string
+	GoFiles, TestGoFiles, XTestGoFiles []string
+	EmbedFiles                         []string
+	Deps, TestImports, XTestImports    []string
+
+	concurrent bool     // starts goroutines or holds locks
+	detectable bool     // the race detector can see what it does
+	beside     bool     // its tests wait more than they compute
+	sized      []string // names of the tests that size themselves by the ring
+}
+
+// load lists the packages of the module and reads their files.
+func load(ctx context.Context) ([]*pkg, error) {
+	text, err := output(ctx, "go", "list", "-json", "./...")
+	if err != nil {
+		return nil, err
+	}
+	var all []*pkg
+	for d := json.NewDecoder(strings.NewReader(text)); ; {
+		var p pkg
+		if err := d.Decode(&p); errors.Is(err, io.EOF) {
+			return all, nil
+		} else if err != nil {
+			return nil, err
+		}
+		if err := p.read(); err != nil {
+			return nil, fmt.Errorf("%s: %w", p.ImportPath, err)
+		}
+		all = append(all, &p)
+	}
+}
+
+func (p *pkg) read() error {
+	fset := token.NewFileSet()
+	for _, name := range p.GoFiles {
+		f, err := parser.ParseFile(fset, filepath.Join(p.Dir, name), nil, 0)
+		if err != nil {
+			return err
+		}
+		p.concurrent = p.concurrent || isConcurrent(f)
+	}
+	p.detectable = true
+	for _, name := range slices.Concat(p.TestGoFiles, p.XTestGoFiles) {
+		f, err := parser.ParseFile(fset, filepath.Join(p.Dir, name), nil, parser.ParseComments)
+		if err != nil {
+			return err
+		}
+		p.detectable = p.detectable && !hasDirective(f, noDetector)
+		p.beside = p.beside || hasDirective(f, runsBeside)
+		p.sized = append(p.sized, sizedTests(f)...)
+	}
+	slices.Sort(p.sized)
+	return nil
+}
+
+// isConcurrent reports whether a file starts a goroutine or imports sync.
+func isConcurrent(f *ast.File) bool {
+	for _, spec := range f.Imports {
+		if path, _ := strconv.Unquote(spec.Path.Value); path == "sync" || path == "sync/atomic" {
+			return true
+		}
+	}
+	found := false
+	ast.Inspect(f, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.GoStmt:
+			found = true
+		case *ast.CallExpr:
+			if s, ok := n.Fun.(*ast.SelectorExpr); ok && s.Sel.Name == "Go" {
+				found = true
+			}
+		}
+		return !found
+	})
+	return found
+}
+
+// hasDirective reports whether a file has a comment line that begins with a directive.
+func hasDirective(f *ast.File, directive string) bool {
+	for _, group := range f.Comments {
+		for _, c := range group.List {
+			if strings.HasPrefix(c.Text, directive) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// sizedTests returns the names of the tests in f that call Size, Proof, Long or At of
+// package ring in their own bodies: those do more, or run at all, in the later rings.
+func sizedTests(f *ast.File) []string {
+	if !slices.ContainsFunc(f.Imports, func(s *ast.ImportSpec) bool { return s.Path.Value == strconv.Quote(ringPath) }) {
+		return nil
+	}
+	var names []string
+	for _, d := range f.Decls {
+		fn, ok := d.(*ast.FuncDecl)
+		if !ok || fn.Recv != nil || fn.Body == nil || !strings.HasPrefix(fn.Name.Name, "Test") {
+			continue
+		}
+		sized := false
+		ast.Inspect(fn.Body, func(n ast.Node) bool {
+			s, ok := n.(*ast.SelectorExpr)
+			if ok {
+				x, is := s.X.(*ast.Ident)
+				sized = sized || is && x.Name == "ring" && slices.Contains([]string{"Size", "Proof", "Long", "At"}, s.Sel.Name)
+			}
+			return true
+		})
+		if sized {
+			names = append(names, fn.Name.Name)
+		}
+	}
+	return names
+}
+
+func (p *pkg) hasTests() bool { return len(p.TestGoFiles)+len(p.XTestGoFiles) > 0 }
+
+// testParts is `make test`: each package once, those whose goroutines share memory with the
+// race detector if it is to be had. The detector needs cgo; what the tests build does not.
+// SQLite is C that was translated: it has locks of its own, and is three times as slow
+// when the detector watches it.
+func testParts(all []*pkg, race bool) []part {
+	plain := part{args: []string{"-shuffle=on", "-timeout", "15m"}}
+	beside := part{args: []string{"-timeout", "15m"}, beside: true}
+	detected := part{args: []string{"-race", "-gcflags=modernc.org/...=-race=false", "-exec", "env CGO_ENABLED=0",
+		"-p", "3", "-shuffle=on", "-timeout", "15m"}, env: []string{"CGO_ENABLED=1"}}
+	for _, p := range all {
+		switch {
+		case !p.hasTests():
+		case p.beside:
+			beside.packages = append(beside.packages, p.ImportPath)
+		case race && p.concurrent && p.detectable:
+			detected.packages = append(detected.packages, p.ImportPath)
+		default:
+			plain.packages = append(plain.packages, p.ImportPath)
+		}
+	}
+	return []part{beside, plain, detected}
+}
+
+// provingParts is `make prove` and `make soak`: the tests that size themselves by the ring,
+// package by package, because some measure what a machine of its own would show.
+func provingParts(all []*pkg) []part {
+	var parts []part
+	for _, p := range all {
+		if len(p.sized) > 0 {
+			parts = append(parts, part{
+				packages: []string{p.ImportPath},
+				args:     []string{"-timeout", "180m", "-run", "^(" + strings.Join(p.sized, "|") + ")$"},
+			})
+		}
+	}
+	return parts
+}
+
+// affected returns the packages with tests that hold one of the changed files or import a
+// package that does, near or far.
+func affected(all []*pkg, files []string) []string {
+	changed := map[string]bool{}
+	for _, p := range all {
+		for _, file := range files {
+			if filepath.Dir(file) == p.Dir || strings.HasPrefix(file, filepath.Join(p.Dir, "testdata")+"/") {
+				changed[p.ImportPath] = true
+			}
+			for _, name := range p.EmbedFiles {
+				changed[p.ImportPath] = changed[p.ImportPath] || file == filepath.Join(p.Dir, name)
+			}
+		}
+	}
+	var list []string
+	for _, p := range all {
+		imports := func(path string) bool { return changed[path] }
+		if p.hasTests() && (changed[p.ImportPath] || slices.ContainsFunc(p.Deps, imports) ||
+			slices.ContainsFunc(p.TestImports, imports) || slices.ContainsFunc(p.XTestImports, imports)) {
+			list = append(list, p.ImportPath)
+		}
+	}
+	return list
+}
+
+// goFiles are those of files that gofmt reads.
+func goFiles(files []string) []string {
+	return slices.DeleteFunc(slices.Clone(files), func(f string) bool { return !strings.HasSuffix(f, ".go") })
+}
+
+func splitLines(text string) []string {
+	var list []string
+	for line := range bytes.Lines([]byte(text)) {
+		list = append(list, strings.TrimRight(string(line), "\n"))
+	}
+	return list
+}

@@ -1,0 +1,143 @@
+// Package command is the command line of the control plane: serve, what people sign
+// (approve, reject, suspend, retire, incident), and what works on files (verify, rebuild,
+// keys).
+//
+// A command reads options, asks the plane for what its statement must name, signs it with
+// its user's key, and posts it as an attestation: there is no other way in
+// something. Exit codes: 0 done, 1 refused, 2 usage, 3 unreachable.
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/assay-run/assay/governance/store"
+	"github.com/assay-run/assay/host/base/edge"
+	"github.com/assay-run/assay/host/base/file"
+	"github.com/assay-run/assay/host/base/terminal"
+)
+
+// The exit codes.
+const (
+	ExitDone        = 0
+	ExitRefused     = 1
+	ExitUsage       = 2
+	ExitUnreachable = 3
+	exitSignals     = 130
+)
+
+// World is what the program sees of its surroundings.
+type World struct {
+	Env      func(string) (string, bool)
+	In       io.Reader
+	Out, Err io.Writer
+	Now      func() time.Time
+	Version  string
+}
+
+// usageError is a command line that is refused; refusal reports that the answer is no;
+// unreachable that there was none.
+type usageError struct{ message string }
+
+func (e *usageError) Error() string { return e.message }
+
+func usagef(format string, args ...any) error { return &usageError{fmt.Sprintf(format, args...)} }
+
+type refusal struct{ message string }
+
+func (e *refusal) Error() string { return e.message }
+
+func refusef(format string, args ...any) error { return &refusal{fmt.Sprintf(format, args...)} }
+
+type unreachable struct{ cause error }
+
+func (e *unreachable) Error() string {
+	return fmt.Sprintf("the control plane does not answer (is governance serve running there? --control-url or SERVICE_CONTROL_URL says where): %v", e.cause)
+}
+
+// Run runs a command line and returns its exit code.
+func Run(ctx context.Context, args []string, w World) int {
+	w.Out, w.Err = terminal.New(w.Out), terminal.New(w.Err)
+	ran := false
+	root := &cobra.Command{
+		Use: "governance", Short: "Records candidate bundles and decides how far each may go",
+		Long: "Records candidate bundles in a log that cannot be rewritten unnoticed, and decides how far each may go.\n" +
+			"Anyone may stop, two must agree to start.\n\n" +
+			"Exit codes: 0 done, 1 refused, 2 usage or configuration, 3 the control plane does not answer.",
+		Example: "  governance serve\n  governance keys new rita\n  governance keys trust --pub rita.pub --principal rita@example.com --role risk\n" +
+			"  governance approve cr-... --stage canary --role risk --key rita.key",
+		Version: w.Version, SilenceErrors: true, SilenceUsage: true,
+		PersistentPreRun: func(*cobra.Command, []string) { ran = true },
+	}
+	root.SetArgs(args)
+	root.SetIn(w.In)
+	root.SetOut(w.Out)
+	root.SetErr(w.Err)
+	root.AddCommand(serveCommand(w), approveCommand(w), rejectCommand(w), suspendCommand(w), retireCommand(w), incidentCommand(w),
+		verifyCommand(w), rebuildCommand(w), keysCommand(w))
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return ExitDone
+	}
+	fmt.Fprintf(w.Err, "governance: %v\n", err)
+	if !ran {
+		fmt.Fprintln(w.Err, "governance: --help says what each command takes")
+	}
+	var usage *usageError
+	var config *store.ConfigError
+	var bind *edge.BindError
+	var away *unreachable
+	switch {
+	case !ran, errors.As(err, &usage), errors.As(err, &config), errors.As(err, &bind):
+		return ExitUsage
+	case errors.As(err, &away):
+		return ExitUnreachable
+	}
+	return ExitRefused
+}
+
+// setting is one option: a flag wins over its variable, the variable over the default.
+type setting struct {
+	flag, variable, fallback, help string
+}
+
+func (s setting) register(cmd *cobra.Command) {
+	cmd.Flags().String(s.flag, s.fallback, s.help+" ["+s.variable+"]")
+}
+
+// value is what a setting comes to, and where it is from.
+func (s setting) value(cmd *cobra.Command, env func(string) (string, bool)) (value, source string) {
+	if cmd.Flags().Changed(s.flag) {
+		return cmd.Flag(s.flag).Value.String(), "--" + s.flag
+	}
+	if v, ok := env(s.variable); ok && v != "" {
+		return v, s.variable
+	}
+	if s.flag == stateDir.flag {
+		return filepath.Join(file.FindState("."), "governance"), "--" + s.flag
+	}
+	return s.fallback, "--" + s.flag
+}
+
+const jsonHelp = "print JSON"
+
+// printJSON writes one value for programs.
+func printJSON(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return enc.Encode(v)
+}
+
+// complete offers values of an option to the shell.
+func complete(cmd *cobra.Command, flag string, values ...string) {
+	// The only error is an option that is not there, which a test of all commands finds.
+	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
+}

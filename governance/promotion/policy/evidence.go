@@ -1,0 +1,217 @@
+package policy
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/assay-run/assay/governance/bundle"
+)
+
+// Verdict is the result of a gate.
+type Verdict string
+
+// The verdicts. NotApplicable is part of the contract; no kind of this version gives it.
+const (
+	Pass          Verdict = "pass"
+	Fail          Verdict = "fail"
+	Pending       Verdict = "pending"
+	Expired       Verdict = "expired"
+	Waived        Verdict = "waived"
+	NotApplicable Verdict = "not_applicable"
+)
+
+// Result is the verdict of one gate with what it rests on.
+type Result struct {
+	Verdict Verdict
+	// Observed and Threshold are numbers, strings or lists, by kind; nil where there is
+	// none. Op stands between them.
+	Observed  any
+	Op        string
+	Threshold any
+	// ValidUntil is when a verdict that holds now stops holding by time alone; zero for
+	// one that time does not touch.
+	ValidUntil time.Time
+	Evidence   []Piece // sorted by Seq, RunID, SHA256
+	Reason     string
+	// Blame is what is missing or at fault, for the command that helps: a role of runs,
+	// a rung, an incident_id; "" where the kind says it all.
+	Blame string
+}
+
+// Piece is one piece of evidence: a run by its report, a statement by its PAE, a
+// bundle by its core.
+type Piece struct {
+	Seq    int64
+	RunID  string // "" where it is no run
+	SHA256 string
+}
+
+// Evidence is all that gates look at, of one revision.
+type Evidence struct {
+	Seq        int64  // of its first submission
+	CoreSHA256 string // hex of its id
+	Target     bundle.Stage
+	Verified   bool // were its artifacts read and found equal?
+	// Strict makes only what was worked out of files count: Read, by run_id, nil while
+	// they were not all read.
+	Strict bool
+	Read   map[string]bundle.RunEvidence
+
+	// Parent is the revision that it came from, "" for the first; ParentSeq is -1 while
+	// that is not in the log.
+	Parent    string
+	ParentSeq int64
+	// RejectedTwin is a rejected revision of the family that would run the same thing.
+	RejectedTwin *Piece
+
+	Limits bundle.Limits
+	Runs   []Run
+	// Lookup finds a value of the bundle by its pointer: string, float64, bool, []any or
+	// map[string]any.
+	Lookup func(pointer string) (any, bool)
+
+	Signatures []Signature    // of the bundle
+	Replays    []ReplayResult // of the same deployable
+	Drills     []Drill
+	Incidents  []Incident // open ones
+	// Packers are the principals whose own replays prove nothing.
+	Packers []string
+}
+
+// Run is a run of the bundle. Started and Completed are zero where the bundle has none.
+type Run struct {
+	bundle.Run
+	Seq                int64
+	Started, Completed time.Time
+}
+
+// Signature is a signed bundle; Replay, Drill and Incident are statements.
+type Signature struct {
+	Piece
+	Principal string
+}
+
+// ReplayResult is what a principal's re-run came to.
+type ReplayResult struct {
+	Piece
+	Principal string
+	Made      time.Time
+	Parent    string // the revision that it compares with, "" if with none
+	Runs      []bundle.ReplayedRun
+}
+
+// Drill is a rehearsal.
+type Drill struct {
+	Piece
+	Drill string
+	Pass  bool
+	Done  time.Time
+	// Proven marks one that came with the record of its run.
+	Proven bool
+}
+
+// Incident is an open incident.
+type Incident struct {
+	Piece
+	ID       string
+	Critical bool
+}
+
+// kinds is who judges which kind; requested alone also looks at the stage.
+var judges = map[string]func(*Gate, *Evidence, time.Time) Result{
+	Integrity:       integrity,
+	LineageClean:    lineage,
+	LimitsDeclared:  limitsDeclared,
+	EvidencePresent: evidencePresent,
+	Metric:          metric,
+	Freshness:       freshness,
+	Soak:            soak,
+	Replay:          replay,
+	Assurance:       assurance,
+	NoOpenIncident:  noOpenIncident,
+}
+
+// Judge is the verdict of a gate for a stage at a time. Waivers are not looked at here.
+func Judge(g *Gate, stage bundle.Stage, e *Evidence, now time.Time) Result {
+	if e.unread(g) {
+		return Result{Verdict: Pending, Evidence: e.core(), Reason: unreadReason}
+	}
+	judge, ok := judges[g.Kind]
+	switch {
+	case g.Kind == Requested:
+		judge = func(_ *Gate, e *Evidence, _ time.Time) Result { return requested(stage, e) }
+	case !ok: // policies with such a kind are refused
+		return Result{Verdict: Pending, Reason: "this kind of gate is not known"}
+	}
+	result := judge(g, e, now)
+	if e.Strict && !e.Verified && result.Verdict == Pass && g.Kind != NoOpenIncident {
+		result.Verdict, result.Reason = Pending, unreadReason
+	}
+	result.Evidence = sorted(result.Evidence)
+	return result
+}
+
+// unreadReason is why nothing passes of a bundle whose files were not read.
+const unreadReason = "the plane has not read the files of all runs: it judges no declared number"
+
+// unread reports whether a gate looks at runs that were not read.
+func (e *Evidence) unread(g *Gate) bool {
+	if !e.Strict || e.Verified {
+		return false
+	}
+	switch g.Kind {
+	case Metric, EvidencePresent, Soak, Replay:
+		return true
+	}
+	return g.Kind == Freshness && g.Drill == ""
+}
+
+func sorted(list []Piece) []Piece {
+	list = slices.Clone(list)
+	slices.SortFunc(list, func(a, b Piece) int {
+		return cmp.Or(cmp.Compare(a.Seq, b.Seq), cmp.Compare(a.RunID, b.RunID), cmp.Compare(a.SHA256, b.SHA256))
+	})
+	return slices.Compact(list)
+}
+
+// with are the runs that have one of the roles.
+func (e *Evidence) with(roles ...bundle.Role) []Run {
+	var list []Run
+	for _, run := range e.Runs {
+		if slices.Contains(roles, run.Role) {
+			list = append(list, run)
+		}
+	}
+	return list
+}
+
+func (r *Run) piece() Piece { return Piece{Seq: r.Seq, RunID: r.RunID, SHA256: r.ReportSHA256} }
+
+// core is the piece of evidence that is the bundle itself.
+func (e *Evidence) core() []Piece { return []Piece{{Seq: e.Seq, SHA256: e.CoreSHA256}} }
+
+// Find is the value at an RFC 6901 pointer; null is no value.
+func Find(v any, pointer string) (any, bool) {
+	if pointer == "" {
+		return v, v != nil
+	}
+	for _, step := range strings.Split(pointer[1:], "/") {
+		step = strings.ReplaceAll(strings.ReplaceAll(step, "~1", "/"), "~0", "~")
+		switch at := v.(type) {
+		case map[string]any:
+			v = at[step]
+		case []any:
+			i, err := strconv.Atoi(step)
+			if err != nil || i < 0 || i >= len(at) || strconv.Itoa(i) != step {
+				return nil, false
+			}
+			v = at[i]
+		default:
+			return nil, false
+		}
+	}
+	return v, v != nil
+}

@@ -1,0 +1,258 @@
+package artifact
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/assay-run/assay/host/base/file"
+)
+
+// ReadReport reads report.json of a run's folder.
+func ReadReport(dir string) (*Report, error) {
+	text, err := os.ReadFile(filepath.Join(dir, "report.json"))
+	if err != nil {
+		return nil, err
+	}
+	rep := &Report{}
+	if err := json.Unmarshal(text, rep); err != nil {
+		return nil, fmt.Errorf("report of %s: %w", filepath.Base(dir), err)
+	}
+	return rep, nil
+}
+
+// ReadLocked reads the locked metrics of a split. Whoever shows them notes that in the
+// registry first. The error is fs.ErrNotExist when the split is not locked.
+func ReadLocked(dir, splitID string) (*LockedMetrics, error) {
+	text, err := os.ReadFile(filepath.Join(dir, "splits", splitID, "metrics.json"))
+	if err != nil {
+		return nil, err
+	}
+	m := &LockedMetrics{}
+	if err := json.Unmarshal(text, m); err != nil {
+		return nil, fmt.Errorf("metrics of %s, split %s: %w", filepath.Base(dir), splitID, err)
+	}
+	return m, nil
+}
+
+// ResultError says that a run that was made again came to another result. File is the
+// first file that differs, empty when the result hash does.
+type ResultError struct{ Before, Now, File string }
+
+// Error names both.
+func (e *ResultError) Error() string {
+	what := "result hash"
+	if e.File != "" {
+		what = e.File
+	}
+	return fmt.Sprintf("%s %s became %s", what, e.Before, e.Now)
+}
+
+// Rehearse makes everything that Write would, and leaves nothing behind.
+func (s *Store) Rehearse(run *Run) (*Written, error) {
+	if err := run.check(); err != nil {
+		return nil, err
+	}
+	st, err := newStage(s.root, run.ID, nil)
+	if err != nil {
+		return nil, err
+	}
+	w, err := st.fill(run)
+	if err == nil {
+		w.JSON, err = st.jsonFiles()
+	}
+	return w, errors.Join(err, st.discard())
+}
+
+// jsonFiles are the JSON files that were written, by name.
+func (s *stage) jsonFiles() (map[string][]byte, error) {
+	files := map[string][]byte{}
+	for _, f := range s.files {
+		if f.MediaType != mediaJSON {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(s.dir, filepath.FromSlash(f.Name)))
+		if err != nil {
+			return nil, err
+		}
+		files[f.Name] = text
+	}
+	return files, nil
+}
+
+// Renew makes a stored run again: if it has the same result hash and the same files as
+// before, its metadata.json gets the new times and nothing else changes. The error is a
+// *ResultError if it has not. The log does not count: what a strategy says is no result.
+func (s *Store) Renew(run *Run, before *Metadata) (*Written, error) {
+	w, err := s.Rehearse(run)
+	if err != nil {
+		return nil, err
+	}
+	if before.ResultHash != nil && w.Report.ResultHash != *before.ResultHash {
+		return nil, &ResultError{Before: *before.ResultHash, Now: w.Report.ResultHash}
+	}
+	known := map[string]string{}
+	for _, f := range before.Artifacts {
+		known[f.Name] = f.SHA256
+	}
+	for _, f := range w.Metadata.Artifacts {
+		if f.Name != logName && known[f.Name] != f.SHA256 {
+			return nil, &ResultError{Before: known[f.Name], Now: f.SHA256, File: f.Name}
+		}
+	}
+	renewed := *before
+	renewed.Volatile = w.Metadata.Volatile
+	w.Metadata = &renewed
+	if w.Payload, err = renewed.Encode(); err != nil {
+		return nil, err
+	}
+	return w, s.exchange(run.ID, w.Payload)
+}
+
+// Annotate puts new metadata.json in the place of that of a stored run; its files must be
+// those of before.
+func (s *Store) Annotate(runID string, payload []byte) error { return s.exchange(runID, payload) }
+
+// exchange puts new metadata in the place of that of a run.
+func (s *Store) exchange(runID string, payload []byte) error {
+	// Made outside the folder: a crash must not leave a file there that nobody has listed.
+	st, err := newStage(s.root, runID, s.checkpoint)
+	if err != nil {
+		return err
+	}
+	dir := s.Dir(runID)
+	err = st.writeBytes(metadataName, mediaJSON, payload)
+	if err == nil {
+		err = os.Rename(filepath.Join(st.dir, metadataName), filepath.Join(dir, metadataName))
+	}
+	if err == nil {
+		err = file.SyncDir(dir)
+		st.checkpoint.Reach("renewed")
+	}
+	return errors.Join(err, st.discard())
+}
+
+// Replace is Write for a run whose folder an earlier attempt may have left: that one
+// moves to .orphan/, its capsules come along into the new one. The earlier folder goes
+// when the new one is whole; a crash between the two leaves that one to be adopted, and
+// its capsules to Rescue.
+func (s *Store) Replace(run *Run) (*Written, error) {
+	if err := run.check(); err != nil {
+		return nil, err
+	}
+	if err := s.Rescue(run.ID); err != nil {
+		return nil, err
+	}
+	capsules, err := s.Capsules(run.ID)
+	if err != nil {
+		return nil, err
+	}
+	return s.store(run, capsules, s.Discard)
+}
+
+// Rescue brings capsules back that a Replace which was cut short has left beside the
+// place of its run. Those that are there already win.
+func (s *Store) Rescue(runID string) error {
+	entries, err := os.ReadDir(s.root)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	have, err := s.Capsules(runID)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if !e.IsDir() || !strings.HasPrefix(e.Name(), file.TempPrefix+runID+"-") {
+			continue
+		}
+		if err := s.rescue(runID, filepath.Join(s.root, e.Name()), have); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rescue takes the capsules of one folder, if nobody is at work on it.
+func (s *Store) rescue(runID, dir string, have map[string][]byte) error {
+	lock, err := file.TryLockDir(dir)
+	if err != nil || lock == nil {
+		return err
+	}
+	defer lock.Release()
+	payload, err := os.ReadFile(filepath.Join(dir, metadataName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // it is written last: until then the place of the run has them all
+	}
+	if err != nil {
+		return err
+	}
+	if m, err := DecodeMetadata(payload); err != nil || m.RunID != runID {
+		return nil // of a run whose id begins alike
+	}
+	capsules, err := readCapsules(filepath.Join(dir, capsulesDir))
+	for name, content := range capsules {
+		if _, known := have[name]; !known {
+			err = errors.Join(err, s.AddCapsule(runID, name, content))
+		}
+	}
+	return err
+}
+
+// Discard moves a run's folder, if there is one, to .orphan/ with all that it holds. One
+// that holds nothing but capsules, which are read before, is removed.
+func (s *Store) Discard(runID string) error {
+	f := &Folder{Name: runID, store: s}
+	if _, err := os.Lstat(f.path()); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if f.onlyCapsules() {
+		return os.RemoveAll(f.path())
+	}
+	_, err := f.moveAway()
+	return err
+}
+
+// AddCapsule writes a failure capsule beside the files of a run; it is in no hash. An
+// existing one of the same name is replaced.
+func (s *Store) AddCapsule(runID, name string, content []byte) error {
+	dir := filepath.Join(s.Dir(runID), capsulesDir)
+	if err := os.MkdirAll(dir, dirMode); err != nil {
+		return err
+	}
+	if err := errors.Join(file.SyncDir(s.root), file.SyncDir(s.Dir(runID))); err != nil {
+		return err
+	}
+	return file.Write(filepath.Join(dir, name), content, fileMode)
+}
+
+// Capsules are the failure capsules of a run by file name.
+func (s *Store) Capsules(runID string) (map[string][]byte, error) {
+	return readCapsules(filepath.Join(s.Dir(runID), capsulesDir))
+}
+
+func readCapsules(dir string) (map[string][]byte, error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	out := map[string][]byte{}
+	for _, e := range entries {
+		if !e.Type().IsRegular() || strings.HasPrefix(e.Name(), file.TempPrefix) {
+			continue
+		}
+		if out[e.Name()], err = os.ReadFile(filepath.Join(dir, e.Name())); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}

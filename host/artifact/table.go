@@ -1,0 +1,221 @@
+package artifact
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/govalues/decimal"
+
+	"github.com/assay-run/assay/plugin-sdk/market"
+)
+
+// The CSV files of a run are RFC 4180 with line feeds and a header. Money is written as
+// plain decimals in full, other numbers with 12 significant digits, times as
+// 2024-01-01T00:00:00.000Z; an empty field is null. Equal input gives equal bytes. Curves
+// have millions of rows, so everything is appended to one buffer and nothing is allocated
+// per row.
+
+// The headers of the CSV files: the names that the API gives the same values.
+const (
+	tradesHeader = "trade_id,symbol,direction,quantity,entry_time,entry_price,exit_time,exit_price,gross_pnl,fees,slippage,pnl,return," +
+		"exit_reason,candles_held,duration_seconds,mae,mfe,entry_tag,exit_tag,order_ids,ambiguous\n"
+	equityHeader = "timestamp,equity,cash,position_value,drawdown,exposure\n"
+)
+
+// chunk is how much text is gathered before it is written.
+const chunk = 64 << 10
+
+// WriteTrades writes trades.csv.
+func WriteTrades(w io.Writer, trades []market.Trade) error {
+	b := append(make([]byte, 0, chunk+4096), tradesHeader...)
+	var clock clockWriter
+	for i := range trades {
+		b = appendTrade(b, &clock, &trades[i])
+		var err error
+		if b, err = flush(w, b, chunk); err != nil {
+			return err
+		}
+	}
+	_, err := flush(w, b, 0)
+	return err
+}
+
+func appendTrade(b []byte, clock *clockWriter, t *market.Trade) []byte {
+	b = append(append(b, t.ID.String()...), ',')
+	b = append(appendText(b, string(t.Symbol)), ',')
+	b = append(append(b, t.Direction.String()...), ',')
+	b = append(appendMoney(b, t.Quantity), ',')
+	b = append(clock.append(b, t.EntryTime), ',')
+	b = append(appendMoney(b, t.EntryPrice), ',')
+	b = append(clock.append(b, t.ExitTime), ',')
+	b = append(appendMoney(b, t.ExitPrice), ',')
+	b = append(appendMoney(b, t.GrossPnL), ',')
+	b = append(appendMoney(b, t.Fees), ',')
+	b = append(appendMoney(b, t.Slippage), ',')
+	b = append(appendMoney(b, t.PnL), ',')
+	b = append(appendNumber(b, t.Return), ',')
+	b = append(appendText(b, string(t.ExitReason)), ',')
+	b = append(strconv.AppendInt(b, int64(t.CandlesHeld), 10), ',')
+	b = append(appendNumber(b, float64(t.ExitTime-t.EntryTime)/1000), ',')
+	b = append(appendMoney(b, t.MAE), ',')
+	b = append(appendMoney(b, t.MFE), ',')
+	b = append(appendText(b, t.EntryTag), ',')
+	b = append(appendText(b, t.ExitTag), ',')
+	for i, id := range t.OrderIDs {
+		if i > 0 {
+			b = append(b, ';')
+		}
+		b = append(b, id.String()...)
+	}
+	b = append(b, ',')
+	return append(strconv.AppendBool(b, t.Ambiguous), '\n')
+}
+
+// WriteEquity writes equity_curve.csv.
+func WriteEquity(w io.Writer, c *EquityCurve) error {
+	n := len(c.Time)
+	for _, column := range [][]float64{c.Equity, c.Cash, c.PositionValue, c.Drawdown, c.Exposure} {
+		if len(column) != n {
+			return fmt.Errorf("equity curve: a column has %d rows, the times have %d", len(column), n)
+		}
+	}
+	b := append(make([]byte, 0, chunk+4096), equityHeader...)
+	var clock clockWriter
+	for i := range c.Time {
+		b = append(clock.append(b, c.Time[i]), ',')
+		b = append(appendAmount(b, c.Equity[i]), ',')
+		b = append(appendAmount(b, c.Cash[i]), ',')
+		b = append(appendAmount(b, c.PositionValue[i]), ',')
+		b = append(appendNumber(b, c.Drawdown[i]), ',')
+		b = append(appendNumber(b, c.Exposure[i]), '\n')
+		var err error
+		if b, err = flush(w, b, chunk); err != nil {
+			return err
+		}
+	}
+	_, err := flush(w, b, 0)
+	return err
+}
+
+// flush writes b when it has more than limit bytes and returns it empty.
+func flush(w io.Writer, b []byte, limit int) ([]byte, error) {
+	if len(b) <= limit {
+		return b, nil
+	}
+	_, err := w.Write(b)
+	return b[:0], err
+}
+
+// appendMoney writes a decimal in full, without trailing zeros.
+func appendMoney(b []byte, d decimal.Decimal) []byte {
+	return append(b, d.Trim(0).String()...)
+}
+
+// appendAmount writes a float64 in full, with as few digits as tell it from its
+// neighbours. What is not finite has no value: it stays empty.
+func appendAmount(b []byte, x float64) []byte {
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return b
+	}
+	return strconv.AppendFloat(b, x+0, 'f', -1, 64) // -0 is written 0
+}
+
+const digits12 = 12
+
+// appendNumber writes x rounded to 12 significant digits, in full and without
+// trailing zeros. What is not finite stays empty.
+func appendNumber(b []byte, x float64) []byte {
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return b
+	}
+	if x == 0 {
+		return append(b, '0')
+	}
+	var room [32]byte
+	e := strconv.AppendFloat(room[:0], math.Abs(x), 'e', digits12-1, 64) // d.ddddddddddde+dd
+	digits := e[:digits12+1]
+	digits[1] = digits[0]
+	digits = digits[1:]
+	exponent := 0
+	for _, c := range e[digits12+3:] {
+		exponent = exponent*10 + int(c-'0')
+	}
+	if e[digits12+2] == '-' {
+		exponent = -exponent
+	}
+	for len(digits) > 1 && digits[len(digits)-1] == '0' {
+		digits = digits[:len(digits)-1]
+	}
+	if x < 0 {
+		b = append(b, '-')
+	}
+	return appendPlain(b, digits, exponent+1)
+}
+
+// appendPlain writes 0.digits x 10^point.
+func appendPlain(b, digits []byte, point int) []byte {
+	switch {
+	case point <= 0:
+		b = append(b, "0."...)
+		for range -point {
+			b = append(b, '0')
+		}
+		return append(b, digits...)
+	case point >= len(digits):
+		b = append(b, digits...)
+		for range point - len(digits) {
+			b = append(b, '0')
+		}
+		return b
+	}
+	b = append(b, digits[:point]...)
+	b = append(b, '.')
+	return append(b, digits[point:]...)
+}
+
+// appendText writes a CSV field, quoted where RFC 4180 needs it.
+func appendText(b []byte, s string) []byte {
+	if !strings.ContainsAny(s, ",\"\r\n") {
+		return append(b, s...)
+	}
+	b = append(b, '"')
+	for i := range len(s) {
+		if s[i] == '"' {
+			b = append(b, '"')
+		}
+		b = append(b, s[i])
+	}
+	return append(b, '"')
+}
+
+// clockWriter writes times and remembers the day, which most neighbours share.
+type clockWriter struct {
+	day  int64
+	text string // the day and a T; empty before the first time
+}
+
+const dayMillis = 24 * 60 * 60 * 1000
+
+// append writes 2024-01-01T00:00:00.000Z; nothing for no time.
+func (c *clockWriter) append(b []byte, t market.Time) []byte {
+	if t == 0 {
+		return b
+	}
+	day, ms := int64(t)/dayMillis, int64(t)%dayMillis
+	if ms < 0 {
+		day, ms = day-1, ms+dayMillis
+	}
+	if c.text == "" || c.day != day {
+		c.day, c.text = day, strings.TrimSuffix(market.Time(day*dayMillis).String(), "00:00:00.000Z")
+	}
+	b = append(b, c.text...)
+	b = append(twoDigits(b, ms/3600000), ':')
+	b = append(twoDigits(b, ms/60000%60), ':')
+	b = append(twoDigits(b, ms/1000%60), '.', byte('0'+ms/100%10))
+	return append(twoDigits(b, ms%100), 'Z')
+}
+
+func twoDigits(b []byte, n int64) []byte { return append(b, byte('0'+n/10), byte('0'+n%10)) }

@@ -1,0 +1,234 @@
+package wire
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/govalues/decimal"
+
+	"github.com/assay-run/assay/plugin-sdk/market"
+)
+
+const (
+	// maxNumber bounds a decimal number, in characters.
+	maxNumber = 40
+	// maxText bounds names and ids, in bytes.
+	maxText = 256
+	// maxMessage bounds the message of a Result and the reason of an event, in characters.
+	maxMessage = 200
+	// maxDocument bounds a JSON document, in bytes.
+	maxDocument = 1 << 20
+)
+
+// ProtocolError reports that a connector sent what the contract does not allow. The host
+// treats it as a crash of the connector: none of its other messages can be trusted.
+type ProtocolError struct {
+	Field   string // path inside the message, such as orders[2].quantity
+	Message string
+}
+
+// Error names the field and what is wrong with it.
+func (e *ProtocolError) Error() string {
+	return "the connector broke the protocol: " + e.Field + ": " + e.Message
+}
+
+// reader collects the first fault of a message, so that a conversion reads as one list of
+// assignments.
+type reader struct {
+	known  map[market.Symbol]bool // nil: any symbol
+	asked  market.Symbol          // what the request was about, known or not
+	prefix string
+	fault  *ProtocolError
+}
+
+// err is the first fault, or nil.
+func (r *reader) err() error {
+	if r.fault == nil {
+		return nil
+	}
+	return r.fault
+}
+
+func (r *reader) wrong(field, format string, args ...any) {
+	if r.fault == nil {
+		r.fault = &ProtocolError{Field: r.prefix + field, Message: fmt.Sprintf(format, args...)}
+	}
+}
+
+// within puts a path before the fields that read reads.
+func (r *reader) within(path string, read func()) {
+	before := r.prefix
+	r.prefix = before + path + "."
+	read()
+	r.prefix = before
+}
+
+func at(list string, i int) string { return list + "[" + strconv.Itoa(i) + "]" }
+
+// signed reads a decimal number; "" is zero.
+func (r *reader) signed(field, s string) decimal.Decimal {
+	if s == "" {
+		return decimal.Decimal{}
+	}
+	if len(s) > maxNumber {
+		r.wrong(field, "a number of %d characters, at most %d are allowed", len(s), maxNumber)
+		return decimal.Decimal{}
+	}
+	whole, fraction, dotted := strings.Cut(strings.TrimPrefix(s, "-"), ".")
+	if !digits(whole) || dotted && !digits(fraction) {
+		r.wrong(field, "%q is not a plain decimal number", s)
+		return decimal.Decimal{}
+	}
+	d, err := decimal.Parse(s)
+	if err == nil && d.Scale() == len(fraction) {
+		return d
+	}
+	// Zeros at the end say nothing and may be what is too long.
+	trimmed := strings.TrimRight(fraction, "0")
+	d, err = decimal.Parse(s[:len(s)-len(fraction)+len(trimmed)])
+	if err != nil || d.Scale() != len(trimmed) {
+		r.wrong(field, "%q has more than %d digits", s, decimal.MaxPrec)
+	}
+	return d
+}
+
+// shown reads a number that nothing is computed from: what has more digits than a decimal is rounded.
+func (r *reader) shown(field, s string) decimal.Decimal {
+	whole, fraction, dotted := strings.Cut(s, ".")
+	if len(s) > maxNumber || !digits(whole) || dotted && !digits(fraction) {
+		return r.amount(field, s)
+	}
+	d, err := decimal.Parse(s)
+	if err != nil { // more than 19 digits before the point: it is no price at all
+		r.wrong(field, "%q has more than %d digits", s, decimal.MaxPrec)
+	}
+	return d
+}
+
+// amount reads a number that cannot be negative.
+func (r *reader) amount(field, s string) decimal.Decimal {
+	d := r.signed(field, s)
+	if d.IsNeg() {
+		r.wrong(field, "%s is negative", d)
+	}
+	return d
+}
+
+func digits(s string) bool {
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// number is a decimal on the wire. Zero is absent.
+func number(d decimal.Decimal) string {
+	if d.IsZero() {
+		return ""
+	}
+	return d.String()
+}
+
+func (r *reader) finite(field string, x float64) float64 {
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		r.wrong(field, "%v is not a finite number", x)
+	}
+	return x
+}
+
+// symbol reads one of the session's, or the one that was asked about: orders of earlier runs are on others.
+func (r *reader) symbol(field, s string) market.Symbol {
+	if r.known != nil && !r.known[market.Symbol(s)] && (s == "" || market.Symbol(s) != r.asked) {
+		r.wrong(field, "%.80q is not a symbol of the session", s)
+	}
+	return market.Symbol(s)
+}
+
+func (r *reader) text(field, s string) string {
+	if len(s) > maxText {
+		r.wrong(field, "a text of %d bytes, at most %d are allowed", len(s), maxText)
+	}
+	return s
+}
+
+// name is a text that must be there.
+func (r *reader) name(field, s string) string {
+	if s == "" {
+		r.wrong(field, "is missing")
+	}
+	return r.text(field, s)
+}
+
+// maxNames bounds a list of names.
+const maxNames = 32
+
+// names reads a list of names; an empty one is nil.
+func (r *reader) names(field string, list []string) (out []string) {
+	if len(list) > maxNames {
+		r.wrong(field, "%d names, at most %d are allowed", len(list), maxNames)
+		return nil
+	}
+	for i, s := range list {
+		out = append(out, r.name(at(field, i), s))
+	}
+	return out
+}
+
+// names makes texts fit for the wire.
+func names(list []string) (out []string) {
+	for _, s := range list {
+		out = append(out, valid(s))
+	}
+	return out
+}
+
+func (r *reader) time(field string, ms int64) market.Time {
+	if ms < 0 {
+		r.wrong(field, "%d is before 1970", ms)
+	}
+	return market.Time(ms)
+}
+
+func (r *reader) count(field string, n int32) int {
+	if n < 0 {
+		r.wrong(field, "%d is negative", n)
+	}
+	return int(n)
+}
+
+// parse reads a value that has a name.
+func parse[T any](r *reader, field, s string, read func(string) (T, error)) T {
+	v, err := read(s)
+	if err != nil {
+		r.wrong(field, "%.80q is not known", s)
+	}
+	return v
+}
+
+// oneOf reads a value out of a fixed set.
+func oneOf[T ~string](r *reader, field, s string, values ...T) T {
+	for _, v := range values {
+		if string(v) == s {
+			return v
+		}
+	}
+	r.wrong(field, "%.80q is not known", s)
+	return ""
+}
+
+// valid makes a text fit for a proto string, which must be UTF-8.
+func valid(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
+
+// clip shortens a text for people.
+func clip(s string) string {
+	s = valid(s)
+	if utf8.RuneCountInString(s) <= maxMessage {
+		return s
+	}
+	return string([]rune(s)[:maxMessage-1]) + "…"
+}

@@ -1,9 +1,0 @@
-//go:build !linux
-
-package child
-
-// hoard is for a test of Linux.
-func hoard() {}
-
-// measured is for a test of Linux.
-func measured(string) {}

@@ -1,0 +1,48 @@
+//go:build unix && !linux
+
+package proc
+
+import (
+	"os"
+	"os/exec"
+	"syscall"
+	"time"
+
+	"github.com/assay-run/assay/host/proc/sandbox"
+)
+
+func lockThread() (unlock func()) { return func() {} }
+
+func processAttributes(bool) *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
+
+// executablePath is the verified copy's path: nothing here executes an open file.
+func executablePath(binary *os.File) string { return binary.Name() }
+
+// awaitExit reaps the process, since nothing here only looks whether it has ended.
+func awaitExit(cmd *exec.Cmd) { _ = cmd.Wait() }
+
+func killGroup(pid int) { _ = syscall.Kill(-pid, syscall.SIGKILL) }
+
+// childOf finds none: here there is no shim.
+func childOf(int) int { return 0 }
+
+// socketPath is the address itself: here a process has no root of its own.
+func (c *Child) socketPath(address string) (string, error) { return address, nil }
+
+// watchMemory watches nothing: here there is no sandbox.
+func watchMemory(*Child, *sandbox.Policy) {}
+
+// isOwn reports whether a file belongs to the user of this process.
+func isOwn(info os.FileInfo) bool {
+	s, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(s.Uid) == os.Geteuid()
+}
+
+// identity would distinguish a file from a changed one; here nothing does.
+type identity struct{}
+
+// Changed is when the file was last changed.
+func (identity) changedAt() time.Time { return time.Time{} }
+
+// identify reports that this system cannot.
+func identify(*os.File) (identity, bool) { return identity{}, false }

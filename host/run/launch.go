@@ -1,0 +1,308 @@
+package run
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"strconv"
+	"time"
+
+	"github.com/assay-run/assay/host/run/decision"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/assay-run/assay/host/artifact"
+	"github.com/assay-run/assay/host/candle"
+	"github.com/assay-run/assay/host/catalog"
+	"github.com/assay-run/assay/host/runner"
+	"github.com/assay-run/assay/plugin-sdk/market"
+	"github.com/assay-run/assay/plugin-sdk/sim"
+	"github.com/assay-run/assay/plugin-sdk/strategypb"
+	"github.com/assay-run/assay/plugin-sdk/wire"
+)
+
+// Limits of time.
+const (
+	// DefaultStepLimit is how long a plugin may take to advance.
+	DefaultStepLimit = 30 * time.Second
+	serviceSeed      = 1
+)
+
+// Options are what backtests need of the host.
+type Options struct {
+	Catalog  *catalog.Catalog
+	Store    *candle.Store
+	Logger   hclog.Logger
+	SpoolDir string // an existing folder for temporary files
+	Engine   artifact.Engine
+	// Mode forces a way to drive; Auto if zero.
+	Mode Mode
+	// StepLimit is how long the plugin may take to advance; 30 s if zero.
+	StepLimit time.Duration
+	// Many is for many short runs, also side by side: the connection to the plugin is not
+	// encrypted, its socket is in a private folder all the same, and no run limits the
+	// memory of the host.
+	Many bool
+	// Chunked hands the candles of every co-simulation over in messages: for a host
+	// whose plugins cannot read its files.
+	Chunked bool
+}
+
+// Launcher starts backtests.
+type Launcher struct {
+	opts   Options
+	pinned pinned
+}
+
+// NewLauncher fills in the defaults.
+func NewLauncher(o Options) *Launcher {
+	if o.StepLimit == 0 {
+		o.StepLimit = DefaultStepLimit
+	}
+	if o.Logger == nil {
+		o.Logger = hclog.NewNullLogger()
+	}
+	return &Launcher{opts: o}
+}
+
+// SpoolDir and Engine are what the launcher was made with.
+func (l *Launcher) SpoolDir() string { return l.opts.SpoolDir }
+
+// Engine is what runs name as their engine.
+func (l *Launcher) Engine() artifact.Engine { return l.opts.Engine }
+
+// Launch resolves a request, launches the plugin and has it accept its parameters.
+// A refusal is a *RequestError.
+func (l *Launcher) Launch(ctx context.Context, runID string, req runner.StartRequest) (runner.Execution, error) {
+	x, err := l.LaunchSplit(ctx, runID, req, Split{Series: true, LogFile: MaxLogFile})
+	if err != nil {
+		return nil, err // not x: an interface must not hold a nil pointer
+	}
+	return x, nil
+}
+
+// LaunchSplit is Launch for one split of an evaluation.
+func (l *Launcher) LaunchSplit(ctx context.Context, runID string, req runner.StartRequest, split Split) (*Execution, error) {
+	split.ID = cmp.Or(split.ID, artifact.FullSplitID)
+	split.Seed = cmp.Or(split.Seed, serviceSeed)
+	if d := split.Drive; d.Procs < 0 || d.Warmup < AllHistory {
+		return nil, fmt.Errorf("no play can be driven like %+v", d)
+	}
+	p, err := l.resolve(ctx, runID, req, split)
+	if err != nil {
+		return nil, err
+	}
+	x, err := l.start(ctx, runID, p)
+	if err != nil {
+		p.release()
+		return nil, err
+	}
+	return x, nil
+}
+
+// start launches the process and makes the execution.
+func (l *Launcher) start(ctx context.Context, runID string, p *plan) (_ *Execution, err error) {
+	ctx, cancel := context.WithTimeout(ctx, LaunchLimit)
+	defer cancel()
+	x := &Execution{
+		log: l.opts.Logger.Named("backtest").With("run_id", runID), mode: l.mode(p),
+		stepLimit: l.opts.StepLimit, data: &runData{sources: p.sources, timeframe: p.Timeframe}, gate: &Gate{}, phase: PhaseStarting,
+	}
+	x.chunked = x.mode == ModeCoSimulation && (l.opts.Chunked || p.split.Drive.Chunked || p.Strategy.Remote())
+	x.said.Limits = ChartLimits()
+	if p.split.Series {
+		x.said.Limits = SeriesLimits()
+	}
+	x.said.KeepFile(p.split.ID, p.split.LogFile)
+	// What a long series takes to read is done while the process starts.
+	described := make(chan struct{})
+	go func() { defer close(described); x.data.describe() }()
+	x.plugin, err = l.launchProcess(ctx, p, x)
+	<-described
+	defer func() {
+		if err == nil {
+			return
+		}
+		if x.plugin != nil {
+			x.plugin.Close("the start failed")
+		}
+		_ = x.data.closeFolder() // the error at hand is the one to report
+		if x.rec != nil {
+			x.rec.Lift()
+		}
+	}()
+	if err != nil {
+		return nil, err
+	}
+	warmup, err := x.introduce(ctx, runID, p)
+	if err != nil {
+		return nil, err
+	}
+	if err := x.prepare(&l.opts, p, warmup); err != nil {
+		return nil, err
+	}
+	if err := x.data.place(); err != nil {
+		return nil, err
+	}
+	x.manifest = l.manifest(p, x)
+	if x.data.hash, err = dataHash(x.manifest.Data); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+func (l *Launcher) mode(p *plan) Mode {
+	switch {
+	case p.split.Drive.Lockstep:
+		return ModeLockstep
+	case l.opts.Mode != ModeAuto:
+		return l.opts.Mode
+	case p.Strategy.SimID == sim.ID():
+		return ModeCoSimulation
+	}
+	return ModeLockstep
+}
+
+func (l *Launcher) launchProcess(ctx context.Context, p *plan, x *Execution) (*Plugin, error) {
+	o := catalog.LaunchOptions{Lockstep: x.mode == ModeLockstep, Plain: l.opts.Many, Procs: p.split.Drive.Procs}
+	if !o.Lockstep && !x.chunked {
+		var err error
+		if x.data.folder, err = l.opts.Store.OpenFolder(); err != nil {
+			return nil, noFile(err)
+		}
+		o.CandleFolder = x.data.folder.Path()
+	}
+	return Launch(ctx, l.opts.Catalog, p.Strategy, o)
+}
+
+// introduce sends Start and waits until the strategy accepts its parameters. It
+// returns the warm-up that it wants.
+func (x *Execution) introduce(ctx context.Context, runID string, p *plan) (int, error) {
+	start := wire.Start{
+		RunID: runID, Mode: strategypb.DriveMode_DRIVE_MODE_CO_SIMULATION, Purpose: strategypb.Purpose_PURPOSE_BACKTEST,
+		Params: p.Params, Symbols: p.Symbols, Timeframe: p.Timeframe, InitialCash: p.Cash, Execution: p.ExecutionJSON,
+		RootSeed: p.split.Seed, DelayCandles: p.split.DelayCandles, WorstPrice: p.split.WorstPrice, LogLevel: "info",
+		AllPoints: p.split.Series,
+	}
+	if x.mode == ModeLockstep {
+		start.Mode = strategypb.DriveMode_DRIVE_MODE_LOCKSTEP
+	}
+	for _, s := range p.sources {
+		start.PriceSteps = append(start.PriceSteps, s.priceStep)
+	}
+	return x.plugin.Introduce(ctx, &start, x.take)
+}
+
+// prepare lays the warm-up before the window and makes engine, recorder and decider.
+func (x *Execution) prepare(o *Options, p *plan, warmup int) error {
+	x.data.layout = lay(p.sources, warmup, p.split.Drive)
+	x.data.window = windowOf(p.sources, x.data.layout.candles)
+	cfg := sim.Config{
+		Symbols: p.Symbols, Timeframe: p.Timeframe, InitialCash: p.Cash, Options: p.Execution,
+		WarmupSteps: x.data.layout.warmup, WindowStep: x.data.layout.window,
+		DelayCandles: p.split.DelayCandles, WorstPrice: p.split.WorstPrice,
+	}
+	for _, s := range p.sources {
+		cfg.PriceSteps = append(cfg.PriceSteps, s.priceStep)
+	}
+	series := each(p.sources, (*source).run)
+	lines, err := decision.New(o.SpoolDir, p.split.ID)
+	if err != nil {
+		return noFile(err)
+	}
+	x.rec = NewRecord(RecordOptions{
+		Symbols: p.Symbols, Lines: lines, Steps: x.data.layout.total - x.data.layout.window, Window: x.data.layout.window, NoMemoryLimit: o.Many,
+	})
+	if x.engine, err = sim.NewEngine(cfg, x.rec); err != nil {
+		lines.Close()
+		return Refuse("VALIDATION_FAILED", nil, "%v", err)
+	}
+	x.feed = &Feed{Feed: sim.NewSeriesFeed(series), Record: x.rec}
+	if len(series) == 1 {
+		x.feed.Single = series[0].Time
+	}
+	if x.mode == ModeLockstep {
+		x.decider = NewLockstep(x.plugin.Stream, x.gate, p.Symbols, x.stepLimit)
+	} else {
+		x.decider = newCoSimulation(x.plugin.Stream, x.gate, p.Symbols, x.data.layout.total, x.stepLimit, x.engine.Digest())
+	}
+	x.note(p)
+	return nil
+}
+
+// noFile refuses a run for which the host could not write.
+func noFile(err error) error {
+	return hostFault(err, err.Error(), "No temporary file could be made: %v", err)
+}
+
+// hostFault refuses a run for which neither the request nor the plugin is to blame.
+func hostFault(cause error, reason, format string, args ...any) error {
+	return &RequestError{Code: "RUN_START_FAILED", Message: fmt.Sprintf(format, args...),
+		Details: map[string]any{"reason": reason, "log_tail": []string{}}, Cause: cause}
+}
+
+// note lists what the run assumes and what the user should know.
+func (x *Execution) note(p *plan) {
+	assume := func(code, format string, args ...any) {
+		x.assumptions = append(x.assumptions, artifact.Note{Code: code, Message: fmt.Sprintf(format, args...)})
+	}
+	assume("FULL_FILLS", "Every order fills whole, whatever the volume of the candle.")
+	if p.Execution.AllowShort {
+		assume("NO_BORROW_COST", "Short positions pay no interest for what they borrow.")
+	}
+	for _, s := range p.sources {
+		if s.violations {
+			assume("OHLC_VIOLATIONS", "%s was imported with candles whose high or low does not contain open and close.", s.symbol)
+		}
+	}
+	if x.data.missing > 0 {
+		assume("GAPS", "%d candles are missing inside the window. Gaps are never filled: orders wait across them.", x.data.missing)
+	}
+	if x.data.layout.short > 0 {
+		assume("WARMUP_SHORT", "%d warm-up candles are not there before the window; its first candles were used, on which orders are rejected.", x.data.layout.short)
+	}
+	if x.mode == ModeLockstep && p.Strategy.SimID != sim.ID() {
+		assume("LOCKSTEP", "The plugin was built with another simulator or none, so it was driven step by step.")
+	}
+	x.warnings = append(x.warnings, p.warnings...)
+}
+
+// manifest says exactly what is run.
+func (l *Launcher) manifest(p *plan, x *Execution) artifact.Manifest {
+	m := artifact.Manifest{
+		Request: artifact.Request{
+			Kind: artifact.KindService, StrategyName: p.Strategy.Name, StrategyParams: p.Params, Timeframe: p.Timeframe.String(),
+			Seed: strconv.FormatUint(p.split.Seed, 10), Exchange: p.exchange, InitialCash: json.RawMessage(p.Cash.Trim(0).String()), Execution: p.ExecutionJSON,
+		},
+		Strategy: artifact.Strategy{Name: p.Strategy.Name, Version: p.Strategy.Version},
+		Plugin: artifact.Plugin{
+			Size: p.Strategy.Program().Size, GoVersion: p.Strategy.Program().GoVersion, OS: runtime.GOOS, Arch: runtime.GOARCH,
+			SHA256: p.Strategy.SHA256, ProtocolVersion: p.Strategy.ProtocolVersion, SDKVersion: p.Strategy.SDKVersion,
+		},
+		Engine: l.opts.Engine, Sandbox: x.plugin.Proc.Sandbox().String(), Walls: x.plugin.Proc.Sandbox().Parts, Debug: p.Strategy.Debug,
+	}
+	m.Splits = x.data.splits
+	m.Request.StartDate, m.Request.EndDate = x.data.window.Start, x.data.window.End
+	for _, s := range p.sources {
+		m.Request.Symbols = append(m.Request.Symbols, string(s.symbol))
+		m.Data = append(m.Data, artifact.Dataset{
+			Symbol: string(s.symbol), Timeframe: p.Timeframe.String(), SHA256: s.sha256, Rows: int64(s.to - s.from),
+			Start: s.series.Time[s.from], End: s.series.CloseTime(s.to - 1), ID: s.datasetID,
+		})
+	}
+	return m
+}
+
+func dataHash(data []artifact.Dataset) (string, error) {
+	windows := make([]candle.Window, len(data))
+	for i, d := range data {
+		tf, err := market.ParseTimeframe(d.Timeframe)
+		if err != nil {
+			return "", err
+		}
+		windows[i] = candle.Window{Symbol: market.Symbol(d.Symbol), Timeframe: tf, SHA256: d.SHA256, Start: d.Start, End: d.End}
+	}
+	return candle.DataHash(windows)
+}

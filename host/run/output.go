@@ -1,0 +1,302 @@
+package run
+
+import (
+	"encoding/json"
+	"fmt"
+	"sort"
+	"strconv"
+	"strings"
+	"sync"
+	"unicode"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/assay-run/assay/host/artifact"
+	"github.com/assay-run/assay/plugin-sdk/market"
+	"github.com/assay-run/assay/plugin-sdk/strategypb"
+	"github.com/assay-run/assay/plugin-sdk/wire"
+)
+
+// What a strategy says besides intents is bounded: the newest log lines are kept,
+// and of each series the first points.
+const (
+	MaxLogLines     = 1000
+	MaxSeries       = 32
+	maxSeriesPoints = 200_000
+	// maxPublished are the points of all series together where every one is asked for.
+	maxPublished = 4 << 20
+)
+
+// Limits are what is kept of the published series: points of each, and of all.
+type Limits struct{ Series, Each, All int }
+
+// ChartLimits are those of a chart.
+func ChartLimits() Limits { return Limits{MaxSeries, maxSeriesPoints, MaxSeries * maxSeriesPoints} }
+
+// SeriesLimits are those of a run whose series are asked for.
+func SeriesLimits() Limits { return Limits{wire.MaxSeries, maxPublished, maxPublished} }
+
+// Said collects the log lines and annotations of a run. It is guarded by the run's gate.
+type Said struct {
+	lines []artifact.LogLine
+	total int64 // lines ever
+	// Limits are what is kept.
+	Limits  Limits
+	series  []artifact.Annotation
+	points  int             // of all series
+	names   map[string]bool // of every series, kept or not; nil before the first
+	step    int64           // of the newest lines
+	atStep  int             // lines of it
+	dropped int64           // lines and points
+	lost    int64           // points among them
+	file    transcript
+}
+
+// KeepFile keeps the lines of log.jsonl up to so many bytes, as those of a split.
+func (s *Said) KeepFile(split string, limit int) { s.file = transcript{split: split, limit: limit} }
+
+// Take reads one message of annotations or log lines, with the gate held while it keeps
+// them: whoever waits for the plugin has it open.
+func (s *Said) Take(m *strategypb.PluginMessage, gate sync.Locker, log hclog.Logger) error {
+	if m.GetLogLines() != nil {
+		lines, dropped, err := wire.LogLinesFromProto(m.GetLogLines())
+		if err != nil {
+			return err
+		}
+		gate.Lock()
+		defer gate.Unlock()
+		for _, l := range lines {
+			if err := s.countLine(l.Step); err != nil {
+				return err
+			}
+			s.addLine(log, l)
+		}
+		s.dropped += dropped
+		s.file.leaveOut(dropped, s.newest())
+		return nil
+	}
+	series, dropped, err := wire.AnnotationsFromProto(m.GetAnnotations())
+	if err != nil {
+		return err
+	}
+	gate.Lock()
+	defer gate.Unlock()
+	for _, p := range series {
+		if err := s.countSeries(p.Name); err != nil {
+			return err
+		}
+		s.addPoints(p)
+	}
+	s.lose(dropped)
+	return nil
+}
+
+// countLine refuses more lines of a step than the SDK lets through.
+func (s *Said) countLine(step int64) error {
+	if step != s.step {
+		s.step, s.atStep = step, 0
+	}
+	if s.atStep++; s.atStep > wire.MaxStepLines {
+		return &wire.ProtocolError{Field: "lines", Message: fmt.Sprintf("more than %d log lines at step %d", wire.MaxStepLines, step)}
+	}
+	return nil
+}
+
+// countSeries refuses more series in a run than the SDK lets through.
+func (s *Said) countSeries(name string) error {
+	if s.names == nil {
+		s.names = map[string]bool{}
+	}
+	if s.names[name] = true; len(s.names) > wire.MaxSeries {
+		return &wire.ProtocolError{Field: "series", Message: fmt.Sprintf("more than %d series in one run", wire.MaxSeries)}
+	}
+	return nil
+}
+
+// Host adds a line of the host's own.
+func (s *Said) Host(at market.Time, level, message string, fields market.Fields) {
+	line := artifact.LogLine{Time: at, Level: level, Source: "host", Message: message, Fields: fields}
+	s.file.add(nil, line)
+	s.add(line)
+}
+
+// newest is the time of the newest line.
+func (s *Said) newest() market.Time {
+	if len(s.lines) == 0 {
+		return 0
+	}
+	return s.lines[len(s.lines)-1].Time
+}
+
+func (s *Said) addLine(log hclog.Logger, l wire.LogLine) {
+	line := artifact.LogLine{Time: l.Time, Level: l.Level, Source: "plugin", Message: l.Message, Fields: l.Fields}
+	s.file.add(&l.Step, line)
+	if log.IsDebug() {
+		log.Debug("strategy: "+printable(l.Message), shown(l)...)
+	}
+	// The line of a stream or a page has no member of its own for the step.
+	line.Fields = line.Fields.Set("step", fmt.Sprint(l.Step))
+	s.add(line)
+}
+
+// shown are the pairs of a line in the service's log, with the author's last and in the
+// order in which they were given. What could forge a line or move a cursor is quoted.
+func shown(l wire.LogLine) []any {
+	pairs := []any{"level", l.Level, "step", l.Step, "candle", l.Time.String()}
+	for _, f := range l.Fields {
+		pairs = append(pairs, printable(f.Key), hclog.Quote(f.Value))
+		if value := printable(f.Value); value == f.Value {
+			pairs[len(pairs)-1] = value
+		}
+	}
+	return pairs
+}
+
+// printable is a text that has only printable characters, quoted where it has others.
+func printable(text string) string {
+	if strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return strconv.Quote(text)
+	}
+	return text
+}
+
+func (s *Said) add(line artifact.LogLine) {
+	if len(s.lines) >= MaxLogLines {
+		s.lines = append(s.lines[:0:0], s.lines[MaxLogLines/10:]...)
+	}
+	s.lines = append(s.lines, line)
+	s.total++
+}
+
+func (s *Said) addPoints(p wire.Series) {
+	for i := range s.series {
+		if have := &s.series[i]; have.Name == p.Name {
+			s.extend(have, p)
+			return
+		}
+	}
+	if len(s.series) == s.Limits.Series {
+		s.lose(int64(len(p.Times)))
+		return
+	}
+	s.series = append(s.series, artifact.Annotation{Name: p.Name})
+	s.extend(&s.series[len(s.series)-1], p)
+}
+
+func (s *Said) extend(a *artifact.Annotation, p wire.Series) {
+	n := min(len(p.Times), s.Limits.Each-len(a.Time), s.Limits.All-s.points)
+	a.Time, a.Values = append(a.Time, p.Times[:n]...), append(a.Values, p.Values[:n]...)
+	s.points += n
+	s.lose(int64(len(p.Times) - n))
+}
+
+func (s *Said) lose(points int64) {
+	s.dropped += points
+	s.lost += points
+}
+
+// Warnings say that published points were left out.
+func (s *Said) Warnings() []artifact.Note {
+	if s.lost == 0 {
+		return nil
+	}
+	return []artifact.Note{{Code: "POINTS_DROPPED", Message: fmt.Sprintf("%d published points were left out, %d are kept: "+
+		"at most %d series with %d points in all.", s.lost, s.points, s.Limits.Series, s.Limits.All)}}
+}
+
+// Annotations is a copy whose points are shared: they are only appended to.
+func (s *Said) Annotations() []artifact.Annotation {
+	return append([]artifact.Annotation{}, s.series...)
+}
+
+// Points are one published series. Time has close times of steps, ascending unless the
+// strategy published a name twice at a step.
+type Points struct {
+	Time   []market.Time
+	Values []float64
+}
+
+// Published is what a strategy published in a run whose Split.Series is set.
+type Published struct {
+	// Series are the points inside the window by name. What is not finite is no point.
+	Series map[string]Points
+	// Complete is false when points were left out: beyond 64 series, or beyond
+	// 4,194,304 points of all series together, warm-up included, or of a plugin whose SDK
+	// does not know how to send them all; and where Split.Series is not set.
+	Complete bool
+}
+
+// Published is what the strategy published after the start of a window.
+func (s *Said) Published(start market.Time) Published {
+	p := Published{Series: map[string]Points{}, Complete: s.Limits == SeriesLimits() && s.lost == 0}
+	for _, a := range s.series {
+		// A step of the window has a candle that opened in it, so it closes after its start.
+		from := sort.Search(len(a.Time), func(i int) bool { return a.Time[i] > start })
+		if from < len(a.Time) {
+			p.Series[a.Name] = Points{Time: a.Time[from:len(a.Time):len(a.Time)], Values: a.Values[from:len(a.Values):len(a.Values)]}
+		}
+	}
+	return p
+}
+
+// MaxLogFile is how many bytes the log file of a run may have.
+const MaxLogFile = 10 << 20
+
+// transcript is the lines of log.jsonl. What goes beyond its limit is counted, and the
+// last line says so: a log that is cut keeps its beginning.
+type transcript struct {
+	split string
+	limit int
+	text  []byte
+	cut   int64
+}
+
+// transcriptLine is one line of log.jsonl. Step is nil where the host says something.
+type transcriptLine struct {
+	SplitID string        `json:"split_id"`
+	Step    *int64        `json:"step,omitempty"`
+	Time    market.Time   `json:"time"`
+	Level   string        `json:"level"`
+	Source  string        `json:"source"`
+	Message string        `json:"message"`
+	Fields  market.Fields `json:"fields"`
+}
+
+func (t *transcript) add(step *int64, l artifact.LogLine) {
+	if t.limit == 0 {
+		return
+	}
+	line, err := json.Marshal(transcriptLine{t.split, step, l.Time, l.Level, l.Source, l.Message, l.Fields})
+	if err != nil || t.cut > 0 || len(t.text)+len(line)+1 > t.limit {
+		t.cut++
+		return
+	}
+	t.text = append(append(t.text, line...), '\n')
+}
+
+// leaveOut notes lines that the strategy's process has left out at this place.
+func (t *transcript) leaveOut(n int64, at market.Time) {
+	if n > 0 {
+		t.add(nil, omission(at, n, "lines are left out here: a strategy may write one per candle on average"))
+	}
+}
+
+// file is every line so far.
+func (t *transcript) file() []byte {
+	if t.cut == 0 {
+		return t.text[:len(t.text):len(t.text)]
+	}
+	whole := *t
+	whole.cut, whole.limit = 0, len(t.text)+maxNotice
+	whole.text = t.text[:len(t.text):len(t.text)]
+	whole.add(nil, omission(0, t.cut, fmt.Sprintf("the log is cut here at %d bytes", t.limit)))
+	return whole.text
+}
+
+// maxNotice is room for the line that says that the log is cut.
+const maxNotice = 4 << 10
+
+func omission(at market.Time, n int64, why string) artifact.LogLine {
+	count := market.Fields{{Key: "lines_left_out", Value: strconv.FormatInt(n, 10)}}
+	return artifact.LogLine{Time: at, Level: "warn", Source: "host", Message: why, Fields: count}
+}

@@ -1,0 +1,387 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/assay-run/assay/host/artifact"
+	"github.com/assay-run/assay/host/catalog"
+	"github.com/assay-run/assay/host/proc"
+	"github.com/assay-run/assay/plugin-sdk/market"
+	"github.com/assay-run/assay/plugin-sdk/strategypb"
+	"github.com/assay-run/assay/plugin-sdk/wire"
+)
+
+// Limits of time and size.
+const (
+	// LaunchLimit is how long a plugin may take to be ready.
+	LaunchLimit = 10 * time.Second
+	// Grace is how long a stopped plugin may take to end by itself.
+	Grace = time.Second
+)
+
+// PhaseStarting is the phase of a run before its first candle.
+const PhaseStarting = "starting"
+
+// Plugin is the process of one run and the conversation with it.
+type Plugin struct {
+	Proc   *catalog.Process
+	Stream *Stream
+	cancel context.CancelCauseFunc // of the stream's context
+}
+
+// Launch starts the process. A refusal is a *RequestError.
+func Launch(ctx context.Context, c *catalog.Catalog, s *catalog.Strategy, o catalog.LaunchOptions) (*Plugin, error) {
+	proc, err := c.Launch(ctx, s, o)
+	if err != nil {
+		return nil, launchRefusal(err)
+	}
+	return &Plugin{Proc: proc}, nil
+}
+
+func launchRefusal(err error) error {
+	var launch *catalog.LaunchError
+	if errors.As(err, &launch) {
+		cause := err
+		if code := map[string]string{proc.CodeStartCrashed: "PLUGIN_CRASHED", proc.CodeStartTimeout: "PLUGIN_TIMEOUT"}[launch.Code]; code != "" {
+			cause = &StartError{Err: err, Failure: artifact.Failure{Code: code, Message: launch.Message, Phase: PhaseStarting, LogTail: launch.LogTail, Data: map[string]any{}}}
+		}
+		return &RequestError{Code: "RUN_START_FAILED", Message: "The strategy's process could not be started: " + launch.Message,
+			Details: map[string]any{"reason": launch.Code, "log_tail": launch.LogTail}, Cause: cause}
+	}
+	return &RequestError{Code: "RUN_START_FAILED", Message: fmt.Sprintf("The strategy's process could not be started: %v", err),
+		Details: map[string]any{"reason": err.Error(), "log_tail": []string{}}, Cause: err}
+}
+
+// Introduce opens the conversation, sends Start and waits until the strategy accepts its
+// parameters. It returns the warm-up that it wants, in candles. What it says besides goes to side.
+func (p *Plugin) Introduce(ctx context.Context, start *wire.Start, side func(*strategypb.PluginMessage) error) (int, error) {
+	base, cancel := context.WithCancelCause(context.Background())
+	p.cancel = cancel
+	var err error
+	if p.Stream, err = OpenStream(base, p.Proc.Client(), side); err != nil {
+		return 0, p.startFailed(err)
+	}
+	message := &strategypb.HostMessage{Message: &strategypb.HostMessage_Start{Start: wire.StartToProto(start)}}
+	if err := p.Stream.Send(message); err != nil {
+		return 0, p.startFailed(err)
+	}
+	deadline, stop := context.WithTimeout(ctx, LaunchLimit)
+	defer stop()
+	m, err := p.Stream.Recv(timeOf(deadline), "it did not accept or refuse its parameters")
+	if err != nil {
+		return 0, p.startFailed(err)
+	}
+	return p.accepted(m)
+}
+
+// timeOf is a channel that delivers when the context ends.
+func timeOf(ctx context.Context) <-chan time.Time {
+	c := make(chan time.Time, 1)
+	context.AfterFunc(ctx, func() { c <- time.Time{} })
+	return c
+}
+
+func (p *Plugin) startFailed(err error) error {
+	f := At(Classify(err), PhaseStarting, 0)
+	if f.Code == "INTERNAL_ERROR" { // it said something that is due at another time
+		f.Code = "PLUGIN_PROTOCOL_ERROR"
+	}
+	select {
+	case <-p.Proc.Done():
+		err = fmt.Errorf("its process ended before it accepted its parameters: %s", p.Proc.Exit())
+		code := p.Proc.ExitCode()
+		f.Code, f.PluginExitCode = "PLUGIN_CRASHED", &code
+	case <-time.After(Grace):
+	}
+	p.Proc.Kill("the start failed")
+	f.Message, f.LogTail = err.Error(), p.Proc.LogTail()
+	return &RequestError{Code: "RUN_START_FAILED", Message: fmt.Sprintf("The strategy could not be started: %v", err),
+		Details: map[string]any{"reason": err.Error(), "log_tail": f.LogTail}, Cause: &StartError{*f, err}}
+}
+
+func (p *Plugin) accepted(m *strategypb.PluginMessage) (int, error) {
+	if failed := m.GetFailed(); failed != nil {
+		f, err := wire.FailureFromProto(failed)
+		if err != nil {
+			return 0, p.startFailed(err)
+		}
+		if f.Code != "INVALID_STRATEGY_PARAMS" {
+			return 0, p.startFailed(errors.New(f.Message))
+		}
+		refusal := &RequestError{Code: f.Code, Message: f.Message}
+		if f.Stack != "" {
+			refusal.Cause = &StartError{Err: &f, Failure: artifact.Failure{
+				Code: "STRATEGY_ERROR", Message: f.Message, Phase: PhaseStarting, LogTail: p.Proc.LogTail(),
+				Data: map[string]any{"step": f.Step, "stack": f.Stack, "type": f.Type},
+			}}
+		}
+		for _, e := range f.Errors {
+			refusal.Fields = append(refusal.Fields, FieldError{"/strategy_params" + e.Pointer, e.Message, "strategy"})
+		}
+		if len(refusal.Fields) == 0 {
+			refusal.Fields = []FieldError{{"/strategy_params", f.Message, "strategy"}}
+		}
+		return 0, refusal
+	}
+	ready := m.GetReady()
+	if ready == nil {
+		return 0, p.startFailed(fmt.Errorf("the plugin sent %T where Ready was due", m.GetMessage()))
+	}
+	if w := ready.GetWarmupCandles(); w >= 0 && w <= wire.MaxWarmup {
+		return int(w), nil
+	}
+	return 0, p.startFailed(fmt.Errorf("warmup_candles: the plugin wants %d warm-up candles; at most %d are possible",
+		ready.GetWarmupCandles(), wire.MaxWarmup))
+}
+
+// Watch lets whoever waits for the plugin know when ctx ends, with its cause. Call the
+// returned function to end that.
+func (p *Plugin) Watch(ctx context.Context) func() bool {
+	return context.AfterFunc(ctx, func() { p.cancel(context.Cause(ctx)) })
+}
+
+// Stop asks the plugin to end and gives it a moment; killed says that it needed more.
+func (p *Plugin) Stop(reason string) (killed bool) {
+	p.Stream.Post(&strategypb.HostMessage{Message: &strategypb.HostMessage_Stop{Stop: &strategypb.Stop{Reason: reason}}})
+	timer := time.NewTimer(Grace)
+	defer timer.Stop()
+	for {
+		select {
+		case _, ok := <-p.Stream.Messages():
+			if ok {
+				continue
+			}
+			return false
+		case <-timer.C:
+			p.Proc.Kill("it did not end after a stop")
+			return true
+		}
+	}
+}
+
+// Finish tells the plugin that the data have ended and waits until it has ended its
+// stream in good order.
+func (p *Plugin) Finish(limit time.Duration) error {
+	p.Stream.Post(&strategypb.HostMessage{Message: &strategypb.HostMessage_Finish{Finish: &strategypb.Finish{}}})
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	m, err := p.Stream.Recv(timer.C, "it did not end after the last step")
+	switch {
+	case errors.Is(err, io.EOF):
+		p.Proc.Finish()
+		return nil
+	case err != nil:
+		return err
+	}
+	if err := Answer(m); err != nil {
+		return err
+	}
+	return Failf("PLUGIN_PROTOCOL_ERROR", nil, "the plugin sent %T after the last step", m.GetMessage())
+}
+
+// Failure describes a fault with what the plugin left behind: phase and the close time of
+// the newest step (0 before the first). judge may correct its code first.
+func (p *Plugin) Failure(err error, phase string, step market.Time, judge func(*artifact.Failure)) *artifact.Failure {
+	f := At(Classify(err), phase, step)
+	if judge != nil {
+		judge(f)
+	}
+	if f.Code == "PLUGIN_CRASHED" || f.Code == "PLUGIN_PROTOCOL_ERROR" && errors.Is(err, io.EOF) {
+		p.awaitExit(f)
+	}
+	p.Proc.Settle()
+	p.Proc.Kill(f.Code)
+	f.LogTail = p.Proc.LogTail()
+	return f
+}
+
+// awaitExit adds the exit code. A stream that ended because the process died is a
+// crash, whatever the transport made of it.
+func (p *Plugin) awaitExit(f *artifact.Failure) {
+	select {
+	case <-p.Proc.Done():
+	case <-time.After(Grace):
+		if f.Code == "PLUGIN_CRASHED" { // it ended the stream, not itself
+			f.Code, f.Message = "PLUGIN_PROTOCOL_ERROR", "the plugin ended the stream before the run was over"
+		}
+		return
+	}
+	code := p.Proc.ExitCode()
+	f.PluginExitCode = &code
+	if code != 0 {
+		f.Code = "PLUGIN_CRASHED"
+	}
+	f.Message = "the plugin process ended during the run: " + p.Proc.Exit()
+}
+
+// Close ends the process and the conversation.
+func (p *Plugin) Close(reason string) {
+	p.Proc.Kill(reason)
+	if p.Stream != nil {
+		p.Stream.Close()
+	}
+}
+
+// inbox is how many messages of the plugin may wait. A message is at most
+// wire.MaxMessageBytes, which bounds the memory of a flooding plugin.
+const inbox = 4
+
+// Stream is the conversation with the plugin of one run.
+type Stream struct {
+	ctx    context.Context // ends with the run; its cause tells why
+	rpc    strategypb.Strategy_RunClient
+	cancel context.CancelFunc
+	in     chan *strategypb.PluginMessage
+	err    error // why in was closed; io.EOF after an orderly end
+	done   chan struct{}
+	side   func(*strategypb.PluginMessage) error // annotations and log lines
+
+	sending sync.Mutex     // one message at a time
+	posts   sync.WaitGroup // messages whose outcome nobody waits for
+}
+
+// OpenStream starts the Run call and its reader. side gets annotations and log
+// lines; it is called from the goroutine that calls Recv.
+func OpenStream(ctx context.Context, client strategypb.StrategyClient, side func(*strategypb.PluginMessage) error) (*Stream, error) {
+	rpcCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	rpc, err := client.Run(rpcCtx)
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	s := &Stream{ctx: ctx, rpc: rpc, cancel: cancel, in: make(chan *strategypb.PluginMessage, inbox), done: make(chan struct{}), side: side}
+	go s.read(rpcCtx)
+	return s, nil
+}
+
+func (s *Stream) read(ctx context.Context) {
+	defer close(s.done)
+	defer close(s.in)
+	for {
+		m, err := s.rpc.Recv()
+		if err != nil {
+			s.err = err
+			return
+		}
+		select {
+		case s.in <- m:
+		case <-ctx.Done():
+			s.err = ctx.Err()
+			return
+		}
+	}
+}
+
+// Messages are what the plugin still says, annotations and log lines included, until
+// the channel is closed. It is for somebody who waits for the end and no longer
+// calls Recv.
+func (s *Stream) Messages() <-chan *strategypb.PluginMessage { return s.in }
+
+// Post sends without waiting for it: a plugin that takes nothing any more holds a
+// message up. What became of it shows in what the plugin says.
+func (s *Stream) Post(m *strategypb.HostMessage) {
+	s.posts.Go(func() {
+		s.sending.Lock()
+		defer s.sending.Unlock()
+		_ = s.rpc.Send(m)
+	})
+}
+
+// Close ends the call and waits for the reader and for what was posted.
+func (s *Stream) Close() {
+	s.cancel()
+	<-s.done
+	s.posts.Wait()
+}
+
+// Recv returns the next message that is an answer. It fails when the deadline
+// passes, when the run is stopped (with the cause of its context) or when the
+// stream ends.
+func (s *Stream) Recv(deadline <-chan time.Time, what string) (*strategypb.PluginMessage, error) {
+	for {
+		select {
+		case m, ok := <-s.in:
+			if !ok {
+				return nil, s.err
+			}
+			if m.GetAnnotations() == nil && m.GetLogLines() == nil {
+				return m, nil
+			}
+			if err := s.side(m); err != nil {
+				return nil, err
+			}
+		case <-deadline:
+			return nil, &DeadlineError{what}
+		case <-s.ctx.Done():
+			return nil, context.Cause(s.ctx)
+		}
+	}
+}
+
+// Send gives the plugin a message. A failed send means that the stream is broken;
+// the reader knows why.
+func (s *Stream) Send(m *strategypb.HostMessage) error {
+	s.sending.Lock()
+	err := s.rpc.Send(m)
+	s.sending.Unlock()
+	if !errors.Is(err, io.EOF) {
+		return err
+	}
+	<-s.done
+	return s.err
+}
+
+// Answer turns a Failed message into the error that ends the run.
+func Answer(m *strategypb.PluginMessage) error {
+	failed := m.GetFailed()
+	if failed == nil {
+		return nil
+	}
+	f, err := wire.FailureFromProto(failed)
+	if err != nil {
+		return err
+	}
+	data := map[string]any{"step": f.Step}
+	if f.Stack != "" {
+		data["stack"] = f.Stack
+	}
+	if f.Type != "" {
+		data["type"] = f.Type
+	}
+	if f.Code == "PLUGIN_PROTOCOL_ERROR" {
+		return Failf(f.Code, data, "%s", f.Message)
+	}
+	return Failf("STRATEGY_ERROR", data, "%s", f.Message)
+}
+
+// stepsPerTurn is how many steps the engine takes before it lets readers in.
+const stepsPerTurn = 2048
+
+// Gate guards what a run has produced. The loop holds it while it computes and lets
+// go while it waits and every stepsPerTurn steps, so that the engine pays nothing
+// per step and a reader waits well under a millisecond.
+type Gate struct {
+	sync.Mutex
+	steps int
+}
+
+// Pass counts a step and lets readers in now and then. The loop calls it.
+func (g *Gate) Pass() {
+	if g.steps++; g.steps >= stepsPerTurn {
+		g.steps = 0
+		g.Unlock()
+		g.Lock()
+	}
+}
+
+// Outside runs f without the gate: f waits for the plugin.
+func (g *Gate) Outside(f func()) {
+	g.Unlock()
+	defer g.Lock()
+	f()
+}

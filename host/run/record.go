@@ -1,0 +1,343 @@
+package run
+
+import (
+	"math"
+	"os"
+	"runtime/debug"
+	"unsafe"
+
+	"github.com/govalues/decimal"
+
+	"github.com/assay-run/assay/host/artifact"
+	"github.com/assay-run/assay/host/metric"
+	"github.com/assay-run/assay/host/run/decision"
+	"github.com/assay-run/assay/host/runner"
+	"github.com/assay-run/assay/plugin-sdk/market"
+	"github.com/assay-run/assay/plugin-sdk/sim"
+)
+
+// Record is what a run has produced: the books as they were written. It is a
+// sim.Recorder, written under the run's gate; what it has appended is never written
+// again, so that a reader may keep a slice of it.
+type Record struct {
+	memory   *memoryLimit
+	lines    *decision.Log
+	orders   []market.Order // by id; an open order changes in place
+	changes  []int32        // index of an order, each time it is made or changed
+	fills    []market.Fill
+	trades   []market.Trade
+	curve    artifact.EquityCurve
+	openTime []market.Time // of each step of the window; aliases the data in a run of one symbol
+	totals   metric.Totals
+	peak     float64 // highest equity before the newest point
+	last     float64 // equity of the newest point
+	now      market.Time
+	closes   []metric.Closes
+	window   int64 // first step of the window
+	rejected int64 // orders, those of the warm-up left out
+	candles  int64 // of the window, done
+}
+
+// RecordOptions are what a Record is made for.
+type RecordOptions struct {
+	Symbols []market.Symbol
+	// Lines get the decisions.
+	Lines *decision.Log
+	// Steps is how many points of equity to expect, 0 if nobody knows; Window the first step that counts.
+	Steps, Window int64
+	// NoMemoryLimit leaves the memory of the process alone: for runs side by side and runs without an end.
+	NoMemoryLimit bool
+}
+
+// NewRecord is an empty one.
+func NewRecord(o RecordOptions) *Record {
+	n := int(o.Steps)
+	column := func() []float64 { return make([]float64, 0, n) }
+	r := &Record{
+		memory: newMemoryLimit(o.NoMemoryLimit), lines: o.Lines, window: o.Window, closes: make([]metric.Closes, len(o.Symbols)),
+		curve: artifact.EquityCurve{
+			Time: make([]market.Time, 0, n), Equity: column(), Cash: column(), PositionValue: column(),
+			Drawdown: column(), Exposure: column(),
+		},
+	}
+	for i, s := range o.Symbols {
+		r.closes[i].Symbol = s
+	}
+	r.memory.add(int64(n) * 6 * 8)
+	return r
+}
+
+// Lines are the decisions.
+func (r *Record) Lines() *decision.Log { return r.lines }
+
+// Candles counts those of the window.
+func (r *Record) Candles() int64 { return r.candles }
+
+// Rejected counts the orders that were rejected, those of the warm-up left out.
+func (r *Record) Rejected() int64 { return r.rejected }
+
+// Lift ends the limit of memory: nothing is recorded any more.
+func (r *Record) Lift() { r.memory.lift() }
+
+// roomy doubles a full slice: append would grow a large one by a quarter, and copy
+// it several times over in a long run.
+func roomy[T any](m *memoryLimit, size int64, list []T) []T {
+	if len(list) < cap(list) {
+		return list
+	}
+	more := max(1024, 2*len(list))
+	m.add(size * int64(more-cap(list)))
+	return append(make([]T, 0, more), list...)
+}
+
+// Intent implements sim.Recorder.
+func (r *Record) Intent(step int64, in *market.Intent, reason market.Reason) {
+	if reason != "" {
+		r.totals.RejectedIntents++
+	}
+	r.lines.Intent(step, r.now, in, reason)
+}
+
+// Order implements sim.Recorder.
+func (r *Record) Order(step int64, o *market.Order) {
+	known := false
+	if i := int(o.ID) - 1; i < len(r.orders) {
+		known = r.orders[i].Status == market.StatusRejected
+		r.orders[i] = *o
+	} else {
+		r.orders = append(roomy(r.memory, orderBytes, r.orders), *o)
+	}
+	if !known && o.Status == market.StatusRejected && o.Reason != "warmup" {
+		r.rejected++
+	}
+	r.changes = append(r.changes, int32(o.ID)-1)
+	r.lines.Order(step, o.UpdatedAt, o)
+}
+
+// Fill implements sim.Recorder.
+func (r *Record) Fill(step int64, f *market.Fill) {
+	r.fills = append(roomy(r.memory, fillBytes, r.fills), *f)
+	r.totals.AddFill(f)
+	r.lines.Fill(step, f.Time, f)
+}
+
+// Trade implements sim.Recorder.
+func (r *Record) Trade(_ int64, t *market.Trade) {
+	r.trades = append(roomy(r.memory, tradeBytes, r.trades), *t)
+}
+
+// Equity implements sim.Recorder. A second call for the same step replaces the
+// first: positions were closed at the end of the run.
+func (r *Record) Equity(_ int64, m *sim.Mark) {
+	c := &r.curve
+	if n := len(c.Time); n > 0 && c.Time[n-1] == m.Time {
+		c.Time, c.Equity, c.Cash = c.Time[:n-1], c.Equity[:n-1], c.Cash[:n-1]
+		c.PositionValue, c.Drawdown, c.Exposure = c.PositionValue[:n-1], c.Drawdown[:n-1], c.Exposure[:n-1]
+	} else {
+		r.peak = max(r.peak, r.last)
+	}
+	r.last = m.Equity
+	peak := max(r.peak, m.Equity)
+	drawdown, exposure := 0.0, 0.0
+	if peak > 0 {
+		drawdown = (peak - m.Equity) / peak
+	}
+	if m.Notional != 0 {
+		if exposure = m.Notional / m.Equity; m.Equity <= 0 {
+			exposure = 1
+		}
+	}
+	c.Time = append(c.Time, m.Time)
+	c.Equity = append(c.Equity, m.Equity)
+	c.Cash = append(c.Cash, m.Cash)
+	c.PositionValue = append(c.PositionValue, m.PositionValue)
+	c.Drawdown = append(c.Drawdown, drawdown)
+	c.Exposure = append(c.Exposure, exposure)
+}
+
+// Feed wraps the feed of a run to note what the record needs of each step: the open
+// time, the closes for buy_hold_return and the count of candles.
+type Feed struct {
+	sim.Feed
+	Record *Record
+	// Single are the open times of all steps of a run of one symbol, where they are known: they are shared then.
+	Single []market.Time
+	step   int64
+}
+
+// Next implements sim.Feed.
+func (f *Feed) Next(b *sim.Batch) (bool, error) {
+	more, err := f.Feed.Next(b)
+	if !more || err != nil {
+		return more, err
+	}
+	r := f.Record
+	r.now = b.CloseTime
+	if f.step >= r.window {
+		f.note(b)
+	}
+	f.step++
+	return true, nil
+}
+
+func (f *Feed) note(b *sim.Batch) {
+	r := f.Record
+	if f.Single != nil {
+		r.candles++
+		r.openTime = f.Single[r.window : f.step+1]
+		c := &r.closes[0]
+		if c.First == 0 {
+			c.First = b.Candles[0].Close
+		}
+		c.Last = b.Candles[0].Close
+		return
+	}
+	open := b.CloseTime
+	for i := range b.Closed {
+		if !b.Closed[i] {
+			continue
+		}
+		r.candles++
+		open = min(open, b.Candles[i].OpenTime)
+		c := &r.closes[i]
+		if c.First == 0 {
+			c.First = b.Candles[i].Close
+		}
+		c.Last = b.Candles[i].Close
+	}
+	r.openTime = append(r.openTime, open)
+}
+
+// seenCloses leaves out symbols that have had no candle in the window yet.
+func (r *Record) seenCloses() []metric.Closes {
+	var seen []metric.Closes
+	for _, c := range r.closes {
+		if c.First > 0 {
+			seen = append(seen, c)
+		}
+	}
+	return seen
+}
+
+// Books are the account of a run: the simulator's, or those of live orders.
+type Books interface {
+	InitialCash() decimal.Decimal
+	CashExact() decimal.Decimal
+	// Positions are the open ones, in request order.
+	Positions() ([]market.Position, error)
+	// FinalValue is cash plus every position at its last close.
+	FinalValue() (decimal.Decimal, error)
+}
+
+// Look is what runner.Watched shows. It shares what is only appended to, so that its
+// cost does not grow with the run. Settled leaves nothing out; else the newest point of
+// equity is, because the end of the data may replace it.
+func (r *Record) Look(b Books, s *Said, settled bool) runner.Look {
+	positions, err := b.Positions()
+	if err != nil {
+		positions = nil // Picture reports it
+	}
+	return runner.Look{
+		Orders: len(r.orders), Changes: r.changes[:len(r.changes):len(r.changes)],
+		Fills: r.fills[:len(r.fills):len(r.fills)], Trades: r.trades[:len(r.trades):len(r.trades)],
+		Positions: positions, Equity: r.Curve(settled), Annotations: s.Annotations(),
+		Log: s.lines[:len(s.lines):len(s.lines)], LogTotal: s.total,
+	}
+}
+
+// OrdersAt copies orders by their index.
+func (r *Record) OrdersAt(indexes []int) []market.Order {
+	out := make([]market.Order, len(indexes))
+	for i, at := range indexes {
+		out[i] = r.orders[at]
+	}
+	return out
+}
+
+// Curve is the equity so far, without the newest point unless it is settled.
+func (r *Record) Curve(settled bool) artifact.EquityCurve {
+	c := r.curve
+	n := len(c.Time)
+	if n > 0 && !settled {
+		n--
+	}
+	return artifact.EquityCurve{
+		Time: c.Time[:n:n], Equity: c.Equity[:n:n], Cash: c.Cash[:n:n],
+		PositionValue: c.PositionValue[:n:n], Drawdown: c.Drawdown[:n:n], Exposure: c.Exposure[:n:n],
+	}
+}
+
+// Picture copies what may still change and shares what is only appended to. The errors
+// say what could not be valued; the rest stands.
+func (r *Record) Picture(b Books, s *Said, settled bool) (*artifact.Results, metric.Input, []error) {
+	c := r.Curve(settled)
+	out := &artifact.Results{
+		Orders: append([]market.Order{}, r.orders...), Fills: r.fills[:len(r.fills):len(r.fills)],
+		Trades: r.trades[:len(r.trades):len(r.trades)], Equity: c,
+		InitialCash: b.InitialCash().Trim(0).String(), DecisionHash: r.lines.Sum(),
+		Log: append([]artifact.LogLine{}, s.lines...), Annotations: s.Annotations(), LogFile: s.file.file(),
+	}
+	var bad []error
+	var err error
+	if out.Positions, err = b.Positions(); err != nil {
+		bad = append(bad, err)
+	}
+	value, err := b.FinalValue()
+	if err != nil {
+		bad = append(bad, err)
+		value = b.CashExact()
+	}
+	out.FinalValue = value.Trim(0).String()
+	totals := r.totals
+	for i := range r.orders {
+		totals.AddOrder(&r.orders[i])
+	}
+	totals.OpenTrades = len(out.Positions)
+	return out, metric.Input{
+		Trades: out.Trades, Totals: totals,
+		Curves: []metric.Curve{{
+			OpenTime: r.openTime[:len(c.Time)], CloseTime: c.Time, Equity: c.Equity, Exposure: c.Exposure,
+			Closes: r.seenCloses(),
+		}},
+	}, bad
+}
+
+// memorySlack is what a run may use beside what it keeps: garbage, buffers and the
+// rest of the service.
+const memorySlack = 32 << 20
+
+// memoryLimit keeps the collector from letting garbage grow to the size of what a run
+// keeps, which is mostly columns of numbers. The limit follows what is kept, so that
+// it never makes the collector work against a run that really is large. It is set for
+// the whole process, for as long as a run records: a host that plays several runs side
+// by side or keeps results must not set it. GOGC and GOMEMLIMIT win.
+type memoryLimit struct {
+	off  bool
+	held int64
+}
+
+func newMemoryLimit(off bool) *memoryLimit {
+	return &memoryLimit{off: off || os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != ""}
+}
+
+// add says that so many bytes more are kept, less if negative.
+func (m *memoryLimit) add(bytes int64) {
+	m.held += bytes
+	if !m.off {
+		debug.SetMemoryLimit(m.held + m.held/8 + memorySlack)
+	}
+}
+
+// lift ends the limit.
+func (m *memoryLimit) lift() {
+	if !m.off {
+		debug.SetMemoryLimit(math.MaxInt64)
+	}
+}
+
+// The sizes of what is kept, without the little that strings and lists add.
+const (
+	orderBytes = int64(unsafe.Sizeof(market.Order{}))
+	fillBytes  = int64(unsafe.Sizeof(market.Fill{}))
+	tradeBytes = int64(unsafe.Sizeof(market.Trade{})) + 64
+)

@@ -1,0 +1,518 @@
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/govalues/decimal"
+
+	"github.com/assay-run/assay/host/artifact"
+	"github.com/assay-run/assay/host/candle"
+	"github.com/assay-run/assay/host/catalog"
+	"github.com/assay-run/assay/host/runner"
+	"github.com/assay-run/assay/plugin-sdk/candlefile"
+	"github.com/assay-run/assay/plugin-sdk/market"
+	"github.com/assay-run/assay/plugin-sdk/sim"
+)
+
+// Plan is what a request says by itself: everything but exchange and candles.
+type Plan struct {
+	Strategy      *catalog.Strategy
+	Params        json.RawMessage // canonical, every default filled in
+	Symbols       []market.Symbol
+	Timeframe     market.Timeframe
+	Cash          decimal.Decimal
+	Execution     sim.Options
+	ExecutionJSON json.RawMessage
+}
+
+// Read looks up the strategy, checks its parameters and reads the rest. A refusal is a *RequestError.
+func (p *Plan) Read(c *catalog.Catalog, req runner.StartRequest) (err error) {
+	if err := p.resolveStrategy(c, req); err != nil {
+		return err
+	}
+	if p.Timeframe, err = market.ParseTimeframe(req.Timeframe); err != nil {
+		return Invalid("/timeframe", err)
+	}
+	for i, s := range req.Symbols {
+		symbol, err := market.ParseSymbol(s)
+		if err != nil {
+			return Invalid(fmt.Sprintf("/symbols/%d", i), err)
+		}
+		p.Symbols = append(p.Symbols, symbol)
+	}
+	return p.ReadRules(req)
+}
+
+// Invalid is a VALIDATION_FAILED at one field.
+func Invalid(pointer string, err error) *RequestError {
+	return &RequestError{Code: "VALIDATION_FAILED", Message: "The request is not valid.", Fields: []FieldError{{Pointer: pointer, Message: err.Error(), Rule: "format"}}}
+}
+
+func (p *Plan) resolveStrategy(c *catalog.Catalog, req runner.StartRequest) error {
+	s, err := c.Lookup(req.StrategyName)
+	var missing *catalog.NotFoundError
+	var broken *catalog.UnavailableError
+	switch {
+	case errors.As(err, &missing):
+		return &RequestError{Code: "STRATEGY_NOT_FOUND", Message: fmt.Sprintf("There is no strategy %q.", req.StrategyName),
+			Details: map[string]any{"available": nonNil(missing.Available)}, Cause: err}
+	case errors.As(err, &broken):
+		return &RequestError{Code: "STRATEGY_UNAVAILABLE", Message: fmt.Sprintf("The strategy %q cannot be used: %s", req.StrategyName, broken.Fault.Message),
+			Details: map[string]any{"reason": broken.Fault.Code}, Cause: err}
+	case err != nil:
+		return err
+	}
+	params, bad := s.ValidateParams(req.StrategyParams)
+	if len(bad) > 0 {
+		refusal := &RequestError{Code: "INVALID_STRATEGY_PARAMS", Message: fmt.Sprintf("The parameters do not fit strategy %q.", s.Name)}
+		for _, f := range bad {
+			refusal.Fields = append(refusal.Fields, FieldError{Pointer: "/strategy_params" + f.Pointer, Message: f.Message, Rule: f.Rule})
+		}
+		return refusal
+	}
+	p.Strategy, p.Params = s, params
+	return nil
+}
+
+// nonNil is a copy that shows as [] when empty.
+func nonNil(list []string) []string { return append([]string{}, list...) }
+
+// CheckFits says whether the strategy can do what is asked: mode, timeframe, symbols.
+func (p *Plan) CheckFits(req runner.StartRequest) error {
+	s := p.Strategy
+	if !s.SupportsMode(req.Mode) {
+		reason := fmt.Sprintf("strategy %q runs in %v only", s.Name, s.Modes)
+		return Refuse("MODE_NOT_SUPPORTED", map[string]any{"reason": reason}, "The %s.", reason)
+	}
+	if !s.SupportsTimeframe(req.Timeframe) {
+		return Refuse("UNSUPPORTED_TIMEFRAME", map[string]any{"available": nonNil(s.Timeframes)}, "Strategy %q does not work on %s.", s.Name, req.Timeframe)
+	}
+	if n := len(p.Symbols); n < s.MinSymbols || n > s.MaxSymbols {
+		return Refuse("UNSUPPORTED_SYMBOL", map[string]any{"symbols": req.Symbols, "available": []string{}},
+			"Strategy %q takes %d to %d symbols, not %d.", s.Name, s.MinSymbols, s.MaxSymbols, n)
+	}
+	for _, symbol := range p.Symbols[1:] {
+		if symbol.Quote() != p.Symbols[0].Quote() {
+			return Refuse("UNSUPPORTED_SYMBOL", map[string]any{"symbols": []string{string(symbol)}, "available": []string{}},
+				"All symbols of a run need the same quote currency: %s and %s differ.", p.Symbols[0], symbol)
+		}
+	}
+	return nil
+}
+
+// ReadRules reads money and execution options.
+func (p *Plan) ReadRules(req runner.StartRequest) (err error) {
+	cash, err := decimal.Parse(string(req.InitialCash))
+	if err != nil {
+		f, ferr := req.InitialCash.Float64()
+		if ferr != nil {
+			return Invalid("/initial_cash", errors.New("must be a number above 0 and at most 1e15"))
+		}
+		if cash, err = decimal.NewFromFloat64(f); err != nil {
+			return Invalid("/initial_cash", errors.New("must be a number above 0 and at most 1e15"))
+		}
+	}
+	if p.Cash = sim.RoundCash(cash); !p.Cash.IsPos() {
+		return Invalid("/initial_cash", fmt.Errorf("is 0 once rounded to the money unit"))
+	}
+	p.Execution, err = sim.ResolveOptions(req.Execution, sim.DefaultFees())
+	var bad *sim.OptionError
+	if errors.As(err, &bad) {
+		refusal := &RequestError{Code: "VALIDATION_FAILED", Message: "The execution options are not valid.", Cause: err}
+		for _, f := range bad.Fields {
+			refusal.Fields = append(refusal.Fields, FieldError{Pointer: "/execution" + f.Pointer, Message: f.Message, Rule: f.Rule})
+		}
+		return refusal
+	}
+	if err != nil {
+		return err
+	}
+	p.ExecutionJSON, err = json.Marshal(p.Execution)
+	return err
+}
+
+// DefaultExchange is the one that is tried first when a request names none: the
+// bundled sample candles.
+const DefaultExchange = "sample"
+
+// plan is a request whose every name has been looked up.
+type plan struct {
+	Plan
+	exchange string
+	sources  []*source
+	warnings []artifact.Note
+	split    Split
+}
+
+func (p *plan) release() {
+	for _, s := range p.sources {
+		_ = s.release() // a mapping that cannot be freed is no reason to refuse differently
+	}
+}
+
+// resolve looks everything up in the order of the API: strategy, parameters,
+// exchange, data, rules.
+func (l *Launcher) resolve(ctx context.Context, runID string, req runner.StartRequest, split Split) (*plan, error) {
+	p := &plan{split: split}
+	if err := p.Read(l.opts.Catalog, req); err != nil {
+		return nil, err
+	}
+	if err := l.lookUp(ctx, p, req); err != nil {
+		p.release()
+		return nil, l.parametersFirst(ctx, runID, p, err)
+	}
+	return p, nil
+}
+
+// lookUp finds what the request names besides the strategy: exchange and data.
+func (l *Launcher) lookUp(ctx context.Context, p *plan, req runner.StartRequest) error {
+	if err := p.CheckFits(req); err != nil {
+		return err
+	}
+	if err := l.resolveExchange(ctx, p, req); err != nil {
+		return err
+	}
+	return l.resolveData(ctx, p, req)
+}
+
+// parametersFirst answers for a failed look-up. Parameters come before exchange and
+// data, and only the strategy itself knows all rules about them, so it is asked.
+func (l *Launcher) parametersFirst(ctx context.Context, runID string, p *plan, failed error) error {
+	ctx, cancel := context.WithTimeout(ctx, LaunchLimit)
+	defer cancel()
+	x := &Execution{log: l.opts.Logger, mode: ModeLockstep, data: &runData{}, gate: &Gate{}}
+	p.sources = nil
+	var err error
+	if x.plugin, err = l.launchProcess(ctx, p, x); err != nil {
+		return failed
+	}
+	defer func() { x.plugin.Close("the request was refused") }()
+	_, err = x.introduce(ctx, runID, p)
+	var refusal *RequestError
+	if errors.As(err, &refusal) && refusal.Code == "INVALID_STRATEGY_PARAMS" {
+		return refusal
+	}
+	return failed
+}
+
+// resolveExchange finds the exchange that was named, or the one that offers
+// everything: the default one first, then by id.
+func (l *Launcher) resolveExchange(ctx context.Context, p *plan, req runner.StartRequest) error {
+	if l.known(p, req.Exchange) {
+		p.exchange = req.Exchange
+		return nil
+	}
+	all, err := l.opts.Store.Exchanges(ctx)
+	if err != nil {
+		return err
+	}
+	ids := []string{}
+	for _, e := range all {
+		ids = append(ids, e.ID)
+	}
+	if req.Exchange != "" {
+		i := slices.Index(ids, req.Exchange)
+		if i < 0 {
+			return Refuse("EXCHANGE_NOT_FOUND", map[string]any{"available": ids}, "There is no exchange %q.", req.Exchange)
+		}
+		p.exchange = req.Exchange
+		return l.offers(ctx, all[i], p)
+	}
+	slices.SortStableFunc(all, func(a, b candle.Exchange) int { return isDefault(b) - isDefault(a) })
+	var refusal error
+	for _, e := range all {
+		err := l.offers(ctx, e, p)
+		if err == nil {
+			p.exchange = e.ID
+			return nil
+		}
+		if refusal == nil || codeOf(refusal) == "UNSUPPORTED_SYMBOL" {
+			refusal = err
+		}
+	}
+	if refusal == nil || codeOf(refusal) == "UNSUPPORTED_SYMBOL" {
+		return nowhere(all, p)
+	}
+	return refusal
+}
+
+// known says that the exchange has every symbol, as an earlier play has found.
+func (l *Launcher) known(p *plan, exchange string) bool {
+	for _, s := range p.Symbols {
+		if _, ok := l.pinned.get(p.pin(exchange, s)); !ok {
+			return false
+		}
+	}
+	return true
+}
+
+func isDefault(e candle.Exchange) int {
+	if e.ID == DefaultExchange {
+		return 1
+	}
+	return 0
+}
+
+func codeOf(err error) string {
+	var r *RequestError
+	if errors.As(err, &r) {
+		return r.Code
+	}
+	return ""
+}
+
+// nowhere speaks for all exchanges where none was named and none has the symbols:
+// it lists what any of them has.
+func nowhere(all []candle.Exchange, p *plan) error {
+	known := map[market.Symbol]bool{}
+	available := []string{}
+	for _, e := range all {
+		for _, s := range e.Symbols {
+			if !known[s] {
+				known[s] = true
+				available = append(available, string(s))
+			}
+		}
+	}
+	unknown := []string{}
+	for _, s := range p.Symbols {
+		if !known[s] {
+			unknown = append(unknown, string(s))
+		}
+	}
+	if len(unknown) == 0 {
+		unknown = texts(p.Symbols)
+		return Refuse("UNSUPPORTED_SYMBOL", map[string]any{"symbols": unknown, "available": available}, "No one exchange has candles of all of %v.", unknown)
+	}
+	return Refuse("UNSUPPORTED_SYMBOL", map[string]any{"symbols": unknown, "available": available}, "No exchange has candles of %v.", unknown)
+}
+
+// offers says whether an exchange has candles of every symbol, or of a lower
+// timeframe that they can be made from.
+func (l *Launcher) offers(ctx context.Context, e candle.Exchange, p *plan) error {
+	unknown := []string{}
+	for _, s := range p.Symbols {
+		if !slices.Contains(e.Symbols, s) {
+			unknown = append(unknown, string(s))
+		}
+	}
+	if len(unknown) > 0 {
+		return Refuse("UNSUPPORTED_SYMBOL", map[string]any{"symbols": unknown, "available": texts(e.Symbols)}, "Exchange %q has no candles of %v.", e.ID, unknown)
+	}
+	for _, s := range p.Symbols {
+		err := l.opts.Store.Offers(ctx, e.ID, s, p.Timeframe)
+		var none *candle.NotFoundError
+		if errors.As(err, &none) {
+			return Refuse("UNSUPPORTED_TIMEFRAME", map[string]any{"available": append([]string{}, none.Have...)},
+				"Exchange %q has no %s candles of %s and none that they could be made from.", e.ID, p.Timeframe, s)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func texts(list []market.Symbol) []string {
+	out := []string{}
+	for _, s := range list {
+		out = append(out, string(s))
+	}
+	return out
+}
+
+// resolveData opens the candles of every symbol and finds the rows of the window.
+func (l *Launcher) resolveData(ctx context.Context, p *plan, req runner.StartRequest) error {
+	start, end, err := dates(req)
+	if err != nil {
+		return err
+	}
+	for _, symbol := range p.Symbols {
+		d, err := l.dataset(ctx, p, symbol)
+		if err != nil {
+			return dataRefusal(symbol, err)
+		}
+		f, err := l.opts.Store.OpenSeries(d)
+		if err != nil {
+			return dataRefusal(symbol, err)
+		}
+		s := &source{
+			symbol: symbol, sha256: d.SHA256, datasetID: d.ID, calendar: string(d.Calendar),
+			priceStep: d.PriceStep,
+			series:    f.Series(), release: f.Close, violations: keptViolations(d),
+		}
+		s.series.Symbol = symbol
+		p.sources = append(p.sources, s)
+		if err := s.cut(start, end, p); err != nil {
+			return err
+		}
+	}
+	p.warnings = append(p.warnings, coverage(p.sources, start, end)...)
+	return nil
+}
+
+// dataset is the pinned one, else the current one.
+func (l *Launcher) dataset(ctx context.Context, p *plan, symbol market.Symbol) (candle.Dataset, error) {
+	if sum := p.split.Pins[symbol]; sum != "" {
+		k := p.pin(p.exchange, symbol)
+		d, ok := l.pinned.get(k)
+		if ok {
+			return d, nil
+		}
+		d, err := l.opts.Store.Pinned(ctx, p.exchange, symbol, p.Timeframe, sum)
+		if err == nil {
+			l.pinned.put(k, d)
+		}
+		return d, err
+	}
+	return l.opts.Store.Lookup(ctx, p.exchange, symbol, p.Timeframe)
+}
+
+// keptViolations says that the candles were imported although some contradict themselves.
+func keptViolations(d candle.Dataset) bool {
+	for _, w := range d.Report.Warnings {
+		if w.Code == "OHLC_VIOLATIONS_KEPT" {
+			return true
+		}
+	}
+	return false
+}
+
+func dataRefusal(symbol market.Symbol, err error) error {
+	var corrupt *candlefile.CorruptError
+	var none *candle.NotFoundError
+	switch {
+	case errors.As(err, &none):
+		return &RequestError{Code: "UNSUPPORTED_TIMEFRAME", Message: fmt.Sprintf("There are no such candles of %s: %s", symbol, none.Reason),
+			Details: map[string]any{"available": append([]string{}, none.Have...)}, Cause: err}
+	case errors.As(err, &corrupt): // its text has a path, which is for the log
+		return hostFault(err, "corrupt_dataset",
+			"The stored candles of %s are damaged: %s. Import them again.", symbol, corrupt.Reason)
+	}
+	return hostFault(err, "unreadable", "The stored candles of %s cannot be read.", symbol)
+}
+
+func dates(req runner.StartRequest) (start, end *market.Time, err error) {
+	read := func(pointer string, s *string) (*market.Time, error) {
+		if s == nil {
+			return nil, nil
+		}
+		t, err := market.ParseTime(*s)
+		if err != nil {
+			return nil, Invalid(pointer, err)
+		}
+		return &t, nil
+	}
+	if start, err = read("/start_date", req.StartDate); err != nil {
+		return nil, nil, err
+	}
+	if end, err = read("/end_date", req.EndDate); err != nil {
+		return nil, nil, err
+	}
+	if start != nil && end != nil && *start >= *end {
+		return nil, nil, Refuse("INVALID_DATE_RANGE", map[string]any{"start_date": *req.StartDate, "end_date": *req.EndDate}, "start_date must be before end_date.")
+	}
+	return start, end, nil
+}
+
+// cut finds the rows of the window [start, end) by open time.
+func (s *source) cut(start, end *market.Time, p *plan) error {
+	n := s.series.Len()
+	first, last := s.series.Time[0], s.series.CloseTime(n-1)
+	s.from, s.to = 0, n
+	if start != nil {
+		s.from = s.series.Search(*start)
+	}
+	if end != nil {
+		s.to = s.series.Search(*end)
+	}
+	if s.from >= s.to {
+		return Refuse("DATA_UNAVAILABLE", map[string]any{"range": map[string]any{"symbol": s.symbol, "start": first, "end": last}},
+			"There is no %s candle of %s in the window; there are candles from %s to %s.", p.Timeframe, s.symbol, first, last)
+	}
+	return nil
+}
+
+// coverage compares the candles of every symbol with the window that was asked for: the window is cut where no symbol
+// has any, and a symbol that begins later or ends earlier than the others is named.
+func coverage(sources []*source, start, end *market.Time) []artifact.Note {
+	var notes []artifact.Note
+	var first, last market.Time
+	for i, s := range sources {
+		from, to := s.series.Time[s.from], s.series.CloseTime(s.to-1)
+		if i == 0 || from < first {
+			first = from
+		}
+		last = max(last, to)
+	}
+	data := sources[0].reach()
+	for _, s := range sources[1:] {
+		r := s.reach()
+		data.Start, data.End = min(data.Start, r.Start), max(data.End, r.End)
+	}
+	if (start != nil && *start < data.Start) || (end != nil && *end > data.End) {
+		notes = append(notes, artifact.Note{Code: "WINDOW_CLIPPED",
+			Message: fmt.Sprintf("There are candles from %s to %s: the window was cut to them.", data.Start, data.End)})
+	}
+	for _, s := range sources {
+		from, to := s.series.Time[s.from], s.series.CloseTime(s.to-1)
+		text := ""
+		switch {
+		case from > first && to < last:
+			text = fmt.Sprintf("%s has candles from %s to %s only: it joins late and leaves early.", s.symbol, from, to)
+		case from > first:
+			text = fmt.Sprintf("%s has no candles before %s: it joins late, the others trade from %s.", s.symbol, from, first)
+		case to < last:
+			text = fmt.Sprintf("%s has no candles from %s on: it leaves early, the others trade until %s.", s.symbol, to, last)
+		default:
+			continue
+		}
+		notes = append(notes, artifact.Note{Code: "SYMBOL_PARTIAL", Message: text})
+	}
+	return notes
+}
+
+// reach is from the open of the first stored candle to the close of the last.
+func (s *source) reach() candle.Range {
+	return candle.Range{Start: s.series.Time[0], End: s.series.CloseTime(s.series.Len() - 1)}
+}
+
+// pinned remembers datasets that were named by their hash, which are what they are: for
+// many plays of the same candles.
+type pinned struct {
+	mu   sync.Mutex
+	sets map[pin]candle.Dataset
+}
+
+type pin struct {
+	exchange, timeframe, sha256 string
+	symbol                      market.Symbol
+}
+
+func (p *pinned) get(k pin) (candle.Dataset, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	d, ok := p.sets[k]
+	return d, ok
+}
+
+func (p *pinned) put(k pin, d candle.Dataset) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.sets == nil || len(p.sets) >= maxPinned {
+		p.sets = map[pin]candle.Dataset{}
+	}
+	p.sets[k] = d
+}
+
+// maxPinned is far more than an evaluation has.
+const maxPinned = 4096
+
+func (p *plan) pin(exchange string, symbol market.Symbol) pin {
+	return pin{exchange, p.Timeframe.String(), p.split.Pins[symbol], symbol}
+}

@@ -1,0 +1,192 @@
+// Package deflate holds what a search does to a Sharpe ratio: how large the best of N
+// ratios is when none has any skill, the deflated ratio of 2014, of 2025 and by resampling,
+// the backtest length that a search needs, false discovery rates, and how many of the
+// trials were independent.
+//
+// N counts trials and N_eff independent ones; both are real numbers of at least 1.
+// Sharpe ratios are per observation but where a name says annual. The package imports
+// packages stat and sharpe.
+package deflate
+
+import (
+	"math"
+
+	"github.com/assay-run/assay/lab/stat"
+	"github.com/assay-run/assay/lab/stat/sharpe"
+)
+
+// Trials are the Sharpe ratios of a search: their variance (ddof 1) and how many there
+// were.
+type Trials struct{ Variance, N float64 }
+
+// TrialsOf counts trial ratios; ddof is that of the variance (1). One trial has variance
+// 0, which the expected maximum of one multiplies by 0 anyway. The reason is
+// TooFewReturns without a trial.
+func TrialsOf(ratios []float64, ddof int) (Trials, stat.Reason) {
+	if len(ratios) == 1 {
+		return Trials{0, 1}, ""
+	}
+	v, why := stat.Variance(ratios, ddof)
+	return Trials{v, float64(len(ratios))}, why
+}
+
+// Deflated is a deflated Sharpe ratio: the benchmark that the search has earned, and the
+// probability that the true ratio is above it.
+type Deflated struct{ Benchmark, Probability float64 }
+
+// DSR2014 is PSR2012 with the benchmark sqrt(variance) * ExpectedMax(N), for a ratio sr
+// over t observations. Source: Bailey and Lopez de Prado (2014).
+func DSR2014(sr, t float64, f sharpe.Shape, trials Trials) (Deflated, stat.Reason) {
+	expected, why := ExpectedMax(trials.N)
+	if why == "" && !(trials.Variance >= 0) {
+		why = stat.NotApplicable
+	}
+	if why != "" {
+		return Deflated{}, why
+	}
+	benchmark := math.Sqrt(trials.Variance) * expected
+	p, why := sharpe.PSR2012(sr, benchmark, t, f)
+	return Deflated{benchmark, p}, why
+}
+
+// DSR2025 is PSR2025 with the benchmark sqrt(variance) * ExpectedMax(N), the approximation
+// as in the paper, and the standard error times
+//
+//	sqrt(rho + (1 - rho) sd^2)
+//
+// for the exact standard deviation sd of that maximum and the mean correlation rho of the
+// trials, in [0, 1]: choosing the best narrows what is each trial's own, not what they have
+// in common. rho is 0 in the paper. The variance is already that of correlated trials, so N
+// is all of them. unscaled is the probability without the factor. Source: Lopez de Prado,
+// Lipton and Zoonekynd (2025).
+func DSR2025(
+	sr, t float64,
+	f sharpe.Shape,
+	trials Trials,
+	rho float64,
+) (d Deflated, unscaled float64, why stat.Reason) {
+	expected, why := ExpectedMax(trials.N)
+	if why == "" && !(trials.Variance >= 0) {
+		why = stat.NotApplicable
+	}
+	if why != "" {
+		return Deflated{}, 0, why
+	}
+	most, why := ExactMax(trials.N)
+	if why != "" {
+		return Deflated{}, 0, why
+	}
+	benchmark := math.Sqrt(trials.Variance) * expected
+	scale := math.Sqrt(rho + float64((1-rho)*float64(most.SD*most.SD)))
+	p, why := sharpe.PSR2025Scaled(sr, benchmark, t, f, scale)
+	if why != "" {
+		return Deflated{}, 0, why
+	}
+	unscaled, why = sharpe.PSR2025(sr, benchmark, t, f)
+	return Deflated{benchmark, p}, unscaled, why
+}
+
+// gamma is the Euler-Mascheroni constant.
+const gamma = 0.57721566490153286
+
+// MostTrials is the largest N of this package; beyond it a maximum comes near the edge
+// of the quadrature.
+const MostTrials = 1e15
+
+// ExpectedMax is the expected maximum of n independent standard normals, approximately:
+// (1 - gamma) Z(1 - 1/n) + gamma Z(1 - 1/(n e)), and 0 for n = 1. It overstates by 2 %
+// at n = 10. Between 1 and 1.32 the formula falls under 0, which no expected maximum
+// does; who judges by it must not let that make a benchmark easier than none. n is in
+// [1, MostTrials], else the reason is NotApplicable. Source: Bailey and Lopez de Prado
+// (2014), The Deflated Sharpe Ratio.
+func ExpectedMax(n float64) (float64, stat.Reason) {
+	switch {
+	case !(n >= 1 && n <= MostTrials):
+		return 0, stat.NotApplicable
+	case n == 1:
+		return 0, ""
+	}
+	return stat.Finite((1-gamma)*stat.UpperZ(1/n) + gamma*stat.UpperZ(1/(n*math.E)))
+}
+
+// Maximum is the distribution of the maximum of N independent standard normals.
+type Maximum struct{ Mean, SD float64 }
+
+// ExactMax integrates the density n phi(z) Phi(z)^(n-1), which makes sense for every
+// real n >= 1; the same domain as ExpectedMax.
+func ExactMax(n float64) (Maximum, stat.Reason) {
+	switch {
+	case !(n >= 1 && n <= MostTrials):
+		return Maximum{}, stat.NotApplicable
+	case n == 1:
+		return Maximum{0, 1}, ""
+	}
+	const edge, panels = 12, 96
+	density := func(z float64) float64 {
+		return n * stat.Density(z) * math.Exp((n-1)*math.Log1p(-stat.Upper(z)))
+	}
+	rule := stat.GaussLegendre(20)
+	mean := rule.Integrate(func(z float64) float64 { return z * density(z) }, -edge, edge, panels)
+	// Around the mean: E z^2 - mean^2 would cancel for large n.
+	variance := rule.Integrate(func(z float64) float64 { return (z - mean) * (z - mean) * density(z) }, -edge, edge, panels)
+	return Maximum{mean, math.Sqrt(variance)}, ""
+}
+
+// BacktestLength is how long a backtest must be before the best of a search is not
+// expected to reach a Sharpe ratio by chance alone, in years.
+type BacktestLength struct{ Years, UpperBound float64 }
+
+// MinBacktestLength is (ExpectedMax(n) / target)^2 with the bound 2 ln n / target^2, for
+// n trials and an annual target. The reason is NotApplicable unless the target is above
+// 0. Source: Bailey, Borwein, Lopez de Prado and Zhu (2014), Pseudo-Mathematics and
+// Financial Charlatanism.
+func MinBacktestLength(n, targetAnnual float64) (BacktestLength, stat.Reason) {
+	expected, why := ExpectedMax(n)
+	if why == "" && !(targetAnnual > 0) {
+		why = stat.NotApplicable
+	}
+	if why != "" {
+		return BacktestLength{}, why
+	}
+	years := expected / targetAnnual
+	out := BacktestLength{years * years, 2 * math.Log(n) / (targetAnnual * targetAnnual)}
+	if math.IsInf(out.Years, 0) || math.IsInf(out.UpperBound, 0) {
+		return BacktestLength{}, stat.NotApplicable
+	}
+	return out, ""
+}
+
+// PlannedFDR is the share of false discoveries among the tests that reject: with p the
+// prior probability of skill, alpha the level and beta the probability of missing skill,
+//
+//	1 / (1 + (1 - beta) p / (alpha (1 - p)))
+//
+// The reason is NotApplicable when no test can reject. Source: Lopez de Prado, Lipton
+// and Zoonekynd (2025).
+func PlannedFDR(p, alpha, beta float64) (float64, stat.Reason) {
+	missed, found := alpha*(1-p), (1-beta)*p
+	return stat.Finite(missed / (missed + found))
+}
+
+// ObservedFDR is the probability that there is no skill, given sr over t observations:
+// the ratio is sr0 without skill and sr1 with it, p is the prior probability of skill,
+// and either is weighed by 1 - PSR2025. The reason is NotApplicable when sr is
+// impossible under both. Source: Lopez de Prado, Lipton and Zoonekynd (2025).
+func ObservedFDR(p, sr, sr0, sr1, t float64, f sharpe.Shape) (float64, stat.Reason) {
+	p0, why := tail(sr, sr0, t, f)
+	if why != "" {
+		return 0, why
+	}
+	p1, why := tail(sr, sr1, t, f)
+	if why != "" {
+		return 0, why
+	}
+	without, with := p0*(1-p), p1*p
+	return stat.Finite(without / (without + with))
+}
+
+// tail is 1 - PSR2025, by symmetry: PSR2025 of the negated ratios is exact where the
+// probability is near 1, but only if the shape is mirrored, too.
+func tail(sr, benchmark, t float64, f sharpe.Shape) (float64, stat.Reason) {
+	return sharpe.PSR2025(-sr, -benchmark, t, sharpe.Shape{Skew: -f.Skew, Kurt: f.Kurt})
+}
