@@ -274,7 +274,7 @@ func TestPaperClockIsHeard(t *testing.T) {
 
 // told is a session that answers as a test says.
 type told struct {
-	exchange.Session
+	exchange.Connector
 	open    func(n int) error // the n-th time, from 1
 	markets func(n int) error
 	close   func(context.Context) error
@@ -300,7 +300,7 @@ func (s *told) Close(ctx context.Context, _ bool) ([]string, error) {
 func (s *told) Beat(context.Context, int64) (exchange.Ack, error) { return exchange.Ack{}, nil }
 func (s *told) ArmDeadMan(context.Context, time.Duration) error   { return errors.ErrUnsupported }
 func (s *told) connect(context.Context) (*exchange.Connection, error) {
-	return &exchange.Connection{Session: s, Safety: s, Release: func() { s.released++ }}, nil
+	return &exchange.Connection{Connector: s, Release: func() { s.released++ }}, nil
 }
 
 // bare is a paper run over a session, of which only the connection is there.
