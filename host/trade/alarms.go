@@ -12,6 +12,7 @@ import (
 
 // alarms are those of one run, guarded by its gate.
 type alarms struct {
+	run *Execution
 	set alarm.Set
 	// noted are the warnings that the results have.
 	noted map[string]bool
@@ -43,25 +44,25 @@ func rowOf(event string, a alarm.Alarm) journal.Entry {
 // journal.
 func (x *Execution) Raise(o alarm.Occurrence) {
 	x.gate.Lock()
-	row := x.raiseLocked(o)
+	row := x.alarms.raiseLocked(o)
 	x.gate.Unlock()
 	if row != nil {
-		x.tell(row.Kind, row.Data)
+		x.writeLog(row.Kind, row.Data)
 	}
 }
 
 // raiseLocked is Raise with the gate held; the caller writes what it returns into the journal.
-func (x *Execution) raiseLocked(o alarm.Occurrence) *journal.Entry {
-	x.noteLocked(o)
-	a, isNew := x.alarms.set.Raise(o, market.FromTime(x.clock()))
+func (al *alarms) raiseLocked(o alarm.Occurrence) *journal.Entry {
+	al.noteLocked(o)
+	a, isNew := al.set.Raise(o, market.FromTime(al.run.clock()))
 	if !isNew {
 		return nil
 	}
-	log := x.log.Warn
+	log := al.run.log.Warn
 	if a.Severity != alarm.Warning {
-		log = x.log.Error
+		log = al.run.log.Error
 	}
-	log("alarm raised", "code", a.Code, "severity", string(a.Severity), "id", a.ID, "run_id", x.runID,
+	log("alarm raised", "code", a.Code, "severity", string(a.Severity), "id", a.ID, "run_id", al.run.runID,
 		"count", a.Count, "text", a.Text)
 	row := rowOf(alarm.Raised, a)
 	return &row
@@ -69,55 +70,55 @@ func (x *Execution) raiseLocked(o alarm.Occurrence) *journal.Entry {
 
 // noteLocked makes an alarm a warning of the results: each text once, of those that differ in numbers the
 // first.
-func (x *Execution) noteLocked(o alarm.Occurrence) {
-	if x.alarms.noted == nil {
-		x.alarms.noted = map[string]bool{}
+func (al *alarms) noteLocked(o alarm.Occurrence) {
+	if al.noted == nil {
+		al.noted = map[string]bool{}
 	}
 	key := o.Code + "\n" + o.Text
 	if o.Once {
 		key = "once\n" + o.Code + "\n" + o.Subject
 	}
-	if x.alarms.noted[key] {
+	if al.noted[key] {
 		return
 	}
-	x.alarms.noted[key] = true
-	x.warnings = append(x.warnings, artifact.Note{Code: o.Code, Message: o.Text})
-	x.said.Host(x.lastStepLocked(), "warn", o.Text, market.Fields{{Key: "code", Value: o.Code}})
+	al.noted[key] = true
+	al.run.notes.warnings = append(al.run.notes.warnings, artifact.Note{Code: o.Code, Message: o.Text})
+	al.run.notes.said.Host(al.run.lastStepLocked(), "warn", o.Text, market.Fields{{Key: "code", Value: o.Code}})
 }
 
 // Clear tells that something holds no more.
 func (x *Execution) Clear(code, subject string) {
 	x.gate.Lock()
-	row := x.clearLocked(code, subject)
+	row := x.alarms.clearLocked(code, subject)
 	x.gate.Unlock()
 	if row != nil {
-		x.tell(row.Kind, row.Data)
+		x.writeLog(row.Kind, row.Data)
 	}
 }
 
-func (x *Execution) clearLocked(code, subject string) *journal.Entry {
-	a, was := x.alarms.set.Clear(code, subject)
+func (al *alarms) clearLocked(code, subject string) *journal.Entry {
+	a, was := al.set.Clear(code, subject)
 	if !was {
 		return nil
 	}
-	row := x.cleared(a)
+	row := al.logCleared(a)
 	return &row
 }
 
-func (x *Execution) cleared(a alarm.Alarm) journal.Entry {
-	x.log.Info("alarm cleared", "code", a.Code, "severity", string(a.Severity), "id", a.ID, "run_id", x.runID,
+func (al *alarms) logCleared(a alarm.Alarm) journal.Entry {
+	al.run.log.Info("alarm cleared", "code", a.Code, "severity", string(a.Severity), "id", a.ID, "run_id", al.run.runID,
 		"count", a.Count)
 	return rowOf(alarm.Cleared, a)
 }
 
 // endAlarms clears what is about trading: the run is over.
-func (x *Execution) endAlarms() {
-	x.gate.Lock()
-	over := x.alarms.set.EndRun()
-	x.gate.Unlock()
+func (al *alarms) endAlarms() {
+	al.run.gate.Lock()
+	over := al.set.EndRun()
+	al.run.gate.Unlock()
 	for _, a := range over {
-		row := x.cleared(a)
-		x.tell(row.Kind, row.Data)
+		row := al.logCleared(a)
+		al.run.writeLog(row.Kind, row.Data)
 	}
 }
 

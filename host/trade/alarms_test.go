@@ -64,18 +64,18 @@ func TestAlarmsAreReadBack(t *testing.T) {
 	x := d.launch(onSim(runner.ModePaper, "good", map[string]any{"every": 5}, ""))
 	stop := x.plugin.Watch(context.Background())
 	defer stop()
-	if err := x.begin(); err != nil {
+	if err := x.beginJournal(); err != nil {
 		t.Fatal(err)
 	}
-	x.tell(logAlarm, map[string]any{"code": "BALANCE_DRIFT", "message": "as of 1.0.0"})
+	x.writeLog(logAlarm, map[string]any{"code": "BALANCE_DRIFT", "message": "as of 1.0.0"})
 	for _, code := range []string{"STREAM_RECONCILING", "FILL_CONFLICT", "BALANCE_DRIFT", "LATE_FILL"} {
 		x.Raise(alarm.Occurrence{Code: code, Subject: "BTC/USDT", Text: "the text of " + code})
 	}
 	x.Clear("LATE_FILL", "BTC/USDT")
-	if _, err := x.acknowledge("a-000003"); err != nil {
+	if _, err := x.alarms.acknowledge("a-000003"); err != nil {
 		t.Error(err)
 	}
-	if _, err := x.acknowledge("a-000009"); err == nil {
+	if _, err := x.alarms.acknowledge("a-000009"); err == nil {
 		t.Error("there is no such alarm")
 	}
 	x.plugin.Close("test")
@@ -99,7 +99,7 @@ func TestPolicyAlarms(t *testing.T) {
 	x := d.launch(onSim(runner.ModePaper, "good", map[string]any{"every": 5}, ""))
 	x.plugin.Close("test")
 	tell := func(act deploy.Act, code deploy.Code) {
-		x.onDeployment(nil, deploy.Event{Act: act, Notice: deploy.Notice{Code: code, Message: "told"}})
+		x.permit.onDeployment(nil, deploy.Event{Act: act, Notice: deploy.Notice{Code: code, Message: "told"}})
 	}
 	want := func(codes ...string) {
 		t.Helper()
@@ -117,7 +117,7 @@ func TestPolicyAlarms(t *testing.T) {
 	want("DEPLOYMENT_EXPIRED")
 	tell(deploy.Clear, deploy.DeploymentExpired)
 	want()
-	x.admission.Ungated = "nobody lets it"
+	x.permit.admission.Ungated = "nobody lets it"
 	tell(deploy.Alarm, deploy.DeploymentRevoked)
 	if a := x.Progress().Alarms; len(a) != 1 || a[0].Severity != alarm.Warning {
 		t.Errorf("%+v", a)

@@ -36,8 +36,8 @@ type controlRow struct {
 
 // Control implements runner.Controlled. What is wanted is in the journal before it is done.
 func (x *Execution) Control(ctx context.Context, c runner.Command) (string, error) {
-	if c.Symbol != "" && !slices.Contains(x.plan.Symbols, market.Symbol(c.Symbol)) {
-		err := fmt.Errorf("is no symbol of the run: it trades %v", x.plan.Symbols)
+	if c.Symbol != "" && !slices.Contains(x.setup.plan.Symbols, market.Symbol(c.Symbol)) {
+		err := fmt.Errorf("is no symbol of the run: it trades %v", x.setup.plan.Symbols)
 		return "", run.Invalid("/symbol", err)
 	}
 	x.gate.Lock()
@@ -58,7 +58,7 @@ func (x *Execution) Control(ctx context.Context, c runner.Command) (string, erro
 	}
 	ctx, cancel := context.WithTimeout(ctx, controlLimit)
 	defer cancel()
-	text, err := x.control(ctx, c)
+	text, err := x.runControl(ctx, c)
 	refused, ok := errors.AsType[*engine.Refused](err)
 	switch {
 	case err == nil:
@@ -68,7 +68,7 @@ func (x *Execution) Control(ctx context.Context, c runner.Command) (string, erro
 	default:
 		row.Refused = "not_supported"
 	}
-	x.tell(logControl, row)
+	x.writeLog(logControl, row)
 	return "", err
 }
 
@@ -82,7 +82,7 @@ func refusedControl(r *engine.Refused) error {
 	return &run.RequestError{Code: "VALIDATION_FAILED", Message: r.Message, Fields: []run.FieldError{field}}
 }
 
-func (x *Execution) control(ctx context.Context, c runner.Command) (string, error) {
+func (x *Execution) runControl(ctx context.Context, c runner.Command) (string, error) {
 	x.gate.Lock()
 	e, phase := x.trading, x.phase
 	x.gate.Unlock()
@@ -95,7 +95,7 @@ func (x *Execution) control(ctx context.Context, c runner.Command) (string, erro
 	case !trades:
 		return "", notTrading(fmt.Sprintf("The run is in phase %s and does not trade.", phase))
 	case e == nil:
-		return x.controlPaper(c)
+		return x.paper.controlPaper(c)
 	}
 	switch c.Action {
 	case runner.Pause:
@@ -119,7 +119,7 @@ func notSupported(a runner.Action) error {
 
 // acknowledgeOne marks an alarm as seen; a difference of the balances is booked, which ends it.
 func (x *Execution) acknowledgeOne(ctx context.Context, e *engine.Engine, id string) (string, error) {
-	text, err := x.acknowledge(id)
+	text, err := x.alarms.acknowledge(id)
 	if err != nil || e == nil {
 		return text, err
 	}
@@ -135,16 +135,16 @@ func (x *Execution) acknowledgeOne(ctx context.Context, e *engine.Engine, id str
 }
 
 // acknowledge marks an alarm as seen.
-func (x *Execution) acknowledge(id string) (string, error) {
-	x.gate.Lock()
-	a, ok := x.alarms.set.Acknowledge(id)
-	x.gate.Unlock()
+func (al *alarms) acknowledge(id string) (string, error) {
+	al.run.gate.Lock()
+	a, ok := al.set.Acknowledge(id)
+	al.run.gate.Unlock()
 	if !ok {
 		say := fmt.Sprintf("The run has no open alarm %s.", id)
 		return "", &engine.Refused{Reason: "no_alarm", Message: say}
 	}
 	row := rowOf(alarm.Acknowledged, a)
-	x.tell(row.Kind, row.Data)
+	al.run.writeLog(row.Kind, row.Data)
 	return "Alarm " + id + " is acknowledged", nil
 }
 
@@ -165,10 +165,10 @@ func (x *Execution) stopAs(e *engine.Engine, positions string) error {
 
 // controlPaper is a control of a paper run: what it orders goes to the simulator with the next close, as the
 // strategy's orders do, and is in the journal with them.
-func (x *Execution) controlPaper(c runner.Command) (string, error) {
-	x.gate.Lock()
-	defer x.gate.Unlock()
-	d := x.diary
+func (pp *paperRun) controlPaper(c runner.Command) (string, error) {
+	pp.run.gate.Lock()
+	defer pp.run.gate.Unlock()
+	d := pp.recorder
 	if d == nil {
 		return "", notTrading("The run does not trade yet.")
 	}
@@ -176,17 +176,17 @@ func (x *Execution) controlPaper(c runner.Command) (string, error) {
 	const when = " with the next candle"
 	switch c.Action {
 	case runner.Pause:
-		d.pause()
+		d.pauseEntries()
 		return "Entries are paused", nil
 	case runner.Resume:
-		return d.resume()
+		return d.resumeEntries()
 	case runner.Flatten:
-		d.pause()
+		d.pauseEntries()
 		n := d.cancelEntries()
-		held := d.sell("")
+		held := d.closePositions("")
 		return fmt.Sprintf("Entries are paused; %d are cancelled and %d positions sold%s", n, held, when), nil
 	case runner.Close:
-		if d.sell(market.Symbol(c.Symbol)) == 0 {
+		if d.closePositions(market.Symbol(c.Symbol)) == 0 {
 			say := fmt.Sprintf("The run holds no %s.", c.Symbol)
 			return "", &engine.Refused{Reason: "no_position", Message: say}
 		}
@@ -204,8 +204,8 @@ func (x *Execution) controlPaper(c runner.Command) (string, error) {
 	return "", notSupported(c.Action)
 }
 
-// pause lets no entry pass until resume. What follows is called with the gate held.
-func (d *diary) pause() {
+// pauseEntries lets no entry pass until resume. What follows is called with the gate held.
+func (d *journalRecorder) pauseEntries() {
 	const why = "the operator has paused the entries"
 	d.watch.guard.Raise(risk.Reason{
 		Code: engine.CodePaused, State: risk.Reducing, Clears: risk.WhenGone, Since: d.src.clock.Now(),
@@ -214,7 +214,7 @@ func (d *diary) pause() {
 	d.Raise(alarm.Occurrence{Code: engine.CodePaused, Text: why})
 }
 
-func (d *diary) resume() (string, error) {
+func (d *journalRecorder) resumeEntries() (string, error) {
 	if !d.watch.guard.Stands(engine.CodePaused) {
 		return "", &engine.Refused{Reason: "not_paused", Message: "The run is not paused."}
 	}
@@ -223,20 +223,20 @@ func (d *diary) resume() (string, error) {
 	return "Entries are let again", nil
 }
 
-// paused refuses an entry while the operator wants none, also where the limits only watch.
-func (d *diary) paused(o *market.Order, shrinks bool) string {
+// denyPaused refuses an entry while the operator wants none, also where the limits only watch.
+func (d *journalRecorder) denyPaused(o *market.Order, shrinks bool) string {
 	if shrinks || !d.watch.guard.Stands(engine.CodePaused) {
 		return ""
 	}
-	d.verdicts(o.ID, []risk.Verdict{{
+	d.recordVerdicts(o.ID, []risk.Verdict{{
 		Code: risk.StateReducing, Symbol: o.Symbol, Value: string(risk.Reducing),
 		Message: "positions may only shrink: the operator has paused the entries",
 	}})
 	return string(risk.StateReducing)
 }
 
-func (d *diary) cancelEntries() (n int) {
-	for _, o := range d.x.engine.OpenOrders() {
+func (d *journalRecorder) cancelEntries() (n int) {
+	for _, o := range d.x.paper.engine.OpenOrders() {
 		if o.Role == market.RoleEntry && !o.ReduceOnly {
 			n++
 			d.wanted = append(d.wanted, market.Intent{Action: market.Cancel, Ref: o.ID.String()})
@@ -245,8 +245,8 @@ func (d *diary) cancelEntries() (n int) {
 	return n
 }
 
-func (d *diary) cancelOrder(id string) bool {
-	open := slices.ContainsFunc(d.x.engine.OpenOrders(), func(o market.Order) bool {
+func (d *journalRecorder) cancelOrder(id string) bool {
+	open := slices.ContainsFunc(d.x.paper.engine.OpenOrders(), func(o market.Order) bool {
 		return o.ID.String() == id
 	})
 	if open {
@@ -255,9 +255,9 @@ func (d *diary) cancelOrder(id string) bool {
 	return open
 }
 
-// sell closes the position of a symbol, or ("") every one, and counts them.
-func (d *diary) sell(s market.Symbol) (n int) {
-	held, _ := d.x.engine.Positions() // what cannot be valued ends the run elsewhere
+// closePositions closes the position of a symbol, or ("") every one, and counts them.
+func (d *journalRecorder) closePositions(s market.Symbol) (n int) {
+	held, _ := d.x.paper.engine.Positions() // what cannot be valued ends the run elsewhere
 	for _, p := range held {
 		if s == "" || p.Symbol == s {
 			n++

@@ -26,10 +26,10 @@ const (
 	logIntents = "intents"
 )
 
-// diary writes a paper run into the journal. It stands between the simulator and the
+// journalRecorder writes a paper run into the journal. It stands between the simulator and the
 // record, and between the simulator and the strategy: what the books say is on disk
 // before the strategy is asked, and what the strategy said before the next step.
-type diary struct {
+type journalRecorder struct {
 	sim.Recorder
 	x     *Execution
 	src   *source
@@ -44,7 +44,7 @@ type diary struct {
 }
 
 // Order implements sim.Recorder. The number of an order is its seq.
-func (d *diary) Order(step int64, o *market.Order) {
+func (d *journalRecorder) Order(step int64, o *market.Order) {
 	d.Recorder.Order(step, o)
 	id := order.ClientID(d.x.runID, int64(o.ID))
 	if o.Status.Final() {
@@ -87,43 +87,43 @@ func stateOf(s market.OrderStatus) journal.State {
 }
 
 // Fill implements sim.Recorder.
-func (d *diary) Fill(step int64, f *market.Fill) {
+func (d *journalRecorder) Fill(step int64, f *market.Fill) {
 	d.Recorder.Fill(step, f)
-	d.verdicts(0, d.watch.filled(f))
+	d.recordVerdicts(0, d.watch.filled(f))
 	d.batch.Fills = append(d.batch.Fills, journal.Fill{
 		Symbol: f.Symbol, TradeID: strconv.FormatInt(int64(f.ID), 10), ClientOrderID: order.ClientID(d.x.runID, int64(f.OrderID)),
 		Side: f.Side, Quantity: f.Quantity, Price: f.Price, Fee: f.Fee, FeeAsset: f.Symbol.Quote(), Liquidity: f.Liquidity, At: f.Time,
 	})
 }
 
-// took notes the step that the simulator is about to match.
-func (d *diary) took(s *feed.Step, index int64) {
+// takeStep notes the step that the simulator is about to match.
+func (d *journalRecorder) takeStep(s *feed.Step, index int64) {
 	d.step = s
 	d.watch.took(s)
 	for i := range s.Closed {
 		if s.Closed[i] {
-			d.Clear(feed.CandleUnreachable, string(d.x.plan.Symbols[i]))
+			d.Clear(feed.CandleUnreachable, string(d.x.setup.plan.Symbols[i]))
 			d.batch.Candles = append(d.batch.Candles, journal.Candle{
-				Symbol: d.x.plan.Symbols[i], Candle: s.Candles[i], Step: index, Source: string(s.Sources[i]),
+				Symbol: d.x.setup.plan.Symbols[i], Candle: s.Candles[i], Step: index, Source: string(s.Sources[i]),
 			})
 		}
 	}
 }
 
 // Decide implements sim.Decider. It is called with the gate held.
-func (d *diary) Decide(e *sim.Engine) ([]market.Intent, error) {
-	if value, err := e.FinalValue(); err == nil && e.Step() >= d.x.layout.window {
+func (d *journalRecorder) Decide(e *sim.Engine) ([]market.Intent, error) {
+	if value, err := e.FinalValue(); err == nil && e.Step() >= d.x.chart.layout.window {
 		d.batch.Equity = append(d.batch.Equity, journal.Equity{At: e.Time(), Equity: value, Cash: e.CashExact()})
-		d.verdicts(0, d.watch.guard.OnStep(e.Time(), value))
+		d.recordVerdicts(0, d.watch.guard.OnStep(e.Time(), value))
 	}
-	d.age()
-	if err := d.commit(); err != nil {
+	d.checkAge()
+	if err := d.commitBatch(); err != nil {
 		return nil, err
 	}
 	if d.watch.guard.Killed() {
 		return nil, &engine.Fault{Code: engine.CodeRiskKill, Message: "The drawdown limit ended the run: " + d.watch.killed, Data: map[string]any{}}
 	}
-	d.showState()
+	d.updatePhase()
 	intents, err := d.asks.Decide(e)
 	intents = append(slices.Clone(intents), d.wanted...)
 	d.wanted = nil
@@ -137,56 +137,56 @@ func (d *diary) Decide(e *sim.Engine) ([]market.Intent, error) {
 	return intents, nil
 }
 
-// waits is what time calls for between two steps. It is called with the gate held.
-func (d *diary) waits() error {
-	d.age()
-	d.showState()
-	return d.commit()
+// onIdle is what time calls for between two steps. It is called with the gate held.
+func (d *journalRecorder) onIdle() error {
+	d.checkAge()
+	d.updatePhase()
+	return d.commitBatch()
 }
 
-// age judges how old the candles are by the run's clock, once it trades: while none comes, and at every step
+// checkAge judges how old the candles are by the run's clock, once it trades: while none comes, and at every step
 // before its orders are judged, so that a candle that came ends what its absence began.
-func (d *diary) age() {
-	if d.trades() {
-		d.verdicts(0, d.watch.guard.OnTime(d.src.clock.Now(), d.watch.symbols))
+func (d *journalRecorder) checkAge() {
+	if d.isTrading() {
+		d.recordVerdicts(0, d.watch.guard.OnTime(d.src.clock.Now(), d.watch.symbols))
 		d.watch.alarms.Look(d, d.watch.guard)
 	}
 }
 
-// trades says that the run is behind its warm-up and not stopping.
-func (d *diary) trades() bool {
+// isTrading says that the run is behind its warm-up and not stopping.
+func (d *journalRecorder) isTrading() bool {
 	phase := d.x.phase
 	return phase == engine.Trading || phase == engine.Reducing || phase == engine.Halted
 }
 
-// showState tells by the phase what enforced limits, and the loss of the connector, allow.
-func (d *diary) showState() {
+// updatePhase tells by the phase what enforced limits, and the loss of the connector, allow.
+func (d *journalRecorder) updatePhase() {
 	phase := d.x.phase
-	if !d.trades() {
+	if !d.isTrading() {
 		return
 	}
 	now := map[risk.State]string{risk.Active: engine.Trading, risk.Reducing: engine.Reducing, risk.Halted: engine.Halted}[d.watch.guard.State()]
 	if now != phase {
-		d.x.gate.Outside(func() { d.x.enter(now) })
+		d.x.gate.Outside(func() { d.x.enterPhase(now) })
 	}
 }
 
-// judge has the limits look at an order that the simulator would accept; it is the simulator's Judge. In
+// judgeOrder has the limits look at an order that the simulator would accept; it is the simulator's Judge. In
 // shadow every order passes; enforced, one that breaks a limit is rejected by its code.
-func (d *diary) judge(o *market.Order, in *market.Intent) market.Reason {
-	ask, ok := d.watch.order(d.x.engine, o, in)
+func (d *journalRecorder) judgeOrder(o *market.Order, in *market.Intent) market.Reason {
+	ask, ok := d.watch.order(d.x.paper.engine, o, in)
 	if !ok {
 		return ""
 	}
-	verdicts, allowed := d.watch.guard.Check(ask, d.watch.account(d.x.engine, o.ID))
-	d.verdicts(o.ID, verdicts)
+	verdicts, allowed := d.watch.guard.Check(ask, d.watch.account(d.x.paper.engine, o.ID))
+	d.recordVerdicts(o.ID, verdicts)
 	if len(verdicts) == 0 {
 		d.watch.alarms.Passed(d, o.Symbol)
 	}
 	if !allowed {
 		return market.Reason(verdicts[0].Code)
 	}
-	if code := d.paused(o, ask.Shrinks); code != "" {
+	if code := d.denyPaused(o, ask.Shrinks); code != "" {
 		return market.Reason(code)
 	}
 	if ask.QuoteAmount.IsPos() {
@@ -195,11 +195,11 @@ func (d *diary) judge(o *market.Order, in *market.Intent) market.Reason {
 	return ""
 }
 
-// verdicts writes breaches down, of an order or (0) of the account, and raises them.
-func (d *diary) verdicts(id market.OrderID, list []risk.Verdict) {
+// recordVerdicts writes breaches down, of an order or (0) of the account, and raises them.
+func (d *journalRecorder) recordVerdicts(id market.OrderID, list []risk.Verdict) {
 	for _, v := range list {
 		d.batch.Entries = append(d.batch.Entries, journal.Entry{Kind: engine.LogRisk, Data: map[string]any{
-			"code": v.Code, "symbol": v.Symbol, "value": v.Value, "limit": v.Limit, "message": v.Message, "shadow": v.Shadow, "passed": v.Passed, "order_id": id.String(), "step": d.x.engine.Step(),
+			"code": v.Code, "symbol": v.Symbol, "value": v.Value, "limit": v.Limit, "message": v.Message, "shadow": v.Shadow, "passed": v.Passed, "order_id": id.String(), "step": d.x.paper.engine.Step(),
 		}})
 		if v.Code == risk.Kill {
 			d.watch.killed = v.Message
@@ -209,15 +209,15 @@ func (d *diary) verdicts(id market.OrderID, list []risk.Verdict) {
 }
 
 // Raise and Clear implement engine.Alarms with the gate held: the journal has them with the step.
-func (d *diary) Raise(o alarm.Occurrence) {
-	if row := d.x.raiseLocked(o); row != nil {
+func (d *journalRecorder) Raise(o alarm.Occurrence) {
+	if row := d.x.alarms.raiseLocked(o); row != nil {
 		d.batch.Entries = append(d.batch.Entries, *row)
 	}
 }
 
 // Clear implements engine.Alarms.
-func (d *diary) Clear(code, subject string) {
-	if row := d.x.clearLocked(code, subject); row != nil {
+func (d *journalRecorder) Clear(code, subject string) {
+	if row := d.x.alarms.clearLocked(code, subject); row != nil {
 		d.batch.Entries = append(d.batch.Entries, *row)
 	}
 }
@@ -232,12 +232,12 @@ type shadow struct {
 	killed  string // why the drawdown ends the run
 }
 
-func (x *Execution) newShadow(start market.Time) (*shadow, error) {
+func (pp *paperRun) newShadow(start market.Time) (*shadow, error) {
 	guard, err := risk.NewGuard(risk.Setup{
-		Limits: x.bounds, Mode: x.riskMode(), Timeframe: x.plan.Timeframe, StartEquity: x.plan.Cash, Start: start,
+		Limits: pp.run.permit.bounds, Mode: pp.run.permit.riskMode(), Timeframe: pp.run.setup.plan.Timeframe, StartEquity: pp.run.setup.plan.Cash, Start: start,
 	})
 	w := &shadow{guard: guard, orders: map[market.OrderID]bool{}, amounts: map[market.OrderID]decimal.Decimal{}}
-	for _, s := range x.plan.Symbols {
+	for _, s := range pp.run.setup.plan.Symbols {
 		w.symbols = append(w.symbols, risk.Symbol{Symbol: s})
 	}
 	return w, err
@@ -311,8 +311,8 @@ func (w *shadow) order(e *sim.Engine, o *market.Order, in *market.Intent) (risk.
 	return ask, !o.ReduceOnly || !position.IsZero()
 }
 
-// commit writes what has gathered, outside the gate.
-func (d *diary) commit() error {
+// commitBatch writes what has gathered, outside the gate.
+func (d *journalRecorder) commitBatch() error {
 	b := d.batch
 	d.batch = journal.Batch{}
 	if len(b.Candles)+len(b.Equity)+len(b.Intents)+len(b.Events)+len(b.Fills)+len(b.Entries) == 0 {

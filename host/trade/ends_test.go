@@ -105,11 +105,11 @@ func TestDeploymentStopsTheRun(t *testing.T) {
 	e := x.trading
 	x.gate.Unlock()
 	suspended := deploy.Notice{Code: deploy.DeploymentSuspended, Message: "The deployment is suspended: positions may only shrink."}
-	x.onDeployment(e, deploy.Event{Act: deploy.Reduce, Notice: suspended})
+	x.permit.onDeployment(e, deploy.Event{Act: deploy.Reduce, Notice: suspended})
 	wait(t, "phase reducing", func() bool { return r.Status().Phase == engine.Reducing })
-	x.onDeployment(e, deploy.Event{Act: deploy.Resume, Notice: suspended})
+	x.permit.onDeployment(e, deploy.Event{Act: deploy.Resume, Notice: suspended})
 	wait(t, "phase trading", func() bool { return r.Status().Phase == engine.Trading })
-	x.onDeployment(e, deploy.Event{Act: deploy.Stop, Notice: deploy.Notice{Code: deploy.DeploymentRevoked, Message: "The deployment was killed."}})
+	x.permit.onDeployment(e, deploy.Event{Act: deploy.Stop, Notice: deploy.Notice{Code: deploy.DeploymentRevoked, Message: "The deployment was killed."}})
 	wait(t, "the end", func() bool { return r.Status().Status != runner.StatusRunning })
 	rep, err := r.Results()
 	s := rep.Snapshot
@@ -144,7 +144,7 @@ func TestBrokenRun(t *testing.T) {
 			x := d.started(t, r, onSim(mode, "good", map[string]any{"every": 4}, `,"apiKey":"CANARY-KEY-1"`))
 			wait(t, "candles", func() bool { return x.Progress().CandlesDone >= 3 })
 			x.gate.Lock()
-			x.candles = nil // the next step looks for them
+			x.chart.candles = nil // the next step looks for them
 			x.gate.Unlock()
 			ended := make(chan runner.Report)
 			go func() {
@@ -161,7 +161,7 @@ func TestBrokenRun(t *testing.T) {
 			case <-time.After(30 * time.Second):
 				t.Fatal("the status is not told any more")
 			}
-			if !x.config.APIKey.Empty() {
+			if !x.setup.config.APIKey.Empty() {
 				t.Error("the credentials are still there")
 			}
 			if _, err := r.Reset(context.Background()); err != nil {
@@ -193,9 +193,9 @@ func TestKillReportHoldsNobodyUp(t *testing.T) {
 	l := NewLauncher(Options{})
 	policy := &killReports{}
 	l.opts.Policy = policy
-	x := &Execution{opts: &l.opts, log: l.opts.Logger, runID: "svc_1"}
+	x := (&Execution{opts: &l.opts, log: l.opts.Logger, runID: "svc_1"}).withParts()
 	began := time.Now()
-	x.reportKill("too deep")
+	x.permit.reportKill("too deep")
 	if took := time.Since(began); took > time.Second {
 		t.Errorf("the end of the run waited %s", took)
 	}

@@ -175,7 +175,7 @@ func (e equal) play(t *testing.T, d *desk) (fills, candles int) {
 	d.sameBacktest(t, x, req, from, to)
 	r := x.Results()
 	for i, symbol := range e.symbols {
-		n := checkJournal(t, d, x, market.Symbol(symbol), x.candles[i])
+		n := checkJournal(t, d, x, market.Symbol(symbol), x.chart.candles[i])
 		d.liars.mu.Lock()
 		d.liars.faults[string(feed.Backfill)] += n
 		d.liars.mu.Unlock()
@@ -231,7 +231,7 @@ func checkJournal(t *testing.T, d *desk, x *Execution, symbol market.Symbol, sho
 			return fmt.Errorf("candle %s in step %d after step %d", row.Candle.OpenTime, row.Step, step)
 		}
 		step = row.Step
-		if row.Step < x.layout.window {
+		if row.Step < x.chart.layout.window {
 			return nil
 		}
 		if n >= shown.Len() || row.Candle != shown.At(n) {

@@ -11,7 +11,6 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/assay-run/assay/host/artifact"
-	"github.com/assay-run/assay/host/deploy"
 	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/host/metric"
 	"github.com/assay-run/assay/host/run"
@@ -19,9 +18,7 @@ import (
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/host/trade/engine"
 	"github.com/assay-run/assay/host/trade/journal"
-	"github.com/assay-run/assay/host/trade/risk"
 	"github.com/assay-run/assay/plugin-sdk/market"
-	"github.com/assay-run/assay/plugin-sdk/sim"
 	"github.com/assay-run/assay/plugin-sdk/strategypb"
 )
 
@@ -32,49 +29,69 @@ type Execution struct {
 	clock    func() time.Time
 	opts     *Options
 	runID    string
-	req      runner.StartRequest
-	plan     run.Plan
-	venue    Venue
-	config   exchange.Config
+	setup    setup
 	plugin   *run.Plugin
-	warmup   int // candles that the strategy wants first
 	lines    *decision.Log
 	manifest artifact.Manifest
-	started  time.Time
-	// admission is what the deployment policy said; its zero value where no real money is traded.
-	admission deploy.Admission
-	// bounds are the limits that hold, risk is how they are shown.
-	bounds risk.Limits
-	risk   map[string]any
-
-	venueClock exchange.SteadyClock // of paper, where the venue has no time of its own
-
-	journal *journal.Run // from Run on
-	ending  error        // what ended the run
-	// policyAlarm is what the deployment policy said last; of the goroutine that watches it.
-	policyAlarm string
+	permit   *permit
+	paper    *paperRun
+	journal  *journal.Run // from Run on
 
 	// The rest is guarded by the gate.
 
-	gate        *run.Gate
-	phase       string
+	gate    *run.Gate
+	phase   string
+	times   times
+	notes   notes
+	alarms  *alarms
+	chart   chart
+	trading *engine.Engine // of live
+	link    runner.Link
+	end     ending
+}
+
+// setup is what was asked for and what was found for it.
+type setup struct {
+	req    runner.StartRequest
+	plan   run.Plan
+	venue  Venue
+	config exchange.Config
+	warmup int // candles that the strategy wants first
+}
+
+// times are those of the phases.
+type times struct {
+	started, ended time.Time
+	trades         time.Time     // since when the phase is trading; zero in another one
+	traded         time.Duration // before that
+}
+
+// notes are what the results show beside the numbers.
+type notes struct {
 	said        run.Said
 	assumptions []artifact.Note
 	warnings    []artifact.Note
-	alarms      alarms
-	lastCandle  time.Time // when one closed
-	window      artifact.Window
-	candles     []*market.Series // by symbol, of the window
-	layout      layout
-	engine      *sim.Engine    // of paper; nil until the warm-up is here
-	trading     *engine.Engine // of live
-	diary       *diary
-	rec         *run.Record
-	ended       time.Time
-	trades      time.Time     // since when the phase is trading; zero in another one
-	traded      time.Duration // before that
-	link        runner.Link
-	killed      bool
+}
+
+// chart is what was recorded of candles and books.
+type chart struct {
+	rec        *run.Record
+	layout     layout
+	window     artifact.Window
+	candles    []*market.Series // by symbol, of the window
+	lastCandle time.Time        // when one closed
+}
+
+// ending is how the run ended.
+type ending struct {
+	cause  error // nil: by itself
+	killed bool  // the plugin did not end by itself
+}
+
+// withParts gives a run its parts.
+func (x *Execution) withParts() *Execution {
+	x.permit, x.paper, x.alarms = &permit{run: x}, &paperRun{run: x}, &alarms{run: x}
+	return x
 }
 
 // layout is where in the steps of a run what begins.
@@ -91,8 +108,10 @@ var _ interface {
 	io.Closer
 } = (*Execution)(nil)
 
-// take reads one message of annotations or log lines.
-func (x *Execution) take(m *strategypb.PluginMessage) error { return x.said.Take(m, x.gate, x.log) }
+// takeMessage reads one message of annotations or log lines.
+func (x *Execution) takeMessage(m *strategypb.PluginMessage) error {
+	return x.notes.said.Take(m, x.gate, x.log)
+}
 
 // Manifest implements runner.Described.
 func (x *Execution) Manifest() artifact.Manifest {
@@ -117,10 +136,10 @@ func (x *Execution) Link() runner.Link {
 }
 
 // linkUp notes how the connection of a paper run stands.
-func (x *Execution) linkUp(up bool) {
-	x.gate.Lock()
-	defer x.gate.Unlock()
-	x.link.Up, x.link.LastMessage = up, x.clock()
+func (pp *paperRun) linkUp(up bool) {
+	pp.run.gate.Lock()
+	defer pp.run.gate.Unlock()
+	pp.run.link.Up, pp.run.link.LastMessage = up, pp.run.clock()
 }
 
 // Close releases files. The results stay.
@@ -139,39 +158,39 @@ func (u unopened) FinalValue() (decimal.Decimal, error)  { return u.cash, nil }
 
 // books are the account, with the record of it.
 func (x *Execution) booksLocked() (run.Books, *run.Record) {
-	if x.rec != nil && x.trading != nil {
+	if x.chart.rec != nil && x.trading != nil {
 		if books, ok := x.trading.Books(); ok {
-			return books, x.rec
+			return books, x.chart.rec
 		}
 	}
-	if x.engine == nil {
-		cash := x.plan.Cash
-		if x.req.Mode == runner.ModeLive {
+	if x.paper.engine == nil {
+		cash := x.setup.plan.Cash
+		if x.setup.req.Mode == runner.ModeLive {
 			cash = decimal.Zero // it is the account's, and not known yet
 		}
-		return unopened{cash}, run.NewRecord(run.RecordOptions{Symbols: x.plan.Symbols, Lines: x.lines, NoMemoryLimit: true})
+		return unopened{cash}, run.NewRecord(run.RecordOptions{Symbols: x.setup.plan.Symbols, Lines: x.lines, NoMemoryLimit: true})
 	}
-	return x.engine, x.rec
+	return x.paper.engine, x.chart.rec
 }
 
 // Progress implements runner.Execution.
 func (x *Execution) Progress() runner.Progress {
 	x.gate.Lock()
 	defer x.gate.Unlock()
-	cash, _ := x.plan.Cash.Float64()
+	cash, _ := x.setup.plan.Cash.Float64()
 	p := runner.Progress{Phase: x.phase, Cash: cash, Equity: cash, InitialCash: cash, UpdatedAt: x.clock(), Alarms: x.alarms.set.Open()}
 	if x.trading != nil {
 		x.liveProgress(&p)
 		return p
 	}
-	if x.engine == nil || x.engine.Step() < 0 {
+	if x.paper.engine == nil || x.paper.engine.Step() < 0 {
 		return p
 	}
-	stats := x.engine.Stats()
-	p.CandlesDone, p.SimulatedTime = x.rec.Candles(), x.engine.Time()
-	p.Cash, p.Equity = x.engine.Cash(), x.engine.Equity()
+	stats := x.paper.engine.Stats()
+	p.CandlesDone, p.SimulatedTime = x.chart.rec.Candles(), x.paper.engine.Time()
+	p.Cash, p.Equity = x.paper.engine.Cash(), x.paper.engine.Equity()
 	p.TradeCount, p.Orders, p.Fills = stats.Trades, stats.Orders, stats.Fills
-	p.Rejects, p.LastCandle = x.rec.Rejected(), x.lastCandle
+	p.Rejects, p.LastCandle = x.chart.rec.Rejected(), x.chart.lastCandle
 	return p
 }
 
@@ -179,14 +198,14 @@ func (x *Execution) Progress() runner.Progress {
 func (x *Execution) Results() *artifact.Results {
 	x.gate.Lock()
 	books, rec := x.booksLocked()
-	r, in, bad := rec.Picture(books, &x.said, true)
-	r.Assumptions, r.Warnings = slices.Clone(x.assumptions), append(slices.Clone(x.warnings), x.said.Warnings()...)
-	r.Window, r.Risk = x.window, x.risk
+	r, in, bad := rec.Picture(books, &x.notes.said, true)
+	r.Assumptions, r.Warnings = slices.Clone(x.notes.assumptions), append(slices.Clone(x.notes.warnings), x.notes.said.Warnings()...)
+	r.Window, r.Risk = x.chart.window, x.permit.risk
 	x.gate.Unlock()
 	for _, err := range bad {
 		x.log.Error("the account cannot be valued", "error", err)
 	}
-	in.Timeframe, in.Calendar = x.plan.Timeframe, metric.Calendar24x7
+	in.Timeframe, in.Calendar = x.setup.plan.Timeframe, metric.Calendar24x7
 	report, err := metric.Compute(in)
 	if err != nil {
 		x.log.Error("metrics cannot be computed", "error", err)
@@ -201,7 +220,7 @@ func (x *Execution) Look() runner.Look {
 	x.gate.Lock()
 	defer x.gate.Unlock()
 	books, rec := x.booksLocked()
-	return rec.Look(books, &x.said, true)
+	return rec.Look(books, &x.notes.said, true)
 }
 
 // OrdersAt implements runner.Watched.
@@ -215,12 +234,12 @@ func (x *Execution) OrdersAt(indexes []int) []market.Order {
 // Candles implements runner.Watched. The columns are only appended to.
 func (x *Execution) Candles(symbol market.Symbol, use func(*market.Series)) bool {
 	x.gate.Lock()
-	i := slices.Index(x.plan.Symbols, symbol)
-	if i < 0 || x.candles == nil {
+	i := slices.Index(x.setup.plan.Symbols, symbol)
+	if i < 0 || x.chart.candles == nil {
 		x.gate.Unlock()
 		return false
 	}
-	s := x.candles[i].Slice(0, x.candles[i].Len())
+	s := x.chart.candles[i].Slice(0, x.chart.candles[i].Len())
 	x.gate.Unlock()
 	use(s)
 	return true
@@ -230,30 +249,30 @@ func (x *Execution) Candles(symbol market.Symbol, use func(*market.Series)) bool
 func (x *Execution) Served() (stage string, covered time.Duration) {
 	x.gate.Lock()
 	defer x.gate.Unlock()
-	if covered = x.traded; !x.trades.IsZero() {
-		covered += x.clock().Sub(x.trades)
+	if covered = x.times.traded; !x.times.trades.IsZero() {
+		covered += x.clock().Sub(x.times.trades)
 	}
-	return x.admission.Stage, covered
+	return x.permit.admission.Stage, covered
 }
 
-// enter begins a phase. The journal has it too, so that a crash is known by its phase.
-func (x *Execution) enter(phase string) {
+// enterPhase begins a phase. The journal has it too, so that a crash is known by its phase.
+func (x *Execution) enterPhase(phase string) {
 	x.gate.Lock()
 	x.phase = phase
 	now := x.clock()
-	if !x.trades.IsZero() {
-		x.traded, x.trades = x.traded+now.Sub(x.trades), time.Time{}
+	if !x.times.trades.IsZero() {
+		x.times.traded, x.times.trades = x.times.traded+now.Sub(x.times.trades), time.Time{}
 	}
 	if phase == phaseTrading {
-		x.trades = now
+		x.times.trades = now
 	}
 	x.gate.Unlock()
-	x.tell(logPhase, map[string]any{"phase": phase})
+	x.writeLog(logPhase, map[string]any{"phase": phase})
 	x.log.Info("phase", "phase", phase)
 }
 
-// tell writes a line of the journal. That it cannot be written shows when the next step cannot.
-func (x *Execution) tell(kind string, data any) {
+// writeLog writes a line of the journal. That it cannot be written shows when the next step cannot.
+func (x *Execution) writeLog(kind string, data any) {
 	if x.journal == nil {
 		return
 	}
@@ -262,15 +281,15 @@ func (x *Execution) tell(kind string, data any) {
 	}
 }
 
-// assume says what the run assumes.
-func (x *Execution) assume(short int) {
+// addAssumptions says what the run assumes.
+func (x *Execution) addAssumptions(short int) {
 	note := func(code, message string) {
-		x.assumptions = append(x.assumptions, artifact.Note{Code: code, Message: message})
+		x.notes.assumptions = append(x.notes.assumptions, artifact.Note{Code: code, Message: message})
 	}
 	if x.trading == nil {
 		note("FULL_FILLS", "Every order fills whole, whatever the volume of the candle.")
 	}
-	if x.trading == nil && x.plan.Execution.AllowShort {
+	if x.trading == nil && x.setup.plan.Execution.AllowShort {
 		note("NO_BORROW_COST", "Short positions pay no interest for what they borrow.")
 	}
 	if short > 0 {

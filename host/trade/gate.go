@@ -25,47 +25,59 @@ type Policy interface {
 	Admit(context.Context, deploy.Request) (deploy.Admission, error)
 }
 
-// admit asks the policy, after everything else that can refuse a start and before anything of
+// permit is what lets the run trade: what the deployment policy said, and the limits that hold.
+type permit struct {
+	run *Execution
+	// admission is what the deployment policy said; its zero value where no real money is traded.
+	admission deploy.Admission
+	// bounds are the limits that hold, risk is how they are shown.
+	bounds risk.Limits
+	risk   map[string]any
+	// policyAlarm is what the deployment policy said last; of the goroutine that watches it.
+	policyAlarm string
+}
+
+// askPolicy asks the policy, after everything else that can refuse a start and before anything of
 // the venue is touched. Without a policy real money is traded ungated, which the run says.
-func (x *Execution) admit(ctx context.Context) (err error) {
-	policy := x.opts.Policy
+func (pm *permit) askPolicy(ctx context.Context) (err error) {
+	policy := pm.run.opts.Policy
 	if policy == nil {
 		if policy, err = deploy.New(deploy.Options{Mode: deploy.Warn}); err != nil {
 			return err
 		}
 	}
-	x.admission, err = policy.Admit(ctx, deploy.Request{
-		Mode: x.req.Mode, Pretend: x.config.Sandbox || x.venue.Pretend,
-		Strategy: x.plan.Strategy.Name, PluginSHA256: x.plan.Strategy.SHA256, Params: x.plan.Params,
-		Symbols: x.plan.Symbols, Timeframe: x.plan.Timeframe, Exchange: x.venue.ID,
+	pm.admission, err = policy.Admit(ctx, deploy.Request{
+		Mode: pm.run.setup.req.Mode, Pretend: pm.run.setup.config.Sandbox || pm.run.setup.venue.Pretend,
+		Strategy: pm.run.setup.plan.Strategy.Name, PluginSHA256: pm.run.setup.plan.Strategy.SHA256, Params: pm.run.setup.plan.Params,
+		Symbols: pm.run.setup.plan.Symbols, Timeframe: pm.run.setup.plan.Timeframe, Exchange: pm.run.setup.venue.ID,
 	})
 	if err != nil {
 		return err
 	}
-	for _, n := range x.admission.Notices {
-		x.warnings = append(x.warnings, artifact.Note{Code: string(n.Code), Message: n.Message})
+	for _, n := range pm.admission.Notices {
+		pm.run.notes.warnings = append(pm.run.notes.warnings, artifact.Note{Code: string(n.Code), Message: n.Message})
 	}
-	return x.bound()
+	return pm.fixLimits()
 }
 
-// bound fixes the limits of the run. Real money needs a cap on one order, or an entry that is
+// fixLimits fixes the limits of the run. Real money needs a cap on one order, or an entry that is
 // enforced.
-func (x *Execution) bound() error {
-	x.bounds = x.limits()
-	if x.realMoney() && !x.bounds.Capped() && !x.admission.Gated() {
+func (pm *permit) fixLimits() error {
+	pm.bounds = pm.tightenLimits()
+	if pm.realMoney() && !pm.bounds.Capped() && !pm.admission.Gated() {
 		return run.Refuse("MODE_NOT_SUPPORTED", map[string]any{"reason": "risk_limit_required"},
 			"Real money is traded only with a cap on one order: start the service with --risk-max-order-notional.")
 	}
-	x.risk = ShowLimits(x.bounds, x.riskMode())
+	pm.risk = ShowLimits(pm.bounds, pm.riskMode())
 	return nil
 }
 
 // riskMode is what a breach does.
-func (x *Execution) riskMode() risk.Mode {
-	if x.req.Mode == runner.ModeLive {
+func (pm *permit) riskMode() risk.Mode {
+	if pm.run.setup.req.Mode == runner.ModeLive {
 		return risk.Enforce
 	}
-	return cmp.Or(x.opts.Risk.Paper, risk.Shadow)
+	return cmp.Or(pm.run.opts.Risk.Paper, risk.Shadow)
 }
 
 // ShowLimits is limits as results and streams show them, with what a breach does.
@@ -91,19 +103,19 @@ func shownLimits(text []byte) map[string]any {
 }
 
 // Ungated implements runner.Gated.
-func (x *Execution) Ungated() string { return x.admission.Ungated }
+func (x *Execution) Ungated() string { return x.permit.admission.Ungated }
 
 // realMoney says that orders cost money: mode live, but for the simulated venue, a sandbox and
 // an endpoint on this machine.
-func (x *Execution) realMoney() bool {
-	return x.req.Mode == runner.ModeLive && !x.config.Sandbox && !x.venue.Pretend
+func (pm *permit) realMoney() bool {
+	return pm.run.setup.req.Mode == runner.ModeLive && !pm.run.setup.config.Sandbox && !pm.run.setup.venue.Pretend
 }
 
-// limits are the risk limits of the run: those of the server, and of the deployment entry where
+// tightenLimits are the risk limits of the run: those of the server, and of the deployment entry where
 // they are smaller.
-func (x *Execution) limits() risk.Limits {
-	entry := x.admission.Limits
-	return x.opts.Risk.For(x.realMoney()).Tighten(risk.Entry{
+func (pm *permit) tightenLimits() risk.Limits {
+	entry := pm.admission.Limits
+	return pm.run.opts.Risk.For(pm.realMoney()).Tighten(risk.Entry{
 		MaxOrderNotional: entry.OrderValue, MaxPositionNotional: entry.PositionValue, MaxGrossNotional: entry.Capital,
 		MaxDailyLossAmount: entry.DailyLoss, MaxDrawdown: entry.Drawdown, PriceCollar: entry.PriceCollar, OrdersPerMinute: entry.OrdersPerMinute,
 	})
@@ -113,20 +125,20 @@ func (x *Execution) limits() risk.Limits {
 var errRevoked = errors.New("the deployment policy stopped the run")
 
 // watchDeployment follows the entry that lets the run be, until ctx ends.
-func (x *Execution) watchDeployment(ctx context.Context, e *engine.Engine) {
-	policy, ok := x.opts.Policy.(*deploy.Policy)
-	if !ok || !x.realMoney() {
+func (pm *permit) watchDeployment(ctx context.Context, e *engine.Engine) {
+	policy, ok := pm.run.opts.Policy.(*deploy.Policy)
+	if !ok || !pm.realMoney() {
 		return
 	}
-	w := deploy.Watch{Policy: policy, Admission: x.admission, On: func(ev deploy.Event) { x.onDeployment(e, ev) }}
+	w := deploy.Watch{Policy: policy, Admission: pm.admission, On: func(ev deploy.Event) { pm.onDeployment(e, ev) }}
 	w.Run(ctx)
 }
 
 // onDeployment does what a change of the deployment asks for.
-func (x *Execution) onDeployment(e *engine.Engine, ev deploy.Event) {
+func (pm *permit) onDeployment(e *engine.Engine, ev deploy.Event) {
 	code := string(ev.Code)
 	raise := func() {
-		x.Raise(alarm.Occurrence{Code: code, Text: ev.Message, Shadow: x.admission.Ungated != ""})
+		pm.run.Raise(alarm.Occurrence{Code: code, Text: ev.Message, Shadow: pm.admission.Ungated != ""})
 	}
 	switch ev.Act {
 	case deploy.Stop:
@@ -137,13 +149,13 @@ func (x *Execution) onDeployment(e *engine.Engine, ev deploy.Event) {
 		e.Restrict(code, ev.Message, true)
 	case deploy.Resume:
 		e.Restrict(code, ev.Message, false)
-		x.Clear(code, "")
+		pm.run.Clear(code, "")
 	case deploy.Alarm:
-		x.Clear(x.policyAlarm, "") // there is one at a time
-		x.policyAlarm = code
+		pm.run.Clear(pm.policyAlarm, "") // there is one at a time
+		pm.policyAlarm = code
 		raise()
 	case deploy.Clear:
-		x.Clear(x.policyAlarm, "")
+		pm.run.Clear(pm.policyAlarm, "")
 	}
 }
 
@@ -155,18 +167,18 @@ const (
 )
 
 // reportKill opens an incident where a limit ended a run of a deployment, beside the end of the run.
-func (x *Execution) reportKill(reason string) {
-	policy, ok := x.opts.Policy.(interface {
+func (pm *permit) reportKill(reason string) {
+	policy, ok := pm.run.opts.Policy.(interface {
 		RiskKill(ctx context.Context, a *deploy.Admission, runID, reason string) error
 	})
 	if !ok {
 		return
 	}
-	admission, log := x.admission, x.log
-	x.opts.beside.run(func(ctx context.Context) {
+	admission, log := pm.admission, pm.run.log
+	pm.run.opts.beside.run(func(ctx context.Context) {
 		ctx, cancel := context.WithTimeout(ctx, killReportTime)
 		defer cancel()
-		if err := policy.RiskKill(ctx, &admission, x.runID, reason); err != nil {
+		if err := policy.RiskKill(ctx, &admission, pm.run.runID, reason); err != nil {
 			log.Error("the control plane was not told of the risk kill: open the incident by hand", "candidate_revision_id", admission.CandidateRevisionID, "error", err)
 		}
 	})

@@ -37,9 +37,12 @@ func capped(amount string) risk.Options {
 }
 
 func gated(mode, venue string, sandbox bool, p Policy) *Execution {
-	x := &Execution{opts: &Options{Policy: p, Risk: capped("100")}, req: runner.StartRequest{Mode: mode}, venue: Venue{ID: venue, Pretend: venue == "sim"}}
-	x.config.Sandbox = sandbox
-	x.plan = run.Plan{
+	x := (&Execution{
+		opts:  &Options{Policy: p, Risk: capped("100")},
+		setup: setup{req: runner.StartRequest{Mode: mode}, venue: Venue{ID: venue, Pretend: venue == "sim"}},
+	}).withParts()
+	x.setup.config.Sandbox = sandbox
+	x.setup.plan = run.Plan{
 		Strategy: &catalog.Strategy{Name: "sma_cross", SHA256: "ab"}, Params: json.RawMessage(`{"fast":10}`),
 		Symbols: []market.Symbol{"BTC/USDT"}, Timeframe: market.MustTimeframe("1h"),
 	}
@@ -58,23 +61,23 @@ func TestWhatIsRealMoney(t *testing.T) {
 			asked = r
 			return deploy.Admission{Notices: []deploy.Notice{{Code: deploy.RegistryUnavailable, Message: "cached"}}}, nil
 		}))
-		if err := x.admit(t.Context()); err != nil || asked.RealMoney() != c.want || x.Ungated() != "" {
+		if err := x.permit.askPolicy(t.Context()); err != nil || asked.RealMoney() != c.want || x.Ungated() != "" {
 			t.Errorf("%+v: %+v %v", c, asked, err)
 		}
 		if asked.Strategy != "sma_cross" || asked.PluginSHA256 != "ab" || string(asked.Params) != `{"fast":10}` || asked.Exchange != c.venue || len(asked.Symbols) != 1 {
 			t.Errorf("%+v", asked)
 		}
-		if len(x.warnings) != 1 || x.warnings[0].Code != "REGISTRY_UNAVAILABLE" {
-			t.Errorf("%v", x.warnings)
+		if len(x.notes.warnings) != 1 || x.notes.warnings[0].Code != "REGISTRY_UNAVAILABLE" {
+			t.Errorf("%v", x.notes.warnings)
 		}
 		// Without a policy real money says that it is ungated, nothing else does.
 		x = gated(c.mode, c.venue, c.sandbox, nil)
-		if err := x.admit(t.Context()); err != nil || (x.Ungated() != "") != c.want || strings.Contains(x.Ungated(), "Ungated") != c.want {
+		if err := x.permit.askPolicy(t.Context()); err != nil || (x.Ungated() != "") != c.want || strings.Contains(x.Ungated(), "Ungated") != c.want {
 			t.Errorf("%+v: %q %v", c, x.Ungated(), err)
 		}
 	}
 	no := &deploy.Refusal{Code: deploy.DeploymentRevoked}
-	err := gated("live", "binance", false, policyFunc(func(deploy.Request) (deploy.Admission, error) { return deploy.Admission{}, no })).admit(t.Context())
+	err := gated("live", "binance", false, policyFunc(func(deploy.Request) (deploy.Admission, error) { return deploy.Admission{}, no })).permit.askPolicy(t.Context())
 	if !errors.Is(err, no) {
 		t.Error(err)
 	}
@@ -93,7 +96,7 @@ func TestRealMoneyNeedsACap(t *testing.T) {
 	} {
 		x := gated(c.mode, c.venue, c.sandbox, yes)
 		x.opts.Risk = capped(c.amount)
-		err := x.admit(t.Context())
+		err := x.permit.askPolicy(t.Context())
 		var refusal *run.RequestError
 		switch {
 		case c.want && err != nil:
@@ -101,8 +104,8 @@ func TestRealMoneyNeedsACap(t *testing.T) {
 		case !c.want && (!errors.As(err, &refusal) || refusal.Code != "MODE_NOT_SUPPORTED" || refusal.Details["reason"] != "risk_limit_required"):
 			t.Errorf("%+v: %v", c, err)
 		}
-		if c.want && (x.risk["max_order_fraction"] == nil || x.risk["mode"] == "") {
-			t.Errorf("%+v: %v", c, x.risk)
+		if c.want && (x.permit.risk["max_order_fraction"] == nil || x.permit.risk["mode"] == "") {
+			t.Errorf("%+v: %v", c, x.permit.risk)
 		}
 	}
 	ten := capped("1000")
@@ -111,8 +114,8 @@ func TestRealMoneyNeedsACap(t *testing.T) {
 		return deploy.Admission{Limits: deploy.Limits{OrderValue: &small}}, nil
 	}))
 	x.opts.Risk = ten
-	if err := x.admit(t.Context()); err != nil || x.risk["max_order_notional"] != json.Number("10") {
-		t.Errorf("the smaller does not win: %v %v", x.risk, err)
+	if err := x.permit.askPolicy(t.Context()); err != nil || x.permit.risk["max_order_notional"] != json.Number("10") {
+		t.Errorf("the smaller does not win: %v %v", x.permit.risk, err)
 	}
 }
 
@@ -121,10 +124,10 @@ func TestZeroInAnEntry(t *testing.T) {
 	zero, none := decimal.Zero, int64(0)
 	admit := func(l deploy.Limits) map[string]any {
 		x := gated("live", "binance", false, policyFunc(func(deploy.Request) (deploy.Admission, error) { return deploy.Admission{Limits: l}, nil }))
-		if err := x.admit(t.Context()); err != nil {
+		if err := x.permit.askPolicy(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		return x.risk
+		return x.permit.risk
 	}
 	names := []string{"max_drawdown", "orders_per_minute", "price_collar", "max_order_notional", "max_position_notional", "max_gross_notional", "max_daily_loss_amount"}
 	got := admit(deploy.Limits{

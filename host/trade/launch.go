@@ -1,3 +1,16 @@
+// Package live is one paper or live run: candles from a connector, a strategy driven in
+// lockstep, orders to a venue, and a journal in between.
+//
+//	connector -> feed -> step -> strategy -> Intent -> risk -> journal -> venue -> Fill -> ledger
+//
+// Paper fills orders in the simulator that backtests use, so that the same candles give
+// the same trades. Live sends them: no committed intent, no order; an order whose fate is
+// unknown is asked for and never sent again.
+//
+// A Launcher makes an Execution, which the runner drives like any other. The packages
+// below hold what can be judged by itself: journal (what was done, on disk before it is
+// done), order (the life of an order, pure), risk (what may be done, pure), feed
+// (closed candles, exactly once).
 package live
 
 import (
@@ -126,17 +139,17 @@ func (l *Launcher) launch(ctx context.Context, runID string, req runner.StartReq
 		return nil, err
 	}
 	venue, refusal := l.choose(ctx, req, &p)
-	x := &Execution{
-		log: l.opts.Logger.Named("live").With("run_id", runID), clock: time.Now, opts: &l.opts, plan: p, req: req, venue: venue, config: venue.Config, runID: runID,
-		gate: &run.Gate{}, phase: run.PhaseStarting,
-	}
+	x := (&Execution{
+		log: l.opts.Logger.Named("live").With("run_id", runID), clock: time.Now, opts: &l.opts, runID: runID,
+		setup: setup{plan: p, req: req, venue: venue, config: venue.Config}, gate: &run.Gate{}, phase: run.PhaseStarting,
+	}).withParts()
 	if connect := venue.connectIn; connect != nil {
-		x.venue.Connect = func(ctx context.Context) (*exchange.Connection, error) {
+		x.setup.venue.Connect = func(ctx context.Context) (*exchange.Connection, error) {
 			return connect(ctx, runFolder(l.opts.LiveDir, runID))
 		}
 	}
-	x.said.Limits, x.link.Exchange = run.ChartLimits(), venue.ID
-	x.said.KeepFile(artifact.FullSplitID, run.MaxLogFile)
+	x.notes.said.Limits, x.link.Exchange = run.ChartLimits(), venue.ID
+	x.notes.said.KeepFile(artifact.FullSplitID, run.MaxLogFile)
 	if x.plugin, err = run.Launch(ctx, l.opts.Catalog, p.Strategy, catalog.LaunchOptions{Lockstep: true}); err != nil {
 		if refusal != nil {
 			err = refusal
@@ -149,13 +162,13 @@ func (l *Launcher) launch(ctx context.Context, runID string, req runner.StartReq
 		}
 	}()
 	// Parameters come before the exchange, and only the strategy knows all rules about them.
-	if x.warmup, err = x.plugin.Introduce(ctx, x.introduction(), x.take); err != nil {
+	if x.setup.warmup, err = x.plugin.Introduce(ctx, x.introduction(), x.takeMessage); err != nil {
 		return nil, err
 	}
 	if refusal != nil {
 		return nil, refusal
 	}
-	if err := x.admit(ctx); err != nil {
+	if err := x.permit.askPolicy(ctx); err != nil {
 		return nil, err
 	}
 	if l.opts.Journal == nil {
@@ -167,7 +180,7 @@ func (l *Launcher) launch(ctx context.Context, runID string, req runner.StartReq
 		return nil, &run.RequestError{Code: "RUN_START_FAILED", Message: fmt.Sprintf("No temporary file could be made: %v", err),
 			Details: map[string]any{"reason": err.Error(), "log_tail": []string{}}, Cause: err}
 	}
-	x.started = x.clock()
+	x.times.started = x.clock()
 	x.manifest = l.manifest(x)
 	return x, nil
 }
@@ -181,24 +194,24 @@ func (l *Launcher) choose(ctx context.Context, req runner.StartRequest, p *run.P
 
 func (x *Execution) introduction() *wire.Start {
 	purpose := strategypb.Purpose_PURPOSE_PAPER
-	if x.req.Mode == runner.ModeLive {
+	if x.setup.req.Mode == runner.ModeLive {
 		purpose = strategypb.Purpose_PURPOSE_LIVE
 	}
 	return &wire.Start{
-		RunID: x.runID, Mode: strategypb.DriveMode_DRIVE_MODE_LOCKSTEP, Purpose: purpose, Params: x.plan.Params,
-		Symbols: x.plan.Symbols, Timeframe: x.plan.Timeframe, InitialCash: x.plan.Cash, Execution: x.plan.ExecutionJSON,
+		RunID: x.runID, Mode: strategypb.DriveMode_DRIVE_MODE_LOCKSTEP, Purpose: purpose, Params: x.setup.plan.Params,
+		Symbols: x.setup.plan.Symbols, Timeframe: x.setup.plan.Timeframe, InitialCash: x.setup.plan.Cash, Execution: x.setup.plan.ExecutionJSON,
 		RootSeed: 1, LogLevel: "info",
 	}
 }
 
 // manifest says what is run. The candles are not known yet.
 func (l *Launcher) manifest(x *Execution) artifact.Manifest {
-	s := x.plan.Strategy
+	s := x.setup.plan.Strategy
 	m := artifact.Manifest{
 		Request: artifact.Request{
-			Kind: artifact.KindService, Mode: x.req.Mode, StrategyName: s.Name, StrategyParams: x.plan.Params, Timeframe: x.plan.Timeframe.String(),
-			Seed: "1", Exchange: x.venue.ID, InitialCash: json.RawMessage(x.plan.Cash.Trim(0).String()), Execution: x.plan.ExecutionJSON,
-			StartDate: market.FromTime(x.started),
+			Kind: artifact.KindService, Mode: x.setup.req.Mode, StrategyName: s.Name, StrategyParams: x.setup.plan.Params, Timeframe: x.setup.plan.Timeframe.String(),
+			Seed: "1", Exchange: x.setup.venue.ID, InitialCash: json.RawMessage(x.setup.plan.Cash.Trim(0).String()), Execution: x.setup.plan.ExecutionJSON,
+			StartDate: market.FromTime(x.times.started),
 		},
 		Strategy: artifact.Strategy{Name: s.Name, Version: s.Version},
 		Plugin: artifact.Plugin{
@@ -208,7 +221,7 @@ func (l *Launcher) manifest(x *Execution) artifact.Manifest {
 		Engine: l.opts.Engine, Sandbox: x.plugin.Proc.Sandbox().String(), Walls: x.plugin.Proc.Sandbox().Parts, Debug: s.Debug,
 		Splits: artifact.FullSplit(func(func(market.Time) bool) {}),
 	}
-	for _, symbol := range x.plan.Symbols {
+	for _, symbol := range x.setup.plan.Symbols {
 		m.Request.Symbols = append(m.Request.Symbols, string(symbol))
 	}
 	return m

@@ -79,8 +79,8 @@ func TestMonthOfMinutes(t *testing.T) {
 	if o.Failure != nil || !o.Stopped {
 		t.Fatalf("%+v %+v", o, o.Failure)
 	}
-	checkJournal(t, d, x, "BTC/USDT", x.candles[0])
-	minutes := checkMinutes(t, x.candles[0])
+	checkJournal(t, d, x, "BTC/USDT", x.chart.candles[0])
+	minutes := checkMinutes(t, x.chart.candles[0])
 	fills := checkBooks(t, d, x)
 	if len(points) > 1 {
 		a, b := points[0], points[len(points)-1]
@@ -150,11 +150,11 @@ func checkBooks(t *testing.T, d *desk, x *Execution) int {
 	points := everyPage(t, func(p journal.Page) (journal.Rows[journal.Equity], error) {
 		return d.journal.Equity(t.Context(), x.runID, p)
 	})
-	s := x.candles[0]
+	s := x.chart.candles[0]
 	if len(points) < s.Len() {
 		t.Errorf("%d points of equity for %d candles", len(points), s.Len())
 	}
-	cash, position, next := fraction(x.plan.Cash), new(big.Rat), 0
+	cash, position, next := fraction(x.setup.plan.Cash), new(big.Rat), 0
 	for _, p := range points {
 		for ; next < len(fills) && fills[next].At < p.At; next++ {
 			f := &fills[next]

@@ -16,52 +16,61 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/strategypb"
 )
 
-// steps is a paper run from its warm-up to its end: the loop of a backtest, over candles
+// paperRun is the part of a run that trades on paper: the loop of a backtest over candles that are still to come. Its
+// fields are guarded by the gate of the run.
+type paperRun struct {
+	run        *Execution
+	venueClock exchange.SteadyClock // where the venue has no time of its own
+	engine     *sim.Engine          // nil until the warm-up is here
+	recorder   *journalRecorder
+}
+
+// runSteps is a paper run from its warm-up to its end: the loop of a backtest, over candles
 // that are still to come.
-func (x *Execution) steps(ctx context.Context, l *line, markets []exchange.Market) error {
-	src := x.listen(l)
+func (pp *paperRun) runSteps(ctx context.Context, l *line, markets []exchange.Market) error {
+	src := pp.newSource(l)
 	defer src.Close()
-	warm, err := src.Warmup(ctx, x.warmup)
+	warm, err := src.Warmup(ctx, pp.run.setup.warmup)
 	if err != nil {
 		return err
 	}
-	if err := x.prepare(src, warm, markets); err != nil {
+	if err := pp.prepareBooks(src, warm, markets); err != nil {
 		return err
 	}
-	if err := x.writeMarkets(markets); err != nil {
+	if err := pp.writeMarkets(markets); err != nil {
 		return err
 	}
-	begin := &strategypb.Begin{WarmupSteps: x.layout.warmup, WindowStep: x.layout.window}
-	if err := x.plugin.Stream.Send(&strategypb.HostMessage{Message: &strategypb.HostMessage_Begin{Begin: begin}}); err != nil {
+	begin := &strategypb.Begin{WarmupSteps: pp.run.chart.layout.warmup, WindowStep: pp.run.chart.layout.window}
+	if err := pp.run.plugin.Stream.Send(&strategypb.HostMessage{Message: &strategypb.HostMessage_Begin{Begin: begin}}); err != nil {
 		return err
 	}
-	arriving := &arriving{x: x, ctx: ctx, src: src, warm: warm}
-	x.diary.asks = run.NewLockstep(x.plugin.Stream, x.gate, x.plan.Symbols, x.opts.StepLimit)
-	if err := x.play(arriving); err != nil {
+	arriving := &arriving{x: pp.run, ctx: ctx, src: src, warm: warm}
+	pp.recorder.asks = run.NewLockstep(pp.run.plugin.Stream, pp.run.gate, pp.run.setup.plan.Symbols, pp.run.opts.StepLimit)
+	if err := pp.runLoop(arriving); err != nil {
 		if cause := context.Cause(ctx); cause != nil {
-			return x.stopPlugin(cause)
+			return pp.stopPlugin(cause)
 		}
 		if fault, ok := errors.AsType[*engine.Fault](err); ok && fault.Code == engine.CodeRiskKill {
-			return errors.Join(err, x.endBooks())
+			return errors.Join(err, pp.endBooks())
 		}
 		return err
 	}
-	return x.plugin.Finish(x.opts.StepLimit)
+	return pp.run.plugin.Finish(pp.run.opts.StepLimit)
 }
 
-// play is the loop, with the gate held while it does not wait.
-func (x *Execution) play(f sim.Feed) error {
-	x.gate.Lock()
-	defer x.gate.Unlock()
-	err := sim.Run(x.engine, &run.Feed{Feed: f, Record: x.rec}, x.diary)
-	return errors.Join(err, x.diary.commit())
+// runLoop is the loop, with the gate held while it does not wait.
+func (pp *paperRun) runLoop(f sim.Feed) error {
+	pp.run.gate.Lock()
+	defer pp.run.gate.Unlock()
+	err := sim.Run(pp.engine, &run.Feed{Feed: f, Record: pp.run.chart.rec}, pp.recorder)
+	return errors.Join(err, pp.recorder.commitBatch())
 }
 
-// prepare makes engine and record once it is known how much warm-up there is.
-func (x *Execution) prepare(src *source, warm []*feed.Step, markets []exchange.Market) error {
-	x.gate.Lock()
-	defer x.gate.Unlock()
-	have := make([]int, len(x.plan.Symbols))
+// prepareBooks makes engine and record once it is known how much warm-up there is.
+func (pp *paperRun) prepareBooks(src *source, warm []*feed.Step, markets []exchange.Market) error {
+	pp.run.gate.Lock()
+	defer pp.run.gate.Unlock()
+	have := make([]int, len(pp.run.setup.plan.Symbols))
 	for _, b := range warm {
 		for i := range b.Closed {
 			if b.Closed[i] {
@@ -71,32 +80,32 @@ func (x *Execution) prepare(src *source, warm []*feed.Step, markets []exchange.M
 	}
 	short := 0
 	for _, n := range have {
-		short = max(short, x.warmup-n)
+		short = max(short, pp.run.setup.warmup-n)
 	}
-	x.layout.window = int64(len(warm))
-	x.layout.warmup = x.layout.window + int64(short)
+	pp.run.chart.layout.window = int64(len(warm))
+	pp.run.chart.layout.warmup = pp.run.chart.layout.window + int64(short)
 	cfg := sim.Config{
-		Symbols: x.plan.Symbols, Timeframe: x.plan.Timeframe, InitialCash: x.plan.Cash, Options: x.plan.Execution,
-		WarmupSteps: x.layout.warmup, WindowStep: x.layout.window, PriceSteps: make([]decimal.Decimal, len(markets)),
+		Symbols: pp.run.setup.plan.Symbols, Timeframe: pp.run.setup.plan.Timeframe, InitialCash: pp.run.setup.plan.Cash, Options: pp.run.setup.plan.Execution,
+		WarmupSteps: pp.run.chart.layout.warmup, WindowStep: pp.run.chart.layout.window, PriceSteps: make([]decimal.Decimal, len(markets)),
 	}
 	for i, m := range markets {
 		cfg.PriceSteps[i] = m.PriceTick
-		x.candles = append(x.candles, &market.Series{Symbol: m.Symbol, Timeframe: x.plan.Timeframe})
+		pp.run.chart.candles = append(pp.run.chart.candles, &market.Series{Symbol: m.Symbol, Timeframe: pp.run.setup.plan.Timeframe})
 	}
-	x.rec = run.NewRecord(run.RecordOptions{Symbols: x.plan.Symbols, Lines: x.lines, Window: x.layout.window, NoMemoryLimit: true})
-	watch, err := x.newShadow(src.clock.Now())
+	pp.run.chart.rec = run.NewRecord(run.RecordOptions{Symbols: pp.run.setup.plan.Symbols, Lines: pp.run.lines, Window: pp.run.chart.layout.window, NoMemoryLimit: true})
+	watch, err := pp.newShadow(src.clock.Now())
 	if err != nil {
 		return err
 	}
-	x.diary = &diary{Recorder: x.rec, x: x, src: src, run: x.journal, watch: watch}
-	cfg.Judge = x.diary.judge
-	if x.engine, err = sim.NewEngine(cfg, x.diary); err != nil {
+	pp.recorder = &journalRecorder{Recorder: pp.run.chart.rec, x: pp.run, src: src, run: pp.run.journal, watch: watch}
+	cfg.Judge = pp.recorder.judgeOrder
+	if pp.engine, err = sim.NewEngine(cfg, pp.recorder); err != nil {
 		return err
 	}
-	x.diary.batch.Entries = append(x.diary.batch.Entries, journal.Entry{
-		Kind: logLayout, Data: map[string]any{"window": x.layout.window, "warmup": x.layout.warmup},
+	pp.recorder.batch.Entries = append(pp.recorder.batch.Entries, journal.Entry{
+		Kind: logLayout, Data: map[string]any{"window": pp.run.chart.layout.window, "warmup": pp.run.chart.layout.warmup},
 	})
-	x.assume(short)
+	pp.run.addAssumptions(short)
 	return nil
 }
 
@@ -114,23 +123,23 @@ func (a *arriving) Next(b *sim.Batch) (bool, error) {
 	x := a.x
 	if len(a.warm) > 0 {
 		*b = a.warm[0].Batch
-		x.diary.took(a.warm[0], a.step)
+		x.paper.recorder.takeStep(a.warm[0], a.step)
 		a.warm = a.warm[1:]
 		a.step++
 		return true, nil
 	}
 	var next *feed.Step
-	err := x.diary.commit() // the orders of the step before
+	err := x.paper.recorder.commitBatch() // the orders of the step before
 	if err != nil {
 		return false, err
 	}
-	if a.step >= x.layout.warmup && x.phase == phaseWarming {
-		x.gate.Outside(func() { x.enter(phaseTrading) })
+	if a.step >= x.chart.layout.warmup && x.phase == phaseWarming {
+		x.gate.Outside(func() { x.enterPhase(phaseTrading) })
 	}
 	for next == nil && err == nil {
 		x.gate.Outside(func() { next, err = a.src.Next(a.ctx) })
 		if next == nil && err == nil {
-			err = x.diary.waits()
+			err = x.paper.recorder.onIdle()
 		}
 	}
 	switch {
@@ -141,7 +150,7 @@ func (a *arriving) Next(b *sim.Batch) (bool, error) {
 	}
 	*b = next.Batch
 	x.link.LastMessage = x.clock()
-	x.diary.took(next, a.step)
+	x.paper.recorder.takeStep(next, a.step)
 	a.step++
 	x.note(b)
 	return true, nil
@@ -154,23 +163,23 @@ func (x *Execution) note(b *sim.Batch) {
 			continue
 		}
 		c := b.Candles[i]
-		x.lastCandle = x.clock()
-		x.candles[i].Append(c)
-		if x.window.Start == 0 {
-			x.window.Start = c.OpenTime
+		x.chart.lastCandle = x.clock()
+		x.chart.candles[i].Append(c)
+		if x.chart.window.Start == 0 {
+			x.chart.window.Start = c.OpenTime
 		}
-		x.window.End = max(x.window.End, c.CloseTime)
-		x.window.Candles++
+		x.chart.window.End = max(x.chart.window.End, c.CloseTime)
+		x.chart.window.Candles++
 	}
 }
 
 // writeMarkets completes the run's row: paper has an account of its own.
-func (x *Execution) writeMarkets(markets []exchange.Market) error {
+func (pp *paperRun) writeMarkets(markets []exchange.Market) error {
 	text, err := engine.EncodeMarkets(markets)
 	if err != nil {
 		return err
 	}
-	return x.journal.Connected(context.Background(), journal.Connected{
-		AccountID: x.runID, Markets: text, StartCash: decimal.NullDecimal{Decimal: x.plan.Cash, Valid: true},
+	return pp.run.journal.Connected(context.Background(), journal.Connected{
+		AccountID: pp.run.runID, Markets: text, StartCash: decimal.NullDecimal{Decimal: pp.run.setup.plan.Cash, Valid: true},
 	})
 }

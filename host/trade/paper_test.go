@@ -78,8 +78,8 @@ func TestPaperStops(t *testing.T) {
 	}
 	_, covered := x.Served()
 	time.Sleep(20 * time.Millisecond)
-	if stage, later := x.Served(); covered <= 0 || covered > x.ended.Sub(x.started) || later != covered || stage != "" {
-		t.Errorf("%v counts, later %v in stage %q, of %v", covered, later, stage, x.ended.Sub(x.started))
+	if stage, later := x.Served(); covered <= 0 || covered > x.times.ended.Sub(x.times.started) || later != covered || stage != "" {
+		t.Errorf("%v counts, later %v in stage %q, of %v", covered, later, stage, x.times.ended.Sub(x.times.started))
 	}
 }
 

@@ -52,7 +52,7 @@ func inPhase(x *Execution, phase string) func() bool {
 func looks(t *testing.T, x *Execution) {
 	t.Helper()
 	x.gate.Lock()
-	src := x.diary.src
+	src := x.paper.recorder.src
 	x.gate.Unlock()
 	for range 2 {
 		src.nudge()
@@ -205,8 +205,8 @@ func TestPaperConnectorCrash(t *testing.T) {
 	if told[engine.CodeConnectorCrashed] != 1 || told[engine.CodeConnectorBack] != 1 || told[feed.CandleMissing] != 0 {
 		t.Errorf("%v", told)
 	}
-	if n := checkJournal(t, d, x, v.symbol, x.candles[0]); n != 19 || x.candles[0].Len() != 69 {
-		t.Errorf("%d candles, %d of them were fetched", x.candles[0].Len(), n)
+	if n := checkJournal(t, d, x, v.symbol, x.chart.candles[0]); n != 19 || x.chart.candles[0].Len() != 69 {
+		t.Errorf("%d candles, %d of them were fetched", x.chart.candles[0].Len(), n)
 	}
 	if n := len(x.Results().Fills); n < 5 {
 		t.Errorf("only %d fills", n)
@@ -238,15 +238,15 @@ func TestPaperConnectorCrashes(t *testing.T) {
 
 // TestPaperClock: a venue without a time of its own has that which it told, and it goes on by what has passed.
 func TestPaperClock(t *testing.T) {
-	x := &Execution{clock: time.Now, gate: &run.Gate{}}
+	x := (&Execution{clock: time.Now, gate: &run.Gate{}}).withParts()
 	conn := &exchange.Connection{}
-	x.opened(conn, exchange.Opened{ClockOffset: time.Hour}, 0)
+	x.paper.onOpened(conn, exchange.Opened{ClockOffset: time.Hour}, 0)
 	if ahead := time.Until(conn.Clock.Now().Time()); ahead < 59*time.Minute || ahead > 61*time.Minute || x.link.Synthetic {
 		t.Errorf("%s ahead, %+v", ahead, x.link)
 	}
 	paced := &exchange.PacedClock{Then: market.Time(5), Since: time.Now(), Pace: 1}
 	conn = &exchange.Connection{}
-	if x.opened(conn, exchange.Opened{Clock: paced}, 0); conn.Clock != exchange.VenueClock(paced) || !x.link.Synthetic {
+	if x.paper.onOpened(conn, exchange.Opened{Clock: paced}, 0); conn.Clock != exchange.VenueClock(paced) || !x.link.Synthetic {
 		t.Errorf("%v, %+v", conn.Clock, x.link)
 	}
 }
@@ -305,10 +305,10 @@ func (s *told) connect(context.Context) (*exchange.Connection, error) {
 
 // bare is a paper run over a session, of which only the connection is there.
 func (s *told) bare() *Execution {
-	return &Execution{
-		log: hclog.NewNullLogger(), clock: time.Now, gate: &run.Gate{}, plan: run.Plan{Symbols: []market.Symbol{one}},
-		opts: &Options{ConnectLimit: 2 * time.Minute}, venue: Venue{ID: "told", Connect: s.connect},
-	}
+	return (&Execution{
+		log: hclog.NewNullLogger(), clock: time.Now, gate: &run.Gate{}, opts: &Options{ConnectLimit: 2 * time.Minute},
+		setup: setup{plan: run.Plan{Symbols: []market.Symbol{one}}, venue: Venue{ID: "told", Connect: s.connect}},
+	}).withParts()
 }
 
 func refused(o exchange.Outcome, silence time.Duration) error {
@@ -353,9 +353,9 @@ func TestPaperIsPatient(t *testing.T) {
 						s.markets = answers
 					}
 					x, began := s.bare(), time.Now()
-					conn, err := x.connect(t.Context())
+					conn, err := x.paper.connectVenue(t.Context())
 					if err == nil {
-						_, err = x.markets(t.Context(), conn)
+						_, err = x.paper.readMarkets(t.Context(), conn)
 					}
 					took := time.Since(began)
 					f, ok := errors.AsType[*engine.Fault](err)
@@ -368,7 +368,7 @@ func TestPaperIsPatient(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		s, began := &told{open: func(int) error { return refused(exchange.Rejected, 0) }}, time.Now()
-		_, err := s.bare().connect(t.Context())
+		_, err := s.bare().paper.connectVenue(t.Context())
 		f, ok := errors.AsType[*engine.Fault](err)
 		if took := time.Since(began); !ok || f.Data["reason"] != "unreachable" || took > 0 || s.opened != 1 || s.released != 1 {
 			t.Errorf("after %s, %d attempts: %v", took, s.opened, err)
@@ -384,7 +384,7 @@ func TestPaperHangsUpInTime(t *testing.T) {
 			return ctx.Err()
 		}}
 		x := s.bare()
-		conn, err := x.connect(t.Context())
+		conn, err := x.paper.connectVenue(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -33,10 +33,10 @@ func TestInterruptedRunIsReadBack(t *testing.T) {
 	}()
 	stop := x.plugin.Watch(ctx)
 	defer stop()
-	if err := x.begin(); err != nil {
+	if err := x.beginJournal(); err != nil {
 		t.Fatal(err)
 	}
-	_ = x.trade(ctx) // and nobody writes the end
+	_ = x.paper.runTrading(ctx) // and nobody writes the end
 	x.plugin.Close("test")
 	want := x.Results()
 	rep, cleared, err := d.launcher.Interrupted(t.Context())

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/assay-run/assay/host/alarm"
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/host/proc/sandbox"
@@ -31,39 +30,39 @@ const (
 // Run implements runner.Execution.
 func (x *Execution) Run(ctx context.Context) runner.Outcome {
 	defer x.plugin.Watch(ctx)()
-	defer x.wipe()
-	err := x.begin()
-	if err == nil && x.req.Mode == runner.ModeLive {
+	defer x.wipeCredentials()
+	err := x.beginJournal()
+	if err == nil && x.setup.req.Mode == runner.ModeLive {
 		err = x.tradeLive(ctx)
 	} else if err == nil {
-		err = x.trade(ctx)
+		err = x.paper.runTrading(ctx)
 	}
-	x.ending = err
+	x.end.cause = err
 	outcome := x.outcome(err)
-	x.endAlarms()
+	x.alarms.endAlarms()
 	x.plugin.Close("the run is over")
 	x.writeEnd(outcome)
 	x.gate.Lock()
-	x.ended = x.clock()
+	x.times.ended = x.clock()
 	x.gate.Unlock()
 	return outcome
 }
 
-// begin writes the run down before it touches the network.
-func (x *Execution) begin() error {
-	req := x.req // as it was understood
-	req.StrategyParams, req.Execution, req.Exchange = x.plan.Params, x.plan.ExecutionJSON, x.venue.ID
+// beginJournal writes the run down before it touches the network.
+func (x *Execution) beginJournal() error {
+	req := x.setup.req // as it was understood
+	req.StrategyParams, req.Execution, req.Exchange = x.setup.plan.Params, x.setup.plan.ExecutionJSON, x.setup.venue.ID
 	text, err := json.Marshal(req)
 	if err != nil {
 		return err
 	}
-	limits, err := json.Marshal(x.risk)
+	limits, err := json.Marshal(x.permit.risk)
 	if err != nil {
 		return err
 	}
 	book, err := x.opts.Journal.Begin(context.Background(), journal.Info{
-		RunID: x.runID, RunTag: order.Tag(x.runID), Mode: x.req.Mode, Exchange: x.venue.ID, Symbols: x.plan.Symbols, Timeframe: x.plan.Timeframe,
-		Risk: limits, Request: text, StrategySHA256: x.plan.Strategy.SHA256, StartedAt: market.FromTime(x.started),
+		RunID: x.runID, RunTag: order.Tag(x.runID), Mode: x.setup.req.Mode, Exchange: x.setup.venue.ID, Symbols: x.setup.plan.Symbols, Timeframe: x.setup.plan.Timeframe,
+		Risk: limits, Request: text, StrategySHA256: x.setup.plan.Strategy.SHA256, StartedAt: market.FromTime(x.times.started),
 	})
 	x.gate.Lock()
 	defer x.gate.Unlock()
@@ -80,7 +79,7 @@ func (x *Execution) writeEnd(o runner.Outcome) {
 	if o.Stopped {
 		end.StopReason = runner.StopStopped
 	}
-	if o.Stopped && errors.Is(x.ending, runner.ErrShutdown) {
+	if o.Stopped && errors.Is(x.end.cause, runner.ErrShutdown) {
 		end.StopReason = runner.StopShutdown
 	}
 	if o.Failure != nil {
@@ -95,74 +94,74 @@ func (x *Execution) writeEnd(o runner.Outcome) {
 	}
 }
 
-// trade is the run from the connection to its end.
-func (x *Execution) trade(ctx context.Context) error {
-	conn, err := x.connect(ctx)
+// runTrading is the run from the connection to its end.
+func (pp *paperRun) runTrading(ctx context.Context) error {
+	conn, err := pp.connectVenue(ctx)
 	if err != nil {
-		return x.stopped(ctx, err)
+		return pp.run.stopCause(ctx, err)
 	}
-	l := &line{x: x}
+	l := &line{x: pp.run}
 	l.take(conn)
 	defer l.hangUp(ctx)
-	x.enter(phaseReconciling)
+	pp.run.enterPhase(phaseReconciling)
 	var markets []exchange.Market
 	err = l.with(ctx, func(ctx context.Context, conn *exchange.Connection) (err error) {
-		markets, err = x.markets(ctx, conn)
+		markets, err = pp.readMarkets(ctx, conn)
 		return err
 	})
 	if err != nil {
-		return x.stopped(ctx, err)
+		return pp.run.stopCause(ctx, err)
 	}
-	x.enter(phaseWarming)
-	err = x.steps(ctx, l, markets)
-	return x.stopped(ctx, err)
+	pp.run.enterPhase(phaseWarming)
+	err = pp.runSteps(ctx, l, markets)
+	return pp.run.stopCause(ctx, err)
 }
 
-// connect starts the connector and opens its session. The connection has a clock: the venue's own, else the run's,
+// connectVenue starts the connector and opens its session. The connection has a clock: the venue's own, else the run's,
 // which goes on from what the connector says.
-func (x *Execution) connect(ctx context.Context) (*exchange.Connection, error) {
-	d := engine.Dialer{Exchange: x.venue.ID, Connect: x.venue.Connect, Open: x.openRequest(), Limit: x.opts.ConnectLimit, Failed: func(err error) {
-		x.log.Warn("the exchange cannot be reached", "exchange", x.venue.ID, "error", err)
+func (pp *paperRun) connectVenue(ctx context.Context) (*exchange.Connection, error) {
+	d := engine.Dialer{Exchange: pp.run.setup.venue.ID, Connect: pp.run.setup.venue.Connect, Open: pp.run.openRequest(), Limit: pp.run.opts.ConnectLimit, Failed: func(err error) {
+		pp.run.log.Warn("the exchange cannot be reached", "exchange", pp.run.setup.venue.ID, "error", err)
 	}}
 	made, err := d.Dial(ctx)
 	if err != nil {
 		return nil, err
 	}
-	x.opened(made.Conn, made.Opened, made.Took)
+	pp.onOpened(made.Conn, made.Opened, made.Took)
 	return made.Conn, nil
 }
 
-// opened notes what a session says of itself.
-func (x *Execution) opened(conn *exchange.Connection, o exchange.Opened, latency time.Duration) {
-	x.gate.Lock()
-	x.manifest.ConnectorSandbox = sandbox.Weaker(x.manifest.ConnectorSandbox, conn.Sandbox)
-	x.link.Latency, x.link.Offset, x.link.Synthetic = latency, o.ClockOffset, conn.Clock != nil || o.Clock != nil
-	x.gate.Unlock()
-	x.venueClock.SetOffset(o.ClockOffset)
+// onOpened notes what a session says of itself.
+func (pp *paperRun) onOpened(conn *exchange.Connection, o exchange.Opened, latency time.Duration) {
+	pp.run.gate.Lock()
+	pp.run.manifest.ConnectorSandbox = sandbox.Weaker(pp.run.manifest.ConnectorSandbox, conn.Sandbox)
+	pp.run.link.Latency, pp.run.link.Offset, pp.run.link.Synthetic = latency, o.ClockOffset, conn.Clock != nil || o.Clock != nil
+	pp.run.gate.Unlock()
+	pp.venueClock.SetOffset(o.ClockOffset)
 	switch {
 	case conn.Clock != nil:
 	case o.Clock != nil:
 		conn.Clock = o.Clock
 	default:
-		conn.Clock = &x.venueClock
+		conn.Clock = &pp.venueClock
 	}
-	x.linkUp(true)
+	pp.linkUp(true)
 }
 
-// heard takes the venue's time as the connector of a paper run tells it with every beat.
-func (x *Execution) heard(ack exchange.Ack, asked time.Time) {
+// onBeat takes the venue's time as the connector of a paper run tells it with every beat.
+func (pp *paperRun) onBeat(ack exchange.Ack, asked time.Time) {
 	if ack.VenueTime <= 0 {
 		return
 	}
-	x.gate.Lock()
-	defer x.gate.Unlock()
-	x.link.Offset = x.venueClock.Hear(ack.VenueTime, asked, x.link.Offset)
+	pp.run.gate.Lock()
+	defer pp.run.gate.Unlock()
+	pp.run.link.Offset = pp.venueClock.Hear(ack.VenueTime, asked, pp.run.link.Offset)
 }
 
 func (x *Execution) openRequest() exchange.OpenRequest {
 	return exchange.OpenRequest{
-		RunID: x.runID, Trading: x.req.Mode == runner.ModeLive, Symbols: x.plan.Symbols, Timeframe: x.plan.Timeframe,
-		Config: x.config, RunTag: order.Tag(x.runID), Endpoint: x.venue.Endpoint, LeaseFile: leaseFile(x.opts.LiveDir, x.runID),
+		RunID: x.runID, Trading: x.setup.req.Mode == runner.ModeLive, Symbols: x.setup.plan.Symbols, Timeframe: x.setup.plan.Timeframe,
+		Config: x.setup.config, RunTag: order.Tag(x.runID), Endpoint: x.setup.venue.Endpoint, LeaseFile: leaseFile(x.opts.LiveDir, x.runID),
 		OnLeaseLoss: x.opts.OnLeaseLoss,
 	}
 }
@@ -170,9 +169,9 @@ func (x *Execution) openRequest() exchange.OpenRequest {
 // marketsTries is how often the rules of the markets are asked for before the start fails.
 const marketsTries = 3
 
-// markets are the rules of the run's symbols, in their order. A venue that wants no requests for a while is waited for.
-func (x *Execution) markets(ctx context.Context, conn *exchange.Connection) ([]exchange.Market, error) {
-	limit, cancel := context.WithTimeout(ctx, x.opts.ConnectLimit)
+// readMarkets are the rules of the run's symbols, in their order. A venue that wants no requests for a while is waited for.
+func (pp *paperRun) readMarkets(ctx context.Context, conn *exchange.Connection) ([]exchange.Market, error) {
+	limit, cancel := context.WithTimeout(ctx, pp.run.opts.ConnectLimit)
 	defer cancel()
 	all, err := conn.Markets(limit)
 	for try := 1; err != nil && try < marketsTries; {
@@ -189,17 +188,17 @@ func (x *Execution) markets(ctx context.Context, conn *exchange.Connection) ([]e
 	case err != nil && ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case err != nil:
-		return nil, engine.ExchangeFault("unreachable", err, "%s does not say which markets it has: %v", x.venue.ID, err)
+		return nil, engine.ExchangeFault("unreachable", err, "%s does not say which markets it has: %v", pp.run.setup.venue.ID, err)
 	}
 	known := map[market.Symbol]exchange.Market{}
 	for _, m := range all {
 		known[m.Symbol] = m
 	}
-	out := make([]exchange.Market, 0, len(x.plan.Symbols))
-	for _, s := range x.plan.Symbols {
+	out := make([]exchange.Market, 0, len(pp.run.setup.plan.Symbols))
+	for _, s := range pp.run.setup.plan.Symbols {
 		m, ok := known[s]
 		if !ok || !m.Trading {
-			f := engine.ExchangeFault("symbol", nil, "%s does not trade %s", x.venue.ID, s)
+			f := engine.ExchangeFault("symbol", nil, "%s does not trade %s", pp.run.setup.venue.ID, s)
 			f.Data["symbol"] = s
 			return nil, f
 		}
@@ -208,8 +207,8 @@ func (x *Execution) markets(ctx context.Context, conn *exchange.Connection) ([]e
 	return out, nil
 }
 
-// stopped lets a stop win over the errors that it causes.
-func (x *Execution) stopped(ctx context.Context, err error) error {
+// stopCause lets a stop win over the errors that it causes.
+func (x *Execution) stopCause(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() == nil {
 		return err
 	}
@@ -229,8 +228,8 @@ func (x *Execution) outcome(err error) runner.Outcome {
 	switch {
 	case err == nil:
 		o := runner.Outcome{}
-		if x.engine != nil && x.engine.Bankrupt() {
-			x.warn("BANKRUPT", fmt.Sprintf("equity was gone at %s: every position was closed there and the run ended", x.engine.Time()))
+		if x.paper.engine != nil && x.paper.engine.Bankrupt() {
+			x.warn("BANKRUPT", fmt.Sprintf("equity was gone at %s: every position was closed there and the run ended", x.paper.engine.Time()))
 			o.Message = "The account went bankrupt."
 		}
 		return o
@@ -239,11 +238,11 @@ func (x *Execution) outcome(err error) runner.Outcome {
 	case isStop(err):
 		return runner.Outcome{Stopped: true, Message: x.stopMessage()}
 	}
-	return runner.Outcome{Failure: x.failure(err), Message: x.kept()}
+	return runner.Outcome{Failure: x.failure(err), Message: x.describeKept()}
 }
 
-// kept is what a live run leaves at the venue; "" when nothing.
-func (x *Execution) kept() string {
+// describeKept is what a live run leaves at the venue; "" when nothing.
+func (x *Execution) describeKept() string {
 	x.gate.Lock()
 	defer x.gate.Unlock()
 	if x.trading == nil {
@@ -255,7 +254,7 @@ func (x *Execution) kept() string {
 // stopMessage says what a stop has left: positions are kept.
 func (x *Execution) stopMessage() string {
 	var parts []string
-	if x.killed {
+	if x.end.killed {
 		parts = append(parts, "The plugin did not end by itself and was killed.")
 	}
 	x.gate.Lock()
@@ -296,34 +295,29 @@ func (x *Execution) failure(err error) *artifact.Failure {
 func (x *Execution) lastStepLocked() market.Time {
 	switch {
 	case x.trading != nil:
-		return x.window.End
-	case x.engine == nil || x.engine.Step() < 0:
+		return x.chart.window.End
+	case x.paper.engine == nil || x.paper.engine.Step() < 0:
 		return 0
 	}
-	return x.engine.Time()
+	return x.paper.engine.Time()
 }
 
 // stopPlugin cancels open orders in the books of a paper run and asks the plugin to end.
-func (x *Execution) stopPlugin(cause error) error {
-	x.enter(phaseStopping)
-	if err := x.endBooks(); err != nil {
+func (pp *paperRun) stopPlugin(cause error) error {
+	pp.run.enterPhase(phaseStopping)
+	if err := pp.endBooks(); err != nil {
 		return err
 	}
-	x.killed = x.plugin.Stop(cause.Error())
+	pp.run.end.killed = pp.run.plugin.Stop(cause.Error())
 	return cause
 }
 
 // endBooks cancels what is open in the books of a paper run, and writes that down.
-func (x *Execution) endBooks() error {
-	x.gate.Lock()
-	defer x.gate.Unlock()
-	if x.engine == nil {
+func (pp *paperRun) endBooks() error {
+	pp.run.gate.Lock()
+	defer pp.run.gate.Unlock()
+	if pp.engine == nil {
 		return nil
 	}
-	return errors.Join(x.engine.Finish(), x.diary.commit())
-}
-
-// candleAlarm keeps what the user should know about the candles.
-func (x *Execution) candleAlarm(a feed.Alarm) {
-	x.Raise(alarm.Occurrence{Code: a.Code, Subject: string(a.Symbol), Text: a.Message})
+	return errors.Join(pp.engine.Finish(), pp.recorder.commitBatch())
 }

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/assay-run/assay/host/alarm"
 	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/host/trade/engine"
 	"github.com/assay-run/assay/host/trade/feed"
@@ -28,7 +29,7 @@ type line struct {
 func (l *line) take(conn *exchange.Connection) {
 	ctx, cancel := context.WithCancel(context.Background())
 	l.conn, l.quiet = conn, cancel
-	l.lease.Go(func() { conn.KeepLease(ctx, l.x.heard) })
+	l.lease.Go(func() { conn.KeepLease(ctx, l.x.paper.onBeat) })
 }
 
 // let ends what stands behind the connection.
@@ -59,23 +60,23 @@ func (l *line) with(ctx context.Context, f func(context.Context, *exchange.Conne
 func (l *line) relaunch(ctx context.Context) error {
 	x := l.x
 	l.let()
-	x.linkUp(false)
+	x.paper.linkUp(false)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if err := l.crashes.Another(time.Now(), x.venue.ID); err != nil {
+	if err := l.crashes.Another(time.Now(), x.setup.venue.ID); err != nil {
 		return err
 	}
-	x.halt(true)
-	x.warn(engine.CodeConnectorCrashed, "the connector of "+x.venue.ID+" is gone and is started again")
-	conn, err := x.connect(ctx)
+	x.paper.setHalted(true)
+	x.warn(engine.CodeConnectorCrashed, "the connector of "+x.setup.venue.ID+" is gone and is started again")
+	conn, err := x.paper.connectVenue(ctx)
 	if err != nil {
 		return err
 	}
 	l.take(conn)
-	x.halt(false)
+	x.paper.setHalted(false)
 	x.Clear(engine.CodeConnectorCrashed, "")
-	x.warn(engine.CodeConnectorBack, "the connector of "+x.venue.ID+" is back")
+	x.warn(engine.CodeConnectorBack, "the connector of "+x.setup.venue.ID+" is back")
 	return nil
 }
 
@@ -92,21 +93,21 @@ func (l *line) hangUp(ctx context.Context) {
 	l.let()
 }
 
-// halt is the state of a run without a connector, from its loss to its return.
-func (x *Execution) halt(on bool) {
-	x.gate.Lock()
-	defer x.gate.Unlock()
-	if x.diary == nil {
+// setHalted is the state of a run without a connector, from its loss to its return.
+func (pp *paperRun) setHalted(on bool) {
+	pp.run.gate.Lock()
+	defer pp.run.gate.Unlock()
+	if pp.recorder == nil {
 		return // it does not trade yet
 	}
-	if guard := x.diary.watch.guard; !on {
+	if guard := pp.recorder.watch.guard; !on {
 		guard.Clear(engine.CodeConnectorCrashed)
 	} else {
 		guard.Raise(risk.Reason{
-			Code: engine.CodeConnectorCrashed, State: risk.Halted, Clears: risk.WhenGone, Since: x.diary.src.clock.Now(), Message: "there is no connector",
+			Code: engine.CodeConnectorCrashed, State: risk.Halted, Clears: risk.WhenGone, Since: pp.recorder.src.clock.Now(), Message: "there is no connector",
 		})
 	}
-	x.diary.src.nudge()
+	pp.recorder.src.nudge()
 }
 
 // source turns the candle feed, which pushes steps, into one that is asked for them: a
@@ -131,18 +132,20 @@ var errEnded = errors.New("the candles have ended")
 // errClosed stops a feed that nobody listens to any more.
 var errClosed = errors.New("the run is over")
 
-// listen is the source of the run. Its clock stays when another connector is started.
-func (x *Execution) listen(l *line) *source {
-	return &source{x: x, line: l, clock: l.conn.Clock, offers: make(feed.Offers), wake: make(chan struct{}, 1), ended: make(chan error, 1)}
+// newSource is the source of the run. Its clock stays when another connector is started.
+func (pp *paperRun) newSource(l *line) *source {
+	return &source{x: pp.run, line: l, clock: l.conn.Clock, offers: make(feed.Offers), wake: make(chan struct{}, 1), ended: make(chan error, 1)}
 }
 
 func (s *source) newFeed() (*feed.Feed, error) {
-	x, kind := s.x, s.x.venue.Description.Kind
+	x, kind := s.x, s.x.setup.venue.Description.Kind
 	return feed.New(feed.Config{
-		Symbols: x.plan.Symbols, Timeframe: x.plan.Timeframe, Clock: s.clock, Stored: kind == "sim" || kind == "store",
-		Step: s.take, Alarm: x.candleAlarm,
+		Symbols: x.setup.plan.Symbols, Timeframe: x.setup.plan.Timeframe, Clock: s.clock, Stored: kind == "sim" || kind == "store",
+		Step: s.take, Alarm: func(a feed.Alarm) {
+			x.Raise(alarm.Occurrence{Code: a.Code, Subject: string(a.Symbol), Text: a.Message})
+		},
 		State: func(state exchange.LinkState, reason string) {
-			x.linkUp(state == exchange.Connected)
+			x.paper.linkUp(state == exchange.Connected)
 			x.log.Debug("candle stream", "state", string(state), "reason", reason)
 		},
 	})
@@ -177,7 +180,7 @@ func (s *source) Warmup(ctx context.Context, candles int) ([]*feed.Step, error) 
 func (s *source) run(ctx context.Context) error {
 	return s.line.with(ctx, func(ctx context.Context, conn *exchange.Connection) error {
 		return s.feed.Follow(ctx, conn, func(err error) {
-			s.x.linkUp(false)
+			s.x.paper.linkUp(false)
 			s.x.log.Warn("the stream of candles gave up and is begun again", "error", err)
 		})
 	})

@@ -21,34 +21,34 @@ import (
 // is asked through desk.
 func (x *Execution) tradeLive(ctx context.Context) error {
 	e := engine.New(engine.Config{
-		RunID: x.runID, Symbols: x.plan.Symbols, Timeframe: x.plan.Timeframe, Venue: x.venue.Description,
-		Connect: x.venue.Connect, Open: x.openRequest(), Journal: x.opts.Journal, Run: x.journal, Limits: x.bounds,
-		Warmup: x.warmup, OnStop: x.opts.OnStop, OnShutdown: x.opts.OnShutdown, Unprotected: x.opts.Unprotected, Resume: engine.Resume(x.req.Resume), Orderly: isStop,
-		Shutdown: func(err error) bool { return errors.Is(err, runner.ErrShutdown) }, Gate: x.gate, Host: &liveHost{x: x}, Link: x.linked, ConnectLimit: x.opts.ConnectLimit,
+		RunID: x.runID, Symbols: x.setup.plan.Symbols, Timeframe: x.setup.plan.Timeframe, Venue: x.setup.venue.Description,
+		Connect: x.setup.venue.Connect, Open: x.openRequest(), Journal: x.opts.Journal, Run: x.journal, Limits: x.permit.bounds,
+		Warmup: x.setup.warmup, OnStop: x.opts.OnStop, OnShutdown: x.opts.OnShutdown, Unprotected: x.opts.Unprotected, Resume: engine.Resume(x.setup.req.Resume), Orderly: isStop,
+		Shutdown: func(err error) bool { return errors.Is(err, runner.ErrShutdown) }, Gate: x.gate, Host: &liveHost{x: x}, Link: x.onLink, ConnectLimit: x.opts.ConnectLimit,
 	})
 	x.gate.Lock()
 	x.trading = e
 	x.gate.Unlock()
 	watching, end := context.WithCancel(ctx)
 	var watch sync.WaitGroup
-	watch.Go(func() { x.watchDeployment(watching, e) })
+	watch.Go(func() { x.permit.watchDeployment(watching, e) })
 	err := e.Run(ctx)
 	end()
 	watch.Wait()
 	if fault, ok := errors.AsType[*engine.Fault](err); ok && fault.Code == engine.CodeRiskKill {
-		x.reportKill(fault.Message)
+		x.permit.reportKill(fault.Message)
 	}
 	switch {
 	case err == nil:
 		return x.plugin.Finish(x.opts.StepLimit)
 	case isStop(err):
-		x.killed = x.plugin.Stop(err.Error())
+		x.end.killed = x.plugin.Stop(err.Error())
 	}
 	return err
 }
 
-// linked notes how the connection of a live run stands.
-func (x *Execution) linked(l engine.Link) {
+// onLink notes how the connection of a live run stands.
+func (x *Execution) onLink(l engine.Link) {
 	x.gate.Lock()
 	defer x.gate.Unlock()
 	x.link.Up, x.link.Offset, x.link.Synthetic, x.link.LastMessage = l.Up, l.Offset, l.Synthetic, x.clock()
@@ -57,11 +57,11 @@ func (x *Execution) linked(l engine.Link) {
 	}
 }
 
-// wipe overwrites the credentials: nothing needs them any more.
-func (x *Execution) wipe() {
-	x.config.APIKey.Wipe()
-	x.config.Secret.Wipe()
-	x.config.Password.Wipe()
+// wipeCredentials overwrites the credentials: nothing needs them any more.
+func (x *Execution) wipeCredentials() {
+	x.setup.config.APIKey.Wipe()
+	x.setup.config.Secret.Wipe()
+	x.setup.config.Password.Wipe()
 }
 
 // liveHost is what the engine asks of the run: the strategy behind it, and where its numbers
@@ -86,9 +86,9 @@ func (o *oneStep) Next(b *sim.Batch) (bool, error) {
 func (h *liveHost) Begin(l engine.Layout) (sim.Recorder, error) {
 	x := h.x
 	h.prepare(l)
-	x.tell(logLayout, map[string]any{"window": l.Window, "warmup": l.Warmup})
+	x.writeLog(logLayout, map[string]any{"window": l.Window, "warmup": l.Warmup})
 	begin := &strategypb.Begin{WarmupSteps: l.Warmup, WindowStep: l.Window}
-	return x.rec, x.plugin.Stream.Send(&strategypb.HostMessage{Message: &strategypb.HostMessage_Begin{Begin: begin}})
+	return x.chart.rec, x.plugin.Stream.Send(&strategypb.HostMessage{Message: &strategypb.HostMessage_Begin{Begin: begin}})
 }
 
 // prepare makes the record once it is known how much warm-up there is.
@@ -96,14 +96,14 @@ func (h *liveHost) prepare(l engine.Layout) {
 	x := h.x
 	x.gate.Lock()
 	defer x.gate.Unlock()
-	x.layout = layout{window: l.Window, warmup: l.Warmup}
-	for _, s := range x.plan.Symbols {
-		x.candles = append(x.candles, &market.Series{Symbol: s, Timeframe: x.plan.Timeframe})
+	x.chart.layout = layout{window: l.Window, warmup: l.Warmup}
+	for _, s := range x.setup.plan.Symbols {
+		x.chart.candles = append(x.chart.candles, &market.Series{Symbol: s, Timeframe: x.setup.plan.Timeframe})
 	}
-	x.rec = run.NewRecord(run.RecordOptions{Symbols: x.plan.Symbols, Lines: x.lines, Window: l.Window, NoMemoryLimit: true})
-	x.assume(l.Short)
-	h.feed = run.Feed{Feed: &h.next, Record: x.rec}
-	h.asks = run.NewLockstep(x.plugin.Stream, x.gate, x.plan.Symbols, x.opts.StepLimit)
+	x.chart.rec = run.NewRecord(run.RecordOptions{Symbols: x.setup.plan.Symbols, Lines: x.lines, Window: l.Window, NoMemoryLimit: true})
+	x.addAssumptions(l.Short)
+	h.feed = run.Feed{Feed: &h.next, Record: x.chart.rec}
+	h.asks = run.NewLockstep(x.plugin.Stream, x.gate, x.setup.plan.Symbols, x.opts.StepLimit)
 }
 
 // Candles implements engine.Host.
@@ -111,7 +111,7 @@ func (h *liveHost) Candles(step int64, b *sim.Batch) {
 	h.next.batch = b
 	var into sim.Batch
 	_, _ = h.feed.Next(&into) // oneStep always has one
-	if step >= h.x.layout.window {
+	if step >= h.x.chart.layout.window {
 		h.x.note(b)
 	}
 }
@@ -129,7 +129,7 @@ func (h *liveHost) Decide(v *engine.View) ([]market.Intent, error) {
 }
 
 // Phase implements engine.Host.
-func (h *liveHost) Phase(phase string) { h.x.enter(phase) }
+func (h *liveHost) Phase(phase string) { h.x.enterPhase(phase) }
 
 // Raise implements engine.Host.
 func (h *liveHost) Raise(o alarm.Occurrence) { h.x.Raise(o) }
@@ -148,11 +148,11 @@ func (x *Execution) liveProgress(p *runner.Progress) {
 	p.Cash, _ = cash.Float64()
 	p.Equity, _ = equity.Float64()
 	p.InitialCash, _ = initial.Float64()
-	if x.rec == nil {
+	if x.chart.rec == nil {
 		return
 	}
-	look := x.rec.Look(books, &x.said, true)
-	p.CandlesDone, p.SimulatedTime = x.rec.Candles(), x.window.End
+	look := x.chart.rec.Look(books, &x.notes.said, true)
+	p.CandlesDone, p.SimulatedTime = x.chart.rec.Candles(), x.chart.window.End
 	p.TradeCount, p.Orders, p.Fills = int64(len(look.Trades)), int64(look.Orders), int64(len(look.Fills))
-	p.Rejects, p.LastCandle = x.rec.Rejected(), x.lastCandle
+	p.Rejects, p.LastCandle = x.chart.rec.Rejected(), x.chart.lastCandle
 }

@@ -88,7 +88,7 @@ func TestLiveStops(t *testing.T) {
 	if p := x.Progress(); p.Phase != engine.Stopping || p.Fills == 0 || p.Cash <= 0 {
 		t.Errorf("%+v", p)
 	}
-	if !x.config.APIKey.Empty() || !x.config.Secret.Empty() {
+	if !x.setup.config.APIKey.Empty() || !x.setup.config.Secret.Empty() {
 		t.Error("the credentials are still there")
 	}
 	text, err := json.Marshal(x.Results())
@@ -140,7 +140,7 @@ func plainly(t *testing.T, v any) string {
 func TestLiveReadBack(t *testing.T) {
 	d := newDesk(t, 10, "good")
 	x := d.launch(onSim(runner.ModeLive, "good", map[string]any{"every": 4}, ""))
-	if err := x.begin(); err != nil {
+	if err := x.beginJournal(); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancelCause(context.Background())

@@ -3,7 +3,12 @@ package feed
 import (
 	"context"
 	"fmt"
+	"math"
+	"slices"
+	"sort"
+	"time"
 
+	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/plugin-sdk/market"
 	"github.com/assay-run/assay/plugin-sdk/sim"
 )
@@ -92,4 +97,198 @@ type DataError struct {
 // Error names the last of them.
 func (e *DataError) Error() string {
 	return fmt.Sprintf("three candles of %s in a row are invalid, the last at %s: %s", e.Symbol, e.OpenTime, e.Reason)
+}
+
+// monday is the first one of Unix time: weeks begin there.
+const monday = market.Time(4 * 24 * time.Hour / time.Millisecond)
+
+// floor is the last open time of the timeframe's grid that is not after t: multiples of
+// the timeframe since 1970, for weeks since its first Monday, for months since year 0.
+func floor(tf market.Timeframe, t market.Time) market.Time {
+	if tf.Unit == 'M' {
+		at := t.Time()
+		months := at.Year()*12 + int(at.Month()) - 1
+		months -= months % tf.Count
+		return market.FromTime(time.Date(months/12, time.Month(months%12+1), 1, 0, 0, 0, 0, time.UTC))
+	}
+	anchor := market.Time(0)
+	if tf.Unit == 'w' {
+		anchor = monday
+	}
+	span := market.Time(tf.Duration() / time.Millisecond)
+	rest := (t - anchor) % span
+	if rest < 0 {
+		rest += span
+	}
+	return t - rest
+}
+
+// slots counts the open times in [from, to).
+func slots(tf market.Timeframe, from, to market.Time) int {
+	if span := market.Time(tf.Duration() / time.Millisecond); span > 0 {
+		return int(max(0, (to-from+span-1)/span))
+	}
+	n := 0
+	for ; from < to; from = tf.Next(from) {
+		n++
+	}
+	return n
+}
+
+// unsound says what is wrong with a candle; "" if it is one. Stored candles were checked
+// when they were imported and may lie off the grid.
+func (f *Feed) unsound(c *market.Candle) string {
+	for _, x := range [...]float64{c.Open, c.High, c.Low, c.Close, c.Volume} {
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			return "a number is not finite"
+		}
+	}
+	switch {
+	case c.Open <= 0 || c.High <= 0 || c.Low <= 0 || c.Close <= 0:
+		return "a price is not above 0"
+	case c.Volume < 0:
+		return "the volume is negative"
+	case c.High < c.Low:
+		return "the high is below the low"
+	case c.CloseTime <= c.OpenTime:
+		return "it closes before it opens"
+	case f.cfg.Stored:
+		return ""
+	case c.High < max(c.Open, c.Close) || c.Low > min(c.Open, c.Close):
+		return "open or close lies outside low and high"
+	case floor(f.cfg.Timeframe, c.OpenTime) != c.OpenTime || f.cfg.Timeframe.Next(c.OpenTime) != c.CloseTime:
+		return "its times are off the grid of the timeframe"
+	case c.CloseTime > f.cfg.Clock.Now().Add(maxSkew):
+		return "it has not closed yet"
+	}
+	return ""
+}
+
+// recentCandles is how many candles a late version is compared with.
+const recentCandles = 1024
+
+// track is what is known of one symbol.
+type track struct {
+	index  int
+	symbol market.Symbol
+	// next is the open time wanted next; settled the close time up to which all candles
+	// are known, those that do not exist included.
+	next, settled market.Time
+	queue         []queued        // taken, not in a step yet
+	recent        []market.Candle // taken, ascending
+	bad           int             // invalid candles in a row
+}
+
+type queued struct {
+	market.Candle
+	source Source
+}
+
+// take appends a candle that opens at or after next.
+func (t *track) take(c market.Candle, source Source) {
+	t.bad = 0
+	t.queue = append(t.queue, queued{c, source})
+	t.next, t.settled = c.CloseTime, max(t.settled, c.CloseTime)
+	if len(t.recent) >= 2*recentCandles {
+		t.recent = append(t.recent[:0], t.recent[len(t.recent)-recentCandles:]...)
+	}
+	t.recent = append(t.recent, c)
+}
+
+// old says that a candle is none to wait for any more.
+func (t *track) old(c *market.Candle) bool { return c.OpenTime < t.next || c.CloseTime <= t.settled }
+
+// differs says that another version of a candle has been taken.
+func (t *track) differs(c *market.Candle) bool {
+	i := sort.Search(len(t.recent), func(i int) bool { return t.recent[i].OpenTime >= c.OpenTime })
+	return i < len(t.recent) && t.recent[i].OpenTime == c.OpenTime && t.recent[i] != *c
+}
+
+// settle declares that no more candles that close up to a moment will come.
+func (t *track) settle(to market.Time, grid bool) {
+	t.settled = max(t.settled, to)
+	if grid {
+		t.next = max(t.next, to)
+	}
+}
+
+// join merges two ascending lists; of two versions the one in a is kept.
+func join(a, b []market.Candle) []market.Candle {
+	all := append(slices.Clone(a), b...)
+	slices.SortStableFunc(all, func(x, y market.Candle) int { return int(x.OpenTime - y.OpenTime) })
+	return slices.CompactFunc(all, func(x, y market.Candle) bool { return x.OpenTime == y.OpenTime })
+}
+
+// maxWiden is how many times the span of a warm-up grows while candles lack that the
+// holes of a stored market may hide.
+const maxWiden = 3
+
+// Warm delivers the last candles that have closed, up to the given number of each symbol,
+// as steps, and returns how many. Fewer are no error. Run goes on behind them.
+func (f *Feed) Warm(ctx context.Context, data exchange.Data, candles int) (int, error) {
+	f.data = data
+	edge := f.edge()
+	if candles <= 0 {
+		f.begin(edge)
+		return 0, nil
+	}
+	for _, t := range f.tracks {
+		got, err := f.last(ctx, t, edge, candles)
+		if err != nil {
+			return 0, err
+		}
+		for i, c := range got {
+			if i > 0 {
+				f.missing(t, c.OpenTime)
+			}
+			t.take(c, Warmup)
+		}
+		if len(got) > 0 {
+			f.missing(t, edge)
+		}
+	}
+	f.begin(edge)
+	steps := 0
+	for at := f.waiting(); at != 0; at = f.waiting() {
+		if err := f.deliver(ctx, at); err != nil {
+			return steps, err
+		}
+		steps++
+	}
+	return steps, nil
+}
+
+// last are the newest n candles that open before edge.
+func (f *Feed) last(ctx context.Context, t *track, edge market.Time, n int) ([]market.Candle, error) {
+	span := time.Duration(n) * f.cfg.Timeframe.Approx()
+	for grown := 0; ; grown++ {
+		from := edge.Add(-span)
+		if !f.cfg.Stored {
+			from = floor(f.cfg.Timeframe, from)
+		}
+		got, err := f.collectLast(ctx, t, from, edge)
+		if err != nil {
+			return nil, err
+		}
+		if len(got) > n {
+			got = got[len(got)-n:]
+		}
+		if len(got) == n || !f.cfg.Stored || grown == maxWiden {
+			return got, nil
+		}
+		span *= 2
+	}
+}
+
+// collectLast is collect for a stretch that may begin before the symbol did.
+func (f *Feed) collectLast(ctx context.Context, t *track, from, edge market.Time) ([]market.Candle, error) {
+	first, err := f.pages(ctx, t, from, edge)
+	if err != nil || len(first) == 0 || f.cfg.Stored || f.whole(first, first[0].OpenTime, edge) {
+		return first, err
+	}
+	if !exchange.Pause(ctx, f.cfg.Clock.Wall(answerPause)) {
+		return nil, context.Cause(ctx)
+	}
+	rest, err := f.collect(ctx, t, first[0].OpenTime, edge, edge)
+	return join(first, rest), err
 }

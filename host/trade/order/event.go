@@ -1,6 +1,27 @@
+// Package order is the life of an order between a strategy and a venue. It decides and
+// computes; it does no I/O, reads no clock and starts no goroutine. The engine (package
+// live) tells it what happened and when, and does what it asks.
+//
+//   - Book knows every order that a run sent, by client order id. What happened to an order
+//     arrives as an Event, in any order and any number of times; what to do about it leaves
+//     as Effects. The state machine is one table (state.go).
+//   - Ledger turns fills into position, cash, fees and trades, exactly.
+//   - Desk turns the intents of a strategy into orders of a venue that knows less than the
+//     simulator, and shows the strategy what a backtest would have shown it.
+//
+// An order whose fate is unknown is asked for. It is never sent again, never replaced under a
+// new id and never taken for rejected because time passed (search.go). What is known of
+// an order only grows: the largest cumulative quantity, the set of trades, the verdict. So
+// older and repeated evidence changes nothing and the last writer never wins.
+//
+// Sums are kept as exact fractions; decimals leave the package rounded half-even to 19 digits,
+// which changes nothing in any sum that fits.
 package order
 
 import (
+	"crypto/sha256"
+	"encoding/base32"
+	"strconv"
 	"time"
 
 	"github.com/assay-run/assay/host/exchange"
@@ -165,3 +186,49 @@ const (
 	// CodeUnanswered: the engine was asked for a Query or a Cancel and never said what became of it.
 	CodeUnanswered = "CALL_UNANSWERED"
 )
+
+const (
+	idPrefix   = "as"
+	tagLength  = 6
+	bodyLength = 10
+	idLength   = len(idPrefix) + tagLength + bodyLength
+)
+
+var b32 = base32.NewEncoding("0123456789abcdefghijklmnopqrstuv").WithPadding(base32.NoPadding)
+
+// Tag is the six characters that mark the orders of a run at the venue.
+func Tag(runID string) string { return hashed("assay/run-tag\n"+runID, tagLength) }
+
+// ClientID is the client order id of a run's order: "as", the tag, ten characters. The same
+// run and number give the same id for ever, so an order can be found again after a crash.
+func ClientID(runID string, seq int64) string {
+	return idPrefix + Tag(runID) + hashed("assay/order\n"+runID+"\n"+strconv.FormatInt(seq, 10), bodyLength)
+}
+
+// ListID is the id of a pair whose first leg has the number seq.
+func ListID(runID string, seq int64) string {
+	return idPrefix + Tag(runID) + hashed("assay/list\n"+runID+"\n"+strconv.FormatInt(seq, 10), bodyLength)
+}
+
+// Ours says that an id has the form ^as[0-9a-v]{16}$: some run of this product made it.
+func Ours(id string) bool {
+	if len(id) != idLength || id[:len(idPrefix)] != idPrefix {
+		return false
+	}
+	for _, c := range []byte(id[len(idPrefix):]) {
+		if (c < '0' || c > '9') && (c < 'a' || c > 'v') {
+			return false
+		}
+	}
+	return true
+}
+
+// OfRun says that an id was made by the run with this tag.
+func OfRun(id, tag string) bool {
+	return Ours(id) && id[len(idPrefix):len(idPrefix)+tagLength] == tag
+}
+
+func hashed(text string, n int) string {
+	sum := sha256.Sum256([]byte(text))
+	return b32.EncodeToString(sum[:])[:n]
+}
