@@ -5,6 +5,8 @@
 //
 // The routes are handed in by cmd/assay: api/v1 has the operations, api/docs the documentation,
 // api/ui the dashboard.
+//
+// It is small because the operations are in api/v1 and the checks in host/base/edge.
 package api
 
 import (

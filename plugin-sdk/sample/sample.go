@@ -4,6 +4,8 @@
 // licences is in ATTRIBUTION.md.
 //
 // It is data only and imports market. The host installs it as the exchange sample.
+//
+// It is a package of its own because only programs that want the candles link them.
 package sample
 
 import (

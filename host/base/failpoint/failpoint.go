@@ -8,6 +8,8 @@
 // process with status 2, so that no test passes because nothing happened.
 //
 // A [Hook] marks places of one value of a type, where the test runs in the same process.
+//
+// It is a package of its own because stores and engines of every room have places to mark.
 package failpoint
 
 import (

@@ -7,6 +7,8 @@
 // reduce a position have a column of their own, and so have those that protect one.
 //
 // It knows orders and limits of risk, and nothing of engines and venues.
+//
+// It is a package of its own because the order manager and the engine above it ask the same table.
 package admission
 
 import (

@@ -1,5 +1,7 @@
 // Package tests is the catalogue of the falsification: every test is a folder below, which has
 // its plan, its rule, its evidence and its tests, and is listed here.
+//
+// It is small because a test is whole in its own package.
 package tests
 
 import (

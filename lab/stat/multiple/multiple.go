@@ -7,6 +7,8 @@
 // P-values are in [0, 1] and two-sided where they come from a t statistic. Sharpe ratios
 // in this package are annual, observations monthly, as in Harvey and Liu (2015),
 // Backtesting. It imports packages stat and sharpe.
+//
+// It is a package of its own because the falsification and the searches adjust by the same rules.
 package multiple
 
 import (

@@ -6,6 +6,9 @@
 // and indices have nothing in common. There is no way to get a stream from the clock
 // or to share one. Nothing here needs math.Exp or math.Log, so every CPU draws the
 // same. The package imports the standard library only.
+//
+// It is a package of its own because designs, bootstraps and replays draw from it and import
+// nothing else.
 package random
 
 import (

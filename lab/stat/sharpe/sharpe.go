@@ -7,6 +7,8 @@
 // annualise. T is the number of observations: the forms of 2012 divide by T - 1, Lo's
 // and those of 2025 by T. What the choice among many trials does to these numbers is
 // package deflate. It imports package stat.
+//
+// It is a package of its own because the deflation and the searches build on it.
 package sharpe
 
 import (

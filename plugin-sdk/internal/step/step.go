@@ -1,6 +1,6 @@
 // Package step holds what stands behind an author's View at one step. Whoever drives
 // a strategy (package drive, a test of the SDK) fills in a [Step] before each call.
-// It is apart from package sdk so that an author's documentation shows nothing that
+// It is a package of its own so that an author's documentation shows nothing that
 // an author cannot use.
 package step
 
