@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/assay-run/assay/host/hosttest/ring"
 	"github.com/assay-run/assay/lab/falsify/judge"
 	"github.com/assay-run/assay/lab/falsify/tests"
 	"github.com/assay-run/assay/lab/falsify/tests/causal"
@@ -28,9 +29,7 @@ func tiny(t *testing.T, workers int) *calibration {
 // A whole calibration, twice: how many cases are made side by side changes nothing that is
 // no cheat's own doing, and the cheats are refuted by the tests that are there for them.
 func TestATinyCalibration(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a calibration takes some seconds; run without -short")
-	}
+	ring.Proof(t, "it calibrates twice")
 	a, b := tiny(t, 1), tiny(t, 4)
 	want := map[string]string{"clocked": causal.Determinism.ID, "summer": causal.Determinism.ID, "counter": causal.Prefix.ID, "since": warmup.ID}
 	for at, s := range a.Settings {
