@@ -48,7 +48,7 @@ row() {
 
 # api is named because a program of cmd links it whole, governance because one will.
 packages=$({
-	go list -f '{{if eq .Name "main"}}{{.ImportPath}}{{end}}' ./cmd/... ./strategies/...
+	go list -f '{{if eq .Name "main"}}{{.ImportPath}}{{end}}' ./cmd/... ./strategies/... | grep -v -E 'cmd/tools/(bench|calibrate|demolive|rings|sdkzip)'
 	go list ./api/... ./governance/... | grep -v 'test$'
 })
 {
