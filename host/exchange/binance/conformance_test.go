@@ -111,9 +111,7 @@ func TestConformance(t *testing.T) {
 
 // TestConformanceOverTheWire plays the same cards through gRPC, in make prove.
 func TestConformanceOverTheWire(t *testing.T) {
-	if ring.At() < ring.Prove {
-		t.Skip("the same cards once more: make soak plays them")
-	}
+	ring.Proof(t, "the same cards once more")
 	r := conformance.Run(t, harness(exchangetest.Over))
 	if r.Passed != conformance.Cards {
 		t.Errorf("%s: skipped %v, failed %v", r, r.Skipped, r.Failed)
