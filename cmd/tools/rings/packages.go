@@ -17,8 +17,7 @@ import (
 )
 
 const (
-	module   = "github.com/assay-run/assay"
-	ringPath = module + "/host/hosttest/ring"
+	module = "github.com/assay-run/assay"
 	// noDetector is the directive in a package's tests that leaves it without the race
 	// detector: what it tests are other processes, which the detector does not see.
 	noDetector = "//ring:no-detector "
@@ -71,6 +70,7 @@ func (p *pkg) read() error {
 		p.concurrent = p.concurrent || isConcurrent(f)
 	}
 	p.detectable = true
+	functions := map[string]*function{}
 	for _, name := range slices.Concat(p.TestGoFiles, p.XTestGoFiles) {
 		f, err := parser.ParseFile(fset, filepath.Join(p.Dir, name), nil, parser.ParseComments)
 		if err != nil {
@@ -78,9 +78,9 @@ func (p *pkg) read() error {
 		}
 		p.detectable = p.detectable && !hasDirective(f, noDetector)
 		p.beside = p.beside || hasDirective(f, runsBeside)
-		p.sized = append(p.sized, sizedTests(f)...)
+		readFunctions(f, functions)
 	}
-	slices.Sort(p.sized)
+	p.sized = sizedTests(functions)
 	return nil
 }
 
@@ -118,31 +118,56 @@ func hasDirective(f *ast.File, directive string) bool {
 	return false
 }
 
-// sizedTests returns the names of the tests in f that call Size, Proof, Long or At of
-// package ring in their own bodies: those do more, or run at all, in the later rings.
-func sizedTests(f *ast.File) []string {
-	if !slices.ContainsFunc(f.Imports, func(s *ast.ImportSpec) bool { return s.Path.Value == strconv.Quote(ringPath) }) {
-		return nil
-	}
-	var names []string
+// function is a top-level function of a package's tests.
+type function struct {
+	sizes bool     // calls Size, Proof, Long or At of package ring
+	calls []string // the functions of the package that it calls
+}
+
+// readFunctions adds the functions of a test file.
+func readFunctions(f *ast.File, functions map[string]*function) {
 	for _, d := range f.Decls {
 		fn, ok := d.(*ast.FuncDecl)
-		if !ok || fn.Recv != nil || fn.Body == nil || !strings.HasPrefix(fn.Name.Name, "Test") {
+		if !ok || fn.Recv != nil || fn.Body == nil {
 			continue
 		}
-		sized := false
+		read := &function{}
 		ast.Inspect(fn.Body, func(n ast.Node) bool {
-			s, ok := n.(*ast.SelectorExpr)
-			if ok {
-				x, is := s.X.(*ast.Ident)
-				sized = sized || is && x.Name == "ring" && slices.Contains([]string{"Size", "Proof", "Long", "At"}, s.Sel.Name)
+			switch n := n.(type) {
+			case *ast.SelectorExpr:
+				x, is := n.X.(*ast.Ident)
+				read.sizes = read.sizes || is && x.Name == "ring" && slices.Contains([]string{"Size", "Proof", "Long", "At"}, n.Sel.Name)
+			case *ast.CallExpr:
+				if x, ok := n.Fun.(*ast.Ident); ok {
+					read.calls = append(read.calls, x.Name)
+				}
 			}
 			return true
 		})
-		if sized {
-			names = append(names, fn.Name.Name)
+		functions[fn.Name.Name] = read
+	}
+}
+
+// sizedTests returns the names of the tests that size themselves by the ring, in their own
+// bodies or in a function that they call: those do more, or run at all, in the later rings.
+func sizedTests(functions map[string]*function) []string {
+	for changed := true; changed; {
+		changed = false
+		for _, f := range functions {
+			for _, name := range f.calls {
+				if callee := functions[name]; callee != nil && callee.sizes && !f.sizes {
+					f.sizes, changed = true, true
+				}
+			}
 		}
 	}
+	var names []string
+	for name, f := range functions {
+		if f.sizes && strings.HasPrefix(name, "Test") && name != "TestMain" {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
 	return names
 }
 
