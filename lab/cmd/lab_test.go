@@ -1,7 +1,6 @@
 package cmd_test
 
 //ring:no-detector what is tested runs in other processes
-//ring:beside it waits more than it computes
 
 import (
 	"encoding/json"

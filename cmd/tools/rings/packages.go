@@ -179,7 +179,7 @@ func (p *pkg) hasTests() bool { return len(p.TestGoFiles)+len(p.XTestGoFiles) > 
 // when the detector watches it.
 func testParts(all []*pkg, race bool) []part {
 	plain := part{args: []string{"-shuffle=on", "-timeout", "15m"}}
-	beside := part{args: []string{"-p", "4", "-timeout", "15m"}, beside: true}
+	beside := part{args: []string{"-timeout", "15m"}, beside: true}
 	detected := part{args: []string{"-race", "-gcflags=modernc.org/...=-race=false", "-exec", "env CGO_ENABLED=0",
 		"-p", "3", "-shuffle=on", "-timeout", "15m"}, env: []string{"CGO_ENABLED=1"}}
 	for _, p := range all {
