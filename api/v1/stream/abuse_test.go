@@ -52,7 +52,8 @@ func TestSlowReader(t *testing.T) {
 	}
 	slices.Sort(took)
 	t.Logf("publish p50 %v p99 %v", took[frames/2], took[frames*99/100])
-	if p99 := took[frames*99/100]; p99 > 50*time.Millisecond {
+	// Whoever waited for the reader would wait for seconds.
+	if p99 := took[frames*99/100]; p99 > 500*time.Millisecond {
 		t.Errorf("publishing took %v", p99)
 	}
 }
