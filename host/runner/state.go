@@ -144,46 +144,40 @@ func (e *Error) Unwrap() error { return e.Cause }
 // newError words a refusal. Cause is nil but for a failed start.
 func newError(c Code, now Snapshot, cause error) *Error {
 	e := &Error{Code: c, Status: now.Status, RunID: now.RunID, Mode: now.Mode, Cause: cause}
+	words := func(hint, format string, args ...any) { e.Message, e.Hint = fmt.Sprintf(format, args...), hint }
 	switch c {
 	case RunAlreadyActive:
-		e.Message = fmt.Sprintf("The runner still holds a run (status: %s). "+
-			"Reset it, or replace it with the header Replace-Run.", now.Status)
-		e.Hint = "reset it, or replace it with Replace-Run: " + now.RunID
 		switch {
 		case now.Status == StatusRunning:
-			e.Message = fmt.Sprintf("A run is already active (status: %s). Stop it first.", now.Status)
-			e.Hint = "stop it, then reset or replace it"
+			words("stop it, then reset or replace it", "A run is already active (status: %s). Stop it first.", now.Status)
 		case resetOnly(now):
-			e.Message = fmt.Sprintf("The runner holds a run that may have left orders or positions (status: %s). "+
+			words("reset it", "The runner holds a run that may have left orders or positions (status: %s). "+
 				"Look at them, then reset it.", now.Status)
-			e.Hint = "reset it"
+		default:
+			words("reset it, or replace it with Replace-Run: "+now.RunID, "The runner still holds a run (status: %s). "+
+				"Reset it, or replace it with the header Replace-Run.", now.Status)
 		}
 	case RunNotActive:
-		e.Message = fmt.Sprintf("No run is active (status: %s): there is nothing to stop.", now.Status)
-		e.Hint = "start a run"
+		words("start a run", "No run is active (status: %s): there is nothing to stop.", now.Status)
 		if now.Status != StatusIdle {
 			e.Hint = "read its results, then reset"
 		}
 	case RunStillRunning:
-		e.Message = "The run is still running. Stop it before resetting it."
-		e.Hint = "stop it, then reset"
+		words("stop it, then reset", "The run is still running. Stop it before resetting it.")
 	case NoRun:
-		e.Message = "There is no run. Start one first."
-		e.Hint = "start a run"
+		words("start a run", "There is no run. Start one first.")
 	case ResultsNotReady:
-		e.Message = "The run is still running: its results are ready once it has ended."
-		e.Hint = "wait until status is completed or failed"
+		words("wait until status is completed or failed", "The run is still running: its results are ready once it has ended.")
 	case ControlNotSupported:
-		e.Message = "A backtest takes no controls but stop."
-		e.Hint = "stop it, or wait for its end"
+		words("stop it, or wait for its end", "A backtest takes no controls but stop.")
 	case NoAlarm:
-		e.Message = "is no open alarm of the run"
+		words("", "is no open alarm of the run")
 	case RunStartFailed:
-		e.Message = fmt.Sprintf("The run could not be started: %v", cause)
+		words("", "The run could not be started: %v", cause)
 	case ShuttingDown:
-		e.Message = "The service is shutting down and starts no run."
+		words("", "The service is shutting down and starts no run.")
 	default:
-		e.Message = fmt.Sprintf("unexpected event in status %s", now.Status)
+		words("", "unexpected event in status %s", now.Status)
 	}
 	return e
 }
