@@ -73,14 +73,14 @@ func (l *Lockstep) ask(message *strategypb.HostMessage, step int64) ([]market.In
 		return nil, err
 	}
 	if m.GetDecision() == nil {
-		return nil, Failf("PLUGIN_PROTOCOL_ERROR", nil, "the plugin sent %T where the decision of step %d was due", m.GetMessage(), step)
+		return nil, Failf(CodePluginProtocol, nil, "the plugin sent %T where the decision of step %d was due", m.GetMessage(), step)
 	}
 	if got := m.GetDecision().GetStep(); got != step {
-		return nil, Failf("PLUGIN_PROTOCOL_ERROR", map[string]any{"step": step}, "the plugin answered step %d where step %d was due", got, step)
+		return nil, Failf(CodePluginProtocol, map[string]any{"step": step}, "the plugin answered step %d where step %d was due", got, step)
 	}
 	d, err := wire.DecisionFromProto(m.GetDecision(), l.symbols)
 	if err != nil {
-		return nil, Failf("PLUGIN_PROTOCOL_ERROR", map[string]any{"step": step}, "%w", err)
+		return nil, Failf(CodePluginProtocol, map[string]any{"step": step}, "%w", err)
 	}
 	return d.Intents, nil
 }
@@ -125,7 +125,7 @@ func (c *coSimulation) Decide(e *sim.Engine) ([]market.Intent, error) {
 		return nil, err
 	}
 	if c.batch.Broken != nil && step == c.batch.BrokenStep {
-		return nil, Failf("PLUGIN_PROTOCOL_ERROR", map[string]any{"step": step}, "%w", c.batch.Broken)
+		return nil, Failf(CodePluginProtocol, map[string]any{"step": step}, "%w", c.batch.Broken)
 	}
 	if c.next < len(c.batch.Decisions) && c.batch.Decisions[c.next].Step == step {
 		c.next++
@@ -161,7 +161,7 @@ func (c *coSimulation) receive(deadline <-chan time.Time) (wire.Decisions, error
 		return wire.Decisions{}, err
 	}
 	if m.GetDecisions() == nil {
-		return wire.Decisions{}, Failf("PLUGIN_PROTOCOL_ERROR", nil, "the plugin sent %T where decisions were due", m.GetMessage())
+		return wire.Decisions{}, Failf(CodePluginProtocol, nil, "the plugin sent %T where decisions were due", m.GetMessage())
 	}
 	return wire.DecisionsFromProto(m.GetDecisions(), c.symbols, c.watermark, c.total)
 }
@@ -187,7 +187,7 @@ func (c *coSimulation) compare(step int64, at market.Time, digest [32]byte) erro
 }
 
 func diverged(step int64, at market.Time) error {
-	return Failf("PLUGIN_DIVERGED", map[string]any{"step": step, "candle_time": at.String()},
+	return Failf(CodePluginDiverged, map[string]any{"step": step, "candle_time": at.String()},
 		"the plugin's books differ from the host's at step %d (%s): it was built with another simulator, or with fused multiply-add", step, at)
 }
 

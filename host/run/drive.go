@@ -145,7 +145,7 @@ func (x *Execution) outcome(killed bool, err error) runner.Outcome {
 func (x *Execution) failure(err error) *artifact.Failure {
 	return x.plugin.Failure(err, x.phaseNow(), x.lastCandle(), func(f *artifact.Failure) {
 		if status.Code(err) == codes.DataLoss && x.data.isSound() {
-			f.Code, f.Data = "PLUGIN_PROTOCOL_ERROR", map[string]any{}
+			f.Code, f.Data = CodePluginProtocol, map[string]any{}
 		}
 	})
 }

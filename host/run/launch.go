@@ -15,6 +15,7 @@ import (
 
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/candle"
+	"github.com/assay-run/assay/host/candle/importer"
 	"github.com/assay-run/assay/host/catalog"
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/plugin-sdk/market"
@@ -217,7 +218,7 @@ func (x *Execution) prepare(o *Options, p *plan, warmup int) error {
 	})
 	if x.engine, err = sim.NewEngine(cfg, x.rec); err != nil {
 		lines.Close()
-		return Refuse("VALIDATION_FAILED", nil, "%v", err)
+		return Refuse(CodeValidationFailed, nil, "%v", err)
 	}
 	x.feed = &Feed{Feed: sim.NewSeriesFeed(series), Record: x.rec}
 	if len(series) == 1 {
@@ -239,7 +240,7 @@ func noFile(err error) error {
 
 // hostFault refuses a run for which neither the request nor the plugin is to blame.
 func hostFault(cause error, reason, format string, args ...any) error {
-	return &RequestError{Code: "RUN_START_FAILED", Message: fmt.Sprintf(format, args...),
+	return &RequestError{Code: CodeStartFailed, Message: fmt.Sprintf(format, args...),
 		Details: map[string]any{"reason": reason, "log_tail": []string{}}, Cause: cause}
 }
 
@@ -254,7 +255,7 @@ func (x *Execution) note(p *plan) {
 	}
 	for _, s := range p.sources {
 		if s.violations {
-			assume("OHLC_VIOLATIONS", "%s was imported with candles whose high or low does not contain open and close.", s.symbol)
+			assume(string(importer.OHLCViolations), "%s was imported with candles whose high or low does not contain open and close.", s.symbol)
 		}
 	}
 	if x.data.missing > 0 {

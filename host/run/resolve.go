@@ -12,11 +12,13 @@ import (
 
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/candle"
+	"github.com/assay-run/assay/host/candle/importer"
 	"github.com/assay-run/assay/host/catalog"
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/plugin-sdk/candlefile"
 	"github.com/assay-run/assay/plugin-sdk/market"
 	"github.com/assay-run/assay/plugin-sdk/sim"
+	"github.com/assay-run/assay/plugin-sdk/wire"
 )
 
 // Plan is what a request defines by itself: everything but exchange and candles.
@@ -50,7 +52,7 @@ func (p *Plan) Read(c *catalog.Catalog, req runner.StartRequest) (err error) {
 
 // Invalid is a VALIDATION_FAILED at one field.
 func Invalid(pointer string, err error) *RequestError {
-	return &RequestError{Code: "VALIDATION_FAILED", Message: "The request is not valid.", Fields: []FieldError{{Pointer: pointer, Message: err.Error(), Rule: "format"}}}
+	return &RequestError{Code: CodeValidationFailed, Message: "The request is not valid.", Fields: []FieldError{{Pointer: pointer, Message: err.Error(), Rule: "format"}}}
 }
 
 func (p *Plan) resolveStrategy(c *catalog.Catalog, req runner.StartRequest) error {
@@ -59,17 +61,17 @@ func (p *Plan) resolveStrategy(c *catalog.Catalog, req runner.StartRequest) erro
 	var broken *catalog.UnavailableError
 	switch {
 	case errors.As(err, &missing):
-		return &RequestError{Code: "STRATEGY_NOT_FOUND", Message: fmt.Sprintf("There is no strategy %q.", req.StrategyName),
+		return &RequestError{Code: CodeStrategyNotFound, Message: fmt.Sprintf("There is no strategy %q.", req.StrategyName),
 			Details: map[string]any{"available": nonNil(missing.Available)}, Cause: err}
 	case errors.As(err, &broken):
-		return &RequestError{Code: "STRATEGY_UNAVAILABLE", Message: fmt.Sprintf("The strategy %q cannot be used: %s", req.StrategyName, broken.Fault.Message),
+		return &RequestError{Code: CodeStrategyUnavailable, Message: fmt.Sprintf("The strategy %q cannot be used: %s", req.StrategyName, broken.Fault.Message),
 			Details: map[string]any{"reason": broken.Fault.Code}, Cause: err}
 	case err != nil:
 		return err
 	}
 	params, bad := s.ValidateParams(req.StrategyParams)
 	if len(bad) > 0 {
-		refusal := &RequestError{Code: "INVALID_STRATEGY_PARAMS", Message: fmt.Sprintf("The parameters do not fit strategy %q.", s.Name)}
+		refusal := &RequestError{Code: wire.InvalidStrategyParams, Message: fmt.Sprintf("The parameters do not fit strategy %q.", s.Name)}
 		for _, f := range bad {
 			refusal.Fields = append(refusal.Fields, FieldError{Pointer: "/strategy_params" + f.Pointer, Message: f.Message, Rule: f.Rule})
 		}
@@ -87,18 +89,18 @@ func (p *Plan) CheckFits(req runner.StartRequest) error {
 	s := p.Strategy
 	if !s.SupportsMode(req.Mode) {
 		reason := fmt.Sprintf("strategy %q runs in %v only", s.Name, s.Modes)
-		return Refuse("MODE_NOT_SUPPORTED", map[string]any{"reason": reason}, "The %s.", reason)
+		return Refuse(CodeModeNotSupported, map[string]any{"reason": reason}, "The %s.", reason)
 	}
 	if !s.SupportsTimeframe(req.Timeframe) {
-		return Refuse("UNSUPPORTED_TIMEFRAME", map[string]any{"available": nonNil(s.Timeframes)}, "Strategy %q does not work on %s.", s.Name, req.Timeframe)
+		return Refuse(CodeUnsupportedTimeframe, map[string]any{"available": nonNil(s.Timeframes)}, "Strategy %q does not work on %s.", s.Name, req.Timeframe)
 	}
 	if n := len(p.Symbols); n < s.MinSymbols || n > s.MaxSymbols {
-		return Refuse("UNSUPPORTED_SYMBOL", map[string]any{"symbols": req.Symbols, "available": []string{}},
+		return Refuse(CodeUnsupportedSymbol, map[string]any{"symbols": req.Symbols, "available": []string{}},
 			"Strategy %q takes %d to %d symbols, not %d.", s.Name, s.MinSymbols, s.MaxSymbols, n)
 	}
 	for _, symbol := range p.Symbols[1:] {
 		if symbol.Quote() != p.Symbols[0].Quote() {
-			return Refuse("UNSUPPORTED_SYMBOL", map[string]any{"symbols": []string{string(symbol)}, "available": []string{}},
+			return Refuse(CodeUnsupportedSymbol, map[string]any{"symbols": []string{string(symbol)}, "available": []string{}},
 				"All symbols of a run need the same quote currency: %s and %s differ.", p.Symbols[0], symbol)
 		}
 	}
@@ -123,7 +125,7 @@ func (p *Plan) ReadRules(req runner.StartRequest) (err error) {
 	p.Execution, err = sim.ResolveOptions(req.Execution, sim.DefaultFees())
 	var bad *sim.OptionError
 	if errors.As(err, &bad) {
-		refusal := &RequestError{Code: "VALIDATION_FAILED", Message: "The execution options are not valid.", Cause: err}
+		refusal := &RequestError{Code: CodeValidationFailed, Message: "The execution options are not valid.", Cause: err}
 		for _, f := range bad.Fields {
 			refusal.Fields = append(refusal.Fields, FieldError{Pointer: "/execution" + f.Pointer, Message: f.Message, Rule: f.Rule})
 		}
@@ -194,7 +196,7 @@ func (l *Launcher) parametersFirst(ctx context.Context, runID string, p *plan, f
 	defer func() { x.plugin.Close("the request was refused") }()
 	_, err = x.introduce(ctx, runID, p)
 	var refusal *RequestError
-	if errors.As(err, &refusal) && refusal.Code == "INVALID_STRATEGY_PARAMS" {
+	if errors.As(err, &refusal) && refusal.Code == wire.InvalidStrategyParams {
 		return refusal
 	}
 	return failed
@@ -218,7 +220,7 @@ func (l *Launcher) resolveExchange(ctx context.Context, p *plan, req runner.Star
 	if req.Exchange != "" {
 		i := slices.Index(ids, req.Exchange)
 		if i < 0 {
-			return Refuse("EXCHANGE_NOT_FOUND", map[string]any{"available": ids}, "There is no exchange %q.", req.Exchange)
+			return Refuse(CodeExchangeNotFound, map[string]any{"available": ids}, "There is no exchange %q.", req.Exchange)
 		}
 		p.exchange = req.Exchange
 		return l.offers(ctx, all[i], p)
@@ -231,11 +233,11 @@ func (l *Launcher) resolveExchange(ctx context.Context, p *plan, req runner.Star
 			p.exchange = e.ID
 			return nil
 		}
-		if refusal == nil || codeOf(refusal) == "UNSUPPORTED_SYMBOL" {
+		if refusal == nil || codeOf(refusal) == CodeUnsupportedSymbol {
 			refusal = err
 		}
 	}
-	if refusal == nil || codeOf(refusal) == "UNSUPPORTED_SYMBOL" {
+	if refusal == nil || codeOf(refusal) == CodeUnsupportedSymbol {
 		return nowhere(all, p)
 	}
 	return refusal
@@ -287,9 +289,9 @@ func nowhere(all []candle.Exchange, p *plan) error {
 	}
 	if len(unknown) == 0 {
 		unknown = texts(p.Symbols)
-		return Refuse("UNSUPPORTED_SYMBOL", map[string]any{"symbols": unknown, "available": available}, "No one exchange has candles of all of %v.", unknown)
+		return Refuse(CodeUnsupportedSymbol, map[string]any{"symbols": unknown, "available": available}, "No one exchange has candles of all of %v.", unknown)
 	}
-	return Refuse("UNSUPPORTED_SYMBOL", map[string]any{"symbols": unknown, "available": available}, "No exchange has candles of %v.", unknown)
+	return Refuse(CodeUnsupportedSymbol, map[string]any{"symbols": unknown, "available": available}, "No exchange has candles of %v.", unknown)
 }
 
 // offers reports whether an exchange has candles of every symbol, or of a lower
@@ -302,13 +304,13 @@ func (l *Launcher) offers(ctx context.Context, e candle.Exchange, p *plan) error
 		}
 	}
 	if len(unknown) > 0 {
-		return Refuse("UNSUPPORTED_SYMBOL", map[string]any{"symbols": unknown, "available": texts(e.Symbols)}, "Exchange %q has no candles of %v.", e.ID, unknown)
+		return Refuse(CodeUnsupportedSymbol, map[string]any{"symbols": unknown, "available": texts(e.Symbols)}, "Exchange %q has no candles of %v.", e.ID, unknown)
 	}
 	for _, s := range p.Symbols {
 		err := l.opts.Store.Offers(ctx, e.ID, s, p.Timeframe)
 		var none *candle.NotFoundError
 		if errors.As(err, &none) {
-			return Refuse("UNSUPPORTED_TIMEFRAME", map[string]any{"available": append([]string{}, none.Have...)},
+			return Refuse(CodeUnsupportedTimeframe, map[string]any{"available": append([]string{}, none.Have...)},
 				"Exchange %q has no %s candles of %s and none that they could be made from.", e.ID, p.Timeframe, s)
 		}
 		if err != nil {
@@ -376,7 +378,7 @@ func (l *Launcher) dataset(ctx context.Context, p *plan, symbol market.Symbol) (
 // keptViolations reports whether the candles were imported although some contradict themselves.
 func keptViolations(d candle.Dataset) bool {
 	for _, w := range d.Report.Warnings {
-		if w.Code == "OHLC_VIOLATIONS_KEPT" {
+		if w.Code == importer.WarnKept {
 			return true
 		}
 	}
@@ -388,7 +390,7 @@ func dataRefusal(symbol market.Symbol, err error) error {
 	var none *candle.NotFoundError
 	switch {
 	case errors.As(err, &none):
-		return &RequestError{Code: "UNSUPPORTED_TIMEFRAME", Message: fmt.Sprintf("There are no such candles of %s: %s", symbol, none.Reason),
+		return &RequestError{Code: CodeUnsupportedTimeframe, Message: fmt.Sprintf("There are no such candles of %s: %s", symbol, none.Reason),
 			Details: map[string]any{"available": append([]string{}, none.Have...)}, Cause: err}
 	case errors.As(err, &corrupt): // its text has a path, which is for the log
 		return hostFault(err, "corrupt_dataset",
@@ -415,7 +417,7 @@ func dates(req runner.StartRequest) (start, end *market.Time, err error) {
 		return nil, nil, err
 	}
 	if start != nil && end != nil && *start >= *end {
-		return nil, nil, Refuse("INVALID_DATE_RANGE", map[string]any{"start_date": *req.StartDate, "end_date": *req.EndDate}, "start_date must be before end_date.")
+		return nil, nil, Refuse(CodeInvalidDateRange, map[string]any{"start_date": *req.StartDate, "end_date": *req.EndDate}, "start_date must be before end_date.")
 	}
 	return start, end, nil
 }
@@ -432,7 +434,7 @@ func (s *source) cut(start, end *market.Time, p *plan) error {
 		s.to = s.series.Search(*end)
 	}
 	if s.from >= s.to {
-		return Refuse("DATA_UNAVAILABLE", map[string]any{"range": map[string]any{"symbol": s.symbol, "start": first, "end": last}},
+		return Refuse(CodeDataUnavailable, map[string]any{"range": map[string]any{"symbol": s.symbol, "start": first, "end": last}},
 			"There is no %s candle of %s in the window; there are candles from %s to %s.", p.Timeframe, s.symbol, first, last)
 	}
 	return nil

@@ -370,8 +370,8 @@ func (r *Runner) Restore(rep Report, cleared func() error) error {
 	done := make(chan struct{})
 	close(done)
 	r.run = &run{
-		id: s.RunID, req: rep.Request, done: done, returned: done, ended: true, report: rep, watched: ofResults(rep.Results),
-		close: cleared,
+		id: s.RunID, req: rep.Request, done: done, returned: done, ended: true, report: rep,
+		watched: ofResults(rep.Results), close: cleared,
 	}
 	r.moveLocked(to)
 	r.run.report.Snapshot.Seq = r.seq

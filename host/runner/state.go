@@ -107,11 +107,19 @@ const (
 // The codes of a failed run that the runner itself gives.
 const (
 	// CodeInternal: the execution panicked or broke its contract.
-	CodeInternal = "INTERNAL_ERROR"
+	CodeInternal = string(Internal)
 	// CodeArtifactWriteFailed: the run's files or row could not be written.
 	CodeArtifactWriteFailed = "ARTIFACT_WRITE_FAILED"
 	// CodeRunInterrupted: the service ended without warning while the run was on.
 	CodeRunInterrupted = "RUN_INTERRUPTED"
+)
+
+// The codes of a failed run that may have left orders or positions at an exchange: only a reset clears it.
+const (
+	// CodeJournalQuarantined: the run's journal cannot be read.
+	CodeJournalQuarantined = "JOURNAL_QUARANTINED"
+	// CodeStopUnconfirmed: it is unknown what a stop has left.
+	CodeStopUnconfirmed = "STOP_UNCONFIRMED"
 )
 
 // resetOnly reports whether a run may have left orders or positions at an exchange:
@@ -120,7 +128,7 @@ func resetOnly(s Snapshot) bool {
 	if s.Failure == nil || s.Mode == ModeBacktest {
 		return false
 	}
-	return slices.Contains([]string{CodeRunInterrupted, "JOURNAL_QUARANTINED", "STOP_UNCONFIRMED"}, s.Failure.Code)
+	return slices.Contains([]string{CodeRunInterrupted, CodeJournalQuarantined, CodeStopUnconfirmed}, s.Failure.Code)
 }
 
 // Error is a refusal. Status, RunID and Mode are those of the run at hand; RunID and
@@ -149,13 +157,15 @@ func newError(c Code, now Snapshot, cause error) *Error {
 	case RunAlreadyActive:
 		switch {
 		case now.Status == StatusRunning:
-			words("stop it, then reset or replace it", "A run is already active (status: %s). Stop it first.", now.Status)
+			words("stop it, then reset or replace it",
+				"A run is already active (status: %s). Stop it first.", now.Status)
 		case resetOnly(now):
 			words("reset it", "The runner holds a run that may have left orders or positions (status: %s). "+
 				"Look at them, then reset it.", now.Status)
 		default:
-			words("reset it, or replace it with Replace-Run: "+now.RunID, "The runner still holds a run (status: %s). "+
-				"Reset it, or replace it with the header Replace-Run.", now.Status)
+			words("reset it, or replace it with Replace-Run: "+now.RunID,
+				"The runner still holds a run (status: %s). "+
+					"Reset it, or replace it with the header Replace-Run.", now.Status)
 		}
 	case RunNotActive:
 		words("start a run", "No run is active (status: %s): there is nothing to stop.", now.Status)
@@ -167,7 +177,8 @@ func newError(c Code, now Snapshot, cause error) *Error {
 	case NoRun:
 		words("start a run", "There is no run. Start one first.")
 	case ResultsNotReady:
-		words("wait until status is completed or failed", "The run is still running: its results are ready once it has ended.")
+		words("wait until status is completed or failed",
+			"The run is still running: its results are ready once it has ended.")
 	case ControlNotSupported:
 		words("stop it, or wait for its end", "A backtest takes no controls but stop.")
 	case NoAlarm:
