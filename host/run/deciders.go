@@ -91,24 +91,17 @@ type coSimulation struct {
 	stream    *Stream
 	gate      *Gate
 	symbols   []market.Symbol
-	total     int64 // steps of the run
-	stepLimit time.Duration
+	total     int64         // steps of the run
+	stepLimit time.Duration // within which the watermark must advance
 
 	batch     wire.Decisions
-	next      int   // of batch.Decisions
-	trace     int   // of batch.Trace
-	watermark int64 // last step decided; -1 before the first batch
-	before    [32]byte
+	next      int      // of batch.Decisions
+	trace     int      // of batch.Trace
+	watermark int64    // last step decided; -1 before the first batch
+	before    [32]byte // the ledger digest of the step before; at first of an engine that has not begun
 
 	// Advanced, if set, is called with every new watermark.
 	Advanced func(watermark int64)
-}
-
-// newCoSimulation reads the intents of a run of total steps over symbols. The
-// watermark must advance within the limit. start is the ledger digest of an engine
-// that has not begun.
-func newCoSimulation(s *Stream, g *Gate, symbols []market.Symbol, total int64, limit time.Duration, start [32]byte) *coSimulation {
-	return &coSimulation{stream: s, gate: g, symbols: symbols, total: total, stepLimit: limit, watermark: -1, before: start}
 }
 
 // Decide implements sim.Decider.
@@ -261,8 +254,12 @@ func (c *Candles) Advanced(watermark int64) {
 	c.moved.Signal()
 }
 
-// Stop begins no further chunk. One that is being sent may still be on its way.
+// Stop begins no further chunk. One that is being sent may still be on its way. Without c there is
+// nothing to stop, nor to wait for.
 func (c *Candles) Stop() {
+	if c == nil {
+		return
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.over = true
@@ -270,7 +267,11 @@ func (c *Candles) Stop() {
 }
 
 // Wait returns when the feed is no longer read. Call Stop and close the stream before.
-func (c *Candles) Wait() { <-c.done }
+func (c *Candles) Wait() {
+	if c != nil {
+		<-c.done
+	}
+}
 
 // send sends chunk after chunk. Why a message cannot be sent is known to the reader of
 // the stream.

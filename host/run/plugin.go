@@ -45,17 +45,20 @@ func Launch(ctx context.Context, c *catalog.Catalog, s *catalog.Strategy, o cata
 }
 
 func launchRefusal(err error) error {
-	var launch *catalog.LaunchError
-	if errors.As(err, &launch) {
-		cause := err
-		if code := map[string]string{proc.CodeStartCrashed: CodePluginCrashed, proc.CodeStartTimeout: CodePluginTimeout}[launch.Code]; code != "" {
-			cause = &StartError{Err: err, Failure: artifact.Failure{Code: code, Message: launch.Message, Phase: PhaseStarting, LogTail: launch.LogTail, Data: map[string]any{}}}
-		}
-		return &RequestError{Code: CodeStartFailed, Message: "The strategy's process could not be started: " + launch.Message,
-			Details: map[string]any{"reason": launch.Code, "log_tail": launch.LogTail}, Cause: cause}
+	const text = "The strategy's process could not be started: %v"
+	launch, ok := errors.AsType[*catalog.LaunchError](err)
+	if !ok {
+		return startRefusal(err, err.Error(), []string{}, text, err)
 	}
-	return &RequestError{Code: CodeStartFailed, Message: fmt.Sprintf("The strategy's process could not be started: %v", err),
-		Details: map[string]any{"reason": err.Error(), "log_tail": []string{}}, Cause: err}
+	cause, codes := err, map[string]string{
+		proc.CodeStartCrashed: CodePluginCrashed, proc.CodeStartTimeout: CodePluginTimeout,
+	}
+	if code := codes[launch.Code]; code != "" {
+		cause = &StartError{Err: err, Failure: artifact.Failure{
+			Code: code, Message: launch.Message, Phase: PhaseStarting, LogTail: launch.LogTail, Data: map[string]any{},
+		}}
+	}
+	return startRefusal(cause, launch.Code, launch.LogTail, text, launch.Message)
 }
 
 // Introduce opens the conversation, sends Start and waits until the strategy accepts its
@@ -101,8 +104,7 @@ func (p *Plugin) startFailed(err error) error {
 	}
 	p.Proc.Kill("the start failed")
 	f.Message, f.LogTail = err.Error(), p.Proc.LogTail()
-	return &RequestError{Code: CodeStartFailed, Message: fmt.Sprintf("The strategy could not be started: %v", err),
-		Details: map[string]any{"reason": err.Error(), "log_tail": f.LogTail}, Cause: &StartError{*f, err}}
+	return startRefusal(&StartError{*f, err}, err.Error(), f.LogTail, "The strategy could not be started: %v", err)
 }
 
 func (p *Plugin) accepted(m *strategypb.PluginMessage) (int, error) {
