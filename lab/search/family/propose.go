@@ -2,6 +2,7 @@ package family
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -298,7 +299,7 @@ func Open(ctx context.Context, h *request.Host, p *project.Project, built projec
 	base, err := h.Prepare(ctx, question(p, built, params))
 	if err != nil {
 		// Of another program or window anything may be wrong.
-		return nil, firstError(changed.err(f), err)
+		return nil, cmp.Or(changed.err(f), err)
 	}
 	defer func() {
 		if err != nil {
@@ -432,16 +433,6 @@ func brief(text string) string {
 		return text[:12] + "…"
 	}
 	return text
-}
-
-// firstError is the first error that is one.
-func firstError(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // runQuestion is the selected parameters as a run: all splits of lab.json's scheme, which

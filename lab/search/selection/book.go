@@ -274,7 +274,8 @@ func classify(ctx context.Context, members []*Member) ([]*Class, error) {
 			rated, list = append(rated, g), append(list, g.best)
 		}
 	}
-	of, err := deflate.Classes(ctx, Columns(list))
+	_, columns := Columns(list)
+	of, err := deflate.Classes(ctx, columns)
 	if err != nil {
 		return nil, err
 	}

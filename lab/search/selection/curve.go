@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -258,9 +259,9 @@ func changed(m *artifact.Metadata, problem string) error {
 	return &artifact.MismatchError{RunID: m.RunID, Problems: []string{problem}}
 }
 
-// Columns places series on one calendar. Series with equal dates share their rows. Where
-// windows overlap, the second return of a date has a row of its own.
-func Columns(list []*Series) []deflate.Column {
+// Columns places series on one calendar, whose dates come first. Series with equal dates share
+// their rows. Where windows overlap, the second return of a date has a row of its own.
+func Columns(list []*Series) ([]market.Time, []deflate.Column) {
 	type calendar struct {
 		dates   *Series
 		moments []moment
@@ -281,13 +282,12 @@ func Columns(list []*Series) []deflate.Column {
 		}
 		of[i] = calendars[k]
 	}
-	all := make([]moment, 0, len(index))
-	for m := range index {
-		all = append(all, m)
-	}
-	slices.SortFunc(all, func(a, b moment) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.nth, b.nth)) })
+	all := slices.SortedFunc(maps.Keys(index), func(a, b moment) int {
+		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.nth, b.nth))
+	})
+	dates := make([]market.Time, len(all))
 	for row, m := range all {
-		index[m] = row
+		index[m], dates[row] = row, m.at
 	}
 	for _, c := range calendars {
 		c.order = make([]int, len(c.moments))
@@ -311,5 +311,5 @@ func Columns(list []*Series) []deflate.Column {
 			out[i].Returns[row] = s.Return[k]
 		}
 	}
-	return out
+	return dates, out
 }
