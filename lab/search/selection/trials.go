@@ -194,9 +194,13 @@ func windows(m *Member) int {
 // standing takes from the report of the judged run whether its ratios are estimated at
 // all, and the calendar that they are annualised by.
 func (l *TrialList) standing(store *artifact.Store, judged *artifact.Metadata) error {
-	rep, err := reportOf(store, judged)
+	text, err := Verified(store, judged, "report.json")
 	if err != nil {
 		return err
+	}
+	rep := &artifact.Report{}
+	if err := json.Unmarshal(text, rep); err != nil {
+		return changed(judged, "report.json: "+err.Error())
 	}
 	if rep.WalkForward == nil {
 		l.Why = stat.NotApplicable
@@ -207,18 +211,6 @@ func (l *TrialList) standing(store *artifact.Store, judged *artifact.Metadata) e
 		l.Why = stat.Insufficient
 	}
 	return nil
-}
-
-func reportOf(store *artifact.Store, m *artifact.Metadata) (*artifact.Report, error) {
-	text, err := Verified(store, m, "report.json")
-	if err != nil {
-		return nil, err
-	}
-	rep := &artifact.Report{}
-	if err := json.Unmarshal(text, rep); err != nil {
-		return nil, &artifact.MismatchError{RunID: m.RunID, Problems: []string{"report.json: " + err.Error()}}
-	}
-	return rep, nil
 }
 
 // RecordFile is where a falsification keeps the ledger that it was judged with.
