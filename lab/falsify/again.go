@@ -70,34 +70,27 @@ func Again(
 	if !sameLedger(ledger.Digest(), on.Ledger) {
 		return nil, missing("its " + selection.RecordFile + " does not have the trials of the request")
 	}
-	planned, hash, err := planOf(ctx, h, base, p.Full)
-	if err != nil {
-		return nil, err
-	}
-	if hash != on.PlanHash {
-		return nil, missing("its base is of another plan now")
-	}
-	original, err := base.ask(ctx, h, slug)
-	if err != nil {
-		return nil, err
-	}
-	defer original.Close()
-	question, err := h.Vary(original, func(q *request.Question) { q.Kind, q.Falsification = artifact.KindFalsification, r.Falsification })
-	if err != nil {
-		return nil, err
-	}
 	o.Profile = p
-	a := &attack{host: h, base: base, options: o, question: question, ledger: ledger, planned: planned,
-		depends: on, profile: text}
-	if a.depends.LiteralsSHA256 = ""; on.LiteralsSHA256 != "" {
-		if err := a.readLiterals(ctx, original); err != nil {
-			return nil, err
-		}
+	if on.LiteralsSHA256 == "" {
+		o.Sources = nil // no number in the sources was changed
 	}
-	if a.depends.LiteralsSHA256 != on.LiteralsSHA256 {
+	a, err := prepare(ctx, h, base, ledger, o)
+	if err != nil {
+		return nil, err
+	}
+	defer a.original.Close()
+	switch {
+	case a.depends.PlanHash != on.PlanHash:
+		return nil, missing("its base is of another plan now")
+	case a.depends.LiteralsSHA256 != on.LiteralsSHA256:
 		return nil, missing("it changed numbers in the sources of its program, which are not in the strategy's folder")
+	case a.depends.ProfileSHA256 != on.ProfileSHA256:
+		return nil, missing("its falsify/profile.json is not the profile of the request")
 	}
-	answer, err := h.Run(ctx, question, request.Options{NoReuse: true, Make: a.make, Plan: a.standing()})
+	if err := a.ask(r.Falsification); err != nil {
+		return nil, err
+	}
+	answer, err := h.Run(ctx, a.question, request.Options{NoReuse: true, Make: a.make, Plan: a.standing()})
 	return &Repeated{answer, len(ledger.Trials)}, err
 }
 

@@ -76,9 +76,9 @@ func refuse(code, format string, args ...any) *request.Error {
 }
 
 // ask is the question of the base, looked up again with exactly its inputs.
-func (b *Base) ask(ctx context.Context, h *request.Host, slug string) (*request.Prepared, error) {
+func (b *Base) ask(ctx context.Context, h *request.Host) (*request.Prepared, error) {
 	return h.Repeat(ctx, b.Request, request.Overrides{
-		Slug: slug, Splits: b.Splits,
+		Slug: b.Metadata.Slug, Splits: b.Splits,
 		SourceSHA256: b.Metadata.Plugin.SourceSHA256, SDKSHA256: b.Metadata.Plugin.SDKSHA256,
 		NoSplits: &request.Error{
 			Code: "INPUTS_MISSING", Message: "the splits of run " + b.RunID + " cannot be made again",

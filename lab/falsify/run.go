@@ -78,38 +78,16 @@ func Run(ctx context.Context, h *request.Host, base *Base, o Options) (*Result, 
 	if err != nil {
 		return nil, err
 	}
-	planned, hash, err := planOf(ctx, h, base, o.Profile.Full)
+	a, err := prepare(ctx, h, base, ledger, o)
 	if err != nil {
 		return nil, err
 	}
-	if o.Profile.Plan = ""; o.Profile.Full {
-		o.Profile.Plan = hash
-	}
-	if err := affordable(planned, &o.Profile); err != nil {
-		return nil, err
-	}
-	text, sum, err := o.Profile.Canonical()
-	if err != nil {
-		return nil, err
-	}
-	original, err := base.ask(ctx, h, base.Metadata.Slug)
-	if err != nil {
-		return nil, err
-	}
-	defer original.Close()
-	a := &attack{host: h, base: base, options: o, ledger: ledger, planned: planned, profile: text}
-	a.depends = depends{base.Report.RequestHash, base.Report.ResultHash, sum, ledger.Digest(), hash, ""}
-	if err := a.readLiterals(ctx, original); err != nil {
-		return nil, err
-	}
+	defer a.original.Close()
 	falsification, err := digest.JCS(a.depends)
 	if err != nil {
 		return nil, err
 	}
-	a.question, err = h.Vary(original, func(q *request.Question) {
-		q.Kind, q.Falsification = artifact.KindFalsification, falsification
-	})
-	if err != nil {
+	if err := a.ask(falsification); err != nil {
 		return nil, err
 	}
 	if !o.Force {
@@ -130,10 +108,46 @@ func Run(ctx context.Context, h *request.Host, base *Base, o Options) (*Result, 
 	return &Result{Answer: answer, Summary: summary, Warnings: ledger.Warnings, Again: ledger.Again}, nil
 }
 
+// prepare makes an attack with all that it depends on. Its original is to be closed.
+func prepare(ctx context.Context, h *request.Host, base *Base, ledger *selection.TrialList, o Options) (*attack, error) {
+	planned, hash, err := planOf(ctx, h, base, o.Profile.Full)
+	if err != nil {
+		return nil, err
+	}
+	if o.Profile.Plan = ""; o.Profile.Full {
+		o.Profile.Plan = hash
+	}
+	if err := affordable(planned, &o.Profile); err != nil {
+		return nil, err
+	}
+	text, sum, err := o.Profile.Canonical()
+	if err != nil {
+		return nil, err
+	}
+	a := &attack{host: h, base: base, options: o, ledger: ledger, planned: planned, profile: text}
+	a.depends = depends{base.Report.RequestHash, base.Report.ResultHash, sum, ledger.Digest(), hash, ""}
+	if a.original, err = base.ask(ctx, h); err != nil {
+		return nil, err
+	}
+	if err := a.readLiterals(ctx); err != nil {
+		a.original.Close()
+		return nil, err
+	}
+	return a, nil
+}
+
+// ask varies the request of the base into that of the falsification.
+func (a *attack) ask(falsification json.RawMessage) (err error) {
+	a.question, err = a.host.Vary(a.original, func(q *request.Question) {
+		q.Kind, q.Falsification = artifact.KindFalsification, falsification
+	})
+	return err
+}
+
 // readLiterals finds the numbers in the sources of a strategy that declares none, which makes
 // them part of what is asked.
-func (a *attack) readLiterals(ctx context.Context, original *request.Prepared) error {
-	seed := original.Question.Seed
+func (a *attack) readLiterals(ctx context.Context) error {
+	original, seed := a.original, a.original.Question.Seed
 	if a.planned != nil {
 		seed = a.planned.Seed
 	}
@@ -213,7 +227,8 @@ type attack struct {
 	host     *request.Host
 	base     *Base
 	options  Options
-	question *request.Prepared
+	original *request.Prepared // the request of the base
+	question *request.Prepared // that of the falsification
 	ledger   *selection.TrialList
 	planned  *battery.Plan
 	depends  depends

@@ -116,14 +116,7 @@ func essence(text []byte, from market.Time) ([]string, error) {
 	}
 	out := make([]string, len(list))
 	for i, line := range list {
-		fields := map[string]json.RawMessage{}
-		if err := json.Unmarshal(line, &fields); err != nil {
-			return nil, fmt.Errorf("a decision line that is no JSON: %w", err)
-		}
-		for _, number := range []string{"seq", "candle", "client_ref", "ref"} {
-			delete(fields, number)
-		}
-		text, err := json.Marshal(fields) // sorts the keys
+		text, err := without(line, "seq", "candle", "client_ref", "ref")
 		if err != nil {
 			return nil, err
 		}
@@ -179,18 +172,41 @@ func First(want, got []byte) (Diff, bool) {
 	return Diff{Line: at, Want: part(a), Got: part(b)}, true
 }
 
-// Until are the lines of decisions up to a time: what becomes of orders after it is
-// another matter.
-func Until(text []byte, cut market.Time) []byte {
-	var out []byte
-	for line := range bytes.Lines(text) {
-		var said struct {
-			Kind string      `json:"kind"`
-			Time market.Time `json:"time"`
-		}
-		if json.Unmarshal(line, &said) == nil && said.Time <= cut && (said.Kind == "intent" || said.Kind == "reject") {
-			out = append(out, line...)
+// Until is the lines of decisions up to a time: what becomes of orders after it is another
+// matter.
+func Until(text []byte, cut market.Time) ([]byte, error) {
+	list, _, err := decisions(text, -forever, cut)
+	return ended(list), err
+}
+
+// Bare is the lines of decisions from a time on without what only numbers them, so that plays
+// with other warm-ups can be laid side by side.
+func Bare(text []byte, from market.Time) ([]byte, error) {
+	list, _, err := decisions(text, from, forever)
+	for i := range list {
+		if err == nil {
+			list[i], err = without(list[i], "seq", "candle")
 		}
 	}
+	return ended(list), err
+}
+
+// ended is lines with their ends.
+func ended(list [][]byte) (out []byte) {
+	for _, line := range list {
+		out = append(append(out, line...), '\n')
+	}
 	return out
+}
+
+// without is a line without some of its fields; the others are sorted.
+func without(line []byte, names ...string) ([]byte, error) {
+	fields := map[string]json.RawMessage{}
+	if err := json.Unmarshal(line, &fields); err != nil {
+		return nil, fmt.Errorf("a decision line that is no JSON: %w", err)
+	}
+	for _, name := range names {
+		delete(fields, name)
+	}
+	return json.Marshal(fields)
 }

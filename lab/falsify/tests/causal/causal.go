@@ -9,12 +9,11 @@ import (
 	"fmt"
 	"runtime"
 
-	"github.com/assay-run/assay/lab/falsify/judge/lines"
-
 	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/lab/capsule"
 	"github.com/assay-run/assay/lab/falsify/battery"
 	"github.com/assay-run/assay/lab/falsify/judge"
+	"github.com/assay-run/assay/lab/falsify/judge/lines"
 	"github.com/assay-run/assay/lab/falsify/replay"
 	"github.com/assay-run/assay/lab/request"
 	"github.com/assay-run/assay/lab/split"
@@ -119,7 +118,12 @@ func equal(ctx context.Context, b *battery.Bench, entry judge.Entry, kind capsul
 		before = b.Played.Lines
 	}
 	if first.cut != 0 {
-		before, now = lines.Until(before, first.cut), lines.Until(now, first.cut)
+		var err, other error
+		before, err = lines.Until(before, first.cut)
+		now, other = lines.Until(now, first.cut)
+		if err = errors.Join(err, other); err != nil {
+			return nil, err
+		}
 	}
 	if err := f.FirstDiff(first.Variant, before, now); err != nil {
 		return nil, err
