@@ -19,7 +19,6 @@ import (
 	"github.com/assay-run/assay/host/candle/importer"
 )
 
-// reader reads n values of a column chunk.
 type reader func(chunk file.ColumnChunkReader, n int) (importer.Column, error)
 
 // kindOf is how the values of a column are read; nil where they are neither numbers
@@ -47,7 +46,6 @@ func kindOf(d *schema.Column) reader {
 	return nil
 }
 
-// plain is by the physical type alone.
 func plain(t parquet.Type) reader {
 	switch t {
 	case parquet.Types.Int32, parquet.Types.Int64:
@@ -426,7 +424,6 @@ func nearest(digits *big.Int, scale int32) float64 {
 
 func halfFloat(x float16.Num) float64 { return float64(x.Float32()) }
 
-// dictionary looks up the values behind the indices.
 func dictionary(a *array.Dictionary, from, n int) (importer.Column, bool) {
 	words, ok := values(a.Dictionary(), 0, a.Dictionary().Len())
 	if !ok || words.Kind == importer.Nothing {
@@ -445,7 +442,6 @@ func dictionary(a *array.Dictionary, from, n int) (importer.Column, bool) {
 	return c, true
 }
 
-// picked is the values at some places, where there are any.
 func picked[T any](values []T, at []int, valid []bool) []T {
 	if values == nil {
 		return nil
@@ -471,7 +467,6 @@ func timeUnit(u arrow.TimeUnit) importer.Unit {
 	return importer.Nanoseconds
 }
 
-// days are whole days of milliseconds.
 func days(ms int64) int64 {
 	const day = 24 * 3600 * 1000
 	d := ms / day

@@ -37,7 +37,6 @@ const (
 	kindDictionary, kindBatch = 2, 3
 )
 
-// block is where a message is in the file.
 type block struct {
 	offset   int64
 	metadata int32
@@ -132,7 +131,6 @@ func (w *walk) each(t flatbuffers.Table, field int, visit func(flatbuffers.Table
 	}
 }
 
-// inner is the table in a field.
 func inner(t flatbuffers.Table, field int) (in flatbuffers.Table, ok bool) {
 	at := t.Offset(flatbuffers.VOffsetT(4 + 2*field))
 	if at == 0 {

@@ -83,7 +83,6 @@ func (s *Summary) Conclusion() string {
 	return "pass: no gate failed"
 }
 
-// failed says which gates did.
 func (s *Summary) failed() string {
 	var ids []string
 	for _, t := range s.Tests {

@@ -210,7 +210,6 @@ func (a *attack) seed() uint64 {
 	return a.question.Question.Seed
 }
 
-// standingOf is the standing of a base.
 func standingOf(m *artifact.Metadata) request.Plan {
 	if m.PlanID == nil {
 		return request.Plan{}
@@ -239,7 +238,6 @@ type attack struct {
 	journal string
 }
 
-// make fills the run of the falsification.
 func (a *attack) make(ctx context.Context, run *artifact.Run) error {
 	seed := a.seed()
 	chosen, err := a.ledger.Select(ctx, selection.NewCandles(a.host.Candles), seed)
@@ -303,7 +301,6 @@ func planOf(ctx context.Context, h *request.Host, base *Base, full bool) (*batte
 	return out, row.Hash, nil
 }
 
-// fill puts what was found into the run.
 func (a *attack) fill(run *artifact.Run, found *battery.Outcome, chosen *selection.Result) error {
 	run.Manifest.Sandbox = found.Sandbox
 	if p := found.Played; p.Results != nil {

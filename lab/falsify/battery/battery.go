@@ -169,7 +169,6 @@ func (b *Bench) skip(e judge.Entry, reason string) {
 	b.found[e.ID] = &Finding{Test: e.Skip(reason)}
 }
 
-// group is tests that are made together.
 type group struct {
 	list   []Test
 	checks map[string]Check

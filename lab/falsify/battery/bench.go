@@ -85,7 +85,6 @@ func (b *Bench) open(ctx context.Context) (err error) {
 	return nil
 }
 
-// close leaves no file behind.
 func (b *Bench) close() error {
 	var err error
 	if b.Source != nil {
@@ -97,7 +96,6 @@ func (b *Bench) close() error {
 	return err
 }
 
-// count notes a replay that has ended.
 func (b *Bench) count(r *request.Replayed) {
 	b.done++
 	if r != nil && r.Failure != nil {

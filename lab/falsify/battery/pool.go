@@ -176,7 +176,6 @@ func (c *Market) Close() error {
 	return c.store.Close()
 }
 
-// built is the base's question asked of another program.
 type built struct {
 	folder   string
 	question *request.Prepared
@@ -215,7 +214,6 @@ func (o *built) close() error {
 	return os.RemoveAll(o.folder)
 }
 
-// window finds the part of the base on other candles.
 func (p *Play) window(base, changed *request.Prepared) (from, to int, err error) {
 	at := p.At
 	if at == nil {

@@ -87,7 +87,6 @@ func Optional(x *float64) string {
 	return Plain(*x)
 }
 
-// jsonLine is a value as one line of JSON.
 func jsonLine(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

@@ -217,7 +217,6 @@ const (
 // body is the rest of a candle over its open, with the volume that goes with it.
 type body struct{ high, low, close, volume float64 }
 
-// mirrored turns up into down.
 func (b body) mirrored() body { return body{1 / b.low, 1 / b.high, 1 / b.close, b.volume} }
 
 func (b body) amplified() body {

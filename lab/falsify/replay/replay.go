@@ -53,7 +53,6 @@ type Window struct {
 	Lead       int
 }
 
-// rows are the candles [from, to) of a series that the window admits.
 func (w Window) rows(s *market.Series) (from, to int) {
 	if w.Start != 0 {
 		from = s.Search(w.Start)
@@ -130,7 +129,6 @@ func closedBy(s *market.Series, at market.Time) int {
 	return n
 }
 
-// clone is a copy of a series that may be written.
 func clone(s *market.Series) *market.Series {
 	out := *s
 	out.Time = slices.Clone(s.Time)

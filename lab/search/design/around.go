@@ -19,7 +19,6 @@ type Variant struct {
 	Params json.RawMessage // canonical JSON
 }
 
-// percents are how far one number is moved.
 func percents() []int { return []int{-20, -10, -5, 5, 10, 20} }
 
 // The points that move all numbers together.
@@ -28,7 +27,6 @@ const (
 	sobolPercent = 10
 )
 
-// number is a parameter that can be moved.
 type number struct {
 	name string
 	base float64
@@ -111,7 +109,6 @@ func (n *number) inBox(u float64) (float64, bool) {
 	return n.clip(n.off(min(math.Floor(u*(2*reach+1)), 2*reach) - reach))
 }
 
-// list collects what is new.
 type list struct {
 	params map[string]json.RawMessage
 	seen   map[string]bool

@@ -16,7 +16,6 @@ import (
 // values that a parameter with steps may have.
 const mostWhole = 1 << 53
 
-// faultList collects everything that is wrong.
 type faultList struct{ errs []error }
 
 func (f *faultList) add(pointer, format string, args ...any) {
@@ -79,7 +78,6 @@ func (r *reader) has(name string) bool {
 	return true
 }
 
-// only refuses every field but the type and these.
 func (r *reader) only(known ...string) {
 	for _, name := range slices.Sorted(maps.Keys(r.fields)) {
 		if name != "type" && !slices.Contains(known, name) {
@@ -88,7 +86,6 @@ func (r *reader) only(known ...string) {
 	}
 }
 
-// ends reads the range of an int or a float.
 func (r *reader) ends(p *Parameter) {
 	low, high := r.number("low", p.Kind, &p.Low), r.number("high", p.Kind, &p.High)
 	if low && high && p.Low > p.High {

@@ -163,7 +163,6 @@ const (
 	Different Op = "!="
 )
 
-// mostRules bounds a list of constraints.
 const mostRules = 1000
 
 // Constraint is a condition that every point meets: Left is the name of a parameter,
@@ -288,7 +287,6 @@ func valueOf(text json.RawMessage) value {
 	return value{x, string(text), ok}
 }
 
-// at is the operand at a point.
 func (s *source) at(point []float64) value {
 	switch {
 	case s.index < 0:

@@ -20,7 +20,6 @@ import (
 	"github.com/assay-run/assay/lab/stat"
 )
 
-// better reports whether an objective is better than another.
 func (s *Search) better(a, b *float64) bool { return s.order(a, b) < 0 }
 
 // order is negative where a is the better one; what is undefined is worse than anything.
@@ -54,12 +53,10 @@ func (s *Search) promote(played []*Trial, n int) []int {
 	return alive
 }
 
-// which is the trials of a kind, in their order.
 func which(trials []*Trial, of func(*Trial) bool) []*Trial {
 	return slices.DeleteFunc(slices.Clone(trials), func(t *Trial) bool { return !of(t) })
 }
 
-// rank numbers the trials that have an objective.
 func (s *Search) rank(trials []*Trial) {
 	list := which(trials, func(t *Trial) bool { return t.Objective != nil })
 	slices.SortStableFunc(list, func(a, b *Trial) int {
@@ -242,7 +239,6 @@ func (s *Search) optimise(ctx context.Context, trials []*Trial) (*Optimised, err
 	return out, nil
 }
 
-// testRanges are the tests of the walk-forward, in order.
 func (s *Search) testRanges() []artifact.SplitRange {
 	var list []artifact.SplitRange
 	for _, r := range s.root.Manifest.Splits.Splits {

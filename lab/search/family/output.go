@@ -220,7 +220,6 @@ func ReadResult(dir string) (*Result, error) {
 	return r, nil
 }
 
-// metricColumns are the metrics of trials.csv.
 func metricColumns() []string {
 	return []string{"sharpe_ratio", "total_return", "max_drawdown", "total_trades", "win_rate"}
 }
@@ -257,7 +256,6 @@ func (s *Search) writeTrials(w io.Writer, trials []*Trial) error {
 	return b.Error()
 }
 
-// names are the parameters of the space, sorted.
 func (s *Search) names() []string {
 	var list []string
 	for _, p := range s.Plan.Space.Parameters() {

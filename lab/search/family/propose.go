@@ -391,7 +391,6 @@ func textOf(x any) string {
 	return string(text)
 }
 
-// err is nil if nothing has changed.
 func (c changes) err(f *PlanFile) error {
 	if len(c) == 0 {
 		return nil

@@ -130,7 +130,6 @@ func blind(played []*Trial, alive []int) int {
 	return n
 }
 
-// generation plays sets of trials, one after the other.
 type generation struct {
 	search   *Search
 	options  Options
@@ -143,7 +142,6 @@ type generation struct {
 	state State
 }
 
-// round is the trials of one generation on their way.
 type round struct {
 	*generation
 	list    []int
@@ -314,7 +312,6 @@ func (g *generation) count(t *Trial, fresh bool) {
 	}
 }
 
-// prune marks those that do not go on.
 func (g *generation) prune(played []*Trial, alive []int) {
 	for _, t := range played {
 		if _, on := slices.BinarySearch(alive, t.Index); !on && t.Status == Completed {
@@ -362,7 +359,6 @@ func (t tally) room(limit int) int {
 // ProgressFile is the name of the journal of a family.
 const ProgressFile = "progress.jsonl"
 
-// entry is a line of progress.jsonl.
 type entry struct {
 	At      string   `json:"at"`
 	Done    int      `json:"done"`

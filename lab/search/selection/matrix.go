@@ -337,7 +337,6 @@ func (e estimates) superior(ctx context.Context, l *TrialList, m *matrix, holdin
 	return nil
 }
 
-// differences are trials less holding, column by column.
 type differences struct {
 	columns []int // of trials
 	list    []*Series

@@ -184,7 +184,6 @@ func (e estimates) deflate(l *TrialList, m *matrix) {
 	e.number("dsr_2025", &s.DSR2025)(now.value, now.why)
 }
 
-// answer is a statistic or the reason why there is none.
 type answer struct {
 	value float64
 	why   stat.Reason

@@ -84,7 +84,6 @@ func opens(c Curve, tf market.Timeframe) []market.Time {
 	return out
 }
 
-// at is some rows of a curve.
 func (c Curve) at(rows []int) Curve {
 	var out Curve
 	for _, k := range rows {
@@ -318,7 +317,6 @@ func (d *Decoder) Decode(text []byte) (*Series, error) {
 	return out, nil
 }
 
-// readCalendar reads the columns of times.
 func readCalendar(text []byte) (*Series, error) {
 	count, n := binary.Uvarint(text)
 	if n <= 0 || count > uint64(len(text)) {

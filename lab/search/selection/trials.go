@@ -97,7 +97,6 @@ func ReadTrials(ctx context.Context, reg *registry.Registry, store *artifact.Sto
 	return l, err
 }
 
-// add takes a class with the member that stands for it.
 func (l *TrialList) add(c *Class, judged *artifact.Metadata) {
 	list := slices.Clone(c.Members)
 	slices.SortFunc(list, func(a, b *Member) int {
@@ -128,7 +127,6 @@ func (l *TrialList) add(c *Class, judged *artifact.Metadata) {
 	l.Trials = append(l.Trials, t)
 }
 
-// sort puts the trials in the order of the keys that stand for them.
 func (l *TrialList) sort() {
 	judged := l.Trials[l.Judged].Key
 	slices.SortFunc(l.Trials, func(a, b Trial) int { return strings.Compare(a.Key, b.Key) })
@@ -157,7 +155,6 @@ func (l *TrialList) StandsFor(key string) string {
 	return key
 }
 
-// again is the Again of a ledger.
 func again(c *Class, judged *artifact.Metadata) int {
 	type question struct{ seed, splits string }
 	asked := map[question]bool{{judged.Seed, judged.SplitsSHA256}: true}
@@ -218,7 +215,6 @@ const RecordFile = "falsify/trials.jsonl"
 
 const recordSchema = "trials/v1"
 
-// recordHead is the first line of a record.
 type recordHead struct {
 	Schema         string                   `json:"schema"`
 	Judged         int                      `json:"judged"`
@@ -230,7 +226,6 @@ type recordHead struct {
 	Warnings       []artifact.ReportWarning `json:"warnings"`
 }
 
-// recordTrial is a line for each trial, in their order.
 type recordTrial struct {
 	Key      string             `json:"key"`
 	RunID    string             `json:"run_id"`

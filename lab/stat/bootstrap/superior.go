@@ -55,7 +55,6 @@ func (p *Panel) column(k int) []float64 {
 	return out
 }
 
-// root is the square root of the number of rows.
 func (p *Panel) root() float64 { return math.Sqrt(float64(len(p.rows))) }
 
 // deviations are the bootstrap standard deviations of sqrt(T) times the mean of each

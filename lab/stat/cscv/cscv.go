@@ -99,7 +99,6 @@ func RunColumns(columns [][]float64, s int, metric Metric) (Result, stat.Reason,
 	return out, why, nil
 }
 
-// run judges n columns of t rows.
 func run(t, n, s int, metric Metric, column func(k int) []float64) (Result, stat.Reason) {
 	out := Result{Dropped: t % s}
 	blocks := make([][]block, n)
@@ -162,7 +161,6 @@ func finite(x []float64) bool {
 	return true
 }
 
-// cut is the blocks of a column.
 func cut(x []float64, s int) []block {
 	size := len(x) / s
 	out := make([]block, s)

@@ -40,7 +40,6 @@ func isDecision(line []byte) bool {
 	return bytes.Contains(line, intent) || bytes.Contains(line, reject)
 }
 
-// timeOf is the time of a line.
 func timeOf(line []byte) (market.Time, error) {
 	at := bytes.Index(line, moment)
 	if at < 0 {
@@ -73,7 +72,6 @@ func decisions(text []byte, from, to market.Time) ([][]byte, []market.Time, erro
 	return out, times, nil
 }
 
-// forever is later than any line.
 const forever = market.Time(1<<63 - 1)
 
 // Times are the distinct times of the decisions from a time on, ascending.

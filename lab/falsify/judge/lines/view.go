@@ -88,7 +88,6 @@ func (v View) restore(fields map[string]any) error {
 	return multiply(fields, quantities, v.Scale)
 }
 
-// multiply changes those of the fields that are there.
 func multiply(fields map[string]any, names []string, factor float64) error {
 	for _, name := range names {
 		text, ok := fields[name].(string)

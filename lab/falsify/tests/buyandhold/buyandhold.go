@@ -80,7 +80,6 @@ func Judge(j *judge.Judge, b *Benchmark, why stat.Reason) *judge.Test {
 
 func tiny(x float64) string { return fmt.Sprintf("%.3f %%", 100*x) }
 
-// fileOf is benchmark.csv of buy_and_hold: a row per return of the main sample.
 func fileOf(b *Benchmark) judge.File {
 	s := judge.NewSheet(entry.ID, "benchmark.csv", "date", "strategy", "benchmark", "difference")
 	for i := range b.Difference {

@@ -63,7 +63,6 @@ func Judge(j *judge.Judge, c *Capacity, why stat.Reason) *judge.Test {
 		judge.Percent(1-c.Within), judge.Percent(p.Participation)))
 }
 
-// fileOf is capacity.csv of capacity: a row per fill.
 func fileOf(c *Capacity) judge.File {
 	s := judge.NewSheet(entry.ID, "capacity.csv", "time", "symbol", "quantity", "volume", "participation")
 	for _, x := range c.Fills {

@@ -180,7 +180,6 @@ func stored(b *battery.Bench) *compared {
 	return c
 }
 
-// lockstep plays the base candle by candle.
 func lockstep(b *battery.Bench) (battery.Check, error) {
 	c := &compared{Comparison: Comparison{Variant: "lockstep"}}
 	p := compare(b, c, &battery.Play{Part: b.Search, How: request.Replay{Drive: run.Drive{Lockstep: true}}})

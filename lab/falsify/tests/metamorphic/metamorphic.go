@@ -43,7 +43,6 @@ type transformed struct {
 	view  lines.View
 }
 
-// plan plays on other units, another time and other names.
 func plan(b *battery.Bench) (battery.Check, error) {
 	var list []*transformed
 	var plays []*battery.Play
@@ -143,7 +142,6 @@ const (
 	scaled   = "scaled"
 )
 
-// returnsOf are the returns of the main sample.
 func returnsOf(r *request.Replayed) ([]float64, error) {
 	returns, err := metric.MainReturns(r.Input)
 	return returns.Return, err

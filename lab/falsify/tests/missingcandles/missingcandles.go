@@ -22,7 +22,6 @@ var entry = judge.Entry{
 // Test is the test of this package.
 var Test = battery.Test{Entry: entry, Plan: plan}
 
-// plan plays on candles with gaps.
 func plan(b *battery.Bench) (battery.Check, error) {
 	list, plays := b.Series("gaps", b.Profile.Gaps, replay.Gaps)
 	return battery.Check{Plays: plays, Judge: func(context.Context) (*battery.Finding, error) {

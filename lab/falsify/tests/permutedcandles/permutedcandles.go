@@ -26,7 +26,6 @@ var entry = judge.Entry{
 // Test is the test of this package.
 var Test = battery.Test{Entry: entry, Plan: plan}
 
-// plan plays on train candles whose moves are shuffled.
 func plan(b *battery.Bench) (battery.Check, error) {
 	var train *request.Replayed
 	set := b.TrainSet()

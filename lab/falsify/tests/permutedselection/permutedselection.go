@@ -59,7 +59,6 @@ type searched struct {
 	Failed *place `json:"failed,omitempty"`
 }
 
-// place is a play in a search.
 type place struct {
 	Trial  int `json:"trial"`
 	Window int `json:"window"`
@@ -142,7 +141,6 @@ func permuted(set replay.Set, seed uint64, i int) replay.Set {
 	return out
 }
 
-// searchOn makes the search on one permutation.
 func searchOn(ctx context.Context, b *battery.Bench, set replay.Set, i int) (_ *searched, err error) {
 	if i == 0 {
 		return searchIn(ctx, b, nil)
@@ -314,7 +312,6 @@ type objective struct {
 	Value   *float64
 }
 
-// fileOf is objectives.csv of permuted_selection: a row per search.
 func fileOf(list []objective) judge.File {
 	s := judge.NewSheet(entry.ID, "objectives.csv", "variant", "replica", "trial_index", "objective")
 	for _, o := range list {

@@ -27,7 +27,6 @@ var entry = judge.Entry{
 // Test is the test of this package.
 var Test = battery.Test{Entry: entry, Plan: plan}
 
-// plan puts the holdings of the base at random times.
 func plan(b *battery.Bench) (battery.Check, error) {
 	return battery.Own(func(context.Context) (*battery.Finding, error) {
 		m, why, err := NewRandomEntry(b.Run)

@@ -87,7 +87,6 @@ func Judge(j *judge.Judge, r *Regimes) *judge.Test {
 	return j.Capped(t.End(judge.Pass, "", ""))
 }
 
-// fileOf is regimes.csv of regime: the terciles of volatility, then the years.
 func fileOf(r *Regimes) judge.File {
 	s := judge.NewSheet(entry.ID, "regimes.csv", "regime", "days", "pnl", "sharpe_ratio")
 	for _, list := range [][]Regime{r.Terciles, r.Years} {

@@ -24,7 +24,6 @@ var entry = judge.Entry{
 // Test is the test of this package.
 var Test = battery.Test{Entry: entry, Plan: plan}
 
-// plan asks what the search for the base has done to its numbers.
 func plan(b *battery.Bench) (battery.Check, error) {
 	return battery.Own(func(context.Context) (*battery.Finding, error) {
 		s := b.Selection

@@ -94,7 +94,6 @@ func intrabarWorst(b *battery.Bench) (battery.Check, error) {
 	}}, nil
 }
 
-// fileOf is costs.csv of cost_stress: a row per multiple of the costs.
 func fileOf(levels []account.Cost) judge.File {
 	s := judge.NewSheet(judge.CostStress.ID, "costs.csv", "multiplier", "gross_pnl", "costs", "net_pnl", "turnover", "break_even_bps")
 	for _, c := range levels {

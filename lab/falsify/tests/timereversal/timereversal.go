@@ -23,7 +23,6 @@ var entry = judge.Entry{
 // Test is the test of this package.
 var Test = battery.Test{Entry: entry, Plan: plan}
 
-// plan plays on the moves in the opposite order.
 func plan(b *battery.Bench) (battery.Check, error) {
 	list := battery.Rows(1)
 	plays := []*battery.Play{b.Changed("reversed", 0, &list[0], b.Search, func() (replay.Set, error) { return replay.Reverse(b.Source.Set), nil })}

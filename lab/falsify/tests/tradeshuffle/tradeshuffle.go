@@ -55,7 +55,6 @@ func Judge(j *judge.Judge, d *Drawdowns, why stat.Reason) *judge.Test {
 		"more")
 }
 
-// fileOf is drawdowns.csv of trade_shuffle.
 func fileOf(d *Drawdowns) judge.File {
 	s := judge.NewSheet(entry.ID, "drawdowns.csv", "quantile", "max_drawdown")
 	s.Row("0.5", judge.Plain(d.P50))
