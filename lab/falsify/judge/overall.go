@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -89,17 +90,6 @@ func (o *Overall) Cap(looser []Loosened) {
 	}
 }
 
-// ExitCode is that of `lab falsify`: 0, 1 when refuted, 3 when open.
-func (o Overall) ExitCode() int {
-	switch o.Verdict {
-	case Fail:
-		return 1
-	case Inconclusive:
-		return 3
-	}
-	return 0
-}
-
 // chance is what a p-value was made of.
 type chance struct {
 	// detail says it in words.
@@ -162,15 +152,7 @@ func holmLevels(p []float64, alpha float64) []float64 {
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(i, j int) int {
-		switch {
-		case p[i] < p[j]:
-			return -1
-		case p[i] > p[j]:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(p[i], p[j]) })
 	levels, stopped := make([]float64, len(p)), false
 	last := alpha
 	for rank, i := range order {
