@@ -45,17 +45,17 @@ func (r *reader) parameter(name string, text json.RawMessage) Parameter {
 	before := len(r.faults.errs)
 	switch _ = json.Unmarshal(r.fields["type"], &p.Kind); p.Kind {
 	case Int:
-		r.only("low", "high", "step")
+		r.only("type", "low", "high", "step")
 		p.Step = 1
 		r.ends(&p)
 	case Float:
-		r.only("low", "high", "step", "log")
+		r.only("type", "low", "high", "step", "log")
 		r.ends(&p)
 	case Choice:
-		r.only("values")
+		r.only("type", "values")
 		r.choices(&p)
 	case Bool:
-		r.only()
+		r.only("type")
 	default:
 		r.faults.add(r.at+"/type", "must be int, float, choice or bool")
 	}
@@ -80,7 +80,7 @@ func (r *reader) has(name string) bool {
 
 func (r *reader) only(known ...string) {
 	for _, name := range slices.Sorted(maps.Keys(r.fields)) {
-		if name != "type" && !slices.Contains(known, name) {
+		if !slices.Contains(known, name) {
 			r.faults.add(r.at+"/"+Escape(name), "is not a known field")
 		}
 	}
