@@ -3,7 +3,6 @@
 package buyandhold
 
 import (
-	"context"
 	"fmt"
 	"strings"
 
@@ -29,7 +28,7 @@ var entry = judge.Entry{
 var Test = battery.Test{Entry: entry, Plan: plan}
 
 func plan(b *battery.Bench) (battery.Check, error) {
-	return battery.Own(func(context.Context) (*battery.Finding, error) {
+	return battery.Own(func() (*battery.Finding, error) {
 		bench, why, err := AgainstHolding(b.Run, b.Seed, b.Profile.Bootstrap)
 		if err != nil {
 			return nil, err

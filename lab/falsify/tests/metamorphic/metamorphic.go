@@ -9,13 +9,12 @@ import (
 	"math"
 	"slices"
 
-	"github.com/assay-run/assay/lab/falsify/judge/lines"
-
 	"github.com/govalues/decimal"
 
 	"github.com/assay-run/assay/host/metric"
 	"github.com/assay-run/assay/lab/falsify/battery"
 	"github.com/assay-run/assay/lab/falsify/judge"
+	"github.com/assay-run/assay/lab/falsify/judge/lines"
 	"github.com/assay-run/assay/lab/falsify/replay"
 	"github.com/assay-run/assay/lab/request"
 	"github.com/assay-run/assay/lab/split"

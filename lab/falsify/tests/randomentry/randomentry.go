@@ -4,7 +4,6 @@ package randomentry
 
 import (
 	"cmp"
-	"context"
 	"slices"
 
 	"github.com/assay-run/assay/lab/falsify/battery"
@@ -28,7 +27,7 @@ var entry = judge.Entry{
 var Test = battery.Test{Entry: entry, Plan: plan}
 
 func plan(b *battery.Bench) (battery.Check, error) {
-	return battery.Own(func(context.Context) (*battery.Finding, error) {
+	return battery.Own(func() (*battery.Finding, error) {
 		m, why, err := NewRandomEntry(b.Run)
 		if err != nil {
 			return nil, err

@@ -3,7 +3,6 @@
 package selectionbias
 
 import (
-	"context"
 	"fmt"
 
 	"github.com/assay-run/assay/lab/falsify/battery"
@@ -25,7 +24,7 @@ var entry = judge.Entry{
 var Test = battery.Test{Entry: entry, Plan: plan}
 
 func plan(b *battery.Bench) (battery.Check, error) {
-	return battery.Own(func(context.Context) (*battery.Finding, error) {
+	return battery.Own(func() (*battery.Finding, error) {
 		s := b.Selection
 		chosen := Selected{
 			Verdict: judge.Verdict(s.Verdict.Verdict), Reason: s.Verdict.ReasonCode, Strong: s.Verdict.Strong,

@@ -36,7 +36,7 @@ func plan(b *battery.Bench) (battery.Check, error) {
 	case n-1 < b.Question.Strategy.MinSymbols:
 		return battery.Check{Skip: judge.NotDeclared}, nil
 	}
-	list := battery.Rows(n)
+	list := make([]judge.Replay, n)
 	var plays []*battery.Play
 	for i := range list {
 		name := "without_" + string(b.Source.Set[i].Series.Symbol)

@@ -3,8 +3,6 @@
 package timereversal
 
 import (
-	"context"
-
 	"github.com/assay-run/assay/lab/falsify/battery"
 	"github.com/assay-run/assay/lab/falsify/judge"
 	"github.com/assay-run/assay/lab/falsify/replay"
@@ -24,11 +22,11 @@ var entry = judge.Entry{
 var Test = battery.Test{Entry: entry, Plan: plan}
 
 func plan(b *battery.Bench) (battery.Check, error) {
-	list := battery.Rows(1)
+	list := make([]judge.Replay, 1)
 	plays := []*battery.Play{b.Changed("reversed", 0, &list[0], b.Search, func() (replay.Set, error) { return replay.Reverse(b.Source.Set), nil })}
-	return battery.Check{Plays: plays, Judge: func(context.Context) (*battery.Finding, error) {
-		return battery.Spread(Judge(&b.Judge, list[0]), list), nil
-	}}, nil
+	return battery.After(plays, func() *battery.Finding {
+		return battery.Spread(Judge(&b.Judge, list[0]), list)
+	})
 }
 
 // Judge describes time_reversal.
