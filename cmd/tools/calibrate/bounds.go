@@ -11,7 +11,7 @@ import (
 	"github.com/assay-run/assay/lab/stat"
 )
 
-// bound is a rate with what section 9 of lab-stats/1 asks of it.
+// bound is a rate with the bound that docs/calibration.md holds it to.
 type bound struct {
 	rate
 	what, bound string

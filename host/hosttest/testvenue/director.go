@@ -285,9 +285,9 @@ func (v *director) changeBalance(args []string) error {
 func (v *director) foreign(name string, filled bool) error {
 	return v.symbolOf(name, func(s *symbol) error {
 		half := floorTo(times(s.last(), decimal.MustNew(5, 1)), s.tick)
-		o := &order{symbol: s, list: -1, client: "web_" + strconv.Itoa(len(v.matcher.account.orders)+1), side: "BUY",
-			kind: kindLimit, tif: tifGTC, prevention: expireMaker, price: half,
-			qty: s.portion(times(s.notional, decimal.MustNew(4, 0)), half)}
+		o := &order{symbol: s, list: -1, client: "web_" + strconv.Itoa(len(v.matcher.account.orders)+1),
+			terms: terms{side: "BUY", kind: kindLimit, tif: tifGTC, prevention: expireMaker, price: half,
+				qty: s.portion(times(s.notional, decimal.MustNew(4, 0)), half)}}
 		v.matcher.take(o)
 		if filled {
 			v.matcher.fill(o, []level{{s.last(), o.qty}}, false)
