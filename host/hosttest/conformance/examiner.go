@@ -342,7 +342,7 @@ func (s *session) submit(q exchange.OrderRequest) exchange.Order {
 	return o
 }
 
-// outcome sends an order and wants an outcome.
+// outcome sends an order and requires an outcome.
 func (s *session) outcome(q exchange.OrderRequest, want exchange.Outcome) exchange.Result {
 	s.Helper()
 	ctx, cancel := context.WithTimeout(s.Context(), 5*time.Second)
@@ -379,7 +379,7 @@ func (s *session) reaches(r exchange.OrderRef, want exchange.OrderStatus) exchan
 	return o
 }
 
-// absent wants the venue's definite word that there is no such order.
+// absent requires the venue to answer that there is no such order.
 func (s *session) absent(r exchange.OrderRef) {
 	s.Helper()
 	if result, _ := s.Query(s.Context(), r); result.Outcome != exchange.NotFound {

@@ -117,7 +117,7 @@ func unknownKey(x *examiner) {
 	}
 }
 
-// refusedOpen wants an Open that fails with an outcome.
+// refusedOpen requires Open to fail with an outcome.
 func (x *examiner) refusedOpen(want exchange.Outcome, change func(*exchange.OpenRequest)) {
 	x.Helper()
 	conn, req := x.venue.Connect(), x.request()
@@ -430,7 +430,7 @@ func eachOnce(x *examiner) {
 	s.checkStream(s.symbol(), false)
 }
 
-// checkStream wants the candles of a symbol once each, in order and as history has them.
+// checkStream requires the candles of a symbol once each, in order and as history has them.
 // Where gaps may be, one that is missing must have been announced by a state between its
 // neighbours.
 func (s *session) checkStream(symbol market.Symbol, gaps bool) {
@@ -468,7 +468,7 @@ func (s *session) checkStream(symbol market.Symbol, gaps bool) {
 	}
 }
 
-// troubled does something to the stream and wants candles afterwards as before, or a word
+// troubled disturbs the stream and requires candles afterwards as before, or a word
 // about what is missing.
 func (x *examiner) troubled(what string, said bool) {
 	s := x.open()

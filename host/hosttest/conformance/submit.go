@@ -120,7 +120,7 @@ func limitCrosses(x *examiner) {
 }
 
 // trigger is a price above the market that the session makes the market reach. Where the venue
-// cannot be told where to trade it is near: one tick off the market, and the card waits for it.
+// cannot be moved it is near: one tick off the market, and the card waits for it.
 type trigger struct {
 	session *session
 	near    bool
@@ -208,7 +208,7 @@ func (s *session) free(asset string) decimal.Decimal {
 	return decimal.Decimal{}
 }
 
-// refused wants an order to be rejected by the venue's own word, and gone.
+// requireReject requires the venue to reject an order with its own code, and not to have it.
 func requireReject(s *session, q exchange.OrderRequest) {
 	s.Helper()
 	if r := s.outcome(q, exchange.Rejected); r.VenueCode == "" || r.Message == "" {
@@ -388,7 +388,7 @@ func (x *examiner) thin() *session {
 	return s
 }
 
-// more than the whole book is a limit order that takes it all and wants more.
+// more than the whole book is a limit order for more than there is.
 func greedyOrder(s *session) exchange.OrderRequest {
 	s.Helper()
 	q := s.limit(110)

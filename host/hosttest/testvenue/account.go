@@ -222,7 +222,7 @@ func (o *order) listJSON() map[string]any {
 			o.sibling.updated)), "symbol": o.symbol.name, "orders": refs}
 }
 
-// json is an order as a query tells it.
+// json is an order as a query returns it.
 func (o *order) json() map[string]any {
 	out := map[string]any{
 		"symbol": o.symbol.name, "orderId": o.id, "orderListId": o.list, "clientOrderId": o.client,

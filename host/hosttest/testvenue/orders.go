@@ -194,7 +194,7 @@ func (v *api) tryOrder(q request) (any, *apiError) {
 	return out, nil
 }
 
-// responseShape is how much the answer tells: ACK, RESULT or FULL.
+// responseShape is how much the answer contains: ACK, RESULT or FULL.
 func responseShape(q request, o *order) (string, *apiError) {
 	switch shape := q.Get("newOrderRespType"); {
 	case shape == "" && (o.kind == kindMarket || o.kind == kindLimit):
