@@ -455,9 +455,7 @@ func decodeIntents(version int, text []byte) ([]market.Intent, error) {
 	}
 	intents := make([]market.Intent, len(old))
 	for i := range old {
-		if err := old[i].into(&intents[i]); err != nil {
-			return nil, fmt.Errorf("intent %d: %w", i, err)
-		}
+		intents[i] = old[i].intent()
 	}
 	return intents, nil
 }
@@ -465,46 +463,20 @@ func decodeIntents(version int, text []byte) ([]market.Intent, error) {
 // intentV1 is an intent as version 1 stored it. It had no size for the whole position and no word for the cancel of
 // all orders.
 type intentV1 struct {
-	Action       string             `json:"action"`
-	Symbol       market.Symbol      `json:"symbol"`
-	Side         market.Side        `json:"side"`
-	Type         market.OrderType   `json:"type"`
-	SizeKind     string             `json:"size_kind"`
-	Size         float64            `json:"size"`
-	LimitPrice   float64            `json:"limit_price"`
-	StopPrice    float64            `json:"stop_price"`
-	TrailPercent float64            `json:"trail_percent"`
-	TrailAmount  float64            `json:"trail_amount"`
-	TimeInForce  market.TimeInForce `json:"time_in_force"`
-	ExpireAfter  int                `json:"expire_after"`
-	ReduceOnly   bool               `json:"reduce_only"`
-	StopLoss     *market.Child      `json:"stop_loss"`
-	TakeProfit   *market.Child      `json:"take_profit"`
-	Tag          string             `json:"tag"`
-	ClientRef    string             `json:"client_ref"`
-	Ref          string             `json:"ref"`
+	market.Intent
+	SizeKind market.SizeKind `json:"size_kind"`
+	Size     float64         `json:"size"`
 }
 
-func (t *intentV1) into(in *market.Intent) error {
-	action, err := market.ParseAction(t.Action)
-	if err != nil {
-		return err
-	}
-	kind, err := market.ParseSizeKind(t.SizeKind)
-	if err != nil {
-		return err
-	}
+// intent is t as it is today.
+func (t *intentV1) intent() market.Intent {
+	in := t.Intent
+	in.Size = market.Size{Kind: t.SizeKind, Value: t.Size}
 	switch {
-	case action == market.Cancel && t.Ref == "":
-		action = market.CancelAll
-	case action == market.Submit && kind == market.SizeNone && t.ReduceOnly:
-		kind = market.SizePosition
+	case in.Action == market.Cancel && in.Ref == "":
+		in.Action = market.CancelAll
+	case in.Action == market.Submit && in.Size.Kind == market.SizeNone && in.ReduceOnly:
+		in.Size.Kind = market.SizePosition
 	}
-	*in = market.Intent{
-		Action: action, Symbol: t.Symbol, Side: t.Side, Type: t.Type, Size: market.Size{Kind: kind, Value: t.Size},
-		LimitPrice: t.LimitPrice, StopPrice: t.StopPrice, TrailPercent: t.TrailPercent, TrailAmount: t.TrailAmount,
-		TimeInForce: t.TimeInForce, ExpireAfter: t.ExpireAfter, ReduceOnly: t.ReduceOnly, StopLoss: t.StopLoss,
-		TakeProfit: t.TakeProfit, Tag: t.Tag, ClientRef: t.ClientRef, Ref: t.Ref,
-	}
-	return nil
+	return in
 }
