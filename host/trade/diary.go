@@ -1,6 +1,7 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -65,25 +66,14 @@ func (d *journalRecorder) Order(step int64, o *market.Order) {
 		})
 	}
 	d.batch.Events = append(d.batch.Events, journal.Event{
-		ClientOrderID: id, Kind: string(stateOf(o.Status)), Source: string(order.FromLocal), CumQuantity: o.FilledQuantity, At: o.UpdatedAt,
+		ClientOrderID: id, Kind: string(cmp.Or(states[o.Status], order.Open)), Source: string(order.FromLocal), CumQuantity: o.FilledQuantity, At: o.UpdatedAt,
 	})
 }
 
-// stateOf is the journal's word for where an order of the simulator stands.
-func stateOf(s market.OrderStatus) journal.State {
-	switch s {
-	case market.StatusFilled:
-		return journal.StateFilled
-	case market.StatusPartiallyFilled:
-		return journal.StatePartial
-	case market.StatusCanceled:
-		return journal.StateCanceled
-	case market.StatusRejected:
-		return journal.StateDenied
-	case market.StatusExpired:
-		return journal.StateExpired
-	}
-	return journal.StateOpen
+// states are the journal's words for the ends of orders of the simulator and for parts of them; else they are open.
+var states = map[market.OrderStatus]order.State{
+	market.StatusFilled: order.Filled, market.StatusPartiallyFilled: order.Partial, market.StatusCanceled: order.Canceled,
+	market.StatusRejected: order.Denied, market.StatusExpired: order.Expired,
 }
 
 // Fill implements sim.Recorder.
@@ -92,7 +82,7 @@ func (d *journalRecorder) Fill(step int64, f *market.Fill) {
 	d.recordVerdicts(0, d.watch.filled(f))
 	d.batch.Fills = append(d.batch.Fills, journal.Fill{
 		Symbol: f.Symbol, TradeID: strconv.FormatInt(int64(f.ID), 10), ClientOrderID: order.ClientID(d.x.runID, int64(f.OrderID)),
-		Side: f.Side, Quantity: f.Quantity, Price: f.Price, Fee: f.Fee, FeeAsset: f.Symbol.Quote(), Liquidity: f.Liquidity, At: f.Time,
+		Side: f.Side, Quantity: f.Quantity, Price: f.Price, Fee: f.Fee, FeeAsset: f.Symbol.Quote(), Liquidity: f.Liquidity, Time: f.Time,
 	})
 }
 

@@ -197,7 +197,7 @@ func ordersOf(orders []journal.Order) (open, unknown []string) {
 	open, unknown = []string{}, []string{}
 	for _, o := range orders {
 		switch o.State {
-		case journal.StateOpen, journal.StatePartial:
+		case order.Open, order.Partial:
 			open = append(open, o.ClientOrderID)
 		default:
 			unknown = append(unknown, o.ClientOrderID)

@@ -57,7 +57,7 @@ type replay struct {
 	*Replayed
 	rec    sim.Recorder
 	rules  map[market.Symbol]order.Rules
-	orders map[string]market.Order
+	orders map[market.OrderID]market.Order
 	bodies map[string]intentBody
 	fills  []journal.Fill // not played yet
 	prices []pricedAt     // of what fees were paid in, by time
@@ -73,11 +73,9 @@ func (p *replay) read(ctx context.Context, j *journal.Journal, runID string) err
 	}
 	p.bodies = map[string]intentBody{}
 	for _, in := range intents {
-		var b intentBody
-		if err := json.Unmarshal(in.Body, &b); err != nil {
-			return fmt.Errorf("journal: intent %s: %w", in.ClientOrderID, err)
+		if p.bodies[in.ClientOrderID], err = bodyOf(in); err != nil {
+			return err
 		}
-		p.bodies[in.ClientOrderID] = b
 	}
 	if err := p.readMoney(ctx, j, runID); err != nil {
 		return err
@@ -103,7 +101,7 @@ func (p *replay) read(ctx context.Context, j *journal.Journal, runID string) err
 
 // readOrders gives the recorder every state of the strategy's orders that was written down.
 func (p *replay) readOrders(entries []journal.Entry) error {
-	p.orders = map[string]market.Order{}
+	p.orders = map[market.OrderID]market.Order{}
 	for _, e := range entries {
 		orders, err := decodeOrders(e)
 		if err != nil {
@@ -114,7 +112,7 @@ func (p *replay) readOrders(entries []journal.Entry) error {
 			if int(o.ID) > len(p.orders)+1 || o.ID < 1 {
 				return fmt.Errorf("journal: order %s comes before those that it follows", o.ID)
 			}
-			p.orders[o.ID.String()] = o
+			p.orders[o.ID] = o
 			p.rec.Order(0, &o)
 		}
 	}
@@ -125,7 +123,7 @@ func (p *replay) readOrders(entries []journal.Entry) error {
 func (p *replay) step(i int64, b *sim.Batch, window int64, candles func(int64, *sim.Batch)) error {
 	candles(i, b)
 	p.at = b.CloseTime
-	if err := p.fill(i, func(f journal.Fill) bool { return f.At <= b.CloseTime }); err != nil {
+	if err := p.fill(i, func(f journal.Fill) bool { return f.Time <= b.CloseTime }); err != nil {
 		return err
 	}
 	for n, closed := range b.Closed {
@@ -153,13 +151,13 @@ func (p *replay) fill(i int64, wanted func(journal.Fill) bool) error {
 	for len(p.fills) > 0 && wanted(p.fills[0]) {
 		f := p.fills[0]
 		p.fills = p.fills[1:]
-		p.price(f.At)
+		p.price(f.Time)
 		b := p.bodies[f.ClientOrderID]
 		if b.Settles {
 			continue // of what earlier runs left
 		}
 		origin := order.Origin{Manual: b.Manual, Reference: b.Reference}
-		if o, ok := p.orders[b.OrderID]; ok {
+		if o, ok := p.orders[b.Public]; ok {
 			origin.Order, origin.Role, origin.Tag = o.ID, o.Role, o.Tag
 		}
 		switch {
@@ -168,10 +166,7 @@ func (p *replay) fill(i int64, wanted func(journal.Fill) bool) error {
 		case b.LimitPrice.IsPos():
 			origin.Reference = dec{}
 		}
-		shown, trade, err := p.ledger.Fill(exchange.Fill{
-			TradeID: f.TradeID, ClientOrderID: f.ClientOrderID, Symbol: f.Symbol, Side: f.Side, Price: f.Price, Quantity: f.Quantity,
-			Fee: f.Fee, FeeAsset: f.FeeAsset, Liquidity: f.Liquidity, Time: f.At,
-		}, origin)
+		shown, trade, err := p.ledger.Fill(f, origin)
 		if err != nil {
 			return err
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/govalues/decimal"
 
+	"github.com/assay-run/assay/host/trade/order"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
@@ -257,7 +258,7 @@ func readFills(ctx context.Context, q querier, where string, args ...any) ([]kep
 		var k kept
 		f := &k.Fill
 		var side, quantity, price, fee, liquidity string
-		err := rows.Scan(&k.place, &k.run, &f.Symbol, &f.TradeID, &f.ClientOrderID, &side, &quantity, &price, &fee, &f.FeeAsset, &liquidity, &f.At)
+		err := rows.Scan(&k.place, &k.run, &f.Symbol, &f.TradeID, &f.ClientOrderID, &side, &quantity, &price, &fee, &f.FeeAsset, &liquidity, &f.Time)
 		if err != nil {
 			return nil, err
 		}
@@ -357,8 +358,8 @@ func parseMoney(texts map[*decimal.Decimal]string) error {
 type Order struct {
 	Intent
 	RunID string
-	// State is the last that was written; StateIntent when there is none.
-	State        State
+	// State is the last that was written; order.Intent when there is none.
+	State        order.State
 	VenueOrderID string
 	// CumQuantity is the largest that was written.
 	CumQuantity decimal.Decimal
@@ -449,7 +450,7 @@ func (o *Order) learn(ctx context.Context, q querier) error {
 	}
 	defer rows.Close()
 	for rows.Next() {
-		var kind State
+		var kind order.State
 		var venue, text string
 		if err := rows.Scan(&kind, &venue, &text, &o.UpdatedAt); err != nil {
 			return err
@@ -464,7 +465,7 @@ func (o *Order) learn(ctx context.Context, q querier) error {
 		if cum.Cmp(o.CumQuantity) > 0 {
 			o.CumQuantity = cum
 		}
-		if kind == StateSent {
+		if kind == order.Sent {
 			o.SentAt = o.UpdatedAt
 		}
 	}

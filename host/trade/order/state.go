@@ -29,29 +29,34 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
-// Spec is an order as it was written down: what the journal keeps as the intent's body.
+// Spec is an order as it was written down. Its JSON is the body that the journal keeps beside the columns of the intent.
 type Spec struct {
-	Seq           int64
-	ClientOrderID string
+	Seq           int64  `json:"-"`
+	ClientOrderID string `json:"-"`
 	// ListID and Sibling name the pair that the order is a leg of; empty otherwise.
-	ListID, Sibling string
-	Symbol          market.Symbol
-	Side            market.Side
-	Type            market.OrderType
-	TimeInForce     market.TimeInForce
+	ListID      string             `json:"list_id,omitzero"`
+	Sibling     string             `json:"sibling,omitzero"`
+	Symbol      market.Symbol      `json:"-"`
+	Side        market.Side        `json:"side"`
+	Type        market.OrderType   `json:"type"`
+	TimeInForce market.TimeInForce `json:"time_in_force"`
 	// Exactly one of Quantity (base) and QuoteAmount is above 0. Prices are 0 where the type has none.
-	Quantity, QuoteAmount dec
-	LimitPrice, StopPrice dec
+	Quantity    dec `json:"quantity"`
+	QuoteAmount dec `json:"quote_amount"`
+	LimitPrice  dec `json:"limit_price"`
+	StopPrice   dec `json:"stop_price"`
 	// Reference is the price that risk values the order at: the last close where it has no price of its own.
-	Reference dec
-	// Exit says that the order can only shrink the position, Manual that the operator wants it: --on-stop flatten.
-	// Protects says that the host placed it for what is held: a leg of a bracket, or the sale of what has none.
-	Exit, Manual, Protects bool
+	Reference dec `json:"reference"`
+	// Exit: the order can only shrink the position. Manual: the operator wants it (--on-stop flatten). Protects: the
+	// host placed it for what is held: a leg of a bracket, or the sale of what has none.
+	Exit     bool `json:"exit"`
+	Manual   bool `json:"manual,omitzero"`
+	Protects bool `json:"-"`
 	// Wanted is the amount of quote that the strategy's size came to, where the limits left less; 0 otherwise.
-	Wanted dec
+	Wanted dec `json:"wanted,omitzero"`
 	// Public is the order that the strategy sees; several of the venue's may stand behind it.
-	Public market.OrderID
-	Step   int64
+	Public market.OrderID `json:"order_id"`
+	Step   int64          `json:"-"`
 }
 
 // Request is the order for Trader.Submit.

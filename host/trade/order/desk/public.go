@@ -107,7 +107,7 @@ func (p *logicalOrder) syncState(d *Desk) {
 		return
 	}
 	d.reopenOrder(p) // a late fill does
-	status, reason := Status(s.State), s.Reason
+	status, reason := statuses[s.State], s.Reason
 	switch {
 	case s.State.Terminal() && !settled, s.State.Terminal() && p.isRenewed(s):
 		// Trades are missing, or the next order of the venue's is about to follow: it is still at work.
@@ -194,23 +194,11 @@ func (p *logicalOrder) endStatus(s order.Status, status market.OrderStatus, reas
 	return status, reason
 }
 
-// Status is how a state is shown in public.
-func Status(s order.State) market.OrderStatus {
-	switch s {
-	case order.Open:
-		return market.StatusOpen
-	case order.Partial:
-		return market.StatusPartiallyFilled
-	case order.Filled:
-		return market.StatusFilled
-	case order.Canceled:
-		return market.StatusCanceled
-	case order.Rejected, order.Denied:
-		return market.StatusRejected
-	case order.Expired:
-		return market.StatusExpired
-	}
-	return market.StatusNew
+// statuses are the states as the strategy sees them; any other is new.
+var statuses = map[order.State]market.OrderStatus{
+	order.Open: market.StatusOpen, order.Partial: market.StatusPartiallyFilled, order.Filled: market.StatusFilled,
+	order.Canceled: market.StatusCanceled, order.Expired: market.StatusExpired,
+	order.Rejected: market.StatusRejected, order.Denied: market.StatusRejected,
 }
 
 // cancelOrder takes the order back, for a reason.
