@@ -10,6 +10,7 @@ import (
 	"github.com/govalues/decimal"
 
 	"github.com/assay-run/assay/host/alarm"
+	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/trade/engine"
 	"github.com/assay-run/assay/host/trade/feed"
 	"github.com/assay-run/assay/host/trade/journal"
@@ -121,10 +122,28 @@ func (d *journalRecorder) Decide(e *sim.Engine) ([]market.Intent, error) {
 		return intents, err
 	}
 	// It is written with the orders that come of it, before the next candle is waited for.
-	d.batch.Entries = append(d.batch.Entries, journal.Entry{
-		Kind: logIntents, Data: map[string]any{"step": e.Step(), "intents": slices.Clone(intents)},
-	})
+	d.batch.Entries = append(d.batch.Entries, intentsEntry(e.Step(), intents))
 	return intents, nil
+}
+
+// intentsRow is an entry of the kind logIntents. Canonical JSON has no whole number beyond 2^53: intents with one are
+// kept as Text.
+type intentsRow struct {
+	Step    int64           `json:"step"`
+	Intents json.RawMessage `json:"intents,omitempty"`
+	Text    string          `json:"text,omitempty"`
+}
+
+func intentsEntry(step int64, intents []market.Intent) journal.Entry {
+	text, err := json.Marshal(intents)
+	if err != nil { // a number that is none, by which the simulator ends the run
+		return journal.Entry{Kind: logIntents, Data: intents}
+	}
+	row := intentsRow{Step: step, Intents: text}
+	if _, err := digest.CanonicalJSON(text); err != nil {
+		row = intentsRow{Step: step, Text: string(text)}
+	}
+	return journal.Entry{Kind: logIntents, Data: row}
 }
 
 // onIdle is what time calls for between two steps. It is called with the gate held.

@@ -1,7 +1,6 @@
 package live
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -10,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/govalues/decimal"
 
@@ -411,14 +411,13 @@ func (l *Launcher) recordedLog(ctx context.Context, runID string, r *recording) 
 func (r *recording) entry(e journal.Entry) error {
 	raw, _ := e.Data.(json.RawMessage)
 	var body struct {
-		Window  int64           `json:"window"`
-		Warmup  int64           `json:"warmup"`
-		Step    int64           `json:"step"`
-		Intents json.RawMessage `json:"intents"`
-		Code    string          `json:"code"`
-		Shadow  bool            `json:"shadow"`
-		Passed  bool            `json:"passed"`
-		OrderID string          `json:"order_id"`
+		intentsRow
+		Window  int64  `json:"window"`
+		Warmup  int64  `json:"warmup"`
+		Code    string `json:"code"`
+		Shadow  bool   `json:"shadow"`
+		Passed  bool   `json:"passed"`
+		OrderID string `json:"order_id"`
 	}
 	if err := json.Unmarshal(raw, &body); err != nil {
 		return err
@@ -431,7 +430,7 @@ func (r *recording) entry(e journal.Entry) error {
 			r.denied[at] = body.Code
 		}
 	default:
-		intents, err := decodeIntents(e.Version, body.Intents)
+		intents, err := decodeIntents(e.Version, cmp.Or(body.Text, string(body.Intents)))
 		if err != nil {
 			return fmt.Errorf("journal: intents of step %d: %w", body.Step, err)
 		}
@@ -441,8 +440,8 @@ func (r *recording) entry(e journal.Entry) error {
 }
 
 // decodeIntents reads what a strategy wanted at one step, as the journal of a paper run keeps it.
-func decodeIntents(version int, text []byte) ([]market.Intent, error) {
-	d := json.NewDecoder(bytes.NewReader(text))
+func decodeIntents(version int, text string) ([]market.Intent, error) {
+	d := json.NewDecoder(strings.NewReader(text))
 	d.DisallowUnknownFields()
 	if version > 1 {
 		var intents []market.Intent
