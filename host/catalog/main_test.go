@@ -126,8 +126,8 @@ func start(t testing.TB, c *Catalog, name string, o LaunchOptions) *Process {
 // needFull skips a test of the sandbox where the machine has none.
 func needFull(t testing.TB, p *Process) {
 	t.Helper()
-	if p.Sandbox().String() != sandbox.LevelFull {
-		t.Skipf("this machine's sandbox is %q, not full: %s", p.Sandbox(), p.Sandbox().Lacks())
+	if p.Level().String() != sandbox.LevelFull {
+		t.Skipf("this machine's sandbox is %q, not full: %s", p.Level(), p.Level().Lacks())
 	}
 }
 

@@ -59,11 +59,6 @@ func NewClient(cc grpc.ClientConnInterface, o ClientOptions) *Client {
 	return c
 }
 
-// Connection is the client in the form in which runs use it.
-func (c *Client) Connection() exchange.Connection {
-	return exchange.Connection{Connector: c}
-}
-
 // Release ends the lease's stream and waits for it. A connector whose session is open
 // takes that for the loss of its host.
 func (c *Client) Release() {
