@@ -92,13 +92,13 @@ func TestDriveReachesTheProcess(t *testing.T) {
 	}
 	req := request("probe", map[string]any{"path": l.store.Path(d.SHA256)})
 	x := l.driven(req, Split{})
-	confined := x.plugin.Proc.Sandbox().String() == sandbox.LevelFull
+	confined := x.plugin.Proc.Level().String() == sandbox.LevelFull
 	if readable, procs := facts(t, x); readable == confined || procs != runtime.NumCPU() {
 		t.Errorf("driven as runs are: the store is readable: %v, %d processors", readable, procs)
 	}
 	if !confined {
 		ring.Undetected(t, "programs with the race detector have no sandbox")
-		t.Skipf("this machine's sandbox is %q, not full", x.plugin.Proc.Sandbox())
+		t.Skipf("this machine's sandbox is %q, not full", x.plugin.Proc.Level())
 	}
 	for _, d := range []Drive{{Chunked: true, Procs: 1}, {Lockstep: true}} {
 		if readable, procs := facts(t, l.driven(req, Split{Drive: d})); readable || procs != 1 {
