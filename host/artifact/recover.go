@@ -1,7 +1,6 @@
 package artifact
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -38,12 +37,8 @@ func (s *Store) Began(runID string) (*Manifest, error) {
 	}
 	m := &Manifest{}
 	for name, to := range map[string]any{requestName: &m.Request, splitsName: &m.Splits} {
-		text, err := os.ReadFile(filepath.Join(s.Dir(runID), name))
-		if err == nil {
-			err = json.Unmarshal(text, to)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%s of %s: %w", name, runID, err)
+		if err := readJSON(filepath.Join(s.Dir(runID), name), to); err != nil {
+			return nil, err
 		}
 	}
 	return m, nil

@@ -152,13 +152,17 @@ func (st *stage) fill(run *Run) (*Written, error) {
 		return nil, err
 	}
 	hashes := make([]string, len(run.Splits))
+	var log []byte
 	for i := range run.Splits {
 		if hashes[i], err = st.writeSplit(run, &run.Splits[i]); err != nil {
 			return nil, err
 		}
+		log = append(log, run.Splits[i].Log...)
 	}
-	if err := st.writeLog(run.Splits); err != nil {
-		return nil, err
+	if len(log) > 0 {
+		if err := st.writeBytes(logName, mediaJSONL, log); err != nil {
+			return nil, err
+		}
 	}
 	if run.Evaluation != nil {
 		for _, f := range run.Evaluation.Files {
@@ -203,18 +207,6 @@ func (st *stage) question(m *Manifest) error {
 	return st.writeBytes(splitsName, mediaJSON, splits)
 }
 
-// writeLog writes the output of the strategy in each split, if there is any.
-func (st *stage) writeLog(splits []Split) error {
-	var text []byte
-	for i := range splits {
-		text = append(text, splits[i].Log...)
-	}
-	if len(text) == 0 {
-		return nil
-	}
-	return st.writeBytes(logName, mediaJSONL, text)
-}
-
 // writeSplit writes the files of one split and returns the hash of its decisions.
 func (st *stage) writeSplit(run *Run, s *Split) (string, error) {
 	dir := "splits/" + s.ID + "/"
@@ -242,7 +234,7 @@ func (st *stage) writeSplit(run *Run, s *Split) (string, error) {
 	if run.Compact {
 		return s.Results.DecisionHash, nil
 	}
-	lines := newLineHash()
+	lines := &lineHash{h: sha256.New()}
 	if s.Decisions != nil {
 		err = st.write(dir+"decisions.jsonl", mediaJSONL, func(w io.Writer) error { return s.Decisions(io.MultiWriter(w, lines)) })
 	}
@@ -305,8 +297,6 @@ type lineHash struct {
 	h    hash.Hash
 	held bool // a newline is waiting for a next line
 }
-
-func newLineHash() *lineHash { return &lineHash{h: sha256.New()} }
 
 func (l *lineHash) Write(b []byte) (int, error) {
 	if len(b) == 0 {
@@ -377,8 +367,7 @@ func (s *stage) write(name, mediaType string, content func(io.Writer) error) err
 		return err
 	}
 	h := sha256.New()
-	counted := &counter{w: io.MultiWriter(f, h)}
-	buffered := bufio.NewWriterSize(counted, writeBuffer)
+	buffered := bufio.NewWriterSize(io.MultiWriter(f, h), writeBuffer)
 	err = content(buffered)
 	if err == nil {
 		err = buffered.Flush()
@@ -386,10 +375,16 @@ func (s *stage) write(name, mediaType string, content func(io.Writer) error) err
 	if err == nil {
 		err = f.Sync()
 	}
+	size := int64(0)
+	if err == nil {
+		size, err = f.Seek(0, io.SeekCurrent)
+	}
 	if err := errors.Join(err, f.Close()); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	s.files = append(s.files, File{Name: name, SHA256: hex.EncodeToString(h.Sum(nil)), Size: counted.n, MediaType: mediaType})
+	s.files = append(s.files, File{
+		Name: name, SHA256: hex.EncodeToString(h.Sum(nil)), Size: size, MediaType: mediaType,
+	})
 	s.checkpoint.Reach(name)
 	return nil
 }
@@ -458,15 +453,4 @@ func (s *stage) discard() error {
 		return s.lock.Release()
 	}
 	return errors.Join(os.RemoveAll(s.dir), s.lock.Release())
-}
-
-type counter struct {
-	w io.Writer
-	n int64
-}
-
-func (c *counter) Write(b []byte) (int, error) {
-	n, err := c.w.Write(b)
-	c.n += int64(n)
-	return n, err
 }
