@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -376,11 +377,7 @@ func appendTree(b []byte, v any) []byte {
 		}
 		return append(b, ']')
 	case map[string]any:
-		names := make([]string, 0, len(v))
-		for name := range v {
-			names = append(names, name)
-		}
-		slices.SortFunc(names, compareUTF16)
+		names := slices.SortedFunc(maps.Keys(v), compareUTF16)
 		b = append(b, '{')
 		for i, name := range names {
 			if i > 0 {
