@@ -61,6 +61,12 @@ func (e *RequestError) Error() string { return e.Message }
 // Unwrap is the cause.
 func (e *RequestError) Unwrap() error { return e.Cause }
 
+// because is the refusal with its cause.
+func (e *RequestError) because(cause error) *RequestError {
+	e.Cause = cause
+	return e
+}
+
 // StartError is the Cause of a refusal when the plugin itself failed between its start
 // and the first candle.
 type StartError struct {

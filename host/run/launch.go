@@ -230,9 +230,7 @@ func hostFault(cause error, reason, format string, args ...any) error {
 
 // startRefusal refuses a run that could not be started, with the end of what its plugin has logged.
 func startRefusal(cause error, reason string, logTail []string, format string, args ...any) *RequestError {
-	refusal := Refuse(CodeStartFailed, map[string]any{"reason": reason, "log_tail": logTail}, format, args...)
-	refusal.Cause = cause
-	return refusal
+	return Refuse(CodeStartFailed, map[string]any{"reason": reason, "log_tail": logTail}, format, args...).because(cause)
 }
 
 // note lists what the run assumes and what the user should know.

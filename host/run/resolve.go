@@ -62,15 +62,11 @@ func (p *Plan) resolveStrategy(c *catalog.Catalog, req runner.StartRequest) erro
 	var broken *catalog.UnavailableError
 	switch {
 	case errors.As(err, &missing):
-		refusal := Refuse(CodeStrategyNotFound, map[string]any{"available": nonNil(missing.Available)},
-			"There is no strategy %q.", req.StrategyName)
-		refusal.Cause = err
-		return refusal
+		return Refuse(CodeStrategyNotFound, map[string]any{"available": nonNil(missing.Available)},
+			"There is no strategy %q.", req.StrategyName).because(err)
 	case errors.As(err, &broken):
-		refusal := Refuse(CodeStrategyUnavailable, map[string]any{"reason": broken.Fault.Code},
-			"The strategy %q cannot be used: %s", req.StrategyName, broken.Fault.Message)
-		refusal.Cause = err
-		return refusal
+		return Refuse(CodeStrategyUnavailable, map[string]any{"reason": broken.Fault.Code},
+			"The strategy %q cannot be used: %s", req.StrategyName, broken.Fault.Message).because(err)
 	case err != nil:
 		return err
 	}
@@ -129,8 +125,7 @@ func (p *Plan) ReadRules(req runner.StartRequest) (err error) {
 	}
 	p.Execution, err = sim.ResolveOptions(req.Execution, sim.DefaultFees())
 	if bad, ok := errors.AsType[*sim.OptionError](err); ok {
-		refusal := Refuse(CodeValidationFailed, nil, "The execution options are not valid.")
-		refusal.Cause = err
+		refusal := Refuse(CodeValidationFailed, nil, "The execution options are not valid.").because(err)
 		for _, f := range bad.Fields {
 			refusal.Fields = append(refusal.Fields, FieldError{"/execution" + f.Pointer, f.Message, f.Rule})
 		}
@@ -256,12 +251,10 @@ func (l *Launcher) resolveExchange(ctx context.Context, p *plan, req runner.Star
 
 // known reports whether the exchange has every symbol, as an earlier play has found.
 func (l *Launcher) known(p *plan, exchange string) bool {
-	for _, s := range p.Symbols {
-		if _, ok := l.pinned.get(p.pin(exchange, s)); !ok {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(p.Symbols, func(s market.Symbol) bool {
+		_, ok := l.pinned.get(p.pin(exchange, s))
+		return !ok
+	})
 }
 
 func codeOf(err error) string {
@@ -370,10 +363,8 @@ func dataRefusal(symbol market.Symbol, err error) error {
 	var none *candle.NotFoundError
 	switch {
 	case errors.As(err, &none):
-		refusal := Refuse(CodeUnsupportedTimeframe, map[string]any{"available": nonNil(none.Have)},
-			"There are no such candles of %s: %s", symbol, none.Reason)
-		refusal.Cause = err
-		return refusal
+		return Refuse(CodeUnsupportedTimeframe, map[string]any{"available": nonNil(none.Have)},
+			"There are no such candles of %s: %s", symbol, none.Reason).because(err)
 	case errors.As(err, &corrupt): // its text has a path, which is for the log
 		return hostFault(err, "corrupt_dataset",
 			"The stored candles of %s are damaged: %s. Import them again.", symbol, corrupt.Reason)

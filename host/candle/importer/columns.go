@@ -299,7 +299,7 @@ func (c *Column) moment(i int, clock *Clock) Reading {
 	if c.Zoned {
 		return within(t, c.Unit)
 	}
-	zone := clock.Zone()
+	zone := clock.zone
 	if zone == nil {
 		return Reading{Unit: c.Unit, Code: TimezoneRequired}
 	}

@@ -203,7 +203,7 @@ func (r *run) timeMessage(code Code, text string) string {
 	case TimezoneRequired:
 		return fmt.Sprintf("the time %s has no offset: give --tz, for example --tz UTC", text)
 	default:
-		if zone := r.clock.Zone(); zone != nil && zone != time.UTC {
+		if zone := r.clock.zone; zone != nil && zone != time.UTC {
 			return fmt.Sprintf("%q is not a time, or one that daylight saving skips in %s", text, zone)
 		}
 		return fmt.Sprintf("%q is not a time", text)

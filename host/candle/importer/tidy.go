@@ -3,6 +3,7 @@ package importer
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
@@ -37,13 +38,8 @@ func (r *run) tidy() error {
 
 // tickVolume takes the count of price changes where no volume is reported.
 func (r *run) tickVolume() {
-	if r.tick == nil {
+	if r.tick == nil || slices.ContainsFunc(r.table.Volume, func(v float64) bool { return v != 0 }) {
 		return
-	}
-	for _, v := range r.table.Volume {
-		if v != 0 {
-			return
-		}
 	}
 	copy(r.table.Volume, r.tick)
 	r.tick, r.volumeUnit = nil, "ticks"
@@ -238,19 +234,22 @@ func (r *run) toOpen() error {
 		return nil
 	}
 	t, tf := r.table.Time, r.table.Timeframe
-	ends := tf.Unit == 'M' && allLastDays(t)
+	ends := tf.Unit == 'M' && !slices.ContainsFunc(t, func(at market.Time) bool {
+		return at.Time().AddDate(0, 0, 1).Day() != 1 // not the last day of a month
+	})
 	for i, at := range t {
 		t[i] = opening(at, tf, ends)
-		if !InRange(t[i]) {
-			e := Refuse(TimeOutOfRange, "a candle of %s that ends then begins before 1970", tf)
-			addRow(e, r.sources, r.table.origins[i], at.String())
-			return e
+		var e *Error
+		switch {
+		case !InRange(t[i]):
+			e = Refuse(TimeOutOfRange, "a candle of %s that ends then begins before 1970", tf)
+		case i > 0 && t[i] <= t[i-1]: // two ends in one month
+			e = Refuse(TimeframeMismatch, "two candles of %s that end then begin at one time", tf)
+		default:
+			continue
 		}
-		if i > 0 && t[i] <= t[i-1] { // two ends in one month
-			e := Refuse(TimeframeMismatch, "two candles of %s that end then begin at one time", tf)
-			addRow(e, r.sources, r.table.origins[i], at.String())
-			return e
-		}
+		addRow(e, r.sources, r.table.origins[i], at.String())
+		return e
 	}
 	return nil
 }
@@ -268,15 +267,6 @@ func opening(at market.Time, tf market.Timeframe, ends bool) market.Time {
 		return market.FromTime(last)
 	}
 	return market.FromTime(first.AddDate(0, 0, t.Day()-1))
-}
-
-func allLastDays(t []market.Time) bool {
-	for _, at := range t {
-		if at.Time().AddDate(0, 0, 1).Day() != 1 {
-			return false
-		}
-	}
-	return true
 }
 
 // fewButMultiple forgives two candles around a gap: one step proves nothing.
