@@ -94,7 +94,6 @@ func Classify(err error) *artifact.Failure {
 	var intent *sim.IntentError
 	var protocol *wire.ProtocolError
 	var corrupt *candlefile.CorruptError
-	var late *DeadlineError
 	switch {
 	case errors.As(err, &own):
 		f.Code = own.Code
@@ -109,8 +108,6 @@ func Classify(err error) *artifact.Failure {
 		f.Code, f.Data = CodePluginProtocol, map[string]any{"step": intent.Step}
 	case errors.As(err, &protocol):
 		f.Code = CodePluginProtocol
-	case errors.As(err, &late):
-		f.Code = CodePluginTimeout
 	case errors.Is(err, io.EOF):
 		f.Code, f.Message = CodePluginProtocol, "the plugin ended the stream before the run was over"
 	case status.Code(err) == codes.DataLoss:
@@ -183,9 +180,3 @@ func (e *Fault) Unwrap() error { return e.Err }
 func Failf(code string, data map[string]any, format string, args ...any) *Fault {
 	return &Fault{Code: code, Data: data, Err: fmt.Errorf(format, args...)}
 }
-
-// DeadlineError means that the plugin did not answer in time.
-type DeadlineError struct{ What string }
-
-// Error is the message.
-func (e *DeadlineError) Error() string { return "the plugin did not answer in time: " + e.What }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"runtime"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/assay-run/assay/host/run/decision"
@@ -53,7 +54,8 @@ type Options struct {
 // Launcher starts backtests.
 type Launcher struct {
 	Options
-	pinned pinned
+	// pinned has datasets by their pin: they are what they are, for many plays of the same candles.
+	pinned sync.Map
 }
 
 // NewLauncher fills in the defaults.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 
 	"github.com/govalues/decimal"
 
@@ -252,7 +251,7 @@ func (l *Launcher) resolveExchange(ctx context.Context, p *plan, req runner.Star
 // known reports whether the exchange has every symbol, as an earlier play has found.
 func (l *Launcher) known(p *plan, exchange string) bool {
 	return !slices.ContainsFunc(p.Symbols, func(s market.Symbol) bool {
-		_, ok := l.pinned.get(p.pin(exchange, s))
+		_, ok := l.pinned.Load(p.pin(exchange, s))
 		return !ok
 	})
 }
@@ -345,13 +344,12 @@ func (l *Launcher) resolveData(ctx context.Context, p *plan, req runner.StartReq
 func (l *Launcher) dataset(ctx context.Context, p *plan, symbol market.Symbol) (candle.Dataset, error) {
 	if sum := p.split.Pins[symbol]; sum != "" {
 		k := p.pin(p.exchange, symbol)
-		d, ok := l.pinned.get(k)
-		if ok {
-			return d, nil
+		if d, ok := l.pinned.Load(k); ok {
+			return d.(candle.Dataset), nil
 		}
 		d, err := l.Store.Pinned(ctx, p.exchange, symbol, p.Timeframe, sum)
 		if err == nil {
-			l.pinned.put(k, d)
+			l.pinned.Store(k, d)
 		}
 		return d, err
 	}
@@ -452,36 +450,11 @@ func (s *source) reach() candle.Range {
 	return candle.Range{Start: s.series.Time[0], End: s.series.CloseTime(s.series.Len() - 1)}
 }
 
-// pinned remembers datasets that were named by their hash, which are what they are: for
-// many plays of the same candles.
-type pinned struct {
-	mu   sync.Mutex
-	sets map[pin]candle.Dataset
-}
-
+// pin names a dataset by its hash.
 type pin struct {
 	exchange, timeframe, sha256 string
 	symbol                      market.Symbol
 }
-
-func (p *pinned) get(k pin) (candle.Dataset, bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	d, ok := p.sets[k]
-	return d, ok
-}
-
-func (p *pinned) put(k pin, d candle.Dataset) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.sets == nil || len(p.sets) >= maxPinned {
-		p.sets = map[pin]candle.Dataset{}
-	}
-	p.sets[k] = d
-}
-
-// maxPinned is far more than an evaluation has.
-const maxPinned = 4096
 
 func (p *plan) pin(exchange string, symbol market.Symbol) pin {
 	return pin{exchange, p.Timeframe.String(), p.split.Pins[symbol], symbol}
