@@ -59,11 +59,11 @@ func (s *Store) Rehearse(run *Run) (*Written, error) {
 	if err != nil {
 		return nil, err
 	}
-	w, err := st.fill(run)
+	w, err := st.writeFiles(run)
 	if err == nil {
 		w.JSON, err = st.jsonFiles()
 	}
-	return w, errors.Join(err, st.discard())
+	return w, errors.Join(err, st.removeFolder())
 }
 
 // jsonFiles are the JSON files that were written, by name.
@@ -128,7 +128,7 @@ func (s *Store) Annotate(runID string, payload []byte) error {
 		err = file.SyncDir(dir)
 		st.checkpoint.Reach("renewed")
 	}
-	return errors.Join(err, st.discard())
+	return errors.Join(err, st.removeFolder())
 }
 
 // Replace is Write for a run whose folder an earlier attempt may have left: that one
@@ -146,7 +146,7 @@ func (s *Store) Replace(run *Run) (*Written, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.store(run, capsules, s.Discard)
+	return s.writeFolder(run, capsules, s.Discard)
 }
 
 // Rescue brings capsules back that a Replace which was cut short has left beside the
@@ -167,15 +167,15 @@ func (s *Store) Rescue(runID string) error {
 		if !e.IsDir() || !strings.HasPrefix(e.Name(), file.TempPrefix+runID+"-") {
 			continue
 		}
-		if err := s.rescue(runID, filepath.Join(s.root, e.Name()), have); err != nil {
+		if err := s.rescueCapsules(runID, filepath.Join(s.root, e.Name()), have); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// rescue takes the capsules of one folder, if no process works on it.
-func (s *Store) rescue(runID, dir string, have map[string][]byte) error {
+// rescueCapsules takes the capsules of one folder, if no process works on it.
+func (s *Store) rescueCapsules(runID, dir string, have map[string][]byte) error {
 	lock, err := file.TryLockDir(dir)
 	if err != nil || lock == nil {
 		return err

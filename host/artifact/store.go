@@ -91,29 +91,29 @@ func (s *Store) Write(run *Run) (*Written, error) {
 	if err := run.check(); err != nil {
 		return nil, err
 	}
-	if s.begun(run.ID) {
-		return s.store(run, nil, s.Withdraw)
+	if s.hasOnlyRequest(run.ID) {
+		return s.writeFolder(run, nil, s.Withdraw)
 	}
-	return s.store(run, nil, nil)
+	return s.writeFolder(run, nil, nil)
 }
 
-// store makes the folder of a run with the capsules of its earlier attempts. clear, if
+// writeFolder makes the folder of a run with the capsules of its earlier attempts. clear, if
 // set, frees its place.
-func (s *Store) store(run *Run, capsules map[string][]byte, clear func(runID string) error) (*Written, error) {
+func (s *Store) writeFolder(run *Run, capsules map[string][]byte, clear func(runID string) error) (*Written, error) {
 	st, err := newStage(s.root, run.ID, s.checkpoint)
 	if err != nil {
 		return nil, err
 	}
 	st.checkpoint.Reach("folder")
 	var w *Written
-	if err = st.carry(capsules); err == nil {
-		w, err = st.fill(run)
+	if err = st.writeCapsules(capsules); err == nil {
+		w, err = st.writeFiles(run)
 	}
 	if err == nil {
 		err = st.publish(run.ID, clear)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("artifacts of %s: %w", run.ID, err), st.discard())
+		return nil, errors.Join(fmt.Errorf("artifacts of %s: %w", run.ID, err), st.removeFolder())
 	}
 	return w, nil
 }
@@ -145,9 +145,9 @@ func (run *Run) check() error {
 	return nil
 }
 
-// fill writes every file.
-func (st *stage) fill(run *Run) (*Written, error) {
-	err := st.question(&run.Manifest)
+// writeFiles writes every file.
+func (st *stage) writeFiles(run *Run) (*Written, error) {
+	err := st.writeRequest(&run.Manifest)
 	if err != nil {
 		return nil, err
 	}
@@ -191,8 +191,8 @@ func (st *stage) fill(run *Run) (*Written, error) {
 	return w, st.writeBytes(metadataName, mediaJSON, w.Payload)
 }
 
-// question writes what a run is asked: its request and its splits.
-func (st *stage) question(m *Manifest) error {
+// writeRequest writes what a run is asked: its request and its splits.
+func (st *stage) writeRequest(m *Manifest) error {
 	request, err := m.Request.Canonical()
 	if err != nil {
 		return err
@@ -407,9 +407,9 @@ func (s *stage) mkdir(name string) error {
 	return os.Mkdir(filepath.Join(s.dir, filepath.FromSlash(name)), dirMode)
 }
 
-// carry writes the capsules of earlier attempts. They are no files of the run, so that
+// writeCapsules writes the capsules of earlier attempts. They are no files of the run, so that
 // no hash has them.
-func (s *stage) carry(capsules map[string][]byte) error {
+func (s *stage) writeCapsules(capsules map[string][]byte) error {
 	for _, name := range slices.Sorted(maps.Keys(capsules)) {
 		if err := s.writeBytes(capsulesDir+"/"+name, mediaJSON, capsules[name]); err != nil {
 			return err
@@ -447,8 +447,8 @@ func (s *stage) publish(runID string, clear func(runID string) error) error {
 	return s.lock.Release()
 }
 
-// discard removes the folder after an error, unless the next sweep may need it.
-func (s *stage) discard() error {
+// removeFolder removes the folder after an error, unless the next sweep may need it.
+func (s *stage) removeFolder() error {
 	if s.needed {
 		return s.lock.Release()
 	}
