@@ -26,21 +26,19 @@ const (
 	CancelAll
 )
 
-var actionNames = []string{"submit", "cancel", "replace", "close", "cancel_all"}
+var actionNames = names[Action]{"action", []string{"submit", "cancel", "replace", "close", "cancel_all"}}
 
 // String is the name in JSON.
-func (a Action) String() string { return name(actionNames, int(a)) }
+func (a Action) String() string { return actionNames.text(a) }
 
 // MarshalText is String, and an error for a value without a name.
-func (a Action) MarshalText() ([]byte, error) { return marshalName(actionNames, "action", int(a)) }
+func (a Action) MarshalText() ([]byte, error) { return actionNames.marshal(a) }
 
 // UnmarshalText reads what MarshalText writes.
-func (a *Action) UnmarshalText(text []byte) error {
-	return unmarshalName(a, actionNames, "action", text)
-}
+func (a *Action) UnmarshalText(text []byte) error { return actionNames.unmarshal(a, text) }
 
 // ParseAction reads the name in JSON.
-func ParseAction(s string) (Action, error) { return parse[Action](actionNames, "action", s) }
+func ParseAction(s string) (Action, error) { return actionNames.parse(s) }
 
 // SizeKind is what Size.Value counts.
 type SizeKind uint8
@@ -59,25 +57,19 @@ const (
 	SizePosition
 )
 
-var sizeKindNames = []string{"none", "quantity", "quote_amount", "cash_fraction", "position"}
+var sizeKindNames = names[SizeKind]{"kind of size", []string{"none", "quantity", "quote_amount", "cash_fraction", "position"}}
 
 // String is the name in JSON.
-func (k SizeKind) String() string { return name(sizeKindNames, int(k)) }
+func (k SizeKind) String() string { return sizeKindNames.text(k) }
 
 // MarshalText is String, and an error for a value without a name.
-func (k SizeKind) MarshalText() ([]byte, error) {
-	return marshalName(sizeKindNames, "kind of size", int(k))
-}
+func (k SizeKind) MarshalText() ([]byte, error) { return sizeKindNames.marshal(k) }
 
 // UnmarshalText reads what MarshalText writes.
-func (k *SizeKind) UnmarshalText(text []byte) error {
-	return unmarshalName(k, sizeKindNames, "kind of size", text)
-}
+func (k *SizeKind) UnmarshalText(text []byte) error { return sizeKindNames.unmarshal(k, text) }
 
 // ParseSizeKind reads the name in JSON.
-func ParseSizeKind(s string) (SizeKind, error) {
-	return parse[SizeKind](sizeKindNames, "kind of size", s)
-}
+func ParseSizeKind(s string) (SizeKind, error) { return sizeKindNames.parse(s) }
 
 // Size is how much an Intent wants, in exactly one way.
 type Size struct {
