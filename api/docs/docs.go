@@ -19,6 +19,7 @@ import (
 	"embed"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"html/template"
 	"io"
@@ -43,9 +44,6 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-
 
 // Options are what the pages show.
 type Options struct {
-	// Spec is the OpenAPI document. If set it is served as /openapi.json and
-	// /api/v1/openapi.json; leave it nil where other routes serve it.
-	Spec []byte
 	// Errors are the codes of refused requests, problem.Table if nil.
 	Errors []problem.Entry
 	// Reasons are the codes of failed runs, those of this package if nil.
@@ -59,26 +57,20 @@ type Options struct {
 	Parts []Part
 }
 
-// Docs is the set of pages and assets.
-type Docs struct {
-	routes []edge.Route
-}
-
-// New makes every page. An error means that an embedded list is broken.
-func New(o Options) (*Docs, error) {
+// New makes every page and asset. An error means that an embedded list is broken.
+func New(o Options) ([]edge.Route, error) {
 	if o.Errors == nil {
 		o.Errors = problem.Table()
 	}
 	if o.Reasons == nil {
 		o.Reasons = Reasons()
 	}
-	d := &Docs{}
-	pages, err := renderPages(o)
+	routes, err := renderPages(o)
 	if err != nil {
 		return nil, err
 	}
-	for _, p := range pages {
-		d.get(p.path, edge.NewAsset(p.html, header("text/html; charset=utf-8")))
+	get := func(path string, h http.Handler) {
+		routes = append(routes, edge.Route{Method: http.MethodGet, Path: path, Handler: h})
 	}
 	for _, a := range []struct{ path, file, contentType string }{
 		{"/docs/init.js", "assets/init.js", "text/javascript; charset=utf-8"},
@@ -88,7 +80,7 @@ func New(o Options) (*Docs, error) {
 		if err != nil {
 			return nil, err
 		}
-		d.get(a.path, edge.NewAsset(data, header(a.contentType)))
+		get(a.path, edge.NewAsset(data, header(a.contentType)))
 	}
 	bundle, err := files.ReadFile("scalar.js.gz")
 	if err != nil {
@@ -98,20 +90,8 @@ func New(o Options) (*Docs, error) {
 	if err != nil {
 		return nil, err
 	}
-	d.get("/docs/scalar.js", scalar)
-	if o.Spec != nil {
-		spec := edge.NewAsset(o.Spec, http.Header{"Content-Type": {"application/json"}})
-		d.get("/openapi.json", spec)
-		d.get("/api/v1/openapi.json", spec)
-	}
-	return d, nil
-}
-
-// Routes are the pages and assets with their paths.
-func (d *Docs) Routes() []edge.Route { return append([]edge.Route(nil), d.routes...) }
-
-func (d *Docs) get(path string, h http.Handler) {
-	d.routes = append(d.routes, edge.Route{Method: http.MethodGet, Path: path, Handler: h})
+	get("/docs/scalar.js", scalar)
+	return routes, nil
 }
 
 func header(contentType string) http.Header {
@@ -175,11 +155,6 @@ func (p *packed) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-type page struct {
-	path string
-	html []byte
-}
-
 // layout is what the page around a template shows; Content is for the page's own template.
 type layout struct {
 	Path, Title string
@@ -187,12 +162,12 @@ type layout struct {
 }
 
 // renderPages makes every page from the tables that it documents.
-func renderPages(o Options) ([]page, error) {
+func renderPages(o Options) ([]edge.Route, error) {
 	licenses, err := licensesView(o.Parts)
 	if err != nil {
 		return nil, err
 	}
-	var out []page
+	var out []edge.Route
 	for _, p := range []struct {
 		file string
 		layout
@@ -207,7 +182,8 @@ func renderPages(o Options) ([]page, error) {
 		if err != nil {
 			return nil, fmt.Errorf("docs: %s: %w", p.file, err)
 		}
-		out = append(out, page{p.Path, html})
+		asset := edge.NewAsset(html, header("text/html; charset=utf-8"))
+		out = append(out, edge.Route{Method: http.MethodGet, Path: p.Path, Handler: asset})
 	}
 	return out, nil
 }
@@ -218,10 +194,8 @@ func render(file string, v layout) ([]byte, error) {
 		return nil, err
 	}
 	var buf bytes.Buffer
-	if err := t.Execute(&buf, v); err != nil {
-		return nil, err
-	}
-	return buf.Bytes(), nil
+	err = t.Execute(&buf, v)
+	return buf.Bytes(), err
 }
 
 // statusGroup is the codes of one HTTP status.
@@ -275,16 +249,10 @@ type licensesPage struct {
 }
 
 func licensesView(extra []Part) (licensesPage, error) {
-	modules, err := GoModules()
-	if err != nil {
-		return licensesPage{}, err
-	}
-	packages, err := Packages()
-	if err != nil {
-		return licensesPage{}, err
-	}
+	modules, goErr := GoModules()
+	packages, npmErr := Packages()
 	vendored, err := Vendored()
-	if err != nil {
+	if err := errors.Join(goErr, npmErr, err); err != nil {
 		return licensesPage{}, err
 	}
 	v := licensesPage{Groups: []licenseGroup{
