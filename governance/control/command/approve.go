@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -19,12 +18,14 @@ import (
 
 type approveOptions struct {
 	signing
-	stage, role, waive string
-	resume             bool
+	Stage  string `flag:"stage" usage:"paper, canary or live" values:"paper,canary,live"`
+	Role   string `flag:"role" usage:"risk or approver; with --resume by default the one that trust.json gives the key" values:"risk,approver"`
+	Resume bool   `flag:"resume" usage:"let a stopped revision go on"`
+	Waive  string `flag:"waive" usage:"let this gate pass for at most 7 days; needs --reason"`
 }
 
 func approveCommand(w World) *cobra.Command {
-	o := &approveOptions{signing: signing{w: w}}
+	o := &approveOptions{signing: signing{w: w, Valid: validApproval}}
 	cmd := &cobra.Command{
 		Use: "approve CR", Short: "Agree that a revision enters a stage, goes on, or passes a gate for some days", Args: cobra.ExactArgs(1),
 		Long: "Shows the plan, asks, signs and posts. An approval is of the plan that was shown: when the plan changes, it counts no more.",
@@ -32,29 +33,19 @@ func approveCommand(w World) *cobra.Command {
 			"  governance approve cr-... --stage canary --waive soak.paper --reason \"ran on the old host\" --key rita.key",
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args[0]) },
 	}
-	cmd.Flags().StringVar(&o.stage, "stage", "", "paper, canary or live")
-	cmd.Flags().StringVar(&o.role, "role", "", "risk or approver; with --resume by default the one that trust.json gives the key")
-	cmd.Flags().BoolVar(&o.resume, "resume", false, "let a stopped revision go on")
-	cmd.Flags().StringVar(&o.waive, "waive", "", "let this gate pass for at most 7 days; needs --reason")
-	o.register(cmd, validApproval)
-	complete(cmd, "stage", "paper", "canary", "live")
-	complete(cmd, "role", bundle.TrustRisk, bundle.TrustApprover)
+	o.set = bind(cmd, w, o)
 	return cmd
 }
 
 func (o *approveOptions) check() error {
 	switch {
-	case o.resume && (o.waive != ""):
+	case o.Resume && (o.Waive != ""):
 		return usagef("--resume and --waive are two statements")
-	case o.stage != "" && !slices.Contains([]string{"paper", "canary", "live"}, o.stage):
-		return usagef("--stage: paper, canary or live")
-	case o.role != "" && o.role != bundle.TrustRisk && o.role != bundle.TrustApprover:
-		return usagef("--role: risk or approver")
-	case !o.resume && o.stage == "":
+	case !o.Resume && o.Stage == "":
 		return usagef("--stage is missing: paper, canary or live")
-	case o.waive == "" && !o.resume && o.role == "":
+	case o.Waive == "" && !o.Resume && o.Role == "":
 		return usagef("--role is missing: risk or approver")
-	case o.waive != "" && o.reason == "":
+	case o.Waive != "" && o.Reason == "":
 		return usagef("--reason is missing: a waiver says why")
 	}
 	return nil
@@ -64,7 +55,7 @@ func (o *approveOptions) run(cmd *cobra.Command, id string) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	c, key, err := o.open(cmd, id)
+	c, key, err := o.open(id)
 	if err != nil {
 		return err
 	}
@@ -73,14 +64,14 @@ func (o *approveOptions) run(cmd *cobra.Command, id string) error {
 	if err != nil {
 		return err
 	}
-	if o.role == "" && o.resume {
-		if o.role, err = c.approvesAs(ctx, key.Public()); err != nil {
+	if o.Role == "" && o.Resume {
+		if o.Role, err = c.approvesAs(ctx, key.Public()); err != nil {
 			return err
 		}
 	}
-	stage, stop := o.stage, ""
+	stage, stop := o.Stage, ""
 	var resume *promotion.Approvals
-	if o.resume {
+	if o.Resume {
 		state, err := c.state(ctx, id)
 		if err != nil {
 			return err
@@ -100,22 +91,22 @@ func (o *approveOptions) run(cmd *cobra.Command, id string) error {
 	if plan.ResolvedRevisionID != id || string(plan.Stage) != stage || plan.Digest() != plan.PlanDigest {
 		return refusef("the control plane's plan is not what its plan_digest names: nothing was signed")
 	}
-	if err := mayWaive(plan, o.waive); err != nil {
+	if err := mayWaive(plan, o.Waive); err != nil {
 		return err
 	}
 	showPlan(o.out(), sub, plan, resume)
 	o.plan = plan
-	if o.waive != "" {
-		if err := o.confirm(fmt.Sprintf("Waive gate %s of %s?", o.waive, stage)); err != nil {
+	if o.Waive != "" {
+		if err := o.confirm(fmt.Sprintf("Waive gate %s of %s?", o.Waive, stage)); err != nil {
 			return err
 		}
-		return o.post(ctx, c, sub, bundle.TypeWaiver, bundle.Waiver{Common: o.common(sub), Stage: bundle.Stage(stage), GateID: o.waive}, key)
+		return o.post(ctx, c, sub, bundle.TypeWaiver, bundle.Waiver{Common: o.common(sub), Stage: bundle.Stage(stage), GateID: o.Waive}, key)
 	}
-	approval := bundle.Approval{Common: o.common(sub), Action: "promote", Stage: bundle.Stage(stage), Role: o.role, PlanDigest: plan.PlanDigest}
-	if o.resume {
+	approval := bundle.Approval{Common: o.common(sub), Action: "promote", Stage: bundle.Stage(stage), Role: o.Role, PlanDigest: plan.PlanDigest}
+	if o.Resume {
 		approval.Action, approval.SuspensionID = "resume", stop
 	}
-	if err := o.confirm(fmt.Sprintf("Approve to %s in %s as %s?", approval.Action, stage, o.role)); err != nil {
+	if err := o.confirm(fmt.Sprintf("Approve to %s in %s as %s?", approval.Action, stage, o.Role)); err != nil {
 		return err
 	}
 	return o.post(ctx, c, sub, bundle.TypeApproval, approval, key)

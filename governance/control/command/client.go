@@ -14,15 +14,17 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/governance/ledger"
 	"github.com/assay-run/assay/governance/promotion"
 	"github.com/assay-run/assay/host/base/dsse"
+	"github.com/assay-run/assay/host/base/flags"
 )
 
-var controlURL = setting{"control-url", "SERVICE_CONTROL_URL", "http://127.0.0.1:8010", "address of the control plane"}
+// controlOption is the flag of commands that ask a plane.
+type controlOption struct {
+	ControlURL string `flag:"control-url" env:"SERVICE_CONTROL_URL" default:"http://127.0.0.1:8010" usage:"address of the control plane"`
+}
 
 // client talks to a plane. Nothing of its answers is trusted but what people look at and
 // what is signed again.
@@ -36,11 +38,10 @@ const (
 	maxAnswer = 64 << 20
 )
 
-func newClient(cmd *cobra.Command, env func(string) (string, bool)) (*client, error) {
-	base, source := controlURL.value(cmd, env)
+func newClient(set *flags.Set, base string) (*client, error) {
 	u, err := url.Parse(base)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return nil, usagef("%s: %q is no address such as http://127.0.0.1:8010", source, base)
+		return nil, usagef("%s: %q is no address such as http://127.0.0.1:8010", set.Source("control-url"), base)
 	}
 	return &client{strings.TrimSuffix(base, "/"), &http.Client{Timeout: callTime}}, nil
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/assay-run/assay/governance/store"
 	"github.com/assay-run/assay/host/base/dsse"
 	"github.com/assay-run/assay/host/base/file"
+	"github.com/assay-run/assay/host/base/flags"
 )
 
 func keysCommand(w World) *cobra.Command {
@@ -27,7 +28,7 @@ func keysCommand(w World) *cobra.Command {
 }
 
 func keysNew(w World) *cobra.Command {
-	var asJSON bool
+	var o jsonOption
 	cmd := &cobra.Command{
 		Use: "new NAME", Short: "Make a P-256 pair: NAME.key, for its owner only, and NAME.pub", Args: cobra.ExactArgs(1),
 		Long:    "Makes a P-256 pair: NAME.key signs and stays with its owner, NAME.pub goes to whoever runs the plane.",
@@ -49,26 +50,29 @@ func keysNew(w World) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if asJSON {
+			if o.JSON {
 				return printJSON(w.Out, map[string]string{"key": path, "pub": dsse.PublicPath(path), "key_id": id})
 			}
 			fmt.Fprintf(w.Out, "%s\n%s\nkey_id %s\n", path, dsse.PublicPath(path), id)
 			return nil
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, jsonHelp)
+	bind(cmd, w, &o)
 	return cmd
 }
 
 func keysShow(w World) *cobra.Command {
-	var asJSON bool
+	var o struct {
+		stateOption
+		jsonOption
+	}
+	var set *flags.Set
 	cmd := &cobra.Command{
 		Use: "show", Short: "Show this plane's public keys", Args: cobra.NoArgs,
 		Long:    "Shows the name and the public keys of the log in the state folder, also while a plane is running on it.",
 		Example: "  governance keys show\n  governance keys show --json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			dir, _ := stateDir.value(cmd, w.Env)
-			id, err := store.ReadIdentity(cmd.Context(), dir)
+			id, err := store.ReadIdentity(cmd.Context(), o.dir(set))
 			if err != nil {
 				return err
 			}
@@ -80,28 +84,34 @@ func keysShow(w World) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if asJSON {
+			if o.JSON {
 				return printJSON(w.Out, map[string]string{"log_origin": id.Origin, "log_key": id.LogKey, "key_id": keyID, "public_key": id.StatementKey})
 			}
 			fmt.Fprintf(w.Out, "log_origin %s\nlog_key %s\nkey_id %s\n%s", id.Origin, id.LogKey, keyID, id.StatementKey)
 			return nil
 		},
 	}
-	stateDir.register(cmd)
-	cmd.Flags().BoolVar(&asJSON, "json", false, jsonHelp)
+	set = bind(cmd, w, &o)
 	return cmd
 }
 
 type trustOptions struct {
-	pub, principal, file, valid string
-	expires                     string
-	roles                       []string
-	revoke, restore, json       bool
-	require                     string
+	stateOption
+	jsonOption
+	Pub       string   `flag:"pub" usage:"file of the public key"`
+	Principal string   `flag:"principal" usage:"the person or program that holds it"`
+	Roles     []string `flag:"role" split:"," usage:"lab, replay, risk, approver, operator or host, repeatable" complete:"lab,replay,risk,approver,operator,host"`
+	Valid     string   `flag:"valid" default:"365d" usage:"how long the key counts"`
+	Revoke    bool     `flag:"revoke" usage:"let the key count no more"`
+	Require   string   `flag:"require-signature" usage:"true or false: must bundles be signed? Needs no --pub" values:"true,false"`
+	Expires   string   `flag:"expires" usage:"how long trust.json as a whole counts from now, such as 365d; needs no --pub"`
+	File      string   `flag:"file" usage:"the file to edit (default trust.json in the state folder)"`
+	Restore   bool     `flag:"restore" usage:"write the newest trust.json of the log, where the file is lost"`
 }
 
 func keysTrust(w World) *cobra.Command {
 	o := &trustOptions{}
+	var set *flags.Set
 	cmd := &cobra.Command{
 		Use: "trust", Short: "Enter a key in trust.json, with a higher version; send the plane a SIGHUP then", Args: cobra.NoArgs,
 		Long: "Enters a key in trust.json, or changes or revokes the one that is there, and raises the version.\n" +
@@ -111,40 +121,28 @@ func keysTrust(w World) *cobra.Command {
 			"  governance keys trust --pub rita.pub --revoke\n  governance keys trust --require-signature true --expires 365d\n" +
 			"  governance keys trust --restore",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			dir, _ := stateDir.value(cmd, w.Env)
-			if o.file == "" {
-				o.file = filepath.Join(dir, "trust.json")
+			dir := o.dir(set)
+			if o.File == "" {
+				o.File = filepath.Join(dir, "trust.json")
 			}
-			if o.restore {
+			if o.Restore {
 				return o.putBack(cmd.Context(), dir, w)
 			}
 			return o.run(w)
 		},
 	}
-	cmd.Flags().StringVar(&o.pub, "pub", "", "file of the public key")
-	cmd.Flags().StringVar(&o.principal, "principal", "", "the person or program that holds it")
-	cmd.Flags().StringSliceVar(&o.roles, "role", nil, "lab, replay, risk, approver, operator or host, repeatable")
-	cmd.Flags().StringVar(&o.valid, "valid", "365d", "how long the key counts")
-	cmd.Flags().BoolVar(&o.revoke, "revoke", false, "let the key count no more")
-	cmd.Flags().StringVar(&o.require, "require-signature", "", "true or false: must bundles be signed? Needs no --pub")
-	cmd.Flags().StringVar(&o.expires, "expires", "", "how long trust.json as a whole counts from now, such as 365d; needs no --pub")
-	cmd.Flags().StringVar(&o.file, "file", "", "the file to edit (default trust.json in the state folder)")
-	cmd.Flags().BoolVar(&o.restore, "restore", false, "write the newest trust.json of the log, where the file is lost")
-	cmd.Flags().BoolVar(&o.json, "json", false, jsonHelp)
-	stateDir.register(cmd)
-	complete(cmd, "role", bundle.TrustLab, bundle.TrustReplay, bundle.TrustRisk, bundle.TrustApprover, bundle.TrustOperator, bundle.TrustHost)
-	complete(cmd, "require-signature", "true", "false")
+	set = bind(cmd, w, o)
 	return cmd
 }
 
 // putBack writes the trust.json that the log has. It is in force already: nothing changes
 // but that a plane starts again.
 func (o *trustOptions) putBack(ctx context.Context, dir string, w World) error {
-	if o.pub != "" || o.principal != "" || len(o.roles) > 0 || o.revoke || o.require != "" || o.expires != "" {
+	if o.Pub != "" || o.Principal != "" || len(o.Roles) > 0 || o.Revoke || o.Require != "" || o.Expires != "" {
 		return usagef("--restore takes no key: put the file back first, then change it")
 	}
-	if _, err := os.Lstat(o.file); err == nil {
-		return refusef("%s is there: move it away first", o.file)
+	if _, err := os.Lstat(o.File); err == nil {
+		return refusef("%s is there: move it away first", o.File)
 	}
 	text, err := store.LastTrust(ctx, dir)
 	if err != nil {
@@ -161,17 +159,17 @@ func (o *trustOptions) putBack(ctx context.Context, dir string, w World) error {
 }
 
 func (o *trustOptions) run(w World) error {
-	valid, err := parseValid(o.valid)
+	valid, err := parseValid(o.Valid)
 	if err != nil {
 		return usagef("--valid: %v", err)
 	}
-	if o.pub == "" && o.principal == "" && len(o.roles) == 0 && !o.revoke && (o.require != "" || o.expires != "") {
+	if o.Pub == "" && o.Principal == "" && len(o.Roles) == 0 && !o.Revoke && (o.Require != "" || o.Expires != "") {
 		return o.settings(w, valid)
 	}
-	if o.pub == "" || !o.revoke && (o.principal == "" || len(o.roles) == 0) {
+	if o.Pub == "" || !o.Revoke && (o.Principal == "" || len(o.Roles) == 0) {
 		return usagef("--pub, --principal and --role are needed, or --pub and --revoke, or --require-signature, --expires, or --restore")
 	}
-	pub, err := dsse.ReadPublic(o.pub)
+	pub, err := dsse.ReadPublic(o.Pub)
 	if err != nil {
 		return usagef("--pub: %v", err)
 	}
@@ -188,14 +186,14 @@ func (o *trustOptions) run(w World) error {
 	if err != nil {
 		return err
 	}
-	if i := slices.IndexFunc(t.Keys, func(k bundle.TrustKey) bool { return k.KeyID == id }); o.revoke {
+	if i := slices.IndexFunc(t.Keys, func(k bundle.TrustKey) bool { return k.KeyID == id }); o.Revoke {
 		if i < 0 {
-			return refusef("the key is not in %s", o.file)
+			return refusef("the key is not in %s", o.File)
 		}
 		t.Keys[i].Status = bundle.KeyRevoked
 	} else {
 		k := bundle.TrustKey{
-			KeyID: id, PublicKey: string(pem), Principal: o.principal, Roles: o.roles, Status: bundle.KeyActive,
+			KeyID: id, PublicKey: string(pem), Principal: o.Principal, Roles: o.Roles, Status: bundle.KeyActive,
 			ValidFrom: bundle.FormatTime(now.Add(-bundle.MaxAhead)), ValidUntil: bundle.FormatTime(now.Add(valid)),
 		}
 		if i >= 0 {
@@ -210,8 +208,8 @@ func (o *trustOptions) run(w World) error {
 // settings changes what is of no one key. There must be a file: one without keys would end
 // open mode without a key that counts.
 func (o *trustOptions) settings(w World, valid time.Duration) error {
-	if _, err := os.Stat(o.file); errors.Is(err, fs.ErrNotExist) {
-		return usagef("there is no %s: enter a key first, by --pub, --principal and --role", o.file)
+	if _, err := os.Stat(o.File); errors.Is(err, fs.ErrNotExist) {
+		return usagef("there is no %s: enter a key first, by --pub, --principal and --role", o.File)
 	}
 	t, err := o.read(w.Now().UTC(), valid)
 	if err != nil {
@@ -223,7 +221,7 @@ func (o *trustOptions) settings(w World, valid time.Duration) error {
 // read is trust.json as it is, or a new one; its version goes up.
 func (o *trustOptions) read(now time.Time, valid time.Duration) (*bundle.Trust, error) {
 	t := &bundle.Trust{Schema: bundle.SchemaTrust, ExpiresAt: bundle.FormatTime(now.Add(valid)), Keys: []bundle.TrustKey{}}
-	text, err := os.ReadFile(o.file)
+	text, err := os.ReadFile(o.File)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
@@ -231,23 +229,19 @@ func (o *trustOptions) read(now time.Time, valid time.Duration) (*bundle.Trust, 
 	default:
 		var refused *bundle.Error
 		if t, refused = bundle.ParseTrust(text); refused != nil {
-			return nil, refusef("%s: %v", o.file, refused)
+			return nil, refusef("%s: %v", o.File, refused)
 		}
 	}
 	t.Version++
-	if o.expires != "" {
-		left, err := parseValid(o.expires)
+	if o.Expires != "" {
+		left, err := parseValid(o.Expires)
 		if err != nil {
 			return nil, usagef("--expires: %v", err)
 		}
 		t.ExpiresAt = bundle.FormatTime(now.Add(left))
 	}
-	switch o.require {
-	case "":
-	case "true", "false":
-		t.RequireSignature = o.require == "true"
-	default:
-		return nil, usagef("--require-signature: true or false")
+	if o.Require != "" {
+		t.RequireSignature = o.Require == "true"
 	}
 	return t, nil
 }
@@ -258,15 +252,15 @@ func (o *trustOptions) write(t *bundle.Trust, w World) error {
 	if err != nil {
 		return usagef("%v", err)
 	}
-	if err := os.MkdirAll(filepath.Dir(o.file), 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Dir(o.File), 0o700); err != nil {
 		return err
 	}
-	if err := file.Write(o.file, text, 0o600); err != nil {
+	if err := file.Write(o.File, text, 0o600); err != nil {
 		return err
 	}
-	if o.json {
-		return printJSON(w.Out, map[string]any{"file": o.file, "version": t.Version, "keys": len(t.Keys), "expires_at": t.ExpiresAt})
+	if o.JSON {
+		return printJSON(w.Out, map[string]any{"file": o.File, "version": t.Version, "keys": len(t.Keys), "expires_at": t.ExpiresAt})
 	}
-	fmt.Fprintf(w.Out, "%s version %d, %d keys, expires %s\n", o.file, t.Version, len(t.Keys), t.ExpiresAt)
+	fmt.Fprintf(w.Out, "%s version %d, %d keys, expires %s\n", o.File, t.Version, len(t.Keys), t.ExpiresAt)
 	return nil
 }

@@ -12,23 +12,25 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/governance/bundle/field"
 	"github.com/assay-run/assay/governance/promotion"
 	"github.com/assay-run/assay/host/base/dsse"
+	"github.com/assay-run/assay/host/base/flags"
 )
 
 // signing is what all commands that sign have in common.
 type signing struct {
-	w       World
-	keyFile string
-	reason  string
-	valid   string
-	yes     bool
-	json    bool
-	plan    *promotion.Plan // what was shown, nil where it was none
+	controlOption
+	KeyFile string `flag:"key" usage:"file of your private key"`
+	Reason  string `flag:"reason" usage:"why, for the log"`
+	Valid   string `flag:"valid" usage:"how long the statement holds, such as 12h or 7d"`
+	Yes     bool   `flag:"yes" usage:"do not ask"`
+	JSON    bool   `flag:"json" usage:"print the plane's receipt as JSON, of an approval with the plan; what people read goes to the error stream"`
+
+	w    World
+	set  *flags.Set
+	plan *promotion.Plan // what was shown, nil where it was none
 }
 
 // valid is for how long a statement holds by default: stops have their effect when
@@ -38,40 +40,30 @@ const (
 	validStop     = "1d"
 )
 
-func (s *signing) register(cmd *cobra.Command, valid string) {
-	controlURL.register(cmd)
-	cmd.Flags().StringVar(&s.keyFile, "key", "", "file of your private key")
-	cmd.Flags().StringVar(&s.reason, "reason", "", "why, for the log")
-	cmd.Flags().StringVar(&s.valid, "valid", valid, "how long the statement holds, such as 12h or 7d")
-	cmd.Flags().BoolVar(&s.yes, "yes", false, "do not ask")
-	cmd.Flags().BoolVar(&s.json, "json", false, "print the plane's receipt as JSON, of an approval with the plan; "+
-		"what people read goes to the error stream")
-}
-
 // out is where people read.
 func (s *signing) out() io.Writer {
-	if s.json {
+	if s.JSON {
 		return s.w.Err
 	}
 	return s.w.Out
 }
 
 // open reads the arguments that every such command has.
-func (s *signing) open(cmd *cobra.Command, id string) (*client, *ecdsa.PrivateKey, error) {
+func (s *signing) open(id string) (*client, *ecdsa.PrivateKey, error) {
 	if !field.IsRevision(id) {
 		return nil, nil, usagef("%q is no candidate_revision_id: it begins with cr-", id)
 	}
-	if s.keyFile == "" {
+	if s.KeyFile == "" {
 		return nil, nil, usagef("--key is missing: the file of your private key (governance keys new NAME makes one)")
 	}
-	if _, err := parseValid(s.valid); err != nil {
+	if _, err := parseValid(s.Valid); err != nil {
 		return nil, nil, usagef("--valid: %v", err)
 	}
-	key, err := dsse.ReadP256(s.keyFile)
+	key, err := dsse.ReadP256(s.KeyFile)
 	if err != nil {
 		return nil, nil, usagef("--key: %v", err)
 	}
-	c, err := newClient(cmd, s.w.Env)
+	c, err := newClient(s.set, s.ControlURL)
 	return c, key, err
 }
 
@@ -93,16 +85,16 @@ func parseValid(s string) (time.Duration, error) {
 // common is what all statements carry.
 func (s *signing) common(sub *subject) bundle.Common {
 	now := s.w.Now().UTC()
-	valid, _ := parseValid(s.valid) // was checked
+	valid, _ := parseValid(s.Valid) // was checked
 	return bundle.Common{
 		LogOrigin: sub.origin, CandidateRevisionID: sub.doc.Bundle.CandidateRevisionID, MadeAt: now.Format(time.RFC3339Nano),
-		ExpiresAt: bundle.FormatTime(now.Add(valid)), Reason: s.reason,
+		ExpiresAt: bundle.FormatTime(now.Add(valid)), Reason: s.Reason,
 	}
 }
 
 // confirm asks, unless --yes is given; no answer is no.
 func (s *signing) confirm(question string) error {
-	if s.yes {
+	if s.Yes {
 		return nil
 	}
 	fmt.Fprintf(s.out(), "%s [y/N] ", question)
@@ -142,7 +134,7 @@ func (s *signing) post(ctx context.Context, c *client, sub *subject, kind string
 	for _, warning := range rec.Warnings {
 		fmt.Fprintf(s.w.Err, "warning: %s: %s\n", warning.Code, warning.Message)
 	}
-	if s.json {
+	if s.JSON {
 		return s.printAnswer(answer)
 	}
 	fmt.Fprintf(s.w.Out, "%s %s/%s\n", sub.doc.Bundle.CandidateRevisionID, rec.State.Stage, rec.State.StageStatus)

@@ -12,12 +12,20 @@ import (
 	"github.com/assay-run/assay/governance/ledger"
 	"github.com/assay-run/assay/governance/ledger/verify"
 	"github.com/assay-run/assay/governance/store"
+	"github.com/assay-run/assay/host/base/flags"
 )
 
 type verifyOptions struct {
-	w                           World
-	key, root, trust, artifacts string
-	log, json                   bool
+	stateOption
+	jsonOption
+	Key       string `flag:"key" usage:"governance.pub: the plane's statement key"`
+	Root      string `flag:"trusted-root" usage:"trusted_root.json: the log's key"`
+	Trust     string `flag:"trust" usage:"trust.json: whose attestations count"`
+	Artifacts string `flag:"artifact-root" usage:"folder that holds runs/"`
+	Log       bool   `flag:"log" usage:"check a whole log instead of files"`
+
+	w   World
+	set *flags.Set
 }
 
 func verifyCommand(w World) *cobra.Command {
@@ -31,30 +39,24 @@ func verifyCommand(w World) *cobra.Command {
 			"  governance verify --log --key governance.pub --trusted-root trusted_root.json",
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
 	}
-	cmd.Flags().StringVar(&o.key, "key", "", "governance.pub: the plane's statement key")
-	cmd.Flags().StringVar(&o.root, "trusted-root", "", "trusted_root.json: the log's key")
-	cmd.Flags().StringVar(&o.trust, "trust", "", "trust.json: whose attestations count")
-	cmd.Flags().StringVar(&o.artifacts, "artifact-root", "", "folder that holds runs/")
-	cmd.Flags().BoolVar(&o.log, "log", false, "check a whole log instead of files")
-	cmd.Flags().BoolVar(&o.json, "json", false, jsonHelp)
-	stateDir.register(cmd)
+	o.set = bind(cmd, w, o)
 	return cmd
 }
 
 func (o *verifyOptions) run(cmd *cobra.Command, names []string) error {
 	switch {
-	case o.log && len(names) > 0:
+	case o.Log && len(names) > 0:
 		return usagef("--log takes no files")
-	case o.log && (o.trust != "" || o.artifacts != ""):
+	case o.Log && (o.Trust != "" || o.Artifacts != ""):
 		return usagef("--log takes --key and --trusted-root only: a log has its own trust.json, and no artifacts")
-	case !o.log && len(names) == 0:
+	case !o.Log && len(names) == 0:
 		return usagef("name the files to verify, or --log")
 	}
-	opts := verify.Options{ArtifactRoot: o.artifacts}
+	opts := verify.Options{ArtifactRoot: o.Artifacts}
 	for _, f := range []struct {
 		name string
 		into *[]byte
-	}{{o.key, &opts.Key}, {o.root, &opts.TrustedRoot}, {o.trust, &opts.Trust}} {
+	}{{o.Key, &opts.Key}, {o.Root, &opts.TrustedRoot}, {o.Trust, &opts.Trust}} {
 		if f.name == "" {
 			continue
 		}
@@ -63,9 +65,8 @@ func (o *verifyOptions) run(cmd *cobra.Command, names []string) error {
 			return usagef("%v", err)
 		}
 	}
-	if o.log {
-		dir, _ := stateDir.value(cmd, o.w.Env)
-		return o.verifyLog(cmd.Context(), dir, opts)
+	if o.Log {
+		return o.verifyLog(cmd.Context(), o.dir(o.set), opts)
 	}
 	var files []verify.File
 	for _, name := range names {
@@ -81,7 +82,7 @@ func (o *verifyOptions) run(cmd *cobra.Command, names []string) error {
 // printReport prints a report; the error reports that something does not hold.
 func (o *verifyOptions) printReport(report *verify.Report) error {
 	var err error
-	if o.json {
+	if o.JSON {
 		err = printJSON(o.w.Out, struct {
 			OK bool `json:"ok"`
 			*verify.Report
@@ -128,43 +129,46 @@ func (o *verifyOptions) verifyLog(ctx context.Context, dir string, trusted verif
 }
 
 func rebuildCommand(w World) *cobra.Command {
-	var check, accept, asJSON bool
+	var o struct {
+		stateOption
+		jsonOption
+		Check  bool `flag:"check" usage:"change nothing; exit 1 on a difference"`
+		Accept bool `flag:"accept-checkpoints" usage:"make a lost checkpoints.log anew from the log as it is"`
+	}
+	var set *flags.Set
 	cmd := &cobra.Command{
 		Use: "rebuild", Short: "Make what follows from the log again; no plane may be running", Args: cobra.NoArgs,
 		Long: "Makes facts, revisions and states again from the signed statements, and judges each decision once more.\nThe log itself is never changed.\n" +
 			"With --accept-checkpoints, where checkpoints.log is lost, makes it anew first: do that only when you are sure\nthat the database is the newest copy, since an older one would fork the log.",
 		Example: "  governance rebuild --check\n  governance rebuild --state-dir /var/lib/governance\n  governance rebuild --accept-checkpoints",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			dir, _ := stateDir.value(cmd, w.Env)
-			if check && accept {
+			dir := o.dir(set)
+			if o.Check && o.Accept {
 				return usagef("--check changes nothing: it goes without --accept-checkpoints")
 			}
-			if accept {
+			if o.Accept {
 				size, err := store.AcceptCheckpoints(cmd.Context(), dir)
 				if err != nil {
 					return err
 				}
 				fmt.Fprintf(w.Err, "checkpoints.log begins anew at %d entries\n", size)
 			}
-			different, err := store.Rebuild(cmd.Context(), dir, check)
+			different, err := store.Rebuild(cmd.Context(), dir, o.Check)
 			if err != nil {
 				return err
 			}
-			if asJSON {
-				err = printJSON(w.Out, map[string]any{"rebuilt": !check, "different": append([]string{}, different...)})
+			if o.JSON {
+				err = printJSON(w.Out, map[string]any{"rebuilt": !o.Check, "different": append([]string{}, different...)})
 			} else {
-				printRebuilt(w, different, check)
+				printRebuilt(w, different, o.Check)
 			}
-			if err == nil && check && len(different) > 0 {
+			if err == nil && o.Check && len(different) > 0 {
 				err = refusef("the projections differ from the log: governance rebuild makes them again")
 			}
 			return err
 		},
 	}
-	cmd.Flags().BoolVar(&check, "check", false, "change nothing; exit 1 on a difference")
-	cmd.Flags().BoolVar(&accept, "accept-checkpoints", false, "make a lost checkpoints.log anew from the log as it is")
-	cmd.Flags().BoolVar(&asJSON, "json", false, jsonHelp)
-	stateDir.register(cmd)
+	set = bind(cmd, w, &o)
 	return cmd
 }
 
