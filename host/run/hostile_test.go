@@ -129,18 +129,20 @@ func TestFloodsThatAreOnlyNoise(t *testing.T) {
 
 func TestStop(t *testing.T) {
 	l := newLab(t, 2000, "hangs", "stops", "good")
-	l.launcher.opts.StepLimit = time.Minute
+	l.launcher.StepLimit = time.Minute
 	for _, plugin := range []string{"hangs", "stops"} {
 		for _, mode := range []Mode{ModeCoSimulation, ModeLockstep} {
 			ctx, cancel := context.WithCancelCause(context.Background())
 			x := l.in(mode).launch(request(plugin, nil))
 			asked := make(chan time.Time, 1)
 			go func() {
-				// A run that is stopped while its plugin starts ends another way.
-				for x.Progress().Phase == PhaseStarting {
-					time.Sleep(5 * time.Millisecond)
+				// Neither a run whose plugin still starts nor one whose candles still move hangs.
+				for last, still := int64(-1), 0; still < 200; time.Sleep(5 * time.Millisecond) {
+					p := x.Progress()
+					if still++; p.Phase == PhaseStarting || p.CandlesDone != last {
+						last, still = p.CandlesDone, 0
+					}
 				}
-				time.Sleep(100 * time.Millisecond)
 				asked <- time.Now()
 				cancel(runner.ErrStopRequested)
 			}()
