@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -93,10 +92,8 @@ func (s *Shelf) Load(revision string) (*bundle.Document, error) {
 		return nil, err
 	}
 	changed := func(why string) error {
-		return &request.Error{
-			Code: "ARTIFACT_MISMATCH", Message: fmt.Sprintf("%s is not what was packed (%s): move the folder away and pack again", path, why),
-			Details: map[string]any{"candidate_revision_id": revision, "problems": []string{bundle.FileName + ": " + why}},
-		}
+		return request.Errorf(request.CodeArtifactMismatch, "%s is not what was packed (%s): move the folder away and pack again", path, why).
+			With("candidate_revision_id", revision, "problems", []string{bundle.FileName + ": " + why})
 	}
 	if info.Size() > maxBundle {
 		return nil, changed("it is too large")

@@ -58,6 +58,12 @@ func (p *Packed) keepAnswer(r *client.Receipt) (err error) {
 	return nil
 }
 
+// The codes of what a control plane says.
+const (
+	CodeUnreachable   = "CONTROL_UNREACHABLE"
+	CodeIngestRefused = "INGEST_REFUSED"
+)
+
 // PlaneError gives the errors of a control plane their codes.
 func PlaneError(err error) error {
 	var away *client.UnreachableError
@@ -65,22 +71,14 @@ func PlaneError(err error) error {
 	var untrusted *client.UntrustedError
 	switch {
 	case errors.As(err, &away):
-		return &request.Error{
-			Code: "CONTROL_UNREACHABLE", Message: err.Error() + ": start it with governance serve, or name another with --control-url",
-			Details: map[string]any{"url": away.URL, "flag": "--control-url"}, Cause: err,
-		}
+		return request.Errorf(CodeUnreachable, "%w: start it with governance serve, or name another with --control-url", err).
+			With("url", away.URL, "flag", "--control-url")
 	case errors.As(err, &refused):
-		return &request.Error{
-			Code: "INGEST_REFUSED", Message: "the control plane refuses: " + err.Error(), Cause: err,
-			Details: map[string]any{
-				"status": refused.Status, "code": refused.Code, "pointer": refused.Pointer, "reason": refused.Reason, "request_id": refused.RequestID,
-			},
-		}
+		return request.Errorf(CodeIngestRefused, "the control plane refuses: %w", err).With("status", refused.Status,
+			"code", refused.Code, "pointer", refused.Pointer, "reason", refused.Reason, "request_id", refused.RequestID)
 	case errors.As(err, &untrusted):
-		return &request.Error{
-			Code: "INGEST_REFUSED", Message: err.Error() + ": nothing of it was kept", Cause: err,
-			Details: map[string]any{"code": "UNTRUSTED", "problems": untrusted.Problems},
-		}
+		return request.Errorf(CodeIngestRefused, "%w: nothing of it was kept", err).
+			With("code", "UNTRUSTED", "problems", untrusted.Problems)
 	}
 	return err
 }
@@ -104,19 +102,19 @@ func Trust(ctx context.Context, stateDir string, plane *client.Client) *bundle.T
 // Find is a revision of the shelf, else of the plane where one is given.
 func Find(ctx context.Context, shelf *Shelf, plane *client.Client, revision string) (*bundle.Document, error) {
 	if !validRevision(revision) {
-		return nil, refuse("USAGE", "--candidate", "%.80q is no candidate_revision_id: it begins with cr- and has 64 hex digits", revision)
+		return nil, refuse(request.CodeUsage, "--candidate", "%.80q is no candidate_revision_id: it begins with cr- and has 64 hex digits", revision)
 	}
 	doc, err := shelf.Load(revision)
 	if !missing(err) {
 		return doc, err
 	}
 	if plane == nil {
-		return nil, refuse(codeNotFound, "--candidate", "there is no %s in %s: lab candidate pack makes one, --control-url asks a control plane", revision, shelf.dir)
+		return nil, refuse(request.CodeRunNotFound, "--candidate", "there is no %s in %s: lab candidate pack makes one, --control-url asks a control plane", revision, shelf.dir)
 	}
 	doc, err = plane.Bundle(ctx, revision)
 	var refused *client.RefusedError
 	if errors.As(err, &refused) && refused.Status == 404 {
-		return nil, refuse(codeNotFound, "--candidate", "there is no %s, neither in %s nor at %s", revision, shelf.dir, plane.URL())
+		return nil, refuse(request.CodeRunNotFound, "--candidate", "there is no %s, neither in %s nor at %s", revision, shelf.dir, plane.URL())
 	}
 	if err != nil {
 		return nil, PlaneError(err)

@@ -20,31 +20,44 @@ import (
 	"github.com/assay-run/assay/lab/split"
 )
 
-// ReadRequest reads a canonical request, such as request.json of a run, strictly.
+// FormError is what is wrong with the text of a request.
+type FormError struct {
+	// Pointer is RFC 6901, "" for the whole.
+	Pointer, Reason string
+}
+
+// Error is the reason.
+func (e *FormError) Error() string { return e.Reason }
+
+func malformed(pointer, format string, args ...any) error {
+	return &FormError{pointer, fmt.Sprintf(format, args...)}
+}
+
+// ReadRequest reads a canonical request, such as request.json of a run, strictly. The error is
+// a *FormError.
 func ReadRequest(text []byte) (*artifact.Request, error) {
 	canonical, err := digest.CanonicalJSON(text)
 	if err != nil {
-		return nil, &Error{Code: "USAGE", Message: "the request is not canonical JSON: " + err.Error(), Details: map[string]any{"flag": "--request"}, Cause: err}
+		return nil, malformed("", "the request is not canonical JSON: %v", err)
 	}
 	r := &artifact.Request{}
 	if err := json.Unmarshal(canonical, r); err != nil {
-		return nil, &Error{Code: "USAGE", Message: "the request cannot be read: " + err.Error(), Details: map[string]any{"flag": "--request"}, Cause: err}
+		return nil, malformed("", "the request cannot be read: %v", err)
 	}
 	if r.Schema != "evaluation-request/v1" {
-		return nil, &Error{Code: "USAGE", Message: fmt.Sprintf("schema %q is not evaluation-request/v1", r.Schema), Details: map[string]any{"pointer": "/schema"}}
+		return nil, malformed("/schema", "schema %q is not evaluation-request/v1", r.Schema)
 	}
 	return r, nil
 }
 
-// OfRun wants a request that somebody may ask by a file: one of kind run. A run of any
-// other kind would not be counted among the trials of its family, or not be one that
-// somebody can choose by. The error is USAGE.
+// OfRun wants a request of kind run: a run of any other kind would not be counted among the
+// trials of its family, or not be one that somebody can choose by. The error is a *FormError.
 func OfRun(r *artifact.Request) error {
 	if r.Kind != artifact.KindRun {
-		return refuse("USAGE", "/kind", "/kind is %.40q: only a request of kind run can be asked again; a trial is executed with --trial", r.Kind)
+		return malformed("/kind", "/kind is %.40q: only a request of kind run can be asked again; a trial is executed with --trial", r.Kind)
 	}
 	if len(r.Falsification) > 0 && string(r.Falsification) != "null" {
-		return refuse("USAGE", "/falsification", "/falsification must be null in a request of kind run: lab falsify attacks a run")
+		return malformed("/falsification", "/falsification must be null in a request of kind run: lab falsify attacks a run")
 	}
 	return nil
 }
@@ -59,12 +72,10 @@ type Overrides struct {
 	Plugin string
 	// SourceSHA256 and SDKSHA256 are what the program was built from, as far as is known.
 	SourceSHA256, SDKSHA256 string
-	// NoSplits is returned where the splits cannot be made again.
-	NoSplits error
 }
 
 // Repeat prepares a stored request once more, with exactly its inputs. The error is an
-// *[Error] INPUTS_MISSING, or NoSplits, where they do not exist any more. The result has
+// *[Error] INPUTS_MISSING where they do not exist any more. The result has
 // the same request hash as long as the engine is the same. The caller closes it.
 func (h *Host) Repeat(ctx context.Context, r *artifact.Request, o Overrides) (*Prepared, error) {
 	if o.Splits != nil {
@@ -84,7 +95,8 @@ func (h *Host) Repeat(ctx context.Context, r *artifact.Request, o Overrides) (*P
 	}
 	if p.Manifest.Request.Splits.SHA256 != r.Splits.SHA256 {
 		p.Close()
-		return nil, o.NoSplits
+		return nil, refuse(CodeInputsMissing, "/splits",
+			"the splits of the request cannot be made again: its splits.json has to be beside it")
 	}
 	return p, nil
 }
@@ -101,7 +113,7 @@ func (h *Host) again(r *artifact.Request, slug string, scheme split.Scheme, plug
 		return q, err
 	}
 	if q.Seed, err = strconv.ParseUint(r.Seed, 10, 64); err != nil {
-		return q, refuse("USAGE", "/seed", "/seed %v", err)
+		return q, malformed("/seed", "/seed %v", err)
 	}
 	for _, d := range r.Inputs.Data {
 		q.Pins[d.Symbol] = "sha256:" + d.SHA256
@@ -117,19 +129,15 @@ func (h *Host) again(r *artifact.Request, slug string, scheme split.Scheme, plug
 	}
 	q.Plugin, err = project.Finished(plugin)
 	if _, missing := os.Stat(plugin); errors.Is(missing, fs.ErrNotExist) {
-		return q, &Error{
-			Code: "INPUTS_MISSING", Message: fmt.Sprintf("the plugin sha256 %.12s… is not in the state directory any more: name its file with --plugin", r.Inputs.PluginSHA256),
-			Details: map[string]any{"plugin_sha256": r.Inputs.PluginSHA256},
-		}
+		return q, Errorf(CodeInputsMissing, "the plugin sha256 %.12s… is not in the state directory any more: name its file with --plugin", r.Inputs.PluginSHA256).
+			With("plugin_sha256", r.Inputs.PluginSHA256)
 	}
 	if err != nil {
 		return q, err
 	}
 	if q.Plugin.SHA256 != r.Inputs.PluginSHA256 {
-		return q, &Error{
-			Code: "INPUTS_MISSING", Message: fmt.Sprintf("%s is sha256 %.12s…, the request wants %.12s…", plugin, q.Plugin.SHA256, r.Inputs.PluginSHA256),
-			Details: map[string]any{"plugin_sha256": r.Inputs.PluginSHA256},
-		}
+		return q, Errorf(CodeInputsMissing, "%s is sha256 %.12s…, the request wants %.12s…", plugin, q.Plugin.SHA256, r.Inputs.PluginSHA256).
+			With("plugin_sha256", r.Inputs.PluginSHA256)
 	}
 	return q, nil
 }

@@ -136,7 +136,7 @@ func (x capturer) stopped(p *Prepared, at *played) {
 		x.lost(p.RunID, err)
 		return
 	}
-	failure := &artifact.Failure{Code: codeInterrupted, Message: "somebody stopped it", Data: map[string]any{}}
+	failure := &artifact.Failure{Code: CodeInterrupted, Message: "somebody stopped it", Data: map[string]any{}}
 	c, err := capsule.Draft(about, capsule.Played{Failure: failure, Scene: at.scene}, capsule.Cancelled)
 	if err != nil {
 		x.lost(p.RunID, err)
@@ -144,13 +144,6 @@ func (x capturer) stopped(p *Prepared, at *played) {
 	}
 	x.keep(p.RunID, c)
 }
-
-// The codes of what no plugin did.
-const (
-	codeInterrupted    = "INTERRUPTED"
-	codeNondeterminism = "NONDETERMINISM"
-	codeArtifact       = "ARTIFACT_MISMATCH"
-)
 
 // level is the weakest sandbox of these plays. Where none came to a process, only a
 // sandbox that was switched off is known.
@@ -195,7 +188,7 @@ func (x capturer) nondeterminism(ctx context.Context, p *Prepared, results []pla
 			return x.lost(p.RunID, err)
 		}
 		c, err := capsule.Divergent(ctx, capsule.Parted{
-			Context: about, Kind: capsule.Nondeterminism, Code: codeNondeterminism, At: *d, Lead: r.lead, Warmup: r.lead + int64(r.short),
+			Context: about, Kind: capsule.Nondeterminism, Code: CodeNondeterminism, At: *d, Lead: r.lead, Warmup: r.lead + int64(r.short),
 			CloseTime: func(index int64) market.Time { return p.closeTime(r.job, index) }, Exchange: p.request.Exchange, Candles: p.candles,
 		})
 		if err != nil {
@@ -221,7 +214,7 @@ func (x capturer) otherResult(p *Prepared, results []played, level string, diffe
 	}
 	c := capsule.Blank(about, capsule.Nondeterminism)
 	what := cmp.Or(differs.File, "result_hash")
-	c.Error.Code, c.Error.Type = codeNondeterminism, "result"
+	c.Error.Code, c.Error.Type = CodeNondeterminism, "result"
 	c.Error.Message = fmt.Sprintf("%s was %s and is %s", what, cmp.Or(differs.Before, "missing"), differs.Now)
 	c.Where.Phase = capsule.PhaseFinalize
 	c.Claim = fmt.Sprintf("Expected %s of run %s to be the same again; it was %s and is %.12s.", what, p.RunID, cmp.Or(short(differs.Before), "missing"), differs.Now)
@@ -266,7 +259,7 @@ func (x capturer) changed(p *Prepared, runID, level string, what *artifact.Misma
 	}
 	about.Inputs.RunID = runID
 	c := capsule.Blank(about, capsule.ArtifactMismatch)
-	c.Error.Code, c.Error.Message, c.Error.Type = codeArtifact, what.Error(), "files"
+	c.Error.Code, c.Error.Message, c.Error.Type = CodeArtifactMismatch, what.Error(), "files"
 	c.Where.Phase = capsule.PhaseFinalize
 	if parts := strings.Split(what.Problems[0], "/"); len(parts) > 2 && parts[0] == "splits" {
 		c.Where.SplitID = parts[1]

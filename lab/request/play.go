@@ -339,7 +339,7 @@ func (h *Host) data(ctx context.Context, p *Prepared) error {
 	p.pins, p.data, p.timeline, p.coverage = map[market.Symbol]string{}, nil, timeline{}, nil
 	tf, err := market.ParseTimeframe(q.Timeframe)
 	if err != nil {
-		return refuse("LAB_JSON_INVALID", "/timeframe", "/timeframe %v", err)
+		return refuse(CodeLabJSON, "/timeframe", "/timeframe %v", err)
 	}
 	start, end, err := window(q)
 	if err != nil {
@@ -349,7 +349,7 @@ func (h *Host) data(ctx context.Context, p *Prepared) error {
 	for i, text := range q.Symbols {
 		symbol, err := market.ParseSymbol(text)
 		if err != nil {
-			return refuse("LAB_JSON_INVALID", fmt.Sprintf("/symbols/%d", i), "/symbols/%d %v", i, err)
+			return refuse(CodeLabJSON, fmt.Sprintf("/symbols/%d", i), "/symbols/%d %v", i, err)
 		}
 		d, err := p.dataset(ctx, q, symbol, tf)
 		if err != nil {
@@ -368,7 +368,7 @@ func (h *Host) data(ctx context.Context, p *Prepared) error {
 			to = series.Search(end)
 		}
 		if from >= to {
-			err := refuse("DATA_UNAVAILABLE", "/data", "there is no %s candle of %s in the window; there are candles from %s to %s",
+			err := refuse(run.CodeDataUnavailable, "/data", "there is no %s candle of %s in the window; there are candles from %s to %s",
 				tf, symbol, series.Time[0], series.CloseTime(series.Len()-1))
 			_ = file.Close() // it was only read
 			return err
@@ -415,18 +415,21 @@ func (p *Prepared) dataset(ctx context.Context, q Question, symbol market.Symbol
 	if current, e := p.candles.Lookup(ctx, q.Exchange, symbol, tf); e == nil {
 		have = "sha256:" + current.SHA256
 	}
-	return d, &Error{
-		Code: "DATA_PIN_MISMATCH", Message: fmt.Sprintf("lab.json pins %s of %s to sha256:%s, which is not stored; stored is %s", tf, symbol, pin, have),
-		Details: map[string]any{"pointer": "/data/pins/" + strings.ReplaceAll(string(symbol), "/", "~1"), "stored": have}, Cause: err,
-	}
+	e := refuse("DATA_PIN_MISMATCH", "/data/pins/"+strings.ReplaceAll(string(symbol), "/", "~1"),
+		"lab.json pins %s of %s to sha256:%s, which is not stored; stored is %s", tf, symbol, pin, have).With("stored", have)
+	e.Cause = err
+	return d, e
 }
 
 func unavailable(symbol market.Symbol, err error) error {
 	var corrupt *candlefile.CorruptError
 	if errors.As(err, &corrupt) {
-		return &Error{Code: "DATA_UNAVAILABLE", Message: fmt.Sprintf("the candles of %s are corrupt (%s): import them again", symbol, corrupt.Reason), Cause: err}
+		return &Error{
+			Code: run.CodeDataUnavailable, Cause: err,
+			Message: fmt.Sprintf("the candles of %s are corrupt (%s): import them again", symbol, corrupt.Reason),
+		}
 	}
-	return &Error{Code: "DATA_UNAVAILABLE", Message: fmt.Sprintf("candles of %s: %v; lab data list shows what is stored", symbol, err), Cause: err}
+	return Errorf(run.CodeDataUnavailable, "candles of %s: %w; lab data list shows what is stored", symbol, err)
 }
 
 // window is what the question limits the data to; 0 is open.
@@ -437,7 +440,7 @@ func window(q Question) (start, end market.Time, err error) {
 		}
 		t, err := market.ParseTime(*s)
 		if err != nil {
-			return 0, refuse("LAB_JSON_INVALID", pointer, "%s %v", pointer, err)
+			return 0, refuse(CodeLabJSON, pointer, "%s %v", pointer, err)
 		}
 		return t, nil
 	}
@@ -448,7 +451,7 @@ func window(q Question) (start, end market.Time, err error) {
 		return 0, 0, err
 	}
 	if start != 0 && end != 0 && start >= end {
-		return 0, 0, refuse("LAB_JSON_INVALID", "/data/end", "/data/end must be after /data/start")
+		return 0, 0, refuse(CodeLabJSON, "/data/end", "/data/end must be after /data/start")
 	}
 	return start, end, nil
 }

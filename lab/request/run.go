@@ -194,7 +194,7 @@ func (a *asked) attempt(ctx context.Context) (*Answer, error) {
 	var taken *registry.CollisionError
 	switch {
 	case errors.As(err, &taken):
-		return nil, &Error{Code: "RUN_ID_COLLISION", Message: err.Error(), Cause: err}
+		return nil, Errorf(CodeRunIDCollision, "%w", err)
 	case err != nil:
 		return nil, err
 	case claim.Standing == registry.Execute:

@@ -14,6 +14,7 @@ import (
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/metric"
 	"github.com/assay-run/assay/host/registry"
+	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/lab/capsule"
 	"github.com/assay-run/assay/lab/split"
 	"github.com/assay-run/assay/plugin-sdk/market"
@@ -193,9 +194,9 @@ func (h *Host) Part(ctx context.Context, p *Prepared, in Parting) *capsule.Note 
 	if err != nil {
 		return h.capturer().lost(p.RunID, err)
 	}
-	code := codeNondeterminism
+	code := CodeNondeterminism
 	if in.Kind == capsule.Lookahead {
-		code = codeLookahead
+		code = CodeLookahead
 	}
 	c, err := capsule.Divergent(ctx, capsule.Parted{
 		Context: about, Kind: in.Kind, Code: code, At: *at, Lead: in.Played.Lead, Warmup: in.Played.Lead + int64(in.Played.Short),
@@ -206,9 +207,6 @@ func (h *Host) Part(ctx context.Context, p *Prepared, in Parting) *capsule.Note 
 	}
 	return h.capturer().keep(p.RunID, c)
 }
-
-// codeLookahead is the code of decisions that have needed later candles.
-const codeLookahead = "LOOKAHEAD"
 
 // Enlist gives a stored run another standing in a family, as when the parameters that a
 // search selects were evaluated before: its record says so from then on. What the run has
@@ -353,12 +351,9 @@ func (p *Prepared) uncovered(j job, c coverage, next int) error {
 	case next == 0:
 		pointer, cure = "/data/start", fmt.Sprintf(setOr, "start", first)
 	}
-	return &Error{
-		Code: "DATA_UNAVAILABLE",
-		Message: fmt.Sprintf("split %s has no %s candle of %s; there are candles from %s to %s: %s",
-			j.id, p.Question.Timeframe, c.symbol, first, p.closeOf(last), cure),
-		Details: map[string]any{"pointer": pointer, "split_id": j.id, "symbol": string(c.symbol)},
-	}
+	return Errorf(run.CodeDataUnavailable, "split %s has no %s candle of %s; there are candles from %s to %s: %s",
+		j.id, p.Question.Timeframe, c.symbol, first, p.closeOf(last), cure).
+		With("pointer", pointer, "split_id", j.id, "symbol", string(c.symbol))
 }
 
 // closeOf is the close time of the candles that open at a time of the timeline.
