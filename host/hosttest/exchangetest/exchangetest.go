@@ -81,7 +81,7 @@ type Script struct {
 	held   [Symbols]*exchange.CandleEvent
 }
 
-// Candle is the candle of symbol i that closed. It tells whether anything of it was sent.
+// Candle is the candle of symbol i that closed. It reports whether any of it was sent.
 func (s *Script) Candle(i int, e exchange.CandleEvent) bool {
 	if s.quiet[i] > 0 {
 		s.quiet[i]--
