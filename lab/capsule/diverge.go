@@ -82,11 +82,7 @@ func Divergent(ctx context.Context, in Parted) (*Capsule, error) {
 			c.DataSlice = slice
 		}
 	}
-	if err := c.Name(""); err != nil {
-		return nil, err
-	}
-	Finish(c)
-	return c, nil
+	return c, c.Name("")
 }
 
 func line(s string) string {

@@ -2,6 +2,7 @@ package request
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -159,43 +160,23 @@ func (h *Host) Replay(ctx context.Context, p *Prepared, list []Replay, o ReplayO
 	work, cancel := context.WithCancel(ctx)
 	defer cancel()
 	launcher := h.launcher(p, spool, o.Plain)
-	errs := make([]error, len(list))
-	next := make(chan int)
-	var wg sync.WaitGroup
 	var telling sync.Mutex
-	workers := o.Workers
-	if workers <= 0 {
-		workers = h.workers()
-	}
-	for range min(workers, len(list)) {
-		wg.Go(func() {
-			for i := range next {
-				r, err := h.replayOne(work, launcher, p, list[i], o)
-				if err == nil && o.Done != nil {
-					telling.Lock()
-					err = o.Done(i, r)
-					telling.Unlock()
-				}
-				if errs[i] = err; err != nil {
-					cancel()
-				}
-			}
-		})
-	}
-	for i := range list {
-		next <- i
-	}
-	close(next)
-	wg.Wait()
-	return FirstCause(errs)
+	return FirstCause(SideBySide(cmp.Or(max(o.Workers, 0), h.workers()), len(list), func(i int) error {
+		r, err := h.replayOne(work, launcher, p, list[i], o)
+		if err == nil && o.Done != nil {
+			telling.Lock()
+			defer telling.Unlock()
+			err = o.Done(i, r)
+		}
+		if err != nil {
+			cancel()
+		}
+		return err
+	}))
 }
 
 func (h *Host) replayOne(ctx context.Context, l *run.Launcher, p *Prepared, r Replay, o ReplayOptions) (*Replayed, error) {
-	j := job{
-		id: r.ID, from: r.From, to: r.To, params: r.Params, execution: r.Execution, seed: r.Seed, drive: r.Drive, series: r.Series,
-		stress: stress{costs: int64(r.CostTenths), delay: r.DelayCandles, worst: r.WorstPrice}, keep: true,
-	}
-	played, err := h.playOne(ctx, l, p, j)
+	played, err := h.playOne(ctx, l, p, job{Replay: r, keep: true})
 	if err != nil {
 		return nil, err
 	}
@@ -236,7 +217,7 @@ func (h *Host) Describe(ctx context.Context, q Question) (*catalog.Strategy, err
 func (h *Host) Decisions(ctx context.Context, p *Prepared, candles, times int) ([]string, *artifact.Failure, error) {
 	jobs := make([]job, times)
 	for i := range jobs {
-		jobs[i] = job{id: "full", to: min(p.joined()+candles, len(p.timeline.closes))}
+		jobs[i] = job{Replay: Replay{ID: "full", To: min(p.joined()+candles, len(p.timeline.closes))}}
 	}
 	played, err := h.play(ctx, p, jobs, nil)
 	if err != nil {
