@@ -86,9 +86,6 @@ func (b *Base) ask(ctx context.Context, h *request.Host) (*request.Prepared, err
 	return h.Repeat(ctx, b.Request, request.Overrides{
 		Slug: b.Metadata.Slug, Splits: b.Splits,
 		SourceSHA256: b.Metadata.Plugin.SourceSHA256, SDKSHA256: b.Metadata.Plugin.SDKSHA256,
-		NoSplits: &request.Error{
-			Code: "INPUTS_MISSING", Message: "the splits of run " + b.RunID + " cannot be made again",
-		},
 	})
 }
 
