@@ -49,7 +49,7 @@ func refuse(code, flag, format string, args ...any) *request.Error {
 }
 
 const (
-	codeNotFound    = "RUN_NOT_FOUND"
+	codeNotFound    = request.RunNotFound
 	codeNotPackable = "RUN_NOT_PACKABLE"
 )
 

@@ -33,7 +33,7 @@ func missing(err error) bool { return errors.Is(err, fs.ErrNotExist) }
 // inputsMissing says what is needed to execute a pinned run.
 func inputsMissing(run bundle.Run, format string, args ...any) error {
 	return &request.Error{
-		Code: "INPUTS_MISSING", Message: fmt.Sprintf("run %s: ", run.RunID) + fmt.Sprintf(format, args...), Details: map[string]any{"run_id": run.RunID},
+		Code: request.InputsMissing, Message: fmt.Sprintf("run %s: ", run.RunID) + fmt.Sprintf(format, args...), Details: map[string]any{"run_id": run.RunID},
 	}
 }
 
@@ -249,7 +249,7 @@ func (out *Outcome) compare(b *bundle.Bundle, run bundle.Run, answer *request.An
 	differs := differing(b, run, answer.Metadata)
 	switch {
 	case answer.Failure != nil:
-		out.Verdict, out.Code = Different, "RUN_FAILED"
+		out.Verdict, out.Code = Different, request.RunFailed
 		out.Reason = fmt.Sprintf("split %s failed: %s: %s", answer.Failure.SplitID, answer.Failure.Code, answer.Failure.Message)
 	case out.ReportSHA256 != run.ReportSHA256 || len(differs) > 0:
 		out.Verdict, out.Code, out.Reason = Different, "NOT_REPRODUCED", "other content: "+strings.Join(differs, ", ")
@@ -312,7 +312,7 @@ func Attest(doc *bundle.Document, list []Outcome, origin string, key *ecdsa.Priv
 		}
 	}
 	if len(said.Runs) == 0 {
-		return dsse.Envelope{}, &request.Error{Code: "INPUTS_MISSING", Message: "none of the runs could be executed again: there is nothing to sign"}
+		return dsse.Envelope{}, &request.Error{Code: request.InputsMissing, Message: "none of the runs could be executed again: there is nothing to sign"}
 	}
 	return doc.Attest(bundle.TypeReplay, said, key)
 }

@@ -230,7 +230,7 @@ func (s *CheckSubject) parameters(ctx context.Context) (string, error) {
 	params, bad := strategy.ValidateParams(q.Params)
 	if len(bad) > 0 {
 		return "", &request.Error{
-			Code: "PARAMS_INVALID", Message: fmt.Sprintf("/params%s %s", bad[0].Pointer, bad[0].Message), Details: map[string]any{"pointer": "/params" + bad[0].Pointer},
+			Code: request.ParamsInvalid, Message: fmt.Sprintf("/params%s %s", bad[0].Pointer, bad[0].Message), Details: map[string]any{"pointer": "/params" + bad[0].Pointer},
 		}
 	}
 	message := string(params)
@@ -369,7 +369,7 @@ func probes(p design.Parameter) []probe {
 }
 
 func bad(pointer, format string, args ...any) error {
-	return &request.Error{Code: "LAB_JSON_INVALID", Message: pointer + " " + fmt.Sprintf(format, args...), Details: map[string]any{"pointer": pointer}}
+	return &request.Error{Code: request.ConfigInvalid, Message: pointer + " " + fmt.Sprintf(format, args...), Details: map[string]any{"pointer": pointer}}
 }
 
 // tests runs what the author has written.

@@ -159,7 +159,7 @@ func classifyProject(err error) *Error {
 		}
 		return &Error{Code: "STRATEGY_NOT_FOUND", Message: err.Error(), Details: map[string]any{"flag": flag, "tried": append([]string{}, missing.Tried...)}}
 	case errors.As(err, &config):
-		return &Error{Code: "LAB_JSON_INVALID", Message: err.Error(), Details: map[string]any{"pointer": config.Faults[0].Pointer, "errors": config.Faults}}
+		return &Error{Code: request.ConfigInvalid, Message: err.Error(), Details: map[string]any{"pointer": config.Faults[0].Pointer, "errors": config.Faults}}
 	case errors.Is(err, project.ErrNoGo):
 		return &Error{Code: "GO_TOOL_MISSING", Message: err.Error(), Details: map[string]any{"pointer": "/plugin"}}
 	case errors.As(err, &build):

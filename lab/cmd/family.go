@@ -77,7 +77,7 @@ func familyPlanCommand(a *App) *cobra.Command {
 		}
 		if f.Changed("hypothesis") && strings.TrimSpace(o.hypothesis) == "" {
 			return Outcome{}, &Error{
-				Code: "HYPOTHESIS_REQUIRED", Message: "say in one sentence why this should work", Details: map[string]any{"flag": "--hypothesis"},
+				Code: family.CodeHypothesis, Message: "say in one sentence why this should work", Details: map[string]any{"flag": "--hypothesis"},
 			}
 		}
 		return familyPlan(ctx, a, args[0], o, options)

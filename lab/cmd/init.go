@@ -199,7 +199,7 @@ func validateStrategy(
 ) (Outcome, error) {
 	p, err := findProject(a, slug, dir)
 	if err != nil {
-		if e := Classify(err); e.Code != "LAB_JSON_INVALID" && e.Code != "NAME_MISMATCH" {
+		if e := Classify(err); e.Code != request.ConfigInvalid && e.Code != "NAME_MISMATCH" {
 			return Outcome{}, err // there is nothing to check
 		}
 	}

@@ -351,10 +351,10 @@ func (o *runOptions) parameters(base json.RawMessage) (json.RawMessage, error) {
 	}
 	params := map[string]json.RawMessage{}
 	if _, err := digest.CanonicalJSON(text); err != nil {
-		return nil, &Error{Code: "PARAMS_INVALID", Message: "the parameters: " + err.Error(), Details: map[string]any{"pointer": ""}}
+		return nil, &Error{Code: request.ParamsInvalid, Message: "the parameters: " + err.Error(), Details: map[string]any{"pointer": ""}}
 	}
 	if err := json.Unmarshal(text, &params); err != nil || params == nil {
-		return nil, &Error{Code: "PARAMS_INVALID", Message: "the parameters are not a JSON object", Details: map[string]any{"pointer": ""}}
+		return nil, &Error{Code: request.ParamsInvalid, Message: "the parameters are not a JSON object", Details: map[string]any{"pointer": ""}}
 	}
 	for _, s := range o.set {
 		key, value, ok := strings.Cut(s, "=")

@@ -190,7 +190,7 @@ func affordable(planned *battery.Plan, p *profile.Profile) error {
 	}
 	if n := len(planned.Params) * (p.Selections + 1); n > permutedselection.MostSearched {
 		return &request.Error{
-			Code: "PLAN_TOO_LARGE", Details: map[string]any{"flag": "--full", "pointer": "/selections"},
+			Code: family.CodePlanTooLarge, Details: map[string]any{"flag": "--full", "pointer": "/selections"},
 			Message: fmt.Sprintf("permuted_selection would play %d trials on %d shuffled trains and the real one, %d in all, and %d is the most: "+
 				"leave it out with --skip permuted_selection, or give a profile fewer /selections", len(planned.Params), p.Selections, n, permutedselection.MostSearched),
 		}

@@ -141,7 +141,7 @@ func (b *Bench) playOne(ctx context.Context, p *Play, keep bool) (_ *request.Rep
 		Done: func(_ int, r *request.Replayed) error { out = r; return nil },
 	})
 	var refused *request.Error
-	if errors.As(err, &refused) && refused.Code == "PARAMS_INVALID" && len(p.How.Params) > 0 {
+	if errors.As(err, &refused) && refused.Code == request.ParamsInvalid && len(p.How.Params) > 0 {
 		return &request.Replayed{}, nil // a point that the strategy does not have
 	}
 	return out, err

@@ -185,7 +185,7 @@ func ReadPlan(stateDir, slug, planHash string) (*PlanFile, error) {
 	text, err := readBounded(filepath.Join(PlanDir(stateDir, slug, planID), fileName))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, &request.Error{
-			Code: "PLAN_NOT_FOUND", Cause: err, Details: map[string]any{"plan_id": planID},
+			Code: CodePlanNotFound, Cause: err, Details: map[string]any{"plan_id": planID},
 			Message: fmt.Sprintf("the file of %s is not in the state directory any more", planID),
 		}
 	}
@@ -217,7 +217,7 @@ func readBounded(path string) ([]byte, error) {
 
 func mismatch(planID, registered, now string) error {
 	return &request.Error{
-		Code: "PLAN_HASH_MISMATCH",
+		Code: CodeHashMismatch,
 		Message: fmt.Sprintf("%s of %s was changed after it was registered: its hash is %.12s…, not %.12s…; nothing was executed. A change is a new plan: lab family plan --amends %s",
 			fileName, planID, now, registered, registered),
 		Details: map[string]any{"plan_id": planID, "plan_hash": registered, "found": now},

@@ -213,7 +213,7 @@ func ReadResult(dir string) (*Result, error) {
 	}
 	if err != nil || hash != r.ResultHash {
 		return nil, &request.Error{
-			Code: "ARTIFACT_MISMATCH", Message: ResultFile + " is not what was written: lab family run writes it again", Cause: err,
+			Code: request.ArtifactMismatch, Message: ResultFile + " is not what was written: lab family run writes it again", Cause: err,
 			Details: map[string]any{"file": ResultFile, "result_hash": r.ResultHash, "found": hash},
 		}
 	}

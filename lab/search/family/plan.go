@@ -24,6 +24,16 @@ const FalsifyProfile = "falsify-profile/2"
 
 const maxBytes = 64 << 20
 
+// The codes of plans that cannot be made, found or executed.
+const (
+	CodeHypothesis    = "HYPOTHESIS_REQUIRED"
+	CodePlanTooLarge  = "PLAN_TOO_LARGE"
+	CodeSpaceTooTight = "PLAN_SPACE_TOO_TIGHT"
+	CodePlanNotFound  = "PLAN_NOT_FOUND"
+	CodeHashMismatch  = "PLAN_HASH_MISMATCH"
+	CodeInputsChanged = "PLAN_INPUTS_CHANGED"
+)
+
 // Plan is plan.json. Its fields but the first ones are those of lab.json's family block.
 type Plan struct {
 	Schema     string `json:"schema"`
@@ -253,7 +263,7 @@ func MakePlan(s PlanSubject, o PlanOptions) (*MadePlan, error) {
 		return nil, err
 	}
 	if len(f.Text) > maxBytes {
-		return nil, refuse("PLAN_TOO_LARGE", "pointer", "/family/max_trials", "the plan would have %d bytes, more than %d", len(f.Text), maxBytes)
+		return nil, refuse(CodePlanTooLarge, "pointer", "/family/max_trials", "the plan would have %d bytes, more than %d", len(f.Text), maxBytes)
 	}
 	return &MadePlan{f, points.Left}, nil
 }
@@ -266,7 +276,7 @@ func hypothesisOf(c *project.Config, o PlanOptions) (string, error) {
 	switch {
 	case text == "":
 		return "", &request.Error{
-			Code:    "HYPOTHESIS_REQUIRED",
+			Code:    CodeHypothesis,
 			Message: "say in one sentence why this should work, before the search: --hypothesis, or hypothesis in lab.json",
 			Details: map[string]any{"flag": "--hypothesis", "pointer": "/hypothesis"},
 		}
@@ -281,7 +291,7 @@ func hypothesisOf(c *project.Config, o PlanOptions) (string, error) {
 // familyOf is the block of lab.json with the options in place of its fields.
 func familyOf(c *project.Config, o PlanOptions) (project.Family, error) {
 	if c.Family == nil || c.Family.Space.Len() == 0 {
-		return project.Family{}, refuse("LAB_JSON_INVALID", "pointer", "/family/space",
+		return project.Family{}, refuse(request.ConfigInvalid, "pointer", "/family/space",
 			`/family/space must say what is searched, such as {"fast":{"type":"int","low":5,"high":30}}: `+
 				"no parameter of the strategy has bounds of its own")
 	}
@@ -305,10 +315,10 @@ func familyOf(c *project.Config, o PlanOptions) (project.Family, error) {
 // windowsFit says whether the splits have what the trials are judged on.
 func windowsFit(f project.Family, windows int) error {
 	if windows < 1 {
-		return refuse("LAB_JSON_INVALID", "pointer", "/splits", "/splits has no walk-forward windows, which a search is judged on: take the scheme default")
+		return refuse(request.ConfigInvalid, "pointer", "/splits", "/splits has no walk-forward windows, which a search is judged on: take the scheme default")
 	}
 	if f.SHA != nil && f.SHA.MinWindows > windows {
-		return refuse("LAB_JSON_INVALID", "pointer", "/family/sha/min_windows", "/family/sha/min_windows is more than the %d windows that there are", windows)
+		return refuse(request.ConfigInvalid, "pointer", "/family/sha/min_windows", "/family/sha/min_windows is more than the %d windows that there are", windows)
 	}
 	return nil
 }
@@ -373,17 +383,17 @@ func Points(f project.Family, fixed json.RawMessage, seed uint64) (*design.Point
 	var large *design.LargeError
 	switch {
 	case errors.As(err, &tight):
-		e := refuse("PLAN_SPACE_TOO_TIGHT", "pointer", "/family/space", "%v", tight)
+		e := refuse(CodeSpaceTooTight, "pointer", "/family/space", "%v", tight)
 		e.Details["wanted"], e.Details["found"], e.Details["draws"] = tight.Wanted, tight.Found, tight.Draws
 		return nil, e
 	case errors.As(err, &large):
-		return nil, refuse("PLAN_TOO_LARGE", "pointer", "/family"+large.Pointer, "%v", large)
+		return nil, refuse(CodePlanTooLarge, "pointer", "/family"+large.Pointer, "%v", large)
 	case err != nil:
 		list := design.FieldErrors(err)
 		if list == nil {
 			return nil, err
 		}
-		e := refuse("LAB_JSON_INVALID", "pointer", "/family"+list[0].Pointer, "/family%v", list[0])
+		e := refuse(request.ConfigInvalid, "pointer", "/family"+list[0].Pointer, "/family%v", list[0])
 		if n := len(list) - 1; n > 0 {
 			e.Message += fmt.Sprintf(", and %d more", n)
 		}

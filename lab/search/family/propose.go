@@ -146,12 +146,12 @@ func find(ctx context.Context, h *request.Host, slug, name, flag string) (regist
 	switch {
 	case errors.Is(err, registry.ErrNotFound):
 		return p, &request.Error{
-			Code: "PLAN_NOT_FOUND", Cause: err, Details: map[string]any{"flag": flag, "plan": name},
+			Code: CodePlanNotFound, Cause: err, Details: map[string]any{"flag": flag, "plan": name},
 			Message: fmt.Sprintf("there is no plan %q of %s: lab family plan %s makes one", name, slug, slug),
 		}
 	case errors.As(err, &several):
 		return p, &request.Error{
-			Code: "PLAN_NOT_FOUND", Cause: err, Details: map[string]any{"flag": flag, "plan": name, "plans": several.IDs},
+			Code: CodePlanNotFound, Cause: err, Details: map[string]any{"flag": flag, "plan": name, "plans": several.IDs},
 			Message: fmt.Sprintf("%v: write more of the one that is meant", err),
 		}
 	}
@@ -204,7 +204,7 @@ func prepareSpace(ctx context.Context, h *request.Host, in Proposal) (*request.P
 	}
 	p, err := h.Prepare(ctx, question(in.Project, in.Built, params))
 	var bad *request.Error
-	if config.Family != nil && errors.As(err, &bad) && bad.Code == "PARAMS_INVALID" {
+	if config.Family != nil && errors.As(err, &bad) && bad.Code == request.ParamsInvalid {
 		pointer, _ := bad.Details["pointer"].(string)
 		return nil, inSpace(config.Family.Space, strings.TrimPrefix(pointer, "/params"), err, strings.TrimPrefix(bad.Message, pointer+" "))
 	}
@@ -216,7 +216,7 @@ func inSpace(space design.Space, pointer string, err error, message string) erro
 	for _, p := range space.Parameters() {
 		if pointer == "/"+design.Escape(p.Name) {
 			place := "/family/space" + pointer
-			return &request.Error{Code: "LAB_JSON_INVALID", Message: place + ": the strategy refuses a value: " + message, Details: map[string]any{"pointer": place}, Cause: err}
+			return &request.Error{Code: request.ConfigInvalid, Message: place + ": the strategy refuses a value: " + message, Details: map[string]any{"pointer": place}, Cause: err}
 		}
 	}
 	return err
@@ -232,7 +232,7 @@ func checkPoints(p *Plan, s *catalog.Strategy) error {
 		}
 		if _, bad := s.ValidateParams(params); len(bad) > 0 {
 			err := &request.Error{
-				Code: "PARAMS_INVALID", Message: fmt.Sprintf("/params%s %s", bad[0].Pointer, bad[0].Message), Details: map[string]any{"pointer": "/params" + bad[0].Pointer},
+				Code: request.ParamsInvalid, Message: fmt.Sprintf("/params%s %s", bad[0].Pointer, bad[0].Message), Details: map[string]any{"pointer": "/params" + bad[0].Pointer},
 			}
 			return inSpace(p.Space, bad[0].Pointer, err, fmt.Sprintf("%s (trial %d has %s)", bad[0].Message, i, p.Trials[i].Params))
 		}
@@ -271,7 +271,7 @@ func Find(ctx context.Context, h *request.Host, slug, name string) (*PlanFile, e
 		}
 		if name = newest; name == "" {
 			return nil, &request.Error{
-				Code: "PLAN_NOT_FOUND", Details: map[string]any{"flag": "<slug>"},
+				Code: CodePlanNotFound, Details: map[string]any{"flag": "<slug>"},
 				Message: fmt.Sprintf("no search of %s is planned: lab family plan %s plans one", slug, slug),
 			}
 		}
@@ -401,7 +401,7 @@ func (c changes) err(f *PlanFile) error {
 		text = append(text, fmt.Sprintf("%s was %s, is %s", d["input"], brief(d["old"]), brief(d["new"])))
 	}
 	return &request.Error{
-		Code: "PLAN_INPUTS_CHANGED", Details: map[string]any{"plan_id": f.ID, "changed": names, "changes": []map[string]string(c)},
+		Code: CodeInputsChanged, Details: map[string]any{"plan_id": f.ID, "changed": names, "changes": []map[string]string(c)},
 		Message: fmt.Sprintf("not what was registered with %s: %s. Nothing was executed. Plan again: lab family plan %s --amends %s",
 			f.ID, strings.Join(text, "; "), f.Plan.Slug, f.Hash),
 	}

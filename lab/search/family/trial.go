@@ -66,7 +66,7 @@ type Window struct {
 
 // refusals are the codes of questions that a strategy does not take: they fail the trial,
 // not the family.
-var refusals = map[string]bool{"PARAMS_INVALID": true, "RUN_FAILED": true}
+var refusals = map[string]bool{request.ParamsInvalid: true, request.RunFailed: true}
 
 // errBusy says that another process is at a trial.
 var errBusy = errors.New("another process is at this trial")
@@ -133,7 +133,7 @@ func failureCode(a *request.Answer) string {
 	case a.Metadata.Failure != nil:
 		return a.Metadata.Failure.Code
 	}
-	return "RUN_FAILED"
+	return request.RunFailed
 }
 
 // read takes over what a report says; key is the objective.
