@@ -20,6 +20,7 @@
 package stat
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -227,6 +228,16 @@ func Quantile(x []float64, q float64) (float64, Reason) {
 // so that p is never 0.
 func ResampledP(asExtreme, replicas int) float64 {
 	return float64(1+asExtreme) / float64(replicas+1)
+}
+
+// Order is the indices of x from its smallest value to its largest, equal ones by position.
+func Order(x []float64) []int {
+	order := make([]int, len(x))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(x[i], x[j]) })
+	return order
 }
 
 // SmallestP is the smallest p-value that so many replicas can give.

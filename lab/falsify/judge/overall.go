@@ -1,10 +1,8 @@
 package judge
 
 import (
-	"cmp"
 	"fmt"
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -151,14 +149,9 @@ func (t *Test) judgeAgain(p, level float64, policy Policy, family int) {
 // holmLevels is what each p-value may be at most for a pass: alpha divided by how many are
 // not yet rejected when it is its turn, or when the first before it was not.
 func holmLevels(p []float64, alpha float64) []float64 {
-	order := make([]int, len(p))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(p[i], p[j]) })
 	levels, stopped := make([]float64, len(p)), false
 	last := alpha
-	for rank, i := range order {
+	for rank, i := range stat.Order(p) {
 		if !stopped {
 			last = alpha / float64(len(p)-rank)
 			stopped = p[i] > last

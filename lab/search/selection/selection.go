@@ -138,14 +138,18 @@ type estimates struct {
 	cells int
 }
 
-// number takes a statistic as it comes, a number or a reason.
 func (e estimates) number(name string, into **float64) func(float64, stat.Reason) {
+	return noted(e.of.Undefined, name, into)
+}
+
+// noted takes a statistic as it comes, a number or a reason.
+func noted(undefined map[string]stat.Reason, name string, into **float64) func(float64, stat.Reason) {
 	return func(x float64, why stat.Reason) {
 		if why == "" {
 			x, why = stat.Finite(x)
 		}
 		if why != "" {
-			e.of.Undefined[name] = why
+			undefined[name] = why
 			return
 		}
 		*into = rounded(x)

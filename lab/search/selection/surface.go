@@ -49,31 +49,16 @@ func ImportanceOf(names []string, trials []SurfacePoint) []Importance {
 			x[i] = at[i][k]
 		}
 		d := Importance{Param: name, Undefined: map[string]stat.Reason{}}
-		note(&d, "rank_correlation", &d.RankCorrelation)(correlation(ranks(x), ranks(y)))
-		note(&d, "variance_explained", &d.VarianceExplained)(explained(x, y))
+		noted(d.Undefined, "rank_correlation", &d.RankCorrelation)(correlation(ranks(x), ranks(y)))
+		noted(d.Undefined, "variance_explained", &d.VarianceExplained)(explained(x, y))
 		out[k] = d
 	}
 	return out
 }
 
-func note(d *Importance, name string, into **float64) func(float64, stat.Reason) {
-	return func(v float64, why stat.Reason) {
-		if why != "" {
-			d.Undefined[name] = why
-			return
-		}
-		v = metric.Round(v)
-		*into = &v
-	}
-}
-
 // ranks are 1 for the least; equal values share the mean of their ranks.
 func ranks(x []float64) []float64 {
-	order := make([]int, len(x))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(x[i], x[j]) })
+	order := stat.Order(x)
 	out := make([]float64, len(x))
 	for from := 0; from < len(order); {
 		to := from + 1

@@ -154,14 +154,14 @@ func TestAlikeTrialsDoNotPass(t *testing.T) {
 			d, _, _ := deflate.DSR2025(
 				ratio(best),
 				days,
-				sharpe.Normal(),
+				sharpe.Shape{Kurt: 3},
 				deflate.Trials{Variance: variance, N: trials},
 				alike.Correlation,
 			)
 			old, _, _ := deflate.DSR2025(
 				ratio(best),
 				days,
-				sharpe.Normal(),
+				sharpe.Shape{Kurt: 3},
 				deflate.Trials{Variance: variance, N: alike.NEff},
 				0,
 			)

@@ -83,9 +83,6 @@ func Omega(returns []float64, threshold float64) (float64, stat.Reason) {
 // Shape is how far returns are from normal: skewness and raw kurtosis.
 type Shape struct{ Skew, Kurt float64 }
 
-// Normal is the shape of the normal distribution.
-func Normal() Shape { return Shape{0, 3} }
-
 // ShapeOf takes the shape from moments.
 func ShapeOf(m stat.Moments) Shape { return Shape{m.Skew, m.Kurt} }
 
