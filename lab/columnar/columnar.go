@@ -120,10 +120,9 @@ func wrongType(file, column, kind string) error {
 	return importer.Refuse(importer.BadNumber, "the column %s holds %s, which is neither a number nor a time", column, kind).At(file, 1, column)
 }
 
-// seeker is what the library wants of a file.
 func seeker(f io.ReaderAt, size int64) *io.SectionReader { return io.NewSectionReader(f, 0, size) }
 
-// hasMagic says whether a file ends as it begins; one that was cut short does not.
+// hasMagic reports whether a file ends as it begins; one that was cut short does not.
 func hasMagic(f io.ReaderAt, size int64, magic string) (bool, error) {
 	end, err := readAt(f, size-int64(len(magic)), len(magic))
 	return bytes.Equal(end, []byte(magic)), err
@@ -196,7 +195,7 @@ func (c *feather) Names() []string {
 // Rows is unknown before all batches are read.
 func (c *feather) Rows() int64 { return 0 }
 
-// Select keeps which columns are wanted; the library reads whole batches.
+// Select keeps which columns to hand on; the library reads whole batches.
 func (c *feather) Select(columns []int) error {
 	c.columns = columns
 	return nil
@@ -322,10 +321,10 @@ func (c *parquetFile) Names() (names []string) {
 	return names
 }
 
-// Rows is what the file says.
+// Rows is what the metadata declare.
 func (c *parquetFile) Rows() int64 { return c.file.NumRows() }
 
-// Select wants columns of one value a row.
+// Select refuses columns of more than one value a row.
 func (c *parquetFile) Select(columns []int) error {
 	c.columns = columns
 	return c.guard(func() error {

@@ -1,19 +1,16 @@
 // Package falsify attacks a completed run: lab falsify.
 //
-// Open finds the base, a completed run with a search split. Run asks a question of its
-// own about it, kind falsification: the base's request, the profile's hash, and what the
-// registry says about the search that found the base. The same question has one answer,
-// and the base is not touched. Where there is none yet, package battery makes the tests,
-// and what it finds becomes a run: falsify/summary.json, the evidence, a page to read, the
-// report and the metadata. ReadSummary reads an answer back, so that one that was there
-// and one that was just made are shown alike.
+// [Open] finds the base, a completed run with a search split. [Run] makes a request of kind
+// falsification of it: the base's request, the profile's hash, and the trials in the registry.
+// Equal requests have one result, and the base is not touched. Where there is none yet, package
+// battery makes the tests, and what it finds becomes a run: falsify/summary.json, the evidence, a
+// page, the report and the metadata. [ReadSummary] reads a result back, new or old.
 //
 // Packages below: tests (the catalogue, a folder per test with its plan and its rule), battery
 // (what makes them), judge (what all rules share), profile (counts and thresholds), replay
 // (changed candles). page.go is falsify/summary.html.
 //
-// It imports lab/request, lab/search, and the host's artifact and
-// registry.
+// It imports lab/request, lab/search, and the host's artifact and registry.
 package falsify
 
 import (
@@ -51,10 +48,10 @@ type Options struct {
 	Profile profile.Profile
 	// Force makes the battery again where there is an answer; the result must be the same.
 	Force bool
-	// Progress hears how many replays have been made, how many are known to be wanted, and
-	// how many plugins have failed, one call at a time.
+	// Progress is called after each replay with how many are made and planned, and how many
+	// plugins have failed, one call at a time.
 	Progress func(done, planned int64, failed int)
-	// Waiting hears that another process is answering the same question.
+	// Waiting is called when another process is at the same request.
 	Waiting func(owner string)
 	// Sources finds those of the base's program, nil where they are not at hand.
 	Sources Finder
@@ -183,7 +180,7 @@ func (a *attack) readLiterals(ctx context.Context) error {
 	return err
 }
 
-// affordable refuses a search that nobody would wait for to be repeated.
+// affordable refuses a search that takes too long to be repeated.
 func affordable(planned *battery.Plan, p *profile.Profile) error {
 	if planned == nil || !p.Full || !p.Selects(permutedselection.ID) {
 		return nil
@@ -212,7 +209,7 @@ func (a *attack) standing() request.Plan {
 	return p
 }
 
-// deviates says that the base's plan names another profile.
+// deviates reports whether the base's plan names another profile.
 func (a *attack) deviates() bool {
 	return a.planned != nil && !a.options.Profile.Succeeds(a.planned.Profile)
 }

@@ -32,10 +32,10 @@ type Summary struct {
 	Overall judge.Verdict `json:"overall"`
 	// Refuted are the sentences about the gates that failed; never null.
 	Refuted []string `json:"refuted"`
-	// Limit is what no verdict can say; absent in what older versions have written.
+	// Limit is what no verdict shows; absent in what older versions have written.
 	Limit string `json:"limit,omitempty"`
-	// Reasons are why the verdict is not better, beside the tests, and how the profile
-	// deviates from the plan; absent where there is nothing to say.
+	// Reasons are why the verdict is not better, beside the tests, and how the profile deviates
+	// from the plan; absent where there are none.
 	Reasons []judge.Reason `json:"reasons,omitempty"`
 	// Ledger is the search that found the base.
 	Ledger selection.Digest `json:"ledger"`
@@ -183,7 +183,7 @@ func (s *Summary) failed() string {
 	return fmt.Sprintf("%d gates failed, %s", len(ids), strings.Join(ids, ", "))
 }
 
-// counted are the reasons beside the tests that were left out, which are told by number.
+// counted are the reasons beside the tests that were left out, whose number is printed.
 func (s *Summary) counted() []judge.Reason {
 	return slices.DeleteFunc(slices.Clone(s.Reasons),
 		func(r judge.Reason) bool { return r.Code == judge.SkippedByUser })
@@ -220,7 +220,7 @@ func (s *Summary) Refusal() (code, message string) {
 	return "", ""
 }
 
-// Doubt says why nothing can be concluded.
+// Doubt is why nothing can be concluded.
 func (s *Summary) Doubt() string {
 	var parts []string
 	var open []string

@@ -67,8 +67,8 @@ func TestTheConclusionNamesWhatMatters(t *testing.T) {
 	}
 }
 
-// A reader is told in sentences what was not shown, what failed first; each once, and the
-// verdict with them or by the error.
+// Sentences list what was not shown, failures first; each once, and the verdict with them or by
+// the error.
 func TestWhatWasNotShownIsSaidOnce(t *testing.T) {
 	s := summaryOf(func(t map[string]*judge.Test) {
 		t[judge.DelayStress.ID].Verdict, t[judge.DelayStress.ID].Detail = judge.Warn,

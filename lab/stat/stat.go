@@ -1,4 +1,4 @@
-// Package stat is the ground that the statistics of lab-stats/1 stand on: sums that
+// Package stat is what the statistics of docs/statistics.md stand on: sums that
 // do not lose digits, moments, autocovariances, order statistics, the normal and
 // Student's distribution, quadrature and eigenvalues.
 //
@@ -8,9 +8,9 @@
 // equity, candles). random draws for all of them. eval makes one table of everything, which
 // `lab stats` shows and answers from.
 //
-// Functions take plain slices and numbers and return a number and a Reason: "" says
-// that the number counts, anything else why there is none. Nothing returns NaN or an
-// infinity. The Sharpe ratio is per observation unless a name says annual; skewness
+// Functions take plain slices and numbers and return a number and a Reason: "" where
+// the number counts, else why there is none. Nothing returns NaN or an
+// infinity. The Sharpe ratio is per observation unless a name has annual; skewness
 // and kurtosis are population moments, kurtosis raw, so that a normal has 3.
 //
 // The package may import host/metric, whose reasons it extends. It has no clock, no
@@ -35,7 +35,7 @@ const Rules = "lab-stats/2"
 // warning: the asymptotic errors are too optimistic there.
 const ShortSample = 120
 
-// Reason says why a statistic has no value; "" means that it has one.
+// Reason is why a statistic has no value; "" means that it has one.
 type Reason = metric.Reason
 
 // The reasons, those of metrics-v1 and one more.
@@ -110,8 +110,8 @@ func Deviations(x []float64) []float64 {
 	return out
 }
 
-// AllEqual says whether x has one value only. The question is asked of the values, not
-// of a computed variance, which rounding leaves a little above zero.
+// AllEqual reports whether x has one value only. It compares the values: rounding leaves a
+// computed variance a little above zero.
 func AllEqual(x []float64) bool {
 	for _, v := range x {
 		if v != x[0] {

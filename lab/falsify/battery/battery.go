@@ -55,8 +55,7 @@ type Base struct {
 	Seed     uint64
 	// Journal is a file for what permuted_selection has finished, "" for none.
 	Journal string
-	// Progress hears how many replays have been made and are known to be wanted, one call
-	// at a time.
+	// Progress is called after each replay with how many are made and planned, one call at a time.
 	Progress func(done, planned int64, failed int)
 }
 
@@ -97,8 +96,8 @@ type Test struct {
 	Unplayable func(*judge.Judge) *judge.Test
 }
 
-// Run makes every test of the list that the profile selects, in its order. The error is no verdict on the strategy:
-// it says why the battery could not be made. After one, nothing is left behind.
+// Run makes every test of the list that the profile selects, in its order. An error is no verdict
+// on the strategy: the battery could not be made, and leaves nothing behind.
 func Run(ctx context.Context, base Base, list []Test) (_ *Outcome, err error) {
 	b := &Bench{Base: base, found: map[string]*Finding{}, refused: map[string]string{}, kept: map[capsule.Kind]bool{}}
 	defer func() { err = errors.Join(err, b.close()) }()
@@ -293,7 +292,7 @@ func (b *Bench) outcome(list []Test) *Outcome {
 type Plan struct {
 	// Space is what was searched: its steps are the least changes of param_neighbourhood.
 	Space design.Space
-	// Metric is what the plan optimises; Minimise says that less is better.
+	// Metric is what the plan optimises; with Minimise, less is better.
 	Metric   string
 	Minimise bool
 	// Profile is the id of the one that the plan names, Seed the plan's.

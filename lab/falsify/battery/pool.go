@@ -20,7 +20,7 @@ import (
 // Part is the candles [From, To) of the base's timeline.
 type Part struct{ From, To int }
 
-// Play is one replay that a test wants.
+// Play is one replay that a test needs.
 type Play struct {
 	// Test is the id of the test, filled in.
 	Test string
@@ -39,7 +39,7 @@ type Play struct {
 	Open bool
 	// How is the rest; its window is filled in.
 	How request.Replay
-	// Done takes what is wanted of the outcome. Calls come one at a time, in no order.
+	// Done takes the outcome. Calls come one at a time, in no order.
 	Done func(*request.Replayed) error
 	// Hopeless marks that prices are such that even an honest account can end beyond what
 	// the books can hold: a failure leaves no capsule.

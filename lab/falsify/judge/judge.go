@@ -8,7 +8,7 @@
 // are here because lab run judges by them, too. Nothing here reads a file, a clock or a random
 // stream; equal numbers give equal verdicts.
 //
-// Three habits: what is too little to say is inconclusive and never a pass; a replay that
+// Three habits: too little evidence is inconclusive and never a pass; a replay that
 // failed or did nothing counts on the safe side; every percentage is in [Policy] and is
 // shown with the verdict as policy, because it is a decision and not a theorem.
 package judge
@@ -145,7 +145,7 @@ func positive(x []float64) float64 {
 	return float64(n) / float64(len(x))
 }
 
-// Percent never says -0.0.
+// Percent is a fraction in percent, never -0.0.
 func Percent(x float64) string {
 	return strconv.FormatFloat(math.Round(1000*x)/10+0, 'f', 1, 64) + " %"
 }
@@ -224,9 +224,8 @@ func (j *Judge) Unready(t *Test, list []Replay) bool {
 // is nothing else to take.
 const MedianAbove = 0.0
 
-// Kept wants the median to reach a share of the base, and a share of the values above 0.
-// The median itself must be, too. A share of a base that is not above 0 is a threshold
-// that losses reach: nothing can be said of it.
+// Kept passes where the median is above 0 and reaches a share of the base, and a share of the
+// values is above 0. A base that is not above 0 is inconclusive: losses reach a share of it.
 func (j *Judge) Kept(t *Test, values []float64, above float64) *Test {
 	m, base, share := Median(values), *j.Base.Sharpe, positive(values)
 	t.Measure("median_sharpe_ratio", &m, "", ">=", Ptr(j.Policy.Keep*base))

@@ -22,8 +22,8 @@ const (
 	Skipped      Verdict = "skipped"
 )
 
-// Class says what a failed test counts for: a Gate refutes, a Warning warns, a
-// Description says something about the run and never counts.
+// Class is what a failed test counts for: a Gate refutes, a Warning warns, a Description counts
+// for nothing.
 type Class string
 
 // The classes.
@@ -44,7 +44,7 @@ const (
 	NotDeclared     = "not_declared"
 	OnlyWithFull    = "only_with_full"
 
-	// Why it says nothing, or less than its numbers.
+	// Why it is inconclusive, or worse than its numbers.
 	HostError       = "host_error"
 	ShortSample     = "short_sample"
 	BaseNotPositive = "base_not_positive"
@@ -212,7 +212,7 @@ func (t *Test) Sentence() string {
 	return ""
 }
 
-// Informs is the sentence of a test that never counts, "" of one that says nothing.
+// Informs is the sentence of a test that never counts, "" without a detail.
 func (t *Test) Informs() string {
 	if t.Class != Description || t.Detail == "" {
 		return ""

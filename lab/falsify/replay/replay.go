@@ -47,7 +47,7 @@ type Set []Candles
 
 // Window is the part of the data that a replay may know: the candles that open in
 // [Start, End), and of each symbol at most Lead earlier ones to warm up with. A Start of
-// 0 is the first candle. End has no default: the rest of the data is somebody else's.
+// 0 is the first candle. End has no default: later candles must stay unseen.
 type Window struct {
 	Start, End market.Time
 	Lead       int
@@ -61,7 +61,7 @@ func (w Window) rows(s *market.Series) (from, to int) {
 	return max(from-w.Lead, 0), max(to, from)
 }
 
-// Joint says that all symbols have candles at the same times.
+// Joint reports whether all symbols have candles at the same times.
 func (s Set) Joint() bool {
 	for i := range s {
 		if !slices.Equal(s[i].Series.Time, s[0].Series.Time) {
@@ -126,9 +126,8 @@ type Source struct {
 	files []*candlefile.File
 }
 
-// Load opens what the window admits of the pinned candles. The error is a
-// *candle.NotFoundError, a *candlefile.CorruptError, or says that the window is open or
-// without candles.
+// Load opens what the window admits of the pinned candles. The error is a *candle.NotFoundError, a
+// *candlefile.CorruptError, or that of a window that is open or without candles.
 func Load(ctx context.Context, from *candle.Store, exchange string, tf market.Timeframe, pins []Pin, w Window) (_ *Source, err error) {
 	if w.End <= w.Start || w.Lead < 0 {
 		return nil, fmt.Errorf("a replay needs a window with an end after its start, not [%s, %s)", w.Start, w.End)

@@ -400,7 +400,7 @@ func TestPlansThatMinimise(t *testing.T) {
 	want(t, "nothing to compare with", permutedselection.Judge(good(), f(.1), few, true), judge.Inconclusive, "insufficient")
 }
 
-// Whatever is null says why.
+// Whatever is null has a reason.
 func TestNullsAreExplained(t *testing.T) {
 	list := []*judge.Test{
 		tests.Skip(capacity.ID, judge.NoVolume), randomentry.Judge(good(), nil, stat.TooFewReturns),

@@ -68,7 +68,7 @@ func (p *Parameter) nearest(x float64) int {
 	return int(min(max(i, 0), float64(p.steps.count-1)))
 }
 
-// at is the coordinate of u in [0, 1): section 7 of lab-stats/1.
+// at is the coordinate of u in [0, 1), as docs/statistics.md has it.
 func (p *Parameter) at(u float64) float64 {
 	if p.Kind != Float {
 		return p.steps.value(min(int(u*float64(p.steps.count)), p.steps.count-1))
@@ -256,7 +256,7 @@ type Rung struct{ Trials, Budget int }
 
 // Rungs are the rounds of successive halving: rung j gives every trial least * eta^j,
 // at most all, and floor(trials / eta) of them go on; it ends with the rung that has the
-// whole budget, or when nobody is left. Source: Jamieson and Talwalkar (2016).
+// whole budget, or when no trial is left. Source: Jamieson and Talwalkar (2016).
 func Rungs(trials, eta, least, all int) ([]Rung, error) {
 	switch {
 	case trials < 1:
@@ -281,9 +281,8 @@ func Rungs(trials, eta, least, all int) ([]Rung, error) {
 	return out, nil
 }
 
-// Halving are the Rungs of a search, which has to end with trials that have seen
-// everything: where nobody would be left for the whole budget, the best one goes on to
-// it; one that is alone goes there at once, as there is nobody to compare it with.
+// Halving are the [Rungs] of a search, the last of which has the whole budget: where no trial
+// would be left for it, the best one goes on; one that is alone goes there at once.
 func Halving(trials, eta, least, all int) ([]Rung, error) {
 	out, err := Rungs(trials, eta, least, all)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/assay-run/assay/host/base/digest"
 )
 
-// Kind says what values a parameter takes.
+// Kind is what values a parameter takes.
 type Kind string
 
 // The kinds.
@@ -289,7 +289,7 @@ func (s *source) at(point []float64) value {
 	return value{number: point[s.index], numeric: true}
 }
 
-// numeric says whether all and whether none of the operand's values are numbers.
+// numeric reports whether all and whether none of the operand's values are numbers.
 func (s *source) numeric() (all, none bool) {
 	values := s.values
 	if s.index < 0 {
@@ -320,8 +320,8 @@ func (r *rule) holds(point []float64) bool {
 	return same
 }
 
-// Allowed says whether parameters, a JSON object, meet every constraint; the error is one
-// of Enumerate about names and kinds.
+// Allowed reports whether parameters, a JSON object, meet every constraint; the error is one of
+// [Design.Enumerate] about names and kinds.
 func Allowed(constraints []Constraint, params json.RawMessage) (bool, error) {
 	fixed := map[string]json.RawMessage{}
 	text, err := canonical(params)

@@ -205,7 +205,7 @@ func ReadPlan(stateDir, slug, planHash string) (*PlanFile, error) {
 	return f, nil
 }
 
-// readBounded reads a plan.json; of one that is too large it reads enough to tell.
+// readBounded reads a plan.json; of one that is too large only a byte too many.
 func readBounded(path string) ([]byte, error) {
 	file, err := os.Open(path)
 	if err != nil {

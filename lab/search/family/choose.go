@@ -125,7 +125,7 @@ func crossValidate(list []*Trial, of map[int]*selection.Series) error {
 	scheme := split.Scheme{Scheme: split.CPCV, Purge: &none, Embargo: &none}
 	choices, err := scheme.Folded(len(first.Return), 0)
 	if err != nil {
-		return nil // too few days: nobody has a score
+		return nil // too few days: no trial has a score
 	}
 	for _, t := range list {
 		if of[t.Index] == nil {
@@ -162,7 +162,7 @@ func crossValidate(list []*Trial, of map[int]*selection.Series) error {
 type Optimised struct {
 	Windows []Choice `json:"windows"`
 	// Metrics are metrics-v1 over the tests of the chosen trials as one series, null
-	// without one; Meta says how they are to be read.
+	// without one; Meta is how they are to be read.
 	Metrics *metric.Values `json:"metrics"`
 	Meta    *metric.Meta   `json:"metrics_meta"`
 	// Efficiency is the mean test objective over the mean training objective. It is
@@ -287,7 +287,7 @@ func (o *Optimised) efficiency() {
 		}
 		return
 	}
-	// A share of something that is not above 0 says nothing.
+	// A share of something that is not above 0 has no meaning.
 	share, why := 0.0, stat.NotApplicable
 	if in := stat.Mean(train); in > 0 {
 		share, why = stat.Finite(stat.Mean(test) / in)
@@ -321,7 +321,7 @@ func (s *Search) Evaluate(ctx context.Context, selected *Selected, o request.Opt
 	if m := answer.Metadata; m.PlanID != nil && *m.PlanID == s.ID && m.ValidationContaminated && !m.Deviation {
 		return answer, nil
 	}
-	// Somebody has asked this question before, perhaps as the choice of an earlier plan.
+	// The run is there already, perhaps as the choice of an earlier plan.
 	return s.whole.Enlist(ctx, p, o.Plan)
 }
 

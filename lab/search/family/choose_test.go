@@ -196,7 +196,7 @@ func TestCrossValidation(t *testing.T) {
 	if list[2].CPCV != nil || *list[1].CPCV >= *list[0].CPCV {
 		t.Error(list[1].CPCV, list[2].CPCV)
 	}
-	// Too few days for six folds: nobody has a score.
+	// Too few days for six folds: no trial has a score.
 	short := &selection.Series{Date: steady.Date[:5], Return: steady.Return[:5], From: steady.From[:5], To: steady.To[:5]}
 	if got, err := searchFor(project.Maximise, project.RuleCPCV).choose([]*Trial{done(0, number(1), 5)}, map[int]*selection.Series{0: short}); got != nil || err != nil {
 		t.Error(got, err)

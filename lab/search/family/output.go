@@ -53,14 +53,14 @@ func (s *Search) Conclude(ctx context.Context, in *Searched) (*Outcome, error) {
 	return out, s.write(out, of)
 }
 
-// none says why nothing could be judged.
+// none notes why nothing could be judged.
 func (o *Outcome) none(why stat.Reason, besides ...string) {
 	for _, name := range append(besides, "selected", "selection", "stepm", "plateau.selected", "plateau.best") {
 		o.Result.Undefined[name] = why
 	}
 }
 
-// judge selects a trial and says what the search has done to its numbers.
+// judge selects a trial and judges what the search has done to its numbers.
 func (s *Search) judge(ctx context.Context, out *Outcome, of map[int]*selection.Series) (err error) {
 	r, trials := out.Result, out.Trials
 	if r.Optimised, err = s.optimise(ctx, trials); err != nil {

@@ -31,7 +31,7 @@ func seriesOf(first int, returns ...float64) *selection.Series {
 	return x
 }
 
-// TestReturnsTable: a row per day of anybody, a column per trial, windows that overlap
+// TestReturnsTable: a row per day of any trial, a column per trial, windows that overlap
 // have their days twice, numbers of 12 digits.
 func TestReturnsTable(t *testing.T) {
 	overlapping := seriesOf(1, 0.01, 0.02)

@@ -312,7 +312,7 @@ func familyOf(c *project.Config, o PlanOptions) (project.Family, error) {
 	return f, nil
 }
 
-// windowsFit says whether the splits have what the trials are judged on.
+// windowsFit refuses splits without what the trials are judged on.
 func windowsFit(f project.Family, windows int) error {
 	if windows < 1 {
 		return refuse(request.ConfigInvalid, "pointer", "/splits", "/splits has no walk-forward windows, which a search is judged on: take the scheme default")

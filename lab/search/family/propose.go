@@ -35,7 +35,7 @@ type Proposal struct {
 // Proposed is a plan that is registered.
 type Proposed struct {
 	*PlanFile
-	// Added says that it is new.
+	// Added is true where it is new.
 	Added bool
 	// Trials is N so far: what has been tried on these days, FamilyTrials how much of it in
 	// the family.
@@ -126,8 +126,7 @@ func (p *Proposed) register(ctx context.Context, h *request.Host, author string)
 	return err
 }
 
-// samePlan says whether two plans differ in nothing but how many trials there were
-// before: then nobody has changed anything.
+// samePlan reports whether two plans differ at most in how many trials there were before.
 func samePlan(a, b []byte) bool {
 	var plans [2]map[string]json.RawMessage
 	for i, text := range [][]byte{a, b} {
@@ -165,8 +164,8 @@ func question(p *project.Project, built project.Built, params json.RawMessage) r
 	return q
 }
 
-// withSpace is the project of a proposal. Where its lab.json does not say what is searched,
-// that is what the parameters of the strategy offer.
+// withSpace is the project of a proposal. Where its lab.json has no space, the
+// parameters of the strategy give one.
 func withSpace(ctx context.Context, h *request.Host, in Proposal) (*project.Project, error) {
 	if f := in.Project.Config.Family; f != nil && f.Space.Len() > 0 {
 		return in.Project, nil
@@ -247,8 +246,7 @@ type Search struct {
 	Dir string
 	// Windows is how many walk-forward windows there are.
 	Windows int
-	// Departs says that lab.json says otherwise than the plan by now; the plan's rules are
-	// used.
+	// Departs is true where lab.json differs from the plan by now; the plan's rules are used.
 	Departs bool
 
 	host  *request.Host     // for one trial at a time
@@ -348,7 +346,7 @@ func (s *Search) rules(q *request.Question, r *artifact.Request) {
 	_, _ = fmt.Sscan(r.Seed, &q.Seed) // of a request that was canonical
 }
 
-// departs says whether a request differs from the plan's, parameters left out: those of a
+// departs reports whether a request differs from the plan's, parameters left out: those of a
 // trial are no part of it.
 func (s *Search) departs(r *artifact.Request) (bool, error) {
 	fixed, err := s.Plan.Fixed()

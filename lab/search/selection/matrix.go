@@ -144,8 +144,7 @@ func sampleOf(returns []float64) (sample, stat.Reason) {
 	return sample{m.Mean / m.SD, float64(m.N), sharpe.ShapeOf(m)}, ""
 }
 
-// judged is the sample of the run in question; the reason says why its ratios are not
-// estimated.
+// judged is the sample of the run in question, or the reason why its ratios are not estimated.
 func (l *TrialList) judged() (sample, stat.Reason) {
 	switch s := l.Trials[l.Judged].Series; {
 	case l.Why != "":
@@ -214,8 +213,8 @@ func (m *matrix) resampled(l *TrialList) [][]float64 {
 	return columns
 }
 
-// resample deflates the ratio of the judged run by the largest of all trials in replicas
-// without skill, in blocks as long as Politis and White want them for the judged run.
+// resample deflates the ratio of the judged run by the largest of all trials in replicas without
+// skill, in blocks of the length of Politis and White for the judged run.
 func (e estimates) resample(ctx context.Context, l *TrialList, m *matrix, most int, out *Result) error {
 	test := &e.of.DSRMaxTest
 	columns := m.resampled(l)
@@ -261,7 +260,7 @@ type SPA struct {
 type StepM struct {
 	// Rejected are keys of trials, ascending: those whose null hypothesis is rejected.
 	Rejected []string
-	// Why says why there was no test; empty if there was.
+	// Why is why there was no test; empty if there was.
 	Why stat.Reason
 }
 

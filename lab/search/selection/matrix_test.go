@@ -49,7 +49,7 @@ func TestTrialsOnOtherDays(t *testing.T) {
 }
 
 // pruned is a search in rungs: the trials with the best ratios over the first fifth of the
-// days have all of them, the rest only that. It says which is the best one.
+// days have all of them, the rest only that. best is the index of the best one.
 func pruned(list []*Series, finalists int) (out []*Series, best int) {
 	fifth := len(list[0].Return) / 5
 	cut := func(s *Series) *Series { return daily(s.Return[:fifth]) }

@@ -240,7 +240,7 @@ func (th *theatre) digests(l *TrialList, judged, other *request.Answer, holding 
 	}
 }
 
-// A trial whose files had been changed before anybody read them counts as one more
+// A trial whose files had been changed before they were read counts as one more
 // independent trial, unless a run with another seed stands in for it.
 func TestChangedFilesDoNotHideATrial(t *testing.T) {
 	ring.Slow(t, "it plays three requests with real plugins")

@@ -93,11 +93,11 @@ func (r *Result) warn(code, pointer, format string, args ...any) {
 	r.Warnings = append(r.Warnings, artifact.ReportWarning{Code: code, Pointer: "/overfitting/selection" + pointer, Message: message})
 }
 
-// Source says where the number of trials comes from.
+// Source is where the number of trials comes from.
 const Source = "registry"
 
-// Holding tells what an equal-weight holding of the symbols of some datasets has returned
-// between pairs of times, as a fraction; series.Candles is one.
+// Holding gives what an equal-weight holding of the symbols of some datasets has returned
+// between pairs of times, as a fraction; [Candles] is one.
 type Holding interface {
 	Holding(ctx context.Context, exchange string, data []artifact.Dataset, from, to []market.Time) ([]float64, error)
 }
@@ -387,7 +387,7 @@ type PBO struct {
 	Slope       *float64 `json:"slope"`
 }
 
-// What PBO needs to say anything.
+// What PBO needs.
 const (
 	pboBlocks    = 10
 	pboTrials    = 10

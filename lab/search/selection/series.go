@@ -166,7 +166,7 @@ func (s *Series) On(other *Series) (_ *Series, covers bool) {
 	return out, true
 }
 
-// Candles tells what holding has returned, from the candles of a store. Its methods may
+// Candles gives what holding has returned, from the candles of a store. Its methods may
 // be called from several goroutines.
 type Candles struct {
 	store *candle.Store

@@ -16,8 +16,8 @@ type SurfacePoint struct {
 	Objective *float64
 }
 
-// Importance says how much the objective depends on one parameter alone. What is
-// undefined is null and has a reason in Undefined.
+// Importance is how much the objective depends on one parameter alone. What is undefined is null
+// and has a reason in Undefined.
 type Importance struct {
 	Param string `json:"param"`
 	// RankCorrelation is Spearman's, between position and objective.
@@ -118,7 +118,7 @@ const neighbours = 8
 // Plateau is the score of each trial: the median objective of it and its eight nearest
 // neighbours in the unit cube, fewer where there are fewer. Distances are Euclidean, of
 // equal ones the lower index is nearer. Trials without an objective have no score and are
-// nobody's neighbours. The median of an even number is the lower of the middle two, the
+// no neighbours. The median of an even number is the lower of the middle two, the
 // order statistic ceil(n/2). The time grows with the square of the number of trials.
 func Plateau(trials []SurfacePoint) []*float64 {
 	var with []int

@@ -85,7 +85,7 @@ func ReadTrials(ctx context.Context, reg *registry.Registry, store *artifact.Sto
 	for _, c := range book.On(DaysOf(judged.Data)) {
 		l.add(c, judged)
 	}
-	if l.Judged < 0 { // the registry does not say so
+	if l.Judged < 0 { // the registry does not have it
 		l.add(&Class{Members: []*Member{{Key: judged.TrialKey, RunID: judged.RunID, FamilyID: judged.FamilyID, Meta: judged}}}, judged)
 	}
 	l.sort()

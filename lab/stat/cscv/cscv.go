@@ -16,8 +16,8 @@ import (
 	"github.com/assay-run/assay/lab/stat"
 )
 
-// Result is what all choices say together; slices have an entry per choice, in
-// lexicographic order of the blocks that are in sample.
+// Result is taken over all choices; slices have an entry per choice, in lexicographic order of the
+// blocks that are in sample.
 type Result struct {
 	// PBO is the share of choices whose logit is not above 0.
 	PBO float64
@@ -28,7 +28,7 @@ type Result struct {
 	Pairs [][2]float64
 	// ProbLoss is the share of choices where the latter is below 0.
 	ProbLoss float64
-	// Slope is that of the regression of the latter on the former; SlopeReason says why
+	// Slope is that of the regression of the latter on the former; SlopeReason is why
 	// there is none.
 	Slope       float64
 	SlopeReason stat.Reason
@@ -36,7 +36,7 @@ type Result struct {
 	Dropped int
 }
 
-// ArgumentError says which argument cannot be used, and why.
+// ArgumentError is an argument that cannot be used, and why.
 type ArgumentError struct{ Argument, Message string }
 
 // Error names the argument.

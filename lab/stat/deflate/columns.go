@@ -10,8 +10,7 @@ import (
 )
 
 // LeastShared is how many rows two trials that have not the same rows must share to be
-// compared on them: the deviation of a correlation over 30 is 0.18, over fewer it says
-// nothing.
+// compared on them: over 30 the deviation of a correlation is 0.18.
 const LeastShared = 30
 
 // Column is the returns of one trial at some rows of a calendar that all trials of a
@@ -340,7 +339,7 @@ func unitOf(x, towards []float64) unit {
 	return u
 }
 
-// copies says whether two units correlate by more than CopyCorrelation: their squared
+// copies reports whether two units correlate by more than CopyCorrelation: their squared
 // distance is 2 (1 - rho). What is far apart is found to be so by a number or a few days.
 func (u unit) copies(v unit) bool {
 	const most = 2 * (1 - CopyCorrelation)

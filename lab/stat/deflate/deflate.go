@@ -4,7 +4,7 @@
 // trials were independent.
 //
 // N counts trials and N_eff independent ones; both are real numbers of at least 1.
-// Sharpe ratios are per observation but where a name says annual. The package imports
+// Sharpe ratios are per observation but where a name has annual. The package imports
 // packages stat and sharpe.
 package deflate
 
@@ -219,8 +219,8 @@ func NewMaxima(columns [][]float64) *Maxima {
 const lanes = 4
 
 // Reached counts the replicas whose largest ratio (ddof 1) is at least the given one, among
-// the first b; draw is the rows of a replica. It ends early when it has been told, by how
-// many have of how many, that this is enough; nil never says so. The error is only that of ctx.
+// the first b; draw is the rows of a replica. It ends early when enough, given how many have of
+// how many, returns true; enough may be nil. The error is only that of ctx.
 func (m *Maxima) Reached(
 	ctx context.Context,
 	ratio float64,

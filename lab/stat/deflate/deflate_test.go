@@ -34,7 +34,7 @@ func TestPublishedDeflation(t *testing.T) {
 	near(t, "2025 probability", d.Probability, .416, 5e-4)
 }
 
-// With one trial nothing is deflated, whatever the variance says.
+// With one trial nothing is deflated, whatever the variance.
 func TestOneTrial(t *testing.T) {
 	f := sharpe.Shape{Skew: -3, Kurt: 10}
 	want, _ := sharpe.PSR2012(.1, 0, 500, f)

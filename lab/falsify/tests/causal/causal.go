@@ -136,7 +136,7 @@ func equal(ctx context.Context, b *battery.Bench, entry judge.Entry, kind capsul
 		return nil, err
 	}
 	f.Stressed = &first.row
-	// Where decisions differ each time, that they differ without later candles says nothing.
+	// Where decisions differ each time, a difference without later candles is no lookahead.
 	fickle := kind == capsule.Lookahead && b.Refuted(determinismEntry.ID)
 	if first.played.Failure == nil && !b.Kept(kind) && !fickle {
 		b.Note(kind, b.Host.Part(ctx, b.Question, request.Parting{

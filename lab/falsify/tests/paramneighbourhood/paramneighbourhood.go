@@ -99,7 +99,7 @@ func literals(b *battery.Bench) (battery.Check, error) {
 	})
 }
 
-// beside is a play of the search beside the base; accepted says whether there was one.
+// beside is a play of the search beside the base; accepted is whether the strategy took it.
 func beside(b *battery.Bench, id string, into *judge.Replay, accepted *bool) *battery.Play {
 	return &battery.Play{
 		Part: b.Search, How: request.Replay{ID: split.RoleSearch, Drive: battery.Quick},
@@ -111,9 +111,8 @@ func beside(b *battery.Bench, id string, into *judge.Replay, accepted *bool) *ba
 	}
 }
 
-// besides judges the neighbours that were played. Where none of them decides otherwise there
-// is nothing to judge, and of numbers in the sources only those count that do: one that
-// nothing depends on says nothing.
+// besides judges the neighbours that were played. Where all decide as the base there is nothing to
+// judge; numbers in the sources count only where they change a decision.
 func besides(b *battery.Bench, of string, list []judge.Replay, accepted []bool) *battery.Finding {
 	var all, different []judge.Replay
 	for i, r := range list {

@@ -42,8 +42,7 @@ var Test = battery.Test{Entry: entry, Plan: plan, OnlyFull: true}
 // at most. Each is played on five windows.
 const MostSearched = 100_000
 
-// better says whether an objective is better than the best so far. One that is undefined
-// is worse than anything.
+// better reports whether an objective is better than the best so far; undefined is the worst.
 func better(p *battery.Plan, x, best *float64) bool {
 	switch {
 	case x == nil || best == nil:
@@ -133,7 +132,7 @@ func searches(ctx context.Context, b *battery.Bench) (_ *battery.Finding, err er
 	return chosen(b, list), nil
 }
 
-// fits says whether a search that was kept can be one of this plan.
+// fits reports whether a search that was kept can be one of this plan.
 func fits(b *battery.Bench, s *searched) bool {
 	trials, f := len(b.Plan.Params), s.Failed
 	return s.Trial >= -1 && s.Trial < trials && (s.Trial < 0) == (s.Objective == nil) &&

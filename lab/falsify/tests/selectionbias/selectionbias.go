@@ -55,7 +55,7 @@ type Selected struct {
 	// it, else nil.
 	PBO    *float64
 	Trials int
-	// Strong says that the ratio of 2014 passes, too.
+	// Strong is true where the ratio of 2014 passes, too.
 	Strong bool
 	// Threshold is the ratio that a pass needs.
 	Threshold float64

@@ -61,7 +61,7 @@ func plan(b *battery.Bench) (battery.Check, error) {
 }
 
 func drifts(b *battery.Bench, all *warm, list []*warm) (*battery.Finding, error) {
-	// What was wanted on the last candle of the warm-up came when it closed, at the open
+	// What was decided on the last candle of the warm-up came when it closed, at the open
 	// of the window.
 	start := b.Question.OpenAt(b.Validation.From) + 1
 	drifts, rows := make([]Drift, len(list)), []judge.Replay{}
