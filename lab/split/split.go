@@ -1,5 +1,5 @@
 // Package split divides the candles of an evaluation into train, validation, test and
-// walk-forward windows, as docs/statistics.md has it.
+// walk-forward windows.
 //
 // A Scheme and the number of candles come in; ranges of candle indices come out, half
 // open and in integer arithmetic, so that they never depend on parameters, on the

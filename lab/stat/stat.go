@@ -1,5 +1,4 @@
-// Package stat is what the statistics of docs/statistics.md stand on: sums that
-// do not lose digits, moments, autocovariances, order statistics, the normal and
+// Package stat is what all statistics of the lab stand on: sums that do not lose digits, moments, autocovariances, order statistics, the normal and
 // Student's distribution, quadrature and eigenvalues.
 //
 // Statistics are in the package of their family: sharpe (ratios, their errors and

@@ -68,7 +68,7 @@ func (p *Parameter) nearest(x float64) int {
 	return int(min(max(i, 0), float64(p.steps.count-1)))
 }
 
-// at is the coordinate of u in [0, 1), as docs/statistics.md has it.
+// at is the coordinate of u in [0, 1).
 func (p *Parameter) at(u float64) float64 {
 	if p.Kind != Float {
 		return p.steps.value(min(int(u*float64(p.steps.count)), p.steps.count-1))

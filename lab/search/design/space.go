@@ -4,7 +4,7 @@
 // *[FieldError] with the place. [Design.Enumerate] gives the points as canonical JSON, in an
 // order that depends on the design alone. [Around] gives small changes to parameters, for the
 // test param_neighbourhood: ranges come from the JSON Schema of a strategy or from a space.
-// docs/statistics.md has the rules.
+// docs/lab.md has the rules.
 package design
 
 import (

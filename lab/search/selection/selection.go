@@ -22,7 +22,7 @@
 // [Plateau] and [ImportanceOf] describe how the objective lies over the space of a search.
 //
 // Trials are ordered by their key: neither clocks nor the order of workers show in a result.
-// docs/statistics.md has the formulas; Sharpe ratios are per observation.
+// Sharpe ratios are per observation.
 package selection
 
 import (

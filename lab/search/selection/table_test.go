@@ -12,7 +12,7 @@ import (
 	"github.com/assay-run/assay/lab/stat/sharpe"
 )
 
-// threeYears is the number of days that the table of docs/statistics.md is about.
+// threeYears is the number of days of the table of probabilities.
 const threeYears = 1095
 
 // TestTableOfProbabilities plays the searches of that table: the best of N trials is judged, when
