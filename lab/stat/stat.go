@@ -1,5 +1,6 @@
-// Package stat is what all statistics of the lab stand on: sums that do not lose digits, moments, autocovariances, order statistics, the normal and
-// Student's distribution, quadrature and eigenvalues.
+// Package stat is what all statistics of the lab stand on: sums that do not lose digits, moments,
+// autocovariances, order statistics, the normal and Student's distribution, quadrature and
+// eigenvalues.
 //
 // Statistics are in the package of their family: sharpe (ratios, their errors and
 // probabilities), deflate (what the search did to them), multiple (many p-values),

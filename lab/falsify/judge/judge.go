@@ -88,9 +88,8 @@ func (j *Judge) TooLittle(t *Test) bool {
 	case j.Base.Trades == 0:
 		t.End(Inconclusive, string(stat.NoTrades), "there are no closed trades")
 	case j.Base.Trades < artifact.SufficientTrades:
-		t.End(Inconclusive, string(stat.Insufficient),
-			fmt.Sprintf("it takes %d closed trades and there are %d", artifact.SufficientTrades,
-				j.Base.Trades))
+		t.Endf(Inconclusive, string(stat.Insufficient), "it takes %d closed trades and there are %d",
+			artifact.SufficientTrades, j.Base.Trades)
 	case j.Base.Sharpe == nil:
 		t.End(Inconclusive, string(j.Base.Undefined), "the Sharpe ratio of the run is undefined")
 	default:
@@ -111,8 +110,7 @@ func (j *Judge) Idle(t *Test) bool {
 // Capped makes a warning of a pass that rests on a short sample.
 func (j *Judge) Capped(t *Test) *Test {
 	if t.Verdict == Pass && j.Base.T < stat.ShortSample {
-		t.End(Warn, ShortSample, fmt.Sprintf("it takes %d returns and there are %d", stat.ShortSample,
-			j.Base.T))
+		t.Endf(Warn, ShortSample, "it takes %d returns and there are %d", stat.ShortSample, j.Base.T)
 	}
 	return t
 }
@@ -235,15 +233,15 @@ func (j *Judge) Kept(t *Test, values []float64, above float64) *Test {
 	}
 	switch {
 	case base <= 0:
-		return t.End(Inconclusive, BaseNotPositive,
-			fmt.Sprintf("its own Sharpe ratio is %s: there is nothing to keep", TwoDigits(base)))
+		return t.Endf(Inconclusive, BaseNotPositive, "its own Sharpe ratio is %s: there is nothing to keep",
+			TwoDigits(base))
 	case m < j.Policy.Keep*base:
-		t.End(Fail, SharpeFalls, fmt.Sprintf("the median Sharpe ratio is %s, its own %s", TwoDigits(m), TwoDigits(base)))
+		t.Endf(Fail, SharpeFalls, "the median Sharpe ratio is %s, its own %s", TwoDigits(m), TwoDigits(base))
 	case m <= MedianAbove:
-		t.End(Fail, SharpeNegative, fmt.Sprintf("the median Sharpe ratio is %s", TwoDigits(m)))
+		t.Endf(Fail, SharpeNegative, "the median Sharpe ratio is %s", TwoDigits(m))
 	case share < above:
 		t.Measure("share_positive", &share, "", ">=", &above)
-		t.End(Fail, SharpeNegative, fmt.Sprintf("only %s have a Sharpe ratio above 0", Percent(share)))
+		t.Endf(Fail, SharpeNegative, "only %s have a Sharpe ratio above 0", Percent(share))
 	default:
 		t.End(Pass, "", "")
 	}

@@ -137,6 +137,11 @@ func (t *Test) End(v Verdict, reason, detail string) *Test {
 	return t
 }
 
+// Endf is [Test.End] with a detail by a format.
+func (t *Test) Endf(v Verdict, reason, format string, args ...any) *Test {
+	return t.End(v, reason, fmt.Sprintf(format, args...))
+}
+
 // ByInterval marks a test as judged by an interval, which detail describes, for [Holm].
 func (t *Test) ByInterval(detail string) { t.chance = &chance{detail: detail} }
 

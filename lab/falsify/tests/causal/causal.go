@@ -6,7 +6,6 @@ package causal
 import (
 	"context"
 	"errors"
-	"fmt"
 	"runtime"
 
 	"github.com/assay-run/assay/host/run"
@@ -276,10 +275,9 @@ func Judge(j *judge.Judge, entry judge.Entry, list []Comparison) *judge.Test {
 	case differing == 0:
 		return t.End(judge.Pass, "", "")
 	case failures == differing:
-		return t.End(judge.Fail, judge.PluginFailed, fmt.Sprintf("the program failed in %d of %d replays", failures,
-			len(list)))
+		return t.Endf(judge.Fail, judge.PluginFailed, "the program failed in %d of %d replays",
+			failures, len(list))
 	}
-	return t.End(judge.Fail, judge.DecisionsDiffer, fmt.Sprintf("%d of %d replays decide otherwise, the first of them "+
-		"%s %d",
-		differing, len(list), list[first].Variant, list[first].Replica))
+	return t.Endf(judge.Fail, judge.DecisionsDiffer, "%d of %d replays decide otherwise, the first of them "+
+		"%s %d", differing, len(list), list[first].Variant, list[first].Replica)
 }

@@ -5,7 +5,6 @@ package metamorphic
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"math"
 	"slices"
 
@@ -243,7 +242,7 @@ func Judge(j *judge.Judge, list []Transformed) *judge.Test {
 	if worst <= j.Policy.SameReturn {
 		return t.End(judge.Pass, "", "")
 	}
-	return t.End(judge.Fail, judge.ReturnsDiffer, fmt.Sprintf("%s the returns differ by up to %.2g", x.seen(), worst))
+	return t.Endf(judge.Fail, judge.ReturnsDiffer, "%s the returns differ by up to %.2g", x.seen(), worst)
 }
 
 // breaking is the view that the verdict of Metamorphic rests on: the first whose plugin

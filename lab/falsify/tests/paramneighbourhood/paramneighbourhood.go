@@ -4,7 +4,6 @@ package paramneighbourhood
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/assay-run/assay/lab/falsify/battery"
 	"github.com/assay-run/assay/lab/falsify/judge"
@@ -153,8 +152,8 @@ func Judge(j *judge.Judge, list []judge.Replay) *judge.Test {
 	peak, _ := stat.Quantile(values, p.NeighbourPeak) // there is at least one
 	if m := judge.Median(values); *j.Base.Sharpe > peak && m <= judge.MedianAbove {
 		t.Measure("median_sharpe_ratio", &m, "", ">=", judge.Ptr(p.Keep**j.Base.Sharpe))
-		return t.End(judge.Fail, judge.SharpeFalls, fmt.Sprintf("the median Sharpe ratio of the neighbours is %s, its "+
-			"own %s", judge.TwoDigits(m), judge.TwoDigits(*j.Base.Sharpe)))
+		return t.Endf(judge.Fail, judge.SharpeFalls, "the median Sharpe ratio of the neighbours is %s, its "+
+			"own %s", judge.TwoDigits(m), judge.TwoDigits(*j.Base.Sharpe))
 	}
 	if j.Kept(t, values, p.NeighbourPositive); t.Verdict == judge.Fail {
 		t.Verdict = judge.Warn

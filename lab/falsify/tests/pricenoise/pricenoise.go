@@ -77,7 +77,7 @@ func Judge(j *judge.Judge, sizes []Noisy) *judge.Test {
 	}
 	if n := judge.CountFailed(all); n > 0 {
 		t.Measure("median_sharpe_ratio", nil, "", ">=", nil)
-		return t.End(judge.Fail, judge.PluginFailed, fmt.Sprintf("the program failed on %d of %d series", n, len(all)))
+		return t.Endf(judge.Fail, judge.PluginFailed, "the program failed on %d of %d series", n, len(all))
 	}
 	for _, s := range sizes {
 		m := judge.Median(at[s.Percent])
