@@ -179,7 +179,7 @@ func (m *Market) Close() error {
 // build makes the program of a variant; nil where it is none, or none with the base's
 // parameters.
 func (b *Bench) build(ctx context.Context, v project.Variant) (m *Market, err error) {
-	folder, err := b.room.Folder()
+	folder, err := os.MkdirTemp(b.room.Dir(), "program-")
 	if err != nil {
 		return nil, err
 	}

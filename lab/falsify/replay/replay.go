@@ -184,15 +184,10 @@ func Enter(stateDir string) (*Room, error) {
 	return &Room{room}, nil
 }
 
-// Folder makes an empty folder in the room. Remove it when it is not needed any more.
-func (r *Room) Folder() (string, error) { return os.MkdirTemp(r.Dir(), "folder-") }
-
 // Store is the candles of one set, as a store that a run can be played on.
 type Store struct {
 	*candle.Store
-	// Pins are the hashes of the files by symbol.
-	Pins map[market.Symbol]string
-	dir  string
+	dir string
 }
 
 // Put writes the set. Close the store when its runs are over.
@@ -217,15 +212,7 @@ func (r *Room) Put(ctx context.Context, set Set) (_ *Store, err error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &Store{Store: store, Pins: map[market.Symbol]string{}, dir: dir}
-	for _, c := range set {
-		d, err := store.Lookup(ctx, c.Dataset.Exchange, c.Series.Symbol, c.Series.Timeframe)
-		if err != nil {
-			return nil, err
-		}
-		out.Pins[c.Series.Symbol] = d.SHA256
-	}
-	return out, nil
+	return &Store{store, dir}, nil
 }
 
 // Close removes the files.

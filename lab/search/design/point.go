@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"slices"
 	"strconv"
 
 	"github.com/assay-run/assay/host/base/digest"
@@ -210,12 +211,10 @@ const MostPoints = 100_000
 // GridSize is the number of points of a grid with so many values along each axis, or
 // MostPoints + 1 when there are more than MostPoints.
 func GridSize(values []int) int {
-	size := 1
-	for _, n := range values {
-		if n == 0 {
-			return 0
-		}
+	if slices.Contains(values, 0) {
+		return 0
 	}
+	size := 1
 	for _, n := range values {
 		if n > MostPoints/size {
 			return MostPoints + 1
@@ -228,10 +227,8 @@ func GridSize(values []int) int {
 // Grid calls use with every point of a grid, as an index per axis, the last axis
 // fastest; use must not keep the slice. A grid without axes has one point.
 func Grid(values []int, use func(at []int)) {
-	for _, n := range values {
-		if n == 0 {
-			return
-		}
+	if slices.Contains(values, 0) {
+		return
 	}
 	at := make([]int, len(values))
 	for {

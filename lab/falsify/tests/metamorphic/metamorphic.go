@@ -205,15 +205,9 @@ func (x Transformed) distance() float64 {
 
 // seen is how the market was changed, in words.
 func (x Transformed) seen() string {
-	switch x.Variant {
-	case "scaled":
-		return "with prices times 1000"
-	case "shifted":
-		return "with all times moved by 364 days"
-	case "renamed":
-		return "under other names"
-	}
-	return "in the view " + x.Variant
+	return map[string]string{
+		scaled: "with prices times 1000", "shifted": "with all times moved by 364 days", "renamed": "under other names",
+	}[x.Variant]
 }
 
 // Judge judges whether unit, date and name of the market matter.
