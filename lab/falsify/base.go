@@ -115,7 +115,7 @@ type Repeated struct {
 }
 
 // Again attacks once more as a stored falsification did: with the same base, profile and sources,
-// and the ledger of trials that it has recorded. Nothing is stored. The error is a *request.Error
+// and the trials that it has recorded. Nothing is stored. The error is a *request.Error
 // with [request.InputsMissing] when one of them is not what it was.
 func Again(
 	ctx context.Context, h *request.Host, slug, runID string, r *artifact.Request, o Options,

@@ -65,9 +65,9 @@ type Finder func(ctx context.Context, pluginSHA256 string) (*project.Sources, er
 type Result struct {
 	*request.Answer
 	Summary *Summary
-	// Warnings are those about the ledger of trials.
+	// Warnings are those about the list of trials.
 	Warnings []artifact.ReportWarning
-	// Again is that of the ledger. It is no input of the question, so nothing that is stored
+	// Again is that of [selection.TrialList]. It is no input of the request, so nothing that is stored
 	// may have it.
 	Again int
 }

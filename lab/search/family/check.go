@@ -138,12 +138,12 @@ const (
 	dirMode  = 0o700
 )
 
-// Dir is the folder of a plan, which also gets what its family puts out.
+// PlanDir is the folder of a plan, which also gets what its family puts out.
 func PlanDir(stateDir, slug, planID string) string {
 	return filepath.Join(stateDir, "families", slug, planID)
 }
 
-// Write puts a plan into its folder: all of it or nothing. A plan that is there already
+// WritePlan puts a plan into its folder: all of it or nothing. A plan that is there already
 // stays; one whose bytes are others is PLAN_HASH_MISMATCH.
 func WritePlan(stateDir string, f *PlanFile) error {
 	dir := PlanDir(stateDir, f.Plan.Slug, f.ID)
@@ -172,7 +172,7 @@ func WritePlan(stateDir string, f *PlanFile) error {
 	return nil
 }
 
-// Read reads the plan that was registered with a hash. The error is an *request.Error:
+// ReadPlan reads the plan that was registered with a hash. The error is an *request.Error:
 // PLAN_NOT_FOUND, or PLAN_HASH_MISMATCH when the file is not what was registered.
 func ReadPlan(stateDir, slug, planHash string) (*PlanFile, error) {
 	planID, err := PlanID(planHash)

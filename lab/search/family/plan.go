@@ -16,7 +16,7 @@ import (
 	"github.com/assay-run/assay/lab/search/design"
 )
 
-// Schema names the format.
+// PlanSchema names the format.
 const PlanSchema = "family-plan/v1"
 
 // FalsifyProfile is the profile that the selected run will be attacked with.
@@ -66,7 +66,7 @@ type StopRule struct {
 // DefaultStopRule is the one of every plan.
 func DefaultStopRule() StopRule { return StopRule{MaxFailures: 20, MaxFailureShare: 0.5} }
 
-// Trial is one point: the parameters of the space, canonical JSON.
+// PlannedTrial is one point: the parameters of the space, canonical JSON.
 type PlannedTrial struct {
 	Index  int             `json:"index"`
 	Params json.RawMessage `json:"params"`
@@ -99,7 +99,7 @@ func idOf(hash string) string {
 	return "plan_" + strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:10]))
 }
 
-// ID is the name of the plan with a hash, 64 digits of lower-case hex.
+// PlanID is the name of the plan with a hash, 64 digits of lower-case hex.
 func PlanID(hash string) (string, error) {
 	if !isHash(hash) {
 		return "", fmt.Errorf("%q is not a SHA-256", hash)
@@ -141,7 +141,7 @@ func (p *Plan) Rungs(windows int) ([]design.Rung, error) {
 	return design.Halving(len(p.Trials), p.SHA.Eta, p.SHA.MinWindows, windows)
 }
 
-// Parse reads plan.json strictly: the canonical bytes of a good plan and nothing else.
+// ParsePlan reads plan.json strictly: the canonical bytes of a good plan and nothing else.
 // The error is a *design.FieldError, or several joined, where a place can be named.
 func ParsePlan(text []byte) (*PlanFile, error) {
 	if len(text) > maxBytes {
@@ -192,7 +192,7 @@ func ParsePlan(text []byte) (*PlanFile, error) {
 	return f, nil
 }
 
-// Options are those of the command; what is empty or nil is as lab.json has it.
+// PlanOptions are those of the command; what is empty or nil is as lab.json has it.
 type PlanOptions struct {
 	Hypothesis string
 	Method     string
@@ -202,7 +202,7 @@ type PlanOptions struct {
 	Amends *PlanFile
 }
 
-// Subject is what is searched.
+// PlanSubject is what is searched.
 type PlanSubject struct {
 	Config *project.Config
 	// Request is a canonical evaluation request of kind trial, with every parameter; those
@@ -214,14 +214,14 @@ type PlanSubject struct {
 	Windows int
 }
 
-// Made is a new plan.
+// MadePlan is a new plan.
 type MadePlan struct {
 	*PlanFile
 	// Left is how many points of a grid were left out for max_trials.
 	Left int
 }
 
-// Make plans a search. The error is an *request.Error: HYPOTHESIS_REQUIRED,
+// MakePlan plans a search. The error is an *request.Error: HYPOTHESIS_REQUIRED,
 // LAB_JSON_INVALID, USAGE, PLAN_SPACE_TOO_TIGHT, PLAN_TOO_LARGE.
 func MakePlan(s PlanSubject, o PlanOptions) (*MadePlan, error) {
 	hypothesis, err := hypothesisOf(s.Config, o)

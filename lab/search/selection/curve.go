@@ -50,7 +50,7 @@ func (e *CurveError) Error() string {
 	return fmt.Sprintf("equity curve, line %d: %s", e.Line, e.Reason)
 }
 
-// Read reads the text of an equity_curve.csv. The error is a *CurveError.
+// ReadCurve reads the text of an equity_curve.csv. The error is a *CurveError.
 func ReadCurve(text []byte) (Curve, error) {
 	var c Curve
 	first, rest, _ := bytes.Cut(text, []byte{'\n'})

@@ -82,7 +82,7 @@ type Result struct {
 	// number of its returns. SmallestP is the least that RCP and SPAP can be.
 	Series, T int
 	SmallestP float64
-	// Again is that of the Ledger.
+	// Again is that of the [TrialList].
 	Again    int
 	Warnings []artifact.ReportWarning
 }
@@ -102,7 +102,7 @@ type Holding interface {
 	Holding(ctx context.Context, exchange string, data []artifact.Dataset, from, to []market.Time) ([]float64, error)
 }
 
-// Select judges the run of the ledger. The seed is that of the request: the tests against
+// Select judges the run of the list. The seed is that of the request: the tests against
 // holding resample with it. The error is only that of ctx: a trial whose candles cannot be
 // had is left out of these tests with a warning.
 func (l *TrialList) Select(ctx context.Context, holding Holding, seed uint64) (*Result, error) {

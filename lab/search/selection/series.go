@@ -32,7 +32,7 @@ type Series struct {
 	NetExposure float64
 }
 
-// Of stitches curves, each of which begins flat with its own cash. The calendar is that
+// SeriesOf stitches curves, each of which begins flat with its own cash. The calendar is that
 // of the metrics. The reason is TooFewReturns below the ten day returns that metrics-v1
 // takes for its main sample, NotApplicable for an account that had nothing left on its
 // first day; the error is a *metric.InputError.

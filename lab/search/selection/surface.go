@@ -9,7 +9,7 @@ import (
 	"github.com/assay-run/assay/lab/stat"
 )
 
-// Trial is a point of the search: its position in the unit cube, and its objective in the
+// SurfacePoint is a point of the search: its position in the unit cube, and its objective in the
 // unit of its metric, nil if it has none.
 type SurfacePoint struct {
 	At        []float64

@@ -20,7 +20,7 @@ import (
 	"github.com/assay-run/assay/lab/stat"
 )
 
-// Trial is one thing that was tried, a class of package trials.
+// Trial is one thing that was tried, a [Class].
 type Trial struct {
 	// Key is the trial_key, RunID the run that stands for it: the judged one, else one with
 	// a series, the one with the most windows, the first by id.
@@ -37,7 +37,7 @@ type Trial struct {
 	Family bool     `json:"family"`
 }
 
-// Ledger is all that was tried to find one run, by key.
+// TrialList is all that was tried to find one run, by key.
 type TrialList struct {
 	Trials []Trial `json:"-"`
 	// Judged is the index of the run in question, whose ratios are not estimated if Why is
@@ -61,7 +61,7 @@ type TrialList struct {
 // CodeTrialUnreadable is the code of a warning about a trial without usable files.
 const CodeTrialUnreadable = "TRIAL_UNREADABLE"
 
-// Read makes the ledger of a run that is completed: every trial on days that overlap with
+// ReadTrials makes the list of a run that is completed: every trial on days that overlap with
 // its own, of whatever family. The error is registry.ErrNotFound if there is no such run,
 // and an *artifact.MismatchError if its own files have changed.
 func ReadTrials(ctx context.Context, reg *registry.Registry, store *artifact.Store, runID string) (*TrialList, error) {
@@ -210,7 +210,7 @@ func (l *TrialList) standing(store *artifact.Store, judged *artifact.Metadata) e
 	return nil
 }
 
-// RecordFile is where a falsification keeps the ledger that it was judged with.
+// RecordFile is where a falsification keeps the trials that it was judged with.
 const RecordFile = "falsify/trials.jsonl"
 
 const recordSchema = "trials/v1"
@@ -228,7 +228,7 @@ type recordTrial struct {
 	Encoded []byte `json:"series"`
 }
 
-// Record is the ledger as text, a line for each trial after one for the rest: all that
+// Record is the list as text, a line for each trial after one for the rest: all that
 // Select and Digest need, whatever is tried later and whatever becomes of the runs.
 func (l *TrialList) Record() ([]byte, error) {
 	lines := []any{recordHead{recordSchema, l}}
@@ -250,7 +250,7 @@ func (l *TrialList) Record() ([]byte, error) {
 	return out, nil
 }
 
-// ReadRecord is the ledger of a record.
+// ReadRecord is the list of a record.
 func ReadRecord(text []byte) (*TrialList, error) {
 	lines := slices.Collect(bytes.Lines(text))
 	l := &TrialList{}
@@ -291,7 +291,7 @@ type Digest struct {
 	PostPeek        bool     `json:"post_peek"`
 }
 
-// Digest condenses the ledger.
+// Digest condenses the list.
 func (l *TrialList) Digest() Digest {
 	m, _ := l.matrix(context.Background()) // it takes as long as reading the returns a few times
 	d := Digest{
