@@ -327,7 +327,7 @@ func (s *Search) Evaluate(ctx context.Context, selected *Selected, o request.Opt
 
 // Expand executes one trial in full and puts its full artifacts in the place of the
 // compact ones; the result must be the same, else the error is an
-// *artifact.MismatchError. A trial that the plan's rule has not selected, or not yet, is
+// [request.MismatchError]. A trial that the plan's rule has not selected, or not yet, is
 // marked as a deviation in its record.
 func (s *Search) Expand(ctx context.Context, index int, o request.Options) (*request.Answer, error) {
 	if index < 0 || index >= len(s.Plan.Trials) {

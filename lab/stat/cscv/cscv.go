@@ -53,25 +53,16 @@ const (
 // length, or a number is not finite. The reason is ZeroVariance when a Sharpe ratio does
 // not exist in some half.
 func Run(rows [][]float64, s int, metric Metric) (Result, stat.Reason, error) {
-	n := 0
-	if len(rows) > 0 {
-		n = len(rows[0])
-	}
-	if err := check(len(rows), n, s); err != nil {
-		return Result{}, "", err
-	}
+	var columns [][]float64
 	for i, row := range rows {
-		if len(row) != n {
-			return Result{}, "", &ArgumentError{ArgumentMatrix, fmt.Sprintf("row %d has %d columns, the first %d", i, len(row), n)}
+		if i == 0 {
+			columns = make([][]float64, len(row))
 		}
-		if !finite(row) {
-			return Result{}, "", &ArgumentError{ArgumentMatrix, fmt.Sprintf("row %d has a number that is not finite", i)}
+		if len(row) != len(columns) {
+			return Result{}, "", &ArgumentError{ArgumentMatrix, fmt.Sprintf("row %d has %d columns, the first %d", i, len(row), len(columns))}
 		}
-	}
-	columns := make([][]float64, n)
-	for k := range columns {
-		for _, row := range rows {
-			columns[k] = append(columns[k], row[k])
+		for k, x := range row {
+			columns[k] = append(columns[k], x)
 		}
 	}
 	return RunColumns(columns, s, metric)

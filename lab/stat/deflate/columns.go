@@ -64,11 +64,7 @@ func On(columns []Column, rows []int) [][]float64 {
 			continue
 		}
 		if in, _ := common(c.Rows, rows); len(in) == len(rows) {
-			x := make([]float64, len(in))
-			for t, at := range in {
-				x[t] = c.Returns[at]
-			}
-			out = append(out, x)
+			out = append(out, pick(c.Returns, in))
 		}
 	}
 	return out
@@ -136,13 +132,18 @@ func common(a, b []int) (inA, inB []int) {
 func returnsAt(columns []Column, g *group, at []int) [][]float64 {
 	out := make([][]float64, len(g.list))
 	for k, i := range g.list {
-		if out[k] = columns[i].Returns; at == nil || len(at) == len(g.rows) {
-			continue
+		if out[k] = columns[i].Returns; at != nil && len(at) != len(g.rows) {
+			out[k] = pick(out[k], at)
 		}
-		out[k] = make([]float64, len(at))
-		for t, row := range at {
-			out[k][t] = columns[i].Returns[row]
-		}
+	}
+	return out
+}
+
+// pick is the values at some places.
+func pick(x []float64, at []int) []float64 {
+	out := make([]float64, len(at))
+	for t, i := range at {
+		out[t] = x[i]
 	}
 	return out
 }
