@@ -96,7 +96,7 @@ func TestResultIsReadAsItWasWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.PlanFile = &PlanFile{Plan: &Plan{}}
-	if err := s.write(&Outcome{Searched: &Searched{}, Result: r}, nil); err != nil {
+	if err := s.writeFiles(&Outcome{Searched: &Searched{}, Result: r}, nil); err != nil {
 		t.Fatal(err)
 	}
 	got, err := ReadResult(s.Dir)

@@ -318,7 +318,7 @@ func Open(ctx context.Context, h *request.Host, p *project.Project, built projec
 	one := *h
 	one.Workers, one.Procs, one.Plain = 1, 1, true
 	s.host = &one
-	if s.root, err = h.Vary(base, func(q *request.Question) { s.rules(q, &then) }); err != nil {
+	if s.root, err = h.Vary(base, func(q *request.Question) { s.applyRules(q, &then) }); err != nil {
 		return nil, err
 	}
 	s.Windows = s.root.Windows()
@@ -339,8 +339,8 @@ func (s *Search) Candles() int { return s.root.Manifest.Splits.Candles }
 // Close ends what is left of the plugin.
 func (s *Search) Close() { s.base.Close() }
 
-// rules puts the plan's rules in the place of those of lab.json.
-func (s *Search) rules(q *request.Question, r *artifact.Request) {
+// applyRules puts the plan's rules in the place of those of lab.json.
+func (s *Search) applyRules(q *request.Question, r *artifact.Request) {
 	q.Exchange, q.InitialCash, q.Execution, q.Stress = r.Exchange, r.InitialCash, r.Execution, r.Stress
 	q.FamilyID = r.FamilyID
 	_, _ = fmt.Sscan(r.Seed, &q.Seed) // of a request that was canonical
@@ -359,8 +359,8 @@ func (s *Search) departs(r *artifact.Request) (bool, error) {
 	return !bytes.Equal(text, s.Plan.Request), err
 }
 
-// trial is the question of one trial over the first windows.
-func (s *Search) trial(index, windows int) (*request.Prepared, error) {
+// prepareTrial is the question of one trial over the first windows.
+func (s *Search) prepareTrial(index, windows int) (*request.Prepared, error) {
 	params, err := s.Plan.Params(index)
 	if err != nil {
 		return nil, err
@@ -413,9 +413,9 @@ func brief(text string) string {
 	return text
 }
 
-// runQuestion is the selected parameters as a run: all splits of lab.json's scheme, which
+// prepareRun is the selected parameters as a run: all splits of lab.json's scheme, which
 // are those that the trials were cut from.
-func (s *Search) runQuestion(params json.RawMessage) (*request.Prepared, error) {
+func (s *Search) prepareRun(params json.RawMessage) (*request.Prepared, error) {
 	return s.whole.Vary(s.root, func(q *request.Question) {
 		q.Kind, q.Params, q.Splits.First = artifact.KindRun, params, 0
 	})

@@ -108,7 +108,7 @@ func (s *Search) Run(ctx context.Context, o Options) (_ *Searched, err error) {
 		if g.aborted != "" || j+1 == len(rungs) {
 			break
 		}
-		alive = s.promote(played, rungs[j+1].Trials)
+		alive = s.promoteTrials(played, rungs[j+1].Trials)
 		out.Blind += blind(played, alive)
 		g.prune(played, alive)
 		// Fewer may go on than were planned.
@@ -253,7 +253,7 @@ func (r *round) one(work context.Context, i int, patient bool) {
 	r.mu.Lock()
 	r.state.Running++
 	r.mu.Unlock()
-	t, fresh, err := r.search.play(work, r.list[i], r.windows, patient, r.options.Waiting)
+	t, fresh, err := r.search.playTrial(work, r.list[i], r.windows, patient, r.options.Waiting)
 	r.mu.Lock()
 	defer func() {
 		r.flying--
@@ -301,7 +301,7 @@ func (g *generation) count(t *Trial, fresh bool) {
 	if t.Status == Failed {
 		g.state.Failed++
 	}
-	if g.search.better(t.Objective, g.state.Best) {
+	if g.search.isBetter(t.Objective, g.state.Best) {
 		g.state.Best = t.Objective
 	}
 	if err := g.journal.note(g.state, fresh); err != nil {

@@ -71,8 +71,8 @@ var refusals = map[string]bool{request.ParamsInvalid: true, request.RunFailed: t
 // errBusy is that of a trial that another process is at.
 var errBusy = errors.New("another process is at this trial")
 
-// busy reports whether a process holds the lease of a request.
-func (s *Search) busy(ctx context.Context, p *request.Prepared) (bool, error) {
+// isBusy reports whether a process holds the lease of a request.
+func (s *Search) isBusy(ctx context.Context, p *request.Prepared) (bool, error) {
 	r, err := s.host.Registry.GetRequest(ctx, p.RequestHash)
 	if errors.Is(err, registry.ErrNotFound) {
 		return false, nil
@@ -80,19 +80,19 @@ func (s *Search) busy(ctx context.Context, p *request.Prepared) (bool, error) {
 	return r.Status == artifact.StatusRunning && r.LeaseUntil > market.FromTime(time.Now()).String(), err
 }
 
-// play answers one trial over the first windows, with the stored run if there is a sound
+// playTrial answers one trial over the first windows, with the stored run if there is a sound
 // one; fresh is whether something was executed. The error is errBusy when another process
-// is at it, unless play is patient.
-func (s *Search) play(ctx context.Context, index, windows int, patient bool, waiting func(string)) (t *Trial, fresh bool, err error) {
+// is at it, unless playTrial is patient.
+func (s *Search) playTrial(ctx context.Context, index, windows int, patient bool, waiting func(string)) (t *Trial, fresh bool, err error) {
 	t = &Trial{Index: index, Params: s.Plan.Trials[index].Params}
-	p, err := s.trial(index, windows)
+	p, err := s.prepareTrial(index, windows)
 	var answer *request.Answer
 	if err == nil {
 		answer, err = s.host.Known(ctx, p)
 	}
 	if err == nil && answer == nil && !patient {
 		var taken bool
-		if taken, err = s.busy(ctx, p); err == nil && taken {
+		if taken, err = s.isBusy(ctx, p); err == nil && taken {
 			err = errBusy
 		}
 	}

@@ -136,9 +136,9 @@ func equal(ctx context.Context, b *battery.Bench, entry judge.Entry, kind capsul
 	}
 	f.Stressed = &first.row
 	// Where decisions differ each time, a difference without later candles is no lookahead.
-	fickle := kind == capsule.Lookahead && b.Refuted(determinismEntry.ID)
-	if first.played.Failure == nil && !b.Kept(kind) && !fickle {
-		b.Note(kind, b.Host.Part(ctx, b.Question, request.Parting{
+	fickle := kind == capsule.Lookahead && b.IsRefuted(determinismEntry.ID)
+	if first.played.Failure == nil && !b.HasCapsule(kind) && !fickle {
+		b.KeepCapsule(kind, b.Host.Part(ctx, b.Question, request.Parting{
 			Kind: kind, Replay: first.how, Played: first.played, Before: before, Now: now,
 		}))
 	}
@@ -204,7 +204,7 @@ func prefixes(b *battery.Bench) (battery.Check, error) {
 	}
 	var decided []int
 	for _, t := range times {
-		decided = append(decided, b.At(t))
+		decided = append(decided, b.FindCandle(t))
 	}
 	var list []*compared
 	var plays []*battery.Play

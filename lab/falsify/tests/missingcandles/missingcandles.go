@@ -20,7 +20,7 @@ var entry = judge.Entry{
 var Test = battery.Test{Entry: entry, Plan: plan}
 
 func plan(b *battery.Bench) (battery.Check, error) {
-	list, plays := b.Series("gaps", b.Profile.Gaps, replay.Gaps)
+	list, plays := b.PlanSeries("gaps", b.Profile.Gaps, replay.Gaps)
 	return battery.After(plays, func() *battery.Finding {
 		return battery.Spread(Judge(&b.Judge, list), list)
 	})

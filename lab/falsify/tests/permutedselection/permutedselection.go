@@ -100,16 +100,16 @@ func searches(ctx context.Context, b *battery.Bench) (_ *battery.Finding, err er
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, kept.close()) }()
-	set, list := b.TrainSet(), make([]*searched, b.Profile.Selections+1)
+	set, list := b.CutTrain(), make([]*searched, b.Profile.Selections+1)
 	for i := range list {
 		if list[i] = kept.found[i]; list[i] != nil && fits(b, list[i]) {
-			b.Keep(perSearch(b))
+			b.CountKept(perSearch(b))
 			continue
 		}
 		if list[i], err = searchOn(ctx, b, set, i); err != nil {
 			return nil, err
 		}
-		if why := b.Refused(ID); why != "" {
+		if why := b.FindRefusal(ID); why != "" {
 			return &battery.Finding{Test: entry.Broke(why)}, nil
 		}
 		if err := kept.note(i, list[i]); err != nil {
@@ -123,7 +123,7 @@ func searches(ctx context.Context, b *battery.Bench) (_ *battery.Finding, err er
 			if i > 0 {
 				again.On = func() (replay.Set, error) { return permuted(set, b.Seed, i), nil }
 			}
-			if err := b.Crashed(ctx, []*battery.Play{again}); err != nil {
+			if err := b.KeepCrash(ctx, []*battery.Play{again}); err != nil {
 				return nil, err
 			}
 			break
@@ -149,7 +149,7 @@ func searchOn(ctx context.Context, b *battery.Bench, set replay.Set, i int) (_ *
 	if i == 0 {
 		return searchIn(ctx, b, nil)
 	}
-	m, err := b.Enter(ctx, permuted(set, b.Seed, i))
+	m, err := b.EnterMarket(ctx, permuted(set, b.Seed, i))
 	if err != nil {
 		return nil, err
 	}
@@ -194,7 +194,7 @@ func searchIn(ctx context.Context, b *battery.Bench, market *request.Prepared) (
 			plays = append(plays, p)
 		}
 	}
-	return out, b.Play(ctx, plays)
+	return out, b.RunPlays(ctx, plays)
 }
 
 func (p place) before(q place) bool {

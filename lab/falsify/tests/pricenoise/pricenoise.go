@@ -32,7 +32,7 @@ func plan(b *battery.Bench) (battery.Check, error) {
 	var plays []*battery.Play
 	for i, series := range []int{n, (n + 1) / 2, (n + 3) / 4, (n + 3) / 4} {
 		percent := sizes[i].Percent
-		list, more := b.Series(fmt.Sprintf("noise_%d%%", percent), series,
+		list, more := b.PlanSeries(fmt.Sprintf("noise_%d%%", percent), series,
 			func(s replay.Set, seed, replica uint64) replay.Set {
 				return replay.PriceNoise(s, percent, seed, replica)
 			})

@@ -39,7 +39,7 @@ func plan(b *battery.Bench) (battery.Check, error) {
 	var plays []*battery.Play
 	for i := range list {
 		name := "without_" + string(b.Source.Set[i].Series.Symbol)
-		plays = append(plays, b.Changed(name, 0, &list[i], b.Search, func() (replay.Set, error) {
+		plays = append(plays, b.PlanChanged(name, 0, &list[i], b.Search, func() (replay.Set, error) {
 			var out replay.Set
 			for k := range b.Source.Set {
 				if k != i {
