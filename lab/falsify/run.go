@@ -341,7 +341,7 @@ func (a *attack) fill(run *artifact.Run, found *battery.Outcome, chosen *selecti
 		e.Overfitting = &own
 	}
 	e.Overfitting.Selection = chosen.Selection
-	e.Falsification = summary.brief()
+	e.Falsification = summary.shorten()
 	if found.Capsule != nil {
 		e.FailureCapsule = found.Capsule
 	}
@@ -379,7 +379,7 @@ func (a *attack) page(run *artifact.Run, s *Summary, found *battery.Outcome) pag
 	f := pageView{
 		RunID: run.ID, BaseRunID: a.base.RunID, Strategy: m.Slug, Params: string(a.question.Manifest.Request.StrategyParams), Profile: s.Profile.ID, Checksum: s.Profile.SHA256,
 		From: a.question.OpenAt(a.base.search.From).String()[:10], To: a.question.OpenAt(a.base.search.To - 1).String()[:10],
-		Overall: s.Overall, Conclusion: s.Conclusion(), Sentences: s.Sentences(), Reasons: s.counted(),
+		Overall: s.Overall, Conclusion: s.Conclusion(), Sentences: s.Sentences(), Reasons: s.listReasons(),
 		Tests: s.Tests, Replays: found.Rows, Trials: s.Ledger.NTrials,
 	}
 	if r := found.Played; r.Results != nil && r.Failure == nil {

@@ -98,7 +98,7 @@ func (d Design) Enumerate() (*Points, error) {
 		if len(c.out.Params) == d.Max {
 			break
 		}
-		if err := c.add(d.Space.coordinates(next(draws))); err != nil {
+		if err := c.add(d.Space.locatePoint(next(draws))); err != nil {
 			return nil, err
 		}
 	}
@@ -138,7 +138,7 @@ func (d *Design) check() ([]rule, error) {
 			return nil, fmt.Errorf("the fixed parameters: %w", err)
 		}
 	}
-	rules, err := d.Space.rules(d.Constraints, fixed)
+	rules, err := d.Space.resolveRules(d.Constraints, fixed)
 	if err != nil {
 		faults.errs = append(faults.errs, err)
 	}
@@ -172,7 +172,7 @@ func (c *collector) add(point []float64) error {
 		return nil
 	}
 	c.seen[string(c.key)] = true
-	params, err := c.design.Space.render(point)
+	params, err := c.design.Space.renderPoint(point)
 	c.out.Params = append(c.out.Params, params)
 	return err
 }

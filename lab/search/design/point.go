@@ -115,10 +115,10 @@ func Digits6(x float64) float64 {
 // At is the parameters at a point u of [0, 1)^d, as canonical JSON. It panics unless
 // there is a coordinate per parameter.
 func (s Space) At(u []float64) (json.RawMessage, error) {
-	return s.render(s.coordinates(u))
+	return s.renderPoint(s.locatePoint(u))
 }
 
-func (s Space) coordinates(u []float64) []float64 {
+func (s Space) locatePoint(u []float64) []float64 {
 	if len(u) != len(s.parameters) {
 		panic("design: a point has a coordinate per parameter")
 	}
@@ -129,7 +129,7 @@ func (s Space) coordinates(u []float64) []float64 {
 	return out
 }
 
-func (s Space) render(point []float64) (json.RawMessage, error) {
+func (s Space) renderPoint(point []float64) (json.RawMessage, error) {
 	object := make(map[string]any, len(point))
 	for i, x := range point {
 		switch p := &s.parameters[i]; p.Kind {
@@ -148,7 +148,7 @@ func (s Space) render(point []float64) (json.RawMessage, error) {
 // space, so that At gives them again. Parameters that the space does not have are passed
 // over; a *FieldError names one that is missing or that no point of the space has.
 func (s Space) Position(params json.RawMessage) ([]float64, error) {
-	point, err := s.read(params)
+	point, err := s.readPoint(params)
 	if err != nil {
 		return nil, err
 	}
@@ -158,7 +158,7 @@ func (s Space) Position(params json.RawMessage) ([]float64, error) {
 	return point, nil
 }
 
-func (s Space) read(params json.RawMessage) ([]float64, error) {
+func (s Space) readPoint(params json.RawMessage) ([]float64, error) {
 	text, err := canonical(params)
 	if err != nil {
 		return nil, err

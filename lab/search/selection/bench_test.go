@@ -22,7 +22,7 @@ func yardstick(l *TrialList) (time.Duration, float64) {
 	for i := range l.Trials {
 		all = append(all, l.Trials[i].Series)
 	}
-	rows := rowsOf(all, l.days())
+	rows := rowsOf(all, l.countDays())
 	begun := time.Now()
 	sums := make([]float64, len(all))
 	for range replicas {

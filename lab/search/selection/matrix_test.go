@@ -117,8 +117,8 @@ func TestCopiesNeverHelp(t *testing.T) {
 		seed, n := rapid.Uint64Range(0, 1000).Draw(rt, "seed"), rapid.IntRange(1, 8).Draw(rt, "n")
 		l := search(seed, n, 150, rapid.Float64Range(0, 4).Draw(rt, "annual"))
 		dsr := func() (float64, float64, float64) {
-			m, err := l.matrix(t.Context())
-			x, why := l.judged()
+			m, err := l.buildMatrix(t.Context())
+			x, why := l.sampleJudged()
 			if err != nil || why != "" || m.why != "" {
 				rt.Fatal(err, why, m.why)
 			}

@@ -106,7 +106,7 @@ type Holding interface {
 // holding resample with it. The error is only that of ctx: a trial whose candles cannot be
 // had is left out of these tests with a warning.
 func (l *TrialList) Select(ctx context.Context, holding Holding, seed uint64) (*Result, error) {
-	m, err := l.matrix(ctx)
+	m, err := l.buildMatrix(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +115,7 @@ func (l *TrialList) Select(ctx context.Context, holding Holding, seed uint64) (*
 			NTrials: len(l.Trials), NTrialsFamily: l.FamilyTrials(), NTrialsSource: Source,
 			NEff: rounded(m.alike.NEff), TestPeeks: l.TestPeeks, PostPeek: l.PostPeek, Undefined: map[string]stat.Reason{},
 		},
-		Series: len(m.columns), T: l.days(), SmallestP: stat.SmallestP(replicas), Again: l.Again,
+		Series: len(m.columns), T: l.countDays(), SmallestP: stat.SmallestP(replicas), Again: l.Again,
 	}
 	e := estimates{&out.Selection, mostCells}
 	e.deflate(l, m)
@@ -168,12 +168,12 @@ func (e estimates) deflate(l *TrialList, m *matrix) {
 	s := e.of
 	variance, whyNot := m.variance, m.why
 	e.number("trial_sr_variance", &s.TrialSRVariance)(variance, whyNot)
-	x, why := l.judged()
+	x, why := l.sampleJudged()
 	if why != "" {
 		e.none(why, "min_btl_years", "dsr_2014", "dsr_2025", "p_sidak")
 		return
 	}
-	length, why := deflate.MinBacktestLength(float64(s.NTrials), l.annual(x.ratio))
+	length, why := deflate.MinBacktestLength(float64(s.NTrials), l.annualise(x.ratio))
 	if x.ratio <= 0 {
 		why = stat.SharpeNotAboveBenchmark // no length is enough
 	}
@@ -332,7 +332,7 @@ func trackOf(returns []float64, periods float64) (track, stat.Reason) {
 // at the p of its loss would make room for the others. Source: Harvey and Liu (2015).
 func (e estimates) haircut(l *TrialList) {
 	none := func(why stat.Reason) { e.none(why, "haircut.bonferroni", "haircut.holm", "haircut.by") }
-	if _, why := l.judged(); why != "" {
+	if _, why := l.sampleJudged(); why != "" {
 		none(why)
 		return
 	}
@@ -345,7 +345,7 @@ func (e estimates) haircut(l *TrialList) {
 		none(stat.SharpeNotAboveBenchmark)
 		return
 	}
-	adjusted := multiple.Adjust(l.pValues())
+	adjusted := multiple.Adjust(l.computePValues())
 	for _, c := range []struct {
 		name string
 		into **float64
@@ -360,8 +360,8 @@ func (e estimates) haircut(l *TrialList) {
 	}
 }
 
-// pValues are two-sided, in the order of the trials.
-func (l *TrialList) pValues() []float64 {
+// computePValues are two-sided, in the order of the trials.
+func (l *TrialList) computePValues() []float64 {
 	p := make([]float64, len(l.Trials))
 	for i := range p {
 		p[i] = 1
@@ -412,9 +412,9 @@ func (e estimates) overfitting(l *TrialList, m *matrix, out *Result) {
 		e.none(pboUndefined, all...)
 		return
 	}
-	if days := len(columns[0]); days < l.days() {
+	if days := len(columns[0]); days < l.countDays() {
 		out.warn(CodeCommonDays, "/pbo", "pbo is over %d of the %d days: fewer than %d trials have seen more of them, "+
-			"%d have seen these", days, l.days(), pboTrials, len(columns))
+			"%d have seen these", days, l.countDays(), pboTrials, len(columns))
 	}
 	r, why, err := cscv.RunColumns(columns, pboBlocks, cscv.Sharpe)
 	if err != nil { // a return that is no number: no series has one

@@ -168,7 +168,7 @@ func TestHaircutByHand(t *testing.T) {
 func TestLosersDoNotMakeRoom(t *testing.T) {
 	for _, annual := range []float64{-20, 0} {
 		l := ledgerOf(daily(noise(1, 0, 730, annual)), daily(noise(1, 1, 730, -20)), daily(noise(1, 2, 730, 2.5)))
-		if p := l.pValues(); p[1] != 1 || annual < 0 && p[0] != 1 {
+		if p := l.computePValues(); p[1] != 1 || annual < 0 && p[0] != 1 {
 			t.Error(p)
 		}
 	}

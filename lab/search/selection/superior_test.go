@@ -95,7 +95,7 @@ func TestHoldingUnknown(t *testing.T) {
 // Too many returns are refused with a warning.
 func TestTooManyForTheTests(t *testing.T) {
 	l := search(6, 12, 300, 2)
-	m, err := l.matrix(t.Context())
+	m, err := l.buildMatrix(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
