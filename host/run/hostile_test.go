@@ -129,7 +129,7 @@ func TestFloodsThatAreOnlyNoise(t *testing.T) {
 
 func TestStop(t *testing.T) {
 	l := newLab(t, 2000, "hangs", "stops", "good")
-	l.launcher.opts.StepLimit = time.Minute
+	l.launcher.StepLimit = time.Minute
 	for _, plugin := range []string{"hangs", "stops"} {
 		for _, mode := range []Mode{ModeCoSimulation, ModeLockstep} {
 			ctx, cancel := context.WithCancelCause(context.Background())
