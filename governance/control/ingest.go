@@ -15,10 +15,10 @@ import (
 
 	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/governance/bundle/evidence"
-	"github.com/assay-run/assay/governance/bundle/field"
 	"github.com/assay-run/assay/governance/ledger"
 	"github.com/assay-run/assay/governance/promotion"
 	"github.com/assay-run/assay/governance/store"
+	"github.com/assay-run/assay/host/base/field"
 )
 
 // ingest is POST /candidate-bundles/ingest. What came of it is logged, never what was sent.
@@ -59,8 +59,8 @@ func (s *submission) take(r *request) (*answer, error) {
 	p.opts.At.Reach("ingest.read")
 	post, refused := bundle.ReadPost(body)
 	if refused != nil {
-		if refused.Code == field.RevisionMismatch && p.store.Known(refused.RevisionID) {
-			refused.Code = field.RevisionConflict
+		if id, _ := refused.Declared.(string); refused.Code == bundle.RevisionMismatch && p.store.Known(id) {
+			refused.Code = bundle.RevisionConflict
 		}
 		return nil, refused
 	}
@@ -166,7 +166,7 @@ func (s *submission) mayBegin(w *promotion.World) error {
 		return refused
 	}
 	if w.Ended(s.id) {
-		return field.Refuse(field.RevisionRejected, s.post.Pointer("/candidate_revision_id"), "this revision was rejected or retired for good")
+		return field.Refuse(bundle.RevisionRejected, s.post.Pointer("/candidate_revision_id"), "this revision was rejected or retired for good")
 	}
 	return nil
 }
@@ -206,9 +206,9 @@ func (s *submission) checkDrills() error {
 			return refused
 		}
 		if !sameRecord(s.p.opts.ArtifactRoot, d) {
-			refused := field.Refuse(field.InvalidDrill, at,
+			refused := field.Refuse(bundle.InvalidDrill, at,
 				"the record is another one than that of this run below the artifact root")
-			refused.Reason = field.ReasonRecord
+			refused.Reason = bundle.ReasonRecord
 			return refused
 		}
 	}

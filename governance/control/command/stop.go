@@ -13,8 +13,8 @@ import (
 
 	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/governance/bundle/evidence"
-	"github.com/assay-run/assay/governance/bundle/field"
 	"github.com/assay-run/assay/governance/promotion"
+	"github.com/assay-run/assay/host/base/field"
 )
 
 // stopOptions are those of reject, suspend and retire.
