@@ -59,7 +59,7 @@ func Names(list string) []string { return strings.Fields(list) }
 // of may, and no others.
 func (r *Reader) Object(v any, at string, need, may []string) Object {
 	o := r.Free(v, at)
-	for _, name := range slices.Sorted(maps.Keys(o.members)) {
+	for _, name := range o.Members() {
 		if !r.Lax && !slices.Contains(need, name) && !slices.Contains(may, name) {
 			r.Fail(UnknownField, o.At(name), "this field is not part of the contract")
 		}
@@ -92,6 +92,9 @@ func (o Object) Has(name string) bool {
 	v, ok := o.members[name]
 	return ok && (v != nil || !o.r.Lax)
 }
+
+// Members are the names of all members, sorted.
+func (o Object) Members() []string { return slices.Sorted(maps.Keys(o.members)) }
 
 // Raw is the member as it is, nil where it is absent.
 func (o Object) Raw(name string) any { return o.members[name] }
@@ -319,7 +322,7 @@ func (o Object) Texts(name string, max int, check func(string) string) []string 
 func (o Object) Numbers(name string) map[string]float64 {
 	m := o.Open(name)
 	out := make(map[string]float64, len(m.members))
-	for _, key := range slices.Sorted(maps.Keys(m.members)) {
+	for _, key := range m.Members() {
 		out[key] = m.Number(key, math.Inf(-1))
 	}
 	return out

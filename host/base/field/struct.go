@@ -230,7 +230,9 @@ func (o Object) canonical(name string) []byte {
 	if o.r.Failed() {
 		return nil
 	}
-	o.r.short(o.Raw(name), free.Pointer())
+	if !o.r.Lax {
+		o.r.short(o.Raw(name), free.Pointer())
+	}
 	return digest.Tree(o.Raw(name))
 }
 
