@@ -47,26 +47,28 @@ func (e *Entry) Revision() string {
 	return ""
 }
 
-// At is when the entry was made, as it says itself.
-func (e *Entry) At() (time.Time, error) {
-	var text string
+// Stamp is when the entry was made as it is written there, "" where its type is not known.
+func (e *Entry) Stamp() string {
 	switch p := e.Predicate.(type) {
 	case *LogStart:
-		text = p.RecordedAt
+		return p.RecordedAt
 	case *Seal:
-		text = p.ReceivedAt
+		return p.ReceivedAt
 	case *Recorded:
-		text = p.RecordedAt
+		return p.RecordedAt
 	case *StageDecision:
-		text = p.EvaluatedAt
+		return p.EvaluatedAt
 	case *LoadedText:
-		text = p.RecordedAt
-	default:
-		return time.Time{}, fmt.Errorf("entry %d: no predicate of a known type", e.Seq)
+		return p.RecordedAt
 	}
-	t, ok := field.ParseTime(text)
+	return ""
+}
+
+// At is when the entry was made, as it says itself.
+func (e *Entry) At() (time.Time, error) {
+	t, ok := field.ParseTime(e.Stamp())
 	if !ok {
-		return time.Time{}, fmt.Errorf("entry %d: its time is not RFC 3339", e.Seq)
+		return time.Time{}, fmt.Errorf("entry %d: it has no time in RFC 3339", e.Seq)
 	}
 	return t, nil
 }
