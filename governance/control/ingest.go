@@ -18,11 +18,12 @@ import (
 	"github.com/assay-run/assay/governance/ledger"
 	"github.com/assay-run/assay/governance/promotion"
 	"github.com/assay-run/assay/governance/store"
+	"github.com/assay-run/assay/host/base/edge"
 	"github.com/assay-run/assay/host/base/field"
 )
 
 // ingest is POST /candidate-bundles/ingest. What came of it is logged, never what was sent.
-func (p *Plane) ingest(r *request) (*answer, error) {
+func (p *Plane) ingest(r *request) (*edge.Answer, error) {
 	in := &submission{p: p}
 	a, err := in.take(r)
 	if err != nil {
@@ -36,7 +37,7 @@ func (p *Plane) ingest(r *request) (*answer, error) {
 			"outcome", outcomes()[outcome], "code", refused.code)
 		return nil, err
 	}
-	rec, outcome := a.body.(*receipt), ingestAccepted
+	rec, outcome := a.Body.(*receipt), ingestAccepted
 	if rec.Duplicate {
 		outcome = ingestDuplicate
 	}
@@ -47,7 +48,7 @@ func (p *Plane) ingest(r *request) (*answer, error) {
 }
 
 // take is an ingest: the checks in their order, then one write.
-func (s *submission) take(r *request) (*answer, error) {
+func (s *submission) take(r *request) (*edge.Answer, error) {
 	p := s.p
 	if err := p.damaged(); err != nil {
 		return nil, err
@@ -328,7 +329,7 @@ const schemaReceipt = "ingest-receipt/v1"
 
 // receipt is the answer to a post: 201 when the log grew, 200 when nothing of it was new.
 // It leaves only after the log is on disk.
-func (s *submission) receipt(r *request, out *store.Outcome) (*answer, error) {
+func (s *submission) receipt(r *request, out *store.Outcome) (*edge.Answer, error) {
 	rec := &receipt{
 		Schema: schemaReceipt, CandidateRevisionID: s.id, FileSHA256: s.post.FileSHA256, Duplicate: len(out.Entries) == 0,
 		Facts: []store.FactName{}, Warnings: []warning{},
@@ -356,9 +357,9 @@ func (s *submission) receipt(r *request, out *store.Outcome) (*answer, error) {
 	s.warnRest(rec.Rungs)
 	rec.Warnings = append(rec.Warnings, s.warnings...)
 	rec.State.Href = r.Prefix + "/promotion-state/" + bundle.SubjectRevision + "/" + s.id
-	a := &answer{status: http.StatusOK, body: rec, location: rec.State.Href}
+	a := &edge.Answer{Status: http.StatusOK, Body: rec, Header: http.Header{"Location": {rec.State.Href}}}
 	if !rec.Duplicate {
-		a.status = http.StatusCreated
+		a.Status = http.StatusCreated
 	}
 	return a, nil
 }
