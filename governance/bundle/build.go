@@ -110,7 +110,7 @@ func FormatTime(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 // NewStatement is the canonical text of a statement about files: subjects with name and
 // SHA-256. The predicate is one of this package's types, or any other value.
 func NewStatement(predicateType string, subjects []Subject, predicate any) ([]byte, error) {
-	text, err := digest.Value(struct {
+	text, err := digest.JCS(struct {
 		Type          string    `json:"_type"`
 		Subject       []Subject `json:"subject"`
 		PredicateType string    `json:"predicateType"`

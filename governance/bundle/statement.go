@@ -328,7 +328,7 @@ func (i *Inputs) SHA256() (string, error) {
 		own.Tests = append([]TestVerdict{}, f.Tests...)
 		whole.Falsification = &own
 	}
-	text, err := digest.Value(&whole)
+	text, err := digest.JCS(&whole)
 	return digest.SHA256Hex(text), err
 }
 

@@ -514,7 +514,7 @@ func sections(b *Ingested, only string) map[string]any {
 
 // treeOf is a value as gates look at it, nil if it has none.
 func treeOf(v any) any {
-	text, err := digest.Value(v)
+	text, err := digest.JCS(v)
 	if err != nil {
 		return nil
 	}

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/assay-run/assay/host/hosttest/ring"
 	"github.com/assay-run/assay/host/proc"
 	"github.com/assay-run/assay/host/proc/sandbox"
 	"github.com/assay-run/assay/plugin-sdk/strategypb"
@@ -340,10 +341,7 @@ func noProcessLeft(t *testing.T) {
 }
 
 func TestNoOrphansAfterManyLaunches(t *testing.T) {
-	launches := 200
-	if testing.Short() {
-		launches = 20
-	}
+	launches := ring.Size(20, 200, 200)
 	o := testOptions(t)
 	install(t, o.Dir, "good")
 	sandboxed := open(t, o)

@@ -183,11 +183,11 @@ type OpenRequest struct {
 	// LeaseTTL is how long the connector lets orders stand without a Beat.
 	LeaseTTL time.Duration
 	// LeaseFile is where it writes what it did when the lease was lost; empty: nowhere.
-	LeaseFile string
+	LeaseFile string `wire:"long"`
 	// Endpoint replaces the venue's base URL; only a server option sets it.
-	Endpoint string
+	Endpoint string `wire:"long"`
 	// OnLeaseLoss is what is cancelled when the host is silent for too long; empty: CancelEntries.
-	OnLeaseLoss LeaseLoss
+	OnLeaseLoss LeaseLoss `wire:"|entries|all|none"`
 	// Exits are orders of the run, of sessions before this one, that only reduce a position.
 	Exits []string
 }

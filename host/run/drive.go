@@ -68,7 +68,10 @@ func (x *Execution) handOver() error {
 		return nil
 	}
 	if x.chunked {
-		x.sendCandles()
+		// The plugin's end has a feed of its own: it may be ahead of the host's.
+		series := each(x.data.sources, (*source).run)
+		x.candles = SendCandles(x.plugin.Stream, sim.NewSeriesFeed(series), len(series), x.data.layout.total)
+		x.decider.(*coSimulation).Advanced = x.candles.Advanced
 		return nil
 	}
 	set := &strategypb.Dataset{}
@@ -79,25 +82,11 @@ func (x *Execution) handOver() error {
 	return x.plugin.Stream.Send(&strategypb.HostMessage{Message: &strategypb.HostMessage_Dataset{Dataset: set}})
 }
 
-// sendCandles begins to send the candles themselves. The plugin's end has a feed of its
-// own: it may be ahead of the host's.
-func (x *Execution) sendCandles() {
-	series := each(x.data.sources, (*source).run)
-	x.candles = SendCandles(x.plugin.Stream, sim.NewSeriesFeed(series), len(series), x.data.layout.total)
-	x.decider.(*coSimulation).Advanced = x.candles.Advanced
-}
-
-// stopCandles sends no more candles.
-func (x *Execution) stopCandles() {
-	if x.candles != nil {
-		x.candles.Stop()
-	}
-}
-
-// awaitEnd waits until the plugin has ended its stream in good order.
+// awaitEnd waits until the plugin has ended its stream in good order. A stop that comes after the
+// end of the data is late.
 func (x *Execution) awaitEnd() error {
-	x.stopCandles()                                                          // a bankrupt account needs no more of them
-	if err := x.plugin.Finish(x.stepLimit); err != nil && !x.stopping(err) { // a stop that comes after the end of the data is late
+	x.candles.Stop() // a bankrupt account needs no more of them
+	if err := x.plugin.Finish(x.stepLimit); err != nil && !x.stopping(err) {
 		return err
 	}
 	return nil
@@ -117,7 +106,7 @@ func (x *Execution) stopPlugin(err error) (killed bool, _ error) {
 	if finishErr != nil {
 		return false, finishErr
 	}
-	x.stopCandles()
+	x.candles.Stop()
 	return x.plugin.Stop(err.Error()), err
 }
 
@@ -145,18 +134,16 @@ func (x *Execution) outcome(killed bool, err error) runner.Outcome {
 func (x *Execution) failure(err error) *artifact.Failure {
 	return x.plugin.Failure(err, x.phaseNow(), x.lastCandle(), func(f *artifact.Failure) {
 		if status.Code(err) == codes.DataLoss && x.data.isSound() {
-			f.Code, f.Data = "PLUGIN_PROTOCOL_ERROR", map[string]any{}
+			f.Code, f.Data = CodePluginProtocol, map[string]any{}
 		}
 	})
 }
 
 // finish ends the process, the stream and the readers of the data.
 func (x *Execution) finish() {
-	x.stopCandles()
+	x.candles.Stop()
 	x.plugin.Close("the run is over")
-	if x.candles != nil {
-		x.candles.Wait()
-	}
+	x.candles.Wait()
 	if err := x.data.closeFolder(); err != nil {
 		x.log.Warn("the candle files of the run could not be removed", "error", err)
 	}

@@ -109,7 +109,7 @@ func TestBundledStrategiesAgreeInEveryDrive(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(c.Close)
-	l.launcher.opts.Catalog = c
+	l.launcher.Catalog = c
 	// More chunks than may be under way, the last one neither whole nor empty.
 	s := sdktest.Synth(7, (wire.ChunksAhead+2)*wire.ChunkSteps+123, time.Date(2020, time.January, 1, 0, 0, 0, 0, time.UTC), time.Hour)
 	s.Symbol = "LONG/USD"
@@ -122,7 +122,7 @@ func TestBundledStrategiesAgreeInEveryDrive(t *testing.T) {
 			if end != "" {
 				req.EndDate = &end
 			}
-			l.launcher.opts.Many = plain
+			l.launcher.Many = plain
 			return l.driven(req, Split{Drive: d}).Results().DecisionHash
 		}
 		want := hash("", Drive{}, false)
@@ -203,6 +203,7 @@ func TestDriveReachesTheProcess(t *testing.T) {
 		t.Errorf("driven as runs are: the store is readable: %v, %d processors", readable, procs)
 	}
 	if !confined {
+		ring.Undetected(t, "programs with the race detector have no sandbox")
 		t.Skipf("this machine's sandbox is %q, not full", x.plugin.Proc.Sandbox())
 	}
 	for _, d := range []Drive{{Chunked: true, Procs: 1}, {Lockstep: true}} {
@@ -210,7 +211,7 @@ func TestDriveReachesTheProcess(t *testing.T) {
 			t.Errorf("driven like %+v: readable %v, %d processors", d, readable, procs)
 		}
 	}
-	l.launcher.opts.Chunked = true
+	l.launcher.Chunked = true
 	if readable, _ := facts(t, l.driven(req, Split{})); readable {
 		t.Error("a host that shares no files has shared one")
 	}
@@ -234,7 +235,7 @@ func TestChunkedHostilePlugins(t *testing.T) {
 		"leaves": "PLUGIN_PROTOCOL_ERROR", "liesfuture": "PLUGIN_PROTOCOL_ERROR", "liesdigest": "PLUGIN_DIVERGED",
 	}
 	l := newLab(t, 2000, slices.Sorted(maps.Keys(want))...)
-	l.launcher.opts.Chunked = true
+	l.launcher.Chunked = true
 	for plugin, code := range want {
 		t.Run(plugin, func(t *testing.T) {
 			if code == "PLUGIN_TIMEOUT" {
@@ -248,7 +249,7 @@ func TestChunkedHostilePlugins(t *testing.T) {
 // TestChunkedStop stops a run whose plugin takes no more candles.
 func TestChunkedStop(t *testing.T) {
 	l := newLab(t, 20*wire.ChunkSteps, "hangs", "stops")
-	l.launcher.opts.Chunked, l.launcher.opts.StepLimit = true, time.Minute
+	l.launcher.Chunked, l.launcher.StepLimit = true, time.Minute
 	for _, plugin := range []string{"hangs", "stops"} {
 		ctx, cancel := context.WithCancelCause(context.Background())
 		x := l.in(ModeCoSimulation).launch(request(plugin, nil))

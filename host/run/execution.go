@@ -31,7 +31,6 @@ import (
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/plugin-sdk/market"
 	"github.com/assay-run/assay/plugin-sdk/sim"
-	"github.com/assay-run/assay/plugin-sdk/strategypb"
 )
 
 // Mode is how a strategy is driven.
@@ -108,10 +107,11 @@ func (x *Execution) Progress() runner.Progress {
 	x.gate.Lock()
 	defer x.gate.Unlock()
 	stats := x.engine.Stats()
+	initialCash, _ := x.engine.InitialCash().Float64()
 	p := runner.Progress{
 		Phase: x.phaseLocked(), CandlesDone: x.rec.Candles(), CandlesTotal: x.data.layout.candles,
 		SimulatedTime: x.lastCandle(), Cash: x.engine.Cash(), Equity: x.engine.Equity(),
-		InitialCash: x.initialCash(), TradeCount: stats.Trades, Orders: stats.Orders, Fills: stats.Fills,
+		InitialCash: initialCash, TradeCount: stats.Trades, Orders: stats.Orders, Fills: stats.Fills,
 		UpdatedAt: time.Now(),
 	}
 	if x.engine.Step() < 0 {
@@ -131,11 +131,6 @@ func (x *Execution) Progress() runner.Progress {
 		p.ETASeconds = float64(p.CandlesTotal-p.CandlesDone) / p.CandlesPerSecond
 	}
 	return p
-}
-
-func (x *Execution) initialCash() float64 {
-	f, _ := x.engine.InitialCash().Float64()
-	return f
 }
 
 // Results implements runner.Execution.
@@ -211,7 +206,7 @@ func (x *Execution) OrdersAt(indexes []int) []market.Order {
 func (x *Execution) Candles(symbol market.Symbol, use func(*market.Series)) (known bool) {
 	x.data.read(func() {
 		for _, s := range x.data.sources {
-			if s.symbol == symbol && !known {
+			if s.Symbol == symbol && !known {
 				known = true
 				use(s.window())
 			}
@@ -219,9 +214,6 @@ func (x *Execution) Candles(symbol market.Symbol, use func(*market.Series)) (kno
 	})
 	return known
 }
-
-// take reads one message of annotations or log lines.
-func (x *Execution) take(m *strategypb.PluginMessage) error { return x.said.Take(m, x.gate, x.log) }
 
 // Published is what the strategy published inside the window. It stays after Close.
 func (x *Execution) Published() Published {

@@ -11,10 +11,34 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/assay-run/assay/host/artifact"
+	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/plugin-sdk/candlefile"
 	"github.com/assay-run/assay/plugin-sdk/market"
 	"github.com/assay-run/assay/plugin-sdk/sim"
 	"github.com/assay-run/assay/plugin-sdk/wire"
+)
+
+// The codes of a refused start. What the strategy itself refuses has those of package wire.
+const (
+	CodeValidationFailed     = "VALIDATION_FAILED"
+	CodeStrategyNotFound     = "STRATEGY_NOT_FOUND"
+	CodeStrategyUnavailable  = "STRATEGY_UNAVAILABLE"
+	CodeModeNotSupported     = "MODE_NOT_SUPPORTED"
+	CodeExchangeNotFound     = "EXCHANGE_NOT_FOUND"
+	CodeUnsupportedTimeframe = "UNSUPPORTED_TIMEFRAME"
+	CodeUnsupportedSymbol    = "UNSUPPORTED_SYMBOL"
+	CodeInvalidDateRange     = "INVALID_DATE_RANGE"
+	CodeDataUnavailable      = "DATA_UNAVAILABLE"
+	CodeStartFailed          = string(runner.RunStartFailed)
+)
+
+// The codes of a failed run, beside those of package runner.
+const (
+	CodePluginCrashed  = "PLUGIN_CRASHED"
+	CodePluginTimeout  = "PLUGIN_TIMEOUT"
+	CodePluginProtocol = "PLUGIN_PROTOCOL_ERROR"
+	CodePluginDiverged = "PLUGIN_DIVERGED"
+	CodeData           = "DATA_ERROR"
 )
 
 // RequestError refuses a start. Code is one of the problem codes, see docs/api.md.
@@ -58,7 +82,7 @@ func Refuse(code string, details map[string]any, format string, args ...any) *Re
 // Classify turns the error that ended a run into its failure. The exit code and
 // the log of the plugin are added by the caller.
 func Classify(err error) *artifact.Failure {
-	f := &artifact.Failure{Code: "INTERNAL_ERROR", Message: err.Error(), Data: map[string]any{}}
+	f := &artifact.Failure{Code: runner.CodeInternal, Message: err.Error(), Data: map[string]any{}}
 	var own *Fault
 	var ledger *sim.LedgerError
 	var intent *sim.IntentError
@@ -72,19 +96,19 @@ func Classify(err error) *artifact.Failure {
 			f.Data = own.Data
 		}
 	case errors.As(err, &ledger):
-		f.Code, f.Data = "DATA_ERROR", map[string]any{"reason": "ledger_overflow", "step": ledger.Step}
+		f.Code, f.Data = CodeData, map[string]any{"reason": "ledger_overflow", "step": ledger.Step}
 	case errors.As(err, &corrupt):
-		f.Code, f.Data = "DATA_ERROR", map[string]any{"reason": "corrupt_dataset"}
+		f.Code, f.Data = CodeData, map[string]any{"reason": "corrupt_dataset"}
 	case errors.As(err, &intent):
-		f.Code, f.Data = "PLUGIN_PROTOCOL_ERROR", map[string]any{"step": intent.Step}
+		f.Code, f.Data = CodePluginProtocol, map[string]any{"step": intent.Step}
 	case errors.As(err, &protocol):
-		f.Code = "PLUGIN_PROTOCOL_ERROR"
+		f.Code = CodePluginProtocol
 	case errors.As(err, &late):
-		f.Code = "PLUGIN_TIMEOUT"
+		f.Code = CodePluginTimeout
 	case errors.Is(err, io.EOF):
-		f.Code, f.Message = "PLUGIN_PROTOCOL_ERROR", "the plugin ended the stream before the run was over"
+		f.Code, f.Message = CodePluginProtocol, "the plugin ended the stream before the run was over"
 	case status.Code(err) == codes.DataLoss:
-		f.Code, f.Data = "DATA_ERROR", map[string]any{"reason": "corrupt_dataset"}
+		f.Code, f.Data = CodeData, map[string]any{"reason": "corrupt_dataset"}
 	case isStreamError(err):
 		f.Code, f.Message = streamFailure(err)
 	}
@@ -125,9 +149,9 @@ func streamFailure(err error) (code, message string) {
 	s, _ := status.FromError(err)
 	switch s.Code() {
 	case codes.ResourceExhausted, codes.InvalidArgument, codes.FailedPrecondition, codes.Unimplemented, codes.OutOfRange, codes.Internal:
-		return "PLUGIN_PROTOCOL_ERROR", "the plugin broke the protocol: " + s.Message()
+		return CodePluginProtocol, "the plugin broke the protocol: " + s.Message()
 	}
-	return "PLUGIN_CRASHED", "the plugin process ended during the run"
+	return CodePluginCrashed, "the plugin process ended during the run"
 }
 
 // At adds the time of the candle to a failure.

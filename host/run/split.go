@@ -3,12 +3,12 @@ package run
 import (
 	"errors"
 	"iter"
+	"slices"
 	"sync"
-
-	"github.com/govalues/decimal"
 
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/candle"
+	"github.com/assay-run/assay/host/candle/importer"
 	"github.com/assay-run/assay/host/metric"
 	"github.com/assay-run/assay/plugin-sdk/market"
 	"github.com/assay-run/assay/plugin-sdk/sim"
@@ -56,17 +56,21 @@ const AllHistory = -1
 
 // source is the candles of one symbol: the whole dataset and the rows of the window.
 type source struct {
-	symbol     market.Symbol
-	sha256     string
-	datasetID  string
-	calendar   string
-	priceStep  decimal.Decimal
-	series     *market.Series // all rows
-	from, to   int            // rows of the window
-	first      int            // first row of the run, warm-up included
-	file, sum  string         // the rows of the run as a file of their own, and its SHA-256
-	release    func() error
-	violations bool // imported with OHLC violations kept
+	candle.Dataset
+	series    *market.Series // all rows
+	from, to  int            // rows of the window
+	first     int            // first row of the run, warm-up included
+	file, sum string         // the rows of the run as a file of their own, and its SHA-256
+	release   func() error
+}
+
+// start and end are those of the window.
+func (s *source) start() market.Time { return s.series.Time[s.from] }
+func (s *source) end() market.Time   { return s.series.CloseTime(s.to - 1) }
+
+// keptViolations reports whether the candles were imported although some contradict themselves.
+func (s *source) keptViolations() bool {
+	return slices.ContainsFunc(s.Report.Warnings, func(w importer.Warning) bool { return w.Code == importer.WarnKept })
 }
 
 // run is the rows of the run, window those that count.
@@ -118,12 +122,12 @@ func (d Drive) lead(warmup, have int) int {
 // asks for moves neither the window nor the first step whose orders count.
 func lay(sources []*source, warmup int, drive Drive) layout {
 	var l layout
-	start := sources[0].series.Time[sources[0].from]
+	start := sources[0].start()
 	for _, s := range sources {
 		s.first = s.from - drive.lead(warmup, s.from)
 		l.short = max(l.short, warmup-s.from)
 		l.candles += int64(s.to - s.from)
-		start = min(start, s.series.Time[s.from])
+		start = min(start, s.start())
 	}
 	series := each(sources, (*source).run)
 	if len(sources) == 1 {
@@ -170,11 +174,10 @@ func windowCloses(sources []*source) iter.Seq[market.Time] {
 func windowOf(sources []*source, candles int64) artifact.Window {
 	w := artifact.Window{Candles: candles}
 	for i, s := range sources {
-		first, last := s.series.Time[s.from], s.series.CloseTime(s.to-1)
-		if i == 0 || first < w.Start {
-			w.Start = first
+		if i == 0 || s.start() < w.Start {
+			w.Start = s.start()
 		}
-		w.End = max(w.End, last)
+		w.End = max(w.End, s.end())
 	}
 	return w
 }
@@ -227,7 +230,7 @@ func (d *runData) closeFolder() error {
 func (d *runData) describe() {
 	d.splits = artifact.FullSplit(windowCloses(d.sources))
 	for _, s := range d.sources {
-		d.missing += candle.Gaps(s.window(), candle.Calendar(s.calendar)).Missing
+		d.missing += candle.Gaps(s.window(), s.Calendar).Missing
 	}
 }
 
@@ -237,7 +240,7 @@ func (d *runData) place() (err error) {
 		return nil
 	}
 	for _, s := range d.sources {
-		if s.file, s.sum, err = d.folder.Place(s.sha256, s.series, s.first, s.to-s.first); err != nil {
+		if s.file, s.sum, err = d.folder.Place(s.SHA256, s.series, s.first, s.to-s.first); err != nil {
 			return noFile(err)
 		}
 	}
@@ -251,7 +254,7 @@ func (d *runData) isSound() bool { return d.folder == nil || d.folder.Check() ==
 // calendar is weekdays only when all datasets are.
 func (d *runData) calendar() string {
 	for _, s := range d.sources {
-		if s.calendar != metric.CalendarWeekdays {
+		if s.Calendar != candle.Weekdays {
 			return metric.Calendar24x7
 		}
 	}
@@ -273,7 +276,7 @@ func (d *runData) newestCandles(s *Scene, n int) {
 			if len(s.Candles) >= 2*n { // now and then, not for every candle
 				s.Candles = append(s.Candles[:0], s.Candles[n:]...)
 			}
-			s.Candles = append(s.Candles, SceneCandle{step, d.sources[i].symbol, b.Candles[i]})
+			s.Candles = append(s.Candles, SceneCandle{step, d.sources[i].Symbol, b.Candles[i]})
 		}
 		step++
 	}

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"slices"
@@ -24,8 +25,9 @@ type run struct {
 	done chan struct{}
 	// returned is closed when the execution's Run has come back, which may be later.
 	returned chan struct{}
-	// closer is the execution if it holds more than memory; it is closed by release.
-	closer io.Closer
+	// close lets go of what the execution holds beyond memory, nil if it holds nothing; release
+	// calls it.
+	close func() error
 
 	// The rest is guarded by Runner.mu.
 
@@ -44,7 +46,9 @@ type run struct {
 func newRun(id string, req StartRequest, exec Execution, now time.Time) *run {
 	r := &run{id: id, req: req, exec: exec, watched: watchedOf(exec), startAt: now, done: make(chan struct{}), returned: make(chan struct{})}
 	r.ctx, r.cancel = context.WithCancelCause(context.Background())
-	r.closer, _ = exec.(io.Closer)
+	if c, ok := exec.(io.Closer); ok {
+		r.close = c.Close
+	}
 	if g, ok := exec.(Gated); ok {
 		r.ungated = g.Ungated()
 	}
@@ -54,12 +58,12 @@ func newRun(id string, req StartRequest, exec Execution, now time.Time) *run {
 // release lets go of what an execution holds beyond memory, such as mapped candles,
 // once nothing of it runs any more.
 func (r *Runner) release(run *run) {
-	if run == nil || run.closer == nil {
+	if run == nil || run.close == nil {
 		return
 	}
 	r.wg.Go(func() {
 		<-run.returned
-		if err := run.closer.Close(); err != nil {
+		if err := run.close(); err != nil {
 			r.opts.Logger.Warn("what a run held could not be released", "run_id", run.id, "error", err)
 		}
 	})
@@ -257,12 +261,8 @@ func writeFailure(err error, before *artifact.Failure) *artifact.Failure {
 // complete is a copy of f that shows as JSON without nulls where lists are expected.
 func complete(f *artifact.Failure) *artifact.Failure {
 	c := *f
-	if c.Code == "" {
-		c.Code = CodeInternal
-	}
-	if c.Message == "" {
-		c.Message = c.Code
-	}
+	c.Code = cmp.Or(c.Code, CodeInternal)
+	c.Message = cmp.Or(c.Message, c.Code)
 	if c.LogTail == nil {
 		c.LogTail = []string{}
 	}

@@ -110,21 +110,21 @@ func (r *Runner) enter(ctx context.Context) error {
 
 func (r *Runner) leave() { <-r.turn }
 
-// allowed is nil if the event may happen now.
-func (r *Runner) allowed(e event) error {
+// allowed is nil if the event may happen now. The cause is that of a failed start.
+func (r *Runner) allowed(e event, cause error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if code := transitions[e][r.state].refuse; code != "" {
-		return newError(code, r.snapshotLocked(), nil)
-	}
-	return nil
+	_, err := r.nextLocked(e, cause)
+	return err
 }
 
-// refusal is why the event may not happen now.
-func (r *Runner) refusal(e event) Code {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return transitions[e][r.state].refuse
+// nextLocked is the state after an event, or why it may not happen now: an [Error].
+func (r *Runner) nextLocked(e event, cause error) (state, error) {
+	t := transitions[e][r.state]
+	if t.refuse != "" {
+		return r.state, newError(t.refuse, r.snapshotLocked(), cause)
+	}
+	return t.to, nil
 }
 
 // Start launches a validated request and begins its run. A refusal is an *Error;
@@ -159,7 +159,7 @@ func (r *Runner) startAs(
 	if e == replace && !r.replaceable(replaced) {
 		e = start // which is refused, as there is a run
 	}
-	if err := r.allowed(e); err != nil {
+	if err := r.allowed(e, nil); err != nil {
 		return Snapshot{}, err
 	}
 	run, err := r.launch(ctx, req, launch)
@@ -167,7 +167,7 @@ func (r *Runner) startAs(
 	case err != nil && r.closing.Err() != nil:
 		return Snapshot{}, newError(ShuttingDown, r.Status(), nil)
 	case err != nil:
-		return Snapshot{}, newError(r.refusal(launchFailed), r.Status(), err)
+		return Snapshot{}, r.allowed(launchFailed, err)
 	}
 	exec := run.exec
 	now := r.begin(run, e)
@@ -274,16 +274,16 @@ func (r *Runner) decideStop(ctx context.Context) (_ *run, first bool, _ Snapshot
 	defer r.leave()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	t := transitions[stop][r.state]
+	to, err := r.nextLocked(stop, nil)
 	switch {
-	case t.refuse != "":
-		return nil, false, Snapshot{}, newError(t.refuse, r.snapshotLocked(), nil)
+	case err != nil:
+		return nil, false, Snapshot{}, err
 	case r.run.ended && !r.run.wasStopped:
 		return r.run, false, Snapshot{}, nil
 	case r.state == stopping:
 		return nil, false, r.snapshotLocked(), nil
 	}
-	r.moveLocked(t.to)
+	r.moveLocked(to)
 	r.run.stopReason = StopStopped
 	r.run.cancel(ErrStopRequested)
 	return r.run, true, Snapshot{}, nil
@@ -298,14 +298,14 @@ func (r *Runner) Reset(ctx context.Context) (Snapshot, error) {
 	defer r.leave()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	t := transitions[reset][r.state]
-	if t.refuse != "" {
-		return Snapshot{}, newError(t.refuse, r.snapshotLocked(), nil)
+	to, err := r.nextLocked(reset, nil)
+	if err != nil {
+		return Snapshot{}, err
 	}
 	cleared := r.snapshotLocked().RunID
 	r.release(r.run)
 	r.run = nil
-	r.moveLocked(t.to)
+	r.moveLocked(to)
 	now := r.snapshotLocked()
 	now.RunID = cleared
 	return now, nil
@@ -356,38 +356,27 @@ func (r *Runner) endForShutdown() {
 func (r *Runner) Restore(rep Report, cleared func() error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	t := transitions[interrupted][r.state]
-	if t.refuse != "" {
-		return newError(t.refuse, r.snapshotLocked(), nil)
+	to, err := r.nextLocked(interrupted, nil)
+	if err != nil {
+		return err
 	}
 	s := &rep.Snapshot
-	f := artifact.Failure{}
-	if s.Failure != nil {
-		f = *s.Failure
-	}
+	f := *cmp.Or(s.Failure, &artifact.Failure{})
 	f.Code = cmp.Or(f.Code, CodeRunInterrupted)
 	f.Message = cmp.Or(f.Message, "The service ended without warning while the run was on.")
-	s.Status, s.StopReason, s.Phase, s.Partial = t.to.status(), StopError, "", true
+	s.Status, s.StopReason, s.Phase, s.Partial = to.status(), StopError, "", true
 	s.Failure, s.Error = complete(&f), f.Message
-	if rep.Results == nil {
-		rep.Results = &artifact.Results{}
-	}
+	rep.Results = cmp.Or(rep.Results, &artifact.Results{})
 	done := make(chan struct{})
 	close(done)
-	r.run = &run{id: s.RunID, req: rep.Request, done: done, returned: done, ended: true, report: rep, watched: ofResults(rep.Results)}
-	if cleared != nil {
-		r.run.closer = closerFunc(cleared)
+	r.run = &run{
+		id: s.RunID, req: rep.Request, done: done, returned: done, ended: true, report: rep,
+		watched: ofResults(rep.Results), close: cleared,
 	}
-	r.moveLocked(t.to)
+	r.moveLocked(to)
 	r.run.report.Snapshot.Seq = r.seq
 	return nil
 }
-
-// closerFunc is an io.Closer.
-type closerFunc func() error
-
-// Close implements io.Closer.
-func (f closerFunc) Close() error { return f() }
 
 // Subscribe delivers every change of status from now on, in order, until the
 // returned function is called, which closes the channel. To begin without a gap,

@@ -59,7 +59,7 @@ func (l *Launcher) Interrupted(ctx context.Context) (rep *runner.Report, cleared
 
 // codeQuarantined is the failure of a run whose journal was damaged, logQuarantined what says so in the new one.
 const (
-	codeQuarantined = "JOURNAL_QUARANTINED"
+	codeQuarantined = runner.CodeJournalQuarantined
 	logQuarantined  = "quarantined"
 )
 

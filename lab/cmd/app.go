@@ -29,6 +29,7 @@ import (
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/base/file"
+	"github.com/assay-run/assay/host/base/flags"
 	"github.com/assay-run/assay/host/base/terminal"
 	"github.com/assay-run/assay/host/candle"
 	"github.com/assay-run/assay/host/catalog"
@@ -76,7 +77,7 @@ type App struct {
 	answer  *answer        // of the command that ran
 	running *cobra.Command // the command that runs
 	noted   []Warning
-	offered map[*cobra.Command][]choice
+	bound   map[*cobra.Command]*flags.Set
 	screen  *screen
 	now     func() time.Time
 }
@@ -124,7 +125,7 @@ func TreeOf(env IO, commands func(*App) []*cobra.Command) *cobra.Command {
 }
 
 func assemble(env IO, commands func(*App) []*cobra.Command) (*App, *cobra.Command) {
-	a := &App{IO: env, Logger: hclog.NewNullLogger(), offered: map[*cobra.Command][]choice{}, screen: &screen{w: env.Err}, now: time.Now}
+	a := &App{IO: env, Logger: hclog.NewNullLogger(), bound: map[*cobra.Command]*flags.Set{}, screen: &screen{w: env.Err}, now: time.Now}
 	a.IO.Out, a.IO.Err = terminal.New(env.Out), terminal.New(a.screen)
 	root := a.root()
 	root.AddCommand(commands(a)...)
@@ -153,7 +154,6 @@ func (a *App) root() *cobra.Command {
 		),
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          cobra.NoArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	f := c.PersistentFlags()
@@ -175,7 +175,7 @@ func (a *App) root() *cobra.Command {
 // Group is a command that only holds others. Its examples are the first of each of
 // theirs, unless it is given some.
 func (a *App) Group(use, short string, commands ...*cobra.Command) *cobra.Command {
-	c := &cobra.Command{Use: use, Short: short, Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
+	c := &cobra.Command{Use: use, Short: short, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
 	c.AddCommand(commands...)
 	return c
 }
@@ -216,12 +216,8 @@ func (a *App) configure(c *cobra.Command) error {
 		return Usage("--plugin-timeout", "--plugin-timeout must be above zero, for example 30s")
 	}
 	a.Logger = hclog.New(&hclog.LoggerOptions{Name: "lab", Level: hclog.LevelFromString(a.LogLevel), Output: a.IO.Err})
-	for _, o := range a.offered[c] {
-		if f := c.Flag(o.flag); f.Changed {
-			if err := oneOf("--"+o.flag, f.Value.String(), o.values); err != nil {
-				return err
-			}
-		}
+	if err := a.refuseFlags(c); err != nil {
+		return err
 	}
 	a.Logger.Debug("configured", "state_dir", a.StateDir, "sandbox", a.Sandbox, "plugin_timeout", a.PluginTimeout)
 	return nil

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/cobra"
 	"pgregory.net/rapid"
@@ -25,11 +26,12 @@ type ran struct {
 // panics while it prints.
 func program(a *App) []*cobra.Command {
 	act := &cobra.Command{Use: "act <how> [more...]", Short: "Act", Long: "Act acts.", Example: Examples("lab do act well    # as it should"), Args: cobra.MinimumNArgs(1)}
-	act.Flags().Int("count", 1, "how often")
-	act.Flags().String("colour", "red", "which colour")
-	act.Flags().Bool("loud", false, "with noise")
-	act.Flags().Duration("wait", 0, "before it acts")
-	a.OneOf(act, "colour", "red", "green", "blue")
+	a.Bind(act, &struct {
+		Count  int           `flag:"count" usage:"how often" default:"1"`
+		Colour string        `flag:"colour" usage:"which colour" default:"red" values:"red,green,blue"`
+		Loud   bool          `flag:"loud" usage:"with noise"`
+		Wait   time.Duration `flag:"wait" usage:"before it acts"`
+	}{})
 	a.Arguments(act, func([]string) []string { return []string{"well", "badly\tnot well", "wildly"} })
 	a.Action(act, func(_ context.Context, args []string) (Outcome, error) {
 		switch args[0] {

@@ -14,7 +14,9 @@ import (
 )
 
 func replayCommand(a *App) *cobra.Command {
-	var plugin string
+	var o struct {
+		Plugin string `flag:"plugin" usage:"a program to play instead of the one of the capsule"`
+	}
 	c := &cobra.Command{
 		Use:   "replay <capsule>",
 		Short: "Repeat the failure that a capsule tells of",
@@ -24,13 +26,12 @@ func replayCommand(a *App) *cobra.Command {
 			"lab replay .assay/runs/run_6rvs7gxczpvrxcpd/capsules/fc_0123456789abcdef.json",
 			"lab replay fc_0123456789abcdef.json --plugin bin/strategies/sma_cross    # is it mended?",
 		),
-		Args: cobra.ExactArgs(1),
 	}
+	a.Bind(c, &o)
 	a.CapsuleFile(c)
-	c.Flags().StringVar(&plugin, "plugin", "", "a program to play instead of the one of the capsule")
 	return a.Action(c, func(ctx context.Context, args []string) (Outcome, error) {
 		limit := c.Flags().Changed("plugin-timeout")
-		return replayCapsule(ctx, a, args[0], plugin, limit)
+		return replayCapsule(ctx, a, args[0], o.Plugin, limit)
 	})
 }
 

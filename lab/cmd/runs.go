@@ -28,7 +28,12 @@ func runsCommand(a *App) *cobra.Command {
 }
 
 func runsListCommand(a *App) *cobra.Command {
-	var f registry.Filter
+	var o struct {
+		Slug   string `flag:"slug" usage:"only runs of this strategy" complete:"asked"`
+		Family string `flag:"family" usage:"only runs of this family" complete:"families"`
+		Kind   string `flag:"kind" usage:"only this kind: run, trial, falsification, service, legacy" values:"run,trial,falsification,service,legacy"`
+		Status string `flag:"status" usage:"only this status: running, completed, failed" values:"running,completed,failed"`
+	}
 	c := &cobra.Command{
 		Use:   "list",
 		Short: "List every run, oldest first",
@@ -37,17 +42,11 @@ func runsListCommand(a *App) *cobra.Command {
 			"lab runs list",
 			"lab runs list --slug sma_cross --status completed --json",
 		),
-		Args: cobra.NoArgs,
 	}
-	c.Flags().StringVar(&f.Slug, "slug", "", "only runs of this strategy")
-	c.Flags().StringVar(&f.FamilyID, "family", "", "only runs of this family")
-	c.Flags().StringVar(&f.Kind, "kind", "", "only this kind: run, trial, falsification, service, legacy")
-	c.Flags().StringVar(&f.Status, "status", "", "only this status: running, completed, failed")
-	a.Offer(c, "slug", a.AskedSlugs)
-	a.Offer(c, "family", a.Families)
-	a.OneOf(c, "kind", artifact.KindRun, artifact.KindTrial, artifact.KindFalsification, artifact.KindService, registry.KindLegacy)
-	a.OneOf(c, "status", artifact.StatusRunning, artifact.StatusCompleted, artifact.StatusFailed)
-	return a.Action(c, func(ctx context.Context, _ []string) (Outcome, error) { return runsList(ctx, a, f) })
+	a.Bind(c, &o)
+	return a.Action(c, func(ctx context.Context, _ []string) (Outcome, error) {
+		return runsList(ctx, a, registry.Filter{Slug: o.Slug, FamilyID: o.Family, Kind: o.Kind, Status: o.Status})
+	})
 }
 
 // runRow is a run as it is listed.
@@ -139,7 +138,6 @@ func runsShowCommand(a *App) *cobra.Command {
 		Short:   "Show one run: splits, stress, hashes",
 		Long:    "Show prints the report of a run. Metrics of a locked split are not shown.",
 		Example: Examples("lab runs show run_6rvs7gxczpvrxcpd", "lab runs show run_6rvs7gxczpvrxcpd --json"),
-		Args:    cobra.ExactArgs(1),
 	}
 	a.Arguments(c, a.Runs)
 	return a.Action(c, func(ctx context.Context, args []string) (Outcome, error) { return runsShow(ctx, a, args[0]) })
@@ -211,7 +209,9 @@ func warningsOf(reg *registry.Registry) []Warning {
 }
 
 func runsVerifyCommand(a *App) *cobra.Command {
-	var rerun bool
+	var o struct {
+		Rerun bool `flag:"rerun" usage:"execute again and compare the result hash"`
+	}
 	c := &cobra.Command{
 		Use:   "verify [run...]",
 		Short: "Hash the artifacts of runs again",
@@ -225,8 +225,8 @@ func runsVerifyCommand(a *App) *cobra.Command {
 		),
 	}
 	a.Arguments(c, a.Runs)
-	c.Flags().BoolVar(&rerun, "rerun", false, "execute again and compare the result hash")
-	return a.Action(c, func(ctx context.Context, args []string) (Outcome, error) { return runsVerify(ctx, a, args, rerun) })
+	a.Bind(c, &o)
+	return a.Action(c, func(ctx context.Context, args []string) (Outcome, error) { return runsVerify(ctx, a, args, o.Rerun) })
 }
 
 // verified is what the check of one run has found.

@@ -31,7 +31,6 @@ func statsEvalCommand(a *App) *cobra.Command {
 			`echo '{"fn":"psr_2012","inputs":{"sr":0.458,"sr_benchmark":0,"T":24,"skew":-2.448,"kurt_raw":10.164}}' | lab stats eval`,
 			"lab stats eval < requests.jsonl > answers.jsonl",
 		),
-		Args: cobra.NoArgs,
 	}
 	return a.Action(c, func(ctx context.Context, _ []string) (Outcome, error) { return runStatsEval(ctx, a, c.InOrStdin()) })
 }

@@ -76,9 +76,8 @@ func (e *JSONError) Error() string {
 	return fmt.Sprintf("JSON at %s: %s", e.Pointer, e.Reason)
 }
 
-// JCS is the canonical JSON of a Go value, marshalled by the rules of encoding/json
-// (tags, omitempty, nil slices as null) but refusing bad UTF-8 instead of replacing it.
-func JCS(v any) ([]byte, error) {
+// marshal is JCS by way of encoding/json: it knows every type.
+func marshal(v any) ([]byte, error) {
 	b, err := json.Marshal(v, jsonv1.DefaultOptionsV1(), jsontext.AllowInvalidUTF8(false), jsontext.AllowDuplicateNames(false))
 	if err != nil {
 		return nil, jsonError(err)

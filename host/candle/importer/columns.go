@@ -127,7 +127,7 @@ type selection struct {
 
 func newSelection(l Layout) selection {
 	s := selection{layout: l}
-	for _, at := range []int{l.Time, l.Open, l.High, l.Low, l.Close, l.Volume, l.TickVolume, l.Ticker} {
+	for _, at := range l.At[:clockCell] {
 		if at >= 0 && !slices.Contains(s.columns, at) {
 			s.columns = append(s.columns, at)
 		}
@@ -135,9 +135,9 @@ func newSelection(l Layout) selection {
 	return s
 }
 
-// of is the column of a batch that the layout means; nil for none.
-func (s selection) of(b Batch, at int) *Column {
-	if i := slices.Index(s.columns, at); i >= 0 {
+// of is the column of a batch with a role; nil for none.
+func (s selection) of(b Batch, is role) *Column {
+	if i := slices.Index(s.columns, s.layout.At[is]); i >= 0 {
 		return &b.Columns[i]
 	}
 	return nil
@@ -146,10 +146,11 @@ func (s selection) of(b Batch, at int) *Column {
 // batch reads the rows of a batch into the table.
 func (r *run) batch(s selection, b Batch) error {
 	l := s.layout
-	at, open, high, low, last := s.of(b, l.Time), s.of(b, l.Open), s.of(b, l.High), s.of(b, l.Low), s.of(b, l.Close)
-	volume, tick, ticker := s.of(b, l.Volume), s.of(b, l.TickVolume), s.of(b, l.Ticker)
-	for _, c := range []*Column{open, high, low, last} {
-		if c.Single {
+	at, volume, tick, ticker := s.of(b, timeCell), s.of(b, volumeCell), s.of(b, tickCell), s.of(b, tickerCell)
+	var prices [4]*Column
+	for k := range prices {
+		prices[k] = s.of(b, openCell+role(k))
+		if prices[k].Single {
 			r.report.warn(warnSingle, "prices are kept in 32 bits: they have some 7 digits, the rest is what is left of rounding")
 		}
 	}
@@ -169,12 +170,11 @@ func (r *run) batch(s selection, b Batch) error {
 			}
 		}
 		var q quote
-		var o, h, w, c State
-		q.open, o = open.number(i, l.Numbers, l.Places)
-		q.high, h = high.number(i, l.Numbers, l.Places)
-		q.low, w = low.number(i, l.Numbers, l.Places)
-		q.close, c = last.number(i, l.Numbers, l.Places)
-		q.prices = max(o, h, w, c)
+		for k, c := range prices {
+			var s State
+			q.price[k], s = c.number(i, l.Numbers, l.Places)
+			q.prices = max(q.prices, s)
+		}
 		if volume != nil {
 			q.volume, q.amount = volume.number(i, l.Numbers, 0)
 		}

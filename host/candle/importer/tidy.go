@@ -135,7 +135,7 @@ func (r *run) violations() error {
 		e.Message = fmt.Sprintf("%d of %d candles have a %s", n, t.Len(), e.Message)
 		return e
 	case r.opts.Violations == ViolationsKeep:
-		r.report.warn(warnKept, "%d candles with a high below or a low above open or close are kept as they are", n)
+		r.report.warn(WarnKept, "%d candles with a high below or a low above open or close are kept as they are", n)
 	default:
 		r.report.warn(warnRepaired, "%d candles with a high below or a low above open or close (--ohlc-violations %s)", n, r.opts.Violations)
 	}

@@ -38,9 +38,8 @@ func yardstick(l *TrialList) (time.Duration, float64) {
 // TestSelectionIsFast holds the budget whatever else the machine is doing: all that Select
 // does takes no more than a dozen times the yardstick, which is some 0.1 s of the 2.
 func TestSelectionIsFast(t *testing.T) {
-	if testing.Short() || ring.Race {
-		t.Skip("measures speed; run without -short and -race")
-	}
+	ring.Slow(t, "it measures speed")
+	ring.Undetected(t, "it measures speed")
 	l := search(1, budgetTrials, budgetDays, 1)
 	const most = 12
 	var share float64

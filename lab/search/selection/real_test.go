@@ -17,6 +17,7 @@ import (
 
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/candle"
+	"github.com/assay-run/assay/host/hosttest/ring"
 	"github.com/assay-run/assay/host/proc/sandbox"
 	"github.com/assay-run/assay/host/registry"
 	"github.com/assay-run/assay/lab/project"
@@ -153,9 +154,7 @@ func (th *theatre) damage(runID, name string) {
 // TestRealRuns counts and judges what real plugins have left behind: full runs, a compact
 // trial, and a second run of one trial under another seed.
 func TestRealRuns(t *testing.T) {
-	if testing.Short() {
-		t.Skip("answers five questions with real plugins, some seconds; run without -short")
-	}
+	ring.Slow(t, "it plays five requests with real plugins")
 	th := newTheatre(t)
 	other := th.run(7, 3, nil, false)
 	reseeded := th.run(7, 3, func(q *request.Question) { q.Seed = 2 }, false)
@@ -244,9 +243,7 @@ func (th *theatre) digests(l *TrialList, judged, other *request.Answer, holding 
 // A trial whose files had been changed before anybody read them counts as one more
 // independent trial, unless a run with another seed stands in for it.
 func TestChangedFilesDoNotHideATrial(t *testing.T) {
-	if testing.Short() {
-		t.Skip("answers three questions with a real plugin, some seconds; run without -short")
-	}
+	ring.Slow(t, "it plays three requests with real plugins")
 	th := newTheatre(t)
 	other := th.run(7, 3, nil, false)
 	reseeded := th.run(7, 3, func(q *request.Question) { q.Seed = 2 }, false)
@@ -278,9 +275,7 @@ func TestChangedFilesDoNotHideATrial(t *testing.T) {
 // A run without walk-forward windows counts as a trial and cannot be judged, nor can one
 // with too few trades.
 func TestRealRunsWithoutEnough(t *testing.T) {
-	if testing.Short() {
-		t.Skip("answers two questions with a real plugin, some seconds; run without -short")
-	}
+	ring.Slow(t, "it plays two requests with real plugins")
 	th := newTheatre(t)
 	whole := th.run(9, 4, func(q *request.Question) { q.Splits.Scheme = split.None }, false)
 	rare := th.run(300, 4, nil, false)

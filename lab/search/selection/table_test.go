@@ -19,9 +19,8 @@ const threeYears = 1095
 // judged, when none has skill and when one has an annual Sharpe ratio of 2. Every share
 // must be what the page says, within what so many searches can differ from it.
 func TestTableOfProbabilities(t *testing.T) {
-	if testing.Short() || ring.Race {
-		t.Skip("plays 900 searches, some seconds, in one goroutine; run without -short and -race")
-	}
+	ring.Slow(t, "it plays 900 searches")
+	ring.Undetected(t, "it plays 900 searches in one goroutine")
 	for _, c := range []struct {
 		n, searches    int
 		noise, skilled [3]float64 // shares that pass DSR 2014, DSR 2025, Sidak
