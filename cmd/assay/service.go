@@ -511,7 +511,5 @@ func connect(ctx context.Context, m *children.Manager, id, folder string) (*exch
 	if err != nil {
 		return nil, err
 	}
-	conn := p.Connection()
-	conn.Gone, conn.Release, conn.Leave, conn.Sandbox = p.Crashed(), p.End, p.Leave, p.Sandbox().String()
-	return &conn, nil
+	return p.Connection(), nil
 }
