@@ -178,7 +178,10 @@ func (s *session) subscribe(ctx context.Context, ws *websocket.Conn) error {
 			if o == exchange.Unknown {
 				o = exchange.Rejected
 			}
-			return &exchange.Error{Result: exchange.Result{Outcome: o, HTTPStatus: answer.Status, VenueCode: strconv.Itoa(code), Message: exchange.Clip(tokenFailure + ": " + answer.Error.Msg)}}
+			return &exchange.Error{Result: exchange.Result{
+				Outcome: o, HTTPStatus: answer.Status, VenueCode: strconv.Itoa(code),
+				Message: exchange.Clip(tokenFailure + ": " + answer.Error.Msg),
+			}}
 		}
 	}
 }
