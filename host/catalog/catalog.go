@@ -17,12 +17,13 @@
 package catalog
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"sort"
+	"slices"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -126,12 +127,8 @@ func newCatalog(opts Options) (*Catalog, error) {
 	if opts.StateDir, err = filepath.Abs(opts.StateDir); err != nil {
 		return nil, err
 	}
-	if opts.ProbeTimeout <= 0 {
-		opts.ProbeTimeout = DefaultProbeTimeout
-	}
-	if opts.LaunchTimeout <= 0 {
-		opts.LaunchTimeout = DefaultLaunchTimeout
-	}
+	opts.ProbeTimeout = cmp.Or(max(opts.ProbeTimeout, 0), DefaultProbeTimeout)
+	opts.LaunchTimeout = cmp.Or(max(opts.LaunchTimeout, 0), DefaultLaunchTimeout)
 	if opts.Limits == nil {
 		limits := sandbox.DefaultLimits()
 		opts.Limits = &limits
@@ -184,11 +181,8 @@ func (c *Catalog) merge(files, debugged []Strategy) []Strategy {
 		}
 		list = append(list, s)
 	}
-	sort.SliceStable(list, func(i, j int) bool {
-		if list[i].Name != list[j].Name {
-			return list[i].Name < list[j].Name
-		}
-		return list[i].Status < list[j].Status
+	slices.SortStableFunc(list, func(a, b Strategy) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Status, b.Status))
 	})
 	return list
 }

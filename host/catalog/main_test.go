@@ -133,7 +133,7 @@ func needFull(t testing.TB, p *Process) {
 	}
 }
 
-// gone reports whether a process has ended; one that nobody has reaped yet has.
+// gone reports whether a process has ended; a zombie has.
 func gone(pid int) bool {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

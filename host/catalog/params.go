@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,7 +10,6 @@ import (
 	"math"
 	"math/big"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 
@@ -45,12 +45,8 @@ type params struct {
 
 // compileParams checks what a plugin declares of its parameters.
 func compileParams(schema, defaults string) (*params, *proc.Fault) {
-	if schema == "" {
-		schema = `{"type":"object","properties":{},"additionalProperties":false}`
-	}
-	if defaults == "" {
-		defaults = "{}"
-	}
+	schema = cmp.Or(schema, `{"type":"object","properties":{},"additionalProperties":false}`)
+	defaults = cmp.Or(defaults, "{}")
 	if len(schema)+len(defaults) > maxSchemaBytes {
 		return nil, proc.Faultf(CodeBadSchema, "params_schema and default_params have %d bytes, more than %d",
 			len(schema)+len(defaults), maxSchemaBytes)
@@ -203,9 +199,7 @@ func fillDefaults(defaults, raw json.RawMessage) (jsontext.Value, error) {
 	if err := json.Unmarshal(raw, &given); err != nil {
 		return nil, err
 	}
-	for name, value := range given {
-		base[name] = value
-	}
+	maps.Copy(base, given)
 	merged, err := json.Marshal(base)
 	return jsontext.Value(merged), err
 }
@@ -214,12 +208,8 @@ func fillDefaults(defaults, raw json.RawMessage) (jsontext.Value, error) {
 func fieldErrors(e *jsonschema.ValidationError, names ...string) []FieldError {
 	var list []FieldError
 	collect(e, names, &list)
-	sort.Slice(list, func(i, j int) bool {
-		a, b := list[i], list[j]
-		if a.Pointer != b.Pointer {
-			return a.Pointer < b.Pointer
-		}
-		return a.Rule+a.Message < b.Rule+b.Message
+	slices.SortFunc(list, func(a, b FieldError) int {
+		return cmp.Or(cmp.Compare(a.Pointer, b.Pointer), cmp.Compare(a.Rule+a.Message, b.Rule+b.Message))
 	})
 	return list[:min(len(list), maxFieldErrors)]
 }

@@ -287,7 +287,7 @@ func TestLaunchFails(t *testing.T) {
 		t.Error("dataset files in lockstep must be refused")
 	}
 	hang := *good
-	hang.Name = "hang" // the good program plays what its name says
+	hang.Name = "hang" // the good program plays the part of its name
 	begin := time.Now()
 	_, err = c.Launch(t.Context(), &hang, LaunchOptions{})
 	var failed *LaunchError

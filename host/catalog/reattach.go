@@ -1,11 +1,12 @@
 package catalog
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"net"
-	"sort"
+	"slices"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
@@ -57,7 +58,7 @@ func parseReattach(value string) ([]reattachment, error) {
 		}
 		list = append(list, r)
 	}
-	sort.Slice(list, func(i, j int) bool { return list[i].name < list[j].name })
+	slices.SortFunc(list, func(a, b reattachment) int { return cmp.Compare(a.name, b.name) })
 	return list, nil
 }
 

@@ -1,8 +1,11 @@
 package catalog
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -26,35 +29,45 @@ const (
 // Strategy is one entry of the list. Its JSON is the one of /strategies. It is
 // read-only: the catalogue hands out the same slices to everybody.
 type Strategy struct {
-	Name            string          `json:"name"` // the file's name if unavailable
-	DisplayName     string          `json:"display_name"`
-	Version         string          `json:"version"`
-	Description     string          `json:"description"`
-	Author          string          `json:"author"`
-	Language        string          `json:"language"`
-	SDKVersion      string          `json:"sdk_version"`
-	ProtocolVersion int             `json:"protocol_version"`
-	SimID           string          `json:"sim_id"`
-	SHA256          string          `json:"sha256"` // of the program; "" under a debugger
-	Modes           []string        `json:"modes"`
-	Timeframes      []string        `json:"timeframes"` // null: every one
-	MinSymbols      int             `json:"min_symbols"`
-	MaxSymbols      int             `json:"max_symbols"`
-	Supports        Supports        `json:"supports"`
-	ParamsSchema    json.RawMessage `json:"params_schema"`
-	DefaultParams   json.RawMessage `json:"default_params"`
-	Status          Status          `json:"status"`
-	Error           *proc.Fault     `json:"error"`
+	Name            string   `json:"name"` // the file's name if unavailable
+	DisplayName     string   `json:"display_name"`
+	Version         string   `json:"version"`
+	Description     string   `json:"description"`
+	Author          string   `json:"author"`
+	Language        string   `json:"language"`
+	SDKVersion      string   `json:"sdk_version"`
+	ProtocolVersion int      `json:"protocol_version"`
+	SimID           string   `json:"sim_id"`
+	SHA256          string   `json:"sha256"` // of the program; "" under a debugger
+	Modes           []string `json:"modes"`
+	Timeframes      []string `json:"timeframes"` // null: every one
+	SymbolCount
+	Supports      Supports        `json:"supports"`
+	ParamsSchema  json.RawMessage `json:"params_schema"`
+	DefaultParams json.RawMessage `json:"default_params"`
+	Status        Status          `json:"status"`
+	Error         *proc.Fault     `json:"error"`
 	// Sandbox is what closes its processes in.
 	Sandbox sandbox.Walls `json:"sandbox"`
 
+	origin
+}
+
+// SymbolCount is how many symbols a strategy trades.
+type SymbolCount struct {
+	MinSymbols int `json:"min_symbols"`
+	MaxSymbols int `json:"max_symbols"`
+}
+
+// origin is where a strategy comes from.
+type origin struct {
 	// File is the name in the strategies folder; "" under a debugger.
 	File string `json:"-"`
 	// Debug marks a strategy that runs under a debugger. Its runs can never become
 	// a candidate.
 	Debug bool `json:"-"`
 
-	schema   *jsonschema.Schema
+	schema   *jsonschema.Schema // of its parameters
 	program  proc.Program
 	reattach *reattachment
 }
@@ -74,20 +87,11 @@ func (s *Strategy) Program() proc.Program { return s.program }
 func (s *Strategy) Remote() bool { return s.reattach != nil && s.reattach.Addr.Network == "tcp" }
 
 // SupportsMode reports whether the strategy may run in backtest, paper or live.
-func (s *Strategy) SupportsMode(mode string) bool { return contains(s.Modes, mode) }
+func (s *Strategy) SupportsMode(mode string) bool { return slices.Contains(s.Modes, mode) }
 
 // SupportsTimeframe reports whether the strategy works on the timeframe, such as 1h.
 func (s *Strategy) SupportsTimeframe(timeframe string) bool {
-	return s.Timeframes == nil || contains(s.Timeframes, timeframe)
-}
-
-func contains(list []string, x string) bool {
-	for _, s := range list {
-		if s == x {
-			return true
-		}
-	}
-	return false
+	return s.Timeframes == nil || slices.Contains(s.Timeframes, timeframe)
 }
 
 // unavailable is the entry of a file or a debugged strategy that cannot be used.
@@ -99,19 +103,10 @@ func unavailable(name string, fault *proc.Fault) Strategy {
 	}
 }
 
+var nameForm = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,62}$`)
+
 // ValidName reports whether a strategy may have the name: ^[a-z][a-z0-9_-]{0,62}$.
-func ValidName(name string) bool {
-	if len(name) == 0 || len(name) > 63 || name[0] < 'a' || name[0] > 'z' {
-		return false
-	}
-	for _, c := range []byte(name) {
-		letter, digit := c >= 'a' && c <= 'z', c >= '0' && c <= '9'
-		if !letter && !digit && c != '_' && c != '-' {
-			return false
-		}
-	}
-	return true
-}
+func ValidName(name string) bool { return nameForm.MatchString(name) }
 
 // sameKey makes names equal that differ only in - and _.
 func sameKey(name string) string { return strings.ReplaceAll(name, "_", "-") }
@@ -124,7 +119,7 @@ func describe(spec *strategypb.Spec) (Strategy, *proc.Fault) {
 		Description: spec.GetDescription(), Author: spec.GetAuthor(), Language: spec.GetLanguage(),
 		SDKVersion: spec.GetSdkVersion(), ProtocolVersion: int(spec.GetProtocolVersion()), SimID: spec.GetSimId(),
 		Modes: spec.GetModes(), Timeframes: spec.GetTimeframes(),
-		MinSymbols: max(1, int(spec.GetMinSymbols())), MaxSymbols: int(spec.GetMaxSymbols()),
+		SymbolCount: SymbolCount{max(1, int(spec.GetMinSymbols())), int(spec.GetMaxSymbols())},
 		Supports: Supports{
 			Short:       spec.GetSupports().GetShort(),
 			MultiSymbol: spec.GetSupports().GetMultiSymbol(),
@@ -148,28 +143,19 @@ func (s *Strategy) complete() *proc.Fault {
 	if !ValidName(s.Name) {
 		return proc.Faultf(CodeBadName, "the name %.80q is not ^[a-z][a-z0-9_-]{0,62}$", s.Name)
 	}
-	if s.ProtocolVersion == 0 {
-		s.ProtocolVersion = wire.ProtocolVersion
-	}
+	s.ProtocolVersion = cmp.Or(s.ProtocolVersion, wire.ProtocolVersion)
 	if s.ProtocolVersion != wire.ProtocolVersion {
 		return proc.Faultf(proc.CodeWrongProtocol, "the strategy says protocol %d, the host speaks %d: build it with the host's SDK",
 			s.ProtocolVersion, wire.ProtocolVersion)
 	}
-	if s.DisplayName == "" {
-		s.DisplayName = s.Name
-	}
-	if s.Version == "" {
-		s.Version = "0.0.0"
-	}
+	s.DisplayName, s.Version = cmp.Or(s.DisplayName, s.Name), cmp.Or(s.Version, "0.0.0")
 	if len(s.Modes) == 0 {
 		s.Modes = []string{"backtest", "paper", "live"}
 	}
 	if len(s.Timeframes) == 0 {
 		s.Timeframes = nil
 	}
-	if s.MaxSymbols == 0 {
-		s.MaxSymbols = s.MinSymbols
-	}
+	s.MaxSymbols = cmp.Or(s.MaxSymbols, s.MinSymbols)
 	return s.checkSpec()
 }
 

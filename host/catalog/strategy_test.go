@@ -54,9 +54,11 @@ func TestDescribeRefuses(t *testing.T) {
 }
 
 func TestMergePrefersTheFirstFileAndTheDebugger(t *testing.T) {
-	entry := func(file, name string) Strategy { return Strategy{Name: name, File: file, Status: Available} }
+	entry := func(file, name string) Strategy {
+		return Strategy{Name: name, origin: origin{File: file}, Status: Available}
+	}
 	broken := unavailable("x_y", proc.Faultf(CodeBadSpec, "bad"))
-	debugged := Strategy{Name: "dbg", Debug: true, Status: Available}
+	debugged := Strategy{Name: "dbg", origin: origin{Debug: true}, Status: Available}
 	list := (&Catalog{}).merge(
 		[]Strategy{entry("a", "x-y"), entry("b", "x_y"), entry("c", "dbg"), broken, entry("d", "other")},
 		[]Strategy{debugged})

@@ -108,6 +108,13 @@ type Connector interface {
 	Trader
 }
 
+// The codes of what a session refuses by itself; venues have their own.
+const (
+	CodeNotOpen     = string(NotOpen)
+	CodeAlreadyOpen = "ALREADY_OPEN"
+	CodeClosed      = "CLOSED"
+)
+
 // Session opens and closes the connector for one run, and ends its orders when the host is gone.
 type Session interface {
 	// Describe returns what the venue offers; it needs no network. Deadline 5 s.
@@ -118,8 +125,8 @@ type Session interface {
 	Markets(ctx context.Context) ([]Market, error)
 	// Close ends the session; with cancelOpen this run's open orders are cancelled first and
 	// those that could not be confirmed as gone are returned by client order id. Deadline 30 s.
-	// A second call does nothing. The guard of package wire cancels itself: what stands behind it is only called
-	// with false.
+	// A second call does nothing. The guard of package wire cancels itself: what stands behind it
+	// is only called with false.
 	Close(ctx context.Context, cancelOpen bool) (unconfirmed []string, err error)
 	// ArmDeadMan asks the venue itself to cancel the orders of the session unless it is asked
 	// again within ttl; errors.ErrUnsupported where it cannot.

@@ -98,6 +98,8 @@ func Fingerprint(text []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
+// The tags wire of the nouns say what a message about them may hold; package wire lists them.
+
 // OrderRequest is one order to send. Exactly one of Quantity and QuoteAmount is above 0.
 type OrderRequest struct {
 	ClientOrderID string `wire:"name"`

@@ -299,12 +299,10 @@ func (c *Child) Settle() { c.tail.settle(c.done, 250*time.Millisecond, time.Seco
 
 // Await reports whether something is done within a limit.
 func Await(done <-chan struct{}, limit time.Duration) bool {
-	timer := time.NewTimer(limit)
-	defer timer.Stop()
 	select {
 	case <-done:
 		return true
-	case <-timer.C:
+	case <-time.After(limit):
 		return false
 	}
 }

@@ -148,8 +148,7 @@ func (t *tail) lines() []string {
 // settle waits until nothing has come for the time quiet, or the process is gone, but
 // not longer than limit.
 func (t *tail) settle(done <-chan struct{}, quiet, limit time.Duration) {
-	end := time.NewTimer(limit)
-	defer end.Stop()
+	end := time.After(limit)
 	for before := int64(-1); ; {
 		t.mu.Lock()
 		now := t.written
@@ -158,14 +157,11 @@ func (t *tail) settle(done <-chan struct{}, quiet, limit time.Duration) {
 			return
 		}
 		before = now
-		pause := time.NewTimer(quiet)
 		select {
-		case <-pause.C:
+		case <-time.After(quiet):
 		case <-done:
-			pause.Stop()
 			return
-		case <-end.C:
-			pause.Stop()
+		case <-end:
 			return
 		}
 	}

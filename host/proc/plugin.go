@@ -103,8 +103,9 @@ type Plugin struct {
 // Attach is a plugin that nothing here has started, such as one under a debugger, or ends: only the
 // connection to it is closed, which is its end here. Why is why no sandbox closes it in.
 func Attach(conn *grpc.ClientConn, pid int, why string) *Plugin {
-	c := &Child{pid: pid, reaped: true, tail: newTail(nil), done: make(chan struct{}), level: sandbox.NoSandbox(why)}
-	return &Plugin{Child: c, conn: conn}
+	return &Plugin{conn: conn, Child: &Child{
+		pid: pid, reaped: true, tail: newTail(nil), done: make(chan struct{}), level: sandbox.NoSandbox(why),
+	}}
 }
 
 // Launch starts a fresh process and returns when it answers. An error is a *LaunchError, or

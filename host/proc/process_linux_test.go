@@ -84,7 +84,7 @@ func shipped() []seccomp.SyscallGroup {
 	return []seccomp.SyscallGroup{group}
 }
 
-// TestLadder: the level says what a machine refuses, and a plugin starts all the same.
+// TestLadder: the level lists what a machine refuses, and a plugin starts all the same.
 func TestLadder(t *testing.T) {
 	ring.Undetected(t, "programs with the race detector have no sandbox")
 	free := measureIn(t, "free", 0)
@@ -222,7 +222,7 @@ func TestKilledHostsAreSweptUp(t *testing.T) {
 	}
 }
 
-// TestForeignFolder: in a shared temporary folder somebody else may have taken the name.
+// TestForeignFolder: in a shared temporary folder another user may have taken the name.
 func TestForeignFolder(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can give a folder away")

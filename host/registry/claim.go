@@ -86,12 +86,13 @@ func (r *Registry) Claim(ctx context.Context, m *artifact.Metadata, owner string
 			return err
 		}
 		q := requestOf(m)
-		q.Status, q.Owner, q.LeaseUntil = artifact.StatusRunning, owner, market.FromTime(now.Add(Lease)).String()
-		q.CreatedAt = market.FromTime(now).String()
+		q.Status, q.Owner = artifact.StatusRunning, owner
+		q.LeaseUntil, q.CreatedAt = market.FromTime(now.Add(Lease)).String(), market.FromTime(now).String()
 		q.UpdatedAt = q.CreatedAt
 		_, err = insertRequest(ctx, tx, q, `ON CONFLICT (request_hash) DO UPDATE
-			SET run_id = excluded.run_id, kind = excluded.kind, status = excluded.status, attempt = excluded.attempt,
-			owner = excluded.owner, lease_until = excluded.lease_until, updated_at = excluded.updated_at`)
+			SET run_id = excluded.run_id, kind = excluded.kind, status = excluded.status,
+			attempt = excluded.attempt, owner = excluded.owner, lease_until = excluded.lease_until,
+			updated_at = excluded.updated_at`)
 		return err
 	})
 	return c, because(err, r.store.Root())

@@ -67,9 +67,11 @@ func (r *Registry) importLegacy(ctx context.Context) error {
 			newRuns += n
 		}
 		for _, row := range requests {
-			q := Request{RequestHash: row.RequestHash, RunID: row.RunID, Kind: KindLegacy, Attempt: 1, CreatedAt: now, UpdatedAt: now}
-			err := tx.QueryRowContext(ctx, `SELECT COALESCE((SELECT status FROM run_metadata WHERE run_id = ?), 'completed')`,
-				row.RunID).Scan(&q.Status)
+			q := Request{
+				RequestHash: row.RequestHash, RunID: row.RunID, Kind: KindLegacy, Attempt: 1, CreatedAt: now, UpdatedAt: now,
+			}
+			const status = `SELECT COALESCE((SELECT status FROM run_metadata WHERE run_id = ?), 'completed')`
+			err := tx.QueryRowContext(ctx, status, row.RunID).Scan(&q.Status)
 			if err != nil {
 				return err
 			}
@@ -111,8 +113,9 @@ func (r *Registry) warnUnknown(runs []Run) {
 	}
 }
 
-// readLegacy reads the entries of such a file, each under its key: an array, an object, or the one of them under the
-// key runs. Of an array no entry has a key. The key stands in RunID, the entry in Payload.
+// readLegacy reads the entries of such a file, each under its key: an array, an object, or the one
+// of them under the key runs. Of an array no entry has a key. The key stands in RunID, the entry in
+// Payload.
 func readLegacy(path string) ([]Run, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -237,7 +240,8 @@ func readColumns(p *Run) {
 // insertLegacy adds the row of a run. One without a status has ended: only such were listed.
 func insertLegacy(ctx context.Context, tx *sql.Tx, row Run, requests []Run) (sql.Result, error) {
 	row.Kind = KindLegacy
-	if i := slices.IndexFunc(requests, func(q Run) bool { return q.RunID == row.RunID }); row.RequestHash == "" && i >= 0 {
+	i := slices.IndexFunc(requests, func(q Run) bool { return q.RunID == row.RunID })
+	if row.RequestHash == "" && i >= 0 {
 		row.RequestHash = requests[i].RequestHash
 	}
 	if row.Status == "" {

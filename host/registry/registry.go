@@ -356,8 +356,8 @@ func end(ctx context.Context, tx *sql.Tx, m *artifact.Metadata, payload []byte) 
 
 func insertMetadata(ctx context.Context, tx *sql.Tx, m *artifact.Metadata, payload []byte, conflict string) (sql.Result, error) {
 	row := Run{
-		RunID: m.RunID, RequestHash: m.RequestHash, Slug: m.Slug, FamilyID: m.FamilyID, Kind: m.Kind, Status: m.Status,
-		TrialKey: m.TrialKey, Payload: payload,
+		RunID: m.RunID, RequestHash: m.RequestHash, Slug: m.Slug, FamilyID: m.FamilyID, Kind: m.Kind,
+		Status: m.Status, TrialKey: m.TrialKey, Payload: payload,
 	}
 	if m.PlanID != nil {
 		row.PlanID = *m.PlanID
@@ -375,15 +375,16 @@ func insertRun(ctx context.Context, tx *sql.Tx, m Run, conflict string) (sql.Res
 	return tx.ExecContext(ctx, `INSERT INTO run_metadata
 		(run_id, request_hash, slug, family_id, kind, status, trial_key, plan_id, trial_index, completed_at, payload)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) `+conflict,
-		m.RunID, m.RequestHash, m.Slug, m.FamilyID, m.Kind, m.Status, orNull(m.TrialKey), orNull(m.PlanID), m.TrialIndex,
-		orNull(m.CompletedAt), m.Payload)
+		m.RunID, m.RequestHash, m.Slug, m.FamilyID, m.Kind, m.Status, orNull(m.TrialKey), orNull(m.PlanID),
+		m.TrialIndex, orNull(m.CompletedAt), m.Payload)
 }
 
 // requestOf is the row of the request that a run answers, without a lease.
 func requestOf(m *artifact.Metadata) Request {
 	return Request{
 		RequestHash: m.RequestHash, RunID: m.RunID, Kind: m.Kind, Status: m.Status, Attempt: m.Attempt,
-		CreatedAt: m.Volatile.StartedAt.String(), UpdatedAt: cmp.Or(m.Volatile.CompletedAt, m.Volatile.StartedAt).String(),
+		CreatedAt: m.Volatile.StartedAt.String(),
+		UpdatedAt: cmp.Or(m.Volatile.CompletedAt, m.Volatile.StartedAt).String(),
 	}
 }
 
@@ -391,11 +392,15 @@ func insertRequest(ctx context.Context, tx *sql.Tx, q Request, conflict string) 
 	return tx.ExecContext(ctx, `INSERT INTO request_runs
 		(request_hash, run_id, kind, status, attempt, owner, lease_until, created_at, updated_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) `+conflict,
-		q.RequestHash, q.RunID, q.Kind, q.Status, q.Attempt, orNull(q.Owner), orNull(q.LeaseUntil), q.CreatedAt, q.UpdatedAt)
+		q.RequestHash, q.RunID, q.Kind, q.Status, q.Attempt, orNull(q.Owner), orNull(q.LeaseUntil),
+		q.CreatedAt, q.UpdatedAt)
 }
 
+// CodeRunInterrupted is the code of a run that ended with the service, without warning.
+const CodeRunInterrupted = "RUN_INTERRUPTED"
+
 // InterruptService marks the runs of the service that are still running as failed,
-// RUN_INTERRUPTED, and returns them. Call it when the service starts, before its
+// CodeRunInterrupted, and returns them. Call it when the service starts, before its
 // first run: whoever had them is gone.
 func (r *Registry) InterruptService(ctx context.Context) ([]*artifact.Metadata, error) {
 	var marked []*artifact.Metadata
@@ -411,7 +416,7 @@ func (r *Registry) InterruptService(ctx context.Context) ([]*artifact.Metadata, 
 				return err
 			}
 			m.Fail(&artifact.Failure{
-				Code: "RUN_INTERRUPTED", Message: "The service ended without warning while the run was on.",
+				Code: CodeRunInterrupted, Message: "The service ended without warning while the run was on.",
 				LogTail: []string{}, Data: map[string]any{},
 			}, now)
 			payload, err := m.Encode()

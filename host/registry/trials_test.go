@@ -40,7 +40,7 @@ func store(t *testing.T, r *Registry, run *artifact.Run) {
 	}
 }
 
-// What somebody could have chosen by counts, whatever the family and the command: also a
+// What could have served a choice counts, whatever the family and the command: also a
 // backtest of the service, and what failed or was stopped with metrics.
 func TestTrials(t *testing.T) {
 	r := open(t, t.TempDir())
@@ -128,7 +128,7 @@ func insertPlan(ctx context.Context, r *Registry, slug, id, at string) error {
 }
 
 // TestPlanned: trials of registered plans are found by their key; runs, other keys, other
-// families and plans that nobody has registered are not.
+// unregistered families and plans are not.
 func TestPlanned(t *testing.T) {
 	r := open(t, t.TempDir())
 	key := ""

@@ -11,6 +11,7 @@ import (
 	"github.com/assay-run/assay/host/alarm"
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/exchange"
+	"github.com/assay-run/assay/host/registry"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
@@ -111,7 +112,7 @@ const (
 	// CodeArtifactWriteFailed: the run's files or row could not be written.
 	CodeArtifactWriteFailed = "ARTIFACT_WRITE_FAILED"
 	// CodeRunInterrupted: the service ended without warning while the run was on.
-	CodeRunInterrupted = "RUN_INTERRUPTED"
+	CodeRunInterrupted = registry.CodeRunInterrupted
 )
 
 // The codes of a failed run that may have left orders or positions at an exchange: only a reset clears it.

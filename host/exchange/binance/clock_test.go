@@ -8,7 +8,7 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
-// TestSetClock: a beat tells the exchange's time although this machine's clock was set, and has it measured again.
+// TestSetClock: a beat returns the exchange's time although this machine's clock was set, and has it measured again.
 func TestSetClock(t *testing.T) {
 	for _, jump := range []time.Duration{0, time.Hour, -time.Hour} {
 		s := &session{state: opened, rest: rest{resync: make(chan struct{}, 1)}}

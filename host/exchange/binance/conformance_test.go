@@ -26,7 +26,7 @@ type bench struct {
 
 func newBench(t testing.TB, wrap func(testing.TB, exchange.Connection) exchange.Connection) *bench {
 	t.Helper()
-	// In the far future no candle has closed by this machine's clock: a later one tells.
+	// In the far future no candle has closed by this machine's clock: a later one shows it.
 	v, err := testvenue.Start(testvenue.Options{Start: time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC), History: 500, Ping: 200 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)

@@ -151,7 +151,7 @@ func (q *queue) wake() {
 }
 
 // first is who goes next. Submits that the limits of orders hold back let others pass; without any others it
-// says when they may go.
+// returns when they may go.
 func (q *queue) first(now time.Time) (p priority, t *ticket, later time.Duration) {
 	for p, list := range q.waiting {
 		if len(list) == 0 {

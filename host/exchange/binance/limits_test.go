@@ -23,7 +23,7 @@ func orderLimits(tenSeconds, day int64) []gb.RateLimit {
 }
 
 // TestLimitsOfOrders: submits wait for the exchange's limits and let others pass meanwhile; for the next day
-// nobody waits.
+// no caller waits.
 func TestLimitsOfOrders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := &queue{}

@@ -61,7 +61,7 @@ func (v *visits) link(times tuning) *link {
 	return &link{url: "ws" + strings.TrimPrefix(v.URL, "http"), times: times, leaving: leaving}
 }
 
-// runs runs a link until there were so many connections, and says how long that took.
+// runs runs a link until there were so many connections, and returns how long that took.
 func (v *visits) runs(t *testing.T, l *link, connections int) time.Duration {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -132,7 +132,7 @@ func TestBackoffBeginsAnew(t *testing.T) {
 	v.runs(t, v.link(times), 16) // the sixteenth would else come after five minutes
 }
 
-// account is what a session's account stream says.
+// account is what a session's account stream reports.
 type account struct {
 	mu     sync.Mutex
 	states []exchange.LinkState
@@ -249,7 +249,7 @@ func TestStreamsKeepTheSilence(t *testing.T) {
 	}
 }
 
-// TestTheFirstSubscriptionSaysWhyNot: before the host loses patience it hears what keeps the
+// TestTheFirstSubscriptionSaysWhyNot: before the host loses patience it learns what keeps the
 // account's stream from being connected; a short silence is waited out.
 func TestTheFirstSubscriptionSaysWhyNot(t *testing.T) {
 	b := newBench(t, plainWrap)

@@ -106,7 +106,8 @@ func (c *rest) judge(k kind, e *evidence, err error) exchange.Result {
 	}
 	r.Outcome = classify(k, e.status, code, message)
 	if code == badSignature {
-		r.Message = exchange.Clip("the signature is not that of the key: is the secret the right one? " + keysWanted + "; the exchange says: " + message)
+		r.Message = exchange.Clip("the signature is not that of the key: is the secret the right one? " + keysWanted +
+			"; the exchange says: " + message)
 	}
 	if d := c.hush(e.status, code, e.retryAfter); d > 0 {
 		r.RetryAfterMS = d.Milliseconds()

@@ -88,7 +88,8 @@ func New() exchange.Connection { return NewAt(Production(), Testnet()) }
 
 // NewAt is the connector on other networks, for tests.
 func NewAt(production, testnet Endpoints) exchange.Connection {
-	return exchange.Connection{Connector: &session{networks: [2]Endpoints{production, testnet}, tuning: defaults()}}
+	s := &session{networks: [2]Endpoints{production, testnet}, tuning: defaults()}
+	return exchange.Connection{Connector: s}
 }
 
 // Describe implements exchange.Connector.
@@ -110,7 +111,8 @@ func (s *session) Open(ctx context.Context, req exchange.OpenRequest) (exchange.
 	s.mu.Lock()
 	if s.state != fresh {
 		s.mu.Unlock()
-		return exchange.Opened{}, exchange.NewError(exchange.Rejected, "the session has been opened already; a run needs a new one")
+		return exchange.Opened{}, exchange.NewError(exchange.Rejected,
+			"the session has been opened already; a run needs a new one")
 	}
 	s.state = opened
 	s.mu.Unlock()
@@ -140,7 +142,8 @@ func (s *session) begin(ctx context.Context, req exchange.OpenRequest) (exchange
 		req.Config.APIKey, req.Config.Secret = exchange.Secret{}, exchange.Secret{}
 	}
 	if strings.Contains(req.Config.Secret.Reveal(), "-----BEGIN") {
-		return exchange.Opened{}, exchange.NewError(exchange.AuthFailed, "the secret is a private key of Ed25519 or RSA: "+keysWanted)
+		return exchange.Opened{}, exchange.NewError(exchange.AuthFailed,
+			"the secret is a private key of Ed25519 or RSA: "+keysWanted)
 	}
 	s.req, s.rest.config, s.rest.http, s.rest.resync = req, req.Config, newTransport(), make(chan struct{}, 1)
 	if s.rest.queue == nil { // another attempt keeps the silence that the last one was told of
@@ -161,7 +164,8 @@ func (s *session) begin(ctx context.Context, req exchange.OpenRequest) (exchange
 		case r.Outcome != exchange.Accepted:
 			return exchange.Opened{}, &exchange.Error{Result: r}
 		case !account.CanTrade:
-			return exchange.Opened{}, exchange.NewError(exchange.AuthFailed, "the key may not trade: allow spot trading for it at the exchange")
+			return exchange.Opened{}, exchange.NewError(exchange.AuthFailed,
+				"the key may not trade: allow spot trading for it at the exchange")
 		}
 		id, fees = strconv.FormatInt(account.UID, 10), feeAsset(account)
 		rates := account.CommissionRates
@@ -259,7 +263,8 @@ func (s *session) ready(keyed bool) error {
 	case s.state != opened:
 		return exchange.NewError(exchange.NotSent, "the session is not open")
 	case keyed && !s.req.Trading:
-		return exchange.NewError(exchange.NotSent, "the session was opened for paper: it makes no request with credentials")
+		return exchange.NewError(exchange.NotSent,
+			"the session was opened for paper: it makes no request with credentials")
 	}
 	return nil
 }

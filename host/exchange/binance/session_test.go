@@ -46,7 +46,7 @@ func TestSpacing(t *testing.T) {
 	}
 }
 
-// TestOpenInABan: an attempt to open a session is turned away without a request while the exchange wants none, as it
+// TestOpenInABan: an attempt to open a session is turned away without a request while the exchange asks for none, as it
 // said to an attempt before.
 func TestOpenInABan(t *testing.T) {
 	for action, outcome := range map[string]exchange.Outcome{"418": exchange.Banned, "429": exchange.Throttled} {

@@ -90,13 +90,13 @@ func (s *session) link(url string) link {
 }
 
 // leaving reports whether the exchange is about to end a connection.
-func leaving(text []byte) bool { return tells(text, "serverShutdown") }
+func leaving(text []byte) bool { return isEvent(text, "serverShutdown") }
 
 // terminated reports whether the exchange has ended the account's stream; the connection stays open.
-func terminated(text []byte) bool { return tells(text, "eventStreamTerminated") }
+func terminated(text []byte) bool { return isEvent(text, "eventStreamTerminated") }
 
-// tells reports whether a message is an event of that name.
-func tells(text []byte, name string) bool {
+// isEvent reports whether a message is an event of that name.
+func isEvent(text []byte, name string) bool {
 	if !strings.Contains(string(text), name) {
 		return false
 	}
@@ -178,7 +178,10 @@ func (s *session) subscribe(ctx context.Context, ws *websocket.Conn) error {
 			if o == exchange.Unknown {
 				o = exchange.Rejected
 			}
-			return &exchange.Error{Result: exchange.Result{Outcome: o, HTTPStatus: answer.Status, VenueCode: strconv.Itoa(code), Message: exchange.Clip(tokenFailure + ": " + answer.Error.Msg)}}
+			return &exchange.Error{Result: exchange.Result{
+				Outcome: o, HTTPStatus: answer.Status, VenueCode: strconv.Itoa(code),
+				Message: exchange.Clip(tokenFailure + ": " + answer.Error.Msg),
+			}}
 		}
 	}
 }

@@ -47,10 +47,11 @@ func (s *session) about(
 func (s *session) Submit(ctx context.Context, q exchange.OrderRequest) (exchange.Result, exchange.Order) {
 	kind, ok := typeNames[q.Type]
 	if !ok {
-		return exchange.Result{Outcome: exchange.NotSent, Message: "the exchange has no order type " + q.Type.String()}, exchange.Order{}
+		err := exchange.NewError(exchange.NotSent, "the exchange has no order type "+q.Type.String())
+		return exchange.ResultOf(err), exchange.Order{}
 	}
 	ref := exchange.OrderRef{ClientOrderID: q.ClientOrderID, Symbol: q.Symbol}
-	return s.about(ctx, tradeDeadline, ref, submitting, submits, 1, func(ctx context.Context, c *gb.Client) (*gb.Order, error) {
+	send := func(ctx context.Context, c *gb.Client) (*gb.Order, error) {
 		o := c.NewCreateOrderService().Symbol(venueName(q.Symbol)).Side(sideName(q.Side)).Type(kind).NewClientOrderID(q.ClientOrderID).
 			NewOrderRespType(gb.NewOrderRespTypeRESULT)
 		if q.Type.NeedsLimit() {
@@ -69,11 +70,13 @@ func (s *session) Submit(ctx context.Context, q exchange.OrderRequest) (exchange
 			return nil, err
 		}
 		return &gb.Order{
-			Symbol: got.Symbol, OrderID: got.OrderID, ClientOrderID: got.ClientOrderID, Price: got.Price, OrigQuantity: got.OrigQuantity,
-			ExecutedQuantity: got.ExecutedQuantity, CummulativeQuoteQuantity: got.CummulativeQuoteQuantity, Status: got.Status, Type: got.Type,
-			Side: got.Side, StopPrice: q.StopPrice.String(), UpdateTime: got.TransactTime,
+			Symbol: got.Symbol, OrderID: got.OrderID, ClientOrderID: got.ClientOrderID, Price: got.Price,
+			OrigQuantity: got.OrigQuantity, ExecutedQuantity: got.ExecutedQuantity,
+			CummulativeQuoteQuantity: got.CummulativeQuoteQuantity, Status: got.Status, Type: got.Type, Side: got.Side,
+			StopPrice: q.StopPrice.String(), UpdateTime: got.TransactTime,
 		}, nil
-	}, 1)
+	}
+	return s.about(ctx, tradeDeadline, ref, submitting, submits, 1, send, 1)
 }
 
 // echoed is an accepted answer that is about the order that was meant; any other is Unknown.
@@ -173,7 +176,7 @@ func postPair(ctx context.Context, c *gb.Client, form url.Values) ([]*gb.Order, 
 
 // Cancel implements exchange.Connector.
 func (s *session) Cancel(ctx context.Context, ref exchange.OrderRef) (exchange.Result, exchange.Order) {
-	return s.about(ctx, tradeDeadline, ref, canceling, cancels, 1, func(ctx context.Context, c *gb.Client) (*gb.Order, error) {
+	send := func(ctx context.Context, c *gb.Client) (*gb.Order, error) {
 		got, err := c.NewCancelOrderService().Symbol(venueName(ref.Symbol)).OrigClientOrderID(ref.ClientOrderID).Do(ctx, gb.WithRecvWindow(recvWindow))
 		if err == nil && got.OrderID == 0 {
 			got, err = canceledLeg(ctx, ref.ClientOrderID)
@@ -182,11 +185,13 @@ func (s *session) Cancel(ctx context.Context, ref exchange.OrderRef) (exchange.R
 			return nil, err
 		}
 		return &gb.Order{
-			Symbol: got.Symbol, OrderID: got.OrderID, ClientOrderID: got.OrigClientOrderID, Price: got.Price, OrigQuantity: got.OrigQuantity,
-			ExecutedQuantity: got.ExecutedQuantity, CummulativeQuoteQuantity: got.CummulativeQuoteQuantity, Status: got.Status, Type: got.Type,
-			Side: got.Side, UpdateTime: got.TransactTime,
+			Symbol: got.Symbol, OrderID: got.OrderID, ClientOrderID: got.OrigClientOrderID, Price: got.Price,
+			OrigQuantity: got.OrigQuantity, ExecutedQuantity: got.ExecutedQuantity,
+			CummulativeQuoteQuantity: got.CummulativeQuoteQuantity, Status: got.Status, Type: got.Type, Side: got.Side,
+			UpdateTime: got.TransactTime,
 		}, nil
-	})
+	}
+	return s.about(ctx, tradeDeadline, ref, canceling, cancels, 1, send)
 }
 
 // canceledLeg is the report about one leg: the cancel of a leg ends the pair, and the answer is about the list.
@@ -207,9 +212,11 @@ func canceledLeg(ctx context.Context, client string) (*gb.CancelOrderResponse, e
 
 // Query implements exchange.Connector.
 func (s *session) Query(ctx context.Context, ref exchange.OrderRef) (exchange.Result, exchange.Order) {
-	return s.about(ctx, queryDeadline, ref, querying, queries, 4, func(ctx context.Context, c *gb.Client) (*gb.Order, error) {
-		return c.NewGetOrderService().Symbol(venueName(ref.Symbol)).OrigClientOrderID(ref.ClientOrderID).Do(ctx, gb.WithRecvWindow(recvWindow))
-	})
+	send := func(ctx context.Context, c *gb.Client) (*gb.Order, error) {
+		q := c.NewGetOrderService().Symbol(venueName(ref.Symbol)).OrigClientOrderID(ref.ClientOrderID)
+		return q.Do(ctx, gb.WithRecvWindow(recvWindow))
+	}
+	return s.about(ctx, queryDeadline, ref, querying, queries, 4, send)
 }
 
 // The venue's words.
@@ -227,8 +234,9 @@ var (
 	sides    = map[gb.SideType]market.Side{gb.SideTypeBuy: market.Buy, gb.SideTypeSell: market.Sell}
 	statuses = map[gb.OrderStatusType]exchange.OrderStatus{
 		"NEW": exchange.OrderOpen, "PENDING_NEW": exchange.OrderOpen, "PENDING_CANCEL": exchange.OrderOpen,
-		"PARTIALLY_FILLED": exchange.OrderPartiallyFilled, "FILLED": exchange.OrderFilled, "CANCELED": exchange.OrderCanceled,
-		"REJECTED": exchange.OrderRejected, "EXPIRED": exchange.OrderExpired, "EXPIRED_IN_MATCH": exchange.OrderExpired,
+		"PARTIALLY_FILLED": exchange.OrderPartiallyFilled, "FILLED": exchange.OrderFilled,
+		"CANCELED": exchange.OrderCanceled, "REJECTED": exchange.OrderRejected,
+		"EXPIRED": exchange.OrderExpired, "EXPIRED_IN_MATCH": exchange.OrderExpired,
 	}
 )
 

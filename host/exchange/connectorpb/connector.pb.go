@@ -2877,7 +2877,7 @@ type Ack struct {
 	state      protoimpl.MessageState `protogen:"open.v1"`
 	Seq        int64                  `protobuf:"varint,1,opt,name=seq,proto3" json:"seq,omitempty"`
 	OpenOrders int32                  `protobuf:"varint,2,opt,name=open_orders,json=openOrders,proto3" json:"open_orders,omitempty"`
-	// The exchange's time now, as measured last and gone on since by a clock that nobody sets. 0: not known.
+	// The exchange's time now, as measured last and gone on since by a clock that is never set. 0: not known.
 	VenueTimeMs   int64 `protobuf:"varint,3,opt,name=venue_time_ms,json=venueTimeMs,proto3" json:"venue_time_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -51,7 +51,7 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 type ConnectorClient interface {
-	// Describe says what the exchange offers. It needs no network.
+	// Describe returns what the exchange offers. It needs no network.
 	Describe(ctx context.Context, in *DescribeRequest, opts ...grpc.CallOption) (*Description, error)
 	// Open takes the credentials and connects, once per process.
 	Open(ctx context.Context, in *OpenRequest, opts ...grpc.CallOption) (*OpenReply, error)
@@ -71,7 +71,7 @@ type ConnectorClient interface {
 	StreamAccount(ctx context.Context, in *StreamAccountRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[AccountEvent], error)
 	// ArmDeadMan is UNIMPLEMENTED where the exchange has no such switch.
 	ArmDeadMan(ctx context.Context, in *ArmDeadManRequest, opts ...grpc.CallOption) (*ArmDeadManReply, error)
-	// Lease tells the connector that the host lives. When it breaks, or no beat comes for
+	// Lease shows the connector that the host lives. When it breaks, or no beat comes for
 	// the lease's time, the connector cancels the orders of its run and ends.
 	Lease(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[Beat, Ack], error)
 	Close(ctx context.Context, in *CloseRequest, opts ...grpc.CallOption) (*CloseReply, error)
@@ -270,7 +270,7 @@ func (c *connectorClient) Close(ctx context.Context, in *CloseRequest, opts ...g
 // All implementations must embed UnimplementedConnectorServer
 // for forward compatibility.
 type ConnectorServer interface {
-	// Describe says what the exchange offers. It needs no network.
+	// Describe returns what the exchange offers. It needs no network.
 	Describe(context.Context, *DescribeRequest) (*Description, error)
 	// Open takes the credentials and connects, once per process.
 	Open(context.Context, *OpenRequest) (*OpenReply, error)
@@ -290,7 +290,7 @@ type ConnectorServer interface {
 	StreamAccount(*StreamAccountRequest, grpc.ServerStreamingServer[AccountEvent]) error
 	// ArmDeadMan is UNIMPLEMENTED where the exchange has no such switch.
 	ArmDeadMan(context.Context, *ArmDeadManRequest) (*ArmDeadManReply, error)
-	// Lease tells the connector that the host lives. When it breaks, or no beat comes for
+	// Lease shows the connector that the host lives. When it breaks, or no beat comes for
 	// the lease's time, the connector cancels the orders of its run and ends.
 	Lease(grpc.BidiStreamingServer[Beat, Ack]) error
 	Close(context.Context, *CloseRequest) (*CloseReply, error)

@@ -232,8 +232,8 @@ func (a *account) position(s market.Symbol) decimal.Decimal {
 	return decimal.Decimal{}
 }
 
-// priceOf is what an order is worth for each of its units: its own price, or the last close of its symbol. Zero: not
-// known.
+// priceOf is what an order is worth for each of its units: its own price, or the last close of
+// its symbol. Zero: not known.
 func (a *account) priceOf(o *order) decimal.Decimal {
 	price, i := o.LimitPrice, a.v.symbol(o.Symbol)
 	if price.IsZero() {

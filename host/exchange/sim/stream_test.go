@@ -107,7 +107,7 @@ func TestPace(t *testing.T) {
 	})
 }
 
-// What the stream delivers is what history says, over several streams of one session.
+// The stream delivers what history has, over several streams of one session.
 func TestHistoryIsTheStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := New(nil)

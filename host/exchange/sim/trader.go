@@ -22,6 +22,11 @@ func rejected(code, message string) *exchange.Result {
 	return &exchange.Result{Outcome: exchange.Rejected, VenueCode: code, Message: exchange.Clip(message)}
 }
 
+// answer is one whose code is its outcome.
+func answer(o exchange.Outcome, message string) *exchange.Result {
+	return &exchange.Result{Outcome: o, VenueCode: string(o), Message: message}
+}
+
 // Submit implements exchange.Connector.
 func (v *venue) Submit(ctx context.Context, req exchange.OrderRequest) (exchange.Result, exchange.Order) {
 	v.mu.Lock()
@@ -87,7 +92,7 @@ func (v *venue) Cancel(ctx context.Context, name exchange.OrderRef) (exchange.Re
 	}
 	o := v.account.find(name)
 	if o == nil || o.final() {
-		return sealed(exchange.Result{Outcome: exchange.NotOpen, VenueCode: "NOT_OPEN", Message: "no such order is open"}, name, nil), exchange.Order{}
+		return sealed(*answer(exchange.NotOpen, "no such order is open"), name, nil), exchange.Order{}
 	}
 	v.account.cancel(o, reasonCanceled)
 	v.account.publish()
@@ -103,7 +108,7 @@ func (v *venue) Query(ctx context.Context, name exchange.OrderRef) (exchange.Res
 	}
 	o := v.account.find(name)
 	if o == nil {
-		return sealed(exchange.Result{Outcome: exchange.NotFound, VenueCode: "NOT_FOUND", Message: "no such order"}, name, nil), exchange.Order{}
+		return sealed(*answer(exchange.NotFound, "no such order"), name, nil), exchange.Order{}
 	}
 	return sealed(accepted, name, o.Order), o.Order
 }
@@ -204,7 +209,7 @@ func (a *account) refuse(tif market.TimeInForce, orders ...*order) *exchange.Res
 	}
 	for _, o := range orders {
 		if a.byID[o.ClientOrderID] != nil {
-			return &exchange.Result{Outcome: exchange.Duplicate, VenueCode: "DUPLICATE", Message: "the client order id has been used"}
+			return answer(exchange.Duplicate, "the client order id has been used")
 		}
 	}
 	for _, o := range orders { // what a pair ties up is what its dearer leg does
@@ -355,7 +360,7 @@ func (v *venue) StreamAccount(ctx context.Context, on func(exchange.AccountEvent
 		case more:
 			on(n.event)
 		case over:
-			return refused("CLOSED", "the session is closed")
+			return refused(exchange.CodeClosed, "the session is closed")
 		default:
 			select {
 			case <-ctx.Done():

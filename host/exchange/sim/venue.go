@@ -112,7 +112,8 @@ func (v *venue) Open(ctx context.Context, req exchange.OpenRequest) (exchange.Op
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.state != fresh {
-		return exchange.Opened{}, refused("ALREADY_OPEN", "the session has been opened already; a run needs a new one")
+		return exchange.Opened{}, refused(exchange.CodeAlreadyOpen,
+			"the session has been opened already; a run needs a new one")
 	}
 	if err := v.prepare(ctx, req); err != nil {
 		closeTapes(v.tapes)
@@ -229,9 +230,9 @@ func (v *venue) rules(i int) exchange.Market {
 func (v *venue) ready() error {
 	switch v.state {
 	case fresh:
-		return refused("NOT_OPEN", "the session is not open")
+		return refused(exchange.CodeNotOpen, "the session is not open")
 	case closed:
-		return refused("CLOSED", "the session is closed")
+		return refused(exchange.CodeClosed, "the session is closed")
 	}
 	return nil
 }

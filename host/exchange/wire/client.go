@@ -141,8 +141,8 @@ func (c *Client) verdict(r *reader, p *connectorpb.Result) error {
 // reply is one to a call.
 type reply interface{ GetResult() *connectorpb.Result }
 
-// ask makes a call about a symbol, or about none, within a limit and reads its reply. After an error the answer
-// is zero.
+// ask makes a call about a symbol, or about none, within a limit and reads its reply. After an
+// error the answer is zero.
 func ask[Q any, P reply, T any](
 	ctx context.Context, c *Client, limit time.Duration, about market.Symbol,
 	call func(context.Context, Q, ...grpc.CallOption) (P, error), question Q, read func(*reader, P) T,
@@ -232,7 +232,8 @@ func (c *Client) Candles(ctx context.Context, q exchange.CandleQuery) ([]market.
 // outcome is Unknown.
 func send[Q any, P reply, T any](
 	ctx context.Context, c *Client, limit time.Duration, about market.Symbol,
-	call func(context.Context, Q, ...grpc.CallOption) (P, error), question Q, read func(*reader, exchange.Result, P) T,
+	call func(context.Context, Q, ...grpc.CallOption) (P, error), question Q,
+	read func(*reader, exchange.Result, P) T,
 ) (result exchange.Result, orders T) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -250,7 +251,9 @@ func send[Q any, P reply, T any](
 }
 
 // order reads the reply to a call about one order.
-func (c *Client) order(ref exchange.OrderRef) func(*reader, exchange.Result, *connectorpb.OrderReply) exchange.Order {
+func (c *Client) order(
+	ref exchange.OrderRef,
+) func(*reader, exchange.Result, *connectorpb.OrderReply) exchange.Order {
 	return func(r *reader, result exchange.Result, p *connectorpb.OrderReply) exchange.Order {
 		return c.echoed(r, "order", ref, result, p.GetOrder())
 	}
@@ -280,16 +283,18 @@ func (c *Client) echoed(r *reader, field string, ref exchange.OrderRef, result e
 // Submit implements exchange.Connector.
 func (c *Client) Submit(ctx context.Context, req exchange.OrderRequest) (exchange.Result, exchange.Order) {
 	ref := exchange.OrderRef{ClientOrderID: req.ClientOrderID, Symbol: req.Symbol}
-	return send(ctx, c, callLimit, req.Symbol, c.rpc.Submit, message[connectorpb.SubmitRequest](req), c.order(ref))
+	q := message[connectorpb.SubmitRequest](req)
+	return send(ctx, c, callLimit, req.Symbol, c.rpc.Submit, q, c.order(ref))
 }
 
 // SubmitPair implements exchange.Connector.
 func (c *Client) SubmitPair(ctx context.Context, req exchange.PairRequest) (exchange.Result, [2]exchange.Order) {
 	return send(ctx, c, callLimit, "", c.rpc.SubmitPair, message[connectorpb.SubmitPairRequest](req),
 		func(r *reader, result exchange.Result, p *connectorpb.PairReply) [2]exchange.Order {
+			limit := exchange.OrderRef{ClientOrderID: req.LimitID, Symbol: req.Symbol}
+			stop := exchange.OrderRef{ClientOrderID: req.StopID, Symbol: req.Symbol}
 			return [2]exchange.Order{
-				c.echoed(r, "limit", exchange.OrderRef{ClientOrderID: req.LimitID, Symbol: req.Symbol}, result, p.GetLimit()),
-				c.echoed(r, "stop", exchange.OrderRef{ClientOrderID: req.StopID, Symbol: req.Symbol}, result, p.GetStop()),
+				c.echoed(r, "limit", limit, result, p.GetLimit()), c.echoed(r, "stop", stop, result, p.GetStop()),
 			}
 		})
 }

@@ -94,7 +94,8 @@ func candleEventMessage(e exchange.CandleEvent) *connectorpb.CandleEvent {
 		state := message[connectorpb.Link](link{e.State, e.Reason})
 		return &connectorpb.CandleEvent{Event: &connectorpb.CandleEvent_State{State: state}}
 	}
-	return &connectorpb.CandleEvent{Event: &connectorpb.CandleEvent_Candle{Candle: message[connectorpb.SymbolCandle](e)}}
+	candle := message[connectorpb.SymbolCandle](e)
+	return &connectorpb.CandleEvent{Event: &connectorpb.CandleEvent_Candle{Candle: candle}}
 }
 
 // readCandleEvent reads a candle or a state. It leaves to the feed what a venue itself can get wrong: order,

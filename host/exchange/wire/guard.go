@@ -15,13 +15,10 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
-// Codes of what the guard refuses by itself; venues have their own.
+// Codes of what the guard refuses beside those of package exchange.
 const (
-	codeNotOpen     = "NOT_OPEN"
-	codeAlreadyOpen = "ALREADY_OPEN"
-	codeClosed      = "CLOSED"
-	codeNotTrading  = "NOT_TRADING"
-	codeLeaseLost   = "LEASE_LOST"
+	codeNotTrading = "NOT_TRADING"
+	codeLeaseLost  = "LEASE_LOST"
 )
 
 // sessionState is where a session stands. It only moves forward, but that a failed Open
@@ -81,9 +78,9 @@ func refusal(code, message string) exchange.Result {
 func (g *guard) mayLocked(keyed bool) exchange.Result {
 	switch {
 	case g.state == fresh || g.state == opening:
-		return refusal(codeNotOpen, "the session is not open")
+		return refusal(exchange.CodeNotOpen, "the session is not open")
 	case g.state == closed:
-		return refusal(codeClosed, "the session is closed")
+		return refusal(exchange.CodeClosed, "the session is closed")
 	case keyed && !g.req.Trading:
 		return refusal(codeNotTrading, "the session was opened for paper: it makes no request with credentials")
 	}
@@ -124,7 +121,7 @@ func (g *guard) Open(ctx context.Context, req exchange.OpenRequest) (exchange.Op
 	if g.state != fresh {
 		g.mu.Unlock()
 		return exchange.Opened{}, &exchange.Error{Result: exchange.Result{
-			Outcome: exchange.Rejected, VenueCode: codeAlreadyOpen, Message: "the session has been opened already; a run needs a new one",
+			Outcome: exchange.Rejected, VenueCode: exchange.CodeAlreadyOpen, Message: "the session has been opened already; a run needs a new one",
 		}}
 	}
 	g.state = opening
@@ -235,7 +232,7 @@ func (g *guard) sending(reduces bool, refs ...exchange.OrderRef) exchange.Result
 	case g.state == lost || time.Since(g.beat) > g.ttl():
 		return refusal(codeLeaseLost, "the host has been silent for too long")
 	case g.state == closing:
-		return refusal(codeClosed, "the session is being closed")
+		return refusal(exchange.CodeClosed, "the session is being closed")
 	}
 	g.orders.sending(reduces, refs...)
 	return exchange.Result{}

@@ -164,7 +164,7 @@ func exit(id string) exchange.OrderRequest {
 	return q
 }
 
-// TestOnLeaseLoss: the operator says what goes with the lease.
+// TestOnLeaseLoss: the operator decides what is cancelled with the lease.
 func TestOnLeaseLoss(t *testing.T) {
 	for _, test := range []struct {
 		cancels   exchange.LeaseLoss
@@ -375,7 +375,7 @@ func TestGuardRedacts(t *testing.T) {
 	}
 }
 
-// TestOverTheWire: the host sees what the connector says, over gRPC.
+// TestOverTheWire: the host receives what the connector reports, over gRPC.
 func TestOverTheWire(t *testing.T) {
 	f := newFake()
 	conn := exchangetest.Over(t, f.connection())
@@ -438,7 +438,7 @@ func TestOverTheWire(t *testing.T) {
 }
 
 // TestOtherSymbols: the answer to a question about an order on a symbol that is none of the session's may be about
-// it, which is how orders of earlier runs are settled; what nobody asked about stays a lie.
+// it, which is how orders of earlier runs are settled; what was not asked about stays a lie.
 func TestOtherSymbols(t *testing.T) {
 	const other, third = market.Symbol("ETH/USDT"), market.Symbol("SOL/USDT")
 	f := newFake()

@@ -224,7 +224,7 @@ func checkReport(t *testing.T, plan hostPlan, reason string) {
 	}
 }
 
-// gone reports whether a process has ended; one that nobody has reaped yet has.
+// gone reports whether a process has ended; a zombie has.
 func gone(pid int) bool {
 	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
@@ -256,7 +256,7 @@ func manager(t *testing.T, o launch.Options) *launch.Manager {
 	return m
 }
 
-// TestConnectorKilled: the run hears of it, what was on its way is Unknown, and another
+// TestConnectorKilled: the run learns of it, what was on its way is Unknown, and another
 // process can be started.
 func TestConnectorKilled(t *testing.T) {
 	m := manager(t, launch.Options{Dir: install(t, "fake", "liar")})
@@ -320,7 +320,7 @@ func halt(t *testing.T, pid int) {
 	}
 }
 
-// TestConnectorHung: a beat says so soon, and when the process goes on after its lease has
+// TestConnectorHung: a beat shows it soon, and when the process goes on after its lease has
 // run out it sends nothing any more and cleans up.
 func TestConnectorHung(t *testing.T) {
 	tmp := t.TempDir()

@@ -102,10 +102,11 @@ func (s *server) StreamCandles(_ *connectorpb.StreamCandlesRequest, stream grpc.
 	})
 }
 
-// forward sends what a stream brings until the host ends the call or the stream gives up, and why it did; without
-// a reason of its own that is a fault too.
+// forward sends what a stream brings until the host ends the call or the stream gives up, and
+// why it did; without a reason of its own that is a fault too.
 func forward[N, P any](
-	stream grpc.ServerStreamingServer[P], follow func(context.Context, func(N)) error, event func(N) *P, last func(error) *P,
+	stream grpc.ServerStreamingServer[P], follow func(context.Context, func(N)) error,
+	event func(N) *P, last func(error) *P,
 ) error {
 	ctx, cancel := context.WithCancel(stream.Context())
 	defer cancel()

@@ -28,7 +28,7 @@ const (
 var one = decimal.MustNew(1, 0)
 
 // fake is a venue of limit orders that rest for ever. What it is asked goes to a file, if
-// Open names one as the endpoint. Hooks replace what a test wants otherwise.
+// Open names one as the endpoint. Hooks replace what a test needs otherwise.
 type fake struct {
 	mu     sync.Mutex
 	file   string

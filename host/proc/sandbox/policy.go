@@ -211,6 +211,10 @@ type Policy struct {
 	Limits    Limits   `json:"limits"`
 }
 
+// CertificateVariables name the variables of the environment that hold where the system's
+// certificates are, which is not the same everywhere.
+func CertificateVariables() []string { return []string{"SSL_CERT_FILE", "SSL_CERT_DIR"} }
+
 // envName carries the Policy from the host to the shim.
 const envName = "ASSAY_SANDBOX_SHIM"
 

@@ -122,7 +122,7 @@ func networkFiles() []string {
 		"/etc/ssl", "/etc/pki", "/usr/share/ca-certificates", "/usr/local/share/ca-certificates",
 		"/etc/ca-certificates", "/usr/local/share/certs", "/var/lib/ca-certificates",
 	}
-	for _, name := range []string{"SSL_CERT_FILE", "SSL_CERT_DIR"} {
+	for _, name := range CertificateVariables() {
 		for _, path := range filepath.SplitList(os.Getenv(name)) {
 			if filepath.IsAbs(path) {
 				files = append(files, path)

@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// inside tells what a process finds after the shim.
+// inside prints what a process finds after the shim.
 func inside() {
 	var files, cores syscall.Rlimit
 	_ = syscall.Getrlimit(unix.RLIMIT_NOFILE, &files)

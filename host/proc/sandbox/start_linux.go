@@ -91,8 +91,8 @@ const (
 	freeUsers = 0x0ffe0000
 )
 
-// PickUser draws a user without an account for a plugin of a host that is root; 0 says
-// that there is none, or that the host is not root.
+// PickUser draws a user without an account for a plugin of a host that is root; 0 where
+// there is none, or the host is not root.
 func PickUser() int {
 	if os.Geteuid() != 0 {
 		return 0
@@ -106,7 +106,7 @@ func PickUser() int {
 			return firstFree + rand.IntN(freeUsers)
 		}
 	}
-	// In a container with users of its own: one of the last before nobody.
+	// In a container with users of its own: one of the last before the user nobody (65534).
 	const few, nobody = 1000, 65534
 	for _, r := range ranges {
 		if r.first <= nobody-few && nobody <= r.first+r.size {

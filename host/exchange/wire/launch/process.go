@@ -111,9 +111,9 @@ func (m *Manager) start(
 	return p, nil
 }
 
-// environ has where the certificates of the system are, which is not the same everywhere.
+// environ has where the certificates of the system are.
 func environ() (env []string) {
-	for _, name := range []string{"SSL_CERT_FILE", "SSL_CERT_DIR"} {
+	for _, name := range sandbox.CertificateVariables() {
 		if value, ok := os.LookupEnv(name); ok {
 			env = append(env, name+"="+value)
 		}
