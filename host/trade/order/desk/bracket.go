@@ -72,7 +72,7 @@ func (pr *protector) makeLeg(g *bracket, c *market.Child, stop bool, price dec) 
 		in.Type = market.TrailingStop
 	}
 	leg := pr.desk.intake.newOrder(g.parent.sym, in)
-	leg.ParentID, leg.Role, leg.group, leg.parent, leg.waiting = g.parent.ID, market.RoleTakeProfit, g, g.parent, true
+	leg.ParentID, leg.Role, leg.group, leg.waiting = g.parent.ID, market.RoleTakeProfit, g, true
 	if stop {
 		leg.Role = market.RoleStopLoss
 	}

@@ -376,7 +376,7 @@ func (p *logicalOrder) applyChange(d *Desk, in *market.Intent) {
 		p.LimitPrice = s.rules.RoundPrice(p.Side, v)
 	}
 	if v, err := order.FromFloat(in.StopPrice); in.StopPrice != 0 && err == nil {
-		p.StopPrice = s.rules.RoundPrice(p.Side, v)
+		p.StopPrice, p.reached = s.rules.RoundPrice(p.Side, v), false
 	}
 	if in.TrailPercent != 0 || in.TrailAmount != 0 {
 		p.setTrail(in.TrailPercent, in.TrailAmount, p.trail.highWater, s.rules)

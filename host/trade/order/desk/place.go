@@ -116,6 +116,9 @@ func (pl *placer) draftSpec(p *logicalOrder) order.Spec {
 	if p.Type == market.TrailingStop {
 		s.Type = market.Stop
 	}
+	if p.reached { // the venue would have the new order wait for its stop again, or refuse one that the price has passed
+		s.Type, s.StopPrice = market.Limit, dec{}
+	}
 	if p.TimeInForce == market.IOC {
 		s.TimeInForce = market.IOC // gtd is counted here: the venue knows no candles
 	}

@@ -24,12 +24,12 @@ type logicalOrder struct {
 	ending  string         // the reason of a cancel that was asked for
 	expired bool           // ... by the expiry of a gtd order
 	left    int            // candles of a gtd order
+	reached bool           // the stop of a stop-limit, by a candle: it has become a limit
 	trail   trail
 	group   *bracket // of a leg
-	parent  *logicalOrder
-	guards  bool // the host's own sale of what has no exits
-	manual  bool // the operator wanted it
-	taken   bool // a leg whose cancel was asked for to place it anew
+	guards  bool     // the host's own sale of what has no exits
+	manual  bool     // the operator wanted it
+	taken   bool     // a leg whose cancel was asked for to place it anew
 	done    bool
 }
 
@@ -233,6 +233,7 @@ func (p *logicalOrder) onCandle(d *Desk, c market.Candle, at time.Time) {
 			return
 		}
 	}
+	p.reached = p.reached || p.reachesStop(c)
 	if !p.trail.on() || p.expired || p.ending != "" {
 		return
 	}
@@ -256,6 +257,19 @@ func (p *logicalOrder) onCandle(d *Desk, c market.Candle, at time.Time) {
 		return
 	}
 	p.follows = at
+}
+
+// reachesStop reports whether a candle reached the stop of a stop-limit that the venue has.
+func (p *logicalOrder) reachesStop(c market.Candle) bool {
+	if p.Type != market.StopLimit || p.waiting {
+		return false
+	}
+	high, errHigh := order.FromFloat(c.High)
+	low, errLow := order.FromFloat(c.Low)
+	if p.Side == market.Buy {
+		return errHigh == nil && high.Cmp(p.StopPrice) >= 0
+	}
+	return errLow == nil && low.Cmp(p.StopPrice) <= 0
 }
 
 // followTrail replaces the order of a trailing stop that has moved, as soon as an order may leave.
