@@ -282,13 +282,10 @@ func (bk *bookkeeper) askFeePrice() {
 	bk.fees.asked = now
 	pair, to := market.Symbol(asset+"/"+quote), bk.session.clock.Now()
 	from := to.Add(-3 * bk.cfg.Timeframe.Approx())
-	var list []market.Candle
-	var err error
-	bk.session.callVenue(callLimit, time.Time{}, func(ctx context.Context, c *exchange.Connection) exchange.Result {
-		list, err = c.Candles(ctx, exchange.CandleQuery{Symbol: pair, From: from, To: to, Limit: 10})
-		return exchange.ResultOf(err)
-	}, func(r exchange.Result, _ time.Time) {
-		if err != nil || r.Outcome != exchange.Accepted || len(list) == 0 {
+	readVenue(bk.session, func(ctx context.Context, c *exchange.Connection) ([]market.Candle, error) {
+		return c.Candles(ctx, exchange.CandleQuery{Symbol: pair, From: from, To: to, Limit: 10})
+	}, func(list []market.Candle, _ time.Time, err error) {
+		if err != nil || len(list) == 0 {
 			return // the alarm stands, if there are fees without a value
 		}
 		price, err := order.FromFloat(list[len(list)-1].Close)

@@ -47,6 +47,11 @@ func (bk *bookkeeper) changeDesk(n note, f func() (desk.Result, error)) error {
 	return err
 }
 
+// change is changeDesk for what the desk cannot refuse.
+func (bk *bookkeeper) change(f func() desk.Result, source order.Source) {
+	_ = bk.changeDesk(note{source: source}, func() (desk.Result, error) { return f(), nil })
+}
+
 func (bk *bookkeeper) callDesk(f func() (desk.Result, error)) (r desk.Result, err error) {
 	bk.withGate(func() {
 		bk.desk.Begin(max(bk.steps.index-1, 0), bk.now())

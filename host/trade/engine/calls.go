@@ -62,9 +62,9 @@ func (se *session) runEffect(f order.Effect) {
 	case order.Cancel:
 		se.cancelOrder(f)
 	case order.FetchFills:
-		se.fetchOrderFills(f)
+		se.fetchFills(f.Symbol, f.Since, ignore)
 	case order.FetchBalances:
-		se.recon.readBalances(nil)
+		se.recon.readBalances(ignore)
 	}
 }
 
@@ -254,32 +254,37 @@ func (se *session) cancelOrder(f order.Effect) {
 	})
 }
 
-// fetchOrderFills asks for the fills of a symbol.
-func (se *session) fetchOrderFills(f order.Effect) {
-	se.fetchFills(f.Symbol, f.Since, nil)
-}
-
-// fetchFills asks for the fills of a symbol since a time of ours; done hears whether they came.
-func (se *session) fetchFills(symbol market.Symbol, since time.Time, done func(error)) {
-	var page exchange.Fills
+// readVenue reads something of the venue beside the loop; done gets it in the loop.
+func readVenue[T any](se *session, read func(context.Context, *exchange.Connection) (T, error), done func(got T, asked time.Time, err error)) {
+	var got T
 	var err error
-	from := se.venueTime(since)
 	se.callVenue(callLimit, time.Time{}, func(ctx context.Context, c *exchange.Connection) exchange.Result {
-		page, err = c.Fills(ctx, symbol, from)
+		got, err = read(ctx, c)
 		return exchange.ResultOf(err)
 	}, func(r exchange.Result, asked time.Time) {
 		if err == nil && r.Outcome != exchange.Accepted {
 			err = &exchange.Error{Result: r}
 		}
+		done(got, asked, err)
+	})
+}
+
+// ignore is for what is read in its turn: an answer that did not come is asked for again.
+func ignore(error) {}
+
+// fetchFills asks for the fills of a symbol since a time of ours; done gets why they did not come.
+func (se *session) fetchFills(symbol market.Symbol, since time.Time, done func(error)) {
+	from := se.venueTime(since)
+	readVenue(se, func(ctx context.Context, c *exchange.Connection) (exchange.Fills, error) {
+		return c.Fills(ctx, symbol, from)
+	}, func(page exchange.Fills, asked time.Time, err error) {
 		if err == nil {
-			_ = se.books.changeDesk(note{source: order.FromFills}, func() (desk.Result, error) {
-				r, _ := se.books.desk.FillsPage(symbol, page, since, asked, time.Now())
-				return r, nil
-			})
+			se.books.change(func() (r desk.Result) {
+				r, _ = se.books.desk.FillsPage(symbol, page, since, asked, time.Now())
+				return r
+			}, order.FromFills)
 		}
-		if done != nil {
-			done(err)
-		}
+		done(err)
 	})
 }
 

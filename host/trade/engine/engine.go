@@ -287,7 +287,7 @@ func (e *Engine) runTimers() {
 		return
 	}
 	if due := e.books.nextDue(); !due.IsZero() && !due.After(now) {
-		e.books.changeDesk(note{source: order.FromLocal}, func() (desk.Result, error) { return e.books.desk.Due(now), nil })
+		e.books.change(func() desk.Result { return e.books.desk.Due(now) }, order.FromLocal)
 	}
 	if !e.stopped {
 		e.books.recordVerdicts(e.books.guard.OnTime(e.session.clock.Now(), e.books.symbols))

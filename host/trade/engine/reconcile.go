@@ -156,7 +156,7 @@ func (rc *recon) reconcileWhenDue(now time.Time) {
 	}
 	if !now.Before(rc.money) {
 		rc.money = now.Add(moneyEvery)
-		rc.readMoney(rc.symbolsInTurn(), nil)
+		rc.readMoney(rc.symbolsInTurn(), ignore)
 		rc.readMarkets()
 		rc.books.askFeePrice()
 	}
@@ -164,25 +164,19 @@ func (rc *recon) reconcileWhenDue(now time.Time) {
 
 // readOrders takes a list of the open orders. What it lacks is asked for.
 func (rc *recon) readOrders(done func(error)) {
-	var list []exchange.Order
-	var err error
-	rc.session.callVenue(callLimit, time.Time{}, func(ctx context.Context, c *exchange.Connection) exchange.Result {
-		list, err = c.OpenOrders(ctx)
-		return exchange.ResultOf(err)
-	}, func(r exchange.Result, asked time.Time) {
-		if err == nil && r.Outcome != exchange.Accepted {
-			err = &exchange.Error{Result: r}
-		}
+	readVenue(rc.session, func(ctx context.Context, c *exchange.Connection) ([]exchange.Order, error) {
+		return c.OpenOrders(ctx)
+	}, func(list []exchange.Order, asked time.Time, err error) {
 		if err == nil {
 			var foreign []exchange.Order
-			_ = rc.books.changeDesk(note{source: order.FromList}, func() (r desk.Result, _ error) {
+			rc.books.change(func() (r desk.Result) {
 				r, foreign = rc.books.desk.OpenList(list, asked, time.Now())
-				return r, nil
-			})
+				return r
+			}, order.FromList)
 			for _, o := range foreign {
 				rc.warnUnknownOrder(o.ClientOrderID)
 			}
-			if done != nil && err == nil {
+			if done != nil {
 				rc.refuseUnknownOrders(foreign)
 			}
 		}
@@ -238,9 +232,7 @@ func (rc *recon) readMoney(turn []market.Symbol, done func(error)) {
 			switch {
 			case left > 0:
 			case failed != nil:
-				if done != nil {
-					done(failed)
-				}
+				done(failed)
 			default:
 				rc.readBalances(done)
 			}
@@ -249,16 +241,10 @@ func (rc *recon) readMoney(turn []market.Symbol, done func(error)) {
 }
 
 func (rc *recon) readBalances(done func(error)) {
-	var list []exchange.Balance
-	var err error
 	trades := rc.books.trades
-	rc.session.callVenue(callLimit, time.Time{}, func(ctx context.Context, c *exchange.Connection) exchange.Result {
-		list, err = c.Balances(ctx)
-		return exchange.ResultOf(err)
-	}, func(r exchange.Result, _ time.Time) {
-		if err == nil && r.Outcome != exchange.Accepted {
-			err = &exchange.Error{Result: r}
-		}
+	readVenue(rc.session, func(ctx context.Context, c *exchange.Connection) ([]exchange.Balance, error) {
+		return c.Balances(ctx)
+	}, func(list []exchange.Balance, _ time.Time, err error) {
 		if err == nil {
 			for _, b := range list {
 				rc.setFree(b)
@@ -267,9 +253,7 @@ func (rc *recon) readBalances(done func(error)) {
 				rc.compareBalances(list)
 			}
 		}
-		if done != nil {
-			done(err)
-		}
+		done(err)
 	})
 }
 
@@ -340,13 +324,10 @@ func totals(list []exchange.Balance) map[string]dec {
 
 // readMarkets keeps the rules: a symbol that is halted takes no entries until it trades again.
 func (rc *recon) readMarkets() {
-	var list []exchange.Market
-	var err error
-	rc.session.callVenue(callLimit, time.Time{}, func(ctx context.Context, c *exchange.Connection) exchange.Result {
-		list, err = c.Markets(ctx)
-		return exchange.ResultOf(err)
-	}, func(r exchange.Result, _ time.Time) {
-		if err != nil || r.Outcome != exchange.Accepted {
+	readVenue(rc.session, func(ctx context.Context, c *exchange.Connection) ([]exchange.Market, error) {
+		return c.Markets(ctx)
+	}, func(list []exchange.Market, _ time.Time, err error) {
+		if err != nil {
 			return
 		}
 		for _, m := range list {
