@@ -74,18 +74,7 @@ func (pp *paperRun) runLoop(f sim.Feed) error {
 func (pp *paperRun) prepareBooks(src *source, warm []*feed.Step, markets []exchange.Market) error {
 	pp.run.gate.Lock()
 	defer pp.run.gate.Unlock()
-	have := make([]int, len(pp.run.setup.plan.Symbols))
-	for _, b := range warm {
-		for i := range b.Closed {
-			if b.Closed[i] {
-				have[i]++
-			}
-		}
-	}
-	short := 0
-	for _, n := range have {
-		short = max(short, pp.run.setup.warmup-n)
-	}
+	short := feed.MissingWarmup(warm, len(pp.run.setup.plan.Symbols), pp.run.setup.warmup)
 	pp.run.chart.layout.window = int64(len(warm))
 	pp.run.chart.layout.warmup = pp.run.chart.layout.window + int64(short)
 	cfg := sim.Config{

@@ -190,21 +190,7 @@ func (pp *paperRun) readMarkets(ctx context.Context, conn *exchange.Connection) 
 	case err != nil:
 		return nil, engine.ExchangeFault("unreachable", err, "%s does not say which markets it has: %v", pp.run.setup.venue.ID, err)
 	}
-	known := map[market.Symbol]exchange.Market{}
-	for _, m := range all {
-		known[m.Symbol] = m
-	}
-	out := make([]exchange.Market, 0, len(pp.run.setup.plan.Symbols))
-	for _, s := range pp.run.setup.plan.Symbols {
-		m, ok := known[s]
-		if !ok || !m.Trading {
-			f := engine.ExchangeFault("symbol", nil, "%s does not trade %s", pp.run.setup.venue.ID, s)
-			f.Data["symbol"] = s
-			return nil, f
-		}
-		out = append(out, m)
-	}
-	return out, nil
+	return engine.PickMarkets(all, pp.run.setup.plan.Symbols, pp.run.setup.venue.ID)
 }
 
 // stopCause lets a stop win over the errors that it causes.

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -42,10 +43,6 @@ func (bk *bookkeeper) raiseWarning(code, text string) { bk.raiseAlarm(code, "", 
 
 // clearAlarm tells that it holds no more.
 func (bk *bookkeeper) clearAlarm(code, subject string) { bk.cfg.Host.Clear(code, subject) }
-
-// subjectOf is what an alarm of the desk's is about: a symbol, so that a thousand orders are not a thousand
-// alarms.
-func subjectOf(f order.Effect) string { return string(f.Symbol) }
 
 // LimitAlarms are those of the limits of risk. Its zero value has raised nothing.
 type LimitAlarms struct {
@@ -205,7 +202,7 @@ func (e *Engine) AcknowledgeDrift(ctx context.Context) (string, error) {
 			return "", &Refused{"no_alarm", "There is no difference any more."}
 		}
 		said := driftText(e.recon.off)
-		for _, asset := range sortedAssets(e.recon.off) {
+		for _, asset := range slices.Sorted(maps.Keys(e.recon.off)) {
 			e.books.bookDifference(asset, e.recon.off[asset], false)
 		}
 		e.recon.clearDrift()
@@ -220,19 +217,10 @@ func (rc *recon) clearDrift() {
 	rc.books.clearAlarm(CodeBalanceDrift, "")
 }
 
-func sortedAssets(m map[string]dec) []string {
-	list := make([]string, 0, len(m))
-	for a := range m {
-		list = append(list, a)
-	}
-	slices.Sort(list)
-	return list
-}
-
 // driftText says by how much balances are off.
 func driftText(off map[string]dec) string {
 	var parts []string
-	for _, a := range sortedAssets(off) {
+	for _, a := range slices.Sorted(maps.Keys(off)) {
 		parts = append(parts, signed(off[a], a))
 	}
 	return "the account has " + strings.Join(parts, " and ") + " than the run's fills explain"

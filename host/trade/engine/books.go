@@ -134,7 +134,7 @@ func (bk *bookkeeper) applyEffects(n note, r desk.Result) {
 			bk.onFill(f)
 			booked = true
 		case order.Alarm:
-			bk.raiseAlarm(f.Code, subjectOf(f), f.Message)
+			bk.raiseAlarm(f.Code, string(f.Symbol), f.Message) // a thousand orders are not a thousand alarms
 		case order.Reduce:
 			bk.guard.Raise(risk.Reason{Code: risk.Code(f.Code), State: risk.Reducing, Clears: risk.AtEnd, Since: bk.now(), Message: "an order of the run cannot be trusted: " + f.Code})
 		case order.Halt:

@@ -72,7 +72,10 @@ func (se *session) runEffect(f order.Effect) {
 // is none, refused is the answer. Limit is the deadline, after is when to begin.
 func (se *session) callVenue(limit time.Duration, after time.Time, f func(context.Context, *exchange.Connection) exchange.Result, answer func(exchange.Result, time.Time)) {
 	asked := time.Now()
-	if no := se.denyCall(asked); no.Denies() {
+	no := admission.Judge(admission.Conditions{
+		Unlinked: se.link == nil || se.link.down, Ban: se.calls.ban(asked),
+	}, admission.Request)
+	if no.Denies() {
 		answer(no.Result(), asked)
 		return
 	}
@@ -122,13 +125,6 @@ func (se *session) reportLink(latency time.Duration) {
 		l.Up, l.Offset, l.Synthetic = se.recon.synced, se.link.offset, se.link.own
 	}
 	se.cfg.Link(l)
-}
-
-// denyCall returns why no request can be made.
-func (se *session) denyCall(now time.Time) admission.Denial {
-	return admission.Judge(admission.Conditions{
-		Unlinked: se.link == nil || se.link.down, Ban: se.calls.ban(now),
-	}, admission.Request)
 }
 
 // admitSend is what becomes of an order that may not leave now; "" when it may. It was judged when it was written down,

@@ -62,8 +62,9 @@ var errFinished = errors.New("the candles have ended")
 //
 // But for what says otherwise all of them are of the goroutine in Run.
 type Engine struct {
-	cfg   *Config
-	inbox inbox
+	*parts
+	starter *starter
+	inbox   inbox
 	// life is the context of everything that goes on during the stop.
 	life    context.Context
 	running sync.WaitGroup // every goroutine of the run
@@ -75,21 +76,21 @@ type Engine struct {
 	stopped   bool // no step is taken any more
 	ticked    time.Time
 	bare      []desk.Gap // what had no exits when the run ended
+}
 
+// parts are the parts of a run, which know each other.
+type parts struct {
+	cfg     *Config
+	loop    *Engine
 	session *session
 	books   *bookkeeper
 	steps   *steps
 	recon   *recon
-	starter *starter
 }
 
 // session is the connection to the venue, and what goes on over it.
 type session struct {
-	cfg     *Config
-	loop    *Engine
-	books   *bookkeeper
-	steps   *steps
-	recon   *recon
+	*parts
 	barrier *order.Barrier // the stop closes it; for every goroutine
 	calls   calls
 	coming  atomic.Pointer[link] // a new connection that is not in use yet
@@ -104,12 +105,7 @@ type session struct {
 
 // bookkeeper is the books of the run: the order manager, the limits, and what is to be written down.
 type bookkeeper struct {
-	cfg     *Config
-	loop    *Engine
-	session *session
-	steps   *steps
-	recon   *recon
-
+	*parts
 	// The desk exists from the snapshot on; others read it with the gate held.
 	desk      *desk.Desk
 	rec       sim.Recorder
@@ -131,15 +127,13 @@ type bookkeeper struct {
 // New makes the engine of a run.
 func New(cfg Config) *Engine {
 	cfg = cfg.withDefaults()
-	e := &Engine{cfg: &cfg}
-	e.inbox.wake = make(chan struct{}, 1)
-	e.session = &session{cfg: &cfg, loop: e, barrier: new(order.Barrier), calls: calls{leaveBy: map[string]market.Time{}}}
-	e.books = &bookkeeper{cfg: &cfg, loop: e, session: e.session, counted: map[string]bool{}, shown: map[market.OrderID]int{}}
-	e.steps = &steps{cfg: &cfg, loop: e, session: e.session, books: e.books, offers: make(feed.Offers)}
-	e.recon = &recon{cfg: &cfg, loop: e, session: e.session, books: e.books}
-	e.session.books, e.session.steps, e.session.recon = e.books, e.steps, e.recon
-	e.books.steps, e.books.recon, e.steps.recon = e.steps, e.recon, e.recon
-	e.starter = &starter{cfg: &cfg, loop: e, session: e.session, books: e.books, recon: e.recon}
+	p := &parts{cfg: &cfg}
+	p.session = &session{parts: p, barrier: new(order.Barrier), calls: calls{leaveBy: map[string]market.Time{}}}
+	p.books = &bookkeeper{parts: p, counted: map[string]bool{}, shown: map[market.OrderID]int{}}
+	p.steps = &steps{parts: p, offers: make(feed.Offers)}
+	p.recon = &recon{parts: p}
+	e := &Engine{parts: p, starter: &starter{parts: p}, inbox: inbox{wake: make(chan struct{}, 1)}}
+	p.loop = e
 	return e
 }
 
@@ -167,7 +161,9 @@ func (e *Engine) Run(ctx context.Context) error {
 		err = context.Cause(ctx) // what a stop breaks off has not failed
 	}
 	err = e.stopTrading(err)
-	e.session.closeSession()
+	if l := e.session.link; l != nil {
+		e.session.closeLink(l, false)
+	}
 	end()
 	e.running.Wait()
 	if l := e.session.coming.Load(); l != nil { // it came when nobody took it any more

@@ -164,13 +164,6 @@ func (l *link) let(open bool) {
 	}
 }
 
-// closeSession ends the connection of a run that is over.
-func (se *session) closeSession() {
-	if se.link != nil {
-		se.closeLink(se.link, false)
-	}
-}
-
 // keepLease tells the connector that the host lives, and the venue where it wants to know.
 func (se *session) keepLease(l *link) {
 	offset := l.offset

@@ -26,11 +26,7 @@ var driftBound = decimal.MustNew(1, 6)
 
 // recon is what is known of how the books and the venue agree.
 type recon struct {
-	cfg     *Config
-	loop    *Engine
-	session *session
-	books   *bookkeeper
-
+	*parts
 	markets []exchange.Market // of the run's symbols, in their order
 	synced  bool              // the account stream has missed nothing, as far as is known
 	round   int               // of the resync that counts

@@ -129,34 +129,33 @@ func idsOf(list []order.Status) []string {
 func (s *settling) do(ctx context.Context, f order.Effect) error {
 	c := s.starter.session.link.conn
 	o, _ := s.book.Get(f.Order)
-	now := time.Now()
+	ev := order.Event{Source: order.FromReply, ClientOrderID: f.Order, Attempt: f.Attempt, AskedAt: time.Now()}
+	limit, cancel := context.WithTimeout(ctx, callLimit)
+	defer cancel()
 	switch f.Do {
 	case order.Send:
 		if err := s.apply(order.Event{Kind: order.Handed, Source: order.FromLocal, ClientOrderID: f.Order}); err != nil {
 			return err
 		}
-		limit, cancel := context.WithTimeout(ctx, callLimit)
-		defer cancel()
-		r, got := c.Submit(limit, o.Spec.Request())
-		return s.answered(ctx, order.Event{Kind: order.SubmitReply, Source: order.FromReply, ClientOrderID: f.Order, Attempt: f.Attempt, Result: r, Order: got})
+		ev.Kind, ev.AskedAt = order.SubmitReply, time.Time{}
+		ev.Result, ev.Order = c.Submit(limit, o.Spec.Request())
+		return s.answered(ctx, ev)
 	case order.Query:
-		limit, cancel := context.WithTimeout(ctx, queryLimit)
-		defer cancel()
-		r, got := c.Query(limit, o.Spec.Ref())
-		return s.answered(ctx, order.Event{Kind: order.QueryReply, Source: order.FromQuery, ClientOrderID: f.Order, Result: r, Order: got, AskedAt: now})
+		short, end := context.WithTimeout(ctx, queryLimit)
+		defer end()
+		ev.Kind, ev.Source = order.QueryReply, order.FromQuery
+		ev.Result, ev.Order = c.Query(short, o.Spec.Ref())
+		return s.answered(ctx, ev)
 	case order.Cancel:
-		limit, cancel := context.WithTimeout(ctx, callLimit)
-		defer cancel()
-		r, got := c.Cancel(limit, o.Spec.Ref())
-		return s.answered(ctx, order.Event{Kind: order.CancelReply, Source: order.FromReply, ClientOrderID: f.Order, Result: r, Order: got, AskedAt: now})
+		ev.Kind = order.CancelReply
+		ev.Result, ev.Order = c.Cancel(limit, o.Spec.Ref())
+		return s.answered(ctx, ev)
 	case order.FetchFills:
-		limit, cancel := context.WithTimeout(ctx, callLimit)
-		defer cancel()
 		page, err := c.Fills(limit, f.Symbol, s.starter.session.venueTime(f.Since))
 		if err != nil {
 			return s.sitOut(ctx, exchange.ResultOf(err)) // asked for again
 		}
-		effects, _ := s.book.FillsPage(f.Symbol, page, f.Since, now, time.Now())
+		effects, _ := s.book.FillsPage(f.Symbol, page, f.Since, ev.AskedAt, time.Now())
 		s.todo = append(s.todo, effects...)
 	case order.Tell:
 		return s.moved(o)

@@ -24,12 +24,7 @@ const (
 
 // starter is what a run does before its first candle.
 type starter struct {
-	cfg     *Config
-	loop    *Engine
-	session *session
-	books   *bookkeeper
-	recon   *recon
-
+	*parts
 	reachBy time.Time // when it gives up on a venue that wants no requests
 	sold    int64     // sequence numbers that it used to sell what earlier runs left
 	release []left    // what it hands to the operator
@@ -100,17 +95,23 @@ func (sr *starter) readRules(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	sr.recon.markets = nil
-	for _, s := range sr.cfg.Symbols {
+	sr.recon.markets, err = PickMarkets(all, sr.cfg.Symbols, sr.cfg.Venue.ID)
+	return err
+}
+
+// PickMarkets are the rules of some symbols, in their order; a *Fault where the venue does not trade one.
+func PickMarkets(all []exchange.Market, symbols []market.Symbol, venue string) ([]exchange.Market, error) {
+	picked := make([]exchange.Market, 0, len(symbols))
+	for _, s := range symbols {
 		i := slices.IndexFunc(all, func(m exchange.Market) bool { return m.Symbol == s })
 		if i < 0 || !all[i].Trading {
-			f := ExchangeFault("symbol", nil, "%s does not trade %s", sr.cfg.Venue.ID, s)
+			f := ExchangeFault("symbol", nil, "%s does not trade %s", venue, s)
 			f.Data["symbol"] = s
-			return f
+			return nil, f
 		}
-		sr.recon.markets = append(sr.recon.markets, all[i])
+		picked = append(picked, all[i])
 	}
-	return nil
+	return picked, nil
 }
 
 // snapshot reads something of the venue, a few times if need be. A venue that wants no requests for

@@ -18,12 +18,7 @@ import (
 
 // steps is where the run is in its candles, and the strategy that is asked at each.
 type steps struct {
-	cfg     *Config
-	loop    *Engine
-	session *session
-	books   *bookkeeper
-	recon   *recon
-
+	*parts
 	feed   *feed.Feed
 	layout Layout
 	index  int64       // of the next step
@@ -140,18 +135,7 @@ func (e *Engine) runBeside(ctx context.Context, f func(context.Context) error) e
 
 // layOut says what of the candles begins where.
 func (st *steps) layOut(warm []*feed.Step) error {
-	have := make([]int, len(st.cfg.Symbols))
-	for _, s := range warm {
-		for i := range s.Closed {
-			if s.Closed[i] {
-				have[i]++
-			}
-		}
-	}
-	l := Layout{Window: int64(len(warm))}
-	for _, n := range have {
-		l.Short = max(l.Short, st.cfg.Warmup-n)
-	}
+	l := Layout{Window: int64(len(warm)), Short: feed.MissingWarmup(warm, len(st.cfg.Symbols), st.cfg.Warmup)}
 	l.Warmup = l.Window + int64(l.Short)
 	if n := len(warm); n > 0 {
 		last := warm[n-1]

@@ -66,6 +66,20 @@ func (c Offers) Step(ctx context.Context, s *Step) error {
 	return nil
 }
 
+// MissingWarmup is how many of the wanted candles the symbol with the fewest lacks.
+func MissingWarmup(warm []*Step, symbols, wanted int) (short int) {
+	for i := range symbols {
+		have := 0
+		for _, s := range warm {
+			if s.Closed[i] {
+				have++
+			}
+		}
+		short = max(short, wanted-have)
+	}
+	return short
+}
+
 // The codes of alarms.
 const (
 	// CandleCorrected: the venue sent another version of a candle; the first is kept.

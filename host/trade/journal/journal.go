@@ -34,6 +34,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -63,7 +64,7 @@ type Options struct {
 type Journal struct {
 	clock   func() time.Time
 	lock    *file.Lock
-	witness *witness
+	witness *os.File
 
 	// mu makes the writes one after the other and guards what follows.
 	mu     sync.Mutex
@@ -107,21 +108,21 @@ func Open(ctx context.Context, dir string, opts Options) (*Opened, error) {
 func open(ctx context.Context, dir string, opts Options) (*Opened, error) {
 	path := filepath.Join(dir, FileName)
 	o := &Opened{Journal: &Journal{clock: opts.Now, n: map[string]int64{}, sum: newRowDigest()}}
-	found, err := inspect(ctx, path)
+	exists, at, err := inspect(ctx, path)
 	var damage *damageError
 	switch {
 	case errors.As(err, &damage):
 		if o.Quarantined, err = quarantine(ctx, path, damage, opts.Now()); err != nil {
 			return nil, err
 		}
-		found = finding{}
+		exists, at = false, head{}
 	case err != nil:
 		return nil, err
 	}
-	o.New = !found.exists && o.Quarantined == nil
-	if err := o.start(ctx, path, found.head); err == nil {
+	o.New = !exists && o.Quarantined == nil
+	if err := o.start(ctx, path, at); err == nil {
 		return o, nil
-	} else if o.Quarantined != nil || !found.exists || !isDamage(err) {
+	} else if o.Quarantined != nil || !exists || !isDamage(err) {
 		return nil, err
 	} else if o.Quarantined, err = quarantine(ctx, path, &damageError{reason: err.Error()}, opts.Now()); err != nil {
 		return nil, err
@@ -154,7 +155,7 @@ func (j *Journal) start(ctx context.Context, path string, at head) (err error) {
 		return errors.Join(err, j.db.Close())
 	}
 	j.head = at
-	j.witness.write(at)
+	writeWitness(j.witness, at)
 	_ = file.SyncDir(filepath.Dir(path))
 	_ = file.SyncDir(filepath.Dir(filepath.Dir(path)))
 	return nil
@@ -179,7 +180,7 @@ func (j *Journal) Close() error {
 	if j.db == nil {
 		return nil
 	}
-	err := errors.Join(j.db.Close(), j.witness.close())
+	err := errors.Join(j.db.Close(), j.witness.Close())
 	j.db = nil
 	j.lock.Release()
 	return err
@@ -411,7 +412,7 @@ func (j *Journal) transact(ctx context.Context, runID string, entries []*body, f
 	switch {
 	case err == nil:
 		j.head, j.n[runID] = t.head, t.n
-		j.witness.write(t.head)
+		writeWitness(j.witness, t.head)
 		return nil
 	case errors.Is(err, errNothing):
 		return nil

@@ -229,17 +229,6 @@ func passed(b Batch) {
 	}
 }
 
-// Step writes the candles of a step with the account before it, which must be on disk
-// before the strategy is asked. It sets Step of the candles.
-func (r *Run) Step(ctx context.Context, step int64, candles []Candle, equity []Equity, entries ...Entry) error {
-	candles = slices.Clone(candles)
-	for i := range candles {
-		candles[i].Step = step
-	}
-	_, err := r.Commit(ctx, Batch{Candles: candles, Equity: equity, Entries: entries})
-	return err
-}
-
 // Intent writes an order down; it must not be sent before this returns nil. Both legs of a
 // pair go into one call.
 func (r *Run) Intent(ctx context.Context, intents ...Intent) error {

@@ -76,10 +76,6 @@ func (a *action) apply(ev Event) error {
 		if a.r.state == Intent {
 			a.r.resendAt = a.at.Add(heldAgain)
 		}
-	case HostRestarted:
-		if a.r.state == Intent || a.r.state == Sent {
-			a.step(Restarted)
-		}
 	}
 	return nil
 }

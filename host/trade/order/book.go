@@ -302,26 +302,15 @@ func (b *Book) OpenList(orders []exchange.Order, asked, at time.Time) (effects [
 
 // Unresolved says that an order of the symbol is of unknown fate: no entries until it is known.
 func (b *Book) Unresolved(symbol market.Symbol) bool {
-	for _, r := range b.working() {
-		if r.spec.Symbol == symbol && r.state == Lost {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(b.working(), func(r *record) bool { return r.spec.Symbol == symbol && r.state == Lost })
 }
 
 // UnknownSale says that a sale of the symbol is of unknown fate.
 func (b *Book) UnknownSale(symbol market.Symbol) bool {
-	for _, r := range b.working() {
-		if r.spec.Symbol == symbol && r.spec.Side == market.Sell && r.state == Lost {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(b.working(), func(r *record) bool {
+		return r.spec.Symbol == symbol && r.spec.Side == market.Sell && r.state == Lost
+	})
 }
-
-// Halted says that an order has been unknown for too long.
-func (b *Book) Halted() bool { return b.halted }
 
 // WithdrawUnsent ends every order of the symbol (of all when empty) that waits to be sent: the step's next close came,
 // or a barrier.
@@ -359,7 +348,8 @@ func (b *Book) Exposure(symbol market.Symbol) Exposure {
 		}
 		switch {
 		case r.spec.Side == market.Sell:
-			if r.spec.Sibling == "" || r.spec.Type == market.Limit || !b.legExposed(r.spec.Sibling) {
+			other := b.byID[r.spec.Sibling]
+			if r.spec.Sibling == "" || r.spec.Type == market.Limit || other == nil || !other.state.Exposed() {
 				sell = plus(sell, left) // one leg of a pair cancels the other
 			}
 		case quote:
@@ -371,11 +361,6 @@ func (b *Book) Exposure(symbol market.Symbol) Exposure {
 	}
 	e.Buy, e.BuyValue, e.Sell = toDec(buy), toDec(value), toDec(sell)
 	return e
-}
-
-func (b *Book) legExposed(id string) bool {
-	r := b.byID[id]
-	return r != nil && r.state.Exposed()
 }
 
 // Price is what an order is valued at: its limit, else its stop, else the reference.

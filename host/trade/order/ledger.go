@@ -1,6 +1,7 @@
 package order
 
 import (
+	"cmp"
 	"fmt"
 	"math/big"
 	"slices"
@@ -230,12 +231,7 @@ func (l *Ledger) ThirdFees() []AssetAmount {
 	for asset, r := range l.third {
 		list = append(list, AssetAmount{asset, toDec(r)})
 	}
-	slices.SortFunc(list, func(a, b AssetAmount) int {
-		if a.Asset < b.Asset {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(list, func(a, b AssetAmount) int { return cmp.Compare(a.Asset, b.Asset) })
 	return list
 }
 
@@ -327,9 +323,9 @@ func (l *Ledger) OnCandle(symbol market.Symbol, c market.Candle) {
 	if b == nil || b.trip == nil || b.flat() || c.CloseTime <= b.trip.opened {
 		return
 	}
-	low, lowErr := fromFloat(c.Low)
-	high, highErr := fromFloat(c.High)
-	last, lastErr := fromFloat(c.Close)
+	low, lowErr := FromFloat(c.Low)
+	high, highErr := FromFloat(c.High)
+	last, lastErr := FromFloat(c.Close)
 	if lowErr != nil || highErr != nil || lastErr != nil {
 		return // the feed drops such candles
 	}

@@ -1,8 +1,10 @@
 package order
 
 import (
+	"cmp"
+	"maps"
 	"math/big"
-	"sort"
+	"slices"
 	"time"
 
 	"github.com/assay-run/assay/host/exchange"
@@ -159,17 +161,9 @@ func (r *record) judge(state State, cum *big.Rat, reason string) {
 
 // tradeList is the trades by time and id, so that it does not depend on how they came.
 func (r *record) tradeList() []exchange.Fill {
-	list := make([]exchange.Fill, 0, len(r.trades))
-	for _, f := range r.trades {
-		list = append(list, f)
-	}
-	sort.Slice(list, func(i, j int) bool {
-		if list[i].Time != list[j].Time {
-			return list[i].Time < list[j].Time
-		}
-		return list[i].TradeID < list[j].TradeID
+	return slices.SortedFunc(maps.Values(r.trades), func(a, b exchange.Fill) int {
+		return cmp.Or(cmp.Compare(a.Time, b.Time), cmp.Compare(a.TradeID, b.TradeID))
 	})
-	return list
 }
 
 // The unknown rule.

@@ -99,13 +99,8 @@ func (m Rules) Check(s Spec, last dec) string {
 	if code := m.checkPrices(s, last); code != "" {
 		return code
 	}
-	price := last
-	if s.LimitPrice.IsPos() {
-		price = s.LimitPrice
-	} else if s.StopPrice.IsPos() {
-		price = s.StopPrice
-	}
-	return m.checkNotional(times(exact(s.Quantity), exact(price)))
+	s.Reference = last
+	return m.checkNotional(times(exact(s.Quantity), exact(s.Price())))
 }
 
 func (m Rules) checkPrices(s Spec, last dec) string {
@@ -151,9 +146,6 @@ func (m Rules) Dust(quantity, price dec) bool {
 	}
 	return m.Check(Spec{Type: market.Market, Quantity: q}, price.Max(decimal.Zero)) == CodeBelowMinimum
 }
-
-// FromFloat is the decimal of 15 significant digits that a strategy's number stands for, as in a backtest.
-func FromFloat(x float64) (decimal.Decimal, error) { return fromFloat(x) }
 
 // Spendable is what of a budget may be asked for so that budget covers the fee too, on the venue's decimals.
 func (m Rules) Spendable(budget dec) dec {
@@ -267,9 +259,9 @@ func toDec(r *big.Rat) dec {
 	return d
 }
 
-// fromFloat is the decimal of 15 significant digits that a strategy's float64 stands for,
+// FromFloat is the decimal of 15 significant digits that a strategy's float64 stands for,
 // correctly rounded, as in a backtest.
-func fromFloat(x float64) (dec, error) {
+func FromFloat(x float64) (dec, error) {
 	if math.IsNaN(x) || math.IsInf(x, 0) {
 		return dec{}, fmt.Errorf("%v is no number to trade with", x)
 	}

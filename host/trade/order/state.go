@@ -108,8 +108,6 @@ const (
 	NotSendable Kind = "not_sendable"
 	// Held: it may not leave now and was not handed over; Send is asked for again in a while.
 	Held Kind = "held"
-	// HostRestarted: the order is of a process that is gone.
-	HostRestarted Kind = "restart"
 )
 
 // Event is one thing that happened to one order.
@@ -229,11 +227,6 @@ func Ours(id string) bool {
 	return true
 }
 
-// OfRun says that an id was made by the run with this tag.
-func OfRun(id, tag string) bool {
-	return Ours(id) && id[len(idPrefix):len(idPrefix)+tagLength] == tag
-}
-
 func hashed(text string, n int) string {
 	sum := sha256.Sum256([]byte(text))
 	return b32.EncodeToString(sum[:])[:n]
@@ -256,9 +249,6 @@ const (
 	Rejected State = "rejected" // the venue said no, or it never reached the venue
 	Expired  State = "expired"  // the venue ended it
 )
-
-// States are all of them, for whoever must handle each.
-var States = []State{None, Denied, Intent, Sent, Lost, Open, Partial, Filled, Canceled, Rejected, Expired}
 
 // Terminal says that the order ended. A fill that nobody announced opens it again.
 func (s State) Terminal() bool {
@@ -315,12 +305,6 @@ const (
 	// Stale: older or repeated.
 	Stale Evidence = "stale"
 )
-
-// AllEvidence is every kind.
-var AllEvidence = []Evidence{
-	Deny, Commit, HandOver, Refused, Unsent, TooLate, Doubt, Restarted, Acked, FilledPart, FilledAll, Overfill,
-	CancelWanted, CancelDoubt, CanceledThere, ExpiredThere, Absent, Stale,
-}
 
 // rule is one legal pair.
 type rule struct {
