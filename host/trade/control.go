@@ -82,7 +82,7 @@ func notTrading(message string) *engine.Refused {
 func refusedControl(r *engine.Refused) error {
 	pointer := map[string]string{"no_position": "/symbol", "no_order": "/order_id", "no_alarm": "/alarm_id"}[r.Reason]
 	field := run.FieldError{Pointer: cmp.Or(pointer, "/action"), Message: r.Message, Rule: r.Reason}
-	return &run.RequestError{Code: "VALIDATION_FAILED", Message: r.Message, Fields: []run.FieldError{field}}
+	return &run.RequestError{Code: run.CodeValidationFailed, Message: r.Message, Fields: []run.FieldError{field}}
 }
 
 func (x *Execution) runControl(ctx context.Context, c runner.Command) (string, error) {
@@ -116,7 +116,7 @@ func (x *Execution) runControl(ctx context.Context, c runner.Command) (string, e
 }
 
 func notSupported(a runner.Action) error {
-	return run.Refuse("MODE_NOT_SUPPORTED", map[string]any{"reason": "action"},
+	return run.Refuse(run.CodeModeNotSupported, map[string]any{"reason": "action"},
 		"This version has no control %q.", a)
 }
 
@@ -158,7 +158,7 @@ func (x *Execution) stopAs(e *engine.Engine, positions string) error {
 	case positions == "":
 		return nil
 	case e == nil && engine.OnStop(positions) == engine.Flatten:
-		return run.Refuse("MODE_NOT_SUPPORTED", map[string]any{"reason": "mode"},
+		return run.Refuse(run.CodeModeNotSupported, map[string]any{"reason": "mode"},
 			"A paper run sells with its next candle: flatten it, and stop it once it is flat.")
 	case e != nil:
 		e.StopAs(engine.OnStop(positions))
@@ -388,7 +388,7 @@ func (x *Execution) warn(code, message string) { x.Raise(alarm.Occurrence{Code: 
 
 // alarmsLeft are the alarms of a run that a crash cut short: what is about its trading ended with it.
 func (l *Launcher) alarmsLeft(ctx context.Context, runID string) ([]alarm.Alarm, error) {
-	var set alarm.Set
+	set := alarm.Set{Table: engine.AlarmTable()}
 	err := journal.Each(func(p journal.Page) (journal.Rows[journal.Entry], error) {
 		return l.opts.Journal.Log(ctx, runID, p, logAlarm)
 	}, func(e journal.Entry) error {

@@ -96,7 +96,7 @@ type ending struct {
 
 // withParts gives a run its parts.
 func (x *Execution) withParts() *Execution {
-	x.permit, x.paper, x.alarms = &permit{run: x}, &paperRun{run: x}, &alarms{run: x}
+	x.permit, x.paper, x.alarms = &permit{run: x}, &paperRun{run: x}, &alarms{run: x, set: alarm.Set{Table: engine.AlarmTable()}}
 	return x
 }
 

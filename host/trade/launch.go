@@ -177,12 +177,12 @@ func (l *Launcher) launch(ctx context.Context, runID string, req runner.StartReq
 		return nil, err
 	}
 	if l.opts.Journal == nil {
-		return nil, &run.RequestError{Code: "RUN_START_FAILED", Cause: l.opts.NoJournal,
+		return nil, &run.RequestError{Code: run.CodeStartFailed, Cause: l.opts.NoJournal,
 			Message: fmt.Sprintf("Paper and live runs need their journal, which could not be opened: %v. Mend that and start the service again.", l.opts.NoJournal),
 			Details: map[string]any{"reason": fmt.Sprint(l.opts.NoJournal), "log_tail": []string{}}}
 	}
 	if x.lines, err = decision.New(l.opts.SpoolDir, artifact.FullSplitID); err != nil {
-		return nil, &run.RequestError{Code: "RUN_START_FAILED", Message: fmt.Sprintf("No temporary file could be made: %v", err),
+		return nil, &run.RequestError{Code: run.CodeStartFailed, Message: fmt.Sprintf("No temporary file could be made: %v", err),
 			Details: map[string]any{"reason": err.Error(), "log_tail": []string{}}, Cause: err}
 	}
 	x.times.started = x.clock()
@@ -278,7 +278,7 @@ func (pm *permit) askPolicy(ctx context.Context) (err error) {
 func (pm *permit) fixLimits() error {
 	pm.bounds = pm.tightenLimits()
 	if pm.realMoney() && !pm.bounds.Capped() && !pm.admission.Gated() {
-		return run.Refuse("MODE_NOT_SUPPORTED", map[string]any{"reason": "risk_limit_required"},
+		return run.Refuse(run.CodeModeNotSupported, map[string]any{"reason": "risk_limit_required"},
 			"Real money is traded only with a cap on one order: start the service with --risk-max-order-notional.")
 	}
 	pm.risk = ShowLimits(pm.bounds, pm.riskMode())

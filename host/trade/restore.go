@@ -57,11 +57,8 @@ func (l *Launcher) Interrupted(ctx context.Context) (rep *runner.Report, cleared
 	return rep, func() error { return end(info, rep.Snapshot.Failure.Code) }, nil
 }
 
-// codeQuarantined is the failure of a run whose journal was damaged, logQuarantined what says so in the new one.
-const (
-	codeQuarantined = runner.CodeJournalQuarantined
-	logQuarantined  = "quarantined"
-)
+// logQuarantined is the entry of a run whose journal was damaged, in the new one.
+const logQuarantined = "quarantined"
 
 // Quarantined writes into the new journal of which interrupted runs the damaged one was, so that they are shown
 // until they are reset, through any restart. Rows are the registry's of runs that were cut short: what the
@@ -115,7 +112,7 @@ func (l *Launcher) quarantined(ctx context.Context, info journal.Info, f *artifa
 	if err != nil || !ok || !is || json.Unmarshal(raw, &body) != nil {
 		return false
 	}
-	f.Code, f.Phase = codeQuarantined, ""
+	f.Code, f.Phase = runner.CodeJournalQuarantined, ""
 	f.Message = "The journal of the run was damaged and set aside as " + body.File + ": what the run did, and which orders it left open, is not known here."
 	if info.Mode == journal.Live {
 		f.Message += " Look at its orders at " + info.Exchange + " before you trade again."

@@ -11,6 +11,7 @@ import (
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/host/proc/sandbox"
+	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/host/trade/engine"
 	"github.com/assay-run/assay/host/trade/feed"
@@ -215,7 +216,7 @@ func (x *Execution) outcome(err error) runner.Outcome {
 	case err == nil:
 		o := runner.Outcome{}
 		if x.paper.engine != nil && x.paper.engine.Bankrupt() {
-			x.warn("BANKRUPT", fmt.Sprintf("equity was gone at %s: every position was closed there and the run ended", x.paper.engine.Time()))
+			x.warn(engine.CodeBankrupt, fmt.Sprintf("equity was gone at %s: every position was closed there and the run ended", x.paper.engine.Time()))
 			o.Message = "The account went bankrupt."
 		}
 		return o
@@ -267,13 +268,13 @@ func (x *Execution) failure(err error) *artifact.Failure {
 		var answer *exchange.Error
 		switch {
 		case errors.As(err, new(*journal.WriteError)):
-			f.Code, f.Data = "ARTIFACT_WRITE_FAILED", map[string]any{"file": journal.FileName}
+			f.Code, f.Data = runner.CodeArtifactWriteFailed, map[string]any{"file": journal.FileName}
 		case errors.As(err, &fault):
 			f.Code, f.Data = fault.Code, fault.Data
 		case errors.As(err, &data):
-			f.Code, f.Data = "DATA_ERROR", map[string]any{"reason": "invalid_candles", "symbol": data.Symbol, "open_time": data.OpenTime}
+			f.Code, f.Data = run.CodeData, map[string]any{"reason": "invalid_candles", "symbol": data.Symbol, "open_time": data.OpenTime}
 		case errors.As(err, &answer) && answer.Result.Outcome == exchange.AuthFailed:
-			f.Code, f.Data = "EXCHANGE_AUTH_FAILED", map[string]any{"venue_code": answer.Result.VenueCode}
+			f.Code, f.Data = CodeAuthFailed, map[string]any{"venue_code": answer.Result.VenueCode}
 		}
 	})
 }

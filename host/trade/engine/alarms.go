@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/host/alarm"
+	"github.com/assay-run/assay/host/deploy"
 	"github.com/assay-run/assay/host/exchange"
+	"github.com/assay-run/assay/host/trade/feed"
 	"github.com/assay-run/assay/host/trade/journal"
 	"github.com/assay-run/assay/host/trade/order"
 	"github.com/assay-run/assay/host/trade/order/desk"
@@ -92,6 +94,69 @@ func (l *LimitAlarms) Passed(to Alarms, s market.Symbol) {
 	}
 }
 
+// AlarmTable is every code that a run raises, the worst first. docs/operators.md has what to do about each.
+func AlarmTable() []alarm.Row {
+	return []alarm.Row{
+		{Code: order.CodeUnprotected, Severity: alarm.Critical},
+		{Code: order.CodeUnresolvedTooOld, Severity: alarm.Critical},
+		{Code: CodePositionsLeft, Severity: alarm.Error},
+		{Code: desk.CodeNotPlaced, Severity: alarm.Error},
+		{Code: CodeBalanceDrift, Severity: alarm.Error},
+		{Code: order.CodeOverfill, Severity: alarm.Error},
+		{Code: order.CodeFillConflict, Severity: alarm.Error},
+		{Code: order.CodeOrderConflict, Severity: alarm.Error},
+		{Code: string(deploy.DeploymentRevoked), Severity: alarm.Error},
+		{Code: string(deploy.DeploymentSuspended), Severity: alarm.Error, EndsWithRun: true},
+		{Code: CodeRiskKill, Severity: alarm.Error},
+		{Code: CodeBankrupt, Severity: alarm.Error},
+		{Code: string(risk.DailyLoss), Severity: alarm.Error, EndsWithRun: true},
+		{Code: string(risk.FillRate), Severity: alarm.Error, EndsWithRun: true},
+		{Code: string(risk.TooManyRejects), Severity: alarm.Error, EndsWithRun: true},
+		{Code: string(risk.CandlesMissing), Severity: alarm.Error, EndsWithRun: true},
+		{Code: CodeConnectorCrashed, Severity: alarm.Error, EndsWithRun: true},
+		{Code: string(exchange.Banned), Severity: alarm.Error, EndsWithRun: true},
+		{Code: CodeMarketStatus, Severity: alarm.Error, EndsWithRun: true},
+		{Code: CodeOrderRejected, Severity: alarm.Error, EndsWithRun: true},
+		{Code: string(risk.OrderNotional), Severity: alarm.Error, EndsWithRun: true},
+		{Code: string(risk.PositionNotional), Severity: alarm.Error, EndsWithRun: true},
+		{Code: string(risk.GrossNotional), Severity: alarm.Error, EndsWithRun: true},
+		{Code: string(risk.OutsideCollar), Severity: alarm.Error, EndsWithRun: true},
+		{Code: string(risk.CandleStale), Severity: alarm.Error, EndsWithRun: true},
+		{Code: string(risk.OrderRate), Severity: alarm.Error, EndsWithRun: true},
+		{Code: string(risk.OrderDuplicate), Severity: alarm.Error, EndsWithRun: true},
+		{Code: string(risk.StateReducing), Severity: alarm.Error, EndsWithRun: true},
+		{Code: string(risk.StateHalted), Severity: alarm.Error, EndsWithRun: true},
+		{Code: feed.CandleCorrected, Severity: alarm.Warning, EndsWithRun: true},
+		{Code: feed.CandleMissing, Severity: alarm.Warning, EndsWithRun: true},
+		{Code: feed.CandleInvalid, Severity: alarm.Warning, EndsWithRun: true},
+		{Code: feed.CandleUnreachable, Severity: alarm.Warning, EndsWithRun: true},
+		{Code: CodeStreamReconciling, Severity: alarm.Warning, EndsWithRun: true},
+		{Code: order.CodeUnknownOrder, Severity: alarm.Warning},
+		{Code: order.CodeNeverReached, Severity: alarm.Warning, EndsWithRun: true},
+		{Code: order.CodeUnanswered, Severity: alarm.Warning, EndsWithRun: true},
+		{Code: order.CodeLateFill, Severity: alarm.Warning},
+		{Code: CodeForeignOrders, Severity: alarm.Warning},
+		{Code: CodeTransfer, Severity: alarm.Warning},
+		{Code: CodeFeesNotValued, Severity: alarm.Warning},
+		{Code: string(risk.SizeClamped), Severity: alarm.Warning, EndsWithRun: true},
+		{Code: CodeClockSkew, Severity: alarm.Warning, EndsWithRun: true},
+		{Code: CodeConnectorBack, Severity: alarm.Warning, EndsWithRun: true},
+		{Code: CodePaused, Severity: alarm.Warning, EndsWithRun: true},
+		{Code: string(deploy.DeploymentExpired), Severity: alarm.Warning, EndsWithRun: true},
+		{Code: string(deploy.DeploymentNotApproved), Severity: alarm.Warning, EndsWithRun: true},
+		{Code: string(deploy.DeploymentModeNotAllowed), Severity: alarm.Warning, EndsWithRun: true},
+		{Code: string(deploy.DeploymentLimitExceeded), Severity: alarm.Warning, EndsWithRun: true},
+		{Code: string(deploy.RegistryInvalid), Severity: alarm.Warning, EndsWithRun: true},
+		{Code: string(deploy.RegistryUnsigned), Severity: alarm.Warning, EndsWithRun: true},
+		{Code: string(deploy.RegistrySignatureInvalid), Severity: alarm.Warning, EndsWithRun: true},
+		{Code: string(deploy.RegistryFamilyMismatch), Severity: alarm.Warning, EndsWithRun: true},
+		{Code: string(deploy.RegistryExpired), Severity: alarm.Warning, EndsWithRun: true},
+		{Code: string(deploy.RegistryRollback), Severity: alarm.Warning, EndsWithRun: true},
+		{Code: string(deploy.RegistryUnavailable), Severity: alarm.Warning, EndsWithRun: true},
+		{Code: string(deploy.RegistryNotKept), Severity: alarm.Warning, EndsWithRun: true},
+	}
+}
+
 // raiseRejects raises the orders that were rejected, but for those whose reason is an alarm itself.
 func (bk *bookkeeper) raiseRejects() {
 	list := bk.alarms.orders
@@ -105,15 +170,15 @@ func (bk *bookkeeper) raiseRejects() {
 func RaiseRejected(o *market.Order, to Alarms) {
 	switch o.Status {
 	case market.StatusRejected:
-		if o.Reason == "warmup" || alarm.Known(string(o.Reason)) {
+		if o.Reason == "warmup" || slices.ContainsFunc(AlarmTable(), func(r alarm.Row) bool { return r.Code == string(o.Reason) }) {
 			return
 		}
 		to.Raise(alarm.Occurrence{
-			Code: alarm.OrderRejected, Subject: string(o.Symbol), Once: true,
+			Code: CodeOrderRejected, Subject: string(o.Symbol), Once: true,
 			Text: fmt.Sprintf("order %s, %s %s of %s, was rejected: %s", o.ID, o.Side, o.Type, o.Symbol, o.Reason),
 		})
 	case market.StatusOpen, market.StatusPartiallyFilled, market.StatusFilled:
-		to.Clear(alarm.OrderRejected, string(o.Symbol))
+		to.Clear(CodeOrderRejected, string(o.Symbol))
 	}
 }
 

@@ -30,6 +30,7 @@ import (
 	"github.com/govalues/decimal"
 
 	"github.com/assay-run/assay/host/exchange"
+	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/host/trade/admission"
 	"github.com/assay-run/assay/host/trade/feed"
 	"github.com/assay-run/assay/host/trade/journal"
@@ -508,8 +509,8 @@ type Fault struct {
 // The codes of faults.
 const (
 	CodeExchange    = "EXCHANGE_ERROR"
-	CodeUnconfirmed = "STOP_UNCONFIRMED"
-	CodeRiskKill    = "RISK_KILL"
+	CodeUnconfirmed = runner.CodeStopUnconfirmed
+	CodeRiskKill    = string(risk.Kill)
 )
 
 // Error is the message.
@@ -532,6 +533,10 @@ const (
 	CodeConnectorCrashed  = admission.CodeUnlinked
 	CodeConnectorBack     = "CONNECTOR_RELAUNCHED"
 	CodeMarketStatus      = "MARKET_STATUS"
+	// CodeOrderRejected: an order of the strategy was rejected.
+	CodeOrderRejected = "ORDER_REJECTED"
+	// CodeBankrupt: nothing is left of the equity.
+	CodeBankrupt = "BANKRUPT"
 	// CodePaused: the operator lets no entry leave.
 	CodePaused = "OPERATOR_PAUSED"
 	// CodeTransfer: money came or went otherwise than by a trade; CodeFeesNotValued: fees have no value in

@@ -249,7 +249,7 @@ func (b *bench) Phase(p string) {
 func (b *bench) Raise(o alarm.Occurrence) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.set.Raise(o, 0); o.Code != alarm.OrderRejected && !slices.Contains(b.in.warnings, o.Code+" "+o.Text) {
+	if b.set.Raise(o, 0); o.Code != CodeOrderRejected && !slices.Contains(b.in.warnings, o.Code+" "+o.Text) {
 		b.in.warnings = append(b.in.warnings, o.Code+" "+o.Text)
 	}
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/govalues/decimal"
 
+	"github.com/assay-run/assay/host/trade/order"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
@@ -39,7 +40,7 @@ const (
 	TooManyRejects   Code = "REJECTS_EXCEEDED"
 	DailyLoss        Code = "DAILY_LOSS_EXCEEDED"
 	// Unprotected: what is held has not had its exits at the venue for too long.
-	Unprotected Code = "POSITION_UNPROTECTED"
+	Unprotected Code = order.CodeUnprotected
 	// SizeClamped: an order is smaller than the strategy's fraction of the cash came to.
 	SizeClamped    Code = "SIZE_CLAMPED"
 	CandlesMissing Code = "CANDLES_MISSING"
