@@ -33,9 +33,9 @@ type Alarm struct {
 // Occurrence is one time that something happens.
 type Occurrence struct {
 	Code, Subject, Text string
-	// Shadow says that nothing is done about it: it is a warning then, whatever the code.
+	// Shadow reports whether nothing is done about it: it is a warning then, whatever the code.
 	Shadow bool
-	// Once says that only the first text of its kind is worth a note: those that follow differ in numbers.
+	// Once reports whether only the first text of its kind is worth a note: those that follow differ in numbers.
 	Once bool
 }
 
@@ -147,12 +147,12 @@ func (s *Set) find(code, subject string) int {
 	return slices.IndexFunc(s.open, func(a Alarm) bool { return a.Code == code && a.Subject == subject })
 }
 
-// Severity says how bad it is.
+// Severity is how bad it is.
 type Severity string
 
 // The severities, the worst first.
 const (
-	// Critical: money may be lost while nobody looks.
+	// Critical: money may be lost unwatched.
 	Critical Severity = "critical"
 	// Error: the trading is not what was ordered.
 	Error Severity = "error"
@@ -167,7 +167,7 @@ func Severities() []Severity { return []Severity{Critical, Error, Warning} }
 type Row struct {
 	Code     string
 	Severity Severity
-	// EndsWithRun says that it is about the trading itself, so that it means nothing once the run is over.
+	// EndsWithRun reports whether it is about the trading itself, so that it means nothing once the run is over.
 	EndsWithRun bool
 }
 

@@ -25,7 +25,7 @@ const logControl = "control"
 // controlLimit is how long the loop of a live run may take to answer.
 const controlLimit = 5 * time.Second
 
-// controlRow is an entry of the kind logControl. Refused says why nothing came of it.
+// controlRow is an entry of the kind logControl. Refused is why nothing came of it.
 type controlRow struct {
 	Action    runner.Action `json:"action"`
 	Who       string        `json:"who"`
@@ -151,7 +151,7 @@ func (al *alarms) acknowledge(id string) (string, error) {
 	return "Alarm " + id + " is acknowledged", nil
 }
 
-// stopAs says what the stop that follows does with orders and positions. The books of a paper run keep
+// stopAs sets what the stop that follows does with orders and positions. The books of a paper run keep
 // positions, and can sell them with a candle only.
 func (x *Execution) stopAs(e *engine.Engine, positions string) error {
 	switch {
@@ -226,7 +226,7 @@ func (d *journalRecorder) resumeEntries() (string, error) {
 	return "Entries are let again", nil
 }
 
-// denyPaused refuses an entry while the operator wants none, also where the limits only watch.
+// denyPaused refuses an entry while entries are paused, also where the limits only watch.
 func (d *journalRecorder) denyPaused(o *market.Order, shrinks bool) string {
 	if shrinks || !d.watch.guard.Stands(engine.CodePaused) {
 		return ""
@@ -347,7 +347,7 @@ func (al *alarms) noteLocked(o alarm.Occurrence) {
 	al.run.notes.said.Host(al.run.lastStepLocked(), "warn", o.Text, market.Fields{{Key: "code", Value: o.Code}})
 }
 
-// Clear tells that something holds no more.
+// Clear ends an alarm: its condition is over.
 func (x *Execution) Clear(code, subject string) {
 	x.gate.Lock()
 	row := x.alarms.clearLocked(code, subject)

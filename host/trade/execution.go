@@ -62,7 +62,7 @@ type setup struct {
 	plan   run.Plan
 	venue  Venue
 	config exchange.Config
-	warmup int // candles that the strategy wants first
+	warmup int // candles that the strategy needs first
 }
 
 // times are those of the phases.
@@ -287,7 +287,7 @@ func (x *Execution) writeLog(kind string, data any) {
 	}
 }
 
-// addAssumptions says what the run assumes.
+// addAssumptions notes what the run assumes.
 func (x *Execution) addAssumptions(short int) {
 	note := func(code, message string) {
 		x.notes.assumptions = append(x.notes.assumptions, artifact.Note{Code: code, Message: message})

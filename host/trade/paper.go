@@ -189,7 +189,7 @@ type line struct {
 	crashes engine.Crashes
 }
 
-// take takes a connection into use and tells its connector that the host lives, until it is let go.
+// take takes a connection into use and renews its lease until it is let go.
 func (l *line) take(conn *exchange.Connection) {
 	ctx, cancel := context.WithCancel(context.Background())
 	l.conn, l.quiet = conn, cancel
@@ -290,10 +290,10 @@ type source struct {
 	ended   chan error
 }
 
-// errEnded says that a replay has come to its end.
+// errEnded reports that a replay has come to its end.
 var errEnded = errors.New("the candles have ended")
 
-// errClosed stops a feed that nobody listens to any more.
+// errClosed stops a feed that is not needed any more.
 var errClosed = errors.New("the run is over")
 
 // newSource is the source of the run. Its clock stays when another connector is started.

@@ -27,7 +27,7 @@ import (
 
 // Interrupted is the newest run that a crash of the service cut short, as the runner shows it until it
 // is reset; nil when there is none. Cleared, called at the reset, writes its end. Older ones are ended
-// here: nobody can look at them any more.
+// here: they are not shown any more.
 func (l *Launcher) Interrupted(ctx context.Context) (rep *runner.Report, cleared func() error, err error) {
 	if l.opts.Journal == nil {
 		return nil, nil, nil
@@ -104,7 +104,7 @@ func infoOf(m *artifact.Metadata) (info journal.Info, err error) {
 	return info, err
 }
 
-// quarantined says that the journal of a run was damaged: nothing is known of it but that it was.
+// quarantined reports whether the journal of a run was damaged: nothing is known of it but that it was.
 func (l *Launcher) quarantined(ctx context.Context, info journal.Info, f *artifact.Failure) bool {
 	e, ok, err := l.opts.Journal.LastLog(ctx, info.RunID, logQuarantined)
 	raw, is := e.Data.(json.RawMessage)
@@ -189,7 +189,7 @@ func (l *Launcher) lastPhase(ctx context.Context, runID string) string {
 	return run.PhaseStarting
 }
 
-// ordersOf are the client order ids of those that may stand and of those nobody knows of.
+// ordersOf are the client order ids of those that may stand and of those of unknown fate.
 func ordersOf(orders []journal.Order) (open, unknown []string) {
 	open, unknown = []string{}, []string{}
 	for _, o := range orders {

@@ -119,7 +119,7 @@ func (pp *paperRun) runTrading(ctx context.Context) error {
 }
 
 // connectVenue starts the connector and opens its session. The connection has a clock: the venue's own, else the run's,
-// which goes on from what the connector says.
+// which goes on from the offset that the connector gives.
 func (pp *paperRun) connectVenue(ctx context.Context) (*exchange.Connection, error) {
 	d := engine.Dialer{Exchange: pp.run.setup.venue.ID, Connect: pp.run.setup.venue.Connect, Open: pp.run.openRequest(), Limit: pp.run.opts.ConnectLimit, Failed: func(err error) {
 		pp.run.log.Warn("the exchange cannot be reached", "exchange", pp.run.setup.venue.ID, "error", err)
@@ -132,7 +132,7 @@ func (pp *paperRun) connectVenue(ctx context.Context) (*exchange.Connection, err
 	return made.Conn, nil
 }
 
-// onOpened notes what a session says of itself.
+// onOpened notes the properties of a session.
 func (pp *paperRun) onOpened(conn *exchange.Connection, o exchange.Opened, latency time.Duration) {
 	pp.run.gate.Lock()
 	pp.run.manifest.ConnectorSandbox = sandbox.Weaker(pp.run.manifest.ConnectorSandbox, conn.Sandbox)
@@ -149,7 +149,7 @@ func (pp *paperRun) onOpened(conn *exchange.Connection, o exchange.Opened, laten
 	pp.linkUp(true)
 }
 
-// onBeat takes the venue's time as the connector of a paper run tells it with every beat.
+// onBeat takes the venue's time from the beats of the connector of a paper run.
 func (pp *paperRun) onBeat(ack exchange.Ack, asked time.Time) {
 	if ack.VenueTime <= 0 {
 		return
@@ -170,7 +170,7 @@ func (x *Execution) openRequest() exchange.OpenRequest {
 // marketsTries is how often the rules of the markets are asked for before the start fails.
 const marketsTries = 3
 
-// readMarkets are the rules of the run's symbols, in their order. A venue that wants no requests for a while is waited for.
+// readMarkets are the rules of the run's symbols, in their order. A venue that refuses requests for a while is waited for.
 func (pp *paperRun) readMarkets(ctx context.Context, conn *exchange.Connection) ([]exchange.Market, error) {
 	limit, cancel := context.WithTimeout(ctx, pp.run.opts.ConnectLimit)
 	defer cancel()
@@ -202,7 +202,7 @@ func (x *Execution) stopCause(ctx context.Context, err error) error {
 	return context.Cause(ctx)
 }
 
-// isStop says that somebody wanted the end. A fault on the way to it is none.
+// isStop reports whether the end was asked for. A fault on the way to it is none.
 func isStop(err error) bool {
 	if _, fault := errors.AsType[*engine.Fault](err); fault {
 		return false
@@ -238,7 +238,7 @@ func (x *Execution) describeKept() string {
 	return x.trading.Kept()
 }
 
-// stopMessage says what a stop has left: positions are kept.
+// stopMessage describes what a stop has left: positions are kept.
 func (x *Execution) stopMessage() string {
 	var parts []string
 	if x.end.killed {

@@ -27,7 +27,7 @@ const (
 // Connector is an executable connector that was found at the start.
 type Connector struct {
 	Description exchange.Description
-	// Fault says why it cannot be used; nil when it can.
+	// Fault is why it cannot be used; nil when it can.
 	Fault *proc.Fault
 	// Certified connectors may trade real money.
 	Certified bool
@@ -38,7 +38,7 @@ type Connector struct {
 	Connect func(ctx context.Context, folder string) (*exchange.Connection, error)
 }
 
-// missing says whether nothing is known of the connector but that it should be there.
+// missing reports whether nothing is known of the connector but that it should be there.
 func (c Connector) missing() bool { return c.Fault != nil && c.Connect == nil }
 
 // Exchanges are all exchanges of a service: those of the candle store, the simulated
@@ -57,7 +57,7 @@ type Entry struct {
 	DateRange map[market.Symbol]map[string]candle.Range
 	connect   func(context.Context) (*exchange.Connection, error)
 	connectIn func(ctx context.Context, folder string) (*exchange.Connection, error) // of a connector
-	// offers says whether stored candles of a symbol are there in a timeframe or can be put together to it.
+	// offers reports whether stored candles of a symbol are there in a timeframe or can be put together to it.
 	offers func(context.Context, market.Symbol, market.Timeframe) error
 	// replays refuses settings of the simulated market that replay candles which are not there.
 	replays  func(context.Context, exchange.Config, *run.Plan) error
@@ -160,7 +160,7 @@ func rank(e Entry) int {
 	return 0
 }
 
-// venue says whether an exchange can do what a request asks for.
+// venue reports whether an exchange can do what a request asks for.
 func (e Entry) venue(ctx context.Context, req runner.StartRequest, p *run.Plan) (Venue, error) {
 	offered, err := e.offered(ctx, p)
 	if err != nil {
@@ -192,7 +192,7 @@ func (e Entry) venue(ctx context.Context, req runner.StartRequest, p *run.Plan) 
 	return Venue{ID: e.ID, Description: e.Description, Config: config, Certified: e.Certified, Pretend: e.pretends(), Endpoint: e.endpoint, Connect: e.connect, connectIn: e.connectIn}, nil
 }
 
-// offered says whether the exchange has the timeframe. Stored candles are put together to one
+// offered reports whether the exchange has the timeframe. Stored candles are put together to one
 // that is not listed, as for a backtest. A symbol that is not there is refused as such.
 func (e Entry) offered(ctx context.Context, p *run.Plan) (bool, error) {
 	if e.offers == nil {
@@ -211,7 +211,7 @@ func (e Entry) offered(ctx context.Context, p *run.Plan) (bool, error) {
 	return true, nil
 }
 
-// replays says whether the candles are there that the simulated market is to replay.
+// replays reports whether the candles are there that the simulated market is to replay.
 func (e *Exchanges) replays(ctx context.Context, c exchange.Config, p *run.Plan) error {
 	source := sim.Replayed(c.Settings)
 	if source == "" {
@@ -236,7 +236,7 @@ func (e *Exchanges) replays(ctx context.Context, c exchange.Config, p *run.Plan)
 	return nil
 }
 
-// pretends says that no real money is there, whatever the request says.
+// pretends reports whether no real money is there, whatever the request.
 func (e Entry) pretends() bool { return e.Kind == "sim" || e.Kind == "store" || e.loopback }
 
 func names(list []market.Timeframe) []string {

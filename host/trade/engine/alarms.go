@@ -30,12 +30,12 @@ type alarms struct {
 
 // Alarms takes what is raised and cleared.
 type Alarms interface {
-	// Raise tells the operator that something holds or has happened, Clear that it holds no more.
+	// Raise shows the operator that something holds or has happened, Clear ends that.
 	Raise(alarm.Occurrence)
 	Clear(code, subject string)
 }
 
-// raiseAlarm tells the operator of something that holds or has happened; there is one alarm a code and subject.
+// raiseAlarm shows the operator something that holds or has happened; there is one alarm a code and subject.
 func (bk *bookkeeper) raiseAlarm(code, subject, text string) {
 	bk.cfg.Host.Raise(alarm.Occurrence{Code: code, Subject: subject, Text: text})
 }
@@ -43,7 +43,7 @@ func (bk *bookkeeper) raiseAlarm(code, subject, text string) {
 // raiseWarning raises what there is one of in a run.
 func (bk *bookkeeper) raiseWarning(code, text string) { bk.raiseAlarm(code, "", text) }
 
-// clearAlarm tells that it holds no more.
+// clearAlarm ends an alarm: its condition is over.
 func (bk *bookkeeper) clearAlarm(code, subject string) { bk.cfg.Host.Clear(code, subject) }
 
 // LimitAlarms are those of the limits of risk. Its zero value has raised nothing.
@@ -182,7 +182,7 @@ func RaiseRejected(o *market.Order, to Alarms) {
 	}
 }
 
-// trackFate raises an order of which nobody knows, and clears it once somebody does; so with the exits of a
+// trackFate raises an order of unknown fate, and clears it once the fate is known; so with the exits of a
 // position.
 func (bk *bookkeeper) trackFate(id string, s order.Status) {
 	switch {
@@ -228,7 +228,7 @@ type transferRow struct {
 	Amount dec    `json:"amount"` // negative: it left
 	// Run is how much of it the run's own cash has changed by.
 	Run dec `json:"run"`
-	// Named says whether the venue told what it was; else the operator has acknowledged a difference.
+	// Named reports whether the venue told what it was; else the operator has acknowledged a difference.
 	Named bool `json:"named"`
 }
 
@@ -282,7 +282,7 @@ func (rc *recon) clearDrift() {
 	rc.books.clearAlarm(CodeBalanceDrift, "")
 }
 
-// driftText says by how much balances are off.
+// driftText is by how much balances are off.
 func driftText(off map[string]dec) string {
 	var parts []string
 	for _, a := range slices.Sorted(maps.Keys(off)) {

@@ -91,7 +91,7 @@ func (bk *bookkeeper) drainUpdates() {
 	at := max(bk.steps.index-1, 0)
 	for i := range updates {
 		o := &updates[i]
-		if int(o.ID) > bk.unsent.known+1 { // the recorder wants them in the order of their ids
+		if int(o.ID) > bk.unsent.known+1 { // the recorder takes them in the order of their ids
 			for _, before := range bk.desk.Orders()[bk.unsent.known : o.ID-1] {
 				bk.rec.Order(at, &before)
 				bk.noteOrder(before)
@@ -122,7 +122,7 @@ func (bk *bookkeeper) noteOrder(o market.Order) {
 	bk.orders = append(bk.orders, o)
 }
 
-// applyEffects looks through what the desk wants: news go into the journal and to the limits, the
+// applyEffects looks through what the desk asks for: news go into the journal and to the limits, the
 // rest is to be done.
 func (bk *bookkeeper) applyEffects(n note, r desk.Result) {
 	booked := false
@@ -210,7 +210,7 @@ func (bk *bookkeeper) onFill(f order.Effect) {
 	}
 }
 
-// runEffects does what the desk wants, until it wants nothing more, and commits what was learnt.
+// runEffects does what the desk asks for, until nothing is left, and commits what was learnt.
 func (bk *bookkeeper) runEffects() {
 	for {
 		switch {
@@ -397,5 +397,5 @@ func (bk *bookkeeper) killMessage(list []risk.Verdict) string {
 	return string(risk.Kill)
 }
 
-// isUnknownOrder says that an event is about an order that is not of this run.
+// isUnknownOrder reports whether an event is about an order that is not of this run.
 func isUnknownOrder(err error) bool { return errors.As(err, new(*order.UnknownOrderError)) }

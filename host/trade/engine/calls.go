@@ -38,7 +38,7 @@ func (c *calls) ban(now time.Time) time.Duration {
 	return max(c.silent.Sub(now), 0)
 }
 
-// denyRequest returns why no request is made while the venue wants none.
+// denyRequest returns why no request is made while the venue refuses all.
 func (c *calls) denyRequest(now time.Time) admission.Denial {
 	return admission.Judge(admission.Conditions{Ban: c.ban(now)}, admission.Request)
 }
@@ -52,7 +52,7 @@ func (c *calls) banned(r exchange.Result) {
 	}
 }
 
-// runEffect is one thing that the desk wants of the venue.
+// runEffect does one thing at the venue that the desk asked for.
 func (se *session) runEffect(f order.Effect) {
 	switch f.Do {
 	case order.Send:
@@ -68,7 +68,7 @@ func (se *session) runEffect(f order.Effect) {
 	}
 }
 
-// callVenue runs f beside the loop and its answer in it. While the venue wants silence, or there
+// callVenue runs f beside the loop and its answer in it. While the venue refuses requests, or there
 // is none, refused is the answer. Limit is the deadline, after is when to begin.
 func (se *session) callVenue(limit time.Duration, after time.Time, f func(context.Context, *exchange.Connection) exchange.Result, answer func(exchange.Result, time.Time)) {
 	asked := time.Now()
@@ -115,7 +115,7 @@ func (se *session) callVenue(limit time.Duration, after time.Time, f func(contex
 	})
 }
 
-// reportLink says how the connection stands, with what came of it just now.
+// reportLink reports how the connection stands, with what came of it just now.
 func (se *session) reportLink(latency time.Duration) {
 	if se.cfg.Link == nil {
 		return

@@ -61,7 +61,7 @@ var errFinished = errors.New("the candles have ended")
 //   - recon: how the books are compared with the venue;
 //   - starter: all that comes before the first candle.
 //
-// But for what says otherwise all of them are of the goroutine in Run.
+// But for what is marked all of them are of the goroutine in Run.
 type Engine struct {
 	*parts
 	starter *starter
@@ -167,7 +167,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	}
 	end()
 	e.running.Wait()
-	if l := e.session.coming.Load(); l != nil { // it came when nobody took it any more
+	if l := e.session.coming.Load(); l != nil { // it came when it was not needed any more
 		if f, ok := errors.AsType[*Fault](err); ok && f.Code == CodeUnconfirmed {
 			l.let(true)
 		} else {
@@ -307,7 +307,7 @@ func (e *Engine) drainInbox() {
 	e.updatePhase()
 }
 
-// enterPhase tells a phase.
+// enterPhase begins a phase.
 func (e *Engine) enterPhase(phase string) {
 	if e.phase != phase {
 		e.phase = phase
@@ -323,7 +323,7 @@ func (e *Engine) beginTrading() {
 	}
 }
 
-// updatePhase says what a run that trades may do.
+// updatePhase takes the phase of a run that trades from its limits.
 func (e *Engine) updatePhase() {
 	if e.phase != Trading && e.phase != Reducing && e.phase != Halted {
 		return
@@ -405,7 +405,7 @@ type Config struct {
 	RunID     string
 	Symbols   []market.Symbol
 	Timeframe market.Timeframe
-	// Venue is what the connector says it offers.
+	// Venue is what the connector offers.
 	Venue exchange.Description
 	// Connect starts the connector; Open is what its session is opened with, credentials included.
 	Connect func(context.Context) (*exchange.Connection, error)
@@ -414,7 +414,7 @@ type Config struct {
 	Journal *journal.Journal
 	Run     *journal.Run
 	Limits  risk.Limits
-	// Warmup is how many candles the strategy wants before it decides.
+	// Warmup is how many candles the strategy needs before it decides.
 	Warmup int
 	// OnStop is what a stop does with what is held, OnShutdown what the end of the service does: Leave if empty.
 	OnStop, OnShutdown OnStop
@@ -422,14 +422,14 @@ type Config struct {
 	Resume Resume
 	// Unprotected is what becomes of a position whose exits cannot be placed: desk.Hold if empty.
 	Unprotected desk.Unprotected
-	// Orderly says that a cause of the end is a stop that somebody asked for.
+	// Orderly reports whether a cause of the end is a stop that was asked for.
 	Orderly func(error) bool
-	// Shutdown says that such a cause is the end of the service; nil: none is.
+	// Shutdown reports whether such a cause is the end of the service; nil: none is.
 	Shutdown func(error) bool
 	// Gate is held while anything changes that others read.
 	Gate sync.Locker
 	Host Host
-	// Link hears how the connection stands, without the gate; nil: nobody does.
+	// Link gets how the connection stands, without the gate; may be nil.
 	Link func(Link)
 	// ConnectLimit is DefaultConnectLimit if zero.
 	ConnectLimit time.Duration
@@ -443,11 +443,11 @@ func (c Config) withDefaults() Config {
 
 // Link is how the connection stands. It is told with everything that comes.
 type Link struct {
-	// Up says that the streams are connected and have missed nothing, as far as is known.
+	// Up reports whether the streams are connected and have missed nothing, as far as is known.
 	Up bool
 	// Latency is that of the request that was answered; 0 when it is not about one.
 	Latency time.Duration
-	// Offset is the venue's clock minus ours; Synthetic says that it has a time of its own.
+	// Offset is the venue's clock minus ours; Synthetic reports whether it has a time of its own.
 	Offset    time.Duration
 	Synthetic bool
 }
@@ -465,11 +465,11 @@ type Host interface {
 	// Begin is called once, when it is known how much warm-up there is and before the first
 	// step. What the books say goes to the recorder, with the gate held.
 	Begin(Layout) (sim.Recorder, error)
-	// Candles tells a step that is about to be decided, with the gate held.
+	// Candles passes a step that is about to be decided, with the gate held.
 	Candles(step int64, b *sim.Batch)
 	// Decide asks the strategy, from a goroutine of its own. It ends when the context of Run does.
 	Decide(*View) ([]market.Intent, error)
-	// Phase tells a change.
+	// Phase passes a change of the phase.
 	Phase(string)
 	Alarms
 }
@@ -478,9 +478,9 @@ type Host interface {
 type View struct {
 	Step      int64
 	CloseTime market.Time
-	// Warmup says that no order is taken.
+	// Warmup reports whether no order is taken.
 	Warmup  bool
-	Candles []market.Candle // by symbol; Closed tells which are new
+	Candles []market.Candle // by symbol; Closed marks which are new
 	Closed  []bool
 	// Orders that changed and Fills since the last step.
 	Orders       []market.Order

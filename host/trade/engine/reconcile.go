@@ -78,7 +78,7 @@ func (rc *recon) accountEvent(l *link, ev exchange.AccountEvent) {
 	}
 }
 
-// warnUnknownOrder tells of an order that is not of this run, once. Nothing is done about it.
+// warnUnknownOrder warns of an order that is not of this run, once. Nothing is done about it.
 func (rc *recon) warnUnknownOrder(id string) {
 	if id == "" {
 		id = "without a client order id"
@@ -116,7 +116,7 @@ func (rc *recon) resyncAccount() {
 	})
 }
 
-// staleRound says that a round is over: it is of yesterday, or it failed and is begun anew in a while.
+// staleRound reports whether a round is over: it is of yesterday, or it failed and is begun anew in a while.
 func (rc *recon) staleRound(err error, round int) bool {
 	if round != rc.round {
 		return true
@@ -182,7 +182,7 @@ func (rc *recon) readOrders(done func(error)) {
 	})
 }
 
-// refuseUnknownOrders ends the run where orders of another state folder came onto its symbols while nobody listened.
+// refuseUnknownOrders ends the run where orders of another state folder came onto its symbols while the stream was down.
 func (rc *recon) refuseUnknownOrders(open []exchange.Order) {
 	var ids []string
 	for _, o := range open {
@@ -258,7 +258,7 @@ func (rc *recon) readBalances(done func(error)) {
 func (rc *recon) compareBalances(list []exchange.Balance) {
 	for _, s := range rc.books.desk.Book().Pending() {
 		if !s.Settled || s.State == order.Lost || s.State == order.Sent {
-			return // something is open: the next look tells
+			return // something is open: the next look decides
 		}
 	}
 	off := rc.computeDrift(list)

@@ -31,7 +31,7 @@ type settling struct {
 	todo     []order.Effect
 	deadline time.Time
 	limit    time.Duration
-	// all says that exits go too; else they stand.
+	// all reports whether exits go too; else they stand.
 	all bool
 }
 
@@ -54,7 +54,7 @@ func (s *settling) commit(spec order.Spec, run string, at time.Time) error {
 	return err
 }
 
-// stays says that an order is an exit that stands.
+// stays reports whether an order is an exit that stands.
 func (s *settling) stays(o order.Status) bool {
 	return !s.all && o.Spec.Exit && o.Settled && !o.CancelWanted && (o.State == order.Open || o.State == order.Partial)
 }
@@ -110,7 +110,7 @@ func (s *settling) run(ctx context.Context) error {
 		}
 		s.todo = append(s.todo, s.book.Due(time.Now())...)
 		for _, o := range s.pending() {
-			if (o.State == order.Open || o.State == order.Partial) && !o.CancelWanted { // nobody tells how it goes on
+			if (o.State == order.Open || o.State == order.Partial) && !o.CancelWanted { // no stream reports how it goes on
 				s.todo = append(s.todo, order.Effect{Do: order.Query, Order: o.Spec.ClientOrderID, Symbol: o.Spec.Symbol})
 			}
 		}
@@ -175,7 +175,7 @@ func (s *settling) answered(ctx context.Context, ev order.Event) error {
 	return s.sitOut(ctx, ev.Result)
 }
 
-// sitOut waits where the venue wants no requests for a while, which does not count.
+// sitOut waits where the venue refuses requests for a while, which does not count.
 func (s *settling) sitOut(ctx context.Context, r exchange.Result) error {
 	if r.HoldOff() == 0 {
 		return nil
@@ -404,7 +404,7 @@ func (sr *starter) sellLeft(ctx context.Context, list []left) error {
 	return nil
 }
 
-// reportSettled tells what became of what earlier runs had left: it is over, so that no alarm stays.
+// reportSettled reports what became of what earlier runs had left: it is over, so that no alarm stays.
 func (sr *starter) reportSettled(text string) {
 	sr.cfg.Host.Raise(alarm.Occurrence{Code: CodePositionsLeft, Text: text, Shadow: true})
 	sr.books.clearAlarm(CodePositionsLeft, "")

@@ -25,7 +25,7 @@ const (
 // starter is what a run does before its first candle.
 type starter struct {
 	*parts
-	reachBy time.Time // when it gives up on a venue that wants no requests
+	reachBy time.Time // when it gives up on a venue that refuses requests
 	sold    int64     // sequence numbers that it used to sell what earlier runs left
 	release []left    // what it hands to the operator
 }
@@ -114,7 +114,7 @@ func PickMarkets(all []exchange.Market, symbols []market.Symbol, venue string) (
 	return picked, nil
 }
 
-// snapshot reads something of the venue, a few times if need be. A venue that wants no requests for
+// snapshot reads something of the venue, a few times if need be. A venue that refuses requests for
 // a while is no failure.
 func snapshot[T any](ctx context.Context, sr *starter, what string, read func(context.Context) (T, error)) (T, error) {
 	for try := 1; ; try++ {
@@ -144,7 +144,7 @@ func snapshot[T any](ctx context.Context, sr *starter, what string, read func(co
 	}
 }
 
-// waitOutBan waits as long as the venue wants after a request that it refused unexecuted. It fails where
+// waitOutBan waits as long as the venue asks for after a request that it refused unexecuted. It fails where
 // that is longer than a start may take to reach it.
 func (sr *starter) waitOutBan(ctx context.Context, r exchange.Result) error {
 	wait := r.HoldOff()
@@ -321,7 +321,7 @@ func (sr *starter) settleEarlier(ctx context.Context, s *settling) (since market
 	return since, symbols, s.run(ctx)
 }
 
-// earlierFills writes down the fills of earlier runs' orders that nobody saw.
+// earlierFills writes down the fills of earlier runs' orders that no run booked.
 func (sr *starter) earlierFills(ctx context.Context, since market.Time, symbols []market.Symbol) error {
 	if since == 0 {
 		return nil

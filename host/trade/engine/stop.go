@@ -21,7 +21,7 @@ type Refused struct{ Reason, Message string }
 // Error is the message.
 func (r *Refused) Error() string { return r.Message }
 
-// StopAs says what the stop of the run does with its orders and positions, whatever the service's option is.
+// StopAs sets what the stop of the run does with its orders and positions, whatever the service's option is.
 func (e *Engine) StopAs(o OnStop) { e.stopAs.Store(&o) }
 
 // Pause lets no entry leave until Resume.
@@ -150,7 +150,7 @@ const (
 const codeEnding = "RUN_ENDING"
 
 // stopTrading ends the trading for a reason: the barrier, then the cancels until they are confirmed,
-// then what the operator wants of the positions. It returns the reason, or what the stop itself
+// then what was chosen for the positions. It returns the reason, or what the stop itself
 // failed by.
 func (e *Engine) stopTrading(cause error) error {
 	if as := e.stopAs.Load(); as != nil {
@@ -239,7 +239,7 @@ func (e *Engine) chooseOnStop(cause error) OnStop {
 	return e.cfg.OnStop
 }
 
-// wasRequested says that somebody wanted this end, so that --on-stop holds: not when the strategy or the
+// wasRequested reports whether this end was asked for, so that --on-stop holds: not when the strategy or the
 // venue failed.
 func (e *Engine) wasRequested(cause error) bool {
 	if f, ok := errors.AsType[*Fault](cause); ok {
@@ -306,7 +306,7 @@ func (e *Engine) flattenPositions(limit time.Duration) []order.Status {
 	return e.awaitOrders(limit, e.steps.offers, e.books.desk.Book().Pending)
 }
 
-// stopUnconfirmed is a stop that leaves orders of which nobody knows.
+// stopUnconfirmed is a stop that leaves orders of unknown fate.
 func (e *Engine) stopUnconfirmed(cause error, way OnStop, left []order.Status) error {
 	switch {
 	case e.session.link == nil:

@@ -27,7 +27,7 @@ var schemas = []string{
 // noise is what does not matter in the text of a table.
 var noise = regexp.MustCompile(`(--[^\n]*|\s)+`)
 
-// damageError says why a journal is not to be trusted.
+// damageError is why a journal is not to be trusted.
 type damageError struct{ reason string }
 
 func (e *damageError) Error() string { return e.reason }
@@ -88,7 +88,7 @@ func isFile(path string) bool {
 	return err == nil && info.Mode().IsRegular() && info.Size() > 0
 }
 
-// isDamage says that an error of opening for writing is the file's fault.
+// isDamage reports whether an error of opening for writing is the file's fault.
 func isDamage(err error) bool {
 	var newer *sqlite.NewerSchemaError
 	return errors.As(err, &newer) || (sqlite.IsSQLite(err) && !sqlite.IsSurroundings(err))
@@ -138,7 +138,7 @@ func checkSchema(ctx context.Context, q querier) (fresh bool, err error) {
 	return false, nil
 }
 
-// schemaDigest is of everything that the schema says.
+// schemaDigest is of the whole schema.
 func schemaDigest(ctx context.Context, q querier) (sum string, tables int, err error) {
 	rows, err := q.QueryContext(ctx, "SELECT type || char(10) || name || char(10) || tbl_name || char(10) || coalesce(sql, '') FROM sqlite_schema ORDER BY name")
 	if err != nil {
@@ -292,9 +292,9 @@ type head struct {
 }
 
 // witnessName is the file that remembers the head outside of the database. SQLite drops
-// what follows a damaged frame of its write-ahead log without a word; the witness tells
+// what follows a damaged frame of its write-ahead log without a word; the witness shows
 // that something is gone. It is written after each commit and not synced: after a power
-// cut it may be behind, which says nothing, and never ahead.
+// cut it may be behind, which proves nothing, and never ahead.
 const witnessName = "journal.head"
 
 // line is the witness's text: the head and a check of it, so that a torn one is no

@@ -79,7 +79,7 @@ type Origin struct {
 	Order market.OrderID
 	Role  market.Role
 	Tag   string
-	// Manual says that the operator wanted the order: the round trip that it closes was closed by hand.
+	// Manual reports whether the operator wanted the order: the round trip that it closes was closed by hand.
 	Manual bool
 	// Reference is the price that was expected: of the stop, or the last close of a market order; 0 for limits.
 	Reference dec
@@ -243,7 +243,7 @@ func (l *Ledger) Quantity(symbol market.Symbol) dec {
 	return dec{}
 }
 
-// Flat says that nothing but dust is held.
+// Flat reports whether nothing but dust is held.
 func (l *Ledger) Flat(symbol market.Symbol) bool {
 	b := l.book(symbol)
 	return b == nil || b.flat()
@@ -412,7 +412,7 @@ func (l *Ledger) Transfer(amount dec) {
 	l.cash, l.initial = plus(l.cash, exact(amount)), plus(l.initial, exact(amount))
 }
 
-// SetPrice says what an asset that is neither base nor quote is worth, in quote. Fees in it that had no value
+// SetPrice sets what an asset that is neither base nor quote is worth, in quote. Fees in it that had no value
 // so far get that one. What the account holds of it is not the run's: the run owes so much of its cash for
 // it.
 func (l *Ledger) SetPrice(asset string, price dec) {
@@ -427,7 +427,7 @@ func (l *Ledger) SetPrice(asset string, price dec) {
 // Valued is what of the cash is owed for fees that the account paid in other assets: it is still there.
 func (l *Ledger) Valued() dec { return toDec(l.valued) }
 
-// Unvalued says whether fees in an asset have no value yet.
+// Unvalued reports whether fees in an asset have no value yet.
 func (l *Ledger) Unvalued(asset string) bool { return l.unvalued[asset] != nil }
 
 // thirdFee notes a fee in an asset that is neither base nor quote, with its value in quote if that is known.

@@ -53,7 +53,7 @@ func (m Rules) step(typ market.OrderType) dec {
 	return lcm(m.QuantityStep, m.MarketQuantityStep)
 }
 
-// atMarket says that an order fills at whatever the price is.
+// atMarket reports whether an order fills at whatever the price is.
 func atMarket(typ market.OrderType) bool {
 	return typ == market.Market || typ == market.Stop || typ == market.TrailingStop
 }
@@ -75,7 +75,7 @@ func (m Rules) RoundAmount(amount dec) dec {
 	return amount.Floor(quoteScale).Trim(0)
 }
 
-// Check says by which code the market does not take a rounded order; "" when it does. Last is the
+// Check returns by which code the market does not take a rounded order; "" when it does. Last is the
 // last close, which values what has no price of its own.
 func (m Rules) Check(s Spec, last dec) string {
 	if s.QuoteAmount.IsPos() {
@@ -138,7 +138,7 @@ func (m Rules) ExitQuantity(typ market.OrderType, position, free dec) dec {
 	return m.RoundQuantity(typ, position.Min(free))
 }
 
-// Dust says that a quantity is too small to be sold at a price.
+// Dust reports whether a quantity is too small to be sold at a price.
 func (m Rules) Dust(quantity, price dec) bool {
 	q := m.RoundQuantity(market.Market, quantity)
 	if !q.IsPos() {

@@ -16,7 +16,7 @@ type logicalOrder struct {
 	sym    int
 	intent market.Intent
 	ids    []string // the last is the one that counts
-	// waiting says that it has no order at the venue yet, or none any more, and wants one.
+	// waiting reports whether it has no order at the venue yet, or none any more, and needs one.
 	waiting bool
 	change  *market.Intent // a replace whose cancel is not confirmed
 	follows time.Time      // when the venue's order of a trailing stop that has moved is to be replaced; zero: it stands right
@@ -83,7 +83,7 @@ func (d *Desk) reopenOrder(p *logicalOrder) {
 
 func (d *Desk) queueUpdate(p *logicalOrder) { d.updates = append(d.updates, p.Order) }
 
-// syncState brings the order up to what the book says of those behind it.
+// syncState brings the order up to the state of those behind it in the book.
 func (p *logicalOrder) syncState(d *Desk) {
 	before := p.Order
 	p.taken = p.taken && !p.done // an exit that ended is not being placed anew
@@ -132,7 +132,7 @@ func (p *logicalOrder) syncState(d *Desk) {
 	}
 }
 
-// isNeeded says that an exit ended, other than at the wish of anybody here, and what it protected still needs it: it
+// isNeeded reports whether an exit ended, other than at the wish of anybody here, and what it protected still needs it: it
 // never came to the venue, the venue refused or ended it, it was for less than is held, or the first trade of the other
 // exit ended it, which leaves a part.
 func (p *logicalOrder) isNeeded(d *Desk, s order.Status, settled bool) bool {
@@ -165,12 +165,12 @@ func (p *logicalOrder) waitAgain(d *Desk) {
 	}
 }
 
-// endedUnsent says that the order ended here, before it was sent.
+// endedUnsent reports whether the order ended here, before it was sent.
 func endedUnsent(s order.Status) bool {
 	return s.State == order.Rejected && s.Reason == order.CodeNotSent
 }
 
-// isRenewed says that the end of the venue's order is not that of the strategy's.
+// isRenewed reports whether the end of the venue's order is not that of the strategy's.
 func (p *logicalOrder) isRenewed(s order.Status) bool {
 	if p.group != nil && p.taken && p.ending == "" {
 		return s.State.Terminal() && s.State != order.Filled // however it ended, its place is being made
