@@ -235,21 +235,25 @@ func (l *Launcher) replay(ctx context.Context, info journal.Info, rep *runner.Re
 	if err := sim.Run(engine, &run.Feed{Feed: &recorded.feed, Record: rec}, recorded); err != nil && !errors.Is(err, errRecordEnds) {
 		return err
 	}
-	results, in, _ := rec.Picture(engine, &run.Said{}, true)
-	in.Timeframe, in.Calendar = plan.Timeframe, metric.Calendar24x7
-	if report, err := metric.Compute(in); err == nil {
-		results.Metrics = &report
-	}
-	results.Window = recorded.window
-	rep.Results = results
-	p := &rep.Snapshot.Progress
+	rep.Results = recorded.results(rec, engine, info.Timeframe)
 	stats := engine.Stats()
 	cash, _ := plan.Cash.Float64()
-	*p = runner.Progress{
+	rep.Snapshot.Progress = runner.Progress{
 		Phase: rep.Snapshot.Failure.Phase, CandlesDone: rec.Candles(), SimulatedTime: engine.Time(), Cash: engine.Cash(), Equity: engine.Equity(),
 		InitialCash: cash, TradeCount: stats.Trades, Orders: stats.Orders, Fills: stats.Fills, UpdatedAt: rep.Snapshot.EndTime,
 	}
 	return nil
+}
+
+// results are those of the books of a run that was read back.
+func (r *recording) results(rec *run.Record, books run.Books, tf market.Timeframe) *artifact.Results {
+	results, in, _ := rec.Picture(books, &run.Said{}, true)
+	in.Timeframe, in.Calendar = tf, metric.Calendar24x7
+	if report, err := metric.Compute(in); err == nil {
+		results.Metrics = &report
+	}
+	results.Window = r.window
+	return results
 }
 
 // replayLive reads back what a live run had: its books are those of the fills.
@@ -273,12 +277,7 @@ func (l *Launcher) replayLive(ctx context.Context, info journal.Info, rep *runne
 	if err != nil || books == nil {
 		return err
 	}
-	results, in, _ := rec.Picture(books, &run.Said{}, true)
-	in.Timeframe, in.Calendar = info.Timeframe, metric.Calendar24x7
-	if report, err := metric.Compute(in); err == nil {
-		results.Metrics = &report
-	}
-	results.Window = recorded.window
+	results := recorded.results(rec, books, info.Timeframe)
 	rep.Results = results
 	cash, _ := books.CashExact().Float64()
 	value, _ := books.FinalValue()
@@ -293,16 +292,14 @@ func (l *Launcher) replayLive(ctx context.Context, info journal.Info, rep *runne
 
 // lease is what the connector wrote when it lost its host; nil when it wrote nothing.
 func (l *Launcher) lease(runID string) json.RawMessage {
-	text, err := os.ReadFile(l.leaseFile(runID))
+	text, err := os.ReadFile(leaseFile(l.opts.LiveDir, runID))
 	if err != nil || !json.Valid(text) {
 		return nil
 	}
 	return text
 }
 
-// leaseFile is where a connector writes what it did when it lost its host.
-func (l *Launcher) leaseFile(runID string) string { return leaseFile(l.opts.LiveDir, runID) }
-
+// leaseFile is where a connector writes what it did when it lost its host; "" for nowhere.
 func leaseFile(dir, runID string) string {
 	if dir == "" {
 		return ""
@@ -363,7 +360,10 @@ func (l *Launcher) recorded(ctx context.Context, info journal.Info) (*recording,
 			r.ticks[i] = m.PriceTick
 		}
 	}
-	if err := l.recordedLog(ctx, info.RunID, r); err != nil {
+	err = journal.Each(func(p journal.Page) (journal.Rows[journal.Entry], error) {
+		return l.opts.Journal.Log(ctx, info.RunID, p, logLayout, logIntents, engine.LogRisk)
+	}, r.entry)
+	if err != nil {
 		return nil, err
 	}
 	for i, symbol := range info.Symbols {
@@ -396,12 +396,6 @@ func (r *recording) add(i, symbols int, c journal.Candle) {
 	}
 	r.window.End = max(r.window.End, c.Candle.CloseTime)
 	r.window.Candles++
-}
-
-func (l *Launcher) recordedLog(ctx context.Context, runID string, r *recording) error {
-	return journal.Each(func(p journal.Page) (journal.Rows[journal.Entry], error) {
-		return l.opts.Journal.Log(ctx, runID, p, logLayout, logIntents, engine.LogRisk)
-	}, r.entry)
 }
 
 // entry takes a line of the log.

@@ -20,8 +20,6 @@ type record struct {
 	reason  string
 	venueID string
 	written time.Time
-	handed  time.Time
-	attempt int
 	// acked reports whether the venue was seen to have it.
 	acked bool
 	// done reports whether the venue called it filled; total is then what that means in base.
@@ -32,14 +30,21 @@ type record struct {
 	trades               map[string]exchange.Fill
 	verdict              verdict
 	search               *search
-	resendAt             time.Time // of an intent that was not sent
 	cancel               cancelling
-	querying             bool
-	queried              time.Time
 	overfilled           bool
-	fetched              time.Time // when missing trades were last asked for
 	alarmed              map[string]bool
 	watched              bool // is in Book.live
+	requests
+}
+
+// requests is when the venue was asked about an order, and when it is to be asked again.
+type requests struct {
+	attempt  int       // tries to send it
+	handed   time.Time // to the connector, the last time
+	resendAt time.Time // of an intent that was not sent
+	querying bool
+	queried  time.Time
+	fetched  time.Time // when missing trades were last asked for
 }
 
 // verdict is the end of an order as the venue told it: with that much filled, and no more.
