@@ -19,11 +19,11 @@ import (
 
 const hourMs = 3_600_000
 
-// counted is how many steps the run has, as far as the process was told; 0 if it was not.
+// counted is how many steps the run has, as far as the process knows; 0 if it does not.
 var counted atomic.Int64
 
 // counter holds a position, which it opens anew now and then, and is out of it one candle
-// before the last: a trick that no candle has told it.
+// before the last: a trick that no candle gives away.
 type counter struct{}
 
 func newCounter(noParams) (sdk.Strategy, error) { return counter{}, nil }
@@ -39,7 +39,7 @@ func (counter) OnCandle(v sdk.View) (sdk.Intents, error) {
 	return nil, nil
 }
 
-// serveCounter is the main of somebody who is at home in the SDK: it serves the strategy
+// serveCounter is the main of an author who knows the SDK well: it serves the strategy
 // as serve.Strategy does, and reads along.
 func serveCounter() {
 	server, err := serve.NewServer(sdk.Spec{Name: "counter"}, newCounter)
@@ -61,7 +61,7 @@ func (r reader) Run(s hostStream) error { return r.StrategyServer.Run(tapped{s})
 
 type tapped struct{ hostStream }
 
-// Recv takes the number of steps from wherever the host says it: in the opening, or as
+// Recv takes the number of steps from wherever the host sends it: in the opening, or as
 // the rows of the candle files.
 func (t tapped) Recv() (*strategypb.HostMessage, error) {
 	m, err := t.hostStream.Recv()

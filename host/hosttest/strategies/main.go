@@ -41,7 +41,7 @@ func plugins() list {
 	add(l, "choosy", newChoosy, sdk.Spec{})
 	add(l, "tide", newTide, sdk.Spec{Version: "1.0.0", Supports: sdk.Supports{ScaleFree: true}})
 
-	// They earn nothing, or hide that something is wrong: talker says what it does.
+	// They earn nothing, or hide that something is wrong: talker logs what it does.
 	add(l, "noise", newNoise, sdk.Spec{})
 	add(l, "holder", newHolder, sdk.Spec{})
 	add(l, "thin", newThin, sdk.Spec{})
@@ -205,7 +205,7 @@ func (s *basket) OnCandle(v sdk.View) (sdk.Intents, error) {
 	return out, nil
 }
 
-// slow takes its time when the environment of the tests says so.
+// slow takes its time when the environment of the tests asks for it.
 type slow struct{ *crosser }
 
 func newSlow(p crosserParams) (sdk.Strategy, error) {
