@@ -293,13 +293,13 @@ func (x *Execution) addAssumptions(short int) {
 		x.notes.assumptions = append(x.notes.assumptions, artifact.Note{Code: code, Message: message})
 	}
 	if x.trading == nil {
-		note("FULL_FILLS", "Every order fills whole, whatever the volume of the candle.")
+		note(run.NoteFullFills, "Every order fills whole, whatever the volume of the candle.")
 	}
 	if x.trading == nil && x.setup.plan.Execution.AllowShort {
-		note("NO_BORROW_COST", "Short positions pay no interest for what they borrow.")
+		note(run.NoteNoBorrowCost, "Short positions pay no interest for what they borrow.")
 	}
 	if short > 0 {
-		note("WARMUP_SHORT", fmt.Sprintf("%d warm-up candles are not there before the start; the first live ones are used, on which orders are rejected.", short))
+		note(run.NoteWarmupShort, fmt.Sprintf("%d warm-up candles are not there before the start; the first live ones are used, on which orders are rejected.", short))
 	}
 }
 
