@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/assay-run/assay/host/alarm"
+	"github.com/assay-run/assay/host/trade/engine"
 )
 
 // The units are such that systemd reads every line of them, and have the settings that
@@ -59,7 +60,7 @@ func TestAlarmsAreThoseOfTheProgram(t *testing.T) {
 			said[code] = alarm.Severity(m[2])
 		}
 	}
-	for _, r := range alarm.Table() {
+	for _, r := range engine.AlarmTable() {
 		if said[r.Code] != r.Severity {
 			t.Errorf("%s is of severity %s, docs/operators.md says %q", r.Code, r.Severity, said[r.Code])
 		}

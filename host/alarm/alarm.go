@@ -1,9 +1,10 @@
-// Package alarm holds what an operator has to know of a paper or live run: the table of codes with their
-// severities, and the alarms of one run, each with its beginning, its last occurrence, its count and whether
-// somebody has acknowledged it.
+// Package alarm holds what an operator has to know of a paper or live run: the alarms of one run, each with its
+// severity, its beginning, its last occurrence, its count and whether it was acknowledged.
 //
-// It is plain data and pure: package live raises and clears, the runner keeps what is open through the end of
-// a run until its reset, and api/v1 shows it. It imports the nouns of the market only.
+// It is plain data and pure: package live raises and clears by the table of the engine, the runner keeps what is open
+// from the end of a run until its reset, and api/v1 shows it. It imports the nouns of the market only.
+//
+// It is a package of its own because the runner, which knows nothing of trading, shows alarms too.
 package alarm
 
 import (
@@ -32,9 +33,9 @@ type Alarm struct {
 // Occurrence is one time that something happens.
 type Occurrence struct {
 	Code, Subject, Text string
-	// Shadow says that nothing is done about it: it is a warning then, whatever the code.
+	// Shadow reports whether nothing is done about it: it is a warning then, whatever the code.
 	Shadow bool
-	// Once says that only the first text of its kind is worth a note: those that follow differ in numbers.
+	// Once reports whether only the first text of its kind is worth a note: those that follow differ in numbers.
 	Once bool
 }
 
@@ -45,9 +46,11 @@ const (
 	Acknowledged = "acknowledged"
 )
 
-// Set is the alarms of one run. It is not safe for concurrent use; its zero value is empty.
+// Set is the alarms of one run. It is not safe for concurrent use.
 type Set struct {
-	open []Alarm
+	// Table has the severity of every code.
+	Table []Row
+	open  []Alarm
 	// counts are the occurrences of all kinds, those that are clear included.
 	counts map[string]int
 	made   int
@@ -65,7 +68,7 @@ func (s *Set) Raise(o Occurrence, now market.Time) (a Alarm, isNew bool) {
 	i := s.find(o.Code, o.Subject)
 	if i < 0 {
 		s.made++
-		severity := of(o.Code).Severity
+		severity := s.of(o.Code).Severity
 		if o.Shadow {
 			severity = Warning
 		}
@@ -94,7 +97,7 @@ func (s *Set) Clear(code, subject string) (Alarm, bool) {
 func (s *Set) EndRun() []Alarm {
 	var over []Alarm
 	s.open = slices.DeleteFunc(s.open, func(a Alarm) bool {
-		ends := of(a.Code).EndsWithRun
+		ends := s.of(a.Code).EndsWithRun
 		if ends {
 			over = append(over, a)
 		}
@@ -144,12 +147,12 @@ func (s *Set) find(code, subject string) int {
 	return slices.IndexFunc(s.open, func(a Alarm) bool { return a.Code == code && a.Subject == subject })
 }
 
-// Severity says how bad it is.
+// Severity is how bad it is.
 type Severity string
 
 // The severities, the worst first.
 const (
-	// Critical: money may be lost while nobody looks.
+	// Critical: money may be lost unwatched.
 	Critical Severity = "critical"
 	// Error: the trading is not what was ordered.
 	Error Severity = "error"
@@ -160,103 +163,18 @@ const (
 // Severities are all, the worst first.
 func Severities() []Severity { return []Severity{Critical, Error, Warning} }
 
-// The codes that belong to no package below.
-const (
-	// PositionUnprotected: a position lacks the protection that it was given.
-	PositionUnprotected = "POSITION_UNPROTECTED"
-	// PositionsLeft: a run has ended and left positions or orders behind.
-	PositionsLeft = "POSITIONS_LEFT"
-	// OrderRejected: an order of the strategy was rejected.
-	OrderRejected = "ORDER_REJECTED"
-)
-
 // Row is one code.
 type Row struct {
 	Code     string
 	Severity Severity
-	// EndsWithRun says that it is about the trading itself, so that it means nothing once the run is over.
+	// EndsWithRun reports whether it is about the trading itself, so that it means nothing once the run is over.
 	EndsWithRun bool
 }
 
-// Table is every code, the worst first. docs/operators.md says of each what to do.
-func Table() []Row {
-	return []Row{
-		{PositionUnprotected, Critical, false},
-		{"ORDER_FATE_UNKNOWN", Critical, false},
-		{PositionsLeft, Error, false},
-		{"EXIT_NOT_PLACED", Error, false},
-		{"BALANCE_DRIFT", Error, false},
-		{"OVERFILL", Error, false},
-		{"FILL_CONFLICT", Error, false},
-		{"ORDER_CONFLICT", Error, false},
-		{"DEPLOYMENT_REVOKED", Error, false},
-		{"DEPLOYMENT_SUSPENDED", Error, true},
-		{"RISK_KILL", Error, false},
-		{"BANKRUPT", Error, false},
-		{"DAILY_LOSS_EXCEEDED", Error, true},
-		{"FILL_RATE_EXCEEDED", Error, true},
-		{"REJECTS_EXCEEDED", Error, true},
-		{"CANDLES_MISSING", Error, true},
-		{"CONNECTOR_CRASHED", Error, true},
-		{"BANNED", Error, true},
-		{"MARKET_STATUS", Error, true},
-		{OrderRejected, Error, true},
-		{"ORDER_NOTIONAL_EXCEEDED", Error, true},
-		{"POSITION_NOTIONAL_EXCEEDED", Error, true},
-		{"GROSS_NOTIONAL_EXCEEDED", Error, true},
-		{"PRICE_OUTSIDE_COLLAR", Error, true},
-		{"CANDLE_STALE", Error, true},
-		{"ORDER_RATE_EXCEEDED", Error, true},
-		{"ORDER_DUPLICATE", Error, true},
-		{"STATE_REDUCING", Error, true},
-		{"STATE_HALTED", Error, true},
-		{"CANDLE_CORRECTED", Warning, true},
-		{"CANDLE_MISSING", Warning, true},
-		{"CANDLE_INVALID", Warning, true},
-		{"CANDLE_UNREACHABLE", Warning, true},
-		{"STREAM_RECONCILING", Warning, true},
-		{"ORDER_UNKNOWN", Warning, false},
-		{"NEVER_REACHED_VENUE", Warning, true},
-		{"CALL_UNANSWERED", Warning, true},
-		{"LATE_FILL", Warning, false},
-		{"FOREIGN_ORDERS", Warning, false},
-		{"TRANSFER_BOOKED", Warning, false},
-		{"FEES_NOT_VALUED", Warning, false},
-		{"SIZE_CLAMPED", Warning, true},
-		{"CLOCK_SKEW", Warning, true},
-		{"CONNECTOR_RELAUNCHED", Warning, true},
-		{"OPERATOR_PAUSED", Warning, true},
-		{"DEPLOYMENT_EXPIRED", Warning, true},
-		{"DEPLOYMENT_NOT_APPROVED", Warning, true},
-		{"DEPLOYMENT_MODE_NOT_ALLOWED", Warning, true},
-		{"DEPLOYMENT_LIMIT_EXCEEDED", Warning, true},
-		{"REGISTRY_INVALID", Warning, true},
-		{"REGISTRY_UNSIGNED", Warning, true},
-		{"REGISTRY_SIGNATURE_INVALID", Warning, true},
-		{"REGISTRY_FAMILY_MISMATCH", Warning, true},
-		{"REGISTRY_EXPIRED", Warning, true},
-		{"REGISTRY_ROLLBACK", Warning, true},
-		{"REGISTRY_UNAVAILABLE", Warning, true},
-		{"REGISTRY_NOT_KEPT", Warning, true},
-	}
-}
-
-// of is the row of a code. One that nobody has entered counts as an error: it must not be overlooked.
-func of(code string) Row {
-	for _, r := range Table() {
-		if r.Code == code {
-			return r
-		}
+// of is the row of a code. A code without one counts as an error: it must not be overlooked.
+func (s *Set) of(code string) Row {
+	if i := slices.IndexFunc(s.Table, func(r Row) bool { return r.Code == code }); i >= 0 {
+		return s.Table[i]
 	}
 	return Row{Code: code, Severity: Error}
-}
-
-// Known says whether the table has a code.
-func Known(code string) bool {
-	for _, r := range Table() {
-		if r.Code == code {
-			return true
-		}
-	}
-	return false
 }

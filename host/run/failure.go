@@ -41,6 +41,13 @@ const (
 	CodeData           = "DATA_ERROR"
 )
 
+// The codes of what a run assumes.
+const (
+	NoteFullFills    = "FULL_FILLS"
+	NoteNoBorrowCost = "NO_BORROW_COST"
+	NoteWarmupShort  = "WARMUP_SHORT"
+)
+
 // RequestError refuses a start. Code is one of the problem codes, see docs/api.md.
 type RequestError struct {
 	Code    string

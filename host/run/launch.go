@@ -240,9 +240,9 @@ func (x *Execution) note(p *plan) {
 	assume := func(code, format string, args ...any) {
 		x.assumptions = append(x.assumptions, artifact.Note{Code: code, Message: fmt.Sprintf(format, args...)})
 	}
-	assume("FULL_FILLS", "Every order fills whole, whatever the volume of the candle.")
+	assume(NoteFullFills, "Every order fills whole, whatever the volume of the candle.")
 	if p.Execution.AllowShort {
-		assume("NO_BORROW_COST", "Short positions pay no interest for what they borrow.")
+		assume(NoteNoBorrowCost, "Short positions pay no interest for what they borrow.")
 	}
 	for _, s := range p.sources {
 		if s.keptViolations() {
@@ -254,7 +254,7 @@ func (x *Execution) note(p *plan) {
 		assume("GAPS", "%d candles are missing inside the window. Gaps are never filled: orders wait across them.", x.data.missing)
 	}
 	if x.data.layout.short > 0 {
-		assume("WARMUP_SHORT", "%d warm-up candles are not there before the window; its first candles were used, on which orders are rejected.", x.data.layout.short)
+		assume(NoteWarmupShort, "%d warm-up candles are not there before the window; its first candles were used, on which orders are rejected.", x.data.layout.short)
 	}
 	if x.mode == ModeLockstep && p.Strategy.SimID != sim.ID() {
 		assume("LOCKSTEP", "The plugin was built with another simulator or none, so it was driven step by step.")

@@ -25,7 +25,7 @@ const logControl = "control"
 // controlLimit is how long the loop of a live run may take to answer.
 const controlLimit = 5 * time.Second
 
-// controlRow is an entry of the kind logControl. Refused says why nothing came of it.
+// controlRow is an entry of the kind logControl. Refused is why nothing came of it.
 type controlRow struct {
 	Action    runner.Action `json:"action"`
 	Who       string        `json:"who"`
@@ -82,7 +82,7 @@ func notTrading(message string) *engine.Refused {
 func refusedControl(r *engine.Refused) error {
 	pointer := map[string]string{"no_position": "/symbol", "no_order": "/order_id", "no_alarm": "/alarm_id"}[r.Reason]
 	field := run.FieldError{Pointer: cmp.Or(pointer, "/action"), Message: r.Message, Rule: r.Reason}
-	return &run.RequestError{Code: "VALIDATION_FAILED", Message: r.Message, Fields: []run.FieldError{field}}
+	return &run.RequestError{Code: run.CodeValidationFailed, Message: r.Message, Fields: []run.FieldError{field}}
 }
 
 func (x *Execution) runControl(ctx context.Context, c runner.Command) (string, error) {
@@ -116,7 +116,7 @@ func (x *Execution) runControl(ctx context.Context, c runner.Command) (string, e
 }
 
 func notSupported(a runner.Action) error {
-	return run.Refuse("MODE_NOT_SUPPORTED", map[string]any{"reason": "action"},
+	return run.Refuse(run.CodeModeNotSupported, map[string]any{"reason": "action"},
 		"This version has no control %q.", a)
 }
 
@@ -151,14 +151,14 @@ func (al *alarms) acknowledge(id string) (string, error) {
 	return "Alarm " + id + " is acknowledged", nil
 }
 
-// stopAs says what the stop that follows does with orders and positions. The books of a paper run keep
+// stopAs sets what the stop that follows does with orders and positions. The books of a paper run keep
 // positions, and can sell them with a candle only.
 func (x *Execution) stopAs(e *engine.Engine, positions string) error {
 	switch {
 	case positions == "":
 		return nil
 	case e == nil && engine.OnStop(positions) == engine.Flatten:
-		return run.Refuse("MODE_NOT_SUPPORTED", map[string]any{"reason": "mode"},
+		return run.Refuse(run.CodeModeNotSupported, map[string]any{"reason": "mode"},
 			"A paper run sells with its next candle: flatten it, and stop it once it is flat.")
 	case e != nil:
 		e.StopAs(engine.OnStop(positions))
@@ -226,7 +226,7 @@ func (d *journalRecorder) resumeEntries() (string, error) {
 	return "Entries are let again", nil
 }
 
-// denyPaused refuses an entry while the operator wants none, also where the limits only watch.
+// denyPaused refuses an entry while entries are paused, also where the limits only watch.
 func (d *journalRecorder) denyPaused(o *market.Order, shrinks bool) string {
 	if shrinks || !d.watch.guard.Stands(engine.CodePaused) {
 		return ""
@@ -347,7 +347,7 @@ func (al *alarms) noteLocked(o alarm.Occurrence) {
 	al.run.notes.said.Host(al.run.lastStepLocked(), "warn", o.Text, market.Fields{{Key: "code", Value: o.Code}})
 }
 
-// Clear tells that something holds no more.
+// Clear ends an alarm: its condition is over.
 func (x *Execution) Clear(code, subject string) {
 	x.gate.Lock()
 	row := x.alarms.clearLocked(code, subject)
@@ -388,7 +388,7 @@ func (x *Execution) warn(code, message string) { x.Raise(alarm.Occurrence{Code: 
 
 // alarmsLeft are the alarms of a run that a crash cut short: what is about its trading ended with it.
 func (l *Launcher) alarmsLeft(ctx context.Context, runID string) ([]alarm.Alarm, error) {
-	var set alarm.Set
+	set := alarm.Set{Table: engine.AlarmTable()}
 	err := journal.Each(func(p journal.Page) (journal.Rows[journal.Entry], error) {
 		return l.opts.Journal.Log(ctx, runID, p, logAlarm)
 	}, func(e journal.Entry) error {

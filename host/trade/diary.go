@@ -162,13 +162,13 @@ func (d *journalRecorder) checkAge() {
 	}
 }
 
-// isTrading says that the run is behind its warm-up and not stopping.
+// isTrading reports whether the run is behind its warm-up and not stopping.
 func (d *journalRecorder) isTrading() bool {
 	phase := d.x.phase
 	return phase == engine.Trading || phase == engine.Reducing || phase == engine.Halted
 }
 
-// updatePhase tells by the phase what enforced limits, and the loss of the connector, allow.
+// updatePhase shows by the phase what enforced limits, and the loss of the connector, allow.
 func (d *journalRecorder) updatePhase() {
 	phase := d.x.phase
 	if !d.isTrading() {

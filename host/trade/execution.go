@@ -62,7 +62,7 @@ type setup struct {
 	plan   run.Plan
 	venue  Venue
 	config exchange.Config
-	warmup int // candles that the strategy wants first
+	warmup int // candles that the strategy needs first
 }
 
 // times are those of the phases.
@@ -96,7 +96,7 @@ type ending struct {
 
 // withParts gives a run its parts.
 func (x *Execution) withParts() *Execution {
-	x.permit, x.paper, x.alarms = &permit{run: x}, &paperRun{run: x}, &alarms{run: x}
+	x.permit, x.paper, x.alarms = &permit{run: x}, &paperRun{run: x}, &alarms{run: x, set: alarm.Set{Table: engine.AlarmTable()}}
 	return x
 }
 
@@ -287,19 +287,19 @@ func (x *Execution) writeLog(kind string, data any) {
 	}
 }
 
-// addAssumptions says what the run assumes.
+// addAssumptions notes what the run assumes.
 func (x *Execution) addAssumptions(short int) {
 	note := func(code, message string) {
 		x.notes.assumptions = append(x.notes.assumptions, artifact.Note{Code: code, Message: message})
 	}
 	if x.trading == nil {
-		note("FULL_FILLS", "Every order fills whole, whatever the volume of the candle.")
+		note(run.NoteFullFills, "Every order fills whole, whatever the volume of the candle.")
 	}
 	if x.trading == nil && x.setup.plan.Execution.AllowShort {
-		note("NO_BORROW_COST", "Short positions pay no interest for what they borrow.")
+		note(run.NoteNoBorrowCost, "Short positions pay no interest for what they borrow.")
 	}
 	if short > 0 {
-		note("WARMUP_SHORT", fmt.Sprintf("%d warm-up candles are not there before the start; the first live ones are used, on which orders are rejected.", short))
+		note(run.NoteWarmupShort, fmt.Sprintf("%d warm-up candles are not there before the start; the first live ones are used, on which orders are rejected.", short))
 	}
 }
 

@@ -60,7 +60,7 @@ type Venue struct {
 	Config exchange.Config
 	// Certified: the connector may trade real money.
 	Certified bool
-	// Pretend says that no money is traded there: the simulated venue, or an endpoint on this machine.
+	// Pretend reports whether no money is traded there: the simulated venue, or an endpoint on this machine.
 	Pretend bool
 	// Endpoint replaces the venue's base URL; only a server option sets it.
 	Endpoint string
@@ -177,12 +177,12 @@ func (l *Launcher) launch(ctx context.Context, runID string, req runner.StartReq
 		return nil, err
 	}
 	if l.opts.Journal == nil {
-		return nil, &run.RequestError{Code: "RUN_START_FAILED", Cause: l.opts.NoJournal,
+		return nil, &run.RequestError{Code: run.CodeStartFailed, Cause: l.opts.NoJournal,
 			Message: fmt.Sprintf("Paper and live runs need their journal, which could not be opened: %v. Mend that and start the service again.", l.opts.NoJournal),
 			Details: map[string]any{"reason": fmt.Sprint(l.opts.NoJournal), "log_tail": []string{}}}
 	}
 	if x.lines, err = decision.New(l.opts.SpoolDir, artifact.FullSplitID); err != nil {
-		return nil, &run.RequestError{Code: "RUN_START_FAILED", Message: fmt.Sprintf("No temporary file could be made: %v", err),
+		return nil, &run.RequestError{Code: run.CodeStartFailed, Message: fmt.Sprintf("No temporary file could be made: %v", err),
 			Details: map[string]any{"reason": err.Error(), "log_tail": []string{}}, Cause: err}
 	}
 	x.times.started = x.clock()
@@ -209,7 +209,7 @@ func (x *Execution) introduction() *wire.Start {
 	}
 }
 
-// manifest says what is run. The candles are not known yet.
+// manifest describes what is run. The candles are not known yet.
 func (l *Launcher) manifest(x *Execution) artifact.Manifest {
 	s := x.setup.plan.Strategy
 	m := artifact.Manifest{
@@ -251,7 +251,7 @@ type permit struct {
 }
 
 // askPolicy asks the policy, after everything else that can refuse a start and before anything of
-// the venue is touched. Without a policy real money is traded ungated, which the run says.
+// the venue is touched. Without a policy real money is traded ungated, which the run warns of.
 func (pm *permit) askPolicy(ctx context.Context) (err error) {
 	policy := pm.run.opts.Policy
 	if policy == nil {
@@ -278,7 +278,7 @@ func (pm *permit) askPolicy(ctx context.Context) (err error) {
 func (pm *permit) fixLimits() error {
 	pm.bounds = pm.tightenLimits()
 	if pm.realMoney() && !pm.bounds.Capped() && !pm.admission.Gated() {
-		return run.Refuse("MODE_NOT_SUPPORTED", map[string]any{"reason": "risk_limit_required"},
+		return run.Refuse(run.CodeModeNotSupported, map[string]any{"reason": "risk_limit_required"},
 			"Real money is traded only with a cap on one order: start the service with --risk-max-order-notional.")
 	}
 	pm.risk = ShowLimits(pm.bounds, pm.riskMode())
@@ -318,7 +318,7 @@ func shownLimits(text []byte) map[string]any {
 // Ungated implements runner.Gated.
 func (x *Execution) Ungated() string { return x.permit.admission.Ungated }
 
-// realMoney says that orders cost money: mode live, but for the simulated venue, a sandbox and
+// realMoney reports whether orders cost money: mode live, but for the simulated venue, a sandbox and
 // an endpoint on this machine.
 func (pm *permit) realMoney() bool {
 	return pm.run.setup.req.Mode == runner.ModeLive && !pm.run.setup.config.Sandbox && !pm.run.setup.venue.Pretend
@@ -373,7 +373,7 @@ func (pm *permit) onDeployment(e *engine.Engine, ev deploy.Event) {
 }
 
 // killReportTime is how long the control plane is tried to be told of a risk kill: as long as a statement
-// about it holds. Nobody waits for it but the end of the service, and that for killReportGrace.
+// about it holds. Only the end of the service waits for it, and that for killReportGrace.
 const (
 	killReportTime  = 24 * time.Hour
 	killReportGrace = 5 * time.Second

@@ -74,18 +74,7 @@ func (pp *paperRun) runLoop(f sim.Feed) error {
 func (pp *paperRun) prepareBooks(src *source, warm []*feed.Step, markets []exchange.Market) error {
 	pp.run.gate.Lock()
 	defer pp.run.gate.Unlock()
-	have := make([]int, len(pp.run.setup.plan.Symbols))
-	for _, b := range warm {
-		for i := range b.Closed {
-			if b.Closed[i] {
-				have[i]++
-			}
-		}
-	}
-	short := 0
-	for _, n := range have {
-		short = max(short, pp.run.setup.warmup-n)
-	}
+	short := feed.MissingWarmup(warm, len(pp.run.setup.plan.Symbols), pp.run.setup.warmup)
 	pp.run.chart.layout.window = int64(len(warm))
 	pp.run.chart.layout.warmup = pp.run.chart.layout.window + int64(short)
 	cfg := sim.Config{
@@ -200,7 +189,7 @@ type line struct {
 	crashes engine.Crashes
 }
 
-// take takes a connection into use and tells its connector that the host lives, until it is let go.
+// take takes a connection into use and renews its lease until it is let go.
 func (l *line) take(conn *exchange.Connection) {
 	ctx, cancel := context.WithCancel(context.Background())
 	l.conn, l.quiet = conn, cancel
@@ -301,10 +290,10 @@ type source struct {
 	ended   chan error
 }
 
-// errEnded says that a replay has come to its end.
+// errEnded reports that a replay has come to its end.
 var errEnded = errors.New("the candles have ended")
 
-// errClosed stops a feed that nobody listens to any more.
+// errClosed stops a feed that is not needed any more.
 var errClosed = errors.New("the run is over")
 
 // newSource is the source of the run. Its clock stays when another connector is started.

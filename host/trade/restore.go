@@ -27,7 +27,7 @@ import (
 
 // Interrupted is the newest run that a crash of the service cut short, as the runner shows it until it
 // is reset; nil when there is none. Cleared, called at the reset, writes its end. Older ones are ended
-// here: nobody can look at them any more.
+// here: they are not shown any more.
 func (l *Launcher) Interrupted(ctx context.Context) (rep *runner.Report, cleared func() error, err error) {
 	if l.opts.Journal == nil {
 		return nil, nil, nil
@@ -57,11 +57,8 @@ func (l *Launcher) Interrupted(ctx context.Context) (rep *runner.Report, cleared
 	return rep, func() error { return end(info, rep.Snapshot.Failure.Code) }, nil
 }
 
-// codeQuarantined is the failure of a run whose journal was damaged, logQuarantined what says so in the new one.
-const (
-	codeQuarantined = runner.CodeJournalQuarantined
-	logQuarantined  = "quarantined"
-)
+// logQuarantined is the entry of a run whose journal was damaged, in the new one.
+const logQuarantined = "quarantined"
 
 // Quarantined writes into the new journal of which interrupted runs the damaged one was, so that they are shown
 // until they are reset, through any restart. Rows are the registry's of runs that were cut short: what the
@@ -107,7 +104,7 @@ func infoOf(m *artifact.Metadata) (info journal.Info, err error) {
 	return info, err
 }
 
-// quarantined says that the journal of a run was damaged: nothing is known of it but that it was.
+// quarantined reports whether the journal of a run was damaged: nothing is known of it but that it was.
 func (l *Launcher) quarantined(ctx context.Context, info journal.Info, f *artifact.Failure) bool {
 	e, ok, err := l.opts.Journal.LastLog(ctx, info.RunID, logQuarantined)
 	raw, is := e.Data.(json.RawMessage)
@@ -115,7 +112,7 @@ func (l *Launcher) quarantined(ctx context.Context, info journal.Info, f *artifa
 	if err != nil || !ok || !is || json.Unmarshal(raw, &body) != nil {
 		return false
 	}
-	f.Code, f.Phase = codeQuarantined, ""
+	f.Code, f.Phase = runner.CodeJournalQuarantined, ""
 	f.Message = "The journal of the run was damaged and set aside as " + body.File + ": what the run did, and which orders it left open, is not known here."
 	if info.Mode == journal.Live {
 		f.Message += " Look at its orders at " + info.Exchange + " before you trade again."
@@ -192,7 +189,7 @@ func (l *Launcher) lastPhase(ctx context.Context, runID string) string {
 	return run.PhaseStarting
 }
 
-// ordersOf are the client order ids of those that may stand and of those nobody knows of.
+// ordersOf are the client order ids of those that may stand and of those of unknown fate.
 func ordersOf(orders []journal.Order) (open, unknown []string) {
 	open, unknown = []string{}, []string{}
 	for _, o := range orders {
@@ -238,21 +235,25 @@ func (l *Launcher) replay(ctx context.Context, info journal.Info, rep *runner.Re
 	if err := sim.Run(engine, &run.Feed{Feed: &recorded.feed, Record: rec}, recorded); err != nil && !errors.Is(err, errRecordEnds) {
 		return err
 	}
-	results, in, _ := rec.Picture(engine, &run.Said{}, true)
-	in.Timeframe, in.Calendar = plan.Timeframe, metric.Calendar24x7
-	if report, err := metric.Compute(in); err == nil {
-		results.Metrics = &report
-	}
-	results.Window = recorded.window
-	rep.Results = results
-	p := &rep.Snapshot.Progress
+	rep.Results = recorded.results(rec, engine, info.Timeframe)
 	stats := engine.Stats()
 	cash, _ := plan.Cash.Float64()
-	*p = runner.Progress{
+	rep.Snapshot.Progress = runner.Progress{
 		Phase: rep.Snapshot.Failure.Phase, CandlesDone: rec.Candles(), SimulatedTime: engine.Time(), Cash: engine.Cash(), Equity: engine.Equity(),
 		InitialCash: cash, TradeCount: stats.Trades, Orders: stats.Orders, Fills: stats.Fills, UpdatedAt: rep.Snapshot.EndTime,
 	}
 	return nil
+}
+
+// results are those of the books of a run that was read back.
+func (r *recording) results(rec *run.Record, books run.Books, tf market.Timeframe) *artifact.Results {
+	results, in, _ := rec.Picture(books, &run.Said{}, true)
+	in.Timeframe, in.Calendar = tf, metric.Calendar24x7
+	if report, err := metric.Compute(in); err == nil {
+		results.Metrics = &report
+	}
+	results.Window = r.window
+	return results
 }
 
 // replayLive reads back what a live run had: its books are those of the fills.
@@ -276,12 +277,7 @@ func (l *Launcher) replayLive(ctx context.Context, info journal.Info, rep *runne
 	if err != nil || books == nil {
 		return err
 	}
-	results, in, _ := rec.Picture(books, &run.Said{}, true)
-	in.Timeframe, in.Calendar = info.Timeframe, metric.Calendar24x7
-	if report, err := metric.Compute(in); err == nil {
-		results.Metrics = &report
-	}
-	results.Window = recorded.window
+	results := recorded.results(rec, books, info.Timeframe)
 	rep.Results = results
 	cash, _ := books.CashExact().Float64()
 	value, _ := books.FinalValue()
@@ -296,16 +292,14 @@ func (l *Launcher) replayLive(ctx context.Context, info journal.Info, rep *runne
 
 // lease is what the connector wrote when it lost its host; nil when it wrote nothing.
 func (l *Launcher) lease(runID string) json.RawMessage {
-	text, err := os.ReadFile(l.leaseFile(runID))
+	text, err := os.ReadFile(leaseFile(l.opts.LiveDir, runID))
 	if err != nil || !json.Valid(text) {
 		return nil
 	}
 	return text
 }
 
-// leaseFile is where a connector writes what it did when it lost its host.
-func (l *Launcher) leaseFile(runID string) string { return leaseFile(l.opts.LiveDir, runID) }
-
+// leaseFile is where a connector writes what it did when it lost its host; "" for nowhere.
 func leaseFile(dir, runID string) string {
 	if dir == "" {
 		return ""
@@ -366,7 +360,10 @@ func (l *Launcher) recorded(ctx context.Context, info journal.Info) (*recording,
 			r.ticks[i] = m.PriceTick
 		}
 	}
-	if err := l.recordedLog(ctx, info.RunID, r); err != nil {
+	err = journal.Each(func(p journal.Page) (journal.Rows[journal.Entry], error) {
+		return l.opts.Journal.Log(ctx, info.RunID, p, logLayout, logIntents, engine.LogRisk)
+	}, r.entry)
+	if err != nil {
 		return nil, err
 	}
 	for i, symbol := range info.Symbols {
@@ -399,12 +396,6 @@ func (r *recording) add(i, symbols int, c journal.Candle) {
 	}
 	r.window.End = max(r.window.End, c.Candle.CloseTime)
 	r.window.Candles++
-}
-
-func (l *Launcher) recordedLog(ctx context.Context, runID string, r *recording) error {
-	return journal.Each(func(p journal.Page) (journal.Rows[journal.Entry], error) {
-		return l.opts.Journal.Log(ctx, runID, p, logLayout, logIntents, engine.LogRisk)
-	}, r.entry)
 }
 
 // entry takes a line of the log.

@@ -11,6 +11,7 @@ import (
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/host/proc/sandbox"
+	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/host/trade/engine"
 	"github.com/assay-run/assay/host/trade/feed"
@@ -118,7 +119,7 @@ func (pp *paperRun) runTrading(ctx context.Context) error {
 }
 
 // connectVenue starts the connector and opens its session. The connection has a clock: the venue's own, else the run's,
-// which goes on from what the connector says.
+// which goes on from the offset that the connector gives.
 func (pp *paperRun) connectVenue(ctx context.Context) (*exchange.Connection, error) {
 	d := engine.Dialer{Exchange: pp.run.setup.venue.ID, Connect: pp.run.setup.venue.Connect, Open: pp.run.openRequest(), Limit: pp.run.opts.ConnectLimit, Failed: func(err error) {
 		pp.run.log.Warn("the exchange cannot be reached", "exchange", pp.run.setup.venue.ID, "error", err)
@@ -131,7 +132,7 @@ func (pp *paperRun) connectVenue(ctx context.Context) (*exchange.Connection, err
 	return made.Conn, nil
 }
 
-// onOpened notes what a session says of itself.
+// onOpened notes the properties of a session.
 func (pp *paperRun) onOpened(conn *exchange.Connection, o exchange.Opened, latency time.Duration) {
 	pp.run.gate.Lock()
 	pp.run.manifest.ConnectorSandbox = sandbox.Weaker(pp.run.manifest.ConnectorSandbox, conn.Sandbox)
@@ -148,7 +149,7 @@ func (pp *paperRun) onOpened(conn *exchange.Connection, o exchange.Opened, laten
 	pp.linkUp(true)
 }
 
-// onBeat takes the venue's time as the connector of a paper run tells it with every beat.
+// onBeat takes the venue's time from the beats of the connector of a paper run.
 func (pp *paperRun) onBeat(ack exchange.Ack, asked time.Time) {
 	if ack.VenueTime <= 0 {
 		return
@@ -169,7 +170,7 @@ func (x *Execution) openRequest() exchange.OpenRequest {
 // marketsTries is how often the rules of the markets are asked for before the start fails.
 const marketsTries = 3
 
-// readMarkets are the rules of the run's symbols, in their order. A venue that wants no requests for a while is waited for.
+// readMarkets are the rules of the run's symbols, in their order. A venue that refuses requests for a while is waited for.
 func (pp *paperRun) readMarkets(ctx context.Context, conn *exchange.Connection) ([]exchange.Market, error) {
 	limit, cancel := context.WithTimeout(ctx, pp.run.opts.ConnectLimit)
 	defer cancel()
@@ -190,21 +191,7 @@ func (pp *paperRun) readMarkets(ctx context.Context, conn *exchange.Connection) 
 	case err != nil:
 		return nil, engine.ExchangeFault("unreachable", err, "%s does not say which markets it has: %v", pp.run.setup.venue.ID, err)
 	}
-	known := map[market.Symbol]exchange.Market{}
-	for _, m := range all {
-		known[m.Symbol] = m
-	}
-	out := make([]exchange.Market, 0, len(pp.run.setup.plan.Symbols))
-	for _, s := range pp.run.setup.plan.Symbols {
-		m, ok := known[s]
-		if !ok || !m.Trading {
-			f := engine.ExchangeFault("symbol", nil, "%s does not trade %s", pp.run.setup.venue.ID, s)
-			f.Data["symbol"] = s
-			return nil, f
-		}
-		out = append(out, m)
-	}
-	return out, nil
+	return engine.PickMarkets(all, pp.run.setup.plan.Symbols, pp.run.setup.venue.ID)
 }
 
 // stopCause lets a stop win over the errors that it causes.
@@ -215,7 +202,7 @@ func (x *Execution) stopCause(ctx context.Context, err error) error {
 	return context.Cause(ctx)
 }
 
-// isStop says that somebody wanted the end. A fault on the way to it is none.
+// isStop reports whether the end was asked for. A fault on the way to it is none.
 func isStop(err error) bool {
 	if _, fault := errors.AsType[*engine.Fault](err); fault {
 		return false
@@ -229,7 +216,7 @@ func (x *Execution) outcome(err error) runner.Outcome {
 	case err == nil:
 		o := runner.Outcome{}
 		if x.paper.engine != nil && x.paper.engine.Bankrupt() {
-			x.warn("BANKRUPT", fmt.Sprintf("equity was gone at %s: every position was closed there and the run ended", x.paper.engine.Time()))
+			x.warn(engine.CodeBankrupt, fmt.Sprintf("equity was gone at %s: every position was closed there and the run ended", x.paper.engine.Time()))
 			o.Message = "The account went bankrupt."
 		}
 		return o
@@ -251,7 +238,7 @@ func (x *Execution) describeKept() string {
 	return x.trading.Kept()
 }
 
-// stopMessage says what a stop has left: positions are kept.
+// stopMessage describes what a stop has left: positions are kept.
 func (x *Execution) stopMessage() string {
 	var parts []string
 	if x.end.killed {
@@ -281,13 +268,13 @@ func (x *Execution) failure(err error) *artifact.Failure {
 		var answer *exchange.Error
 		switch {
 		case errors.As(err, new(*journal.WriteError)):
-			f.Code, f.Data = "ARTIFACT_WRITE_FAILED", map[string]any{"file": journal.FileName}
+			f.Code, f.Data = runner.CodeArtifactWriteFailed, map[string]any{"file": journal.FileName}
 		case errors.As(err, &fault):
 			f.Code, f.Data = fault.Code, fault.Data
 		case errors.As(err, &data):
-			f.Code, f.Data = "DATA_ERROR", map[string]any{"reason": "invalid_candles", "symbol": data.Symbol, "open_time": data.OpenTime}
+			f.Code, f.Data = run.CodeData, map[string]any{"reason": "invalid_candles", "symbol": data.Symbol, "open_time": data.OpenTime}
 		case errors.As(err, &answer) && answer.Result.Outcome == exchange.AuthFailed:
-			f.Code, f.Data = "EXCHANGE_AUTH_FAILED", map[string]any{"venue_code": answer.Result.VenueCode}
+			f.Code, f.Data = CodeAuthFailed, map[string]any{"venue_code": answer.Result.VenueCode}
 		}
 	})
 }

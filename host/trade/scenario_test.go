@@ -212,7 +212,10 @@ func differences() []difference {
 			asks(func(in *market.Intent) bool {
 				return in.Size.Kind == market.SizeQuoteAmount || in.Size.Kind == market.SizeCashFraction
 			})},
-		{"a replace takes an order back and sends another one", asks(func(in *market.Intent) bool { return in.Action == market.Replace })},
+		{"a trailing stop follows when a candle has closed, by an order in the place of the one that stood",
+			asks(func(in *market.Intent) bool {
+				return in.Action == market.Replace && (in.TrailPercent != 0 || in.TrailAmount != 0)
+			})},
 		{"orders of one step for several symbols reach the venue in any order",
 			func(p *played, _ *artifact.Results) bool { return len(p.Series) > 1 }},
 		{"several orders of one step reach the venue in any order, and are not matched by class",

@@ -16,10 +16,18 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
+// The codes of runs that an exchange refuses, besides those of package run.
+const (
+	CodeExchangeUnavailable = "EXCHANGE_UNAVAILABLE"
+	CodeCredentialsRequired = "CREDENTIALS_REQUIRED"
+	// CodeAuthFailed: the exchange did not accept the keys.
+	CodeAuthFailed = "EXCHANGE_AUTH_FAILED"
+)
+
 // Connector is an executable connector that was found at the start.
 type Connector struct {
 	Description exchange.Description
-	// Fault says why it cannot be used; nil when it can.
+	// Fault is why it cannot be used; nil when it can.
 	Fault *proc.Fault
 	// Certified connectors may trade real money.
 	Certified bool
@@ -30,7 +38,7 @@ type Connector struct {
 	Connect func(ctx context.Context, folder string) (*exchange.Connection, error)
 }
 
-// missing says whether nothing is known of the connector but that it should be there.
+// missing reports whether nothing is known of the connector but that it should be there.
 func (c Connector) missing() bool { return c.Fault != nil && c.Connect == nil }
 
 // Exchanges are all exchanges of a service: those of the candle store, the simulated
@@ -49,7 +57,7 @@ type Entry struct {
 	DateRange map[market.Symbol]map[string]candle.Range
 	connect   func(context.Context) (*exchange.Connection, error)
 	connectIn func(ctx context.Context, folder string) (*exchange.Connection, error) // of a connector
-	// offers says whether stored candles of a symbol are there in a timeframe or can be put together to it.
+	// offers reports whether stored candles of a symbol are there in a timeframe or can be put together to it.
 	offers func(context.Context, market.Symbol, market.Timeframe) error
 	// replays refuses settings of the simulated market that replay candles which are not there.
 	replays  func(context.Context, exchange.Config, *run.Plan) error
@@ -127,7 +135,7 @@ func (e *Exchanges) Choose(ctx context.Context, req runner.StartRequest, p *run.
 			for _, x := range all {
 				ids = append(ids, x.ID)
 			}
-			return Venue{}, run.Refuse("EXCHANGE_NOT_FOUND", map[string]any{"available": ids}, "There is no exchange %q.", req.Exchange)
+			return Venue{}, run.Refuse(run.CodeExchangeNotFound, map[string]any{"available": ids}, "There is no exchange %q.", req.Exchange)
 		}
 		return all[i].venue(ctx, req, p)
 	}
@@ -152,7 +160,7 @@ func rank(e Entry) int {
 	return 0
 }
 
-// venue says whether an exchange can do what a request asks for.
+// venue reports whether an exchange can do what a request asks for.
 func (e Entry) venue(ctx context.Context, req runner.StartRequest, p *run.Plan) (Venue, error) {
 	offered, err := e.offered(ctx, p)
 	if err != nil {
@@ -160,14 +168,14 @@ func (e Entry) venue(ctx context.Context, req runner.StartRequest, p *run.Plan) 
 	}
 	switch {
 	case e.Fault != nil:
-		return Venue{}, run.Refuse("EXCHANGE_UNAVAILABLE", map[string]any{"reason": e.Fault.Code}, "The exchange %q cannot be used: %s", e.ID, e.Fault.Message)
+		return Venue{}, run.Refuse(CodeExchangeUnavailable, map[string]any{"reason": e.Fault.Code}, "The exchange %q cannot be used: %s", e.ID, e.Fault.Message)
 	case !slices.Contains(e.Modes, req.Mode):
-		return Venue{}, run.Refuse("MODE_NOT_SUPPORTED", map[string]any{"reason": "mode"}, "Exchange %q offers %v, not %s.", e.ID, e.Modes, req.Mode)
+		return Venue{}, run.Refuse(run.CodeModeNotSupported, map[string]any{"reason": "mode"}, "Exchange %q offers %v, not %s.", e.ID, e.Modes, req.Mode)
 	case !offered:
-		return Venue{}, run.Refuse("UNSUPPORTED_TIMEFRAME", map[string]any{"available": names(e.Timeframes)}, "Exchange %q has no %s candles.", e.ID, p.Timeframe)
+		return Venue{}, run.Refuse(run.CodeUnsupportedTimeframe, map[string]any{"available": names(e.Timeframes)}, "Exchange %q has no %s candles.", e.ID, p.Timeframe)
 	}
 	if unknown := e.unknown(p.Symbols); len(unknown) > 0 {
-		return Venue{}, run.Refuse("UNSUPPORTED_SYMBOL", map[string]any{"symbols": unknown, "available": e.Symbols}, "Exchange %q has no candles of %v.", e.ID, unknown)
+		return Venue{}, run.Refuse(run.CodeUnsupportedSymbol, map[string]any{"symbols": unknown, "available": e.Symbols}, "Exchange %q has no candles of %v.", e.ID, unknown)
 	}
 	config, err := e.config(req)
 	if err != nil {
@@ -179,12 +187,12 @@ func (e Entry) venue(ctx context.Context, req runner.StartRequest, p *run.Plan) 
 		}
 	}
 	if pretend := e.pretends() || config.Sandbox; req.Mode == runner.ModeLive && !e.Certified && !pretend {
-		return Venue{}, run.Refuse("MODE_NOT_SUPPORTED", map[string]any{"reason": "uncertified"}, "The connector of %q is not certified: it trades no real money.", e.ID)
+		return Venue{}, run.Refuse(run.CodeModeNotSupported, map[string]any{"reason": "uncertified"}, "The connector of %q is not certified: it trades no real money.", e.ID)
 	}
 	return Venue{ID: e.ID, Description: e.Description, Config: config, Certified: e.Certified, Pretend: e.pretends(), Endpoint: e.endpoint, Connect: e.connect, connectIn: e.connectIn}, nil
 }
 
-// offered says whether the exchange has the timeframe. Stored candles are put together to one
+// offered reports whether the exchange has the timeframe. Stored candles are put together to one
 // that is not listed, as for a backtest. A symbol that is not there is refused as such.
 func (e Entry) offered(ctx context.Context, p *run.Plan) (bool, error) {
 	if e.offers == nil {
@@ -203,7 +211,7 @@ func (e Entry) offered(ctx context.Context, p *run.Plan) (bool, error) {
 	return true, nil
 }
 
-// replays says whether the candles are there that the simulated market is to replay.
+// replays reports whether the candles are there that the simulated market is to replay.
 func (e *Exchanges) replays(ctx context.Context, c exchange.Config, p *run.Plan) error {
 	source := sim.Replayed(c.Settings)
 	if source == "" {
@@ -217,9 +225,9 @@ func (e *Exchanges) replays(ctx context.Context, c exchange.Config, p *run.Plan)
 		case !missing:
 			return err
 		case none.What == "symbol":
-			return run.Refuse("UNSUPPORTED_SYMBOL", map[string]any{"symbols": []market.Symbol{s}, "available": none.Have}, "The replayed exchange has no candles of %s.", s)
+			return run.Refuse(run.CodeUnsupportedSymbol, map[string]any{"symbols": []market.Symbol{s}, "available": none.Have}, "The replayed exchange has no candles of %s.", s)
 		case none.What == "timeframe":
-			return run.Refuse("UNSUPPORTED_TIMEFRAME", map[string]any{"available": append([]string{}, none.Have...)},
+			return run.Refuse(run.CodeUnsupportedTimeframe, map[string]any{"available": append([]string{}, none.Have...)},
 				"The replayed exchange has no %s candles of %s and none that they could be made from.", p.Timeframe, s)
 		default:
 			return run.Invalid("/exchange_config", errors.New("there are no stored candles under the source"))
@@ -228,7 +236,7 @@ func (e *Exchanges) replays(ctx context.Context, c exchange.Config, p *run.Plan)
 	return nil
 }
 
-// pretends says that no real money is there, whatever the request says.
+// pretends reports whether no real money is there, whatever the request.
 func (e Entry) pretends() bool { return e.Kind == "sim" || e.Kind == "store" || e.loopback }
 
 func names(list []market.Timeframe) []string {
@@ -255,12 +263,12 @@ func (e Entry) config(req runner.StartRequest) (exchange.Config, error) {
 	var bad *exchange.ConfigError
 	switch {
 	case errors.As(err, &bad):
-		return c, &run.RequestError{Code: "VALIDATION_FAILED", Message: "The request is not valid: " + bad.Pointer() + " " + bad.Error() + ".",
+		return c, &run.RequestError{Code: run.CodeValidationFailed, Message: "The request is not valid: " + bad.Pointer() + " " + bad.Error() + ".",
 			Fields: []run.FieldError{{Pointer: bad.Pointer(), Message: bad.Error(), Rule: bad.Rule}}}
 	case err != nil:
 		return c, fmt.Errorf("exchange %s: %w", e.ID, err)
 	case c.Sandbox && !e.Sandbox:
-		return c, run.Refuse("MODE_NOT_SUPPORTED", map[string]any{"reason": "sandbox"}, "Exchange %q has no sandbox.", e.ID)
+		return c, run.Refuse(run.CodeModeNotSupported, map[string]any{"reason": "sandbox"}, "Exchange %q has no sandbox.", e.ID)
 	}
 	if req.Mode != runner.ModeLive {
 		c.APIKey.Wipe()
@@ -277,7 +285,7 @@ func (e Entry) config(req runner.StartRequest) (exchange.Config, error) {
 		missing = append(missing, "secret")
 	}
 	if len(missing) > 0 {
-		return c, run.Refuse("CREDENTIALS_REQUIRED", map[string]any{"missing": missing}, "Live trading on %q needs %v in exchange_config.", e.ID, missing)
+		return c, run.Refuse(CodeCredentialsRequired, map[string]any{"missing": missing}, "Live trading on %q needs %v in exchange_config.", e.ID, missing)
 	}
 	return c, nil
 }

@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/api/v1/problem"
-	"github.com/assay-run/assay/host/alarm"
 	"github.com/assay-run/assay/host/base/edge"
 	"github.com/assay-run/assay/host/base/exposition"
 	"github.com/assay-run/assay/host/runner"
+	"github.com/assay-run/assay/host/trade/engine"
 )
 
 // Path is where the metrics are.
@@ -111,7 +111,7 @@ var phases = []string{"starting", "reconciling", "warming", "trading", "reducing
 func (r *Metrics) trading(t *exposition.Text, s runner.Snapshot) {
 	t.Family("assay_alarms", "gauge", "Open alarms of the paper or live run by code and severity, acknowledged or not.")
 	open := map[[2]string]int{}
-	for _, row := range alarm.Table() {
+	for _, row := range engine.AlarmTable() {
 		open[[2]string{row.Code, string(row.Severity)}] = 0
 	}
 	for _, a := range s.Progress.Alarms {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/host/runner"
+	live "github.com/assay-run/assay/host/trade"
 	"github.com/assay-run/assay/plugin-sdk/wire"
 )
 
@@ -165,13 +166,13 @@ const (
 	StrategyUnavailable         Code = run.CodeStrategyUnavailable
 	InvalidStrategyParams       Code = wire.InvalidStrategyParams
 	ExchangeNotFound            Code = run.CodeExchangeNotFound
-	ExchangeUnavailable         Code = "EXCHANGE_UNAVAILABLE"
+	ExchangeUnavailable         Code = live.CodeExchangeUnavailable
 	UnsupportedTimeframe        Code = run.CodeUnsupportedTimeframe
 	UnsupportedSymbol           Code = run.CodeUnsupportedSymbol
 	InvalidDateRange            Code = run.CodeInvalidDateRange
 	DataUnavailable             Code = run.CodeDataUnavailable
 	ModeNotSupported            Code = run.CodeModeNotSupported
-	CredentialsRequired         Code = "CREDENTIALS_REQUIRED"
+	CredentialsRequired         Code = live.CodeCredentialsRequired
 	BadHandshake                Code = "BAD_HANDSHAKE"
 	HostForbidden               Code = "HOST_FORBIDDEN"
 	OriginForbidden             Code = "ORIGIN_FORBIDDEN"

@@ -62,9 +62,9 @@ var allowed = []struct {
 	{"host/trade/order", []string{"host/exchange=", "plugin-sdk/market"}},
 	{"host/trade/order/desk", []string{"host/exchange=", "host/trade/admission", "host/trade/order=", "plugin-sdk/market"}},
 	{"host/trade/admission", []string{"host/exchange=", "host/trade/order=", "host/trade/risk", "plugin-sdk/market"}},
-	{"host/trade/risk", []string{"host/exchange=", "plugin-sdk/market"}},
+	{"host/trade/risk", []string{"host/exchange=", "host/trade/order=", "plugin-sdk/market"}},
 	{"host/trade/feed", []string{"host/exchange=", "plugin-sdk/market", "plugin-sdk/sim"}},
-	{"host/trade/engine", []string{"host/alarm", "host/exchange=", "host/trade", "plugin-sdk/market", "plugin-sdk/sim"}},
+	{"host/trade/engine", []string{"host/alarm", "host/deploy=", "host/exchange=", "host/runner=", "host/trade", "plugin-sdk/market", "plugin-sdk/sim"}},
 	{"host/hosttest", []string{"host", "plugin-sdk"}},
 
 	{"governance", []string{"governance"}},

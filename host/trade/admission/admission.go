@@ -82,7 +82,7 @@ const (
 // Denial is why an order may not leave now. Its zero value means that it may.
 type Denial struct {
 	Code string
-	// Message is for people; empty where the code says it all.
+	// Message is for people; empty where the code is enough.
 	Message string
 	// Outcome is that of a request which is not made, RetryAfterMS how long it makes no sense to try again.
 	Outcome      exchange.Outcome

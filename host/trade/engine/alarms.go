@@ -3,12 +3,15 @@ package engine
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/assay-run/assay/host/alarm"
+	"github.com/assay-run/assay/host/deploy"
 	"github.com/assay-run/assay/host/exchange"
+	"github.com/assay-run/assay/host/trade/feed"
 	"github.com/assay-run/assay/host/trade/journal"
 	"github.com/assay-run/assay/host/trade/order"
 	"github.com/assay-run/assay/host/trade/order/desk"
@@ -27,12 +30,12 @@ type alarms struct {
 
 // Alarms takes what is raised and cleared.
 type Alarms interface {
-	// Raise tells the operator that something holds or has happened, Clear that it holds no more.
+	// Raise shows the operator that something holds or has happened, Clear ends that.
 	Raise(alarm.Occurrence)
 	Clear(code, subject string)
 }
 
-// raiseAlarm tells the operator of something that holds or has happened; there is one alarm a code and subject.
+// raiseAlarm shows the operator something that holds or has happened; there is one alarm a code and subject.
 func (bk *bookkeeper) raiseAlarm(code, subject, text string) {
 	bk.cfg.Host.Raise(alarm.Occurrence{Code: code, Subject: subject, Text: text})
 }
@@ -40,12 +43,8 @@ func (bk *bookkeeper) raiseAlarm(code, subject, text string) {
 // raiseWarning raises what there is one of in a run.
 func (bk *bookkeeper) raiseWarning(code, text string) { bk.raiseAlarm(code, "", text) }
 
-// clearAlarm tells that it holds no more.
+// clearAlarm ends an alarm: its condition is over.
 func (bk *bookkeeper) clearAlarm(code, subject string) { bk.cfg.Host.Clear(code, subject) }
-
-// subjectOf is what an alarm of the desk's is about: a symbol, so that a thousand orders are not a thousand
-// alarms.
-func subjectOf(f order.Effect) string { return string(f.Symbol) }
 
 // LimitAlarms are those of the limits of risk. Its zero value has raised nothing.
 type LimitAlarms struct {
@@ -95,6 +94,69 @@ func (l *LimitAlarms) Passed(to Alarms, s market.Symbol) {
 	}
 }
 
+// AlarmTable is every code that a run raises, the worst first. docs/operators.md has what to do about each.
+func AlarmTable() []alarm.Row {
+	return []alarm.Row{
+		{Code: order.CodeUnprotected, Severity: alarm.Critical},
+		{Code: order.CodeUnresolvedTooOld, Severity: alarm.Critical},
+		{Code: CodePositionsLeft, Severity: alarm.Error},
+		{Code: desk.CodeNotPlaced, Severity: alarm.Error},
+		{Code: CodeBalanceDrift, Severity: alarm.Error},
+		{Code: order.CodeOverfill, Severity: alarm.Error},
+		{Code: order.CodeFillConflict, Severity: alarm.Error},
+		{Code: order.CodeOrderConflict, Severity: alarm.Error},
+		{Code: string(deploy.DeploymentRevoked), Severity: alarm.Error},
+		{Code: string(deploy.DeploymentSuspended), Severity: alarm.Error, EndsWithRun: true},
+		{Code: CodeRiskKill, Severity: alarm.Error},
+		{Code: CodeBankrupt, Severity: alarm.Error},
+		{Code: string(risk.DailyLoss), Severity: alarm.Error, EndsWithRun: true},
+		{Code: string(risk.FillRate), Severity: alarm.Error, EndsWithRun: true},
+		{Code: string(risk.TooManyRejects), Severity: alarm.Error, EndsWithRun: true},
+		{Code: string(risk.CandlesMissing), Severity: alarm.Error, EndsWithRun: true},
+		{Code: CodeConnectorCrashed, Severity: alarm.Error, EndsWithRun: true},
+		{Code: string(exchange.Banned), Severity: alarm.Error, EndsWithRun: true},
+		{Code: CodeMarketStatus, Severity: alarm.Error, EndsWithRun: true},
+		{Code: CodeOrderRejected, Severity: alarm.Error, EndsWithRun: true},
+		{Code: string(risk.OrderNotional), Severity: alarm.Error, EndsWithRun: true},
+		{Code: string(risk.PositionNotional), Severity: alarm.Error, EndsWithRun: true},
+		{Code: string(risk.GrossNotional), Severity: alarm.Error, EndsWithRun: true},
+		{Code: string(risk.OutsideCollar), Severity: alarm.Error, EndsWithRun: true},
+		{Code: string(risk.CandleStale), Severity: alarm.Error, EndsWithRun: true},
+		{Code: string(risk.OrderRate), Severity: alarm.Error, EndsWithRun: true},
+		{Code: string(risk.OrderDuplicate), Severity: alarm.Error, EndsWithRun: true},
+		{Code: string(risk.StateReducing), Severity: alarm.Error, EndsWithRun: true},
+		{Code: string(risk.StateHalted), Severity: alarm.Error, EndsWithRun: true},
+		{Code: feed.CandleCorrected, Severity: alarm.Warning, EndsWithRun: true},
+		{Code: feed.CandleMissing, Severity: alarm.Warning, EndsWithRun: true},
+		{Code: feed.CandleInvalid, Severity: alarm.Warning, EndsWithRun: true},
+		{Code: feed.CandleUnreachable, Severity: alarm.Warning, EndsWithRun: true},
+		{Code: CodeStreamReconciling, Severity: alarm.Warning, EndsWithRun: true},
+		{Code: order.CodeUnknownOrder, Severity: alarm.Warning},
+		{Code: order.CodeNeverReached, Severity: alarm.Warning, EndsWithRun: true},
+		{Code: order.CodeUnanswered, Severity: alarm.Warning, EndsWithRun: true},
+		{Code: order.CodeLateFill, Severity: alarm.Warning},
+		{Code: CodeForeignOrders, Severity: alarm.Warning},
+		{Code: CodeTransfer, Severity: alarm.Warning},
+		{Code: CodeFeesNotValued, Severity: alarm.Warning},
+		{Code: string(risk.SizeClamped), Severity: alarm.Warning, EndsWithRun: true},
+		{Code: CodeClockSkew, Severity: alarm.Warning, EndsWithRun: true},
+		{Code: CodeConnectorBack, Severity: alarm.Warning, EndsWithRun: true},
+		{Code: CodePaused, Severity: alarm.Warning, EndsWithRun: true},
+		{Code: string(deploy.DeploymentExpired), Severity: alarm.Warning, EndsWithRun: true},
+		{Code: string(deploy.DeploymentNotApproved), Severity: alarm.Warning, EndsWithRun: true},
+		{Code: string(deploy.DeploymentModeNotAllowed), Severity: alarm.Warning, EndsWithRun: true},
+		{Code: string(deploy.DeploymentLimitExceeded), Severity: alarm.Warning, EndsWithRun: true},
+		{Code: string(deploy.RegistryInvalid), Severity: alarm.Warning, EndsWithRun: true},
+		{Code: string(deploy.RegistryUnsigned), Severity: alarm.Warning, EndsWithRun: true},
+		{Code: string(deploy.RegistrySignatureInvalid), Severity: alarm.Warning, EndsWithRun: true},
+		{Code: string(deploy.RegistryFamilyMismatch), Severity: alarm.Warning, EndsWithRun: true},
+		{Code: string(deploy.RegistryExpired), Severity: alarm.Warning, EndsWithRun: true},
+		{Code: string(deploy.RegistryRollback), Severity: alarm.Warning, EndsWithRun: true},
+		{Code: string(deploy.RegistryUnavailable), Severity: alarm.Warning, EndsWithRun: true},
+		{Code: string(deploy.RegistryNotKept), Severity: alarm.Warning, EndsWithRun: true},
+	}
+}
+
 // raiseRejects raises the orders that were rejected, but for those whose reason is an alarm itself.
 func (bk *bookkeeper) raiseRejects() {
 	list := bk.alarms.orders
@@ -108,19 +170,19 @@ func (bk *bookkeeper) raiseRejects() {
 func RaiseRejected(o *market.Order, to Alarms) {
 	switch o.Status {
 	case market.StatusRejected:
-		if o.Reason == "warmup" || alarm.Known(string(o.Reason)) {
+		if o.Reason == "warmup" || slices.ContainsFunc(AlarmTable(), func(r alarm.Row) bool { return r.Code == string(o.Reason) }) {
 			return
 		}
 		to.Raise(alarm.Occurrence{
-			Code: alarm.OrderRejected, Subject: string(o.Symbol), Once: true,
+			Code: CodeOrderRejected, Subject: string(o.Symbol), Once: true,
 			Text: fmt.Sprintf("order %s, %s %s of %s, was rejected: %s", o.ID, o.Side, o.Type, o.Symbol, o.Reason),
 		})
 	case market.StatusOpen, market.StatusPartiallyFilled, market.StatusFilled:
-		to.Clear(alarm.OrderRejected, string(o.Symbol))
+		to.Clear(CodeOrderRejected, string(o.Symbol))
 	}
 }
 
-// trackFate raises an order of which nobody knows, and clears it once somebody does; so with the exits of a
+// trackFate raises an order of unknown fate, and clears it once the fate is known; so with the exits of a
 // position.
 func (bk *bookkeeper) trackFate(id string, s order.Status) {
 	switch {
@@ -166,7 +228,7 @@ type transferRow struct {
 	Amount dec    `json:"amount"` // negative: it left
 	// Run is how much of it the run's own cash has changed by.
 	Run dec `json:"run"`
-	// Named says whether the venue told what it was; else the operator has acknowledged a difference.
+	// Named reports whether the venue told what it was; else the operator has acknowledged a difference.
 	Named bool `json:"named"`
 }
 
@@ -205,7 +267,7 @@ func (e *Engine) AcknowledgeDrift(ctx context.Context) (string, error) {
 			return "", &Refused{"no_alarm", "There is no difference any more."}
 		}
 		said := driftText(e.recon.off)
-		for _, asset := range sortedAssets(e.recon.off) {
+		for _, asset := range slices.Sorted(maps.Keys(e.recon.off)) {
 			e.books.bookDifference(asset, e.recon.off[asset], false)
 		}
 		e.recon.clearDrift()
@@ -220,19 +282,10 @@ func (rc *recon) clearDrift() {
 	rc.books.clearAlarm(CodeBalanceDrift, "")
 }
 
-func sortedAssets(m map[string]dec) []string {
-	list := make([]string, 0, len(m))
-	for a := range m {
-		list = append(list, a)
-	}
-	slices.Sort(list)
-	return list
-}
-
-// driftText says by how much balances are off.
+// driftText is by how much balances are off.
 func driftText(off map[string]dec) string {
 	var parts []string
-	for _, a := range sortedAssets(off) {
+	for _, a := range slices.Sorted(maps.Keys(off)) {
 		parts = append(parts, signed(off[a], a))
 	}
 	return "the account has " + strings.Join(parts, " and ") + " than the run's fills explain"
@@ -282,13 +335,10 @@ func (bk *bookkeeper) askFeePrice() {
 	bk.fees.asked = now
 	pair, to := market.Symbol(asset+"/"+quote), bk.session.clock.Now()
 	from := to.Add(-3 * bk.cfg.Timeframe.Approx())
-	var list []market.Candle
-	var err error
-	bk.session.callVenue(callLimit, time.Time{}, func(ctx context.Context, c *exchange.Connection) exchange.Result {
-		list, err = c.Candles(ctx, exchange.CandleQuery{Symbol: pair, From: from, To: to, Limit: 10})
-		return exchange.ResultOf(err)
-	}, func(r exchange.Result, _ time.Time) {
-		if err != nil || r.Outcome != exchange.Accepted || len(list) == 0 {
+	readVenue(bk.session, func(ctx context.Context, c *exchange.Connection) ([]market.Candle, error) {
+		return c.Candles(ctx, exchange.CandleQuery{Symbol: pair, From: from, To: to, Limit: 10})
+	}, func(list []market.Candle, _ time.Time, err error) {
+		if err != nil || len(list) == 0 {
 			return // the alarm stands, if there are fees without a value
 		}
 		price, err := order.FromFloat(list[len(list)-1].Close)

@@ -45,7 +45,7 @@ func TestRejectedOrdersAreAlarms(t *testing.T) {
 		b.decide = func(*View) ([]market.Intent, error) { return []market.Intent{buy(1)}, nil }
 		b.start()
 		b.sleep(4 * minute)
-		b.wantOpen("refused", alarm.OrderRejected)
+		b.wantOpen("refused", CodeOrderRejected)
 		b.mu.Lock()
 		if a := b.set.Open()[0]; a.Count < 3 || a.Severity != alarm.Error || a.Since > a.Last {
 			t.Errorf("%+v", a)
@@ -111,4 +111,15 @@ func TestConditionsClear(t *testing.T) {
 		b.wantOpen("the connector is back", CodeConnectorBack)
 		b.check(b.stop())
 	})
+}
+
+// TestAlarmTable: every code is listed once, with a severity.
+func TestAlarmTable(t *testing.T) {
+	var list []string
+	for _, r := range AlarmTable() {
+		if slices.Contains(list, r.Code) || !slices.Contains(alarm.Severities(), r.Severity) {
+			t.Errorf("%+v", r)
+		}
+		list = append(list, r.Code)
+	}
 }

@@ -47,6 +47,11 @@ func (bk *bookkeeper) changeDesk(n note, f func() (desk.Result, error)) error {
 	return err
 }
 
+// change is changeDesk for what the desk cannot refuse.
+func (bk *bookkeeper) change(f func() desk.Result, source order.Source) {
+	_ = bk.changeDesk(note{source: source}, func() (desk.Result, error) { return f(), nil })
+}
+
 func (bk *bookkeeper) callDesk(f func() (desk.Result, error)) (r desk.Result, err error) {
 	bk.withGate(func() {
 		bk.desk.Begin(max(bk.steps.index-1, 0), bk.now())
@@ -86,7 +91,7 @@ func (bk *bookkeeper) drainUpdates() {
 	at := max(bk.steps.index-1, 0)
 	for i := range updates {
 		o := &updates[i]
-		if int(o.ID) > bk.unsent.known+1 { // the recorder wants them in the order of their ids
+		if int(o.ID) > bk.unsent.known+1 { // the recorder takes them in the order of their ids
 			for _, before := range bk.desk.Orders()[bk.unsent.known : o.ID-1] {
 				bk.rec.Order(at, &before)
 				bk.noteOrder(before)
@@ -117,7 +122,7 @@ func (bk *bookkeeper) noteOrder(o market.Order) {
 	bk.orders = append(bk.orders, o)
 }
 
-// applyEffects looks through what the desk wants: news go into the journal and to the limits, the
+// applyEffects looks through what the desk asks for: news go into the journal and to the limits, the
 // rest is to be done.
 func (bk *bookkeeper) applyEffects(n note, r desk.Result) {
 	booked := false
@@ -129,7 +134,7 @@ func (bk *bookkeeper) applyEffects(n note, r desk.Result) {
 			bk.onFill(f)
 			booked = true
 		case order.Alarm:
-			bk.raiseAlarm(f.Code, subjectOf(f), f.Message)
+			bk.raiseAlarm(f.Code, string(f.Symbol), f.Message) // a thousand orders are not a thousand alarms
 		case order.Reduce:
 			bk.guard.Raise(risk.Reason{Code: risk.Code(f.Code), State: risk.Reducing, Clears: risk.AtEnd, Since: bk.now(), Message: "an order of the run cannot be trusted: " + f.Code})
 		case order.Halt:
@@ -205,7 +210,7 @@ func (bk *bookkeeper) onFill(f order.Effect) {
 	}
 }
 
-// runEffects does what the desk wants, until it wants nothing more, and commits what was learnt.
+// runEffects does what the desk asks for, until nothing is left, and commits what was learnt.
 func (bk *bookkeeper) runEffects() {
 	for {
 		switch {
@@ -392,5 +397,5 @@ func (bk *bookkeeper) killMessage(list []risk.Verdict) string {
 	return string(risk.Kill)
 }
 
-// isUnknownOrder says that an event is about an order that is not of this run.
+// isUnknownOrder reports whether an event is about an order that is not of this run.
 func isUnknownOrder(err error) bool { return errors.As(err, new(*order.UnknownOrderError)) }

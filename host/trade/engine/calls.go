@@ -38,7 +38,7 @@ func (c *calls) ban(now time.Time) time.Duration {
 	return max(c.silent.Sub(now), 0)
 }
 
-// denyRequest returns why no request is made while the venue wants none.
+// denyRequest returns why no request is made while the venue refuses all.
 func (c *calls) denyRequest(now time.Time) admission.Denial {
 	return admission.Judge(admission.Conditions{Ban: c.ban(now)}, admission.Request)
 }
@@ -52,7 +52,7 @@ func (c *calls) banned(r exchange.Result) {
 	}
 }
 
-// runEffect is one thing that the desk wants of the venue.
+// runEffect does one thing at the venue that the desk asked for.
 func (se *session) runEffect(f order.Effect) {
 	switch f.Do {
 	case order.Send:
@@ -62,17 +62,20 @@ func (se *session) runEffect(f order.Effect) {
 	case order.Cancel:
 		se.cancelOrder(f)
 	case order.FetchFills:
-		se.fetchOrderFills(f)
+		se.fetchFills(f.Symbol, f.Since, ignore)
 	case order.FetchBalances:
-		se.recon.readBalances(nil)
+		se.recon.readBalances(ignore)
 	}
 }
 
-// callVenue runs f beside the loop and its answer in it. While the venue wants silence, or there
+// callVenue runs f beside the loop and its answer in it. While the venue refuses requests, or there
 // is none, refused is the answer. Limit is the deadline, after is when to begin.
 func (se *session) callVenue(limit time.Duration, after time.Time, f func(context.Context, *exchange.Connection) exchange.Result, answer func(exchange.Result, time.Time)) {
 	asked := time.Now()
-	if no := se.denyCall(asked); no.Denies() {
+	no := admission.Judge(admission.Conditions{
+		Unlinked: se.link == nil || se.link.down, Ban: se.calls.ban(asked),
+	}, admission.Request)
+	if no.Denies() {
 		answer(no.Result(), asked)
 		return
 	}
@@ -112,7 +115,7 @@ func (se *session) callVenue(limit time.Duration, after time.Time, f func(contex
 	})
 }
 
-// reportLink says how the connection stands, with what came of it just now.
+// reportLink reports how the connection stands, with what came of it just now.
 func (se *session) reportLink(latency time.Duration) {
 	if se.cfg.Link == nil {
 		return
@@ -122,13 +125,6 @@ func (se *session) reportLink(latency time.Duration) {
 		l.Up, l.Offset, l.Synthetic = se.recon.synced, se.link.offset, se.link.own
 	}
 	se.cfg.Link(l)
-}
-
-// denyCall returns why no request can be made.
-func (se *session) denyCall(now time.Time) admission.Denial {
-	return admission.Judge(admission.Conditions{
-		Unlinked: se.link == nil || se.link.down, Ban: se.calls.ban(now),
-	}, admission.Request)
 }
 
 // admitSend is what becomes of an order that may not leave now; "" when it may. It was judged when it was written down,
@@ -254,32 +250,37 @@ func (se *session) cancelOrder(f order.Effect) {
 	})
 }
 
-// fetchOrderFills asks for the fills of a symbol.
-func (se *session) fetchOrderFills(f order.Effect) {
-	se.fetchFills(f.Symbol, f.Since, nil)
-}
-
-// fetchFills asks for the fills of a symbol since a time of ours; done hears whether they came.
-func (se *session) fetchFills(symbol market.Symbol, since time.Time, done func(error)) {
-	var page exchange.Fills
+// readVenue reads something of the venue beside the loop; done gets it in the loop.
+func readVenue[T any](se *session, read func(context.Context, *exchange.Connection) (T, error), done func(got T, asked time.Time, err error)) {
+	var got T
 	var err error
-	from := se.venueTime(since)
 	se.callVenue(callLimit, time.Time{}, func(ctx context.Context, c *exchange.Connection) exchange.Result {
-		page, err = c.Fills(ctx, symbol, from)
+		got, err = read(ctx, c)
 		return exchange.ResultOf(err)
 	}, func(r exchange.Result, asked time.Time) {
 		if err == nil && r.Outcome != exchange.Accepted {
 			err = &exchange.Error{Result: r}
 		}
+		done(got, asked, err)
+	})
+}
+
+// ignore is for what is read in its turn: an answer that did not come is asked for again.
+func ignore(error) {}
+
+// fetchFills asks for the fills of a symbol since a time of ours; done gets why they did not come.
+func (se *session) fetchFills(symbol market.Symbol, since time.Time, done func(error)) {
+	from := se.venueTime(since)
+	readVenue(se, func(ctx context.Context, c *exchange.Connection) (exchange.Fills, error) {
+		return c.Fills(ctx, symbol, from)
+	}, func(page exchange.Fills, asked time.Time, err error) {
 		if err == nil {
-			_ = se.books.changeDesk(note{source: order.FromFills}, func() (desk.Result, error) {
-				r, _ := se.books.desk.FillsPage(symbol, page, since, asked, time.Now())
-				return r, nil
-			})
+			se.books.change(func() (r desk.Result) {
+				r, _ = se.books.desk.FillsPage(symbol, page, since, asked, time.Now())
+				return r
+			}, order.FromFills)
 		}
-		if done != nil {
-			done(err)
-		}
+		done(err)
 	})
 }
 

@@ -30,6 +30,7 @@ import (
 	"github.com/govalues/decimal"
 
 	"github.com/assay-run/assay/host/exchange"
+	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/host/trade/admission"
 	"github.com/assay-run/assay/host/trade/feed"
 	"github.com/assay-run/assay/host/trade/journal"
@@ -60,10 +61,11 @@ var errFinished = errors.New("the candles have ended")
 //   - recon: how the books are compared with the venue;
 //   - starter: all that comes before the first candle.
 //
-// But for what says otherwise all of them are of the goroutine in Run.
+// But for what is marked all of them are of the goroutine in Run.
 type Engine struct {
-	cfg   *Config
-	inbox inbox
+	*parts
+	starter *starter
+	inbox   inbox
 	// life is the context of everything that goes on during the stop.
 	life    context.Context
 	running sync.WaitGroup // every goroutine of the run
@@ -75,21 +77,21 @@ type Engine struct {
 	stopped   bool // no step is taken any more
 	ticked    time.Time
 	bare      []desk.Gap // what had no exits when the run ended
+}
 
+// parts are the parts of a run, which know each other.
+type parts struct {
+	cfg     *Config
+	loop    *Engine
 	session *session
 	books   *bookkeeper
 	steps   *steps
 	recon   *recon
-	starter *starter
 }
 
 // session is the connection to the venue, and what goes on over it.
 type session struct {
-	cfg     *Config
-	loop    *Engine
-	books   *bookkeeper
-	steps   *steps
-	recon   *recon
+	*parts
 	barrier *order.Barrier // the stop closes it; for every goroutine
 	calls   calls
 	coming  atomic.Pointer[link] // a new connection that is not in use yet
@@ -104,12 +106,7 @@ type session struct {
 
 // bookkeeper is the books of the run: the order manager, the limits, and what is to be written down.
 type bookkeeper struct {
-	cfg     *Config
-	loop    *Engine
-	session *session
-	steps   *steps
-	recon   *recon
-
+	*parts
 	// The desk exists from the snapshot on; others read it with the gate held.
 	desk      *desk.Desk
 	rec       sim.Recorder
@@ -131,15 +128,13 @@ type bookkeeper struct {
 // New makes the engine of a run.
 func New(cfg Config) *Engine {
 	cfg = cfg.withDefaults()
-	e := &Engine{cfg: &cfg}
-	e.inbox.wake = make(chan struct{}, 1)
-	e.session = &session{cfg: &cfg, loop: e, barrier: new(order.Barrier), calls: calls{leaveBy: map[string]market.Time{}}}
-	e.books = &bookkeeper{cfg: &cfg, loop: e, session: e.session, counted: map[string]bool{}, shown: map[market.OrderID]int{}}
-	e.steps = &steps{cfg: &cfg, loop: e, session: e.session, books: e.books, offers: make(feed.Offers)}
-	e.recon = &recon{cfg: &cfg, loop: e, session: e.session, books: e.books}
-	e.session.books, e.session.steps, e.session.recon = e.books, e.steps, e.recon
-	e.books.steps, e.books.recon, e.steps.recon = e.steps, e.recon, e.recon
-	e.starter = &starter{cfg: &cfg, loop: e, session: e.session, books: e.books, recon: e.recon}
+	p := &parts{cfg: &cfg}
+	p.session = &session{parts: p, barrier: new(order.Barrier), calls: calls{leaveBy: map[string]market.Time{}}}
+	p.books = &bookkeeper{parts: p, counted: map[string]bool{}, shown: map[market.OrderID]int{}}
+	p.steps = &steps{parts: p, offers: make(feed.Offers)}
+	p.recon = &recon{parts: p}
+	e := &Engine{parts: p, starter: &starter{parts: p}, inbox: inbox{wake: make(chan struct{}, 1)}}
+	p.loop = e
 	return e
 }
 
@@ -167,10 +162,12 @@ func (e *Engine) Run(ctx context.Context) error {
 		err = context.Cause(ctx) // what a stop breaks off has not failed
 	}
 	err = e.stopTrading(err)
-	e.session.closeSession()
+	if l := e.session.link; l != nil {
+		e.session.closeLink(l, false)
+	}
 	end()
 	e.running.Wait()
-	if l := e.session.coming.Load(); l != nil { // it came when nobody took it any more
+	if l := e.session.coming.Load(); l != nil { // it came when it was not needed any more
 		if f, ok := errors.AsType[*Fault](err); ok && f.Code == CodeUnconfirmed {
 			l.let(true)
 		} else {
@@ -287,7 +284,7 @@ func (e *Engine) runTimers() {
 		return
 	}
 	if due := e.books.nextDue(); !due.IsZero() && !due.After(now) {
-		e.books.changeDesk(note{source: order.FromLocal}, func() (desk.Result, error) { return e.books.desk.Due(now), nil })
+		e.books.change(func() desk.Result { return e.books.desk.Due(now) }, order.FromLocal)
 	}
 	if !e.stopped {
 		e.books.recordVerdicts(e.books.guard.OnTime(e.session.clock.Now(), e.books.symbols))
@@ -310,7 +307,7 @@ func (e *Engine) drainInbox() {
 	e.updatePhase()
 }
 
-// enterPhase tells a phase.
+// enterPhase begins a phase.
 func (e *Engine) enterPhase(phase string) {
 	if e.phase != phase {
 		e.phase = phase
@@ -326,7 +323,7 @@ func (e *Engine) beginTrading() {
 	}
 }
 
-// updatePhase says what a run that trades may do.
+// updatePhase takes the phase of a run that trades from its limits.
 func (e *Engine) updatePhase() {
 	if e.phase != Trading && e.phase != Reducing && e.phase != Halted {
 		return
@@ -408,7 +405,7 @@ type Config struct {
 	RunID     string
 	Symbols   []market.Symbol
 	Timeframe market.Timeframe
-	// Venue is what the connector says it offers.
+	// Venue is what the connector offers.
 	Venue exchange.Description
 	// Connect starts the connector; Open is what its session is opened with, credentials included.
 	Connect func(context.Context) (*exchange.Connection, error)
@@ -417,7 +414,7 @@ type Config struct {
 	Journal *journal.Journal
 	Run     *journal.Run
 	Limits  risk.Limits
-	// Warmup is how many candles the strategy wants before it decides.
+	// Warmup is how many candles the strategy needs before it decides.
 	Warmup int
 	// OnStop is what a stop does with what is held, OnShutdown what the end of the service does: Leave if empty.
 	OnStop, OnShutdown OnStop
@@ -425,14 +422,14 @@ type Config struct {
 	Resume Resume
 	// Unprotected is what becomes of a position whose exits cannot be placed: desk.Hold if empty.
 	Unprotected desk.Unprotected
-	// Orderly says that a cause of the end is a stop that somebody asked for.
+	// Orderly reports whether a cause of the end is a stop that was asked for.
 	Orderly func(error) bool
-	// Shutdown says that such a cause is the end of the service; nil: none is.
+	// Shutdown reports whether such a cause is the end of the service; nil: none is.
 	Shutdown func(error) bool
 	// Gate is held while anything changes that others read.
 	Gate sync.Locker
 	Host Host
-	// Link hears how the connection stands, without the gate; nil: nobody does.
+	// Link gets how the connection stands, without the gate; may be nil.
 	Link func(Link)
 	// ConnectLimit is DefaultConnectLimit if zero.
 	ConnectLimit time.Duration
@@ -446,11 +443,11 @@ func (c Config) withDefaults() Config {
 
 // Link is how the connection stands. It is told with everything that comes.
 type Link struct {
-	// Up says that the streams are connected and have missed nothing, as far as is known.
+	// Up reports whether the streams are connected and have missed nothing, as far as is known.
 	Up bool
 	// Latency is that of the request that was answered; 0 when it is not about one.
 	Latency time.Duration
-	// Offset is the venue's clock minus ours; Synthetic says that it has a time of its own.
+	// Offset is the venue's clock minus ours; Synthetic reports whether it has a time of its own.
 	Offset    time.Duration
 	Synthetic bool
 }
@@ -468,11 +465,11 @@ type Host interface {
 	// Begin is called once, when it is known how much warm-up there is and before the first
 	// step. What the books say goes to the recorder, with the gate held.
 	Begin(Layout) (sim.Recorder, error)
-	// Candles tells a step that is about to be decided, with the gate held.
+	// Candles passes a step that is about to be decided, with the gate held.
 	Candles(step int64, b *sim.Batch)
 	// Decide asks the strategy, from a goroutine of its own. It ends when the context of Run does.
 	Decide(*View) ([]market.Intent, error)
-	// Phase tells a change.
+	// Phase passes a change of the phase.
 	Phase(string)
 	Alarms
 }
@@ -481,9 +478,9 @@ type Host interface {
 type View struct {
 	Step      int64
 	CloseTime market.Time
-	// Warmup says that no order is taken.
+	// Warmup reports whether no order is taken.
 	Warmup  bool
-	Candles []market.Candle // by symbol; Closed tells which are new
+	Candles []market.Candle // by symbol; Closed marks which are new
 	Closed  []bool
 	// Orders that changed and Fills since the last step.
 	Orders       []market.Order
@@ -512,8 +509,8 @@ type Fault struct {
 // The codes of faults.
 const (
 	CodeExchange    = "EXCHANGE_ERROR"
-	CodeUnconfirmed = "STOP_UNCONFIRMED"
-	CodeRiskKill    = "RISK_KILL"
+	CodeUnconfirmed = runner.CodeStopUnconfirmed
+	CodeRiskKill    = string(risk.Kill)
 )
 
 // Error is the message.
@@ -536,6 +533,10 @@ const (
 	CodeConnectorCrashed  = admission.CodeUnlinked
 	CodeConnectorBack     = "CONNECTOR_RELAUNCHED"
 	CodeMarketStatus      = "MARKET_STATUS"
+	// CodeOrderRejected: an order of the strategy was rejected.
+	CodeOrderRejected = "ORDER_REJECTED"
+	// CodeBankrupt: nothing is left of the equity.
+	CodeBankrupt = "BANKRUPT"
 	// CodePaused: the operator lets no entry leave.
 	CodePaused = "OPERATOR_PAUSED"
 	// CodeTransfer: money came or went otherwise than by a trade; CodeFeesNotValued: fees have no value in

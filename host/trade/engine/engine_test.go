@@ -249,7 +249,7 @@ func (b *bench) Phase(p string) {
 func (b *bench) Raise(o alarm.Occurrence) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.set.Raise(o, 0); o.Code != alarm.OrderRejected && !slices.Contains(b.in.warnings, o.Code+" "+o.Text) {
+	if b.set.Raise(o, 0); o.Code != CodeOrderRejected && !slices.Contains(b.in.warnings, o.Code+" "+o.Text) {
 		b.in.warnings = append(b.in.warnings, o.Code+" "+o.Text)
 	}
 }
@@ -334,12 +334,12 @@ func (b *bench) check(err error) {
 	if f, ok := errors.AsType[*Fault](err); ok && f.Code == CodeUnconfirmed {
 		return
 	}
-	have, want := b.engine.books.desk.Ledger().Quantity(btc), b.venue.net(func(id string) bool { return order.OfRun(id, order.Tag(b.engine.cfg.RunID)) && !b.engine.settles(id) })
+	have, want := b.engine.books.desk.Ledger().Quantity(btc), b.venue.net(func(id string) bool { return ofRun(id, order.Tag(b.engine.cfg.RunID)) && !b.engine.settles(id) })
 	if have.Cmp(want) != 0 {
 		b.t.Errorf("the books hold %s, the venue's trades make %s", have, want)
 	}
 	for _, o := range b.held {
-		if o.Status == exchange.OrderOpen && order.OfRun(o.ClientOrderID, order.Tag(b.engine.cfg.RunID)) && (o.Side == market.Buy || (b.onStop != "" && b.onStop != Leave)) {
+		if o.Status == exchange.OrderOpen && ofRun(o.ClientOrderID, order.Tag(b.engine.cfg.RunID)) && (o.Side == market.Buy || (b.onStop != "" && b.onStop != Leave)) {
 			b.t.Errorf("%s is still open", o.ClientOrderID)
 		}
 	}
@@ -547,3 +547,6 @@ func stopAnywhere(b *bench, seed uint64) {
 		b.t.Errorf("%s could have been held, orders of unknown fate included; at most %s were allowed", b.venue.peak, most)
 	}
 }
+
+// ofRun reports whether an id was made by the run with this tag.
+func ofRun(id, tag string) bool { return order.Ours(id) && strings.HasPrefix(id, "as"+tag) }

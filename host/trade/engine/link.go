@@ -18,7 +18,7 @@ const (
 	leaseTTL     = 10 * time.Second
 	armEvery     = 20 * time.Second
 	armFor       = 60 * time.Second
-	confirmLimit = 30 * time.Second // until the account stream says that it is connected
+	confirmLimit = 30 * time.Second // until the account stream is confirmed
 	maxSkew      = 2500 * time.Millisecond
 	warnSkew     = 500 * time.Millisecond
 )
@@ -44,9 +44,9 @@ type Dialer struct {
 	Open    exchange.OpenRequest
 	// Limit is how long the venue may be out of reach.
 	Limit time.Duration
-	// Silence is what the venue answered last where it wants no requests for a while.
+	// Silence is what the venue answered last where it refuses requests for a while.
 	Silence exchange.Result
-	// Failed hears of every attempt that was in vain, but of a definite answer; may be nil.
+	// Failed gets the error of every attempt that was in vain, but of a definite answer; may be nil.
 	Failed func(error)
 }
 
@@ -107,7 +107,7 @@ func (d Dialer) Dial(ctx context.Context) (Dialed, error) {
 	}
 }
 
-// dialVenue makes a connection. One in the place of another asks nothing either while the venue wants silence; it is told
+// dialVenue makes a connection. One in the place of another asks nothing either while the venue refuses requests; it is told
 // which orders of the run are exits.
 func (se *session) dialVenue(ctx context.Context, exits []string) (*link, error) {
 	d := Dialer{Exchange: se.cfg.Venue.ID, Connect: se.cfg.Connect, Open: se.cfg.Open, Limit: se.cfg.ConnectLimit}
@@ -164,14 +164,7 @@ func (l *link) let(open bool) {
 	}
 }
 
-// closeSession ends the connection of a run that is over.
-func (se *session) closeSession() {
-	if se.link != nil {
-		se.closeLink(se.link, false)
-	}
-}
-
-// keepLease tells the connector that the host lives, and the venue where it wants to know.
+// keepLease renews the lease at the connector, and at a venue with a dead-man switch of its own.
 func (se *session) keepLease(l *link) {
 	offset := l.offset
 	se.loop.running.Go(func() {
@@ -194,7 +187,7 @@ func (se *session) keepLease(l *link) {
 	}
 }
 
-// armDeadMan has the venue cancel what is open once nobody asks for that any more.
+// armDeadMan has the venue cancel what is open once the host stops renewing that.
 func (se *session) armDeadMan(l *link) {
 	for wait := time.Duration(0); exchange.Pause(l.ctx, wait); {
 		ctx, cancel := context.WithTimeout(l.ctx, queryLimit)
@@ -332,7 +325,7 @@ func (se *session) onConnectorCrash() {
 	se.relaunchConnector()
 }
 
-// dropLink gives up the connection to a connector that is gone. The error says that this happens too
+// dropLink gives up the connection to a connector that is gone. The error reports that this happens too
 // often for another one.
 func (se *session) dropLink() error {
 	l := se.link
@@ -357,7 +350,7 @@ const crashWindow = 5 * time.Minute
 // Crashes are the losses of a run's connector within the last five minutes.
 type Crashes []time.Time
 
-// Another notes one more. The error, a *Fault, says that these are too many for another connector.
+// Another notes one more. The error, a *Fault, reports that these are too many for another connector.
 func (c *Crashes) Another(now time.Time, venue string) error {
 	const most = 3
 	*c = append(slices.DeleteFunc(*c, func(at time.Time) bool { return now.Sub(at) > crashWindow }), now)

@@ -26,11 +26,7 @@ var driftBound = decimal.MustNew(1, 6)
 
 // recon is what is known of how the books and the venue agree.
 type recon struct {
-	cfg     *Config
-	loop    *Engine
-	session *session
-	books   *bookkeeper
-
+	*parts
 	markets []exchange.Market // of the run's symbols, in their order
 	synced  bool              // the account stream has missed nothing, as far as is known
 	round   int               // of the resync that counts
@@ -82,7 +78,7 @@ func (rc *recon) accountEvent(l *link, ev exchange.AccountEvent) {
 	}
 }
 
-// warnUnknownOrder tells of an order that is not of this run, once. Nothing is done about it.
+// warnUnknownOrder warns of an order that is not of this run, once. Nothing is done about it.
 func (rc *recon) warnUnknownOrder(id string) {
 	if id == "" {
 		id = "without a client order id"
@@ -120,7 +116,7 @@ func (rc *recon) resyncAccount() {
 	})
 }
 
-// staleRound says that a round is over: it is of yesterday, or it failed and is begun anew in a while.
+// staleRound reports whether a round is over: it is of yesterday, or it failed and is begun anew in a while.
 func (rc *recon) staleRound(err error, round int) bool {
 	if round != rc.round {
 		return true
@@ -156,7 +152,7 @@ func (rc *recon) reconcileWhenDue(now time.Time) {
 	}
 	if !now.Before(rc.money) {
 		rc.money = now.Add(moneyEvery)
-		rc.readMoney(rc.symbolsInTurn(), nil)
+		rc.readMoney(rc.symbolsInTurn(), ignore)
 		rc.readMarkets()
 		rc.books.askFeePrice()
 	}
@@ -164,25 +160,19 @@ func (rc *recon) reconcileWhenDue(now time.Time) {
 
 // readOrders takes a list of the open orders. What it lacks is asked for.
 func (rc *recon) readOrders(done func(error)) {
-	var list []exchange.Order
-	var err error
-	rc.session.callVenue(callLimit, time.Time{}, func(ctx context.Context, c *exchange.Connection) exchange.Result {
-		list, err = c.OpenOrders(ctx)
-		return exchange.ResultOf(err)
-	}, func(r exchange.Result, asked time.Time) {
-		if err == nil && r.Outcome != exchange.Accepted {
-			err = &exchange.Error{Result: r}
-		}
+	readVenue(rc.session, func(ctx context.Context, c *exchange.Connection) ([]exchange.Order, error) {
+		return c.OpenOrders(ctx)
+	}, func(list []exchange.Order, asked time.Time, err error) {
 		if err == nil {
 			var foreign []exchange.Order
-			_ = rc.books.changeDesk(note{source: order.FromList}, func() (r desk.Result, _ error) {
+			rc.books.change(func() (r desk.Result) {
 				r, foreign = rc.books.desk.OpenList(list, asked, time.Now())
-				return r, nil
-			})
+				return r
+			}, order.FromList)
 			for _, o := range foreign {
 				rc.warnUnknownOrder(o.ClientOrderID)
 			}
-			if done != nil && err == nil {
+			if done != nil {
 				rc.refuseUnknownOrders(foreign)
 			}
 		}
@@ -192,7 +182,7 @@ func (rc *recon) readOrders(done func(error)) {
 	})
 }
 
-// refuseUnknownOrders ends the run where orders of another state folder came onto its symbols while nobody listened.
+// refuseUnknownOrders ends the run where orders of another state folder came onto its symbols while the stream was down.
 func (rc *recon) refuseUnknownOrders(open []exchange.Order) {
 	var ids []string
 	for _, o := range open {
@@ -238,9 +228,7 @@ func (rc *recon) readMoney(turn []market.Symbol, done func(error)) {
 			switch {
 			case left > 0:
 			case failed != nil:
-				if done != nil {
-					done(failed)
-				}
+				done(failed)
 			default:
 				rc.readBalances(done)
 			}
@@ -249,16 +237,10 @@ func (rc *recon) readMoney(turn []market.Symbol, done func(error)) {
 }
 
 func (rc *recon) readBalances(done func(error)) {
-	var list []exchange.Balance
-	var err error
 	trades := rc.books.trades
-	rc.session.callVenue(callLimit, time.Time{}, func(ctx context.Context, c *exchange.Connection) exchange.Result {
-		list, err = c.Balances(ctx)
-		return exchange.ResultOf(err)
-	}, func(r exchange.Result, _ time.Time) {
-		if err == nil && r.Outcome != exchange.Accepted {
-			err = &exchange.Error{Result: r}
-		}
+	readVenue(rc.session, func(ctx context.Context, c *exchange.Connection) ([]exchange.Balance, error) {
+		return c.Balances(ctx)
+	}, func(list []exchange.Balance, _ time.Time, err error) {
 		if err == nil {
 			for _, b := range list {
 				rc.setFree(b)
@@ -267,9 +249,7 @@ func (rc *recon) readBalances(done func(error)) {
 				rc.compareBalances(list)
 			}
 		}
-		if done != nil {
-			done(err)
-		}
+		done(err)
 	})
 }
 
@@ -278,7 +258,7 @@ func (rc *recon) readBalances(done func(error)) {
 func (rc *recon) compareBalances(list []exchange.Balance) {
 	for _, s := range rc.books.desk.Book().Pending() {
 		if !s.Settled || s.State == order.Lost || s.State == order.Sent {
-			return // something is open: the next look tells
+			return // something is open: the next look decides
 		}
 	}
 	off := rc.computeDrift(list)
@@ -340,13 +320,10 @@ func totals(list []exchange.Balance) map[string]dec {
 
 // readMarkets keeps the rules: a symbol that is halted takes no entries until it trades again.
 func (rc *recon) readMarkets() {
-	var list []exchange.Market
-	var err error
-	rc.session.callVenue(callLimit, time.Time{}, func(ctx context.Context, c *exchange.Connection) exchange.Result {
-		list, err = c.Markets(ctx)
-		return exchange.ResultOf(err)
-	}, func(r exchange.Result, _ time.Time) {
-		if err != nil || r.Outcome != exchange.Accepted {
+	readVenue(rc.session, func(ctx context.Context, c *exchange.Connection) ([]exchange.Market, error) {
+		return c.Markets(ctx)
+	}, func(list []exchange.Market, _ time.Time, err error) {
+		if err != nil {
 			return
 		}
 		for _, m := range list {

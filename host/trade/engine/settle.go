@@ -31,7 +31,7 @@ type settling struct {
 	todo     []order.Effect
 	deadline time.Time
 	limit    time.Duration
-	// all says that exits go too; else they stand.
+	// all reports whether exits go too; else they stand.
 	all bool
 }
 
@@ -54,7 +54,7 @@ func (s *settling) commit(spec order.Spec, run string, at time.Time) error {
 	return err
 }
 
-// stays says that an order is an exit that stands.
+// stays reports whether an order is an exit that stands.
 func (s *settling) stays(o order.Status) bool {
 	return !s.all && o.Spec.Exit && o.Settled && !o.CancelWanted && (o.State == order.Open || o.State == order.Partial)
 }
@@ -110,7 +110,7 @@ func (s *settling) run(ctx context.Context) error {
 		}
 		s.todo = append(s.todo, s.book.Due(time.Now())...)
 		for _, o := range s.pending() {
-			if (o.State == order.Open || o.State == order.Partial) && !o.CancelWanted { // nobody tells how it goes on
+			if (o.State == order.Open || o.State == order.Partial) && !o.CancelWanted { // no stream reports how it goes on
 				s.todo = append(s.todo, order.Effect{Do: order.Query, Order: o.Spec.ClientOrderID, Symbol: o.Spec.Symbol})
 			}
 		}
@@ -129,34 +129,33 @@ func idsOf(list []order.Status) []string {
 func (s *settling) do(ctx context.Context, f order.Effect) error {
 	c := s.starter.session.link.conn
 	o, _ := s.book.Get(f.Order)
-	now := time.Now()
+	ev := order.Event{Source: order.FromReply, ClientOrderID: f.Order, Attempt: f.Attempt, AskedAt: time.Now()}
+	limit, cancel := context.WithTimeout(ctx, callLimit)
+	defer cancel()
 	switch f.Do {
 	case order.Send:
 		if err := s.apply(order.Event{Kind: order.Handed, Source: order.FromLocal, ClientOrderID: f.Order}); err != nil {
 			return err
 		}
-		limit, cancel := context.WithTimeout(ctx, callLimit)
-		defer cancel()
-		r, got := c.Submit(limit, o.Spec.Request())
-		return s.answered(ctx, order.Event{Kind: order.SubmitReply, Source: order.FromReply, ClientOrderID: f.Order, Attempt: f.Attempt, Result: r, Order: got})
+		ev.Kind, ev.AskedAt = order.SubmitReply, time.Time{}
+		ev.Result, ev.Order = c.Submit(limit, o.Spec.Request())
+		return s.answered(ctx, ev)
 	case order.Query:
-		limit, cancel := context.WithTimeout(ctx, queryLimit)
-		defer cancel()
-		r, got := c.Query(limit, o.Spec.Ref())
-		return s.answered(ctx, order.Event{Kind: order.QueryReply, Source: order.FromQuery, ClientOrderID: f.Order, Result: r, Order: got, AskedAt: now})
+		short, end := context.WithTimeout(ctx, queryLimit)
+		defer end()
+		ev.Kind, ev.Source = order.QueryReply, order.FromQuery
+		ev.Result, ev.Order = c.Query(short, o.Spec.Ref())
+		return s.answered(ctx, ev)
 	case order.Cancel:
-		limit, cancel := context.WithTimeout(ctx, callLimit)
-		defer cancel()
-		r, got := c.Cancel(limit, o.Spec.Ref())
-		return s.answered(ctx, order.Event{Kind: order.CancelReply, Source: order.FromReply, ClientOrderID: f.Order, Result: r, Order: got, AskedAt: now})
+		ev.Kind = order.CancelReply
+		ev.Result, ev.Order = c.Cancel(limit, o.Spec.Ref())
+		return s.answered(ctx, ev)
 	case order.FetchFills:
-		limit, cancel := context.WithTimeout(ctx, callLimit)
-		defer cancel()
 		page, err := c.Fills(limit, f.Symbol, s.starter.session.venueTime(f.Since))
 		if err != nil {
 			return s.sitOut(ctx, exchange.ResultOf(err)) // asked for again
 		}
-		effects, _ := s.book.FillsPage(f.Symbol, page, f.Since, now, time.Now())
+		effects, _ := s.book.FillsPage(f.Symbol, page, f.Since, ev.AskedAt, time.Now())
 		s.todo = append(s.todo, effects...)
 	case order.Tell:
 		return s.moved(o)
@@ -176,7 +175,7 @@ func (s *settling) answered(ctx context.Context, ev order.Event) error {
 	return s.sitOut(ctx, ev.Result)
 }
 
-// sitOut waits where the venue wants no requests for a while, which does not count.
+// sitOut waits where the venue refuses requests for a while, which does not count.
 func (s *settling) sitOut(ctx context.Context, r exchange.Result) error {
 	if r.HoldOff() == 0 {
 		return nil
@@ -405,7 +404,7 @@ func (sr *starter) sellLeft(ctx context.Context, list []left) error {
 	return nil
 }
 
-// reportSettled tells what became of what earlier runs had left: it is over, so that no alarm stays.
+// reportSettled reports what became of what earlier runs had left: it is over, so that no alarm stays.
 func (sr *starter) reportSettled(text string) {
 	sr.cfg.Host.Raise(alarm.Occurrence{Code: CodePositionsLeft, Text: text, Shadow: true})
 	sr.books.clearAlarm(CodePositionsLeft, "")

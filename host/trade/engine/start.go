@@ -24,13 +24,8 @@ const (
 
 // starter is what a run does before its first candle.
 type starter struct {
-	cfg     *Config
-	loop    *Engine
-	session *session
-	books   *bookkeeper
-	recon   *recon
-
-	reachBy time.Time // when it gives up on a venue that wants no requests
+	*parts
+	reachBy time.Time // when it gives up on a venue that refuses requests
 	sold    int64     // sequence numbers that it used to sell what earlier runs left
 	release []left    // what it hands to the operator
 }
@@ -100,20 +95,26 @@ func (sr *starter) readRules(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	sr.recon.markets = nil
-	for _, s := range sr.cfg.Symbols {
-		i := slices.IndexFunc(all, func(m exchange.Market) bool { return m.Symbol == s })
-		if i < 0 || !all[i].Trading {
-			f := ExchangeFault("symbol", nil, "%s does not trade %s", sr.cfg.Venue.ID, s)
-			f.Data["symbol"] = s
-			return f
-		}
-		sr.recon.markets = append(sr.recon.markets, all[i])
-	}
-	return nil
+	sr.recon.markets, err = PickMarkets(all, sr.cfg.Symbols, sr.cfg.Venue.ID)
+	return err
 }
 
-// snapshot reads something of the venue, a few times if need be. A venue that wants no requests for
+// PickMarkets are the rules of some symbols, in their order; a *Fault where the venue does not trade one.
+func PickMarkets(all []exchange.Market, symbols []market.Symbol, venue string) ([]exchange.Market, error) {
+	picked := make([]exchange.Market, 0, len(symbols))
+	for _, s := range symbols {
+		i := slices.IndexFunc(all, func(m exchange.Market) bool { return m.Symbol == s })
+		if i < 0 || !all[i].Trading {
+			f := ExchangeFault("symbol", nil, "%s does not trade %s", venue, s)
+			f.Data["symbol"] = s
+			return nil, f
+		}
+		picked = append(picked, all[i])
+	}
+	return picked, nil
+}
+
+// snapshot reads something of the venue, a few times if need be. A venue that refuses requests for
 // a while is no failure.
 func snapshot[T any](ctx context.Context, sr *starter, what string, read func(context.Context) (T, error)) (T, error) {
 	for try := 1; ; try++ {
@@ -143,7 +144,7 @@ func snapshot[T any](ctx context.Context, sr *starter, what string, read func(co
 	}
 }
 
-// waitOutBan waits as long as the venue wants after a request that it refused unexecuted. It fails where
+// waitOutBan waits as long as the venue asks for after a request that it refused unexecuted. It fails where
 // that is longer than a start may take to reach it.
 func (sr *starter) waitOutBan(ctx context.Context, r exchange.Result) error {
 	wait := r.HoldOff()
@@ -320,7 +321,7 @@ func (sr *starter) settleEarlier(ctx context.Context, s *settling) (since market
 	return since, symbols, s.run(ctx)
 }
 
-// earlierFills writes down the fills of earlier runs' orders that nobody saw.
+// earlierFills writes down the fills of earlier runs' orders that no run booked.
 func (sr *starter) earlierFills(ctx context.Context, since market.Time, symbols []market.Symbol) error {
 	if since == 0 {
 		return nil

@@ -18,12 +18,7 @@ import (
 
 // steps is where the run is in its candles, and the strategy that is asked at each.
 type steps struct {
-	cfg     *Config
-	loop    *Engine
-	session *session
-	books   *bookkeeper
-	recon   *recon
-
+	*parts
 	feed   *feed.Feed
 	layout Layout
 	index  int64       // of the next step
@@ -33,7 +28,7 @@ type steps struct {
 	cancel context.CancelFunc // of the stream
 	done   <-chan struct{}    // closed when the stream's goroutine is gone
 	warmed bool               // the feed is free for the stream
-	// deciding says that the strategy is being asked, answering that it has answered and the
+	// deciding reports whether the strategy is being asked, answering whether it has answered and the
 	// feed does not know.
 	deciding, answering bool
 	taken               feed.Offer // that is being decided
@@ -57,7 +52,7 @@ func (s *steps) openOffers() <-chan feed.Offer {
 	return s.offers
 }
 
-// idle says that nothing is being decided and no warm-up is left.
+// idle reports whether nothing is being decided and no warm-up is left.
 func (s *steps) idle() bool { return len(s.warm) == 0 && !s.deciding }
 
 // readWarmup makes the feed and reads the candles before the run.
@@ -138,20 +133,9 @@ func (e *Engine) runBeside(ctx context.Context, f func(context.Context) error) e
 	}
 }
 
-// layOut says what of the candles begins where.
+// layOut fixes where in the candles what begins.
 func (st *steps) layOut(warm []*feed.Step) error {
-	have := make([]int, len(st.cfg.Symbols))
-	for _, s := range warm {
-		for i := range s.Closed {
-			if s.Closed[i] {
-				have[i]++
-			}
-		}
-	}
-	l := Layout{Window: int64(len(warm))}
-	for _, n := range have {
-		l.Short = max(l.Short, st.cfg.Warmup-n)
-	}
+	l := Layout{Window: int64(len(warm)), Short: feed.MissingWarmup(warm, len(st.cfg.Symbols), st.cfg.Warmup)}
 	l.Warmup = l.Window + int64(l.Short)
 	if n := len(warm); n > 0 {
 		last := warm[n-1]
@@ -320,5 +304,5 @@ func (st *steps) releaseFeed() {
 	st.taken.Answered()
 }
 
-// venueWaits says that the venue's time waits for answers.
+// venueWaits reports whether the venue's time waits for answers.
 func (se *session) venueWaits() bool { return se.link != nil && se.link.conn.Clock != nil }

@@ -21,7 +21,7 @@ type Refused struct{ Reason, Message string }
 // Error is the message.
 func (r *Refused) Error() string { return r.Message }
 
-// StopAs says what the stop of the run does with its orders and positions, whatever the service's option is.
+// StopAs sets what the stop of the run does with its orders and positions, whatever the service's option is.
 func (e *Engine) StopAs(o OnStop) { e.stopAs.Store(&o) }
 
 // Pause lets no entry leave until Resume.
@@ -78,10 +78,10 @@ func (e *Engine) Cancel(ctx context.Context, id string) (string, error) {
 			return fmt.Sprintf("%d entries are being cancelled", e.books.cancelEntries()), nil
 		}
 		found := false
-		_ = e.books.changeDesk(note{source: order.FromLocal}, func() (r desk.Result, _ error) {
+		e.books.change(func() (r desk.Result) {
 			r, found = e.books.desk.CancelOrder(id, time.Now())
-			return r, nil
-		})
+			return r
+		}, order.FromLocal)
 		if !found {
 			return "", &Refused{"no_order", fmt.Sprintf("The run has no open order %s.", id)}
 		}
@@ -97,18 +97,18 @@ func (bk *bookkeeper) pauseEntries() {
 }
 
 func (bk *bookkeeper) cancelEntries() (n int) {
-	_ = bk.changeDesk(note{source: order.FromLocal}, func() (r desk.Result, _ error) {
+	bk.change(func() (r desk.Result) {
 		r, n = bk.desk.CancelEntries(time.Now())
-		return r, nil
-	})
+		return r
+	}, order.FromLocal)
 	return n
 }
 
 func (bk *bookkeeper) closePosition(s market.Symbol) (held bool) {
-	_ = bk.changeDesk(note{source: order.FromLocal}, func() (r desk.Result, _ error) {
+	bk.change(func() (r desk.Result) {
 		r, held = bk.desk.Close(s, time.Now())
-		return r, nil
-	})
+		return r
+	}, order.FromLocal)
 	return held
 }
 
@@ -150,7 +150,7 @@ const (
 const codeEnding = "RUN_ENDING"
 
 // stopTrading ends the trading for a reason: the barrier, then the cancels until they are confirmed,
-// then what the operator wants of the positions. It returns the reason, or what the stop itself
+// then what was chosen for the positions. It returns the reason, or what the stop itself
 // failed by.
 func (e *Engine) stopTrading(cause error) error {
 	if as := e.stopAs.Load(); as != nil {
@@ -172,7 +172,7 @@ func (e *Engine) stopTrading(cause error) error {
 		return e.endError(cause)
 	}
 	e.failure = nil // what fails from here on does so by itself
-	_ = e.books.changeDesk(note{source: order.FromLocal}, func() (desk.Result, error) { return e.books.desk.Barrier(time.Now()), nil })
+	e.books.change(func() desk.Result { return e.books.desk.Barrier(time.Now()) }, order.FromLocal)
 	failpoint.Point(failpoint.StopBarrier)
 	e.books.proposals = nil
 	e.cancelOrders(way)
@@ -239,7 +239,7 @@ func (e *Engine) chooseOnStop(cause error) OnStop {
 	return e.cfg.OnStop
 }
 
-// wasRequested says that somebody wanted this end, so that --on-stop holds: not when the strategy or the
+// wasRequested reports whether this end was asked for, so that --on-stop holds: not when the strategy or the
 // venue failed.
 func (e *Engine) wasRequested(cause error) bool {
 	if f, ok := errors.AsType[*Fault](cause); ok {
@@ -252,7 +252,7 @@ func (e *Engine) wasRequested(cause error) bool {
 // has filled belongs into the books.
 func (e *Engine) cancelOrders(way OnStop) {
 	if way != Leave {
-		_ = e.books.changeDesk(note{source: order.FromLocal}, func() (desk.Result, error) { return e.books.desk.CancelAll(time.Now()), nil })
+		e.books.change(func() desk.Result { return e.books.desk.CancelAll(time.Now()) }, order.FromLocal)
 		return
 	}
 	for _, s := range e.books.desk.Book().Pending() {
@@ -300,13 +300,13 @@ func (e *Engine) awaitOrders(limit time.Duration, steps <-chan feed.Offer, left 
 // flattenPositions sells what is held, at the market.
 func (e *Engine) flattenPositions(limit time.Duration) []order.Status {
 	e.session.barrier.LetExits()
-	_ = e.books.changeDesk(note{source: order.FromLocal}, func() (desk.Result, error) { return e.books.desk.Flatten(time.Now()), nil })
+	e.books.change(func() desk.Result { return e.books.desk.Flatten(time.Now()) }, order.FromLocal)
 	e.books.runEffects()
 	e.steps.taken.Answered()
 	return e.awaitOrders(limit, e.steps.offers, e.books.desk.Book().Pending)
 }
 
-// stopUnconfirmed is a stop that leaves orders of which nobody knows.
+// stopUnconfirmed is a stop that leaves orders of unknown fate.
 func (e *Engine) stopUnconfirmed(cause error, way OnStop, left []order.Status) error {
 	switch {
 	case e.session.link == nil:

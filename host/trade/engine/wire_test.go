@@ -474,7 +474,7 @@ func (r *rig) check(most dec) {
 		if order.Ours(o.Client) {
 			ids = append(ids, o.Client)
 		}
-		if o.Open && order.OfRun(o.Client, tag) && (o.Side == "BUY" || (r.onStop != "" && r.onStop != Leave)) {
+		if o.Open && ofRun(o.Client, tag) && (o.Side == "BUY" || (r.onStop != "" && r.onStop != Leave)) {
 			r.errorf("%s is still open", o.Client)
 		}
 		if o.Open && o.Side == "BUY" {
@@ -486,7 +486,7 @@ func (r *rig) check(most dec) {
 	}
 	held := dec{}
 	for _, x := range r.venue.Trades() {
-		if !order.OfRun(x.Client, tag) {
+		if !ofRun(x.Client, tag) {
 			continue
 		}
 		if x.Side == "BUY" {

@@ -3,7 +3,7 @@
 //
 // The stream of a connector may skip, repeat, correct, delay and fall silent; its history
 // (REST) is the truth that settles every doubt. Each symbol knows the open time that it
-// wants next. A candle that opens there is taken; an older one is dropped, with the alarm
+// needs next. A candle that opens there is taken; an older one is dropped, with the alarm
 // CANDLE_CORRECTED when it differs from the one that was taken; before a newer one the
 // hole is filled from history. What history lacks after three answers a second apart
 // stays missing, with the alarm CANDLE_MISSING, and is never made up. A step waits five
@@ -26,7 +26,7 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/sim"
 )
 
-// When history is asked although no candle says that it should be, in venue time.
+// When history is asked although no candle calls for it, in venue time.
 const (
 	stepPatience = 5 * time.Second  // after the close, for the other symbols
 	silence      = 10 * time.Second // after the close, for any
@@ -35,7 +35,7 @@ const (
 	minSleep     = time.Millisecond
 )
 
-// errStopped is a stream that ended although nobody asked it to.
+// errStopped is a stream that ended although it was not asked to.
 var errStopped = errors.New("the stream of candles ended by itself")
 
 // Config is what a feed is made for.
@@ -44,15 +44,15 @@ type Config struct {
 	Timeframe market.Timeframe
 	// Clock is the venue's; nil: the wall clock.
 	Clock exchange.VenueClock
-	// Stored says that the candles come from the candle store or are synthetic: history
+	// Stored reports whether the candles come from the candle store or are synthetic: history
 	// is final, its holes are the market's own, and its times need no grid.
 	Stored bool
 	// Step takes a step and returns when it has been answered; the venue is held up
 	// meanwhile. Its error ends the feed: the step was not taken, and the next Run begins with it.
 	Step func(context.Context, *Step) error
-	// Alarm hears each alarm at once; may be nil. Alarms also come with the next step.
+	// Alarm gets each alarm at once; may be nil. Alarms also come with the next step.
 	Alarm func(Alarm)
-	// State hears changes of the stream; may be nil.
+	// State gets changes of the stream; may be nil.
 	State func(exchange.LinkState, string)
 }
 
@@ -118,7 +118,7 @@ func (f *Feed) Run(ctx context.Context, data exchange.Data) error {
 }
 
 // Follow is Run again and again: a stream that gives up is begun anew, behind the last candle that was taken. It returns
-// when ctx ends (with its cause), the market does, or the candles cannot be used. GaveUp hears why a stream did; may be nil.
+// when ctx ends (with its cause), the market does, or the candles cannot be used. GaveUp gets why a stream did; may be nil.
 func (f *Feed) Follow(ctx context.Context, data exchange.Data, gaveUp func(error)) error {
 	var backoff exchange.Backoff
 	for {
@@ -215,7 +215,7 @@ func (f *Feed) hear(ctx context.Context, e *exchange.CandleEvent) error {
 	return fmt.Errorf("the stream sends candles of %q, which is no symbol of the run", e.Symbol)
 }
 
-// offer judges a streamed candle against the one that its symbol wants next.
+// offer judges a streamed candle against the one that its symbol needs next.
 func (f *Feed) offer(ctx context.Context, t *track, c market.Candle) error {
 	if reason := f.unsound(&c); reason != "" {
 		if err := f.invalid(t, &c, reason); err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/sim"
 )
 
-// Source says where a candle came from.
+// Source is where a candle came from.
 type Source string
 
 // The sources.
@@ -37,7 +37,7 @@ type Step struct {
 // Offer is a step on its way to whoever decides it.
 type Offer struct {
 	Step *Step
-	done chan struct{} // closed when it was answered; nil: nobody waits for that
+	done chan struct{} // closed when it was answered; nil: the feed does not wait for that
 }
 
 // Answered lets the feed go on, once.
@@ -64,6 +64,20 @@ func (c Offers) Step(ctx context.Context, s *Step) error {
 	case <-ctx.Done(): // it was taken, so it must not come again
 	}
 	return nil
+}
+
+// MissingWarmup is how many of the wanted candles the symbol with the fewest lacks.
+func MissingWarmup(warm []*Step, symbols, wanted int) (short int) {
+	for i := range symbols {
+		have := 0
+		for _, s := range warm {
+			if s.Closed[i] {
+				have++
+			}
+		}
+		short = max(short, wanted-have)
+	}
+	return short
 }
 
 // The codes of alarms.
@@ -136,7 +150,7 @@ func slots(tf market.Timeframe, from, to market.Time) int {
 	return n
 }
 
-// unsound says what is wrong with a candle; "" if it is one. Stored candles were checked
+// unsound returns what is wrong with a candle; "" if it is one. Stored candles were checked
 // when they were imported and may lie off the grid.
 func (f *Feed) unsound(c *market.Candle) string {
 	for _, x := range [...]float64{c.Open, c.High, c.Low, c.Close, c.Volume} {
@@ -196,10 +210,10 @@ func (t *track) take(c market.Candle, source Source) {
 	t.recent = append(t.recent, c)
 }
 
-// old says that a candle is none to wait for any more.
+// old reports whether a candle is none to wait for any more.
 func (t *track) old(c *market.Candle) bool { return c.OpenTime < t.next || c.CloseTime <= t.settled }
 
-// differs says that another version of a candle has been taken.
+// differs reports whether another version of a candle has been taken.
 func (t *track) differs(c *market.Candle) bool {
 	i := sort.Search(len(t.recent), func(i int) bool { return t.recent[i].OpenTime >= c.OpenTime })
 	return i < len(t.recent) && t.recent[i].OpenTime == c.OpenTime && t.recent[i] != *c
@@ -354,7 +368,7 @@ func (f *Feed) collect(ctx context.Context, t *track, from, to, must market.Time
 	}
 }
 
-// whole says that candles follow each other without a hole up to must at least.
+// whole reports whether candles follow each other without a hole up to must at least.
 func (f *Feed) whole(got []market.Candle, next, must market.Time) bool {
 	for _, c := range got {
 		if c.OpenTime != next {
@@ -396,7 +410,7 @@ func (f *Feed) pages(ctx context.Context, t *track, from, to market.Time) ([]mar
 	return join(got, nil), nil
 }
 
-// ask makes one request, again and again until it is answered: a request that failed says
+// ask makes one request, again and again until it is answered: a request that failed shows
 // nothing about the candles. A definite refusal is an error.
 func (f *Feed) ask(ctx context.Context, q exchange.CandleQuery) ([]market.Candle, error) {
 	backoff := answerPause

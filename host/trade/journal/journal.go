@@ -10,11 +10,11 @@
 // # Damage
 //
 // Each transaction ends with an entry of log that holds a digest of its other rows. The
-// entries are chained by hash through the whole file, and journal.head beside it says how
+// entries are chained by hash through the whole file, and journal.head beside it has how
 // far the chain had come. Open reads everything and compares, so that an edited, lost or
 // added row anywhere is found, also a write-ahead log of which SQLite silently dropped the
 // end. A damaged journal is set aside as journal-<utc>.damaged with its side files and a
-// new one is begun; Opened.Quarantined tells. Nothing but a full disk, missing rights or a
+// new one is begun; see Opened.Quarantined. Nothing but a full disk, missing rights or a
 // second process keeps Open from succeeding.
 //
 // # Failed writes
@@ -34,6 +34,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -63,7 +64,7 @@ type Options struct {
 type Journal struct {
 	clock   func() time.Time
 	lock    *file.Lock
-	witness *witness
+	witness *os.File
 
 	// mu makes the writes one after the other and guards what follows.
 	mu     sync.Mutex
@@ -79,7 +80,7 @@ type Opened struct {
 	*Journal
 	// Quarantined is set when the journal was damaged and a new one was begun.
 	Quarantined *Quarantined
-	// New says that there was no journal.
+	// New reports whether there was no journal.
 	New bool
 }
 
@@ -107,21 +108,21 @@ func Open(ctx context.Context, dir string, opts Options) (*Opened, error) {
 func open(ctx context.Context, dir string, opts Options) (*Opened, error) {
 	path := filepath.Join(dir, FileName)
 	o := &Opened{Journal: &Journal{clock: opts.Now, n: map[string]int64{}, sum: newRowDigest()}}
-	found, err := inspect(ctx, path)
+	exists, at, err := inspect(ctx, path)
 	var damage *damageError
 	switch {
 	case errors.As(err, &damage):
 		if o.Quarantined, err = quarantine(ctx, path, damage, opts.Now()); err != nil {
 			return nil, err
 		}
-		found = finding{}
+		exists, at = false, head{}
 	case err != nil:
 		return nil, err
 	}
-	o.New = !found.exists && o.Quarantined == nil
-	if err := o.start(ctx, path, found.head); err == nil {
+	o.New = !exists && o.Quarantined == nil
+	if err := o.start(ctx, path, at); err == nil {
 		return o, nil
-	} else if o.Quarantined != nil || !found.exists || !isDamage(err) {
+	} else if o.Quarantined != nil || !exists || !isDamage(err) {
 		return nil, err
 	} else if o.Quarantined, err = quarantine(ctx, path, &damageError{reason: err.Error()}, opts.Now()); err != nil {
 		return nil, err
@@ -154,7 +155,7 @@ func (j *Journal) start(ctx context.Context, path string, at head) (err error) {
 		return errors.Join(err, j.db.Close())
 	}
 	j.head = at
-	j.witness.write(at)
+	writeWitness(j.witness, at)
 	_ = file.SyncDir(filepath.Dir(path))
 	_ = file.SyncDir(filepath.Dir(filepath.Dir(path)))
 	return nil
@@ -179,7 +180,7 @@ func (j *Journal) Close() error {
 	if j.db == nil {
 		return nil
 	}
-	err := errors.Join(j.db.Close(), j.witness.close())
+	err := errors.Join(j.db.Close(), j.witness.Close())
 	j.db = nil
 	j.lock.Release()
 	return err
@@ -266,23 +267,23 @@ func (i Info) values() ([]any, error) {
 	}, nil
 }
 
-// ErrClosed says that the journal was closed.
+// ErrClosed reports that the journal was closed.
 var ErrClosed = errors.New("the journal is closed")
 
-// ErrEnded says that the run has ended already.
+// ErrEnded reports that the run has ended already.
 var ErrEnded = errors.New("the run has ended")
 
-// ErrExists says that a run, an order or a candle is written down already. Nothing was
+// ErrExists reports that a run, an order or a candle is written down already. Nothing was
 // written.
 var ErrExists = errors.New("written down already")
 
-// ErrNotBegun says that the context was over before the write began.
+// ErrNotBegun reports that the context was over before the write began.
 var ErrNotBegun = errors.New("not written: the context was over")
 
-// ErrNotFound says that the journal has no such run.
+// ErrNotFound reports that the journal has no such run.
 var ErrNotFound = errors.New("not in the journal")
 
-// InvalidError says that something cannot be written down. Nothing was written; the
+// InvalidError reports that something cannot be written down. Nothing was written; the
 // journal is fine.
 type InvalidError struct {
 	Field, Reason string
@@ -291,14 +292,14 @@ type InvalidError struct {
 // Error names the field.
 func (e *InvalidError) Error() string { return "journal: " + e.Field + ": " + e.Reason }
 
-// WriteError says that the journal could not be written: the run fails with
+// WriteError reports that the journal could not be written: the run fails with
 // ARTIFACT_WRITE_FAILED. Cause is the first failure, which stays.
 type WriteError struct {
 	RunID string
 	Cause error
 }
 
-// Error tells what failed.
+// Error is the message.
 func (e *WriteError) Error() string {
 	return fmt.Sprintf("the journal of run %s could not be written: %v", e.RunID, e.Cause)
 }
@@ -379,7 +380,7 @@ var logInsert = insertInto("log", logColumns)
 var errNothing = errors.New("nothing to write")
 
 // transact runs one transaction: f writes rows, then the entries follow. It is finished
-// once it began, whatever becomes of ctx: a write of which nobody knows whether it
+// once it began, whatever becomes of ctx: a write that may or may not have
 // happened is worse than a late one.
 func (j *Journal) transact(ctx context.Context, runID string, entries []*body, f func(*txn) error) error {
 	j.mu.Lock()
@@ -411,7 +412,7 @@ func (j *Journal) transact(ctx context.Context, runID string, entries []*body, f
 	switch {
 	case err == nil:
 		j.head, j.n[runID] = t.head, t.n
-		j.witness.write(t.head)
+		writeWitness(j.witness, t.head)
 		return nil
 	case errors.Is(err, errNothing):
 		return nil
@@ -451,7 +452,7 @@ func readHead(ctx context.Context, q querier) (head, error) {
 	return h, err
 }
 
-// refusal turns what the schema refuses into an error that says that the journal is fine.
+// refusal turns what the schema refuses into an error after which the journal is fine.
 func refusal(err error, what string) error {
 	switch {
 	case sqlite.IsDuplicate(err):
@@ -462,7 +463,7 @@ func refusal(err error, what string) error {
 	return err
 }
 
-// isRefusal says that nothing was written and that the journal is fine.
+// isRefusal reports whether nothing was written and the journal is fine.
 func isRefusal(err error) bool {
 	var invalid *InvalidError
 	return errors.As(err, &invalid) || errors.Is(err, ErrExists) || errors.Is(err, ErrEnded) || errors.Is(err, ErrClosed) || errors.Is(err, ErrNotBegun)

@@ -206,18 +206,6 @@ func scanEquity(rows *sql.Rows) (e Equity, place int64, err error) {
 	return e, int64(e.At), err
 }
 
-// StartEquity is the first equity of a run.
-func (j *Journal) StartEquity(ctx context.Context, runID string) (e Equity, ok bool, err error) {
-	return first(find(ctx, j, Page{Limit: 1}, "SELECT at, equity, cash FROM equity WHERE run_id = ? ORDER BY at", []any{runID}, scanEquity))
-}
-
-// EquityAt is the equity of a run as of a time, 00:00 UTC say: the latest that is not
-// behind it.
-func (j *Journal) EquityAt(ctx context.Context, runID string, at market.Time) (e Equity, ok bool, err error) {
-	const query = "SELECT at, equity, cash FROM equity WHERE run_id = ? AND at <= ? ORDER BY at DESC"
-	return first(find(ctx, j, Page{Limit: 1}, query, []any{runID, int64(at)}, scanEquity))
-}
-
 // Fills of a run in the order in which they were written. Places count fills.
 func (j *Journal) Fills(ctx context.Context, runID string, p Page) (Rows[Fill], error) {
 	q, err := j.read()
@@ -367,16 +355,6 @@ type Order struct {
 	SentAt market.Time
 	// UpdatedAt is the time of the last event.
 	UpdatedAt market.Time
-}
-
-// LastSeq is the highest sequence number of a run; 0 without orders.
-func (j *Journal) LastSeq(ctx context.Context, runID string) (seq int64, err error) {
-	q, err := j.read()
-	if err != nil {
-		return 0, err
-	}
-	err = q.QueryRowContext(ctx, "SELECT coalesce(max(seq), 0) FROM intents WHERE run_id = ?", runID).Scan(&seq)
-	return seq, err
 }
 
 // OpenOrders are the orders of a run that are not terminal, by sequence number.

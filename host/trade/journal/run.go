@@ -178,7 +178,7 @@ type Batch struct {
 
 // Outcome is what became of a fill.
 type Outcome struct {
-	// Known says that the trade was written down before. Conflict says that it was with
+	// Known reports whether the trade was written down before. Conflict whether it was with
 	// other data: the first is kept.
 	Known, Conflict bool
 	// Kept is what the journal has, of the run KeptRun.
@@ -186,7 +186,7 @@ type Outcome struct {
 	KeptRun string
 }
 
-// Commit writes a batch, all or nothing, and tells what became of its fills. A batch with
+// Commit writes a batch, all or nothing, and returns what became of its fills. A batch with
 // intents is refused with the first *WriteError once there is one; every other batch is
 // still tried.
 func (r *Run) Commit(ctx context.Context, b Batch) ([]Outcome, error) {
@@ -229,17 +229,6 @@ func passed(b Batch) {
 	}
 }
 
-// Step writes the candles of a step with the account before it, which must be on disk
-// before the strategy is asked. It sets Step of the candles.
-func (r *Run) Step(ctx context.Context, step int64, candles []Candle, equity []Equity, entries ...Entry) error {
-	candles = slices.Clone(candles)
-	for i := range candles {
-		candles[i].Step = step
-	}
-	_, err := r.Commit(ctx, Batch{Candles: candles, Equity: equity, Entries: entries})
-	return err
-}
-
 // Intent writes an order down; it must not be sent before this returns nil. Both legs of a
 // pair go into one call.
 func (r *Run) Intent(ctx context.Context, intents ...Intent) error {
@@ -269,7 +258,7 @@ func (r *Run) Log(ctx context.Context, kind string, data any) error {
 	return err
 }
 
-// check refuses what the tables would hold but nobody could use.
+// check refuses what the tables would hold and no reader could use.
 func (b Batch) check() error {
 	for _, c := range b.Candles {
 		k := c.Candle

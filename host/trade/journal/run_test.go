@@ -83,9 +83,6 @@ func TestWriteAhead(t *testing.T) {
 			t.Errorf("again: %v", err)
 		}
 	}
-	if seq, err := o.LastSeq(ctx, r.Info().RunID); err != nil || seq != 1 {
-		t.Errorf("half of a refused pair was written: %d %v", seq, err)
-	}
 	must(t, r.Step(ctx, 0, []Candle{sampleCandle(0)}, nil))
 	if err := r.Step(ctx, 1, []Candle{sampleCandle(0)}, nil); !errors.Is(err, ErrExists) {
 		t.Errorf("a candle twice: %v", err)
@@ -216,12 +213,6 @@ func TestOpenOrders(t *testing.T) {
 	if orders[0].SentAt != 0 || orders[0].UpdatedAt != 0 {
 		t.Errorf("%+v", orders[0])
 	}
-	if seq, err := o.LastSeq(ctx, sampleInfo(1).RunID); err != nil || seq != 14 {
-		t.Errorf("last seq %d %v", seq, err)
-	}
-	if seq, err := o.LastSeq(ctx, "nobody"); err != nil || seq != 0 {
-		t.Errorf("last seq %d %v", seq, err)
-	}
 	if foreign, err := o.NotOurs(ctx, []string{clientID(1, 1), "x", clientID(3, 2), clientID(9, 9)}); err != nil || !slices.Equal(foreign, []string{"x", clientID(9, 9)}) {
 		t.Errorf("%q %v", foreign, err)
 	}
@@ -235,30 +226,6 @@ func TestStates(t *testing.T) {
 		if terminal := !slices.Contains([]order.State{order.Intent, order.Sent, order.Lost, order.Open, order.Partial}, s); s.Terminal() != terminal {
 			t.Errorf("%s is terminal: %v", s, s.Terminal())
 		}
-	}
-}
-
-func TestEquityAt(t *testing.T) {
-	o := openAt(t, t.TempDir())
-	r := begin(t, o.Journal, 1)
-	id := r.Info().RunID
-	if _, ok, err := o.StartEquity(t.Context(), id); ok || err != nil {
-		t.Errorf("before the first: %v %v", ok, err)
-	}
-	for i := range 20 { // from 13:00 to 08:00 of the next day
-		must(t, r.Step(t.Context(), int64(i), nil, []Equity{sampleEquity(i)}))
-	}
-	if e, ok, err := o.StartEquity(t.Context(), id); !ok || err != nil || e != sampleEquity(0) {
-		t.Errorf("start: %+v %v %v", e, ok, err)
-	}
-	midnight, _ := market.ParseTime("2026-11-21T00:00:00Z")
-	for at, want := range map[market.Time]int{midnight: 11, midnight - 1: 10, midnight + hour/2: 11, midnight + 24*hour: 19, start + hour: 0} {
-		if e, ok, err := o.EquityAt(t.Context(), id, at); !ok || err != nil || e != sampleEquity(want) {
-			t.Errorf("%s: %+v %v %v", at, e, ok, err)
-		}
-	}
-	if _, ok, err := o.EquityAt(t.Context(), id, start); ok || err != nil {
-		t.Errorf("before the first: %v %v", ok, err)
 	}
 }
 

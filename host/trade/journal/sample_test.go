@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -116,4 +117,15 @@ func fill(t testing.TB, r *Run, run, steps int) {
 			}
 		}
 	}
+}
+
+// Step writes the candles of a step with the account before it, which must be on disk
+// before the strategy is asked. It sets Step of the candles.
+func (r *Run) Step(ctx context.Context, step int64, candles []Candle, equity []Equity, entries ...Entry) error {
+	candles = slices.Clone(candles)
+	for i := range candles {
+		candles[i].Step = step
+	}
+	_, err := r.Commit(ctx, Batch{Candles: candles, Equity: equity, Entries: entries})
+	return err
 }

@@ -5,12 +5,13 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"github.com/assay-run/assay/host/base/file"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
 	"time"
+
+	"github.com/assay-run/assay/host/base/file"
 
 	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/base/sqlite"
@@ -26,7 +27,7 @@ var schemas = []string{
 // noise is what does not matter in the text of a table.
 var noise = regexp.MustCompile(`(--[^\n]*|\s)+`)
 
-// damageError says why a journal is not to be trusted.
+// damageError is why a journal is not to be trusted.
 type damageError struct{ reason string }
 
 func (e *damageError) Error() string { return e.reason }
@@ -35,63 +36,51 @@ func damaged(format string, args ...any) error {
 	return &damageError{fmt.Sprintf(format, args...)}
 }
 
-// finding is what inspect found.
-type finding struct {
-	exists bool
-	head   head
-}
-
 // inspect reads the journal at path from end to end, without writing to it. The error is
 // a *damageError when the journal is to be set aside.
-func inspect(ctx context.Context, path string) (finding, error) {
+func inspect(ctx context.Context, path string) (exists bool, at head, err error) {
 	seen, err := readWitness(filepath.Dir(path))
 	if err != nil {
-		return finding{}, err
+		return false, head{}, err
 	}
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		if seen.count > 0 || isFile(path+"-wal") {
-			return finding{}, damaged("%s is missing", FileName)
+			return false, head{}, damaged("%s is missing", FileName)
 		}
-		return finding{}, nil
+		return false, head{}, nil
 	}
 	if err != nil {
-		return finding{}, err
+		return false, head{}, err
 	}
 	if info.Size() == 0 { // its creation was interrupted, or it lost everything
 		if seen.count > 0 {
-			return finding{}, damaged("%s is empty", FileName)
+			return false, head{}, damaged("%s is empty", FileName)
 		}
-		return finding{}, nil
+		return false, head{}, nil
 	}
-	if err := writable(path); err != nil {
-		return finding{}, err
+	// A file that this user may not write is not damaged.
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return false, head{}, err
+	}
+	if err := f.Close(); err != nil {
+		return false, head{}, err
 	}
 	db, err := sqlite.OpenReadOnly(ctx, path)
 	if err == nil {
 		defer db.Close()
-		var at head
-		at, err = verify(ctx, db, seen)
-		if err == nil {
-			return finding{exists: true, head: at}, nil
+		if at, err = verify(ctx, db, seen); err == nil {
+			return true, at, nil
 		}
 	}
 	switch {
 	case ctx.Err() != nil:
-		return finding{}, context.Cause(ctx)
+		return false, head{}, context.Cause(ctx)
 	case sqlite.IsSurroundings(err):
-		return finding{}, err
+		return false, head{}, err
 	}
-	return finding{}, &damageError{err.Error()}
-}
-
-// writable: a file that this user may not write is not damaged.
-func writable(path string) error {
-	f, err := os.OpenFile(path, os.O_RDWR, 0)
-	if err != nil {
-		return err
-	}
-	return f.Close()
+	return false, head{}, &damageError{err.Error()}
 }
 
 func isFile(path string) bool {
@@ -99,7 +88,7 @@ func isFile(path string) bool {
 	return err == nil && info.Mode().IsRegular() && info.Size() > 0
 }
 
-// isDamage says that an error of opening for writing is the file's fault.
+// isDamage reports whether an error of opening for writing is the file's fault.
 func isDamage(err error) bool {
 	var newer *sqlite.NewerSchemaError
 	return errors.As(err, &newer) || (sqlite.IsSQLite(err) && !sqlite.IsSurroundings(err))
@@ -149,7 +138,7 @@ func checkSchema(ctx context.Context, q querier) (fresh bool, err error) {
 	return false, nil
 }
 
-// schemaDigest is of everything that the schema says.
+// schemaDigest is of the whole schema.
 func schemaDigest(ctx context.Context, q querier) (sum string, tables int, err error) {
 	rows, err := q.QueryContext(ctx, "SELECT type || char(10) || name || char(10) || tbl_name || char(10) || coalesce(sql, '') FROM sqlite_schema ORDER BY name")
 	if err != nil {
@@ -303,9 +292,9 @@ type head struct {
 }
 
 // witnessName is the file that remembers the head outside of the database. SQLite drops
-// what follows a damaged frame of its write-ahead log without a word; the witness tells
+// what follows a damaged frame of its write-ahead log without a word; the witness shows
 // that something is gone. It is written after each commit and not synced: after a power
-// cut it may be behind, which says nothing, and never ahead.
+// cut it may be behind, which proves nothing, and never ahead.
 const witnessName = "journal.head"
 
 // line is the witness's text: the head and a check of it, so that a torn one is no
@@ -316,22 +305,13 @@ func (h head) line() string {
 	return text + " " + digest.SHA256Hex([]byte(text)) + "\n"
 }
 
-type witness struct{ file *os.File }
-
-func openWitness(dir string) (*witness, error) {
-	f, err := os.OpenFile(filepath.Join(dir, witnessName), os.O_CREATE|os.O_WRONLY, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	return &witness{f}, nil
+// openWitness opens the witness for [writeWitness].
+func openWitness(dir string) (*os.File, error) {
+	return os.OpenFile(filepath.Join(dir, witnessName), os.O_CREATE|os.O_WRONLY, 0o600)
 }
 
-// write remembers a head. A failure leaves the witness behind, which does no harm.
-func (w *witness) write(at head) {
-	_, _ = w.file.WriteAt([]byte(at.line()), 0)
-}
-
-func (w *witness) close() error { return w.file.Close() }
+// writeWitness remembers a head. A failure leaves the witness behind, which does no harm.
+func writeWitness(f *os.File, at head) { _, _ = f.WriteAt([]byte(at.line()), 0) }
 
 // readWitness reads what the witness knows; nothing when it is missing or torn.
 func readWitness(dir string) (head, error) {

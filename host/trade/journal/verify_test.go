@@ -57,7 +57,7 @@ func edit(t *testing.T, dir string, statements ...string) {
 // found is the damage that Open would set the journal aside for.
 func found(t *testing.T, dir string) (damage *damageError) {
 	t.Helper()
-	if _, err := inspect(t.Context(), filepath.Join(dir, FileName)); err != nil && !errors.As(err, &damage) {
+	if _, _, err := inspect(t.Context(), filepath.Join(dir, FileName)); err != nil && !errors.As(err, &damage) {
 		t.Error(err)
 	}
 	return damage

@@ -22,7 +22,7 @@ func (a *action) do(e Effect) {
 	a.effects = append(a.effects, e)
 }
 
-// alarm says a thing once.
+// alarm raises a thing once.
 func (a *action) alarm(code, message string) {
 	if !a.r.alarmed[code+message] {
 		a.r.alarmed[code+message] = true
@@ -75,10 +75,6 @@ func (a *action) apply(ev Event) error {
 	case Held:
 		if a.r.state == Intent {
 			a.r.resendAt = a.at.Add(heldAgain)
-		}
-	case HostRestarted:
-		if a.r.state == Intent || a.r.state == Sent {
-			a.step(Restarted)
 		}
 	}
 	return nil
@@ -165,7 +161,7 @@ func (a *action) unsent(res exchange.Result) {
 	a.step(Unsent)
 	other := a.book.byID[a.r.spec.Sibling]
 	if a.book.closed(a.r.spec) || a.r.cancel.wanted || (other != nil && other.state.Terminal()) {
-		a.tooLate() // nobody wants it any more, or it is half a pair
+		a.tooLate() // it is not wanted any more, or it is half a pair
 		return
 	}
 	a.r.resendAt = a.at.Add(max(resendAgain, time.Duration(res.RetryAfterMS)*time.Millisecond))
@@ -250,7 +246,7 @@ func (a *action) conclude() {
 	}
 }
 
-// seen takes the venue's own word on the order; false when it is about another one, or says nothing.
+// seen takes the venue's own word on the order; false when it is about another one, or has no status.
 func (a *action) seen(o exchange.Order, from Source) bool {
 	r := a.r
 	if o.ClientOrderID != r.spec.ClientOrderID || o.Symbol != r.spec.Symbol {
@@ -305,7 +301,7 @@ func (a *action) alive() {
 	r := a.r
 	switch {
 	case r.state == Denied, r.state == Rejected && r.known().Sign() == 0:
-		// Nobody here counts on it any more: it must not live on.
+		// Nothing here counts on it any more: it must not live on.
 		a.alarm(CodeOrderConflict, "the venue has an order open that was "+string(r.state))
 		a.do(Effect{Do: Reduce, Code: CodeOrderConflict})
 		r.cancel.wanted = true
@@ -425,7 +421,7 @@ func (a *action) send() {
 		}
 		e.Pair = pairOf(r.spec, other.spec)
 	}
-	// Until the reply, or until the engine says that it could not: no second one.
+	// Until the reply, or until the engine reports that it could not: no second one.
 	r.resendAt = time.Time{}
 	if other := a.book.byID[r.spec.Sibling]; other != nil {
 		other.resendAt = time.Time{}

@@ -138,7 +138,7 @@ func (b *Book) Deny(spec Spec, code string, at time.Time) ([]Effect, error) {
 	return a.effects, nil
 }
 
-// Restore takes an order of a process that is gone: whether it was sent nobody knows. It is asked for,
+// Restore takes an order of a process that is gone: whether it was sent is not known. It is asked for,
 // never sent. Written is when its intent was committed.
 func (b *Book) Restore(spec Spec, written, at time.Time) ([]Effect, error) {
 	r, err := b.add(spec, written)
@@ -194,7 +194,7 @@ func (b *Book) working() []*record {
 	return slices.Clone(b.live)
 }
 
-// Apply takes an event and says what to do about it. An event about an order that the book
+// Apply takes an event and returns what to do about it. An event about an order that the book
 // does not have is an *UnknownOrderError; one that cannot be about the order is an alarm.
 func (b *Book) Apply(ev Event, at time.Time) ([]Effect, error) {
 	r := b.byID[ev.ClientOrderID]
@@ -212,7 +212,7 @@ func (b *Book) Apply(ev Event, at time.Time) ([]Effect, error) {
 	return a.effects, nil
 }
 
-// UnknownOrderError says that an event is about an order that the book does not have.
+// UnknownOrderError reports that an event is about an order that the book does not have.
 type UnknownOrderError struct{ ClientOrderID string }
 
 // Error is the message.
@@ -220,7 +220,7 @@ func (e *UnknownOrderError) Error() string {
 	return fmt.Sprintf("no order of this run has the client order id %q", e.ClientOrderID)
 }
 
-// Due says what time alone calls for: queries of the unknown rule, tries again, halting. The engine calls
+// Due returns what time alone calls for: queries of the unknown rule, tries again, halting. The engine calls
 // it at NextDue, or a few times a second.
 func (b *Book) Due(at time.Time) []Effect {
 	var all []Effect
@@ -278,7 +278,7 @@ func (b *Book) FillsPage(symbol market.Symbol, page exchange.Fills, since, asked
 }
 
 // OpenList takes an answer to OpenOrders. What it shows is evidence; what it lacks is
-// asked for and nothing more. Orders of nobody here come back.
+// asked for and nothing more. Orders that the book does not have come back.
 func (b *Book) OpenList(orders []exchange.Order, asked, at time.Time) (effects []Effect, foreign []exchange.Order) {
 	listed := map[string]bool{}
 	for _, o := range orders {
@@ -300,28 +300,17 @@ func (b *Book) OpenList(orders []exchange.Order, asked, at time.Time) (effects [
 	return effects, foreign
 }
 
-// Unresolved says that an order of the symbol is of unknown fate: no entries until it is known.
+// Unresolved reports whether an order of the symbol is of unknown fate: no entries until it is known.
 func (b *Book) Unresolved(symbol market.Symbol) bool {
-	for _, r := range b.working() {
-		if r.spec.Symbol == symbol && r.state == Lost {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(b.working(), func(r *record) bool { return r.spec.Symbol == symbol && r.state == Lost })
 }
 
-// UnknownSale says that a sale of the symbol is of unknown fate.
+// UnknownSale reports whether a sale of the symbol is of unknown fate.
 func (b *Book) UnknownSale(symbol market.Symbol) bool {
-	for _, r := range b.working() {
-		if r.spec.Symbol == symbol && r.spec.Side == market.Sell && r.state == Lost {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(b.working(), func(r *record) bool {
+		return r.spec.Symbol == symbol && r.spec.Side == market.Sell && r.state == Lost
+	})
 }
-
-// Halted says that an order has been unknown for too long.
-func (b *Book) Halted() bool { return b.halted }
 
 // WithdrawUnsent ends every order of the symbol (of all when empty) that waits to be sent: the step's next close came,
 // or a barrier.
@@ -359,7 +348,8 @@ func (b *Book) Exposure(symbol market.Symbol) Exposure {
 		}
 		switch {
 		case r.spec.Side == market.Sell:
-			if r.spec.Sibling == "" || r.spec.Type == market.Limit || !b.legExposed(r.spec.Sibling) {
+			other := b.byID[r.spec.Sibling]
+			if r.spec.Sibling == "" || r.spec.Type == market.Limit || other == nil || !other.state.Exposed() {
 				sell = plus(sell, left) // one leg of a pair cancels the other
 			}
 		case quote:
@@ -371,11 +361,6 @@ func (b *Book) Exposure(symbol market.Symbol) Exposure {
 	}
 	e.Buy, e.BuyValue, e.Sell = toDec(buy), toDec(value), toDec(sell)
 	return e
-}
-
-func (b *Book) legExposed(id string) bool {
-	r := b.byID[id]
-	return r != nil && r.state.Exposed()
 }
 
 // Price is what an order is valued at: its limit, else its stop, else the reference.
@@ -408,7 +393,7 @@ type Status struct {
 	VenueOrderID string
 	// Filled is what the trades add up to, Reported what the venue told of; Spent is in quote, without fees.
 	Filled, Reported, Spent, AveragePrice dec
-	// Settled says that every trade that was told of is here.
+	// Settled reports whether every trade that was told of is here.
 	Settled      bool
 	CancelWanted bool
 	Attempts     int

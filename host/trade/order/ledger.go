@@ -1,6 +1,7 @@
 package order
 
 import (
+	"cmp"
 	"fmt"
 	"math/big"
 	"slices"
@@ -78,7 +79,7 @@ type Origin struct {
 	Order market.OrderID
 	Role  market.Role
 	Tag   string
-	// Manual says that the operator wanted the order: the round trip that it closes was closed by hand.
+	// Manual reports whether the operator wanted the order: the round trip that it closes was closed by hand.
 	Manual bool
 	// Reference is the price that was expected: of the stop, or the last close of a market order; 0 for limits.
 	Reference dec
@@ -230,12 +231,7 @@ func (l *Ledger) ThirdFees() []AssetAmount {
 	for asset, r := range l.third {
 		list = append(list, AssetAmount{asset, toDec(r)})
 	}
-	slices.SortFunc(list, func(a, b AssetAmount) int {
-		if a.Asset < b.Asset {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(list, func(a, b AssetAmount) int { return cmp.Compare(a.Asset, b.Asset) })
 	return list
 }
 
@@ -247,7 +243,7 @@ func (l *Ledger) Quantity(symbol market.Symbol) dec {
 	return dec{}
 }
 
-// Flat says that nothing but dust is held.
+// Flat reports whether nothing but dust is held.
 func (l *Ledger) Flat(symbol market.Symbol) bool {
 	b := l.book(symbol)
 	return b == nil || b.flat()
@@ -327,9 +323,9 @@ func (l *Ledger) OnCandle(symbol market.Symbol, c market.Candle) {
 	if b == nil || b.trip == nil || b.flat() || c.CloseTime <= b.trip.opened {
 		return
 	}
-	low, lowErr := fromFloat(c.Low)
-	high, highErr := fromFloat(c.High)
-	last, lastErr := fromFloat(c.Close)
+	low, lowErr := FromFloat(c.Low)
+	high, highErr := FromFloat(c.High)
+	last, lastErr := FromFloat(c.Close)
 	if lowErr != nil || highErr != nil || lastErr != nil {
 		return // the feed drops such candles
 	}
@@ -416,7 +412,7 @@ func (l *Ledger) Transfer(amount dec) {
 	l.cash, l.initial = plus(l.cash, exact(amount)), plus(l.initial, exact(amount))
 }
 
-// SetPrice says what an asset that is neither base nor quote is worth, in quote. Fees in it that had no value
+// SetPrice sets what an asset that is neither base nor quote is worth, in quote. Fees in it that had no value
 // so far get that one. What the account holds of it is not the run's: the run owes so much of its cash for
 // it.
 func (l *Ledger) SetPrice(asset string, price dec) {
@@ -431,7 +427,7 @@ func (l *Ledger) SetPrice(asset string, price dec) {
 // Valued is what of the cash is owed for fees that the account paid in other assets: it is still there.
 func (l *Ledger) Valued() dec { return toDec(l.valued) }
 
-// Unvalued says whether fees in an asset have no value yet.
+// Unvalued reports whether fees in an asset have no value yet.
 func (l *Ledger) Unvalued(asset string) bool { return l.unvalued[asset] != nil }
 
 // thirdFee notes a fee in an asset that is neither base nor quote, with its value in quote if that is known.

@@ -273,7 +273,7 @@ func TestExactConversions(t *testing.T) {
 		}
 	}
 	for x, want := range map[float64]string{0.1: "0.1", 65432.1: "65432.1", 1e-8: "0.00000001", 0.1 + 0.2: "0.3", 3: "3"} {
-		if got, err := fromFloat(x); err != nil || got.String() != want {
+		if got, err := FromFloat(x); err != nil || got.String() != want {
 			t.Errorf("%v = %s, %v", x, got, err)
 		}
 	}

@@ -1,8 +1,10 @@
 package order
 
 import (
+	"cmp"
+	"maps"
 	"math/big"
-	"sort"
+	"slices"
 	"time"
 
 	"github.com/assay-run/assay/host/exchange"
@@ -18,11 +20,9 @@ type record struct {
 	reason  string
 	venueID string
 	written time.Time
-	handed  time.Time
-	attempt int
-	// acked says that the venue was seen to have it.
+	// acked reports whether the venue was seen to have it.
 	acked bool
-	// done says that the venue called it filled; total is then what that means in base.
+	// done reports whether the venue called it filled; total is then what that means in base.
 	done bool
 	// reported is the largest cumulative quantity the venue told of, sum what the trades add up to.
 	reported, sum, spent *big.Rat
@@ -30,14 +30,21 @@ type record struct {
 	trades               map[string]exchange.Fill
 	verdict              verdict
 	search               *search
-	resendAt             time.Time // of an intent that was not sent
 	cancel               cancelling
-	querying             bool
-	queried              time.Time
 	overfilled           bool
-	fetched              time.Time // when missing trades were last asked for
 	alarmed              map[string]bool
 	watched              bool // is in Book.live
+	requests
+}
+
+// requests is when the venue was asked about an order, and when it is to be asked again.
+type requests struct {
+	attempt  int       // tries to send it
+	handed   time.Time // to the connector, the last time
+	resendAt time.Time // of an intent that was not sent
+	querying bool
+	queried  time.Time
+	fetched  time.Time // when missing trades were last asked for
 }
 
 // verdict is the end of an order as the venue told it: with that much filled, and no more.
@@ -63,7 +70,7 @@ func newRecord(spec Spec, at time.Time) *record {
 // known is how much of it filled by all that is known.
 func (r *record) known() *big.Rat { return largest(r.reported, r.sum) }
 
-// full says that nothing is left of it. An order by quote amount has no quantity: the venue says when it is done.
+// full reports whether nothing is left of it. An order by quote amount has no quantity: the venue reports when it is done.
 func (r *record) full() bool {
 	if r.spec.Quantity.IsPos() {
 		return r.done || r.known().Cmp(exact(r.spec.Quantity)) >= 0
@@ -71,7 +78,7 @@ func (r *record) full() bool {
 	return r.done
 }
 
-// over says that more filled than was asked for.
+// over reports whether more filled than was asked for.
 func (r *record) over() bool {
 	if r.spec.Quantity.IsPos() {
 		return r.known().Cmp(exact(r.spec.Quantity)) > 0
@@ -79,7 +86,7 @@ func (r *record) over() bool {
 	return r.spent.Cmp(exact(r.spec.QuoteAmount)) > 0
 }
 
-// settled says that every trade that the venue told of is here.
+// settled reports whether every trade that the venue told of is here.
 func (r *record) settled() bool { return r.sum.Cmp(r.reported) >= 0 }
 
 // remaining is what may still come into the position, in base; for an open order by quote amount in
@@ -94,7 +101,7 @@ func (r *record) remaining() (left *big.Rat, quote bool) {
 	return largest(ratZero, minus(exact(r.spec.QuoteAmount), r.spent)), true
 }
 
-// addTrade puts a trade into the set. It says whether it is new, and whether a known
+// addTrade puts a trade into the set. It reports whether it is new, and whether a known
 // id came with other data, in which case the first stays.
 func (r *record) addTrade(f exchange.Fill) (added, conflict bool) {
 	if old, ok := r.trades[f.TradeID]; ok {
@@ -114,7 +121,7 @@ func sameTrade(a, b exchange.Fill) bool {
 		a.Fee.Cmp(b.Fee) == 0 && (a.FeeAsset == b.FeeAsset || a.Fee.IsZero())
 }
 
-// progress is the evidence of fills: none of it new when the state says it already.
+// progress is the evidence of fills: none of it new when the state has it already.
 func (r *record) progress() Evidence {
 	switch full := r.full(); {
 	case full && r.state != Filled:
@@ -127,7 +134,7 @@ func (r *record) progress() Evidence {
 	return Stale
 }
 
-// stands says that the verdict accounts for all that filled. One that does not was passed
+// stands reports whether the verdict accounts for all that filled. One that does not was passed
 // before that was known and decides nothing.
 func (r *record) stands() bool { return r.verdict.state != None && r.known().Cmp(r.verdict.cum) <= 0 }
 
@@ -159,17 +166,9 @@ func (r *record) judge(state State, cum *big.Rat, reason string) {
 
 // tradeList is the trades by time and id, so that it does not depend on how they came.
 func (r *record) tradeList() []exchange.Fill {
-	list := make([]exchange.Fill, 0, len(r.trades))
-	for _, f := range r.trades {
-		list = append(list, f)
-	}
-	sort.Slice(list, func(i, j int) bool {
-		if list[i].Time != list[j].Time {
-			return list[i].Time < list[j].Time
-		}
-		return list[i].TradeID < list[j].TradeID
+	return slices.SortedFunc(maps.Values(r.trades), func(a, b exchange.Fill) int {
+		return cmp.Or(cmp.Compare(a.Time, b.Time), cmp.Compare(a.TradeID, b.TradeID))
 	})
-	return list
 }
 
 // The unknown rule.
@@ -194,11 +193,11 @@ type search struct {
 	// began is when the answer was given up. The order may have waited in the connector until then and was not sent later.
 	began time.Time
 	asked int
-	// seen says that the venue once answered DUPLICATE: it has had the order, so no NOT_FOUND can prove absence.
+	// seen reports whether the venue once answered DUPLICATE: it has had the order, so no NOT_FOUND can prove absence.
 	seen     bool
 	absences int
 	lastMiss time.Time // when the last counted NOT_FOUND was asked
-	// complete says that Fills since the sending were complete without ours, asked late enough.
+	// complete reports whether Fills since the sending were complete without ours, asked late enough.
 	complete bool
 }
 
@@ -226,7 +225,7 @@ func (s *search) miss(asked time.Time) {
 	s.lastMiss = asked
 }
 
-// missed says that the NOT_FOUNDs suffice and only the fills are wanting.
+// missed reports whether the NOT_FOUNDs suffice and only the fills are wanting.
 func (s *search) missed() bool {
 	return !s.seen && s.absences >= absencesNeeded && s.late(s.lastMiss)
 }
@@ -241,7 +240,7 @@ func (s *search) page(asked, since time.Time, complete bool) {
 // absent is definite absence.
 func (s *search) absent() bool { return s.missed() && s.complete }
 
-// tooLong says that the run must halt.
+// tooLong reports whether the run must halt.
 func (s *search) tooLong(at time.Time) bool { return at.Sub(s.began) >= HaltAfter }
 
 func (s *search) late(asked time.Time) bool { return asked.Sub(s.began) >= absenceAfter }
@@ -277,7 +276,7 @@ func (a *action) due() {
 // the call is taken as lost, so that it does not hold back the next one for ever.
 const answerLimit = 30 * time.Second
 
-// unanswered gives calls up of which nobody says what became of them.
+// unanswered gives up calls whose outcome is never reported.
 func (a *action) unanswered() {
 	r := a.r
 	if r.cancel.inFlight && a.at.Sub(r.cancel.asked) >= answerLimit {
@@ -320,7 +319,7 @@ func (r *record) nextDue() time.Time {
 	return next
 }
 
-// inFlight says that news of the order should be here within moments: it waits for its
+// inFlight reports whether news of the order should be here within moments: it waits for its
 // reply, or for the end of what cannot rest.
 func (r *record) inFlight() bool {
 	rests := r.spec.Type != market.Market && r.spec.TimeInForce != market.IOC

@@ -53,7 +53,7 @@ func (m Rules) step(typ market.OrderType) dec {
 	return lcm(m.QuantityStep, m.MarketQuantityStep)
 }
 
-// atMarket says that an order fills at whatever the price is.
+// atMarket reports whether an order fills at whatever the price is.
 func atMarket(typ market.OrderType) bool {
 	return typ == market.Market || typ == market.Stop || typ == market.TrailingStop
 }
@@ -75,7 +75,7 @@ func (m Rules) RoundAmount(amount dec) dec {
 	return amount.Floor(quoteScale).Trim(0)
 }
 
-// Check says by which code the market does not take a rounded order; "" when it does. Last is the
+// Check returns by which code the market does not take a rounded order; "" when it does. Last is the
 // last close, which values what has no price of its own.
 func (m Rules) Check(s Spec, last dec) string {
 	if s.QuoteAmount.IsPos() {
@@ -99,13 +99,8 @@ func (m Rules) Check(s Spec, last dec) string {
 	if code := m.checkPrices(s, last); code != "" {
 		return code
 	}
-	price := last
-	if s.LimitPrice.IsPos() {
-		price = s.LimitPrice
-	} else if s.StopPrice.IsPos() {
-		price = s.StopPrice
-	}
-	return m.checkNotional(times(exact(s.Quantity), exact(price)))
+	s.Reference = last
+	return m.checkNotional(times(exact(s.Quantity), exact(s.Price())))
 }
 
 func (m Rules) checkPrices(s Spec, last dec) string {
@@ -143,7 +138,7 @@ func (m Rules) ExitQuantity(typ market.OrderType, position, free dec) dec {
 	return m.RoundQuantity(typ, position.Min(free))
 }
 
-// Dust says that a quantity is too small to be sold at a price.
+// Dust reports whether a quantity is too small to be sold at a price.
 func (m Rules) Dust(quantity, price dec) bool {
 	q := m.RoundQuantity(market.Market, quantity)
 	if !q.IsPos() {
@@ -151,9 +146,6 @@ func (m Rules) Dust(quantity, price dec) bool {
 	}
 	return m.Check(Spec{Type: market.Market, Quantity: q}, price.Max(decimal.Zero)) == CodeBelowMinimum
 }
-
-// FromFloat is the decimal of 15 significant digits that a strategy's number stands for, as in a backtest.
-func FromFloat(x float64) (decimal.Decimal, error) { return fromFloat(x) }
 
 // Spendable is what of a budget may be asked for so that budget covers the fee too, on the venue's decimals.
 func (m Rules) Spendable(budget dec) dec {
@@ -267,9 +259,9 @@ func toDec(r *big.Rat) dec {
 	return d
 }
 
-// fromFloat is the decimal of 15 significant digits that a strategy's float64 stands for,
+// FromFloat is the decimal of 15 significant digits that a strategy's float64 stands for,
 // correctly rounded, as in a backtest.
-func fromFloat(x float64) (dec, error) {
+func FromFloat(x float64) (dec, error) {
 	if math.IsNaN(x) || math.IsInf(x, 0) {
 		return dec{}, fmt.Errorf("%v is no number to trade with", x)
 	}

@@ -41,11 +41,11 @@ func TestUnknownResolution(t *testing.T) {
 	}
 	h.is(Lost)
 	h.queries(60.5, 119.5, exchange.Unknown)
-	if h.book.Halted() {
+	if h.book.halted {
 		t.Error("halted too early")
 	}
 	h.queries(120, 120, exchange.Unknown)
-	if !h.book.Halted() || count(h.all, Halt) != 1 {
+	if !h.book.halted || count(h.all, Halt) != 1 {
 		t.Error("not halted after two minutes")
 	}
 	if got := h.queries(120.5, 200, exchange.Unknown); got != "128 138 148 158 168 178 188 198" {
@@ -53,7 +53,7 @@ func TestUnknownResolution(t *testing.T) {
 	}
 	h.apply(sight(1, exchange.OrderOpen, "0"), 201)
 	h.is(Open)
-	if h.book.Halted() || count(h.all, Resume) != 1 || h.book.Unresolved(btc) {
+	if h.book.halted || count(h.all, Resume) != 1 || h.book.Unresolved(btc) {
 		t.Error("resolved, and still halted")
 	}
 }

@@ -1,6 +1,6 @@
 // Package order is the life of an order between a strategy and a venue. It decides and
 // computes; it does no I/O, reads no clock and starts no goroutine. The engine (package
-// live) tells it what happened and when, and does what it asks.
+// live) reports what happened and when, and does what it asks.
 //
 //   - Book knows every order that a run sent, by client order id. What happened to an order
 //     arrives as an Event, in any order and any number of times; what to do about it leaves
@@ -47,7 +47,7 @@ type Spec struct {
 	StopPrice   dec `json:"stop_price"`
 	// Reference is the price that risk values the order at: the last close where it has no price of its own.
 	Reference dec `json:"reference"`
-	// Exit: the order can only shrink the position. Manual: the operator wants it (--on-stop flatten). Protects: the
+	// Exit: the order can only shrink the position. Manual: it is the operator's (--on-stop flatten). Protects: the
 	// host placed it for what is held: a leg of a bracket, or the sale of what has none.
 	Exit     bool `json:"exit"`
 	Manual   bool `json:"manual,omitzero"`
@@ -93,9 +93,9 @@ type Kind string
 const (
 	// Handed: the connector is about to get the order; the journal has its intent.
 	Handed Kind = "sent"
-	// SubmitReply: Submit or SubmitPair returned, or its deadline passed (Outcome Unknown). Attempt tells which try.
+	// SubmitReply: Submit or SubmitPair returned, or its deadline passed (Outcome Unknown). Attempt is which try.
 	SubmitReply Kind = "submit"
-	// CancelAsked: the strategy, the engine or the end of the run wants it back.
+	// CancelAsked: the strategy, the engine or the end of the run takes it back.
 	CancelAsked Kind = "cancel_wanted"
 	// CancelReply and QueryReply: Cancel, Query returned. AskedAt is when they were called.
 	CancelReply Kind = "cancel"
@@ -108,8 +108,6 @@ const (
 	NotSendable Kind = "not_sendable"
 	// Held: it may not leave now and was not handed over; Send is asked for again in a while.
 	Held Kind = "held"
-	// HostRestarted: the order is of a process that is gone.
-	HostRestarted Kind = "restart"
 )
 
 // Event is one thing that happened to one order.
@@ -177,7 +175,7 @@ const (
 	CodeLateFill     = "LATE_FILL"
 	CodeOverfill     = "OVERFILL"
 	CodeFillConflict = "FILL_CONFLICT"
-	// CodeOrderConflict: a message says what cannot be: an order lives that was rejected, say.
+	// CodeOrderConflict: a message that cannot be true: an order lives that was rejected, say.
 	CodeOrderConflict    = "ORDER_CONFLICT"
 	CodeUnresolved       = "SYMBOL_UNRESOLVED"
 	CodeUnknownOrder     = "ORDER_UNKNOWN"
@@ -216,7 +214,7 @@ func ListID(runID string, seq int64) string {
 	return idPrefix + Tag(runID) + hashed("assay/list\n"+runID+"\n"+strconv.FormatInt(seq, 10), bodyLength)
 }
 
-// Ours says that an id has the form ^as[0-9a-v]{16}$: some run of this product made it.
+// Ours reports whether an id has the form ^as[0-9a-v]{16}$: some run of this product made it.
 func Ours(id string) bool {
 	if len(id) != idLength || id[:len(idPrefix)] != idPrefix {
 		return false
@@ -227,11 +225,6 @@ func Ours(id string) bool {
 		}
 	}
 	return true
-}
-
-// OfRun says that an id was made by the run with this tag.
-func OfRun(id, tag string) bool {
-	return Ours(id) && id[len(idPrefix):len(idPrefix)+tagLength] == tag
 }
 
 func hashed(text string, n int) string {
@@ -248,7 +241,7 @@ const (
 	Denied   State = "denied"   // refused here; nothing was sent
 	Intent   State = "intent"   // written down, not handed over; full exposure from here on
 	Sent     State = "sent"     // handed to the connector
-	Lost     State = "unknown"  // nobody knows whether the venue has it
+	Lost     State = "unknown"  // it is not known whether the venue has it
 	Open     State = "open"     // the venue has it
 	Partial  State = "partial"  // something of it filled
 	Filled   State = "filled"   // all of it filled
@@ -257,10 +250,7 @@ const (
 	Expired  State = "expired"  // the venue ended it
 )
 
-// States are all of them, for whoever must handle each.
-var States = []State{None, Denied, Intent, Sent, Lost, Open, Partial, Filled, Canceled, Rejected, Expired}
-
-// Terminal says that the order ended. A fill that nobody announced opens it again.
+// Terminal reports whether the order ended. A fill that was not announced opens it again.
 func (s State) Terminal() bool {
 	switch s {
 	case Denied, Filled, Canceled, Rejected, Expired:
@@ -269,13 +259,13 @@ func (s State) Terminal() bool {
 	return false
 }
 
-// Working says that the order is or may be at the venue: "sent .. partial".
+// Working reports whether the order is or may be at the venue: "sent .. partial".
 func (s State) Working() bool { return s == Sent || s == Lost || s == Open || s == Partial }
 
-// Exposed says that the order may still fill, as far as anybody knows.
+// Exposed reports whether the order may still fill, as far as anybody knows.
 func (s State) Exposed() bool { return s == Intent || s.Working() }
 
-// Evidence is what a message says about an order, after it was compared with what
+// Evidence is what a message means for an order, after it was compared with what
 // is known already.
 type Evidence string
 
@@ -299,7 +289,7 @@ const (
 	Restarted Evidence = "restarted"
 	// Acked: the venue has it and nothing filled.
 	Acked Evidence = "acked"
-	// FilledPart, FilledAll: trades, or a cumulative quantity that tells of them.
+	// FilledPart, FilledAll: trades, or a cumulative quantity that includes them.
 	FilledPart Evidence = "filled_part"
 	FilledAll  Evidence = "filled_all"
 	// Overfill: more filled than the order asked for.
@@ -315,12 +305,6 @@ const (
 	// Stale: older or repeated.
 	Stale Evidence = "stale"
 )
-
-// AllEvidence is every kind.
-var AllEvidence = []Evidence{
-	Deny, Commit, HandOver, Refused, Unsent, TooLate, Doubt, Restarted, Acked, FilledPart, FilledAll, Overfill,
-	CancelWanted, CancelDoubt, CanceledThere, ExpiredThere, Absent, Stale,
-}
 
 // rule is one legal pair.
 type rule struct {
@@ -385,7 +369,7 @@ var table = []rule{
 	{Filled, Overfill, Filled},
 }
 
-// TransitionError says that evidence cannot be about an order in this state.
+// TransitionError reports that evidence cannot be about an order in this state.
 type TransitionError struct {
 	From State
 	On   Evidence

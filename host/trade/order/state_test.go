@@ -84,3 +84,12 @@ func TestStateSets(t *testing.T) {
 		}
 	}
 }
+
+// States are all of them, for whoever must handle each.
+var States = []State{None, Denied, Intent, Sent, Lost, Open, Partial, Filled, Canceled, Rejected, Expired}
+
+// AllEvidence is every kind.
+var AllEvidence = []Evidence{
+	Deny, Commit, HandOver, Refused, Unsent, TooLate, Doubt, Restarted, Acked, FilledPart, FilledAll, Overfill,
+	CancelWanted, CancelDoubt, CanceledThere, ExpiredThere, Absent, Stale,
+}

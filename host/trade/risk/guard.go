@@ -18,6 +18,7 @@ import (
 
 	"github.com/govalues/decimal"
 
+	"github.com/assay-run/assay/host/trade/order"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
@@ -39,7 +40,7 @@ const (
 	TooManyRejects   Code = "REJECTS_EXCEEDED"
 	DailyLoss        Code = "DAILY_LOSS_EXCEEDED"
 	// Unprotected: what is held has not had its exits at the venue for too long.
-	Unprotected Code = "POSITION_UNPROTECTED"
+	Unprotected Code = order.CodeUnprotected
 	// SizeClamped: an order is smaller than the strategy's fraction of the cash came to.
 	SizeClamped    Code = "SIZE_CLAMPED"
 	CandlesMissing Code = "CANDLES_MISSING"
@@ -63,7 +64,7 @@ type Verdict struct {
 	// Value broke Limit; both for people.
 	Value, Limit string
 	Message      string
-	// Shadow says that nothing was done about it, Passed that the order left all the same: it only reduces a position.
+	// Shadow reports whether nothing was done about it, Passed whether the order left all the same: it only reduces a position.
 	Shadow, Passed bool
 }
 
@@ -74,9 +75,9 @@ type Order struct {
 	// One of Quantity (base) and QuoteAmount is above 0; prices are 0 where there are none.
 	Quantity, QuoteAmount dec
 	LimitPrice, StopPrice dec
-	// Shrinks says that it can only make the position smaller.
+	// Shrinks reports whether it can only make the position smaller.
 	Shrinks bool
-	// Protects says that the host made it for a position that is there: a leg of a bracket, the sale of what has none, or
+	// Protects reports whether the host made it for a position that is there: a leg of a bracket, the sale of what has none, or
 	// the operator's.
 	Protects bool
 }
@@ -86,7 +87,7 @@ type Symbol struct {
 	Symbol market.Symbol
 	// Position in units of the base; LastClose in quote.
 	Position, LastClose dec
-	// LastCandle is the close time of the last candle; Backfilled says that it was fetched late.
+	// LastCandle is the close time of the last candle; Backfilled reports whether it was fetched late.
 	LastCandle market.Time
 	Backfilled bool
 	// Working is the value in quote of what may still be bought, orders of unknown fate included.
@@ -176,7 +177,7 @@ func (g *Guard) Check(o Order, a Account) (verdicts []Verdict, allowed bool) {
 	return c.found, allowed
 }
 
-// reduces says that an order can only make a position smaller.
+// reduces reports whether an order can only make a position smaller.
 func (o Order) reduces() bool { return o.Shrinks || o.Protects }
 
 // Admits is by which state an order may not leave now, whatever its size and price; "" when it may. What protects a

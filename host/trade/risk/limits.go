@@ -13,7 +13,7 @@ import (
 // dec is short for what prices, quantities and amounts are.
 type dec = decimal.Decimal
 
-// Limits is what a run may do. A breach is more than the limit, unless it says otherwise. A nil
+// Limits is what a run may do. A breach is more than the limit, but where noted. A nil
 // amount is no limit; a number that is not above 0 allows nothing.
 type Limits struct {
 	// MaxOrderNotional bounds one order, in quote.
@@ -61,7 +61,7 @@ func Defaults(realMoney bool) Limits {
 	return l
 }
 
-// Capped says that one order is bounded by an amount: without it real money is refused.
+// Capped reports whether one order is bounded by an amount: without it real money is refused.
 func (l Limits) Capped() bool { return l.MaxOrderNotional != nil }
 
 // Entry is the limits of a deployment entry. What is nil does not restrict; a 0 allows nothing.
@@ -169,7 +169,7 @@ func text(r *big.Rat) string {
 	return s
 }
 
-// Mode says what a breach does.
+// Mode is what a breach does.
 type Mode string
 
 // The modes.
@@ -229,7 +229,7 @@ type Options struct {
 	given []func(*Limits) error
 }
 
-// OptionError says which option has a bad value.
+// OptionError names an option with a bad value.
 type OptionError struct{ Option, Value, Want string }
 
 // Error is the message.

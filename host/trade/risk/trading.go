@@ -19,7 +19,7 @@ const (
 	Halted   State = "halted"   // cancels, and orders that protect a position
 )
 
-// Clears says when a reason ends.
+// Clears is when a reason ends.
 type Clears string
 
 // When a reason ends.
@@ -37,7 +37,7 @@ type Reason struct {
 	Since  market.Time
 	// Message is for people.
 	Message string
-	// Shadow says that it is only watched.
+	// Shadow reports whether it is only watched.
 	Shadow bool
 }
 
@@ -67,7 +67,7 @@ func (g *Guard) find(code Code) int {
 	return slices.IndexFunc(g.state.reasons, func(r Reason) bool { return r.Code == code })
 }
 
-// Stands says whether a reason stands.
+// Stands reports whether a reason stands.
 func (g *Guard) Stands(code Code) bool { return g.find(code) >= 0 }
 
 // State is the worst of the reasons that count.
@@ -85,7 +85,7 @@ func (g *Guard) State() State {
 	return worst
 }
 
-// closed says that a halt holds back also what the strategy wants to sell.
+// closed reports whether a halt holds back also the sales of the strategy.
 func (g *Guard) closed() bool {
 	return slices.ContainsFunc(g.state.reasons, func(r Reason) bool { return !r.Shadow && r.State == Halted && r.Code != Unprotected })
 }
@@ -93,7 +93,7 @@ func (g *Guard) closed() bool {
 // Reasons that stand, in the order in which they came.
 func (g *Guard) Reasons() []Reason { return slices.Clone(g.state.reasons) }
 
-// Killed says that the drawdown ended the run.
+// Killed reports whether the drawdown ended the run.
 func (g *Guard) Killed() bool { return g.killed && g.Mode == Enforce }
 
 func (g *Guard) why(state State) string {
@@ -166,7 +166,7 @@ func (g *Guard) losses(at market.Time, e *big.Rat) []Verdict {
 }
 
 // midnight begins a day: its base is the equity at 00:00 UTC, which a step that closes then
-// tells, and the last one before it otherwise.
+// has, and the last one before it otherwise.
 func (g *Guard) midnight(at market.Time, e *big.Rat) {
 	day := dayOf(at)
 	if day < g.day.day {
@@ -274,7 +274,7 @@ func (r *rate) drained(now market.Time, perSecond dec) *big.Rat {
 	return left
 }
 
-// full says why no order fits now; "" when one does.
+// full returns why no order fits now; "" when one does.
 func (r *rate) full(now market.Time, l Limits) string {
 	if plus(r.drained(now, l.OrdersPerSecond), one).Cmp(new(big.Rat).SetInt64(int64(l.Burst))) > 0 {
 		return fmt.Sprintf("%s a second with a burst of %d", l.OrdersPerSecond, l.Burst)

@@ -72,7 +72,7 @@ func (pr *protector) makeLeg(g *bracket, c *market.Child, stop bool, price dec) 
 		in.Type = market.TrailingStop
 	}
 	leg := pr.desk.intake.newOrder(g.parent.sym, in)
-	leg.ParentID, leg.Role, leg.group, leg.parent, leg.waiting = g.parent.ID, market.RoleTakeProfit, g, g.parent, true
+	leg.ParentID, leg.Role, leg.group, leg.waiting = g.parent.ID, market.RoleTakeProfit, g, true
 	if stop {
 		leg.Role = market.RoleStopLoss
 	}
@@ -107,12 +107,12 @@ func (g *bracket) legs() []*logicalOrder {
 	return list
 }
 
-// hasLiveLeg says that an exit is at work and not about to end.
+// hasLiveLeg reports whether an exit is at work and not about to end.
 func (g *bracket) hasLiveLeg() bool {
 	return slices.ContainsFunc(g.legs(), func(p *logicalOrder) bool { return p.ending == "" })
 }
 
-// isPlaced says that exits are, or may be, at the venue.
+// isPlaced reports whether exits are, or may be, at the venue.
 func (g *bracket) isPlaced() bool {
 	for _, p := range g.legs() {
 		if !p.waiting {
@@ -122,7 +122,7 @@ func (g *bracket) isPlaced() bool {
 	return false
 }
 
-// otherFilled says that the other exit filled.
+// otherFilled reports whether the other exit filled.
 func (g *bracket) otherFilled(p *logicalOrder) bool {
 	for _, other := range [...]*logicalOrder{g.stop, g.aim} {
 		if other != nil && other != p && other.FilledQuantity.IsPos() {
@@ -132,7 +132,7 @@ func (g *bracket) otherFilled(p *logicalOrder) bool {
 	return false
 }
 
-// isProposed says that exits are proposed and not answered: what nobody has yet cannot be cancelled.
+// isProposed reports whether exits are proposed and not answered: what the venue does not have yet cannot be cancelled.
 func (g *bracket) isProposed(d *Desk) bool {
 	for _, p := range g.legs() {
 		if _, known := d.book.Get(p.currentID()); !p.waiting && !known {
@@ -150,13 +150,13 @@ func (g *bracket) endReason(p *logicalOrder) string {
 	return "position_closed"
 }
 
-// hasRest says that something is held that can be sold.
+// hasRest reports whether something is held that can be sold.
 func (g *bracket) hasRest(d *Desk) bool {
 	sym := d.sym[g.parent.sym]
 	return !sym.rules.Dust(g.held.Min(d.ledger.Quantity(g.parent.Symbol)), sym.last)
 }
 
-// isHalved says that one exit of two stands at the venue and the other one waits.
+// isHalved reports whether one exit of two stands at the venue and the other one waits.
 func (g *bracket) isHalved() bool {
 	legs := g.legs()
 	return len(legs) == 2 && legs[0].waiting != legs[1].waiting
@@ -243,7 +243,7 @@ func (g *bracket) gatherParts(d *Desk, at time.Time) {
 	}
 }
 
-// confirmCancelled says that the venue confirmed the end of all exits; those that only made room wait again.
+// confirmCancelled reports whether the venue confirmed the end of all exits; those that only made room wait again.
 func (g *bracket) confirmCancelled(d *Desk) bool {
 	for _, p := range g.legs() {
 		if p.waiting {

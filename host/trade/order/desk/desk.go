@@ -125,7 +125,7 @@ type symbol struct {
 	// freed is when an order of ours last let go of base: balances that are older may still come.
 	freed time.Time
 	asked time.Time // when balances were last asked for because of that
-	// bare is since when a position has been without its protection; shouts says that it was told, sellNext is when it
+	// bare is since when a position has been without its protection; shouts that it was reported, sellNext is when it
 	// may be sold again.
 	bare, sellNext time.Time
 	shouts         bool
@@ -134,7 +134,7 @@ type symbol struct {
 // Proposal is an order, or the two legs of a pair, that may be written down.
 type Proposal struct {
 	Specs []order.Spec
-	// Shrinks says that it can only make a position smaller, Protects that it is a leg of a bracket.
+	// Shrinks reports whether it can only make a position smaller, Protects whether it is a leg of a bracket.
 	Shrinks, Protects bool
 }
 
@@ -144,7 +144,7 @@ type Result struct {
 	Proposals []Proposal
 }
 
-// IntentError says that an intent is not one at all; the run ends (PLUGIN_PROTOCOL_ERROR).
+// IntentError reports that an intent is not one at all; the run ends (PLUGIN_PROTOCOL_ERROR).
 type IntentError struct {
 	Step   int64
 	Index  int
@@ -206,14 +206,14 @@ func (d *Desk) Book() *order.Book { return d.book }
 // Ledger is the books of the run.
 func (d *Desk) Ledger() *order.Ledger { return d.ledger }
 
-// SetMarket changes the rules of a symbol, or says that it is halted.
+// SetMarket changes the rules of a symbol, or halts it.
 func (d *Desk) SetMarket(m exchange.Market) {
 	if i := d.symbolIndex(m.Symbol); i >= 0 {
 		d.sym[i].rules = order.Rules{Market: m}
 	}
 }
 
-// SetFree tells the free balance of an asset. Until it is told, and between two tellings, the desk counts itself.
+// SetFree sets the free balance of an asset. Before the first time, and in between, the desk counts itself.
 func (d *Desk) SetFree(asset string, free dec) {
 	for i, s := range d.cfg.Symbols {
 		if s.Base() == asset {
@@ -297,7 +297,7 @@ func (d *Desk) Commit(p Proposal, at time.Time) (Result, error) {
 	return d.takeResult(), nil
 }
 
-// ErrNotProposed says that a proposal was changed, was answered before, or that a barrier ended it.
+// ErrNotProposed reports that a proposal was changed, was answered before, or that a barrier ended it.
 var ErrNotProposed = errors.New("only what the desk proposed, and did not take back, can be committed or denied, and only once")
 
 // takeProposal takes a proposal off those that are out.
@@ -365,7 +365,7 @@ func (d *Desk) applyEffects(effects []order.Effect, at time.Time) {
 	}
 }
 
-// leadsPair says that an order locks its quantity alone, or for the pair.
+// leadsPair reports whether an order locks its quantity alone, or for the pair.
 func (pl *placer) leadsPair(s order.Spec) bool { return s.Sibling == "" || s.Type == market.Limit }
 
 // lockBase counts base that an order holds.
@@ -420,7 +420,7 @@ func (d *Desk) onFill(p *logicalOrder, e order.Effect) {
 	}
 }
 
-// Candle tells a closed candle, before the strategy is asked: gtd orders run out, trailing stops follow.
+// Candle takes a closed candle, before the strategy is asked: gtd orders run out, trailing stops follow.
 func (d *Desk) Candle(s market.Symbol, c market.Candle, at time.Time) Result {
 	i := d.symbolIndex(s)
 	last, err := order.FromFloat(c.Close)

@@ -103,6 +103,20 @@ func TestPartialExitKeepsTheRestProtected(t *testing.T) {
 	s.expect("entry:filled:3 stop_loss:open:0 exit:filled:1", "sell 2@0/95")
 }
 
+// TestReplaceOfAStopThatWasReached: a stop-limit whose stop a candle reached is replaced by a limit, as in a backtest,
+// unless the change has a stop to wait for.
+func TestReplaceOfAStopThatWasReached(t *testing.T) {
+	s := newShop(t)
+	s.decide(market.Intent{Type: market.StopLimit, StopPrice: 104, LimitPrice: 103, Size: quantity(1), ClientRef: "a"})
+	s.decide(market.Intent{Action: market.Replace, Ref: "a", LimitPrice: 102})
+	s.expect("entry:open:0", "buy 1@102/104")
+	s.candle(105, 99, 104)
+	s.decide(market.Intent{Action: market.Replace, Ref: "a", LimitPrice: 101})
+	s.expect("entry:open:0", "buy 1@101/0")
+	s.decide(market.Intent{Action: market.Replace, Ref: "a", StopPrice: 106, LimitPrice: 105})
+	s.expect("entry:open:0", "buy 1@105/106")
+}
+
 func TestReplaceIsCancelConfirmNew(t *testing.T) {
 	s := newShop(t)
 	s.decide(market.Intent{Type: market.Limit, LimitPrice: 99, Size: quantity(2), ClientRef: "a"})

@@ -13,7 +13,7 @@ import (
 // maxOpenOrders is that of a backtest.
 const maxOpenOrders = 1000
 
-// Intents turns the decision of the strategy into orders, in list order. Refused says why a cancel or replace
+// Intents turns the decision of the strategy into orders, in list order. Refused is why a cancel or replace
 // could not be: by index, "" for the others. Warm-up refuses every order.
 func (d *Desk) Intents(intents []market.Intent, warmup bool, at time.Time) (r Result, refused []string, err error) {
 	refused = make([]string, len(intents))
@@ -103,7 +103,7 @@ func (it *intake) newOrder(sym int, in market.Intent) *logicalOrder {
 	return p
 }
 
-// prepareOrder fills in the decimals of an order and says by which code it cannot be.
+// prepareOrder fills in the decimals of an order and returns by which code it cannot be.
 func (it *intake) prepareOrder(p *logicalOrder) string {
 	in, s := p.intent, &it.desk.sym[p.sym]
 	conditions := it.desk.placer.symbolConditions(p.sym)
@@ -145,7 +145,7 @@ func (it *intake) prepareOrder(p *logicalOrder) string {
 	return ""
 }
 
-// offersTypes says that the venue has the types that an intent needs, and takes them for the symbol.
+// offersTypes reports whether the venue has the types that an intent needs, and takes them for the symbol.
 func (it *intake) offersTypes(in *market.Intent, ofSymbol []string) bool {
 	has := func(name string) bool {
 		return slices.Contains(it.cfg.OrderTypes, name) && (len(ofSymbol) == 0 || slices.Contains(ofSymbol, name))
@@ -376,7 +376,7 @@ func (p *logicalOrder) applyChange(d *Desk, in *market.Intent) {
 		p.LimitPrice = s.rules.RoundPrice(p.Side, v)
 	}
 	if v, err := order.FromFloat(in.StopPrice); in.StopPrice != 0 && err == nil {
-		p.StopPrice = s.rules.RoundPrice(p.Side, v)
+		p.StopPrice, p.reached = s.rules.RoundPrice(p.Side, v), false
 	}
 	if in.TrailPercent != 0 || in.TrailAmount != 0 {
 		p.setTrail(in.TrailPercent, in.TrailAmount, p.trail.highWater, s.rules)
@@ -387,7 +387,7 @@ func (p *logicalOrder) applyChange(d *Desk, in *market.Intent) {
 	p.UpdatedAt = d.now
 }
 
-// denySlot says by which code an entry cannot be because of what the market lets be open or held; "" when it
+// denySlot returns by which code an entry cannot be because of what the market lets be open or held; "" when it
 // can. An entry with a stop needs a place for it: it must not fill without one.
 func (it *intake) denySlot(p *logicalOrder) string {
 	in, rules := p.intent, it.desk.sym[p.sym].rules

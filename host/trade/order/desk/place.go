@@ -72,7 +72,7 @@ func (pl *placer) placeOrder(p *logicalOrder, at time.Time) {
 	}
 	spec, reason := pl.sizeOrder(p)
 	if reason != "" && shut != "" {
-		reason = shut // the exits hold what it wants to sell, and keep it
+		reason = shut // the exits hold what it is to sell, and keep it
 	}
 	if reason == "" {
 		reason = admission.Judge(pl.symbolConditions(p.sym), admission.KindOf(p.Side == market.Sell, false)).Code
@@ -115,6 +115,9 @@ func (pl *placer) draftSpec(p *logicalOrder) order.Spec {
 	}
 	if p.Type == market.TrailingStop {
 		s.Type = market.Stop
+	}
+	if p.reached { // the venue would have the new order wait for its stop again, or refuse one that the price has passed
+		s.Type, s.StopPrice = market.Limit, dec{}
 	}
 	if p.TimeInForce == market.IOC {
 		s.TimeInForce = market.IOC // gtd is counted here: the venue knows no candles
@@ -241,7 +244,7 @@ const (
 	freeLook    = 100 * time.Millisecond
 )
 
-// awaitsFree says that a sale waits for what is free.
+// awaitsFree reports whether a sale waits for what is free.
 func (pl *placer) awaitsFree(p *logicalOrder, at time.Time) bool {
 	p.look = pl.freeDue(p.sym, p.Type, pl.toSell(p), at)
 	return !p.look.IsZero()
@@ -264,7 +267,7 @@ func (pl *placer) freeDue(sym int, typ market.OrderType, wanted dec, at time.Tim
 	return at.Add(freeLook)
 }
 
-// toSell is what a sale wants of the position.
+// toSell is what a sale is to take of the position.
 func (pl *placer) toSell(p *logicalOrder) dec {
 	wanted := pl.ledger.Quantity(p.Symbol)
 	if p.intent.Size.Kind == market.SizeQuantity {
@@ -273,7 +276,7 @@ func (pl *placer) toSell(p *logicalOrder) dec {
 	return wanted
 }
 
-// makeRoom takes back the exits of brackets that hold what an order wants to sell. True: wait for them.
+// makeRoom takes back the exits of brackets that hold what an order is to sell. True: wait for them.
 func (pl *placer) makeRoom(p *logicalOrder, at time.Time) bool {
 	if pl.availableBase(p.sym).Cmp(pl.toSell(p)) >= 0 {
 		return false

@@ -130,7 +130,7 @@ func (g *bracket) guardLeg() *logicalOrder {
 	return g.aim
 }
 
-// isDust says that the venue takes no such exit for so little.
+// isDust reports whether the venue takes no such exit for so little.
 func (g *bracket) isDust(d *Desk, p *logicalOrder, quantity dec) bool {
 	sym := &d.sym[g.parent.sym]
 	s := d.placer.draftSpec(p)
@@ -138,7 +138,7 @@ func (g *bracket) isDust(d *Desk, p *logicalOrder, quantity dec) bool {
 	return sym.rules.Check(s, sym.last) == order.CodeBelowMinimum
 }
 
-// isStanding says that the venue has an order open, and that nobody takes it back.
+// isStanding reports whether the venue has an order open, and none of ours takes it back.
 func isStanding(s order.Status) bool {
 	return (s.State == order.Open || s.State == order.Partial) && !s.CancelWanted
 }
@@ -166,7 +166,7 @@ func (g *bracket) coveredQuantity(d *Desk, at time.Time) dec {
 	return order.Minus(s.Spec.Quantity, s.Filled)
 }
 
-// isStuck says that the price has been beyond the stop for so long that it should have sold.
+// isStuck reports whether the price has been beyond the stop for so long that it should have sold.
 func (g *bracket) isStuck(at time.Time) bool {
 	return !g.beyondAt.IsZero() && at.Sub(g.beyondAt) >= protectGrace
 }
@@ -218,7 +218,7 @@ func (pr *protector) protectAll(at time.Time) {
 	}
 }
 
-// isShouting says that a position has been without protection for longer than the grace.
+// isShouting reports whether a position has been without protection for longer than the grace.
 func (pr *protector) isShouting() bool {
 	for i := range pr.desk.sym {
 		if pr.desk.sym[i].shouts {
@@ -266,7 +266,7 @@ type plan struct {
 	refused  string // why there is nothing to place
 }
 
-// planExits says what can be placed for what is held and free, rounded down; standing is what the bracket
+// planExits returns what can be placed for what is held and free, rounded down; standing is what the bracket
 // itself has at the venue.
 func (g *bracket) planExits(d *Desk, standing dec) plan {
 	sym := &d.sym[g.parent.sym]
@@ -320,7 +320,7 @@ func (x plan) spec(s order.Spec) order.Spec {
 	return s
 }
 
-// isBeyond says that the last close has reached the level of an exit.
+// isBeyond reports whether the last close has reached the level of an exit.
 func (g *bracket) isBeyond(d *Desk, p *logicalOrder) bool {
 	if p == nil || p.done || !d.sym[p.sym].last.IsPos() {
 		return false
@@ -332,7 +332,7 @@ func (g *bracket) isBeyond(d *Desk, p *logicalOrder) bool {
 	return last.Cmp(p.LimitPrice) >= 0
 }
 
-// coversMore says that the exits, placed now, would cover more than those at the venue: an order that held a part of
+// coversMore reports whether the exits, placed now, would cover more than those at the venue: an order that held a part of
 // the position is gone, the balance is known better, or the other leg can be placed.
 func (g *bracket) coversMore(d *Desk) bool {
 	if g.renewing || g.isProposed(d) || d.protector.isSelling(g.parent.sym) {
@@ -448,7 +448,7 @@ func (g *bracket) reportRefusal(d *Desk, code string) {
 // CodeNotPlaced is the alarm of a bracket whose exits the market does not take, or may not leave now.
 const CodeNotPlaced = "EXIT_NOT_PLACED"
 
-// isSelling says that an order of the strategy's is about to sell the symbol.
+// isSelling reports whether an order of the strategy's is about to sell the symbol.
 func (pr *protector) isSelling(sym int) bool {
 	for _, p := range pr.desk.workingOrders() {
 		if p.sym == sym && p.Side == market.Sell && p.group == nil && !p.done &&

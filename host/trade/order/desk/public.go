@@ -16,7 +16,7 @@ type logicalOrder struct {
 	sym    int
 	intent market.Intent
 	ids    []string // the last is the one that counts
-	// waiting says that it has no order at the venue yet, or none any more, and wants one.
+	// waiting reports whether it has no order at the venue yet, or none any more, and needs one.
 	waiting bool
 	change  *market.Intent // a replace whose cancel is not confirmed
 	follows time.Time      // when the venue's order of a trailing stop that has moved is to be replaced; zero: it stands right
@@ -24,12 +24,12 @@ type logicalOrder struct {
 	ending  string         // the reason of a cancel that was asked for
 	expired bool           // ... by the expiry of a gtd order
 	left    int            // candles of a gtd order
+	reached bool           // the stop of a stop-limit, by a candle: it has become a limit
 	trail   trail
 	group   *bracket // of a leg
-	parent  *logicalOrder
-	guards  bool // the host's own sale of what has no exits
-	manual  bool // the operator wanted it
-	taken   bool // a leg whose cancel was asked for to place it anew
+	guards  bool     // the host's own sale of what has no exits
+	manual  bool     // the operator wanted it
+	taken   bool     // a leg whose cancel was asked for to place it anew
 	done    bool
 }
 
@@ -83,7 +83,7 @@ func (d *Desk) reopenOrder(p *logicalOrder) {
 
 func (d *Desk) queueUpdate(p *logicalOrder) { d.updates = append(d.updates, p.Order) }
 
-// syncState brings the order up to what the book says of those behind it.
+// syncState brings the order up to the state of those behind it in the book.
 func (p *logicalOrder) syncState(d *Desk) {
 	before := p.Order
 	p.taken = p.taken && !p.done // an exit that ended is not being placed anew
@@ -132,7 +132,7 @@ func (p *logicalOrder) syncState(d *Desk) {
 	}
 }
 
-// isNeeded says that an exit ended, other than at the wish of anybody here, and what it protected still needs it: it
+// isNeeded reports whether an exit ended, other than at the wish of anybody here, and what it protected still needs it: it
 // never came to the venue, the venue refused or ended it, it was for less than is held, or the first trade of the other
 // exit ended it, which leaves a part.
 func (p *logicalOrder) isNeeded(d *Desk, s order.Status, settled bool) bool {
@@ -165,12 +165,12 @@ func (p *logicalOrder) waitAgain(d *Desk) {
 	}
 }
 
-// endedUnsent says that the order ended here, before it was sent.
+// endedUnsent reports whether the order ended here, before it was sent.
 func endedUnsent(s order.Status) bool {
 	return s.State == order.Rejected && s.Reason == order.CodeNotSent
 }
 
-// isRenewed says that the end of the venue's order is not that of the strategy's.
+// isRenewed reports whether the end of the venue's order is not that of the strategy's.
 func (p *logicalOrder) isRenewed(s order.Status) bool {
 	if p.group != nil && p.taken && p.ending == "" {
 		return s.State.Terminal() && s.State != order.Filled // however it ended, its place is being made
@@ -233,6 +233,7 @@ func (p *logicalOrder) onCandle(d *Desk, c market.Candle, at time.Time) {
 			return
 		}
 	}
+	p.reached = p.reached || p.reachesStop(c)
 	if !p.trail.on() || p.expired || p.ending != "" {
 		return
 	}
@@ -256,6 +257,19 @@ func (p *logicalOrder) onCandle(d *Desk, c market.Candle, at time.Time) {
 		return
 	}
 	p.follows = at
+}
+
+// reachesStop reports whether a candle reached the stop of a stop-limit that the venue has.
+func (p *logicalOrder) reachesStop(c market.Candle) bool {
+	if p.Type != market.StopLimit || p.waiting {
+		return false
+	}
+	high, errHigh := order.FromFloat(c.High)
+	low, errLow := order.FromFloat(c.Low)
+	if p.Side == market.Buy {
+		return errHigh == nil && high.Cmp(p.StopPrice) >= 0
+	}
+	return errLow == nil && low.Cmp(p.StopPrice) <= 0
 }
 
 // followTrail replaces the order of a trailing stop that has moved, as soon as an order may leave.
