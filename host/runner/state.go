@@ -14,7 +14,7 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
-// state is where the runner stands. Stopping is a run that has been told to end: to
+// state is where the runner stands. Stopping is a run that was asked to end: to
 // the outside it is still running.
 type state uint8
 
@@ -51,7 +51,7 @@ const (
 	shutdown                  // the service ends
 	reset                     // a client asks to forget the run
 	dataEnd                   // the execution came to the end of its data
-	stopped                   // the execution ended because it was told to
+	stopped                   // the execution ended because it was asked to
 	withdrawn                 // the execution ended because it may not go on
 	fault                     // the execution failed, or its files could not be written
 	interrupted               // a run that a crash of the service cut short is found at the next start
@@ -194,7 +194,7 @@ func newError(c Code, now Snapshot, cause error) *Error {
 }
 
 // ErrStopRequested and ErrShutdown are the causes with which the context of an
-// Execution is cancelled: they tell a stop from a fault.
+// Execution is cancelled: they distinguish a stop from a fault.
 var (
 	ErrStopRequested = errors.New("stop requested")
 	ErrShutdown      = errors.New("the service is shutting down")
@@ -220,7 +220,7 @@ type Watched interface {
 	// OrdersAt copies orders by their index, 0 being the oldest.
 	OrdersAt(indexes []int) []market.Order
 	// Candles lets use read the candles of a symbol inside the run's window. They must
-	// not be kept. False means that there are none, or none any more.
+	// not be kept. It reports whether there are any, still.
 	Candles(symbol market.Symbol, use func(*market.Series)) bool
 }
 
@@ -277,8 +277,8 @@ type Watch struct {
 type Outcome struct {
 	// Stopped reports whether the run ended early because its context was cancelled.
 	Stopped bool
-	// Withdrawn reports whether the run was stopped in good order although its context was not cancelled: whoever
-	// lets it be does so no more. It ends as if it had been stopped.
+	// Withdrawn reports whether the run was stopped in good order although its context was not cancelled: it
+	// is no longer permitted. It ends as if it had been stopped.
 	Withdrawn bool
 	// Message is shown to people, for example that a hanging plugin was killed.
 	Message string

@@ -35,7 +35,7 @@ const (
 )
 
 // maxExact is the largest integer that Strict lets through: the next one can no longer
-// be told from its neighbours once it is a float64.
+// be distinguished from its neighbours once it is a float64.
 const maxExact = 1<<53 - 1
 
 // Strict reads one JSON text into nil, bool, float64, string, []any and map[string]any.
