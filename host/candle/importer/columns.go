@@ -283,8 +283,7 @@ func (c *Column) moment(i int, clock *Clock) Reading {
 	}
 	switch c.Kind {
 	case Integers:
-		t, u, code := Integer(c.Ints[i])
-		return Reading{Time: t, Unit: u, Code: code}
+		return Integer(c.Ints[i])
 	case Floats:
 		return wholeMoment(c.Floats[i])
 	case Texts:
@@ -340,6 +339,5 @@ func wholeMoment(x float64) Reading {
 	case x != math.Trunc(x) || math.Abs(x) >= 1<<53:
 		return Reading{Code: TimeNotInteger}
 	}
-	t, u, code := Integer(int64(x))
-	return Reading{Time: t, Unit: u, Code: code}
+	return Integer(int64(x))
 }
