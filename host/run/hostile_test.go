@@ -136,11 +136,13 @@ func TestStop(t *testing.T) {
 			x := l.in(mode).launch(request(plugin, nil))
 			asked := make(chan time.Time, 1)
 			go func() {
-				// A run that is stopped while its plugin starts ends another way.
-				for x.Progress().Phase == PhaseStarting {
-					time.Sleep(5 * time.Millisecond)
+				// Neither a run whose plugin still starts nor one whose candles still move hangs.
+				for last, still := int64(-1), 0; still < 200; time.Sleep(5 * time.Millisecond) {
+					p := x.Progress()
+					if still++; p.Phase == PhaseStarting || p.CandlesDone != last {
+						last, still = p.CandlesDone, 0
+					}
 				}
-				time.Sleep(100 * time.Millisecond)
 				asked <- time.Now()
 				cancel(runner.ErrStopRequested)
 			}()

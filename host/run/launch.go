@@ -274,7 +274,7 @@ func (l *Launcher) manifest(p *plan, x *Execution) artifact.Manifest {
 			Size: p.Strategy.Program().Size, GoVersion: p.Strategy.Program().GoVersion, OS: runtime.GOOS, Arch: runtime.GOARCH,
 			SHA256: p.Strategy.SHA256, ProtocolVersion: p.Strategy.ProtocolVersion, SDKVersion: p.Strategy.SDKVersion,
 		},
-		Engine: l.Engine, Sandbox: x.plugin.Proc.Sandbox().String(), Walls: x.plugin.Proc.Sandbox().Parts, Debug: p.Strategy.Debug,
+		Engine: l.Engine, Sandbox: x.plugin.Proc.Level().String(), Walls: x.plugin.Proc.Level().Parts, Debug: p.Strategy.Debug,
 	}
 	m.Splits = x.data.splits
 	m.Request.StartDate, m.Request.EndDate = x.data.window.Start, x.data.window.End

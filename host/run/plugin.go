@@ -103,7 +103,7 @@ func (p *Plugin) startFailed(err error) error {
 	case <-time.After(Grace):
 	}
 	p.Proc.Kill("the start failed")
-	f.Message, f.LogTail = err.Error(), p.Proc.LogTail()
+	f.Message, f.LogTail = err.Error(), p.Proc.Tail()
 	return startRefusal(&StartError{*f, err}, err.Error(), f.LogTail, "The strategy could not be started: %v", err)
 }
 
@@ -119,7 +119,7 @@ func (p *Plugin) accepted(m *strategypb.PluginMessage) (int, error) {
 		refusal := &RequestError{Code: f.Code, Message: f.Message}
 		if f.Stack != "" {
 			refusal.Cause = &StartError{Err: &f, Failure: artifact.Failure{
-				Code: wire.StrategyError, Message: f.Message, Phase: PhaseStarting, LogTail: p.Proc.LogTail(),
+				Code: wire.StrategyError, Message: f.Message, Phase: PhaseStarting, LogTail: p.Proc.Tail(),
 				Data: map[string]any{"step": f.Step, "stack": f.Stack, "type": f.Type},
 			}}
 		}
@@ -199,7 +199,7 @@ func (p *Plugin) Failure(err error, phase string, step market.Time, judge func(*
 	}
 	p.Proc.Settle()
 	p.Proc.Kill(f.Code)
-	f.LogTail = p.Proc.LogTail()
+	f.LogTail = p.Proc.Tail()
 	return f
 }
 

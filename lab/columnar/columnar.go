@@ -26,7 +26,6 @@ import (
 	"github.com/assay-run/assay/host/candle/importer"
 )
 
-// batchRows is how many rows are handed on at a time.
 const batchRows = 64 << 10
 
 // Formats are the kinds of files that this package reads.
@@ -86,7 +85,6 @@ func (b *budget) Free(old []byte) {
 // errEnd is the end of a file. The library's io.EOF is none: it may come from anywhere.
 var errEnd = errors.New("no more rows")
 
-// ended turns the end into what callers know.
 func ended(err error) error {
 	if errors.Is(err, errEnd) {
 		return io.EOF
@@ -118,7 +116,6 @@ func (b *budget) verdict(name, kind string, err error) error {
 	return importer.Refuse(importer.Encoding, "the %s file is damaged or cut short: %v", kind, err).At(name, 1, "")
 }
 
-// wrongType refuses a column that holds neither numbers nor times nor text.
 func wrongType(file, column, kind string) error {
 	return importer.Refuse(importer.BadNumber, "the column %s holds %s, which is neither a number nor a time", column, kind).At(file, 1, column)
 }
@@ -132,7 +129,6 @@ func hasMagic(f io.ReaderAt, size int64, magic string) (bool, error) {
 	return bytes.Equal(end, []byte(magic)), err
 }
 
-// readAt is n bytes of a file.
 func readAt(f io.ReaderAt, at int64, n int) ([]byte, error) {
 	if at < 0 {
 		return nil, io.ErrUnexpectedEOF
@@ -231,7 +227,6 @@ func (c *feather) Next() (b importer.Batch, err error) {
 	return b, ended(err)
 }
 
-// load reads the next record batch.
 func (c *feather) load() (err error) {
 	c.release()
 	if c.next == c.file.NumRecords() {
@@ -250,7 +245,6 @@ func (c *feather) load() (err error) {
 	return nil
 }
 
-// column is n values from the current row on.
 func (c *feather) column(i, n int) (importer.Column, error) {
 	field := c.file.Schema().Field(i)
 	v, ok := values(c.record.Column(i), c.at, n)
@@ -391,7 +385,6 @@ func sizeOf(c importer.Column, n int) int {
 	return size
 }
 
-// nextGroup opens the wanted columns of the next row group.
 func (c *parquetFile) nextGroup() error {
 	if err := c.closeChunks(); err != nil {
 		return err

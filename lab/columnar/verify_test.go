@@ -85,7 +85,8 @@ func TestFooters(t *testing.T) {
 		}},
 	} {
 		w := walk{}
-		_, err := w.footer(footerWith(c.build))
+		w.footer(footerWith(c.build))
+		err := w.err
 		if (err == nil) != (c.problem == "") || err != nil && !strings.Contains(err.Error(), c.problem) {
 			t.Errorf("%s: %v", c.what, err)
 		}
@@ -135,7 +136,8 @@ func TestMessages(t *testing.T) {
 		})},
 	} {
 		w := walk{}
-		err := w.message(c.message)
+		w.message(c.message)
+		err := w.err
 		if (err == nil) != (c.problem == "") || err != nil && !strings.Contains(err.Error(), c.problem) {
 			t.Errorf("%s: %v", c.what, err)
 		}
@@ -190,7 +192,8 @@ func TestCompactMetadata(t *testing.T) {
 		{"a column of as many as there are", "", append(append([]byte{2<<4 | compactList, 1<<4 | compactStruct, 5<<4 | compactInt32}, varint(1)...), 0, 0)},
 	} {
 		w := compact{rest: c.bytes}
-		err := w.structure(nil)
+		w.structure(nil)
+		err := w.err
 		if (err == nil) != (c.problem == "") || err != nil && !strings.Contains(err.Error(), c.problem) {
 			t.Errorf("%s: %v", c.what, err)
 		}

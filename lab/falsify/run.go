@@ -1,3 +1,19 @@
+// Package falsify attacks a completed run: lab falsify.
+//
+// Open finds the base, a completed run with a search split. Run asks a question of its
+// own about it, kind falsification: the base's request, the profile's hash, and what the
+// registry says about the search that found the base. The same question has one answer,
+// and the base is not touched. Where there is none yet, package battery makes the tests,
+// and what it finds becomes a run: falsify/summary.json, the evidence, a page to read, the
+// report and the metadata. ReadSummary reads an answer back, so that one that was there
+// and one that was just made are shown alike.
+//
+// Packages below: tests (the catalogue, a folder per test with its plan and its rule), battery
+// (what makes them), judge (what all rules share), profile (counts and thresholds), replay
+// (changed candles). page.go is falsify/summary.html.
+//
+// It imports lab/request, lab/search, and the host's artifact and
+// registry.
 package falsify
 
 import (
@@ -78,38 +94,16 @@ func Run(ctx context.Context, h *request.Host, base *Base, o Options) (*Result, 
 	if err != nil {
 		return nil, err
 	}
-	planned, hash, err := planOf(ctx, h, base, o.Profile.Full)
+	a, err := prepare(ctx, h, base, ledger, o)
 	if err != nil {
 		return nil, err
 	}
-	if o.Profile.Plan = ""; o.Profile.Full {
-		o.Profile.Plan = hash
-	}
-	if err := affordable(planned, &o.Profile); err != nil {
-		return nil, err
-	}
-	text, sum, err := o.Profile.Canonical()
-	if err != nil {
-		return nil, err
-	}
-	original, err := base.ask(ctx, h, base.Metadata.Slug)
-	if err != nil {
-		return nil, err
-	}
-	defer original.Close()
-	a := &attack{host: h, base: base, options: o, ledger: ledger, planned: planned, profile: text}
-	a.depends = depends{base.Report.RequestHash, base.Report.ResultHash, sum, ledger.Digest(), hash, ""}
-	if err := a.readLiterals(ctx, original); err != nil {
-		return nil, err
-	}
+	defer a.original.Close()
 	falsification, err := digest.JCS(a.depends)
 	if err != nil {
 		return nil, err
 	}
-	a.question, err = h.Vary(original, func(q *request.Question) {
-		q.Kind, q.Falsification = artifact.KindFalsification, falsification
-	})
-	if err != nil {
+	if err := a.ask(falsification); err != nil {
 		return nil, err
 	}
 	if !o.Force {
@@ -130,10 +124,46 @@ func Run(ctx context.Context, h *request.Host, base *Base, o Options) (*Result, 
 	return &Result{Answer: answer, Summary: summary, Warnings: ledger.Warnings, Again: ledger.Again}, nil
 }
 
+// prepare makes an attack with all that it depends on. Its original is to be closed.
+func prepare(ctx context.Context, h *request.Host, base *Base, ledger *selection.TrialList, o Options) (*attack, error) {
+	planned, hash, err := planOf(ctx, h, base, o.Profile.Full)
+	if err != nil {
+		return nil, err
+	}
+	if o.Profile.Plan = ""; o.Profile.Full {
+		o.Profile.Plan = hash
+	}
+	if err := affordable(planned, &o.Profile); err != nil {
+		return nil, err
+	}
+	text, sum, err := o.Profile.Canonical()
+	if err != nil {
+		return nil, err
+	}
+	a := &attack{host: h, base: base, options: o, ledger: ledger, planned: planned, profile: text}
+	a.depends = depends{base.Report.RequestHash, base.Report.ResultHash, sum, ledger.Digest(), hash, ""}
+	if a.original, err = base.ask(ctx, h); err != nil {
+		return nil, err
+	}
+	if err := a.readLiterals(ctx); err != nil {
+		a.original.Close()
+		return nil, err
+	}
+	return a, nil
+}
+
+// ask varies the request of the base into that of the falsification.
+func (a *attack) ask(falsification json.RawMessage) (err error) {
+	a.question, err = a.host.Vary(a.original, func(q *request.Question) {
+		q.Kind, q.Falsification = artifact.KindFalsification, falsification
+	})
+	return err
+}
+
 // readLiterals finds the numbers in the sources of a strategy that declares none, which makes
 // them part of what is asked.
-func (a *attack) readLiterals(ctx context.Context, original *request.Prepared) error {
-	seed := original.Question.Seed
+func (a *attack) readLiterals(ctx context.Context) error {
+	original, seed := a.original, a.original.Question.Seed
 	if a.planned != nil {
 		seed = a.planned.Seed
 	}
@@ -196,7 +226,6 @@ func (a *attack) seed() uint64 {
 	return a.question.Question.Seed
 }
 
-// standingOf is the standing of a base.
 func standingOf(m *artifact.Metadata) request.Plan {
 	if m.PlanID == nil {
 		return request.Plan{}
@@ -213,7 +242,8 @@ type attack struct {
 	host     *request.Host
 	base     *Base
 	options  Options
-	question *request.Prepared
+	original *request.Prepared // the request of the base
+	question *request.Prepared // that of the falsification
 	ledger   *selection.TrialList
 	planned  *battery.Plan
 	depends  depends
@@ -224,7 +254,6 @@ type attack struct {
 	journal string
 }
 
-// make fills the run of the falsification.
 func (a *attack) make(ctx context.Context, run *artifact.Run) error {
 	seed := a.seed()
 	chosen, err := a.ledger.Select(ctx, selection.NewCandles(a.host.Candles), seed)
@@ -288,7 +317,6 @@ func planOf(ctx context.Context, h *request.Host, base *Base, full bool) (*batte
 	return out, row.Hash, nil
 }
 
-// fill puts what was found into the run.
 func (a *attack) fill(run *artifact.Run, found *battery.Outcome, chosen *selection.Result) error {
 	run.Manifest.Sandbox = found.Sandbox
 	if p := found.Played; p.Results != nil {

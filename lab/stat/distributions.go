@@ -255,7 +255,6 @@ func Eigenvalues(matrix [][]float64) []float64 {
 	return out
 }
 
-// offDiagonal is the sum of the squares above the diagonal.
 func offDiagonal(a [][]float64) float64 {
 	sum := 0.0
 	for i := range a {

@@ -62,7 +62,7 @@ func (c *calibration) command() string {
 		c.Sizes.Noise, c.Sizes.Hundred, c.Sizes.Sample, c.Sizes.Numbered, c.Sizes.Planted, c.Sizes.Seeds, c.Replays, c.Seed)
 }
 
-// short says how much smaller than the full size the run is.
+// short is how much smaller than the full size the run is.
 func (c *calibration) short() string {
 	full := fullSize()
 	if c.Sizes == full {
@@ -73,7 +73,7 @@ func (c *calibration) short() string {
 sample and not yet proven by the full one.`, c.Sizes.Noise, c.Sizes.Hundred, c.Sizes.Sample, c.Sizes.Numbered, c.Sizes.Planted, c.Sizes.Seeds)
 }
 
-// rules says which versions of the tests have judged.
+// rules names the versions of the tests that have judged.
 func (c *calibration) rules() string {
 	version := map[int][]string{}
 	for _, e := range tests.All() {

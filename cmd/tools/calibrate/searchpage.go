@@ -109,7 +109,7 @@ func (s *searched) grid(b *strings.Builder, x number) {
 	}
 }
 
-// bound says whether dsr_max keeps its bound.
+// bound reports whether dsr_max keeps its bound.
 func (s *searched) bound() string {
 	var all passed
 	searches, met, broken := 0, 0, 0

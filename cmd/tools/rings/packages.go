@@ -181,10 +181,10 @@ func (p *pkg) hasTests() bool { return len(p.TestGoFiles)+len(p.XTestGoFiles) > 
 // SQLite is C that was translated: it has locks of its own, and is three times as slow
 // when the detector watches it. What the detector rules out runs once more without it.
 func testParts(all []*pkg, race bool) []part {
-	plain := part{args: []string{"-shuffle=on", "-timeout", "15m"}}
-	beside := part{args: []string{"-timeout", "15m"}, beside: true}
+	plain := part{args: []string{"-shuffle=on"}}
+	beside := part{beside: true}
 	detected := part{args: []string{"-race", "-gcflags=modernc.org/...=-race=false", "-exec", "env CGO_ENABLED=0",
-		"-p", "3", "-shuffle=on", "-timeout", "15m"}, env: []string{"CGO_ENABLED=1"}}
+		"-p", "3", "-shuffle=on"}, env: []string{"CGO_ENABLED=1"}}
 	undetected := part{}
 	var names []string
 	for _, p := range all {
@@ -202,7 +202,7 @@ func testParts(all []*pkg, race bool) []part {
 			plain.packages = append(plain.packages, p.ImportPath)
 		}
 	}
-	undetected.args = []string{"-timeout", "15m", "-run", "^(" + strings.Join(names, "|") + ")$"}
+	undetected.args = []string{"-run", "^(" + strings.Join(names, "|") + ")$"}
 	return []part{beside, plain, undetected, detected}
 }
 
@@ -214,7 +214,7 @@ func provingParts(all []*pkg) []part {
 		if len(p.sized) > 0 {
 			parts = append(parts, part{
 				packages: []string{p.ImportPath},
-				args:     []string{"-timeout", "180m", "-run", "^(" + strings.Join(p.sized, "|") + ")$"},
+				args:     []string{"-run", "^(" + strings.Join(p.sized, "|") + ")$"},
 			})
 		}
 	}

@@ -124,7 +124,7 @@ func TestPageListsTheAttacks(t *testing.T) {
 
 func listOfAttacks() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d attacks.\n\n| attack | the plugin | by whom | judged by |\n|---|---|---|---|\n",
+	fmt.Fprintf(&b, "%d attacks.\n\n| attack | the plugin | plugins | judged by |\n|---|---|---|---|\n",
 		len(attack.List()))
 	for _, a := range attack.List() {
 		var by []string
@@ -135,9 +135,13 @@ func listOfAttacks() string {
 		}
 		seen := a.Fact
 		if seen == "" {
-			seen = "its own word"
+			seen = "report"
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", a.Name, a.How, strings.Join(by, ", "), seen)
+		who := strings.Join(by, ", ")
+		if len(by) == len(roles) {
+			who = "all"
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", a.Name, a.How, who, seen)
 	}
 	return b.String()
 }

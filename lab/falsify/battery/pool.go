@@ -106,12 +106,12 @@ func (b *Bench) playOne(ctx context.Context, p *Play, keep bool) (_ *request.Rep
 	r.From, r.To = p.Part.From, p.Part.To
 	switch {
 	case p.Program != nil:
-		v, err := b.build(ctx, *p.Program)
-		if v == nil || err != nil {
+		m, err := b.build(ctx, *p.Program)
+		if m == nil || err != nil {
 			return &request.Replayed{}, err
 		}
-		defer func() { err = errors.Join(err, v.close()) }()
-		question = v.question
+		defer func() { err = errors.Join(err, m.Close()) }()
+		question = m.Question
 	case p.Market != nil:
 		question = p.Market
 	case p.On != nil:
@@ -147,10 +147,10 @@ func (b *Bench) playOne(ctx context.Context, p *Play, keep bool) (_ *request.Rep
 	return out, err
 }
 
-// Market is the base's question on other candles.
+// Market is the base's request on other candles, or of another program.
 type Market struct {
-	store    *replay.Store
 	Question *request.Prepared
+	remove   func() error
 }
 
 // Enter writes changed candles down to be played on.
@@ -167,34 +167,29 @@ func (b *Bench) Enter(ctx context.Context, set replay.Set) (*Market, error) {
 	if err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
-	return &Market{store, question}, nil
+	return &Market{question, store.Close}, nil
 }
 
-// Close removes the candles.
-func (c *Market) Close() error {
-	c.Question.Close()
-	return c.store.Close()
-}
-
-// built is the base's question asked of another program.
-type built struct {
-	folder   string
-	question *request.Prepared
+// Close removes the candles or the program.
+func (m *Market) Close() error {
+	m.Question.Close()
+	return m.remove()
 }
 
 // build makes the program of a variant; nil where it is none, or none with the base's
 // parameters.
-func (b *Bench) build(ctx context.Context, v project.Variant) (_ *built, err error) {
-	out := &built{}
-	if out.folder, err = b.room.Folder(); err != nil {
+func (b *Bench) build(ctx context.Context, v project.Variant) (m *Market, err error) {
+	folder, err := b.room.Folder()
+	if err != nil {
 		return nil, err
 	}
+	remove := func() error { return os.RemoveAll(folder) }
 	defer func() {
-		if out.question == nil || err != nil {
-			err = errors.Join(err, os.RemoveAll(out.folder))
+		if m == nil {
+			err = errors.Join(err, remove())
 		}
 	}()
-	program, err := b.Sources.Build(ctx, v, out.folder, b.Question.Question.Slug)
+	program, err := b.Sources.Build(ctx, v, folder, b.Question.Question.Slug)
 	var none *project.BuildError
 	if errors.As(err, &none) {
 		return nil, nil
@@ -202,20 +197,17 @@ func (b *Bench) build(ctx context.Context, v project.Variant) (_ *built, err err
 	if err != nil {
 		return nil, err
 	}
-	out.question, err = b.Host.Other(ctx, b.Question, program, out.folder)
+	question, err := b.Host.Other(ctx, b.Question, program, folder)
 	var refused *request.Error
 	if errors.As(err, &refused) {
 		return nil, nil
 	}
-	return out, err
+	if err != nil {
+		return nil, err
+	}
+	return &Market{question, remove}, nil
 }
 
-func (o *built) close() error {
-	o.question.Close()
-	return os.RemoveAll(o.folder)
-}
-
-// window finds the part of the base on other candles.
 func (p *Play) window(base, changed *request.Prepared) (from, to int, err error) {
 	at := p.At
 	if at == nil {

@@ -135,7 +135,6 @@ func Median(x []float64) float64 {
 	return m
 }
 
-// positive is the share of values above 0.
 func positive(x []float64) float64 {
 	n := 0
 	for _, v := range x {

@@ -8,7 +8,6 @@
 package profile
 
 import (
-	"bytes"
 	_ "embed" // the default profile
 	"encoding/json"
 	"fmt"
@@ -68,9 +67,6 @@ func Default() Profile {
 	}
 	return p
 }
-
-// DefaultText is the default profile as a file that a user can begin with.
-func DefaultText() []byte { return bytes.Clone(defaultText) }
 
 // FieldError is a bad value of a profile, by JSON pointer.
 type FieldError struct{ Pointer, Message string }

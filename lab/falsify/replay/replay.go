@@ -53,22 +53,12 @@ type Window struct {
 	Lead       int
 }
 
-// rows are the candles [from, to) of a series that the window admits.
 func (w Window) rows(s *market.Series) (from, to int) {
 	if w.Start != 0 {
 		from = s.Search(w.Start)
 	}
 	to = s.Search(w.End)
 	return max(from-w.Lead, 0), max(to, from)
-}
-
-// Symbols are those of the set in its order.
-func (s Set) Symbols() []market.Symbol {
-	out := make([]market.Symbol, len(s))
-	for i := range s {
-		out[i] = s[i].Series.Symbol
-	}
-	return out
 }
 
 // Joint says that all symbols have candles at the same times.
@@ -79,22 +69,6 @@ func (s Set) Joint() bool {
 		}
 	}
 	return true
-}
-
-// Closes are the distinct close times of all symbols, ascending: the steps of a run over
-// the set, warm-up included.
-func (s Set) Closes() []market.Time {
-	var out []market.Time
-	for i := range s {
-		for k := range s[i].Series.Time {
-			out = append(out, s[i].Series.CloseTime(k))
-		}
-	}
-	if len(s) > 1 {
-		slices.Sort(out)
-		out = slices.Compact(out)
-	}
-	return out
 }
 
 // Begun is the close of the step by which every symbol has had a candle: no cut can be
@@ -109,14 +83,14 @@ func (s Set) Begun() market.Time {
 
 // Truncate keeps what has closed by the cut, the close time of a step not before Begun.
 func Truncate(set Set, cut market.Time) Set {
-	return set.each(func(s *market.Series) *market.Series { return s.Slice(0, closedBy(s, cut)) })
+	return set.each(func(c Candles) *market.Series { return c.Series.Slice(0, closedBy(c.Series, cut)) })
 }
 
 // each is the set with every series changed.
-func (s Set) each(change func(*market.Series) *market.Series) Set {
+func (s Set) each(change func(Candles) *market.Series) Set {
 	out := slices.Clone(s)
 	for i := range out {
-		out[i].Series = change(out[i].Series)
+		out[i].Series = change(out[i])
 	}
 	return out
 }
@@ -130,7 +104,6 @@ func closedBy(s *market.Series, at market.Time) int {
 	return n
 }
 
-// clone is a copy of a series that may be written.
 func clone(s *market.Series) *market.Series {
 	out := *s
 	out.Time = slices.Clone(s.Time)

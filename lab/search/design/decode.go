@@ -16,7 +16,6 @@ import (
 // values that a parameter with steps may have.
 const mostWhole = 1 << 53
 
-// faultList collects everything that is wrong.
 type faultList struct{ errs []error }
 
 func (f *faultList) add(pointer, format string, args ...any) {
@@ -46,17 +45,17 @@ func (r *reader) parameter(name string, text json.RawMessage) Parameter {
 	before := len(r.faults.errs)
 	switch _ = json.Unmarshal(r.fields["type"], &p.Kind); p.Kind {
 	case Int:
-		r.only("low", "high", "step")
+		r.only("type", "low", "high", "step")
 		p.Step = 1
 		r.ends(&p)
 	case Float:
-		r.only("low", "high", "step", "log")
+		r.only("type", "low", "high", "step", "log")
 		r.ends(&p)
 	case Choice:
-		r.only("values")
+		r.only("type", "values")
 		r.choices(&p)
 	case Bool:
-		r.only()
+		r.only("type")
 	default:
 		r.faults.add(r.at+"/type", "must be int, float, choice or bool")
 	}
@@ -79,16 +78,14 @@ func (r *reader) has(name string) bool {
 	return true
 }
 
-// only refuses every field but the type and these.
 func (r *reader) only(known ...string) {
 	for _, name := range slices.Sorted(maps.Keys(r.fields)) {
-		if name != "type" && !slices.Contains(known, name) {
+		if !slices.Contains(known, name) {
 			r.faults.add(r.at+"/"+Escape(name), "is not a known field")
 		}
 	}
 }
 
-// ends reads the range of an int or a float.
 func (r *reader) ends(p *Parameter) {
 	low, high := r.number("low", p.Kind, &p.Low), r.number("high", p.Kind, &p.High)
 	if low && high && p.Low > p.High {

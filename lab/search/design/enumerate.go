@@ -178,7 +178,6 @@ func (c *collector) add(point []float64) error {
 	return err
 }
 
-// grid takes the points of the cartesian product.
 func (c *collector) grid() (*Points, error) {
 	list := c.design.Space.parameters
 	sizes := make([]int, len(list))

@@ -49,7 +49,6 @@ func decimal(x float64) *big.Rat {
 	return r
 }
 
-// value is coordinate i of a lattice.
 func (l *lattice) value(i int) float64 {
 	if l.step == nil {
 		return float64(i)
@@ -158,7 +157,6 @@ func (s Space) Position(params json.RawMessage) ([]float64, error) {
 	return point, nil
 }
 
-// read is the coordinates of parameters.
 func (s Space) read(params json.RawMessage) ([]float64, error) {
 	text, err := canonical(params)
 	if err != nil {

@@ -163,7 +163,6 @@ const (
 	Different Op = "!="
 )
 
-// mostRules bounds a list of constraints.
 const mostRules = 1000
 
 // Constraint is a condition that every point meets: Left is the name of a parameter,
@@ -206,30 +205,22 @@ func (c *Constraint) UnmarshalJSON(text []byte) error {
 		return bad("", "must be an object of left, op and right")
 	}
 	var faults faultList
-	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		if name != "left" && name != "op" && name != "right" {
-			faults.add("/"+Escape(name), "is not a known field")
-		}
-	}
-	for _, name := range []string{"left", "op", "right"} {
-		if fields[name] == nil {
-			faults.add("/"+name, "is missing")
-		}
-	}
-	if text := fields["left"]; text != nil && (json.Unmarshal(text, &c.Left) != nil || c.Left == "") {
+	r := reader{fields: fields, faults: &faults}
+	r.only("left", "op", "right")
+	if r.has("left") && (json.Unmarshal(fields["left"], &c.Left) != nil || c.Left == "") {
 		faults.add("/left", "must be the name of a parameter")
 	}
-	if text := fields["op"]; text != nil {
-		_ = json.Unmarshal(text, &c.Op)
+	if r.has("op") {
+		_ = json.Unmarshal(fields["op"], &c.Op)
 		if !slices.Contains([]Op{Less, AtMost, Greater, AtLeast, Equal, Different}, c.Op) {
 			faults.add("/op", "must be one of < <= > >= == !=")
 		}
 	}
-	if text := fields["right"]; text != nil {
+	if r.has("right") {
 		c.Right = Operand{}
-		if x, ok := numberOf(text); ok {
+		if x, ok := numberOf(fields["right"]); ok {
 			c.Right.Number = x
-		} else if json.Unmarshal(text, &c.Right.Name) != nil || c.Right.Name == "" {
+		} else if json.Unmarshal(fields["right"], &c.Right.Name) != nil || c.Right.Name == "" {
 			faults.add("/right", "must be the name of a parameter or a number")
 		}
 	}
@@ -288,7 +279,6 @@ func valueOf(text json.RawMessage) value {
 	return value{x, string(text), ok}
 }
 
-// at is the operand at a point.
 func (s *source) at(point []float64) value {
 	switch {
 	case s.index < 0:

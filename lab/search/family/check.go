@@ -133,52 +133,6 @@ func readRequest(text json.RawMessage, familyID string) (*artifact.Request, erro
 	return r, nil
 }
 
-// CheckInputs holds a request that was prepared now against the one of the plan: the
-// same plugin, engine and data, else PLAN_INPUTS_CHANGED with what has changed.
-func (p *Plan) CheckInputs(now *artifact.Request) error {
-	then, err := readRequest(p.Request, p.FamilyID)
-	if err != nil {
-		return err
-	}
-	was, is := then.Inputs, now.Inputs
-	list := []struct {
-		name, place string
-		was, is     any
-	}{
-		{"the plugin", "/request/inputs/plugin_sha256", was.PluginSHA256, is.PluginSHA256},
-		{"the engine", "/request/inputs/engine", was.Engine, is.Engine},
-		{"the data", "/request/inputs/data", was.Data, is.Data},
-		{"the protocol", "/request/inputs/protocol_version", was.ProtocolVersion, is.ProtocolVersion},
-	}
-	var changed []string
-	details := map[string]any{}
-	for _, part := range list {
-		before, err := digest.JCS(part.was)
-		if err != nil {
-			return err
-		}
-		after, err := digest.JCS(part.is)
-		if err != nil {
-			return err
-		}
-		if bytes.Equal(before, after) {
-			continue
-		}
-		if changed == nil {
-			details["pointer"] = part.place
-		}
-		changed = append(changed, part.name)
-	}
-	if changed == nil {
-		return nil
-	}
-	details["changed"] = changed
-	return &request.Error{
-		Code: "PLAN_INPUTS_CHANGED", Details: details,
-		Message: fmt.Sprintf("not what was registered any more: %s; plan again, with --amends if it is the same search", strings.Join(changed, ", ")),
-	}
-}
-
 const (
 	fileName = "plan.json"
 	dirMode  = 0o700

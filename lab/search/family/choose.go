@@ -20,13 +20,7 @@ import (
 	"github.com/assay-run/assay/lab/stat"
 )
 
-// better says whether an objective is better than another.
-func (s *Search) better(a, b float64) bool {
-	if s.Plan.Objective.Direction == project.Minimise {
-		return a < b
-	}
-	return a > b
-}
+func (s *Search) better(a, b *float64) bool { return s.order(a, b) < 0 }
 
 // order is negative where a is the better one; what is undefined is worse than anything.
 func (s *Search) order(a, b *float64) int {
@@ -47,13 +41,10 @@ func (s *Search) order(a, b *float64) int {
 // One whose objective is undefined goes on only where there is room: on more windows it
 // may have one. One that failed never does.
 func (s *Search) promote(played []*Trial, n int) []int {
-	var list []*Trial
-	for _, t := range played {
-		if t.Status == Completed {
-			list = append(list, t)
-		}
-	}
-	slices.SortStableFunc(list, func(a, b *Trial) int { return cmp.Or(s.order(a.Objective, b.Objective), cmp.Compare(a.Index, b.Index)) })
+	list := which(played, func(t *Trial) bool { return t.Status == Completed })
+	slices.SortStableFunc(list, func(a, b *Trial) int {
+		return cmp.Or(s.order(a.Objective, b.Objective), cmp.Compare(a.Index, b.Index))
+	})
 	var alive []int
 	for _, t := range list[:min(n, len(list))] {
 		alive = append(alive, t.Index)
@@ -62,14 +53,12 @@ func (s *Search) promote(played []*Trial, n int) []int {
 	return alive
 }
 
-// rank numbers the trials that have an objective.
+func which(trials []*Trial, of func(*Trial) bool) []*Trial {
+	return slices.DeleteFunc(slices.Clone(trials), func(t *Trial) bool { return !of(t) })
+}
+
 func (s *Search) rank(trials []*Trial) {
-	var list []*Trial
-	for _, t := range trials {
-		if t.Objective != nil {
-			list = append(list, t)
-		}
-	}
+	list := which(trials, func(t *Trial) bool { return t.Objective != nil })
 	slices.SortStableFunc(list, func(a, b *Trial) int {
 		return cmp.Or(cmp.Compare(len(b.Windows), len(a.Windows)), s.order(a.Objective, b.Objective), cmp.Compare(a.Index, b.Index))
 	})
@@ -81,13 +70,7 @@ func (s *Search) rank(trials []*Trial) {
 // finalists are the trials that may be selected: only objectives over the same windows
 // can be compared, so pruned ones are none.
 func finalists(trials []*Trial) []*Trial {
-	var list []*Trial
-	for _, t := range trials {
-		if t.Status == Completed && t.Objective != nil {
-			list = append(list, t)
-		}
-	}
-	return list
+	return which(trials, func(t *Trial) bool { return t.Status == Completed && t.Objective != nil })
 }
 
 // points are the finalists in the unit cube of the space.
@@ -116,13 +99,7 @@ func (s *Search) choose(list []*Trial, of map[int]*selection.Series) (*Trial, er
 			return nil, err
 		}
 		score = func(t *Trial) *float64 { return t.CPCV }
-		sign = func(a, b *float64) int { // a Sharpe ratio, whatever the objective is
-			switch {
-			case a == nil || b == nil:
-				return s.order(a, b)
-			}
-			return cmp.Compare(*b, *a)
-		}
+		sign = func(a, b *float64) int { return cmp.Compare(*b, *a) } // a Sharpe ratio, whatever the objective is
 	}
 	var best *Trial
 	for _, t := range list {
@@ -262,7 +239,6 @@ func (s *Search) optimise(ctx context.Context, trials []*Trial) (*Optimised, err
 	return out, nil
 }
 
-// testRanges are the tests of the walk-forward, in order.
 func (s *Search) testRanges() []artifact.SplitRange {
 	var list []artifact.SplitRange
 	for _, r := range s.root.Manifest.Splits.Splits {
@@ -281,7 +257,7 @@ func (s *Search) bestInTraining(trials []*Trial, k int) *Trial {
 		if t.Status == Failed || k >= len(t.Windows) || t.Windows[k].Train == nil {
 			continue
 		}
-		if best == nil || s.better(*t.Windows[k].Train, *best.Windows[k].Train) {
+		if best == nil || s.better(t.Windows[k].Train, best.Windows[k].Train) {
 			best = t
 		}
 	}

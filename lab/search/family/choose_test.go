@@ -130,7 +130,7 @@ func TestRanksAndPromotionAreOrders(t *testing.T) {
 		for r := 2; r <= len(seen); r++ {
 			a, b := seen[r-1], seen[r]
 			if a == nil || b == nil || len(a.Windows) < len(b.Windows) ||
-				len(a.Windows) == len(b.Windows) && (s.better(*b.Objective, *a.Objective) || *a.Objective == *b.Objective && a.Index > b.Index) {
+				len(a.Windows) == len(b.Windows) && (s.better(b.Objective, a.Objective) || *a.Objective == *b.Objective && a.Index > b.Index) {
 				t.Fatalf("rank %d is before %d", r-1, r)
 			}
 		}

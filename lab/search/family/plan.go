@@ -22,7 +22,6 @@ const PlanSchema = "family-plan/v1"
 // FalsifyProfile is the profile that the selected run will be attacked with.
 const FalsifyProfile = "falsify-profile/2"
 
-// maxBytes bounds plan.json.
 const maxBytes = 64 << 20
 
 // Plan is plan.json. Its fields but the first ones are those of lab.json's family block.
@@ -71,7 +70,6 @@ type PlanFile struct {
 	Hash, ID string
 }
 
-// seal makes the bytes of a plan.
 func seal(p *Plan) (*PlanFile, error) {
 	text, err := digest.JCS(p)
 	if err != nil {
@@ -335,7 +333,6 @@ func fixedRequest(request json.RawMessage, space design.Space) (json.RawMessage,
 	return digest.JCS(r)
 }
 
-// amend notes which plan this one changes.
 func (p *Plan) amend(old *PlanFile) error {
 	if old == nil {
 		return nil

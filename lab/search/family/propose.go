@@ -2,12 +2,12 @@ package family
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
-	"strconv"
 	"strings"
 
 	"github.com/assay-run/assay/host/artifact"
@@ -294,11 +294,13 @@ func Open(ctx context.Context, h *request.Host, p *project.Project, built projec
 	if err != nil {
 		return nil, err
 	}
-	changed := (&changes{}).note("plugin", then.Inputs.PluginSHA256, built.SHA256).note("engine", then.Inputs.Engine.SHA256, h.Engine.SHA256)
+	var changed changes
+	changed.note("plugin", then.Inputs.PluginSHA256, built.SHA256)
+	changed.note("engine", then.Inputs.Engine.SHA256, h.Engine.SHA256)
 	base, err := h.Prepare(ctx, question(p, built, params))
 	if err != nil {
 		// Of another program or window anything may be wrong.
-		return nil, firstError(changed.err(f), err)
+		return nil, cmp.Or(changed.err(f), err)
 	}
 	defer func() {
 		if err != nil {
@@ -306,20 +308,11 @@ func Open(ctx context.Context, h *request.Host, p *project.Project, built projec
 		}
 	}()
 	now := &base.Manifest.Request
-	for _, part := range []struct {
-		name    string
-		was, is any
-	}{
-		{"data", then.Inputs.Data, now.Inputs.Data},
-		{"metrics", then.Inputs.Engine.Metrics, now.Inputs.Engine.Metrics},
-		{"statistics", then.Inputs.Engine.Statistics, now.Inputs.Engine.Statistics},
-		{"protocol", strconv.Itoa(then.Inputs.ProtocolVersion), strconv.Itoa(now.Inputs.ProtocolVersion)},
-		{"splits", then.Splits.SHA256, now.Splits.SHA256},
-	} {
-		if err := changed.compare(part.name, part.was, part.is); err != nil {
-			return nil, err
-		}
-	}
+	changed.note("data", then.Inputs.Data, now.Inputs.Data)
+	changed.note("metrics", then.Inputs.Engine.Metrics, now.Inputs.Engine.Metrics)
+	changed.note("statistics", then.Inputs.Engine.Statistics, now.Inputs.Engine.Statistics)
+	changed.note("protocol", then.Inputs.ProtocolVersion, now.Inputs.ProtocolVersion)
+	changed.note("splits", then.Splits.SHA256, now.Splits.SHA256)
 	if err := changed.err(f); err != nil {
 		return nil, err
 	}
@@ -336,7 +329,8 @@ func Open(ctx context.Context, h *request.Host, p *project.Project, built projec
 	}
 	same, err := s.departs(&s.root.Manifest.Request)
 	if err == nil && same {
-		err = changed.note("request", f.Hash, "what lab.json and this program make of it").err(f)
+		changed.note("request", f.Hash, "what lab.json and this program make of it")
+		err = changed.err(f)
 	}
 	return s, err
 }
@@ -379,48 +373,35 @@ func (s *Search) trial(index, windows int) (*request.Prepared, error) {
 	return s.host.Vary(s.root, func(q *request.Question) { q.Params, q.Splits.First = params, windows })
 }
 
-// changes collects inputs that are not what they were.
-type changes struct {
-	names   []string
-	details []map[string]string
-}
+// changes are the inputs that are not what they were, as the details of the error have them.
+type changes []map[string]string
 
-func (c *changes) note(name, was, is string) *changes {
-	if was != is {
-		c.names = append(c.names, name)
-		c.details = append(c.details, map[string]string{"input": name, "old": was, "new": is})
+func (c *changes) note(name string, was, is any) {
+	if old, now := textOf(was), textOf(is); old != now {
+		*c = append(*c, map[string]string{"input": name, "old": old, "new": now})
 	}
-	return c
 }
 
-func (c *changes) compare(name string, was, is any) error {
-	var texts [2]string
-	for i, x := range []any{was, is} {
-		if text, plain := x.(string); plain {
-			texts[i] = text
-			continue
-		}
-		text, err := digest.JCS(x)
-		if err != nil {
-			return err
-		}
-		texts[i] = string(text)
+// textOf is a text as it is, anything else as canonical JSON.
+func textOf(x any) string {
+	if text, plain := x.(string); plain {
+		return text
 	}
-	c.note(name, texts[0], texts[1])
-	return nil
+	text, _ := digest.JCS(x) // of a request, which has a hash
+	return string(text)
 }
 
-// err says what has changed, nil if nothing has.
-func (c *changes) err(f *PlanFile) error {
-	if len(c.names) == 0 {
+func (c changes) err(f *PlanFile) error {
+	if len(c) == 0 {
 		return nil
 	}
-	var text []string
-	for _, d := range c.details {
+	var names, text []string
+	for _, d := range c {
+		names = append(names, d["input"])
 		text = append(text, fmt.Sprintf("%s was %s, is %s", d["input"], brief(d["old"]), brief(d["new"])))
 	}
 	return &request.Error{
-		Code: "PLAN_INPUTS_CHANGED", Details: map[string]any{"plan_id": f.ID, "changed": c.names, "changes": c.details},
+		Code: "PLAN_INPUTS_CHANGED", Details: map[string]any{"plan_id": f.ID, "changed": names, "changes": []map[string]string(c)},
 		Message: fmt.Sprintf("not what was registered with %s: %s. Nothing was executed. Plan again: lab family plan %s --amends %s",
 			f.ID, strings.Join(text, "; "), f.Plan.Slug, f.Hash),
 	}
@@ -432,16 +413,6 @@ func brief(text string) string {
 		return text[:12] + "…"
 	}
 	return text
-}
-
-// firstError is the first error that is one.
-func firstError(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // runQuestion is the selected parameters as a run: all splits of lab.json's scheme, which

@@ -27,6 +27,7 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/host/registry"
+	"github.com/assay-run/assay/lab/request"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
@@ -114,19 +115,8 @@ func (s *Search) Run(ctx context.Context, o Options) (_ *Searched, err error) {
 		g.state.Total -= rungs[j+1].Trials - len(alive)
 	}
 	out.Aborted, out.Executed, out.Elapsed = g.aborted, g.executed, time.Since(began)
-	out.Trials = present(out.Trials)
+	out.Trials = slices.DeleteFunc(out.Trials, func(t *Trial) bool { return t == nil }) // not played
 	return out, nil
-}
-
-// present leaves out what was not played.
-func present(all []*Trial) []*Trial {
-	var list []*Trial
-	for _, t := range all {
-		if t != nil {
-			list = append(list, t)
-		}
-	}
-	return list
 }
 
 // blind counts those that go on although they have no objective.
@@ -140,7 +130,6 @@ func blind(played []*Trial, alive []int) int {
 	return n
 }
 
-// generation plays sets of trials, one after the other.
 type generation struct {
 	search   *Search
 	options  Options
@@ -153,27 +142,20 @@ type generation struct {
 	state State
 }
 
-// round is the trials of one generation on their way.
 type round struct {
 	*generation
 	list    []int
 	windows int
-	slots   []slot // of the list
-	settled int    // of the slots, in order
-	flying  int    // of the slots: begun and not ended
-	late    []int  // of the slots: another process is at them
+	trials  []*Trial // in the order of the list, nil before they are played
+	errs    []error  // of the same places
+	settled int      // places, in order
+	flying  int      // places: begun and not ended
+	late    []int    // places: another process is at them
 
 	moved  chan struct{} // one of the above has changed
 	stop   chan struct{} // nothing more is to be begun
 	once   sync.Once
 	cancel context.CancelFunc
-}
-
-// slot is the place of one trial of a round.
-type slot struct {
-	trial *Trial
-	err   error
-	done  bool
 }
 
 // play plays trials over the first windows. What it returns is in the order of the list,
@@ -185,8 +167,9 @@ func (g *generation) play(ctx context.Context, list []int, windows int) ([]*Tria
 	work, cancel := context.WithCancel(ctx)
 	defer cancel()
 	r := &round{
-		generation: g, list: list, windows: windows, slots: make([]slot, len(list)),
-		moved: make(chan struct{}, 1), stop: make(chan struct{}), cancel: cancel,
+		generation: g, list: list, windows: windows, cancel: cancel,
+		trials: make([]*Trial, len(list)), errs: make([]error, len(list)),
+		moved: make(chan struct{}, 1), stop: make(chan struct{}),
 	}
 	for begun := 0; ; {
 		r.pass(work, r.fresh(work, &begun), false)
@@ -199,14 +182,10 @@ func (g *generation) play(ctx context.Context, list []int, windows int) ([]*Tria
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	if err := firstOf(r.slots); err != nil && g.aborted == "" {
+	if err := request.FirstCause(r.errs); err != nil && g.aborted == "" {
 		return nil, err
 	}
-	out := make([]*Trial, 0, r.settled)
-	for i := range r.settled {
-		out = append(out, r.slots[i].trial)
-	}
-	return out, nil
+	return r.trials[:r.settled], nil
 }
 
 // fresh gives the slots from begun on, each as soon as it may be begun. It ends early when
@@ -289,12 +268,12 @@ func (r *round) one(work context.Context, i int, patient bool) {
 		r.late = append(r.late, i)
 		return
 	}
-	r.slots[i] = slot{t, err, true}
+	r.trials[i], r.errs[i] = t, err // one of them
 	if err == nil {
 		r.count(t, fresh)
 	}
-	for ; r.settled < len(r.slots) && r.slots[r.settled].done && r.slots[r.settled].err == nil && r.aborted == ""; r.settled++ {
-		r.aborted = r.tally.add(r.slots[r.settled].trial.Status == Failed)
+	for ; r.settled < len(r.trials) && r.trials[r.settled] != nil && r.aborted == ""; r.settled++ {
+		r.aborted = r.tally.add(r.trials[r.settled].Status == Failed)
 	}
 	if err != nil || r.aborted != "" {
 		r.once.Do(func() { close(r.stop) })
@@ -302,21 +281,6 @@ func (r *round) one(work context.Context, i int, patient bool) {
 	if err != nil {
 		r.cancel()
 	}
-}
-
-// firstOf is the first error that is not only the others' cancellation.
-func firstOf(slots []slot) error {
-	var cancelled error
-	for _, s := range slots {
-		switch {
-		case s.err == nil:
-		case errors.Is(s.err, context.Canceled):
-			cancelled = s.err
-		default:
-			return s.err
-		}
-	}
-	return cancelled
 }
 
 func (g *generation) workers() int {
@@ -337,9 +301,8 @@ func (g *generation) count(t *Trial, fresh bool) {
 	if t.Status == Failed {
 		g.state.Failed++
 	}
-	if t.Objective != nil && (g.state.Best == nil || g.search.better(*t.Objective, *g.state.Best)) {
-		best := *t.Objective
-		g.state.Best = &best
+	if g.search.better(t.Objective, g.state.Best) {
+		g.state.Best = t.Objective
 	}
 	if err := g.journal.note(g.state, fresh); err != nil {
 		g.search.host.Logger.Warn("progress.jsonl cannot be written", "error", err)
@@ -349,14 +312,9 @@ func (g *generation) count(t *Trial, fresh bool) {
 	}
 }
 
-// prune marks those that do not go on.
 func (g *generation) prune(played []*Trial, alive []int) {
-	on := make(map[int]bool, len(alive))
-	for _, i := range alive {
-		on[i] = true
-	}
 	for _, t := range played {
-		if !on[t.Index] && t.Status == Completed {
+		if _, on := slices.BinarySearch(alive, t.Index); !on && t.Status == Completed {
 			t.Status = Pruned
 			g.state.Pruned++
 		}
@@ -401,7 +359,6 @@ func (t tally) room(limit int) int {
 // ProgressFile is the name of the journal of a family.
 const ProgressFile = "progress.jsonl"
 
-// entry is a line of progress.jsonl.
 type entry struct {
 	At      string   `json:"at"`
 	Done    int      `json:"done"`
@@ -462,13 +419,9 @@ func eta(s State, gone time.Duration) *int64 {
 	return &left
 }
 
-func (j *journal) close() error {
-	var err error
+func (j *journal) close() (err error) {
 	if j.pending != nil {
 		err = j.write(*j.pending)
 	}
-	if e := j.file.Close(); err == nil {
-		err = e
-	}
-	return err
+	return errors.Join(err, j.file.Close())
 }

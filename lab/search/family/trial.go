@@ -178,7 +178,6 @@ func (w *Window) value(name string, of *artifact.SplitReport, key string) *float
 	return x
 }
 
-// value is a metric, nil where it is undefined.
 func value(v metric.Values, key string) *float64 {
 	if x, defined := v.Get(key); defined {
 		return &x
@@ -245,7 +244,6 @@ type Counts struct {
 	Pruned    int `json:"pruned"`
 }
 
-// seal computes the hash.
 func (r *Result) seal() (err error) {
 	rest := *r
 	rest.ResultHash = ""

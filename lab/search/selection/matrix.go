@@ -2,11 +2,9 @@ package selection
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"slices"
 
-	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/lab/stat"
 	"github.com/assay-run/assay/lab/stat/bootstrap"
 	"github.com/assay-run/assay/lab/stat/deflate"
@@ -85,10 +83,8 @@ type rowSets struct {
 }
 
 func (r *rowSets) of(rows []int) []int {
-	for _, k := range r.known {
-		if slices.Equal(k, rows) {
-			return k
-		}
+	if i := slices.IndexFunc(r.known, func(k []int) bool { return slices.Equal(k, rows) }); i >= 0 {
+		return r.known[i]
 	}
 	r.known = append(r.known, rows)
 	return rows
@@ -96,10 +92,8 @@ func (r *rowSets) of(rows []int) []int {
 
 // apart are the rows of a series that is not compared with any but those on its dates.
 func (r *rowSets) apart(s *Series) []int {
-	for i, k := range r.dates {
-		if slices.Equal(k.Date, s.Date) {
-			return r.own[i]
-		}
+	if i := slices.IndexFunc(r.dates, func(k *Series) bool { return slices.Equal(k.Date, s.Date) }); i >= 0 {
+		return r.own[i]
 	}
 	rows := make([]int, len(s.Return))
 	for i := range rows {
@@ -235,11 +229,8 @@ func (e estimates) resample(ctx context.Context, l *TrialList, m *matrix, most i
 		return none(why)
 	}
 	if len(columns)*l.days() > most {
-		out.Warnings = append(out.Warnings, artifact.ReportWarning{
-			Code: CodeTooLarge, Pointer: "/overfitting/selection/dsr_max",
-			Message: fmt.Sprintf("%d trials over %d days are more than the %d returns that dsr_max takes: it is "+
-				"left out", len(columns), l.days(), most),
-		})
+		out.warn(CodeTooLarge, "/dsr_max", "%d trials over %d days are more than the %d returns that dsr_max takes: "+
+			"it is left out", len(columns), l.days(), most)
 		return none(stat.NotApplicable)
 	}
 	judged := l.Trials[l.Judged].Series.Return
@@ -298,31 +289,27 @@ const mostCells = 1 << 22
 // than the estimates take are not tested. Sources: White
 // (2000), Hansen (2005), Romano and Wolf (2005).
 func (e estimates) superior(ctx context.Context, l *TrialList, m *matrix, holding Holding, seed uint64, out *Result) error {
-	none := func(why stat.Reason) {
+	none := func(why stat.Reason) error {
 		e.none(why, "rc_p", "spa_p.lower", "spa_p.consistent", "spa_p.upper")
 		out.StepM = StepM{Rejected: []string{}, Why: why}
+		return nil
 	}
 	if cells := len(m.columns) * l.days(); cells > e.cells {
-		out.Warnings = append(out.Warnings, artifact.ReportWarning{
-			Code: CodeTooLarge, Pointer: "/overfitting/selection",
-			Message: fmt.Sprintf("%d trials over %d days are more than the %d returns that the tests against holding take: rc_p, spa_p and stepm are left out; the deflated ratios and pbo are not",
-				len(m.columns), l.days(), e.cells),
-		})
-		none(stat.NotApplicable)
-		return nil
+		out.warn(CodeTooLarge, "", "%d trials over %d days are more than the %d returns that the tests against holding "+
+			"take: rc_p, spa_p and stepm are left out; the deflated ratios and pbo are not",
+			len(m.columns), l.days(), e.cells)
+		return none(stat.NotApplicable)
 	}
 	d, err := l.differences(ctx, m, holding, out)
 	if err != nil {
 		return err
 	}
 	if d.judged == nil {
-		none(stat.NotApplicable)
-		return nil
+		return none(stat.NotApplicable)
 	}
 	block, why := bootstrap.PolitisWhite(d.judged)
 	if why != "" {
-		none(why)
-		return nil
+		return none(why)
 	}
 	panel, err := bootstrap.NewPanel(ctx, rowsOf(d.list, len(d.judged)), bootstrap.Replicas(seed, replicas, len(d.judged), block.Stationary))
 	if err != nil {
@@ -350,7 +337,6 @@ func (e estimates) superior(ctx context.Context, l *TrialList, m *matrix, holdin
 	return nil
 }
 
-// differences are trials less holding, column by column.
 type differences struct {
 	columns []int // of trials
 	list    []*Series
@@ -368,10 +354,7 @@ func (l *TrialList) differences(ctx context.Context, m *matrix, holding Holding,
 			return nil, context.Cause(ctx)
 		}
 		if err != nil {
-			out.Warnings = append(out.Warnings, artifact.ReportWarning{
-				Code: CodeNoHolding, Pointer: "/overfitting/selection",
-				Message: fmt.Sprintf("run %s cannot be compared with holding: %v", t.RunID, err),
-			})
+			out.warn(CodeNoHolding, "", "run %s cannot be compared with holding: %v", t.RunID, err)
 			continue
 		}
 		x := Less(s.Return, held, s.NetExposure)

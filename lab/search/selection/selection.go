@@ -87,6 +87,12 @@ type Result struct {
 	Warnings []artifact.ReportWarning
 }
 
+// warn adds a warning about a part of the report.
+func (r *Result) warn(code, pointer, format string, args ...any) {
+	message := fmt.Sprintf(format, args...)
+	r.Warnings = append(r.Warnings, artifact.ReportWarning{Code: code, Pointer: "/overfitting/selection" + pointer, Message: message})
+}
+
 // Source says where the number of trials comes from.
 const Source = "registry"
 
@@ -178,7 +184,6 @@ func (e estimates) deflate(l *TrialList, m *matrix) {
 	e.number("dsr_2025", &s.DSR2025)(now.value, now.why)
 }
 
-// answer is a statistic or the reason why there is none.
 type answer struct {
 	value float64
 	why   stat.Reason
@@ -404,10 +409,8 @@ func (e estimates) overfitting(l *TrialList, m *matrix, out *Result) {
 		return
 	}
 	if days := len(columns[0]); days < l.days() {
-		out.Warnings = append(out.Warnings, artifact.ReportWarning{
-			Code: CodeCommonDays, Pointer: "/overfitting/selection/pbo",
-			Message: fmt.Sprintf("pbo is over %d of the %d days: fewer than %d trials have seen more of them, %d have seen these", days, l.days(), pboTrials, len(columns)),
-		})
+		out.warn(CodeCommonDays, "/pbo", "pbo is over %d of the %d days: fewer than %d trials have seen more of them, "+
+			"%d have seen these", days, l.days(), pboTrials, len(columns))
 	}
 	r, why, err := cscv.RunColumns(columns, pboBlocks, cscv.Sharpe)
 	if err != nil { // a return that is no number: no series has one

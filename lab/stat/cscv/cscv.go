@@ -9,6 +9,7 @@
 package cscv
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -67,14 +68,13 @@ func Run(rows [][]float64, s int, metric Metric) (Result, stat.Reason, error) {
 			return Result{}, "", &ArgumentError{ArgumentMatrix, fmt.Sprintf("row %d has a number that is not finite", i)}
 		}
 	}
-	x := make([]float64, len(rows))
-	out, why := run(len(rows), n, s, metric, func(k int) []float64 {
-		for i, row := range rows {
-			x[i] = row[k]
+	columns := make([][]float64, n)
+	for k := range columns {
+		for _, row := range rows {
+			columns[k] = append(columns[k], row[k])
 		}
-		return x
-	})
-	return out, why, nil
+	}
+	return RunColumns(columns, s, metric)
 }
 
 // RunColumns is Run for columns, which need not be written down as a matrix: they have
@@ -95,16 +95,16 @@ func RunColumns(columns [][]float64, s int, metric Metric) (Result, stat.Reason,
 			return Result{}, "", &ArgumentError{ArgumentMatrix, fmt.Sprintf("column %d has a number that is not finite", k)}
 		}
 	}
-	out, why := run(t, len(columns), s, metric, func(k int) []float64 { return columns[k] })
+	out, why := run(columns, s, metric)
 	return out, why, nil
 }
 
-// run judges n columns of t rows.
-func run(t, n, s int, metric Metric, column func(k int) []float64) (Result, stat.Reason) {
-	out := Result{Dropped: t % s}
+func run(columns [][]float64, s int, metric Metric) (Result, stat.Reason) {
+	n := len(columns)
+	out := Result{Dropped: len(columns[0]) % s}
 	blocks := make([][]block, n)
-	for k := range blocks {
-		blocks[k] = cut(column(k)[out.Dropped:], s)
+	for k, x := range columns {
+		blocks[k] = cut(x[out.Dropped:], s)
 	}
 	in, outside := make([]float64, n), make([]float64, n)
 	var why stat.Reason
@@ -124,11 +124,7 @@ func run(t, n, s int, metric Metric, column func(k int) []float64) (Result, stat
 			var whyA, whyB stat.Reason
 			in[k], whyA = metric.judge(a)
 			outside[k], whyB = metric.judge(b)
-			if why == "" && whyA != "" {
-				why = whyA
-			} else if why == "" {
-				why = whyB
-			}
+			why = cmp.Or(why, whyA, whyB)
 		}
 		out.add(in, outside)
 	})
@@ -162,7 +158,6 @@ func finite(x []float64) bool {
 	return true
 }
 
-// cut is the blocks of a column.
 func cut(x []float64, s int) []block {
 	size := len(x) / s
 	out := make([]block, s)

@@ -243,7 +243,6 @@ func classify(ctx context.Context, columns []Column) (kept, of []int, err error)
 	return kept, of, nil
 }
 
-// descending orders columns that have a ratio by it, the highest first.
 func descending(columns []Column, list []int) []int {
 	type entry struct {
 		index int

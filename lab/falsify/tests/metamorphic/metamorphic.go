@@ -9,13 +9,12 @@ import (
 	"math"
 	"slices"
 
-	"github.com/assay-run/assay/lab/falsify/judge/lines"
-
 	"github.com/govalues/decimal"
 
 	"github.com/assay-run/assay/host/metric"
 	"github.com/assay-run/assay/lab/falsify/battery"
 	"github.com/assay-run/assay/lab/falsify/judge"
+	"github.com/assay-run/assay/lab/falsify/judge/lines"
 	"github.com/assay-run/assay/lab/falsify/replay"
 	"github.com/assay-run/assay/lab/request"
 	"github.com/assay-run/assay/lab/split"
@@ -43,7 +42,6 @@ type transformed struct {
 	view  lines.View
 }
 
-// plan plays on other units, another time and other names.
 func plan(b *battery.Bench) (battery.Check, error) {
 	var list []*transformed
 	var plays []*battery.Play
@@ -143,7 +141,6 @@ const (
 	scaled   = "scaled"
 )
 
-// returnsOf are the returns of the main sample.
 func returnsOf(r *request.Replayed) ([]float64, error) {
 	returns, err := metric.MainReturns(r.Input)
 	return returns.Return, err

@@ -2,7 +2,6 @@
 package missingcandles
 
 import (
-	"context"
 	"fmt"
 
 	"github.com/assay-run/assay/lab/falsify/battery"
@@ -22,12 +21,11 @@ var entry = judge.Entry{
 // Test is the test of this package.
 var Test = battery.Test{Entry: entry, Plan: plan}
 
-// plan plays on candles with gaps.
 func plan(b *battery.Bench) (battery.Check, error) {
 	list, plays := b.Series("gaps", b.Profile.Gaps, replay.Gaps)
-	return battery.Check{Plays: plays, Judge: func(context.Context) (*battery.Finding, error) {
-		return battery.Spread(Judge(&b.Judge, list), list), nil
-	}}, nil
+	return battery.After(plays, func() *battery.Finding {
+		return battery.Spread(Judge(&b.Judge, list), list)
+	})
 }
 
 // Judge judges missing_candles. A strategy that crashes on a gap is refuted: there will

@@ -53,7 +53,7 @@ func plan(b *battery.Bench) (battery.Check, error) {
 	if len(points) == 0 {
 		return literals(b)
 	}
-	list, accepted := battery.Rows(len(points)), make([]bool, len(points))
+	list, accepted := make([]judge.Replay, len(points)), make([]bool, len(points))
 	plays := make([]*battery.Play, len(points))
 	for i, x := range points {
 		plays[i] = beside(b, x.ID, &list[i], &accepted[i])
@@ -84,19 +84,19 @@ func literals(b *battery.Bench) (battery.Check, error) {
 		if b.Sources == nil {
 			reason = judge.NoSources
 		}
-		return battery.Own(func(context.Context) (*battery.Finding, error) {
+		return battery.Own(func() (*battery.Finding, error) {
 			return &battery.Finding{Test: JudgeNone(&b.Judge, reason)}, nil
 		})
 	}
-	list, accepted := battery.Rows(len(b.Literals)), make([]bool, len(b.Literals))
+	list, accepted := make([]judge.Replay, len(b.Literals)), make([]bool, len(b.Literals))
 	plays := make([]*battery.Play, len(b.Literals))
 	for i := range b.Literals {
 		plays[i] = beside(b, b.Literals[i].ID(), &list[i], &accepted[i])
 		plays[i].Program, plays[i].Hopeless = &b.Literals[i], true // a capsule has the base's program
 	}
-	return battery.Check{Plays: plays, Judge: func(context.Context) (*battery.Finding, error) {
-		return besides(b, "literals", list, accepted), nil
-	}}, nil
+	return battery.After(plays, func() *battery.Finding {
+		return besides(b, "literals", list, accepted)
+	})
 }
 
 // beside is a play of the search beside the base; accepted says whether there was one.

@@ -3,7 +3,6 @@
 package plausibility
 
 import (
-	"context"
 	"fmt"
 	"math"
 
@@ -26,7 +25,7 @@ var entry = judge.Entry{
 var Test = battery.Test{Entry: entry, Plan: plan}
 
 func plan(b *battery.Bench) (battery.Check, error) {
-	return battery.Own(func(context.Context) (*battery.Finding, error) { return &battery.Finding{Test: Judge(&b.Judge)}, nil })
+	return battery.Own(func() (*battery.Finding, error) { return &battery.Finding{Test: Judge(&b.Judge)}, nil })
 }
 
 // plausibleConfidence is that of the bound, one-sided; daysOfYear is the fewest bets a year

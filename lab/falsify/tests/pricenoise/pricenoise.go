@@ -3,7 +3,6 @@
 package pricenoise
 
 import (
-	"context"
 	"fmt"
 
 	"github.com/assay-run/assay/lab/falsify/battery"
@@ -39,7 +38,7 @@ func plan(b *battery.Bench) (battery.Check, error) {
 			})
 		sizes[i].Replays, plays = list, append(plays, more...)
 	}
-	return battery.Check{Plays: plays, Judge: func(context.Context) (*battery.Finding, error) {
+	return battery.After(plays, func() *battery.Finding {
 		f := &battery.Finding{Test: Judge(&b.Judge, sizes), Stressed: battery.Middle(sizes[0].Replays)}
 		var all []judge.Replay
 		for _, s := range sizes {
@@ -47,8 +46,8 @@ func plan(b *battery.Bench) (battery.Check, error) {
 		}
 		f.Replays(all)
 		f.Rows = sizes[0].Replays // what the page draws is what decides
-		return f, nil
-	}}, nil
+		return f
+	})
 }
 
 // Noisy is the series of one size of noise, in percent of the median true range.

@@ -4,7 +4,6 @@ package regime
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -30,7 +29,7 @@ var entry = judge.Entry{
 var Test = battery.Test{Entry: entry, Plan: plan}
 
 func plan(b *battery.Bench) (battery.Check, error) {
-	return battery.Own(func(context.Context) (*battery.Finding, error) {
+	return battery.Own(func() (*battery.Finding, error) {
 		r, err := ByRegime(b.Run)
 		if err != nil {
 			return nil, err
@@ -87,7 +86,6 @@ func Judge(j *judge.Judge, r *Regimes) *judge.Test {
 	return j.Capped(t.End(judge.Pass, "", ""))
 }
 
-// fileOf is regimes.csv of regime: the terciles of volatility, then the years.
 func fileOf(r *Regimes) judge.File {
 	s := judge.NewSheet(entry.ID, "regimes.csv", "regime", "days", "pnl", "sharpe_ratio")
 	for _, list := range [][]Regime{r.Terciles, r.Years} {

@@ -3,7 +3,6 @@
 package selectionbias
 
 import (
-	"context"
 	"fmt"
 
 	"github.com/assay-run/assay/lab/falsify/battery"
@@ -24,9 +23,8 @@ var entry = judge.Entry{
 // Test is the test of this package.
 var Test = battery.Test{Entry: entry, Plan: plan}
 
-// plan asks what the search for the base has done to its numbers.
 func plan(b *battery.Bench) (battery.Check, error) {
-	return battery.Own(func(context.Context) (*battery.Finding, error) {
+	return battery.Own(func() (*battery.Finding, error) {
 		s := b.Selection
 		chosen := Selected{
 			Verdict: judge.Verdict(s.Verdict.Verdict), Reason: s.Verdict.ReasonCode, Strong: s.Verdict.Strong,

@@ -28,7 +28,6 @@ var entry = judge.Entry{
 // Test is the test of this package.
 var Test = battery.Test{Entry: entry, Plan: plan}
 
-// plan plays without each of the symbols in turn.
 func plan(b *battery.Bench) (battery.Check, error) {
 	n := len(b.Source.Set)
 	switch {
@@ -37,7 +36,7 @@ func plan(b *battery.Bench) (battery.Check, error) {
 	case n-1 < b.Question.Strategy.MinSymbols:
 		return battery.Check{Skip: judge.NotDeclared}, nil
 	}
-	list := battery.Rows(n)
+	list := make([]judge.Replay, n)
 	var plays []*battery.Play
 	for i := range list {
 		name := "without_" + string(b.Source.Set[i].Series.Symbol)
@@ -125,7 +124,6 @@ func Judge(j *judge.Judge, list []LeftOut) *judge.Test {
 	return j.Capped(t.End(judge.Pass, "", ""))
 }
 
-// fileOf is symbols.csv of symbol_holdout.
 func fileOf(list []LeftOut) judge.File {
 	s := judge.NewSheet(entry.ID, "symbols.csv", "symbol", "pnl", "share", "sharpe_ratio_without")
 	for _, x := range list {

@@ -3,23 +3,19 @@
 package warmup
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
 	"slices"
 	"strconv"
 
-	"github.com/assay-run/assay/lab/falsify/judge/lines"
-
 	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/lab/falsify/battery"
 	"github.com/assay-run/assay/lab/falsify/judge"
+	"github.com/assay-run/assay/lab/falsify/judge/lines"
 	"github.com/assay-run/assay/lab/request"
 	"github.com/assay-run/assay/lab/split"
-	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
 // ID names the test.
@@ -95,11 +91,11 @@ func drifts(b *battery.Bench, all *warm, list []*warm) (*battery.Finding, error)
 	if first == nil {
 		return f, nil
 	}
-	want, err := plain(all.lines, start)
+	want, err := lines.Bare(all.lines, start)
 	if err != nil {
 		return nil, err
 	}
-	got, err := plain(first.lines, start)
+	got, err := lines.Bare(first.lines, start)
 	if err != nil {
 		return nil, err
 	}
@@ -122,30 +118,6 @@ func names(a, b map[string]run.Points) []string {
 	}
 	maps.Copy(all, b)
 	return slices.Sorted(maps.Keys(all))
-}
-
-// plain are the decisions from a time on without what only numbers them, so that plays
-// with other warm-ups can be laid side by side.
-func plain(text []byte, from market.Time) ([]byte, error) {
-	var out []byte
-	for line := range bytes.Lines(lines.Until(text, market.Time(math.MaxInt64))) {
-		var fields map[string]json.RawMessage
-		var t market.Time
-		if err := json.Unmarshal(line, &fields); err != nil {
-			return nil, err
-		}
-		if err := json.Unmarshal(fields["time"], &t); err != nil || t < from {
-			continue
-		}
-		delete(fields, "seq")
-		delete(fields, "candle")
-		text, err := json.Marshal(fields)
-		if err != nil {
-			return nil, err
-		}
-		out = append(append(out, text...), '\n')
-	}
-	return out, nil
 }
 
 // Drift is how a run with a multiple of its warm-up differs from one with all history.
