@@ -283,7 +283,8 @@ func (c *Column) moment(i int, clock *Clock) Reading {
 	}
 	switch c.Kind {
 	case Integers:
-		return Integer(c.Ints[i])
+		t, u, code := Integer(c.Ints[i])
+		return Reading{Time: t, Unit: u, Code: code}
 	case Floats:
 		return wholeMoment(c.Floats[i])
 	case Texts:
@@ -339,5 +340,6 @@ func wholeMoment(x float64) Reading {
 	case x != math.Trunc(x) || math.Abs(x) >= 1<<53:
 		return Reading{Code: TimeNotInteger}
 	}
-	return Integer(int64(x))
+	t, u, code := Integer(int64(x))
+	return Reading{Time: t, Unit: u, Code: code}
 }

@@ -125,15 +125,15 @@ func TestIntegersByMagnitude(t *testing.T) {
 		-5:                  "1970-01-01T00:00:00.000Z s TIME_OUT_OF_RANGE",
 		0:                   "1970-01-01T00:00:00.000Z s ",
 	} {
-		r := Integer(n)
-		if got := fmt.Sprint(r.Time, " ", r.Unit, " ", r.Code); got != want {
+		at, u, code := Integer(n)
+		if got := fmt.Sprint(at, " ", u, " ", code); got != want {
 			t.Errorf("%d: %s, want %s", n, got, want)
 		}
 		if n < 0 {
 			continue
 		}
-		if again := Moment(strconv.AppendInt(nil, n, 10), nil); again.Time != r.Time || again.Code != r.Code {
-			t.Errorf("%d as text: %s %s", n, again.Time, again.Code)
+		if again, _, c := Moment(strconv.AppendInt(nil, n, 10), nil); again != at || c != code {
+			t.Errorf("%d as text: %s %s", n, again, c)
 		}
 	}
 }

@@ -265,8 +265,8 @@ func (h Head) indexIsTime(line int) bool {
 		if filled(cells) == 0 {
 			continue
 		}
-		r := Moment([]byte(cells[0]), time.UTC)
-		if r.Code != "" || r.Unit < Text && len(cells[0]) < 10 {
+		_, unit, code := Moment([]byte(cells[0]), time.UTC)
+		if code != "" || unit < Text && len(cells[0]) < 10 {
 			return false
 		}
 	}

@@ -66,13 +66,13 @@ func (c *Clock) Read(text []byte) Reading {
 			return r
 		}
 	}
-	r := Moment(text, c.zone)
-	if r.Code == BadNumber {
-		if other, ok := c.slashes(text); ok {
-			return other
+	t, u, code := Moment(text, c.zone)
+	if code == BadNumber {
+		if r, ok := c.slashes(text); ok {
+			return r
 		}
 	}
-	return r
+	return Reading{Time: t, Unit: u, Code: code}
 }
 
 // inLayouts is ok when a layout fits.
@@ -135,10 +135,10 @@ func (c *Clock) slashes(text []byte) (r Reading, ok bool) {
 	if c.Order == DayFirst {
 		month, day = b, a
 	}
-	r = civil(year, month, day, k, zone, r.Unit)
+	r.Time, _, r.Code = civil(year, month, day, k, zone, r.Unit)
 	if c.Order == UnknownOrder && a != b && r.Code == "" {
-		other := civil(year, b, a, k, zone, r.Unit)
-		r.Ambiguous, r.Other, r.Code = true, other.Time, other.Code
+		r.Ambiguous = true
+		r.Other, _, r.Code = civil(year, b, a, k, zone, r.Unit)
 	}
 	return r, true
 }
@@ -212,8 +212,9 @@ const (
 func InRange(t market.Time) bool { return t >= earliest && t < latest }
 
 // Moment reads a time by its form: an integer by its magnitude, else ISO with offset
-// (or in the given zone), else a date, which is 00:00 UTC.
-func Moment(cell []byte, zone *time.Location) Reading {
+// (or in the given zone), else a date, which is 00:00 UTC. code is empty when it could
+// be read.
+func Moment(cell []byte, zone *time.Location) (t market.Time, u Unit, code Code) {
 	n := int64(0)
 	for _, c := range cell {
 		if c-'0' > 9 {
@@ -223,33 +224,35 @@ func Moment(cell []byte, zone *time.Location) Reading {
 	}
 	switch {
 	case len(cell) == 0:
-		return Reading{Code: BadNumber}
+		return 0, 0, BadNumber
 	case len(cell) > 19:
-		return Reading{Unit: Nanoseconds, Code: TimeOutOfRange}
+		return 0, Nanoseconds, TimeOutOfRange
 	}
 	return fromInteger(n, len(cell) == 8)
 }
 
 // Integer is the moment that an integer means by its magnitude.
-func Integer(n int64) Reading { return fromInteger(n, n >= 1e7 && n < 1e8) }
+func Integer(n int64) (t market.Time, u Unit, code Code) {
+	return fromInteger(n, n >= 1e7 && n < 1e8)
+}
 
-func fromInteger(n int64, eightDigits bool) (r Reading) {
+func fromInteger(n int64, eightDigits bool) (t market.Time, u Unit, code Code) {
 	switch {
 	case n < 0: // 19 digits can be too many for int64
-		return Reading{Code: TimeOutOfRange}
+		return 0, Seconds, TimeOutOfRange
 	case n < 1e11:
-		r.Time, r.Unit = market.Time(n*1000), Seconds
+		t, u = market.Time(n*1000), Seconds
 	case n < 1e14:
-		r.Time, r.Unit = market.Time(n), Milliseconds
+		t, u = market.Time(n), Milliseconds
 	case n < 1e17:
-		r.Time, r.Unit = market.Time(n/1000), Microseconds
+		t, u = market.Time(n/1000), Microseconds
 	default:
-		r.Time, r.Unit = market.Time(n/1000000), Nanoseconds
+		t, u = market.Time(n/1000000), Nanoseconds
 	}
-	if !InRange(r.Time) || eightDigits && isCompactDate(n) {
-		return Reading{Unit: r.Unit, Code: TimeOutOfRange}
+	if !InRange(t) || eightDigits && isCompactDate(n) {
+		return 0, u, TimeOutOfRange
 	}
-	return r
+	return t, u, ""
 }
 
 // isCompactDate reports whether a number is a date like 20240131, which as seconds would be
@@ -260,7 +263,7 @@ func isCompactDate(n int64) bool {
 }
 
 // parseText reads what is not a bare integer.
-func parseText(cell []byte, zone *time.Location) Reading {
+func parseText(cell []byte, zone *time.Location) (t market.Time, u Unit, code Code) {
 	if _, state := Number(cell); state != Good {
 		return parseISO(cell, zone)
 	}
@@ -268,9 +271,9 @@ func parseText(cell []byte, zone *time.Location) Reading {
 	whole, fraction, _ := bytes.Cut(cell, []byte("."))
 	switch {
 	case cell[0] == '-':
-		return Reading{Code: TimeOutOfRange}
+		return 0, Seconds, TimeOutOfRange
 	case len(whole) == 0 || len(bytes.Trim(whole, "0123456789")) > 0 || len(bytes.Trim(fraction, "0")) > 0:
-		return Reading{Code: TimeNotInteger}
+		return 0, Seconds, TimeNotInteger
 	}
 	return Moment(whole, zone)
 }
@@ -279,7 +282,7 @@ func parseText(cell []byte, zone *time.Location) Reading {
 // blank or T between and an offset (Z, UTC, +09:00, +0900, +09) behind. Without the offset the zone is
 // where the time belongs. It does by hand what trying a dozen layouts of package time
 // would do ten times slower.
-func parseISO(s []byte, zone *time.Location) Reading {
+func parseISO(s []byte, zone *time.Location) (market.Time, Unit, Code) {
 	c := cursor{rest: s}
 	year := c.number(4)
 	dash := byte('-')
@@ -292,7 +295,7 @@ func parseISO(s []byte, zone *time.Location) Reading {
 	c.expect(dash)
 	day := c.number(2)
 	if c.wrong {
-		return Reading{Unit: Text, Code: BadNumber}
+		return 0, Text, BadNumber
 	}
 	if len(c.rest) == 0 {
 		return civil(year, month, day, clock{}, time.UTC, Date)
@@ -304,14 +307,15 @@ func parseISO(s []byte, zone *time.Location) Reading {
 	c.take(' ')
 	if len(c.rest) == 0 && !c.wrong {
 		if zone == nil {
-			return Reading{Unit: Text, Code: TimezoneRequired}
+			return 0, Text, TimezoneRequired
 		}
 		return civil(year, month, day, k, zone, Text)
 	}
-	k.offset = c.offset()
+	offset := c.offset()
 	if c.wrong || len(c.rest) > 0 {
-		return Reading{Unit: Text, Code: BadNumber}
+		return 0, Text, BadNumber
 	}
+	k.offset = offset
 	return civil(year, month, day, k, time.UTC, Text)
 }
 
@@ -320,21 +324,22 @@ type clock struct{ hour, minute, second, millis, offset int }
 
 // civil is the moment of a calendar date and clock; a date that no calendar has, like
 // 30 February, is no number.
-func civil(year, month, day int, k clock, zone *time.Location, u Unit) Reading {
-	bad := Reading{Unit: u, Code: BadNumber}
+func civil(year, month, day int, k clock, zone *time.Location, u Unit) (market.Time, Unit, Code) {
 	if month < 1 || month > 12 || day < 1 || k.hour > 23 || k.minute > 59 || k.second > 59 {
-		return bad
+		return 0, u, BadNumber
 	}
-	wall := time.Date(year, time.Month(month), day, k.hour, k.minute, k.second, k.millis*1e6, time.UTC)
-	t, ok := Local(wall, zone)
-	if wall.Day() != day || !ok {
-		return bad
+	if time.Date(year, time.Month(month), day, 0, 0, 0, 0, time.UTC).Day() != day {
+		return 0, u, BadNumber
 	}
-	r := within(t.Add(-time.Duration(k.offset)*time.Minute), u)
-	if r.Code != "" {
-		r.Time = 0
+	t, ok := Local(time.Date(year, time.Month(month), day, k.hour, k.minute, k.second, k.millis*1e6, time.UTC), zone)
+	if !ok {
+		return 0, u, BadNumber
 	}
-	return r
+	m := market.FromTime(t.Add(-time.Duration(k.offset) * time.Minute))
+	if !InRange(m) {
+		return 0, u, TimeOutOfRange
+	}
+	return m, u, ""
 }
 
 // Local is the moment at which a clock in the zone shows the UTC time; not ok
