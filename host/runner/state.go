@@ -114,13 +114,9 @@ const (
 	CodeRunInterrupted = "RUN_INTERRUPTED"
 )
 
-// The codes of a failed run that may have left orders or positions at an exchange: only a reset clears it.
-const (
-	// CodeJournalQuarantined: the run's journal cannot be read.
-	CodeJournalQuarantined = "JOURNAL_QUARANTINED"
-	// CodeStopUnconfirmed: it is unknown what a stop has left.
-	CodeStopUnconfirmed = "STOP_UNCONFIRMED"
-)
+// CodeJournalQuarantined is a failed run whose journal cannot be read: it may have left orders or
+// positions at an exchange.
+const CodeJournalQuarantined = "JOURNAL_QUARANTINED"
 
 // resetOnly reports whether a run may have left orders or positions at an exchange:
 // what takes its place must not hide them, so that only a reset clears it.
@@ -128,7 +124,9 @@ func resetOnly(s Snapshot) bool {
 	if s.Failure == nil || s.Mode == ModeBacktest {
 		return false
 	}
-	return slices.Contains([]string{CodeRunInterrupted, CodeJournalQuarantined, CodeStopUnconfirmed}, s.Failure.Code)
+	// The last is of package trade/engine, which this package may not import.
+	open := []string{CodeRunInterrupted, CodeJournalQuarantined, "STOP_UNCONFIRMED"}
+	return slices.Contains(open, s.Failure.Code)
 }
 
 // Error is a refusal. Status, RunID and Mode are those of the run at hand; RunID and

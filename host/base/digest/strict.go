@@ -342,9 +342,9 @@ func PointerStep(name string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(name, "~", "~0"), "/", "~1")
 }
 
-// Tree is the canonical JSON (RFC 8785) of what Strict returned, or of such a value put together in the same
-// types. It panics on a value without canonical form, such as bad UTF-8, NaN and infinities: that is a mistake
-// of the program, not of its input.
+// Tree is the canonical JSON (RFC 8785) of what Strict returned, or of such a value put together
+// in the same types. It panics on a value without canonical form, such as bad UTF-8, NaN and
+// infinities: that is a mistake of the program, not of its input.
 func Tree(v any) []byte {
 	text, err := JCS(v)
 	if err != nil {
